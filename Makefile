@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# ax: everything is built into one directory, .output. `make help` lists the targets.
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.PHONY: all demo check check-unit check-prog check-net check-vm check-headers bench fuzz fmt \
+	install help clean deps deps-test deps-vm deps-bench
+
+VERSION   := 0.1
+CC        ?= gcc
+ifeq ($(origin CC),default)
+CC        := gcc
+endif
+CLANG     ?= clang
+BPFTOOL   ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
+# STATIC=1 and other compilers get a directory of their own below the one output directory
+OUT       := .output/$(notdir $(CC))$(if $(STATIC),-static)
+V         ?= 0
+Q         := $(if $(filter 1,$(V)),,@)
+say        = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)';)
+
+WARN      := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wshadow
+CFLAGS    ?= -O2 -g
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DAX_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) -MMD -MP \
+	     -fno-strict-aliasing
+SANITIZE  := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+	     -fno-omit-frame-pointer
+ARCH      := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+BPF_CFLAGS := -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextra -Werror \
+	     -Wno-missing-declarations -mcpu=v3 -MMD -MP \
+	     $(addprefix -idirafter ,$(wildcard /usr/include/$(shell uname -m)-linux-gnu))
+
+LIBS_DYN  := -lbpf -lelf -lz -lmnl -lnftnl -lyaml -ljansson -lldns
+LIBS      := $(if $(STATIC),-lbpf -lelf -lz -lnftnl $(OUT)/libmnl/libmnl.a -lyaml -ljansson \
+	     -lldns -lssl -lcrypto,$(LIBS_DYN))
+LDFLAGS_AX := $(if $(STATIC),-static -Wl$(comma)--gc-sections) -Wl$(comma)-z$(comma)relro
+comma     := ,
+
+AGENT_SRC := $(wildcard agent/*.c)
+TOOLS_SRC := $(wildcard tools/*.c)
+BPF_SRC   := $(wildcard sockops/*.bpf.c xdp/*.bpf.c)
+AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
+TOOLS_OBJ := $(TOOLS_SRC:%.c=$(OUT)/%.o)
+BPF_OBJ   := $(BPF_SRC:%.c=$(OUT)/%.o)
+ASAN_OBJ  := $(AGENT_SRC:%.c=$(OUT)/asan/%.o)
+SKEL      := $(OUT)/skel/dataplane.skel.h
+
+all: $(OUT)/ax ## build the ax binary
+	$(Q)ln -sfn $(notdir $(OUT))/ax .output/ax
+
+# --- BPF: one object per hook, linked into one, embedded through its skeleton ---
+$(OUT)/%.bpf.o: %.bpf.c
+	$(call say,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -Iinclude -c $< -o $@
+$(OUT)/dataplane.bpf.o: $(BPF_OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(BPFTOOL) gen object $@ $^
+$(SKEL): $(OUT)/dataplane.bpf.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name dataplane > $@
+
+# --- C: who may include whom is enforced by what -I each directory gets ---
+# Only the dataplane's loader sees the skeleton.
+$(OUT)/agent/datapath.o $(OUT)/asan/agent/datapath.o: ALL_CFLAGS += -I$(OUT)/skel
+$(OUT)/agent/datapath.o $(OUT)/asan/agent/datapath.o: $(SKEL)
+$(OUT)/agent/%.o: agent/%.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -Iinclude -c $< -o $@
+$(OUT)/tools/%.o: tools/%.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -Iagent -Iinclude -c $< -o $@
+$(OUT)/asan/agent/%.o: agent/%.c
+	$(call say,CC,$< (sanitized))
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) -Iinclude -c $< -o $@
+
+$(OUT)/libax.a: $(AGENT_OBJ)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(OUT)/libax-asan.a: $(ASAN_OBJ)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(OUT)/ax: $(TOOLS_OBJ) $(OUT)/libax.a $(if $(STATIC),$(OUT)/libmnl/libmnl.a)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS_AX) $(LDFLAGS) $(TOOLS_OBJ) $(OUT)/libax.a $(LIBS) -o $@
+
+# Debian's libmnl-dev has no static archive: build it from Debian's source package.
+$(OUT)/libmnl/libmnl.a: tools/static-libmnl.sh
+	$(call say,LIBMNL,$@)
+	$(Q)tools/static-libmnl.sh $(@D)
+
+-include $(AGENT_OBJ:.o=.d) $(TOOLS_OBJ:.o=.d) $(BPF_OBJ:.o=.d) $(ASAN_OBJ:.o=.d)
+
+include tests/tests.mk
+
+deps: ; $(Q)tools/deps.sh build
+deps-test: ; $(Q)tools/deps.sh build test
+deps-vm: ; $(Q)tools/deps.sh build test vm
+deps-bench: ; $(Q)tools/deps.sh build test bench
+
+demo: deps ## install what is missing, build, and show apps under virtual IPs and names
+	$(Q)tools/deps.sh demo
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tools/demo.sh .output/ax
+bench: deps-bench ## measure ax against what a user would pick instead, as ratios
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tools/bench/run.sh .output/ax
+
+fmt: ## format all C
+	clang-format -i $(wildcard include/*.h agent/*.[ch] tools/*.[ch] tools/bench/*.[ch] \
+		sockops/*.[ch] xdp/*.[ch] tests/*/*.[ch])
+
+DESTDIR   ?=
+PREFIX    ?= /usr/local
+SYSCONFDIR ?= /etc
+UNITDIR   ?= /lib/systemd/system
+install: all ## install ax, its manual, unit, completion and example config (DESTDIR, PREFIX)
+	install -D -m 0755 $(OUT)/ax $(DESTDIR)$(PREFIX)/bin/ax
+	install -D -m 0644 tools/share/ax.1 $(DESTDIR)$(PREFIX)/share/man/man1/ax.1
+	install -D -m 0644 tools/share/ax.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/ax.yaml.5
+	install -D -m 0644 tools/share/ax.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ax
+	install -d $(DESTDIR)$(UNITDIR)
+	sed 's|@BINDIR@|$(PREFIX)/bin|' tools/share/ax-agent.service > $(DESTDIR)$(UNITDIR)/ax-agent.service
+	[ -e $(DESTDIR)$(SYSCONFDIR)/ax/ax.yaml ] || \
+		install -D -m 0644 tools/share/ax.yaml $(DESTDIR)$(SYSCONFDIR)/ax/ax.yaml
+
+clean: ## remove everything that was built
+	rm -rf .output
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

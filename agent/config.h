@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The config file: YAML text to a plain struct. No side effects: nothing is opened, looked up in
+ * the system or applied here, so that it can be fuzzed and dry-run.
+ */
+#ifndef AX_CONFIG_H
+#define AX_CONFIG_H
+
+#include "address.h"
+#include "labels.h"
+#include "util.h"
+
+enum net_mode { NET_PRIVATE, NET_HOST };
+enum restart_policy { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
+
+struct strv {
+	char **v; /* NULL-terminated, also when empty (then v may be NULL) */
+	size_t n;
+};
+int strv_add(struct strv *s, const char *item);
+int strv_copy(const struct strv *from, struct strv *to);
+void strv_free(struct strv *s);
+bool strv_eq(const struct strv *a, const struct strv *b);
+
+/* What an app is to be: the flags of `ax run` and the keys of a config `apps:` entry. */
+struct app_spec {
+	char *name;	     /* NULL: made from the command */
+	struct ax_addr ip4;  /* zero: from the pool (or none for ip6 when there is no pool) */
+	struct ax_addr ip6;
+	struct labels labels; /* empty: the policy's default labels */
+	char *user;	      /* name or number; NULL: the caller's */
+	enum net_mode net;
+	struct strv env; /* KEY=VALUE, added to the environment */
+	struct strv command;
+	char *directory; /* working directory; NULL: the caller's (root's: /) */
+	uint32_t wait_ms;
+	bool egress;
+	bool detach;
+	enum restart_policy restart;
+};
+void app_spec_free(struct app_spec *s);
+int app_spec_copy(const struct app_spec *from, struct app_spec *to);
+bool app_spec_eq(const struct app_spec *a, const struct app_spec *b);
+
+/* One entry of `apps:`; `key` is the entry's name in the file and the app's unless `name:` is
+ * given. Without a command it only declares the app: its name, address and settings, which
+ * `ax run --name` takes over. */
+struct config_app {
+	char *key;
+	struct app_spec spec;
+};
+
+struct service_port {
+	uint16_t port;	 /* host byte order */
+	uint16_t target; /* the backend's port; equal to port unless given */
+	uint8_t proto;	 /* IPPROTO_TCP or IPPROTO_UDP */
+};
+
+struct service_backend {
+	char *app;		/* by app name, or */
+	struct labels labels;	/* apps that carry all of these, or */
+	struct ax_addr address; /* a fixed address */
+	uint16_t port;		/* with an address: its port (host byte order), 0: the target port */
+	uint32_t weight;	/* 1..1000, 1 unless given */
+};
+
+struct config_service {
+	char *name;
+	struct ax_addr ip4; /* zero: from the pool */
+	struct ax_addr ip6;
+	struct service_port *ports;
+	size_t n_ports; /* 0: every port, untranslated */
+	struct service_backend *backends;
+	size_t n_backends;
+	uint32_t strategy; /* enum ax_strategy of include/service.h */
+	uint32_t wait_ms;
+};
+void config_service_free(struct config_service *s);
+int config_service_copy(const struct config_service *from, struct config_service *to);
+bool config_service_eq(const struct config_service *a, const struct config_service *b);
+
+struct config_rule {
+	bool allow;
+	struct labels from; /* empty: everyone */
+	struct labels to;
+};
+
+struct config {
+	/* agent: */
+	char *socket; /* NULL: the instance's default */
+	struct prefix pool4;
+	struct prefix pool6; /* len 0: no IPv6 addresses from a pool */
+	char *dns_domain;    /* without dots at the ends, lower case */
+	bool dns;	     /* answer DNS at all */
+	struct ax_addr *dns_upstreams;
+	__be16 *dns_upstream_ports_be;
+	size_t n_dns_upstreams; /* 0: those of /etc/resolv.conf */
+	bool host_access;	/* programs outside ax may reach VIPs */
+
+	struct config_app *apps;
+	size_t n_apps;
+	struct config_service *services;
+	size_t n_services;
+
+	struct labels default_labels; /* policy: labels: */
+	struct config_rule *rules;
+	size_t n_rules;
+};
+
+/* A config with every default set, as if the file were empty. */
+int config_init(struct config *c);
+void config_free(struct config *c);
+
+struct config_error {
+	unsigned line, column; /* from 1 */
+	char *path;	       /* services.api.ports[0].port */
+	char *found;
+	char *expected; /* with "did you mean ..." where a key was nearly right */
+};
+struct config_errors {
+	struct config_error *e;
+	size_t n;
+};
+void config_errors_free(struct config_errors *errs);
+
+/*
+ * Parses `text` into *c (initialised by the callee; to be freed with config_free() on success).
+ * All errors of the text are collected. Returns 0; -EINVAL with at least one error in *errs;
+ * -ENOMEM. On failure *c needs no freeing.
+ */
+int config_parse(const char *text, size_t len, struct config *c, struct config_errors *errs);
+
+/* Prints errors as file:line:column: path: found ..., expected .... */
+void config_errors_print(const struct config_errors *errs, const char *file, FILE *to);
+
+/* The parts that flags and the file share, so that both take the same words.
+ * "A[,A6]" in either order; "5s", "300ms", "2m" or seconds; private|host; a DNS label. */
+int spec_parse_ip(const char *s, struct ax_addr *ip4, struct ax_addr *ip6, struct error *e);
+int spec_parse_duration_ms(const char *s, uint32_t *ret, struct error *e);
+int spec_parse_net(const char *s, enum net_mode *ret, struct error *e);
+int spec_parse_restart(const char *s, enum restart_policy *ret, struct error *e);
+int spec_check_name(const char *s, struct error *e);
+const char *net_mode_name(enum net_mode m);
+const char *restart_policy_name(enum restart_policy p);
+
+/* The closest of `candidates` to `word` (edit distance at most a third of it), or NULL. */
+const char *nearest_word(const char *word, const char *const *candidates, size_t n);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Links, addresses and routes through rtnetlink (libmnl). Every call waits for the kernel's
+ * acknowledgement and returns 0 or the kernel's negative errno. Nothing here logs.
+ */
+#ifndef AX_NETLINK_H
+#define AX_NETLINK_H
+
+#include "address.h"
+#include "util.h"
+
+struct nl; /* a NETLINK_ROUTE socket; it stays in the network namespace where it was opened */
+
+int nl_open(struct nl **ret);
+void nl_close(struct nl *nl);
+static inline void nl_closep(struct nl **nl)
+{
+	if (*nl)
+		nl_close(*nl);
+}
+
+/*
+ * A veth pair with `name` here and `peer_name` in the network namespace `peer_netns_fd`, both ends
+ * with the same MAC address and without ARP or neighbour discovery (IFF_NOARP): then whatever is
+ * sent on one end is addressed to the other, and no neighbour entry is ever needed. No IPv6
+ * link-local addresses are made (IFLA_INET6_ADDR_GEN_MODE none). The host end is created up, if
+ * the kernel allows it in one request. *ifindex is the host end's.
+ */
+int nl_link_add_veth(struct nl *nl, const char *name, const char *peer_name, int peer_netns_fd,
+		     const uint8_t mac[6], unsigned mtu, unsigned *ifindex);
+int nl_link_set_up(struct nl *nl, unsigned ifindex);
+int nl_link_del(struct nl *nl, unsigned ifindex);
+/* -ENODEV when there is none. */
+int nl_link_index(struct nl *nl, const char *name, unsigned *ifindex);
+/* Calls f for every link whose name starts with prefix, until it returns non-zero. */
+int nl_link_each(struct nl *nl, const char *prefix,
+		 int (*f)(void *arg, const char *name, unsigned ifindex), void *arg);
+
+int nl_addr_add(struct nl *nl, unsigned ifindex, const struct ax_addr *addr, unsigned prefix_len);
+
+struct nl_route {
+	struct prefix dst;	/* length in the mapped form (address.h); len 0 with v6: default6,
+				   with is_v4_default: 0.0.0.0/0 */
+	bool v4_default;	/* the IPv4 default route (dst is ignored) */
+	bool v6_default;
+	bool local;		/* type local in table local (AnyIP), else unicast in table main */
+	unsigned ifindex;
+	struct ax_addr prefsrc; /* zero: none */
+	uint32_t metric;	/* 0: none; ours carry the instance's */
+};
+/* Adding what exists is not an error; deleting what does not exist is -ESRCH. */
+int nl_route_add(struct nl *nl, const struct nl_route *r);
+int nl_route_del(struct nl *nl, const struct nl_route *r);
+/* Calls f for every route of ours (rtm_protocol AX_ROUTE_PROTOCOL) with this metric. */
+#define AX_ROUTE_PROTOCOL 0x61
+int nl_route_each(struct nl *nl, uint32_t metric, int (*f)(void *arg, const struct nl_route *r),
+		  void *arg);
+
+/* Runs f(arg) with the calling thread in network namespace netns_fd and comes back. When coming
+ * back fails the process aborts: going on in a foreign namespace would be worse. */
+int netns_call(int netns_fd, int (*f)(void *arg), void *arg);
+/* The cookie of a network namespace (SO_NETNS_COOKIE), 0 and -errno. */
+int netns_cookie(int netns_fd, uint64_t *ret);
+
+/*
+ * Inside network namespace netns_fd: lo up, the end `ifname` up, its addresses (zero: none) as
+ * /32 and /128, and default routes through it for the families it has.
+ */
+int netns_configure(int netns_fd, const char *ifname, const struct ax_addr *ip4,
+		    const struct ax_addr *ip6);
+
+#endif

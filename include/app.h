@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Apps and virtual IPs, as the programs on sockets and packets see them. */
+#ifndef AX_APP_H
+#define AX_APP_H
+
+#include <linux/types.h>
+#include "addr.h"
+
+/*
+ * Who may talk to whom. Labels are interned by the agent, one bit for each distinct key=value;
+ * two parties may talk if they share a bit. Rules of the config come first: bit i of `from` is set
+ * where the party matches the client side of rule i, bit i of `to` where it matches the server
+ * side; the lowest bit of (client.from & server.to) is the first rule that matches, and the same
+ * bit of ax_ctl.rule_allow is its verdict.
+ */
+#define AX_LABEL_WORDS 4
+#define AX_LABELS_MAX  (AX_LABEL_WORDS * 64)
+#define AX_RULES_MAX   64
+
+struct ax_party {
+	__u64 labels[AX_LABEL_WORDS];
+	__u64 from;
+	__u64 to;
+};
+_Static_assert(sizeof(struct ax_party) == 48, "struct ax_party is part of map values");
+
+enum ax_app_flag {
+	AX_APP_HOST = 1 << 0,	/* shares the host's network namespace */
+	AX_APP_EGRESS = 1 << 1, /* may reach addresses that are not ax's */
+};
+
+/* Map `apps`: cgroup id -> app. Addresses that an app does not have are all zero. */
+struct ax_app {
+	__u32 id;
+	__u32 flags;	       /* enum ax_app_flag */
+	struct ax_addr vip4;   /* its own addresses */
+	struct ax_addr vip6;
+	struct ax_addr shared4; /* the address of the service that it serves by translation */
+	struct ax_addr shared6;
+	__u32 wait_ms; /* how long its connects wait for a server; 0: not at all */
+	__u32 pad;
+	struct ax_party party;
+};
+_Static_assert(sizeof(struct ax_app) == 128, "struct ax_app is a map value");
+
+enum ax_vip_kind {
+	AX_VIP_APP = 1,	     /* an app's own address */
+	AX_VIP_DECLARED = 2, /* of an app in the config that has not been started */
+	AX_VIP_SERVICE = 3,  /* a service's address, which no app owns */
+	AX_VIP_HOST = 4,     /* the instance's own address: the agent's DNS, and the host to apps */
+};
+
+enum ax_vip_flag {
+	AX_VIP_LOCAL = 1 << 0,	 /* lives in the host's network namespace (host-mode app) */
+	AX_VIP_SERVICES = 1 << 1, /* map `services` has entries for this address */
+	AX_VIP_EGRESS = 1 << 2,	 /* the owner may reach addresses that are not ax's */
+};
+
+/* Map `vips`: address -> what it is. */
+struct ax_vip {
+	__u32 kind;    /* enum ax_vip_kind */
+	__u32 flags;   /* enum ax_vip_flag */
+	__u32 id;      /* app or service id */
+	__u32 ifindex; /* host end of a private app's veth pair, else 0 */
+	struct ax_party party;
+};
+_Static_assert(sizeof(struct ax_vip) == 64, "struct ax_vip is a map value");
+
+/* Map `netns_apps`: network namespace cookie of a private app -> its addresses and identity. */
+struct ax_netns_app {
+	__u32 id;
+	__u32 pad;
+	struct ax_addr vip4;
+	struct ax_addr vip6;
+};
+_Static_assert(sizeof(struct ax_netns_app) == 40, "struct ax_netns_app is a map value");
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the agent tells the programs at run time, and what they count. */
+#ifndef AX_CTL_H
+#define AX_CTL_H
+
+#include <linux/types.h>
+#include "addr.h"
+
+/* Map `ctl`: one entry. */
+struct ax_ctl {
+	struct ax_addr host4; /* the instance's own addresses (AX_VIP_HOST) */
+	struct ax_addr host6;
+	struct ax_addr anchor6; /* /96 prefix on lo: where a v6-only wildcard bind of an app without
+				   an IPv6 address goes; its last word is the app's id */
+	__be16 dns_port_be;	/* of the agent's DNS on host4 and host6; 0: no DNS */
+	__u16 pad;
+	__u32 host_access;   /* 1: programs outside ax may reach VIPs */
+	__u32 events;	     /* 1: somebody reads map `events` */
+	__u32 event_wakeup;  /* wake the reader when this many bytes wait */
+	__u64 rule_allow;    /* bit i: verdict of policy rule i, see struct ax_party */
+};
+_Static_assert(sizeof(struct ax_ctl) == 72, "struct ax_ctl is a map value");
+
+/* Map `counters`: per-CPU array of __u64, by this index. */
+enum ax_counter {
+	AX_COUNT_CONNECT,	   /* connects that the switch looked at */
+	AX_COUNT_TRANSLATED,	   /* to a service, put through to a backend */
+	AX_COUNT_DENIED_LABELS,	   /* no shared label */
+	AX_COUNT_DENIED_RULE,	   /* a deny rule */
+	AX_COUNT_NO_BACKEND,	   /* a service without backends */
+	AX_COUNT_NO_EGRESS,	   /* to the outside, by an app without egress */
+	AX_COUNT_HELD,		   /* connects that waited for a server */
+	AX_COUNT_BIND_REFUSED,	   /* bind() to another app's address */
+	AX_COUNT_FABRIC_SOURCE,	   /* packets whose source was not the app's address */
+	AX_COUNT_FABRIC_DENIED,	   /* packets that policy refused */
+	AX_COUNT_FABRIC_MALFORMED, /* packets that are too short for their headers */
+	AX_COUNT_EVENTS_LOST,	   /* events that found the ring buffer full */
+	AX_COUNT_ERROR,		   /* a helper or map failed where it should not */
+	AX_COUNTERS
+};
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Records of the ring buffer `events` and of the connection iterator. */
+#ifndef AX_EVENT_H
+#define AX_EVENT_H
+
+#include <linux/types.h>
+#include "addr.h"
+
+enum ax_event_type {
+	AX_EVENT_LISTEN = 1,
+	AX_EVENT_UNLISTEN = 2,
+	AX_EVENT_CONNECT = 3, /* established, by the client */
+	AX_EVENT_ACCEPT = 4,  /* established, by the server */
+	AX_EVENT_CLOSE = 5,
+};
+
+struct ax_event {
+	__u32 type; /* enum ax_event_type */
+	__u32 app;  /* id, 0: not known */
+	__u64 time_ns; /* CLOCK_BOOTTIME */
+	struct ax_endpoint local;
+	struct ax_endpoint remote;
+	struct ax_endpoint asked; /* the service that was asked for, or all zero */
+	__u32 srtt_us;		  /* smoothed round trip time (close only) */
+	__u64 sent;		  /* payload bytes that were acknowledged (close only) */
+	__u64 received;		  /* payload bytes that arrived (close only) */
+	__u64 duration_ns;	  /* since it was established; 0: not known */
+};
+_Static_assert(sizeof(struct ax_event) == 104, "struct ax_event is read by user space");
+
+/* One connection, written by the iterator over TCP sockets. */
+struct ax_conn {
+	struct ax_endpoint local;
+	struct ax_endpoint remote;
+	struct ax_endpoint asked; /* the service that was asked for, or all zero */
+	__u32 state;		  /* TCP_ESTABLISHED ... of include/net/tcp_states.h */
+	__u32 uid;
+	__u32 srtt_us;
+	__u64 sent;
+	__u64 received;
+};
+_Static_assert(sizeof(struct ax_conn) == 88, "struct ax_conn is read by user space");
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Services, their backends, and the servers that listen. */
+#ifndef AX_SERVICE_H
+#define AX_SERVICE_H
+
+#include <linux/types.h>
+#include "addr.h"
+
+enum ax_strategy {
+	AX_STRATEGY_RANDOM = 0,
+	AX_STRATEGY_ROUND_ROBIN = 1,
+};
+
+/*
+ * Map `services`: struct ax_endpoint -> service. A port of 0 in the key stands for every port
+ * that has no entry of its own (services that several apps form by sharing a name or an address).
+ */
+struct ax_service {
+	__u32 id;
+	__u32 generation; /* of its backends; see struct ax_backend_key */
+	__u32 slots;	  /* number of backend slots; 0: no backends */
+	__u32 strategy;	  /* enum ax_strategy */
+	__u32 wait_ms;	  /* how long a connect waits for a server; 0: not at all */
+	__u32 next;	  /* round-robin counter, advanced by the programs */
+};
+_Static_assert(sizeof(struct ax_service) == 24, "struct ax_service is a map value");
+
+#define AX_SLOTS_MAX 1024 /* weights are scaled so that a service has no more slots than this */
+
+/*
+ * Map `backends`. All slots of a new generation are written before the service's value names it,
+ * and those of the old one removed after, so that a connect never sees half a list.
+ */
+struct ax_backend_key {
+	__u32 service;
+	__u32 generation;
+	__u32 slot;
+	__u16 port_index; /* which of the service's ports; a service may map each differently */
+	__u16 pad;
+};
+_Static_assert(sizeof(struct ax_backend_key) == 16, "struct ax_backend_key is a map key");
+
+struct ax_backend {
+	struct ax_addr addr;
+	__be16 port_be; /* 0: the port that the client asked for */
+	__u16 pad;
+	__u32 app; /* id of the app, 0: a fixed address */
+};
+_Static_assert(sizeof(struct ax_backend) == 24, "struct ax_backend is a map value");
+
+/*
+ * Map `servers`: struct ax_endpoint -> who listens there. Filled by the sockops listen callback
+ * and post_bind, removed at close.
+ */
+struct ax_server {
+	__u32 app;
+	__u32 sockets; /* listening sockets on this endpoint (SO_REUSEPORT makes several) */
+	__u64 since_ns; /* CLOCK_BOOTTIME */
+};
+_Static_assert(sizeof(struct ax_server) == 16, "struct ax_server is a map value");
+
+/*
+ * Socket storage `asked`: what the app said where the switch put something else in its place.
+ * Peer: connect() to a service, answered by getpeername() and recvfrom(). Local: bind() to an
+ * address that stands for its own one, answered by getsockname().
+ */
+struct ax_asked {
+	struct ax_endpoint peer;     /* all zero: not translated */
+	struct ax_endpoint real_peer; /* where it went instead */
+	struct ax_addr local;	      /* valid if has_local */
+	__u32 has_local;
+	__u32 pad;
+	__u64 hold_until_ns; /* SYNs are held back until a server listens or this CLOCK_MONOTONIC
+				time has come; 0: not held */
+};
+_Static_assert(sizeof(struct ax_asked) == 72, "struct ax_asked is a map value");
+
+/* Map `udp_replies` (LRU): where an unconnected socket's reply comes from -> whom it had asked. */
+struct ax_udp_reply_key {
+	__u64 cookie;
+	struct ax_endpoint from;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct ax_udp_reply_key) == 32, "struct ax_udp_reply_key is a map key");
+
+#endif
