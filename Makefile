@@ -38,7 +38,9 @@ comma     := ,
 
 AGENT_SRC := $(wildcard agent/*.c)
 TOOLS_SRC := $(wildcard tools/*.c)
-BPF_SRC   := $(wildcard sockops/*.bpf.c xdp/*.bpf.c)
+# the unit that defines the maps comes first: libbpf 1.1 does not resolve an extern map that is
+# defined in a later object
+BPF_SRC   := sockops/maps.bpf.c $(filter-out sockops/maps.bpf.c,$(wildcard sockops/*.bpf.c xdp/*.bpf.c))
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(OUT)/%.o)
 BPF_OBJ   := $(BPF_SRC:%.c=$(OUT)/%.o)
@@ -91,6 +93,16 @@ $(OUT)/libmnl/libmnl.a: tools/static-libmnl.sh
 	$(call say,LIBMNL,$@)
 	$(Q)tools/static-libmnl.sh $(@D)
 
+# What measures is a program of its own.
+BENCH_BIN := $(patsubst tools/bench/%.c,$(OUT)/bench/%,$(wildcard tools/bench/*.c))
+$(OUT)/bench/%: tools/bench/%.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $< -o $@
+.PHONY: bench-build
+bench-build: all $(BENCH_BIN)
+-include $(BENCH_BIN:=.d)
+
 -include $(AGENT_OBJ:.o=.d) $(TOOLS_OBJ:.o=.d) $(BPF_OBJ:.o=.d) $(ASAN_OBJ:.o=.d)
 
 include tests/tests.mk
@@ -105,7 +117,7 @@ demo: deps ## install what is missing, build, and show apps under virtual IPs an
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tools/demo.sh .output/ax
 bench: deps-bench ## measure ax against what a user would pick instead, as ratios
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory bench-build
 	$(Q)tools/bench/run.sh .output/ax
 
 fmt: ## format all C

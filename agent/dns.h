@@ -34,14 +34,20 @@ struct dns_zone {
 	/* True when the address lies in ax's pools: unknown ones get NXDOMAIN, not a forward. */
 	bool (*owns)(void *arg, const struct ax_addr *addr);
 	void *arg;
+	/* Addresses of ns.dns.<domain>, the name server that SOA and NS speak of; zero: none.
+	 * dns_server_open() fills in those that it listens on where they are zero. */
+	struct ax_addr ns4;
+	struct ax_addr ns6;
 };
 
 /*
  * One query to one answer, without any I/O (the fuzz target's entry).
  * Returns the answer's length in `out`; 0: the query is not for us, forward it; -EBADMSG: not a
- * query that deserves an answer, drop it. `max_udp` is what the transport allows (0: TCP); over
- * it the answer is cut at a record boundary and carries TC.
+ * query that deserves an answer, drop it (and so for -ENOMEM, and -EMSGSIZE where out_size is too
+ * small). `max_udp` is what the transport allows (0: TCP); over it the answer is cut at a record
+ * boundary and carries TC (additional records go first, and without TC).
  */
+#define DNS_UDP_MAX 1232 /* what an IPv6 path carries without fragments; never more by UDP */
 int dns_answer(const struct dns_zone *zone, const uint8_t *query, size_t len, uint8_t *out,
 	       size_t out_size, size_t max_udp);
 
@@ -59,12 +65,16 @@ struct dns_config {
 	size_t n_upstreams;
 };
 
-/* Sockets are opened with SO_REUSEADDR, non-blocking, CLOEXEC, and added to the loop. */
+/*
+ * Sockets are opened non-blocking, CLOEXEC, and added to the loop. The TCP ones have SO_REUSEADDR;
+ * UDP does not: there it would let two agents share a port, and steal each other's queries. The
+ * strings and upstreams of the config are copied.
+ */
 int dns_server_open(int epoll_fd, const struct dns_config *c, struct dns_server **ret,
 		    struct error *e);
 void dns_server_close(struct dns_server *s);
 __be16 dns_server_port(const struct dns_server *s);
-/* Replaces the upstreams (config reload). */
+/* Replaces the upstreams (config reload); one that is this very server is left out. */
 int dns_server_set_upstreams(struct dns_server *s, const struct dns_upstream *u, size_t n);
 /* Handlers of the loop's kinds; they never fail the agent. */
 void dns_on_udp(struct loop_item *item);

@@ -15,10 +15,12 @@
 #include "instance.h"
 #include "util.h"
 
-/* Replaces the whole table in one transaction by one that masquerades these addresses; with n == 0
- * removes it. Also turns IP forwarding on (remembering in <run_dir>/forwarding what it was) and,
- * when n == 0, back to what it was if ax had changed it. */
-int egress_set(const struct instance *inst, const struct ax_addr *addrs, size_t n,
-	       struct error *e);
+/*
+ * Replaces the whole table in one transaction by one that masquerades these addresses; with n == 0
+ * removes it. Also turns IP forwarding on for their families, and when n == 0 back to what it was
+ * if ax had changed it (remembered in <run_dir>/forwarding). forwarding.h says what that means for
+ * IPv6 router advertisements and for other instances. -EOPNOTSUPP: the kernel cannot masquerade.
+ */
+int egress_set(const struct instance *inst, const struct ax_addr *addrs, size_t n, struct error *e);
 
 #endif

@@ -18,8 +18,15 @@ struct launch_options {
  * foreground, waits for it. Returns the exit status that ax must end with: the command's, 126/127
  * when it could not be executed or found, 128+n when signal n ended it, 125 when ax itself failed
  * (the sentence was printed). With spec.detach it returns 0 once the command was executed, after
- * printing the app's name and id, and a supervisor stays behind.
+ * printing the app's name, id and address, and a supervisor stays behind.
+ *
+ * The foreground command inherits the signal mask and dispositions of the caller as they are now:
+ * a command line that is to be transparent changes neither before this call.
  */
 int launch_run(struct launch_options *o);
+
+/* The name of an app that was given none: made from its command, always a valid one. */
+#define LAUNCH_NAME_SIZE 64
+void launch_default_name(const struct app_spec *s, char *buf, size_t size);
 
 #endif

@@ -32,26 +32,44 @@ int nl_link_set_up(struct nl *nl, unsigned ifindex);
 int nl_link_del(struct nl *nl, unsigned ifindex);
 /* -ENODEV when there is none. */
 int nl_link_index(struct nl *nl, const char *name, unsigned *ifindex);
-/* Calls f for every link whose name starts with prefix, until it returns non-zero. */
+/*
+ * Waits until a link can send. A veth's end that was up before its peer loses what it is given
+ * until the kernel's link watcher has noticed the carrier, some 100 us after the peer went up
+ * (netns_configure()); asking makes kernels from 6.8 on notice at once. -ETIMEDOUT.
+ */
+int nl_link_wait_up(struct nl *nl, unsigned ifindex, unsigned timeout_ms);
+/* Calls f for every link whose name starts with prefix, until it returns non-zero; f may use nl. */
 int nl_link_each(struct nl *nl, const char *prefix,
 		 int (*f)(void *arg, const char *name, unsigned ifindex), void *arg);
 
+/* prefix_len: 0..32 for IPv4 (or 96..128, in the mapped form), 0..128 for IPv6. Adding what exists
+ * is not an error. Without IPv6 in the kernel -EAFNOSUPPORT, switched off by sysctl -EACCES. */
 int nl_addr_add(struct nl *nl, unsigned ifindex, const struct ax_addr *addr, unsigned prefix_len);
 
 struct nl_route {
-	struct prefix dst;	/* length in the mapped form (address.h); len 0 with v6: default6,
-				   with is_v4_default: 0.0.0.0/0 */
-	bool v4_default;	/* the IPv4 default route (dst is ignored) */
+	struct prefix dst; /* length in the mapped form (address.h); len 0 with v6: default6,
+			      with is_v4_default: 0.0.0.0/0 */
+	bool v4_default;   /* the IPv4 default route (dst is ignored) */
 	bool v6_default;
-	bool local;		/* type local in table local (AnyIP), else unicast in table main */
+	bool local; /* type local in table local (AnyIP), else unicast in table main */
 	unsigned ifindex;
 	struct ax_addr prefsrc; /* zero: none */
 	uint32_t metric;	/* 0: none; ours carry the instance's */
 };
-/* Adding what exists is not an error; deleting what does not exist is -ESRCH. */
+/*
+ * Adding what exists is not an error (with a metric, a route of the same destination and metric is
+ * replaced); deleting what does not exist is -ESRCH. The kernel takes any local address as prefsrc
+ * of IPv4 routes, but for IPv6 only an address of an interface (nl_addr_add() on lo): without that
+ * the route is made without prefsrc.
+ */
 int nl_route_add(struct nl *nl, const struct nl_route *r);
 int nl_route_del(struct nl *nl, const struct nl_route *r);
-/* Calls f for every route of ours (rtm_protocol AX_ROUTE_PROTOCOL) with this metric. */
+/* Many with few round trips. All are tried; errs, unless NULL, gets the result of each. Returns the
+ * first that is not 0. */
+int nl_route_add_many(struct nl *nl, const struct nl_route *r, size_t n, int *errs);
+int nl_route_del_many(struct nl *nl, const struct nl_route *r, size_t n, int *errs);
+/* Calls f for every route of ours (rtm_protocol AX_ROUTE_PROTOCOL) with this metric,
+ * until it returns non-zero; f may use nl. */
 #define AX_ROUTE_PROTOCOL 0x61
 int nl_route_each(struct nl *nl, uint32_t metric, int (*f)(void *arg, const struct nl_route *r),
 		  void *arg);

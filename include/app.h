@@ -32,8 +32,8 @@ enum ax_app_flag {
 /* Map `apps`: cgroup id -> app. Addresses that an app does not have are all zero. */
 struct ax_app {
 	__u32 id;
-	__u32 flags;	       /* enum ax_app_flag */
-	struct ax_addr vip4;   /* its own addresses */
+	__u32 flags;	     /* enum ax_app_flag */
+	struct ax_addr vip4; /* its own addresses */
 	struct ax_addr vip6;
 	struct ax_addr shared4; /* the address of the service that it serves by translation */
 	struct ax_addr shared6;
@@ -51,20 +51,21 @@ enum ax_vip_kind {
 };
 
 enum ax_vip_flag {
-	AX_VIP_LOCAL = 1 << 0,	 /* lives in the host's network namespace (host-mode app) */
+	AX_VIP_LOCAL = 1 << 0,	  /* lives in the host's network namespace (host-mode app) */
 	AX_VIP_SERVICES = 1 << 1, /* map `services` has entries for this address */
-	AX_VIP_EGRESS = 1 << 2,	 /* the owner may reach addresses that are not ax's */
+	AX_VIP_EGRESS = 1 << 2,	  /* the owner may reach addresses that are not ax's */
 };
 
 /* Map `vips`: address -> what it is. */
 struct ax_vip {
-	__u32 kind;    /* enum ax_vip_kind */
-	__u32 flags;   /* enum ax_vip_flag */
-	__u32 id;      /* app or service id */
-	__u32 ifindex; /* host end of a private app's veth pair, else 0 */
+	__u32 kind;	     /* enum ax_vip_kind */
+	__u32 flags;	     /* enum ax_vip_flag */
+	__u32 id;	     /* app or service id */
+	__u32 ifindex;	     /* host end of a private app's veth pair, else 0 */
+	struct ax_addr twin; /* the owner's address of the other family, or zero */
 	struct ax_party party;
 };
-_Static_assert(sizeof(struct ax_vip) == 64, "struct ax_vip is a map value");
+_Static_assert(sizeof(struct ax_vip) == 80, "struct ax_vip is a map value");
 
 /* Map `netns_apps`: network namespace cookie of a private app -> its addresses and identity. */
 struct ax_netns_app {

@@ -15,8 +15,8 @@ enum ax_event_type {
 };
 
 struct ax_event {
-	__u32 type; /* enum ax_event_type */
-	__u32 app;  /* id, 0: not known */
+	__u32 type;    /* enum ax_event_type */
+	__u32 app;     /* id, 0: not known */
 	__u64 time_ns; /* CLOCK_BOOTTIME */
 	struct ax_endpoint local;
 	struct ax_endpoint remote;

@@ -16,14 +16,16 @@ enum ax_strategy {
  * that has no entry of its own (services that several apps form by sharing a name or an address).
  */
 struct ax_service {
-	__u32 id;
+	__u32 id;	  /* of this endpoint's backend list */
 	__u32 generation; /* of its backends; see struct ax_backend_key */
 	__u32 slots;	  /* number of backend slots; 0: no backends */
 	__u32 strategy;	  /* enum ax_strategy */
 	__u32 wait_ms;	  /* how long a connect waits for a server; 0: not at all */
 	__u32 next;	  /* round-robin counter, advanced by the programs */
+	__u32 distinct;	  /* after the weighted slots, each backend stands once more in this many
+			     further slots: where a connect looks when its first choice is down */
 };
-_Static_assert(sizeof(struct ax_service) == 24, "struct ax_service is a map value");
+_Static_assert(sizeof(struct ax_service) == 28, "struct ax_service is a map value");
 
 #define AX_SLOTS_MAX 1024 /* weights are scaled so that a service has no more slots than this */
 
@@ -35,10 +37,8 @@ struct ax_backend_key {
 	__u32 service;
 	__u32 generation;
 	__u32 slot;
-	__u16 port_index; /* which of the service's ports; a service may map each differently */
-	__u16 pad;
 };
-_Static_assert(sizeof(struct ax_backend_key) == 16, "struct ax_backend_key is a map key");
+_Static_assert(sizeof(struct ax_backend_key) == 12, "struct ax_backend_key is a map key");
 
 struct ax_backend {
 	struct ax_addr addr;
@@ -54,7 +54,7 @@ _Static_assert(sizeof(struct ax_backend) == 24, "struct ax_backend is a map valu
  */
 struct ax_server {
 	__u32 app;
-	__u32 sockets; /* listening sockets on this endpoint (SO_REUSEPORT makes several) */
+	__u32 sockets;	/* listening sockets on this endpoint (SO_REUSEPORT makes several) */
 	__u64 since_ns; /* CLOCK_BOOTTIME */
 };
 _Static_assert(sizeof(struct ax_server) == 16, "struct ax_server is a map value");
@@ -64,16 +64,23 @@ _Static_assert(sizeof(struct ax_server) == 16, "struct ax_server is a map value"
  * Peer: connect() to a service, answered by getpeername() and recvfrom(). Local: bind() to an
  * address that stands for its own one, answered by getsockname().
  */
+enum ax_asked_flag {
+	AX_ASKED_LOCAL = 1 << 0,
+	AX_ASKED_UDP = 1 << 1, /* unconnected: see map `udp_replies` */
+};
+
 struct ax_asked {
-	struct ax_endpoint peer;     /* all zero: not translated */
+	struct ax_endpoint peer;      /* all zero: not translated */
 	struct ax_endpoint real_peer; /* where it went instead */
-	struct ax_addr local;	      /* valid if has_local */
-	__u32 has_local;
-	__u32 pad;
+	struct ax_addr local;	      /* valid with AX_ASKED_LOCAL */
+	__u32 flags;		      /* enum ax_asked_flag */
+	__u32 app; /* who owns a socket that is bound to a wildcard address in the host's netns */
+	struct ax_endpoint served[2]; /* entries of map `servers` that a UDP socket stands for;
+					 port 0: none */
 	__u64 hold_until_ns; /* SYNs are held back until a server listens or this CLOCK_MONOTONIC
 				time has come; 0: not held */
 };
-_Static_assert(sizeof(struct ax_asked) == 72, "struct ax_asked is a map value");
+_Static_assert(sizeof(struct ax_asked) == 112, "struct ax_asked is a map value");
 
 /* Map `udp_replies` (LRU): where an unconnected socket's reply comes from -> whom it had asked. */
 struct ax_udp_reply_key {

@@ -36,24 +36,44 @@ $(OUT)/tests/fuzz/%: tests/fuzz/%.c $(OUT)/libax-fuzz.a
 		$(LIBS_DYN) -o $@
 -include $(UNIT_BIN:=.d) $(PROG_BIN:=.d) $(FUZZ_OBJ:.o=.d) $(FUZZ_BIN:=.d)
 
-.PHONY: check-build fuzz-build
+# The programs inside the VM have no libraries beside them, and musl's own resolver.
+VM_BIN := $(patsubst tests/vm/src/%.c,.output/vm/bin/%,$(wildcard tests/vm/src/*.c))
+.output/vm/bin/%: tests/vm/src/%.c
+	$(call say,MUSL,$@)
+	@mkdir -p $(@D)
+	$(Q)musl-gcc -std=gnu11 -D_GNU_SOURCE $(WARN) -Os -s -static -idirafter /usr/include \
+		-idirafter /usr/include/$(shell uname -m)-linux-gnu $< -o $@
+
+# One job for each processor, unless make was told otherwise.
+PARALLEL := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+SUBMAKE   = $(MAKE) --no-print-directory $(PARALLEL)
+RUN       = OUT=$(OUT) CC=$(CC) CLANG=$(CLANG) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run
+
+.PHONY: check-build fuzz-build vm-build
 check-build: all $(UNIT_BIN) $(PROG_BIN) $(FUZZ_BIN)
 fuzz-build: $(FUZZ_BIN)
+vm-build: $(VM_BIN) # the agent in there is the static one, which has a directory of its own
+	$(Q)$(MAKE) --no-print-directory STATIC=1 OUT=$(OUT)-static $(OUT)-static/ax
 
 check: deps-vm ## install what is missing, build, run all tests (as root)
-	$(Q)$(MAKE) --no-print-directory check-build
-	$(Q)$(MAKE) --no-print-directory STATIC=1 all
-	$(Q)tests/run headers unit prog fuzz net vm
-check-unit: deps-test $(UNIT_BIN) ## only the unit tests (no root needed)
-	$(Q)tests/run unit
-check-headers: ## every header compiles alone
-	$(Q)tests/run headers
-check-prog: deps-test all $(PROG_BIN) ## only the tests of single BPF programs
-	$(Q)tests/run prog
-check-net: deps-test all ## only the tests in namespaces with real programs
-	$(Q)tests/run net
+	$(Q)$(SUBMAKE) check-build
+	$(Q)$(SUBMAKE) vm-build
+	$(Q)$(RUN) headers unit prog fuzz net vm
+check-unit: deps-test ## only the unit tests (no root needed)
+	$(Q)$(SUBMAKE) $(UNIT_BIN)
+	$(Q)$(RUN) unit
+check-headers: deps ## every header compiles alone
+	$(Q)$(RUN) headers
+check-prog: deps-test ## only the tests of single BPF programs
+	$(Q)$(SUBMAKE) all $(PROG_BIN)
+	$(Q)$(RUN) prog
+check-net: deps-test ## only the tests in namespaces with real programs
+	$(Q)$(SUBMAKE) all
+	$(Q)$(RUN) net
 check-vm: deps-vm ## only the tests on other kernels, in qemu
-	$(Q)$(MAKE) --no-print-directory STATIC=1 all
-	$(Q)tests/run vm
-fuzz: deps-test fuzz-build ## a longer run of every fuzz target (FUZZ_SECONDS=60)
-	$(Q)FUZZ_SECONDS=$(or $(filter-out 5,$(FUZZ_SECONDS)),60) tests/run fuzz
+	$(Q)$(SUBMAKE) vm-build
+	$(Q)$(RUN) vm
+fuzz: deps-test ## a longer run of every fuzz target (FUZZ_SECONDS=60)
+	$(Q)$(SUBMAKE) fuzz-build
+	$(Q)$(RUN) fuzz
+fuzz: FUZZ_SECONDS := $(if $(filter file,$(origin FUZZ_SECONDS)),60,$(FUZZ_SECONDS))

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The config's section services:. */
+#include "config_read.h"
+#include "service.h"
+
+#include <arpa/inet.h>
+
+#define PORTS_MAX    65535 /* struct ax_backend_key has 16 bits for a port's index */
+#define BACKENDS_MAX AX_SLOTS_MAX
+#define WEIGHT_MAX   1000
+
+/* --- ports --- */
+
+static const struct {
+	const char *name;
+	uint8_t proto;
+} protocols[] = {{"tcp", IPPROTO_TCP}, {"udp", IPPROTO_UDP}};
+
+static bool parse_protocol(const char *s, uint8_t *ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+		if (streq(s, protocols[i].name)) {
+			*ret = protocols[i].proto;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "80", "80:8080", "80:8080/udp" */
+static bool parse_port_text(const char *s, struct service_port *ret)
+{
+	char copy[sizeof("65535:65535/udp")], *slash, *colon;
+	struct service_port p = {.proto = IPPROTO_TCP};
+	int port, target;
+
+	if (strlen(s) >= sizeof(copy))
+		return false;
+	strcpy(copy, s);
+	slash = strchr(copy, '/');
+	if (slash) {
+		*slash = '\0';
+		if (!parse_protocol(slash + 1, &p.proto))
+			return false;
+	}
+	colon = strchr(copy, ':');
+	if (colon)
+		*colon = '\0';
+	port = port_parse(copy);
+	target = colon ? port_parse(colon + 1) : port;
+	if (port < 0 || target < 0)
+		return false;
+	p.port = (uint16_t)port;
+	p.target = (uint16_t)target;
+	*ret = p;
+	return true;
+}
+
+static void read_port_number(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a port of 1 to 65535";
+	const char *text = scalar_text(r, n, what);
+	int port = text ? port_parse(text) : 0;
+
+	if (port < 0)
+		reject(r, n, "%s", what);
+	else
+		*(uint16_t *)to = (uint16_t)port;
+}
+
+static void read_protocol(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "tcp or udp");
+
+	if (text && !parse_protocol(text, to))
+		reject(r, n, "tcp or udp");
+}
+
+static bool read_port_mapping(struct reader *r, const struct node *n, struct service_port *p)
+{
+	static const struct key keys[] = {
+		{"port", read_port_number, offsetof(struct service_port, port)},
+		{"target", read_port_number, offsetof(struct service_port, target)},
+		{"protocol", read_protocol, offsetof(struct service_port, proto)},
+	};
+	size_t before = r->errs->n;
+
+	p->proto = IPPROTO_TCP;
+	read_mapping(r, n, keys, ARRAY_SIZE(keys), p);
+	if (!p->port && r->errs->n == before)
+		reject(r, n, "a mapping with the key port");
+	if (!p->target)
+		p->target = p->port;
+	return p->port != 0;
+}
+
+struct port_list {
+	struct registry seen;
+	struct config_service *service;
+};
+
+static void read_port(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a port: 80, \"80:8080\", \"80:8080/udp\" or a mapping";
+	struct port_list *list = to;
+	struct service_port *p = &list->service->ports[list->service->n_ports];
+	struct claim c = {.line = n->line}, earlier;
+	uint8_t key[3];
+	int taken;
+
+	*p = (struct service_port){0};
+	if (n->kind == NODE_MAPPING) {
+		if (!read_port_mapping(r, n, p))
+			return;
+	} else {
+		const char *text = scalar_text(r, n, what);
+
+		if (text && !parse_port_text(text, p))
+			reject(r, n, "%s", what);
+		if (!text || !p->port)
+			return;
+	}
+	key[0] = p->proto;
+	memcpy(key + 1, &p->port, sizeof(p->port));
+	c.key = key;
+	c.len = sizeof(key);
+	taken = registry_claim(&list->seen, &c, &earlier);
+	if (taken > 0)
+		reject(r, n, "each port once for a protocol (line %u has it already)",
+		       earlier.line);
+	else if (done(r, taken))
+		list->service->n_ports++;
+}
+
+static void read_ports(struct reader *r, const struct node *n, void *to)
+{
+	struct port_list list = {.service = to};
+
+	if (n->kind == NODE_LIST && n->n > 0) {
+		list.service->ports = calloc(n->n, sizeof(*list.service->ports));
+		if (!have(r, list.service->ports))
+			return;
+	}
+	read_list(r, n, "ports", PORTS_MAX, read_port, &list);
+	registry_free(&list.seen);
+}
+
+/* --- backends --- */
+
+static void read_backend_app(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "an app's name");
+	const char *want = text ? want_name(text) : NULL;
+	struct service_backend *b = to;
+
+	if (want)
+		reject(r, n, "%s", want);
+	if (!text || want)
+		return;
+	b->app = strdup(text);
+	have(r, b->app);
+}
+
+static void read_backend_labels(struct reader *r, const struct node *n, void *to)
+{
+	struct service_backend *b = to;
+	size_t before = r->errs->n;
+
+	read_labels(r, n, &b->labels);
+	if (b->labels.n == 0 && r->errs->n == before)
+		reject(r, n, "at least one label"); /* none would stand for every app */
+}
+
+static void read_address(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "an address or address:port ([address]:port for IPv6)";
+	const char *text = scalar_text(r, n, what);
+	struct service_backend *b = to;
+	const char *want = NULL;
+	__be16 port_be = 0;
+	struct ax_addr a;
+
+	if (!text)
+		return;
+	if (addr_parse(text, &a) < 0 && addr_port_parse(text, &a, &port_be) < 0)
+		want = what;
+	else
+		want = want_server(&a);
+	if (want) {
+		reject(r, n, "%s", want);
+		return;
+	}
+	b->address = a;
+	b->port = ntohs(port_be);
+}
+
+static void read_weight(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a whole number of 1 to 1000";
+	const char *text = scalar_text(r, n, what);
+	int weight = text ? port_parse(text) : 0; /* has the same form */
+
+	if (text && (weight < 1 || weight > WEIGHT_MAX))
+		reject(r, n, "%s", what);
+	else if (text)
+		*(uint32_t *)to = (uint32_t)weight;
+}
+
+static const struct key backend_keys[] = {
+	{"app", read_backend_app, 0},
+	{"label", read_backend_labels, 0},
+	{"labels", read_backend_labels, 0},
+	{"address", read_address, 0},
+	{"weight", read_weight, offsetof(struct service_backend, weight)},
+};
+
+/* Keys of the mapping other than weight, that is, ways to say which backend. */
+static size_t count_targets(const struct node *n)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; n->kind == NODE_MAPPING && i < n->n; i++)
+		if (n->items[2 * i].kind == NODE_SCALAR && !streq(n->items[2 * i].text, "weight"))
+			count++;
+	return count;
+}
+
+static void read_backend(struct reader *r, const struct node *n, void *to)
+{
+	struct config_service *s = to;
+	struct service_backend *b = &s->backends[s->n_backends++];
+	size_t before = r->errs->n;
+
+	b->weight = 1;
+	if (n->kind == NODE_SCALAR) {
+		read_backend_app(r, n, b);
+		return;
+	}
+	read_mapping(r, n, backend_keys, ARRAY_SIZE(backend_keys), b);
+	if (r->errs->n == before && count_targets(n) != 1)
+		reject(r, n, "exactly one of app, labels and address");
+}
+
+static void read_backends(struct reader *r, const struct node *n, void *to)
+{
+	struct config_service *s = to;
+	size_t room = n->n < BACKENDS_MAX ? n->n : BACKENDS_MAX;
+
+	if (n->kind == NODE_LIST && room > 0) {
+		s->backends = calloc(room, sizeof(*s->backends));
+		if (!have(r, s->backends))
+			return;
+	}
+	read_list(r, n, "backends", BACKENDS_MAX, read_backend, s);
+}
+
+/* --- the section --- */
+
+static void read_ip(struct reader *r, const struct node *n, void *to)
+{
+	struct config_service *s = to;
+
+	read_vips(r, n, OWNER_SERVICE, &s->ip4, &s->ip6);
+}
+
+static void read_strategy(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "random or round-robin";
+	const char *text = scalar_text(r, n, what);
+	uint32_t *strategy = to;
+
+	if (!text)
+		return;
+	if (streq(text, "random"))
+		*strategy = AX_STRATEGY_RANDOM;
+	else if (streq(text, "round-robin"))
+		*strategy = AX_STRATEGY_ROUND_ROBIN;
+	else
+		reject(r, n, "%s", what);
+}
+
+static const struct key service_keys[] = {
+	{"ip", read_ip, 0},
+	{"ports", read_ports, 0},
+	{"backends", read_backends, 0},
+	{"strategy", read_strategy, offsetof(struct config_service, strategy)},
+	{"wait", read_duration_ms, offsetof(struct config_service, wait_ms)},
+};
+
+static void read_service(struct reader *r, const struct node *key, const struct node *value,
+			 void *to)
+{
+	struct config *c = to;
+	struct config_service *s = &c->services[c->n_services++];
+	const char *want = want_name(key->text);
+
+	s->name = strdup(key->text);
+	if (!have(r, s->name))
+		return;
+	if (want)
+		reject(r, key, "%s", want);
+	else
+		claim_name(r, key, key->text, OWNER_SERVICE);
+	read_mapping(r, value, service_keys, ARRAY_SIZE(service_keys), s);
+}
+
+void read_services(struct reader *r, const struct node *n, void *to)
+{
+	struct config *c = to;
+
+	if (n->kind == NODE_MAPPING && n->n > 0) {
+		c->services = calloc(n->n, sizeof(*c->services));
+		if (!have(r, c->services))
+			return;
+	}
+	read_entries(r, n, "services by name", read_service, c);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The maps of the dataplane, for BPF programs only: types here, definitions in sockops/maps.bpf.c
+ * (the linker refuses a second definition, or one of another size). All are pinned by the agent.
+ */
+#ifndef AX_MAPS_BPF_H
+#define AX_MAPS_BPF_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "app.h"
+#include "ctl.h"
+#include "event.h"
+#include "service.h"
+
+#ifndef AX_MAP /* the defining unit sets it to nothing */
+#define AX_MAP extern
+#endif
+
+/* Elements are allocated as they come: an agent with ten apps should not hold memory for 64 Ki. */
+#define AX_MAX_APPS	65536
+#define AX_MAX_VIPS	131072
+#define AX_MAX_SERVICES 131072
+#define AX_MAX_BACKENDS 1048576
+#define AX_MAX_SERVERS	131072
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_APPS);
+	__type(key, __u64);
+	__type(value, struct ax_app);
+} apps SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_APPS);
+	__type(key, __u64);
+	__type(value, struct ax_netns_app);
+} netns_apps SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_VIPS);
+	__type(key, struct ax_addr);
+	__type(value, struct ax_vip);
+} vips SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_SERVICES);
+	__type(key, struct ax_endpoint);
+	__type(value, struct ax_service);
+} services SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_BACKENDS);
+	__type(key, struct ax_backend_key);
+	__type(value, struct ax_backend);
+} backends SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_SERVERS);
+	__type(key, struct ax_endpoint);
+	__type(value, struct ax_server);
+} servers SEC(".maps");
+
+/* Listening TCP sockets of host-mode apps, for sk_lookup. */
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_SOCKHASH);
+	__uint(max_entries, AX_MAX_SERVERS);
+	__type(key, struct ax_endpoint);
+	__type(value, __u64);
+} listeners SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct ax_asked);
+} asked SEC(".maps");
+
+/* When a connection was established (only while somebody reads events). */
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u64);
+} established SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct ax_udp_reply_key);
+	__type(value, struct ax_endpoint);
+} udp_replies SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ax_ctl);
+} ctl SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, AX_COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} events SEC(".maps");
+
+#endif

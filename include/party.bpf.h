@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who may talk to whom: the one place that decides it, for sockets and for packets. BPF only. */
+#ifndef AX_PARTY_BPF_H
+#define AX_PARTY_BPF_H
+
+#include <linux/errno.h>
+#include <bpf/bpf_helpers.h>
+
+#include "app.h"
+#include "ctl.h"
+
+/* 0; -EACCES: a deny rule; -ECONNREFUSED: no label in common. */
+static __always_inline int party_may(const struct ax_party *client, const struct ax_party *server,
+				     const struct ax_ctl *c)
+{
+	__u64 rules = client->from & server->to;
+
+	if (rules && c)
+		return (rules & -rules) & c->rule_allow ? 0 : -EACCES;
+	for (int i = 0; i < AX_LABEL_WORDS; i++)
+		if (client->labels[i] & server->labels[i])
+			return 0;
+	return -ECONNREFUSED;
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Holds back the SYN of a connect() whose server does not listen yet. Attached only while an app
+ * or a service waits at all: it looks at every packet. */
+#include "switch.bpf.h"
+
+SEC("cgroup_skb/egress")
+int ax_hold_syn(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	struct ax_endpoint ep = {.proto = IPPROTO_TCP};
+	struct ax_asked *a;
+
+	if (!sk || sk->state != BPF_TCP_SYN_SENT)
+		return 1;
+	sk = bpf_sk_fullsock(sk);
+	if (!sk || sk->protocol != IPPROTO_TCP)
+		return 1;
+	a = bpf_sk_storage_get(&asked, sk, NULL, 0);
+	if (!a || !a->hold_until_ns)
+		return 1;
+	if (a->real_peer.port_be) {
+		ep = a->real_peer;
+	} else {
+		if (sk->family == AF_INET) {
+			addr_set_v4(&ep.addr, sk->dst_ip4);
+			ctx_branch_end();
+		} else {
+			ep.addr.w[0] = sk->dst_ip6[0];
+			ep.addr.w[1] = sk->dst_ip6[1];
+			ep.addr.w[2] = sk->dst_ip6[2];
+			ep.addr.w[3] = sk->dst_ip6[3];
+		}
+		ep.port_be = sk->dst_port;
+	}
+	if (!listening(&ep) && bpf_ktime_get_ns() < a->hold_until_ns)
+		return 0; /* as if lost: TCP tries again */
+	a->hold_until_ns = 0;
+	return 1;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel's own table of TCP sockets as struct ax_conn records: nothing is kept per connection
+ * for the sake of being seen. Runs in the network namespace of whoever reads it. */
+#include "switch.bpf.h"
+#include "kernel.bpf.h"
+
+static __always_inline void pair_of(const struct sock_common *skc, struct ax_conn *conn)
+{
+	if (skc->skc_family == AF_INET) {
+		addr_set_v4(&conn->local.addr, skc->skc_rcv_saddr);
+		addr_set_v4(&conn->remote.addr, skc->skc_daddr);
+	} else {
+		for (int i = 0; i < 4; i++) {
+			conn->local.addr.w[i] = skc->skc_v6_rcv_saddr.in6_u.u6_addr32[i];
+			conn->remote.addr.w[i] = skc->skc_v6_daddr.in6_u.u6_addr32[i];
+		}
+	}
+	conn->local.port_be = bpf_htons(skc->skc_num);
+	conn->local.proto = IPPROTO_TCP;
+	conn->remote.port_be = skc->skc_dport;
+	conn->remote.proto = IPPROTO_TCP;
+}
+
+SEC("iter/tcp")
+int ax_conns(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct ax_conn conn = {};
+	struct tcp_sock *tp;
+	struct ax_asked *a;
+
+	if (!skc)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(skc); /* not for time-wait and request sockets */
+	if (!tp)
+		return 0;
+	conn.state = skc->skc_state;
+	if (conn.state == BPF_TCP_LISTEN || conn.state == BPF_TCP_CLOSE)
+		return 0;
+	pair_of(skc, &conn);
+	if (!bpf_map_lookup_elem(&vips, &conn.local.addr) &&
+	    !bpf_map_lookup_elem(&vips, &conn.remote.addr))
+		return 0;
+	a = bpf_sk_storage_get(&asked, tp, NULL, 0);
+	if (a)
+		conn.asked = a->peer;
+	conn.uid = ctx->uid;
+	conn.srtt_us = tp->srtt_us >> 3;
+	conn.sent = tp->bytes_acked;
+	conn.received = tp->bytes_received;
+	bpf_seq_write(ctx->meta->seq, &conn, sizeof(conn));
+	return 0;
+}

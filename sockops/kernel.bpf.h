@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The few kernel structures that the programs read, as CO-RE subsets: libbpf finds each member's
+ * offset in the running kernel's BTF. (A full vmlinux.h and <linux/bpf.h> exclude each other.)
+ */
+#ifndef AX_KERNEL_BPF_H
+#define AX_KERNEL_BPF_H
+
+#include <linux/types.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* (the part after ___ is no part of the name to libbpf; <linux/in6.h> has the plain one) */
+struct in6_addr___kernel {
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	unsigned char skc_reuse : 4;
+	unsigned char skc_reuseport : 1;
+	unsigned char skc_ipv6only : 1;
+	unsigned char skc_net_refcnt : 1;
+	struct in6_addr___kernel skc_v6_daddr;
+	struct in6_addr___kernel skc_v6_rcv_saddr;
+};
+
+struct tcp_sock {
+	__u64 bytes_received;
+	__u64 bytes_acked;
+	__u32 srtt_us;
+};
+
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__tcp {
+	struct bpf_iter_meta *meta;
+	struct sock_common *sk_common;
+	unsigned int uid;
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The one definition of every map. */
+#define AX_MAP
+#include "maps.bpf.h"
+
+char LICENSE[] SEC("license") = "GPL";

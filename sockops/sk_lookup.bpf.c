@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Ingress to virtual IPs that live in the host's own namespace (host-mode apps, services, declared
+ * apps): the receiving side's policy check, services for programs outside ax, dual-stack listeners
+ * for the other family, and no way to a host daemon on a wildcard address through an app's address.
+ * Not run for established connections.
+ */
+#include "switch.bpf.h"
+
+#define EPHEMERAL_FIRST 32768 /* UDP sockets below are known by post_bind; above they are clients \
+			       */
+
+static __always_inline void endpoints(const struct bpf_sk_lookup *ctx, struct ax_endpoint *local,
+				      struct ax_addr *remote)
+{
+	if (ctx->family == AF_INET) {
+		addr_set_v4(&local->addr, ctx->local_ip4);
+		addr_set_v4(remote, ctx->remote_ip4);
+		ctx_branch_end();
+	} else {
+		local->addr.w[0] = ctx->local_ip6[0];
+		local->addr.w[1] = ctx->local_ip6[1];
+		local->addr.w[2] = ctx->local_ip6[2];
+		local->addr.w[3] = ctx->local_ip6[3];
+		remote->w[0] = ctx->remote_ip6[0];
+		remote->w[1] = ctx->remote_ip6[1];
+		remote->w[2] = ctx->remote_ip6[2];
+		remote->w[3] = ctx->remote_ip6[3];
+	}
+	local->port_be = bpf_htons(ctx->local_port);
+	local->proto = ctx->protocol;
+	local->pad = 0;
+}
+
+static __always_inline bool may_enter(const struct ax_addr *from, const struct ax_vip *to,
+				      __u8 proto, const struct ax_ctl *c)
+{
+	struct ax_vip *client = bpf_map_lookup_elem(&vips, from);
+	int r;
+
+	if (!client || client->kind == AX_VIP_HOST)
+		return c->host_access;
+	r = party_may(&client->party, &to->party, c);
+	if (r && proto == IPPROTO_UDP)
+		r = party_may(&to->party, &client->party, c); /* an answer */
+	return r == 0;
+}
+
+/* 0: assigned; else a negative errno. */
+static __always_inline int assign_listener(struct bpf_sk_lookup *ctx, struct ax_endpoint *ep)
+{
+	struct bpf_sock *sk = bpf_map_lookup_elem(&listeners, ep);
+	int r;
+
+	if (!sk)
+		return -ENOENT;
+	r = bpf_sk_assign(ctx, sk, 0);
+	bpf_sk_release(sk);
+	return r;
+}
+
+/* A service's address that no app owns, or whose owner shares it: TCP goes to a listener in this
+ * namespace. */
+static __always_inline int assign_backend(struct bpf_sk_lookup *ctx,
+					  const struct ax_endpoint *local)
+{
+	struct ax_service *svc = find_service(local);
+	struct ax_backend_key key = {};
+	__u32 start;
+
+	if (!svc || !svc->distinct)
+		return -ENOENT;
+	key.service = svc->id;
+	key.generation = svc->generation;
+	start = bpf_get_prandom_u32();
+	for (__u32 i = 0; i < BACKEND_TRIES && i < svc->distinct; i++) {
+		struct ax_endpoint ep = *local;
+		struct ax_backend *be;
+
+		key.slot = svc->slots + (start + i) % svc->distinct;
+		be = bpf_map_lookup_elem(&backends, &key);
+		if (!be)
+			continue;
+		ep.addr = be->addr;
+		if (be->port_be)
+			ep.port_be = be->port_be;
+		if (assign_listener(ctx, &ep) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+SEC("sk_lookup")
+int ax_sk_lookup(struct bpf_sk_lookup *ctx)
+{
+	const struct ax_ctl *c = ctl_get();
+	struct ax_endpoint local;
+	struct ax_addr remote;
+	struct ax_vip *vip;
+
+	if (!c)
+		return SK_PASS;
+	endpoints(ctx, &local, &remote);
+	vip = bpf_map_lookup_elem(&vips, &local.addr);
+	if (!vip || vip->kind == AX_VIP_HOST)
+		return SK_PASS;
+	if (!may_enter(&remote, vip, local.proto, c)) {
+		count(AX_COUNT_FABRIC_DENIED);
+		return SK_DROP;
+	}
+	if (local.proto == IPPROTO_UDP)
+		return ctx->local_port >= EPHEMERAL_FIRST || listening(&local) ? SK_PASS : SK_DROP;
+	if (listening(&local)) {
+		/* a socket on the other family's address needs a hand; the rest is found as ever */
+		if (ctx->family == AF_INET6)
+			assign_listener(ctx, &local);
+		return SK_PASS;
+	}
+	if ((vip->flags & AX_VIP_SERVICES) && assign_backend(ctx, &local) == 0)
+		return SK_PASS;
+	return SK_DROP;
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * connect, sendmsg, recvmsg, getpeername, getsockname and bind, for IPv4 and IPv6 sockets. Each
+ * hook reads an endpoint from its context, lets switch.bpf.h decide in the one address form, and
+ * writes the result back. Verdicts: 1 go on, 0 refuse with the errno of bpf_set_retval() (5.18; it
+ * would be EPERM otherwise); bind knows 3 as well, see BIND_AS_OWNER.
+ */
+#include "switch.bpf.h"
+#include "kernel.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+
+#define BIND_AS_OWNER 3 /* go on, and skip the check for ports below 1024 (5.12) */
+
+/* --- endpoints of a context --- */
+
+static __always_inline void peer_get4(const struct bpf_sock_addr *ctx, struct ax_endpoint *ep)
+{
+	addr_set_v4(&ep->addr, ctx->user_ip4);
+	ep->port_be = (__be16)ctx->user_port;
+	ep->proto = ctx->protocol;
+	ep->pad = 0;
+}
+
+static __always_inline void peer_set4(struct bpf_sock_addr *ctx, const struct ax_endpoint *ep)
+{
+	ctx->user_ip4 = ep->addr.w[3];
+	ctx->user_port = ep->port_be;
+}
+
+static __always_inline void peer_get6(const struct bpf_sock_addr *ctx, struct ax_endpoint *ep)
+{
+	ep->addr.w[0] = ctx->user_ip6[0];
+	ep->addr.w[1] = ctx->user_ip6[1];
+	ep->addr.w[2] = ctx->user_ip6[2];
+	ep->addr.w[3] = ctx->user_ip6[3];
+	ep->port_be = (__be16)ctx->user_port;
+	ep->proto = ctx->protocol;
+	ep->pad = 0;
+}
+
+static __always_inline void peer_set6(struct bpf_sock_addr *ctx, const struct ax_endpoint *ep)
+{
+	ctx->user_ip6[0] = ep->addr.w[0];
+	ctx->user_ip6[1] = ep->addr.w[1];
+	ctx->user_ip6[2] = ep->addr.w[2];
+	ctx->user_ip6[3] = ep->addr.w[3];
+	ctx->user_port = ep->port_be;
+}
+
+static __always_inline int refuse(int err)
+{
+	bpf_set_retval(err);
+	return 0;
+}
+
+static __always_inline struct ax_asked *asked_of(struct bpf_sock_addr *ctx, bool create)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	if (!sk)
+		return NULL;
+	return bpf_sk_storage_get(&asked, sk, NULL, create ? BPF_SK_STORAGE_GET_F_CREATE : 0);
+}
+
+/* --- connect --- */
+
+/* Remembers what the app asked for. A socket that is connected again (UDP) forgets the last one. */
+static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct ax_endpoint *was,
+					 const struct route_request *rq, int route)
+{
+	bool translated = route == ROUTE_TRANSLATED || route == ROUTE_AGENT;
+	struct ax_asked *a = asked_of(ctx, translated || rq->wait_ms);
+
+	if (!a) {
+		if (!translated && !rq->wait_ms)
+			return 0;
+		count(AX_COUNT_ERROR);
+		return -ENOMEM;
+	}
+	__builtin_memset(&a->peer, 0, sizeof(a->peer));
+	__builtin_memset(&a->real_peer, 0, sizeof(a->real_peer));
+	a->hold_until_ns = 0;
+	if (translated) {
+		a->peer = *was;
+		a->real_peer = rq->peer;
+	}
+	if (rq->wait_ms) {
+		a->hold_until_ns = bpf_ktime_get_ns() + (__u64)rq->wait_ms * 1000000;
+		count(AX_COUNT_HELD);
+	}
+	return 0;
+}
+
+/*
+ * Binds the source of a host-mode app's socket to its virtual IP. With port 0 the kernel picks the
+ * port at connect time, as it would have without us (BIND_FORCE_ADDRESS_NO_PORT). A socket that
+ * the app bound itself is left alone.
+ */
+static __always_inline void bind_source(struct bpf_sock_addr *ctx, const struct ax_addr *vip)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	if (!sk || sk->src_port)
+		return;
+	if (ctx->family == AF_INET) {
+		struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = vip->w[3]};
+
+		bpf_bind(ctx, (struct sockaddr *)&sin, sizeof(sin));
+	} else {
+		struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6};
+
+		__builtin_memcpy(&sin6.sin6_addr, vip, sizeof(*vip));
+		bpf_bind(ctx, (struct sockaddr *)&sin6, sizeof(sin6));
+	}
+}
+
+/* Returns 0 or a negative errno; rq->peer is where it goes. */
+static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
+{
+	struct ax_endpoint was = rq->peer;
+	int route, r;
+
+	rq->app = current_app();
+	if (!rq->app)
+		return 0;
+	rq->seed = bpf_get_prandom_u32();
+	rq->sticky = false;
+	route = route_peer(rq);
+	if (route < 0)
+		return route;
+	r = remember_peer(ctx, &was, rq, route);
+	if (r)
+		return r;
+	if ((rq->app->flags & AX_APP_HOST) &&
+	    (route == ROUTE_DIRECT || route == ROUTE_TRANSLATED)) {
+		const struct ax_addr *vip = app_vip(rq->app, &rq->peer.addr);
+
+		if (vip)
+			bind_source(ctx, vip);
+	}
+	return 0;
+}
+
+SEC("cgroup/connect4")
+int ax_connect4(struct bpf_sock_addr *ctx)
+{
+	struct route_request rq = {};
+	int r;
+
+	peer_get4(ctx, &rq.peer);
+	r = connect_peer(ctx, &rq);
+	if (r < 0)
+		return refuse(r);
+	peer_set4(ctx, &rq.peer);
+	return 1;
+}
+
+SEC("cgroup/connect6")
+int ax_connect6(struct bpf_sock_addr *ctx)
+{
+	struct route_request rq = {};
+	int r;
+
+	peer_get6(ctx, &rq.peer);
+	r = connect_peer(ctx, &rq);
+	if (r < 0)
+		return refuse(r);
+	peer_set6(ctx, &rq.peer);
+	return 1;
+}
+
+/* --- unconnected datagrams --- */
+
+/* All datagrams of one socket to one service go to the same backend while the list stands. */
+static __always_inline __u32 socket_seed(__u64 cookie)
+{
+	/* Fibonacci hashing (Knuth, The Art of Computer Programming 3, section 6.4) */
+	return (cookie * 0x9e3779b97f4a7c15ull) >> 32;
+}
+
+static __always_inline int remember_reply(struct bpf_sock_addr *ctx, __u64 cookie,
+					  const struct ax_endpoint *was,
+					  const struct ax_endpoint *now)
+{
+	struct ax_udp_reply_key key = {.cookie = cookie, .from = *now};
+	struct ax_endpoint *known = bpf_map_lookup_elem(&udp_replies, &key);
+	struct ax_asked *a;
+
+	if (known && endpoint_eq(known, was))
+		return 0;
+	a = asked_of(ctx, true);
+	if (!a || bpf_map_update_elem(&udp_replies, &key, was, BPF_ANY)) {
+		count(AX_COUNT_ERROR);
+		return -ENOMEM;
+	}
+	a->flags |= AX_ASKED_UDP;
+	return 0;
+}
+
+/* Returns enum route or a negative errno. */
+static __always_inline int send_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
+{
+	struct ax_endpoint was = rq->peer;
+	__u64 cookie;
+	int route, r;
+
+	rq->app = current_app();
+	if (!rq->app)
+		return ROUTE_OUTSIDE;
+	cookie = bpf_get_socket_cookie(ctx);
+	rq->seed = socket_seed(cookie);
+	rq->sticky = true;
+	route = route_peer(rq);
+	if (route == ROUTE_TRANSLATED || route == ROUTE_AGENT) {
+		r = remember_reply(ctx, cookie, &was, &rq->peer);
+		if (r)
+			return r;
+	}
+	return route;
+}
+
+/* The virtual IP that a host-mode app's datagram must carry, NULL when the socket has its own. */
+static __always_inline const struct ax_addr *send_source(struct bpf_sock_addr *ctx,
+							 const struct route_request *rq, int route)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	if (!rq->app || !(rq->app->flags & AX_APP_HOST) || !sk)
+		return NULL;
+	if (route != ROUTE_DIRECT && route != ROUTE_TRANSLATED)
+		return NULL;
+	return app_vip(rq->app, &rq->peer.addr);
+}
+
+SEC("cgroup/sendmsg4")
+int ax_sendmsg4(struct bpf_sock_addr *ctx)
+{
+	struct route_request rq = {};
+	const struct ax_addr *source;
+	int route;
+
+	peer_get4(ctx, &rq.peer);
+	route = send_peer(ctx, &rq);
+	if (route < 0)
+		return refuse(route);
+	peer_set4(ctx, &rq.peer);
+	source = send_source(ctx, &rq, route);
+	if (source && !ctx->msg_src_ip4)
+		ctx->msg_src_ip4 = source->w[3];
+	return 1;
+}
+
+SEC("cgroup/sendmsg6")
+int ax_sendmsg6(struct bpf_sock_addr *ctx)
+{
+	struct route_request rq = {};
+	const struct ax_addr *source;
+	int route;
+
+	peer_get6(ctx, &rq.peer);
+	route = send_peer(ctx, &rq);
+	if (route < 0)
+		return refuse(route);
+	peer_set6(ctx, &rq.peer);
+	source = send_source(ctx, &rq, route);
+	if (source && !ctx->msg_src_ip6[0] && !ctx->msg_src_ip6[1] && !ctx->msg_src_ip6[2] &&
+	    !ctx->msg_src_ip6[3]) {
+		ctx->msg_src_ip6[0] = source->w[0];
+		ctx->msg_src_ip6[1] = source->w[1];
+		ctx->msg_src_ip6[2] = source->w[2];
+		ctx->msg_src_ip6[3] = source->w[3];
+	}
+	return 1;
+}
+
+/* Turns the source of what was received back into what the app had asked. */
+static __always_inline bool reply_source(struct bpf_sock_addr *ctx, struct ax_endpoint *from)
+{
+	struct ax_asked *a = asked_of(ctx, false);
+	struct ax_udp_reply_key key = {};
+	struct ax_endpoint *was;
+
+	if (!a)
+		return false;
+	if (endpoint_eq(&a->real_peer, from)) {
+		*from = a->peer;
+		return true;
+	}
+	if (!(a->flags & AX_ASKED_UDP))
+		return false;
+	key.cookie = bpf_get_socket_cookie(ctx);
+	key.from = *from;
+	was = bpf_map_lookup_elem(&udp_replies, &key);
+	if (!was)
+		return false;
+	*from = *was;
+	return true;
+}
+
+SEC("cgroup/recvmsg4")
+int ax_recvmsg4(struct bpf_sock_addr *ctx)
+{
+	struct ax_endpoint from;
+
+	peer_get4(ctx, &from);
+	if (reply_source(ctx, &from))
+		peer_set4(ctx, &from);
+	return 1;
+}
+
+SEC("cgroup/recvmsg6")
+int ax_recvmsg6(struct bpf_sock_addr *ctx)
+{
+	struct ax_endpoint from;
+
+	peer_get6(ctx, &from);
+	if (reply_source(ctx, &from))
+		peer_set6(ctx, &from);
+	return 1;
+}
+
+/* --- names of sockets --- */
+
+static __always_inline bool name_of_peer(struct bpf_sock_addr *ctx, struct ax_endpoint *ep)
+{
+	struct ax_asked *a = asked_of(ctx, false);
+
+	if (!a || !a->peer.port_be)
+		return false;
+	*ep = a->peer;
+	return true;
+}
+
+SEC("cgroup/getpeername4")
+int ax_getpeername4(struct bpf_sock_addr *ctx)
+{
+	struct ax_endpoint ep;
+
+	if (name_of_peer(ctx, &ep))
+		peer_set4(ctx, &ep);
+	return 1;
+}
+
+SEC("cgroup/getpeername6")
+int ax_getpeername6(struct bpf_sock_addr *ctx)
+{
+	struct ax_endpoint ep;
+
+	if (name_of_peer(ctx, &ep))
+		peer_set6(ctx, &ep);
+	return 1;
+}
+
+static __always_inline bool name_of_self(struct bpf_sock_addr *ctx, struct ax_endpoint *ep)
+{
+	struct ax_asked *a = asked_of(ctx, false);
+
+	if (!a || !(a->flags & AX_ASKED_LOCAL))
+		return false;
+	ep->addr = a->local;
+	ep->port_be = (__be16)ctx->user_port;
+	return true;
+}
+
+SEC("cgroup/getsockname4")
+int ax_getsockname4(struct bpf_sock_addr *ctx)
+{
+	struct ax_endpoint ep;
+
+	if (name_of_self(ctx, &ep))
+		peer_set4(ctx, &ep);
+	return 1;
+}
+
+SEC("cgroup/getsockname6")
+int ax_getsockname6(struct bpf_sock_addr *ctx)
+{
+	struct ax_endpoint ep;
+
+	if (name_of_self(ctx, &ep))
+		peer_set6(ctx, &ep);
+	return 1;
+}
+
+/* --- bind --- */
+
+static __always_inline void remember_local(struct bpf_sock_addr *ctx, const struct ax_addr *was)
+{
+	struct ax_asked *a = asked_of(ctx, true);
+
+	if (!a) {
+		count(AX_COUNT_ERROR);
+		return; /* only getsockname() will differ */
+	}
+	a->local = *was;
+	a->flags |= AX_ASKED_LOCAL;
+}
+
+/*
+ * bind() to an address that is not a wildcard. Returns a verdict; *ep may be changed: an app that
+ * serves a shared address by translation listens on its own instead.
+ */
+static __always_inline int bind_address(struct bpf_sock_addr *ctx, const struct ax_app *app,
+					struct ax_endpoint *ep)
+{
+	struct ax_vip *vip;
+
+	if (addr_eq(&ep->addr, &app->vip4) || addr_eq(&ep->addr, &app->vip6))
+		return BIND_AS_OWNER;
+	if (addr_eq(&ep->addr, &app->shared4) || addr_eq(&ep->addr, &app->shared6)) {
+		const struct ax_addr *own = app_vip(app, &ep->addr);
+
+		if (own) {
+			remember_local(ctx, &ep->addr);
+			ep->addr = *own;
+			return BIND_AS_OWNER;
+		}
+	}
+	vip = bpf_map_lookup_elem(&vips, &ep->addr);
+	if (!vip)
+		return 1;
+	count(AX_COUNT_BIND_REFUSED);
+	return refuse(-EADDRNOTAVAIL);
+}
+
+SEC("cgroup/bind4")
+int ax_bind4(struct bpf_sock_addr *ctx)
+{
+	struct ax_app *app = current_app();
+	struct ax_endpoint ep;
+	int verdict;
+
+	if (!app)
+		return 1;
+	peer_get4(ctx, &ep);
+	if (!addr_is_wildcard(&ep.addr)) {
+		verdict = bind_address(ctx, app, &ep);
+		if (verdict)
+			ctx->user_ip4 = ep.addr.w[3];
+		return verdict;
+	}
+	/* Port 0: no two apps can collide, and a client that binds so may go outside. */
+	if (!(app->flags & AX_APP_HOST) || !ep.port_be || addr_is_zero(&app->vip4))
+		return 1;
+	ctx->user_ip4 = app->vip4.w[3];
+	return BIND_AS_OWNER;
+}
+
+/* IPV6_V6ONLY is not to be had from bpf_getsockopt(); CO-RE reads the bit. */
+static __always_inline bool socket_v6only(struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	const struct sock_common *skc = NULL;
+
+	if (!sk)
+		return false;
+	if (ctx->protocol == IPPROTO_TCP)
+		skc = (const struct sock_common *)bpf_skc_to_tcp6_sock(sk);
+	else if (ctx->protocol == IPPROTO_UDP)
+		skc = (const struct sock_common *)bpf_skc_to_udp6_sock(sk);
+	return skc && BPF_CORE_READ_BITFIELD(skc, skc_ipv6only);
+}
+
+/*
+ * Where a wildcard bind of an IPv6 socket goes in host mode. A dual-stack socket can sit on one
+ * address only: the IPv4 one, and sk_lookup brings it what comes to the IPv6 one. A v6-only socket
+ * of an app without IPv6 succeeds, as it would on a machine without it, on an address that nobody
+ * else has.
+ */
+static __always_inline bool wildcard6(struct bpf_sock_addr *ctx, const struct ax_app *app,
+				      struct ax_addr *ret)
+{
+	bool mapped = addr_is_v4(ret);
+	bool v6only = !mapped && socket_v6only(ctx);
+	const struct ax_ctl *c = ctl_get();
+
+	if (!v6only && !addr_is_zero(&app->vip4)) {
+		*ret = app->vip4;
+		return true;
+	}
+	if (mapped)
+		return false;
+	if (!addr_is_zero(&app->vip6)) {
+		*ret = app->vip6;
+		return true;
+	}
+	if (!c || addr_is_zero(&c->anchor6))
+		return false;
+	remember_local(ctx, ret);
+	*ret = c->anchor6;
+	ret->w[3] = bpf_htonl(app->id);
+	return true;
+}
+
+SEC("cgroup/bind6")
+int ax_bind6(struct bpf_sock_addr *ctx)
+{
+	struct ax_app *app = current_app();
+	struct ax_endpoint ep;
+	int verdict = BIND_AS_OWNER;
+
+	if (!app)
+		return 1;
+	peer_get6(ctx, &ep);
+	if (addr_is_wildcard(&ep.addr)) {
+		if (!(app->flags & AX_APP_HOST) || !ep.port_be || !wildcard6(ctx, app, &ep.addr))
+			return 1;
+	} else {
+		verdict = bind_address(ctx, app, &ep);
+	}
+	if (verdict)
+		peer_set6(ctx, &ep);
+	return verdict;
+}

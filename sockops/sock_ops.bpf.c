@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* TCP state changes: servers come and go, connections are reported to who listens to events, and
+ * held connects retry quickly. */
+#include <linux/tcp.h>
+
+#include "switch.bpf.h"
+#include "server.bpf.h"
+
+#define TCP_SYN_RETRIES_MAX 127
+#define RETRY_MS	    20
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44 /* Linux 6.15 */
+#endif
+#define SOL_TCP_BPF 6
+
+/* The kernel counts time-outs in jiffies; the agent finds out how many make a second. */
+const volatile __u32 jiffies_per_second = 250;
+
+static __always_inline void local_of(const struct bpf_sock_ops *ctx, struct ax_endpoint *ep)
+{
+	if (ctx->family == AF_INET) {
+		addr_set_v4(&ep->addr, ctx->local_ip4);
+		ctx_branch_end();
+	} else {
+		ep->addr.w[0] = ctx->local_ip6[0];
+		ep->addr.w[1] = ctx->local_ip6[1];
+		ep->addr.w[2] = ctx->local_ip6[2];
+		ep->addr.w[3] = ctx->local_ip6[3];
+	}
+	ep->port_be = bpf_htons(ctx->local_port);
+	ep->proto = IPPROTO_TCP;
+	ep->pad = 0;
+}
+
+static __always_inline void remote_of(const struct bpf_sock_ops *ctx, struct ax_endpoint *ep)
+{
+	if (ctx->family == AF_INET) {
+		addr_set_v4(&ep->addr, ctx->remote_ip4);
+		ctx_branch_end();
+	} else {
+		ep->addr.w[0] = ctx->remote_ip6[0];
+		ep->addr.w[1] = ctx->remote_ip6[1];
+		ep->addr.w[2] = ctx->remote_ip6[2];
+		ep->addr.w[3] = ctx->remote_ip6[3];
+	}
+	/* in network byte order in the upper half of a little-endian word */
+	ep->port_be = bpf_htons(bpf_ntohl(ctx->remote_port));
+	ep->proto = IPPROTO_TCP;
+	ep->pad = 0;
+}
+
+/* --- events --- */
+
+/* Wakes the reader only when much is waiting; else its timer finds the records (notes: a wake-up
+ * costs more than six times what the record does). */
+static __noinline int event_send(struct bpf_sock_ops *ctx, __u32 type, __u32 app)
+{
+	const struct ax_ctl *c = ctl_get();
+	struct ax_event *ev;
+	struct bpf_sock *sk;
+	struct ax_asked *a;
+	__u64 *since;
+	__u64 flags;
+
+	if (!ctx || !c || !c->events)
+		return 0;
+	ev = bpf_ringbuf_reserve(&events, sizeof(*ev), 0);
+	if (!ev) {
+		count(AX_COUNT_EVENTS_LOST);
+		return 0;
+	}
+	__builtin_memset(ev, 0, sizeof(*ev));
+	ev->type = type;
+	ev->app = app;
+	ev->time_ns = bpf_ktime_get_boot_ns();
+	local_of(ctx, &ev->local);
+	if (type != AX_EVENT_LISTEN && type != AX_EVENT_UNLISTEN)
+		remote_of(ctx, &ev->remote);
+	sk = ctx->sk;
+	if (sk) {
+		a = bpf_sk_storage_get(&asked, sk, NULL, 0);
+		if (a)
+			ev->asked = a->peer;
+		since = bpf_sk_storage_get(&established, sk, NULL, 0);
+		if (since && type == AX_EVENT_CLOSE)
+			ev->duration_ns = ev->time_ns - *since;
+	}
+	if (type == AX_EVENT_CLOSE) {
+		ev->srtt_us = ctx->srtt_us >> 3; /* tcp_sock keeps eight times the value */
+		ev->sent = ctx->bytes_acked;
+		ev->received = ctx->bytes_received;
+	}
+	flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= c->event_wakeup
+			? BPF_RB_FORCE_WAKEUP
+			: BPF_RB_NO_WAKEUP;
+	bpf_ringbuf_submit(ev, flags);
+	return 0;
+}
+
+/* --- servers --- */
+
+struct owner {
+	__u32 app;
+	struct ax_addr first; /* addresses under which it is reached; zero: none */
+	struct ax_addr second;
+};
+
+/* Who listens, and on which of its addresses. Runs in process context at listen(), but sockops
+ * programs may not ask for the current cgroup: the address or the namespace tells. */
+static __always_inline bool owner_of(struct bpf_sock_ops *ctx, const struct ax_endpoint *local,
+				     struct owner *o)
+{
+	struct ax_netns_app *private;
+	struct ax_vip *vip;
+	__u64 netns;
+
+	__builtin_memset(o, 0, sizeof(*o));
+	if (!addr_is_wildcard(&local->addr)) {
+		vip = bpf_map_lookup_elem(&vips, &local->addr);
+		if (!vip || vip->kind != AX_VIP_APP)
+			return false;
+		o->app = vip->id;
+		o->first = local->addr;
+		/* a dual-stack socket of a host-mode app serves the other family by sk_lookup */
+		if (ctx->family == AF_INET6 && addr_is_v4(&local->addr) &&
+		    (vip->flags & AX_VIP_LOCAL))
+			o->second = vip->twin;
+		return true;
+	}
+	netns = bpf_get_netns_cookie(ctx);
+	private = bpf_map_lookup_elem(&netns_apps, &netns);
+	if (!private)
+		return false;
+	o->app = private->id;
+	o->first = private->vip4;
+	if (ctx->family == AF_INET6)
+		o->second = private->vip6;
+	return true;
+}
+
+static __always_inline void server_change(struct bpf_sock_ops *ctx, struct ax_endpoint *ep,
+					  const struct ax_addr *addr, __u32 app, bool add)
+{
+	struct ax_vip *vip;
+
+	if (addr_is_zero(addr))
+		return;
+	ep->addr = *addr;
+	if (!add) {
+		server_del(ep);
+		return;
+	}
+	server_add(ep, app);
+	vip = bpf_map_lookup_elem(&vips, addr);
+	if (vip && (vip->flags & AX_VIP_LOCAL))
+		bpf_sock_hash_update(ctx, &listeners, ep, BPF_ANY);
+}
+
+static __noinline int listen_change(struct bpf_sock_ops *ctx, bool add)
+{
+	struct ax_endpoint ep = {};
+	struct owner o;
+
+	if (!ctx)
+		return 0;
+	local_of(ctx, &ep);
+	if (!owner_of(ctx, &ep, &o))
+		return 0;
+	server_change(ctx, &ep, &o.first, o.app, add);
+	server_change(ctx, &ep, &o.second, o.app, add);
+	if (add)
+		bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);
+	event_send(ctx, add ? AX_EVENT_LISTEN : AX_EVENT_UNLISTEN, o.app);
+	return 0;
+}
+
+/* --- connections --- */
+
+static __always_inline void connection(struct bpf_sock_ops *ctx, __u32 type)
+{
+	const struct ax_ctl *c = ctl_get();
+	struct bpf_sock *sk;
+	__u64 now;
+
+	if (!c || !c->events) {
+		/* an accepted socket has its listener's flags: it must not pay for them */
+		if (ctx->bpf_sock_ops_cb_flags)
+			bpf_sock_ops_cb_flags_set(ctx, 0);
+		return;
+	}
+	bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);
+	sk = ctx->sk;
+	if (sk) {
+		now = bpf_ktime_get_boot_ns();
+		bpf_sk_storage_get(&established, sk, &now, BPF_SK_STORAGE_GET_F_CREATE);
+	}
+	event_send(ctx, type, 0);
+}
+
+/*
+ * A held connect retries every RETRY_MS, then at doubling intervals, and from Linux 6.15 on at
+ * least every second. Returns the first time-out in jiffies, or -1 for the kernel's own.
+ */
+static __always_inline int first_timeout(struct bpf_sock_ops *ctx)
+{
+	int retries = TCP_SYN_RETRIES_MAX, max_ms = 1000;
+	__u32 jiffies = jiffies_per_second * RETRY_MS / 1000;
+	struct bpf_sock *sk = ctx->sk;
+	struct ax_asked *a;
+
+	if (!sk)
+		return -1;
+	a = bpf_sk_storage_get(&asked, sk, NULL, 0);
+	if (!a || !a->hold_until_ns)
+		return -1;
+	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_SYNCNT, &retries, sizeof(retries));
+	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_RTO_MAX_MS, &max_ms, sizeof(max_ms));
+	return jiffies ? (int)jiffies : 1;
+}
+
+SEC("sockops")
+int ax_sock_ops(struct bpf_sock_ops *ctx)
+{
+	int reply = -1;
+
+	switch (ctx->op) {
+	case BPF_SOCK_OPS_TIMEOUT_INIT:
+		reply = first_timeout(ctx);
+		break;
+	case BPF_SOCK_OPS_TCP_LISTEN_CB:
+		listen_change(ctx, true);
+		break;
+	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+		connection(ctx, AX_EVENT_CONNECT);
+		break;
+	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		connection(ctx, AX_EVENT_ACCEPT);
+		break;
+	case BPF_SOCK_OPS_STATE_CB:
+		if (ctx->args[0] == BPF_TCP_LISTEN)
+			listen_change(ctx, false);
+		else if (ctx->args[1] == BPF_TCP_CLOSE)
+			event_send(ctx, AX_EVENT_CLOSE, 0);
+		break;
+	}
+	ctx->reply = reply;
+	return 1;
+}

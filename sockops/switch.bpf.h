@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the hooks on sockets share: who the caller is, whom it may reach, and which backend a
+ * connection to a service goes to. Errors are negative errno; a hook turns them into its verdict.
+ */
+#ifndef AX_SWITCH_BPF_H
+#define AX_SWITCH_BPF_H
+
+#include <linux/errno.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <stdbool.h>
+#include <bpf/bpf_endian.h>
+
+#include "maps.bpf.h"
+#include "party.bpf.h"
+
+#define AF_INET	 2
+#define AF_INET6 10
+
+/* Ends the IPv4 branch of code that reads an address from a context or a socket: without it the
+ * compiler selects between two addresses and loads once, which the verifier does not allow. */
+#define ctx_branch_end() asm volatile("" ::: "memory")
+
+#define CGROUP_DEPTH_MAX 16 /* app's own cgroups below its app cgroup */
+#define BACKEND_TRIES	 16 /* distinct backends tried before giving up on a listening one */
+
+static __always_inline const struct ax_ctl *ctl_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&ctl, &zero);
+}
+
+static __always_inline void count(__u32 index)
+{
+	__u64 *n = bpf_map_lookup_elem(&counters, &index);
+
+	if (n)
+		(*n)++; /* per CPU */
+}
+
+/* A process may have moved into a cgroup of its own below the app's (systemd, container tools). */
+static __noinline struct ax_app *ancestor_app(void)
+{
+	for (int level = 1; level < CGROUP_DEPTH_MAX; level++) {
+		__u64 id = bpf_get_current_ancestor_cgroup_id(level);
+		struct ax_app *app;
+
+		if (!id)
+			return NULL;
+		app = bpf_map_lookup_elem(&apps, &id);
+		if (app)
+			return app;
+	}
+	return NULL;
+}
+
+static __always_inline struct ax_app *current_app(void)
+{
+	__u64 id = bpf_get_current_cgroup_id();
+	struct ax_app *app = bpf_map_lookup_elem(&apps, &id);
+
+	return app ? app : ancestor_app();
+}
+
+/* --- addresses --- */
+
+static __always_inline bool addr_is_zero(const struct ax_addr *a)
+{
+	return !(a->w[0] | a->w[1] | a->w[2] | a->w[3]);
+}
+
+static __always_inline bool addr_eq(const struct ax_addr *a, const struct ax_addr *b)
+{
+	return a->w[0] == b->w[0] && a->w[1] == b->w[1] && a->w[2] == b->w[2] && a->w[3] == b->w[3];
+}
+
+static __always_inline bool addr_is_v4(const struct ax_addr *a)
+{
+	return !a->w[0] && !a->w[1] && a->w[2] == bpf_htonl(0xffff);
+}
+
+static __always_inline void addr_set_v4(struct ax_addr *a, __be32 v4)
+{
+	a->w[0] = 0;
+	a->w[1] = 0;
+	a->w[2] = bpf_htonl(0xffff);
+	a->w[3] = v4;
+}
+
+/* 0.0.0.0, ::ffff:0.0.0.0 or :: */
+static __always_inline bool addr_is_wildcard(const struct ax_addr *a)
+{
+	return !a->w[3] && !a->w[1] && !a->w[0] && (!a->w[2] || a->w[2] == bpf_htonl(0xffff));
+}
+
+/* 127.0.0.0/8, ::1, and the wildcard, which connect() takes for the loopback address */
+static __always_inline bool addr_is_loopback(const struct ax_addr *a)
+{
+	if (addr_is_v4(a))
+		return a->b[12] == 127 || !a->w[3];
+	return !a->w[0] && !a->w[1] && !a->w[2] && (!a->w[3] || a->w[3] == bpf_htonl(1));
+}
+
+static __always_inline bool endpoint_eq(const struct ax_endpoint *a, const struct ax_endpoint *b)
+{
+	return addr_eq(&a->addr, &b->addr) && a->port_be == b->port_be && a->proto == b->proto;
+}
+
+static __always_inline bool listening(const struct ax_endpoint *ep)
+{
+	return bpf_map_lookup_elem(&servers, ep) != NULL;
+}
+
+/* The address of the app in the same family as `like`, NULL when it has none. */
+static __always_inline const struct ax_addr *app_vip(const struct ax_app *app,
+						     const struct ax_addr *like)
+{
+	const struct ax_addr *vip = addr_is_v4(like) ? &app->vip4 : &app->vip6;
+
+	return addr_is_zero(vip) ? NULL : vip;
+}
+
+/* --- the switch --- */
+
+enum route {
+	ROUTE_OUTSIDE,	  /* not ours: nothing is done */
+	ROUTE_DIRECT,	  /* to a virtual IP as it stands */
+	ROUTE_TRANSLATED, /* `peer` was changed */
+	ROUTE_AGENT,	  /* `peer` was changed to the agent's DNS: no source address is implied */
+};
+
+struct route_request {
+	struct ax_app *app;
+	struct ax_endpoint peer; /* in: whom the app asks for; out: whom it gets */
+	__u32 seed;		 /* chooses the backend; equal seeds choose alike */
+	__u32 wait_ms;		 /* out: nobody listens there yet, wait so long */
+	bool sticky;		 /* use seed even with round-robin (datagrams of one socket) */
+};
+
+static __always_inline struct ax_service *find_service(const struct ax_endpoint *ep)
+{
+	struct ax_service *svc = bpf_map_lookup_elem(&services, ep);
+	struct ax_endpoint any = *ep;
+
+	if (svc)
+		return svc;
+	any.port_be = 0;
+	return bpf_map_lookup_elem(&services, &any);
+}
+
+struct choice {
+	struct ax_endpoint ep;
+	struct ax_endpoint fallback; /* may be used, but nobody listens there */
+	bool has_fallback;
+	bool denied;
+};
+
+/* Looks at one slot. Returns true when it is good to use; c->ep is then filled in. */
+static __always_inline bool try_backend(const struct route_request *rq, struct ax_service *svc,
+					__u32 slot, struct choice *c)
+{
+	struct ax_backend_key key = {
+		.service = svc->id, .generation = svc->generation, .slot = slot};
+	struct ax_backend *be = bpf_map_lookup_elem(&backends, &key);
+	struct ax_vip *vip;
+
+	if (!be)
+		return false;
+	c->ep.addr = be->addr;
+	c->ep.port_be = be->port_be ? be->port_be : rq->peer.port_be;
+	c->ep.proto = rq->peer.proto;
+	c->ep.pad = 0;
+	vip = bpf_map_lookup_elem(&vips, &be->addr);
+	if (!vip)
+		return true; /* a fixed address outside: nothing is known of it */
+	if (party_may(&rq->app->party, &vip->party, ctl_get()) < 0) {
+		c->denied = true;
+		return false;
+	}
+	if (rq->peer.proto != IPPROTO_TCP || listening(&c->ep))
+		return true;
+	if (!c->has_fallback) {
+		c->fallback = c->ep;
+		c->has_fallback = true;
+	}
+	return false;
+}
+
+/*
+ * Chooses by strategy; a backend whose server is down is passed over for the next distinct one, so
+ * that a service goes on the moment a backend dies, with nobody but the kernel involved.
+ */
+static __noinline int choose_backend(struct route_request *rq, struct ax_service *svc)
+{
+	struct choice c = {};
+	__u32 start, slots, distinct;
+
+	if (!rq || !svc)
+		return -EINVAL;
+	slots = svc->slots;
+	distinct = svc->distinct;
+	if (!slots)
+		return -EHOSTUNREACH;
+	start = rq->seed;
+	if (svc->strategy == AX_STRATEGY_ROUND_ROBIN && !rq->sticky)
+		start = __sync_fetch_and_add(&svc->next, 1);
+	if (try_backend(rq, svc, start % slots, &c)) {
+		rq->peer = c.ep;
+		return 0;
+	}
+	for (__u32 i = 0; i < BACKEND_TRIES && distinct && i < distinct; i++) {
+		if (try_backend(rq, svc, slots + (start + i) % distinct, &c)) {
+			rq->peer = c.ep;
+			return 0;
+		}
+	}
+	if (c.has_fallback) {
+		rq->peer = c.fallback;
+		return 1;
+	}
+	return c.denied ? -ECONNREFUSED : -EHOSTUNREACH;
+}
+
+static __always_inline int route_to_service(struct route_request *rq, struct ax_service *svc)
+{
+	struct ax_endpoint before = rq->peer;
+	int r = choose_backend(rq, svc);
+
+	if (r == 1) {
+		rq->wait_ms = svc->wait_ms > rq->app->wait_ms ? svc->wait_ms : rq->app->wait_ms;
+		r = 0;
+	}
+	if (r < 0) {
+		count(r == -EHOSTUNREACH ? AX_COUNT_NO_BACKEND : AX_COUNT_DENIED_LABELS);
+		return r;
+	}
+	if (endpoint_eq(&before, &rq->peer))
+		return ROUTE_DIRECT; /* the app that owns the shared address was chosen */
+	count(AX_COUNT_TRANSLATED);
+	return ROUTE_TRANSLATED;
+}
+
+static __always_inline bool to_agent_dns(struct route_request *rq, const struct ax_ctl *c)
+{
+	const struct ax_addr *host = addr_is_v4(&rq->peer.addr) ? &c->host4 : &c->host6;
+
+	if (rq->peer.port_be != bpf_htons(53) || !c->dns_port_be || addr_is_zero(host))
+		return false;
+	rq->peer.addr = *host;
+	rq->peer.port_be = c->dns_port_be;
+	return true;
+}
+
+static __always_inline int route_outside(struct route_request *rq, const struct ax_ctl *c)
+{
+	struct ax_app *app = rq->app;
+
+	if (to_agent_dns(rq, c))
+		return ROUTE_AGENT;
+	if (addr_is_loopback(&rq->peer.addr)) {
+		struct ax_endpoint own = rq->peer;
+		const struct ax_addr *vip;
+
+		/* In host mode the app's own wildcard servers sit on its virtual IP. */
+		if (!(app->flags & AX_APP_HOST))
+			return ROUTE_OUTSIDE;
+		vip = app_vip(app, &rq->peer.addr);
+		if (!vip)
+			return ROUTE_OUTSIDE;
+		own.addr = *vip;
+		if (!listening(&own) || listening(&rq->peer))
+			return ROUTE_OUTSIDE;
+		rq->peer = own;
+		return ROUTE_TRANSLATED;
+	}
+	if ((app->flags & (AX_APP_HOST | AX_APP_EGRESS)) == 0) {
+		count(AX_COUNT_NO_EGRESS);
+		return -ENETUNREACH;
+	}
+	return ROUTE_OUTSIDE;
+}
+
+/* Decides where a connect or a datagram goes. Returns enum route or a negative errno. */
+static __always_inline int route_peer(struct route_request *rq)
+{
+	const struct ax_ctl *c = ctl_get();
+	struct ax_vip *vip;
+	int r;
+
+	rq->wait_ms = 0;
+	if (!c)
+		return ROUTE_OUTSIDE;
+	count(AX_COUNT_CONNECT);
+	vip = bpf_map_lookup_elem(&vips, &rq->peer.addr);
+	if (!vip)
+		return route_outside(rq, c);
+	if (vip->kind == AX_VIP_HOST)
+		return to_agent_dns(rq, c) ? ROUTE_AGENT : ROUTE_DIRECT;
+	if (vip->flags & AX_VIP_SERVICES) {
+		struct ax_service *svc = find_service(&rq->peer);
+
+		if (svc)
+			return route_to_service(rq, svc);
+	}
+	if (vip->kind == AX_VIP_SERVICE)
+		return -ECONNREFUSED; /* a port that the service does not have */
+	r = party_may(&rq->app->party, &vip->party, c);
+	if (r < 0 && rq->peer.proto == IPPROTO_UDP &&
+	    party_may(&vip->party, &rq->app->party, c) == 0)
+		r = 0; /* a server's answer to a client that may ask it */
+	if (r < 0) {
+		count(r == -EACCES ? AX_COUNT_DENIED_RULE : AX_COUNT_DENIED_LABELS);
+		return r;
+	}
+	if (rq->peer.proto == IPPROTO_TCP && rq->app->wait_ms && !listening(&rq->peer))
+		rq->wait_ms = rq->app->wait_ms;
+	return ROUTE_DIRECT;
+}
+
+#endif

@@ -1,0 +1,565 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# Sourced first by every tests/net/test_*.sh. The script starts itself again in a network and a
+# mount namespace of its own (a private host: its own loopback, routes, /run, bpffs, resolv.conf), so
+# that it disturbs neither the machine nor another test. Only the cgroup2 tree is shared with
+# the machine, hence the instance's name is new for each run. Output is TAP.
+
+set -u
+export LC_ALL=C
+
+if [ -z "${AX_TEST_PRIVATE_HOST:-}" ]; then
+	if [ "$(id -u)" -ne 0 ]; then
+		echo "1..0 # SKIP needs root"
+		exit 0
+	fi
+	AX_TEST_PRIVATE_HOST=1 exec unshare -n -m --propagation private -- bash "$0" "$@"
+fi
+unset AX_TEST_PRIVATE_HOST
+
+NET_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+TOP=$(cd "$NET_DIR/../.." && pwd)
+SRC=$NET_DIR/src
+BIN=$TOP/.output/tests/net
+AX=$(readlink -f "${AX:-$TOP/.output/ax}")
+PYTHON=/usr/bin/python3
+[ -x "$PYTHON" ] || PYTHON=$(command -v python3)
+
+# --- TAP ---------------------------------------------------------------------------------------
+
+TESTS=0
+FAILED=0
+
+diag() {
+	printf '%s\n' "$*" | sed 's/^/# /'
+}
+
+pass() {
+	TESTS=$((TESTS + 1))
+	echo "ok $TESTS - $1"
+}
+
+# not_ok NAME [TEXT]: TEXT says what was seen.
+not_ok() {
+	TESTS=$((TESTS + 1))
+	FAILED=$((FAILED + 1))
+	echo "not ok $TESTS - $1"
+	[ $# -lt 2 ] || diag "$2"
+}
+
+skip() {
+	TESTS=$((TESTS + 1))
+	echo "ok $TESTS - $1 # SKIP $2"
+}
+
+# ok NAME COMMAND...: passes when the command ends with 0.
+ok() {
+	local name=$1 out rc
+	shift
+	out=$("$@" 2>&1 </dev/null)
+	rc=$?
+	if [ $rc -eq 0 ]; then
+		pass "$name"
+	else
+		not_ok "$name" "exit status $rc of: $*"$'\n'"$out"
+	fi
+	return $rc
+}
+
+# fails NAME COMMAND...: passes when the command ends with anything but 0.
+fails() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1 </dev/null); then
+		not_ok "$name" "exit status 0 of: $*"$'\n'"$out"
+	else
+		pass "$name"
+	fi
+}
+
+is() {
+	if [ "$2" = "$3" ]; then
+		pass "$1"
+	else
+		not_ok "$1" "found:    $2"$'\n'"expected: $3"
+	fi
+}
+
+like() {
+	if [[ $2 =~ $3 ]]; then
+		pass "$1"
+	else
+		not_ok "$1" "found: $2"$'\n'"expected to match: $3"
+	fi
+}
+
+unlike() {
+	if [[ $2 =~ $3 ]]; then
+		not_ok "$1" "found: $2"$'\n'"expected not to match: $3"
+	else
+		pass "$1"
+	fi
+}
+
+# done_testing: undoes everything, asserts that nothing is left, prints the plan.
+done_testing() {
+	finish
+	echo "1..$TESTS"
+	[ "$FAILED" -eq 0 ]
+	exit
+}
+
+skip_all() {
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+# need PROGRAM...: the whole script is skipped where one is missing.
+need() {
+	local program
+	for program; do
+		command -v "$program" >/dev/null || skip_all "missing program $program"
+	done
+}
+
+# --- waiting -----------------------------------------------------------------------------------
+
+# wait_for [-t SECONDS] CONDITION: evaluates the shell text every 0.05 s until it is true.
+wait_for() {
+	local seconds=10 end
+	if [ "$1" = -t ]; then
+		seconds=$2
+		shift 2
+	fi
+	end=$((${EPOCHREALTIME/./} + seconds * 1000000))
+	until eval "$1" >/dev/null 2>&1; do
+		[ "${EPOCHREALTIME/./}" -lt "$end" ] || return 1
+		sleep 0.05
+	done
+}
+
+alive() {
+	kill -0 "$1" 2>/dev/null && [ "$(ps -o stat= -p "$1" | cut -c1)" != Z ]
+}
+
+# --- background processes ------------------------------------------------------------------------
+
+BACKGROUND=()
+
+# bg OUTPUT COMMAND...: starts it in the background; its pid is in $BG.
+bg() {
+	local out=$1
+	shift
+	"$@" >"$out" 2>&1 </dev/null &
+	BG=$!
+	BACKGROUND+=("$BG")
+}
+
+# end PID: TERM, then KILL; returns its exit status.
+end() {
+	kill -TERM "$1" 2>/dev/null
+	if ! wait_for -t 5 "! alive $1"; then
+		diag "process $1 did not end by SIGTERM: $(ps -o args= -p "$1")"
+		kill -KILL "$1" 2>/dev/null
+	fi
+	wait "$1" 2>/dev/null
+}
+
+# --- test programs -----------------------------------------------------------------------------
+
+# build NAME SOURCES COMMAND...: runs COMMAND with %o replaced by the output's path, when a source
+# is newer than $BIN/NAME. Safe against other scripts that want the same program.
+build() {
+	local name=$1 sources=$2 source stale=0
+	shift 2
+	mkdir -p "$BIN"
+	exec 9>"$BIN/.lock-$name"
+	flock 9
+	[ -e "$BIN/$name" ] || stale=1
+	for source in $sources; do
+		[ "$SRC/$source" -nt "$BIN/$name" ] && stale=1
+	done
+	if [ $stale -eq 1 ]; then
+		"${@//%o/$BIN/.new-$name}" >"$BIN/.log-$name" 2>&1 && touch "$BIN/.new-$name" &&
+			mv "$BIN/.new-$name" "$BIN/$name" || {
+			cat "$BIN/.log-$name"
+			echo "Bail out! cannot build the test program $name"
+			exit 1
+		}
+	fi
+	exec 9>&-
+}
+
+CFLAGS_TEST=(-D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra)
+
+# build_c NAME...: C programs of src/ as $BIN/NAME; NAME-musl is NAME.c, static with musl.
+build_c() {
+	local name cc
+	for name; do
+		cc=(gcc)
+		[ "$name" = "${name%-musl}" ] || cc=(musl-gcc -static)
+		build "$name" "${name%-musl}.c netutil.c netutil.h" "${cc[@]}" "${CFLAGS_TEST[@]}" \
+			"$SRC/${name%-musl}.c" "$SRC/netutil.c" -o %o
+	done
+}
+
+# musl's getaddrinfo: resolve NAME [v4|v6|any]
+build_resolve() {
+	build resolve "resolve.c" musl-gcc -static "${CFLAGS_TEST[@]}" "$SRC/resolve.c" -o %o
+}
+
+build_go() {
+	build web web.go env CGO_ENABLED=0 GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$BIN/go-cache" \
+		HOME="${HOME:-/root}" go build -tags netgo -o %o "$SRC/web.go"
+}
+
+# --- the private host ----------------------------------------------------------------------------
+
+random_name() {
+	local digits=0123456789abcdefghijklmnopqrstuvwxyz n name=t
+	n=$(((($$ << 15) ^ (RANDOM << 30) ^ (RANDOM << 15) ^ RANDOM) % 78364164096))
+	while [ ${#name} -lt 8 ]; do
+		name+=${digits:n%36:1}
+		n=$((n / 36))
+	done
+	# tests/run looks for what these leave behind
+	[ -z "${AX_TEST_INSTANCES:-}" ] || echo "$name" >>"$AX_TEST_INSTANCES"
+	echo "$name"
+}
+
+private_host() {
+	ip link set lo up
+	local resolv_conf
+	resolv_conf=$(readlink -f /etc/resolv.conf)
+	mount -t bpf bpf /sys/fs/bpf
+	mount -t tmpfs tmpfs /run
+	T=$(mktemp -d "${TMPDIR:-/tmp}/ax-net.XXXXXX")
+	chmod 755 "$T"
+	# nothing listens there: tests that forward queries name their own upstream
+	echo "nameserver 192.0.2.53" >"$T/resolv.conf"
+	# it may have been a link to something in /run
+	mkdir -p "${resolv_conf%/*}"
+	[ -e "$resolv_conf" ] || touch "$resolv_conf"
+	mount --bind "$T/resolv.conf" "$resolv_conf"
+	sed '/^hosts:/d' /etc/nsswitch.conf >"$T/nsswitch.conf"
+	echo "hosts: files dns" >>"$T/nsswitch.conf"
+	mount --bind "$T/nsswitch.conf" /etc/nsswitch.conf
+	CGROUP2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+	SYSCTL_BEFORE=$(host_sysctls)
+	RULES_BEFORE=$(ip rule; ip -6 rule)
+}
+
+host_sysctls() {
+	sysctl -n net.ipv4.ip_forward net.ipv6.conf.all.forwarding net.ipv4.conf.all.rp_filter \
+		net.ipv4.conf.all.route_localnet net.ipv4.ip_nonlocal_bind 2>&1
+}
+
+# --- instances and agents --------------------------------------------------------------------------
+
+INST=$(random_name)
+INSTANCES=("$INST")
+AGENT=
+
+# The addresses that every test uses unless it says otherwise.
+POOL4=10.77.0.0/16
+POOL6=fd77::/64
+
+default_config() {
+	cat <<-EOF
+		agent:
+		  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
+	EOF
+}
+
+ax() {
+	ax_in "$INST" "$@"
+}
+
+# ax_in INSTANCE COMMAND...
+ax_in() {
+	local inst=$1 command=$2
+	shift 2
+	timeout -k 1 60 "$AX" --instance "$inst" "$command" "$@"
+}
+
+# agent_start [FILE|-]: with -, the config comes from stdin. The agent is ready when it returns.
+agent_start() {
+	case ${1:-} in
+	'') default_config >"$T/$INST.yaml" ;;
+	-) cat >"$T/$INST.yaml" ;;
+	*) cp "$1" "$T/$INST.yaml" ;;
+	esac
+	agent_again
+}
+
+# agent_again [BINARY]: starts it (again) with the same config.
+agent_again() {
+	"${1:-$AX}" --instance "$INST" agent --config "$T/$INST.yaml" >>"$T/$INST.log" 2>&1 </dev/null &
+	AGENT=$!
+	BACKGROUND+=("$AGENT")
+	if ! wait_for -t 15 "! alive $AGENT || ax status" || ! alive "$AGENT"; then
+		diag "the agent does not start:"
+		diag "$(tail -n 20 "$T/$INST.log")"
+		return 1
+	fi
+	if [ ! -e "$T/$INST.baseline" ]; then
+		baseline "$INST" >"$T/$INST.baseline"
+	fi
+}
+
+agent_stop() {
+	end "$AGENT"
+}
+
+agent_kill9() {
+	kill -KILL "$AGENT"
+	wait "$AGENT" 2>/dev/null
+}
+
+# --- apps ----------------------------------------------------------------------------------------
+
+APPS=()
+RUNS=0
+
+# run_app [ax run's options] -- COMMAND...: in the background. Its ax run's pid is in $APP, what it
+# prints in $OUT.
+run_app() {
+	RUNS=$((RUNS + 1))
+	OUT=$T/run.$RUNS
+	"$AX" --instance "$INST" run "$@" >"$OUT" 2>&1 </dev/null &
+	APP=$!
+	APPS+=("$APP")
+}
+
+child_of() {
+	tr ' ' '\n' <"/proc/$1/task/$1/children" 2>/dev/null | head -n 1
+}
+
+# listens AXRUN PORT [tcp|udp]: the app's command has a socket there.
+listens() {
+	local child option=t
+	child=$(child_of "$1")
+	[ -n "$child" ] || return 1
+	[ "${3:-tcp}" = tcp ] || option=u
+	nsenter -t "$child" -n ss -Hln${option}p "sport = :$2" | grep -q "pid=$child,"
+}
+
+# serve PORT[/udp] [options] -- COMMAND...: run_app, and waits until it listens on PORT.
+serve() {
+	local port=${1%/*} proto=tcp
+	[ "$1" = "$port" ] || proto=${1#*/}
+	shift
+	run_app "$@"
+	if ! wait_for -t 20 "! alive $APP || listens $APP $port $proto" || ! alive "$APP"; then
+		diag "the server does not come up: $*"
+		diag "$(tail -n 10 "$OUT")"
+		diag "$(tail -n 5 "$T/$INST.log")"
+		return 1
+	fi
+}
+
+# launched NAME...: waits until the apps run.
+launched() {
+	local name
+	for name; do
+		wait_for "ax get apps -o json | jq -e --arg n $name \
+			'$APPS_JQ[] | select(.name == \$n and .state == \"running\")'" || return 1
+	done
+}
+
+# `ax get X -o json` prints a list
+APPS_JQ=.
+
+stop_app() {
+	end "$1"
+}
+
+stop_apps() {
+	local pid
+	for pid in "${APPS[@]}"; do
+		kill -TERM "$pid" 2>/dev/null
+	done
+	for pid in "${APPS[@]}"; do
+		end "$pid"
+	done
+	APPS=()
+}
+
+# in_app [options] -- COMMAND...: in the foreground, at most 30 s.
+in_app() {
+	timeout -k 1 30 "$AX" --instance "$INST" run "$@"
+}
+
+# --- HTTP from every kind of client -----------------------------------------------------------------
+
+# Prints "URL BODY" for each; the body should be one line.
+CURL_ALL='for u; do printf "%s " "$u"; curl -sS -g --max-time 5 "$u" || echo "curl failed: $?"; done'
+
+# line_of URL TEXT: what CURL_ALL or a client like it printed for the URL.
+line_of() {
+	awk -v u="$1" '$1 == u' <<<"$2"
+}
+
+# check_urls WHAT TEXT REGEX URL...: every URL has a line in TEXT that matches REGEX.
+check_urls() {
+	local what=$1 text=$2 regex=$3 url line
+	shift 3
+	for url; do
+		line=$(line_of "$url" "$text")
+		like "$what gets $url" "${line:-$text}" "$regex"
+	done
+}
+
+# curl_matrix WHAT REGEX URL...: curl as a private and as a host-mode app.
+curl_matrix() {
+	local what=$1 regex=$2 mode
+	shift 2
+	for mode in private host; do
+		check_urls "$what: curl in $mode mode" \
+			"$(in_app --net $mode -- sh -c "$CURL_ALL" sh "$@" 2>&1)" "$regex" "$@"
+	done
+}
+
+# --- leftovers -------------------------------------------------------------------------------------
+
+# What of an instance is there: one line for each device, route, cgroup, pin and namespace.
+baseline() {
+	ip -o link | awk -F': ' -v p="$1-" 'index($2, p) == 1 { print "device " $2 }' |
+		sed 's/@.*//'
+	{
+		ip -o route show table all
+		ip -6 -o route show table all
+	} | grep 'proto 97\|proto ax' | sed 's/^/route /'
+	find "$CGROUP2/$1" -mindepth 1 -type d 2>/dev/null | sed 's/^/cgroup /'
+	find /run/ax/"$1" -mindepth 1 2>/dev/null | grep -v "/log/\|\.sock$\|/lock$" | sed 's/^/file /'
+	if [ -n "${AGENT:-}" ] && alive "$AGENT"; then
+		find "/proc/$AGENT/fd" -printf '%l\n' 2>/dev/null | grep '^net:' | sed 's/^/agent holds /'
+	fi
+}
+
+app_leftovers() {
+	baseline "$INST" | diff - "$T/$INST.baseline" | sed -n 's/^< //p'
+	cat "$CGROUP2/$INST"/*/cgroup.procs 2>/dev/null | sed 's/^/process /'
+}
+
+# leftovers: with all apps gone and the agent running, nothing of an app is there any more.
+leftovers() {
+	local left
+	wait_for -t 5 '[ -z "$(app_leftovers)" ]'
+	left=$(app_leftovers)
+	is "${1:-no namespace, device, route, cgroup or process of an app is left}" "$left" ""
+}
+
+relatives() {
+	local pid=$$
+	while [ "$pid" -gt 1 ]; do
+		echo "$pid"
+		pid=$(ps -o ppid= -p "$pid" | tr -d ' ')
+	done
+}
+
+# Processes in this network or mount namespace that are neither this shell nor its helpers.
+foreign_processes() {
+	local net mnt pid family=" $(relatives | tr '\n' ' ')" dir
+	net=$(readlink /proc/self/ns/net)
+	mnt=$(readlink /proc/self/ns/mnt)
+	for dir in /proc/[0-9]*; do
+		pid=${dir#/proc/}
+		[[ $family == *" $pid "* ]] && continue
+		[ "$(readlink "$dir/ns/net")" = "$net" ] || [ "$(readlink "$dir/ns/mnt")" = "$mnt" ] ||
+			continue
+		# the subshells that this function itself runs in
+		[[ " $(ancestors "$pid") " == *" $$ "* ]] && [ "$(ps -o comm= -p "$pid")" = bash ] && continue
+		echo "process $pid $(tr '\0' ' ' <"$dir/cmdline" 2>/dev/null)"
+	done 2>/dev/null
+}
+
+ancestors() {
+	local pid=$1
+	while [ "${pid:-0}" -gt 1 ]; do
+		pid=$(ps -o ppid= -p "$pid" 2>/dev/null | tr -d ' ')
+		echo -n "$pid "
+	done
+}
+
+machine_leftovers() {
+	local inst
+	find /sys/fs/bpf -mindepth 1 -printf 'pin %p\n'
+	for inst in "${INSTANCES[@]}"; do
+		baseline "$inst"
+		[ ! -d "$CGROUP2/$inst" ] || echo "cgroup $CGROUP2/$inst"
+		[ ! -e "/run/ax/$inst/control.sock" ] || echo "socket /run/ax/$inst/control.sock"
+	done
+	ip -o link | grep -v ' lo: ' | sed 's/^/device /'
+	nft list ruleset 2>/dev/null | sed 's/^/nft /'
+	[ "$(host_sysctls)" = "$SYSCTL_BEFORE" ] || echo "sysctl: $(host_sysctls | tr '\n' ' ')"
+	[ "$(ip rule; ip -6 rule)" = "$RULES_BEFORE" ] || echo "rule: $(ip rule; ip -6 rule)"
+	grep -c ' nsfs ' /proc/self/mounts | sed '/^0$/d; s/$/ namespaces are mounted/'
+	foreign_processes
+}
+
+FINISHED=
+
+# finish: stops the apps, asserts that they leave nothing; flushes, asserts that nothing at all is left.
+finish() {
+	local pid inst
+	FINISHED=1
+	stop_apps
+	if [ -n "$AGENT" ] && alive "$AGENT"; then
+		leftovers
+		agent_stop
+	fi
+	for pid in "${BACKGROUND[@]}"; do
+		! alive "$pid" || end "$pid"
+	done
+	BACKGROUND=()
+	for inst in "${INSTANCES[@]}"; do
+		ok "ax agent --flush" ax_in "$inst" agent --flush
+	done
+	wait_for -t 3 '[ -z "$(machine_leftovers)" ]'
+	is "after a flush nothing at all is left" "$(machine_leftovers)" ""
+}
+
+# Whatever happens. A test that ended as it should has nothing left to do here.
+cleanup() {
+	local pid inst
+	trap - EXIT INT TERM
+	for pid in "${APPS[@]}" "${BACKGROUND[@]}"; do
+		kill -KILL "$pid" 2>/dev/null
+	done
+	for inst in "${INSTANCES[@]}"; do
+		[ -d "$CGROUP2/$inst" ] || continue
+		timeout -k 1 10 "$AX" --instance "$inst" agent --flush >/dev/null 2>&1
+		find "$CGROUP2/$inst" -depth -type d 2>/dev/null | while read -r dir; do
+			echo 1 >"$dir/cgroup.kill"
+			for _ in 1 2 3 4 5 6 7 8 9 10; do
+				rmdir "$dir" && break
+				sleep 0.1
+			done
+		done 2>/dev/null
+	done
+	rm -rf "$T"
+}
+
+on_signal() {
+	echo "Bail out! interrupted"
+	exit 1
+}
+
+on_exit() {
+	local rc=$?
+	[ -n "$FINISHED" ] || diag "agent's log: $(tail -n 20 "$T/$INST.log" 2>/dev/null)"
+	[ -z "${KEEP_LOG:-}" ] || cp "$T/$INST.log" "$KEEP_LOG"
+	cleanup
+	exit $rc
+}
+
+private_host
+trap on_exit EXIT
+trap on_signal INT TERM
+if [ ! -x "$AX" ]; then
+	echo "Bail out! there is no $AX: run make first"
+	FINISHED=1
+	exit 1
+fi

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# iperf3, TCP and UDP, both directions, in private and host mode, by address, name and service.
+. "$(dirname "$0")/lib.sh"
+need iperf3 jq
+
+agent_start - <<EOF
+agent:
+  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
+services:
+  speed:
+    ip: 10.77.200.1,fd77::200:1
+    ports: [5201, 5201/udp]
+    backends: [iperf]
+EOF
+
+# measure NAME MIN-BYTES CLIENT-MODE OPTIONS...
+measure() {
+	local name=$1 min=$2 mode=$3 out
+	shift 3
+	out=$(in_app --net "$mode" -- iperf3 -J "$@" 2>&1)
+	if jq -e --argjson min "$min" '(.error // "") == "" and
+		((.end.sum_received.bytes // .end.sum.bytes) >= $min)' <<<"$out" >/dev/null; then
+		pass "$name"
+	else
+		not_ok "$name" "$(jq -c '{error, end: .end.sum_received, udp: .end.sum}' <<<"$out" 2>/dev/null ||
+			echo "$out" | head -n 20)"
+	fi
+}
+
+for mode in private host; do
+	serve 5201 --net $mode --ip 10.77.1.1,fd77::1:1 --name iperf -- iperf3 -s
+	pid=$APP
+	for client in private host; do
+		for host in 10.77.1.1 fd77::1:1 iperf speed fd77::200:1; do
+			measure "iperf3 server in $mode mode: TCP from $client mode to $host" \
+				30000000 $client -c $host -n 32M
+		done
+		measure "iperf3 server in $mode mode: TCP reverse, $client mode, by service" \
+			30000000 $client -c speed -n 32M -R
+		measure "iperf3 server in $mode mode: 8 streams, $client mode, by service" \
+			30000000 $client -c speed -n 32M -P 8
+		for host in iperf speed fd77::200:1; do
+			measure "iperf3 server in $mode mode: UDP from $client mode to $host" \
+				1000000 $client -c $host -u -b 100M -n 2M
+		done
+		measure "iperf3 server in $mode mode: UDP reverse, $client mode, by service" \
+			1000000 $client -c speed -u -b 100M -n 2M -R
+	done
+	stop_app $pid
+done
+done_testing

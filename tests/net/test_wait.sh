@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Servers that start after their clients: connects wait for them, as long as was asked, not longer.
+. "$(dirname "$0")/lib.sh"
+need curl
+build_c tcp udp
+
+agent_start - <<EOF
+agent:
+  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
+apps:
+  late:
+    ip: 10.77.3.1,fd77::3:1
+  latehost:
+    ip: 10.77.3.2,fd77::3:2
+    net: host
+services:
+  svc:
+    ip: 10.77.200.1,fd77::200:1
+    ports: ["80:7000"]
+    backends: [late, latehost]
+    wait: 10s
+EOF
+
+milliseconds() {
+	echo $((${EPOCHREALTIME/./} / 1000))
+}
+
+# the client starts, looks the name up, and waits; 0.8 s later the server starts
+for client in private host; do
+	for server in late latehost; do
+		addr=10.77.3.1 addr6=fd77::3:1 mode=private
+		[ $server = late ] || addr=10.77.3.2 addr6=fd77::3:2 mode=host
+		pids=() outs=()
+		run_app --net $client --wait 10s -- sh -c \
+			"getent ahostsv4 $server | head -n 1 | sed 's/ .*//'; curl -s --max-time 9 http://$server:7000/ || echo curl \$?"
+		pids+=($APP) outs+=("$OUT")
+		for to in "4 $addr" "6 $addr6" "6 $addr" "4 $addr 7000 -n"; do
+			set -- $to
+			run_app --net $client --wait 10s -- "$BIN/tcp" connect "$1" "$2" 7000 ${4:-}
+			pids+=($APP) outs+=("$OUT")
+		done
+		for to in "4 10.77.200.1" "6 fd77::200:1"; do
+			run_app --net $client -- "$BIN/tcp" connect $to 80
+			pids+=($APP) outs+=("$OUT")
+		done
+		sleep 0.8
+		is "$client client of $server: nobody has failed before the server starts" \
+			"$(cat "${outs[@]}")" "$addr"
+		serve 7000 --name $server --net $mode -- "$BIN/tcp" listen 6 :: 7000 $server
+		pid=$APP
+		for i in "${!pids[@]}"; do
+			wait_for -t 8 "! alive ${pids[$i]}"
+			if [ "$i" -eq 0 ]; then
+				like "$client client of $server: curl by name" "$(cat "${outs[0]}")" \
+					"^$addr.$server you="
+			else
+				like "$client client of $server: connect $i" "$(cat "${outs[$i]}")" \
+					"^peer=.* $server you="
+			fi
+		done
+		stop_app $pid
+	done
+done
+
+for client in private host; do
+	start=$(milliseconds)
+	out=$(in_app --net $client --wait 1s -- "$BIN/tcp" connect 4 10.77.3.1 7000)
+	took=$(($(milliseconds) - start))
+	like "$client: a server that never comes: the wait is bounded" "$out" \
+		"^error connect (ECONNREFUSED|EHOSTUNREACH|ETIMEDOUT)$"
+	like "$client: about a second ($took ms)" "$took" "^([89][0-9][0-9]|[12][0-9][0-9][0-9])$"
+	start=$(milliseconds)
+	out=$(in_app --net $client -- "$BIN/tcp" connect 4 10.77.3.1 7000)
+	took=$(($(milliseconds) - start))
+	like "$client: without --wait it fails" "$out" "^error connect (ECONNREFUSED|EHOSTUNREACH)$"
+	like "$client: at once ($took ms)" "$took" "^[0-9]{1,3}$"
+	is "$client: a non-blocking connect to a server that never comes" \
+		"$(in_app --net $client --wait 1s -- "$BIN/tcp" connect 4 10.77.3.1 7000 -n | sed 's/error connect \(ECONNREFUSED\|EHOSTUNREACH\|ETIMEDOUT\)/fails/')" fails
+done
+
+# an app that runs but listens late
+run_app --name late -- sh -c "sleep 1; exec $BIN/tcp listen 6 :: 7000 late"
+launched late
+like "a server that runs and listens late" \
+	"$(in_app --wait 10s -- "$BIN/tcp" connect 4 10.77.3.1 7000)" "^peer=10.77.3.1:7000 .*late you="
+stop_apps
+done_testing

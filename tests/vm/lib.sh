@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# TAP and waiting for the scripts inside the VM (busybox ash).
+n=0
+failures=0
+feature=
+
+# needs FEATURE...: the next test needs them; where `ax doctor` says that one is off, it is skipped.
+needs()
+{
+	local f
+
+	for f in "$@"; do
+		if ! grep -q "^$f  *on" /tmp/doctor; then
+			feature=$f
+			return
+		fi
+	done
+}
+
+# Counts a test, and says whether it is to be run.
+begin()
+{
+	n=$((n + 1))
+	[ -n "$feature" ] || return 0
+	echo "ok $n - $1 # SKIP missing kernel feature $feature"
+	feature=
+	return 1
+}
+
+result()
+{
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+		return
+	fi
+	echo "not ok $n - $2"
+	echo "$3"
+	failures=$((failures + 1))
+}
+
+# tap NAME COMMAND...: ok if the command succeeds.
+tap()
+{
+	local name=$1 out status
+
+	shift
+	begin "$name" || return 0
+	out=$("$@" 2>&1 </dev/null)
+	status=$?
+	result "$status" "$name" "exit status $status of: $*
+$out"
+}
+
+# like NAME REGEX COMMAND...: ok if what the command prints matches; its exit status does not count.
+like()
+{
+	local name=$1 regex=$2 out
+
+	shift 2
+	begin "$name" || return 0
+	out=$("$@" 2>&1 </dev/null)
+	echo "$out" | grep -qE "$regex"
+	result $? "$name" "printed by: $*
+$out
+which does not match: $regex"
+}
+
+# eventually SECONDS COMMAND...: tries every 0.1 s until it succeeds.
+eventually()
+{
+	local tries=$(($1 * 10))
+
+	shift
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || return 1
+		usleep 100000
+	done
+}
+
+done_testing()
+{
+	echo "1..$n"
+	exit $((failures > 0))
+}

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# usage: tools/bench/run.sh [AX]      (make bench)
+#
+# Measures ax against what a user would take instead, prints a table, and writes bench.json beside
+# AX. Without AX only the other ways are measured. It fails on errors, never on figures.
+#
+# Everything happens in a network and a mount namespace of its own (with its own /run and bpffs)
+# and in namespaces below it: no packet leaves them. Rounds are interleaved (A B C C B A A ...), and
+# a ratio is the median of the rounds' own ratios.
+#
+# Which processor: connections and round trips have every process of a case on one processor, since
+# between two of them the wake-up costs more than everything that is compared; streams have the
+# sender on one and the receiver on another. Starting programs is not pinned. haproxy is measured
+# both left to the scheduler and on the same processor.
+#
+# Settings from the environment: ROUNDS (7), MILLISECONDS per figure (800), IDLE seconds (60),
+# DECLARED entries of the large config (10000).
+set -euo pipefail
+
+ROUNDS=${ROUNDS:-7}
+MILLISECONDS=${MILLISECONDS:-800}
+IDLE=${IDLE:-60}
+DECLARED=${DECLARED:-10000}
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tools/bench/lib.sh
+. "$here/lib.sh"
+
+[ "$(id -u)" = 0 ] || die "it makes namespaces and loads programs: run it as root"
+for tool in ip nft haproxy unshare nsenter awk; do
+	command -v "$tool" >/dev/null || die "$tool is missing: 'make bench' installs it"
+done
+if [ "${AX_BENCH_INSIDE:-}" != 1 ]; then
+	AX_BENCH_INSIDE=1 exec unshare --net --mount --propagation private "$0" "$@"
+fi
+unset AX_BENCH_INSIDE
+
+ax=
+output=.output
+if [ $# -gt 0 ]; then
+	[ -x "$1" ] || die "$1 is not there: run 'make' first"
+	output=$(dirname "$1")
+	ax=$(realpath "$1")
+fi
+bench=${AXBENCH:-$(dirname "${ax:-$(realpath .output/ax)}")/bench/axbench}
+[ -x "$bench" ] || die "$bench is not there: run 'make bench'"
+
+allowed=$(awk '/^Cpus_allowed_list/ {print $2}' /proc/self/status)
+cpu_b=${allowed%%[-,]*} # the other one, for the sender of a stream
+cpu=${allowed##*[-,]}	# the one where everything runs that is on one processor
+small=b$$		# instance names are at most 8 characters; no pid has more than 7
+large=l$$
+tmp=$(mktemp -d)
+round=0
+
+cleanup() {
+	local status=$? instance
+	trap - EXIT
+	stop_pids
+	if [ -n "$ax" ]; then
+		for instance in "$small" "$large"; do
+			axi "$instance" agent --flush >/dev/null 2>&1 ||
+				note "'ax --instance $instance agent --flush' failed"
+		done
+	fi
+	if [ "$status" = 0 ]; then
+		rm -rf "$tmp"
+	else
+		note "failed; what the programs said is in $tmp"
+	fi
+	exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p /sys/fs/bpf
+mount -t bpf bpf /sys/fs/bpf
+ip link set lo up
+
+# shellcheck source=tools/bench/cases.sh
+. "$here/cases.sh"
+
+baselines_up
+if [ -n "$ax" ]; then
+	ax_up
+	large_up
+	idle_begin
+fi
+for round in $(seq "$ROUNDS"); do
+	note "round $round of $ROUNDS"
+	one_round "${main_cases[@]}"
+done
+if [ -n "$ax" ]; then
+	idle_end
+	for round in $(seq "$ROUNDS"); do
+		one_round "${large_cases[@]}"
+	done
+fi
+
+rows >"$tmp/rows"
+mkdir -p "$output"
+awk -v json="$output/bench.json" -v kernel="$(uname -r)" -v cpus="$(nproc)" \
+	-v milliseconds="$MILLISECONDS" -v idle="$IDLE" -v idle_wakeups="${idle_wakeups:--1}" \
+	-f "$here/report.awk" "$tmp/raw" "$tmp/rows"

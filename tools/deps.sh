@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Installs the Debian 12 packages of the named groups that are missing. When nothing is missing it
+# needs neither root nor the network.
+set -euo pipefail
+export LC_ALL=C
+
+# The minimal forms: what is only recommended by another package is named here if it is needed.
+declare -A groups=(
+	[build]='gcc libc6-dev make clang bpftool libbpf-dev libxdp-dev libelf-dev zlib1g-dev libmnl-dev
+		libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev'
+	[test]='libcmocka-dev libclang-rt-14-dev llvm nginx-light redis-server redis-tools wrk iperf3
+		bind9-dnsutils socat musl-tools golang-go openjdk-17-jdk-headless python3 curl iproute2
+		procps util-linux man-db'
+	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils bzip2 curl ca-certificates'
+	[bench]='haproxy nftables iproute2 iperf3 redis-server redis-tools nginx-light wrk python3'
+	[demo]='nginx-light curl python3 iproute2 procps'
+)
+# Their services would start on this machine, now and at each boot.
+services=(nginx redis-server haproxy)
+policy=/usr/sbin/policy-rc.d
+policy_mark='# put here for a moment by tools/deps.sh of ax: no service starts while it installs'
+
+die()
+{
+	echo "deps.sh: $*" >&2
+	exit 1
+}
+
+# The packages of "$@" that are not installed, one a line.
+missing()
+{
+	dpkg-query -W -f '${db:Status-Status} ${Package}\n' -- "$@" 2>/dev/null |
+		awk -v want="$*" '
+			$1 == "installed" { have[$2] = 1 }
+			END {
+				n = split(want, w, " ")
+				for (i = 1; i <= n; i++)
+					if (!(w[i] in have) && !seen[w[i]]++)
+						print w[i]
+			}'
+}
+
+# A policy-rc.d of our own is left by a run that was killed; only such a one is ever removed.
+remove_policy()
+{
+	if [ -e "$policy" ] && grep -qxF "$policy_mark" "$policy"; then
+		rm -f "$policy"
+	fi
+}
+
+install_missing()
+{
+	local pkgs=("$@") s fresh=()
+
+	for s in "${services[@]}"; do
+		[ -e "/lib/systemd/system/$s.service" ] || [ -e "/etc/init.d/$s" ] || fresh+=("$s")
+	done
+	trap remove_policy EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	if [ ! -e "$policy" ]; then
+		printf '#!/bin/sh\n%s\nexit 101\n' "$policy_mark" >"$policy.ax"
+		chmod 755 "$policy.ax"
+		mv "$policy.ax" "$policy"
+	fi
+	apt-get -q -o DPkg::Lock::Timeout=120 update ||
+		echo "deps.sh: apt-get update failed; trying with the package lists that are there" >&2
+	apt-get -q -y -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 \
+		install --no-install-recommends -- "${pkgs[@]}" ||
+		die "apt-get could not install: ${pkgs[*]} (its message is above)"
+	for s in "${fresh[@]}"; do
+		[ -e "/etc/init.d/$s" ] || continue
+		update-rc.d "$s" disable || # of systemd too
+			echo "deps.sh: could not keep $s from starting at boot" >&2
+	done
+}
+
+[ $# -gt 0 ] || die "name the groups to install: ${!groups[*]}"
+wanted=()
+for g in "$@"; do
+	[ -n "${groups[$g]:-}" ] || die "there is no group '$g'; groups: ${!groups[*]}"
+	read -r -d '' -a list <<<"${groups[$g]}" || true
+	wanted+=("${list[@]}")
+done
+
+command -v dpkg-query >/dev/null ||
+	die "this machine has no dpkg; install what these packages of Debian 12 hold: ${wanted[*]}"
+mapfile -t need < <(missing "${wanted[@]}")
+[ ${#need[@]} -gt 0 ] || exit 0
+[ "$(id -u)" = 0 ] ||
+	die "packages are missing; as root: apt-get install --no-install-recommends ${need[*]}"
+
+# One run at a time: a second one waits, and then finds nothing missing any more.
+exec 9>/run/lock/ax-deps.lock
+flock 9
+mapfile -t need < <(missing "${wanted[@]}")
+[ ${#need[@]} -gt 0 ] || exit 0
+echo "deps.sh: installing ${need[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+install_missing "${need[@]}" 9>&- >&2

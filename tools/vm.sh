@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Boots one of Debian's kernels in qemu, with ax, busybox and tests/vm in an initramfs, and runs a
+# script of tests/vm there:
+#
+#   tools/vm.sh [--kernel 6.1|6.12] [--timeout S] [--ax FILE] [-- SCRIPT [ARG...]]
+#
+# SCRIPT is by default all.sh, which runs every tests/vm/test_*.sh. TAP lines come out with the
+# kernel before the test's name; everything else goes to a log that is shown when something fails.
+# Needs no root and no KVM. Kernels and busybox are downloaded once, into .output/vm.
+set -euo pipefail
+export LC_ALL=C
+cd "$(dirname "$0")/.."
+
+# What ax, and what its tests compare it with, need of a kernel whose drivers are modules.
+modules=(veth tun dummy nf_tables nft_masq nft_nat nft_chain_nat nft_ct inet_diag tcp_diag
+	udp_diag sch_ingress cls_bpf)
+cache=.output/vm
+
+die()
+{
+	echo "vm.sh: $*" >&2
+	exit 1
+}
+
+kernel=6.12 limit=120 ax=.output/gcc-static/ax
+while [ $# -gt 0 ]; do
+	case $1 in
+	--kernel) kernel=${2:?} && shift 2 ;;
+	--timeout) limit=${2:?} && shift 2 ;;
+	--ax) ax=${2:?} && shift 2 ;;
+	--) shift && break ;;
+	*) die "'$1' is not an option; usage: vm.sh [--kernel 6.1|6.12] [--timeout S] [--ax FILE] [-- SCRIPT [ARG...]]" ;;
+	esac
+done
+[ $# -gt 0 ] || set -- all.sh
+[[ $kernel =~ ^[0-9]+\.[0-9]+$ ]] || die "--kernel wants a version such as 6.1, not '$kernel'"
+[ -e "tests/vm/$1" ] || die "there is no script tests/vm/$1"
+[ -x "$ax" ] || die "$ax does not exist; build it with: make STATIC=1"
+[ "$(dpkg --print-architecture)" = amd64 ] || die "the VM is only made for amd64"
+for tool in qemu-system-x86_64 cpio modprobe depmod xz; do
+	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
+		die "$tool is missing; as root: tools/deps.sh vm"
+done
+PATH=$PATH:/usr/sbin:/sbin
+mkdir -p "$cache"
+
+# Unpacks the newest package of that name into $cache/NAME, unless it is there.
+# The lists may be missing or too old to download from: then they are renewed, once.
+unpack()
+{
+	local prefix=$2 pattern=$3 dir=$cache/$1 tmp pkg try
+
+	[ ! -d "$dir" ] || return 0
+	tmp=$(mktemp -d "$cache/tmp.XXXXXX")
+	for try in 1 2; do
+		pkg=$(apt-cache pkgnames "$prefix" | grep -xE "$pattern" | sort -V | tail -n 1) || pkg=
+		if [ -n "$pkg" ] &&
+			(cd "$tmp" && apt-get -q -o APT::Sandbox::User= download "$pkg" >apt.log 2>&1); then
+			break
+		fi
+		if [ "$try" = 2 ]; then
+			cat "$tmp/apt.log" >&2 2>/dev/null || true
+			rm -rf "$tmp"
+			die "could not download ${pkg:-a package named $prefix...} from Debian; is apt-get update possible?"
+		fi
+		[ "$(id -u)" != 0 ] || apt-get -q -o DPkg::Lock::Timeout=120 update >&2 || true
+	done
+	mkdir "$tmp/root"
+	dpkg -x "$tmp"/*.deb "$tmp/root"
+	[ ! -d "$tmp/root/lib/modules" ] || depmod -b "$tmp/root" "$(ls "$tmp/root/lib/modules")"
+	mv "$tmp/root" "$dir"
+	rm -rf "$tmp"
+}
+
+fetch()
+{
+	local lock
+
+	exec {lock}>"$cache/lock"
+	flock "$lock"
+	unpack busybox busybox-static 'busybox-static'
+	unpack "linux-$kernel" "linux-image-$kernel." \
+		"linux-image-${kernel//./\\.}\.[0-9].*[0-9a-z]-cloud-amd64"
+	exec {lock}>&-
+}
+
+# Single quotes around each argument, for the shell inside.
+quote()
+{
+	local a
+
+	for a in "$@"; do
+		printf " '%s'" "${a//\'/\'\\\'\'}"
+	done
+}
+
+# Modules in the order in which they must be loaded: 00-name.ko, 01-name.ko, ...
+pack_modules()
+{
+	local to=$1 base=$cache/linux-$kernel release word path file n=0
+	declare -A packed=()
+
+	release=$(ls "$base/lib/modules")
+	while read -r word path _; do
+		[ "$word" = insmod ] && [ -z "${packed[$path]:-}" ] || continue
+		packed[$path]=1
+		file=$(printf '%02d-%s' "$n" "${path##*/}")
+		case $path in
+		*.xz) xz -dc "$path" >"$to/${file%.xz}" ;;
+		*) cp "$path" "$to/$file" ;;
+		esac
+		n=$((n + 1))
+	done < <(modprobe -C /dev/null -d "$base" -S "$release" --show-depends -a "${modules[@]}")
+	[ "$n" -ge ${#modules[@]} ] || die "kernel $kernel lacks some of the modules ${modules[*]}"
+}
+
+pack()
+{
+	local root=$1 image=$2
+
+	shift 2
+	mkdir -p "$root"/{bin,modules,tests}
+	cp "$cache/busybox/bin/busybox" "$ax" "$root/bin/"
+	find "$cache/bin" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/bin" {} + 2>/dev/null || true
+	cp tests/vm/*.sh "$root/tests/"
+	install -m 0755 tests/vm/init "$root/init"
+	pack_modules "$root/modules"
+	printf '%s\n' "exec sh /tests/$1$(quote "${@:2}")" >"$root/run.sh"
+	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) >"$image"
+}
+
+# Passes TAP through and keeps the rest; what the script's exit status was is in $exit_status after.
+filter()
+{
+	local line
+
+	while IFS= read -r line; do
+		line=${line%$'\r'}
+		printf '%s\n' "$line" >>"$log"
+		if [[ $line =~ ^((not )?ok)( [0-9]+)?( - )(.*)$ ]]; then
+			printf '%s%s - %s: %s\n' "${BASH_REMATCH[1]}" "${BASH_REMATCH[3]}" "$kernel" \
+				"${BASH_REMATCH[5]}"
+			[ -z "${BASH_REMATCH[2]}" ] || failed=1
+		elif [[ $line =~ ^1\.\.[0-9]+ ]]; then
+			printf '%s\n' "$line"
+		elif [[ $line =~ ^'# exit '([0-9]+)$ ]]; then
+			exit_status=${BASH_REMATCH[1]}
+		fi
+	done
+}
+
+fetch
+tmp=$(mktemp -d)
+vm=
+trap '[ -z "$vm" ] || kill "$vm" 2>/dev/null || true; rm -rf "$tmp"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+log=$tmp/log console=$tmp/console exit_status='' failed=0
+: >"$log"
+pack "$tmp/root" "$tmp/initramfs" "$@"
+
+# Two serial lines: the kernel's messages on the first, the script's output on the second.
+qemu=(qemu-system-x86_64 -accel tcg -cpu qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2 -smp 2 -m 1024 -nodefaults -no-user-config
+	-display none -no-reboot -net none
+	-kernel "$(echo "$cache/linux-$kernel"/boot/vmlinuz-*)" -initrd "$tmp/initramfs"
+	-append "console=ttyS0 quiet loglevel=5 panic=-1 nowatchdog mitigations=off random.trust_cpu=on"
+	-serial "file:$console" -serial stdio)
+exec {out}< <(exec timeout -k 5 "$limit" "${qemu[@]}" </dev/null 2>>"$console")
+vm=$!
+filter <&"$out"
+vm=
+
+if [ -z "$exit_status" ]; then
+	echo "not ok - $kernel: the VM ended by itself, crashed, or was still running after $limit s"
+	failed=1
+	exit_status=1
+fi
+if [ "$failed" = 1 ] || [ "$exit_status" != 0 ]; then
+	sed 's/^/# /' "$log"
+	echo "# --- the kernel's messages:"
+	tail -n 100 "$console" | tr -d '\r' | sed 's/^/# /'
+fi
+[ "$failed" = 0 ] || exit 1
+exit "$exit_status"
