@@ -30,11 +30,11 @@ BPF_CFLAGS := -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextr
 	     -Wno-missing-declarations -mcpu=v3 -MMD -MP \
 	     $(addprefix -idirafter ,$(wildcard /usr/include/$(shell uname -m)-linux-gnu))
 
+comma     := ,
 LIBS_DYN  := -lbpf -lelf -lz -lmnl -lnftnl -lyaml -ljansson -lldns
 LIBS      := $(if $(STATIC),-lbpf -lelf -lz -lnftnl $(OUT)/libmnl/libmnl.a -lyaml -ljansson \
 	     -lldns -lssl -lcrypto,$(LIBS_DYN))
 LDFLAGS_AX := $(if $(STATIC),-static -Wl$(comma)--gc-sections) -Wl$(comma)-z$(comma)relro
-comma     := ,
 
 AGENT_SRC := $(wildcard agent/*.c)
 TOOLS_SRC := $(wildcard tools/*.c)

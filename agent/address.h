@@ -8,7 +8,7 @@
 #include "util.h"
 #include "addr.h"
 
-#define ADDR_STRLEN	64 /* also for "[v6]:65535" and "v6/128" */
+#define ADDR_STRLEN 64 /* also for "[v6]:65535" and "v6/128" */
 
 struct prefix {
 	struct ax_addr addr;
@@ -31,7 +31,8 @@ struct ax_addr addr_from_v6(const struct in6_addr *v6);
 
 /* "1.2.3.4", "fd00::1" (also "[fd00::1]" and "::ffff:1.2.3.4"). -EINVAL for anything else. */
 int addr_parse(const char *s, struct ax_addr *ret);
-/* "10.0.0.0/8", "fd00::/64"; without a length the whole address. -EINVAL; host bits set: -ERANGE. */
+/* "10.0.0.0/8", "fd00::/64"; without a length the whole address. -EINVAL; host bits set: -ERANGE.
+ */
 int prefix_parse(const char *s, struct prefix *ret);
 bool prefix_contains(const struct prefix *p, const struct ax_addr *a);
 /* "1.2.3.4:80", "[fd00::1]:80"; port in network byte order. -EINVAL. */

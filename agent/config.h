@@ -24,8 +24,8 @@ bool strv_eq(const struct strv *a, const struct strv *b);
 
 /* What an app is to be: the flags of `ax run` and the keys of a config `apps:` entry. */
 struct app_spec {
-	char *name;	     /* NULL: made from the command */
-	struct ax_addr ip4;  /* zero: from the pool (or none for ip6 when there is no pool) */
+	char *name;	    /* NULL: made from the command */
+	struct ax_addr ip4; /* zero: from the pool (or none for ip6 when there is no pool) */
 	struct ax_addr ip6;
 	struct labels labels; /* empty: the policy's default labels */
 	char *user;	      /* name or number; NULL: the caller's */
@@ -60,8 +60,8 @@ struct service_backend {
 	char *app;		/* by app name, or */
 	struct labels labels;	/* apps that carry all of these, or */
 	struct ax_addr address; /* a fixed address */
-	uint16_t port;		/* with an address: its port (host byte order), 0: the target port */
-	uint32_t weight;	/* 1..1000, 1 unless given */
+	uint16_t port;	 /* with an address: its port (host byte order), 0: the target port */
+	uint32_t weight; /* 1..1000, 1 unless given */
 };
 
 struct config_service {

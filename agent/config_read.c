@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Readers: from nodes to fields, with everything that does not fit reported by its path. */
 #include "config_read.h"
+#include "app.h"
 
 #include <search.h>
 #include <stdarg.h>
@@ -63,24 +64,27 @@ static bool is_plain_key(const struct node *n)
 static char *format_path(const struct reader *r)
 {
 	autofree char *buf = NULL;
+	bool good = true;
 	size_t size;
 	FILE *f = open_memstream(&buf, &size);
 
 	if (!f)
 		return NULL;
-	for (size_t i = 0; i < r->depth; i++) {
+	for (size_t i = 0; i < r->depth && good; i++) {
 		const struct node *key = r->path[i].key;
 		autofree char *quoted = NULL;
 
 		if (!key) {
 			fprintf(f, "[%zu]", r->path[i].index);
-			continue;
-		}
-		if (!is_plain_key(key))
+		} else if (is_plain_key(key)) {
+			fprintf(f, "%s%s", i ? "." : "", key->text);
+		} else {
 			quoted = describe(key);
-		fprintf(f, "%s%s", i ? "." : "", quoted ? quoted : key->text ? key->text : "?");
+			good = quoted != NULL;
+			fprintf(f, "%s%s", i ? "." : "", good ? quoted : "");
+		}
 	}
-	return fclose(f) == 0 ? take_ptr(&buf) : NULL;
+	return fclose(f) == 0 && good ? take_ptr(&buf) : NULL;
 }
 
 bool have(struct reader *r, const void *p)
@@ -102,6 +106,10 @@ static void vreport(struct reader *r, const struct node *at, char *found, const 
 {
 	char *expected;
 
+	if (r->errs->n == CONFIG_ERRORS_MAX) { /* no need to make a text that is not kept */
+		free(found);
+		return;
+	}
 	if (vasprintf(&expected, fmt, ap) < 0)
 		expected = NULL;
 	done(r, config_errors_add(r->errs, at->line, at->column, format_path(r), found, expected));
@@ -228,18 +236,29 @@ static char *list_keys(const struct key *keys, size_t n)
 	return fclose(f) == 0 ? take_ptr(&buf) : NULL;
 }
 
+static const char *nearest_key(const struct node *key, const struct key *keys, size_t n_keys)
+{
+	const char *names[KEYS_MAX];
+	size_t n = 0;
+
+	for (; n < n_keys && n < KEYS_MAX; n++)
+		names[n] = keys[n].name;
+	return key->kind == NODE_SCALAR ? nearest_word(key->text, names, n) : NULL;
+}
+
 static void report_unknown_key(struct reader *r, const struct node *key, const struct key *keys,
 			       size_t n_keys)
 {
-	autofree char *all = list_keys(keys, n_keys), *what = describe(key), *found = NULL;
-	const char *names[KEYS_MAX], *near = NULL;
+	autofree char *all = NULL, *what = NULL, *found = NULL;
+	const char *near;
 
-	for (size_t i = 0; i < n_keys && i < KEYS_MAX; i++)
-		names[i] = keys[i].name;
-	if (key->kind == NODE_SCALAR && key->text)
-		near = nearest_word(key->text, names, n_keys < KEYS_MAX ? n_keys : KEYS_MAX);
+	if (r->errs->n == CONFIG_ERRORS_MAX)
+		return;
+	all = list_keys(keys, n_keys);
+	what = describe(key);
 	if (!have(r, all) || !have(r, what) || !done(r, asprintf(&found, "unknown key %s", what)))
 		return;
+	near = nearest_key(key, keys, n_keys);
 	push(r, key, 0);
 	if (near)
 		report(r, key, found, "one of %s; did you mean \"%s\"?", all, near);
@@ -432,9 +451,6 @@ static void read_label(struct reader *r, const struct node *key, const struct no
 	case -ENOMEM:
 		r->out_of_memory = true;
 		break;
-	case -E2BIG:
-		reject(r, key, "at most 256 labels");
-		break;
 	default:
 		reject_label(r, key, value);
 	}
@@ -459,6 +475,8 @@ void read_labels(struct reader *r, const struct node *n, void *to)
 		return;
 	if (n->kind == NODE_SCALAR)
 		read_labels_text(r, n, &labels);
+	else if (n->n > AX_LABELS_MAX)
+		reject(r, n, "at most %d labels", AX_LABELS_MAX);
 	else
 		read_entries(r, n, "labels, or text such as k=v,k2=v2", read_label, &labels);
 	labels_free(to);

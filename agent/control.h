@@ -3,7 +3,8 @@
  * The control socket's protocol: one JSON object per line, both ways, over a Unix stream socket
  * (mode 0660, root and group `ax`; the agent checks SO_PEERCRED besides). File descriptors travel
  * with SCM_RIGHTS beside the line that speaks of them. A request has "op"; the last line of every
- * answer has "ok": true, or "ok": false with "errno" (a positive number) and "error" (one sentence).
+ * answer has "ok": true, or "ok": false with "errno" (a positive number) and "error" (one
+ * sentence).
  *
  *  {"op":"launch","spec":SPEC,"pid":PID,"uid":U,"config":KEY?}
  *      -> {"ok":true,"id":7,"name":"web","ip4":"1.2.3.4"?,"ip6":..?,"net":"private","cgroup":PATH,
@@ -32,7 +33,8 @@
  *      Each connection once from every end that is under ax.
  *  {"op":"get","what":"names"}    -> {"ok":true,"domain":"ax.internal","names":[{"name","ip4"?,
  *      "ip6"?,"kind":"app|service|declared"}]}
- *  {"op":"status"} -> {"ok":true,"version","instance","pid","since":UNIX_SECONDS,"config"?,"socket",
+ *  {"op":"status"} ->
+ * {"ok":true,"version","instance","pid","since":UNIX_SECONDS,"config"?,"socket",
  *      "dns":{"address","port","domain","upstreams":[..]}?,"pool4":{"prefix","used","size"},
  *      "pool6"?,"apps":N,"services":N,"features":[{"name","on":bool,"why"?}],"counters":{NAME:N}}
  *  {"op":"stop","app":"web" or "7","timeout_ms":10000} -> {"ok":true,"stopped":[{"id","name"}]}

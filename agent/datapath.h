@@ -48,6 +48,7 @@ size_t datapath_features(const struct datapath *dp, const struct feature_report 
 int datapath_ctl_set(struct datapath *dp, const struct ax_ctl *c);
 int datapath_app_set(struct datapath *dp, uint64_t cgroup, const struct ax_app *a);
 int datapath_app_del(struct datapath *dp, uint64_t cgroup);
+int datapath_netns_del(struct datapath *dp, uint64_t cookie);
 int datapath_netns_set(struct datapath *dp, uint64_t cookie, const struct ax_netns_app *a);
 int datapath_vip_set(struct datapath *dp, const struct ax_addr *addr, const struct ax_vip *v);
 int datapath_vip_get(struct datapath *dp, const struct ax_addr *addr, struct ax_vip *v);
@@ -72,8 +73,6 @@ struct datapath_keep {
 	void *arg;
 };
 int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep);
-/* The servers and the namespace entry of one app that is gone. */
-int datapath_forget_app(struct datapath *dp, uint32_t id);
 
 int datapath_servers_each(struct datapath *dp,
 			  int (*f)(void *arg, const struct ax_endpoint *ep,

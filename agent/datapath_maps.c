@@ -43,6 +43,11 @@ int datapath_netns_set(struct datapath *dp, uint64_t cookie, const struct ax_net
 	return map_set(dp, MAP_NETNS_APPS, &cookie, a);
 }
 
+int datapath_netns_del(struct datapath *dp, uint64_t cookie)
+{
+	return map_del(dp, MAP_NETNS_APPS, &cookie);
+}
+
 int datapath_vip_set(struct datapath *dp, const struct ax_addr *addr, const struct ax_vip *v)
 {
 	return map_set(dp, MAP_VIPS, addr, v);
@@ -307,35 +312,6 @@ int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 	r = r ? r : map_walk(dp, MAP_SERVERS, sizeof(struct ax_endpoint), sweep_server, &s);
 	r = r ? r : map_walk(dp, MAP_NETNS_APPS, sizeof(uint64_t), sweep_netns, &s);
 	return r ? r : sweep_slots(dp);
-}
-
-struct forget {
-	struct datapath *dp;
-	uint32_t id;
-};
-
-static int forget_server(void *arg, const void *key)
-{
-	struct forget *f = arg;
-	struct ax_server v;
-
-	return map_get(f->dp, MAP_SERVERS, key, &v) == 0 && v.app == f->id;
-}
-
-static int forget_netns(void *arg, const void *key)
-{
-	struct forget *f = arg;
-	struct ax_netns_app v;
-
-	return map_get(f->dp, MAP_NETNS_APPS, key, &v) == 0 && v.id == f->id;
-}
-
-int datapath_forget_app(struct datapath *dp, uint32_t id)
-{
-	struct forget f = {.dp = dp, .id = id};
-	int r = map_walk(dp, MAP_SERVERS, sizeof(struct ax_endpoint), forget_server, &f);
-
-	return r ? r : map_walk(dp, MAP_NETNS_APPS, sizeof(uint64_t), forget_netns, &f);
 }
 
 /* --- reading --- */

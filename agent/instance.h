@@ -10,10 +10,11 @@
 
 struct instance {
 	char name[INSTANCE_NAME_MAX + 1];
-	char run_dir[64];     /* /run/ax/<name> */
-	char socket_path[108]; /* <run_dir>/control.sock unless the config or --socket says otherwise */
-	char lock_path[96];   /* <run_dir>/lock */
-	char log_dir[96];     /* <run_dir>/log: output of detached apps */
+	char run_dir[64];      /* /run/ax/<name> */
+	char socket_path[108]; /* <run_dir>/control.sock unless the config or --socket says
+				  otherwise */
+	char lock_path[96];    /* <run_dir>/lock */
+	char log_dir[96];      /* <run_dir>/log: output of detached apps */
 	char device_prefix[INSTANCE_NAME_MAX + 2]; /* "<name>-" */
 	uint32_t route_metric; /* marks our routes: derived from the name, 24 bits */
 };

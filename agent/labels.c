@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "labels.h"
+#include "app.h"
 
-#define PART_MAX  63  /* of a key or a value */
-#define ITEMS_MAX 256 /* as many different labels as the programs can tell apart */
+#define PART_MAX 63 /* of a key or a value */
 
 static bool part_valid(const char *s, size_t len)
 {
@@ -62,8 +62,9 @@ static int add(struct labels *l, const char *key, size_t key_len, const char *va
 	if (at < l->n && strncmp(l->items[at], item, key_len + 1) == 0)
 		return error_set(e, -EEXIST, "label \"%.*s\" is given twice, give it one value",
 				 (int)key_len, key);
-	if (l->n == ITEMS_MAX)
-		return error_set(e, -E2BIG, "there are more than %d labels, use fewer", ITEMS_MAX);
+	if (l->n == AX_LABELS_MAX)
+		return error_set(e, -E2BIG, "there are more than %d labels, use fewer",
+				 AX_LABELS_MAX);
 	return insert(l, at, item, e);
 }
 

@@ -2,7 +2,7 @@
 /* ax run --detach: a supervisor, in a session and a cgroup of its own, is the command's parent. */
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/close_range.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -104,7 +104,18 @@ static void report_exit(const struct launch_options *o, const struct launch_sess
 	control_close(&conn);
 }
 
-static int start_command(const struct launch_options *o, struct launch_session *s, struct error *e)
+/* Interrupted while it waited for an agent that does not answer, say. */
+static int check_caller(int report, struct error *e)
+{
+	struct pollfd p = {.fd = report};
+
+	if (poll(&p, 1, 0) > 0)
+		return error_set(e, -ECANCELED, "the caller did not wait");
+	return 0;
+}
+
+static int start_command(const struct launch_options *o, struct launch_session *s, int report,
+			 struct error *e)
 {
 	int r = launch_session_open(o, s, e);
 
@@ -112,6 +123,8 @@ static int start_command(const struct launch_options *o, struct launch_session *
 		r = open_log(s, e);
 	if (!r)
 		r = leave_session_cgroup(s, e);
+	if (!r)
+		r = check_caller(report, e);
 	if (!r)
 		r = launch_session_start(s, e);
 	/* the child is in the caller's directory, which the supervisor must not keep busy */
@@ -132,7 +145,7 @@ static __attribute__((noreturn)) void supervise(const struct launch_options *o, 
 		launch_note_send(report, &note);
 		_exit(LAUNCH_FAILED);
 	}
-	if (start_command(o, &s, &note.error)) {
+	if (start_command(o, &s, report, &note.error)) {
 		launch_note_send(report, &note);
 		launch_session_close(&s);
 		_exit(LAUNCH_FAILED);

@@ -2,7 +2,9 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <nss.h>
 #include <pwd.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -132,6 +134,20 @@ static int fill_user(const char *name, const char *group, struct launch_user *u,
 		 : 0;
 }
 
+/*
+ * glibc loads the modules that nsswitch.conf names also into a static program, with another copy of
+ * libc, and crashes in them unless both are of the same build. "files" is built in. A program
+ * without a dynamic loader is a static one.
+ */
+static void avoid_modules_if_static(void)
+{
+	if (getauxval(AT_BASE))
+		return;
+	__nss_configure_lookup("passwd", "files");
+	__nss_configure_lookup("group", "files");
+	__nss_configure_lookup("initgroups", "files");
+}
+
 int launch_user_find(const char *text, struct launch_user *ret, struct error *e)
 {
 	autofree char *name = strdup(text);
@@ -147,6 +163,7 @@ int launch_user_find(const char *text, struct launch_user *ret, struct error *e)
 	if (!*name || (colon && !*colon))
 		return error_set(e, -EINVAL, "'%s' is not a user: expected USER or USER:GROUP",
 				 text);
+	avoid_modules_if_static();
 	r = fill_user(name, colon, &u, e);
 	if (r)
 		launch_user_free(&u);

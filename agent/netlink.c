@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The rtnetlink socket: requests, their answers, and dumps. */
 #include "netlink_request.h"
 

@@ -43,8 +43,10 @@ int nl_link_each(struct nl *nl, const char *prefix,
 		 int (*f)(void *arg, const char *name, unsigned ifindex), void *arg);
 
 /* prefix_len: 0..32 for IPv4 (or 96..128, in the mapped form), 0..128 for IPv6. Adding what exists
- * is not an error. Without IPv6 in the kernel -EAFNOSUPPORT, switched off by sysctl -EACCES. */
+ * is not an error. Without IPv6 in the kernel -EAFNOSUPPORT, switched off by sysctl -EACCES.
+ * Deleting what does not exist is -EADDRNOTAVAIL. */
 int nl_addr_add(struct nl *nl, unsigned ifindex, const struct ax_addr *addr, unsigned prefix_len);
+int nl_addr_del(struct nl *nl, unsigned ifindex, const struct ax_addr *addr, unsigned prefix_len);
 
 struct nl_route {
 	struct prefix dst; /* length in the mapped form (address.h); len 0 with v6: default6,

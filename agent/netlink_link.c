@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Links and addresses. */
 #include "netlink_request.h"
 
@@ -8,6 +8,9 @@
 #include <linux/veth.h>
 #include <net/ethernet.h>
 #include <time.h>
+
+/* A worker that has not run for so long is not going to. */
+#define ADDR_WAIT_MS 1000
 
 static struct ifinfomsg *put_ifinfo(struct nlmsghdr *nlh, unsigned ifindex)
 {
@@ -70,7 +73,8 @@ void nl_link_parse(const struct nlmsghdr *nlh, struct nl_link *link)
 	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
 	const struct nlattr *a;
 
-	*link = (struct nl_link){.ifindex = (unsigned)ifi->ifi_index};
+	*link = (struct nl_link){.ifindex = (unsigned)ifi->ifi_index,
+				 .up = ifi->ifi_flags & IFF_UP};
 	mnl_attr_for_each (a, nlh, sizeof(*ifi)) {
 		switch (mnl_attr_get_type(a)) {
 		case IFLA_IFNAME:
@@ -102,6 +106,10 @@ static void put_end(struct nlmsghdr *nlh, struct ifinfomsg *ifi, const char *nam
 	mnl_attr_put(nlh, IFLA_ADDRESS, ETH_ALEN, mac);
 	if (mtu)
 		mnl_attr_put_u32(nlh, IFLA_MTU, mtu);
+	/* As many as are in use unless somebody asks for more. Left to itself veth makes one for
+	 * each possible CPU, registers them all, and takes all but one away again. */
+	mnl_attr_put_u32(nlh, IFLA_NUM_TX_QUEUES, 1);
+	mnl_attr_put_u32(nlh, IFLA_NUM_RX_QUEUES, 1);
 }
 
 static void put_veth(struct nl_request *rq, const char *name, const char *peer_name,
@@ -297,11 +305,68 @@ void nl_put_addr(struct nl_request *rq, unsigned ifindex, const struct ax_addr *
 				 IFA_F_NODAD | (prefix_len == 128 ? IFA_F_NOPREFIXROUTE : 0));
 }
 
+static void on_route(void *arg, const struct nlmsghdr *nlh)
+{
+	const struct rtmsg *rtm = mnl_nlmsg_get_payload(nlh);
+
+	if (nlh->nlmsg_type == RTM_NEWROUTE)
+		*(uint8_t *)arg = rtm->rtm_type;
+}
+
+/*
+ * Even without duplicate address detection the kernel leaves the local route of an IPv6 address to
+ * a worker. Without that route packets to the address are refused, so this waits for it; an
+ * address on a link that is down does not get one before the link goes up.
+ */
+static int wait_local6(struct nl *nl, unsigned ifindex, const struct ax_addr *addr)
+{
+	const struct timespec pause = {.tv_nsec = 20 * 1000};
+	uint64_t end = time_mono_ns() + ADDR_WAIT_MS * 1000000ULL;
+	struct nl_link link = {0};
+	int r = get_link(nl, NULL, ifindex, &link);
+
+	while (!r && link.up) {
+		struct nl_request rq;
+		struct rtmsg *rtm;
+		uint8_t type = RTN_UNSPEC;
+
+		nl_request_init(&rq, nl);
+		rtm = mnl_nlmsg_put_extra_header(nl_request_add(&rq, RTM_GETROUTE, 0),
+						 sizeof(*rtm));
+		rtm->rtm_family = AF_INET6;
+		rtm->rtm_dst_len = 128;
+		mnl_attr_put(rq.last, RTA_DST, sizeof(addr->b), addr->b);
+		r = nl_request_send(&rq, NULL, on_route, &type);
+		/* With no route at all: ENETUNREACH. */
+		if (type == RTN_LOCAL)
+			return 0;
+		if (time_mono_ns() >= end)
+			return r ? r : -ETIMEDOUT;
+		r = 0;
+		nanosleep(&pause, NULL);
+	}
+	return r;
+}
+
 int nl_addr_add(struct nl *nl, unsigned ifindex, const struct ax_addr *addr, unsigned prefix_len)
+{
+	bool v4 = addr_is_v4(addr);
+	struct nl_request rq;
+	int r;
+
+	nl_request_init(&rq, nl);
+	nl_put_addr(&rq, ifindex, addr, prefix_len);
+	r = nl_family_error(nl_request_send(&rq, NULL, NULL, NULL), !v4);
+	return r || v4 ? r : wait_local6(nl, ifindex, addr);
+}
+
+int nl_addr_del(struct nl *nl, unsigned ifindex, const struct ax_addr *addr, unsigned prefix_len)
 {
 	struct nl_request rq;
 
 	nl_request_init(&rq, nl);
 	nl_put_addr(&rq, ifindex, addr, prefix_len);
+	rq.last->nlmsg_type = RTM_DELADDR;
+	rq.last->nlmsg_flags = NLM_F_REQUEST;
 	return nl_family_error(nl_request_send(&rq, NULL, NULL, NULL), !addr_is_v4(addr));
 }

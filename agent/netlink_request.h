@@ -62,6 +62,7 @@ struct nl_link {
 	char name[16];
 	unsigned ifindex;
 	uint8_t operstate; /* IF_OPER_* */
+	bool up;
 	bool has_inet6;
 	uint8_t addr_gen_mode; /* if has_inet6 */
 };

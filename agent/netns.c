@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Work inside other network namespaces. */
 #include "netlink_request.h"
 
@@ -62,6 +62,13 @@ static void put_family(struct nl_request *rq, unsigned ifindex, const struct ax_
 		return;
 	nl_put_addr(rq, ifindex, ip, v4 ? 32 : 128);
 	nl_put_route(rq, &route, false);
+	if (v4)
+		return;
+	/* Even without duplicate address detection the kernel leaves the local route of an IPv6
+	 * address to a worker, so that the first answer could find nobody at home. */
+	route = (struct nl_route){
+		.dst = {.addr = *ip, .len = 128}, .local = true, .ifindex = ifindex};
+	nl_put_route(rq, &route, false);
 }
 
 int netns_configure(int netns_fd, const char *ifname, const struct ax_addr *ip4,
@@ -71,7 +78,7 @@ int netns_configure(int netns_fd, const char *ifname, const struct ax_addr *ip4,
 	struct nl_link link = {0};
 	struct nl_request rq;
 	unsigned first_v6;
-	int errs[8], r;
+	int errs[NL_REQUEST_MAX], r;
 
 	if ((!addr_is_zero(ip4) && !addr_is_v4(ip4)) || (!addr_is_zero(ip6) && addr_is_v4(ip6)))
 		return -EINVAL;

@@ -8,6 +8,7 @@
 struct noun {
 	const char *name;
 	const char *aliases[4]; /* besides every unambiguous abbreviation */
+	const char *keys[4];	/* members by which one can be asked for */
 	const struct table_column *columns;
 	size_t n_columns;
 	void (*row)(struct table *t, const json_t *item, const json_t *reply);
@@ -399,26 +400,41 @@ static void name_row(struct table *t, const json_t *j, const json_t *reply)
 /* --- the command --- */
 
 static const struct noun nouns[] = {
-	{"apps", {"app"}, app_columns, ARRAY_SIZE(app_columns), app_row, name_member},
+	{"apps",
+	 {"app"},
+	 {"name", "id"},
+	 app_columns,
+	 ARRAY_SIZE(app_columns),
+	 app_row,
+	 name_member},
 	{"services",
 	 {"service", "svc", "svcs"},
+	 {"name", "id"},
 	 service_columns,
 	 ARRAY_SIZE(service_columns),
 	 service_row,
 	 name_member},
 	{"servers",
 	 {"server"},
+	 {"app", "app_id"},
 	 server_columns,
 	 ARRAY_SIZE(server_columns),
 	 server_row,
 	 server_name},
 	{"conns",
 	 {"conn", "connection", "connections"},
+	 {"local_name", "remote_name", "service"},
 	 conn_columns,
 	 ARRAY_SIZE(conn_columns),
 	 conn_row,
 	 conn_name},
-	{"names", {"name"}, name_columns, ARRAY_SIZE(name_columns), name_row, name_member},
+	{"names",
+	 {"name"},
+	 {"name"},
+	 name_columns,
+	 ARRAY_SIZE(name_columns),
+	 name_row,
+	 name_member},
 };
 
 static const char noun_list[] = "apps, services, servers, conns or names";
@@ -456,6 +472,46 @@ static const struct noun *find_noun(const struct cmd *c, const char *word)
 	else
 		cmd_usage(c, "there are no '%.60s' to list: give %s", word, noun_list);
 	return NULL;
+}
+
+static bool item_matches(const struct noun *n, const json_t *item, const char *word)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(n->keys) && n->keys[i]; i++) {
+		const json_t *value = json_object_get(item, n->keys[i]);
+		char number[24];
+
+		if (json_is_string(value) && streq(json_string_value(value), word))
+			return true;
+		if (!json_is_integer(value))
+			continue;
+		snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
+		if (streq(number, word))
+			return true;
+	}
+	return false;
+}
+
+/* Leaves only what one of the words names. Each of them must name something. */
+static int select_items(const struct noun *noun, json_t *list, int n, char **words, struct error *e)
+{
+	autofree bool *found = calloc((size_t)n + 1, sizeof(*found));
+
+	if (!found)
+		return error_set(e, -ENOMEM, "out of memory");
+	for (size_t i = json_array_size(list); n && i-- > 0;) {
+		bool wanted = false;
+
+		for (int w = 0; w < n; w++)
+			if (item_matches(noun, json_array_get(list, i), words[w]))
+				found[w] = wanted = true;
+		if (!wanted)
+			json_array_remove(list, i);
+	}
+	for (int w = 0; w < n; w++)
+		if (!found[w])
+			return error_set(e, -ENOENT, "there is no '%.60s' among the %s", words[w],
+					 noun->name);
+	return 0;
 }
 
 static int print_table(const struct noun *noun, const json_t *list, const json_t *reply,
@@ -496,22 +552,35 @@ static int print(const struct noun *noun, const json_t *reply, int output, bool 
 	return print_table(noun, list, reply, style);
 }
 
-static int get(struct cmd *c, const struct noun *noun, int output, bool no_headers)
+struct get_options {
+	const struct noun *noun;
+	int output;
+	bool no_headers;
+	int n_words; /* only what they name is wanted; 0: everything */
+	char **words;
+};
+
+static int get(struct cmd *c, const struct get_options *o)
 {
+	const char *what = o->noun->name;
 	autojson json_t *reply = NULL;
 	struct error e = {0};
+	json_t *list;
 
 	cmd_output();
-	if (cmd_ask(c, json_pack("{s:s,s:s}", "op", "get", "what", noun->name), &reply, &e))
+	if (cmd_ask(c, json_pack("{s:s,s:s}", "op", "get", "what", what), &reply, &e))
 		return cmd_failed(c, &e);
-	if (!json_is_array(json_object_get(reply, noun->name))) {
+	list = json_object_get(reply, what);
+	if (!json_is_array(list)) {
 		error_set(&e, -EPROTO,
 			  "the agent's answer has no list of %s: are ax and the agent of the same "
 			  "version?",
-			  noun->name);
+			  what);
 		return cmd_failed(c, &e);
 	}
-	if (print(noun, reply, output, no_headers)) {
+	if (select_items(o->noun, list, o->n_words, o->words, &e))
+		return cmd_failed(c, &e);
+	if (print(o->noun, reply, o->output, o->no_headers)) {
 		error_set(&e, -ENOMEM, "out of memory");
 		return cmd_failed(c, &e);
 	}
@@ -522,29 +591,30 @@ int cmd_get(struct cmd *c, int argc, char **argv)
 {
 	/* in the order of enum output_format */
 	static const char *const outputs[] = {"table", "wide", "json", "name", NULL};
-	int output = OUTPUT_TABLE, status;
-	bool no_headers = false;
-	const struct noun *noun;
+	struct get_options o = {.output = OUTPUT_TABLE};
+	int status;
 	const struct opt opts[] = {
 		{"output", 'o', OPT_CHOICE, "FORMAT",
-		 "table (the default), wide (every column), json, or name (one a line)", &output,
+		 "table (the default), wide (every column), json, or name (one a line)", &o.output,
 		 outputs},
 		{"no-headers", 0, OPT_FLAG, NULL, "leave the line of column titles out",
-		 &no_headers, NULL},
+		 &o.no_headers, NULL},
 	};
 	const struct opt_syntax s = {
-		.usage = "ax get apps|services|servers|conns|names [-o FORMAT] [--no-headers]",
-		.about =
-			"Lists what the agent knows. A table fits the terminal: what matters least "
-			"is cut or left out; into a pipe or a file it is printed in full. "
-			"Singular forms and abbreviations like 'app' and 'svc' are understood.",
+		.usage = "ax get apps|services|servers|conns|names [options] [NAME]...",
+		.about = "Lists what the agent knows: everything, or what belongs to the NAMEs "
+			 "(ids will do). A table fits the terminal: what matters least is cut or "
+			 "left out; into a pipe or a file it is printed in full. Singular forms "
+			 "and abbreviations like 'app' and 'svc' are understood.",
 		.own = {opts, ARRAY_SIZE(opts)},
 	};
 
 	if (!cmd_begin(c, &s, &argc, argv, &status))
 		return status;
-	if (argc != 1)
-		return cmd_usage(c, "say what to list: one of %s", noun_list);
-	noun = find_noun(c, argv[0]);
-	return noun ? get(c, noun, output, no_headers) : CMD_USAGE;
+	if (!argc)
+		return cmd_usage(c, "say what to list: %s", noun_list);
+	o.noun = find_noun(c, argv[0]);
+	o.n_words = argc - 1;
+	o.words = argv + 1;
+	return o.noun ? get(c, &o) : CMD_USAGE;
 }

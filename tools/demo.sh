@@ -62,6 +62,7 @@ command_line() { # the command as one would type it
 	local word line=''
 	for word in "$@"; do
 		case $word in
+		'&') line+=' &' ;;
 		*[[:space:]\;\&\<\>\|\(\)\$\*]*) line+=" '$word'" ;;
 		*) line+=" $word" ;;
 		esac
@@ -97,6 +98,10 @@ has_line() { # PATTERN COMMAND...
 	local pattern=$1
 	shift
 	"$@" 2>&1 | grep -Eq -- "$pattern"
+}
+
+answers_or_ended() {
+	ax status || ! kill -0 "$agent"
 }
 
 # --- what the servers serve ---
@@ -137,17 +142,14 @@ start_agent() {
 	mkdir -p /sys/fs/bpf
 	mount -t bpf bpf /sys/fs/bpf
 	ip link set lo up
+	before=$(machine)
 	about "An agent with the example config. (Each ax below has --instance $instance besides.)"
 	show ax config check "$config"
 	command_line ax agent --config "$config" '&'
 	"$binary" --instance "$instance" agent --config "$config" >"$tmp/agent.log" 2>&1 &
 	agent=$!
-	# shellcheck disable=SC2317 # called by name
-	agent_answers() {
-		kill -0 "$agent" 2>/dev/null || fail "the agent ended: $(tail -n 1 "$tmp/agent.log")"
-		ax status
-	}
-	until_true "the agent does not answer: $(tail -n 1 "$tmp/agent.log")" agent_answers
+	until_true "the agent does not answer" answers_or_ended
+	kill -0 "$agent" 2>/dev/null || fail "the agent ended: $(tail -n 1 "$tmp/agent.log")"
 }
 
 launch_servers() {
@@ -229,19 +231,19 @@ show_tables() {
 	held=
 }
 
-# Everything that could be left, one a line.
-leftovers() {
+# What ax could have changed outside its processes; the same before and after, or something is left.
+machine() {
 	local mount
-	ip -o link show | grep -v '^[0-9]*: lo:'
-	ip route show table all | grep -E '^(local )?([15]\.|10\.217\.)'
-	ip rule show | grep -Ev '^(0|32766|32767):'
-	ip netns list
+	ip -o link show
+	ip -o address show
+	ip route show table all
+	ip -6 route show table all
+	ip rule show
+	ip -6 rule show
+	cat /proc/sys/net/ipv4/ip_forward
+	find /sys/fs/bpf -mindepth 1
 	mount=$(awk '$3 == "cgroup2" {print $2; exit}' /proc/self/mounts)
 	[ -z "$mount" ] || find "$mount" -mindepth 1 -maxdepth 1 -name "$instance"
-	find /sys/fs/bpf -mindepth 1
-	pgrep -a nginx | grep -F "$tmp"
-	pgrep -a python3 | grep -F "$tmp"
-	true
 }
 
 clean_up() {
@@ -252,8 +254,8 @@ clean_up() {
 	wait "$agent" || fail "the agent ended with status $? at SIGTERM: $(tail -n 1 "$tmp/agent.log")"
 	agent=
 	show ax agent --flush
-	out=$(leftovers)
-	[ -z "$out" ] || fail "this is left: $out"
+	out=$(diff <(echo "$before") <(machine)) || fail "something is left or lost: $out"
+	! pgrep -f "$tmp" >/dev/null || fail "a server still runs: $(pgrep -af "$tmp")"
 	about 'Nothing is left: no app, link, route, cgroup or pinned program.'
 }
 

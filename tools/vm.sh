@@ -121,7 +121,8 @@ pack()
 
 	shift 2
 	mkdir -p "$root"/{bin,modules,tests}
-	cp "$cache/busybox/bin/busybox" "$ax" "$root/bin/"
+	cp "$cache/busybox/bin/busybox" "$root/bin/busybox"
+	cp "$ax" "$root/bin/ax"
 	find "$cache/bin" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/bin" {} + 2>/dev/null || true
 	cp tests/vm/*.sh "$root/tests/"
 	install -m 0755 tests/vm/init "$root/init"

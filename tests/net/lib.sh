@@ -102,6 +102,26 @@ unlike() {
 	fi
 }
 
+# subtests PREFIX COMMAND...: takes over the results of a program that speaks TAP itself.
+subtests() {
+	local prefix=$1 line seen=0 out
+	shift
+	out=$(mktemp "$T/subtests.XXXXXX")
+	bg "$out" "$@"
+	wait "$BG"
+	while IFS= read -r line; do
+		case $line in
+		'ok '*'# SKIP'*) skip "$prefix: ${line#* - }" "${line#*# SKIP }" ;;
+		'ok '*) pass "$prefix: ${line#* - }" ;;
+		'not ok '*) not_ok "$prefix: ${line#* - }" ;;
+		'1..'*) continue ;;
+		*) diag "$line" ;;
+		esac
+		seen=1
+	done <"$out"
+	[ $seen -eq 1 ] || not_ok "$prefix: says nothing"
+}
+
 # done_testing: undoes everything, asserts that nothing is left, prints the plan.
 done_testing() {
 	finish
@@ -132,7 +152,7 @@ wait_for() {
 		seconds=$2
 		shift 2
 	fi
-	end=$((${EPOCHREALTIME/./} + seconds * 1000000))
+	end=$((${EPOCHREALTIME/./} + $(printf %.0f "${seconds}e6")))
 	until eval "$1" >/dev/null 2>&1; do
 		[ "${EPOCHREALTIME/./}" -lt "$end" ] || return 1
 		sleep 0.05
@@ -143,6 +163,11 @@ alive() {
 	kill -0 "$1" 2>/dev/null && [ "$(ps -o stat= -p "$1" | cut -c1)" != Z ]
 }
 
+# A number that was a child of this shell may be somebody else's by now.
+own_child() {
+	[ "$(ps -o ppid= -p "$1" 2>/dev/null | tr -d ' ')" = $$ ]
+}
+
 # --- background processes ------------------------------------------------------------------------
 
 BACKGROUND=()
@@ -151,15 +176,15 @@ BACKGROUND=()
 bg() {
 	local out=$1
 	shift
-	"$@" >"$out" 2>&1 </dev/null &
+	"$@" >>"$out" 2>&1 </dev/null &
 	BG=$!
 	BACKGROUND+=("$BG")
 }
 
 # end PID: TERM, then KILL; returns its exit status.
 end() {
-	kill -TERM "$1" 2>/dev/null
-	if ! wait_for -t 5 "! alive $1"; then
+	own_child "$1" && kill -TERM "$1" 2>/dev/null
+	if own_child "$1" && ! wait_for -t 5 "! alive $1"; then
 		diag "process $1 did not end by SIGTERM: $(ps -o args= -p "$1")"
 		kill -KILL "$1" 2>/dev/null
 	fi
@@ -280,7 +305,7 @@ ax() {
 ax_in() {
 	local inst=$1 command=$2
 	shift 2
-	timeout -k 1 60 "$AX" --instance "$inst" "$command" "$@"
+	timeout --foreground -k 1 60 "$AX" --instance "$inst" "$command" "$@"
 }
 
 # agent_start [FILE|-]: with -, the config comes from stdin. The agent is ready when it returns.
@@ -327,7 +352,7 @@ RUNS=0
 run_app() {
 	RUNS=$((RUNS + 1))
 	OUT=$T/run.$RUNS
-	"$AX" --instance "$INST" run "$@" >"$OUT" 2>&1 </dev/null &
+	"$AX" --instance "$INST" run "$@" >>"$OUT" 2>&1 </dev/null &
 	APP=$!
 	APPS+=("$APP")
 }
@@ -364,12 +389,9 @@ launched() {
 	local name
 	for name; do
 		wait_for "ax get apps -o json | jq -e --arg n $name \
-			'$APPS_JQ[] | select(.name == \$n and .state == \"running\")'" || return 1
+			'.[] | select(.name == \$n and .state == \"running\")'" || return 1
 	done
 }
-
-# `ax get X -o json` prints a list
-APPS_JQ=.
 
 stop_app() {
 	end "$1"
@@ -378,7 +400,7 @@ stop_app() {
 stop_apps() {
 	local pid
 	for pid in "${APPS[@]}"; do
-		kill -TERM "$pid" 2>/dev/null
+		own_child "$pid" && kill -TERM "$pid" 2>/dev/null
 	done
 	for pid in "${APPS[@]}"; do
 		end "$pid"
@@ -388,7 +410,7 @@ stop_apps() {
 
 # in_app [options] -- COMMAND...: in the foreground, at most 30 s.
 in_app() {
-	timeout -k 1 30 "$AX" --instance "$INST" run "$@"
+	timeout --foreground -k 1 30 "$AX" --instance "$INST" run "$@"
 }
 
 # --- HTTP from every kind of client -----------------------------------------------------------------
@@ -431,7 +453,8 @@ baseline() {
 		ip -o route show table all
 		ip -6 -o route show table all
 	} | grep 'proto 97\|proto ax' | sed 's/^/route /'
-	find "$CGROUP2/$1" -mindepth 1 -type d 2>/dev/null | sed 's/^/cgroup /'
+	# detached apps' parents have a cgroup of their own, which stays
+	find "$CGROUP2/$1" -mindepth 1 -type d 2>/dev/null | grep -v '/supervisors$' | sed 's/^/cgroup /'
 	find /run/ax/"$1" -mindepth 1 2>/dev/null | grep -v "/log/\|\.sock$\|/lock$" | sed 's/^/file /'
 	if [ -n "${AGENT:-}" ] && alive "$AGENT"; then
 		find "/proc/$AGENT/fd" -printf '%l\n' 2>/dev/null | grep '^net:' | sed 's/^/agent holds /'
@@ -459,33 +482,35 @@ relatives() {
 	done
 }
 
-# Processes in this network or mount namespace that are neither this shell nor its helpers.
+# Processes in this network or mount namespace other than this shell, those above and those below
+# it that work out this list.
 foreign_processes() {
-	local net mnt pid family=" $(relatives | tr '\n' ' ')" dir
-	net=$(readlink /proc/self/ns/net)
-	mnt=$(readlink /proc/self/ns/mnt)
-	for dir in /proc/[0-9]*; do
-		pid=${dir#/proc/}
+	local pid family names=() ns
+	family=" $(relatives | tr '\n' ' ')"
+	for ns in net mnt; do
+		names+=("$(readlink /proc/self/ns/$ns | sed 's/[][]/\\&/g')")
+	done
+	for pid in $(find /proc/[0-9]*/ns -maxdepth 1 \( -lname "${names[0]}" -o -lname "${names[1]}" \) \
+		-printf '%h\n' 2>/dev/null | sed 's|^/proc/\(.*\)/ns|\1|' | sort -u); do
 		[[ $family == *" $pid "* ]] && continue
-		[ "$(readlink "$dir/ns/net")" = "$net" ] || [ "$(readlink "$dir/ns/mnt")" = "$mnt" ] ||
+		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = bash ] && [[ $(ancestors "$pid") == *" $$ "* ]] &&
 			continue
-		# the subshells that this function itself runs in
-		[[ " $(ancestors "$pid") " == *" $$ "* ]] && [ "$(ps -o comm= -p "$pid")" = bash ] && continue
-		echo "process $pid $(tr '\0' ' ' <"$dir/cmdline" 2>/dev/null)"
+		[ ! -d "/proc/$pid" ] || echo "process $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"
 	done 2>/dev/null
 }
 
+# The pids above a process, each with a blank on both sides.
 ancestors() {
 	local pid=$1
 	while [ "${pid:-0}" -gt 1 ]; do
 		pid=$(ps -o ppid= -p "$pid" 2>/dev/null | tr -d ' ')
-		echo -n "$pid "
+		echo -n " $pid "
 	done
 }
 
 machine_leftovers() {
 	local inst
-	find /sys/fs/bpf -mindepth 1 -printf 'pin %p\n'
+	find /sys/fs/bpf -mindepth 1 ! -name '*.debug' -printf 'pin %p\n'
 	for inst in "${INSTANCES[@]}"; do
 		baseline "$inst"
 		[ ! -d "$CGROUP2/$inst" ] || echo "cgroup $CGROUP2/$inst"
@@ -511,7 +536,7 @@ finish() {
 		agent_stop
 	fi
 	for pid in "${BACKGROUND[@]}"; do
-		! alive "$pid" || end "$pid"
+		end "$pid"
 	done
 	BACKGROUND=()
 	for inst in "${INSTANCES[@]}"; do
@@ -524,13 +549,18 @@ finish() {
 # Whatever happens. A test that ended as it should has nothing left to do here.
 cleanup() {
 	local pid inst
-	trap - EXIT INT TERM
+	trap '' INT TERM
+	trap - EXIT
 	for pid in "${APPS[@]}" "${BACKGROUND[@]}"; do
-		kill -KILL "$pid" 2>/dev/null
+		own_child "$pid" && kill -TERM "$pid" 2>/dev/null
+	done
+	for pid in "${APPS[@]}" "${BACKGROUND[@]}"; do
+		wait_for -t 2 "! own_child $pid || ! alive $pid"
+		own_child "$pid" && kill -KILL "$pid" 2>/dev/null
 	done
 	for inst in "${INSTANCES[@]}"; do
 		[ -d "$CGROUP2/$inst" ] || continue
-		timeout -k 1 10 "$AX" --instance "$inst" agent --flush >/dev/null 2>&1
+		timeout --foreground -k 1 10 "$AX" --instance "$inst" agent --flush >/dev/null 2>&1
 		find "$CGROUP2/$inst" -depth -type d 2>/dev/null | while read -r dir; do
 			echo 1 >"$dir/cgroup.kill"
 			for _ in 1 2 3 4 5 6 7 8 9 10; do
@@ -543,6 +573,7 @@ cleanup() {
 }
 
 on_signal() {
+	trap '' INT TERM # a runner tells the whole process group, and may do so twice
 	echo "Bail out! interrupted"
 	exit 1
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# ax run: exit statuses, streams, signals, user, environment, job control, detached apps, the pool.
+# ax run: exit statuses, streams, signals, user, environment, detached apps, the pool.
 . "$(dirname "$0")/lib.sh"
 need python3 jq
+build_c tcp
+cp "$BIN/tcp" "$T/tcp" # where every user gets at it
 
 agent_start - <<EOF
 agent:
@@ -100,7 +102,7 @@ is "--user: supplementary groups" \
 is "--user: a number" "$(in_app --user 64123 -- id -un)" axtest
 fails "--user: one that does not exist is an error" in_app --user no-such-user -- true
 is "--user: a low port may be bound, the namespace is its own" \
-	"$(build_c tcp; in_app --user nobody --ip 10.77.1.5 -- "$BIN/tcp" bind 4 0.0.0.0 80 | sed 's/ .*//')" \
+	"$(in_app --user nobody --ip 10.77.1.5 -- "$T/tcp" bind 4 0.0.0.0 80 | sed 's/ .*//')" \
 	bound
 
 # wrong command lines
@@ -124,15 +126,6 @@ is "and the command line wins" \
 is "no --name: one made from the command" \
 	"$(in_app -- sh -c 'sleep 0.2' & sleep 0.1; ax get apps -o json | jq -r '.[] |
 		select(.state == "running") | .name'; wait)" sh
-
-# job control
-"$PYTHON" "$SRC/jobcontrol.py" "$AX" --instance "$INST" run -- >"$T/jobs" 2>&1
-is "job control on a terminal" "$?" 0
-sed 's/^/# /' "$T/jobs"
-"$PYTHON" "$SRC/jobcontrol.py" "$AX" --instance "$INST" run --net host --user nobody -- >"$T/jobs" 2>&1
-is "job control on a terminal, host mode, another user" "$?" 0
-sed 's/^/# /' "$T/jobs"
-leftovers "nothing is left of the jobs"
 
 # detached
 out=$(ax run --detach --name service1 --ip 10.77.1.7 -- sh -c 'echo to stdout; echo to stderr >&2

@@ -119,7 +119,7 @@ for client in private host; do
 			"$(in_app --net $client -- "$BIN/tcp" connect $to 80 -n)" "error connect EHOSTUNREACH"
 	done
 done
-is "the program outside ax reaches a service" \
+is "a program outside ax reaches a backend" \
 	"$("$BIN/tcp" connect 4 10.77.1.1 7000 | sed 's/ local.*//')" "peer=10.77.1.1:7000"
 
 # backends that go and come

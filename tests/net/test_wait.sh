@@ -34,15 +34,15 @@ for client in private host; do
 		pids=() outs=()
 		run_app --net $client --wait 10s -- sh -c \
 			"getent ahostsv4 $server | head -n 1 | sed 's/ .*//'; curl -s --max-time 9 http://$server:7000/ || echo curl \$?"
-		pids+=($APP) outs+=("$OUT")
+		pids+=("$APP") outs+=("$OUT")
 		for to in "4 $addr" "6 $addr6" "6 $addr" "4 $addr 7000 -n"; do
 			set -- $to
 			run_app --net $client --wait 10s -- "$BIN/tcp" connect "$1" "$2" 7000 ${4:-}
-			pids+=($APP) outs+=("$OUT")
+			pids+=("$APP") outs+=("$OUT")
 		done
 		for to in "4 10.77.200.1" "6 fd77::200:1"; do
 			run_app --net $client -- "$BIN/tcp" connect $to 80
-			pids+=($APP) outs+=("$OUT")
+			pids+=("$APP") outs+=("$OUT")
 		done
 		sleep 0.8
 		is "$client client of $server: nobody has failed before the server starts" \

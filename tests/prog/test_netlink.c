@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Links, routes and namespaces against the kernel, in namespaces of the test's own. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -303,6 +303,7 @@ static void test_ipv6_disabled(void **state)
 		assert_int_equal(netns_configure(f->app, "eth0", &f->vip4, &f->vip6), -EACCES);
 	}
 	assert_int_equal(netns_configure(f->app, "eth0", &f->vip4, &none), 0);
+	assert_int_equal(nl_link_wait_up(f->nl, f->ifindex, 1000), 0);
 	assert_int_equal(nl_addr_add(f->nl, 1, &f->host4, 32), 0);
 	add_host_route(f, &f->vip4);
 	check_traffic(f->host, f->app, &f->host4, &f->vip4);
@@ -336,6 +337,25 @@ static void test_anyip(void **state)
 	assert_int_equal(nl_addr_add(f->nl, 1, &f->host6, 128), 0);
 	assert_int_equal(nl_route_add(f->nl, &vip6), 0);
 	check_traffic(f->host, f->host, &f->vip6, &f->host6);
+}
+
+/* An address answers as soon as it was added, and no more once it was deleted. */
+static void test_addresses(void **state)
+{
+	struct fixture *f = *state;
+	const struct ax_addr *a[] = {&f->host4, &f->host6};
+
+	for (int i = 0; i < 2; i++) {
+		struct ax_addr seen;
+
+		assert_int_equal(nl_addr_add(f->nl, 1, a[i], 128), 0);
+		check_traffic(f->host, f->host, a[i], a[i]);
+		assert_int_equal(nl_addr_add(f->nl, 1, a[i], 128), 0);
+		assert_int_equal(nl_addr_del(f->nl, 1, a[i], 128), 0);
+		assert_int_equal(nl_addr_del(f->nl, 1, a[i], 128), -EADDRNOTAVAIL);
+		assert_int_equal(ns_tcp(f->host, f->host, a[i], &seen), -ENETUNREACH);
+	}
+	assert_int_equal(nl_addr_add(f->nl, 4711, &f->host4, 32), -ENODEV);
 }
 
 static int see_prefsrc(void *arg, const struct nl_route *r)
@@ -644,13 +664,11 @@ static void test_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_veth),	  TEST(test_veth_errors),
-		TEST(test_link_each),	  TEST(test_traffic),
-		TEST(test_one_family),	  TEST(test_ipv6_disabled),
-		TEST(test_anyip),	  TEST(test_anyip6_without_source),
-		TEST(test_local_prefix),  TEST(test_route_each),
-		TEST(test_route_replace), TEST(test_many_routes),
-		TEST(test_netns),	  TEST(test_time),
+		TEST(test_veth),	 TEST(test_veth_errors), TEST(test_link_each),
+		TEST(test_traffic),	 TEST(test_one_family),	 TEST(test_ipv6_disabled),
+		TEST(test_addresses),	 TEST(test_anyip),	 TEST(test_anyip6_without_source),
+		TEST(test_local_prefix), TEST(test_route_each),	 TEST(test_route_replace),
+		TEST(test_many_routes),	 TEST(test_netns),	 TEST(test_time),
 	};
 
 	/* Nothing here is meant for the namespace that the test was started in. */

@@ -59,10 +59,10 @@ in_app()
 # Both of two words appear when the command is run up to 20 times.
 both()
 {
-	local a=$1 b=$2 i=0 seen_a= seen_b= out
+	local a=$1 b=$2 i=0 seen_a="" seen_b="" out
 
 	shift 2
-	while [ $i -lt 20 ] && [ -z "$seen_a" -o -z "$seen_b" ]; do
+	while [ $i -lt 20 ] && { [ -z "$seen_a" ] || [ -z "$seen_b" ]; }; do
 		out=$("$@" 2>&1)
 		echo "$out"
 		case $out in

@@ -103,7 +103,8 @@ END {
 		sub(/ +$/, "", line)
 		print line
 	}
-	printf "{\n  \"kernel\": %s,\n  \"cpus\": %d,\n  \"rounds\": %d,\n  \"milliseconds\": %d,\n" \
+	printf "{\n  \"kernel\": %s,\n  \"cpus\": %d,\n  \"load\": %.2f,\n" \
+		"  \"rounds\": %d,\n  \"milliseconds\": %d,\n" \
 		"  \"seconds_idle\": %d,\n  \"agent_wakeups_idle\": %d,\n  \"results\": [\n%s\n  ]\n}\n",
-		quoted(kernel), cpus, rounds, milliseconds, idle, idle_wakeups, out >json
+		quoted(kernel), cpus, load, rounds, milliseconds, idle, idle_wakeups, out >json
 }

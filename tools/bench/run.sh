@@ -82,6 +82,9 @@ ip link set lo up
 # shellcheck source=tools/bench/cases.sh
 . "$here/cases.sh"
 
+load=$(cut -d' ' -f1 /proc/loadavg)
+awk -v load="$load" -v cpus="$(nproc)" 'BEGIN {exit load > cpus / 2}' ||
+	note "the machine is busy (load $load): the figures will be less sure than they could be"
 baselines_up
 if [ -n "$ax" ]; then
 	ax_up
@@ -101,6 +104,6 @@ fi
 
 rows >"$tmp/rows"
 mkdir -p "$output"
-awk -v json="$output/bench.json" -v kernel="$(uname -r)" -v cpus="$(nproc)" \
+awk -v json="$output/bench.json" -v kernel="$(uname -r)" -v load="$load" -v cpus="$(nproc)" \
 	-v milliseconds="$MILLISECONDS" -v idle="$IDLE" -v idle_wakeups="${idle_wakeups:--1}" \
 	-f "$here/report.awk" "$tmp/raw" "$tmp/rows"

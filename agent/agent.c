@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The agent: start, the loop, the end. Apps and traffic do not depend on it being there. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <net/if.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "agent_priv.h"
+#include "cgroup.h"
+#include "egress.h"
+#include "log.h"
+
+/* --- telling systemd (sd_notify(3)), without its library --- */
+
+static void notify(const char *text)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	autoclose int fd = -1;
+	size_t len = path ? strlen(path) : 0;
+
+	if (!len || len >= sizeof(sun.sun_path) || (path[0] != '/' && path[0] != '@'))
+		return;
+	memcpy(sun.sun_path, path, len);
+	if (path[0] == '@') /* the abstract namespace */
+		sun.sun_path[0] = 0;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0)
+		sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&sun,
+		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+}
+
+/* --- timers --- */
+
+void agent_timers(struct agent *a)
+{
+	uint64_t next = 0, now = time_mono_ns();
+	struct itimerspec ts = {0};
+
+	for (const struct app *app = a->apps; app; app = app->next)
+		if (app->kill_at_ns && (!next || app->kill_at_ns < next))
+			next = app->kill_at_ns;
+	for (const struct spawn *s = a->spawns; s; s = s->next)
+		if (s->at_ns && (!next || s->at_ns < next))
+			next = s->at_ns;
+	if (next) {
+		uint64_t left = next > now ? next - now : 1;
+
+		ts.it_value.tv_sec = (time_t)(left / 1000000000);
+		ts.it_value.tv_nsec = (long)(left % 1000000000);
+	}
+	timerfd_settime(a->timer.fd, 0, &ts, NULL);
+}
+
+void agent_on_timer(struct agent *a)
+{
+	uint64_t n, now;
+
+	if (read(a->timer.fd, &n, sizeof(n)) < 0)
+		return;
+	now = time_mono_ns();
+	for (struct app *app = a->apps; app; app = app->next) {
+		if (!app->kill_at_ns || app->kill_at_ns > now)
+			continue;
+		app->kill_at_ns = 0;
+		log_warn("app %s (%u) does not end by itself and is killed", app->spec.name,
+			 app->id);
+		cgroup_signal(app->cgroup, SIGKILL);
+	}
+	spawn_due(a, now);
+	agent_timers(a);
+}
+
+/* --- what apps need of the machine --- */
+
+int agent_tell_ctl(struct agent *a)
+{
+	return datapath_ctl_set(a->dp, &a->ctl);
+}
+
+int agent_update_egress(struct agent *a, struct error *e)
+{
+	autofree struct ax_addr *list = calloc(2 * a->n_apps + 1, sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		return error_set(e, -ENOMEM, "out of memory");
+	for (const struct app *app = a->apps; app; app = app->next) {
+		if (!app->spec.egress || app->spec.net != NET_PRIVATE || !app->ifindex)
+			continue;
+		if (!addr_is_zero(&app->vip4))
+			list[n++] = app->vip4;
+		if (!addr_is_zero(&app->vip6))
+			list[n++] = app->vip6;
+	}
+	if (!n && !a->had_egress)
+		return 0;
+	a->had_egress = n > 0;
+	return egress_set(a->inst, list, n, e);
+}
+
+/* --- start --- */
+
+static int take_lock(struct agent *a, struct error *e)
+{
+	char pid[32];
+	int r = mkdir_parents(a->inst->run_dir, 0755);
+	struct group *g = getgrnam("ax");
+
+	if (!r)
+		r = mkdir_parents(a->inst->log_dir, 0750);
+	if (r)
+		return error_set(e, r, "cannot make %s: %s (run the agent as root)",
+				 a->inst->run_dir, strerror(-r));
+	if (g && chown(a->inst->log_dir, 0, g->gr_gid) < 0)
+		log_debug("chown %s: %s", a->inst->log_dir, strerror(errno));
+	a->lock_fd = open(a->inst->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (a->lock_fd < 0)
+		return error_set(e, -errno, "cannot open %s: %s", a->inst->lock_path,
+				 strerror(errno));
+	if (flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		ssize_t n = read(a->lock_fd, pid, sizeof(pid) - 1);
+
+		pid[n > 0 ? n : 0] = 0;
+		pid[strcspn(pid, "\n")] = 0;
+		return error_set(e, -EBUSY,
+				 "another agent of instance '%s' is running (pid %s): end it "
+				 "first, or give this one another --instance",
+				 a->inst->name, *pid ? pid : "?");
+	}
+	snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	if (ftruncate(a->lock_fd, 0) < 0 || pwrite(a->lock_fd, pid, strlen(pid), 0) < 0)
+		log_debug("%s: %s", a->inst->lock_path, strerror(errno));
+	return 0;
+}
+
+/* The config that holds: the file, or what was applied since, if the file is still the one that
+ * the last agent had read. An agent that died must not undo an apply; an edited file must win. */
+static int read_config(struct agent *a, char **text, const char **path, struct error *e)
+{
+	static char applied[128];
+	struct stat file, kept;
+	int r;
+
+	snprintf(applied, sizeof(applied), "%s/applied.yaml", a->inst->run_dir);
+	*path = a->config_path;
+	if (stat(applied, &kept) == 0 &&
+	    (!a->config_path || (stat(a->config_path, &file) == 0 &&
+				 (file.st_mtim.tv_sec < kept.st_mtim.tv_sec ||
+				  (file.st_mtim.tv_sec == kept.st_mtim.tv_sec &&
+				   file.st_mtim.tv_nsec <= kept.st_mtim.tv_nsec))))) {
+		log_info("using the config that was applied last (%s)", applied);
+		*path = applied;
+	}
+	if (!*path) {
+		*text = strdup("");
+		return *text ? 0 : error_set(e, -ENOMEM, "out of memory");
+	}
+	r = file_read(*path, 64u << 20, text);
+	return r ? error_set(e, r, "cannot read the config %s: %s", *path, strerror(-r)) : 0;
+}
+
+static int parse_config(struct agent *a, struct config *ret, struct error *e)
+{
+	CLEANUP(config_errors_free) struct config_errors errs = {0};
+	autofree char *text = NULL;
+	const char *path;
+	int r = read_config(a, &text, &path, e);
+
+	if (r)
+		return r;
+	r = config_parse(text, strlen(text), ret, &errs);
+	if (!r)
+		return 0;
+	config_errors_print(&errs, path, stderr);
+	return error_set(e, r, "the config %s has errors: the agent does not start", path);
+}
+
+/* The agent section holds from the start; the rest is applied when the dataplane stands. */
+static int take_agent_section(struct agent *a, const struct config *c, struct error *e)
+{
+	struct instance plain;
+	int r = config_init(&a->config);
+
+	if (r)
+		return error_set(e, r, "out of memory");
+	a->config.pool4 = c->pool4;
+	a->config.pool6 = c->pool6;
+	a->config.dns = c->dns;
+	a->config.host_access = c->host_access;
+	free(a->config.dns_domain);
+	a->config.dns_domain = strdup(c->dns_domain);
+	a->config.socket = c->socket ? strdup(c->socket) : NULL;
+	if (!a->config.dns_domain || (c->socket && !a->config.socket))
+		return error_set(e, -ENOMEM, "out of memory");
+	/* --socket on the command line comes before the file */
+	r = instance_init(&plain, a->inst->name, e);
+	if (!r && c->socket && streq(plain.socket_path, a->inst->socket_path)) {
+		if (strlen(c->socket) >= sizeof(a->own.socket_path))
+			return error_set(e, -ENAMETOOLONG, "agent.socket is too long");
+		snprintf(a->own.socket_path, sizeof(a->own.socket_path), "%s", c->socket);
+	}
+	r = r ? r : pool_init(&a->pool4, &c->pool4);
+	return r ? r : pool_init(&a->pool6, &c->pool6);
+}
+
+static int own_address(struct agent *a, const struct ax_addr *addr, struct error *e)
+{
+	struct vip *v;
+
+	if (addr_is_zero(addr))
+		return 0;
+	v = vip_get(a, addr);
+	if (!v)
+		return error_set(e, -ENOMEM, "out of memory");
+	v->host = true;
+	return vip_sync(a, v, e);
+}
+
+/* The anchor for v6-only wildcard binds of apps without IPv6 (ctl.h): a /96 of its own. */
+static int open_anchor(struct agent *a)
+{
+	struct nl_route r = {.local = true, .ifindex = a->lo, .metric = a->inst->route_metric};
+
+	r.dst.len = 96;
+	r.dst.addr.w[0] = htonl(0xfd617861); /* fd, "axa" */
+	r.dst.addr.w[1] = htonl(a->inst->route_metric);
+	a->ctl.anchor6 = r.dst.addr;
+	return nl_route_add(a->nl, &r);
+}
+
+static int open_network(struct agent *a, struct error *e)
+{
+	int r = nl_open(&a->nl);
+
+	if (!r)
+		r = nl_link_index(a->nl, "lo", &a->lo);
+	if (!r)
+		r = nl_link_set_up(a->nl, a->lo);
+	if (r)
+		return error_set(e, r, "cannot talk to the kernel's routing: %s (run as root)",
+				 strerror(-r));
+	a->host4 = pool_host(&a->pool4);
+	if (open_anchor(a) == 0) {
+		a->has_ipv6 = true;
+		a->host6 = a->pool6.size ? pool_host(&a->pool6) : a->ctl.anchor6;
+		if (!a->pool6.size)
+			a->host6.w[2] = htonl(1); /* beside the anchor's /96 */
+	} else {
+		memset(&a->ctl.anchor6, 0, sizeof(a->ctl.anchor6));
+	}
+	a->ctl.host4 = a->host4;
+	a->ctl.host6 = a->host6;
+	a->ctl.host_access = a->config.host_access;
+	r = own_address(a, &a->host4, e);
+	return r ? r : own_address(a, &a->host6, e);
+}
+
+static int add_item(struct agent *a, struct loop_item *item, enum loop_kind kind, int fd)
+{
+	if (fd < 0)
+		return -errno;
+	item->kind = kind;
+	item->fd = fd;
+	return loop_add(a->epoll, item, EPOLLIN);
+}
+
+static int open_loop(struct agent *a, struct error *e)
+{
+	sigset_t set;
+	int r;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &a->caller_mask);
+	signal(SIGPIPE, SIG_IGN);
+	a->ring.kind = LOOP_EVENT_RING;
+	a->ring.fd = -1;
+	a->epoll = loop_open();
+	r = a->epoll < 0 ? a->epoll : 0;
+	r = r ? r
+	      : add_item(a, &a->signals, LOOP_SIGNAL,
+			 signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+	r = r ? r : add_item(a, &a->inotify, LOOP_CGROUP, inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+	r = r ? r
+	      : add_item(a, &a->timer, LOOP_APP_TIMER,
+			 timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+	r = r ? r
+	      : add_item(a, &a->ring_timer, LOOP_EVENT_TIMER,
+			 timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+	return r ? error_set(e, r, "cannot set up the event loop: %s", strerror(-r)) : 0;
+}
+
+static int start(struct agent *a, struct error *e)
+{
+	struct config next;
+	json_t *diff = NULL;
+	bool fresh;
+	int r = take_lock(a, e);
+
+	r = r ? r : parse_config(a, &next, e);
+	if (r)
+		return r;
+	r = take_agent_section(a, &next, e);
+	r = r ? r : open_loop(a, e);
+	r = r ? r : cgroup_root(a->inst, a->cgroup, e);
+	r = r ? r : datapath_open(a->inst, a->cgroup, &a->dp, &fresh, e);
+	r = r ? r : open_network(a, e);
+	r = r ? r : names_open(a, e);
+	r = r ? r : agent_tell_ctl(a);
+	r = r ? r : adopt_apps(a, e);
+	r = r ? r : reconcile(a, &next, false, &diff, e);
+	json_decref(diff);
+	if (r) {
+		config_free(&next);
+		return r;
+	}
+	r = adopt_sweep(a, e);
+	r = r ? r : agent_update_egress(a, e);
+	return r ? r : control_listen(a, e);
+}
+
+/* --- the loop --- */
+
+static void reload(struct agent *a)
+{
+	struct error e = {0};
+	int r;
+
+	if (!a->config_path) {
+		log_info("SIGHUP: the agent was started without a config file");
+		return;
+	}
+	notify("RELOADING=1");
+	r = reconcile_file(a, a->config_path, &e);
+	if (r) {
+		log_error("%s", e.text);
+	} else {
+		char applied[128];
+
+		/* the file holds again */
+		snprintf(applied, sizeof(applied), "%s/applied.yaml", a->inst->run_dir);
+		unlink(applied);
+		log_info("the config %s is applied", a->config_path);
+	}
+	notify("READY=1");
+}
+
+static void on_signal(struct agent *a)
+{
+	struct signalfd_siginfo si;
+
+	while (read(a->signals.fd, &si, sizeof(si)) == sizeof(si)) {
+		switch (si.ssi_signo) {
+		case SIGCHLD:
+			spawn_reap(a);
+			break;
+		case SIGHUP:
+			reload(a);
+			break;
+		default:
+			a->quit = true;
+		}
+	}
+}
+
+static void on_cgroup(struct agent *a)
+{
+	char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n = read(a->inotify.fd, buf, sizeof(buf));
+
+	for (char *p = buf; n > 0 && p < buf + n;) {
+		struct inotify_event *ev = (struct inotify_event *)(void *)p;
+		struct app *app = app_by_watch(a, ev->wd);
+
+		p += sizeof(*ev) + ev->len;
+		if (app)
+			app_check(a, app);
+	}
+}
+
+static void on_launcher(struct agent *a, struct loop_item *item)
+{
+	struct app *app = LOOP_OWNER(item, struct app, launcher);
+
+	loop_del(a->epoll, item);
+	close_fd(&item->fd);
+	app_check(a, app);
+}
+
+static void dispatch(struct agent *a, struct loop_item *item, uint32_t events)
+{
+	switch (item->kind) {
+	case LOOP_SIGNAL:
+		on_signal(a);
+		break;
+	case LOOP_CONTROL_LISTEN:
+		control_on_listen(a);
+		break;
+	case LOOP_CONTROL_CLIENT:
+		control_on_client(a, client_of(item), events);
+		break;
+	case LOOP_CGROUP:
+		on_cgroup(a);
+		break;
+	case LOOP_LAUNCHER:
+		on_launcher(a, item);
+		break;
+	case LOOP_APP_TIMER:
+		agent_on_timer(a);
+		break;
+	case LOOP_EVENT_RING:
+		events_on_ring(a);
+		break;
+	case LOOP_EVENT_TIMER:
+		events_on_timer(a);
+		break;
+	case LOOP_DNS_UDP:
+		dns_on_udp(item);
+		break;
+	case LOOP_DNS_LISTEN:
+		dns_on_listen(item);
+		break;
+	case LOOP_DNS_CLIENT:
+		dns_on_client(item, events);
+		break;
+	case LOOP_DNS_UPSTREAM:
+		dns_on_upstream(item, events);
+		break;
+	case LOOP_DNS_TIMER:
+		dns_on_timer(item);
+		break;
+	}
+}
+
+/* --- end --- */
+
+/* Memory only: apps, tables, routes and links stay for the next agent. */
+static void agent_free(struct agent *a)
+{
+	clients_close_all(a);
+	dns_server_close(a->dns);
+	while (a->apps) {
+		struct app *app = a->apps;
+
+		a->apps = app->next;
+		app_free(app);
+	}
+	while (a->services) {
+		struct service *s = a->services;
+
+		a->services = s->next;
+		free(s->name);
+		free(s);
+	}
+	spawn_free_all(a);
+	vip_free_all(a);
+	name_free_all(a);
+	free(a->declared);
+	for (size_t i = 0; i < AX_LABELS_MAX; i++)
+		free(a->policy.labels[i].text);
+	pool_free(&a->pool4);
+	pool_free(&a->pool6);
+	config_free(&a->config);
+	datapath_close(a->dp);
+	nl_closep(&a->nl);
+	close_fd(&a->signals.fd);
+	close_fd(&a->inotify.fd);
+	close_fd(&a->timer.fd);
+	close_fd(&a->ring_timer.fd);
+	close_fd(&a->listen.fd);
+	close_fd(&a->epoll);
+	close_fd(&a->lock_fd);
+}
+
+static int flush(struct agent *a)
+{
+	struct error e = {0};
+
+	if (take_lock(a, &e) || flush_instance(a->inst, &e)) {
+		log_error("%s", e.text);
+		return 1;
+	}
+	return 0;
+}
+
+int agent_run(const struct agent_options *o)
+{
+	struct agent a = {.inst = o->inst,
+			  .own = *o->inst,
+			  .config_path = o->config_path,
+			  .epoll = -1,
+			  .lock_fd = -1,
+			  .since = time(NULL),
+			  .next_service = 1};
+	struct error e = {0};
+	int status = 0;
+
+	a.signals.fd = a.listen.fd = a.inotify.fd = a.timer.fd = a.ring.fd = a.ring_timer.fd = -1;
+	if (o->flush) {
+		status = flush(&a);
+		close_fd(&a.lock_fd);
+		return status;
+	}
+	if (start(&a, &e)) {
+		log_error("%s", e.text[0] ? e.text : "the agent cannot start");
+		status = 1;
+		a.quit = true;
+	} else {
+		log_info("ax %s, instance %s: ready at %s", AX_VERSION, a.inst->name,
+			 a.own.socket_path);
+		notify("READY=1");
+	}
+	while (!a.quit) {
+		struct loop_item *item;
+		uint32_t events;
+		int r = loop_wait(a.epoll, &item, &events);
+
+		if (r) {
+			log_error("the event loop failed: %s", strerror(-r));
+			status = 1;
+			break;
+		}
+		dispatch(&a, item, events);
+	}
+	if (!status) {
+		notify("STOPPING=1");
+		unlink(a.own.socket_path);
+	}
+	agent_free(&a);
+	return status;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The agent's state and what its parts offer each other. One thread, no locks.
+ *
+ *   agent.c     start, loop, end          control_server.c  the socket's clients
+ *   apps.c      running apps              requests.c        what clients ask for
+ *   adopt.c     apps of an earlier agent  views.c           the lists of `ax get`
+ *   vips.c      who owns an address       events.c          readers of events
+ *   services.c  services and backends     reconcile.c       config files
+ *   policy.c    labels and rules          spawn.c           apps that the agent itself starts
+ *   names.c     the DNS zone              pool.c            addresses from the pools
+ */
+#ifndef AX_AGENT_PRIV_H
+#define AX_AGENT_PRIV_H
+
+#include <jansson.h>
+#include <signal.h>
+
+#include "agent.h"
+#include "config.h"
+#include "datapath.h"
+#include "dns.h"
+#include "loop.h"
+#include "netlink.h"
+
+struct agent;
+struct app;
+struct service;
+struct client;
+
+/* --- pool.c: bit map of a pool's addresses; the first is the host's --- */
+struct pool {
+	struct prefix prefix; /* len 0: no such pool */
+	unsigned char *used;
+	uint32_t size, in_use, next;
+};
+int pool_init(struct pool *p, const struct prefix *prefix);
+void pool_free(struct pool *p);
+struct ax_addr pool_host(const struct pool *p);
+/* -ENOSPC when none is left. */
+int pool_take(struct pool *p, struct ax_addr *ret);
+/* Marks or clears one address; those outside of the pool are ignored. */
+void pool_mark(struct pool *p, const struct ax_addr *addr, bool used);
+
+/* --- policy.c --- */
+struct policy {
+	struct {
+		char *text;
+		uint32_t refs;
+	} labels[AX_LABELS_MAX];
+	struct config_rule *rules; /* the config's */
+	size_t n_rules;
+};
+/* Takes a reference on each label's bit. -ENOSPC with a sentence when there are too many. */
+int policy_ref(struct policy *p, const struct labels *l, struct ax_party *ret, struct error *e);
+void policy_unref(struct policy *p, const struct labels *l);
+/* The rule bits of a party with these labels, into ret->from and ret->to. */
+void policy_rules(const struct policy *p, const struct labels *l, struct ax_party *ret);
+uint64_t policy_allow_mask(const struct policy *p);
+
+/* --- vips.c: every address of ours, who owns it, and what the kernel was told --- */
+struct vip {
+	struct ax_addr addr;
+	bool host;		   /* the instance's own */
+	struct app *app;	   /* the running app whose own it is */
+	struct service *service;   /* the service that is reached by it */
+	struct declared *declared; /* the app of the config that is not running */
+	struct ax_vip told;	   /* the kernel's entry; kind 0: none */
+	struct nl_route route;	   /* the kernel's route; dst.len 0: none */
+};
+struct vip *vip_find(struct agent *a, const struct ax_addr *addr);
+/* Finds or makes. NULL: out of memory. */
+struct vip *vip_get(struct agent *a, const struct ax_addr *addr);
+/* Tells the kernel of the address if there is one and we know it; for owners that come and go. */
+int vip_resync(struct agent *a, const struct ax_addr *addr, struct error *e);
+void vip_free_all(struct agent *a);
+/* Tells the kernel what became of the address, and forgets it when nobody owns it any more. */
+int vip_sync(struct agent *a, struct vip *v, struct error *e);
+
+/* --- declared apps: entries of the config's `apps:` --- */
+struct declared {
+	struct config_app *conf; /* the config's */
+	struct ax_addr ip4, ip6;
+	struct ax_party party;
+	bool referenced; /* holds label bits and addresses */
+};
+
+/* --- apps.c --- */
+enum app_state { APP_STARTING, APP_RUNNING, APP_STOPPING };
+
+struct app {
+	struct app *next; /* in a.apps, ordered by id */
+	uint32_t id;
+	enum app_state state;
+	struct app_spec spec; /* spec.name is the name; ip4 and ip6 as asked for */
+	struct ax_addr vip4, vip6;
+	struct ax_party party;
+	struct service *service; /* the one it forms with others, or NULL */
+	char *config_key;
+	char *cgroup; /* path */
+	uint64_t cgroup_id;
+	int watch;		   /* inotify descriptor of its cgroup.events, -1 */
+	int pid;		   /* the command's */
+	int launcher_pid;	   /* the supervisor of a detached app */
+	struct loop_item launcher; /* its pidfd */
+	unsigned ifindex;
+	uint64_t netns_cookie;
+	int64_t since; /* UNIX seconds */
+	uint32_t restarts;
+	int exit_status;     /* -1: not known */
+	bool empty;	     /* its cgroup has no process any more */
+	uint64_t kill_at_ns; /* SIGKILL then; 0: never */
+	bool no_restart;     /* stopped on purpose */
+	bool replaced;	     /* the config's new version of it starts when it is gone */
+	bool own4, own6;     /* its addresses are from the pool */
+	bool has_labels;     /* holds bits of the policy */
+};
+struct app *app_by_id(struct agent *a, uint32_t id);
+struct app *app_by_name(struct agent *a, const char *name); /* the first */
+struct app *app_by_watch(struct agent *a, int watch);
+/* Registers an app: name, addresses, cgroup, tables. `spec` is taken over. */
+int app_register(struct agent *a, struct app_spec *spec, const char *config_key, struct app **ret,
+		 struct error *e);
+/* Connects a private app's network namespace. */
+int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e);
+int app_started(struct agent *a, struct app *app, int pid, int launcher_pid, struct error *e);
+/* Asks its processes to end; they are killed after timeout_ms. */
+void app_stop(struct agent *a, struct app *app, uint32_t timeout_ms);
+/* Undoes an app that has no process. */
+void app_remove(struct agent *a, struct app *app);
+/* Its cgroup may have become empty. */
+void app_check(struct agent *a, struct app *app);
+void app_exited(struct agent *a, struct app *app, int status);
+int app_save(const struct app *app);				    /* its record */
+int app_tell(struct agent *a, struct app *app);			    /* its map entries */
+int app_publish(struct agent *a, struct app *app, struct error *e); /* addresses and all */
+void app_link(struct agent *a, struct app *app); /* into the list and the names */
+int app_watch(struct agent *a, struct app *app, struct error *e);
+void app_free(struct app *app);
+const char *app_state_name(enum app_state s);
+void agent_timers(struct agent *a); /* arms the timer for the next deadline */
+void agent_on_timer(struct agent *a);
+int agent_update_hold(struct agent *a);
+int agent_update_egress(struct agent *a, struct error *e);
+
+/* --- adopt.c --- */
+int adopt_apps(struct agent *a, struct error *e);
+/* Removes from the kernel whatever belongs to nobody: table entries, devices, routes. */
+int adopt_sweep(struct agent *a, struct error *e);
+int flush_instance(const struct instance *inst, struct error *e);
+
+/* --- services.c --- */
+struct service {
+	struct service *next;
+	uint32_t id;
+	char *name;
+	struct config_service *conf; /* declared: the config's; else NULL */
+	struct ax_addr vip4, vip6;
+	bool own4, own6;  /* from the pool */
+	uint32_t members; /* of one that apps form */
+};
+struct service *service_by_name(struct agent *a, const char *name);
+int service_declare(struct agent *a, struct config_service *conf, struct error *e);
+/* A declared service gets another configuration; what is the same is not touched. */
+int service_change(struct agent *a, struct service *s, struct config_service *conf,
+		   struct error *e);
+void service_remove(struct agent *a, struct service *s);
+/* Makes the service that `owner` and further apps form (or finds it). */
+int service_of_app(struct agent *a, struct app *owner, struct service **ret, struct error *e);
+int service_restore(struct agent *a, const char *name, const struct ax_addr *ip4,
+		    const struct ax_addr *ip6, struct service **ret, struct error *e);
+void service_join(struct agent *a, struct service *s, struct app *app);
+void service_leave(struct agent *a, struct app *app);
+/* Writes the backends of all services that an app may serve, or of all (NULL). */
+int services_sync(struct agent *a, const struct app *app, struct error *e);
+int service_sync(struct agent *a, struct service *s, struct error *e);
+struct service_member {
+	const struct app *app; /* NULL: a fixed address */
+	struct ax_addr addr;
+	uint16_t port; /* host byte order, 0: the target's */
+	uint32_t weight;
+};
+/* The backends of one family (or of both, v4 and v6) as a malloc'ed array. */
+int service_members(struct agent *a, const struct service *s, struct service_member **ret,
+		    size_t *n);
+
+/* --- spawn.c --- */
+struct spawn { /* an app that the agent is to start (again) */
+	struct spawn *next;
+	struct app_spec spec;
+	char *config_key;
+	uint32_t restarts;
+	uint64_t at_ns; /* 0: it was started and waits for its launch */
+	int pid;
+};
+int spawn_app(struct agent *a, const struct app_spec *spec, const char *config_key,
+	      uint32_t restarts, uint32_t delay_ms);
+/* Starts what is due; returns the next deadline, 0: none. */
+uint64_t spawn_due(struct agent *a, uint64_t now_ns);
+void spawn_reap(struct agent *a); /* SIGCHLD */
+/* The restarts counted for an app that was launched by this process, 0: not ours. */
+uint32_t spawn_restarts(struct agent *a, const char *config_key, const char *name);
+void spawn_cancel(struct agent *a, const char *config_key, const char *name);
+void spawn_free_all(struct agent *a);
+
+/* --- reconcile.c --- */
+/* Computes the difference between `next` and what is declared now, and applies it unless dry_run.
+ * On success *next was taken over (or freed, with dry_run). The diff goes to *diff (JSON array). */
+int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, struct error *e);
+int reconcile_file(struct agent *a, const char *path, struct error *e);
+/* Declares or undeclares the config's app. */
+int declare_app(struct agent *a, struct config_app *conf, struct error *e);
+struct declared *declared_find(struct agent *a, const char *name);
+/* Starts the config's app of that key if it has a command. */
+int declared_start(struct agent *a, const char *key);
+int declared_sync(struct agent *a, struct declared *d, struct error *e);
+int agent_tell_ctl(struct agent *a);
+
+/* --- control_server.c --- */
+int control_listen(struct agent *a, struct error *e);
+void control_on_listen(struct agent *a);
+void control_on_client(struct agent *a, struct client *c, uint32_t events);
+struct client *client_of(struct loop_item *item);
+/* Queue an answer (takes the reference), with a descriptor that is duplicated (-1: none). */
+void client_reply(struct client *c, json_t *reply, int fd);
+void client_error(struct client *c, int code, const char *text);
+void client_ok(struct client *c);
+void clients_app_gone(struct agent *a, const struct app *app);
+void clients_event(struct agent *a, json_t *event);
+size_t clients_watching(struct agent *a);
+void clients_close_all(struct agent *a);
+struct client_state {	    /* what requests.c keeps about a client */
+	uint32_t launch_id; /* launched, not yet started; 0: none */
+	bool events;
+	uint32_t *stopping; /* ids that its stop waits for */
+	size_t n_stopping;
+	json_t *stopped; /* its answer */
+	unsigned uid;
+	int pid;
+};
+struct client_state *client_state(struct client *c);
+
+/* --- requests.c --- */
+void request_handle(struct agent *a, struct client *c, json_t *request, int fd);
+void request_client_gone(struct agent *a, struct client *c);
+
+/* --- views.c --- */
+json_t *view_get(struct agent *a, const char *what, struct error *e);
+json_t *view_status(struct agent *a);
+json_t *json_addr(const struct ax_addr *addr);
+/* The name that an address goes by, or NULL. */
+const char *name_of_addr(struct agent *a, const struct ax_addr *addr);
+
+/* --- events.c --- */
+int events_update(struct agent *a); /* readers came or went */
+void events_on_ring(struct agent *a);
+void events_on_timer(struct agent *a);
+void events_app(struct agent *a, const char *what, const struct app *app);
+
+/* --- names.c: an index of names, and the DNS zone made of it --- */
+struct name {
+	char *text;
+	struct app *app; /* the first running one of that name */
+	struct service *service;
+	struct declared *declared;
+};
+struct name *name_find(struct agent *a, const char *text);
+struct name *name_get(struct agent *a, const char *text); /* finds or makes; NULL: no memory */
+void name_put(struct agent *a, struct name *n); /* frees it when nobody has that name any more */
+void name_free_all(struct agent *a);
+int names_open(struct agent *a, struct error *e);
+int names_set_upstreams(struct agent *a, struct error *e);
+
+struct agent {
+	const struct instance *inst;
+	struct instance own; /* *inst with the config's socket path */
+	const char *config_path;
+	int epoll;
+	int lock_fd;
+	struct loop_item signals, listen, inotify, timer, ring, ring_timer;
+	sigset_t caller_mask;
+	bool quit;
+	struct datapath *dp;
+	struct nl *nl;
+	unsigned lo;
+	char cgroup[4096];
+	struct config config;
+	struct pool pool4, pool6;
+	struct ax_addr host4, host6;
+	struct ax_ctl ctl;
+	bool has_ipv6;
+	struct policy policy;
+	void *vips;  /* tsearch(3) tree of struct vip by address */
+	void *names; /* and of struct name by text */
+	struct app *apps;
+	size_t n_apps;
+	uint32_t next_id;
+	struct service *services;
+	size_t n_services;
+	uint32_t next_service;
+	struct declared *declared;
+	size_t n_declared;
+	struct spawn *spawns;
+	struct client *clients;
+	struct dns_server *dns;
+	bool holding;
+	bool had_egress;
+	uint64_t events_lost; /* the counter when it was last looked at */
+	int64_t since;
+};
+
+#endif

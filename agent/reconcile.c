@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Config files: what is declared minus what was declared before. Both lists are sorted by name and
+ * merged; only entries that differ are touched. Everything that can fail for a reason in the file
+ * is checked before anything is changed.
+ */
+#include <sys/stat.h>
+
+#include "agent_priv.h"
+#include "log.h"
+
+/* --- declared apps --- */
+
+struct declared *declared_find(struct agent *a, const char *name)
+{
+	struct name *n = name_find(a, name);
+
+	return n ? n->declared : NULL;
+}
+
+int declared_start(struct agent *a, const char *key)
+{
+	for (size_t i = 0; i < a->n_declared; i++) {
+		const struct config_app *c = a->declared[i].conf;
+		struct app_spec s;
+		int r;
+
+		if (!streq(c->key, key) || !c->spec.command.n)
+			continue;
+		r = app_spec_copy(&c->spec, &s);
+		if (r)
+			return r;
+		s.detach = true;
+		r = spawn_app(a, &s, key, 0, 0);
+		app_spec_free(&s);
+		return r;
+	}
+	return 0;
+}
+
+static int declared_claim(struct agent *a, struct declared *d, const struct ax_addr *addr,
+			  struct error *e)
+{
+	struct vip *v;
+
+	if (addr_is_zero(addr))
+		return 0;
+	v = vip_get(a, addr);
+	if (!v)
+		return error_set(e, -ENOMEM, "out of memory");
+	v->declared = d;
+	pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, true);
+	return vip_sync(a, v, e);
+}
+
+static void declared_unclaim(struct agent *a, struct declared *d, const struct ax_addr *addr)
+{
+	struct vip *v = addr_is_zero(addr) ? NULL : vip_find(a, addr);
+
+	if (!v || v->declared != d)
+		return;
+	v->declared = NULL;
+	if (!v->app && !v->service)
+		pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, false);
+	vip_sync(a, v, NULL);
+}
+
+/* The addresses of a declared app: the config's, else a running one's, else the pool's. */
+static int declared_addresses(struct agent *a, struct declared *d, struct error *e)
+{
+	const struct app_spec *s = &d->conf->spec;
+	struct app *app = app_by_name(a, s->name);
+	int r = 0;
+
+	d->ip4 = s->ip4;
+	d->ip6 = s->ip6;
+	if (!addr_is_zero(&d->ip4) || !addr_is_zero(&d->ip6))
+		return 0;
+	if (app) {
+		d->ip4 = app->service ? app->service->vip4 : app->vip4;
+		d->ip6 = app->service ? app->service->vip6 : app->vip6;
+		return 0;
+	}
+	if (a->pool4.size)
+		r = pool_take(&a->pool4, &d->ip4);
+	if (!r && a->pool6.size)
+		r = pool_take(&a->pool6, &d->ip6);
+	return r ? error_set(e, r, "the pool has no address left for the app %s", s->name) : 0;
+}
+
+static int declared_add(struct agent *a, struct declared *d, struct error *e)
+{
+	const struct app_spec *s = &d->conf->spec;
+	const struct labels *l = s->labels.n ? &s->labels : &a->config.default_labels;
+	struct name *n = name_get(a, s->name);
+	int r = n ? 0 : error_set(e, -ENOMEM, "out of memory");
+
+	r = r ? r : policy_ref(&a->policy, l, &d->party, e);
+	d->referenced = r == 0;
+	if (!r)
+		n->declared = d;
+	r = r ? r : declared_addresses(a, d, e);
+	r = r ? r : declared_claim(a, d, &d->ip4, e);
+	return r ? r : declared_claim(a, d, &d->ip6, e);
+}
+
+static void declared_remove(struct agent *a, struct declared *d)
+{
+	const struct app_spec *s = &d->conf->spec;
+	const struct labels *l = s->labels.n ? &s->labels : &a->config.default_labels;
+	struct name *n = name_find(a, s->name);
+
+	declared_unclaim(a, d, &d->ip4);
+	declared_unclaim(a, d, &d->ip6);
+	if (d->referenced)
+		policy_unref(&a->policy, l);
+	if (n && n->declared == d) {
+		n->declared = NULL;
+		name_put(a, n);
+	}
+}
+
+/* --- the diff --- */
+
+static void diff_add(json_t *diff, const char *action, const char *kind, const char *name,
+		     const char *detail)
+{
+	json_array_append_new(diff, json_pack("{ss ss ss ss}", "action", action, "kind", kind,
+					      "name", name, "detail", detail ? detail : ""));
+}
+
+static void part(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);
+static void part(char *buf, size_t size, const char *fmt, ...)
+{
+	size_t len = strlen(buf);
+	va_list ap;
+
+	if (len && len + 2 < size) {
+		strcat(buf, ", ");
+		len += 2;
+	}
+	va_start(ap, fmt);
+	vsnprintf(buf + len, size - len, fmt, ap);
+	va_end(ap);
+}
+
+static void describe_addr(char *buf, size_t size, const char *key, const struct ax_addr *old,
+			  const struct ax_addr *new)
+{
+	char x[ADDR_STRLEN], y[ADDR_STRLEN];
+
+	if (!addr_eq(old, new))
+		part(buf, size, "%s %s -> %s", key,
+		     addr_is_zero(old) ? "pool" : addr_format(old, x),
+		     addr_is_zero(new) ? "pool" : addr_format(new, y));
+}
+
+static void describe_app(char *buf, size_t size, const struct app_spec *o, const struct app_spec *n)
+{
+	autofree char *ol = labels_format(&o->labels), *nl = labels_format(&n->labels);
+
+	buf[0] = 0;
+	describe_addr(buf, size, "ip", &o->ip4, &n->ip4);
+	describe_addr(buf, size, "ip6", &o->ip6, &n->ip6);
+	if (ol && nl && !streq(ol, nl))
+		part(buf, size, "labels %s -> %s", *ol ? ol : "none", *nl ? nl : "none");
+	if (o->net != n->net)
+		part(buf, size, "net %s -> %s", net_mode_name(o->net), net_mode_name(n->net));
+	if (o->wait_ms != n->wait_ms)
+		part(buf, size, "wait %ums -> %ums", o->wait_ms, n->wait_ms);
+	if (o->egress != n->egress)
+		part(buf, size, "egress %s -> %s", o->egress ? "true" : "false",
+		     n->egress ? "true" : "false");
+	if (o->restart != n->restart)
+		part(buf, size, "restart %s -> %s", restart_policy_name(o->restart),
+		     restart_policy_name(n->restart));
+	if (!strv_eq(&o->command, &n->command))
+		part(buf, size, "command");
+	if (!strv_eq(&o->env, &n->env))
+		part(buf, size, "env");
+	if (!buf[0])
+		part(buf, size, "user or directory");
+}
+
+static void describe_service(char *buf, size_t size, const struct config_service *o,
+			     const struct config_service *n)
+{
+	buf[0] = 0;
+	describe_addr(buf, size, "ip", &o->ip4, &n->ip4);
+	describe_addr(buf, size, "ip6", &o->ip6, &n->ip6);
+	if (o->strategy != n->strategy)
+		part(buf, size, "strategy %s",
+		     n->strategy == AX_STRATEGY_RANDOM ? "round-robin -> random"
+						       : "random -> round-robin");
+	if (o->wait_ms != n->wait_ms)
+		part(buf, size, "wait %ums -> %ums", o->wait_ms, n->wait_ms);
+	if (o->n_ports != n->n_ports ||
+	    (o->n_ports && memcmp(o->ports, n->ports, o->n_ports * sizeof(*o->ports)) != 0))
+		part(buf, size, "ports");
+	if (!buf[0])
+		part(buf, size, "backends");
+}
+
+/* --- sorted views --- */
+
+static int app_cmp(const void *x, const void *y)
+{
+	return strcmp((*(struct config_app *const *)x)->spec.name,
+		      (*(struct config_app *const *)y)->spec.name);
+}
+
+static int service_cmp(const void *x, const void *y)
+{
+	return strcmp((*(struct config_service *const *)x)->name,
+		      (*(struct config_service *const *)y)->name);
+}
+
+static struct config_app **sort_apps(const struct config *c)
+{
+	struct config_app **v = calloc(c->n_apps + 1, sizeof(*v));
+
+	for (size_t i = 0; v && i < c->n_apps; i++)
+		v[i] = &c->apps[i];
+	if (v)
+		qsort(v, c->n_apps, sizeof(*v), app_cmp);
+	return v;
+}
+
+static struct config_service **sort_services(const struct config *c)
+{
+	struct config_service **v = calloc(c->n_services + 1, sizeof(*v));
+
+	for (size_t i = 0; v && i < c->n_services; i++)
+		v[i] = &c->services[i];
+	if (v)
+		qsort(v, c->n_services, sizeof(*v), service_cmp);
+	return v;
+}
+
+struct plan {
+	struct agent *a;
+	struct config *next;
+	struct config_app **old_apps, **new_apps;
+	struct config_service **old_services, **new_services;
+	json_t *diff;
+	bool labels_changed, rules_changed;
+};
+
+static void plan_free(struct plan *p)
+{
+	free(p->old_apps);
+	free(p->new_apps);
+	free(p->old_services);
+	free(p->new_services);
+}
+
+/* Merges two sorted lists: f is called with the old entry, the new one, or both. */
+static int merge(void **old, size_t n_old, void **new, size_t n_new,
+		 int (*cmp)(const void *x, const void *y),
+		 int (*f)(struct plan *p, void *o, void *n, struct error *e), struct plan *p,
+		 struct error *e)
+{
+	size_t i = 0, k = 0;
+	int r = 0;
+
+	while (!r && (i < n_old || k < n_new)) {
+		int c = i == n_old ? 1 : k == n_new ? -1 : cmp(&old[i], &new[k]);
+
+		r = f(p, c <= 0 ? old[i] : NULL, c >= 0 ? new[k] : NULL, e);
+		i += c <= 0;
+		k += c >= 0;
+	}
+	return r;
+}
+
+static int merge_apps(struct plan *p, int (*f)(struct plan *p, void *o, void *n, struct error *e),
+		      struct error *e)
+{
+	return merge((void **)p->old_apps, p->a->config.n_apps, (void **)p->new_apps,
+		     p->next->n_apps, app_cmp, f, p, e);
+}
+
+static int merge_services(struct plan *p,
+			  int (*f)(struct plan *p, void *o, void *n, struct error *e),
+			  struct error *e)
+{
+	return merge((void **)p->old_services, p->a->config.n_services, (void **)p->new_services,
+		     p->next->n_services, service_cmp, f, p, e);
+}
+
+/* --- checks against what runs --- */
+
+/* An address of the file must not be somebody's whom the file does not know. */
+static int check_addr(struct plan *p, const struct ax_addr *addr, const char *name, struct error *e)
+{
+	struct vip *v = addr_is_zero(addr) ? NULL : vip_find(p->a, addr);
+	char text[ADDR_STRLEN];
+
+	if (!v)
+		return 0;
+	if (v->host)
+		return error_set(e, -EADDRINUSE, "%s cannot have %s: it is the agent's own address",
+				 name, addr_format(addr, text));
+	if (v->app && !streq(v->app->spec.name, name) && !v->app->config_key)
+		return error_set(e, -EADDRINUSE, "%s cannot have %s: the running app %s has it",
+				 name, addr_format(addr, text), v->app->spec.name);
+	return 0;
+}
+
+static int check_app(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_app *c = n;
+	int r;
+
+	(void)o;
+	if (!c)
+		return 0;
+	r = check_addr(p, &c->spec.ip4, c->spec.name, e);
+	r = r ? r : check_addr(p, &c->spec.ip6, c->spec.name, e);
+	if (!r && !addr_is_zero(&c->spec.ip6) && !p->a->has_ipv6)
+		r = error_set(e, -EAFNOSUPPORT,
+			      "%s has an IPv6 address, but this machine has "
+			      "IPv6 switched off",
+			      c->spec.name);
+	return r;
+}
+
+static int check_service(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_service *c = n;
+	struct app *app;
+	int r;
+
+	(void)o;
+	if (!c)
+		return 0;
+	r = check_addr(p, &c->ip4, c->name, e);
+	r = r ? r : check_addr(p, &c->ip6, c->name, e);
+	app = app_by_name(p->a, c->name);
+	if (!r && app && !app->config_key)
+		r = error_set(e, -EADDRINUSE,
+			      "the service %s cannot have that name: an app of "
+			      "that name is running",
+			      c->name);
+	return r;
+}
+
+/* --- the plan's rows --- */
+
+static bool spec_same(const struct config_app *o, const struct config_app *n)
+{
+	return streq(o->key, n->key) && app_spec_eq(&o->spec, &n->spec);
+}
+
+static int note_app(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_app *old = o, *new = n;
+	char detail[1024];
+
+	(void)e;
+	if (!old) {
+		diff_add(p->diff, "add", "app", new->spec.name,
+			 new->spec.command.n ? new->spec.command.v[0] : "declared");
+	} else if (!new) {
+		diff_add(p->diff, "remove", "app", old->spec.name, NULL);
+	} else if (!spec_same(old, new)) {
+		describe_app(detail, sizeof(detail), &old->spec, &new->spec);
+		diff_add(p->diff, "change", "app", new->spec.name, detail);
+	}
+	return 0;
+}
+
+static int note_service(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_service *old = o, *new = n;
+	char detail[1024], text[ADDR_STRLEN];
+
+	(void)e;
+	if (!old) {
+		diff_add(p->diff, "add", "service", new->name,
+			 addr_is_zero(&new->ip4) ? "" : addr_format(&new->ip4, text));
+	} else if (!new) {
+		diff_add(p->diff, "remove", "service", old->name, NULL);
+	} else if (!config_service_eq(old, new)) {
+		describe_service(detail, sizeof(detail), old, new);
+		diff_add(p->diff, "change", "service", new->name, detail);
+	}
+	return 0;
+}
+
+static bool rules_same(const struct config *o, const struct config *n)
+{
+	if (o->n_rules != n->n_rules)
+		return false;
+	for (size_t i = 0; i < o->n_rules; i++)
+		if (o->rules[i].allow != n->rules[i].allow ||
+		    !labels_eq(&o->rules[i].from, &n->rules[i].from) ||
+		    !labels_eq(&o->rules[i].to, &n->rules[i].to))
+			return false;
+	return true;
+}
+
+static bool upstreams_same(const struct config *o, const struct config *n)
+{
+	return o->n_dns_upstreams == n->n_dns_upstreams &&
+	       (!o->n_dns_upstreams ||
+		(memcmp(o->dns_upstreams, n->dns_upstreams,
+			o->n_dns_upstreams * sizeof(*o->dns_upstreams)) == 0 &&
+		 memcmp(o->dns_upstream_ports_be, n->dns_upstream_ports_be,
+			o->n_dns_upstreams * sizeof(*o->dns_upstream_ports_be)) == 0));
+}
+
+static bool text_same(const char *x, const char *y)
+{
+	return x == y || (x && y && streq(x, y));
+}
+
+/* What only a new agent can change. The pools: addresses that were given out stay. */
+static bool needs_restart(const struct config *o, const struct config *n)
+{
+	return memcmp(&o->pool4, &n->pool4, sizeof(o->pool4)) != 0 ||
+	       memcmp(&o->pool6, &n->pool6, sizeof(o->pool6)) != 0 || o->dns != n->dns ||
+	       !text_same(o->dns_domain, n->dns_domain) || !text_same(o->socket, n->socket);
+}
+
+static void note_agent(struct plan *p)
+{
+	const struct config *o = &p->a->config, *n = p->next;
+
+	if (o->host_access != n->host_access)
+		diff_add(p->diff, "change", "agent", "host_access",
+			 n->host_access ? "false -> true" : "true -> false");
+	if (!upstreams_same(o, n))
+		diff_add(p->diff, "change", "agent", "dns.upstreams", NULL);
+	if (needs_restart(o, n))
+		diff_add(p->diff, "change", "agent", "pool, dns or socket",
+			 "takes effect when the agent is started again");
+	p->labels_changed = !labels_eq(&o->default_labels, &n->default_labels);
+	p->rules_changed = !rules_same(o, n);
+	if (p->labels_changed)
+		diff_add(p->diff, "change", "policy", "labels",
+			 "for apps that are started from now on");
+	if (p->rules_changed)
+		diff_add(p->diff, "change", "policy", "rules", NULL);
+}
+
+/* --- applying --- */
+
+static struct app *app_of_config(struct agent *a, const char *key)
+{
+	for (struct app *app = a->apps; app; app = app->next)
+		if (app->config_key && streq(app->config_key, key))
+			return app;
+	return NULL;
+}
+
+#define STOP_MS 10000
+
+static int drop_app(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_app *old = o, *new = n;
+	struct declared *d;
+	struct app *app;
+
+	(void)e;
+	if (!old || (new &&spec_same(old, new)))
+		return 0;
+	spawn_cancel(p->a, old->key, old->spec.name);
+	app = app_of_config(p->a, old->key);
+	if (app)
+		app_stop(p->a, app, STOP_MS);
+	d = declared_find(p->a, old->spec.name);
+	if (d)
+		declared_remove(p->a, d);
+	return 0;
+}
+
+static int drop_service(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_service *old = o;
+	struct service *s;
+
+	(void)e;
+	if (n || !old)
+		return 0;
+	s = service_by_name(p->a, old->name);
+	if (s)
+		service_remove(p->a, s);
+	return 0;
+}
+
+static int put_service(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_service *old = o, *new = n;
+	struct service *s;
+
+	if (!new)
+		return 0;
+	s = old ? service_by_name(p->a, new->name) : NULL;
+	if (!s)
+		return service_declare(p->a, new, e);
+	if (!config_service_eq(old, new))
+		return service_change(p->a, s, new, e);
+	s->conf = new; /* the same words in the new config's memory */
+	return 0;
+}
+
+/* Moves the declared entries to the new config, in its order. */
+static int redeclare(struct plan *p, struct error *e)
+{
+	struct agent *a = p->a;
+	struct declared *list = calloc(p->next->n_apps + 1, sizeof(*list));
+	int r = 0;
+
+	if (!list)
+		return error_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < p->next->n_apps; i++) {
+		struct config_app *c = &p->next->apps[i];
+		struct declared *d = declared_find(a, c->spec.name), *to = &list[i];
+		const struct ax_addr *both[2];
+
+		if (!d) {
+			to->conf = c;
+			continue;
+		}
+		*to = *d;
+		to->conf = c;
+		name_find(a, c->spec.name)->declared = to;
+		both[0] = &to->ip4;
+		both[1] = &to->ip6;
+		for (int k = 0; k < 2; k++) {
+			struct vip *v = addr_is_zero(both[k]) ? NULL : vip_find(a, both[k]);
+
+			if (v && v->declared == d)
+				v->declared = to;
+		}
+	}
+	free(a->declared);
+	a->declared = list;
+	a->n_declared = p->next->n_apps;
+	for (size_t i = 0; i < a->n_declared && !r; i++)
+		if (!list[i].referenced)
+			r = declared_add(a, &list[i], e);
+	return r;
+}
+
+static int start_app(struct agent *a, const struct config_app *c, struct error *e)
+{
+	struct app *app;
+	int r;
+
+	if (!c->spec.command.n)
+		return 0;
+	app = app_of_config(a, c->key);
+	if (app) {
+		/* its address is free only when it is gone */
+		app->replaced = app->state == APP_STOPPING;
+		return 0;
+	}
+	for (struct spawn *sp = a->spawns; sp; sp = sp->next)
+		if (sp->config_key && streq(sp->config_key, c->key))
+			return 0;
+	r = declared_start(a, c->key);
+	return r ? error_set(e, r, "cannot start the app %s: %s", c->spec.name, strerror(-r)) : 0;
+}
+
+/* Rules are bits of every party: all of them are told again. */
+static int retell_rules(struct agent *a, struct error *e)
+{
+	int r = 0;
+
+	for (struct app *app = a->apps; app && !r; app = app->next) {
+		policy_rules(&a->policy, &app->spec.labels, &app->party);
+		r = app_tell(a, app);
+		r = r ? r : vip_resync(a, &app->vip4, e);
+		r = r ? r : vip_resync(a, &app->vip6, e);
+	}
+	for (size_t i = 0; i < a->n_declared && !r; i++) {
+		struct declared *d = &a->declared[i];
+		const struct labels *l =
+			d->conf->spec.labels.n ? &d->conf->spec.labels : &a->config.default_labels;
+
+		policy_rules(&a->policy, l, &d->party);
+		r = vip_resync(a, &d->ip4, e);
+		r = r ? r : vip_resync(a, &d->ip6, e);
+	}
+	return r;
+}
+
+static int apply(struct plan *p, struct error *e)
+{
+	struct agent *a = p->a;
+	struct config old;
+	int r;
+
+	merge_apps(p, drop_app, e);
+	merge_services(p, drop_service, e);
+	/* declared entries took their labels' bits by the old defaults */
+	for (size_t i = 0; p->labels_changed && i < a->n_declared; i++) {
+		struct declared *d = &a->declared[i];
+
+		if (d->conf->spec.labels.n || !d->referenced ||
+		    declared_find(a, d->conf->spec.name) != d)
+			continue;
+		policy_unref(&a->policy, &a->config.default_labels);
+		policy_ref(&a->policy, &p->next->default_labels, &d->party, NULL);
+	}
+	a->policy.rules = p->next->rules;
+	a->policy.n_rules = p->next->n_rules;
+	r = redeclare(p, e);
+	r = r ? r : merge_services(p, put_service, e);
+	old = a->config;
+	a->config = *p->next;
+	/* what only a new agent can change stays as it is until then */
+	if (p->rules_changed || p->labels_changed)
+		r = r ? r : retell_rules(a, e);
+	a->ctl.rule_allow = policy_allow_mask(&a->policy);
+	a->ctl.host_access = a->config.host_access;
+	r = r ? r : agent_tell_ctl(a);
+	r = r ? r : agent_update_hold(a);
+	if (!r && !upstreams_same(&old, &a->config))
+		r = names_set_upstreams(a, e);
+	/* the new apps last: what they connect to is there */
+	if (!r) {
+		for (size_t i = 0; i < a->config.n_apps && !r; i++)
+			r = start_app(a, &a->config.apps[i], e);
+	}
+	config_free(&old);
+	return r;
+}
+
+int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, struct error *e)
+{
+	CLEANUP(plan_free) struct plan p = {.a = a, .next = next};
+	int r;
+
+	*diff = json_array();
+	p.diff = *diff;
+	p.old_apps = sort_apps(&a->config);
+	p.new_apps = sort_apps(next);
+	p.old_services = sort_services(&a->config);
+	p.new_services = sort_services(next);
+	if (!p.old_apps || !p.new_apps || !p.old_services || !p.new_services)
+		return error_set(e, -ENOMEM, "out of memory");
+	r = merge_apps(&p, check_app, e);
+	r = r ? r : merge_services(&p, check_service, e);
+	if (r)
+		return r;
+	note_agent(&p);
+	merge_services(&p, note_service, e);
+	merge_apps(&p, note_app, e);
+	if (dry_run) {
+		config_free(next);
+		return 0;
+	}
+	/* from here on errors are the kernel's; *next is ours in any case */
+	r = apply(&p, e);
+	if (r)
+		log_error("the config could not be applied whole: %s", e ? e->text : strerror(-r));
+	return 0;
+}
+
+int reconcile_file(struct agent *a, const char *path, struct error *e)
+{
+	CLEANUP(config_errors_free) struct config_errors errs = {0};
+	autofree char *text = NULL;
+	struct config next;
+	json_t *diff = NULL;
+	int r = file_read(path, 64u << 20, &text);
+
+	if (r)
+		return error_set(e, r, "cannot read the config %s: %s", path, strerror(-r));
+	r = config_parse(text, strlen(text), &next, &errs);
+	if (r) {
+		config_errors_print(&errs, path, stderr);
+		return error_set(e, r, "the config %s has %zu error%s, nothing was changed", path,
+				 errs.n, errs.n == 1 ? "" : "s");
+	}
+	r = reconcile(a, &next, false, &diff, e);
+	if (r)
+		config_free(&next);
+	json_decref(diff);
+	return r;
+}

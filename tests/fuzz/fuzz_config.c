@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Any text: the config parser either takes it, and every part can be copied and compares equal to
+ * its copy, or explains itself with errors that have a place and are in the file's order. */
+#include "config.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool good)
+{
+	if (!good)
+		abort();
+}
+
+static void check_app(const struct config_app *app)
+{
+	struct app_spec copy;
+
+	check(spec_check_name(app->key, NULL) == 0);
+	check(app->spec.name && spec_check_name(app->spec.name, NULL) == 0);
+	check(app_spec_copy(&app->spec, &copy) == 0);
+	check(app_spec_eq(&app->spec, &copy));
+	app_spec_free(&copy);
+}
+
+static void check_service(const struct config_service *s)
+{
+	struct config_service copy;
+
+	check(spec_check_name(s->name, NULL) == 0);
+	for (size_t i = 0; i < s->n_ports; i++)
+		check(s->ports[i].port && s->ports[i].target);
+	for (size_t i = 0; i < s->n_backends; i++) {
+		const struct service_backend *b = &s->backends[i];
+
+		check(b->weight >= 1 && b->weight <= 1000);
+		check((b->app != NULL) + (b->labels.n > 0) + !addr_is_zero(&b->address) == 1);
+	}
+	check(config_service_copy(s, &copy) == 0);
+	check(config_service_eq(s, &copy));
+	config_service_free(&copy);
+}
+
+static void check_labels(const struct labels *l)
+{
+	autofree char *text = labels_format(l);
+	struct labels again;
+
+	check(labels_parse(text, &again, NULL) == 0);
+	check(labels_eq(l, &again));
+	labels_free(&again);
+}
+
+static void check_config(const struct config *c)
+{
+	for (size_t i = 0; i < c->n_apps; i++)
+		check_app(&c->apps[i]);
+	for (size_t i = 0; i < c->n_services; i++)
+		check_service(&c->services[i]);
+	check_labels(&c->default_labels);
+	for (size_t i = 0; i < c->n_rules; i++) {
+		check_labels(&c->rules[i].from);
+		check_labels(&c->rules[i].to);
+	}
+	check(c->dns_domain && *c->dns_domain);
+	check(c->pool4.len >= 96 + 8 && c->pool4.len <= 96 + 29);
+	check(c->pool6.len == 0 || (c->pool6.len >= 48 && c->pool6.len <= 120));
+}
+
+static void check_errors(const struct config_errors *errs)
+{
+	autofree char *text = NULL;
+	unsigned line = 1;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	check(f && errs->n > 0);
+	for (size_t i = 0; i < errs->n; i++) {
+		const struct config_error *e = &errs->e[i];
+
+		check(e->line >= line && e->column >= 1);
+		check(e->path && e->found && e->expected);
+		line = e->line;
+	}
+	config_errors_print(errs, "file", f);
+	fclose(f);
+	for (size_t i = 0; i < size; i++) /* nothing that a terminal would obey */
+		check((unsigned char)text[i] >= ' ' || text[i] == '\n');
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct config_errors errs;
+	struct config c;
+
+	if (config_parse((const char *)data, size, &c, &errs) == 0) {
+		check(errs.n == 0);
+		check_config(&c);
+		config_free(&c);
+	} else {
+		check_errors(&errs);
+	}
+	config_errors_free(&errs);
+	return 0;
+}

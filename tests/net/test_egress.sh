@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Private apps reach the outside only with egress. The outside is a network namespace behind a veth
+# pair that knows nothing of virtual IPs.
+. "$(dirname "$0")/lib.sh"
+need nft
+build_c tcp udp spoof
+
+# a process in it; nothing else has a reference to it
+bg /dev/null unshare -n sleep 600
+OUTSIDE=$BG
+wait_for "[ \"\$(readlink /proc/$OUTSIDE/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ] &&
+	grep -q sleep /proc/$OUTSIDE/comm"
+outside() {
+	nsenter -t "$OUTSIDE" -n "$@"
+}
+ip link add wan0 type veth peer name wan1 netns /proc/$OUTSIDE/ns/net
+ip addr add 198.51.100.1/24 dev wan0
+ip addr add 2001:db8:1::1/64 dev wan0 nodad
+ip link set wan0 up
+outside ip link set lo up
+outside ip addr add 198.51.100.2/24 dev wan1
+outside ip addr add 2001:db8:1::2/64 dev wan1 nodad
+outside ip link set wan1 up
+bg "$T/tcp" nsenter -t "$OUTSIDE" -n "$BIN/tcp" listen 6 :: 80 outside
+bg "$T/udp" nsenter -t "$OUTSIDE" -n "$BIN/udp" serve 6 :: 53 outside
+wait_for "grep -q listening $T/tcp && grep -q bound $T/udp"
+wait_for "$BIN/tcp connect 6 2001:db8:1::2 80"
+
+agent_start
+forwarding() {
+	sysctl -n net.ipv4.ip_forward net.ipv6.conf.all.forwarding | tr '\n' ' '
+}
+is "nothing of nftables before" "$(nft list ruleset)" ""
+before=$(forwarding)
+
+for to in "4 198.51.100.2" "6 2001:db8:1::2" "6 198.51.100.2"; do
+	is "without egress: $to" "$(in_app -- "$BIN/tcp" connect $to 80)" "error connect ENETUNREACH"
+	like "with --egress: $to" "$(in_app --egress -- "$BIN/tcp" connect $to 80)" \
+		"outside you=\[(::ffff:198.51.100.1|2001:db8:1::1)\]:"
+	like "host mode: $to" "$(in_app --net host --egress -- "$BIN/tcp" connect $to 80)" \
+		"outside you=\[(::ffff:198.51.100.1|2001:db8:1::1)\]:"
+done
+for method in connected sendto; do
+	for to in "4 198.51.100.2" "6 2001:db8:1::2"; do
+		is "without egress: UDP $method $to" \
+			"$(in_app -- "$BIN/udp" ask $method $to 53 | sed 's/error [a-z]* //')" ENETUNREACH
+		ok "with --egress: UDP $method $to" in_app --egress -- "$BIN/udp" ask $method $to 53
+	done
+done
+
+run_app --egress --name gate --ip 10.77.1.5 -- sleep 100
+launched gate
+serve 7000 --name web --ip 10.77.1.1 -- "$BIN/tcp" listen 4 0.0.0.0 7000
+like "an app with egress reaches other apps as itself" \
+	"$(in_app --egress --ip 10.77.1.9 -- "$BIN/tcp" connect 4 10.77.1.1 7000)" "you=10.77.1.9:"
+is "beside one with egress, one without has none" \
+	"$(in_app -- "$BIN/tcp" connect 4 198.51.100.2 80)" "error connect ENETUNREACH"
+in_app --ip 10.77.1.8 -- "$BIN/spoof" 10.77.1.8 198.51.100.2 53 raw-without-egress >/dev/null 2>&1
+in_app --ip 10.77.1.8 -- "$BIN/spoof" 10.77.1.5 198.51.100.2 53 raw-of-another >/dev/null 2>&1
+ok "a raw datagram with egress arrives" sh -c "timeout 10 $AX --instance $INST run --egress \
+	--ip 10.77.1.9 -- sh -c '$BIN/spoof 10.77.1.9 198.51.100.2 53 raw-with-egress; sleep 0.3' &&
+	grep -q raw-with-egress $T/udp"
+unlike "raw datagrams without egress do not, not even with the address of one that has it" \
+	"$(cat "$T/udp")" "raw-without-egress|raw-of-another"
+is "the agent dies, egress goes on" "$(agent_kill9
+	nsenter -t "$(child_of "${APPS[0]}")" -n "$BIN/tcp" connect 4 198.51.100.2 80 | sed 's/ .*//')" \
+	"peer=198.51.100.2:80"
+wait "$AGENT" 2>/dev/null
+agent_again
+like "and with the next one" "$(in_app --egress -- "$BIN/tcp" connect 4 198.51.100.2 80)" "outside you="
+stop_apps
+wait_for '[ -z "$(nft list ruleset)" ]'
+is "with the last app the table goes" "$(nft list ruleset)" ""
+is "and forwarding is as it was" "$(forwarding)" "$before"
+leftovers
+end "$OUTSIDE"
+wait_for "! ip link show wan0"
+done_testing

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# ax events: launch, listen, connect, accept, close with bytes, duration and RTT, exit.
+. "$(dirname "$0")/lib.sh"
+need curl jq python3
+build_c tcp many
+
+agent_start - <<EOF
+agent:
+  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
+services:
+  svc:
+    ip: 10.77.200.1,fd77::200:1
+    ports: ["80:8000"]
+    backends: [web]
+EOF
+mkdir "$T/www"
+head -c 300000 /dev/zero >"$T/www/file"
+
+bg "$T/events" "$AX" --instance "$INST" events -f -o json
+EVENTS=$BG
+bg "$T/table" "$AX" --instance "$INST" events
+TABLE=$BG
+sleep 0.5
+
+# event FILTER: the values of the events that match, one JSON array a line
+event() {
+	jq -c "select($1) | $2" <"$T/events"
+}
+for mode in private host; do
+	: >"$T/events"
+	serve 8000 --net $mode --name web --ip 10.77.1.1,fd77::1:1 -- \
+		"$PYTHON" -m http.server --bind :: --directory "$T/www" 8000
+	pid=$APP
+	is "$mode: the file" "$(in_app --net $mode --name client --ip 10.77.1.9 -- sh -c \
+		'curl -s --max-time 5 http://10.77.200.1/file | wc -c; exit 5')" 300000
+	wait_for -t 3 "[ \$(event '.event == \"close\"' .app | grep -c .) -ge 2 ]"
+	stop_app $pid
+	wait_for -t 3 "[ \$(event '.event == \"exit\"' .app | grep -c web) -ge 1 ]"
+	is "$mode: launch" "$(event '.event == "launch"' .app | tr '\n' ' ')" '"web" "client" '
+	like "$mode: listen" "$(event '.event == "listen" and .app == "web"' '[.local, .local_port]')" \
+		',8000\]'
+	is "$mode: connect, by the client, with the service that was asked" \
+		"$(event '.event == "connect"' '[.app, .local, .remote_name, .service]')" \
+		'["client","10.77.1.9","web","svc"]'
+	is "$mode: accept, by the server" \
+		"$(event '.event == "accept"' '[.app, .local, .local_port, .remote, .remote_name]')" \
+		'["web","10.77.1.1",8000,"10.77.1.9","client"]'
+	is "$mode: close of the client: it received the file" \
+		"$(event '.event == "close" and .app == "client"' \
+			'[.received > 300000 and .received < 301000, .sent > 50 and .sent < 500]')" \
+		'[true,true]'
+	is "$mode: close of the server: it sent the file" \
+		"$(event '.event == "close" and .app == "web"' \
+			'[.sent > 300000 and .sent < 301000, .received > 50 and .received < 500]')" \
+		'[true,true]'
+	is "$mode: close has a duration and a round trip time" \
+		"$(event '.event == "close"' '[.duration_ms > 0 and .duration_ms < 5000, .rtt_us > 0]' |
+			sort -u)" '[true,true]'
+	is "$mode: unlisten" "$(event '.event == "unlisten" and .app == "web"' .local_port | sort -u)" 8000
+	is "$mode: exit has the app and, where it is known, the status" \
+		"$(event '.event == "exit"' .app | sort | tr '\n' ' ')" '"client" "web" '
+	is "$mode: times do not go back by more than a wake-up's delay" \
+		"$(jq -s '[.[].time] | . as $t | [range(1; length) | $t[.] - $t[. - 1] > -1.5] | all' \
+			<"$T/events")" true
+done
+like "as a table" "$(cat "$T/table")" "connect +client 10.77.1.9:[0-9]+ -> web"
+
+: >"$T/events"
+serve 7000 --name server --ip 10.77.1.2 -- "$BIN/many" server 4 0.0.0.0 7000 500
+in_app -- "$BIN/many" client 4 10.77.1.2 7000 500 >"$T/out" 2>&1
+wait_for -t 5 "[ \$(event '.event == \"close\"' 1 | grep -c .) -ge 1000 ]"
+is "500 connections: every connect, accept and close" \
+	"$(for e in connect accept close; do event ".event == \"$e\"" 1 | grep -c .; done | tr '\n' ' ')" \
+	"500 500 1000 "
+end "$EVENTS"
+end "$TABLE"
+ok "events end after -d" timeout 5 "$AX" --instance "$INST" events -d 200ms
+is "counters say that none was lost" "$(ax status -o json | jq '.counters |
+	to_entries | map(select(.key | test("lost"))) | map(.value) | add')" 0
+done_testing

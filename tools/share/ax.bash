@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# bash completion for ax. Commands and options come from ax's own help, so that nothing here can
+# become outdated; names of apps come from the agent, if one answers.
+
+# Where the command is in COMP_WORDS, 0 when it is not there yet; and the options before and after
+# it that say which agent is meant.
+_ax_scan()
+{
+	local i word
+
+	command_at=0
+	agent=()
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		case $word in
+		--instance | --socket)
+			# bash makes three words of --socket=PATH
+			[[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))
+			((++i < COMP_CWORD)) && agent+=("$word=${COMP_WORDS[i]}")
+			;;
+		--) break ;;
+		-*) ;;
+		*) ((command_at)) || command_at=$i ;;
+		esac
+	done
+}
+
+# The long and short options that a command's help lists.
+_ax_options()
+{
+	"$ax" ${1:+"$1"} --help 2>/dev/null |
+		awk '/^  (-.,|   ) --/ { for (i = 1; i <= 2; i++)
+			if ($i ~ /^-/) { sub(/,$/, "", $i); print $i } }'
+}
+
+_ax_commands()
+{
+	"$ax" --help 2>/dev/null | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'
+}
+
+_ax_reply() # WORDS...
+{
+	mapfile -t COMPREPLY < <(compgen -W "$*" -- "$cur")
+}
+
+_ax_apps()
+{
+	_ax_reply "$("$ax" "${agent[@]}" get apps -o name 2>/dev/null | sort -u)"
+}
+
+_ax_files()
+{
+	compopt -o filenames 2>/dev/null
+	mapfile -t COMPREPLY < <(compgen "$1" -- "$cur")
+}
+
+# The value of the option before the cursor. Fails when there is none.
+_ax_value()
+{
+	local option=${COMP_WORDS[COMP_CWORD - 1]}
+
+	if [[ $option == = ]]; then
+		option=${COMP_WORDS[COMP_CWORD - 2]}
+	elif [[ $cur == = ]]; then
+		option=${COMP_WORDS[COMP_CWORD - 1]}
+		cur=
+	fi
+	case $option in
+	-o | --output)
+		case $command in
+		get) _ax_reply table wide json name ;;
+		doctor) _ax_reply table wide json ;;
+		*) _ax_reply table json ;;
+		esac
+		;;
+	--config | --socket) _ax_files -f ;;
+	--directory) _ax_files -d ;;
+	--user) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
+	--net) _ax_reply private host ;;
+	--restart) _ax_reply no on-failure always ;;
+	--log-level) _ax_reply error warn info debug ;;
+	--name) _ax_apps ;;
+	--instance | --ip | --labels | --env | --wait | --timeout | --tail | --count | --duration) ;;
+	-n | -t) ;;
+	-d) [[ $command == events ]] ;; # elsewhere it takes no value
+	*) return 1 ;;
+	esac
+}
+
+# After `ax run`: the index of the command to run, which is the first word that is neither an
+# option nor an option's value; 0 when it is not there yet.
+_ax_run_command()
+{
+	local i
+
+	run_at=0
+	for ((i = command_at + 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		--)
+			run_at=$((i + 1))
+			return
+			;;
+		--egress | --detach | -d | --help | -h | --version) ;;
+		-*)
+			[[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))
+			((i++))
+			;;
+		*)
+			run_at=$i
+			return
+			;;
+		esac
+	done
+}
+
+_ax_run()
+{
+	local run_at
+
+	_ax_run_command
+	if ((run_at && run_at < COMP_CWORD)) && declare -F _command_offset >/dev/null; then
+		_command_offset "$run_at"
+	elif ((run_at && run_at < COMP_CWORD)); then
+		_ax_files -f
+	elif ((run_at)); then
+		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+	elif [[ $cur == -* ]]; then
+		_ax_value || _ax_reply "$(_ax_options run)"
+	else
+		_ax_value || mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+	fi
+}
+
+_ax()
+{
+	local ax=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command_at command agent
+
+	COMPREPLY=()
+	_ax_scan
+	command=
+	((command_at)) && command=${COMP_WORDS[command_at]}
+	if [[ $command == run ]]; then
+		_ax_run
+		return
+	fi
+	_ax_value && return
+	if [[ $cur == -* ]]; then
+		_ax_reply "$(_ax_options "$command")"
+		return
+	fi
+	case $command in
+	'') _ax_reply "$(_ax_commands)" ;;
+	help) _ax_reply "$(_ax_commands)" ;;
+	get)
+		if ((COMP_CWORD == command_at + 1)); then
+			_ax_reply apps services servers conns names
+		else
+			_ax_apps
+		fi
+		;;
+	stop | logs) _ax_apps ;;
+	config)
+		if ((COMP_CWORD == command_at + 1)); then
+			_ax_reply check apply
+		else
+			_ax_files -f
+		fi
+		;;
+	esac
+}
+
+complete -F _ax ax
