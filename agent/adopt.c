@@ -267,6 +267,21 @@ static int note_link(void *arg, const char *name, unsigned ifindex)
 	return 0;
 }
 
+/* IPv6 addresses on lo within the anchor's prefix that are no app's any more. */
+static int sweep_anchor(void *arg, const struct ax_addr *addr)
+{
+	struct agent *a = arg;
+	struct ax_addr anchor;
+
+	if (memcmp(addr, &a->ctl.anchor6, 12) != 0)
+		return 0;
+	for (const struct app *app = a->apps; app; app = app->next)
+		if (app_anchor(a, app, &anchor) && addr_eq(&anchor, addr))
+			return 0;
+	nl_addr_del(a->nl, a->lo, addr, 128);
+	return 0;
+}
+
 static int sweep_net(struct agent *a)
 {
 	struct stale s = {.a = a};
@@ -275,8 +290,13 @@ static int sweep_net(struct agent *a)
 	for (size_t i = 0; i < s.n_links; i++)
 		nl_link_del(a->nl, s.links[i]);
 	r = r ? r : nl_route_each(a->nl, a->inst->route_metric, note_route, &s);
-	for (size_t i = 0; i < s.n_routes; i++)
+	for (size_t i = 0; i < s.n_routes; i++) {
 		nl_route_del(a->nl, &s.routes[i]);
+		if (s.routes[i].local && !addr_is_v4(&s.routes[i].dst.addr))
+			nl_addr_del(a->nl, a->lo, &s.routes[i].dst.addr, 128);
+	}
+	if (!r && a->has_ipv6)
+		nl_addr6_each(a->nl, a->lo, sweep_anchor, a);
 	free(s.links);
 	free(s.routes);
 	return r;
@@ -349,16 +369,27 @@ static int flush_net(const struct instance *inst)
 	CLEANUP(nl_closep) struct nl *nl = NULL;
 	struct agent none = {.inst = inst};
 	struct stale s = {.a = &none};
+	unsigned lo = 1;
 	int r = nl_open(&nl);
 
+	if (!r)
+		r = nl_link_index(nl, "lo", &lo);
 	if (r)
 		return r;
 	r = nl_link_each(nl, inst->device_prefix, note_link, &s);
 	for (size_t i = 0; i < s.n_links; i++)
 		nl_link_del(nl, s.links[i]);
 	r = r ? r : nl_route_each(nl, inst->route_metric, note_any_route, &s);
-	for (size_t i = 0; i < s.n_routes; i++)
+	for (size_t i = 0; i < s.n_routes; i++) {
 		nl_route_del(nl, &s.routes[i]);
+		if (s.routes[i].local && !addr_is_v4(&s.routes[i].dst.addr))
+			nl_addr_del(nl, lo, &s.routes[i].dst.addr, 128);
+	}
+	none.nl = nl;
+	none.lo = lo;
+	agent_anchor_prefix(inst, &none.ctl.anchor6);
+	if (!r)
+		nl_addr6_each(nl, lo, sweep_anchor, &none);
 	free(s.links);
 	free(s.routes);
 	return r;

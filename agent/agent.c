@@ -2,7 +2,6 @@
 /* The agent: start, the loop, the end. Apps and traffic do not depend on it being there. */
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <net/if.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
@@ -17,6 +16,7 @@
 #include "agent_priv.h"
 #include "cgroup.h"
 #include "egress.h"
+#include "group.h"
 #include "log.h"
 
 /* --- telling systemd (sd_notify(3)), without its library --- */
@@ -114,14 +114,14 @@ static int take_lock(struct agent *a, struct error *e)
 {
 	char pid[32];
 	int r = mkdir_parents(a->inst->run_dir, 0755);
-	struct group *g = getgrnam("ax");
+	gid_t ax;
 
 	if (!r)
 		r = mkdir_parents(a->inst->log_dir, 0750);
 	if (r)
 		return error_set(e, r, "cannot make %s: %s (run the agent as root)",
 				 a->inst->run_dir, strerror(-r));
-	if (g && chown(a->inst->log_dir, 0, g->gr_gid) < 0)
+	if (!group_id(AX_GROUP, &ax) && chown(a->inst->log_dir, 0, ax) < 0)
 		log_debug("chown %s: %s", a->inst->log_dir, strerror(errno));
 	a->lock_fd = open(a->inst->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	if (a->lock_fd < 0)
@@ -226,14 +226,20 @@ static int own_address(struct agent *a, const struct ax_addr *addr, struct error
 	return vip_sync(a, v, e);
 }
 
+void agent_anchor_prefix(const struct instance *inst, struct ax_addr *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->w[0] = htonl(0xfd617861); /* fd, "axa" */
+	ret->w[1] = htonl(inst->route_metric);
+}
+
 /* The anchor for v6-only wildcard binds of apps without IPv6 (ctl.h): a /96 of its own. */
 static int open_anchor(struct agent *a)
 {
 	struct nl_route r = {.local = true, .ifindex = a->lo, .metric = a->inst->route_metric};
 
 	r.dst.len = 96;
-	r.dst.addr.w[0] = htonl(0xfd617861); /* fd, "axa" */
-	r.dst.addr.w[1] = htonl(a->inst->route_metric);
+	agent_anchor_prefix(a->inst, &r.dst.addr);
 	a->ctl.anchor6 = r.dst.addr;
 	return nl_route_add(a->nl, &r);
 }
@@ -276,6 +282,7 @@ static int add_item(struct agent *a, struct loop_item *item, enum loop_kind kind
 
 static int open_loop(struct agent *a, struct error *e)
 {
+	struct rlimit files;
 	sigset_t set;
 	int r;
 
@@ -286,6 +293,12 @@ static int open_loop(struct agent *a, struct error *e)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &a->caller_mask);
 	signal(SIGPIPE, SIG_IGN);
+	/* DNS clients and upstreams may need more than the usual 1024 */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		a->caller_files = files;
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	a->ring.kind = LOOP_EVENT_RING;
 	a->ring.fd = -1;
 	a->epoll = loop_open();

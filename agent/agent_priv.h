@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include "agent.h"
 #include "config.h"
@@ -66,6 +67,7 @@ struct vip {
 	struct service *service;   /* the service that is reached by it */
 	struct declared *declared; /* the app of the config that is not running */
 	struct ax_vip told;	   /* the kernel's entry; kind 0: none */
+	bool bindable;		    /* an IPv6 address on lo */
 	struct nl_route route;	   /* the kernel's route; dst.len 0: none */
 };
 struct vip *vip_find(struct agent *a, const struct ax_addr *addr);
@@ -136,6 +138,8 @@ int app_tell(struct agent *a, struct app *app);			    /* its map entries */
 int app_publish(struct agent *a, struct app *app, struct error *e); /* addresses and all */
 void app_link(struct agent *a, struct app *app); /* into the list and the names */
 int app_watch(struct agent *a, struct app *app, struct error *e);
+/* Where v6-only wildcard binds of a host-mode app without IPv6 go (ctl.h); false: it has none. */
+bool app_anchor(const struct agent *a, const struct app *app, struct ax_addr *ret);
 void app_free(struct app *app);
 const char *app_state_name(enum app_state s);
 void agent_timers(struct agent *a); /* arms the timer for the next deadline */
@@ -215,6 +219,8 @@ struct declared *declared_find(struct agent *a, const char *name);
 int declared_start(struct agent *a, const char *key);
 int declared_sync(struct agent *a, struct declared *d, struct error *e);
 int agent_tell_ctl(struct agent *a);
+/* The instance's /96 for anchors (ctl.h). */
+void agent_anchor_prefix(const struct instance *inst, struct ax_addr *ret);
 
 /* --- control_server.c --- */
 int control_listen(struct agent *a, struct error *e);
@@ -279,6 +285,7 @@ struct agent {
 	int lock_fd;
 	struct loop_item signals, listen, inotify, timer, ring, ring_timer;
 	sigset_t caller_mask;
+	struct rlimit caller_files;
 	bool quit;
 	struct datapath *dp;
 	struct nl *nl;

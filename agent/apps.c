@@ -4,6 +4,7 @@
  * The record in the cgroup is written first and removed with it last, so that at whatever point an
  * agent dies the next one finds out what there is to undo.
  */
+#include <arpa/inet.h>
 #include <signal.h>
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
@@ -221,6 +222,24 @@ static int check_service_name(struct agent *a, const char *name, struct error *e
 			 name);
 }
 
+/* An app that has ended, but whose end was not heard of yet, holds neither name nor address: the
+ * next `ax run` of a script gets them. */
+static void settle(struct agent *a, const struct app_spec *s)
+{
+	const struct ax_addr *asked[] = {&s->ip4, &s->ip6};
+	struct name *n;
+
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+		struct vip *v = addr_is_zero(asked[i]) ? NULL : vip_find(a, asked[i]);
+
+		if (v && v->app)
+			app_check(a, v->app);
+	}
+	n = s->name ? name_find(a, s->name) : NULL;
+	if (n && n->app)
+		app_check(a, n->app);
+}
+
 /* The app (or service of apps) whose address or name the new app shares, if any. */
 static int find_partner(struct agent *a, const struct app *app, struct service **svc,
 			struct app **owner, struct error *e)
@@ -365,12 +384,24 @@ static uint32_t next_id(struct agent *a)
 	return a->next_id;
 }
 
+bool app_anchor(const struct agent *a, const struct app *app, struct ax_addr *ret)
+{
+	if (!a->has_ipv6 || app->spec.net != NET_HOST || !addr_is_zero(&app->vip6))
+		return false;
+	*ret = a->ctl.anchor6;
+	ret->w[3] = htonl(app->id);
+	return true;
+}
+
 /* Tells the kernel and the others of an app that is linked in. */
 int app_publish(struct agent *a, struct app *app, struct error *e)
 {
+	struct ax_addr anchor;
 	int r = claim(a, app, &app->vip4, e);
 
 	r = r ? r : claim(a, app, &app->vip6, e);
+	if (!r && app_anchor(a, app, &anchor))
+		nl_addr_add(a->nl, a->lo, &anchor, 128);
 	if (!r) {
 		r = app_tell(a, app);
 		if (r)
@@ -475,6 +506,9 @@ int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e)
 		r = datapath_fabric_attach(a->dp, app->ifindex);
 	if (!r)
 		r = netns_configure(netns_fd, "eth0", &app->vip4, &app->vip6);
+	/* or the host end would lose the first packets */
+	if (!r)
+		r = nl_link_wait_up(a->nl, app->ifindex, 1000);
 	if (r)
 		return error_set(e, r, "cannot connect the network of %s: %s", app->spec.name,
 				 strerror(-r));
@@ -597,16 +631,17 @@ void app_exited(struct agent *a, struct app *app, int status)
 
 void app_remove(struct agent *a, struct app *app)
 {
+	struct ax_addr anchor;
 	int r;
 
 	unlink_app(a, app);
+	if (app_anchor(a, app, &anchor))
+		nl_addr_del(a->nl, a->lo, &anchor, 128);
 	app->state = APP_STOPPING;
 	services_sync(a, app, NULL);
 	service_leave(a, app);
 	unclaim(a, app, &app->vip4, app->own4);
 	unclaim(a, app, &app->vip6, app->own6);
-	if (app->ifindex)
-		nl_link_del(a->nl, app->ifindex);
 	if (app->netns_cookie)
 		datapath_netns_del(a->dp, app->netns_cookie);
 	if (app->cgroup_id)

@@ -4,13 +4,13 @@
  * a client that does not read has its answers kept up to a bound, then it is cut off.
  */
 #include <fcntl.h>
-#include <grp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include "agent_priv.h"
 #include "control.h"
+#include "group.h"
 #include "log.h"
 
 #define CLIENTS_MAX    256
@@ -391,21 +391,19 @@ void control_on_client(struct agent *a, struct client *c, uint32_t events)
  * directory or a mount made it reachable to others. */
 static bool peer_allowed(const struct ucred *peer, int fd)
 {
-	struct group *g;
-	gid_t groups[256];
+	gid_t groups[256], ax;
 	socklen_t len = sizeof(groups);
 
 	if (peer->uid == 0)
 		return true;
-	g = getgrnam("ax");
-	if (!g)
+	if (group_id(AX_GROUP, &ax))
 		return false;
-	if (peer->gid == g->gr_gid)
+	if (peer->gid == ax)
 		return true;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) < 0)
 		return false;
 	for (size_t i = 0; i < len / sizeof(groups[0]); i++)
-		if (groups[i] == g->gr_gid)
+		if (groups[i] == ax)
 			return true;
 	return false;
 }
@@ -449,7 +447,7 @@ int control_listen(struct agent *a, struct error *e)
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	const char *path = a->own.socket_path;
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct group *g = getgrnam("ax");
+	gid_t ax;
 	int r;
 
 	if (strlen(path) >= sizeof(sun.sun_path))
@@ -458,7 +456,7 @@ int control_listen(struct agent *a, struct error *e)
 	/* the lock says that no other agent of this instance runs: what is there is a leftover */
 	unlink(path);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 || chmod(path, 0660) < 0 ||
-	    (g && chown(path, 0, g->gr_gid) < 0) || listen(fd, 128) < 0)
+	    (!group_id(AX_GROUP, &ax) && chown(path, 0, ax) < 0) || listen(fd, 128) < 0)
 		return error_set(e, -errno, "cannot listen on %s: %s", path, strerror(errno));
 	a->listen = (struct loop_item){.kind = LOOP_CONTROL_LISTEN, .fd = fd};
 	r = loop_add(a->epoll, &a->listen, EPOLLIN);

@@ -4,7 +4,7 @@
  * includes its skeleton.
  *
  * <bpffs>/<instance>/map_<name> and link_<program> are the pins. The first agent makes them in
- * <instance>.new and renames that into place; later ones reuse the maps and update the links.
+ * <instance>-new (bpffs takes no dots) and renames that into place; later ones reuse the maps and update the links.
  */
 #include <fcntl.h>
 #include <mntent.h>
@@ -156,7 +156,7 @@ int datapath_remove(const struct instance *inst, struct error *e)
 
 	if (r)
 		return r == -ENOENT ? 0 : r;
-	snprintf(staging, sizeof(staging), "%s.new", dir);
+	snprintf(staging, sizeof(staging), "%s-new", dir);
 	r = remove_pins(staging);
 	if (!r)
 		r = remove_pins(dir);
@@ -423,7 +423,7 @@ static int install_fresh(struct datapath *dp, struct error *e)
 	char staging[STAGING_MAX];
 	int r;
 
-	snprintf(staging, sizeof(staging), "%s.new", dp->pin_dir);
+	snprintf(staging, sizeof(staging), "%s-new", dp->pin_dir);
 	r = remove_pins(staging); /* of an agent that died here */
 	if (!r && mkdir(staging, 0700) < 0)
 		r = -errno;

@@ -2,12 +2,11 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <nss.h>
 #include <pwd.h>
-#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "group.h"
 #include "launch_parts.h"
 
 static int parse_id(const char *s, uint32_t *ret)
@@ -54,27 +53,12 @@ static int find_passwd(const char *name, struct passwd *pw, char **buf)
 	}
 }
 
+/* By name, then by number. */
 static int find_group(const char *name, gid_t *ret)
 {
-	autofree char *buf = NULL;
-	struct group gr, *found = NULL;
-	size_t size = 4096;
-	int r;
+	int r = group_id(name, ret);
 
-	for (;; size *= 2) {
-		char *more = realloc(buf, size);
-
-		if (!more)
-			return -ENOMEM;
-		buf = more;
-		r = getgrnam_r(name, &gr, buf, size, &found);
-		if (r != ERANGE || size > (1u << 20))
-			break;
-	}
-	if (!found)
-		return parse_id(name, ret);
-	*ret = gr.gr_gid;
-	return 0;
+	return r == -ENOENT ? parse_id(name, ret) : r;
 }
 
 static int find_groups(const char *name, struct launch_user *u)
@@ -134,20 +118,6 @@ static int fill_user(const char *name, const char *group, struct launch_user *u,
 		 : 0;
 }
 
-/*
- * glibc loads the modules that nsswitch.conf names also into a static program, with another copy of
- * libc, and crashes in them unless both are of the same build. "files" is built in. A program
- * without a dynamic loader is a static one.
- */
-static void avoid_modules_if_static(void)
-{
-	if (getauxval(AT_BASE))
-		return;
-	__nss_configure_lookup("passwd", "files");
-	__nss_configure_lookup("group", "files");
-	__nss_configure_lookup("initgroups", "files");
-}
-
 int launch_user_find(const char *text, struct launch_user *ret, struct error *e)
 {
 	autofree char *name = strdup(text);
@@ -163,7 +133,7 @@ int launch_user_find(const char *text, struct launch_user *ret, struct error *e)
 	if (!*name || (colon && !*colon))
 		return error_set(e, -EINVAL, "'%s' is not a user: expected USER or USER:GROUP",
 				 text);
-	avoid_modules_if_static();
+	accounts_prepare();
 	r = fill_user(name, colon, &u, e);
 	if (r)
 		launch_user_free(&u);

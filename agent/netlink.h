@@ -47,6 +47,16 @@ int nl_link_each(struct nl *nl, const char *prefix,
  * Deleting what does not exist is -EADDRNOTAVAIL. */
 int nl_addr_add(struct nl *nl, unsigned ifindex, const struct ax_addr *addr, unsigned prefix_len);
 int nl_addr_del(struct nl *nl, unsigned ifindex, const struct ax_addr *addr, unsigned prefix_len);
+/*
+ * An IPv6 address on lo for the sake of bind() alone: unlike IPv4's, IPv6's bind() takes no address
+ * that is only a local route. The kernel's route for it is removed again, because it would come
+ * before the caller's own, which says what source a program gets that connects to the address; the
+ * caller adds that one next.
+ */
+int nl_addr_add_bindable(struct nl *nl, unsigned lo, const struct ax_addr *addr);
+/* Calls f for every IPv6 address of a link, until it returns non-zero; f may use nl. */
+int nl_addr6_each(struct nl *nl, unsigned ifindex, int (*f)(void *arg, const struct ax_addr *addr),
+		  void *arg);
 
 struct nl_route {
 	struct prefix dst; /* length in the mapped form (address.h); len 0 with v6: default6,

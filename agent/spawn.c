@@ -98,6 +98,8 @@ static void spawn_child(struct agent *a, const struct spawn *s, const struct str
 	/* not with the agent's terminal, and not with its signals */
 	setsid();
 	sigprocmask(SIG_SETMASK, &a->caller_mask, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	setrlimit(RLIMIT_NOFILE, &a->caller_files);
 	if (s->config_key)
 		setenv("AX_CONFIG_KEY", s->config_key, 1);
 	/* also after an upgrade replaced the file: the launch is this version's */

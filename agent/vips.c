@@ -101,6 +101,27 @@ static bool route_same(const struct nl_route *x, const struct nl_route *y)
 	       addr_eq(&x->prefsrc, &y->prefsrc);
 }
 
+/* Somebody in this namespace may want to bind it: the agent's DNS, a host-mode app. */
+static bool wants_bindable(const struct vip *v)
+{
+	return !addr_is_v4(&v->addr) && (v->host || (v->app && v->app->spec.net == NET_HOST));
+}
+
+static int bindable_sync(struct agent *a, struct vip *v)
+{
+	bool want = wants_bindable(v);
+	int r;
+
+	if (want == v->bindable)
+		return 0;
+	r = want ? nl_addr_add_bindable(a->nl, a->lo, &v->addr)
+		 : nl_addr_del(a->nl, a->lo, &v->addr, 128);
+	if (r && (want || r != -EADDRNOTAVAIL))
+		return r;
+	v->bindable = want;
+	return 0;
+}
+
 static int route_sync(struct agent *a, struct vip *v)
 {
 	struct nl_route want = wanted_route(a, v);
@@ -133,6 +154,8 @@ int vip_sync(struct agent *a, struct vip *v, struct error *e)
 
 	if (want.kind && memcmp(&want, &v->told, sizeof(want)) != 0)
 		r = datapath_vip_set(a->dp, &v->addr, &want);
+	if (!r)
+		r = bindable_sync(a, v);
 	if (!r)
 		r = route_sync(a, v);
 	if (!r && !want.kind && v->told.kind)

@@ -326,7 +326,9 @@ agent_again() {
 	if ! wait_for -t 15 "! alive $AGENT || ax status" || ! alive "$AGENT"; then
 		diag "the agent does not start:"
 		diag "$(tail -n 20 "$T/$INST.log")"
-		return 1
+		[ -e "$T/$INST.baseline" ] && return 1
+		echo "Bail out! the agent does not start"
+		exit 1
 	fi
 	if [ ! -e "$T/$INST.baseline" ]; then
 		baseline "$INST" >"$T/$INST.baseline"

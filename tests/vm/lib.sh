@@ -27,6 +27,7 @@ begin()
 	return 1
 }
 
+# result STATUS NAME WHY: what the command printed, in /tmp/tap.out, is shown for a failure.
 result()
 {
 	if [ "$1" = 0 ]; then
@@ -35,34 +36,33 @@ result()
 	fi
 	echo "not ok $n - $2"
 	echo "$3"
+	head -n 40 /tmp/tap.out
 	failures=$((failures + 1))
 }
 
-# tap NAME COMMAND...: ok if the command succeeds.
+# tap NAME COMMAND...: ok if the command succeeds. It runs in this shell, not in a subshell.
 tap()
 {
-	local name=$1 out status
+	local name=$1 status
 
 	shift
 	begin "$name" || return 0
-	out=$("$@" 2>&1 </dev/null)
+	"$@" >/tmp/tap.out 2>&1 </dev/null
 	status=$?
-	result "$status" "$name" "exit status $status of: $*
-$out"
+	result "$status" "$name" "exit status $status of: $*"
+	return "$status"
 }
 
 # like NAME REGEX COMMAND...: ok if what the command prints matches; its exit status does not count.
 like()
 {
-	local name=$1 regex=$2 out
+	local name=$1 regex=$2
 
 	shift 2
 	begin "$name" || return 0
-	out=$("$@" 2>&1 </dev/null)
-	echo "$out" | grep -qE "$regex"
-	result $? "$name" "printed by: $*
-$out
-which does not match: $regex"
+	"$@" >/tmp/tap.out 2>&1 </dev/null
+	grep -qE "$regex" /tmp/tap.out
+	result $? "$name" "what '$*' prints does not match: $regex"
 }
 
 # eventually SECONDS COMMAND...: tries every 0.1 s until it succeeds.

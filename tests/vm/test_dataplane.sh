@@ -5,7 +5,7 @@
 
 cat >/tmp/ax.yaml <<'EOF'
 agent:
-  pool: [10.77.0.0/16, "fd77::/64"]
+  pool: {ipv4: 10.77.0.0/16, ipv6: "fd77::/64"}
 services:
   svc:
     ip: 10.77.200.1,fd77::200:1
@@ -85,13 +85,13 @@ refused()
 
 # --- what this kernel can do ---
 
-ax doctor -o wide >/tmp/doctor 2>&1
-status=$?
-# shown in the log when something fails
+tap "ax doctor finds everything that ax cannot do without" ax doctor -o wide
+cp /tmp/tap.out /tmp/doctor
 cat /tmp/doctor
-begin "ax doctor finds everything that ax cannot do without" && result $status \
-	"ax doctor finds everything that ax cannot do without" "exit status $status"
-tap "the agent starts" start_agent
+tap "the agent starts" start_agent || {
+	cat /tmp/agent.log
+	done_testing
+}
 
 # --- servers and clients, private and in the host's namespace ---
 
