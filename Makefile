@@ -32,7 +32,13 @@ BPF_CFLAGS := -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextr
 
 comma     := ,
 LIBS_DYN  := -lbpf -lelf -lz -lmnl -lnftnl -lyaml -ljansson -lldns
-LIBS      := $(if $(STATIC),-lbpf -lelf -lz -lnftnl $(OUT)/libmnl/libmnl.a -lyaml -ljansson \
+ifneq ($(STATIC),)
+# Debian's libmnl-dev has no static archive. Where none is installed the compiler echoes the bare
+# name, and what is used of it comes from tools/static.
+LIBMNL_A  := $(shell $(CC) -print-file-name=libmnl.a)
+LIBMNL_A  := $(if $(filter /%,$(LIBMNL_A)),$(LIBMNL_A),$(OUT)/libmnl.a)
+endif
+LIBS      := $(if $(STATIC),-lbpf -lelf -lz -lnftnl $(LIBMNL_A) -lyaml -ljansson \
 	     -lldns -lssl -lcrypto,$(LIBS_DYN))
 LDFLAGS_AX := $(if $(STATIC),-static -Wl$(comma)--gc-sections) -Wl$(comma)-z$(comma)relro
 
@@ -84,14 +90,13 @@ $(OUT)/libax.a: $(AGENT_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(OUT)/libax-asan.a: $(ASAN_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(OUT)/ax: $(TOOLS_OBJ) $(OUT)/libax.a $(if $(STATIC),$(OUT)/libmnl/libmnl.a)
+$(OUT)/ax: $(TOOLS_OBJ) $(OUT)/libax.a $(LIBMNL_A)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS_AX) $(LDFLAGS) $(TOOLS_OBJ) $(OUT)/libax.a $(LIBS) -o $@
 
-# Debian's libmnl-dev has no static archive: build it from Debian's source package.
-$(OUT)/libmnl/libmnl.a: tools/static-libmnl.sh
-	$(call say,LIBMNL,$@)
-	$(Q)tools/static-libmnl.sh $(@D)
+$(OUT)/libmnl.a: $(OUT)/tools/static/mnl.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+-include $(OUT)/tools/static/mnl.d
 
 # What measures is a program of its own.
 BENCH_BIN := $(patsubst tools/bench/%.c,$(OUT)/bench/%,$(wildcard tools/bench/*.c))

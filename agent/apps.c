@@ -424,6 +424,7 @@ static int prepare(struct agent *a, struct app *app, struct service **svc, struc
 	const struct declared *d;
 	int r;
 
+	settle(a, s);
 	if (!s->name)
 		r = make_name(a, s) ? error_set(e, -ENOMEM, "out of memory") : 0;
 	else

@@ -34,7 +34,7 @@ bold='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
 	bold=$'\e[1m' plain=$'\e[0m'
 fi
-tmp=$(mktemp -d)
+tmp=$(mktemp -d /tmp/ax-demo.XXXX)
 
 ax() {
 	"$binary" --instance "$instance" "$@"
@@ -67,14 +67,14 @@ command_line() { # the command as one would type it
 		*) line+=" $word" ;;
 		esac
 	done
-	printf '%s$%s%s\n' "$bold" "${line//"$tmp"/\/tmp\/demo}" "$plain"
+	printf '%s$%s%s\n' "$bold" "$line" "$plain"
 }
 # show COMMAND...: prints it and its output, which stays in $out; it must succeed
 show() {
 	local status=0
 	command_line "$@"
 	out=$("$@" 2>&1 </dev/null) || status=$?
-	printf '%s\n' "$out"
+	[ -z "$out" ] || printf '%s\n' "$out"
 	[ "$status" = 0 ] || fail "'$*' ended with status $status"
 }
 # must PATTERN SENTENCE: the last output has a line that matches
