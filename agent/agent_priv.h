@@ -141,6 +141,8 @@ int app_watch(struct agent *a, struct app *app, struct error *e);
 /* Where v6-only wildcard binds of a host-mode app without IPv6 go (ctl.h); false: it has none. */
 bool app_anchor(const struct agent *a, const struct app *app, struct ax_addr *ret);
 void app_free(struct app *app);
+/* A descriptor of its network namespace, or a negative errno. */
+int app_netns(const struct app *app);
 const char *app_state_name(enum app_state s);
 void agent_timers(struct agent *a); /* arms the timer for the next deadline */
 void agent_on_timer(struct agent *a);
@@ -177,6 +179,8 @@ void service_join(struct agent *a, struct service *s, struct app *app);
 void service_leave(struct agent *a, struct app *app);
 /* Writes the backends of all services that an app may serve, or of all (NULL). */
 int services_sync(struct agent *a, const struct app *app, struct error *e);
+/* Whether the app is a backend of any service. */
+bool service_affects(struct agent *a, const struct app *app);
 int service_sync(struct agent *a, struct service *s, struct error *e);
 struct service_member {
 	const struct app *app; /* NULL: a fixed address */

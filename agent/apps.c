@@ -5,6 +5,7 @@
  * agent dies the next one finds out what there is to undo.
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
@@ -17,6 +18,7 @@
 #include "control.h"
 #include "launch.h"
 #include "log.h"
+#include "socks.h"
 
 #define APP_ID_MAX 999999 /* "<instance>-<id>" must fit an interface name */
 
@@ -630,8 +632,40 @@ void app_exited(struct agent *a, struct app *app, int status)
 		finish(a, app);
 }
 
+/* UDP sockets that are connected to the app through a service have another backend to go to. */
+static void end_stuck(struct agent *a, const struct app *app)
+{
+	const struct ax_addr *both[] = {&app->vip4, &app->vip6};
+
+	for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
+		if (addr_is_zero(both[i]))
+			continue;
+		if (socks_end_udp(-1, both[i]) == -EOPNOTSUPP)
+			return;
+		for (const struct app *x = a->apps; x; x = x->next) {
+			autoclose int fd = x->spec.net == NET_PRIVATE ? app_netns(x) : -1;
+
+			if (fd >= 0)
+				socks_end_udp(fd, both[i]);
+		}
+	}
+}
+
+int app_netns(const struct app *app)
+{
+	int fd, pid = cgroup_first_pid(app->cgroup);
+	char path[64];
+
+	if (pid <= 0)
+		return pid ? pid : -ESRCH;
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 void app_remove(struct agent *a, struct app *app)
 {
+	bool serves = service_affects(a, app);
 	struct ax_addr anchor;
 	int r;
 
@@ -659,6 +693,8 @@ void app_remove(struct agent *a, struct app *app)
 	r = app->cgroup ? cgroup_remove(app->cgroup) : 0;
 	if (r)
 		log_warn("cannot remove the cgroup %s: %s", app->cgroup, strerror(-r));
+	if (serves)
+		end_stuck(a, app);
 	clients_app_gone(a, app);
 	app_free(app);
 }

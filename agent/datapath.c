@@ -439,7 +439,7 @@ static int install_fresh(struct datapath *dp, struct error *e)
 	return r;
 }
 
-static int program_fd(struct datapath *dp, const char *name)
+int datapath_program_fd(const struct datapath *dp, const char *name)
 {
 	struct bpf_program *p = bpf_object__find_program_by_name(dp->skel->obj, name);
 
@@ -468,8 +468,8 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 		return r;
 	}
 	attach_iter(dp);
-	dp->from_app = program_fd(dp, "ax_from_app");
-	dp->to_app = program_fd(dp, "ax_to_app");
+	dp->from_app = datapath_program_fd(dp, "ax_from_app");
+	dp->to_app = datapath_program_fd(dp, "ax_to_app");
 	*ret = dp;
 	return 0;
 }

@@ -43,6 +43,9 @@ int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), vo
 		    struct error *e);
 /* The features as they were found when this dataplane was opened. */
 size_t datapath_features(const struct datapath *dp, const struct feature_report **ret);
+/* The descriptor of a loaded program, for running it on a packet; it stays the dataplane's.
+ * Negative: there is no such program, or this kernel refused it. */
+int datapath_program_fd(const struct datapath *dp, const char *name);
 
 /* --- tables; all return 0 or a negative errno. Deleting what is not there is no error. --- */
 int datapath_ctl_set(struct datapath *dp, const struct ax_ctl *c);

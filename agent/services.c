@@ -40,6 +40,23 @@ static bool app_serves(const struct app *app, const struct service *s,
 	return b->labels.n && labels_subset(&b->labels, &app->spec.labels);
 }
 
+/* An app of the config that is not running: a connect that waits may wait for it. */
+static int add_declared(struct agent *a, const struct service_backend *b,
+			struct service_member **list, size_t *n, size_t *size)
+{
+	const struct declared *d = declared_find(a, b->app);
+	struct service_member m = {.weight = b->weight};
+	int r = 0;
+
+	if (!d)
+		return 0;
+	m.addr = d->ip4;
+	if (!addr_is_zero(&m.addr))
+		r = add_member(list, n, size, &m);
+	m.addr = d->ip6;
+	return r || addr_is_zero(&m.addr) ? r : add_member(list, n, size, &m);
+}
+
 static int add_apps(struct agent *a, const struct service *s, const struct service_backend *b,
 		    struct service_member **list, size_t *n, size_t *size)
 {
@@ -58,7 +75,7 @@ static int add_apps(struct agent *a, const struct service *s, const struct servi
 		if (r)
 			return r;
 	}
-	return 0;
+	return b && b->app && !app_by_name(a, b->app) ? add_declared(a, b, list, n, size) : 0;
 }
 
 int service_members(struct agent *a, const struct service *s, struct service_member **ret,
@@ -166,6 +183,14 @@ static bool service_affected(const struct service *s, const struct app *app)
 		return app->service == s;
 	for (size_t i = 0; i < s->conf->n_backends; i++)
 		if (app_serves(app, s, &s->conf->backends[i]))
+			return true;
+	return false;
+}
+
+bool service_affects(struct agent *a, const struct app *app)
+{
+	for (const struct service *s = a->services; s; s = s->next)
+		if (service_affected(s, app))
 			return true;
 	return false;
 }

@@ -221,14 +221,8 @@ static json_t *view_conns(struct agent *a, struct error *e)
 		return NULL;
 	}
 	for (const struct app *app = a->apps; app; app = app->next) {
-		int pid = app->spec.net == NET_PRIVATE ? cgroup_first_pid(app->cgroup) : 0;
-		autoclose int fd = -1;
-		char path[64];
+		autoclose int fd = app->spec.net == NET_PRIVATE ? app_netns(app) : -1;
 
-		if (pid <= 0)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd >= 0)
 			datapath_conns_each(a->dp, fd, one_conn, &c);
 	}

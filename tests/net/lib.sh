@@ -560,6 +560,10 @@ cleanup() {
 		wait_for -t 2 "! own_child $pid || ! alive $pid"
 		own_child "$pid" && kill -KILL "$pid" 2>/dev/null
 	done
+	# whatever else is in the namespaces that this script made is its own
+	foreign_processes | while read -r _ pid _; do
+		kill -KILL "$pid"
+	done 2>/dev/null
 	for inst in "${INSTANCES[@]}"; do
 		[ -d "$CGROUP2/$inst" ] || continue
 		timeout --foreground -k 1 10 "$AX" --instance "$inst" agent --flush >/dev/null 2>&1

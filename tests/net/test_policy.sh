@@ -25,7 +25,7 @@ config() {
 		    - allow: {from: {role: auditor}, to: {role: vault}}
 	EOF
 }
-config | agent_start -
+agent_start - < <(config)
 
 # error_of MODE LABELS PROGRAM...: the error's name, or what else was printed
 error_of() {

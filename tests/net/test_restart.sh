@@ -17,7 +17,7 @@ config() {
 		    backends: [web]
 	EOF
 }
-config | agent_start -
+agent_start - < <(config)
 
 mkdir -m 777 "$T/nginx"
 cat >"$T/nginx.conf" <<EOF

@@ -62,7 +62,7 @@ config() {
 		    backends: [${1:-b1, b2}]
 	EOF
 }
-config | agent_start -
+agent_start - < <(config)
 
 # hits COUNT FAMILY ADDR PORT [run options]: which servers answered how often, from one app
 hits() {

@@ -4,7 +4,7 @@
 
 has_veth()
 {
-	ip link add probe0 type veth peer name probe1 && ip link del probe0
+	ip link add probe0 type veth && ip link del probe0
 }
 
 tap "devices of type veth" has_veth

@@ -50,7 +50,7 @@ cpu_b=${allowed%%[-,]*} # the other one, for the sender of a stream
 cpu=${allowed##*[-,]}	# the one where everything runs that is on one processor
 small=b$$		# instance names are at most 8 characters; no pid has more than 7
 large=l$$
-tmp=$(mktemp -d)
+tmp=$(mktemp -d /tmp/ax-bench.XXXX)
 round=0
 
 cleanup() {
@@ -63,11 +63,10 @@ cleanup() {
 				note "'ax --instance $instance agent --flush' failed"
 		done
 	fi
-	if [ "$status" = 0 ]; then
-		rm -rf "$tmp"
-	else
-		note "failed; what the programs said is in $tmp"
-	fi
+	case $status in
+	0 | 130 | 143) rm -rf "$tmp" ;;
+	*) note "failed; what the programs said is in $tmp" ;;
+	esac
 	exit "$status"
 }
 trap cleanup EXIT

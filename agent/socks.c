@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <sys/socket.h>
+
+#include "netlink.h"
+#include "socks.h"
+
+#define UDP_CONNECTED 1 /* TCP_ESTABLISHED: what a connected UDP socket's state is called */
+#define FOUND_MAX     256
+
+struct diag_request {
+	struct nlmsghdr nlh;
+	struct inet_diag_req_v2 rq;
+};
+
+static int open_diag(void *arg)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+	(void)arg;
+	return fd < 0 ? -errno : fd;
+}
+
+static int send_request(int fd, uint16_t type, uint16_t flags, uint8_t family,
+			const struct inet_diag_sockid *id)
+{
+	struct diag_request m = {
+		.nlh = {.nlmsg_len = sizeof(m), .nlmsg_type = type, .nlmsg_flags = flags},
+		.rq = {.sdiag_family = family,
+		       .sdiag_protocol = IPPROTO_UDP,
+		       .idiag_states = 1 << UDP_CONNECTED}};
+	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+
+	if (id)
+		m.rq.id = *id;
+	return sendto(fd, &m, sizeof(m), 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0 ? -errno
+											    : 0;
+}
+
+static bool is_peer(const struct inet_diag_msg *d, const struct ax_addr *peer)
+{
+	struct ax_addr dst;
+
+	if (d->idiag_family == AF_INET)
+		dst = addr_from_v4(d->id.idiag_dst[0]);
+	else
+		memcpy(&dst, d->id.idiag_dst, sizeof(dst));
+	return addr_eq(&dst, peer);
+}
+
+/* Reads one dump to its end. Returns how many matched (those beyond max are not kept). */
+static int read_dump(int fd, const struct ax_addr *peer, struct inet_diag_sockid *found, int max)
+{
+	char buf[16384] __attribute__((aligned(__alignof__(struct nlmsghdr))));
+	int n_found = 0;
+
+	for (;;) {
+		ssize_t n = recv(fd, buf, sizeof(buf), 0);
+		unsigned left;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		left = (unsigned)n;
+		for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)buf; NLMSG_OK(h, left);
+		     h = NLMSG_NEXT(h, left)) {
+			const struct inet_diag_msg *d = NLMSG_DATA(h);
+
+			if (h->nlmsg_type == NLMSG_DONE)
+				return n_found;
+			if (h->nlmsg_type == NLMSG_ERROR)
+				return ((const struct nlmsgerr *)NLMSG_DATA(h))->error;
+			if (is_peer(d, peer) && n_found < max)
+				found[n_found++] = d->id;
+		}
+	}
+}
+
+static int read_ack(int fd)
+{
+	char buf[1024] __attribute__((aligned(__alignof__(struct nlmsghdr))));
+	const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)buf;
+	ssize_t n = recv(fd, buf, sizeof(buf), 0);
+
+	if (n < 0)
+		return -errno;
+	if ((size_t)n < NLMSG_LENGTH(sizeof(struct nlmsgerr)) || h->nlmsg_type != NLMSG_ERROR)
+		return -EPROTO;
+	return ((const struct nlmsgerr *)NLMSG_DATA(h))->error;
+}
+
+static int end_family(int fd, uint8_t family, const struct ax_addr *peer)
+{
+	struct inet_diag_sockid found[FOUND_MAX];
+	int n, ended = 0;
+
+	do {
+		int r = send_request(fd, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, family,
+				     NULL);
+
+		n = r ? r : read_dump(fd, peer, found, FOUND_MAX);
+		if (n < 0)
+			return n == -ENOENT ? -EOPNOTSUPP : n;
+		for (int i = 0; i < n; i++) {
+			r = send_request(fd, SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK, family,
+					 &found[i]);
+			r = r ? r : read_ack(fd);
+			if (r && r != -ENOENT) /* closed meanwhile */
+				return r;
+			ended += r == 0;
+		}
+	} while (n == FOUND_MAX);
+	return ended;
+}
+
+int socks_end_udp(int netns_fd, const struct ax_addr *peer)
+{
+	autoclose int fd =
+		netns_fd < 0 ? open_diag(NULL) : netns_call(netns_fd, open_diag, NULL);
+	int v6, v4 = 0;
+
+	if (fd < 0)
+		return fd;
+	if (addr_is_v4(peer))
+		v4 = end_family(fd, AF_INET, peer);
+	if (v4 < 0)
+		return v4;
+	v6 = end_family(fd, AF_INET6, peer); /* v4-mapped peers are here too */
+	return v6 < 0 ? v6 : v4 + v6;
+}
