@@ -38,8 +38,11 @@ ifneq ($(STATIC),)
 LIBMNL_A  := $(shell $(CC) -print-file-name=libmnl.a)
 LIBMNL_A  := $(if $(filter /%,$(LIBMNL_A)),$(LIBMNL_A),$(OUT)/libmnl.a)
 endif
-LIBS      := $(if $(STATIC),-lbpf -lelf -lz -lnftnl $(LIBMNL_A) -lyaml -ljansson \
-	     -lldns -lssl -lcrypto,$(LIBS_DYN))
+# `ax run` starts a process of this binary for every app, so what its start costs counts: with the
+# libraries inside, it takes less than half of what loading eleven shared ones (OpenSSL's, for ldns,
+# foremost) takes, and the binary needs none of them on the machine.
+LIBS      := -Wl,-Bstatic -lbpf -lelf -lz -lnftnl -lyaml -ljansson $(OUT)/libldns.a \
+	     $(if $(STATIC),$(LIBMNL_A),-Wl,-Bdynamic -lmnl)
 # A static link warns of every function in glibc that may load a module of another glibc: ours look
 # up users and groups, which agent/group.c makes safe; no library gets to call the others.
 QUIET_LINK = $(if $(STATIC),2>$@.log || { cat $@.log >&2; rm -f $@.log; exit 1; }; \
@@ -94,10 +97,20 @@ $(OUT)/libax.a: $(AGENT_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(OUT)/libax-asan.a: $(ASAN_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(OUT)/ax: $(TOOLS_OBJ) $(OUT)/libax.a $(LIBMNL_A)
+$(OUT)/ax: $(TOOLS_OBJ) $(OUT)/libax.a $(OUT)/libldns.a $(LIBMNL_A)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS_AX) $(LDFLAGS) $(TOOLS_OBJ) $(OUT)/libax.a $(LIBS) -o $@ \
 		$(QUIET_LINK)
+
+# ldns, whose references to OpenSSL (for DNSSEC, which ax has no use for) become weak: then 4 MB of
+# libcrypto stay out. Only names that libcrypto or libssl define are touched.
+LIB_FILE   = $(shell $(CC) -print-file-name=$(1))
+$(OUT)/libldns.a: Makefile
+	$(call say,LDNS,$@)
+	@mkdir -p $(@D)
+	$(Q)nm -A --defined-only -g $(call LIB_FILE,libcrypto.a) $(call LIB_FILE,libssl.a) 2>/dev/null | \
+		awk '{print $$NF}' | sort -u > $@.openssl
+	$(Q)objcopy --weaken-symbols=$@.openssl $(call LIB_FILE,libldns.a) $@
 
 $(OUT)/libmnl.a: $(OUT)/tools/static/mnl.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
