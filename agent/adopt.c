@@ -59,6 +59,7 @@ static int app_from_record(const char *cgroup, const char *text, struct app **re
 	app->since = json_integer_value(json_object_get(j, "since"));
 	app->netns_cookie = (uint64_t)json_integer_value(json_object_get(j, "netns"));
 	app->restarts = (uint32_t)json_integer_value(json_object_get(j, "restarts"));
+	app->anchor = (uint32_t)json_integer_value(json_object_get(j, "anchor"));
 	app->own4 = json_is_true(json_object_get(j, "own4"));
 	app->own6 = json_is_true(json_object_get(j, "own6"));
 	addr_from_json(j, "ip4", &app->vip4);
@@ -124,6 +125,7 @@ static int adopt_one(struct agent *a, const char *cgroup, struct error *e)
 		r = policy_ref(&a->policy, &app->spec.labels, &app->party, e);
 	app->has_labels = r == 0;
 	adopt_network(a, app);
+	anchor_adopt(a, app->anchor);
 	app_link(a, app);
 	if (app->id > a->next_id)
 		a->next_id = app->id;
@@ -267,21 +269,6 @@ static int note_link(void *arg, const char *name, unsigned ifindex)
 	return 0;
 }
 
-/* IPv6 addresses on lo within the anchor's prefix that are no app's any more. */
-static int sweep_anchor(void *arg, const struct ax_addr *addr)
-{
-	struct agent *a = arg;
-	struct ax_addr anchor;
-
-	if (memcmp(addr, &a->ctl.anchor6, 12) != 0)
-		return 0;
-	for (const struct app *app = a->apps; app; app = app->next)
-		if (app_anchor(a, app, &anchor) && addr_eq(&anchor, addr))
-			return 0;
-	nl_addr_del(a->nl, a->lo, addr, 128);
-	return 0;
-}
-
 static int sweep_net(struct agent *a)
 {
 	struct stale s = {.a = a};
@@ -295,8 +282,6 @@ static int sweep_net(struct agent *a)
 		if (s.routes[i].local && !addr_is_v4(&s.routes[i].dst.addr))
 			nl_addr_del(a->nl, a->lo, &s.routes[i].dst.addr, 128);
 	}
-	if (!r && a->has_ipv6)
-		nl_addr6_each(a->nl, a->lo, sweep_anchor, a);
 	free(s.links);
 	free(s.routes);
 	return r;
@@ -364,6 +349,15 @@ static int note_any_route(void *arg, const struct nl_route *r)
 	return 0;
 }
 
+static int remove_anchor(void *arg, const struct ax_addr *addr)
+{
+	struct agent *a = arg;
+
+	if (memcmp(addr, &a->ctl.anchor6, 12) == 0)
+		nl_addr_del(a->nl, a->lo, addr, 128);
+	return 0;
+}
+
 static int flush_net(const struct instance *inst)
 {
 	CLEANUP(nl_closep) struct nl *nl = NULL;
@@ -385,11 +379,11 @@ static int flush_net(const struct instance *inst)
 		if (s.routes[i].local && !addr_is_v4(&s.routes[i].dst.addr))
 			nl_addr_del(nl, lo, &s.routes[i].dst.addr, 128);
 	}
+	agent_anchor_prefix(inst, &none.ctl.anchor6);
 	none.nl = nl;
 	none.lo = lo;
-	agent_anchor_prefix(inst, &none.ctl.anchor6);
 	if (!r)
-		nl_addr6_each(nl, lo, sweep_anchor, &none);
+		nl_addr6_each(nl, lo, remove_anchor, &none);
 	free(s.links);
 	free(s.routes);
 	return r;

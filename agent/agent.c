@@ -484,6 +484,7 @@ static void agent_free(struct agent *a)
 	free(a->declared);
 	for (size_t i = 0; i < AX_LABELS_MAX; i++)
 		free(a->policy.labels[i].text);
+	free(a->anchors.used);
 	pool_free(&a->pool4);
 	pool_free(&a->pool6);
 	config_free(&a->config);

@@ -8,6 +8,7 @@
  *   vips.c      who owns an address       events.c          readers of events
  *   services.c  services and backends     reconcile.c       config files
  *   policy.c    labels and rules          spawn.c           apps that the agent itself starts
+ *   anchors.c   addresses for v6-only binds
  *   names.c     the DNS zone              pool.c            addresses from the pools
  */
 #ifndef AX_AGENT_PRIV_H
@@ -115,6 +116,7 @@ struct app {
 	bool no_restart;     /* stopped on purpose */
 	bool replaced;	     /* the config's new version of it starts when it is gone */
 	bool own4, own6;     /* its addresses are from the pool */
+	uint32_t anchor;     /* see anchors.c, 0: none */
 	bool has_labels;     /* holds bits of the policy */
 };
 struct app *app_by_id(struct agent *a, uint32_t id);
@@ -138,8 +140,6 @@ int app_tell(struct agent *a, struct app *app);			    /* its map entries */
 int app_publish(struct agent *a, struct app *app, struct error *e); /* addresses and all */
 void app_link(struct agent *a, struct app *app); /* into the list and the names */
 int app_watch(struct agent *a, struct app *app, struct error *e);
-/* Where v6-only wildcard binds of a host-mode app without IPv6 go (ctl.h); false: it has none. */
-bool app_anchor(const struct agent *a, const struct app *app, struct ax_addr *ret);
 void app_free(struct app *app);
 /* A descriptor of its network namespace, or a negative errno. */
 int app_netns(const struct app *app);
@@ -148,6 +148,16 @@ void agent_timers(struct agent *a); /* arms the timer for the next deadline */
 void agent_on_timer(struct agent *a);
 int agent_update_hold(struct agent *a);
 int agent_update_egress(struct agent *a, struct error *e);
+
+/* --- anchors.c: where v6-only wildcard binds of host-mode apps without IPv6 go (ctl.h) --- */
+struct anchors {
+	unsigned char *used; /* a bit for each, by number */
+	uint32_t size, made; /* bits; addresses that exist */
+};
+/* Gives the app an anchor if it may need one. Never fails: without one, such binds may collide. */
+void anchor_take(struct agent *a, struct app *app);
+void anchor_adopt(struct agent *a, uint32_t anchor);
+void anchor_release(struct agent *a, struct app *app);
 
 /* --- adopt.c --- */
 int adopt_apps(struct agent *a, struct error *e);
@@ -301,6 +311,7 @@ struct agent {
 	struct ax_ctl ctl;
 	bool has_ipv6;
 	struct policy policy;
+	struct anchors anchors;
 	void *vips;  /* tsearch(3) tree of struct vip by address */
 	void *names; /* and of struct name by text */
 	struct app *apps;

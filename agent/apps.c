@@ -68,10 +68,11 @@ int app_save(const struct app *app)
 	json_t *j;
 	int r;
 
-	j = json_pack("{si si so si si sI sI sb sb si}", "id", (int)app->id, "state",
+	j = json_pack("{si si so si si sI sI sb sb si si}", "id", (int)app->id, "state",
 		      (int)app->state, "spec", spec, "pid", app->pid, "launcher", app->launcher_pid,
 		      "since", (json_int_t)app->since, "netns", (json_int_t)app->netns_cookie,
-		      "own4", app->own4, "own6", app->own6, "restarts", (int)app->restarts);
+		      "own4", app->own4, "own6", app->own6, "restarts", (int)app->restarts,
+		      "anchor", (int)app->anchor);
 	if (!j) {
 		json_decref(spec);
 		return -ENOMEM;
@@ -103,6 +104,7 @@ int app_tell(struct agent *a, struct app *app)
 			   .vip4 = app->vip4,
 			   .vip6 = app->vip6,
 			   .wait_ms = app->spec.wait_ms,
+			   .anchor = app->anchor,
 			   .party = app->party};
 
 	if (app->service && !addr_eq(&app->service->vip4, &app->vip4))
@@ -386,24 +388,14 @@ static uint32_t next_id(struct agent *a)
 	return a->next_id;
 }
 
-bool app_anchor(const struct agent *a, const struct app *app, struct ax_addr *ret)
-{
-	if (!a->has_ipv6 || app->spec.net != NET_HOST || !addr_is_zero(&app->vip6))
-		return false;
-	*ret = a->ctl.anchor6;
-	ret->w[3] = htonl(app->id);
-	return true;
-}
-
 /* Tells the kernel and the others of an app that is linked in. */
 int app_publish(struct agent *a, struct app *app, struct error *e)
 {
-	struct ax_addr anchor;
 	int r = claim(a, app, &app->vip4, e);
 
 	r = r ? r : claim(a, app, &app->vip6, e);
-	if (!r && app_anchor(a, app, &anchor))
-		nl_addr_add(a->nl, a->lo, &anchor, 128);
+	if (!r)
+		anchor_take(a, app);
 	if (!r) {
 		r = app_tell(a, app);
 		if (r)
@@ -666,12 +658,10 @@ int app_netns(const struct app *app)
 void app_remove(struct agent *a, struct app *app)
 {
 	bool serves = service_affects(a, app);
-	struct ax_addr anchor;
 	int r;
 
 	unlink_app(a, app);
-	if (app_anchor(a, app, &anchor))
-		nl_addr_del(a->nl, a->lo, &anchor, 128);
+	anchor_release(a, app);
 	app->state = APP_STOPPING;
 	services_sync(a, app, NULL);
 	service_leave(a, app);

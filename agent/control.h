@@ -15,6 +15,7 @@
  *  {"op":"attach","id":7} + fd: the app's network namespace   (private apps only)
  *      -> {"ok":true}                  the network is ready, the command may be executed
  *  {"op":"started","id":7,"pid":PID}   PID: the command's   -> {"ok":true}
+ *      The launcher does not wait for the answer.
  *  {"op":"exited","id":7,"status":N}   N: as in $?          -> {"ok":true}
  *      A detached app's launcher writes N as record "exit" of the cgroup before it says so, for
  *      the case that no agent runs then.

@@ -183,6 +183,21 @@ static int attach_netns(struct launch_session *s, struct error *e)
 	return call_about(s, json_pack("{s:s, s:i}", "op", "attach", "id", s->id), fd, e);
 }
 
+/*
+ * From now on the agent watches the cgroup. Its answer is not waited for: whatever ends before the
+ * agent has read this is found out when it has, and an agent that dies first leaves the next one
+ * the cgroup's record.
+ */
+static int tell_started(struct launch_session *s, struct error *e)
+{
+	json_t *request = json_pack("{s:s, s:i, s:i}", "op", "started", "id", s->id, "pid",
+				    (int)s->child.pid);
+	int r = request ? control_send(&s->conn, request, -1, e) : no_memory(e);
+
+	json_decref(request);
+	return r;
+}
+
 int launch_session_start(struct launch_session *s, struct error *e)
 {
 	struct launch_plan plan = {
@@ -206,11 +221,7 @@ int launch_session_start(struct launch_session *s, struct error *e)
 	if (!r && plan.new_netns)
 		r = attach_netns(s, e);
 	if (!r)
-		r = call_about(s,
-			       json_pack("{s:s, s:i, s:i}", "op", "started", "id", s->id, "pid",
-					 (int)s->child.pid),
-			       -1, e);
-	/* from now on the agent watches the cgroup */
+		r = tell_started(s, e);
 	if (!r)
 		control_close(&s->conn);
 	close_fd(&s->cgroup_fd);

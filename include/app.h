@@ -38,7 +38,7 @@ struct ax_app {
 	struct ax_addr shared4; /* the address of the service that it serves by translation */
 	struct ax_addr shared6;
 	__u32 wait_ms; /* how long its connects wait for a server; 0: not at all */
-	__u32 pad;
+	__u32 anchor;  /* last word (host byte order) of its address below ctl.anchor6, 0: none */
 	struct ax_party party;
 };
 _Static_assert(sizeof(struct ax_app) == 128, "struct ax_app is a map value");

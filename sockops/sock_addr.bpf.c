@@ -485,11 +485,11 @@ static __always_inline bool wildcard6(struct bpf_sock_addr *ctx, const struct ax
 		*ret = app->vip6;
 		return true;
 	}
-	if (!c || addr_is_zero(&c->anchor6))
+	if (!c || !app->anchor)
 		return false;
 	remember_local(ctx, ret);
 	*ret = c->anchor6;
-	ret->w[3] = bpf_htonl(app->id);
+	ret->w[3] = bpf_htonl(app->anchor);
 	return true;
 }
 
