@@ -257,7 +257,8 @@ static int note_link(void *arg, const char *name, unsigned ifindex)
 	struct stale *s = arg;
 	unsigned *more;
 
-	(void)name;
+	if (s->a->ctl.service_ifindex && service_device_is(s->a, name))
+		return 0;
 	for (const struct app *app = s->a->apps; app; app = app->next)
 		if (app->ifindex == ifindex)
 			return 0;

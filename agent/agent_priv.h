@@ -141,6 +141,7 @@ int app_publish(struct agent *a, struct app *app, struct error *e); /* addresses
 void app_link(struct agent *a, struct app *app); /* into the list and the names */
 int app_watch(struct agent *a, struct app *app, struct error *e);
 void app_free(struct app *app);
+void agent_mac(const struct agent *a, uint8_t ret[6]);
 /* A descriptor of its network namespace, or a negative errno. */
 int app_netns(const struct app *app);
 const char *app_state_name(enum app_state s);
@@ -192,6 +193,13 @@ int services_sync(struct agent *a, const struct app *app, struct error *e);
 /* Whether the app is a backend of any service. */
 bool service_affects(struct agent *a, const struct app *app);
 int service_sync(struct agent *a, struct service *s, struct error *e);
+/* Whether any of its backends is a running private app. */
+bool service_has_private(const struct agent *a, const struct service *s);
+/* Opens the device to which services with private backends are routed, or takes it over. */
+int service_device_open(struct agent *a);
+/* Routes the services that the app serves anew: it has its device now. */
+int services_route(struct agent *a, const struct app *app, struct error *e);
+bool service_device_is(const struct agent *a, const char *name);
 struct service_member {
 	const struct app *app; /* NULL: a fixed address */
 	struct ax_addr addr;

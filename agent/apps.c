@@ -478,19 +478,30 @@ int app_register(struct agent *a, struct app_spec *spec, const char *config_key,
 
 /* --- network of a private app --- */
 
-int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e)
+/* One address for all, at both ends of every pair: nobody needs a neighbour entry. */
+void agent_mac(const struct agent *a, uint8_t ret[6])
 {
 	uint32_t m = a->inst->route_metric;
-	/* one address for all: both ends of every pair, so that nobody needs a neighbour entry */
-	const uint8_t mac[6] = {0x02,	   0x61, 0x78, (uint8_t)(m >> 16), (uint8_t)(m >> 8),
-				(uint8_t)m};
+
+	ret[0] = 0x02; /* locally administered */
+	ret[1] = 'a';
+	ret[2] = 'x';
+	ret[3] = (uint8_t)(m >> 16);
+	ret[4] = (uint8_t)(m >> 8);
+	ret[5] = (uint8_t)m;
+}
+
+int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e)
+{
 	struct ax_netns_app na = {.id = app->id, .vip4 = app->vip4, .vip6 = app->vip6};
 	char device[16];
+	uint8_t mac[6];
 	int r;
 
 	if (app->spec.net != NET_PRIVATE || app->ifindex)
 		return error_set(e, -EINVAL, "the app %s has its network already", app->spec.name);
 	snprintf(device, sizeof(device), "%s%u", a->inst->device_prefix, app->id);
+	agent_mac(a, mac);
 	r = netns_cookie(netns_fd, &app->netns_cookie);
 	if (!r)
 		r = datapath_netns_set(a->dp, app->netns_cookie, &na);
@@ -509,6 +520,7 @@ int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e)
 				 strerror(-r));
 	r = vip_resync(a, &app->vip4, e);
 	r = r ? r : vip_resync(a, &app->vip6, e);
+	r = r ? r : services_route(a, app, e);
 	if (!r && app->spec.egress)
 		r = agent_update_egress(a, e);
 	return r;

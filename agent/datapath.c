@@ -4,7 +4,8 @@
  * includes its skeleton.
  *
  * <bpffs>/<instance>/map_<name> and link_<program> are the pins. The first agent makes them in
- * <instance>-new (bpffs takes no dots) and renames that into place; later ones reuse the maps and update the links.
+ * <instance>-new (bpffs takes no dots) and renames that into place; later ones reuse the maps and
+ * update the links.
  */
 #include <fcntl.h>
 #include <mntent.h>
@@ -57,6 +58,8 @@ static const struct program_info {
 	{"ax_conns", AT_ITER, false, "'ax get conns' is empty", "Linux 5.10, BTF"},
 	{"ax_from_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
 	{"ax_to_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
+	{"ax_to_service", AT_FABRIC, false,
+	 "services with private backends are closed to programs outside ax", "Linux 5.10"},
 };
 _Static_assert(ARRAY_SIZE(programs) <= DATAPATH_PROGRAMS_MAX, "room for a report per program");
 
@@ -71,6 +74,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_ASKED] = "asked",
 	[MAP_ESTABLISHED] = "established",
 	[MAP_UDP_REPLIES] = "udp_replies",
+	[MAP_FLOWS] = "flows",
 	[MAP_CTL] = "ctl",
 	[MAP_COUNTERS] = "counters",
 	[MAP_EVENTS] = "events",
@@ -454,7 +458,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 
 	if (!dp)
 		return error_set(e, -ENOMEM, "out of memory");
-	dp->from_app = dp->to_app = -1;
+	dp->from_app = dp->to_app = dp->to_service = -1;
 	snprintf(dp->cgroup_path, sizeof(dp->cgroup_path), "%s", cgroup_path);
 	r = pin_dir_of(inst, true, dp->pin_dir, sizeof(dp->pin_dir), e);
 	if (!r) {
@@ -470,6 +474,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	attach_iter(dp);
 	dp->from_app = datapath_program_fd(dp, "ax_from_app");
 	dp->to_app = datapath_program_fd(dp, "ax_to_app");
+	dp->to_service = datapath_program_fd(dp, "ax_to_service");
 	*ret = dp;
 	return 0;
 }

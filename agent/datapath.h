@@ -90,6 +90,8 @@ const char *datapath_counter_name(unsigned counter);
 /* --- packets --- */
 /* Attaches the fabric to the host end of a private app's veth pair, or replaces it there. */
 int datapath_fabric_attach(struct datapath *dp, unsigned ifindex);
+/* The same for the device to which services with private backends are routed. -EOPNOTSUPP. */
+int datapath_service_attach(struct datapath *dp, unsigned ifindex);
 /* Attaches or detaches the program that holds SYNs back. */
 int datapath_hold(struct datapath *dp, bool on);
 

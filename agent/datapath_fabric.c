@@ -22,13 +22,26 @@ static int attach(unsigned ifindex, enum bpf_tc_attach_point point, int prog_fd)
 	return bpf_tc_attach(&hook, &opts);
 }
 
-int datapath_fabric_attach(struct datapath *dp, unsigned ifindex)
+/* It serves both directions. */
+static int make_clsact(unsigned ifindex)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex, .attach_point = BPF_TC_INGRESS);
-	int r = bpf_tc_hook_create(&hook); /* clsact: it serves both directions */
+	int r = bpf_tc_hook_create(&hook);
 
-	if (r && r != -EEXIST)
-		return r;
-	r = attach(ifindex, BPF_TC_INGRESS, dp->from_app);
+	return r == -EEXIST ? 0 : r;
+}
+
+int datapath_service_attach(struct datapath *dp, unsigned ifindex)
+{
+	int r = dp->to_service < 0 ? -EOPNOTSUPP : make_clsact(ifindex);
+
+	return r ? r : attach(ifindex, BPF_TC_EGRESS, dp->to_service);
+}
+
+int datapath_fabric_attach(struct datapath *dp, unsigned ifindex)
+{
+	int r = make_clsact(ifindex);
+
+	r = r ? r : attach(ifindex, BPF_TC_INGRESS, dp->from_app);
 	return r ? r : attach(ifindex, BPF_TC_EGRESS, dp->to_app);
 }

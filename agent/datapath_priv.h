@@ -16,6 +16,7 @@ enum datapath_map {
 	MAP_ASKED,
 	MAP_ESTABLISHED,
 	MAP_UDP_REPLIES,
+	MAP_FLOWS,
 	MAP_CTL,
 	MAP_COUNTERS,
 	MAP_EVENTS,
@@ -33,6 +34,7 @@ struct datapath {
 	int map[MAPS]; /* descriptors; owned by the skeleton */
 	int from_app;  /* programs of the fabric, -1: not loaded; owned by the skeleton */
 	int to_app;
+	int to_service;
 	struct bpf_link *conns; /* NULL: off */
 	struct ring_buffer *ring;
 	int (*event)(void *arg, const struct ax_event *ev);

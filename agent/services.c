@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Services: declared ones, and those that apps form by sharing a name or an address. */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 
 #include "agent_priv.h"
@@ -172,6 +173,9 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 	if (!r)
 		r = each_endpoint(s->conf, &s->vip4, &s->vip6, write_one, &w);
 	free(w.m);
+	/* its route depends on where its backends are */
+	r = r ? r : vip_resync(a, &s->vip4, e);
+	r = r ? r : vip_resync(a, &s->vip6, e);
 	return r ? error_set(e, r, "the kernel refuses the backends of service %s: %s", s->name,
 			     strerror(-r))
 		 : 0;
@@ -230,6 +234,77 @@ static int drop_one(void *arg, const struct ax_endpoint *ep, uint16_t target)
 	if (d->keep && each_endpoint(d->keep, d->ip4, d->ip6, is_candidate, d) == 1)
 		return 0;
 	return datapath_service_del(d->a->dp, ep);
+}
+
+bool service_has_private(const struct agent *a, const struct service *s)
+{
+	for (const struct app *app = a->apps; app; app = app->next) {
+		if (app->spec.net != NET_PRIVATE || !app->ifindex || app->state == APP_STOPPING)
+			continue;
+		if (service_affected(s, app))
+			return true;
+	}
+	return false;
+}
+
+/* --- the device of services with private backends (xdp/service.bpf.c) --- */
+
+static void device_names(const struct agent *a, char device[16], char peer[16])
+{
+	snprintf(device, 16, "%ssvc", a->inst->device_prefix);
+	snprintf(peer, 16, "%ssvp", a->inst->device_prefix);
+}
+
+bool service_device_is(const struct agent *a, const char *name)
+{
+	char device[16], peer[16];
+
+	device_names(a, device, peer);
+	return streq(name, device) || streq(name, peer);
+}
+
+int service_device_open(struct agent *a)
+{
+	autoclose int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	char device[16], peer[16];
+	unsigned ifindex, peer_ifindex;
+	uint8_t mac[6];
+	int r;
+
+	if (a->ctl.service_ifindex)
+		return 0;
+	device_names(a, device, peer);
+	r = nl_link_index(a->nl, device, &ifindex);
+	if (r == -ENODEV) {
+		agent_mac(a, mac);
+		r = netns < 0 ? -errno
+			      : nl_link_add_veth(a->nl, device, peer, netns, mac, 0, &ifindex);
+		if (!r)
+			r = nl_link_index(a->nl, peer, &peer_ifindex);
+		/* the other end takes part in nothing, but must be up for this one to be */
+		if (!r)
+			r = nl_link_set_up(a->nl, peer_ifindex);
+	}
+	r = r ? r : datapath_service_attach(a->dp, ifindex);
+	if (r)
+		return r;
+	a->ctl.service_ifindex = ifindex;
+	return agent_tell_ctl(a);
+}
+
+int services_route(struct agent *a, const struct app *app, struct error *e)
+{
+	for (struct service *s = a->services; s; s = s->next) {
+		int r = 0;
+
+		if (service_affected(s, app)) {
+			r = vip_resync(a, &s->vip4, e);
+			r = r ? r : vip_resync(a, &s->vip6, e);
+		}
+		if (r)
+			return r;
+	}
+	return 0;
 }
 
 /* --- coming and going --- */

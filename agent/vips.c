@@ -73,9 +73,10 @@ static struct ax_vip wanted_entry(const struct vip *v)
 	return e;
 }
 
-/* A private app is reached through its device; everything else is an address of this machine.
+/* A private app is reached through its device, a service with private backends through the
+ * services'; everything else is an address of this machine.
  * dst.len 0: no route. */
-static struct nl_route wanted_route(const struct agent *a, const struct vip *v)
+static struct nl_route wanted_route(struct agent *a, const struct vip *v)
 {
 	bool private_app = v->app && v->app->spec.net == NET_PRIVATE;
 	struct nl_route r = {0};
@@ -87,8 +88,14 @@ static struct nl_route wanted_route(const struct agent *a, const struct vip *v)
 	r.metric = a->inst->route_metric;
 	r.dst.addr = v->addr;
 	r.dst.len = 128;
-	r.local = !(private_app && v->app->ifindex);
-	r.ifindex = r.local ? a->lo : v->app->ifindex;
+	if (private_app && v->app->ifindex)
+		r.ifindex = v->app->ifindex;
+	else if (v->service && !v->app && service_has_private(a, v->service) &&
+		 !service_device_open(a))
+		r.ifindex = a->ctl.service_ifindex;
+	r.local = !r.ifindex;
+	if (r.local)
+		r.ifindex = a->lo;
 	/* Programs outside ax show up under the host's address, not under the one they ask for. */
 	if (!v->host)
 		r.prefsrc = addr_is_v4(&v->addr) ? a->host4 : a->host6;

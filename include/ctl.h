@@ -14,12 +14,14 @@ struct ax_ctl {
 				   an IPv6 address goes; its last word is ax_app.anchor */
 	__be16 dns_port_be;	/* of the agent's DNS on host4 and host6; 0: no DNS */
 	__u16 pad;
-	__u32 host_access;  /* 1: programs outside ax may reach VIPs */
-	__u32 events;	    /* 1: somebody reads map `events` */
-	__u32 event_wakeup; /* wake the reader when this many bytes wait */
-	__u64 rule_allow;   /* bit i: verdict of policy rule i, see struct ax_party */
+	__u32 host_access;     /* 1: programs outside ax may reach VIPs */
+	__u32 events;	       /* 1: somebody reads map `events` */
+	__u32 event_wakeup;    /* wake the reader when this many bytes wait */
+	__u32 service_ifindex; /* device of services with private backends, 0: none */
+	__u32 pad2;
+	__u64 rule_allow; /* bit i: verdict of policy rule i, see struct ax_party */
 };
-_Static_assert(sizeof(struct ax_ctl) == 72, "struct ax_ctl is a map value");
+_Static_assert(sizeof(struct ax_ctl) == 80, "struct ax_ctl is a map value");
 
 /* Map `counters`: per-CPU array of __u64, by this index. */
 enum ax_counter {

@@ -104,6 +104,13 @@ AX_MAP struct {
 } udp_replies SEC(".maps");
 
 AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct ax_flow_key);
+	__type(value, struct ax_endpoint);
+} flows SEC(".maps");
+
+AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);

@@ -3,6 +3,7 @@
 #ifndef AX_PARTY_BPF_H
 #define AX_PARTY_BPF_H
 
+#include <linux/bpf.h>
 #include <linux/errno.h>
 #include <bpf/bpf_helpers.h>
 

@@ -82,6 +82,17 @@ struct ax_asked {
 };
 _Static_assert(sizeof(struct ax_asked) == 112, "struct ax_asked is a map value");
 
+/*
+ * Map `flows` (LRU): connections of programs outside ax to a service with private backends, which
+ * no connect hook translates. One entry for each direction: (client, service) -> backend and
+ * (client, backend) -> service. An entry that was pushed out by newer ones ends its connection.
+ */
+struct ax_flow_key {
+	struct ax_endpoint client;
+	struct ax_endpoint peer;
+};
+_Static_assert(sizeof(struct ax_flow_key) == 40, "struct ax_flow_key is a map key");
+
 /* Map `udp_replies` (LRU): where an unconnected socket's reply comes from -> whom it had asked. */
 struct ax_udp_reply_key {
 	__u64 cookie;

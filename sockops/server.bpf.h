@@ -3,6 +3,8 @@
 #ifndef AX_SERVER_BPF_H
 #define AX_SERVER_BPF_H
 
+#include <stdbool.h>
+
 #include "maps.bpf.h"
 
 /* Returns true when the endpoint is new. */

@@ -7,8 +7,9 @@
  */
 #include "switch.bpf.h"
 
-#define EPHEMERAL_FIRST 32768 /* UDP sockets below are known by post_bind; above they are clients \
-			       */
+#define EPHEMERAL_FIRST                                                           \
+	32768 /* UDP sockets below are known by post_bind; above they are clients \
+	       */
 
 static __always_inline void endpoints(const struct bpf_sk_lookup *ctx, struct ax_endpoint *local,
 				      struct ax_addr *remote)

@@ -179,7 +179,7 @@ static __always_inline bool try_backend(const struct route_request *rq, struct a
 		c->denied = true;
 		return false;
 	}
-	if (rq->peer.proto != IPPROTO_TCP || listening(&c->ep))
+	if (listening(&c->ep))
 		return true;
 	if (!c->has_fallback) {
 		c->fallback = c->ep;
@@ -229,7 +229,9 @@ static __always_inline int route_to_service(struct route_request *rq, struct ax_
 	int r = choose_backend(rq, svc);
 
 	if (r == 1) {
-		rq->wait_ms = svc->wait_ms > rq->app->wait_ms ? svc->wait_ms : rq->app->wait_ms;
+		if (rq->peer.proto == IPPROTO_TCP)
+			rq->wait_ms =
+				svc->wait_ms > rq->app->wait_ms ? svc->wait_ms : rq->app->wait_ms;
 		r = 0;
 	}
 	if (r < 0) {

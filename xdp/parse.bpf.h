@@ -39,12 +39,18 @@ struct packet {
 	struct ax_addr dst;
 	__be16 sport_be; /* valid with has_l4 */
 	__be16 dport_be;
+	__u16 l4_off;	/* of the transport header, from the Ethernet header's start */
 	__u8 proto;	/* of the innermost header that was reached */
 	__u8 tcp_flags; /* valid with has_l4 and IPPROTO_TCP */
 	bool v4;
-	bool fragment; /* any fragment but a whole datagram */
-	bool has_l4;   /* TCP or UDP, and its header is in the packet */
+	bool later;  /* a fragment behind the first one: it has no L4 header */
+	bool has_l4; /* TCP or UDP, and its header is in the packet */
 };
+
+static __always_inline __u32 l4_size(__u8 proto)
+{
+	return proto == IPPROTO_TCP ? sizeof(struct tcphdr) : sizeof(struct udphdr);
+}
 
 static __always_inline void parse_l4(void *l4, void *end, struct packet *p)
 {
@@ -72,25 +78,23 @@ static __always_inline int parse_ipv4(void *l3, void *end, struct packet *p)
 {
 	struct iphdr *ip = l3;
 	__u32 header, total;
-	__u16 frag;
 
 	if ((void *)(ip + 1) > end || ip->version != 4)
 		return PARSE_MALFORMED;
 	header = ip->ihl * 4;
 	total = bpf_ntohs(ip->tot_len);
 	/* total 0: a GSO packet over 64 KiB (BIG TCP) */
-	if (header < sizeof(*ip) || (total && total < header))
+	if (header < sizeof(*ip) || (total && total < header) || l3 + header > end)
 		return PARSE_MALFORMED;
 	p->v4 = true;
 	p->src = (struct ax_addr){.w = {0, 0, bpf_htonl(0xffff), ip->saddr}};
 	p->dst = (struct ax_addr){.w = {0, 0, bpf_htonl(0xffff), ip->daddr}};
 	p->proto = ip->protocol;
-	frag = bpf_ntohs(ip->frag_off);
-	p->fragment = frag & 0x3fff; /* more fragments, or an offset */
-	if (frag & 0x1fff)
-		return PARSE_OK; /* a later fragment has no ports */
-	if (total && total < header + (p->proto == IPPROTO_TCP ? sizeof(struct tcphdr)
-							       : sizeof(struct udphdr)))
+	p->l4_off = (__u16)(sizeof(struct ethhdr) + header);
+	p->later = bpf_ntohs(ip->frag_off) & 0x1fff;
+	if (p->later)
+		return PARSE_OK;
+	if (total && total < header + l4_size(p->proto))
 		return PARSE_OK; /* what follows is padding, not a header */
 	parse_l4(l3 + header, end, p);
 	return PARSE_OK;
@@ -107,18 +111,27 @@ struct ipv6_frag {
 	__be32 id;
 };
 
+/* An IPv4 address in an IPv6 header: it would be taken for the owner of the real one. */
+static __always_inline bool is_mapped(const struct in6_addr *a)
+{
+	return !a->s6_addr32[0] && !a->s6_addr32[1] && a->s6_addr32[2] == bpf_htonl(0xffff);
+}
+
 static __always_inline int parse_ipv6(void *l3, void *end, struct packet *p)
 {
 	struct ipv6hdr *ip = l3;
+	__u32 payload, used = 0;
 	void *at = ip + 1;
 
-	if (at > end || ip->version != 6)
+	if (at > end || ip->version != 6 || is_mapped(&ip->saddr) || is_mapped(&ip->daddr))
 		return PARSE_MALFORMED;
+	payload = bpf_ntohs(ip->payload_len); /* 0: a GSO packet over 64 KiB */
 	p->v4 = false;
 	__builtin_memcpy(&p->src, &ip->saddr, sizeof(p->src));
 	__builtin_memcpy(&p->dst, &ip->daddr, sizeof(p->dst));
 	p->proto = ip->nexthdr;
-	for (int i = 0; i < PARSE_IPV6_HEADERS_MAX; i++) {
+	p->l4_off = sizeof(struct ethhdr) + sizeof(*ip);
+	for (int i = 0; i <= PARSE_IPV6_HEADERS_MAX; i++) {
 		struct ipv6_frag *f = at;
 		struct ipv6_ext *e = at;
 
@@ -127,10 +140,12 @@ static __always_inline int parse_ipv6(void *l3, void *end, struct packet *p)
 			if ((void *)(f + 1) > end)
 				return PARSE_MALFORMED;
 			p->proto = f->next;
-			p->fragment = bpf_ntohs(f->offset) & 0xfff9;
-			if (bpf_ntohs(f->offset) & 0xfff8)
+			p->later = bpf_ntohs(f->offset) & 0xfff8;
+			if (p->later)
 				return PARSE_OK;
 			at = f + 1;
+			p->l4_off += sizeof(*f);
+			used += sizeof(*f);
 			break;
 		case IPPROTO_HOPOPTS:
 		case IPPROTO_ROUTING:
@@ -138,14 +153,19 @@ static __always_inline int parse_ipv6(void *l3, void *end, struct packet *p)
 			if ((void *)(e + 1) > end)
 				return PARSE_MALFORMED;
 			p->proto = e->next;
+			p->l4_off += 8 + e->len * 8;
 			at += 8 + e->len * 8;
+			used += 8 + e->len * 8;
 			break;
 		default:
-			parse_l4(at, end, p);
+			if (!payload || payload >= used + l4_size(p->proto))
+				parse_l4(at, end, p); /* else it is padding */
 			return PARSE_OK;
 		}
+		if (payload && used > payload)
+			return PARSE_MALFORMED;
 	}
-	return PARSE_OK;
+	return PARSE_MALFORMED; /* what hides behind so many headers cannot be judged */
 }
 
 /* Parses an untagged Ethernet frame. *p is zeroed first. */

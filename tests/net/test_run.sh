@@ -29,7 +29,7 @@ for mode in private host; do
 	status 127 "$mode: a command that does not exist" --net $mode -- /nonexistent
 	like "$mode: and a sentence that names it" "$(cat "$T/out")" "/nonexistent"
 	status 127 "$mode: a command that is not in PATH" --net $mode -- no-such-command-here
-	status 126 "$mode: a file that is not executable" --net $mode -- /etc/hostname
+	status 126 "$mode: a file that is not executable" --net $mode -- "$T/resolv.conf"
 	status 143 "$mode: ended by SIGTERM" --net $mode -- sh -c 'kill -TERM $$'
 	status 137 "$mode: ended by SIGKILL" --net $mode -- sh -c 'kill -KILL $$'
 	is "$mode: stdin and stdout are pipes of the caller" \

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Services with private backends, for programs outside ax: no connect hook sees those, so their
+ * packets are translated, on the device to which the agent routes such a service. fabric.bpf.c
+ * turns the answers back. (Backends in the host's own namespace need none of this: sk_lookup gives
+ * them the connection as it is.)
+ */
+#include <linux/pkt_cls.h>
+
+#include "maps.bpf.h"
+#include "party.bpf.h"
+#include "rewrite.bpf.h"
+
+#define TRIES 16
+
+static __always_inline int drop(__u32 reason)
+{
+	__u64 *n = bpf_map_lookup_elem(&counters, &reason);
+
+	if (n)
+		(*n)++; /* per CPU */
+	return TC_ACT_SHOT;
+}
+
+static __always_inline struct ax_service *find(const struct ax_endpoint *ep)
+{
+	struct ax_service *svc = bpf_map_lookup_elem(&services, ep);
+	struct ax_endpoint any = *ep;
+
+	if (svc)
+		return svc;
+	any.port_be = 0;
+	return bpf_map_lookup_elem(&services, &any);
+}
+
+/* A private backend, one that listens if there is any. Returns its host end's ifindex or 0. */
+static __always_inline __u32 choose(const struct ax_endpoint *service, struct ax_endpoint *ret)
+{
+	struct ax_service *svc = find(service);
+	struct ax_backend_key key = {};
+	__u32 start, fallback = 0;
+
+	if (!svc || !svc->slots || !svc->distinct)
+		return 0;
+	key.service = svc->id;
+	key.generation = svc->generation;
+	start = bpf_get_prandom_u32();
+	for (__u32 i = 0; i <= TRIES; i++) {
+		struct ax_endpoint ep = *service;
+		struct ax_backend *be;
+		struct ax_vip *vip;
+
+		/* first by weight, then each backend in turn */
+		key.slot = i ? svc->slots + (start + i) % svc->distinct : start % svc->slots;
+		be = bpf_map_lookup_elem(&backends, &key);
+		if (!be)
+			continue;
+		ep.addr = be->addr;
+		if (be->port_be)
+			ep.port_be = be->port_be;
+		vip = bpf_map_lookup_elem(&vips, &ep.addr);
+		if (!vip || !vip->ifindex)
+			continue;
+		if (bpf_map_lookup_elem(&servers, &ep)) {
+			*ret = ep;
+			return vip->ifindex;
+		}
+		if (!fallback) {
+			*ret = ep;
+			fallback = vip->ifindex;
+		}
+	}
+	return fallback;
+}
+
+/* The backend of a flow that stands: its host end's ifindex or 0. */
+static __always_inline __u32 known(const struct ax_flow_key *flow, struct ax_endpoint *ret)
+{
+	struct ax_endpoint *ep = bpf_map_lookup_elem(&flows, flow);
+	struct ax_vip *vip = ep ? bpf_map_lookup_elem(&vips, &ep->addr) : NULL;
+
+	if (!vip)
+		return 0;
+	*ret = *ep;
+	return vip->ifindex;
+}
+
+static __always_inline int remember(const struct ax_flow_key *flow,
+				    const struct ax_endpoint *backend)
+{
+	struct ax_flow_key back = {.client = flow->client, .peer = *backend};
+
+	if (bpf_map_update_elem(&flows, flow, backend, BPF_ANY))
+		return -1;
+	return bpf_map_update_elem(&flows, &back, &flow->peer, BPF_ANY) ? -1 : 0;
+}
+
+SEC("tc")
+int ax_to_service(struct __sk_buff *skb)
+{
+	struct ax_endpoint backend = {};
+	struct ax_flow_key flow = {};
+	struct packet p;
+	__u32 ifindex;
+
+	if (parse_packet((void *)(long)skb->data, (void *)(long)skb->data_end, &p) != PARSE_OK)
+		return TC_ACT_SHOT;
+	if (!p.has_l4)
+		return TC_ACT_SHOT; /* a service has nothing but its ports */
+	flow.client.addr = p.src;
+	flow.client.port_be = p.sport_be;
+	flow.client.proto = p.proto;
+	flow.peer.addr = p.dst;
+	flow.peer.port_be = p.dport_be;
+	flow.peer.proto = p.proto;
+	ifindex = known(&flow, &backend);
+	if (!ifindex) {
+		if (p.proto == IPPROTO_TCP && !(p.tcp_flags & TCP_FLAG_SYN_BIT))
+			return drop(AX_COUNT_NO_BACKEND);
+		ifindex = choose(&flow.peer, &backend);
+		if (!ifindex || remember(&flow, &backend))
+			return drop(AX_COUNT_NO_BACKEND);
+	}
+	if (rewrite_endpoint(skb, &p, false, &backend))
+		return drop(AX_COUNT_ERROR);
+	/* out of the backend's host end, whose egress judges whether the sender may */
+	return bpf_redirect(ifindex, 0);
+}
