@@ -342,6 +342,8 @@ static int start(struct agent *a, struct error *e)
 	}
 	r = adopt_sweep(a, e);
 	r = r ? r : agent_update_egress(a, e);
+	if (!r && events_open(a))
+		log_warn("events of this kernel's dataplane cannot be read: see 'ax doctor'");
 	return r ? r : control_listen(a, e);
 }
 

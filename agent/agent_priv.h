@@ -280,6 +280,7 @@ json_t *json_addr(const struct ax_addr *addr);
 const char *name_of_addr(struct agent *a, const struct ax_addr *addr);
 
 /* --- events.c --- */
+int events_open(struct agent *a);
 int events_update(struct agent *a); /* readers came or went */
 void events_on_ring(struct agent *a);
 void events_on_timer(struct agent *a);

@@ -56,6 +56,8 @@ static const struct program_info {
 	 "Linux 5.9"},
 	{"ax_hold_syn", AT_HOLD, false, "connects do not wait for servers", "Linux 5.2"},
 	{"ax_conns", AT_ITER, false, "'ax get conns' is empty", "Linux 5.10, BTF"},
+	{"ax_dual_udp", AT_ITER, false,
+	 "dual-stack UDP servers in host mode are not reached by IPv6", "Linux 5.10, BTF"},
 	{"ax_from_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
 	{"ax_to_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
 	{"ax_to_service", AT_FABRIC, false,
@@ -399,15 +401,18 @@ static int attach_all(struct datapath *dp, const char *dir, struct error *e)
 	return 0;
 }
 
-static void attach_iter(struct datapath *dp)
+static struct bpf_link *attach_iter(struct datapath *dp, const char *name)
 {
+	struct bpf_link *link = NULL;
+
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		if (programs[i].at != AT_ITER || !dp->features[i].on)
+		if (!streq(programs[i].name, name) || !dp->features[i].on)
 			continue;
-		dp->conns = bpf_program__attach_iter(program_of(dp->skel, i), NULL);
-		if (!dp->conns)
+		link = bpf_program__attach_iter(program_of(dp->skel, i), NULL);
+		if (!link)
 			feature_off(dp, i, -errno);
 	}
+	return link;
 }
 
 static int pin_maps(struct datapath *dp, const char *dir)
@@ -471,7 +476,8 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 		datapath_close(dp);
 		return r;
 	}
-	attach_iter(dp);
+	dp->conns = attach_iter(dp, "ax_conns");
+	dp->dual_udp = attach_iter(dp, "ax_dual_udp");
 	dp->from_app = datapath_program_fd(dp, "ax_from_app");
 	dp->to_app = datapath_program_fd(dp, "ax_to_app");
 	dp->to_service = datapath_program_fd(dp, "ax_to_service");
@@ -484,8 +490,8 @@ void datapath_close(struct datapath *dp)
 	if (!dp)
 		return;
 	ring_buffer__free(dp->ring);
-	if (dp->conns)
-		bpf_link__destroy(dp->conns);
+	bpf_link__destroy(dp->conns);
+	bpf_link__destroy(dp->dual_udp);
 	if (dp->skel)
 		dataplane__destroy(dp->skel);
 	free(dp);

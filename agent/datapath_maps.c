@@ -384,6 +384,24 @@ int datapath_conns_each(struct datapath *dp, int netns_fd,
 	}
 }
 
+int datapath_dual_udp(struct datapath *dp)
+{
+	autoclose int fd = -1;
+	char none[64];
+	ssize_t n;
+
+	if (!dp->dual_udp)
+		return -EOPNOTSUPP;
+	fd = bpf_iter_create(bpf_link__fd(dp->dual_udp));
+	if (fd < 0)
+		return -errno;
+	/* reading runs the program; it writes nothing */
+	do {
+		n = read(fd, none, sizeof(none));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	return n < 0 ? -errno : 0;
+}
+
 int datapath_counters(struct datapath *dp, uint64_t ret[AX_COUNTERS])
 {
 	int cpus = libbpf_num_possible_cpus();

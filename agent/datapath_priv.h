@@ -36,6 +36,7 @@ struct datapath {
 	int to_app;
 	int to_service;
 	struct bpf_link *conns; /* NULL: off */
+	struct bpf_link *dual_udp;
 	struct ring_buffer *ring;
 	int (*event)(void *arg, const struct ax_event *ev);
 	void *event_arg;

@@ -22,22 +22,25 @@ static void set_timer(struct agent *a, bool on)
 	timerfd_settime(a->ring_timer.fd, 0, &ts, NULL);
 }
 
+int events_open(struct agent *a)
+{
+	int r = datapath_events_fd(a->dp);
+
+	if (r < 0)
+		return r;
+	a->ring.fd = r;
+	r = loop_add(a->epoll, &a->ring, EPOLLIN);
+	if (!r)
+		datapath_dual_udp(a->dp); /* those that were bound while no agent ran */
+	return r;
+}
+
 int events_update(struct agent *a)
 {
 	bool want = clients_watching(a) > 0;
 
 	if (want == !!a->ctl.events)
 		return 0;
-	if (want && a->ring.fd < 0) {
-		int r = datapath_events_fd(a->dp);
-
-		if (r < 0)
-			return r;
-		a->ring.fd = r;
-		r = loop_add(a->epoll, &a->ring, EPOLLIN);
-		if (r)
-			return r;
-	}
 	if (want) {
 		uint64_t counters[AX_COUNTERS];
 
@@ -100,6 +103,8 @@ static int on_event(void *arg, const struct ax_event *ev)
 	const char *remote = name_of_addr(a, &ev->remote.addr);
 	json_t *j;
 
+	if (ev->type == AX_EVENT_DUAL_UDP)
+		datapath_dual_udp(a->dp);
 	if (ev->type >= ARRAY_SIZE(names) || !names[ev->type])
 		return 0;
 	j = json_pack("{ss sf}", "event", names[ev->type], "time", wall_time(ev->time_ns));

@@ -12,6 +12,7 @@ enum ax_event_type {
 	AX_EVENT_CONNECT = 3, /* established, by the client */
 	AX_EVENT_ACCEPT = 4,  /* established, by the server */
 	AX_EVENT_CLOSE = 5,
+	AX_EVENT_DUAL_UDP = 6, /* for the agent alone, and at once: see sockops/dual_udp.bpf.c */
 };
 
 struct ax_event {

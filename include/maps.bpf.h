@@ -73,7 +73,7 @@ AX_MAP struct {
 	__type(value, struct ax_server);
 } servers SEC(".maps");
 
-/* Listening TCP sockets of host-mode apps, for sk_lookup. */
+/* Listening TCP sockets of host-mode apps, and their dual-stack UDP sockets, for sk_lookup. */
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_SOCKHASH);
 	__uint(max_entries, AX_MAX_SERVERS);

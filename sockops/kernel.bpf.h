@@ -42,6 +42,11 @@ struct seq_file;
 struct bpf_iter_meta {
 	struct seq_file *seq;
 };
+struct udp_sock;
+struct bpf_iter__udp {
+	struct bpf_iter_meta *meta;
+	struct udp_sock *udp_sk;
+};
 struct bpf_iter__tcp {
 	struct bpf_iter_meta *meta;
 	struct sock_common *sk_common;

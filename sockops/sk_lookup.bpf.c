@@ -109,8 +109,13 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 		count(AX_COUNT_FABRIC_DENIED);
 		return SK_DROP;
 	}
-	if (local.proto == IPPROTO_UDP)
-		return ctx->local_port >= EPHEMERAL_FIRST || listening(&local) ? SK_PASS : SK_DROP;
+	if (local.proto == IPPROTO_UDP) {
+		if (ctx->local_port < EPHEMERAL_FIRST && !listening(&local))
+			return SK_DROP;
+		if (ctx->family == AF_INET6)
+			assign_listener(ctx, &local); /* a dual-stack socket */
+		return SK_PASS;
+	}
 	if (listening(&local)) {
 		/* a socket on the other family's address needs a hand; the rest is found as ever */
 		if (ctx->family == AF_INET6)

@@ -15,6 +15,20 @@ static __always_inline void udp_serve(struct ax_asked *a, int i, struct ax_endpo
 	server_add(ep, app);
 }
 
+/* Wakes the agent: it brings the socket what comes to its IPv6 address (dual_udp.bpf.c). */
+static __always_inline void tell_dual(void)
+{
+	struct ax_event *ev = bpf_ringbuf_reserve(&events, sizeof(*ev), 0);
+
+	if (!ev) {
+		count(AX_COUNT_EVENTS_LOST);
+		return;
+	}
+	__builtin_memset(ev, 0, sizeof(*ev));
+	ev->type = AX_EVENT_DUAL_UDP;
+	bpf_ringbuf_submit(ev, BPF_RB_FORCE_WAKEUP);
+}
+
 /* The socket remembers what it stands for: sock_release may not read a socket's addresses. */
 static __always_inline void udp_server(struct bpf_sock *ctx, const struct ax_addr *addr)
 {
@@ -31,6 +45,11 @@ static __always_inline void udp_server(struct bpf_sock *ctx, const struct ax_add
 	}
 	if (!addr_is_wildcard(addr)) {
 		udp_serve(a, 0, &ep, addr, app->id);
+		if ((app->flags & AX_APP_HOST) && ctx->family == AF_INET6 && addr_is_v4(addr) &&
+		    !addr_is_zero(&app->vip6)) {
+			udp_serve(a, 1, &ep, &app->vip6, app->id);
+			tell_dual();
+		}
 		return;
 	}
 	/* A private app's wildcard: both its addresses. (In host mode bind() has replaced it.) */

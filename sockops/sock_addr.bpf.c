@@ -251,6 +251,16 @@ int ax_sendmsg4(struct bpf_sock_addr *ctx)
 	return 1;
 }
 
+/* None, or the IPv4 address on which a dual-stack socket sits (wildcard6()). */
+static __always_inline bool source6_is_to_be_set(const struct bpf_sock_addr *ctx)
+{
+	__u32 third = ctx->msg_src_ip6[2];
+
+	if (ctx->msg_src_ip6[0] || ctx->msg_src_ip6[1])
+		return false;
+	return third == bpf_htonl(0xffff) || (!third && !ctx->msg_src_ip6[3]);
+}
+
 SEC("cgroup/sendmsg6")
 int ax_sendmsg6(struct bpf_sock_addr *ctx)
 {
@@ -264,8 +274,7 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 		return refuse(route);
 	peer_set6(ctx, &rq.peer);
 	source = send_source(ctx, &rq, route);
-	if (source && !ctx->msg_src_ip6[0] && !ctx->msg_src_ip6[1] && !ctx->msg_src_ip6[2] &&
-	    !ctx->msg_src_ip6[3]) {
+	if (source && source6_is_to_be_set(ctx)) {
 		ctx->msg_src_ip6[0] = source->w[0];
 		ctx->msg_src_ip6[1] = source->w[1];
 		ctx->msg_src_ip6[2] = source->w[2];

@@ -23,7 +23,7 @@ outside ip addr add 198.51.100.2/24 dev wan1
 outside ip addr add 2001:db8:1::2/64 dev wan1 nodad
 outside ip link set wan1 up
 bg "$T/tcp" nsenter -t "$OUTSIDE" -n "$BIN/tcp" listen 6 :: 80 outside
-bg "$T/udp" nsenter -t "$OUTSIDE" -n "$BIN/udp" serve 6 :: 53 outside
+bg "$T/udp" nsenter -t "$OUTSIDE" -n "$BIN/udp" serve 6 :: 7053 outside
 wait_for "grep -q listening $T/tcp && grep -q bound $T/udp"
 wait_for "$BIN/tcp connect 6 2001:db8:1::2 80"
 
@@ -44,8 +44,8 @@ done
 for method in connected sendto; do
 	for to in "4 198.51.100.2" "6 2001:db8:1::2"; do
 		is "without egress: UDP $method $to" \
-			"$(in_app -- "$BIN/udp" ask $method $to 53 | sed 's/error [a-z]* //')" ENETUNREACH
-		ok "with --egress: UDP $method $to" in_app --egress -- "$BIN/udp" ask $method $to 53
+			"$(in_app -- "$BIN/udp" ask $method $to 7053 | sed 's/error [a-z]* //')" ENETUNREACH
+		ok "with --egress: UDP $method $to" in_app --egress -- "$BIN/udp" ask $method $to 7053
 	done
 done
 
@@ -56,10 +56,10 @@ like "an app with egress reaches other apps as itself" \
 	"$(in_app --egress --ip 10.77.1.9 -- "$BIN/tcp" connect 4 10.77.1.1 7000)" "you=10.77.1.9:"
 is "beside one with egress, one without has none" \
 	"$(in_app -- "$BIN/tcp" connect 4 198.51.100.2 80)" "error connect ENETUNREACH"
-in_app --ip 10.77.1.8 -- "$BIN/spoof" 10.77.1.8 198.51.100.2 53 raw-without-egress >/dev/null 2>&1
-in_app --ip 10.77.1.8 -- "$BIN/spoof" 10.77.1.5 198.51.100.2 53 raw-of-another >/dev/null 2>&1
+in_app --ip 10.77.1.8 -- "$BIN/spoof" 10.77.1.8 198.51.100.2 7053 raw-without-egress >/dev/null 2>&1
+in_app --ip 10.77.1.8 -- "$BIN/spoof" 10.77.1.5 198.51.100.2 7053 raw-of-another >/dev/null 2>&1
 ok "a raw datagram with egress arrives" sh -c "timeout 10 $AX --instance $INST run --egress \
-	--ip 10.77.1.9 -- sh -c '$BIN/spoof 10.77.1.9 198.51.100.2 53 raw-with-egress; sleep 0.3' &&
+	--ip 10.77.1.9 -- sh -c '$BIN/spoof 10.77.1.9 198.51.100.2 7053 raw-with-egress; sleep 0.3' &&
 	grep -q raw-with-egress $T/udp"
 unlike "raw datagrams without egress do not, not even with the address of one that has it" \
 	"$(cat "$T/udp")" "raw-without-egress|raw-of-another"

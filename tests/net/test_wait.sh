@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Servers that start after their clients: connects wait for them, as long as was asked, not longer.
 . "$(dirname "$0")/lib.sh"
-need curl
 build_c tcp udp
 
 agent_start - <<EOF
@@ -33,7 +32,8 @@ for client in private host; do
 		[ $server = late ] || addr=10.77.3.2 addr6=fd77::3:2 mode=host
 		pids=() outs=()
 		run_app --net $client --wait 10s -- sh -c \
-			"getent ahostsv4 $server | head -n 1 | sed 's/ .*//'; curl -s --max-time 9 http://$server:7000/ || echo curl \$?"
+			"addr=\$(getent ahostsv4 $server | head -n 1 | sed 's/ .*//'); echo \$addr
+			$BIN/tcp connect 4 \$addr 7000"
 		pids+=("$APP") outs+=("$OUT")
 		for to in "4 $addr" "6 $addr6" "6 $addr" "4 $addr 7000 -n"; do
 			set -- $to
@@ -52,8 +52,8 @@ for client in private host; do
 		for i in "${!pids[@]}"; do
 			wait_for -t 8 "! alive ${pids[$i]}"
 			if [ "$i" -eq 0 ]; then
-				like "$client client of $server: curl by name" "$(cat "${outs[0]}")" \
-					"^$addr.$server you="
+				like "$client client of $server: connect by name" "$(cat "${outs[0]}")" \
+					"^$addr.peer=$addr:7000 .*$server you="
 			else
 				like "$client client of $server: connect $i" "$(cat "${outs[$i]}")" \
 					"^peer=.* $server you="
