@@ -95,7 +95,9 @@ int agent_update_egress(struct agent *a, struct error *e)
 	if (!list)
 		return error_set(e, -ENOMEM, "out of memory");
 	for (const struct app *app = a->apps; app; app = app->next) {
-		if (!app->spec.egress || app->spec.net != NET_PRIVATE || !app->ifindex)
+		/* host-mode apps too: a socket that was bound before it connects has the virtual IP
+		 */
+		if (!app->spec.egress || (app->spec.net == NET_PRIVATE && !app->ifindex))
 			continue;
 		if (!addr_is_zero(&app->vip4))
 			list[n++] = app->vip4;

@@ -402,6 +402,8 @@ int app_publish(struct agent *a, struct app *app, struct error *e)
 			error_set(e, r, "the kernel refuses the app: %s", strerror(-r));
 	}
 	r = r ? r : services_sync(a, app, e);
+	if (!r && app->spec.egress && app->spec.net == NET_HOST)
+		r = agent_update_egress(a, e);
 	if (!r && app->spec.wait_ms) {
 		r = agent_update_hold(a);
 		if (r)

@@ -142,8 +142,6 @@ static int recv_more(struct control_conn *c, int *fd)
 		size_t size = c->size ? c->size * 2 : 4096;
 		char *more;
 
-		if (size > 2 * (size_t)CONTROL_LINE_MAX)
-			return -EMSGSIZE;
 		more = realloc(c->buf, size);
 		if (!more)
 			return -ENOMEM;
@@ -163,6 +161,12 @@ static int recv_more(struct control_conn *c, int *fd)
 	return n == 0 ? -ECONNRESET : 0;
 }
 
+static int too_long(struct error *e)
+{
+	return error_set(e, -EMSGSIZE, "an answer is longer than %u bytes: see the agent's log",
+			 CONTROL_LINE_MAX);
+}
+
 int control_recv(struct control_conn *c, json_t **ret, int *fd, struct error *e)
 {
 	autoclose int got = -1;
@@ -172,12 +176,16 @@ int control_recv(struct control_conn *c, json_t **ret, int *fd, struct error *e)
 
 	while (!(nl = c->len > scanned ? memchr(c->buf + scanned, '\n', c->len - scanned) : NULL)) {
 		scanned = c->len;
+		if (c->len > CONTROL_LINE_MAX)
+			return too_long(e);
 		r = recv_more(c, &got);
 		if (r)
 			return error_set(e, r,
 					 "the agent went away in the middle of an answer: see its "
 					 "log");
 	}
+	if (nl - c->buf > CONTROL_LINE_MAX)
+		return too_long(e);
 	r = control_parse_line(c->buf, (size_t)(nl - c->buf), ret, e);
 	c->len -= (size_t)(nl + 1 - c->buf);
 	memmove(c->buf, nl + 1, c->len);

@@ -260,7 +260,10 @@ static int reuse_maps(struct datapath *dp, struct error *e)
 		snprintf(path, sizeof(path), "%s/map_%s", dp->pin_dir, map_names[m]);
 		fd = bpf_obj_get(path);
 		if (fd < 0)
-			return error_set(e, -errno, "the pinned map %s is missing", path);
+			return error_set(e, -errno,
+					 "the pinned map %s cannot be opened (%s): stop the apps "
+					 "and run 'ax agent --flush' once",
+					 path, strerror(errno));
 		if (bpf_obj_get_info_by_fd(fd, &info, &len))
 			return error_set(e, -errno, "the pinned map %s cannot be read", path);
 		if (info.value_size != bpf_map__value_size(map) ||
@@ -472,6 +475,12 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	}
 	if (!r)
 		r = *fresh ? install_fresh(dp, e) : attach_all(dp, dp->pin_dir, e);
+	if (!r && !*fresh) {
+		r = datapath_take_lists(dp);
+		if (r)
+			error_set(e, r, "the pinned map of services cannot be read: %s",
+				  strerror(-r));
+	}
 	if (r) {
 		datapath_close(dp);
 		return r;

@@ -76,7 +76,9 @@ static uint32_t gcd(uint32_t a, uint32_t b)
 	return a;
 }
 
-/* Slots for each backend: weights in lowest terms, scaled down when they would be too many. */
+/* Slots for each backend: weights in lowest terms, scaled down when they would be too many. Every
+ * backend has one slot, so that AX_SLOTS_MAX holds for as many backends; the rest goes by weight.
+ */
 static uint32_t share_slots(const struct datapath_backend *b, size_t n, uint32_t *share)
 {
 	uint32_t divisor = 0, total = 0;
@@ -89,9 +91,10 @@ static uint32_t share_slots(const struct datapath_backend *b, size_t n, uint32_t
 	for (size_t i = 0; i < n; i++) {
 		uint64_t w = b[i].weight / (divisor ? divisor : 1);
 
+		w = w ? w - 1 : 0;
 		if (sum > AX_SLOTS_MAX)
-			w = w * AX_SLOTS_MAX / sum;
-		share[i] = w ? (uint32_t)w : 1;
+			w = n < AX_SLOTS_MAX ? w * (AX_SLOTS_MAX - n) / (sum - n) : 0;
+		share[i] = 1 + (uint32_t)w;
 		total += share[i];
 	}
 	return total;
@@ -182,7 +185,7 @@ int datapath_service_del(struct datapath *dp, const struct ax_endpoint *ep)
 	return r;
 }
 
-/* --- sweeping --- */
+/* --- walking --- */
 
 /* Walks a hash map while entries are deleted: the next key is taken before the current one is
  * judged. f returns 1 to delete, 0 to keep, or a negative errno. */
@@ -207,6 +210,23 @@ static int map_walk(struct datapath *dp, enum datapath_map m, size_t key_size,
 	}
 	return r == -ENOENT ? 0 : r;
 }
+
+static int after_list(void *arg, const void *key)
+{
+	struct datapath *dp = arg;
+	struct ax_service v;
+
+	if (map_get(dp, MAP_SERVICES, key, &v) == 0 && v.id >= dp->next_list)
+		dp->next_list = v.id + 1;
+	return 0;
+}
+
+int datapath_take_lists(struct datapath *dp)
+{
+	return map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), after_list, dp);
+}
+
+/* --- sweeping --- */
 
 struct sweep {
 	struct datapath *dp;
@@ -253,17 +273,6 @@ static int sweep_netns(void *arg, const void *key)
 }
 
 /* Slots of a generation that no service names: an agent died between writing and switching. */
-static int sweep_known_list(void *arg, const void *key)
-{
-	const struct ax_endpoint *ep = key;
-	struct sweep *s = arg;
-	struct ax_service v;
-
-	if (map_get(s->dp, MAP_SERVICES, ep, &v) == 0 && v.id >= s->dp->next_list)
-		s->dp->next_list = v.id + 1;
-	return 0;
-}
-
 static int stale_slot(void *arg, const void *key)
 {
 	const struct ax_backend_key *k = key;
@@ -307,7 +316,6 @@ int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 	int r = map_walk(dp, MAP_APPS, sizeof(uint64_t), sweep_app, &s);
 
 	r = r ? r : map_walk(dp, MAP_VIPS, sizeof(struct ax_addr), sweep_vip, &s);
-	r = r ? r : map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), sweep_known_list, &s);
 	r = r ? r : map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), sweep_service, &s);
 	r = r ? r : map_walk(dp, MAP_SERVERS, sizeof(struct ax_endpoint), sweep_server, &s);
 	r = r ? r : map_walk(dp, MAP_NETNS_APPS, sizeof(uint64_t), sweep_netns, &s);

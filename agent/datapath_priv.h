@@ -47,4 +47,7 @@ struct datapath {
 	size_t n_features;
 };
 
+/* datapath_maps.c: services of an earlier agent keep the ids of their backend lists. */
+int datapath_take_lists(struct datapath *dp);
+
 #endif

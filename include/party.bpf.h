@@ -24,4 +24,16 @@ static __always_inline int party_may(const struct ax_party *client, const struct
 	return -ECONNREFUSED;
 }
 
+/*
+ * The same for a datagram, which may be an answer: a server need not share a label with a client
+ * that an allow rule lets in. A deny rule holds for answers too, since nothing tells them apart.
+ */
+static __always_inline int party_may_datagram(const struct ax_party *from,
+					      const struct ax_party *to, const struct ax_ctl *c)
+{
+	int r = party_may(from, to, c);
+
+	return r == -ECONNREFUSED ? party_may(to, from, c) : r;
+}
+
 #endif

@@ -41,9 +41,8 @@ static __always_inline bool may_enter(const struct ax_addr *from, const struct a
 
 	if (!client || client->kind == AX_VIP_HOST)
 		return c->host_access;
-	r = party_may(&client->party, &to->party, c);
-	if (r && proto == IPPROTO_UDP)
-		r = party_may(&to->party, &client->party, c); /* an answer */
+	r = proto == IPPROTO_UDP ? party_may_datagram(&client->party, &to->party, c)
+				 : party_may(&client->party, &to->party, c);
 	return r == 0;
 }
 

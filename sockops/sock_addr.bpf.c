@@ -10,7 +10,8 @@
 
 #include <bpf/bpf_core_read.h>
 
-#define BIND_AS_OWNER 3 /* go on, and skip the check for ports below 1024 (5.12) */
+#define SOCK_STREAM_BPF 1
+#define BIND_AS_OWNER	3 /* go on, and skip the check for ports below 1024 (5.12) */
 
 /* --- endpoints of a context --- */
 
@@ -449,9 +450,9 @@ int ax_bind4(struct bpf_sock_addr *ctx)
 			ctx->user_ip4 = ep.addr.w[3];
 		return verdict;
 	}
-	/* Port 0: no two apps can collide, and a client that binds so may go outside. */
-	if (!(app->flags & AX_APP_HOST) || !ep.port_be || addr_is_zero(&app->vip4))
-		return 1;
+	if (!(app->flags & AX_APP_HOST) || addr_is_zero(&app->vip4) ||
+	    (!ep.port_be && ctx->type != SOCK_STREAM_BPF))
+		return 1; /* datagrams get their source one by one, and may go outside */
 	ctx->user_ip4 = app->vip4.w[3];
 	return BIND_AS_OWNER;
 }
@@ -502,6 +503,17 @@ static __always_inline bool wildcard6(struct bpf_sock_addr *ctx, const struct ax
 	return true;
 }
 
+/* Port 0: a client, as a rule, and which family it is going to connect to is not known yet. Only
+ * where there is no choice may its address be fixed. */
+static __always_inline bool clear_port0(struct bpf_sock_addr *ctx, const struct ax_app *app,
+					const struct ax_addr *addr)
+{
+	if (ctx->type != SOCK_STREAM_BPF)
+		return false;
+	return addr_is_v4(addr) || addr_is_zero(&app->vip4) || addr_is_zero(&app->vip6) ||
+	       socket_v6only(ctx);
+}
+
 SEC("cgroup/bind6")
 int ax_bind6(struct bpf_sock_addr *ctx)
 {
@@ -513,7 +525,9 @@ int ax_bind6(struct bpf_sock_addr *ctx)
 		return 1;
 	peer_get6(ctx, &ep);
 	if (addr_is_wildcard(&ep.addr)) {
-		if (!(app->flags & AX_APP_HOST) || !ep.port_be || !wildcard6(ctx, app, &ep.addr))
+		if (!(app->flags & AX_APP_HOST) ||
+		    (!ep.port_be && !clear_port0(ctx, app, &ep.addr)) ||
+		    !wildcard6(ctx, app, &ep.addr))
 			return 1;
 	} else {
 		verdict = bind_address(ctx, app, &ep);

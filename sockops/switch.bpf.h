@@ -154,7 +154,7 @@ struct choice {
 	struct ax_endpoint ep;
 	struct ax_endpoint fallback; /* may be used, but nobody listens there */
 	bool has_fallback;
-	bool denied;
+	int denied; /* errno of a backend that policy refuses, or 0 */
 };
 
 /* Looks at one slot. Returns true when it is good to use; c->ep is then filled in. */
@@ -165,6 +165,7 @@ static __always_inline bool try_backend(const struct route_request *rq, struct a
 		.service = svc->id, .generation = svc->generation, .slot = slot};
 	struct ax_backend *be = bpf_map_lookup_elem(&backends, &key);
 	struct ax_vip *vip;
+	int r;
 
 	if (!be)
 		return false;
@@ -175,8 +176,9 @@ static __always_inline bool try_backend(const struct route_request *rq, struct a
 	vip = bpf_map_lookup_elem(&vips, &be->addr);
 	if (!vip)
 		return true; /* a fixed address outside: nothing is known of it */
-	if (party_may(&rq->app->party, &vip->party, ctl_get()) < 0) {
-		c->denied = true;
+	r = party_may(&rq->app->party, &vip->party, ctl_get());
+	if (r < 0) {
+		c->denied = r;
 		return false;
 	}
 	if (listening(&c->ep))
@@ -220,7 +222,7 @@ static __noinline int choose_backend(struct route_request *rq, struct ax_service
 		rq->peer = c.fallback;
 		return 1;
 	}
-	return c.denied ? -ECONNREFUSED : -EHOSTUNREACH;
+	return c.denied ? c.denied : -EHOSTUNREACH;
 }
 
 static __always_inline int route_to_service(struct route_request *rq, struct ax_service *svc)
@@ -235,7 +237,9 @@ static __always_inline int route_to_service(struct route_request *rq, struct ax_
 		r = 0;
 	}
 	if (r < 0) {
-		count(r == -EHOSTUNREACH ? AX_COUNT_NO_BACKEND : AX_COUNT_DENIED_LABELS);
+		count(r == -EHOSTUNREACH ? AX_COUNT_NO_BACKEND
+		      : r == -EACCES	 ? AX_COUNT_DENIED_RULE
+					 : AX_COUNT_DENIED_LABELS);
 		return r;
 	}
 	if (endpoint_eq(&before, &rq->peer))
@@ -308,10 +312,8 @@ static __always_inline int route_peer(struct route_request *rq)
 	}
 	if (vip->kind == AX_VIP_SERVICE)
 		return -ECONNREFUSED; /* a port that the service does not have */
-	r = party_may(&rq->app->party, &vip->party, c);
-	if (r < 0 && rq->peer.proto == IPPROTO_UDP &&
-	    party_may(&vip->party, &rq->app->party, c) == 0)
-		r = 0; /* a server's answer to a client that may ask it */
+	r = rq->peer.proto == IPPROTO_UDP ? party_may_datagram(&rq->app->party, &vip->party, c)
+					  : party_may(&rq->app->party, &vip->party, c);
 	if (r < 0) {
 		count(r == -EACCES ? AX_COUNT_DENIED_RULE : AX_COUNT_DENIED_LABELS);
 		return r;

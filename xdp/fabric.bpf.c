@@ -57,12 +57,11 @@ static __always_inline bool is_answer(const struct packet *p)
 static __always_inline bool may_pass(const struct packet *p, const struct ax_party *from,
 				     const struct ax_party *to, const struct ax_ctl *c)
 {
+	if (p->proto != IPPROTO_TCP)
+		return party_may_datagram(from, to, c) == 0;
 	if (party_may(from, to, c) == 0)
 		return true;
-	/* answers: a TCP segment that opens nothing, or anything that is not TCP */
-	if (p->proto == IPPROTO_TCP && !is_answer(p))
-		return false;
-	return party_may(to, from, c) == 0;
+	return is_answer(p) && party_may(to, from, c) == 0;
 }
 
 static __always_inline bool is_multicast(const struct packet *p)
