@@ -197,6 +197,7 @@ int service_sync(struct agent *a, struct service *s, struct error *e);
 bool service_has_private(const struct agent *a, const struct service *s);
 /* Opens the device to which services with private backends are routed, or takes it over. */
 int service_device_open(struct agent *a);
+void service_device_close(struct agent *a); /* when nothing is routed to it any more */
 /* Routes the services that the app serves anew: it has its device now. */
 int services_route(struct agent *a, const struct app *app, struct error *e);
 bool service_device_is(const struct agent *a, const char *name);
@@ -329,6 +330,7 @@ struct agent {
 	struct service *services;
 	size_t n_services;
 	uint32_t next_service;
+	uint32_t service_routes; /* addresses that are routed to the services' device */
 	struct declared *declared;
 	size_t n_declared;
 	struct spawn *spawns;

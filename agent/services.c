@@ -292,6 +292,15 @@ int service_device_open(struct agent *a)
 	return agent_tell_ctl(a);
 }
 
+void service_device_close(struct agent *a)
+{
+	unsigned ifindex = a->ctl.service_ifindex;
+
+	a->ctl.service_ifindex = 0;
+	agent_tell_ctl(a);
+	nl_link_del(a->nl, ifindex);
+}
+
 int services_route(struct agent *a, const struct app *app, struct error *e)
 {
 	for (struct service *s = a->services; s; s = s->next) {

@@ -132,6 +132,7 @@ static int bindable_sync(struct agent *a, struct vip *v)
 static int route_sync(struct agent *a, struct vip *v)
 {
 	struct nl_route want = wanted_route(a, v);
+	unsigned was;
 	int r;
 
 	if (route_same(&want, &v->route))
@@ -149,7 +150,12 @@ static int route_sync(struct agent *a, struct vip *v)
 		if (r && r != -ESRCH && r != -ENODEV)
 			return r;
 	}
+	was = v->route.dst.len ? v->route.ifindex : 0;
 	v->route = want;
+	if (a->ctl.service_ifindex && want.dst.len && want.ifindex == a->ctl.service_ifindex)
+		a->service_routes++;
+	if (a->ctl.service_ifindex && was == a->ctl.service_ifindex && --a->service_routes == 0)
+		service_device_close(a);
 	return 0;
 }
 
