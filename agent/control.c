@@ -204,8 +204,13 @@ int control_call(struct control_conn *c, const json_t *request, int send_fd, jso
 	if (ret)
 		*ret = NULL;
 	r = control_send(c, request, send_fd, e);
-	if (!r)
-		r = control_recv(c, &reply, recv_fd, e);
+	/* an agent that refuses the client says why and closes, perhaps before this was sent */
+	if (!r || r == -EPIPE || r == -ECONNRESET) {
+		struct error why;
+		int got = control_recv(c, &reply, recv_fd, r ? &why : e);
+
+		r = got && r ? r : got;
+	}
 	if (r)
 		return r;
 	if (json_is_true(json_object_get(reply, "ok"))) {

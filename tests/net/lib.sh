@@ -449,8 +449,8 @@ curl_matrix() {
 
 # What of an instance is there: one line for each device, route, cgroup, pin and namespace.
 baseline() {
-	ip -o link | awk -F': ' -v p="$1-" 'index($2, p) == 1 { print "device " $2 }' |
-		sed 's/@.*//'
+	# an app's device is named by its id; other names are the instance's own
+	ip -o link | sed -n "s/^[0-9]*: \($1-[0-9]*\)[@:].*/device \1/p"
 	{
 		ip -o route show table all
 		ip -6 -o route show table all

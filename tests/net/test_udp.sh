@@ -38,8 +38,13 @@ for mode in private host; do
 			ok "$what: IPv6 only, service" "${run[@]}" $method 6only fd77::200:1 9000
 			ok "$what: one socket asks several, IPv4" "${run[@]}" $method 4 10.77.200.1 9000 \
 				10.77.1.2 7000 10.77.200.1 9000
-			ok "$what: one socket asks several, IPv6" "${run[@]}" $method 6 \
-				fd77::200:1 9000 fd77::200:2 9000 fd77::1:2 7000
+			# at the same time, what comes from one server can only be told from one question
+			if [ $method = sendmmsg ]; then
+				several=(fd77::200:1 9000 fd77::200:2 9000)
+			else
+				several=(fd77::200:1 9000 fd77::200:2 9000 fd77::1:2 7000)
+			fi
+			ok "$what: one socket asks several, IPv6" "${run[@]}" $method 6 "${several[@]}"
 			# a connected socket that has an IPv6 source does not get to IPv4 any more, ax or not
 			[ $method = connected ] ||
 				ok "$what: one socket asks several, IPv6 and mapped" "${run[@]}" $method 6 \

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* An instance of a test's own, with the real dataplane, out of everybody's way. */
+#ifndef AX_TESTS_INSTANCE_UTIL_H
+#define AX_TESTS_INSTANCE_UTIL_H
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "cgroup.h"
+#include "datapath.h"
+#include "instance.h"
+#include "util.h"
+
+#define BPFFS "/sys/fs/bpf"
+
+/* A network namespace and a bpf filesystem that end with the process. */
+static inline int own_namespaces(void)
+{
+	if (unshare(CLONE_NEWNS | CLONE_NEWNET) < 0 ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("bpf", BPFFS, "bpf", 0, "mode=0700") < 0) {
+		perror("namespaces and a bpf filesystem of the test's own; it needs root");
+		return -1;
+	}
+	return 0;
+}
+
+/* "t" and the process id, so that tests run side by side; tests/run looks for what is left of it.
+ * The cgroup's path goes to `cgroup`. */
+static inline int own_instance(struct instance *inst, char cgroup[4096])
+{
+	const char *list = getenv("AX_TEST_INSTANCES");
+	char name[INSTANCE_NAME_MAX + 1] = "t";
+	unsigned pid = (unsigned)getpid();
+	autofile FILE *f = NULL;
+	struct error e;
+	int r;
+
+	for (size_t i = 1; pid && i < sizeof(name) - 1; i++, pid /= 36)
+		name[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[pid % 36];
+	if (list && (f = fopen(list, "ae")))
+		fprintf(f, "%s\n", name);
+	r = instance_init(inst, name, &e);
+	r = r ? r : cgroup_root(inst, cgroup, &e);
+	if (r)
+		fprintf(stderr, "%s\n", e.text);
+	return r;
+}
+
+#endif

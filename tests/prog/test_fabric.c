@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The programs between apps and the host, in the kernel: bytes in, verdict and counter out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <linux/if_packet.h>
+#include <linux/pkt_cls.h>
+#include <linux/virtio_net.h>
+
+#include <bpf/bpf.h>
+
+#include "instance_util.h"
+#include "netns_util.h"
+#include "packet_util.h"
+
+#define DNS_PORT     5353
+#define RANDOM_TIMES 20000
+#define EXTENSIONS   6 /* IPv6 extension headers that the parser follows */
+#define NONE	     (-1)
+
+/* Short names of the counters that the rows below speak of. */
+enum {
+	SOURCE = AX_COUNT_FABRIC_SOURCE,
+	REFUSED = AX_COUNT_FABRIC_DENIED,
+	MALFORMED = AX_COUNT_FABRIC_MALFORMED,
+	NO_EGRESS = AX_COUNT_NO_EGRESS,
+};
+
+/* Who is who. APP and PEER share a label. */
+enum who {
+	APP,
+	PEER,
+	STRANGER, /* with a label of its own */
+	DENIED,	  /* shares APP's label; rule 0 denies it APP, rule 2 would allow it */
+	FRIEND,	  /* shares no label; rule 1 allows it APP */
+	EGRESS,	  /* may reach the outside */
+	PRIVATE,  /* those above: private apps, each with a device */
+	HOSTED = PRIVATE,
+	DECLARED,
+	HOST,
+	VIPS, /* those above: known to the kernel */
+	OUTSIDE = VIPS,
+	MULTICAST,
+	BROADCAST,
+	MAPPED, /* APP's IPv4 address in an IPv6 header */
+	WHO
+};
+
+static const struct {
+	const char *v4, *v6;
+} addresses[WHO] = {
+	[APP] = {"10.1.0.2", "fd00::2"},
+	[PEER] = {"10.1.0.3", "fd00::3"},
+	[STRANGER] = {"10.1.0.4", "fd00::4"},
+	[DENIED] = {"10.1.0.5", "fd00::5"},
+	[FRIEND] = {"10.1.0.6", "fd00::6"},
+	[EGRESS] = {"10.1.0.7", "fd00::7"},
+	[HOSTED] = {"10.1.0.8", "fd00::8"},
+	[DECLARED] = {"10.1.0.9", "fd00::9"},
+	[HOST] = {"10.1.0.1", "fd00::1"},
+	[OUTSIDE] = {"192.0.2.1", "2001:db8::1"},
+	[MULTICAST] = {"224.0.0.251", "ff02::fb"},
+	[BROADCAST] = {"255.255.255.255", "ff02::1"},
+	[MAPPED] = {"10.1.0.2", "::ffff:10.1.0.2"},
+};
+
+static struct {
+	struct instance inst;
+	char cgroup[4096];
+	struct datapath *dp;
+	struct nl *nl;
+	int from_app, to_app;
+	struct ax_addr addr[WHO][2]; /* IPv4, IPv6 */
+	unsigned device[PRIVATE];
+	unsigned far; /* the app's end of APP's device */
+} w;
+
+enum direction { FROM, TO };
+
+struct row {
+	const char *name;
+	enum direction direction;
+	enum who src, dst;
+	struct frame frame;
+	int verdict;
+	int counter; /* NONE: none counts */
+	bool host_access;
+	int only; /* 4, 6: this family alone */
+};
+
+/* clang-format off */
+#define TCP(f)	      {.proto = IPPROTO_TCP, .flags = (f)}
+#define UDP	      {.proto = IPPROTO_UDP}
+#define PING	      {.proto = IPPROTO_ICMP}
+#define SEGMENT(...)  {.proto = IPPROTO_TCP, __VA_ARGS__}
+#define DATAGRAM(...) {.proto = IPPROTO_UDP, __VA_ARGS__}
+#define PASS	      TC_ACT_OK, .counter = NONE
+#define PEERS	      TC_ACT_REDIRECT, .counter = NONE /* to the peer's device */
+#define IGNORE	      TC_ACT_SHOT, .counter = NONE
+#define DROP(c)	      TC_ACT_SHOT, .counter = (c)
+#define OPEN	      .host_access = true
+#define IPV4	      .only = 4
+#define IPV6	      .only = 6
+
+static const struct row rows[] = {
+	/* who may talk to whom */
+	{"SYN to an app", FROM, APP, PEER, TCP(SYN), PEERS},
+	{"datagram to an app", FROM, APP, PEER, UDP, PEERS},
+	{"ping to an app", FROM, APP, PEER, PING, PEERS},
+	{"SYN to itself", FROM, APP, APP, TCP(SYN), PEERS},
+	{"SYN to a host-mode app", FROM, APP, HOSTED, TCP(SYN), PASS},
+	{"SYN to a declared app", FROM, APP, DECLARED, TCP(SYN), PASS},
+	{"SYN to the host", FROM, APP, HOST, TCP(SYN), PASS},
+	{"stranger's datagram to the host", FROM, STRANGER, HOST, UDP, PASS},
+	{"no shared label, SYN", FROM, APP, STRANGER, TCP(SYN), DROP(REFUSED)},
+	{"no shared label, ACK", FROM, APP, STRANGER, TCP(ACK), DROP(REFUSED)},
+	{"no shared label, RST", FROM, APP, STRANGER, TCP(RST), DROP(REFUSED)},
+	{"no shared label, datagram", FROM, APP, STRANGER, UDP, DROP(REFUSED)},
+	{"no shared label, ping", FROM, APP, STRANGER, PING, DROP(REFUSED)},
+	{"no shared label, later fragment", FROM, APP, STRANGER, SEGMENT(.offset = 10),
+	 DROP(REFUSED)},
+	{"no shared label, host mode", FROM, STRANGER, HOSTED, TCP(SYN), DROP(REFUSED)},
+	{"deny rule, SYN", FROM, APP, DENIED, TCP(SYN), DROP(REFUSED)},
+	{"deny rule, no flags", FROM, APP, DENIED, TCP(0), DROP(REFUSED)},
+	{"deny rule, FIN", FROM, APP, DENIED, TCP(FIN), DROP(REFUSED)},
+	{"deny rule, the other way", FROM, DENIED, APP, TCP(SYN), PEERS},
+	{"deny rule, SYN+ACK to the other way", FROM, APP, DENIED, TCP(SYN | ACK), PEERS},
+	{"deny rule, ACK to the other way", FROM, APP, DENIED, TCP(ACK), PEERS},
+	{"deny rule, RST to the other way", FROM, APP, DENIED, TCP(RST), PEERS},
+	{"deny rule, datagram to the other way", FROM, APP, DENIED, UDP, PEERS},
+	{"allow rule", FROM, APP, FRIEND, TCP(SYN), PEERS},
+	{"allow rule, the other way", FROM, FRIEND, APP, TCP(SYN), DROP(REFUSED)},
+	{"allow rule, answer", FROM, FRIEND, APP, TCP(SYN | ACK), PEERS},
+
+	/* the source */
+	{"source of nobody", FROM, OUTSIDE, PEER, TCP(SYN), DROP(SOURCE)},
+	{"source of a host-mode app", FROM, HOSTED, PEER, TCP(SYN), DROP(SOURCE)},
+	{"source of the host", FROM, HOST, PEER, TCP(SYN), DROP(SOURCE)},
+	{"source of the host, to the outside", FROM, HOST, OUTSIDE, TCP(ACK), DROP(SOURCE)},
+	{"mapped source", FROM, MAPPED, PEER, TCP(SYN), DROP(MALFORMED), IPV6},
+	{"mapped destination", FROM, PEER, MAPPED, TCP(SYN), DROP(MALFORMED), IPV6},
+
+	/* outside */
+	{"no egress, SYN", FROM, APP, OUTSIDE, TCP(SYN), DROP(NO_EGRESS)},
+	{"no egress, ACK", FROM, APP, OUTSIDE, TCP(ACK), PASS},
+	{"no egress, datagram", FROM, APP, OUTSIDE, UDP, DROP(NO_EGRESS)},
+	{"no egress, ping", FROM, APP, OUTSIDE, PING, DROP(NO_EGRESS)},
+	{"no egress, broadcast", FROM, APP, BROADCAST, UDP, DROP(NO_EGRESS), IPV4},
+	{"egress, SYN", FROM, EGRESS, OUTSIDE, TCP(SYN), PASS},
+	{"egress, datagram", FROM, EGRESS, OUTSIDE, UDP, PASS},
+	{"egress, multicast", FROM, EGRESS, MULTICAST, UDP, IGNORE},
+	{"multicast", FROM, APP, MULTICAST, UDP, IGNORE},
+
+	/* not IP, or not well formed */
+	{"ARP", FROM, APP, PEER, SEGMENT(.ethertype = ETH_P_ARP), IGNORE},
+	{"VLAN tag", FROM, APP, PEER, SEGMENT(.ethertype = ETH_P_8021Q), IGNORE},
+	{"version 6", FROM, APP, PEER, SEGMENT(.version = 6), DROP(MALFORMED), IPV4},
+	{"version 4", FROM, APP, PEER, SEGMENT(.version = 4), DROP(MALFORMED), IPV6},
+	{"version 15", FROM, APP, PEER, SEGMENT(.version = 15), DROP(MALFORMED)},
+	{"IHL of 4", FROM, APP, PEER, SEGMENT(.ihl = 4), DROP(MALFORMED), IPV4},
+	{"IHL of 1", FROM, APP, PEER, SEGMENT(.ihl = 1), DROP(MALFORMED), IPV4},
+	{"IHL beyond the packet", FROM, APP, PEER, SEGMENT(.ihl = 15, .total = 100),
+	 DROP(MALFORMED), IPV4},
+	{"IHL beyond the length", FROM, APP, PEER, SEGMENT(.ihl = 15, .payload = 100, .total = 39),
+	 DROP(MALFORMED), IPV4},
+	{"segment that is cut off", FROM, APP, OUTSIDE, SEGMENT(.flags = ACK, .cut = 14 + 20 + 19),
+	 DROP(NO_EGRESS), IPV4},
+	{"segment that is cut off", FROM, APP, OUTSIDE, SEGMENT(.flags = ACK, .cut = 14 + 40 + 19),
+	 DROP(NO_EGRESS), IPV6},
+	{"segment in padding", FROM, APP, OUTSIDE, SEGMENT(.flags = ACK, .total = 19),
+	 DROP(NO_EGRESS)},
+	{"segment of a header alone", FROM, APP, OUTSIDE, SEGMENT(.flags = ACK, .total = 20), PASS},
+	{"answer in padding", FROM, APP, DENIED, SEGMENT(.flags = ACK, .total = 1), DROP(REFUSED)},
+	{"extension header in padding", FROM, APP, PEER, SEGMENT(.options = 1, .total = -4),
+	 DROP(MALFORMED), IPV6},
+	{"length of 0, ACK", FROM, APP, OUTSIDE, SEGMENT(.flags = ACK, .total = TOTAL_ZERO), PASS},
+	{"length of 0, SYN", FROM, APP, DENIED, SEGMENT(.flags = SYN, .total = TOTAL_ZERO),
+	 DROP(REFUSED)},
+	{"length of 0, data", FROM, APP, PEER,
+	 SEGMENT(.flags = ACK, .payload = 200, .total = TOTAL_ZERO), PEERS},
+	{"an option", FROM, APP, DENIED, SEGMENT(.flags = ACK, .options = 1), PEERS},
+	{"an option, SYN", FROM, APP, DENIED, SEGMENT(.flags = SYN, .options = 1), DROP(REFUSED)},
+	{"all IPv4 options", FROM, APP, DENIED, SEGMENT(.flags = ACK, .options = 10), PEERS, IPV4},
+	{"all IPv4 options, SYN", FROM, APP, DENIED, SEGMENT(.flags = SYN, .options = 10),
+	 DROP(REFUSED), IPV4},
+
+	/* fragments */
+	{"first fragment", FROM, APP, PEER, SEGMENT(.flags = SYN, .frag = MORE), PEERS},
+	{"first fragment, SYN to a deny rule", FROM, APP, DENIED,
+	 SEGMENT(.flags = SYN, .frag = MORE), DROP(REFUSED)},
+	{"first fragment, SYN to the outside", FROM, APP, OUTSIDE,
+	 SEGMENT(.flags = SYN, .frag = MORE), DROP(NO_EGRESS)},
+	{"first fragment, ACK to the outside", FROM, APP, OUTSIDE,
+	 SEGMENT(.flags = ACK, .frag = MORE), PASS},
+	{"first fragment without the flags", FROM, APP, DENIED,
+	 SEGMENT(.flags = ACK, .frag = MORE, .total = 8), DROP(REFUSED)},
+	{"later fragment", FROM, APP, PEER, SEGMENT(.offset = 10, .frag = MORE), PEERS},
+	{"last fragment", FROM, APP, PEER, SEGMENT(.offset = 10), PEERS},
+	{"later fragment to a deny rule", FROM, APP, DENIED, SEGMENT(.offset = 10), PEERS},
+	{"later fragment to the outside", FROM, APP, OUTSIDE, SEGMENT(.offset = 10), PASS},
+	{"later fragment of a datagram", FROM, APP, OUTSIDE, DATAGRAM(.offset = 10),
+	 DROP(NO_EGRESS)},
+	{"fragment header of a whole SYN", FROM, APP, DENIED,
+	 SEGMENT(.flags = SYN, .frag_header = true), DROP(REFUSED), IPV6},
+	{"fragment header of a whole ACK", FROM, APP, DENIED,
+	 SEGMENT(.flags = ACK, .frag_header = true), PEERS, IPV6},
+	{"fragment behind extension headers", FROM, APP, DENIED,
+	 SEGMENT(.flags = SYN, .options = 3, .frag = MORE), DROP(REFUSED), IPV6},
+	{"fragment header in a fragment", FROM, APP, DENIED,
+	 SEGMENT(.flags = SYN, .options = 2, .ext = IPPROTO_FRAGMENT), DROP(REFUSED), IPV6},
+
+	/* to an app */
+	{"host-mode app's SYN", TO, HOSTED, APP, TCP(SYN), PASS},
+	{"host-mode app's datagram", TO, HOSTED, APP, UDP, PASS},
+	{"stranger's SYN", TO, STRANGER, APP, TCP(SYN), DROP(REFUSED)},
+	{"stranger's SYN, host access", TO, STRANGER, APP, TCP(SYN), DROP(REFUSED), OPEN},
+	{"deny rule, SYN", TO, APP, DENIED, TCP(SYN), DROP(REFUSED)},
+	{"deny rule, SYN in a fragment", TO, APP, DENIED, SEGMENT(.flags = SYN, .frag = MORE),
+	 DROP(REFUSED)},
+	{"deny rule, answer", TO, APP, DENIED, TCP(SYN | ACK), PASS},
+	{"host's SYN, no host access", TO, HOST, APP, TCP(SYN), DROP(REFUSED)},
+	{"host's SYN, host access", TO, HOST, APP, TCP(SYN), PASS, OPEN},
+	{"host's SYN in a fragment, no host access", TO, HOST, APP,
+	 SEGMENT(.flags = SYN, .frag = MORE), DROP(REFUSED)},
+	{"host's answer, no host access", TO, HOST, APP, TCP(SYN | ACK), PASS},
+	{"host's datagram, no host access", TO, HOST, APP, UDP, DROP(REFUSED)},
+	{"host's datagram, host access", TO, HOST, APP, UDP, PASS, OPEN},
+	{"host's ping, no host access", TO, HOST, APP, PING, DROP(REFUSED)},
+	{"DNS answer, no host access", TO, HOST, APP, DATAGRAM(.sport = DNS_PORT), PASS},
+	{"DNS answer with options, no host access", TO, HOST, APP,
+	 DATAGRAM(.sport = DNS_PORT, .options = 2), PASS},
+	{"DNS answer by TCP, no host access", TO, HOST, APP,
+	 SEGMENT(.flags = ACK, .sport = DNS_PORT), PASS},
+	{"DNS answer of the outside, no host access", TO, OUTSIDE, APP,
+	 DATAGRAM(.sport = DNS_PORT), DROP(REFUSED)},
+	{"DNS port in padding, no host access", TO, HOST, APP,
+	 DATAGRAM(.sport = DNS_PORT, .total = 7), DROP(REFUSED)},
+	{"DNS port in a later fragment, no host access", TO, HOST, APP,
+	 DATAGRAM(.sport = DNS_PORT, .offset = 3), DROP(REFUSED)},
+	{"outside's SYN, no host access", TO, OUTSIDE, APP, TCP(SYN), DROP(REFUSED)},
+	{"outside's SYN, host access", TO, OUTSIDE, APP, TCP(SYN), PASS, OPEN},
+	{"outside's datagram to one with egress", TO, OUTSIDE, EGRESS, UDP, PASS},
+	{"address of nobody", TO, HOST, OUTSIDE, TCP(SYN), DROP(REFUSED), OPEN},
+	{"multicast", TO, HOST, MULTICAST, UDP, IGNORE, OPEN},
+	{"ARP", TO, HOST, APP, SEGMENT(.ethertype = ETH_P_ARP), IGNORE, OPEN},
+	{"version 15", TO, HOST, APP, SEGMENT(.version = 15), DROP(MALFORMED), OPEN},
+};
+/* clang-format on */
+
+static void set_host_access(bool on)
+{
+	struct ax_ctl c = {.host4 = w.addr[HOST][0],
+			   .host6 = w.addr[HOST][1],
+			   .dns_port_be = htons(DNS_PORT),
+			   .host_access = on,
+			   .rule_allow = 1 << 1 | 1 << 2};
+
+	assert_int_equal(datapath_ctl_set(w.dp, &c), 0);
+}
+
+/* A negative errno, or 0 with the verdict. */
+static int run(enum direction d, unsigned ifindex, const uint8_t *p, size_t n, uint32_t *verdict)
+{
+	struct __sk_buff skb = {.ifindex = ifindex};
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = p, .data_size_in = (uint32_t)n, .ctx_in = &skb,
+		    .ctx_size_in = sizeof(skb), .repeat = 1);
+	int r = bpf_prog_test_run_opts(d == FROM ? w.from_app : w.to_app, &o);
+
+	*verdict = o.retval;
+	return r < 0 ? -errno : 0;
+}
+
+/* Exactly this counter went up by one. */
+static void check_counters(const uint64_t before[AX_COUNTERS], int counter)
+{
+	uint64_t after[AX_COUNTERS];
+
+	assert_int_equal(datapath_counters(w.dp, after), 0);
+	for (int i = 0; i < AX_COUNTERS; i++)
+		if (after[i] - before[i] != (i == counter))
+			fail_msg("counter %s: %d more, not %d", datapath_counter_name((unsigned)i),
+				 (int)(after[i] - before[i]), i == counter);
+}
+
+static void check_frame(const struct row *row, const struct frame *f, int v6)
+{
+	enum who port = row->direction == FROM ? row->src : row->dst;
+	unsigned device = w.device[port < PRIVATE ? port : APP];
+	uint64_t before[AX_COUNTERS];
+	struct frame frame = *f;
+	uint8_t p[FRAME_MAX];
+	uint32_t verdict;
+	size_t n;
+
+	if (frame.proto == IPPROTO_ICMP && v6)
+		frame.proto = IPPROTO_ICMPV6;
+	n = put_frame(p, &frame, v6, &w.addr[row->src][v6], &w.addr[row->dst][v6]);
+	set_host_access(row->host_access);
+	assert_int_equal(datapath_counters(w.dp, before), 0);
+	assert_int_equal(run(row->direction, device, p, n, &verdict), 0);
+	if ((int)verdict != row->verdict)
+		fail_msg("verdict %d, not %d", (int)verdict, row->verdict);
+	check_counters(before, row->counter);
+}
+
+static void test_row4(void **state)
+{
+	const struct row *row = *state;
+
+	check_frame(row, &row->frame, 0);
+}
+
+static void test_row6(void **state)
+{
+	const struct row *row = *state;
+
+	check_frame(row, &row->frame, 1);
+}
+
+/* A packet with the address of the app on another device. */
+static void test_source_of_another_device(void **state)
+{
+	(void)state;
+	for (int v6 = 0; v6 < 2; v6++) {
+		const struct frame f = TCP(SYN);
+		uint64_t before[AX_COUNTERS];
+		uint8_t p[FRAME_MAX];
+		size_t n = put_frame(p, &f, v6, &w.addr[PEER][v6], &w.addr[APP][v6]);
+		uint32_t verdict;
+
+		assert_int_equal(datapath_counters(w.dp, before), 0);
+		assert_int_equal(run(FROM, w.device[APP], p, n, &verdict), 0);
+		assert_int_equal(verdict, TC_ACT_SHOT);
+		check_counters(before, SOURCE);
+		assert_int_equal(run(FROM, w.device[PEER], p, n, &verdict), 0);
+		assert_int_equal(verdict, TC_ACT_REDIRECT);
+	}
+}
+
+/* However many headers there are in front: no SYN gets past a rule, and what cannot be looked
+ * through is dropped. */
+static void test_extension_headers(void **state)
+{
+	static const uint8_t kinds[] = {IPPROTO_DSTOPTS, IPPROTO_HOPOPTS, IPPROTO_ROUTING};
+	const struct row denied = {"", FROM, APP, DENIED, TCP(0), DROP(REFUSED)};
+	const struct row answer = {"", FROM, APP, DENIED, TCP(0), PEERS};
+	const struct row opened = {"", FROM, APP, PEER, TCP(0), PEERS};
+	const struct row many = {"", FROM, APP, PEER, TCP(0), DROP(MALFORMED)};
+	const struct row many_denied = {"", FROM, APP, DENIED, TCP(0), DROP(MALFORMED)};
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+		for (unsigned n = 0; n <= EXTENSIONS + 1; n++) {
+			struct frame syn = SEGMENT(.flags = SYN, .options = n, .ext = kinds[k]);
+			struct frame ack = SEGMENT(.flags = ACK, .options = n, .ext = kinds[k]);
+
+			check_frame(n > EXTENSIONS ? &many_denied : &denied, &syn, 1);
+			check_frame(n > EXTENSIONS ? &many_denied : &answer, &ack, 1);
+			check_frame(n > EXTENSIONS ? &many : &opened, &syn, 1);
+		}
+	}
+}
+
+/* --- any bytes --- */
+
+static uint64_t random_state;
+
+static uint32_t random_number(void)
+{
+	/* splitmix64, public domain: https://prng.di.unimi.it/splitmix64.c */
+	uint64_t z = random_state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return (uint32_t)(z ^ z >> 31);
+}
+
+/* The kernel (6.18) runs programs on nothing shorter; packets on the wire may be. */
+static size_t shortest(const uint8_t *p)
+{
+	uint16_t type;
+
+	memcpy(&type, p + 12, sizeof(type));
+	return type == htons(ETH_P_IP) ? 14 + 20 : type == htons(ETH_P_IPV6) ? 14 + 40 : 15;
+}
+
+/* Half of the frames are random behind the Ethernet header, half are frames of the table with some
+ * bytes changed or a random end. */
+static size_t random_frame(uint8_t p[FRAME_MAX])
+{
+	const struct row *row = &rows[random_number() % ARRAY_SIZE(rows)];
+	uint32_t v6 = random_number() % 2;
+	uint16_t type = htons(v6 ? ETH_P_IPV6 : ETH_P_IP);
+	size_t n, min;
+
+	for (size_t i = 0; i < FRAME_MAX; i++)
+		p[i] = (uint8_t)random_number();
+	if (random_number() % 2) {
+		memcpy(p + 12, &type, sizeof(type));
+		return shortest(p) + random_number() % 200;
+	}
+	n = put_frame(p, &row->frame, (int)v6, &w.addr[row->src][v6], &w.addr[row->dst][v6]);
+	for (uint32_t i = random_number() % 6; i; i--)
+		p[random_number() % n] = (uint8_t)random_number();
+	min = shortest(p);
+	if (n > min && random_number() % 4 == 0)
+		n = min + random_number() % (n - min);
+	return n < min ? min : n;
+}
+
+static void test_any_bytes(void **state)
+{
+	unsigned verdicts[TC_ACT_REDIRECT + 1] = {0};
+
+	(void)state;
+	random_state = 1;
+	set_host_access(false);
+	for (int i = 0; i < RANDOM_TIMES; i++) {
+		bool any = random_number() % 4 == 0;
+		unsigned device = w.device[any ? random_number() % PRIVATE : APP];
+		uint8_t p[FRAME_MAX];
+		size_t n = random_frame(p);
+
+		for (int d = FROM; d <= TO; d++) {
+			uint32_t verdict;
+			int r = run((enum direction)d, device, p, n, &verdict);
+
+			if (r)
+				fail_msg("frame %d of %zu bytes: error %d", i, n, r);
+			if (verdict != TC_ACT_OK && verdict != TC_ACT_SHOT &&
+			    (verdict != TC_ACT_REDIRECT || d == TO))
+				fail_msg("frame %d of %zu bytes: verdict %u", i, n, verdict);
+			verdicts[verdict]++;
+		}
+	}
+	/* else the frames were all of one kind */
+	assert_true(verdicts[TC_ACT_OK] > RANDOM_TIMES / 100);
+	assert_true(verdicts[TC_ACT_SHOT] > RANDOM_TIMES / 100);
+	assert_true(verdicts[TC_ACT_REDIRECT] > RANDOM_TIMES / 100);
+}
+
+/* --- packets that only a device can bring --- */
+
+#define PAGED_FRAME 5000 /* more than a page: else the kernel makes all of a packet linear */
+
+/* Sends from the app's end; `linear` bytes lie in the packet's linear part. */
+static void send_frame(const uint8_t *frame, size_t n, uint16_t linear)
+{
+	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)w.far};
+	struct virtio_net_hdr h = {.hdr_len = linear};
+	autofree uint8_t *p = calloc(1, sizeof(h) + n);
+	autoclose int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	int one = 1;
+
+	assert_non_null(p);
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)), 0);
+	memcpy(p, &h, sizeof(h));
+	memcpy(p + sizeof(h), frame, n);
+	assert_int_equal(sendto(fd, p, sizeof(h) + n, 0, (struct sockaddr *)&to, sizeof(to)),
+			 sizeof(h) + n);
+}
+
+static void check_sent(const uint8_t *frame, size_t n, uint16_t linear, int counter)
+{
+	uint64_t before[AX_COUNTERS], after[AX_COUNTERS];
+
+	assert_int_equal(datapath_counters(w.dp, before), 0);
+	send_frame(frame, n, linear);
+	for (int tries = 0; tries < 500; tries++) {
+		assert_int_equal(datapath_counters(w.dp, after), 0);
+		if (memcmp(before, after, sizeof(before)) != 0)
+			break;
+		usleep(2000);
+	}
+	check_counters(before, counter);
+}
+
+static int attach_to_device(void **state)
+{
+	(void)state;
+	return datapath_fabric_attach(w.dp, w.device[APP]) || nl_link_set_up(w.nl, w.far) ||
+	       nl_link_wait_up(w.nl, w.device[APP], 1000);
+}
+
+static void test_paged_headers(void **state)
+{
+	(void)state;
+	for (int v6 = 0; v6 < 2; v6++) {
+		const struct frame f = SEGMENT(.flags = SYN, .options = 2, .total = 4000);
+		uint8_t p[PAGED_FRAME] = {0};
+
+		put_frame(p, &f, v6, &w.addr[APP][v6], &w.addr[OUTSIDE][v6]);
+		check_sent(p, sizeof(p), 14, NO_EGRESS);
+		check_sent(p, sizeof(p), v6 ? 14 + 40 : 14 + 20, NO_EGRESS);
+		check_sent(p, sizeof(p), PAGED_FRAME, NO_EGRESS);
+	}
+}
+
+static void test_runts(void **state)
+{
+	(void)state;
+	for (int v6 = 0; v6 < 2; v6++) {
+		const struct frame f = SEGMENT(.flags = ACK);
+		size_t ip = v6 ? 14 + 40 : 14 + 20;
+		uint8_t p[FRAME_MAX];
+
+		put_frame(p, &f, v6, &w.addr[APP][v6], &w.addr[OUTSIDE][v6]);
+		for (size_t n = 15; n < ip; n++)
+			check_sent(p, n, 0, MALFORMED);
+		for (size_t n = ip; n < ip + TCP_HEADER; n++)
+			check_sent(p, n, 0, NO_EGRESS);
+	}
+}
+
+/* --- the world --- */
+
+static int make_devices(void)
+{
+	static const uint8_t mac[6] = {2, 2, 2, 2, 2, 2};
+	autoclose int ns = ns_current();
+	int r = nl_open(&w.nl);
+
+	for (int i = 0; i < PRIVATE && !r; i += 2) {
+		char name[16], peer[16];
+
+		snprintf(name, sizeof(name), "port%d", i);
+		snprintf(peer, sizeof(peer), "port%d", i + 1);
+		r = nl_link_add_veth(w.nl, name, peer, ns, mac, 9000, &w.device[i]);
+		r = r ? r : nl_link_index(w.nl, peer, &w.device[i + 1]);
+	}
+	w.far = w.device[APP + 1];
+	return r;
+}
+
+static int tell_vip(int who, const struct ax_addr *addr)
+{
+	static const struct ax_party parties[VIPS] = {
+		[APP] = {.labels = {1}, .from = 1 << 0 | 1 << 1 | 1 << 2},
+		[PEER] = {.labels = {3, 1}},
+		[STRANGER] = {.labels = {0, 0, 0, 1ull << 63}},
+		[DENIED] = {.labels = {1}, .to = 1 << 0 | 1 << 2},
+		[FRIEND] = {.labels = {0, 2}, .to = 1 << 1},
+		[EGRESS] = {.labels = {1}},
+		[HOSTED] = {.labels = {1}},
+		[DECLARED] = {.labels = {1}},
+	};
+	struct ax_vip v = {.kind = AX_VIP_APP, .id = (uint32_t)who + 1, .party = parties[who]};
+
+	if (who == HOST)
+		v.kind = AX_VIP_HOST;
+	else if (who == DECLARED)
+		v.kind = AX_VIP_DECLARED;
+	else if (who == HOSTED)
+		v.flags = AX_VIP_LOCAL;
+	else if (who == EGRESS)
+		v.flags = AX_VIP_EGRESS;
+	if (who < PRIVATE)
+		v.ifindex = w.device[who];
+	return datapath_vip_set(w.dp, addr, &v);
+}
+
+static int tell_kernel(void)
+{
+	int r = 0;
+
+	for (int i = 0; i < WHO && !r; i++) {
+		r = addr_parse(addresses[i].v4, &w.addr[i][0]);
+		r = r ? r : addr_parse(addresses[i].v6, &w.addr[i][1]);
+		if (i < VIPS) {
+			r = r ? r : tell_vip(i, &w.addr[i][0]);
+			r = r ? r : tell_vip(i, &w.addr[i][1]);
+		}
+	}
+	return r;
+}
+
+static int setup(void **state)
+{
+	struct error e = {0};
+	bool fresh;
+
+	(void)state;
+	if (make_devices() || own_instance(&w.inst, w.cgroup))
+		return -1;
+	if (datapath_open(&w.inst, w.cgroup, &w.dp, &fresh, &e)) {
+		print_message("# %s\n", e.text);
+		return -1;
+	}
+	w.from_app = datapath_program_fd(w.dp, "ax_from_app");
+	w.to_app = datapath_program_fd(w.dp, "ax_to_app");
+	return !fresh || w.from_app < 0 || w.to_app < 0 || tell_kernel() ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	struct error e;
+
+	(void)state;
+	datapath_close(w.dp);
+	nl_closep(&w.nl);
+	return datapath_remove(&w.inst, &e) || cgroup_remove(w.cgroup) ? -1 : 0;
+}
+
+int main(void)
+{
+	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 5];
+	static char names[ARRAY_SIZE(tests)][100];
+	size_t n = 0;
+
+	if (own_namespaces())
+		return 1;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (int family = 4; family <= 6; family += 2) {
+			if (rows[i].only && rows[i].only != family)
+				continue;
+			snprintf(names[n], sizeof(names[n]), "%s app: %s (IPv%d)",
+				 rows[i].direction == FROM ? "from" : "to", rows[i].name, family);
+			tests[n] = (struct CMUnitTest){
+				.name = names[n],
+				.test_func = family == 4 ? test_row4 : test_row6,
+				.initial_state = (void *)(uintptr_t)&rows[i]};
+			n++;
+		}
+	}
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_source_of_another_device);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_extension_headers);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_any_bytes);
+	tests[n++] =
+		(struct CMUnitTest)cmocka_unit_test_setup(test_paged_headers, attach_to_device);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test_setup(test_runts, attach_to_device);
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
