@@ -374,8 +374,8 @@ static int attach_program(struct datapath *dp, size_t i, const char *dir, int cg
 	if (!link)
 		return -errno;
 	r = bpf_link__pin(link, path);
-	if (!r)
-		bpf_link__disconnect(link); /* the pin keeps it */
+	/* The pin keeps it. (Not bpf_link__disconnect(): that would leave its descriptor open, and
+	 * the program attached for as long as this process lives.) */
 	bpf_link__destroy(link);
 	return r;
 }

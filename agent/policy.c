@@ -47,8 +47,8 @@ int policy_ref(struct policy *p, const struct labels *l, struct ax_party *ret, s
 		int bit = label_ref(p, l->items[i]);
 
 		if (bit < 0) {
-			while (i--)
-				label_unref(p, l->items[i]);
+			for (size_t k = 0; k < i; k++)
+				label_unref(p, l->items[k]);
 			return error_set(e, bit,
 					 bit == -ENOSPC ? "there are %d different labels already, "
 							  "and no room for '%s': use fewer"

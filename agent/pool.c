@@ -70,6 +70,7 @@ int pool_take(struct pool *p, struct ax_addr *ret)
 
 void pool_mark(struct pool *p, const struct ax_addr *addr, bool used)
 {
+	struct ax_addr managed;
 	unsigned char bit;
 	uint32_t i;
 
@@ -77,6 +78,9 @@ void pool_mark(struct pool *p, const struct ax_addr *addr, bool used)
 		return;
 	i = ntohl(addr->w[3]) - ntohl(p->prefix.addr.w[3]);
 	if (i >= p->size)
+		return;
+	managed = pool_addr(p, i);
+	if (!addr_eq(&managed, addr)) /* a large IPv6 prefix has more than its first addresses */
 		return;
 	bit = (unsigned char)(1 << i % 8);
 	if (!!(p->used[i / 8] & bit) == used)

@@ -117,11 +117,48 @@ static __always_inline bool is_mapped(const struct in6_addr *a)
 	return !a->s6_addr32[0] && !a->s6_addr32[1] && a->s6_addr32[2] == bpf_htonl(0xffff);
 }
 
+/* Follows the extension headers from *at. Returns PARSE_OK with *at at the header of p->proto, or
+ * behind the fragment header of a later fragment. */
+static __always_inline int skip_extensions(void **at, void *end, struct packet *p)
+{
+	for (int i = 0; i <= PARSE_IPV6_HEADERS_MAX; i++) {
+		struct ipv6_frag *f = *at;
+		struct ipv6_ext *e = *at;
+		__u32 size;
+
+		switch (p->proto) {
+		case IPPROTO_FRAGMENT:
+			if ((void *)(f + 1) > end)
+				return PARSE_MALFORMED;
+			p->later = bpf_ntohs(f->offset) & 0xfff8;
+			size = sizeof(*f);
+			break;
+		case IPPROTO_HOPOPTS:
+		case IPPROTO_ROUTING:
+		case IPPROTO_DSTOPTS:
+			if ((void *)(e + 1) > end)
+				return PARSE_MALFORMED;
+			size = 8 + e->len * 8;
+			break;
+		default:
+			return PARSE_OK;
+		}
+		p->proto = e->next;
+		p->l4_off += size;
+		*at += size;
+		if (p->later)
+			return PARSE_OK;
+	}
+	return PARSE_MALFORMED; /* what hides behind so many headers cannot be judged */
+}
+
 static __always_inline int parse_ipv6(void *l3, void *end, struct packet *p)
 {
 	struct ipv6hdr *ip = l3;
-	__u32 payload, used = 0;
+	const __u32 start = sizeof(struct ethhdr) + sizeof(*ip);
 	void *at = ip + 1;
+	__u32 payload;
+	int r;
 
 	if (at > end || ip->version != 6 || is_mapped(&ip->saddr) || is_mapped(&ip->daddr))
 		return PARSE_MALFORMED;
@@ -130,42 +167,14 @@ static __always_inline int parse_ipv6(void *l3, void *end, struct packet *p)
 	__builtin_memcpy(&p->src, &ip->saddr, sizeof(p->src));
 	__builtin_memcpy(&p->dst, &ip->daddr, sizeof(p->dst));
 	p->proto = ip->nexthdr;
-	p->l4_off = sizeof(struct ethhdr) + sizeof(*ip);
-	for (int i = 0; i <= PARSE_IPV6_HEADERS_MAX; i++) {
-		struct ipv6_frag *f = at;
-		struct ipv6_ext *e = at;
-
-		switch (p->proto) {
-		case IPPROTO_FRAGMENT:
-			if ((void *)(f + 1) > end)
-				return PARSE_MALFORMED;
-			p->proto = f->next;
-			p->later = bpf_ntohs(f->offset) & 0xfff8;
-			if (p->later)
-				return PARSE_OK;
-			at = f + 1;
-			p->l4_off += sizeof(*f);
-			used += sizeof(*f);
-			break;
-		case IPPROTO_HOPOPTS:
-		case IPPROTO_ROUTING:
-		case IPPROTO_DSTOPTS:
-			if ((void *)(e + 1) > end)
-				return PARSE_MALFORMED;
-			p->proto = e->next;
-			p->l4_off += 8 + e->len * 8;
-			at += 8 + e->len * 8;
-			used += 8 + e->len * 8;
-			break;
-		default:
-			if (!payload || payload >= used + l4_size(p->proto))
-				parse_l4(at, end, p); /* else it is padding */
-			return PARSE_OK;
-		}
-		if (payload && used > payload)
-			return PARSE_MALFORMED;
-	}
-	return PARSE_MALFORMED; /* what hides behind so many headers cannot be judged */
+	p->l4_off = start;
+	r = skip_extensions(&at, end, p);
+	if (r != PARSE_OK || (payload && p->l4_off > start + payload))
+		return PARSE_MALFORMED;
+	if (p->later || (payload && p->l4_off + l4_size(p->proto) > start + payload))
+		return PARSE_OK; /* the rest is padding, not a header */
+	parse_l4(at, end, p);
+	return PARSE_OK;
 }
 
 /* Parses an untagged Ethernet frame. *p is zeroed first. */

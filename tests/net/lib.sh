@@ -410,9 +410,9 @@ stop_apps() {
 	APPS=()
 }
 
-# in_app [options] -- COMMAND...: in the foreground, at most 30 s.
+# in_app [options] -- COMMAND...: in the foreground, at most $TIME_LIMIT (30) seconds.
 in_app() {
-	timeout --foreground -k 1 30 "$AX" --instance "$INST" run "$@"
+	timeout --foreground -k 1 "${TIME_LIMIT:-30}" "$AX" --instance "$INST" run "$@"
 }
 
 # --- HTTP from every kind of client -----------------------------------------------------------------

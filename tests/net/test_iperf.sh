@@ -3,6 +3,7 @@
 # iperf3, TCP and UDP, both directions, in private and host mode, by address, name and service.
 . "$(dirname "$0")/lib.sh"
 need iperf3 jq
+TIME_LIMIT=8
 
 agent_start - <<EOF
 agent:
@@ -41,7 +42,7 @@ for mode in private host; do
 			10000000 $client -c speed -n 32M -R
 		measure "iperf3 server in $mode mode: 8 streams, $client mode, by service" \
 			10000000 $client -c speed -n 32M -P 8
-		for host in iperf speed fd77::200:1; do
+		for host in 10.77.1.1 iperf speed fd77::200:1; do
 			measure "iperf3 server in $mode mode: UDP from $client mode to $host" \
 				1000000 $client -c $host -u -b 100M -n 2M
 		done

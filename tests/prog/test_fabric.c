@@ -130,10 +130,13 @@ static const struct row rows[] = {
 	{"deny rule, SYN+ACK to the other way", FROM, APP, DENIED, TCP(SYN | ACK), PEERS},
 	{"deny rule, ACK to the other way", FROM, APP, DENIED, TCP(ACK), PEERS},
 	{"deny rule, RST to the other way", FROM, APP, DENIED, TCP(RST), PEERS},
-	{"deny rule, datagram to the other way", FROM, APP, DENIED, UDP, PEERS},
+	{"deny rule, datagram", FROM, APP, DENIED, UDP, DROP(REFUSED)},
+	{"deny rule, ping", FROM, APP, DENIED, PING, DROP(REFUSED)},
 	{"allow rule", FROM, APP, FRIEND, TCP(SYN), PEERS},
 	{"allow rule, the other way", FROM, FRIEND, APP, TCP(SYN), DROP(REFUSED)},
 	{"allow rule, answer", FROM, FRIEND, APP, TCP(SYN | ACK), PEERS},
+	{"allow rule, answering datagram", FROM, FRIEND, APP, UDP, PEERS},
+	{"allow rule, answer to a ping", FROM, FRIEND, APP, PING, PEERS},
 
 	/* the source */
 	{"source of nobody", FROM, OUTSIDE, PEER, TCP(SYN), DROP(SOURCE)},
