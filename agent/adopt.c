@@ -16,6 +16,7 @@
 #include "log.h"
 
 #define SUPERVISORS "supervisors"
+#define STOP_MS	    10000
 
 /* --- adopting --- */
 
@@ -53,15 +54,15 @@ static int app_from_record(const char *cgroup, const char *text, struct app **re
 		app_free(app);
 		return -ENODATA;
 	}
-	app->state = APP_RUNNING;
+	app->state = json_integer_value(json_object_get(j, "state")) == APP_STOPPING ? APP_STOPPING
+										     : APP_RUNNING;
 	app->pid = (int)json_integer_value(json_object_get(j, "pid"));
 	app->launcher_pid = (int)json_integer_value(json_object_get(j, "launcher"));
 	app->since = json_integer_value(json_object_get(j, "since"));
 	app->netns_cookie = (uint64_t)json_integer_value(json_object_get(j, "netns"));
 	app->restarts = (uint32_t)json_integer_value(json_object_get(j, "restarts"));
 	app->anchor = (uint32_t)json_integer_value(json_object_get(j, "anchor"));
-	app->own4 = json_is_true(json_object_get(j, "own4"));
-	app->own6 = json_is_true(json_object_get(j, "own6"));
+	app->cut = json_is_true(json_object_get(j, "cut"));
 	addr_from_json(j, "ip4", &app->vip4);
 	addr_from_json(j, "ip6", &app->vip6);
 	key = json_string_value(json_object_get(j, "config"));
@@ -87,7 +88,7 @@ static int adopt_service(struct agent *a, struct app *app, const char *text, str
 	if (name) {
 		addr_from_json(sj, "ip4", &ip4);
 		addr_from_json(sj, "ip6", &ip6);
-		r = service_restore(a, name, &ip4, &ip6, &s, e);
+		r = service_adopt(a, name, &ip4, &ip6, &s);
 		if (!r)
 			service_join(a, s, app);
 	}
@@ -106,6 +107,18 @@ static void adopt_network(struct agent *a, struct app *app)
 		datapath_fabric_attach(a->dp, app->ifindex);
 }
 
+static void adopt_address(struct agent *a, struct app *app, const struct ax_addr *addr)
+{
+	struct vip *v = addr_is_zero(addr) ? NULL : vip_get(a, addr);
+
+	if (!v)
+		return;
+	v->app = app;
+	pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, true);
+}
+
+/* Into our own lists only: the kernel is told when all are known, so that nothing that works now
+ * is seen half made. */
 static int adopt_one(struct agent *a, const char *cgroup, struct error *e)
 {
 	autofree char *text = NULL;
@@ -129,16 +142,26 @@ static int adopt_one(struct agent *a, const char *cgroup, struct error *e)
 	app_link(a, app);
 	if (app->id > a->next_id)
 		a->next_id = app->id;
+	adopt_address(a, app, &app->vip4);
+	adopt_address(a, app, &app->vip6);
 	r = r ? r : adopt_service(a, app, text, e);
-	r = r ? r : app_publish(a, app, e);
-	r = r ? r : app_watch(a, app, e);
-	if (r) {
-		log_error("the app %s (%u) cannot be taken over: %s", app->spec.name, app->id,
-			  e->text);
-		return 0;
-	}
-	log_info("took over %s (%u)", app->spec.name, app->id);
+	if (r)
+		log_error("the app %s (%u) cannot be taken over whole: %s", app->spec.name, app->id,
+			  e->text[0] ? e->text : strerror(-r));
 	return 0;
+}
+
+static void adopted_tell(struct agent *a, struct app *app)
+{
+	struct error e = {0};
+	int r = app_publish(a, app, &e);
+
+	r = r ? r : app_watch(a, app, &e);
+	if (r)
+		log_error("the app %s (%u) cannot be taken over whole: %s", app->spec.name, app->id,
+			  e.text);
+	else
+		log_info("took over %s (%u)", app->spec.name, app->id);
 }
 
 static int by_name(const void *x, const void *y)
@@ -184,10 +207,14 @@ int adopt_apps(struct agent *a, struct error *e)
 	for (size_t i = 0; i < paths.n && !r; i++)
 		r = adopt_one(a, paths.v[i], e);
 	r = r ? r : services_sync(a, NULL, e);
-	/* those that ended while no agent ran */
+	for (struct app *app = a->apps; app && !r; app = app->next)
+		adopted_tell(a, app);
 	for (struct app *app = a->apps; app; app = next) {
 		next = app->next;
-		app_check(a, app);
+		if (app->state == APP_STOPPING)
+			app_stop(a, app, STOP_MS); /* the last agent had begun to */
+		else
+			app_check(a, app); /* those that ended while no agent ran */
 	}
 	return r;
 }
@@ -252,10 +279,22 @@ static int note_route(void *arg, const struct nl_route *r)
 	return 0;
 }
 
+/* "<instance>-<number>" or the services' pair: others may have names that begin alike. */
+static bool is_device_of_ours(const struct agent *a, const char *name)
+{
+	const char *rest = name + strlen(a->inst->device_prefix);
+	size_t digits = strspn(rest, "0123456789");
+
+	return service_device_is(a, name) || (digits && digits <= 6 && !rest[digits]);
+}
+
 static int note_link(void *arg, const char *name, unsigned ifindex)
 {
 	struct stale *s = arg;
 	unsigned *more;
+
+	if (!is_device_of_ours(s->a, name))
+		return 0;
 
 	if (s->a->ctl.service_ifindex && service_device_is(s->a, name))
 		return 0;

@@ -123,9 +123,14 @@ static int take_lock(struct agent *a, struct error *e)
 	if (r)
 		return error_set(e, r, "cannot make %s: %s (run the agent as root)",
 				 a->inst->run_dir, strerror(-r));
-	if (!group_id(AX_GROUP, &ax) && chown(a->inst->log_dir, 0, ax) < 0)
+	/* its members read the logs: what is made in there belongs to the group */
+	if (!group_id(AX_GROUP, &ax) &&
+	    (chown(a->inst->log_dir, 0, ax) < 0 || chmod(a->inst->log_dir, 02750) < 0))
 		log_debug("chown %s: %s", a->inst->log_dir, strerror(errno));
-	a->lock_fd = open(a->inst->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	/* 0600: whoever can open it can hold it, and keep an agent from starting */
+	a->lock_fd = open(a->inst->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (a->lock_fd >= 0)
+		fchmod(a->lock_fd, 0600);
 	if (a->lock_fd < 0)
 		return error_set(e, -errno, "cannot open %s: %s", a->inst->lock_path,
 				 strerror(errno));
@@ -246,9 +251,23 @@ static int open_anchor(struct agent *a)
 	return nl_route_add(a->nl, &r);
 }
 
+/* Where the ports begin that the kernel gives to clients. */
+static uint32_t ephemeral_first(void)
+{
+	autofree char *text = NULL;
+	long n = 0;
+
+	if (file_read("/proc/sys/net/ipv4/ip_local_port_range", 64, &text) == 0)
+		n = strtol(text, NULL, 10);
+	return n > 0 && n < 65536 ? (uint32_t)n : 32768;
+}
+
 static int open_network(struct agent *a, struct error *e)
 {
-	int r = nl_open(&a->nl);
+	autoclose int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	int r = netns < 0 ? -errno : netns_cookie(netns, &a->netns_cookie);
+
+	r = r ? r : nl_open(&a->nl);
 
 	if (!r)
 		r = nl_link_index(a->nl, "lo", &a->lo);
@@ -266,6 +285,7 @@ static int open_network(struct agent *a, struct error *e)
 	} else {
 		memset(&a->ctl.anchor6, 0, sizeof(a->ctl.anchor6));
 	}
+	a->ctl.ephemeral_first = ephemeral_first();
 	a->ctl.host4 = a->host4;
 	a->ctl.host6 = a->host6;
 	a->ctl.host_access = a->config.host_access;
@@ -334,15 +354,32 @@ static int start(struct agent *a, struct error *e)
 	r = r ? r : datapath_open(a->inst, a->cgroup, &a->dp, &fresh, e);
 	r = r ? r : open_network(a, e);
 	r = r ? r : names_open(a, e);
-	r = r ? r : agent_tell_ctl(a);
-	r = r ? r : adopt_apps(a, e);
-	r = r ? r : reconcile(a, &next, false, &diff, e);
-	json_decref(diff);
 	if (r) {
 		config_free(&next);
 		return r;
 	}
+	/* From here on traffic of a former agent's apps is touched: nothing is told to the kernel
+	 * that is not what it will be in the end. */
+	policy_load(a);
+	a->policy.rules = next.rules;
+	a->policy.n_rules = next.n_rules;
+	a->ctl.rule_allow = policy_allow_mask(&a->policy);
+	service_device_adopt(a);
+	r = agent_tell_ctl(a);
+	r = r ? r : adopt_apps(a, e);
+	if (r) {
+		config_free(&next);
+		return r;
+	}
+	if (reconcile(a, &next, false, &diff, e))
+		log_error("%s", e->text); /* an agent that does most of it beats none */
+	json_decref(diff);
+	reconcile_adopted(a);
+	policy_release(a);
+	datapath_hold(a->dp, a->holding);
 	r = adopt_sweep(a, e);
+	if (!r && a->ctl.service_ifindex && !a->service_routes)
+		service_device_close(a);
 	r = r ? r : agent_update_egress(a, e);
 	if (!r && events_open(a))
 		log_warn("events of this kernel's dataplane cannot be read: see 'ax doctor'");
@@ -393,6 +430,17 @@ static void on_signal(struct agent *a)
 	}
 }
 
+/* The kernel dropped notices: any app may have ended. */
+static void check_all(struct agent *a)
+{
+	struct app *next;
+
+	for (struct app *app = a->apps; app; app = next) {
+		next = app->next;
+		app_check(a, app);
+	}
+}
+
 static void on_cgroup(struct agent *a)
 {
 	char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -403,6 +451,8 @@ static void on_cgroup(struct agent *a)
 		struct app *app = app_by_watch(a, ev->wd);
 
 		p += sizeof(*ev) + ev->len;
+		if (ev->mask & IN_Q_OVERFLOW)
+			check_all(a);
 		if (app)
 			app_check(a, app);
 	}

@@ -4,6 +4,7 @@
  *
  *   agent.c     start, loop, end          control_server.c  the socket's clients
  *   apps.c      running apps              requests.c        what clients ask for
+ *   register.c  how an app comes to be
  *   adopt.c     apps of an earlier agent  views.c           the lists of `ax get`
  *   vips.c      who owns an address       events.c          readers of events
  *   services.c  services and backends     reconcile.c       config files
@@ -49,9 +50,11 @@ struct policy {
 	struct {
 		char *text;
 		uint32_t refs;
+		bool held; /* one of refs: known from the last agent */
 	} labels[AX_LABELS_MAX];
 	struct config_rule *rules; /* the config's */
 	size_t n_rules;
+	bool changed; /* since policy_save() */
 };
 /* Takes a reference on each label's bit. -ENOSPC with a sentence when there are too many. */
 int policy_ref(struct policy *p, const struct labels *l, struct ax_party *ret, struct error *e);
@@ -59,6 +62,11 @@ void policy_unref(struct policy *p, const struct labels *l);
 /* The rule bits of a party with these labels, into ret->from and ret->to. */
 void policy_rules(const struct policy *p, const struct labels *l, struct ax_party *ret);
 uint64_t policy_allow_mask(const struct policy *p);
+/* Keeps the numbering of the labels for the next agent, which must not give a bit that running
+ * apps carry to another label: written if it changed, read at start, and then released. */
+void policy_save(struct agent *a);
+void policy_load(struct agent *a);
+void policy_release(struct agent *a);
 
 /* --- vips.c: every address of ours, who owns it, and what the kernel was told --- */
 struct vip {
@@ -68,7 +76,7 @@ struct vip {
 	struct service *service;   /* the service that is reached by it */
 	struct declared *declared; /* the app of the config that is not running */
 	struct ax_vip told;	   /* the kernel's entry; kind 0: none */
-	bool bindable;		    /* an IPv6 address on lo */
+	bool bindable;		   /* an IPv6 address on lo */
 	struct nl_route route;	   /* the kernel's route; dst.len 0: none */
 };
 struct vip *vip_find(struct agent *a, const struct ax_addr *addr);
@@ -89,6 +97,7 @@ struct declared {
 };
 
 /* --- apps.c --- */
+#define APP_BUCKETS 4096
 enum app_state { APP_STARTING, APP_RUNNING, APP_STOPPING };
 
 struct app {
@@ -115,9 +124,10 @@ struct app {
 	uint64_t kill_at_ns; /* SIGKILL then; 0: never */
 	bool no_restart;     /* stopped on purpose */
 	bool replaced;	     /* the config's new version of it starts when it is gone */
-	bool own4, own6;     /* its addresses are from the pool */
-	uint32_t anchor;     /* see anchors.c, 0: none */
-	bool has_labels;     /* holds bits of the policy */
+	bool cut;	     /* its record had no room for the whole command */
+	struct app *id_next, *watch_next; /* in a.by_id and a.by_watch */
+	uint32_t anchor;		  /* see anchors.c, 0: none */
+	bool has_labels;		  /* holds bits of the policy */
 };
 struct app *app_by_id(struct agent *a, uint32_t id);
 struct app *app_by_name(struct agent *a, const char *name); /* the first */
@@ -173,7 +183,6 @@ struct service {
 	char *name;
 	struct config_service *conf; /* declared: the config's; else NULL */
 	struct ax_addr vip4, vip6;
-	bool own4, own6;  /* from the pool */
 	uint32_t members; /* of one that apps form */
 };
 struct service *service_by_name(struct agent *a, const char *name);
@@ -184,8 +193,9 @@ int service_change(struct agent *a, struct service *s, struct config_service *co
 void service_remove(struct agent *a, struct service *s);
 /* Makes the service that `owner` and further apps form (or finds it). */
 int service_of_app(struct agent *a, struct app *owner, struct service **ret, struct error *e);
-int service_restore(struct agent *a, const char *name, const struct ax_addr *ip4,
-		    const struct ax_addr *ip6, struct service **ret, struct error *e);
+/* For adoption: the service and its members, with nothing told to the kernel yet. */
+int service_adopt(struct agent *a, const char *name, const struct ax_addr *ip4,
+		  const struct ax_addr *ip6, struct service **ret);
 void service_join(struct agent *a, struct service *s, struct app *app);
 void service_leave(struct agent *a, struct app *app);
 /* Writes the backends of all services that an app may serve, or of all (NULL). */
@@ -196,6 +206,8 @@ int service_sync(struct agent *a, struct service *s, struct error *e);
 /* Whether any of its backends is a running private app. */
 bool service_has_private(const struct agent *a, const struct service *s);
 /* Opens the device to which services with private backends are routed, or takes it over. */
+/* Takes over the last agent's, before the programs are told anything. */
+void service_device_adopt(struct agent *a);
 int service_device_open(struct agent *a);
 void service_device_close(struct agent *a); /* when nothing is routed to it any more */
 /* Routes the services that the app serves anew: it has its device now. */
@@ -227,19 +239,25 @@ uint64_t spawn_due(struct agent *a, uint64_t now_ns);
 void spawn_reap(struct agent *a); /* SIGCHLD */
 /* The restarts counted for an app that was launched by this process, 0: not ours. */
 uint32_t spawn_restarts(struct agent *a, const char *config_key, const char *name);
-void spawn_cancel(struct agent *a, const char *config_key, const char *name);
+/* Drops the starts that are due of an app, by its name. Returns how many. */
+size_t spawn_cancel(struct agent *a, const char *name);
 void spawn_free_all(struct agent *a);
 
 /* --- reconcile.c --- */
 /* Computes the difference between `next` and what is declared now, and applies it unless dry_run.
- * On success *next was taken over (or freed, with dry_run). The diff goes to *diff (JSON array). */
+ * *next is taken over or freed in any case. The diff goes to *diff (JSON array). */
 int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, struct error *e);
+/* Ends apps of the config that it does not have any more, or has otherwise, since an agent that
+ * is gone started them. */
+void reconcile_adopted(struct agent *a);
 int reconcile_file(struct agent *a, const char *path, struct error *e);
 /* Declares or undeclares the config's app. */
 int declare_app(struct agent *a, struct config_app *conf, struct error *e);
 struct declared *declared_find(struct agent *a, const char *name);
 /* Starts the config's app of that key if it has a command. */
 int declared_start(struct agent *a, const char *key);
+/* The config's app of that key, or NULL. */
+const struct config_app *declared_key(struct agent *a, const char *key);
 int declared_sync(struct agent *a, struct declared *d, struct error *e);
 int agent_tell_ctl(struct agent *a);
 /* The instance's /96 for anchors (ctl.h). */
@@ -314,6 +332,7 @@ struct agent {
 	struct datapath *dp;
 	struct nl *nl;
 	unsigned lo;
+	uint64_t netns_cookie; /* of the host's network namespace */
 	char cgroup[4096];
 	struct config config;
 	struct pool pool4, pool6;
@@ -325,6 +344,7 @@ struct agent {
 	void *vips;  /* tsearch(3) tree of struct vip by address */
 	void *names; /* and of struct name by text */
 	struct app *apps;
+	struct app *by_id[APP_BUCKETS], *by_watch[APP_BUCKETS];
 	size_t n_apps;
 	uint32_t next_id;
 	struct service *services;

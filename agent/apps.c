@@ -20,8 +20,6 @@
 #include "log.h"
 #include "socks.h"
 
-#define APP_ID_MAX 999999 /* "<instance>-<id>" must fit an interface name */
-
 const char *app_state_name(enum app_state s)
 {
 	return s == APP_STARTING ? "starting" : s == APP_RUNNING ? "running" : "stopping";
@@ -29,10 +27,11 @@ const char *app_state_name(enum app_state s)
 
 struct app *app_by_id(struct agent *a, uint32_t id)
 {
-	for (struct app *app = a->apps; app; app = app->next)
-		if (app->id == id)
-			return app;
-	return NULL;
+	struct app *app = a->by_id[id % APP_BUCKETS];
+
+	while (app && app->id != id)
+		app = app->id_next;
+	return app;
 }
 
 struct app *app_by_name(struct agent *a, const char *name)
@@ -44,10 +43,25 @@ struct app *app_by_name(struct agent *a, const char *name)
 
 struct app *app_by_watch(struct agent *a, int watch)
 {
-	for (struct app *app = a->apps; app; app = app->next)
-		if (app->watch == watch)
-			return app;
-	return NULL;
+	struct app *app = a->by_watch[(unsigned)watch % APP_BUCKETS];
+
+	while (app && app->watch != watch)
+		app = app->watch_next;
+	return app;
+}
+
+static void forget_watch(struct agent *a, struct app *app)
+{
+	struct app **p = &a->by_watch[(unsigned)app->watch % APP_BUCKETS];
+
+	if (app->watch < 0)
+		return;
+	while (*p && *p != app)
+		p = &(*p)->watch_next;
+	if (*p)
+		*p = app->watch_next;
+	inotify_rm_watch(a->inotify.fd, app->watch);
+	app->watch = -1;
 }
 
 void app_free(struct app *app)
@@ -61,21 +75,22 @@ void app_free(struct app *app)
 
 /* --- the record --- */
 
-int app_save(const struct app *app)
+static json_t *record_of(const struct app *app, bool cut)
 {
 	json_t *spec = control_spec_to_json(&app->spec);
-	autofree char *text = NULL;
-	json_t *j;
-	int r;
+	json_t *j = json_pack("{si si so si si sI sI si si sb}", "id", (int)app->id, "state",
+			      (int)app->state, "spec", spec, "pid", app->pid, "launcher",
+			      app->launcher_pid, "since", (json_int_t)app->since, "netns",
+			      (json_int_t)app->netns_cookie, "restarts", (int)app->restarts,
+			      "anchor", (int)app->anchor, "cut", cut);
 
-	j = json_pack("{si si so si si sI sI sb sb si si}", "id", (int)app->id, "state",
-		      (int)app->state, "spec", spec, "pid", app->pid, "launcher", app->launcher_pid,
-		      "since", (json_int_t)app->since, "netns", (json_int_t)app->netns_cookie,
-		      "own4", app->own4, "own6", app->own6, "restarts", (int)app->restarts,
-		      "anchor", (int)app->anchor);
-	if (!j) {
-		json_decref(spec);
-		return -ENOMEM;
+	if (!j)
+		return NULL;
+	if (cut) {
+		json_object_set_new(spec, "env", json_array());
+		json_object_set_new(spec, "command",
+				    json_pack("[ss]", app->spec.command.v[0], "..."));
+		json_object_set_new(spec, "restart", json_string("no"));
 	}
 	json_object_set_new(j, "ip4", json_addr(&app->vip4));
 	json_object_set_new(j, "ip6", json_addr(&app->vip6));
@@ -86,11 +101,28 @@ int app_save(const struct app *app)
 				    json_pack("{ss so so}", "name", app->service->name, "ip4",
 					      json_addr(&app->service->vip4), "ip6",
 					      json_addr(&app->service->vip6)));
-	text = json_dumps(j, JSON_COMPACT);
+	return j;
+}
+
+static int save_record(const struct app *app, bool cut)
+{
+	json_t *j = record_of(app, cut);
+	autofree char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
+
 	json_decref(j);
-	if (!text)
-		return -ENOMEM;
-	r = cgroup_record_set(app->cgroup, "app", text);
+	return text ? cgroup_record_set(app->cgroup, "app", text) : -ENOMEM;
+}
+
+/*
+ * An extended attribute holds 64 KiB: of an app with a longer command line or environment the
+ * record keeps the program's name alone, and a later agent does not start it again.
+ */
+int app_save(const struct app *app)
+{
+	int r = app->cgroup ? save_record(app, false) : -ENOENT;
+
+	if ((r == -E2BIG || r == -ENOSPC || r == -ERANGE) && app->spec.command.n)
+		r = save_record(app, true);
 	return r;
 }
 
@@ -133,6 +165,7 @@ int agent_update_hold(struct agent *a)
 
 static int claim(struct agent *a, struct app *app, const struct ax_addr *addr, struct error *e)
 {
+	char text[ADDR_STRLEN];
 	struct vip *v;
 
 	if (addr_is_zero(addr))
@@ -140,211 +173,30 @@ static int claim(struct agent *a, struct app *app, const struct ax_addr *addr, s
 	v = vip_get(a, addr);
 	if (!v)
 		return error_set(e, -ENOMEM, "out of memory");
+	if (v->app && v->app != app)
+		return error_set(e, -EADDRINUSE, "the app %s has the address %s", v->app->spec.name,
+				 addr_format(addr, text));
 	v->app = app;
 	pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, true);
 	return vip_sync(a, v, e);
 }
 
-static void unclaim(struct agent *a, struct app *app, const struct ax_addr *addr, bool from_pool)
+/* The pool has an address back when nobody is left who goes by it. */
+static void unclaim(struct agent *a, struct app *app, const struct ax_addr *addr)
 {
 	struct vip *v = addr_is_zero(addr) ? NULL : vip_find(a, addr);
-	bool v4 = addr_is_v4(addr);
 
-	if (!v || v->app != app)
+	if (addr_is_zero(addr) || (v && v->app && v->app != app))
+		return;
+	if (!v || (!v->service && !v->declared))
+		pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, false);
+	if (!v)
 		return;
 	v->app = NULL;
-	if (from_pool || (!v->service && !v->declared))
-		pool_mark(v4 ? &a->pool4 : &a->pool6, addr, false);
 	vip_sync(a, v, NULL);
 }
 
-/* --- registering --- */
-
-/* What the config says of an app of this name holds where the command line is silent. */
-static int take_declared(struct app_spec *s, const struct app_spec *d, bool from_config,
-			 struct error *e)
-{
-	int r = 0;
-
-	if (from_config)
-		return 0;
-	if (addr_is_zero(&s->ip4) && addr_is_zero(&s->ip6)) {
-		s->ip4 = d->ip4;
-		s->ip6 = d->ip6;
-	}
-	if (!s->labels.n)
-		r = labels_copy(&d->labels, &s->labels);
-	if (!r && !s->user && d->user) {
-		s->user = strdup(d->user);
-		r = s->user ? 0 : -ENOMEM;
-	}
-	if (!r && !s->directory && d->directory) {
-		s->directory = strdup(d->directory);
-		r = s->directory ? 0 : -ENOMEM;
-	}
-	/* the command line's come last: they win */
-	if (!r && d->env.n) {
-		struct strv env = {0};
-
-		r = strv_copy(&d->env, &env);
-		for (size_t i = 0; !r && i < s->env.n; i++)
-			r = strv_add(&env, s->env.v[i]);
-		strv_free(&s->env);
-		s->env = env;
-	}
-	if (!s->wait_ms)
-		s->wait_ms = d->wait_ms;
-	if (s->net == NET_PRIVATE)
-		s->net = d->net;
-	s->egress |= d->egress;
-	return r ? error_set(e, r, "out of memory") : 0;
-}
-
-/* A name made from the command is the app's alone: two runs of curl are no service. */
-static int make_name(struct agent *a, struct app_spec *s)
-{
-	char base[64], name[80];
-
-	launch_default_name(s, base, sizeof(base));
-	base[56] = 0; /* room for a number within the 63 characters of a label */
-	snprintf(name, sizeof(name), "%s", base);
-	for (unsigned i = 2; name_find(a, name); i++)
-		snprintf(name, sizeof(name), "%s-%u", base, i);
-	s->name = strdup(name);
-	return s->name ? 0 : -ENOMEM;
-}
-
-static int check_service_name(struct agent *a, const char *name, struct error *e)
-{
-	struct service *s = service_by_name(a, name);
-
-	if (!s || !s->conf)
-		return 0;
-	return error_set(e, -EADDRINUSE,
-			 "the config declares a service named %s: give the app another --name and "
-			 "let the service choose it as a backend",
-			 name);
-}
-
-/* An app that has ended, but whose end was not heard of yet, holds neither name nor address: the
- * next `ax run` of a script gets them. */
-static void settle(struct agent *a, const struct app_spec *s)
-{
-	const struct ax_addr *asked[] = {&s->ip4, &s->ip6};
-	struct name *n;
-
-	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
-		struct vip *v = addr_is_zero(asked[i]) ? NULL : vip_find(a, asked[i]);
-
-		if (v && v->app)
-			app_check(a, v->app);
-	}
-	n = s->name ? name_find(a, s->name) : NULL;
-	if (n && n->app)
-		app_check(a, n->app);
-}
-
-/* The app (or service of apps) whose address or name the new app shares, if any. */
-static int find_partner(struct agent *a, const struct app *app, struct service **svc,
-			struct app **owner, struct error *e)
-{
-	const struct ax_addr *asked[] = {&app->spec.ip4, &app->spec.ip6};
-	char text[ADDR_STRLEN];
-	struct name *n;
-
-	*svc = NULL;
-	*owner = NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
-		struct vip *v = addr_is_zero(asked[i]) ? NULL : vip_find(a, asked[i]);
-
-		if (!v)
-			continue;
-		if (v->host || (v->service && v->service->conf))
-			return error_set(e, -EADDRINUSE, "the address %s belongs to %s",
-					 addr_format(asked[i], text),
-					 v->host ? "the agent" : v->service->name);
-		if (v->declared && !streq(v->declared->conf->spec.name, app->spec.name))
-			return error_set(e, -EADDRINUSE,
-					 "the config gives the address %s to the app %s",
-					 addr_format(asked[i], text), v->declared->conf->spec.name);
-		if (v->service)
-			*svc = v->service;
-		else if (v->app)
-			*owner = v->app;
-	}
-	if (*svc || *owner)
-		return 0;
-	n = name_find(a, app->spec.name);
-	if (n && n->service)
-		*svc = n->service;
-	else if (n && n->app)
-		*owner = n->app->service ? NULL : n->app;
-	if (n && n->app && n->app->service && !n->service)
-		*svc = n->app->service;
-	return 0;
-}
-
-static int take_from_pool(struct pool *p, struct ax_addr *addr, bool *own, const char *family,
-			  struct error *e)
-{
-	int r;
-
-	if (!p->size)
-		return 0;
-	r = pool_take(p, addr);
-	if (r)
-		return error_set(e, r,
-				 "the %s pool has no address left: end some apps, give one with "
-				 "--ip, or configure a larger agent.pool",
-				 family);
-	*own = true;
-	return 0;
-}
-
-static int choose_addresses(struct agent *a, struct app *app, const struct service *svc,
-			    struct error *e)
-{
-	const struct declared *d = declared_find(a, app->spec.name);
-	bool shared4 = svc && !addr_is_zero(&svc->vip4) && addr_eq(&svc->vip4, &app->spec.ip4);
-	bool shared6 = svc && !addr_is_zero(&svc->vip6) && addr_eq(&svc->vip6, &app->spec.ip6);
-	int r = 0;
-
-	app->vip4 = shared4 ? (struct ax_addr){0} : app->spec.ip4;
-	app->vip6 = shared6 ? (struct ax_addr){0} : app->spec.ip6;
-	if (addr_is_zero(&app->spec.ip4) && addr_is_zero(&app->spec.ip6) && d && !svc) {
-		app->vip4 = d->ip4; /* the one that its name already resolves to */
-		app->vip6 = d->ip6;
-		return 0;
-	}
-	if (addr_is_zero(&app->vip4) && (shared4 || addr_is_zero(&app->spec.ip6)))
-		r = take_from_pool(&a->pool4, &app->vip4, &app->own4, "IPv4", e);
-	if (!r && addr_is_zero(&app->vip6) && (shared6 || addr_is_zero(&app->spec.ip4)))
-		r = take_from_pool(&a->pool6, &app->vip6, &app->own6, "IPv6", e);
-	if (!r && !addr_is_zero(&app->vip6) && !a->has_ipv6)
-		r = error_set(e, -EAFNOSUPPORT,
-			      "this machine has IPv6 switched off: give an IPv4 address");
-	if (!r && addr_is_zero(&app->vip4) && addr_is_zero(&app->vip6))
-		r = error_set(e, -EADDRNOTAVAIL, "there is no address for %s: give one with --ip",
-			      app->spec.name);
-	return r;
-}
-
-static int make_cgroup(struct agent *a, struct app *app, struct error *e)
-{
-	int r = 0;
-
-	if (asprintf(&app->cgroup, "%s/%s-%u", a->cgroup, app->spec.name, app->id) < 0) {
-		app->cgroup = NULL;
-		return error_set(e, -ENOMEM, "out of memory");
-	}
-	if (mkdir(app->cgroup, 0755) < 0)
-		r = -errno;
-	if (!r)
-		r = cgroup_id(app->cgroup, &app->cgroup_id);
-	if (!r)
-		r = app_save(app);
-	return r ? error_set(e, r, "cannot make the cgroup %s: %s", app->cgroup, strerror(-r)) : 0;
-}
+/* --- lists --- */
 
 void app_link(struct agent *a, struct app *app)
 {
@@ -356,6 +208,8 @@ void app_link(struct agent *a, struct app *app)
 	app->next = *p;
 	*p = app;
 	a->n_apps++;
+	app->id_next = a->by_id[app->id % APP_BUCKETS];
+	a->by_id[app->id % APP_BUCKETS] = app;
 	if (n && (!n->app || n->app->id > app->id))
 		n->app = app;
 }
@@ -371,6 +225,10 @@ static void unlink_app(struct agent *a, struct app *app)
 		return;
 	*p = app->next;
 	a->n_apps--;
+	p = &a->by_id[app->id % APP_BUCKETS];
+	while (*p != app)
+		p = &(*p)->id_next;
+	*p = app->id_next;
 	if (!n || n->app != app)
 		return;
 	n->app = NULL;
@@ -378,14 +236,6 @@ static void unlink_app(struct agent *a, struct app *app)
 		if (streq(x->spec.name, n->text))
 			n->app = x;
 	name_put(a, n);
-}
-
-static uint32_t next_id(struct agent *a)
-{
-	do {
-		a->next_id = a->next_id >= APP_ID_MAX ? 1 : a->next_id + 1;
-	} while (app_by_id(a, a->next_id));
-	return a->next_id;
 }
 
 /* Tells the kernel and the others of an app that is linked in. */
@@ -413,71 +263,6 @@ int app_publish(struct agent *a, struct app *app, struct error *e)
 	return r;
 }
 
-static int prepare(struct agent *a, struct app *app, struct service **svc, struct error *e)
-{
-	struct app_spec *s = &app->spec;
-	struct app *owner = NULL;
-	const struct declared *d;
-	int r;
-
-	settle(a, s);
-	if (!s->name)
-		r = make_name(a, s) ? error_set(e, -ENOMEM, "out of memory") : 0;
-	else
-		r = check_service_name(a, s->name, e);
-	d = r ? NULL : declared_find(a, s->name);
-	if (d)
-		r = take_declared(s, &d->conf->spec, app->config_key != NULL, e);
-	if (!r && !s->labels.n)
-		r = labels_copy(&a->config.default_labels, &s->labels);
-	r = r ? r : find_partner(a, app, svc, &owner, e);
-	if (!r && owner)
-		r = service_of_app(a, owner, svc, e);
-	return r;
-}
-
-int app_register(struct agent *a, struct app_spec *spec, const char *config_key, struct app **ret,
-		 struct error *e)
-{
-	struct app *app = calloc(1, sizeof(*app));
-	struct service *svc = NULL;
-	int r;
-
-	if (!app)
-		return error_set(e, -ENOMEM, "out of memory");
-	app->spec = *spec;
-	memset(spec, 0, sizeof(*spec));
-	app->launcher = (struct loop_item){.kind = LOOP_LAUNCHER, .fd = -1};
-	app->watch = -1;
-	app->exit_status = -1;
-	app->since = time(NULL);
-	app->config_key = config_key ? strdup(config_key) : NULL;
-	r = prepare(a, app, &svc, e);
-	if (r) {
-		app_free(app);
-		return r;
-	}
-	app->restarts = spawn_restarts(a, app->config_key, app->spec.name);
-	app->id = next_id(a);
-	if (svc)
-		service_join(a, svc, app);
-	r = policy_ref(&a->policy, &app->spec.labels, &app->party, e);
-	app->has_labels = r == 0;
-	app_link(a, app);
-	r = r ? r : choose_addresses(a, app, svc, e);
-	r = r ? r : make_cgroup(a, app, e);
-	r = r ? r : app_publish(a, app, e);
-	if (r) {
-		app->no_restart = true;
-		app_remove(a, app);
-		return r;
-	}
-	if (svc && svc->members == 2)
-		app_tell(a, app);
-	*ret = app;
-	return 0;
-}
-
 /* --- network of a private app --- */
 
 /* One address for all, at both ends of every pair: nobody needs a neighbour entry. */
@@ -493,6 +278,23 @@ void agent_mac(const struct agent *a, uint8_t ret[6])
 	ret[5] = (uint8_t)m;
 }
 
+/* A namespace of its own: not the host's, not another app's. */
+static int check_netns(struct agent *a, struct app *app)
+{
+	uint64_t cookie = app->netns_cookie;
+
+	if (cookie != a->netns_cookie) {
+		const struct app *x = a->apps;
+
+		while (x && (x == app || x->netns_cookie != cookie))
+			x = x->next;
+		if (!x)
+			return 0;
+	}
+	app->netns_cookie = 0; /* not ours to forget */
+	return -EEXIST;
+}
+
 int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e)
 {
 	struct ax_netns_app na = {.id = app->id, .vip4 = app->vip4, .vip6 = app->vip6};
@@ -505,6 +307,8 @@ int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e)
 	snprintf(device, sizeof(device), "%s%u", a->inst->device_prefix, app->id);
 	agent_mac(a, mac);
 	r = netns_cookie(netns_fd, &app->netns_cookie);
+	if (!r)
+		r = check_netns(a, app);
 	if (!r)
 		r = datapath_netns_set(a->dp, app->netns_cookie, &na);
 	if (!r)
@@ -550,6 +354,8 @@ int app_watch(struct agent *a, struct app *app, struct error *e)
 		return error_set(e, -errno,
 				 "cannot watch %s: %s (is fs.inotify.max_user_watches reached?)",
 				 events, strerror(errno));
+	app->watch_next = a->by_watch[(unsigned)app->watch % APP_BUCKETS];
+	a->by_watch[(unsigned)app->watch % APP_BUCKETS] = app;
 	return 0;
 }
 
@@ -568,6 +374,7 @@ void app_stop(struct agent *a, struct app *app, uint32_t timeout_ms)
 	app->no_restart = true;
 	if (app->state != APP_STOPPING) {
 		app->state = APP_STOPPING;
+		app_save(app);
 		services_sync(a, app, NULL); /* no new connections */
 	}
 	app->kill_at_ns = time_mono_ns() + (uint64_t)timeout_ms * 1000000;
@@ -604,16 +411,21 @@ static void restart(struct agent *a, struct app *app)
 static void finish(struct agent *a, struct app *app)
 {
 	autofree char *key = app->replaced && app->config_key ? strdup(app->config_key) : NULL;
-	autofree char *text = NULL;
-
-	if (app->exit_status < 0 && cgroup_record_get(app->cgroup, "exit", &text) == 0)
-		app->exit_status = atoi(text);
 	events_app(a, "exit", app);
 	if (wants_restart(app))
 		restart(a, app);
 	app_remove(a, app);
 	if (key)
 		declared_start(a, key);
+}
+
+/* What the supervisor wrote before it told, or before it could tell nobody. */
+static void read_exit(struct app *app)
+{
+	autofree char *text = NULL;
+
+	if (app->exit_status < 0 && cgroup_record_get(app->cgroup, "exit", &text) == 0)
+		app->exit_status = atoi(text);
 }
 
 void app_check(struct agent *a, struct app *app)
@@ -626,6 +438,7 @@ void app_check(struct agent *a, struct app *app)
 	if (populated > 0)
 		return;
 	app->empty = true;
+	read_exit(app);
 	/* the supervisor tells the exit status, and is gone right after */
 	if (app->launcher.fd < 0 || app->exit_status >= 0)
 		finish(a, app);
@@ -679,8 +492,8 @@ void app_remove(struct agent *a, struct app *app)
 	app->state = APP_STOPPING;
 	services_sync(a, app, NULL);
 	service_leave(a, app);
-	unclaim(a, app, &app->vip4, app->own4);
-	unclaim(a, app, &app->vip6, app->own6);
+	unclaim(a, app, &app->vip4);
+	unclaim(a, app, &app->vip6);
 	if (app->netns_cookie)
 		datapath_netns_del(a->dp, app->netns_cookie);
 	if (app->cgroup_id)
@@ -691,8 +504,7 @@ void app_remove(struct agent *a, struct app *app)
 		agent_update_hold(a);
 	if (app->has_labels)
 		policy_unref(&a->policy, &app->spec.labels);
-	if (app->watch >= 0)
-		inotify_rm_watch(a->inotify.fd, app->watch);
+	forget_watch(a, app);
 	loop_del(a->epoll, &app->launcher);
 	r = app->cgroup ? cgroup_remove(app->cgroup) : 0;
 	if (r)

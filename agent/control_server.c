@@ -216,12 +216,11 @@ size_t clients_watching(struct agent *a)
 	return n;
 }
 
+/* Queued here and sent when the socket takes it: sending might close the client, and its end
+ * may bring about events in turn. */
 void clients_event(struct agent *a, json_t *event)
 {
-	struct client *next;
-
-	for (struct client *c = a->clients; c; c = next) {
-		next = c->next;
+	for (struct client *c = a->clients; c; c = c->next) {
 		if (!c->state.events || c->closing)
 			continue;
 		if (c->out_len > EVENTS_MAX) {
@@ -237,31 +236,39 @@ void clients_event(struct agent *a, json_t *event)
 			client_queue(c, lost, -1);
 			json_decref(lost);
 		}
-		client_reply(c, json_incref(event), -1);
+		client_queue(c, event, -1);
+		loop_mod(a->epoll, &c->item, EPOLLIN | EPOLLOUT);
 	}
+}
+
+/* One client whose stop waited for this app alone; NULL: none (any more). */
+static struct client *client_served(struct agent *a, const struct app *app)
+{
+	for (struct client *c = a->clients; c; c = c->next) {
+		struct client_state *s = &c->state;
+		size_t left = 0, before = s->n_stopping;
+
+		if (s->launch_id == app->id)
+			s->launch_id = 0;
+		for (size_t i = 0; i < before; i++)
+			if (s->stopping[i] != app->id)
+				s->stopping[left++] = s->stopping[i];
+		s->n_stopping = left;
+		if (before && !left)
+			return c;
+	}
+	return NULL;
 }
 
 void clients_app_gone(struct agent *a, const struct app *app)
 {
-	struct client *next;
+	struct client *c;
 
-	for (struct client *c = a->clients; c; c = next) {
-		struct client_state *s = &c->state;
-		size_t left = 0;
+	/* a reply may close its client, and others with it: begin anew after each */
+	while ((c = client_served(a, app))) {
+		json_t *stopped = take_ptr(&c->state.stopped);
 
-		next = c->next;
-		if (s->launch_id == app->id)
-			s->launch_id = 0;
-		if (!s->n_stopping)
-			continue;
-		for (size_t i = 0; i < s->n_stopping; i++)
-			if (s->stopping[i] != app->id)
-				s->stopping[left++] = s->stopping[i];
-		s->n_stopping = left;
-		if (left)
-			continue;
-		client_reply(c, json_pack("{sb so}", "ok", 1, "stopped", s->stopped), -1);
-		s->stopped = NULL;
+		client_reply(c, json_pack("{sb so}", "ok", 1, "stopped", stopped), -1);
 	}
 }
 
@@ -408,6 +415,11 @@ static bool peer_allowed(const struct ucred *peer, int fd)
 	return false;
 }
 
+static void refuse(int fd, const char *line)
+{
+	send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void control_on_listen(struct agent *a)
 {
 	autoclose int fd = accept4(a->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -418,14 +430,17 @@ void control_on_listen(struct agent *a)
 	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return;
 	if (!peer_allowed(&peer, fd)) {
-		static const char no[] = "{\"ok\":false,\"errno\":13,\"error\":\"only root and "
-					 "members of group ax may talk to the agent\"}\n";
-
-		send(fd, no, sizeof(no) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		refuse(fd, "{\"ok\":false,\"errno\":13,\"error\":\"only root and members of group "
+			   "ax may talk to the agent\"}\n");
 		log_warn("refused process %d of uid %u at the control socket", peer.pid, peer.uid);
 		return;
 	}
-	c = clients_count(a) < CLIENTS_MAX ? calloc(1, sizeof(*c)) : NULL;
+	if (clients_count(a) >= CLIENTS_MAX) {
+		refuse(fd, "{\"ok\":false,\"errno\":11,\"error\":\"the agent has too many "
+			   "clients: try again later\"}\n");
+		return;
+	}
+	c = calloc(1, sizeof(*c));
 	if (!c)
 		return;
 	c->a = a;

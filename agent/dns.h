@@ -29,6 +29,8 @@ struct dns_zone {
 	const char *domain; /* "ax.internal": lower case, no dots at the ends */
 	/* `name` is lower case, without the domain. Returns true when the name exists. */
 	bool (*lookup)(void *arg, const char *name, struct dns_name_info *ret);
+	/* Adds the ports of a name that exists, for SRV; NULL: lookup() has given them. */
+	void (*ports)(void *arg, const char *name, struct dns_name_info *ret);
 	/* The name (without domain) of a virtual IP, false when it is not ours. */
 	bool (*reverse)(void *arg, const struct ax_addr *addr, char name[DNS_NAME_MAX]);
 	/* True when the address lies in ax's pools: unknown ones get NXDOMAIN, not a forward. */

@@ -140,8 +140,11 @@ static enum name_kind name_find(const struct dns_zone *zone, const struct dns_qu
 		return NAME_HOST;
 	if (known && n == 2 && label_proto(l[0]))
 		return NAME_EMPTY;
-	if (known && n == 3 && label_proto(l[1]) && l[0][0] > 1 && l[0][1] == '_')
+	if (known && n == 3 && label_proto(l[1]) && l[0][0] > 1 && l[0][1] == '_') {
+		if (zone->ports)
+			zone->ports(zone->arg, ret->host, &ret->info);
 		return NAME_SERVICE;
+	}
 	return NAME_UNKNOWN;
 }
 

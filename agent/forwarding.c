@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define SYSCTL_ROOT "/proc/sys/"
 #define CONF6	    "net/ipv6/conf"
@@ -81,9 +82,14 @@ static int record_write(const char *run_dir, const struct record *r)
 	return 0;
 }
 
-/* Instances share the sysctls, so they take turns: a lock on the directory of all run_dirs. */
+#define LOCK_TRIES 200 /* of 10 ms: another instance holds it for one change of a sysctl */
+
+/* Instances share the sysctls, so they take turns: a lock beside the run_dirs, which only root can
+ * open, so that nobody else can make an agent wait. */
 static int lock_siblings(const char *run_dir, char parent[PATH_MAX])
 {
+	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+	char path[PATH_MAX + 32];
 	autoclose int fd = -1;
 	char *slash;
 	int err = mkdir_parents(run_dir, 0755);
@@ -95,12 +101,15 @@ static int lock_siblings(const char *run_dir, char parent[PATH_MAX])
 	if (!slash || slash == parent)
 		return -EINVAL;
 	*slash = '\0';
-	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s/.forwarding-lock", parent);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	while (flock(fd, LOCK_EX) < 0)
-		if (errno != EINTR)
+	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || i == LOCK_TRIES)
 			return -errno;
+		nanosleep(&pause, NULL);
+	}
 	return take_fd(&fd);
 }
 

@@ -89,12 +89,23 @@ static int srv_of_server(void *arg, const struct ax_endpoint *ep, const struct a
 	return 0;
 }
 
+static void zone_ports(void *arg, const char *text, struct dns_name_info *ret)
+{
+	struct agent *a = arg;
+	struct srv_ctx c = {.info = ret, .name = text, .a = a};
+	const struct service *s = service_by_name(a, text);
+	const struct config_service *conf = s ? s->conf : NULL;
+
+	for (size_t i = 0; conf && i < conf->n_ports; i++)
+		add_srv(ret, conf->ports[i].proto, conf->ports[i].port);
+	if (!conf)
+		datapath_servers_each(a->dp, srv_of_server, &c);
+}
+
 static bool zone_lookup(void *arg, const char *text, struct dns_name_info *ret)
 {
 	struct agent *a = arg;
 	struct name *n = name_find(a, text);
-	struct srv_ctx c = {.info = ret, .name = text, .a = a};
-	const struct config_service *conf;
 	const struct service *s;
 
 	if (!n)
@@ -111,11 +122,6 @@ static bool zone_lookup(void *arg, const char *text, struct dns_name_info *ret)
 		ret->ip4 = n->declared->ip4;
 		ret->ip6 = n->declared->ip6;
 	}
-	conf = s ? s->conf : NULL;
-	for (size_t i = 0; conf && i < conf->n_ports; i++)
-		add_srv(ret, conf->ports[i].proto, conf->ports[i].port);
-	if (!conf)
-		datapath_servers_each(a->dp, srv_of_server, &c);
 	return true;
 }
 
@@ -183,6 +189,7 @@ int names_open(struct agent *a, struct error *e)
 		.port_be = htons(53),
 		.zone = {.domain = a->config.dns_domain,
 			 .lookup = zone_lookup,
+			 .ports = zone_ports,
 			 .reverse = zone_reverse,
 			 .owns = zone_owns,
 			 .arg = a},

@@ -54,6 +54,8 @@ int nl_addr_del(struct nl *nl, unsigned ifindex, const struct ax_addr *addr, uns
  * caller adds that one next.
  */
 int nl_addr_add_bindable(struct nl *nl, unsigned lo, const struct ax_addr *addr);
+/* Whether the kernel takes packets to this address for this machine's own. */
+int nl_addr_is_local(struct nl *nl, const struct ax_addr *addr, bool *ret);
 /* Calls f for every IPv6 address of a link, until it returns non-zero; f may use nl. */
 int nl_addr6_each(struct nl *nl, unsigned ifindex, int (*f)(void *arg, const struct ax_addr *addr),
 		  void *arg);

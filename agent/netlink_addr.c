@@ -29,6 +29,33 @@ int nl_addr_add_bindable(struct nl *nl, unsigned lo, const struct ax_addr *addr)
 	return r == -ESRCH ? 0 : r;
 }
 
+static void on_route_type(void *arg, const struct nlmsghdr *nlh)
+{
+	const struct rtmsg *rtm = mnl_nlmsg_get_payload(nlh);
+
+	if (nlh->nlmsg_type == RTM_NEWROUTE)
+		*(uint8_t *)arg = rtm->rtm_type;
+}
+
+int nl_addr_is_local(struct nl *nl, const struct ax_addr *addr, bool *ret)
+{
+	bool v4 = addr_is_v4(addr);
+	uint8_t type = RTN_UNSPEC;
+	struct nl_request rq;
+	struct rtmsg *rtm;
+	int r;
+
+	nl_request_init(&rq, nl);
+	rtm = mnl_nlmsg_put_extra_header(nl_request_add(&rq, RTM_GETROUTE, 0), sizeof(*rtm));
+	rtm->rtm_family = v4 ? AF_INET : AF_INET6;
+	rtm->rtm_dst_len = v4 ? 32 : 128;
+	mnl_attr_put(rq.last, RTA_DST, v4 ? 4 : 16, v4 ? (const void *)&addr->w[3] : addr->b);
+	r = nl_request_send(&rq, NULL, on_route_type, &type);
+	*ret = type == RTN_LOCAL;
+	/* no route at all is an answer too */
+	return type != RTN_UNSPEC || r == -ENETUNREACH || r == -EHOSTUNREACH ? 0 : r;
+}
+
 struct addr_list {
 	unsigned ifindex;
 	struct ax_addr *v;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Labels to bits, rules to masks; see struct ax_party. */
 #include "agent_priv.h"
+#include "cgroup.h"
+#include "log.h"
 
 static int label_find(const struct policy *p, const char *text)
 {
@@ -25,6 +27,7 @@ static int label_ref(struct policy *p, const char *text)
 		if (!p->labels[i].text)
 			return -ENOMEM;
 		p->labels[i].refs = 1;
+		p->changed = true;
 		return i;
 	}
 	return -ENOSPC;
@@ -38,6 +41,7 @@ static void label_unref(struct policy *p, const char *text)
 		return;
 	free(p->labels[i].text);
 	p->labels[i].text = NULL;
+	p->changed = true;
 }
 
 int policy_ref(struct policy *p, const struct labels *l, struct ax_party *ret, struct error *e)
@@ -86,4 +90,56 @@ uint64_t policy_allow_mask(const struct policy *p)
 		if (p->rules[i].allow)
 			mask |= 1ull << i;
 	return mask;
+}
+
+void policy_save(struct agent *a)
+{
+	struct policy *p = &a->policy;
+	json_t *j = p->changed ? json_object() : NULL;
+	autofree char *text = NULL;
+
+	for (int i = 0; j && i < AX_LABELS_MAX; i++)
+		if (p->labels[i].refs)
+			json_object_set_new(j, p->labels[i].text, json_integer(i));
+	text = j ? json_dumps(j, JSON_COMPACT) : NULL;
+	json_decref(j);
+	if (!text)
+		return;
+	if (cgroup_record_set(a->cgroup, "labels", text))
+		log_warn("cannot keep the labels' numbers in %s: %s", a->cgroup, strerror(errno));
+	p->changed = false;
+}
+
+void policy_load(struct agent *a)
+{
+	autofree char *text = NULL;
+	const char *label;
+	json_t *j = NULL, *bit;
+
+	if (cgroup_record_get(a->cgroup, "labels", &text) == 0)
+		j = json_loads(text, 0, NULL);
+	json_object_foreach (j, label, bit) {
+		json_int_t i = json_integer_value(bit);
+
+		if (!json_is_integer(bit) || i < 0 || i >= AX_LABELS_MAX ||
+		    a->policy.labels[i].refs)
+			continue;
+		a->policy.labels[i].text = strdup(label);
+		if (!a->policy.labels[i].text)
+			break;
+		a->policy.labels[i].refs = 1;
+		a->policy.labels[i].held = true;
+	}
+	json_decref(j);
+}
+
+void policy_release(struct agent *a)
+{
+	for (int i = 0; i < AX_LABELS_MAX; i++) {
+		if (!a->policy.labels[i].held)
+			continue;
+		a->policy.labels[i].held = false;
+		label_unref(&a->policy, a->policy.labels[i].text);
+	}
+	policy_save(a);
 }

@@ -18,24 +18,29 @@ struct declared *declared_find(struct agent *a, const char *name)
 	return n ? n->declared : NULL;
 }
 
+const struct config_app *declared_key(struct agent *a, const char *key)
+{
+	for (size_t i = 0; i < a->n_declared; i++)
+		if (streq(a->declared[i].conf->key, key))
+			return a->declared[i].conf;
+	return NULL;
+}
+
 int declared_start(struct agent *a, const char *key)
 {
-	for (size_t i = 0; i < a->n_declared; i++) {
-		const struct config_app *c = a->declared[i].conf;
-		struct app_spec s;
-		int r;
+	const struct config_app *c = declared_key(a, key);
+	struct app_spec s;
+	int r;
 
-		if (!streq(c->key, key) || !c->spec.command.n)
-			continue;
-		r = app_spec_copy(&c->spec, &s);
-		if (r)
-			return r;
-		s.detach = true;
-		r = spawn_app(a, &s, key, 0, 0);
-		app_spec_free(&s);
+	if (!c || !c->spec.command.n)
+		return 0;
+	r = app_spec_copy(&c->spec, &s);
+	if (r)
 		return r;
-	}
-	return 0;
+	s.detach = true;
+	r = spawn_app(a, &s, key, 0, 0);
+	app_spec_free(&s);
+	return r;
 }
 
 static int declared_claim(struct agent *a, struct declared *d, const struct ax_addr *addr,
@@ -244,6 +249,7 @@ struct plan {
 	struct config_service **old_services, **new_services;
 	json_t *diff;
 	bool labels_changed, rules_changed;
+	struct error failed; /* the first thing that the kernel or the pool refused */
 };
 
 static void plan_free(struct plan *p)
@@ -465,7 +471,7 @@ static int drop_app(struct plan *p, void *o, void *n, struct error *e)
 	(void)e;
 	if (!old || (new &&spec_same(old, new)))
 		return 0;
-	spawn_cancel(p->a, old->key, old->spec.name);
+	spawn_cancel(p->a, old->spec.name);
 	app = app_of_config(p->a, old->key);
 	if (app)
 		app_stop(p->a, app, STOP_MS);
@@ -489,19 +495,27 @@ static int drop_service(struct plan *p, void *o, void *n, struct error *e)
 	return 0;
 }
 
+/* Never fails: every service must stand on the new config's memory before the old one's is freed.
+ * The first error is kept. */
 static int put_service(struct plan *p, void *o, void *n, struct error *e)
 {
 	struct config_service *old = o, *new = n;
 	struct service *s;
+	struct error why;
+	int r = 0;
 
+	(void)e;
 	if (!new)
 		return 0;
 	s = old ? service_by_name(p->a, new->name) : NULL;
 	if (!s)
-		return service_declare(p->a, new, e);
-	if (!config_service_eq(old, new))
-		return service_change(p->a, s, new, e);
-	s->conf = new; /* the same words in the new config's memory */
+		r = service_declare(p->a, new, &why);
+	else if (!config_service_eq(old, new))
+		r = service_change(p->a, s, new, &why);
+	else
+		s->conf = new; /* the same words in the new config's memory */
+	if (r && !p->failed.code)
+		p->failed = why;
 	return 0;
 }
 
@@ -510,7 +524,6 @@ static int redeclare(struct plan *p, struct error *e)
 {
 	struct agent *a = p->a;
 	struct declared *list = calloc(p->next->n_apps + 1, sizeof(*list));
-	int r = 0;
 
 	if (!list)
 		return error_set(e, -ENOMEM, "out of memory");
@@ -538,10 +551,14 @@ static int redeclare(struct plan *p, struct error *e)
 	free(a->declared);
 	a->declared = list;
 	a->n_declared = p->next->n_apps;
-	for (size_t i = 0; i < a->n_declared && !r; i++)
-		if (!list[i].referenced)
-			r = declared_add(a, &list[i], e);
-	return r;
+	for (size_t i = 0; i < a->n_declared; i++) {
+		struct error why;
+
+		if (!list[i].referenced && declared_add(a, &list[i], &why) && !p->failed.code)
+			p->failed = why;
+	}
+	policy_save(a);
+	return 0;
 }
 
 static int start_app(struct agent *a, const struct config_app *c, struct error *e)
@@ -608,30 +625,37 @@ static int apply(struct plan *p, struct error *e)
 	a->policy.rules = p->next->rules;
 	a->policy.n_rules = p->next->n_rules;
 	r = redeclare(p, e);
-	r = r ? r : merge_services(p, put_service, e);
+	if (r)
+		return r; /* out of memory, and nothing was moved yet */
+	merge_services(p, put_service, e);
 	old = a->config;
 	a->config = *p->next;
-	/* what only a new agent can change stays as it is until then */
-	if (p->rules_changed || p->labels_changed)
-		r = r ? r : retell_rules(a, e);
 	a->ctl.rule_allow = policy_allow_mask(&a->policy);
 	a->ctl.host_access = a->config.host_access;
+	/* what only a new agent can change stays as it is until then */
+	if (p->rules_changed || p->labels_changed)
+		r = retell_rules(a, e);
 	r = r ? r : agent_tell_ctl(a);
 	r = r ? r : agent_update_hold(a);
 	if (!r && !upstreams_same(&old, &a->config))
 		r = names_set_upstreams(a, e);
 	/* the new apps last: what they connect to is there */
-	if (!r) {
-		for (size_t i = 0; i < a->config.n_apps && !r; i++)
-			r = start_app(a, &a->config.apps[i], e);
-	}
+	for (size_t i = 0; i < a->config.n_apps && !r; i++)
+		r = start_app(a, &a->config.apps[i], e);
 	config_free(&old);
+	if (!r && p->failed.code) {
+		*e = p->failed;
+		r = p->failed.code;
+	}
+	if (r && !e->text[0])
+		error_set(e, r, "%s", strerror(-r));
 	return r;
 }
 
 int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, struct error *e)
 {
 	CLEANUP(plan_free) struct plan p = {.a = a, .next = next};
+	struct error why = {0};
 	int r;
 
 	*diff = json_array();
@@ -640,12 +664,16 @@ int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff,
 	p.new_apps = sort_apps(next);
 	p.old_services = sort_services(&a->config);
 	p.new_services = sort_services(next);
-	if (!p.old_apps || !p.new_apps || !p.old_services || !p.new_services)
+	if (!p.old_apps || !p.new_apps || !p.old_services || !p.new_services) {
+		config_free(next);
 		return error_set(e, -ENOMEM, "out of memory");
+	}
 	r = merge_apps(&p, check_app, e);
 	r = r ? r : merge_services(&p, check_service, e);
-	if (r)
+	if (r) {
+		config_free(next);
 		return r;
+	}
 	note_agent(&p);
 	merge_services(&p, note_service, e);
 	merge_apps(&p, note_app, e);
@@ -653,11 +681,44 @@ int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff,
 		config_free(next);
 		return 0;
 	}
-	/* from here on errors are the kernel's; *next is ours in any case */
-	r = apply(&p, e);
+	r = apply(&p, &why);
 	if (r)
-		log_error("the config could not be applied whole: %s", e ? e->text : strerror(-r));
+		return error_set(e, r, "the config holds now, but not all of it could be done: %s",
+				 why.text);
 	return 0;
+}
+
+static bool runs_as_declared(struct agent *a, const struct app *app, const struct config_app *c)
+{
+	CLEANUP(app_spec_free) struct app_spec want = {0};
+
+	if (!c || !c->spec.command.n || app_spec_copy(&c->spec, &want))
+		return false;
+	/* what a launch by the agent adds to the words of the file */
+	want.detach = true;
+	if (!want.labels.n && labels_copy(&a->config.default_labels, &want.labels))
+		return false;
+	if (!want.directory)
+		want.directory = strdup("/");
+	return app->cut ? streq(app->spec.command.v[0], want.command.v[0])
+			: app_spec_eq(&app->spec, &want);
+}
+
+void reconcile_adopted(struct agent *a)
+{
+	struct app *next;
+
+	for (struct app *app = a->apps; app; app = next) {
+		const struct config_app *c =
+			app->config_key ? declared_key(a, app->config_key) : NULL;
+
+		next = app->next;
+		if (!app->config_key || app->state == APP_STOPPING || runs_as_declared(a, app, c))
+			continue;
+		log_info("the config has changed for %s (%u)", app->spec.name, app->id);
+		app->replaced = c && c->spec.command.n;
+		app_stop(a, app, STOP_MS);
+	}
 }
 
 int reconcile_file(struct agent *a, const char *path, struct error *e)
@@ -677,8 +738,6 @@ int reconcile_file(struct agent *a, const char *path, struct error *e)
 				 errs.n, errs.n == 1 ? "" : "s");
 	}
 	r = reconcile(a, &next, false, &diff, e);
-	if (r)
-		config_free(&next);
 	json_decref(diff);
 	return r;
 }

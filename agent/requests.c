@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What clients of the control socket ask for; control.h describes each request. */
 #include <fcntl.h>
-#include <pwd.h>
+#include <signal.h>
 
 #include "agent_priv.h"
 #include "cgroup.h"
@@ -18,21 +18,13 @@ static struct app *app_of_request(struct agent *a, struct client *c, const json_
 	return app;
 }
 
-/* A member of group ax that is not root starts apps as itself, not as root. */
-static int spec_for_peer(const struct client_state *st, struct app_spec *s, struct error *e)
+/* What makes processes is root's: a member of group ax may look, and stop what runs as itself. */
+static bool only_root(struct client *c)
 {
-	char uid[16];
-
-	if (st->uid == 0)
-		return 0;
-	if (!s->detach)
-		return error_set(e, -EPERM, "only root can start apps: use sudo");
-	snprintf(uid, sizeof(uid), "%u", st->uid);
-	if (s->user && !streq(s->user, uid))
-		return error_set(e, -EPERM, "only root can start apps as another user");
-	if (!s->user)
-		s->user = strdup(uid);
-	return s->user ? 0 : error_set(e, -ENOMEM, "out of memory");
+	if (client_state(c)->uid == 0)
+		return false;
+	client_error(c, -EPERM, "only root may do that: use sudo");
+	return true;
 }
 
 static json_t *resolv_conf(const struct agent *a)
@@ -77,13 +69,17 @@ static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
 	int r;
 
 	(void)fd;
+	if (only_root(c))
+		return;
 	if (st->launch_id) {
 		client_error(c, -EBUSY, "this connection is launching an app already");
 		return;
 	}
 	r = control_spec_from_json(json_object_get(j, "spec"), &spec, &e);
-	r = r ? r : spec_for_peer(st, &spec, &e);
-	r = r ? r : app_register(a, &spec, st->uid == 0 ? key : NULL, &app, &e);
+	/* an entry that was removed while its launch was under way */
+	if (!r && key && !declared_key(a, key))
+		r = error_set(&e, -ENOENT, "the config has no app '%.63s' any more", key);
+	r = r ? r : app_register(a, &spec, key, &app, &e);
 	if (r) {
 		client_error(c, r, e.text);
 		return;
@@ -129,11 +125,14 @@ static void on_started(struct agent *a, struct client *c, json_t *j, int fd)
 		return;
 	}
 	r = app_started(a, app, pid, app->launcher_pid, &e);
-	st->launch_id = 0;
 	if (r) {
+		/* nobody would notice its end: it must not run (and launch_id undoes it) */
+		log_error("%s", e.text);
+		cgroup_signal(app->cgroup, SIGKILL);
 		client_error(c, r, e.text);
 		return;
 	}
+	st->launch_id = 0;
 	client_ok(c);
 	app_check(a, app); /* it may have ended before it was watched */
 }
@@ -143,7 +142,7 @@ static void on_exited(struct agent *a, struct client *c, json_t *j, int fd)
 	struct app *app = app_of_request(a, c, j);
 
 	(void)fd;
-	if (!app)
+	if (!app || only_root(c))
 		return;
 	client_ok(c);
 	app_exited(a, app, (int)json_integer_value(json_object_get(j, "status")));
@@ -200,9 +199,14 @@ static void no_such_app(struct client *c, const char *text)
 static void note_stop(struct agent *a, struct app *app, void *arg)
 {
 	struct client_state *st = client_state(arg);
-	uint32_t *more = realloc(st->stopping, (st->n_stopping + 1) * sizeof(*more));
+	uint32_t *more;
+	char uid[16];
 
 	(void)a;
+	snprintf(uid, sizeof(uid), "%u", st->uid);
+	if (st->uid && (!app->spec.user || !streq(app->spec.user, uid)))
+		return;
+	more = realloc(st->stopping, (st->n_stopping + 1) * sizeof(*more));
 	if (!more)
 		return;
 	st->stopping = more;
@@ -218,7 +222,7 @@ static void on_stop(struct agent *a, struct client *c, json_t *j, int fd)
 	json_t *t = json_object_get(j, "timeout_ms");
 	json_int_t timeout = json_is_integer(t) ? json_integer_value(t) : 10000;
 	autofree uint32_t *ids = NULL;
-	size_t n;
+	size_t n, cancelled;
 
 	(void)fd;
 	if (st->n_stopping) {
@@ -227,10 +231,18 @@ static void on_stop(struct agent *a, struct client *c, json_t *j, int fd)
 	}
 	json_decref(st->stopped);
 	st->stopped = json_array();
-	if (text)
-		spawn_cancel(a, NULL, text);
-	if (!text || !each_app_named(a, text, note_stop, c)) {
+	cancelled = text && st->uid == 0 ? spawn_cancel(a, text) : 0;
+	n = text ? each_app_named(a, text, note_stop, c) : 0;
+	if (!n && cancelled) { /* it was between two starts */
+		client_reply(c, json_pack("{sb sO}", "ok", 1, "stopped", st->stopped), -1);
+		return;
+	}
+	if (!n) {
 		no_such_app(c, text ? text : "");
+		return;
+	}
+	if (!st->n_stopping) {
+		client_error(c, -EPERM, "only root may stop what runs as another user: use sudo");
 		return;
 	}
 	/* stopping changes the client's list: walk a copy */
@@ -305,12 +317,15 @@ static json_t *errors_to_json(const struct config_errors *errs)
 static void keep_applied(struct agent *a, const char *text)
 {
 	char path[128], tmp[136];
-	FILE *f;
+	autoclose int fd = -1;
+	size_t len = strlen(text);
 
 	snprintf(path, sizeof(path), "%s/applied.yaml", a->inst->run_dir);
 	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	f = fopen(tmp, "we");
-	if (!f || fputs(text, f) < 0 || fclose(f) || rename(tmp, path))
+	unlink(tmp);
+	/* an environment may hold secrets */
+	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, text, len) != (ssize_t)len || rename(tmp, path))
 		log_warn("cannot keep the applied config in %s: %s", path, strerror(errno));
 }
 
@@ -325,6 +340,8 @@ static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
 	int r;
 
 	(void)fd;
+	if (!dry_run && only_root(c))
+		return;
 	if (!json_is_string(text)) {
 		client_error(c, -EINVAL, "apply goes with a config's text");
 		return;
@@ -341,7 +358,6 @@ static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
 	}
 	r = reconcile(a, &next, dry_run, &diff, &e);
 	if (r) {
-		config_free(&next);
 		json_decref(diff);
 		client_error(c, r, e.text);
 		return;

@@ -263,6 +263,17 @@ bool service_device_is(const struct agent *a, const char *name)
 	return streq(name, device) || streq(name, peer);
 }
 
+void service_device_adopt(struct agent *a)
+{
+	char device[16], peer[16];
+	unsigned ifindex;
+
+	device_names(a, device, peer);
+	if (nl_link_index(a->nl, device, &ifindex) == 0 &&
+	    datapath_service_attach(a->dp, ifindex) == 0)
+		a->ctl.service_ifindex = ifindex;
+}
+
 int service_device_open(struct agent *a)
 {
 	autoclose int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -338,6 +349,8 @@ static void unclaim(struct agent *a, const struct ax_addr *addr)
 	if (!v)
 		return;
 	v->service = NULL;
+	if (!v->app && !v->declared)
+		pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, false);
 	vip_sync(a, v, NULL);
 }
 
@@ -374,14 +387,11 @@ void service_remove(struct agent *a, struct service *s)
 		if (app->service != s)
 			continue;
 		app->service = NULL;
+		app_save(app);
 		app_tell(a, app);
 	}
 	unclaim(a, &s->vip4);
 	unclaim(a, &s->vip6);
-	if (s->own4)
-		pool_mark(&a->pool4, &s->vip4, false);
-	if (s->own6)
-		pool_mark(&a->pool6, &s->vip6, false);
 	while (*p && *p != s)
 		p = &(*p)->next;
 	if (*p)
@@ -428,13 +438,20 @@ static int service_addresses(struct agent *a, struct service *s, struct error *e
 		return 0;
 	if (a->pool4.size) {
 		r = pool_take(&a->pool4, &s->vip4);
-		s->own4 = r == 0;
 	}
 	if (!r && a->pool6.size) {
 		r = pool_take(&a->pool6, &s->vip6);
-		s->own6 = r == 0;
 	}
 	return r ? error_set(e, r, "the pool has no address left for service %s", c->name) : 0;
+}
+
+/* Its backends first, then its address: nobody meets it half made. */
+static int service_tell(struct agent *a, struct service *s, struct error *e)
+{
+	int r = service_sync(a, s, e);
+
+	r = r ? r : claim(a, s, &s->vip4, e);
+	return r ? r : claim(a, s, &s->vip6, e);
 }
 
 int service_declare(struct agent *a, struct config_service *conf, struct error *e)
@@ -447,10 +464,7 @@ int service_declare(struct agent *a, struct config_service *conf, struct error *
 		return -ENOMEM;
 	s->conf = conf;
 	r = service_addresses(a, s, e);
-	/* first its backends, then its address: nobody meets it half made */
-	r = r ? r : service_sync(a, s, e);
-	r = r ? r : claim(a, s, &s->vip4, e);
-	r = r ? r : claim(a, s, &s->vip6, e);
+	r = r ? r : service_tell(a, s, e);
 	if (r)
 		service_remove(a, s);
 	return r;
@@ -472,28 +486,32 @@ int service_change(struct agent *a, struct service *s, struct config_service *co
 	return r;
 }
 
-int service_restore(struct agent *a, const char *name, const struct ax_addr *ip4,
-		    const struct ax_addr *ip6, struct service **ret, struct error *e)
+int service_adopt(struct agent *a, const char *name, const struct ax_addr *ip4,
+		  const struct ax_addr *ip6, struct service **ret)
 {
-	struct vip *v = vip_find(a, addr_is_zero(ip4) ? ip6 : ip4);
-	struct service *s = v ? v->service : NULL;
-	int r;
+	const struct ax_addr *both[] = {ip4, ip6};
+	struct service *s = NULL;
 
-	if (!s) {
-		s = service_new(a, name, e);
-		if (!s)
-			return -ENOMEM;
-		s->vip4 = *ip4;
-		s->vip6 = *ip6;
-		pool_mark(&a->pool4, ip4, true);
-		pool_mark(&a->pool6, ip6, true);
-		r = service_sync(a, s, e);
-		r = r ? r : claim(a, s, ip4, e);
-		r = r ? r : claim(a, s, ip6, e);
-		if (r) {
-			service_remove(a, s);
-			return r;
-		}
+	for (size_t i = 0; i < ARRAY_SIZE(both) && !s; i++) {
+		struct vip *v = addr_is_zero(both[i]) ? NULL : vip_find(a, both[i]);
+
+		s = v ? v->service : NULL;
+	}
+	*ret = s;
+	if (s)
+		return 0;
+	s = service_new(a, name, NULL);
+	if (!s)
+		return -ENOMEM;
+	s->vip4 = *ip4;
+	s->vip6 = *ip6;
+	for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
+		struct vip *v = addr_is_zero(both[i]) ? NULL : vip_get(a, both[i]);
+
+		pool_mark(&a->pool4, both[i], true);
+		pool_mark(&a->pool6, both[i], true);
+		if (v)
+			v->service = s;
 	}
 	*ret = s;
 	return 0;
@@ -507,9 +525,13 @@ int service_of_app(struct agent *a, struct app *owner, struct service **ret, str
 		*ret = owner->service;
 		return 0;
 	}
-	r = service_restore(a, owner->spec.name, &owner->vip4, &owner->vip6, ret, e);
-	if (!r)
-		service_join(a, *ret, owner);
+	r = service_adopt(a, owner->spec.name, &owner->vip4, &owner->vip6, ret);
+	if (r)
+		return error_set(e, r, "out of memory");
+	service_join(a, *ret, owner);
+	r = service_tell(a, *ret, e);
+	if (r)
+		service_remove(a, *ret);
 	return r;
 }
 
@@ -518,6 +540,7 @@ void service_join(struct agent *a, struct service *s, struct app *app)
 	(void)a;
 	app->service = s;
 	s->members++;
+	app_save(app); /* the owner's was written before there was a service */
 }
 
 static bool owns_address(const struct service *s, const struct app *app)
@@ -538,17 +561,10 @@ void service_leave(struct agent *a, struct app *app)
 		return;
 	app->service = NULL;
 	s->members--;
-	if (owns_address(s, app)) {
-		/* the pool gets the address back with the service, not with the app */
-		s->own4 = app->own4;
-		s->own6 = app->own6;
-		app->own4 = app->own6 = false;
-	}
 	if (s->members == 1) {
 		for (struct app *x = a->apps; x; x = x->next) {
 			if (x->service != s || !owns_address(s, x))
 				continue;
-			s->own4 = s->own6 = false;
 			s->members = 0;
 		}
 	}

@@ -118,8 +118,7 @@ static int end_family(int fd, uint8_t family, const struct ax_addr *peer)
 
 int socks_end_udp(int netns_fd, const struct ax_addr *peer)
 {
-	autoclose int fd =
-		netns_fd < 0 ? open_diag(NULL) : netns_call(netns_fd, open_diag, NULL);
+	autoclose int fd = netns_fd < 0 ? open_diag(NULL) : netns_call(netns_fd, open_diag, NULL);
 	int v6, v4 = 0;
 
 	if (fd < 0)

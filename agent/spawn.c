@@ -89,6 +89,9 @@ static int spawn_args(struct agent *a, const struct spawn *s, struct strv *v)
 
 static void spawn_child(struct agent *a, const struct spawn *s, const struct strv *args)
 {
+	static const char *const not_for_apps[] = {
+		"NOTIFY_SOCKET", "INVOCATION_ID",  "JOURNAL_STREAM", "LISTEN_PID",
+		"LISTEN_FDS",	 "LISTEN_FDNAMES", "WATCHDOG_PID",   "WATCHDOG_USEC"};
 	int null = open("/dev/null", O_RDWR);
 
 	if (null >= 0) {
@@ -100,6 +103,9 @@ static void spawn_child(struct agent *a, const struct spawn *s, const struct str
 	sigprocmask(SIG_SETMASK, &a->caller_mask, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	setrlimit(RLIMIT_NOFILE, &a->caller_files);
+	/* what systemd told the agent is not for its apps */
+	for (size_t i = 0; i < ARRAY_SIZE(not_for_apps); i++)
+		unsetenv(not_for_apps[i]);
 	if (s->config_key)
 		setenv("AX_CONFIG_KEY", s->config_key, 1);
 	/* also after an upgrade replaced the file: the launch is this version's */
@@ -194,20 +200,23 @@ uint32_t spawn_restarts(struct agent *a, const char *config_key, const char *nam
 	return 0;
 }
 
-void spawn_cancel(struct agent *a, const char *config_key, const char *name)
+size_t spawn_cancel(struct agent *a, const char *name)
 {
 	struct spawn **p = &a->spawns;
+	size_t n = 0;
 
 	while (*p) {
 		struct spawn *s = *p;
 
-		if (!s->at_ns || !spawn_is(s, config_key, name)) {
+		if (!s->at_ns || !streq(s->spec.name, name)) {
 			p = &s->next;
 			continue;
 		}
 		*p = s->next;
 		spawn_free(s);
+		n++;
 	}
+	return n;
 }
 
 void spawn_free_all(struct agent *a)

@@ -18,8 +18,8 @@ struct ax_ctl {
 	__u32 events;	       /* 1: somebody reads map `events` */
 	__u32 event_wakeup;    /* wake the reader when this many bytes wait */
 	__u32 service_ifindex; /* device of services with private backends, 0: none */
-	__u32 pad2;
-	__u64 rule_allow; /* bit i: verdict of policy rule i, see struct ax_party */
+	__u32 ephemeral_first; /* host byte order; ports from here on are given to clients */
+	__u64 rule_allow;      /* bit i: verdict of policy rule i, see struct ax_party */
 };
 _Static_assert(sizeof(struct ax_ctl) == 80, "struct ax_ctl is a map value");
 

@@ -13,13 +13,15 @@ static __always_inline bool server_add(const struct ax_endpoint *ep, __u32 app)
 	struct ax_server *known = bpf_map_lookup_elem(&servers, ep);
 	struct ax_server fresh = {.app = app, .sockets = 1, .since_ns = bpf_ktime_get_boot_ns()};
 
+	if (!known && bpf_map_update_elem(&servers, ep, &fresh, BPF_NOEXIST) == 0)
+		return true;
+	/* there already, or since a moment ago: another CPU's */
+	known = bpf_map_lookup_elem(&servers, ep);
 	if (known) {
 		known->app = app;
 		__sync_fetch_and_add(&known->sockets, 1);
-		return false;
 	}
-	bpf_map_update_elem(&servers, ep, &fresh, BPF_ANY);
-	return true;
+	return false;
 }
 
 static __always_inline void server_del(const struct ax_endpoint *ep)

@@ -7,9 +7,7 @@
  */
 #include "switch.bpf.h"
 
-#define EPHEMERAL_FIRST                                                           \
-	32768 /* UDP sockets below are known by post_bind; above they are clients \
-	       */
+#define LO_IFINDEX 1 /* in every network namespace */
 
 static __always_inline void endpoints(const struct bpf_sk_lookup *ctx, struct ax_endpoint *local,
 				      struct ax_addr *remote)
@@ -33,16 +31,19 @@ static __always_inline void endpoints(const struct bpf_sk_lookup *ctx, struct ax
 	local->pad = 0;
 }
 
-static __always_inline bool may_enter(const struct ax_addr *from, const struct ax_vip *to,
-				      __u8 proto, const struct ax_ctl *c)
+static __always_inline bool may_enter(const struct bpf_sk_lookup *ctx, const struct ax_addr *from,
+				      const struct ax_vip *to, const struct ax_ctl *c)
 {
 	struct ax_vip *client = bpf_map_lookup_elem(&vips, from);
 	int r;
 
-	if (!client || client->kind == AX_VIP_HOST)
+	if (!client || client->kind != AX_VIP_APP)
 		return c->host_access;
-	r = proto == IPPROTO_UDP ? party_may_datagram(&client->party, &to->party, c)
-				 : party_may(&client->party, &to->party, c);
+	/* a virtual IP as source is believed only from its owner's side (Linux 5.17) */
+	if (ctx->ingress_ifindex != (client->ifindex ? client->ifindex : LO_IFINDEX))
+		return false;
+	r = ctx->protocol == IPPROTO_UDP ? party_may_datagram(&client->party, &to->party, c)
+					 : party_may(&client->party, &to->party, c);
 	return r == 0;
 }
 
@@ -104,12 +105,13 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 	vip = bpf_map_lookup_elem(&vips, &local.addr);
 	if (!vip || vip->kind == AX_VIP_HOST)
 		return SK_PASS;
-	if (!may_enter(&remote, vip, local.proto, c)) {
+	if (!may_enter(ctx, &remote, vip, c)) {
 		count(AX_COUNT_FABRIC_DENIED);
 		return SK_DROP;
 	}
 	if (local.proto == IPPROTO_UDP) {
-		if (ctx->local_port < EPHEMERAL_FIRST && !listening(&local))
+		/* servers are known by post_bind; ports from ephemeral_first on are clients' */
+		if (ctx->local_port < c->ephemeral_first && !listening(&local))
 			return SK_DROP;
 		if (ctx->family == AF_INET6)
 			assign_listener(ctx, &local); /* a dual-stack socket */

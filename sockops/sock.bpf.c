@@ -5,7 +5,6 @@
 #include "server.bpf.h"
 
 #define SOCK_STREAM_BPF 1
-#define EPHEMERAL_FIRST 32768 /* net.ipv4.ip_local_port_range: ports that clients are given */
 
 static __always_inline void udp_serve(struct ax_asked *a, int i, struct ax_endpoint *ep,
 				      const struct ax_addr *addr, __u32 app)
@@ -34,9 +33,10 @@ static __always_inline void udp_server(struct bpf_sock *ctx, const struct ax_add
 {
 	struct ax_endpoint ep = {.proto = IPPROTO_UDP, .port_be = bpf_htons(ctx->src_port)};
 	struct ax_app *app = current_app();
+	const struct ax_ctl *c = ctl_get();
 	struct ax_asked *a;
 
-	if (!app || !ctx->src_port || ctx->src_port >= EPHEMERAL_FIRST)
+	if (!app || !c || !ctx->src_port || ctx->src_port >= c->ephemeral_first)
 		return;
 	a = bpf_sk_storage_get(&asked, ctx, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!a) {

@@ -234,11 +234,24 @@ static __always_inline const struct ax_addr *send_source(struct bpf_sock_addr *c
 	return app_vip(rq->app, &rq->peer.addr);
 }
 
+/* IP_PKTINFO lets a host-mode app name any source of this machine, but not another app's. */
+static __always_inline bool is_anothers(const struct ax_app *app, const struct ax_addr *source)
+{
+	struct ax_vip *vip;
+
+	if (!app || !(app->flags & AX_APP_HOST) || addr_eq(source, &app->vip4) ||
+	    addr_eq(source, &app->vip6))
+		return false;
+	vip = bpf_map_lookup_elem(&vips, source);
+	return vip && vip->kind == AX_VIP_APP;
+}
+
 SEC("cgroup/sendmsg4")
 int ax_sendmsg4(struct bpf_sock_addr *ctx)
 {
 	struct route_request rq = {};
 	const struct ax_addr *source;
+	struct ax_addr own;
 	int route;
 
 	peer_get4(ctx, &rq.peer);
@@ -249,6 +262,11 @@ int ax_sendmsg4(struct bpf_sock_addr *ctx)
 	source = send_source(ctx, &rq, route);
 	if (source && !ctx->msg_src_ip4)
 		ctx->msg_src_ip4 = source->w[3];
+	else if (ctx->msg_src_ip4) {
+		addr_set_v4(&own, ctx->msg_src_ip4);
+		if (is_anothers(rq.app, &own))
+			return refuse(-EADDRNOTAVAIL);
+	}
 	return 1;
 }
 
@@ -267,6 +285,7 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 {
 	struct route_request rq = {};
 	const struct ax_addr *source;
+	struct ax_addr own;
 	int route;
 
 	peer_get6(ctx, &rq.peer);
@@ -280,8 +299,13 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 		ctx->msg_src_ip6[1] = source->w[1];
 		ctx->msg_src_ip6[2] = source->w[2];
 		ctx->msg_src_ip6[3] = source->w[3];
+		return 1;
 	}
-	return 1;
+	own.w[0] = ctx->msg_src_ip6[0];
+	own.w[1] = ctx->msg_src_ip6[1];
+	own.w[2] = ctx->msg_src_ip6[2];
+	own.w[3] = ctx->msg_src_ip6[3];
+	return is_anothers(rq.app, &own) ? refuse(-EADDRNOTAVAIL) : 1;
 }
 
 /* Turns the source of what was received back into what the app had asked. */

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <bpf/bpf_endian.h>
 
+#include "count.bpf.h"
+#include "endpoint.bpf.h"
 #include "maps.bpf.h"
 #include "party.bpf.h"
 
@@ -30,14 +32,6 @@ static __always_inline const struct ax_ctl *ctl_get(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&ctl, &zero);
-}
-
-static __always_inline void count(__u32 index)
-{
-	__u64 *n = bpf_map_lookup_elem(&counters, &index);
-
-	if (n)
-		(*n)++; /* per CPU */
 }
 
 /* A process may have moved into a cgroup of its own below the app's (systemd, container tools). */
@@ -65,48 +59,6 @@ static __always_inline struct ax_app *current_app(void)
 }
 
 /* --- addresses --- */
-
-static __always_inline bool addr_is_zero(const struct ax_addr *a)
-{
-	return !(a->w[0] | a->w[1] | a->w[2] | a->w[3]);
-}
-
-static __always_inline bool addr_eq(const struct ax_addr *a, const struct ax_addr *b)
-{
-	return a->w[0] == b->w[0] && a->w[1] == b->w[1] && a->w[2] == b->w[2] && a->w[3] == b->w[3];
-}
-
-static __always_inline bool addr_is_v4(const struct ax_addr *a)
-{
-	return !a->w[0] && !a->w[1] && a->w[2] == bpf_htonl(0xffff);
-}
-
-static __always_inline void addr_set_v4(struct ax_addr *a, __be32 v4)
-{
-	a->w[0] = 0;
-	a->w[1] = 0;
-	a->w[2] = bpf_htonl(0xffff);
-	a->w[3] = v4;
-}
-
-/* 0.0.0.0, ::ffff:0.0.0.0 or :: */
-static __always_inline bool addr_is_wildcard(const struct ax_addr *a)
-{
-	return !a->w[3] && !a->w[1] && !a->w[0] && (!a->w[2] || a->w[2] == bpf_htonl(0xffff));
-}
-
-/* 127.0.0.0/8, ::1, and the wildcard, which connect() takes for the loopback address */
-static __always_inline bool addr_is_loopback(const struct ax_addr *a)
-{
-	if (addr_is_v4(a))
-		return a->b[12] == 127 || !a->w[3];
-	return !a->w[0] && !a->w[1] && !a->w[2] && (!a->w[3] || a->w[3] == bpf_htonl(1));
-}
-
-static __always_inline bool endpoint_eq(const struct ax_endpoint *a, const struct ax_endpoint *b)
-{
-	return addr_eq(&a->addr, &b->addr) && a->port_be == b->port_be && a->proto == b->proto;
-}
 
 static __always_inline bool listening(const struct ax_endpoint *ep)
 {
@@ -174,8 +126,12 @@ static __always_inline bool try_backend(const struct route_request *rq, struct a
 	c->ep.proto = rq->peer.proto;
 	c->ep.pad = 0;
 	vip = bpf_map_lookup_elem(&vips, &be->addr);
-	if (!vip)
-		return true; /* a fixed address outside: nothing is known of it */
+	if (!vip) { /* a fixed address outside: nothing is known of it */
+		if (rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS))
+			return true;
+		c->denied = -ENETUNREACH;
+		return false;
+	}
 	r = party_may(&rq->app->party, &vip->party, ctl_get());
 	if (r < 0) {
 		c->denied = r;
@@ -225,21 +181,44 @@ static __noinline int choose_backend(struct route_request *rq, struct ax_service
 	return c.denied ? c.denied : -EHOSTUNREACH;
 }
 
-static __always_inline int route_to_service(struct route_request *rq, struct ax_service *svc)
+static __always_inline int route_direct(struct route_request *rq, const struct ax_vip *vip,
+					const struct ax_ctl *c)
+{
+	int r = rq->peer.proto == IPPROTO_UDP ? party_may_datagram(&rq->app->party, &vip->party, c)
+					      : party_may(&rq->app->party, &vip->party, c);
+
+	if (r < 0) {
+		count(r == -EACCES ? AX_COUNT_DENIED_RULE : AX_COUNT_DENIED_LABELS);
+		return r;
+	}
+	if (rq->peer.proto == IPPROTO_TCP && rq->app->wait_ms && !listening(&rq->peer))
+		rq->wait_ms = rq->app->wait_ms;
+	return ROUTE_DIRECT;
+}
+
+static __always_inline int route_to_service(struct route_request *rq, struct ax_service *svc,
+					    const struct ax_vip *vip, const struct ax_ctl *c)
 {
 	struct ax_endpoint before = rq->peer;
 	int r = choose_backend(rq, svc);
 
 	if (r == 1) {
-		if (rq->peer.proto == IPPROTO_TCP)
+		/* Nobody serves that port. A datagram is then for the app whose own address this
+		 * is: an answer to a client, most likely. */
+		if (before.proto == IPPROTO_UDP && vip->kind == AX_VIP_APP) {
+			rq->peer = before;
+			return route_direct(rq, vip, c);
+		}
+		if (before.proto == IPPROTO_TCP)
 			rq->wait_ms =
 				svc->wait_ms > rq->app->wait_ms ? svc->wait_ms : rq->app->wait_ms;
 		r = 0;
 	}
 	if (r < 0) {
-		count(r == -EHOSTUNREACH ? AX_COUNT_NO_BACKEND
-		      : r == -EACCES	 ? AX_COUNT_DENIED_RULE
-					 : AX_COUNT_DENIED_LABELS);
+		count(r == -EHOSTUNREACH  ? AX_COUNT_NO_BACKEND
+		      : r == -EACCES	  ? AX_COUNT_DENIED_RULE
+		      : r == -ENETUNREACH ? AX_COUNT_NO_EGRESS
+					  : AX_COUNT_DENIED_LABELS);
 		return r;
 	}
 	if (endpoint_eq(&before, &rq->peer))
@@ -293,7 +272,6 @@ static __always_inline int route_peer(struct route_request *rq)
 {
 	const struct ax_ctl *c = ctl_get();
 	struct ax_vip *vip;
-	int r;
 
 	rq->wait_ms = 0;
 	if (!c)
@@ -302,25 +280,23 @@ static __always_inline int route_peer(struct route_request *rq)
 	vip = bpf_map_lookup_elem(&vips, &rq->peer.addr);
 	if (!vip)
 		return route_outside(rq, c);
-	if (vip->kind == AX_VIP_HOST)
-		return to_agent_dns(rq, c) ? ROUTE_AGENT : ROUTE_DIRECT;
+	if (vip->kind == AX_VIP_HOST) {
+		if (to_agent_dns(rq, c))
+			return ROUTE_AGENT;
+		if (rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS))
+			return ROUTE_DIRECT;
+		count(AX_COUNT_NO_EGRESS); /* the host's own daemons are outside as well */
+		return -ENETUNREACH;
+	}
 	if (vip->flags & AX_VIP_SERVICES) {
 		struct ax_service *svc = find_service(&rq->peer);
 
 		if (svc)
-			return route_to_service(rq, svc);
+			return route_to_service(rq, svc, vip, c);
 	}
 	if (vip->kind == AX_VIP_SERVICE)
 		return -ECONNREFUSED; /* a port that the service does not have */
-	r = rq->peer.proto == IPPROTO_UDP ? party_may_datagram(&rq->app->party, &vip->party, c)
-					  : party_may(&rq->app->party, &vip->party, c);
-	if (r < 0) {
-		count(r == -EACCES ? AX_COUNT_DENIED_RULE : AX_COUNT_DENIED_LABELS);
-		return r;
-	}
-	if (rq->peer.proto == IPPROTO_TCP && rq->app->wait_ms && !listening(&rq->peer))
-		rq->wait_ms = rq->app->wait_ms;
-	return ROUTE_DIRECT;
+	return route_direct(rq, vip, c);
 }
 
 #endif

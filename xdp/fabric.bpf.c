@@ -7,18 +7,12 @@
  */
 #include <linux/pkt_cls.h>
 
+#include "count.bpf.h"
+#include "endpoint.bpf.h"
 #include "maps.bpf.h"
 #include "parse.bpf.h"
 #include "party.bpf.h"
 #include "rewrite.bpf.h"
-
-static __always_inline void count(__u32 index)
-{
-	__u64 *n = bpf_map_lookup_elem(&counters, &index);
-
-	if (n)
-		(*n)++; /* per CPU */
-}
 
 static __always_inline int drop(__u32 reason)
 {
@@ -69,31 +63,71 @@ static __always_inline bool is_multicast(const struct packet *p)
 	return p->v4 ? (p->dst.b[12] & 0xf0) == 0xe0 : p->dst.b[0] == 0xff;
 }
 
+static __always_inline void flow_of(const struct ax_addr *client, __be16 client_port_be,
+				    const struct ax_addr *peer, __be16 peer_port_be, __u8 proto,
+				    struct ax_flow_key *ret)
+{
+	__builtin_memset(ret, 0, sizeof(*ret));
+	ret->client.addr = *client;
+	ret->client.port_be = client_port_be;
+	ret->client.proto = proto;
+	ret->peer.addr = *peer;
+	ret->peer.port_be = peer_port_be;
+	ret->peer.proto = proto;
+}
+
 /*
  * An answer to a program outside ax that had asked for a service (service.bpf.c): it gets the
  * service's address back, and enters by the device to which the service is routed, so that a strict
- * reverse path filter agrees. Returns a verdict, or -1: no such flow.
+ * reverse path filter agrees. Or to a datagram that came to the app itself, which only passes.
+ * Returns a verdict, or -1: no such flow.
  */
-static __always_inline int answer_of_service(struct __sk_buff *skb, const struct packet *p,
-					     const struct ax_ctl *c)
+static __always_inline int answer_of_flow(struct __sk_buff *skb, const struct packet *p,
+					  const struct ax_ctl *c)
 {
-	struct ax_flow_key flow = {};
-	struct ax_endpoint *service;
+	struct ax_endpoint *asked;
+	struct ax_flow_key flow;
 
-	if (!c || !c->service_ifindex || !p->has_l4)
+	if (!c || !p->has_l4)
 		return -1;
-	flow.client.addr = p->dst;
-	flow.client.port_be = p->dport_be;
-	flow.client.proto = p->proto;
-	flow.peer.addr = p->src;
-	flow.peer.port_be = p->sport_be;
-	flow.peer.proto = p->proto;
-	service = bpf_map_lookup_elem(&flows, &flow);
-	if (!service)
+	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
+	asked = bpf_map_lookup_elem(&flows, &flow);
+	if (!asked)
 		return -1;
-	if (rewrite_endpoint(skb, p, true, service))
+	if (endpoint_eq(asked, &flow.peer))
+		return TC_ACT_OK;
+	if (rewrite_endpoint(skb, p, true, asked))
 		return drop(AX_COUNT_ERROR);
 	return bpf_redirect(c->service_ifindex, BPF_F_INGRESS);
+}
+
+/* A datagram from outside ax: its answer may pass though the app has no way out of its own. */
+static __always_inline void remember_datagram(const struct packet *p)
+{
+	struct ax_flow_key flow;
+
+	if (p->proto != IPPROTO_UDP || !p->has_l4)
+		return;
+	flow_of(&p->src, p->sport_be, &p->dst, p->dport_be, p->proto, &flow);
+	if (!bpf_map_lookup_elem(&flows, &flow))
+		bpf_map_update_elem(&flows, &flow, &flow.peer, BPF_NOEXIST);
+}
+
+/* To an address that is not an app's: the host, or the world. */
+static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
+				 const struct ax_vip *src, bool host, const struct ax_ctl *c)
+{
+	int r = answer_of_flow(skb, p, c);
+
+	if (r >= 0)
+		return r;
+	if ((src->flags & AX_VIP_EGRESS) || is_answer(p))
+		return TC_ACT_OK;
+	if (host && p->has_l4 && c && p->dport_be == c->dns_port_be)
+		return TC_ACT_OK;
+	if (host && (p->proto == IPPROTO_ICMP || p->proto == IPPROTO_ICMPV6))
+		return TC_ACT_OK;
+	return drop(AX_COUNT_NO_EGRESS);
 }
 
 /* From an app: its host end's ingress. */
@@ -115,18 +149,8 @@ int ax_from_app(struct __sk_buff *skb)
 		return drop(AX_COUNT_FABRIC_SOURCE);
 	c = bpf_map_lookup_elem(&ctl, &zero);
 	dst = bpf_map_lookup_elem(&vips, &p.dst);
-	if (!dst || dst->kind == AX_VIP_HOST) {
-		r = answer_of_service(skb, &p, c);
-		if (r >= 0)
-			return r;
-	}
-	if (!dst) {
-		if ((src->flags & AX_VIP_EGRESS) || is_answer(&p))
-			return TC_ACT_OK;
-		return drop(AX_COUNT_NO_EGRESS);
-	}
-	if (dst->kind == AX_VIP_HOST)
-		return TC_ACT_OK;
+	if (!dst || dst->kind == AX_VIP_HOST)
+		return leave(skb, &p, src, dst != NULL, c);
 	if (!may_pass(&p, &src->party, &dst->party, c))
 		return drop(AX_COUNT_FABRIC_DENIED);
 	if (dst->ifindex)
@@ -154,12 +178,23 @@ int ax_to_app(struct __sk_buff *skb)
 	if (!dst)
 		return drop(AX_COUNT_FABRIC_DENIED);
 	src = bpf_map_lookup_elem(&vips, &p.src);
-	if (src && src->kind != AX_VIP_HOST) {
+	if (src && src->kind == AX_VIP_APP) {
+		/* private apps come through the peer's door, host-mode ones from this host itself:
+		 * whoever comes in from elsewhere with such a source lies */
+		if (src->ifindex || skb->ingress_ifindex)
+			return drop(AX_COUNT_FABRIC_SOURCE);
 		if (!may_pass(&p, &src->party, &dst->party, c))
 			return drop(AX_COUNT_FABRIC_DENIED);
 		return TC_ACT_OK;
 	}
-	if (c->host_access || (dst->flags & AX_VIP_EGRESS) || is_answer(&p))
+	if (c->host_access) {
+		remember_datagram(&p);
+		return TC_ACT_OK;
+	}
+	if (is_answer(&p))
+		return TC_ACT_OK;
+	/* what answers an app's datagrams to the outside, but not from this host */
+	if (!src && (dst->flags & AX_VIP_EGRESS) && p.proto != IPPROTO_TCP)
 		return TC_ACT_OK;
 	if (src && p.has_l4 && p.sport_be == c->dns_port_be)
 		return TC_ACT_OK; /* the agent's DNS */

@@ -7,6 +7,7 @@
  */
 #include <linux/pkt_cls.h>
 
+#include "count.bpf.h"
 #include "maps.bpf.h"
 #include "party.bpf.h"
 #include "rewrite.bpf.h"
@@ -15,10 +16,7 @@
 
 static __always_inline int drop(__u32 reason)
 {
-	__u64 *n = bpf_map_lookup_elem(&counters, &reason);
-
-	if (n)
-		(*n)++; /* per CPU */
+	count(reason);
 	return TC_ACT_SHOT;
 }
 

@@ -36,7 +36,8 @@ for mode in private host; do
 			"$(ax_in "$SECOND" run --net $client -- "$BIN/tcp" connect 4 10.78.1.1 7000)" " second you="
 	done
 	is "$mode: each lists its own app" \
-		"$(for i in "$FIRST" "$SECOND"; do ax_in "$i" get apps -o json | jq -r '.[].ip4'; done |
+		"$(for i in "$FIRST" "$SECOND"; do ax_in "$i" get apps -o json |
+			jq -r '.[] | select(.name == "web") | .ip4'; done |
 			tr '\n' ' ')" "10.77.1.1 10.78.1.1 "
 	stop_app $a
 	stop_app $b

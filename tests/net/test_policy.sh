@@ -100,16 +100,14 @@ counter() {
 serve 7000/udp --ip 10.77.1.1,fd77::1:1 --name target --labels zone=a -- "$BIN/udp" serve 6 :: 7000
 target=$OUT
 # arrives MODE LABELS SPOOF-ARGS...: whether the datagram got there
-N=0
 arrives() {
-	local mode=$1 labels=$2
+	local mode=$1 labels=$2 text=text-$EPOCHREALTIME
 	shift 2
-	N=$((N + 1))
 	in_app --net "$mode" --ip 10.77.1.9,fd77::1:9 --labels "$labels" -- \
-		sh -c '"$@"; sleep 0.3' sh "$BIN/spoof" "$@" "text-$N" >"$T/spoof" 2>&1
+		sh -c '"$@"; sleep 0.3' sh "$BIN/spoof" "$@" "$text" >"$T/spoof" 2>&1
 	if ! grep -q '^sent' "$T/spoof"; then
 		cat "$T/spoof"
-	elif wait_for -t 0.3 "grep -q 'text-$N\$' $target"; then
+	elif wait_for -t 0.3 "grep -q '$text\$' $target"; then
 		echo arrives
 	else
 		echo lost

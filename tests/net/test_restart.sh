@@ -86,6 +86,7 @@ is "names too" "$(in_app -- getent ahostsv4 web | awk '{ print $1 }' | sort -u)"
 
 # launches between two running apps go on while no agent runs; new ones say what is wrong
 run_app --ip 10.77.1.9 -- sh -c "while :; do curl -s --max-time 3 http://10.77.200.1/; sleep 0.1; done"
+wait_for "grep -q hello $OUT"
 agent_kill9
 : >"$OUT"
 sleep 0.5

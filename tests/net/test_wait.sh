@@ -17,7 +17,12 @@ services:
   svc:
     ip: 10.77.200.1,fd77::200:1
     ports: ["80:7000"]
-    backends: [late, latehost]
+    backends: [late]
+    wait: 10s
+  svchost:
+    ip: 10.77.200.2,fd77::200:2
+    ports: ["80:7000"]
+    backends: [latehost]
     wait: 10s
 EOF
 
@@ -28,8 +33,9 @@ milliseconds() {
 # the client starts, looks the name up, and waits; 0.8 s later the server starts
 for client in private host; do
 	for server in late latehost; do
-		addr=10.77.3.1 addr6=fd77::3:1 mode=private
-		[ $server = late ] || addr=10.77.3.2 addr6=fd77::3:2 mode=host
+		n=1 mode=private
+		[ $server = late ] || n=2 mode=host
+		addr=10.77.3.$n addr6=fd77::3:$n
 		pids=() outs=()
 		run_app --net $client --wait 10s -- sh -c \
 			"addr=\$(getent ahostsv4 $server | head -n 1 | sed 's/ .*//'); echo \$addr
@@ -40,7 +46,7 @@ for client in private host; do
 			run_app --net $client --wait 10s -- "$BIN/tcp" connect "$1" "$2" 7000 ${4:-}
 			pids+=("$APP") outs+=("$OUT")
 		done
-		for to in "4 10.77.200.1" "6 fd77::200:1"; do
+		for to in "4 10.77.200.$n" "6 fd77::200:$n"; do
 			run_app --net $client -- "$BIN/tcp" connect $to 80
 			pids+=("$APP") outs+=("$OUT")
 		done
