@@ -49,6 +49,13 @@ static __always_inline void peer_set6(struct bpf_sock_addr *ctx, const struct ax
 	ctx->user_port = ep->port_be;
 }
 
+static __always_inline __be16 local_port(const struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	return sk ? bpf_htons(sk->src_port) : 0;
+}
+
 static __always_inline int refuse(int err)
 {
 	bpf_set_retval(err);
@@ -127,6 +134,7 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 		return 0;
 	rq->seed = bpf_get_prandom_u32();
 	rq->sticky = false;
+	rq->local_port_be = local_port(ctx);
 	route = route_peer(rq);
 	if (route < 0)
 		return route;
@@ -212,6 +220,7 @@ static __always_inline int send_peer(struct bpf_sock_addr *ctx, struct route_req
 	cookie = bpf_get_socket_cookie(ctx);
 	rq->seed = socket_seed(cookie);
 	rq->sticky = true;
+	rq->local_port_be = local_port(ctx);
 	route = route_peer(rq);
 	if (route == ROUTE_TRANSLATED || route == ROUTE_AGENT) {
 		r = remember_reply(ctx, cookie, &was, &rq->peer);

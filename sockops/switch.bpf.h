@@ -88,6 +88,7 @@ struct route_request {
 	struct ax_endpoint peer; /* in: whom the app asks for; out: whom it gets */
 	__u32 seed;		 /* chooses the backend; equal seeds choose alike */
 	__u32 wait_ms;		 /* out: nobody listens there yet, wait so long */
+	__be16 local_port_be;	 /* the socket's, 0: none yet */
 	bool sticky;		 /* use seed even with round-robin (datagrams of one socket) */
 };
 
@@ -238,6 +239,21 @@ static __always_inline bool to_agent_dns(struct route_request *rq, const struct 
 	return true;
 }
 
+/* A datagram in answer to one that came in from outside ax (see ax_to_app()). */
+static __always_inline bool answers_outside(const struct route_request *rq)
+{
+	const struct ax_addr *own = app_vip(rq->app, &rq->peer.addr);
+	struct ax_flow_key flow = {};
+
+	if (rq->peer.proto != IPPROTO_UDP || !rq->local_port_be || !own)
+		return false;
+	flow.client = rq->peer;
+	flow.peer.addr = *own;
+	flow.peer.port_be = rq->local_port_be;
+	flow.peer.proto = IPPROTO_UDP;
+	return bpf_map_lookup_elem(&flows, &flow) != NULL;
+}
+
 static __always_inline int route_outside(struct route_request *rq, const struct ax_ctl *c)
 {
 	struct ax_app *app = rq->app;
@@ -260,7 +276,7 @@ static __always_inline int route_outside(struct route_request *rq, const struct 
 		rq->peer = own;
 		return ROUTE_TRANSLATED;
 	}
-	if ((app->flags & (AX_APP_HOST | AX_APP_EGRESS)) == 0) {
+	if ((app->flags & (AX_APP_HOST | AX_APP_EGRESS)) == 0 && !answers_outside(rq)) {
 		count(AX_COUNT_NO_EGRESS);
 		return -ENETUNREACH;
 	}
@@ -283,7 +299,7 @@ static __always_inline int route_peer(struct route_request *rq)
 	if (vip->kind == AX_VIP_HOST) {
 		if (to_agent_dns(rq, c))
 			return ROUTE_AGENT;
-		if (rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS))
+		if ((rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS)) || answers_outside(rq))
 			return ROUTE_DIRECT;
 		count(AX_COUNT_NO_EGRESS); /* the host's own daemons are outside as well */
 		return -ENETUNREACH;
