@@ -52,6 +52,9 @@ void agent_timers(struct agent *a)
 	for (const struct spawn *s = a->spawns; s; s = s->next)
 		if (s->at_ns && (!next || s->at_ns < next))
 			next = s->at_ns;
+	for (size_t i = 0; i < a->n_doomed; i++)
+		if (!next || a->doomed[i].at_ns < next)
+			next = a->doomed[i].at_ns;
 	if (next) {
 		uint64_t left = next > now ? next - now : 1;
 
@@ -59,6 +62,40 @@ void agent_timers(struct agent *a)
 		ts.it_value.tv_nsec = (long)(left % 1000000000);
 	}
 	timerfd_settime(a->timer.fd, 0, &ts, NULL);
+}
+
+#define DOOM_MS 500
+
+/*
+ * A device goes with its network namespace, which the kernel takes down in its own time. Deleting
+ * it here and now would hold up the agent for some 30 ms; but a namespace that orphaned sockets
+ * keep alive would keep it for minutes.
+ */
+void doom_device(struct agent *a, unsigned ifindex)
+{
+	struct doomed *more = realloc(a->doomed, (a->n_doomed + 1) * sizeof(*more));
+
+	if (!more) {
+		nl_link_del(a->nl, ifindex);
+		return;
+	}
+	a->doomed = more;
+	a->doomed[a->n_doomed].ifindex = ifindex;
+	a->doomed[a->n_doomed++].at_ns = time_mono_ns() + DOOM_MS * 1000000ull;
+	agent_timers(a);
+}
+
+static void delete_doomed(struct agent *a, uint64_t now)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < a->n_doomed; i++) {
+		if (a->doomed[i].at_ns > now)
+			a->doomed[left++] = a->doomed[i];
+		else
+			nl_link_del(a->nl, a->doomed[i].ifindex);
+	}
+	a->n_doomed = left;
 }
 
 void agent_on_timer(struct agent *a)
@@ -77,6 +114,7 @@ void agent_on_timer(struct agent *a)
 		cgroup_signal(app->cgroup, SIGKILL);
 	}
 	spawn_due(a, now);
+	delete_doomed(a, now);
 	agent_timers(a);
 }
 
@@ -538,6 +576,7 @@ static void agent_free(struct agent *a)
 	free(a->declared);
 	for (size_t i = 0; i < AX_LABELS_MAX; i++)
 		free(a->policy.labels[i].text);
+	free(a->doomed);
 	free(a->anchors.used);
 	pool_free(&a->pool4);
 	pool_free(&a->pool6);

@@ -158,6 +158,8 @@ const char *app_state_name(enum app_state s);
 void agent_timers(struct agent *a); /* arms the timer for the next deadline */
 void agent_on_timer(struct agent *a);
 int agent_update_hold(struct agent *a);
+/* Deletes a device a little later, should it still be there. */
+void doom_device(struct agent *a, unsigned ifindex);
 int agent_update_egress(struct agent *a, struct error *e);
 
 /* --- anchors.c: where v6-only wildcard binds of host-mode apps without IPv6 go (ctl.h) --- */
@@ -354,6 +356,11 @@ struct agent {
 	struct declared *declared;
 	size_t n_declared;
 	struct spawn *spawns;
+	struct doomed {
+		unsigned ifindex;
+		uint64_t at_ns;
+	} *doomed; /* devices of apps that are gone, see doom_device() */
+	size_t n_doomed;
 	struct client *clients;
 	struct dns_server *dns;
 	bool holding;

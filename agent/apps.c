@@ -494,6 +494,8 @@ void app_remove(struct agent *a, struct app *app)
 	service_leave(a, app);
 	unclaim(a, app, &app->vip4);
 	unclaim(a, app, &app->vip6);
+	if (app->ifindex)
+		doom_device(a, app->ifindex);
 	if (app->netns_cookie)
 		datapath_netns_del(a->dp, app->netns_cookie);
 	if (app->cgroup_id)
