@@ -41,7 +41,7 @@ static int app_from_record(const char *cgroup, const char *text, struct app **re
 	if (!app)
 		return -ENOMEM;
 	app->launcher.kind = LOOP_LAUNCHER;
-	app->launcher.fd = app->watch = app->exit_status = -1;
+	app->launcher.fd = app->watch = app->exit_status = app->netns_fd = -1;
 	r = control_parse_line(text, strlen(text), &j, &e);
 	if (r) {
 		app_free(app);
@@ -103,6 +103,7 @@ static void adopt_network(struct agent *a, struct app *app)
 	if (app->spec.net != NET_PRIVATE)
 		return;
 	snprintf(device, sizeof(device), "%s%u", a->inst->device_prefix, app->id);
+	app->netns_fd = app_netns(app);
 	if (nl_link_index(a->nl, device, &app->ifindex) == 0)
 		datapath_fabric_attach(a->dp, app->ifindex);
 }
@@ -319,7 +320,7 @@ static int sweep_net(struct agent *a)
 	r = r ? r : nl_route_each(a->nl, a->inst->route_metric, note_route, &s);
 	for (size_t i = 0; i < s.n_routes; i++) {
 		nl_route_del(a->nl, &s.routes[i]);
-		if (s.routes[i].local && !addr_is_v4(&s.routes[i].dst.addr))
+		if (s.routes[i].local)
 			nl_addr_del(a->nl, a->lo, &s.routes[i].dst.addr, 128);
 	}
 	free(s.links);
@@ -416,7 +417,7 @@ static int flush_net(const struct instance *inst)
 	r = r ? r : nl_route_each(nl, inst->route_metric, note_any_route, &s);
 	for (size_t i = 0; i < s.n_routes; i++) {
 		nl_route_del(nl, &s.routes[i]);
-		if (s.routes[i].local && !addr_is_v4(&s.routes[i].dst.addr))
+		if (s.routes[i].local)
 			nl_addr_del(nl, lo, &s.routes[i].dst.addr, 128);
 	}
 	agent_anchor_prefix(inst, &none.ctl.anchor6);

@@ -52,6 +52,9 @@ void agent_timers(struct agent *a)
 	for (const struct spawn *s = a->spawns; s; s = s->next)
 		if (s->at_ns && (!next || s->at_ns < next))
 			next = s->at_ns;
+	for (const struct app *app = a->lingering; app; app = app->next)
+		if (!next || app->linger_check_ns < next)
+			next = app->linger_check_ns;
 	for (size_t i = 0; i < a->n_doomed; i++)
 		if (!next || a->doomed[i].at_ns < next)
 			next = a->doomed[i].at_ns;
@@ -114,6 +117,7 @@ void agent_on_timer(struct agent *a)
 		cgroup_signal(app->cgroup, SIGKILL);
 	}
 	spawn_due(a, now);
+	app_linger(a, now);
 	delete_doomed(a, now);
 	agent_timers(a);
 }
@@ -125,23 +129,33 @@ int agent_tell_ctl(struct agent *a)
 	return datapath_ctl_set(a->dp, &a->ctl);
 }
 
-int agent_update_egress(struct agent *a, struct error *e)
+static size_t add_egress(const struct app *list, struct ax_addr *ret, size_t n)
 {
-	autofree struct ax_addr *list = calloc(2 * a->n_apps + 1, sizeof(*list));
-	size_t n = 0;
-
-	if (!list)
-		return error_set(e, -ENOMEM, "out of memory");
-	for (const struct app *app = a->apps; app; app = app->next) {
+	for (const struct app *app = list; app; app = app->next) {
 		/* host-mode apps too: a socket that was bound before it connects has the virtual IP
 		 */
 		if (!app->spec.egress || (app->spec.net == NET_PRIVATE && !app->ifindex))
 			continue;
 		if (!addr_is_zero(&app->vip4))
-			list[n++] = app->vip4;
+			ret[n++] = app->vip4;
 		if (!addr_is_zero(&app->vip6))
-			list[n++] = app->vip6;
+			ret[n++] = app->vip6;
 	}
+	return n;
+}
+
+int agent_update_egress(struct agent *a, struct error *e)
+{
+	autofree struct ax_addr *list = NULL;
+	size_t n = a->n_apps;
+
+	for (const struct app *app = a->lingering; app; app = app->next)
+		n++;
+	list = calloc(2 * n + 1, sizeof(*list));
+	if (!list)
+		return error_set(e, -ENOMEM, "out of memory");
+	n = add_egress(a->apps, list, 0);
+	n = add_egress(a->lingering, list, n);
 	if (!n && !a->had_egress)
 		return 0;
 	a->had_egress = n > 0;
@@ -561,6 +575,12 @@ static void agent_free(struct agent *a)
 		struct app *app = a->apps;
 
 		a->apps = app->next;
+		app_free(app);
+	}
+	while (a->lingering) {
+		struct app *app = a->lingering;
+
+		a->lingering = app->next;
 		app_free(app);
 	}
 	while (a->services) {

@@ -76,7 +76,7 @@ struct vip {
 	struct service *service;   /* the service that is reached by it */
 	struct declared *declared; /* the app of the config that is not running */
 	struct ax_vip told;	   /* the kernel's entry; kind 0: none */
-	bool bindable;		   /* an IPv6 address on lo */
+	bool bindable;		   /* an address on lo */
 	struct nl_route route;	   /* the kernel's route; dst.len 0: none */
 };
 struct vip *vip_find(struct agent *a, const struct ax_addr *addr);
@@ -98,7 +98,12 @@ struct declared {
 
 /* --- apps.c --- */
 #define APP_BUCKETS 4096
-enum app_state { APP_STARTING, APP_RUNNING, APP_STOPPING };
+enum app_state {
+	APP_STARTING,
+	APP_RUNNING,
+	APP_STOPPING,
+	APP_ENDED, /* in a.lingering: no process, but the kernel still sends what it wrote */
+};
 
 struct app {
 	struct app *next; /* in a.apps, ordered by id */
@@ -119,8 +124,10 @@ struct app {
 	uint64_t netns_cookie;
 	int64_t since; /* UNIX seconds */
 	uint32_t restarts;
-	int exit_status;     /* -1: not known */
-	bool empty;	     /* its cgroup has no process any more */
+	int exit_status; /* -1: not known */
+	bool empty;	 /* its cgroup has no process any more */
+	int netns_fd;	 /* a private app's network namespace, -1 */
+	uint64_t linger_until_ns, linger_check_ns;
 	uint64_t kill_at_ns; /* SIGKILL then; 0: never */
 	bool no_restart;     /* stopped on purpose */
 	bool replaced;	     /* the config's new version of it starts when it is gone */
@@ -140,8 +147,14 @@ int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e);
 int app_started(struct agent *a, struct app *app, int pid, int launcher_pid, struct error *e);
 /* Asks its processes to end; they are killed after timeout_ms. */
 void app_stop(struct agent *a, struct app *app, uint32_t timeout_ms);
-/* Undoes an app that has no process. */
+/* Undoes an app that has no process; its network only when the kernel has sent what it wrote. */
 void app_remove(struct agent *a, struct app *app);
+/* Undoes the network of an app that has ended, and frees it. */
+void app_release(struct agent *a, struct app *app);
+/* The same for whoever has ended and still holds this address. */
+void app_release_addr(struct agent *a, const struct ax_addr *addr);
+/* Looks after the apps that linger. */
+void app_linger(struct agent *a, uint64_t now_ns);
 /* Its cgroup may have become empty. */
 void app_check(struct agent *a, struct app *app);
 void app_exited(struct agent *a, struct app *app, int status);
@@ -346,6 +359,7 @@ struct agent {
 	void *vips;  /* tsearch(3) tree of struct vip by address */
 	void *names; /* and of struct name by text */
 	struct app *apps;
+	struct app *lingering;
 	struct app *by_id[APP_BUCKETS], *by_watch[APP_BUCKETS];
 	size_t n_apps;
 	uint32_t next_id;
@@ -359,7 +373,7 @@ struct agent {
 	struct doomed {
 		unsigned ifindex;
 		uint64_t at_ns;
-	} *doomed; /* devices of apps that are gone, see doom_device() */
+	} * doomed; /* devices of apps that are gone, see doom_device() */
 	size_t n_doomed;
 	struct client *clients;
 	struct dns_server *dns;

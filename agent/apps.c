@@ -22,7 +22,9 @@
 
 const char *app_state_name(enum app_state s)
 {
-	return s == APP_STARTING ? "starting" : s == APP_RUNNING ? "running" : "stopping";
+	static const char *const names[] = {"starting", "running", "stopping", "ended"};
+
+	return names[s];
 }
 
 struct app *app_by_id(struct agent *a, uint32_t id)
@@ -70,6 +72,7 @@ void app_free(struct app *app)
 	free(app->config_key);
 	free(app->cgroup);
 	close_fd(&app->launcher.fd);
+	close_fd(&app->netns_fd);
 	free(app);
 }
 
@@ -170,6 +173,7 @@ static int claim(struct agent *a, struct app *app, const struct ax_addr *addr, s
 
 	if (addr_is_zero(addr))
 		return 0;
+	app_release_addr(a, addr);
 	v = vip_get(a, addr);
 	if (!v)
 		return error_set(e, -ENOMEM, "out of memory");
@@ -324,6 +328,7 @@ int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e)
 	if (r)
 		return error_set(e, r, "cannot connect the network of %s: %s", app->spec.name,
 				 strerror(-r));
+	app->netns_fd = fcntl(netns_fd, F_DUPFD_CLOEXEC, 3); /* see is_sending() */
 	r = vip_resync(a, &app->vip4, e);
 	r = r ? r : vip_resync(a, &app->vip6, e);
 	r = r ? r : services_route(a, app, e);
@@ -411,6 +416,7 @@ static void restart(struct agent *a, struct app *app)
 static void finish(struct agent *a, struct app *app)
 {
 	autofree char *key = app->replaced && app->config_key ? strdup(app->config_key) : NULL;
+	events_on_ring(a); /* what it did, while its name is known */
 	events_app(a, "exit", app);
 	if (wants_restart(app))
 		restart(a, app);
@@ -482,30 +488,86 @@ int app_netns(const struct app *app)
 	return fd < 0 ? -errno : fd;
 }
 
-void app_remove(struct agent *a, struct app *app)
+void app_release(struct agent *a, struct app *app)
 {
-	bool serves = service_affects(a, app);
-	int r;
+	struct app **p = &a->lingering;
 
-	unlink_app(a, app);
+	while (*p && *p != app)
+		p = &(*p)->next;
+	if (*p)
+		*p = app->next;
 	anchor_release(a, app);
-	app->state = APP_STOPPING;
-	services_sync(a, app, NULL);
-	service_leave(a, app);
 	unclaim(a, app, &app->vip4);
 	unclaim(a, app, &app->vip6);
+	close_fd(&app->netns_fd);
 	if (app->ifindex)
 		doom_device(a, app->ifindex);
 	if (app->netns_cookie)
 		datapath_netns_del(a->dp, app->netns_cookie);
-	if (app->cgroup_id)
-		datapath_app_del(a->dp, app->cgroup_id);
 	if (app->spec.egress)
 		agent_update_egress(a, NULL);
-	if (app->spec.wait_ms)
-		agent_update_hold(a);
 	if (app->has_labels)
 		policy_unref(&a->policy, &app->spec.labels);
+	app_free(app);
+}
+
+void app_release_addr(struct agent *a, const struct ax_addr *addr)
+{
+	struct vip *v = addr_is_zero(addr) ? NULL : vip_find(a, addr);
+
+	if (v && v->app && v->app->state == APP_ENDED)
+		app_release(a, v->app);
+}
+
+#define LINGER_S	60
+#define LINGER_CHECK_MS 50
+
+/* TCP goes on sending after close() and exit(), for which it needs the address and the way. */
+static bool is_sending(const struct app *app)
+{
+	return socks_sending(app->netns_fd, &app->vip4) > 0 ||
+	       socks_sending(app->netns_fd, &app->vip6) > 0;
+}
+
+void app_linger(struct agent *a, uint64_t now_ns)
+{
+	struct app *next;
+
+	for (struct app *app = a->lingering; app; app = next) {
+		next = app->next;
+		if (app->linger_check_ns > now_ns)
+			continue;
+		if (now_ns >= app->linger_until_ns || !is_sending(app))
+			app_release(a, app);
+		else
+			app->linger_check_ns = now_ns + LINGER_CHECK_MS * 1000000ull;
+	}
+}
+
+static void linger(struct agent *a, struct app *app)
+{
+	uint64_t now = time_mono_ns();
+
+	app->linger_until_ns = now + LINGER_S * 1000000000ull;
+	app->linger_check_ns = now + LINGER_CHECK_MS * 1000000ull;
+	app->next = a->lingering;
+	a->lingering = app;
+	agent_timers(a);
+}
+
+void app_remove(struct agent *a, struct app *app)
+{
+	bool serves = service_affects(a, app), ran = app->pid > 0;
+	int r;
+
+	unlink_app(a, app);
+	app->state = APP_ENDED;
+	services_sync(a, app, NULL);
+	service_leave(a, app);
+	if (app->cgroup_id)
+		datapath_app_del(a->dp, app->cgroup_id);
+	if (app->spec.wait_ms)
+		agent_update_hold(a);
 	forget_watch(a, app);
 	loop_del(a->epoll, &app->launcher);
 	r = app->cgroup ? cgroup_remove(app->cgroup) : 0;
@@ -514,5 +576,8 @@ void app_remove(struct agent *a, struct app *app)
 	if (serves)
 		end_stuck(a, app);
 	clients_app_gone(a, app);
-	app_free(app);
+	if (ran && (app->spec.net == NET_HOST || app->netns_fd >= 0) && is_sending(app))
+		linger(a, app);
+	else
+		app_release(a, app);
 }

@@ -302,7 +302,7 @@ static int check_addr(struct plan *p, const struct ax_addr *addr, const char *na
 	struct vip *v = addr_is_zero(addr) ? NULL : vip_find(p->a, addr);
 	char text[ADDR_STRLEN];
 
-	if (!v)
+	if (!v || (v->app && v->app->state == APP_ENDED))
 		return 0;
 	if (v->host)
 		return error_set(e, -EADDRINUSE, "%s cannot have %s: it is the agent's own address",

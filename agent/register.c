@@ -85,8 +85,9 @@ static void settle(struct agent *a, const struct app_spec *s)
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
 		struct vip *v = addr_is_zero(asked[i]) ? NULL : vip_find(a, asked[i]);
 
-		if (v && v->app)
+		if (v && v->app && v->app->state != APP_ENDED)
 			app_check(a, v->app);
+		app_release_addr(a, asked[i]);
 	}
 	n = s->name ? name_find(a, s->name) : NULL;
 	if (n && n->app)
@@ -253,6 +254,7 @@ int app_register(struct agent *a, struct app_spec *spec, const char *config_key,
 	app->launcher = (struct loop_item){.kind = LOOP_LAUNCHER, .fd = -1};
 	app->watch = -1;
 	app->exit_status = -1;
+	app->netns_fd = -1;
 	app->since = time(NULL);
 	app->config_key = config_key ? strdup(config_key) : NULL;
 	r = prepare(a, app, &svc, e);

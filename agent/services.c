@@ -425,7 +425,11 @@ static int check_free(struct agent *a, const struct ax_addr *addr, const char *n
 static int service_addresses(struct agent *a, struct service *s, struct error *e)
 {
 	const struct config_service *c = s->conf;
-	int r = check_free(a, &c->ip4, c->name, e);
+	int r;
+
+	app_release_addr(a, &c->ip4);
+	app_release_addr(a, &c->ip6);
+	r = check_free(a, &c->ip4, c->name, e);
 
 	r = r ? r : check_free(a, &c->ip6, c->name, e);
 	if (r)

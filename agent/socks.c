@@ -23,14 +23,12 @@ static int open_diag(void *arg)
 	return fd < 0 ? -errno : fd;
 }
 
-static int send_request(int fd, uint16_t type, uint16_t flags, uint8_t family,
-			const struct inet_diag_sockid *id)
+static int send_request(int fd, uint16_t type, uint16_t flags, uint8_t family, uint8_t proto,
+			uint32_t states, const struct inet_diag_sockid *id)
 {
 	struct diag_request m = {
 		.nlh = {.nlmsg_len = sizeof(m), .nlmsg_type = type, .nlmsg_flags = flags},
-		.rq = {.sdiag_family = family,
-		       .sdiag_protocol = IPPROTO_UDP,
-		       .idiag_states = 1 << UDP_CONNECTED}};
+		.rq = {.sdiag_family = family, .sdiag_protocol = proto, .idiag_states = states}};
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 
 	if (id)
@@ -39,19 +37,21 @@ static int send_request(int fd, uint16_t type, uint16_t flags, uint8_t family,
 											    : 0;
 }
 
-static bool is_peer(const struct inet_diag_msg *d, const struct ax_addr *peer)
+static bool is_addr(const struct inet_diag_msg *d, const __be32 words[4],
+		    const struct ax_addr *addr)
 {
-	struct ax_addr dst;
+	struct ax_addr a;
 
 	if (d->idiag_family == AF_INET)
-		dst = addr_from_v4(d->id.idiag_dst[0]);
+		a = addr_from_v4(words[0]);
 	else
-		memcpy(&dst, d->id.idiag_dst, sizeof(dst));
-	return addr_eq(&dst, peer);
+		memcpy(&a, words, sizeof(a));
+	return addr_eq(&a, addr);
 }
 
 /* Reads one dump to its end. Returns how many matched (those beyond max are not kept). */
-static int read_dump(int fd, const struct ax_addr *peer, struct inet_diag_sockid *found, int max)
+static int read_dump(int fd, const struct ax_addr *addr, bool by_source,
+		     struct inet_diag_sockid *found, int max)
 {
 	char buf[16384] __attribute__((aligned(__alignof__(struct nlmsghdr))));
 	int n_found = 0;
@@ -73,7 +73,8 @@ static int read_dump(int fd, const struct ax_addr *peer, struct inet_diag_sockid
 				return n_found;
 			if (h->nlmsg_type == NLMSG_ERROR)
 				return ((const struct nlmsgerr *)NLMSG_DATA(h))->error;
-			if (is_peer(d, peer) && n_found < max)
+			if (n_found < max &&
+			    is_addr(d, by_source ? d->id.idiag_src : d->id.idiag_dst, addr))
 				found[n_found++] = d->id;
 		}
 	}
@@ -99,14 +100,14 @@ static int end_family(int fd, uint8_t family, const struct ax_addr *peer)
 
 	do {
 		int r = send_request(fd, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, family,
-				     NULL);
+				     IPPROTO_UDP, 1 << UDP_CONNECTED, NULL);
 
-		n = r ? r : read_dump(fd, peer, found, FOUND_MAX);
+		n = r ? r : read_dump(fd, peer, false, found, FOUND_MAX);
 		if (n < 0)
 			return n == -ENOENT ? -EOPNOTSUPP : n;
 		for (int i = 0; i < n; i++) {
 			r = send_request(fd, SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK, family,
-					 &found[i]);
+					 IPPROTO_UDP, 1 << UDP_CONNECTED, &found[i]);
 			r = r ? r : read_ack(fd);
 			if (r && r != -ENOENT) /* closed meanwhile */
 				return r;
@@ -129,4 +130,32 @@ int socks_end_udp(int netns_fd, const struct ax_addr *peer)
 		return v4;
 	v6 = end_family(fd, AF_INET6, peer); /* v4-mapped peers are here too */
 	return v6 < 0 ? v6 : v4 + v6;
+}
+
+/* include/net/tcp_states.h; FIN-WAIT-2 has all its data acknowledged */
+#define TCP_STATES_SENDING (1 << 4 | 1 << 9 | 1 << 11) /* FIN-WAIT-1, LAST-ACK, CLOSING */
+
+int socks_sending(int netns_fd, const struct ax_addr *local)
+{
+	autoclose int fd = -1;
+	struct inet_diag_sockid found[FOUND_MAX];
+	uint8_t families[] = {AF_INET6, AF_INET};
+	int total = 0;
+
+	if (addr_is_zero(local))
+		return 0;
+	fd = netns_fd < 0 ? open_diag(NULL) : netns_call(netns_fd, open_diag, NULL);
+	if (fd < 0)
+		return fd;
+	/* v4-mapped sockets are AF_INET6 ones */
+	for (int i = 0; i < (addr_is_v4(local) ? 2 : 1); i++) {
+		int r = send_request(fd, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP,
+				     families[i], IPPROTO_TCP, TCP_STATES_SENDING, NULL);
+
+		r = r ? r : read_dump(fd, local, true, found, FOUND_MAX);
+		if (r < 0)
+			return r;
+		total += r;
+	}
+	return total;
 }

@@ -108,10 +108,16 @@ static bool route_same(const struct nl_route *x, const struct nl_route *y)
 	       addr_eq(&x->prefsrc, &y->prefsrc);
 }
 
-/* Somebody in this namespace may want to bind it: the agent's DNS, a host-mode app. */
+/*
+ * IPv6: somebody in this namespace may want to bind it, the agent's DNS or a host-mode app. IPv4
+ * needs no address for that; only the host's own is one, because getaddrinfo() asks for IPv4
+ * addresses only on machines that have one besides 127.0.0.1 (AI_ADDRCONFIG).
+ */
 static bool wants_bindable(const struct vip *v)
 {
-	return !addr_is_v4(&v->addr) && (v->host || (v->app && v->app->spec.net == NET_HOST));
+	if (addr_is_v4(&v->addr))
+		return v->host;
+	return v->host || (v->app && v->app->spec.net == NET_HOST);
 }
 
 static int bindable_sync(struct agent *a, struct vip *v)
@@ -121,8 +127,12 @@ static int bindable_sync(struct agent *a, struct vip *v)
 
 	if (want == v->bindable)
 		return 0;
-	r = want ? nl_addr_add_bindable(a->nl, a->lo, &v->addr)
-		 : nl_addr_del(a->nl, a->lo, &v->addr, 128);
+	if (!want)
+		r = nl_addr_del(a->nl, a->lo, &v->addr, 128);
+	else if (addr_is_v4(&v->addr))
+		r = nl_addr_add(a->nl, a->lo, &v->addr, 32);
+	else
+		r = nl_addr_add_bindable(a->nl, a->lo, &v->addr);
 	if (r && (want || r != -EADDRNOTAVAIL))
 		return r;
 	v->bindable = want;

@@ -207,6 +207,17 @@ static __always_inline int remember_reply(struct bpf_sock_addr *ctx, __u64 cooki
 	return 0;
 }
 
+/* The socket now asks directly whom it had asked through a service: the answer is not turned. */
+static __always_inline void forget_reply(struct bpf_sock_addr *ctx, __u64 cookie,
+					 const struct ax_endpoint *peer)
+{
+	struct ax_udp_reply_key key = {.cookie = cookie, .from = *peer};
+	struct ax_asked *a = asked_of(ctx, false);
+
+	if (a && (a->flags & AX_ASKED_UDP))
+		bpf_map_delete_elem(&udp_replies, &key);
+}
+
 /* Returns enum route or a negative errno. */
 static __always_inline int send_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
 {
@@ -226,6 +237,8 @@ static __always_inline int send_peer(struct bpf_sock_addr *ctx, struct route_req
 		r = remember_reply(ctx, cookie, &was, &rq->peer);
 		if (r)
 			return r;
+	} else if (route == ROUTE_DIRECT) {
+		forget_reply(ctx, cookie, &rq->peer);
 	}
 	return route;
 }
