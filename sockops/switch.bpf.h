@@ -242,13 +242,18 @@ static __always_inline bool to_agent_dns(struct route_request *rq, const struct 
 /* A datagram in answer to one that came in from outside ax (see ax_to_app()). */
 static __always_inline bool answers_outside(const struct route_request *rq)
 {
-	const struct ax_addr *own = app_vip(rq->app, &rq->peer.addr);
 	struct ax_flow_key flow = {};
 
-	if (rq->peer.proto != IPPROTO_UDP || !rq->local_port_be || !own)
+	if (rq->peer.proto != IPPROTO_UDP || !rq->local_port_be)
 		return false;
 	flow.client = rq->peer;
-	flow.peer.addr = *own;
+	/* copied here and there: Linux 6.1 loses track of a pointer that is chosen */
+	if (addr_is_v4(&rq->peer.addr)) {
+		flow.peer.addr = rq->app->vip4;
+		ctx_branch_end();
+	} else {
+		flow.peer.addr = rq->app->vip6;
+	}
 	flow.peer.port_be = rq->local_port_be;
 	flow.peer.proto = IPPROTO_UDP;
 	return bpf_map_lookup_elem(&flows, &flow) != NULL;
