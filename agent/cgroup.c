@@ -2,39 +2,20 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <mntent.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include "cgroup.h"
+#include "mounts.h"
 
 #define CGROUP_PATH_MAX (PATH_MAX + 64)
-
-static int find_mount(char *ret, size_t size)
-{
-	FILE *f = setmntent("/proc/self/mounts", "r");
-	struct mntent *m;
-	int r = -ENOENT;
-
-	if (!f)
-		return -errno;
-	while ((m = getmntent(f))) {
-		if (streq(m->mnt_type, "cgroup2") && strlen(m->mnt_dir) < size) {
-			snprintf(ret, size, "%s", m->mnt_dir);
-			r = 0;
-			break;
-		}
-	}
-	endmntent(f);
-	return r;
-}
 
 int cgroup_root(const struct instance *inst, char ret[4096], struct error *e)
 {
 	char mount_dir[PATH_MAX - 32];
-	int r = find_mount(mount_dir, sizeof(mount_dir));
+	int r = mount_find("cgroup2", mount_dir, sizeof(mount_dir));
 
 	if (r == -ENOENT) {
 		snprintf(mount_dir, sizeof(mount_dir), "/run/ax/cgroup2");

@@ -8,7 +8,6 @@
  * update the links.
  */
 #include <fcntl.h>
-#include <mntent.h>
 #include <dirent.h>
 #include <stdarg.h>
 #include <sys/mount.h>
@@ -21,6 +20,7 @@
 #include "datapath_priv.h"
 #include "dataplane.skel.h"
 #include "log.h"
+#include "mounts.h"
 
 #define PIN_PATH_MAX 512
 #define STAGING_MAX  300 /* the pin directory and ".new" */
@@ -103,26 +103,11 @@ static int on_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 /* --- bpffs --- */
 
-static int bpffs_find(char *ret, size_t size)
-{
-	FILE *f = setmntent("/proc/self/mounts", "r");
-	struct mntent *m;
-	int r = -ENOENT;
-
-	if (!f)
-		return -errno;
-	while ((m = getmntent(f)))
-		if (streq(m->mnt_type, "bpf") && snprintf(ret, size, "%s", m->mnt_dir) < (int)size)
-			r = 0; /* the last one is on top */
-	endmntent(f);
-	return r;
-}
-
 static int pin_dir_of(const struct instance *inst, bool make, char *ret, size_t size,
 		      struct error *e)
 {
 	char mount_dir[200];
-	int r = bpffs_find(mount_dir, sizeof(mount_dir));
+	int r = mount_find("bpf", mount_dir, sizeof(mount_dir));
 
 	if (r == -ENOENT && make) {
 		snprintf(mount_dir, sizeof(mount_dir), "/sys/fs/bpf");

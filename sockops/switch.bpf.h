@@ -14,6 +14,7 @@
 
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
+#include "find_service.bpf.h"
 #include "maps.bpf.h"
 #include "party.bpf.h"
 
@@ -91,17 +92,6 @@ struct route_request {
 	__be16 local_port_be;	 /* the socket's, 0: none yet */
 	bool sticky;		 /* use seed even with round-robin (datagrams of one socket) */
 };
-
-static __always_inline struct ax_service *find_service(const struct ax_endpoint *ep)
-{
-	struct ax_service *svc = bpf_map_lookup_elem(&services, ep);
-	struct ax_endpoint any = *ep;
-
-	if (svc)
-		return svc;
-	any.port_be = 0;
-	return bpf_map_lookup_elem(&services, &any);
-}
 
 struct choice {
 	struct ax_endpoint ep;

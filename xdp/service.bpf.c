@@ -8,6 +8,7 @@
 #include <linux/pkt_cls.h>
 
 #include "count.bpf.h"
+#include "find_service.bpf.h"
 #include "maps.bpf.h"
 #include "party.bpf.h"
 #include "rewrite.bpf.h"
@@ -20,21 +21,10 @@ static __always_inline int drop(__u32 reason)
 	return TC_ACT_SHOT;
 }
 
-static __always_inline struct ax_service *find(const struct ax_endpoint *ep)
-{
-	struct ax_service *svc = bpf_map_lookup_elem(&services, ep);
-	struct ax_endpoint any = *ep;
-
-	if (svc)
-		return svc;
-	any.port_be = 0;
-	return bpf_map_lookup_elem(&services, &any);
-}
-
 /* A private backend, one that listens if there is any. Returns its host end's ifindex or 0. */
 static __always_inline __u32 choose(const struct ax_endpoint *service, struct ax_endpoint *ret)
 {
-	struct ax_service *svc = find(service);
+	struct ax_service *svc = find_service(service);
 	struct ax_backend_key key = {};
 	__u32 start, fallback = 0;
 
