@@ -97,6 +97,7 @@ struct choice {
 	struct ax_endpoint ep;
 	struct ax_endpoint fallback; /* may be used, but nobody listens there */
 	bool has_fallback;
+	bool fallback_runs;
 	int denied; /* errno of a backend that policy refuses, or 0 */
 };
 
@@ -130,9 +131,11 @@ static __always_inline bool try_backend(const struct route_request *rq, struct a
 	}
 	if (listening(&c->ep))
 		return true;
-	if (!c->has_fallback) {
+	/* an app that runs is nearer to listening than one that is only declared */
+	if (!c->has_fallback || (!c->fallback_runs && vip->kind == AX_VIP_APP)) {
 		c->fallback = c->ep;
 		c->has_fallback = true;
+		c->fallback_runs = vip->kind == AX_VIP_APP;
 	}
 	return false;
 }
