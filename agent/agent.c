@@ -394,7 +394,7 @@ static int start(struct agent *a, struct error *e)
 {
 	struct config next;
 	json_t *diff = NULL;
-	bool fresh;
+	bool fresh, holds;
 	int r = take_lock(a, e);
 
 	r = r ? r : parse_config(a, &next, e);
@@ -423,9 +423,13 @@ static int start(struct agent *a, struct error *e)
 		config_free(&next);
 		return r;
 	}
-	if (reconcile(a, &next, false, &diff, e))
+	a->starting = true;
+	if (reconcile(a, &next, false, &diff, &holds, e))
 		log_error("%s", e->text); /* an agent that does most of it beats none */
+	a->starting = false;
 	json_decref(diff);
+	if (!holds)
+		return -ENOMEM;
 	reconcile_adopted(a);
 	policy_release(a);
 	datapath_hold(a->dp, a->holding);
@@ -593,6 +597,8 @@ static void agent_free(struct agent *a)
 	spawn_free_all(a);
 	vip_free_all(a);
 	name_free_all(a);
+	for (size_t i = 0; i < a->n_declared; i++)
+		labels_free(&a->declared[i].labels);
 	free(a->declared);
 	for (size_t i = 0; i < AX_LABELS_MAX; i++)
 		free(a->policy.labels[i].text);

@@ -93,7 +93,8 @@ struct declared {
 	struct config_app *conf; /* the config's */
 	struct ax_addr ip4, ip6;
 	struct ax_party party;
-	bool referenced; /* holds label bits and addresses */
+	struct labels labels; /* whose bits it holds, a copy: the config's may change */
+	bool referenced;      /* holds label bits and addresses */
 };
 
 /* --- apps.c --- */
@@ -206,6 +207,8 @@ int service_declare(struct agent *a, struct config_service *conf, struct error *
 int service_change(struct agent *a, struct service *s, struct config_service *conf,
 		   struct error *e);
 void service_remove(struct agent *a, struct service *s);
+/* Declares the config's services that could not be before. */
+void services_retry(struct agent *a);
 /* Makes the service that `owner` and further apps form (or finds it). */
 int service_of_app(struct agent *a, struct app *owner, struct service **ret, struct error *e);
 /* For adoption: the service and its members, with nothing told to the kernel yet. */
@@ -245,6 +248,7 @@ struct spawn { /* an app that the agent is to start (again) */
 	char *config_key;
 	uint32_t restarts;
 	uint64_t at_ns; /* 0: it was started and waits for its launch */
+	bool stale;	/* the config has changed meanwhile */
 	int pid;
 };
 int spawn_app(struct agent *a, const struct app_spec *spec, const char *config_key,
@@ -256,12 +260,17 @@ void spawn_reap(struct agent *a); /* SIGCHLD */
 uint32_t spawn_restarts(struct agent *a, const char *config_key, const char *name);
 /* Drops the starts that are due of an app, by its name. Returns how many. */
 size_t spawn_cancel(struct agent *a, const char *name);
+/* A launch that is under way has an old config: what comes of it is replaced. */
+void spawn_mark_stale(struct agent *a, const char *config_key);
+struct app *app_of_config(struct agent *a, const char *key);
 void spawn_free_all(struct agent *a);
 
 /* --- reconcile.c --- */
 /* Computes the difference between `next` and what is declared now, and applies it unless dry_run.
- * *next is taken over or freed in any case. The diff goes to *diff (JSON array). */
-int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, struct error *e);
+ * *next is taken over or freed in any case; *holds says which (it may hold though not all of it
+ * could be done). The diff goes to *diff (JSON array). */
+int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, bool *holds,
+	      struct error *e);
 /* Ends apps of the config that it does not have any more, or has otherwise, since an agent that
  * is gone started them. */
 void reconcile_adopted(struct agent *a);
@@ -378,6 +387,8 @@ struct agent {
 	struct client *clients;
 	struct dns_server *dns;
 	bool holding;
+	bool starting;	 /* the config's conflicts with what runs are worked around, not refused */
+	bool undeclared; /* a service could not be declared: tried again when an app is gone */
 	bool had_egress;
 	uint64_t events_lost; /* the counter when it was last looked at */
 	int64_t since;

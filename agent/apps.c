@@ -351,8 +351,6 @@ int app_watch(struct agent *a, struct app *app, struct error *e)
 {
 	char events[4200];
 
-	if (app->spec.detach)
-		watch_launcher(a, app);
 	snprintf(events, sizeof(events), "%s/cgroup.events", app->cgroup);
 	app->watch = inotify_add_watch(a->inotify.fd, events, IN_MODIFY);
 	if (app->watch < 0)
@@ -361,13 +359,16 @@ int app_watch(struct agent *a, struct app *app, struct error *e)
 				 events, strerror(errno));
 	app->watch_next = a->by_watch[(unsigned)app->watch % APP_BUCKETS];
 	a->by_watch[(unsigned)app->watch % APP_BUCKETS] = app;
+	if (app->spec.detach && app->launcher.fd < 0)
+		watch_launcher(a, app);
 	return 0;
 }
 
 int app_started(struct agent *a, struct app *app, int pid, int launcher_pid, struct error *e)
 {
 	app->pid = pid;
-	app->state = APP_RUNNING;
+	if (app->state == APP_STARTING) /* it may have been stopped already */
+		app->state = APP_RUNNING;
 	app->launcher_pid = launcher_pid;
 	app_save(app);
 	events_app(a, "launch", app);
@@ -509,6 +510,8 @@ void app_release(struct agent *a, struct app *app)
 	if (app->has_labels)
 		policy_unref(&a->policy, &app->spec.labels);
 	app_free(app);
+	if (a->undeclared)
+		services_retry(a);
 }
 
 void app_release_addr(struct agent *a, const struct ax_addr *addr)
@@ -555,6 +558,13 @@ static void linger(struct agent *a, struct app *app)
 	agent_timers(a);
 }
 
+static bool is_shared(struct agent *a, const struct app *app)
+{
+	struct vip *v4 = vip_find(a, &app->vip4), *v6 = vip_find(a, &app->vip6);
+
+	return (v4 && v4->service) || (v6 && v6->service);
+}
+
 void app_remove(struct agent *a, struct app *app)
 {
 	bool serves = service_affects(a, app), ran = app->pid > 0;
@@ -576,7 +586,9 @@ void app_remove(struct agent *a, struct app *app)
 	if (serves)
 		end_stuck(a, app);
 	clients_app_gone(a, app);
-	if (ran && (app->spec.net == NET_HOST || app->netns_fd >= 0) && is_sending(app))
+	/* an address that others serve as well is theirs at once */
+	if (ran && !is_shared(a, app) && (app->spec.net == NET_HOST || app->netns_fd >= 0) &&
+	    is_sending(app))
 		linger(a, app);
 	else
 		app_release(a, app);

@@ -93,15 +93,35 @@ static int declared_addresses(struct agent *a, struct declared *d, struct error 
 	return r ? error_set(e, r, "the pool has no address left for the app %s", s->name) : 0;
 }
 
-static int declared_add(struct agent *a, struct declared *d, struct error *e)
+static int declared_ref(struct agent *a, struct declared *d, const struct labels *defaults,
+			struct error *e)
 {
-	const struct app_spec *s = &d->conf->spec;
-	const struct labels *l = s->labels.n ? &s->labels : &a->config.default_labels;
-	struct name *n = name_get(a, s->name);
+	const struct labels *own = &d->conf->spec.labels;
+	int r = labels_copy(own->n ? own : defaults, &d->labels);
+
+	if (r)
+		return error_set(e, r, "out of memory");
+	r = policy_ref(&a->policy, &d->labels, &d->party, e);
+	d->referenced = r == 0;
+	return r;
+}
+
+static void declared_unref(struct agent *a, struct declared *d)
+{
+	if (d->referenced)
+		policy_unref(&a->policy, &d->labels);
+	d->referenced = false;
+	labels_free(&d->labels);
+	memset(&d->labels, 0, sizeof(d->labels));
+}
+
+static int declared_add(struct agent *a, struct declared *d, const struct labels *defaults,
+			struct error *e)
+{
+	struct name *n = name_get(a, d->conf->spec.name);
 	int r = n ? 0 : error_set(e, -ENOMEM, "out of memory");
 
-	r = r ? r : policy_ref(&a->policy, l, &d->party, e);
-	d->referenced = r == 0;
+	r = r ? r : declared_ref(a, d, defaults, e);
 	if (!r)
 		n->declared = d;
 	r = r ? r : declared_addresses(a, d, e);
@@ -111,14 +131,11 @@ static int declared_add(struct agent *a, struct declared *d, struct error *e)
 
 static void declared_remove(struct agent *a, struct declared *d)
 {
-	const struct app_spec *s = &d->conf->spec;
-	const struct labels *l = s->labels.n ? &s->labels : &a->config.default_labels;
-	struct name *n = name_find(a, s->name);
+	struct name *n = name_find(a, d->conf->spec.name);
 
 	declared_unclaim(a, d, &d->ip4);
 	declared_unclaim(a, d, &d->ip6);
-	if (d->referenced)
-		policy_unref(&a->policy, l);
+	declared_unref(a, d);
 	if (n && n->declared == d) {
 		n->declared = NULL;
 		name_put(a, n);
@@ -452,7 +469,7 @@ static void note_agent(struct plan *p)
 
 /* --- applying --- */
 
-static struct app *app_of_config(struct agent *a, const char *key)
+struct app *app_of_config(struct agent *a, const char *key)
 {
 	for (struct app *app = a->apps; app; app = app->next)
 		if (app->config_key && streq(app->config_key, key))
@@ -472,6 +489,7 @@ static int drop_app(struct plan *p, void *o, void *n, struct error *e)
 	if (!old || (new &&spec_same(old, new)))
 		return 0;
 	spawn_cancel(p->a, old->spec.name);
+	spawn_mark_stale(p->a, old->key);
 	app = app_of_config(p->a, old->key);
 	if (app)
 		app_stop(p->a, app, STOP_MS);
@@ -490,7 +508,7 @@ static int drop_service(struct plan *p, void *o, void *n, struct error *e)
 	if (n || !old)
 		return 0;
 	s = service_by_name(p->a, old->name);
-	if (s)
+	if (s && s->conf)
 		service_remove(p->a, s);
 	return 0;
 }
@@ -508,12 +526,16 @@ static int put_service(struct plan *p, void *o, void *n, struct error *e)
 	if (!new)
 		return 0;
 	s = old ? service_by_name(p->a, new->name) : NULL;
+	if (s && !s->conf)
+		s = NULL; /* apps have formed it, while the config's could not be */
 	if (!s)
 		r = service_declare(p->a, new, &why);
 	else if (!config_service_eq(old, new))
 		r = service_change(p->a, s, new, &why);
 	else
 		s->conf = new; /* the same words in the new config's memory */
+	if (r)
+		p->a->undeclared = true;
 	if (r && !p->failed.code)
 		p->failed = why;
 	return 0;
@@ -554,7 +576,8 @@ static int redeclare(struct plan *p, struct error *e)
 	for (size_t i = 0; i < a->n_declared; i++) {
 		struct error why;
 
-		if (!list[i].referenced && declared_add(a, &list[i], &why) && !p->failed.code)
+		if (!list[i].referenced &&
+		    declared_add(a, &list[i], &p->next->default_labels, &why) && !p->failed.code)
 			p->failed = why;
 	}
 	policy_save(a);
@@ -594,17 +617,15 @@ static int retell_rules(struct agent *a, struct error *e)
 	}
 	for (size_t i = 0; i < a->n_declared && !r; i++) {
 		struct declared *d = &a->declared[i];
-		const struct labels *l =
-			d->conf->spec.labels.n ? &d->conf->spec.labels : &a->config.default_labels;
 
-		policy_rules(&a->policy, l, &d->party);
+		policy_rules(&a->policy, &d->labels, &d->party);
 		r = vip_resync(a, &d->ip4, e);
 		r = r ? r : vip_resync(a, &d->ip6, e);
 	}
 	return r;
 }
 
-static int apply(struct plan *p, struct error *e)
+static int apply(struct plan *p, bool *holds, struct error *e)
 {
 	struct agent *a = p->a;
 	struct config old;
@@ -619,8 +640,8 @@ static int apply(struct plan *p, struct error *e)
 		if (d->conf->spec.labels.n || !d->referenced ||
 		    declared_find(a, d->conf->spec.name) != d)
 			continue;
-		policy_unref(&a->policy, &a->config.default_labels);
-		policy_ref(&a->policy, &p->next->default_labels, &d->party, NULL);
+		declared_unref(a, d);
+		declared_ref(a, d, &p->next->default_labels, NULL);
 	}
 	a->policy.rules = p->next->rules;
 	a->policy.n_rules = p->next->n_rules;
@@ -630,6 +651,7 @@ static int apply(struct plan *p, struct error *e)
 	merge_services(p, put_service, e);
 	old = a->config;
 	a->config = *p->next;
+	*holds = true;
 	a->ctl.rule_allow = policy_allow_mask(&a->policy);
 	a->ctl.host_access = a->config.host_access;
 	/* what only a new agent can change stays as it is until then */
@@ -652,12 +674,14 @@ static int apply(struct plan *p, struct error *e)
 	return r;
 }
 
-int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, struct error *e)
+int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, bool *holds,
+	      struct error *e)
 {
 	CLEANUP(plan_free) struct plan p = {.a = a, .next = next};
 	struct error why = {0};
 	int r;
 
+	*holds = false;
 	*diff = json_array();
 	p.diff = *diff;
 	p.old_apps = sort_apps(&a->config);
@@ -668,8 +692,8 @@ int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff,
 		config_free(next);
 		return error_set(e, -ENOMEM, "out of memory");
 	}
-	r = merge_apps(&p, check_app, e);
-	r = r ? r : merge_services(&p, check_service, e);
+	r = a->starting ? 0 : merge_apps(&p, check_app, e);
+	r = r || a->starting ? r : merge_services(&p, check_service, e);
 	if (r) {
 		config_free(next);
 		return r;
@@ -681,14 +705,14 @@ int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff,
 		config_free(next);
 		return 0;
 	}
-	r = apply(&p, &why);
+	r = apply(&p, holds, &why);
 	if (r)
 		return error_set(e, r, "the config holds now, but not all of it could be done: %s",
 				 why.text);
 	return 0;
 }
 
-static bool runs_as_declared(struct agent *a, const struct app *app, const struct config_app *c)
+static bool runs_as_declared(const struct app *app, const struct config_app *c)
 {
 	CLEANUP(app_spec_free) struct app_spec want = {0};
 
@@ -696,7 +720,8 @@ static bool runs_as_declared(struct agent *a, const struct app *app, const struc
 		return false;
 	/* what a launch by the agent adds to the words of the file */
 	want.detach = true;
-	if (!want.labels.n && labels_copy(&a->config.default_labels, &want.labels))
+	/* new default labels are for apps that are started from then on */
+	if (!want.labels.n && labels_copy(&app->spec.labels, &want.labels))
 		return false;
 	if (!want.directory)
 		want.directory = strdup("/");
@@ -713,7 +738,7 @@ void reconcile_adopted(struct agent *a)
 			app->config_key ? declared_key(a, app->config_key) : NULL;
 
 		next = app->next;
-		if (!app->config_key || app->state == APP_STOPPING || runs_as_declared(a, app, c))
+		if (!app->config_key || app->state == APP_STOPPING || runs_as_declared(app, c))
 			continue;
 		log_info("the config has changed for %s (%u)", app->spec.name, app->id);
 		app->replaced = c && c->spec.command.n;
@@ -727,6 +752,7 @@ int reconcile_file(struct agent *a, const char *path, struct error *e)
 	autofree char *text = NULL;
 	struct config next;
 	json_t *diff = NULL;
+	bool holds;
 	int r = file_read(path, 64u << 20, &text);
 
 	if (r)
@@ -737,7 +763,7 @@ int reconcile_file(struct agent *a, const char *path, struct error *e)
 		return error_set(e, r, "the config %s has %zu error%s, nothing was changed", path,
 				 errs.n, errs.n == 1 ? "" : "s");
 	}
-	r = reconcile(a, &next, false, &diff, e);
+	r = reconcile(a, &next, false, &diff, &holds, e);
 	json_decref(diff);
 	return r;
 }

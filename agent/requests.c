@@ -336,6 +336,7 @@ static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
 	struct config_errors errs = {0};
 	json_t *diff = NULL;
 	struct config next;
+	bool holds;
 	struct error e = {0};
 	int r;
 
@@ -356,14 +357,14 @@ static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
 		config_errors_free(&errs);
 		return;
 	}
-	r = reconcile(a, &next, dry_run, &diff, &e);
+	r = reconcile(a, &next, dry_run, &diff, &holds, &e);
+	if (holds)
+		keep_applied(a, json_string_value(text));
 	if (r) {
 		json_decref(diff);
 		client_error(c, r, e.text);
 		return;
 	}
-	if (!dry_run)
-		keep_applied(a, json_string_value(text));
 	client_reply(c, json_pack("{sb so sb}", "ok", 1, "diff", diff, "applied", !dry_run), -1);
 }
 
@@ -427,6 +428,9 @@ void request_client_gone(struct agent *a, struct client *c)
 			app_check(a, app);
 			return;
 		}
+		/* it cannot be watched: killed processes are gone in a moment */
+		for (int i = 0; i < 100 && cgroup_populated(app->cgroup) > 0; i++)
+			usleep(10000);
 	}
 	app_remove(a, app);
 }

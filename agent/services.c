@@ -342,15 +342,17 @@ static int claim(struct agent *a, struct service *s, const struct ax_addr *addr,
 	return vip_sync(a, v, e);
 }
 
-static void unclaim(struct agent *a, const struct ax_addr *addr)
+static void unclaim(struct agent *a, const struct service *s, const struct ax_addr *addr)
 {
 	struct vip *v = addr_is_zero(addr) ? NULL : vip_find(a, addr);
 
-	if (!v)
+	if (addr_is_zero(addr) || (v && v->service && v->service != s))
+		return;
+	if (!v || (!v->app && !v->declared))
+		pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, false);
+	if (!v || !v->service)
 		return;
 	v->service = NULL;
-	if (!v->app && !v->declared)
-		pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, false);
 	vip_sync(a, v, NULL);
 }
 
@@ -390,8 +392,8 @@ void service_remove(struct agent *a, struct service *s)
 		app_save(app);
 		app_tell(a, app);
 	}
-	unclaim(a, &s->vip4);
-	unclaim(a, &s->vip6);
+	unclaim(a, s, &s->vip4);
+	unclaim(a, s, &s->vip6);
 	while (*p && *p != s)
 		p = &(*p)->next;
 	if (*p)
@@ -463,6 +465,8 @@ int service_declare(struct agent *a, struct config_service *conf, struct error *
 	struct service *s;
 	int r;
 
+	if (service_by_name(a, conf->name))
+		return error_set(e, -EEXIST, "apps have formed a service named %s", conf->name);
 	s = service_new(a, conf->name, e);
 	if (!s)
 		return -ENOMEM;
@@ -472,6 +476,18 @@ int service_declare(struct agent *a, struct config_service *conf, struct error *
 	if (r)
 		service_remove(a, s);
 	return r;
+}
+
+void services_retry(struct agent *a)
+{
+	a->undeclared = false;
+	for (size_t i = 0; i < a->config.n_services; i++) {
+		struct config_service *c = &a->config.services[i];
+		struct error e;
+
+		if (!service_by_name(a, c->name) && service_declare(a, c, &e))
+			a->undeclared = true;
+	}
 }
 
 int service_change(struct agent *a, struct service *s, struct config_service *conf, struct error *e)

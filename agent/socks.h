@@ -16,7 +16,8 @@
 int socks_end_udp(int netns_fd, const struct ax_addr *peer);
 
 /* How many TCP sockets that nobody holds any more still have to send something from this address
- * (zero: 0), in a network namespace (-1: the caller's). A negative errno where it cannot be told. */
+ * (zero: 0), in a network namespace (-1: the caller's). A negative errno where it cannot be told.
+ */
 int socks_sending(int netns_fd, const struct ax_addr *local);
 
 #endif

@@ -157,6 +157,8 @@ uint64_t spawn_due(struct agent *a, uint64_t now_ns)
 /* The launch of an app failed: a restart policy applies to that as well. */
 static void spawn_failed(struct agent *a, struct spawn *s, int status)
 {
+	if (s->config_key && !declared_key(a, s->config_key))
+		return; /* removed meanwhile: it was refused */
 	log_error("the app %s could not be started: 'ax run' ended with status %d", s->spec.name,
 		  WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 	if (s->spec.restart != RESTART_NO) {
@@ -164,6 +166,28 @@ static void spawn_failed(struct agent *a, struct spawn *s, int status)
 
 		spawn_app(a, &s->spec, s->config_key, s->restarts + 1, delay);
 	}
+}
+
+void spawn_mark_stale(struct agent *a, const char *config_key)
+{
+	for (struct spawn *s = a->spawns; s; s = s->next)
+		if (!s->at_ns && s->config_key && streq(s->config_key, config_key))
+			s->stale = true;
+}
+
+#define REPLACE_STOP_MS 10000
+
+/* Starts the app as the config has it now, after what an older launch made of it has ended. */
+static void spawn_replace(struct agent *a, const char *config_key)
+{
+	struct app *app = app_of_config(a, config_key);
+
+	if (!app) {
+		declared_start(a, config_key);
+		return;
+	}
+	app->replaced = true;
+	app_stop(a, app, REPLACE_STOP_MS);
 }
 
 void spawn_reap(struct agent *a)
@@ -179,7 +203,9 @@ void spawn_reap(struct agent *a)
 			continue;
 		s = *p;
 		*p = s->next;
-		if (!WIFEXITED(status) || WEXITSTATUS(status))
+		if (s->stale)
+			spawn_replace(a, s->config_key);
+		else if (!WIFEXITED(status) || WEXITSTATUS(status))
 			spawn_failed(a, s, status);
 		spawn_free(s);
 	}

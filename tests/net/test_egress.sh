@@ -27,7 +27,15 @@ bg "$T/udp" nsenter -t "$OUTSIDE" -n "$BIN/udp" serve 6 :: 7053 outside
 wait_for "grep -q listening $T/tcp && grep -q bound $T/udp"
 wait_for "$BIN/tcp connect 6 2001:db8:1::2 80"
 
-agent_start
+agent_start - <<EOF
+agent:
+  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
+services:
+  away:
+    ip: 10.77.200.1,fd77::200:1
+    ports: ["8080:80", "53:7053/udp"]
+    backends: [{address: 198.51.100.2}, {address: "2001:db8:1::2"}]
+EOF
 forwarding() {
 	sysctl -n net.ipv4.ip_forward net.ipv6.conf.all.forwarding | tr '\n' ' '
 }
@@ -46,6 +54,29 @@ for method in connected sendto; do
 		is "without egress: UDP $method $to" \
 			"$(in_app -- "$BIN/udp" ask $method $to 7053 | sed 's/error [a-z]* //')" ENETUNREACH
 		ok "with --egress: UDP $method $to" in_app --egress -- "$BIN/udp" ask $method $to 7053
+	done
+done
+
+
+# a service whose backend is outside
+for to in "4 10.77.200.1" "6 fd77::200:1" "6 10.77.200.1"; do
+	start=${EPOCHREALTIME/./}
+	is "without egress, a service that is outside: $to" \
+		"$(TIME_LIMIT=6 in_app -- "$BIN/tcp" connect $to 8080)" "error connect ENETUNREACH"
+	is "without egress, a service that is outside, without blocking: $to" \
+		"$(TIME_LIMIT=6 in_app -- "$BIN/tcp" connect $to 8080 -n)" "error connect ENETUNREACH"
+	like "at once (ms for both): $to" "$(((${EPOCHREALTIME/./} - start) / 1000))" "^[0-9]{1,3}$"
+	like "with --egress, a service that is outside: $to" \
+		"$(in_app --egress -- "$BIN/tcp" connect $to 8080)" \
+		"outside you=\[(::ffff:198.51.100.1|2001:db8:1::1)\]:"
+	like "host mode, a service that is outside: $to" \
+		"$(in_app --net host --egress -- "$BIN/tcp" connect $to 8080)" \
+		"outside you=\[(::ffff:198.51.100.1|2001:db8:1::1)\]:"
+	for method in connected sendto; do
+		is "without egress, a service that is outside: UDP $method $to" \
+			"$(in_app -- "$BIN/udp" ask $method $to 53 | sed 's/error [a-z]* //')" ENETUNREACH
+		ok "with --egress, a service that is outside: UDP $method $to" \
+			in_app --egress -- "$BIN/udp" ask $method $to 53
 	done
 done
 
