@@ -497,6 +497,7 @@ void app_release(struct agent *a, struct app *app)
 		p = &(*p)->next;
 	if (*p)
 		*p = app->next;
+	services_route(a, app, NULL);
 	anchor_release(a, app);
 	unclaim(a, app, &app->vip4);
 	unclaim(a, app, &app->vip6);
@@ -565,13 +566,23 @@ static bool is_shared(struct agent *a, const struct app *app)
 	return (v4 && v4->service) || (v6 && v6->service);
 }
 
+static bool has_to_linger(struct agent *a, const struct app *app)
+{
+	if (app->pid <= 0 || (app->spec.net == NET_PRIVATE && app->netns_fd < 0))
+		return false;
+	/* an address that others serve as well is theirs at once */
+	return !is_shared(a, app) && is_sending(app);
+}
+
 void app_remove(struct agent *a, struct app *app)
 {
-	bool serves = service_affects(a, app), ran = app->pid > 0;
+	bool serves = service_affects(a, app), lingers = has_to_linger(a, app);
 	int r;
 
 	unlink_app(a, app);
 	app->state = APP_ENDED;
+	if (lingers) /* before its services lose it, and with it their way to it */
+		linger(a, app);
 	services_sync(a, app, NULL);
 	service_leave(a, app);
 	if (app->cgroup_id)
@@ -586,10 +597,6 @@ void app_remove(struct agent *a, struct app *app)
 	if (serves)
 		end_stuck(a, app);
 	clients_app_gone(a, app);
-	/* an address that others serve as well is theirs at once */
-	if (ran && !is_shared(a, app) && (app->spec.net == NET_HOST || app->netns_fd >= 0) &&
-	    is_sending(app))
-		linger(a, app);
-	else
+	if (!lingers)
 		app_release(a, app);
 }

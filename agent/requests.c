@@ -2,6 +2,7 @@
 /* What clients of the control socket ask for; control.h describes each request. */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "agent_priv.h"
 #include "cgroup.h"
@@ -196,15 +197,24 @@ static void no_such_app(struct client *c, const char *text)
 	client_error(c, -ENOENT, e.text);
 }
 
+/* By what its first process is now, so that names of users need not be looked up here. */
+static bool runs_as(const struct app *app, unsigned uid)
+{
+	int pid = cgroup_first_pid(app->cgroup);
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return pid > 0 && stat(path, &st) == 0 && st.st_uid == uid;
+}
+
 static void note_stop(struct agent *a, struct app *app, void *arg)
 {
 	struct client_state *st = client_state(arg);
 	uint32_t *more;
-	char uid[16];
 
 	(void)a;
-	snprintf(uid, sizeof(uid), "%u", st->uid);
-	if (st->uid && (!app->spec.user || !streq(app->spec.user, uid)))
+	if (st->uid && !runs_as(app, st->uid))
 		return;
 	more = realloc(st->stopping, (st->n_stopping + 1) * sizeof(*more));
 	if (!more)

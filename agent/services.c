@@ -236,15 +236,21 @@ static int drop_one(void *arg, const struct ax_endpoint *ep, uint16_t target)
 	return datapath_service_del(d->a->dp, ep);
 }
 
-bool service_has_private(const struct agent *a, const struct service *s)
+static bool any_private(const struct service *s, const struct app *list)
 {
-	for (const struct app *app = a->apps; app; app = app->next) {
+	for (const struct app *app = list; app; app = app->next) {
 		if (app->spec.net != NET_PRIVATE || !app->ifindex || app->state == APP_STOPPING)
 			continue;
 		if (service_affected(s, app))
 			return true;
 	}
 	return false;
+}
+
+/* One that lingers counts: what it still sends goes out by the same way. */
+bool service_has_private(const struct agent *a, const struct service *s)
+{
+	return any_private(s, a->apps) || any_private(s, a->lingering);
 }
 
 /* --- the device of services with private backends (xdp/service.bpf.c) --- */

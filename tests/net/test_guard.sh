@@ -107,8 +107,7 @@ run_app --name stubborn -- bash -c 'trap "" TERM; echo trapped; while :; do slee
 wait_for "grep -q trapped $OUT"
 child=$(child_of "$APP") stops=()
 for _ in 1 2 3; do
-	"$AX" --instance "$INST" stop --timeout 30 stubborn >/dev/null 2>&1 &
-	stops+=($!)
+	stops+=("$("$AX" --instance "$INST" stop --timeout 30 stubborn >/dev/null 2>&1 & echo $!)")
 done
 wait_for "ax get apps -o json | jq -e '.[] | select(.name == \"stubborn\" and .state == \"stopping\")'"
 sleep 0.3
@@ -116,9 +115,7 @@ kill -STOP "$AGENT"
 kill -KILL "$child"
 sleep 0.3
 kill -KILL "${stops[@]}"
-for stop in "${stops[@]}"; do
-	wait $stop 2>/dev/null
-done
+wait_for "! kill -0 ${stops[0]} && ! kill -0 ${stops[1]} && ! kill -0 ${stops[2]}"
 kill -CONT "$AGENT"
 ok "several killed while the app ends: the agent goes on" ax status
 ok "the app is gone" wait_for "! alive $APP && ! ax get apps -o name | grep -q stubborn"
