@@ -16,7 +16,7 @@ EOF
 for mode in private host; do
 	for to in 10.77.6.1:7000 10.77.200.1:80; do
 		serve 7000 --net $mode --name once --ip 10.77.6.1 -- \
-			socat -u SYSTEM:'head -c 1000000 /dev/zero' TCP4-LISTEN:7000
+			socat -u SYSTEM:'head -c 1000000 /dev/zero' TCP4-LISTEN:7000,reuseaddr
 		# reads late and little at a time: most of it waits in the kernel when the app ends
 		n=$(timeout 12 socat -u TCP4:$to,rcvbuf=20000 - | (sleep 1; wc -c))
 		is "$mode mode: all of it arrives outside from $to" "$n" 1000000
