@@ -93,9 +93,13 @@ static void delete_doomed(struct agent *a, uint64_t now)
 	size_t left = 0;
 
 	for (size_t i = 0; i < a->n_doomed; i++) {
+		char name[IF_NAMESIZE];
+
 		if (a->doomed[i].at_ns > now)
 			a->doomed[left++] = a->doomed[i];
-		else
+		/* asked first, and without the RTNL lock, for which the kernel's taking down of
+		 * other namespaces would let us wait */
+		else if (if_indextoname(a->doomed[i].ifindex, name))
 			nl_link_del(a->nl, a->doomed[i].ifindex);
 	}
 	a->n_doomed = left;
