@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The XDP dataplane's compiled rule list, and what its programs and user space tell each other.
+ *
+ * A rule list is compiled by the agent into one flat piece of memory, the arena: an array map with
+ * a single value, filled through mmap(2) before any packet sees it and never changed after. With a
+ * program of its own it makes a generation; one write to a program array puts a generation in the
+ * place of another, so every packet is judged by exactly one of them. Offsets are bytes from the
+ * arena's start. What says where things are (struct ax_layout) is constant data of the program, so
+ * the verifier removes what a list does not use.
+ *
+ * Matching: each field that the list uses turns the packet's value into a class (values that no
+ * rule tells apart have one class). Classes are then brought together in one of three ways, see
+ * enum ax_match.
+ */
+#ifndef AX_XDP_H
+#define AX_XDP_H
+
+#include <linux/types.h>
+#include "addr.h"
+
+#define AX_XDP_RULES_MAX 16384 /* of one interface */
+
+enum ax_field {
+	AX_FIELD_SRC,	    /* address; see struct ax_addr_table */
+	AX_FIELD_DST,	    /* address */
+	AX_FIELD_PROTO,	    /* 256 classes and AX_PROTO_NONE */
+	AX_FIELD_SPORT,	    /* 65536 and AX_PORT_NONE, in host byte order */
+	AX_FIELD_DPORT,	    /* 65536 and AX_PORT_NONE */
+	AX_FIELD_TCP_FLAGS, /* 256 and AX_TCP_FLAGS_NONE */
+	AX_FIELD_ICMP,	    /* v6 << 16 | type << 8 | code, and AX_ICMP_NONE */
+	AX_FIELD_VLAN,	    /* 4096 and AX_VLAN_NONE */
+	AX_FIELD_FRAGMENT,  /* enum ax_fragment */
+	AX_FIELD_LENGTH,    /* of the frame from its Ethernet header on; 65536, longer as 65535 */
+	AX_FIELD_MAC,	    /* searched, see struct ax_key64; the source of the frame */
+	AX_FIELDS
+};
+
+/* The entry of a table that stands for "the packet has no such field". */
+#define AX_PROTO_NONE	  256
+#define AX_PORT_NONE	  65536
+#define AX_TCP_FLAGS_NONE 256
+#define AX_ICMP_NONE	  131072
+#define AX_VLAN_NONE	  4096
+
+enum ax_fragment {
+	AX_FRAGMENT_NONE,
+	AX_FRAGMENT_FIRST,
+	AX_FRAGMENT_LATER,
+	AX_FRAGMENT_NOT_IP,
+	AX_FRAGMENTS
+};
+
+/*
+ * One entry of a sorted table that is searched for the last key that is not above the wanted one;
+ * tables are filled up with ~0 keys to a power of two. The first key is 0.
+ * IPv6: the table of upper halves (host byte order). An upper half in which boundaries lie has a
+ * table of lower halves at `sub`, which holds for exactly that upper half; `cls` is then the class
+ * of what follows it.
+ */
+struct ax_key64 {
+	__u64 key;
+	__u32 sub; /* offset of 1 << sub_log2 entries, 0: none */
+	__u16 cls;
+	__u16 sub_log2;
+};
+_Static_assert(sizeof(struct ax_key64) == 16, "struct ax_key64 is part of the arena");
+
+/*
+ * IPv4 addresses: 65536 words (root4) by the address's upper half. With AX_ROOT_CLASS the low 16
+ * bits are the class of all of them. Else bits 0..25 are the offset, in units of 4 bytes from
+ * `buckets4`, of a bucket of 1 << (bits 26..30) words, each the first lower half of an interval
+ * << 16 | its class, sorted, the first one's 0, filled up with ~0.
+ */
+#define AX_ROOT_CLASS	    0x80000000u
+#define AX_ROOT_OFFSET_BITS 26
+
+struct ax_field_layout {
+	__u32 used;   /* the list has a condition on it */
+	__u32 table;  /* __u16 classes[]; of an address: root4; of MAC: struct ax_key64[] */
+	__u32 none;   /* class of a packet that has no address (not IP) */
+	__u32 stride; /* AX_MATCH_PRODUCT: what its class is multiplied with */
+	__u32 rows;   /* AX_MATCH_BITMAP: of the bit vectors, one for each class */
+	__u32 classes;
+	__u32 buckets4, buckets4_size; /* size in bytes */
+	__u32 table6;		       /* struct ax_key64[1 << log2] */
+	__u32 log2;		       /* of table6, or of MAC's table */
+	__u32 subs6_end; /* where the last table of lower halves ends; 0: there are none */
+};
+_Static_assert(sizeof(struct ax_field_layout) == 44, "struct ax_field_layout is shared");
+
+enum ax_match {
+	AX_MATCH_NONE,	 /* no rule has a condition: `only` is what every packet gets */
+	AX_MATCH_SINGLE, /* one field is used: its class is the rule */
+	/* __u16 products[]: the rule, by the sum of class * stride over the used fields */
+	AX_MATCH_PRODUCT,
+	/* A row of each used field's class: `summary` 64-bit words of which bit w says whether word
+	 * w of what follows has any bit set, then `words` words with a bit for each rule. The
+	 * first bit that all rows have is the rule; none: the default. */
+	AX_MATCH_BITMAP,
+};
+#define AX_SUMMARY_MAX 4 /* AX_XDP_RULES_MAX / 64 / 64 */
+
+/* What a packet can be that rules cannot judge, or that has a policy of its own; and for what else
+ * a packet may be counted under a name. */
+enum ax_reason {
+	AX_REASON_NONE,
+	/* Odd packets, each with a policy (enum ax_policy). In the order in which they are told. */
+	AX_REASON_RUNT,		    /* no whole Ethernet, VLAN, IPv4 or IPv6 header */
+	AX_REASON_TOO_MANY_TAGS,    /* more than AX_TAGS_MAX VLAN tags */
+	AX_REASON_BAD_VERSION,	    /* the IP version is not the ethertype's */
+	AX_REASON_BAD_HEADER,	    /* IPv4 header length below 20 or above the packet's */
+	AX_REASON_BAD_LENGTH,	    /* IP length below its header's or above the frame's */
+	AX_REASON_MAPPED_ADDRESS,   /* IPv4-mapped address in an IPv6 header */
+	AX_REASON_TOO_MANY_HEADERS, /* more than AX_IPV6_HEADERS_MAX extension headers */
+	AX_REASON_SHORT_FRAGMENT,   /* a first fragment that does not hold the TCP or UDP header, or
+				       a later one that would overwrite it */
+	AX_REASON_SHORT_L4,	    /* TCP, UDP or ICMP header does not fit the IP length */
+	AX_REASON_BAD_TCP,	    /* TCP header length below 20 or above what is there */
+	AX_REASON_BAD_UDP,	    /* UDP length below 8 or above the IP payload */
+	AX_REASON_SPLIT,	    /* a header lies beyond the first buffer of a jumbo frame */
+	AX_REASON_IP_OPTIONS,	    /* an IPv4 header with options; judged by the rules as such */
+	AX_REASON_LATER_FRAGMENT,   /* has no ports; judged by the rules as such */
+	AX_REASON_TUNNEL,	    /* IP in IP; judged by its outer header */
+	/* What is let through though the default is to drop. */
+	AX_REASON_ARP,
+	AX_REASON_NEIGHBOUR,  /* neighbour and router discovery */
+	AX_REASON_MLD,	      /* and IGMP */
+	AX_REASON_ICMP_ERROR, /* about a packet of a flow that the rules let through */
+	AX_REASON_POLICIES,   /* those below have no policy */
+	AX_REASON_RATE_LIMITED = AX_REASON_POLICIES,
+	AX_REASON_CAPTURE_LOST,	  /* the reader was too slow, or there is none: nothing captured */
+	AX_REASON_NO_BACKEND,	  /* a balancer without a backend: dropped */
+	AX_REASON_NO_ROUTE,	  /* to the chosen backend: dropped */
+	AX_REASON_NO_NEIGHBOUR,	  /* its link-layer address is not known yet: dropped */
+	AX_REASON_TTL,		  /* balanced packet at the end of its life: dropped */
+	AX_REASON_TOO_BIG,	  /* for the tunnel to the backend: answered with an ICMP error */
+	AX_REASON_FLOWS_FULL,	  /* not entered in the flow table: chosen by hash alone */
+	AX_REASON_NO_PORT,	  /* NAT: no free port was found: dropped */
+	AX_REASON_REWRITE_FAILED, /* the rule's rewrite does not fit this packet: dropped */
+	AX_REASON_TRIGGER_LOST,	  /* the agent was too slow, or there is none */
+	AX_REASONS
+};
+#define AX_TAGS_MAX	    8
+#define AX_IPV6_HEADERS_MAX 8
+
+enum ax_policy {
+	AX_POLICY_RULES, /* as the rules say, judged by what is known */
+	AX_POLICY_PASS,
+	AX_POLICY_DROP,
+};
+
+enum ax_verdict {
+	AX_VERDICT_PASS,
+	AX_VERDICT_DROP,
+	AX_VERDICT_REFLECT,
+	AX_VERDICT_REDIRECT, /* target: index in map `devices` */
+	AX_VERDICT_CPU,	     /* target: index in map `cpus` */
+	AX_VERDICT_BALANCE,  /* target: index of a struct ax_balancer (balance.h) */
+};
+
+enum ax_action_flag {
+	/* It has no conditions: as the list's default, it does not cut off what AX_REASON_ARP to
+	 * AX_REASON_ICMP_ERROR let through. */
+	AX_ACTION_CATCH_ALL = 1 << 0,
+	AX_ACTION_RING = 1 << 1,     /* captured payload goes to map `captures`, */
+	AX_ACTION_SLOT = 1 << 2,     /* to map `slots`, */
+	AX_ACTION_FRAME = 1 << 3,    /* capture from the frame's start, not its payload's */
+	AX_ACTION_LOG = 1 << 4,	     /* a record without data */
+	AX_ACTION_TRIGGER = 1 << 5,  /* payload goes to map `triggers` */
+	AX_ACTION_CHECKSUM = 1 << 6, /* compute the checksums anew, trust nothing (redirect) */
+};
+
+/* What a rule does. The entry behind the last rule's is the default action. */
+struct ax_action {
+	__u8 verdict;  /* enum ax_verdict */
+	__u8 flags;    /* enum ax_action_flag */
+	__u16 counter; /* index in map `rule_counts`, and in `limits` */
+	__u16 target;
+	__u16 capture; /* bytes to capture at most */
+	__u16 slot;    /* index in map `slots` */
+	__u16 limit;   /* number of its struct ax_limit, from 1; 0: none */
+	__u16 rewrite; /* number of its struct ax_rewrite, from 1; 0: none */
+	__u16 pad;
+	__u32 sample; /* capture and log one of this many packets, chosen by chance; 0, 1: all */
+};
+_Static_assert(sizeof(struct ax_action) == 20, "struct ax_action is part of the arena");
+#define AX_CAPTURE_MAX 9216
+
+/*
+ * A token bucket in the form of the generic cell rate algorithm (ITU-T I.371): one time stamp says
+ * when the bucket will be full again. Times in 1/64 ns.
+ */
+struct ax_limit {
+	__u64 cost;	 /* of a packet, or of a byte */
+	__u64 tolerance; /* how far ahead of now the time stamp may be */
+	__u8 bytes;	 /* cost is for bytes */
+	__u8 per_source; /* a bucket for each source prefix of these lengths, in `source_limits` */
+	__u8 len4;	 /* 0..32 */
+	__u8 len6;	 /* 0..128 */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct ax_limit) == 24, "struct ax_limit is part of the arena");
+
+struct ax_source_limit_key {
+	struct ax_addr prefix;
+	__u32 counter; /* the rule's */
+};
+_Static_assert(sizeof(struct ax_source_limit_key) == 20, "struct ax_source_limit_key is a map key");
+
+enum ax_rewrite_flag {
+	AX_REWRITE_SMAC = 1 << 0,
+	AX_REWRITE_DMAC = 1 << 1,
+	AX_REWRITE_DST = 1 << 2, /* packets of the other address family are dropped */
+	AX_REWRITE_DPORT = 1 << 3,
+};
+struct ax_rewrite {
+	struct ax_addr dst;
+	__be16 dport_be;
+	__u8 smac[6];
+	__u8 dmac[6];
+	__u16 flags; /* enum ax_rewrite_flag */
+};
+_Static_assert(sizeof(struct ax_rewrite) == 32, "struct ax_rewrite is part of the arena");
+
+/* Constant data of a generation's programs; also at the arena's start, for user space. */
+struct ax_layout {
+	__u32 magic;	/* AX_ARENA_MAGIC */
+	__u32 size;	/* of the arena */
+	__u32 match;	/* enum ax_match */
+	__u32 only;	/* AX_MATCH_NONE: the rule */
+	__u32 rules;	/* also the number that stands for "the default action" */
+	__u32 actions;	/* struct ax_action[rules + 1] */
+	__u32 products; /* __u16[products_n] */
+	__u32 products_n;
+	__u32 words, summary, row_size; /* row_size in bytes: 8 * (summary + words) */
+	__u32 limits, limits_n;		/* struct ax_limit[] */
+	__u32 rewrites, rewrites_n;	/* struct ax_rewrite[] */
+	__u32 balancers, balancers_n;	/* struct ax_balancer[], balance.h */
+	__u32 backends, backends_n;	/* struct ax_real[], balance.h */
+	__u32 balance_first; /* ICMP errors are looked at for flows of a balancer before the rules
+			      */
+	__u32 quotes;	     /* ICMP errors about flows that are let through need a second look */
+	__u32 state; /* the list as text and its sets, for user space: see agent/rule_list.h */
+	__u32 state_size;
+	__u64 explain_key; /* not 0; see struct ax_explain */
+	__u8 policy[24];   /* enum ax_policy by enum ax_reason */
+	struct ax_field_layout field[AX_FIELDS];
+};
+#define AX_ARENA_MAGIC 0x6178524c /* changes whenever the arena's layout does */
+_Static_assert(AX_REASON_POLICIES <= 24, "every class has a policy");
+
+/* Map `rule_counts` (per CPU): counted under a rule's name, whichever generation it is in. */
+struct ax_rule_count {
+	__u64 packets;
+	__u64 bytes;
+	__u64 limited; /* of these packets, dropped by the rate limit */
+	__u64 failed;  /* of these packets, redirected but not sent */
+};
+_Static_assert(sizeof(struct ax_rule_count) == 32, "struct ax_rule_count is a map value");
+
+enum ax_capture_kind { AX_CAPTURE_DATA, AX_CAPTURE_LOG, AX_CAPTURE_TRIGGER };
+
+/* A record of the ring buffers `captures` and `triggers`, with `captured` bytes behind it. */
+struct ax_capture {
+	__u64 time_ns; /* CLOCK_BOOTTIME */
+	__u32 generation;
+	__u32 ifindex;
+	__u32 queue;
+	__u32 frame_len;
+	__u16 captured;
+	__u16 data_off;		 /* where in the frame the data starts */
+	__u16 counter;		 /* the rule's */
+	__u16 vlan;		 /* AX_VLAN_NONE: untagged */
+	struct ax_addr src, dst; /* all zero: not IP */
+	__be16 sport_be, dport_be;
+	__be16 ethertype_be; /* behind the tags */
+	__u8 proto;
+	__u8 kind;    /* enum ax_capture_kind */
+	__u8 verdict; /* enum ax_verdict */
+	__u8 tcp_flags;
+	__u8 has_ports;
+	__u8 fragment; /* enum ax_fragment */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct ax_capture) == 80, "struct ax_capture is a ring buffer record");
+
+#define AX_SLOTS      64
+#define AX_SLOT_BYTES 256
+/* Map `slots`: the latest payload of the rules with `capture ... slot NAME`. Read it with
+ * BPF_F_LOCK, and never a torn one comes out; BPF programs take the lock. */
+struct ax_slot {
+	__u32 lock; /* struct bpf_spin_lock */
+	__u32 len;
+	__u64 time_ns; /* CLOCK_BOOTTIME; 0: nothing came yet */
+	__u64 count;   /* packets so far */
+	__u8 data[AX_SLOT_BYTES];
+};
+_Static_assert(sizeof(struct ax_slot) == 280, "struct ax_slot is a map value");
+
+/*
+ * Explaining: a packet that carries this as its XDP metadata, with the generation's key, is judged
+ * without counting, capturing, limiting or remembering anything, and the answer is written here.
+ * 32 bytes is the most metadata that kernels before 6.3 take.
+ */
+struct ax_explain {
+	__u64 key;
+	__u16 rule;	   /* number of rules: the default */
+	__u16 backend;	   /* balanced: index in the arena's backends */
+	__u8 verdict;	   /* enum ax_verdict */
+	__u8 reason;	   /* enum ax_reason, also those that did not decide but were looked at */
+	__u8 decided;	   /* enum ax_decided */
+	__u8 limited;	   /* the rule's rate limit would have dropped it now */
+	__u16 quoted_rule; /* ICMP_ERROR: the rule of the flow it is about */
+	__u16 vlan;
+	__u32 l4_off;
+	__u32 pad[2];
+};
+_Static_assert(sizeof(struct ax_explain) == 32, "struct ax_explain fits XDP metadata");
+
+enum ax_decided {
+	AX_DECIDED_RULE,	/* or the default: see rule */
+	AX_DECIDED_POLICY,	/* of the class `reason` */
+	AX_DECIDED_LET_THROUGH, /* `reason` kept it from being dropped by the default */
+	AX_DECIDED_BALANCER,	/* it failed there with `reason` */
+};
+
+/* Entries of the root's program array. */
+enum ax_jump {
+	AX_JUMP_CURRENT,
+	AX_JUMP_PREVIOUS, /* during a confirmation: what comes back when nobody confirms */
+	AX_JUMPS
+};
+
+/* The root program's variables (its .bss, pinned): the dead man's switch of `--confirm`. */
+struct ax_root {
+	__u64 deadline_ns; /* CLOCK_MONOTONIC; 0: nothing is to be confirmed */
+	__u32 pad;
+	__u32 fallback; /* XDP action while there is no program to jump to */
+};
+_Static_assert(sizeof(struct ax_root) == 16, "struct ax_root is shared");
+
+#endif
