@@ -4,8 +4,8 @@
  * is pinned below <bpffs>/<instance>/xdp/<interface>/ ('.' in its name as ':', because bpffs has no
  * dots), and every call finds it there. Changes to an interface are serialised by a lock.
  */
-#ifndef AX_XDP_OPS_H
-#define AX_XDP_OPS_H
+#ifndef AX_XDP_IFACE_H
+#define AX_XDP_IFACE_H
 
 #include "instance.h"
 #include "rule_list.h"
