@@ -8,19 +8,12 @@
 
 #include "address.h"
 #include "labels.h"
+#include "rule_list.h"
+#include "strv.h"
 #include "util.h"
 
 enum net_mode { NET_PRIVATE, NET_HOST };
 enum restart_policy { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
-
-struct strv {
-	char **v; /* NULL-terminated, also when empty (then v may be NULL) */
-	size_t n;
-};
-int strv_add(struct strv *s, const char *item);
-int strv_copy(const struct strv *from, struct strv *to);
-void strv_free(struct strv *s);
-bool strv_eq(const struct strv *a, const struct strv *b);
 
 /* What an app is to be: the flags of `ax run` and the keys of a config `apps:` entry. */
 struct app_spec {
@@ -85,6 +78,23 @@ struct config_rule {
 	struct labels to;
 };
 
+/* An interface of the `xdp:` section. Its list has the section's sets and balancers too. */
+struct config_interface {
+	char *name;
+	char *rules_file; /* NULL: the list is all given; else its rules and all are to be read
+			     there */
+	struct rule_list list;
+};
+
+/* A command that a signed datagram starts, see trigger.h. */
+struct config_trigger {
+	char *name;
+	char *key_file;
+	char *user; /* NULL: nobody */
+	struct strv command;
+	uint32_t window_ms; /* how far the sender's clock may be off */
+};
+
 struct config {
 	/* agent: */
 	char *socket; /* NULL: the instance's default */
@@ -105,6 +115,12 @@ struct config {
 	struct labels default_labels; /* policy: labels: */
 	struct config_rule *rules;
 	size_t n_rules;
+
+	/* xdp: */
+	struct config_interface *interfaces;
+	size_t n_interfaces;
+	struct config_trigger *triggers;
+	size_t n_triggers;
 };
 
 /* A config with every default set, as if the file were empty. */

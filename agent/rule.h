@@ -30,7 +30,7 @@
 #define AX_RULE_H
 
 #include "address.h"
-#include "config.h"
+#include "strv.h"
 #include "util.h"
 #include "xdp.h"
 

@@ -9,6 +9,8 @@
 
 #include "rule.h"
 
+struct config_errors; /* config.h */
+
 #define SET_ELEMENTS_MAX (16u << 20)
 #define SETS_MAX	 256
 #define BALANCERS_MAX	 256
