@@ -53,7 +53,9 @@ AGENT_SRC := $(wildcard agent/*.c)
 TOOLS_SRC := $(wildcard tools/*.c)
 # the unit that defines the maps comes first: libbpf 1.1 does not resolve an extern map that is
 # defined in a later object
-BPF_SRC   := sockops/maps.bpf.c $(filter-out sockops/maps.bpf.c,$(wildcard sockops/*.bpf.c xdp/*.bpf.c))
+# those of the XDP dataplane are objects of their own
+XDP_SRC   := $(filter-out xdp/fabric.bpf.c xdp/service.bpf.c,$(wildcard xdp/*.bpf.c))
+BPF_SRC   := sockops/maps.bpf.c $(filter-out sockops/maps.bpf.c $(XDP_SRC),$(wildcard sockops/*.bpf.c xdp/*.bpf.c))
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(OUT)/%.o)
 BPF_OBJ   := $(BPF_SRC:%.c=$(OUT)/%.o)

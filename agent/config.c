@@ -105,6 +105,19 @@ bool app_spec_eq(const struct app_spec *a, const struct app_spec *b)
 
 /* --- services --- */
 
+void service_check_free(struct service_check *c)
+{
+	free(c->path);
+	*c = (struct service_check){0};
+}
+
+bool service_check_eq(const struct service_check *a, const struct service_check *b)
+{
+	return a->type == b->type && a->port == b->port && a->status == b->status &&
+	       string_eq(a->path, b->path) && a->every_ms == b->every_ms &&
+	       a->timeout_ms == b->timeout_ms && a->fall == b->fall && a->rise == b->rise;
+}
+
 void config_service_free(struct config_service *s)
 {
 	for (size_t i = 0; i < s->n_backends; i++) {
@@ -113,6 +126,7 @@ void config_service_free(struct config_service *s)
 	}
 	free(s->backends);
 	free(s->ports);
+	service_check_free(&s->check);
 	free(s->name);
 	*s = (struct config_service){0};
 }
@@ -129,7 +143,8 @@ static int copy_backend(const struct service_backend *from, struct service_backe
 
 static int copy_lists(const struct config_service *from, struct config_service *to)
 {
-	if (copy_string(from->name, &to->name) < 0)
+	if (copy_string(from->name, &to->name) < 0 ||
+	    copy_string(from->check.path, &to->check.path) < 0)
 		return -ENOMEM;
 	if (from->n_ports) {
 		to->ports = calloc(from->n_ports, sizeof(*to->ports));
@@ -157,8 +172,10 @@ int config_service_copy(const struct config_service *from, struct config_service
 		.ip6 = from->ip6,
 		.strategy = from->strategy,
 		.wait_ms = from->wait_ms,
+		.check = from->check,
 	};
 
+	copy.check.path = NULL;
 	if (copy_lists(from, &copy) < 0) {
 		config_service_free(&copy);
 		return -ENOMEM;
@@ -184,6 +201,8 @@ bool config_service_eq(const struct config_service *a, const struct config_servi
 		    a->ports[i].target != b->ports[i].target ||
 		    a->ports[i].proto != b->ports[i].proto)
 			return false;
+	if (!service_check_eq(&a->check, &b->check))
+		return false;
 	for (size_t i = 0; i < a->n_backends; i++)
 		if (!backend_eq(&a->backends[i], &b->backends[i]))
 			return false;

@@ -57,6 +57,20 @@ struct service_backend {
 	uint32_t weight; /* 1..1000, 1 unless given */
 };
 
+enum check_type { CHECK_NONE, CHECK_TCP, CHECK_HTTP };
+
+/* How the agent finds out whether a backend serves, see health.h. */
+struct service_check {
+	enum check_type type;
+	uint16_t port;	 /* host byte order; 0: where the service sends TCP connections */
+	uint16_t status; /* http: what the backend must answer; 0: anything of 200 to 399 */
+	char *path;	 /* http: what is asked for; NULL: / */
+	uint32_t every_ms, timeout_ms;
+	uint16_t fall, rise; /* so many in a row make it down, and up again */
+};
+void service_check_free(struct service_check *c);
+bool service_check_eq(const struct service_check *a, const struct service_check *b);
+
 struct config_service {
 	char *name;
 	struct ax_addr ip4; /* zero: from the pool */
@@ -67,6 +81,7 @@ struct config_service {
 	size_t n_backends;
 	uint32_t strategy; /* enum ax_strategy of include/service.h */
 	uint32_t wait_ms;
+	struct service_check check;
 };
 void config_service_free(struct config_service *s);
 int config_service_copy(const struct config_service *from, struct config_service *to);

@@ -254,6 +254,176 @@ static void read_backends(struct reader *r, const struct node *n, void *to)
 	read_list(r, n, "backends", BACKENDS_MAX, read_backend, s);
 }
 
+/* --- check --- */
+
+#define CHECK_EVERY_MS	   2000
+#define CHECK_EVERY_MIN_MS 100
+#define CHECK_TIMEOUT_MS   1000
+#define CHECK_FALL	   3
+#define CHECK_RISE	   2
+#define CHECK_COUNT_MAX	   100
+#define CHECK_PATH_MAX	   1024
+
+static void read_check_type(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "tcp or http");
+	enum check_type *type = to;
+
+	if (!text)
+		return;
+	if (streq(text, "tcp"))
+		*type = CHECK_TCP;
+	else if (streq(text, "http"))
+		*type = CHECK_HTTP;
+	else
+		reject(r, n, "tcp or http");
+}
+
+/* What stands in a request line: a blank or a line's end would make another request of it. */
+static bool is_http_path(const char *s)
+{
+	if (s[0] != '/' || strlen(s) > CHECK_PATH_MAX)
+		return false;
+	for (; *s; s++)
+		if (*s <= ' ' || *s > '~')
+			return false;
+	return true;
+}
+
+static void set_check_path(struct reader *r, const struct node *n, const char *path,
+			   struct service_check *c)
+{
+	if (!is_http_path(path)) {
+		reject(r, n, "a path such as /healthz, without blanks");
+		return;
+	}
+	c->path = strdup(path);
+	have(r, c->path);
+}
+
+static void read_check_path(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "a path such as /healthz");
+
+	if (text)
+		set_check_path(r, n, text, to);
+}
+
+static void read_check_number(struct reader *r, const struct node *n, uint16_t *to, int min,
+			      int max)
+{
+	const char *text = scalar_text(r, n, "a whole number");
+	int value = text ? port_parse(text) : 0; /* has the same form */
+
+	if (text && (value < min || value > max))
+		reject(r, n, "a whole number of %d to %d", min, max);
+	else if (text)
+		*to = (uint16_t)value;
+}
+
+static void read_check_status(struct reader *r, const struct node *n, void *to)
+{
+	read_check_number(r, n, to, 100, 599);
+}
+
+static void read_check_count(struct reader *r, const struct node *n, void *to)
+{
+	read_check_number(r, n, to, 1, CHECK_COUNT_MAX);
+}
+
+static void read_check_every(struct reader *r, const struct node *n, void *to)
+{
+	size_t before = r->errs->n;
+	uint32_t *every = to;
+
+	read_duration_ms(r, n, every);
+	if (*every < CHECK_EVERY_MIN_MS && r->errs->n == before)
+		reject(r, n, "a duration of at least %dms", CHECK_EVERY_MIN_MS);
+}
+
+static void read_check_timeout(struct reader *r, const struct node *n, void *to)
+{
+	uint32_t *timeout = to;
+	size_t before = r->errs->n;
+
+	read_duration_ms(r, n, timeout);
+	if (!*timeout && r->errs->n == before)
+		reject(r, n, "a duration of at least 1ms");
+}
+
+/* "tcp", "http", "http /healthz" */
+static void read_check_text(struct reader *r, const struct node *n, struct service_check *c)
+{
+	static const char what[] = "tcp, http, \"http /path\" or a mapping";
+	const char *text = scalar_text(r, n, what);
+
+	if (!text)
+		return;
+	if (streq(text, "tcp"))
+		c->type = CHECK_TCP;
+	else if (streq(text, "http") || starts_with(text, "http "))
+		c->type = CHECK_HTTP;
+	else
+		reject(r, n, "%s", what);
+	if (c->type == CHECK_HTTP && text[4])
+		set_check_path(r, n, text + 5, c);
+}
+
+static void read_check_mapping(struct reader *r, const struct node *n, struct service_check *c)
+{
+	static const struct key keys[] = {
+		{"type", read_check_type, offsetof(struct service_check, type)},
+		{"port", read_port_number, offsetof(struct service_check, port)},
+		{"path", read_check_path, 0},
+		{"status", read_check_status, offsetof(struct service_check, status)},
+		{"every", read_check_every, offsetof(struct service_check, every_ms)},
+		{"timeout", read_check_timeout, offsetof(struct service_check, timeout_ms)},
+		{"fall", read_check_count, offsetof(struct service_check, fall)},
+		{"rise", read_check_count, offsetof(struct service_check, rise)},
+	};
+	size_t before = r->errs->n;
+
+	if (!read_mapping(r, n, keys, ARRAY_SIZE(keys), c) || r->errs->n != before)
+		return;
+	if (c->type == CHECK_NONE)
+		reject(r, n, "a mapping with the key type (tcp or http)");
+	else if (c->type == CHECK_TCP && (c->path || c->status))
+		reject(r, n, "path and status only with type: http");
+	else if (c->timeout_ms > c->every_ms)
+		reject(r, n, "a timeout that is not longer than every");
+}
+
+static void read_check(struct reader *r, const struct node *n, void *to)
+{
+	struct service_check *c = to;
+
+	if (node_is_null(n))
+		return;
+	c->fall = CHECK_FALL;
+	c->rise = CHECK_RISE;
+	c->every_ms = CHECK_EVERY_MS;
+	if (n->kind == NODE_SCALAR)
+		read_check_text(r, n, c);
+	else
+		read_check_mapping(r, n, c);
+	if (!c->timeout_ms)
+		c->timeout_ms = c->every_ms < CHECK_TIMEOUT_MS ? c->every_ms : CHECK_TIMEOUT_MS;
+}
+
+/* A check has to know where to connect to. */
+static void check_check(struct reader *r, const struct node *key, const struct config_service *s)
+{
+	bool tcp = s->check.port != 0, all = true;
+
+	for (size_t i = 0; i < s->n_ports; i++)
+		tcp |= s->ports[i].proto == IPPROTO_TCP;
+	for (size_t i = 0; i < s->n_backends; i++)
+		all &= s->backends[i].port != 0;
+	if (s->check.type != CHECK_NONE && !tcp && !all)
+		report(r, key, "a check that has no port",
+		       "check: {type: ..., port: ...}, since the service has no TCP port");
+}
+
 /* --- the section --- */
 
 static void read_ip(struct reader *r, const struct node *n, void *to)
@@ -285,6 +455,7 @@ static const struct key service_keys[] = {
 	{"backends", read_backends, 0},
 	{"strategy", read_strategy, offsetof(struct config_service, strategy)},
 	{"wait", read_duration_ms, offsetof(struct config_service, wait_ms)},
+	{"check", read_check, offsetof(struct config_service, check)},
 };
 
 static void read_service(struct reader *r, const struct node *key, const struct node *value,
@@ -302,6 +473,7 @@ static void read_service(struct reader *r, const struct node *key, const struct 
 	else
 		claim_name(r, key, key->text, OWNER_SERVICE);
 	read_mapping(r, value, service_keys, ARRAY_SIZE(service_keys), s);
+	check_check(r, key, s);
 }
 
 void read_services(struct reader *r, const struct node *n, void *to)

@@ -112,7 +112,8 @@ enum ax_reason {
 	AX_REASON_BAD_HEADER,	    /* IPv4 header length below 20 or above the packet's */
 	AX_REASON_BAD_LENGTH,	    /* IP length below its header's or above the frame's */
 	AX_REASON_MAPPED_ADDRESS,   /* IPv4-mapped address in an IPv6 header */
-	AX_REASON_TOO_MANY_HEADERS, /* more than AX_IPV6_HEADERS_MAX extension headers */
+	AX_REASON_TOO_MANY_HEADERS, /* more than AX_IPV6_HEADERS_MAX extension headers, or cut off
+				     */
 	AX_REASON_SHORT_FRAGMENT,   /* a first fragment that does not hold the TCP or UDP header, or
 				       a later one that would overwrite it */
 	AX_REASON_SHORT_L4,	    /* TCP, UDP or ICMP header does not fit the IP length */
@@ -259,6 +260,25 @@ struct ax_rule_count {
 };
 _Static_assert(sizeof(struct ax_rule_count) == 32, "struct ax_rule_count is a map value");
 
+/*
+ * Map `redirected` (per CPU): the rules of the frames that went to a device or CPU last. It is
+ * indexed by the target of the action; those of AX_VERDICT_CPU come behind AX_DEVICES_MAX devices,
+ * and a device has one index only. The filter enters each frame that it redirects:
+ *
+ *	r->counter[r->n++ % AX_REDIRECTED] = counter;
+ *
+ * When the kernel says how many of a bulk of frames it did not send, failures.bpf.c knows by it
+ * under which rules they count.
+ */
+#define AX_DEVICES_MAX 64
+#define AX_REDIRECTED  32 /* more than a bulk (16) and one; a power of two */
+struct ax_redirected {
+	__u32 n;       /* frames so far */
+	__u32 flushed; /* of these, sent or given up; failures.bpf.c's */
+	__u16 counter[AX_REDIRECTED];
+};
+_Static_assert(sizeof(struct ax_redirected) == 72, "struct ax_redirected is a map value");
+
 enum ax_capture_kind { AX_CAPTURE_DATA, AX_CAPTURE_LOG, AX_CAPTURE_TRIGGER };
 
 /* A record of the ring buffers `captures` and `triggers`, with `captured` bytes behind it. */
@@ -285,6 +305,7 @@ struct ax_capture {
 };
 _Static_assert(sizeof(struct ax_capture) == 80, "struct ax_capture is a ring buffer record");
 
+#define AX_DEVICES    4096 /* entries of map `devices`, one for each redirecting rule */
 #define AX_SLOTS      64
 #define AX_SLOT_BYTES 256
 /* Map `slots`: the latest payload of the rules with `capture ... slot NAME`. Read it with

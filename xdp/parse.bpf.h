@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The only packet parser. Works on any [data, data_end) that starts with an Ethernet header, so on
- * XDP and tc alike. Lengths are checked against the packet and against each other: a port is never
+ * The only packet parser. Works on any [data, end) that starts with an Ethernet header, so on XDP
+ * and tc alike. Lengths are checked against the packet and against each other: a port is never
  * read from a later fragment, from padding behind the IP length, or from a header that lies.
+ *
+ * parse_frame() is XDP's: the whole frame, VLAN tags, strict about everything, and it says what is
+ * odd about a packet. parse_packet() is tc's, where packets may be larger than their IP header can
+ * say (GSO above 64 KiB) and their data may lie elsewhere, so lengths are not held against it.
  */
 #ifndef AX_PARSE_BPF_H
 #define AX_PARSE_BPF_H
@@ -18,8 +22,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "addr.h"
-
-#define PARSE_IPV6_HEADERS_MAX 6
+#include "xdp.h"
 
 enum parse_result {
 	PARSE_OK,	 /* L3 is good; L4 too where has_l4 says so */
@@ -35,74 +38,163 @@ enum tcp_flag {
 };
 
 struct packet {
-	struct ax_addr src;
+	struct ax_addr src; /* all zero: not IP */
 	struct ax_addr dst;
 	__be16 sport_be; /* valid with has_l4 */
 	__be16 dport_be;
-	__u16 l4_off;	/* of the transport header, from the Ethernet header's start */
-	__u8 proto;	/* of the innermost header that was reached */
-	__u8 tcp_flags; /* valid with has_l4 and IPPROTO_TCP */
+	__be16 ethertype_be; /* behind the tags */
+	__u16 vlan;	     /* id of the outermost tag, AX_VLAN_NONE: untagged */
+	__u16 l3_off;	     /* of the IP header, from the Ethernet header's start */
+	__u16 l4_off;	     /* of the transport header */
+	__u16 l4_len;	     /* of it and its payload, as the IP header says; 0 with BIG TCP */
+	__u16 icmp;	     /* type << 8 | code, valid with has_icmp */
+	__u8 proto;	     /* of the innermost header that was reached */
+	__u8 tcp_flags;	     /* valid with has_l4 and IPPROTO_TCP */
+	__u8 fragment;	     /* enum ax_fragment */
+	__u8 odd;	     /* enum ax_reason: the first odd thing about it */
 	bool v4;
-	bool later;  /* a fragment behind the first one: it has no L4 header */
-	bool has_l4; /* TCP or UDP, and its header is in the packet */
+	bool later;    /* a fragment behind the first one: it has no L4 header */
+	bool has_l4;   /* TCP or UDP, and its header is in the packet */
+	bool has_icmp; /* ICMP or ICMPv6, and its header is in the packet */
+	__u32 pad;
 };
+
+/* Reasons are told in the order of the enum: the worst is found first. */
+static __always_inline void odd(struct packet *p, __u8 reason)
+{
+	if (!p->odd)
+		p->odd = reason;
+}
 
 static __always_inline __u32 l4_size(__u8 proto)
 {
-	return proto == IPPROTO_TCP ? sizeof(struct tcphdr) : sizeof(struct udphdr);
-}
-
-static __always_inline void parse_l4(void *l4, void *end, struct packet *p)
-{
-	if (p->proto == IPPROTO_TCP) {
-		struct tcphdr *tcp = l4;
-
-		if ((void *)(tcp + 1) > end)
-			return;
-		p->sport_be = tcp->source;
-		p->dport_be = tcp->dest;
-		p->tcp_flags = ((__u8 *)tcp)[13];
-		p->has_l4 = true;
-	} else if (p->proto == IPPROTO_UDP) {
-		struct udphdr *udp = l4;
-
-		if ((void *)(udp + 1) > end)
-			return;
-		p->sport_be = udp->source;
-		p->dport_be = udp->dest;
-		p->has_l4 = true;
+	switch (proto) {
+	case IPPROTO_TCP:
+		return sizeof(struct tcphdr);
+	case IPPROTO_UDP:
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		return 8;
+	default:
+		return 0;
 	}
 }
 
-static __always_inline int parse_ipv4(void *l3, void *end, struct packet *p)
+static __always_inline void parse_tcp(struct tcphdr *tcp, struct packet *p)
+{
+	__u32 header = tcp->doff * 4;
+
+	p->sport_be = tcp->source;
+	p->dport_be = tcp->dest;
+	p->tcp_flags = ((__u8 *)tcp)[13];
+	p->has_l4 = true;
+	if (header < sizeof(*tcp) || header > p->l4_len)
+		odd(p, p->fragment == AX_FRAGMENT_FIRST ? AX_REASON_SHORT_FRAGMENT
+							: AX_REASON_BAD_TCP);
+}
+
+static __always_inline void parse_udp(struct udphdr *udp, struct packet *p)
+{
+	__u32 len = bpf_ntohs(udp->len);
+
+	p->sport_be = udp->source;
+	p->dport_be = udp->dest;
+	p->has_l4 = true;
+	/* the length is the whole datagram's, of which a first fragment has a part */
+	if (len < sizeof(*udp) || (p->fragment == AX_FRAGMENT_NONE && len > p->l4_len))
+		odd(p, AX_REASON_BAD_UDP);
+}
+
+static __always_inline bool is_icmp(const struct packet *p)
+{
+	return p->proto == (p->v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6);
+}
+
+/* The transport header, of which the IP header says that p->l4_len bytes are there. */
+static __always_inline void parse_l4(void *l4, void *end, struct packet *p)
+{
+	switch (p->proto) {
+	case IPPROTO_TCP:
+		if (l4 + sizeof(struct tcphdr) > end)
+			return odd(p, AX_REASON_SPLIT);
+		return parse_tcp(l4, p);
+	case IPPROTO_UDP:
+		if (l4 + sizeof(struct udphdr) > end)
+			return odd(p, AX_REASON_SPLIT);
+		return parse_udp(l4, p);
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		if (!is_icmp(p))
+			return;
+		if (l4 + 8 > end)
+			return odd(p, AX_REASON_SPLIT);
+		p->icmp = (__u16)(((__u8 *)l4)[0] << 8 | ((__u8 *)l4)[1]);
+		p->has_icmp = true;
+		return;
+	case IPPROTO_IPIP:
+	case IPPROTO_IPV6:
+		return odd(p, AX_REASON_TUNNEL);
+	}
+}
+
+/* What follows the IP headers, of which `len` bytes are the datagram's. `exact` is false when the
+ * header could not say how many there are. */
+static __always_inline void parse_rest(void *l4, void *end, __u32 len, bool exact, bool options,
+				       struct packet *p)
+{
+	p->l4_len = (__u16)len;
+	if (p->later) {
+		/* RFC 3128: one that begins within the TCP header replaces ports or flags */
+		odd(p, AX_REASON_LATER_FRAGMENT);
+		return;
+	}
+	if (exact && len < l4_size(p->proto) && (p->proto != IPPROTO_ICMP || p->v4) &&
+	    (p->proto != IPPROTO_ICMPV6 || !p->v4))
+		odd(p, p->fragment == AX_FRAGMENT_FIRST ? AX_REASON_SHORT_FRAGMENT
+							: AX_REASON_SHORT_L4);
+	else
+		parse_l4(l4, end, p);
+	if (options)
+		odd(p, AX_REASON_IP_OPTIONS);
+}
+
+/* `frame`: how many bytes there are from l3 on, 0: not to be held against it. */
+static __always_inline void parse_ipv4(void *l3, void *end, __u32 frame, struct packet *p)
 {
 	struct iphdr *ip = l3;
-	__u32 header, total;
+	__u32 header, total, offset;
 
-	if ((void *)(ip + 1) > end || ip->version != 4)
-		return PARSE_MALFORMED;
-	header = ip->ihl * 4;
-	total = bpf_ntohs(ip->tot_len);
-	/* total 0: a GSO packet over 64 KiB (BIG TCP) */
-	if (header < sizeof(*ip) || (total && total < header) || l3 + header > end)
-		return PARSE_MALFORMED;
+	if ((void *)(ip + 1) > end)
+		return odd(p, AX_REASON_RUNT);
 	p->v4 = true;
 	p->src = (struct ax_addr){.w = {0, 0, bpf_htonl(0xffff), ip->saddr}};
 	p->dst = (struct ax_addr){.w = {0, 0, bpf_htonl(0xffff), ip->daddr}};
 	p->proto = ip->protocol;
-	p->l4_off = (__u16)(sizeof(struct ethhdr) + header);
-	p->later = bpf_ntohs(ip->frag_off) & 0x1fff;
+	p->fragment = AX_FRAGMENT_NONE;
+	if (ip->version != 4)
+		return odd(p, AX_REASON_BAD_VERSION);
+	header = ip->ihl * 4;
+	total = bpf_ntohs(ip->tot_len);
+	if (header < sizeof(*ip) || l3 + header > end)
+		return odd(p, AX_REASON_BAD_HEADER);
+	/* total 0: a GSO packet over 64 KiB (BIG TCP), which only tc gets to see */
+	if ((total || frame) && (total < header || (frame && total > frame)))
+		return odd(p, AX_REASON_BAD_LENGTH);
+	p->l4_off = (__u16)(p->l3_off + header);
+	offset = bpf_ntohs(ip->frag_off);
+	p->later = offset & 0x1fff;
 	if (p->later)
-		return PARSE_OK;
-	if (total && total < header + l4_size(p->proto))
-		return PARSE_OK; /* what follows is padding, not a header */
-	parse_l4(l3 + header, end, p);
-	return PARSE_OK;
+		p->fragment = AX_FRAGMENT_LATER;
+	else if (offset & 0x2000)
+		p->fragment = AX_FRAGMENT_FIRST;
+	if ((offset & 0x1fff) == 1 && p->proto == IPPROTO_TCP)
+		odd(p, AX_REASON_SHORT_FRAGMENT);
+	parse_rest(l3 + header, end, total ? total - header : 0, total, header > sizeof(*ip), p);
 }
 
 struct ipv6_ext {
 	__u8 next;
-	__u8 len; /* in 8 bytes, beyond the first 8 */
+	__u8 len; /* in 8 bytes, beyond the first 8; AH: in 4 bytes, beyond the first 8 */
 };
 struct ipv6_frag {
 	__u8 next;
@@ -117,79 +209,161 @@ static __always_inline bool is_mapped(const struct in6_addr *a)
 	return !a->s6_addr32[0] && !a->s6_addr32[1] && a->s6_addr32[2] == bpf_htonl(0xffff);
 }
 
-/* Follows the extension headers from *at. Returns PARSE_OK with *at at the header of p->proto, or
- * behind the fragment header of a later fragment. */
-static __always_inline int skip_extensions(void **at, void *end, struct packet *p)
-{
-	for (int i = 0; i <= PARSE_IPV6_HEADERS_MAX; i++) {
-		struct ipv6_frag *f = *at;
-		struct ipv6_ext *e = *at;
-		__u32 size;
+#define IPV6_FRAG_SEEN 0x10000 /* beside a fragment header's offset field */
 
-		switch (p->proto) {
-		case IPPROTO_FRAGMENT:
+/*
+ * Follows the extension headers from `at` and returns where the header of p->proto is, or what is
+ * behind the fragment header of a later fragment; NULL: odd. *frag gets the fragment header's
+ * offset field and IPV6_FRAG_SEEN. Nothing else is decided in the loop: every branch in it would
+ * double what the verifier has to walk through.
+ */
+static __always_inline void *skip_extensions(void *at, void *end, struct packet *p, __u32 *frag)
+{
+	for (int i = 0; i <= AX_IPV6_HEADERS_MAX; i++) {
+		struct ipv6_frag *f = at;
+		struct ipv6_ext *e = at;
+
+		if (p->proto == IPPROTO_FRAGMENT) {
 			if ((void *)(f + 1) > end)
-				return PARSE_MALFORMED;
-			p->later = bpf_ntohs(f->offset) & 0xfff8;
-			size = sizeof(*f);
-			break;
-		case IPPROTO_HOPOPTS:
-		case IPPROTO_ROUTING:
-		case IPPROTO_DSTOPTS:
-			if ((void *)(e + 1) > end)
-				return PARSE_MALFORMED;
-			size = 8 + e->len * 8;
-			break;
-		default:
-			return PARSE_OK;
+				break;
+			p->proto = f->next;
+			*frag = bpf_ntohs(f->offset) | IPV6_FRAG_SEEN;
+			at = f + 1;
+			if (*frag & 0xfff8)
+				return at;
+			continue;
 		}
+		if (p->proto != IPPROTO_HOPOPTS && p->proto != IPPROTO_ROUTING &&
+		    p->proto != IPPROTO_DSTOPTS && p->proto != IPPROTO_AH)
+			return at;
+		if ((void *)(e + 1) > end)
+			break;
+		at += 8 + (e->len << (p->proto == IPPROTO_AH ? 2 : 3));
 		p->proto = e->next;
-		p->l4_off += size;
-		*at += size;
-		if (p->later)
-			return PARSE_OK;
 	}
-	return PARSE_MALFORMED; /* what hides behind so many headers cannot be judged */
+	return NULL; /* cut off, or what hides behind so many cannot be judged */
 }
 
-static __always_inline int parse_ipv6(void *l3, void *end, struct packet *p)
+static __always_inline void note_fragment(__u32 frag, struct packet *p)
+{
+	p->later = frag & 0xfff8;
+	if (p->later)
+		p->fragment = AX_FRAGMENT_LATER;
+	else if (frag & 1)
+		p->fragment = AX_FRAGMENT_FIRST;
+	if ((frag & 0xfff8) == 8 && p->proto == IPPROTO_TCP)
+		odd(p, AX_REASON_SHORT_FRAGMENT);
+}
+
+static __always_inline void parse_ipv6(void *l3, void *end, __u32 frame, struct packet *p)
 {
 	struct ipv6hdr *ip = l3;
-	const __u32 start = sizeof(struct ethhdr) + sizeof(*ip);
+	__u32 payload, headers, frag = 0;
 	void *at = ip + 1;
-	__u32 payload;
-	int r;
 
-	if (at > end || ip->version != 6 || is_mapped(&ip->saddr) || is_mapped(&ip->daddr))
-		return PARSE_MALFORMED;
-	payload = bpf_ntohs(ip->payload_len); /* 0: a GSO packet over 64 KiB */
+	if (at > end)
+		return odd(p, AX_REASON_RUNT);
 	p->v4 = false;
 	__builtin_memcpy(&p->src, &ip->saddr, sizeof(p->src));
 	__builtin_memcpy(&p->dst, &ip->daddr, sizeof(p->dst));
 	p->proto = ip->nexthdr;
-	p->l4_off = start;
-	r = skip_extensions(&at, end, p);
-	if (r != PARSE_OK || (payload && p->l4_off > start + payload))
-		return PARSE_MALFORMED;
-	if (p->later || (payload && p->l4_off + l4_size(p->proto) > start + payload))
-		return PARSE_OK; /* the rest is padding, not a header */
-	parse_l4(at, end, p);
-	return PARSE_OK;
+	p->fragment = AX_FRAGMENT_NONE;
+	if (ip->version != 6)
+		return odd(p, AX_REASON_BAD_VERSION);
+	payload = bpf_ntohs(ip->payload_len); /* 0: nothing, or a GSO packet over 64 KiB */
+	if (frame && sizeof(*ip) + payload > frame)
+		return odd(p, AX_REASON_BAD_LENGTH);
+	if (is_mapped(&ip->saddr) || is_mapped(&ip->daddr))
+		return odd(p, AX_REASON_MAPPED_ADDRESS);
+	at = skip_extensions(at, end, p, &frag);
+	if (!at)
+		return odd(p, AX_REASON_TOO_MANY_HEADERS);
+	note_fragment(frag, p);
+	headers = at - (void *)(ip + 1);
+	p->l4_off = (__u16)(p->l3_off + sizeof(*ip) + headers);
+	if ((payload || frame) && headers > payload)
+		return odd(p, AX_REASON_BAD_LENGTH);
+	parse_rest(at, end, payload ? payload - headers : 0, payload || frame, false, p);
 }
 
-/* Parses an untagged Ethernet frame. *p is zeroed first. */
+static __always_inline bool is_tag(__be16 ethertype_be)
+{
+	return ethertype_be == bpf_htons(ETH_P_8021Q) || ethertype_be == bpf_htons(ETH_P_8021AD) ||
+	       ethertype_be == bpf_htons(0x9100); /* QinQ before it was a standard */
+}
+
+struct vlan_tag {
+	__be16 id_be;
+	__be16 ethertype_be;
+};
+
+/* Returns the L3 header, or NULL. */
+static __always_inline void *skip_tags(void *at, void *end, struct packet *p)
+{
+	for (int i = 0; i < AX_TAGS_MAX; i++) {
+		struct vlan_tag *tag = at;
+
+		if ((void *)(tag + 1) > end) {
+			odd(p, AX_REASON_RUNT);
+			return NULL;
+		}
+		if (!i)
+			p->vlan = bpf_ntohs(tag->id_be) & 0xfff;
+		p->ethertype_be = tag->ethertype_be;
+		p->l3_off += sizeof(*tag);
+		at = tag + 1;
+		if (!is_tag(p->ethertype_be))
+			return at;
+	}
+	odd(p, AX_REASON_TOO_MANY_TAGS);
+	return NULL;
+}
+
+static __always_inline void packet_init(struct packet *p)
+{
+	__builtin_memset(p, 0, sizeof(*p));
+	p->vlan = AX_VLAN_NONE;
+	p->fragment = AX_FRAGMENT_NOT_IP;
+	p->l3_off = sizeof(struct ethhdr);
+}
+
+/* Parses a frame of `len` bytes, of which [data, end) can be read here. */
+static __always_inline void parse_frame(void *data, void *end, __u32 len, struct packet *p)
+{
+	struct ethhdr *eth = data;
+	void *l3 = eth + 1;
+
+	packet_init(p);
+	if (l3 > end)
+		return odd(p, AX_REASON_RUNT);
+	p->ethertype_be = eth->h_proto;
+	if (is_tag(p->ethertype_be)) {
+		l3 = skip_tags(l3, end, p);
+		if (!l3)
+			return;
+	}
+	if (p->ethertype_be == bpf_htons(ETH_P_IP))
+		parse_ipv4(l3, end, len - p->l3_off, p);
+	else if (p->ethertype_be == bpf_htons(ETH_P_IPV6))
+		parse_ipv6(l3, end, len - p->l3_off, p);
+}
+
+/* Parses an untagged Ethernet frame on tc. */
 static __always_inline int parse_packet(void *data, void *end, struct packet *p)
 {
 	struct ethhdr *eth = data;
 
-	__builtin_memset(p, 0, sizeof(*p));
+	packet_init(p);
 	if ((void *)(eth + 1) > end)
 		return PARSE_MALFORMED;
+	p->ethertype_be = eth->h_proto;
 	if (eth->h_proto == bpf_htons(ETH_P_IP))
-		return parse_ipv4(eth + 1, end, p);
-	if (eth->h_proto == bpf_htons(ETH_P_IPV6))
-		return parse_ipv6(eth + 1, end, p);
-	return PARSE_NOT_IP;
+		parse_ipv4(eth + 1, end, 0, p);
+	else if (eth->h_proto == bpf_htons(ETH_P_IPV6))
+		parse_ipv6(eth + 1, end, 0, p);
+	else
+		return PARSE_NOT_IP;
+	return p->odd && p->odd <= AX_REASON_TOO_MANY_HEADERS ? PARSE_MALFORMED : PARSE_OK;
 }
 
 #endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the programs of a generation share: its constant layout, its arena, and the maps that stay
+ * when generations change. Types here, definitions in filter.bpf.c (see AX_RULES_MAP).
+ */
+#ifndef AX_RULES_BPF_H
+#define AX_RULES_BPF_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "balance.h"
+#include "parse.bpf.h"
+#include "xdp.h"
+
+#ifndef AX_RULES_MAP /* the defining unit sets it to nothing */
+#define AX_RULES_MAP extern
+#endif
+
+/* Frozen before the programs are loaded, so the verifier knows every value in it. */
+extern const volatile struct ax_layout layout;
+
+/* --- of the generation --- */
+
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, 4096); /* the loader sets the real one */
+} arena SEC(".maps");
+
+enum ax_stage { AX_STAGE_BALANCE, AX_STAGES };
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, AX_STAGES);
+	__type(key, __u32);
+	__type(value, __u32);
+} stages SEC(".maps");
+
+/* --- of the interface: pinned, taken over by each generation --- */
+
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1024); /* the loader sets it */
+	__type(key, __u32);
+	__type(value, struct ax_rule_count);
+} rule_counts SEC(".maps");
+
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, AX_REASONS);
+	__type(key, __u32);
+	__type(value, __u64);
+} reason_counts SEC(".maps");
+
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1024); /* as rule_counts */
+	__type(key, __u32);
+	__type(value, __u64);
+} limits SEC(".maps");
+
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct ax_source_limit_key);
+	__type(value, __u64);
+} source_limits SEC(".maps");
+
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} captures SEC(".maps");
+
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 16);
+} triggers SEC(".maps");
+
+/* struct ax_slot, with the lock's real type, which BTF must show in the map's value */
+struct slot {
+	struct bpf_spin_lock lock;
+	__u32 len;
+	__u64 time_ns;
+	__u64 count;
+	__u8 data[AX_SLOT_BYTES];
+};
+_Static_assert(sizeof(struct slot) == sizeof(struct ax_slot), "user space reads slots");
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_SLOTS);
+	__type(key, __u32);
+	__type(value, struct slot);
+} slots SEC(".maps");
+
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, AX_DEVICES);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct bpf_devmap_val));
+} devices SEC(".maps");
+
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_CPUMAP);
+	__uint(max_entries, 1); /* the loader sets it: one for each possible CPU */
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct bpf_cpumap_val));
+} cpus SEC(".maps");
+
+/* Flow tables of the balancers, see balance.h. */
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, AX_BALANCE_FLOWS);
+	__type(key, struct ax_flow4);
+	__type(value, struct ax_flow_real);
+} flows4 SEC(".maps");
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, AX_BALANCE_FLOWS);
+	__type(key, struct ax_flow6);
+	__type(value, struct ax_flow_real);
+} flows6 SEC(".maps");
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, AX_REALS_MAX);
+	__type(key, __u32);
+	__type(value, struct ax_real_count);
+} real_counts SEC(".maps");
+/* NAT: what a backend answers to, both families. */
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, AX_BALANCE_FLOWS);
+	__type(key, struct ax_nat_key);
+	__type(value, struct ax_nat);
+} nat SEC(".maps");
+
+/*
+ * What the filter hands over to another stage, on its CPU: a tail call passes nothing but the
+ * context. Nothing else runs between the two.
+ */
+struct handover {
+	struct packet p;
+	struct packet quoted; /* with icmp_error: the flow that it is about, ends swapped */
+	__u32 rule;
+	__u32 balancer;
+	__u32 len;	 /* of the frame */
+	__u16 quote_off; /* with icmp_error: where the quoted IP header is */
+	__u8 icmp_error;
+	__u8 explain; /* the frame carries a struct ax_explain: answer there, count and keep nothing
+		       */
+};
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct handover);
+} handovers SEC(".maps");
+
+static __always_inline void count_reason(__u32 reason)
+{
+	__u64 *n = bpf_map_lookup_elem(&reason_counts, &reason);
+
+	if (n)
+		++*n;
+}
+
+static __always_inline __u8 *arena_get(void)
+{
+	return bpf_map_lookup_elem(&arena, &(__u32){0});
+}
+
+#endif
