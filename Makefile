@@ -31,7 +31,7 @@ BPF_CFLAGS := -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextr
 	     $(addprefix -idirafter ,$(wildcard /usr/include/$(shell uname -m)-linux-gnu))
 
 comma     := ,
-LIBS_DYN  := -lbpf -lelf -lz -lmnl -lnftnl -lyaml -ljansson -lldns
+LIBS_DYN  := -lxdp -lbpf -lelf -lz -lmnl -lnftnl -lyaml -ljansson -lldns -lnettle
 ifneq ($(STATIC),)
 # Debian's libmnl-dev has no static archive. Where none is installed the compiler echoes the bare
 # name, and what is used of it comes from tools/static.
@@ -41,7 +41,7 @@ endif
 # `ax run` starts a process of this binary for every app, so what its start costs counts: with the
 # libraries inside, it takes less than half of what loading eleven shared ones (OpenSSL's, for ldns,
 # foremost) takes, and the binary needs none of them on the machine.
-LIBS      := -Wl,-Bstatic -lbpf -lelf -lz -lnftnl -lyaml -ljansson $(OUT)/libldns.a \
+LIBS      := -Wl,-Bstatic -lxdp -lbpf -lelf -lz -lnftnl -lyaml -ljansson -lnettle $(OUT)/libldns.a \
 	     $(if $(STATIC),$(LIBMNL_A),-Wl,-Bdynamic -lmnl)
 # A static link warns of every function in glibc that may load a module of another glibc: ours look
 # up users and groups, which agent/group.c makes safe; no library gets to call the others.
@@ -51,16 +51,21 @@ LDFLAGS_AX := $(if $(STATIC),-static -Wl$(comma)--gc-sections) -Wl$(comma)-z$(co
 
 AGENT_SRC := $(wildcard agent/*.c)
 TOOLS_SRC := $(wildcard tools/*.c)
+# What rules on interfaces need is loaded apart from it, once for each rule list.
+FILTER_SRC := xdp/filter.bpf.c $(wildcard xdp/balance*.bpf.c)
+ALONE_SRC := xdp/root.bpf.c $(wildcard xdp/failures.bpf.c)
 # the unit that defines the maps comes first: libbpf 1.1 does not resolve an extern map that is
 # defined in a later object
-# those of the XDP dataplane are objects of their own
-XDP_SRC   := $(filter-out xdp/fabric.bpf.c xdp/service.bpf.c,$(wildcard xdp/*.bpf.c))
-BPF_SRC   := sockops/maps.bpf.c $(filter-out sockops/maps.bpf.c $(XDP_SRC),$(wildcard sockops/*.bpf.c xdp/*.bpf.c))
+BPF_SRC   := sockops/maps.bpf.c $(filter-out sockops/maps.bpf.c $(FILTER_SRC) $(ALONE_SRC),\
+	     $(wildcard sockops/*.bpf.c xdp/*.bpf.c))
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(OUT)/%.o)
 BPF_OBJ   := $(BPF_SRC:%.c=$(OUT)/%.o)
+FILTER_OBJ := $(FILTER_SRC:%.c=$(OUT)/%.o)
+ALONE_OBJ := $(ALONE_SRC:%.c=$(OUT)/%.o)
 ASAN_OBJ  := $(AGENT_SRC:%.c=$(OUT)/asan/%.o)
 SKEL      := $(OUT)/skel/dataplane.skel.h
+XDP_SKEL  := $(OUT)/skel/filter.skel.h $(ALONE_SRC:xdp/%.bpf.c=$(OUT)/skel/%.skel.h)
 
 all: $(OUT)/ax ## build the ax binary
 	$(Q)ln -sfn $(notdir $(OUT))/ax .output/ax
@@ -77,11 +82,24 @@ $(SKEL): $(OUT)/dataplane.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name dataplane > $@
+$(OUT)/filter.bpf.o: $(FILTER_OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(BPFTOOL) gen object $@ $^
+$(OUT)/skel/filter.skel.h: $(OUT)/filter.bpf.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name filter > $@
+$(OUT)/skel/%.skel.h: $(OUT)/xdp/%.bpf.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
 
 # --- C: who may include whom is enforced by what -I each directory gets ---
-# Only the dataplane's loader sees the skeleton.
-$(OUT)/agent/datapath.o $(OUT)/asan/agent/datapath.o: ALL_CFLAGS += -I$(OUT)/skel
-$(OUT)/agent/datapath.o $(OUT)/asan/agent/datapath.o: $(SKEL)
+# Only the dataplane's loaders see the skeletons.
+LOADERS   := datapath datapath_xdp datapath_xdp_attach
+LOADER_OBJ = $(LOADERS:%=$(OUT)/agent/%.o) $(LOADERS:%=$(OUT)/asan/agent/%.o)
+$(LOADER_OBJ): ALL_CFLAGS += -I$(OUT)/skel
+$(LOADER_OBJ): $(SKEL) $(XDP_SKEL)
 $(OUT)/agent/%.o: agent/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -128,7 +146,8 @@ $(OUT)/bench/%: tools/bench/%.c
 bench-build: all $(BENCH_BIN)
 -include $(BENCH_BIN:=.d)
 
--include $(AGENT_OBJ:.o=.d) $(TOOLS_OBJ:.o=.d) $(BPF_OBJ:.o=.d) $(ASAN_OBJ:.o=.d)
+.SECONDARY:
+-include $(AGENT_OBJ:.o=.d) $(TOOLS_OBJ:.o=.d) $(BPF_OBJ:.o=.d) $(FILTER_OBJ:.o=.d) $(ALONE_OBJ:.o=.d) $(ASAN_OBJ:.o=.d)
 
 include tests/tests.mk
 

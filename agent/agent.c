@@ -17,6 +17,7 @@
 #include "cgroup.h"
 #include "egress.h"
 #include "group.h"
+#include "health.h"
 #include "log.h"
 
 /* --- telling systemd (sd_notify(3)), without its library --- */
@@ -428,9 +429,12 @@ static int start(struct agent *a, struct error *e)
 		return r;
 	}
 	a->starting = true;
+	health_load(a);
+	xdp_section_load(a);
 	if (reconcile(a, &next, false, &diff, &holds, e))
 		log_error("%s", e->text); /* an agent that does most of it beats none */
 	a->starting = false;
+	health_loaded(a);
 	json_decref(diff);
 	if (!holds)
 		return -ENOMEM;
@@ -569,6 +573,21 @@ static void dispatch(struct agent *a, struct loop_item *item, uint32_t events)
 	case LOOP_DNS_TIMER:
 		dns_on_timer(item);
 		break;
+	case LOOP_HEALTH:
+		health_on_socket(a, item);
+		break;
+	case LOOP_HEALTH_TIMER:
+		health_on_timer(a);
+		break;
+	case LOOP_LINK:
+		xdp_section_on_link(a);
+		break;
+	case LOOP_XDP_TIMER:
+		xdp_section_on_timer(a);
+		break;
+	case LOOP_TRIGGERS:
+		xdp_section_on_triggers(a, item);
+		break;
 	}
 }
 
@@ -595,10 +614,13 @@ static void agent_free(struct agent *a)
 		struct service *s = a->services;
 
 		a->services = s->next;
+		health_free(a, s);
 		free(s->name);
 		free(s);
 	}
 	spawn_free_all(a);
+	triggers_free(a);
+	xdp_section_free(a);
 	vip_free_all(a);
 	name_free_all(a);
 	for (size_t i = 0; i < a->n_declared; i++)
@@ -607,6 +629,7 @@ static void agent_free(struct agent *a)
 	for (size_t i = 0; i < AX_LABELS_MAX; i++)
 		free(a->policy.labels[i].text);
 	free(a->doomed);
+	free(a->health_was);
 	free(a->anchors.used);
 	pool_free(&a->pool4);
 	pool_free(&a->pool6);
@@ -617,6 +640,7 @@ static void agent_free(struct agent *a)
 	close_fd(&a->inotify.fd);
 	close_fd(&a->timer.fd);
 	close_fd(&a->ring_timer.fd);
+	close_fd(&a->health_timer.fd);
 	close_fd(&a->listen.fd);
 	close_fd(&a->epoll);
 	close_fd(&a->lock_fd);
@@ -626,7 +650,7 @@ static int flush(struct agent *a)
 {
 	struct error e = {0};
 
-	if (take_lock(a, &e) || flush_instance(a->inst, &e)) {
+	if (take_lock(a, &e) || xdp_section_flush(a->inst, &e) || flush_instance(a->inst, &e)) {
 		log_error("%s", e.text);
 		return 1;
 	}
@@ -646,6 +670,7 @@ int agent_run(const struct agent_options *o)
 	int status = 0;
 
 	a.signals.fd = a.listen.fd = a.inotify.fd = a.timer.fd = a.ring.fd = a.ring_timer.fd = -1;
+	a.health_timer.fd = a.links.fd = a.xdp_timer.fd = -1;
 	if (o->flush) {
 		status = flush(&a);
 		close_fd(&a.lock_fd);

@@ -11,6 +11,8 @@
  *   policy.c    labels and rules          spawn.c           apps that the agent itself starts
  *   anchors.c   addresses for v6-only binds
  *   names.c     the DNS zone              pool.c            addresses from the pools
+ *   health.c    checks of backends        xdp_section.c     the config's interfaces
+ *   triggers.c  signed datagrams
  */
 #ifndef AX_AGENT_PRIV_H
 #define AX_AGENT_PRIV_H
@@ -199,7 +201,8 @@ struct service {
 	char *name;
 	struct config_service *conf; /* declared: the config's; else NULL */
 	struct ax_addr vip4, vip6;
-	uint32_t members; /* of one that apps form */
+	uint32_t members;     /* of one that apps form */
+	struct probe *probes; /* health.c */
 };
 struct service *service_by_name(struct agent *a, const char *name);
 int service_declare(struct agent *a, struct config_service *conf, struct error *e);
@@ -236,8 +239,18 @@ struct service_member {
 	struct ax_addr addr;
 	uint16_t port; /* host byte order, 0: the target's */
 	uint32_t weight;
+	bool declared;	    /* an app of the config that does not run */
+	bool draining;	    /* an app that is to end: no new connections */
+	bool checked, down; /* health.h */
+	const char *why; /* the last check failed, or there is none; lives as long as its probe */
 };
-/* The backends of one family (or of both, v4 and v6) as a malloc'ed array. */
+/* Whether new connections go there. */
+static inline bool member_serves(const struct service_member *m)
+{
+	return !m->draining && !m->down;
+}
+/* The backends of one family (or of both, v4 and v6) as a malloc'ed array. Those that do not serve
+ * are among them. */
 int service_members(struct agent *a, const struct service *s, struct service_member **ret,
 		    size_t *n);
 
@@ -328,6 +341,11 @@ int events_update(struct agent *a); /* readers came or went */
 void events_on_ring(struct agent *a);
 void events_on_timer(struct agent *a);
 void events_app(struct agent *a, const char *what, const struct app *app);
+void events_trigger(struct agent *a, const char *name, int pid, const char *ifname,
+		    const struct ax_capture *c);
+/* app NULL: a fixed address. */
+void events_health(struct agent *a, const struct service *s, const struct app *app,
+		   const struct ax_addr *addr, uint16_t port, bool down, const char *why);
 
 /* --- names.c: an index of names, and the DNS zone made of it --- */
 struct name {
@@ -342,6 +360,40 @@ void name_put(struct agent *a, struct name *n); /* frees it when nobody has that
 void name_free_all(struct agent *a);
 int names_open(struct agent *a, struct error *e);
 int names_set_upstreams(struct agent *a, struct error *e);
+
+/* --- triggers.c --- */
+struct triggers;
+/* The config's triggers hold now. What is wrong with one is said, the others hold. */
+int triggers_apply(struct agent *a, struct error *e);
+/* What came in on an interface, from whomever. */
+void triggers_take(struct agent *a, const char *ifname, const struct ax_capture *c,
+		   const uint8_t *data);
+/* Whether the process was a trigger's. */
+bool triggers_reap(struct agent *a, int pid, int status);
+void triggers_view(const struct agent *a, json_t *counters);
+void triggers_free(struct agent *a);
+
+/* --- xdp_section.c --- */
+struct xdp_plan;    /* what an apply does to interfaces */
+struct xdp_managed; /* an interface that this agent, or one before it, put a list on */
+/* Reads what the config's interfaces name, and compares it with what the kernel has. *ret is to be
+ * freed also after a failure. */
+int xdp_plan_make(struct agent *a, const struct config *next, json_t *diff, struct xdp_plan **ret,
+		  struct error *e);
+void xdp_plan_free(struct xdp_plan *p);
+/* When the config holds. All of it is tried; the first failure is returned. */
+int xdp_plan_apply(struct agent *a, struct xdp_plan *p, struct error *e);
+/* Which interfaces an earlier agent had. */
+void xdp_section_load(struct agent *a);
+/* The service's backends may be others now, or in another state. */
+void xdp_section_service(struct agent *a, const struct service *s);
+void xdp_section_on_link(struct agent *a);
+void xdp_section_on_timer(struct agent *a);
+void xdp_section_on_triggers(struct agent *a, struct loop_item *item);
+json_t *xdp_section_view(const struct agent *a);
+void xdp_section_free(struct agent *a);
+/* Takes the instance's dataplanes off all interfaces. */
+int xdp_section_flush(const struct instance *inst, struct error *e);
 
 struct agent {
 	const struct instance *inst;
@@ -390,7 +442,14 @@ struct agent {
 	bool starting;	 /* the config's conflicts with what runs are worked around, not refused */
 	bool undeclared; /* a service could not be declared: tried again when an app is gone */
 	bool had_egress;
-	uint64_t events_lost; /* the counter when it was last looked at */
+	struct loop_item health_timer; /* fd -1: no service has had a check */
+	uint64_t health_at_ns;	       /* when it fires, 0: it does not */
+	size_t n_probes;
+	struct triggers *triggers;
+	struct xdp_managed *managed;
+	struct loop_item links, xdp_timer; /* fd -1: the config has had no interfaces */
+	char *health_was;		   /* record of the last agent, while this one starts */
+	uint64_t events_lost;		   /* the counter when it was last looked at */
 	int64_t since;
 };
 

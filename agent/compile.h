@@ -24,19 +24,23 @@ struct rule_binding {
 	uint16_t target;  /* devices, cpus; balancers: ignored */
 	uint16_t slot;
 };
+/* The same of each backend of each balancer, in the list's order. */
+struct real_binding {
+	uint16_t slot;	       /* its number in the flow table and the counters */
+	struct ax_addr source; /* our own address on the way there; zero: there is no way */
+};
 
 /*
- * Compiles. `bind` has n_rules + 1 entries. `real_slots` (n of them, may be NULL when there are no
- * balancers) says under which number each backend of each balancer, in the list's order, is known
- * to the flow table and the counters. *layout and *a are set on success; the layout is at the
- * arena's start too. -E2BIG with a sentence when the list is too big.
+ * Compiles. `bind` has n_rules + 1 entries; `reals` may be NULL when there are no backends. *layout
+ * and *a are set on success; the layout is at the arena's start too. -E2BIG with a sentence when
+ * the list is too big.
  */
 int rule_compile(const struct rule_list *l, const struct rule_binding *bind,
-		 const uint16_t *real_slots, struct arena *a, struct ax_layout *layout,
+		 const struct real_binding *reals, struct arena *a, struct ax_layout *layout,
 		 struct error *e);
 
 /* balance_compile.c: the balancers' part. Called by rule_compile(). */
-int balancers_compile(const struct rule_list *l, const uint16_t *real_slots, struct arena *a,
+int balancers_compile(const struct rule_list *l, const struct real_binding *reals, struct arena *a,
 		      struct ax_layout *layout, struct error *e);
 
 #endif

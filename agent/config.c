@@ -209,6 +209,67 @@ bool config_service_eq(const struct config_service *a, const struct config_servi
 	return true;
 }
 
+/* --- the XDP dataplane --- */
+
+void config_interface_free(struct config_interface *i)
+{
+	free(i->name);
+	free(i->rules_file);
+	rule_list_free(&i->list);
+	*i = (struct config_interface){0};
+}
+
+int config_interface_copy(const struct config_interface *from, struct config_interface *to)
+{
+	struct config_interface copy = {0};
+
+	if (copy_string(from->name, &copy.name) < 0 ||
+	    copy_string(from->rules_file, &copy.rules_file) < 0 ||
+	    rule_list_copy(&from->list, &copy.list) < 0) {
+		config_interface_free(&copy);
+		return -ENOMEM;
+	}
+	*to = copy;
+	return 0;
+}
+
+bool config_interface_eq(const struct config_interface *a, const struct config_interface *b)
+{
+	return string_eq(a->name, b->name) && string_eq(a->rules_file, b->rules_file) &&
+	       rule_list_eq(&a->list, &b->list);
+}
+
+void config_trigger_free(struct config_trigger *t)
+{
+	free(t->name);
+	free(t->key_file);
+	free(t->user);
+	strv_free(&t->command);
+	*t = (struct config_trigger){0};
+}
+
+int config_trigger_copy(const struct config_trigger *from, struct config_trigger *to)
+{
+	struct config_trigger copy = {.window_ms = from->window_ms};
+
+	if (copy_string(from->name, &copy.name) < 0 ||
+	    copy_string(from->key_file, &copy.key_file) < 0 ||
+	    copy_string(from->user, &copy.user) < 0 ||
+	    strv_copy(&from->command, &copy.command) < 0) {
+		config_trigger_free(&copy);
+		return -ENOMEM;
+	}
+	*to = copy;
+	return 0;
+}
+
+bool config_trigger_eq(const struct config_trigger *a, const struct config_trigger *b)
+{
+	return string_eq(a->name, b->name) && string_eq(a->key_file, b->key_file) &&
+	       string_eq(a->user, b->user) && strv_eq(&a->command, &b->command) &&
+	       a->window_ms == b->window_ms;
+}
+
 /* --- the config --- */
 
 int config_init(struct config *c)
@@ -243,6 +304,12 @@ void config_free(struct config *c)
 		labels_free(&c->rules[i].to);
 	}
 	free(c->rules);
+	for (size_t i = 0; i < c->n_interfaces; i++)
+		config_interface_free(&c->interfaces[i]);
+	free(c->interfaces);
+	for (size_t i = 0; i < c->n_triggers; i++)
+		config_trigger_free(&c->triggers[i]);
+	free(c->triggers);
 	*c = (struct config){0};
 }
 

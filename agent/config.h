@@ -100,6 +100,9 @@ struct config_interface {
 			     there */
 	struct rule_list list;
 };
+void config_interface_free(struct config_interface *i);
+int config_interface_copy(const struct config_interface *from, struct config_interface *to);
+bool config_interface_eq(const struct config_interface *a, const struct config_interface *b);
 
 /* A command that a signed datagram starts, see trigger.h. */
 struct config_trigger {
@@ -107,8 +110,11 @@ struct config_trigger {
 	char *key_file;
 	char *user; /* NULL: nobody */
 	struct strv command;
-	uint32_t window_ms; /* how far the sender's clock may be off */
+	uint32_t window_ms; /* how far the sender's clock may be off; 30 s unless given */
 };
+void config_trigger_free(struct config_trigger *t);
+int config_trigger_copy(const struct config_trigger *from, struct config_trigger *to);
+bool config_trigger_eq(const struct config_trigger *a, const struct config_trigger *b);
 
 struct config {
 	/* agent: */

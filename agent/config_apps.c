@@ -25,7 +25,7 @@ static void read_argument(struct reader *r, const struct node *n, void *to)
 		done(r, strv_add(to, text));
 }
 
-static void read_command(struct reader *r, const struct node *n, void *to)
+void read_command(struct reader *r, const struct node *n, void *to)
 {
 	static const char what[] = "a program and its arguments, as a list or as text";
 	struct strv *command = to;
@@ -61,7 +61,7 @@ static void read_ip(struct reader *r, const struct node *n, void *to)
 	read_vips(r, n, OWNER_APP, &spec->ip4, &spec->ip6);
 }
 
-static void read_user(struct reader *r, const struct node *n, void *to)
+void read_user(struct reader *r, const struct node *n, void *to)
 {
 	static const char what[] = "a user's name or number";
 	const char *text = scalar_text(r, n, what);

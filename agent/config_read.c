@@ -205,7 +205,7 @@ void claim_name(struct reader *r, const struct node *n, const char *name, enum o
 
 /* --- mappings and lists --- */
 
-static void push(struct reader *r, const struct node *key, size_t index)
+void path_push(struct reader *r, const struct node *key, size_t index)
 {
 	r->path[r->depth].key = key;
 	r->path[r->depth].index = index;
@@ -215,7 +215,7 @@ static void push(struct reader *r, const struct node *key, size_t index)
 static void read_below(struct reader *r, const struct node *key, const struct node *value,
 		       read_fn read, void *to)
 {
-	push(r, key, 0);
+	path_push(r, key, 0);
 	read(r, value, to);
 	r->depth--;
 }
@@ -259,7 +259,7 @@ static void report_unknown_key(struct reader *r, const struct node *key, const s
 	if (!have(r, all) || !have(r, what) || !done(r, asprintf(&found, "unknown key %s", what)))
 		return;
 	near = nearest_key(key, keys, n_keys);
-	push(r, key, 0);
+	path_push(r, key, 0);
 	if (near)
 		report(r, key, found, "one of %s; did you mean \"%s\"?", all, near);
 	else
@@ -282,7 +282,7 @@ static bool is_first(struct reader *r, struct registry *seen, const struct node 
 {
 	bool first;
 
-	push(r, key, 0);
+	path_push(r, key, 0);
 	first = claim(r, seen, key, key->text, key->len, OWNER_NONE, "each key once");
 	r->depth--;
 	return first;
@@ -330,7 +330,7 @@ void read_entries(struct reader *r, const struct node *n, const char *what, read
 		const struct node *key = &n->items[2 * i];
 
 		if (scalar_text(r, key, what) && is_first(r, &seen, key)) {
-			push(r, key, 0);
+			path_push(r, key, 0);
 			read(r, key, key + 1, to);
 			r->depth--;
 		}
@@ -348,7 +348,7 @@ void read_list(struct reader *r, const struct node *n, const char *what, size_t 
 		return;
 	}
 	for (size_t i = 0; i < n->n; i++) {
-		push(r, NULL, i);
+		path_push(r, NULL, i);
 		if (i < max)
 			read(r, &n->items[i], to);
 		else
@@ -511,13 +511,13 @@ void read_not_yet(struct reader *r, const struct node *n, void *to)
 /* --- the whole file --- */
 
 static const struct key root_keys[] = {
-	{"agent", read_agent, 0},   {"apps", read_apps, 0},   {"services", read_services, 0},
-	{"policy", read_policy, 0}, {"xdp", read_not_yet, 0}, {"probes", read_not_yet, 0},
+	{"agent", read_agent, 0},   {"apps", read_apps, 0}, {"services", read_services, 0},
+	{"policy", read_policy, 0}, {"xdp", read_xdp, 0},   {"probes", read_not_yet, 0},
 };
 
 static int read_root(const struct node *root, struct config *c, struct config_errors *errs)
 {
-	struct reader r = {.config = c, .errs = errs};
+	struct reader r = {.config = c, .errs = errs, .root = root};
 
 	read_mapping(&r, root, root_keys, ARRAY_SIZE(root_keys), c);
 	registry_free(&r.names);

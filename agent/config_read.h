@@ -65,6 +65,7 @@ enum owner { OWNER_NONE, OWNER_APP, OWNER_SERVICE };
 
 struct reader {
 	struct config *config;
+	const struct node *root; /* of the config; NULL: it is another file */
 	struct config_errors *errs;
 	struct {
 		const struct node *key; /* NULL: an item of a list */
@@ -90,6 +91,9 @@ struct key {
 void report(struct reader *r, const struct node *at, const char *found, const char *fmt, ...)
 	PRINTF(4, 5);
 void reject(struct reader *r, const struct node *n, const char *fmt, ...) PRINTF(3, 4);
+/* Where what is reported next is, in addition (NULL: item `index` of a list); until depth is put
+ * back. */
+void path_push(struct reader *r, const struct node *key, size_t index);
 /* Notes that memory is out when `p` is NULL; returns whether it is there. */
 bool have(struct reader *r, const void *p);
 /* The same for a negative errno. */
@@ -129,6 +133,12 @@ void read_agent(struct reader *r, const struct node *n, void *to);    /* struct 
 void read_policy(struct reader *r, const struct node *n, void *to);   /* struct config */
 void read_apps(struct reader *r, const struct node *n, void *to);     /* struct config */
 void read_services(struct reader *r, const struct node *n, void *to); /* struct config */
+
+void read_xdp(struct reader *r, const struct node *n, void *to);      /* struct config */
+
+/* Also for the commands of triggers. */
+void read_command(struct reader *r, const struct node *n, void *to); /* struct strv */
+void read_user(struct reader *r, const struct node *n, void *to);    /* char * */
 
 /* --- values, shared with the flags (config_spec.c) --- */
 

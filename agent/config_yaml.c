@@ -102,7 +102,7 @@ static char byte_at(const struct loader *l, const yaml_mark_t *mark)
 static int fail_syntax(struct loader *l)
 {
 	const yaml_parser_t *p = &l->parser;
-	bool tab;
+	const char *expected = "valid YAML";
 
 	switch (p->error) {
 	case YAML_MEMORY_ERROR:
@@ -110,9 +110,15 @@ static int fail_syntax(struct loader *l)
 	case YAML_READER_ERROR:
 		return fail_encoding(l);
 	default:
-		tab = byte_at(l, &p->problem_mark) == '\t';
-		return fail_at(l, &p->problem_mark, describe_problem(p),
-			       tab ? "spaces, since YAML allows no tabs here" : "valid YAML");
+		switch (byte_at(l, &p->problem_mark)) {
+		case '\t':
+			expected = "spaces, since YAML allows no tabs here";
+			break;
+		case '@':
+			expected = "quotes around a text that starts with @";
+			break;
+		}
+		return fail_at(l, &p->problem_mark, describe_problem(p), expected);
 	}
 }
 

@@ -25,7 +25,9 @@
  *      "service"?,"egress":bool,"restart","detached":bool,"wait_ms","cgroup","restarts":N}]}
  *  {"op":"get","what":"services"} -> {"ok":true,"services":[{"id","name","ip4"?,"ip6"?,
  *      "declared":bool,"strategy":"random|round-robin","wait_ms","ports":[{"port","target","proto"}],
- *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight"}]}]}
+ *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight","state":"up|down"?,"why"?}]}]}
+ *      `state` is there for backends that are checked, `why` says what the last check met with, or
+ *      why there is none.
  *  {"op":"get","what":"servers"}  -> {"ok":true,"servers":[{"app","app_id","proto":"tcp|udp",
  *      "address","port","since":UNIX_SECONDS,"sockets":N}]}
  *  {"op":"get","what":"conns"}    -> {"ok":true,"conns":[{"proto":"tcp","state":"established",
@@ -34,20 +36,29 @@
  *      Each connection once from every end that is under ax.
  *  {"op":"get","what":"names"}    -> {"ok":true,"domain":"ax.internal","names":[{"name","ip4"?,
  *      "ip6"?,"kind":"app|service|declared"}]}
+ *  {"op":"get","what":"interfaces"} -> {"ok":true,"interfaces":[{"name",
+ *      "state":"active|absent|failed","rules":N,"triggers":bool,"why"?}]}
+ *      Those of the config: absent ones are waited for; `triggers`: their triggers are read.
  *  {"op":"status"} ->
  * {"ok":true,"version","instance","pid","since":UNIX_SECONDS,"config"?,"socket",
  *      "dns":{"address","port","domain","upstreams":[..]}?,"pool4":{"prefix","used","size"},
- *      "pool6"?,"apps":N,"services":N,"features":[{"name","on":bool,"why"?}],"counters":{NAME:N}}
+ *      "pool6"?,"apps":N,"services":N,"features":[{"name","on":bool,"why"?}],"counters":{NAME:N},
+ *      "interfaces":[as above]?}
  *  {"op":"stop","app":"web" or "7","timeout_ms":10000} -> {"ok":true,"stopped":[{"id","name"}]}
  *      after they are gone. All apps of that name, or the one with that id.
  *  {"op":"logs","app":"web" or "7"} -> {"ok":true,"logs":[{"id","name","path"}]}
  *  {"op":"apply","file":NAME,"text":TEXT,"dry_run":bool} -> {"ok":true,"diff":[{"action":
- *      "add|remove|change","kind":"app|service|agent|policy","name","detail"}],"applied":bool}
+ *      "add|remove|change","kind":"app|service|agent|policy|trigger|xdp","name","detail"}],
+ *      "applied":bool}
  *      or {"ok":false,"errno":22,"error":..,"errors":[{"line","column","path","found","expected"}]}
  *  {"op":"events"} -> {"ok":true}, then one line per event until the client closes:
- *      {"event":"launch|exit|listen|unlisten|connect|accept|close|lost","time":UNIX_SECONDS.FRACTION,
+ *      {"event":"launch|exit|listen|unlisten|connect|accept|close|lost|health|trigger",
+ *       "time":UNIX_SECONDS.FRACTION,
  *       "app"?,"app_id"?,"local"?,"local_port"?,"remote"?,"remote_port"?,"remote_name"?,"service"?,
  *       "sent"?,"received"?,"duration_ms"?,"rtt_us"?,"status"?,"count"?}
+ *      health: a backend became "state":"up|down", with "service", "local", "local_port", "why"?.
+ *      trigger: a command was started, with "trigger", "pid", "interface"; "remote" is what the
+ *      datagram claims.
  *
  * SPEC: {"name"?,"ip4"?,"ip6"?,"labels":"k=v,..","user"?,"net":"private|host","env":[..],
  *        "command":[..],"directory"?,"wait_ms","egress":bool,"detach":bool,

@@ -47,6 +47,9 @@ struct datapath {
 	size_t n_features;
 };
 
+/* Where the bpf filesystem is mounted; made if it may be. */
+int datapath_bpffs(bool make, char *ret, size_t size, struct error *e);
+
 /* datapath_maps.c: services of an earlier agent keep the ids of their backend lists. */
 int datapath_take_lists(struct datapath *dp);
 

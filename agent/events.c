@@ -172,3 +172,37 @@ void events_app(struct agent *a, const char *what, const struct app *app)
 	clients_event(a, j);
 	json_decref(j);
 }
+
+void events_trigger(struct agent *a, const char *name, int pid, const char *ifname,
+		    const struct ax_capture *c)
+{
+	json_t *j;
+
+	if (!clients_watching(a))
+		return;
+	j = json_pack("{ss sf ss si ss}", "event", "trigger", "time", wall_time(c->time_ns),
+		      "trigger", name, "pid", pid, "interface", ifname);
+	if (!addr_is_zero(&c->src))
+		json_object_set_new(j, "remote", json_addr(&c->src));
+	if (c->has_ports)
+		json_object_set_new(j, "remote_port", json_integer(ntohs(c->sport_be)));
+	clients_event(a, j);
+	json_decref(j);
+}
+
+void events_health(struct agent *a, const struct service *s, const struct app *app,
+		   const struct ax_addr *addr, uint16_t port, bool down, const char *why)
+{
+	json_t *j;
+
+	if (!clients_watching(a))
+		return;
+	j = json_pack("{ss sf ss ss so si}", "event", "health", "time", wall_time(time_boot_ns()),
+		      "service", s->name, "state", down ? "down" : "up", "local", json_addr(addr),
+		      "local_port", (int)port);
+	put_app(j, app);
+	if (down)
+		json_object_set_new(j, "why", json_string(why));
+	clients_event(a, j);
+	json_decref(j);
+}

@@ -25,6 +25,11 @@ enum loop_kind {
 	LOOP_DNS_CLIENT,     /* TCP connection of a client */
 	LOOP_DNS_UPSTREAM,   /* socket to an upstream resolver */
 	LOOP_DNS_TIMER,	     /* armed only while queries or connections are open */
+	LOOP_HEALTH,	     /* connection to a backend */
+	LOOP_HEALTH_TIMER,   /* armed only while there is something to check */
+	LOOP_LINK,	     /* links that come and go; only while the config has interfaces */
+	LOOP_XDP_TIMER,	     /* armed only while an interface is to get a new list */
+	LOOP_TRIGGERS,	     /* an interface's ring of signed datagrams */
 };
 
 struct loop_item {

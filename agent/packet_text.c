@@ -649,6 +649,20 @@ int packet_parse(const char *text, struct packet *pkt, struct error *e)
 	return r;
 }
 
+int packet_text_parse(const char *text, uint8_t **frame, size_t *len, struct error *e)
+{
+	struct packet p;
+	int r = packet_parse(text, &p, e);
+
+	if (r)
+		return r;
+	r = packet_build(&p, frame, len);
+	packet_free(&p);
+	if (r == -EMSGSIZE)
+		return error_set(e, -EINVAL, "the packet is longer than IP allows");
+	return r ? error_set(e, r, "out of memory") : 0;
+}
+
 int packet_parse_hex(const char *text, uint8_t **frame, size_t *len, struct error *e)
 {
 	autofree uint8_t *buf = malloc(strlen(text) / 2 + 1);

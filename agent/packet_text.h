@@ -68,6 +68,9 @@ void packet_init(struct packet *p);
 /* The whole frame (malloc'ed), all checksums right. -ENOMEM, -EMSGSIZE (longer than IP allows). */
 int packet_build(const struct packet *p, uint8_t **frame, size_t *len);
 
+/* Both. -EINVAL with a sentence, also for a packet that is too long. */
+int packet_text_parse(const char *text, uint8_t **frame, size_t *len, struct error *e);
+
 /* Digits in pairs; white space, colons, dots, commas and 0x between them are skipped. */
 int packet_parse_hex(const char *text, uint8_t **frame, size_t *len, struct error *e);
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "agent_priv.h"
+#include "config_diff.h"
 #include "log.h"
 
 /* --- declared apps --- */
@@ -151,78 +152,6 @@ static void diff_add(json_t *diff, const char *action, const char *kind, const c
 					      "name", name, "detail", detail ? detail : ""));
 }
 
-static void part(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);
-static void part(char *buf, size_t size, const char *fmt, ...)
-{
-	size_t len = strlen(buf);
-	va_list ap;
-
-	if (len && len + 2 < size) {
-		strcat(buf, ", ");
-		len += 2;
-	}
-	va_start(ap, fmt);
-	vsnprintf(buf + len, size - len, fmt, ap);
-	va_end(ap);
-}
-
-static void describe_addr(char *buf, size_t size, const char *key, const struct ax_addr *old,
-			  const struct ax_addr *new)
-{
-	char x[ADDR_STRLEN], y[ADDR_STRLEN];
-
-	if (!addr_eq(old, new))
-		part(buf, size, "%s %s -> %s", key,
-		     addr_is_zero(old) ? "pool" : addr_format(old, x),
-		     addr_is_zero(new) ? "pool" : addr_format(new, y));
-}
-
-static void describe_app(char *buf, size_t size, const struct app_spec *o, const struct app_spec *n)
-{
-	autofree char *ol = labels_format(&o->labels), *nl = labels_format(&n->labels);
-
-	buf[0] = 0;
-	describe_addr(buf, size, "ip", &o->ip4, &n->ip4);
-	describe_addr(buf, size, "ip6", &o->ip6, &n->ip6);
-	if (ol && nl && !streq(ol, nl))
-		part(buf, size, "labels %s -> %s", *ol ? ol : "none", *nl ? nl : "none");
-	if (o->net != n->net)
-		part(buf, size, "net %s -> %s", net_mode_name(o->net), net_mode_name(n->net));
-	if (o->wait_ms != n->wait_ms)
-		part(buf, size, "wait %ums -> %ums", o->wait_ms, n->wait_ms);
-	if (o->egress != n->egress)
-		part(buf, size, "egress %s -> %s", o->egress ? "true" : "false",
-		     n->egress ? "true" : "false");
-	if (o->restart != n->restart)
-		part(buf, size, "restart %s -> %s", restart_policy_name(o->restart),
-		     restart_policy_name(n->restart));
-	if (!strv_eq(&o->command, &n->command))
-		part(buf, size, "command");
-	if (!strv_eq(&o->env, &n->env))
-		part(buf, size, "env");
-	if (!buf[0])
-		part(buf, size, "user or directory");
-}
-
-static void describe_service(char *buf, size_t size, const struct config_service *o,
-			     const struct config_service *n)
-{
-	buf[0] = 0;
-	describe_addr(buf, size, "ip", &o->ip4, &n->ip4);
-	describe_addr(buf, size, "ip6", &o->ip6, &n->ip6);
-	if (o->strategy != n->strategy)
-		part(buf, size, "strategy %s",
-		     n->strategy == AX_STRATEGY_RANDOM ? "round-robin -> random"
-						       : "random -> round-robin");
-	if (o->wait_ms != n->wait_ms)
-		part(buf, size, "wait %ums -> %ums", o->wait_ms, n->wait_ms);
-	if (o->n_ports != n->n_ports ||
-	    (o->n_ports && memcmp(o->ports, n->ports, o->n_ports * sizeof(*o->ports)) != 0))
-		part(buf, size, "ports");
-	if (!buf[0])
-		part(buf, size, "backends");
-}
-
 /* --- sorted views --- */
 
 static int app_cmp(const void *x, const void *y)
@@ -265,6 +194,7 @@ struct plan {
 	struct config_app **old_apps, **new_apps;
 	struct config_service **old_services, **new_services;
 	json_t *diff;
+	struct xdp_plan *xdp;
 	bool labels_changed, rules_changed;
 	struct error failed; /* the first thing that the kernel or the pool refused */
 };
@@ -275,6 +205,7 @@ static void plan_free(struct plan *p)
 	free(p->new_apps);
 	free(p->old_services);
 	free(p->new_services);
+	xdp_plan_free(p->xdp);
 }
 
 /* Merges two sorted lists: f is called with the old entry, the new one, or both. */
@@ -387,7 +318,7 @@ static int note_app(struct plan *p, void *o, void *n, struct error *e)
 	} else if (!new) {
 		diff_add(p->diff, "remove", "app", old->spec.name, NULL);
 	} else if (!spec_same(old, new)) {
-		describe_app(detail, sizeof(detail), &old->spec, &new->spec);
+		config_describe_app(detail, sizeof(detail), &old->spec, &new->spec);
 		diff_add(p->diff, "change", "app", new->spec.name, detail);
 	}
 	return 0;
@@ -405,7 +336,7 @@ static int note_service(struct plan *p, void *o, void *n, struct error *e)
 	} else if (!new) {
 		diff_add(p->diff, "remove", "service", old->name, NULL);
 	} else if (!config_service_eq(old, new)) {
-		describe_service(detail, sizeof(detail), old, new);
+		config_describe_service(detail, sizeof(detail), old, new);
 		diff_add(p->diff, "change", "service", new->name, detail);
 	}
 	return 0;
@@ -465,6 +396,30 @@ static void note_agent(struct plan *p)
 			 "for apps that are started from now on");
 	if (p->rules_changed)
 		diff_add(p->diff, "change", "policy", "rules", NULL);
+}
+
+static const struct config_trigger *trigger_of(const struct config *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_triggers; i++)
+		if (streq(c->triggers[i].name, name))
+			return &c->triggers[i];
+	return NULL;
+}
+
+static void note_triggers(struct plan *p)
+{
+	const struct config *old = &p->a->config, *new = p->next;
+
+	for (size_t i = 0; i < new->n_triggers; i++) {
+		const struct config_trigger *n = &new->triggers[i], *o = trigger_of(old, n->name);
+
+		if (!o || !config_trigger_eq(o, n))
+			diff_add(p->diff, o ? "change" : "add", "trigger", n->name,
+				 n->command.n ? n->command.v[0] : "");
+	}
+	for (size_t i = 0; i < old->n_triggers; i++)
+		if (!trigger_of(new, old->triggers[i].name))
+			diff_add(p->diff, "remove", "trigger", old->triggers[i].name, NULL);
 }
 
 /* --- applying --- */
@@ -625,6 +580,18 @@ static int retell_rules(struct agent *a, struct error *e)
 	return r;
 }
 
+/* What fails here takes nothing else down. */
+static void apply_xdp(struct plan *p)
+{
+	struct error why = {0};
+
+	if (triggers_apply(p->a, &why) && !p->failed.code)
+		p->failed = why;
+	why.code = 0;
+	if (xdp_plan_apply(p->a, p->xdp, &why) && !p->failed.code)
+		p->failed = why;
+}
+
 static int apply(struct plan *p, bool *holds, struct error *e)
 {
 	struct agent *a = p->a;
@@ -664,6 +631,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	/* the new apps last: what they connect to is there */
 	for (size_t i = 0; i < a->config.n_apps && !r; i++)
 		r = start_app(a, &a->config.apps[i], e);
+	apply_xdp(p);
 	config_free(&old);
 	if (!r && p->failed.code) {
 		*e = p->failed;
@@ -701,9 +669,12 @@ int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff,
 	note_agent(&p);
 	merge_services(&p, note_service, e);
 	merge_apps(&p, note_app, e);
-	if (dry_run) {
+	note_triggers(&p);
+	/* reads files, and so may find what is wrong with them */
+	r = xdp_plan_make(a, next, *diff, &p.xdp, e);
+	if (r || dry_run) {
 		config_free(next);
-		return 0;
+		return r;
 	}
 	r = apply(&p, holds, &why);
 	if (r)

@@ -46,7 +46,7 @@ struct balancer {
 	size_t n;
 };
 
-enum xdp_mode { XDP_MODE_AUTO, XDP_MODE_NATIVE, XDP_MODE_GENERIC, XDP_MODE_OFFLOAD };
+enum xdp_mode { ATTACH_AUTO, ATTACH_NATIVE, ATTACH_GENERIC, ATTACH_OFFLOAD };
 
 struct rule_list {
 	struct rule *rules;
@@ -65,6 +65,7 @@ struct rule_list {
 void rule_list_init(struct rule_list *l);
 void rule_list_free(struct rule_list *l);
 int rule_list_copy(const struct rule_list *from, struct rule_list *to);
+bool rule_list_eq(const struct rule_list *a, const struct rule_list *b);
 uint8_t rule_list_default_policy(enum ax_reason r);
 /* Takes the contents of the rule over (also on failure). `at` beyond the end: the end. */
 int rule_list_insert(struct rule_list *l, size_t at, struct rule *r);
@@ -75,6 +76,9 @@ int rule_list_find(const struct rule_list *l, const char *which, size_t *ret, st
 struct rule_set_def *rule_list_set(const struct rule_list *l, const char *name);
 struct balancer *rule_list_balancer(const struct rule_list *l, const char *name);
 
+/* Adds copies of another list's sets and balancers, but for those whose name is there. */
+int rule_list_share(struct rule_list *l, const struct rule_list *from);
+
 /* That all names are defined and unique, that set kinds fit, that it is not too long. */
 int rule_list_check(const struct rule_list *l, struct error *e);
 /* The name that a rule counts under: its own, or its canonical line; "default" for n_rules. Equal
@@ -82,10 +86,12 @@ int rule_list_check(const struct rule_list *l, struct error *e);
 int rule_list_counter_names(const struct rule_list *l, struct strv *names);
 
 /* --- sets --- */
+int prefix_cmp(const struct prefix *a, const struct prefix *b); /* by address, then length */
 /* Sorts, drops duplicates. */
 int set_sort(struct rule_set_def *s);
+bool set_eq(const struct rule_set_def *a, const struct rule_set_def *b);
 /* Adds the elements of a text (separated by white space, commas or lines; # starts a comment).
- * -EINVAL with `where`:LINE in the sentence. All or nothing. */
+ * -EINVAL with `where`:LINE in the sentence. All or nothing; the set is sorted then. */
 int set_parse(struct rule_set_def *s, const char *text, size_t len, const char *where,
 	      struct error *e);
 /* Removes those of `gone`; *missing counts those that were not there. */

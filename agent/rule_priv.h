@@ -5,16 +5,17 @@
 
 #include "rule_list.h"
 
+#define QUOTED_LEN 264 /* of the longest text in quotes, see fault_quote() */
+
 /* What was found and what was expected, so that a file's errors and sentences say the same. */
 struct rule_fault {
 	size_t item; /* which item of a value's list it is about */
 	size_t rule; /* which rule of a list; SIZE_MAX: none */
-	char found[200];
+	char found[QUOTED_LEN];
 	char want[420];
 };
 int fault_set(struct rule_fault *f, const char *found, const char *fmt, ...) PRINTF(3, 4);
 /* The text in quotes, clipped and fit for a terminal, in buf (QUOTED_LEN), which is returned. */
-#define QUOTED_LEN 264
 const char *fault_quote(const char *s, size_t len, char *buf);
 
 enum rule_key {
@@ -107,11 +108,14 @@ void *array_new(size_t n, size_t size);
 
 /* --- sets --- */
 
-int prefix_cmp(const struct prefix *a, const struct prefix *b);
+bool set_is_sorted(const struct rule_set_def *s); /* without duplicates */
 void set_free(struct rule_set_def *s);
 int set_copy(const struct rule_set_def *from, struct rule_set_def *to);
 
-/* --- balancers --- */
+/* --- lists and balancers --- */
+
+extern const char *const policy_names[3]; /* by enum ax_policy */
+#define PRIORITY_MAX 65535
 
 #define BALANCER_BACKENDS_MAX 4096
 #define BALANCER_WEIGHT_MAX   1000

@@ -207,10 +207,10 @@ static const struct {
 	const char *name;
 	uint8_t number;
 } protocols[] = {
-	{"tcp", 6},   {"udp", 17},    {"icmp", 1},   {"icmp6", 58}, {"igmp", 2},     {"ipip", 4},
-	{"ipv6", 41}, {"gre", 47},    {"esp", 50},   {"ah", 51},    {"sctp", 132},   {"dccp", 33},
-	{"ospf", 89}, {"eigrp", 88},  {"vrrp", 112}, {"pim", 103},  {"udplite", 136}, {"l2tp", 115},
-	{"mpls", 137}, {"icmpv6", 58},
+	{"tcp", 6},    {"udp", 17},	 {"icmp", 1},	{"icmp6", 58}, {"igmp", 2},
+	{"ipip", 4},   {"ipv6", 41},	 {"gre", 47},	{"esp", 50},   {"ah", 51},
+	{"sctp", 132}, {"dccp", 33},	 {"ospf", 89},	{"eigrp", 88}, {"vrrp", 112},
+	{"pim", 103},  {"udplite", 136}, {"l2tp", 115}, {"mpls", 137}, {"icmpv6", 58},
 };
 
 const char *rule_proto_name(uint8_t proto)

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include "agent_priv.h"
+#include "health.h"
 
 struct service *service_by_name(struct agent *a, const char *name)
 {
@@ -46,7 +47,7 @@ static int add_declared(struct agent *a, const struct service_backend *b,
 			struct service_member **list, size_t *n, size_t *size)
 {
 	const struct declared *d = declared_find(a, b->app);
-	struct service_member m = {.weight = b->weight};
+	struct service_member m = {.weight = b->weight, .declared = true};
 	int r = 0;
 
 	if (!d)
@@ -62,10 +63,12 @@ static int add_apps(struct agent *a, const struct service *s, const struct servi
 		    struct service_member **list, size_t *n, size_t *size)
 {
 	for (const struct app *app = a->apps; app; app = app->next) {
-		struct service_member m = {.app = app, .weight = b ? b->weight : 1};
+		struct service_member m = {.app = app,
+					   .weight = b ? b->weight : 1,
+					   .draining = app->state == APP_STOPPING};
 		int r = 0;
 
-		if (app->state == APP_STOPPING || !app_serves(app, s, b))
+		if (!app_serves(app, s, b))
 			continue;
 		m.addr = app->vip4;
 		if (!addr_is_zero(&m.addr))
@@ -98,6 +101,7 @@ int service_members(struct agent *a, const struct service *s, struct service_mem
 	}
 	if (r)
 		return r;
+	health_mark(s, list, n);
 	*ret = take_ptr(&list);
 	*ret_n = n;
 	return 0;
@@ -115,7 +119,7 @@ static int write_endpoint(struct agent *a, const struct service *s, const struct
 	if (!b)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		if (addr_is_v4(&m[i].addr) != addr_is_v4(&ep->addr))
+		if (addr_is_v4(&m[i].addr) != addr_is_v4(&ep->addr) || !member_serves(&m[i]))
 			continue;
 		b[used].be.addr = m[i].addr;
 		b[used].be.port_be = htons(m[i].port ? m[i].port : target);
@@ -170,9 +174,14 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 	struct write_ctx w = {.a = a, .s = s};
 	int r = service_members(a, s, &w.m, &w.n);
 
+	if (!r && (s->probes || (s->conf && s->conf->check.type != CHECK_NONE))) {
+		health_sync(a, s, w.m, w.n);
+		health_mark(s, w.m, w.n);
+	}
 	if (!r)
 		r = each_endpoint(s->conf, &s->vip4, &s->vip6, write_one, &w);
 	free(w.m);
+	xdp_section_service(a, s);
 	/* its route depends on where its backends are */
 	r = r ? r : vip_resync(a, &s->vip4, e);
 	r = r ? r : vip_resync(a, &s->vip6, e);
@@ -390,6 +399,7 @@ void service_remove(struct agent *a, struct service *s)
 	struct service **p = &a->services;
 	struct name *n = name_find(a, s->name);
 
+	health_forget(a, s);
 	each_endpoint(s->conf, &s->vip4, &s->vip6, drop_one, &d);
 	for (struct app *app = a->apps; app; app = app->next) {
 		if (app->service != s)
@@ -507,6 +517,8 @@ int service_change(struct agent *a, struct service *s, struct config_service *co
 		return service_declare(a, conf, e);
 	}
 	s->conf = conf;
+	if (!service_check_eq(&old->check, &conf->check))
+		health_forget(a, s);
 	r = service_sync(a, s, e);
 	each_endpoint(old, &s->vip4, &s->vip6, drop_one, &d);
 	return r;

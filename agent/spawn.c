@@ -197,6 +197,8 @@ void spawn_reap(struct agent *a)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		struct spawn **p = &a->spawns, *s;
 
+		if (triggers_reap(a, pid, status))
+			continue;
 		while (*p && (*p)->pid != pid)
 			p = &(*p)->next;
 		if (!*p)

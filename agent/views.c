@@ -111,8 +111,15 @@ static json_t *backends_of(struct agent *a, const struct service *s)
 	if (service_members(a, s, &m, &n))
 		return list;
 	for (size_t i = 0; i < n; i++) {
-		json_t *j = json_pack("{so si}", "address", json_addr(&m[i].addr), "weight",
-				      (int)m[i].weight);
+		json_t *j;
+
+		if (m[i].draining)
+			continue;
+		j = json_pack("{so si}", "address", json_addr(&m[i].addr), "weight",
+			      (int)m[i].weight);
+		if (m[i].checked)
+			put_text(j, "state", m[i].down ? "down" : "up");
+		put_text(j, "why", m[i].why);
 
 		if (m[i].app) {
 			put_text(j, "app", m[i].app->spec.name);
@@ -281,10 +288,12 @@ json_t *view_get(struct agent *a, const char *what, struct error *e)
 		list = view_conns(a, e);
 	else if (streq(what, "names"))
 		list = view_names(a);
+	else if (streq(what, "interfaces"))
+		list = xdp_section_view(a);
 	else
 		error_set(e, -EINVAL,
 			  "there is no list of '%.30s': give apps, services, servers, "
-			  "conns or names",
+			  "conns, names or interfaces",
 			  what);
 	if (!list)
 		return NULL;
@@ -344,6 +353,7 @@ json_t *view_status(struct agent *a)
 		for (unsigned i = 0; i < AX_COUNTERS; i++)
 			json_object_set_new(counts, datapath_counter_name(i),
 					    json_integer((json_int_t)counters[i]));
+	triggers_view(a, counts);
 	j = json_pack("{sb ss ss si sI ss si si so so so}", "ok", 1, "version", AX_VERSION,
 		      "instance", a->inst->name, "pid", (int)getpid(), "since",
 		      (json_int_t)a->since, "socket", a->own.socket_path, "apps", (int)a->n_apps,
@@ -354,5 +364,7 @@ json_t *view_status(struct agent *a)
 		json_object_set_new(j, "pool6", pool_view(&a->pool6));
 	if (a->dns)
 		json_object_set_new(j, "dns", dns_view(a));
+	if (a->managed)
+		json_object_set_new(j, "interfaces", xdp_section_view(a));
 	return j;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The XDP dataplane of interfaces of the caller's network namespace. No agent is needed: all state
- * is pinned below <bpffs>/<instance>/xdp/<interface>/ ('.' in its name as ':', because bpffs has no
+ * is pinned below <bpffs>/<instance>-xdp/<interface>/ ('.' in its name as ':', because bpffs has no
  * dots), and every call finds it there. Changes to an interface are serialised by a lock.
  */
 #ifndef AX_XDP_IFACE_H

@@ -1,5 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The balancer's part of a compiled rule list (xdp.h), and its flow tables. */
+/*
+ * The balancer's part of a compiled rule list (xdp.h), and its flow tables.
+ *
+ * A packet's backend is that of its flow, if the flow table knows it and the backend still belongs
+ * to the balancer and is not down; else Maglev's choice, a slot of the ring by a hash of the
+ * packet's addresses, ports and protocol. The hash has no secret, so that several machines with
+ * the same backends make the same choice.
+ *
+ * What has no ports (later fragments, other protocols) is placed by addresses and protocol alone,
+ * and so are first fragments, which must go where the later ones go; the flow table has no say in
+ * it. ICMP errors go where the flow goes that they are about.
+ *
+ * The flow table is bounded. When it is full, the kernel's LRU makes room by forgetting flows that
+ * have not been seen for long: these are placed by Maglev again, which is the same backend as long
+ * as the backends have not changed. A CPU enters AX_FLOWS_PER_WINDOW new flows in a window of time
+ * at most (125,000 a second), so that a flood neither takes all of its time nor pushes out flows
+ * faster than they are used. What comes above that is placed by Maglev without being remembered
+ * (AX_REASON_FLOWS_FULL); with NAT, which cannot do without memory, it is dropped under the same
+ * reason.
+ *
+ * Tagged frames are answered on the interface that they came by, with the same tags; when the way
+ * to the backend leads through another interface they are dropped (AX_REASON_NO_ROUTE).
+ *
+ * A backend that is this machine itself gets the packet as it is, unless NAT would have to change
+ * it, which is dropped (AX_REASON_NO_ROUTE): the answer would never come by an XDP program.
+ *
+ * Routes are the kernel's own. It gives none to a packet that comes by an interface on which
+ * forwarding is off (net.ipv4.conf.IFACE.forwarding, net.ipv6.conf.IFACE.forwarding).
+ */
 #ifndef AX_BALANCE_H
 #define AX_BALANCE_H
 
@@ -10,66 +38,95 @@
 #define AX_REALS_MAX	 4096  /* backends of all balancers of an interface */
 #define AX_BALANCE_FLOWS (1 << 18)
 
+/* Windows of 2^27 ns, 134 ms. */
+#define AX_FLOWS_WINDOW_SHIFT 27
+#define AX_FLOWS_PER_WINDOW   16777
+
 enum ax_balance_mode { AX_BALANCE_NAT, AX_BALANCE_IPIP, AX_BALANCE_GUE };
 
 struct ax_balancer {
 	__u32 ring;  /* arena offset of __u16[AX_MAGLEV_SLOTS]: numbers of backends; 0: none */
-	__u32 ring6; /* the same of its IPv6 backends */
+	__u32 ring6; /* the same of its IPv6 backends, for IPv6 packets */
 	__u32 mode;  /* enum ax_balance_mode */
-	__u16 id;    /* in the flow tables' keys */
 	__be16 gue_port_be;
-	struct ax_addr source4, source6; /* outer source, or NAT's; zero: not set */
+	__u16 pad;
 };
-_Static_assert(sizeof(struct ax_balancer) == 48, "struct ax_balancer is part of the arena");
+_Static_assert(sizeof(struct ax_balancer) == 16, "struct ax_balancer is part of the arena");
 
 enum ax_real_flag {
 	AX_REAL_PRESENT = 1 << 0, /* it belongs to a balancer of this list */
 	AX_REAL_DRAIN = 1 << 1,	  /* keeps its flows, gets no new ones */
 	AX_REAL_DOWN = 1 << 2,	  /* loses its flows too */
 };
-/* A backend. Its number is kept while it is in the list, over all generations. */
+/* A backend, at its number, which is kept while it is in the list, over all generations. */
 struct ax_real {
 	struct ax_addr addr;
-	__be16 port_be; /* 0: the packet's */
-	__u16 flags;	/* enum ax_real_flag */
+	struct ax_addr source; /* outer source, or NAT's; zero: there is no way to the backend */
+	__be16 port_be;	       /* NAT; 0: the packet's */
+	__u16 flags;	       /* enum ax_real_flag */
 	__u32 balancer;
 };
-_Static_assert(sizeof(struct ax_real) == 24, "struct ax_real is part of the arena");
+_Static_assert(sizeof(struct ax_real) == 40, "struct ax_real is part of the arena");
 
+/* Map `real_counts` (per CPU), by the backend's number. */
 struct ax_real_count {
-	__u64 packets;
+	__u64 packets; /* to the backend */
 	__u64 bytes;
 	__u64 flows; /* new ones */
 };
 _Static_assert(sizeof(struct ax_real_count) == 24, "struct ax_real_count is a map value");
 
+/* Time stamps are CLOCK_MONOTONIC in units of 2^20 ns (1.05 ms), as 32 bits, so they wrap around
+ * after 52 days. */
+#define AX_FLOW_TIME_SHIFT 20
+
 /* Maps `flows4`, `flows6` (LRU): a client's flow -> its backend. */
 struct ax_flow4 {
-	__be32 client;
-	__be16 client_port_be;
-	__be16 port_be; /* the service's */
-	__u16 balancer;
+	__be32 client, service;
+	__be16 client_port_be, service_port_be;
 	__u8 proto;
-	__u8 pad;
+	__u8 fragments; /* NAT: the port of first fragments, which may have a backend of their own
+			 */
+	__u16 pad;
 };
-_Static_assert(sizeof(struct ax_flow4) == 12, "struct ax_flow4 is a map key");
+_Static_assert(sizeof(struct ax_flow4) == 16, "struct ax_flow4 is a map key");
 struct ax_flow6 {
-	struct ax_addr client;
-	__be16 client_port_be;
-	__be16 port_be;
-	__u16 balancer;
+	struct ax_addr client, service;
+	__be16 client_port_be, service_port_be;
 	__u8 proto;
-	__u8 pad;
+	__u8 fragments;
+	__u16 pad;
 };
-_Static_assert(sizeof(struct ax_flow6) == 24, "struct ax_flow6 is a map key");
+_Static_assert(sizeof(struct ax_flow6) == 40, "struct ax_flow6 is a map key");
 struct ax_flow_real {
-	__u16 real; /* number of the backend */
-	__be16 nat_port_be;
-	__u32 pad;
+	__u16 real;	/* number of the backend */
+	__be16 port_be; /* NAT's source port, or GUE's */
+	__u32 checked;	/* NAT: when its entry in `nat` was last found to be there */
 };
 _Static_assert(sizeof(struct ax_flow_real) == 8, "struct ax_flow_real is a map value");
 
-/* Map `nat` (LRU): (backend, our NAT address and port) -> the client and what it asked for. */
+/*
+ * NAT gives each flow a source port that no other flow to the same backend and port has, from
+ * [AX_NAT_PORT, AX_NAT_PORT + AX_NAT_PORTS). They lie below the ports that the kernel gives to
+ * this machine's own connections (net.ipv4.ip_local_port_range, 32768 to 60999 unless changed).
+ * Where that range was made to begin below 32768, reserve ours:
+ * sysctl net.ipv4.ip_local_reserved_ports=1024-32767.
+ *
+ * A port is taken from a former flow when that was closed for AX_NAT_CLOSED, or idle for
+ * AX_NAT_IDLE_TCP or AX_NAT_IDLE_UDP. When none of AX_NAT_TRIES ports is to be had, the packet is
+ * dropped (AX_REASON_NO_PORT).
+ */
+#define AX_NAT_PORT	1024
+#define AX_NAT_PORTS	31744
+#define AX_NAT_TRIES	24
+#define AX_NAT_SECOND	954		       /* in the unit of time stamps */
+#define AX_NAT_CLOSED	(1 * AX_NAT_SECOND)    /* the longest closed one is taken */
+#define AX_NAT_IDLE_TCP (7440 * AX_NAT_SECOND) /* RFC 5382 */
+#define AX_NAT_IDLE_UDP (120 * AX_NAT_SECOND)  /* RFC 4787 */
+#define AX_NAT_CHECK	(AX_NAT_SECOND / 2)    /* how often a flow makes sure of its port */
+
+/* Map `nat` (LRU), one for all interfaces of an instance, as answers may come in by another one
+ * than questions: what a backend answers to -> the client and what it asked for. */
 struct ax_nat_key {
 	struct ax_addr real, source;
 	__be16 real_port_be, source_port_be;
@@ -80,8 +137,22 @@ _Static_assert(sizeof(struct ax_nat_key) == 40, "struct ax_nat_key is a map key"
 struct ax_nat {
 	struct ax_addr client, service;
 	__be16 client_port_be, service_port_be;
-	__u32 pad;
+	__u32 seen;    /* time stamp of the last packet, of a flow's own ones within AX_NAT_CHECK */
+	__u32 ifindex; /* where the client's packets come in, and from whom: the way back for */
+	__u8 mac[6];   /* answers if routing knows none, or not the neighbour */
+	__u8 closed;   /* a FIN or RST went by */
+	__u8 pad;
 };
-_Static_assert(sizeof(struct ax_nat) == 40, "struct ax_nat is a map value");
+_Static_assert(sizeof(struct ax_nat) == 52, "struct ax_nat is a map value");
+
+/* Map `nat_fragments` (LRU), also the instance's: the later fragments of a backend's answer have no
+ * ports, but the first one's identification. */
+#define AX_NAT_FRAGMENTS 8192
+struct ax_nat_fragment {
+	struct ax_addr real, source;
+	__be32 id;
+	__u32 proto;
+};
+_Static_assert(sizeof(struct ax_nat_fragment) == 40, "struct ax_nat_fragment is a map key");
 
 #endif

@@ -53,7 +53,9 @@ enum ax_fragment {
 
 /*
  * One entry of a sorted table that is searched for the last key that is not above the wanted one;
- * tables are filled up with ~0 keys to a power of two. The first key is 0.
+ * tables are filled up with ~0 keys to a power of two, which say what holds for the value ~0, so a
+ * search may end at any of them. The first key is 0. A MAC address is a number of 48 bits, the
+ * first byte on the wire the highest; its table has no `sub`.
  * IPv6: the table of upper halves (host byte order). An upper half in which boundaries lie has a
  * table of lower halves at `sub`, which holds for exactly that upper half; `cls` is then the class
  * of what follows it.
@@ -70,7 +72,7 @@ _Static_assert(sizeof(struct ax_key64) == 16, "struct ax_key64 is part of the ar
  * IPv4 addresses: 65536 words (root4) by the address's upper half. With AX_ROOT_CLASS the low 16
  * bits are the class of all of them. Else bits 0..25 are the offset, in units of 4 bytes from
  * `buckets4`, of a bucket of 1 << (bits 26..30) words, each the first lower half of an interval
- * << 16 | its class, sorted, the first one's 0, filled up with ~0.
+ * << 16 | its class, sorted, the first one's 0, filled up with lower half 0xffff and its class.
  */
 #define AX_ROOT_CLASS	    0x80000000u
 #define AX_ROOT_OFFSET_BITS 26
@@ -172,7 +174,11 @@ enum ax_action_flag {
 	AX_ACTION_CHECKSUM = 1 << 6, /* compute the checksums anew, trust nothing (redirect) */
 };
 
-/* What a rule does. The entry behind the last rule's is the default action. */
+/*
+ * What a rule does. The entry behind the last rule's is the default action. The arena's rules are
+ * not those of the list one by one: what is behind a rule without conditions is left out, and
+ * balancing by ports adds a rule for later fragments.
+ */
 struct ax_action {
 	__u8 verdict;  /* enum ax_verdict */
 	__u8 flags;    /* enum ax_action_flag */
@@ -182,18 +188,20 @@ struct ax_action {
 	__u16 slot;    /* index in map `slots` */
 	__u16 limit;   /* number of its struct ax_limit, from 1; 0: none */
 	__u16 rewrite; /* number of its struct ax_rewrite, from 1; 0: none */
-	__u16 pad;
-	__u32 sample; /* capture and log one of this many packets, chosen by chance; 0, 1: all */
+	__u16 rule;    /* its number in the list; number of rules there: the default */
+	__u32 sample;  /* capture and log one of this many packets, chosen by chance; 0, 1: all */
 };
 _Static_assert(sizeof(struct ax_action) == 20, "struct ax_action is part of the arena");
 #define AX_CAPTURE_MAX 9216
 
 /*
  * A token bucket in the form of the generic cell rate algorithm (ITU-T I.371): one time stamp says
- * when the bucket will be full again. Times in 1/64 ns.
+ * when the bucket will be full again. Times in 1/64 ns (64 bits of them last nine years of uptime).
  */
+#define AX_LIMIT_NS_SHIFT   6
+#define AX_LIMIT_BYTE_SHIFT 10
 struct ax_limit {
-	__u64 cost;	 /* of a packet, or of a byte */
+	__u64 cost;	 /* of a packet; of a byte: in 1/64 ns >> AX_LIMIT_BYTE_SHIFT */
 	__u64 tolerance; /* how far ahead of now the time stamp may be */
 	__u8 bytes;	 /* cost is for bytes */
 	__u8 per_source; /* a bucket for each source prefix of these lengths, in `source_limits` */
@@ -239,13 +247,21 @@ struct ax_layout {
 	__u32 rewrites, rewrites_n;	/* struct ax_rewrite[] */
 	__u32 balancers, balancers_n;	/* struct ax_balancer[], balance.h */
 	__u32 backends, backends_n;	/* struct ax_real[], balance.h */
+	__u32 nat; /* answers of NAT's backends are looked for before the rules; bit n: there is
+		      a NAT source address whose last 5 bits are n; see xdp/nat.bpf.h */
 	__u32 balance_first; /* ICMP errors are looked at for flows of a balancer before the rules
 			      */
 	__u32 quotes;	     /* ICMP errors about flows that are let through need a second look */
 	__u32 state; /* the list as text and its sets, for user space: see agent/rule_list.h */
 	__u32 state_size;
 	__u64 explain_key; /* not 0; see struct ax_explain */
-	__u8 policy[24];   /* enum ax_policy by enum ax_reason */
+	__u64 since;	   /* when this generation came, UNIX seconds; the loader sets these */
+	__u64 netns_cookie;
+	__u32 ifindex;
+	__u32 generation; /* counts the lists of an interface, from 1 */
+	__u32 mode;	  /* how the root was attached: enum xdp_mode (agent/rule_list.h) */
+	__u32 pad;
+	__u8 policy[24]; /* enum ax_policy by enum ax_reason */
 	struct ax_field_layout field[AX_FIELDS];
 };
 #define AX_ARENA_MAGIC 0x6178524c /* changes whenever the arena's layout does */
@@ -261,23 +277,43 @@ struct ax_rule_count {
 _Static_assert(sizeof(struct ax_rule_count) == 32, "struct ax_rule_count is a map value");
 
 /*
- * Map `redirected` (per CPU): the rules of the frames that went to a device or CPU last. It is
- * indexed by the target of the action; those of AX_VERDICT_CPU come behind AX_DEVICES_MAX devices,
- * and a device has one index only. The filter enters each frame that it redirects:
+ * Map `redirected` (per CPU, one entry): the frames that were redirected last. For each, when the
+ * helper has returned XDP_REDIRECT, the filter does
  *
- *	r->counter[r->n++ % AX_REDIRECTED] = counter;
+ *	r->last[r->n++ % AX_REDIRECTED] = (struct ax_redirect){.to = to, .counter = counter};
  *
- * When the kernel says how many of a bulk of frames it did not send, failures.bpf.c knows by it
- * under which rules they count.
+ * The kernel only says how many of a bulk of frames it did not send, and to which device; with this,
+ * failures.bpf.c knows under which rules they count. Map `ifindexes` (array of __u32) repeats which
+ * interface is in which entry of `devices`.
  */
-#define AX_DEVICES_MAX 64
-#define AX_REDIRECTED  32 /* more than a bulk (16) and one; a power of two */
-struct ax_redirected {
-	__u32 n;       /* frames so far */
-	__u32 flushed; /* of these, sent or given up; failures.bpf.c's */
-	__u16 counter[AX_REDIRECTED];
+enum ax_redirect_to { /* the upper two bits of `to` */
+	AX_TO_DEVICE,  /* index in map `devices` */
+	AX_TO_IFINDEX, /* bpf_redirect() */
+	AX_TO_CPU,     /* index in map `cpus` */
+	AX_TO_NOWHERE, /* counted already */
 };
-_Static_assert(sizeof(struct ax_redirected) == 72, "struct ax_redirected is a map value");
+#define AX_REDIRECT_TO_SHIFT 30
+struct ax_redirect {
+	__u32 to; /* enum ax_redirect_to << AX_REDIRECT_TO_SHIFT | number */
+	__u16 counter;
+	__u16 pad;
+};
+#define AX_REDIRECTED 128 /* a power of two, and more than drivers poll at once (64) */
+struct ax_redirected {
+	__u32 n; /* so far */
+	__u32 pad;
+	struct ax_redirect last[AX_REDIRECTED];
+};
+_Static_assert(sizeof(struct ax_redirected) == 1032, "struct ax_redirected is a map value");
+
+/* Constant data of failures.bpf.c: whose redirects are watched. */
+struct ax_watched {
+	__u64 netns_cookie; /* of the interface's network namespace */
+	__u32 ifindex;
+	__u32 devices; /* the numbers (ids) of maps `devices` */
+	__u32 cpus;    /* and `cpus` */
+	__u32 pad;
+};
 
 enum ax_capture_kind { AX_CAPTURE_DATA, AX_CAPTURE_LOG, AX_CAPTURE_TRIGGER };
 
@@ -345,6 +381,9 @@ enum ax_decided {
 	AX_DECIDED_LET_THROUGH, /* `reason` kept it from being dropped by the default */
 	AX_DECIDED_BALANCER,	/* it failed there with `reason` */
 };
+
+/* Entries of a generation's own program array: where the filter goes on. */
+enum ax_stage { AX_STAGE_BALANCE, AX_STAGE_REVERSE, AX_STAGES };
 
 /* Entries of the root's program array. */
 enum ax_jump {

@@ -21,8 +21,8 @@ $(OUT)/tests/prog/%: tests/prog/%.c $(OUT)/libax-asan.a
 		$(LIBS_DYN) -o $@
 
 # libFuzzer comes with clang, so the fuzz targets are clang's whatever CC is.
-$(OUT)/fuzz/agent/datapath.o: FUZZ_INC := -I$(OUT)/skel
-$(OUT)/fuzz/agent/datapath.o: $(SKEL)
+$(LOADERS:%=$(OUT)/fuzz/agent/%.o): FUZZ_INC := -I$(OUT)/skel
+$(LOADERS:%=$(OUT)/fuzz/agent/%.o): $(SKEL) $(XDP_SKEL)
 $(OUT)/fuzz/agent/%.o: agent/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(ALL_CFLAGS) $(FUZZ_CFLAGS) -Iinclude $(FUZZ_INC) -c $< -o $@

@@ -19,6 +19,7 @@ static const struct command commands[] = {
 	{"logs", cmd_logs, "print the output of a detached app"},
 	{"events", cmd_events, "print launches, connections and more as they happen"},
 	{"config", cmd_config, "check a config file or apply one"},
+	{"xdp", cmd_xdp, "filter, redirect, capture and balance packets of an interface"},
 	{"doctor", cmd_doctor, "tell which features of the kernel ax can use"},
 	{"help", cmd_help, "explain ax or one of these commands"},
 };

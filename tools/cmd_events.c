@@ -42,11 +42,33 @@ static void put_ends(const json_t *j, const char *event)
 	put_party(member_string(j, "remote_name"), remote, member_int(j, "remote_port"));
 }
 
+static void put_word(const char *before, const char *text)
+{
+	if (!text)
+		return;
+	fputs(before, stdout);
+	text_put(text, stdout);
+}
+
+/* A command that a datagram started: there are no two ends. */
+static void put_trigger(const json_t *j)
+{
+	put_word("", member_string(j, "trigger"));
+	printf(" (pid %lld)", member_int(j, "pid"));
+	put_word("  on ", member_string(j, "interface"));
+	if (!member_string(j, "remote"))
+		return;
+	fputs(" from ", stdout);
+	put_party(NULL, member_string(j, "remote"), member_int(j, "remote_port"));
+}
+
 static void put_details(const json_t *j)
 {
 	const char *service = member_string(j, "service");
 	char buf[TEXT_SHORT];
 
+	put_word("  ", member_string(j, "state"));
+	put_word(": ", member_string(j, "why"));
 	if (service) {
 		fputs("  service ", stdout);
 		text_put(service, stdout);
@@ -70,7 +92,10 @@ static void put_event(const json_t *j)
 
 	put_time(member_number(j, "time"));
 	printf("%-8s  ", event ? event : "?");
-	put_ends(j, event ? event : "");
+	if (event && streq(event, "trigger"))
+		put_trigger(j);
+	else
+		put_ends(j, event ? event : "");
 	if (member_int(j, "app_id") && !member_string(j, "local"))
 		printf(" (%lld)", member_int(j, "app_id"));
 	if (json_object_get(j, "count"))
@@ -170,7 +195,10 @@ int cmd_events(struct cmd *c, int argc, char **argv)
 	const struct opt_syntax s = {
 		.usage = "ax events [-f] [-o FORMAT] [-n N] [-d TIME]",
 		.about = "Prints events as they happen: launch, exit, listen, unlisten, connect, "
-			 "accept, close, and lost where some could not be kept.",
+			 "accept, close, health (a backend of a service went down or came back), "
+			 "trigger "
+			 "(a signed datagram started a command), and lost where some could not be "
+			 "kept.",
 		.own = {opts, ARRAY_SIZE(opts)},
 	};
 

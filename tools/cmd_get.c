@@ -279,6 +279,7 @@ static void add_backends(struct table *t, const json_t *backends)
 		return;
 	}
 	json_array_foreach (backends, i, item) {
+		const char *state = member_string(item, "state");
 		long long weight = member_int(item, "weight");
 
 		fprintf(b.f, "%s%s", i ? ", " : "",
@@ -286,6 +287,8 @@ static void add_backends(struct table *t, const json_t *backends)
 				  member_int(item, "port"), buf, sizeof(buf)));
 		if (weight > 1)
 			fprintf(b.f, " (weight %lld)", weight);
+		if (state)
+			fprintf(b.f, " %s", state);
 	}
 	builder_add_to(t, &b);
 }
@@ -397,6 +400,28 @@ static void name_row(struct table *t, const json_t *j, const json_t *reply)
 	table_add(t, member_string(j, "kind"));
 }
 
+/* --- interfaces --- */
+
+static const struct table_column interface_columns[] = {
+	{.title = "NAME", .keep = 20, .min = 12}, {.title = "STATE", .keep = 19},
+	{.title = "RULES", .keep = 10},		  {.title = "TRIGGERS", .keep = 9},
+	{.title = "WHY", .keep = 5, .min = 20},
+};
+
+static void interface_row(struct table *t, const json_t *j, const json_t *reply)
+{
+	const char *state = member_string(j, "state"), *why = member_string(j, "why");
+
+	(void)reply;
+	table_add(t, member_string(j, "name"));
+	table_add(t, state);
+	if (!state || !streq(state, "active"))
+		table_colour(t, COLOUR_YELLOW);
+	add_int(t, j, "rules");
+	table_add(t, member_true(j, "triggers") ? "yes" : "no");
+	table_add(t, why ? why : "-");
+}
+
 /* --- the command --- */
 
 static const struct noun nouns[] = {
@@ -435,9 +460,16 @@ static const struct noun nouns[] = {
 	 ARRAY_SIZE(name_columns),
 	 name_row,
 	 name_member},
+	{"interfaces",
+	 {"interface", "iface", "ifaces"},
+	 {"name"},
+	 interface_columns,
+	 ARRAY_SIZE(interface_columns),
+	 interface_row,
+	 name_member},
 };
 
-static const char noun_list[] = "apps, services, servers, conns or names";
+static const char noun_list[] = "apps, services, servers, conns, names or interfaces";
 
 static bool noun_matches(const struct noun *n, const char *word)
 {
@@ -601,7 +633,7 @@ int cmd_get(struct cmd *c, int argc, char **argv)
 		 &o.no_headers, NULL},
 	};
 	const struct opt_syntax s = {
-		.usage = "ax get apps|services|servers|conns|names [options] [NAME]...",
+		.usage = "ax get apps|services|servers|conns|names|interfaces [options] [NAME]...",
 		.about = "Lists what the agent knows: everything, or what belongs to the NAMEs "
 			 "(ids will do). A table fits the terminal: what matters least is cut or "
 			 "left out; into a pipe or a file it is printed in full. Singular forms "

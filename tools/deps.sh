@@ -8,7 +8,7 @@ export LC_ALL=C
 # The minimal forms: what is only recommended by another package is named here if it is needed.
 declare -A groups=(
 	[build]='gcc libc6-dev make clang bpftool libbpf-dev libxdp-dev libelf-dev zlib1g-dev libmnl-dev
-		libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev'
+		libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev nettle-dev'
 	[test]='libcmocka-dev libclang-rt-14-dev llvm nginx-light redis-server redis-tools wrk iperf3
 		bind9-dnsutils socat musl-tools golang-go openjdk-17-jdk-headless python3 curl iproute2
 		procps util-linux man-db jq nftables'

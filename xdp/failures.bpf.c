@@ -9,6 +9,7 @@
  * are given has been the same since Linux 5.13 (ee75aef23afe).
  */
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
@@ -28,22 +29,21 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AX_DEVICES_MAX);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct ax_redirected);
 } redirected SEC(".maps");
 
+/* The ifindex of each entry of map `devices`. That map itself belongs to programs of one type: the
+ * kernel refuses it to others (bpf_prog_map_compatible()). */
 struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP);
-	__uint(max_entries, AX_DEVICES_MAX);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
-} devices SEC(".maps");
+} ifindexes SEC(".maps");
 
-const volatile __u64 netns_cookie; /* of the interface's network namespace */
-const volatile __u32 ifindex;	   /* of the interface */
-const volatile __u32 devices_id;   /* of map `devices` */
-const volatile __u32 cpus_id;	   /* of map `cpus`, 0: there is none */
+const volatile struct ax_watched watched;
 
 /* What is read of the kernel's structs; the loader adapts the offsets. */
 struct net {
@@ -56,55 +56,109 @@ struct net_device {
 	} nd_net;
 } __attribute__((preserve_access_index));
 
-static __always_inline void charge(const struct ax_redirected *r, __u32 at)
+static __always_inline bool is_ours(const struct net_device *dev)
 {
-	__u32 counter = r->counter[at % AX_REDIRECTED];
+	return (__u32)BPF_CORE_READ(dev, ifindex) == watched.ifindex &&
+	       BPF_CORE_READ(dev, nd_net.net, net_cookie) == watched.netns_cookie;
+}
+
+static __always_inline struct ax_redirected *last_redirected(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&redirected, &zero);
+}
+
+static __always_inline __u32 target(enum ax_redirect_to kind, __u32 number)
+{
+	return (__u32)kind << AX_REDIRECT_TO_SHIFT | number;
+}
+
+static __always_inline void charge(struct ax_redirect *frame)
+{
+	__u32 counter = frame->counter;
 	struct ax_rule_count *c = bpf_map_lookup_elem(&rule_counts, &counter);
 
+	frame->to = target(AX_TO_NOWHERE, 0);
 	if (c)
 		c->failed++;
 }
 
-/* The last frame that the filter redirected there on this CPU went into no bulk. */
-static __always_inline void refused(__u32 index)
+struct bulk {
+	__u32 n;	/* frames that were entered */
+	__u32 dev, cpu; /* where it was to go; dev 0: to the CPU */
+	__u32 drops;
+	bool full;
+};
+
+static __always_inline bool went_there(const struct ax_redirect *frame, const struct bulk *b)
 {
-	struct ax_redirected *r = bpf_map_lookup_elem(&redirected, &index);
+	__u32 number = frame->to & ((1u << AX_REDIRECT_TO_SHIFT) - 1), *device;
 
-	if (r)
-		charge(r, --r->n);
-}
-
-/*
- * A bulk is sent at the end of a poll, and before that whenever it is full and another frame comes,
- * which the filter has already entered then. What is not sent are the bulk's last frames.
- */
-static __always_inline void flushed(__u32 index, __u32 sent, __u32 drops, __u32 bulk)
-{
-	struct ax_redirected *r = bpf_map_lookup_elem(&redirected, &index);
-	__u32 n = sent + drops, first;
-
-	if (!r || n > bulk || drops > bulk)
-		return;
-	first = r->n - n;
-	if (n == bulk && first != r->flushed)
-		first--;
-	r->flushed = first + n;
-	for (__u32 i = 0; i < CPU_BULK || i < DEVICE_BULK; i++) {
-		if (i >= drops)
-			break;
-		charge(r, first + sent + i);
+	switch (frame->to >> AX_REDIRECT_TO_SHIFT) {
+	case AX_TO_DEVICE:
+		device = b->dev ? bpf_map_lookup_elem(&ifindexes, &number) : NULL;
+		return device && *device == b->dev;
+	case AX_TO_IFINDEX:
+		return b->dev && number == b->dev;
+	case AX_TO_CPU:
+		return !b->dev && number == b->cpu;
+	default:
+		return false;
 	}
 }
 
+static long look_at(__u32 i, struct bulk *b)
+{
+	struct ax_redirected *r = last_redirected();
+	struct ax_redirect *frame;
+
+	if (!r || i >= b->n)
+		return 1;
+	frame = &r->last[(b->n - 1 - i) % AX_REDIRECTED];
+	if (!went_there(frame, b) || (b->full && i == 0))
+		return 0;
+	charge(frame);
+	return --b->drops == 0;
+}
+
+/*
+ * What is not sent are the last frames of a bulk. Bulks go out when the driver's poll ends, and
+ * before that when one is full and there is another frame, which the filter has entered already.
+ * (One that is just full when the poll ends looks the same: then its frame before is counted.)
+ */
+static __always_inline void not_sent(struct bulk *b)
+{
+	struct ax_redirected *r = last_redirected();
+
+	if (!r)
+		return;
+	b->n = r->n;
+	/* A loop that the verifier need not follow (Linux 5.17). */
+	bpf_loop(AX_REDIRECTED, look_at, b, 0);
+}
+
+/* The frame that the filter is just done with went into no bulk. */
 SEC("raw_tp/xdp_redirect_err")
 int ax_redirect_err(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 map = (__u32)ctx->args[5], index = (__u32)ctx->args[6];
+	const struct net_device *from = (void *)ctx->args[0];
+	__u32 map = (__u32)ctx->args[5], index = (__u32)ctx->args[6], to;
+	struct ax_redirected *r = last_redirected();
+	struct ax_redirect *frame;
 
-	if (map == devices_id)
-		refused(index);
-	else if (cpus_id && map == cpus_id)
-		refused(AX_DEVICES_MAX + index);
+	if (!r || !is_ours(from))
+		return 0;
+	/* Another program on the interface may redirect what this one let pass. */
+	if (map == watched.devices)
+		to = target(AX_TO_DEVICE, index);
+	else if (map == watched.cpus)
+		to = target(AX_TO_CPU, index);
+	else
+		to = target(AX_TO_IFINDEX, index);
+	frame = &r->last[(r->n - 1) % AX_REDIRECTED];
+	if (frame->to == to)
+		charge(frame);
 	return 0;
 }
 
@@ -112,29 +166,27 @@ SEC("raw_tp/xdp_devmap_xmit")
 int ax_devmap_xmit(struct bpf_raw_tracepoint_args *ctx)
 {
 	const struct net_device *from = (void *)ctx->args[0], *to = (void *)ctx->args[1];
-	__u32 target;
+	__u32 sent = (__u32)ctx->args[2];
+	struct bulk b = {.drops = (__u32)ctx->args[3]};
 
-	if ((__u32)BPF_CORE_READ(from, ifindex) != ifindex ||
-	    BPF_CORE_READ(from, nd_net.net, net_cookie) != netns_cookie)
+	if (!b.drops || !is_ours(from))
 		return 0;
-	target = (__u32)BPF_CORE_READ(to, ifindex);
-	for (__u32 i = 0; i < AX_DEVICES_MAX; i++) {
-		__u32 key = i, *device = bpf_map_lookup_elem(&devices, &key);
-
-		if (!device || *device != target)
-			continue;
-		flushed(key, (__u32)ctx->args[2], (__u32)ctx->args[3], DEVICE_BULK);
-		return 0;
-	}
+	b.dev = (__u32)BPF_CORE_READ(to, ifindex);
+	b.full = sent + b.drops == DEVICE_BULK;
+	not_sent(&b);
 	return 0;
 }
 
 SEC("raw_tp/xdp_cpumap_enqueue")
 int ax_cpumap_enqueue(struct bpf_raw_tracepoint_args *ctx)
 {
-	if (cpus_id && (__u32)ctx->args[0] == cpus_id)
-		flushed(AX_DEVICES_MAX + (__u32)ctx->args[3], (__u32)ctx->args[1],
-			(__u32)ctx->args[2], CPU_BULK);
+	__u32 map = (__u32)ctx->args[0], sent = (__u32)ctx->args[1];
+	struct bulk b = {.cpu = (__u32)ctx->args[3], .drops = (__u32)ctx->args[2]};
+
+	if (!b.drops || map != watched.cpus)
+		return 0;
+	b.full = sent + b.drops == CPU_BULK;
+	not_sent(&b);
 	return 0;
 }
 

@@ -53,10 +53,11 @@ struct packet {
 	__u8 fragment;	     /* enum ax_fragment */
 	__u8 odd;	     /* enum ax_reason: the first odd thing about it */
 	bool v4;
-	bool later;    /* a fragment behind the first one: it has no L4 header */
-	bool has_l4;   /* TCP or UDP, and its header is in the packet */
-	bool has_icmp; /* ICMP or ICMPv6, and its header is in the packet */
-	__u32 pad;
+	bool later;	   /* a fragment behind the first one: it has no L4 header */
+	bool has_l4;	   /* TCP or UDP, and its header is in the packet */
+	bool has_icmp;	   /* ICMP or ICMPv6, and its header is in the packet */
+	__u16 payload_off; /* behind the transport header, if it was understood */
+	__u16 pad;
 };
 
 /* Reasons are told in the order of the enum: the worst is found first. */
@@ -88,6 +89,7 @@ static __always_inline void parse_tcp(struct tcphdr *tcp, struct packet *p)
 	p->dport_be = tcp->dest;
 	p->tcp_flags = ((__u8 *)tcp)[13];
 	p->has_l4 = true;
+	p->payload_off = (__u16)(p->l4_off + header);
 	if (header < sizeof(*tcp) || header > p->l4_len)
 		odd(p, p->fragment == AX_FRAGMENT_FIRST ? AX_REASON_SHORT_FRAGMENT
 							: AX_REASON_BAD_TCP);
@@ -100,6 +102,7 @@ static __always_inline void parse_udp(struct udphdr *udp, struct packet *p)
 	p->sport_be = udp->source;
 	p->dport_be = udp->dest;
 	p->has_l4 = true;
+	p->payload_off = p->l4_off + sizeof(*udp);
 	/* the length is the whole datagram's, of which a first fragment has a part */
 	if (len < sizeof(*udp) || (p->fragment == AX_FRAGMENT_NONE && len > p->l4_len))
 		odd(p, AX_REASON_BAD_UDP);
@@ -130,6 +133,7 @@ static __always_inline void parse_l4(void *l4, void *end, struct packet *p)
 			return odd(p, AX_REASON_SPLIT);
 		p->icmp = (__u16)(((__u8 *)l4)[0] << 8 | ((__u8 *)l4)[1]);
 		p->has_icmp = true;
+		p->payload_off = p->l4_off + 8;
 		return;
 	case IPPROTO_IPIP:
 	case IPPROTO_IPV6:
@@ -143,6 +147,7 @@ static __always_inline void parse_rest(void *l4, void *end, __u32 len, bool exac
 				       struct packet *p)
 {
 	p->l4_len = (__u16)len;
+	p->payload_off = p->l4_off;
 	if (p->later) {
 		/* RFC 3128: one that begins within the TCP header replaces ports or flags */
 		odd(p, AX_REASON_LATER_FRAGMENT);
@@ -346,6 +351,62 @@ static __always_inline void parse_frame(void *data, void *end, __u32 len, struct
 		parse_ipv4(l3, end, len - p->l3_off, p);
 	else if (p->ethertype_be == bpf_htons(ETH_P_IPV6))
 		parse_ipv6(l3, end, len - p->l3_off, p);
+}
+
+/* The IP packet that an ICMP error quotes: its addresses and protocol, and its ports where it had
+ * any. Lengths are not looked at: a quote is cut off somewhere. */
+static __always_inline bool read_quoted(void *l3, void *end, bool v4, struct packet *q)
+{
+	struct iphdr *ip = l3;
+	struct ipv6hdr *ip6 = l3;
+	__be16 *port;
+	void *l4;
+
+	if (v4) {
+		if ((void *)(ip + 1) > end || ip->version != 4 || ip->ihl < 5)
+			return false;
+		q->v4 = true;
+		q->src = (struct ax_addr){.w = {0, 0, bpf_htonl(0xffff), ip->saddr}};
+		q->dst = (struct ax_addr){.w = {0, 0, bpf_htonl(0xffff), ip->daddr}};
+		q->proto = ip->protocol;
+		q->later = bpf_ntohs(ip->frag_off) & 0x1fff;
+		l4 = l3 + ip->ihl * 4;
+		q->l4_off = (__u16)(q->l3_off + ip->ihl * 4);
+	} else {
+		__u32 frag = 0;
+
+		if ((void *)(ip6 + 1) > end || ip6->version != 6)
+			return false;
+		__builtin_memcpy(&q->src, &ip6->saddr, sizeof(q->src));
+		__builtin_memcpy(&q->dst, &ip6->daddr, sizeof(q->dst));
+		q->proto = ip6->nexthdr;
+		l4 = skip_extensions(ip6 + 1, end, q, &frag);
+		if (!l4)
+			return false;
+		q->later = frag & 0xfff8;
+		q->l4_off = (__u16)(q->l3_off + (l4 - l3));
+	}
+	q->fragment = q->later ? AX_FRAGMENT_LATER : AX_FRAGMENT_NONE;
+	port = l4;
+	if (q->later || (void *)(port + 2) > end ||
+	    (q->proto != IPPROTO_TCP && q->proto != IPPROTO_UDP))
+		return true;
+	q->sport_be = port[0];
+	q->dport_be = port[1];
+	q->has_l4 = true;
+	return true;
+}
+
+/* Turns a packet into one of the other direction of its flow. */
+static __always_inline void swap_packet(struct packet *p)
+{
+	struct ax_addr src = p->src;
+	__be16 sport = p->sport_be;
+
+	p->src = p->dst;
+	p->dst = src;
+	p->sport_be = p->dport_be;
+	p->dport_be = sport;
 }
 
 /* Parses an untagged Ethernet frame on tc. */

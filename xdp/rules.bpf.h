@@ -30,7 +30,6 @@ AX_RULES_MAP struct {
 	__uint(value_size, 4096); /* the loader sets the real one */
 } arena SEC(".maps");
 
-enum ax_stage { AX_STAGE_BALANCE, AX_STAGES };
 AX_RULES_MAP struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, AX_STAGES);
@@ -127,13 +126,52 @@ AX_RULES_MAP struct {
 	__type(key, __u32);
 	__type(value, struct ax_real_count);
 } real_counts SEC(".maps");
-/* NAT: what a backend answers to, both families. */
+/* Where packets go next: to the backend of that number, and behind them to clients, by a hash of
+ * their address. A route is asked for a few times a second only. */
+#define CLIENT_HOPS 1024
+struct hop {
+	struct ax_addr to;
+	__u64 expires; /* bpf_ktime_get_coarse_ns() */
+	__u32 ifindex;
+	__u16 mtu;   /* 0: unknown */
+	__u8 result; /* of bpf_fib_lookup() */
+	__u8 known;
+	__u8 mac[12]; /* destination and source */
+	__u32 pad;
+};
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, AX_REALS_MAX + CLIENT_HOPS);
+	__type(key, __u32);
+	__type(value, struct hop);
+} hops SEC(".maps");
+
+/* How many new flows were entered in the current window of time. */
+struct flow_window {
+	__u64 window;
+	__u64 n;
+};
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct flow_window);
+} flow_windows SEC(".maps");
+
+/* --- of the instance: pinned once for all interfaces --- */
+
 AX_RULES_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, AX_BALANCE_FLOWS);
 	__type(key, struct ax_nat_key);
 	__type(value, struct ax_nat);
 } nat SEC(".maps");
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, AX_NAT_FRAGMENTS);
+	__type(key, struct ax_nat_fragment);
+	__type(value, struct ax_nat);
+} nat_fragments SEC(".maps");
 
 /*
  * What the filter hands over to another stage, on its CPU: a tail call passes nothing but the
@@ -149,6 +187,7 @@ struct handover {
 	__u8 icmp_error;
 	__u8 explain; /* the frame carries a struct ax_explain: answer there, count and keep nothing
 		       */
+	struct ax_nat nat; /* AX_STAGE_REVERSE: what nat_find() found */
 };
 AX_RULES_MAP struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

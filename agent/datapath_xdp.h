@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The XDP dataplane of one interface in the kernel: maps and their pins, generations, and the root
+ * program on the interface. Below xdp_iface.c, which knows rules; nobody else needs it.
+ *
+ * Pins: <bpffs>/<instance>-xdp/<interface>/ holds the maps that stay (by their names), "jumps" and
+ * "variables" of the root program, and "root", the root program itself. A generation needs no pin:
+ * "jumps" holds its program, the program its maps. The NAT table is the instance's, in
+ * <bpffs>/<instance>-xdp/nat, because answers come in by other interfaces.
+ */
+#ifndef AX_DATAPATH_XDP_H
+#define AX_DATAPATH_XDP_H
+
+#include "balance.h"
+#include "compile.h"
+#include "instance.h"
+#include "xdp_iface.h"
+
+enum xdp_map {
+	XDP_MAP_RULE_COUNTS,
+	XDP_MAP_REASON_COUNTS,
+	XDP_MAP_LIMITS,
+	XDP_MAP_SOURCE_LIMITS,
+	XDP_MAP_CAPTURES,
+	XDP_MAP_TRIGGERS,
+	XDP_MAP_SLOTS,
+	XDP_MAP_DEVICES,
+	XDP_MAP_CPUS,
+	XDP_MAP_FLOWS4,
+	XDP_MAP_FLOWS6,
+	XDP_MAP_REAL_COUNTS,
+	XDP_MAP_NAT,
+	XDP_MAP_JUMPS,
+	XDP_MAP_VARIABLES, /* struct ax_root */
+	XDP_MAPS
+};
+
+struct datapath_xdp {
+	char dir[256]; /* pins */
+	int map[XDP_MAPS];
+	struct ax_root *root; /* mapped memory of XDP_MAP_VARIABLES */
+};
+
+/* The directory of an interface's pins, and of all of the instance (ifname NULL). */
+int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make, char *ret,
+		     size_t size, struct error *e);
+void datapath_xdp_init(struct datapath_xdp *d);
+void datapath_xdp_close(struct datapath_xdp *d);
+/* Opens what is pinned. -ENOENT: nothing is. */
+int datapath_xdp_open(const char *dir, struct datapath_xdp *d);
+/* Makes the maps of a new interface, not pinned yet; counters: entries of rule_counts. */
+int datapath_xdp_create(const struct instance *inst, uint32_t counters, struct datapath_xdp *d,
+			struct error *e);
+/* Pins all maps in `dir`, in one step. */
+int datapath_xdp_pin(struct datapath_xdp *d, const char *dir, struct error *e);
+/* Removes the pins of an interface. */
+int datapath_xdp_unpin(const char *dir);
+
+/* A program and its arena. */
+struct generation {
+	int prog, arena; /* descriptors, -1: none */
+	struct ax_layout layout;
+	const uint8_t *data; /* the arena, mapped for reading */
+	size_t size;	     /* as mapped */
+};
+void generation_close(struct generation *g);
+/* Loads a generation's programs over the maps of d. */
+int generation_load(const struct datapath_xdp *d, const struct arena *a,
+		    const struct ax_layout *layout, struct generation *g, struct error *e);
+/* The one in an entry of the root's program array. -ENOENT: none. */
+int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g);
+/* Puts it there (NULL: nothing). Returns when no CPU runs the former one any more. */
+int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct generation *g);
+/* Runs it on a frame with an explanation's metadata. *out (malloc'ed) is the frame after it. */
+int generation_explain(const struct generation *g, const void *frame, size_t len,
+		       struct ax_explain *x, uint32_t *action, uint8_t **out, size_t *out_len);
+
+/* --- the interface (datapath_xdp_attach.c) --- */
+
+struct datapath_xdp_programs {
+	struct xdp_program_info *v;
+	size_t n;
+	enum xdp_mode mode;
+	bool dispatcher, frags;
+};
+void datapath_xdp_programs_free(struct datapath_xdp_programs *p);
+/* What is on the interface, in the order in which it runs; `ours`: the id of our root, 0: none. */
+int datapath_xdp_programs(unsigned ifindex, uint32_t ours, struct datapath_xdp_programs *p);
+/* The id of the pinned root program. -ENOENT. */
+int datapath_xdp_root_id(const char *dir, uint32_t *id);
+/* Attaches the root program, whose maps are those of d, and pins it as dir/root. *mode is what was
+ * asked for and then what it became. */
+int datapath_xdp_attach(struct datapath_xdp *d, const char *dir, unsigned ifindex,
+			enum xdp_mode *mode, uint32_t priority, bool replace, struct error *e);
+/* Detaches it. -ENOENT: it is not there. */
+int datapath_xdp_detach(const char *dir, unsigned ifindex, struct error *e);
+
+#endif

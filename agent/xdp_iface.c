@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Loading, changing, confirming and unloading the XDP dataplane of an interface. */
+#include <fcntl.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <sys/file.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+
+#include "netlink.h"
+#include "packet_text.h"
+#include "preflight.h"
+#include "xdp_priv.h"
+
+#define COUNTERS_MIN 4096
+#define COUNTERS_MAX 32768 /* twice the rules: old and new ones count at the same time */
+
+/* --- the lock --- */
+
+static int lock_iface(const struct instance *inst, const char *ifname, int *fd, struct error *e)
+{
+	char path[128];
+	int r = mkdir_parents(inst->run_dir, 0755);
+
+	snprintf(path, sizeof(path), "%s/xdp-%.20s.lock", inst->run_dir, ifname);
+	*fd = r ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (*fd < 0 || flock(*fd, LOCK_EX) < 0)
+		return error_set(e, -errno, "cannot lock %s: %s%s", path, strerror(errno),
+				 errno == EACCES ? "; run as root" : "");
+	return 0;
+}
+
+static int index_of(const char *ifname, unsigned *ifindex, struct error *e)
+{
+	*ifindex = if_nametoindex(ifname);
+	if (!*ifindex)
+		return error_set(e, -ENODEV, "there is no interface '%.20s'", ifname);
+	return 0;
+}
+
+/* --- what is there --- */
+
+enum ax_jump xdp_jump(const struct datapath_xdp *d)
+{
+	uint64_t deadline = __atomic_load_n(&d->root->deadline_ns, __ATOMIC_ACQUIRE);
+
+	return deadline && time_mono_ns() >= deadline ? AX_JUMP_PREVIOUS : AX_JUMP_CURRENT;
+}
+
+/* Nobody confirmed in time, and the root program has gone back to the former list already: now
+ * that is written down. -ENOENT: there was none before, so nothing is loaded any more. */
+static int settle(struct datapath_xdp *d)
+{
+	struct generation g;
+	int r;
+
+	if (xdp_jump(d) == AX_JUMP_CURRENT)
+		return 0;
+	r = generation_get(d, AX_JUMP_PREVIOUS, &g);
+	if (r)
+		return r;
+	r = generation_set(d, AX_JUMP_CURRENT, &g);
+	generation_close(&g);
+	if (r)
+		return r;
+	__atomic_store_n(&d->root->deadline_ns, 0, __ATOMIC_RELEASE);
+	return generation_set(d, AX_JUMP_PREVIOUS, NULL);
+}
+
+/* Whether the pinned root program is on this interface. */
+static bool is_attached(const char *dir, unsigned ifindex)
+{
+	struct datapath_xdp_programs p;
+	bool there = false;
+	uint32_t id;
+
+	if (datapath_xdp_root_id(dir, &id) || datapath_xdp_programs(ifindex, id, &p))
+		return false;
+	for (size_t i = 0; i < p.n; i++)
+		there |= p.v[i].ours;
+	datapath_xdp_programs_free(&p);
+	return there;
+}
+
+static int remove_all(const char *dir, unsigned ifindex, struct error *e)
+{
+	int r = datapath_xdp_detach(dir, ifindex, e);
+
+	if (r && r != -ENOENT)
+		return r;
+	return datapath_xdp_unpin(dir);
+}
+
+/* Opens the interface's dataplane, under the lock. -ENOENT: nothing is loaded; what an interface
+ * of the same name left behind is cleared away. */
+static int open_locked(const char *dir, unsigned ifindex, struct datapath_xdp *d, struct error *e)
+{
+	int r = datapath_xdp_open(dir, d);
+
+	if (r && r != -ENOENT)
+		return error_set(e, r, "cannot open %s: %s", dir, strerror(-r));
+	if (!r && is_attached(dir, ifindex)) {
+		r = settle(d);
+		if (!r)
+			return 0;
+		datapath_xdp_close(d);
+		if (r != -ENOENT)
+			return error_set(e, r, "cannot go back to the former rules: %s",
+					 strerror(-r));
+		return remove_all(dir, ifindex, e) ? e->code : -ENOENT;
+	}
+	if (!r)
+		datapath_xdp_close(d);
+	datapath_xdp_unpin(dir);
+	return -ENOENT;
+}
+
+/* --- applying --- */
+
+struct applying {
+	const struct instance *inst;
+	const char *ifname;
+	unsigned ifindex;
+	char dir[256];
+	const struct rule_list *list;
+	const struct xdp_load_options *o;
+	struct datapath_xdp d;
+	bool loaded; /* something was there before */
+	struct generation old, new;
+	struct rule_list old_list;
+	struct xdp_binding bind;
+	struct arena arena;
+	struct ax_layout layout;
+	enum xdp_mode mode;
+};
+
+static void applying_end(struct applying *a)
+{
+	generation_close(&a->old);
+	generation_close(&a->new);
+	rule_list_free(&a->old_list);
+	xdp_binding_free(&a->bind);
+	arena_free(&a->arena);
+	datapath_xdp_close(&a->d);
+}
+#define autoapplying CLEANUP(applying_end)
+
+static void say(const struct applying *a, const char *fmt, ...) PRINTF(2, 3);
+static void say(const struct applying *a, const char *fmt, ...)
+{
+	char text[700];
+	va_list ap;
+
+	if (!a->o->say)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	a->o->say(a->o->arg, text);
+}
+
+static uint32_t counters_for(const struct rule_list *l)
+{
+	uint32_t n = COUNTERS_MIN;
+
+	while (n < 2 * (l->n_rules + 2) && n < COUNTERS_MAX)
+		n *= 2;
+	return n;
+}
+
+static uint32_t max_entries(int map)
+{
+	struct bpf_map_info info = {0};
+	uint32_t len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(map, &info, &len) < 0 ? 0 : info.max_entries;
+}
+
+/* A counter or limit that somebody else had starts at zero. */
+static int clear_counters(const struct applying *a)
+{
+	size_t cpus = (size_t)libbpf_num_possible_cpus();
+	autofree struct ax_rule_count *zero = calloc(cpus, sizeof(*zero));
+	autofree struct ax_real_count *none = calloc(cpus, sizeof(*none));
+	uint64_t full = 0;
+
+	if (!zero || !none)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->bind.n_fresh; i++) {
+		uint32_t key = a->bind.fresh[i];
+
+		if (bpf_map_update_elem(a->d.map[XDP_MAP_RULE_COUNTS], &key, zero, 0) < 0 ||
+		    bpf_map_update_elem(a->d.map[XDP_MAP_LIMITS], &key, &full, 0) < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < a->bind.n_fresh_reals; i++) {
+		uint32_t key = a->bind.fresh_reals[i];
+
+		if (bpf_map_update_elem(a->d.map[XDP_MAP_REAL_COUNTS], &key, none, 0) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int put_device(const struct applying *a, size_t i, struct error *e)
+{
+	const struct rule *rule = &a->list->rules[i];
+	struct bpf_devmap_val val = {.ifindex = if_nametoindex(rule->target), .bpf_prog.fd = -1};
+	uint32_t key = a->bind.rules[i].target;
+
+	if (!val.ifindex)
+		return error_set(e, -ENODEV,
+				 "rule %zu redirects to '%s': there is no such interface", i + 1,
+				 rule->target);
+	if (bpf_map_update_elem(a->d.map[XDP_MAP_DEVICES], &key, &val, 0) < 0)
+		return error_set(e, -errno, "cannot redirect to '%s': %s", rule->target,
+				 strerror(errno));
+	return 0;
+}
+
+#define CPU_QUEUE 2048 /* frames that wait for a CPU; more are dropped */
+
+static int put_cpu(const struct applying *a, size_t i, struct error *e)
+{
+	struct bpf_cpumap_val val = {.qsize = CPU_QUEUE, .bpf_prog.fd = -1};
+	uint32_t key = a->list->rules[i].cpu, had = 0;
+
+	if (!bpf_map_lookup_elem(a->d.map[XDP_MAP_CPUS], &key, &had) && had)
+		return 0;
+	if (bpf_map_update_elem(a->d.map[XDP_MAP_CPUS], &key, &val, 0) < 0)
+		return error_set(e, -errno, "rule %zu redirects to CPU %u: %s", i + 1, key,
+				 errno == E2BIG ? "there is no such CPU" : strerror(errno));
+	return 0;
+}
+
+static int put_targets(const struct applying *a, struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < a->list->n_rules && !r; i++) {
+		if (a->list->rules[i].verdict == AX_VERDICT_REDIRECT)
+			r = put_device(a, i, e);
+		else if (a->list->rules[i].verdict == AX_VERDICT_CPU)
+			r = put_cpu(a, i, e);
+	}
+	return r;
+}
+
+/* --- before it is done --- */
+
+static void on_finding(void *arg, const struct finding *f)
+{
+	const struct applying *a = arg;
+
+	if (f->state == FINDING_BAD)
+		say(a, "%s: %s%s%s", f->what, f->why, *f->fix ? "; repair it with: " : "", f->fix);
+	else if (f->state == FINDING_FIXED)
+		say(a, "%s: repaired: %s", f->what, f->why);
+}
+
+static bool sends(const struct rule_list *l)
+{
+	for (size_t i = 0; i < l->n_rules; i++)
+		if (l->rules[i].verdict == AX_VERDICT_REDIRECT ||
+		    l->rules[i].verdict == AX_VERDICT_REFLECT)
+			return true;
+	return false;
+}
+
+static int check_first(struct applying *a, struct error *e)
+{
+	int r;
+
+	if (!sends(a->list))
+		return 0;
+	r = preflight(a->ifname, a->list, a->mode, a->o->fix, on_finding, a, e);
+	if (r <= 0 || a->o->force)
+		return r < 0 ? r : 0;
+	return error_set(
+		e, -EINVAL,
+		"packets that this list sends from %s would be lost (see above): repair it, "
+		"or give --fix to have it repaired, or --force",
+		a->ifname);
+}
+
+/* Warns when the session that does this would be cut off by it. */
+static void check_session(const struct applying *a)
+{
+	const char *ssh = getenv("SSH_CONNECTION");
+	char client[64], server[64], text[256];
+	autofree uint8_t *frame = NULL, *out = NULL;
+	unsigned cport, sport;
+	struct ax_explain x;
+	struct error e = {0};
+	size_t len, out_len;
+	struct packet p;
+	uint32_t action;
+	int r;
+
+	if (!ssh || sscanf(ssh, "%63s %u %63s %u", client, &cport, server, &sport) != 4)
+		return;
+	snprintf(text, sizeof(text),
+		 strchr(client, ':') ? "tcp [%s]:%u > [%s]:%u flags ack"
+				     : "tcp %s:%u > %s:%u flags ack",
+		 client, cport, server, sport);
+	if (packet_parse(text, &p, &e))
+		return;
+	r = packet_build(&p, &frame, &len);
+	packet_free(&p);
+	if (r || generation_explain(&a->new, frame, len, &x, &action, &out, &out_len))
+		return;
+	if (x.verdict != AX_VERDICT_PASS)
+		say(a,
+		    "warning: if your SSH session (%s) comes in by %s, this list cuts it off; "
+		    "apply it "
+		    "with --confirm 30s to get back in",
+		    ssh, a->ifname);
+}
+
+/* --- the swap --- */
+
+static int compile_list(struct applying *a, struct error *e)
+{
+	uint32_t n = max_entries(a->d.map[XDP_MAP_RULE_COUNTS]);
+	int r = xdp_bind(a->list, a->loaded ? &a->old : NULL, a->loaded ? &a->old_list : NULL, n,
+			 &a->bind, e);
+
+	if (!r)
+		r = rule_compile(a->list, a->bind.rules, a->bind.reals, &a->arena, &a->layout, e);
+	if (r)
+		return r;
+	a->layout.since = (uint64_t)time(NULL);
+	a->layout.ifindex = a->ifindex;
+	a->layout.generation = a->loaded ? a->old.layout.generation + 1 : 1;
+	a->layout.mode = a->mode;
+	netns_cookie(-1, (uint64_t *)&a->layout.netns_cookie);
+	memcpy(a->arena.data, &a->layout, sizeof(a->layout));
+	return 0;
+}
+
+static int prepare(struct applying *a, struct error *e)
+{
+	int r = check_first(a, e);
+
+	if (!r)
+		r = compile_list(a, e);
+	if (!r)
+		r = put_targets(a, e);
+	if (!r) {
+		r = clear_counters(a);
+		if (r)
+			error_set(e, r, "cannot clear counters: %s", strerror(-r));
+	}
+	if (!r)
+		r = generation_load(&a->d, &a->arena, &a->layout, &a->new, e);
+	if (!r)
+		check_session(a);
+	return r;
+}
+
+/* From here on the new list judges; before, the old one did. */
+static int swap(struct applying *a, struct error *e)
+{
+	bool confirm = a->o->confirm_ms;
+	int r = 0;
+
+	if (confirm) {
+		r = generation_set(&a->d, AX_JUMP_PREVIOUS, a->loaded ? &a->old : NULL);
+		__atomic_store_n(&a->d.root->deadline_ns,
+				 time_mono_ns() + a->o->confirm_ms * 1000000ull, __ATOMIC_RELEASE);
+	}
+	if (!r)
+		r = generation_set(&a->d, AX_JUMP_CURRENT, &a->new);
+	if (!r)
+		return 0;
+	__atomic_store_n(&a->d.root->deadline_ns, 0, __ATOMIC_RELEASE);
+	return error_set(e, r, "cannot put the list in place: %s", strerror(-r));
+}
+
+static int load_fresh(struct applying *a, struct error *e)
+{
+	int r = datapath_xdp_create(a->inst, counters_for(a->list), &a->d, e);
+
+	if (r)
+		return r;
+	a->d.root->fallback = XDP_PASS;
+	r = prepare(a, e);
+	if (!r)
+		r = swap(a, e);
+	if (!r)
+		r = datapath_xdp_pin(&a->d, a->dir, e);
+	if (r)
+		return r;
+	r = datapath_xdp_attach(&a->d, a->dir, a->ifindex, &a->mode, a->list->priority,
+				a->o->replace, e);
+	if (r)
+		datapath_xdp_unpin(a->dir);
+	return r;
+}
+
+static int swap_loaded(struct applying *a, struct error *e)
+{
+	int r;
+
+	if (a->d.root->deadline_ns)
+		return error_set(
+			e, -EINPROGRESS,
+			"the last list of %s waits for its confirmation: ax xdp confirm %s, or "
+			"ax xdp rollback %s",
+			a->ifname, a->ifname, a->ifname);
+	r = generation_get(&a->d, AX_JUMP_CURRENT, &a->old);
+	if (!r)
+		r = xdp_generation_list(&a->old, &a->old_list);
+	if (r)
+		return error_set(
+			e, r, "cannot read the rules that are loaded on %s (%s): unload them first",
+			a->ifname, strerror(-r));
+	if (a->list->mode != ATTACH_AUTO && a->list->mode != a->old.layout.mode)
+		return error_set(e, -EINVAL,
+				 "%s is attached in another mode: unload it to change that",
+				 a->ifname);
+	a->mode = a->old.layout.mode;
+	r = prepare(a, e);
+	return r ? r : swap(a, e);
+}
+
+static int apply_locked(const struct instance *inst, const char *ifname, const struct rule_list *l,
+			const struct xdp_load_options *o, struct error *e)
+{
+	autoapplying struct applying a = {
+		.inst = inst, .ifname = ifname, .list = l, .o = o, .mode = l->mode};
+	int r;
+
+	a.old.prog = a.old.arena = a.new.prog = a.new.arena = -1;
+	rule_list_init(&a.old_list);
+	datapath_xdp_init(&a.d);
+	r = index_of(ifname, &a.ifindex, e);
+	if (!r)
+		r = rule_list_check(l, e);
+	if (!r)
+		r = datapath_xdp_dir(inst, ifname, true, a.dir, sizeof(a.dir), e);
+	if (r)
+		return r;
+	r = open_locked(a.dir, a.ifindex, &a.d, e);
+	if (r == -ENOENT)
+		return load_fresh(&a, e);
+	a.loaded = true;
+	return r ? r : swap_loaded(&a, e);
+}
+
+int xdp_apply(const struct instance *inst, const char *ifname, const struct rule_list *l,
+	      const struct xdp_load_options *o, struct error *e)
+{
+	autoclose int lock = -1;
+	int r = lock_iface(inst, ifname, &lock, e);
+
+	return r ? r : apply_locked(inst, ifname, l, o, e);
+}
+
+/* --- changes to what is loaded --- */
+
+static int not_loaded(const char *ifname, struct error *e)
+{
+	return error_set(e, -ENOENT, "no rules of ax are loaded on %s: see ax xdp load", ifname);
+}
+
+static int open_for(const struct instance *inst, const char *ifname, int *lock, unsigned *ifindex,
+		    char *dir, size_t size, struct datapath_xdp *d, struct error *e)
+{
+	int r = lock_iface(inst, ifname, lock, e);
+
+	if (!r)
+		r = datapath_xdp_dir(inst, ifname, true, dir, size, e);
+	if (!r)
+		r = index_of(ifname, ifindex, e);
+	if (r)
+		return r;
+	r = open_locked(dir, *ifindex, d, e);
+	return r == -ENOENT ? not_loaded(ifname, e) : r;
+}
+
+int xdp_edit(const struct instance *inst, const char *ifname,
+	     int (*edit)(void *arg, struct rule_list *l, struct error *e), void *arg,
+	     const struct xdp_load_options *o, struct error *e)
+{
+	autoclose int lock = -1;
+	struct datapath_xdp d;
+	struct generation g = {.prog = -1, .arena = -1};
+	struct rule_list l;
+	unsigned ifindex;
+	char dir[256];
+	int r;
+
+	rule_list_init(&l);
+	datapath_xdp_init(&d);
+	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
+	if (!r)
+		r = generation_get(&d, AX_JUMP_CURRENT, &g);
+	if (!r)
+		r = xdp_generation_list(&g, &l);
+	if (r && !e->code)
+		error_set(e, r, "cannot read the rules of %s: %s", ifname, strerror(-r));
+	generation_close(&g);
+	datapath_xdp_close(&d);
+	if (!r)
+		r = edit(arg, &l, e);
+	if (!r)
+		r = apply_locked(inst, ifname, &l, o, e);
+	rule_list_free(&l);
+	return r;
+}
+
+int xdp_confirm(const struct instance *inst, const char *ifname, struct error *e)
+{
+	autoclose int lock = -1;
+	struct datapath_xdp d;
+	unsigned ifindex;
+	char dir[256];
+	int r;
+
+	datapath_xdp_init(&d);
+	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
+	if (r)
+		return r;
+	if (!__atomic_exchange_n(&d.root->deadline_ns, 0, __ATOMIC_ACQ_REL))
+		r = error_set(
+			e, -ENOENT,
+			"nothing waits for a confirmation on %s: it was confirmed, or the time "
+			"was up and the former rules are back",
+			ifname);
+	else
+		generation_set(&d, AX_JUMP_PREVIOUS, NULL);
+	datapath_xdp_close(&d);
+	return r;
+}
+
+int xdp_rollback(const struct instance *inst, const char *ifname, struct error *e)
+{
+	autoclose int lock = -1;
+	struct datapath_xdp d;
+	unsigned ifindex;
+	char dir[256];
+	int r;
+
+	datapath_xdp_init(&d);
+	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
+	if (r)
+		return r;
+	if (!d.root->deadline_ns) {
+		r = error_set(e, -ENOENT, "nothing waits for a confirmation on %s", ifname);
+	} else {
+		__atomic_store_n(&d.root->deadline_ns, 1, __ATOMIC_RELEASE); /* it is long over */
+		r = settle(&d);
+		if (r == -ENOENT)
+			r = remove_all(dir, ifindex, e);
+	}
+	datapath_xdp_close(&d);
+	return r && !e->code ? error_set(e, r, "cannot go back: %s", strerror(-r)) : r;
+}
+
+int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
+{
+	autoclose int lock = -1;
+	struct datapath_xdp d;
+	unsigned ifindex;
+	char dir[256];
+	int r;
+
+	datapath_xdp_init(&d);
+	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
+	datapath_xdp_close(&d);
+	return r ? r : remove_all(dir, ifindex, e);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Between the xdp_*.c files only. */
+#ifndef AX_XDP_PRIV_H
+#define AX_XDP_PRIV_H
+
+#include "datapath_xdp.h"
+
+struct xdp {
+	const struct instance *inst;
+	char ifname[32];
+	unsigned ifindex;
+	struct datapath_xdp d;
+	struct generation g; /* the one that judges */
+	struct rule_list list;
+	struct strv names; /* of its counters */
+	struct ring_buffer *captures, *triggers;
+	int capture_lock; /* -1: not read by us */
+	struct xdp_reader {
+		int (*capture)(void *arg, const struct ax_capture *c, const uint8_t *data,
+			       const char *rule);
+		int (*trigger)(void *arg, const struct ax_capture *c, const uint8_t *data);
+		void *arg;
+		int result;
+	} reader;
+};
+
+/* What a generation calls its list's things. */
+struct xdp_binding {
+	struct rule_binding *rules; /* n_rules + 1 */
+	struct real_binding *reals; /* of the balancers' backends, in the list's order */
+	size_t n_reals;
+	uint16_t *fresh; /* counters that start at zero */
+	size_t n_fresh;
+	uint16_t *fresh_reals;
+	size_t n_fresh_reals;
+};
+void xdp_binding_free(struct xdp_binding *b);
+/* Finds numbers for everything in the list: what the current generation (old, whose list is
+ * old_list; NULL: none) has by the same name keeps its number. `counters`: how many there may be.
+ */
+int xdp_bind(const struct rule_list *l, const struct generation *old,
+	     const struct rule_list *old_list, uint32_t counters, struct xdp_binding *b,
+	     struct error *e);
+
+/* The entry of the root's program array that judges now. */
+enum ax_jump xdp_jump(const struct datapath_xdp *d);
+/* The arena's action of a rule of the list (n_rules: the default); NULL: it cannot be reached. */
+const struct ax_action *xdp_action(const struct generation *g, size_t rule);
+/* The list of a generation. */
+int xdp_generation_list(const struct generation *g, struct rule_list *l);
+/* Reads list and names again if another generation judges now. */
+int xdp_refresh(struct xdp *x);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Judges a packet by a compiled arena, written from what include/xdp.h says and not from the
+ * programs. Every access has to lie in the arena. Include it behind cmocka.h.
+ */
+#ifndef AX_TEST_ARENA_EVAL_H
+#define AX_TEST_ARENA_EVAL_H
+
+#include <arpa/inet.h>
+#include <endian.h>
+
+#include "compile.h"
+#include "matcher.h"
+
+struct eval {
+	const struct arena *a;
+	const struct ax_layout *l;
+};
+
+static inline const void *eval_at(const struct eval *e, uint64_t off, size_t size)
+{
+	if (off < sizeof(struct ax_layout) || off + size > e->l->size ||
+	    off % (size < 8 ? size : 8))
+		fail_msg("access to %zu bytes at %llu of %u", size, (unsigned long long)off,
+			 e->l->size);
+	return e->a->data + off;
+}
+
+static inline uint32_t eval_u16(const struct eval *e, uint32_t table, uint32_t index)
+{
+	return *(const uint16_t *)eval_at(e, table + 2ull * index, 2);
+}
+
+static inline uint32_t eval_v4(const struct eval *e, const struct ax_field_layout *f, uint32_t addr)
+{
+	uint32_t root = *(const uint32_t *)eval_at(e, f->table + 4ull * (addr >> 16), 4);
+	uint32_t off, n, cls = 0;
+
+	if (root & AX_ROOT_CLASS)
+		return root & 0xffff;
+	off = (root & ((1u << AX_ROOT_OFFSET_BITS) - 1)) * 4;
+	n = 1u << (root >> AX_ROOT_OFFSET_BITS & 31);
+	assert_true(n >= 2 && off + 4ull * n <= f->buckets4_size);
+	for (uint32_t i = 0, before = 0; i < n; i++) {
+		uint32_t w = *(const uint32_t *)eval_at(e, f->buckets4 + off + 4ull * i, 4);
+
+		assert_true(i ? w >> 16 >= before : w >> 16 == 0);
+		before = w >> 16;
+		if (before <= (addr & 0xffff))
+			cls = w & 0xffff;
+	}
+	return cls;
+}
+
+/* The last entry that is not above the key; the order is checked on the way. */
+static inline const struct ax_key64 *eval_search(const struct eval *e, uint32_t table,
+						 uint32_t log2, uint64_t key)
+{
+	const struct ax_key64 *k = eval_at(e, table, sizeof(*k) << log2);
+	size_t lo = 0, hi = (size_t)1 << log2;
+
+	assert_true(k[0].key == 0);
+	while (hi - lo > 1) {
+		size_t mid = (lo + hi) / 2;
+
+		assert_true(k[mid].key >= k[lo].key);
+		if (k[mid].key <= key)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return &k[lo];
+}
+
+static inline uint32_t eval_v6(const struct eval *e, const struct ax_field_layout *f,
+			       const struct ax_addr *a)
+{
+	uint64_t hi, lo;
+	const struct ax_key64 *k;
+
+	memcpy(&hi, &a->b[0], 8);
+	memcpy(&lo, &a->b[8], 8);
+	k = eval_search(e, f->table6, f->log2, be64toh(hi));
+	if (!k->sub || k->key != be64toh(hi))
+		return k->cls;
+	assert_true(k->sub + (sizeof(*k) << k->sub_log2) <= f->subs6_end);
+	return eval_search(e, k->sub, k->sub_log2, be64toh(lo))->cls;
+}
+
+static inline uint32_t eval_addr(const struct eval *e, const struct ax_field_layout *f,
+				 const struct match_packet *p, const struct ax_addr *a)
+{
+	if (!p->ip)
+		return f->none;
+	return p->v4 ? eval_v4(e, f, ntohl(a->w[3])) : eval_v6(e, f, a);
+}
+
+static inline uint32_t eval_mac(const struct eval *e, const struct ax_field_layout *f,
+				const uint8_t *mac)
+{
+	uint64_t key = 0;
+
+	for (int i = 0; i < 6; i++)
+		key = key << 8 | mac[i];
+	return eval_search(e, f->table, f->log2, key)->cls;
+}
+
+static inline uint32_t eval_index(const struct match_packet *p, int field)
+{
+	switch (field) {
+	case AX_FIELD_PROTO:
+		return p->ip ? p->proto : AX_PROTO_NONE;
+	case AX_FIELD_SPORT:
+		return p->has_l4 ? p->sport : AX_PORT_NONE;
+	case AX_FIELD_DPORT:
+		return p->has_l4 ? p->dport : AX_PORT_NONE;
+	case AX_FIELD_TCP_FLAGS:
+		return p->has_l4 && p->proto == 6 ? p->tcp_flags : AX_TCP_FLAGS_NONE;
+	case AX_FIELD_ICMP:
+		if (!p->has_icmp)
+			return AX_ICMP_NONE;
+		return (p->v4 ? 0u : 1u << 16) | (uint32_t)p->icmp_type << 8 | p->icmp_code;
+	case AX_FIELD_VLAN:
+		return p->vlan;
+	case AX_FIELD_FRAGMENT:
+		return p->fragment;
+	default:
+		return p->len > 65535 ? 65535 : p->len;
+	}
+}
+
+static inline uint32_t eval_class(const struct eval *e, int field, const struct match_packet *p)
+{
+	const struct ax_field_layout *f = &e->l->field[field];
+	uint32_t cls;
+
+	if (field == AX_FIELD_SRC)
+		cls = eval_addr(e, f, p, &p->src);
+	else if (field == AX_FIELD_DST)
+		cls = eval_addr(e, f, p, &p->dst);
+	else if (field == AX_FIELD_MAC)
+		cls = eval_mac(e, f, p->mac);
+	else
+		cls = eval_u16(e, f->table, eval_index(p, field));
+	assert_true(cls < f->classes);
+	return cls;
+}
+
+static inline uint32_t eval_bitmap(const struct eval *e, const uint32_t *classes)
+{
+	const struct ax_layout *l = e->l;
+
+	for (uint32_t w = 0; w < l->words; w++) {
+		uint64_t some = ~0ull, bits = ~0ull; /* of the summary; of the rules */
+
+		for (int f = 0; f < AX_FIELDS; f++) {
+			const uint64_t *row;
+
+			if (!l->field[f].used)
+				continue;
+			row = eval_at(e, l->field[f].rows + (uint64_t)classes[f] * l->row_size,
+				      l->row_size);
+			assert_int_equal(row[w / 64] >> w % 64 & 1, row[l->summary + w] != 0);
+			some &= row[w / 64];
+			bits &= row[l->summary + w];
+		}
+		assert_true(bits == 0 || some >> w % 64 & 1);
+		if (bits)
+			return w * 64 + (uint32_t)__builtin_ctzll(bits);
+	}
+	return l->rules;
+}
+
+/* The arena's rule. */
+static inline uint32_t eval_rule(const struct arena *a, const struct ax_layout *l,
+				 const struct match_packet *p)
+{
+	struct eval e = {a, l};
+	uint32_t classes[AX_FIELDS] = {0}, used = 0, last = 0;
+	uint64_t product = 0;
+
+	for (int f = 0; f < AX_FIELDS; f++) {
+		if (!l->field[f].used)
+			continue;
+		classes[f] = eval_class(&e, f, p);
+		product += (uint64_t)classes[f] * l->field[f].stride;
+		last = classes[f];
+		used++;
+	}
+	switch (l->match) {
+	case AX_MATCH_NONE:
+		assert_int_equal(used, 0);
+		return l->only;
+	case AX_MATCH_SINGLE:
+		assert_int_equal(used, 1);
+		return last;
+	case AX_MATCH_PRODUCT:
+		assert_true(product < l->products_n);
+		return eval_u16(&e, l->products, (uint32_t)product);
+	default:
+		assert_int_equal(l->match, AX_MATCH_BITMAP);
+		return eval_bitmap(&e, classes);
+	}
+}
+
+static inline const struct ax_action *eval_action(const struct arena *a, const struct ax_layout *l,
+						  uint32_t rule)
+{
+	assert_true(rule <= l->rules);
+	assert_true(l->actions + sizeof(struct ax_action) * (l->rules + 1) <= l->size);
+	return (const struct ax_action *)(a->data + l->actions) + rule;
+}
+
+#endif

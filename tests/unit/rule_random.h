@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Random rule lists, and packets that lie at the boundaries of a list's conditions. The same seed
+ * gives the same.
+ */
+#ifndef AX_TEST_RULE_RANDOM_H
+#define AX_TEST_RULE_RANDOM_H
+
+#include "matcher.h"
+
+struct rnd {
+	uint64_t s;
+};
+static inline uint64_t rnd_next(struct rnd *r)
+{
+	uint64_t z = r->s += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+static inline uint32_t rnd_below(struct rnd *r, uint32_t n)
+{
+	return (uint32_t)((rnd_next(r) >> 32) * n >> 32);
+}
+static inline bool rnd_one_in(struct rnd *r, uint32_t n)
+{
+	return rnd_below(r, n) == 0;
+}
+
+static inline void *rnd_alloc(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+static inline void rnd_name(struct strv *s, const char *name)
+{
+	s->v = realloc(s->v, (s->n + 2) * sizeof(*s->v));
+	if (!s->v)
+		abort();
+	s->v[s->n++] = strdup(name);
+	s->v[s->n] = NULL;
+}
+
+/* --- conditions --- */
+
+/* Few different bases, so that prefixes nest, and the ends of the address space. */
+static inline struct ax_addr rnd_addr(struct rnd *r, bool v4)
+{
+	static const uint8_t bytes[] = {0, 0xff, 10, 0xfd, 0x80, 1};
+	struct ax_addr a = {.b = {[10] = 0xff, [11] = 0xff}};
+
+	for (int i = v4 ? 12 : 0; i < 16; i++)
+		a.b[i] = rnd_one_in(r, 12) ? (uint8_t)rnd_next(r)
+					   : bytes[rnd_below(r, rnd_one_in(r, 4) ? 6 : 2)];
+	if (!v4 && rnd_one_in(r, 16)) /* around the mapped addresses */
+		for (int i = 0; i < 12; i++)
+			a.b[i] = i < 10 ? 0 : 0xff;
+	return a;
+}
+
+static inline void rnd_mask(struct prefix *p)
+{
+	for (unsigned bit = p->len; bit < 128; bit++)
+		p->addr.b[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
+}
+
+static inline struct prefix rnd_prefix(struct rnd *r)
+{
+	static const uint8_t common[] = {0, 8, 12, 15, 16, 17, 24, 31, 32};
+	static const uint8_t common6[] = {0, 8, 48, 63, 64, 65, 96, 127, 128};
+	bool v4 = rnd_one_in(r, 2);
+	struct prefix p = {.addr = rnd_addr(r, v4)};
+
+	if (v4)
+		p.len = 96 + (rnd_one_in(r, 3) ? rnd_below(r, 33) : common[rnd_below(r, 9)]);
+	else
+		p.len = rnd_one_in(r, 3) ? rnd_below(r, 129) : common6[rnd_below(r, 9)];
+	rnd_mask(&p);
+	return p;
+}
+
+static inline int rnd_prefix_cmp(const void *pa, const void *pb)
+{
+	const struct prefix *a = pa, *b = pb;
+	int c = memcmp(&a->addr, &b->addr, sizeof(a->addr));
+
+	return c ? c : a->len < b->len ? -1 : a->len > b->len;
+}
+
+static inline int rnd_range_cmp(const void *pa, const void *pb)
+{
+	const struct range *a = pa, *b = pb;
+
+	return a->lo < b->lo ? -1 : a->lo > b->lo;
+}
+
+/* Up to n ranges within 0..last, sorted and apart. */
+static inline struct range *rnd_ranges(struct rnd *r, size_t *n, uint32_t last)
+{
+	struct range *v = rnd_alloc(*n, sizeof(*v));
+	size_t k = 0;
+
+	for (size_t i = 0; i < *n; i++) {
+		uint32_t room = rnd_one_in(r, 4) ? last + 1 : rnd_one_in(r, 2) ? 4 : 300;
+
+		v[i].lo = rnd_one_in(r, 10) ? 0 : rnd_below(r, last + 1);
+		v[i].hi = v[i].lo + rnd_below(r, rnd_one_in(r, 2) ? 1 : room);
+		if (v[i].hi > last || rnd_one_in(r, 20))
+			v[i].hi = last;
+	}
+	qsort(v, *n, sizeof(*v), rnd_range_cmp);
+	for (size_t i = 0; i < *n; i++) {
+		if (k && v[i].lo <= v[k - 1].hi)
+			v[k - 1].hi = v[i].hi > v[k - 1].hi ? v[i].hi : v[k - 1].hi;
+		else
+			v[k++] = v[i];
+	}
+	*n = k;
+	return v;
+}
+
+static inline void rnd_value_set(struct rnd *r, struct ranges *c, uint32_t last)
+{
+	c->n = 1 + rnd_below(r, 3);
+	c->v = rnd_ranges(r, &c->n, last);
+}
+
+static inline const char *rnd_set(struct rnd *r, const struct rule_list *l, enum set_kind kind)
+{
+	const struct rule_set_def *s =
+		l->n_sets ? &l->sets[rnd_below(r, (uint32_t)l->n_sets)] : NULL;
+
+	return s && s->kind == kind ? s->name : NULL;
+}
+
+static inline void rnd_addrs(struct rnd *r, const struct rule_list *l, struct rule_addrs *c)
+{
+	const char *set = rnd_one_in(r, 3) ? rnd_set(r, l, SET_PREFIXES) : NULL;
+
+	if (set)
+		rnd_name(&c->sets, set);
+	if (set && rnd_one_in(r, 2))
+		return;
+	c->n = 1 + rnd_below(r, 3);
+	c->v = rnd_alloc(c->n, sizeof(*c->v));
+	for (size_t i = 0; i < c->n; i++)
+		c->v[i] = rnd_prefix(r);
+}
+
+static inline void rnd_ports(struct rnd *r, const struct rule_list *l, struct ranges *c)
+{
+	const char *set = rnd_one_in(r, 3) ? rnd_set(r, l, SET_PORTS) : NULL;
+
+	if (set)
+		rnd_name(&c->sets, set);
+	if (!set || rnd_one_in(r, 2))
+		rnd_value_set(r, c, 65535);
+}
+
+static inline uint8_t rnd_proto(struct rnd *r)
+{
+	static const uint8_t usual[] = {6, 17, 1, 58, 6, 17, 47, 0, 255};
+
+	return rnd_one_in(r, 12) ? (uint8_t)rnd_next(r) : usual[rnd_below(r, sizeof(usual))];
+}
+
+static inline void rnd_mac(struct rnd *r, uint8_t *mac)
+{
+	uint8_t edge = rnd_one_in(r, 2) ? 0 : 0xff;
+
+	for (int i = 0; i < 6; i++)
+		mac[i] = rnd_one_in(r, 4) ? (uint8_t)rnd_below(r, 3) : edge;
+}
+
+static inline void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f,
+				 struct rule *to)
+{
+	switch (f) {
+	case AX_FIELD_SRC:
+		return rnd_addrs(r, l, &to->src);
+	case AX_FIELD_DST:
+		return rnd_addrs(r, l, &to->dst);
+	case AX_FIELD_PROTO:
+		if (rnd_one_in(r, 4))
+			return rnd_value_set(r, &to->proto, 255);
+		to->proto.n = 1;
+		to->proto.v = rnd_alloc(1, sizeof(*to->proto.v));
+		to->proto.v->lo = to->proto.v->hi = rnd_proto(r);
+		return;
+	case AX_FIELD_SPORT:
+		return rnd_ports(r, l, &to->sport);
+	case AX_FIELD_DPORT:
+		return rnd_ports(r, l, &to->dport);
+	case AX_FIELD_TCP_FLAGS:
+		to->flags_mask = (uint8_t)(rnd_next(r) & (rnd_one_in(r, 3) ? 0xff : 0x12));
+		to->flags_value = (uint8_t)(rnd_next(r) & to->flags_mask);
+		return;
+	case AX_FIELD_ICMP:
+		return rnd_value_set(r, &to->icmp, AX_ICMP_NONE - 1);
+	case AX_FIELD_VLAN:
+		return rnd_value_set(r, &to->vlan, AX_VLAN_NONE);
+	case AX_FIELD_FRAGMENT:
+		return rnd_value_set(r, &to->fragment, AX_FRAGMENT_LATER);
+	case AX_FIELD_LENGTH:
+		return rnd_value_set(r, &to->length, 65535);
+	default:
+		to->n_mac = 1 + rnd_below(r, 3);
+		to->mac = rnd_alloc(to->n_mac, sizeof(*to->mac));
+		for (size_t i = 0; i < to->n_mac; i++)
+			rnd_mac(r, to->mac[i].b);
+	}
+}
+
+/* --- lists --- */
+
+static inline void rnd_make_set(struct rnd *r, struct rule_set_def *s, size_t number)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "s%zu", number);
+	s->name = strdup(name);
+	s->kind = rnd_one_in(r, 3) ? SET_PORTS : SET_PREFIXES;
+	s->n = rnd_below(r, rnd_one_in(r, 4) ? 60 : 8);
+	if (s->kind == SET_PORTS) {
+		s->ports = rnd_ranges(r, &s->n, 65535);
+		return;
+	}
+	s->prefixes = rnd_alloc(s->n, sizeof(*s->prefixes));
+	for (size_t i = 0; i < s->n; i++)
+		s->prefixes[i] = rnd_prefix(r);
+	qsort(s->prefixes, s->n, sizeof(*s->prefixes), rnd_prefix_cmp);
+}
+
+static inline uint32_t rnd_list_size(struct rnd *r)
+{
+	if (rnd_one_in(r, 50))
+		return 60 + rnd_below(r, 400);
+	return rnd_below(r, rnd_one_in(r, 4) ? 80 : 9);
+}
+
+/* Any number of rules with conditions on a random choice of the fields in `fields` (bits). */
+static inline void rnd_list(struct rnd *r, uint32_t fields, bool balance, struct rule_list *l)
+{
+	uint32_t some = (uint32_t)rnd_next(r) & (rnd_one_in(r, 3) ? ~0u : (uint32_t)rnd_next(r));
+
+	memset(l, 0, sizeof(*l));
+	l->n_sets = rnd_one_in(r, 2) ? rnd_below(r, 5) : 0;
+	l->sets = rnd_alloc(l->n_sets, sizeof(*l->sets));
+	for (size_t i = 0; i < l->n_sets; i++)
+		rnd_make_set(r, &l->sets[i], i);
+	if (balance) {
+		l->n_balancers = 1;
+		l->balancers = rnd_alloc(1, sizeof(*l->balancers));
+		l->balancers->name = strdup("b");
+	}
+	l->n_rules = rnd_list_size(r);
+	l->rules = rnd_alloc(l->n_rules, sizeof(*l->rules));
+	some = rnd_one_in(r, 4) ? 1u << rnd_below(r, AX_FIELDS) : some;
+	for (size_t i = 0; i < l->n_rules; i++) {
+		struct rule *to = &l->rules[i];
+
+		for (int f = 0; f < AX_FIELDS; f++)
+			if ((fields & some) >> f & 1 && (rnd_one_in(r, 2) || i == 0))
+				rnd_condition(r, l, (enum ax_field)f, to);
+		to->verdict = rnd_one_in(r, 2) ? AX_VERDICT_DROP : AX_VERDICT_PASS;
+		if (balance && rnd_one_in(r, 3)) {
+			to->verdict = AX_VERDICT_BALANCE;
+			to->target = strdup("b");
+		}
+	}
+	l->default_action = rnd_one_in(r, 2) ? AX_VERDICT_DROP : AX_VERDICT_PASS;
+}
+
+/* --- packets --- */
+
+/* The end of a range, or what is just outside of it. */
+static inline uint32_t rnd_near(struct rnd *r, const struct range *v, uint32_t last)
+{
+	uint32_t x = rnd_one_in(r, 2) ? v->lo : v->hi;
+
+	x += rnd_below(r, 3) - 1;
+	return x > last ? rnd_one_in(r, 2) ? 0 : last : x;
+}
+
+static inline uint32_t rnd_value(struct rnd *r, const struct rule_list *l, const struct ranges *c,
+				 uint32_t last)
+{
+	if (c->sets.n && (!c->n || rnd_one_in(r, 2))) {
+		const struct rule_set_def *s =
+			match_set(l, c->sets.v[rnd_below(r, (uint32_t)c->sets.n)]);
+
+		if (s->n)
+			return rnd_near(r, &s->ports[rnd_below(r, (uint32_t)s->n)], last);
+	}
+	if (c->n && !rnd_one_in(r, 10))
+		return rnd_near(r, &c->v[rnd_below(r, (uint32_t)c->n)], last);
+	return rnd_below(r, last + 1);
+}
+
+/* First or last address of a prefix, or the one before or behind, or one with a bit changed. */
+static inline struct ax_addr rnd_addr_near(struct rnd *r, const struct prefix *p)
+{
+	struct ax_addr a = p->addr;
+	unsigned flip = rnd_below(r, 128);
+	int i;
+
+	if (rnd_one_in(r, 2))
+		for (unsigned bit = p->len; bit < 128; bit++)
+			a.b[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+	switch (rnd_below(r, 4)) {
+	case 0: /* one more */
+		for (i = 15; i >= 0 && ++a.b[i] == 0; i--)
+			;
+		break;
+	case 1: /* one less */
+		for (i = 15; i >= 0 && a.b[i]-- == 0; i--)
+			;
+		break;
+	case 2:
+		a.b[flip / 8] ^= (uint8_t)(0x80 >> flip % 8);
+		break;
+	}
+	return a;
+}
+
+static inline struct ax_addr rnd_packet_addr(struct rnd *r, const struct rule_list *l,
+					     const struct rule_addrs *c)
+{
+	if (c->sets.n && (!c->n || rnd_one_in(r, 2))) {
+		const struct rule_set_def *s =
+			match_set(l, c->sets.v[rnd_below(r, (uint32_t)c->sets.n)]);
+
+		if (s->n)
+			return rnd_addr_near(r, &s->prefixes[rnd_below(r, (uint32_t)s->n)]);
+	}
+	if (c->n && !rnd_one_in(r, 10))
+		return rnd_addr_near(r, &c->v[rnd_below(r, (uint32_t)c->n)]);
+	return rnd_addr(r, rnd_one_in(r, 2));
+}
+
+/* An IPv4 packet has two IPv4 addresses. An IPv6 one mostly none that look like it. */
+static inline void rnd_ends(struct rnd *r, const struct rule_list *l, const struct rule *near,
+			    struct match_packet *p)
+{
+	p->src = rnd_packet_addr(r, l, &near->src);
+	p->dst = rnd_packet_addr(r, l, &near->dst);
+	p->v4 = addr_is_v4(rnd_one_in(r, 2) ? &p->src : &p->dst);
+	if (near->icmp.n && !rnd_one_in(r, 4))
+		p->v4 = near->icmp.v[0].lo < 65536;
+	if (p->v4 != addr_is_v4(&p->src) && (p->v4 || !rnd_one_in(r, 8)))
+		p->src = rnd_addr(r, p->v4);
+	if (p->v4 != addr_is_v4(&p->dst) && (p->v4 || !rnd_one_in(r, 8)))
+		p->dst = rnd_addr(r, p->v4);
+}
+
+static inline void rnd_transport(struct rnd *r, const struct rule_list *l, const struct rule *near,
+				 struct match_packet *p)
+{
+	bool ports = near->sport.n || near->sport.sets.n || near->dport.n || near->dport.sets.n;
+
+	p->proto = rnd_proto(r);
+	if (near->proto.n && !rnd_one_in(r, 8))
+		p->proto = (uint8_t)rnd_value(r, l, &near->proto, 255);
+	else if (near->flags_mask && !rnd_one_in(r, 8))
+		p->proto = 6;
+	else if (ports && !rnd_one_in(r, 8))
+		p->proto = rnd_one_in(r, 2) ? 6 : 17;
+	else if (near->icmp.n && !rnd_one_in(r, 8))
+		p->proto = p->v4 ? 1 : 58;
+	if (p->fragment == AX_FRAGMENT_LATER)
+		return;
+	p->has_l4 = p->proto == 6 || p->proto == 17;
+	p->has_icmp = p->proto == (p->v4 ? 1 : 58);
+	if (p->has_l4) {
+		p->sport = (uint16_t)rnd_value(r, l, &near->sport, 65535);
+		p->dport = (uint16_t)rnd_value(r, l, &near->dport, 65535);
+	}
+	if (p->proto == 6)
+		p->tcp_flags = (uint8_t)(near->flags_value ^ (1u << rnd_below(r, 16)));
+	if (p->has_icmp) {
+		uint32_t v = rnd_value(r, l, &near->icmp, AX_ICMP_NONE - 1);
+
+		p->icmp_type = (uint8_t)(v >> 8);
+		p->icmp_code = (uint8_t)v;
+	}
+}
+
+/* A packet that one of the rules, or nearly one of them, matches. */
+static inline void rnd_packet(struct rnd *r, const struct rule_list *l, struct match_packet *p)
+{
+	static const struct rule none;
+	const struct rule *near =
+		l->n_rules ? &l->rules[rnd_below(r, (uint32_t)l->n_rules)] : &none;
+
+	memset(p, 0, sizeof(*p));
+	p->vlan = near->vlan.n || rnd_one_in(r, 4)
+			  ? (uint16_t)rnd_value(r, l, &near->vlan, AX_VLAN_NONE)
+			  : AX_VLAN_NONE;
+	p->len = rnd_value(r, l, &near->length, 65540);
+	rnd_mac(r, p->mac);
+	if (near->n_mac && !rnd_one_in(r, 8)) {
+		memcpy(p->mac, near->mac[rnd_below(r, (uint32_t)near->n_mac)].b, 6);
+		p->mac[5] = (uint8_t)(p->mac[5] + rnd_below(r, 3) - 1);
+	}
+	p->ip = !rnd_one_in(r, 12);
+	p->fragment = AX_FRAGMENT_NOT_IP;
+	if (!p->ip)
+		return;
+	p->fragment = near->fragment.n || rnd_one_in(r, 6)
+			      ? (uint8_t)rnd_value(r, l, &near->fragment, AX_FRAGMENT_LATER)
+			      : AX_FRAGMENT_NONE;
+	rnd_ends(r, l, near, p);
+	rnd_transport(r, l, near, p);
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Internet checksums (RFC 1071, 1624) on XDP, where no device completes them. */
+#ifndef AX_CHECKSUM_BPF_H
+#define AX_CHECKSUM_BPF_H
+
+#include "rules.bpf.h"
+
+#define SCRATCH_SIZE 512 /* bpf_csum_diff() takes no more */
+struct scratch {
+	__u64 w[SCRATCH_SIZE / 8];
+};
+/* Room that the stack has not; used within one packet's turn on its CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+static __always_inline struct scratch *scratch_get(void)
+{
+	return bpf_map_lookup_elem(&scratches, &(__u32){0});
+}
+
+static __always_inline __u16 csum_fold(__u64 sum)
+{
+	sum = (sum >> 32) + (sum & 0xffffffff);
+	sum = (sum >> 16) + (sum & 0xffff);
+	sum = (sum >> 16) + (sum & 0xffff);
+	sum = (sum >> 16) + (sum & 0xffff);
+	return (__u16)~sum;
+}
+
+/* A checksum after one of its 16-bit words was changed. */
+static __always_inline __u16 csum_change16(__u16 check, __u16 old, __u16 new)
+{
+	return csum_fold((__u64)(__u16)~check + (__u16)~old + new);
+}
+
+static __always_inline __u64 addr_sum(const struct ax_addr *a, bool v4)
+{
+	return v4 ? (__u64)a->w[3] : (__u64)a->w[0] + a->w[1] + a->w[2] + a->w[3];
+}
+
+/* A checksum after an address that it covers was changed. */
+static __always_inline __u16 csum_change_addr(__u16 check, const struct ax_addr *old,
+					      const struct ax_addr *new, bool v4)
+{
+	__u64 sum = (__u16)~check;
+
+	sum += addr_sum(new, v4);
+	if (v4)
+		return csum_fold(sum + (__u32)~old->w[3]);
+	sum += (__u64)(__u32)~old->w[0] + (__u32)~old->w[1] + (__u32)~old->w[2] + (__u32)~old->w[3];
+	return csum_fold(sum);
+}
+
+/* A chunk of a packet, summed up. */
+static __always_inline __s64 chunk_sum(struct xdp_md *ctx, struct scratch *s, __u32 off, __u32 n,
+				       __u32 seed)
+{
+	if (n < 1 || n > SCRATCH_SIZE)
+		return -1;
+	s->w[(n - 1) / 8] = 0; /* what the last bytes do not fill counts as 0 */
+	if (bpf_xdp_load_bytes(ctx, off, s, n))
+		return -1;
+	n = (n + 3) & ~3u;
+	if (n > SCRATCH_SIZE)
+		return -1;
+	return bpf_csum_diff(NULL, 0, (__be32 *)s, n, seed);
+}
+
+#define SUM_MAX (18 * SCRATCH_SIZE)
+
+/*
+ * The sum over bytes [off, off + len) of a packet, whichever buffers they lie in; len may be up to
+ * SUM_MAX. Returns it, or a negative number.
+ */
+static __noinline __s64 packet_sum(struct xdp_md *ctx, __u32 off, __u32 len)
+{
+	struct scratch *s = scratch_get();
+	__s64 sum = 0;
+
+	if (!s || len > SUM_MAX)
+		return -1;
+	for (int i = 0; i < SUM_MAX / SCRATCH_SIZE; i++) {
+		__u32 n = len > SCRATCH_SIZE ? SCRATCH_SIZE : len;
+
+		if (!n)
+			break;
+		sum = chunk_sum(ctx, s, off, n, (__u32)sum);
+		if (sum < 0)
+			return -1;
+		off += n;
+		len -= n;
+	}
+	return sum;
+}
+
+/* Where the checksum of a packet's transport header is, from that header's start. 0: it has none
+ * that we know. */
+static __always_inline __u32 csum_offset(const struct packet *p)
+{
+	switch (p->proto) {
+	case IPPROTO_TCP:
+		return 16;
+	case IPPROTO_UDP:
+		return 6;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		return 2;
+	default:
+		return 0;
+	}
+}
+
+/* The transport checksum of an unfragmented packet with these addresses, computed from its bytes.
+ * Returns 0 or -1: it cannot be done. */
+static __noinline int checksum_anew(struct xdp_md *ctx, const struct packet *p,
+				    const struct ax_addr *src, const struct ax_addr *dst)
+{
+	__u32 at = csum_offset(p), len = p->l4_len;
+	__u16 check = 0;
+	__s64 sum;
+
+	if (!at || p->fragment != AX_FRAGMENT_NONE)
+		return -1;
+	if (bpf_xdp_store_bytes(ctx, p->l4_off + at, &check, sizeof(check)))
+		return -1;
+	sum = packet_sum(ctx, p->l4_off, len);
+	if (sum < 0)
+		return -1;
+	if (p->proto != IPPROTO_ICMP) /* the pseudo header */
+		sum += addr_sum(src, p->v4) + addr_sum(dst, p->v4) + bpf_htons((__u16)len) +
+		       bpf_htons(p->proto);
+	check = csum_fold((__u64)sum);
+	if (!check && p->proto == IPPROTO_UDP)
+		check = 0xffff;
+	return bpf_xdp_store_bytes(ctx, p->l4_off + at, &check, sizeof(check)) ? -1 : 0;
+}
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From a packet to its rule. The layout's values are constants to the verifier, so what a list does
+ * not use is not in its program; offsets that come out of the arena are held against the layout's
+ * bounds, because the verifier cannot know that the compiler got them right.
+ *
+ * Searches take no branch on what they compare: it would be mispredicted every other time, and each
+ * one doubles the paths that the verifier follows.
+ */
+#ifndef AX_CLASSIFY_BPF_H
+#define AX_CLASSIFY_BPF_H
+
+#include "rules.bpf.h"
+
+/* Keeps the compiler from turning arithmetic on a value back into a branch. */
+#define opaque(x) asm volatile("" : "+r"(x))
+
+/* All ones if a < b, else 0. */
+static __always_inline __u64 mask_less(__u64 a, __u64 b)
+{
+	/* the borrow of a - b */
+	__u64 borrow = (~a & b) | ((~a | b) & (a - b));
+
+	opaque(borrow);
+	return 0 - (borrow >> 63);
+}
+
+static __always_inline __u16 class_at(const __u8 *a, __u32 table, __u32 index)
+{
+	return *(const __u16 *)(a + table + index * sizeof(__u16));
+}
+
+#define BUCKET_LOG2_MAX 16
+
+/* The class of lower half `low` in an IPv4 bucket, see AX_ROOT_CLASS. */
+static __always_inline __u16 search_bucket(const __u8 *a, __u32 buckets, __u32 size, __u32 root,
+					   __u32 low)
+{
+	__u32 at = (root & ((1u << AX_ROOT_OFFSET_BITS) - 1)) * 4;
+	__u32 step = (1u << (root >> AX_ROOT_OFFSET_BITS & 31)) >> 1;
+	__u64 key = low << 16 | 0xffff;
+
+	for (int i = 0; i < BUCKET_LOG2_MAX; i++) {
+		__u32 probe = at + step * 4;
+		__s64 over;
+
+		if (!step || probe > size - 4)
+			break;
+		over = (__s64)key - *(const __u32 *)(a + buckets + probe);
+		opaque(over);
+		at += step * 4 & (__u32) ~(over >> 63);
+		step >>= 1;
+	}
+	if (at > size - 4)
+		return 0;
+	return (__u16) * (const __u32 *)(a + buckets + at);
+}
+
+#define SEARCH_LOG2_MAX 25
+
+/* Offset in the arena of the last of 1 << log2 entries at `base` that is not above the key; `end`
+ * bounds it. */
+static __always_inline __u32 search64(const __u8 *a, __u32 base, __u32 log2, __u32 end, __u64 key)
+{
+	__u32 at = base, step = (1u << (log2 & 31)) >> 1;
+
+	for (int i = 0; i < SEARCH_LOG2_MAX; i++) {
+		__u32 probe = at + step * sizeof(struct ax_key64);
+
+		if (!step || probe > end - sizeof(struct ax_key64))
+			break;
+		at += step * sizeof(struct ax_key64) &
+		      ~(__u32)mask_less(key, ((const struct ax_key64 *)(a + probe))->key);
+		step >>= 1;
+	}
+	return at;
+}
+
+static __always_inline const struct ax_key64 *key64_at(const __u8 *a, __u32 at, __u32 end)
+{
+	return at > end - sizeof(struct ax_key64) ? NULL : (const struct ax_key64 *)(a + at);
+}
+
+static __always_inline __u64 half(const struct ax_addr *addr, int i)
+{
+	return (__u64)bpf_ntohl(addr->w[2 * i]) << 32 | bpf_ntohl(addr->w[2 * i + 1]);
+}
+
+static __always_inline __u16 class_v6(const __u8 *a, const volatile struct ax_field_layout *f,
+				      const struct ax_addr *addr)
+{
+	__u32 end = f->table6 + (sizeof(struct ax_key64) << f->log2);
+	__u64 hi = half(addr, 0);
+	const struct ax_key64 *k = key64_at(a, search64(a, f->table6, f->log2, end, hi), end);
+
+	if (!k)
+		return 0;
+	if (!f->subs6_end || !k->sub || k->key != hi)
+		return k->cls;
+	k = key64_at(a, search64(a, k->sub, k->sub_log2, f->subs6_end, half(addr, 1)),
+		     f->subs6_end);
+	return k ? k->cls : 0;
+}
+
+static __always_inline __u16 class_v4(const __u8 *a, const volatile struct ax_field_layout *f,
+				      __u32 addr)
+{
+	__u32 root = *(const __u32 *)(a + f->table + (addr >> 16) * 4);
+
+	if (root & AX_ROOT_CLASS)
+		return (__u16)root;
+	if (f->buckets4_size < 4)
+		return 0;
+	return search_bucket(a, f->buckets4, f->buckets4_size, root, addr & 0xffff);
+}
+
+/* Functions of their own: the verifier follows their searches once, not once more for each way to
+ * get there. */
+static __noinline __u32 class_src(const struct packet *p)
+{
+	const __u8 *a = arena_get();
+
+	if (!a)
+		return 0;
+	return p->v4 ? class_v4(a, &layout.field[AX_FIELD_SRC], bpf_ntohl(p->src.w[3]))
+		     : class_v6(a, &layout.field[AX_FIELD_SRC], &p->src);
+}
+
+static __noinline __u32 class_dst(const struct packet *p)
+{
+	const __u8 *a = arena_get();
+
+	if (!a)
+		return 0;
+	return p->v4 ? class_v4(a, &layout.field[AX_FIELD_DST], bpf_ntohl(p->dst.w[3]))
+		     : class_v6(a, &layout.field[AX_FIELD_DST], &p->dst);
+}
+
+static __noinline __u32 class_mac(__u64 mac)
+{
+	const volatile struct ax_field_layout *f = &layout.field[AX_FIELD_MAC];
+	__u32 end = f->table + (sizeof(struct ax_key64) << f->log2);
+	const __u8 *a = arena_get();
+	const struct ax_key64 *k;
+
+	if (!a)
+		return 0;
+	k = key64_at(a, search64(a, f->table, f->log2, end, mac), end);
+	return k ? k->cls : 0;
+}
+
+/* What a packet is judged by, beside what the parser said. */
+struct judged {
+	const struct packet *p;
+	__u64 mac; /* 48 bits, the first byte highest */
+	__u32 len;
+};
+
+static __always_inline __u32 icmp_index(const struct packet *p)
+{
+	return p->has_icmp ? (p->v4 ? 0 : 1u << 16) | p->icmp : AX_ICMP_NONE;
+}
+
+/* The class of one field; `i` is a constant at every call. */
+static __always_inline __u32 class_of(const __u8 *a, int i, const struct judged *j)
+{
+	const volatile struct ax_field_layout *f = &layout.field[i];
+	const struct packet *p = j->p;
+	bool ip = p->fragment != AX_FRAGMENT_NOT_IP;
+
+	switch (i) {
+	case AX_FIELD_SRC:
+		return ip ? class_src(p) : f->none;
+	case AX_FIELD_DST:
+		return ip ? class_dst(p) : f->none;
+	case AX_FIELD_PROTO:
+		return class_at(a, f->table, ip ? p->proto : AX_PROTO_NONE);
+	case AX_FIELD_SPORT:
+		return class_at(a, f->table, p->has_l4 ? bpf_ntohs(p->sport_be) : AX_PORT_NONE);
+	case AX_FIELD_DPORT:
+		return class_at(a, f->table, p->has_l4 ? bpf_ntohs(p->dport_be) : AX_PORT_NONE);
+	case AX_FIELD_TCP_FLAGS:
+		return class_at(a, f->table,
+				p->has_l4 && p->proto == IPPROTO_TCP ? p->tcp_flags
+								     : AX_TCP_FLAGS_NONE);
+	case AX_FIELD_ICMP:
+		return class_at(a, f->table, icmp_index(p));
+	case AX_FIELD_VLAN:
+		return class_at(a, f->table, p->vlan > AX_VLAN_NONE ? AX_VLAN_NONE : p->vlan);
+	case AX_FIELD_FRAGMENT:
+		return class_at(a, f->table, p->fragment & 3);
+	case AX_FIELD_LENGTH:
+		return class_at(a, f->table, j->len > 65535 ? 65535 : j->len);
+	default:
+		return class_mac(j->mac);
+	}
+}
+
+/* The rows of the used fields, as offsets in the arena. */
+struct rows {
+	__u32 at[AX_FIELDS];
+};
+
+static __always_inline __u64 rows_and(const __u8 *a, const struct rows *r, __u32 word)
+{
+	__u64 v = ~0ULL;
+
+#pragma unroll
+	for (int i = 0; i < AX_FIELDS; i++)
+		if (layout.field[i].used)
+			v &= *(const __u64 *)(a + r->at[i] + word * sizeof(__u64));
+	return v;
+}
+
+/* De Bruijn's sequence B(2, 6) tells the lowest bit by a multiplication: BPF has no instruction. */
+#define DE_BRUIJN 0x03f79d71b4cb0a89ULL
+static const __u8 de_bruijn[64] = {
+	0,  1,	48, 2,	57, 49, 28, 3,	61, 58, 50, 42, 38, 29, 17, 4,	62, 55, 59, 36, 53, 51,
+	43, 22, 45, 39, 33, 30, 24, 18, 12, 5,	63, 47, 56, 27, 60, 41, 37, 16, 54, 35, 52, 21,
+	44, 32, 23, 11, 46, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9,	13, 8,	7,  6,
+};
+static __always_inline __u32 lowest_bit(__u64 v)
+{
+	return de_bruijn[(v & -v) * DE_BRUIJN >> 58];
+}
+
+static __always_inline __u32 match_rows(const __u8 *a, const struct rows *r)
+{
+	for (__u32 s = 0; s < AX_SUMMARY_MAX && s < layout.summary; s++) {
+		__u64 some = rows_and(a, r, s);
+
+		for (int i = 0; i < 64 && some; i++) {
+			__u32 word = s * 64 + lowest_bit(some);
+			__u64 bits;
+
+			if (word >= layout.words)
+				break;
+			bits = rows_and(a, r, layout.summary + word);
+			if (bits)
+				return word * 64 + lowest_bit(bits);
+			some &= some - 1;
+		}
+	}
+	return layout.rules;
+}
+
+static __always_inline __u32 match_bitmap(const __u8 *a, const struct judged *j)
+{
+	struct rows r = {0};
+
+#pragma unroll
+	for (int i = 0; i < AX_FIELDS; i++) {
+		__u32 cls;
+
+		if (!layout.field[i].used)
+			continue;
+		cls = class_of(a, i, j);
+		if (cls >= layout.field[i].classes)
+			return layout.rules;
+		r.at[i] = layout.field[i].rows + cls * layout.row_size;
+	}
+	return match_rows(a, &r);
+}
+
+static __always_inline __u32 match_product(const __u8 *a, const struct judged *j)
+{
+	__u32 index = 0;
+
+#pragma unroll
+	for (int i = 0; i < AX_FIELDS; i++)
+		if (layout.field[i].used)
+			index += class_of(a, i, j) * layout.field[i].stride;
+	if (index >= layout.products_n)
+		return layout.rules;
+	return class_at(a, layout.products, index);
+}
+
+static __always_inline __u32 match_single(const __u8 *a, const struct judged *j)
+{
+#pragma unroll
+	for (int i = 0; i < AX_FIELDS; i++)
+		if (layout.field[i].used)
+			return class_of(a, i, j);
+	return layout.rules;
+}
+
+/* The number of the first rule that matches; layout.rules: none. */
+static __always_inline __u32 classify(const __u8 *a, const struct judged *j)
+{
+	__u32 rule;
+
+	switch (layout.match) {
+	case AX_MATCH_NONE:
+		return layout.only;
+	case AX_MATCH_SINGLE:
+		rule = match_single(a, j);
+		break;
+	case AX_MATCH_PRODUCT:
+		rule = match_product(a, j);
+		break;
+	default:
+		rule = match_bitmap(a, j);
+	}
+	return rule > layout.rules ? layout.rules : rule;
+}
+
+#endif

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The program of a generation: from a packet to its rule, and what the rule does. The root program
+ * (root.bpf.c) jumps here.
+ */
+#define AX_RULES_MAP
+#include "act.bpf.h"
+#include "classify.bpf.h"
+
+const volatile struct ax_layout layout = {};
+/* Which devmap's failures are ours, see failures.bpf.c; and what explain needs. */
+
+/* A packet's way through the program. */
+struct turn {
+	struct packet p;
+	__u32 len;
+	__u8 explain; /* it carries a struct ax_explain: answer there, and keep no trace */
+	__u8 reason;  /* told to who wants an explanation */
+	__u8 decided; /* enum ax_decided */
+	__u8 verdict;
+	__u16 rule, quoted_rule;
+};
+
+/* --- explaining --- */
+
+static __always_inline bool explaining(struct xdp_md *ctx)
+{
+	struct ax_explain *x = (void *)(long)ctx->data_meta;
+
+	return (void *)(x + 1) <= (void *)(long)ctx->data && x->key == layout.explain_key;
+}
+
+static __noinline int answer(struct xdp_md *ctx, const struct turn *t, int action)
+{
+	struct ax_explain *x = (void *)(long)ctx->data_meta;
+
+	if ((void *)(x + 1) > (void *)(long)ctx->data)
+		return action;
+	x->rule = t->rule;
+	x->verdict = t->verdict;
+	x->reason = t->reason;
+	x->decided = t->decided;
+	x->quoted_rule = t->quoted_rule;
+	x->vlan = t->p.vlan;
+	x->l4_off = t->p.l4_off;
+	return action;
+}
+
+static __always_inline int done(struct xdp_md *ctx, const struct turn *t, int action)
+{
+	return t->explain ? answer(ctx, t, action) : action;
+}
+
+/* --- matching --- */
+
+static __always_inline __u64 source_mac(struct xdp_md *ctx)
+{
+	struct ethhdr *eth = (void *)(long)ctx->data;
+	__u64 mac = 0;
+
+	if ((void *)(eth + 1) > (void *)(long)ctx->data_end)
+		return 0;
+	for (int i = 0; i < ETH_ALEN; i++)
+		mac = mac << 8 | eth->h_source[i];
+	return mac;
+}
+
+/* The rule of a packet, or of one that it quotes. A global function: it is verified once. */
+__noinline __u32 match(struct xdp_md *ctx, const struct packet *p, __u32 len)
+{
+	struct judged j = {.p = p, .len = len};
+	const __u8 *a = arena_get();
+
+	if (!a || !p)
+		return layout.rules;
+	if (layout.field[AX_FIELD_MAC].used)
+		j.mac = source_mac(ctx);
+	return classify(a, &j);
+}
+
+/* --- what a packet quotes --- */
+
+static __always_inline bool is_icmp_error(const struct packet *p)
+{
+	__u32 type = p->icmp >> 8;
+
+	if (!p->has_icmp)
+		return false;
+	return p->v4 ? type == 3 || type == 11 || type == 12 || type == 4 || type == 5 : type < 5;
+}
+
+/*
+ * The packet that an ICMP error is about, with its ends swapped: the packet that was answered by
+ * what the error is about. Of its transport header only 8 bytes need to be there (RFC 792).
+ */
+static __noinline bool quote(struct xdp_md *ctx, const struct packet *p, struct packet *q)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	void *l3 = data + p->l4_off + 8;
+
+	packet_init(q);
+	q->vlan = p->vlan;
+	q->l3_off = p->l4_off + 8;
+	q->ethertype_be = p->ethertype_be;
+	if (!read_quoted(l3, end, p->v4, q))
+		return false;
+	swap_packet(q);
+	return true;
+}
+
+/* --- the default's exceptions --- */
+
+/* Which class of packets that a deny list lets through this one may be of; 0: of none. */
+static __always_inline __u32 needed(const struct packet *p)
+{
+	__u32 type = p->icmp >> 8;
+
+	if (p->ethertype_be == bpf_htons(ETH_P_ARP))
+		return AX_REASON_ARP;
+	if (p->fragment == AX_FRAGMENT_NOT_IP)
+		return 0;
+	if (p->v4 && p->proto == IPPROTO_IGMP)
+		return AX_REASON_MLD;
+	if (!p->has_icmp)
+		return 0;
+	if (!p->v4 && type >= 133 && type <= 137)
+		return AX_REASON_NEIGHBOUR;
+	if (!p->v4 && ((type >= 130 && type <= 132) || type == 143))
+		return AX_REASON_MLD;
+	return is_icmp_error(p) ? AX_REASON_ICMP_ERROR : 0;
+}
+
+static __always_inline const struct ax_action *action_of(const __u8 *a, __u32 rule)
+{
+	if (rule > layout.rules)
+		rule = layout.rules;
+	return (const void *)(a + layout.actions + rule * sizeof(struct ax_action));
+}
+
+/* Whether the flow that an ICMP error is about is let through. */
+static __always_inline bool quoted_passes(struct xdp_md *ctx, const __u8 *a, struct turn *t)
+{
+	struct packet q;
+
+	if (!layout.quotes || !quote(ctx, &t->p, &q))
+		return false;
+	t->quoted_rule = match(ctx, &q, t->len);
+	return action_of(a, t->quoted_rule)->verdict != AX_VERDICT_DROP;
+}
+
+/* The default (or a rule without conditions) would drop it: is it one of those that a list needs
+ * to let through? */
+static __always_inline bool let_through(struct xdp_md *ctx, const __u8 *a, struct turn *t)
+{
+	__u32 reason = needed(&t->p);
+
+	if (!reason || reason >= AX_REASON_POLICIES || layout.policy[reason] != AX_POLICY_PASS)
+		return false;
+	if (reason == AX_REASON_ICMP_ERROR && !quoted_passes(ctx, a, t))
+		return false;
+	if (!t->explain)
+		count_reason(reason);
+	t->reason = reason;
+	t->decided = AX_DECIDED_LET_THROUGH;
+	return true;
+}
+
+/* --- acting --- */
+
+static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32 balancer,
+				       const struct packet *quoted)
+{
+	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
+
+	if (!h)
+		return XDP_ABORTED;
+	h->p = t->p;
+	h->rule = t->rule;
+	h->balancer = balancer;
+	h->len = t->len;
+	h->icmp_error = 0;
+	h->explain = t->explain;
+	if (quoted) {
+		h->quoted = *quoted;
+		h->quote_off = quoted->l3_off;
+		h->icmp_error = 1;
+	}
+	if (t->explain)
+		answer(ctx, t, 0);
+	bpf_tail_call(ctx, &stages, AX_STAGE_BALANCE);
+	return done(ctx, t, XDP_DROP);
+}
+
+static __always_inline int failed(struct xdp_md *ctx, struct turn *t, __u32 reason)
+{
+	t->reason = reason;
+	if (!t->explain)
+		count_reason(reason);
+	return done(ctx, t, XDP_DROP);
+}
+
+static __always_inline int redirect(struct xdp_md *ctx, const __u8 *a, struct turn *t,
+				    const struct ax_action *act)
+{
+	const struct ax_rewrite *rw;
+	__u32 n = act->rewrite;
+
+	if (n && n <= layout.rewrites_n) {
+		rw = (const void *)(a + layout.rewrites + (n - 1) * sizeof(*rw));
+		if (rewrite(ctx, &t->p, rw, act->flags & AX_ACTION_CHECKSUM) < 0)
+			return failed(ctx, t, AX_REASON_REWRITE_FAILED);
+	} else if (act->flags & AX_ACTION_CHECKSUM && t->p.fragment == AX_FRAGMENT_NONE &&
+		   (t->p.has_l4 || t->p.has_icmp)) {
+		if (checksum_anew(ctx, &t->p, &t->p.src, &t->p.dst) < 0)
+			return failed(ctx, t, AX_REASON_REWRITE_FAILED);
+	}
+	return done(ctx, t, bpf_redirect_map(&devices, act->target, XDP_DROP));
+}
+
+/* Counts, limits and captures; false: the packet is above its rule's rate. */
+static __always_inline bool account(struct xdp_md *ctx, const __u8 *a, struct turn *t,
+				    const struct ax_action *act)
+{
+	const struct ax_limit *lim = NULL;
+	struct ax_rule_count *n;
+
+	if (act->limit && act->limit <= layout.limits_n)
+		lim = (const void *)(a + layout.limits + (act->limit - 1) * sizeof(*lim));
+	if (t->explain)
+		return !lim || !limited(lim, &t->p, t->len, act->counter, true);
+	n = bpf_map_lookup_elem(&rule_counts, &(__u32){act->counter});
+	if (n) {
+		n->packets++;
+		n->bytes += t->len;
+	}
+	if (lim && limited(lim, &t->p, t->len, act->counter, false)) {
+		if (n)
+			n->limited++;
+		return false;
+	}
+	if (act->flags & (AX_ACTION_RING | AX_ACTION_SLOT | AX_ACTION_LOG | AX_ACTION_TRIGGER))
+		capture(ctx, &t->p, act, t->len);
+	return true;
+}
+
+static __always_inline int act_on(struct xdp_md *ctx, const __u8 *a, struct turn *t,
+				  const struct ax_action *act)
+{
+	t->verdict = act->verdict;
+	if (act->verdict == AX_VERDICT_DROP && act->flags & AX_ACTION_CATCH_ALL &&
+	    let_through(ctx, a, t)) {
+		t->verdict = AX_VERDICT_PASS;
+		return done(ctx, t, XDP_PASS);
+	}
+	if (!account(ctx, a, t, act))
+		return failed(ctx, t, AX_REASON_RATE_LIMITED);
+	switch (act->verdict) {
+	case AX_VERDICT_PASS:
+		return done(ctx, t, XDP_PASS);
+	case AX_VERDICT_DROP:
+		return done(ctx, t, XDP_DROP);
+	case AX_VERDICT_REFLECT:
+		if (reflect(ctx, &t->p) < 0)
+			return failed(ctx, t, AX_REASON_REWRITE_FAILED);
+		return done(ctx, t, XDP_TX);
+	case AX_VERDICT_REDIRECT:
+		return redirect(ctx, a, t, act);
+	case AX_VERDICT_CPU:
+		return done(ctx, t, bpf_redirect_map(&cpus, act->target, XDP_PASS));
+	default:
+		return to_balancer(ctx, t, act->target, NULL);
+	}
+}
+
+/* An ICMP error about a flow of a balancer goes where the flow goes, whatever rules say of ICMP. */
+static __always_inline int follow(struct xdp_md *ctx, const __u8 *a, struct turn *t)
+{
+	const struct ax_action *act;
+	struct packet q;
+	__u32 rule;
+
+	if (!quote(ctx, &t->p, &q))
+		return -1;
+	rule = match(ctx, &q, t->len);
+	act = action_of(a, rule);
+	if (act->verdict != AX_VERDICT_BALANCE)
+		return -1;
+	t->rule = t->quoted_rule = (__u16)rule;
+	t->verdict = AX_VERDICT_BALANCE;
+	t->reason = AX_REASON_ICMP_ERROR;
+	if (!account(ctx, a, t, act))
+		return failed(ctx, t, AX_REASON_RATE_LIMITED);
+	return to_balancer(ctx, t, act->target, &q);
+}
+
+static __always_inline int judge(struct xdp_md *ctx, struct turn *t)
+{
+	const __u8 *a = arena_get();
+	int r;
+
+	if (!a)
+		return XDP_ABORTED;
+	if (layout.balance_first && is_icmp_error(&t->p)) {
+		r = follow(ctx, a, t);
+		if (r >= 0)
+			return r;
+	}
+	t->rule = (__u16)match(ctx, &t->p, t->len);
+	return act_on(ctx, a, t, action_of(a, t->rule));
+}
+
+/* --- odd packets --- */
+
+/* Whether a class that a list lets through by default is to be dropped instead. */
+static __always_inline bool drops_needed(void)
+{
+	return layout.policy[AX_REASON_ARP] == AX_POLICY_DROP ||
+	       layout.policy[AX_REASON_NEIGHBOUR] == AX_POLICY_DROP ||
+	       layout.policy[AX_REASON_MLD] == AX_POLICY_DROP ||
+	       layout.policy[AX_REASON_ICMP_ERROR] == AX_POLICY_DROP;
+}
+
+/* Applies a class' policy. False: the rules decide. */
+static __always_inline bool by_policy(struct turn *t, __u32 reason, int *action)
+{
+	__u8 policy;
+
+	if (reason >= AX_REASON_POLICIES)
+		return false;
+	policy = layout.policy[reason];
+	t->reason = (__u8)reason;
+	if (policy == AX_POLICY_RULES)
+		return false;
+	t->decided = AX_DECIDED_POLICY;
+	t->verdict = policy == AX_POLICY_PASS ? AX_VERDICT_PASS : AX_VERDICT_DROP;
+	*action = policy == AX_POLICY_PASS ? XDP_PASS : XDP_DROP;
+	return true;
+}
+
+/* Reads the packet. What looks too long may go on in further buffers (jumbo frames): only then it
+ * is worth asking how long it is altogether. */
+static __always_inline void read_packet(struct xdp_md *ctx, struct turn *t)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 linear = end - data, full;
+
+	t->len = linear;
+	parse_frame(data, end, linear, &t->p);
+	if (!t->p.odd)
+		return;
+	full = bpf_xdp_get_buff_len(ctx);
+	if (full == linear)
+		return;
+	t->len = full;
+	parse_frame(data, end, full, &t->p);
+	if (t->p.odd == AX_REASON_RUNT || t->p.odd == AX_REASON_BAD_HEADER ||
+	    t->p.odd == AX_REASON_TOO_MANY_HEADERS)
+		t->p.odd = AX_REASON_SPLIT;
+}
+
+SEC("xdp.frags")
+int ax_filter(struct xdp_md *ctx)
+{
+	struct turn t = {};
+	int action;
+
+	t.explain = explaining(ctx);
+	t.rule = layout.rules;
+	t.quoted_rule = layout.rules;
+	read_packet(ctx, &t);
+	if (t.p.odd) {
+		if (!t.explain)
+			count_reason(t.p.odd);
+		if (by_policy(&t, t.p.odd, &action))
+			return done(ctx, &t, action);
+	}
+	if (drops_needed()) {
+		__u32 reason = needed(&t.p);
+
+		if (reason && layout.policy[reason] == AX_POLICY_DROP) {
+			if (!t.explain)
+				count_reason(reason);
+			by_policy(&t, reason, &action);
+			return done(ctx, &t, XDP_DROP);
+		}
+	}
+	return judge(ctx, &t);
+}
+
+char LICENSE[] SEC("license") = "GPL";
