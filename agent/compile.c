@@ -17,9 +17,8 @@ static void compiler_free(struct compiler *c)
 {
 	for (int f = 0; f < AX_FIELDS; f++) {
 		classes_free(&c->field[f].classes);
-		free(c->field[f].table);
 		free(c->field[f].v4.v);
-		free(c->field[f].v6.v);
+		free(c->field[f].cuts.v);
 	}
 	free(c->rules);
 	free(c->list_rule);
@@ -162,10 +161,10 @@ static int classify_field(struct compiler *c, enum ax_field f)
 
 	if (r < 0)
 		return r;
-	if (f == AX_FIELD_SRC || f == AX_FIELD_DST || f == AX_FIELD_MAC)
-		r = compile_prefix_field(c, f);
-	else
+	if (compile_index_size(f))
 		r = compile_index_field(c, f);
+	else
+		r = compile_prefix_field(c, f);
 	if (r == 0)
 		field->used = tells_apart(c, &field->classes);
 	return r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Bit vectors over rules, and the classes of a field: each different vector is one. */
+/* Bit vectors over rules, the classes of a field (each different vector is one), and cuts. */
 #include "compile_priv.h"
 
 #define SLOTS_FIRST 64
@@ -122,4 +122,28 @@ int class_of(struct classes *c, const uint64_t *bits)
 	if (c->n * 2 > c->n_slots && more_slots(c) < 0)
 		return -ENOMEM;
 	return (int)c->n - 1;
+}
+
+int cuts_add(struct cuts *t, uint64_t hi, uint64_t lo, uint32_t cls)
+{
+	const struct cut *last = t->n ? &t->v[t->n - 1] : NULL;
+
+	if (last && last->hi == hi && last->lo == lo)
+		t->n--; /* what began here has given way to what is inside it, or goes on behind */
+	if (t->n && t->v[t->n - 1].cls == cls)
+		return 0;
+	if (t->n == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 64;
+		struct cut *v;
+
+		if (t->n == CUTS_MAX)
+			return -EFBIG;
+		v = realloc(t->v, cap * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		t->v = v;
+		t->cap = cap;
+	}
+	t->v[t->n++] = (struct cut){hi, lo, cls};
+	return 0;
 }

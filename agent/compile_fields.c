@@ -142,8 +142,9 @@ uint64_t *compile_base(const struct compiler *c, enum ax_field f)
 
 /* --- ranges --- */
 
-/* Who begins and ends at a value: rules by their number, sets behind them. */
+/* Where a range of a rule begins, or is over. Sets are numbered behind the rules. */
 struct event {
+	uint32_t value;
 	uint32_t who;
 	bool begins;
 };
@@ -151,9 +152,9 @@ struct sweep {
 	struct compiler *c;
 	enum ax_field f;
 	struct set_users users;
-	uint32_t *start;      /* of each value's events */
 	struct event *events; /* by value */
-	uint32_t *depth;      /* of rules and sets: how many of their ranges are open */
+	size_t n;
+	uint32_t *depth; /* of rules and sets: how many of their ranges are open */
 	size_t open_sets;
 	uint64_t *now, *with_sets; /* the rules that hold by themselves; and through sets */
 };
@@ -161,74 +162,72 @@ struct sweep {
 static void sweep_free(struct sweep *s)
 {
 	set_users_free(&s->users);
-	free(s->start);
 	free(s->events);
 	free(s->depth);
 	free(s->now);
 	free(s->with_sets);
 }
 
-/* Called twice: to count the events of each value, and to put them there. */
-static void add_range(struct sweep *s, uint32_t who, const struct range *r, bool put)
+static void add_range(struct sweep *s, uint32_t who, const struct range *r)
 {
 	uint32_t last = index_fields[s->f].last, hi = r->hi < last ? r->hi : last;
 
 	if (r->lo > hi)
 		return;
-	if (put)
-		s->events[--s->start[r->lo]] = (struct event){who, true};
-	else
-		s->start[r->lo]++;
-	if (hi + 1 >= index_fields[s->f].size)
-		return;
-	if (put)
-		s->events[--s->start[hi + 1]] = (struct event){who, false};
-	else
-		s->start[hi + 1]++;
+	s->events[s->n++] = (struct event){r->lo, who, true};
+	s->events[s->n++] = (struct event){hi + 1, who, false};
 }
 
-static size_t each_range(struct sweep *s, bool put)
+static size_t count_ranges(const struct sweep *s)
 {
 	const struct compiler *c = s->c;
 	size_t n = 0;
+
+	for (uint32_t i = 0; i < c->shape.rules; i++)
+		n += rule_ranges_of(c->rules[i], s->f)->n;
+	for (size_t i = 0; i < s->users.n; i++)
+		n += s->users.who[i] ? c->list->sets[i].n : 0;
+	return n;
+}
+
+static void add_ranges(struct sweep *s)
+{
+	const struct compiler *c = s->c;
 
 	for (uint32_t i = 0; i < c->shape.rules; i++) {
 		const struct ranges *v = rule_ranges_of(c->rules[i], s->f);
 
 		for (size_t k = 0; k < v->n; k++)
-			add_range(s, i, &v->v[k], put);
-		n += v->n;
+			add_range(s, i, &v->v[k]);
 	}
 	for (size_t i = 0; i < s->users.n; i++) {
 		const struct rule_set_def *set = &c->list->sets[i];
 
-		if (!s->users.who[i])
-			continue;
-		for (size_t k = 0; k < set->n; k++)
-			add_range(s, c->shape.rules + (uint32_t)i, &set->ports[k], put);
-		n += set->n;
+		for (size_t k = 0; s->users.who[i] && k < set->n; k++)
+			add_range(s, c->shape.rules + (uint32_t)i, &set->ports[k]);
 	}
-	return n;
+}
+
+static int event_cmp(const void *pa, const void *pb)
+{
+	const struct event *a = pa, *b = pb;
+
+	return a->value < b->value ? -1 : a->value > b->value;
 }
 
 static int collect_events(struct sweep *s)
 {
-	size_t size = index_fields[s->f].size;
-	uint32_t sum = 0;
+	size_t n = count_ranges(s);
 
-	s->start = calloc(size + 1, sizeof(*s->start));
-	if (!s->start)
-		return -ENOMEM;
-	if (each_range(s, false) > ITEMS_MAX)
+	if (n > ITEMS_MAX)
 		return error_set(s->c->e, -E2BIG,
 				 "the rules have more than %u values of '%s': write ranges instead",
 				 ITEMS_MAX, compile_field_names[s->f]);
-	for (size_t v = 0; v <= size; v++)
-		s->start[v] = sum += s->start[v];
-	s->events = calloc(sum + 1, sizeof(*s->events));
+	s->events = calloc(2 * n + 1, sizeof(*s->events));
 	if (!s->events)
 		return -ENOMEM;
-	each_range(s, true);
+	add_ranges(s);
+	qsort(s->events, s->n, sizeof(*s->events), event_cmp);
 	return 0;
 }
 
@@ -277,22 +276,24 @@ static int sweep_init(struct sweep *s)
 	return collect_events(s);
 }
 
+/* The ends at one value may come before its beginnings or behind: only what is open then counts.
+ * The value of packets without the field comes behind those that ranges speak of. */
 static int sweep_ranges(struct compiler *c, enum ax_field f)
 {
 	struct sweep s CLEANUP(sweep_free) = {.c = c, .f = f};
 	struct field *field = &c->field[f];
-	int cls = 0, r = sweep_init(&s);
+	int cls, r = sweep_init(&s);
+	uint32_t value = 0;
+	size_t i = 0;
 
-	if (r < 0)
-		return r;
-	for (uint32_t v = 0; v < index_fields[f].size && cls >= 0; v++) {
-		for (uint32_t i = s.start[v]; i < s.start[v + 1]; i++)
+	while (r == 0 && value < index_fields[f].size) {
+		for (; i < s.n && s.events[i].value == value; i++)
 			take_event(&s, &s.events[i]);
-		if (v == 0 || s.start[v] < s.start[v + 1])
-			cls = class_now(&s, &field->classes);
-		field->table[v] = (uint16_t)cls;
+		cls = class_now(&s, &field->classes);
+		r = cls < 0 ? cls : cuts_add(&field->cuts, value, 0, (uint32_t)cls);
+		value = i < s.n ? s.events[i].value : UINT32_MAX;
 	}
-	return cls < 0 ? cls : 0;
+	return r;
 }
 
 /* --- TCP flags --- */
@@ -303,36 +304,27 @@ static int classify_flags(struct compiler *c)
 	size_t size = c->shape.words * sizeof(uint64_t);
 	autofree uint64_t *base = compile_base(c, AX_FIELD_TCP_FLAGS);
 	autofree uint64_t *bits = malloc(size);
+	int r = 0;
 
 	if (!base || !bits)
 		return -ENOMEM;
-	field->table[AX_TCP_FLAGS_NONE] = 0;
-	if (class_of(&field->classes, base) < 0)
-		return -ENOMEM;
-	for (uint32_t v = 0; v < AX_TCP_FLAGS_NONE; v++) {
+	for (uint32_t v = 0; v <= AX_TCP_FLAGS_NONE && r == 0; v++) {
 		int cls;
 
 		memcpy(bits, base, size);
-		for (uint32_t i = 0; i < c->shape.rules; i++) {
-			const struct rule *r = c->rules[i];
+		for (uint32_t i = 0; i < c->shape.rules && v < AX_TCP_FLAGS_NONE; i++) {
+			const struct rule *rule = c->rules[i];
 
-			if (r->flags_mask && (v & r->flags_mask) == r->flags_value)
+			if (rule->flags_mask && (v & rule->flags_mask) == rule->flags_value)
 				bit_set(bits, i);
 		}
 		cls = class_of(&field->classes, bits);
-		if (cls < 0)
-			return cls;
-		field->table[v] = (uint16_t)cls;
+		r = cls < 0 ? cls : cuts_add(&field->cuts, v, 0, (uint32_t)cls);
 	}
-	return 0;
+	return r;
 }
 
 int compile_index_field(struct compiler *c, enum ax_field f)
 {
-	struct field *field = &c->field[f];
-
-	field->table = calloc(index_fields[f].size, sizeof(*field->table));
-	if (!field->table)
-		return -ENOMEM;
 	return f == AX_FIELD_TCP_FLAGS ? classify_flags(c) : sweep_ranges(c, f);
 }

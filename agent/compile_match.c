@@ -136,12 +136,15 @@ static void make_map(const struct compiler *c, const struct classes *classes, en
 				   : (uint16_t)cls;
 }
 
-static int write_field(struct compiler *c, enum ax_field f, uint16_t *map, struct arena *a,
+static int write_field(struct compiler *c, enum ax_field f, struct arena *a,
 		       struct ax_layout *layout)
 {
 	struct ax_field_layout *l = &layout->field[f];
 	const struct classes *classes = &c->field[f].classes;
+	autofree uint16_t *map = malloc(classes->n * sizeof(*map));
 
+	if (!map)
+		return -ENOMEM;
 	l->used = 1;
 	l->classes = layout->match == AX_MATCH_SINGLE ? c->shape.rules + 1 : classes->n;
 	if (layout->match == AX_MATCH_BITMAP)
@@ -152,16 +155,12 @@ static int write_field(struct compiler *c, enum ax_field f, uint16_t *map, struc
 
 static int write_fields(struct compiler *c, struct arena *a, struct ax_layout *layout)
 {
-	autofree uint16_t *map = malloc(CLASSES_MAX * sizeof(*map));
-
-	if (!map)
-		return -ENOMEM;
 	for (int f = 0; f < AX_FIELDS; f++) {
 		int r;
 
 		if (!c->field[f].used)
 			continue;
-		r = write_field(c, (enum ax_field)f, map, a, layout);
+		r = write_field(c, (enum ax_field)f, a, layout);
 		if (r < 0)
 			return compile_failed(c, r, compile_field_names[f]);
 	}

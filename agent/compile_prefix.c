@@ -403,31 +403,6 @@ static void nesting_free(struct nesting *s)
 	free(s->bits);
 }
 
-static int cut_at(struct cuts *t, uint64_t hi, uint64_t lo, uint32_t cls)
-{
-	struct cut *last = t->n ? &t->v[t->n - 1] : NULL;
-
-	if (last && last->hi == hi && last->lo == lo)
-		t->n--; /* what began here has given way to what is inside it, or goes on behind */
-	last = t->n ? &t->v[t->n - 1] : NULL;
-	if (last && last->cls == cls)
-		return 0;
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 64;
-		struct cut *v;
-
-		if (t->n == CUTS_MAX)
-			return -EFBIG;
-		v = realloc(t->v, cap * sizeof(*v));
-		if (!v)
-			return -ENOMEM;
-		t->v = v;
-		t->cap = cap;
-	}
-	t->v[t->n++] = (struct cut){hi, lo, cls};
-	return 0;
-}
-
 static int make_class(struct nesting *s, uint32_t around, uint32_t group)
 {
 	const struct group *g = &s->groups.v[group];
@@ -473,7 +448,7 @@ static int close_one(struct nesting *s)
 
 	if (!hi && !lo) /* nothing is behind the last address */
 		return 0;
-	return cut_at(s->cuts, hi, lo, s->stack[s->depth].cls);
+	return cuts_add(s->cuts, hi, lo, s->stack[s->depth].cls);
 }
 
 static int open_one(struct nesting *s, const struct key *k, uint32_t group)
@@ -495,7 +470,7 @@ static int open_one(struct nesting *s, const struct key *k, uint32_t group)
 		return cls;
 	key_mask(k->len, &mask_hi, &mask_lo);
 	s->stack[++s->depth] = (struct open){k->hi | ~mask_hi, k->lo | ~mask_lo, (uint32_t)cls};
-	return cut_at(s->cuts, k->hi, k->lo, (uint32_t)cls);
+	return cuts_add(s->cuts, k->hi, k->lo, (uint32_t)cls);
 }
 
 /* Everybody who names the first prefix of those that are left. */
@@ -520,7 +495,7 @@ static int64_t take_group(struct nesting *s, struct merge *m, struct key *key)
 
 static int sweep(struct nesting *s, struct merge *m)
 {
-	int r = cut_at(s->cuts, 0, 0, 0);
+	int r = cuts_add(s->cuts, 0, 0, 0);
 
 	s->depth = 0;
 	s->stack[0] = (struct open){~0ull, ~0ull, 0};
@@ -565,11 +540,11 @@ int compile_prefix_field(struct compiler *c, enum ax_field f)
 	if (r < 0)
 		return r;
 	if (f == AX_FIELD_MAC)
-		return sweep_family(&s, FAMILY_MAC, &field->v6);
+		return sweep_family(&s, FAMILY_MAC, &field->cuts);
 	r = set_users_init(c, f, SET_PREFIXES, &s.users);
 	if (r == 0)
 		r = sweep_family(&s, FAMILY_V4, &field->v4);
 	if (r == 0)
-		r = sweep_family(&s, FAMILY_V6, &field->v6);
+		r = sweep_family(&s, FAMILY_V6, &field->cuts);
 	return r;
 }

@@ -53,8 +53,8 @@ void classes_free(struct classes *c);
 int class_of(struct classes *c, const uint64_t *bits);
 const uint64_t *class_bits(const struct classes *c, uint32_t cls);
 
-/* From here on addresses are of a class, up to the next cut. IPv4 addresses are the upper 32 bits
- * of hi, MAC addresses the upper 48. */
+/* From here on values are of a class, up to the next cut. IPv4 addresses are the upper 32 bits of
+ * hi, MAC addresses the upper 48; values of fields that are looked up by index are hi itself. */
 struct cut {
 	uint64_t hi, lo;
 	uint32_t cls;
@@ -63,12 +63,13 @@ struct cuts { /* the first is at 0 */
 	struct cut *v;
 	size_t n, cap;
 };
+/* In order. Replaces a cut at the same place; none is made between equal classes. */
+int cuts_add(struct cuts *t, uint64_t hi, uint64_t lo, uint32_t cls);
 
 struct field {
 	bool used;
 	struct classes classes; /* of addresses class 0 is what no condition matches */
-	uint16_t *table;	/* of fields that are looked up by index */
-	struct cuts v4, v6;	/* of addresses; MAC: v6 */
+	struct cuts v4, cuts;	/* v4: IPv4; cuts: IPv6 and everything else */
 };
 
 struct companion {
@@ -104,7 +105,7 @@ void set_users_free(struct set_users *u);
 /* A vector (malloc'ed) of the rules without a condition on the field. */
 uint64_t *compile_base(const struct compiler *c, enum ax_field f);
 
-/* Fill c->field[f]: its classes, and its table or cuts. */
+/* Fill c->field[f]: its classes and cuts. */
 int compile_index_field(struct compiler *c, enum ax_field f);
 int compile_prefix_field(struct compiler *c, enum ax_field f);
 
@@ -119,6 +120,7 @@ int compile_actions(struct compiler *c, const struct rule_binding *bind, struct 
 
 /* Turns the errors of arena_add() and class_of() into sentences. */
 int compile_failed(struct compiler *c, int64_t r, const char *field);
+/* How long the table of a field that is looked up by index is; 0: it is none. */
 size_t compile_index_size(enum ax_field f);
 
 #endif

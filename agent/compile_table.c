@@ -2,22 +2,6 @@
 /* The tables of the fields, as include/xdp.h has them. */
 #include "compile_priv.h"
 
-static int write_index(struct compiler *c, enum ax_field f, const uint16_t *map, struct arena *a,
-		       struct ax_field_layout *layout)
-{
-	size_t n = compile_index_size(f);
-	int64_t at = arena_add(a, n * sizeof(uint16_t), 64);
-	uint16_t *to;
-
-	if (at < 0)
-		return (int)at;
-	to = (uint16_t *)(a->data + at);
-	for (size_t i = 0; i < n; i++)
-		to[i] = map[c->field[f].table[i]];
-	layout->table = (uint32_t)at;
-	return 0;
-}
-
 /* Classes become what stands in the table, and cuts between equals disappear. */
 static void map_cuts(struct cuts *t, const uint16_t *map)
 {
@@ -31,6 +15,25 @@ static void map_cuts(struct cuts *t, const uint16_t *map)
 			t->v[n++] = cut;
 	}
 	t->n = n;
+}
+
+static int write_index(const struct cuts *t, size_t size, struct arena *a,
+		       struct ax_field_layout *layout)
+{
+	int64_t at = arena_add(a, size * sizeof(uint16_t), 64);
+	uint16_t *to;
+
+	if (at < 0)
+		return (int)at;
+	to = (uint16_t *)(a->data + at);
+	for (size_t i = 0; i < t->n; i++) {
+		size_t end = i + 1 < t->n ? (size_t)t->v[i + 1].hi : size;
+
+		for (size_t v = (size_t)t->v[i].hi; v < end; v++)
+			to[v] = (uint16_t)t->v[i].cls;
+	}
+	layout->table = (uint32_t)at;
+	return 0;
 }
 
 static uint32_t log2_up(size_t n)
@@ -110,8 +113,7 @@ static int write_root4(const struct cuts *t, struct arena *a, struct ax_field_la
 	return 0;
 }
 
-static int write_v4(struct cuts *t, const uint16_t *map, struct arena *a,
-		    struct ax_field_layout *layout)
+static int write_v4(const struct cuts *t, struct arena *a, struct ax_field_layout *layout)
 {
 	int64_t at = arena_add(a, 65536 * sizeof(uint32_t), 64);
 	int r;
@@ -120,7 +122,6 @@ static int write_v4(struct cuts *t, const uint16_t *map, struct arena *a,
 		return (int)at;
 	layout->table = (uint32_t)at;
 	layout->buckets4 = (uint32_t)a->size;
-	map_cuts(t, map);
 	r = write_root4(t, a, layout);
 	layout->buckets4_size = (uint32_t)a->size - layout->buckets4;
 	return r;
@@ -182,7 +183,7 @@ static int write_sub(struct arena *a, const struct cut *v, size_t n, uint32_t be
 }
 
 /* The table itself at *table, then the tables of lower halves. */
-static int write_keys(struct cuts *t, struct arena *a, uint32_t *table, uint32_t *log2,
+static int write_keys(const struct cuts *t, struct arena *a, uint32_t *table, uint32_t *log2,
 		      uint32_t *subs_end)
 {
 	size_t n = 0, end, k = 0;
@@ -214,12 +215,10 @@ static int write_keys(struct cuts *t, struct arena *a, uint32_t *table, uint32_t
 	return 0;
 }
 
-static int write_mac(struct cuts *t, const uint16_t *map, struct arena *a,
-		     struct ax_field_layout *layout)
+static int write_mac(struct cuts *t, struct arena *a, struct ax_field_layout *layout)
 {
 	uint32_t none;
 
-	map_cuts(t, map);
 	for (size_t i = 0; i < t->n; i++)
 		t->v[i].hi >>= 16;
 	return write_keys(t, a, &layout->table, &layout->log2, &none);
@@ -229,16 +228,18 @@ int compile_table(struct compiler *c, enum ax_field f, const uint16_t *map, stru
 		  struct ax_field_layout *layout)
 {
 	struct field *field = &c->field[f];
+	size_t size = compile_index_size(f);
 	int r;
 
-	if (field->table)
-		return write_index(c, f, map, a, layout);
+	map_cuts(&field->cuts, map);
+	if (size)
+		return write_index(&field->cuts, size, a, layout);
 	layout->none = map[0];
 	if (f == AX_FIELD_MAC)
-		return write_mac(&field->v6, map, a, layout);
-	r = write_v4(&field->v4, map, a, layout);
+		return write_mac(&field->cuts, a, layout);
+	map_cuts(&field->v4, map);
+	r = write_v4(&field->v4, a, layout);
 	if (r < 0)
 		return r;
-	map_cuts(&field->v6, map);
-	return write_keys(&field->v6, a, &layout->table6, &layout->log2, &layout->subs6_end);
+	return write_keys(&field->cuts, a, &layout->table6, &layout->log2, &layout->subs6_end);
 }

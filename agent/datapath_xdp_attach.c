@@ -31,7 +31,7 @@ static enum xdp_attach_mode to_libxdp(enum xdp_mode mode)
 	case ATTACH_OFFLOAD:
 		return XDP_MODE_HW;
 	default:
-		return XDP_MODE_DRV;
+		return XDP_MODE_NATIVE;
 	}
 }
 

@@ -546,6 +546,12 @@ static int parse_proto(struct parser *p, struct packet *pkt)
 	return 0;
 }
 
+static bool is_extension(uint8_t proto)
+{
+	return proto == IPPROTO_HOPOPTS || proto == IPPROTO_ROUTING || proto == IPPROTO_FRAGMENT ||
+	       proto == IPPROTO_AH || proto == IPPROTO_DSTOPTS;
+}
+
 static int parse_ends(struct parser *p, struct packet *pkt)
 {
 	int r = next_end(p, &pkt->src, &pkt->sport, GIVEN_SPORT);
@@ -565,6 +571,11 @@ static int parse_ends(struct parser *p, struct packet *pkt)
 		return error_set(p->e, -EINVAL,
 				 "arp and icmp have IPv4 addresses: for IPv6 there "
 				 "are nd and icmp6");
+	if (v6 && is_extension(pkt->proto))
+		return error_set(p->e, -EINVAL,
+				 "protocol %u is a header of IPv6 that has another "
+				 "one behind it: such packets are given as bytes",
+				 pkt->proto);
 	if (pkt->kind == PACKET_IP && pkt->proto == IPPROTO_ICMPV6 && v4)
 		return error_set(p->e, -EINVAL,
 				 "nd and icmp6 have IPv6 addresses: for IPv4 there "

@@ -186,6 +186,19 @@ static int check_redirect(struct check *c, const struct rule_list *l, size_t i)
 	return 0;
 }
 
+/* What is sent back to a veth's other end comes there as what is redirected does. */
+static int check_reflect(struct check *c, const struct rule_list *l, size_t i)
+{
+	char name[96], who[128];
+	int r = c->dev.veth && !c->generic ? first_look(c, c->dev.ifindex) : 0;
+
+	if (r <= 0)
+		return r;
+	snprintf(who, sizeof(who), "%s sends back to", rule_name(l, i, name));
+	check_veth_target(c, &c->dev, FINDING_BAD, who);
+	return 0;
+}
+
 static int check_backend(struct check *c, const struct balancer *b, const struct ax_addr *addr)
 {
 	struct next_hop hop = {0};
@@ -202,12 +215,13 @@ static int check_backend(struct check *c, const struct balancer *b, const struct
 		return 0;
 	}
 	r = first_look(c, hop.ifindex);
-	if (r <= 0 || hop.ifindex == c->dev.ifindex)
-		return r < 0 ? r : 0;
-	if (device_load(&c->here, NULL, hop.ifindex, &to))
-		return 0; /* it went away just now */
+	if (r <= 0 || device_load(&c->here, NULL, hop.ifindex, &to))
+		return r < 0 ? r : 0; /* or it went away just now */
 	snprintf(who, sizeof(who), "balancer '%.63s' sends to", b->name);
-	check_target(c, &to, FINDING_BAD, who);
+	if (hop.ifindex != c->dev.ifindex)
+		check_target(c, &to, FINDING_BAD, who);
+	else if (to.veth && !c->generic)
+		check_veth_target(c, &to, FINDING_BAD, who);
 	return 0;
 }
 
@@ -310,6 +324,8 @@ int check_rules(struct check *c, const struct rule_list *l)
 	for (size_t i = 0; l && i < l->n_rules && !r; i++) {
 		if (l->rules[i].verdict == AX_VERDICT_REDIRECT)
 			r = check_redirect(c, l, i);
+		else if (l->rules[i].verdict == AX_VERDICT_REFLECT)
+			r = check_reflect(c, l, i);
 		else if (l->rules[i].verdict == AX_VERDICT_BALANCE)
 			r = check_balancer(c, l, l->rules[i].target);
 	}

@@ -207,15 +207,10 @@ static int find_twice(const struct balancer *b, struct balance_backend *twice)
 
 static int check_balancer(struct checker *c, const struct balancer *b)
 {
-	char found[QUOTED_LEN], addr[ADDR_STRLEN], want[80];
+	char found[QUOTED_LEN], addr[ADDR_STRLEN];
 	struct balance_backend twice;
 	int code;
 
-	if (b->n > BALANCER_BACKENDS_MAX) {
-		snprintf(found, sizeof(found), "balancer %s with too many backends", b->name);
-		snprintf(want, sizeof(want), "at most %d", BALANCER_BACKENDS_MAX);
-		return tell(c, SIZE_MAX, found, want);
-	}
 	for (size_t i = 0; b->mode != BALANCE_NAT && i < b->n; i++) {
 		if (!b->backends[i].port)
 			continue;
@@ -248,6 +243,7 @@ static int check_all(struct checker *c)
 	const struct rule_list *l = c->l;
 	void *names = NULL, *slots = NULL;
 	int code = check_header(c);
+	size_t backends = 0;
 
 	for (size_t i = 0; i < l->n_sets; i++)
 		c->set_names[i] = l->sets[i].name;
@@ -258,8 +254,13 @@ static int check_all(struct checker *c)
 	if (code == 0)
 		code = check_defined(c, "balancer", c->balancer_names, l->n_balancers,
 				     BALANCERS_MAX);
-	for (size_t i = 0; i < l->n_balancers && code == 0; i++)
+	for (size_t i = 0; i < l->n_balancers && code == 0; i++) {
 		code = check_balancer(c, &l->balancers[i]);
+		backends += l->balancers[i].n;
+	}
+	if (code == 0 && backends > AX_REALS_MAX)
+		code = tell(c, SIZE_MAX, "too many backends",
+			    "at most 4096 in all balancers of a list");
 	if (code == 0)
 		code = check_rules(c, &names, &slots);
 	tdestroy(names, free_nothing);

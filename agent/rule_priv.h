@@ -3,6 +3,7 @@
 #ifndef AX_RULE_PRIV_H
 #define AX_RULE_PRIV_H
 
+#include "balance.h"
 #include "rule_list.h"
 
 #define QUOTED_LEN 264 /* of the longest text in quotes, see fault_quote() */
@@ -117,7 +118,7 @@ int set_copy(const struct rule_set_def *from, struct rule_set_def *to);
 extern const char *const policy_names[3]; /* by enum ax_policy */
 #define PRIORITY_MAX 65535
 
-#define BALANCER_BACKENDS_MAX 4096
+#define BALANCER_BACKENDS_MAX AX_REALS_MAX
 #define BALANCER_WEIGHT_MAX   1000
 #define GUE_PORT	      6080
 extern const char *const balance_mode_names[3];

@@ -134,24 +134,37 @@ static int save_set(const struct rule_set_def *s, FILE *f)
 	return r;
 }
 
+/* The lines, whose length the header has. */
+static int make_text(const struct rule_list *l, char **ret, size_t *len)
+{
+	autofree char *text = NULL;
+	FILE *f = open_memstream(&text, len);
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	r = save_text(l, f);
+	if (fclose(f) != 0)
+		r = -ENOMEM;
+	if (r == 0)
+		*ret = take_ptr(&text);
+	return r;
+}
+
 static int save_all(const struct rule_list *l, FILE *f)
 {
 	struct state_header head = {.magic = STATE_MAGIC, .n_sets = (uint32_t)l->n_sets};
-	long start, end;
-	int r;
+	autofree char *text = NULL;
+	size_t len;
+	int r = make_text(l, &text, &len);
 
+	if (r < 0)
+		return r;
+	head.text_len = (uint32_t)len;
 	fwrite(&head, sizeof(head), 1, f);
-	start = ftell(f);
-	r = save_text(l, f);
-	end = ftell(f);
-	if (r == 0 && (start < 0 || end < 0))
-		r = -ENOMEM;
+	fwrite(text, len, 1, f);
 	for (size_t i = 0; i < l->n_sets && r == 0; i++)
 		r = save_set(&l->sets[i], f);
-	head.text_len = (uint32_t)(end - start);
-	if (r == 0 && (fseek(f, 0, SEEK_SET) < 0 || fwrite(&head, sizeof(head), 1, f) != 1 ||
-		       fseek(f, 0, SEEK_END) < 0))
-		r = -ENOMEM;
 	return r;
 }
 

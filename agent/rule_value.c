@@ -42,7 +42,8 @@ int value_each(const char *value, size_t max, struct rule_fault *f,
 			char found[64];
 
 			snprintf(found, sizeof(found), "more than %zu values", max);
-			return fault_set(f, found, "at most %zu; a set (@NAME) takes more", max);
+			return fault_set(f, found, "at most %zu%s", max,
+					 max == RULE_LIST_MAX ? "; a set (@NAME) takes more" : "");
 		}
 		r = each(arg, item, f);
 		if (r == -EINVAL && !*f->found)

@@ -34,19 +34,18 @@ static int refuse_file(const char *path, const struct config_errors *errs, struc
 			 first->expected, more);
 }
 
-static int read_rules_file(const struct config_interface *c, struct rule_list *l, struct error *e)
+static int read_rules_file(const char *path, struct rule_list *l, struct error *e)
 {
 	CLEANUP(config_errors_free) struct config_errors errs = {0};
 	autofree char *text = NULL;
-	int r = file_read(c->rules_file, RULES_FILE_MAX, &text);
+	int r = file_read(path, RULES_FILE_MAX, &text);
 
 	if (r)
-		return error_set(e, r, "cannot read the rules file %s: %s", c->rules_file,
-				 strerror(-r));
+		return error_set(e, r, "cannot read the rules file %s: %s", path, strerror(-r));
 	r = rule_file_parse(text, strlen(text), l, &errs);
 	if (r == -ENOMEM)
 		return error_set(e, r, "out of memory");
-	return r ? refuse_file(c->rules_file, &errs, e) : 0;
+	return r ? refuse_file(path, &errs, e) : 0;
 }
 
 /* Balancers of services get theirs when the list is put somewhere. */
@@ -63,31 +62,48 @@ static void clear_backends(struct rule_list *l)
 	}
 }
 
-static int read_into(const struct config_interface *c, struct rule_list *l, struct error *e)
+/* A rule file has everything of its own but the sets and balancers of the config's section. */
+static int read_file(const struct config_interface *c, const char *dir, struct rule_list *l,
+		     struct error *e)
 {
-	autofree char *dir = c->rules_file ? directory_of(c->rules_file) : NULL;
+	autofree char *path = NULL, *sets_dir = NULL;
 	int r;
 
-	if (c->rules_file) {
-		r = read_rules_file(c, l, e);
-		if (!r && rule_list_share(l, &c->list))
-			r = error_set(e, -ENOMEM, "out of memory");
-	} else {
-		r = rule_list_copy(&c->list, l);
-		if (r)
-			error_set(e, r, "out of memory");
-	}
+	if (c->rules_file[0] == '/')
+		path = strdup(c->rules_file);
+	else if (asprintf(&path, "%s/%s", dir, c->rules_file) < 0)
+		path = NULL;
+	sets_dir = path ? directory_of(path) : NULL;
+	if (!sets_dir)
+		return error_set(e, -ENOMEM, "out of memory");
+	r = read_rules_file(path, l, e);
+	r = r ? r : rule_list_read_sets(l, sets_dir, e);
+	if (!r && rule_list_share(l, &c->list))
+		r = error_set(e, -ENOMEM, "out of memory");
+	return r;
+}
+
+static int read_into(const struct config_interface *c, const char *dir, struct rule_list *l,
+		     struct error *e)
+{
+	int r = 0;
+
+	if (c->rules_file)
+		r = read_file(c, dir, l, e);
+	else if (rule_list_copy(&c->list, l))
+		r = error_set(e, -ENOMEM, "out of memory");
 	r = r ? r : rule_list_read_sets(l, dir, e);
 	return r ? r : rule_list_check(l, e);
 }
 
-int xdp_list_read(const struct config_interface *c, struct rule_list *l, struct error *e)
+int xdp_list_read(const struct config_interface *c, const char *dir, struct rule_list *l,
+		  struct error *e)
 {
 	struct error why = {0};
 	int r;
 
 	rule_list_init(l);
-	r = read_into(c, l, &why);
+	r = read_into(c, dir, l, &why);
 	if (!r) {
 		clear_backends(l);
 		return 0;

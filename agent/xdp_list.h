@@ -9,8 +9,10 @@
 struct agent;
 
 /* The list of a config's interface with the contents of all files that it names; *l is
- * initialised. Balancers of services have no backends yet. */
-int xdp_list_read(const struct config_interface *c, struct rule_list *l, struct error *e);
+ * initialised. Balancers of services have no backends yet. Paths of the config are relative to
+ * `dir`, those of a rules file to that file's directory. */
+int xdp_list_read(const struct config_interface *c, const char *dir, struct rule_list *l,
+		  struct error *e);
 /* Gives the balancers that name a service that service's backends, as they are now. */
 int xdp_list_set_backends(struct agent *a, struct rule_list *l, bool *changed, struct error *e);
 /* The names of those services (replaces what is in *names). */

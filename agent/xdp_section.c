@@ -15,6 +15,7 @@
 
 #include "agent_priv.h"
 #include "cgroup.h"
+#include "datapath_xdp.h"
 #include "log.h"
 #include "xdp_list.h"
 
@@ -74,6 +75,23 @@ static struct xdp_managed *managed_get(struct agent *a, const char *name)
 	m->next = a->managed;
 	a->managed = m;
 	return m;
+}
+
+/* What paths of the config are relative to, whoever applied it: the next agent has to find the
+ * same. */
+static int read_list(const struct agent *a, const struct config_interface *c, struct rule_list *l,
+		     struct error *e)
+{
+	const char *slash = a->config_path ? strrchr(a->config_path, '/') : NULL;
+	autofree char *dir = NULL;
+
+	if (slash)
+		dir = strndup(a->config_path, (size_t)(slash - a->config_path) + 1);
+	else
+		dir = strdup(a->config_path ? "." : "/etc/ax");
+	if (!dir)
+		return error_set(e, -ENOMEM, "out of memory");
+	return xdp_list_read(c, dir, l, e);
 }
 
 static const struct config_interface *interface_find(const struct config *c, const char *name)
@@ -305,7 +323,7 @@ static int put_config(struct agent *a, struct xdp_managed *m, struct error *e)
 	if (!c)
 		return 0;
 	rule_list_init(&l);
-	r = xdp_list_read(c, &l, e);
+	r = read_list(a, c, &l, e);
 	return r ? outcome(a, m, r, e) : put_list(a, m, &l, e);
 }
 
@@ -374,15 +392,23 @@ static void close_watch(struct agent *a)
 	close_fd(&a->xdp_timer.fd);
 }
 
-static void gone(struct agent *a, struct xdp_managed *m)
+/* Removes what was pinned for an interface that is not there any more. */
+static void unpin(const struct instance *inst, const char *name)
 {
+	char dir[256];
 	struct error e;
 
+	if (!if_nametoindex(name) && !datapath_xdp_dir(inst, name, false, dir, sizeof(dir), &e))
+		datapath_xdp_unpin(dir);
+}
+
+static void gone(struct agent *a, struct xdp_managed *m)
+{
 	log_info("the interface %s is gone: its list waits for it", m->name);
 	ring_close(a, m);
 	m->ifindex = 0;
 	m->due_ns = 0;
-	xdp_unload(a->inst, m->name, &e); /* what was pinned for it */
+	unpin(a->inst, m->name);
 }
 
 /* Links are told of for many reasons: what counts is which index a name has. */
@@ -477,7 +503,7 @@ static int plan_one(struct agent *a, struct xdp_plan *p, const struct config_int
 	int r;
 
 	rule_list_init(&to->list);
-	r = xdp_list_read(c, &to->list, e);
+	r = read_list(a, c, &to->list, e);
 	if (r) {
 		rule_list_free(&to->list);
 		if (!a->starting)
@@ -547,6 +573,7 @@ static int unload_others(struct agent *a, struct error *e)
 			at = &m->next;
 			continue;
 		}
+		unpin(a->inst, m->name);
 		log_info("%s has no list any more", m->name);
 		*at = m->next;
 		managed_free(a, m);

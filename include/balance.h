@@ -125,6 +125,13 @@ _Static_assert(sizeof(struct ax_flow_real) == 8, "struct ax_flow_real is a map v
 #define AX_NAT_IDLE_UDP (120 * AX_NAT_SECOND)  /* RFC 4787 */
 #define AX_NAT_CHECK	(AX_NAT_SECOND / 2)    /* how often a flow makes sure of its port */
 
+enum ax_nat_closed {
+	AX_NAT_FIN_CLIENT = 1 << 0,
+	AX_NAT_FIN_REAL = 1 << 1,
+	AX_NAT_FINS = AX_NAT_FIN_CLIENT | AX_NAT_FIN_REAL,
+	AX_NAT_RESET = 1 << 2,
+};
+
 /* Map `nat` (LRU), one for all interfaces of an instance, as answers may come in by another one
  * than questions: what a backend answers to -> the client and what it asked for. */
 struct ax_nat_key {
@@ -137,13 +144,15 @@ _Static_assert(sizeof(struct ax_nat_key) == 40, "struct ax_nat_key is a map key"
 struct ax_nat {
 	struct ax_addr client, service;
 	__be16 client_port_be, service_port_be;
-	__u32 seen;    /* time stamp of the last packet, of a flow's own ones within AX_NAT_CHECK */
-	__u32 ifindex; /* where the client's packets come in, and from whom: the way back for */
-	__u8 mac[6];   /* answers if routing knows none, or not the neighbour */
-	__u8 closed;   /* a FIN or RST went by */
-	__u8 pad;
+	__u32 seen;    /* time stamp of the last packet, give or take AX_NAT_CHECK */
+	__u32 ifindex; /* where the client's packets come in */
+	/* From and to whom they come there. Answers go back that way if routing knows no way or
+	 * not the neighbour's address. */
+	__u8 mac[12];
+	__u8 closed; /* enum ax_nat_closed */
+	__u8 pad[3];
 };
-_Static_assert(sizeof(struct ax_nat) == 52, "struct ax_nat is a map value");
+_Static_assert(sizeof(struct ax_nat) == 60, "struct ax_nat is a map value");
 
 /* Map `nat_fragments` (LRU), also the instance's: the later fragments of a backend's answer have no
  * ports, but the first one's identification. */

@@ -278,7 +278,7 @@ _Static_assert(sizeof(struct ax_rule_count) == 32, "struct ax_rule_count is a ma
 
 /*
  * Map `redirected` (per CPU, one entry): the frames that were redirected last. For each, when the
- * helper has returned XDP_REDIRECT, the filter does
+ * helper has returned XDP_REDIRECT, and for XDP_TX, the filter does
  *
  *	r->last[r->n++ % AX_REDIRECTED] = (struct ax_redirect){.to = to, .counter = counter};
  *
@@ -288,7 +288,7 @@ _Static_assert(sizeof(struct ax_rule_count) == 32, "struct ax_rule_count is a ma
  */
 enum ax_redirect_to { /* the upper two bits of `to` */
 	AX_TO_DEVICE,  /* index in map `devices` */
-	AX_TO_IFINDEX, /* bpf_redirect() */
+	AX_TO_IFINDEX, /* bpf_redirect(); XDP_TX: of the interface itself */
 	AX_TO_CPU,     /* index in map `cpus` */
 	AX_TO_NOWHERE, /* counted already */
 };

@@ -90,6 +90,7 @@ int cmd_xdp(struct cmd *c, int argc, char **argv)
 		{"explain", "xdp explain", cmd_xdp_explain,
 		 "ask what happens to a packet, and why"},
 		{"rule", "xdp rule", cmd_xdp_rule, "add, del, move or list rules"},
+		{"sign", "xdp sign", cmd_xdp_sign, "make the datagram that pulls a trigger"},
 		{"set", "xdp set", cmd_xdp_set, "add to, del from, replace or list sets"},
 	};
 	static const struct command_group group = {

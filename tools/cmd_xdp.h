@@ -78,6 +78,7 @@ int cmd_xdp_stats(struct cmd *c, int argc, char **argv);
 int cmd_xdp_capture(struct cmd *c, int argc, char **argv);
 int cmd_xdp_explain(struct cmd *c, int argc, char **argv);
 int cmd_xdp_rule(struct cmd *c, int argc, char **argv);
+int cmd_xdp_sign(struct cmd *c, int argc, char **argv);
 int cmd_xdp_set(struct cmd *c, int argc, char **argv);
 
 #endif

@@ -254,7 +254,7 @@ static __always_inline bool swap_ends(struct xdp_md *ctx, const struct packet *p
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
-	void *l3 = data + p->l3_off, *l4 = data + p->l4_off;
+	void *l3 = packet_at(data, p->l3_off), *l4 = packet_at(data, p->l4_off);
 	__be16 *port = l4;
 	__be16 sport;
 
@@ -338,8 +338,8 @@ static __always_inline bool rewrite_l4(void *data, void *end, const struct packe
 				       const struct ax_addr *dst, __be16 dport_be)
 {
 	__u32 at = csum_offset(p);
-	__be16 *port = data + p->l4_off;
-	__u16 *check = data + p->l4_off + at;
+	__be16 *port = packet_at(data, p->l4_off);
+	__u16 *check = packet_at(data, p->l4_off + at);
 	bool none;
 
 	if (!at || (void *)(check + 1) > end || (void *)(port + 2) > end)
@@ -383,7 +383,7 @@ static __noinline int rewrite(struct xdp_md *ctx, const struct packet *p,
 		dst = rw->dst;
 	if (rw->flags & AX_REWRITE_DPORT)
 		dport = rw->dport_be;
-	if (rw->flags & AX_REWRITE_DST && !write_dst(data + p->l3_off, end, p, &dst))
+	if (rw->flags & AX_REWRITE_DST && !write_dst(packet_at(data, p->l3_off), end, p, &dst))
 		return -1;
 	if ((p->has_l4 || (p->has_icmp && !p->v4)) &&
 	    rw->flags & (AX_REWRITE_DST | AX_REWRITE_DPORT) &&

@@ -1,10 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "rules.bpf.h"
+/* The balancer: a stage behind the filter, which has said to which one a packet goes. */
+#include "balance_forward.bpf.h"
+#include "balance_tunnel.bpf.h"
+
+static __always_inline int balance(struct xdp_md *ctx, const struct handover *h, const __u8 *a,
+				   const struct ax_balancer *b, bool v4)
+{
+	if (b->mode == AX_BALANCE_NAT)
+		return forward(ctx, h, a, b, v4);
+	return tunnel(ctx, h, a, b, v4);
+}
+
 SEC("xdp.frags")
 int ax_balance(struct xdp_md *ctx)
 {
-	(void)ctx;
-	(void)count_reason;
-	(void)arena_get;
-	return layout.rules ? XDP_DROP : XDP_PASS;
+	const struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
+	const struct ax_balancer *b;
+	const __u8 *a = arena_get();
+
+	if (!h || !a)
+		return XDP_ABORTED;
+	b = balancer_of(a, h->balancer);
+	if (!b || !is_readable(&h->p))
+		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
+	return h->p.v4 ? balance(ctx, h, a, b, true) : balance(ctx, h, a, b, false);
 }

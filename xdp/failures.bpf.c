@@ -15,7 +15,7 @@
 
 #include "xdp.h"
 
-/* The kernel's DEV_MAP_BULK_SIZE and CPU_MAP_BULK_SIZE. */
+/* The kernel's DEV_MAP_BULK_SIZE (and VETH_XDP_TX_BULK_SIZE), and CPU_MAP_BULK_SIZE. */
 #define DEVICE_BULK 16
 #define CPU_BULK    8
 
@@ -172,6 +172,21 @@ int ax_devmap_xmit(struct bpf_raw_tracepoint_args *ctx)
 	if (!b.drops || !is_ours(from))
 		return 0;
 	b.dev = (__u32)BPF_CORE_READ(to, ifindex);
+	b.full = sent + b.drops == DEVICE_BULK;
+	not_sent(&b);
+	return 0;
+}
+
+/* XDP_TX on a veth, whose driver gathers and tells like a device map. */
+SEC("raw_tp/xdp_bulk_tx")
+int ax_bulk_tx(struct bpf_raw_tracepoint_args *ctx)
+{
+	const struct net_device *dev = (void *)ctx->args[0];
+	__u32 sent = (__u32)ctx->args[1];
+	struct bulk b = {.dev = watched.ifindex, .drops = (__u32)ctx->args[2]};
+
+	if (!b.drops || !is_ours(dev))
+		return 0;
 	b.full = sent + b.drops == DEVICE_BULK;
 	not_sent(&b);
 	return 0;

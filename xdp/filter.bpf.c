@@ -65,17 +65,24 @@ static __always_inline __u64 source_mac(struct xdp_md *ctx)
 	return mac;
 }
 
-/* The rule of a packet, or of one that it quotes. A global function: it is verified once. */
-__noinline __u32 match(struct xdp_md *ctx, const struct packet *p, __u32 len)
+static __always_inline __u32 match(struct xdp_md *ctx, const __u8 *a, const struct packet *p,
+				   __u32 len)
 {
 	struct judged j = {.p = p, .len = len};
-	const __u8 *a = arena_get();
 
-	if (!a || !p)
-		return layout.rules;
 	if (layout.field[AX_FIELD_MAC].used)
 		j.mac = source_mac(ctx);
 	return classify(a, &j);
+}
+
+/* The rule of a packet that another one quotes. A global function: it is verified once. (The packet
+ * itself is matched inline: where returns are guarded against speculation, each costs as much as
+ * the rest of the matching.) */
+__noinline __u32 match_quoted(struct xdp_md *ctx, const struct packet *q, __u32 len)
+{
+	const __u8 *a = arena_get();
+
+	return a && q ? match(ctx, a, q, len) : layout.rules;
 }
 
 /* --- what a packet quotes --- */
@@ -96,7 +103,7 @@ static __always_inline bool is_icmp_error(const struct packet *p)
 static __noinline bool quote(struct xdp_md *ctx, const struct packet *p, struct packet *q)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	void *l3 = data + p->l4_off + 8;
+	void *l3 = packet_at(data, p->l4_off + 8);
 
 	packet_init(q);
 	q->vlan = p->vlan;
@@ -144,7 +151,7 @@ static __always_inline bool quoted_passes(struct xdp_md *ctx, const __u8 *a, str
 
 	if (!layout.quotes || !quote(ctx, &t->p, &q))
 		return false;
-	t->quoted_rule = match(ctx, &q, t->len);
+	t->quoted_rule = (__u16)match_quoted(ctx, &q, t->len);
 	return action_of(a, t->quoted_rule)->verdict != AX_VERDICT_DROP;
 }
 
@@ -281,7 +288,7 @@ static __always_inline int follow(struct xdp_md *ctx, const __u8 *a, struct turn
 
 	if (!quote(ctx, &t->p, &q))
 		return -1;
-	rule = match(ctx, &q, t->len);
+	rule = match_quoted(ctx, &q, t->len);
 	act = action_of(a, rule);
 	if (act->verdict != AX_VERDICT_BALANCE)
 		return -1;
@@ -305,7 +312,7 @@ static __always_inline int judge(struct xdp_md *ctx, struct turn *t)
 		if (r >= 0)
 			return r;
 	}
-	t->rule = (__u16)match(ctx, &t->p, t->len);
+	t->rule = (__u16)match(ctx, a, &t->p, t->len);
 	return act_on(ctx, a, t, action_of(a, t->rule));
 }
 
@@ -337,22 +344,54 @@ static __always_inline bool by_policy(struct turn *t, __u32 reason, int *action)
 	return true;
 }
 
+/* Tagged and IPv6 packets. Global functions are verified once, and what they write through a pointer
+ * is unknown after: the many ways through the parser end in one. `len`: of the frame. */
+__noinline int parse_rest_of(struct xdp_md *ctx, struct packet *p, __u32 len)
+{
+	if (!p)
+		return 0;
+	parse_net((void *)(long)ctx->data, (void *)(long)ctx->data_end, len, p);
+	return p->odd;
+}
+
+__noinline int parse(struct xdp_md *ctx, struct packet *p, __u32 len)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+
+	if (!p)
+		return 0;
+	if (!parse_link(data, end, p))
+		return p->odd;
+	return parse_rest_of(ctx, p, len);
+}
+
+static __always_inline int parse_any(struct xdp_md *ctx, struct packet *p, __u32 len)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+
+	if ((void *)(eth + 1) > end || eth->h_proto != bpf_htons(ETH_P_IP))
+		return parse(ctx, p, len);
+	packet_init(p);
+	p->ethertype_be = eth->h_proto;
+	parse_ipv4(eth + 1, end, len - sizeof(*eth), p);
+	return p->odd;
+}
+
 /* Reads the packet. What looks too long may go on in further buffers (jumbo frames): only then it
  * is worth asking how long it is altogether. */
 static __always_inline void read_packet(struct xdp_md *ctx, struct turn *t)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 linear = end - data, full;
+	__u32 linear = ctx->data_end - ctx->data, full;
 
 	t->len = linear;
-	parse_frame(data, end, linear, &t->p);
-	if (!t->p.odd)
+	if (!parse_any(ctx, &t->p, linear))
 		return;
 	full = bpf_xdp_get_buff_len(ctx);
 	if (full == linear)
 		return;
 	t->len = full;
-	parse_frame(data, end, full, &t->p);
+	parse(ctx, &t->p, full);
 	if (t->p.odd == AX_REASON_RUNT || t->p.odd == AX_REASON_BAD_HEADER ||
 	    t->p.odd == AX_REASON_TOO_MANY_HEADERS)
 		t->p.odd = AX_REASON_SPLIT;
@@ -361,9 +400,12 @@ static __always_inline void read_packet(struct xdp_md *ctx, struct turn *t)
 SEC("xdp.frags")
 int ax_filter(struct xdp_md *ctx)
 {
-	struct turn t = {};
+	struct turn t; /* its packet is filled in by the parser */
 	int action;
 
+	t.reason = AX_REASON_NONE;
+	t.decided = AX_DECIDED_RULE;
+	t.verdict = AX_VERDICT_PASS;
 	t.explain = explaining(ctx);
 	t.rule = layout.rules;
 	t.quoted_rule = layout.rules;

@@ -60,6 +60,14 @@ struct packet {
 	__u16 pad;
 };
 
+/* A place in the packet at an offset that the verifier does not know: it follows none beyond 64
+ * KiB, so let that be far from it. What lies behind 16 KiB of headers is never found. */
+static __always_inline void *packet_at(void *data, __u32 off)
+{
+	asm volatile("" : "+r"(off)); /* or the compiler drops the check where it knows better */
+	return data + (off > 0x3fff ? 0x3fff : off);
+}
+
 /* Reasons are told in the order of the enum: the worst is found first. */
 static __always_inline void odd(struct packet *p, __u8 reason)
 {
@@ -197,13 +205,9 @@ static __always_inline void parse_ipv4(void *l3, void *end, __u32 frame, struct 
 	parse_rest(l3 + header, end, total ? total - header : 0, total, header > sizeof(*ip), p);
 }
 
-struct ipv6_ext {
-	__u8 next;
-	__u8 len; /* in 8 bytes, beyond the first 8; AH: in 4 bytes, beyond the first 8 */
-};
 struct ipv6_frag {
 	__u8 next;
-	__u8 reserved;
+	__u8 reserved; /* the others' length beyond 8 bytes, in units of 8 (AH: 4) */
 	__be16 offset;
 	__be32 id;
 };
@@ -214,39 +218,57 @@ static __always_inline bool is_mapped(const struct in6_addr *a)
 	return !a->s6_addr32[0] && !a->s6_addr32[1] && a->s6_addr32[2] == bpf_htonl(0xffff);
 }
 
-#define IPV6_FRAG_SEEN 0x10000 /* beside a fragment header's offset field */
+/* 1 if a == b, else 0, without a branch. */
+static __always_inline __u32 equal(__u32 a, __u32 b)
+{
+	__u64 differ = a ^ b;
+
+	differ--; /* above 32 bits only if it was 0 */
+	asm volatile("" : "+r"(differ));
+	return differ >> 63;
+}
+
+/* Whether a header of this protocol is followed by another one (Fragment, AH included). */
+static __always_inline bool is_extension(__u32 proto)
+{
+	const __u64 known = 1ULL << IPPROTO_HOPOPTS | 1ULL << IPPROTO_ROUTING |
+			    1ULL << IPPROTO_FRAGMENT | 1ULL << IPPROTO_AH | 1ULL << IPPROTO_DSTOPTS;
+
+	return proto < 64 && known >> proto & 1;
+}
 
 /*
  * Follows the extension headers from `at` and returns where the header of p->proto is, or what is
- * behind the fragment header of a later fragment; NULL: odd. *frag gets the fragment header's
- * offset field and IPV6_FRAG_SEEN. Nothing else is decided in the loop: every branch in it would
- * double what the verifier has to walk through.
+ * behind the fragment header of a later fragment; NULL: they are cut off or too many. *frag gets
+ * the fragment header's offset field, 0 without one. What kind of header it is makes no branch:
+ * each would double what the verifier has to walk through.
  */
 static __always_inline void *skip_extensions(void *at, void *end, struct packet *p, __u32 *frag)
 {
-	for (int i = 0; i <= AX_IPV6_HEADERS_MAX; i++) {
-		struct ipv6_frag *f = at;
-		struct ipv6_ext *e = at;
+	__u32 proto = p->proto;
 
-		if (p->proto == IPPROTO_FRAGMENT) {
-			if ((void *)(f + 1) > end)
-				break;
-			p->proto = f->next;
-			*frag = bpf_ntohs(f->offset) | IPV6_FRAG_SEEN;
-			at = f + 1;
-			if (*frag & 0xfff8)
-				return at;
-			continue;
-		}
-		if (p->proto != IPPROTO_HOPOPTS && p->proto != IPPROTO_ROUTING &&
-		    p->proto != IPPROTO_DSTOPTS && p->proto != IPPROTO_AH)
+	for (int i = 0; i <= AX_IPV6_HEADERS_MAX; i++) {
+		struct ipv6_frag *h = at; /* all have at least its 8 bytes, and begin like it */
+		__u32 is_frag, len;
+
+		if (!is_extension(proto)) {
+			p->proto = (__u8)proto;
 			return at;
-		if ((void *)(e + 1) > end)
+		}
+		if ((void *)(h + 1) > end)
 			break;
-		at += 8 + (e->len << (p->proto == IPPROTO_AH ? 2 : 3));
-		p->proto = e->next;
+		is_frag = equal(proto, IPPROTO_FRAGMENT);
+		len = (h->reserved & (is_frag - 1)) * 4; /* in a fragment header it says nothing */
+		len += len & (equal(proto, IPPROTO_AH) - 1);
+		*frag |= bpf_ntohs(h->offset) & -is_frag;
+		proto = h->next;
+		at += 8 + len;
+		if (*frag & 0xfff8) {
+			p->proto = (__u8)proto;
+			return at;
+		}
 	}
-	return NULL; /* cut off, or what hides behind so many cannot be judged */
+	return NULL; /* what hides behind so many cannot be judged */
 }
 
 static __always_inline void note_fragment(__u32 frag, struct packet *p)
@@ -332,25 +354,36 @@ static __always_inline void packet_init(struct packet *p)
 	p->l3_off = sizeof(struct ethhdr);
 }
 
-/* Parses a frame of `len` bytes, of which [data, end) can be read here. */
-static __always_inline void parse_frame(void *data, void *end, __u32 len, struct packet *p)
+/* The Ethernet header and tags: where the next one is and what it is. False: odd. */
+static __always_inline bool parse_link(void *data, void *end, struct packet *p)
 {
 	struct ethhdr *eth = data;
-	void *l3 = eth + 1;
 
 	packet_init(p);
-	if (l3 > end)
-		return odd(p, AX_REASON_RUNT);
-	p->ethertype_be = eth->h_proto;
-	if (is_tag(p->ethertype_be)) {
-		l3 = skip_tags(l3, end, p);
-		if (!l3)
-			return;
+	if ((void *)(eth + 1) > end) {
+		odd(p, AX_REASON_RUNT);
+		return false;
 	}
+	p->ethertype_be = eth->h_proto;
+	return !is_tag(p->ethertype_be) || skip_tags(eth + 1, end, p);
+}
+
+/* What is behind them. */
+static __always_inline void parse_net(void *data, void *end, __u32 len, struct packet *p)
+{
+	void *l3 = packet_at(data, p->l3_off);
+
 	if (p->ethertype_be == bpf_htons(ETH_P_IP))
 		parse_ipv4(l3, end, len - p->l3_off, p);
 	else if (p->ethertype_be == bpf_htons(ETH_P_IPV6))
 		parse_ipv6(l3, end, len - p->l3_off, p);
+}
+
+/* Parses a frame of `len` bytes, of which [data, end) can be read here. */
+static __always_inline void parse_frame(void *data, void *end, __u32 len, struct packet *p)
+{
+	if (parse_link(data, end, p))
+		parse_net(data, end, len, p);
 }
 
 /* The IP packet that an ICMP error quotes: its addresses and protocol, and its ports where it had

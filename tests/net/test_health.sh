@@ -201,7 +201,7 @@ agent_again
 is "what is down stays so for the next agent" "$(states web)" "h1=down h2=up"
 is "and gets nobody" "$(hits 4 10.77.200.1)" "h2=4 "
 config >"$T/fast.yaml"
-like "another check is a change" "$(ax config apply --dry-run "$T/fast.yaml")" 'change +service +web +check'
+like "another check is a change" "$(ax config apply --dry-run "$T/fast.yaml")" '~ service web: check'
 ok "it is applied" ax config apply "$T/fast.yaml"
 becomes "which finds out for itself" web "h1=down h2=up"
 mood h1 200

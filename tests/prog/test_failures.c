@@ -30,7 +30,7 @@ static struct {
 	unsigned source, target;
 	struct bpf_object *obj;
 	int counts, redirected, devices, cpus;
-	struct bpf_link *links[3];
+	struct bpf_link *links[4];
 	struct ax_redirect frame; /* where the filter below sends them */
 } w;
 
@@ -261,7 +261,7 @@ static void set_constants(struct bpf_object *obj)
 
 static int load(void)
 {
-	static const char *const programs[] = {"ax_redirect_err", "ax_devmap_xmit",
+	static const char *const programs[] = {"ax_redirect_err", "ax_devmap_xmit", "ax_bulk_tx",
 					       "ax_cpumap_enqueue"};
 	const char *out = getenv("OUT");
 	uint32_t key = 0;

@@ -574,7 +574,7 @@ static void limits_let_through_what_they_say(void **state)
 	assert_int_equal(admitted(&lim, 1000, 1, 1), 1);
 	assert_in_range(admitted(&lim, 1000, 10, 1000000), 12500, 12520);
 	lim = limit_of("10mbit,burst=12500");
-	assert_int_equal(admitted(&lim, 1250, 1, 1000), 10);
+	assert_int_equal(admitted(&lim, 1250, 1, 100), 10);
 	assert_in_range(admitted(&lim, 1250, 100000, NS_PER_SECOND), 1008, 1011);
 	lim = limit_of("10pps,per=src/24/64");
 	assert_int_equal(lim.per_source, 1);

@@ -315,7 +315,7 @@ static void wrong_values_are_named(void **state)
 		{"capture", "16,rnig", "\"rnig\"", CAPTURE},
 		{"capture", "16,ring,ring", "\"ring\"", CAPTURE},
 		{"capture", "16,ring,frame,slot=a,slot=b", "more than 4 values",
-		 "at most 4; a set (@NAME) takes more"},
+		 "at most 4"},
 		{"capture", "16,slot=a,slot=b", "\"slot=b\"", CAPTURE},
 		{"capture", "16,slot=", "\"slot=\"",
 		 "slot= and a name of letters, digits and . _ - :"},

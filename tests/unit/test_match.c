@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The very code that the XDP programs match with, compiled for this machine, against the plain
+ * meaning of random rule lists: far more of them than could be loaded into a kernel.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "compile.h"
+#include "rule_random.h"
+
+/* What the programs get from the kernel. libbpf's header of the helpers stays out by its guard. */
+#define __BPF_HELPERS__
+#define SEC(name)
+#define __uint(name, val) int(*name)[val]
+#define __type(name, val) typeof(val) *name
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#define __noinline	__attribute__((noinline, unused))
+#define AX_RULES_MAP	static __attribute__((unused))
+/* a constant of a program; here of whichever list is looked at */
+#define layout (*layout_now)
+
+static const volatile struct ax_layout *layout_now;
+static uint8_t *arena_now;
+
+static void *bpf_map_lookup_elem(const void *map, const void *key);
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function" /* no caller needs all of it */
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#include "../../xdp/classify.bpf.h"
+#pragma GCC diagnostic pop
+#undef layout
+
+/* The arena is the only map that matching reads. */
+static void *bpf_map_lookup_elem(const void *map, const void *key)
+{
+	assert_ptr_equal(map, &arena);
+	assert_int_equal(*(const uint32_t *)key, 0);
+	return arena_now;
+}
+
+#define LISTS	    100000
+#define SECONDS	    20
+#define LISTS_LEAST 2000 /* on a machine that is slow or has much else to do */
+
+static uint32_t judge(const struct match_packet *m)
+{
+	struct packet p = {
+		.src = m->src,
+		.dst = m->dst,
+		.sport_be = bpf_htons(m->sport),
+		.dport_be = bpf_htons(m->dport),
+		.vlan = m->vlan,
+		.icmp = (__u16)(m->icmp_type << 8 | m->icmp_code),
+		.proto = m->proto,
+		.tcp_flags = m->tcp_flags,
+		.fragment = m->fragment,
+		.v4 = m->v4,
+		.later = m->fragment == AX_FRAGMENT_LATER,
+		.has_l4 = m->has_l4,
+		.has_icmp = m->has_icmp,
+	};
+	struct judged j = {.p = &p, .len = m->len};
+	uint32_t rule;
+
+	for (int i = 0; i < 6; i++)
+		j.mac = j.mac << 8 | m->mac[i];
+	rule = classify(arena_now, &j);
+	assert_true(rule <= layout_now->rules);
+	return ((const struct ax_action *)(arena_now + layout_now->actions))[rule].rule;
+}
+
+/* The arena in memory of exactly its size, so that the sanitizer sees what lies outside. */
+static uint8_t *compile(const struct rule_list *l, struct ax_layout *made)
+{
+	autofree struct rule_binding *bind = calloc(l->n_rules + 1, sizeof(*bind));
+	CLEANUP(arena_free) struct arena a = {0};
+	struct error e = {0};
+	uint8_t *exact;
+
+	assert_non_null(bind);
+	if (rule_compile(l, bind, NULL, &a, made, &e) < 0)
+		fail_msg("%s", e.text);
+	exact = malloc(a.size);
+	assert_non_null(exact);
+	return memcpy(exact, a.data, a.size);
+}
+
+static void check_list(const struct rule_list *l, struct rnd *r, unsigned packets, unsigned *modes)
+{
+	struct ax_layout made;
+
+	arena_now = compile(l, &made);
+	layout_now = &made;
+	modes[made.match]++;
+	for (unsigned i = 0; i < packets; i++) {
+		struct match_packet p;
+		uint64_t seed = r->s;
+
+		rnd_packet(r, l, &p);
+		if (judge(&p) != match_first(l, &p))
+			fail_msg("packet of seed %#llx: rule %u instead of %zu of %zu, mode %u",
+				 (unsigned long long)seed, judge(&p), match_first(l, &p),
+				 l->n_rules, made.match);
+	}
+	free(arena_now);
+}
+
+static void random_lists_match_as_they_say(void **state)
+{
+	uint64_t end = time_mono_ns() + SECONDS * 1000000000ull;
+	unsigned modes[4] = {0}, n = 0;
+
+	(void)state;
+	for (; n < LISTS && (n < LISTS_LEAST || time_mono_ns() < end); n++) {
+		CLEANUP(rule_list_free) struct rule_list l;
+		struct rnd r = {n * 104729ull + 3};
+
+		rnd_list(&r, (1u << AX_FIELDS) - 1, false, &l);
+		check_list(&l, &r, 20, modes);
+	}
+	for (int i = 0; i < 4; i++)
+		assert_true(modes[i] >= LISTS_LEAST / 100);
+	print_message("# %u lists: %u without conditions, %u of one field, %u products, %u rows\n",
+		      n, modes[0], modes[1], modes[2], modes[3]);
+}
+
+/* All four words of the summary, and rules at the end of long rows. */
+static void long_lists_match_to_their_end(void **state)
+{
+	const size_t n = AX_XDP_RULES_MAX;
+	unsigned modes[4] = {0};
+	struct rnd r = {99};
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		CLEANUP(rule_list_free) struct rule_list l = {0};
+
+		l.rules = calloc(n, sizeof(*l.rules));
+		assert_non_null(l.rules);
+		for (l.n_rules = 0; l.n_rules < n; l.n_rules++) {
+			struct rule *to = &l.rules[l.n_rules];
+
+			rnd_condition(&r, &l, AX_FIELD_DPORT, to);
+			to->dport.v[to->dport.n - 1].hi = to->dport.v[to->dport.n - 1].lo;
+			to->dport.n = 1;
+			rnd_condition(&r, &l, round ? AX_FIELD_SPORT : AX_FIELD_DST, to);
+			rnd_condition(&r, &l, AX_FIELD_TCP_FLAGS, to);
+		}
+		check_list(&l, &r, 300, modes);
+	}
+	assert_int_equal(modes[AX_MATCH_BITMAP], 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_lists_match_as_they_say),
+		cmocka_unit_test(long_lists_match_to_their_end),
+	};
+
+	return cmocka_run_group_tests_name("match", tests, NULL, NULL);
+}

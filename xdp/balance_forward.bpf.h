@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* NAT's way to the backends. What has no ports and is no fragment (ICMP echo, say) is not
+ * translated but left to this machine. */
+#ifndef AX_BALANCE_FORWARD_BPF_H
+#define AX_BALANCE_FORWARD_BPF_H
+
+#include "balance_nat.bpf.h"
+#include "balance_ports.bpf.h"
+
+struct forward {
+	const struct handover *h;
+	const __u8 *a;
+	const struct ax_balancer *balancer;
+	const struct ax_real *real;
+	struct flow_key key;
+	__u64 now_ns;
+	__u32 now; /* as a time stamp */
+	__u32 number;
+	__u32 hash;
+	__be16 port_be; /* 0: none yet */
+	bool fresh;
+};
+
+static __always_inline const struct packet *flow_of(const struct handover *h)
+{
+	return h->icmp_error ? &h->quoted : &h->p;
+}
+
+/* What the backend gets to see as the packet's source, and what stands for it in `nat`. */
+static __always_inline void nat_entry(struct xdp_md *ctx, const struct forward *f,
+				      struct ax_nat_key *key, struct ax_nat *value)
+{
+	const struct packet *flow = flow_of(f->h);
+	struct bytes b = bytes_of(ctx);
+
+	*key = (struct ax_nat_key){
+		.real = f->real->addr,
+		.source = f->real->source,
+		.real_port_be = f->real->port_be ? f->real->port_be : flow->dport_be,
+		.source_port_be = f->port_be,
+		.proto = flow->proto,
+	};
+	*value = (struct ax_nat){
+		.client = flow->src,
+		.service = flow->dst,
+		.client_port_be = flow->sport_be,
+		.service_port_be = flow->dport_be,
+		.seen = f->now,
+		.ifindex = layout.ifindex,
+	};
+	if (b.data + sizeof(struct ethhdr) <= b.end) {
+		__builtin_memcpy(value->mac, b.data + ETH_ALEN, ETH_ALEN);
+		__builtin_memcpy(value->mac + ETH_ALEN, b.data, ETH_ALEN);
+	}
+}
+
+static __always_inline void nat_touch(struct ax_nat *n, const struct ax_nat *value, __u8 tcp_flags)
+{
+	n->seen = value->seen;
+	n->ifindex = value->ifindex;
+	__builtin_memcpy(n->mac, value->mac, sizeof(n->mac));
+	if (tcp_flags & TCP_FLAG_SYN_BIT)
+		n->closed = 0;
+	else if (tcp_flags & TCP_FLAG_RST_BIT)
+		n->closed |= AX_NAT_RESET;
+	else if (tcp_flags & TCP_FLAG_FIN_BIT)
+		n->closed |= AX_NAT_FIN_CLIENT;
+}
+
+/* Whether the flow still has its port: another one may have taken it, or the table forgotten it,
+ * which is undone. */
+static __noinline bool nat_confirm(struct xdp_md *ctx, const struct forward *f)
+{
+	struct ax_nat_key key;
+	struct ax_nat value, *n;
+
+	nat_entry(ctx, f, &key, &value);
+	n = bpf_map_lookup_elem(&nat, &key);
+	if (!n)
+		return !bpf_map_update_elem(&nat, &key, &value, BPF_NOEXIST);
+	if (!same_flow(n, &value))
+		return false;
+	nat_touch(n, &value, f->h->p.tcp_flags);
+	return true;
+}
+
+static __always_inline bool is_event(const struct packet *p)
+{
+	return p->tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_FIN_BIT | TCP_FLAG_RST_BIT);
+}
+
+/* By the flow table. False: it does not know the flow, or no more. */
+static __always_inline bool go_on(struct xdp_md *ctx, struct forward *f, bool v4)
+{
+	struct ax_flow_real *known = flow_find(&f->key, v4);
+
+	if (!known)
+		return false;
+	/* fragments: where the later ones will go, whatever was before */
+	if (f->real && known->real != f->number)
+		return false;
+	f->real = flow_real(f->a, known, f->h->balancer);
+	if (!f->real)
+		return false;
+	f->number = known->real;
+	f->port_be = known->port_be;
+	if (f->h->explain || f->h->icmp_error)
+		return true;
+	if (f->now - known->checked < AX_NAT_CHECK && !is_event(&f->h->p))
+		return true;
+	known->checked = f->now;
+	if (nat_confirm(ctx, f))
+		return true;
+	f->port_be = 0;
+	return false;
+}
+
+/* By Maglev. */
+static __always_inline bool choose(struct forward *f, bool v4)
+{
+	const struct packet *flow = flow_of(f->h);
+	int n;
+
+	f->hash = hash_flow(flow, v4, is_tracked(flow));
+	n = ring_choice(f->a, f->balancer, v4, f->hash);
+	if (n < 0)
+		return false;
+	f->number = n;
+	f->real = real_of(f->a, n);
+	return f->real;
+}
+
+/* Gives a new flow a port and remembers it. 0 or a reason to drop it. */
+static __noinline __u32 nat_new(struct xdp_md *ctx, struct forward *f, bool v4)
+{
+	struct ax_nat_key key;
+	struct ax_nat value;
+	struct ax_flow_real known = {.real = (__u16)f->number, .checked = f->now};
+	/* of fragments, whose backend has nothing to do with their ports */
+	__u32 hash = hash_flow(flow_of(f->h), v4, true);
+
+	if (f->h->explain) {
+		f->port_be = nat_guess(hash);
+		return 0;
+	}
+	if (!may_enter(f->now_ns))
+		return AX_REASON_FLOWS_FULL;
+	nat_entry(ctx, f, &key, &value);
+	if (nat_take(&key, &value, hash) < 0)
+		return AX_REASON_NO_PORT;
+	f->port_be = known.port_be = key.source_port_be;
+	if (!flow_enter(&f->key, v4, &known))
+		return AX_REASON_FLOWS_FULL;
+	return 0;
+}
+
+/* The backend. 0, or a reason to drop the packet. */
+static __always_inline __u32 find_real(struct xdp_md *ctx, struct forward *f, bool v4)
+{
+	const struct packet *flow = flow_of(f->h);
+
+	if (flow->later)
+		return choose(f, v4) ? 0 : AX_REASON_NO_BACKEND;
+	if (flow->fragment != AX_FRAGMENT_NONE && !choose(f, v4))
+		return AX_REASON_NO_BACKEND;
+	flow_key(flow, v4, &f->key);
+	if (go_on(ctx, f, v4))
+		return 0;
+	f->fresh = true;
+	return choose(f, v4) ? 0 : AX_REASON_NO_BACKEND;
+}
+
+/* What keeps a packet from its backend; 0: nothing. */
+static __always_inline __u32 forward_trouble(struct xdp_md *ctx, const struct forward *f,
+					     const struct hop *hop, bool v4)
+{
+	struct bytes b = bytes_of(ctx);
+	__u32 trouble = hop_trouble(hop, &f->h->p);
+
+	if (trouble)
+		return trouble;
+	if (no_addr(&f->real->source))
+		return AX_REASON_NO_ROUTE;
+	return ttl_left(&b, &f->h->p, v4) ? 0 : AX_REASON_TTL;
+}
+
+/* The backend is this machine, and has what the client asked for. */
+static __always_inline bool is_here(const struct forward *f, const struct hop *hop)
+{
+	const struct packet *p = flow_of(f->h);
+
+	return hop->result == BPF_FIB_LKUP_RET_NOT_FWDED && same_addr(&f->real->addr, &p->dst) &&
+	       (!f->real->port_be || p->later || f->real->port_be == p->dport_be);
+}
+
+static __always_inline int forward(struct xdp_md *ctx, const struct handover *h, const __u8 *a,
+				   const struct ax_balancer *balancer, bool v4)
+{
+	const struct packet *flow = flow_of(h);
+	struct forward f = {.h = h, .a = a, .balancer = balancer};
+	struct ends to;
+	struct hop *hop;
+	__u32 trouble;
+
+	if (!flow->has_l4 && !flow->later)
+		return XDP_PASS;
+	f.now_ns = bpf_ktime_get_coarse_ns();
+	f.now = (__u32)(f.now_ns >> AX_FLOW_TIME_SHIFT);
+	trouble = find_real(ctx, &f, v4);
+	if (trouble || !f.real)
+		return fail(ctx, h, trouble, XDP_DROP);
+	if (h->icmp_error && f.fresh)
+		return XDP_PASS; /* about a flow of nobody: the kernel may know what it is */
+	if (h->explain)
+		explain_backend(ctx, f.number);
+	hop = hop_find(ctx, f.number, &f.real->addr, &f.real->source, f.now_ns);
+	if (!hop)
+		return XDP_ABORTED;
+	if (is_here(&f, hop))
+		return XDP_PASS;
+	trouble = forward_trouble(ctx, &f, hop, v4);
+	if (!trouble && hop->mtu && ip_length(&h->p) > hop->mtu)
+		return too_big(ctx, h, hop->mtu, v4);
+	if (!trouble && f.fresh)
+		trouble = nat_new(ctx, &f, v4);
+	if (trouble)
+		return fail(ctx, h, trouble, XDP_DROP);
+	to.src = f.real->source;
+	to.dst = f.real->addr;
+	to.sport_be = f.port_be;
+	to.dport_be = f.real->port_be ? f.real->port_be : flow->dport_be;
+	if (!h->explain)
+		count_real(f.number, h->len, f.fresh);
+	if (!translate(ctx, h, &to, v4))
+		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
+	return send(ctx, hop);
+}
+
+#endif

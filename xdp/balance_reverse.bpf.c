@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Answers of NAT's backends back to their clients: a stage behind the filter, which has found out
+ * whose flow it is. */
+#include "balance_nat.bpf.h"
+
+/* Where the client's packets come from, for want of a route to it. */
+static __noinline void way_back(struct hop *hop, const struct ax_nat *n)
+{
+	hop->ifindex = n->ifindex;
+	hop->mtu = 0;
+	hop->result = BPF_FIB_LKUP_RET_SUCCESS;
+	__builtin_memcpy(hop->mac, n->mac, sizeof(hop->mac));
+}
+
+static __always_inline int reverse(struct xdp_md *ctx, const struct handover *h, bool v4)
+{
+	const struct ax_nat *n = &h->nat;
+	struct ends to = {
+		.src = n->service,
+		.dst = n->client,
+		.sport_be = n->service_port_be,
+		.dport_be = n->client_port_be,
+	};
+	__u32 index = (__u32)mix_addr(0, &n->client, v4) % CLIENT_HOPS + AX_REALS_MAX;
+	struct bytes b = bytes_of(ctx);
+	struct hop *hop = hop_find(ctx, index, &n->client, &n->service, bpf_ktime_get_coarse_ns());
+	__u32 trouble;
+
+	if (!hop)
+		return XDP_ABORTED;
+	if (hop->result != BPF_FIB_LKUP_RET_SUCCESS)
+		way_back(hop, n);
+	trouble = hop_trouble(hop, &h->p);
+	if (!trouble && !ttl_left(&b, &h->p, v4))
+		trouble = AX_REASON_TTL;
+	if (trouble)
+		return fail(ctx, h, trouble, XDP_DROP);
+	if (hop->mtu && ip_length(&h->p) > hop->mtu)
+		return too_big(ctx, h, hop->mtu, v4);
+	if (!translate(ctx, h, &to, v4))
+		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
+	return send(ctx, hop);
+}
+
+SEC("xdp.frags")
+int ax_reverse(struct xdp_md *ctx)
+{
+	const struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
+
+	if (!h)
+		return XDP_ABORTED;
+	if (!is_readable(&h->p))
+		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
+	return h->p.v4 ? reverse(ctx, h, true) : reverse(ctx, h, false);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which packets are answers of NAT's backends. For the filter, which asks before it looks at its
+ * rules:
+ *
+ *	if (layout.nat && nat_possible(&p) && nat_find(ctx, &p, &h->nat, keep))
+ *		... tail call to AX_STAGE_REVERSE
+ *
+ * and the same with the packet that an ICMP error quotes (ends swapped), of which the error is
+ * turned back like an answer.
+ */
+#ifndef AX_NAT_BPF_H
+#define AX_NAT_BPF_H
+
+#include "rules.bpf.h"
+
+/* Most packets are no answers, and seen to be none by their destination address and port. */
+static __always_inline bool nat_possible(const struct packet *p)
+{
+	__u32 port = bpf_ntohs(p->dport_be);
+
+	if (!(layout.nat >> (p->dst.b[15] & 31) & 1))
+		return false;
+	if (p->later)
+		return true;
+	return p->has_l4 && port >= AX_NAT_PORT && port < AX_NAT_PORT + AX_NAT_PORTS;
+}
+
+static __always_inline __u32 nat_now(void)
+{
+	return (__u32)(bpf_ktime_get_coarse_ns() >> AX_FLOW_TIME_SHIFT);
+}
+
+/* The identification of a fragment's datagram. False: it is not where it should be. */
+static __always_inline bool fragment_id(struct xdp_md *ctx, const struct packet *p, __be32 *id)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+
+	if (p->v4) {
+		struct iphdr *ip = data + (p->l3_off & 63);
+
+		if ((void *)(ip + 1) > end)
+			return false;
+		*id = ip->id;
+	} else {
+		/* right in front of what is fragmented, unless more extension headers are between
+		 */
+		struct ipv6_frag *f = data + (p->l4_off & 0x1fff) - sizeof(*f);
+
+		if (p->l4_off < sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + sizeof(*f) ||
+		    (void *)f < data || (void *)(f + 1) > end || f->next != p->proto || f->reserved)
+			return false;
+		*id = f->id;
+	}
+	return true;
+}
+
+static __always_inline bool nat_fragment_key(struct xdp_md *ctx, const struct packet *p,
+					     struct ax_nat_fragment *key)
+{
+	*key = (struct ax_nat_fragment){.real = p->src, .source = p->dst, .proto = p->proto};
+	return fragment_id(ctx, p, &key->id);
+}
+
+/* A later fragment: by what was remembered of the first one. */
+static __noinline int nat_find_fragment(struct xdp_md *ctx, const struct packet *p,
+					struct ax_nat *ret)
+{
+	struct ax_nat_fragment key;
+	struct ax_nat *n;
+
+	if (!nat_fragment_key(ctx, p, &key))
+		return 0;
+	n = bpf_map_lookup_elem(&nat_fragments, &key);
+	if (!n)
+		return 0;
+	*ret = *n;
+	return 1;
+}
+
+static __noinline void nat_remember_fragment(struct xdp_md *ctx, const struct packet *p,
+					     const struct ax_nat *n)
+{
+	struct ax_nat_fragment key;
+
+	if (nat_fragment_key(ctx, p, &key))
+		bpf_map_update_elem(&nat_fragments, &key, n, BPF_ANY);
+}
+
+/* Whose flow a packet from a backend answers. With `keep` no trace of the packet is left. */
+static __always_inline bool nat_find(struct xdp_md *ctx, const struct packet *p, struct ax_nat *ret,
+				     bool keep)
+{
+	struct ax_nat_key key = {
+		.real = p->src,
+		.source = p->dst,
+		.real_port_be = p->sport_be,
+		.source_port_be = p->dport_be,
+		.proto = p->proto,
+	};
+	struct ax_nat *n;
+	__u32 now;
+
+	if (p->later)
+		return nat_find_fragment(ctx, p, ret);
+	n = bpf_map_lookup_elem(&nat, &key);
+	if (!n)
+		return false;
+	*ret = *n;
+	if (keep)
+		return true;
+	now = nat_now();
+	/* not for each packet: other CPUs read it */
+	if (now - n->seen > AX_NAT_CHECK / 2)
+		n->seen = now;
+	if (p->tcp_flags & (TCP_FLAG_FIN_BIT | TCP_FLAG_RST_BIT))
+		n->closed |= p->tcp_flags & TCP_FLAG_RST_BIT ? AX_NAT_RESET : AX_NAT_FIN_REAL;
+	if (p->fragment == AX_FRAGMENT_FIRST)
+		nat_remember_fragment(ctx, p, ret);
+	return true;
+}
+
+#endif
