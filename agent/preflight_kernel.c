@@ -79,12 +79,18 @@ static int attach_there(void *arg)
 	autoclose int fd =
 		bpf_prog_load(BPF_PROG_TYPE_XDP, "ax_pass", "GPL", pass, ARRAY_SIZE(pass), NULL);
 	const struct device *d = arg;
+	libbpf_print_fn_t print;
+	int r;
 
 	if (fd < 0)
 		return -errno;
+	/* It would write what the kernel says to stderr. */
+	print = libbpf_set_print(NULL);
 	/* Not by a link: it is to stay when this process is gone. */
-	return bpf_xdp_attach((int)d->ifindex, fd, XDP_FLAGS_DRV_MODE | XDP_FLAGS_UPDATE_IF_NOEXIST,
-			      NULL);
+	r = bpf_xdp_attach((int)d->ifindex, fd, XDP_FLAGS_DRV_MODE | XDP_FLAGS_UPDATE_IF_NOEXIST,
+			   NULL);
+	libbpf_set_print(print);
+	return r;
 }
 
 int attach_pass(const struct device *d)

@@ -160,6 +160,8 @@ static int save_all(const struct rule_list *l, FILE *f)
 
 	if (r < 0)
 		return r;
+	if (len > UINT32_MAX)
+		return -E2BIG;
 	head.text_len = (uint32_t)len;
 	fwrite(&head, sizeof(head), 1, f);
 	fwrite(text, len, 1, f);

@@ -62,13 +62,24 @@ static void clear_backends(struct rule_list *l)
 	}
 }
 
-/* A rule file has everything of its own but the sets and balancers of the config's section. */
+/* The list as the config has it. */
+static int read_own(const struct config_interface *c, const char *dir, struct rule_list *l,
+		    struct error *e)
+{
+	if (rule_list_copy(&c->list, l))
+		return error_set(e, -ENOMEM, "out of memory");
+	return rule_list_read_sets(l, dir, e);
+}
+
+/* A rules file has everything of its own but the sets and balancers of the config's section. */
 static int read_file(const struct config_interface *c, const char *dir, struct rule_list *l,
 		     struct error *e)
 {
 	autofree char *path = NULL, *sets_dir = NULL;
+	CLEANUP(rule_list_free) struct rule_list shared;
 	int r;
 
+	rule_list_init(&shared);
 	if (c->rules_file[0] == '/')
 		path = strdup(c->rules_file);
 	else if (asprintf(&path, "%s/%s", dir, c->rules_file) < 0)
@@ -78,22 +89,10 @@ static int read_file(const struct config_interface *c, const char *dir, struct r
 		return error_set(e, -ENOMEM, "out of memory");
 	r = read_rules_file(path, l, e);
 	r = r ? r : rule_list_read_sets(l, sets_dir, e);
-	if (!r && rule_list_share(l, &c->list))
+	r = r ? r : read_own(c, dir, &shared, e);
+	if (!r && rule_list_share(l, &shared))
 		r = error_set(e, -ENOMEM, "out of memory");
 	return r;
-}
-
-static int read_into(const struct config_interface *c, const char *dir, struct rule_list *l,
-		     struct error *e)
-{
-	int r = 0;
-
-	if (c->rules_file)
-		r = read_file(c, dir, l, e);
-	else if (rule_list_copy(&c->list, l))
-		r = error_set(e, -ENOMEM, "out of memory");
-	r = r ? r : rule_list_read_sets(l, dir, e);
-	return r ? r : rule_list_check(l, e);
 }
 
 int xdp_list_read(const struct config_interface *c, const char *dir, struct rule_list *l,
@@ -103,7 +102,8 @@ int xdp_list_read(const struct config_interface *c, const char *dir, struct rule
 	int r;
 
 	rule_list_init(l);
-	r = read_into(c, dir, l, &why);
+	r = c->rules_file ? read_file(c, dir, l, &why) : read_own(c, dir, l, &why);
+	r = r ? r : rule_list_check(l, &why);
 	if (!r) {
 		clear_backends(l);
 		return 0;

@@ -116,7 +116,7 @@ static __always_inline __u16 class_v4(const __u8 *a, const volatile struct ax_fi
 
 /* Functions of their own: the verifier follows their searches once, not once more for each way to
  * get there. */
-static __noinline __u32 class_src(const struct packet *p)
+static __always_inline __u32 class_src(const struct packet *p)
 {
 	const __u8 *a = arena_get();
 
@@ -126,7 +126,7 @@ static __noinline __u32 class_src(const struct packet *p)
 		     : class_v6(a, &layout.field[AX_FIELD_SRC], &p->src);
 }
 
-static __noinline __u32 class_dst(const struct packet *p)
+static __always_inline __u32 class_dst(const struct packet *p)
 {
 	const __u8 *a = arena_get();
 
