@@ -54,9 +54,10 @@ TOOLS_SRC := $(wildcard tools/*.c)
 # What rules on interfaces need is loaded apart from it, once for each rule list.
 FILTER_SRC := xdp/filter.bpf.c $(wildcard xdp/balance*.bpf.c)
 ALONE_SRC := xdp/root.bpf.c $(wildcard xdp/failures.bpf.c)
+DISPATCHER_SRC := xdp/dispatcher.bpf.c
 # the unit that defines the maps comes first: libbpf 1.1 does not resolve an extern map that is
 # defined in a later object
-BPF_SRC   := sockops/maps.bpf.c $(filter-out sockops/maps.bpf.c $(FILTER_SRC) $(ALONE_SRC),\
+BPF_SRC   := sockops/maps.bpf.c $(filter-out sockops/maps.bpf.c $(FILTER_SRC) $(ALONE_SRC) $(DISPATCHER_SRC),\
 	     $(wildcard sockops/*.bpf.c xdp/*.bpf.c))
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(OUT)/%.o)
@@ -94,6 +95,13 @@ $(OUT)/skel/%.skel.h: $(OUT)/xdp/%.bpf.o
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
 
+# Under the name by which libxdp looks for the one that it carries: the linker takes the first.
+DISPATCHER_OBJ := $(OUT)/dispatcher/embedded.o
+$(DISPATCHER_OBJ): $(DISPATCHER_SRC:%.c=$(OUT)/%.o)
+	@mkdir -p $(@D)
+	$(Q)cp $< $(@D)/xdp-dispatcher.o
+	$(Q)cd $(@D) && $(LD) -r -b binary -z noexecstack -o $(@F) xdp-dispatcher.o
+
 # --- C: who may include whom is enforced by what -I each directory gets ---
 # Only the dataplane's loaders see the skeletons.
 LOADERS   := datapath datapath_xdp datapath_xdp_attach
@@ -117,9 +125,9 @@ $(OUT)/libax.a: $(AGENT_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(OUT)/libax-asan.a: $(ASAN_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(OUT)/ax: $(TOOLS_OBJ) $(OUT)/libax.a $(OUT)/libldns.a $(LIBMNL_A)
+$(OUT)/ax: $(TOOLS_OBJ) $(DISPATCHER_OBJ) $(OUT)/libax.a $(OUT)/libldns.a $(LIBMNL_A)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS_AX) $(LDFLAGS) $(TOOLS_OBJ) $(OUT)/libax.a $(LIBS) -o $@ \
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS_AX) $(LDFLAGS) $(TOOLS_OBJ) $(DISPATCHER_OBJ) $(OUT)/libax.a $(LIBS) -o $@ \
 		$(QUIET_LINK)
 
 # ldns, whose references to OpenSSL (for DNSSEC, which ax has no use for) become weak: then 4 MB of

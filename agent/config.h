@@ -96,8 +96,8 @@ struct config_rule {
 /* An interface of the `xdp:` section. Its list has the section's sets and balancers too. */
 struct config_interface {
 	char *name;
-	char *rules_file; /* NULL: the list is all given; else its rules and all are to be read
-			     there */
+	char *rules_file; /* NULL: the list is all given; else a rule file has all of it, and the
+			     list here only what the section shares */
 	struct rule_list list;
 };
 void config_interface_free(struct config_interface *i);

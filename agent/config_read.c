@@ -19,7 +19,11 @@ static size_t printable(const char *s, size_t len)
 
 	if (c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xc2) || width > len)
 		return 0;
-	if (c == 0xc2 && (unsigned char)s[1] < 0xa0)
+	/* the text of sets and of command lines need not be UTF-8 */
+	for (size_t i = 1; i < width; i++)
+		if (((unsigned char)s[i] & 0xc0) != 0x80)
+			return 0;
+	if (c > 0xf4 || (c == 0xc2 && (unsigned char)s[1] < 0xa0))
 		return 0;
 	return width;
 }

@@ -134,7 +134,7 @@ void read_policy(struct reader *r, const struct node *n, void *to);   /* struct 
 void read_apps(struct reader *r, const struct node *n, void *to);     /* struct config */
 void read_services(struct reader *r, const struct node *n, void *to); /* struct config */
 
-void read_xdp(struct reader *r, const struct node *n, void *to);      /* struct config */
+void read_xdp(struct reader *r, const struct node *n, void *to); /* struct config */
 
 /* Also for the commands of triggers. */
 void read_command(struct reader *r, const struct node *n, void *to); /* struct strv */

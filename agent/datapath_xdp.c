@@ -193,14 +193,21 @@ static void skeleton_maps(struct filter *skel, struct bpf_map *ret[XDP_MAPS])
 	memcpy(ret, maps, sizeof(maps));
 }
 
+int datapath_xdp_new_jumps(struct datapath_xdp *d)
+{
+	close_fd(&d->map[XDP_MAP_JUMPS]);
+	d->map[XDP_MAP_JUMPS] =
+		bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "jumps", 4, 4, AX_JUMP_ENTRIES, NULL);
+	return d->map[XDP_MAP_JUMPS] < 0 ? -errno : 0;
+}
+
 static int create_root_maps(struct datapath_xdp *d)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, shared, .map_flags = BPF_F_MMAPABLE);
+	int r = datapath_xdp_new_jumps(d);
 
-	d->map[XDP_MAP_JUMPS] =
-		bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "jumps", 4, 4, AX_JUMPS, NULL);
-	if (d->map[XDP_MAP_JUMPS] < 0)
-		return -errno;
+	if (r)
+		return r;
 	d->map[XDP_MAP_VARIABLES] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "variables", 4,
 						   sizeof(struct ax_root), 1, &shared);
 	if (d->map[XDP_MAP_VARIABLES] < 0)
@@ -312,7 +319,15 @@ static int take_maps(struct filter *skel, const struct datapath_xdp *d)
 	for (int m = 0; m < XDP_MAPS && !r; m++)
 		if (maps[m])
 			r = bpf_map__reuse_fd(maps[m], d->map[m]);
-	return r;
+	return r ? r : bpf_map__reuse_fd(skel->maps.stages, d->map[XDP_MAP_JUMPS]);
+}
+
+static void without_frags(struct filter *skel)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program (p, skel->obj)
+		bpf_program__set_flags(p, bpf_program__flags(p) & ~BPF_F_XDP_HAS_FRAGS);
 }
 
 /* What no rule of the list leads to is not loaded. */
@@ -320,16 +335,31 @@ static void leave_out(struct filter *skel, const struct ax_layout *layout)
 {
 	if (!layout->balancers_n && !layout->nat)
 		bpf_program__set_autoload(skel->progs.ax_balance, false);
+	if (!layout->nat)
+		bpf_program__set_autoload(skel->progs.ax_reverse, false);
+}
+
+static uint32_t stage_entry(uint32_t set, uint32_t stage)
+{
+	return AX_JUMPS + set * AX_STAGES + stage;
 }
 
 static int put_stages(struct filter *skel, const struct ax_layout *layout)
 {
-	int fd = bpf_program__fd(skel->progs.ax_balance);
-	uint32_t key = AX_STAGE_BALANCE;
+	const struct bpf_program *stages[AX_STAGES] = {
+		[AX_STAGE_BALANCE] = skel->progs.ax_balance,
+		[AX_STAGE_REVERSE] = skel->progs.ax_reverse,
+	};
 
-	if (!layout->balancers_n && !layout->nat)
-		return 0;
-	return bpf_map_update_elem(bpf_map__fd(skel->maps.stages), &key, &fd, 0) < 0 ? -errno : 0;
+	for (uint32_t i = 0; i < AX_STAGES; i++) {
+		uint32_t key = stage_entry(layout->generation % AX_STAGE_SETS, i);
+		int fd = bpf_program__fd(stages[i]);
+
+		if (bpf_program__autoload(stages[i]) &&
+		    bpf_map_update_elem(bpf_map__fd(skel->maps.stages), &key, &fd, 0) < 0)
+			return -errno;
+	}
+	return 0;
 }
 
 int generation_load(const struct datapath_xdp *d, const struct arena *a,
@@ -343,6 +373,8 @@ int generation_load(const struct datapath_xdp *d, const struct arena *a,
 		return error_set(e, -errno, "cannot open the XDP programs: %s", strerror(errno));
 	memcpy((void *)(uintptr_t)&skel->rodata->layout, layout, sizeof(*layout));
 	leave_out(skel, layout);
+	if (!layout->has_frags)
+		without_frags(skel);
 	r = bpf_map__set_value_size(skel->maps.arena, (uint32_t)a->size);
 	if (!r)
 		r = take_maps(skel, d);
@@ -407,6 +439,27 @@ int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct gener
 	return r;
 }
 
+/* Lets go of the stages of generations that are over, and with them of their arenas. */
+static void drop_stages(const struct datapath_xdp *d)
+{
+	bool used[AX_STAGE_SETS] = {false};
+
+	for (int jump = 0; jump < AX_JUMPS; jump++) {
+		struct generation g;
+
+		if (generation_get(d, (enum ax_jump)jump, &g) == 0)
+			used[g.layout.generation % AX_STAGE_SETS] = true;
+		generation_close(&g);
+	}
+	for (uint32_t set = 0; set < AX_STAGE_SETS; set++) {
+		for (uint32_t i = 0; i < AX_STAGES && !used[set]; i++) {
+			uint32_t key = stage_entry(set, i);
+
+			bpf_map_delete_elem(d->map[XDP_MAP_JUMPS], &key);
+		}
+	}
+}
+
 int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct generation *g)
 {
 	uint32_t key = jump;
@@ -419,6 +472,9 @@ int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct
 	}
 	/* It waits for an RCU grace period: then no packet is on its way through the former one. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	/* with PREVIOUS set, another one is on its way to CURRENT */
+	if (jump == AX_JUMP_CURRENT || !g)
+		drop_stages(d);
 	return 0;
 }
 

@@ -51,6 +51,8 @@ int datapath_xdp_open(const char *dir, struct datapath_xdp *d);
 /* Makes the maps of a new interface, not pinned yet; counters: entries of rule_counts. */
 int datapath_xdp_create(const struct instance *inst, uint32_t counters, struct datapath_xdp *d,
 			struct error *e);
+/* A new program array, which no program has been in. */
+int datapath_xdp_new_jumps(struct datapath_xdp *d);
 /* Pins all maps in `dir`, in one step. */
 int datapath_xdp_pin(struct datapath_xdp *d, const char *dir, struct error *e);
 /* Removes the pins of an interface. */
@@ -88,8 +90,13 @@ void datapath_xdp_programs_free(struct datapath_xdp_programs *p);
 int datapath_xdp_programs(unsigned ifindex, uint32_t ours, struct datapath_xdp_programs *p);
 /* The id of the pinned root program. -ENOENT. */
 int datapath_xdp_root_id(const char *dir, uint32_t *id);
-/* Attaches the root program, whose maps are those of d, and pins it as dir/root. *mode is what was
- * asked for and then what it became. */
+/*
+ * Attaches the root program, whose maps are those of d, and pins it as dir/root. *mode is what was
+ * asked for and then what it became. A program array takes only programs that were all loaded with
+ * BPF_F_XDP_HAS_FRAGS, or none (Linux 5.18): alone, the root is loaded with it; in a dispatcher it
+ * cannot be, and the dispatcher has it. So generations must be loaded as it will be, which
+ * kernel_has_freplace() tells beforehand; -EINVAL may mean that it was wrong.
+ */
 int datapath_xdp_attach(struct datapath_xdp *d, const char *dir, unsigned ifindex,
 			enum xdp_mode *mode, uint32_t priority, bool replace, struct error *e);
 /* Detaches it. -ENOENT: it is not there. */

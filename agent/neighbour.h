@@ -22,7 +22,7 @@ int next_hop_find(struct nl *nl, const struct ax_addr *to, struct next_hop *ret)
 /*
  * Makes the kernel resolve a next hop and keep it resolved (NTF_EXT_MANAGED, Linux 5.16; before,
  * it is resolved once), or no more. It is one flag of the entry, so the caller counts who needs it.
- * A link that is down: -ENETDOWN.
+ * A link that goes down loses its entries and so the flag: ask again from time to time.
  */
 int next_hop_keep(struct nl *nl, const struct next_hop *hop, bool on);
 

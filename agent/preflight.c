@@ -82,8 +82,8 @@ static void check_driver(struct check *c)
 
 	if (!d->up)
 		found(c, FINDING_NOTE, "link", "", "%s is down: nothing arrives there", d->name);
-	c->generic = c->mode == ATTACH_GENERIC;
-	if (c->generic)
+	c->generic = c->mode == ATTACH_GENERIC || (c->mode == ATTACH_AUTO && d->generic);
+	if (c->mode == ATTACH_GENERIC)
 		found(c, FINDING_NOTE, "driver", "",
 		      "driver %s; generic mode was asked for: it works on any interface, about 4 "
 		      "times slower than native XDP",

@@ -30,4 +30,8 @@ struct finding {
 int preflight(const char *ifname, const struct rule_list *l, enum xdp_mode mode, bool fix,
 	      void (*report)(void *arg, const struct finding *f), void *arg, struct error *e);
 
+/* 0: the kernel lets programs be replaced by others (freplace), as libxdp needs it to put several
+ * on one interface. */
+int kernel_has_freplace(void);
+
 #endif

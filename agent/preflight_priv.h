@@ -46,9 +46,6 @@ int device_peer(const struct device *d, struct place *p, struct device *ret);
 
 /* --- preflight_kernel.c --- */
 
-/* 0: the kernel lets programs be replaced by others (freplace), as libxdp needs it to put several
- * on one interface. */
-int kernel_has_freplace(void);
 /* The name of a loaded program; "?" when it cannot be asked. */
 void program_name(uint32_t id, char ret[32]);
 /* Attaches a program that lets everything pass. -EBUSY: there is one. */

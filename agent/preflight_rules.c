@@ -256,39 +256,47 @@ static bool needs_checksums(const struct check *c, const struct rule *r)
 	return !r->checksum;
 }
 
-static void check_checksums(struct check *c, const struct rule_list *l)
+static void put_checksums(struct check *c, const struct rule *first, const char *name)
 {
 	const struct device *peer = &c->peer;
-	enum finding_state bad = FINDING_BAD;
-	char name[96] = "", fix[FIX_SIZE];
-	size_t n = 0;
+	bool sure = first && !c->generic;
+	char fix[FIX_SIZE];
 	int r = 1;
 
-	if (!peer->place)
-		return;
-	for (size_t i = 0; l && i < l->n_rules; i++)
-		if (needs_checksums(c, &l->rules[i]) && !n++)
-			rule_name(l, i, name);
-	if (l && !n)
-		return;
-	if (!device_has(peer, ETHTOOL_FEATURE_TX_CHECKSUM)) {
-		found(c, FINDING_OK, "tx-checksum", "",
-		      "packets from the programs behind %s come with whole checksums", peer->name);
-		return;
-	}
-	if (!l || c->generic)
-		bad = FINDING_NOTE;
 	snprintf(fix, sizeof(fix), "%sethtool -K %s tx off", peer->place->prefix, peer->quoted);
-	if (c->fix)
+	/* A note about what rules may do is repaired if that was asked for. */
+	if (c->fix && (sure || !first))
 		r = ethtool_set_feature(peer->place->et, peer->ifindex, ETHTOOL_FEATURE_TX_CHECKSUM,
 					false);
-	found_repair(c, r, bad, "tx-checksum", fix,
+	found_repair(c, r, sure ? FINDING_BAD : FINDING_NOTE, "tx-checksum", fix,
 		     "%s, the other end, leaves checksums to be finished later: packets from the "
-		     "programs behind it that are sent on from XDP arrive broken%s%s%s",
-		     peer->name, n ? " (" : "", name,
-		     !n		  ? ""
-		     : c->generic ? " rewrites them)"
-				  : ", unless it says 'checksum recompute')");
+		     "programs behind it arrive broken%s where %s sends them on%s",
+		     peer->name, c->generic ? " on other machines" : "", first ? name : "XDP",
+		     sure && first->verdict == AX_VERDICT_REDIRECT
+			     ? ", unless it has 'checksum recompute'"
+			     : "");
+}
+
+static void check_checksums(struct check *c, const struct rule_list *l)
+{
+	const struct rule *first = NULL;
+	char name[96] = "";
+
+	if (!c->peer.place)
+		return;
+	for (size_t i = 0; l && i < l->n_rules && !first; i++) {
+		if (!needs_checksums(c, &l->rules[i]))
+			continue;
+		first = &l->rules[i];
+		rule_name(l, i, name);
+	}
+	if (l && !first)
+		return;
+	if (device_has(&c->peer, ETHTOOL_FEATURE_TX_CHECKSUM))
+		put_checksums(c, first, name);
+	else
+		found(c, FINDING_OK, "tx-checksum", "",
+		      "what programs behind %s send has whole checksums", c->peer.name);
 }
 
 /* In generic mode what a local stack left to be cut into segments arrives in one piece. */

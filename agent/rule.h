@@ -22,6 +22,8 @@
  *   checksum             recompute: redirect and trust no checksum of the packet
  *   capture              BYTES[,ring][,slot=NAME][,frame]   ring unless only a slot is named
  *   rate                 1000pps | 10mbit [,burst=N][,per=src|src/24|src/24/64]; above it: dropped
+ *                        (also kpps, mpps, bit, kbit, gbit; burst: packets, or bytes: 15000, 64k,
+ *                        1m; src is src/32/128, src/24 is src/24/64)
  *   sample               N: capture and log one packet of N
  *   log                  yes|no
  *   trigger              yes|no: a signed datagram for the agent, see trigger.h

@@ -267,6 +267,28 @@ struct rule_set_def *rule_list_set(const struct rule_list *l, const char *name)
 	return NULL;
 }
 
+int rule_list_add_set(struct rule_list *l, const char *name, enum set_kind kind,
+		      struct rule_set_def **ret)
+{
+	struct rule_set_def *s;
+
+	if (!value_is_name(name))
+		return -EINVAL;
+	if (rule_list_set(l, name))
+		return -EEXIST;
+	if (l->n_sets >= SETS_MAX)
+		return -E2BIG;
+	if (array_grow(&l->sets, l->n_sets, sizeof(*s)) < 0)
+		return -ENOMEM;
+	s = &l->sets[l->n_sets];
+	*s = (struct rule_set_def){.name = strdup(name), .kind = kind};
+	if (!s->name)
+		return -ENOMEM;
+	l->n_sets++;
+	*ret = s;
+	return 0;
+}
+
 struct balancer *rule_list_balancer(const struct rule_list *l, const char *name)
 {
 	for (size_t i = 0; i < l->n_balancers; i++)

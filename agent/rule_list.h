@@ -48,6 +48,7 @@ struct balancer {
 
 enum xdp_mode { ATTACH_AUTO, ATTACH_NATIVE, ATTACH_GENERIC, ATTACH_OFFLOAD };
 
+/* Its arrays have room for a power of two, so they grow by the functions below alone. */
 struct rule_list {
 	struct rule *rules;
 	size_t n_rules;
@@ -74,6 +75,9 @@ int rule_list_move(struct rule_list *l, size_t from, size_t to);
 /* By its name, else by its number from 1 ("3" or "#3"). -ENOENT with a sentence (did you mean). */
 int rule_list_find(const struct rule_list *l, const char *which, size_t *ret, struct error *e);
 struct rule_set_def *rule_list_set(const struct rule_list *l, const char *name);
+/* A new, empty one. -EEXIST, -EINVAL (no name), -E2BIG (SETS_MAX). */
+int rule_list_add_set(struct rule_list *l, const char *name, enum set_kind kind,
+		      struct rule_set_def **ret);
 struct balancer *rule_list_balancer(const struct rule_list *l, const char *name);
 
 /* Adds copies of another list's sets and balancers, but for those whose name is there. */

@@ -135,6 +135,7 @@ struct applying {
 	struct arena arena;
 	struct ax_layout layout;
 	enum xdp_mode mode;
+	bool frags;
 };
 
 static void applying_end(struct applying *a)
@@ -336,6 +337,7 @@ static int compile_list(struct applying *a, struct error *e)
 	a->layout.ifindex = a->ifindex;
 	a->layout.generation = a->loaded ? a->old.layout.generation + 1 : 1;
 	a->layout.mode = a->mode;
+	a->layout.has_frags = a->frags;
 	netns_cookie(-1, (uint64_t *)&a->layout.netns_cookie);
 	memcpy(a->arena.data, &a->layout, sizeof(a->layout));
 	return 0;
@@ -380,16 +382,10 @@ static int swap(struct applying *a, struct error *e)
 	return error_set(e, r, "cannot put the list in place: %s", strerror(-r));
 }
 
-static int load_fresh(struct applying *a, struct error *e)
+static int attach_fresh(struct applying *a, struct error *e)
 {
-	int r = datapath_xdp_create(a->inst, counters_for(a->list), &a->d, e);
+	int r = swap(a, e);
 
-	if (r)
-		return r;
-	a->d.root->fallback = XDP_PASS;
-	r = prepare(a, e);
-	if (!r)
-		r = swap(a, e);
 	if (!r)
 		r = datapath_xdp_pin(&a->d, a->dir, e);
 	if (r)
@@ -399,6 +395,40 @@ static int load_fresh(struct applying *a, struct error *e)
 	if (r)
 		datapath_xdp_unpin(a->dir);
 	return r;
+}
+
+/* The same generation, loaded as a root needs it that is not attached as was thought. */
+static int reload(struct applying *a, struct error *e)
+{
+	int r = datapath_xdp_new_jumps(&a->d);
+
+	*e = (struct error){0};
+	a->frags = !a->frags;
+	a->layout.has_frags = a->frags;
+	memcpy(a->arena.data, &a->layout, sizeof(a->layout));
+	generation_close(&a->new);
+	if (r)
+		return error_set(e, r, "cannot make a program array: %s", strerror(-r));
+	return generation_load(&a->d, &a->arena, &a->layout, &a->new, e);
+}
+
+static int load_fresh(struct applying *a, struct error *e)
+{
+	enum xdp_mode mode = a->mode;
+	int r = datapath_xdp_create(a->inst, counters_for(a->list), &a->d, e);
+
+	if (r)
+		return r;
+	a->d.root->fallback = XDP_PASS;
+	a->frags = kernel_has_freplace() != 0; /* no dispatcher then */
+	r = prepare(a, e);
+	if (!r)
+		r = attach_fresh(a, e);
+	if (r != -EINVAL || a->new.prog < 0)
+		return r;
+	a->mode = mode;
+	r = reload(a, e);
+	return r ? r : attach_fresh(a, e);
 }
 
 static int swap_loaded(struct applying *a, struct error *e)
@@ -423,6 +453,7 @@ static int swap_loaded(struct applying *a, struct error *e)
 				 "%s is attached in another mode: unload it to change that",
 				 a->ifname);
 	a->mode = a->old.layout.mode;
+	a->frags = a->old.layout.has_frags;
 	r = prepare(a, e);
 	return r ? r : swap(a, e);
 }

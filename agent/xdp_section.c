@@ -8,6 +8,7 @@
  * A balancer may name a service: its backends are then the service's, and follow what becomes of
  * them. An interface that does not exist is waited for.
  */
+#include <dirent.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sys/socket.h>
@@ -649,9 +650,30 @@ void xdp_section_free(struct agent *a)
 	close_fd(&a->xdp_timer.fd);
 }
 
+/* What is pinned of interfaces that are gone, and for all of them together. */
+static void remove_pins(const char *root)
+{
+	DIR *d = opendir(root);
+	struct dirent *de;
+
+	if (!d)
+		return;
+	while ((de = readdir(d))) {
+		autofree char *path = NULL;
+
+		if (de->d_name[0] == '.' || asprintf(&path, "%s/%s", root, de->d_name) < 0)
+			continue;
+		if (unlink(path) < 0)
+			datapath_xdp_unpin(path);
+	}
+	closedir(d);
+	rmdir(root);
+}
+
 int xdp_section_flush(const struct instance *inst, struct error *e)
 {
 	struct strv names = {0};
+	char root[256];
 	int r = xdp_interfaces(inst, &names, e);
 
 	for (size_t i = 0; i < names.n && !r; i++) {
@@ -659,5 +681,7 @@ int xdp_section_flush(const struct instance *inst, struct error *e)
 		r = r == -ENOENT ? 0 : r;
 	}
 	strv_free(&names);
+	if (!r && !datapath_xdp_dir(inst, NULL, false, root, sizeof(root), e))
+		remove_pins(root);
 	return r;
 }

@@ -260,8 +260,8 @@ struct ax_layout {
 	__u32 ifindex;
 	__u32 generation; /* counts the lists of an interface, from 1 */
 	__u32 mode;	  /* how the root was attached: enum xdp_mode (agent/rule_list.h) */
-	__u32 pad;
-	__u8 policy[24]; /* enum ax_policy by enum ax_reason */
+	__u32 has_frags;  /* loaded as the root is, see datapath_xdp_attach() */
+	__u8 policy[24];  /* enum ax_policy by enum ax_reason */
 	struct ax_field_layout field[AX_FIELDS];
 };
 #define AX_ARENA_MAGIC 0x6178524c /* changes whenever the arena's layout does */
@@ -282,15 +282,15 @@ _Static_assert(sizeof(struct ax_rule_count) == 32, "struct ax_rule_count is a ma
  *
  *	r->last[r->n++ % AX_REDIRECTED] = (struct ax_redirect){.to = to, .counter = counter};
  *
- * The kernel only says how many of a bulk of frames it did not send, and to which device; with this,
- * failures.bpf.c knows under which rules they count. Map `ifindexes` (array of __u32) repeats which
- * interface is in which entry of `devices`.
+ * The kernel only says how many of a bulk of frames it did not send, and to which device; with
+ *this, failures.bpf.c knows under which rules they count. Map `ifindexes` (array of __u32) repeats
+ *which interface is in which entry of `devices`.
  */
-enum ax_redirect_to { /* the upper two bits of `to` */
-	AX_TO_DEVICE,  /* index in map `devices` */
-	AX_TO_IFINDEX, /* bpf_redirect(); XDP_TX: of the interface itself */
-	AX_TO_CPU,     /* index in map `cpus` */
-	AX_TO_NOWHERE, /* counted already */
+enum ax_redirect_to {		     /* the upper two bits of `to` */
+		      AX_TO_DEVICE,  /* index in map `devices` */
+		      AX_TO_IFINDEX, /* bpf_redirect(); XDP_TX: of the interface itself */
+		      AX_TO_CPU,     /* index in map `cpus` */
+		      AX_TO_NOWHERE, /* counted already */
 };
 #define AX_REDIRECT_TO_SHIFT 30
 struct ax_redirect {
@@ -380,12 +380,23 @@ enum ax_decided {
 	AX_DECIDED_POLICY,	/* of the class `reason` */
 	AX_DECIDED_LET_THROUGH, /* `reason` kept it from being dropped by the default */
 	AX_DECIDED_BALANCER,	/* it failed there with `reason` */
+	AX_DECIDED_ANSWER,	/* no rule: it is the answer of a NAT backend, on its way back */
 };
 
-/* Entries of a generation's own program array: where the filter goes on. */
+/* Programs behind the filter of a generation. */
 enum ax_stage { AX_STAGE_BALANCE, AX_STAGE_REVERSE, AX_STAGES };
 
-/* Entries of the root's program array. */
+/*
+ * Entries of the root's program array. Behind them are the stages of the generations, at
+ *
+ *	AX_JUMPS + generation % AX_STAGE_SETS * AX_STAGES + stage
+ *
+ * An array of a generation's own would be emptied by the kernel when the last descriptor or pin of
+ * it is gone, though its program is in use. More than three generations do not exist at a time:
+ * two, and one that is being loaded.
+ */
+#define AX_STAGE_SETS	4
+#define AX_JUMP_ENTRIES (AX_JUMPS + AX_STAGE_SETS * AX_STAGES)
 enum ax_jump {
 	AX_JUMP_CURRENT,
 	AX_JUMP_PREVIOUS, /* during a confirmation: what comes back when nobody confirms */

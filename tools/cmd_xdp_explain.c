@@ -47,6 +47,12 @@ static bool by_rule(const struct xdp_explanation *x)
 	return x->x.decided == AX_DECIDED_RULE || x->x.decided == AX_DECIDED_BALANCER;
 }
 
+/* It is an ICMP error, for whose flow the rules were asked. */
+static bool is_error(const struct xdp_explanation *x)
+{
+	return x->x.reason == AX_REASON_ICMP_ERROR && x->quoted_rule;
+}
+
 static bool changed(const struct answer *a)
 {
 	return a->x.out && (a->x.out_len != a->len || memcmp(a->x.out, a->frame, a->len) != 0);
@@ -73,7 +79,7 @@ static void put_reason(const struct xdp_explanation *x, FILE *to)
 		if (reason)
 			fprintf(to, "; it is %s, which is judged by the rules", reason);
 	}
-	if (x->quoted_rule) {
+	if (is_error(x)) {
 		fputs("; it is about a packet that is judged by ", to);
 		text_put(x->quoted_rule, to);
 	}
@@ -171,7 +177,7 @@ static int put_json(const struct answer *a, uint32_t number)
 	}
 	if (reason_name(x))
 		json_object_set_new(j, "reason", json_string(reason_name(x)));
-	if (x->quoted_rule)
+	if (is_error(x))
 		json_object_set_new(j, "quoted_rule", json_string(x->quoted_rule));
 	json_object_set_new(j, "limited", json_boolean(x->x.limited));
 	if (!r && changed(a))

@@ -128,7 +128,8 @@ static __always_inline bool put_record(struct xdp_md *ctx, void *ring, const str
 
 	if (!c)
 		return false;
-	if (r.len < 1 || r.len > room || bpf_xdp_load_bytes(ctx, r.off, c + 1, r.len))
+	r.len = size_within(r.len, room);
+	if (r.len && bpf_xdp_load_bytes(ctx, r.off, c + 1, r.len))
 		r.len = 0;
 	describe(ctx, c, p, act, frame, r.off, r.len, kind);
 	bpf_ringbuf_submit(c, wake);
@@ -162,7 +163,8 @@ static __noinline void put_slot(struct xdp_md *ctx, const struct packet *p,
 	if (!slot || !s)
 		return;
 	__builtin_memset(s->w, 0, AX_SLOT_BYTES);
-	if (n < 1 || n > AX_SLOT_BYTES || bpf_xdp_load_bytes(ctx, r.off, s, n))
+	n = size_within(n, AX_SLOT_BYTES);
+	if (n && bpf_xdp_load_bytes(ctx, r.off, s, n))
 		n = 0;
 	bpf_spin_lock(&slot->lock);
 	slot->len = n;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The balancer: a stage behind the filter, which has said to which one a packet goes. */
+/*
+ * The balancer: two stages behind the filter, which has said to which balancer a packet goes, or
+ * whose flow an answer of a NAT backend belongs to.
+ */
 #include "balance_forward.bpf.h"
+#include "balance_reverse.bpf.h"
 #include "balance_tunnel.bpf.h"
 
-static __always_inline int balance(struct xdp_md *ctx, const struct handover *h, const __u8 *a,
+static __always_inline int balance(struct xdp_md *ctx, struct handover *h, const __u8 *a,
 				   const struct ax_balancer *b, bool v4)
 {
 	if (b->mode == AX_BALANCE_NAT)
@@ -14,7 +18,7 @@ static __always_inline int balance(struct xdp_md *ctx, const struct handover *h,
 SEC("xdp.frags")
 int ax_balance(struct xdp_md *ctx)
 {
-	const struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
+	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
 	const struct ax_balancer *b;
 	const __u8 *a = arena_get();
 
@@ -24,4 +28,16 @@ int ax_balance(struct xdp_md *ctx)
 	if (!b || !is_readable(&h->p))
 		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
 	return h->p.v4 ? balance(ctx, h, a, b, true) : balance(ctx, h, a, b, false);
+}
+
+SEC("xdp.frags")
+int ax_reverse(struct xdp_md *ctx)
+{
+	const struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
+
+	if (!h)
+		return XDP_ABORTED;
+	if (!is_readable(&h->p))
+		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
+	return h->p.v4 ? reverse(ctx, h, true) : reverse(ctx, h, false);
 }

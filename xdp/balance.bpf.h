@@ -66,7 +66,7 @@ static __always_inline int ring_choice(const __u8 *a, const struct ax_balancer *
 	__u32 slot = (__u64)hash * AX_MAGLEV_SLOTS >> 32;
 
 	/* that the bounds are checked of this very number, not left out as being known */
-	asm volatile("" : "+r"(slot));
+	opaque(slot);
 	if (!ring || size < RING_SIZE || ring > size - RING_SIZE || slot >= AX_MAGLEV_SLOTS)
 		return -1;
 	return *(const __u16 *)(a + ring + slot * sizeof(__u16));
@@ -200,12 +200,13 @@ static __always_inline void explain_backend(struct xdp_md *ctx, __u32 number)
 		x->backend = (__u16)number;
 }
 
-/* The packet did not get through; `action` is what becomes of it. */
-static __noinline int fail(struct xdp_md *ctx, const struct handover *h, __u32 reason, int action)
+/* The packet did not get through; `action` is what becomes of it. A global function, as are others
+ * that are seldom called: the verifier looks at them once. */
+__noinline int fail(struct xdp_md *ctx, const struct handover *h, __u32 reason, int action)
 {
 	struct ax_explain *x;
 
-	if (!h->explain) {
+	if (!h || !h->explain) {
 		count_reason(reason);
 		return action;
 	}
@@ -219,16 +220,17 @@ static __noinline int fail(struct xdp_md *ctx, const struct handover *h, __u32 r
 
 /* --- the way there --- */
 
-static __noinline void hop_ask(struct xdp_md *ctx, struct hop *hop, const struct ax_addr *to,
-			       const struct ax_addr *from, __u64 now)
+__noinline int hop_ask(struct xdp_md *ctx, struct hop *hop, const struct ax_addr *to,
+		       const struct ax_addr *from, __u64 now)
 {
-	bool v4 = !to->w[0] && !to->w[1] && to->w[2] == bpf_htonl(0xffff);
-	struct bpf_fib_lookup fib = {
-		.family = v4 ? 2 /* AF_INET */ : 10 /* AF_INET6 */,
-		.ifindex = layout.ifindex,
-	};
+	struct bpf_fib_lookup fib = {.ifindex = layout.ifindex};
+	bool v4;
 	long r;
 
+	if (!hop || !to || !from)
+		return -1;
+	v4 = !to->w[0] && !to->w[1] && to->w[2] == bpf_htonl(0xffff);
+	fib.family = v4 ? 2 /* AF_INET */ : 10 /* AF_INET6 */;
 	if (v4) {
 		fib.ipv4_src = from->w[3];
 		fib.ipv4_dst = to->w[3];
@@ -244,6 +246,7 @@ static __noinline void hop_ask(struct xdp_md *ctx, struct hop *hop, const struct
 	hop->mtu = r ? 0 : fib.mtu_result; /* there because tot_len was 0 (Linux 5.12) */
 	__builtin_memcpy(hop->mac, fib.dmac, ETH_ALEN);
 	__builtin_memcpy(hop->mac + ETH_ALEN, fib.smac, ETH_ALEN);
+	return 0;
 }
 
 static __always_inline struct hop *hop_find(struct xdp_md *ctx, __u32 index,
@@ -299,19 +302,21 @@ static __always_inline bool is_readable(const struct packet *p)
 	       (p->has_l4 || p->later || (p->proto != IPPROTO_TCP && p->proto != IPPROTO_UDP));
 }
 
-/* The frame's link header, of l3_off bytes, `by` bytes further to the front. */
-static __always_inline bool move_link(const struct bytes *b, __u32 l3_off, __u32 by)
+/* Moves the frame's link header, of l3_off bytes, from `by` bytes behind the frame's start to
+ * there. 0 or -1. */
+__noinline int move_link(struct xdp_md *ctx, __u32 l3_off, __u32 by)
 {
-	__u16 *to = b->data, *from = b->data + by;
+	struct bytes b = bytes_of(ctx);
+	__u16 *to = b.data, *from = b.data + (by & L3_OFF_MAX);
 
 	for (__u32 i = 0; i < (L3_OFF_MAX + 1) / 2; i++) {
 		if (i >= l3_off / 2)
 			break;
-		if ((void *)(from + 1) > b->end)
-			return false;
+		if ((void *)(to + 1) > b.end || (void *)(from + 1) > b.end)
+			return -1;
 		*to++ = *from++;
 	}
-	return true;
+	return 0;
 }
 
 /* One router more. False: it was the last one. */

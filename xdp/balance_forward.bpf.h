@@ -8,7 +8,7 @@
 #include "balance_ports.bpf.h"
 
 struct forward {
-	const struct handover *h;
+	struct handover *h;
 	const __u8 *a;
 	const struct ax_balancer *balancer;
 	const struct ax_real *real;
@@ -26,21 +26,21 @@ static __always_inline const struct packet *flow_of(const struct handover *h)
 	return h->icmp_error ? &h->quoted : &h->p;
 }
 
-/* What the backend gets to see as the packet's source, and what stands for it in `nat`. */
-static __always_inline void nat_entry(struct xdp_md *ctx, const struct forward *f,
-				      struct ax_nat_key *key, struct ax_nat *value)
+/* h->nat and h->nat_key: what stands for the flow in map `nat`. */
+static __always_inline void nat_entry(struct xdp_md *ctx, const struct forward *f)
 {
 	const struct packet *flow = flow_of(f->h);
 	struct bytes b = bytes_of(ctx);
+	struct ax_nat *n = &f->h->nat;
 
-	*key = (struct ax_nat_key){
+	f->h->nat_key = (struct ax_nat_key){
 		.real = f->real->addr,
 		.source = f->real->source,
 		.real_port_be = f->real->port_be ? f->real->port_be : flow->dport_be,
 		.source_port_be = f->port_be,
 		.proto = flow->proto,
 	};
-	*value = (struct ax_nat){
+	*n = (struct ax_nat){
 		.client = flow->src,
 		.service = flow->dst,
 		.client_port_be = flow->sport_be,
@@ -49,39 +49,9 @@ static __always_inline void nat_entry(struct xdp_md *ctx, const struct forward *
 		.ifindex = layout.ifindex,
 	};
 	if (b.data + sizeof(struct ethhdr) <= b.end) {
-		__builtin_memcpy(value->mac, b.data + ETH_ALEN, ETH_ALEN);
-		__builtin_memcpy(value->mac + ETH_ALEN, b.data, ETH_ALEN);
+		__builtin_memcpy(n->mac, b.data + ETH_ALEN, ETH_ALEN);
+		__builtin_memcpy(n->mac + ETH_ALEN, b.data, ETH_ALEN);
 	}
-}
-
-static __always_inline void nat_touch(struct ax_nat *n, const struct ax_nat *value, __u8 tcp_flags)
-{
-	n->seen = value->seen;
-	n->ifindex = value->ifindex;
-	__builtin_memcpy(n->mac, value->mac, sizeof(n->mac));
-	if (tcp_flags & TCP_FLAG_SYN_BIT)
-		n->closed = 0;
-	else if (tcp_flags & TCP_FLAG_RST_BIT)
-		n->closed |= AX_NAT_RESET;
-	else if (tcp_flags & TCP_FLAG_FIN_BIT)
-		n->closed |= AX_NAT_FIN_CLIENT;
-}
-
-/* Whether the flow still has its port: another one may have taken it, or the table forgotten it,
- * which is undone. */
-static __noinline bool nat_confirm(struct xdp_md *ctx, const struct forward *f)
-{
-	struct ax_nat_key key;
-	struct ax_nat value, *n;
-
-	nat_entry(ctx, f, &key, &value);
-	n = bpf_map_lookup_elem(&nat, &key);
-	if (!n)
-		return !bpf_map_update_elem(&nat, &key, &value, BPF_NOEXIST);
-	if (!same_flow(n, &value))
-		return false;
-	nat_touch(n, &value, f->h->p.tcp_flags);
-	return true;
 }
 
 static __always_inline bool is_event(const struct packet *p)
@@ -109,7 +79,8 @@ static __always_inline bool go_on(struct xdp_md *ctx, struct forward *f, bool v4
 	if (f->now - known->checked < AX_NAT_CHECK && !is_event(&f->h->p))
 		return true;
 	known->checked = f->now;
-	if (nat_confirm(ctx, f))
+	nat_entry(ctx, f);
+	if (nat_confirm(f->h))
 		return true;
 	f->port_be = 0;
 	return false;
@@ -131,27 +102,23 @@ static __always_inline bool choose(struct forward *f, bool v4)
 }
 
 /* Gives a new flow a port and remembers it. 0 or a reason to drop it. */
-static __noinline __u32 nat_new(struct xdp_md *ctx, struct forward *f, bool v4)
+static __always_inline __u32 nat_new(struct xdp_md *ctx, struct forward *f, bool v4)
 {
-	struct ax_nat_key key;
-	struct ax_nat value;
 	struct ax_flow_real known = {.real = (__u16)f->number, .checked = f->now};
-	/* of fragments, whose backend has nothing to do with their ports */
+	/* with ports, also of fragments, whose backend has nothing to do with them */
 	__u32 hash = hash_flow(flow_of(f->h), v4, true);
 
 	if (f->h->explain) {
-		f->port_be = nat_guess(hash);
+		f->port_be = nat_port(hash);
 		return 0;
 	}
 	if (!may_enter(f->now_ns))
 		return AX_REASON_FLOWS_FULL;
-	nat_entry(ctx, f, &key, &value);
-	if (nat_take(&key, &value, hash) < 0)
+	nat_entry(ctx, f);
+	if (nat_take(hash) < 0)
 		return AX_REASON_NO_PORT;
-	f->port_be = known.port_be = key.source_port_be;
-	if (!flow_enter(&f->key, v4, &known))
-		return AX_REASON_FLOWS_FULL;
-	return 0;
+	f->port_be = known.port_be = f->h->nat_key.source_port_be;
+	return flow_enter(&f->key, v4, &known) ? 0 : AX_REASON_FLOWS_FULL;
 }
 
 /* The backend. 0, or a reason to drop the packet. */
@@ -193,7 +160,7 @@ static __always_inline bool is_here(const struct forward *f, const struct hop *h
 	       (!f->real->port_be || p->later || f->real->port_be == p->dport_be);
 }
 
-static __always_inline int forward(struct xdp_md *ctx, const struct handover *h, const __u8 *a,
+static __always_inline int forward(struct xdp_md *ctx, struct handover *h, const __u8 *a,
 				   const struct ax_balancer *balancer, bool v4)
 {
 	const struct packet *flow = flow_of(h);

@@ -119,8 +119,10 @@ static __always_inline int answer_too_big(struct xdp_md *ctx, const struct hando
 		return XDP_DROP;
 	if (bpf_xdp_adjust_tail(ctx, (int)(keep - h->len)) || bpf_xdp_adjust_head(ctx, -(int)front))
 		return XDP_DROP;
+	if (move_link(ctx, l3, front))
+		return XDP_DROP;
 	b = bytes_of(ctx);
-	if (!move_link(&b, l3, front) || !swap_macs(b.data, b.end))
+	if (!swap_macs(b.data, b.end))
 		return XDP_DROP;
 	ip = b.data + l3;
 	if (ip + front > b.end)
@@ -133,12 +135,16 @@ static __always_inline int answer_too_big(struct xdp_md *ctx, const struct hando
 }
 
 /* `mtu`: what would fit. */
-static __noinline int too_big4(struct xdp_md *ctx, const struct handover *h, __u32 mtu)
+__noinline int too_big4(struct xdp_md *ctx, const struct handover *h, __u32 mtu)
 {
+	if (!h)
+		return XDP_ABORTED;
 	return fail(ctx, h, AX_REASON_TOO_BIG, answer_too_big(ctx, h, mtu, true));
 }
-static __noinline int too_big6(struct xdp_md *ctx, const struct handover *h, __u32 mtu)
+__noinline int too_big6(struct xdp_md *ctx, const struct handover *h, __u32 mtu)
 {
+	if (!h)
+		return XDP_ABORTED;
 	/* nobody can be told to send less than this; then packets of that size are lost */
 	return fail(ctx, h, AX_REASON_TOO_BIG,
 		    answer_too_big(ctx, h, mtu < IPV6_LEAST_MTU ? IPV6_LEAST_MTU : mtu, false));

@@ -8,6 +8,12 @@
 
 #include "balance.bpf.h"
 
+/* A flow's first port to try. */
+static __always_inline __be16 nat_port(__u32 hash)
+{
+	return bpf_htons((__u16)(AX_NAT_PORT + ((__u64)hash * AX_NAT_PORTS >> 32)));
+}
+
 static __always_inline bool same_flow(const struct ax_nat *a, const struct ax_nat *b)
 {
 	return same_addr(&a->client, &b->client) && same_addr(&a->service, &b->service) &&
@@ -46,47 +52,90 @@ static __always_inline bool take_over(const struct ax_nat_key *key, const struct
 	return !bpf_map_update_elem(&nat, key, value, BPF_ANY);
 }
 
-/*
- * Finds a port for a new flow and enters it: key->source_port_be. The ports that are tried are the
- * flow's own, so that one that was forgotten by the flow table finds its port again. 0 or -1.
- *
- * A global function: the verifier looks at it once.
- */
-__noinline int nat_take(struct ax_nat_key *key, const struct ax_nat *value, __u32 hash)
+/* A search for a port. */
+struct search {
+	struct handover *h;
+	__u32 hash;
+	__u32 longest; /* that a port's flow has been over */
+	__be16 best_be;
+	bool found;
+};
+
+/* One try. Returns 1 to end the search. */
+static long try_port(__u32 i, struct search *s)
 {
-	__be16 best_be = 0;
-	__u32 longest = 0;
+	struct ax_nat_key *key = &s->h->nat_key;
+	struct ax_nat *n;
+	__u32 idle;
 
-	if (!key || !value)
-		return -1;
-	for (int i = 0; i < AX_NAT_TRIES; i++) {
-		struct ax_nat *n;
-		__u32 idle;
-
-		key->source_port_be =
-			bpf_htons((__u16)(AX_NAT_PORT + ((__u64)hash * AX_NAT_PORTS >> 32)));
-		hash = hash * 1664525 + 1013904223;
-		if (!bpf_map_update_elem(&nat, key, value, BPF_NOEXIST))
-			return 0;
-		n = bpf_map_lookup_elem(&nat, key);
-		if (!n)
-			continue;
-		if (same_flow(n, value))
-			return 0;
-		idle = over_for(n, key->proto, value->seen);
-		if (idle > longest) {
-			longest = idle;
-			best_be = key->source_port_be;
-		}
+	(void)i;
+	key->source_port_be = nat_port(s->hash);
+	s->hash = s->hash * 1664525 + 1013904223;
+	s->found = !bpf_map_update_elem(&nat, key, &s->h->nat, BPF_NOEXIST);
+	if (s->found)
+		return 1;
+	n = bpf_map_lookup_elem(&nat, key);
+	if (!n)
+		return 0;
+	s->found = same_flow(n, &s->h->nat);
+	if (s->found)
+		return 1;
+	idle = over_for(n, key->proto, s->h->nat.seen);
+	if (idle > s->longest) {
+		s->longest = idle;
+		s->best_be = key->source_port_be;
 	}
-	key->source_port_be = best_be;
-	return longest && take_over(key, value) ? 0 : -1;
+	return 0;
 }
 
-/* What a flow's first port to try is: where an explained packet would go. */
-static __always_inline __be16 nat_guess(__u32 hash)
+/*
+ * Finds a port for the new flow h->nat and enters it, see h->nat_key. The ports that are tried are
+ * the flow's own, so that one that was forgotten by the flow table finds its port again. 0 or -1.
+ *
+ * Global functions: the verifier looks at them once.
+ */
+__noinline int nat_take(__u32 hash)
 {
-	return bpf_htons((__u16)(AX_NAT_PORT + ((__u64)hash * AX_NAT_PORTS >> 32)));
+	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
+	struct search s = {.h = h, .hash = hash};
+
+	if (!h)
+		return -1;
+	bpf_loop(AX_NAT_TRIES, try_port, &s, 0);
+	if (s.found)
+		return 0;
+	h->nat_key.source_port_be = s.best_be;
+	return s.longest && take_over(&h->nat_key, &h->nat) ? 0 : -1;
+}
+
+static __always_inline void nat_touch(struct ax_nat *n, const struct ax_nat *value, __u8 tcp_flags)
+{
+	n->seen = value->seen;
+	n->ifindex = value->ifindex;
+	__builtin_memcpy(n->mac, value->mac, sizeof(n->mac));
+	if (tcp_flags & TCP_FLAG_SYN_BIT)
+		n->closed = 0;
+	else if (tcp_flags & TCP_FLAG_RST_BIT)
+		n->closed |= AX_NAT_RESET;
+	else if (tcp_flags & TCP_FLAG_FIN_BIT)
+		n->closed |= AX_NAT_FIN_CLIENT;
+}
+
+/* Whether the flow h->nat still has the port of h->nat_key: another one may have taken it, or the
+ * table forgotten it, which is undone. */
+__noinline int nat_confirm(struct handover *h)
+{
+	struct ax_nat *n;
+
+	if (!h)
+		return 0;
+	n = bpf_map_lookup_elem(&nat, &h->nat_key);
+	if (!n)
+		return !bpf_map_update_elem(&nat, &h->nat_key, &h->nat, BPF_NOEXIST);
+	if (!same_flow(n, &h->nat))
+		return 0;
+	nat_touch(n, &h->nat, h->p.tcp_flags);
+	return 1;
 }
 
 #endif

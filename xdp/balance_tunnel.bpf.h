@@ -163,23 +163,22 @@ static __always_inline int encapsulate(struct xdp_md *ctx, const struct packet *
 	const __u32 ip_size = v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 	__u32 l3_off = p->l3_off & L3_OFF_MAX;
 	struct bytes b = bytes_of(ctx);
+	struct ethhdr *eth;
 	void *l3;
 
 	if (!pass_inner(&b, p, v4, o))
 		return -1;
 	if (bpf_xdp_adjust_head(ctx, -(int)o->size))
 		return -1;
-	b = bytes_of(ctx);
-	if (l3_off == sizeof(struct ethhdr)) {
-		struct ethhdr *eth = b.data;
-
-		if ((void *)(eth + 1) > b.end)
-			return -1;
-		/* the same ethertype; send() writes the addresses */
-		eth->h_proto = bpf_htons(v4 ? ETH_P_IP : ETH_P_IPV6);
-	} else if (!move_link(&b, l3_off, o->size)) {
+	if (l3_off != sizeof(struct ethhdr) && move_link(ctx, l3_off, o->size))
 		return -1;
-	}
+	b = bytes_of(ctx);
+	eth = b.data;
+	if ((void *)(eth + 1) > b.end)
+		return -1;
+	/* the addresses are written by send() */
+	if (l3_off == sizeof(*eth))
+		eth->h_proto = bpf_htons(v4 ? ETH_P_IP : ETH_P_IPV6);
 	l3 = b.data + l3_off;
 	if (l3 + ip_size + sizeof(struct udphdr) > b.end)
 		return -1;

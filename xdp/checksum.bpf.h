@@ -59,7 +59,8 @@ static __always_inline __u16 csum_change_addr(__u16 check, const struct ax_addr 
 static __always_inline __s64 chunk_sum(struct xdp_md *ctx, struct scratch *s, __u32 off, __u32 n,
 				       __u32 seed)
 {
-	if (n < 1 || n > SCRATCH_SIZE)
+	n = size_within(n, SCRATCH_SIZE);
+	if (!n)
 		return -1;
 	s->w[(n - 1) / 8] = 0; /* what the last bytes do not fill counts as 0 */
 	if (bpf_xdp_load_bytes(ctx, off, s, n))
@@ -67,31 +68,30 @@ static __always_inline __s64 chunk_sum(struct xdp_md *ctx, struct scratch *s, __
 	return bpf_csum_diff(NULL, 0, (__be32 *)s, (n + 3) & ~3u, seed);
 }
 
-#define SUM_MAX (18 * SCRATCH_SIZE)
+#define SUM_CHUNKS 18
+#define SUM_MAX	   (SUM_CHUNKS * SCRATCH_SIZE)
 
 /*
  * The sum over bytes [off, off + len) of a packet, whichever buffers they lie in; len may be up to
- * SUM_MAX. Returns it, or a negative number.
+ * SUM_MAX. Returns it, or a negative number. A global function: it is verified once.
  */
-static __noinline __s64 packet_sum(struct xdp_md *ctx, __u32 off, __u32 len)
+__noinline __s64 packet_sum(struct xdp_md *ctx, __u32 off, __u32 len)
 {
 	struct scratch *s = scratch_get();
 	__s64 sum = 0;
 
 	if (!s || len > SUM_MAX)
 		return -1;
-	for (int i = 0; i < SUM_MAX / SCRATCH_SIZE; i++) {
-		__u32 n = len > SCRATCH_SIZE ? SCRATCH_SIZE : len;
-
-		if (!n)
+	for (int i = 0; i < SUM_CHUNKS; i++) {
+		if (len < SCRATCH_SIZE)
 			break;
-		sum = chunk_sum(ctx, s, off, n, (__u32)sum);
+		sum = chunk_sum(ctx, s, off, SCRATCH_SIZE, (__u32)sum);
 		if (sum < 0)
 			return -1;
-		off += n;
-		len -= n;
+		off += SCRATCH_SIZE;
+		len -= SCRATCH_SIZE;
 	}
-	return sum;
+	return len ? chunk_sum(ctx, s, off, len, (__u32)sum) : sum;
 }
 
 /* Where the checksum of a packet's transport header is, from that header's start. 0: it has none

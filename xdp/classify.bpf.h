@@ -12,17 +12,17 @@
 
 #include "rules.bpf.h"
 
-/* Keeps the compiler from turning arithmetic on a value back into a branch. */
-#define opaque(x) asm volatile("" : "+r"(x))
-
 /* All ones if a < b, else 0. */
 static __always_inline __u64 mask_less(__u64 a, __u64 b)
 {
 	/* the borrow of a - b */
 	__u64 borrow = (~a & b) | ((~a | b) & (a - b));
 
+	/* the mask, not what it is made of: else its use becomes a branch, and the verifier takes
+	 * both ways at every step, 2^19 of them in a table of half a million entries */
+	borrow = 0 - (borrow >> 63);
 	opaque(borrow);
-	return 0 - (borrow >> 63);
+	return borrow;
 }
 
 static __always_inline __u16 class_at(const __u8 *a, __u32 table, __u32 index)

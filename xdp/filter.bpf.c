@@ -6,6 +6,7 @@
 #define AX_RULES_MAP
 #include "act.bpf.h"
 #include "classify.bpf.h"
+#include "nat.bpf.h"
 
 const volatile struct ax_layout layout = {};
 /* Which devmap's failures are ours, see failures.bpf.c; and what explain needs. */
@@ -139,6 +140,8 @@ static __always_inline __u32 needed(const struct packet *p)
 
 static __always_inline const struct ax_action *action_of(const __u8 *a, __u32 rule)
 {
+	/* so that the register that is compared is the one that is used */
+	opaque(rule);
 	if (rule > layout.rules)
 		rule = layout.rules;
 	return (const void *)(a + layout.actions + rule * sizeof(struct ax_action));
@@ -174,16 +177,11 @@ static __always_inline bool let_through(struct xdp_md *ctx, const __u8 *a, struc
 
 /* --- acting --- */
 
-static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32 balancer,
-				       const struct packet *quoted)
+static __always_inline int hand_over(struct xdp_md *ctx, struct turn *t, struct handover *h,
+				     __u32 stage, const struct packet *quoted)
 {
-	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
-
-	if (!h)
-		return XDP_ABORTED;
 	h->p = t->p;
 	h->rule = t->rule;
-	h->balancer = balancer;
 	h->len = t->len;
 	h->icmp_error = 0;
 	h->explain = t->explain;
@@ -194,8 +192,20 @@ static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32
 	}
 	if (t->explain)
 		answer(ctx, t, 0);
-	bpf_tail_call(ctx, &stages, AX_STAGE_BALANCE);
+	bpf_tail_call(ctx, &stages,
+		      AX_JUMPS + layout.generation % AX_STAGE_SETS * AX_STAGES + stage);
 	return done(ctx, t, XDP_DROP);
+}
+
+static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32 balancer,
+				       const struct packet *quoted)
+{
+	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
+
+	if (!h)
+		return XDP_ABORTED;
+	h->balancer = balancer;
+	return hand_over(ctx, t, h, AX_STAGE_BALANCE, quoted);
 }
 
 static __always_inline int failed(struct xdp_md *ctx, struct turn *t, __u32 reason)
@@ -210,10 +220,11 @@ static __always_inline int redirect(struct xdp_md *ctx, const __u8 *a, struct tu
 				    const struct ax_action *act)
 {
 	const struct ax_rewrite *rw;
-	__u32 n = act->rewrite;
+	__u32 i = act->rewrite - 1u;
 
-	if (n && n <= layout.rewrites_n) {
-		rw = (const void *)(a + layout.rewrites + (n - 1) * sizeof(*rw));
+	opaque(i);
+	if (i < layout.rewrites_n) {
+		rw = (const void *)(a + layout.rewrites + i * sizeof(*rw));
 		if (rewrite(ctx, &t->p, rw, act->flags & AX_ACTION_CHECKSUM) < 0)
 			return failed(ctx, t, AX_REASON_REWRITE_FAILED);
 	} else if (act->flags & AX_ACTION_CHECKSUM && t->p.fragment == AX_FRAGMENT_NONE &&
@@ -230,9 +241,11 @@ static __always_inline bool account(struct xdp_md *ctx, const __u8 *a, struct tu
 {
 	const struct ax_limit *lim = NULL;
 	struct ax_rule_count *n;
+	__u32 i = act->limit - 1u;
 
-	if (act->limit && act->limit <= layout.limits_n)
-		lim = (const void *)(a + layout.limits + (act->limit - 1) * sizeof(*lim));
+	opaque(i);
+	if (i < layout.limits_n)
+		lim = (const void *)(a + layout.limits + i * sizeof(*lim));
 	if (t->explain)
 		return !lim || !limited(lim, &t->p, t->len, act->counter, true);
 	n = bpf_map_lookup_elem(&rule_counts, &(__u32){act->counter});
@@ -300,6 +313,24 @@ static __always_inline int follow(struct xdp_md *ctx, const __u8 *a, struct turn
 	return to_balancer(ctx, t, act->target, &q);
 }
 
+/* The answer of a NAT backend, or an ICMP error about what it was sent, goes to the client. */
+static __always_inline int turn_back(struct xdp_md *ctx, struct turn *t)
+{
+	bool error = is_icmp_error(&t->p);
+	struct handover *h;
+	struct packet q;
+
+	if (!nat_ours(&t->p) || (error && !quote(ctx, &t->p, &q)) ||
+	    !nat_possible(error ? &q : &t->p))
+		return -1;
+	h = bpf_map_lookup_elem(&handovers, &(__u32){0});
+	if (!h || !nat_find(ctx, error ? &q : &t->p, &h->nat, t->explain))
+		return -1;
+	t->verdict = AX_VERDICT_BALANCE;
+	t->decided = AX_DECIDED_ANSWER;
+	return hand_over(ctx, t, h, AX_STAGE_REVERSE, error ? &q : NULL);
+}
+
 static __always_inline int judge(struct xdp_md *ctx, struct turn *t)
 {
 	const __u8 *a = arena_get();
@@ -307,6 +338,11 @@ static __always_inline int judge(struct xdp_md *ctx, struct turn *t)
 
 	if (!a)
 		return XDP_ABORTED;
+	if (layout.nat) {
+		r = turn_back(ctx, t);
+		if (r >= 0)
+			return r;
+	}
 	if (layout.balance_first && is_icmp_error(&t->p)) {
 		r = follow(ctx, a, t);
 		if (r >= 0)
@@ -344,8 +380,8 @@ static __always_inline bool by_policy(struct turn *t, __u32 reason, int *action)
 	return true;
 }
 
-/* Tagged and IPv6 packets. Global functions are verified once, and what they write through a pointer
- * is unknown after: the many ways through the parser end in one. `len`: of the frame. */
+/* Tagged and IPv6 packets. Global functions are verified once, and what they write through a
+ * pointer is unknown after: the many ways through the parser end in one. `len`: of the frame. */
 __noinline int parse_rest_of(struct xdp_md *ctx, struct packet *p, __u32 len)
 {
 	if (!p)

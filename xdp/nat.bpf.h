@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which packets are answers of NAT's backends. For the filter, which asks before it looks at its
- * rules:
- *
- *	if (layout.nat && nat_possible(&p) && nat_find(ctx, &p, &h->nat, keep))
- *		... tail call to AX_STAGE_REVERSE
- *
- * and the same with the packet that an ICMP error quotes (ends swapped), of which the error is
- * turned back like an answer.
+ * rules. ICMP errors are asked about by the packet that they quote, ends swapped.
  */
 #ifndef AX_NAT_BPF_H
 #define AX_NAT_BPF_H
 
 #include "rules.bpf.h"
 
-/* Most packets are no answers, and seen to be none by their destination address and port. */
+/* Most packets are no answers, and seen to be none by their destination address, */
+static __always_inline bool nat_ours(const struct packet *p)
+{
+	return layout.nat >> (p->dst.b[15] & 31) & 1;
+}
+
+/* or port. */
 static __always_inline bool nat_possible(const struct packet *p)
 {
 	__u32 port = bpf_ntohs(p->dport_be);
 
-	if (!(layout.nat >> (p->dst.b[15] & 31) & 1))
-		return false;
 	if (p->later)
 		return true;
 	return p->has_l4 && port >= AX_NAT_PORT && port < AX_NAT_PORT + AX_NAT_PORTS;
@@ -45,10 +43,14 @@ static __always_inline bool fragment_id(struct xdp_md *ctx, const struct packet 
 	} else {
 		/* right in front of what is fragmented, unless more extension headers are between
 		 */
-		struct ipv6_frag *f = data + (p->l4_off & 0x1fff) - sizeof(*f);
+		__u32 off = p->l4_off - (__u32)sizeof(struct ipv6_frag);
+		struct ipv6_frag *f;
 
-		if (p->l4_off < sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + sizeof(*f) ||
-		    (void *)f < data || (void *)(f + 1) > end || f->next != p->proto || f->reserved)
+		opaque(off);
+		if (off < sizeof(struct ethhdr) + sizeof(struct ipv6hdr) || off > 0x1fff)
+			return false;
+		f = data + off;
+		if ((void *)(f + 1) > end || f->next != p->proto || f->reserved)
 			return false;
 		*id = f->id;
 	}

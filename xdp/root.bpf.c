@@ -11,7 +11,7 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, AX_JUMPS);
+	__uint(max_entries, AX_JUMP_ENTRIES);
 	__type(key, __u32);
 	__type(value, __u32);
 } jumps SEC(".maps");

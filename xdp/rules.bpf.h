@@ -30,14 +30,15 @@ AX_RULES_MAP struct {
 	__uint(value_size, 4096); /* the loader sets the real one */
 } arena SEC(".maps");
 
+/* --- of the interface: pinned, taken over by each generation --- */
+
+/* The root's program array. */
 AX_RULES_MAP struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, AX_STAGES);
+	__uint(max_entries, AX_JUMP_ENTRIES);
 	__type(key, __u32);
 	__type(value, __u32);
 } stages SEC(".maps");
-
-/* --- of the interface: pinned, taken over by each generation --- */
 
 AX_RULES_MAP struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -187,7 +188,8 @@ struct handover {
 	__u8 icmp_error;
 	__u8 explain; /* the frame carries a struct ax_explain: answer there, count and keep nothing
 		       */
-	struct ax_nat nat; /* AX_STAGE_REVERSE: what nat_find() found */
+	struct ax_nat nat;	   /* AX_STAGE_REVERSE: what nat_find() found */
+	struct ax_nat_key nat_key; /* the balancer's */
 };
 AX_RULES_MAP struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -195,6 +197,21 @@ AX_RULES_MAP struct {
 	__type(key, __u32);
 	__type(value, struct handover);
 } handovers SEC(".maps");
+
+/* Keeps the compiler from using what it knows of a value: from turning arithmetic back into a
+ * branch, or two checks into one that the verifier does not understand. */
+#define opaque(x) asm volatile("" : "+r"(x))
+
+/* n if it is in 1..max, else 0: as the size of something, for helpers that take no size of 0. */
+static __always_inline __u32 size_within(__u32 n, __u32 max)
+{
+	n--; /* kernels before 6.8 learn nothing from a comparison with 0 */
+	opaque(n);
+	if (n >= max)
+		return 0;
+	opaque(n);
+	return n + 1;
+}
 
 static __always_inline void count_reason(__u32 reason)
 {

@@ -457,7 +457,8 @@ baseline() {
 	} | grep 'proto 97\|proto ax' | sed 's/^/route /'
 	# detached apps' parents have a cgroup of their own, which stays
 	find "$CGROUP2/$1" -mindepth 1 -type d 2>/dev/null | grep -v '/supervisors$' | sed 's/^/cgroup /'
-	find /run/ax/"$1" -mindepth 1 2>/dev/null | grep -v "/log/\|\.sock$\|/lock$\|/applied.yaml$" | sed 's/^/file /'
+	find /run/ax/"$1" -mindepth 1 2>/dev/null | grep -v "/log/\|\.sock$\|/lock$\|/xdp-.*\.lock$\|/applied.yaml$" |
+		sort | sed 's/^/file /'
 	if [ -n "${AGENT:-}" ] && alive "$AGENT"; then
 		find "/proc/$AGENT/fd" -printf '%l\n' 2>/dev/null | grep '^net:' | sed 's/^/agent holds /'
 	fi
@@ -512,7 +513,8 @@ ancestors() {
 
 machine_leftovers() {
 	local inst
-	find /sys/fs/bpf -mindepth 1 ! -name '*.debug' -printf 'pin %p\n'
+	# libxdp makes a directory for its dispatchers, and leaves it
+	find /sys/fs/bpf -mindepth 1 ! -name '*.debug' ! -path /sys/fs/bpf/xdp -printf 'pin %p\n'
 	for inst in "${INSTANCES[@]}"; do
 		baseline "$inst"
 		[ ! -d "$CGROUP2/$inst" ] || echo "cgroup $CGROUP2/$inst"

@@ -6,6 +6,8 @@
 #ifndef AX_TEST_RULE_RANDOM_H
 #define AX_TEST_RULE_RANDOM_H
 
+#include <arpa/inet.h>
+
 #include "matcher.h"
 
 struct rnd {
@@ -274,6 +276,48 @@ static inline void rnd_list(struct rnd *r, uint32_t fields, bool balance, struct
 		}
 	}
 	l->default_action = rnd_one_in(r, 2) ? AX_VERDICT_DROP : AX_VERDICT_PASS;
+}
+
+/* --- sets whose tables are as deep as they get --- */
+
+#define DENSE_V4 32768	/* every other address of a /16 */
+#define DENSE_V6 131072 /* every other /64 of a /46, and every other address of a /110 */
+
+static inline struct ax_addr dense_addr(uint32_t part, uint32_t i)
+{
+	struct ax_addr a = addr_from_v4(htonl(0x0a000000 + i));
+
+	if (part == 0)
+		return a;
+	a = (struct ax_addr){.b = {part == 1 ? 0x20 : 0xfd}};
+	a.w[part == 1 ? 1 : 3] = htonl(i);
+	return a;
+}
+
+static inline void dense_set(struct rule_set_def *s)
+{
+	s->kind = SET_PREFIXES;
+	s->prefixes = rnd_alloc(DENSE_V4 + 2 * DENSE_V6, sizeof(*s->prefixes));
+	for (uint32_t part = 0; part < 3; part++)
+		for (uint32_t i = 0; i < (part ? DENSE_V6 : DENSE_V4); i++) {
+			struct prefix *p = &s->prefixes[s->n++];
+
+			p->addr = dense_addr(part, 2 * i);
+			p->len = part == 1 ? 64 : 128;
+		}
+}
+
+/* One of its addresses, or (*in false) one beside it. */
+static inline struct ax_addr dense_pick(struct rnd *r, bool *in)
+{
+	uint32_t part = rnd_below(r, 3), most = 2 * (part ? DENSE_V6 : DENSE_V4);
+	uint32_t i = rnd_one_in(r, 8) ? most - 1 - rnd_below(r, 3) : rnd_below(r, most + 2);
+	struct ax_addr a = dense_addr(part, i);
+
+	*in = i % 2 == 0 && i < most;
+	if (part == 1)
+		a.w[3] = (__be32)rnd_next(r);
+	return a;
 }
 
 /* --- packets --- */

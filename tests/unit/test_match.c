@@ -158,11 +158,44 @@ static void long_lists_match_to_their_end(void **state)
 	assert_int_equal(modes[AX_MATCH_BITMAP], 2);
 }
 
+/* A million addresses are searched in no more steps than these. */
+static void deep_tables_are_searched_to_their_end(void **state)
+{
+	CLEANUP(rule_list_free) struct rule_list l;
+	struct rule r = {.verdict = AX_VERDICT_DROP};
+	struct rnd rnd = {8};
+	struct ax_layout made;
+
+	(void)state;
+	rule_list_init(&l);
+	l.sets = rnd_alloc(1, sizeof(*l.sets));
+	l.n_sets = 1;
+	l.sets->name = strdup("dense");
+	dense_set(l.sets);
+	rnd_name(&r.src.sets, "dense");
+	assert_int_equal(rule_list_insert(&l, 0, &r), 0);
+	arena_now = compile(&l, &made);
+	layout_now = &made;
+	assert_int_equal(made.field[AX_FIELD_SRC].buckets4_size, 65536 * 4);
+	assert_int_equal(made.field[AX_FIELD_SRC].log2, 19);
+	for (unsigned i = 0; i < 200000; i++) {
+		struct match_packet p = {.ip = true, .proto = 6, .vlan = AX_VLAN_NONE, .len = 60};
+		bool in;
+
+		p.src = dense_pick(&rnd, &in);
+		p.v4 = addr_is_v4(&p.src);
+		if (judge(&p) != !in)
+			fail_msg("address %u of %#x", ntohl(p.src.w[3]), p.src.b[0]);
+	}
+	free(arena_now);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_lists_match_as_they_say),
 		cmocka_unit_test(long_lists_match_to_their_end),
+		cmocka_unit_test(deep_tables_are_searched_to_their_end),
 	};
 
 	return cmocka_run_group_tests_name("match", tests, NULL, NULL);

@@ -45,14 +45,12 @@ static struct rule_list list_of(const char *const *lines)
 
 static void add_set(struct rule_list *l, const char *name, enum set_kind kind, const char *text)
 {
-	struct rule_set_def s = {.name = strdup(name), .kind = kind};
-	struct rule_set_def *sets = realloc(l->sets, 512 * sizeof(*sets));
+	struct rule_set_def *s = rule_list_set(l, name);
 	struct error e;
 
-	assert_non_null(sets);
-	assert_int_equal(set_parse(&s, text, strlen(text), name, &e), 0);
-	l->sets = sets;
-	sets[l->n_sets++] = s;
+	if (!s)
+		assert_int_equal(rule_list_add_set(l, name, kind, &s), 0);
+	assert_int_equal(set_parse(s, text, strlen(text), name, &e), 0);
 }
 
 static struct balancer *add_balancer(struct rule_list *l, const char *name)
@@ -286,12 +284,10 @@ static void sizes_are_checked(void **state)
 		char name[16];
 
 		snprintf(name, sizeof(name), "s%u", i);
-		add_set(&l, name, SET_PORTS, "1");
+		if (i < SETS_MAX)
+			add_set(&l, name, SET_PORTS, "1");
 		add_balancer(&l, name);
 	}
-	assert_check(&l, "too many sets is not valid: use at most 256");
-	free(l.sets[--l.n_sets].name);
-	free(l.sets[l.n_sets].ports);
 	assert_check(&l, "too many balancers is not valid: use at most 256");
 	free(l.balancers[--l.n_balancers].name);
 	assert_check(&l, "");
@@ -421,6 +417,27 @@ static void shared_things_are_added(void **state)
 	rule_list_free(&shared);
 }
 
+static void sets_are_added(void **state)
+{
+	struct rule_set_def *s;
+	struct rule_list l;
+	char name[16];
+
+	(void)state;
+	rule_list_init(&l);
+	for (unsigned i = 0; i < SETS_MAX; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		assert_int_equal(rule_list_add_set(&l, name, SET_PORTS, &s), 0);
+		assert_ptr_equal(s, rule_list_set(&l, name));
+		assert_int_equal(s->kind, SET_PORTS);
+		assert_int_equal(s->n, 0);
+	}
+	assert_int_equal(rule_list_add_set(&l, "s7", SET_PORTS, &s), -EEXIST);
+	assert_int_equal(rule_list_add_set(&l, "more", SET_PORTS, &s), -E2BIG);
+	assert_int_equal(rule_list_add_set(&l, "a b", SET_PORTS, &s), -EINVAL);
+	rule_list_free(&l);
+}
+
 static void state_is_saved_and_restored(void **state)
 {
 	struct rule_list l = full_list(), again;
@@ -533,6 +550,7 @@ int main(void)
 		cmocka_unit_test(sizes_are_checked),
 		cmocka_unit_test(lists_are_copied),
 		cmocka_unit_test(shared_things_are_added),
+		cmocka_unit_test(sets_are_added),
 		cmocka_unit_test(state_is_saved_and_restored),
 		cmocka_unit_test(damaged_state_is_refused),
 		cmocka_unit_test(a_million_prefixes_take_8_mb),

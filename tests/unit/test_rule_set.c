@@ -100,6 +100,7 @@ static void wrong_elements_are_named(void **state)
 		 "f:1: \"fd00::1/8\" is not valid: use a prefix without "
 		 "host bits: fd00::/8"},
 		{SET_PREFIXES, "80", "f:1: \"80\" is not valid: use " PREFIX},
+		{SET_PREFIXES, "\xce\x01", "f:1: \"\\xce\\x01\" is not valid: use " PREFIX},
 		{SET_PREFIXES, "\x1b[2J", "f:1: \"\\x1b[2J\" is not valid: use " PREFIX},
 		{SET_PREFIXES,
 		 "0000000000000000000000000000000000000000000000000000000000000000000000",

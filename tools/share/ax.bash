@@ -25,17 +25,17 @@ _ax_scan()
 	done
 }
 
-# The long and short options that a command's help lists.
-_ax_options()
+# The long and short options that the help of a command (of one or several words) lists.
+_ax_options() # WORD...
 {
-	"$ax" ${1:+"$1"} --help 2>/dev/null |
+	"$ax" ${1:+"$@"} --help 2>/dev/null |
 		awk '/^  (-.,|   ) --/ { for (i = 1; i <= 2; i++)
 			if ($i ~ /^-/) { sub(/,$/, "", $i); print $i } }'
 }
 
-_ax_commands()
+_ax_commands() # WORD...
 {
-	"$ax" --help 2>/dev/null | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'
+	"$ax" "$@" --help 2>/dev/null | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'
 }
 
 _ax_reply() # WORDS...
@@ -46,6 +46,11 @@ _ax_reply() # WORDS...
 _ax_apps()
 {
 	_ax_reply "$("$ax" "${agent[@]}" get apps -o name 2>/dev/null | sort -u)"
+}
+
+_ax_interfaces()
+{
+	_ax_reply "$(ls /sys/class/net 2>/dev/null)"
 }
 
 _ax_files()
@@ -70,8 +75,25 @@ _ax_value()
 		case $command in
 		get) _ax_reply table wide json name ;;
 		doctor) _ax_reply table wide json ;;
+		'xdp rule') _ax_reply table json yaml ;;
 		*) _ax_reply table json ;;
 		esac
+		;;
+	--rules | --pcap | --write | --file | --key-file | -r | -w | -k) _ax_files -f ;;
+	--mode | -m) _ax_reply auto native generic offload ;;
+	--default) _ax_reply pass drop ;;
+	--create) _ax_reply prefixes ports ;;
+	--format) _ax_reply ascii hex json pcap ;;
+	--interface) _ax_interfaces ;;
+	-f)
+		case $command in
+		'xdp capture') _ax_reply ascii hex json pcap ;;
+		'xdp set') _ax_files -f ;;
+		*) return 1 ;;
+		esac
+		;;
+	-i)
+		[[ $command == 'xdp set' ]] && _ax_interfaces
 		;;
 	--config | --socket) _ax_files -f ;;
 	--directory) _ax_files -d ;;
@@ -81,8 +103,9 @@ _ax_value()
 	--log-level) _ax_reply error warn info debug ;;
 	--name) _ax_apps ;;
 	--instance | --ip | --labels | --env | --wait | --timeout | --tail | --count | --duration) ;;
-	-n | -t) ;;
-	-d) [[ $command == events ]] ;; # elsewhere it takes no value
+	--confirm | --priority | --interval | --packet | --hex | --at | --before | --after) ;;
+	-n | -t | -p | -P | -x) ;;
+	-d) [[ $command == events || $command == 'xdp capture' ]] ;; # elsewhere it takes no value
 	*) return 1 ;;
 	esac
 }
@@ -131,6 +154,42 @@ _ax_run()
 	fi
 }
 
+# After `ax xdp`: its commands, then the commands of these, then interfaces, sets and rules.
+_ax_xdp()
+{
+	local at=$((command_at + 1)) word=${COMP_WORDS[command_at + 1]} what
+
+	if ((COMP_CWORD == at)); then
+		[[ $cur == -* ]] && _ax_reply "$(_ax_options xdp)" || _ax_reply "$(_ax_commands xdp)"
+		return
+	fi
+	command="xdp $word"
+	_ax_value && return
+	if [[ $word == rule || $word == set ]]; then
+		((++at == COMP_CWORD)) && {
+			_ax_reply "$(_ax_commands xdp "$word")"
+			return
+		}
+		what=${COMP_WORDS[at]}
+	fi
+	if [[ $cur == -* ]]; then
+		_ax_reply "$(_ax_options xdp "$word" ${what:+"$what"})"
+	elif [[ $word == sign ]]; then
+		return
+	elif [[ $word == set && $what != list ]]; then
+		((COMP_CWORD == at + 1)) &&
+			_ax_reply "$("$ax" "${agent[@]}" xdp set list 2>/dev/null | awk 'NR > 1 { print $2 }')"
+	elif ((COMP_CWORD == at + 1)) || [[ $word == status ]]; then
+		_ax_interfaces
+	elif [[ $what == del || $what == move ]]; then
+		_ax_reply "$("$ax" "${agent[@]}" xdp rule list "${COMP_WORDS[at + 1]}" 2>/dev/null |
+			awk 'NR > 1 && $2 != "-" && $2 != "default" { print $2 }')"
+	elif [[ $what == add ]]; then
+		_ax_reply name src dst proto sport dport flags icmp icmp6 vlan fragment length mac action \
+			smac dmac to to-port checksum capture rate sample log trigger
+	fi
+}
+
 _ax()
 {
 	local ax=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command_at command agent
@@ -141,6 +200,10 @@ _ax()
 	((command_at)) && command=${COMP_WORDS[command_at]}
 	if [[ $command == run ]]; then
 		_ax_run
+		return
+	fi
+	if [[ $command == xdp ]]; then
+		_ax_xdp
 		return
 	fi
 	_ax_value && return
@@ -159,6 +222,7 @@ _ax()
 		fi
 		;;
 	stop | logs) _ax_apps ;;
+	doctor) _ax_interfaces ;;
 	config)
 		if ((COMP_CWORD == command_at + 1)); then
 			_ax_reply check apply

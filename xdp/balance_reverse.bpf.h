@@ -1,6 +1,8 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-/* Answers of NAT's backends back to their clients: a stage behind the filter, which has found out
- * whose flow it is. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* NAT's way back to the clients. */
+#ifndef AX_BALANCE_REVERSE_BPF_H
+#define AX_BALANCE_REVERSE_BPF_H
+
 #include "balance_nat.bpf.h"
 
 /* Where the client's packets come from, for want of a route to it. */
@@ -42,14 +44,4 @@ static __always_inline int reverse(struct xdp_md *ctx, const struct handover *h,
 	return send(ctx, hop);
 }
 
-SEC("xdp.frags")
-int ax_reverse(struct xdp_md *ctx)
-{
-	const struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
-
-	if (!h)
-		return XDP_ABORTED;
-	if (!is_readable(&h->p))
-		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
-	return h->p.v4 ? reverse(ctx, h, true) : reverse(ctx, h, false);
-}
+#endif

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The README's commands about packets, run as they are written there, and what they print.
+. "$(dirname "$0")/lib.sh"
+need ip python3 curl
+
+# The indented lines of the section; `ax` is this build's with this test's instance.
+awk '/^## / { on = $0 == "## Packets of an interface" } on && /^    / { print substr($0, 5) }' \
+	"$TOP/README.md" >"$T/commands"
+ok "the README has commands" test "$(wc -l <"$T/commands")" -gt 40
+mkdir "$T/work" "$T/path"
+printf '#!/bin/sh\nexec "%s" --instance %s "$@"\n' "$AX" "$INST" >"$T/path/ax"
+chmod +x "$T/path/ax"
+{
+	echo "set -eu; set -m; cd '$T/work'; PATH='$T/path':\$PATH"
+	cat "$T/commands"
+} >"$T/script"
+bg "$T/out" timeout -k 1 90 bash "$T/script"
+wait "$BG"
+is "they all succeed" "$?" 0
+out=$(cat "$T/out")
+
+# says WHAT TEXT: the output has it
+says() {
+	like "$1" "$out" "$2"
+}
+says "load" "lab0: 4 rules, default pass, generation 1"
+says "stats" "web +1 +74 "
+says "rule list" "bots +src 203.0.113.0/24 proto tcp dport 80 action drop"
+says "set add" "lab0: set friends has 3 prefixes"
+says "explain" "verdict  drop.*rule     name no-ssh .*first rule that matches"
+says "apply with a confirmation" "4 rules, default drop.*unless: ax xdp confirm lab0"
+says "confirm" "lab0: confirmed"
+says "the capture" 'pass command  udp 198.51.100.2:[0-9]+ > 198.51.100.1:9000  52 bytes: lights on\\n'
+says "the log" "drop closed  udp 198.51.100.2:[0-9]+ > 198.51.100.1:9001"
+says "the slot" 'cmd: lights on.n \(10 bytes'
+says "the redirected datagram arrives" "b'a line.n', \\('198.51.100.2'"
+is "the VIP answers each time" "$(grep -cx 'one\|two' "$T/out")" 8
+says "backends are counted" "shop +198.51.100.12:80 +up"
+says "unload" "lab0: unloaded"
+[ "$FAILED" -eq 0 ] || diag "$out"
+done_testing
