@@ -381,6 +381,8 @@ struct xdp_managed; /* an interface that this agent, or one before it, put a lis
 int xdp_plan_make(struct agent *a, const struct config *next, json_t *diff, struct xdp_plan **ret,
 		  struct error *e);
 void xdp_plan_free(struct xdp_plan *p);
+/* Whether it names files, which the agent reads as root. */
+bool xdp_section_reads_files(const struct config *c);
 /* When the config holds. All of it is tried; the first failure is returned. */
 int xdp_plan_apply(struct agent *a, struct xdp_plan *p, struct error *e);
 /* Which interfaces an earlier agent had. */

@@ -322,12 +322,21 @@ static int take_maps(struct filter *skel, const struct datapath_xdp *d)
 	return r ? r : bpf_map__reuse_fd(skel->maps.stages, d->map[XDP_MAP_JUMPS]);
 }
 
-static void without_frags(struct filter *skel)
+/*
+ * As the root is: a program array takes no others (since Linux 5.18, and for the attach type since
+ * 6.18, 6.12.54, 6.1.157). The flag is set here and not by section "xdp.frags", because libbpf
+ * before 1.2 would insist on what the section says.
+ */
+static void load_like_root(struct filter *skel, bool has_frags)
 {
 	struct bpf_program *p;
 
-	bpf_object__for_each_program (p, skel->obj)
-		bpf_program__set_flags(p, bpf_program__flags(p) & ~BPF_F_XDP_HAS_FRAGS);
+	bpf_object__for_each_program (p, skel->obj) {
+		if (has_frags)
+			bpf_program__set_flags(p, BPF_F_XDP_HAS_FRAGS);
+		else
+			bpf_program__set_expected_attach_type(p, 0);
+	}
 }
 
 /* What no rule of the list leads to is not loaded. */
@@ -373,8 +382,7 @@ int generation_load(const struct datapath_xdp *d, const struct arena *a,
 		return error_set(e, -errno, "cannot open the XDP programs: %s", strerror(errno));
 	memcpy((void *)(uintptr_t)&skel->rodata->layout, layout, sizeof(*layout));
 	leave_out(skel, layout);
-	if (!layout->has_frags)
-		without_frags(skel);
+	load_like_root(skel, layout->has_frags);
 	r = bpf_map__set_value_size(skel->maps.arena, (uint32_t)a->size);
 	if (!r)
 		r = take_maps(skel, d);
@@ -446,10 +454,13 @@ static void drop_stages(const struct datapath_xdp *d)
 
 	for (int jump = 0; jump < AX_JUMPS; jump++) {
 		struct generation g;
+		int r = generation_get(d, (enum ax_jump)jump, &g);
 
-		if (generation_get(d, (enum ax_jump)jump, &g) == 0)
+		if (!r)
 			used[g.layout.generation % AX_STAGE_SETS] = true;
 		generation_close(&g);
+		if (r && r != -ENOENT)
+			return; /* the next swap will do it */
 	}
 	for (uint32_t set = 0; set < AX_STAGE_SETS; set++) {
 		for (uint32_t i = 0; i < AX_STAGES && !used[set]; i++) {

@@ -178,6 +178,8 @@ static int attach_mode(struct datapath_xdp *d, const char *dir, unsigned ifindex
 	if (!skel)
 		return -errno;
 	DECLARE_LIBXDP_OPTS(xdp_program_opts, o, .obj = skel->obj, .prog_name = "ax_root");
+	/* libxdp takes it away again where the dispatcher has it instead */
+	bpf_program__set_flags(skel->progs.ax_root, BPF_F_XDP_HAS_FRAGS);
 	r = bpf_map__reuse_fd(skel->maps.jumps, d->map[XDP_MAP_JUMPS]);
 	if (!r)
 		r = bpf_map__reuse_fd(skel->maps.bss, d->map[XDP_MAP_VARIABLES]);

@@ -459,10 +459,15 @@ static void probe_start(struct agent *a, struct probe *p, uint64_t now)
 	const struct service_check *c = &p->service->conf->check;
 	struct sockaddr_storage ss;
 	socklen_t len = addr_to_sockaddr(&p->addr, htons(p->port), &ss);
-	int fd = probe_open(a, p);
+	const struct app *app = p->app ? app_by_id(a, p->app) : NULL;
+	int fd;
 
 	p->started_ns = now;
 	p->at_ns = now + c->every_ms * NS_PER_MS;
+	/* its address may not even be routed yet, and would be looked for elsewhere */
+	if (app && app->state == APP_STARTING)
+		return;
+	fd = probe_open(a, p);
 	if (fd == -EACCES) {
 		no_way(a, p);
 		return;
@@ -487,20 +492,18 @@ static void probe_start(struct agent *a, struct probe *p, uint64_t now)
 		probe_end(a, p);
 }
 
-/* Returns false when the check is over. */
-static bool send_request(struct agent *a, struct probe *p)
+static void send_request(struct agent *a, struct probe *p)
 {
 	size_t left = strlen(p->request) - p->sent;
 	ssize_t n = send(p->item.fd, p->request + p->sent, left, MSG_NOSIGNAL);
 
 	if (n < 0 && errno != EAGAIN) {
 		failed(a, p, "send", errno);
-		return false;
+		return;
 	}
 	p->sent += n > 0 ? (size_t)n : 0;
 	if (p->sent == strlen(p->request))
 		loop_mod(a->epoll, &p->item, EPOLLIN);
-	return true;
 }
 
 static void read_answer(struct agent *a, struct probe *p)

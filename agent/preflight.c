@@ -254,6 +254,8 @@ static void check_free(struct check *c)
 	place_close(&c->there);
 	place_close(&c->here);
 	free(c->seen);
+	strv_free(&c->devices);
+	strv_free(&c->balancers);
 }
 
 int preflight(const char *ifname, const struct rule_list *l, enum xdp_mode mode, bool fix,

@@ -63,8 +63,9 @@ struct check {
 	void (*report)(void *arg, const struct finding *f);
 	void *arg;
 	int bad;
-	unsigned *seen; /* numbers of targets that were looked at */
+	unsigned *seen; /* numbers of targets that were looked at, */
 	size_t n_seen;
+	struct strv devices, balancers; /* and the names by which rules called them */
 };
 
 void found(struct check *c, enum finding_state state, const char *what, const char *fix,

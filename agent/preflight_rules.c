@@ -28,6 +28,15 @@ static int first_look(struct check *c, unsigned ifindex)
 	return 1;
 }
 
+/* The same for names: many rules may have few targets. */
+static int first_named(struct strv *names, const char *name)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (streq(names->v[i], name))
+			return 0;
+	return strv_add(names, name) ? -ENOMEM : 1;
+}
+
 /* --- targets --- */
 
 /* The largest frames that come: a veth's are those that its peer sends. */
@@ -171,9 +180,11 @@ static int check_redirect(struct check *c, const struct rule_list *l, size_t i)
 	const char *target = l->rules[i].target;
 	struct device to = {0};
 	char name[96], who[128];
-	int r = device_load(&c->here, target, 0, &to);
+	int r = first_named(&c->devices, target);
 
-	if (r) {
+	if (r <= 0)
+		return r;
+	if (device_load(&c->here, target, 0, &to)) {
 		found(c, FINDING_BAD, "target", "", "%s redirects to %s, which does not exist",
 		      rule_name(l, i, name), target);
 		return 0;
@@ -227,19 +238,16 @@ static int check_backend(struct check *c, const struct balancer *b, const struct
 
 static int check_balancer(struct check *c, const struct rule_list *l, const char *name)
 {
-	for (size_t i = 0; i < l->n_balancers; i++) {
-		const struct balancer *b = &l->balancers[i];
+	const struct balancer *b = rule_list_balancer(l, name);
+	int r = b ? first_named(&c->balancers, name) : 0;
 
-		if (!streq(b->name, name))
-			continue;
-		for (size_t j = 0; j < b->n; j++) {
-			int r = b->backends[j].down ? 0 : check_backend(c, b, &b->backends[j].addr);
-
-			if (r)
-				return r;
-		}
-	}
-	return 0;
+	if (r <= 0)
+		return r;
+	r = 0;
+	for (size_t i = 0; i < b->n && !r; i++)
+		if (!b->backends[i].down)
+			r = check_backend(c, b, &b->backends[i].addr);
+	return r;
 }
 
 /* --- what comes from local stacks --- */

@@ -367,6 +367,11 @@ static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
 		config_errors_free(&errs);
 		return;
 	}
+	/* messages about a file may quote it */
+	if (xdp_section_reads_files(&next) && only_root(c)) {
+		config_free(&next);
+		return;
+	}
 	r = reconcile(a, &next, dry_run, &diff, &holds, &e);
 	if (holds)
 		keep_applied(a, json_string_value(text));

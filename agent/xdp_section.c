@@ -259,23 +259,21 @@ static void say(void *arg, const char *sentence)
 	log_info("%s: %s", (const char *)arg, sentence);
 }
 
-/* The interface has this list now, or says why not. */
-static int outcome(struct agent *a, struct xdp_managed *m, int r, struct error *e)
+/* The interface has what it is to have now (all of it, or its backends alone), or says why not. */
+static int outcome(struct agent *a, struct xdp_managed *m, int r, bool whole, struct error *e)
 {
 	struct error why = {0};
 
 	m->built_ns = time_mono_ns();
-	if (r == -EINPROGRESS) { /* it is for the one who tries it to say what is to stay */
-		due_in(a, m, RETRY_MS, m->whole);
-		return 0;
-	}
 	m->whole = false;
-	if (!r)
-		r = ring_open(a, m, &why);
-	else
+	if (r)
 		why = *e;
+	else
+		r = ring_open(a, m, &why);
 	m->failed = r != 0;
 	snprintf(m->why, sizeof(m->why), "%s", r ? why.text : "");
+	if (r == -EINPROGRESS) /* it is for the one who tries it to say what is to stay */
+		due_in(a, m, RETRY_MS, whole);
 	if (r)
 		*e = why;
 	return r;
@@ -310,7 +308,7 @@ static int put_list(struct agent *a, struct xdp_managed *m, struct rule_list *l,
 			log_info("%s has a new list of %zu rules", m->name, l->n_rules);
 	}
 	m->ifindex = ifindex;
-	return outcome(a, m, r, e);
+	return outcome(a, m, r, true, e);
 }
 
 static int put_config(struct agent *a, struct xdp_managed *m, struct error *e)
@@ -325,12 +323,12 @@ static int put_config(struct agent *a, struct xdp_managed *m, struct error *e)
 		return 0;
 	rule_list_init(&l);
 	r = read_list(a, c, &l, e);
-	return r ? outcome(a, m, r, e) : put_list(a, m, &l, e);
+	return r ? outcome(a, m, r, true, e) : put_list(a, m, &l, e);
 }
 
 static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
 {
-	struct xdp_load_options o = {.say = say, .arg = m->name};
+	struct xdp_load_options o = {.fix = true, .say = say, .arg = m->name};
 	struct put p = {.a = a};
 	int r;
 
@@ -342,7 +340,7 @@ static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
 		return 0;
 	if (!r)
 		log_info("%s has the backends of its services as they are now", m->name);
-	return outcome(a, m, r, e);
+	return outcome(a, m, r, false, e);
 }
 
 void xdp_section_on_timer(struct agent *a)
@@ -354,10 +352,12 @@ void xdp_section_on_timer(struct agent *a)
 	now = time_mono_ns();
 	for (struct xdp_managed *m = a->managed; m; m = m->next) {
 		struct error e = {0};
+		int r;
 
 		if (!m->due_ns || m->due_ns > now)
 			continue;
-		if (m->whole ? put_config(a, m, &e) : put_backends(a, m, &e))
+		r = m->whole ? put_config(a, m, &e) : put_backends(a, m, &e);
+		if (r && r != -EINPROGRESS)
 			log_error("%s", e.text);
 	}
 	arm(a);
@@ -458,6 +458,18 @@ void xdp_section_on_link(struct agent *a)
 }
 
 /* --- plan and apply --- */
+
+bool xdp_section_reads_files(const struct config *c)
+{
+	for (size_t i = 0; i < c->n_interfaces; i++) {
+		if (c->interfaces[i].rules_file)
+			return true;
+		for (size_t k = 0; k < c->interfaces[i].list.n_sets; k++)
+			if (c->interfaces[i].list.sets[k].file)
+				return true;
+	}
+	return false;
+}
 
 void xdp_plan_free(struct xdp_plan *p)
 {

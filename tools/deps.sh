@@ -11,7 +11,7 @@ declare -A groups=(
 		libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev nettle-dev'
 	[test]='libcmocka-dev libclang-rt-14-dev llvm nginx-light redis-server redis-tools wrk iperf3
 		bind9-dnsutils socat musl-tools golang-go openjdk-17-jdk-headless python3 curl iproute2
-		procps util-linux man-db jq nftables'
+		procps util-linux man-db jq nftables ethtool'
 	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils'
 	[bench]='haproxy nftables iproute2 util-linux'
 	[demo]='nginx-light curl python3 iproute2 procps'

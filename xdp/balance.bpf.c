@@ -15,7 +15,7 @@ static __always_inline int balance(struct xdp_md *ctx, struct handover *h, const
 	return tunnel(ctx, h, a, b, v4);
 }
 
-SEC("xdp.frags")
+SEC("xdp")
 int ax_balance(struct xdp_md *ctx)
 {
 	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
@@ -30,7 +30,7 @@ int ax_balance(struct xdp_md *ctx)
 	return h->p.v4 ? balance(ctx, h, a, b, true) : balance(ctx, h, a, b, false);
 }
 
-SEC("xdp.frags")
+SEC("xdp")
 int ax_reverse(struct xdp_md *ctx)
 {
 	const struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});

@@ -44,6 +44,7 @@ static __always_inline bool no_addr(const struct ax_addr *a)
 
 static __always_inline const struct ax_balancer *balancer_of(const __u8 *a, __u32 n)
 {
+	opaque(n);
 	if (n >= layout.balancers_n)
 		return NULL;
 	return (const void *)(a + layout.balancers + n * sizeof(struct ax_balancer));
@@ -51,6 +52,7 @@ static __always_inline const struct ax_balancer *balancer_of(const __u8 *a, __u3
 
 static __always_inline const struct ax_real *real_of(const __u8 *a, __u32 n)
 {
+	opaque(n);
 	if (n >= layout.backends_n)
 		return NULL;
 	return (const void *)(a + layout.backends + n * sizeof(struct ax_real));
@@ -65,7 +67,6 @@ static __always_inline int ring_choice(const __u8 *a, const struct ax_balancer *
 	__u32 size = layout.size, ring = v4 ? b->ring : b->ring6;
 	__u32 slot = (__u64)hash * AX_MAGLEV_SLOTS >> 32;
 
-	/* that the bounds are checked of this very number, not left out as being known */
 	opaque(slot);
 	if (!ring || size < RING_SIZE || ring > size - RING_SIZE || slot >= AX_MAGLEV_SLOTS)
 		return -1;

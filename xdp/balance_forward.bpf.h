@@ -80,7 +80,7 @@ static __always_inline bool go_on(struct xdp_md *ctx, struct forward *f, bool v4
 		return true;
 	known->checked = f->now;
 	nat_entry(ctx, f);
-	if (nat_confirm(f->h))
+	if (nat_confirm())
 		return true;
 	f->port_be = 0;
 	return false;

@@ -92,7 +92,8 @@ static long try_port(__u32 i, struct search *s)
  * Finds a port for the new flow h->nat and enters it, see h->nat_key. The ports that are tried are
  * the flow's own, so that one that was forgotten by the flow table finds its port again. 0 or -1.
  *
- * Global functions: the verifier looks at them once.
+ * Global functions: the verifier looks at them once. They look the handover up themselves, because
+ * the memory behind their arguments may not be a map's key (Linux 6.1).
  */
 __noinline int nat_take(__u32 hash)
 {
@@ -123,8 +124,9 @@ static __always_inline void nat_touch(struct ax_nat *n, const struct ax_nat *val
 
 /* Whether the flow h->nat still has the port of h->nat_key: another one may have taken it, or the
  * table forgotten it, which is undone. */
-__noinline int nat_confirm(struct handover *h)
+__noinline int nat_confirm(void)
 {
+	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
 	struct ax_nat *n;
 
 	if (!h)

@@ -433,7 +433,7 @@ static __always_inline void read_packet(struct xdp_md *ctx, struct turn *t)
 		t->p.odd = AX_REASON_SPLIT;
 }
 
-SEC("xdp.frags")
+SEC("xdp")
 int ax_filter(struct xdp_md *ctx)
 {
 	struct turn t; /* its packet is filled in by the parser */

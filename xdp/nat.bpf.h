@@ -43,11 +43,11 @@ static __always_inline bool fragment_id(struct xdp_md *ctx, const struct packet 
 	} else {
 		/* right in front of what is fragmented, unless more extension headers are between
 		 */
-		__u32 off = p->l4_off - (__u32)sizeof(struct ipv6_frag);
+		__u64 off = (__u64)p->l4_off - sizeof(struct ipv6_frag);
 		struct ipv6_frag *f;
 
 		opaque(off);
-		if (off < sizeof(struct ethhdr) + sizeof(struct ipv6hdr) || off > 0x1fff)
+		if (off > 0x1fff)
 			return false;
 		f = data + off;
 		if ((void *)(f + 1) > end || f->next != p->proto || f->reserved)

@@ -18,7 +18,7 @@ struct {
 
 struct ax_root root;
 
-SEC("xdp.frags")
+SEC("xdp")
 int ax_root(struct xdp_md *ctx)
 {
 	__u64 deadline = *(volatile __u64 *)&root.deadline_ns;

@@ -45,6 +45,14 @@ like "and sees the difference" "$out" "\+ app intruder"
 out=$(as_member config apply "$T/new.yaml")
 unlike "it may not apply" "$?" "^0$"
 like "and is told so" "$out" "only root"
+echo "root:not for you" >"$T/secret"
+chmod 600 "$T/secret"
+config >"$T/file.yaml"
+echo "xdp: {interfaces: {lo: {rules-file: $T/secret}}}" >>"$T/file.yaml"
+out=$(as_member config apply --dry-run "$T/file.yaml")
+unlike "it may not have the agent read files" "$?" "^0$"
+like "and is told so" "$out" "only root"
+unlike "nor sees what is in them" "$out" "not for you"
 out=$(as_member run --name intruder -- touch "$T/was-here")
 unlike "it may not run" "$?" "^0$"
 like "and is told so" "$out" "root"

@@ -119,6 +119,14 @@ like "shows in a dry run" "$(ax config apply --dry-run "$T/changed.yaml")" \
 ok "is undone by an apply" ax config apply "$T/changed.yaml"
 is "the list is the config's" "$(lines xa0)" "drop good bad - "
 
+# somebody tries a list of his own, with --confirm: the config waits for him
+ok "a list is tried" ax xdp apply xa0 --rules "$T/etc/rules.yaml" --confirm 30s
+like "meanwhile an apply says why it cannot" "$(ax config apply "$T/changed.yaml" 2>&1)" "confirm"
+is "and does not disturb" "$(lines xa0)" "pass blocked udp9001 "
+ok "it is confirmed" ax xdp confirm xa0
+ok "then the config's comes" wait_for "[ \"\$(lines xa0)\" = 'drop good bad - ' ]"
+is "and all is well" "$(state xa0)" active
+
 # a file that has changed
 echo 203.0.113.0/24 >>"$T/etc/block.txt"
 like "an element more shows" "$(ax config apply --dry-run "$T/changed.yaml")" "~ xdp xa0: ~ set shared"

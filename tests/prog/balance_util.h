@@ -169,7 +169,6 @@ static inline struct result run_frame(const void *frame, size_t len)
 	assert_int_equal(bpf_prog_test_run_opts(generation.prog, &o), 0);
 	r.action = o.retval;
 	r.len = o.data_size_out;
-	if (getenv("DBG")) for (int i=0;i<AX_REASONS;i++) if (reason_count(i)) fprintf(stderr,"%s %lu act %u\n", ax_reason_names[i], (long)reason_count(i), r.action);
 	return r;
 }
 

@@ -593,6 +593,34 @@ static void explaining_leaves_no_trace(void **state)
 	xdp_explanation_free(&got);
 }
 
+/* Each list has its own stages; those of former ones, and with them their memory, are let go. */
+static void lists_take_turns(void **state)
+{
+	struct rule_list l = read_list(LIST("ipip", FOUR));
+	const struct xdp_load_options confirm = {.force = true, .confirm_ms = 60000};
+	struct error e = {0};
+	unsigned used = 0;
+
+	(void)state;
+	load_afresh(LIST("ipip", "[10.9.0.11]"));
+	for (int i = 0; i < 6; i++) {
+		load_text(i % 2 ? LIST("ipip", "[10.9.0.11]") : LIST("ipip", "[10.9.0.12]"));
+		assert_int_equal(run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
+	}
+	assert_int_equal(xdp_apply(&inst, IFNAME, &l, &confirm, &e), 0);
+	/* the former one goes on to work, and is what comes back */
+	assert_int_equal(run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
+	assert_int_equal(xdp_rollback(&inst, IFNAME, &e), 0);
+	assert_int_equal(run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
+	for (uint32_t key = 0; key < AX_JUMP_ENTRIES; key++) {
+		uint32_t id;
+
+		used += !bpf_map_lookup_elem(maps.map[XDP_MAP_JUMPS], &key, &id);
+	}
+	assert_int_equal(used, 2);
+	rule_list_free(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -616,6 +644,7 @@ int main(void)
 		cmocka_unit_test(too_big_is_answered_over_ipv6),
 		cmocka_unit_test(a_flood_is_not_remembered),
 		cmocka_unit_test(explaining_leaves_no_trace),
+		cmocka_unit_test(lists_take_turns),
 	};
 
 	return cmocka_run_group_tests_name("balancer", tests, setup, teardown);

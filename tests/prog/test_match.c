@@ -183,7 +183,7 @@ static struct xdp *load(const struct rule_list *l)
 {
 	const struct xdp_load_options options = {0};
 	struct error e = {0};
-	struct xdp *x;
+	struct xdp *x = NULL;
 
 	if (xdp_apply(&inst, IFNAME, l, &options, &e) < 0 || xdp_open(&inst, IFNAME, &x, &e) < 0)
 		fail_msg("%s", e.text);

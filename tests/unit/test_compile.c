@@ -371,7 +371,8 @@ static void ends_of_the_address_space_are_addresses(void **state)
 		}
 }
 
-/* Every prefix length around one address, each a rule, the longest first. */
+/* Every prefix length around one address, each a rule, the longest first. By its port a packet also
+ * gets to the rules whose prefixes are around others. */
 static void nested_prefixes_are_told_apart(void **state)
 {
 	static const struct {
@@ -391,6 +392,9 @@ static void nested_prefixes_are_told_apart(void **state)
 			struct rule r = {.verdict = AX_VERDICT_DROP};
 
 			src = len % 2 ? &r.src : &r.dst;
+			r.dport.v = rnd_alloc(1, sizeof(*r.dport.v));
+			r.dport.v->lo = r.dport.v->hi = 1 + len % 5;
+			r.dport.n = 1;
 			src->v = calloc(1, sizeof(*src->v));
 			src->n = 1;
 			assert_int_equal(addr_parse(around[i].addr, &src->v->addr), 0);
