@@ -34,6 +34,7 @@ static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_NAT] = "nat",
 	[XDP_MAP_JUMPS] = "jumps",
 	[XDP_MAP_VARIABLES] = "variables",
+	[XDP_MAP_CARRIED] = "carried",
 };
 
 /* --- pins --- */
@@ -140,6 +141,18 @@ int datapath_xdp_pin(struct datapath_xdp *d, const char *dir, struct error *e)
 	return 0;
 }
 
+int datapath_xdp_repin(const struct datapath_xdp *d, enum xdp_map m)
+{
+	char path[PIN_PATH_MAX], new[PIN_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", d->dir, map_names[m]);
+	snprintf(new, sizeof(new), "%s/%s-new", d->dir, map_names[m]);
+	unlink(new); /* of one that was killed: we hold the lock */
+	if (bpf_obj_pin(d->map[m], new) < 0 || rename(new, path) < 0)
+		return -errno;
+	return 0;
+}
+
 /* --- maps --- */
 
 /* The NAT table is one for all interfaces of the instance. */
@@ -161,13 +174,6 @@ static int open_nat(const struct instance *inst, struct filter *skel, char *path
 		*shared = false;
 	}
 	return 0;
-}
-
-static void size_maps(struct filter *skel, uint32_t counters)
-{
-	bpf_map__set_max_entries(skel->maps.rule_counts, counters);
-	bpf_map__set_max_entries(skel->maps.limits, counters);
-	bpf_map__set_max_entries(skel->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
 }
 
 /* The maps as the skeleton has them, in the order of enum xdp_map; those of the root are not its.
@@ -201,7 +207,8 @@ int datapath_xdp_new_jumps(struct datapath_xdp *d)
 	return d->map[XDP_MAP_JUMPS] < 0 ? -errno : 0;
 }
 
-static int create_root_maps(struct datapath_xdp *d)
+/* Those that no program of a generation uses. */
+static int create_other_maps(struct datapath_xdp *d, uint32_t counters)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, shared, .map_flags = BPF_F_MMAPABLE);
 	int r = datapath_xdp_new_jumps(d);
@@ -210,24 +217,30 @@ static int create_root_maps(struct datapath_xdp *d)
 		return r;
 	d->map[XDP_MAP_VARIABLES] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "variables", 4,
 						   sizeof(struct ax_root), 1, &shared);
-	if (d->map[XDP_MAP_VARIABLES] < 0)
+	d->map[XDP_MAP_CARRIED] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "carried", 4,
+						 sizeof(struct ax_rule_count), counters, NULL);
+	if (d->map[XDP_MAP_VARIABLES] < 0 || d->map[XDP_MAP_CARRIED] < 0)
 		return -errno;
 	return map_root(d);
 }
 
 /* Creates the maps that stay, by a load without programs. */
-static int create_maps(struct filter *skel, struct datapath_xdp *d)
+static int create_maps(struct filter *skel, const uint32_t sizes[XDP_MAPS], struct datapath_xdp *d)
 {
 	struct bpf_map *maps[XDP_MAPS];
 	struct bpf_program *p;
 	int r;
 
+	skeleton_maps(skel, maps);
+	for (int m = 0; m < XDP_MAPS; m++)
+		if (maps[m] && sizes[m])
+			bpf_map__set_max_entries(maps[m], sizes[m]);
+	bpf_map__set_max_entries(skel->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
 	bpf_object__for_each_program (p, skel->obj)
 		bpf_program__set_autoload(p, false);
 	r = filter__load(skel);
 	if (r)
 		return r;
-	skeleton_maps(skel, maps);
 	for (int m = 0; m < XDP_MAPS; m++) {
 		if (!maps[m])
 			continue;
@@ -235,11 +248,11 @@ static int create_maps(struct filter *skel, struct datapath_xdp *d)
 		if (d->map[m] < 0)
 			return -errno;
 	}
-	return create_root_maps(d);
+	return create_other_maps(d, sizes[XDP_MAP_CARRIED]);
 }
 
-int datapath_xdp_create(const struct instance *inst, uint32_t counters, struct datapath_xdp *d,
-			struct error *e)
+int datapath_xdp_create(const struct instance *inst, const uint32_t sizes[XDP_MAPS],
+			struct datapath_xdp *d, struct error *e)
 {
 	struct filter *skel = filter__open();
 	char nat[300];
@@ -249,10 +262,9 @@ int datapath_xdp_create(const struct instance *inst, uint32_t counters, struct d
 	datapath_xdp_init(d);
 	if (!skel)
 		return error_set(e, -errno, "cannot open the XDP programs: %s", strerror(errno));
-	size_maps(skel, counters);
 	r = open_nat(inst, skel, nat, sizeof(nat), &shared, e);
 	if (!r) {
-		r = create_maps(skel, d);
+		r = create_maps(skel, sizes, d);
 		if (r)
 			error_set(e, r, "the kernel refuses the XDP dataplane's maps: %s%s",
 				  strerror(-r), r == -EPERM ? "; run as root" : "");

@@ -32,6 +32,7 @@ enum xdp_map {
 	XDP_MAP_NAT,
 	XDP_MAP_JUMPS,
 	XDP_MAP_VARIABLES, /* struct ax_root */
+	XDP_MAP_CARRIED,   /* what rules counted before their counters' map was replaced */
 	XDP_MAPS
 };
 
@@ -48,9 +49,11 @@ void datapath_xdp_init(struct datapath_xdp *d);
 void datapath_xdp_close(struct datapath_xdp *d);
 /* Opens what is pinned. -ENOENT: nothing is. */
 int datapath_xdp_open(const char *dir, struct datapath_xdp *d);
-/* Makes the maps of a new interface, not pinned yet; counters: entries of rule_counts. */
-int datapath_xdp_create(const struct instance *inst, uint32_t counters, struct datapath_xdp *d,
-			struct error *e);
+/* Makes the maps of a new interface, not pinned yet, with so many entries (0: as they are). */
+int datapath_xdp_create(const struct instance *inst, const uint32_t sizes[XDP_MAPS],
+			struct datapath_xdp *d, struct error *e);
+/* Puts a map that took another's place where the other one is pinned. */
+int datapath_xdp_repin(const struct datapath_xdp *d, enum xdp_map m);
 /* A new program array, which no program has been in. */
 int datapath_xdp_new_jumps(struct datapath_xdp *d);
 /* Pins all maps in `dir`, in one step. */

@@ -236,6 +236,7 @@ int datapath_xdp_detach(const char *dir, unsigned ifindex, struct error *e)
 	struct xdp_program *prog;
 	char path[PIN_PATH_MAX];
 	uint32_t id;
+	enum xdp_mode mode;
 	bool there = false;
 	int r = datapath_xdp_root_id(dir, &id);
 
@@ -247,6 +248,7 @@ int datapath_xdp_detach(const char *dir, unsigned ifindex, struct error *e)
 				 strerror(-r));
 	for (size_t i = 0; i < p.n; i++)
 		there |= p.v[i].ours;
+	mode = p.mode;
 	datapath_xdp_programs_free(&p);
 	if (!there)
 		return -ENOENT;
@@ -254,7 +256,7 @@ int datapath_xdp_detach(const char *dir, unsigned ifindex, struct error *e)
 	prog = xdp_program__from_pin(path);
 	r = (int)libxdp_get_error(prog);
 	if (!r) {
-		r = xdp_program__detach(prog, (int)ifindex, to_libxdp(p.mode), 0);
+		r = xdp_program__detach(prog, (int)ifindex, to_libxdp(mode), 0);
 		xdp_program__close(prog);
 	}
 	return r ? error_set(e, r, "cannot detach from the interface: %s", strerror(-r)) : 0;

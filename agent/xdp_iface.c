@@ -15,9 +15,6 @@
 #include "preflight.h"
 #include "xdp_priv.h"
 
-#define COUNTERS_MIN 4096
-#define COUNTERS_MAX 32768 /* twice the rules: old and new ones count at the same time */
-
 /* --- the lock --- */
 
 static int lock_iface(const struct instance *inst, const char *ifname, int *fd, struct error *e)
@@ -136,6 +133,7 @@ struct applying {
 	struct ax_layout layout;
 	enum xdp_mode mode;
 	bool frags;
+	struct xdp_growth growth;
 };
 
 static void applying_end(struct applying *a)
@@ -145,6 +143,7 @@ static void applying_end(struct applying *a)
 	rule_list_free(&a->old_list);
 	xdp_binding_free(&a->bind);
 	arena_free(&a->arena);
+	xdp_growth_free(&a->growth);
 	datapath_xdp_close(&a->d);
 }
 #define autoapplying CLEANUP(applying_end)
@@ -161,23 +160,6 @@ static void say(const struct applying *a, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	a->o->say(a->o->arg, text);
-}
-
-static uint32_t counters_for(const struct rule_list *l)
-{
-	uint32_t n = COUNTERS_MIN;
-
-	while (n < 2 * (l->n_rules + 2) && n < COUNTERS_MAX)
-		n *= 2;
-	return n;
-}
-
-static uint32_t max_entries(int map)
-{
-	struct bpf_map_info info = {0};
-	uint32_t len = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(map, &info, &len) < 0 ? 0 : info.max_entries;
 }
 
 /* A counter or limit that somebody else had starts at zero. */
@@ -325,7 +307,7 @@ static void check_session(const struct applying *a)
 
 static int compile_list(struct applying *a, struct error *e)
 {
-	uint32_t n = max_entries(a->d.map[XDP_MAP_RULE_COUNTS]);
+	uint32_t n = xdp_map_entries(a->d.map[XDP_MAP_RULE_COUNTS]);
 	int r = xdp_bind(a->list, a->loaded ? &a->old : NULL, a->loaded ? &a->old_list : NULL, n,
 			 &a->bind, e);
 
@@ -415,8 +397,11 @@ static int reload(struct applying *a, struct error *e)
 static int load_fresh(struct applying *a, struct error *e)
 {
 	enum xdp_mode mode = a->mode;
-	int r = datapath_xdp_create(a->inst, counters_for(a->list), &a->d, e);
+	uint32_t sizes[XDP_MAPS];
+	int r;
 
+	xdp_sizes(a->list, 0, sizes);
+	r = datapath_xdp_create(a->inst, sizes, &a->d, e);
 	if (r)
 		return r;
 	a->d.root->fallback = XDP_PASS;
@@ -433,6 +418,7 @@ static int load_fresh(struct applying *a, struct error *e)
 
 static int swap_loaded(struct applying *a, struct error *e)
 {
+	uint32_t sizes[XDP_MAPS];
 	int r;
 
 	if (a->d.root->deadline_ns)
@@ -454,8 +440,13 @@ static int swap_loaded(struct applying *a, struct error *e)
 				 a->ifname);
 	a->mode = a->old.layout.mode;
 	a->frags = a->old.layout.has_frags;
-	r = prepare(a, e);
-	return r ? r : swap(a, e);
+	xdp_sizes(a->list, a->old_list.n_rules, sizes);
+	r = xdp_grow(&a->d, sizes, &a->growth, e);
+	if (!r)
+		r = prepare(a, e);
+	if (!r)
+		r = swap(a, e);
+	return r ? r : xdp_grown(&a->d, &a->growth, a->bind.fresh, a->bind.n_fresh, e);
 }
 
 static int apply_locked(const struct instance *inst, const char *ifname, const struct rule_list *l,
@@ -465,6 +456,7 @@ static int apply_locked(const struct instance *inst, const char *ifname, const s
 		.inst = inst, .ifname = ifname, .list = l, .o = o, .mode = l->mode};
 	int r;
 
+	xdp_growth_init(&a.growth);
 	a.old.prog = a.old.arena = a.new.prog = a.new.arena = -1;
 	rule_list_init(&a.old_list);
 	datapath_xdp_init(&a.d);
@@ -603,5 +595,9 @@ int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 	datapath_xdp_init(&d);
 	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
 	datapath_xdp_close(&d);
+	if (r == -ENODEV && !access(dir, F_OK)) { /* it took its program along */
+		*e = (struct error){0};
+		return datapath_xdp_unpin(dir);
+	}
 	return r ? r : remove_all(dir, ifindex, e);
 }

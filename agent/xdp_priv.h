@@ -42,6 +42,22 @@ int xdp_bind(const struct rule_list *l, const struct generation *old,
 	     const struct rule_list *old_list, uint32_t counters, struct xdp_binding *b,
 	     struct error *e);
 
+/* --- xdp_size.c --- */
+/* The entries that maps need for a list (0: it does not matter), with that many rules of another
+ * list besides. */
+void xdp_sizes(const struct rule_list *l, size_t more_rules, uint32_t sizes[XDP_MAPS]);
+uint32_t xdp_map_entries(int map); /* 0: cannot be asked */
+struct xdp_growth {
+	int old[XDP_MAPS]; /* maps whose place bigger ones have taken in d */
+};
+void xdp_growth_init(struct xdp_growth *g);
+void xdp_growth_free(struct xdp_growth *g);
+int xdp_grow(struct datapath_xdp *d, const uint32_t sizes[XDP_MAPS], struct xdp_growth *g,
+	     struct error *e);
+/* To be called when no packet is counted in the old maps any more. */
+int xdp_grown(const struct datapath_xdp *d, const struct xdp_growth *g, const uint16_t *fresh,
+	      size_t n_fresh, struct error *e);
+
 /* The entry of the root's program array that judges now. */
 enum ax_jump xdp_jump(const struct datapath_xdp *d);
 /* The arena's action of a rule of the list (n_rules: the default); NULL: it cannot be reached. */

@@ -248,6 +248,8 @@ int xdp_programs(const char *ifname, struct xdp_program_info **ret, size_t *n, e
 static int sum_rule(struct xdp *x, uint32_t counter, struct ax_rule_count *cpus, size_t n,
 		    struct ax_rule_count *ret)
 {
+	struct ax_rule_count carried;
+
 	if (bpf_map_lookup_elem(x->d.map[XDP_MAP_RULE_COUNTS], &counter, cpus) < 0)
 		return -errno;
 	for (size_t i = 0; i < n; i++) {
@@ -256,6 +258,12 @@ static int sum_rule(struct xdp *x, uint32_t counter, struct ax_rule_count *cpus,
 		ret->limited += cpus[i].limited;
 		ret->failed += cpus[i].failed;
 	}
+	if (bpf_map_lookup_elem(x->d.map[XDP_MAP_CARRIED], &counter, &carried) < 0)
+		return -errno;
+	ret->packets += carried.packets;
+	ret->bytes += carried.bytes;
+	ret->limited += carried.limited;
+	ret->failed += carried.failed;
 	return 0;
 }
 

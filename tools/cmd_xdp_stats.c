@@ -143,9 +143,9 @@ static int put_backends(const struct xdp_stats *s, const struct table_style *sty
 	CLEANUP(table_free) struct table t;
 	char buf[ADDR_STRLEN];
 
+	table_init(&t, backend_columns, ARRAY_SIZE(backend_columns));
 	if (!s->n_backends)
 		return 0;
-	table_init(&t, backend_columns, ARRAY_SIZE(backend_columns));
 	for (size_t i = 0; i < s->n_backends; i++) {
 		const struct xdp_backend_stats *b = &s->backends[i];
 

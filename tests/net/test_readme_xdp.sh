@@ -23,7 +23,11 @@ out=$(cat "$T/out")
 
 # says WHAT TEXT: the output has it
 says() {
-	[[ $out =~ $2 ]] && pass "$1" || not_ok "$1" "not in the output: $2"
+	if [[ $out =~ $2 ]]; then
+		pass "$1"
+	else
+		not_ok "$1" "not in the output: $2"
+	fi
 }
 says "load" "lab0: 4 rules, default pass, generation 1"
 says "stats" "web +1 +74 "
