@@ -104,7 +104,7 @@ $(DISPATCHER_OBJ): $(DISPATCHER_SRC:%.c=$(OUT)/%.o)
 
 # --- C: who may include whom is enforced by what -I each directory gets ---
 # Only the dataplane's loaders see the skeletons.
-LOADERS   := datapath datapath_xdp datapath_xdp_attach
+LOADERS   := datapath datapath_xdp datapath_xdp_attach datapath_xdp_failures
 LOADER_OBJ = $(LOADERS:%=$(OUT)/agent/%.o) $(LOADERS:%=$(OUT)/asan/agent/%.o)
 $(LOADER_OBJ): ALL_CFLAGS += -I$(OUT)/skel
 $(LOADER_OBJ): $(SKEL) $(XDP_SKEL)

@@ -101,6 +101,16 @@ static int on_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
+void datapath_catch_libbpf(void)
+{
+	libbpf_set_print(on_libbpf);
+}
+
+void datapath_log_libbpf(void)
+{
+	libbpf_set_print(on_libbpf);
+}
+
 /* --- bpffs --- */
 
 int datapath_bpffs(bool make, char *ret, size_t size, struct error *e)
@@ -183,7 +193,7 @@ static struct dataplane *open_skel(const bool *wanted)
 {
 	struct dataplane *skel;
 
-	libbpf_set_print(on_libbpf);
+	datapath_catch_libbpf();
 	skel = dataplane__open();
 	if (!skel)
 		return NULL;

@@ -47,6 +47,10 @@ struct datapath {
 	size_t n_features;
 };
 
+/* What libbpf prints goes to the log, as debugging output. */
+void datapath_catch_libbpf(void);
+/* libbpf's output goes through the logger. */
+void datapath_log_libbpf(void);
 /* Where the bpf filesystem is mounted; made if it may be. */
 int datapath_bpffs(bool make, char *ret, size_t size, struct error *e);
 

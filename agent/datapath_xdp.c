@@ -28,6 +28,8 @@ static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_SLOTS] = "slots",
 	[XDP_MAP_DEVICES] = "devices",
 	[XDP_MAP_CPUS] = "cpus",
+	[XDP_MAP_REDIRECTED] = "redirected",
+	[XDP_MAP_IFINDEXES] = "ifindexes",
 	[XDP_MAP_FLOWS4] = "flows4",
 	[XDP_MAP_FLOWS6] = "flows6",
 	[XDP_MAP_REAL_COUNTS] = "real_counts",
@@ -45,6 +47,7 @@ int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make,
 	char dir[256], name[32] = "";
 	int r = datapath_bpffs(make, dir, sizeof(dir), e);
 
+	datapath_log_libbpf(); /* every way into these files leads through here */
 	if (r)
 		return r;
 	if (ifname)
@@ -190,6 +193,8 @@ static void skeleton_maps(struct filter *skel, struct bpf_map *ret[XDP_MAPS])
 		[XDP_MAP_SLOTS] = skel->maps.slots,
 		[XDP_MAP_DEVICES] = skel->maps.devices,
 		[XDP_MAP_CPUS] = skel->maps.cpus,
+		[XDP_MAP_REDIRECTED] = skel->maps.redirected,
+		[XDP_MAP_IFINDEXES] = skel->maps.ifindexes,
 		[XDP_MAP_FLOWS4] = skel->maps.flows4,
 		[XDP_MAP_FLOWS6] = skel->maps.flows6,
 		[XDP_MAP_REAL_COUNTS] = skel->maps.real_counts,
@@ -254,11 +259,13 @@ static int create_maps(struct filter *skel, const uint32_t sizes[XDP_MAPS], stru
 int datapath_xdp_create(const struct instance *inst, const uint32_t sizes[XDP_MAPS],
 			struct datapath_xdp *d, struct error *e)
 {
-	struct filter *skel = filter__open();
+	struct filter *skel;
 	char nat[300];
 	bool shared = false;
 	int r;
 
+	datapath_catch_libbpf();
+	skel = filter__open();
 	datapath_xdp_init(d);
 	if (!skel)
 		return error_set(e, -errno, "cannot open the XDP programs: %s", strerror(errno));
@@ -386,9 +393,11 @@ static int put_stages(struct filter *skel, const struct ax_layout *layout)
 int generation_load(const struct datapath_xdp *d, const struct arena *a,
 		    const struct ax_layout *layout, struct generation *g, struct error *e)
 {
-	struct filter *skel = filter__open();
+	struct filter *skel;
 	int r;
 
+	datapath_catch_libbpf();
+	skel = filter__open();
 	*g = (struct generation){.prog = -1, .arena = -1};
 	if (!skel)
 		return error_set(e, -errno, "cannot open the XDP programs: %s", strerror(errno));

@@ -26,6 +26,8 @@ enum xdp_map {
 	XDP_MAP_SLOTS,
 	XDP_MAP_DEVICES,
 	XDP_MAP_CPUS,
+	XDP_MAP_REDIRECTED,
+	XDP_MAP_IFINDEXES,
 	XDP_MAP_FLOWS4,
 	XDP_MAP_FLOWS6,
 	XDP_MAP_REAL_COUNTS,
@@ -61,6 +63,12 @@ int datapath_xdp_pin(struct datapath_xdp *d, const char *dir, struct error *e);
 /* Removes the pins of an interface. */
 int datapath_xdp_unpin(const char *dir);
 
+bool datapath_xdp_watched(const char *dir);
+/* From now on counts what the rules redirect but nobody sends, until the pins in `dir` are removed.
+ * The dataplane works without (Linux 5.17). */
+int datapath_xdp_watch(const struct datapath_xdp *d, const char *dir, uint64_t netns_cookie,
+		       unsigned ifindex);
+
 /* A program and its arena. */
 struct generation {
 	int prog, arena; /* descriptors, -1: none */
@@ -93,6 +101,8 @@ void datapath_xdp_programs_free(struct datapath_xdp_programs *p);
 int datapath_xdp_programs(unsigned ifindex, uint32_t ours, struct datapath_xdp_programs *p);
 /* The id of the pinned root program. -ENOENT. */
 int datapath_xdp_root_id(const char *dir, uint32_t *id);
+/* Pins the root program if it is on the interface without a pin: of a load that was killed. */
+int datapath_xdp_adopt(const struct datapath_xdp *d, unsigned ifindex);
 /*
  * Attaches the root program, whose maps are those of d, and pins it as dir/root. *mode is what was
  * asked for and then what it became. A program array takes only programs that were all loaded with

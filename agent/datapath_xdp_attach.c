@@ -7,8 +7,10 @@
 #include <bpf/libbpf.h>
 #include <xdp/libxdp.h>
 
+#include "datapath_priv.h"
 #include "datapath_xdp.h"
 #include "log.h"
+#include "preflight.h"
 #include "root.skel.h"
 
 #define PIN_PATH_MAX 512
@@ -21,6 +23,12 @@ static int on_libxdp(enum libxdp_print_level level, const char *fmt, va_list ap)
 	if (vasprintf(&text, fmt, ap) >= 0)
 		log_debug("%s", text);
 	return 0;
+}
+
+static void catch_output(void)
+{
+	datapath_catch_libbpf();
+	libxdp_set_print(on_libxdp);
 }
 
 static enum xdp_attach_mode to_libxdp(enum xdp_mode mode)
@@ -87,7 +95,7 @@ static int multiprog_get(unsigned ifindex, struct xdp_multiprog **ret)
 	struct xdp_multiprog *mp;
 	long r;
 
-	libxdp_set_print(on_libxdp);
+	catch_output();
 	mp = xdp_multiprog__get_from_ifindex((int)ifindex);
 	r = libxdp_get_error(mp);
 	*ret = r ? NULL : mp;
@@ -134,6 +142,45 @@ int datapath_xdp_root_id(const char *dir, uint32_t *id)
 	return 0;
 }
 
+/* Whether the program has the map. */
+static bool has_map(int prog, uint32_t map)
+{
+	uint32_t ids[8];
+	struct bpf_prog_info info = {.nr_map_ids = ARRAY_SIZE(ids), .map_ids = (uintptr_t)ids};
+	uint32_t len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(prog, &info, &len) < 0)
+		return false;
+	for (uint32_t i = 0; i < info.nr_map_ids && i < ARRAY_SIZE(ids); i++)
+		if (ids[i] == map)
+			return true;
+	return false;
+}
+
+int datapath_xdp_adopt(const struct datapath_xdp *d, unsigned ifindex)
+{
+	struct bpf_map_info jumps = {0};
+	struct datapath_xdp_programs p;
+	uint32_t len = sizeof(jumps), id;
+	char path[PIN_PATH_MAX];
+	int r = datapath_xdp_root_id(d->dir, &id);
+
+	if (r != -ENOENT)
+		return r;
+	if (bpf_obj_get_info_by_fd(d->map[XDP_MAP_JUMPS], &jumps, &len) < 0)
+		return -errno;
+	r = datapath_xdp_programs(ifindex, 0, &p);
+	snprintf(path, sizeof(path), "%s/root", d->dir);
+	for (size_t i = 0; !r && i < p.n; i++) {
+		autoclose int prog = bpf_prog_get_fd_by_id(p.v[i].id);
+
+		if (prog >= 0 && has_map(prog, jumps.id) && bpf_obj_pin(prog, path) < 0)
+			r = -errno;
+	}
+	datapath_xdp_programs_free(&p);
+	return r;
+}
+
 /* Makes room: other programs on the interface stay beside ours in a dispatcher, and are only
  * removed if that was asked for. */
 static int make_room(unsigned ifindex, bool replace, struct error *e)
@@ -145,6 +192,8 @@ static int make_room(unsigned ifindex, bool replace, struct error *e)
 	if (r)
 		return error_set(e, r, "cannot ask for the XDP programs of the interface: %s",
 				 strerror(-r));
+	/* the one that doctor --fix put there does nothing but pass */
+	replace |= !p.dispatcher && p.n == 1 && streq(p.v[0].name, PREFLIGHT_STUB);
 	if (!replace && (p.dispatcher || !p.n)) {
 		datapath_xdp_programs_free(&p);
 		return 0;
@@ -213,7 +262,7 @@ int datapath_xdp_attach(struct datapath_xdp *d, const char *dir, unsigned ifinde
 
 	if (r)
 		return r;
-	libxdp_set_print(on_libxdp);
+	catch_output();
 	if (any)
 		*mode = ATTACH_NATIVE;
 	r = attach_mode(d, dir, ifindex, *mode, priority);

@@ -8,6 +8,9 @@
 
 #include "rule_list.h"
 
+/* The name of the program that a repair puts on an interface; it passes everything. */
+#define PREFLIGHT_STUB "ax_pass"
+
 enum finding_state {
 	FINDING_OK,
 	FINDING_NOTE, /* worth knowing: slower, or another program is there */

@@ -76,8 +76,8 @@ void program_name(uint32_t id, char ret[32])
 
 static int attach_there(void *arg)
 {
-	autoclose int fd =
-		bpf_prog_load(BPF_PROG_TYPE_XDP, "ax_pass", "GPL", pass, ARRAY_SIZE(pass), NULL);
+	autoclose int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, PREFLIGHT_STUB, "GPL", pass,
+					 ARRAY_SIZE(pass), NULL);
 	const struct device *d = arg;
 	libbpf_print_fn_t print;
 	int r;

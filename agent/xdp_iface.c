@@ -99,6 +99,8 @@ static int open_locked(const char *dir, unsigned ifindex, struct datapath_xdp *d
 
 	if (r && r != -ENOENT)
 		return error_set(e, r, "cannot open %s: %s", dir, strerror(-r));
+	if (!r)
+		datapath_xdp_adopt(d, ifindex);
 	if (!r && is_attached(dir, ifindex)) {
 		r = settle(d);
 		if (!r)
@@ -201,6 +203,7 @@ static int put_device(const struct applying *a, size_t i, struct error *e)
 	if (bpf_map_update_elem(a->d.map[XDP_MAP_DEVICES], &key, &val, 0) < 0)
 		return error_set(e, -errno, "cannot redirect to '%s': %s", rule->target,
 				 strerror(errno));
+	bpf_map_update_elem(a->d.map[XDP_MAP_IFINDEXES], &key, &val.ifindex, 0);
 	return 0;
 }
 
@@ -244,11 +247,12 @@ static void on_finding(void *arg, const struct finding *f)
 		say(a, "%s: repaired: %s", f->what, f->why);
 }
 
+/* Whether packets leave by these rules. */
 static bool sends(const struct rule_list *l)
 {
 	for (size_t i = 0; i < l->n_rules; i++)
-		if (l->rules[i].verdict == AX_VERDICT_REDIRECT ||
-		    l->rules[i].verdict == AX_VERDICT_REFLECT)
+		if (l->rules[i].verdict != AX_VERDICT_PASS &&
+		    l->rules[i].verdict != AX_VERDICT_DROP)
 			return true;
 	return false;
 }
@@ -305,6 +309,14 @@ static void check_session(const struct applying *a)
 
 /* --- the swap --- */
 
+static uint64_t own_netns_cookie(void)
+{
+	autoclose int ns = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	uint64_t cookie = 0;
+
+	return ns < 0 || netns_cookie(ns, &cookie) ? 0 : cookie;
+}
+
 static int compile_list(struct applying *a, struct error *e)
 {
 	uint32_t n = xdp_map_entries(a->d.map[XDP_MAP_RULE_COUNTS]);
@@ -320,7 +332,7 @@ static int compile_list(struct applying *a, struct error *e)
 	a->layout.generation = a->loaded ? a->old.layout.generation + 1 : 1;
 	a->layout.mode = a->mode;
 	a->layout.has_frags = a->frags;
-	netns_cookie(-1, (uint64_t *)&a->layout.netns_cookie);
+	a->layout.netns_cookie = own_netns_cookie();
 	memcpy(a->arena.data, &a->layout, sizeof(a->layout));
 	return 0;
 }
@@ -364,6 +376,19 @@ static int swap(struct applying *a, struct error *e)
 	return error_set(e, r, "cannot put the list in place: %s", strerror(-r));
 }
 
+/* Has what rules send but nobody gets counted, in the counters that hold from now on. */
+static void watch(const struct applying *a)
+{
+	bool replaced = a->growth.old[XDP_MAP_RULE_COUNTS] >= 0;
+	int r;
+
+	if (!sends(a->list) || (datapath_xdp_watched(a->dir) && !replaced))
+		return;
+	r = datapath_xdp_watch(&a->d, a->dir, a->layout.netns_cookie, a->ifindex);
+	if (r)
+		say(a, "failed redirects are not counted: %s", strerror(-r));
+}
+
 static int attach_fresh(struct applying *a, struct error *e)
 {
 	int r = swap(a, e);
@@ -372,6 +397,7 @@ static int attach_fresh(struct applying *a, struct error *e)
 		r = datapath_xdp_pin(&a->d, a->dir, e);
 	if (r)
 		return r;
+	watch(a);
 	r = datapath_xdp_attach(&a->d, a->dir, a->ifindex, &a->mode, a->list->priority,
 				a->o->replace, e);
 	if (r)
@@ -446,7 +472,11 @@ static int swap_loaded(struct applying *a, struct error *e)
 		r = prepare(a, e);
 	if (!r)
 		r = swap(a, e);
-	return r ? r : xdp_grown(&a->d, &a->growth, a->bind.fresh, a->bind.n_fresh, e);
+	if (!r)
+		r = xdp_grown(&a->d, &a->growth, a->bind.fresh, a->bind.n_fresh, e);
+	if (!r)
+		watch(a);
+	return r;
 }
 
 static int apply_locked(const struct instance *inst, const char *ifname, const struct rule_list *l,

@@ -216,6 +216,27 @@ static __always_inline int failed(struct xdp_md *ctx, struct turn *t, __u32 reas
 	return done(ctx, t, XDP_DROP);
 }
 
+/* Remembers where a frame goes, for failures.bpf.c; what goes nowhere has failed already. */
+static __always_inline int sent(struct xdp_md *ctx, struct turn *t, const struct ax_action *act,
+				__u32 to, int action)
+{
+	struct ax_redirected *r = bpf_map_lookup_elem(&redirected, &(__u32){0});
+	struct ax_rule_count *n;
+
+	if (t->explain)
+		return done(ctx, t, action);
+	if (action == XDP_REDIRECT || action == XDP_TX) {
+		if (r)
+			r->last[r->n++ % AX_REDIRECTED] =
+				(struct ax_redirect){.to = to, .counter = act->counter};
+	} else {
+		n = bpf_map_lookup_elem(&rule_counts, &(__u32){act->counter});
+		if (n)
+			n->failed++;
+	}
+	return done(ctx, t, action);
+}
+
 static __always_inline int redirect(struct xdp_md *ctx, const __u8 *a, struct turn *t,
 				    const struct ax_action *act)
 {
@@ -232,7 +253,8 @@ static __always_inline int redirect(struct xdp_md *ctx, const __u8 *a, struct tu
 		if (checksum_anew(ctx, &t->p, &t->p.src, &t->p.dst) < 0)
 			return failed(ctx, t, AX_REASON_REWRITE_FAILED);
 	}
-	return done(ctx, t, bpf_redirect_map(&devices, act->target, XDP_DROP));
+	return sent(ctx, t, act, AX_TO_DEVICE << AX_REDIRECT_TO_SHIFT | act->target,
+		    bpf_redirect_map(&devices, act->target, XDP_DROP));
 }
 
 /* Counts, limits and captures; false: the packet is above its rule's rate. */
@@ -282,11 +304,13 @@ static __always_inline int act_on(struct xdp_md *ctx, const __u8 *a, struct turn
 	case AX_VERDICT_REFLECT:
 		if (reflect(ctx, &t->p) < 0)
 			return failed(ctx, t, AX_REASON_REWRITE_FAILED);
-		return done(ctx, t, XDP_TX);
+		return sent(ctx, t, act,
+			    AX_TO_IFINDEX << AX_REDIRECT_TO_SHIFT | ctx->ingress_ifindex, XDP_TX);
 	case AX_VERDICT_REDIRECT:
 		return redirect(ctx, a, t, act);
 	case AX_VERDICT_CPU:
-		return done(ctx, t, bpf_redirect_map(&cpus, act->target, XDP_PASS));
+		return sent(ctx, t, act, AX_TO_CPU << AX_REDIRECT_TO_SHIFT | act->target,
+			    bpf_redirect_map(&cpus, act->target, XDP_PASS));
 	default:
 		return to_balancer(ctx, t, act->target, NULL);
 	}

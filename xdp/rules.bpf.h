@@ -108,6 +108,21 @@ AX_RULES_MAP struct {
 	__uint(value_size, sizeof(struct bpf_cpumap_val));
 } cpus SEC(".maps");
 
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ax_redirected);
+} redirected SEC(".maps");
+
+/* For failures.bpf.c: the ifindex of each entry of `devices`. */
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_DEVICES);
+	__type(key, __u32);
+	__type(value, __u32);
+} ifindexes SEC(".maps");
+
 /* Flow tables of the balancers, see balance.h. */
 AX_RULES_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
