@@ -21,6 +21,14 @@ static uint64_t at_most(unsigned __int128 v, uint64_t max)
 }
 
 /* The first packet of a burst is let through whatever the tolerance is, so it is not part of it. */
+/* The agent is woken up for every datagram of a trigger, so there is always a limit. */
+#define TRIGGER_RATE 50 /* a second */
+
+static bool is_limited(const struct rule *r)
+{
+	return r->rate || r->trigger;
+}
+
 static struct ax_limit limit_of(const struct rule *r)
 {
 	struct ax_limit l = {
@@ -29,15 +37,16 @@ static struct ax_limit limit_of(const struct rule *r)
 		.len4 = r->per4,
 		.len6 = r->per6,
 	};
-	unsigned __int128 more = r->burst ? r->burst - 1 : 0;
+	uint64_t rate = r->rate ? r->rate : TRIGGER_RATE, burst = r->rate ? r->burst : TRIGGER_RATE;
+	unsigned __int128 more = burst ? burst - 1 : 0;
 	uint64_t cost;
 
 	if (r->rate_bits) {
-		cost = divide_rounded(8 * UNITS_PER_SECOND << AX_LIMIT_BYTE_SHIFT, r->rate);
+		cost = divide_rounded(8 * UNITS_PER_SECOND << AX_LIMIT_BYTE_SHIFT, rate);
 		cost = at_most(cost, BYTE_COST_MAX);
 		l.tolerance = at_most(more * cost >> AX_LIMIT_BYTE_SHIFT, TOLERANCE_MAX);
 	} else {
-		cost = divide_rounded(UNITS_PER_SECOND, r->rate);
+		cost = divide_rounded(UNITS_PER_SECOND, rate);
 		l.tolerance = at_most(more * cost, TOLERANCE_MAX);
 	}
 	l.cost = cost ? cost : 1;
@@ -133,7 +142,7 @@ static void add_parts(const struct compiler *c, uint32_t i, struct ax_action *a,
 {
 	const struct rule *r = c->rules[i];
 
-	if (r->rate) {
+	if (is_limited(r)) {
 		if (!is_companion(c, i))
 			p->limits[p->n_limits++] = limit_of(r);
 		a->limit = p->n_limits;

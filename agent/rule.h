@@ -26,7 +26,7 @@
  *                        1m; src is src/32/128, src/24 is src/24/64)
  *   sample               N: capture and log one packet of N
  *   log                  yes|no
- *   trigger              yes|no: a signed datagram for the agent, see trigger.h
+ *   trigger              yes|no: a signed datagram for the agent, see trigger.h; rate 50pps unless given
  */
 #ifndef AX_RULE_H
 #define AX_RULE_H

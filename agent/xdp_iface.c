@@ -398,6 +398,7 @@ static int attach_fresh(struct applying *a, struct error *e)
 	if (r)
 		return r;
 	watch(a);
+	xdp_neighbours(a->inst, a->ifname, NULL, a->list);
 	r = datapath_xdp_attach(&a->d, a->dir, a->ifindex, &a->mode, a->list->priority,
 				a->o->replace, e);
 	if (r)
@@ -474,8 +475,10 @@ static int swap_loaded(struct applying *a, struct error *e)
 		r = swap(a, e);
 	if (!r)
 		r = xdp_grown(&a->d, &a->growth, a->bind.fresh, a->bind.n_fresh, e);
-	if (!r)
+	if (!r) {
 		watch(a);
+		xdp_neighbours(a->inst, a->ifname, &a->old_list, a->list);
+	}
 	return r;
 }
 
@@ -614,6 +617,21 @@ int xdp_rollback(const struct instance *inst, const char *ifname, struct error *
 	return r && !e->code ? error_set(e, r, "cannot go back: %s", strerror(-r)) : r;
 }
 
+static void forget_neighbours(const struct instance *inst, const char *ifname,
+			      const struct datapath_xdp *d)
+{
+	struct generation g;
+	struct rule_list l;
+
+	if (generation_get(d, AX_JUMP_CURRENT, &g))
+		return;
+	if (!xdp_generation_list(&g, &l)) {
+		xdp_neighbours(inst, ifname, &l, NULL);
+		rule_list_free(&l);
+	}
+	generation_close(&g);
+}
+
 int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 {
 	autoclose int lock = -1;
@@ -624,6 +642,8 @@ int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 
 	datapath_xdp_init(&d);
 	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
+	if (!r)
+		forget_neighbours(inst, ifname, &d);
 	datapath_xdp_close(&d);
 	if (r == -ENODEV && !access(dir, F_OK)) { /* it took its program along */
 		*e = (struct error){0};

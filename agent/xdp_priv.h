@@ -58,6 +58,10 @@ int xdp_grow(struct datapath_xdp *d, const uint32_t sizes[XDP_MAPS], struct xdp_
 int xdp_grown(const struct datapath_xdp *d, const struct xdp_growth *g, const uint16_t *fresh,
 	      size_t n_fresh, struct error *e);
 
+/* xdp_neighbours.c: an interface's list has become another one (NULL: none). */
+void xdp_neighbours(const struct instance *inst, const char *ifname, const struct rule_list *old,
+		    const struct rule_list *now);
+
 /* The entry of the root's program array that judges now. */
 enum ax_jump xdp_jump(const struct datapath_xdp *d);
 /* The arena's action of a rule of the list (n_rules: the default); NULL: it cannot be reached. */

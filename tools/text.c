@@ -2,30 +2,30 @@
 #include "text.h"
 #include "util.h"
 
-struct range {
+struct char_range {
 	uint32_t first, last;
 };
 
 /* Format characters that reorder or break a line (Unicode's bidi controls and separators), and
  * those that show nothing: a name must not look like another one. */
-static const struct range unsafe_ranges[] = {
+static const struct char_range unsafe_ranges[] = {
 	{0x00ad, 0x00ad}, {0x061c, 0x061c}, {0x180e, 0x180e}, {0x200b, 0x200f},	  {0x2028, 0x202e},
 	{0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff},
 };
 
-static const struct range zero_ranges[] = {
+static const struct char_range zero_ranges[] = {
 	{0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd}, {0x0610, 0x061a},
 	{0x064b, 0x065f}, {0x0e34, 0x0e3a}, {0x0e47, 0x0e4e}, {0x1ab0, 0x1aff},
 	{0x1dc0, 0x1dff}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},
 };
 
-static const struct range wide_ranges[] = {
+static const struct char_range wide_ranges[] = {
 	{0x1100, 0x115f},   {0x2e80, 0x303e},	{0x3041, 0xa4cf},   {0xac00, 0xd7a3},
 	{0xf900, 0xfaff},   {0xfe30, 0xfe6f},	{0xff00, 0xff60},   {0xffe0, 0xffe6},
 	{0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
 };
 
-static bool in_ranges(uint32_t c, const struct range *r, size_t n)
+static bool in_ranges(uint32_t c, const struct char_range *r, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (c >= r[i].first && c <= r[i].last)

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What xdpbench.c puts around the programs that it measures. Runs of BPF_PROG_TEST_RUN share one
+ * packet, so what has to differ from run to run, or was changed by the former one, is written here
+ * before the tail call to the program that is meant; the same with a program that does nothing in
+ * its place says what that costs.
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/udp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define HEAD 64 /* bytes of the packet that are written anew */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} target SEC(".maps");
+
+const volatile __u32 addresses; /* how many there are to choose from */
+const volatile __u32 frame_len;
+const volatile __u32 first_port, ports; /* of flood's frames; ports is a power of two or 0 */
+const volatile __u32 out;		/* interface that flood sends by; 0: none */
+
+__u64 head[HEAD / 8];
+__u64 chance = 1;
+__u32 turn;
+
+SEC("xdp")
+int nothing(struct xdp_md *ctx)
+{
+	(void)ctx;
+	return XDP_PASS;
+}
+
+/* The source is any of the addresses i * 2654435761 mod 2^32 with 0 < i <= addresses: i is by
+ * chance, and the factor spreads them over all there are, each once. */
+SEC("xdp")
+int any_source(struct xdp_md *ctx)
+{
+	struct ethhdr *eth = (void *)(long)ctx->data;
+	struct iphdr *ip = (void *)(eth + 1);
+	__u64 i;
+
+	if ((void *)(ip + 1) > (void *)(long)ctx->data_end)
+		return XDP_ABORTED;
+	chance = chance * 6364136223846793005ull + 1442695040888963407ull;
+	i = (chance >> 32) * addresses >> 32;
+	ip->saddr = bpf_htonl(((__u32)i + 1) * 2654435761u);
+	bpf_tail_call(ctx, &target, 0);
+	return XDP_ABORTED;
+}
+
+/* The packet is as it was at first. The helper is called also when there is nothing to take away:
+ * so a program that calls it once itself pays for it. */
+SEC("xdp")
+int as_before(struct xdp_md *ctx)
+{
+	__u64 *to;
+
+	if (bpf_xdp_adjust_head(ctx, (int)(ctx->data_end - ctx->data) - (int)frame_len))
+		return XDP_ABORTED;
+	to = (void *)(long)ctx->data;
+	if ((void *)(to + HEAD / 8) > (void *)(long)ctx->data_end)
+		return XDP_ABORTED;
+	for (int i = 0; i < HEAD / 8; i++)
+		to[i] = head[i];
+	bpf_tail_call(ctx, &target, 0);
+	return XDP_ABORTED;
+}
+
+/* Sends frames, each to the next of the ports. */
+SEC("xdp")
+int flood(struct xdp_md *ctx)
+{
+	struct ethhdr *eth = (void *)(long)ctx->data;
+	struct iphdr *ip = (void *)(eth + 1);
+	struct udphdr *udp = (void *)(ip + 1);
+
+	if ((void *)(udp + 1) > (void *)(long)ctx->data_end)
+		return XDP_ABORTED;
+	if (ports) {
+		udp->dest = bpf_htons((__u16)(first_port + turn));
+		turn = turn + 1 < ports ? turn + 1 : 0;
+	}
+	return out ? bpf_redirect(out, 0) : XDP_DROP;
+}
+
+char LICENSE[] SEC("license") = "GPL";
