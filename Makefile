@@ -145,11 +145,23 @@ $(OUT)/libmnl.a: $(OUT)/tools/static/mnl.o
 -include $(OUT)/tools/static/mnl.d
 
 # What measures is a program of its own.
-BENCH_BIN := $(patsubst tools/bench/%.c,$(OUT)/bench/%,$(wildcard tools/bench/*.c))
+BENCH_BIN := $(patsubst tools/bench/%.c,$(OUT)/bench/%,\
+	     $(filter-out %.bpf.c,$(wildcard tools/bench/*.c)))
 $(OUT)/bench/%: tools/bench/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(BENCH_FLAGS) $< $(BENCH_LIBS) -o $@
+$(OUT)/bench/xdpbench: $(OUT)/bench/xdpbench.skel.h
+$(OUT)/bench/xdpbench: BENCH_FLAGS := -I$(OUT)/bench
+$(OUT)/bench/xdpbench: BENCH_LIBS := -lbpf
+$(OUT)/bench/%.bpf.o: tools/bench/%.bpf.c
+	$(call say,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+$(OUT)/bench/%.skel.h: $(OUT)/bench/%.bpf.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
 .PHONY: bench-build
 bench-build: all $(BENCH_BIN)
 -include $(BENCH_BIN:=.d)

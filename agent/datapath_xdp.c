@@ -34,6 +34,7 @@ static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_FLOWS6] = "flows6",
 	[XDP_MAP_REAL_COUNTS] = "real_counts",
 	[XDP_MAP_NAT] = "nat",
+	[XDP_MAP_NAT_FRAGMENTS] = "nat_fragments",
 	[XDP_MAP_JUMPS] = "jumps",
 	[XDP_MAP_VARIABLES] = "variables",
 	[XDP_MAP_CARRIED] = "carried",
@@ -121,6 +122,35 @@ int datapath_xdp_unpin(const char *dir)
 	return rmdir(dir) < 0 ? -errno : 0;
 }
 
+/* The instance's own maps and their directory, once no interface is left. */
+static void unpin_shared(const char *dir)
+{
+	DIR *d = opendir(dir);
+	bool left = false;
+	struct dirent *de;
+
+	if (!d)
+		return;
+	while (!left && (de = readdir(d)))
+		left = de->d_name[0] != '.' && de->d_type == DT_DIR;
+	closedir(d);
+	if (!left)
+		datapath_xdp_unpin(dir);
+}
+
+int datapath_xdp_remove(const char *dir)
+{
+	const char *slash = strrchr(dir, '/');
+	char parent[PIN_PATH_MAX];
+	int r = datapath_xdp_unpin(dir);
+
+	if (r || !slash)
+		return r;
+	snprintf(parent, sizeof(parent), "%.*s", (int)(slash - dir), dir);
+	unpin_shared(parent);
+	return 0;
+}
+
 int datapath_xdp_pin(struct datapath_xdp *d, const char *dir, struct error *e)
 {
 	char staging[300], path[PIN_PATH_MAX];
@@ -158,25 +188,59 @@ int datapath_xdp_repin(const struct datapath_xdp *d, enum xdp_map m)
 
 /* --- maps --- */
 
-/* The NAT table is one for all interfaces of the instance. */
-static int open_nat(const struct instance *inst, struct filter *skel, char *path, size_t size,
-		    bool *shared, struct error *e)
+static int make_shared(enum xdp_map m)
 {
-	autoclose int fd = -1;
-	int r = datapath_xdp_dir(inst, NULL, true, path, size - 8, e);
+	int fd = m == XDP_MAP_NAT
+			 ? bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "nat", sizeof(struct ax_nat_key),
+					  sizeof(struct ax_nat), AX_BALANCE_FLOWS, NULL)
+			 : bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "nat_fragments",
+					  sizeof(struct ax_nat_fragment), sizeof(struct ax_nat),
+					  AX_NAT_FRAGMENTS, NULL);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Whether a map is what this version of ax would make. */
+static bool fits_shared(int fd, enum xdp_map m)
+{
+	struct bpf_map_info info = {0};
+	uint32_t len = sizeof(info);
+
+	return !bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == BPF_MAP_TYPE_LRU_HASH &&
+	       info.value_size == sizeof(struct ax_nat) &&
+	       info.key_size == (m == XDP_MAP_NAT ? sizeof(struct ax_nat_key)
+						  : sizeof(struct ax_nat_fragment));
+}
+
+int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct error *e)
+{
+	char dir[256], path[PIN_PATH_MAX];
+	int r = datapath_xdp_dir(inst, NULL, true, dir, sizeof(dir), e);
 
 	if (r)
 		return r;
-	if (mkdir_parents(path, 0700) < 0)
-		return error_set(e, -errno, "cannot make %s: %s", path, strerror(errno));
-	strcat(path, "/nat");
-	fd = bpf_obj_get(path);
-	*shared = fd >= 0;
-	if (fd >= 0 && bpf_map__reuse_fd(skel->maps.nat, fd) < 0) {
-		unlink(path); /* of another version of ax */
-		*shared = false;
+	r = mkdir_parents(dir, 0700);
+	snprintf(path, sizeof(path), "%s/%s", dir, map_names[m]);
+	/* another interface may be loaded at the same time, and pin it first */
+	for (int i = 0; i < 3 && !r; i++) {
+		autoclose int fd = bpf_obj_get(path);
+
+		if (fd >= 0 && fits_shared(fd, m))
+			return take_fd(&fd);
+		if (fd >= 0)
+			unlink(path); /* of another version of ax */
+		close_fd(&fd);
+		fd = make_shared(m);
+		if (fd < 0)
+			r = fd;
+		else if (!bpf_obj_pin(fd, path))
+			return take_fd(&fd);
+		else if (errno != EEXIST)
+			r = -errno;
 	}
-	return 0;
+	r = r ? r : -EEXIST;
+	return error_set(e, r, "cannot make %s: %s%s", path, strerror(-r),
+			 r == -EPERM ? "; run as root" : "");
 }
 
 /* The maps as the skeleton has them, in the order of enum xdp_map; those of the root are not its.
@@ -199,6 +263,7 @@ static void skeleton_maps(struct filter *skel, struct bpf_map *ret[XDP_MAPS])
 		[XDP_MAP_FLOWS6] = skel->maps.flows6,
 		[XDP_MAP_REAL_COUNTS] = skel->maps.real_counts,
 		[XDP_MAP_NAT] = skel->maps.nat,
+		[XDP_MAP_NAT_FRAGMENTS] = skel->maps.nat_fragments,
 	};
 
 	memcpy(ret, maps, sizeof(maps));
@@ -256,12 +321,33 @@ static int create_maps(struct filter *skel, const uint32_t sizes[XDP_MAPS], stru
 	return create_other_maps(d, sizes[XDP_MAP_CARRIED]);
 }
 
+/* The instance's maps, where the list needs them. */
+static int take_shared(const struct instance *inst, struct filter *skel,
+		       const uint32_t sizes[XDP_MAPS], struct error *e)
+{
+	struct bpf_map *const maps[] = {skel->maps.nat, skel->maps.nat_fragments};
+
+	for (int i = 0; i < 2; i++) {
+		autoclose int fd = -1;
+		int r;
+
+		if (sizes[XDP_MAP_NAT + i] < AX_NAT_FRAGMENTS)
+			continue;
+		fd = datapath_xdp_shared(inst, (enum xdp_map)(XDP_MAP_NAT + i), e);
+		if (fd < 0)
+			return fd;
+		r = bpf_map__reuse_fd(maps[i], fd);
+		if (r)
+			return error_set(e, r, "cannot take over map %s: %s",
+					 map_names[XDP_MAP_NAT + i], strerror(-r));
+	}
+	return 0;
+}
+
 int datapath_xdp_create(const struct instance *inst, const uint32_t sizes[XDP_MAPS],
 			struct datapath_xdp *d, struct error *e)
 {
 	struct filter *skel;
-	char nat[300];
-	bool shared = false;
 	int r;
 
 	datapath_catch_libbpf();
@@ -269,15 +355,13 @@ int datapath_xdp_create(const struct instance *inst, const uint32_t sizes[XDP_MA
 	datapath_xdp_init(d);
 	if (!skel)
 		return error_set(e, -errno, "cannot open the XDP programs: %s", strerror(errno));
-	r = open_nat(inst, skel, nat, sizeof(nat), &shared, e);
+	r = take_shared(inst, skel, sizes, e);
 	if (!r) {
 		r = create_maps(skel, sizes, d);
 		if (r)
 			error_set(e, r, "the kernel refuses the XDP dataplane's maps: %s%s",
 				  strerror(-r), r == -EPERM ? "; run as root" : "");
 	}
-	if (!r && !shared && bpf_obj_pin(d->map[XDP_MAP_NAT], nat) < 0)
-		r = error_set(e, -errno, "cannot pin %s: %s", nat, strerror(errno));
 	filter__destroy(skel);
 	if (r)
 		datapath_xdp_close(d);
@@ -365,6 +449,10 @@ static void leave_out(struct filter *skel, const struct ax_layout *layout)
 		bpf_program__set_autoload(skel->progs.ax_balance, false);
 	if (!layout->nat)
 		bpf_program__set_autoload(skel->progs.ax_reverse, false);
+	if (layout->balancers_n)
+		return;
+	bpf_map__set_max_entries(skel->maps.hops, 1);
+	bpf_map__set_max_entries(skel->maps.fast_flows, 1);
 }
 
 static uint32_t stage_entry(uint32_t set, uint32_t stage)

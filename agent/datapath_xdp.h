@@ -5,8 +5,9 @@
  *
  * Pins: <bpffs>/<instance>-xdp/<interface>/ holds the maps that stay (by their names), "jumps" and
  * "variables" of the root program, and "root", the root program itself. A generation needs no pin:
- * "jumps" holds its program, the program its maps. The NAT table is the instance's, in
- * <bpffs>/<instance>-xdp/nat, because answers come in by other interfaces.
+ * "jumps" holds its program, the program its maps. The NAT tables are the instance's, in
+ * <bpffs>/<instance>-xdp/nat and nat_fragments, because answers come in by other interfaces; those
+ * without a NAT balancer have small ones of their own in the place of these.
  */
 #ifndef AX_DATAPATH_XDP_H
 #define AX_DATAPATH_XDP_H
@@ -31,7 +32,8 @@ enum xdp_map {
 	XDP_MAP_FLOWS4,
 	XDP_MAP_FLOWS6,
 	XDP_MAP_REAL_COUNTS,
-	XDP_MAP_NAT,
+	XDP_MAP_NAT, /* this and the next: see datapath_xdp_shared() */
+	XDP_MAP_NAT_FRAGMENTS,
 	XDP_MAP_JUMPS,
 	XDP_MAP_VARIABLES, /* struct ax_root */
 	XDP_MAP_CARRIED,   /* what rules counted before their counters' map was replaced */
@@ -51,6 +53,8 @@ void datapath_xdp_init(struct datapath_xdp *d);
 void datapath_xdp_close(struct datapath_xdp *d);
 /* Opens what is pinned. -ENOENT: nothing is. */
 int datapath_xdp_open(const char *dir, struct datapath_xdp *d);
+/* The instance's own map of this kind, made if need be. Its descriptor, or a negative errno. */
+int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct error *e);
 /* Makes the maps of a new interface, not pinned yet, with so many entries (0: as they are). */
 int datapath_xdp_create(const struct instance *inst, const uint32_t sizes[XDP_MAPS],
 			struct datapath_xdp *d, struct error *e);
@@ -60,8 +64,9 @@ int datapath_xdp_repin(const struct datapath_xdp *d, enum xdp_map m);
 int datapath_xdp_new_jumps(struct datapath_xdp *d);
 /* Pins all maps in `dir`, in one step. */
 int datapath_xdp_pin(struct datapath_xdp *d, const char *dir, struct error *e);
-/* Removes the pins of an interface. */
+/* Removes the pins of an interface; and with those of the last one the instance's. */
 int datapath_xdp_unpin(const char *dir);
+int datapath_xdp_remove(const char *dir);
 
 bool datapath_xdp_watched(const char *dir);
 /* From now on counts what the rules redirect but nobody sends, until the pins in `dir` are removed.

@@ -88,12 +88,39 @@ int next_hop_find(struct nl *nl, const struct ax_addr *to, struct next_hop *ret)
 	return 0;
 }
 
+static void on_neighbour(void *arg, const struct nlmsghdr *nlh)
+{
+	const struct ndmsg *ndm = mnl_nlmsg_get_payload(nlh);
+
+	if (nlh->nlmsg_type == RTM_NEWNEIGH)
+		*(uint16_t *)arg = ndm->ndm_state;
+}
+
+/* Whether somebody has written the entry down for good: it needs nothing, and using it as below
+ * would make the kernel forget what was written (__neigh_update() takes NUD_PERMANENT away). */
+static bool is_static(struct nl *nl, const struct next_hop *hop)
+{
+	struct nl_request rq;
+	struct ndmsg *ndm;
+	uint16_t state = 0;
+
+	nl_request_init(&rq, nl);
+	ndm = mnl_nlmsg_put_extra_header(nl_request_add(&rq, RTM_GETNEIGH, 0), sizeof(*ndm));
+	ndm->ndm_family = addr_is_v4(&hop->addr) ? AF_INET : AF_INET6;
+	ndm->ndm_ifindex = (int)hop->ifindex;
+	put_addr(rq.last, NDA_DST, &hop->addr);
+	return !nl_request_send(&rq, NULL, on_neighbour, &state) &&
+	       state & (NUD_PERMANENT | NUD_NOARP);
+}
+
 int next_hop_keep(struct nl *nl, const struct next_hop *hop, bool on)
 {
 	struct nl_request rq;
 	struct ndmsg *ndm;
 	int r;
 
+	if (is_static(nl, hop))
+		return 0;
 	nl_request_init(&rq, nl);
 	ndm = mnl_nlmsg_put_extra_header(
 		nl_request_add(&rq, RTM_NEWNEIGH, NLM_F_REPLACE | (on ? NLM_F_CREATE : 0)),

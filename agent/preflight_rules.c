@@ -47,33 +47,41 @@ static unsigned source_mtu(const struct check *c)
 
 /*
  * The receiving end of a veth pair takes redirected frames only by its NAPI poll, which it has when
- * it has a native program or GRO is on. Before Linux 6.3 they were thrown away in silence.
+ * it has a native program or GRO is on. Before Linux 6.3 they were thrown away in silence. What is
+ * sent back (XDP_TX, `back`) is put in its queue also when only GRO is on, but then nothing wakes
+ * it up: it lies there until some other frame comes along.
  */
 static void check_napi(struct check *c, const struct device *to, const struct device *peer,
-		       enum finding_state bad, const char *who)
+		       enum finding_state bad, const char *who, bool back)
 {
 	char fix[FIX_SIZE];
 	int r = 1;
 
-	if (peer->native || device_has(peer, ETHTOOL_FEATURE_GRO)) {
+	if (peer->native || (!back && device_has(peer, ETHTOOL_FEATURE_GRO))) {
 		found(c, FINDING_OK, "napi", "", "%s, the other end of %s, takes redirected frames",
 		      peer->name, to->name);
 		return;
 	}
-	snprintf(fix, sizeof(fix), "%sethtool -K %s gro on", peer->place->prefix, peer->quoted);
+	if (back)
+		snprintf(fix, sizeof(fix), "ax doctor %s --rules FILE --fix", c->dev.quoted);
+	else
+		snprintf(fix, sizeof(fix), "%sethtool -K %s gro on", peer->place->prefix,
+			 peer->quoted);
 	if (c->fix) {
-		r = ethtool_set_feature(peer->place->et, peer->ifindex, ETHTOOL_FEATURE_GRO, true);
+		if (!back)
+			r = ethtool_set_feature(peer->place->et, peer->ifindex, ETHTOOL_FEATURE_GRO,
+						true);
 		if (r)
 			r = attach_pass(peer);
 	}
-	found_repair(c, r, bad, "napi", fix,
-		     "%s %s, but %s, its other end, has neither GRO nor an XDP program%s", who,
+	found_repair(c, r, bad, "napi", fix, "%s %s, but %s, its other end, has %s%s", who,
 		     to->name, peer->name,
+		     back ? "no XDP program" : "neither GRO nor an XDP program",
 		     bad == FINDING_BAD ? ": what is sent there is lost" : "");
 }
 
 static void check_veth_target(struct check *c, const struct device *to, enum finding_state bad,
-			      const char *who)
+			      const char *who, bool back)
 {
 	CLEANUP(place_close) struct place place = {.fd = -1};
 	struct device peer = {0};
@@ -97,7 +105,7 @@ static void check_veth_target(struct check *c, const struct device *to, enum fin
 		      peer.name);
 	}
 	if (!c->generic)
-		check_napi(c, to, &peer, bad, who);
+		check_napi(c, to, &peer, bad, who, back);
 	if (!c->generic && to->queues.rx < peer.queues.tx) {
 		snprintf(fix, sizeof(fix), "%sethtool -L %s tx %u", place.prefix, peer.quoted,
 			 to->queues.rx);
@@ -170,7 +178,7 @@ static void check_target(struct check *c, const struct device *to, enum finding_
 		      to->name, to->mtu, mtu, c->dev.name);
 	}
 	if (to->veth)
-		check_veth_target(c, to, bad, who);
+		check_veth_target(c, to, bad, who, false);
 	else if (!c->generic)
 		check_driver_target(c, to, bad, who);
 }
@@ -206,7 +214,7 @@ static int check_reflect(struct check *c, const struct rule_list *l, size_t i)
 	if (r <= 0)
 		return r;
 	snprintf(who, sizeof(who), "%s sends back to", rule_name(l, i, name));
-	check_veth_target(c, &c->dev, FINDING_BAD, who);
+	check_veth_target(c, &c->dev, FINDING_BAD, who, true);
 	return 0;
 }
 
@@ -232,7 +240,7 @@ static int check_backend(struct check *c, const struct balancer *b, const struct
 	if (hop.ifindex != c->dev.ifindex)
 		check_target(c, &to, FINDING_BAD, who);
 	else if (to.veth && !c->generic)
-		check_veth_target(c, &to, FINDING_BAD, who);
+		check_veth_target(c, &to, FINDING_BAD, who, true);
 	return 0;
 }
 

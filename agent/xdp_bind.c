@@ -318,6 +318,12 @@ int xdp_bind(const struct rule_list *l, const struct generation *old,
 		r = formers_read(old, old_list, &was);
 	if (!r)
 		r = bind_counters(&names, &was, counters, b);
+	if (r == -ENOSPC)
+		error_set(e, r,
+			  "the interface was loaded with room for %u counters, and this list needs "
+			  "more beside those of the list before it: unload it and load this list "
+			  "anew",
+			  counters);
 	if (!r)
 		r = bind_devices(l, &names, &was, old_list, b, e);
 	if (!r)

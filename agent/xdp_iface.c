@@ -88,7 +88,7 @@ static int remove_all(const char *dir, unsigned ifindex, struct error *e)
 
 	if (r && r != -ENOENT)
 		return r;
-	return datapath_xdp_unpin(dir);
+	return datapath_xdp_remove(dir);
 }
 
 /* Opens the interface's dataplane, under the lock. -ENOENT: nothing is loaded; what an interface
@@ -317,6 +317,15 @@ static uint64_t own_netns_cookie(void)
 	return ns < 0 || netns_cookie(ns, &cookie) ? 0 : cookie;
 }
 
+/* The kernel's CONFIG_HZ: its coarse clocks move with the ticks. */
+static uint32_t ticks_per_second(void)
+{
+	struct timespec t = {0};
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &t);
+	return t.tv_nsec ? (uint32_t)(1000000000 / t.tv_nsec) : 100;
+}
+
 static int compile_list(struct applying *a, struct error *e)
 {
 	uint32_t n = xdp_map_entries(a->d.map[XDP_MAP_RULE_COUNTS]);
@@ -328,6 +337,7 @@ static int compile_list(struct applying *a, struct error *e)
 	if (r)
 		return r;
 	a->layout.since = (uint64_t)time(NULL);
+	a->layout.hz = ticks_per_second();
 	a->layout.ifindex = a->ifindex;
 	a->layout.generation = a->loaded ? a->old.layout.generation + 1 : 1;
 	a->layout.mode = a->mode;
@@ -468,7 +478,7 @@ static int swap_loaded(struct applying *a, struct error *e)
 	a->mode = a->old.layout.mode;
 	a->frags = a->old.layout.has_frags;
 	xdp_sizes(a->list, a->old_list.n_rules, sizes);
-	r = xdp_grow(&a->d, sizes, &a->growth, e);
+	r = xdp_grow(a->inst, &a->d, sizes, &a->growth, e);
 	if (!r)
 		r = prepare(a, e);
 	if (!r)
@@ -647,7 +657,7 @@ int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 	datapath_xdp_close(&d);
 	if (r == -ENODEV && !access(dir, F_OK)) { /* it took its program along */
 		*e = (struct error){0};
-		return datapath_xdp_unpin(dir);
+		return datapath_xdp_remove(dir);
 	}
 	return r ? r : remove_all(dir, ifindex, e);
 }

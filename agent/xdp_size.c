@@ -22,6 +22,14 @@ static bool limits_sources(const struct rule_list *l)
 	return false;
 }
 
+static bool has_nat(const struct rule_list *l)
+{
+	for (size_t i = 0; i < l->n_balancers; i++)
+		if (l->balancers[i].mode == BALANCE_NAT)
+			return true;
+	return false;
+}
+
 void xdp_sizes(const struct rule_list *l, size_t more_rules, uint32_t sizes[XDP_MAPS])
 {
 	/* old and new rules count at the same time, and some room saves the next growth */
@@ -34,6 +42,8 @@ void xdp_sizes(const struct rule_list *l, size_t more_rules, uint32_t sizes[XDP_
 	sizes[XDP_MAP_RULE_COUNTS] = sizes[XDP_MAP_LIMITS] = sizes[XDP_MAP_CARRIED] = counters;
 	sizes[XDP_MAP_FLOWS4] = sizes[XDP_MAP_FLOWS6] =
 		l->n_balancers ? AX_BALANCE_FLOWS : UNUSED_ENTRIES;
+	sizes[XDP_MAP_NAT] = has_nat(l) ? AX_BALANCE_FLOWS : UNUSED_ENTRIES;
+	sizes[XDP_MAP_NAT_FRAGMENTS] = has_nat(l) ? AX_NAT_FRAGMENTS : UNUSED_ENTRIES;
 	sizes[XDP_MAP_SOURCE_LIMITS] = limits_sources(l) ? SOURCES : UNUSED_ENTRIES;
 }
 
@@ -79,7 +89,8 @@ static int copy_array(int from, int to, uint32_t n, size_t size)
 	return 0;
 }
 
-static int grow_one(struct datapath_xdp *d, enum xdp_map m, uint32_t entries, struct xdp_growth *g)
+static int grow_one(const struct instance *inst, struct datapath_xdp *d, enum xdp_map m,
+		    uint32_t entries, struct xdp_growth *g, struct error *e)
 {
 	uint32_t was = xdp_map_entries(d->map[m]);
 	autoclose int fd = -1;
@@ -87,7 +98,10 @@ static int grow_one(struct datapath_xdp *d, enum xdp_map m, uint32_t entries, st
 
 	if (!entries || was >= entries)
 		return 0;
-	fd = bigger(d->map[m], entries);
+	if (m == XDP_MAP_NAT || m == XDP_MAP_NAT_FRAGMENTS)
+		fd = datapath_xdp_shared(inst, m, e);
+	else
+		fd = bigger(d->map[m], entries);
 	if (fd < 0)
 		return fd;
 	if (m == XDP_MAP_LIMITS)
@@ -113,13 +127,13 @@ void xdp_growth_free(struct xdp_growth *g)
 		close_fd(&g->old[m]);
 }
 
-int xdp_grow(struct datapath_xdp *d, const uint32_t sizes[XDP_MAPS], struct xdp_growth *g,
-	     struct error *e)
+int xdp_grow(const struct instance *inst, struct datapath_xdp *d, const uint32_t sizes[XDP_MAPS],
+	     struct xdp_growth *g, struct error *e)
 {
 	int r = 0;
 
 	for (int m = 0; m < XDP_MAPS && !r; m++)
-		r = grow_one(d, m, sizes[m], g);
+		r = grow_one(inst, d, m, sizes[m], g, e);
 	return r ? error_set(e, r, "cannot make the XDP dataplane's tables bigger: %s",
 			     strerror(-r))
 		 : 0;

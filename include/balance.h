@@ -25,6 +25,10 @@
  * A backend that is this machine itself gets the packet as it is, unless NAT would have to change
  * it, which is dropped (AX_REASON_NO_ROUTE): the answer would never come by an XDP program.
  *
+ * What was found out about a flow, its backend, port and next hop, is used without another look for
+ * an eighth of a second on a CPU, as long as the rule list stays the same (struct fast in
+ * xdp/rules.bpf.h).
+ *
  * Routes are the kernel's own. It gives none to a packet that comes by an interface on which
  * forwarding is off (net.ipv4.conf.IFACE.forwarding, net.ipv6.conf.IFACE.forwarding).
  */
@@ -38,9 +42,8 @@
 #define AX_REALS_MAX	 4096  /* backends of all balancers of an interface */
 #define AX_BALANCE_FLOWS (1 << 18)
 
-/* Windows of 2^27 ns, 134 ms. */
-#define AX_FLOWS_WINDOW_SHIFT 27
-#define AX_FLOWS_PER_WINDOW   16777
+#define AX_FLOWS_WINDOWS    8 /* a second has so many */
+#define AX_FLOWS_PER_WINDOW (125000 / AX_FLOWS_WINDOWS)
 
 enum ax_balance_mode { AX_BALANCE_NAT, AX_BALANCE_IPIP, AX_BALANCE_GUE };
 
@@ -76,9 +79,8 @@ struct ax_real_count {
 };
 _Static_assert(sizeof(struct ax_real_count) == 24, "struct ax_real_count is a map value");
 
-/* Time stamps are CLOCK_MONOTONIC in units of 2^20 ns (1.05 ms), as 32 bits, so they wrap around
- * after 52 days. */
-#define AX_FLOW_TIME_SHIFT 20
+/* Time stamps are jiffies, of which ax_layout.hz make a second: the only clock that costs nothing
+ * to read. */
 
 /* Maps `flows4`, `flows6` (LRU): a client's flow -> its backend. */
 struct ax_flow4 {
@@ -116,14 +118,15 @@ _Static_assert(sizeof(struct ax_flow_real) == 8, "struct ax_flow_real is a map v
  * AX_NAT_IDLE_TCP or AX_NAT_IDLE_UDP. When none of AX_NAT_TRIES ports is to be had, the packet is
  * dropped (AX_REASON_NO_PORT).
  */
-#define AX_NAT_PORT	1024
-#define AX_NAT_PORTS	31744
-#define AX_NAT_TRIES	24
-#define AX_NAT_SECOND	954		       /* in the unit of time stamps */
-#define AX_NAT_CLOSED	(1 * AX_NAT_SECOND)    /* the longest closed one is taken */
-#define AX_NAT_IDLE_TCP (7440 * AX_NAT_SECOND) /* RFC 5382 */
-#define AX_NAT_IDLE_UDP (120 * AX_NAT_SECOND)  /* RFC 4787 */
-#define AX_NAT_CHECK	(AX_NAT_SECOND / 2)    /* how often a flow makes sure of its port */
+#define AX_NAT_PORT  1024
+#define AX_NAT_PORTS 31744
+#define AX_NAT_TRIES 24
+/* In seconds. */
+#define AX_NAT_CLOSED	1    /* the longest closed one is taken */
+#define AX_NAT_IDLE_TCP 7440 /* RFC 5382 */
+#define AX_NAT_IDLE_UDP 120  /* RFC 4787 */
+/* How often a flow makes sure of its port: each second has so many times. */
+#define AX_NAT_CHECKS 2
 
 enum ax_nat_closed {
 	AX_NAT_FIN_CLIENT = 1 << 0,
@@ -144,7 +147,7 @@ _Static_assert(sizeof(struct ax_nat_key) == 40, "struct ax_nat_key is a map key"
 struct ax_nat {
 	struct ax_addr client, service;
 	__be16 client_port_be, service_port_be;
-	__u32 seen;    /* time stamp of the last packet, give or take AX_NAT_CHECK */
+	__u32 seen;    /* time stamp of the last packet, half a second old at most */
 	__u32 ifindex; /* where the client's packets come in */
 	/* From and to whom they come there. Answers go back that way if routing knows no way or
 	 * not the neighbour's address. */

@@ -259,6 +259,7 @@ struct ax_layout {
 	__u64 netns_cookie;
 	__u32 ifindex;
 	__u32 generation; /* counts the lists of an interface, from 1 */
+	__u32 hz;	  /* ticks (jiffies) in a second */
 	__u32 mode;	  /* how the root was attached: enum xdp_mode (agent/rule_list.h) */
 	__u32 has_frags;  /* loaded as the root is, see datapath_xdp_attach() */
 	__u8 policy[24];  /* enum ax_policy by enum ax_reason */

@@ -269,10 +269,11 @@ int cmd_xdp_put_result(struct cmd *c, const char *ifname, const struct cmd_xdp_c
 	printf("%s: %zu rule%s, default %s, generation %u (%s)\n", ifname, l.n_rules,
 	       l.n_rules == 1 ? "" : "s", ax_verdict_names[l.default_action], s.generation,
 	       cmd_xdp_mode_name(s.mode));
-	xdp_status_free(&s);
 	if (o->confirm_ms)
-		printf("the former list comes back in %u.%01us unless: ax xdp confirm %s\n",
+		printf("%s in %u.%01us unless: ax xdp confirm %s\n",
+		       s.generation == 1 ? "it is taken off again" : "the former list comes back",
 		       o->confirm_ms / 1000, o->confirm_ms % 1000 / 100, ifname);
+	xdp_status_free(&s);
 	return cmd_finish(c, CMD_OK);
 }
 

@@ -136,7 +136,8 @@ static void put_ours(const struct view *v)
 	printf(" (%sB)\n", text_bytes(s->arena_size, buf));
 	if (s->confirm_ms) {
 		put_key("confirm");
-		printf("the former list comes back in %us unless: ax xdp confirm %s\n",
+		printf("%s in %us unless: ax xdp confirm %s\n",
+		       s->generation == 1 ? "it is taken off again" : "the former list comes back",
 		       (unsigned)((s->confirm_ms + 999) / 1000), v->ifname);
 	}
 	put_key("attached");

@@ -7,9 +7,13 @@
 #include "balance_reverse.bpf.h"
 #include "balance_tunnel.bpf.h"
 
-static __always_inline int balance(struct xdp_md *ctx, struct handover *h, const __u8 *a,
-				   const struct ax_balancer *b, bool v4)
+static __always_inline int balance(struct xdp_md *ctx, struct handover *h, bool v4)
 {
+	const __u8 *a = arena_get();
+	const struct ax_balancer *b = a ? balancer_of(a, h->balancer) : NULL;
+
+	if (!b)
+		return XDP_ABORTED;
 	if (b->mode == AX_BALANCE_NAT)
 		return forward(ctx, h, a, b, v4);
 	return tunnel(ctx, h, a, b, v4);
@@ -19,15 +23,12 @@ SEC("xdp")
 int ax_balance(struct xdp_md *ctx)
 {
 	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
-	const struct ax_balancer *b;
-	const __u8 *a = arena_get();
 
-	if (!h || !a)
+	if (!h)
 		return XDP_ABORTED;
-	b = balancer_of(a, h->balancer);
-	if (!b || !is_readable(&h->p))
+	if (!is_readable(&h->p))
 		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
-	return h->p.v4 ? balance(ctx, h, a, b, true) : balance(ctx, h, a, b, false);
+	return h->p.v4 ? balance(ctx, h, true) : balance(ctx, h, false);
 }
 
 SEC("xdp")

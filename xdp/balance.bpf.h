@@ -1,44 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What the balancer's programs share: which backend, which way there, and sending.
- *
- * Functions that are given `v4` are given a constant: the two families are two paths through the
- * program, each without a look at the other's fields, and with calls of one map each, which the
- * kernel can then inline.
- */
+/* What the balancer's programs share: which backend, and which way there. */
 #ifndef AX_BALANCE_BPF_H
 #define AX_BALANCE_BPF_H
 
-#include "rules.bpf.h"
+#include "balance_fast.bpf.h"
 
-#define L3_OFF_MAX 63	  /* Ethernet header and AX_TAGS_MAX tags need less */
-#define L4_OFF_MAX 0x1fff /* more than AX_IPV6_HEADERS_MAX of the longest in any frame */
-
-#define HOP_FRESH_NS 250000000ull /* how long a route is used without asking again */
-#define HOP_RETRY_NS 20000000ull  /* the same of one that failed */
-
-/* The packet's bytes as they are now; to be taken anew after bpf_xdp_adjust_head(). */
-struct bytes {
-	void *data, *end;
-};
-static __always_inline struct bytes bytes_of(struct xdp_md *ctx)
-{
-	return (struct bytes){(void *)(long)ctx->data, (void *)(long)ctx->data_end};
-}
-
-static __always_inline bool same_addr(const struct ax_addr *a, const struct ax_addr *b)
-{
-	const __u64 *x = (const void *)a, *y = (const void *)b;
-
-	return x[0] == y[0] && x[1] == y[1];
-}
-
-static __always_inline bool no_addr(const struct ax_addr *a)
-{
-	const __u64 *x = (const void *)a;
-
-	return !(x[0] | x[1]);
-}
+/* How long a route is used without asking again, and one that failed: parts of a second. */
+#define HOP_FRESH 4
+#define HOP_RETRY 50
 
 /* --- what the arena says --- */
 
@@ -75,20 +44,6 @@ static __always_inline int ring_choice(const __u8 *a, const struct ax_balancer *
 
 /* --- hashes --- */
 
-static __always_inline __u64 mix(__u64 h, __u64 word)
-{
-	h = (h ^ word) * 0x9fb21c651e98df25ull;
-	return h ^ h >> 32;
-}
-
-static __always_inline __u64 mix_addr(__u64 h, const struct ax_addr *a, bool v4)
-{
-	if (v4)
-		return mix(h, bpf_ntohl(a->w[3]));
-	h = mix(h, (__u64)bpf_ntohl(a->w[0]) << 32 | bpf_ntohl(a->w[1]));
-	return mix(h, (__u64)bpf_ntohl(a->w[2]) << 32 | bpf_ntohl(a->w[3]));
-}
-
 static __always_inline __u32 hash_flow(const struct packet *p, bool v4, bool ports)
 {
 	__u64 h = mix_addr(mix_addr(p->proto, &p->src, v4), &p->dst, v4);
@@ -99,41 +54,6 @@ static __always_inline __u32 hash_flow(const struct packet *p, bool v4, bool por
 }
 
 /* --- flows --- */
-
-/* Whether ports decide about the backend, and the flow table knows it. */
-static __always_inline bool is_tracked(const struct packet *flow)
-{
-	return flow->has_l4 && flow->fragment == AX_FRAGMENT_NONE;
-}
-
-struct flow_key {
-	union {
-		struct ax_flow4 v4;
-		struct ax_flow6 v6;
-	};
-};
-
-static __always_inline void flow_key(const struct packet *p, bool v4, struct flow_key *k)
-{
-	if (v4)
-		k->v4 = (struct ax_flow4){
-			.client = p->src.w[3],
-			.service = p->dst.w[3],
-			.client_port_be = p->sport_be,
-			.service_port_be = p->dport_be,
-			.proto = p->proto,
-			.fragments = p->fragment != AX_FRAGMENT_NONE,
-		};
-	else
-		k->v6 = (struct ax_flow6){
-			.client = p->src,
-			.service = p->dst,
-			.client_port_be = p->sport_be,
-			.service_port_be = p->dport_be,
-			.proto = p->proto,
-			.fragments = p->fragment != AX_FRAGMENT_NONE,
-		};
-}
 
 static __always_inline struct ax_flow_real *flow_find(const struct flow_key *k, bool v4)
 {
@@ -163,28 +83,19 @@ static __always_inline const struct ax_real *flow_real(const __u8 *a, const stru
 static __always_inline bool may_enter(__u64 now)
 {
 	struct flow_window *w = bpf_map_lookup_elem(&flow_windows, &(__u32){0});
+	__u64 window;
 
 	if (!w)
 		return false;
-	if (w->window != now >> AX_FLOWS_WINDOW_SHIFT) {
-		w->window = now >> AX_FLOWS_WINDOW_SHIFT;
+	window = now * AX_FLOWS_WINDOWS / layout.hz;
+	if (w->window != window) {
+		w->window = window;
 		w->n = 0;
 	}
 	return w->n++ < AX_FLOWS_PER_WINDOW;
 }
 
 /* --- counting and explaining --- */
-
-static __always_inline void count_real(__u32 number, __u32 len, bool fresh)
-{
-	struct ax_real_count *c = bpf_map_lookup_elem(&real_counts, &number);
-
-	if (!c)
-		return;
-	c->packets++;
-	c->bytes += len;
-	c->flows += fresh;
-}
 
 static __always_inline struct ax_explain *explain_of(struct xdp_md *ctx)
 {
@@ -242,11 +153,11 @@ __noinline int hop_ask(struct xdp_md *ctx, struct hop *hop, const struct ax_addr
 	r = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
 	hop->to = *to;
 	hop->result = r < 0 ? BPF_FIB_LKUP_RET_UNREACHABLE : (__u8)r;
-	hop->expires = now + (r ? HOP_RETRY_NS : HOP_FRESH_NS);
-	hop->ifindex = fib.ifindex;
-	hop->mtu = r ? 0 : fib.mtu_result; /* there because tot_len was 0 (Linux 5.12) */
-	__builtin_memcpy(hop->mac, fib.dmac, ETH_ALEN);
-	__builtin_memcpy(hop->mac + ETH_ALEN, fib.smac, ETH_ALEN);
+	hop->expires = now + layout.hz / (r ? HOP_RETRY : HOP_FRESH);
+	hop->link.ifindex = fib.ifindex;
+	hop->link.mtu = r ? 0 : fib.mtu_result; /* there because tot_len was 0 (Linux 5.12) */
+	__builtin_memcpy(hop->link.mac, fib.dmac, ETH_ALEN);
+	__builtin_memcpy(hop->link.mac + ETH_ALEN, fib.smac, ETH_ALEN);
 	return 0;
 }
 
@@ -271,29 +182,9 @@ static __always_inline __u32 hop_trouble(const struct hop *hop, const struct pac
 	if (hop->result != BPF_FIB_LKUP_RET_SUCCESS)
 		return AX_REASON_NO_ROUTE;
 	/* its tags mean nothing elsewhere */
-	if (p->l3_off != sizeof(struct ethhdr) && hop->ifindex != layout.ifindex)
+	if (p->l3_off != sizeof(struct ethhdr) && hop->link.ifindex != layout.ifindex)
 		return AX_REASON_NO_ROUTE;
 	return 0;
-}
-
-static __always_inline int send(struct xdp_md *ctx, const struct hop *hop)
-{
-	struct bytes b = bytes_of(ctx);
-
-	if (b.data + sizeof(struct ethhdr) > b.end)
-		return XDP_DROP;
-	__builtin_memcpy(b.data, hop->mac, sizeof(hop->mac));
-	if (hop->ifindex == layout.ifindex)
-		return XDP_TX;
-	return bpf_redirect(hop->ifindex, 0);
-}
-
-/* --- the packet --- */
-
-/* Of the IP packet, without what follows it in the frame. */
-static __always_inline __u32 ip_length(const struct packet *p)
-{
-	return (__u32)(p->l4_off - p->l3_off) + p->l4_len;
 }
 
 /* Odd packets that rules let come here although nobody knows where their headers are. */
@@ -301,39 +192,6 @@ static __always_inline bool is_readable(const struct packet *p)
 {
 	return p->l4_off > p->l3_off && p->l4_off <= L4_OFF_MAX && p->l3_off <= L3_OFF_MAX &&
 	       (p->has_l4 || p->later || (p->proto != IPPROTO_TCP && p->proto != IPPROTO_UDP));
-}
-
-/* Moves the frame's link header, of l3_off bytes, from `by` bytes behind the frame's start to
- * there. 0 or -1. */
-__noinline int move_link(struct xdp_md *ctx, __u32 l3_off, __u32 by)
-{
-	struct bytes b = bytes_of(ctx);
-	__u16 *to = b.data, *from = b.data + (by & L3_OFF_MAX);
-
-	for (__u32 i = 0; i < (L3_OFF_MAX + 1) / 2; i++) {
-		if (i >= l3_off / 2)
-			break;
-		if ((void *)(to + 1) > b.end || (void *)(from + 1) > b.end)
-			return -1;
-		*to++ = *from++;
-	}
-	return 0;
-}
-
-/* One router more. False: it was the last one. */
-static __always_inline bool ttl_left(const struct bytes *b, const struct packet *p, bool v4)
-{
-	void *l3 = b->data + (p->l3_off & L3_OFF_MAX);
-
-	if (v4) {
-		struct iphdr *ip = l3;
-
-		return (void *)(ip + 1) <= b->end && ip->ttl > 1;
-	} else {
-		struct ipv6hdr *ip = l3;
-
-		return (void *)(ip + 1) <= b->end && ip->hop_limit > 1;
-	}
 }
 
 #endif

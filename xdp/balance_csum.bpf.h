@@ -6,6 +6,10 @@
 #ifndef AX_BALANCE_CSUM_BPF_H
 #define AX_BALANCE_CSUM_BPF_H
 
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+
 #include "addr.h"
 
 static __always_inline __u16 diff_fold(__u64 sum)

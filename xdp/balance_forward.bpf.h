@@ -13,7 +13,7 @@ struct forward {
 	const struct ax_balancer *balancer;
 	const struct ax_real *real;
 	struct flow_key key;
-	__u64 now_ns;
+	__u64 jiffies;
 	__u32 now; /* as a time stamp */
 	__u32 number;
 	__u32 hash;
@@ -54,11 +54,6 @@ static __always_inline void nat_entry(struct xdp_md *ctx, const struct forward *
 	}
 }
 
-static __always_inline bool is_event(const struct packet *p)
-{
-	return p->tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_FIN_BIT | TCP_FLAG_RST_BIT);
-}
-
 /* By the flow table. False: it does not know the flow, or no more. */
 static __always_inline bool go_on(struct xdp_md *ctx, struct forward *f, bool v4)
 {
@@ -76,7 +71,7 @@ static __always_inline bool go_on(struct xdp_md *ctx, struct forward *f, bool v4
 	f->port_be = known->port_be;
 	if (f->h->explain || f->h->icmp_error)
 		return true;
-	if (f->now - known->checked < AX_NAT_CHECK && !is_event(&f->h->p))
+	if (f->now - known->checked < layout.hz / AX_NAT_CHECKS && !is_event(&f->h->p))
 		return true;
 	known->checked = f->now;
 	nat_entry(ctx, f);
@@ -112,7 +107,7 @@ static __always_inline __u32 nat_new(struct xdp_md *ctx, struct forward *f, bool
 		f->port_be = nat_port(hash);
 		return 0;
 	}
-	if (!may_enter(f->now_ns))
+	if (!may_enter(f->jiffies))
 		return AX_REASON_FLOWS_FULL;
 	nat_entry(ctx, f);
 	if (nat_take(hash) < 0)
@@ -137,20 +132,6 @@ static __always_inline __u32 find_real(struct xdp_md *ctx, struct forward *f, bo
 	return choose(f, v4) ? 0 : AX_REASON_NO_BACKEND;
 }
 
-/* What keeps a packet from its backend; 0: nothing. */
-static __always_inline __u32 forward_trouble(struct xdp_md *ctx, const struct forward *f,
-					     const struct hop *hop, bool v4)
-{
-	struct bytes b = bytes_of(ctx);
-	__u32 trouble = hop_trouble(hop, &f->h->p);
-
-	if (trouble)
-		return trouble;
-	if (no_addr(&f->real->source))
-		return AX_REASON_NO_ROUTE;
-	return ttl_left(&b, &f->h->p, v4) ? 0 : AX_REASON_TTL;
-}
-
 /* The backend is this machine, and has what the client asked for. */
 static __always_inline bool is_here(const struct forward *f, const struct hop *hop)
 {
@@ -160,19 +141,53 @@ static __always_inline bool is_here(const struct forward *f, const struct hop *h
 	       (!f->real->port_be || p->later || f->real->port_be == p->dport_be);
 }
 
+/* To the backend, once all is known. */
+static __always_inline int forward_send(struct xdp_md *ctx, const struct handover *h,
+					const struct ends *to, const struct link *link, bool v4)
+{
+	if (!translate_any(ctx, h, to, v4))
+		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
+	return send(ctx, link);
+}
+
+/* What keeps a packet from leaving by this link. */
+static __always_inline __u32 link_trouble(struct xdp_md *ctx, const struct handover *h,
+					  const struct link *link, bool v4)
+{
+	struct bytes b = bytes_of(ctx);
+
+	if (!ttl_left(&b, &h->p, v4))
+		return AX_REASON_TTL;
+	return link->mtu && ip_length(&h->p) > link->mtu ? AX_REASON_TOO_BIG : 0;
+}
+
+static __always_inline int refuse(struct xdp_md *ctx, const struct handover *h, __u32 trouble,
+				  const struct link *link, bool v4)
+{
+	if (trouble == AX_REASON_TOO_BIG)
+		return too_big(ctx, h, link->mtu, v4);
+	return fail(ctx, h, trouble, XDP_DROP);
+}
+
 static __always_inline int forward(struct xdp_md *ctx, struct handover *h, const __u8 *a,
 				   const struct ax_balancer *balancer, bool v4)
 {
 	const struct packet *flow = flow_of(h);
-	struct forward f = {.h = h, .a = a, .balancer = balancer};
+	struct forward f;
 	struct ends to;
 	struct hop *hop;
 	__u32 trouble;
 
 	if (!flow->has_l4 && !flow->later)
 		return XDP_PASS;
-	f.now_ns = bpf_ktime_get_coarse_ns();
-	f.now = (__u32)(f.now_ns >> AX_FLOW_TIME_SHIFT);
+	f.h = h;
+	f.a = a;
+	f.balancer = balancer;
+	f.real = NULL;
+	f.port_be = 0;
+	f.fresh = false;
+	f.jiffies = bpf_jiffies64();
+	f.now = (__u32)f.jiffies;
 	trouble = find_real(ctx, &f, v4);
 	if (trouble || !f.real)
 		return fail(ctx, h, trouble, XDP_DROP);
@@ -180,27 +195,28 @@ static __always_inline int forward(struct xdp_md *ctx, struct handover *h, const
 		return XDP_PASS; /* about a flow of nobody: the kernel may know what it is */
 	if (h->explain)
 		explain_backend(ctx, f.number);
-	hop = hop_find(ctx, f.number, &f.real->addr, &f.real->source, f.now_ns);
+	hop = hop_find(ctx, f.number, &f.real->addr, &f.real->source, f.jiffies);
 	if (!hop)
 		return XDP_ABORTED;
 	if (is_here(&f, hop))
 		return XDP_PASS;
-	trouble = forward_trouble(ctx, &f, hop, v4);
-	if (!trouble && hop->mtu && ip_length(&h->p) > hop->mtu)
-		return too_big(ctx, h, hop->mtu, v4);
+	trouble = hop_trouble(hop, &h->p);
+	if (!trouble && no_addr(&f.real->source))
+		trouble = AX_REASON_NO_ROUTE;
+	if (!trouble)
+		trouble = link_trouble(ctx, h, &hop->link, v4);
 	if (!trouble && f.fresh)
 		trouble = nat_new(ctx, &f, v4);
 	if (trouble)
-		return fail(ctx, h, trouble, XDP_DROP);
+		return refuse(ctx, h, trouble, &hop->link, v4);
 	to.src = f.real->source;
 	to.dst = f.real->addr;
 	to.sport_be = f.port_be;
 	to.dport_be = f.real->port_be ? f.real->port_be : flow->dport_be;
 	if (!h->explain)
 		count_real(f.number, h->len, f.fresh);
-	if (!translate(ctx, h, &to, v4))
-		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
-	return send(ctx, hop);
+	fast_keep(h, f.number, AX_BALANCE_NAT, &to, &hop->link, v4, f.jiffies);
+	return forward_send(ctx, h, &to, &hop->link, v4);
 }
 
 #endif

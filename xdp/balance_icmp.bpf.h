@@ -9,7 +9,6 @@
 #define AX_BALANCE_ICMP_BPF_H
 
 #include "balance.bpf.h"
-#include "balance_csum.bpf.h"
 
 /* What is quoted: bpf_csum_diff() takes no more at once, and RFC 1812 wants 576 bytes at most. */
 #define QUOTE	       512

@@ -34,7 +34,7 @@ static __always_inline __u32 over_for(const struct ax_nat *n, __u8 proto, __u32 
 		limit = AX_NAT_CLOSED;
 	else
 		limit = proto == IPPROTO_TCP ? AX_NAT_IDLE_TCP : AX_NAT_IDLE_UDP;
-	return idle >= limit ? idle : 0;
+	return idle >= limit * layout.hz ? idle : 0;
 }
 
 /* Takes the port of a flow that is over, unless another CPU does so. */

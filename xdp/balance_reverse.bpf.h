@@ -8,10 +8,10 @@
 /* Where the client's packets come from, for want of a route to it. */
 static __noinline void way_back(struct hop *hop, const struct ax_nat *n)
 {
-	hop->ifindex = n->ifindex;
-	hop->mtu = 0;
+	hop->link.ifindex = n->ifindex;
+	hop->link.mtu = 0;
 	hop->result = BPF_FIB_LKUP_RET_SUCCESS;
-	__builtin_memcpy(hop->mac, n->mac, sizeof(hop->mac));
+	__builtin_memcpy(hop->link.mac, n->mac, sizeof(n->mac));
 }
 
 static __always_inline int reverse(struct xdp_md *ctx, const struct handover *h, bool v4)
@@ -25,7 +25,7 @@ static __always_inline int reverse(struct xdp_md *ctx, const struct handover *h,
 	};
 	__u32 index = (__u32)mix_addr(0, &n->client, v4) % CLIENT_HOPS + AX_REALS_MAX;
 	struct bytes b = bytes_of(ctx);
-	struct hop *hop = hop_find(ctx, index, &n->client, &n->service, bpf_ktime_get_coarse_ns());
+	struct hop *hop = hop_find(ctx, index, &n->client, &n->service, bpf_jiffies64());
 	__u32 trouble;
 
 	if (!hop)
@@ -37,11 +37,11 @@ static __always_inline int reverse(struct xdp_md *ctx, const struct handover *h,
 		trouble = AX_REASON_TTL;
 	if (trouble)
 		return fail(ctx, h, trouble, XDP_DROP);
-	if (hop->mtu && ip_length(&h->p) > hop->mtu)
-		return too_big(ctx, h, hop->mtu, v4);
-	if (!translate(ctx, h, &to, v4))
+	if (hop->link.mtu && ip_length(&h->p) > hop->link.mtu)
+		return too_big(ctx, h, hop->link.mtu, v4);
+	if (!translate_any(ctx, h, &to, v4))
 		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
-	return send(ctx, hop);
+	return send(ctx, &hop->link);
 }
 
 #endif

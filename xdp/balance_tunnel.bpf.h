@@ -13,14 +13,14 @@
 
 #include "balance_icmp.bpf.h"
 
-#define TUNNEL_TTL 64
-#define GUE_PORT   0xc000 /* the first one; RFC 6335's dynamic ports */
-#define GUE_PORTS  0x4000
+#define GUE_PORT  0xc000 /* the first one; RFC 6335's dynamic ports */
+#define GUE_PORTS 0x4000
 
 struct placed {
 	const struct ax_real *real;
 	__u32 number;
 	__be16 port_be; /* GUE's source port */
+	bool tracked;
 	bool fresh;
 };
 
@@ -47,12 +47,12 @@ static __always_inline bool place(const struct handover *h, const __u8 *a,
 				  struct placed *pl)
 {
 	const struct packet *flow = h->icmp_error ? &h->quoted : &h->p;
-	bool tracked = is_tracked(flow);
 	struct flow_key key;
 	__u32 hash;
 	int n;
 
-	if (tracked) {
+	pl->tracked = is_tracked(flow);
+	if (pl->tracked) {
 		const struct ax_flow_real *f;
 
 		flow_key(flow, v4, &key);
@@ -66,141 +66,44 @@ static __always_inline bool place(const struct handover *h, const __u8 *a,
 				return true;
 		}
 	}
-	hash = hash_flow(flow, v4, tracked);
+	hash = hash_flow(flow, v4, pl->tracked);
 	n = ring_choice(a, b, v4, hash);
 	if (n < 0)
 		return false;
 	pl->real = real_of(a, n);
 	pl->number = n;
 	pl->port_be = gue_port(hash);
-	pl->fresh = tracked && !h->icmp_error;
+	pl->fresh = pl->tracked && !h->icmp_error;
 	if (pl->real && pl->fresh)
 		enter(h, &key, pl, v4, now);
 	return pl->real;
 }
 
-/* --- headers --- */
-
-struct outer {
-	__u32 size; /* of what is put in front */
-	__u32 len;  /* of what it is put in front of */
-	__u8 tos;
-	bool gue;
-	__be16 port_be, gue_port_be;
-};
-
-static __always_inline void put_ipv4(struct iphdr *ip, const struct outer *o,
-				     const struct ax_real *r)
-{
-	__u64 sum;
-
-	*ip = (struct iphdr){
-		.version = 4,
-		.ihl = 5,
-		.tos = o->tos,
-		.tot_len = bpf_htons((__u16)(o->size + o->len)),
-		.frag_off = bpf_htons(0x4000),
-		.ttl = TUNNEL_TTL,
-		.protocol = o->gue ? IPPROTO_UDP : IPPROTO_IPIP,
-		.saddr = r->source.w[3],
-		.daddr = r->addr.w[3],
-	};
-	sum = (__u64)((__u32 *)ip)[0] + ((__u32 *)ip)[1] + ((__u32 *)ip)[2] + ip->saddr + ip->daddr;
-	ip->check = (__u16)~diff_fold(sum);
-}
-
-static __always_inline void put_ipv6(struct ipv6hdr *ip, const struct outer *o,
-				     const struct ax_real *r)
-{
-	/* the source port also as the flow label: routers spread by it what they cannot read */
-	*(__be32 *)ip = bpf_htonl(6u << 28 | (__u32)o->tos << 20 | bpf_ntohs(o->port_be));
-	ip->payload_len = bpf_htons((__u16)(o->size + o->len - sizeof(*ip)));
-	ip->nexthdr = o->gue ? IPPROTO_UDP : IPPROTO_IPV6;
-	ip->hop_limit = TUNNEL_TTL;
-	__builtin_memcpy(&ip->saddr, &r->source, sizeof(ip->saddr));
-	__builtin_memcpy(&ip->daddr, &r->addr, sizeof(ip->daddr));
-}
-
-static __always_inline void put_gue(struct udphdr *udp, const struct outer *o, __u32 ip_size)
-{
-	udp->source = o->port_be;
-	udp->dest = o->gue_port_be;
-	udp->len = bpf_htons((__u16)(o->size + o->len - ip_size));
-	udp->check = 0;
-}
-
-/* The inner packet has passed a router. Also says what the outer header takes over of it. */
-static __always_inline bool pass_inner(const struct bytes *b, const struct packet *p, bool v4,
-				       struct outer *o)
-{
-	void *l3 = b->data + (p->l3_off & L3_OFF_MAX);
-
-	if (v4) {
-		struct iphdr *ip = l3;
-		__u16 *word, old;
-
-		if ((void *)(ip + 1) > b->end)
-			return false;
-		word = (__u16 *)&ip->ttl;
-		old = *word;
-		o->tos = ip->tos;
-		ip->ttl--;
-		ip->check = diff_apply(ip->check, diff16(old, *word));
-	} else {
-		struct ipv6hdr *ip = l3;
-
-		if ((void *)(ip + 1) > b->end)
-			return false;
-		o->tos = (__u8)(ip->priority << 4 | ip->flow_lbl[0] >> 4);
-		ip->hop_limit--;
-	}
-	return true;
-}
-
-static __always_inline int encapsulate(struct xdp_md *ctx, const struct packet *p,
-				       const struct ax_real *r, struct outer *o, bool v4)
-{
-	const __u32 ip_size = v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
-	__u32 l3_off = p->l3_off & L3_OFF_MAX;
-	struct bytes b = bytes_of(ctx);
-	struct ethhdr *eth;
-	void *l3;
-
-	if (!pass_inner(&b, p, v4, o))
-		return -1;
-	if (bpf_xdp_adjust_head(ctx, -(int)o->size))
-		return -1;
-	if (l3_off != sizeof(struct ethhdr) && move_link(ctx, l3_off, o->size))
-		return -1;
-	b = bytes_of(ctx);
-	eth = b.data;
-	if ((void *)(eth + 1) > b.end)
-		return -1;
-	/* the addresses are written by send() */
-	if (l3_off == sizeof(*eth))
-		eth->h_proto = bpf_htons(v4 ? ETH_P_IP : ETH_P_IPV6);
-	l3 = b.data + l3_off;
-	if (l3 + ip_size + sizeof(struct udphdr) > b.end)
-		return -1;
-	if (v4)
-		put_ipv4(l3, o, r);
-	else
-		put_ipv6(l3, o, r);
-	if (o->gue)
-		put_gue(l3 + ip_size, o, ip_size);
-	return 0;
-}
-
 /* --- all of it --- */
+
+/* Through the tunnel, once it is known where it leads. */
+static __always_inline int tunnel_send(struct xdp_md *ctx, const struct handover *h,
+				       const struct ends *to, const struct link *link, bool v4)
+{
+	bool tagged = h->p.l3_off != sizeof(struct ethhdr);
+	struct outer o = {.size = outer_size(to, v4), .len = ip_length(&h->p)};
+	struct bytes b = bytes_of(ctx);
+
+	if (!ttl_left(&b, &h->p, v4))
+		return fail(ctx, h, AX_REASON_TTL, XDP_DROP);
+	if (link->mtu && o.size + o.len > link->mtu)
+		return too_big(ctx, h, link->mtu - o.size, v4);
+	if (encapsulate(ctx, &h->p, to, &o, v4, tagged) < 0)
+		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
+	return send(ctx, link);
+}
 
 static __always_inline int tunnel(struct xdp_md *ctx, const struct handover *h, const __u8 *a,
 				  const struct ax_balancer *balancer, bool v4)
 {
-	const __u32 ip_size = v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
-	__u64 now = bpf_ktime_get_coarse_ns();
+	__u64 now = bpf_jiffies64();
 	struct placed pl = {};
-	struct outer o = {.len = ip_length(&h->p)};
-	struct bytes b = bytes_of(ctx);
+	struct ends to;
 	struct hop *hop;
 	__u32 trouble;
 
@@ -218,19 +121,15 @@ static __always_inline int tunnel(struct xdp_md *ctx, const struct handover *h, 
 	trouble = hop_trouble(hop, &h->p);
 	if (!trouble && no_addr(&pl.real->source))
 		trouble = AX_REASON_NO_ROUTE;
-	if (!trouble && !ttl_left(&b, &h->p, v4))
-		trouble = AX_REASON_TTL;
 	if (trouble)
 		return fail(ctx, h, trouble, XDP_DROP);
-	o.gue = balancer->mode == AX_BALANCE_GUE;
-	o.gue_port_be = balancer->gue_port_be;
-	o.port_be = pl.port_be;
-	o.size = ip_size + (o.gue ? sizeof(struct udphdr) : 0);
-	if (hop->mtu && o.size + o.len > hop->mtu)
-		return too_big(ctx, h, hop->mtu - o.size, v4);
-	if (encapsulate(ctx, &h->p, pl.real, &o, v4) < 0)
-		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
-	return send(ctx, hop);
+	to.src = pl.real->source;
+	to.dst = pl.real->addr;
+	to.sport_be = pl.port_be;
+	to.dport_be = balancer->mode == AX_BALANCE_GUE ? balancer->gue_port_be : 0;
+	if (pl.tracked)
+		fast_keep(h, pl.number, balancer->mode, &to, &hop->link, v4, now);
+	return tunnel_send(ctx, h, &to, &hop->link, v4);
 }
 
 #endif

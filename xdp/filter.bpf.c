@@ -5,6 +5,7 @@
  */
 #define AX_RULES_MAP
 #include "act.bpf.h"
+#include "balance_fast.bpf.h"
 #include "classify.bpf.h"
 #include "nat.bpf.h"
 
@@ -94,7 +95,7 @@ static __always_inline bool is_icmp_error(const struct packet *p)
 
 	if (!p->has_icmp)
 		return false;
-	return p->v4 ? type == 3 || type == 11 || type == 12 || type == 4 || type == 5 : type < 5;
+	return p->v4 ? type == 3 || type == 11 || type == 12 : type < 5;
 }
 
 /*
@@ -200,8 +201,15 @@ static __always_inline int hand_over(struct xdp_md *ctx, struct turn *t, struct 
 static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32 balancer,
 				       const struct packet *quoted)
 {
-	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
+	struct handover *h;
+	int r;
 
+	if (layout.balancers_n && !quoted && !t->explain) {
+		r = fast_balance(ctx, &t->p, t->len, balancer);
+		if (r >= 0)
+			return r;
+	}
+	h = bpf_map_lookup_elem(&handovers, &(__u32){0});
 	if (!h)
 		return XDP_ABORTED;
 	h->balancer = balancer;

@@ -24,11 +24,6 @@ static __always_inline bool nat_possible(const struct packet *p)
 	return p->has_l4 && port >= AX_NAT_PORT && port < AX_NAT_PORT + AX_NAT_PORTS;
 }
 
-static __always_inline __u32 nat_now(void)
-{
-	return (__u32)(bpf_ktime_get_coarse_ns() >> AX_FLOW_TIME_SHIFT);
-}
-
 /* The identification of a fragment's datagram. False: it is not where it should be. */
 static __always_inline bool fragment_id(struct xdp_md *ctx, const struct packet *p, __be32 *id)
 {
@@ -111,9 +106,9 @@ static __always_inline bool nat_find(struct xdp_md *ctx, const struct packet *p,
 	*ret = *n;
 	if (keep)
 		return true;
-	now = nat_now();
+	now = (__u32)bpf_jiffies64();
 	/* not for each packet: other CPUs read it */
-	if (now - n->seen > AX_NAT_CHECK / 2)
+	if (now - n->seen > layout.hz / (2 * AX_NAT_CHECKS))
 		n->seen = now;
 	if (p->tcp_flags & (TCP_FLAG_FIN_BIT | TCP_FLAG_RST_BIT))
 		n->closed |= p->tcp_flags & TCP_FLAG_RST_BIT ? AX_NAT_RESET : AX_NAT_FIN_REAL;

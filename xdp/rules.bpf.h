@@ -145,15 +145,18 @@ AX_RULES_MAP struct {
 /* Where packets go next: to the backend of that number, and behind them to clients, by a hash of
  * their address. A route is asked for a few times a second only. */
 #define CLIENT_HOPS 1024
+struct link {
+	__u32 ifindex;
+	__u16 mtu;    /* 0: unknown */
+	__u8 mac[12]; /* destination and source */
+	__u16 pad;
+};
 struct hop {
 	struct ax_addr to;
-	__u64 expires; /* bpf_ktime_get_coarse_ns() */
-	__u32 ifindex;
-	__u16 mtu;   /* 0: unknown */
+	__u64 expires; /* jiffies */
+	struct link link;
 	__u8 result; /* of bpf_fib_lookup() */
-	__u8 known;
-	__u8 mac[12]; /* destination and source */
-	__u32 pad;
+	__u8 pad[3];
 };
 AX_RULES_MAP struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -161,6 +164,38 @@ AX_RULES_MAP struct {
 	__type(key, __u32);
 	__type(value, struct hop);
 } hops SEC(".maps");
+
+/* The ends that a packet gets. */
+struct ends {
+	struct ax_addr src, dst;
+	__be16 sport_be, dport_be;
+};
+
+/*
+ * All that is to be known about a flow's packets, by a hash of the flow. It costs a third of what
+ * the flow table, the backend and the next hop cost, and is thrown away after an eighth of a
+ * second, so that it need not be told of any change. (A new list has new ones.)
+ */
+#define FAST_FLOWS 4096
+struct fast {
+	union {
+		struct ax_flow4 flow4;
+		struct ax_flow6 flow6;
+	};
+	__u64 expires; /* jiffies */
+	struct ends to;
+	struct link link;
+	__u32 balancer;
+	__u16 real;
+	bool v4;
+	__u8 mode; /* enum ax_balance_mode */
+};
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, FAST_FLOWS);
+	__type(key, __u32);
+	__type(value, struct fast);
+} fast_flows SEC(".maps");
 
 /* How many new flows were entered in the current window of time. */
 struct flow_window {

@@ -15,6 +15,18 @@ chmod +x "$T/path/ax"
 	echo "set -eu; cd '$T/work'; PATH='$T/path':\$PATH"
 	cat "$T/commands"
 } >"$T/script"
+# What is left when the script did not come to its end; nothing otherwise.
+undo() {
+	local rc=$? ns
+
+	for ns in lab logs; do
+		ip netns pids $ns 2>/dev/null | xargs -r kill
+		ip netns del $ns 2>/dev/null
+		ip link del ${ns}0 2>/dev/null
+	done
+	return $rc
+}
+trap 'undo; on_exit' EXIT
 bg "$T/out" timeout -k 1 90 bash "$T/script"
 wait "$BG"
 is "they all succeed" "$?" 0

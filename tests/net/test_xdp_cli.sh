@@ -268,6 +268,10 @@ is "nothing is there" "$(xdp status)" "no interface has an XDP program"
 ok "load in generic mode, without rules" xdp load xc0 --mode generic
 like "it is generic" "$(xdp status xc0)" "0 rules, default pass.*generic"
 ok "unload it" xdp unload xc0
+like "load with --confirm" "$(xdp load xc0 --default drop --confirm 300ms)" "taken off again in 0.3s"
+sleep 0.5
+is "nobody confirmed" "$(xdp status -o json | jq -c '[.[] | select(.loaded)]')" '[]'
+fails "so there is nothing to unload" xdp unload xc0
 
 # --- signatures, and who may ---
 

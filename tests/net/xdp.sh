@@ -48,6 +48,10 @@ known_neighbours() {
 	ip neigh replace 2001:db8:2::2 lladdr $PEER_MAC dev xc0
 }
 
+packets() {
+	"$PYTHON" "$SRC/packets.py" "$@"
+}
+
 xdp() {
 	ax xdp "$@"
 }
@@ -58,9 +62,9 @@ count() {
 		jq --arg r "$1" --arg k "${2:-packets}" '[.rules[] | select(.rule == $r)[$k]] | add // "no such rule"'
 }
 
-# reason NAME: odd packets
+# reason NAME: of odd packets
 reason() {
-	xdp stats xc0 -o json | jq --arg r "$1" '[.reasons[]? | select(.reason == $r).packets] | add // 0'
+	xdp stats xc0 -o json | jq --arg r "$1" '.reasons[$r] // 0'
 }
 
 # xdp_done: the interface and the peer are gone

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Reads the raw figures ("case round value") and then the rows (tab-separated: what, unit, ax's
-# case, what it is compared with, that case, direction, target); prints the table, and the JSON to
+# case, what it is compared with, that case, direction, target; without a direction nothing is
+# wanted of it); prints the table, and the JSON to
 # the file `json`. A ratio is the median of the rounds' own ratios, so that a machine that is slower
 # for a while does not count.
 
@@ -37,9 +38,12 @@ function human(v, unit) {
 	if (v < 0)
 		return "-"
 	if (unit == "ns")
-		return v >= 1e6 ? sprintf("%.2f ms", v / 1e6) : sprintf("%.2f us", v / 1e3)
+		return v >= 1e6 ? sprintf("%.2f ms", v / 1e6) : \
+			v >= 1e3 ? sprintf("%.2f us", v / 1e3) : sprintf("%.1f ns", v)
 	if (unit == "1/s")
 		return sprintf("%.0f/s", v)
+	if (unit == "Mpps")
+		return sprintf("%.3g Mpps", v)
 	return sprintf(unit == "s" ? "%.2f %s" : "%g %s", v, unit)
 }
 
@@ -79,11 +83,12 @@ FNR == NR {
 	base = b == "" ? -1 : case_median(b)
 	judged = b == "" ? ax : ratio_median(a, b)
 	known = ax >= 0 && judged >= 0
-	reached = known && (direction == ">=" ? judged >= target : judged <= target)
+	wanted = direction != ""
+	reached = known && wanted && (direction == ">=" ? judged >= target : judged <= target)
 	add_row(what, human(ax, unit), b == "" ? "-" : against " " human(base, unit),
 		b == "" || !known ? "-" : sprintf("%.3f", judged),
-		direction " " (b == "" ? human(target, unit) : target),
-		known ? (reached ? "yes" : "no") : "not measured")
+		wanted ? direction " " (b == "" ? human(target, unit) : target) : "-",
+		known ? (wanted ? (reached ? "yes" : "no") : "-") : "not measured")
 	out = out (out == "" ? "" : ",\n") \
 		sprintf("    {\"what\": %s, \"unit\": %s, \"ax\": %s, \"ax_rounds\": %s, " \
 			"\"compared_with\": %s, \"base\": %s, \"base_rounds\": %s, \"ratio\": %s, " \
@@ -92,7 +97,8 @@ FNR == NR {
 			b == "" ? "null" : quoted(against), b == "" || base < 0 ? "null" : base,
 			b == "" ? "[]" : round_list(b),
 			b == "" || !known ? "null" : sprintf("%.4f", judged),
-			quoted(direction " " target), known ? (reached ? "true" : "false") : "null")
+			wanted ? quoted(direction " " target) : "null",
+			known && wanted ? (reached ? "true" : "false") : "null")
 }
 
 END {

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# usage: tools/bench/run.sh [AX]      (make bench)
+# usage: tools/bench/run.sh [AX [apps|xdp]]      (make bench)
 #
 # Measures ax against what a user would take instead, prints a table, and writes bench.json beside
-# AX. Without AX only the other ways are measured. It fails on errors, never on figures.
+# AX. Without AX only the other ways are measured; of ax there are two parts, which can be measured
+# alone: apps, and the packets of interfaces (xdp). It fails on errors, never on figures.
 #
 # Everything happens in a network and a mount namespace of its own (with its own /run and bpffs)
 # and in namespaces below it: no packet leaves them. Rounds are interleaved (A B C C B A A ...), and
@@ -15,7 +16,7 @@
 # both left to the scheduler and on the same processor.
 #
 # Settings from the environment: ROUNDS (7), MILLISECONDS per figure (800), IDLE seconds (60),
-# DECLARED entries of the large config (10000).
+# DECLARED entries of the large config (10000), PACKETS per test run (1000000).
 set -euo pipefail
 
 ROUNDS=${ROUNDS:-7}
@@ -27,7 +28,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 
 [ "$(id -u)" = 0 ] || die "it makes namespaces and loads programs: run it as root"
-for tool in ip nft haproxy unshare nsenter awk; do
+for tool in ip nft haproxy unshare nsenter awk jq ethtool; do
 	command -v "$tool" >/dev/null || die "$tool is missing: 'make bench' installs it"
 done
 if [ "${AX_BENCH_INSIDE:-}" != 1 ]; then
@@ -42,14 +43,25 @@ if [ $# -gt 0 ]; then
 	output=$(dirname "$1")
 	ax=$(realpath "$1")
 fi
+parts=${2:-apps xdp}
+case $parts in
+apps | xdp | 'apps xdp') ;;
+*) die "there is no part '$parts': apps or xdp" ;;
+esac
 bench=${AXBENCH:-$(dirname "${ax:-$(realpath .output/ax)}")/bench/axbench}
-[ -x "$bench" ] || die "$bench is not there: run 'make bench'"
+xdpbench=$(dirname "$bench")/xdpbench
+for tool in "$bench" "$xdpbench"; do
+	[ -x "$tool" ] || die "$tool is not there: run 'make bench'"
+done
 
 allowed=$(awk '/^Cpus_allowed_list/ {print $2}' /proc/self/status)
 cpu_b=${allowed%%[-,]*} # the other one, for the sender of a stream
 cpu=${allowed##*[-,]}	# the one where everything runs that is on one processor
 small=b$$		# instance names are at most 8 characters; no pid has more than 7
 large=l$$
+xdp=x$$
+pins=/sys/fs/bpf/$xdp-xdp
+agents=()
 tmp=$(mktemp -d /tmp/ax-bench.XXXX)
 round=0
 
@@ -58,7 +70,7 @@ cleanup() {
 	trap - EXIT
 	stop_pids
 	if [ -n "$ax" ]; then
-		for instance in "$small" "$large"; do
+		for instance in "${agents[@]}"; do
 			axi "$instance" agent --flush >/dev/null 2>&1 ||
 				note "'ax --instance $instance agent --flush' failed"
 		done
@@ -80,28 +92,49 @@ ip link set lo up
 
 # shellcheck source=tools/bench/cases.sh
 . "$here/cases.sh"
+# shellcheck source=tools/bench/xdp.sh
+. "$here/xdp.sh"
 
 load=$(cut -d' ' -f1 /proc/loadavg)
 awk -v load="$load" -v cpus="$(nproc)" 'BEGIN {exit load > cpus / 2}' ||
 	note "the machine is busy (load $load): the figures will be less sure than they could be"
-baselines_up
-if [ -n "$ax" ]; then
-	ax_up
-	large_up
-	idle_begin
-fi
-for round in $(seq "$ROUNDS"); do
-	note "round $round of $ROUNDS"
-	one_round "${main_cases[@]}"
-done
-if [ -n "$ax" ]; then
-	idle_end
-	for round in $(seq "$ROUNDS"); do
-		one_round "${large_cases[@]}"
-	done
-fi
 
-rows >"$tmp/rows"
+# rounds CASE...
+rounds() {
+	for round in $(seq "$ROUNDS"); do
+		note "round $round of $ROUNDS"
+		one_round "$@"
+	done
+}
+
+measure_apps() {
+	baselines_up
+	if [ -n "$ax" ]; then
+		agents=("$small" "$large")
+		ax_up
+		large_up
+		idle_begin
+	fi
+	rounds "${main_cases[@]}"
+	if [ -n "$ax" ]; then
+		idle_end
+		rounds "${large_cases[@]}"
+	fi
+	rows >>"$tmp/rows"
+}
+measure_packets() {
+	xdp_up
+	rounds "${xdp_cases[@]}"
+	xdp_check
+	xdp_rows >>"$tmp/rows"
+}
+
+for part in $parts; do
+	case $part in
+	apps) measure_apps ;;
+	xdp) measure_packets ;;
+	esac
+done
 mkdir -p "$output"
 awk -v json="$output/bench.json" -v kernel="$(uname -r)" -v load="$load" -v cpus="$(nproc)" \
 	-v milliseconds="$MILLISECONDS" -v idle="$IDLE" -v idle_wakeups="${idle_wakeups:--1}" \

@@ -2,8 +2,8 @@
 /*
  * What xdpbench.c puts around the programs that it measures. Runs of BPF_PROG_TEST_RUN share one
  * packet, so what has to differ from run to run, or was changed by the former one, is written here
- * before the tail call to the program that is meant; the same with a program that does nothing in
- * its place says what that costs.
+ * before the tail call to the program that is meant, which stands for that of ax's root program.
+ * The same with nothing to call says what the writing costs.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -21,14 +21,14 @@ struct {
 	__type(value, __u32);
 } target SEC(".maps");
 
-const volatile __u32 addresses; /* how many there are to choose from */
+const volatile __u32 addresses; /* how many there are to choose from; 0: the packet's own */
 const volatile __u32 frame_len;
-const volatile __u32 first_port, ports; /* of flood's frames; ports is a power of two or 0 */
-const volatile __u32 out;		/* interface that flood sends by; 0: none */
+const volatile __u32 first_port, ports; /* of flood's frames; 0: the packet's own */
 
 __u64 head[HEAD / 8];
 __u64 chance = 1;
 __u32 turn;
+volatile __u32 out; /* interface that flood sends by; 0: none */
 
 SEC("xdp")
 int nothing(struct xdp_md *ctx)
@@ -37,40 +37,52 @@ int nothing(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* The source is any of the addresses i * 2654435761 mod 2^32 with 0 < i <= addresses: i is by
- * chance, and the factor spreads them over all there are, each once. */
+/* Any of the addresses i * 2654435761 mod 2^32 with 0 < i <= addresses: i is by chance, and the
+ * factor spreads them over all there are, each once. */
+static __always_inline __be32 any_address(void)
+{
+	__u64 i;
+
+	chance = chance * 6364136223846793005ull + 1442695040888963407ull;
+	i = (chance >> 32) * addresses >> 32;
+	return bpf_htonl(((__u32)i + 1) * 2654435761u);
+}
+
 SEC("xdp")
 int any_source(struct xdp_md *ctx)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct iphdr *ip = (void *)(eth + 1);
-	__u64 i;
 
 	if ((void *)(ip + 1) > (void *)(long)ctx->data_end)
 		return XDP_ABORTED;
-	chance = chance * 6364136223846793005ull + 1442695040888963407ull;
-	i = (chance >> 32) * addresses >> 32;
-	ip->saddr = bpf_htonl(((__u32)i + 1) * 2654435761u);
+	ip->saddr = any_address();
 	bpf_tail_call(ctx, &target, 0);
-	return XDP_ABORTED;
+	return XDP_PASS;
 }
 
-/* The packet is as it was at first. The helper is called also when there is nothing to take away:
- * so a program that calls it once itself pays for it. */
+/* The packet is as it was at first (its source may be any). The helper is called also when there is
+ * nothing to take away: so a program that calls it once itself pays for it. */
 SEC("xdp")
 int as_before(struct xdp_md *ctx)
 {
+	struct iphdr *ip;
 	__u64 *to;
+	long len = (void *)(long)ctx->data_end - (void *)(long)ctx->data;
 
-	if (bpf_xdp_adjust_head(ctx, (int)(ctx->data_end - ctx->data) - (int)frame_len))
+	asm volatile("" : "+r"(len)); /* or there is arithmetic with 32 bits of a pointer */
+	if (bpf_xdp_adjust_head(ctx, (int)len - (int)frame_len))
 		return XDP_ABORTED;
 	to = (void *)(long)ctx->data;
 	if ((void *)(to + HEAD / 8) > (void *)(long)ctx->data_end)
 		return XDP_ABORTED;
 	for (int i = 0; i < HEAD / 8; i++)
 		to[i] = head[i];
+	ip = (void *)to + sizeof(struct ethhdr);
+	if (addresses)
+		ip->saddr = any_address();
 	bpf_tail_call(ctx, &target, 0);
-	return XDP_ABORTED;
+	return XDP_PASS;
 }
 
 /* Sends frames, each to the next of the ports. */
