@@ -101,11 +101,6 @@ static int on_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-void datapath_catch_libbpf(void)
-{
-	libbpf_set_print(on_libbpf);
-}
-
 void datapath_log_libbpf(void)
 {
 	libbpf_set_print(on_libbpf);
@@ -193,7 +188,7 @@ static struct dataplane *open_skel(const bool *wanted)
 {
 	struct dataplane *skel;
 
-	datapath_catch_libbpf();
+	datapath_log_libbpf();
 	skel = dataplane__open();
 	if (!skel)
 		return NULL;

@@ -47,8 +47,6 @@ struct datapath {
 	size_t n_features;
 };
 
-/* What libbpf prints goes to the log, as debugging output. */
-void datapath_catch_libbpf(void);
 /* libbpf's output goes through the logger. */
 void datapath_log_libbpf(void);
 /* Where the bpf filesystem is mounted; made if it may be. */

@@ -42,11 +42,24 @@ static const char *const map_names[XDP_MAPS] = {
 
 /* --- pins --- */
 
+/*
+ * `ip netns exec` gives its command a mount namespace of its own, without a bpf filesystem. If one
+ * were mounted there, it would be gone with the command, and the rules with their pins.
+ */
+static int find_bpffs(bool make, char *ret, size_t size, struct error *e)
+{
+	if (mount_find("bpf", ret, size) && !mount_find_above("bpf", ret, size)) {
+		setenv("LIBXDP_BPFFS", ret, 1);
+		return 0;
+	}
+	return datapath_bpffs(make, ret, size, e);
+}
+
 int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make, char *ret,
 		     size_t size, struct error *e)
 {
 	char dir[256], name[32] = "";
-	int r = datapath_bpffs(make, dir, sizeof(dir), e);
+	int r = find_bpffs(make, dir, sizeof(dir), e);
 
 	datapath_log_libbpf(); /* every way into these files leads through here */
 	if (r)
@@ -156,7 +169,8 @@ int datapath_xdp_pin(struct datapath_xdp *d, const char *dir, struct error *e)
 	char staging[300], path[PIN_PATH_MAX];
 	int r;
 
-	snprintf(staging, sizeof(staging), "%s-new", dir);
+	/* longer than any interface's name */
+	snprintf(staging, sizeof(staging), "%s:while-it-is-made", dir);
 	datapath_xdp_unpin(staging); /* of one that was killed: we hold the lock */
 	r = mkdir_parents(staging, 0700);
 	for (int m = 0; m < XDP_MAPS && !r; m++) {
@@ -350,7 +364,6 @@ int datapath_xdp_create(const struct instance *inst, const uint32_t sizes[XDP_MA
 	struct filter *skel;
 	int r;
 
-	datapath_catch_libbpf();
 	skel = filter__open();
 	datapath_xdp_init(d);
 	if (!skel)
@@ -484,7 +497,6 @@ int generation_load(const struct datapath_xdp *d, const struct arena *a,
 	struct filter *skel;
 	int r;
 
-	datapath_catch_libbpf();
 	skel = filter__open();
 	*g = (struct generation){.prog = -1, .arena = -1};
 	if (!skel)

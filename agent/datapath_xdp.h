@@ -49,6 +49,14 @@ struct datapath_xdp {
 /* The directory of an interface's pins, and of all of the instance (ifname NULL). */
 int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make, char *ret,
 		     size_t size, struct error *e);
+/* An interface may have been renamed since it was loaded (datapath_xdp_names.c). */
+/* The interface that has the root program pinned in `dir`; `first` is asked first. 0: none. */
+unsigned datapath_xdp_holder(const char *dir, unsigned first);
+/* Turns the directory where the pins of an interface belong into the one where they are. */
+void datapath_xdp_find(char *dir, size_t size, unsigned ifindex);
+/* Moves them where they belong, and out of the way what belongs elsewhere. */
+int datapath_xdp_follow(const struct instance *inst, const char *dir, unsigned ifindex,
+			struct error *e);
 void datapath_xdp_init(struct datapath_xdp *d);
 void datapath_xdp_close(struct datapath_xdp *d);
 /* Opens what is pinned. -ENOENT: nothing is. */
@@ -64,8 +72,9 @@ int datapath_xdp_repin(const struct datapath_xdp *d, enum xdp_map m);
 int datapath_xdp_new_jumps(struct datapath_xdp *d);
 /* Pins all maps in `dir`, in one step. */
 int datapath_xdp_pin(struct datapath_xdp *d, const char *dir, struct error *e);
-/* Removes the pins of an interface; and with those of the last one the instance's. */
+/* Removes the pins in a directory, and it. */
 int datapath_xdp_unpin(const char *dir);
+/* Those of an interface, and with the last one's the instance's. */
 int datapath_xdp_remove(const char *dir);
 
 bool datapath_xdp_watched(const char *dir);

@@ -27,7 +27,7 @@ static int on_libxdp(enum libxdp_print_level level, const char *fmt, va_list ap)
 
 static void catch_output(void)
 {
-	datapath_catch_libbpf();
+	datapath_log_libbpf();
 	libxdp_set_print(on_libxdp);
 }
 

@@ -244,18 +244,74 @@ static int check_backend(struct check *c, const struct balancer *b, const struct
 	return 0;
 }
 
+/* The kernel knows no way for packets of an interface on which forwarding is off. */
+static void check_forwarding(struct check *c, const struct balancer *b, int family)
+{
+	char path[128], fix[128];
+	autofree char *value = NULL;
+	int r = -ENOENT;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv%d/conf/%s/forwarding", family, c->dev.name);
+	/* '/' because a name may have dots */
+	snprintf(fix, sizeof(fix), "sysctl -w net/ipv%d/conf/%s/forwarding=1", family,
+		 c->dev.quoted);
+	if (file_read(path, 16, &value) < 0 || value[0] != '0')
+		return;
+	if (c->fix)
+		r = file_write(path, "1");
+	found_repair(c, c->fix ? r : 1, FINDING_BAD, "forwarding", fix,
+		     "forwarding of IPv%d is off on %s: the kernel tells no way to the backends of "
+		     "balancer '%.63s' for what comes in there",
+		     family, c->dev.name, b->name);
+}
+
 static int check_balancer(struct check *c, const struct rule_list *l, const char *name)
 {
 	const struct balancer *b = rule_list_balancer(l, name);
+	bool v4 = false, v6 = false;
 	int r = b ? first_named(&c->balancers, name) : 0;
 
 	if (r <= 0)
 		return r;
 	r = 0;
 	for (size_t i = 0; i < b->n && !r; i++)
-		if (!b->backends[i].down)
+		if (!b->backends[i].down) {
 			r = check_backend(c, b, &b->backends[i].addr);
+			v4 |= addr_is_v4(&b->backends[i].addr);
+			v6 |= !addr_is_v4(&b->backends[i].addr);
+		}
+	if (v4)
+		check_forwarding(c, b, 4);
+	if (v6)
+		check_forwarding(c, b, 6);
 	return r;
+}
+
+/* What is too big for the way to a backend is answered where it came from. */
+static void check_answers(struct check *c, const struct rule_list *l)
+{
+	char who[128];
+
+	for (size_t i = 0; l && i < l->n_rules; i++) {
+		if (l->rules[i].verdict != AX_VERDICT_BALANCE)
+			continue;
+		/* looked at already, if backends are behind it too or rules send back there */
+		if (c->dev.veth && !c->generic && first_look(c, c->dev.ifindex) > 0) {
+			snprintf(who, sizeof(who), "balancer '%.63s' answers what is too big by",
+				 l->rules[i].target);
+			check_veth_target(c, &c->dev, FINDING_NOTE, who, true);
+		}
+		return;
+	}
+}
+
+/* A NAT balancer's answers are turned back on every interface whose list has it, rules or not. */
+static bool turns_back(const struct rule_list *l)
+{
+	for (size_t i = 0; l && i < l->n_balancers; i++)
+		if (l->balancers[i].mode == BALANCE_NAT)
+			return true;
+	return false;
 }
 
 /* --- what comes from local stacks --- */
@@ -295,6 +351,7 @@ static void put_checksums(struct check *c, const struct rule *first, const char 
 
 static void check_checksums(struct check *c, const struct rule_list *l)
 {
+	static const struct rule answers = {.verdict = AX_VERDICT_BALANCE};
 	const struct rule *first = NULL;
 	char name[96] = "";
 
@@ -305,6 +362,10 @@ static void check_checksums(struct check *c, const struct rule_list *l)
 			continue;
 		first = &l->rules[i];
 		rule_name(l, i, name);
+	}
+	if (!first && turns_back(l)) {
+		first = &answers;
+		snprintf(name, sizeof(name), "a balancer");
 	}
 	if (l && !first)
 		return;
@@ -353,6 +414,7 @@ int check_rules(struct check *c, const struct rule_list *l)
 		else if (l->rules[i].verdict == AX_VERDICT_BALANCE)
 			r = check_balancer(c, l, l->rules[i].target);
 	}
+	check_answers(c, l);
 	/* Any list may have a rule that sends to this interface from another one. */
 	if (!l)
 		check_target(c, &c->dev, FINDING_NOTE, "rules of other interfaces may redirect to");

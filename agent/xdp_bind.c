@@ -217,10 +217,13 @@ static int bind_slots(const struct rule_list *l, const struct generation *old,
 		n = slot_of(l, b, i, l->rules[i].slot);
 		if (n < 0)
 			n = old_slot(old, old_list, l->rules[i].slot);
-		if (n < 0)
+		if (n < 0) {
 			n = numbers_take(&taken);
-		if (n < 0)
-			return error_set(e, -E2BIG, "the rules name more than %u slots", AX_SLOTS);
+			if (n < 0)
+				return error_set(e, -E2BIG, "the rules name more than %u slots",
+						 AX_SLOTS);
+			b->fresh_slots[b->n_fresh_slots++] = (uint16_t)n;
+		}
 		b->rules[i].slot = (uint16_t)n;
 	}
 	return 0;
@@ -318,12 +321,6 @@ int xdp_bind(const struct rule_list *l, const struct generation *old,
 		r = formers_read(old, old_list, &was);
 	if (!r)
 		r = bind_counters(&names, &was, counters, b);
-	if (r == -ENOSPC)
-		error_set(e, r,
-			  "the interface was loaded with room for %u counters, and this list needs "
-			  "more beside those of the list before it: unload it and load this list "
-			  "anew",
-			  counters);
 	if (!r)
 		r = bind_devices(l, &names, &was, old_list, b, e);
 	if (!r)

@@ -91,12 +91,48 @@ static int remove_all(const char *dir, unsigned ifindex, struct error *e)
 	return datapath_xdp_remove(dir);
 }
 
-/* Opens the interface's dataplane, under the lock. -ENOENT: nothing is loaded; what an interface
- * of the same name left behind is cleared away. */
-static int open_locked(const char *dir, unsigned ifindex, struct datapath_xdp *d, struct error *e)
+static uint64_t own_netns_cookie(void)
 {
-	int r = datapath_xdp_open(dir, d);
+	autoclose int ns = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	uint64_t cookie = 0;
 
+	return ns < 0 || netns_cookie(ns, &cookie) ? 0 : cookie;
+}
+
+/* Whether the pins are those of an interface of the same name in another network namespace: the
+ * filter of that one would be gone without them. */
+static bool is_elsewhere(const struct datapath_xdp *d)
+{
+	struct generation g;
+	uint64_t here = own_netns_cookie();
+	bool ret;
+
+	if (!here || generation_get(d, AX_JUMP_CURRENT, &g))
+		return false;
+	ret = g.layout.netns_cookie && g.layout.netns_cookie != here;
+	generation_close(&g);
+	return ret;
+}
+
+static int elsewhere(const char *dir, struct error *e)
+{
+	return error_set(
+		e, -EEXIST,
+		"an interface of this name in another network namespace has its rules in %s: give "
+		"one of them another --instance, or give --replace if that namespace is gone",
+		dir);
+}
+
+/* Opens the interface's dataplane, under the lock. -ENOENT: nothing is loaded; what an interface
+ * of the same name left behind is cleared away. -EEXIST: the pins are another's. */
+static int open_locked(const struct instance *inst, const char *dir, unsigned ifindex,
+		       struct datapath_xdp *d, struct error *e)
+{
+	int r = datapath_xdp_follow(inst, dir, ifindex, e);
+
+	if (r)
+		return r;
+	r = datapath_xdp_open(dir, d);
 	if (r && r != -ENOENT)
 		return error_set(e, r, "cannot open %s: %s", dir, strerror(-r));
 	if (!r)
@@ -111,8 +147,11 @@ static int open_locked(const char *dir, unsigned ifindex, struct datapath_xdp *d
 					 strerror(-r));
 		return remove_all(dir, ifindex, e) ? e->code : -ENOENT;
 	}
-	if (!r)
-		datapath_xdp_close(d);
+	if (!r && is_elsewhere(d))
+		r = elsewhere(dir, e);
+	datapath_xdp_close(d);
+	if (r == -EEXIST)
+		return r;
 	datapath_xdp_unpin(dir);
 	return -ENOENT;
 }
@@ -164,7 +203,7 @@ static void say(const struct applying *a, const char *fmt, ...)
 	a->o->say(a->o->arg, text);
 }
 
-/* A counter or limit that somebody else had starts at zero. */
+/* A counter, limit or slot that somebody else had starts at zero. */
 static int clear_counters(const struct applying *a)
 {
 	size_t cpus = (size_t)libbpf_num_possible_cpus();
@@ -185,6 +224,13 @@ static int clear_counters(const struct applying *a)
 		uint32_t key = a->bind.fresh_reals[i];
 
 		if (bpf_map_update_elem(a->d.map[XDP_MAP_REAL_COUNTS], &key, none, 0) < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < a->bind.n_fresh_slots; i++) {
+		const struct ax_slot empty = {0};
+		uint32_t key = a->bind.fresh_slots[i];
+
+		if (bpf_map_update_elem(a->d.map[XDP_MAP_SLOTS], &key, &empty, BPF_F_LOCK) < 0)
 			return -errno;
 	}
 	return 0;
@@ -254,6 +300,9 @@ static bool sends(const struct rule_list *l)
 		if (l->rules[i].verdict != AX_VERDICT_PASS &&
 		    l->rules[i].verdict != AX_VERDICT_DROP)
 			return true;
+	for (size_t i = 0; i < l->n_balancers; i++)
+		if (l->balancers[i].mode == BALANCE_NAT) /* its answers */
+			return true;
 	return false;
 }
 
@@ -308,14 +357,6 @@ static void check_session(const struct applying *a)
 }
 
 /* --- the swap --- */
-
-static uint64_t own_netns_cookie(void)
-{
-	autoclose int ns = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-	uint64_t cookie = 0;
-
-	return ns < 0 || netns_cookie(ns, &cookie) ? 0 : cookie;
-}
 
 /* The kernel's CONFIG_HZ: its coarse clocks move with the ticks. */
 static uint32_t ticks_per_second(void)
@@ -510,7 +551,12 @@ static int apply_locked(const struct instance *inst, const char *ifname, const s
 		r = datapath_xdp_dir(inst, ifname, true, a.dir, sizeof(a.dir), e);
 	if (r)
 		return r;
-	r = open_locked(a.dir, a.ifindex, &a.d, e);
+	r = open_locked(inst, a.dir, a.ifindex, &a.d, e);
+	if (r == -EEXIST && o->replace) {
+		*e = (struct error){0};
+		datapath_xdp_unpin(a.dir);
+		r = -ENOENT;
+	}
 	if (r == -ENOENT)
 		return load_fresh(&a, e);
 	a.loaded = true;
@@ -544,8 +590,10 @@ static int open_for(const struct instance *inst, const char *ifname, int *lock, 
 		r = index_of(ifname, ifindex, e);
 	if (r)
 		return r;
-	r = open_locked(dir, *ifindex, d, e);
-	return r == -ENOENT ? not_loaded(ifname, e) : r;
+	r = open_locked(inst, dir, *ifindex, d, e);
+	if (r == -EEXIST) /* those of another network namespace are not meant */
+		*e = (struct error){0};
+	return r == -ENOENT || r == -EEXIST ? not_loaded(ifname, e) : r;
 }
 
 int xdp_edit(const struct instance *inst, const char *ifname,

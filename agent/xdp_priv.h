@@ -33,6 +33,8 @@ struct xdp_binding {
 	size_t n_fresh;
 	uint16_t *fresh_reals;
 	size_t n_fresh_reals;
+	uint16_t fresh_slots[AX_SLOTS];
+	size_t n_fresh_slots;
 };
 void xdp_binding_free(struct xdp_binding *b);
 /* Finds numbers for everything in the list: what the current generation (old, whose list is

@@ -119,8 +119,10 @@ int xdp_open(const struct instance *inst, const char *ifname, struct xdp **ret, 
 		r = datapath_xdp_dir(inst, ifname, false, dir, sizeof(dir), e);
 	if (r == -ENOENT) /* there is no bpffs even */
 		r = not_loaded(ifname, e);
-	if (!r)
+	if (!r) {
+		datapath_xdp_find(dir, sizeof(dir), x->ifindex);
 		r = open_pins(x, dir, e);
+	}
 	if (r)
 		xdp_close(x);
 	else
@@ -145,8 +147,9 @@ int xdp_interfaces(const struct instance *inst, struct strv *names, struct error
 			       ? 0
 			       : error_set(e, -errno, "cannot read %s: %s", dir, strerror(errno));
 	while (!r && (de = readdir(d))) {
-		char name[256];
+		char name[256], path[600];
 		struct xdp *x = NULL;
+		unsigned ifindex;
 		struct error ignored = {0};
 
 		if (de->d_name[0] == '.' || streq(de->d_name, "nat"))
@@ -155,7 +158,10 @@ int xdp_interfaces(const struct instance *inst, struct strv *names, struct error
 		for (char *c = name; *c; c++)
 			if (*c == ':')
 				*c = '.';
-		if (xdp_open(inst, name, &x, &ignored))
+		snprintf(path, sizeof(path), "%s/%s", dir, de->d_name);
+		ifindex = datapath_xdp_holder(path, if_nametoindex(name));
+		if (!ifindex || !if_indextoname(ifindex, name) ||
+		    xdp_open(inst, name, &x, &ignored))
 			continue; /* of another network namespace, or gone */
 		xdp_close(x);
 		r = strv_add(names, name);
@@ -204,7 +210,8 @@ int xdp_status(struct xdp *x, struct xdp_status *ret, struct error *e)
 		.ifindex = x->ifindex,
 		.mode = p.mode,
 		.dispatcher = p.dispatcher,
-		.frags = p.frags,
+		/* libxdp knows of its dispatcher only */
+		.frags = p.dispatcher ? p.frags : x->g.layout.has_frags,
 		.generation = x->g.layout.generation,
 		.since = (int64_t)x->g.layout.since,
 		.confirm_ms = deadline > now ? (deadline - now + 999999) / 1000000 : 0,

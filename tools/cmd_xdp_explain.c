@@ -74,6 +74,12 @@ static void put_reason(const struct xdp_explanation *x, FILE *to)
 	case AX_DECIDED_BALANCER:
 		fprintf(to, "%s: the balancer could not send it", reason ? reason : "?");
 		break;
+	case AX_DECIDED_ANSWER:
+		fputs("it answers what a balancer sent to a backend, and goes back to the client",
+		      to);
+		if (x->x.reason && x->action == XDP_DROP)
+			fprintf(to, "; dropped: %s", reason ? reason : "?");
+		return;
 	default:
 		fputs(x->line ? "the first rule that matches it" : "no rule matches it", to);
 		if (reason)
@@ -159,7 +165,8 @@ static int add_packet(json_t *j, const char *key, const char *bytes_key, const u
 static int put_json(const struct answer *a, uint32_t number)
 {
 	const struct xdp_explanation *x = &a->x;
-	static const char *const decided[] = {"rule", "policy", "let-through", "balancer"};
+	static const char *const decided[] = {"rule", "policy", "let-through", "balancer",
+					      "answer"};
 	autojson json_t *j = json_object();
 	int r = 0;
 

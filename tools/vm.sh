@@ -14,7 +14,9 @@ cd "$(dirname "$0")/.."
 
 # What ax, and what its tests compare it with, need of a kernel whose drivers are modules.
 modules=(veth tun dummy nf_tables nft_masq nft_nat nft_chain_nat nft_ct inet_diag tcp_diag
-	udp_diag sch_ingress cls_bpf)
+	udp_diag sch_ingress cls_bpf 8021q)
+# Programs of others for the same interface, of Debian's xdp-tools.
+others=(xdp-filter xdp-loader)
 cache=.output/vm
 
 die()
@@ -38,7 +40,7 @@ done
 [ -e "tests/vm/$1" ] || die "there is no script tests/vm/$1"
 [ -x "$ax" ] || die "$ax does not exist; build it with: make STATIC=1"
 [ "$(dpkg --print-architecture)" = amd64 ] || die "the VM is only made for amd64"
-for tool in qemu-system-x86_64 cpio modprobe depmod xz; do
+for tool in qemu-system-x86_64 cpio modprobe depmod xz "${others[@]}"; do
 	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
 		die "$tool is missing; as root: tools/deps.sh vm"
 done
@@ -115,6 +117,27 @@ pack_modules()
 	[ "$n" -ge ${#modules[@]} ] || die "kernel $kernel lacks some of the modules ${modules[*]}"
 }
 
+# Programs with the libraries and the BPF objects that they load.
+pack_others()
+{
+	local root=$1 program file objects
+
+	for program in "${others[@]}"; do
+		program=$(command -v "$program")
+		cp "$program" "$root/bin/"
+		while read -r file; do
+			mkdir -p "$root${file%/*}"
+			cp -Ln "$file" "$root$file"
+		done < <(ldd "$program" | grep -o '/[^ ]*')
+	done
+	objects=$(dpkg -L xdp-tools libxdp1 | grep '/bpf/xdp[^/]*\.o$') ||
+		die "the package xdp-tools has no BPF objects; as root: tools/deps.sh vm"
+	for file in $objects; do
+		mkdir -p "$root${file%/*}"
+		cp "$file" "$root$file"
+	done
+}
+
 pack()
 {
 	local root=$1 image=$2
@@ -124,6 +147,7 @@ pack()
 	cp "$cache/busybox/bin/busybox" "$root/bin/busybox"
 	cp "$ax" "$root/bin/ax"
 	find "$cache/bin" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/bin" {} + 2>/dev/null || true
+	pack_others "$root"
 	cp tests/vm/*.sh "$root/tests/"
 	install -m 0755 tests/vm/init "$root/init"
 	pack_modules "$root/modules"

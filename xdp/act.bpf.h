@@ -41,11 +41,16 @@ static __always_inline __u64 *bucket_of(const struct ax_limit *lim, const struct
 
 #define LIMIT_TRIES 8 /* other CPUs may draw from the bucket at the same time */
 
+static __always_inline __u64 cost_of(const struct ax_limit *lim, __u32 len)
+{
+	return lim->bytes ? (lim->cost * len) >> AX_LIMIT_BYTE_SHIFT : lim->cost;
+}
+
 /* Whether the packet is above the rate. With `keep` nothing is drawn from the bucket. */
 static __always_inline bool limited(const struct ax_limit *lim, const struct packet *p, __u32 len,
 				    __u32 counter, bool keep)
 {
-	__u64 cost = lim->bytes ? (lim->cost * len) >> AX_LIMIT_BYTE_SHIFT : lim->cost;
+	__u64 cost = cost_of(lim, len);
 	__u64 now = bpf_ktime_get_ns() << AX_LIMIT_NS_SHIFT;
 	__u64 *stamp = bucket_of(lim, p, counter, !keep);
 
@@ -56,8 +61,13 @@ static __always_inline bool limited(const struct ax_limit *lim, const struct pac
 
 		if ((__s64)(old - now) < 0)
 			from = now;
-		if (from - now > lim->tolerance)
-			return true;
+		if (from - now > lim->tolerance) {
+			if (from - now - lim->tolerance <= cost_of(lim, 0xffff))
+				return true;
+			/* so far ahead is only what another limit of that name left: now the
+			 * bucket is empty, and no more than that */
+			from = now + lim->tolerance;
+		}
 		if (keep || __sync_val_compare_and_swap(stamp, old, from + cost) == old)
 			return false;
 	}

@@ -158,7 +158,11 @@ struct judged {
 
 static __always_inline __u32 icmp_index(const struct packet *p)
 {
-	return p->has_icmp ? (p->v4 ? 0 : 1u << 16) | p->icmp : AX_ICMP_NONE;
+	__u64 i = p->has_icmp ? (p->v4 ? 0 : 1u << 16) | p->icmp : AX_ICMP_NONE;
+
+	/* Linux 6.1 knows no upper bound of two variables ORed (6.10 does) */
+	opaque(i);
+	return i > AX_ICMP_NONE ? AX_ICMP_NONE : (__u32)i;
 }
 
 /* The class of one field; `i` is a constant at every call. */
@@ -244,6 +248,14 @@ static __always_inline __u32 match_rows(const __u8 *a, const struct rows *r)
 	return layout.rules;
 }
 
+/* A product whose bound the verifier knows: Linux 6.1 only follows a multiplication whose right
+ * operand is a constant, and the compiler takes them in either order. */
+static __always_inline __u64 times(__u64 range, __u64 constant)
+{
+	asm volatile("%0 *= %1" : "+r"(range) : "r"(constant));
+	return range;
+}
+
 static __always_inline __u32 match_bitmap(const __u8 *a, const struct judged *j)
 {
 	struct rows r = {0};
@@ -257,7 +269,7 @@ static __always_inline __u32 match_bitmap(const __u8 *a, const struct judged *j)
 		cls = class_of(a, i, j);
 		if (cls >= layout.field[i].classes)
 			return layout.rules;
-		r.at[i] = layout.field[i].rows + cls * layout.row_size;
+		r.at[i] = layout.field[i].rows + (__u32)times(cls, layout.row_size);
 	}
 	return match_rows(a, &r);
 }

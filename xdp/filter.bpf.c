@@ -42,6 +42,7 @@ static __noinline int answer(struct xdp_md *ctx, const struct turn *t, int actio
 	x->verdict = t->verdict;
 	x->reason = t->reason;
 	x->decided = t->decided;
+	x->limited = t->reason == AX_REASON_RATE_LIMITED;
 	x->quoted_rule = t->quoted_rule;
 	x->vlan = t->p.vlan;
 	x->l4_off = t->p.l4_off;

@@ -131,6 +131,85 @@ ip link set xc1 down
 ip link set xc1 name xc0
 ip link set xc0 up
 
+# --- renamed, and another one has the name now ---
+
+ip link add one type veth peer name one-peer
+ip link add two type veth peer name two-peer
+ok "two interfaces" xdp load one --rules "$T/rules.yaml"
+ok "with a list each" xdp load two
+ip link set one name tmp
+ip link set two name one
+ip link set tmp name two
+is "they swap names: both are known" \
+	"$(xdp status -o json | jq -c '[.[] | [.interface, .rules]] | sort')" '[["one",0],["two",1]]'
+ok "one is changed" xdp rule add one name new action pass
+is "it alone" "$(xdp rule list one -o json | jq -c '[.rules[].name]') $(
+	xdp rule list two -o json | jq -c '[.rules[].name]')" '["new"] ["ping"]'
+ok "the other one is unloaded" xdp unload two
+is "it alone, too" "$(program one) $(program two)" "ax_root none"
+ip link set one name three
+ip link set two name one
+ok "a load under the old name of a renamed one" xdp load one
+is "leaves that alone" "$(xdp rule list three -o json | jq -c '[.rules[].name]')" '["new"]'
+for name in one three; do
+	ok "unload $name" xdp unload $name
+done
+ip link del one
+ip link del three
+
+# --- an interface of the same name in another network namespace ---
+
+ip link add eth0 type veth peer name eth0-peer
+elsewhere() {
+	peer "$AX" --instance "$INST" xdp "$@"
+}
+ok "the peer loads a list on its eth0" elsewhere load eth0 --rules "$T/rules.yaml"
+like "the one here has none" "$(xdp stats eth0 2>&1)" "no rules of ax are loaded on eth0"
+like "nor does unload touch that" "$(xdp unload eth0 2>&1)" "no rules of ax are loaded on eth0"
+out=$(xdp load eth0 2>&1)
+is "a load here is refused" $? 1
+like "with a sentence" "$out" "another network namespace.*--instance.*--replace"
+is "the peer has its list" "$(elsewhere rule list eth0 -o json | jq -c '[.rules[].name]')" '["ping"]'
+ok "another instance can" aside load eth0
+ok "unload that" aside unload eth0
+ok "the peer unloads its own" elsewhere unload eth0
+ok "then there is room" xdp load eth0
+ok "unload" xdp unload eth0
+ip link del eth0
+
+# --- in a mount namespace without a bpf filesystem, as 'ip netns exec' makes it ---
+
+ip netns add named
+ip link add vn0 type veth peer name vn1 netns named
+ip -n named link set vn1 up
+in_named() {
+	ip netns exec named "$AX" --instance "$INST" xdp "$@"
+}
+ok "load by ip netns exec" in_named load vn1 --rules "$T/rules.yaml"
+is "the list is there when the command has ended" \
+	"$(in_named rule list vn1 -o json | jq -c '[.rules[].name]')" '["ping"]'
+ok "it can be changed" in_named rule add vn1 name two action pass
+is "the same from outside" "$(nsenter --net=/run/netns/named "$AX" --instance "$INST" \
+	xdp rule list vn1 -o json | jq -c '[.rules[].name]')" '["ping","two"]'
+ok "unload" in_named unload vn1
+ip link del vn0
+ip netns del named
+
+# --- names that look like others' ---
+
+for name in nat eth1 eth1-new nat-new; do
+	ip link add $name type veth peer name p-$name
+	ok "load on $name" xdp load $name --rules "$T/rules.yaml"
+done
+ok "load on eth1 again" xdp unload eth1
+ok "which needs a place for it" xdp load eth1
+is "all are there" "$(xdp status -o json | jq -c '[.[] | select(.loaded).interface] | sort')" \
+	'["eth1","eth1-new","nat","nat-new"]'
+for name in nat eth1 eth1-new nat-new; do
+	ok "unload $name" xdp unload $name
+	ip link del $name
+done
+
 # --- odd names ---
 
 ip link add eth0.100 type veth peer name a-b.c_d
@@ -180,7 +259,7 @@ sane() {
 	pings >"$T/pings" && [ -s "$T/pings" ]
 }
 insane=''
-for i in $(seq 30); do
+for i in $(seq 24); do
 	case $((i % 3)) in
 	0) words="unload xc0" ;;
 	1) words="apply xc0 --rules $T/rules.yaml" ;;
@@ -194,7 +273,7 @@ for i in $(seq 30); do
 	wait $pid 2>/dev/null
 	sane || insane+="$i: $(program xc0) "
 done
-is "after 30 kills at random times the interface works" "$insane" ""
+is "after 24 kills at random times the interface works" "$insane" ""
 ok "a list can be applied" xdp apply xc0 --rules "$T/rules.yaml"
 is "which judges" "$(pings)" 0
 is "alone" "$(xdp status xc0 -o json | jq -c '[.[0].programs[] | .name]')" '["ax_root"]'

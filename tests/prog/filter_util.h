@@ -236,7 +236,7 @@ static inline void change_frame(struct frame_bytes *f, const char *word)
 		memset(f->b + f->len, 0, n);
 		f->len += n;
 	} else {
-		size_t at = strtoul(word, &rest, 10), n;
+		size_t at = strtoul(word, &rest, 10), n = 0;
 		autofree uint8_t *hex = NULL;
 
 		if ((*rest != '=' && *rest != '+') || packet_parse_hex(rest + 1, &hex, &n, &e) < 0)
@@ -476,6 +476,7 @@ static inline void check_explanation(const char *spec, const struct frame_bytes 
 		fail_msg("%s: explained with reason %s, not %s", spec,
 			 ax_reason_names[r.x.reason] ? ax_reason_names[r.x.reason] : "none",
 			 ax_reason_names[x->reason] ? ax_reason_names[x->reason] : "none");
+	assert_int_equal(r.x.limited, x->limited);
 	if (x->rule && !streq(r.rule, x->rule))
 		fail_msg("%s: explained with rule %s, not %s", spec, r.rule, x->rule);
 	if (x->quoted_rule && (!r.quoted_rule || !streq(r.quoted_rule, x->quoted_rule)))
@@ -569,6 +570,20 @@ static inline void judge_turns(const char *spec, const struct expect *x, const c
 	read_frame(expected, &want);
 	judge_frame(spec, &f, x, &out);
 	assert_same_frame(spec, &out, &want);
+}
+
+/* --- any bytes --- */
+
+static uint64_t random_state;
+
+static inline uint32_t random_number(void)
+{
+	/* splitmix64, public domain: https://prng.di.unimi.it/splitmix64.c */
+	uint64_t z = random_state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return (uint32_t)(z ^ z >> 31);
 }
 
 #endif

@@ -262,17 +262,6 @@ static void test_redirected(void **state)
 	judge(row->packet, &x);
 }
 
-static uint64_t random_state = 1;
-static uint32_t random_number(void)
-{
-	/* splitmix64, public domain: https://prng.di.unimi.it/splitmix64.c */
-	uint64_t z = random_state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return (uint32_t)(z ^ z >> 31);
-}
-
 /* What is changed in a checksum is what computing it anew gives, whatever the addresses are. */
 static void check_changed(bool v6)
 {
@@ -317,7 +306,7 @@ static void to_a_cpu(void **state)
 		.action = XDP_REDIRECT, .verdict = AX_VERDICT_CPU, .rule = "spread"};
 	static const char packet[] = "udp 10.0.0.1:5 > 10.0.0.2:9 " A_BYTES " | 40=1234";
 	static const char list[] = "rules: [{name: spread, proto: udp, action: cpu %d}]\n";
-	struct xdp_load_options o = {0};
+	const struct xdp_load_options o = {.force = true};
 	struct error e;
 	char text[100];
 

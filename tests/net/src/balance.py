@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the balancer's test needs behind it and in front of it.
+
+balance.py echo PORT                 sends UDP datagrams back, over both families
+balance.py ask HOST PORT SIZE N      sends N of them; says how many came back whole
+balance.py keep HOST PORT N DIR      N HTTP connections that stay; for each DIR/go.R (R = 1, 2 ...)
+                                     asks on all of them and writes the answers to DIR/round.R
+balance.py ping HOST                 three times; says how often there was an answer
+balance.py decap ipip|gue            takes packets out of tunnels and gives them to this host
+"""
+import fcntl
+import os
+import select
+import socket
+import struct
+import sys
+import time
+
+
+def echo(port):
+    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    s.bind(("::", int(port)))
+    while True:
+        data, peer = s.recvfrom(65535)
+        s.sendto(data, peer)
+
+
+def ask(host, port, size, n):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    whole = 0
+    for _ in range(int(n)):
+        with socket.socket(family, socket.SOCK_DGRAM) as s:
+            s.settimeout(3)
+            s.connect((host, int(port)))
+            data = os.urandom(int(size))
+            try:
+                s.send(data)
+                whole += s.recv(65535) == data
+            except OSError as e:
+                print(e, file=sys.stderr)
+    print(whole)
+
+
+def ping(host):
+    got = 0
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, 1) as s:
+        s.settimeout(2)
+        s.connect((host, 0))
+        for i in range(3):
+            checksum = 0xFFFF - (0x0800 + 0x1234 + i)
+            s.send(struct.pack("!BBHHH", 8, 0, checksum, 0x1234, i))
+            try:
+                got += s.recv(100)[20] == 0
+            except OSError as e:
+                print(e, file=sys.stderr)
+    print(got)
+
+
+def one_answer(s):
+    """The body's line, or the error's name."""
+    try:
+        s.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        got = b""
+        while b"\r\n\r\n" not in got:
+            got += s.recv(4096) or b"closed\n\r\n\r\n"
+        body = got.split(b"\r\n\r\n", 1)[1]
+        while not body.endswith(b"\n"):
+            more = s.recv(4096)
+            if not more:
+                break
+            body += more
+        return body.decode().split(" ")[0].strip() or "closed"
+    except OSError as e:
+        return type(e).__name__
+
+
+def keep(host, port, n, where):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    socks, r = [], 1
+    for _ in range(int(n)):
+        s = socket.socket(family, socket.SOCK_STREAM)
+        s.settimeout(3)
+        s.connect((host, int(port)))
+        socks.append(s)
+    while True:
+        while not os.path.exists(f"{where}/go.{r}"):
+            time.sleep(0.02)
+        with open(f"{where}/new", "w") as f:
+            f.write("".join(one_answer(s) + "\n" for s in socks))
+        os.rename(f"{where}/new", f"{where}/round.{r}")
+        r += 1
+
+
+def decap(kind):
+    tun = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(tun, 0x400454CA, struct.pack("16sH", b"decap", 0x1001))  # TUNSETIFF, TUN | NO_PI
+    os.system("ip link set decap up")
+    if kind == "gue":
+        socks = [socket.socket(f, socket.SOCK_DGRAM) for f in (socket.AF_INET, socket.AF_INET6)]
+        socks[1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        socks[0].setsockopt(socket.SOL_SOCKET, 11, 1)  # SO_NO_CHECK
+        socks[1].setsockopt(socket.IPPROTO_UDP, 102, 1)  # UDP_NO_CHECK6_RX
+        socks[0].bind(("0.0.0.0", 6080))
+        socks[1].bind(("::", 6080))
+    else:
+        socks = [
+            socket.socket(socket.AF_INET, socket.SOCK_RAW, 4),
+            socket.socket(socket.AF_INET6, socket.SOCK_RAW, 41),
+        ]
+    print("listening", flush=True)
+    while True:
+        for s in select.select(socks, [], [])[0]:
+            data = s.recv(65535)
+            if kind == "ipip" and s.family == socket.AF_INET:
+                data = data[(data[0] & 15) * 4 :]  # raw IPv4 sockets show the outer header
+            os.write(tun, data)
+
+
+{"echo": echo, "ask": ask, "ping": ping, "keep": keep, "decap": decap}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Lists that change: counters and their names, edits, sets, and lists that are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "filter_util.h"
+
+#define UDP_TO(port) "udp 10.0.0.1:5 > 10.0.0.2:" #port
+
+static void assert_packets(const char *rule, uint64_t n)
+{
+	struct ax_rule_count c = rule_count(rule);
+
+	if (c.packets != n)
+		fail_msg("%s counted %d packets, not %d", rule, (int)c.packets, (int)n);
+}
+
+static void run_times(const char *spec, int n)
+{
+	while (n--)
+		run(spec);
+}
+
+/* --- counters --- */
+
+static void counters_follow_their_names(void **state)
+{
+	(void)state;
+	load_afresh(
+		"rules: [{name: a, dport: 1, action: drop}, {name: b, dport: 2, action: drop}]\n");
+	run_times(UDP_TO(1), 3);
+	run_times(UDP_TO(2), 4);
+	run_times(UDP_TO(3), 5);
+	/* moved */
+	load("rules: [{name: b, dport: 2, action: drop}, {name: a, dport: 1, action: drop}]\n");
+	assert_packets("a", 3);
+	assert_packets("b", 4);
+	assert_packets("default", 5);
+	/* changed */
+	load("default: drop\nrules: [{name: new, dport: 3, action: pass},\n"
+	     "  {name: b, dport: 1, action: pass, log: yes}, {name: a, src: 10.9.0.0/16, action: "
+	     "drop}]\n");
+	run_times(UDP_TO(1), 10);
+	run_times("udp 10.9.0.1:5 > 10.0.0.2:9", 20);
+	run_times(UDP_TO(3), 40);
+	run_times(UDP_TO(4), 80);
+	assert_packets("a", 23);
+	assert_packets("b", 14);
+	assert_packets("new", 40);
+	assert_packets("default", 85);
+	/* renamed */
+	load("rules: [{name: c, dport: 1, action: drop}]\n");
+	assert_packets("c", 0);
+	assert_packets("default", 85);
+	/* what was gone begins anew, whoever had its place */
+	load("rules: [{name: a, dport: 1, action: drop}, {name: d, dport: 1, action: drop}, {name: "
+	     "b,\n"
+	     "  dport: 7, action: pass}]\n");
+	assert_packets("a", 0);
+	assert_packets("b", 0);
+	assert_packets("d", 0);
+	run_times(UDP_TO(1), 2);
+	assert_packets("a", 2);
+	assert_packets("d", 0);
+}
+
+static void reasons_are_the_interfaces(void **state)
+{
+	(void)state;
+	load_afresh("");
+	run_times("udp 10.0.0.1:5 > 10.0.0.2:9 | cut20", 3);
+	load("default: drop\n");
+	assert_int_equal(reason_count(AX_REASON_RUNT), 3);
+	load_afresh("default: drop\n");
+	assert_int_equal(reason_count(AX_REASON_RUNT), 0);
+}
+
+/* A rule that no packet can reach counts nothing, and what is behind it neither. */
+static void unreachable_rules(void **state)
+{
+	(void)state;
+	load_afresh("rules: [{name: a, dport: 1, action: drop}, {name: all, action: pass},\n"
+		    "  {name: b, dport: 2, action: drop}]\n");
+	run_times(UDP_TO(2), 4);
+	assert_packets("all", 4);
+	assert_packets("b", 0);
+	assert_packets("default", 0);
+	load("rules: [{name: a, dport: 1, action: drop}, {name: b, dport: 2, action: drop}]\n");
+	run_times(UDP_TO(2), 4);
+	assert_packets("b", 4);
+}
+
+static void names_of_rules(void **state)
+{
+	static const char *const names[] = {"dport 1 action drop", "first",
+					    "dport 1 action drop #2",
+					    "src 10.0.0.0/8 proto udp action pass", "default"};
+	struct xdp_stats s;
+	struct error e = {0};
+
+	(void)state;
+	load_afresh("rules: [{dport: 1, action: drop}, {name: first, dport: 1, action: drop},\n"
+		    "  {action: drop, dport: 1}, {src: 10.0.0.0/8, proto: udp, action: pass}]\n");
+	assert_int_equal(xdp_stats(w.x, &s, &e), 0);
+	assert_int_equal(s.names.n, ARRAY_SIZE(names));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_string_equal(s.names.v[i], names[i]);
+	xdp_stats_free(&s);
+	run_times(UDP_TO(1), 2);
+	run_times(UDP_TO(2), 3);
+	load("rules: [{src: 10.0.0.0/8, proto: udp, action: pass}, {action: drop, dport: 1}]\n");
+	assert_packets(names[0], 2);
+	assert_packets(names[3], 3);
+}
+
+/* --- edits --- */
+
+static struct rule parse_rule(const char *line)
+{
+	autofree char *text = strdup(line);
+	const char *words[32];
+	struct error e = {0};
+	struct rule r = {0};
+	char *save, *word;
+	size_t n = 0;
+
+	for (word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		words[n++] = word;
+	if (rule_parse(words, n, &r, &e) < 0)
+		fail_msg("%s", e.text);
+	return r;
+}
+
+static int insert_rule(void *arg, struct rule_list *l, struct error *e)
+{
+	struct rule r = parse_rule(arg);
+
+	(void)e;
+	return rule_list_insert(l, 0, &r);
+}
+
+static int delete_rule(void *arg, struct rule_list *l, struct error *e)
+{
+	size_t at;
+	int r = rule_list_find(l, arg, &at, e);
+
+	if (!r)
+		rule_list_remove(l, at);
+	return r;
+}
+
+static int move_last(void *arg, struct rule_list *l, struct error *e)
+{
+	(void)arg;
+	(void)e;
+	return rule_list_move(l, 0, l->n_rules - 1);
+}
+
+static int refuse(void *arg, struct rule_list *l, struct error *e)
+{
+	(void)arg;
+	rule_list_remove(l, 0);
+	return error_set(e, -ECANCELED, "not today");
+}
+
+typedef int (*edit_fn)(void *arg, struct rule_list *l, struct error *e);
+
+static int edit(edit_fn f, const char *arg, struct error *e)
+{
+	const struct xdp_load_options o = {.force = true};
+	autofree char *copy = strdup(arg ? arg : "");
+	int r;
+
+	*e = (struct error){0};
+	r = xdp_edit(&w.inst, IFNAME, f, copy, &o, e);
+	reopen();
+	return r;
+}
+
+static void edits(void **state)
+{
+	struct error e;
+
+	(void)state;
+	load_afresh("default: drop\nrules: [{name: a, dport: 1, action: pass}]\n");
+	run_times(UDP_TO(1), 3);
+	assert_int_equal(edit(insert_rule, "name b dport 1-9 action drop", &e), 0);
+	judge(UDP_TO(1), &(struct expect)BY_DROP("b"));
+	assert_int_equal(edit(move_last, NULL, &e), 0);
+	judge(UDP_TO(1), &(struct expect)BY_PASS("a"));
+	judge(UDP_TO(2), &(struct expect)BY_DROP("b"));
+	assert_int_equal(w.g.layout.generation, 3);
+	assert_int_equal(edit(delete_rule, "a", &e), 0);
+	judge(UDP_TO(1), &(struct expect)BY_DROP("b"));
+	assert_int_equal(edit(delete_rule, "nobody", &e), -ENOENT);
+	assert_int_equal(edit(refuse, NULL, &e), -ECANCELED);
+	assert_string_equal(e.text, "not today");
+	judge(UDP_TO(1), &(struct expect)BY_DROP("b"));
+	assert_int_equal(edit(insert_rule, "name b dport 7 action drop", &e), -EINVAL);
+	assert_int_equal(edit(insert_rule, "src @nowhere action drop", &e), -EINVAL);
+	assert_int_equal(edit(insert_rule, "dport 1 action redirect nowhere0", &e), -ENODEV);
+	judge(UDP_TO(1), &(struct expect)BY_DROP("b"));
+	assert_int_equal(w.g.layout.generation, 4);
+}
+
+/* --- sets --- */
+
+static int add_to_set(void *arg, struct rule_list *l, struct error *e)
+{
+	struct rule_set_def *s = rule_list_set(l, "s");
+	const char *text = arg;
+
+	return s ? set_parse(s, text, strlen(text), "the test", e) : -ENOENT;
+}
+
+static int remove_from_set(void *arg, struct rule_list *l, struct error *e)
+{
+	struct rule_set_def *s = rule_list_set(l, "s"), gone = {0};
+	const char *text = arg;
+	size_t missing = 0;
+	int r;
+
+	if (!s)
+		return -ENOENT;
+	gone.kind = s->kind;
+	r = set_parse(&gone, text, strlen(text), "the test", e);
+	if (!r)
+		r = set_remove(s, &gone, &missing);
+	free(gone.prefixes);
+	free(gone.ports);
+	return r ? r : (int)missing ? -ESRCH : 0;
+}
+
+static void sets_of_addresses(void **state)
+{
+	const struct expect hit = BY_DROP("bad"), miss = BY_PASS("default");
+	struct error e;
+
+	(void)state;
+	load_afresh("sets: {s: {prefixes: []}}\n"
+		    "rules: [{name: bad, src: '@s', action: drop}]\n");
+	judge("udp 10.1.2.3:5 > 10.0.0.2:9", &miss);
+	assert_int_equal(edit(add_to_set, "10.1.0.0/16, 10.2.3.4 # and\nfd01::/16", &e), 0);
+	judge("udp 10.1.2.3:5 > 10.0.0.2:9", &hit);
+	judge("udp 10.2.3.4:5 > 10.0.0.2:9", &hit);
+	judge("udp 10.2.3.5:5 > 10.0.0.2:9", &miss);
+	judge("udp [fd01::5]:5 > [fd00::2]:9", &hit);
+	judge("udp [fd02::5]:5 > [fd00::2]:9", &miss);
+	assert_int_equal(edit(add_to_set, "fd02::5", &e), 0);
+	judge("udp [fd02::5]:5 > [fd00::2]:9", &hit);
+	assert_int_equal(edit(remove_from_set, "10.1.0.0/16 fd01::/16", &e), 0);
+	judge("udp 10.1.2.3:5 > 10.0.0.2:9", &miss);
+	judge("udp [fd01::5]:5 > [fd00::2]:9", &miss);
+	judge("udp 10.2.3.4:5 > 10.0.0.2:9", &hit);
+	assert_int_equal(edit(remove_from_set, "10.9.9.9", &e), -ESRCH);
+	assert_int_equal(edit(add_to_set, "10.9.9.9 nonsense", &e), -EINVAL);
+	judge("udp 10.9.9.9:5 > 10.0.0.2:9", &miss);
+	assert_packets("bad", 5);
+}
+
+static void sets_of_ports(void **state)
+{
+	const struct expect hit = BY_DROP("bad"), miss = BY_PASS("default");
+	struct error e;
+
+	(void)state;
+	load_afresh("sets: {s: [80]}\nrules: [{name: bad, dport: ['@s', 22], action: drop}]\n");
+	judge(UDP_TO(80), &hit);
+	judge(UDP_TO(22), &hit);
+	judge(UDP_TO(8000), &miss);
+	assert_int_equal(edit(add_to_set, "8000-8099", &e), 0);
+	judge(UDP_TO(8000), &hit);
+	judge(UDP_TO(8099), &hit);
+	judge(UDP_TO(8100), &miss);
+	assert_int_equal(edit(remove_from_set, "80", &e), 0);
+	judge(UDP_TO(80), &miss);
+	judge(UDP_TO(22), &hit);
+}
+
+#define MANY 50000
+
+static void a_large_set(void **state)
+{
+	const struct expect hit = BY_DROP("bad"), miss = BY_PASS("default");
+	autofree char *text = malloc(MANY * 24 + 100);
+	char packet[100];
+	struct error e;
+	size_t n = 0;
+
+	(void)state;
+	assert_non_null(text);
+	load_afresh("sets: {s: {prefixes: []}}\n"
+		    "rules: [{name: bad, src: '@s', proto: udp, action: drop}]\n");
+	for (unsigned i = 0; i < MANY; i++)
+		n += (size_t)sprintf(text + n, "%u.%u.%u.%u/31\n", 11 + i % 100, i / 100 % 256,
+				     i / 25600, i % 128 * 2);
+	assert_int_equal(edit(add_to_set, text, &e), 0);
+	for (unsigned i = 0; i < MANY; i += 2777) {
+		snprintf(packet, sizeof(packet), "udp %u.%u.%u.%u:5 > 10.0.0.2:9", 11 + i % 100,
+			 i / 100 % 256, i / 25600, i % 128 * 2 + 1);
+		judge(packet, &hit);
+		snprintf(packet, sizeof(packet), "udp %u.%u.%u.%u:5 > 10.0.0.2:9", 11 + i % 100,
+			 i / 100 % 256, i / 25600, (i % 128 * 2 + 2) % 256);
+		judge(packet, &miss);
+	}
+	assert_int_equal(edit(remove_from_set, text, &e), 0);
+	judge("udp 11.0.0.0:5 > 10.0.0.2:9", &miss);
+}
+
+/* --- what is refused --- */
+
+static void assert_refused(const char *list, int code, const char *sentence)
+{
+	const struct xdp_load_options o = {.force = true};
+	struct error e;
+
+	assert_int_equal(try_load(list, &o, &e), code);
+	if (!strstr(e.text, sentence))
+		fail_msg("'%s' does not say '%s'", e.text, sentence);
+}
+
+static void refused_lists_change_nothing(void **state)
+{
+	uint32_t generation;
+
+	(void)state;
+	load("rules: [{name: a, dport: 1, action: drop, capture: [4, slot=kept]}]\n");
+	generation = w.g.layout.generation;
+	assert_refused("rules: [{action: redirect nowhere0}]\n", -ENODEV,
+		       "rule 1 redirects to 'nowhere0': there is no such interface");
+	assert_refused("rules: [{name: b, dport: 1, action: pass},\n"
+		       "  {action: redirect " TARGET "}, {dport: 3, action: redirect nowhere0}]\n",
+		       -ENODEV, "rule 3 redirects to 'nowhere0'");
+	assert_refused("mode: generic\nrules: [{action: drop}]\n", -EINVAL, "another mode");
+	judge(UDP_TO(1), &(struct expect)BY_DROP("a"));
+	reopen();
+	assert_int_equal(w.g.layout.generation, generation);
+	judge(UDP_TO(1), &(struct expect)BY_DROP("a"));
+}
+
+static void interfaces_that_are_not_there(void **state)
+{
+	const struct xdp_load_options o = {0};
+	struct rule_list l = read_list("default: drop\n");
+	struct xdp *x = NULL;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(xdp_apply(&w.inst, "nowhere0", &l, &o, &e), -ENODEV);
+	assert_non_null(strstr(e.text, "there is no interface 'nowhere0'"));
+	assert_int_equal(xdp_open(&w.inst, "nowhere0", &x, &e), -ENODEV);
+	assert_int_equal(xdp_unload(&w.inst, "nowhere0", &e), -ENODEV);
+	assert_int_equal(xdp_open(&w.inst, TARGET, &x, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "no rules of ax are loaded on " TARGET));
+	e = (struct error){0};
+	assert_int_equal(xdp_edit(&w.inst, TARGET, refuse, NULL, &o, &e), -ENOENT);
+	assert_int_equal(xdp_confirm(&w.inst, TARGET, &e), -ENOENT);
+	assert_int_equal(xdp_rollback(&w.inst, TARGET, &e), -ENOENT);
+	assert_int_equal(xdp_unload(&w.inst, TARGET, &e), -ENOENT);
+	rule_list_free(&l);
+}
+
+static int apply_rules(size_t n, bool slots, struct error *e)
+{
+	const struct xdp_load_options o = {.force = true};
+	struct rule_list l;
+	char line[120];
+	int r = 0;
+
+	rule_list_init(&l);
+	for (size_t i = 0; i < n && !r; i++) {
+		struct rule rule;
+
+		if (slots)
+			snprintf(line, sizeof(line), "sport %zu action drop capture 4,slot=s%zu", i,
+				 i);
+		else
+			snprintf(line, sizeof(line), "src 10.%zu.%zu.1 action drop", i / 256,
+				 i % 256);
+		rule = parse_rule(line);
+		r = rule_list_insert(&l, SIZE_MAX, &rule);
+	}
+	assert_int_equal(r, 0);
+	*e = (struct error){0};
+	r = xdp_apply(&w.inst, IFNAME, &l, &o, e);
+	rule_list_free(&l);
+	return r;
+}
+
+static void as_many_as_there_may_be(void **state)
+{
+	struct error e;
+
+	(void)state;
+	load("rules: [{name: a, dport: 1, action: drop}]\n");
+	assert_int_equal(apply_rules(AX_XDP_RULES_MAX + 1, false, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "at most 16384"));
+	assert_int_equal(apply_rules(AX_SLOTS + 1, true, &e), -EINVAL);
+	if (!strstr(e.text, "64"))
+		fail_msg("%s", e.text);
+	judge(UDP_TO(1), &(struct expect)BY_DROP("a"));
+	if (apply_rules(AX_SLOTS, true, &e))
+		fail_msg("%s", e.text);
+	if (apply_rules(AX_XDP_RULES_MAX, false, &e))
+		fail_msg("%s", e.text);
+	reopen();
+	assert_int_equal(run("udp 10.63.255.1:5 > 10.0.0.2:9"), XDP_DROP);
+	assert_int_equal(run("udp 10.63.255.2:5 > 10.0.0.2:9"), XDP_PASS);
+	assert_packets("src 10.63.255.1/32 action drop", 1);
+	/* and all of them again by other names, while the former ones still count */
+	if (apply_rules(3, false, &e))
+		fail_msg("%s", e.text);
+	reopen();
+	assert_int_equal(run("udp 10.0.2.1:5 > 10.0.0.2:9"), XDP_DROP);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counters_follow_their_names),
+		cmocka_unit_test(reasons_are_the_interfaces),
+		cmocka_unit_test(unreachable_rules),
+		cmocka_unit_test(names_of_rules),
+		cmocka_unit_test(edits),
+		cmocka_unit_test(sets_of_addresses),
+		cmocka_unit_test(sets_of_ports),
+		cmocka_unit_test(a_large_set),
+		cmocka_unit_test(refused_lists_change_nothing),
+		cmocka_unit_test(interfaces_that_are_not_there),
+		cmocka_unit_test(as_many_as_there_may_be),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

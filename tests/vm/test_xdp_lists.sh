@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What this kernel's verifier makes of lists: every field, in each way in which a list can be
+# compiled, and everything that rules do. Generic mode on lo: it is about loading and judging.
+. /tests/lib.sh
+
+ip link set lo up
+
+# Rules for 70 values in each of three fields, which match none of the packets: too many for a
+# table of products, so the list is compiled to bit vectors.
+fillers()
+{
+	awk 'BEGIN {
+		for (i = 0; i < 70; i++)
+			printf "- {src: 172.16.%d.1, action: drop}\n- {dst: 172.17.%d.1, action: drop}\n" \
+			       "- {sport: %d, action: drop}\n", i, i, 60000 + 3 * i
+	}'
+}
+
+# verdict WORD PACKET
+verdict()
+{
+	ax --instance l xdp explain lo --packet "$2" >/tmp/explained 2>&1
+	cat /tmp/explained
+	grep -qE "^verdict +$1\$" /tmp/explained
+}
+
+# taken HIT [MISS]: the list in /tmp/list.yaml is loaded, HIT passes and MISS is dropped.
+taken()
+{
+	local status=0
+
+	ax --instance l xdp load lo --mode generic --force --rules /tmp/list.yaml || return 1
+	verdict pass "$1" || status=1
+	[ -z "${2:-}" ] || verdict drop "$2" || status=1
+	ax --instance l xdp unload lo || status=1
+	return $status
+}
+
+# field CONDITION HIT MISS
+field()
+{
+	local start="default: drop
+rules:
+- {$1, action: pass}"
+
+	echo "$start" >/tmp/list.yaml
+	tap "$1, alone" taken "$2" "$3"
+	{
+		echo "$start"
+		echo "- {vlan: 1, proto: gre, action: pass}"
+	} >/tmp/list.yaml
+	tap "$1, with others" taken "$2" "$3"
+	{
+		echo "$start"
+		fillers
+	} >/tmp/list.yaml
+	tap "$1, in bit vectors" taken "$2" "$3"
+}
+
+udp="udp 10.0.0.1:5 > 10.0.0.2:53"
+field "src: 10.0.0.0/9" "$udp" "udp 10.128.0.1:5 > 10.0.0.2:53"
+field "src: 'fd00::/77'" "udp [fd00::1]:5 > [fd00::2]:53" "udp [fd00::8:0:0:1]:5 > [fd00::2]:53"
+field "dst: [10.0.0.2, 'fd00::2']" "udp [fd00::1]:5 > [fd00::2]:53" "udp 10.0.0.1:5 > 10.0.0.3:53"
+field "proto: udp" "$udp" "tcp 10.0.0.1:5 > 10.0.0.2:53"
+field "sport: 1-9" "$udp" "udp 10.0.0.1:10 > 10.0.0.2:53"
+field "dport: [53, 80]" "$udp" "udp 10.0.0.1:5 > 10.0.0.2:54"
+field "flags: [syn, '!ack']" "tcp 10.0.0.1:5 > 10.0.0.2:53" "tcp 10.0.0.1:5 > 10.0.0.2:53 flags ack"
+field "icmp: 8, icmp6: echo-request" "icmp6 fd00::1 > fd00::2" "icmp 10.0.0.1 > 10.0.0.2 type 13"
+field "vlan: 7" "vlan 7 $udp" "vlan 8 $udp"
+field "fragment: later" "udp 10.0.0.1 > 10.0.0.2 frag later data 'x'" "$udp"
+field "length: 0-99" "$udp" "$udp len 100"
+field "mac: '02:00:00:00:00:01'" "$udp" "$udp mac 02:00:00:00:00:03 > 02:00:00:00:00:02"
+
+cat >/tmp/fields.yaml <<'E'
+rules:
+- {src: [10.0.0.0/8, 'fd00::/16'], dst: 10.0.0.2, proto: udp, sport: 5, dport: [53, 9999], fragment: none, action: pass}
+- {proto: tcp, flags: [syn, '!ack'], dport: 80, length: 0-200, action: drop}
+- {icmp: [3, 8], icmp6: [1, 2, echo-request], action: pass}
+- {vlan: [none, 7, 9-4095], mac: '02:00:00:00:00:01', length: 100-, action: pass}
+- {dst: 'fd00::2', fragment: [first, later], action: drop}
+E
+cp /tmp/fields.yaml /tmp/list.yaml
+tap "all fields" taken "$udp" "tcp 10.0.0.1:5 > 10.0.0.2:80"
+fillers >>/tmp/list.yaml
+tap "all fields, in bit vectors" taken "$udp" "tcp 10.0.0.1:5 > 10.0.0.2:80"
+
+cat >/tmp/list.yaml <<'E'
+classes: {runt: rules, too-many-headers: rules, split-header: rules, bad-udp: pass, arp: drop}
+rules:
+- {dport: 53, action: pass, rate: '8bit,burst=150', capture: [2048, slot=x, ring]}
+- {proto: tcp, action: drop, rate: '1mbit,burst=100000,per=src/24/64', capture: [9216, frame], log: yes, sample: 3}
+- {dport: 7, action: reflect, rate: '10kpps,per=src'}
+- {dport: 8, action: cpu 0}
+- {dst: 10.0.0.0/8, action: redirect lo, to: 192.0.2.1, to-port: 8053, smac: '02:00:00:00:00:09'}
+- {dst: 'fd00::/16', action: redirect lo, to: '2001:db8::1', checksum: recompute}
+E
+cp /tmp/list.yaml /tmp/actions.yaml
+tap "all actions" taken "$udp" "tcp 10.0.0.1:5 > 10.0.0.2:80"
+{
+	cat /tmp/actions.yaml
+	fillers
+} >/tmp/list.yaml
+tap "all actions, in bit vectors" taken "$udp" "tcp 10.0.0.1:5 > 10.0.0.2:80"
+
+# An ICMP error is judged by what it quotes.
+too_big="icmp 192.0.2.9 > 10.0.0.2 type 3/4 quoting"
+{
+	echo "default: drop"
+	cat /tmp/fields.yaml
+} >/tmp/list.yaml
+sed -i 's/^- {icmp.*//' /tmp/list.yaml
+tap "quotes" taken "$too_big (udp 10.0.0.2:53 > 10.0.0.1:5)" "$too_big (udp 10.0.0.2:54 > 10.0.0.1:5)"
+fillers >>/tmp/list.yaml
+tap "quotes, in bit vectors" taken "$too_big (udp 10.0.0.2:53 > 10.0.0.1:5)" \
+	"$too_big (udp 10.0.0.2:54 > 10.0.0.1:5)"
+
+awk 'BEGIN {
+	print "rules:"
+	for (i = 0; i < 5000; i++)
+		printf "- {src: 10.%d.%d.0/24, dport: %d, action: drop}\n", i / 256, i % 256, i % 1000 + 1
+}' >/tmp/list.yaml
+tap "5000 rules" taken "udp 10.19.135.1:5 > 10.0.0.2:999" "udp 10.19.135.1:5 > 10.0.0.2:1000"
+done_testing
