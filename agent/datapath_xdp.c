@@ -234,7 +234,8 @@ int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct erro
 	if (r)
 		return r;
 	r = mkdir_parents(dir, 0700);
-	snprintf(path, sizeof(path), "%s/%s", dir, map_names[m]);
+	/* no interface has so long a name */
+	snprintf(path, sizeof(path), "%s/all-interfaces-%s", dir, map_names[m]);
 	/* another interface may be loaded at the same time, and pin it first */
 	for (int i = 0; i < 3 && !r; i++) {
 		autoclose int fd = bpf_obj_get(path);

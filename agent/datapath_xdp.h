@@ -6,8 +6,8 @@
  * Pins: <bpffs>/<instance>-xdp/<interface>/ holds the maps that stay (by their names), "jumps" and
  * "variables" of the root program, and "root", the root program itself. A generation needs no pin:
  * "jumps" holds its program, the program its maps. The NAT tables are the instance's, in
- * <bpffs>/<instance>-xdp/nat and nat_fragments, because answers come in by other interfaces; those
- * without a NAT balancer have small ones of their own in the place of these.
+ * <bpffs>/<instance>-xdp/all-interfaces-nat and -nat_fragments, because answers come in by other
+ * interfaces; those without a NAT balancer have small ones of their own in the place of these.
  */
 #ifndef AX_DATAPATH_XDP_H
 #define AX_DATAPATH_XDP_H

@@ -152,7 +152,7 @@ int xdp_interfaces(const struct instance *inst, struct strv *names, struct error
 		unsigned ifindex;
 		struct error ignored = {0};
 
-		if (de->d_name[0] == '.' || streq(de->d_name, "nat"))
+		if (de->d_name[0] == '.')
 			continue;
 		snprintf(name, sizeof(name), "%.255s", de->d_name);
 		for (char *c = name; *c; c++)

@@ -175,6 +175,22 @@ static int read_sets(struct rule_list *l, const char *path, struct error *e)
 	return rule_list_read_sets(l, dirname(copy), e);
 }
 
+/* Whether there is more in a rule file than white space and comments. */
+static bool says_anything(const char *text, size_t len)
+{
+	bool comment = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\n')
+			comment = false;
+		else if (text[i] == '#')
+			comment = true;
+		else if (!comment && !strchr(" \t\r", text[i]))
+			return true;
+	}
+	return false;
+}
+
 bool cmd_xdp_read_rules(struct cmd *c, const char *path, struct rule_list *l, int *status)
 {
 	const char *name = streq(path, "-") ? "stdin" : path;
@@ -185,6 +201,13 @@ bool cmd_xdp_read_rules(struct cmd *c, const char *path, struct rule_list *l, in
 	int r = cmd_xdp_read_file(path, RULES_MAX, &text, &len, &e);
 
 	if (r) {
+		*status = cmd_failed(c, &e);
+		return false;
+	}
+	if (!says_anything((char *)text, len)) {
+		/* a pipe whose other end failed must not open a firewall */
+		error_set(&e, -EINVAL, "%s says nothing: a list without rules is 'rules: []'",
+			  name);
 		*status = cmd_failed(c, &e);
 		return false;
 	}
@@ -220,8 +243,7 @@ void cmd_xdp_change_opts(struct cmd_xdp_change *o, struct opt opts[CMD_XDP_CHANG
 		 "repair what would make packets vanish (see 'ax doctor IFACE'), where ax can",
 		 &o->fix, NULL},
 		{"force", 0, OPT_FLAG, NULL,
-		 "go on although packets would vanish or this SSH session would be cut", &o->force,
-		 NULL},
+		 "go on although packets that the rules send would vanish", &o->force, NULL},
 	};
 
 	memcpy(opts, all, sizeof(all));

@@ -300,8 +300,8 @@ for mode in ipip gue; do
 	is "$mode: over IPv6" "$(who_answers 'http://[fd00::100]/' 30)" "b1 b2 b3"
 	like "$mode: they see the client's address" "$(in_ns client curl -s http://10.0.0.100/)" '^b[123] 10\.1\.9\.2$'
 	is "$mode: and answer its ping" "$(in_ns client "$PYTHON" "$SRC/balance.py" ping 10.0.0.100)" 3
-	in_ns client curl -gsS --max-time 10 --data-binary @"$T/nginx.1/file" http://10.0.0.100/ >"$T/got"
-	like "$mode: a big request arrives" "$(cat "$T/got")" '^b[123] '
+	ok "$mode: a big request arrives" \
+		in_ns client curl -gsS --max-time 10 --data-binary @"$T/nginx.1/file" http://10.0.0.100/
 	like "$mode: what is too big for the tunnel is said to be" "$(reason too-big)" '^[1-9]'
 	like "$mode: and the client learns" "$(in_ns client ip route get 10.0.0.100)" \
 		"mtu 14$([ $mode = ipip ] && echo 80 || echo 72)"
@@ -316,8 +316,7 @@ for mode in ipip gue; do
 	for n in 1 2 3; do in_ns b$n ip route flush cache; done
 	for pid in "${decaps[@]}"; do end "$pid"; done
 done
-# the backends' GRO joins packets inside tunnels, for which no raw socket has a checksum
-is "the client got no wrong checksum" "$(checksum_errors client)" 0
+is "no checksum was wrong" "$(checksum_errors client b1 b2 b3)" 0
 
 sysctl -qw ${SYSCTLS// = /=}
 ok "unload" ax xdp unload cl

@@ -298,6 +298,38 @@ static void changed_checksums(void **state)
 	}
 }
 
+/* Changed to 0, it is written as 0xffff too. */
+static void changed_to_0(void **state)
+{
+	static const struct expect x = {
+		.action = XDP_REDIRECT, .verdict = AX_VERDICT_REDIRECT, .rule = "go"};
+	static const struct {
+		const char *to, *before, *after;
+		size_t check;
+	} families[] = {
+		{TO4, "udp 10.0.0.1:5 > 10.0.0.2:9", "udp 10.0.0.1:5 > 192.0.2.7:443", 40},
+		{TO6, "udp [fd00::1]:5 > [fd00::2]:9", "udp [fd00::1]:5 > [2001:db8::7]:443", 60},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		char rule[60], packet[100], expected[100], end[40];
+		struct frame_bytes f;
+
+		snprintf(rule, sizeof(rule), "%s, to-port: 443", families[i].to);
+		load_redirect(rule);
+		snprintf(expected, sizeof(expected), "%s data hex:0000", families[i].after);
+		read_frame(expected, &f);
+		snprintf(end, sizeof(end), "data hex:%02x%02x", f.b[families[i].check],
+			 f.b[families[i].check + 1]);
+		snprintf(packet, sizeof(packet), "%s %s", families[i].before, end);
+		snprintf(expected, sizeof(expected), "%s %s", families[i].after, end);
+		read_frame(expected, &f);
+		assert_memory_equal(f.b + families[i].check, "\xff\xff", 2);
+		judge_turns(packet, &x, expected);
+	}
+}
+
 /* --- to a CPU --- */
 
 static void to_a_cpu(void **state)
@@ -340,12 +372,13 @@ static size_t add_rows(struct CMUnitTest *tests, char (*names)[100], size_t n)
 
 int main(void)
 {
-	static struct CMUnitTest tests[ARRAY_SIZE(reflected) + ARRAY_SIZE(redirected) + 3];
+	static struct CMUnitTest tests[ARRAY_SIZE(reflected) + ARRAY_SIZE(redirected) + 4];
 	static char names[ARRAY_SIZE(tests)][100];
 	size_t n = add_rows(tests, names, 0);
 
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_udp_checksum_of_0);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(changed_checksums);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(changed_to_0);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(to_a_cpu);
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

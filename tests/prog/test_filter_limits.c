@@ -274,6 +274,14 @@ static void each_prefix_has_a_bucket(void **state)
 	assert_int_equal(offer(FROM6("fd00:0:0:ff::1"), 5), 1);
 	assert_int_equal(offer(FROM6("fd00:0:0:7f::1"), 5), 2);
 	assert_int_equal(sources(), 4);
+	afresh("a", "8bit, burst=200, per=src/31/127");
+	assert_int_equal(offer(FROM("10.0.0.2"), 1), 1);
+	assert_int_equal(offer(FROM("10.0.0.3"), 5), 1);
+	assert_int_equal(offer(FROM("10.0.0.4"), 5), 2);
+	assert_int_equal(offer(FROM6("fd00::2"), 1), 1);
+	assert_int_equal(offer(FROM6("fd00::3"), 5), 1);
+	assert_int_equal(offer(FROM6("fd00::4"), 5), 2);
+	assert_int_equal(sources(), 4);
 }
 
 /* --- when lists change --- */
