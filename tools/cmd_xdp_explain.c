@@ -82,7 +82,9 @@ static void put_reason(const struct xdp_explanation *x, FILE *to)
 		return;
 	default:
 		fputs(x->line ? "the first rule that matches it" : "no rule matches it", to);
-		if (reason)
+		if (reason && x->x.reason >= AX_REASON_POLICIES)
+			fprintf(to, "; dropped: %s", reason);
+		else if (reason)
 			fprintf(to, "; it is %s, which is judged by the rules", reason);
 	}
 	if (is_error(x)) {
