@@ -81,6 +81,59 @@ static int64_t write_bucket(struct arena *a, const struct cut *v, size_t n, uint
 	return at;
 }
 
+#define DIRECT_MIN 4 /* cuts; fewer are searched as fast */
+#define DIRECT_FEW 8 /* how many times the memory a direct table may take */
+
+/*
+ * Where all cuts are prefixes of at most 32 - n bits, a table by the upper bits of the lower half
+ * needs no search: n, or 0 where it would be too large for what it saves.
+ */
+static uint32_t direct_shift(const struct cut *v, size_t n)
+{
+	uint32_t all = 1u << 15, shift;
+
+	for (size_t i = 0; i < n; i++)
+		all |= lower4(&v[i]);
+	shift = (uint32_t)__builtin_ctz(all);
+	if (n <= DIRECT_MIN || !shift)
+		return 0;
+	if (sizeof(uint16_t) << (16 - shift) > 2 * DIRECT_FEW * n * sizeof(uint32_t))
+		return 0;
+	return shift;
+}
+
+static int64_t write_direct(struct arena *a, const struct cut *v, size_t n, uint32_t before,
+			    uint32_t shift)
+{
+	uint32_t size = 1u << (16 - shift), k = 0;
+	int64_t at = arena_add(a, size * sizeof(uint16_t), sizeof(uint32_t));
+	uint16_t *to;
+
+	if (at < 0)
+		return at;
+	to = (uint16_t *)(a->data + at);
+	for (uint32_t i = 0; i < size; i++) {
+		if (k < n && lower4(&v[k]) == i << shift)
+			before = v[k++].cls;
+		to[i] = (uint16_t)before;
+	}
+	return at;
+}
+
+/* The word of root4 for an upper half with the cuts v, or an error. */
+static int64_t root_word(struct arena *a, const struct ax_field_layout *layout, const struct cut *v,
+			 size_t n, uint32_t before)
+{
+	uint32_t shift = direct_shift(v, n);
+	uint32_t kind = shift ? AX_ROOT_LOG2_MAX + shift : log2_up(n + (lower4(&v[0]) != 0));
+	int64_t at = shift ? write_direct(a, v, n, before, shift) : write_bucket(a, v, n, before);
+	int64_t off = (at - layout->buckets4) / (int64_t)sizeof(uint32_t);
+
+	if (at < 0)
+		return at;
+	return off >> AX_ROOT_OFFSET_BITS ? -EFBIG : (int64_t)kind << AX_ROOT_OFFSET_BITS | off;
+}
+
 static int write_root4(const struct cuts *t, struct arena *a, struct ax_field_layout *layout)
 {
 	uint32_t cls = t->v[0].cls;
@@ -96,16 +149,11 @@ static int write_root4(const struct cuts *t, struct arena *a, struct ax_field_la
 			cls = i > from ? t->v[from].cls : cls;
 			word = AX_ROOT_CLASS | cls;
 		} else {
-			int64_t at = write_bucket(a, &t->v[from], i - from, cls);
-			uint64_t off = ((uint64_t)at - layout->buckets4) / sizeof(uint32_t);
+			int64_t r = root_word(a, layout, &t->v[from], i - from, cls);
 
-			if (at < 0)
-				return (int)at;
-			if (off >> AX_ROOT_OFFSET_BITS)
-				return -EFBIG;
-			word = log2_up(i - from + (lower4(&t->v[from]) != 0))
-				       << AX_ROOT_OFFSET_BITS |
-			       (uint32_t)off;
+			if (r < 0)
+				return (int)r;
+			word = (uint32_t)r;
 			cls = t->v[i - 1].cls;
 		}
 		((uint32_t *)(a->data + layout->table))[up] = word;

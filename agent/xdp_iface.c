@@ -9,10 +9,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
+#include <linux/if_link.h>
 
 #include "netlink.h"
 #include "packet_text.h"
 #include "preflight.h"
+#include "ssh_session.h"
 #include "xdp_priv.h"
 
 /* --- the lock --- */
@@ -242,6 +244,11 @@ static int put_device(const struct applying *a, size_t i, struct error *e)
 	struct bpf_devmap_val val = {.ifindex = if_nametoindex(rule->target), .bpf_prog.fd = -1};
 	uint32_t key = a->bind.rules[i].target;
 
+	if (!val.ifindex && a->o->force) { /* what is to go there is lost and counted */
+		bpf_map_delete_elem(a->d.map[XDP_MAP_DEVICES], &key);
+		bpf_map_update_elem(a->d.map[XDP_MAP_IFINDEXES], &key, &val.ifindex, 0);
+		return 0;
+	}
 	if (!val.ifindex)
 		return error_set(e, -ENODEV,
 				 "rule %zu redirects to '%s': there is no such interface", i + 1,
@@ -264,7 +271,7 @@ static int put_cpu(const struct applying *a, size_t i, struct error *e)
 		return 0;
 	if (bpf_map_update_elem(a->d.map[XDP_MAP_CPUS], &key, &val, 0) < 0)
 		return error_set(e, -errno, "rule %zu redirects to CPU %u: %s", i + 1, key,
-				 errno == E2BIG ? "there is no such CPU" : strerror(errno));
+				 strerror(errno));
 	return 0;
 }
 
@@ -306,17 +313,27 @@ static bool sends(const struct rule_list *l)
 	return false;
 }
 
+static int no_such_cpu(size_t rule, uint32_t cpu, struct error *e)
+{
+	return error_set(e, -EINVAL, "rule %zu redirects to CPU %u: there is no such CPU", rule + 1,
+			 cpu);
+}
+
 static int check_first(struct applying *a, struct error *e)
 {
+	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus();
 	int r;
 
 	if (!sends(a->list))
 		return 0;
+	for (size_t i = 0; i < a->list->n_rules; i++) /* before anything is repaired for it */
+		if (a->list->rules[i].verdict == AX_VERDICT_CPU && a->list->rules[i].cpu >= cpus)
+			return no_such_cpu(i, a->list->rules[i].cpu, e);
 	r = preflight(a->ifname, a->list, a->mode, a->o->fix, on_finding, a, e);
 	if (r <= 0 || a->o->force)
 		return r < 0 ? r : 0;
 	return error_set(
-		e, -EINVAL,
+		e, -ENOLINK,
 		"packets that this list sends from %s would be lost (see above): repair it, "
 		"or give --fix to have it repaired, or --force",
 		a->ifname);
@@ -325,8 +342,7 @@ static int check_first(struct applying *a, struct error *e)
 /* Warns when the session that does this would be cut off by it. */
 static void check_session(const struct applying *a)
 {
-	const char *ssh = getenv("SSH_CONNECTION");
-	char client[64], server[64], text[256];
+	char ssh[128], client[64], server[64], text[256];
 	autofree uint8_t *frame = NULL, *out = NULL;
 	unsigned cport, sport;
 	struct ax_explain x;
@@ -336,7 +352,8 @@ static void check_session(const struct applying *a)
 	uint32_t action;
 	int r;
 
-	if (!ssh || sscanf(ssh, "%63s %u %63s %u", client, &cport, server, &sport) != 4)
+	if (!ssh_session(ssh, sizeof(ssh)) ||
+	    sscanf(ssh, "%63s %u %63s %u", client, &cport, server, &sport) != 4)
 		return;
 	snprintf(text, sizeof(text),
 		 strchr(client, ':') ? "tcp [%s]:%u > [%s]:%u flags ack"
@@ -349,11 +366,9 @@ static void check_session(const struct applying *a)
 	if (r || generation_explain(&a->new, frame, len, &x, &action, &out, &out_len))
 		return;
 	if (x.verdict != AX_VERDICT_PASS)
-		say(a,
-		    "warning: if your SSH session (%s) comes in by %s, this list cuts it off; "
-		    "apply it "
-		    "with --confirm 30s to get back in",
-		    ssh, a->ifname);
+		say(a, "warning: if your SSH session (%s) comes in by %s, this list cuts it off%s",
+		    ssh, a->ifname,
+		    a->o->confirm_ms ? "" : "; apply it with --confirm 30s to get back in");
 }
 
 /* --- the swap --- */
@@ -487,7 +502,7 @@ static int load_fresh(struct applying *a, struct error *e)
 	r = prepare(a, e);
 	if (!r)
 		r = attach_fresh(a, e);
-	if (r != -EINVAL || a->new.prog < 0)
+	if (r != -EINVAL || a->new.prog < 0 || mode == ATTACH_OFFLOAD)
 		return r;
 	a->mode = mode;
 	r = reload(a, e);
@@ -559,6 +574,12 @@ static int apply_locked(const struct instance *inst, const char *ifname, const s
 	}
 	if (r == -ENOENT)
 		return load_fresh(&a, e);
+	if (!r && o->fresh)
+		return error_set(e, -EEXIST,
+				 "there is a list on %s already: change it with 'ax xdp apply %s "
+				 "--rules FILE' or 'ax xdp rule', or take it off with 'ax xdp "
+				 "unload %s'",
+				 ifname, ifname, ifname);
 	a.loaded = true;
 	return r ? r : swap_loaded(&a, e);
 }
@@ -690,6 +711,24 @@ static void forget_neighbours(const struct instance *inst, const char *ifname,
 	generation_close(&g);
 }
 
+/* The program that a repair left there for what others send; nobody else would take it off. */
+static int remove_stub(unsigned ifindex)
+{
+	struct datapath_xdp_programs p;
+	int r = datapath_xdp_programs(ifindex, 0, &p);
+
+	if (r)
+		return r;
+	if (p.dispatcher || p.n != 1 || !streq(p.v[0].name, PREFLIGHT_STUB))
+		r = -ENOENT;
+	else
+		r = bpf_xdp_detach(
+			(int)ifindex,
+			p.mode == ATTACH_GENERIC ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE, NULL);
+	datapath_xdp_programs_free(&p);
+	return r;
+}
+
 int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 {
 	autoclose int lock = -1;
@@ -706,6 +745,10 @@ int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 	if (r == -ENODEV && !access(dir, F_OK)) { /* it took its program along */
 		*e = (struct error){0};
 		return datapath_xdp_remove(dir);
+	}
+	if (r == -ENOENT && !remove_stub(ifindex)) {
+		*e = (struct error){0};
+		return 0;
 	}
 	return r ? r : remove_all(dir, ifindex, e);
 }

@@ -16,6 +16,7 @@ struct xdp_load_options {
 	bool replace;	     /* take the place of another's program */
 	bool force;	     /* load although the preflight check says that packets will be lost */
 	bool fix;	     /* let the preflight check repair what it can */
+	bool fresh;	     /* -EEXIST if there is a list already */
 	uint32_t confirm_ms; /* 0: for good; else the former list comes back after that time */
 	/* Called with sentences about what was found and done; may be NULL. */
 	void (*say)(void *arg, const char *sentence);
@@ -23,7 +24,8 @@ struct xdp_load_options {
 };
 
 /* Puts a list on an interface: attaches the dataplane if need be, else swaps the list in one step.
- * -EBUSY: another's program is there (named in the error); -EINPROGRESS: a confirmation is open. */
+ * -EBUSY: another's program is there (named in the error); -EINPROGRESS: a confirmation is open;
+ * -ENOLINK: packets would be lost, and neither fix nor force was of help. */
 int xdp_apply(const struct instance *inst, const char *ifname, const struct rule_list *l,
 	      const struct xdp_load_options *o, struct error *e);
 /* Reads the list, lets `edit` change it, and applies it, under the interface's lock. edit returns
@@ -34,7 +36,8 @@ int xdp_edit(const struct instance *inst, const char *ifname,
 /* Ends a confirmation: the new list stays. -ENOENT: there is none, or it is too late. */
 int xdp_confirm(const struct instance *inst, const char *ifname, struct error *e);
 int xdp_rollback(const struct instance *inst, const char *ifname, struct error *e);
-/* -ENOENT: nothing of this instance is loaded there. */
+/* Takes off what is there of this instance, else the program that a repair put there
+ * (PREFLIGHT_STUB). -ENOENT: neither is. */
 int xdp_unload(const struct instance *inst, const char *ifname, struct error *e);
 
 /* Names of interfaces that have a dataplane of the instance, in this network namespace. */
@@ -46,6 +49,9 @@ static inline void xdp_closep(struct xdp **x)
 	if (*x)
 		xdp_close(*x);
 }
+/* The first rule that leads to an interface which is gone, or is another one now although it has
+ * the same name: its packets are lost until the list is applied again. -1: none. */
+int xdp_lost_target(struct xdp *x);
 /* The list that judges now. */
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e);
 

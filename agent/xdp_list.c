@@ -288,11 +288,13 @@ int xdp_list_is_loaded(const struct instance *inst, const char *ifname, const st
 		       bool *same, struct error *e)
 {
 	CLEANUP(rule_list_free) struct rule_list old;
+	CLEANUP(xdp_closep) struct xdp *x = NULL;
 	int r;
 
 	rule_list_init(&old);
-	r = xdp_list_of_kernel(inst, ifname, &old, e);
-	*same = !r && list_eq(&old, l);
+	r = xdp_open(inst, ifname, &x, e);
+	r = r ? r : xdp_list(x, &old, e);
+	*same = !r && list_eq(&old, l) && xdp_lost_target(x) < 0;
 	/* what cannot be read, because another version wrote it, is replaced */
 	return r == -ENOMEM ? r : 0;
 }

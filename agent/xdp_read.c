@@ -170,6 +170,28 @@ int xdp_interfaces(const struct instance *inst, struct strv *names, struct error
 	return r;
 }
 
+int xdp_lost_target(struct xdp *x)
+{
+	if (xdp_refresh(x))
+		return -1;
+	for (size_t i = 0; i < x->list.n_rules; i++) {
+		const struct rule *rule = &x->list.rules[i];
+		const struct ax_action *act;
+		uint32_t key, ifindex = 0;
+
+		if (rule->verdict != AX_VERDICT_REDIRECT)
+			continue;
+		act = xdp_action(&x->g, i);
+		if (!act) /* no packet gets there */
+			continue;
+		key = act->target;
+		if (!bpf_map_lookup_elem(x->d.map[XDP_MAP_IFINDEXES], &key, &ifindex) &&
+		    (!ifindex || ifindex != if_nametoindex(rule->target)))
+			return (int)i;
+	}
+	return -1;
+}
+
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e)
 {
 	int r = xdp_refresh(x);

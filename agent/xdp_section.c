@@ -6,7 +6,8 @@
  * config does not have any more.
  *
  * A balancer may name a service: its backends are then the service's, and follow what becomes of
- * them. An interface that does not exist is waited for.
+ * them. An interface that does not exist is waited for; so is one that rules lead to, but the list
+ * is put in place without it, since it may be what keeps packets out.
  */
 #include <dirent.h>
 #include <linux/rtnetlink.h>
@@ -32,6 +33,8 @@ struct xdp_managed {
 	bool triggers, failed;
 	char why[sizeof(((struct error *)0)->text)];
 	struct strv services;  /* that its balancers name */
+	struct strv targets;   /* interfaces that its rules lead to */
+	uint64_t target_state; /* when the list was put there */
 	struct xdp *x;	       /* open for its triggers, or NULL */
 	struct loop_item ring; /* fd: x's */
 	uint64_t due_ns;       /* 0: nothing is to be done */
@@ -259,6 +262,57 @@ static void say(void *arg, const char *sentence)
 	log_info("%s: %s", (const char *)arg, sentence);
 }
 
+static bool has_name(const struct strv *s, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (streq(s->v[i], name))
+			return true;
+	return false;
+}
+
+static int find_targets(struct xdp_managed *m, const struct rule_list *l)
+{
+	int r = 0;
+
+	strv_free(&m->targets);
+	for (size_t i = 0; i < l->n_rules && !r; i++)
+		if (l->rules[i].verdict == AX_VERDICT_REDIRECT &&
+		    !has_name(&m->targets, l->rules[i].target))
+			r = strv_add(&m->targets, l->rules[i].target);
+	return r;
+}
+
+/* Changes when one of them comes, goes or is made anew. */
+static uint64_t target_state(const struct xdp_managed *m)
+{
+	uint64_t h = 0;
+
+	for (size_t i = 0; i < m->targets.n; i++)
+		h = h * 1000003 + if_nametoindex(m->targets.v[i]);
+	return h;
+}
+
+/* A list that would lose packets is put there all the same, and the first attempt's error says what
+ * is wrong: without the list, packets would come in that it drops. */
+static int apply(struct agent *a, struct xdp_managed *m, const struct rule_list *l, struct error *e)
+{
+	struct xdp_load_options o = {.fix = true, .say = say, .arg = m->name};
+	struct error why = {0};
+	int r = xdp_apply(a->inst, m->name, l, &o, e);
+
+	if (r != -ENOLINK)
+		return r;
+	o = (struct xdp_load_options){.force = true};
+	if (xdp_apply(a->inst, m->name, l, &o, &why)) {
+		*e = why;
+		return why.code;
+	}
+	return error_set(e, r,
+			 "%s has its list, but packets that it sends elsewhere are lost: ax doctor "
+			 "%s says why",
+			 m->name, m->name);
+}
+
 /* The interface has what it is to have now (all of it, or its backends alone), or says why not. */
 static int outcome(struct agent *a, struct xdp_managed *m, int r, bool whole, struct error *e)
 {
@@ -282,7 +336,6 @@ static int outcome(struct agent *a, struct xdp_managed *m, int r, bool whole, st
 /* Puts a list on the interface if it has another one. */
 static int put_list(struct agent *a, struct xdp_managed *m, struct rule_list *l, struct error *e)
 {
-	struct xdp_load_options o = {.fix = true, .say = say, .arg = m->name};
 	unsigned ifindex = if_nametoindex(m->name);
 	bool changed, same;
 	int r;
@@ -291,6 +344,7 @@ static int put_list(struct agent *a, struct xdp_managed *m, struct rule_list *l,
 	m->rules = l->n_rules;
 	m->triggers = xdp_list_has_triggers(l);
 	r = xdp_list_services(l, &m->services);
+	r = r ? r : find_targets(m, l);
 	if (r)
 		return error_set(e, r, "out of memory");
 	if (!ifindex) {
@@ -300,12 +354,14 @@ static int put_list(struct agent *a, struct xdp_managed *m, struct rule_list *l,
 		log_info("the interface %s does not exist yet: its list waits for it", m->name);
 		return 0;
 	}
+	m->target_state = target_state(m);
 	r = xdp_list_set_backends(a, l, &changed, e);
 	r = r ? r : xdp_list_is_loaded(a->inst, m->name, l, &same, e);
 	if (!r && !same) {
-		r = xdp_apply(a->inst, m->name, l, &o, e);
+		r = apply(a, m, l, e);
 		if (!r)
-			log_info("%s has a new list of %zu rules", m->name, l->n_rules);
+			log_info("%s has a new list of %zu rule%s", m->name, l->n_rules,
+				 l->n_rules == 1 ? "" : "s");
 	}
 	m->ifindex = ifindex;
 	return outcome(a, m, r, true, e);
@@ -338,6 +394,13 @@ static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
 	r = xdp_edit(a->inst, m->name, set_backends, &p, &o, e);
 	if (r == -ECANCELED)
 		return 0;
+	if (r == -ENOLINK) { /* one that cannot be reached is no reason to keep those that ended */
+		struct error why = {0};
+
+		o = (struct xdp_load_options){.force = true};
+		if (!xdp_edit(a->inst, m->name, set_backends, &p, &o, &why))
+			return outcome(a, m, r, false, e);
+	}
 	if (!r)
 		log_info("%s has the backends of its services as they are now", m->name);
 	return outcome(a, m, r, false, e);
@@ -420,9 +483,19 @@ static void look_at_links(struct agent *a)
 
 		if (!ifindex && m->ifindex)
 			gone(a, m);
-		else if (ifindex && ifindex != m->ifindex)
+		else if (ifindex && (ifindex != m->ifindex || target_state(m) != m->target_state))
 			due_in(a, m, SETTLE_MS, true);
 	}
+}
+
+static bool is_named(const struct agent *a, const char *link)
+{
+	if (managed_find(a, link))
+		return true;
+	for (const struct xdp_managed *m = a->managed; m; m = m->next)
+		if (has_name(&m->targets, link))
+			return true;
+	return false;
 }
 
 static bool concerns(const struct agent *a, const struct nlmsghdr *nlh)
@@ -435,7 +508,7 @@ static bool concerns(const struct agent *a, const struct nlmsghdr *nlh)
 			return true;
 	for (const struct rtattr *ra = IFLA_RTA(ifi); RTA_OK(ra, left); ra = RTA_NEXT(ra, left))
 		if (ra->rta_type == IFLA_IFNAME)
-			return managed_find(a, RTA_DATA(ra)) != NULL;
+			return is_named(a, RTA_DATA(ra));
 	return false;
 }
 
@@ -557,6 +630,7 @@ static void managed_free(struct agent *a, struct xdp_managed *m)
 {
 	ring_close(a, m);
 	strv_free(&m->services);
+	strv_free(&m->targets);
 	free(m->name);
 	free(m);
 }

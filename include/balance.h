@@ -29,6 +29,9 @@
  * an eighth of a second on a CPU, as long as the rule list stays the same (struct fast in
  * xdp/rules.bpf.h).
  *
+ * In generic mode GRO has to be off on the interface: what it has joined is one packet here, and
+ * too big for most ways.
+ *
  * Routes are the kernel's own. It gives none to a packet that comes by an interface on which
  * forwarding is off (net.ipv4.conf.IFACE.forwarding, net.ipv6.conf.IFACE.forwarding).
  */

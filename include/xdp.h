@@ -71,9 +71,12 @@ _Static_assert(sizeof(struct ax_key64) == 16, "struct ax_key64 is part of the ar
 /*
  * IPv4 addresses: 65536 words (root4) by the address's upper half. With AX_ROOT_CLASS the low 16
  * bits are the class of all of them. Else bits 0..25 are the offset, in units of 4 bytes from
- * `buckets4`, of a bucket of 1 << (bits 26..30) words, each the first lower half of an interval
- * << 16 | its class, sorted, the first one's 0, filled up with lower half 0xffff and its class.
+ * `buckets4`, of a bucket. Bits 26..30 say which kind it is. Up to AX_ROOT_LOG2_MAX: it has
+ * 1 << bits words, each the first lower half of an interval << 16 | its class, sorted, the first
+ * one's 0, filled up with lower half 0xffff and its class. Above: __u16 classes by the lower half
+ * >> (bits - AX_ROOT_LOG2_MAX).
  */
+#define AX_ROOT_LOG2_MAX    16
 #define AX_ROOT_CLASS	    0x80000000u
 #define AX_ROOT_OFFSET_BITS 26
 
@@ -132,14 +135,15 @@ enum ax_reason {
 	AX_REASON_ICMP_ERROR, /* about a packet of a flow that the rules let through */
 	AX_REASON_POLICIES,   /* those below have no policy */
 	AX_REASON_RATE_LIMITED = AX_REASON_POLICIES,
-	AX_REASON_CAPTURE_LOST,	  /* the reader was too slow, or there is none: nothing captured */
-	AX_REASON_NO_BACKEND,	  /* a balancer without a backend: dropped */
-	AX_REASON_NO_ROUTE,	  /* to the chosen backend: dropped */
-	AX_REASON_NO_NEIGHBOUR,	  /* its link-layer address is not known yet: dropped */
-	AX_REASON_TTL,		  /* balanced packet at the end of its life: dropped */
-	AX_REASON_TOO_BIG,	  /* for the tunnel to the backend: answered with an ICMP error */
-	AX_REASON_FLOWS_FULL,	  /* not entered in the flow table: chosen by hash alone */
-	AX_REASON_NO_PORT,	  /* NAT: no free port was found: dropped */
+	AX_REASON_CAPTURE_LOST, /* the reader was too slow, or there is none: nothing captured */
+	AX_REASON_NO_BACKEND,	/* a balancer without a backend: dropped */
+	AX_REASON_NO_ROUTE,	/* to the chosen backend: dropped */
+	AX_REASON_NO_NEIGHBOUR, /* its link-layer address is not known yet: dropped */
+	AX_REASON_TTL,		/* balanced packet at the end of its life: dropped */
+	AX_REASON_TOO_BIG,	/* for the tunnel to the backend: answered with an ICMP error */
+	AX_REASON_FLOWS_FULL,	/* not entered in the flow table: chosen by hash alone; NAT: dropped
+				 */
+	AX_REASON_NO_PORT,	/* NAT: no free port was found: dropped */
 	AX_REASON_REWRITE_FAILED, /* the rule's rewrite does not fit this packet: dropped */
 	AX_REASON_TRIGGER_LOST,	  /* the agent was too slow, or there is none */
 	AX_REASONS
@@ -265,7 +269,7 @@ struct ax_layout {
 	__u8 policy[24];  /* enum ax_policy by enum ax_reason */
 	struct ax_field_layout field[AX_FIELDS];
 };
-#define AX_ARENA_MAGIC 0x6178524c /* changes whenever the arena's layout does */
+#define AX_ARENA_MAGIC 0x6178524d /* changes whenever the arena's layout does */
 _Static_assert(AX_REASON_POLICIES <= 24, "every class has a policy");
 
 /* Map `rule_counts` (per CPU): counted under a rule's name, whichever generation it is in. */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <net/if.h>
+
 #include "cmd_xdp.h"
 #include "datapath.h"
 #include "preflight.h"
@@ -172,9 +174,27 @@ static int put_verdict(const struct findings *all, const char *ifname, int bad)
 	return bad ? CMD_FAILED : CMD_OK;
 }
 
+/* Rules that are loaded lead to interfaces by their index, which a name may have lost since. */
+static void look_for_lost(struct xdp *x, const char *ifname, const struct rule_list *l,
+			  struct finding *f)
+{
+	int i = xdp_lost_target(x);
+	const char *to;
+
+	if (i < 0 || !if_nametoindex(l->rules[i].target)) /* the check says that it is gone */
+		return;
+	to = l->rules[i].target;
+	*f = (struct finding){.state = FINDING_BAD, .what = "target"};
+	snprintf(f->why, sizeof(f->why),
+		 "rule %d redirects to %s, which was made anew since: what is sent there is lost",
+		 i + 1, to);
+	snprintf(f->fix, sizeof(f->fix), "ax xdp rule list %s -o yaml | ax xdp apply %s --rules -",
+		 ifname, ifname);
+}
+
 /* The rules of the file, else those that are loaded, if any. False: end with *status. */
 static bool get_rules(struct cmd *c, const char *ifname, const char *path, struct rule_list *l,
-		      bool *have, int *status)
+		      bool *have, struct finding *lost, int *status)
 {
 	autoxdp struct xdp *x = NULL;
 	struct error e = {0};
@@ -187,6 +207,8 @@ static bool get_rules(struct cmd *c, const char *ifname, const char *path, struc
 	if (!r)
 		r = xdp_list(x, l, &e);
 	*have = r == 0;
+	if (*have)
+		look_for_lost(x, ifname, l, lost);
 	/* There is no such interface: the check will say so. */
 	if (!r || r == -ENOENT || r == -ENODEV)
 		return true;
@@ -200,6 +222,7 @@ static int doctor_iface(struct cmd *c, const char *ifname, const char *path, boo
 	CLEANUP(findings_free) struct findings all = {.colour = style.colour};
 	autolist struct rule_list l;
 	struct error e = {0};
+	struct finding lost = {0};
 	int bad, status;
 	bool have;
 
@@ -210,13 +233,17 @@ static int doctor_iface(struct cmd *c, const char *ifname, const char *path, boo
 			  "with sudo");
 		return cmd_unable(c, &e);
 	}
-	if (!get_rules(c, ifname, path, &l, &have, &status))
+	if (!get_rules(c, ifname, path, &l, &have, &lost, &status))
 		return status;
 	if (output == OUTPUT_JSON)
 		all.list = json_array();
 	bad = preflight(ifname, have ? &l : NULL, l.mode, fix, on_finding, &all, &e);
 	if (bad < 0)
 		return cmd_unable(c, &e);
+	if (lost.state == FINDING_BAD) {
+		on_finding(&all, &lost);
+		bad++;
+	}
 	return cmd_finish(c, put_verdict(&all, ifname, bad));
 }
 

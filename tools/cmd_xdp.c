@@ -236,7 +236,7 @@ bool cmd_xdp_read_rules(struct cmd *c, const char *path, struct rule_list *l, in
 void cmd_xdp_change_opts(struct cmd_xdp_change *o, struct opt opts[CMD_XDP_CHANGE_OPTS])
 {
 	const struct opt all[CMD_XDP_CHANGE_OPTS] = {
-		{"confirm", 0, OPT_DURATION, "TIME",
+		{"confirm", 0, OPT_SPAN, "TIME",
 		 "take the former list back after TIME unless 'ax xdp confirm IFACE' comes first",
 		 &o->confirm_ms, NULL},
 		{"fix", 0, OPT_FLAG, NULL,

@@ -9,7 +9,8 @@
 #include "table.h"
 #include "text.h"
 
-#define LOOK_MS 50
+#define LOOK_MS	    50
+#define LOOKS_PER_S (1000 / LOOK_MS)
 
 struct request {
 	struct capture_out out;
@@ -76,10 +77,28 @@ static bool wait_a_little(FILE *to)
 	return poll(&out, 1, LOOK_MS) <= 0 || !(out.revents & (POLLERR | POLLHUP));
 }
 
+/* Of what is on the interface now; 0: nothing of ours. */
+static uint32_t program_id(struct xdp *x)
+{
+	struct xdp_status s = {0};
+	struct error e = {0};
+	uint32_t id = 0;
+
+	if (xdp_status(x, &s, &e))
+		return 0;
+	for (size_t i = 0; i < s.n_programs; i++)
+		if (s.programs[i].ours)
+			id = s.programs[i].id;
+	xdp_status_free(&s);
+	return id;
+}
+
 static int capture_loop(struct xdp *x, struct request *q, struct error *e)
 {
+	uint32_t id = program_id(x);
 	struct run run = {.q = q};
 	uint64_t end = 0;
+	unsigned looks = 0;
 	int r;
 
 	if (q->duration_ms)
@@ -91,6 +110,10 @@ static int capture_loop(struct xdp *x, struct request *q, struct error *e)
 		r = xdp_capture_read(x, on_record, &run);
 		if (r || last)
 			break;
+		if (++looks % LOOKS_PER_S == 0 && program_id(x) != id)
+			return error_set(e, -ENOENT,
+					 "the rules were taken off the interface: nothing comes "
+					 "any more");
 		if (!wait_a_little(q->out.to))
 			return 0;
 	}
@@ -118,7 +141,7 @@ static int capture(struct cmd *c, struct xdp *x, struct request *q, struct error
 			      q->path ? q->path : "the output", strerror(errno));
 	tell(c, lost(x) - before, "packets were not captured: there was no room for them");
 	tell(c, q->out.left_out,
-	     "records are not in the pcap file: logs, and later fragments without their headers");
+	     "of the records left out of the pcap file: logs, and later fragments without headers");
 	return r;
 }
 

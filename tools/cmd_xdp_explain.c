@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax xdp explain */
 #include <linux/bpf.h>
+#include <net/ethernet.h>
 
 #include "cmd_xdp.h"
 #include "packet_text.h"
@@ -86,6 +87,10 @@ static void put_reason(const struct xdp_explanation *x, FILE *to)
 			fprintf(to, "; dropped: %s", reason);
 		else if (reason)
 			fprintf(to, "; it is %s, which is judged by the rules", reason);
+		else if (x->x.verdict == AX_VERDICT_REDIRECT && x->action == XDP_DROP)
+			fputs("; dropped: the interface that it names is gone or another one now: "
+			      "apply the list again",
+			      to);
 	}
 	if (is_error(x)) {
 		fputs("; it is about a packet that is judged by ", to);
@@ -210,6 +215,24 @@ static int explain_frame(struct xdp *x, const uint8_t *frame, size_t len, uint32
 	return r ? error_set(e, r, "the answer could not be printed: %s", strerror(-r)) : 0;
 }
 
+/* What a capture cut off counts for the packet's length: zeros stand for it. */
+static int explain_packet(struct xdp *x, const struct pcap_packet *p, uint32_t number, bool as_json,
+			  struct error *e)
+{
+	size_t len = p->original_len > p->len && p->original_len <= UINT16_MAX + ETH_HLEN
+			     ? p->original_len
+			     : p->len;
+	autofree uint8_t *frame = NULL;
+
+	if (len == p->len)
+		return explain_frame(x, p->data, p->len, number, as_json, e);
+	frame = calloc(1, len);
+	if (!frame)
+		return error_set(e, -ENOMEM, "out of memory");
+	memcpy(frame, p->data, p->len);
+	return explain_frame(x, frame, len, number, as_json, e);
+}
+
 static int explain_pcap(struct xdp *x, const struct request *q, struct error *e)
 {
 	const char *name = streq(q->pcap, "-") ? "stdin" : q->pcap;
@@ -228,7 +251,7 @@ static int explain_pcap(struct xdp *x, const struct request *q, struct error *e)
 		r = pcap_next(&file, &packet, &why);
 		if (r <= 0)
 			break;
-		r = explain_frame(x, packet.data, packet.len, file.count, q->as_json, e);
+		r = explain_packet(x, &packet, file.count, q->as_json, e);
 		if (r)
 			return r;
 	}

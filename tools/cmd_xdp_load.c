@@ -51,7 +51,7 @@ static bool make_list(struct cmd *c, const struct load *o, struct rule_list *l, 
 	return true;
 }
 
-static int put_list(struct cmd *c, const char *ifname, const struct load *o)
+static int put_list(struct cmd *c, const char *ifname, const struct load *o, bool fresh)
 {
 	struct xdp_load_options options = cmd_xdp_load_options(c, &o->change);
 	autolist struct rule_list l;
@@ -62,6 +62,7 @@ static int put_list(struct cmd *c, const char *ifname, const struct load *o)
 	if (!make_list(c, o, &l, &status))
 		return status;
 	options.replace = o->replace;
+	options.fresh = fresh;
 	if (xdp_apply(&c->inst, ifname, &l, &options, &e))
 		return cmd_failed(c, &e);
 	return cmd_xdp_put_result(c, ifname, &o->change);
@@ -96,23 +97,13 @@ int cmd_xdp_load(struct cmd *c, int argc, char **argv)
 			 "fills it.",
 		.own = {opts, ARRAY_SIZE(opts)},
 	};
-	autoxdp struct xdp *x = NULL;
-	struct error e = {0};
 	struct load o;
-	int status, r;
+	int status;
 
 	load_opts(&o, opts);
 	if (!begin(c, &s, &argc, argv, &status))
 		return status;
-	r = xdp_open(&c->inst, argv[0], &x, &e);
-	if (!r)
-		error_set(&e, -EEXIST,
-			  "there is a list on %s already: change it with 'ax xdp apply %s --rules "
-			  "FILE' or 'ax xdp rule', or take it off with 'ax xdp unload %s'",
-			  argv[0], argv[0], argv[0]);
-	if (r != -ENOENT)
-		return cmd_failed(c, &e);
-	return put_list(c, argv[0], &o);
+	return put_list(c, argv[0], &o, true);
 }
 
 int cmd_xdp_apply(struct cmd *c, int argc, char **argv)
@@ -133,7 +124,7 @@ int cmd_xdp_apply(struct cmd *c, int argc, char **argv)
 		return status;
 	if (!o.rules)
 		return cmd_usage(c, "say which rules: --rules FILE");
-	return put_list(c, argv[0], &o);
+	return put_list(c, argv[0], &o, false);
 }
 
 /* A command that has an interface and nothing else. */

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "cmd_xdp.h"
+#include "preflight.h"
 #include "table.h"
 #include "text.h"
 
@@ -97,7 +98,9 @@ static void put_programs(const struct view *v)
 		printf(" (id %u", p[i].id);
 		if (v->dispatcher)
 			printf(", priority %u", p[i].priority);
-		puts(p[i].ours ? ", ours)" : ")");
+		puts(p[i].ours				? ", ours)"
+		     : streq(p[i].name, PREFLIGHT_STUB) ? ", put there by --fix)"
+							: ")");
 	}
 }
 
@@ -106,7 +109,9 @@ static void put_parts(const struct rule_list *l)
 	for (size_t i = 0; i < l->n_sets; i++) {
 		put_key(i ? "" : "sets");
 		printf("%s: %zu %s\n", l->sets[i].name, l->sets[i].n,
-		       l->sets[i].kind == SET_PORTS ? "ports or ranges of them" : "prefixes");
+		       l->sets[i].kind == SET_PORTS ? "ports or ranges of them"
+		       : l->sets[i].n == 1	    ? "prefix"
+						    : "prefixes");
 	}
 	for (size_t i = 0; i < l->n_balancers; i++) {
 		const struct balancer *b = &l->balancers[i];

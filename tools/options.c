@@ -97,6 +97,8 @@ static int set_duration(const struct opt *o, const char *dashed, const char *val
 		return error_set(e, -EINVAL,
 				 "%s cannot be '%.60s': give a time like 5s, 300ms or 2m", dashed,
 				 value);
+	if (o->type == OPT_SPAN && !*(uint32_t *)o->to)
+		return error_set(e, -EINVAL, "%s cannot be 0", dashed);
 	return 0;
 }
 
@@ -119,6 +121,7 @@ static int set_value(const struct opt *o, const char *dashed, const char *value,
 	case OPT_NUMBER:
 		return set_number(o, dashed, value, e);
 	case OPT_DURATION:
+	case OPT_SPAN:
 		return set_duration(o, dashed, value, e);
 	}
 	return error_set(e, -EINVAL, "%s takes no value", dashed);

@@ -16,6 +16,7 @@ enum opt_type {
 	OPT_CHOICE,   /* int *: index into `choices` */
 	OPT_NUMBER,   /* uint32_t * */
 	OPT_DURATION, /* uint32_t *, in milliseconds: "5s", "300ms", "2m" or seconds */
+	OPT_SPAN,     /* the same, above 0 */
 };
 
 struct opt {

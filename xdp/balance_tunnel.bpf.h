@@ -83,7 +83,8 @@ static __always_inline bool place(const struct handover *h, const __u8 *a,
 
 /* Through the tunnel, once it is known where it leads. */
 static __always_inline int tunnel_send(struct xdp_md *ctx, const struct handover *h,
-				       const struct ends *to, const struct link *link, bool v4)
+				       const struct placed *pl, const struct ends *to,
+				       const struct link *link, bool v4)
 {
 	bool tagged = h->p.l3_off != sizeof(struct ethhdr);
 	struct outer o = {.size = outer_size(to, v4), .len = ip_length(&h->p)};
@@ -93,6 +94,8 @@ static __always_inline int tunnel_send(struct xdp_md *ctx, const struct handover
 		return fail(ctx, h, AX_REASON_TTL, XDP_DROP);
 	if (link->mtu && o.size + o.len > link->mtu)
 		return too_big(ctx, h, link->mtu - o.size, v4);
+	if (!h->explain)
+		count_real(pl->number, h->len, pl->fresh);
 	if (encapsulate(ctx, &h->p, to, &o, v4, tagged) < 0)
 		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
 	return send(ctx, link);
@@ -114,10 +117,11 @@ static __always_inline int tunnel(struct xdp_md *ctx, const struct handover *h, 
 	hop = hop_find(ctx, pl.number, &pl.real->addr, &pl.real->source, now);
 	if (!hop)
 		return XDP_ABORTED;
-	if (!h->explain)
-		count_real(pl.number, h->len, pl.fresh);
-	if (hop->result == BPF_FIB_LKUP_RET_NOT_FWDED)
-		return XDP_PASS; /* the backend is this machine */
+	if (hop->result == BPF_FIB_LKUP_RET_NOT_FWDED) { /* the backend is this machine */
+		if (!h->explain)
+			count_real(pl.number, h->len, pl.fresh);
+		return XDP_PASS;
+	}
 	trouble = hop_trouble(hop, &h->p);
 	if (!trouble && no_addr(&pl.real->source))
 		trouble = AX_REASON_NO_ROUTE;
@@ -129,7 +133,7 @@ static __always_inline int tunnel(struct xdp_md *ctx, const struct handover *h, 
 	to.dport_be = balancer->mode == AX_BALANCE_GUE ? balancer->gue_port_be : 0;
 	if (pl.tracked)
 		fast_keep(h, pl.number, balancer->mode, &to, &hop->link, v4, now);
-	return tunnel_send(ctx, h, &to, &hop->link, v4);
+	return tunnel_send(ctx, h, &pl, &to, &hop->link, v4);
 }
 
 #endif

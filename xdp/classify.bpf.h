@@ -30,17 +30,21 @@ static __always_inline __u16 class_at(const __u8 *a, __u32 table, __u32 index)
 	return *(const __u16 *)(a + table + index * sizeof(__u16));
 }
 
-#define BUCKET_LOG2_MAX 16
-
 /* The class of lower half `low` in an IPv4 bucket, see AX_ROOT_CLASS. */
 static __always_inline __u16 search_bucket(const __u8 *a, __u32 buckets, __u32 size, __u32 root,
 					   __u32 low)
 {
 	__u32 at = (root & ((1u << AX_ROOT_OFFSET_BITS) - 1)) * 4;
-	__u32 step = (1u << (root >> AX_ROOT_OFFSET_BITS & 31)) >> 1;
+	__u32 kind = root >> AX_ROOT_OFFSET_BITS & 31;
+	__u32 step = (1u << kind) >> 1;
 	__u64 key = low << 16 | 0xffff;
 
-	for (int i = 0; i < BUCKET_LOG2_MAX; i++) {
+	if (kind > AX_ROOT_LOG2_MAX) {
+		at += (low >> (kind - AX_ROOT_LOG2_MAX)) * sizeof(__u16);
+		opaque(at);
+		return at > size - 2 ? 0 : *(const __u16 *)(a + buckets + at);
+	}
+	for (int i = 0; i < AX_ROOT_LOG2_MAX; i++) {
 		__u32 probe = at + step * 4;
 		__s64 over;
 

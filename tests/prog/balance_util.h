@@ -223,6 +223,52 @@ static inline void assert_fails(const char *text, enum ax_reason reason, uint32_
 			 ax_reason_names[reason], (int)(reason_count(reason) - before));
 }
 
+/* --- floods --- */
+
+/* A map of the generation's stage. */
+static inline int map_by_name(const char *name)
+{
+	struct bpf_map_info mi;
+	uint32_t ids[64], len = sizeof(struct bpf_prog_info), id;
+	struct bpf_prog_info pi = {.nr_map_ids = ARRAY_SIZE(ids), .map_ids = (uintptr_t)ids};
+	uint32_t key = AX_JUMPS + generation.layout.generation % AX_STAGE_SETS * AX_STAGES +
+		       AX_STAGE_BALANCE;
+	autoclose int prog = -1;
+
+	assert_int_equal(bpf_map_lookup_elem(maps.map[XDP_MAP_JUMPS], &key, &id), 0);
+	prog = bpf_prog_get_fd_by_id(id);
+	assert_int_equal(bpf_obj_get_info_by_fd(prog, &pi, &len), 0);
+	for (uint32_t i = 0; i < pi.nr_map_ids; i++) {
+		autoclose int map = bpf_map_get_fd_by_id(ids[i]);
+
+		memset(&mi, 0, sizeof(mi));
+		len = sizeof(mi);
+		assert_int_equal(bpf_obj_get_info_by_fd(map, &mi, &len), 0);
+		if (streq(mi.name, name))
+			return take_fd(&map);
+	}
+	return -ENOENT;
+}
+
+struct window {
+	uint64_t window, n;
+};
+
+/* As if so many new flows had come in the latest window that any CPU has seen. */
+static inline void set_window(int map, uint64_t n)
+{
+	struct window v[256], latest = {0};
+	uint32_t key = 0;
+
+	assert_int_equal(bpf_map_lookup_elem(map, &key, v), 0);
+	for (long i = 0; i < sysconf(_SC_NPROCESSORS_CONF); i++)
+		latest = v[i].window > latest.window ? v[i] : latest;
+	latest.n = n;
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		v[i] = latest;
+	assert_int_equal(bpf_map_update_elem(map, &key, v, 0), 0);
+}
+
 /* --- what is in them --- */
 
 static inline uint64_t sum_up(const void *data, size_t len)

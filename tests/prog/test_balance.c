@@ -368,6 +368,44 @@ static void icmp_errors_follow_flows_that_stayed(void **state)
 	assert_true(moved > 50);
 }
 
+/* A packet of a flow that was seen just now goes another way through the programs (struct fast):
+ * with the same result, and the same reasons when it cannot go. */
+static void known_flows_are_treated_alike(void **state)
+{
+	static const char *const modes[] = {"nat", "ipip", "gue"};
+	static const char *const packets[] = {
+		"udp 10.1.0.5:1000 > 10.0.0.100:80 data 'hello'",
+		"tcp 10.1.0.5:1000 > 10.0.0.100:80 flags ack data 'odd'",
+		"udp [fd01::5]:1000 > [fd00::100]:80 data 'hello'",
+		"tcp [fd01::5]:1000 > [fd00::100]:80 flags ack data 'odd'",
+	};
+	char list[300], text[128];
+
+	(void)state;
+	for (size_t m = 0; m < ARRAY_SIZE(modes); m++) {
+		snprintf(list, sizeof(list),
+			 "balancers: {web: {mode: %s, backends: [10.8.0.11, 'fd08::11']}}\n" RULE,
+			 modes[m]);
+		load_afresh(list);
+		for (size_t i = 0; i < ARRAY_SIZE(packets); i++) {
+			struct result first = run(packets[i]), again = run(packets[i]);
+			int head = (int)(strstr(packets[i], "data") - packets[i]);
+
+			assert_int_equal(first.action, XDP_REDIRECT);
+			assert_int_equal(again.action, XDP_REDIRECT);
+			assert_int_equal(first.len, again.len);
+			assert_memory_equal(first.frame, again.frame, first.len);
+			snprintf(text, sizeof(text), "%.*sttl 1", head, packets[i]);
+			assert_fails(text, AX_REASON_TTL, XDP_DROP);
+			snprintf(text, sizeof(text), "%.*slen 1300", head, packets[i]);
+			assert_fails(text, AX_REASON_TOO_BIG, XDP_TX);
+		}
+		assert_int_equal(real_count(0).packets, 4);
+		assert_int_equal(real_count(0).flows, 2);
+		assert_int_equal(real_count(1).flows, 2);
+	}
+}
+
 /* --- what cannot be sent --- */
 
 static void failures_have_reasons(void **state)
@@ -480,50 +518,6 @@ static void too_big_is_answered_over_ipv6(void **state)
 	assert_memory_equal(icmp + 8, sent + ETH_HLEN, 512);
 }
 
-/* A map of the generation's stage. */
-static int map_by_name(const char *name)
-{
-	struct bpf_map_info mi;
-	uint32_t ids[64], len = sizeof(struct bpf_prog_info), id;
-	struct bpf_prog_info pi = {.nr_map_ids = ARRAY_SIZE(ids), .map_ids = (uintptr_t)ids};
-	uint32_t key = AX_JUMPS + generation.layout.generation % AX_STAGE_SETS * AX_STAGES +
-		       AX_STAGE_BALANCE;
-	autoclose int prog = -1;
-
-	assert_int_equal(bpf_map_lookup_elem(maps.map[XDP_MAP_JUMPS], &key, &id), 0);
-	prog = bpf_prog_get_fd_by_id(id);
-	assert_int_equal(bpf_obj_get_info_by_fd(prog, &pi, &len), 0);
-	for (uint32_t i = 0; i < pi.nr_map_ids; i++) {
-		autoclose int map = bpf_map_get_fd_by_id(ids[i]);
-
-		memset(&mi, 0, sizeof(mi));
-		len = sizeof(mi);
-		assert_int_equal(bpf_obj_get_info_by_fd(map, &mi, &len), 0);
-		if (streq(mi.name, name))
-			return take_fd(&map);
-	}
-	return -ENOENT;
-}
-
-struct window {
-	uint64_t window, n;
-};
-
-/* As if so many new flows had come in the latest window that any CPU has seen. */
-static void set_window(int map, uint64_t n)
-{
-	struct window v[256], latest = {0};
-	uint32_t key = 0;
-
-	assert_int_equal(bpf_map_lookup_elem(map, &key, v), 0);
-	for (long i = 0; i < sysconf(_SC_NPROCESSORS_CONF); i++)
-		latest = v[i].window > latest.window ? v[i] : latest;
-	latest.n = n;
-	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
-		v[i] = latest;
-	assert_int_equal(bpf_map_update_elem(map, &key, v, 0), 0);
-}
-
 static void a_flood_is_not_remembered(void **state)
 {
 	uint64_t before, counted = 0;
@@ -631,6 +625,7 @@ int main(void)
 		cmocka_unit_test(fragments_go_to_one_backend),
 		cmocka_unit_test(icmp_errors_follow_their_flow),
 		cmocka_unit_test(icmp_errors_follow_flows_that_stayed),
+		cmocka_unit_test(known_flows_are_treated_alike),
 		cmocka_unit_test(failures_have_reasons),
 		cmocka_unit_test(a_neighbour_that_appears_is_used),
 		cmocka_unit_test(this_machine_gets_it_as_it_is),

@@ -533,6 +533,32 @@ static void failures_have_reasons(void **state)
 	assert_int_equal(r.action, XDP_REDIRECT);
 }
 
+/* A flow that cannot be remembered cannot be translated. */
+static void a_flood_is_dropped(void **state)
+{
+	uint64_t before, counted = 0;
+	autoclose int map = -1;
+
+	(void)state;
+	start(LIST(ONE));
+	map = map_by_name("flow_windows");
+	assert_true(map >= 0);
+	/* a window may end between the two packets */
+	for (unsigned i = 0; i < 20 && !counted; i++) {
+		struct result r = runf("udp 10.1.0.5:%u > 10.0.0.100:80", 1000 + i);
+
+		assert_int_equal(r.action, XDP_TX);
+		before = reason_count(AX_REASON_FLOWS_FULL);
+		set_window(map, AX_FLOWS_PER_WINDOW);
+		r = runf("udp 10.1.0.5:%u > 10.0.0.100:80", 2000 + i);
+		counted = reason_count(AX_REASON_FLOWS_FULL) - before;
+		assert_int_equal(r.action, counted ? XDP_DROP : XDP_TX);
+		r = runf("udp 10.1.0.5:%u > 10.0.0.100:80", 1000 + i);
+		assert_int_equal(r.action, XDP_TX);
+	}
+	assert_int_equal(counted, 1);
+}
+
 static void explaining_leaves_no_trace(void **state)
 {
 	CLEANUP(xdp_closep) struct xdp *x = NULL;
@@ -594,6 +620,7 @@ int main(void)
 		cmocka_unit_test(the_end_of_a_connection_is_seen),
 		cmocka_unit_test(ports_that_are_over_are_taken),
 		cmocka_unit_test(failures_have_reasons),
+		cmocka_unit_test(a_flood_is_dropped),
 		cmocka_unit_test(explaining_leaves_no_trace),
 	};
 

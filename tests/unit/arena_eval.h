@@ -34,12 +34,18 @@ static inline uint32_t eval_u16(const struct eval *e, uint32_t table, uint32_t i
 static inline uint32_t eval_v4(const struct eval *e, const struct ax_field_layout *f, uint32_t addr)
 {
 	uint32_t root = *(const uint32_t *)eval_at(e, f->table + 4ull * (addr >> 16), 4);
-	uint32_t off, n, cls = 0;
+	uint32_t off, kind, n, cls = 0;
 
 	if (root & AX_ROOT_CLASS)
 		return root & 0xffff;
 	off = (root & ((1u << AX_ROOT_OFFSET_BITS) - 1)) * 4;
-	n = 1u << (root >> AX_ROOT_OFFSET_BITS & 31);
+	kind = root >> AX_ROOT_OFFSET_BITS & 31;
+	if (kind > AX_ROOT_LOG2_MAX) {
+		n = 1u << (16 + AX_ROOT_LOG2_MAX - kind);
+		assert_true(off + 2ull * n <= f->buckets4_size);
+		return eval_u16(e, f->buckets4 + off, (addr & 0xffff) >> (kind - AX_ROOT_LOG2_MAX));
+	}
+	n = 1u << kind;
 	assert_true(n >= 2 && off + 4ull * n <= f->buckets4_size);
 	for (uint32_t i = 0, before = 0; i < n; i++) {
 		uint32_t w = *(const uint32_t *)eval_at(e, f->buckets4 + off + 4ull * i, 4);
