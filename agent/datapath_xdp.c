@@ -547,6 +547,13 @@ static int map_of_program(int prog, const char *name, struct bpf_map_info *mi)
 	return -ENOENT;
 }
 
+int generation_map(const struct generation *g, enum xdp_map m)
+{
+	struct bpf_map_info mi;
+
+	return map_of_program(g->prog, map_names[m], &mi);
+}
+
 int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g)
 {
 	uint32_t key = jump, id;
@@ -593,6 +600,23 @@ static void drop_stages(const struct datapath_xdp *d)
 	}
 }
 
+/* Waits for an RCU grace period: then no packet is on its way through programs that were replaced
+ * before. Where CPUs run without ticks (nohz_full) membarrier(2) refuses to; a change of a map of
+ * maps waits as well. */
+static void wait_for_packets(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, o);
+	autoclose int inner = -1, outer = -1;
+	uint32_t zero = 0;
+
+	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		return;
+	inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "inner", 4, 4, 1, NULL);
+	o.inner_map_fd = (uint32_t)inner;
+	outer = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "outer", 4, 4, 1, &o);
+	bpf_map_update_elem(outer, &zero, &inner, 0);
+}
+
 int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct generation *g)
 {
 	uint32_t key = jump;
@@ -603,8 +627,7 @@ int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct
 	} else if (bpf_map_update_elem(d->map[XDP_MAP_JUMPS], &key, &g->prog, 0) < 0) {
 		return -errno;
 	}
-	/* It waits for an RCU grace period: then no packet is on its way through the former one. */
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	wait_for_packets();
 	/* with PREVIOUS set, another one is on its way to CURRENT */
 	if (jump == AX_JUMP_CURRENT || !g)
 		drop_stages(d);

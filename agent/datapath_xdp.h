@@ -96,6 +96,8 @@ int generation_load(const struct datapath_xdp *d, const struct arena *a,
 		    const struct ax_layout *layout, struct generation *g, struct error *e);
 /* The one in an entry of the root's program array. -ENOENT: none. */
 int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g);
+/* The map that it has in this map's place: its descriptor, or a negative errno. */
+int generation_map(const struct generation *g, enum xdp_map m);
 /* Puts it there (NULL: nothing). Returns when no CPU runs the former one any more. */
 int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct generation *g);
 /* Runs it on a frame with an explanation's metadata. *out (malloc'ed) is the frame after it. */

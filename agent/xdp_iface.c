@@ -141,8 +141,10 @@ static int open_locked(const struct instance *inst, const char *dir, unsigned if
 		datapath_xdp_adopt(d, ifindex);
 	if (!r && is_attached(dir, ifindex)) {
 		r = settle(d);
-		if (!r)
+		if (!r) {
+			xdp_mend(d); /* what is another version's can still be unloaded */
 			return 0;
+		}
 		datapath_xdp_close(d);
 		if (r != -ENOENT)
 			return error_set(e, r, "cannot go back to the former rules: %s",
@@ -177,6 +179,7 @@ struct applying {
 	enum xdp_mode mode;
 	bool frags;
 	struct xdp_growth growth;
+	bool new_counters; /* a bigger map of them has taken the former one's place */
 };
 
 static void applying_end(struct applying *a)
@@ -445,10 +448,9 @@ static int swap(struct applying *a, struct error *e)
 /* Has what rules send but nobody gets counted, in the counters that hold from now on. */
 static void watch(const struct applying *a)
 {
-	bool replaced = a->growth.old[XDP_MAP_RULE_COUNTS] >= 0;
 	int r;
 
-	if (!sends(a->list) || (datapath_xdp_watched(a->dir) && !replaced))
+	if (datapath_xdp_watched(a->dir) ? !a->new_counters : !sends(a->list))
 		return;
 	r = datapath_xdp_watch(&a->d, a->dir, a->layout.netns_cookie, a->ifindex);
 	if (r)
@@ -509,6 +511,35 @@ static int load_fresh(struct applying *a, struct error *e)
 	return r ? r : attach_fresh(a, e);
 }
 
+/*
+ * A list that may come back counts where its successor does: else nobody would see what it counts
+ * then. So it is loaded again over the bigger maps before anything else.
+ */
+static int take_along(struct applying *a, struct error *e)
+{
+	struct arena arena CLEANUP(arena_free) = {0};
+	struct ax_layout layout = a->old.layout;
+	struct generation again;
+	int r = 0;
+
+	if (arena_add(&arena, layout.size, 64) < 0)
+		return error_set(e, -ENOMEM, "no memory");
+	layout.generation++;
+	memcpy(arena.data, a->old.data, layout.size);
+	memcpy(arena.data, &layout, sizeof(layout));
+	r = generation_load(&a->d, &arena, &layout, &again, e);
+	if (r)
+		return r;
+	r = generation_set(&a->d, AX_JUMP_CURRENT, &again);
+	generation_close(r ? &again : &a->old);
+	if (r)
+		return error_set(e, r, "cannot put the list in place: %s", strerror(-r));
+	a->old = again;
+	r = xdp_grown(&a->d, &a->growth, NULL, 0, e);
+	xdp_growth_free(&a->growth);
+	return r;
+}
+
 static int swap_loaded(struct applying *a, struct error *e)
 {
 	uint32_t sizes[XDP_MAPS];
@@ -535,6 +566,9 @@ static int swap_loaded(struct applying *a, struct error *e)
 	a->frags = a->old.layout.has_frags;
 	xdp_sizes(a->list, a->old_list.n_rules, sizes);
 	r = xdp_grow(a->inst, &a->d, sizes, &a->growth, e);
+	a->new_counters = a->growth.old[XDP_MAP_RULE_COUNTS] >= 0;
+	if (!r && a->new_counters && a->o->confirm_ms)
+		r = take_along(a, e);
 	if (!r)
 		r = prepare(a, e);
 	if (!r)

@@ -386,12 +386,21 @@ static int diff_rules(FILE *f, const struct rule_list *old, const struct rule_li
 	return 0;
 }
 
+/* The kernel does not know which file a set was read from. */
+static bool same_elements(const struct rule_set_def *old, const struct rule_set_def *new)
+{
+	struct rule_set_def x = *old, y = *new;
+
+	x.file = y.file = NULL;
+	return set_eq(&x, &y);
+}
+
 static void diff_sets(FILE *f, const struct rule_list *old, const struct rule_list *new)
 {
 	for (size_t i = 0; i < new->n_sets; i++) {
 		const struct rule_set_def *n = &new->sets[i], *o = rule_list_set(old, n->name);
 
-		if (o && set_eq(o, n))
+		if (o && same_elements(o, n))
 			continue;
 		put_sep(f);
 		fprintf(f, "%c set %s", o ? '~' : '+', n->name);

@@ -56,6 +56,8 @@ void xdp_growth_init(struct xdp_growth *g);
 void xdp_growth_free(struct xdp_growth *g);
 int xdp_grow(const struct instance *inst, struct datapath_xdp *d, const uint32_t sizes[XDP_MAPS],
 	     struct xdp_growth *g, struct error *e);
+/* Ends what a command began that was killed after its list was in place, but not all its maps. */
+int xdp_mend(struct datapath_xdp *d);
 /* To be called when no packet is counted in the old maps any more. */
 int xdp_grown(const struct datapath_xdp *d, const struct xdp_growth *g, const uint16_t *fresh,
 	      size_t n_fresh, struct error *e);

@@ -279,8 +279,9 @@ static int sum_rule(struct xdp *x, uint32_t counter, struct ax_rule_count *cpus,
 {
 	struct ax_rule_count carried;
 
+	/* beyond the end: the list is new, and its bigger maps are being put in place */
 	if (bpf_map_lookup_elem(x->d.map[XDP_MAP_RULE_COUNTS], &counter, cpus) < 0)
-		return -errno;
+		return errno == ENOENT ? 0 : -errno;
 	for (size_t i = 0; i < n; i++) {
 		ret->packets += cpus[i].packets;
 		ret->bytes += cpus[i].bytes;
@@ -288,7 +289,7 @@ static int sum_rule(struct xdp *x, uint32_t counter, struct ax_rule_count *cpus,
 		ret->failed += cpus[i].failed;
 	}
 	if (bpf_map_lookup_elem(x->d.map[XDP_MAP_CARRIED], &counter, &carried) < 0)
-		return -errno;
+		return errno == ENOENT ? 0 : -errno;
 	ret->packets += carried.packets;
 	ret->bytes += carried.bytes;
 	ret->limited += carried.limited;

@@ -463,7 +463,7 @@ static void unpin(const struct instance *inst, const char *name)
 	struct error e;
 
 	if (!if_nametoindex(name) && !datapath_xdp_dir(inst, name, false, dir, sizeof(dir), &e))
-		datapath_xdp_unpin(dir);
+		datapath_xdp_remove(dir);
 }
 
 static void gone(struct agent *a, struct xdp_managed *m)

@@ -172,7 +172,8 @@ int xdp_grown(const struct datapath_xdp *d, const struct xdp_growth *g, const ui
 	const struct ax_rule_count none = {0};
 	int r = 0;
 
-	if (g->old[XDP_MAP_RULE_COUNTS] >= 0)
+	/* these two grow together, or this has been done before (xdp_mend()) */
+	if (g->old[XDP_MAP_RULE_COUNTS] >= 0 && g->old[XDP_MAP_CARRIED] >= 0)
 		r = carry_counts(d, g->old[XDP_MAP_RULE_COUNTS]);
 	/* names that are new have nothing of what their counter's last owner left */
 	for (size_t i = 0; i < n_fresh && !r; i++) {
@@ -181,11 +182,55 @@ int xdp_grown(const struct datapath_xdp *d, const struct xdp_growth *g, const ui
 		if (bpf_map_update_elem(d->map[XDP_MAP_CARRIED], &key, &none, 0) < 0)
 			r = -errno;
 	}
-	for (int m = 0; m < XDP_MAPS && !r; m++)
+	/* what was carried first, the counters last: xdp_mend() sees how far this came */
+	for (int m = XDP_MAPS - 1; m >= 0 && !r; m--)
 		if (g->old[m] >= 0)
 			r = datapath_xdp_repin(d, m);
 	return r ? error_set(e, r,
 			     "the new list judges, but its tables could not be put in place: %s",
 			     strerror(-r))
 		 : 0;
+}
+
+static uint32_t id_of(int map)
+{
+	struct bpf_map_info info;
+
+	return info_of(map, &info) ? 0 : info.id;
+}
+
+/* The map that the generation has in the place of a pinned one. */
+static int take_used(struct datapath_xdp *d, const struct generation *now, enum xdp_map m,
+		     struct xdp_growth *g)
+{
+	autoclose int used = generation_map(now, m);
+
+	if (used < 0)
+		return used;
+	if (id_of(used) == id_of(d->map[m]))
+		return 0;
+	g->old[m] = d->map[m];
+	d->map[m] = take_fd(&used);
+	return 0;
+}
+
+/* Tables without counters need no care: what is pinned is small, and will grow again. */
+int xdp_mend(struct datapath_xdp *d)
+{
+	struct xdp_growth g CLEANUP(xdp_growth_free);
+	struct error ignored = {0};
+	struct generation now;
+	int r = generation_get(d, AX_JUMP_CURRENT, &now);
+
+	xdp_growth_init(&g);
+	if (r)
+		return r;
+	r = take_used(d, &now, XDP_MAP_RULE_COUNTS, &g);
+	if (!r)
+		r = take_used(d, &now, XDP_MAP_LIMITS, &g);
+	if (!r && g.old[XDP_MAP_RULE_COUNTS] >= 0)
+		r = grow_one(NULL, d, XDP_MAP_CARRIED,
+			     xdp_map_entries(d->map[XDP_MAP_RULE_COUNTS]), &g, &ignored);
+	generation_close(&now);
+	return r ? r : xdp_grown(d, &g, NULL, 0, &ignored);
 }

@@ -146,8 +146,8 @@ static __always_inline bool put_record(struct xdp_md *ctx, void *ring, const str
 	return true;
 }
 
-static __noinline bool put_capture(struct xdp_md *ctx, const struct packet *p,
-				   const struct ax_action *act, __u32 frame)
+static __noinline __attribute__((unused)) bool
+put_capture(struct xdp_md *ctx, const struct packet *p, const struct ax_action *act, __u32 frame)
 {
 	struct capture_range r = capture_range(p, act, frame);
 	const __u64 quiet = BPF_RB_NO_WAKEUP;
@@ -161,8 +161,8 @@ static __noinline bool put_capture(struct xdp_md *ctx, const struct packet *p,
 	return put_record(ctx, &captures, p, act, frame, r, AX_CAPTURE_DATA, AX_CAPTURE_MAX, quiet);
 }
 
-static __noinline void put_slot(struct xdp_md *ctx, const struct packet *p,
-				const struct ax_action *act, __u32 frame)
+static __noinline __attribute__((unused)) void put_slot(struct xdp_md *ctx, const struct packet *p,
+							const struct ax_action *act, __u32 frame)
 {
 	struct capture_range r = capture_range(p, act, frame);
 	struct slot *slot = bpf_map_lookup_elem(&slots, &(__u32){act->slot});
@@ -186,8 +186,8 @@ static __noinline void put_slot(struct xdp_md *ctx, const struct packet *p,
 
 #define TRIGGER_BYTES 512 /* a datagram of a trigger is shorter */
 
-static __noinline void put_trigger(struct xdp_md *ctx, const struct packet *p,
-				   const struct ax_action *act, __u32 frame)
+static __noinline __attribute__((unused)) void
+put_trigger(struct xdp_md *ctx, const struct packet *p, const struct ax_action *act, __u32 frame)
 {
 	struct capture_range r = {p->payload_off, 0};
 
@@ -295,7 +295,7 @@ static __always_inline bool swap_ends(struct xdp_md *ctx, const struct packet *p
  * this way is never asked. So it is computed anew. Fragments keep theirs: nobody leaves those to a
  * device.
  */
-static __noinline int reflect(struct xdp_md *ctx, const struct packet *p)
+static __noinline __attribute__((unused)) int reflect(struct xdp_md *ctx, const struct packet *p)
 {
 	bool none; /* a UDP checksum that was not wanted */
 	__u16 check = 1;
@@ -382,8 +382,8 @@ static __always_inline bool rewrite_fits(const struct ax_rewrite *rw, const stru
 	return !(rw->flags & AX_REWRITE_DPORT) || p->has_l4 || p->later;
 }
 
-static __noinline int rewrite(struct xdp_md *ctx, const struct packet *p,
-			      const struct ax_rewrite *rw, __u32 anew)
+static __noinline __attribute__((unused)) int rewrite(struct xdp_md *ctx, const struct packet *p,
+						      const struct ax_rewrite *rw, __u32 anew)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ax_addr dst = p->dst;

@@ -111,12 +111,24 @@ static __always_inline __u32 csum_offset(const struct packet *p)
 	}
 }
 
+/* How many bytes a transport checksum covers. A datagram may end before the IP packet does. */
+static __always_inline __u32 csum_length(struct xdp_md *ctx, const struct packet *p)
+{
+	__be16 len;
+
+	if (p->proto != IPPROTO_UDP || bpf_xdp_load_bytes(ctx, p->l4_off + 4, &len, sizeof(len)))
+		return p->l4_len;
+	return bpf_ntohs(len) < p->l4_len ? bpf_ntohs(len) : p->l4_len;
+}
+
 /* The transport checksum of an unfragmented packet with these addresses, computed from its bytes.
  * Returns 0 or -1: it cannot be done. */
-static __noinline int checksum_anew(struct xdp_md *ctx, const struct packet *p,
-				    const struct ax_addr *src, const struct ax_addr *dst)
+static __noinline __attribute__((unused)) int checksum_anew(struct xdp_md *ctx,
+							    const struct packet *p,
+							    const struct ax_addr *src,
+							    const struct ax_addr *dst)
 {
-	__u32 at = csum_offset(p), len = p->l4_len;
+	__u32 at = csum_offset(p), len = csum_length(ctx, p);
 	__u16 check = 0;
 	__s64 sum;
 

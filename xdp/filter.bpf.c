@@ -447,14 +447,22 @@ static __always_inline int parse_any(struct xdp_md *ctx, struct packet *p, __u32
 	return p->odd;
 }
 
-/* Reads the packet. What looks too long may go on in further buffers (jumbo frames): only then it
- * is worth asking how long it is altogether. */
+#define SHORT_FRAME 64 /* may be padded up to this, and has one buffer */
+
+/* Whether the frame ends where its IP header says. */
+static __always_inline bool ends_as_said(const struct packet *p, __u32 linear)
+{
+	return linear <= SHORT_FRAME || (__u32)p->l4_off + p->l4_len >= linear;
+}
+
+/* Reads the packet. What looks too long, or is not measured by an IP header, may go on in further
+ * buffers (jumbo frames): only then it is worth asking how long it is altogether. */
 static __always_inline void read_packet(struct xdp_md *ctx, struct turn *t)
 {
 	__u32 linear = ctx->data_end - ctx->data, full;
 
 	t->len = linear;
-	if (!parse_any(ctx, &t->p, linear))
+	if (!parse_any(ctx, &t->p, linear) && ends_as_said(&t->p, linear))
 		return;
 	full = bpf_xdp_get_buff_len(ctx);
 	if (full == linear)

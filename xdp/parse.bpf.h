@@ -386,8 +386,20 @@ static __always_inline void parse_frame(void *data, void *end, __u32 len, struct
 		parse_net(data, end, len, p);
 }
 
+/* An echo's type and code. What answers it has the other type. */
+static __always_inline void read_quoted_icmp(const __u8 *icmp, struct packet *q)
+{
+	__u8 type = icmp[0];
+
+	if (type == (q->v4 ? 8 : 128) || type == (q->v4 ? 0 : 129))
+		type ^= q->v4 ? 8 : 1;
+	q->icmp = (__u16)(type << 8 | icmp[1]);
+	q->has_icmp = true;
+}
+
 /* The IP packet that an ICMP error quotes: its addresses and protocol, and its ports where it had
- * any. Lengths are not looked at: a quote is cut off somewhere. */
+ * any. Lengths are not looked at: a quote is cut off somewhere. TCP's flags are behind what is
+ * quoted for certain: they are taken for those of a connection that stands. */
 static __always_inline bool read_quoted(void *l3, void *end, bool v4, struct packet *q)
 {
 	struct iphdr *ip = l3;
@@ -421,9 +433,14 @@ static __always_inline bool read_quoted(void *l3, void *end, bool v4, struct pac
 	}
 	q->fragment = q->later ? AX_FRAGMENT_LATER : AX_FRAGMENT_NONE;
 	port = l4;
-	if (q->later || (void *)(port + 2) > end ||
-	    (q->proto != IPPROTO_TCP && q->proto != IPPROTO_UDP))
+	if (q->later || (void *)(port + 2) > end)
 		return true;
+	if (is_icmp(q))
+		read_quoted_icmp(l4, q);
+	if (q->proto != IPPROTO_TCP && q->proto != IPPROTO_UDP)
+		return true;
+	if (q->proto == IPPROTO_TCP)
+		q->tcp_flags = TCP_FLAG_ACK_BIT;
 	q->sport_be = port[0];
 	q->dport_be = port[1];
 	q->has_l4 = true;

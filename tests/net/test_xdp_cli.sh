@@ -110,7 +110,7 @@ out=$(xdp load xc0 --rules "$T/rules.yaml" 2>"$T/err")
 is "load" "$? $out" "0 xc0: 5 rules, default pass, generation 1 (native)"
 is "it says nothing else" "$(cat "$T/err")" ""
 like "load once" "$(xdp load xc0 2>&1)" "ax xdp apply xc0"
-like "status" "$(xdp status)" "xc0: 5 rules, default pass.*generation 1.*native.*ours.*bad: 1 prefixes"
+like "status" "$(xdp status)" "xc0: 5 rules, default pass.*generation 1.*native.*ours.*bad: 1 prefix"
 is "status as JSON" "$(xdp status -o json | jq -c '.[0] | [.rules, .default, .mode, .sets[0].name, .sets[1].kind]')" \
 	'[5,"pass","native","bad","ports"]'
 is "the list's YAML is the list" "$(xdp rule list xc0 -o yaml >"$T/again.yaml"
@@ -222,7 +222,7 @@ send 'only a log' 9001
 send 'payload' 9000
 send 'frame' 9002
 wait_for "! alive $BG"
-like "what a pcap file cannot hold is told" "$(cat "$T/err")" "1 records are not in the pcap file"
+like "what a pcap file cannot hold is told" "$(cat "$T/err")" "1 of the records left out of the pcap file"
 "$PYTHON" - "$T/out.pcap" >"$T/pcap" <<'EOF'
 import struct, sys
 f = open(sys.argv[1], "rb").read()
