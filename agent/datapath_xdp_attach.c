@@ -275,8 +275,10 @@ int datapath_xdp_attach(struct datapath_xdp *d, const char *dir, unsigned ifinde
 	if (r == -EBUSY)
 		return error_set(e, r,
 				 "another XDP program holds the interface, see ax xdp status");
-	return error_set(e, r, "cannot attach in %s mode: %s; ax doctor IFACE says why",
-			 names[*mode], strerror(-r));
+	return error_set(
+		e, r,
+		"cannot attach in %s mode: %s; ax doctor tells what is wrong with the interface",
+		names[*mode], strerror(-r));
 }
 
 int datapath_xdp_detach(const char *dir, unsigned ifindex, struct error *e)

@@ -229,8 +229,8 @@ int xdp_mend(struct datapath_xdp *d)
 	if (!r)
 		r = take_used(d, &now, XDP_MAP_LIMITS, &g);
 	if (!r && g.old[XDP_MAP_RULE_COUNTS] >= 0)
-		r = grow_one(NULL, d, XDP_MAP_CARRIED,
-			     xdp_map_entries(d->map[XDP_MAP_RULE_COUNTS]), &g, &ignored);
+		r = grow_one(NULL, d, XDP_MAP_CARRIED, xdp_map_entries(d->map[XDP_MAP_RULE_COUNTS]),
+			     &g, &ignored);
 	generation_close(&now);
 	return r ? r : xdp_grown(d, &g, NULL, 0, &ignored);
 }

@@ -28,8 +28,8 @@ static bool place_is_one(const struct place *p)
 	return !!p->at + !!p->before + !!p->after <= 1;
 }
 
-/* The index in the list; without a place its end. */
-static int find_place(const struct place *p, const struct rule_list *l, size_t *ret,
+/* The index in the list; without a place its end. last: the highest number for --at. */
+static int find_place(const struct place *p, const struct rule_list *l, size_t last, size_t *ret,
 		      struct error *e)
 {
 	unsigned long n;
@@ -47,10 +47,10 @@ static int find_place(const struct place *p, const struct rule_list *l, size_t *
 	if (!p->at)
 		return 0;
 	n = strtoul(p->at, &end, 10);
-	if (p->at[0] < '0' || p->at[0] > '9' || *end || !n || n > l->n_rules + 1)
+	if (p->at[0] < '0' || p->at[0] > '9' || *end || !n || n > last)
 		return error_set(e, -EINVAL,
 				 "--at cannot be '%.60s': a rule can be number 1 to %zu there",
-				 p->at, l->n_rules + 1);
+				 p->at, last);
 	*ret = n - 1;
 	return 0;
 }
@@ -85,7 +85,7 @@ static int edit_add(void *arg, struct rule_list *l, struct error *e)
 	size_t at;
 	int r;
 
-	r = find_place(&edit->place, l, &at, e);
+	r = find_place(&edit->place, l, l->n_rules + 1, &at, e);
 	if (r)
 		return r;
 	r = rule_copy(&edit->rule, &copy);
@@ -185,7 +185,7 @@ static int edit_move(void *arg, struct rule_list *l, struct error *e)
 	int r;
 
 	r = rule_list_find(l, edit->which[0], &from, e);
-	r = r ? r : find_place(&edit->place, l, &to, e);
+	r = r ? r : find_place(&edit->place, l, l->n_rules, &to, e);
 	if (r)
 		return r;
 	/* --before and --after count the rule itself, which leaves its place first; as a number,

@@ -26,6 +26,8 @@ int ax_balance(struct xdp_md *ctx)
 
 	if (!h)
 		return XDP_ABORTED;
+	if (h->p.fragment == AX_FRAGMENT_NOT_IP) /* ARP and others: no balancer's business */
+		return XDP_PASS;
 	if (!is_readable(&h->p))
 		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
 	return h->p.v4 ? balance(ctx, h, true) : balance(ctx, h, false);
