@@ -445,6 +445,15 @@ static void a_neighbour_that_appears_is_used(void **state)
 	sh("ip neigh del 10.9.0.77 dev vb0");
 }
 
+static void what_is_not_ip_passes(void **state)
+{
+	(void)state;
+	load_afresh("balancers: {b: {mode: ipip, backends: [10.9.0.11]}}\n"
+		    "rules: [{action: balance b}]\n");
+	assert_int_equal(run("arp 10.9.0.12 > 10.9.0.1").action, XDP_PASS);
+	assert_int_equal(run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
+}
+
 static void this_machine_gets_it_as_it_is(void **state)
 {
 	static const char text[] = "udp 10.1.0.5:1000 > 10.0.0.100:80";
@@ -628,6 +637,7 @@ int main(void)
 		cmocka_unit_test(known_flows_are_treated_alike),
 		cmocka_unit_test(failures_have_reasons),
 		cmocka_unit_test(a_neighbour_that_appears_is_used),
+		cmocka_unit_test(what_is_not_ip_passes),
 		cmocka_unit_test(this_machine_gets_it_as_it_is),
 		cmocka_unit_test(too_big_is_answered),
 		cmocka_unit_test(too_big_is_answered_over_ipv6),

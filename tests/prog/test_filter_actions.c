@@ -65,6 +65,11 @@ static const struct row reflected[] = {
 	 "udp 10.0.0.2 > 10.0.0.1 frag later data 'abcdefgh'" BACK, AX_REASON_LATER_FRAGMENT},
 	{"a later fragment on IPv6", "tcp fd00::1 > fd00::2 frag later data 'abcdefgh'",
 	 "tcp fd00::2 > fd00::1 frag later data 'abcdefgh'" BACK, AX_REASON_LATER_FRAGMENT},
+	{"a datagram that ends before its packet", "udp 10.0.0.1:5 > 10.0.0.2:9 data 'pong' | "
+	 "40=0001 46+61626364 len sum",
+	 "udp 10.0.0.2:9 > 10.0.0.1:5 data 'pong'" BACK " | 46+61626364 len sum", 0},
+	{"the same on IPv6", "udp [fd00::1]:5 > [fd00::2]:9 data 'pon' | 60=0001 65+616263 len",
+	 "udp [fd00::2]:9 > [fd00::1]:5 data 'pon'" BACK " | 65+616263 len", 0},
 	{"IPv4 options", "udp 10.0.0.1:5 > 10.0.0.2:9 " A_BYTES " | 14=46 34+01010101 44=0000 len sum",
 	 "udp 10.0.0.2:9 > 10.0.0.1:5 " A_BYTES BACK " | 14=46 34+01010101 44=0000 len sum",
 	 AX_REASON_IP_OPTIONS},

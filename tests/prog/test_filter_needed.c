@@ -22,6 +22,12 @@
 	"        {name: ping, icmp: [echo-request, 3], icmp6: 2, action: pass}]\n"
 #define LENGTH	"default: drop\n" RULES ",\n        {name: any, length: 0-, action: drop}]\n"
 #define OPEN	RULES "]\n"
+#define STANDING                                                                           \
+	"default: drop\nrules: [{name: scan, flags: ['!syn', '!ack'], action: drop},\n"    \
+	"        {name: syn, flags: [syn, '!ack'], action: drop},\n"                       \
+	"        {name: web, dport: 443, action: pass},\n"                                 \
+	"        {name: est, sport: 80, flags: ack, action: pass},\n"                      \
+	"        {name: ping, icmp: echo-reply, icmp6: echo-reply, action: pass}]\n"
 #define NOTHING "default: drop\n"
 
 struct row {
@@ -160,6 +166,19 @@ static const struct row rows[] = {
 	 "[fd00::1]:4000 frag first)", LET_ABOUT("dns")},
 	{"about an echo request", DENY, ICMP "type 3/1 quoting (icmp 10.0.0.2 > 10.0.5.1)",
 	 LET_ABOUT("host")},
+
+	{"about TCP, whose flags are not quoted", STANDING, ICMP "type 3/4 quoting (tcp "
+	 "10.0.0.2:443 > 10.0.0.1:4000 flags syn,ack)", LET_ABOUT("web")},
+	{"about a connection that stands", STANDING, ICMP6 "type 2 quoting (tcp [fd00::2]:4000 > "
+	 "[fd00::1]:80 flags ack)", LET_ABOUT("est")},
+	{"about an echo, whose answers are allowed", STANDING, ICMP "type 11 quoting (icmp "
+	 "10.0.0.2 > 10.0.0.1)", LET_ABOUT("ping")},
+	{"about one on IPv6", STANDING, ICMP6 "type 3 quoting (icmp6 fd00::2 > fd00::1)",
+	 LET_ABOUT("ping")},
+	{"about an answer, of questions that are not allowed", STANDING, ICMP "type 11 quoting "
+	 "(icmp 10.0.0.2 > 10.0.0.1 type 0)", ABOUT(DROP, "default", "default")},
+	{"about another message", STANDING, ICMP "type 11 quoting (icmp 10.0.0.2 > 10.0.0.1 "
+	 "type 13)", ABOUT(DROP, "default", "default")},
 
 	{"rules: ARP", BYRULE, "arp 10.0.0.1 > 10.0.0.2", DROPPED},
 	{"rules: neighbours", BYRULE, "nd fe80::1 > fe80::2", DROPPED},
