@@ -453,6 +453,8 @@ struct agent {
 	char *health_was;		   /* record of the last agent, while this one starts */
 	uint64_t events_lost;		   /* the counter when it was last looked at */
 	int64_t since;
+	pid_t applying;	  /* who has a config applied; 0: nobody */
+	json_t *warnings; /* for them: sentences; NULL: nobody waits for any */
 };
 
 #endif

@@ -49,7 +49,8 @@
  *  {"op":"logs","app":"web" or "7"} -> {"ok":true,"logs":[{"id","name","path"}]}
  *  {"op":"apply","file":NAME,"text":TEXT,"dry_run":bool} -> {"ok":true,"diff":[{"action":
  *      "add|remove|change","kind":"app|service|agent|policy|trigger|xdp","name","detail"}],
- *      "applied":bool}
+ *      "applied":bool,
+ *      "warnings":[TEXT]}
  *      or {"ok":false,"errno":22,"error":..,"errors":[{"line","column","path","found","expected"}]}
  *  {"op":"events"} -> {"ok":true}, then one line per event until the client closes:
  *      {"event":"launch|exit|listen|unlisten|connect|accept|close|lost|health|trigger",

@@ -344,7 +344,7 @@ static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
 	json_t *text = json_object_get(j, "text");
 	bool dry_run = json_is_true(json_object_get(j, "dry_run"));
 	struct config_errors errs = {0};
-	json_t *diff = NULL;
+	json_t *diff = NULL, *warnings;
 	struct config next;
 	bool holds;
 	struct error e = {0};
@@ -372,15 +372,23 @@ static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
 		config_free(&next);
 		return;
 	}
+	warnings = a->warnings = json_array();
+	a->applying = client_state(c)->pid;
 	r = reconcile(a, &next, dry_run, &diff, &holds, &e);
+	a->applying = 0;
+	a->warnings = NULL;
 	if (holds)
 		keep_applied(a, json_string_value(text));
 	if (r) {
 		json_decref(diff);
+		json_decref(warnings);
 		client_error(c, r, e.text);
 		return;
 	}
-	client_reply(c, json_pack("{sb so sb}", "ok", 1, "diff", diff, "applied", !dry_run), -1);
+	client_reply(c,
+		     json_pack("{sb so sb so}", "ok", 1, "diff", diff, "applied", !dry_run,
+			       "warnings", warnings),
+		     -1);
 }
 
 static void on_events(struct agent *a, struct client *c, json_t *j, int fd)

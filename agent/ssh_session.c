@@ -49,15 +49,16 @@ static pid_t parent_of(pid_t pid)
 }
 
 /* sudo and su take the variable away: then whoever started them still has it. */
-bool ssh_session(char *buf, size_t size)
+bool ssh_session(pid_t pid, char *buf, size_t size)
 {
-	const char *own = getenv("SSH_CONNECTION");
-	pid_t pid = getppid();
+	const char *own = pid ? NULL : getenv("SSH_CONNECTION");
 
 	if (own) {
 		snprintf(buf, size, "%s", own);
 		return true;
 	}
+	if (!pid)
+		pid = getppid();
 	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
 		if (from_environment(pid, buf, size))
 			return true;

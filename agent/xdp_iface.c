@@ -355,7 +355,7 @@ static void check_session(const struct applying *a)
 	uint32_t action;
 	int r;
 
-	if (!ssh_session(ssh, sizeof(ssh)) ||
+	if (a->o->session < 0 || !ssh_session(a->o->session, ssh, sizeof(ssh)) ||
 	    sscanf(ssh, "%63s %u %63s %u", client, &cport, server, &sport) != 4)
 		return;
 	snprintf(text, sizeof(text),

@@ -13,10 +13,12 @@
 struct xdp; /* an interface whose dataplane is loaded; descriptors only */
 
 struct xdp_load_options {
-	bool replace;	     /* take the place of another's program */
-	bool force;	     /* load although the preflight check says that packets will be lost */
-	bool fix;	     /* let the preflight check repair what it can */
-	bool fresh;	     /* -EEXIST if there is a list already */
+	bool replace;  /* take the place of another's program */
+	bool force;    /* load although the preflight check says that packets will be lost */
+	bool fix;      /* let the preflight check repair what it can */
+	bool fresh;    /* -EEXIST if there is a list already */
+	pid_t session; /* a process in the SSH session that must not be cut; 0: the caller; -1:
+			  there is none */
 	uint32_t confirm_ms; /* 0: for good; else the former list comes back after that time */
 	/* Called with sentences about what was found and done; may be NULL. */
 	void (*say)(void *arg, const char *sentence);

@@ -257,9 +257,33 @@ static int set_backends(void *arg, struct rule_list *l, struct error *e)
 	return error_set(e, -ECANCELED, "nothing has changed");
 }
 
+struct speaker {
+	struct agent *a;
+	const char *ifname;
+};
+
 static void say(void *arg, const char *sentence)
 {
-	log_info("%s: %s", (const char *)arg, sentence);
+	const struct speaker *s = arg;
+	json_t *line;
+
+	log_info("%s: %s", s->ifname, sentence);
+	if (!s->a->warnings)
+		return;
+	line = json_sprintf("%s: %s", s->ifname, sentence);
+	if (line)
+		json_array_append_new(s->a->warnings, line);
+}
+
+/* How lists are put on interfaces: what can be repaired is. */
+static struct xdp_load_options options(struct speaker *s)
+{
+	return (struct xdp_load_options){
+		.fix = true,
+		.say = say,
+		.arg = s,
+		.session = s->a->applying ? s->a->applying : -1,
+	};
 }
 
 static bool has_name(const struct strv *s, const char *name)
@@ -296,13 +320,14 @@ static uint64_t target_state(const struct xdp_managed *m)
  * is wrong: without the list, packets would come in that it drops. */
 static int apply(struct agent *a, struct xdp_managed *m, const struct rule_list *l, struct error *e)
 {
-	struct xdp_load_options o = {.fix = true, .say = say, .arg = m->name};
+	struct speaker speaker = {a, m->name};
+	struct xdp_load_options o = options(&speaker);
 	struct error why = {0};
 	int r = xdp_apply(a->inst, m->name, l, &o, e);
 
 	if (r != -ENOLINK)
 		return r;
-	o = (struct xdp_load_options){.force = true};
+	o = (struct xdp_load_options){.force = true, .session = -1};
 	if (xdp_apply(a->inst, m->name, l, &o, &why)) {
 		*e = why;
 		return why.code;
@@ -384,7 +409,8 @@ static int put_config(struct agent *a, struct xdp_managed *m, struct error *e)
 
 static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
 {
-	struct xdp_load_options o = {.fix = true, .say = say, .arg = m->name};
+	struct speaker speaker = {a, m->name};
+	struct xdp_load_options o = options(&speaker);
 	struct put p = {.a = a};
 	int r;
 
@@ -397,7 +423,7 @@ static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
 	if (r == -ENOLINK) { /* one that cannot be reached is no reason to keep those that ended */
 		struct error why = {0};
 
-		o = (struct xdp_load_options){.force = true};
+		o = (struct xdp_load_options){.force = true, .session = -1};
 		if (!xdp_edit(a->inst, m->name, set_backends, &p, &o, &why))
 			return outcome(a, m, r, false, e);
 	}

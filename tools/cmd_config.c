@@ -155,6 +155,19 @@ static void put_diff(const json_t *reply, bool dry_run)
 		printf("%zu difference%s applied\n", n, n == 1 ? "" : "s");
 }
 
+/* What was found and done on the way. */
+static void put_warnings(const struct cmd *c, const json_t *reply)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach (json_object_get(reply, "warnings"), i, line) {
+		fprintf(stderr, "ax %s: ", c->name);
+		text_put(json_string_value(line), stderr);
+		fputc('\n', stderr);
+	}
+}
+
 static int apply(struct cmd *c, const char *path, bool dry_run)
 {
 	autojson json_t *reply = NULL;
@@ -173,6 +186,7 @@ static int apply(struct cmd *c, const char *path, bool dry_run)
 			      "dry_run", dry_run),
 		    &reply, &e))
 		return refused(c, path, reply, &e);
+	put_warnings(c, reply);
 	put_diff(reply, dry_run);
 	return cmd_finish(c, CMD_OK);
 }

@@ -107,7 +107,10 @@ changed >"$T/changed.yaml"
 like "a dry run says what is new" "$(ax config apply --dry-run "$T/changed.yaml")" \
 	"~ xdp xa0: - proto udp dport 9001 action drop; \+ proto udp dport 9002 action drop; default pass -> drop"
 is "and does nothing" "$(generation xa0)" "$before"
-ok "it is applied" ax config apply "$T/changed.yaml"
+export SSH_CONNECTION='198.51.100.2 40000 198.51.100.1 22'
+like "it is applied, and an SSH session that it cuts is warned" \
+	"$(ax config apply "$T/changed.yaml" 2>&1)" "warning: .*198.51.100.2 40000.* cuts it off"
+unset SSH_CONNECTION
 is "and is there" "$(lines xa0)" "drop good bad - "
 is "in one step" "$(generation xa0)" $((before + 1))
 is "counters live on" "$(counted good)" 1

@@ -353,7 +353,7 @@ static void to_a_cpu(void **state)
 	judge_turns(packet, &x, packet);
 	judge("tcp 10.0.0.1:5 > 10.0.0.2:9", &(struct expect)BY_PASS("default"));
 	snprintf(text, sizeof(text), list, 8000);
-	assert_int_equal(try_load(text, &o, &e), -E2BIG);
+	assert_int_equal(try_load(text, &o, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "rule 1 redirects to CPU 8000: there is no such CPU"));
 	judge_turns(packet, &x, packet);
 }

@@ -201,7 +201,7 @@ static void edits(void **state)
 	judge(UDP_TO(1), &(struct expect)BY_DROP("b"));
 	assert_int_equal(edit(insert_rule, "name b dport 7 action drop", &e), -EINVAL);
 	assert_int_equal(edit(insert_rule, "src @nowhere action drop", &e), -EINVAL);
-	assert_int_equal(edit(insert_rule, "dport 1 action redirect nowhere0", &e), -ENODEV);
+	assert_int_equal(edit(insert_rule, "dport 1 action cpu 8000", &e), -EINVAL);
 	judge(UDP_TO(1), &(struct expect)BY_DROP("b"));
 	assert_int_equal(w.g.layout.generation, 4);
 }
@@ -329,11 +329,11 @@ static void refused_lists_change_nothing(void **state)
 	(void)state;
 	load("rules: [{name: a, dport: 1, action: drop, capture: [4, slot=kept]}]\n");
 	generation = w.g.layout.generation;
-	assert_refused("rules: [{action: redirect nowhere0}]\n", -ENODEV,
-		       "rule 1 redirects to 'nowhere0': there is no such interface");
+	assert_refused("rules: [{action: cpu 8000}]\n", -EINVAL,
+		       "rule 1 redirects to CPU 8000: there is no such CPU");
 	assert_refused("rules: [{name: b, dport: 1, action: pass},\n"
-		       "  {action: redirect " TARGET "}, {dport: 3, action: redirect nowhere0}]\n",
-		       -ENODEV, "rule 3 redirects to 'nowhere0'");
+		       "  {action: redirect " TARGET "}, {dport: 3, action: cpu 8000}]\n",
+		       -EINVAL, "rule 3 redirects to CPU 8000");
 	assert_refused("mode: generic\nrules: [{action: drop}]\n", -EINVAL, "another mode");
 	judge(UDP_TO(1), &(struct expect)BY_DROP("a"));
 	reopen();
@@ -417,6 +417,88 @@ static void as_many_as_there_may_be(void **state)
 	assert_int_equal(run("udp 10.0.2.1:5 > 10.0.0.2:9"), XDP_DROP);
 }
 
+#define BIGGER 1500 /* rules, which need more counters than a short list gets */
+
+static void load_bigger(uint32_t confirm_ms)
+{
+	const struct xdp_load_options o = {.confirm_ms = confirm_ms};
+	autofree char *text = NULL;
+	struct error e = {0};
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	fprintf(f, "rules:\n");
+	for (int i = 0; i < BIGGER; i++)
+		fprintf(f, "- {sport: %d, dport: 9, action: drop}\n", 1000 + i);
+	assert_int_equal(fclose(f), 0);
+	if (try_load(text, &o, &e) < 0)
+		fail_msg("%s", e.text);
+	reopen();
+}
+
+static void count_default(unsigned times)
+{
+	while (times--)
+		assert_int_equal(run(UDP_TO(2)), XDP_PASS);
+}
+
+/* Both lists count where everybody looks, whichever of them it is in the end. */
+static void a_longer_list_on_trial(void **state)
+{
+	struct error e = {0};
+
+	(void)state;
+	load_afresh("rules: [{name: a, dport: 1, action: drop}]\n");
+	count_default(3);
+	load_bigger(60000);
+	assert_packets("default", 3);
+	count_default(2);
+	assert_packets("default", 5);
+	if (xdp_rollback(&w.inst, IFNAME, &e) < 0)
+		fail_msg("%s", e.text);
+	reopen();
+	count_default(4);
+	assert_packets("default", 9);
+	load("rules: [{name: b, dport: 1, action: drop}]\n");
+	count_default(1);
+	assert_packets("default", 10);
+}
+
+/* As if the command that put the bigger maps there had been killed when `pinned` of the three that
+ * belong together were in place, the last ones of these. */
+static void killed_when(int pinned)
+{
+	static const enum xdp_map maps[] = {XDP_MAP_RULE_COUNTS, XDP_MAP_LIMITS, XDP_MAP_CARRIED};
+	struct datapath_xdp before;
+	char dir[256];
+
+	load_afresh("rules: [{name: a, dport: 1, action: drop}]\n");
+	count_default(3);
+	snprintf(dir, sizeof(dir), "%s", w.dir);
+	assert_int_equal(datapath_xdp_open(dir, &before), 0);
+	load_bigger(0);
+	for (int i = 0; i < 3 - pinned; i++)
+		assert_int_equal(datapath_xdp_repin(&before, maps[i]), 0);
+	datapath_xdp_close(&before);
+	reopen();
+	count_default(2);
+	load("rules: [{name: b, dport: 1, action: drop}]\n");
+	count_default(4);
+	assert_packets("default", 9);
+	load_bigger(0);
+	assert_packets("default", 9);
+	assert_int_equal(run("udp 10.0.0.1:2400 > 10.0.0.2:9"), XDP_DROP);
+	assert_packets("sport 2400 dport 9 action drop", 1);
+}
+
+static void a_command_that_was_killed(void **state)
+{
+	(void)state;
+	for (int pinned = 0; pinned < 3; pinned++)
+		killed_when(pinned);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -431,6 +513,8 @@ int main(void)
 		cmocka_unit_test(refused_lists_change_nothing),
 		cmocka_unit_test(interfaces_that_are_not_there),
 		cmocka_unit_test(as_many_as_there_may_be),
+		cmocka_unit_test(a_longer_list_on_trial),
+		cmocka_unit_test(a_command_that_was_killed),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -20,13 +20,13 @@
 	"default: drop\nclasses: {arp: rules, neighbour: rules, mld: rules,\n" \
 	"  icmp-error: rules}\n" RULES ",\n"                                   \
 	"        {name: ping, icmp: [echo-request, 3], icmp6: 2, action: pass}]\n"
-#define LENGTH	"default: drop\n" RULES ",\n        {name: any, length: 0-, action: drop}]\n"
-#define OPEN	RULES "]\n"
-#define STANDING                                                                           \
-	"default: drop\nrules: [{name: scan, flags: ['!syn', '!ack'], action: drop},\n"    \
-	"        {name: syn, flags: [syn, '!ack'], action: drop},\n"                       \
-	"        {name: web, dport: 443, action: pass},\n"                                 \
-	"        {name: est, sport: 80, flags: ack, action: pass},\n"                      \
+#define LENGTH "default: drop\n" RULES ",\n        {name: any, length: 0-, action: drop}]\n"
+#define OPEN   RULES "]\n"
+#define STANDING                                                                        \
+	"default: drop\nrules: [{name: scan, flags: ['!syn', '!ack'], action: drop},\n" \
+	"        {name: syn, flags: [syn, '!ack'], action: drop},\n"                    \
+	"        {name: web, dport: 443, action: pass},\n"                              \
+	"        {name: est, sport: 80, flags: ack, action: pass},\n"                   \
 	"        {name: ping, icmp: echo-reply, icmp6: echo-reply, action: pass}]\n"
 #define NOTHING "default: drop\n"
 

@@ -185,6 +185,12 @@ static const struct field_row rows[] = {
 		NO("udp 10.0.0.1:1 > 10.0.0.2:2 len 19"), NO("udp 10.0.0.1:1 > 10.0.0.2:2 len 57"),
 		NO("udp 10.0.0.1:1 > 10.0.0.2:2 len 59"), NO("udp 10.0.0.1:1 > 10.0.0.2:2 len 1457"),
 		NO("arp 10.0.0.1 > 10.0.0.2 | pad19")}, F(LENGTH)},
+	{"length, of what no IP header measures", "length: 4000-", {
+		YES("arp 10.0.0.1 > 10.0.0.2 | pad4500"),
+		YES("udp 10.0.0.1:1 > 10.0.0.2:2 len 9 | pad4500"),
+		YES("vlan 5 udp [fd00::1]:1 > [fd00::2]:2 | pad4500"),
+		NO("arp 10.0.0.1 > 10.0.0.2 | pad2000"),
+		NO("udp 10.0.0.1:1 > 10.0.0.2:2 | pad2000")}, F(LENGTH)},
 	{"mac", "mac: ['02:00:00:00:00:07', '52:54:00:ab:cd:ef']", {
 		YES("udp 10.0.0.1:1 > 10.0.0.2:2 mac 02:00:00:00:00:07 > 02:00:00:00:00:02"),
 		YES("vlan 5 arp 10.0.0.1 > 10.0.0.2 | 6=525400abcdef"),
