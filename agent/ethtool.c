@@ -164,6 +164,8 @@ static const struct {
 	{"tx-checksum-ipv4", ETHTOOL_FEATURE_TX_CHECKSUM},
 	{"tx-checksum-ipv6", ETHTOOL_FEATURE_TX_CHECKSUM},
 	{"tx-checksum-sctp", ETHTOOL_FEATURE_TX_CHECKSUM},
+	{"rx-vlan-hw-parse", ETHTOOL_FEATURE_RX_VLAN},
+	{"tx-vlan-hw-insert", ETHTOOL_FEATURE_TX_VLAN},
 };
 
 /* Bits by index in `names`. */

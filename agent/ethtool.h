@@ -25,6 +25,8 @@ enum ethtool_feature {
 	ETHTOOL_FEATURE_GSO,
 	ETHTOOL_FEATURE_TSO,
 	ETHTOOL_FEATURE_TX_CHECKSUM,
+	ETHTOOL_FEATURE_RX_VLAN, /* tags are taken out of frames that come in */
+	ETHTOOL_FEATURE_TX_VLAN, /* and left to be put into those that go out */
 };
 
 /* *ret: a bit for each enum ethtool_feature that is on, in any of its forms. */

@@ -402,6 +402,29 @@ static void check_segments(struct check *c, const struct rule_list *l)
 		     peer->name);
 }
 
+/* A tag that is kept beside the frame is none to XDP: `vlan` conditions see the frame as untagged.
+ */
+static void check_tags(struct check *c, const struct rule_list *l)
+{
+	const struct device *d = c->peer.place ? &c->peer : &c->dev;
+	bool peer = d == &c->peer, asked = false;
+	enum ethtool_feature f = peer ? ETHTOOL_FEATURE_TX_VLAN : ETHTOOL_FEATURE_RX_VLAN;
+	char fix[FIX_SIZE];
+	int r = 1;
+
+	for (size_t i = 0; l && i < l->n_rules; i++)
+		asked |= l->rules[i].vlan.n;
+	if ((l && !asked) || !d->place || !device_has(d, f))
+		return;
+	snprintf(fix, sizeof(fix), "%sethtool -K %s %s off", d->place->prefix, d->quoted,
+		 peer ? "txvlan" : "rxvlan");
+	if (c->fix)
+		r = ethtool_set_feature(d->place->et, d->ifindex, f, false);
+	found_repair(c, r, FINDING_NOTE, "vlan", fix,
+		     "%s%s keeps VLAN tags beside the frames: rules see those as untagged", d->name,
+		     peer ? ", the other end," : "");
+}
+
 int check_rules(struct check *c, const struct rule_list *l)
 {
 	int r = 0;
@@ -420,5 +443,6 @@ int check_rules(struct check *c, const struct rule_list *l)
 		check_target(c, &c->dev, FINDING_NOTE, "rules of other interfaces may redirect to");
 	check_checksums(c, l);
 	check_segments(c, l);
+	check_tags(c, l);
 	return r;
 }

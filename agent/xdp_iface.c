@@ -297,7 +297,7 @@ static void on_finding(void *arg, const struct finding *f)
 {
 	const struct applying *a = arg;
 
-	if (f->state == FINDING_BAD)
+	if (f->state == FINDING_BAD || (f->state == FINDING_NOTE && streq(f->what, "vlan")))
 		say(a, "%s: %s%s%s", f->what, f->why, *f->fix ? "; repair it with: " : "", f->fix);
 	else if (f->state == FINDING_FIXED)
 		say(a, "%s: repaired: %s", f->what, f->why);
@@ -322,12 +322,20 @@ static int no_such_cpu(size_t rule, uint32_t cpu, struct error *e)
 			 cpu);
 }
 
+static bool looks_at_tags(const struct rule_list *l)
+{
+	for (size_t i = 0; i < l->n_rules; i++)
+		if (l->rules[i].vlan.n)
+			return true;
+	return false;
+}
+
 static int check_first(struct applying *a, struct error *e)
 {
 	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus();
 	int r;
 
-	if (!sends(a->list))
+	if (!sends(a->list) && !looks_at_tags(a->list))
 		return 0;
 	for (size_t i = 0; i < a->list->n_rules; i++) /* before anything is repaired for it */
 		if (a->list->rules[i].verdict == AX_VERDICT_CPU && a->list->rules[i].cpu >= cpus)
