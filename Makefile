@@ -49,7 +49,7 @@ QUIET_LINK = $(if $(STATIC),2>$@.log || { cat $@.log >&2; rm -f $@.log; exit 1; 
 	     grep -v -e 'in function' -e 'in statically linked applications' $@.log >&2; rm -f $@.log)
 LDFLAGS_AX := $(if $(STATIC),-static -Wl$(comma)--gc-sections) -Wl$(comma)-z$(comma)relro
 
-AGENT_SRC := $(wildcard agent/*.c)
+AGENT_SRC := $(wildcard agent/*.c agent/probes/*.c)
 TOOLS_SRC := $(wildcard tools/*.c)
 # What rules on interfaces need is loaded apart from it, once for each rule list.
 FILTER_SRC := xdp/filter.bpf.c $(wildcard xdp/balance*.bpf.c)
@@ -108,6 +108,7 @@ LOADERS   := datapath datapath_xdp datapath_xdp_attach datapath_xdp_failures
 LOADER_OBJ = $(LOADERS:%=$(OUT)/agent/%.o) $(LOADERS:%=$(OUT)/asan/agent/%.o)
 $(LOADER_OBJ): ALL_CFLAGS += -I$(OUT)/skel
 $(LOADER_OBJ): $(SKEL) $(XDP_SKEL)
+$(OUT)/agent/probes/%.o $(OUT)/asan/agent/probes/%.o $(OUT)/fuzz/agent/probes/%.o: ALL_CFLAGS += -Iagent
 $(OUT)/agent/%.o: agent/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -185,7 +186,7 @@ bench: deps-bench ## measure ax against what a user would pick instead, as ratio
 	$(Q)tools/bench/run.sh .output/ax
 
 fmt: ## format all C
-	clang-format -i $(wildcard include/*.h agent/*.[ch] tools/*.[ch] tools/bench/*.[ch] \
+	clang-format -i $(wildcard include/*.h agent/*.[ch] agent/probes/*.[ch] tools/*.[ch] tools/bench/*.[ch] \
 		sockops/*.[ch] xdp/*.[ch] tests/*/*.[ch])
 
 DESTDIR   ?=
