@@ -68,6 +68,8 @@ static size_t walk_v6(const uint8_t *d, size_t size, uint8_t *proto, bool *later
 		if (*proto == IPPROTO_FRAGMENT) {
 			*later = be16(d + at + 2) >> 3;
 			length = 8;
+		} else if (*proto == IPPROTO_AH) {
+			length = (d[at + 1] + 2u) * 4;
 		} else if (*proto != IPPROTO_HOPOPTS && *proto != IPPROTO_ROUTING &&
 			   *proto != IPPROTO_DSTOPTS) {
 			break;
@@ -94,6 +96,31 @@ static void check_v6(const struct packet *p, const uint8_t *d, size_t size)
 	check_l4(p, d, size, at, payload ? ETH + 40 + payload : 0);
 }
 
+/* The same for a whole frame, tags and all, as XDP reads it. */
+static void check_frame(const uint8_t *d, size_t size)
+{
+	struct packet p, again;
+
+	memset(&p, 0xff, sizeof(p));
+	parse_frame((void *)(uintptr_t)d, (void *)(uintptr_t)(d + size), (__u32)size, &p);
+	parse_frame((void *)(uintptr_t)d, (void *)(uintptr_t)(d + size), (__u32)size, &again);
+	check(memcmp(&p, &again, sizeof(p)) == 0);
+	check(p.odd < AX_REASON_POLICIES && p.fragment < AX_FRAGMENTS && p.vlan <= AX_VLAN_NONE);
+	check(p.l3_off >= ETH && p.l3_off <= ETH + 4 * AX_TAGS_MAX && !(p.l3_off - ETH & 3));
+	check((p.l3_off > ETH) == (p.vlan != AX_VLAN_NONE));
+	check(p.later == (p.fragment == AX_FRAGMENT_LATER) || p.fragment == AX_FRAGMENT_NOT_IP);
+	if (p.has_l4) {
+		check(!p.later && (p.proto == IPPROTO_TCP || p.proto == IPPROTO_UDP));
+		check(p.l4_off + l4_size(p.proto) <= size && l4_size(p.proto) <= p.l4_len);
+		check(memcmp(d + p.l4_off, &p.sport_be, 2) == 0);
+		check(memcmp(d + p.l4_off + 2, &p.dport_be, 2) == 0);
+	}
+	if (p.has_icmp)
+		check(!p.later && p.l4_off + 8u <= size && p.icmp == be16(d + p.l4_off));
+	if (!p.odd && p.fragment != AX_FRAGMENT_NOT_IP)
+		check(p.l4_off + p.l4_len <= size && p.payload_off <= p.l4_off + p.l4_len);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* IP headers lie on a multiple of 4, as in a packet buffer; the end is the allocation's */
@@ -114,6 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(r == PARSE_NOT_IP && !p.has_l4);
 	else if (r == PARSE_OK)
 		(be16(d + 12) == ETH_P_IP ? check_v4 : check_v6)(&p, d, size);
+	check_frame(d, size);
 	free(buf);
 	return 0;
 }
