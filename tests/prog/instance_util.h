@@ -3,6 +3,7 @@
 #ifndef AX_TESTS_INSTANCE_UTIL_H
 #define AX_TESTS_INSTANCE_UTIL_H
 
+#include <dirent.h>
 #include <sched.h>
 #include <sys/mount.h>
 
@@ -25,6 +26,28 @@ static inline int own_namespaces(void)
 	return 0;
 }
 
+/* The cgroup and the lock files of the process' instance go with the process. */
+static char own_cgroup[4096], own_run_dir[64];
+static pid_t own_pid;
+
+static inline void remove_own_instance(void)
+{
+	struct dirent *de;
+	DIR *d;
+
+	if (getpid() != own_pid)
+		return;
+	rmdir(own_cgroup);
+	d = opendir(own_run_dir);
+	if (!d)
+		return;
+	while ((de = readdir(d)))
+		if (de->d_name[0] != '.')
+			unlinkat(dirfd(d), de->d_name, 0);
+	closedir(d);
+	rmdir(own_run_dir);
+}
+
 /* "t" and the process id, so that tests run side by side; tests/run looks for what is left of it.
  * The cgroup's path goes to `cgroup`. */
 static inline int own_instance(struct instance *inst, char cgroup[4096])
@@ -42,9 +65,14 @@ static inline int own_instance(struct instance *inst, char cgroup[4096])
 		fprintf(f, "%s\n", name);
 	r = instance_init(inst, name, &e);
 	r = r ? r : cgroup_root(inst, cgroup, &e);
-	if (r)
+	if (r) {
 		fprintf(stderr, "%s\n", e.text);
-	return r;
+		return r;
+	}
+	snprintf(own_cgroup, sizeof(own_cgroup), "%s", cgroup);
+	snprintf(own_run_dir, sizeof(own_run_dir), "%s", inst->run_dir);
+	own_pid = getpid();
+	return atexit(remove_own_instance) ? -ENOMEM : 0;
 }
 
 #endif
