@@ -20,7 +20,11 @@ done
 wait_for 'ss -Hltn "sport = :8081" | grep -q . && ss -Hlun "sport = :7001" | grep -q .'
 
 web() { # PORT [ADDRESS]
-	peer curl -gsS --connect-timeout 0.6 -m 3 "http://${2:-198.51.100.1}:$1/" 2>&1
+	peer curl -gsS --connect-timeout 5 -m 9 "http://${2:-198.51.100.1}:$1/" 2>&1
+}
+# closed PORT [ADDRESS]: what curl says of one that does not answer
+closed() {
+	peer curl -gsS --connect-timeout 1.2 -m 3 "http://${2:-198.51.100.1}:$1/" 2>&1
 }
 from_peer() {
 	peer "$PYTHON" "$SRC/packets.py" "$@"
@@ -30,7 +34,7 @@ drops() {
 }
 # counted RULE N: waits until the rule has so many packets
 counted() {
-	wait_for -t 3 "[ \$(count '$1') = $2 ]"
+	wait_for -t 10 "[ \$(count '$1') = $2 ]"
 	is "$1 counts $2" "$(count "$1")" "$2"
 }
 
@@ -54,8 +58,8 @@ printf '203.0.113.0/24 # documentation\n2001:db8:bad::/48\n' >"$T/bad.txt"
 ok "load a block list" xdp load xc0 --rules "$T/block.yaml"
 is "an open port" "$(web 8080)" hello
 is "the same over IPv6" "$(web 8080 '[2001:db8:2::1]')" hello
-like "a closed port does not answer" "$(web 8081)" "[Tt]imed out|Timeout"
-like "nor over IPv6" "$(web 8081 '[2001:db8:2::1]')" "[Tt]imed out|Timeout"
+like "a closed port does not answer" "$(closed 8081)" "[Tt]imed out|Timeout"
+like "nor over IPv6" "$(closed 8081 '[2001:db8:2::1]')" "[Tt]imed out|Timeout"
 ok "its SYNs are counted" test "$(count web)" -ge 2
 is "UDP" "$(from_peer ask 198.51.100.1 7000 one)" "one from 198.51.100.1 7000"
 like "UDP to a closed port" "$(from_peer ask 198.51.100.1 7001 one)" "no answer"
@@ -85,13 +89,14 @@ flow=$BG
 flows() {
 	local a
 	a=$(count "$1")
-	wait_for -t 3 "[ \$(count '$1') -gt $((a + 10)) ]"
+	wait_for -t 10 "[ \$(count '$1') -gt $((a + 10)) ]"
 }
+# The kernel may say something of its own meanwhile (neighbour discovery), but not as much.
 stands() {
 	local a
 	a=$(count "$1")
-	sleep 0.15
-	[ "$(count "$1")" = "$a" ]
+	sleep 0.3
+	[ $(($(count "$1") - a)) -lt 5 ]
 }
 flows default || diag "no traffic"
 ok "set add" xdp set add bad 192.0.2.0/24
@@ -122,7 +127,9 @@ end "$flow"
 sum() {
 	xdp stats xc0 -o json | jq '[.rules[].packets] | add'
 }
-is "nothing else moved meanwhile" "$(a=$(sum); sleep 0.1; echo $(($(sum) - a)))" 0
+a=$(sum)
+sleep 0.1
+ok "nothing else moved meanwhile" test $(($(sum) - a)) -lt 5
 
 # --- an allow list ---
 
@@ -139,7 +146,7 @@ ok "apply an allow list" xdp apply xc0 --rules "$T/allow.yaml"
 is "what is allowed" "$(web 8080)" hello
 is "over IPv6" "$(web 8080 '[2001:db8:2::1]')" hello
 is "UDP, too" "$(from_peer ask 198.51.100.1 7000 two)" "two from 198.51.100.1 7000"
-like "another port is not" "$(web 8081)" "[Tt]imed out|Timeout"
+like "another port is not" "$(closed 8081)" "[Tt]imed out|Timeout"
 is "nor ping" "$(from_peer ping 198.51.100.1)" 0
 is "nor ping over IPv6" "$(from_peer ping 2001:db8:2::1)" 0
 dropped=$(count default)
@@ -166,7 +173,7 @@ is "ping6 finds its neighbour" "$(from_peer ping 2001:db8:2::1 2)" 2
 is "in both directions" "$(packets ping 2001:db8:2::2 2)" 2
 ok "neighbour discovery is counted" test "$(reason neighbour)" -ge 1
 from_peer send eth0 proto=arp
-wait_for -t 3 '[ "$(reason arp)" -ge 1 ]'
+wait_for -t 10 '[ "$(reason arp)" -ge 1 ]'
 ok "so is ARP" test "$(reason arp)" -ge 1
 like "a neighbour is found by ARP" "$(
 	from_peer udp 198.51.100.1 9 1
@@ -226,7 +233,7 @@ ok "by ICMP errors about the flow" test "$(reason icmp-error)" -ge $((errors + 2
 errors=$(reason icmp-error) dropped=$(count default)
 ip route flush cache
 packets udp 10.9.0.2 7777 1 "$(head -c 1400 /dev/zero | tr '\0' x)"
-wait_for -t 3 "[ \$(count default) -gt $dropped ]"
+wait_for -t 10 "[ \$(count default) -gt $dropped ]"
 is "one about another flow is dropped" "$(reason icmp-error)" "$errors"
 ok "and counts under the default" test "$(count default)" -gt "$dropped"
 
