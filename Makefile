@@ -31,7 +31,7 @@ BPF_CFLAGS := -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextr
 	     $(addprefix -idirafter ,$(wildcard /usr/include/$(shell uname -m)-linux-gnu))
 
 comma     := ,
-LIBS_DYN  := -lxdp -lbpf -lelf -lz -lmnl -lnftnl -lyaml -ljansson -lldns -lnettle
+LIBS_DYN  := -lxdp -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lmnl -lnftnl -lyaml -ljansson -lldns -lnettle
 ifneq ($(STATIC),)
 # Debian's libmnl-dev has no static archive. Where none is installed the compiler echoes the bare
 # name, and what is used of it comes from tools/static.
@@ -41,7 +41,7 @@ endif
 # `ax run` starts a process of this binary for every app, so what its start costs counts: with the
 # libraries inside, it takes less than half of what loading eleven shared ones (OpenSSL's, for ldns,
 # foremost) takes, and the binary needs none of them on the machine.
-LIBS      := -Wl,-Bstatic -lxdp -lbpf -lelf -lz -lnftnl -lyaml -ljansson -lnettle $(OUT)/libldns.a \
+LIBS      := -Wl,-Bstatic -lxdp -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lnftnl -lyaml -ljansson -lnettle $(OUT)/libldns.a \
 	     $(if $(STATIC),$(LIBMNL_A),-Wl,-Bdynamic -lmnl)
 # A static link warns of every function in glibc that may load a module of another glibc: ours look
 # up users and groups, which agent/group.c makes safe; no library gets to call the others.
@@ -49,12 +49,13 @@ QUIET_LINK = $(if $(STATIC),2>$@.log || { cat $@.log >&2; rm -f $@.log; exit 1; 
 	     grep -v -e 'in function' -e 'in statically linked applications' $@.log >&2; rm -f $@.log)
 LDFLAGS_AX := $(if $(STATIC),-static -Wl$(comma)--gc-sections) -Wl$(comma)-z$(comma)relro
 
-AGENT_SRC := $(wildcard agent/*.c agent/probes/*.c)
+AGENT_SRC := $(wildcard agent/*.c) $(filter-out %.bpf.c,$(wildcard agent/probes/*.c))
 TOOLS_SRC := $(wildcard tools/*.c)
 # What rules on interfaces need is loaded apart from it, once for each rule list.
 FILTER_SRC := xdp/filter.bpf.c $(wildcard xdp/balance*.bpf.c)
 ALONE_SRC := xdp/root.bpf.c $(wildcard xdp/failures.bpf.c)
 DISPATCHER_SRC := xdp/dispatcher.bpf.c
+PROBES_SRC := $(wildcard agent/probes/*.bpf.c)
 # the unit that defines the maps comes first: libbpf 1.1 does not resolve an extern map that is
 # defined in a later object
 BPF_SRC   := sockops/maps.bpf.c $(filter-out sockops/maps.bpf.c $(FILTER_SRC) $(ALONE_SRC) $(DISPATCHER_SRC),\
@@ -64,6 +65,7 @@ TOOLS_OBJ := $(TOOLS_SRC:%.c=$(OUT)/%.o)
 BPF_OBJ   := $(BPF_SRC:%.c=$(OUT)/%.o)
 FILTER_OBJ := $(FILTER_SRC:%.c=$(OUT)/%.o)
 ALONE_OBJ := $(ALONE_SRC:%.c=$(OUT)/%.o)
+PROBES_OBJ := $(PROBES_SRC:%.c=$(OUT)/%.o)
 ASAN_OBJ  := $(AGENT_SRC:%.c=$(OUT)/asan/%.o)
 SKEL      := $(OUT)/skel/dataplane.skel.h
 XDP_SKEL  := $(OUT)/skel/filter.skel.h $(ALONE_SRC:xdp/%.bpf.c=$(OUT)/skel/%.skel.h)
@@ -73,6 +75,11 @@ all: $(OUT)/ax ## build the ax binary
 
 # --- BPF: one object per hook, linked into one, embedded through its skeleton ---
 $(OUT)/%.bpf.o: %.bpf.c
+	$(call say,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -Iinclude -c $< -o $@
+# named, since agent/%.c below would fit them better
+$(PROBES_OBJ): $(OUT)/%.bpf.o: %.bpf.c
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -Iinclude -c $< -o $@
@@ -94,6 +101,10 @@ $(OUT)/skel/%.skel.h: $(OUT)/xdp/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
+$(OUT)/skel/probes/%.skel.h: $(OUT)/agent/probes/%.bpf.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
 
 # Under the name by which libxdp looks for the one that it carries: the linker takes the first.
 DISPATCHER_OBJ := $(OUT)/dispatcher/embedded.o
@@ -108,7 +119,13 @@ LOADERS   := datapath datapath_xdp datapath_xdp_attach datapath_xdp_failures
 LOADER_OBJ = $(LOADERS:%=$(OUT)/agent/%.o) $(LOADERS:%=$(OUT)/asan/agent/%.o)
 $(LOADER_OBJ): ALL_CFLAGS += -I$(OUT)/skel
 $(LOADER_OBJ): $(SKEL) $(XDP_SKEL)
-$(OUT)/agent/probes/%.o $(OUT)/asan/agent/probes/%.o $(OUT)/fuzz/agent/probes/%.o: ALL_CFLAGS += -Iagent
+# Only these files see the probes' interpreter and the programs of ax trace exec, open and tcp.
+PROBES_SKEL := $(PROBES_SRC:agent/probes/%.bpf.c=$(OUT)/skel/probes/%.skel.h)
+PROBES_LOADERS := attach watch_exec watch_open watch_tcp
+ATTACH_OBJ := $(PROBES_LOADERS:%=$(OUT)/agent/probes/%.o) $(PROBES_LOADERS:%=$(OUT)/asan/agent/probes/%.o)
+$(ATTACH_OBJ): ALL_CFLAGS += -I$(OUT)/skel/probes
+$(ATTACH_OBJ): $(PROBES_SKEL)
+$(OUT)/agent/%.o $(OUT)/asan/agent/%.o $(OUT)/fuzz/agent/%.o: ALL_CFLAGS += -Iagent
 $(OUT)/agent/%.o: agent/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -168,7 +185,8 @@ bench-build: all $(BENCH_BIN)
 -include $(BENCH_BIN:=.d)
 
 .SECONDARY:
--include $(AGENT_OBJ:.o=.d) $(TOOLS_OBJ:.o=.d) $(BPF_OBJ:.o=.d) $(FILTER_OBJ:.o=.d) $(ALONE_OBJ:.o=.d) $(ASAN_OBJ:.o=.d)
+-include $(AGENT_OBJ:.o=.d) $(TOOLS_OBJ:.o=.d) $(BPF_OBJ:.o=.d) $(FILTER_OBJ:.o=.d) $(ALONE_OBJ:.o=.d) \
+	$(PROBES_OBJ:.o=.d) $(ASAN_OBJ:.o=.d)
 
 include tests/tests.mk
 

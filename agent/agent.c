@@ -19,6 +19,7 @@
 #include "group.h"
 #include "health.h"
 #include "log.h"
+#include "probes/named.h"
 
 /* --- telling systemd (sd_notify(3)), without its library --- */
 
@@ -621,6 +622,7 @@ static void agent_free(struct agent *a)
 	spawn_free_all(a);
 	triggers_free(a);
 	xdp_section_free(a);
+	probes_free(a);
 	vip_free_all(a);
 	name_free_all(a);
 	for (size_t i = 0; i < a->n_declared; i++)
@@ -650,7 +652,8 @@ static int flush(struct agent *a)
 {
 	struct error e = {0};
 
-	if (take_lock(a, &e) || xdp_section_flush(a->inst, &e) || flush_instance(a->inst, &e)) {
+	if (take_lock(a, &e) || xdp_section_flush(a->inst, &e) || named_flush(a->inst, &e) ||
+	    flush_instance(a->inst, &e)) {
 		log_error("%s", e.text);
 		return 1;
 	}

@@ -12,6 +12,7 @@
  *   anchors.c   addresses for v6-only binds
  *   names.c     the DNS zone              pool.c            addresses from the pools
  *   health.c    checks of backends        xdp_section.c     the config's interfaces
+ *                                         probes_section.c  the config's probes
  *   triggers.c  signed datagrams
  */
 #ifndef AX_AGENT_PRIV_H
@@ -397,6 +398,15 @@ void xdp_section_free(struct agent *a);
 /* Takes the instance's dataplanes off all interfaces. */
 int xdp_section_flush(const struct instance *inst, struct error *e);
 
+/* --- probes_section.c --- */
+struct probe_failed; /* a probe of the config that is not there as it is to be */
+/* When the config holds. All of it is tried; the first failure is returned. */
+int probes_apply(struct agent *a, struct error *e);
+/* An app has its cgroup, but nothing is executed yet: probes on apps of its name see it. */
+void probes_app(struct agent *a, const struct app *app);
+json_t *probes_view(const struct agent *a);
+void probes_free(struct agent *a);
+
 struct agent {
 	const struct instance *inst;
 	struct instance own; /* *inst with the config's socket path */
@@ -449,6 +459,7 @@ struct agent {
 	size_t n_probes;
 	struct triggers *triggers;
 	struct xdp_managed *managed;
+	struct probe_failed *probes_failed;
 	struct loop_item links, xdp_timer; /* fd -1: the config has had no interfaces */
 	char *health_was;		   /* record of the last agent, while this one starts */
 	uint64_t events_lost;		   /* the counter when it was last looked at */

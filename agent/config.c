@@ -310,6 +310,9 @@ void config_free(struct config *c)
 	for (size_t i = 0; i < c->n_triggers; i++)
 		config_trigger_free(&c->triggers[i]);
 	free(c->triggers);
+	for (size_t i = 0; i < c->n_probes; i++)
+		config_probe_free(&c->probes[i]);
+	free(c->probes);
 	*c = (struct config){0};
 }
 

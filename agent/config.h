@@ -116,6 +116,35 @@ void config_trigger_free(struct config_trigger *t);
 int config_trigger_copy(const struct config_trigger *from, struct config_trigger *to);
 bool config_trigger_eq(const struct config_trigger *a, const struct config_trigger *b);
 
+/* An entry of `probes:`, and what `ax trace add` names, see probes/named.h. */
+#define CONFIG_PROBE_LAST     1024  /* records that are kept unless it is said */
+#define CONFIG_PROBE_LAST_MAX 65536
+#define CONFIG_PROBE_NAME_MAX 63
+struct config_probe {
+	char *name;
+	char *probe;	   /* the canonical text, see probes/spec.h */
+	uint32_t action;   /* enum trace_action of probes/fetch.h */
+	uint32_t last;	   /* watch: so many records are kept */
+	int64_t linear[3]; /* hist, latency: least, greatest, step; step 0: powers of two */
+	uint32_t pid;	   /* only this process, 0: all */
+	char *app;	   /* only this app's processes, by name or number, or */
+	char *cgroup;	   /* only those below this directory; NULL: all */
+	struct strv armed_by, disarmed_by; /* probes */
+	bool per_thread, exact;
+	bool enabled;
+};
+void config_probe_free(struct config_probe *p);
+int config_probe_copy(const struct config_probe *from, struct config_probe *to);
+bool config_probe_eq(const struct config_probe *a, const struct config_probe *b);
+/* What cannot be right, whatever the machine has. `probe` and those that arm are made canonical.
+ * -EINVAL with a sentence. */
+int config_probe_check(struct config_probe *p, struct error *e);
+int config_probe_check_name(const char *name, struct error *e);
+int config_probe_parse_action(const char *s, uint32_t *ret, struct error *e);
+const char *config_probe_action_name(uint32_t action);
+/* "LEAST,GREATEST,STEP" */
+int config_probe_parse_linear(const char *s, int64_t ret[3], struct error *e);
+
 struct config {
 	/* agent: */
 	char *socket; /* NULL: the instance's default */
@@ -142,6 +171,9 @@ struct config {
 	size_t n_interfaces;
 	struct config_trigger *triggers;
 	size_t n_triggers;
+
+	struct config_probe *probes;
+	size_t n_probes;
 };
 
 /* A config with every default set, as if the file were empty. */

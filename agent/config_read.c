@@ -505,18 +505,11 @@ void read_vips(struct reader *r, const struct node *n, enum owner owner, struct 
 			      "an address that no app and no other service has");
 }
 
-void read_not_yet(struct reader *r, const struct node *n, void *to)
-{
-	(void)to;
-	if (!node_is_null(n) && (n->kind == NODE_SCALAR || n->n > 0))
-		reject(r, n, "nothing here: this version of ax does not support it yet");
-}
-
 /* --- the whole file --- */
 
 static const struct key root_keys[] = {
 	{"agent", read_agent, 0},   {"apps", read_apps, 0}, {"services", read_services, 0},
-	{"policy", read_policy, 0}, {"xdp", read_xdp, 0},   {"probes", read_not_yet, 0},
+	{"policy", read_policy, 0}, {"xdp", read_xdp, 0},   {"probes", read_probes, 0},
 };
 
 static int read_root(const struct node *root, struct config *c, struct config_errors *errs)

@@ -3,7 +3,7 @@
  * What the files of the config parser share, in three layers: text to a tree of nodes that know
  * their line and column (config_yaml.c), readers that turn a node into a field of a struct and
  * report what does not fit (config_read.c), and tables that say which key has which reader
- * (config_agent.c, config_apps.c, config_services.c). Private to them.
+ * (config_agent.c, config_apps.c, config_services.c ...). Private to them.
  */
 #ifndef AX_CONFIG_READ_H
 #define AX_CONFIG_READ_H
@@ -120,7 +120,6 @@ void read_bool(struct reader *r, const struct node *n, void *to);	   /* bool */
 void read_duration_ms(struct reader *r, const struct node *n, void *to);   /* uint32_t */
 void read_labels(struct reader *r, const struct node *n, void *to);	   /* struct labels */
 void read_absolute_path(struct reader *r, const struct node *n, void *to); /* char * */
-void read_not_yet(struct reader *r, const struct node *n, void *to);	   /* must be empty */
 /* An app's or service's addresses, which nobody else may have. */
 void read_vips(struct reader *r, const struct node *n, enum owner owner, struct ax_addr *ip4,
 	       struct ax_addr *ip6);
@@ -134,7 +133,8 @@ void read_policy(struct reader *r, const struct node *n, void *to);   /* struct 
 void read_apps(struct reader *r, const struct node *n, void *to);     /* struct config */
 void read_services(struct reader *r, const struct node *n, void *to); /* struct config */
 
-void read_xdp(struct reader *r, const struct node *n, void *to); /* struct config */
+void read_xdp(struct reader *r, const struct node *n, void *to);    /* struct config */
+void read_probes(struct reader *r, const struct node *n, void *to); /* struct config */
 
 /* Also for the commands of triggers. */
 void read_command(struct reader *r, const struct node *n, void *to); /* struct strv */

@@ -43,12 +43,13 @@
  * {"ok":true,"version","instance","pid","since":UNIX_SECONDS,"config"?,"socket",
  *      "dns":{"address","port","domain","upstreams":[..]}?,"pool4":{"prefix","used","size"},
  *      "pool6"?,"apps":N,"services":N,"features":[{"name","on":bool,"why"?}],"counters":{NAME:N},
- *      "interfaces":[as above]?}
+ *      "interfaces":[as above]?,"probes":[{"name","state":"attached|waiting|failed","why"?}]?}
+ *      Those of the config; waiting: for an app that does not run.
  *  {"op":"stop","app":"web" or "7","timeout_ms":10000} -> {"ok":true,"stopped":[{"id","name"}]}
  *      after they are gone. All apps of that name, or the one with that id.
  *  {"op":"logs","app":"web" or "7"} -> {"ok":true,"logs":[{"id","name","path"}]}
  *  {"op":"apply","file":NAME,"text":TEXT,"dry_run":bool} -> {"ok":true,"diff":[{"action":
- *      "add|remove|change","kind":"app|service|agent|policy|trigger|xdp","name","detail"}],
+ *      "add|remove|change","kind":"app|service|agent|policy|trigger|xdp|probe","name","detail"}],
  *      "applied":bool,
  *      "warnings":[TEXT]}
  *      or {"ok":false,"errno":22,"error":..,"errors":[{"line","column","path","found","expected"}]}

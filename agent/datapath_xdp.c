@@ -46,7 +46,7 @@ static const char *const map_names[XDP_MAPS] = {
  * `ip netns exec` gives its command a mount namespace of its own, without a bpf filesystem. If one
  * were mounted there, it would be gone with the command, and the rules with their pins.
  */
-static int find_bpffs(bool make, char *ret, size_t size, struct error *e)
+int datapath_xdp_bpffs(bool make, char *ret, size_t size, struct error *e)
 {
 	if (mount_find("bpf", ret, size) && !mount_find_above("bpf", ret, size)) {
 		setenv("LIBXDP_BPFFS", ret, 1);
@@ -59,7 +59,7 @@ int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make,
 		     size_t size, struct error *e)
 {
 	char dir[256], name[32] = "";
-	int r = find_bpffs(make, dir, sizeof(dir), e);
+	int r = datapath_xdp_bpffs(make, dir, sizeof(dir), e);
 
 	datapath_log_libbpf(); /* every way into these files leads through here */
 	if (r)

@@ -46,6 +46,8 @@ struct datapath_xdp {
 	struct ax_root *root; /* mapped memory of XDP_MAP_VARIABLES */
 };
 
+/* Where what is not bound to one mount namespace is pinned; `make`: mounted if need be. */
+int datapath_xdp_bpffs(bool make, char *ret, size_t size, struct error *e);
 /* The directory of an interface's pins, and of all of the instance (ifname NULL). */
 int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make, char *ret,
 		     size_t size, struct error *e);

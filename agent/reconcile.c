@@ -422,6 +422,29 @@ static void note_triggers(struct plan *p)
 			diff_add(p->diff, "remove", "trigger", old->triggers[i].name, NULL);
 }
 
+static const struct config_probe *probe_of(const struct config *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_probes; i++)
+		if (streq(c->probes[i].name, name))
+			return &c->probes[i];
+	return NULL;
+}
+
+static void note_probes(struct plan *p)
+{
+	const struct config *old = &p->a->config, *new = p->next;
+
+	for (size_t i = 0; i < new->n_probes; i++) {
+		const struct config_probe *n = &new->probes[i], *o = probe_of(old, n->name);
+
+		if (!o || !config_probe_eq(o, n))
+			diff_add(p->diff, o ? "change" : "add", "probe", n->name, n->probe);
+	}
+	for (size_t i = 0; i < old->n_probes; i++)
+		if (!probe_of(new, old->probes[i].name))
+			diff_add(p->diff, "remove", "probe", old->probes[i].name, NULL);
+}
+
 /* --- applying --- */
 
 struct app *app_of_config(struct agent *a, const char *key)
@@ -581,7 +604,7 @@ static int retell_rules(struct agent *a, struct error *e)
 }
 
 /* What fails here takes nothing else down. */
-static void apply_xdp(struct plan *p)
+static void apply_rest(struct plan *p)
 {
 	struct error why = {0};
 
@@ -589,6 +612,9 @@ static void apply_xdp(struct plan *p)
 		p->failed = why;
 	why.code = 0;
 	if (xdp_plan_apply(p->a, p->xdp, &why) && !p->failed.code)
+		p->failed = why;
+	why.code = 0;
+	if (probes_apply(p->a, &why) && !p->failed.code)
 		p->failed = why;
 }
 
@@ -631,7 +657,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	/* the new apps last: what they connect to is there */
 	for (size_t i = 0; i < a->config.n_apps && !r; i++)
 		r = start_app(a, &a->config.apps[i], e);
-	apply_xdp(p);
+	apply_rest(p);
 	config_free(&old);
 	if (!r && p->failed.code) {
 		*e = p->failed;
@@ -670,6 +696,7 @@ int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff,
 	merge_services(&p, note_service, e);
 	merge_apps(&p, note_app, e);
 	note_triggers(&p);
+	note_probes(&p);
 	/* reads files, and so may find what is wrong with them */
 	r = xdp_plan_make(a, next, *diff, &p.xdp, e);
 	if (r || dry_run) {

@@ -85,6 +85,7 @@ static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
 		client_error(c, r, e.text);
 		return;
 	}
+	probes_app(a, app);
 	app->launcher_pid = (int)json_integer_value(json_object_get(j, "pid"));
 	st->launch_id = app->id;
 	cgroup_fd = open(app->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

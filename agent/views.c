@@ -366,5 +366,7 @@ json_t *view_status(struct agent *a)
 		json_object_set_new(j, "dns", dns_view(a));
 	if (a->managed)
 		json_object_set_new(j, "interfaces", xdp_section_view(a));
+	if (a->config.n_probes)
+		json_object_set_new(j, "probes", probes_view(a));
 	return j;
 }

@@ -28,6 +28,8 @@ $(OUT)/tests/prog/%: tests/prog/%.c $(OUT)/libax-asan.a
 # libFuzzer comes with clang, so the fuzz targets are clang's whatever CC is.
 $(LOADERS:%=$(OUT)/fuzz/agent/%.o): FUZZ_INC := -I$(OUT)/skel
 $(LOADERS:%=$(OUT)/fuzz/agent/%.o): $(SKEL) $(XDP_SKEL)
+$(PROBES_LOADERS:%=$(OUT)/fuzz/agent/probes/%.o): FUZZ_INC := -I$(OUT)/skel/probes
+$(PROBES_LOADERS:%=$(OUT)/fuzz/agent/probes/%.o): $(PROBES_SKEL)
 $(OUT)/fuzz/agent/%.o: agent/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(ALL_CFLAGS) $(FUZZ_CFLAGS) -Iinclude $(FUZZ_INC) -c $< -o $@
@@ -43,10 +45,12 @@ $(OUT)/tests/fuzz/%: tests/fuzz/%.c $(OUT)/libax-fuzz.a
 
 # The programs inside the VM have no libraries beside them, and musl's own resolver.
 VM_BIN := $(patsubst tests/vm/src/%.c,.output/vm/bin/%,$(wildcard tests/vm/src/*.c))
+VM_STRIP  := -s
+.output/vm/bin/traced: VM_STRIP := -fno-optimize-sibling-calls -O1
 .output/vm/bin/%: tests/vm/src/%.c
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
-	$(Q)musl-gcc -std=gnu11 -D_GNU_SOURCE $(WARN) -Os -s -static -idirafter /usr/include \
+	$(Q)musl-gcc -std=gnu11 -D_GNU_SOURCE $(WARN) -Os $(VM_STRIP) -static -idirafter /usr/include \
 		-idirafter /usr/include/$(shell uname -m)-linux-gnu $< -o $@
 
 # One job for each processor, unless make was told otherwise.

@@ -20,6 +20,7 @@ static const struct command commands[] = {
 	{"events", cmd_events, "print launches, connections and more as they happen"},
 	{"config", cmd_config, "check a config file or apply one"},
 	{"xdp", cmd_xdp, "filter, redirect, capture and balance packets of an interface"},
+	{"trace", cmd_trace, "attach probes to programs and the kernel, and show what they see"},
 	{"doctor", cmd_doctor, "tell which features of the kernel ax can use"},
 	{"help", cmd_help, "explain ax or one of these commands"},
 };

@@ -86,6 +86,33 @@ static void put_counters(json_t *counters)
 	}
 }
 
+/* How many, and what is not as the config has it. */
+static void put_probes(json_t *probes)
+{
+	size_t i, attached = 0;
+	json_t *item;
+
+	if (!probes)
+		return;
+	json_array_foreach (probes, i, item) {
+		const char *state = member_string(item, "state");
+
+		attached += state && streq(state, "attached");
+	}
+	printf("%-10s %zu, %zu as configured\n", "Probes", json_array_size(probes), attached);
+	json_array_foreach (probes, i, item) {
+		const char *name = member_string(item, "name"), *why = member_string(item, "why");
+
+		if (!name || !why)
+			continue;
+		printf("%-10s ", "");
+		text_put(name, stdout);
+		fputs(": ", stdout);
+		text_put(why, stdout);
+		putchar('\n');
+	}
+}
+
 static void print(const json_t *j)
 {
 	const char *version = member_string(j, "version"), *config = member_string(j, "config");
@@ -103,6 +130,7 @@ static void print(const json_t *j)
 	put_pool("Pool IPv6", json_object_get(j, "pool6"));
 	printf("%-10s %lld\n", "Apps", member_int(j, "apps"));
 	printf("%-10s %lld\n", "Services", member_int(j, "services"));
+	put_probes(json_object_get(j, "probes"));
 	put_features(json_object_get(j, "features"));
 	put_counters(json_object_get(j, "counters"));
 }

@@ -3,26 +3,8 @@
 #ifndef AX_CMD_XDP_H
 #define AX_CMD_XDP_H
 
-#include "cmd.h"
+#include "subcommand.h"
 #include "xdp_iface.h"
-
-/* A command of several words: `ax xdp WORD`, `ax xdp rule WORD`. */
-struct subcommand {
-	const char *name;
-	const char *full_name; /* for messages */
-	int (*run)(struct cmd *c, int argc, char **argv);
-	const char *about;
-};
-struct command_group {
-	struct opt_syntax syntax;
-	const struct subcommand *v;
-	size_t n;
-	const char *example; /* completes "say what to do: " */
-};
-int cmd_xdp_dispatch(struct cmd *c, const struct command_group *g, int argc, char **argv);
-
-/* True: the caller is root. Else a sentence was printed. */
-bool cmd_xdp_root(const struct cmd *c);
 
 /* A list from a rule file ("-": standard input) with the elements of its sets. False: the errors
  * were printed and *status is to be returned. */

@@ -193,7 +193,7 @@ static int run(struct cmd *c, const char *ifname, struct request *q)
 	struct error e = {0};
 	int r;
 
-	if (!cmd_xdp_root(c))
+	if (!cmd_root(c))
 		return CMD_FAILED;
 	r = xdp_open(&c->inst, ifname, &x, &e);
 	if (r)

@@ -276,7 +276,7 @@ static int explain(struct cmd *c, const char *ifname, const struct request *q)
 
 	if (!q->pcap && make_frame(q, &frame, &len, &e))
 		return cmd_usage(c, "%s", e.text);
-	if (!cmd_xdp_root(c))
+	if (!cmd_root(c))
 		return CMD_FAILED;
 	r = xdp_open(&c->inst, ifname, &x, &e);
 	if (!r && q->pcap)

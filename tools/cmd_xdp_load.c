@@ -79,7 +79,7 @@ static bool begin(struct cmd *c, const struct opt_syntax *s, int *argc, char **a
 			      : cmd_usage(c, "say which interface");
 		return false;
 	}
-	if (!cmd_xdp_root(c)) {
+	if (!cmd_root(c)) {
 		*status = CMD_FAILED;
 		return false;
 	}

@@ -68,7 +68,7 @@ static int change(struct cmd *c, const char *ifname, const struct cmd_xdp_change
 	const struct xdp_load_options options = cmd_xdp_load_options(c, o);
 	struct error e = {0};
 
-	if (!cmd_xdp_root(c))
+	if (!cmd_root(c))
 		return CMD_FAILED;
 	cmd_output();
 	if (xdp_edit(&c->inst, ifname, f, edit, &options, &e))
@@ -337,5 +337,5 @@ int cmd_xdp_rule(struct cmd *c, int argc, char **argv)
 		.example = "'add', 'del', 'move' or 'list'",
 	};
 
-	return cmd_xdp_dispatch(c, &group, argc, argv);
+	return cmd_dispatch(c, &group, argc, argv);
 }

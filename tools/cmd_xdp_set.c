@@ -200,7 +200,7 @@ static int change_set(struct cmd *c, struct change *ch, const char *ifname,
 	struct error e = {0};
 	int r = 0;
 
-	if (!cmd_xdp_root(c))
+	if (!cmd_root(c))
 		return CMD_FAILED;
 	cmd_output();
 	if (ch->file)
@@ -422,5 +422,5 @@ int cmd_xdp_set(struct cmd *c, int argc, char **argv)
 		.example = "'add', 'del', 'replace' or 'list'",
 	};
 
-	return cmd_xdp_dispatch(c, &group, argc, argv);
+	return cmd_dispatch(c, &group, argc, argv);
 }

@@ -7,13 +7,14 @@ export LC_ALL=C
 
 # The minimal forms: what is only recommended by another package is named here if it is needed.
 declare -A groups=(
-	[build]='gcc libc6-dev make clang bpftool libbpf-dev libxdp-dev libelf-dev zlib1g-dev libmnl-dev
-		libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev nettle-dev'
+	[build]='gcc libc6-dev make clang bpftool libbpf-dev libxdp-dev libelf-dev libdw-dev zlib1g-dev liblzma-dev libbz2-dev
+		libiberty-dev libmnl-dev libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev nettle-dev'
 	[test]='libcmocka-dev libclang-rt-14-dev llvm nginx-light redis-server redis-tools wrk iperf3
 		bind9-dnsutils socat musl-tools golang-go openjdk-17-jdk-headless python3 curl iproute2
-		procps util-linux man-db jq nftables ethtool'
+		procps util-linux man-db jq nftables ethtool g++ binutils
+		xz-utils systemtap-sdt-dev bash'
 	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1'
-	[bench]='haproxy nftables iproute2 util-linux ethtool jq libxdp1' # the last has xdp-filter's objects
+	[bench]='bpftrace haproxy nftables iproute2 util-linux ethtool jq libxdp1' # the last has xdp-filter's objects
 	[demo]='nginx-light curl python3 iproute2 procps'
 )
 # Their services would start on this machine, now and at each boot.

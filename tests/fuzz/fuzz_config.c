@@ -50,6 +50,19 @@ static void check_labels(const struct labels *l)
 	labels_free(&again);
 }
 
+static void check_probe(const struct config_probe *p)
+{
+	struct config_probe copy;
+
+	check(config_probe_check_name(p->name, NULL) == 0);
+	check(config_probe_copy(p, &copy) == 0);
+	check(config_probe_eq(p, &copy));
+	/* what is right stays so, and is canonical already */
+	check(config_probe_check(&copy, NULL) == 0);
+	check(config_probe_eq(p, &copy));
+	config_probe_free(&copy);
+}
+
 static void check_config(const struct config *c)
 {
 	for (size_t i = 0; i < c->n_apps; i++)
@@ -61,6 +74,8 @@ static void check_config(const struct config *c)
 		check_labels(&c->rules[i].from);
 		check_labels(&c->rules[i].to);
 	}
+	for (size_t i = 0; i < c->n_probes; i++)
+		check_probe(&c->probes[i]);
 	check(c->dns_domain && *c->dns_domain);
 	check(c->pool4.len >= 96 + 8 && c->pool4.len <= 96 + 29);
 	check(c->pool6.len == 0 || (c->pool6.len >= 48 && c->pool6.len <= 120));

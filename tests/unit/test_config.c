@@ -85,7 +85,7 @@ static void an_empty_file_has_all_defaults(void **state)
 		"%YAML 1.1\n---\n",
 		"agent:\napps:\nservices:\npolicy:\nxdp:\nprobes:\n",
 		"agent: {}\napps: {}\nservices: {}\npolicy: {}\nxdp: {}\nprobes: []\n",
-		"agent: {pool: , dns: }\npolicy: {labels: , rules: }\nprobes: {}\n",
+		"agent: {pool: , dns: }\npolicy: {labels: , rules: }\nprobes: ~\n",
 		"xdp: {interfaces: , triggers: {}, sets: , balancers: {}}\n",
 		"agent:\r\n  dns:\r\n    upstreams: []\r\n",
 	};

@@ -544,12 +544,6 @@ static void the_policy_and_later_sections(void **state)
 		 "f:1:33: policy.rules[0].allow.from: found \"everyone\", expected k=v or "
 		 "k=v,k2=v2, each key once, at most 63 letters, digits and . _ / - in a key and in "
 		 "a value\n"},
-		{"probes: [a]\n",
-		 "f:1:9: probes: found a list, expected nothing here: this version of "
-		 "ax does not support it yet\n"},
-		{"probes: on\n",
-		 "f:1:9: probes: found \"on\", expected nothing here: this version of "
-		 "ax does not support it yet\n"},
 	};
 	char text[4096], *p = stpcpy(text, "policy:\n  rules:\n");
 

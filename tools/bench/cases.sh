@@ -151,6 +151,7 @@ one_round() {
 measure_case() {
 	case $1 in
 	xdp.* | live.*) measure_xdp "$1" ;;
+	trace.*) measure_trace "$1" ;;
 	*.plain | *.nat | *.fwd | *.haproxy* | *.unshare) measure_other "$1" ;;
 	*) [ -z "$ax" ] || measure_ax "$1" ;;
 	esac

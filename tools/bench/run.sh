@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# usage: tools/bench/run.sh [AX [apps|xdp]]      (make bench)
+# usage: tools/bench/run.sh [AX [apps|xdp|trace]]      (make bench)
 #
 # Measures ax against what a user would take instead, prints a table, and writes bench.json beside
-# AX. Without AX only the other ways are measured; of ax there are two parts, which can be measured
-# alone: apps, and the packets of interfaces (xdp). It fails on errors, never on figures.
+# AX. Without AX only the other ways are measured; of ax there are three parts, which can be measured
+# alone: apps, the packets of interfaces (xdp), and tracing (trace). It fails on errors, never on
+# figures.
 #
 # Everything happens in a network and a mount namespace of its own (with its own /run and bpffs)
 # and in namespaces below it: no packet leaves them. Rounds are interleaved (A B C C B A A ...), and
@@ -16,7 +17,8 @@
 # both left to the scheduler and on the same processor.
 #
 # Settings from the environment: ROUNDS (7), MILLISECONDS per figure (800), IDLE seconds (60),
-# DECLARED entries of the large config (10000), PACKETS per test run (1000000).
+# DECLARED entries of the large config (10000), PACKETS per test run (1000000), RATE of events
+# a second for RATE_SECONDS (200000, 5).
 set -euo pipefail
 
 ROUNDS=${ROUNDS:-7}
@@ -28,7 +30,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 
 [ "$(id -u)" = 0 ] || die "it makes namespaces and loads programs: run it as root"
-for tool in ip nft haproxy unshare nsenter awk jq ethtool; do
+for tool in ip nft haproxy unshare nsenter awk jq ethtool bpftrace strip; do
 	command -v "$tool" >/dev/null || die "$tool is missing: 'make bench' installs it"
 done
 if [ "${AX_BENCH_INSIDE:-}" != 1 ]; then
@@ -43,14 +45,15 @@ if [ $# -gt 0 ]; then
 	output=$(dirname "$1")
 	ax=$(realpath "$1")
 fi
-parts=${2:-apps xdp}
+parts=${2:-apps xdp trace}
 case $parts in
-apps | xdp | 'apps xdp') ;;
-*) die "there is no part '$parts': apps or xdp" ;;
+apps | xdp | trace | 'apps xdp trace') ;;
+*) die "there is no part '$parts': apps, xdp or trace" ;;
 esac
 bench=${AXBENCH:-$(dirname "${ax:-$(realpath .output/ax)}")/bench/axbench}
 xdpbench=$(dirname "$bench")/xdpbench
-for tool in "$bench" "$xdpbench"; do
+tracebench=$(realpath "$(dirname "$bench")")/tracebench
+for tool in "$bench" "$xdpbench" "$tracebench"; do
 	[ -x "$tool" ] || die "$tool is not there: run 'make bench'"
 done
 
@@ -94,6 +97,8 @@ ip link set lo up
 . "$here/cases.sh"
 # shellcheck source=tools/bench/xdp.sh
 . "$here/xdp.sh"
+# shellcheck source=tools/bench/trace.sh
+. "$here/trace.sh"
 
 load=$(cut -d' ' -f1 /proc/loadavg)
 awk -v load="$load" -v cpus="$(nproc)" 'BEGIN {exit load > cpus / 2}' ||
@@ -129,10 +134,22 @@ measure_packets() {
 	xdp_rows >>"$tmp/rows"
 }
 
+measure_tracing() {
+	if [ "$(uname -m)" != x86_64 ]; then
+		note "tracing is not measured: the functions of tracebench are x86-64's"
+		return
+	fi
+	round=1
+	measure_size
+	rounds "${trace_cases[@]}"
+	trace_rows >>"$tmp/rows"
+}
+
 for part in $parts; do
 	case $part in
 	apps) measure_apps ;;
 	xdp) measure_packets ;;
+	trace) measure_tracing ;;
 	esac
 done
 mkdir -p "$output"

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One program for all probes: what a probe fetches and does is data, found by its BPF cookie. So
+ * nothing is compiled when a probe is attached, and the verifier has seen everything.
+ *
+ * Programs on user functions can be preempted by others on the same CPU, hence slots that are
+ * taken, and atomic additions even where a counter is a CPU's own.
+ */
+#include "interpreter.bpf.h"
+
+#define TABLE_ENTRIES 65536
+#define RING_BYTES    (2 << 20)
+
+#if defined(__TARGET_ARCH_x86)
+#define CTX_SP	   152 /* of struct pt_regs */
+#define CTX_GO	   8   /* %r14, where Go's ABI has the goroutine */
+#define RETURN_POP 8   /* the return took its address from the stack */
+#elif defined(__TARGET_ARCH_arm64)
+#define CTX_SP	   248
+#define CTX_GO	   224 /* x28 */
+#define RETURN_POP 0
+#else
+#error "where struct pt_regs has the stack pointer is not known for this architecture"
+#endif
+
+/* Sizes of maps that depend on the probes, and of the key, are set by the loader. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ax_probe);
+} probes SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, AX_PROBE_SLOTS);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+/* How often each probe happened. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} hits SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, RING_BYTES);
+} records SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC); /* else starting would take as long as all entries */
+	__uint(max_entries, TABLE_ENTRIES);
+	__uint(key_size, sizeof(__u64));
+	__uint(value_size, sizeof(struct ax_probe_cell));
+} table SEC(".maps");
+/* The last records, when none is sent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct ax_probe_flight));
+} flight SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} flight_number SEC(".maps");
+/* Which states are armed: for all threads, and for some. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_PROBE_STATES);
+	__type(key, __u32);
+	__type(value, __u64);
+} states SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct ax_probe_state_key);
+	__type(value, __u64);
+} thread_states SEC(".maps");
+
+/* Text of who pinned this; no program reads it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u64));
+} about SEC(".maps");
+
+static __always_inline void count_hit(__u32 probe)
+{
+	__u64 *n = bpf_map_lookup_elem(&hits, &probe);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+static __always_inline bool is_wanted(void)
+{
+	if (config.pid && bpf_get_current_pid_tgid() >> 32 != config.pid)
+		return false;
+	return !config.cgroup ||
+	       bpf_get_current_ancestor_cgroup_id((int)config.cgroup_level) == config.cgroup;
+}
+
+static __always_inline struct scratch *take_scratch(void)
+{
+#pragma unroll
+	for (__u32 i = 0; i < AX_PROBE_SLOTS; i++) {
+		__u32 index = i;
+		struct scratch *s = bpf_map_lookup_elem(&scratches, &index);
+
+		if (s && !__sync_lock_test_and_set(&s->busy, 1))
+			return s;
+	}
+	return NULL;
+}
+
+/* --- actions --- */
+
+/* Writers of the same slot at the same time are as many records apart as there are slots. */
+static __always_inline void keep_record(const struct scratch *s, __u32 len)
+{
+	__u32 zero = 0, index, max = config.flight_bytes;
+	__u64 *next = bpf_map_lookup_elem(&flight_number, &zero), number;
+	struct ax_probe_flight *f;
+
+	if (!next || !config.flight_slots)
+		return;
+	number = __sync_fetch_and_add(next, 1);
+	index = (__u32)(number % config.flight_slots);
+	f = bpf_map_lookup_elem(&flight, &index);
+	if (!f)
+		return;
+	f->number = 0;
+	f->full_len = len;
+	len = size_within(len < max ? len : max, max);
+	f->len = len;
+	if (len)
+		bpf_probe_read_kernel(f->record, len, s->bytes);
+	*(volatile __u64 *)&f->number = number + 1;
+}
+
+static __always_inline void put_record(struct scratch *s, __u32 index, const struct ax_probe *p)
+{
+	struct ax_probe_record *rec = &s->record;
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 len = size_within(s->used, sizeof(s->bytes));
+
+	rec->time_ns = s->now_ns;
+	rec->sp = s->sp;
+	rec->thread = s->thread;
+	rec->probe = index;
+	rec->pid = (__u32)(id >> 32);
+	rec->tid = (__u32)id;
+	rec->cpu = (__u16)bpf_get_smp_processor_id();
+	rec->n_values = (__u16)p->n_values;
+	rec->pad = 0;
+	bpf_get_current_comm(rec->comm, sizeof(rec->comm));
+	if (config.flight_slots)
+		keep_record(s, len);
+	/* The reader looks every few milliseconds: waking it would cost more than all else. */
+	else if (!len || bpf_ringbuf_output(&records, rec, len, BPF_RB_NO_WAKEUP))
+		count(AX_PROBE_DROPPED);
+}
+
+static __always_inline void raise(__u64 *most, __u64 v)
+{
+	/* Only a program that preempted this one can have changed it. */
+#pragma unroll
+	for (int i = 0; i < AX_PROBE_SLOTS; i++) {
+		__u64 old = *(volatile __u64 *)most;
+
+		if (v <= old || __sync_val_compare_and_swap(most, old, v) == old)
+			return;
+	}
+}
+
+static __always_inline void add_to_table(struct scratch *s, const struct ax_probe *p)
+{
+	struct ax_probe_cell *cell = bpf_map_lookup_elem(&table, s->key);
+	__u64 v = s->record.values[0];
+
+	if (!cell) {
+		struct ax_probe_cell none = {0};
+
+		bpf_map_update_elem(&table, s->key, &none, BPF_NOEXIST);
+		cell = bpf_map_lookup_elem(&table, s->key);
+	}
+	if (!cell) {
+		count(AX_PROBE_DROPPED);
+		return;
+	}
+	__sync_fetch_and_add(&cell->count, 1);
+	if (p->action != AX_ACTION_STATS)
+		return;
+	__sync_fetch_and_add(&cell->sum, v);
+	if (p->flags & AX_PROBE_SIGNED)
+		v ^= 1ull << 63;
+	raise(&cell->most, v);
+	raise(&cell->least, ~v);
+}
+
+static __always_inline __u64 log2_bucket(__u64 v, bool with_sign)
+{
+	__u64 n = 1;
+
+	if (with_sign && (__s64)v < 0)
+		return AX_BUCKET_NEGATIVE;
+	if (!v)
+		return 0;
+#pragma unroll
+	for (int shift = 32; shift; shift >>= 1)
+		if (v >> shift) {
+			v >>= shift;
+			n += shift;
+		}
+	return n;
+}
+
+static __always_inline __u64 linear_bucket(const struct ax_probe *p, __u64 v)
+{
+	__u64 at = v - (__u64)p->least;
+
+	if (p->flags & AX_PROBE_SIGNED ? (__s64)v < p->least : v < (__u64)p->least)
+		return 0;
+	at = p->step ? at / p->step : 0;
+	return at < p->n_buckets ? at + 1 : p->n_buckets + 1;
+}
+
+static __always_inline void keep_call(struct scratch *s, const struct ax_probe *p)
+{
+	struct ax_probe_call_key key = {.thread = s->thread, .sp = s->sp, .pair = p->pair};
+	struct ax_probe_call call = {.faults = s->record.faults};
+
+	if (p->action == AX_ACTION_START) {
+		if (s->record.faults & 1)
+			return; /* nothing by which the other probe could find it */
+		key.sp = p->flags & AX_PROBE_BY_THREAD ? 0 : s->kept[0];
+		key.thread = p->flags & AX_PROBE_BY_THREAD ? s->thread : 0;
+	}
+	__builtin_memcpy(call.values, s->kept, sizeof(call.values));
+	call.time_ns = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&calls, &key, &call, BPF_ANY))
+		count(AX_PROBE_NO_CALL);
+}
+
+/* --- states --- */
+
+/* Armed in a function, a state of a thread lasts until that returns: the outermost one, when it is
+ * armed again further down. One that was left by longjmp() is above the stack pointer. */
+static __always_inline void arm_thread(const struct ax_probe *p, __u64 thread, __u64 sp)
+{
+	struct ax_probe_state_key key = {.thread = thread, .state = p->state};
+	__u64 *armed = bpf_map_lookup_elem(&thread_states, &key);
+
+	if (!armed || *armed < sp)
+		bpf_map_update_elem(&thread_states, &key, &sp, BPF_ANY);
+}
+
+static __always_inline void disarm_thread(const struct ax_probe *p, __u64 thread, __u64 sp)
+{
+	struct ax_probe_state_key key = {.thread = thread, .state = p->state};
+	__u64 *armed = bpf_map_lookup_elem(&thread_states, &key);
+
+	if (armed && (!(p->flags & AX_PROBE_RETURN) || sp >= *armed))
+		bpf_map_delete_elem(&thread_states, &key);
+}
+
+static __always_inline void set_state(const struct ax_probe *p, __u64 thread, __u64 sp)
+{
+	__u32 index = p->state;
+	bool arms = p->action == AX_ACTION_ARM;
+	__u64 *armed;
+
+	if (p->flags & AX_PROBE_PER_THREAD) {
+		if (arms)
+			arm_thread(p, thread, sp);
+		else
+			disarm_thread(p, thread, sp);
+		return;
+	}
+	armed = bpf_map_lookup_elem(&states, &index);
+	if (armed)
+		*armed = arms;
+}
+
+static __always_inline bool is_armed(const struct ax_probe *p, __u64 thread, __u64 sp)
+{
+	struct ax_probe_state_key key = {.thread = thread, .state = p->when};
+	__u32 index = p->when;
+	__u64 *armed;
+
+	if (!p->when)
+		return true;
+	if (!(p->flags & AX_PROBE_PER_THREAD)) {
+		armed = bpf_map_lookup_elem(&states, &index);
+		return armed && *armed;
+	}
+	armed = bpf_map_lookup_elem(&thread_states, &key);
+	return armed && (!sp || !*armed || sp <= *armed);
+}
+
+static __always_inline void act(struct scratch *s, __u32 index, const struct ax_probe *p)
+{
+	__u64 v = s->record.values[0];
+	__u64 *bucket = &s->key[p->key_words & (AX_PROBE_KEY - 1)];
+
+	count_hit(index);
+	switch (p->action) {
+	case AX_ACTION_RECORD:
+		put_record(s, index, p);
+		return;
+	case AX_ACTION_COUNT:
+		if (!p->key_words)
+			return;
+		break;
+	case AX_ACTION_LOG2:
+		*bucket = log2_bucket(v, p->flags & AX_PROBE_SIGNED);
+		break;
+	case AX_ACTION_LINEAR:
+		*bucket = linear_bucket(p, v);
+		break;
+	default:
+		break;
+	}
+	/* A value that could not be fetched is none. */
+	if (p->action != AX_ACTION_COUNT && s->record.faults & 1)
+		count(AX_PROBE_DROPPED);
+	else
+		add_to_table(s, p);
+}
+
+/* --- a probe --- */
+
+struct happening {
+	void *ctx;
+	__u64 thread, sp;
+	struct ax_probe_call *call;
+	bool sleeps; /* a constant of each program */
+};
+
+static __always_inline void run_probe(const struct happening *h, __u32 index,
+				      const struct ax_probe *p, struct scratch *s)
+{
+	struct run r = {.s = s, .call = h->call, .ctx = h->ctx, .p = p};
+
+	s->ctx = (__u64)h->ctx;
+	s->thread = h->thread;
+	s->sp = h->sp;
+	s->depth = 0;
+	s->fault = false;
+	s->filtered = false;
+	s->record.faults = 0;
+	s->used = sizeof(s->record) + (p->n_values & (AX_PROBE_VALUES - 1)) * sizeof(__u64);
+	s->now_ns = p->action != AX_ACTION_COUNT ? bpf_ktime_get_ns() : 0;
+	if (p->n_ops && h->sleeps)
+		bpf_loop(p->n_ops, run_op_sleeping, &r, 0);
+	else if (p->n_ops)
+		bpf_loop(p->n_ops, run_op, &r, 0);
+	if (s->filtered)
+		return;
+	if (p->action == AX_ACTION_ENTRY || p->action == AX_ACTION_START)
+		keep_call(s, p);
+	else if (p->action >= AX_ACTION_ARM)
+		set_state(p, h->thread, h->sp);
+	else
+		act(s, index, p);
+}
+
+static __always_inline void do_probe(const struct happening *h, __u32 index,
+				     const struct ax_probe *p)
+{
+	struct scratch *s;
+
+	if (!is_armed(p, h->thread, h->sp))
+		return;
+	if (!p->n_ops && p->action == AX_ACTION_COUNT) {
+		count_hit(index);
+		return;
+	}
+	s = take_scratch();
+	if (s) {
+		run_probe(h, index, p, s);
+		*(volatile __u32 *)&s->busy = 0;
+	} else if (p->action >= AX_ACTION_ENTRY) {
+		count(AX_PROBE_NO_CALL);
+	} else {
+		count_hit(index);
+		count(AX_PROBE_DROPPED);
+	}
+}
+
+/* A goroutine is at the start of what %r14 points to: the bounds of its stack, which is moved as a
+ * whole, so that what stays the same is how far a frame is from its end. */
+static __always_inline bool find_goroutine(struct happening *h)
+{
+	__u64 end, g = *(__u64 *)(h->ctx + CTX_GO);
+
+	if (bpf_probe_read_user(&end, sizeof(end), (void *)(g + sizeof(__u64))))
+		return false;
+	h->thread = g;
+	h->sp = ~(end - h->sp); /* the deeper the less, as with addresses */
+	return true;
+}
+
+static __always_inline void function_returns(struct happening *h, __u32 index,
+					     const struct ax_probe *p)
+{
+	struct ax_probe_call_key key = {.thread = h->thread, .sp = h->sp, .pair = p->pair};
+
+	h->call = find_call(&key);
+	if (!h->call)
+		return;
+	do_probe(h, index, p);
+	bpf_map_delete_elem(&calls, &key);
+}
+
+static __always_inline int at_function(void *ctx, bool sleeps)
+{
+	__u32 index = (__u32)bpf_get_attach_cookie(ctx);
+	const struct ax_probe *p;
+	struct happening h = {.ctx = ctx, .sleeps = sleeps, .sp = *(__u64 *)(ctx + CTX_SP)};
+
+	if (!is_wanted())
+		return 0;
+	p = bpf_map_lookup_elem(&probes, &index);
+	if (!p)
+		return 0;
+	h.thread = (__u32)bpf_get_current_pid_tgid();
+	if (p->flags & AX_PROBE_RETURN && !(p->flags & AX_PROBE_GO))
+		h.sp -= RETURN_POP;
+	if (p->flags & AX_PROBE_GO && !find_goroutine(&h))
+		return 0;
+	if (p->flags & AX_PROBE_PAIRED)
+		function_returns(&h, index, p);
+	else
+		do_probe(&h, index, p);
+	return 0;
+}
+
+SEC("uprobe")
+int ax_function(void *ctx)
+{
+	return at_function(ctx, false);
+}
+
+/* Where user memory is read: it may have to be read in. (6.0) */
+SEC("uprobe.s")
+int ax_function_sleeping(void *ctx)
+{
+	return at_function(ctx, true);
+}
+
+SEC("kprobe")
+int ax_kernel_function(void *ctx)
+{
+	return at_function(ctx, false);
+}
+
+static __always_inline int at_tracepoint(void *ctx)
+{
+	__u32 index = (__u32)bpf_get_attach_cookie(ctx);
+	struct happening h = {.ctx = ctx};
+	const struct ax_probe *p;
+
+	if (!is_wanted())
+		return 0;
+	p = bpf_map_lookup_elem(&probes, &index);
+	h.thread = (__u32)bpf_get_current_pid_tgid();
+	if (p)
+		do_probe(&h, index, p);
+	return 0;
+}
+
+/* A tracepoint's context is its record, as its format file describes it. */
+SEC("tracepoint")
+int ax_tracepoint(void *ctx)
+{
+	return at_tracepoint(ctx);
+}
+
+/* For probes on tracepoints that fetch none of its fields. Cookies: Linux 6.10. */
+SEC("raw_tracepoint")
+int ax_raw_tracepoint(void *ctx)
+{
+	return at_tracepoint(ctx);
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs fetch programs as the interpreter does, on a program that is stopped. x86-64 only. */
+#ifndef AX_TEST_PROBE_FETCH_H
+#define AX_TEST_PROBE_FETCH_H
+
+#include "probe_programs.h"
+#include "probes/fetch.h"
+
+#ifdef __x86_64__
+struct fetch_run {
+	const struct stopped *s;
+	uint64_t acc, stack[AX_PROBE_STACK];
+	unsigned depth;
+	uint64_t saved[AX_PROBE_SAVED];
+	char text[4096]; /* of all values: "a=1 b=\"x\"" */
+};
+
+static inline uint64_t run_extended(uint64_t v, unsigned size, bool with_sign)
+{
+	unsigned shift = 64 - size * 8;
+
+	return with_sign ? (uint64_t)((int64_t)(v << shift) >> shift) : v << shift >> shift;
+}
+
+static inline uint8_t run_byte(const struct fetch_run *r, uint64_t address)
+{
+	return (uint8_t)peek(r->s, address);
+}
+
+static inline uint64_t run_binary(enum ax_probe_code code, uint64_t a, uint64_t b)
+{
+	switch (code) {
+	case AX_CODE_ADD:
+		return a + b;
+	case AX_CODE_SUB:
+		return a - b;
+	case AX_CODE_AND:
+		return a & b;
+	case AX_CODE_OR:
+		return a | b;
+	case AX_CODE_XOR:
+		return a ^ b;
+	case AX_CODE_SHL:
+		return b < 64 ? a << b : 0;
+	case AX_CODE_SHR:
+		return b < 64 ? a >> b : 0;
+	default:
+		fail_msg("operation %d", code);
+		return 0;
+	}
+}
+
+static inline void run_one(struct fetch_run *r, const struct ax_probe_op *op)
+{
+	uint64_t a, v;
+
+	if (op->flags & AX_OP_PUSH) {
+		assert_true(r->depth < AX_PROBE_STACK);
+		r->stack[r->depth++] = r->acc;
+	}
+	switch (op->code) {
+	case AX_CODE_CONST:
+		r->acc = op->value;
+		return;
+	case AX_CODE_CTX:
+		assert_true(op->value + op->size <= sizeof(r->s->regs));
+		v = 0;
+		memcpy(&v, (const char *)&r->s->regs + op->value, op->size);
+		r->acc = run_extended(v, op->size, op->flags & AX_OP_SIGNED);
+		return;
+	case AX_CODE_USER:
+		v = r->acc + op->value ? peek(r->s, r->acc + op->value) : 0; /* a fault */
+		r->acc = run_extended(v, op->size, op->flags & AX_OP_SIGNED);
+		return;
+	case AX_CODE_SAVED:
+		r->acc = r->saved[op->value];
+		return;
+	case AX_CODE_EXTEND:
+		r->acc = run_extended(r->acc, op->size, op->flags & AX_OP_SIGNED);
+		return;
+	case AX_CODE_NOT:
+		r->acc = !r->acc;
+		return;
+	case AX_CODE_STRING:
+	case AX_CODE_BUFFER:
+		return;
+	default:
+		if (op->flags & AX_OP_IMMEDIATE) {
+			r->acc = run_binary(op->code, r->acc, op->value);
+		} else {
+			assert_true(r->depth > 0);
+			a = r->stack[--r->depth];
+			r->acc = run_binary(op->code, a, r->acc);
+		}
+	}
+}
+
+static inline void run_show(struct fetch_run *r, const struct fetch_shown *s,
+			    const struct ax_probe_op *op)
+{
+	size_t len = strlen(r->text), size = sizeof(r->text) - len;
+	char *to = r->text + len;
+	char bytes[600];
+	size_t n;
+
+	n = (size_t)snprintf(to, size, "%s%s=", len ? " " : "", s->name);
+	to += n;
+	size -= n;
+	switch (s->type) {
+	case VALUE_SIGNED:
+		snprintf(to, size, "%lld", (long long)r->acc);
+		break;
+	case VALUE_HEX:
+		snprintf(to, size, "0x%llx", (unsigned long long)r->acc);
+		break;
+	case VALUE_CHAR:
+		snprintf(to, size, "'%c'", (int)r->acc);
+		break;
+	case VALUE_STRING:
+		for (n = 0; n + 1 < op->value && n + 1 < sizeof(bytes); n++)
+			if (!(bytes[n] = (char)run_byte(r, r->acc + n)))
+				break;
+		snprintf(to, size, "\"%.*s\"", (int)n, bytes);
+		break;
+	case VALUE_BUFFER:
+		for (n = 0; n < op->value && n < 64; n++)
+			snprintf(to + 2 * n, size - 2 * n, "%02x", run_byte(r, r->acc + n));
+		break;
+	default:
+		snprintf(to, size, "%llu", (unsigned long long)r->acc);
+	}
+}
+
+/* Of an entry's operations what is kept, of others the text of all values. */
+static inline void run_ops(struct fetch_run *r, const struct fetch *f,
+			   const struct ax_probe_op *ops, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		run_one(r, &ops[i]);
+		if (ops[i].flags & AX_OP_KEEP)
+			r->saved[ops[i].to] = r->acc;
+		if (ops[i].flags & AX_OP_STORE)
+			run_show(r, &f->values[ops[i].to], &ops[i]);
+		if (ops[i].flags & (AX_OP_STORE | AX_OP_KEEP))
+			r->depth = 0;
+	}
+}
+#endif
+
+#endif

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Probes on this kernel: functions of programs and of the kernel, returns, tracepoints.
+. /tests/lib.sh
+
+traced=/bin/traced
+# exactly NAME REGEX N COMMAND...: what comes out matches, and N events came and all were received.
+exactly()
+{
+	local name=$1 regex=$2 events=$3
+
+	shift 3
+	"$@" >/tmp/trace.out 2>&1 </dev/null
+	like "$name" "$regex" cat /tmp/trace.out
+	like "$name: all are received" "^$events events?, $events received, 0 dropped" cat /tmp/trace.out
+}
+
+# --- programs ---
+
+exactly "a function's arguments" 'named .*"a name".*=4$' 5 \
+	ax trace watch uprobe:$traced:named arg0:string arg1:s32 -c "$traced 5"
+exactly "its return value, and an argument of its entry" 'twice .*=3 .*=6$' 5 \
+	ax trace watch uretprobe:$traced:twice arg0@entry:s32 retval:s32 -c "$traced 5"
+exactly "recursive calls are paired" . 20 \
+	ax trace latency uretprobe:$traced:deep -c "$traced 5"
+exactly "counts by value" '(^|[^0-9])7  *1$' 10 \
+	ax trace count uprobe:$traced:twice arg0:s32 -c "$traced 10"
+exactly "under a condition" . 3 \
+	ax trace watch uprobe:$traced:twice arg0:s32 if 'arg0 >= 7' -c "$traced 10"
+exactly "all functions of a glob" . 10 \
+	ax trace count "uprobe:$traced:[tn][wa]*e*" if 'comm == "traced"' -c "$traced 5"
+
+# --- the kernel ---
+
+exactly "a function of the kernel" 'vfs_read .*=10$' 10 \
+	ax trace watch kprobe:vfs_read arg2 if 'comm == "traced"' -c "$traced 10"
+exactly "its return value" 'vfs_read .*=9 .*=9$' 10 \
+	ax trace watch kretprobe:vfs_read arg2@entry:s64 retval:s64 if 'comm == "traced"' \
+	-c "$traced 10"
+exactly "how long it takes" . 100 \
+	ax trace latency kprobe:vfs_read by comm if 'comm == "traced"' -c "$traced 100"
+exactly "as ftrace has it" 'r1?.* .*=10' 10 \
+	ax trace watch 'p:r1 vfs_read n=%dx:u64' if 'comm == "traced"' -c "$traced 10"
+like "one that is not there" "no function|not there|did you mean" \
+	ax trace watch kprobe:vfs_raed -c "$traced 1"
+like "functions are listed" '^kprobe:vfs_read$|vfs_read' ax trace list 'kprobe:vfs_r*'
+exactly "members of structs by the kernel's own types" 'vfs_read .*"zero"' 5 \
+	ax trace watch kprobe:vfs_read 'arg0->f_path.dentry->d_name.name:string' \
+	if 'comm == "traced"' -c "$traced 5"
+exactly "between two functions" . 10 \
+	ax trace latency kprobe:vfs_read if 'comm == "traced"' to kretprobe:vfs_read -c "$traced 10"
+
+# --- tracepoints ---
+
+exactly "a tracepoint's fields" 'sys_enter_read .*count=10' 10 \
+	ax trace watch tracepoint:syscalls:sys_enter_read count if 'comm == "traced"' \
+	-c "$traced 10"
+exactly "without fields" . 1 \
+	ax trace count tracepoint:sched:sched_process_exec if 'comm == "traced"' -c "$traced 1"
+
+done_testing

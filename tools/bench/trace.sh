@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What is measured of `ax trace`. Sourced by run.sh, which set ax, tracebench, tmp, cpu.
+#
+# tracebench has the functions that are probed; it starts the tracer, waits until its probe is in
+# the code, calls the function, and ends the tracer. What a call costs without a probe is taken off.
+# What was called is held against what the tracer counted: a figure of calls that no probe saw would
+# be wrong.
+
+RATE=${RATE:-200000}	       # events a second that must not be lost
+RATE_SECONDS=${RATE_SECONDS:-5}
+many_probes=2000	       # as many as tracebench has functions
+some_probes=100		       # of bpftrace's
+
+ax_trace=("$ax" trace)
+probe() { # FUNCTION
+	echo "uprobe:$tracebench:$1"
+}
+# says CASE: what the tracer of that case printed
+says() {
+	tail -n 3 "$tmp/$1.said" 2>/dev/null | tr '\n' ' '
+}
+# tb CASE OPTION... MODE... -- TRACER...: sets measured, and records time and memory
+tb() {
+	local name=$1
+	shift
+	measured=$("$tracebench" -c "$cpu" -o "$tmp/$name.said" "$@" 2>"$tmp/$name.err" </dev/null) ||
+		die "measuring $name failed: $(tail -n 3 "$tmp/$name.err" | tr '\n' ' ') $(says "$name")"
+	record "$name" "$(jq .value <<<"$measured")"
+	record "$name.rss" "$(jq .rss_mib <<<"$measured")"
+}
+# check_calls CASE COUNTED
+check_calls() {
+	local calls
+	calls=$(jq .calls <<<"$measured")
+	[ "$2" = "$calls" ] || die "$1: $calls calls, and the tracer counted ${2:-nothing}"
+}
+
+# --- ax ---
+# Sets events, received and dropped by "1,347,000 events, 1,346,000 received, 1,000 dropped".
+ax_said() { # CASE
+	read -r events received dropped < <(sed -n 's/\([0-9]\),\([0-9]\)/\1\2/g
+		s/^\([0-9]*\) events*, \([0-9]*\) received, \([0-9]*\) dropped.*/\1 \2 \3/p' \
+		"$tmp/$1.said") || die "$1: the tracer did not say what it counted: $(says "$1")"
+}
+ax_count() { # CASE FUNCTION
+	tb "$1" -t "$MILLISECONDS" call "$2" -- "${ax_trace[@]}" count "$(probe "$2_probed")"
+	ax_said "$1"
+	check_calls "$1" "$events"
+}
+# Everything that arrived has to be in the file.
+ax_record() { # CASE OPTION...
+	local name=$1
+	shift
+	tb "$name" "$@" call push -- "${ax_trace[@]}" watch "$(probe push_probed)" arg0 \
+		-O "$tmp/$name.records"
+	ax_said "$name"
+	check_calls "$name" "$events"
+	[ "$(wc -l <"$tmp/$name.records")" = "$received" ] ||
+		die "$name: $received records were received, and others written"
+	record "$name.lost" "$dropped"
+	record "$name.rate" "$(jq .rate <<<"$measured")"
+	record "$name.cpu" "$(jq .tracer_ns <<<"$measured")"
+	rm "$tmp/$name.records"
+}
+
+# --- bpftrace ---
+bt_count() { # CASE FUNCTION
+	tb "$1" -t "$MILLISECONDS" call "$2" -- \
+		bpftrace -e "$(probe "$2_probed") { @ = count(); }"
+	check_calls "$1" "$(awk '/^@: / {print $2}' "$tmp/$1.said")"
+}
+# It does not tell of all that it loses: what is in its buffer when it is ended is gone.
+bt_record() { # CASE OPTION...
+	local name=$1 lost
+	shift
+	tb "$name" "$@" call push -- \
+		bpftrace -e "$(probe push_probed) { printf(\"arg0=%d\\n\", arg0); }"
+	lost=$(($(jq .calls <<<"$measured") - $(grep -c ^arg0= "$tmp/$name.said")))
+	record "$name.lost" "$lost"
+	record "$name.rate" "$(jq .rate <<<"$measured")"
+	record "$name.cpu" "$(jq .tracer_ns <<<"$measured")"
+}
+
+# --- what is on the disk ---
+mib() { # FILE...
+	du -Lbc "$@" | awk 'END {printf "%.2f\n", $1 / 1048576}'
+}
+measure_size() {
+	local llvm
+	if [ -n "$ax" ]; then
+		cp "$ax" "$tmp/ax"
+		strip "$tmp/ax"
+		record trace.size "$(mib "$tmp/ax")"
+		rm "$tmp/ax"
+	fi
+	llvm=$(ldd "$(command -v bpftrace)" | awk '/libLLVM/ {print $3}')
+	[ -n "$llvm" ] || die "bpftrace is not linked with libLLVM"
+	record trace.sizebt "$(mib "$(command -v bpftrace)" "$llvm")"
+}
+
+# --- one round ---
+trace_cases=(trace.firstbt trace.first trace.pushbt trace.push trace.nop5bt trace.nop5
+	trace.endbrbt trace.endbr trace.recordbt trace.record trace.ratebt trace.rate
+	trace.manybt trace.many)
+
+measure_trace() {
+	case $1 in
+	trace.firstbt)
+		tb "$1" first push_probed -- bpftrace -e \
+			"$(probe push_probed) { printf(\"push_probed\\n\"); exit(); }"
+		;;
+	trace.recordbt) bt_record "$1" -t "$MILLISECONDS" ;;
+	trace.ratebt) bt_record "$1" -r "$RATE" -t $((RATE_SECONDS * 1000)) ;;
+	trace.manybt) # a glob that takes a hundred of them
+		tb "$1" -n $some_probes many -- bpftrace -e "$(probe 'many_101*') { @ = count(); }"
+		check_calls "$1" "$(awk '/^@: / {print $2}' "$tmp/$1.said")"
+		;;
+	trace.*bt) bt_count "$1" "$(expr "$1" : 'trace\.\(.*\)bt')" ;;
+	*) [ -z "$ax" ] || measure_ax_trace "$1" ;;
+	esac
+}
+measure_ax_trace() {
+	case $1 in
+	trace.first)
+		tb "$1" first push_probed -- "${ax_trace[@]}" watch "$(probe push_probed)" -n 1
+		;;
+	trace.record) ax_record "$1" -t "$MILLISECONDS" ;;
+	trace.rate) ax_record "$1" -r "$RATE" -t $((RATE_SECONDS * 1000)) ;;
+	trace.many)
+		tb "$1" -n $many_probes many -- "${ax_trace[@]}" count "$(probe 'many_*')"
+		ax_said "$1"
+		check_calls "$1" "$events"
+		;;
+	*) ax_count "$1" "${1#trace.}" ;;
+	esac
+}
+
+# --- the table's rows ---
+trace_rows() {
+	local bt=bpftrace
+	row 'start to the first record of a uprobe' ms trace.first "$bt" trace.firstbt '<=' 0.5
+	row 'peak memory of that' MiB trace.first.rss "$bt" trace.firstbt.rss '' ''
+	row 'peak memory of that' MiB trace.first.rss '' '' '<=' 12
+	row 'count calls of a function, push first' ns trace.push "$bt" trace.pushbt '<=' 1.0
+	row 'count calls of a function, nop5 first' ns trace.nop5 "$bt" trace.nop5bt '<=' 1.0
+	row 'count calls of a function, endbr64 first' ns trace.endbr "$bt" trace.endbrbt '<=' 0.1
+	row 'record an argument to a file, each call' ns trace.record "$bt printf" \
+		trace.recordbt '<=' 0.1
+	row 'events lost then' events trace.record.lost "$bt" trace.recordbt.lost '' ''
+	row 'processor time of the tracer for each' ns trace.record.cpu "$bt" trace.recordbt.cpu \
+		'' ''
+	row 'peak memory of that' MiB trace.record.rss '' '' '<=' 12
+	row "events lost of $RATE/s for $RATE_SECONDS s" events trace.rate.lost '' '' '<=' 0
+	row 'calls a second then' 1/s trace.rate.rate "$bt" trace.ratebt.rate '' ''
+	row "attach and detach $many_probes uprobes" s trace.many '' '' '<=' 0.3
+	row "attach and detach $many_probes uprobes" s trace.many "$bt, $some_probes of them" \
+		trace.manybt '' ''
+	row 'size of the program, stripped' MiB trace.size "$bt + libLLVM" trace.sizebt '<=' 0.05
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Addresses as names: of values that are symbols, and of stacks. */
+#include "cmd_trace.h"
+#include "probes/process.h"
+
+#define FRAMES_MAX 127
+#define NAME_SIZE  1024
+
+bool trace_is_stack(const struct fetch_shown *shown)
+{
+	return shown->type == VALUE_USER_STACK || shown->type == VALUE_KERNEL_STACK;
+}
+
+static struct processes *names_of(struct trace *t)
+{
+	if (!t->names && processes_new(&t->names) < 0)
+		t->names = NULL;
+	return t->names;
+}
+
+void trace_note_process(struct trace *t, uint32_t pid)
+{
+	struct processes *names = names_of(t);
+
+	if (names)
+		processes_note(names, (int)pid);
+}
+
+void trace_names_free(struct trace *t)
+{
+	if (t->names)
+		processes_free(t->names);
+}
+
+static void write_name(struct trace *t, uint32_t pid, uint64_t address, bool kernel, bool returns,
+		       char to[NAME_SIZE])
+{
+	struct place_name n = {.offset = address};
+	struct processes *names = names_of(t);
+	int r = -ENOMEM;
+
+	/* an address to return to may be behind the end of the function that calls */
+	if (names && kernel)
+		r = processes_kernel(names, address - returns, &n);
+	else if (names && pid)
+		r = processes_symbolise(names, (int)pid, address - returns, &n);
+	if (r == 0)
+		n.offset += returns;
+	else
+		n = (struct place_name){.offset = address};
+	place_name_text(&n, to, NAME_SIZE);
+}
+
+static void put_name(struct trace *t, const char *name)
+{
+	if (t->json)
+		trace_out_json(&t->out, name, strlen(name));
+	else
+		trace_out_safe(&t->out, name, strlen(name));
+}
+
+/* The upper half of all addresses is the kernel's, on every machine that ax runs on. */
+void trace_put_symbol(struct trace *t, uint32_t pid, uint64_t address)
+{
+	char name[NAME_SIZE];
+
+	write_name(t, pid, address, address >> 63, false, name);
+	put_name(t, name);
+}
+
+void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t pid, uint64_t id,
+		     const char *indent)
+{
+	bool kernel = shown->type == VALUE_KERNEL_STACK;
+	uint64_t addresses[FRAMES_MAX];
+	char name[NAME_SIZE];
+	int n = session_stack(t->session, id, addresses, FRAMES_MAX);
+
+	if (t->json)
+		trace_out_char(&t->out, '[');
+	else if (n <= 0)
+		trace_out_printf(&t->out, "%s(no stack)\n", indent);
+	for (int i = 0; i < n; i++) {
+		write_name(t, pid, addresses[i], kernel, i > 0, name);
+		trace_out_text(&t->out, !t->json ? indent : i ? "," : "");
+		put_name(t, name);
+		if (!t->json)
+			trace_out_char(&t->out, '\n');
+	}
+	if (t->json)
+		trace_out_char(&t->out, ']');
+}
