@@ -29,8 +29,8 @@ struct trace {
 
 	struct trace_out out;
 	struct trace_layout *layouts; /* of each probe, made when its first record comes */
-	struct processes *names;	/* of functions in processes and the kernel */
-	int64_t real_offset_ns; /* from CLOCK_MONOTONIC to the time of day */
+	struct processes *names;      /* of functions in processes and the kernel */
+	int64_t real_offset_ns;	      /* from CLOCK_MONOTONIC to the time of day */
 	uint64_t received, shown;
 
 	/* Of commands that make more of records than a line each: called for each record, and when
@@ -49,8 +49,8 @@ void trace_free(struct trace *t);
 int trace_run(struct trace *t);
 
 /* cmd_trace_options.c: what the commands that attach have in common */
-int trace_command(struct cmd *c, int argc, char **argv, enum trace_action action,
-		  const char *usage, const char *about);
+int trace_command(struct cmd *c, int argc, char **argv, enum trace_action action, const char *usage,
+		  const char *about);
 int trace_open_output(struct trace *t, struct error *e);
 
 /* cmd_trace_latency.c: PROBE [on VALUE] to PROBE [on VALUE] [by ...] */
@@ -68,10 +68,10 @@ struct trace_child {
 	int pidfd; /* tells its end */
 	int errors;
 };
-#define TRACE_NO_CHILD                                                                             \
-	(struct trace_child)                                                                       \
-	{                                                                                          \
-		.go = -1, .pidfd = -1, .errors = -1                                                \
+#define TRACE_NO_CHILD                              \
+	(struct trace_child)                        \
+	{                                           \
+		.go = -1, .pidfd = -1, .errors = -1 \
 	}
 int trace_child_start(struct trace_child *c, const char *command, struct error *e);
 /* Executes the command. A negative errno with a sentence when there is no such program. */

@@ -22,7 +22,7 @@ static bool needs_shell(const char *command)
 
 static _Noreturn void execute(char *command, int errors)
 {
-	char *shell[] = {(char *)(uintptr_t)"sh", (char *)(uintptr_t)"-c", command, NULL};
+	char *shell[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", command, NULL};
 	char *words[WORDS_MAX + 1] = {0}, *at = NULL;
 	size_t n = 0;
 	int err;

@@ -180,7 +180,7 @@ static void list_one(struct listing *l, const char *name)
 		text_put(name, stderr);
 		fputs(": ", stderr);
 		text_put(n.stale, stderr);
-		fputs("; 'ax trace enable' attaches it again\n", stderr);
+		fputs(n.probe.pid ? "\n" : "; 'ax trace enable' attaches it again\n", stderr);
 	}
 }
 
@@ -229,8 +229,8 @@ int cmd_trace_ls(struct cmd *c, int argc, char **argv)
 	const struct opt_syntax s = {
 		.usage = "ax trace ls [-o FORMAT] [NAME ...]",
 		.about = "Lists the probes that have names: those of the config (probes:) and "
-			 "those of 'ax trace add'. A stale one is still attached, but to a file or "
-			 "app that was replaced since.",
+			 "those of 'ax trace add'. A stale one is still attached, but to a file, "
+			 "app or process that is not there any more, or was replaced.",
 		.own = {opts, ARRAY_SIZE(opts)},
 	};
 

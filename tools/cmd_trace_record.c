@@ -14,9 +14,9 @@ struct piece {
 	size_t len;
 };
 struct trace_layout {
-	struct piece head;		     /* the probe's name */
+	struct piece head;		      /* the probe's name */
 	struct piece before[AX_PROBE_VALUES]; /* each value's name */
-	const struct fetch *fetch;	     /* NULL: not made yet */
+	const struct fetch *fetch;	      /* NULL: not made yet */
 	bool stacks;
 	bool symbols; /* or stacks: the process's functions will be asked for */
 };

@@ -179,8 +179,8 @@ static void put_json_key(struct view *v, const struct session_row *row)
 
 static void write_value(const struct view *v, uint64_t value, char buf[TRACE_NUMBER_MAX])
 {
-	char *end = v->is_signed ? trace_write_s64(buf, (int64_t)value)
-				 : trace_write_u64(buf, value);
+	char *end =
+		v->is_signed ? trace_write_s64(buf, (int64_t)value) : trace_write_u64(buf, value);
 
 	*end = '\0';
 }
@@ -311,7 +311,8 @@ static void put_json_rows(struct view *v, const struct session_row **rows)
 			write_value(v, c->sum, buf[0]);
 			write_value(v, least(v, c), buf[1]);
 			write_value(v, greatest(v, c), buf[2]);
-			trace_out_printf(o, ",\"sum\":%s,\"mean\":%.17g,\"least\":%s,\"greatest\":%s",
+			trace_out_printf(o,
+					 ",\"sum\":%s,\"mean\":%.17g,\"least\":%s,\"greatest\":%s",
 					 buf[0], mean(v, c), buf[1], buf[2]);
 		}
 		trace_out_char(o, '}');
@@ -319,7 +320,6 @@ static void put_json_rows(struct view *v, const struct session_row **rows)
 }
 
 /* --- histograms --- */
-
 
 static int64_t order_of(uint64_t index)
 {

@@ -7,7 +7,7 @@
 
 struct fetch_text_context {
 	uint16_t machine;
-	const struct format *format;	 /* of a tracepoint's record; NULL: registers */
+	const struct format *format;	   /* of a tracepoint's record; NULL: registers */
 	const struct ax_probe_text *texts; /* constants in comparisons */
 	size_t n_texts;
 };

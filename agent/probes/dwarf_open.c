@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -56,6 +57,10 @@ void dwarf_free(struct dwarf *d)
 		dwarf_cfi_end(d->eh_frame);
 	if (d->dw)
 		dwarf_end(d->dw);
+	if (d->data)
+		elf_end(d->data);
+	if (d->image)
+		munmap(d->image, d->image_len);
 	if (d->debug_elf)
 		elf_end(d->debug_elf);
 	if (d->elf)
@@ -81,7 +86,7 @@ static int open_elf(const char *path, int *fd, Elf **ret)
 	if (!S_ISREG(st.st_mode))
 		return -ENOEXEC;
 	elf_version(EV_CURRENT);
-	elf = elf_begin(f, st.st_size <= READ_MAX ? ELF_C_READ : ELF_C_READ_MMAP, NULL);
+	elf = elf_begin(f, ELF_C_READ, NULL);
 	if (!elf)
 		return -ENOEXEC;
 	if (elf_kind(elf) != ELF_K_ELF || gelf_getclass(elf) != ELFCLASS64) {
@@ -283,6 +288,50 @@ static int find_debug_data(struct dwarf *d, struct error *e)
 		d->path);
 }
 
+static int read_image(int fd, uint8_t *to, size_t size)
+{
+	for (size_t at = 0; at < size;) {
+		ssize_t n = pread(fd, to + at, size - at, (off_t)at);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			return -ENODATA; /* it was cut off meanwhile */
+		at += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+/* libdw 0.188 does not look everywhere whether a string ends where its section does: so there are
+ * zeroes behind the whole file, where all strings end that do not do so before. */
+static int load_image(struct dwarf *d)
+{
+	int fd = d->debug_elf ? d->debug_fd : d->fd;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size;
+	struct stat st;
+	void *mem;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	size = (size_t)st.st_size;
+	d->image_len = (size / page + 2) * page;
+	mem = mmap(NULL, d->image_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mem == MAP_FAILED)
+		return -ENOMEM;
+	d->image = mem;
+	if (size <= READ_MAX) {
+		int r = read_image(fd, d->image, size);
+
+		if (r < 0)
+			return r;
+	} else if (mmap(mem, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) ==
+		   MAP_FAILED) {
+		return -ENOMEM;
+	}
+	d->data = elf_memory(mem, size);
+	return d->data ? 0 : -ENODATA;
+}
+
 static int unreadable(struct dwarf *d, struct error *e)
 {
 	return error_set(e, -ENODATA, "the debug data of %.200s cannot be read: %.100s", d->path,
@@ -302,7 +351,10 @@ static int load(struct dwarf *d, struct error *e)
 	r = find_debug_data(d, e);
 	if (r < 0)
 		return r;
-	d->dw = dwarf_begin_elf(d->debug_elf ? d->debug_elf : d->elf, DWARF_C_READ, NULL);
+	r = load_image(d);
+	if (r == -ENOMEM)
+		return error_set(e, r, "out of memory");
+	d->dw = r == 0 ? dwarf_begin_elf(d->data, DWARF_C_READ, NULL) : NULL;
 	if (!d->dw)
 		return unreadable(d, e);
 	/* that of the program itself: a file of debug data has no code to unwind */

@@ -37,6 +37,9 @@ struct dwarf {
 
 	int fd, debug_fd; /* the second: of a file of debug data, -1: the file has its own */
 	Elf *elf, *debug_elf;
+	uint8_t *image; /* of the file that has the data: zeroes are behind it */
+	size_t image_len;
+	Elf *data;
 	Dwarf *dw;
 	Dwarf_CFI *eh_frame, *debug_frame;
 	uint16_t machine;

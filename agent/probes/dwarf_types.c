@@ -392,13 +392,15 @@ static int source_members(struct type_source *s, const struct ctype *t,
 
 static const char *source_name(struct type_source *s, const struct ctype *t)
 {
+	const char *name;
 	Dwarf_Die die;
 
 	(void)s;
 	if (!t->id)
 		return NULL;
 	restore_die(t, &die);
-	return dwarf_name(&die);
+	name = dwarf_name(&die);
+	return name && *name ? name : NULL;
 }
 
 void dwarf_init_types(struct dwarf *d)

@@ -207,6 +207,16 @@ struct variable_walk {
 	int r;
 };
 
+/* It is said for each instruction where it is, so that is also right at the first one. */
+static bool has_list(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr_integrate(die, DW_AT_location, &attr) &&
+	       (dwarf_whatform(&attr) == DW_FORM_sec_offset ||
+		dwarf_whatform(&attr) == DW_FORM_loclistx);
+}
+
 /* Static variables have one address for the whole program. */
 static bool has_fixed_place(Dwarf_Die *die)
 {
@@ -228,7 +238,7 @@ static int give(struct variable_walk *w, Dwarf_Die *die, const char *name)
 	v.is_static = w->global || has_fixed_place(die);
 	if (dwarf_type_of(w->p->d, die, &v.type))
 		v.type = (struct ctype){.kind = CTYPE_OTHER};
-	if (w->p->context.at_entry && !v.is_static && !v.is_parameter)
+	if (w->p->context.at_entry && !v.is_static && !v.is_parameter && !has_list(die))
 		where_nowhere(&v.where, "at a function's first instruction it has no value yet");
 	else
 		dwarf_locate(&w->p->context, die, &v.where);

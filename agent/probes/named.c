@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -176,6 +177,8 @@ int named_open(const struct instance *inst, const char *name, struct named *ret,
 	ret->made = k.made;
 	ret->enabled = engine_is_enabled(dir);
 	find_stale(inst, &k, ret->stale, sizeof(ret->stale));
+	if (k.probe.pid && kill((pid_t)k.probe.pid, 0) && errno == ESRCH)
+		snprintf(ret->stale, sizeof(ret->stale), "process %u has ended", k.probe.pid);
 	return 0;
 }
 

@@ -13,6 +13,14 @@
 #define INPUT_MAX  (64u << 10)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+const char *__lsan_default_suppressions(void);
+
+/* libelf 0.188 forgets what it read of some broken files; of good ones the unit test sees that
+ * nothing is left. */
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libelf";
+}
 
 static void check(bool good)
 {

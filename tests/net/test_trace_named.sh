@@ -145,6 +145,7 @@ ok "one of a process" ax trace add pid "uprobe:$P:work" -p "$SLEEPER"
 "$P" 5
 is "sees no other" "$(field pid events)" 0
 end "$SLEEPER"
+is "it is stale when that has ended" "$(field pid state)/$(field pid why)" "stale/process $SLEEPER has ended"
 
 # --- wrong input ---
 says() { # NAME TEXT COMMAND...
@@ -298,4 +299,12 @@ says "says that it comes back" "comes back" ax trace rm off
 cp "$T/second.yaml" "$T/$INST.yaml"
 kill -HUP "$AGENT"
 ok "and it does" wait_for '[ "$(field off state)" = enabled ]'
+"$T/later" 1 80
+make_prog "$T/new" 2
+mv "$T/new" "$T/later"
+is "a file of the config's that is replaced" "$(field later state)" stale
+kill -HUP "$AGENT"
+ok "is found by a reload" wait_for '[ "$(field later state)" = enabled ]'
+"$T/later" 1 81
+is "and what there was is kept" "$(args later)" "80 81 "
 done_testing

@@ -14,6 +14,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "probe_programs.h"
 
@@ -538,6 +539,117 @@ static void functions_of_go(void **state)
 	binary_close(b);
 }
 
+/* --- files that were made to take for ever --- */
+
+#define MANY	  100000
+#define CODE_SIZE (256u << 10)
+
+static void put(FILE *f, const void *what, size_t len)
+{
+	assert_int_equal(fwrite(what, 1, len, f), len);
+}
+
+/* Functions that are all at one address, or all as long as the code; with names that are ends of
+ * one another. */
+static void write_table(const char *name, bool one_address, unsigned type, size_t name_len)
+{
+	const char section_names[] = "\0.text\0.symtab\0.strtab";
+	const uint64_t text_at = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
+		       table_at = text_at + CODE_SIZE,
+		       names_at = table_at + MANY * sizeof(Elf64_Sym),
+		       section_names_at = names_at + name_len + 2,
+		       sections_at = section_names_at + sizeof(section_names);
+	const Elf64_Ehdr h = {
+		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(h),
+		.e_shoff = sections_at,
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 5,
+		.e_shstrndx = 4,
+	};
+	const Elf64_Phdr load = {PT_LOAD, PF_R | PF_X, text_at, 0x1000, 0, CODE_SIZE, CODE_SIZE, 1};
+	const Elf64_Shdr sections[5] = {
+		{0},
+		{1, SHT_PROGBITS, SHF_EXECINSTR, 0x1000, text_at, CODE_SIZE, 0, 0, 1, 0},
+		{7, SHT_SYMTAB, 0, 0, table_at, MANY * sizeof(Elf64_Sym), 3, 0, 8,
+		 sizeof(Elf64_Sym)},
+		{15, SHT_STRTAB, 0, 0, names_at, name_len + 2, 0, 0, 1, 0},
+		{0, SHT_STRTAB, 0, 0, section_names_at, sizeof(section_names), 0, 0, 1, 0},
+	};
+	char path[PATH_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", build_dir, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	put(f, &h, sizeof(h));
+	put(f, &load, sizeof(load));
+	for (size_t i = 0; i < CODE_SIZE / 4; i++)
+		put(f, "\x48\x89\xf8\x90", 4); /* mov %rdi,%rax; nop */
+	for (size_t i = 0; i < MANY; i++) {
+		const Elf64_Sym s = {.st_name = (uint32_t)(1 + i % (name_len - 1)),
+				     .st_info = ELF64_ST_INFO(STB_GLOBAL, type),
+				     .st_shndx = 1,
+				     .st_value = 0x1000 + (one_address ? 0 : i),
+				     .st_size = CODE_SIZE};
+
+		put(f, &s, sizeof(s));
+	}
+	put(f, "", 1);
+	for (size_t i = 0; i < name_len; i++)
+		put(f, i % 80 ? "a" : "_", 1);
+	put(f, "", 1);
+	put(f, section_names, sizeof(section_names));
+	put(f, sections, sizeof(sections));
+	assert_int_equal(fclose(f), 0);
+}
+
+static int place_it(void *arg, const struct symbol *s)
+{
+	struct error e = {0};
+	struct place p;
+
+	binary_place(arg, s, s->offset, false, &p, &e);
+	return 0;
+}
+
+/* The limit is far above what it takes with sanitizers on a slow machine, and far below what it
+ * takes if something of it is done for each pair of functions. */
+static void files_made_to_take_for_ever(void **state)
+{
+	static const struct {
+		bool one_address;
+		unsigned type;
+		size_t name_len;
+	} kinds[] = {
+		{true, STT_FUNC, 60},	    {false, STT_FUNC, 60},	{false, STT_FUNC, 8000},
+		{false, STT_FUNC, 1000000}, {false, STT_GNU_IFUNC, 60}, {true, STT_GNU_IFUNC, 60},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		clock_t start = clock();
+		struct error e = {0};
+		struct symbol s;
+		struct binary *b;
+
+		write_table("table", kinds[i].one_address, kinds[i].type, kinds[i].name_len);
+		b = open_built("table");
+		assert_int_equal(binary_functions(b, "not_there", place_it, b, &e), -ENOENT);
+		binary_functions(b, "*", place_it, b, &e);
+		binary_symbolise(b, sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) + 1000, &s);
+		binary_close(b);
+		if ((clock() - start) / CLOCKS_PER_SEC > 10)
+			fail_msg("kind %zu takes %ld s", i,
+				 (long)(clock() - start) / CLOCKS_PER_SEC);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -554,6 +666,7 @@ int main(void)
 #endif
 		cmocka_unit_test(what_is_no_program),
 		cmocka_unit_test(functions_of_go),
+		cmocka_unit_test(files_made_to_take_for_ever),
 	};
 
 	return cmocka_run_group_tests_name("probe_symbols", tests, build_dir_make,
