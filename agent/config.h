@@ -136,9 +136,9 @@ struct config_probe {
 void config_probe_free(struct config_probe *p);
 int config_probe_copy(const struct config_probe *from, struct config_probe *to);
 bool config_probe_eq(const struct config_probe *a, const struct config_probe *b);
-/* What cannot be right, whatever the machine has. `probe` and those that arm are made canonical.
- * -EINVAL with a sentence. */
-int config_probe_check(struct config_probe *p, struct error *e);
+/* What cannot be right, whatever the machine has. `probe` and those that arm are made canonical,
+ * with paths that are relative to `dir`; NULL: those are a mistake. -EINVAL with a sentence. */
+int config_probe_check(struct config_probe *p, const char *dir, struct error *e);
 int config_probe_check_name(const char *name, struct error *e);
 int config_probe_parse_action(const char *s, uint32_t *ret, struct error *e);
 const char *config_probe_action_name(uint32_t action);

@@ -128,8 +128,6 @@ enum ax_tcp_flag {
 	AX_TCP_FIN_SEEN = 2, /* the peer's */
 	AX_TCP_OLD = 4,	     /* the connection was there before: its beginning is not known */
 	AX_TCP_OPEN = 8,     /* it has not ended yet */
-	AX_TCP_RESET_SENT = 16,
-	AX_TCP_RESET_SEEN = 32,
 };
 
 struct ax_tcp_event {

@@ -102,6 +102,11 @@ void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t 
 		     const char *indent);
 /* A process whose addresses will be asked for: it may have ended by then. */
 void trace_note_process(struct trace *t, uint32_t pid);
+/* A table's keys may be addresses of processes that are gone when it is printed: whether they are,
+ * and what is to be done every TRACE_NOTE_MS then. */
+#define TRACE_NOTE_MS 100
+bool trace_table_has_names(const struct trace *t);
+void trace_note_table(struct trace *t);
 void trace_names_free(struct trace *t);
 
 /* cmd_trace_table.c */

@@ -35,6 +35,7 @@ static int take_probe(struct config_probe *p, int argc, char **argv, struct erro
 static int take_request(struct adding *a, int argc, char **argv, struct error *e)
 {
 	struct config_probe *p = &a->probe;
+	autofree char *dir = getcwd(NULL, 0);
 	int r = config_probe_check_name(argv[0], e);
 
 	r = r ? r : set_text(&p->name, argv[0], e);
@@ -45,7 +46,7 @@ static int take_request(struct adding *a, int argc, char **argv, struct error *e
 		r = config_probe_parse_linear(a->linear, p->linear, e);
 	p->action = (uint32_t)a->action;
 	p->enabled = !a->disabled;
-	return r ? r : config_probe_check(p, e);
+	return r ? r : config_probe_check(p, dir, e);
 }
 
 static int run_add(struct adding *a, int argc, char **argv)

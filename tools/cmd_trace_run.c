@@ -168,6 +168,8 @@ static int wait_ms(const struct run *run, uint64_t now)
 
 	if (is_records(run->t))
 		return SESSION_POLL_MS;
+	if (trace_table_has_names(run->t))
+		until = now + TRACE_NOTE_MS * NS_PER_MS;
 	if (run->end_ns && run->end_ns < until)
 		until = run->end_ns;
 	if (run->interval_ns && run->interval_ns < until)
@@ -212,6 +214,8 @@ static int step(struct run *run, struct error *e)
 		if (r < 0 && r != -ECANCELED && !t->out.error)
 			return error_set(e, r, "records cannot be read: %s", strerror(-r));
 	}
+	if (!is_records(t) && trace_table_has_names(t))
+		trace_note_table(t);
 	if (run->interval_ns && time_mono_ns() >= run->interval_ns) {
 		r = put_interval(run, false, e);
 		if (r < 0)

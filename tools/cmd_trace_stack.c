@@ -26,6 +26,33 @@ void trace_note_process(struct trace *t, uint32_t pid)
 		processes_note(names, (int)pid);
 }
 
+static const struct fetch_shown *key_with_process(const struct trace *t)
+{
+	const struct fetch *f = session_fetch(t->session, 0);
+
+	for (size_t i = 0; i < f->n_keys; i++)
+		if (f->keys[i].type == VALUE_USER_STACK || f->keys[i].type == VALUE_SYMBOL)
+			return &f->keys[i];
+	return NULL;
+}
+
+bool trace_table_has_names(const struct trace *t)
+{
+	return key_with_process(t) != NULL;
+}
+
+void trace_note_table(struct trace *t)
+{
+	const struct fetch_shown *k = key_with_process(t);
+	struct session_table table;
+
+	if (!k || session_table(t->session, &table) < 0)
+		return;
+	for (size_t i = 0; i < table.n; i++)
+		trace_note_process(t, (uint32_t)table.v[i].key[k->word + 1]);
+	session_table_free(&table);
+}
+
 void trace_names_free(struct trace *t)
 {
 	if (t->names)

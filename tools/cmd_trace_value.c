@@ -57,9 +57,10 @@ void trace_put_key(struct trace *t, const struct fetch_shown *shown, const uint6
 	const char *s = (const char *)words;
 
 	if (shown->type == VALUE_SYMBOL) {
-		trace_put_symbol(t, (uint32_t)t->options.pid, *words);
+		trace_put_symbol(t, (uint32_t)words[1], *words);
 	} else if (trace_is_stack(shown)) {
-		trace_put_stack(t, shown, (uint32_t)t->options.pid, *words, "        ");
+		trace_put_stack(t, shown, shown->type == VALUE_USER_STACK ? (uint32_t)words[1] : 0,
+				*words, "        ");
 	} else if (shown->type != VALUE_STRING) {
 		trace_put_number(o, shown, *words, t->json);
 	} else if (t->json) {

@@ -15,7 +15,7 @@
 #define RUNNING_MAX   65536
 
 const volatile struct {
-	__u32 env, cwd, failed, exits;
+	__u32 env, cwd, exits;
 } wanted;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

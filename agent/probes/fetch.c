@@ -228,8 +228,6 @@ static int make_values(struct maker *m)
 {
 	int r = 0;
 
-	if (!m->spec->n_args && m->place->all_parameters)
-		return fetch_all_parameters(m);
 	if (!m->spec->n_args && m->place->usdt)
 		return all_usdt_args(m);
 	if (!m->spec->n_args && m->place->format)
@@ -273,6 +271,15 @@ static int make_key(struct maker *m, const struct probe_arg *a)
 	if (r < 0)
 		return r;
 	last_op(m)->to = (uint8_t)f->key_words;
+	/* Without its process an address of a program means nothing. */
+	if (made.type == VALUE_USER_STACK || made.type == VALUE_SYMBOL) {
+		m->list->depth = 0;
+		r = make_leaf(m, AX_CODE_PID, AX_OP_KEY, 8, 0);
+		if (r < 0)
+			return r;
+		last_op(m)->to = (uint8_t)(f->key_words + 1);
+		words = 2;
+	}
 	k->word = f->key_words;
 	f->key_words += words;
 	f->n_keys++;

@@ -65,8 +65,8 @@ struct fetch_shown {
 	char *name;
 	enum value_type type; /* never VALUE_NONE; VALUE_USTRING is VALUE_STRING here */
 	uint32_t size;	      /* of numbers: bytes; of strings: the most that is fetched */
-	uint32_t word;	      /* of a key: where it begins */
-	const char *gone;     /* why it has no value at this place: it always is a fault */
+	uint32_t word; /* of a key: where it begins; the process follows user stacks and symbols */
+	const char *gone; /* why it has no value at this place: it always is a fault */
 };
 struct fetch {
 	struct ax_probe_op *ops;

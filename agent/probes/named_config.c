@@ -115,12 +115,43 @@ int config_probe_parse_linear(const char *s, int64_t ret[3], struct error *e)
 	return 0;
 }
 
+/* Probes are attached again by others, who are in other directories. */
+static int make_absolute(struct probe_spec *spec, const char *dir, struct error *e)
+{
+	char *path;
+
+	if (!spec->file || spec->file[0] == '/' || !strchr(spec->file, '/'))
+		return 0;
+	if (!dir)
+		return error_set(e, -EINVAL,
+				 "'%.200s' may be another file for the agent: expected an absolute "
+				 "path, or the name of a program or library",
+				 spec->file);
+	if (asprintf(&path, "%s/%s", dir, spec->file) < 0)
+		return error_set(e, -ENOMEM, "out of memory");
+	free(spec->file);
+	spec->file = path;
+	return 0;
+}
+
+static int make_latency_absolute(struct latency *l, const char *dir, struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(l->specs); i++) {
+		r = make_absolute(&l->specs[i], dir, e);
+		r = r ? r : make_absolute(&l->on[i], dir, e);
+	}
+	return r;
+}
+
 /* Parses and makes canonical; the spec is the caller's. */
-static int take_text(char **text, struct probe_spec *spec, struct error *e)
+static int take_text(char **text, const char *dir, struct probe_spec *spec, struct error *e)
 {
 	char *canonical;
 	int r = probe_parse(*text, spec, e);
 
+	r = r < 0 ? r : make_absolute(spec, dir, e);
 	if (r < 0)
 		return r;
 	canonical = probe_format(spec);
@@ -131,10 +162,10 @@ static int take_text(char **text, struct probe_spec *spec, struct error *e)
 	return 0;
 }
 
-static int check_arming(char **text, struct error *e)
+static int check_arming(char **text, const char *dir, struct error *e)
 {
 	CLEANUP(probe_spec_free) struct probe_spec spec = {0};
-	int r = take_text(text, &spec, e);
+	int r = take_text(text, dir, &spec, e);
 
 	if (r == 0 && (spec.n_args || spec.n_by))
 		return error_set(e, -EINVAL,
@@ -144,12 +175,13 @@ static int check_arming(char **text, struct error *e)
 	return r;
 }
 
-static int take_latency(char **text, struct error *e)
+static int take_latency(char **text, const char *dir, struct error *e)
 {
 	CLEANUP(latency_free) struct latency l = {0};
 	char *canonical;
 	int r = latency_parse(*text, &l, e);
 
+	r = r < 0 ? r : make_latency_absolute(&l, dir, e);
 	if (r < 0)
 		return r;
 	canonical = latency_format(&l);
@@ -197,23 +229,23 @@ static int check_options(const struct config_probe *p, struct error *e)
 	return 0;
 }
 
-int config_probe_check(struct config_probe *p, struct error *e)
+int config_probe_check(struct config_probe *p, const char *dir, struct error *e)
 {
 	CLEANUP(probe_spec_free) struct probe_spec spec = {0};
 	int r;
 
 	if (p->action == TRACE_LATENCY)
-		r = take_latency(&p->probe, e);
+		r = take_latency(&p->probe, dir, e);
 	else
-		r = take_text(&p->probe, &spec, e);
+		r = take_text(&p->probe, dir, &spec, e);
 	if (r == 0)
 		r = check_action(p, &spec, e);
 	if (r == 0)
 		r = check_options(p, e);
 	for (size_t i = 0; r == 0 && i < p->armed_by.n; i++)
-		r = check_arming(&p->armed_by.v[i], e);
+		r = check_arming(&p->armed_by.v[i], dir, e);
 	for (size_t i = 0; r == 0 && i < p->disarmed_by.n; i++)
-		r = check_arming(&p->disarmed_by.v[i], e);
+		r = check_arming(&p->disarmed_by.v[i], dir, e);
 	return r;
 }
 
@@ -274,6 +306,7 @@ static bool parses(struct reader *r, const struct node *n, const char *text)
 	struct error e = {0};
 	int code = probe_parse(text, &spec, &e);
 
+	code = code < 0 ? code : make_absolute(&spec, NULL, &e);
 	if (code == -ENOMEM)
 		done(r, code);
 	else if (code < 0)
@@ -295,7 +328,7 @@ static void read_probe_text(struct reader *r, const struct node *n, void *to)
 
 static void parse_probe_text(struct reader *r, const struct entry *entry)
 {
-	struct latency l;
+	CLEANUP(latency_free) struct latency l = {0};
 	struct error e = {0};
 	int code;
 
@@ -304,11 +337,10 @@ static void parse_probe_text(struct reader *r, const struct entry *entry)
 		parses(r, entry->text, entry->probe.probe);
 	} else {
 		code = latency_parse(entry->probe.probe, &l, &e);
-		if (code == 0)
-			latency_free(&l);
-		else if (code == -ENOMEM)
+		code = code < 0 ? code : make_latency_absolute(&l, NULL, &e);
+		if (code == -ENOMEM)
 			done(r, code);
-		else
+		else if (code < 0)
 			reject_probe(r, entry->text, "a probe", &e);
 	}
 	r->depth--;
@@ -436,7 +468,7 @@ static void read_probe(struct reader *r, const struct node *n, void *to)
 	if (entry.probe.probe && entry.probe.action != UNKNOWN && !r->out_of_memory)
 		parse_probe_text(r, &entry);
 	if (r->errs->n == before && !r->out_of_memory)
-		code = config_probe_check(&entry.probe, &e);
+		code = config_probe_check(&entry.probe, NULL, &e);
 	if (code == -ENOMEM)
 		done(r, code);
 	else if (code < 0)

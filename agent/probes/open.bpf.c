@@ -3,6 +3,10 @@
  * ax trace open: what open(), openat(), openat2() and creat() were asked for, and what came of it.
  * At the return the arguments are still in their registers, and the name's page is there, since the
  * kernel has read it. The entry is needed only for the time.
+ *
+ * Raw tracepoints see every system call, which costs the others 75 ns each (135 ns with the time),
+ * where perf events on the eight tracepoints of these calls cost 45; but those take 110 ms each to
+ * go away again.
  */
 #include "syscall.bpf.h"
 

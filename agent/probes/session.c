@@ -182,7 +182,8 @@ static uint32_t flags_of(const struct session *s, const struct session_probe *p)
 		flags |= AX_PROBE_PAIRED;
 	if (p->fetch.n_values && p->fetch.values[0].type == VALUE_SIGNED)
 		flags |= AX_PROBE_SIGNED;
-	if (part->spec->kind == PROBE_URETPROBE || part->spec->kind == PROBE_KRETPROBE)
+	if ((part->spec->kind == PROBE_URETPROBE && !part->at_rets) ||
+	    part->spec->kind == PROBE_KRETPROBE)
 		flags |= AX_PROBE_RETURN;
 	if (p->go)
 		flags |= AX_PROBE_GO;

@@ -35,6 +35,9 @@ struct session_part {
 	/* Places are also moved if a register is fetched that is another one a few instructions on
 	 * (%ip). */
 	bool move;
+	/* Returns of functions are probed at their RET instructions, as in Go programs: a uretprobe
+	 * is in the way of C++'s exceptions. */
+	bool at_rets;
 };
 
 struct session_options {

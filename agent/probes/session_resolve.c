@@ -161,7 +161,7 @@ static int add_spot(struct resolver *r, const struct spot *spot, struct session_
 	if (err < 0)
 		return err;
 	p->go = binary_is_go(r->file->binary);
-	p->is_return = r->spec->kind == PROBE_URETPROBE && !p->go;
+	p->is_return = r->spec->kind == PROBE_URETPROBE && !p->go && !r->part->at_rets;
 	place = place_of(r, p);
 	place.offset = is_return_kind(r->spec->kind) ? spot->begin : spot->offset;
 	err = compile(r, p, &place);
@@ -226,7 +226,8 @@ static int place_function(struct resolver *r, const struct symbol *f, uint64_t o
 		snprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)offset);
 		spot.name = buf;
 	}
-	if (r->spec->kind == PROBE_URETPROBE && binary_is_go(r->file->binary)) {
+	if (r->spec->kind == PROBE_URETPROBE &&
+	    (r->part->at_rets || binary_is_go(r->file->binary))) {
 		if (!name)
 			return error_set(r->e, -ENOTSUP,
 					 "%.200s is a Go program, and no function begins at "

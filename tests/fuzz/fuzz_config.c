@@ -58,7 +58,7 @@ static void check_probe(const struct config_probe *p)
 	check(config_probe_copy(p, &copy) == 0);
 	check(config_probe_eq(p, &copy));
 	/* what is right stays so, and is canonical already */
-	check(config_probe_check(&copy, NULL) == 0);
+	check(config_probe_check(&copy, NULL, NULL) == 0);
 	check(config_probe_eq(p, &copy));
 	config_probe_free(&copy);
 }

@@ -116,6 +116,10 @@ for i in one two; do
 	is "two at once: $i" "$(jq -r 'select(.comm == "true") | .argv[1]' "$T/$i" | tr '\n' ' ')" "$i $i "
 done
 
+"$watched" exec 45000 "$T/args" || diag "the kernel takes no 45,000 arguments"
+trace -o json -O "$T/json" -c "$watched exec 45000 $T/args"
+is "as many as the kernel takes" "$(jq 'select(.argv[1] == "args") | .argv | length' "$T/json")" 45003
+
 # a flood of long commands
 out=$(trace -o json -O "$T/flood" -c "bash -c 'for i in {1..300}; do /bin/true \$i {1..2000}; done'")
 is "a flood of long commands: all came" "$(jq -c 'select(.emitted) | .emitted > 300 and .emitted == .received and .dropped == 0' "$T/flood")" \

@@ -113,6 +113,11 @@ ok "count" ax trace add c "uprobe:$P:work" 'arg0 & 1' --action count
 ok "hist" ax trace add h "uprobe:$P:work" arg0 --action hist --linear 0,20,5
 ok "stats" ax trace add s "uprobe:$P:work" arg0 --action stats
 ok "latency" ax trace add l "uretprobe:$P:work" --action latency
+cd "$T" || exit
+ok "a path that is relative" ax trace add rel uprobe:./prog:work
+is "is that of the file" "$(field rel probe)" "uprobe:$T/./prog:work"
+cd / && ok "and so it is found again from elsewhere" ax trace enable rel
+ok "it is removed" ax trace rm rel
 ok "latency between two probes" ax trace add b \
 	"uprobe:$P:work if arg0 == 1 to uprobe:$P:work if arg0 == 4" --action latency
 ok "a tracepoint" ax trace add t tracepoint:syscalls:sys_enter_getppid "if pid == $$"

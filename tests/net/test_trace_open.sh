@@ -75,6 +75,18 @@ for i in one two; do
 		"$T/$i.json")" "[20000,20000,0]"
 done
 
+# a reader that cannot keep up: what it lost is counted
+cat >"$T/flood" <<END
+kill -STOP \$PPID
+$watched opens $T/flood-file 60000
+kill -CONT \$PPID
+END
+trace "$T/flood-file" -o json -O "$T/json" -c "sh $T/flood"
+is "what there was no room for is counted" "$(jq -c 'select(.emitted) |
+	[.emitted, .received + .dropped, .dropped > 0]' "$T/json")" "[60000,60000,true]"
+is "what was received is there" "$(field .name | wc -l)" \
+	"$(jq 'select(.emitted) | .received' "$T/json")"
+
 # --- real programs ---
 
 trace -o json -O "$T/json" -c "$PYTHON -c 'open(\"/etc/passwd\").read()'"

@@ -159,11 +159,32 @@ static void latencies_are_canonical(void **state)
 		c = parse(text);
 		assert_string_equal(c.probes[0].probe, cases[i].canonical);
 		assert_int_equal(config_probe_copy(&c.probes[0], &again), 0);
-		assert_int_equal(config_probe_check(&again, NULL), 0);
+		assert_int_equal(config_probe_check(&again, NULL, NULL), 0);
 		assert_true(config_probe_eq(&c.probes[0], &again));
 		config_probe_free(&again);
 		config_free(&c);
 	}
+}
+
+/* As a command line has them. */
+static void paths_become_absolute(void **state)
+{
+	struct config_probe p = {.probe = strdup("u:./a/b:f"), .last = CONFIG_PROBE_LAST};
+
+	(void)state;
+	assert_int_equal(strv_add(&p.armed_by, "u:b/c:g"), 0);
+	assert_int_equal(strv_add(&p.armed_by, "u:libc.so.6:g"), 0);
+	assert_int_equal(config_probe_check(&p, "/dir", NULL), 0);
+	assert_string_equal(p.probe, "uprobe:/dir/./a/b:f");
+	assert_string_equal(p.armed_by.v[0], "uprobe:/dir/b/c:g");
+	assert_string_equal(p.armed_by.v[1], "uprobe:libc.so.6:g");
+	config_probe_free(&p);
+	p = (struct config_probe){.probe = strdup("u:./x:f on arg0 to u:/x:f"),
+				  .last = CONFIG_PROBE_LAST,
+				  .action = TRACE_LATENCY};
+	assert_int_equal(config_probe_check(&p, "/dir", NULL), 0);
+	assert_string_equal(p.probe, "uprobe:/dir/./x:f on arg0 to uprobe:/x:f");
+	config_probe_free(&p);
 }
 
 static void nothing_is_the_default(void **state)
@@ -229,6 +250,14 @@ static void mistakes_have_a_place(void **state)
 		{"probes: [{action: look, name: a, probe: 'u:/x:f to u:/x:g'}]\n",
 		 "f:1:19: probes[0].action: found \"look\", expected watch, count, hist, stats or "
 		 "latency\n"},
+		{"probes: [{name: a, probe: 'u:./x:f'}]\n",
+		 "f:1:27: probes[0].probe: found \"u:./x:f\", expected a probe: './x' may be "
+		 "another file for the agent: expected an absolute path, or the name of a program "
+		 "or library\n"},
+		{"probes: [{name: a, probe: 'k:f to u:./x:f', action: latency}]\n",
+		 "f:1:27: probes[0].probe: found \"k:f to u:./x:f\", expected a probe: './x' may "
+		 "be another file for the agent: expected an absolute path, or the name of a "
+		 "program or library\n"},
 		{P "action: hist}]\n",
 		 TOGETHER "hist is about one value: expected it behind the probe\n"},
 		{P "linear: '0,9,1'}]\n",
@@ -289,6 +318,7 @@ int main(void)
 		cmocka_unit_test(the_section_arrives),
 		cmocka_unit_test(probes_are_copied_and_compared),
 		cmocka_unit_test(latencies_are_canonical),
+		cmocka_unit_test(paths_become_absolute),
 		cmocka_unit_test(nothing_is_the_default),
 		cmocka_unit_test(mistakes_have_a_place),
 		cmocka_unit_test(texts_of_probes_are_checked),

@@ -30,6 +30,7 @@ static const char program[] =
 	"static int counter = 41;\n"
 	"int shared = 7;\n"
 	"volatile int sink;\n"
+	"short table[2][3] = {{1, 2, 3}, {4, 5, -6}};\n"
 	"static __thread int mine = 3;\n"
 	"static inline __attribute__((always_inline)) int twice(int tv)\n"
 	"{\n"
@@ -223,7 +224,8 @@ static void check_entry(struct target *t)
 		  false,
 		  "p->list[1].x=20 p->list[n-2].y=3 p->on=1 p->color=-2 "
 		  "arg1->in=f7ffffff08000000 *s='a' s[2]='w' p->bytes=0102030405060708");
-	expect_in(t, "uprobe", "counter shared", "work", false, "counter=41 shared=7");
+	expect_in(t, "uprobe", "counter shared table[1][2] table[n-3][0]", "work", false,
+		  "counter=41 shared=7 table[1][2]=-6 table[n-3][0]=4");
 }
 
 static void check_returns(struct target *t)
@@ -279,6 +281,20 @@ static void expect_local(struct target *t, const char *mark, const char *name, c
 		fail_msg("%s of %s: got '%s', expected '%s'", text, binary_path(t->b), got, full);
 }
 
+/* At a line, what has no value is said to have none, and why. */
+static void expect_gone(struct target *t)
+{
+	struct places at = {0};
+	struct error e = {0};
+	char text[128], got[4096];
+
+	assert_int_equal(dwarf_lines(t->d, "program.c", line_of("/*@after*/"), on_line, &at, &e),
+			 0);
+	snprintf(text, sizeof(text), "line:/x:program.c:%u mine", line_of("/*@after*/"));
+	fetch_at(t, text, at.offsets[0], false, got, sizeof(got));
+	assert_non_null(strstr(got, "it is a variable of each thread"));
+}
+
 static void check_lines(struct target *t, bool optimised)
 {
 	struct places at = {0};
@@ -290,6 +306,7 @@ static void check_lines(struct target *t, bool optimised)
 	expect_local(t, "/*@after*/", "s", "\"a word\"", optimised);
 	expect_local(t, "/*@loop*/", "i", "0", optimised);
 	expect_local(t, "/*@inlined*/", "tv", "64", optimised);
+	expect_gone(t);
 	assert_int_equal(dwarf_lines(t->d, "program.c", line_of("/*@inlined*/"), on_line, &at, &e),
 			 0);
 	assert_true(at.n >= 1);

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The README's commands about tracing, run as they are written there, and what they print.
+. "$(dirname "$0")/lib.sh"
+need gcc python3
+[ -e /sys/kernel/tracing/events/syscalls ] || [ -e /sys/kernel/debug/tracing/events/syscalls ] ||
+	skip_all "missing kernel feature tracepoints of system calls"
+
+# The indented lines of the section; `ax` is this build's with this test's instance.
+awk '/^## / { on = $0 == "## Tracing" } on && /^    / { print substr($0, 5) }' \
+	"$TOP/README.md" >"$T/commands"
+ok "the README has commands" test "$(wc -l <"$T/commands")" -gt 40
+mkdir "$T/work" "$T/path"
+printf '#!/bin/sh\nexec "%s" --instance %s "$@"\n' "$AX" "$INST" >"$T/path/ax"
+chmod +x "$T/path/ax"
+{
+	echo "set -eu; cd '$T/work'; PATH='$T/path':\$PATH"
+	cat "$T/commands"
+} >"$T/script"
+# What is left when the script did not come to its end; nothing otherwise.
+undo() {
+	local rc=$?
+
+	"$AX" --instance "$INST" trace rm snapshots >/dev/null 2>&1
+	return $rc
+}
+trap 'undo; on_exit' EXIT
+bg "$T/out" timeout -k 1 90 bash "$T/script"
+wait "$BG"
+is "they all succeed" "$?" 0
+[ "$FAILED" -eq 0 ] || diag "$(tail -n 30 "$T/out")"
+
+# says WHAT PATTERN: a line of the output has it
+says() {
+	if grep -qE -- "$2" "$T/out"; then
+		pass "$1"
+	else
+		not_ok "$1" "not in the output: $2"
+	fi
+}
+says "watch" ' add arg0=4 arg1="even"$'
+is "only what the condition wants" "$(grep -cE ' add arg0=[01] ' "$T/out")" 0
+says "the accounts" '^3 events, 3 received, 0 dropped$'
+says "a line of ftrace" ' %di=0x4$'
+says "count of static probes" '^ +0 +34$'
+says "hist" '^\[32, 64\) +[0-9]+ \|@'
+says "stats" '^odd +50 +170450 +3409 +4 +9950$'
+says "latency" '^1,000 events, 1,000 received, 0 dropped$'
+says "variables of a line" ' n=4 more=8 sum=20$'
+says "flow goes in" '-> add\(n=1'
+says "flow comes out" '<- add'
+says "exec" 'ls /$'
+says "list" '^uprobe:\./db:add$'
+says "explain" '^  instruction +[a-z]'
+says "view" 'db:snapshot arg0=1 arg1="even"$'
+says "ls" '^snapshots +disabled +watch +5 +0 '
+is "nothing is left" "$("$AX" --instance "$INST" trace ls -o json)" "[]"
+is "the kernel's verifier and libraries are not heard of" "$(grep -c '^libbpf' "$T/out")" 0
+done_testing
