@@ -17,6 +17,8 @@ int cmd_trace(struct cmd *c, int argc, char **argv)
 		{"open", "trace open", cmd_trace_open, "print which files are opened, and how"},
 		{"tcp", "trace tcp", cmd_trace_tcp,
 		 "print TCP connections, how much they carried and how they ended"},
+		{"flow", "trace flow", cmd_trace_flow,
+		 "print which functions call which, with arguments and results"},
 		{"list", "trace list", cmd_trace_list,
 		 "list functions, static probes, tracepoints"},
 		{"explain", "trace explain", cmd_trace_explain,

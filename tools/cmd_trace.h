@@ -121,6 +121,7 @@ int cmd_trace_latency(struct cmd *c, int argc, char **argv);
 int cmd_trace_exec(struct cmd *c, int argc, char **argv);
 int cmd_trace_open(struct cmd *c, int argc, char **argv);
 int cmd_trace_tcp(struct cmd *c, int argc, char **argv);
+int cmd_trace_flow(struct cmd *c, int argc, char **argv);
 int cmd_trace_list(struct cmd *c, int argc, char **argv);
 int cmd_trace_explain(struct cmd *c, int argc, char **argv);
 

@@ -134,12 +134,13 @@ static void find_stale(const struct instance *inst, const struct kept *k, char *
 			 k->probe.app ? k->probe.app : k->probe.cgroup);
 }
 
-static int of_another_version(const char *name, struct error *e)
+static int not_readable(const char *name, struct error *e)
 {
-	return error_set(e, -EPROTO,
-			 "the probe '%s' was made by another version of ax: remove it and add it "
-			 "again",
-			 name);
+	return error_set(
+		e, -EPROTO,
+		"what is kept of the probe '%s' is not whole, or of another version of ax: "
+		"remove it with 'ax trace rm %s' and add it again",
+		name, name);
 }
 
 static int open_kept(const char *name, const char *dir, struct session **s, struct kept *k,
@@ -149,12 +150,12 @@ static int open_kept(const char *name, const char *dir, struct session **s, stru
 	int r = session_open_pinned(dir, s, &text, e);
 
 	if (r == -EINVAL || r == -ENOENT)
-		return of_another_version(name, e);
+		return not_readable(name, e);
 	if (r < 0)
 		return r;
 	r = kept_parse(text, k);
 	if (r == -EPROTO)
-		return of_another_version(name, e);
+		return not_readable(name, e);
 	return r < 0 ? error_set(e, r, "out of memory") : 0;
 }
 

@@ -31,7 +31,7 @@ struct named_outcome {
 
 /* Sorted; none, if there never were any. */
 int named_list(const struct instance *inst, struct strv *names, struct error *e);
-/* -ENOENT; -EPROTO: another version of ax made it. */
+/* -ENOENT; -EPROTO: another version of ax made it, or one that was killed meanwhile. */
 int named_open(const struct instance *inst, const char *name, struct named *ret, struct error *e);
 
 /* -EEXIST. `p` has passed config_probe_check(). */

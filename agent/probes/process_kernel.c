@@ -132,7 +132,8 @@ static int load(struct kernel_names *k)
 		k->loaded_at = time_mono_ns();
 		return r;
 	}
-	qsort(k->v, k->n, sizeof(*k->v), compare);
+	if (k->n)
+		qsort(k->v, k->n, sizeof(*k->v), compare);
 	for (size_t i = 0; i < k->n; i++)
 		if (!n || k->v[n - 1].address != k->v[i].address)
 			k->v[n++] = k->v[i];

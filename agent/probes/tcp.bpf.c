@@ -78,6 +78,10 @@ struct bpf_iter__task_file {
 	__u32 fd;
 	struct file *file;
 };
+struct bpf_iter__tcp {
+	struct bpf_iter_meta *meta;
+	struct sock_common *sk_common;
+};
 struct task_struct___flags {
 	unsigned int flags;
 };
@@ -340,24 +344,43 @@ int ax_tcp_before(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
+static __always_inline void tell_open(struct sock *sk)
+{
+	int state = sk->__sk_common.skc_state;
+	struct owner *o;
+
+	if (state == CLOSE || state == LISTEN)
+		return;
+	o = bpf_sk_storage_get(&owners, sk, NULL, 0);
+	if (!o)
+		return;
+	o->flags |= AX_TCP_OPEN;
+	tell(sk, o, bpf_sk_storage_get(&asked, sk, NULL, 0), AX_WATCH_TCP_END, state, state);
+	bpf_sk_storage_delete(&owners, sk); /* it is found again by other processes that have it */
+}
+
 SEC("iter/task_file")
 int ax_tcp_open(struct bpf_iter__task_file *ctx)
 {
 	struct sock *sk = ctx->task ? tcp_of(ctx->file) : NULL;
-	struct owner *o;
-	int state;
 
-	if (!sk)
+	if (sk)
+		tell_open(sk);
+	return 0;
+}
+
+/* Those that no process has any more, whose last bytes are still on their way. */
+SEC("iter/tcp")
+int ax_tcp_orphans(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct sock *sk;
+
+	if (!skc)
 		return 0;
-	state = sk->__sk_common.skc_state;
-	if (state == CLOSE || state == LISTEN)
-		return 0;
-	o = bpf_sk_storage_get(&owners, sk, NULL, 0);
-	if (!o)
-		return 0;
-	o->flags |= AX_TCP_OPEN;
-	tell(sk, o, bpf_sk_storage_get(&asked, sk, NULL, 0), AX_WATCH_TCP_END, state, state);
-	bpf_sk_storage_delete(&owners, sk); /* other processes may have it too */
+	sk = (void *)bpf_skc_to_tcp_sock(skc); /* not for time-wait and request sockets */
+	if (sk)
+		tell_open(sk);
 	return 0;
 }
 

@@ -29,6 +29,7 @@ int watch_tcp_load(const struct watch_options *o, const struct watch_tcp_options
 	reuse_asked(skel, x->asked);
 	bpf_program__set_autoattach(skel->progs.ax_tcp_before, false);
 	bpf_program__set_autoattach(skel->progs.ax_tcp_open, false);
+	bpf_program__set_autoattach(skel->progs.ax_tcp_orphans, false);
 	return watch_load(&(struct watch_parts){.skel = skel,
 						.destroy = destroy,
 						.skeleton = skel->skeleton,
@@ -63,5 +64,7 @@ int watch_tcp_before(struct watch *w, struct error *e)
 
 int watch_tcp_open(struct watch *w, struct error *e)
 {
-	return iterate(w, "ax_tcp_open", e);
+	int r = iterate(w, "ax_tcp_open", e);
+
+	return r < 0 ? r : iterate(w, "ax_tcp_orphans", e);
 }

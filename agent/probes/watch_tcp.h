@@ -12,7 +12,8 @@ int watch_tcp_load(const struct watch_options *o, const struct watch_tcp_options
 		   struct watch **ret, struct error *e);
 /* After attaching: finds out whose the sockets are that are there already. */
 int watch_tcp_before(struct watch *w, struct error *e);
-/* Makes a record (AX_TCP_OPEN) of each connection that has not ended yet. */
+/* Makes a record (AX_TCP_OPEN) of each connection that has not ended yet. Of those that no process
+ * has any more, only in the network namespace of the caller. */
 int watch_tcp_open(struct watch *w, struct error *e);
 
 #endif

@@ -104,6 +104,28 @@ for i in all mine late; do
 done
 end "$server"
 
+# one that its process has closed, while the peer takes nothing
+trace -o json -O "$T/json" -c "$PYTHON -c '
+import socket
+l = socket.create_server((\"127.0.0.1\", 7004))
+c = socket.create_connection((\"127.0.0.1\", 7004))
+a, _ = l.accept()
+c.setblocking(False)
+try:
+    while True:
+        c.send(b\"x\" * 65536)
+except BlockingIOError:
+    pass
+c.close()
+import os, time
+if os.fork():
+    time.sleep(0.3)
+else:
+    time.sleep(2)'"
+is "one that no process has any more" "$(field "$T/json" \
+	'select(.side == "client") | "\(.end) \(.from) \(.sent > 100000)"')" "open FIN_WAIT1 true"
+is "all came, with those" "$(jq -c 'select(.emitted) | [.emitted, .received, .dropped]' "$T/json")" "[2,2,0]"
+
 # --- retransmits ---
 
 if nft -f - 2>"$T/nft" <<-END; then

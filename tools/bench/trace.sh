@@ -111,7 +111,8 @@ measure_trace() {
 		;;
 	trace.recordbt) bt_record "$1" -t "$MILLISECONDS" ;;
 	trace.ratebt) bt_record "$1" -r "$RATE" -t $((RATE_SECONDS * 1000)) ;;
-	trace.manybt) # a glob that takes a hundred of them
+	trace.manybt) # a glob that takes a hundred of them; it needs a while to detach from these
+		[ "$round" -le 2 ] || return 0
 		tb "$1" -n $some_probes many -- bpftrace -e "$(probe 'many_101*') { @ = count(); }"
 		check_calls "$1" "$(awk '/^@: / {print $2}' "$tmp/$1.said")"
 		;;

@@ -35,8 +35,8 @@
 #define MANY	    2000u /* functions of `many` */
 #define MANY_SIZE   16u
 #define SLICE	    1000u
-#define ATTACH_NS   (60 * NS) /* 2000 perf events take that long */
-#define SETTLE_NS   (100 * MS)
+#define WAIT_NS	    (300 * NS) /* on a busy machine, some need a second to detach each probe */
+#define SETTLE_NS   (500 * MS) /* a tracer that attached may not listen to signals yet */
 #define BARE_CALLS  1000000u
 #define FIRST_PAUSE 20000 /* ns between calls while the tracer starts */
 #define TEXT_SIZE   4096u
@@ -179,7 +179,7 @@ static int tracer_start(const struct options *o, char **command, bool piped, str
 /* It ends by itself, or by the signal; fails if it says that it failed. */
 static int tracer_end(struct tracer *t, int signal)
 {
-	uint64_t until = now_ns() + ATTACH_NS;
+	uint64_t until = now_ns() + WAIT_NS;
 	int status = 0;
 	pid_t r = 0;
 
@@ -225,7 +225,7 @@ static bool differs(const volatile char *code, const char *before, size_t len)
 static int wait_for_probe(const struct tracer *t, const char *code, const char *before, size_t len,
 			  bool there)
 {
-	uint64_t until = now_ns() + ATTACH_NS;
+	uint64_t until = now_ns() + WAIT_NS;
 
 	while (differs(code, before, len) != there) {
 		if (has_ended(t) || now_ns() > until) {
@@ -331,7 +331,7 @@ static int wait_for_text(struct tracer *t, const char *text)
 {
 	char said[TEXT_SIZE + 1] = "";
 	size_t n = 0;
-	uint64_t until = now_ns() + ATTACH_NS;
+	uint64_t until = now_ns() + WAIT_NS;
 
 	while (!strstr(said, text)) {
 		struct pollfd p = {.fd = t->out, .events = POLLIN};
@@ -392,7 +392,7 @@ static unsigned count_probes(const char *before)
 
 static int wait_for_probes(const struct tracer *t, const char *before, unsigned n)
 {
-	uint64_t until = now_ns() + ATTACH_NS;
+	uint64_t until = now_ns() + WAIT_NS;
 	unsigned there;
 
 	while ((there = count_probes(before)) < n) {

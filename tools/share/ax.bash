@@ -76,15 +76,30 @@ _ax_value()
 		get) _ax_reply table wide json name ;;
 		doctor) _ax_reply table wide json ;;
 		'xdp rule') _ax_reply table json yaml ;;
+		'trace ls') _ax_reply table json ;;
+		trace*) _ax_reply text json ;;
 		*) _ax_reply table json ;;
 		esac
 		;;
-	--rules | --pcap | --write | --file | --key-file | -r | -w | -k) _ax_files -f ;;
+	--rules | --pcap | --write | --file | --key-file | --output-file | -r | -w | -k | -O) _ax_files -f ;;
 	--mode | -m) _ax_reply auto native generic offload ;;
 	--default) _ax_reply pass drop ;;
 	--create) _ax_reply prefixes ports ;;
 	--format) _ax_reply ascii hex json pcap ;;
 	--interface) _ax_interfaces ;;
+	--app) _ax_apps ;;
+	--cgroup) _ax_files -d ;;
+	--action | -a) _ax_reply watch count hist stats latency ;;
+	--graph | -g) _ax_reply none dot svg ;;
+	--armed-by | --disarmed-by) _ax_probe_kinds ;;
+	--under | -u) ;;
+	--command | -c) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+	--pid) _ax_pids ;;
+	-p) [[ $command != trace* ]] || _ax_pids ;;
+	--linear | --last | -l)
+		[[ $command == trace* && $command != 'trace tcp' ]]
+		;;
+	-x) [[ $command != trace* ]] ;; # there it takes no value
 	-f)
 		case $command in
 		'xdp capture') _ax_reply ascii hex json pcap ;;
@@ -93,7 +108,11 @@ _ax_value()
 		esac
 		;;
 	-i)
-		[[ $command == 'xdp set' ]] && _ax_interfaces
+		case $command in
+		'xdp set') _ax_interfaces ;;
+		trace*) ;;
+		*) return 1 ;;
+		esac
 		;;
 	--config | --socket) _ax_files -f ;;
 	--directory) _ax_files -d ;;
@@ -104,8 +123,10 @@ _ax_value()
 	--name) _ax_apps ;;
 	--instance | --ip | --labels | --env | --wait | --timeout | --tail | --count | --duration) ;;
 	--confirm | --priority | --interval | --packet | --hex | --at | --before | --after) ;;
-	-n | -t | -p | -P | -x) ;;
-	-d) [[ $command == events || $command == 'xdp capture' ]] ;; # elsewhere it takes no value
+	-n | -t | -P) ;;
+	-d) # elsewhere it takes no value
+		[[ $command == events || $command == 'xdp capture' || $command == trace* ]]
+		;;
 	*) return 1 ;;
 	esac
 }
@@ -190,6 +211,45 @@ _ax_xdp()
 	fi
 }
 
+_ax_pids()
+{
+	_ax_reply "$(printf '%s\n' /proc/[0-9]* | sed 's|/proc/||')"
+}
+
+_ax_probe_kinds()
+{
+	compopt -o nospace 2>/dev/null
+	_ax_reply uprobe: uretprobe: usdt: line: kprobe: kretprobe: tracepoint:
+}
+
+# After `ax trace`: its commands, then kinds of probes or names of those that stay. The words of a
+# probe are divided at its colons, so further than its kind there is nothing to offer.
+_ax_trace()
+{
+	local at=$((command_at + 1)) word=${COMP_WORDS[command_at + 1]}
+
+	if ((COMP_CWORD == at)); then
+		[[ $cur == -* ]] && _ax_reply "$(_ax_options trace)" || _ax_reply "$(_ax_commands trace)"
+		return
+	fi
+	command="trace $word"
+	_ax_value && return
+	if [[ $cur == -* ]]; then
+		_ax_reply "$(_ax_options trace "$word")"
+		return
+	fi
+	case $word in
+	ls | view | enable | disable | reset | rm)
+		_ax_reply "$("$ax" "${agent[@]}" trace ls 2>/dev/null | awk 'NR > 1 { print $1 }')"
+		;;
+	flow) ((COMP_CWORD == at + 1)) && _ax_files -f ;;
+	exec | tcp) ;;
+	open) _ax_files -f ;;
+	add) ((COMP_CWORD == at + 2)) && _ax_probe_kinds ;;
+	*) ((COMP_CWORD == at + 1)) && _ax_probe_kinds ;;
+	esac
+}
+
 _ax()
 {
 	local ax=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command_at command agent
@@ -204,6 +264,10 @@ _ax()
 	fi
 	if [[ $command == xdp ]]; then
 		_ax_xdp
+		return
+	fi
+	if [[ $command == trace ]]; then
+		_ax_trace
 		return
 	fi
 	_ax_value && return
