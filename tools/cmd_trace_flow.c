@@ -68,7 +68,7 @@ static int add_part(struct flow_request *q, const char *file, bool is_return, co
 static int add_watch(struct flow_request *q, const char *file, bool is_return,
 		     const uint64_t *offsets, size_t n, struct error *e)
 {
-	const char *values = is_return ? "" : "back=$stack0 ip=%ip";
+	const char *values = !is_return ? "back=$stack0 ip=%ip" : q->typed ? "" : "retval:x64";
 	struct session_part *part = &q->t.parts[q->t.n_parts];
 	int r = n ? add_part(q, file, is_return, values, TRACE_WATCH, e) : 0;
 

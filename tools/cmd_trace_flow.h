@@ -30,6 +30,7 @@ struct flow_request {
 	struct flow_function *functions; /* sorted by offset */
 	size_t n_functions, size_functions;
 	size_t n_inlined;
+	bool typed;	  /* there is debug data */
 	uint32_t under;	  /* FLOW_NONE: all */
 	uint8_t *returns; /* enum flow_returns of each function */
 	/* what the parts' specs are for: functions without `under`, those whose returns are

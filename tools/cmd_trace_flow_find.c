@@ -256,12 +256,14 @@ static int divide(struct flow_request *q)
 int flow_find(struct flow_request *q, char **globs, size_t n, struct error *e)
 {
 	struct finder f = {.q = q, .e = e};
+	struct error none = {0};
 	CLEANUP(dwarf_freep) struct dwarf *d = NULL;
 	uint64_t under = 0;
 	int r = dwarf_new(binary_path(q->binary), &d);
 
 	if (r < 0)
 		return error_set(e, r, "out of memory");
+	q->typed = dwarf_load(d, &none) == 0;
 	r = find_all(&f, d, globs, n);
 	if (r == 0 && q->under_name)
 		r = find_under(&f, &under);

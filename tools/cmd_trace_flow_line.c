@@ -110,7 +110,7 @@ static const char *const reasons[] = {
 	[FLOW_LOST] = "  (its return may be among the lost)",
 	[FLOW_DEEP] = "  (its return is not seen, more than 64 deep: see --at-ret)",
 	[FLOW_UNPROBED] = "",
-	[FLOW_OPEN] = "  (had not returned at the end)",
+	[FLOW_OPEN] = "  (had not returned when the trace ended)",
 };
 
 static void put_column(struct trace_out *o, const char *text, size_t len, size_t width)

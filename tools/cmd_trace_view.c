@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax trace view: what a probe that has a name has seen. */
-#include <fcntl.h>
 #include <signal.h>
 #include <time.h>
 
@@ -131,6 +130,8 @@ static void put_summary(struct viewing *v, const struct session_totals *n)
 	if (n->unmatched)
 		fprintf(stderr, "; %llu returns without their entries seen",
 			(unsigned long long)n->unmatched);
+	if (v->follow && !stopped)
+		fputs("; it was removed, or begun anew", stderr);
 	if (v->lost)
 		fprintf(stderr, "; %llu were written over before they could be shown",
 			(unsigned long long)v->lost);
@@ -171,28 +172,15 @@ static int show(struct viewing *v, struct error *e)
 	while (r == 0 && v->follow && !stopped) {
 		nanosleep(&wait, NULL);
 		r = step(v, e);
+		/* else it would wait forever for what nobody writes any more */
+		if (!named_is_same(&v->t.c->inst, &v->named))
+			break;
 	}
 	if (r < 0)
 		return r;
 	session_totals(v->t.session, &totals);
 	put_summary(v, &totals);
 	return 0;
-}
-
-static int open_output(struct trace *t, struct error *e)
-{
-	int fd = STDOUT_FILENO;
-
-	if (t->path)
-		fd = open(t->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return error_set(e, -errno, "cannot write to '%.200s': %s", t->path,
-				 strerror(errno));
-	if (trace_out_open(&t->out, fd) == 0)
-		return 0;
-	if (t->path)
-		close(fd);
-	return error_set(e, -ENOMEM, "out of memory");
 }
 
 static int run_view(struct viewing *v, const char *name)
@@ -209,7 +197,7 @@ static int run_view(struct viewing *v, const char *name)
 	t->real_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
 	if (t->parts[0].action != TRACE_WATCH && t->count)
 		return cmd_usage(t->c, "-n is a number of records, but '%s' only counts", name);
-	if (open_output(t, &e) < 0 || show(v, &e) < 0)
+	if (trace_open_output(t, &e) < 0 || show(v, &e) < 0)
 		return cmd_failed(t->c, &e);
 	trace_out_flush(&t->out);
 	return CMD_OK;

@@ -126,8 +126,9 @@ struct dwarf_variable {
 int dwarf_variable(struct dwarf *d, uint64_t offset, const char *name, struct dwarf_variable *ret,
 		   struct error *e);
 /* Those of the function's call: parameters as they are declared, then variables of the innermost
- * block and outwards, but those that an inner one hides; `parameters`: only them. f returns
- * non-zero to end, which is returned. -ENOENT: no function is known there. */
+ * block and outwards, but those that an inner one hides; then those of functions that it is inlined
+ * into there. `parameters`: only its parameters, at a function's first instruction that function's.
+ * f returns non-zero to end, which is returned. -ENOENT: no function is known there. */
 int dwarf_variables(struct dwarf *d, uint64_t offset, bool parameters,
 		    int (*f)(void *arg, const struct dwarf_variable *v), void *arg,
 		    struct error *e);

@@ -112,11 +112,27 @@ static bool passed_by_address(Dwarf_Die *die)
 	       n > 1 && ops[n - 1].atom == DW_OP_deref;
 }
 
+struct seen {
+	const char *names[SEEN_MAX];
+	size_t n;
+};
+
+static bool seen_before(struct seen *s, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (streq(s->names[i], name))
+			return true;
+	if (s->n < SEEN_MAX)
+		s->names[s->n++] = name;
+	return false;
+}
+
 struct parameter_walk {
 	struct place_of *p;
 	struct dwarf_abi abi;
 	bool by_convention, unchanged;
-	bool results; /* of Go: they are parameters, too */
+	bool results;	   /* of Go: they are parameters, too */
+	struct seen *seen; /* NULL: all are given */
 	int (*f)(void *arg, const struct dwarf_variable *v);
 	void *arg;
 	size_t n;
@@ -131,6 +147,7 @@ static int on_parameter(void *arg, Dwarf_Die *die)
 	struct parameter_walk *w = arg;
 	struct dwarf_variable v = {.is_parameter = true};
 	struct where conventional;
+	bool hidden;
 
 	if (dwarf_tag(die) != DW_TAG_formal_parameter)
 		return 0;
@@ -139,6 +156,7 @@ static int on_parameter(void *arg, Dwarf_Die *die)
 	if (w->n++ == PARAMETERS_MAX)
 		return 1;
 	v.name = dwarf_name(die);
+	hidden = w->seen && v.name && seen_before(w->seen, v.name);
 	if (dwarf_type_of(w->p->d, die, &v.type))
 		v.type = (struct ctype){.kind = CTYPE_OTHER};
 	if (ctype_is_aggregate(&v.type) && passed_by_address(die))
@@ -156,7 +174,7 @@ static int on_parameter(void *arg, Dwarf_Die *die)
 		else
 			v.where = conventional;
 	}
-	w->r = w->f(w->arg, &v);
+	w->r = hidden ? 0 : w->f(w->arg, &v);
 	return w->r;
 }
 
@@ -165,10 +183,10 @@ static bool is_external(Dwarf_Die *die)
 	return dwarf_flag(die, DW_AT_external);
 }
 
-static int entry_parameters(struct place_of *p, bool results,
+static int entry_parameters(struct place_of *p, bool results, struct seen *seen,
 			    int (*f)(void *arg, const struct dwarf_variable *v), void *arg)
 {
-	struct parameter_walk w = {.p = p, .f = f, .arg = arg, .results = results};
+	struct parameter_walk w = {.p = p, .f = f, .arg = arg, .results = results, .seen = seen};
 	struct ctype returns;
 
 	if (dwarf_type_of(p->d, &p->scopes.dies[0], &returns))
@@ -181,21 +199,6 @@ static int entry_parameters(struct place_of *p, bool results,
 }
 
 /* --- variables --- */
-
-struct seen {
-	const char *names[SEEN_MAX];
-	size_t n;
-};
-
-static bool seen_before(struct seen *s, const char *name)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (streq(s->names[i], name))
-			return true;
-	if (s->n < SEEN_MAX)
-		s->names[s->n++] = name;
-	return false;
-}
 
 struct variable_walk {
 	struct place_of *p;
@@ -259,10 +262,10 @@ static int on_variable(void *arg, Dwarf_Die *die)
 	return give(w, die, name);
 }
 
-/* From the innermost function that was inlined there: its callers' variables are not its own. */
-static size_t first_scope(const struct dwarf_scopes *s)
+/* Where the innermost function begins, of those that are inlined into each other before `end`. */
+static size_t first_scope(const struct dwarf_scopes *s, size_t end)
 {
-	size_t i = s->n;
+	size_t i = end;
 
 	while (--i)
 		if (dwarf_tag((Dwarf_Die *)&s->dies[i]) == DW_TAG_inlined_subroutine)
@@ -270,21 +273,38 @@ static size_t first_scope(const struct dwarf_scopes *s)
 	return i;
 }
 
+/* One function's: parameters, then variables from the innermost block outwards. */
+static int function_variables(struct place_of *p, size_t first, size_t end, bool parameters,
+			      struct variable_walk *w)
+{
+	if (first == 0 && p->context.at_entry) {
+		w->r = entry_parameters(p, false, w->seen, w->f, w->arg);
+	} else {
+		w->tag = DW_TAG_formal_parameter;
+		dwarf_children(&p->scopes.dies[first], on_variable, w);
+	}
+	w->tag = DW_TAG_variable;
+	for (size_t i = end; w->r == 0 && !parameters && i-- > first;)
+		dwarf_children(&p->scopes.dies[i], on_variable, w);
+	return w->r;
+}
+
+/* Then those of the functions that it was inlined into: the first instruction of a statement is
+ * often already one of a function that the statement calls. */
 static int local_variables(struct place_of *p, bool parameters, struct seen *seen,
 			   int (*f)(void *arg, const struct dwarf_variable *v), void *arg)
 {
 	struct variable_walk w = {.p = p, .seen = seen, .f = f, .arg = arg};
-	size_t first = first_scope(&p->scopes);
+	size_t end = p->scopes.n;
 
-	if (p->context.at_entry) {
-		w.r = entry_parameters(p, false, f, arg);
-	} else {
-		w.tag = DW_TAG_formal_parameter;
-		dwarf_children(&p->scopes.dies[first], on_variable, &w);
+	if (parameters && p->context.at_entry)
+		return function_variables(p, 0, end, true, &w);
+	while (end && !w.r) {
+		size_t first = first_scope(&p->scopes, end);
+
+		function_variables(p, first, end, parameters, &w);
+		end = parameters ? 0 : first;
 	}
-	w.tag = DW_TAG_variable;
-	for (size_t i = p->scopes.n; w.r == 0 && !parameters && i-- > first;)
-		dwarf_children(&p->scopes.dies[i], on_variable, &w);
 	return w.r;
 }
 
@@ -406,12 +426,12 @@ static bool is_hidden(Dwarf_Die *function, const char *name)
 
 static int no_variable(struct place_of *p, const char *name, const char *names, struct error *e)
 {
-	Dwarf_Die *die = &p->scopes.dies[first_scope(&p->scopes)];
+	Dwarf_Die *die = &p->scopes.dies[first_scope(&p->scopes, p->scopes.n)];
 	const char *function = dwarf_name(die);
 
 	if (!function)
 		function = "the function";
-	if (is_hidden(die, name))
+	if (is_hidden(die, name) || is_hidden(&p->scopes.dies[0], name))
 		return error_set(e, -ESRCH,
 				 "%.80s has a variable %.64s, but not at this instruction: it is "
 				 "optimised away here, or of another block",
@@ -469,7 +489,7 @@ int dwarf_parameter(struct dwarf *d, uint64_t offset, size_t which, struct dwarf
 static int go_result(struct place_of *p, struct dwarf_variable *ret)
 {
 	struct by_number b = {.want = 0, .ret = ret};
-	int r = entry_parameters(p, true, on_numbered, &b);
+	int r = entry_parameters(p, true, NULL, on_numbered, &b);
 
 	if (r)
 		return 0;

@@ -228,6 +228,8 @@ static int make_values(struct maker *m)
 {
 	int r = 0;
 
+	if (!m->spec->n_args && m->spec->kind == PROBE_LINE)
+		return fetch_all_parameters(m);
 	if (!m->spec->n_args && m->place->usdt)
 		return all_usdt_args(m);
 	if (!m->spec->n_args && m->place->format)

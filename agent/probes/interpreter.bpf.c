@@ -335,6 +335,18 @@ static __always_inline void act(struct scratch *s, __u32 index, const struct ax_
 
 /* --- a probe --- */
 
+/* bpf_loop()'s functions (Linux 5.17): the verifier looks at them once, however long programs are.
+ */
+static long run_op(__u32 i, struct run *r)
+{
+	return do_op(false, i, r);
+}
+
+static long run_op_sleeping(__u32 i, struct run *r)
+{
+	return do_op(true, i, r);
+}
+
 struct happening {
 	void *ctx;
 	__u64 thread, sp;

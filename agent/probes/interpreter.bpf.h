@@ -468,16 +468,4 @@ static __always_inline long do_op(bool sleeps, __u32 i, struct run *r)
 	return 0;
 }
 
-/* bpf_loop()'s functions (Linux 5.17): the verifier looks at them once, however long programs are.
- */
-static long run_op(__u32 i, struct run *r)
-{
-	return do_op(false, i, r);
-}
-
-static long run_op_sleeping(__u32 i, struct run *r)
-{
-	return do_op(true, i, r);
-}
-
 #endif

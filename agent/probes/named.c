@@ -159,6 +159,21 @@ static int open_kept(const char *name, const char *dir, struct session **s, stru
 	return r < 0 ? error_set(e, r, "out of memory") : 0;
 }
 
+static uint64_t number_of(const char *dir)
+{
+	struct stat st;
+
+	return stat(dir, &st) ? 0 : st.st_ino;
+}
+
+bool named_is_same(const struct instance *inst, const struct named *n)
+{
+	char dir[DIR_MAX];
+
+	return find_dir(inst, n->probe.name, false, dir, NULL) == 0 &&
+	       number_of(dir) == n->directory;
+}
+
 int named_open(const struct instance *inst, const char *name, struct named *ret, struct error *e)
 {
 	CLEANUP(kept_free) struct kept k = {0};
@@ -177,6 +192,7 @@ int named_open(const struct instance *inst, const char *name, struct named *ret,
 	ret->by_config = k.by_config;
 	ret->made = k.made;
 	ret->enabled = engine_is_enabled(dir);
+	ret->directory = number_of(dir);
 	find_stale(inst, &k, ret->stale, sizeof(ret->stale));
 	if (k.probe.pid && kill((pid_t)k.probe.pid, 0) && errno == ESRCH)
 		snprintf(ret->stale, sizeof(ret->stale), "process %u has ended", k.probe.pid);

@@ -20,6 +20,7 @@ struct named {
 	/* Why it does not see what it was asked for any more, "": it does. */
 	char stale[160];
 	struct session *session; /* for reading */
+	uint64_t directory;	 /* its number in the bpf filesystem */
 };
 void named_free(struct named *n);
 
@@ -33,6 +34,9 @@ struct named_outcome {
 int named_list(const struct instance *inst, struct strv *names, struct error *e);
 /* -ENOENT; -EPROTO: another version of ax made it, or one that was killed meanwhile. */
 int named_open(const struct instance *inst, const char *name, struct named *ret, struct error *e);
+
+/* It was neither removed nor begun anew since it was opened. */
+bool named_is_same(const struct instance *inst, const struct named *n);
 
 /* -EEXIST. `p` has passed config_probe_check(). */
 int named_add(const struct instance *inst, const struct config_probe *p, struct error *e);

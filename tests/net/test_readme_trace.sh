@@ -6,9 +6,10 @@ need gcc python3
 [ -e /sys/kernel/tracing/events/syscalls ] || [ -e /sys/kernel/debug/tracing/events/syscalls ] ||
 	skip_all "missing kernel feature tracepoints of system calls"
 
-# The indented lines of the section; `ax` is this build's with this test's instance.
-awk '/^## / { on = $0 == "## Tracing" } on && /^    / { print substr($0, 5) }' \
-	"$TOP/README.md" >"$T/commands"
+# The indented lines of the section, but for the output that is shown; `ax` is this build's with this
+# test's instance.
+awk '/^## / { on = $0 == "## Tracing" } /^```/ { shown = !shown }
+	on && !shown && /^    / { print substr($0, 5) }' "$TOP/README.md" >"$T/commands"
 ok "the README has commands" test "$(wc -l <"$T/commands")" -gt 40
 mkdir "$T/work" "$T/path"
 printf '#!/bin/sh\nexec "%s" --instance %s "$@"\n' "$AX" "$INST" >"$T/path/ax"
@@ -46,9 +47,9 @@ says "count of static probes" '^ +0 +34$'
 says "hist" '^\[32, 64\) +[0-9]+ \|@'
 says "stats" '^odd +50 +170450 +3409 +4 +9950$'
 says "latency" '^1,000 events, 1,000 received, 0 dropped$'
-says "variables of a line" ' n=4 more=8 sum=20$'
-says "flow goes in" '-> add\(n=1'
-says "flow comes out" '<- add'
+says "variables of a line" ' n=4 why="even" sum=14$'
+says "flow goes in" '  -> add n=1 why="odd"$'
+says "flow comes out" '  <- add = 4  \['
 says "exec" 'ls /$'
 says "list" '^uprobe:\./db:add$'
 says "explain" '^  instruction +[a-z]'

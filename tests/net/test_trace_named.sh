@@ -108,6 +108,14 @@ kill -INT "$FOLLOW"
 wait "$FOLLOW" 2>/dev/null
 like "and ends with the summary" "$(tail -n 1 "$T/follow")" '"emitted":4,"shown":4,'
 
+bg "$T/follow2" timeout --foreground 60 "$AX" --instance "$INST" trace view w -f
+FOLLOW=$BG
+wait_for "grep -q item '$T/follow2'"
+ax trace reset w
+ok "-f ends when there is nothing to follow any more" wait_for "! alive $FOLLOW"
+wait "$FOLLOW" 2>/dev/null
+like "and says so" "$(tail -n 1 "$T/follow2")" "removed, or begun anew"
+
 # --- the other actions ---
 ok "count" ax trace add c "uprobe:$P:work" 'arg0 & 1' --action count
 ok "hist" ax trace add h "uprobe:$P:work" arg0 --action hist --linear 0,20,5

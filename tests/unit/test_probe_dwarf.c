@@ -47,7 +47,7 @@ static const char program[] =
 	"	sink = total + (int)strlen(s) + c + (int)q.a + *q.b + (int)d + last + "
 	"(int)b.v[1];\n"
 	"	sink += (int)on_stack + mine++;\n"
-	"	shared += twice(total);\n"
+	"	shared += twice(total); /*@call*/\n"
 	"	__asm__ volatile(\"\" : : \"r\"(p) : \"memory\"); /* all of it is read */\n"
 	"	return -total;\n"
 	"}\n"
@@ -306,6 +306,7 @@ static void check_lines(struct target *t, bool optimised)
 	expect_local(t, "/*@after*/", "s", "\"a word\"", optimised);
 	expect_local(t, "/*@loop*/", "i", "0", optimised);
 	expect_local(t, "/*@inlined*/", "tv", "64", optimised);
+	expect_local(t, "/*@call*/", "total", "64", optimised);
 	expect_gone(t);
 	assert_int_equal(dwarf_lines(t->d, "program.c", line_of("/*@inlined*/"), on_line, &at, &e),
 			 0);
