@@ -4,6 +4,8 @@
 #define AX_CMD_TRACE_H
 
 #include "probes/latency.h"
+#include <limits.h>
+
 #include "probes/session.h"
 #include "subcommand.h"
 #include "trace_out.h"
@@ -24,6 +26,7 @@ struct trace {
 	bool json;
 	uint32_t count; /* records, or tables at intervals; 0: no end */
 	uint32_t duration_ms, interval_ms;
+	char apps[PATH_MAX]; /* where apps have their cgroups, "" */
 	const char *command; /* -c */
 	const char *path;    /* -O */
 
@@ -56,7 +59,11 @@ int trace_open_output(struct trace *t, struct error *e);
 /* cmd_trace_latency.c: PROBE [on VALUE] to PROBE [on VALUE] [by ...] */
 bool trace_parse_latency(struct trace *t, int argc, char **argv, int *status);
 
-/* cmd_trace_app.c: the cgroup of a running app, by its name or number */
+/* cmd_trace_app.c */
+void trace_find_apps(struct trace *t);
+/* The name of the app that has this cgroup, or "-". */
+void trace_put_app(struct trace *t, uint64_t cgroup);
+/* The cgroup of a running app, by its name or number. */
 int trace_app_cgroup(const struct instance *inst, const char *app, struct session_options *o,
 		     struct error *e);
 int trace_cgroup(const char *path, struct session_options *o, struct error *e);

@@ -122,11 +122,14 @@ static char *source_of(const struct explainer *x, const struct fetch *f, enum fe
 	autofree char *entry = NULL;
 	char *all;
 
-	if (!text || !starts_with(text, kept))
+	char *at = text ? strstr(text, kept) : NULL, *end;
+
+	if (!at)
 		return take_ptr(&text);
 	entry = fetch_text(f->entry_ops, f->n_entry_ops, &c, FETCH_TEXT_KEPT,
-			   (uint32_t)strtoul(text + strlen(kept), NULL, 10));
-	if (!entry || asprintf(&all, "%s, at the entry", entry) < 0)
+			   (uint32_t)strtoul(at + strlen(kept), &end, 10));
+	if (!entry ||
+	    asprintf(&all, "%.*s%s at the entry%s", (int)(at - text), text, entry, end) < 0)
 		return take_ptr(&text);
 	return all;
 }

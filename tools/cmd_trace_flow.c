@@ -152,7 +152,8 @@ static int prepare(struct flow_request *q, const char *file, char **globs, size_
 	o = (struct flow_options){.returns = q->returns,
 				  .n_functions = (uint32_t)q->n_functions,
 				  .under = q->under,
-				  .tree = q->kind != FLOW_LINES};
+				  .tree = q->kind != FLOW_LINES,
+				  .restarts = binary_is_go(q->binary)};
 	q->flow = flow_new(&o, q->kind == FLOW_LINES ? flow_put_step : NULL, q);
 	return q->flow ? 0 : error_set(e, -ENOMEM, "out of memory");
 }

@@ -44,7 +44,8 @@ struct flow_request {
 	size_t record_len;
 	uint64_t image; /* what is added to the file's addresses in the record's process */
 	uint64_t start_ns, looked_ns, dropped;
-	bool after_loss;
+	/* records that were lost, which is said before the first one that came later than this */
+	uint64_t lost, lost_until_ns;
 };
 
 /* cmd_trace_flow_find.c: which functions, and how their returns are seen. */

@@ -21,8 +21,8 @@ static int map_probes(struct flow_request *q)
 	return 0;
 }
 
-/* Says it when records were lost. They came after those that were in the ring at that time, so what
- * is open then and at the next look may lack a return. */
+/* Those that were lost came after those that were in the ring at that time, and no later than now.
+ */
 static void look_for_losses(struct flow_request *q)
 {
 	uint64_t now = time_mono_ns();
@@ -31,13 +31,20 @@ static void look_for_losses(struct flow_request *q)
 	if (now - q->looked_ns < LOOK_NS)
 		return;
 	session_totals(q->t.session, &n);
-	if (q->after_loss || n.dropped != q->dropped)
-		flow_gap(q->flow);
-	q->after_loss = n.dropped != q->dropped;
-	if (q->after_loss && q->kind == FLOW_LINES)
-		flow_put_loss(q, n.dropped - q->dropped);
-	q->dropped = n.dropped;
-	q->looked_ns = time_mono_ns();
+	if (n.dropped != q->dropped) {
+		flow_gap(q->flow, q->looked_ns, now);
+		q->lost += n.dropped - q->dropped;
+		q->lost_until_ns = now;
+		q->dropped = n.dropped;
+	}
+	q->looked_ns = now;
+}
+
+static void say_losses(struct flow_request *q)
+{
+	if (q->lost && q->kind == FLOW_LINES)
+		flow_put_loss(q, q->lost);
+	q->lost = 0;
 }
 
 static void read_entry(struct flow_request *q, const struct session_probe *p,
@@ -70,6 +77,8 @@ int flow_put_record(struct trace *t, const struct ax_probe_record *r, size_t len
 	if (!q->start_ns)
 		q->start_ns = r->time_ns;
 	look_for_losses(q);
+	if (q->lost && r->time_ns > q->lost_until_ns)
+		say_losses(q);
 	p = session_probe(t->session, r->probe);
 	ev = (struct flow_event){
 		.is_return = t->parts[p->part].spec->kind == PROBE_URETPROBE,
@@ -134,7 +143,12 @@ static int put_graph(struct flow_request *q)
 int flow_put_end(struct trace *t, struct error *e)
 {
 	struct flow_request *q = t->own;
-	int r = flow_end(q->flow);
+	int r;
+
+	q->looked_ns = 0;
+	look_for_losses(q);
+	say_losses(q);
+	r = flow_end(q->flow);
 
 	if (r == 0 && q->kind != FLOW_LINES)
 		r = put_graph(q);

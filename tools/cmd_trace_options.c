@@ -74,6 +74,7 @@ static int find_targets(struct request *q, struct error *e)
 	if (q->pid && kill((pid_t)q->pid, 0) && errno == ESRCH)
 		return error_set(e, -ESRCH, "there is no process %u", q->pid);
 	o->pid = (int)q->pid;
+	trace_find_apps(&q->t);
 	if (q->cgroup)
 		return trace_cgroup(q->cgroup, o, e);
 	return q->app ? trace_app_cgroup(&q->t.c->inst, q->app, o, e) : 0;

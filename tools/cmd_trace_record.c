@@ -174,6 +174,8 @@ void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t le
 	} else if (shown->type == VALUE_STRING || shown->type == VALUE_BUFFER) {
 		s = bytes_of(r, len, r->values[i], &n);
 		put_bytes(o, shown, s ? s : "", s ? n : 0, t->json);
+	} else if (shown->type == VALUE_APP) {
+		trace_put_app(t, r->values[i]);
 	} else if (shown->type == VALUE_SYMBOL) {
 		trace_put_symbol(t, r->pid, r->values[i]);
 	} else if (trace_is_stack(shown)) {

@@ -56,7 +56,9 @@ void trace_put_key(struct trace *t, const struct fetch_shown *shown, const uint6
 	struct trace_out *o = &t->out;
 	const char *s = (const char *)words;
 
-	if (shown->type == VALUE_SYMBOL) {
+	if (shown->type == VALUE_APP) {
+		trace_put_app(t, *words);
+	} else if (shown->type == VALUE_SYMBOL) {
 		trace_put_symbol(t, (uint32_t)words[1], *words);
 	} else if (trace_is_stack(shown)) {
 		trace_put_stack(t, shown, shown->type == VALUE_USER_STACK ? (uint32_t)words[1] : 0,

@@ -119,7 +119,7 @@ static void set_text(struct machine *m, const struct ax_probe_op *op)
 		set(m, "(name of the process == \"%s\")", text);
 		break;
 	case AX_CODE_STRING:
-		set(m, "string of at most %llu bytes at %s(%s)", (unsigned long long)op->value,
+		set(m, "string of at most %llu bytes at %s(%s)", (unsigned long long)op->value - 1,
 		    whose, m->acc);
 		break;
 	case AX_CODE_KEY_STRING:

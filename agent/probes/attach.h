@@ -66,7 +66,7 @@ int engine_table(struct engine *g,
 		 int (*f)(void *arg, const uint64_t *key, const struct ax_probe_cell *c),
 		 void *arg);
 int engine_hits(struct engine *g, uint64_t *hits); /* of each probe */
-size_t engine_n_probes(const struct engine *g); /* of the plan, also when it was pinned */
+size_t engine_n_probes(const struct engine *g);	   /* of the plan, also when it was pinned */
 /* Words of a table's key; 0: there is no table. */
 uint32_t engine_key_words(const struct engine *g);
 /* The records that are kept, oldest first, but for the first *seen that there have ever been; cut

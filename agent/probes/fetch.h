@@ -53,6 +53,7 @@ struct fetch_place {
 	const char *module;    /* of the function; NULL: the kernel itself, or not known */
 	bool all_parameters;   /* without values: all that the place's types tell of */
 	bool go;	       /* functions are called by Go's ABI, not by C's */
+	const char *apps;      /* where apps have their cgroups (apps.h); NULL: not known */
 	bool by_name;	       /* the key begins with this number, of a name of several */
 	uint32_t name;
 	bool between; /* TRACE_LATENCY: from the session's TRACE_START on */

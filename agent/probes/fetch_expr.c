@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Fetch programs for expressions. */
+#include "apps.h"
 #include "fetch_priv.h"
+
+#define APPS_MAX 16 /* of one name */
 #include "spec_priv.h"
 
 int make_op(struct maker *m, enum ax_probe_code code, uint8_t flags, uint8_t size, uint64_t value)
@@ -101,14 +104,38 @@ static int compare_comm(struct maker *m, const char *text, uint64_t index)
 	return make_leaf(m, AX_CODE_COMM_EQ, 0, 8, index);
 }
 
+/* Apps that run now: the cgroup is one of theirs. */
+static int compare_app(struct maker *m, const char *app)
+{
+	uint64_t cgroups[APPS_MAX];
+	size_t n = m->place->apps ? apps_find(m->place->apps, app, cgroups, APPS_MAX) : 0;
+	int r = 0;
+
+	if (!n)
+		return maker_fault(m, -ENOENT,
+				   "no app '%.60s' is running: 'ax get apps' lists those that are",
+				   app);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = make_leaf(m, AX_CODE_CGROUP, 0, 8, 0);
+		if (r == 0)
+			r = make_op(m, AX_CODE_EQ, AX_OP_IMMEDIATE, 8, cgroups[i]);
+		if (r == 0 && i)
+			r = make_op(m, AX_CODE_LOR, 0, 8, 0);
+	}
+	return r;
+}
+
 /* A value that is a text == "text" */
 static int compare_text(struct maker *m, const struct expr_item *v, size_t start, size_t end,
 			const char *text)
 {
 	struct made made;
 	uint64_t index = 0;
-	int r = text_index(m, text, &index);
+	int r;
 
+	if (end - start == 1 && v[start].op == EXPR_APP)
+		return compare_app(m, text);
+	r = text_index(m, text, &index);
 	if (r < 0)
 		return r;
 	if (end - start == 1 && v[start].op == EXPR_COMM)
@@ -310,8 +337,8 @@ static int make_leaf_item(struct maker *m, const struct expr_item *item, struct 
 	case EXPR_ELAPSED:
 		return make_elapsed(m);
 	case EXPR_APP:
-		return maker_fault(m, -ENOTSUP,
-				   "names of apps are the agent's: expected cgroup, or --cgroup");
+		*ret = (struct made){.type = VALUE_APP, .size = 8};
+		return make_leaf(m, AX_CODE_CGROUP, 0, 8, 0);
 	case EXPR_SYMBOL:
 		return maker_fault(m, -ENOTSUP,
 				   "memory at a symbol cannot be fetched: expected an address in "

@@ -9,10 +9,11 @@
 #define PAGE UINT64_C(4096)
 /* So many threads keep the memory of their stacks while nothing is open. */
 #define THREADS_KEPT 1024
+/* Older ones become one with the next. */
+#define GAPS_MAX 32
 
 struct call {
 	uint64_t sp, back, time_ns, child_ns;
-	uint64_t gaps; /* how many there had been */
 	uint32_t function;
 	uint32_t node;
 	bool trampoline; /* its return will be seen, if nothing is lost */
@@ -38,7 +39,10 @@ struct flow {
 	struct flow_index index;
 	struct flow_paths paths;
 	struct flow_totals totals;
-	uint64_t gaps;
+	struct gap {
+		uint64_t from_ns, to_ns;
+	} gaps[GAPS_MAX]; /* the last ones */
+	size_t n_gaps;
 };
 
 struct flow *flow_new(const struct flow_options *o, flow_step_fn f, void *arg)
@@ -76,9 +80,27 @@ const struct flow_totals *flow_totals(const struct flow *f)
 	return &f->totals;
 }
 
-void flow_gap(struct flow *f)
+void flow_gap(struct flow *f, uint64_t from_ns, uint64_t to_ns)
 {
-	f->gaps++;
+	struct gap *last = f->n_gaps ? &f->gaps[f->n_gaps - 1] : NULL;
+
+	if (last && from_ns <= last->to_ns) {
+		last->to_ns = to_ns;
+		return;
+	}
+	if (f->n_gaps == GAPS_MAX) {
+		f->gaps[1].from_ns = f->gaps[0].from_ns;
+		memmove(f->gaps, f->gaps + 1, --f->n_gaps * sizeof(*f->gaps));
+	}
+	f->gaps[f->n_gaps++] = (struct gap){from_ns, to_ns};
+}
+
+static bool has_gap(const struct flow *f, uint64_t from_ns, uint64_t to_ns)
+{
+	for (size_t i = 0; i < f->n_gaps; i++)
+		if (f->gaps[i].from_ns < to_ns && f->gaps[i].to_ns > from_ns)
+			return true;
+	return false;
 }
 
 static struct thread *thread_of(struct flow *f, const struct flow_event *ev)
@@ -175,7 +197,7 @@ static int close_call(struct flow *f, struct thread *t, enum flow_what what, uin
 }
 
 /* Why the innermost call is over, although its return was not seen. */
-static enum flow_what why_over(const struct flow *f, const struct thread *t)
+static enum flow_what why_over(const struct flow *f, const struct thread *t, uint64_t now)
 {
 	const struct call *c = &t->v[t->n - 1];
 
@@ -183,12 +205,12 @@ static enum flow_what why_over(const struct flow *f, const struct thread *t)
 		return FLOW_UNPROBED;
 	if (returns_of(f, c->function) == FLOW_BY_TRAMPOLINE && !c->trampoline)
 		return FLOW_DEEP;
-	return c->gaps != f->gaps ? FLOW_LOST : FLOW_LEFT;
+	return has_gap(f, c->time_ns, now) ? FLOW_LOST : FLOW_LEFT;
 }
 
 static int close_over(struct flow *f, struct thread *t, const struct flow_event *ev)
 {
-	return close_call(f, t, why_over(f, t), ev->time_ns, ev);
+	return close_call(f, t, why_over(f, t, ev->time_ns), ev->time_ns, ev);
 }
 
 static int close_below(struct flow *f, struct thread *t, const struct flow_event *ev)
@@ -242,7 +264,6 @@ static int push_call(struct flow *f, struct thread *t, const struct flow_event *
 	*c = (struct call){.sp = ev->sp,
 			   .back = ev->back,
 			   .time_ns = ev->time_ns,
-			   .gaps = f->gaps,
 			   .function = ev->function,
 			   .node = node};
 	c->trampoline = returns_of(f, ev->function) == FLOW_BY_TRAMPOLINE &&
@@ -259,6 +280,14 @@ static bool is_outside(const struct flow *f, const struct thread *t, const struc
 	       (ev->is_return || ev->function != f->o.under);
 }
 
+static bool is_restart(const struct flow *f, const struct thread *t, const struct flow_event *ev)
+{
+	const struct call *c = t->n ? &t->v[t->n - 1] : NULL;
+
+	return f->o.restarts && c && c->sp == ev->sp && c->function == ev->function &&
+	       c->back == ev->back;
+}
+
 static int add_entry(struct flow *f, struct thread *t, const struct flow_event *ev)
 {
 	struct flow_step s = {.what = FLOW_ENTRY,
@@ -269,6 +298,10 @@ static int add_entry(struct flow *f, struct thread *t, const struct flow_event *
 			      .event = ev};
 	int r = 0;
 
+	if (is_restart(f, t, ev)) {
+		f->totals.restarts++;
+		return 0;
+	}
 	while (r >= 0 && t->n && t->v[t->n - 1].sp == ev->sp && !s.jumped) {
 		s.jumped = is_jump(f, &t->v[t->n - 1], ev);
 		if (!s.jumped)

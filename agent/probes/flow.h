@@ -84,11 +84,15 @@ struct flow_options {
 	uint32_t n_functions;
 	uint32_t under; /* only what is called while inside this function, FLOW_NONE: all */
 	bool tree;	/* to be made */
+	/* Functions may begin a second time, when there was too little stack (Go): an entry like
+	 * that of the innermost call is the same call. */
+	bool restarts;
 };
 
 struct flow_totals {
 	uint64_t entries, returns, orphans, left, lost, deep;
-	uint64_t outside; /* events while not inside `under` */
+	uint64_t outside;  /* events while not inside `under` */
+	uint64_t restarts; /* entries that are no new calls */
 };
 
 struct flow;
@@ -102,8 +106,9 @@ static inline void flow_freep(struct flow **f)
 		flow_free(*f);
 }
 int flow_add(struct flow *f, const struct flow_event *ev);
-/* Between what was added and what comes next, records were lost. */
-void flow_gap(struct flow *f);
+/* Records of some time between these two were lost. To be said before what happened then is added;
+ * in order. */
+void flow_gap(struct flow *f, uint64_t from_ns, uint64_t to_ns);
 /* Closes what is open, thread by thread. */
 int flow_end(struct flow *f);
 const struct flow_tree *flow_tree(const struct flow *f);

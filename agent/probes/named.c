@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
+#include "apps.h"
 #include "cgroup.h"
 #include "datapath_xdp.h"
 #include "latency.h"
@@ -295,8 +297,12 @@ static int make(const struct instance *inst, const char *dir, struct kept *k, bo
 		struct made *m, struct error *e)
 {
 	struct session_options o = {.pin = dir, .disabled = !enabled};
+	struct error unknown = {0};
+	char apps[PATH_MAX];
 	int r = make_parts(m, &k->probe, e);
 
+	if (apps_directory(inst, apps, sizeof(apps), &unknown) == 0)
+		o.apps = apps;
 	if (r == 0)
 		r = make_options(inst, &k->probe, &o, e);
 	if (r == 0)

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <limits.h>
 
+#include "apps.h"
 #include "cgroup.h"
 #include "mounts.h"
 #include "scope.h"
@@ -41,19 +42,6 @@ int scope_cgroup(const char *path, struct session_options *o, struct error *e)
 	return 0;
 }
 
-/* "web-7" of the app "web", or of the number 7. */
-static bool is_app(const char *directory, const char *app)
-{
-	const char *number = strrchr(directory, '-');
-
-	if (!number || !number[1] || number[1 + strspn(number + 1, "0123456789")])
-		return false;
-	if (streq(number + 1, app))
-		return true;
-	return strlen(app) == (size_t)(number - directory) &&
-	       strncmp(directory, app, strlen(app)) == 0;
-}
-
 /* The directories say it as well as the agent does, who need not run. */
 static int find_app(const char *root, const char *app, char *path, size_t size, struct error *e)
 {
@@ -65,7 +53,7 @@ static int find_app(const char *root, const char *app, char *path, size_t size, 
 	while (d && (de = readdir(d))) {
 		size_t len = strlen(numbers);
 
-		if (de->d_type != DT_DIR || !is_app(de->d_name, app))
+		if (de->d_type != DT_DIR || !apps_is(de->d_name, app))
 			continue;
 		if ((size_t)snprintf(path, size, "%s/%s", root, de->d_name) >= size)
 			continue;
@@ -90,14 +78,10 @@ int scope_app(const struct instance *inst, const char *app, struct session_optio
 	      struct error *e)
 {
 	char root[PATH_MAX], path[PATH_MAX];
-	size_t n;
-	int r = find_mount(root, sizeof(root), e);
+	int r = apps_directory(inst, root, sizeof(root), e);
 
 	if (r < 0)
 		return r;
-	n = strlen(root);
-	if ((size_t)snprintf(root + n, sizeof(root) - n, "/%s", inst->name) >= sizeof(root) - n)
-		return error_set(e, -ENAMETOOLONG, "the path of the apps' cgroups is too long");
 	r = find_app(root, app, path, sizeof(path), e);
 	return r < 0 ? r : scope_cgroup(path, o, e);
 }

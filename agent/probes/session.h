@@ -49,7 +49,8 @@ struct session_options {
 	/* A directory of a bpf filesystem where the session stays when this process ends, and its
 	 * text (session_pinned.c); NULL: it ends with the process. */
 	const char *pin, *text;
-	bool disabled; /* with `pin`: all is made, but nothing attached */
+	const char *apps; /* where apps have their cgroups (apps.h), for `app`; NULL: not known */
+	bool disabled;	  /* with `pin`: all is made, but nothing attached */
 };
 
 /* One place, as it was resolved. */

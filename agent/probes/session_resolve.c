@@ -87,7 +87,8 @@ static int add_probe(struct resolver *r, const char *name, struct session_probe 
 	if (s->n_probes == PLACES_MAX)
 		return error_set(r->e, -E2BIG, "this names more than %d places: narrow it down",
 				 PLACES_MAX);
-	index = add_name(s, name);
+	/* ftrace's lines may give one: that is what people look for then */
+	index = add_name(s, r->part->spec->name ? r->part->spec->name : name);
 	if (index < 0 || grow(s) < 0)
 		return out_of_memory(r);
 	*ret = &s->probes[s->n_probes];
@@ -111,6 +112,7 @@ static struct fetch_place place_of(const struct resolver *r, const struct sessio
 		.dwarf = r->file ? r->file->dwarf : NULL,
 		.btf = r->s->btf,
 		.go = p->go,
+		.apps = r->s->options.apps,
 		.all_parameters = part->all_parameters,
 		.by_name = r->many && part->action != TRACE_WATCH &&
 			   (part->action != TRACE_COUNT || r->spec->n_by || r->spec->n_args),

@@ -119,6 +119,7 @@ enum value_type {
 	VALUE_SYMBOL, /* the address as function+offset */
 	VALUE_USER_STACK,
 	VALUE_KERNEL_STACK,
+	VALUE_APP, /* of a cgroup, by its number; not to be asked for: what `app` is */
 };
 struct probe_arg {
 	char *name; /* NULL: its text */

@@ -42,7 +42,7 @@ says() {
 says "watch" ' add arg0=4 arg1="even"$'
 is "only what the condition wants" "$(grep -cE ' add arg0=[01] ' "$T/out")" 0
 says "the accounts" '^3 events, 3 received, 0 dropped$'
-says "a line of ftrace" ' %di=0x4$'
+says "a line of ftrace" " add_entry %ip=0x[0-9a-f]+ %di=0x4\$"
 says "count of static probes" '^ +0 +34$'
 says "hist" '^\[32, 64\) +[0-9]+ \|@'
 says "stats" '^odd +50 +170450 +3409 +4 +9950$'

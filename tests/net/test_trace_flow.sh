@@ -97,7 +97,7 @@ is "execve" "$(shape "$out" | sed 's/ argv=.*//')" "-> main argc=2
 
 # all of libc's, setjmp too, which keeps the return address
 build flow_static flow.c gcc -std=gnu11 -D_GNU_SOURCE -O0 -g -pthread -static "$SRC/flow.c" -o %o
-flow "$BIN/flow_static" '*setjmp*' 'catcher' _start main '*memcpy*' 'printf' '*exit*' -c "$BIN/flow_static jump 3" >"$T/out"
+flow "$BIN/flow_static" '*setjmp*' 'catcher' _start main '*memcpy*' '*printf' '*exit*' -c "$BIN/flow_static jump 3" >"$T/out"
 is "a program whose setjmp is probed goes on" $? 0
 like "functions that must keep their return address are shown" "$(<"$T/out")" '-> _?_?(sig)?setjmp'
 unlike "and not as if they had never returned" "$(<"$T/out")" 'setjmp.*left'
@@ -167,7 +167,7 @@ is "under, at RET instructions" "$(grep -c -- '->' <<<"$out")" 4
 
 if command -v g++ >/dev/null; then
 	build flow_throw flow_throw.cc g++ -O1 -g "$SRC/flow_throw.cc" -o %o
-	is "exceptions are caught" "$(flow "$BIN/flow_throw" 'sample::*' -O "$T/out" -c "$BIN/flow_throw" | tr '\n' ' ')" \
+	is "exceptions are caught" "$(flow "$BIN/flow_throw" 'sample::*' main -O "$T/out" -c "$BIN/flow_throw" | tr '\n' ' ')" \
 		"1 2 caught: too many caught: too many "
 	like "names are those of the source" "$(<"$T/out")" '-> sample::thrower'
 	is "exceptions leave functions" "$(grep -c 'left without a return' "$T/out")" 4
@@ -176,11 +176,26 @@ else
 	skip "C++" "missing g++"
 fi
 
+# --- Go ---
+
+if command -v go >/dev/null; then
+	build grow grow.go env CGO_ENABLED=0 GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$BIN/go-cache" \
+		HOME="${HOME:-/root}" go build -o %o "$SRC/grow.go"
+	flow "$BIN/grow" main.deep main.add -o json -O "$T/json" -c "$BIN/grow 20 300" >/dev/null
+	is "Go: stacks that grow lose no call" "$(jq -s 'map(select(.event and .event != "entry" and .event != "return")) | length' "$T/json")" 0
+	is "Go: recursion in each goroutine, as deep as it is" \
+		"$(jq -s 'map(select(.function == "main.deep" and .event == "entry") | .depth) | max' "$T/json")" 300
+	is "Go: what returns is what was called" \
+		"$(jq -s 'map(select(.function == "main.deep" and .event == "return")) | [length > 300, all(.return == 300 - .depth)]' -c "$T/json")" "[true,true]"
+else
+	skip "Go" "missing go"
+fi
+
 # --- graphs ---
 
 flow "$prog" fib outer --folded --calls -c "$prog outer 3" >"$T/folded"
 is "folded: as many calls as there were" "$(awk '{n += $NF} END {print n}' "$T/folded")" 12
-like "folded: by the way that they were called" "$(<"$T/folded")" $'(^|\n)outer;fib;fib;fib 2\n'
+like "folded: by the way that they were called" "$(<"$T/folded")" $'(^|\n)outer;fib;fib;fib 2(\n|$)'
 like "folded: from the outermost on" "$(<"$T/folded")" $'(^|\n)outer 1\n'
 flow "$prog" main fib --folded -c "$prog fib 12" >"$T/folded"
 us=$(awk '{n += $NF} END {print n}' "$T/folded")
@@ -215,7 +230,44 @@ out=$(flow "$prog" fib -n 3 -c "$prog fib 5")
 is "-n: so many" "$(grep -c -- '-> fib' <<<"$out")" 3
 like "-n: the others are counted" "$(<"$T/err")" '30 events, 30 received, 0 dropped, 3 shown'
 
+bg "$T/naps" "$prog" naps 60
+naps=$BG
+wait_for "grep -q . /proc/$naps/wchan"
+flow "$prog" nap --at-ret -p "$naps" -n 4 >"$T/out"
+is "-p: calls of a process that runs already" "$(grep -cE 'nap (n)?=' "$T/out")" 4
+flow "$prog" main nap --at-ret -p "$naps" -d 300ms >"$T/out"
+like "-d: it ends by itself" "$(head -n 3 "$T/out")" '-> nap n=[0-9]+'
+bg "$T/int" "$AX" --instance "$INST" trace flow "$prog" main nap --at-ret -p "$naps"
+ax=$BG
+wait_for "grep -q -- '-> nap' '$T/int'"
+wait "$naps"
+wait "$ax"
+like "its end is the trace's; what was entered before is told" "$(grep main "$T/int")" \
+	'<- main = 0  \(its entry was not seen\)'
+like "and so are the totals" "$(<"$T/int")" ' events, ([0-9]+) received, 0 dropped'
+
 # --- more than the ring holds: what is missing is said ---
+
+bg "$T/busy" "$prog" busy 2000
+busy=$BG
+bg "$T/err" "$AX" --instance "$INST" trace flow "$prog" fib -o json -O "$T/json" -p "$busy"
+ax=$BG
+wait_for "[ -s '$T/json' ]"
+for _ in 1 2; do
+	kill -STOP "$ax"
+	sleep 1
+	kill -CONT "$ax"
+	sleep 0.3
+done
+kill -INT "$ax"
+wait "$ax"
+is "Ctrl-C is no failure" $? 0
+kill "$busy"
+is "lost: the sum is right, and something was lost" \
+	"$(jq -c 'select(.emitted) | [.emitted == .received + .dropped, .dropped > 0]' "$T/json")" "[true,true]"
+is "lost: it is told where, and how many" \
+	"$(jq -s '[(map(select(.event == "gap")) | length > 0), (map(select(.event == "gap") | .records) | add) == (map(select(.emitted))[0].dropped)]' -c "$T/json")" "[true,true]"
+is "lost: no call is taken for one that did not return" "$(jq -s 'map(select(.event == "left")) | length' "$T/json")" 0
 
 timeout 60 "$AX" --instance "$INST" trace flow "$prog" fib -o json -O "$T/json" -c "$prog fib 24" 2>"$T/err"
 is "many: the sum is right" "$(jq -c 'select(.emitted) | .emitted == .received + .dropped' "$T/json")" true

@@ -282,6 +282,26 @@ static void test_unprobed(void **state)
 	end(&w, "0>a 1>b 2>c 2<c 1.b 1>d 1<d 0<a");
 }
 
+/* Go: a function that found too little stack begins again when it has more. */
+static void test_restart(void **state)
+{
+	static const uint8_t returns[N_FUNCTIONS] = {FLOW_AT_RET, FLOW_AT_RET};
+	struct flow_options o = {.returns = returns, .under = FLOW_NONE, .restarts = true};
+	struct watched w;
+
+	(void)state;
+	begin(&w, &o);
+	enter(&w, 'a', 0x900);
+	enter(&w, 'b', 0x800);
+	enter(&w, 'b', 0x800);
+	leave(&w, 'b', 0x800);
+	enter(&w, 'b', 0x800);
+	leave(&w, 'b', 0x800);
+	leave(&w, 'a', 0x900);
+	assert_int_equal(flow_totals(w.flow)->restarts, 1);
+	end(&w, "0>a 1>b 1<b 1>b 1<b 0<a");
+}
+
 static void test_entry_before_start(void **state)
 {
 	struct watched w;
@@ -306,13 +326,23 @@ static void test_gap(void **state)
 	begin(&w, NULL);
 	enter(&w, 'a', 0x900);
 	enter(&w, 'b', 0x800);
-	flow_gap(w.flow);
+	flow_gap(w.flow, w.now + 1, w.now + 5);
 	leave(&w, 'd', 0x7f0);
 	enter(&w, 'c', 0x7e0);
 	leave(&w, 'c', 0x7e0);
 	leave(&w, 'a', 0x900);
 	assert_int_equal(flow_totals(w.flow)->lost, 1);
-	end(&w, "0>a 1>b 2?d 2>c 2<c 1~b 0<a");
+	/* of what begins after it nothing was lost, nor of what ended before the next */
+	for (uint64_t i = 0; i < 100; i++)
+		flow_gap(w.flow, w.now + 1000 + 10 * i, w.now + 1005 + 10 * i);
+	enter(&w, 'a', 0x900);
+	enter(&w, 'b', 0x800);
+	leave(&w, 'a', 0x900);
+	w.now += 990;
+	enter(&w, 'a', 0x900);
+	enter(&w, 'b', 0x800);
+	leave(&w, 'a', 0x900);
+	end(&w, "0>a 1>b 2?d 2>c 2<c 1~b 0<a 0>a 1>b 1xb 0<a 0>a 1>b 1~b 0<a");
 }
 
 /* The kernel follows 64 returns at a time. */
@@ -487,6 +517,7 @@ int main(void)
 		cmocka_unit_test(test_tail_calls),
 		cmocka_unit_test(test_tail_call_at_ret),
 		cmocka_unit_test(test_unprobed),
+		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_entry_before_start),
 		cmocka_unit_test(test_gap),
 		cmocka_unit_test(test_deep),

@@ -36,6 +36,7 @@
 #define MANY_SIZE   16u
 #define SLICE	    1000u
 #define WAIT_NS	    (300 * NS) /* on a busy machine, some need a second to detach each probe */
+#define AGAIN_NS    (5 * NS)
 #define SETTLE_NS   (500 * MS) /* a tracer that attached may not listen to signals yet */
 #define BARE_CALLS  1000000u
 #define FIRST_PAUSE 20000 /* ns between calls while the tracer starts */
@@ -176,10 +177,13 @@ static int tracer_start(const struct options *o, char **command, bool piped, str
 	return 0;
 }
 
-/* It ends by itself, or by the signal; fails if it says that it failed. */
+/*
+ * It ends by itself, or by the signal; fails if it says that it failed. bpftrace misses a signal
+ * that comes right before it begins to wait, so it is sent again.
+ */
 static int tracer_end(struct tracer *t, int signal)
 {
-	uint64_t until = now_ns() + WAIT_NS;
+	uint64_t until = now_ns() + WAIT_NS, again = 0;
 	int status = 0;
 	pid_t r = 0;
 
@@ -188,10 +192,13 @@ static int tracer_end(struct tracer *t, int signal)
 	t->out = -1;
 	if (!t->pid)
 		return 0;
-	if (signal)
-		kill(t->pid, signal);
-	while ((r = wait4(t->pid, &status, WNOHANG, &t->used)) == 0 && now_ns() < until)
+	while ((r = wait4(t->pid, &status, WNOHANG, &t->used)) == 0 && now_ns() < until) {
+		if (now_ns() >= again) {
+			kill(t->pid, signal);
+			again = now_ns() + AGAIN_NS;
+		}
 		pause_ns(100000);
+	}
 	if (r == 0) {
 		kill(t->pid, SIGKILL);
 		wait4(t->pid, &status, 0, &t->used);

@@ -60,6 +60,12 @@ int outer(int n)
 	return fib(n) + 1;
 }
 
+int nap(int n)
+{
+	usleep(40000);
+	return n + 1;
+}
+
 static void threads(int n)
 {
 	pthread_t t[8];
@@ -100,6 +106,12 @@ int main(int argc, char **argv)
 		return deep(n) != n;
 	if (!strcmp(what, "exec"))
 		again(argv);
+	for (int i = 0; !strcmp(what, "naps") && i < n; i++)
+		nap(i);
+	for (int i = 0; !strcmp(what, "busy") && i < n; i++) {
+		usleep(5000);
+		fib(15);
+	}
 	if (!strcmp(what, "outer")) {
 		fib(2);
 		outer(n);

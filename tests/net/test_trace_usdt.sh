@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# ax trace with static probes: list, arguments, semaphores, counts by value, later processes.
+. "$(dirname "$0")/lib.sh"
+need gcc jq
+echo '#include <sys/sdt.h>' | gcc -E - >/dev/null 2>&1 || skip_all "missing header sys/sdt.h"
+
+cat >"$T/db.c" <<'END'
+#define _SDT_HAS_SEMAPHORES 1
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__extension__ unsigned short db_query_semaphore __attribute__((section(".probes")));
+__extension__ unsigned short db_snapshot_semaphore __attribute__((section(".probes")));
+#include <sys/sdt.h>
+int main(int argc, char **argv)
+{
+	const char *names[] = {"first", "second"};
+	int n = argc > 1 ? atoi(argv[1]) : 0, seen = 0;
+	if (argc > 2)
+		sleep(1);
+	for (volatile int i = 0; i < n; i++) {
+		DTRACE_PROBE1(db, snapshot, i % 3);
+		if (db_query_semaphore)
+			seen++;
+		DTRACE_PROBE2(db, query, names[i % 2], (long)-i);
+	}
+	printf("%d\n", seen);
+	return 0;
+}
+END
+sanity() {
+	out=$(ax trace list "usdt:$1" -o json)
+	is "$2: both probes are listed" "$(jq -r .probe <<<"$out" | sort | sed 's/.*:\(.*:\)/\1/')" \
+		$'db:query\ndb:snapshot'
+	out=$(ax trace count "usdt:$1:db:snapshot" arg0 -c "$1 300" -o json 2>/dev/null)
+	is "$2: count by value" \
+		"$(jq -c 'select(.table) | [.table[] | [.key.arg0, .count]] | sort' <<<"$out")" \
+		'[[0,100],[1,100],[2,100]]'
+	is "$2: all accounted for" "$(jq -c 'select(.emitted) | [.emitted,.received,.dropped]' <<<"$out")" \
+		'[300,300,0]'
+	out=$(ax trace watch "usdt:$1:query" arg0:string arg1 -c "$1 2" 2>&1)
+	like "$2: arguments" "$out" 'db:query arg0="second" arg1=-1'
+	is "$2: the semaphore tells the program" "$(grep -x '[0-9]*' <<<"$out")" 2
+}
+for flags in "-O0 -no-pie" "-O2 -pie -fPIE" "-O2 -s" "-O2 -static"; do
+	# shellcheck disable=SC2086
+	if gcc $flags -o "$T/db" "$T/db.c" 2>/dev/null; then
+		sanity "$T/db" "$flags"
+	else
+		skip "$flags" "it cannot be built"
+	fi
+done
+is "without a probe its semaphore is 0" "$("$T/db" 5)" 0
+
+# A program that runs already, and one that is started later.
+"$T/db" 10 wait >"$T/early" &
+early=$!
+BACKGROUND+=("$early")
+"$AX" trace count "usdt:$T/db:db:snapshot" >"$T/count" 2>&1 </dev/null &
+tracer=$!
+BACKGROUND+=("$tracer")
+wait_for "grep -q 'Ctrl-C ends' '$T/count'"
+"$T/db" 20 >/dev/null
+wait "$early"
+kill -TERM "$tracer"
+wait "$tracer"
+is "processes of before and after the start" "$(tail -n 1 "$T/count")" "30 events, 30 received, 0 dropped"
+
+if ax trace list 'usdt:/usr/bin/python3' 2>/dev/null | grep -q function__entry; then
+	out=$(ax trace watch 'usdt:/usr/bin/python3:python:function__entry' arg1:string \
+		'if arg2 > 0' -c "/usr/bin/python3 -c 'def hello(): pass
+hello()'" 2>&1)
+	like "Python's functions" "$out" 'arg1="hello"'
+else
+	skip "Python's functions" "missing static probes in python3"
+fi
+
+done_testing
