@@ -20,6 +20,30 @@ static bool needs_shell(const char *command)
 	return strpbrk(command, "|&;<>()$`\\\"'*?[]#~={}\n!") != NULL;
 }
 
+/*
+ * True if it is one program with its arguments, whatever they are: the shell is then told to become
+ * it, since only the process that is started here is traced, and dash would make another.
+ */
+static bool is_one_program(const char *command)
+{
+	size_t first = strcspn(command, " \t=");
+	char quote = 0;
+
+	if (command[first] == '=' || strchr("!{", command[0]))
+		return false;
+	for (const char *p = command; *p; p++) {
+		if (*p == '\\' && quote != '\'' && p[1])
+			p++;
+		else if (quote)
+			quote = *p == quote ? 0 : quote;
+		else if (*p == '"' || *p == '\'')
+			quote = *p;
+		else if (strchr("|&;()\n", *p))
+			return false;
+	}
+	return true;
+}
+
 static _Noreturn void execute(char *command, int errors)
 {
 	char *shell[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", command, NULL};
@@ -27,7 +51,10 @@ static _Noreturn void execute(char *command, int errors)
 	size_t n = 0;
 	int err;
 
+	command += strspn(command, " \t");
 	if (needs_shell(command)) {
+		if (is_one_program(command) && asprintf(&shell[2], "exec %s", command) < 0)
+			shell[2] = command;
 		execv("/bin/sh", shell);
 	} else {
 		for (char *w = strtok_r(command, " \t", &at); w && n < WORDS_MAX;

@@ -24,14 +24,17 @@ launched first second || not_ok "the apps start"
 trace() {
 	ax trace "$@" 2>&1
 }
-out=$(trace count "uprobe:$T/loop:step" by app -d 1s -o json | head -n 1)
+json() {
+	ax trace "$@" -o json 2>"$T/json.err"
+}
+out=$(json count "uprobe:$T/loop:step" by app -d 1s | head -n 1)
 is "what happens is counted by app" \
 	"$(jq -r '[.table[] | select(.count > 10) | .key.app] | sort | join(" ")' <<<"$out")" \
 	"- first second"
-out=$(trace watch "uprobe:$T/loop:step" app if 'app == "second"' -n 20 -o json)
+out=$(json watch "uprobe:$T/loop:step" app if 'app == "second"' -n 20)
 is "a condition takes one app" "$(jq -rs 'map(.values.app // empty) | unique | join(" ")' <<<"$out")" \
 	second
-out=$(trace watch "uprobe:$T/loop:step" app --app first -n 20 -o json)
+out=$(json watch "uprobe:$T/loop:step" app --app first -n 20)
 is "--app does, too" "$(jq -rs 'map(.values.app // empty) | unique | join(" ")' <<<"$out")" first
 like "an app that does not run is told" "$(trace count "uprobe:$T/loop:step" if 'app == "third"')" \
 	"no app 'third' is running"

@@ -35,9 +35,9 @@ sanity() {
 		$'db:query\ndb:snapshot'
 	out=$(ax trace count "usdt:$1:db:snapshot" arg0 -c "$1 300" -o json 2>/dev/null)
 	is "$2: count by value" \
-		"$(jq -c 'select(.table) | [.table[] | [.key.arg0, .count]] | sort' <<<"$out")" \
+		"$(jq -c 'objects | select(.table) | [.table[] | [.key.arg0, .count]] | sort' <<<"$out")" \
 		'[[0,100],[1,100],[2,100]]'
-	is "$2: all accounted for" "$(jq -c 'select(.emitted) | [.emitted,.received,.dropped]' <<<"$out")" \
+	is "$2: all accounted for" "$(jq -c 'objects | select(.emitted) | [.emitted,.received,.dropped]' <<<"$out")" \
 		'[300,300,0]'
 	out=$(ax trace watch "usdt:$1:query" arg0:string arg1 -c "$1 2" 2>&1)
 	like "$2: arguments" "$out" 'db:query arg0="second" arg1=-1'
