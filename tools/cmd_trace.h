@@ -35,6 +35,7 @@ struct trace {
 	struct processes *names;      /* of functions in processes and the kernel */
 	int64_t real_offset_ns;	      /* from CLOCK_MONOTONIC to the time of day */
 	uint64_t received, shown;
+	uint64_t end_ns; /* monotonic: when detaching began, 0: not yet */
 
 	/* Of commands that make more of records than a line each: called for each record, and when
 	 * the last one was. NULL: records become lines. */

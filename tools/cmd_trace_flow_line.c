@@ -49,7 +49,8 @@ static void put_caller(struct flow_request *q, const struct flow_step *s)
 
 	if (!q->callers && !q->under_name)
 		return;
-	if (!s->event->back && !jumped)
+	/* another tracer's trampoline is in the place of the address */
+	if (!jumped && (!s->event->back || flow_is_trampoline(s->event->back)))
 		return;
 	trace_out_text(o, q->t.json ? ",\"caller\":"
 			  : jumped  ? "  jumped to from "

@@ -241,6 +241,7 @@ static int finish(struct run *run, struct error *e)
 
 	/* another Ctrl-C ends what takes too long */
 	sigprocmask(SIG_SETMASK, &run->open_mask, NULL);
+	t->end_ns = time_mono_ns();
 	session_detach(t->session);
 	if (!is_records(t))
 		return put_interval(run, true, e);

@@ -46,6 +46,7 @@ struct fetch_place {
 	const struct usdt *usdt;     /* PROBE_USDT */
 	const struct format *format; /* PROBE_TRACEPOINT */
 	/* Where types and names of variables come from; NULL: there are none. */
+	struct binary *binary; /* the probed file */
 	struct dwarf *dwarf;   /* of the probed file */
 	uint64_t offset;       /* in it, as it was asked for; of a return the function's entry */
 	struct btf_types *btf; /* of the kernel */

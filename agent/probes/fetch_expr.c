@@ -2,6 +2,7 @@
 /* Fetch programs for expressions. */
 #include "apps.h"
 #include "fetch_priv.h"
+#include "kernel_symbols.h"
 
 #define APPS_MAX 16 /* of one name */
 #include "spec_priv.h"
@@ -308,6 +309,34 @@ int make_elapsed(struct maker *m)
 	return make_leaf(m, AX_CODE_ELAPSED, 0, 8, 0);
 }
 
+/* @SYM+OFF: in a program, which may be anywhere, as far from the probed instruction as in its file.
+ */
+static int make_symbol(struct maker *m, const struct expr_item *item, struct made *ret)
+{
+	struct error e = {0};
+	int64_t distance;
+	uint64_t address;
+	int r;
+
+	if (maker_in_kernel(m)) {
+		r = item->text ? kernel_symbol_address(item->text, &address, &e)
+			       : error_set(&e, -EINVAL, "@+OFFSET is of a file's data");
+		return r < 0 ? maker_fault(m, r, "%s", e.text)
+			     : make_leaf(m, AX_CODE_CONST, 0, 8, address + (uint64_t)item->value);
+	}
+	if (!m->place->binary || m->spec->kind == PROBE_URETPROBE)
+		return maker_fault(m, -ENOTSUP,
+				   "memory at a symbol can be fetched in functions of a program: "
+				   "expected uprobe: or usdt:");
+	r = binary_distance(m->place->binary, m->place->offset, item->text, item->value, &distance,
+			    &e);
+	if (r < 0)
+		return maker_fault(m, r, "%s", e.text);
+	m->out->needs_exact = true;
+	r = make_register(m, "ip", ret);
+	return r < 0 ? r : make_op(m, AX_CODE_ADD, AX_OP_IMMEDIATE, 8, (uint64_t)distance);
+}
+
 static int make_leaf_item(struct maker *m, const struct expr_item *item, struct made *ret)
 {
 	*ret = (struct made){.type = VALUE_UNSIGNED, .size = 8};
@@ -340,9 +369,7 @@ static int make_leaf_item(struct maker *m, const struct expr_item *item, struct 
 		*ret = (struct made){.type = VALUE_APP, .size = 8};
 		return make_leaf(m, AX_CODE_CGROUP, 0, 8, 0);
 	case EXPR_SYMBOL:
-		return maker_fault(m, -ENOTSUP,
-				   "memory at a symbol cannot be fetched: expected an address in "
-				   "a register or argument");
+		return make_symbol(m, item, ret);
 	default:
 		return maker_fault(m, -EINVAL, "a text cannot be used as a number");
 	}

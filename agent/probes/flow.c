@@ -5,8 +5,6 @@
 /* MAX_URETPROBE_DEPTH of the kernel (kernel/events/uprobes.c): returns of deeper ones do not
  * happen. */
 #define TRAMPOLINES_MAX 64
-/* The uprobes' trampoline is at the beginning of a page of its own. */
-#define PAGE UINT64_C(4096)
 /* So many threads keep the memory of their stacks while nothing is open. */
 #define THREADS_KEPT 1024
 /* Older ones become one with the next. */
@@ -230,12 +228,13 @@ static int close_below(struct flow *f, struct thread *t, const struct flow_event
  * address, which has to be the same. It is also the same if the same place calls again, but then
  * mostly the same function.
  */
-static bool is_jump(const struct flow *f, const struct call *c, const struct flow_event *ev)
+static bool is_jump(const struct call *c, const struct flow_event *ev)
 {
-	if (c->trampoline)
-		return ev->back ? ev->back % PAGE == 0 : ev->function != c->function;
-	if (returns_of(f, c->function) == FLOW_BY_TRAMPOLINE && ev->back && ev->back % PAGE == 0)
+	/* whoever put it there: another tracer's is as good */
+	if (flow_is_trampoline(ev->back))
 		return true;
+	if (c->trampoline)
+		return !ev->back && ev->function != c->function;
 	return ev->back == c->back && ev->function != c->function;
 }
 
@@ -303,7 +302,7 @@ static int add_entry(struct flow *f, struct thread *t, const struct flow_event *
 		return 0;
 	}
 	while (r >= 0 && t->n && t->v[t->n - 1].sp == ev->sp && !s.jumped) {
-		s.jumped = is_jump(f, &t->v[t->n - 1], ev);
+		s.jumped = is_jump(&t->v[t->n - 1], ev);
 		if (!s.jumped)
 			r = close_over(f, t, ev);
 	}

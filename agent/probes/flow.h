@@ -95,6 +95,12 @@ struct flow_totals {
 	uint64_t restarts; /* entries that are no new calls */
 };
 
+/* The uprobes' trampoline is at the beginning of a page of its own. */
+static inline bool flow_is_trampoline(uint64_t return_address)
+{
+	return return_address && return_address % 4096 == 0;
+}
+
 struct flow;
 /* f: called for each step, in order; below 0: an error that flow_add() returns. NULL: out of
  * memory. */

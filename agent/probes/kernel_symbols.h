@@ -18,6 +18,9 @@ int kernel_functions(const char *module, const char *glob,
 		     int (*f)(void *arg, const char *name, const char *module, uint64_t address),
 		     void *arg, struct error *e);
 
+/* The address of anything that has a name in the kernel. -ENOENT; -EPERM: it is hidden. */
+int kernel_symbol_address(const char *name, uint64_t *ret, struct error *e);
+
 /* False: the kernel says that it takes no kprobe there (its blacklist, where that can be read). Of
  * functions with the same name: of any of them. */
 bool kernel_symbol_probeable(const char *name);

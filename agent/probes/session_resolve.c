@@ -109,6 +109,7 @@ static struct fetch_place place_of(const struct resolver *r, const struct sessio
 
 	return (struct fetch_place){
 		.machine = r->file ? binary_machine(r->file->binary) : NATIVE_MACHINE,
+		.binary = r->file ? r->file->binary : NULL,
 		.dwarf = r->file ? r->file->dwarf : NULL,
 		.btf = r->s->btf,
 		.go = p->go,

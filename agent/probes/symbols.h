@@ -40,6 +40,11 @@ int binary_functions(struct binary *b, const char *glob,
 /* The function that an offset of the file is in. -ENOENT. */
 int binary_symbolise(struct binary *b, uint64_t offset, struct symbol *ret);
 
+/* How far in memory a symbol, function or datum, plus `offset` is from the place at offset `from`
+ * of the file; `symbol` NULL: what is at `offset` in the file. -ENOENT. */
+int binary_distance(struct binary *b, uint64_t from, const char *symbol, int64_t offset,
+		    int64_t *ret, struct error *e);
+
 /* An operand of a USDT probe, in all forms that gcc and clang emit: "8@%rax", "-4@-20(%rbp)",
  * "8@8(%rdx,%rax,8)", "4@$5", "8@sym(%rip)", and arm64's. binary_usdts resolves symbols: then with
  * reg "rip" the value is the distance from the probe's own address, without it an address. */

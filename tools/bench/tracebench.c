@@ -34,7 +34,8 @@
 #define PLACE_SIZE  64u	  /* of each function, all of which may be where the probe went */
 #define MANY	    2000u /* functions of `many` */
 #define MANY_SIZE   16u
-#define SLICE	    1000u
+#define SLICE	    100u
+#define SLICES_MAX  (1u << 17)
 #define WAIT_NS	    (300 * NS) /* on a busy machine, some need a second to detach each probe */
 #define AGAIN_NS    (5 * NS)
 #define SETTLE_NS   (500 * MS) /* a tracer that attached may not listen to signals yet */
@@ -245,18 +246,34 @@ static int wait_for_probe(const struct tracer *t, const char *code, const char *
 	return 0;
 }
 
-/* What one call costs. A slice at a time, since the clock costs too. */
-static double call_ns(int (*f)(int), uint64_t ns, uint64_t *calls)
+static int compare(const void *a, const void *b)
 {
-	uint64_t begin = now_ns(), now;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	*calls = 0;
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * What one call costs: in the mean of all time that passes, and in the median of slices, which does
+ * not see what else the processor does. A slice at a time, since the clock costs too.
+ */
+static double call_ns(int (*f)(int), uint64_t ns, uint64_t *calls, double *median)
+{
+	static uint32_t slices[SLICES_MAX];
+	uint64_t begin = now_ns(), last = begin, now;
+	size_t n = 0;
+
 	do {
 		for (unsigned i = 0; i < SLICE; i++)
 			f((int)i);
-		*calls += SLICE;
 		now = now_ns();
+		slices[n++ % SLICES_MAX] = (uint32_t)(now - last);
+		last = now;
 	} while (now - begin < ns);
+	*calls = n * SLICE;
+	n = n < SLICES_MAX ? n : SLICES_MAX;
+	qsort(slices, n, sizeof(slices[0]), compare);
+	*median = (double)slices[n / 2] / SLICE;
 	return (double)(now - begin) / (double)*calls;
 }
 
@@ -293,7 +310,7 @@ static int measure_calls(const struct options *o, const struct function *f, stru
 	char before[PLACE_SIZE];
 	const char *code = (const char *)(uintptr_t)f->probed;
 	uint64_t calls, settle;
-	double bare, ns;
+	double bare, ns, median = 0;
 
 	memcpy(before, code, sizeof(before));
 	if (wait_for_probe(t, code, before, sizeof(before), true) < 0)
@@ -302,12 +319,15 @@ static int measure_calls(const struct options *o, const struct function *f, stru
 	for (settle = now_ns() + SETTLE_NS; now_ns() < settle;)
 		pause_ns(1000000);
 	bare = bare_ns(f->bare);
-	ns = o->rate ? paced_ns(f->probed, o, &calls) : call_ns(f->probed, o->ns, &calls);
+	ns = o->rate ? paced_ns(f->probed, o, &calls) : call_ns(f->probed, o->ns, &calls, &median);
+	if (o->rate)
+		median = ns;
 	if (tracer_end(t, SIGINT) < 0)
 		return -EIO;
-	printf("{\"value\":%.1f,\"bare\":%.2f,\"calls\":%llu,\"rate\":%.0f,\"tracer_ns\":%.1f,"
+	printf("{\"value\":%.1f,\"median\":%.1f,\"bare\":%.2f,\"calls\":%llu,\"rate\":%.0f,"
+	       "\"tracer_ns\":%.1f,"
 	       "\"rss_mib\":%.2f}\n",
-	       ns - bare, bare, (unsigned long long)calls, (double)NS / ns,
+	       ns - bare, median - bare, bare, (unsigned long long)calls, (double)NS / ns,
 	       (double)cpu_ns(&t->used) / (double)calls, (double)t->used.ru_maxrss / 1024);
 	return 0;
 }
