@@ -253,11 +253,11 @@ static void test_tail_call_at_ret(void **state)
 	(void)state;
 	begin(&w, &o);
 	enter(&w, 'a', 0x900);
-	add(&w, 'b', false, 0x800, 0x5000);
-	add(&w, 'c', false, 0x800, 0x5000);
+	add(&w, 'b', false, 0x800, 0x5010);
+	add(&w, 'c', false, 0x800, 0x5010);
 	leave(&w, 'c', 0x800);
-	add(&w, 'b', false, 0x800, 0x5000); /* left by a jump to what is not probed */
-	add(&w, 'b', false, 0x800, 0x5000);
+	add(&w, 'b', false, 0x800, 0x5010); /* left by a jump to what is not probed */
+	add(&w, 'b', false, 0x800, 0x5010);
 	leave(&w, 'b', 0x800);
 	leave(&w, 'a', 0x900);
 	enter(&w, 'a', 0x900); /* another tracer has a trampoline there */

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Probes in a large C++ program: Node.js, by names without their arguments, and its JIT's code in
+# call stacks.
+. "$(dirname "$0")/lib.sh"
+need node jq
+
+# Debian's program is small, and all of it is in a library.
+node=$(readlink -f "$(command -v node)")
+lib=$(ldd "$node" | sed -n 's/.* => \(.*libnode[^ ]*\) .*/\1/p')
+file=${lib:-$node}
+trace() {
+	ax trace "$@" 2>&1
+}
+like "a function by its name without arguments" "$(trace list "uprobe:$file:node::Start")" \
+	"node::Start\(int, char\*\*\)"
+out=$(trace count "uprobe:$file:node::Start" -c "$node -e 0")
+is "it is called once" "$(tail -n 1 <<<"$out")" "1 event, 1 received, 0 dropped"
+echo "require('fs').statSync('/')" >"$T/stat.js"
+out=$(trace count "uprobe:$file:node::fs::*" -c "$node $T/stat.js")
+like "all functions of a namespace" "$out" "node::fs::.*Stat"
+cat >"$T/busy.js" <<'EOF'
+function spin(n) { let s = 0; for (let i = 0; i < n; i++) s += require('fs').existsSync('/') ? 1 : 2; return s; }
+require('fs').writeFileSync(process.argv[2], String(process.pid));
+for (let i = 0; i < 20; i++) spin(2000);
+EOF
+out=$(ax trace count "uprobe:$file:node::fs::*" by ustack -o json \
+	-c "$node --perf-basic-prof --interpreted-frames-native-stack $T/busy.js $T/pid" 2>"$T/err" | head -n 1)
+rm -f "/tmp/perf-$(cat "$T/pid").map"
+ok "call stacks go through what the JIT made" test "$(jq '[.table[].key.ustack[] |
+	select(contains("spin"))] | length' <<<"$out")" -gt 0
+done_testing
