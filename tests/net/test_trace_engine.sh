@@ -52,7 +52,7 @@ int main(void)
 	answered(2);
 	answered(1);
 	answered(3);
-	usleep(50000); /* so that it can still be asked what is where in it */
+	usleep(400000); /* so that it can still be asked what is where in it */
 	return 0;
 }
 EOF
