@@ -105,10 +105,11 @@ enum ax_probe_action {
 enum ax_probe_flag {
 	AX_PROBE_PAIRED = 1,	  /* on a return: happens only if the entry was seen */
 	AX_PROBE_SIGNED = 2,	  /* value 0, of histograms and statistics */
-	AX_PROBE_RETURN = 4,	  /* on a return; but in Go the function's frame is gone already */
+	AX_PROBE_RETURN = 4,	  /* on a function's return */
 	AX_PROBE_GO = 8,	  /* a thread is a goroutine, whose stack moves */
 	AX_PROBE_PER_THREAD = 16, /* the states that it tests or sets */
 	AX_PROBE_BY_THREAD = 32,  /* AX_ACTION_START: not by what was kept */
+	AX_PROBE_POPPED = 64,	  /* the return has taken its address from the stack already */
 };
 
 /* What a probe does, found by the BPF cookie of its attachment. */
@@ -141,8 +142,11 @@ struct ax_probe_config {
 	/* The last records are kept, and none is sent: how many, and of how many bytes at most. */
 	__u32 flight_slots;
 	__u32 flight_bytes;
+	/* The pid namespace of who traces, as stat() tells it; 0: the first one. */
+	__u64 pidns_device;
+	__u64 pidns_number;
 };
-_Static_assert(sizeof(struct ax_probe_config) == 24, "struct ax_probe_config is read-only data");
+_Static_assert(sizeof(struct ax_probe_config) == 40, "struct ax_probe_config is read-only data");
 
 /* A record. Values follow, then the bytes of strings and buffers. The value of a string or buffer
  * says where: AX_BYTES_OFF(value) from the record's beginning on, AX_BYTES_LEN(value). */

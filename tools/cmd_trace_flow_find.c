@@ -145,78 +145,6 @@ static int find_under(struct finder *f, uint64_t *offset)
 
 /* --- returns --- */
 
-/*
- * Functions whose return address must stay as it is: it is looked at (setjmp, which would keep the
- * trampoline's for a longjmp that comes when nothing waits there any more), or what is on the stack
- * is none.
- */
-static bool keeps_return_address(const char *name)
-{
-	static const char *const names[] = {
-		"_start",	  "setjmp",	 "_setjmp",	    "__sigsetjmp",  "sigsetjmp",
-		"__setjmp",	  "savectx",	 "getcontext",	    "swapcontext",  "__getcontext",
-		"__swapcontext",  "vfork",	 "__vfork",	    "__libc_vfork", "__restore_rt",
-		"_dl_start_user", "__morestack", "__start_context",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (streq(name, names[i]))
-			return true;
-	return starts_with(name, "_dl_runtime_") || starts_with(name, "_dl_tlsdesc_");
-}
-
-static bool throws(const char *name)
-{
-	static const char *const names[] = {"__cxa_throw", "__cxa_rethrow", "__cxa_begin_catch",
-					    "_Unwind_RaiseException"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (starts_with(name, names[i]))
-			return true;
-	return false;
-}
-
-static bool table_throws(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
-{
-	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t n = data && sh->sh_entsize ? data->d_size / sh->sh_entsize : 0;
-
-	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
-		GElf_Sym sym;
-		const char *name;
-
-		if (!gelf_getsym(data, (int)i, &sym))
-			break;
-		name = elf_strptr(elf, sh->sh_link, sym.st_name);
-		if (name && throws(name))
-			return true;
-	}
-	return false;
-}
-
-/* With a trampoline in a return address's place, an exception does not find its handler, and the
- * program is terminated. */
-static bool file_throws(const char *path)
-{
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
-	Elf_Scn *scn = NULL;
-	bool found = false;
-	Elf *elf;
-
-	elf_version(EV_CURRENT);
-	elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
-	while (elf && !found && (scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr sh;
-
-		if (gelf_getshdr(scn, &sh) &&
-		    (sh.sh_type == SHT_DYNSYM || sh.sh_type == SHT_SYMTAB))
-			found = table_throws(elf, scn, &sh);
-	}
-	if (elf)
-		elf_end(elf);
-	return found;
-}
-
 static bool has_returns(struct flow_request *q, const struct flow_function *fn)
 {
 	struct symbol s = {
@@ -241,7 +169,7 @@ static int divide(struct flow_request *q)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		const struct flow_function *fn = &q->functions[i];
-		bool never = at_rets ? !has_returns(q, fn) : keeps_return_address(fn->name);
+		bool never = at_rets ? !has_returns(q, fn) : function_keeps_return(fn->name);
 
 		q->returns[i] = never ? FLOW_NEVER : at_rets ? FLOW_AT_RET : FLOW_BY_TRAMPOLINE;
 		if (i == q->under)
@@ -272,7 +200,6 @@ int flow_find(struct flow_request *q, char **globs, size_t n, struct error *e)
 	sort_functions(q);
 	if (q->under_name)
 		q->under = flow_function_at(q, under);
-	q->at_rets =
-		q->at_rets || (!binary_is_go(q->binary) && file_throws(binary_path(q->binary)));
+	q->at_rets = q->at_rets || (!binary_is_go(q->binary) && binary_throws(q->binary));
 	return divide(q) < 0 ? error_set(e, -ENOMEM, "out of memory") : 0;
 }

@@ -11,7 +11,8 @@
 struct view {
 	struct trace *t;
 	const struct session_table *table;
-	const struct fetch *fetch;
+	const struct fetch *fetch;    /* of the row at hand */
+	const struct fetch **by_name; /* each name's, where the key begins with one */
 	enum trace_action action;
 	bool names;	  /* the key begins with the number of a name */
 	bool is_signed;	  /* the value of a histogram or of statistics */
@@ -46,6 +47,32 @@ static struct view make_view(struct trace *t, const struct session_table *table)
 	for (size_t i = 0; i < f->n_keys; i++)
 		v.stacks |= trace_is_stack(&f->keys[i]);
 	return v;
+}
+
+/* Probes of one text may fetch the same value as another type: a number here, a text there. */
+static bool find_fetches(struct view *v)
+{
+	const struct session *s = v->t->session;
+
+	if (!v->names || !v->fetch->key_words)
+		return true;
+	v->by_name = calloc(session_n_names(s) + 1, sizeof(*v->by_name));
+	for (size_t i = session_n_probes(s); v->by_name && i-- > 0;)
+		if (session_probe(s, i)->part == 0 && session_probe(s, i)->attached)
+			v->by_name[session_probe(s, i)->name] = session_fetch(s, (uint32_t)i);
+	return v->by_name;
+}
+
+static void begin_row(struct view *v, const struct session_row *row)
+{
+	const struct fetch *f = NULL;
+
+	if (v->by_name && row->key[0] < session_n_names(v->t->session))
+		f = v->by_name[row->key[0]];
+	if (!f)
+		return;
+	v->fetch = f;
+	v->is_signed = f->n_values && f->values[0].type == VALUE_SIGNED;
 }
 
 /* --- keys --- */
@@ -93,6 +120,7 @@ static void add_key_cell(struct view *v, struct table *table, const struct fetch
 
 static void add_key_cells(struct view *v, struct table *table, const struct session_row *row)
 {
+	begin_row(v, row);
 	if (v->names)
 		table_add(table, session_name(v->t->session, row->key[0]));
 	for (size_t i = 0; i < v->fetch->n_keys; i++)
@@ -123,6 +151,7 @@ static void put_key_line(struct view *v, const struct session_row *row)
 {
 	struct trace_out *o = &v->t->out;
 
+	begin_row(v, row);
 	if (v->names) {
 		const char *name = session_name(v->t->session, row->key[0]);
 
@@ -155,6 +184,7 @@ static void put_json_key(struct view *v, const struct session_row *row)
 {
 	struct trace_out *o = &v->t->out;
 
+	begin_row(v, row);
 	trace_out_char(o, '{');
 	if (v->names) {
 		const char *name = session_name(v->t->session, row->key[0]);
@@ -533,10 +563,11 @@ void trace_put_table(struct trace *t, const struct session_table *table, uint64_
 	struct view v = make_view(t, table);
 	autofree const struct session_row **rows = sorted(table);
 
-	if (!rows)
+	if (!rows || !find_fetches(&v))
 		t->out.error = ENOMEM;
 	else if (t->json)
 		put_json_table(&v, rows, ns);
 	else
 		put_text_table(&v, rows, ns);
+	free(v.by_name);
 }

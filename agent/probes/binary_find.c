@@ -19,7 +19,7 @@ struct search {
 	int root_fd;
 	char path[PATH_MAX]; /* of the last file that was tried, inside the root */
 	int fd;		     /* of what was found */
-	bool denied;
+	bool denied, directory;
 };
 
 /* An absolute link inside of a container means the container's root, not ours. */
@@ -48,6 +48,7 @@ static bool try_path(struct search *s, const char *path)
 		return false;
 	}
 	if (fstat(fd, &st) || S_ISDIR(st.st_mode)) {
+		s->directory |= S_ISDIR(st.st_mode);
 		close(fd);
 		return false;
 	}
@@ -296,6 +297,9 @@ static int not_found(const struct search *s, struct error *e)
 				 s->pid ? "process %d has no program: has it ended?"
 					: "a program or library must be named",
 				 s->pid);
+	if (strchr(s->name, '/') && s->directory)
+		return error_set(e, -EISDIR,
+				 "%s is a directory: name a program or a shared library", s->name);
 	if (strchr(s->name, '/'))
 		return error_set(e, -ENOENT, "there is no file %s%s", s->name,
 				 *s->root ? " in the file system of that process" : "");

@@ -193,8 +193,8 @@ static int no_line(struct line_search *s, const char *source, struct error *e)
 		return error_set(e, -ENOENT,
 				 "%.200s:%u has no code: the next lines that have are %u and %u",
 				 source, s->line, s->below, s->above);
-	return error_set(e, -ENOENT, "%.200s:%u has no code: the next line that has is %u", source,
-			 s->line, s->below ? s->below : s->above);
+	return error_set(e, -ENOENT, "%.200s:%u has no code: the %s line that has is %u", source,
+			 s->line, s->below ? "last" : "next", s->below ? s->below : s->above);
 }
 
 static int refuse_several(struct line_search *s, const char *source, struct error *e)

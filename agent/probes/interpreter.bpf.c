@@ -99,7 +99,9 @@ static __always_inline void count_hit(__u32 probe)
 
 static __always_inline bool is_wanted(void)
 {
-	if (config.pid && bpf_get_current_pid_tgid() >> 32 != config.pid)
+	__u64 ids;
+
+	if (config.pid && (!own_ids(&ids) || ids >> 32 != config.pid))
 		return false;
 	return !config.cgroup ||
 	       bpf_get_current_ancestor_cgroup_id((int)config.cgroup_level) == config.cgroup;
@@ -146,7 +148,7 @@ static __always_inline void keep_record(const struct scratch *s, __u32 len)
 static __always_inline void put_record(struct scratch *s, __u32 index, const struct ax_probe *p)
 {
 	struct ax_probe_record *rec = &s->record;
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = shown_ids();
 	__u32 len = size_within(s->used, sizeof(s->bytes));
 
 	rec->time_ns = s->now_ns;
@@ -357,7 +359,11 @@ struct happening {
 static __always_inline void run_probe(const struct happening *h, __u32 index,
 				      const struct ax_probe *p, struct scratch *s)
 {
-	struct run r = {.s = s, .call = h->call, .ctx = h->ctx, .p = p};
+	struct run r = {.s = s,
+			.call = h->call,
+			.began_ns = h->call ? h->call->time_ns : 0,
+			.ctx = h->ctx,
+			.p = p};
 
 	s->ctx = (__u64)h->ctx;
 	s->thread = h->thread;
@@ -391,6 +397,10 @@ static __always_inline void do_probe(const struct happening *h, __u32 index,
 		return;
 	if (!p->n_ops && p->action == AX_ACTION_COUNT) {
 		count_hit(index);
+		return;
+	}
+	if (!p->n_ops && p->action >= AX_ACTION_ARM) {
+		set_state(p, h->thread, h->sp);
 		return;
 	}
 	s = take_scratch();
@@ -442,7 +452,7 @@ static __always_inline int at_function(void *ctx, bool sleeps)
 	if (!p)
 		return 0;
 	h.thread = (__u32)bpf_get_current_pid_tgid();
-	if (p->flags & AX_PROBE_RETURN && !(p->flags & AX_PROBE_GO))
+	if (p->flags & AX_PROBE_POPPED)
 		h.sp -= RETURN_POP;
 	if (p->flags & AX_PROBE_GO && !find_goroutine(&h))
 		return 0;

@@ -18,8 +18,9 @@ struct scratch {
 	__u64 thread, sp; /* as in a record */
 	__u64 acc;
 	__u32 depth;
-	bool fault;    /* something of this expression could not be fetched */
+	bool fault;    /* something of the accumulator could not be fetched */
 	bool filtered; /* the probe does not happen */
+	__u8 faults;   /* bit of each value on the stack: the same */
 	__u64 stack[AX_PROBE_STACK];
 	__u64 text[AX_PROBE_TEXT / 8];
 	__u64 key[AX_PROBE_KEY + AX_PROBE_KEY_TEXT / 8];
@@ -69,9 +70,34 @@ const volatile struct ax_probe_config config;
 struct run {
 	struct scratch *s;
 	struct ax_probe_call *call; /* what the entry kept, or NULL */
+	__u64 began_ns;		    /* the entry's time, or that of the other probe; 0: none */
 	void *ctx;
 	const struct ax_probe *p;
 };
+
+/* As bpf_get_current_pid_tgid(), but in the pid namespace of who traces. False: the process is in
+ * another one, so that those are the numbers of the outermost. */
+static __always_inline bool own_ids(__u64 *ret)
+{
+	struct bpf_pidns_info own;
+
+	*ret = bpf_get_current_pid_tgid();
+	if (!config.pidns_number)
+		return true;
+	if (bpf_get_ns_current_pid_tgid(config.pidns_device, config.pidns_number, &own,
+					sizeof(own)))
+		return false;
+	*ret = (__u64)own.tgid << 32 | own.pid;
+	return true;
+}
+
+static __always_inline __u64 shown_ids(void)
+{
+	__u64 ids;
+
+	own_ids(&ids);
+	return ids;
+}
 
 static __always_inline void count(__u32 which)
 {
@@ -314,9 +340,9 @@ static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct 
 		}
 		return r->call->values[op->value & (AX_PROBE_SAVED - 1)];
 	case AX_CODE_PID:
-		return bpf_get_current_pid_tgid() >> 32;
+		return shown_ids() >> 32;
 	case AX_CODE_TID:
-		return (__u32)bpf_get_current_pid_tgid();
+		return (__u32)shown_ids();
 	case AX_CODE_NSECS:
 		return s->now_ns ? s->now_ns : bpf_ktime_get_ns();
 	case AX_CODE_CPU:
@@ -324,7 +350,8 @@ static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct 
 	case AX_CODE_CGROUP:
 		return bpf_get_current_cgroup_id();
 	case AX_CODE_ELAPSED:
-		return r->call ? s->now_ns - r->call->time_ns : 0;
+		/* another thread may have begun while this program waited for memory */
+		return r->began_ns && s->now_ns > r->began_ns ? s->now_ns - r->began_ns : 0;
 	case AX_CODE_STACK:
 		return sleeps ? 0 : op_stack(r, op); /* such maps are not for those that sleep */
 	default:
@@ -332,8 +359,21 @@ static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct 
 	}
 }
 
+/* What follows from one side alone does not need the other: p == 0 || *p == 3. */
+static __always_inline __u64 op_logic(struct scratch *s, bool any, bool a, bool a_fault, bool b,
+				      bool b_fault)
+{
+	if ((!a_fault && a == any) || (!b_fault && b == any)) {
+		s->fault = false;
+		return any;
+	}
+	s->fault = a_fault || b_fault;
+	return !any;
+}
+
 static __always_inline __u64 op_binary(struct scratch *s, const struct ax_probe_op *op)
 {
+	bool a_fault = s->fault, b_fault = false;
 	__u64 a, b;
 
 	if (op->flags & AX_OP_IMMEDIATE) {
@@ -343,6 +383,9 @@ static __always_inline __u64 op_binary(struct scratch *s, const struct ax_probe_
 		s->depth--;
 		a = s->stack[s->depth & (AX_PROBE_STACK - 1)];
 		b = s->acc;
+		b_fault = s->fault;
+		a_fault = s->faults >> (s->depth & (AX_PROBE_STACK - 1)) & 1;
+		s->fault |= a_fault;
 	}
 	switch (op->code) {
 	case AX_CODE_ADD:
@@ -371,10 +414,8 @@ static __always_inline __u64 op_binary(struct scratch *s, const struct ax_probe_
 		return (__s64)a > (__s64)b;
 	case AX_CODE_GE:
 		return (__s64)a >= (__s64)b;
-	case AX_CODE_LAND:
-		return a && b;
-	default: /* AX_CODE_LOR */
-		return a || b;
+	default: /* AX_CODE_LAND, AX_CODE_LOR */
+		return op_logic(s, op->code == AX_CODE_LOR, a, a_fault, b, b_fault);
 	}
 }
 
@@ -423,22 +464,27 @@ static __always_inline void op_end(struct scratch *s, const struct ax_probe_op *
 	s->depth = 0;
 }
 
-/* The other probe's time, which serves once. The call stays what it is while it is being looked at:
- * elements of a hash map are given back after a grace period. */
+/* The other probe's time, which serves once: for who deletes it. What was deleted may be another
+ * call at once (Linux 6.1 gives elements of hash maps back without a grace period). */
 static __always_inline bool op_find(struct run *r, const struct ax_probe_op *op)
 {
 	struct ax_probe_call_key key = {.pair = r->p->pair};
+	struct ax_probe_call *call;
 
 	if (op->flags & AX_OP_IMMEDIATE)
 		key.thread = r->s->thread;
 	else
 		key.sp = r->s->kept[0];
-	r->call = find_call(&key);
-	if (r->call) {
-		bpf_map_delete_elem(&calls, &key);
-		r->s->record.faults = 0;
+	call = find_call(&key);
+	if (!call)
+		return false;
+	r->began_ns = call->time_ns;
+	if (bpf_map_delete_elem(&calls, &key)) {
+		count(AX_PROBE_UNMATCHED);
+		return false;
 	}
-	return r->call;
+	r->s->record.faults = 0;
+	return true;
 }
 
 static __always_inline long do_op(bool sleeps, __u32 i, struct run *r)
@@ -450,7 +496,11 @@ static __always_inline long do_op(bool sleeps, __u32 i, struct run *r)
 	if (!op)
 		return 1;
 	if (op->flags & AX_OP_PUSH) {
-		s->stack[s->depth & (AX_PROBE_STACK - 1)] = s->acc;
+		__u32 at = s->depth & (AX_PROBE_STACK - 1);
+
+		s->stack[at] = s->acc;
+		s->faults = (__u8)((s->faults & ~(1u << at)) | (__u32)s->fault << at);
+		s->fault = false;
 		s->depth++;
 	}
 	if (op->code == AX_CODE_FILTER || op->code == AX_CODE_FIND) {

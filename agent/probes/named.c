@@ -17,6 +17,7 @@
 #include "scope.h"
 
 #define DIR_MAX 384
+#define LOCK_MS 3000 /* the agent has more to do than to wait for one who was stopped */
 
 /* --- where --- */
 
@@ -65,7 +66,18 @@ static int lock(const struct instance *inst, int *fd, struct error *e)
 
 	snprintf(path, sizeof(path), "%s/trace.lock", inst->run_dir);
 	*fd = r ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (*fd < 0 || flock(*fd, LOCK_EX) < 0)
+	for (int ms = 0; *fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB) < 0; ms += 10) {
+		if (errno == EWOULDBLOCK && ms >= LOCK_MS)
+			return error_set(e, -EBUSY,
+					 "another ax has been changing probes for %d seconds: try "
+					 "again when it has ended",
+					 LOCK_MS / 1000);
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			close_fd(fd);
+		else
+			usleep(10000);
+	}
+	if (*fd < 0)
 		return error_set(e, -errno, "cannot lock %s: %s%s", path, strerror(errno),
 				 errno == EACCES ? "; run as root" : "");
 	return 0;

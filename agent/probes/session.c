@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <sys/stat.h>
+
 #include "session_priv.h"
 
 /* --- opening --- */
@@ -182,9 +184,10 @@ static uint32_t flags_of(const struct session *s, const struct session_probe *p)
 		flags |= AX_PROBE_PAIRED;
 	if (p->fetch.n_values && p->fetch.values[0].type == VALUE_SIGNED)
 		flags |= AX_PROBE_SIGNED;
-	if ((part->spec->kind == PROBE_URETPROBE && !part->at_rets) ||
-	    part->spec->kind == PROBE_KRETPROBE)
+	if (part->spec->kind == PROBE_URETPROBE || part->spec->kind == PROBE_KRETPROBE)
 		flags |= AX_PROBE_RETURN;
+	if (p->is_return)
+		flags |= AX_PROBE_POPPED;
 	if (p->go)
 		flags |= AX_PROBE_GO;
 	if (part->per_thread)
@@ -192,6 +195,28 @@ static uint32_t flags_of(const struct session *s, const struct session_probe *p)
 	if (!part->on)
 		flags |= AX_PROBE_BY_THREAD;
 	return flags;
+}
+
+/* Words of the table's keys that this probe does not fill, since others of its part have longer
+ * ones (a text where it has a number). */
+static uint32_t key_padding(const struct session *s, const struct session_probe *p)
+{
+	return (int)p->part == s->table_part ? s->key_words - p->fetch.key_words : 0;
+}
+
+static void add_padding(struct session *s, const struct session_probe *p, struct ax_probe *d)
+{
+	uint32_t n = key_padding(s, p);
+
+	for (uint32_t i = 0; i < n; i++)
+		s->ops[s->plan.n_ops++] = (struct ax_probe_op){
+			.code = AX_CODE_CONST,
+			.flags = AX_OP_KEY,
+			.size = 8,
+			.to = (uint8_t)(p->fetch.key_words + i),
+		};
+	d->n_ops += n;
+	d->key_words += n;
 }
 
 static void describe(struct session *s, size_t i)
@@ -213,6 +238,7 @@ static void describe(struct session *s, size_t i)
 		.step = part->buckets.step,
 	};
 	add_ops(s, p->fetch.ops, p->fetch.n_ops, d);
+	add_padding(s, p, d);
 	if (!p->fetch.paired || p->entry_of != i)
 		return;
 	d = &s->descriptions[s->n_probes + i];
@@ -252,7 +278,12 @@ static int allocate(struct session *s)
 	size_t n_ops = 1;
 
 	for (size_t i = 0; i < s->n_probes; i++)
-		n_ops += s->probes[i].fetch.n_ops + s->probes[i].fetch.n_entry_ops;
+		if ((int)s->probes[i].part == s->table_part &&
+		    s->probes[i].fetch.key_words > s->key_words)
+			s->key_words = s->probes[i].fetch.key_words;
+	for (size_t i = 0; i < s->n_probes; i++)
+		n_ops += s->probes[i].fetch.n_ops + s->probes[i].fetch.n_entry_ops +
+			 key_padding(s, &s->probes[i]);
 	s->descriptions = calloc(2 * s->n_probes, sizeof(*s->descriptions));
 	s->ops = calloc(n_ops, sizeof(*s->ops));
 	s->all_sites = calloc(2 * s->n_probes, sizeof(*s->all_sites));
@@ -268,8 +299,6 @@ static void needs_of(struct session *s, const struct session_probe *p)
 	plan->stacks |= p->fetch.needs_stacks;
 	plan->states |= part->per_thread && part->state;
 	plan->records |= part->action == TRACE_WATCH;
-	if ((int)p->part == s->table_part)
-		plan->key_words = p->fetch.key_words;
 }
 
 /* Programs that may sleep are for functions of programs alone, and take no call stacks. (6.0) */
@@ -285,11 +314,24 @@ static bool can_sleep(const struct session *s)
 	return reads && !s->plan.stacks;
 }
 
+/* In a container, -p and the numbers that are shown are those of its own pid namespace. */
+static void find_pid_namespace(struct ax_probe_config *c)
+{
+	const ino_t first = 0xeffffffcu; /* PROC_PID_INIT_INO of the kernel */
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == first)
+		return;
+	c->pidns_device = st.st_dev;
+	c->pidns_number = st.st_ino;
+}
+
 static void make_plan(struct session *s)
 {
 	struct engine_plan *p = &s->plan;
 	const struct session_part *table = s->table_part < 0 ? NULL : &s->parts[s->table_part];
 
+	p->key_words = s->key_words;
 	for (size_t i = 0; i < s->n_probes; i++) {
 		describe(s, i);
 		needs_of(s, &s->probes[i]);
@@ -310,6 +352,7 @@ static void make_plan(struct session *s)
 					     .cgroup = s->options.cgroup,
 					     .flight_slots = s->options.flight,
 					     .flight_bytes = s->options.flight ? FLIGHT_BYTES : 0};
+	find_pid_namespace(&p->config);
 	p->pid = s->options.pid;
 	p->sites = s->all_sites;
 	p->sleeps = can_sleep(s);
@@ -333,10 +376,13 @@ static int check_refused(const struct session *s, struct error *e)
 					refused = &s->probes[i];
 			}
 		if (!some && refused)
-			return error_set(e, -ENOTSUP, "%.80s cannot be probed at 0x%llx (%s): %s",
+			return error_set(e, -ENOTSUP, "%.80s cannot be probed at 0x%llx%s%s%s: %s",
 					 session_name(s, refused->name),
 					 (unsigned long long)refused->place.offset,
-					 refused->place.instruction, refused->place.why);
+					 *refused->place.instruction ? " (" : "",
+					 refused->place.instruction,
+					 *refused->place.instruction ? ")" : "",
+					 refused->place.why);
 		if (!some)
 			return error_set(e, -ENOENT, "there is nothing to probe");
 	}

@@ -14,6 +14,7 @@ struct session_file {
 	char *name; /* as the probe's text has it */
 	struct binary *binary;
 	struct dwarf *dwarf;
+	bool throws; /* binary_throws(), where a return is probed */
 };
 
 struct session {
@@ -30,7 +31,8 @@ struct session {
 	struct strv texts_kept; /* what sites point to */
 	struct fetch_texts texts;
 	size_t n_refused;
-	int table_part; /* the part that fills the table, -1: none does */
+	int table_part;	    /* the part that fills the table, -1: none does */
+	uint32_t key_words; /* the most that one of its probes has */
 
 	/* what the engine was given */
 	struct ax_probe *descriptions;

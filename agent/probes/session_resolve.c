@@ -153,6 +153,13 @@ struct spot {
 	bool exact;
 };
 
+/* A uretprobe changes return addresses: on a stack that Go moves, or where C++'s exceptions look
+ * for their handlers, that ends the program. */
+static bool at_rets(const struct resolver *r)
+{
+	return r->part->at_rets || r->file->throws || binary_is_go(r->file->binary);
+}
+
 static int add_spot(struct resolver *r, const struct spot *spot, struct session_probe **ret)
 {
 	struct session *s = r->s;
@@ -164,7 +171,7 @@ static int add_spot(struct resolver *r, const struct spot *spot, struct session_
 	if (err < 0)
 		return err;
 	p->go = binary_is_go(r->file->binary);
-	p->is_return = r->spec->kind == PROBE_URETPROBE && !p->go && !r->part->at_rets;
+	p->is_return = r->spec->kind == PROBE_URETPROBE && !at_rets(r);
 	place = place_of(r, p);
 	place.offset = is_return_kind(r->spec->kind) ? spot->begin : spot->offset;
 	err = compile(r, p, &place);
@@ -185,9 +192,8 @@ static int add_spot(struct resolver *r, const struct spot *spot, struct session_
 	return 0;
 }
 
-/* A uretprobe would change the return address on a stack that Go moves. All of the function's
- * returns are probed instead, and the entry once. */
-static int add_go_returns(struct resolver *r, const struct symbol *f, struct spot *spot)
+/* All of the function's returns are probed, and the entry once. */
+static int add_rets(struct resolver *r, const struct symbol *f, struct spot *spot)
 {
 	autofree uint64_t *offsets = NULL;
 	struct place entry;
@@ -229,14 +235,23 @@ static int place_function(struct resolver *r, const struct symbol *f, uint64_t o
 		snprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)offset);
 		spot.name = buf;
 	}
-	if (r->spec->kind == PROBE_URETPROBE &&
-	    (r->part->at_rets || binary_is_go(r->file->binary))) {
+	if (r->spec->kind == PROBE_URETPROBE && at_rets(r)) {
 		if (!name)
 			return error_set(r->e, -ENOTSUP,
-					 "%.200s is a Go program, and no function begins at "
+					 "%.200s is a %s program, and no function begins at "
 					 "0x%llx: expected a function whose returns can be found",
-					 binary_path(r->file->binary), (unsigned long long)offset);
-		return add_go_returns(r, f, &spot);
+					 binary_path(r->file->binary),
+					 binary_is_go(r->file->binary) ? "Go" : "C++",
+					 (unsigned long long)offset);
+		return add_rets(r, f, &spot);
+	}
+	if (r->spec->kind == PROBE_URETPROBE && name && function_keeps_return(name)) {
+		if (r->many)
+			return 0;
+		return error_set(r->e, -ENOTSUP,
+				 "%.100s needs its return address as it is, and a probe on its "
+				 "return would change that: expected uprobe:",
+				 name);
 	}
 	return add_spot(r, &spot, &p);
 }
@@ -508,6 +523,8 @@ static int resolve_part(struct resolver *r)
 
 	if (err < 0)
 		return err;
+	if (r->spec->kind == PROBE_URETPROBE)
+		r->file->throws = binary_throws(r->file->binary);
 	switch (r->spec->kind) {
 	case PROBE_TRACEPOINT:
 		return resolve_tracepoints(r);

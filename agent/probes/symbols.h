@@ -40,6 +40,12 @@ int binary_functions(struct binary *b, const char *glob,
 /* The function that an offset of the file is in. -ENOENT. */
 int binary_symbolise(struct binary *b, uint64_t offset, struct symbol *ret);
 
+/* Exceptions may pass through its functions (C++): with a uretprobe on one of them they would not
+ * find their handler, and the program would be terminated. */
+bool binary_throws(const struct binary *b);
+/* Functions like setjmp, whose return address must stay what it is. */
+bool function_keeps_return(const char *name);
+
 /* How far in memory a symbol, function or datum, plus `offset` is from the place at offset `from`
  * of the file; `symbol` NULL: what is at `offset` in the file. -ENOENT. */
 int binary_distance(struct binary *b, uint64_t from, const char *symbol, int64_t offset,

@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 
 #include "mounts.h"
+#include "near.h"
 #include "tracefs.h"
 
 #define FORMAT_MAX (64u << 10)
@@ -45,6 +46,7 @@ struct lister {
 	int (*f)(void *arg, const char *category, const char *name);
 	void *arg;
 	size_t n;
+	struct near near; /* of the names that did not match */
 };
 
 static int is_named(const struct dirent *d)
@@ -83,8 +85,10 @@ static int on_name(void *arg, const char *name)
 {
 	struct category_lister *c = arg;
 
-	if (fnmatch(c->l->name_glob, name, 0))
+	if (fnmatch(c->l->name_glob, name, 0)) {
+		near_look(&c->l->near, name);
 		return 0;
+	}
 	c->l->n++;
 	return c->l->f(c->l->arg, c->category, name);
 }
@@ -111,10 +115,16 @@ int tracefs_tracepoints(int tracefs, const char *category_glob, const char *name
 			   .name_glob = name_glob,
 			   .f = f,
 			   .arg = arg};
-	int r = each_directory(tracefs, "events", on_category, &l);
+	int r;
 
+	near_start(&l.near, name_glob);
+	r = each_directory(tracefs, "events", on_category, &l);
 	if (r < 0 && !(e && e->code))
 		return error_set(e, r, "reading the list of tracepoints failed: %s", strerror(-r));
+	if (r == 0 && !l.n && *l.near.name)
+		return error_set(e, -ENOENT,
+				 "there is no tracepoint %.64s:%.64s; did you mean '%s'?",
+				 category_glob, name_glob, l.near.name);
 	if (r == 0 && !l.n)
 		return error_set(e, -ENOENT,
 				 "there is no tracepoint %.64s:%.64s: 'ax trace list tracepoint:*' "

@@ -3,7 +3,7 @@
 # What probes have from each other and from memory: states, times between two probes, data of the
 # program, pages that were not touched yet, call stacks.
 . "$(dirname "$0")/lib.sh"
-need gcc jq
+need gcc g++ jq
 
 cat >"$T/prog.c" <<'EOF'
 #include <pthread.h>
@@ -105,4 +105,40 @@ is "functions on call stacks have names" \
 	"$(jq -r '[.table[].key.ustack[] | sub("[+ ].*"; "")] | unique | map(select(. == ("inner", "leaf", "leaves", "main", "outer", "thread"))) | join(" ")' \
 		<<<"$out")" "inner leaf leaves main outer thread"
 is "each way to a function is counted" "$(jq '[.table[].count] | add' <<<"$out")" 1208
+
+# --- exceptions ---
+
+cat >"$T/throws.cc" <<'EOF'
+#include <cstdio>
+#include <stdexcept>
+#define PROBED __attribute__((noinline))
+PROBED int maybe(int n)
+{
+	if (n == 3)
+		throw std::runtime_error("three");
+	__asm__ volatile("" ::: "memory");
+	return n * 2;
+}
+PROBED int tries(int n)
+{
+	try {
+		return maybe(n) + 1;
+	} catch (const std::exception &e) {
+		return -1;
+	}
+}
+int main()
+{
+	for (int i = 0; i < 6; i++)
+		printf("%d\n", tries(i));
+}
+EOF
+g++ -O1 -o "$T/throws" "$T/throws.cc"
+out=$(json watch "uretprobe:$T/throws:maybe" v=retval:s32 -c "$T/throws >$T/said")
+is "an exception passes a probed function" "$(paste -sd ' ' "$T/said")" "1 3 5 -1 9 11"
+is "whose other returns are seen" "$(values v <<<"$out")" "0 2 4 8 10"
+out=$(json latency "uretprobe:$T/throws:maybe" -c "$T/throws")
+is "times of those that return" "$(total <<<"$out")" "5 5 0"
+like "setjmp is left alone" "$(trace count uretprobe:libc.so.6:setjmp retval)" \
+	"needs its return address as it is"
 done_testing
