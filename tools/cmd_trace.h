@@ -107,7 +107,7 @@ bool trace_is_stack(const struct fetch_shown *shown);
 void trace_put_symbol(struct trace *t, uint32_t pid, uint64_t address);
 /* Text: lines that begin with `indent`; JSON: an array. */
 void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t pid, uint64_t id,
-		     const char *indent);
+		     uint64_t caller, const char *indent);
 /* A process whose addresses will be asked for: it may have ended by then. */
 void trace_note_process(struct trace *t, uint32_t pid);
 /* A table's keys may be addresses of processes that are gone when it is printed: whether they are,

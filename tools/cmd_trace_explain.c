@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include "cmd_trace.h"
+#include "probes/kernel_symbols.h"
 #include "probes/tracefs.h"
 #include "table.h"
 #include "trace_fetch_text.h"
@@ -134,13 +135,27 @@ static char *source_of(const struct explainer *x, const struct fetch *f, enum fe
 	return all;
 }
 
+/* True if the kernel has neither kprobes nor what kprobe_multi links are made of. */
+static bool no_kprobes(void)
+{
+	struct error ignored = {0};
+	uint64_t address;
+
+	return access("/sys/bus/event_source/devices/kprobe", F_OK) &&
+	       kernel_symbol_address("register_fprobe_ips", &address, &ignored) == -ENOENT;
+}
+
 static const char *attachment(const struct explainer *x, const struct session_probe *p)
 {
+	enum probe_kind kind = x->t.specs[p->part].kind;
+
+	if ((kind == PROBE_KPROBE || kind == PROBE_KRETPROBE) && no_kprobes())
+		return "not at all: this kernel has no kprobes (CONFIG_KPROBES)";
 	if (!session_path(x->t.session, p))
 		return x->t.specs[0].kind == PROBE_TRACEPOINT
 			       ? "to the tracepoint; raw where its fields allow it"
-			       : "through kprobe_multi, fentry, or tracefs, whichever the kernel "
-				 "has";
+			       : "as one kprobe_multi link for all functions (Linux 5.18; before "
+				 "that a kprobe for each)";
 	if (p->fetch.paired && p->go)
 		return "to all returns of the function and to its entry, as one uprobe_multi link";
 	if (p->fetch.paired)
@@ -161,26 +176,35 @@ static void put_line(struct explainer *x, const char *title, const char *text)
 	trace_out_char(o, '\n');
 }
 
+static void put_shown(struct explainer *x, const char *title, const struct fetch_shown *v,
+		      const char *from)
+{
+	char type[32], line[1400];
+
+	/* what it is compiled to then is only a fault */
+	if (v->gone)
+		snprintf(line, sizeof(line), "%s: nothing: %s", v->name, v->gone);
+	else
+		snprintf(line, sizeof(line), "%s: %s, from %s", v->name, type_name(v, type),
+			 from ? from : "?");
+	put_line(x, title, line);
+}
+
 static void put_fetched(struct explainer *x, const struct fetch *f)
 {
 	autofree char *filter = source_of(x, f, FETCH_TEXT_FILTER, 0);
-	char type[32], line[1400];
 
 	if (filter)
 		put_line(x, "only if", filter);
 	for (size_t i = 0; i < f->n_values; i++) {
 		autofree char *from = source_of(x, f, FETCH_TEXT_VALUE, (uint32_t)i);
 
-		snprintf(line, sizeof(line), "%s: %s, from %s", f->values[i].name,
-			 type_name(&f->values[i], type), from ? from : "?");
-		put_line(x, i ? "" : "fetches", line);
+		put_shown(x, i ? "" : "fetches", &f->values[i], from);
 	}
 	for (size_t i = 0; i < f->n_keys; i++) {
 		autofree char *from = source_of(x, f, FETCH_TEXT_KEY, f->keys[i].word);
 
-		snprintf(line, sizeof(line), "%s: %s, from %s", f->keys[i].name,
-			 type_name(&f->keys[i], type), from ? from : "?");
-		put_line(x, i ? "" : "by", line);
+		put_shown(x, i ? "" : "by", &f->keys[i], from);
 	}
 	if (!f->n_values && !f->n_keys)
 		put_line(x, "fetches", "nothing but time, process and thread");
@@ -302,7 +326,9 @@ static void put_json_shown(struct explainer *x, const struct fetch *f, const cha
 		trace_out_text(&x->t.out, i ? ",{\"name\":" : "{\"name\":");
 		trace_out_json(&x->t.out, v[i].name, strlen(v[i].name));
 		put_member(x, "type", type_name(&v[i], type));
-		put_member(x, "from", from ? from : "");
+		put_member(x, "from", from && !v[i].gone ? from : "");
+		if (v[i].gone)
+			put_member(x, "gone", v[i].gone);
 		trace_out_char(&x->t.out, '}');
 	}
 	trace_out_char(&x->t.out, ']');

@@ -162,6 +162,13 @@ static void put_fault(struct trace_out *o, const struct fetch_shown *shown, bool
 	trace_out_char(o, '>');
 }
 
+static uint64_t caller_of(const struct fetch_shown *shown, const struct ax_probe_record *r)
+{
+	size_t last = r->n_values - 1u;
+
+	return shown->has_caller && !(r->faults & 1u << last) ? r->values[last] : 0;
+}
+
 void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t len, size_t i,
 		     const struct fetch_shown *shown)
 {
@@ -179,7 +186,7 @@ void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t le
 	} else if (shown->type == VALUE_SYMBOL) {
 		trace_put_symbol(t, r->pid, r->values[i]);
 	} else if (trace_is_stack(shown)) {
-		trace_put_stack(t, shown, r->pid, r->values[i], "");
+		trace_put_stack(t, shown, r->pid, r->values[i], caller_of(shown, r), "");
 	} else {
 		trace_put_number(o, shown, r->values[i], t->json);
 	}
@@ -236,7 +243,7 @@ static void put_text(struct trace *t, const struct trace_layout *l, const struct
 	for (size_t i = 0; l->stacks && i < l->fetch->n_values && i < r->n_values; i++)
 		if (trace_is_stack(&l->fetch->values[i]) && !(r->faults & 1u << i))
 			trace_put_stack(t, &l->fetch->values[i], r->pid, r->values[i],
-					"                ");
+					caller_of(&l->fetch->values[i], r), "                ");
 }
 
 static char *write_name(char *at, const char *name, size_t len)

@@ -281,6 +281,10 @@ static void put_json_summary(struct trace *t, const struct session_totals *n, co
 		trace_out_printf(o, ",\"shown\":%llu", (unsigned long long)t->shown);
 	if (n->unmatched)
 		trace_out_printf(o, ",\"unmatched\":%llu", (unsigned long long)n->unmatched);
+	if (n->no_call)
+		trace_out_printf(o, ",\"no_room\":%llu", (unsigned long long)n->no_call);
+	if (n->missed)
+		trace_out_printf(o, ",\"missed\":%llu", (unsigned long long)n->missed);
 	if (run->child.pid)
 		trace_out_printf(o, ",\"status\":%d", status);
 	trace_out_text(o, "}\n");
@@ -302,6 +306,9 @@ static void put_text_summary(struct trace *t, const struct session_totals *n, co
 	if (n->no_call)
 		fprintf(stderr, "; %s entr%s of which there was no room to keep the time or values",
 			thousands(n->no_call, a), n->no_call == 1 ? "y" : "ies");
+	if (n->missed)
+		fprintf(stderr, "; %s missed while their processor saw another one",
+			thousands(n->missed, a));
 	putc('\n', stderr);
 	if (run->child.pid && status) {
 		fprintf(stderr, "ax %s: the command ", t->c->name);

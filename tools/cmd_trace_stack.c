@@ -95,13 +95,24 @@ void trace_put_symbol(struct trace *t, uint32_t pid, uint64_t address)
 	put_name(t, name);
 }
 
+/* Before a function has made its frame, that of its caller is passed over. Newer kernels see some
+ * of these cases themselves (6.11). */
+static int add_caller(uint64_t addresses[FRAMES_MAX], int n, uint64_t caller)
+{
+	if (!caller || n < 1 || n == FRAMES_MAX || (n > 1 && addresses[1] == caller))
+		return n;
+	memmove(&addresses[2], &addresses[1], (size_t)(n - 1) * sizeof(*addresses));
+	addresses[1] = caller;
+	return n + 1;
+}
+
 void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t pid, uint64_t id,
-		     const char *indent)
+		     uint64_t caller, const char *indent)
 {
 	bool kernel = shown->type == VALUE_KERNEL_STACK;
 	uint64_t addresses[FRAMES_MAX];
 	char name[NAME_SIZE];
-	int n = session_stack(t->session, id, addresses, FRAMES_MAX);
+	int n = add_caller(addresses, session_stack(t->session, id, addresses, FRAMES_MAX), caller);
 
 	if (t->json)
 		trace_out_char(&t->out, '[');

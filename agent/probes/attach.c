@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The interpreter: loading it with what it is to do. */
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+
 #include "attach_link.h"
 #include "attach_priv.h"
 #include "interpreter.skel.h"
@@ -339,6 +342,10 @@ void engine_detach(struct engine *g)
 	if (g->plan && g->plan->pin)
 		engine_disable(g->plan->pin);
 	engine_close_links(g);
+	/* Of the kinds of links only these go without waiting for programs that are running. With
+	 * a grace period of RCU the sum of events is that of records. */
+	if (g->uses[PROGRAM_RAW])
+		syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
 void engine_free(struct engine *g)

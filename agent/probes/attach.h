@@ -78,5 +78,8 @@ int engine_flight(struct engine *g,
 /* The addresses of a call stack, the innermost first. Their number, or -ENOENT. */
 int engine_stack(struct engine *g, uint64_t id, uint64_t *addresses, size_t max);
 uint64_t engine_counter(struct engine *g, enum ax_probe_counter which);
+/* Events that the kernel kept from the programs, since they happened on a CPU that was at work on
+ * another one: a tracepoint in what a program does itself. Not of what was pinned by others. */
+uint64_t engine_missed(const struct engine *g);
 
 #endif

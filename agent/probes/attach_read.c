@@ -70,6 +70,21 @@ uint64_t engine_counter(struct engine *g, enum ax_probe_counter which)
 	return percpu_sum(g, MAP_COUNTERS, which);
 }
 
+uint64_t engine_missed(const struct engine *g)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; g->skel && i < PROGRAMS; i++) {
+		struct bpf_prog_info info = {0};
+		uint32_t len = sizeof(info);
+
+		if (g->uses[i] &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(g->programs[i]), &info, &len))
+			sum += info.recursion_misses;
+	}
+	return sum;
+}
+
 int engine_stack(struct engine *g, uint64_t id, uint64_t *addresses, size_t max)
 {
 	uint64_t frames[AX_PROBE_FRAMES];

@@ -175,7 +175,33 @@ static int make_value(struct maker *m, const struct probe_arg *a)
 		m->list->n = before;
 		return store_gone(m, shown_name(a));
 	}
+	if (r == 0 && made.type == VALUE_USER_STACK)
+		m->out->values[m->out->n_values].has_caller = m->place->at_entry;
 	return r < 0 ? r : store_made(m, &made, shown_name(a));
+}
+
+/* Behind all values, if one of them is a call stack that lacks it. */
+static int make_caller(struct maker *m)
+{
+	struct fetch *f = m->out;
+	struct made made;
+	bool wanted = false;
+	int r;
+
+	for (size_t i = 0; i < f->n_values; i++)
+		wanted |= f->values[i].has_caller;
+	if (!wanted || f->n_values >= AX_PROBE_VALUES - 1)
+		return 0;
+	m->what = "ustack";
+	m->list->depth = 0;
+	r = make_stack_word(m, 0, &made);
+	if (r < 0)
+		return r;
+	last_op(m)->flags |= AX_OP_STORE;
+	last_op(m)->to = (uint8_t)f->n_values;
+	m->list->depth = 0;
+	f->n_hidden = 1;
+	return 0;
 }
 
 /* Without arguments: all of a static probe's. */
@@ -236,7 +262,9 @@ static int make_values(struct maker *m)
 		return all_fields(m);
 	for (size_t i = 0; r == 0 && i < m->spec->n_args; i++)
 		r = make_value(m, &m->spec->args[i]);
-	return r == 0 && m->place->all_parameters ? fetch_all_parameters(m) : r;
+	if (r == 0 && m->place->all_parameters)
+		r = fetch_all_parameters(m);
+	return r == 0 ? make_caller(m) : r;
 }
 
 /* --- keys --- */
@@ -281,6 +309,17 @@ static int make_key(struct maker *m, const struct probe_arg *a)
 			return r;
 		last_op(m)->to = (uint8_t)(f->key_words + 1);
 		words = 2;
+	}
+	if (made.type == VALUE_USER_STACK && m->place->at_entry) {
+		m->list->depth = 0;
+		r = make_stack_word(m, 0, &made);
+		if (r < 0)
+			return r;
+		last_op(m)->flags |= AX_OP_KEY;
+		last_op(m)->to = (uint8_t)(f->key_words + 2);
+		words = 3;
+		k->has_caller = true;
+		made = (struct made){.type = VALUE_USER_STACK, .size = 8};
 	}
 	k->word = f->key_words;
 	f->key_words += words;

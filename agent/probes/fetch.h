@@ -54,6 +54,7 @@ struct fetch_place {
 	const char *module;    /* of the function; NULL: the kernel itself, or not known */
 	bool all_parameters;   /* without values: all that the place's types tell of */
 	bool go;	       /* functions are called by Go's ABI, not by C's */
+	bool at_entry;	       /* of a user function, whose return address is on top of the stack */
 	const char *apps;      /* where apps have their cgroups (apps.h); NULL: not known */
 	bool by_name;	       /* the key begins with this number, of a name of several */
 	uint32_t name;
@@ -67,7 +68,12 @@ struct fetch_shown {
 	char *name;
 	enum value_type type; /* never VALUE_NONE; VALUE_USTRING is VALUE_STRING here */
 	uint32_t size;	      /* of numbers: bytes; of strings: the most that is fetched */
-	uint32_t word; /* of a key: where it begins; the process follows user stacks and symbols */
+	/* Of a key: where it begins. The process follows user stacks and symbols, and then, where
+	 * it has_caller, the address that the function returns to. */
+	uint32_t word;
+	/* Of a user stack at a function's entry: the frame of who called it is not there yet, and
+	 * unwinding would leave it out. Of values, the caller is the last one of the record. */
+	bool has_caller;
 	const char *gone; /* why it has no value at this place: it always is a fault */
 };
 struct fetch {
@@ -82,6 +88,7 @@ struct fetch {
 	bool needs_exact;  /* fetches registers that may be others a few instructions on */
 	struct fetch_shown values[AX_PROBE_VALUES];
 	size_t n_values;
+	size_t n_hidden; /* values behind those, which are not shown by themselves */
 	struct fetch_shown keys[PROBE_BY_MAX];
 	size_t n_keys;
 	uint32_t key_words;

@@ -50,9 +50,9 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } probe_counters SEC(".maps");
+/* Calls that never return (exit(), longjmp(), exec()) stay here until newer ones need the room. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 32768);
 	__type(key, struct ax_probe_call_key);
 	__type(value, struct ax_probe_call);
@@ -465,7 +465,7 @@ static __always_inline void op_end(struct scratch *s, const struct ax_probe_op *
 }
 
 /* The other probe's time, which serves once: for who deletes it. What was deleted may be another
- * call at once (Linux 6.1 gives elements of hash maps back without a grace period). */
+ * call at once, since elements are given back without a grace period. */
 static __always_inline bool op_find(struct run *r, const struct ax_probe_op *op)
 {
 	struct ax_probe_call_key key = {.pair = r->p->pair};

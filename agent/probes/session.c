@@ -228,7 +228,7 @@ static void describe(struct session *s, size_t i)
 	*d = (struct ax_probe){
 		.action = session_action(part),
 		.flags = flags_of(s, p),
-		.n_values = (uint32_t)p->fetch.n_values,
+		.n_values = (uint32_t)(p->fetch.n_values + p->fetch.n_hidden),
 		.key_words = p->fetch.key_words,
 		.pair = pair_of(s, p),
 		.n_buckets = part->buckets.n,

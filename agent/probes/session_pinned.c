@@ -17,8 +17,9 @@ static json_t *shown_list(const struct fetch_shown *v, size_t n)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(list, json_pack("[s, i, i, i]", v[i].name, (int)v[i].type,
-						      (int)v[i].size, (int)v[i].word));
+		json_array_append_new(list, json_pack("[s, i, i, i, i]", v[i].name, (int)v[i].type,
+						      (int)v[i].size, (int)v[i].word,
+						      (int)v[i].has_caller));
 	return list;
 }
 
@@ -79,6 +80,7 @@ static int read_shown(const json_t *list, struct fetch_shown *v, size_t max, siz
 		v[i].type = (enum value_type)json_integer_value(json_array_get(j, 1));
 		v[i].size = (uint32_t)json_integer_value(json_array_get(j, 2));
 		v[i].word = (uint32_t)json_integer_value(json_array_get(j, 3)) % AX_PROBE_KEY;
+		v[i].has_caller = json_integer_value(json_array_get(j, 4)) != 0;
 		*n = i + 1;
 		if (!v[i].name)
 			return -ENOMEM;

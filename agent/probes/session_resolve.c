@@ -174,6 +174,8 @@ static int add_spot(struct resolver *r, const struct spot *spot, struct session_
 	p->is_return = r->spec->kind == PROBE_URETPROBE && !at_rets(r);
 	place = place_of(r, p);
 	place.offset = is_return_kind(r->spec->kind) ? spot->begin : spot->offset;
+	place.at_entry = r->spec->kind == PROBE_UPROBE && spot->function && spot->function->name &&
+			 spot->offset == spot->function->offset;
 	err = compile(r, p, &place);
 	if (err < 0)
 		return err;

@@ -119,6 +119,7 @@ void session_totals(struct session *s, struct session_totals *ret)
 		.dropped = engine_counter(s->engine, AX_PROBE_DROPPED),
 		.unmatched = engine_counter(s->engine, AX_PROBE_UNMATCHED),
 		.no_call = engine_counter(s->engine, AX_PROBE_NO_CALL),
+		.missed = engine_missed(s->engine),
 	};
 	if (!hits)
 		return;

@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include "binary_priv.h"
+#include "near.h"
 
 #define NOTE_TYPE 3
 
@@ -11,6 +12,7 @@ struct reader {
 	uint64_t base; /* of .stapsdt.base, where the section is now */
 	bool has_base;
 	struct values values;
+	struct near near; /* of the names that were not asked for */
 };
 
 /* A symbol becomes a distance from the probe, or in a program with fixed addresses an address. */
@@ -80,9 +82,12 @@ static int walk(struct reader *r, const void *notes, size_t len, const char *pro
 		struct error ignored = {0};
 		uint64_t pc;
 
-		if (!read_note(r, &n, &u, &pc) || fnmatch(provider, u.provider, 0) != 0 ||
-		    fnmatch(name, u.name, 0) != 0)
+		if (!read_note(r, &n, &u, &pc) || fnmatch(provider, u.provider, 0) != 0)
 			continue;
+		if (fnmatch(name, u.name, 0) != 0) {
+			near_look(&r->near, u.name);
+			continue;
+		}
 		/* with arguments of a form that is not known it can still be counted */
 		usdt_args_parse(u.args_text, &u, &ignored);
 		for (size_t i = 0; i < u.n_args; i++)
@@ -114,8 +119,13 @@ int binary_usdts(struct binary *b, const char *provider_glob, const char *name_g
 	if (r < 0)
 		return error_set(e, r, "the USDT probes of %s cannot be read: %s", b->path,
 				 strerror(-r));
+	near_start(&reader.near, name);
 	r = walk(&reader, notes, len, provider, name, f, arg, &found);
 	values_free(&reader.values);
+	if (!found && *reader.near.name)
+		return error_set(e, -ENOENT,
+				 "%s has no USDT probe %.100s:%.100s; did you mean '%s'?", b->path,
+				 provider, name, reader.near.name);
 	if (!found)
 		return error_set(e, -ENOENT,
 				 "%s has no USDT probe %.100s:%.100s (`ax trace list 'usdt:%s'` "

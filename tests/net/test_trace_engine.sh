@@ -56,7 +56,7 @@ int main(void)
 	return 0;
 }
 EOF
-gcc -O0 -fno-omit-frame-pointer -pthread -o "$T/prog" "$T/prog.c"
+gcc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -pthread -o "$T/prog" "$T/prog.c"
 p=$T/prog
 trace() {
 	ax trace "$@" 2>&1

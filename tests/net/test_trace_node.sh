@@ -23,6 +23,7 @@ cat >"$T/busy.js" <<'EOF'
 function spin(n) { let s = 0; for (let i = 0; i < n; i++) s += require('fs').existsSync('/') ? 1 : 2; return s; }
 require('fs').writeFileSync(process.argv[2], String(process.pid));
 for (let i = 0; i < 20; i++) spin(2000);
+setTimeout(() => {}, 500); // so that it can still be asked what is where in it
 EOF
 out=$(ax trace count "uprobe:$file:node::fs::*" by ustack -o json \
 	-c "$node --perf-basic-prof --interpreted-frames-native-stack $T/busy.js $T/pid" 2>"$T/err" | head -n 1)
