@@ -152,7 +152,7 @@ trace_rows() {
 		trace.endbrbt.median '<=' 0.1
 	row 'record an argument to a file, each call' ns trace.record "$bt printf" \
 		trace.recordbt '<=' 0.1
-	row 'events lost then' events trace.record.lost "$bt" trace.recordbt.lost '' ''
+	row 'events lost then' events trace.record.lost '' '' '' ''
 	row 'processor time of the tracer for each' ns trace.record.cpu "$bt" trace.recordbt.cpu \
 		'' ''
 	row 'peak memory of that' MiB trace.record.rss '' '' '<=' 12
