@@ -22,6 +22,7 @@
 #define AX_PROBE_KEY_TEXT 64   /* bytes of a string in a key */
 #define AX_PROBE_COMM	  16
 #define AX_PROBE_SLOTS	  4   /* probes that can be at work on a CPU at the same time */
+#define AX_PROBE_SLEEPERS 16  /* the same of those that wait for memory */
 #define AX_PROBE_FRAMES	  127 /* of a call stack */
 #define AX_PROBE_STATES	  16
 
@@ -145,8 +146,14 @@ struct ax_probe_config {
 	/* The pid namespace of who traces, as stat() tells it; 0: the first one. */
 	__u64 pidns_device;
 	__u64 pidns_number;
+	/* What the session's probes have, a bit for each: the verifier need not look at the rest.
+	 */
+	__u64 codes;
+	__u32 actions;
+	__u32 flags;
 };
-_Static_assert(sizeof(struct ax_probe_config) == 40, "struct ax_probe_config is read-only data");
+_Static_assert(AX_CODE_FILTER < 64, "codes have a bit each");
+_Static_assert(sizeof(struct ax_probe_config) == 56, "struct ax_probe_config is read-only data");
 
 /* A record. Values follow, then the bytes of strings and buffers. The value of a string or buffer
  * says where: AX_BYTES_OFF(value) from the record's beginning on, AX_BYTES_LEN(value). */

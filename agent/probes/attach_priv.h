@@ -13,6 +13,7 @@
 
 enum engine_map {
 	MAP_PROBES,
+	MAP_SCRATCHES,
 	MAP_OPS,
 	MAP_TEXTS,
 	MAP_HITS,

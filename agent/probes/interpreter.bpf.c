@@ -107,10 +107,9 @@ static __always_inline bool is_wanted(void)
 	       bpf_get_current_ancestor_cgroup_id((int)config.cgroup_level) == config.cgroup;
 }
 
-static __always_inline struct scratch *take_scratch(void)
+static __always_inline struct scratch *take_scratch(bool sleeps)
 {
-#pragma unroll
-	for (__u32 i = 0; i < AX_PROBE_SLOTS; i++) {
+	for (__u32 i = 0; i < (sleeps ? AX_PROBE_SLEEPERS : AX_PROBE_SLOTS); i++) {
 		__u32 index = i;
 		struct scratch *s = bpf_map_lookup_elem(&scratches, &index);
 
@@ -196,7 +195,7 @@ static __always_inline void add_to_table(struct scratch *s, const struct ax_prob
 		return;
 	}
 	__sync_fetch_and_add(&cell->count, 1);
-	if (p->action != AX_ACTION_STATS)
+	if (!has_actions(ACTION(AX_ACTION_STATS)) || p->action != AX_ACTION_STATS)
 		return;
 	__sync_fetch_and_add(&cell->sum, v);
 	if (p->flags & AX_PROBE_SIGNED)
@@ -305,6 +304,10 @@ static __always_inline bool is_armed(const struct ax_probe *p, __u64 thread, __u
 	return armed && (!sp || !*armed || sp <= *armed);
 }
 
+#define TABLE_ACTIONS                                                                  \
+	(ACTION(AX_ACTION_COUNT) | ACTION(AX_ACTION_LOG2) | ACTION(AX_ACTION_LINEAR) | \
+	 ACTION(AX_ACTION_STATS))
+
 static __always_inline void act(struct scratch *s, __u32 index, const struct ax_probe *p)
 {
 	__u64 v = s->record.values[0];
@@ -313,21 +316,26 @@ static __always_inline void act(struct scratch *s, __u32 index, const struct ax_
 	count_hit(index);
 	switch (p->action) {
 	case AX_ACTION_RECORD:
-		put_record(s, index, p);
+		if (has_actions(ACTION(AX_ACTION_RECORD)))
+			put_record(s, index, p);
 		return;
 	case AX_ACTION_COUNT:
 		if (!p->key_words)
 			return;
 		break;
 	case AX_ACTION_LOG2:
-		*bucket = log2_bucket(v, p->flags & AX_PROBE_SIGNED);
+		if (has_actions(ACTION(AX_ACTION_LOG2)))
+			*bucket = log2_bucket(v, p->flags & AX_PROBE_SIGNED);
 		break;
 	case AX_ACTION_LINEAR:
-		*bucket = linear_bucket(p, v);
+		if (has_actions(ACTION(AX_ACTION_LINEAR)))
+			*bucket = linear_bucket(p, v);
 		break;
 	default:
 		break;
 	}
+	if (!has_actions(TABLE_ACTIONS))
+		return;
 	/* A value that could not be fetched is none. */
 	if (p->action != AX_ACTION_COUNT && s->record.faults & 1)
 		count(AX_PROBE_DROPPED);
@@ -374,18 +382,23 @@ static __always_inline void run_probe(const struct happening *h, __u32 index,
 	s->record.faults = 0;
 	s->used = sizeof(s->record) + (p->n_values & (AX_PROBE_VALUES - 1)) * sizeof(__u64);
 	s->now_ns = p->action != AX_ACTION_COUNT ? bpf_ktime_get_ns() : 0;
-	if (p->n_ops && h->sleeps)
-		bpf_loop(p->n_ops, run_op_sleeping, &r, 0);
-	else if (p->n_ops)
-		bpf_loop(p->n_ops, run_op, &r, 0);
+	if (has_codes(~0ull) && p->n_ops) {
+		if (h->sleeps)
+			bpf_loop(p->n_ops, run_op_sleeping, &r, 0);
+		else
+			bpf_loop(p->n_ops, run_op, &r, 0);
+	}
 	if (s->filtered)
 		return;
-	if (p->action == AX_ACTION_ENTRY || p->action == AX_ACTION_START)
-		keep_call(s, p);
-	else if (p->action >= AX_ACTION_ARM)
-		set_state(p, h->thread, h->sp);
-	else
+	if (p->action == AX_ACTION_ENTRY || p->action == AX_ACTION_START) {
+		if (has_actions(ACTION(AX_ACTION_ENTRY) | ACTION(AX_ACTION_START)))
+			keep_call(s, p);
+	} else if (p->action >= AX_ACTION_ARM) {
+		if (has_actions(ACTION(AX_ACTION_ARM) | ACTION(AX_ACTION_DISARM)))
+			set_state(p, h->thread, h->sp);
+	} else {
 		act(s, index, p);
+	}
 }
 
 static __always_inline void do_probe(const struct happening *h, __u32 index,
@@ -399,11 +412,14 @@ static __always_inline void do_probe(const struct happening *h, __u32 index,
 		count_hit(index);
 		return;
 	}
-	if (!p->n_ops && p->action >= AX_ACTION_ARM) {
+	if (!has_codes(~0ull) && !has_actions(~ACTION(AX_ACTION_COUNT)))
+		return; /* that was all that there is */
+	if (has_actions(ACTION(AX_ACTION_ARM) | ACTION(AX_ACTION_DISARM)) && !p->n_ops &&
+	    p->action >= AX_ACTION_ARM) {
 		set_state(p, h->thread, h->sp);
 		return;
 	}
-	s = take_scratch();
+	s = take_scratch(h->sleeps);
 	if (s) {
 		run_probe(h, index, p, s);
 		*(volatile __u32 *)&s->busy = 0;
@@ -440,12 +456,28 @@ static __always_inline void function_returns(struct happening *h, __u32 index,
 	bpf_map_delete_elem(&calls, &key);
 }
 
+const volatile __u32 never;
+
+/*
+ * From Linux 6.13 on, kprobe programs with more than a few bytes of stack have one that belongs to
+ * the CPU, not to the task (e00931c02568), because a second one would not be started there
+ * meanwhile. That holds for kprobes, but not for uprobes: one that sleeps or is preempted would
+ * find what another left there, pointers among it. Programs with tail calls keep the task's stack,
+ * and the verifier looks for those before it knows that this one is never made.
+ */
+static __always_inline void keep_own_stack(void *ctx)
+{
+	if (never)
+		bpf_tail_call(ctx, NULL, 0);
+}
+
 static __always_inline int at_function(void *ctx, bool sleeps)
 {
 	__u32 index = (__u32)bpf_get_attach_cookie(ctx);
 	const struct ax_probe *p;
 	struct happening h = {.ctx = ctx, .sleeps = sleeps, .sp = *(__u64 *)(ctx + CTX_SP)};
 
+	keep_own_stack(ctx);
 	if (!is_wanted())
 		return 0;
 	p = bpf_map_lookup_elem(&probes, &index);
@@ -454,9 +486,9 @@ static __always_inline int at_function(void *ctx, bool sleeps)
 	h.thread = (__u32)bpf_get_current_pid_tgid();
 	if (p->flags & AX_PROBE_POPPED)
 		h.sp -= RETURN_POP;
-	if (p->flags & AX_PROBE_GO && !find_goroutine(&h))
+	if (has_flags(AX_PROBE_GO) && p->flags & AX_PROBE_GO && !find_goroutine(&h))
 		return 0;
-	if (p->flags & AX_PROBE_PAIRED)
+	if (has_flags(AX_PROBE_PAIRED) && p->flags & AX_PROBE_PAIRED)
 		function_returns(&h, index, p);
 	else
 		do_probe(&h, index, p);

@@ -66,6 +66,23 @@ struct {
 
 const volatile struct ax_probe_config config;
 
+/* Whether one of these operations, actions or flags is anywhere in the session: a constant for the
+ * verifier, which does not look at what is behind it then. */
+#define CODE(c)	  (1ull << (c))
+#define ACTION(a) (1u << (a))
+static __always_inline bool has_codes(__u64 codes)
+{
+	return config.codes & codes;
+}
+static __always_inline bool has_actions(__u32 actions)
+{
+	return config.actions & actions;
+}
+static __always_inline bool has_flags(__u32 flags)
+{
+	return config.flags & flags;
+}
+
 /* What the operations of one probe work with. */
 struct run {
 	struct scratch *s;
@@ -281,12 +298,14 @@ static __always_inline __u64 op_text(bool sleeps, struct scratch *s, const struc
 
 	switch (op->code) {
 	case AX_CODE_STRING:
-		return add_string(sleeps, s, op);
+		return has_codes(CODE(AX_CODE_STRING)) ? add_string(sleeps, s, op) : 0;
 	case AX_CODE_BUFFER:
-		return add_buffer(sleeps, s, op);
+		return has_codes(CODE(AX_CODE_BUFFER)) ? add_buffer(sleeps, s, op) : 0;
 	case AX_CODE_COMM:
-		return add_comm(s);
+		return has_codes(CODE(AX_CODE_COMM)) ? add_comm(s) : 0;
 	case AX_CODE_KEY_STRING:
+		if (!has_codes(CODE(AX_CODE_KEY_STRING)))
+			return 0;
 		clear_text(key);
 		if (read_text(sleeps, key, AX_PROBE_KEY_TEXT, s->acc, op->flags & AX_OP_KERNEL) < 0)
 			*key = '?';
@@ -295,10 +314,14 @@ static __always_inline __u64 op_text(bool sleeps, struct scratch *s, const struc
 		bpf_get_current_comm(key, AX_PROBE_COMM);
 		return 0;
 	case AX_CODE_COMM_EQ:
+		if (!has_codes(CODE(AX_CODE_COMM_EQ)))
+			return 0;
 		clear_text(s->text);
 		bpf_get_current_comm(s->text, AX_PROBE_COMM);
 		return text_is(s, op->value);
 	case AX_CODE_TEXT_EQ:
+		if (!has_codes(CODE(AX_CODE_TEXT_EQ)))
+			return 0;
 		clear_text(s->text);
 		if (read_text(sleeps, s->text, AX_PROBE_TEXT, s->acc, op->flags & AX_OP_KERNEL) < 0)
 			s->fault = true;
@@ -334,6 +357,8 @@ static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct 
 	case AX_CODE_ADDRESS:
 		return s->ctx + op->value;
 	case AX_CODE_SAVED:
+		if (!has_codes(CODE(AX_CODE_SAVED)))
+			return 0;
 		if (!r->call || r->call->faults & 1u << (op->value & 31)) {
 			s->fault = true;
 			return 0;
@@ -353,7 +378,8 @@ static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct 
 		/* another thread may have begun while this program waited for memory */
 		return r->began_ns && s->now_ns > r->began_ns ? s->now_ns - r->began_ns : 0;
 	case AX_CODE_STACK:
-		return sleeps ? 0 : op_stack(r, op); /* such maps are not for those that sleep */
+		/* such maps are not for those that sleep */
+		return sleeps || !has_codes(CODE(AX_CODE_STACK)) ? 0 : op_stack(r, op);
 	default:
 		return s->acc;
 	}
@@ -423,8 +449,12 @@ static __always_inline __u64 op_unary(bool sleeps, struct scratch *s, const stru
 {
 	switch (op->code) {
 	case AX_CODE_USER:
+		if (!has_codes(CODE(AX_CODE_USER)))
+			return 0;
 		return fetch(sleeps, s, op, s->acc + op->value, false);
 	case AX_CODE_KERNEL:
+		if (!has_codes(CODE(AX_CODE_KERNEL)))
+			return 0;
 		return fetch(sleeps, s, op, s->acc + op->value, true);
 	case AX_CODE_DATA_LOC:
 		return s->ctx + op->value + (s->acc & 0xffff);
@@ -440,9 +470,10 @@ static __always_inline __u64 op_result(bool sleeps, struct run *r, const struct 
 	__u8 code = op->code;
 
 	if (code >= AX_CODE_TEXT_EQ)
-		return op_text(sleeps, r->s, op);
+		return has_codes(-CODE(AX_CODE_TEXT_EQ)) ? op_text(sleeps, r->s, op) : 0;
 	if (code >= AX_CODE_ADD)
-		return op_binary(r->s, op);
+		return has_codes(CODE(AX_CODE_TEXT_EQ) - CODE(AX_CODE_ADD)) ? op_binary(r->s, op)
+									    : 0;
 	if (code == AX_CODE_USER || code == AX_CODE_KERNEL || code == AX_CODE_EXTEND ||
 	    code == AX_CODE_NOT || code == AX_CODE_DATA_LOC)
 		return op_unary(sleeps, r->s, op);
@@ -503,8 +534,9 @@ static __always_inline long do_op(bool sleeps, __u32 i, struct run *r)
 		s->fault = false;
 		s->depth++;
 	}
-	if (op->code == AX_CODE_FILTER || op->code == AX_CODE_FIND) {
-		if (op->code == AX_CODE_FIND)
+	if (has_codes(CODE(AX_CODE_FILTER) | CODE(AX_CODE_FIND)) &&
+	    (op->code == AX_CODE_FILTER || op->code == AX_CODE_FIND)) {
+		if (has_codes(CODE(AX_CODE_FIND)) && op->code == AX_CODE_FIND)
 			s->filtered = !op_find(r, op);
 		else
 			s->filtered = !s->acc || s->fault;
