@@ -460,7 +460,7 @@ const volatile __u32 never;
 
 /*
  * From Linux 6.13 on, kprobe programs with more than a few bytes of stack have one that belongs to
- * the CPU, not to the task (e00931c02568), because a second one would not be started there
+ * the CPU, not to the task, because a second one would not be started there
  * meanwhile. That holds for kprobes, but not for uprobes: one that sleeps or is preempted would
  * find what another left there, pointers among it. Programs with tail calls keep the task's stack,
  * and the verifier looks for those before it knows that this one is never made.
