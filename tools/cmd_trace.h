@@ -105,11 +105,13 @@ char *trace_write_time(char *at, uint64_t ns);
 /* cmd_trace_stack.c: addresses as names */
 bool trace_is_stack(const struct fetch_shown *shown);
 void trace_put_symbol(struct trace *t, uint32_t pid, uint64_t address);
-/* Text: lines that begin with `indent`; JSON: an array. */
-void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t pid, uint64_t id,
-		     uint64_t caller, const char *indent);
+/* Text: lines that begin with `indent`; JSON: an array. `probe`: UINT32_MAX: not known. */
+void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t probe, uint32_t pid,
+		     uint64_t id, uint64_t caller, const char *indent);
 /* A process whose addresses will be asked for: it may have ended by then. */
 void trace_note_process(struct trace *t, uint32_t pid);
+/* The command of -c, which has just become its program: looks at it for a few milliseconds. */
+void trace_note_command(struct trace *t, int pid);
 /* A table's keys may be addresses of processes that are gone when it is printed: whether they are,
  * and what is to be done every TRACE_NOTE_MS then. */
 #define TRACE_NOTE_MS 100

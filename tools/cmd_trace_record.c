@@ -186,7 +186,7 @@ void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t le
 	} else if (shown->type == VALUE_SYMBOL) {
 		trace_put_symbol(t, r->pid, r->values[i]);
 	} else if (trace_is_stack(shown)) {
-		trace_put_stack(t, shown, r->pid, r->values[i], caller_of(shown, r), "");
+		trace_put_stack(t, shown, r->probe, r->pid, r->values[i], caller_of(shown, r), "");
 	} else {
 		trace_put_number(o, shown, r->values[i], t->json);
 	}
@@ -242,7 +242,7 @@ static void put_text(struct trace *t, const struct trace_layout *l, const struct
 	trace_out_char(o, '\n');
 	for (size_t i = 0; l->stacks && i < l->fetch->n_values && i < r->n_values; i++)
 		if (trace_is_stack(&l->fetch->values[i]) && !(r->faults & 1u << i))
-			trace_put_stack(t, &l->fetch->values[i], r->pid, r->values[i],
+			trace_put_stack(t, &l->fetch->values[i], r->probe, r->pid, r->values[i],
 					caller_of(&l->fetch->values[i], r), "                ");
 }
 

@@ -381,7 +381,10 @@ static int attach(struct run *run, struct error *e)
 		run->interval_ns = run->start_ns + t->interval_ms * NS_PER_MS;
 	if (run->child.pid) {
 		run->pidfd = run->child.pidfd;
-		return trace_child_go(&run->child, t->command, e);
+		r = trace_child_go(&run->child, t->command, e);
+		if (r == 0)
+			trace_note_command(t, run->child.pid);
+		return r;
 	}
 	if (t->options.pid)
 		run->pidfd = (int)syscall(SYS_pidfd_open, t->options.pid, 0);

@@ -61,8 +61,9 @@ void trace_put_key(struct trace *t, const struct fetch_shown *shown, const uint6
 	} else if (shown->type == VALUE_SYMBOL) {
 		trace_put_symbol(t, (uint32_t)words[1], *words);
 	} else if (trace_is_stack(shown)) {
-		trace_put_stack(t, shown, shown->type == VALUE_USER_STACK ? (uint32_t)words[1] : 0,
-				*words, shown->has_caller ? words[2] : 0, "        ");
+		trace_put_stack(t, shown, UINT32_MAX,
+				shown->type == VALUE_USER_STACK ? (uint32_t)words[1] : 0, *words,
+				shown->has_caller ? words[2] : 0, "        ");
 	} else if (shown->type != VALUE_STRING) {
 		trace_put_number(o, shown, *words, t->json);
 	} else if (t->json) {

@@ -30,6 +30,19 @@ int binary_distance(struct binary *b, uint64_t from, const char *symbol, int64_t
 	return 0;
 }
 
+int binary_symbolise_near(struct binary *b, uint64_t known, uint64_t known_at, uint64_t *address,
+			  struct symbol *ret)
+{
+	uint64_t begin, offset;
+
+	if (!image_address(&b->image, known, &begin))
+		return -ENOENT;
+	*address -= known_at - begin;
+	if (!image_offset(&b->image, *address, true, &offset))
+		return -ENOENT;
+	return binary_symbolise(b, offset, ret);
+}
+
 struct wanted {
 	const char *name;
 	uint64_t address;

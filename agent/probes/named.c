@@ -61,17 +61,22 @@ static int find_named(const struct instance *inst, const char *name, char ret[DI
 
 static int lock(const struct instance *inst, int *fd, struct error *e)
 {
+	static uint64_t gave_up_ns; /* the agent asks once for each of its probes */
 	char path[128];
-	int r = mkdir_parents(inst->run_dir, 0755);
+	int r = mkdir_parents(inst->run_dir, 0755), ms = 0;
 
+	if (gave_up_ns && time_mono_ns() - gave_up_ns < LOCK_MS * UINT64_C(1000000))
+		ms = LOCK_MS;
 	snprintf(path, sizeof(path), "%s/trace.lock", inst->run_dir);
 	*fd = r ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	for (int ms = 0; *fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB) < 0; ms += 10) {
-		if (errno == EWOULDBLOCK && ms >= LOCK_MS)
+	for (; *fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB) < 0; ms += 10) {
+		if (errno == EWOULDBLOCK && ms >= LOCK_MS) {
+			gave_up_ns = time_mono_ns();
 			return error_set(e, -EBUSY,
 					 "another ax has been changing probes for %d seconds: try "
 					 "again when it has ended",
 					 LOCK_MS / 1000);
+		}
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			close_fd(fd);
 		else

@@ -280,6 +280,14 @@ void processes_note(struct processes *p, int pid)
 	get(p, pid);
 }
 
+void processes_note_again(struct processes *p, int pid)
+{
+	struct process *one = get(p, pid);
+
+	if (one)
+		read_maps(p, one);
+}
+
 /* --- addresses --- */
 
 static const struct mapping *mapping_at(const struct process *one, uint64_t address)

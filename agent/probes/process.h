@@ -29,6 +29,8 @@ static inline void processes_freep(struct processes **p)
 /* At the first record of a process: reads what it has mapped, if that is not known yet. Cheap if it
  * is. A process that cannot be read (it has ended) has no names. */
 void processes_note(struct processes *p, int pid);
+/* Looks again at once at what it has mapped; if it has ended, what is known stays. */
+void processes_note_again(struct processes *p, int pid);
 /* It runs another program now (exec), or its number was given to another process. */
 void processes_forget(struct processes *p, int pid);
 

@@ -376,13 +376,12 @@ static int check_refused(const struct session *s, struct error *e)
 					refused = &s->probes[i];
 			}
 		if (!some && refused)
-			return error_set(e, -ENOTSUP, "%.80s cannot be probed at 0x%llx%s%s%s: %s",
-					 session_name(s, refused->name),
-					 (unsigned long long)refused->place.offset,
-					 *refused->place.instruction ? " (" : "",
-					 refused->place.instruction,
-					 *refused->place.instruction ? ")" : "",
-					 refused->place.why);
+			return error_set(
+				e, -ENOTSUP, "%.80s cannot be probed at 0x%llx%s%s%s: %s",
+				session_name(s, refused->name),
+				(unsigned long long)refused->place.offset,
+				*refused->place.instruction ? " (" : "", refused->place.instruction,
+				*refused->place.instruction ? ")" : "", refused->place.why);
 		if (!some)
 			return error_set(e, -ENOENT, "there is nothing to probe");
 	}
@@ -409,6 +408,19 @@ int session_attach(struct session *s, struct error *e)
 	make_plan(s);
 	r = engine_load(&s->plan, &s->engine, e);
 	return r < 0 || s->options.disabled ? r : engine_attach(s->engine, e);
+}
+
+int session_symbolise(struct session *s, uint32_t probe, uint64_t hit, uint64_t *address,
+		      struct symbol *ret)
+{
+	const struct session_probe *p = &s->probes[probe < s->n_probes ? probe : 0];
+
+	for (size_t i = 0; i < s->n_files; i++)
+		if (p->placed && s->sites && s->files[i].binary &&
+		    streq(binary_path(s->files[i].binary), s->sites[p - s->probes].path))
+			return binary_symbolise_near(s->files[i].binary, p->place.offset, hit,
+						     address, ret);
+	return -ENOENT;
 }
 
 void session_detach(struct session *s)

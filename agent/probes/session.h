@@ -113,6 +113,11 @@ int session_flight(struct session *s,
  * or -ENOENT: it was not kept. */
 int session_stack(struct session *s, uint64_t id, uint64_t *addresses, size_t max);
 
+/* The function at `address` of a program in whose file the probe is, and was hit at the address
+ * `hit`: also when the program has ended. *address becomes the one that the file has. -ENOENT. */
+int session_symbolise(struct session *s, uint32_t probe, uint64_t hit, uint64_t *address,
+		      struct symbol *ret);
+
 typedef int (*session_record_fn)(void *arg, const struct ax_probe_record *r, size_t len);
 /* Calls f for every record. Their number, or what f returned below 0. */
 int session_records(struct session *s, session_record_fn f, void *arg);

@@ -40,6 +40,11 @@ int binary_functions(struct binary *b, const char *glob,
 /* The function that an offset of the file is in. -ENOENT. */
 int binary_symbolise(struct binary *b, uint64_t offset, struct symbol *ret);
 
+/* The function at a running program's address, when the place at offset `known` of the file is
+ * known to be at `known_at` there; *address becomes the one that the file has. -ENOENT. */
+int binary_symbolise_near(struct binary *b, uint64_t known, uint64_t known_at, uint64_t *address,
+			  struct symbol *ret);
+
 /* Exceptions may pass through its functions (C++): with a uretprobe on one of them they would not
  * find their handler, and the program would be terminated. */
 bool binary_throws(const struct binary *b);

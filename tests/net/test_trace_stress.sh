@@ -38,6 +38,7 @@ static void *name_often(void *arg)
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memset(text, 'a' + (int)(long)arg, sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
+	__asm__ volatile("" : : "r"(text) : "memory"); /* nobody but a probe reads it */
 	for (long i = 0; i < times; i++) {
 		named(text, (long)arg);
 		/* these two pages are gone, and there again when somebody looks */
@@ -195,10 +196,11 @@ like "which is what is shown" "$out" '"pid":[1-9]\b'
 
 # --- one who was stopped while changing probes ---
 
-lock=/run/ax/$INSTANCE/trace.lock
+lock=/run/ax/$INST/trace.lock
 ax trace add kept "uprobe:$p:at" >/dev/null 2>&1
-bg "$T/lock.out" flock "$lock" sleep 20
+bg "$T/lock.out" flock -F "$lock" sleep 20
 wait_for "! flock -n '$lock' true"
 like "others do not wait for ever" "$(ax trace disable kept 2>&1)" "another ax has been changing"
-kill "$LAST" 2>/dev/null
+kill "$BG"
+wait "$BG" 2>/dev/null
 done_testing

@@ -84,10 +84,10 @@ for n in 1 2 3; do
 	bg "$T/echo.$n.log" ip netns exec b$n "$PYTHON" "$SRC/balance.py" echo 7000
 done
 bg "$T/iperf.log" ip netns exec b1 iperf3 -s
-wait_for 'for n in 1 2 3; do
+wait_for '(for n in 1 2 3; do
 	ip netns exec b$n ss -Hltn "sport = :8080" | grep -q . &&
 	ip netns exec b$n ss -Hlun "sport = :7000" | grep -q . || exit 1
-done; ip netns exec b1 ss -Hltn "sport = :5201" | grep -q .'
+done) && ip netns exec b1 ss -Hltn "sport = :5201" | grep -q .'
 
 # --- lists ---
 backends() { # PORT FAMILY N[:drain]...
@@ -157,7 +157,7 @@ like "and the router" "$(in_ns router ethtool -k eth0 | grep ^tx-checksumming)" 
 # the router hands on what the client's stack left unfinished
 in_ns client ethtool -K eth0 tx off >/dev/null
 # neighbours are asked for when a backend is first written into a list
-wait_for 'for n in 1 2 3; do ip neigh show 10.2.$n.2 | grep -q lladdr || exit 1; done'
+wait_for '(for n in 1 2 3; do ip neigh show 10.2.$n.2 | grep -q lladdr || exit 1; done)'
 
 # --- NAT ---
 is "all backends answer over IPv4" "$(who_answers http://10.0.0.100/ 30)" "b1 b2 b3"
