@@ -144,6 +144,16 @@ static int read_record(const struct engine *g, const struct slots *slots, uint64
 	       slot->len >= sizeof(*rec) + rec->n_values * sizeof(rec->values[0]);
 }
 
+/* Whether a record that could not be read is being written over, not being written. */
+static bool is_lost(const struct engine *g, const struct slots *slots, uint64_t seen)
+{
+	uint32_t zero = 0;
+	uint64_t total = 0;
+
+	return !bpf_map_lookup_elem(g->maps[MAP_FLIGHT_NUMBER], &zero, &total) &&
+	       total > slots->n && seen < total - slots->n;
+}
+
 int engine_flight(struct engine *g,
 		  int (*f)(void *arg, const struct ax_probe_record *r, size_t len, size_t full_len),
 		  void *arg, uint64_t *seen)
@@ -165,8 +175,10 @@ int engine_flight(struct engine *g,
 		*seen = total - slots.n;
 	for (; r >= 0 && *seen < total; ++*seen) {
 		r = read_record(g, &slots, *seen + 1, slot);
-		if (r == -EAGAIN)
+		if (r == -EAGAIN && !is_lost(g, &slots, *seen))
 			return 0;
+		if (r == -EAGAIN)
+			r = 0;
 		if (r > 0)
 			r = f(arg, (const void *)slot->record, slot->len, slot->full_len);
 	}

@@ -28,8 +28,12 @@ bool function_keeps_return(const char *name)
 
 static bool throws(const char *name)
 {
-	static const char *const names[] = {"__cxa_throw", "__cxa_rethrow", "__cxa_begin_catch",
-					    "_Unwind_RaiseException"};
+	/* the last ones are of code that only cleans up: destructors, also when a thread is
+	 * cancelled */
+	static const char *const names[] = {"__cxa_throw",	   "__cxa_rethrow",
+					    "__cxa_begin_catch",   "_Unwind_RaiseException",
+					    "_Unwind_Resume",	   "__gxx_personality_v0",
+					    "__gcc_personality_v0"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (starts_with(name, names[i]))

@@ -449,9 +449,13 @@ static __always_inline void function_returns(struct happening *h, __u32 index,
 {
 	struct ax_probe_call_key key = {.thread = h->thread, .sp = h->sp, .pair = p->pair};
 
-	h->call = find_call(&key);
-	if (!h->call)
+	h->call = bpf_map_lookup_elem(&calls, &key);
+	if (!h->call) {
+		/* while nothing is armed, entries are not kept */
+		if (is_armed(p, h->thread, h->sp))
+			count(AX_PROBE_UNMATCHED);
 		return;
+	}
 	do_probe(h, index, p);
 	bpf_map_delete_elem(&calls, &key);
 }

@@ -124,16 +124,6 @@ static __always_inline void count(__u32 which)
 		__sync_fetch_and_add(n, 1);
 }
 
-/* What the entry of the function that returns kept, or the probe at which the time began. */
-static __always_inline struct ax_probe_call *find_call(struct ax_probe_call_key *key)
-{
-	struct ax_probe_call *call = bpf_map_lookup_elem(&calls, key);
-
-	if (!call)
-		count(AX_PROBE_UNMATCHED);
-	return call;
-}
-
 /* Keeps the compiler from using what it knows of a value, which the verifier may not know. */
 #define opaque(x) asm volatile("" : "+r"(x))
 
@@ -506,11 +496,10 @@ static __always_inline bool op_find(struct run *r, const struct ax_probe_op *op)
 		key.thread = r->s->thread;
 	else
 		key.sp = r->s->kept[0];
-	call = find_call(&key);
-	if (!call)
-		return false;
-	r->began_ns = call->time_ns;
-	if (bpf_map_delete_elem(&calls, &key)) {
+	call = bpf_map_lookup_elem(&calls, &key);
+	if (call)
+		r->began_ns = call->time_ns;
+	if (!call || bpf_map_delete_elem(&calls, &key)) {
 		count(AX_PROBE_UNMATCHED);
 		return false;
 	}

@@ -383,7 +383,10 @@ static int check_refused(const struct session *s, struct error *e)
 				*refused->place.instruction ? " (" : "", refused->place.instruction,
 				*refused->place.instruction ? ")" : "", refused->place.why);
 		if (!some)
-			return error_set(e, -ENOENT, "there is nothing to probe");
+			return error_set(e, -ENOENT, "there is nothing to probe%s",
+					 s->parts[part].spec->kind == PROBE_URETPROBE
+						 ? ": no function that matches has a return"
+						 : "");
 	}
 	return 0;
 }

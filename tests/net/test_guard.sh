@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Guards: what the group ax may and may not do, what of the machine is not ax's, who gets in from
 # the host and from a LAN, the host's own daemons, and whose an address is.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Health checks: backends that stop answering are left out and come back, by TCP and by HTTP, of
 # private and of host-mode apps and of fixed addresses; what is said about it; what is kept by the
 # next agent; host_access: false.

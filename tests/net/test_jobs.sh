@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Terminal, job control and signals of ax run: src/jobctl.py drives a shell as a person would.
 # timeout: 180
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # The README's commands about tracing, run as they are written there, and what they print.
 . "$(dirname "$0")/lib.sh"
 need gcc python3

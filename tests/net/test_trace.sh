@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # ax trace watch, count, hist, stats, latency on programs built here: values, options, accounting.
 . "$(dirname "$0")/lib.sh"
 need gcc jq script

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Probes and the apps of `ax run`: values that are apps, conditions, and --app.
 . "$(dirname "$0")/lib.sh"
 need gcc jq

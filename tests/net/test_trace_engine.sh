@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # What probes have from each other and from memory: states, times between two probes, data of the
 # program, pages that were not touched yet, call stacks.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # ax trace: each kind of wrong input gets one sentence and the right exit status; list and explain.
 . "$(dirname "$0")/lib.sh"
 need gcc jq

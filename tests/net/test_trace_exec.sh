@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # ax trace exec: every command with all of its arguments, where it ran and how it ended.
 . "$(dirname "$0")/lib.sh"
 need jq

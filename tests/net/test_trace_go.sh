@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Probes in a Go program: arguments as Go passes them, returns without touching a stack that moves.
 . "$(dirname "$0")/lib.sh"
 need go jq

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Probes that have names: by hand (ax trace add, ls, view, enable, disable, reset, rm) and of the
 # config; the flight recorder; what becomes of them when the agent dies, the file is replaced, the
 # app is started anew.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Probes in a large C++ program: Node.js, by names without their arguments, and its JIT's code in
 # call stacks.
 . "$(dirname "$0")/lib.sh"

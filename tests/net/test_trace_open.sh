@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # ax trace open: what is opened, with which flags, and what comes of it.
 . "$(dirname "$0")/lib.sh"
 need jq

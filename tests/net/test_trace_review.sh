@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # ax trace: what a user of other tracers tripped over: hints of near names, directories, lines behind
 # the last, variables that are not there, stacks of commands that end at once.
 . "$(dirname "$0")/lib.sh"
@@ -67,5 +68,27 @@ for _ in 1 2 3 4 5; do
 	[[ $out == *"main+0x"*" (p)"* ]] && named=$((named + 1))
 done
 ok "a command's own functions have names in stacks" test "$named" -ge 4
+
+# code that has destructors, but throws nothing itself: they run also when a thread is cancelled
+cat >"$T/x.cc" <<'END_OF_C'
+#include <pthread.h>
+#include <stdio.h>
+volatile int now = 1;
+struct guard { ~guard() { puts("destroyed"); fflush(stdout); } };
+extern "C" __attribute__((noinline)) void leaf() { if (now) pthread_exit(nullptr); }
+extern "C" __attribute__((noinline)) void mid() { guard g; leaf(); asm volatile(""); }
+static void *thread(void *) { mid(); return nullptr; }
+int main()
+{
+	pthread_t t;
+	return pthread_create(&t, nullptr, thread, nullptr) || pthread_join(t, nullptr);
+}
+END_OF_C
+if g++ -O1 -o "$T/x" "$T/x.cc" -lpthread 2>/dev/null && [[ $("$T/x") == destroyed ]]; then
+	is "destructors run under a uretprobe" \
+		"$(ax trace count "uretprobe:$T/x:[lm][ei][ad]*" -O /dev/null -c "$T/x" 2>/dev/null)" destroyed
+else
+	skip "destructors run under a uretprobe" "no C++ compiler"
+fi
 
 done_testing

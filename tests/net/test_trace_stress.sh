@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Probes under load: threads that wait for memory while others hit the same probe, full tables,
 # calls that never return, places that disagree about a type, another pid namespace.
 . "$(dirname "$0")/lib.sh"
@@ -175,6 +176,10 @@ out=$(json count "uprobe:$p:number" arg0 -c "$p numbers 70000")
 is "what a full table has no line for is counted" "$(total <<<"$out")" "70000 65536 4464"
 out=$(json latency "uretprobe:$p:left" -c "$p leave 1")
 is "calls that never return leave room for others" "$(total <<<"$out")" "100 100 0"
+
+out=$(json latency "uretprobe:$p:left" --armed-by "uprobe:$p:at" -c "$p leave 1")
+is "returns before anything is armed do not lack their entries" \
+	"$(jq -c 'select(.emitted != null) | [.emitted, .unmatched]' <<<"$out")" "[0,null]"
 
 # --- conditions and types ---
 

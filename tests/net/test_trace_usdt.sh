@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # ax trace with static probes: list, arguments, semaphores, counts by value, later processes.
 . "$(dirname "$0")/lib.sh"
 need gcc jq

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # UDP: connected and unconnected sockets of every kind, by address, name and service; the source of
 # every reply is the address that was asked (the program udp ends with 1 otherwise).
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Servers that start after their clients: connects wait for them, as long as was asked, not longer.
 . "$(dirname "$0")/lib.sh"
 build_c tcp udp

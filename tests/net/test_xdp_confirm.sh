@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # `--confirm`: a list that cuts the traffic goes away by itself, whoever is killed meanwhile, unless
 # it is confirmed; rollback; and the warning for a session that a list would cut off.
 . "$(dirname "$0")/lib.sh"
