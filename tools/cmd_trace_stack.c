@@ -76,15 +76,31 @@ bool trace_table_has_names(const struct trace *t)
 	return key_with_process(t) != NULL;
 }
 
+/* What a JIT compiler maps comes later than the program. Of many processes, only some are looked at
+ * again: the others when they are asked for, if they are still there. */
+#define LOOK_AGAIN_MAX 16
+
 void trace_note_table(struct trace *t)
 {
 	const struct fetch_shown *k = key_with_process(t);
+	struct processes *names = names_of(t);
 	struct session_table table;
+	uint64_t last = 0;
+	int looks = 0;
 
-	if (!k || session_table(t->session, &table) < 0)
+	if (!k || !names || session_table(t->session, &table) < 0)
 		return;
-	for (size_t i = 0; i < table.n; i++)
-		trace_note_process(t, (uint32_t)table.v[i].key[k->word + 1]);
+	for (size_t i = 0; i < table.n; i++) {
+		uint64_t pid = table.v[i].key[k->word + 1];
+
+		if (pid == last)
+			continue;
+		last = pid;
+		if (looks++ < LOOK_AGAIN_MAX)
+			processes_note_again(names, (int)pid);
+		else
+			processes_note(names, (int)pid);
+	}
 	session_table_free(&table);
 }
 
