@@ -150,14 +150,14 @@ static size_t key_columns(const struct view *v, struct table_column columns[KEYS
 static void put_key_line(struct view *v, const struct session_row *row)
 {
 	struct trace_out *o = &v->t->out;
+	unsigned parts = 0;
 
 	begin_row(v, row);
 	if (v->names) {
 		const char *name = session_name(v->t->session, row->key[0]);
 
 		trace_out_safe(o, name, strlen(name));
-		if (v->fetch->n_keys)
-			trace_out_char(o, ' ');
+		parts++;
 	}
 	for (size_t i = 0; i < v->fetch->n_keys; i++) {
 		const struct fetch_shown *k = &v->fetch->keys[i];
@@ -165,7 +165,7 @@ static void put_key_line(struct view *v, const struct session_row *row)
 
 		if (trace_is_stack(k))
 			continue;
-		if (i)
+		if (parts++)
 			trace_out_char(o, ' ');
 		trace_out_safe(o, k->name, strlen(k->name));
 		trace_out_text(o, quoted ? "=\"" : "=");
@@ -173,7 +173,7 @@ static void put_key_line(struct view *v, const struct session_row *row)
 		if (quoted)
 			trace_out_char(o, '"');
 	}
-	if (v->names || v->fetch->n_keys)
+	if (parts)
 		trace_out_char(o, '\n');
 	for (size_t i = 0; v->stacks && i < v->fetch->n_keys; i++)
 		if (trace_is_stack(&v->fetch->keys[i]))
