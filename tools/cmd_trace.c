@@ -37,8 +37,8 @@ int cmd_trace(struct cmd *c, int argc, char **argv)
 				    "...]",
 			   .about = "Attaches probes to functions of programs and of the kernel, "
 				    "static probes (USDT) and tracepoints, and shows what they "
-				    "see. No agent is needed, programs are neither stopped nor "
-				    "changed, and nothing stays when this command ends.\n"
+				    "see. No agent is needed, programs go on as they are, and "
+				    "nothing stays when this command ends.\n"
 				    "\n"
 				    "A PROBE is uprobe:FILE:FUNCTION or uretprobe:FILE:FUNCTION, "
 				    "usdt:FILE:PROVIDER:NAME, kprobe:FUNCTION or "
