@@ -7,7 +7,7 @@ PROG_BIN := $(patsubst tests/prog/%.c,$(OUT)/tests/prog/%,$(wildcard tests/prog/
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(OUT)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_OBJ := $(AGENT_SRC:%.c=$(OUT)/fuzz/%.o)
 FUZZ_CFLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
-FUZZ_SECONDS ?= 5
+FUZZ_SECONDS ?= 3
 
 $(OUT)/tests/unit/%: tests/unit/%.c $(OUT)/libax-asan.a
 	$(call say,TEST,$@)
