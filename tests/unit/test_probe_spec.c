@@ -74,109 +74,97 @@ static void assert_expr(const char *of, const struct expr *e, const char *expect
 		fail_msg("%s is \"%s\", not \"%s\"", of, found, expected);
 }
 
+static const struct {
+	const char *text;
+	struct probe_spec p;
+} target_texts[] = {
+	{"uprobe:/bin/bash:readline",
+	 {.kind = PROBE_UPROBE, .file = "/bin/bash", .symbol = "readline"}},
+	{"uprobe:libc.so.6:malloc+0x10",
+	 {.kind = PROBE_UPROBE, .file = "libc.so.6", .symbol = "malloc", .offset = 16}},
+	{"uprobe:bash:read*+4",
+	 {.kind = PROBE_UPROBE, .file = "bash", .symbol = "read*", .offset = 4}},
+	{"uprobe:./a:0x1139", {.kind = PROBE_UPROBE, .file = "./a", .offset = 0x1139}},
+	{"uprobe:./a:4096", {.kind = PROBE_UPROBE, .file = "./a", .offset = 4096}},
+	{"uprobe:./a:ns::f(int)", {.kind = PROBE_UPROBE, .file = "./a", .symbol = "ns::f(int)"}},
+	{"uprobe:./a:\"ns::f(int, char)\"+8",
+	 {.kind = PROBE_UPROBE, .file = "./a", .symbol = "ns::f(int, char)", .offset = 8}},
+	{"uprobe:./a:operator+", {.kind = PROBE_UPROBE, .file = "./a", .symbol = "operator+"}},
+	{"uprobe:./a:\"f+8\"", {.kind = PROBE_UPROBE, .file = "./a", .symbol = "f+8"}},
+	{"uprobe:./a:\"8\"", {.kind = PROBE_UPROBE, .file = "./a", .symbol = "8"}},
+	{"uprobe:\"/opt/my app:1/a\":f",
+	 {.kind = PROBE_UPROBE, .file = "/opt/my app:1/a", .symbol = "f"}},
+	{"uretprobe:/bin/bash:readline",
+	 {.kind = PROBE_URETPROBE, .file = "/bin/bash", .symbol = "readline"}},
+	{"uretprobe:./a:0x10", {.kind = PROBE_URETPROBE, .file = "./a", .offset = 16}},
+	{"usdt:./db:db:snapshot",
+	 {.kind = PROBE_USDT, .file = "./db", .group = "db", .symbol = "snapshot"}},
+	{"usdt:./db:snap*", {.kind = PROBE_USDT, .file = "./db", .symbol = "snap*"}},
+	{"usdt:/usr/bin/python3*",
+	 {.kind = PROBE_USDT, .file = "/usr/bin/python3*", .symbol = "*"}},
+	{"line:./prog:trace.c:36",
+	 {.kind = PROBE_LINE, .file = "./prog", .source = "trace.c", .line = 36}},
+	{"line:./prog:src/a:b.c:4294967295",
+	 {.kind = PROBE_LINE, .file = "./prog", .source = "src/a:b.c", .line = UINT32_MAX}},
+	{"kprobe:vfs_read", {.kind = PROBE_KPROBE, .symbol = "vfs_read"}},
+	{"kprobe:vfs_read+0x4", {.kind = PROBE_KPROBE, .symbol = "vfs_read", .offset = 4}},
+	{"kprobe:tcp_*", {.kind = PROBE_KPROBE, .symbol = "tcp_*"}},
+	{"kprobe:ext4:ext4_*", {.kind = PROBE_KPROBE, .group = "ext4", .symbol = "ext4_*"}},
+	{"kprobe:0xffffffff81000000", {.kind = PROBE_KPROBE, .offset = 0xffffffff81000000ull}},
+	{"kretprobe:vfs_read", {.kind = PROBE_KRETPROBE, .symbol = "vfs_read"}},
+	{"tracepoint:syscalls:sys_enter_openat",
+	 {.kind = PROBE_TRACEPOINT, .group = "syscalls", .symbol = "sys_enter_openat"}},
+	{"tracepoint:sock:*", {.kind = PROBE_TRACEPOINT, .group = "sock", .symbol = "*"}},
+	/* as bpftrace shortens them */
+	{"u:./a:f", {.kind = PROBE_UPROBE, .file = "./a", .symbol = "f"}},
+	{"ur:./a:f", {.kind = PROBE_URETPROBE, .file = "./a", .symbol = "f"}},
+	{"U:./a:b", {.kind = PROBE_USDT, .file = "./a", .symbol = "b"}},
+	{"k:f", {.kind = PROBE_KPROBE, .symbol = "f"}},
+	{"kr:f", {.kind = PROBE_KRETPROBE, .symbol = "f"}},
+	{"t:a:b", {.kind = PROBE_TRACEPOINT, .group = "a", .symbol = "b"}},
+	/* ftrace's */
+	{"p:zfree_entry /bin/zsh:0x5de10",
+	 {.kind = PROBE_UPROBE, .name = "zfree_entry", .file = "/bin/zsh", .offset = 0x5de10}},
+	{"p /bin/zsh:0x5de10", {.kind = PROBE_UPROBE, .file = "/bin/zsh", .offset = 0x5de10}},
+	{"p:uprobes/z /bin/zsh:0x0000000000000010",
+	 {.kind = PROBE_UPROBE,
+	  .name_group = "uprobes",
+	  .name = "z",
+	  .file = "/bin/zsh",
+	  .offset = 16}},
+	{"r:z /bin/zsh:0x10",
+	 {.kind = PROBE_URETPROBE, .name = "z", .file = "/bin/zsh", .offset = 16}},
+	{"p:z /bin/zsh:0x10%return",
+	 {.kind = PROBE_URETPROBE, .name = "z", .file = "/bin/zsh", .offset = 16}},
+	{"p:z /a:b:0x10(0x4028)",
+	 {.kind = PROBE_UPROBE, .name = "z", .file = "/a:b", .offset = 16, .semaphore = 0x4028}},
+	{"p:z /bin/bash:readline",
+	 {.kind = PROBE_UPROBE, .name = "z", .file = "/bin/bash", .symbol = "readline"}},
+	{"p:z \"bash\":readline",
+	 {.kind = PROBE_UPROBE, .name = "z", .file = "bash", .symbol = "readline"}},
+	{"p do_sys_openat2", {.kind = PROBE_KPROBE, .symbol = "do_sys_openat2"}},
+	{"p:kprobes/o do_sys_openat2+0x5",
+	 {.kind = PROBE_KPROBE,
+	  .name_group = "kprobes",
+	  .name = "o",
+	  .symbol = "do_sys_openat2",
+	  .offset = 5}},
+	{"p:o ext4:ext4_file_open",
+	 {.kind = PROBE_KPROBE, .name = "o", .group = "ext4", .symbol = "ext4_file_open"}},
+	{"p:o 0xffffffff81234567",
+	 {.kind = PROBE_KPROBE, .name = "o", .offset = 0xffffffff81234567ull}},
+	{"r:o vfs_read", {.kind = PROBE_KRETPROBE, .name = "o", .symbol = "vfs_read"}},
+	{"r16:o vfs_read", {.kind = PROBE_KRETPROBE, .name = "o", .symbol = "vfs_read"}},
+	{"r16 vfs_read+0", {.kind = PROBE_KRETPROBE, .symbol = "vfs_read"}},
+	{"p:o vfs_read%return", {.kind = PROBE_KRETPROBE, .name = "o", .symbol = "vfs_read"}},
+};
+
 static void targets(void **state)
 {
-	static const struct {
-		const char *text;
-		struct probe_spec p;
-	} cases[] = {
-		{"uprobe:/bin/bash:readline",
-		 {.kind = PROBE_UPROBE, .file = "/bin/bash", .symbol = "readline"}},
-		{"uprobe:libc.so.6:malloc+0x10",
-		 {.kind = PROBE_UPROBE, .file = "libc.so.6", .symbol = "malloc", .offset = 16}},
-		{"uprobe:bash:read*+4",
-		 {.kind = PROBE_UPROBE, .file = "bash", .symbol = "read*", .offset = 4}},
-		{"uprobe:./a:0x1139", {.kind = PROBE_UPROBE, .file = "./a", .offset = 0x1139}},
-		{"uprobe:./a:4096", {.kind = PROBE_UPROBE, .file = "./a", .offset = 4096}},
-		{"uprobe:./a:ns::f(int)",
-		 {.kind = PROBE_UPROBE, .file = "./a", .symbol = "ns::f(int)"}},
-		{"uprobe:./a:\"ns::f(int, char)\"+8",
-		 {.kind = PROBE_UPROBE, .file = "./a", .symbol = "ns::f(int, char)", .offset = 8}},
-		{"uprobe:./a:operator+",
-		 {.kind = PROBE_UPROBE, .file = "./a", .symbol = "operator+"}},
-		{"uprobe:./a:\"f+8\"", {.kind = PROBE_UPROBE, .file = "./a", .symbol = "f+8"}},
-		{"uprobe:./a:\"8\"", {.kind = PROBE_UPROBE, .file = "./a", .symbol = "8"}},
-		{"uprobe:\"/opt/my app:1/a\":f",
-		 {.kind = PROBE_UPROBE, .file = "/opt/my app:1/a", .symbol = "f"}},
-		{"uretprobe:/bin/bash:readline",
-		 {.kind = PROBE_URETPROBE, .file = "/bin/bash", .symbol = "readline"}},
-		{"uretprobe:./a:0x10", {.kind = PROBE_URETPROBE, .file = "./a", .offset = 16}},
-		{"usdt:./db:db:snapshot",
-		 {.kind = PROBE_USDT, .file = "./db", .group = "db", .symbol = "snapshot"}},
-		{"usdt:./db:snap*", {.kind = PROBE_USDT, .file = "./db", .symbol = "snap*"}},
-		{"usdt:/usr/bin/python3*",
-		 {.kind = PROBE_USDT, .file = "/usr/bin/python3*", .symbol = "*"}},
-		{"line:./prog:trace.c:36",
-		 {.kind = PROBE_LINE, .file = "./prog", .source = "trace.c", .line = 36}},
-		{"line:./prog:src/a:b.c:4294967295",
-		 {.kind = PROBE_LINE, .file = "./prog", .source = "src/a:b.c", .line = UINT32_MAX}},
-		{"kprobe:vfs_read", {.kind = PROBE_KPROBE, .symbol = "vfs_read"}},
-		{"kprobe:vfs_read+0x4", {.kind = PROBE_KPROBE, .symbol = "vfs_read", .offset = 4}},
-		{"kprobe:tcp_*", {.kind = PROBE_KPROBE, .symbol = "tcp_*"}},
-		{"kprobe:ext4:ext4_*", {.kind = PROBE_KPROBE, .group = "ext4", .symbol = "ext4_*"}},
-		{"kprobe:0xffffffff81000000",
-		 {.kind = PROBE_KPROBE, .offset = 0xffffffff81000000ull}},
-		{"kretprobe:vfs_read", {.kind = PROBE_KRETPROBE, .symbol = "vfs_read"}},
-		{"tracepoint:syscalls:sys_enter_openat",
-		 {.kind = PROBE_TRACEPOINT, .group = "syscalls", .symbol = "sys_enter_openat"}},
-		{"tracepoint:sock:*", {.kind = PROBE_TRACEPOINT, .group = "sock", .symbol = "*"}},
-		/* as bpftrace shortens them */
-		{"u:./a:f", {.kind = PROBE_UPROBE, .file = "./a", .symbol = "f"}},
-		{"ur:./a:f", {.kind = PROBE_URETPROBE, .file = "./a", .symbol = "f"}},
-		{"U:./a:b", {.kind = PROBE_USDT, .file = "./a", .symbol = "b"}},
-		{"k:f", {.kind = PROBE_KPROBE, .symbol = "f"}},
-		{"kr:f", {.kind = PROBE_KRETPROBE, .symbol = "f"}},
-		{"t:a:b", {.kind = PROBE_TRACEPOINT, .group = "a", .symbol = "b"}},
-		/* ftrace's */
-		{"p:zfree_entry /bin/zsh:0x5de10",
-		 {.kind = PROBE_UPROBE,
-		  .name = "zfree_entry",
-		  .file = "/bin/zsh",
-		  .offset = 0x5de10}},
-		{"p /bin/zsh:0x5de10",
-		 {.kind = PROBE_UPROBE, .file = "/bin/zsh", .offset = 0x5de10}},
-		{"p:uprobes/z /bin/zsh:0x0000000000000010",
-		 {.kind = PROBE_UPROBE,
-		  .name_group = "uprobes",
-		  .name = "z",
-		  .file = "/bin/zsh",
-		  .offset = 16}},
-		{"r:z /bin/zsh:0x10",
-		 {.kind = PROBE_URETPROBE, .name = "z", .file = "/bin/zsh", .offset = 16}},
-		{"p:z /bin/zsh:0x10%return",
-		 {.kind = PROBE_URETPROBE, .name = "z", .file = "/bin/zsh", .offset = 16}},
-		{"p:z /a:b:0x10(0x4028)",
-		 {.kind = PROBE_UPROBE,
-		  .name = "z",
-		  .file = "/a:b",
-		  .offset = 16,
-		  .semaphore = 0x4028}},
-		{"p:z /bin/bash:readline",
-		 {.kind = PROBE_UPROBE, .name = "z", .file = "/bin/bash", .symbol = "readline"}},
-		{"p:z \"bash\":readline",
-		 {.kind = PROBE_UPROBE, .name = "z", .file = "bash", .symbol = "readline"}},
-		{"p do_sys_openat2", {.kind = PROBE_KPROBE, .symbol = "do_sys_openat2"}},
-		{"p:kprobes/o do_sys_openat2+0x5",
-		 {.kind = PROBE_KPROBE,
-		  .name_group = "kprobes",
-		  .name = "o",
-		  .symbol = "do_sys_openat2",
-		  .offset = 5}},
-		{"p:o ext4:ext4_file_open",
-		 {.kind = PROBE_KPROBE, .name = "o", .group = "ext4", .symbol = "ext4_file_open"}},
-		{"p:o 0xffffffff81234567",
-		 {.kind = PROBE_KPROBE, .name = "o", .offset = 0xffffffff81234567ull}},
-		{"r:o vfs_read", {.kind = PROBE_KRETPROBE, .name = "o", .symbol = "vfs_read"}},
-		{"r16:o vfs_read", {.kind = PROBE_KRETPROBE, .name = "o", .symbol = "vfs_read"}},
-		{"r16 vfs_read+0", {.kind = PROBE_KRETPROBE, .symbol = "vfs_read"}},
-		{"p:o vfs_read%return",
-		 {.kind = PROBE_KRETPROBE, .name = "o", .symbol = "vfs_read"}},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct probe_spec *expected = &cases[i].p;
-		struct probe_spec p = parse(cases[i].text);
+	for (size_t i = 0; i < ARRAY_SIZE(target_texts); i++) {
+		const struct probe_spec *expected = &target_texts[i].p;
+		struct probe_spec p = parse(target_texts[i].text);
 
 		if (!probe_spec_eq(&p, expected)) {
 			autofree char *text = probe_format(&p);
@@ -185,7 +173,7 @@ static void targets(void **state)
 			assert_text("the symbol", p.symbol, expected->symbol);
 			assert_text("the group", p.group, expected->group);
 			assert_text("the name", p.name, expected->name);
-			fail_msg("%s is %s", cases[i].text, text);
+			fail_msg("%s is %s", target_texts[i].text, text);
 		}
 		probe_spec_free(&p);
 	}
