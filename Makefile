@@ -44,18 +44,20 @@ endif
 LIBS      := -Wl,-Bstatic -lxdp -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lnftnl -lyaml -ljansson -lnettle $(OUT)/libldns.a \
 	     $(if $(STATIC),$(LIBMNL_A),-Wl,-Bdynamic -lmnl)
 # A static link warns of every function in glibc that may load a module of another glibc: ours look
-# up users and groups, which agent/group.c makes safe; no library gets to call the others.
+# up users and groups, which agent/launch/group.c makes safe; no library gets to call the others.
 QUIET_LINK = $(if $(STATIC),2>$@.log || { cat $@.log >&2; rm -f $@.log; exit 1; }; \
 	     grep -v -e 'in function' -e 'in statically linked applications' $@.log >&2; rm -f $@.log)
 LDFLAGS_AX := $(if $(STATIC),-static -Wl$(comma)--gc-sections) -Wl$(comma)-z$(comma)relro
 
-AGENT_SRC := $(wildcard agent/*.c) $(filter-out %.bpf.c,$(wildcard agent/probes/*.c))
-TOOLS_SRC := $(wildcard tools/*.c)
+# agent/ and tools/ are rooms: folders below them (ARCHITECTURE.md, tools/rooms/table).
+SOURCES    = $(sort $(shell find $(1) -name '*.c' $(2)))
+AGENT_SRC := $(call SOURCES,agent,! -name '*.bpf.c')
+TOOLS_SRC := tools/ax.c $(call SOURCES,tools/lib tools/cmd tools/xdp tools/trace)
 # What rules on interfaces need is loaded apart from it, once for each rule list.
 FILTER_SRC := xdp/filter.bpf.c $(wildcard xdp/balance*.bpf.c)
 ALONE_SRC := xdp/root.bpf.c $(wildcard xdp/failures.bpf.c)
 DISPATCHER_SRC := xdp/dispatcher.bpf.c
-PROBES_SRC := $(wildcard agent/probes/*.bpf.c)
+PROBES_SRC := $(call SOURCES,agent/probes,-name "*.bpf.c")
 # the unit that defines the maps comes first: libbpf 1.1 does not resolve an extern map that is
 # defined in a later object
 BPF_SRC   := sockops/maps.bpf.c $(filter-out sockops/maps.bpf.c $(FILTER_SRC) $(ALONE_SRC) $(DISPATCHER_SRC),\
@@ -104,7 +106,7 @@ $(OUT)/skel/%.skel.h: $(OUT)/xdp/%.bpf.o
 $(OUT)/skel/probes/%.skel.h: $(OUT)/agent/probes/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(*F) > $@
 
 # Under the name by which libxdp looks for the one that it carries: the linker takes the first.
 DISPATCHER_OBJ := $(OUT)/dispatcher/embedded.o
@@ -114,35 +116,34 @@ $(DISPATCHER_OBJ): $(DISPATCHER_SRC:%.c=$(OUT)/%.o)
 	$(Q)cd $(@D) && $(LD) -r -b binary -z noexecstack -o $(@F) xdp-dispatcher.o
 
 # --- C: who may include whom is enforced by what -I each directory gets ---
-# Only the dataplane's loaders see the skeletons.
-LOADERS   := datapath datapath_xdp datapath_xdp_attach datapath_xdp_failures
-LOADER_OBJ = $(LOADERS:%=$(OUT)/agent/%.o) $(LOADERS:%=$(OUT)/asan/agent/%.o)
+# Only the rooms that load programs see their skeletons.
+OBJ_OF     = $(patsubst %.c,$(OUT)/%.o,$(1)) $(patsubst %.c,$(OUT)/asan/%.o,$(1)) $(patsubst %.c,$(OUT)/fuzz/%.o,$(1))
+LOADER_SRC := $(filter agent/datapath/%,$(AGENT_SRC))
+LOADER_OBJ := $(call OBJ_OF,$(LOADER_SRC))
 $(LOADER_OBJ): ALL_CFLAGS += -I$(OUT)/skel
 $(LOADER_OBJ): $(SKEL) $(XDP_SKEL)
-# Only these files see the probes' interpreter and the programs of ax trace exec, open and tcp.
 PROBES_SKEL := $(PROBES_SRC:agent/probes/%.bpf.c=$(OUT)/skel/probes/%.skel.h)
-PROBES_LOADERS := attach watch_exec watch_open watch_tcp
-ATTACH_OBJ := $(PROBES_LOADERS:%=$(OUT)/agent/probes/%.o) $(PROBES_LOADERS:%=$(OUT)/asan/agent/probes/%.o)
-$(ATTACH_OBJ): ALL_CFLAGS += -I$(OUT)/skel/probes
-$(ATTACH_OBJ): $(PROBES_SKEL)
-$(OUT)/agent/%.o $(OUT)/asan/agent/%.o $(OUT)/fuzz/agent/%.o: ALL_CFLAGS += -Iagent
+PROBES_LOADER_SRC := $(filter agent/probes/engine/% agent/probes/watch/%,$(AGENT_SRC))
+PROBES_LOADER_OBJ := $(call OBJ_OF,$(PROBES_LOADER_SRC))
+$(PROBES_LOADER_OBJ): ALL_CFLAGS += -I$(OUT)/skel/probes/engine -I$(OUT)/skel/probes/watch
+$(PROBES_LOADER_OBJ): $(PROBES_SKEL)
 $(OUT)/agent/%.o: agent/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -Iinclude -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -Iagent -Iinclude -c $< -o $@
 $(OUT)/tools/%.o: tools/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -Iagent -Iinclude -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -I. -Iagent -Iinclude -c $< -o $@
 $(OUT)/asan/agent/%.o: agent/%.c
 	$(call say,CC,$< (sanitized))
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) -Iinclude -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) -Iagent -Iinclude -c $< -o $@
 
 $(OUT)/libax.a: $(AGENT_OBJ)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
 $(OUT)/libax-asan.a: $(ASAN_OBJ)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
 $(OUT)/ax: $(TOOLS_OBJ) $(DISPATCHER_OBJ) $(OUT)/libax.a $(OUT)/libldns.a $(LIBMNL_A)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS_AX) $(LDFLAGS) $(TOOLS_OBJ) $(DISPATCHER_OBJ) $(OUT)/libax.a $(LIBS) -o $@ \
@@ -159,7 +160,7 @@ $(OUT)/libldns.a: Makefile
 	$(Q)objcopy --weaken-symbols=$@.openssl $(call LIB_FILE,libldns.a) $@
 
 $(OUT)/libmnl.a: $(OUT)/tools/static/mnl.o
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
 -include $(OUT)/tools/static/mnl.d
 
 # What measures is a program of its own.
@@ -203,9 +204,9 @@ bench: deps-bench ## measure ax against what a user would pick instead, as ratio
 	$(Q)$(MAKE) --no-print-directory bench-build
 	$(Q)tools/bench/run.sh .output/ax
 
+FORMATTED  = $(shell find include agent tools sockops xdp tests -name "*.[ch]")
 fmt: ## format all C
-	clang-format -i $(wildcard include/*.h agent/*.[ch] agent/probes/*.[ch] tools/*.[ch] tools/bench/*.[ch] \
-		sockops/*.[ch] xdp/*.[ch] tests/*/*.[ch])
+	clang-format -i $(FORMATTED)
 
 DESTDIR   ?=
 PREFIX    ?= /usr/local

@@ -4,7 +4,7 @@
  * records and tables that come out.
  *
  * A fetch program is a list of operations on an accumulator and a stack. It is checked where it is
- * made (agent/probes/fetch.c); the interpreter only keeps it from harming anything.
+ * made (agent/probes/fetch/fetch.c); the interpreter only keeps it from harming anything.
  */
 #ifndef AX_PROBE_H
 #define AX_PROBE_H

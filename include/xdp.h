@@ -256,7 +256,7 @@ struct ax_layout {
 	__u32 balance_first; /* ICMP errors are looked at for flows of a balancer before the rules
 			      */
 	__u32 quotes;	     /* ICMP errors about flows that are let through need a second look */
-	__u32 state; /* the list as text and its sets, for user space: see agent/rule_list.h */
+	__u32 state; /* the list as text and its sets, for user space: see agent/rules/list.h */
 	__u32 state_size;
 	__u64 explain_key; /* not 0; see struct ax_explain */
 	__u64 since;	   /* when this generation came, UNIX seconds; the loader sets these */
@@ -264,7 +264,7 @@ struct ax_layout {
 	__u32 ifindex;
 	__u32 generation; /* counts the lists of an interface, from 1 */
 	__u32 hz;	  /* ticks (jiffies) in a second */
-	__u32 mode;	  /* how the root was attached: enum xdp_mode (agent/rule_list.h) */
+	__u32 mode;	  /* how the root was attached: enum xdp_mode (agent/rules/list.h) */
 	__u32 has_frags;  /* loaded as the root is, see datapath_xdp_attach() */
 	__u8 policy[24];  /* enum ax_policy by enum ax_reason */
 	struct ax_field_layout field[AX_FIELDS];

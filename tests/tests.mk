@@ -12,34 +12,30 @@ FUZZ_SECONDS ?= 3
 $(OUT)/tests/unit/%: tests/unit/%.c $(OUT)/libax-asan.a
 	$(call say,TEST,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) -Iagent -Iinclude $< $(OUT)/libax-asan.a -lcmocka \
+	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) -I. -Iagent -Iinclude $< $(OUT)/libax-asan.a -lcmocka \
 		$(LIBS_DYN) -o $@
 # A hundred thousand rule lists would take minutes with sanitizers; test_compile has some with them.
 $(OUT)/tests/unit/test_match: tests/unit/test_match.c $(OUT)/libax.a
 	$(call say,TEST,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -O2 -Iagent -Iinclude $< $(OUT)/libax.a -lcmocka $(LIBS_DYN) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -O2 -I. -Iagent -Iinclude $< $(OUT)/libax.a -lcmocka $(LIBS_DYN) -o $@
 $(OUT)/tests/prog/%: tests/prog/%.c $(OUT)/libax-asan.a
 	$(call say,TEST,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) -Iagent -Iinclude $< $(OUT)/libax-asan.a -lcmocka \
+	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) -I. -Iagent -Iinclude $< $(OUT)/libax-asan.a -lcmocka \
 		$(LIBS_DYN) -o $@
 
 # libFuzzer comes with clang, so the fuzz targets are clang's whatever CC is.
-$(LOADERS:%=$(OUT)/fuzz/agent/%.o): FUZZ_INC := -I$(OUT)/skel
-$(LOADERS:%=$(OUT)/fuzz/agent/%.o): $(SKEL) $(XDP_SKEL)
-$(PROBES_LOADERS:%=$(OUT)/fuzz/agent/probes/%.o): FUZZ_INC := -I$(OUT)/skel/probes
-$(PROBES_LOADERS:%=$(OUT)/fuzz/agent/probes/%.o): $(PROBES_SKEL)
 $(OUT)/fuzz/agent/%.o: agent/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(ALL_CFLAGS) $(FUZZ_CFLAGS) -Iinclude $(FUZZ_INC) -c $< -o $@
+	$(Q)$(CLANG) $(ALL_CFLAGS) $(FUZZ_CFLAGS) -Iagent -Iinclude -c $< -o $@
 $(OUT)/libax-fuzz.a: $(FUZZ_OBJ)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
 $(OUT)/tests/fuzz/%: tests/fuzz/%.c $(OUT)/libax-fuzz.a
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(ALL_CFLAGS) -O1 -g -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined -Iagent -Iinclude $< $(OUT)/libax-fuzz.a \
+		-fno-sanitize-recover=undefined -I. -Iagent -Iinclude $< $(OUT)/libax-fuzz.a \
 		$(LIBS_DYN) -o $@
 -include $(UNIT_BIN:=.d) $(PROG_BIN:=.d) $(FUZZ_OBJ:.o=.d) $(FUZZ_BIN:=.d)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax: the command line. Finds the command and hands over to it. */
-#include "cmd.h"
+#include "tools/lib/cmd.h"
 
 struct command {
 	const char *name;

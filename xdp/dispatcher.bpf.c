@@ -27,10 +27,10 @@ static __always_inline int not_replaced(struct xdp_md *ctx)
 	return ret;
 }
 
-#define PLACE(name)                                                                                \
-	__noinline int name(struct xdp_md *ctx)                                                    \
-	{                                                                                          \
-		return not_replaced(ctx);                                                          \
+#define PLACE(name)                             \
+	__noinline int name(struct xdp_md *ctx) \
+	{                                       \
+		return not_replaced(ctx);       \
 	}
 PLACE(prog0)
 PLACE(prog1)
@@ -56,11 +56,11 @@ int xdp_dispatcher(struct xdp_md *ctx)
 	const __u32 n = conf.num_progs_enabled;
 	int r;
 
-#define CALL(i)                                                                                    \
-	if (n <= (i))                                                                              \
-		return XDP_PASS;                                                                   \
-	r = prog##i(ctx);                                                                          \
-	if (!goes_on(i, r))                                                                        \
+#define CALL(i)                  \
+	if (n <= (i))            \
+		return XDP_PASS; \
+	r = prog##i(ctx);        \
+	if (!goes_on(i, r))      \
 		return r;
 	CALL(0)
 	CALL(1)

@@ -23,8 +23,8 @@ int ax_root(struct xdp_md *ctx)
 {
 	__u64 deadline = *(volatile __u64 *)&root.deadline_ns;
 
-	/* static: two calls, each to a known entry, become two direct jumps; the compiler would make
-	 * them one, which is an indirect jump with all that guards those */
+	/* static: two calls, each to a known entry, become two direct jumps; the compiler would
+	 * make them one, which is an indirect jump with all that guards those */
 	if (deadline && bpf_ktime_get_ns() >= deadline)
 		bpf_tail_call_static(ctx, &jumps, AX_JUMP_PREVIOUS);
 	else

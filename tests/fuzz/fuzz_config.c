@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Any text: the config parser either takes it, and every part can be copied and compares equal to
  * its copy, or explains itself with errors that have a place and are in the file's order. */
-#include "config.h"
+#include "config/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Any line on the control socket: it is refused with a sentence, or it is an object; one that is an
  * app's specification gives JSON that gives the same specification again. */
-#include "control.h"
+#include "control/control.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
  * to a query, and as a resolv.conf.
  */
 #include "../unit/dns_zone.h"
-#include "dns_message.h"
+#include "dns/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

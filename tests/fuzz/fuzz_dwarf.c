@@ -6,7 +6,7 @@
  */
 #include <sys/mman.h>
 
-#include "probes/dwarf.h"
+#include "probes/types/dwarf.h"
 
 #define PLACES_MAX 64
 #define TYPES_MAX  200

@@ -3,7 +3,7 @@
  * that lie within a record. */
 #include <stdint.h>
 
-#include "probes/fields.h"
+#include "probes/kernel/fields.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * Packet text: a line is printable ASCII whatever the frame is; what is taken for a packet becomes
  * a frame with right checksums, whose line, taken again, gives the same line.
  */
-#include "packet_text.h"
+#include "packet/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

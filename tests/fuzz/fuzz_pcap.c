@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Any bytes as a capture file: every packet lies inside of them, in order, and what was read comes
  * out again when it is written. */
-#include "pcap.h"
+#include "packet/pcap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

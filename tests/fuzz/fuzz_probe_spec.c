@@ -3,7 +3,7 @@
  * Any text as a probe. What is taken has a text that is taken again, is equal and has the same
  * text; what is refused is explained. Words cut anywhere at a blank mean the same as the whole.
  */
-#include "probes/spec.h"
+#include "probes/text/spec.h"
 
 #define WORDS_MAX 64
 

@@ -3,7 +3,7 @@
  * Any text or bytes as a rule, a rule file, a set or a saved list; the first byte chooses. What is
  * taken has a form that is taken again and is equal; what is refused is explained.
  */
-#include "config.h"
+#include "config/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
  */
 #include <stdint.h>
 
-#include "trigger.h"
+#include "packet/trigger.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -21,10 +21,10 @@
 #include <bpf/bpf.h>
 
 #include "balance.h"
-#include "config.h"
-#include "datapath_xdp.h"
+#include "config/config.h"
+#include "datapath/xdp.h"
 #include "instance_util.h"
-#include "packet_text.h"
+#include "packet/text.h"
 
 #define IFNAME	"vb0"
 #define OTHER	"vc0"

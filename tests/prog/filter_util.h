@@ -29,10 +29,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "config.h"
-#include "datapath_xdp.h"
+#include "config/config.h"
+#include "datapath/xdp.h"
 #include "instance_util.h"
-#include "packet_text.h"
+#include "packet/text.h"
 
 #define IFNAME	  "xf0" /* the rules' */
 #define TARGET	  "xt0" /* where they redirect to */

@@ -7,10 +7,10 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "cgroup.h"
-#include "datapath.h"
-#include "instance.h"
-#include "util.h"
+#include "base/cgroup.h"
+#include "datapath/datapath.h"
+#include "base/instance.h"
+#include "base/util.h"
 
 #define BPFFS "/sys/fs/bpf"
 

@@ -10,9 +10,9 @@
 #include <sched.h>
 #include <sys/socket.h>
 
-#include "address.h"
-#include "netlink.h"
-#include "util.h"
+#include "base/address.h"
+#include "net/netlink.h"
+#include "base/util.h"
 
 /* Less than TCP's first retransmission (1 s) and less than duplicate address detection takes:
  * nothing may depend on a second try. */

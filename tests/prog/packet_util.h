@@ -6,8 +6,8 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 
-#include "address.h"
-#include "util.h"
+#include "base/address.h"
+#include "base/util.h"
 
 #define FRAME_MAX  512
 #define TCP_HEADER 20

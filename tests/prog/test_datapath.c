@@ -12,7 +12,7 @@
 
 #include <bpf/bpf.h>
 
-#include "address.h"
+#include "base/address.h"
 #include "instance_util.h"
 
 struct fixture {

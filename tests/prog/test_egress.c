@@ -8,7 +8,7 @@
 #include <ftw.h>
 #include <sys/stat.h>
 
-#include "egress.h"
+#include "net/egress.h"
 #include "netns_util.h"
 
 #define METRIC	77

@@ -18,7 +18,7 @@
 
 #define DNS_PORT     5353
 #define RANDOM_TIMES 20000
-#define EXTENSIONS 8 /* IPv6 extension headers that the parser follows */
+#define EXTENSIONS   8 /* IPv6 extension headers that the parser follows */
 #define NONE	     (-1)
 
 /* Short names of the counters that the rows below speak of. */

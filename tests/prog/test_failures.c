@@ -12,7 +12,7 @@
 #include <net/if.h>
 #include <sched.h>
 
-#include "ethtool.h"
+#include "net/ethtool.h"
 #include "instance_util.h"
 #include "netns_util.h"
 #include "xdp.h"

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "filter_util.h"
-#include "preflight.h"
+#include "iface/preflight.h"
 
 #define PACKET "udp 10.0.0.1:5 > 10.0.0.2:9"
 #define DROPS  "rules: [{name: a, dport: 9, action: drop}]\n"

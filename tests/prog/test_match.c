@@ -15,9 +15,9 @@
 
 #include "../unit/rule_random.h"
 #include "instance_util.h"
-#include "netlink.h"
-#include "packet_text.h"
-#include "xdp_iface.h"
+#include "net/netlink.h"
+#include "packet/text.h"
+#include "iface/iface.h"
 
 #define IFNAME	      "lo"
 #define LISTS	      150

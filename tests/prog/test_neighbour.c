@@ -9,7 +9,7 @@
 #include <net/if.h>
 
 #include "instance_util.h"
-#include "neighbour.h"
+#include "net/neighbour.h"
 #include "netns_util.h"
 
 static struct {

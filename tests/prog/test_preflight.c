@@ -12,7 +12,7 @@
 
 #include "instance_util.h"
 #include "netns_util.h"
-#include "preflight_priv.h"
+#include "iface/preflight_priv.h"
 
 #define FINDINGS_MAX 32
 

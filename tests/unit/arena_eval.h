@@ -9,7 +9,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 
-#include "compile.h"
+#include "compile/compile.h"
 #include "matcher.h"
 
 struct eval {

@@ -4,7 +4,7 @@
 #define AX_TEST_DNS_ZONE_H
 
 #include <arpa/inet.h>
-#include "dns.h"
+#include "dns/dns.h"
 #include <ldns/ldns.h>
 
 #define LONG_NAME "a-name-of-sixty-bytes-so-that-sixteen-ports-of-it-do-not-fit"

@@ -6,7 +6,7 @@
 #ifndef AX_TEST_MATCHER_H
 #define AX_TEST_MATCHER_H
 
-#include "rule_list.h"
+#include "rules/list.h"
 
 /* A packet as the parser sees it. */
 struct match_packet {

@@ -4,7 +4,7 @@
 #define AX_TEST_PROBE_FETCH_H
 
 #include "probe_programs.h"
-#include "probes/fetch.h"
+#include "probes/fetch/fetch.h"
 
 #ifdef __x86_64__
 struct fetch_run {

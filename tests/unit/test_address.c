@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
-#include "address.h"
+#include "base/address.h"
 
 static struct ax_addr addr(const char *s)
 {

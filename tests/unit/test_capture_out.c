@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../tools/capture_out.c"
-#include "../../tools/text.c"
+#include "tools/xdp/capture_out.c"
+#include "tools/lib/text.c"
 
 static struct ax_addr addr(const char *s)
 {

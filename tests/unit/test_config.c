@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
-#include "config.h"
+#include "config/config.h"
 #include "service.h"
 
 static struct config parse(const char *text)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "config.h"
+#include "config/config.h"
 
 /* Parses a text that is wrong and compares all that is printed about it. */
 static void assert_errors_n(const char *text, size_t len, const char *expected)

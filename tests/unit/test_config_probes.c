@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "config.h"
-#include "probes/fetch.h"
+#include "config/config.h"
+#include "probes/fetch/fetch.h"
 
 static struct config parse(const char *text)
 {

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "control.h"
+#include "control/control.h"
 
 /* --- specifications --- */
 

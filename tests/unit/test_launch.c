@@ -13,8 +13,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "launch.h"
-#include "launch_parts.h"
+#include "launch/launch.h"
+#include "launch/parts.h"
 
 /* --- helpers --- */
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "compile.h"
-#include "maglev.h"
+#include "compile/compile.h"
+#include "compile/maglev.h"
 
 #define SLOTS	 AX_MAGLEV_SLOTS
 #define BACKENDS 1000

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "compile.h"
+#include "compile/compile.h"
 #include "rule_random.h"
 
 /* What the programs get from the kernel. libbpf's header of the helpers stays out by its guard. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../tools/options.c"
+#include "tools/lib/options.c"
 
 struct values {
 	bool flag, quiet;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "packet_text.h"
+#include "packet/text.h"
 
 struct frame {
 	uint8_t *b;

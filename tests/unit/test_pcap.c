@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "pcap.h"
+#include "packet/pcap.h"
 
 #define MICROS 0xa1b2c3d4u
 #define NANOS  0xa1b23c4du

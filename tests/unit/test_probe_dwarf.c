@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "probe_fetch.h"
-#include "probes/dwarf.h"
+#include "probes/types/dwarf.h"
 
 #ifdef __x86_64__
 static const char program[] =

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "probes/fields.h"
-#include "probes/tracefs.h"
+#include "probes/kernel/fields.h"
+#include "probes/kernel/tracefs.h"
 
 #define HEAD "name: made_up\nID: 365\nformat:\n"
 #define FIELD(declaration, offset, size, is_signed) \

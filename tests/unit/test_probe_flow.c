@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "probes/flow.h"
+#include "probes/flow/flow.h"
 
 #define TRAMPOLINE UINT64_C(0x7fffffffe000)
 

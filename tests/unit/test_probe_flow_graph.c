@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "probes/flow_graph.h"
+#include "probes/flow/graph.h"
 
 /* Functions are numbers; entered and left at these times. Each call is 0x100 below the one around
  * it. */

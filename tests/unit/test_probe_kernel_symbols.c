@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "probe_programs.h"
-#include "probes/kallsyms.h"
-#include "probes/kernel_symbols_priv.h"
+#include "probes/kernel/kallsyms.h"
+#include "probes/kernel/symbols_priv.h"
 
 static const char symbols[] = "ffffffff81000000 T _text\n"
 			      "ffffffff81000200 T vfs_write\n"

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "probes/latency.h"
-#include "probes/named_priv.h"
+#include "probes/text/latency.h"
+#include "probes/named/priv.h"
 
 static struct kept make(void)
 {

@@ -14,7 +14,7 @@
 #include <elf.h>
 
 #include "probe_programs.h"
-#include "probes/place_priv.h"
+#include "probes/place/priv.h"
 
 #define E PLACE_EMULATED
 #define N PLACE_NOP5

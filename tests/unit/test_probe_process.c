@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "probe_programs.h"
-#include "probes/process.h"
+#include "probes/process/process.h"
 
 /* Says where its functions are, and does what it is told by letters. */
 static const char target[] =

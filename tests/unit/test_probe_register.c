@@ -9,7 +9,7 @@
 #include <asm/ptrace.h>
 #include <elf.h>
 
-#include "probes/fetch.h"
+#include "probes/fetch/fetch.h"
 
 struct known {
 	const char *name;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "probes/spec.h"
+#include "probes/text/spec.h"
 
 #define WORDS_MAX 64
 

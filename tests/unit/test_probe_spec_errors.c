@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "probes/spec.h"
+#include "probes/text/spec.h"
 
 struct wrong {
 	const char *text;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "probes/fetch.h"
+#include "probes/fetch/fetch.h"
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 

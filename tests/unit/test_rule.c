@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "rule_list.h"
+#include "rules/list.h"
 
 #define WORDS_MAX 64
 

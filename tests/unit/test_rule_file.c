@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
-#include "config.h"
+#include "config/config.h"
 
 static struct rule_list parse(const char *text)
 {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
-#include "rule_list.h"
+#include "rules/list.h"
 
 static struct rule rule_of(const char *line)
 {

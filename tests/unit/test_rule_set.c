@@ -8,7 +8,7 @@
 
 #include <arpa/inet.h>
 #include <sys/stat.h>
-#include "rule_list.h"
+#include "rules/list.h"
 
 static void free_elements(struct rule_set_def *s)
 {

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../tools/text.c"
-#include "../../tools/table.c"
+#include "tools/lib/text.c"
+#include "tools/lib/table.c"
 
 /* --- text --- */
 

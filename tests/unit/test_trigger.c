@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "trigger.h"
+#include "packet/trigger.h"
 
 /* HMAC-SHA256 by another implementation:
  * printf 'deploy 1700000000.0123456789abcdef' | openssl dgst -sha256 -hmac 0123456789abcdef */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The cgroup2 tree of an instance: <mount>/<instance>/<app>-<id>; an app's record is an extended
+ * attribute of its cgroup, so that it lives and dies with it. */
+#ifndef AX_BASE_CGROUP_H
+#define AX_BASE_CGROUP_H
+
+#include "base/instance.h"
+#include "base/util.h"
+
+/* Finds the cgroup2 mount in /proc/self/mounts (mounts one under /run/ax when there is none) and
+ * makes <mount>/<instance>; its path goes to ret (PATH_MAX). */
+int cgroup_root(const struct instance *inst, char ret[4096], struct error *e);
+/* The id that BPF programs see: the directory's inode number. */
+int cgroup_id(const char *path, uint64_t *ret);
+/* 1: has processes, 0: empty, or a negative errno. */
+int cgroup_populated(const char *path);
+/* Sends a signal to every process below; SIGKILL through cgroup.kill where the kernel has it. */
+int cgroup_signal(const char *path, int signal);
+/* Removes it and its children (-EBUSY while processes are in it). */
+int cgroup_remove(const char *path);
+/* The first pid in it or below it, 0 when there is none, or a negative errno. */
+int cgroup_first_pid(const char *path);
+/* Moves a process (0: the caller). */
+int cgroup_move(const char *path, int pid);
+/* The extended attribute trusted.ax.<key>: text. Reading gives a malloc'ed string; -ENODATA. */
+int cgroup_record_set(const char *path, const char *key, const char *text);
+int cgroup_record_get(const char *path, const char *key, char **ret);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <mntent.h>
+
+#include "base/mounts.h"
+
+/* `root`: how to get to the root directory of the process whose mounts they are. */
+static int find_in(const char *mounts, const char *root, const char *type, char *ret, size_t size)
+{
+	FILE *f = setmntent(mounts, "r");
+	struct mntent *m;
+	int r = -ENOENT;
+
+	if (!f)
+		return -errno;
+	while ((m = getmntent(f))) {
+		if (!streq(m->mnt_type, type) || strlen(root) + strlen(m->mnt_dir) >= size)
+			continue;
+		snprintf(ret, size, "%s%s", root, m->mnt_dir);
+		r = 0;
+	}
+	endmntent(f);
+	return r;
+}
+
+int mount_find(const char *type, char *ret, size_t size)
+{
+	return find_in("/proc/self/mounts", "", type, ret, size);
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], line[512];
+	autofile FILE *f = NULL;
+	const char *end;
+	int parent = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	/* a name may have blanks and parentheses in it */
+	end = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+int mount_find_above(const char *type, char *ret, size_t size)
+{
+	char mounts[64], root[64];
+
+	for (pid_t pid = getppid(); pid > 0; pid = parent_of(pid)) {
+		snprintf(mounts, sizeof(mounts), "/proc/%d/mounts", (int)pid);
+		snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+		if (!find_in(mounts, root, type, ret, size))
+			return 0;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where a kernel filesystem is mounted; never a path by assumption. */
+#ifndef AX_BASE_MOUNTS_H
+#define AX_BASE_MOUNTS_H
+
+#include "base/util.h"
+
+/* The directory on which a filesystem of this type was mounted last (it is on top of others at the
+ * same place). -ENOENT: there is none. */
+int mount_find(const char *type, char *ret, size_t size);
+/* That of the nearest process above this one that has one, as a path that leads there from here. */
+int mount_find_above(const char *type, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The rule compiler: which rules there are, then their classes, then tables and actions.
+ *
+ * Balancing by ports: later fragments of a packet have none, and would go another way than the
+ * first. So such a rule is followed by a companion for the later fragments between the same
+ * addresses, which does and counts the same.
+ */
+#include <sys/random.h>
+
+#include "compile/priv.h"
+
+#define TCP 6
+#define UDP 17
+
+static void compiler_free(struct compiler *c)
+{
+	for (int f = 0; f < AX_FIELDS; f++) {
+		classes_free(&c->field[f].classes);
+		free(c->field[f].v4.v);
+		free(c->field[f].cuts.v);
+	}
+	free(c->rules);
+	free(c->list_rule);
+	free(c->companions);
+	arena_free(&c->rows);
+}
+
+int compile_failed(struct compiler *c, int64_t r, const char *field)
+{
+	if (c->e->code) /* a sentence was found already */
+		return c->e->code;
+	if (r == -E2BIG)
+		return error_set(c->e, -E2BIG,
+				 "the rules tell more than %u kinds of '%s' apart: use fewer "
+				 "different values there, or fewer that overlap",
+				 CLASSES_MAX, field);
+	if (r == -EFBIG)
+		return error_set(c->e, -E2BIG,
+				 "the compiled rules are bigger than %u MiB: use smaller sets, or "
+				 "fewer rules with different values of the same field",
+				 ARENA_MAX >> 20);
+	return error_set(c->e, (int)r, "cannot compile the rules: %s", strerror((int)-r));
+}
+
+/* --- which rules --- */
+
+static bool holds(const struct ranges *r, uint32_t v)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->v[i].lo <= v && v <= r->v[i].hi)
+			return true;
+	return !r->n;
+}
+
+static bool needs_companion(const struct rule *r)
+{
+	bool ports = rule_has(r, AX_FIELD_SPORT) || rule_has(r, AX_FIELD_DPORT) || r->flags_mask;
+
+	return r->verdict == AX_VERDICT_BALANCE && ports && holds(&r->fragment, AX_FRAGMENT_LATER);
+}
+
+/* Of the rule's protocols those whose packets its conditions can hold for. */
+static void companion_of(const struct rule *r, struct companion *to)
+{
+	struct rule *rule = &to->rule;
+	size_t n = 0;
+
+	*rule = *r;
+	rule->sport = rule->dport = (struct ranges){0};
+	rule->flags_mask = rule->flags_value = 0;
+	to->later = (struct range){AX_FRAGMENT_LATER, AX_FRAGMENT_LATER};
+	rule->fragment = (struct ranges){.v = &to->later, .n = 1};
+	if (holds(&r->proto, TCP))
+		to->protos[n++] = (struct range){TCP, TCP};
+	if (holds(&r->proto, UDP) && !r->flags_mask)
+		to->protos[n++] = (struct range){UDP, UDP};
+	if (!n) /* such a rule never holds: nor does its companion */
+		to->protos[n++] = (struct range){1, 0};
+	rule->proto = (struct ranges){.v = to->protos, .n = n};
+}
+
+static int too_many_rules(struct compiler *c, size_t n, size_t companions)
+{
+	if (companions)
+		return error_set(c->e, -E2BIG,
+				 "there are %zu rules, and %zu more for the fragments of packets "
+				 "that are balanced by port: use at most %u",
+				 n, companions, AX_XDP_RULES_MAX);
+	return error_set(c->e, -E2BIG, "there are %zu rules: use at most %u", n, AX_XDP_RULES_MAX);
+}
+
+/* Nothing comes behind the first rule without conditions. */
+static size_t rules_that_count(const struct rule_list *l, size_t *companions)
+{
+	size_t n = 0;
+
+	*companions = 0;
+	while (n < l->n_rules) {
+		const struct rule *r = &l->rules[n++];
+
+		*companions += needs_companion(r);
+		if (rule_catches_all(r))
+			break;
+	}
+	return n;
+}
+
+static void set_shape(struct shape *s, size_t rules)
+{
+	s->rules = (uint32_t)rules;
+	s->words = (s->rules + 63) / 64;
+	s->summary = (s->words + 63) / 64;
+	s->row_size = (s->words + s->summary) * (uint32_t)sizeof(uint64_t);
+}
+
+static int choose_rules(struct compiler *c)
+{
+	size_t companions, n = rules_that_count(c->list, &companions), all = n + companions, k = 0;
+
+	if (all > AX_XDP_RULES_MAX || c->list->n_rules > UINT16_MAX)
+		return too_many_rules(c, n, companions);
+	set_shape(&c->shape, all);
+	c->rules = calloc(all + 1, sizeof(*c->rules));
+	c->list_rule = calloc(all + 1, sizeof(*c->list_rule));
+	c->companions = calloc(companions + 1, sizeof(*c->companions));
+	if (!c->rules || !c->list_rule || !c->companions)
+		return -ENOMEM;
+	companions = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct rule *r = &c->list->rules[i];
+
+		c->list_rule[k] = (uint16_t)i;
+		c->rules[k++] = r;
+		if (!needs_companion(r))
+			continue;
+		companion_of(r, &c->companions[companions]);
+		c->list_rule[k] = (uint16_t)i;
+		c->rules[k++] = &c->companions[companions++].rule;
+	}
+	return 0;
+}
+
+/* --- classes --- */
+
+/* A field in which all rules hold for all packets need not be looked at. */
+static bool tells_apart(const struct compiler *c, const struct classes *classes)
+{
+	const uint64_t *bits = class_bits(classes, 0);
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; w < c->shape.words; w++)
+		n += (uint32_t)__builtin_popcountll(bits[w]);
+	return classes->n > 1 || n < c->shape.rules;
+}
+
+static int classify_field(struct compiler *c, enum ax_field f)
+{
+	struct field *field = &c->field[f];
+	int r = classes_init(&field->classes, &c->shape, &c->rows);
+
+	if (r < 0)
+		return r;
+	if (compile_index_size(f))
+		r = compile_index_field(c, f);
+	else
+		r = compile_prefix_field(c, f);
+	if (r == 0)
+		field->used = tells_apart(c, &field->classes);
+	return r;
+}
+
+static int classify(struct compiler *c)
+{
+	if (arena_add(&c->rows, sizeof(struct ax_layout), 64) < 0)
+		return -ENOMEM;
+	for (int f = 0; f < AX_FIELDS; f++) {
+		bool any = false;
+		int r;
+
+		for (uint32_t i = 0; i < c->shape.rules && !any; i++)
+			any = rule_has(c->rules[i], (enum ax_field)f);
+		if (!any)
+			continue;
+		r = classify_field(c, (enum ax_field)f);
+		if (r < 0)
+			return compile_failed(c, r, compile_field_names[f]);
+	}
+	return 0;
+}
+
+/* --- the rest of the arena --- */
+
+/* The default, or the rule without conditions that stands before it. */
+static enum ax_verdict last_verdict(const struct compiler *c)
+{
+	uint32_t n = c->shape.rules;
+
+	if (n && rule_catches_all(c->rules[n - 1]))
+		return c->rules[n - 1]->verdict;
+	return c->list->default_action;
+}
+
+static void describe(const struct compiler *c, struct ax_layout *layout)
+{
+	const uint8_t *policy = c->list->policy;
+
+	memcpy(layout->policy, policy, AX_REASON_POLICIES);
+	layout->quotes = last_verdict(c) == AX_VERDICT_DROP &&
+			 policy[AX_REASON_ICMP_ERROR] == AX_POLICY_PASS;
+	for (uint32_t i = 0; i < c->shape.rules; i++)
+		if (c->rules[i]->verdict == AX_VERDICT_BALANCE)
+			layout->balance_first = 1;
+	layout->words = c->shape.words;
+	layout->summary = c->shape.summary;
+	layout->row_size = c->shape.row_size;
+}
+
+static int write_state(struct compiler *c, struct arena *a, struct ax_layout *layout)
+{
+	autofree void *text = NULL;
+	size_t len;
+	int r = rule_list_save(c->list, &text, &len);
+	int64_t at;
+
+	if (r < 0)
+		return r;
+	at = arena_add(a, len, 64);
+	if (at < 0)
+		return (int)at;
+	memcpy(a->data + at, text, len);
+	layout->state = (uint32_t)at;
+	layout->state_size = (uint32_t)len;
+	return 0;
+}
+
+static int random_key(__u64 *ret)
+{
+	do
+		if (getrandom(ret, sizeof(*ret), 0) != (ssize_t)sizeof(*ret))
+			return errno == EINTR ? -EAGAIN : -errno;
+	while (!*ret);
+	return 0;
+}
+
+/* The layout in front, and what is read at once behind the last byte is there too. */
+static int finish(struct arena *a, struct ax_layout *layout)
+{
+	int64_t at = arena_add(a, 64, 64);
+	int r = at < 0 ? (int)at : random_key(&layout->explain_key);
+
+	if (r < 0)
+		return r;
+	layout->magic = AX_ARENA_MAGIC;
+	layout->size = (uint32_t)a->size;
+	memcpy(a->data, layout, sizeof(*layout));
+	return 0;
+}
+
+static int compile(struct compiler *c, const struct rule_binding *bind,
+		   const struct real_binding *reals, struct arena *a, struct ax_layout *layout)
+{
+	int r = choose_rules(c);
+
+	if (r == 0)
+		r = classify(c);
+	if (r < 0)
+		return r;
+	describe(c, layout);
+	r = compile_match(c, a, layout);
+	if (r == 0)
+		r = compile_actions(c, bind, a, layout);
+	if (r == 0)
+		r = balancers_compile(c->list, reals, a, layout, c->e);
+	if (r == 0)
+		r = write_state(c, a, layout);
+	return r < 0 ? r : finish(a, layout);
+}
+
+int rule_compile(const struct rule_list *l, const struct rule_binding *bind,
+		 const struct real_binding *reals, struct arena *a, struct ax_layout *layout,
+		 struct error *e)
+{
+	struct error own = {0};
+	struct compiler c CLEANUP(compiler_free) = {.list = l, .e = &own};
+	struct ax_layout made = {0};
+	struct arena arena CLEANUP(arena_free) = {0};
+	int r = compile(&c, bind, reals, &arena, &made);
+
+	if (r < 0) {
+		r = compile_failed(&c, r, "any field");
+		return error_set(e, r, "%s", own.text);
+	}
+	*layout = made;
+	*a = arena;
+	arena = (struct arena){0};
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The rule compiler: a rule list to the arena and layout of include/xdp.h. No side effects.
+ */
+#ifndef AX_COMPILE_COMPILE_H
+#define AX_COMPILE_COMPILE_H
+
+#include "rules/list.h"
+
+/* Memory that grows; what is in it is found by its offset. Starts zeroed. */
+struct arena {
+	uint8_t *data;
+	size_t size, cap;
+};
+void arena_free(struct arena *a);
+/* Offset of `size` zeroed bytes, aligned to `align` (a power of two), or -ENOMEM, -EFBIG (above
+ * ARENA_MAX). Pointers into data are invalid after it. */
+int64_t arena_add(struct arena *a, size_t size, size_t align);
+#define ARENA_MAX (448u << 20) /* the verifier follows offsets below 512 MiB (BPF_MAX_VAR_OFF) */
+
+/* What the kernel's maps call the things that a rule names; one for each rule and the default. */
+struct rule_binding {
+	uint16_t counter; /* struct ax_action.counter */
+	uint16_t target;  /* devices, cpus; balancers: ignored */
+	uint16_t slot;
+};
+/* The same of each backend of each balancer, in the list's order. */
+struct real_binding {
+	uint16_t slot;	       /* its number in the flow table and the counters */
+	struct ax_addr source; /* our own address on the way there; zero: there is no way */
+};
+
+/*
+ * Compiles. `bind` has n_rules + 1 entries; `reals` may be NULL when there are no backends. *layout
+ * and *a are set on success; the layout is at the arena's start too. -E2BIG with a sentence when
+ * the list is too big.
+ */
+int rule_compile(const struct rule_list *l, const struct rule_binding *bind,
+		 const struct real_binding *reals, struct arena *a, struct ax_layout *layout,
+		 struct error *e);
+
+/* balance_compile.c: the balancers' part. Called by rule_compile(). */
+int balancers_compile(const struct rule_list *l, const struct real_binding *reals, struct arena *a,
+		      struct ax_layout *layout, struct error *e);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The rule compiler's inside: only compile*.c and the balancers' part include it.
+ *
+ * Rules are numbered as in the arena here: those of the list up to the first that has no
+ * condition, each balancing rule followed by its companion (see compile.c).
+ */
+#ifndef AX_COMPILE_PRIV_H
+#define AX_COMPILE_PRIV_H
+
+#include "compile/compile.h"
+
+#define CLASSES_MAX 65536      /* tables hold them as 16 bits */
+#define ITEMS_MAX   (4u << 20) /* written in the rules, of one field */
+#define CUTS_MAX    (32u << 20)
+
+/* What a bit vector over the rules looks like. */
+struct shape {
+	uint32_t rules;
+	uint32_t words, summary; /* 64-bit words: of the bits, of the summary in front of them */
+	uint32_t row_size;	 /* of both in bytes */
+};
+
+static inline void bit_set(uint64_t *bits, uint32_t i)
+{
+	bits[i / 64] |= 1ull << (i % 64);
+}
+static inline void bit_clear(uint64_t *bits, uint32_t i)
+{
+	bits[i / 64] &= ~(1ull << (i % 64));
+}
+static inline void bits_or(uint64_t *to, const uint64_t *from, uint32_t words)
+{
+	for (uint32_t w = 0; w < words; w++)
+		to[w] |= from[w];
+}
+/* The lowest bit, or shape->rules: the default. */
+uint32_t bits_first(const struct shape *s, const uint64_t *bits);
+
+/* The classes of a field: each has a row in the arena `rows`, one behind the other. */
+struct classes {
+	const struct shape *shape;
+	struct arena *rows;
+	size_t first; /* where class 0's row is */
+	uint32_t n;
+	uint64_t *slots; /* hash table: high half of the hash << 32 | class + 1 */
+	size_t n_slots;
+};
+int classes_init(struct classes *c, const struct shape *shape, struct arena *rows);
+void classes_free(struct classes *c);
+/* The class with these bits, a new one if need be. `bits` must not lie in the arena. -E2BIG: there
+ * are too many, -EFBIG: the arena is full. */
+int class_of(struct classes *c, const uint64_t *bits);
+const uint64_t *class_bits(const struct classes *c, uint32_t cls);
+
+/* From here on values are of a class, up to the next cut. IPv4 addresses are the upper 32 bits of
+ * hi, MAC addresses the upper 48; values of fields that are looked up by index are hi itself. */
+struct cut {
+	uint64_t hi, lo;
+	uint32_t cls;
+};
+struct cuts { /* the first is at 0 */
+	struct cut *v;
+	size_t n, cap;
+};
+/* In order. Replaces a cut at the same place; none is made between equal classes. */
+int cuts_add(struct cuts *t, uint64_t hi, uint64_t lo, uint32_t cls);
+
+struct field {
+	bool used;
+	struct classes classes; /* of addresses class 0 is what no condition matches */
+	struct cuts v4, cuts;	/* v4: IPv4; cuts: IPv6 and everything else */
+};
+
+struct companion {
+	struct rule rule; /* owns nothing */
+	struct range protos[2];
+	struct range later;
+};
+
+struct compiler {
+	const struct rule_list *list;
+	const struct rule **rules; /* shape.rules of them */
+	uint16_t *list_rule;	   /* where each comes from */
+	struct companion *companions;
+	struct shape shape;
+	struct arena rows; /* room for the layout, then the classes' rows */
+	struct field field[AX_FIELDS];
+	struct error *e;
+};
+
+bool rule_has(const struct rule *r, enum ax_field f);
+/* The conditions by field; NULL: it is of another kind. */
+const struct rule_addrs *rule_addrs_of(const struct rule *r, enum ax_field f);
+const struct ranges *rule_ranges_of(const struct rule *r, enum ax_field f);
+extern const char *const compile_field_names[AX_FIELDS];
+
+/* The sets that a field's rules name: which rules, and by number in the list. */
+struct set_users {
+	size_t n;	/* sets of the list */
+	uint64_t **who; /* bit vectors; NULL: no rule names it */
+};
+int set_users_init(struct compiler *c, enum ax_field f, enum set_kind kind, struct set_users *ret);
+void set_users_free(struct set_users *u);
+/* A vector (malloc'ed) of the rules without a condition on the field. */
+uint64_t *compile_base(const struct compiler *c, enum ax_field f);
+
+/* Fill c->field[f]: its classes and cuts. */
+int compile_index_field(struct compiler *c, enum ax_field f);
+int compile_prefix_field(struct compiler *c, enum ax_field f);
+
+/* Chooses the way of matching and writes the tables; the arena is c->rows or a new one. */
+int compile_match(struct compiler *c, struct arena *a, struct ax_layout *layout);
+/* The tables of a field; map: what stands in them for each class. */
+int compile_table(struct compiler *c, enum ax_field f, const uint16_t *map, struct arena *a,
+		  struct ax_field_layout *layout);
+
+int compile_actions(struct compiler *c, const struct rule_binding *bind, struct arena *a,
+		    struct ax_layout *layout);
+
+/* Turns the errors of arena_add() and class_of() into sentences. */
+int compile_failed(struct compiler *c, int64_t r, const char *field);
+/* How long the table of a field that is looked up by index is; 0: it is none. */
+size_t compile_index_size(enum ax_field f);
+
+#endif

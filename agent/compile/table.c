@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The tables of the fields, as include/xdp.h has them. */
+#include "compile/priv.h"
+
+/* Classes become what stands in the table, and cuts between equals disappear. */
+static void map_cuts(struct cuts *t, const uint16_t *map)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct cut cut = t->v[i];
+
+		cut.cls = map[cut.cls];
+		if (n == 0 || cut.cls != t->v[n - 1].cls)
+			t->v[n++] = cut;
+	}
+	t->n = n;
+}
+
+static int write_index(const struct cuts *t, size_t size, struct arena *a,
+		       struct ax_field_layout *layout)
+{
+	int64_t at = arena_add(a, size * sizeof(uint16_t), 64);
+	uint16_t *to;
+
+	if (at < 0)
+		return (int)at;
+	to = (uint16_t *)(a->data + at);
+	for (size_t i = 0; i < t->n; i++) {
+		size_t end = i + 1 < t->n ? (size_t)t->v[i + 1].hi : size;
+
+		for (size_t v = (size_t)t->v[i].hi; v < end; v++)
+			to[v] = (uint16_t)t->v[i].cls;
+	}
+	layout->table = (uint32_t)at;
+	return 0;
+}
+
+static uint32_t log2_up(size_t n)
+{
+	uint32_t r = 0;
+
+	while ((size_t)1 << r < n)
+		r++;
+	return r;
+}
+
+/* --- IPv4 --- */
+
+static uint32_t upper4(const struct cut *cut)
+{
+	return (uint32_t)(cut->hi >> 48);
+}
+static uint32_t lower4(const struct cut *cut)
+{
+	return (uint32_t)(cut->hi >> 32) & 0xffff;
+}
+
+/*
+ * The bucket of the cuts [i, end), all in one upper half; `before` holds up to the first of them.
+ * What fills it up to a power of two says what holds for the last address, so that a search may
+ * end there.
+ */
+static int64_t write_bucket(struct arena *a, const struct cut *v, size_t n, uint32_t before)
+{
+	bool first = lower4(&v[0]) != 0;
+	uint32_t log2 = log2_up(n + first);
+	size_t size = (size_t)1 << log2, k = 0;
+	int64_t at = arena_add(a, size * sizeof(uint32_t), sizeof(uint32_t));
+	uint32_t *to;
+
+	if (at < 0)
+		return at;
+	to = (uint32_t *)(a->data + at);
+	if (first)
+		to[k++] = before;
+	for (size_t i = 0; i < n; i++)
+		to[k++] = lower4(&v[i]) << 16 | v[i].cls;
+	while (k < size)
+		to[k++] = 0xffffu << 16 | v[n - 1].cls;
+	return at;
+}
+
+#define DIRECT_MIN 4 /* cuts; fewer are searched as fast */
+#define DIRECT_FEW 8 /* how many times the memory a direct table may take */
+
+/*
+ * Where all cuts are prefixes of at most 32 - n bits, a table by the upper bits of the lower half
+ * needs no search: n, or 0 where it would be too large for what it saves.
+ */
+static uint32_t direct_shift(const struct cut *v, size_t n)
+{
+	uint32_t all = 1u << 15, shift;
+
+	for (size_t i = 0; i < n; i++)
+		all |= lower4(&v[i]);
+	shift = (uint32_t)__builtin_ctz(all);
+	if (n <= DIRECT_MIN || !shift)
+		return 0;
+	if (sizeof(uint16_t) << (16 - shift) > 2 * DIRECT_FEW * n * sizeof(uint32_t))
+		return 0;
+	return shift;
+}
+
+static int64_t write_direct(struct arena *a, const struct cut *v, size_t n, uint32_t before,
+			    uint32_t shift)
+{
+	uint32_t size = 1u << (16 - shift), k = 0;
+	int64_t at = arena_add(a, size * sizeof(uint16_t), sizeof(uint32_t));
+	uint16_t *to;
+
+	if (at < 0)
+		return at;
+	to = (uint16_t *)(a->data + at);
+	for (uint32_t i = 0; i < size; i++) {
+		if (k < n && lower4(&v[k]) == i << shift)
+			before = v[k++].cls;
+		to[i] = (uint16_t)before;
+	}
+	return at;
+}
+
+/* The word of root4 for an upper half with the cuts v, or an error. */
+static int64_t root_word(struct arena *a, const struct ax_field_layout *layout, const struct cut *v,
+			 size_t n, uint32_t before)
+{
+	uint32_t shift = direct_shift(v, n);
+	uint32_t kind = shift ? AX_ROOT_LOG2_MAX + shift : log2_up(n + (lower4(&v[0]) != 0));
+	int64_t at = shift ? write_direct(a, v, n, before, shift) : write_bucket(a, v, n, before);
+	int64_t off = (at - layout->buckets4) / (int64_t)sizeof(uint32_t);
+
+	if (at < 0)
+		return at;
+	return off >> AX_ROOT_OFFSET_BITS ? -EFBIG : (int64_t)kind << AX_ROOT_OFFSET_BITS | off;
+}
+
+static int write_root4(const struct cuts *t, struct arena *a, struct ax_field_layout *layout)
+{
+	uint32_t cls = t->v[0].cls;
+	size_t i = 0;
+
+	for (uint32_t up = 0; up < 65536; up++) {
+		size_t from = i;
+		uint32_t word;
+
+		while (i < t->n && upper4(&t->v[i]) == up)
+			i++;
+		if (i == from || (i == from + 1 && lower4(&t->v[from]) == 0)) {
+			cls = i > from ? t->v[from].cls : cls;
+			word = AX_ROOT_CLASS | cls;
+		} else {
+			int64_t r = root_word(a, layout, &t->v[from], i - from, cls);
+
+			if (r < 0)
+				return (int)r;
+			word = (uint32_t)r;
+			cls = t->v[i - 1].cls;
+		}
+		((uint32_t *)(a->data + layout->table))[up] = word;
+	}
+	return 0;
+}
+
+static int write_v4(const struct cuts *t, struct arena *a, struct ax_field_layout *layout)
+{
+	int64_t at = arena_add(a, 65536 * sizeof(uint32_t), 64);
+	int r;
+
+	if (at < 0)
+		return (int)at;
+	layout->table = (uint32_t)at;
+	layout->buckets4 = (uint32_t)a->size;
+	r = write_root4(t, a, layout);
+	layout->buckets4_size = (uint32_t)a->size - layout->buckets4;
+	return r;
+}
+
+/* --- IPv6 and MAC --- */
+
+/* Cuts with the same upper half; *end is behind the last. They need a table of lower halves unless
+ * there is but one, which holds from the beginning of that upper half on. */
+static bool upper_group(const struct cuts *t, size_t i, size_t *end)
+{
+	size_t k = i + 1;
+
+	while (k < t->n && t->v[k].hi == t->v[i].hi)
+		k++;
+	*end = k;
+	return k > i + 1 || t->v[i].lo != 0;
+}
+
+static struct ax_key64 *key_at(struct arena *a, int64_t at)
+{
+	return (struct ax_key64 *)(a->data + at);
+}
+
+/* Tables are filled up with keys of ~0. These are found for the value ~0, so they say what holds
+ * there. */
+static void fill_up(struct ax_key64 *to, size_t n, size_t size)
+{
+	struct ax_key64 last = to[n - 1];
+
+	if (last.key != ~0ull) {
+		last.key = ~0ull;
+		last.sub = 0;
+		last.sub_log2 = 0;
+	}
+	for (; n < size; n++)
+		to[n] = last;
+}
+
+static int write_sub(struct arena *a, const struct cut *v, size_t n, uint32_t before,
+		     struct ax_key64 *entry)
+{
+	size_t first = v[0].lo != 0, size;
+	struct ax_key64 *to;
+	int64_t at;
+
+	entry->sub_log2 = (uint16_t)log2_up(n + first);
+	size = (size_t)1 << entry->sub_log2;
+	at = arena_add(a, size * sizeof(*to), sizeof(*to));
+	if (at < 0)
+		return (int)at;
+	entry->sub = (uint32_t)at;
+	to = key_at(a, at);
+	to[0].cls = (uint16_t)before;
+	for (size_t i = 0; i < n; i++)
+		to[first + i] = (struct ax_key64){.key = v[i].lo, .cls = (uint16_t)v[i].cls};
+	fill_up(to, n + first, size);
+	return 0;
+}
+
+/* The table itself at *table, then the tables of lower halves. */
+static int write_keys(const struct cuts *t, struct arena *a, uint32_t *table, uint32_t *log2,
+		      uint32_t *subs_end)
+{
+	size_t n = 0, end, k = 0;
+	int64_t at;
+
+	for (size_t i = 0; i < t->n; i = end, n++)
+		upper_group(t, i, &end);
+	/* below the first cut's upper half nothing is missing: the first is at 0 */
+	*log2 = log2_up(n);
+	at = arena_add(a, sizeof(struct ax_key64) << *log2, 64);
+	if (at < 0)
+		return (int)at;
+	*table = (uint32_t)at;
+	*subs_end = 0;
+	for (size_t i = 0; i < t->n; i = end) {
+		struct ax_key64 entry = {.key = t->v[i].hi};
+
+		if (upper_group(t, i, &end)) {
+			int r = write_sub(a, &t->v[i], end - i, i ? t->v[i - 1].cls : 0, &entry);
+
+			if (r < 0)
+				return r;
+			*subs_end = (uint32_t)a->size;
+		}
+		entry.cls = (uint16_t)t->v[end - 1].cls;
+		key_at(a, at)[k++] = entry;
+	}
+	fill_up(key_at(a, at), n, (size_t)1 << *log2);
+	return 0;
+}
+
+static int write_mac(struct cuts *t, struct arena *a, struct ax_field_layout *layout)
+{
+	uint32_t none;
+
+	for (size_t i = 0; i < t->n; i++)
+		t->v[i].hi >>= 16;
+	return write_keys(t, a, &layout->table, &layout->log2, &none);
+}
+
+int compile_table(struct compiler *c, enum ax_field f, const uint16_t *map, struct arena *a,
+		  struct ax_field_layout *layout)
+{
+	struct field *field = &c->field[f];
+	size_t size = compile_index_size(f);
+	int r;
+
+	map_cuts(&field->cuts, map);
+	if (size)
+		return write_index(&field->cuts, size, a, layout);
+	layout->none = map[0];
+	if (f == AX_FIELD_MAC)
+		return write_mac(&field->cuts, a, layout);
+	map_cuts(&field->v4, map);
+	r = write_v4(&field->v4, a, layout);
+	if (r < 0)
+		return r;
+	return write_keys(&field->cuts, a, &layout->table6, &layout->log2, &layout->subs6_end);
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The config's sections agent: and policy:. */
+#include "yaml/read.h"
+#include "app.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <sys/un.h>
+
+#define DNS_PORT      53
+#define UPSTREAMS_MAX 64
+#define DOMAIN_MAX    189 /* with a name of 63 and a dot before it it is the DNS's 253 */
+
+/* --- agent.socket --- */
+
+static void read_socket(struct reader *r, const struct node *n, void *to)
+{
+	if (n->kind == NODE_SCALAR && n->len >= sizeof(((struct sockaddr_un *)0)->sun_path))
+		reject(r, n, "a path of at most %zu bytes, which is a Unix socket's limit",
+		       sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
+	else
+		read_absolute_path(r, n, to);
+}
+
+/* --- agent.pool --- */
+
+struct pool_limits {
+	const char *what;
+	bool v4;
+	unsigned min, max, base; /* lengths as they are written; what the mapped form adds */
+};
+
+static const char *const not_a_pool = "a prefix of unicast addresses";
+
+static void clear_host_bits(struct prefix *p)
+{
+	for (unsigned bit = p->len; bit < 128; bit++)
+		p->addr.b[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
+}
+
+/* "10.217.3.0/16": says which prefix was meant. */
+static void reject_host_bits(struct reader *r, const struct node *n, const char *text,
+			     const struct pool_limits *limits)
+{
+	char address[ADDR_STRLEN], right[ADDR_STRLEN];
+	const char *slash = strchr(text, '/');
+	struct prefix p;
+
+	snprintf(address, sizeof(address), "%.*s", (int)(slash - text), text);
+	if (addr_parse(address, &p.addr) < 0)
+		return;
+	p.len = limits->base + (unsigned)atoi(slash + 1);
+	clear_host_bits(&p);
+	reject(r, n, "a prefix without host bits: %s", prefix_format(&p, right));
+}
+
+static void read_pool_prefix(struct reader *r, const struct node *n, void *to,
+			     const struct pool_limits *limits)
+{
+	const char *text = scalar_text(r, n, limits->what);
+	struct prefix p;
+	int code;
+
+	if (!text)
+		return;
+	code = prefix_parse(text, &p);
+	/* written as IPv4, not as ::ffff:10.217.0.0: the family is the text's */
+	if (code == -EINVAL || !strchr(text, ':') != limits->v4)
+		reject(r, n, "%s", limits->what);
+	else if (code == -ERANGE)
+		reject_host_bits(r, n, text, limits);
+	else if (p.len < limits->base + limits->min || p.len > limits->base + limits->max)
+		reject(r, n, "a length of %u to %u", limits->min, limits->max);
+	else if (want_unicast(&p.addr))
+		reject(r, n, "%s", not_a_pool);
+	else
+		*(struct prefix *)to = p;
+}
+
+static void read_pool4(struct reader *r, const struct node *n, void *to)
+{
+	static const struct pool_limits limits = {
+		.what = "an IPv4 prefix such as 10.217.0.0/16",
+		.v4 = true,
+		.min = 8,
+		.max = 29,
+		.base = 96,
+	};
+
+	read_pool_prefix(r, n, to, &limits);
+}
+
+static void read_pool6(struct reader *r, const struct node *n, void *to)
+{
+	static const struct pool_limits limits = {
+		.what = "an IPv6 prefix such as fd61:78::/64",
+		.min = 48,
+		.max = 120,
+	};
+
+	read_pool_prefix(r, n, to, &limits);
+}
+
+static void read_pool(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {
+		{"ipv4", read_pool4, offsetof(struct config, pool4)},
+		{"ipv6", read_pool6, offsetof(struct config, pool6)},
+	};
+
+	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
+}
+
+/* --- agent.dns --- */
+
+static bool is_domain(const char *s, size_t len)
+{
+	size_t start = 0;
+
+	if (len == 0 || len > DOMAIN_MAX)
+		return false;
+	for (size_t i = 0; i <= len; i++) {
+		if (i == len || s[i] == '.') {
+			if (i == start || i - start > 63 || s[start] == '-' || s[i - 1] == '-')
+				return false;
+			start = i + 1;
+		} else if (!isascii(s[i]) || (!isalnum((unsigned char)s[i]) && s[i] != '-')) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void read_domain(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a domain such as ax.internal";
+	const char *text = scalar_text(r, n, what);
+	char **domain = to, *copy;
+	size_t len;
+
+	if (!text)
+		return;
+	len = strlen(text);
+	if (len > 1 && text[len - 1] == '.') /* the root's dot changes nothing */
+		len--;
+	if (!is_domain(text, len)) {
+		reject(r, n, "%s", what);
+		return;
+	}
+	copy = strndup(text, len);
+	if (!have(r, copy))
+		return;
+	for (char *p = copy; *p; p++)
+		*p = (char)tolower((unsigned char)*p);
+	free(*domain);
+	*domain = copy;
+}
+
+static void read_upstream(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "an address or address:port");
+	__be16 port_be = htons(DNS_PORT);
+	struct config *c = to;
+	struct ax_addr a;
+	const char *want;
+
+	if (!text)
+		return;
+	if (addr_parse(text, &a) < 0 && addr_port_parse(text, &a, &port_be) < 0) {
+		reject(r, n, "an address or address:port ([address]:port for IPv6)");
+		return;
+	}
+	want = want_server(&a);
+	if (want) {
+		reject(r, n, "%s", want);
+		return;
+	}
+	c->dns_upstreams[c->n_dns_upstreams] = a;
+	c->dns_upstream_ports_be[c->n_dns_upstreams++] = port_be;
+}
+
+static void read_upstreams(struct reader *r, const struct node *n, void *to)
+{
+	struct config *c = to;
+
+	c->dns_upstreams = calloc(UPSTREAMS_MAX, sizeof(*c->dns_upstreams));
+	c->dns_upstream_ports_be = calloc(UPSTREAMS_MAX, sizeof(*c->dns_upstream_ports_be));
+	if (have(r, c->dns_upstreams) && have(r, c->dns_upstream_ports_be))
+		read_list(r, n, "addresses of DNS servers", UPSTREAMS_MAX, read_upstream, c);
+}
+
+static void read_dns(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {
+		{"enabled", read_bool, offsetof(struct config, dns)},
+		{"domain", read_domain, offsetof(struct config, dns_domain)},
+		{"upstreams", read_upstreams, 0},
+	};
+
+	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
+}
+
+void read_agent(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {
+		{"socket", read_socket, offsetof(struct config, socket)},
+		{"pool", read_pool, 0},
+		{"dns", read_dns, 0},
+		{"host_access", read_bool, offsetof(struct config, host_access)},
+	};
+
+	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
+}
+
+/* --- policy --- */
+
+static void read_sides(struct reader *r, const struct node *n, struct config_rule *rule)
+{
+	static const struct key keys[] = {
+		{"from", read_labels, offsetof(struct config_rule, from)},
+		{"to", read_labels, offsetof(struct config_rule, to)},
+	};
+
+	read_mapping(r, n, keys, ARRAY_SIZE(keys), rule);
+}
+
+static void read_allow(struct reader *r, const struct node *n, void *to)
+{
+	((struct config_rule *)to)->allow = true;
+	read_sides(r, n, to);
+}
+
+static void read_deny(struct reader *r, const struct node *n, void *to)
+{
+	read_sides(r, n, to);
+}
+
+static void read_rule(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {{"allow", read_allow, 0}, {"deny", read_deny, 0}};
+	struct config *c = to;
+	struct config_rule *rule = &c->rules[c->n_rules++];
+
+	/* a rule that says nothing, or both, must not be taken for one that denies everything */
+	if (n->kind == NODE_MAPPING && n->n > 1)
+		reject(r, n, "one of allow and deny in each rule");
+	else if (node_is_null(n) || (n->kind == NODE_MAPPING && n->n == 0))
+		reject(r, n, "a mapping with allow or deny");
+	else
+		read_mapping(r, n, keys, ARRAY_SIZE(keys), rule);
+}
+
+static void read_rules(struct reader *r, const struct node *n, void *to)
+{
+	struct config *c = to;
+
+	c->rules = calloc(AX_RULES_MAX, sizeof(*c->rules));
+	if (have(r, c->rules))
+		read_list(r, n, "rules, each with allow or deny", AX_RULES_MAX, read_rule, c);
+}
+
+void read_policy(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {
+		{"labels", read_labels, offsetof(struct config, default_labels)},
+		{"rules", read_rules, 0},
+	};
+
+	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Nodes to balancers. */
+#include "config/rules.h"
+
+#include <arpa/inet.h>
+
+struct balancer_reading {
+	struct balancer b;
+	const struct node *port_key;
+	bool service, backends;
+};
+
+static void read_mode(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "nat, ipip or gue";
+	const char *text = scalar_text(r, n, what);
+	int i = text ? value_word(text, balance_mode_names, ARRAY_SIZE(balance_mode_names)) : -1;
+
+	if (text && i < 0)
+		reject(r, n, "%s", what);
+	if (i >= 0)
+		((struct balancer_reading *)to)->b.mode = (enum balance_mode)i;
+}
+
+static void read_source(struct reader *r, const struct node *n, void *to)
+{
+	struct balancer_reading *b = to;
+	const char *text =
+		scalar_text(r, n, "an address, or an IPv4 and an IPv6 address with a comma");
+	const char *want = text ? want_vips(text, &b->b.source4, &b->b.source6) : NULL;
+
+	if (want)
+		reject(r, n, "%s", want);
+}
+
+static void read_port(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a port of 1 to 65535";
+	const char *text = scalar_text(r, n, what);
+	int port = text ? port_parse(text) : 0;
+
+	if (port < 0)
+		reject(r, n, "%s", what);
+	else
+		*(uint16_t *)to = (uint16_t)port;
+}
+
+static void read_gue_port(struct reader *r, const struct node *n, void *to)
+{
+	struct balancer_reading *b = to;
+
+	b->port_key = n;
+	read_port(r, n, &b->b.gue_port);
+}
+
+/* The mapping below `services:` of the config, or NULL. */
+static const struct node *find_services(const struct node *root)
+{
+	for (size_t i = 0; root->kind == NODE_MAPPING && i < root->n; i++) {
+		const struct node *key = &root->items[2 * i];
+
+		if (key->kind == NODE_SCALAR && key->text && streq(key->text, "services"))
+			return key[1].kind == NODE_MAPPING ? key + 1 : NULL;
+	}
+	return NULL;
+}
+
+static void report_no_service(struct reader *r, const struct node *n, const struct node *services)
+{
+	size_t count = services ? services->n : 0, known = 0;
+	autofree const char **names = calloc(count + 1, sizeof(*names));
+	char hint[96];
+
+	if (!have(r, names))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		const struct node *key = &services->items[2 * i];
+
+		if (key->kind == NODE_SCALAR && key->text)
+			names[known++] = key->text;
+	}
+	reject(r, n, "a service of this file%s", value_hint(n->text, names, known, hint));
+}
+
+static bool is_declared(const struct node *services, const char *name)
+{
+	for (size_t i = 0; services && i < services->n; i++) {
+		const struct node *key = &services->items[2 * i];
+
+		if (key->kind == NODE_SCALAR && key->text && streq(key->text, name))
+			return true;
+	}
+	return false;
+}
+
+static void read_service(struct reader *r, const struct node *n, void *to)
+{
+	const struct node *services = r->root ? find_services(r->root) : NULL;
+	const char *text = scalar_text(r, n, "a service's name");
+	const char *want = text ? want_name(text) : NULL;
+	struct balancer_reading *b = to;
+
+	b->service = true;
+	if (want)
+		reject(r, n, "%s", want);
+	else if (text && r->root && !is_declared(services, text))
+		report_no_service(r, n, services);
+	if (!text || want)
+		return;
+	b->b.service = strdup(text);
+	have(r, b->b.service);
+}
+
+/* --- backends --- */
+
+static void read_address(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "an address or address:port ([address]:port for IPv6)";
+	const char *text = scalar_text(r, n, what);
+	struct balance_backend *b = to;
+	const char *want = NULL;
+	__be16 port_be = 0;
+	struct ax_addr a;
+
+	if (!text)
+		return;
+	if (addr_parse(text, &a) < 0 && addr_port_parse(text, &a, &port_be) < 0)
+		want = what;
+	else
+		want = want_unicast(&a);
+	if (want) {
+		reject(r, n, "%s", want);
+		return;
+	}
+	b->addr = a;
+	if (port_be)
+		b->port = ntohs(port_be);
+}
+
+static void read_weight(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a whole number of 1 to 1000";
+	const char *text = scalar_text(r, n, what);
+	uint64_t weight;
+
+	if (!text)
+		return;
+	if (value_number(text, BALANCER_WEIGHT_MAX, &weight) < 0 || weight == 0)
+		reject(r, n, "%s", what);
+	else
+		*(uint16_t *)to = (uint16_t)weight;
+}
+
+static const struct key backend_keys[] = {
+	{"address", read_address, 0},
+	{"port", read_port, offsetof(struct balance_backend, port)},
+	{"weight", read_weight, offsetof(struct balance_backend, weight)},
+	{"drain", read_bool, offsetof(struct balance_backend, drain)},
+};
+
+static void read_backend(struct reader *r, const struct node *n, void *to)
+{
+	struct balance_backend backend = {.weight = 1};
+	struct balancer *b = &((struct balancer_reading *)to)->b;
+	size_t before = r->errs->n;
+
+	if (n->kind == NODE_SCALAR)
+		read_address(r, n, &backend);
+	else
+		read_mapping(r, n, backend_keys, ARRAY_SIZE(backend_keys), &backend);
+	if (r->errs->n > before)
+		return;
+	if (addr_is_zero(&backend.addr)) {
+		reject(r, n, "a mapping with the key address");
+		return;
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		if (addr_eq(&b->backends[i].addr, &backend.addr) &&
+		    b->backends[i].port == backend.port) {
+			reject(r, n, "each backend once (a weight gives it more)");
+			return;
+		}
+	}
+	if (done(r, array_grow(&b->backends, b->n, sizeof(backend))))
+		b->backends[b->n++] = backend;
+}
+
+static void read_backends(struct reader *r, const struct node *n, void *to)
+{
+	((struct balancer_reading *)to)->backends = true;
+	read_list(r, n, "backends", BALANCER_BACKENDS_MAX, read_backend, to);
+}
+
+/* --- the balancer --- */
+
+static const struct key balancer_keys[] = {
+	{"mode", read_mode, 0},	      {"source", read_source, 0},     {"port", read_gue_port, 0},
+	{"service", read_service, 0}, {"backends", read_backends, 0},
+};
+
+static bool has_ports(const struct balancer *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->backends[i].port)
+			return true;
+	return false;
+}
+
+static void check_balancer(struct reader *r, const struct node *n, const struct balancer_reading *b)
+{
+	if (b->service == b->backends)
+		reject(r, n, "exactly one of service and backends");
+	else if (b->port_key && b->b.mode != BALANCE_GUE)
+		report(r, b->port_key, "port", "it with mode gue only: it is the tunnel's");
+	else if (b->b.mode != BALANCE_NAT && has_ports(&b->b))
+		report(r, n, "a backend's port",
+		       "none with mode %s: the packet inside keeps its own",
+		       balance_mode_names[b->b.mode]);
+}
+
+static void read_balancer(struct reader *r, const struct node *key, const struct node *value,
+			  void *to)
+{
+	struct list_reading *l = to;
+	struct balancer_reading b = {.b.gue_port = GUE_PORT};
+	size_t before = r->errs->n;
+
+	if (!value_is_name(key->text)) {
+		reject(r, key, "a name of 1 to 63 letters, digits and . _ - :");
+		return;
+	}
+	if (l->shared && rule_list_balancer(l->shared, key->text)) {
+		reject(r, key, "a name that no balancer of the whole section has");
+		return;
+	}
+	b.b.name = strdup(key->text);
+	if (read_mapping(r, value, balancer_keys, ARRAY_SIZE(balancer_keys), &b) &&
+	    r->errs->n == before)
+		check_balancer(r, value, &b);
+	if (!have(r, b.b.name) ||
+	    !done(r, array_grow(&l->list.balancers, l->list.n_balancers, sizeof(b.b))))
+		balancer_free(&b.b);
+	else
+		l->list.balancers[l->list.n_balancers++] = b.b;
+}
+
+void list_read_balancers(struct reader *r, const struct node *n, void *to)
+{
+	read_entries(r, n, "balancers by name", read_balancer, to);
+}

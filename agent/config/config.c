@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The life of the config's structs. */
+#include "yaml/read.h"
+
+/* --- strv --- */
+
+int strv_add(struct strv *s, const char *item)
+{
+	autofree char *copy = strdup(item);
+	char **v = copy ? realloc(s->v, (s->n + 2) * sizeof(*v)) : NULL;
+
+	if (!v)
+		return -ENOMEM;
+	s->v = v;
+	v[s->n++] = take_ptr(&copy);
+	v[s->n] = NULL;
+	return 0;
+}
+
+int strv_copy(const struct strv *from, struct strv *to)
+{
+	struct strv copy = {0};
+
+	for (size_t i = 0; i < from->n; i++) {
+		if (strv_add(&copy, from->v[i]) < 0) {
+			strv_free(&copy);
+			return -ENOMEM;
+		}
+	}
+	*to = copy;
+	return 0;
+}
+
+void strv_free(struct strv *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->v[i]);
+	free(s->v);
+	*s = (struct strv){0};
+}
+
+bool strv_eq(const struct strv *a, const struct strv *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (!streq(a->v[i], b->v[i]))
+			return false;
+	return true;
+}
+
+/* --- strings that may be missing --- */
+
+static int copy_string(const char *from, char **to)
+{
+	*to = from ? strdup(from) : NULL;
+	return from && !*to ? -ENOMEM : 0;
+}
+
+static bool string_eq(const char *a, const char *b)
+{
+	return a && b ? streq(a, b) : a == b;
+}
+
+/* --- apps --- */
+
+void app_spec_free(struct app_spec *s)
+{
+	free(s->name);
+	labels_free(&s->labels);
+	free(s->user);
+	strv_free(&s->env);
+	strv_free(&s->command);
+	free(s->directory);
+	*s = (struct app_spec){0};
+}
+
+int app_spec_copy(const struct app_spec *from, struct app_spec *to)
+{
+	struct app_spec copy = *from;
+
+	copy.name = copy.user = copy.directory = NULL;
+	copy.labels = (struct labels){0};
+	copy.env = copy.command = (struct strv){0};
+	if (copy_string(from->name, &copy.name) < 0 || copy_string(from->user, &copy.user) < 0 ||
+	    copy_string(from->directory, &copy.directory) < 0 ||
+	    labels_copy(&from->labels, &copy.labels) < 0 || strv_copy(&from->env, &copy.env) < 0 ||
+	    strv_copy(&from->command, &copy.command) < 0) {
+		app_spec_free(&copy);
+		return -ENOMEM;
+	}
+	*to = copy;
+	return 0;
+}
+
+bool app_spec_eq(const struct app_spec *a, const struct app_spec *b)
+{
+	return string_eq(a->name, b->name) && addr_eq(&a->ip4, &b->ip4) &&
+	       addr_eq(&a->ip6, &b->ip6) && labels_eq(&a->labels, &b->labels) &&
+	       string_eq(a->user, b->user) && a->net == b->net && strv_eq(&a->env, &b->env) &&
+	       strv_eq(&a->command, &b->command) && string_eq(a->directory, b->directory) &&
+	       a->wait_ms == b->wait_ms && a->egress == b->egress && a->detach == b->detach &&
+	       a->restart == b->restart;
+}
+
+/* --- services --- */
+
+void service_check_free(struct service_check *c)
+{
+	free(c->path);
+	*c = (struct service_check){0};
+}
+
+bool service_check_eq(const struct service_check *a, const struct service_check *b)
+{
+	return a->type == b->type && a->port == b->port && a->status == b->status &&
+	       string_eq(a->path, b->path) && a->every_ms == b->every_ms &&
+	       a->timeout_ms == b->timeout_ms && a->fall == b->fall && a->rise == b->rise;
+}
+
+void config_service_free(struct config_service *s)
+{
+	for (size_t i = 0; i < s->n_backends; i++) {
+		free(s->backends[i].app);
+		labels_free(&s->backends[i].labels);
+	}
+	free(s->backends);
+	free(s->ports);
+	service_check_free(&s->check);
+	free(s->name);
+	*s = (struct config_service){0};
+}
+
+static int copy_backend(const struct service_backend *from, struct service_backend *to)
+{
+	*to = *from;
+	to->app = NULL;
+	to->labels = (struct labels){0};
+	if (copy_string(from->app, &to->app) < 0)
+		return -ENOMEM;
+	return labels_copy(&from->labels, &to->labels);
+}
+
+static int copy_lists(const struct config_service *from, struct config_service *to)
+{
+	if (copy_string(from->name, &to->name) < 0 ||
+	    copy_string(from->check.path, &to->check.path) < 0)
+		return -ENOMEM;
+	if (from->n_ports) {
+		to->ports = calloc(from->n_ports, sizeof(*to->ports));
+		if (!to->ports)
+			return -ENOMEM;
+		memcpy(to->ports, from->ports, from->n_ports * sizeof(*to->ports));
+		to->n_ports = from->n_ports;
+	}
+	if (from->n_backends) {
+		to->backends = calloc(from->n_backends, sizeof(*to->backends));
+		if (!to->backends)
+			return -ENOMEM;
+		to->n_backends = from->n_backends;
+	}
+	for (size_t i = 0; i < from->n_backends; i++)
+		if (copy_backend(&from->backends[i], &to->backends[i]) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+int config_service_copy(const struct config_service *from, struct config_service *to)
+{
+	struct config_service copy = {
+		.ip4 = from->ip4,
+		.ip6 = from->ip6,
+		.strategy = from->strategy,
+		.wait_ms = from->wait_ms,
+		.check = from->check,
+	};
+
+	copy.check.path = NULL;
+	if (copy_lists(from, &copy) < 0) {
+		config_service_free(&copy);
+		return -ENOMEM;
+	}
+	*to = copy;
+	return 0;
+}
+
+static bool backend_eq(const struct service_backend *a, const struct service_backend *b)
+{
+	return string_eq(a->app, b->app) && labels_eq(&a->labels, &b->labels) &&
+	       addr_eq(&a->address, &b->address) && a->port == b->port && a->weight == b->weight;
+}
+
+bool config_service_eq(const struct config_service *a, const struct config_service *b)
+{
+	if (!string_eq(a->name, b->name) || !addr_eq(&a->ip4, &b->ip4) ||
+	    !addr_eq(&a->ip6, &b->ip6) || a->strategy != b->strategy || a->wait_ms != b->wait_ms ||
+	    a->n_ports != b->n_ports || a->n_backends != b->n_backends)
+		return false;
+	for (size_t i = 0; i < a->n_ports; i++)
+		if (a->ports[i].port != b->ports[i].port ||
+		    a->ports[i].target != b->ports[i].target ||
+		    a->ports[i].proto != b->ports[i].proto)
+			return false;
+	if (!service_check_eq(&a->check, &b->check))
+		return false;
+	for (size_t i = 0; i < a->n_backends; i++)
+		if (!backend_eq(&a->backends[i], &b->backends[i]))
+			return false;
+	return true;
+}
+
+/* --- the XDP dataplane --- */
+
+void config_interface_free(struct config_interface *i)
+{
+	free(i->name);
+	free(i->rules_file);
+	rule_list_free(&i->list);
+	*i = (struct config_interface){0};
+}
+
+int config_interface_copy(const struct config_interface *from, struct config_interface *to)
+{
+	struct config_interface copy = {0};
+
+	if (copy_string(from->name, &copy.name) < 0 ||
+	    copy_string(from->rules_file, &copy.rules_file) < 0 ||
+	    rule_list_copy(&from->list, &copy.list) < 0) {
+		config_interface_free(&copy);
+		return -ENOMEM;
+	}
+	*to = copy;
+	return 0;
+}
+
+bool config_interface_eq(const struct config_interface *a, const struct config_interface *b)
+{
+	return string_eq(a->name, b->name) && string_eq(a->rules_file, b->rules_file) &&
+	       rule_list_eq(&a->list, &b->list);
+}
+
+void config_trigger_free(struct config_trigger *t)
+{
+	free(t->name);
+	free(t->key_file);
+	free(t->user);
+	strv_free(&t->command);
+	*t = (struct config_trigger){0};
+}
+
+int config_trigger_copy(const struct config_trigger *from, struct config_trigger *to)
+{
+	struct config_trigger copy = {.window_ms = from->window_ms};
+
+	if (copy_string(from->name, &copy.name) < 0 ||
+	    copy_string(from->key_file, &copy.key_file) < 0 ||
+	    copy_string(from->user, &copy.user) < 0 ||
+	    strv_copy(&from->command, &copy.command) < 0) {
+		config_trigger_free(&copy);
+		return -ENOMEM;
+	}
+	*to = copy;
+	return 0;
+}
+
+bool config_trigger_eq(const struct config_trigger *a, const struct config_trigger *b)
+{
+	return string_eq(a->name, b->name) && string_eq(a->key_file, b->key_file) &&
+	       string_eq(a->user, b->user) && strv_eq(&a->command, &b->command) &&
+	       a->window_ms == b->window_ms;
+}
+
+/* --- the config --- */
+
+int config_init(struct config *c)
+{
+	*c = (struct config){.dns = true, .host_access = true};
+	prefix_parse("10.217.0.0/16", &c->pool4);
+	c->dns_domain = strdup("ax.internal");
+	if (!c->dns_domain || labels_add(&c->default_labels, "zone", "default", NULL) < 0) {
+		config_free(c);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void config_free(struct config *c)
+{
+	free(c->socket);
+	free(c->dns_domain);
+	free(c->dns_upstreams);
+	free(c->dns_upstream_ports_be);
+	for (size_t i = 0; i < c->n_apps; i++) {
+		free(c->apps[i].key);
+		app_spec_free(&c->apps[i].spec);
+	}
+	free(c->apps);
+	for (size_t i = 0; i < c->n_services; i++)
+		config_service_free(&c->services[i]);
+	free(c->services);
+	labels_free(&c->default_labels);
+	for (size_t i = 0; i < c->n_rules; i++) {
+		labels_free(&c->rules[i].from);
+		labels_free(&c->rules[i].to);
+	}
+	free(c->rules);
+	for (size_t i = 0; i < c->n_interfaces; i++)
+		config_interface_free(&c->interfaces[i]);
+	free(c->interfaces);
+	for (size_t i = 0; i < c->n_triggers; i++)
+		config_trigger_free(&c->triggers[i]);
+	free(c->triggers);
+	for (size_t i = 0; i < c->n_probes; i++)
+		config_probe_free(&c->probes[i]);
+	free(c->probes);
+	*c = (struct config){0};
+}
+
+/* --- errors --- */
+
+int config_errors_add(struct config_errors *errs, unsigned line, unsigned column, char *path,
+		      char *found, char *expected)
+{
+	struct config_error error = {line, column, path, found, expected};
+	size_t at = errs->n;
+	struct config_error *e = NULL;
+
+	if (path && found && expected && errs->n < CONFIG_ERRORS_MAX)
+		e = realloc(errs->e, (errs->n + 1) * sizeof(*e));
+	if (!e) {
+		free(path);
+		free(found);
+		free(expected);
+		return path && found && expected && errs->n == CONFIG_ERRORS_MAX ? 0 : -ENOMEM;
+	}
+	errs->e = e;
+	/* mostly they come in order already */
+	while (at > 0 &&
+	       (e[at - 1].line > line || (e[at - 1].line == line && e[at - 1].column > column)))
+		at--;
+	memmove(e + at + 1, e + at, (errs->n - at) * sizeof(*e));
+	e[at] = error;
+	errs->n++;
+	return 0;
+}
+
+void config_errors_free(struct config_errors *errs)
+{
+	for (size_t i = 0; i < errs->n; i++) {
+		free(errs->e[i].path);
+		free(errs->e[i].found);
+		free(errs->e[i].expected);
+	}
+	free(errs->e);
+	*errs = (struct config_errors){0};
+}
+
+void config_errors_print(const struct config_errors *errs, const char *file, FILE *to)
+{
+	for (size_t i = 0; i < errs->n; i++) {
+		const struct config_error *e = &errs->e[i];
+
+		fprintf(to, "%s:%u:%u: %s%sfound %s, expected %s\n", file, e->line, e->column,
+			e->path, *e->path ? ": " : "", e->found, e->expected);
+	}
+}

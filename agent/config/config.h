@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The config file: YAML text to a plain struct. No side effects: nothing is opened, looked up in
+ * the system or applied here, so that it can be fuzzed and dry-run.
+ */
+#ifndef AX_CONFIG_CONFIG_H
+#define AX_CONFIG_CONFIG_H
+
+#include "base/address.h"
+#include "base/labels.h"
+#include "rules/list.h"
+#include "base/strv.h"
+#include "base/util.h"
+
+enum net_mode { NET_PRIVATE, NET_HOST };
+enum restart_policy { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
+
+/* What an app is to be: the flags of `ax run` and the keys of a config `apps:` entry. */
+struct app_spec {
+	char *name;	    /* NULL: made from the command */
+	struct ax_addr ip4; /* zero: from the pool (or none for ip6 when there is no pool) */
+	struct ax_addr ip6;
+	struct labels labels; /* empty: the policy's default labels */
+	char *user;	      /* name or number; NULL: the caller's */
+	enum net_mode net;
+	struct strv env; /* KEY=VALUE, added to the environment */
+	struct strv command;
+	char *directory; /* working directory; NULL: the caller's (root's: /) */
+	uint32_t wait_ms;
+	bool egress;
+	bool detach;
+	enum restart_policy restart;
+};
+void app_spec_free(struct app_spec *s);
+int app_spec_copy(const struct app_spec *from, struct app_spec *to);
+bool app_spec_eq(const struct app_spec *a, const struct app_spec *b);
+
+/* One entry of `apps:`; `key` is the entry's name in the file and the app's unless `name:` is
+ * given. Without a command it only declares the app: its name, address and settings, which
+ * `ax run --name` takes over. */
+struct config_app {
+	char *key;
+	struct app_spec spec;
+};
+
+struct service_port {
+	uint16_t port;	 /* host byte order */
+	uint16_t target; /* the backend's port; equal to port unless given */
+	uint8_t proto;	 /* IPPROTO_TCP or IPPROTO_UDP */
+};
+
+struct service_backend {
+	char *app;		/* by app name, or */
+	struct labels labels;	/* apps that carry all of these, or */
+	struct ax_addr address; /* a fixed address */
+	uint16_t port;	 /* with an address: its port (host byte order), 0: the target port */
+	uint32_t weight; /* 1..1000, 1 unless given */
+};
+
+enum check_type { CHECK_NONE, CHECK_TCP, CHECK_HTTP };
+
+/* How the agent finds out whether a backend serves, see health.h. */
+struct service_check {
+	enum check_type type;
+	uint16_t port;	 /* host byte order; 0: where the service sends TCP connections */
+	uint16_t status; /* http: what the backend must answer; 0: anything of 200 to 399 */
+	char *path;	 /* http: what is asked for; NULL: / */
+	uint32_t every_ms, timeout_ms;
+	uint16_t fall, rise; /* so many in a row make it down, and up again */
+};
+void service_check_free(struct service_check *c);
+bool service_check_eq(const struct service_check *a, const struct service_check *b);
+
+struct config_service {
+	char *name;
+	struct ax_addr ip4; /* zero: from the pool */
+	struct ax_addr ip6;
+	struct service_port *ports;
+	size_t n_ports; /* 0: every port, untranslated */
+	struct service_backend *backends;
+	size_t n_backends;
+	uint32_t strategy; /* enum ax_strategy of include/service.h */
+	uint32_t wait_ms;
+	struct service_check check;
+};
+void config_service_free(struct config_service *s);
+int config_service_copy(const struct config_service *from, struct config_service *to);
+bool config_service_eq(const struct config_service *a, const struct config_service *b);
+
+struct config_rule {
+	bool allow;
+	struct labels from; /* empty: everyone */
+	struct labels to;
+};
+
+/* An interface of the `xdp:` section. Its list has the section's sets and balancers too. */
+struct config_interface {
+	char *name;
+	char *rules_file; /* NULL: the list is all given; else a rule file has all of it, and the
+			     list here only what the section shares */
+	struct rule_list list;
+};
+void config_interface_free(struct config_interface *i);
+int config_interface_copy(const struct config_interface *from, struct config_interface *to);
+bool config_interface_eq(const struct config_interface *a, const struct config_interface *b);
+
+/* A command that a signed datagram starts, see trigger.h. */
+struct config_trigger {
+	char *name;
+	char *key_file;
+	char *user; /* NULL: nobody */
+	struct strv command;
+	uint32_t window_ms; /* how far the sender's clock may be off; 30 s unless given */
+};
+void config_trigger_free(struct config_trigger *t);
+int config_trigger_copy(const struct config_trigger *from, struct config_trigger *to);
+bool config_trigger_eq(const struct config_trigger *a, const struct config_trigger *b);
+
+/* An entry of `probes:`, and what `ax trace add` names, see probes/named/named.h. */
+#define CONFIG_PROBE_LAST     1024 /* records that are kept unless it is said */
+#define CONFIG_PROBE_LAST_MAX 65536
+#define CONFIG_PROBE_NAME_MAX 63
+struct config_probe {
+	char *name;
+	char *probe;	   /* the canonical text, see probes/text/spec.h */
+	uint32_t action;   /* enum trace_action of probes/fetch/fetch.h */
+	uint32_t last;	   /* watch: so many records are kept */
+	int64_t linear[3]; /* hist, latency: least, greatest, step; step 0: powers of two */
+	uint32_t pid;	   /* only this process, 0: all */
+	char *app;	   /* only this app's processes, by name or number, or */
+	char *cgroup;	   /* only those below this directory; NULL: all */
+	struct strv armed_by, disarmed_by; /* probes */
+	bool per_thread, exact;
+	bool enabled;
+};
+void config_probe_free(struct config_probe *p);
+int config_probe_copy(const struct config_probe *from, struct config_probe *to);
+bool config_probe_eq(const struct config_probe *a, const struct config_probe *b);
+/* What cannot be right, whatever the machine has. `probe` and those that arm are made canonical,
+ * with paths that are relative to `dir`; NULL: those are a mistake. -EINVAL with a sentence. */
+int config_probe_check(struct config_probe *p, const char *dir, struct error *e);
+int config_probe_check_name(const char *name, struct error *e);
+int config_probe_parse_action(const char *s, uint32_t *ret, struct error *e);
+const char *config_probe_action_name(uint32_t action);
+/* "LEAST,GREATEST,STEP" */
+int config_probe_parse_linear(const char *s, int64_t ret[3], struct error *e);
+
+struct config {
+	/* agent: */
+	char *socket; /* NULL: the instance's default */
+	struct prefix pool4;
+	struct prefix pool6; /* len 0: no IPv6 addresses from a pool */
+	char *dns_domain;    /* without dots at the ends, lower case */
+	bool dns;	     /* answer DNS at all */
+	struct ax_addr *dns_upstreams;
+	__be16 *dns_upstream_ports_be;
+	size_t n_dns_upstreams; /* 0: those of /etc/resolv.conf */
+	bool host_access;	/* programs outside ax may reach VIPs */
+
+	struct config_app *apps;
+	size_t n_apps;
+	struct config_service *services;
+	size_t n_services;
+
+	struct labels default_labels; /* policy: labels: */
+	struct config_rule *rules;
+	size_t n_rules;
+
+	/* xdp: */
+	struct config_interface *interfaces;
+	size_t n_interfaces;
+	struct config_trigger *triggers;
+	size_t n_triggers;
+
+	struct config_probe *probes;
+	size_t n_probes;
+};
+
+/* A config with every default set, as if the file were empty. */
+int config_init(struct config *c);
+void config_free(struct config *c);
+
+struct config_error {
+	unsigned line, column; /* from 1 */
+	char *path;	       /* services.api.ports[0].port */
+	char *found;
+	char *expected; /* with "did you mean ..." where a key was nearly right */
+};
+struct config_errors {
+	struct config_error *e;
+	size_t n;
+};
+void config_errors_free(struct config_errors *errs);
+
+/*
+ * Parses `text` into *c (initialised by the callee; to be freed with config_free() on success).
+ * All errors of the text are collected. Returns 0; -EINVAL with at least one error in *errs;
+ * -ENOMEM. On failure *c needs no freeing.
+ */
+int config_parse(const char *text, size_t len, struct config *c, struct config_errors *errs);
+
+/* Prints errors as file:line:column: path: found ..., expected .... */
+void config_errors_print(const struct config_errors *errs, const char *file, FILE *to);
+
+/* The parts that flags and the file share, so that both take the same words.
+ * "A[,A6]" in either order; "5s", "300ms", "2m" or seconds; private|host; a DNS label. */
+int spec_parse_ip(const char *s, struct ax_addr *ip4, struct ax_addr *ip6, struct error *e);
+int spec_parse_duration_ms(const char *s, uint32_t *ret, struct error *e);
+int spec_parse_net(const char *s, enum net_mode *ret, struct error *e);
+int spec_parse_restart(const char *s, enum restart_policy *ret, struct error *e);
+int spec_check_name(const char *s, struct error *e);
+const char *net_mode_name(enum net_mode m);
+const char *restart_policy_name(enum restart_policy p);
+
+/* The closest of `candidates` to `word` (edit distance at most a third of it), or NULL. */
+const char *nearest_word(const char *word, const char *const *candidates, size_t n);
+
+#endif

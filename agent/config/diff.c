@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdarg.h>
+
+#include "config/diff.h"
+#include "service.h"
+
+static void part(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);
+static void part(char *buf, size_t size, const char *fmt, ...)
+{
+	size_t len = strlen(buf);
+	va_list ap;
+
+	if (len && len + 2 < size) {
+		strcat(buf, ", ");
+		len += 2;
+	}
+	va_start(ap, fmt);
+	vsnprintf(buf + len, size - len, fmt, ap);
+	va_end(ap);
+}
+
+static void describe_addr(char *buf, size_t size, const char *key, const struct ax_addr *old,
+			  const struct ax_addr *new)
+{
+	char x[ADDR_STRLEN], y[ADDR_STRLEN];
+
+	if (!addr_eq(old, new))
+		part(buf, size, "%s %s -> %s", key,
+		     addr_is_zero(old) ? "pool" : addr_format(old, x),
+		     addr_is_zero(new) ? "pool" : addr_format(new, y));
+}
+
+void config_describe_app(char *buf, size_t size, const struct app_spec *o, const struct app_spec *n)
+{
+	autofree char *ol = labels_format(&o->labels), *nl = labels_format(&n->labels);
+
+	buf[0] = 0;
+	describe_addr(buf, size, "ip", &o->ip4, &n->ip4);
+	describe_addr(buf, size, "ip6", &o->ip6, &n->ip6);
+	if (ol && nl && !streq(ol, nl))
+		part(buf, size, "labels %s -> %s", *ol ? ol : "none", *nl ? nl : "none");
+	if (o->net != n->net)
+		part(buf, size, "net %s -> %s", net_mode_name(o->net), net_mode_name(n->net));
+	if (o->wait_ms != n->wait_ms)
+		part(buf, size, "wait %ums -> %ums", o->wait_ms, n->wait_ms);
+	if (o->egress != n->egress)
+		part(buf, size, "egress %s -> %s", o->egress ? "true" : "false",
+		     n->egress ? "true" : "false");
+	if (o->restart != n->restart)
+		part(buf, size, "restart %s -> %s", restart_policy_name(o->restart),
+		     restart_policy_name(n->restart));
+	if (!strv_eq(&o->command, &n->command))
+		part(buf, size, "command");
+	if (!strv_eq(&o->env, &n->env))
+		part(buf, size, "env");
+	if (!buf[0])
+		part(buf, size, "user or directory");
+}
+
+void config_describe_service(char *buf, size_t size, const struct config_service *o,
+			     const struct config_service *n)
+{
+	buf[0] = 0;
+	describe_addr(buf, size, "ip", &o->ip4, &n->ip4);
+	describe_addr(buf, size, "ip6", &o->ip6, &n->ip6);
+	if (o->strategy != n->strategy)
+		part(buf, size, "strategy %s",
+		     n->strategy == AX_STRATEGY_RANDOM ? "round-robin -> random"
+						       : "random -> round-robin");
+	if (o->wait_ms != n->wait_ms)
+		part(buf, size, "wait %ums -> %ums", o->wait_ms, n->wait_ms);
+	if (o->n_ports != n->n_ports ||
+	    (o->n_ports && memcmp(o->ports, n->ports, o->n_ports * sizeof(*o->ports)) != 0))
+		part(buf, size, "ports");
+	if (!service_check_eq(&o->check, &n->check))
+		part(buf, size, "check");
+	if (!buf[0])
+		part(buf, size, "backends");
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is new about an entry of the config, in a few words for a person. */
+#ifndef AX_CONFIG_DIFF_H
+#define AX_CONFIG_DIFF_H
+
+#include "config/config.h"
+
+void config_describe_app(char *buf, size_t size, const struct app_spec *o,
+			 const struct app_spec *n);
+void config_describe_service(char *buf, size_t size, const struct config_service *o,
+			     const struct config_service *n);
+
+#endif

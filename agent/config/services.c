@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The config's section services:. */
+#include "yaml/read.h"
+#include "service.h"
+
+#include <arpa/inet.h>
+
+#define PORTS_MAX    65535 /* struct ax_backend_key has 16 bits for a port's index */
+#define BACKENDS_MAX AX_SLOTS_MAX
+#define WEIGHT_MAX   1000
+
+/* --- ports --- */
+
+static const struct {
+	const char *name;
+	uint8_t proto;
+} protocols[] = {{"tcp", IPPROTO_TCP}, {"udp", IPPROTO_UDP}};
+
+static bool parse_protocol(const char *s, uint8_t *ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+		if (streq(s, protocols[i].name)) {
+			*ret = protocols[i].proto;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "80", "80:8080", "80:8080/udp" */
+static bool parse_port_text(const char *s, struct service_port *ret)
+{
+	char copy[sizeof("65535:65535/udp")], *slash, *colon;
+	struct service_port p = {.proto = IPPROTO_TCP};
+	int port, target;
+
+	if (strlen(s) >= sizeof(copy))
+		return false;
+	strcpy(copy, s);
+	slash = strchr(copy, '/');
+	if (slash) {
+		*slash = '\0';
+		if (!parse_protocol(slash + 1, &p.proto))
+			return false;
+	}
+	colon = strchr(copy, ':');
+	if (colon)
+		*colon = '\0';
+	port = port_parse(copy);
+	target = colon ? port_parse(colon + 1) : port;
+	if (port < 0 || target < 0)
+		return false;
+	p.port = (uint16_t)port;
+	p.target = (uint16_t)target;
+	*ret = p;
+	return true;
+}
+
+static void read_port_number(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a port of 1 to 65535";
+	const char *text = scalar_text(r, n, what);
+	int port = text ? port_parse(text) : 0;
+
+	if (port < 0)
+		reject(r, n, "%s", what);
+	else
+		*(uint16_t *)to = (uint16_t)port;
+}
+
+static void read_protocol(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "tcp or udp");
+
+	if (text && !parse_protocol(text, to))
+		reject(r, n, "tcp or udp");
+}
+
+static bool read_port_mapping(struct reader *r, const struct node *n, struct service_port *p)
+{
+	static const struct key keys[] = {
+		{"port", read_port_number, offsetof(struct service_port, port)},
+		{"target", read_port_number, offsetof(struct service_port, target)},
+		{"protocol", read_protocol, offsetof(struct service_port, proto)},
+	};
+	size_t before = r->errs->n;
+
+	p->proto = IPPROTO_TCP;
+	read_mapping(r, n, keys, ARRAY_SIZE(keys), p);
+	if (!p->port && r->errs->n == before)
+		reject(r, n, "a mapping with the key port");
+	if (!p->target)
+		p->target = p->port;
+	return p->port != 0;
+}
+
+struct port_list {
+	struct registry seen;
+	struct config_service *service;
+};
+
+static void read_port(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a port: 80, \"80:8080\", \"80:8080/udp\" or a mapping";
+	struct port_list *list = to;
+	struct service_port *p = &list->service->ports[list->service->n_ports];
+	struct claim c = {.line = n->line}, earlier;
+	uint8_t key[3];
+	int taken;
+
+	*p = (struct service_port){0};
+	if (n->kind == NODE_MAPPING) {
+		if (!read_port_mapping(r, n, p))
+			return;
+	} else {
+		const char *text = scalar_text(r, n, what);
+
+		if (text && !parse_port_text(text, p))
+			reject(r, n, "%s", what);
+		if (!text || !p->port)
+			return;
+	}
+	key[0] = p->proto;
+	memcpy(key + 1, &p->port, sizeof(p->port));
+	c.key = key;
+	c.len = sizeof(key);
+	taken = registry_claim(&list->seen, &c, &earlier);
+	if (taken > 0)
+		reject(r, n, "each port once for a protocol (line %u has it already)",
+		       earlier.line);
+	else if (done(r, taken))
+		list->service->n_ports++;
+}
+
+static void read_ports(struct reader *r, const struct node *n, void *to)
+{
+	struct port_list list = {.service = to};
+
+	if (n->kind == NODE_LIST && n->n > 0) {
+		list.service->ports = calloc(n->n, sizeof(*list.service->ports));
+		if (!have(r, list.service->ports))
+			return;
+	}
+	read_list(r, n, "ports", PORTS_MAX, read_port, &list);
+	registry_free(&list.seen);
+}
+
+/* --- backends --- */
+
+static void read_backend_app(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "an app's name");
+	const char *want = text ? want_name(text) : NULL;
+	struct service_backend *b = to;
+
+	if (want)
+		reject(r, n, "%s", want);
+	if (!text || want)
+		return;
+	b->app = strdup(text);
+	have(r, b->app);
+}
+
+static void read_backend_labels(struct reader *r, const struct node *n, void *to)
+{
+	struct service_backend *b = to;
+	size_t before = r->errs->n;
+
+	read_labels(r, n, &b->labels);
+	if (b->labels.n == 0 && r->errs->n == before)
+		reject(r, n, "at least one label"); /* none would stand for every app */
+}
+
+static void read_address(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "an address or address:port ([address]:port for IPv6)";
+	const char *text = scalar_text(r, n, what);
+	struct service_backend *b = to;
+	const char *want = NULL;
+	__be16 port_be = 0;
+	struct ax_addr a;
+
+	if (!text)
+		return;
+	if (addr_parse(text, &a) < 0 && addr_port_parse(text, &a, &port_be) < 0)
+		want = what;
+	else
+		want = want_server(&a);
+	if (want) {
+		reject(r, n, "%s", want);
+		return;
+	}
+	b->address = a;
+	b->port = ntohs(port_be);
+}
+
+static void read_weight(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a whole number of 1 to 1000";
+	const char *text = scalar_text(r, n, what);
+	int weight = text ? port_parse(text) : 0; /* has the same form */
+
+	if (text && (weight < 1 || weight > WEIGHT_MAX))
+		reject(r, n, "%s", what);
+	else if (text)
+		*(uint32_t *)to = (uint32_t)weight;
+}
+
+static const struct key backend_keys[] = {
+	{"app", read_backend_app, 0},
+	{"label", read_backend_labels, 0},
+	{"labels", read_backend_labels, 0},
+	{"address", read_address, 0},
+	{"weight", read_weight, offsetof(struct service_backend, weight)},
+};
+
+/* Keys of the mapping other than weight, that is, ways to say which backend. */
+static size_t count_targets(const struct node *n)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; n->kind == NODE_MAPPING && i < n->n; i++)
+		if (n->items[2 * i].kind == NODE_SCALAR && !streq(n->items[2 * i].text, "weight"))
+			count++;
+	return count;
+}
+
+static void read_backend(struct reader *r, const struct node *n, void *to)
+{
+	struct config_service *s = to;
+	struct service_backend *b = &s->backends[s->n_backends++];
+	size_t before = r->errs->n;
+
+	b->weight = 1;
+	if (n->kind == NODE_SCALAR) {
+		read_backend_app(r, n, b);
+		return;
+	}
+	read_mapping(r, n, backend_keys, ARRAY_SIZE(backend_keys), b);
+	if (r->errs->n == before && count_targets(n) != 1)
+		reject(r, n, "exactly one of app, labels and address");
+}
+
+static void read_backends(struct reader *r, const struct node *n, void *to)
+{
+	struct config_service *s = to;
+	size_t room = n->n < BACKENDS_MAX ? n->n : BACKENDS_MAX;
+
+	if (n->kind == NODE_LIST && room > 0) {
+		s->backends = calloc(room, sizeof(*s->backends));
+		if (!have(r, s->backends))
+			return;
+	}
+	read_list(r, n, "backends", BACKENDS_MAX, read_backend, s);
+}
+
+/* --- check --- */
+
+#define CHECK_EVERY_MS	   2000
+#define CHECK_EVERY_MIN_MS 100
+#define CHECK_TIMEOUT_MS   1000
+#define CHECK_FALL	   3
+#define CHECK_RISE	   2
+#define CHECK_COUNT_MAX	   100
+#define CHECK_PATH_MAX	   1024
+
+static void read_check_type(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "tcp or http");
+	enum check_type *type = to;
+
+	if (!text)
+		return;
+	if (streq(text, "tcp"))
+		*type = CHECK_TCP;
+	else if (streq(text, "http"))
+		*type = CHECK_HTTP;
+	else
+		reject(r, n, "tcp or http");
+}
+
+/* What stands in a request line: a blank or a line's end would make another request of it. */
+static bool is_http_path(const char *s)
+{
+	if (s[0] != '/' || strlen(s) > CHECK_PATH_MAX)
+		return false;
+	for (; *s; s++)
+		if (*s <= ' ' || *s > '~')
+			return false;
+	return true;
+}
+
+static void set_check_path(struct reader *r, const struct node *n, const char *path,
+			   struct service_check *c)
+{
+	if (!is_http_path(path)) {
+		reject(r, n, "a path such as /healthz, without blanks");
+		return;
+	}
+	c->path = strdup(path);
+	have(r, c->path);
+}
+
+static void read_check_path(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "a path such as /healthz");
+
+	if (text)
+		set_check_path(r, n, text, to);
+}
+
+static void read_check_number(struct reader *r, const struct node *n, uint16_t *to, int min,
+			      int max)
+{
+	const char *text = scalar_text(r, n, "a whole number");
+	int value = text ? port_parse(text) : 0; /* has the same form */
+
+	if (text && (value < min || value > max))
+		reject(r, n, "a whole number of %d to %d", min, max);
+	else if (text)
+		*to = (uint16_t)value;
+}
+
+static void read_check_status(struct reader *r, const struct node *n, void *to)
+{
+	read_check_number(r, n, to, 100, 599);
+}
+
+static void read_check_count(struct reader *r, const struct node *n, void *to)
+{
+	read_check_number(r, n, to, 1, CHECK_COUNT_MAX);
+}
+
+static void read_check_every(struct reader *r, const struct node *n, void *to)
+{
+	size_t before = r->errs->n;
+	uint32_t *every = to;
+
+	read_duration_ms(r, n, every);
+	if (*every < CHECK_EVERY_MIN_MS && r->errs->n == before)
+		reject(r, n, "a duration of at least %dms", CHECK_EVERY_MIN_MS);
+}
+
+static void read_check_timeout(struct reader *r, const struct node *n, void *to)
+{
+	uint32_t *timeout = to;
+	size_t before = r->errs->n;
+
+	read_duration_ms(r, n, timeout);
+	if (!*timeout && r->errs->n == before)
+		reject(r, n, "a duration of at least 1ms");
+}
+
+/* "tcp", "http", "http /healthz" */
+static void read_check_text(struct reader *r, const struct node *n, struct service_check *c)
+{
+	static const char what[] = "tcp, http, \"http /path\" or a mapping";
+	const char *text = scalar_text(r, n, what);
+
+	if (!text)
+		return;
+	if (streq(text, "tcp"))
+		c->type = CHECK_TCP;
+	else if (streq(text, "http") || starts_with(text, "http "))
+		c->type = CHECK_HTTP;
+	else
+		reject(r, n, "%s", what);
+	if (c->type == CHECK_HTTP && text[4])
+		set_check_path(r, n, text + 5, c);
+}
+
+static void read_check_mapping(struct reader *r, const struct node *n, struct service_check *c)
+{
+	static const struct key keys[] = {
+		{"type", read_check_type, offsetof(struct service_check, type)},
+		{"port", read_port_number, offsetof(struct service_check, port)},
+		{"path", read_check_path, 0},
+		{"status", read_check_status, offsetof(struct service_check, status)},
+		{"every", read_check_every, offsetof(struct service_check, every_ms)},
+		{"timeout", read_check_timeout, offsetof(struct service_check, timeout_ms)},
+		{"fall", read_check_count, offsetof(struct service_check, fall)},
+		{"rise", read_check_count, offsetof(struct service_check, rise)},
+	};
+	size_t before = r->errs->n;
+
+	if (!read_mapping(r, n, keys, ARRAY_SIZE(keys), c) || r->errs->n != before)
+		return;
+	if (c->type == CHECK_NONE)
+		reject(r, n, "a mapping with the key type (tcp or http)");
+	else if (c->type == CHECK_TCP && (c->path || c->status))
+		reject(r, n, "path and status only with type: http");
+	else if (c->timeout_ms > c->every_ms)
+		reject(r, n, "a timeout that is not longer than every");
+}
+
+static void read_check(struct reader *r, const struct node *n, void *to)
+{
+	struct service_check *c = to;
+
+	if (node_is_null(n))
+		return;
+	c->fall = CHECK_FALL;
+	c->rise = CHECK_RISE;
+	c->every_ms = CHECK_EVERY_MS;
+	if (n->kind == NODE_SCALAR)
+		read_check_text(r, n, c);
+	else
+		read_check_mapping(r, n, c);
+	if (!c->timeout_ms)
+		c->timeout_ms = c->every_ms < CHECK_TIMEOUT_MS ? c->every_ms : CHECK_TIMEOUT_MS;
+}
+
+/* A check has to know where to connect to. */
+static void check_check(struct reader *r, const struct node *key, const struct config_service *s)
+{
+	bool tcp = s->check.port != 0, all = true;
+
+	for (size_t i = 0; i < s->n_ports; i++)
+		tcp |= s->ports[i].proto == IPPROTO_TCP;
+	for (size_t i = 0; i < s->n_backends; i++)
+		all &= s->backends[i].port != 0;
+	if (s->check.type != CHECK_NONE && !tcp && !all)
+		report(r, key, "a check that has no port",
+		       "check: {type: ..., port: ...}, since the service has no TCP port");
+}
+
+/* --- the section --- */
+
+static void read_ip(struct reader *r, const struct node *n, void *to)
+{
+	struct config_service *s = to;
+
+	read_vips(r, n, OWNER_SERVICE, &s->ip4, &s->ip6);
+}
+
+static void read_strategy(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "random or round-robin";
+	const char *text = scalar_text(r, n, what);
+	uint32_t *strategy = to;
+
+	if (!text)
+		return;
+	if (streq(text, "random"))
+		*strategy = AX_STRATEGY_RANDOM;
+	else if (streq(text, "round-robin"))
+		*strategy = AX_STRATEGY_ROUND_ROBIN;
+	else
+		reject(r, n, "%s", what);
+}
+
+static const struct key service_keys[] = {
+	{"ip", read_ip, 0},
+	{"ports", read_ports, 0},
+	{"backends", read_backends, 0},
+	{"strategy", read_strategy, offsetof(struct config_service, strategy)},
+	{"wait", read_duration_ms, offsetof(struct config_service, wait_ms)},
+	{"check", read_check, offsetof(struct config_service, check)},
+};
+
+static void read_service(struct reader *r, const struct node *key, const struct node *value,
+			 void *to)
+{
+	struct config *c = to;
+	struct config_service *s = &c->services[c->n_services++];
+	const char *want = want_name(key->text);
+
+	s->name = strdup(key->text);
+	if (!have(r, s->name))
+		return;
+	if (want)
+		reject(r, key, "%s", want);
+	else
+		claim_name(r, key, key->text, OWNER_SERVICE);
+	read_mapping(r, value, service_keys, ARRAY_SIZE(service_keys), s);
+	check_check(r, key, s);
+}
+
+void read_services(struct reader *r, const struct node *n, void *to)
+{
+	struct config *c = to;
+
+	if (n->kind == NODE_MAPPING && n->n > 0) {
+		c->services = calloc(n->n, sizeof(*c->services));
+		if (!have(r, c->services))
+			return;
+	}
+	read_entries(r, n, "services by name", read_service, c);
+}

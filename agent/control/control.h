@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The control socket's protocol: one JSON object per line, both ways, over a Unix stream socket
+ * (mode 0660, root and group `ax`; the agent checks SO_PEERCRED besides). File descriptors travel
+ * with SCM_RIGHTS beside the line that speaks of them. A request has "op"; the last line of every
+ * answer has "ok": true, or "ok": false with "errno" (a positive number) and "error" (one
+ * sentence).
+ *
+ *  {"op":"launch","spec":SPEC,"pid":PID,"uid":U,"config":KEY?}
+ *      -> {"ok":true,"id":7,"name":"web","ip4":"1.2.3.4"?,"ip6":..?,"net":"private","cgroup":PATH,
+ *          "resolv_conf":TEXT?,"log":PATH?,"spec":SPEC}     + fd: the cgroup's directory
+ *      `spec` in the answer is the one that holds (defaults of the config's entry of that name
+ *      filled in). `resolv_conf` is there for private apps, `log` for detached ones.
+ *      The app is undone if the connection closes before "started".
+ *  {"op":"attach","id":7} + fd: the app's network namespace   (private apps only)
+ *      -> {"ok":true}                  the network is ready, the command may be executed
+ *  {"op":"started","id":7,"pid":PID}   PID: the command's   -> {"ok":true}
+ *      The launcher does not wait for the answer.
+ *  {"op":"exited","id":7,"status":N}   N: as in $?          -> {"ok":true}
+ *      A detached app's launcher writes N as record "exit" of the cgroup before it says so, for
+ *      the case that no agent runs then.
+ *
+ *  {"op":"get","what":"apps"}     -> {"ok":true,"apps":[{"id","name","ip4"?,"ip6"?,"net","labels",
+ *      "user"?,"pid","state":"starting|running|stopping|declared","since":UNIX_SECONDS,"command":[..],
+ *      "service"?,"egress":bool,"restart","detached":bool,"wait_ms","cgroup","restarts":N}]}
+ *  {"op":"get","what":"services"} -> {"ok":true,"services":[{"id","name","ip4"?,"ip6"?,
+ *      "declared":bool,"strategy":"random|round-robin","wait_ms","ports":[{"port","target","proto"}],
+ *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight","state":"up|down"?,"why"?}]}]}
+ *      `state` is there for backends that are checked, `why` says what the last check met with, or
+ *      why there is none.
+ *  {"op":"get","what":"servers"}  -> {"ok":true,"servers":[{"app","app_id","proto":"tcp|udp",
+ *      "address","port","since":UNIX_SECONDS,"sockets":N}]}
+ *  {"op":"get","what":"conns"}    -> {"ok":true,"conns":[{"proto":"tcp","state":"established",
+ *      "local","local_port","local_name"?,"remote","remote_port","remote_name"?,"service"?,
+ *      "service_address"?,"service_port"?,"sent","received","rtt_us"}]}
+ *      Each connection once from every end that is under ax.
+ *  {"op":"get","what":"names"}    -> {"ok":true,"domain":"ax.internal","names":[{"name","ip4"?,
+ *      "ip6"?,"kind":"app|service|declared"}]}
+ *  {"op":"get","what":"interfaces"} -> {"ok":true,"interfaces":[{"name",
+ *      "state":"active|absent|failed","rules":N,"triggers":bool,"why"?}]}
+ *      Those of the config: absent ones are waited for; `triggers`: their triggers are read.
+ *  {"op":"status"} ->
+ * {"ok":true,"version","instance","pid","since":UNIX_SECONDS,"config"?,"socket",
+ *      "dns":{"address","port","domain","upstreams":[..]}?,"pool4":{"prefix","used","size"},
+ *      "pool6"?,"apps":N,"services":N,"features":[{"name","on":bool,"why"?}],"counters":{NAME:N},
+ *      "interfaces":[as above]?,"probes":[{"name","state":"attached|waiting|failed","why"?}]?}
+ *      Those of the config; waiting: for an app that does not run.
+ *  {"op":"stop","app":"web" or "7","timeout_ms":10000} -> {"ok":true,"stopped":[{"id","name"}]}
+ *      after they are gone. All apps of that name, or the one with that id.
+ *  {"op":"logs","app":"web" or "7"} -> {"ok":true,"logs":[{"id","name","path"}]}
+ *  {"op":"apply","file":NAME,"text":TEXT,"dry_run":bool} -> {"ok":true,"diff":[{"action":
+ *      "add|remove|change","kind":"app|service|agent|policy|trigger|xdp|probe","name","detail"}],
+ *      "applied":bool,
+ *      "warnings":[TEXT]}
+ *      or {"ok":false,"errno":22,"error":..,"errors":[{"line","column","path","found","expected"}]}
+ *  {"op":"events"} -> {"ok":true}, then one line per event until the client closes:
+ *      {"event":"launch|exit|listen|unlisten|connect|accept|close|lost|health|trigger",
+ *       "time":UNIX_SECONDS.FRACTION,
+ *       "app"?,"app_id"?,"local"?,"local_port"?,"remote"?,"remote_port"?,"remote_name"?,"service"?,
+ *       "sent"?,"received"?,"duration_ms"?,"rtt_us"?,"status"?,"count"?}
+ *      health: a backend became "state":"up|down", with "service", "local", "local_port", "why"?.
+ *      trigger: a command was started, with "trigger", "pid", "interface"; "remote" is what the
+ *      datagram claims.
+ *
+ * SPEC: {"name"?,"ip4"?,"ip6"?,"labels":"k=v,..","user"?,"net":"private|host","env":[..],
+ *        "command":[..],"directory"?,"wait_ms","egress":bool,"detach":bool,
+ *        "restart":"no|on-failure|always"}; keys that are missing have config.h's defaults.
+ */
+#ifndef AX_CONTROL_CONTROL_H
+#define AX_CONTROL_CONTROL_H
+
+#include <jansson.h>
+#include "config/config.h"
+#include "base/util.h"
+
+#define CONTROL_LINE_MAX (8u << 20) /* longest line either side accepts */
+
+/* --- both sides --- */
+json_t *control_spec_to_json(const struct app_spec *s);
+/* -EINVAL with the sentence in *e; unknown keys are errors. */
+int control_spec_from_json(const json_t *j, struct app_spec *ret, struct error *e);
+
+/* --- client side, blocking --- */
+struct control_conn {
+	int fd;
+	char *buf; /* bytes read beyond the last line */
+	size_t len, size;
+};
+int control_connect(const char *socket_path, struct control_conn *ret, struct error *e);
+void control_close(struct control_conn *c);
+/* Sends a request (takes no reference) with an optional descriptor (-1: none). */
+int control_send(struct control_conn *c, const json_t *request, int fd, struct error *e);
+/* Receives one line; *fd (when wanted) gets the descriptor that came with it or -1.
+ * Returns -ECONNRESET with a sentence when the agent went away. */
+int control_recv(struct control_conn *c, json_t **ret, int *fd, struct error *e);
+/* Sends, receives one line, and turns "ok": false into its errno and sentence (*ret is then still
+ * set if ret_on_error is wanted by passing a json_t * that is NULL; free with json_decref). */
+int control_call(struct control_conn *c, const json_t *request, int send_fd, json_t **ret,
+		 int *recv_fd, struct error *e);
+
+/* --- line framing, shared with the agent's side and the fuzzer --- */
+/* Parses one line (without newline) that must be a JSON object. */
+int control_parse_line(const char *line, size_t len, json_t **ret, struct error *e);
+
+#endif

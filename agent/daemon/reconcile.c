@@ -1,0 +1,767 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Config files: what is declared minus what was declared before. Both lists are sorted by name and
+ * merged; only entries that differ are touched. Everything that can fail for a reason in the file
+ * is checked before anything is changed.
+ */
+#include <sys/stat.h>
+
+#include "daemon/agent_priv.h"
+#include "config/diff.h"
+#include "base/log.h"
+
+/* --- declared apps --- */
+
+struct declared *declared_find(struct agent *a, const char *name)
+{
+	struct name *n = name_find(a, name);
+
+	return n ? n->declared : NULL;
+}
+
+const struct config_app *declared_key(struct agent *a, const char *key)
+{
+	for (size_t i = 0; i < a->n_declared; i++)
+		if (streq(a->declared[i].conf->key, key))
+			return a->declared[i].conf;
+	return NULL;
+}
+
+int declared_start(struct agent *a, const char *key)
+{
+	const struct config_app *c = declared_key(a, key);
+	struct app_spec s;
+	int r;
+
+	if (!c || !c->spec.command.n)
+		return 0;
+	r = app_spec_copy(&c->spec, &s);
+	if (r)
+		return r;
+	s.detach = true;
+	r = spawn_app(a, &s, key, 0, 0);
+	app_spec_free(&s);
+	return r;
+}
+
+static int declared_claim(struct agent *a, struct declared *d, const struct ax_addr *addr,
+			  struct error *e)
+{
+	struct vip *v;
+
+	if (addr_is_zero(addr))
+		return 0;
+	v = vip_get(a, addr);
+	if (!v)
+		return error_set(e, -ENOMEM, "out of memory");
+	v->declared = d;
+	pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, true);
+	return vip_sync(a, v, e);
+}
+
+static void declared_unclaim(struct agent *a, struct declared *d, const struct ax_addr *addr)
+{
+	struct vip *v = addr_is_zero(addr) ? NULL : vip_find(a, addr);
+
+	if (!v || v->declared != d)
+		return;
+	v->declared = NULL;
+	if (!v->app && !v->service)
+		pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, false);
+	vip_sync(a, v, NULL);
+}
+
+/* The addresses of a declared app: the config's, else a running one's, else the pool's. */
+static int declared_addresses(struct agent *a, struct declared *d, struct error *e)
+{
+	const struct app_spec *s = &d->conf->spec;
+	struct app *app = app_by_name(a, s->name);
+	int r = 0;
+
+	d->ip4 = s->ip4;
+	d->ip6 = s->ip6;
+	if (!addr_is_zero(&d->ip4) || !addr_is_zero(&d->ip6))
+		return 0;
+	if (app) {
+		d->ip4 = app->service ? app->service->vip4 : app->vip4;
+		d->ip6 = app->service ? app->service->vip6 : app->vip6;
+		return 0;
+	}
+	if (a->pool4.size)
+		r = pool_take(&a->pool4, &d->ip4);
+	if (!r && a->pool6.size)
+		r = pool_take(&a->pool6, &d->ip6);
+	return r ? error_set(e, r, "the pool has no address left for the app %s", s->name) : 0;
+}
+
+static int declared_ref(struct agent *a, struct declared *d, const struct labels *defaults,
+			struct error *e)
+{
+	const struct labels *own = &d->conf->spec.labels;
+	int r = labels_copy(own->n ? own : defaults, &d->labels);
+
+	if (r)
+		return error_set(e, r, "out of memory");
+	r = policy_ref(&a->policy, &d->labels, &d->party, e);
+	d->referenced = r == 0;
+	return r;
+}
+
+static void declared_unref(struct agent *a, struct declared *d)
+{
+	if (d->referenced)
+		policy_unref(&a->policy, &d->labels);
+	d->referenced = false;
+	labels_free(&d->labels);
+	memset(&d->labels, 0, sizeof(d->labels));
+}
+
+static int declared_add(struct agent *a, struct declared *d, const struct labels *defaults,
+			struct error *e)
+{
+	struct name *n = name_get(a, d->conf->spec.name);
+	int r = n ? 0 : error_set(e, -ENOMEM, "out of memory");
+
+	r = r ? r : declared_ref(a, d, defaults, e);
+	if (!r)
+		n->declared = d;
+	r = r ? r : declared_addresses(a, d, e);
+	r = r ? r : declared_claim(a, d, &d->ip4, e);
+	return r ? r : declared_claim(a, d, &d->ip6, e);
+}
+
+static void declared_remove(struct agent *a, struct declared *d)
+{
+	struct name *n = name_find(a, d->conf->spec.name);
+
+	declared_unclaim(a, d, &d->ip4);
+	declared_unclaim(a, d, &d->ip6);
+	declared_unref(a, d);
+	if (n && n->declared == d) {
+		n->declared = NULL;
+		name_put(a, n);
+	}
+}
+
+/* --- the diff --- */
+
+static void diff_add(json_t *diff, const char *action, const char *kind, const char *name,
+		     const char *detail)
+{
+	json_array_append_new(diff, json_pack("{ss ss ss ss}", "action", action, "kind", kind,
+					      "name", name, "detail", detail ? detail : ""));
+}
+
+/* --- sorted views --- */
+
+static int app_cmp(const void *x, const void *y)
+{
+	return strcmp((*(struct config_app *const *)x)->spec.name,
+		      (*(struct config_app *const *)y)->spec.name);
+}
+
+static int service_cmp(const void *x, const void *y)
+{
+	return strcmp((*(struct config_service *const *)x)->name,
+		      (*(struct config_service *const *)y)->name);
+}
+
+static struct config_app **sort_apps(const struct config *c)
+{
+	struct config_app **v = calloc(c->n_apps + 1, sizeof(*v));
+
+	for (size_t i = 0; v && i < c->n_apps; i++)
+		v[i] = &c->apps[i];
+	if (v)
+		qsort(v, c->n_apps, sizeof(*v), app_cmp);
+	return v;
+}
+
+static struct config_service **sort_services(const struct config *c)
+{
+	struct config_service **v = calloc(c->n_services + 1, sizeof(*v));
+
+	for (size_t i = 0; v && i < c->n_services; i++)
+		v[i] = &c->services[i];
+	if (v)
+		qsort(v, c->n_services, sizeof(*v), service_cmp);
+	return v;
+}
+
+struct plan {
+	struct agent *a;
+	struct config *next;
+	struct config_app **old_apps, **new_apps;
+	struct config_service **old_services, **new_services;
+	json_t *diff;
+	struct xdp_plan *xdp;
+	bool labels_changed, rules_changed;
+	struct error failed; /* the first thing that the kernel or the pool refused */
+};
+
+static void plan_free(struct plan *p)
+{
+	free(p->old_apps);
+	free(p->new_apps);
+	free(p->old_services);
+	free(p->new_services);
+	xdp_plan_free(p->xdp);
+}
+
+/* Merges two sorted lists: f is called with the old entry, the new one, or both. */
+static int merge(void **old, size_t n_old, void **new, size_t n_new,
+		 int (*cmp)(const void *x, const void *y),
+		 int (*f)(struct plan *p, void *o, void *n, struct error *e), struct plan *p,
+		 struct error *e)
+{
+	size_t i = 0, k = 0;
+	int r = 0;
+
+	while (!r && (i < n_old || k < n_new)) {
+		int c = i == n_old ? 1 : k == n_new ? -1 : cmp(&old[i], &new[k]);
+
+		r = f(p, c <= 0 ? old[i] : NULL, c >= 0 ? new[k] : NULL, e);
+		i += c <= 0;
+		k += c >= 0;
+	}
+	return r;
+}
+
+static int merge_apps(struct plan *p, int (*f)(struct plan *p, void *o, void *n, struct error *e),
+		      struct error *e)
+{
+	return merge((void **)p->old_apps, p->a->config.n_apps, (void **)p->new_apps,
+		     p->next->n_apps, app_cmp, f, p, e);
+}
+
+static int merge_services(struct plan *p,
+			  int (*f)(struct plan *p, void *o, void *n, struct error *e),
+			  struct error *e)
+{
+	return merge((void **)p->old_services, p->a->config.n_services, (void **)p->new_services,
+		     p->next->n_services, service_cmp, f, p, e);
+}
+
+/* --- checks against what runs --- */
+
+/* An address of the file must not be somebody's whom the file does not know. */
+static int check_addr(struct plan *p, const struct ax_addr *addr, const char *name, struct error *e)
+{
+	struct vip *v = addr_is_zero(addr) ? NULL : vip_find(p->a, addr);
+	char text[ADDR_STRLEN];
+
+	if (!v || (v->app && v->app->state == APP_ENDED))
+		return 0;
+	if (v->host)
+		return error_set(e, -EADDRINUSE, "%s cannot have %s: it is the agent's own address",
+				 name, addr_format(addr, text));
+	if (v->app && !streq(v->app->spec.name, name) && !v->app->config_key)
+		return error_set(e, -EADDRINUSE, "%s cannot have %s: the running app %s has it",
+				 name, addr_format(addr, text), v->app->spec.name);
+	return 0;
+}
+
+static int check_app(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_app *c = n;
+	int r;
+
+	(void)o;
+	if (!c)
+		return 0;
+	r = check_addr(p, &c->spec.ip4, c->spec.name, e);
+	r = r ? r : check_addr(p, &c->spec.ip6, c->spec.name, e);
+	if (!r && !addr_is_zero(&c->spec.ip6) && !p->a->has_ipv6)
+		r = error_set(e, -EAFNOSUPPORT,
+			      "%s has an IPv6 address, but this machine has "
+			      "IPv6 switched off",
+			      c->spec.name);
+	return r;
+}
+
+static int check_service(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_service *c = n;
+	struct app *app;
+	int r;
+
+	(void)o;
+	if (!c)
+		return 0;
+	r = check_addr(p, &c->ip4, c->name, e);
+	r = r ? r : check_addr(p, &c->ip6, c->name, e);
+	app = app_by_name(p->a, c->name);
+	if (!r && app && !app->config_key)
+		r = error_set(e, -EADDRINUSE,
+			      "the service %s cannot have that name: an app of "
+			      "that name is running",
+			      c->name);
+	return r;
+}
+
+/* --- the plan's rows --- */
+
+static bool spec_same(const struct config_app *o, const struct config_app *n)
+{
+	return streq(o->key, n->key) && app_spec_eq(&o->spec, &n->spec);
+}
+
+static int note_app(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_app *old = o, *new = n;
+	char detail[1024];
+
+	(void)e;
+	if (!old) {
+		diff_add(p->diff, "add", "app", new->spec.name,
+			 new->spec.command.n ? new->spec.command.v[0] : "declared");
+	} else if (!new) {
+		diff_add(p->diff, "remove", "app", old->spec.name, NULL);
+	} else if (!spec_same(old, new)) {
+		config_describe_app(detail, sizeof(detail), &old->spec, &new->spec);
+		diff_add(p->diff, "change", "app", new->spec.name, detail);
+	}
+	return 0;
+}
+
+static int note_service(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_service *old = o, *new = n;
+	char detail[1024], text[ADDR_STRLEN];
+
+	(void)e;
+	if (!old) {
+		diff_add(p->diff, "add", "service", new->name,
+			 addr_is_zero(&new->ip4) ? "" : addr_format(&new->ip4, text));
+	} else if (!new) {
+		diff_add(p->diff, "remove", "service", old->name, NULL);
+	} else if (!config_service_eq(old, new)) {
+		config_describe_service(detail, sizeof(detail), old, new);
+		diff_add(p->diff, "change", "service", new->name, detail);
+	}
+	return 0;
+}
+
+static bool rules_same(const struct config *o, const struct config *n)
+{
+	if (o->n_rules != n->n_rules)
+		return false;
+	for (size_t i = 0; i < o->n_rules; i++)
+		if (o->rules[i].allow != n->rules[i].allow ||
+		    !labels_eq(&o->rules[i].from, &n->rules[i].from) ||
+		    !labels_eq(&o->rules[i].to, &n->rules[i].to))
+			return false;
+	return true;
+}
+
+static bool upstreams_same(const struct config *o, const struct config *n)
+{
+	return o->n_dns_upstreams == n->n_dns_upstreams &&
+	       (!o->n_dns_upstreams ||
+		(memcmp(o->dns_upstreams, n->dns_upstreams,
+			o->n_dns_upstreams * sizeof(*o->dns_upstreams)) == 0 &&
+		 memcmp(o->dns_upstream_ports_be, n->dns_upstream_ports_be,
+			o->n_dns_upstreams * sizeof(*o->dns_upstream_ports_be)) == 0));
+}
+
+static bool text_same(const char *x, const char *y)
+{
+	return x == y || (x && y && streq(x, y));
+}
+
+/* What only a new agent can change. The pools: addresses that were given out stay. */
+static bool needs_restart(const struct config *o, const struct config *n)
+{
+	return memcmp(&o->pool4, &n->pool4, sizeof(o->pool4)) != 0 ||
+	       memcmp(&o->pool6, &n->pool6, sizeof(o->pool6)) != 0 || o->dns != n->dns ||
+	       !text_same(o->dns_domain, n->dns_domain) || !text_same(o->socket, n->socket);
+}
+
+static void note_agent(struct plan *p)
+{
+	const struct config *o = &p->a->config, *n = p->next;
+
+	if (o->host_access != n->host_access)
+		diff_add(p->diff, "change", "agent", "host_access",
+			 n->host_access ? "false -> true" : "true -> false");
+	if (!upstreams_same(o, n))
+		diff_add(p->diff, "change", "agent", "dns.upstreams", NULL);
+	if (needs_restart(o, n))
+		diff_add(p->diff, "change", "agent", "pool, dns or socket",
+			 "takes effect when the agent is started again");
+	p->labels_changed = !labels_eq(&o->default_labels, &n->default_labels);
+	p->rules_changed = !rules_same(o, n);
+	if (p->labels_changed)
+		diff_add(p->diff, "change", "policy", "labels",
+			 "for apps that are started from now on");
+	if (p->rules_changed)
+		diff_add(p->diff, "change", "policy", "rules", NULL);
+}
+
+static const struct config_trigger *trigger_of(const struct config *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_triggers; i++)
+		if (streq(c->triggers[i].name, name))
+			return &c->triggers[i];
+	return NULL;
+}
+
+static void note_triggers(struct plan *p)
+{
+	const struct config *old = &p->a->config, *new = p->next;
+
+	for (size_t i = 0; i < new->n_triggers; i++) {
+		const struct config_trigger *n = &new->triggers[i], *o = trigger_of(old, n->name);
+
+		if (!o || !config_trigger_eq(o, n))
+			diff_add(p->diff, o ? "change" : "add", "trigger", n->name,
+				 n->command.n ? n->command.v[0] : "");
+	}
+	for (size_t i = 0; i < old->n_triggers; i++)
+		if (!trigger_of(new, old->triggers[i].name))
+			diff_add(p->diff, "remove", "trigger", old->triggers[i].name, NULL);
+}
+
+static const struct config_probe *probe_of(const struct config *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_probes; i++)
+		if (streq(c->probes[i].name, name))
+			return &c->probes[i];
+	return NULL;
+}
+
+static void note_probes(struct plan *p)
+{
+	const struct config *old = &p->a->config, *new = p->next;
+
+	for (size_t i = 0; i < new->n_probes; i++) {
+		const struct config_probe *n = &new->probes[i], *o = probe_of(old, n->name);
+
+		if (!o || !config_probe_eq(o, n))
+			diff_add(p->diff, o ? "change" : "add", "probe", n->name, n->probe);
+	}
+	for (size_t i = 0; i < old->n_probes; i++)
+		if (!probe_of(new, old->probes[i].name))
+			diff_add(p->diff, "remove", "probe", old->probes[i].name, NULL);
+}
+
+/* --- applying --- */
+
+struct app *app_of_config(struct agent *a, const char *key)
+{
+	for (struct app *app = a->apps; app; app = app->next)
+		if (app->config_key && streq(app->config_key, key))
+			return app;
+	return NULL;
+}
+
+#define STOP_MS 10000
+
+static int drop_app(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_app *old = o, *new = n;
+	struct declared *d;
+	struct app *app;
+
+	(void)e;
+	if (!old || (new &&spec_same(old, new)))
+		return 0;
+	spawn_cancel(p->a, old->spec.name);
+	spawn_mark_stale(p->a, old->key);
+	app = app_of_config(p->a, old->key);
+	if (app)
+		app_stop(p->a, app, STOP_MS);
+	d = declared_find(p->a, old->spec.name);
+	if (d)
+		declared_remove(p->a, d);
+	return 0;
+}
+
+static int drop_service(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_service *old = o;
+	struct service *s;
+
+	(void)e;
+	if (n || !old)
+		return 0;
+	s = service_by_name(p->a, old->name);
+	if (s && s->conf)
+		service_remove(p->a, s);
+	return 0;
+}
+
+/* Never fails: every service must stand on the new config's memory before the old one's is freed.
+ * The first error is kept. */
+static int put_service(struct plan *p, void *o, void *n, struct error *e)
+{
+	struct config_service *old = o, *new = n;
+	struct service *s;
+	struct error why;
+	int r = 0;
+
+	(void)e;
+	if (!new)
+		return 0;
+	s = old ? service_by_name(p->a, new->name) : NULL;
+	if (s && !s->conf)
+		s = NULL; /* apps have formed it, while the config's could not be */
+	if (!s)
+		r = service_declare(p->a, new, &why);
+	else if (!config_service_eq(old, new))
+		r = service_change(p->a, s, new, &why);
+	else
+		s->conf = new; /* the same words in the new config's memory */
+	if (r)
+		p->a->undeclared = true;
+	if (r && !p->failed.code)
+		p->failed = why;
+	return 0;
+}
+
+/* Moves the declared entries to the new config, in its order. */
+static int redeclare(struct plan *p, struct error *e)
+{
+	struct agent *a = p->a;
+	struct declared *list = calloc(p->next->n_apps + 1, sizeof(*list));
+
+	if (!list)
+		return error_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < p->next->n_apps; i++) {
+		struct config_app *c = &p->next->apps[i];
+		struct declared *d = declared_find(a, c->spec.name), *to = &list[i];
+		const struct ax_addr *both[2];
+
+		if (!d) {
+			to->conf = c;
+			continue;
+		}
+		*to = *d;
+		to->conf = c;
+		name_find(a, c->spec.name)->declared = to;
+		both[0] = &to->ip4;
+		both[1] = &to->ip6;
+		for (int k = 0; k < 2; k++) {
+			struct vip *v = addr_is_zero(both[k]) ? NULL : vip_find(a, both[k]);
+
+			if (v && v->declared == d)
+				v->declared = to;
+		}
+	}
+	free(a->declared);
+	a->declared = list;
+	a->n_declared = p->next->n_apps;
+	for (size_t i = 0; i < a->n_declared; i++) {
+		struct error why;
+
+		if (!list[i].referenced &&
+		    declared_add(a, &list[i], &p->next->default_labels, &why) && !p->failed.code)
+			p->failed = why;
+	}
+	policy_save(a);
+	return 0;
+}
+
+static int start_app(struct agent *a, const struct config_app *c, struct error *e)
+{
+	struct app *app;
+	int r;
+
+	if (!c->spec.command.n)
+		return 0;
+	app = app_of_config(a, c->key);
+	if (app) {
+		/* its address is free only when it is gone */
+		app->replaced = app->state == APP_STOPPING;
+		return 0;
+	}
+	for (struct spawn *sp = a->spawns; sp; sp = sp->next)
+		if (sp->config_key && streq(sp->config_key, c->key))
+			return 0;
+	r = declared_start(a, c->key);
+	return r ? error_set(e, r, "cannot start the app %s: %s", c->spec.name, strerror(-r)) : 0;
+}
+
+/* Rules are bits of every party: all of them are told again. */
+static int retell_rules(struct agent *a, struct error *e)
+{
+	int r = 0;
+
+	for (struct app *app = a->apps; app && !r; app = app->next) {
+		policy_rules(&a->policy, &app->spec.labels, &app->party);
+		r = app_tell(a, app);
+		r = r ? r : vip_resync(a, &app->vip4, e);
+		r = r ? r : vip_resync(a, &app->vip6, e);
+	}
+	for (size_t i = 0; i < a->n_declared && !r; i++) {
+		struct declared *d = &a->declared[i];
+
+		policy_rules(&a->policy, &d->labels, &d->party);
+		r = vip_resync(a, &d->ip4, e);
+		r = r ? r : vip_resync(a, &d->ip6, e);
+	}
+	return r;
+}
+
+/* What fails here takes nothing else down. */
+static void apply_rest(struct plan *p)
+{
+	struct error why = {0};
+
+	if (triggers_apply(p->a, &why) && !p->failed.code)
+		p->failed = why;
+	why.code = 0;
+	if (xdp_plan_apply(p->a, p->xdp, &why) && !p->failed.code)
+		p->failed = why;
+	why.code = 0;
+	if (probes_apply(p->a, &why) && !p->failed.code)
+		p->failed = why;
+}
+
+static int apply(struct plan *p, bool *holds, struct error *e)
+{
+	struct agent *a = p->a;
+	struct config old;
+	int r;
+
+	merge_apps(p, drop_app, e);
+	merge_services(p, drop_service, e);
+	/* declared entries took their labels' bits by the old defaults */
+	for (size_t i = 0; p->labels_changed && i < a->n_declared; i++) {
+		struct declared *d = &a->declared[i];
+
+		if (d->conf->spec.labels.n || !d->referenced ||
+		    declared_find(a, d->conf->spec.name) != d)
+			continue;
+		declared_unref(a, d);
+		declared_ref(a, d, &p->next->default_labels, NULL);
+	}
+	a->policy.rules = p->next->rules;
+	a->policy.n_rules = p->next->n_rules;
+	r = redeclare(p, e);
+	if (r)
+		return r; /* out of memory, and nothing was moved yet */
+	merge_services(p, put_service, e);
+	old = a->config;
+	a->config = *p->next;
+	*holds = true;
+	a->ctl.rule_allow = policy_allow_mask(&a->policy);
+	a->ctl.host_access = a->config.host_access;
+	/* what only a new agent can change stays as it is until then */
+	if (p->rules_changed || p->labels_changed)
+		r = retell_rules(a, e);
+	r = r ? r : agent_tell_ctl(a);
+	r = r ? r : agent_update_hold(a);
+	if (!r && !upstreams_same(&old, &a->config))
+		r = names_set_upstreams(a, e);
+	/* the new apps last: what they connect to is there */
+	for (size_t i = 0; i < a->config.n_apps && !r; i++)
+		r = start_app(a, &a->config.apps[i], e);
+	apply_rest(p);
+	config_free(&old);
+	if (!r && p->failed.code) {
+		*e = p->failed;
+		r = p->failed.code;
+	}
+	if (r && !e->text[0])
+		error_set(e, r, "%s", strerror(-r));
+	return r;
+}
+
+int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, bool *holds,
+	      struct error *e)
+{
+	CLEANUP(plan_free) struct plan p = {.a = a, .next = next};
+	struct error why = {0};
+	int r;
+
+	*holds = false;
+	*diff = json_array();
+	p.diff = *diff;
+	p.old_apps = sort_apps(&a->config);
+	p.new_apps = sort_apps(next);
+	p.old_services = sort_services(&a->config);
+	p.new_services = sort_services(next);
+	if (!p.old_apps || !p.new_apps || !p.old_services || !p.new_services) {
+		config_free(next);
+		return error_set(e, -ENOMEM, "out of memory");
+	}
+	r = a->starting ? 0 : merge_apps(&p, check_app, e);
+	r = r || a->starting ? r : merge_services(&p, check_service, e);
+	if (r) {
+		config_free(next);
+		return r;
+	}
+	note_agent(&p);
+	merge_services(&p, note_service, e);
+	merge_apps(&p, note_app, e);
+	note_triggers(&p);
+	note_probes(&p);
+	/* reads files, and so may find what is wrong with them */
+	r = xdp_plan_make(a, next, *diff, &p.xdp, e);
+	if (r || dry_run) {
+		config_free(next);
+		return r;
+	}
+	r = apply(&p, holds, &why);
+	if (r)
+		return error_set(e, r, "the config holds now, but not all of it could be done: %s",
+				 why.text);
+	return 0;
+}
+
+static bool runs_as_declared(const struct app *app, const struct config_app *c)
+{
+	CLEANUP(app_spec_free) struct app_spec want = {0};
+
+	if (!c || !c->spec.command.n || app_spec_copy(&c->spec, &want))
+		return false;
+	/* what a launch by the agent adds to the words of the file */
+	want.detach = true;
+	/* new default labels are for apps that are started from then on */
+	if (!want.labels.n && labels_copy(&app->spec.labels, &want.labels))
+		return false;
+	if (!want.directory)
+		want.directory = strdup("/");
+	return app->cut ? streq(app->spec.command.v[0], want.command.v[0])
+			: app_spec_eq(&app->spec, &want);
+}
+
+void reconcile_adopted(struct agent *a)
+{
+	struct app *next;
+
+	for (struct app *app = a->apps; app; app = next) {
+		const struct config_app *c =
+			app->config_key ? declared_key(a, app->config_key) : NULL;
+
+		next = app->next;
+		if (!app->config_key || app->state == APP_STOPPING || runs_as_declared(app, c))
+			continue;
+		log_info("the config has changed for %s (%u)", app->spec.name, app->id);
+		app->replaced = c && c->spec.command.n;
+		app_stop(a, app, STOP_MS);
+	}
+}
+
+int reconcile_file(struct agent *a, const char *path, struct error *e)
+{
+	CLEANUP(config_errors_free) struct config_errors errs = {0};
+	autofree char *text = NULL;
+	struct config next;
+	json_t *diff = NULL;
+	bool holds;
+	int r = file_read(path, 64u << 20, &text);
+
+	if (r)
+		return error_set(e, r, "cannot read the config %s: %s", path, strerror(-r));
+	r = config_parse(text, strlen(text), &next, &errs);
+	if (r) {
+		config_errors_print(&errs, path, stderr);
+		return error_set(e, r, "the config %s has %zu error%s, nothing was changed", path,
+				 errs.n, errs.n == 1 ? "" : "s");
+	}
+	r = reconcile(a, &next, false, &diff, &holds, e);
+	json_decref(diff);
+	return r;
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What clients of the control socket ask for; control.h describes each request. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "daemon/agent_priv.h"
+#include "base/cgroup.h"
+#include "control/control.h"
+#include "base/log.h"
+
+static struct app *app_of_request(struct agent *a, struct client *c, const json_t *j)
+{
+	json_int_t id = json_integer_value(json_object_get(j, "id"));
+	struct app *app = id > 0 && id <= UINT32_MAX ? app_by_id(a, (uint32_t)id) : NULL;
+
+	if (!app)
+		client_error(c, -ENOENT, "there is no app with that id");
+	return app;
+}
+
+/* What makes processes is root's: a member of group ax may look, and stop what runs as itself. */
+static bool only_root(struct client *c)
+{
+	if (client_state(c)->uid == 0)
+		return false;
+	client_error(c, -EPERM, "only root may do that: use sudo");
+	return true;
+}
+
+static json_t *resolv_conf(const struct agent *a)
+{
+	char text[256], ip[ADDR_STRLEN];
+
+	snprintf(text, sizeof(text), "nameserver %s\nsearch %s\noptions ndots:1\n",
+		 addr_format(&a->host4, ip), a->config.dns_domain);
+	return json_string(text);
+}
+
+static json_t *launch_answer(struct agent *a, const struct app *app)
+{
+	json_t *j = json_pack("{sb si ss ss ss so}", "ok", 1, "id", (int)app->id, "name",
+			      app->spec.name, "net", net_mode_name(app->spec.net), "cgroup",
+			      app->cgroup, "spec", control_spec_to_json(&app->spec));
+	char log[256];
+
+	if (!j)
+		return NULL;
+	if (!addr_is_zero(&app->vip4))
+		json_object_set_new(j, "ip4", json_addr(&app->vip4));
+	if (!addr_is_zero(&app->vip6))
+		json_object_set_new(j, "ip6", json_addr(&app->vip6));
+	if (app->spec.net == NET_PRIVATE && a->dns)
+		json_object_set_new(j, "resolv_conf", resolv_conf(a));
+	if (app->spec.detach) {
+		snprintf(log, sizeof(log), "%s/%s.log", a->inst->log_dir, app->spec.name);
+		json_object_set_new(j, "log", json_string(log));
+	}
+	return j;
+}
+
+static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	struct client_state *st = client_state(c);
+	const char *key = json_string_value(json_object_get(j, "config"));
+	CLEANUP(app_spec_free) struct app_spec spec = {0};
+	autoclose int cgroup_fd = -1;
+	struct error e = {0};
+	struct app *app;
+	int r;
+
+	(void)fd;
+	if (only_root(c))
+		return;
+	if (st->launch_id) {
+		client_error(c, -EBUSY, "this connection is launching an app already");
+		return;
+	}
+	r = control_spec_from_json(json_object_get(j, "spec"), &spec, &e);
+	/* an entry that was removed while its launch was under way */
+	if (!r && key && !declared_key(a, key))
+		r = error_set(&e, -ENOENT, "the config has no app '%.63s' any more", key);
+	r = r ? r : app_register(a, &spec, key, &app, &e);
+	if (r) {
+		client_error(c, r, e.text);
+		return;
+	}
+	probes_app(a, app);
+	app->launcher_pid = (int)json_integer_value(json_object_get(j, "pid"));
+	st->launch_id = app->id;
+	cgroup_fd = open(app->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	client_reply(c, launch_answer(a, app), cgroup_fd);
+}
+
+static void on_attach(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	struct app *app = app_of_request(a, c, j);
+	struct error e = {0};
+	int r;
+
+	if (!app)
+		return;
+	if (fd < 0 || client_state(c)->launch_id != app->id) {
+		client_error(c, -EINVAL, "attach goes with a network namespace and after launch");
+		return;
+	}
+	r = app_attach(a, app, fd, &e);
+	if (r)
+		client_error(c, r, e.text);
+	else
+		client_ok(c);
+}
+
+static void on_started(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	struct client_state *st = client_state(c);
+	struct app *app = app_of_request(a, c, j);
+	int pid = (int)json_integer_value(json_object_get(j, "pid"));
+	struct error e = {0};
+	int r;
+
+	(void)fd;
+	if (!app)
+		return;
+	if (st->launch_id != app->id) {
+		client_error(c, -EINVAL, "started comes after launch, on the same connection");
+		return;
+	}
+	r = app_started(a, app, pid, app->launcher_pid, &e);
+	if (r) {
+		/* nobody would notice its end: it must not run (and launch_id undoes it) */
+		log_error("%s", e.text);
+		cgroup_signal(app->cgroup, SIGKILL);
+		client_error(c, r, e.text);
+		return;
+	}
+	st->launch_id = 0;
+	client_ok(c);
+	app_check(a, app); /* it may have ended before it was watched */
+}
+
+static void on_exited(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	struct app *app = app_of_request(a, c, j);
+
+	(void)fd;
+	if (!app || only_root(c))
+		return;
+	client_ok(c);
+	app_exited(a, app, (int)json_integer_value(json_object_get(j, "status")));
+}
+
+static void on_get(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	const char *what = json_string_value(json_object_get(j, "what"));
+	struct error e = {0};
+	json_t *answer = view_get(a, what ? what : "", &e);
+
+	(void)fd;
+	if (answer)
+		client_reply(c, answer, -1);
+	else
+		client_error(c, e.code ? e.code : -ENOMEM, e.code ? e.text : "out of memory");
+}
+
+static void on_status(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	(void)j;
+	(void)fd;
+	client_reply(c, view_status(a), -1);
+}
+
+/* Calls f for every app of that name, or the one with that id. Returns how many there were. */
+static size_t each_app_named(struct agent *a, const char *text,
+			     void (*f)(struct agent *a, struct app *app, void *arg), void *arg)
+{
+	struct app *next;
+	size_t n = 0;
+
+	for (struct app *app = a->apps; app; app = next) {
+		char id[16];
+
+		next = app->next;
+		snprintf(id, sizeof(id), "%u", app->id);
+		if (!streq(app->spec.name, text) && !streq(id, text))
+			continue;
+		n++;
+		f(a, app, arg);
+	}
+	return n;
+}
+
+static void no_such_app(struct client *c, const char *text)
+{
+	struct error e;
+
+	error_set(&e, -ENOENT, "there is no app %.60s: see 'ax get apps'", text);
+	client_error(c, -ENOENT, e.text);
+}
+
+/* By what its first process is now, so that names of users need not be looked up here. */
+static bool runs_as(const struct app *app, unsigned uid)
+{
+	int pid = cgroup_first_pid(app->cgroup);
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return pid > 0 && stat(path, &st) == 0 && st.st_uid == uid;
+}
+
+static void note_stop(struct agent *a, struct app *app, void *arg)
+{
+	struct client_state *st = client_state(arg);
+	uint32_t *more;
+
+	(void)a;
+	if (st->uid && !runs_as(app, st->uid))
+		return;
+	more = realloc(st->stopping, (st->n_stopping + 1) * sizeof(*more));
+	if (!more)
+		return;
+	st->stopping = more;
+	st->stopping[st->n_stopping++] = app->id;
+	json_array_append_new(st->stopped,
+			      json_pack("{si ss}", "id", (int)app->id, "name", app->spec.name));
+}
+
+static void on_stop(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	struct client_state *st = client_state(c);
+	const char *text = json_string_value(json_object_get(j, "app"));
+	json_t *t = json_object_get(j, "timeout_ms");
+	json_int_t timeout = json_is_integer(t) ? json_integer_value(t) : 10000;
+	autofree uint32_t *ids = NULL;
+	size_t n, cancelled;
+
+	(void)fd;
+	if (st->n_stopping) {
+		client_error(c, -EBUSY, "this connection is waiting for a stop already");
+		return;
+	}
+	json_decref(st->stopped);
+	st->stopped = json_array();
+	cancelled = text && st->uid == 0 ? spawn_cancel(a, text) : 0;
+	n = text ? each_app_named(a, text, note_stop, c) : 0;
+	if (!n && cancelled) { /* it was between two starts */
+		client_reply(c, json_pack("{sb sO}", "ok", 1, "stopped", st->stopped), -1);
+		return;
+	}
+	if (!n) {
+		no_such_app(c, text ? text : "");
+		return;
+	}
+	if (!st->n_stopping) {
+		client_error(c, -EPERM, "only root may stop what runs as another user: use sudo");
+		return;
+	}
+	/* stopping changes the client's list: walk a copy */
+	n = st->n_stopping;
+	ids = malloc(n * sizeof(*ids));
+	if (!ids)
+		return;
+	memcpy(ids, st->stopping, n * sizeof(*ids));
+	for (size_t i = 0; i < n; i++) {
+		struct app *app = app_by_id(a, ids[i]);
+
+		if (app)
+			app_stop(a, app,
+				 timeout < 0 || timeout > 3600000 ? 10000 : (uint32_t)timeout);
+	}
+}
+
+static void note_log(struct agent *a, struct app *app, void *arg)
+{
+	char path[256];
+
+	if (!app->spec.detach)
+		return;
+	snprintf(path, sizeof(path), "%s/%s.log", a->inst->log_dir, app->spec.name);
+	json_array_append_new(arg, json_pack("{si ss ss}", "id", (int)app->id, "name",
+					     app->spec.name, "path", path));
+}
+
+static void on_logs(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	const char *text = json_string_value(json_object_get(j, "app"));
+	json_t *logs = json_array();
+	size_t n = text ? each_app_named(a, text, note_log, logs) : 0;
+	char path[256];
+
+	(void)fd;
+	/* one that ended left its log behind */
+	if (!n && text && !strchr(text, '/')) {
+		snprintf(path, sizeof(path), "%s/%.63s.log", a->inst->log_dir, text);
+		if (access(path, F_OK) == 0) {
+			json_array_append_new(
+				logs, json_pack("{si ss ss}", "id", 0, "name", text, "path", path));
+			n = 1;
+		}
+	}
+	if (n && json_array_size(logs)) {
+		client_reply(c, json_pack("{sb so}", "ok", 1, "logs", logs), -1);
+		return;
+	}
+	json_decref(logs);
+	if (n)
+		client_error(c, -ENOENT,
+			     "that app was not started with --detach: its output went "
+			     "to the terminal that started it");
+	else
+		no_such_app(c, text ? text : "");
+}
+
+static json_t *errors_to_json(const struct config_errors *errs)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < errs->n; i++)
+		json_array_append_new(
+			list, json_pack("{si si ss ss ss}", "line", (int)errs->e[i].line, "column",
+					(int)errs->e[i].column, "path", errs->e[i].path, "found",
+					errs->e[i].found, "expected", errs->e[i].expected));
+	return list;
+}
+
+/* The text of the applied config is kept for the next agent: it must not undo it by dying. */
+static void keep_applied(struct agent *a, const char *text)
+{
+	char path[128], tmp[136];
+	autoclose int fd = -1;
+	size_t len = strlen(text);
+
+	snprintf(path, sizeof(path), "%s/applied.yaml", a->inst->run_dir);
+	snprintf(tmp, sizeof(tmp), "%s.new", path);
+	unlink(tmp);
+	/* an environment may hold secrets */
+	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, text, len) != (ssize_t)len || rename(tmp, path))
+		log_warn("cannot keep the applied config in %s: %s", path, strerror(errno));
+}
+
+static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	json_t *text = json_object_get(j, "text");
+	bool dry_run = json_is_true(json_object_get(j, "dry_run"));
+	struct config_errors errs = {0};
+	json_t *diff = NULL, *warnings;
+	struct config next;
+	bool holds;
+	struct error e = {0};
+	int r;
+
+	(void)fd;
+	if (!dry_run && only_root(c))
+		return;
+	if (!json_is_string(text)) {
+		client_error(c, -EINVAL, "apply goes with a config's text");
+		return;
+	}
+	r = config_parse(json_string_value(text), json_string_length(text), &next, &errs);
+	if (r) {
+		client_reply(c,
+			     json_pack("{sb si ss so}", "ok", 0, "errno", -r, "error",
+				       "the config has errors, nothing was changed", "errors",
+				       errors_to_json(&errs)),
+			     -1);
+		config_errors_free(&errs);
+		return;
+	}
+	/* messages about a file may quote it */
+	if (xdp_section_reads_files(&next) && only_root(c)) {
+		config_free(&next);
+		return;
+	}
+	warnings = a->warnings = json_array();
+	a->applying = client_state(c)->pid;
+	r = reconcile(a, &next, dry_run, &diff, &holds, &e);
+	a->applying = 0;
+	a->warnings = NULL;
+	if (holds)
+		keep_applied(a, json_string_value(text));
+	if (r) {
+		json_decref(diff);
+		json_decref(warnings);
+		client_error(c, r, e.text);
+		return;
+	}
+	client_reply(c,
+		     json_pack("{sb so sb so}", "ok", 1, "diff", diff, "applied", !dry_run,
+			       "warnings", warnings),
+		     -1);
+}
+
+static void on_events(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	int r;
+
+	(void)j;
+	(void)fd;
+	client_state(c)->events = true;
+	r = events_update(a);
+	if (!r) {
+		client_ok(c);
+		return;
+	}
+	client_state(c)->events = false;
+	client_error(c, r, "the events of this kernel's dataplane cannot be read: see 'ax doctor'");
+}
+
+static const struct {
+	const char *op;
+	void (*handle)(struct agent *a, struct client *c, json_t *j, int fd);
+} ops[] = {
+	{"launch", on_launch}, {"attach", on_attach}, {"started", on_started},
+	{"exited", on_exited}, {"get", on_get},	      {"status", on_status},
+	{"stop", on_stop},     {"logs", on_logs},     {"apply", on_apply},
+	{"events", on_events},
+};
+
+void request_handle(struct agent *a, struct client *c, json_t *request, int fd)
+{
+	const char *op = json_string_value(json_object_get(request, "op"));
+
+	for (size_t i = 0; op && i < ARRAY_SIZE(ops); i++) {
+		if (!streq(op, ops[i].op))
+			continue;
+		ops[i].handle(a, c, request, fd);
+		return;
+	}
+	client_error(c, -EOPNOTSUPP,
+		     "the agent does not know this request: is it an older version "
+		     "than the command?");
+}
+
+void request_client_gone(struct agent *a, struct client *c)
+{
+	uint32_t id = client_state(c)->launch_id;
+	struct app *app = id ? app_by_id(a, id) : NULL;
+
+	if (!app)
+		return;
+	/* its launcher died half way; what it may have started in the cgroup goes too */
+	log_info("the launch of %s (%u) was not finished and is undone", app->spec.name, app->id);
+	app->no_restart = true;
+	if (cgroup_populated(app->cgroup) > 0) {
+		struct error e;
+
+		cgroup_signal(app->cgroup, SIGKILL);
+		if (app_started(a, app, 0, 0, &e) == 0) {
+			app->state = APP_STOPPING;
+			app_check(a, app);
+			return;
+		}
+		/* it cannot be watched: killed processes are gone in a moment */
+		for (int i = 0; i < 100 && cgroup_populated(app->cgroup) > 0; i++)
+			usleep(10000);
+	}
+	app_remove(a, app);
+}

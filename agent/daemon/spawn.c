@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Apps that the agent starts itself: the config's, and detached ones again after they ended. They
+ * go through the same `ax run --detach` as everybody's, as a process of its own; what it reports
+ * by its exit status is only whether the launch succeeded.
+ */
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "daemon/agent_priv.h"
+#include "base/log.h"
+
+#define SPAWN_ARGS_MAX 512
+
+static void spawn_free(struct spawn *s)
+{
+	app_spec_free(&s->spec);
+	free(s->config_key);
+	free(s);
+}
+
+int spawn_app(struct agent *a, const struct app_spec *spec, const char *config_key,
+	      uint32_t restarts, uint32_t delay_ms)
+{
+	struct spawn *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	if (app_spec_copy(spec, &s->spec) ||
+	    (config_key && !(s->config_key = strdup(config_key)))) {
+		spawn_free(s);
+		return -ENOMEM;
+	}
+	s->restarts = restarts;
+	s->at_ns = time_mono_ns() + (uint64_t)delay_ms * 1000000;
+	s->next = a->spawns;
+	a->spawns = s;
+	agent_timers(a);
+	return 0;
+}
+
+static void add_arg(struct strv *v, const char *flag, const char *value, int *bad)
+{
+	*bad |= strv_add(v, flag);
+	if (value)
+		*bad |= strv_add(v, value);
+}
+
+static int spawn_args(struct agent *a, const struct spawn *s, struct strv *v)
+{
+	autofree char *labels = labels_format(&s->spec.labels);
+	const struct app_spec *p = &s->spec;
+	char ip[2 * ADDR_STRLEN + 2] = "", one[ADDR_STRLEN], wait[32];
+	int bad = labels ? 0 : -ENOMEM;
+
+	add_arg(v, "ax", NULL, &bad);
+	add_arg(v, "--instance", a->inst->name, &bad);
+	add_arg(v, "--socket", a->own.socket_path, &bad);
+	add_arg(v, "run", "--detach", &bad);
+	add_arg(v, "--name", p->name, &bad);
+	add_arg(v, "--net", net_mode_name(p->net), &bad);
+	add_arg(v, "--restart", restart_policy_name(p->restart), &bad);
+	if (!addr_is_zero(&p->ip4))
+		strcat(ip, addr_format(&p->ip4, one));
+	if (!addr_is_zero(&p->ip6)) {
+		strcat(ip, *ip ? "," : "");
+		strcat(ip, addr_format(&p->ip6, one));
+	}
+	if (*ip)
+		add_arg(v, "--ip", ip, &bad);
+	if (labels && *labels)
+		add_arg(v, "--labels", labels, &bad);
+	if (p->user)
+		add_arg(v, "--user", p->user, &bad);
+	add_arg(v, "--directory", p->directory ? p->directory : "/", &bad);
+	if (p->wait_ms) {
+		snprintf(wait, sizeof(wait), "%ums", p->wait_ms);
+		add_arg(v, "--wait", wait, &bad);
+	}
+	if (p->egress)
+		add_arg(v, "--egress", NULL, &bad);
+	for (size_t i = 0; i < p->env.n; i++)
+		add_arg(v, "--env", p->env.v[i], &bad);
+	add_arg(v, "--", NULL, &bad);
+	for (size_t i = 0; i < p->command.n; i++)
+		add_arg(v, p->command.v[i], NULL, &bad);
+	return bad ? -ENOMEM : 0;
+}
+
+static void spawn_child(struct agent *a, const struct spawn *s, const struct strv *args)
+{
+	static const char *const not_for_apps[] = {
+		"NOTIFY_SOCKET", "INVOCATION_ID",  "JOURNAL_STREAM", "LISTEN_PID",
+		"LISTEN_FDS",	 "LISTEN_FDNAMES", "WATCHDOG_PID",   "WATCHDOG_USEC"};
+	int null = open("/dev/null", O_RDWR);
+
+	if (null >= 0) {
+		dup2(null, 0);
+		dup2(null, 1); /* its line for a person; errors go to the agent's stderr */
+	}
+	/* not with the agent's terminal, and not with its signals */
+	setsid();
+	sigprocmask(SIG_SETMASK, &a->caller_mask, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	setrlimit(RLIMIT_NOFILE, &a->caller_files);
+	/* what systemd told the agent is not for its apps */
+	for (size_t i = 0; i < ARRAY_SIZE(not_for_apps); i++)
+		unsetenv(not_for_apps[i]);
+	if (s->config_key)
+		setenv("AX_CONFIG_KEY", s->config_key, 1);
+	/* also after an upgrade replaced the file: the launch is this version's */
+	execv("/proc/self/exe", args->v);
+	_exit(127);
+}
+
+static int spawn_start(struct agent *a, struct spawn *s)
+{
+	struct strv args = {0};
+	int r = spawn_args(a, s, &args);
+
+	if (!r) {
+		s->pid = fork();
+		if (s->pid == 0)
+			spawn_child(a, s, &args);
+		if (s->pid < 0)
+			r = -errno;
+	}
+	strv_free(&args);
+	s->at_ns = 0;
+	return r;
+}
+
+uint64_t spawn_due(struct agent *a, uint64_t now_ns)
+{
+	uint64_t next = 0;
+
+	for (struct spawn *s = a->spawns; s; s = s->next) {
+		int r;
+
+		if (!s->at_ns)
+			continue;
+		if (s->at_ns > now_ns) {
+			next = next && next < s->at_ns ? next : s->at_ns;
+			continue;
+		}
+		r = spawn_start(a, s);
+		if (!r)
+			continue;
+		log_error("cannot start the app %s: %s; trying again in a second", s->spec.name,
+			  strerror(-r));
+		s->at_ns = now_ns + 1000000000;
+		next = next && next < s->at_ns ? next : s->at_ns;
+	}
+	return next;
+}
+
+/* The launch of an app failed: a restart policy applies to that as well. */
+static void spawn_failed(struct agent *a, struct spawn *s, int status)
+{
+	if (s->config_key && !declared_key(a, s->config_key))
+		return; /* removed meanwhile: it was refused */
+	log_error("the app %s could not be started: 'ax run' ended with status %d", s->spec.name,
+		  WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	if (s->spec.restart != RESTART_NO) {
+		uint32_t delay = 1000u << (s->restarts < 5 ? s->restarts : 5);
+
+		spawn_app(a, &s->spec, s->config_key, s->restarts + 1, delay);
+	}
+}
+
+void spawn_mark_stale(struct agent *a, const char *config_key)
+{
+	for (struct spawn *s = a->spawns; s; s = s->next)
+		if (!s->at_ns && s->config_key && streq(s->config_key, config_key))
+			s->stale = true;
+}
+
+#define REPLACE_STOP_MS 10000
+
+/* Starts the app as the config has it now, after what an older launch made of it has ended. */
+static void spawn_replace(struct agent *a, const char *config_key)
+{
+	struct app *app = app_of_config(a, config_key);
+
+	if (!app) {
+		declared_start(a, config_key);
+		return;
+	}
+	app->replaced = true;
+	app_stop(a, app, REPLACE_STOP_MS);
+}
+
+void spawn_reap(struct agent *a)
+{
+	int pid, status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		struct spawn **p = &a->spawns, *s;
+
+		if (triggers_reap(a, pid, status))
+			continue;
+		while (*p && (*p)->pid != pid)
+			p = &(*p)->next;
+		if (!*p)
+			continue;
+		s = *p;
+		*p = s->next;
+		if (s->stale)
+			spawn_replace(a, s->config_key);
+		else if (!WIFEXITED(status) || WEXITSTATUS(status))
+			spawn_failed(a, s, status);
+		spawn_free(s);
+	}
+}
+
+static bool spawn_is(const struct spawn *s, const char *config_key, const char *name)
+{
+	if (config_key || s->config_key)
+		return config_key && s->config_key && streq(config_key, s->config_key);
+	return streq(s->spec.name, name);
+}
+
+uint32_t spawn_restarts(struct agent *a, const char *config_key, const char *name)
+{
+	for (struct spawn *s = a->spawns; s; s = s->next)
+		if (s->pid > 0 && spawn_is(s, config_key, name))
+			return s->restarts;
+	return 0;
+}
+
+size_t spawn_cancel(struct agent *a, const char *name)
+{
+	struct spawn **p = &a->spawns;
+	size_t n = 0;
+
+	while (*p) {
+		struct spawn *s = *p;
+
+		if (!s->at_ns || !streq(s->spec.name, name)) {
+			p = &s->next;
+			continue;
+		}
+		*p = s->next;
+		spawn_free(s);
+		n++;
+	}
+	return n;
+}
+
+void spawn_free_all(struct agent *a)
+{
+	while (a->spawns) {
+		struct spawn *s = a->spawns;
+
+		a->spawns = s->next;
+		spawn_free(s);
+	}
+}

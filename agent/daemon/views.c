@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The lists of `ax get` and `ax status`; control.h describes their fields. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <search.h>
+#include <time.h>
+
+#include "daemon/agent_priv.h"
+#include "base/cgroup.h"
+
+json_t *json_addr(const struct ax_addr *addr)
+{
+	char text[ADDR_STRLEN];
+
+	return addr_is_zero(addr) ? json_null() : json_string(addr_format(addr, text));
+}
+
+static void put_addr(json_t *j, const char *key, const struct ax_addr *addr)
+{
+	if (!addr_is_zero(addr))
+		json_object_set_new(j, key, json_addr(addr));
+}
+
+static void put_text(json_t *j, const char *key, const char *text)
+{
+	if (text)
+		json_object_set_new(j, key, json_string(text));
+}
+
+static json_t *command_of(const struct app_spec *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->command.n; i++)
+		json_array_append_new(list, json_string(s->command.v[i]));
+	return list;
+}
+
+/* --- apps --- */
+
+static json_t *spec_view(const struct app_spec *s, const char *state)
+{
+	autofree char *labels = labels_format(&s->labels);
+	json_t *j = json_pack("{ss ss ss ss so sb ss sb si}", "name", s->name, "net",
+			      net_mode_name(s->net), "labels", labels ? labels : "", "state", state,
+			      "command", command_of(s), "egress", s->egress, "restart",
+			      restart_policy_name(s->restart), "detached", s->detach, "wait_ms",
+			      (int)s->wait_ms);
+
+	put_text(j, "user", s->user);
+	return j;
+}
+
+static json_t *view_apps(struct agent *a)
+{
+	json_t *list = json_array();
+
+	for (const struct app *app = a->apps; app; app = app->next) {
+		json_t *j = spec_view(&app->spec, app_state_name(app->state));
+		int pid = cgroup_first_pid(app->cgroup);
+
+		json_object_set_new(j, "id", json_integer(app->id));
+		put_addr(j, "ip4", &app->vip4);
+		put_addr(j, "ip6", &app->vip6);
+		json_object_set_new(j, "pid", json_integer(app->pid ? app->pid : pid));
+		json_object_set_new(j, "since", json_integer(app->since));
+		put_text(j, "service", app->service ? app->service->name : NULL);
+		put_text(j, "cgroup", app->cgroup);
+		json_object_set_new(j, "restarts", json_integer(app->restarts));
+		json_array_append_new(list, j);
+	}
+	for (size_t i = 0; i < a->n_declared; i++) {
+		const struct declared *d = &a->declared[i];
+		json_t *j;
+
+		if (app_by_name(a, d->conf->spec.name))
+			continue;
+		j = spec_view(&d->conf->spec, "declared");
+		json_object_set_new(j, "id", json_integer(0));
+		put_addr(j, "ip4", &d->ip4);
+		put_addr(j, "ip6", &d->ip6);
+		json_object_set_new(j, "restarts", json_integer(0));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+/* --- services --- */
+
+static json_t *ports_of(const struct service *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; s->conf && i < s->conf->n_ports; i++) {
+		const struct service_port *p = &s->conf->ports[i];
+
+		json_array_append_new(list, json_pack("{si si ss}", "port", (int)p->port, "target",
+						      (int)p->target, "proto",
+						      p->proto == IPPROTO_UDP ? "udp" : "tcp"));
+	}
+	return list;
+}
+
+static json_t *backends_of(struct agent *a, const struct service *s)
+{
+	json_t *list = json_array();
+	struct service_member *m = NULL;
+	size_t n = 0;
+
+	if (service_members(a, s, &m, &n))
+		return list;
+	for (size_t i = 0; i < n; i++) {
+		json_t *j;
+
+		if (m[i].draining)
+			continue;
+		j = json_pack("{so si}", "address", json_addr(&m[i].addr), "weight",
+			      (int)m[i].weight);
+		if (m[i].checked)
+			put_text(j, "state", m[i].down ? "down" : "up");
+		put_text(j, "why", m[i].why);
+
+		if (m[i].app) {
+			put_text(j, "app", m[i].app->spec.name);
+			json_object_set_new(j, "app_id", json_integer(m[i].app->id));
+		}
+		if (m[i].port)
+			json_object_set_new(j, "port", json_integer(m[i].port));
+		json_array_append_new(list, j);
+	}
+	free(m);
+	return list;
+}
+
+static json_t *view_services(struct agent *a)
+{
+	json_t *list = json_array();
+
+	for (const struct service *s = a->services; s; s = s->next) {
+		bool rr = s->conf && s->conf->strategy == AX_STRATEGY_ROUND_ROBIN;
+		json_t *j = json_pack("{si ss sb ss si so so}", "id", (int)s->id, "name", s->name,
+				      "declared", s->conf != NULL, "strategy",
+				      rr ? "round-robin" : "random", "wait_ms",
+				      s->conf ? (int)s->conf->wait_ms : 0, "ports", ports_of(s),
+				      "backends", backends_of(a, s));
+
+		put_addr(j, "ip4", &s->vip4);
+		put_addr(j, "ip6", &s->vip6);
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+/* --- servers --- */
+
+struct list_ctx {
+	struct agent *a;
+	json_t *list;
+};
+
+static int one_server(void *arg, const struct ax_endpoint *ep, const struct ax_server *s)
+{
+	struct list_ctx *c = arg;
+	struct app *app = app_by_id(c->a, s->app);
+	int64_t age = (int64_t)((time_boot_ns() - s->since_ns) / 1000000000);
+
+	json_array_append_new(
+		c->list,
+		json_pack("{ss si ss so si sI si}", "app", app ? app->spec.name : "?", "app_id",
+			  (int)s->app, "proto", ep->proto == IPPROTO_UDP ? "udp" : "tcp", "address",
+			  json_addr(&ep->addr), "port", (int)ntohs(ep->port_be), "since",
+			  (json_int_t)(time(NULL) - age), "sockets", (int)s->sockets));
+	return 0;
+}
+
+static json_t *view_servers(struct agent *a)
+{
+	struct list_ctx c = {.a = a, .list = json_array()};
+
+	datapath_servers_each(a->dp, one_server, &c);
+	return c.list;
+}
+
+/* --- connections --- */
+
+static const char *tcp_state_name(uint32_t state)
+{
+	/* include/net/tcp_states.h */
+	static const char *const names[] = {"?",	   "established", "syn-sent",  "syn-recv",
+					    "fin-wait-1",  "fin-wait-2",  "time-wait", "close",
+					    "close-wait",  "last-ack",	  "listen",    "closing",
+					    "new-syn-recv"};
+
+	return state < ARRAY_SIZE(names) ? names[state] : "?";
+}
+
+static int one_conn(void *arg, const struct ax_conn *conn)
+{
+	struct list_ctx *c = arg;
+	json_t *j = json_pack("{ss ss so si so si sI sI si}", "proto", "tcp", "state",
+			      tcp_state_name(conn->state), "local", json_addr(&conn->local.addr),
+			      "local_port", (int)ntohs(conn->local.port_be), "remote",
+			      json_addr(&conn->remote.addr), "remote_port",
+			      (int)ntohs(conn->remote.port_be), "sent", (json_int_t)conn->sent,
+			      "received", (json_int_t)conn->received, "rtt_us", (int)conn->srtt_us);
+
+	put_text(j, "local_name", name_of_addr(c->a, &conn->local.addr));
+	put_text(j, "remote_name", name_of_addr(c->a, &conn->remote.addr));
+	if (conn->asked.port_be) {
+		put_text(j, "service", name_of_addr(c->a, &conn->asked.addr));
+		put_addr(j, "service_address", &conn->asked.addr);
+		json_object_set_new(j, "service_port", json_integer(ntohs(conn->asked.port_be)));
+	}
+	json_array_append_new(c->list, j);
+	return 0;
+}
+
+static json_t *view_conns(struct agent *a, struct error *e)
+{
+	struct list_ctx c = {.a = a, .list = json_array()};
+	int r = datapath_conns_each(a->dp, -1, one_conn, &c);
+
+	if (r) {
+		json_decref(c.list);
+		error_set(e, r, "this kernel cannot list connections (%s): see 'ax doctor'",
+			  strerror(-r));
+		return NULL;
+	}
+	for (const struct app *app = a->apps; app; app = app->next) {
+		autoclose int fd = app->spec.net == NET_PRIVATE ? app_netns(app) : -1;
+
+		if (fd >= 0)
+			datapath_conns_each(a->dp, fd, one_conn, &c);
+	}
+	return c.list;
+}
+
+/* --- names --- */
+
+static json_t *one_name(const char *name, const struct ax_addr *ip4, const struct ax_addr *ip6,
+			const char *kind)
+{
+	json_t *j = json_pack("{ss ss}", "name", name, "kind", kind);
+
+	put_addr(j, "ip4", ip4);
+	put_addr(j, "ip6", ip6);
+	return j;
+}
+
+static void name_visit(const void *node, VISIT which, void *arg)
+{
+	const struct name *n = *(const struct name *const *)node;
+	struct list_ctx *c = arg;
+	const struct service *s = n->service ? n->service : n->app ? n->app->service : NULL;
+
+	if (which != postorder && which != leaf)
+		return;
+	if (s)
+		json_array_append_new(c->list, one_name(n->text, &s->vip4, &s->vip6, "service"));
+	else if (n->app)
+		json_array_append_new(c->list,
+				      one_name(n->text, &n->app->vip4, &n->app->vip6, "app"));
+	else if (n->declared)
+		json_array_append_new(c->list, one_name(n->text, &n->declared->ip4,
+							&n->declared->ip6, "declared"));
+}
+
+static json_t *view_names(struct agent *a)
+{
+	struct list_ctx c = {.a = a, .list = json_array()};
+
+	twalk_r(a->names, name_visit, &c);
+	return c.list;
+}
+
+json_t *view_get(struct agent *a, const char *what, struct error *e)
+{
+	json_t *list = NULL, *answer;
+
+	if (streq(what, "apps"))
+		list = view_apps(a);
+	else if (streq(what, "services"))
+		list = view_services(a);
+	else if (streq(what, "servers"))
+		list = view_servers(a);
+	else if (streq(what, "conns"))
+		list = view_conns(a, e);
+	else if (streq(what, "names"))
+		list = view_names(a);
+	else if (streq(what, "interfaces"))
+		list = xdp_section_view(a);
+	else
+		error_set(e, -EINVAL,
+			  "there is no list of '%.30s': give apps, services, servers, "
+			  "conns, names or interfaces",
+			  what);
+	if (!list)
+		return NULL;
+	answer = json_pack("{sb so}", "ok", 1, what, list);
+	if (answer && streq(what, "names"))
+		put_text(answer, "domain", a->config.dns_domain);
+	return answer;
+}
+
+/* --- status --- */
+
+static json_t *pool_view(const struct pool *p)
+{
+	char text[ADDR_STRLEN];
+	uint32_t reserved = addr_is_v4(&p->prefix.addr) ? 3 : 2; /* network, host, broadcast */
+
+	return json_pack("{ss si si}", "prefix", prefix_format(&p->prefix, text), "used",
+			 (int)p->in_use, "size", (int)(p->size - reserved));
+}
+
+static json_t *dns_view(const struct agent *a)
+{
+	json_t *up = json_array();
+	char text[ADDR_STRLEN];
+
+	for (size_t i = 0; i < a->config.n_dns_upstreams; i++)
+		json_array_append_new(up, json_string(addr_port_format(
+						  &a->config.dns_upstreams[i],
+						  a->config.dns_upstream_ports_be[i], text)));
+	return json_pack("{so si ss so}", "address", json_addr(&a->host4), "port",
+			 (int)ntohs(dns_server_port(a->dns)), "domain", a->config.dns_domain,
+			 "upstreams", up);
+}
+
+static json_t *features_view(const struct agent *a)
+{
+	const struct feature_report *f;
+	size_t n = datapath_features(a->dp, &f);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *j = json_pack("{ss sb}", "name", f[i].name, "on", f[i].on);
+
+		if (!f[i].on)
+			put_text(j, "why", f[i].why);
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+json_t *view_status(struct agent *a)
+{
+	uint64_t counters[AX_COUNTERS];
+	json_t *j, *counts = json_object();
+
+	if (datapath_counters(a->dp, counters) == 0)
+		for (unsigned i = 0; i < AX_COUNTERS; i++)
+			json_object_set_new(counts, datapath_counter_name(i),
+					    json_integer((json_int_t)counters[i]));
+	triggers_view(a, counts);
+	j = json_pack("{sb ss ss si sI ss si si so so so}", "ok", 1, "version", AX_VERSION,
+		      "instance", a->inst->name, "pid", (int)getpid(), "since",
+		      (json_int_t)a->since, "socket", a->own.socket_path, "apps", (int)a->n_apps,
+		      "services", (int)a->n_services, "features", features_view(a), "counters",
+		      counts, "pool4", pool_view(&a->pool4));
+	put_text(j, "config", a->config_path);
+	if (a->pool6.size)
+		json_object_set_new(j, "pool6", pool_view(&a->pool6));
+	if (a->dns)
+		json_object_set_new(j, "dns", dns_view(a));
+	if (a->managed)
+		json_object_set_new(j, "interfaces", xdp_section_view(a));
+	if (a->config.n_probes)
+		json_object_set_new(j, "probes", probes_view(a));
+	return j;
+}

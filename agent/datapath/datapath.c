@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Loading the dataplane, attaching and pinning it, replacing its programs. The only file that
+ * includes its skeleton.
+ *
+ * <bpffs>/<instance>/map_<name> and link_<program> are the pins. The first agent makes them in
+ * <instance>-new (bpffs takes no dots) and renames that into place; later ones reuse the maps and
+ * update the links.
+ */
+#include <fcntl.h>
+#include <dirent.h>
+#include <stdarg.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "datapath/priv.h"
+#include "dataplane.skel.h"
+#include "base/log.h"
+#include "base/mounts.h"
+
+#define PIN_PATH_MAX 512
+#define STAGING_MAX  300 /* the pin directory and ".new" */
+
+/* What each program is for; the order is the one of reports. */
+static const struct program_info {
+	const char *name;
+	enum { AT_CGROUP, AT_NETNS, AT_HOLD, AT_ITER, AT_FABRIC } at;
+	bool required;
+	const char *cost;
+	const char *needs;
+} programs[] = {
+	{"ax_connect4", AT_CGROUP, true, "IPv4 connections are not switched", "Linux 5.18"},
+	{"ax_connect6", AT_CGROUP, true, "IPv6 connections are not switched", "Linux 5.18"},
+	{"ax_bind4", AT_CGROUP, true, "host-mode apps collide on ports", "Linux 5.12"},
+	{"ax_bind6", AT_CGROUP, true, "host-mode apps collide on IPv6 ports", "Linux 5.12, BTF"},
+	{"ax_sock_ops", AT_CGROUP, true, "nobody knows who listens", "Linux 5.15"},
+	{"ax_sendmsg4", AT_CGROUP, false, "unconnected UDP is not switched", "Linux 5.18"},
+	{"ax_sendmsg6", AT_CGROUP, false, "unconnected UDP over IPv6 is not switched",
+	 "Linux 5.18"},
+	{"ax_recvmsg4", AT_CGROUP, false, "UDP answers show the backend's address", "Linux 5.2"},
+	{"ax_recvmsg6", AT_CGROUP, false, "UDP answers show the backend's address", "Linux 5.2"},
+	{"ax_getpeername4", AT_CGROUP, false, "getpeername() shows the backend", "Linux 5.8"},
+	{"ax_getpeername6", AT_CGROUP, false, "getpeername() shows the backend", "Linux 5.8"},
+	{"ax_getsockname4", AT_CGROUP, false, "getsockname() shows the own address", "Linux 5.8"},
+	{"ax_getsockname6", AT_CGROUP, false, "getsockname() shows the own address", "Linux 5.8"},
+	{"ax_post_bind4", AT_CGROUP, false, "UDP servers are not listed", "Linux 5.2"},
+	{"ax_post_bind6", AT_CGROUP, false, "UDP servers are not listed", "Linux 5.2"},
+	{"ax_sock_release", AT_CGROUP, false, "UDP servers that ended stay listed", "Linux 5.9"},
+	{"ax_sk_lookup", AT_NETNS, false,
+	 "services are closed to programs outside ax; the "
+	 "receiving side checks no policy in host mode",
+	 "Linux 5.9"},
+	{"ax_hold_syn", AT_HOLD, false, "connects do not wait for servers", "Linux 5.2"},
+	{"ax_conns", AT_ITER, false, "'ax get conns' is empty", "Linux 5.10, BTF"},
+	{"ax_dual_udp", AT_ITER, false,
+	 "dual-stack UDP servers in host mode are not reached by IPv6", "Linux 5.10, BTF"},
+	{"ax_from_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
+	{"ax_to_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
+	{"ax_to_service", AT_FABRIC, false,
+	 "services with private backends are closed to programs outside ax", "Linux 5.10"},
+};
+_Static_assert(ARRAY_SIZE(programs) <= DATAPATH_PROGRAMS_MAX, "room for a report per program");
+
+static const char *const map_names[MAPS] = {
+	[MAP_APPS] = "apps",
+	[MAP_NETNS_APPS] = "netns_apps",
+	[MAP_VIPS] = "vips",
+	[MAP_SERVICES] = "services",
+	[MAP_BACKENDS] = "backends",
+	[MAP_SERVERS] = "servers",
+	[MAP_LISTENERS] = "listeners",
+	[MAP_ASKED] = "asked",
+	[MAP_ESTABLISHED] = "established",
+	[MAP_UDP_REPLIES] = "udp_replies",
+	[MAP_FLOWS] = "flows",
+	[MAP_CTL] = "ctl",
+	[MAP_COUNTERS] = "counters",
+	[MAP_EVENTS] = "events",
+};
+
+/* --- libbpf's output --- */
+
+static char last_word[160]; /* the verifier's or libbpf's last warning, for reports */
+
+static int on_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char *line, *save = NULL;
+	autofree char *text = NULL;
+
+	if (level == LIBBPF_DEBUG || vasprintf(&text, fmt, ap) < 0)
+		return 0;
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (level == LIBBPF_WARN && starts_with(line, "libbpf: prog '"))
+			snprintf(last_word, sizeof(last_word), "%.150s", line + 8);
+		log_debug("%s", line);
+	}
+	return 0;
+}
+
+void datapath_log_libbpf(void)
+{
+	libbpf_set_print(on_libbpf);
+}
+
+/* --- bpffs --- */
+
+int datapath_bpffs(bool make, char *ret, size_t size, struct error *e)
+{
+	int r = mount_find("bpf", ret, size);
+
+	if (r == -ENOENT && make) {
+		snprintf(ret, size, "/sys/fs/bpf");
+		r = mount("bpf", ret, "bpf", 0, "mode=0700") < 0 ? -errno : 0;
+	}
+	if (r)
+		return error_set(e, r,
+				 "there is no bpf filesystem and mounting one on /sys/fs/bpf "
+				 "failed (%s): run as root on a kernel with CONFIG_BPF_SYSCALL",
+				 strerror(-r));
+	return 0;
+}
+
+static int pin_dir_of(const struct instance *inst, bool make, char *ret, size_t size,
+		      struct error *e)
+{
+	char mount_dir[200];
+	int r = datapath_bpffs(make, mount_dir, sizeof(mount_dir), e);
+
+	if (!r)
+		snprintf(ret, size, "%s/%s", mount_dir, inst->name);
+	return r;
+}
+
+static int remove_pins(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *de;
+	int r = 0;
+
+	if (!d)
+		return errno == ENOENT ? 0 : -errno;
+	while ((de = readdir(d))) {
+		if (de->d_name[0] != '.' && unlinkat(dirfd(d), de->d_name, 0) < 0)
+			r = -errno;
+	}
+	closedir(d);
+	if (!r && rmdir(dir) < 0)
+		r = -errno;
+	return r;
+}
+
+int datapath_remove(const struct instance *inst, struct error *e)
+{
+	char dir[256], staging[STAGING_MAX];
+	int r = pin_dir_of(inst, false, dir, sizeof(dir), e);
+
+	if (r)
+		return r == -ENOENT ? 0 : r;
+	snprintf(staging, sizeof(staging), "%s-new", dir);
+	r = remove_pins(staging);
+	if (!r)
+		r = remove_pins(dir);
+	return r ? error_set(e, r, "cannot remove the pins in %s: %s", dir, strerror(-r)) : 0;
+}
+
+/* --- loading --- */
+
+static uint32_t kernel_hz(void)
+{
+	struct timespec ts;
+
+	/* the coarse clock advances once a jiffy */
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &ts) || ts.tv_nsec <= 0)
+		return 250;
+	return (uint32_t)((1000000000 + ts.tv_nsec / 2) / ts.tv_nsec);
+}
+
+static struct bpf_program *program_of(struct dataplane *skel, size_t i)
+{
+	return bpf_object__find_program_by_name(skel->obj, programs[i].name);
+}
+
+static struct dataplane *open_skel(const bool *wanted)
+{
+	struct dataplane *skel;
+
+	datapath_log_libbpf();
+	skel = dataplane__open();
+	if (!skel)
+		return NULL;
+	skel->rodata->jiffies_per_second = kernel_hz();
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+		bpf_program__set_autoload(program_of(skel, i), wanted[i]);
+	return skel;
+}
+
+/* Loads one program alone. 0 or a negative errno with *f filled. */
+static int probe_program(size_t i, struct feature_report *f)
+{
+	bool wanted[ARRAY_SIZE(programs)] = {false};
+	struct dataplane *skel;
+	struct bpf_map *map;
+	int r;
+
+	wanted[i] = true;
+	*f = (struct feature_report){.name = programs[i].name + strlen("ax_"),
+				     .required = programs[i].required,
+				     .cost = programs[i].cost,
+				     .needs = programs[i].needs};
+	last_word[0] = 0;
+	skel = open_skel(wanted);
+	if (!skel)
+		return -errno;
+	bpf_object__for_each_map (map, skel->obj) {
+		/* small maps: this one is thrown away at once */
+		if (bpf_map__max_entries(map) > 64 && bpf_map__type(map) != BPF_MAP_TYPE_RINGBUF)
+			bpf_map__set_max_entries(map, 64);
+	}
+	r = dataplane__load(skel);
+	dataplane__destroy(skel);
+	f->on = r == 0;
+	if (r)
+		snprintf(f->why, sizeof(f->why), "%s", last_word[0] ? last_word : strerror(-r));
+	return r;
+}
+
+int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), void *arg,
+		    struct error *e)
+{
+	if (geteuid() != 0)
+		return error_set(e, -EPERM, "loading programs needs root: run it with sudo");
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		struct feature_report f;
+		int r;
+
+		probe_program(i, &f);
+		r = report(arg, &f);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int reuse_maps(struct datapath *dp, struct error *e)
+{
+	for (int m = 0; m < MAPS; m++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(dp->skel->obj, map_names[m]);
+		struct bpf_map_info info = {0};
+		uint32_t len = sizeof(info);
+		char path[PIN_PATH_MAX];
+		autoclose int fd = -1;
+		int r;
+
+		snprintf(path, sizeof(path), "%s/map_%s", dp->pin_dir, map_names[m]);
+		fd = bpf_obj_get(path);
+		if (fd < 0)
+			return error_set(e, -errno,
+					 "the pinned map %s cannot be opened (%s): stop the apps "
+					 "and run 'ax agent --flush' once",
+					 path, strerror(errno));
+		if (bpf_obj_get_info_by_fd(fd, &info, &len))
+			return error_set(e, -errno, "the pinned map %s cannot be read", path);
+		if (info.value_size != bpf_map__value_size(map) ||
+		    info.key_size != bpf_map__key_size(map))
+			return error_set(e, -EPROTO,
+					 "the pinned map %s has another version's layout: stop "
+					 "the apps and run 'ax agent --flush' once",
+					 path);
+		r = bpf_map__reuse_fd(map, fd);
+		if (r)
+			return error_set(e, r, "the pinned map %s cannot be reused: %s", path,
+					 strerror(-r));
+	}
+	return 0;
+}
+
+static int try_load(struct datapath *dp, const bool *wanted, bool fresh, struct error *e)
+{
+	int r;
+
+	dp->skel = open_skel(wanted);
+	if (!dp->skel)
+		return error_set(e, -errno, "libbpf cannot open the dataplane: %s",
+				 strerror(errno));
+	if (!fresh) {
+		r = reuse_maps(dp, e);
+		if (r)
+			return r;
+	}
+	r = dataplane__load(dp->skel);
+	if (r)
+		return error_set(e, r, "the kernel refuses the dataplane (%s): see 'ax doctor'",
+				 last_word[0] ? last_word : strerror(-r));
+	for (int m = 0; m < MAPS; m++)
+		dp->map[m] = bpf_map__fd(bpf_object__find_map_by_name(dp->skel->obj, map_names[m]));
+	return 0;
+}
+
+/* Everything at once first; only a kernel that refuses that has each program tried by itself. */
+static int load(struct datapath *dp, bool fresh, struct error *e)
+{
+	bool wanted[ARRAY_SIZE(programs)];
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		wanted[i] = true;
+		dp->features[i] = (struct feature_report){.name = programs[i].name + strlen("ax_"),
+							  .on = true,
+							  .required = programs[i].required,
+							  .cost = programs[i].cost,
+							  .needs = programs[i].needs};
+	}
+	dp->n_features = ARRAY_SIZE(programs);
+	r = try_load(dp, wanted, fresh, e);
+	if (!r || r == -EPROTO)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		wanted[i] = probe_program(i, &dp->features[i]) == 0;
+		if (!wanted[i] && programs[i].required)
+			return error_set(e, -EOPNOTSUPP,
+					 "this kernel refuses the program %s, which ax needs "
+					 "(%.200s; it takes %s): see 'ax doctor'",
+					 programs[i].name, dp->features[i].why, programs[i].needs);
+	}
+	dataplane__destroy(dp->skel);
+	dp->skel = NULL;
+	return try_load(dp, wanted, fresh, e);
+}
+
+/* --- attaching --- */
+
+static void feature_off(struct datapath *dp, size_t i, int err)
+{
+	dp->features[i].on = false;
+	snprintf(dp->features[i].why, sizeof(dp->features[i].why), "attaching it failed: %s",
+		 strerror(-err));
+}
+
+static struct bpf_link *attach_new(struct datapath *dp, size_t i, int cgroup_fd, int netns_fd)
+{
+	struct bpf_program *p = program_of(dp->skel, i);
+
+	return programs[i].at == AT_NETNS ? bpf_program__attach_netns(p, netns_fd)
+					  : bpf_program__attach_cgroup(p, cgroup_fd);
+}
+
+/* Puts our program under the pinned link, or attaches and pins a new link. */
+static int attach_program(struct datapath *dp, size_t i, const char *dir, int cgroup_fd,
+			  int netns_fd)
+{
+	struct bpf_program *p = program_of(dp->skel, i);
+	char path[PIN_PATH_MAX];
+	struct bpf_link *link;
+	int r;
+
+	snprintf(path, sizeof(path), "%s/link_%s", dir, programs[i].name);
+	link = bpf_link__open(path);
+	if (link) {
+		r = bpf_link__update_program(link, p);
+		bpf_link__destroy(link);
+		if (!r)
+			return 0;
+		/* ENOLINK: its cgroup or namespace is gone */
+		if (unlink(path) < 0)
+			return -errno;
+	}
+	link = attach_new(dp, i, cgroup_fd, netns_fd);
+	if (!link)
+		return -errno;
+	r = bpf_link__pin(link, path);
+	/* The pin keeps it. (Not bpf_link__disconnect(): that would leave its descriptor open, and
+	 * the program attached for as long as this process lives.) */
+	bpf_link__destroy(link);
+	return r;
+}
+
+static int attach_all(struct datapath *dp, const char *dir, struct error *e)
+{
+	autoclose int cgroup_fd = open(dp->cgroup_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclose int netns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	if (cgroup_fd < 0 || netns_fd < 0)
+		return error_set(e, -errno, "cannot open %s: %s", dp->cgroup_path, strerror(errno));
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		int r;
+
+		if (!dp->features[i].on ||
+		    (programs[i].at != AT_CGROUP && programs[i].at != AT_NETNS))
+			continue;
+		r = attach_program(dp, i, dir, cgroup_fd, netns_fd);
+		if (!r)
+			continue;
+		if (programs[i].required)
+			return error_set(e, r, "cannot attach %s to %s: %s", programs[i].name,
+					 dp->cgroup_path, strerror(-r));
+		feature_off(dp, i, r);
+	}
+	return 0;
+}
+
+static struct bpf_link *attach_iter(struct datapath *dp, const char *name)
+{
+	struct bpf_link *link = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		if (!streq(programs[i].name, name) || !dp->features[i].on)
+			continue;
+		link = bpf_program__attach_iter(program_of(dp->skel, i), NULL);
+		if (!link)
+			feature_off(dp, i, -errno);
+	}
+	return link;
+}
+
+static int pin_maps(struct datapath *dp, const char *dir)
+{
+	for (int m = 0; m < MAPS; m++) {
+		char path[PIN_PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/map_%s", dir, map_names[m]);
+		if (bpf_obj_pin(dp->map[m], path))
+			return -errno;
+	}
+	return 0;
+}
+
+static int install_fresh(struct datapath *dp, struct error *e)
+{
+	char staging[STAGING_MAX];
+	int r;
+
+	snprintf(staging, sizeof(staging), "%s-new", dp->pin_dir);
+	r = remove_pins(staging); /* of an agent that died here */
+	if (!r && mkdir(staging, 0700) < 0)
+		r = -errno;
+	if (!r)
+		r = pin_maps(dp, staging);
+	if (r)
+		return error_set(e, r, "cannot pin the dataplane in %s: %s", staging, strerror(-r));
+	r = attach_all(dp, staging, e);
+	if (!r && rename(staging, dp->pin_dir) < 0)
+		r = error_set(e, -errno, "cannot rename %s: %s", staging, strerror(errno));
+	if (r)
+		remove_pins(staging);
+	return r;
+}
+
+int datapath_program_fd(const struct datapath *dp, const char *name)
+{
+	struct bpf_program *p = bpf_object__find_program_by_name(dp->skel->obj, name);
+
+	return p ? bpf_program__fd(p) : -1;
+}
+
+int datapath_open(const struct instance *inst, const char *cgroup_path, struct datapath **ret,
+		  bool *fresh, struct error *e)
+{
+	struct datapath *dp = calloc(1, sizeof(*dp));
+	int r;
+
+	if (!dp)
+		return error_set(e, -ENOMEM, "out of memory");
+	dp->from_app = dp->to_app = dp->to_service = -1;
+	snprintf(dp->cgroup_path, sizeof(dp->cgroup_path), "%s", cgroup_path);
+	r = pin_dir_of(inst, true, dp->pin_dir, sizeof(dp->pin_dir), e);
+	if (!r) {
+		*fresh = access(dp->pin_dir, F_OK) != 0;
+		r = load(dp, *fresh, e);
+	}
+	if (!r)
+		r = *fresh ? install_fresh(dp, e) : attach_all(dp, dp->pin_dir, e);
+	if (!r && !*fresh) {
+		r = datapath_take_lists(dp);
+		if (r)
+			error_set(e, r, "the pinned map of services cannot be read: %s",
+				  strerror(-r));
+	}
+	if (r) {
+		datapath_close(dp);
+		return r;
+	}
+	dp->conns = attach_iter(dp, "ax_conns");
+	dp->dual_udp = attach_iter(dp, "ax_dual_udp");
+	dp->from_app = datapath_program_fd(dp, "ax_from_app");
+	dp->to_app = datapath_program_fd(dp, "ax_to_app");
+	dp->to_service = datapath_program_fd(dp, "ax_to_service");
+	*ret = dp;
+	return 0;
+}
+
+void datapath_close(struct datapath *dp)
+{
+	if (!dp)
+		return;
+	ring_buffer__free(dp->ring);
+	bpf_link__destroy(dp->conns);
+	bpf_link__destroy(dp->dual_udp);
+	if (dp->skel)
+		dataplane__destroy(dp->skel);
+	free(dp);
+}
+
+size_t datapath_features(const struct datapath *dp, const struct feature_report **ret)
+{
+	*ret = dp->features;
+	return dp->n_features;
+}
+
+int datapath_hold(struct datapath *dp, bool on)
+{
+	char path[PIN_PATH_MAX];
+	size_t i = 0;
+	int cgroup_fd, r;
+
+	while (programs[i].at != AT_HOLD)
+		i++;
+	snprintf(path, sizeof(path), "%s/link_%s", dp->pin_dir, programs[i].name);
+	if (!on)
+		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+	if (!dp->features[i].on)
+		return -EOPNOTSUPP;
+	cgroup_fd = open(dp->cgroup_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cgroup_fd < 0)
+		return -errno;
+	r = attach_program(dp, i, dp->pin_dir, cgroup_fd, -1);
+	close(cgroup_fd);
+	return r;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The dataplane in the kernel: loading, pinning, upgrading and typed access to its maps. All state
+ * is the kernel's; this struct holds descriptors only, and closing it changes nothing.
+ * Addresses and ports are in network byte order, as the maps have them.
+ */
+#ifndef AX_DATAPATH_DATAPATH_H
+#define AX_DATAPATH_DATAPATH_H
+
+#include "app.h"
+#include "ctl.h"
+#include "event.h"
+#include "base/instance.h"
+#include "service.h"
+#include "base/util.h"
+
+struct datapath;
+
+/*
+ * Loads the programs and attaches them to the instance's cgroup and to the caller's network
+ * namespace; with maps and links that an earlier agent pinned, those are taken over and the
+ * programs replaced under them (bpf_link_update), so that no connection notices. A program that
+ * this kernel refuses is left out, see datapath_features(); only without the required ones it
+ * fails. *fresh says that nothing was there to take over.
+ */
+int datapath_open(const struct instance *inst, const char *cgroup_path, struct datapath **ret,
+		  bool *fresh, struct error *e);
+void datapath_close(struct datapath *dp);
+/* Unpins everything of the instance, which detaches it. Not an error when there is nothing. */
+int datapath_remove(const struct instance *inst, struct error *e);
+
+struct feature_report {
+	const char *name;
+	bool on;
+	bool required;
+	char why[160];	   /* the kernel's word, when it is off */
+	const char *cost;  /* what is lost without it */
+	const char *needs; /* since which Linux version, or which option */
+};
+/* Loads each real program by itself and calls report for it, until that returns non-zero.
+ * Nothing stays loaded. */
+int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), void *arg,
+		    struct error *e);
+/* The features as they were found when this dataplane was opened. */
+size_t datapath_features(const struct datapath *dp, const struct feature_report **ret);
+/* The descriptor of a loaded program, for running it on a packet; it stays the dataplane's.
+ * Negative: there is no such program, or this kernel refused it. */
+int datapath_program_fd(const struct datapath *dp, const char *name);
+
+/* --- tables; all return 0 or a negative errno. Deleting what is not there is no error. --- */
+int datapath_ctl_set(struct datapath *dp, const struct ax_ctl *c);
+int datapath_app_set(struct datapath *dp, uint64_t cgroup, const struct ax_app *a);
+int datapath_app_del(struct datapath *dp, uint64_t cgroup);
+int datapath_netns_del(struct datapath *dp, uint64_t cookie);
+int datapath_netns_set(struct datapath *dp, uint64_t cookie, const struct ax_netns_app *a);
+int datapath_vip_set(struct datapath *dp, const struct ax_addr *addr, const struct ax_vip *v);
+int datapath_vip_get(struct datapath *dp, const struct ax_addr *addr, struct ax_vip *v);
+int datapath_vip_del(struct datapath *dp, const struct ax_addr *addr);
+
+struct datapath_backend {
+	struct ax_backend be;
+	uint32_t weight; /* at least 1 */
+};
+/* Replaces the backends of a service's endpoint; connects see the old list or the new one. */
+int datapath_service_set(struct datapath *dp, const struct ax_endpoint *ep, uint32_t strategy,
+			 uint32_t wait_ms, const struct datapath_backend *b, size_t n);
+int datapath_service_del(struct datapath *dp, const struct ax_endpoint *ep);
+
+/* Forgets whatever is recorded of apps, addresses and services for which keep() says false (what a
+ * dead agent left behind), and the servers and namespaces of app ids that are not kept. */
+struct datapath_keep {
+	bool (*app)(void *arg, uint32_t id);
+	bool (*cgroup)(void *arg, uint64_t cgroup);
+	bool (*vip)(void *arg, const struct ax_addr *addr);
+	bool (*service)(void *arg, const struct ax_endpoint *ep);
+	void *arg;
+};
+int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep);
+
+int datapath_servers_each(struct datapath *dp,
+			  int (*f)(void *arg, const struct ax_endpoint *ep,
+				   const struct ax_server *s),
+			  void *arg);
+/* TCP connections of ax in a network namespace (-1: the caller's). -EOPNOTSUPP: see doctor. */
+int datapath_conns_each(struct datapath *dp, int netns_fd,
+			int (*f)(void *arg, const struct ax_conn *c), void *arg);
+/* Brings dual-stack UDP sockets of host-mode apps what comes to their IPv6 addresses: to be called
+ * at AX_EVENT_DUAL_UDP, in the host's network namespace. */
+int datapath_dual_udp(struct datapath *dp);
+int datapath_counters(struct datapath *dp, uint64_t ret[AX_COUNTERS]);
+const char *datapath_counter_name(unsigned counter);
+
+/* --- packets --- */
+/* Attaches the fabric to the host end of a private app's veth pair, or replaces it there. */
+int datapath_fabric_attach(struct datapath *dp, unsigned ifindex);
+/* The same for the device to which services with private backends are routed. -EOPNOTSUPP. */
+int datapath_service_attach(struct datapath *dp, unsigned ifindex);
+/* Attaches or detaches the program that holds SYNs back. */
+int datapath_hold(struct datapath *dp, bool on);
+
+/* --- events --- */
+/* Descriptor to poll; records are consumed with datapath_events_read(). */
+int datapath_events_fd(struct datapath *dp);
+int datapath_events_read(struct datapath *dp, int (*f)(void *arg, const struct ax_event *ev),
+			 void *arg);
+
+#endif

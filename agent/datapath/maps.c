@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Typed access to the dataplane's maps. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "datapath/priv.h"
+#include "net/netlink.h"
+
+static int map_set(struct datapath *dp, enum datapath_map m, const void *key, const void *value)
+{
+	return bpf_map_update_elem(dp->map[m], key, value, BPF_ANY) ? -errno : 0;
+}
+
+static int map_get(struct datapath *dp, enum datapath_map m, const void *key, void *value)
+{
+	return bpf_map_lookup_elem(dp->map[m], key, value) ? -errno : 0;
+}
+
+static int map_del(struct datapath *dp, enum datapath_map m, const void *key)
+{
+	return bpf_map_delete_elem(dp->map[m], key) && errno != ENOENT ? -errno : 0;
+}
+
+int datapath_ctl_set(struct datapath *dp, const struct ax_ctl *c)
+{
+	uint32_t zero = 0;
+
+	return map_set(dp, MAP_CTL, &zero, c);
+}
+
+int datapath_app_set(struct datapath *dp, uint64_t cgroup, const struct ax_app *a)
+{
+	return map_set(dp, MAP_APPS, &cgroup, a);
+}
+
+int datapath_app_del(struct datapath *dp, uint64_t cgroup)
+{
+	return map_del(dp, MAP_APPS, &cgroup);
+}
+
+int datapath_netns_set(struct datapath *dp, uint64_t cookie, const struct ax_netns_app *a)
+{
+	return map_set(dp, MAP_NETNS_APPS, &cookie, a);
+}
+
+int datapath_netns_del(struct datapath *dp, uint64_t cookie)
+{
+	return map_del(dp, MAP_NETNS_APPS, &cookie);
+}
+
+int datapath_vip_set(struct datapath *dp, const struct ax_addr *addr, const struct ax_vip *v)
+{
+	return map_set(dp, MAP_VIPS, addr, v);
+}
+
+int datapath_vip_get(struct datapath *dp, const struct ax_addr *addr, struct ax_vip *v)
+{
+	return map_get(dp, MAP_VIPS, addr, v);
+}
+
+int datapath_vip_del(struct datapath *dp, const struct ax_addr *addr)
+{
+	return map_del(dp, MAP_VIPS, addr);
+}
+
+/* --- services --- */
+
+static uint32_t gcd(uint32_t a, uint32_t b)
+{
+	while (b) {
+		uint32_t t = a % b;
+
+		a = b;
+		b = t;
+	}
+	return a;
+}
+
+/* Slots for each backend: weights in lowest terms, scaled down when they would be too many. Every
+ * backend has one slot, so that AX_SLOTS_MAX holds for as many backends; the rest goes by weight.
+ */
+static uint32_t share_slots(const struct datapath_backend *b, size_t n, uint32_t *share)
+{
+	uint32_t divisor = 0, total = 0;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		divisor = gcd(b[i].weight, divisor);
+	for (size_t i = 0; i < n; i++)
+		sum += b[i].weight / (divisor ? divisor : 1);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t w = b[i].weight / (divisor ? divisor : 1);
+
+		w = w ? w - 1 : 0;
+		if (sum > AX_SLOTS_MAX)
+			w = n < AX_SLOTS_MAX ? w * (AX_SLOTS_MAX - n) / (sum - n) : 0;
+		share[i] = 1 + (uint32_t)w;
+		total += share[i];
+	}
+	return total;
+}
+
+/*
+ * Smooth weighted order: in every turn each backend gains its share and the richest one is taken
+ * and pays the total, so that equal picks are spread out (as nginx orders its upstreams, see
+ * https://github.com/nginx/nginx commit 52327e0627f4).
+ */
+static int write_slots(struct datapath *dp, struct ax_backend_key key,
+		       const struct datapath_backend *b, size_t n, const uint32_t *share,
+		       uint32_t total)
+{
+	autofree int64_t *credit = calloc(n ? n : 1, sizeof(*credit));
+
+	if (!credit)
+		return -ENOMEM;
+	for (key.slot = 0; key.slot < total; key.slot++) {
+		size_t best = 0;
+		int r;
+
+		for (size_t i = 0; i < n; i++) {
+			credit[i] += share[i];
+			if (credit[i] > credit[best])
+				best = i;
+		}
+		credit[best] -= total;
+		r = map_set(dp, MAP_BACKENDS, &key, &b[best].be);
+		if (r)
+			return r;
+	}
+	for (size_t i = 0; i < n; i++, key.slot++) {
+		int r = map_set(dp, MAP_BACKENDS, &key, &b[i].be);
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static void drop_slots(struct datapath *dp, const struct ax_service *s)
+{
+	struct ax_backend_key key = {.service = s->id, .generation = s->generation};
+
+	for (key.slot = 0; key.slot < s->slots + s->distinct; key.slot++)
+		map_del(dp, MAP_BACKENDS, &key);
+}
+
+int datapath_service_set(struct datapath *dp, const struct ax_endpoint *ep, uint32_t strategy,
+			 uint32_t wait_ms, const struct datapath_backend *b, size_t n)
+{
+	autofree uint32_t *share = calloc(n ? n : 1, sizeof(*share));
+	struct ax_service old, s = {.strategy = strategy, .wait_ms = wait_ms};
+	struct ax_backend_key key = {0};
+	bool known;
+	int r;
+
+	if (!share)
+		return -ENOMEM;
+	known = map_get(dp, MAP_SERVICES, ep, &old) == 0;
+	s.id = known ? old.id : dp->next_list++;
+	s.generation = known ? old.generation + 1 : 0;
+	s.slots = share_slots(b, n, share);
+	s.distinct = (uint32_t)n;
+	key.service = s.id;
+	key.generation = s.generation;
+	r = write_slots(dp, key, b, n, share, s.slots);
+	if (!r)
+		r = map_set(dp, MAP_SERVICES, ep, &s);
+	if (r)
+		drop_slots(dp, &s);
+	else if (known)
+		drop_slots(dp, &old);
+	return r;
+}
+
+int datapath_service_del(struct datapath *dp, const struct ax_endpoint *ep)
+{
+	struct ax_service old;
+	int r = map_get(dp, MAP_SERVICES, ep, &old);
+
+	if (r)
+		return r == -ENOENT ? 0 : r;
+	r = map_del(dp, MAP_SERVICES, ep);
+	if (!r)
+		drop_slots(dp, &old);
+	return r;
+}
+
+/* --- walking --- */
+
+/* Walks a hash map while entries are deleted: the next key is taken before the current one is
+ * judged. f returns 1 to delete, 0 to keep, or a negative errno. */
+static int map_walk(struct datapath *dp, enum datapath_map m, size_t key_size,
+		    int (*f)(void *arg, const void *key), void *arg)
+{
+	char key[64], next[64];
+	int r = bpf_map_get_next_key(dp->map[m], NULL, next) ? -errno : 0;
+
+	if (key_size > sizeof(key))
+		return -EINVAL;
+	while (!r) {
+		int verdict;
+
+		memcpy(key, next, key_size);
+		r = bpf_map_get_next_key(dp->map[m], key, next) ? -errno : 0;
+		verdict = f(arg, key);
+		if (verdict < 0)
+			return verdict;
+		if (verdict == 1)
+			map_del(dp, m, key);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int after_list(void *arg, const void *key)
+{
+	struct datapath *dp = arg;
+	struct ax_service v;
+
+	if (map_get(dp, MAP_SERVICES, key, &v) == 0 && v.id >= dp->next_list)
+		dp->next_list = v.id + 1;
+	return 0;
+}
+
+int datapath_take_lists(struct datapath *dp)
+{
+	return map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), after_list, dp);
+}
+
+/* --- sweeping --- */
+
+struct sweep {
+	struct datapath *dp;
+	const struct datapath_keep *keep;
+};
+
+static int sweep_app(void *arg, const void *key)
+{
+	struct sweep *s = arg;
+
+	return !s->keep->cgroup(s->keep->arg, *(const uint64_t *)key);
+}
+
+static int sweep_vip(void *arg, const void *key)
+{
+	struct sweep *s = arg;
+
+	return !s->keep->vip(s->keep->arg, key);
+}
+
+static int sweep_service(void *arg, const void *key)
+{
+	struct sweep *s = arg;
+
+	if (!s->keep->service(s->keep->arg, key))
+		datapath_service_del(s->dp, key);
+	return 0;
+}
+
+static int sweep_server(void *arg, const void *key)
+{
+	struct sweep *s = arg;
+	struct ax_server v;
+
+	return map_get(s->dp, MAP_SERVERS, key, &v) == 0 && !s->keep->app(s->keep->arg, v.app);
+}
+
+static int sweep_netns(void *arg, const void *key)
+{
+	struct sweep *s = arg;
+	struct ax_netns_app v;
+
+	return map_get(s->dp, MAP_NETNS_APPS, key, &v) == 0 && !s->keep->app(s->keep->arg, v.id);
+}
+
+/* Slots of a generation that no service names: an agent died between writing and switching. */
+static int stale_slot(void *arg, const void *key)
+{
+	const struct ax_backend_key *k = key;
+	const uint32_t *generation = arg; /* [next_list], UINT32_MAX: no such list */
+
+	return k->service >= generation[0] || generation[1 + k->service] != k->generation;
+}
+
+struct generations {
+	struct datapath *dp;
+	uint32_t *g;
+};
+
+static int note_generation(void *arg, const void *key)
+{
+	struct generations *g = arg;
+	struct ax_service v;
+
+	if (map_get(g->dp, MAP_SERVICES, key, &v) == 0 && v.id < g->g[0])
+		g->g[1 + v.id] = v.generation;
+	return 0;
+}
+
+static int sweep_slots(struct datapath *dp)
+{
+	autofree uint32_t *g = malloc(((size_t)dp->next_list + 1) * sizeof(*g));
+	struct generations gs = {.dp = dp, .g = g};
+	int r;
+
+	if (!g)
+		return -ENOMEM;
+	memset(g, 0xff, ((size_t)dp->next_list + 1) * sizeof(*g));
+	g[0] = dp->next_list;
+	r = map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), note_generation, &gs);
+	return r ? r : map_walk(dp, MAP_BACKENDS, sizeof(struct ax_backend_key), stale_slot, g);
+}
+
+int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
+{
+	struct sweep s = {.dp = dp, .keep = keep};
+	int r = map_walk(dp, MAP_APPS, sizeof(uint64_t), sweep_app, &s);
+
+	r = r ? r : map_walk(dp, MAP_VIPS, sizeof(struct ax_addr), sweep_vip, &s);
+	r = r ? r : map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), sweep_service, &s);
+	r = r ? r : map_walk(dp, MAP_SERVERS, sizeof(struct ax_endpoint), sweep_server, &s);
+	r = r ? r : map_walk(dp, MAP_NETNS_APPS, sizeof(uint64_t), sweep_netns, &s);
+	return r ? r : sweep_slots(dp);
+}
+
+/* --- reading --- */
+
+struct servers_each {
+	struct datapath *dp;
+	int (*f)(void *arg, const struct ax_endpoint *ep, const struct ax_server *s);
+	void *arg;
+};
+
+static int each_server(void *arg, const void *key)
+{
+	struct servers_each *s = arg;
+	struct ax_server v;
+	int r = map_get(s->dp, MAP_SERVERS, key, &v) ? 0 : s->f(s->arg, key, &v);
+
+	return r > 0 ? -ECANCELED : r;
+}
+
+int datapath_servers_each(struct datapath *dp,
+			  int (*f)(void *arg, const struct ax_endpoint *ep,
+				   const struct ax_server *s),
+			  void *arg)
+{
+	struct servers_each s = {.dp = dp, .f = f, .arg = arg};
+
+	return map_walk(dp, MAP_SERVERS, sizeof(struct ax_endpoint), each_server, &s);
+}
+
+static int open_iter(void *arg)
+{
+	int fd = bpf_iter_create(*(int *)arg);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int datapath_conns_each(struct datapath *dp, int netns_fd,
+			int (*f)(void *arg, const struct ax_conn *c), void *arg)
+{
+	autoclose int fd = -1;
+	struct ax_conn conns[32];
+	size_t have = 0;
+	int link;
+
+	if (!dp->conns)
+		return -EOPNOTSUPP;
+	link = bpf_link__fd(dp->conns);
+	/* the iterator keeps the namespace in which it was opened */
+	fd = netns_fd < 0 ? open_iter(&link) : netns_call(netns_fd, open_iter, &link);
+	if (fd < 0)
+		return fd;
+	for (;;) {
+		ssize_t n = read(fd, (char *)conns + have, sizeof(conns) - have);
+		size_t whole;
+
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		have += (size_t)n;
+		whole = have / sizeof(conns[0]);
+		for (size_t i = 0; i < whole; i++) {
+			int r = f(arg, &conns[i]);
+
+			if (r)
+				return r;
+		}
+		have -= whole * sizeof(conns[0]);
+		memmove(conns, conns + whole, have);
+	}
+}
+
+int datapath_dual_udp(struct datapath *dp)
+{
+	autoclose int fd = -1;
+	char none[64];
+	ssize_t n;
+
+	if (!dp->dual_udp)
+		return -EOPNOTSUPP;
+	fd = bpf_iter_create(bpf_link__fd(dp->dual_udp));
+	if (fd < 0)
+		return -errno;
+	/* reading runs the program; it writes nothing */
+	do {
+		n = read(fd, none, sizeof(none));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	return n < 0 ? -errno : 0;
+}
+
+int datapath_counters(struct datapath *dp, uint64_t ret[AX_COUNTERS])
+{
+	int cpus = libbpf_num_possible_cpus();
+	autofree uint64_t *values = NULL;
+
+	if (cpus < 0)
+		return cpus;
+	values = calloc((size_t)cpus, sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < AX_COUNTERS; i++) {
+		int r = map_get(dp, MAP_COUNTERS, &i, values);
+
+		if (r)
+			return r;
+		ret[i] = 0;
+		for (int c = 0; c < cpus; c++)
+			ret[i] += values[c];
+	}
+	return 0;
+}
+
+const char *datapath_counter_name(unsigned counter)
+{
+	static const char *const names[AX_COUNTERS] = {
+		[AX_COUNT_CONNECT] = "connects",
+		[AX_COUNT_TRANSLATED] = "translated",
+		[AX_COUNT_DENIED_LABELS] = "denied-no-shared-label",
+		[AX_COUNT_DENIED_RULE] = "denied-by-rule",
+		[AX_COUNT_NO_BACKEND] = "no-backend",
+		[AX_COUNT_NO_EGRESS] = "no-egress",
+		[AX_COUNT_HELD] = "held",
+		[AX_COUNT_BIND_REFUSED] = "bind-refused",
+		[AX_COUNT_FABRIC_SOURCE] = "fabric-wrong-source",
+		[AX_COUNT_FABRIC_DENIED] = "fabric-denied",
+		[AX_COUNT_FABRIC_MALFORMED] = "fabric-malformed",
+		[AX_COUNT_EVENTS_LOST] = "events-lost",
+		[AX_COUNT_ERROR] = "errors",
+	};
+
+	return counter < AX_COUNTERS ? names[counter] : "?";
+}
+
+/* --- events --- */
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct datapath *dp = ctx;
+
+	if (size < sizeof(struct ax_event) || !dp->event)
+		return 0;
+	return dp->event(dp->event_arg, data);
+}
+
+int datapath_events_fd(struct datapath *dp)
+{
+	if (!dp->ring)
+		dp->ring = ring_buffer__new(dp->map[MAP_EVENTS], on_record, dp, NULL);
+	return dp->ring ? ring_buffer__epoll_fd(dp->ring) : -errno;
+}
+
+int datapath_events_read(struct datapath *dp, int (*f)(void *arg, const struct ax_event *ev),
+			 void *arg)
+{
+	int r;
+
+	if (!dp->ring)
+		return 0;
+	dp->event = f;
+	dp->event_arg = arg;
+	r = ring_buffer__consume(dp->ring);
+	dp->event = NULL;
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Between the datapath_*.c files only. */
+#ifndef AX_DATAPATH_PRIV_H
+#define AX_DATAPATH_PRIV_H
+
+#include "datapath/datapath.h"
+
+enum datapath_map {
+	MAP_APPS,
+	MAP_NETNS_APPS,
+	MAP_VIPS,
+	MAP_SERVICES,
+	MAP_BACKENDS,
+	MAP_SERVERS,
+	MAP_LISTENERS,
+	MAP_ASKED,
+	MAP_ESTABLISHED,
+	MAP_UDP_REPLIES,
+	MAP_FLOWS,
+	MAP_CTL,
+	MAP_COUNTERS,
+	MAP_EVENTS,
+	MAPS
+};
+
+#define DATAPATH_PROGRAMS_MAX 32
+
+struct ring_buffer;
+struct bpf_link;
+struct dataplane;
+
+struct datapath {
+	struct dataplane *skel;
+	int map[MAPS]; /* descriptors; owned by the skeleton */
+	int from_app;  /* programs of the fabric, -1: not loaded; owned by the skeleton */
+	int to_app;
+	int to_service;
+	struct bpf_link *conns; /* NULL: off */
+	struct bpf_link *dual_udp;
+	struct ring_buffer *ring;
+	int (*event)(void *arg, const struct ax_event *ev);
+	void *event_arg;
+	uint32_t next_list; /* id of the next service endpoint's backend list */
+	char cgroup_path[4096];
+	char pin_dir[256];
+	struct feature_report features[DATAPATH_PROGRAMS_MAX];
+	size_t n_features;
+};
+
+/* libbpf's output goes through the logger. */
+void datapath_log_libbpf(void);
+/* Where the bpf filesystem is mounted; made if it may be. */
+int datapath_bpffs(bool make, char *ret, size_t size, struct error *e);
+
+/* datapath_maps.c: services of an earlier agent keep the ids of their backend lists. */
+int datapath_take_lists(struct datapath *dp);
+
+#endif

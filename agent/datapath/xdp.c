@@ -1,0 +1,665 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Maps, pins and generations of an interface's XDP dataplane. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "datapath/priv.h"
+#include "datapath/xdp.h"
+#include "filter.skel.h"
+#include "base/mounts.h"
+
+#define PIN_PATH_MAX 512
+
+static const char *const map_names[XDP_MAPS] = {
+	[XDP_MAP_RULE_COUNTS] = "rule_counts",
+	[XDP_MAP_REASON_COUNTS] = "reason_counts",
+	[XDP_MAP_LIMITS] = "limits",
+	[XDP_MAP_SOURCE_LIMITS] = "source_limits",
+	[XDP_MAP_CAPTURES] = "captures",
+	[XDP_MAP_TRIGGERS] = "triggers",
+	[XDP_MAP_SLOTS] = "slots",
+	[XDP_MAP_DEVICES] = "devices",
+	[XDP_MAP_CPUS] = "cpus",
+	[XDP_MAP_REDIRECTED] = "redirected",
+	[XDP_MAP_IFINDEXES] = "ifindexes",
+	[XDP_MAP_FLOWS4] = "flows4",
+	[XDP_MAP_FLOWS6] = "flows6",
+	[XDP_MAP_REAL_COUNTS] = "real_counts",
+	[XDP_MAP_NAT] = "nat",
+	[XDP_MAP_NAT_FRAGMENTS] = "nat_fragments",
+	[XDP_MAP_JUMPS] = "jumps",
+	[XDP_MAP_VARIABLES] = "variables",
+	[XDP_MAP_CARRIED] = "carried",
+};
+
+/* --- pins --- */
+
+/*
+ * `ip netns exec` gives its command a mount namespace of its own, without a bpf filesystem. If one
+ * were mounted there, it would be gone with the command, and the rules with their pins.
+ */
+int datapath_xdp_bpffs(bool make, char *ret, size_t size, struct error *e)
+{
+	if (mount_find("bpf", ret, size) && !mount_find_above("bpf", ret, size)) {
+		setenv("LIBXDP_BPFFS", ret, 1);
+		return 0;
+	}
+	return datapath_bpffs(make, ret, size, e);
+}
+
+int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make, char *ret,
+		     size_t size, struct error *e)
+{
+	char dir[256], name[32] = "";
+	int r = datapath_xdp_bpffs(make, dir, sizeof(dir), e);
+
+	datapath_log_libbpf(); /* every way into these files leads through here */
+	if (r)
+		return r;
+	if (ifname)
+		snprintf(name, sizeof(name), "/%.20s", ifname);
+	for (char *c = name; *c; c++)
+		if (*c == '.') /* which bpffs does not take; interfaces have no ':' */
+			*c = ':';
+	if ((size_t)snprintf(ret, size, "%s/%s-xdp%s", dir, inst->name, name) >= size)
+		return error_set(e, -ENAMETOOLONG, "the path of the bpf filesystem is too long");
+	return 0;
+}
+
+void datapath_xdp_init(struct datapath_xdp *d)
+{
+	*d = (struct datapath_xdp){0};
+	for (int m = 0; m < XDP_MAPS; m++)
+		d->map[m] = -1;
+}
+
+void datapath_xdp_close(struct datapath_xdp *d)
+{
+	if (d->root)
+		munmap(d->root, sizeof(*d->root));
+	for (int m = 0; m < XDP_MAPS; m++)
+		close_fd(&d->map[m]);
+	datapath_xdp_init(d);
+}
+
+static int map_root(struct datapath_xdp *d)
+{
+	void *p = mmap(NULL, sizeof(*d->root), PROT_READ | PROT_WRITE, MAP_SHARED,
+		       d->map[XDP_MAP_VARIABLES], 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	d->root = p;
+	return 0;
+}
+
+int datapath_xdp_open(const char *dir, struct datapath_xdp *d)
+{
+	char path[PIN_PATH_MAX];
+	int r = 0;
+
+	datapath_xdp_init(d);
+	snprintf(d->dir, sizeof(d->dir), "%s", dir);
+	for (int m = 0; m < XDP_MAPS && !r; m++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, map_names[m]);
+		d->map[m] = bpf_obj_get(path);
+		if (d->map[m] < 0)
+			r = -errno;
+	}
+	if (!r)
+		r = map_root(d);
+	if (r)
+		datapath_xdp_close(d);
+	return r;
+}
+
+int datapath_xdp_unpin(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *de;
+
+	if (!d)
+		return errno == ENOENT ? 0 : -errno;
+	while ((de = readdir(d)))
+		if (de->d_name[0] != '.')
+			unlinkat(dirfd(d), de->d_name, 0);
+	closedir(d);
+	return rmdir(dir) < 0 ? -errno : 0;
+}
+
+/* The instance's own maps and their directory, once no interface is left. */
+static void unpin_shared(const char *dir)
+{
+	DIR *d = opendir(dir);
+	bool left = false;
+	struct dirent *de;
+
+	if (!d)
+		return;
+	while (!left && (de = readdir(d)))
+		left = de->d_name[0] != '.' && de->d_type == DT_DIR;
+	closedir(d);
+	if (!left)
+		datapath_xdp_unpin(dir);
+}
+
+int datapath_xdp_remove(const char *dir)
+{
+	const char *slash = strrchr(dir, '/');
+	char parent[PIN_PATH_MAX];
+	int r = datapath_xdp_unpin(dir);
+
+	if (r || !slash)
+		return r;
+	snprintf(parent, sizeof(parent), "%.*s", (int)(slash - dir), dir);
+	unpin_shared(parent);
+	return 0;
+}
+
+int datapath_xdp_pin(struct datapath_xdp *d, const char *dir, struct error *e)
+{
+	char staging[300], path[PIN_PATH_MAX];
+	int r;
+
+	/* longer than any interface's name */
+	snprintf(staging, sizeof(staging), "%s:while-it-is-made", dir);
+	datapath_xdp_unpin(staging); /* of one that was killed: we hold the lock */
+	r = mkdir_parents(staging, 0700);
+	for (int m = 0; m < XDP_MAPS && !r; m++) {
+		snprintf(path, sizeof(path), "%s/%s", staging, map_names[m]);
+		if (bpf_obj_pin(d->map[m], path) < 0)
+			r = -errno;
+	}
+	if (!r && rename(staging, dir) < 0)
+		r = -errno;
+	if (r) {
+		datapath_xdp_unpin(staging);
+		return error_set(e, r, "cannot pin the XDP dataplane as %s: %s", dir, strerror(-r));
+	}
+	snprintf(d->dir, sizeof(d->dir), "%s", dir);
+	return 0;
+}
+
+int datapath_xdp_repin(const struct datapath_xdp *d, enum xdp_map m)
+{
+	char path[PIN_PATH_MAX], new[PIN_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", d->dir, map_names[m]);
+	snprintf(new, sizeof(new), "%s/%s-new", d->dir, map_names[m]);
+	unlink(new); /* of one that was killed: we hold the lock */
+	if (bpf_obj_pin(d->map[m], new) < 0 || rename(new, path) < 0)
+		return -errno;
+	return 0;
+}
+
+/* --- maps --- */
+
+static int make_shared(enum xdp_map m)
+{
+	int fd = m == XDP_MAP_NAT
+			 ? bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "nat", sizeof(struct ax_nat_key),
+					  sizeof(struct ax_nat), AX_BALANCE_FLOWS, NULL)
+			 : bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "nat_fragments",
+					  sizeof(struct ax_nat_fragment), sizeof(struct ax_nat),
+					  AX_NAT_FRAGMENTS, NULL);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Whether a map is what this version of ax would make. */
+static bool fits_shared(int fd, enum xdp_map m)
+{
+	struct bpf_map_info info = {0};
+	uint32_t len = sizeof(info);
+
+	return !bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == BPF_MAP_TYPE_LRU_HASH &&
+	       info.value_size == sizeof(struct ax_nat) &&
+	       info.key_size == (m == XDP_MAP_NAT ? sizeof(struct ax_nat_key)
+						  : sizeof(struct ax_nat_fragment));
+}
+
+int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct error *e)
+{
+	char dir[256], path[PIN_PATH_MAX];
+	int r = datapath_xdp_dir(inst, NULL, true, dir, sizeof(dir), e);
+
+	if (r)
+		return r;
+	r = mkdir_parents(dir, 0700);
+	/* no interface has so long a name */
+	snprintf(path, sizeof(path), "%s/all-interfaces-%s", dir, map_names[m]);
+	/* another interface may be loaded at the same time, and pin it first */
+	for (int i = 0; i < 3 && !r; i++) {
+		autoclose int fd = bpf_obj_get(path);
+
+		if (fd >= 0 && fits_shared(fd, m))
+			return take_fd(&fd);
+		if (fd >= 0)
+			unlink(path); /* of another version of ax */
+		close_fd(&fd);
+		fd = make_shared(m);
+		if (fd < 0)
+			r = fd;
+		else if (!bpf_obj_pin(fd, path))
+			return take_fd(&fd);
+		else if (errno != EEXIST)
+			r = -errno;
+	}
+	r = r ? r : -EEXIST;
+	return error_set(e, r, "cannot make %s: %s%s", path, strerror(-r),
+			 r == -EPERM ? "; run as root" : "");
+}
+
+/* The maps as the skeleton has them, in the order of enum xdp_map; those of the root are not its.
+ */
+static void skeleton_maps(struct filter *skel, struct bpf_map *ret[XDP_MAPS])
+{
+	struct bpf_map *const maps[XDP_MAPS] = {
+		[XDP_MAP_RULE_COUNTS] = skel->maps.rule_counts,
+		[XDP_MAP_REASON_COUNTS] = skel->maps.reason_counts,
+		[XDP_MAP_LIMITS] = skel->maps.limits,
+		[XDP_MAP_SOURCE_LIMITS] = skel->maps.source_limits,
+		[XDP_MAP_CAPTURES] = skel->maps.captures,
+		[XDP_MAP_TRIGGERS] = skel->maps.triggers,
+		[XDP_MAP_SLOTS] = skel->maps.slots,
+		[XDP_MAP_DEVICES] = skel->maps.devices,
+		[XDP_MAP_CPUS] = skel->maps.cpus,
+		[XDP_MAP_REDIRECTED] = skel->maps.redirected,
+		[XDP_MAP_IFINDEXES] = skel->maps.ifindexes,
+		[XDP_MAP_FLOWS4] = skel->maps.flows4,
+		[XDP_MAP_FLOWS6] = skel->maps.flows6,
+		[XDP_MAP_REAL_COUNTS] = skel->maps.real_counts,
+		[XDP_MAP_NAT] = skel->maps.nat,
+		[XDP_MAP_NAT_FRAGMENTS] = skel->maps.nat_fragments,
+	};
+
+	memcpy(ret, maps, sizeof(maps));
+}
+
+int datapath_xdp_new_jumps(struct datapath_xdp *d)
+{
+	close_fd(&d->map[XDP_MAP_JUMPS]);
+	d->map[XDP_MAP_JUMPS] =
+		bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "jumps", 4, 4, AX_JUMP_ENTRIES, NULL);
+	return d->map[XDP_MAP_JUMPS] < 0 ? -errno : 0;
+}
+
+/* Those that no program of a generation uses. */
+static int create_other_maps(struct datapath_xdp *d, uint32_t counters)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, shared, .map_flags = BPF_F_MMAPABLE);
+	int r = datapath_xdp_new_jumps(d);
+
+	if (r)
+		return r;
+	d->map[XDP_MAP_VARIABLES] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "variables", 4,
+						   sizeof(struct ax_root), 1, &shared);
+	d->map[XDP_MAP_CARRIED] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "carried", 4,
+						 sizeof(struct ax_rule_count), counters, NULL);
+	if (d->map[XDP_MAP_VARIABLES] < 0 || d->map[XDP_MAP_CARRIED] < 0)
+		return -errno;
+	return map_root(d);
+}
+
+/* Creates the maps that stay, by a load without programs. */
+static int create_maps(struct filter *skel, const uint32_t sizes[XDP_MAPS], struct datapath_xdp *d)
+{
+	struct bpf_map *maps[XDP_MAPS];
+	struct bpf_program *p;
+	int r;
+
+	skeleton_maps(skel, maps);
+	for (int m = 0; m < XDP_MAPS; m++)
+		if (maps[m] && sizes[m])
+			bpf_map__set_max_entries(maps[m], sizes[m]);
+	bpf_map__set_max_entries(skel->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
+	bpf_object__for_each_program (p, skel->obj)
+		bpf_program__set_autoload(p, false);
+	r = filter__load(skel);
+	if (r)
+		return r;
+	for (int m = 0; m < XDP_MAPS; m++) {
+		if (!maps[m])
+			continue;
+		d->map[m] = fcntl(bpf_map__fd(maps[m]), F_DUPFD_CLOEXEC, 3);
+		if (d->map[m] < 0)
+			return -errno;
+	}
+	return create_other_maps(d, sizes[XDP_MAP_CARRIED]);
+}
+
+/* The instance's maps, where the list needs them. */
+static int take_shared(const struct instance *inst, struct filter *skel,
+		       const uint32_t sizes[XDP_MAPS], struct error *e)
+{
+	struct bpf_map *const maps[] = {skel->maps.nat, skel->maps.nat_fragments};
+
+	for (int i = 0; i < 2; i++) {
+		autoclose int fd = -1;
+		int r;
+
+		if (sizes[XDP_MAP_NAT + i] < AX_NAT_FRAGMENTS)
+			continue;
+		fd = datapath_xdp_shared(inst, (enum xdp_map)(XDP_MAP_NAT + i), e);
+		if (fd < 0)
+			return fd;
+		r = bpf_map__reuse_fd(maps[i], fd);
+		if (r)
+			return error_set(e, r, "cannot take over map %s: %s",
+					 map_names[XDP_MAP_NAT + i], strerror(-r));
+	}
+	return 0;
+}
+
+int datapath_xdp_create(const struct instance *inst, const uint32_t sizes[XDP_MAPS],
+			struct datapath_xdp *d, struct error *e)
+{
+	struct filter *skel;
+	int r;
+
+	skel = filter__open();
+	datapath_xdp_init(d);
+	if (!skel)
+		return error_set(e, -errno, "cannot open the XDP programs: %s", strerror(errno));
+	r = take_shared(inst, skel, sizes, e);
+	if (!r) {
+		r = create_maps(skel, sizes, d);
+		if (r)
+			error_set(e, r, "the kernel refuses the XDP dataplane's maps: %s%s",
+				  strerror(-r), r == -EPERM ? "; run as root" : "");
+	}
+	filter__destroy(skel);
+	if (r)
+		datapath_xdp_close(d);
+	return r;
+}
+
+/* --- generations --- */
+
+void generation_close(struct generation *g)
+{
+	if (g->data)
+		munmap((void *)(uintptr_t)g->data, g->size);
+	close_fd(&g->prog);
+	close_fd(&g->arena);
+	*g = (struct generation){.prog = -1, .arena = -1};
+}
+
+static size_t page_round(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) / page * page;
+}
+
+static int fill_arena(int fd, const struct arena *a)
+{
+	void *p = mmap(NULL, page_round(a->size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	memcpy(p, a->data, a->size);
+	munmap(p, page_round(a->size));
+	return 0;
+}
+
+static int map_arena(struct generation *g, size_t size)
+{
+	void *p = mmap(NULL, page_round(size), PROT_READ, MAP_SHARED, g->arena, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	g->data = p;
+	g->size = page_round(size);
+	memcpy(&g->layout, p, sizeof(g->layout));
+	if (g->layout.magic != AX_ARENA_MAGIC || g->layout.size > size ||
+	    g->layout.state > g->layout.size ||
+	    g->layout.state_size > g->layout.size - g->layout.state)
+		return -EPROTO; /* another version's */
+	return 0;
+}
+
+static int take_maps(struct filter *skel, const struct datapath_xdp *d)
+{
+	struct bpf_map *maps[XDP_MAPS];
+	int r = 0;
+
+	skeleton_maps(skel, maps);
+	for (int m = 0; m < XDP_MAPS && !r; m++)
+		if (maps[m])
+			r = bpf_map__reuse_fd(maps[m], d->map[m]);
+	return r ? r : bpf_map__reuse_fd(skel->maps.stages, d->map[XDP_MAP_JUMPS]);
+}
+
+/*
+ * As the root is: a program array takes no others (since Linux 5.18, and for the attach type since
+ * 6.18, 6.12.54, 6.1.157). The flag is set here and not by section "xdp.frags", because libbpf
+ * before 1.2 would insist on what the section says.
+ */
+static void load_like_root(struct filter *skel, bool has_frags)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program (p, skel->obj) {
+		if (has_frags)
+			bpf_program__set_flags(p, BPF_F_XDP_HAS_FRAGS);
+		else
+			bpf_program__set_expected_attach_type(p, 0);
+	}
+}
+
+/* What no rule of the list leads to is not loaded. */
+static void leave_out(struct filter *skel, const struct ax_layout *layout)
+{
+	if (!layout->balancers_n && !layout->nat)
+		bpf_program__set_autoload(skel->progs.ax_balance, false);
+	if (!layout->nat)
+		bpf_program__set_autoload(skel->progs.ax_reverse, false);
+	if (layout->balancers_n)
+		return;
+	bpf_map__set_max_entries(skel->maps.hops, 1);
+	bpf_map__set_max_entries(skel->maps.fast_flows, 1);
+}
+
+static uint32_t stage_entry(uint32_t set, uint32_t stage)
+{
+	return AX_JUMPS + set * AX_STAGES + stage;
+}
+
+static int put_stages(struct filter *skel, const struct ax_layout *layout)
+{
+	const struct bpf_program *stages[AX_STAGES] = {
+		[AX_STAGE_BALANCE] = skel->progs.ax_balance,
+		[AX_STAGE_REVERSE] = skel->progs.ax_reverse,
+	};
+
+	for (uint32_t i = 0; i < AX_STAGES; i++) {
+		uint32_t key = stage_entry(layout->generation % AX_STAGE_SETS, i);
+		int fd = bpf_program__fd(stages[i]);
+
+		if (bpf_program__autoload(stages[i]) &&
+		    bpf_map_update_elem(bpf_map__fd(skel->maps.stages), &key, &fd, 0) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+int generation_load(const struct datapath_xdp *d, const struct arena *a,
+		    const struct ax_layout *layout, struct generation *g, struct error *e)
+{
+	struct filter *skel;
+	int r;
+
+	skel = filter__open();
+	*g = (struct generation){.prog = -1, .arena = -1};
+	if (!skel)
+		return error_set(e, -errno, "cannot open the XDP programs: %s", strerror(errno));
+	memcpy((void *)(uintptr_t)&skel->rodata->layout, layout, sizeof(*layout));
+	leave_out(skel, layout);
+	load_like_root(skel, layout->has_frags);
+	r = bpf_map__set_value_size(skel->maps.arena, (uint32_t)a->size);
+	if (!r)
+		r = take_maps(skel, d);
+	if (!r)
+		r = filter__load(skel);
+	if (!r)
+		r = put_stages(skel, layout);
+	if (!r)
+		r = fill_arena(bpf_map__fd(skel->maps.arena), a);
+	if (!r) {
+		g->prog = fcntl(bpf_program__fd(skel->progs.ax_filter), F_DUPFD_CLOEXEC, 3);
+		g->arena = fcntl(bpf_map__fd(skel->maps.arena), F_DUPFD_CLOEXEC, 3);
+		r = g->prog < 0 || g->arena < 0 ? -errno : map_arena(g, a->size);
+	}
+	filter__destroy(skel);
+	if (!r)
+		return 0;
+	generation_close(g);
+	return error_set(e, r, "the kernel refuses the compiled rule list (%s)%s", strerror(-r),
+			 r == -ENOMEM ? ": there is not enough memory" : "");
+}
+
+/* The descriptor of a program's map of that name. */
+static int map_of_program(int prog, const char *name, struct bpf_map_info *mi)
+{
+	uint32_t ids[64];
+	struct bpf_prog_info pi = {.nr_map_ids = ARRAY_SIZE(ids), .map_ids = (uintptr_t)ids};
+	uint32_t len = sizeof(pi);
+
+	if (bpf_obj_get_info_by_fd(prog, &pi, &len) < 0)
+		return -errno;
+	for (uint32_t i = 0; i < pi.nr_map_ids && i < ARRAY_SIZE(ids); i++) {
+		autoclose int fd = bpf_map_get_fd_by_id(ids[i]);
+
+		len = sizeof(*mi);
+		memset(mi, 0, sizeof(*mi));
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, mi, &len) && streq(mi->name, name))
+			return take_fd(&fd);
+	}
+	return -ENOENT;
+}
+
+int generation_map(const struct generation *g, enum xdp_map m)
+{
+	struct bpf_map_info mi;
+
+	return map_of_program(g->prog, map_names[m], &mi);
+}
+
+int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g)
+{
+	uint32_t key = jump, id;
+	struct bpf_map_info mi;
+	int r = 0;
+
+	*g = (struct generation){.prog = -1, .arena = -1};
+	if (bpf_map_lookup_elem(d->map[XDP_MAP_JUMPS], &key, &id) < 0)
+		return -errno;
+	g->prog = bpf_prog_get_fd_by_id(id);
+	if (g->prog < 0)
+		return -errno;
+	g->arena = map_of_program(g->prog, "arena", &mi);
+	if (g->arena < 0)
+		r = g->arena;
+	if (!r)
+		r = map_arena(g, mi.value_size);
+	if (r)
+		generation_close(g);
+	return r;
+}
+
+/* Lets go of the stages of generations that are over, and with them of their arenas. */
+static void drop_stages(const struct datapath_xdp *d)
+{
+	bool used[AX_STAGE_SETS] = {false};
+
+	for (int jump = 0; jump < AX_JUMPS; jump++) {
+		struct generation g;
+		int r = generation_get(d, (enum ax_jump)jump, &g);
+
+		if (!r)
+			used[g.layout.generation % AX_STAGE_SETS] = true;
+		generation_close(&g);
+		if (r && r != -ENOENT)
+			return; /* the next swap will do it */
+	}
+	for (uint32_t set = 0; set < AX_STAGE_SETS; set++) {
+		for (uint32_t i = 0; i < AX_STAGES && !used[set]; i++) {
+			uint32_t key = stage_entry(set, i);
+
+			bpf_map_delete_elem(d->map[XDP_MAP_JUMPS], &key);
+		}
+	}
+}
+
+/* Waits for an RCU grace period: then no packet is on its way through programs that were replaced
+ * before. Where CPUs run without ticks (nohz_full) membarrier(2) refuses to; a change of a map of
+ * maps waits as well. */
+static void wait_for_packets(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, o);
+	autoclose int inner = -1, outer = -1;
+	uint32_t zero = 0;
+
+	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		return;
+	inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "inner", 4, 4, 1, NULL);
+	o.inner_map_fd = (uint32_t)inner;
+	outer = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "outer", 4, 4, 1, &o);
+	bpf_map_update_elem(outer, &zero, &inner, 0);
+}
+
+int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct generation *g)
+{
+	uint32_t key = jump;
+
+	if (!g) {
+		if (bpf_map_delete_elem(d->map[XDP_MAP_JUMPS], &key) < 0 && errno != ENOENT)
+			return -errno;
+	} else if (bpf_map_update_elem(d->map[XDP_MAP_JUMPS], &key, &g->prog, 0) < 0) {
+		return -errno;
+	}
+	wait_for_packets();
+	/* with PREVIOUS set, another one is on its way to CURRENT */
+	if (jump == AX_JUMP_CURRENT || !g)
+		drop_stages(d);
+	return 0;
+}
+
+#define EXPLAIN_ROOM 256 /* for headers that a balancer puts in front */
+
+int generation_explain(const struct generation *g, const void *frame, size_t len,
+		       struct ax_explain *x, uint32_t *action, uint8_t **out, size_t *out_len)
+{
+	struct xdp_md md = {.data = sizeof(*x), .data_end = (uint32_t)(len + sizeof(*x))};
+	autofree uint8_t *in = malloc(len + sizeof(*x));
+	autofree uint8_t *res = malloc(len + sizeof(*x) + EXPLAIN_ROOM);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in,
+		    .data_size_in = (uint32_t)(len + sizeof(*x)), .data_out = res,
+		    .data_size_out = (uint32_t)(len + sizeof(*x) + EXPLAIN_ROOM), .ctx_in = &md,
+		    .ctx_size_in = sizeof(md), .repeat = 1);
+
+	if (!in || !res)
+		return -ENOMEM;
+	*x = (struct ax_explain){.key = g->layout.explain_key};
+	memcpy(in, x, sizeof(*x));
+	memcpy(in + sizeof(*x), frame, len);
+	if (bpf_prog_test_run_opts(g->prog, &o) < 0)
+		return -errno;
+	if (o.data_size_out < sizeof(*x))
+		return -EPROTO;
+	memcpy(x, res, sizeof(*x));
+	*action = o.retval;
+	*out_len = o.data_size_out - sizeof(*x);
+	memmove(res, res + sizeof(*x), *out_len);
+	*out = take_ptr(&res);
+	return 0;
+}

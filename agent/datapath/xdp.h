@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The XDP dataplane of one interface in the kernel: maps and their pins, generations, and the root
+ * program on the interface. Below xdp_iface.c, which knows rules; nobody else needs it.
+ *
+ * Pins: <bpffs>/<instance>-xdp/<interface>/ holds the maps that stay (by their names), "jumps" and
+ * "variables" of the root program, and "root", the root program itself. A generation needs no pin:
+ * "jumps" holds its program, the program its maps. The NAT tables are the instance's, in
+ * <bpffs>/<instance>-xdp/all-interfaces-nat and -nat_fragments, because answers come in by other
+ * interfaces; those without a NAT balancer have small ones of their own in the place of these.
+ */
+#ifndef AX_DATAPATH_XDP_H
+#define AX_DATAPATH_XDP_H
+
+#include "balance.h"
+#include "compile/compile.h"
+#include "base/instance.h"
+#include "iface/iface.h"
+
+enum xdp_map {
+	XDP_MAP_RULE_COUNTS,
+	XDP_MAP_REASON_COUNTS,
+	XDP_MAP_LIMITS,
+	XDP_MAP_SOURCE_LIMITS,
+	XDP_MAP_CAPTURES,
+	XDP_MAP_TRIGGERS,
+	XDP_MAP_SLOTS,
+	XDP_MAP_DEVICES,
+	XDP_MAP_CPUS,
+	XDP_MAP_REDIRECTED,
+	XDP_MAP_IFINDEXES,
+	XDP_MAP_FLOWS4,
+	XDP_MAP_FLOWS6,
+	XDP_MAP_REAL_COUNTS,
+	XDP_MAP_NAT, /* this and the next: see datapath_xdp_shared() */
+	XDP_MAP_NAT_FRAGMENTS,
+	XDP_MAP_JUMPS,
+	XDP_MAP_VARIABLES, /* struct ax_root */
+	XDP_MAP_CARRIED,   /* what rules counted before their counters' map was replaced */
+	XDP_MAPS
+};
+
+struct datapath_xdp {
+	char dir[256]; /* pins */
+	int map[XDP_MAPS];
+	struct ax_root *root; /* mapped memory of XDP_MAP_VARIABLES */
+};
+
+/* Where what is not bound to one mount namespace is pinned; `make`: mounted if need be. */
+int datapath_xdp_bpffs(bool make, char *ret, size_t size, struct error *e);
+/* The directory of an interface's pins, and of all of the instance (ifname NULL). */
+int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make, char *ret,
+		     size_t size, struct error *e);
+/* An interface may have been renamed since it was loaded (datapath_xdp_names.c). */
+/* The interface that has the root program pinned in `dir`; `first` is asked first. 0: none. */
+unsigned datapath_xdp_holder(const char *dir, unsigned first);
+/* Turns the directory where the pins of an interface belong into the one where they are. */
+void datapath_xdp_find(char *dir, size_t size, unsigned ifindex);
+/* Moves them where they belong, and out of the way what belongs elsewhere. */
+int datapath_xdp_follow(const struct instance *inst, const char *dir, unsigned ifindex,
+			struct error *e);
+void datapath_xdp_init(struct datapath_xdp *d);
+void datapath_xdp_close(struct datapath_xdp *d);
+/* Opens what is pinned. -ENOENT: nothing is. */
+int datapath_xdp_open(const char *dir, struct datapath_xdp *d);
+/* The instance's own map of this kind, made if need be. Its descriptor, or a negative errno. */
+int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct error *e);
+/* Makes the maps of a new interface, not pinned yet, with so many entries (0: as they are). */
+int datapath_xdp_create(const struct instance *inst, const uint32_t sizes[XDP_MAPS],
+			struct datapath_xdp *d, struct error *e);
+/* Puts a map that took another's place where the other one is pinned. */
+int datapath_xdp_repin(const struct datapath_xdp *d, enum xdp_map m);
+/* A new program array, which no program has been in. */
+int datapath_xdp_new_jumps(struct datapath_xdp *d);
+/* Pins all maps in `dir`, in one step. */
+int datapath_xdp_pin(struct datapath_xdp *d, const char *dir, struct error *e);
+/* Removes the pins in a directory, and it. */
+int datapath_xdp_unpin(const char *dir);
+/* Those of an interface, and with the last one's the instance's. */
+int datapath_xdp_remove(const char *dir);
+
+bool datapath_xdp_watched(const char *dir);
+/* From now on counts what the rules redirect but nobody sends, until the pins in `dir` are removed.
+ * The dataplane works without (Linux 5.17). */
+int datapath_xdp_watch(const struct datapath_xdp *d, const char *dir, uint64_t netns_cookie,
+		       unsigned ifindex);
+
+/* A program and its arena. */
+struct generation {
+	int prog, arena; /* descriptors, -1: none */
+	struct ax_layout layout;
+	const uint8_t *data; /* the arena, mapped for reading */
+	size_t size;	     /* as mapped */
+};
+void generation_close(struct generation *g);
+/* Loads a generation's programs over the maps of d. */
+int generation_load(const struct datapath_xdp *d, const struct arena *a,
+		    const struct ax_layout *layout, struct generation *g, struct error *e);
+/* The one in an entry of the root's program array. -ENOENT: none. */
+int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g);
+/* The map that it has in this map's place: its descriptor, or a negative errno. */
+int generation_map(const struct generation *g, enum xdp_map m);
+/* Puts it there (NULL: nothing). Returns when no CPU runs the former one any more. */
+int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct generation *g);
+/* Runs it on a frame with an explanation's metadata. *out (malloc'ed) is the frame after it. */
+int generation_explain(const struct generation *g, const void *frame, size_t len,
+		       struct ax_explain *x, uint32_t *action, uint8_t **out, size_t *out_len);
+
+/* --- the interface (datapath_xdp_attach.c) --- */
+
+struct datapath_xdp_programs {
+	struct xdp_program_info *v;
+	size_t n;
+	enum xdp_mode mode;
+	bool dispatcher, frags;
+};
+void datapath_xdp_programs_free(struct datapath_xdp_programs *p);
+/* What is on the interface, in the order in which it runs; `ours`: the id of our root, 0: none. */
+int datapath_xdp_programs(unsigned ifindex, uint32_t ours, struct datapath_xdp_programs *p);
+/* The id of the pinned root program. -ENOENT. */
+int datapath_xdp_root_id(const char *dir, uint32_t *id);
+/* Pins the root program if it is on the interface without a pin: of a load that was killed. */
+int datapath_xdp_adopt(const struct datapath_xdp *d, unsigned ifindex);
+/*
+ * Attaches the root program, whose maps are those of d, and pins it as dir/root. *mode is what was
+ * asked for and then what it became. A program array takes only programs that were all loaded with
+ * BPF_F_XDP_HAS_FRAGS, or none (Linux 5.18): alone, the root is loaded with it; in a dispatcher it
+ * cannot be, and the dispatcher has it. So generations must be loaded as it will be, which
+ * kernel_has_freplace() tells beforehand; -EINVAL may mean that it was wrong.
+ */
+int datapath_xdp_attach(struct datapath_xdp *d, const char *dir, unsigned ifindex,
+			enum xdp_mode *mode, uint32_t priority, bool replace, struct error *e);
+/* Detaches it. -ENOENT: it is not there. */
+int datapath_xdp_detach(const char *dir, unsigned ifindex, struct error *e);
+
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Queries to the upstreams. Each has a socket of its own, connected, so that the kernel picks a
+ * random port and drops what other senders send; with the random ID that is what a forger would
+ * have to guess. What came by TCP goes on by TCP.
+ */
+#include <sys/random.h>
+#include "dns/message.h"
+#include "dns/server.h"
+
+struct dns_query {
+	struct dns_wait wait;
+	struct loop_item item;
+	struct dns_server *server;
+	struct dns_asker asker;
+	uint16_t id;	 /* the asker's */
+	size_t next;	 /* the upstream to try after this one */
+	size_t sent;	 /* bytes of `msg` (TCP) */
+	size_t received; /* bytes of `prefix` and then of `answer` (TCP) */
+	uint8_t prefix[2];
+	uint8_t *answer; /* malloc, once its length is known (TCP) */
+	size_t len;	 /* of the query */
+	uint8_t msg[];	 /* TCP's length prefix and the query */
+};
+
+static bool by_tcp(const struct dns_query *q)
+{
+	return q->asker.client;
+}
+
+static void query_disconnect(struct dns_query *q)
+{
+	loop_del(q->server->epoll_fd, &q->item);
+	close_fd(&q->item.fd);
+	free(q->answer);
+	q->answer = NULL;
+	q->sent = q->received = 0;
+}
+
+static void query_free(struct dns_query *q)
+{
+	query_disconnect(q);
+	dns_wait_remove(&q->wait);
+	q->server->n_queries--;
+	if (q->asker.client)
+		dns_client_query_closed(q->asker.client);
+	free(q);
+}
+
+/* Answers with `msg`, whose ID is still the one of the upstream's query, and is done with q. */
+static void query_answer(struct dns_query *q, uint8_t *msg, size_t len)
+{
+	struct dns_client *client = q->asker.client;
+
+	dns_put16(msg, q->id);
+	dns_reply(&q->asker, msg, len);
+	query_free(q);
+	if (client)
+		dns_client_update(client);
+}
+
+static void query_fail(struct dns_query *q)
+{
+	/* Nobody but an upstream knows single-label names, so without upstreams they do not exist.
+	 * SERVFAIL for the rest: musl takes REFUSED for the end of the whole lookup. */
+	bool unknown = !q->server->n_upstreams && dns_asks_single_label(q->msg + 2, q->len);
+	uint8_t out[512]; /* a question and OPT */
+	int len = dns_answer_error(q->msg + 2, q->len,
+				   unknown ? LDNS_RCODE_NXDOMAIN : LDNS_RCODE_SERVFAIL, out,
+				   sizeof(out));
+	struct dns_client *client = q->asker.client;
+
+	if (len > 0) {
+		query_answer(q, out, (size_t)len);
+		return;
+	}
+	query_free(q);
+	if (client)
+		dns_client_update(client);
+}
+
+static int query_send_udp(struct dns_query *q)
+{
+	ssize_t n = send(q->item.fd, q->msg + 2, q->len, MSG_NOSIGNAL);
+
+	return n < 0 ? -errno : loop_add(q->server->epoll_fd, &q->item, EPOLLIN);
+}
+
+static int query_start(struct dns_query *q, const struct dns_upstream *u)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = addr_to_sockaddr(&u->addr, u->port_be, &ss);
+	int type = (by_tcp(q) ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+	if (getrandom(q->msg + 2, 2, GRND_NONBLOCK) != 2)
+		return -EAGAIN;
+	q->item.fd = socket(ss.ss_family, type, 0);
+	if (q->item.fd < 0)
+		return -errno;
+	if (connect(q->item.fd, (struct sockaddr *)&ss, len) < 0 && errno != EINPROGRESS)
+		return -errno;
+	return by_tcp(q) ? loop_add(q->server->epoll_fd, &q->item, EPOLLOUT) : query_send_udp(q);
+}
+
+/* Asks the next upstream that takes the query. */
+static void query_next(struct dns_query *q)
+{
+	struct dns_server *s = q->server;
+
+	query_disconnect(q);
+	while (q->next < s->n_upstreams) {
+		if (query_start(q, &s->upstreams[q->next++]) == 0) {
+			dns_wait_renew(&s->queries, &q->wait, time_mono_ns() + DNS_UPSTREAM_NS);
+			return;
+		}
+		query_disconnect(q);
+	}
+	query_fail(q);
+}
+
+static struct dns_query *query_of(struct dns_wait *w)
+{
+	return LOOP_OWNER(w, struct dns_query, wait);
+}
+
+void dns_forward(struct dns_server *s, const struct dns_asker *a, const uint8_t *query, size_t len)
+{
+	struct dns_query *q;
+
+	if (s->n_queries == DNS_QUERIES_MAX)
+		query_fail(query_of(s->queries.next));
+	q = calloc(1, sizeof(*q) + 2 + len);
+	if (!q)
+		return; /* the asker asks again */
+	q->item = (struct loop_item){.kind = LOOP_DNS_UPSTREAM, .fd = -1};
+	q->server = s;
+	q->asker = *a;
+	q->id = dns_get16(query);
+	q->len = len;
+	dns_put16(q->msg, (uint16_t)len);
+	memcpy(q->msg + 2, query, len);
+	dns_wait_init(&q->wait);
+	s->n_queries++;
+	if (a->client)
+		dns_client_query_opened(a->client);
+	query_next(q);
+}
+
+void dns_queries_expire(struct dns_server *s, uint64_t now_ns)
+{
+	while (s->queries.next != &s->queries && s->queries.next->deadline_ns <= now_ns)
+		query_next(query_of(s->queries.next));
+}
+
+void dns_queries_cancel(struct dns_server *s, const struct dns_client *client)
+{
+	struct dns_wait *next;
+
+	for (struct dns_wait *w = s->queries.next; w != &s->queries; w = next) {
+		next = w->next;
+		if (!client || query_of(w)->asker.client == client)
+			query_free(query_of(w));
+	}
+}
+
+/* An upstream's answer: passed on, unless it says that this upstream is of no use and another one
+ * is left. */
+static void query_answered(struct dns_query *q, uint8_t *msg, size_t len)
+{
+	ldns_pkt_rcode rcode = (ldns_pkt_rcode)(msg[3] & 15);
+	bool useless = rcode == LDNS_RCODE_SERVFAIL || rcode == LDNS_RCODE_REFUSED ||
+		       rcode == LDNS_RCODE_NOTIMPL;
+
+	if (useless && q->next < q->server->n_upstreams)
+		query_next(q);
+	else
+		query_answer(q, msg, len);
+}
+
+static void query_read_udp(struct dns_query *q)
+{
+	uint8_t *msg = q->server->answer;
+
+	for (int i = 0; i < 16; i++) {
+		ssize_t n = recv(q->item.fd, msg, DNS_ANSWER_MAX, 0);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n < 0) { /* nobody there (ECONNREFUSED), no route */
+			query_next(q);
+			return;
+		}
+		if (dns_is_answer_to(q->msg + 2, q->len, msg, (size_t)n)) {
+			query_answered(q, msg, (size_t)n);
+			return;
+		}
+	}
+}
+
+static int query_write_tcp(struct dns_query *q)
+{
+	ssize_t n = send(q->item.fd, q->msg + q->sent, 2 + q->len - q->sent, MSG_NOSIGNAL);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	q->sent += (size_t)n;
+	return q->sent < 2 + q->len ? 0 : loop_mod(q->server->epoll_fd, &q->item, EPOLLIN);
+}
+
+/* Returns the length of a complete answer, 0 while it is not complete. */
+static int query_read_tcp(struct dns_query *q)
+{
+	for (;;) {
+		bool prefix = q->received < 2;
+		size_t want = prefix ? 2 : 2u + dns_get16(q->prefix);
+		uint8_t *at = prefix ? q->prefix + q->received : q->answer + q->received - 2;
+		ssize_t n = recv(q->item.fd, at, want - q->received, 0);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+		if (n == 0)
+			return -ECONNRESET;
+		q->received += (size_t)n;
+		if (q->received < want)
+			continue;
+		if (!prefix)
+			return (int)(want - 2);
+		if (dns_get16(q->prefix) < DNS_HEADER_LEN)
+			return -EBADMSG;
+		q->answer = malloc(dns_get16(q->prefix));
+		if (!q->answer)
+			return -ENOMEM;
+	}
+}
+
+static void query_on_tcp(struct dns_query *q)
+{
+	int r = q->sent < 2 + q->len ? query_write_tcp(q) : query_read_tcp(q);
+
+	if (r < 0 || (r > 0 && !dns_is_answer_to(q->msg + 2, q->len, q->answer, (size_t)r))) {
+		query_next(q);
+		return;
+	}
+	if (r > 0)
+		query_answered(q, q->answer, (size_t)r);
+}
+
+void dns_on_upstream(struct loop_item *item, uint32_t events)
+{
+	struct dns_query *q = LOOP_OWNER(item, struct dns_query, item);
+	struct dns_server *s = q->server;
+
+	/* Errors need no look at the events: the call that reads or writes reports them. */
+	(void)events;
+	if (by_tcp(q))
+		query_on_tcp(q);
+	else
+		query_read_udp(q);
+	dns_timer_update(s);
+}

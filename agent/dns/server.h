@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the DNS server's files share: sockets (dns.c), TCP clients (dns_tcp.c) and queries to the
+ * upstreams (dns_forward.c). */
+#ifndef AX_DNS_SERVER_H
+#define AX_DNS_SERVER_H
+
+#include <sys/socket.h>
+#include "dns/dns.h"
+
+#define DNS_QUERY_MAX	   4096 /* longest query that is read; real ones have a few hundred bytes */
+#define DNS_ANSWER_MAX	   65535
+#define DNS_QUERIES_MAX	   512 /* open at the upstreams; one more drops the oldest */
+#define DNS_CLIENTS_MAX	   128 /* TCP connections; one more drops the longest idle */
+#define DNS_UPSTREAM_NS	   2000000000ull
+#define DNS_CLIENT_IDLE_NS 10000000000ull
+
+/* A list in order of deadlines: every list has one duration, so what is new or renewed goes to its
+ * end. The list's head is an entry itself. */
+struct dns_wait {
+	struct dns_wait *prev, *next;
+	uint64_t deadline_ns;
+};
+
+struct dns_socket {
+	struct loop_item item;
+	struct dns_server *server;
+};
+
+struct dns_server {
+	int epoll_fd;
+	struct dns_zone zone;
+	char *domain;
+	struct ax_addr listen4, listen6;
+	__be16 port_be;
+	struct dns_upstream *upstreams;
+	size_t n_upstreams;
+	struct dns_socket udp[2], tcp[2]; /* IPv4, IPv6; fd -1: none */
+	struct dns_socket timer;
+	uint64_t timer_ns;  /* when it is set to expire, 0: not set */
+	uint64_t resume_ns; /* when to accept connections again, 0: not paused */
+	struct dns_wait queries;
+	size_t n_queries;
+	struct dns_wait clients;
+	size_t n_clients;
+	uint8_t answer[DNS_ANSWER_MAX]; /* scratch of the handlers */
+};
+
+/* Who asked, and is to be answered. */
+struct dns_asker {
+	struct dns_client *client; /* by TCP; else: */
+	struct dns_socket *udp;
+	struct sockaddr_storage from;
+	socklen_t from_len;
+};
+
+static inline void dns_wait_init(struct dns_wait *list)
+{
+	list->prev = list->next = list;
+}
+static inline void dns_wait_remove(struct dns_wait *w)
+{
+	w->prev->next = w->next;
+	w->next->prev = w->prev;
+	dns_wait_init(w);
+}
+static inline void dns_wait_renew(struct dns_wait *list, struct dns_wait *w, uint64_t deadline_ns)
+{
+	dns_wait_remove(w);
+	w->deadline_ns = deadline_ns;
+	w->prev = list->prev;
+	w->next = list;
+	list->prev->next = w;
+	list->prev = w;
+}
+
+/* dns.c: sets the timer to the next deadline; every handler ends with it. */
+void dns_timer_update(struct dns_server *s);
+void dns_reply(const struct dns_asker *a, const uint8_t *msg, size_t len);
+
+/* dns_forward.c. dns_forward() answers in the end, whatever happens. */
+void dns_forward(struct dns_server *s, const struct dns_asker *a, const uint8_t *query, size_t len);
+void dns_queries_expire(struct dns_server *s, uint64_t now_ns);
+/* Forgets queries: those of one client, or all (NULL). */
+void dns_queries_cancel(struct dns_server *s, const struct dns_client *client);
+
+/* dns_tcp.c. dns_client_reply() only queues; dns_client_update() then writes, reads on, and frees
+ * the client when it is done. */
+void dns_client_reply(struct dns_client *c, const uint8_t *msg, size_t len);
+void dns_client_query_opened(struct dns_client *c);
+void dns_client_query_closed(struct dns_client *c);
+void dns_client_update(struct dns_client *c);
+void dns_clients_expire(struct dns_server *s, uint64_t now_ns);
+void dns_clients_close(struct dns_server *s);
+int dns_listen_events(struct dns_server *s, uint32_t events);
+
+#endif

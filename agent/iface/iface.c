@@ -1,0 +1,796 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Loading, changing, confirming and unloading the XDP dataplane of an interface. */
+#include <fcntl.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <sys/file.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <linux/if_link.h>
+
+#include "net/netlink.h"
+#include "packet/text.h"
+#include "iface/preflight.h"
+#include "iface/ssh_session.h"
+#include "iface/priv.h"
+
+/* --- the lock --- */
+
+static int lock_iface(const struct instance *inst, const char *ifname, int *fd, struct error *e)
+{
+	char path[128];
+	int r = mkdir_parents(inst->run_dir, 0755);
+
+	snprintf(path, sizeof(path), "%s/xdp-%.20s.lock", inst->run_dir, ifname);
+	*fd = r ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (*fd < 0 || flock(*fd, LOCK_EX) < 0)
+		return error_set(e, -errno, "cannot lock %s: %s%s", path, strerror(errno),
+				 errno == EACCES ? "; run as root" : "");
+	return 0;
+}
+
+static int index_of(const char *ifname, unsigned *ifindex, struct error *e)
+{
+	*ifindex = if_nametoindex(ifname);
+	if (!*ifindex)
+		return error_set(e, -ENODEV, "there is no interface '%.20s'", ifname);
+	return 0;
+}
+
+/* --- what is there --- */
+
+enum ax_jump xdp_jump(const struct datapath_xdp *d)
+{
+	uint64_t deadline = __atomic_load_n(&d->root->deadline_ns, __ATOMIC_ACQUIRE);
+
+	return deadline && time_mono_ns() >= deadline ? AX_JUMP_PREVIOUS : AX_JUMP_CURRENT;
+}
+
+/* Nobody confirmed in time, and the root program has gone back to the former list already: now
+ * that is written down. -ENOENT: there was none before, so nothing is loaded any more. */
+static int settle(struct datapath_xdp *d)
+{
+	struct generation g;
+	int r;
+
+	if (xdp_jump(d) == AX_JUMP_CURRENT)
+		return 0;
+	r = generation_get(d, AX_JUMP_PREVIOUS, &g);
+	if (r)
+		return r;
+	r = generation_set(d, AX_JUMP_CURRENT, &g);
+	generation_close(&g);
+	if (r)
+		return r;
+	__atomic_store_n(&d->root->deadline_ns, 0, __ATOMIC_RELEASE);
+	return generation_set(d, AX_JUMP_PREVIOUS, NULL);
+}
+
+/* Whether the pinned root program is on this interface. */
+static bool is_attached(const char *dir, unsigned ifindex)
+{
+	struct datapath_xdp_programs p;
+	bool there = false;
+	uint32_t id;
+
+	if (datapath_xdp_root_id(dir, &id) || datapath_xdp_programs(ifindex, id, &p))
+		return false;
+	for (size_t i = 0; i < p.n; i++)
+		there |= p.v[i].ours;
+	datapath_xdp_programs_free(&p);
+	return there;
+}
+
+static int remove_all(const char *dir, unsigned ifindex, struct error *e)
+{
+	int r = datapath_xdp_detach(dir, ifindex, e);
+
+	if (r && r != -ENOENT)
+		return r;
+	return datapath_xdp_remove(dir);
+}
+
+static uint64_t own_netns_cookie(void)
+{
+	autoclose int ns = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	uint64_t cookie = 0;
+
+	return ns < 0 || netns_cookie(ns, &cookie) ? 0 : cookie;
+}
+
+/* Whether the pins are those of an interface of the same name in another network namespace: the
+ * filter of that one would be gone without them. */
+static bool is_elsewhere(const struct datapath_xdp *d)
+{
+	struct generation g;
+	uint64_t here = own_netns_cookie();
+	bool ret;
+
+	if (!here || generation_get(d, AX_JUMP_CURRENT, &g))
+		return false;
+	ret = g.layout.netns_cookie && g.layout.netns_cookie != here;
+	generation_close(&g);
+	return ret;
+}
+
+static int elsewhere(const char *dir, struct error *e)
+{
+	return error_set(
+		e, -EEXIST,
+		"an interface of this name in another network namespace has its rules in %s: give "
+		"one of them another --instance, or give --replace if that namespace is gone",
+		dir);
+}
+
+/* Opens the interface's dataplane, under the lock. -ENOENT: nothing is loaded; what an interface
+ * of the same name left behind is cleared away. -EEXIST: the pins are another's. */
+static int open_locked(const struct instance *inst, const char *dir, unsigned ifindex,
+		       struct datapath_xdp *d, struct error *e)
+{
+	int r = datapath_xdp_follow(inst, dir, ifindex, e);
+
+	if (r)
+		return r;
+	r = datapath_xdp_open(dir, d);
+	if (r && r != -ENOENT)
+		return error_set(e, r, "cannot open %s: %s", dir, strerror(-r));
+	if (!r)
+		datapath_xdp_adopt(d, ifindex);
+	if (!r && is_attached(dir, ifindex)) {
+		r = settle(d);
+		if (!r) {
+			xdp_mend(d); /* what is another version's can still be unloaded */
+			return 0;
+		}
+		datapath_xdp_close(d);
+		if (r != -ENOENT)
+			return error_set(e, r, "cannot go back to the former rules: %s",
+					 strerror(-r));
+		return remove_all(dir, ifindex, e) ? e->code : -ENOENT;
+	}
+	if (!r && is_elsewhere(d))
+		r = elsewhere(dir, e);
+	datapath_xdp_close(d);
+	if (r == -EEXIST)
+		return r;
+	datapath_xdp_unpin(dir);
+	return -ENOENT;
+}
+
+/* --- applying --- */
+
+struct applying {
+	const struct instance *inst;
+	const char *ifname;
+	unsigned ifindex;
+	char dir[256];
+	const struct rule_list *list;
+	const struct xdp_load_options *o;
+	struct datapath_xdp d;
+	bool loaded; /* something was there before */
+	struct generation old, new;
+	struct rule_list old_list;
+	struct xdp_binding bind;
+	struct arena arena;
+	struct ax_layout layout;
+	enum xdp_mode mode;
+	bool frags;
+	struct xdp_growth growth;
+	bool new_counters; /* a bigger map of them has taken the former one's place */
+};
+
+static void applying_end(struct applying *a)
+{
+	generation_close(&a->old);
+	generation_close(&a->new);
+	rule_list_free(&a->old_list);
+	xdp_binding_free(&a->bind);
+	arena_free(&a->arena);
+	xdp_growth_free(&a->growth);
+	datapath_xdp_close(&a->d);
+}
+#define autoapplying CLEANUP(applying_end)
+
+static void say(const struct applying *a, const char *fmt, ...) PRINTF(2, 3);
+static void say(const struct applying *a, const char *fmt, ...)
+{
+	char text[700];
+	va_list ap;
+
+	if (!a->o->say)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	a->o->say(a->o->arg, text);
+}
+
+/* A counter, limit or slot that somebody else had starts at zero. */
+static int clear_counters(const struct applying *a)
+{
+	size_t cpus = (size_t)libbpf_num_possible_cpus();
+	autofree struct ax_rule_count *zero = calloc(cpus, sizeof(*zero));
+	autofree struct ax_real_count *none = calloc(cpus, sizeof(*none));
+	uint64_t full = 0;
+
+	if (!zero || !none)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->bind.n_fresh; i++) {
+		uint32_t key = a->bind.fresh[i];
+
+		if (bpf_map_update_elem(a->d.map[XDP_MAP_RULE_COUNTS], &key, zero, 0) < 0 ||
+		    bpf_map_update_elem(a->d.map[XDP_MAP_LIMITS], &key, &full, 0) < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < a->bind.n_fresh_reals; i++) {
+		uint32_t key = a->bind.fresh_reals[i];
+
+		if (bpf_map_update_elem(a->d.map[XDP_MAP_REAL_COUNTS], &key, none, 0) < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < a->bind.n_fresh_slots; i++) {
+		const struct ax_slot empty = {0};
+		uint32_t key = a->bind.fresh_slots[i];
+
+		if (bpf_map_update_elem(a->d.map[XDP_MAP_SLOTS], &key, &empty, BPF_F_LOCK) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int put_device(const struct applying *a, size_t i, struct error *e)
+{
+	const struct rule *rule = &a->list->rules[i];
+	struct bpf_devmap_val val = {.ifindex = if_nametoindex(rule->target), .bpf_prog.fd = -1};
+	uint32_t key = a->bind.rules[i].target;
+
+	if (!val.ifindex && a->o->force) { /* what is to go there is lost and counted */
+		bpf_map_delete_elem(a->d.map[XDP_MAP_DEVICES], &key);
+		bpf_map_update_elem(a->d.map[XDP_MAP_IFINDEXES], &key, &val.ifindex, 0);
+		return 0;
+	}
+	if (!val.ifindex)
+		return error_set(e, -ENODEV,
+				 "rule %zu redirects to '%s': there is no such interface", i + 1,
+				 rule->target);
+	if (bpf_map_update_elem(a->d.map[XDP_MAP_DEVICES], &key, &val, 0) < 0)
+		return error_set(e, -errno, "cannot redirect to '%s': %s", rule->target,
+				 strerror(errno));
+	bpf_map_update_elem(a->d.map[XDP_MAP_IFINDEXES], &key, &val.ifindex, 0);
+	return 0;
+}
+
+#define CPU_QUEUE 2048 /* frames that wait for a CPU; more are dropped */
+
+static int put_cpu(const struct applying *a, size_t i, struct error *e)
+{
+	struct bpf_cpumap_val val = {.qsize = CPU_QUEUE, .bpf_prog.fd = -1};
+	uint32_t key = a->list->rules[i].cpu, had = 0;
+
+	if (!bpf_map_lookup_elem(a->d.map[XDP_MAP_CPUS], &key, &had) && had)
+		return 0;
+	if (bpf_map_update_elem(a->d.map[XDP_MAP_CPUS], &key, &val, 0) < 0)
+		return error_set(e, -errno, "rule %zu redirects to CPU %u: %s", i + 1, key,
+				 strerror(errno));
+	return 0;
+}
+
+static int put_targets(const struct applying *a, struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < a->list->n_rules && !r; i++) {
+		if (a->list->rules[i].verdict == AX_VERDICT_REDIRECT)
+			r = put_device(a, i, e);
+		else if (a->list->rules[i].verdict == AX_VERDICT_CPU)
+			r = put_cpu(a, i, e);
+	}
+	return r;
+}
+
+/* --- before it is done --- */
+
+static void on_finding(void *arg, const struct finding *f)
+{
+	const struct applying *a = arg;
+
+	if (f->state == FINDING_BAD || (f->state == FINDING_NOTE && streq(f->what, "vlan")))
+		say(a, "%s: %s%s%s", f->what, f->why, *f->fix ? "; repair it with: " : "", f->fix);
+	else if (f->state == FINDING_FIXED)
+		say(a, "%s: repaired: %s", f->what, f->why);
+}
+
+/* Whether packets leave by these rules. */
+static bool sends(const struct rule_list *l)
+{
+	for (size_t i = 0; i < l->n_rules; i++)
+		if (l->rules[i].verdict != AX_VERDICT_PASS &&
+		    l->rules[i].verdict != AX_VERDICT_DROP)
+			return true;
+	for (size_t i = 0; i < l->n_balancers; i++)
+		if (l->balancers[i].mode == BALANCE_NAT) /* its answers */
+			return true;
+	return false;
+}
+
+static int no_such_cpu(size_t rule, uint32_t cpu, struct error *e)
+{
+	return error_set(e, -EINVAL, "rule %zu redirects to CPU %u: there is no such CPU", rule + 1,
+			 cpu);
+}
+
+static bool looks_at_tags(const struct rule_list *l)
+{
+	for (size_t i = 0; i < l->n_rules; i++)
+		if (l->rules[i].vlan.n)
+			return true;
+	return false;
+}
+
+static int check_first(struct applying *a, struct error *e)
+{
+	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus();
+	int r;
+
+	if (!sends(a->list) && !looks_at_tags(a->list))
+		return 0;
+	for (size_t i = 0; i < a->list->n_rules; i++) /* before anything is repaired for it */
+		if (a->list->rules[i].verdict == AX_VERDICT_CPU && a->list->rules[i].cpu >= cpus)
+			return no_such_cpu(i, a->list->rules[i].cpu, e);
+	r = preflight(a->ifname, a->list, a->mode, a->o->fix, on_finding, a, e);
+	if (r <= 0 || a->o->force)
+		return r < 0 ? r : 0;
+	return error_set(
+		e, -ENOLINK,
+		"packets that this list sends from %s would be lost (see above): repair it, "
+		"or give --fix to have it repaired, or --force",
+		a->ifname);
+}
+
+/* Warns when the session that does this would be cut off by it. */
+static void check_session(const struct applying *a)
+{
+	char ssh[128], client[64], server[64], text[256];
+	autofree uint8_t *frame = NULL, *out = NULL;
+	unsigned cport, sport;
+	struct ax_explain x;
+	struct error e = {0};
+	size_t len, out_len;
+	struct packet p;
+	uint32_t action;
+	int r;
+
+	if (a->o->session < 0 || !ssh_session(a->o->session, ssh, sizeof(ssh)) ||
+	    sscanf(ssh, "%63s %u %63s %u", client, &cport, server, &sport) != 4)
+		return;
+	snprintf(text, sizeof(text),
+		 strchr(client, ':') ? "tcp [%s]:%u > [%s]:%u flags ack"
+				     : "tcp %s:%u > %s:%u flags ack",
+		 client, cport, server, sport);
+	if (packet_parse(text, &p, &e))
+		return;
+	r = packet_build(&p, &frame, &len);
+	packet_free(&p);
+	if (r || generation_explain(&a->new, frame, len, &x, &action, &out, &out_len))
+		return;
+	if (x.verdict != AX_VERDICT_PASS)
+		say(a, "warning: if your SSH session (%s) comes in by %s, this list cuts it off%s",
+		    ssh, a->ifname,
+		    a->o->confirm_ms ? "" : "; apply it with --confirm 30s to get back in");
+}
+
+/* --- the swap --- */
+
+/* The kernel's CONFIG_HZ: its coarse clocks move with the ticks. */
+static uint32_t ticks_per_second(void)
+{
+	struct timespec t = {0};
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &t);
+	return t.tv_nsec ? (uint32_t)(1000000000 / t.tv_nsec) : 100;
+}
+
+static int compile_list(struct applying *a, struct error *e)
+{
+	uint32_t n = xdp_map_entries(a->d.map[XDP_MAP_RULE_COUNTS]);
+	int r = xdp_bind(a->list, a->loaded ? &a->old : NULL, a->loaded ? &a->old_list : NULL, n,
+			 &a->bind, e);
+
+	if (!r)
+		r = rule_compile(a->list, a->bind.rules, a->bind.reals, &a->arena, &a->layout, e);
+	if (r)
+		return r;
+	a->layout.since = (uint64_t)time(NULL);
+	a->layout.hz = ticks_per_second();
+	a->layout.ifindex = a->ifindex;
+	a->layout.generation = a->loaded ? a->old.layout.generation + 1 : 1;
+	a->layout.mode = a->mode;
+	a->layout.has_frags = a->frags;
+	a->layout.netns_cookie = own_netns_cookie();
+	memcpy(a->arena.data, &a->layout, sizeof(a->layout));
+	return 0;
+}
+
+static int prepare(struct applying *a, struct error *e)
+{
+	int r = check_first(a, e);
+
+	if (!r)
+		r = compile_list(a, e);
+	if (!r)
+		r = put_targets(a, e);
+	if (!r) {
+		r = clear_counters(a);
+		if (r)
+			error_set(e, r, "cannot clear counters: %s", strerror(-r));
+	}
+	if (!r)
+		r = generation_load(&a->d, &a->arena, &a->layout, &a->new, e);
+	if (!r)
+		check_session(a);
+	return r;
+}
+
+/* From here on the new list judges; before, the old one did. */
+static int swap(struct applying *a, struct error *e)
+{
+	bool confirm = a->o->confirm_ms;
+	int r = 0;
+
+	if (confirm) {
+		r = generation_set(&a->d, AX_JUMP_PREVIOUS, a->loaded ? &a->old : NULL);
+		__atomic_store_n(&a->d.root->deadline_ns,
+				 time_mono_ns() + a->o->confirm_ms * 1000000ull, __ATOMIC_RELEASE);
+	}
+	if (!r)
+		r = generation_set(&a->d, AX_JUMP_CURRENT, &a->new);
+	if (!r)
+		return 0;
+	__atomic_store_n(&a->d.root->deadline_ns, 0, __ATOMIC_RELEASE);
+	return error_set(e, r, "cannot put the list in place: %s", strerror(-r));
+}
+
+/* Has what rules send but nobody gets counted, in the counters that hold from now on. */
+static void watch(const struct applying *a)
+{
+	int r;
+
+	if (datapath_xdp_watched(a->dir) ? !a->new_counters : !sends(a->list))
+		return;
+	r = datapath_xdp_watch(&a->d, a->dir, a->layout.netns_cookie, a->ifindex);
+	if (r)
+		say(a, "failed redirects are not counted: %s", strerror(-r));
+}
+
+static int attach_fresh(struct applying *a, struct error *e)
+{
+	int r = swap(a, e);
+
+	if (!r)
+		r = datapath_xdp_pin(&a->d, a->dir, e);
+	if (r)
+		return r;
+	watch(a);
+	xdp_neighbours(a->inst, a->ifname, NULL, a->list);
+	r = datapath_xdp_attach(&a->d, a->dir, a->ifindex, &a->mode, a->list->priority,
+				a->o->replace, e);
+	if (r)
+		datapath_xdp_unpin(a->dir);
+	return r;
+}
+
+/* The same generation, loaded as a root needs it that is not attached as was thought. */
+static int reload(struct applying *a, struct error *e)
+{
+	int r = datapath_xdp_new_jumps(&a->d);
+
+	*e = (struct error){0};
+	a->frags = !a->frags;
+	a->layout.has_frags = a->frags;
+	memcpy(a->arena.data, &a->layout, sizeof(a->layout));
+	generation_close(&a->new);
+	if (r)
+		return error_set(e, r, "cannot make a program array: %s", strerror(-r));
+	return generation_load(&a->d, &a->arena, &a->layout, &a->new, e);
+}
+
+static int load_fresh(struct applying *a, struct error *e)
+{
+	enum xdp_mode mode = a->mode;
+	uint32_t sizes[XDP_MAPS];
+	int r;
+
+	xdp_sizes(a->list, 0, sizes);
+	r = datapath_xdp_create(a->inst, sizes, &a->d, e);
+	if (r)
+		return r;
+	a->d.root->fallback = XDP_PASS;
+	a->frags = kernel_has_freplace() != 0; /* no dispatcher then */
+	r = prepare(a, e);
+	if (!r)
+		r = attach_fresh(a, e);
+	if (r != -EINVAL || a->new.prog < 0 || mode == ATTACH_OFFLOAD)
+		return r;
+	a->mode = mode;
+	r = reload(a, e);
+	return r ? r : attach_fresh(a, e);
+}
+
+/*
+ * A list that may come back counts where its successor does: else nobody would see what it counts
+ * then. So it is loaded again over the bigger maps before anything else.
+ */
+static int take_along(struct applying *a, struct error *e)
+{
+	struct arena arena CLEANUP(arena_free) = {0};
+	struct ax_layout layout = a->old.layout;
+	struct generation again;
+	int r = 0;
+
+	if (arena_add(&arena, layout.size, 64) < 0)
+		return error_set(e, -ENOMEM, "no memory");
+	layout.generation++;
+	memcpy(arena.data, a->old.data, layout.size);
+	memcpy(arena.data, &layout, sizeof(layout));
+	r = generation_load(&a->d, &arena, &layout, &again, e);
+	if (r)
+		return r;
+	r = generation_set(&a->d, AX_JUMP_CURRENT, &again);
+	generation_close(r ? &again : &a->old);
+	if (r)
+		return error_set(e, r, "cannot put the list in place: %s", strerror(-r));
+	a->old = again;
+	r = xdp_grown(&a->d, &a->growth, NULL, 0, e);
+	xdp_growth_free(&a->growth);
+	return r;
+}
+
+static int swap_loaded(struct applying *a, struct error *e)
+{
+	uint32_t sizes[XDP_MAPS];
+	int r;
+
+	if (a->d.root->deadline_ns)
+		return error_set(
+			e, -EINPROGRESS,
+			"the last list of %s waits for its confirmation: ax xdp confirm %s, or "
+			"ax xdp rollback %s",
+			a->ifname, a->ifname, a->ifname);
+	r = generation_get(&a->d, AX_JUMP_CURRENT, &a->old);
+	if (!r)
+		r = xdp_generation_list(&a->old, &a->old_list);
+	if (r)
+		return error_set(
+			e, r, "cannot read the rules that are loaded on %s (%s): unload them first",
+			a->ifname, strerror(-r));
+	if (a->list->mode != ATTACH_AUTO && a->list->mode != a->old.layout.mode)
+		return error_set(e, -EINVAL,
+				 "%s is attached in another mode: unload it to change that",
+				 a->ifname);
+	a->mode = a->old.layout.mode;
+	a->frags = a->old.layout.has_frags;
+	xdp_sizes(a->list, a->old_list.n_rules, sizes);
+	r = xdp_grow(a->inst, &a->d, sizes, &a->growth, e);
+	a->new_counters = a->growth.old[XDP_MAP_RULE_COUNTS] >= 0;
+	if (!r && a->new_counters && a->o->confirm_ms)
+		r = take_along(a, e);
+	if (!r)
+		r = prepare(a, e);
+	if (!r)
+		r = swap(a, e);
+	if (!r)
+		r = xdp_grown(&a->d, &a->growth, a->bind.fresh, a->bind.n_fresh, e);
+	if (!r) {
+		watch(a);
+		xdp_neighbours(a->inst, a->ifname, &a->old_list, a->list);
+	}
+	return r;
+}
+
+static int apply_locked(const struct instance *inst, const char *ifname, const struct rule_list *l,
+			const struct xdp_load_options *o, struct error *e)
+{
+	autoapplying struct applying a = {
+		.inst = inst, .ifname = ifname, .list = l, .o = o, .mode = l->mode};
+	int r;
+
+	xdp_growth_init(&a.growth);
+	a.old.prog = a.old.arena = a.new.prog = a.new.arena = -1;
+	rule_list_init(&a.old_list);
+	datapath_xdp_init(&a.d);
+	r = index_of(ifname, &a.ifindex, e);
+	if (!r)
+		r = rule_list_check(l, e);
+	if (!r)
+		r = datapath_xdp_dir(inst, ifname, true, a.dir, sizeof(a.dir), e);
+	if (r)
+		return r;
+	r = open_locked(inst, a.dir, a.ifindex, &a.d, e);
+	if (r == -EEXIST && o->replace) {
+		*e = (struct error){0};
+		datapath_xdp_unpin(a.dir);
+		r = -ENOENT;
+	}
+	if (r == -ENOENT)
+		return load_fresh(&a, e);
+	if (!r && o->fresh)
+		return error_set(e, -EEXIST,
+				 "there is a list on %s already: change it with 'ax xdp apply %s "
+				 "--rules FILE' or 'ax xdp rule', or take it off with 'ax xdp "
+				 "unload %s'",
+				 ifname, ifname, ifname);
+	a.loaded = true;
+	return r ? r : swap_loaded(&a, e);
+}
+
+int xdp_apply(const struct instance *inst, const char *ifname, const struct rule_list *l,
+	      const struct xdp_load_options *o, struct error *e)
+{
+	autoclose int lock = -1;
+	int r = lock_iface(inst, ifname, &lock, e);
+
+	return r ? r : apply_locked(inst, ifname, l, o, e);
+}
+
+/* --- changes to what is loaded --- */
+
+static int not_loaded(const char *ifname, struct error *e)
+{
+	return error_set(e, -ENOENT, "no rules of ax are loaded on %s: see ax xdp load", ifname);
+}
+
+static int open_for(const struct instance *inst, const char *ifname, int *lock, unsigned *ifindex,
+		    char *dir, size_t size, struct datapath_xdp *d, struct error *e)
+{
+	int r = lock_iface(inst, ifname, lock, e);
+
+	if (!r)
+		r = datapath_xdp_dir(inst, ifname, true, dir, size, e);
+	if (!r)
+		r = index_of(ifname, ifindex, e);
+	if (r)
+		return r;
+	r = open_locked(inst, dir, *ifindex, d, e);
+	if (r == -EEXIST) /* those of another network namespace are not meant */
+		*e = (struct error){0};
+	return r == -ENOENT || r == -EEXIST ? not_loaded(ifname, e) : r;
+}
+
+int xdp_edit(const struct instance *inst, const char *ifname,
+	     int (*edit)(void *arg, struct rule_list *l, struct error *e), void *arg,
+	     const struct xdp_load_options *o, struct error *e)
+{
+	autoclose int lock = -1;
+	struct datapath_xdp d;
+	struct generation g = {.prog = -1, .arena = -1};
+	struct rule_list l;
+	unsigned ifindex;
+	char dir[256];
+	int r;
+
+	rule_list_init(&l);
+	datapath_xdp_init(&d);
+	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
+	if (!r)
+		r = generation_get(&d, AX_JUMP_CURRENT, &g);
+	if (!r)
+		r = xdp_generation_list(&g, &l);
+	if (r && !e->code)
+		error_set(e, r, "cannot read the rules of %s: %s", ifname, strerror(-r));
+	generation_close(&g);
+	datapath_xdp_close(&d);
+	if (!r)
+		r = edit(arg, &l, e);
+	if (!r)
+		r = apply_locked(inst, ifname, &l, o, e);
+	rule_list_free(&l);
+	return r;
+}
+
+int xdp_confirm(const struct instance *inst, const char *ifname, struct error *e)
+{
+	autoclose int lock = -1;
+	struct datapath_xdp d;
+	unsigned ifindex;
+	char dir[256];
+	int r;
+
+	datapath_xdp_init(&d);
+	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
+	if (r)
+		return r;
+	if (!__atomic_exchange_n(&d.root->deadline_ns, 0, __ATOMIC_ACQ_REL))
+		r = error_set(
+			e, -ENOENT,
+			"nothing waits for a confirmation on %s: it was confirmed, or the time "
+			"was up and the former rules are back",
+			ifname);
+	else
+		generation_set(&d, AX_JUMP_PREVIOUS, NULL);
+	datapath_xdp_close(&d);
+	return r;
+}
+
+int xdp_rollback(const struct instance *inst, const char *ifname, struct error *e)
+{
+	autoclose int lock = -1;
+	struct datapath_xdp d;
+	unsigned ifindex;
+	char dir[256];
+	int r;
+
+	datapath_xdp_init(&d);
+	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
+	if (r)
+		return r;
+	if (!d.root->deadline_ns) {
+		r = error_set(e, -ENOENT, "nothing waits for a confirmation on %s", ifname);
+	} else {
+		__atomic_store_n(&d.root->deadline_ns, 1, __ATOMIC_RELEASE); /* it is long over */
+		r = settle(&d);
+		if (r == -ENOENT)
+			r = remove_all(dir, ifindex, e);
+	}
+	datapath_xdp_close(&d);
+	return r && !e->code ? error_set(e, r, "cannot go back: %s", strerror(-r)) : r;
+}
+
+static void forget_neighbours(const struct instance *inst, const char *ifname,
+			      const struct datapath_xdp *d)
+{
+	struct generation g;
+	struct rule_list l;
+
+	if (generation_get(d, AX_JUMP_CURRENT, &g))
+		return;
+	if (!xdp_generation_list(&g, &l)) {
+		xdp_neighbours(inst, ifname, &l, NULL);
+		rule_list_free(&l);
+	}
+	generation_close(&g);
+}
+
+/* The program that a repair left there for what others send; nobody else would take it off. */
+static int remove_stub(unsigned ifindex)
+{
+	struct datapath_xdp_programs p;
+	int r = datapath_xdp_programs(ifindex, 0, &p);
+
+	if (r)
+		return r;
+	if (p.dispatcher || p.n != 1 || !streq(p.v[0].name, PREFLIGHT_STUB))
+		r = -ENOENT;
+	else
+		r = bpf_xdp_detach(
+			(int)ifindex,
+			p.mode == ATTACH_GENERIC ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE, NULL);
+	datapath_xdp_programs_free(&p);
+	return r;
+}
+
+int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
+{
+	autoclose int lock = -1;
+	struct datapath_xdp d;
+	unsigned ifindex;
+	char dir[256];
+	int r;
+
+	datapath_xdp_init(&d);
+	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
+	if (!r)
+		forget_neighbours(inst, ifname, &d);
+	datapath_xdp_close(&d);
+	if (r == -ENODEV && !access(dir, F_OK)) { /* it took its program along */
+		*e = (struct error){0};
+		return datapath_xdp_remove(dir);
+	}
+	if (r == -ENOENT && !remove_stub(ifindex)) {
+		*e = (struct error){0};
+		return 0;
+	}
+	return r ? r : remove_all(dir, ifindex, e);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The XDP dataplane of interfaces of the caller's network namespace. No agent is needed: all state
+ * is pinned below <bpffs>/<instance>-xdp/<interface>/ ('.' in its name as ':', because bpffs has no
+ * dots), and every call finds it there. Changes to an interface are serialised by a lock.
+ */
+#ifndef AX_IFACE_IFACE_H
+#define AX_IFACE_IFACE_H
+
+#include "base/instance.h"
+#include "rules/list.h"
+
+struct xdp; /* an interface whose dataplane is loaded; descriptors only */
+
+struct xdp_load_options {
+	bool replace;  /* take the place of another's program */
+	bool force;    /* load although the preflight check says that packets will be lost */
+	bool fix;      /* let the preflight check repair what it can */
+	bool fresh;    /* -EEXIST if there is a list already */
+	pid_t session; /* a process in the SSH session that must not be cut; 0: the caller; -1:
+			  there is none */
+	uint32_t confirm_ms; /* 0: for good; else the former list comes back after that time */
+	/* Called with sentences about what was found and done; may be NULL. */
+	void (*say)(void *arg, const char *sentence);
+	void *arg;
+};
+
+/* Puts a list on an interface: attaches the dataplane if need be, else swaps the list in one step.
+ * -EBUSY: another's program is there (named in the error); -EINPROGRESS: a confirmation is open;
+ * -ENOLINK: packets would be lost, and neither fix nor force was of help. */
+int xdp_apply(const struct instance *inst, const char *ifname, const struct rule_list *l,
+	      const struct xdp_load_options *o, struct error *e);
+/* Reads the list, lets `edit` change it, and applies it, under the interface's lock. edit returns
+ * 0, or a negative errno with *e set, which ends it. */
+int xdp_edit(const struct instance *inst, const char *ifname,
+	     int (*edit)(void *arg, struct rule_list *l, struct error *e), void *arg,
+	     const struct xdp_load_options *o, struct error *e);
+/* Ends a confirmation: the new list stays. -ENOENT: there is none, or it is too late. */
+int xdp_confirm(const struct instance *inst, const char *ifname, struct error *e);
+int xdp_rollback(const struct instance *inst, const char *ifname, struct error *e);
+/* Takes off what is there of this instance, else the program that a repair put there
+ * (PREFLIGHT_STUB). -ENOENT: neither is. */
+int xdp_unload(const struct instance *inst, const char *ifname, struct error *e);
+
+/* Names of interfaces that have a dataplane of the instance, in this network namespace. */
+int xdp_interfaces(const struct instance *inst, struct strv *names, struct error *e);
+int xdp_open(const struct instance *inst, const char *ifname, struct xdp **ret, struct error *e);
+void xdp_close(struct xdp *x);
+static inline void xdp_closep(struct xdp **x)
+{
+	if (*x)
+		xdp_close(*x);
+}
+/* The first rule that leads to an interface which is gone, or is another one now although it has
+ * the same name: its packets are lost until the list is applied again. -1: none. */
+int xdp_lost_target(struct xdp *x);
+/* The list that judges now. */
+int xdp_list(struct xdp *x, struct rule_list *l, struct error *e);
+
+struct xdp_program_info { /* a program on the interface, in the order in which they run */
+	char name[32];
+	uint32_t id;
+	uint32_t priority;
+	bool ours;
+};
+struct xdp_status {
+	const char *ifname;
+	unsigned ifindex;
+	enum xdp_mode mode;  /* how it is attached */
+	bool dispatcher;     /* libxdp's, else we are the only program */
+	bool frags;	     /* jumbo frames in several buffers are taken */
+	uint32_t generation; /* counts the lists so far */
+	int64_t since;	     /* when this list came, UNIX seconds */
+	uint64_t confirm_ms; /* until the former list comes back; 0: nothing is to be confirmed */
+	size_t arena_size;
+	uint32_t match;	 /* enum ax_match */
+	uint32_t fields; /* bits by enum ax_field */
+	struct xdp_program_info *programs;
+	size_t n_programs;
+};
+int xdp_status(struct xdp *x, struct xdp_status *ret, struct error *e);
+void xdp_status_free(struct xdp_status *s);
+/* Programs on an interface, whoever put them there (n 0: none). */
+int xdp_programs(const char *ifname, struct xdp_program_info **ret, size_t *n, enum xdp_mode *mode,
+		 bool *dispatcher, struct error *e);
+
+struct xdp_backend_stats {
+	char *balancer;
+	struct ax_addr addr;
+	uint16_t port;
+	bool drain, down;
+	uint64_t packets, bytes, flows; /* flows: new ones */
+};
+struct xdp_stats {
+	struct strv names; /* of the rules in their order, then "default" */
+	struct ax_rule_count *rules;
+	uint64_t reasons[AX_REASONS];
+	struct xdp_backend_stats *backends;
+	size_t n_backends;
+};
+int xdp_stats(struct xdp *x, struct xdp_stats *ret, struct error *e);
+void xdp_stats_free(struct xdp_stats *s);
+
+/* The packet as it would be judged now; `out` (malloc'ed) is what it would be turned into. */
+struct xdp_explanation {
+	struct ax_explain x;
+	uint32_t action; /* what the program returned: XDP_PASS ... */
+	char *rule;	 /* its counter's name */
+	char *quoted_rule;
+	char *line; /* its canonical line, NULL: the default */
+	uint8_t *out;
+	size_t out_len;
+};
+int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explanation *ret,
+		struct error *e);
+void xdp_explanation_free(struct xdp_explanation *x);
+
+/* --- captures --- */
+/* Takes the interface's capture ring; -EBUSY: somebody reads it. */
+int xdp_capture_open(struct xdp *x, struct error *e);
+/* Calls f for what is there, in order, until it returns non-zero (which is returned). Does not
+ * wait: the programs never wake a reader up, so look every 50 ms or so. */
+int xdp_capture_read(struct xdp *x,
+		     int (*f)(void *arg, const struct ax_capture *c, const uint8_t *data,
+			      const char *rule),
+		     void *arg);
+/* The latest payloads: f gets the slot's name. */
+int xdp_slots_each(struct xdp *x, int (*f)(void *arg, const char *name, const struct ax_slot *slot),
+		   void *arg, struct error *e);
+/* The trigger ring of an interface: this one does wake its reader, the agent. */
+int xdp_triggers_fd(struct xdp *x);
+int xdp_triggers_read(struct xdp *x,
+		      int (*f)(void *arg, const struct ax_capture *c, const uint8_t *data),
+		      void *arg);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What makes packets vanish or programs be refused on an interface, asked before it happens:
+ * drivers, NAPI on a veth's peer, checksum offload, MTU and queues.
+ */
+#ifndef AX_IFACE_PREFLIGHT_H
+#define AX_IFACE_PREFLIGHT_H
+
+#include "rules/list.h"
+
+/* The name of the program that a repair puts on an interface; it passes everything. */
+#define PREFLIGHT_STUB "ax_pass"
+
+enum finding_state {
+	FINDING_OK,
+	FINDING_NOTE, /* worth knowing: slower, or another program is there */
+	FINDING_BAD,  /* packets will be lost or a program refused */
+	FINDING_FIXED,
+};
+
+struct finding {
+	enum finding_state state;
+	const char *what; /* a short name: "napi", "tx-checksum", "mtu", "queues", "program" ... */
+	char why[256];	  /* what is so, and what follows from it */
+	char fix[256];	  /* a command that repairs it, "": none is needed or known */
+};
+
+/*
+ * Checks an interface for what the rules of a list do there (NULL: for itself, as `ax doctor IFACE`
+ * does). report is called for each finding. With fix, what can be repaired is repaired.
+ * Returns the number of findings that stay bad, or a negative errno with *e set.
+ */
+int preflight(const char *ifname, const struct rule_list *l, enum xdp_mode mode, bool fix,
+	      void (*report)(void *arg, const struct finding *f), void *arg, struct error *e);
+
+/* 0: the kernel lets programs be replaced by others (freplace), as libxdp needs it to put several
+ * on one interface. */
+int kernel_has_freplace(void);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Between the xdp_*.c files only. */
+#ifndef AX_IFACE_PRIV_H
+#define AX_IFACE_PRIV_H
+
+#include "datapath/xdp.h"
+
+struct xdp {
+	const struct instance *inst;
+	char ifname[32];
+	unsigned ifindex;
+	struct datapath_xdp d;
+	struct generation g; /* the one that judges */
+	struct rule_list list;
+	struct strv names; /* of its counters */
+	struct ring_buffer *captures, *triggers;
+	int capture_lock; /* -1: not read by us */
+	struct xdp_reader {
+		int (*capture)(void *arg, const struct ax_capture *c, const uint8_t *data,
+			       const char *rule);
+		int (*trigger)(void *arg, const struct ax_capture *c, const uint8_t *data);
+		void *arg;
+		int result;
+	} reader;
+};
+
+/* What a generation calls its list's things. */
+struct xdp_binding {
+	struct rule_binding *rules; /* n_rules + 1 */
+	struct real_binding *reals; /* of the balancers' backends, in the list's order */
+	size_t n_reals;
+	uint16_t *fresh; /* counters that start at zero */
+	size_t n_fresh;
+	uint16_t *fresh_reals;
+	size_t n_fresh_reals;
+	uint16_t fresh_slots[AX_SLOTS];
+	size_t n_fresh_slots;
+};
+void xdp_binding_free(struct xdp_binding *b);
+/* Finds numbers for everything in the list: what the current generation (old, whose list is
+ * old_list; NULL: none) has by the same name keeps its number. `counters`: how many there may be.
+ */
+int xdp_bind(const struct rule_list *l, const struct generation *old,
+	     const struct rule_list *old_list, uint32_t counters, struct xdp_binding *b,
+	     struct error *e);
+
+/* --- xdp_size.c --- */
+/* The entries that maps need for a list (0: it does not matter), with that many rules of another
+ * list besides. */
+void xdp_sizes(const struct rule_list *l, size_t more_rules, uint32_t sizes[XDP_MAPS]);
+uint32_t xdp_map_entries(int map); /* 0: cannot be asked */
+struct xdp_growth {
+	int old[XDP_MAPS]; /* maps whose place bigger ones have taken in d */
+};
+void xdp_growth_init(struct xdp_growth *g);
+void xdp_growth_free(struct xdp_growth *g);
+int xdp_grow(const struct instance *inst, struct datapath_xdp *d, const uint32_t sizes[XDP_MAPS],
+	     struct xdp_growth *g, struct error *e);
+/* Ends what a command began that was killed after its list was in place, but not all its maps. */
+int xdp_mend(struct datapath_xdp *d);
+/* To be called when no packet is counted in the old maps any more. */
+int xdp_grown(const struct datapath_xdp *d, const struct xdp_growth *g, const uint16_t *fresh,
+	      size_t n_fresh, struct error *e);
+
+/* xdp_neighbours.c: an interface's list has become another one (NULL: none). */
+void xdp_neighbours(const struct instance *inst, const char *ifname, const struct rule_list *old,
+		    const struct rule_list *now);
+
+/* The entry of the root's program array that judges now. */
+enum ax_jump xdp_jump(const struct datapath_xdp *d);
+/* The arena's action of a rule of the list (n_rules: the default); NULL: it cannot be reached. */
+const struct ax_action *xdp_action(const struct generation *g, size_t rule);
+/* The list of a generation. */
+int xdp_generation_list(const struct generation *g, struct rule_list *l);
+/* Reads list and names again if another generation judges now. */
+int xdp_refresh(struct xdp *x);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <fcntl.h>
+#include <limits.h>
+
+#include "launch/parts.h"
+
+/* --- names --- */
+
+void launch_default_name(const struct app_spec *s, char *buf, size_t size)
+{
+	const char *command = s->command.n ? s->command.v[0] : "";
+	size_t end = strlen(command), start, n = 0;
+	bool letter = false;
+
+	if (size > LAUNCH_NAME_SIZE)
+		size = LAUNCH_NAME_SIZE;
+	while (end && command[end - 1] == '/')
+		end--;
+	for (start = end; start && command[start - 1] != '/'; start--)
+		;
+	for (size_t i = start; i < end && n + 1 < size; i++) {
+		char c = command[i];
+
+		if (c >= 'A' && c <= 'Z')
+			c = (char)(c - 'A' + 'a');
+		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9'))
+			c = '-';
+		if (c == '-' && n == 0)
+			continue;
+		letter = letter || (c >= 'a' && c <= 'z');
+		buf[n++] = c;
+	}
+	while (n && buf[n - 1] == '-')
+		n--;
+	buf[n] = 0;
+	/* a number alone would be taken for an app's id */
+	if (!letter)
+		snprintf(buf, size, "app");
+}
+
+/* --- the session with the agent --- */
+
+static int no_memory(struct error *e)
+{
+	return error_set(e, -ENOMEM, "out of memory");
+}
+
+/* Arguments are bytes and JSON is UTF-8. What is not becomes '?' for the agent, which only shows
+ * it; the command gets its own. Returns true if something was replaced. */
+static bool make_utf8(struct strv *s)
+{
+	bool replaced = false;
+
+	for (size_t i = 0; i < s->n; i++) {
+		json_t *j = json_string(s->v[i]);
+
+		if (!j) {
+			for (char *p = s->v[i]; *p; p++)
+				*p = *p & 0x80 ? '?' : *p;
+			replaced = true;
+		}
+		json_decref(j);
+	}
+	return replaced;
+}
+
+static int make_request(const struct launch_options *o, json_t **ret, struct error *e)
+{
+	struct app_spec spec;
+	json_t *j, *js;
+	bool replaced;
+	int r = app_spec_copy(&o->spec, &spec);
+
+	if (r)
+		return error_set(e, r, "cannot copy the app's description: %s", strerror(-r));
+	replaced = make_utf8(&spec.command);
+	replaced = make_utf8(&spec.env) || replaced;
+	if (replaced && spec.detach && spec.restart != RESTART_NO) {
+		app_spec_free(&spec);
+		return error_set(e, -EILSEQ,
+				 "the command or its environment is not UTF-8, so that "
+				 "the agent could not restart it: use --restart no");
+	}
+	js = control_spec_to_json(&spec);
+	app_spec_free(&spec);
+	if (!js)
+		return error_set(e, -EILSEQ,
+				 "the app's user or directory is not UTF-8, or memory "
+				 "is out");
+	j = json_pack("{s:s, s:o, s:i, s:I}", "op", "launch", "spec", js, "pid", (int)getpid(),
+		      "uid", (json_int_t)getuid());
+	if (!j)
+		return no_memory(e);
+	if (o->config_key && json_object_set_new(j, "config", json_string(o->config_key)) < 0) {
+		json_decref(j);
+		return no_memory(e);
+	}
+	*ret = j;
+	return 0;
+}
+
+static int read_answer(struct launch_session *s, struct error *e)
+{
+	const char *ip4 = NULL, *ip6 = NULL;
+	json_t *spec = NULL;
+	int r;
+
+	if (json_unpack(s->answer, "{s:i, s:s, s:s, s:o, s?s, s?s, s?s, s?s}", "id", &s->id, "name",
+			&s->name, "cgroup", &s->cgroup, "spec", &spec, "ip4", &ip4, "ip6", &ip6,
+			"resolv_conf", &s->resolv_conf, "log", &s->log) < 0 ||
+	    s->cgroup_fd < 0)
+		return error_set(e, -EPROTO,
+				 "the agent's answer is not understood: are ax and its "
+				 "agent of the same version?");
+	s->address = ip4 ? ip4 : ip6 ? ip6 : "";
+	r = control_spec_from_json(spec, &s->spec, e);
+	if (r)
+		return r;
+	s->has_spec = true;
+	if (s->options->spec.command.n == 0 && s->spec.command.n == 0)
+		return error_set(e, -EINVAL, "there is no command: give one after '--'");
+	return 0;
+}
+
+static int use_own_bytes(struct launch_session *s, struct error *e)
+{
+	const struct app_spec *own = &s->options->spec;
+	int r = 0;
+
+	if (own->command.n) {
+		strv_free(&s->spec.command);
+		memset(&s->spec.command, 0, sizeof(s->spec.command));
+		r = strv_copy(&own->command, &s->spec.command);
+	}
+	/* the config's come first in the list, and the last one wins */
+	for (size_t i = 0; !r && i < own->env.n; i++)
+		r = strv_add(&s->spec.env, own->env.v[i]);
+	return r ? no_memory(e) : 0;
+}
+
+int launch_session_open(const struct launch_options *o, struct launch_session *s, struct error *e)
+{
+	json_t *request = NULL;
+	int r;
+
+	*s = (struct launch_session){
+		.options = o,
+		.conn.fd = -1,
+		.cgroup_fd = -1,
+		.child = {.pidfd = -1, .gate = -1},
+	};
+	r = make_request(o, &request, e);
+	if (!r)
+		r = control_connect(o->inst->socket_path, &s->conn, e);
+	if (!r)
+		r = control_call(&s->conn, request, -1, &s->answer, &s->cgroup_fd, e);
+	json_decref(request);
+	if (!r)
+		r = read_answer(s, e);
+	if (!r)
+		r = use_own_bytes(s, e);
+	return r;
+}
+
+static int call_about(struct launch_session *s, json_t *request, int fd, struct error *e)
+{
+	int r = request ? control_call(&s->conn, request, fd, NULL, NULL, e) : no_memory(e);
+
+	json_decref(request);
+	return r;
+}
+
+static int attach_netns(struct launch_session *s, struct error *e)
+{
+	autoclose int fd = -1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", s->child.pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set(e, -errno, "cannot open %s (%s): is /proc mounted?", path,
+				 strerror(errno));
+	return call_about(s, json_pack("{s:s, s:i}", "op", "attach", "id", s->id), fd, e);
+}
+
+/*
+ * From now on the agent watches the cgroup. Its answer is not waited for: whatever ends before the
+ * agent has read this is found out when it has, and an agent that dies first leaves the next one
+ * the cgroup's record.
+ */
+static int tell_started(struct launch_session *s, struct error *e)
+{
+	json_t *request = json_pack("{s:s, s:i, s:i}", "op", "started", "id", s->id, "pid",
+				    (int)s->child.pid);
+	int r = request ? control_send(&s->conn, request, -1, e) : no_memory(e);
+
+	json_decref(request);
+	return r;
+}
+
+int launch_session_start(struct launch_session *s, struct error *e)
+{
+	struct launch_plan plan = {
+		.spec = &s->spec,
+		.scratch_dir = s->options->inst->run_dir,
+		.cgroup_fd = s->cgroup_fd,
+		.close_fd = s->conn.fd,
+		.new_netns = s->spec.net == NET_PRIVATE,
+	};
+	int r = 0;
+
+	if (plan.new_netns)
+		plan.resolv_conf = s->resolv_conf;
+	if (s->spec.user) {
+		r = launch_user_find(s->spec.user, &s->user, e);
+		if (r)
+			return r;
+		plan.user = &s->user;
+	}
+	r = launch_child_start(&plan, &s->child, e);
+	if (!r && plan.new_netns)
+		r = attach_netns(s, e);
+	if (!r)
+		r = tell_started(s, e);
+	if (!r)
+		control_close(&s->conn);
+	close_fd(&s->cgroup_fd);
+	return r;
+}
+
+void launch_session_close(struct launch_session *s)
+{
+	launch_child_kill(&s->child);
+	if (s->conn.fd >= 0)
+		control_close(&s->conn);
+	if (s->has_spec)
+		app_spec_free(&s->spec);
+	launch_user_free(&s->user);
+	json_decref(s->answer);
+	close_fd(&s->cgroup_fd);
+}
+
+/* --- ax run --- */
+
+static int run_foreground(const struct launch_options *o)
+{
+	struct launch_session s;
+	struct launch_note note;
+	struct error e = {0};
+	int r = launch_session_open(o, &s, &e), status;
+
+	if (!r)
+		r = launch_session_start(&s, &e);
+	if (!r)
+		r = launch_child_go(&s.child, &e);
+	if (r) {
+		fprintf(stderr, "ax run: %s\n", e.text);
+		launch_session_close(&s);
+		return LAUNCH_FAILED;
+	}
+	status = launch_wait(&s.child, s.cgroup, true);
+	if (launch_note_recv(s.child.gate, false, &note)) {
+		fprintf(stderr, "ax run: %s\n", note.error.text);
+		status = note.status;
+	}
+	launch_child_close(&s.child);
+	launch_session_close(&s);
+	return status;
+}
+
+int launch_run(struct launch_options *o)
+{
+	/* the agent's own launches name the config's entry this way; it is nothing for the app */
+	const char *key = getenv("AX_CONFIG_KEY");
+
+	if (!o->config_key)
+		o->config_key = key;
+	unsetenv("AX_CONFIG_KEY"); /* key stays valid: it points into the initial environment */
+	return o->spec.detach ? launch_detached(o) : run_foreground(o);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The launcher's side of `ax run`: becomes the parent of the command. */
+#ifndef AX_LAUNCH_LAUNCH_H
+#define AX_LAUNCH_LAUNCH_H
+
+#include "config/config.h"
+#include "base/instance.h"
+
+struct launch_options {
+	const struct instance *inst;
+	struct app_spec spec;	/* what the command line said */
+	const char *config_key; /* entry of the config's apps: that this run is for, or NULL */
+	bool no_defaults;	/* reserved for the agent's own launches: the spec is complete */
+};
+
+/*
+ * Registers with the agent, starts the command in its cgroup (and namespaces), and, in the
+ * foreground, waits for it. Returns the exit status that ax must end with: the command's, 126/127
+ * when it could not be executed or found, 128+n when signal n ended it, 125 when ax itself failed
+ * (the sentence was printed). With spec.detach it returns 0 once the command was executed, after
+ * printing the app's name, id and address, and a supervisor stays behind.
+ *
+ * The foreground command inherits the signal mask and dispositions of the caller as they are now:
+ * a command line that is to be transparent changes neither before this call.
+ */
+int launch_run(struct launch_options *o);
+
+/* The name of an app that was given none: made from its command, always a valid one. */
+#define LAUNCH_NAME_SIZE 64
+void launch_default_name(const struct app_spec *s, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Egress of private apps to addresses that are not ax's: source NAT by nf_tables, spoken natively
+ * (libnftnl over libmnl, so that no nft binary is needed), and IP forwarding while needed.
+ *
+ * One table `ax_<instance>` (family inet) with two sets of addresses and one nat chain at
+ * postrouting that masquerades what comes from a set and leaves by an interface that is not the
+ * instance's. It exists only while a set has an element: connection tracking, which it turns on,
+ * is paid for only then.
+ */
+#ifndef AX_NET_EGRESS_H
+#define AX_NET_EGRESS_H
+
+#include "base/address.h"
+#include "base/instance.h"
+#include "base/util.h"
+
+/*
+ * Replaces the whole table in one transaction by one that masquerades these addresses; with n == 0
+ * removes it. Also turns IP forwarding on for their families, and when n == 0 back to what it was
+ * if ax had changed it (remembered in <run_dir>/forwarding). forwarding.h says what that means for
+ * IPv6 router advertisements and for other instances. -EOPNOTSUPP: the kernel cannot masquerade.
+ */
+int egress_set(const struct instance *inst, const struct ax_addr *addrs, size_t n, struct error *e);
+
+#endif

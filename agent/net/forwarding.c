@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "net/forwarding.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define SYSCTL_ROOT "/proc/sys/"
+#define CONF6	    "net/ipv6/conf"
+#define FILE_NAME   "forwarding"
+#define FILE_MAX    (1 << 20)
+
+/* The file's lines, "<sysctl> <value before> <value set>", in the order of the changes. */
+struct record {
+	char *text;
+	size_t len;
+	FILE *f; /* writes text */
+};
+
+static void record_close(struct record *r)
+{
+	if (r->f)
+		fclose(r->f);
+	free(r->text);
+}
+
+static int record_open(struct record *r, const char *initial)
+{
+	r->f = open_memstream(&r->text, &r->len);
+	if (!r->f || fputs(initial, r->f) == EOF || fflush(r->f))
+		return -ENOMEM;
+	return 0;
+}
+
+static int record_path(const char *run_dir, char path[PATH_MAX])
+{
+	int n = snprintf(path, PATH_MAX, "%s/" FILE_NAME, run_dir);
+
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* *exists tells an empty record from none. */
+static int record_read(const char *run_dir, struct record *r, bool *exists)
+{
+	autofree char *text = NULL;
+	char path[PATH_MAX];
+	int err = record_path(run_dir, path);
+
+	if (err)
+		return err;
+	err = file_read(path, FILE_MAX, &text);
+	*exists = !err;
+	if (err && err != -ENOENT)
+		return err;
+	return record_open(r, text ? text : "");
+}
+
+/* Renamed into place: the file is either the old one or the new one. */
+static int record_write(const char *run_dir, const struct record *r)
+{
+	char path[PATH_MAX], new[PATH_MAX + 8];
+	autofile FILE *f = NULL;
+	int err = record_path(run_dir, path);
+
+	if (err)
+		return err;
+	err = mkdir_parents(run_dir, 0755);
+	if (err)
+		return err;
+	snprintf(new, sizeof(new), "%s.new", path);
+	f = fopen(new, "we");
+	if (!f)
+		return -errno;
+	if (fwrite(r->text, 1, r->len, f) != r->len || fflush(f) || rename(new, path)) {
+		err = errno ? -errno : -EIO;
+		unlink(new);
+		return err;
+	}
+	return 0;
+}
+
+#define LOCK_TRIES 200 /* of 10 ms: another instance holds it for one change of a sysctl */
+
+/* Instances share the sysctls, so they take turns: a lock beside the run_dirs, which only root can
+ * open, so that nobody else can make an agent wait. */
+static int lock_siblings(const char *run_dir, char parent[PATH_MAX])
+{
+	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+	char path[PATH_MAX + 32];
+	autoclose int fd = -1;
+	char *slash;
+	int err = mkdir_parents(run_dir, 0755);
+
+	if (err)
+		return err;
+	snprintf(parent, PATH_MAX, "%s", run_dir);
+	slash = strrchr(parent, '/');
+	if (!slash || slash == parent)
+		return -EINVAL;
+	*slash = '\0';
+	snprintf(path, sizeof(path), "%s/.forwarding-lock", parent);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || i == LOCK_TRIES)
+			return -errno;
+		nanosleep(&pause, NULL);
+	}
+	return take_fd(&fd);
+}
+
+static int sysctl_read(const char *name, int *value)
+{
+	autofree char *text = NULL;
+	char path[PATH_MAX];
+	char *end;
+	long v;
+	int r;
+
+	snprintf(path, sizeof(path), SYSCTL_ROOT "%s", name);
+	r = file_read(path, 64, &text);
+	if (r)
+		return r;
+	v = strtol(text, &end, 10);
+	if (end == text || v < INT_MIN || v > INT_MAX)
+		return -EPROTO;
+	*value = (int)v;
+	return 0;
+}
+
+static int sysctl_write(const char *name, int value)
+{
+	char path[PATH_MAX], text[16];
+
+	snprintf(path, sizeof(path), SYSCTL_ROOT "%s", name);
+	snprintf(text, sizeof(text), "%d\n", value);
+	return file_write(path, text);
+}
+
+struct change {
+	const struct instance *inst;
+	struct record *record;
+	struct error *e;
+};
+
+/* Remembers first, then changes. */
+static int change_sysctl(struct change *c, const char *name, int from, int to)
+{
+	int r;
+
+	if (fprintf(c->record->f, "%s %d %d\n", name, from, to) < 0 || fflush(c->record->f))
+		return error_set(c->e, -ENOMEM, "out of memory");
+	r = record_write(c->inst->run_dir, c->record);
+	if (r)
+		return error_set(c->e, r, "cannot write %s/" FILE_NAME ": %s", c->inst->run_dir,
+				 strerror(-r));
+	r = sysctl_write(name, to);
+	if (r)
+		return error_set(c->e, r,
+				 "cannot set the sysctl %s to %d for egress: %s; is /proc/sys "
+				 "writable, and does the agent run as root?",
+				 name, to, strerror(-r));
+	return 0;
+}
+
+static int keep_router_advertisements(struct change *c)
+{
+	struct dirent *d;
+	DIR *dir = opendir(SYSCTL_ROOT CONF6);
+	int r = 0;
+
+	if (!dir)
+		return error_set(c->e, -errno, "cannot list " SYSCTL_ROOT CONF6 ": %s",
+				 strerror(errno));
+	while (!r && (d = readdir(dir))) {
+		char name[sizeof(CONF6) + NAME_MAX + 16];
+		int value;
+
+		if (d->d_name[0] == '.' || streq(d->d_name, "all") || streq(d->d_name, "default") ||
+		    streq(d->d_name, "lo") || starts_with(d->d_name, c->inst->device_prefix))
+			continue;
+		snprintf(name, sizeof(name), CONF6 "/%s/accept_ra", d->d_name);
+		/* Interfaces come and go meanwhile. */
+		if (sysctl_read(name, &value) == 0 && value == 1)
+			r = change_sysctl(c, name, 1, 2);
+	}
+	closedir(dir);
+	return r;
+}
+
+static int switch_on(struct change *c, const char *name, bool v6)
+{
+	int value, r = sysctl_read(name, &value);
+
+	if (r)
+		return error_set(c->e, r == -ENOENT && v6 ? -EAFNOSUPPORT : r,
+				 "cannot read the sysctl %s, which egress needs: %s", name,
+				 r == -ENOENT && v6 ? "this kernel has no IPv6" : strerror(-r));
+	if (value)
+		return 0;
+	/* Before: turning forwarding on forgets the routes of advertisements otherwise. */
+	if (v6) {
+		r = keep_router_advertisements(c);
+		if (r)
+			return r;
+	}
+	return change_sysctl(c, name, 0, 1);
+}
+
+int forwarding_on(const struct instance *inst, bool v4, bool v6, struct error *e)
+{
+	CLEANUP(record_close) struct record record = {0};
+	struct change c = {.inst = inst, .record = &record, .e = e};
+	char parent[PATH_MAX];
+	autoclose int lock = lock_siblings(inst->run_dir, parent);
+	bool exists = false;
+	int r = lock < 0 ? lock : record_read(inst->run_dir, &record, &exists);
+
+	/* Also where nothing is changed: the file tells siblings that forwarding is needed. */
+	if (!r && !exists)
+		r = record_write(inst->run_dir, &record);
+	if (r)
+		return error_set(e, r, "cannot keep %s/" FILE_NAME ": %s", inst->run_dir,
+				 strerror(-r));
+	if (v4)
+		r = switch_on(&c, "net/ipv4/ip_forward", false);
+	if (!r && v6)
+		r = switch_on(&c, CONF6 "/all/forwarding", true);
+	return r;
+}
+
+/* Appends `text` to the record of another instance that needs forwarding, if there is one. */
+static int hand_over(const char *parent, const char *own_run_dir, const char *text, bool *done)
+{
+	const char *own = strrchr(own_run_dir, '/') + 1;
+	struct dirent *d;
+	DIR *dir = opendir(parent);
+	int r = 0;
+
+	*done = false;
+	if (!dir)
+		return -errno;
+	while (!r && !*done && (d = readdir(dir))) {
+		CLEANUP(record_close) struct record record = {0};
+		char sibling[PATH_MAX];
+
+		if (d->d_name[0] == '.' || streq(d->d_name, own) ||
+		    snprintf(sibling, sizeof(sibling), "%s/%s", parent, d->d_name) >=
+			    (int)sizeof(sibling))
+			continue;
+		/* Whatever else lies there has no such file, or is no directory at all. */
+		if (record_read(sibling, &record, done) || !*done)
+			continue;
+		if (fputs(text, record.f) == EOF || fflush(record.f))
+			r = -ENOMEM;
+		else
+			r = record_write(sibling, &record);
+	}
+	closedir(dir);
+	return r;
+}
+
+static int restore_line(char *line, struct error *e)
+{
+	char name[256];
+	int before, set, now, r;
+
+	if (sscanf(line, "%255s %d %d", name, &before, &set) != 3 || strstr(name, "..") ||
+	    !starts_with(name, "net/"))
+		return 0;
+	/* Gone with its interface, or in somebody else's hands since. */
+	if (sysctl_read(name, &now) || now != set)
+		return 0;
+	r = sysctl_write(name, before);
+	if (r && r != -ENOENT)
+		return error_set(e, r, "cannot set the sysctl %s back to %d: %s; set it by hand",
+				 name, before, strerror(-r));
+	return 0;
+}
+
+/* Last change first. */
+static int restore_all(char *text, struct error *e)
+{
+	int first = 0;
+
+	for (size_t len = strlen(text); len;) {
+		char *line;
+		int r;
+
+		if (text[len - 1] == '\n')
+			text[--len] = '\0';
+		line = strrchr(text, '\n');
+		line = line ? line + 1 : text;
+		r = restore_line(line, first ? NULL : e);
+		if (r && !first)
+			first = r;
+		len = (size_t)(line - text);
+		text[len] = '\0';
+	}
+	return first;
+}
+
+int forwarding_restore(const struct instance *inst, struct error *e)
+{
+	CLEANUP(record_close) struct record record = {0};
+	char parent[PATH_MAX], path[PATH_MAX];
+	bool exists = false, done;
+	autoclose int lock = -1;
+	int r = record_path(inst->run_dir, path);
+
+	if (!r && access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	if (!r) {
+		lock = lock_siblings(inst->run_dir, parent);
+		r = lock < 0 ? lock : record_read(inst->run_dir, &record, &exists);
+	}
+	if (!r)
+		r = hand_over(parent, inst->run_dir, record.text, &done);
+	if (r)
+		return error_set(e, r, "cannot read or hand over %s: %s", path, strerror(-r));
+	if (!done)
+		r = restore_all(record.text, e);
+	if (!r && unlink(path) < 0 && errno != ENOENT)
+		r = error_set(e, -errno, "cannot remove %s: %s", path, strerror(errno));
+	return r;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The interpreter in the kernel: loading it with its probes, attaching, reading what comes out. */
+#ifndef AX_PROBES_ENGINE_ATTACH_H
+#define AX_PROBES_ENGINE_ATTACH_H
+
+#include "probe.h"
+#include "base/util.h"
+
+/* Where a program goes, and which probe it then is. Texts are borrowed. */
+enum engine_site_kind { SITE_USER, SITE_KERNEL, SITE_TRACEPOINT };
+struct engine_site {
+	enum engine_site_kind kind;
+	uint32_t probe;
+	bool is_return;	    /* functions */
+	const char *path;   /* SITE_USER; the same text for the same file */
+	uint64_t offset;    /* in the file; of SITE_KERNEL from the function, or an address */
+	uint64_t semaphore; /* in the file, 0: none */
+	const char *name;   /* SITE_KERNEL: function, NULL: an address; SITE_TRACEPOINT */
+	uint64_t address;   /* SITE_KERNEL: of the function; 0: not known */
+	const char *category;
+	uint32_t id;	 /* of the tracepoint */
+	bool has_fields; /* SITE_TRACEPOINT: the probe reads its record */
+};
+
+struct engine_plan {
+	const struct ax_probe *probes;
+	size_t n_probes;
+	const struct ax_probe_op *ops;
+	size_t n_ops;
+	const struct ax_probe_text *texts;
+	size_t n_texts;
+	uint32_t key_words; /* with that of a histogram's bucket; 0: there is no table */
+	bool records, paired, states, stacks;
+	bool sleeps; /* only functions of programs, of which memory is read, and no stacks */
+	struct ax_probe_config config;
+	int pid; /* functions of programs: only in this process, 0: in all */
+	const struct engine_site *sites;
+	size_t n_sites;
+	const char *pin; /* a directory of a bpf filesystem, made when it is missing; NULL: none */
+	const char *about; /* with `pin`: a text that is kept with it */
+};
+
+struct engine;
+int engine_load(const struct engine_plan *p, struct engine **ret, struct error *e);
+int engine_attach(struct engine *g, struct error *e);
+void engine_detach(struct engine *g);
+void engine_free(struct engine *g);
+/* How it attaches: "one uprobe_multi link" ... */
+const char *engine_method(const struct engine *g);
+
+/* A plan with `pin`, whose links stay as files there when this process ends (unless the engine is
+ * detached), and its maps in any case: attached again, it goes on with what they had. */
+#define ENGINE_ABOUT_MAX (4u << 20) /* bytes */
+/* What was pinned, for reading only. `about` is malloc'ed. -ENOENT: there is nothing. */
+int engine_open(const char *pin, struct engine **ret, char **about, struct error *e);
+/* Whether links are there; removes them, so that nothing happens any more; removes everything. */
+bool engine_is_enabled(const char *pin);
+int engine_disable(const char *pin);
+int engine_remove(const char *pin);
+
+/* Calls f for each record that is there. Returns their number, or what f returned below 0. */
+int engine_records(struct engine *g,
+		   int (*f)(void *arg, const struct ax_probe_record *r, size_t len), void *arg);
+/* Calls f for each line of the table, sums over all CPUs. */
+int engine_table(struct engine *g,
+		 int (*f)(void *arg, const uint64_t *key, const struct ax_probe_cell *c),
+		 void *arg);
+int engine_hits(struct engine *g, uint64_t *hits); /* of each probe */
+size_t engine_n_probes(const struct engine *g);	   /* of the plan, also when it was pinned */
+/* Words of a table's key; 0: there is no table. */
+uint32_t engine_key_words(const struct engine *g);
+/* The records that are kept, oldest first, but for the first *seen that there have ever been; cut
+ * off at ax_probe_config.flight_bytes. *seen is then the number of those that need not be asked for
+ * again. 0, or what f returned below 0. */
+int engine_flight(struct engine *g,
+		  int (*f)(void *arg, const struct ax_probe_record *r, size_t len, size_t full_len),
+		  void *arg, uint64_t *seen);
+/* The addresses of a call stack, the innermost first. Their number, or -ENOENT. */
+int engine_stack(struct engine *g, uint64_t id, uint64_t *addresses, size_t max);
+uint64_t engine_counter(struct engine *g, enum ax_probe_counter which);
+/* Events that the kernel kept from the programs, since they happened on a CPU that was at work on
+ * another one: a tracepoint in what a program does itself. Not of what was pinned by others. */
+uint64_t engine_missed(const struct engine *g);
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <linux/bpf.h>
+#include <bpf/bpf.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+
+#include "probes/engine/attach_link.h"
+
+/* The headers that ax is built with may be older than the kernel that it runs on. */
+struct attr_uprobe_multi {
+	uint32_t prog_fd, target_fd, attach_type, link_flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t cnt, flags, pid, pad;
+};
+struct attr_raw_tracepoint {
+	uint64_t name;
+	uint32_t prog_fd, pad;
+	uint64_t cookie;
+};
+#define UPROBE_MULTI_RETURN 1u
+
+static int sys_bpf(int command, void *attr, size_t size)
+{
+	long r = syscall(__NR_bpf, command, attr, size);
+
+	return r < 0 ? -errno : (int)r;
+}
+
+static uint64_t address_of(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+int link_uprobes(int prog_fd, const struct link_uprobes *u)
+{
+	struct attr_uprobe_multi attr = {
+		.prog_fd = (uint32_t)prog_fd,
+		.attach_type = LINK_UPROBE_MULTI,
+		.path = address_of(u->path),
+		.offsets = address_of(u->offsets),
+		.ref_ctr_offsets = address_of(u->semaphores),
+		.cookies = address_of(u->cookies),
+		.cnt = u->n,
+		.flags = u->is_return ? UPROBE_MULTI_RETURN : 0,
+		.pid = (uint32_t)u->pid,
+	};
+
+	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+}
+
+int link_raw_tracepoint(int prog_fd, const char *name, uint64_t cookie)
+{
+	struct attr_raw_tracepoint attr = {
+		.name = address_of(name), .prog_fd = (uint32_t)prog_fd, .cookie = cookie};
+
+	return sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
+}
+
+static int load_nothing(int attach_type)
+{
+	const struct bpf_insn insns[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
+		    .expected_attach_type = (enum bpf_attach_type)attach_type);
+
+	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ax_try", "GPL", insns, ARRAY_SIZE(insns),
+			     &opts);
+}
+
+/* A kernel that knows these links says that a directory is no file; an older one knows nothing. */
+bool link_has_uprobe_multi(void)
+{
+	uint64_t zero = 0;
+	struct link_uprobes u = {.path = "/", .offsets = &zero, .cookies = &zero, .n = 1};
+	autoclose int prog = load_nothing(LINK_UPROBE_MULTI);
+
+	return prog >= 0 && link_uprobes(prog, &u) == -EBADF;
+}
+
+/* Without fprobes (CONFIG_FPROBE) it says -EOPNOTSUPP, not that there is no such function. */
+bool link_has_kprobe_multi(void)
+{
+	const char *name = "no function of the kernel";
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .kprobe_multi.syms = &name, .kprobe_multi.cnt = 1);
+	autoclose int prog = load_nothing(BPF_TRACE_KPROBE_MULTI);
+	autoclose int fd = -1;
+
+	if (prog < 0)
+		return false;
+	fd = bpf_link_create(prog, 0, BPF_TRACE_KPROBE_MULTI, &opts);
+	return fd == -ESRCH || fd == -ENOENT;
+}
+
+/* Before, only one thread of the process was looked at. (46ba0e49b642) */
+bool link_has_uprobe_pid(void)
+{
+	struct utsname u;
+	unsigned major, minor;
+
+	return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 10));
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Attachments that libbpf 1.1 has no functions for. */
+#ifndef AX_PROBES_ENGINE_ATTACH_LINK_H
+#define AX_PROBES_ENGINE_ATTACH_LINK_H
+
+#include "base/util.h"
+
+/* BPF_TRACE_UPROBE_MULTI of Linux 6.6. */
+#define LINK_UPROBE_MULTI 48
+
+/* The kernel attaches one program to many functions of a file at a time. */
+bool link_has_uprobe_multi(void);
+/* The same with functions of the kernel. */
+bool link_has_kprobe_multi(void);
+/* As the first, and for some process alone in a way that works (6.10). */
+bool link_has_uprobe_pid(void);
+
+struct link_uprobes {
+	const char *path;
+	const uint64_t *offsets;
+	const uint64_t *semaphores; /* NULL: none has one */
+	const uint64_t *cookies;
+	uint32_t n;
+	bool is_return;
+	int pid; /* 0: any */
+};
+/* A descriptor, or a negative errno. */
+int link_uprobes(int prog_fd, const struct link_uprobes *u);
+/* With a cookie (Linux 6.10). A descriptor, or a negative errno. */
+int link_raw_tracepoint(int prog_fd, const char *name, uint64_t cookie);
+
+#endif

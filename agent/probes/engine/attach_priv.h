@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the engine share. */
+#ifndef AX_PROBES_ENGINE_ATTACH_PRIV_H
+#define AX_PROBES_ENGINE_ATTACH_PRIV_H
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "probes/engine/attach.h"
+
+/* Each costs a tenth of a second to detach. */
+#define PERF_LINKS_MAX 64
+
+enum engine_map {
+	MAP_PROBES,
+	MAP_SCRATCHES,
+	MAP_OPS,
+	MAP_TEXTS,
+	MAP_HITS,
+	MAP_COUNTERS,
+	MAP_RECORDS,
+	MAP_TABLE,
+	MAP_CALLS,
+	MAP_STACKS,
+	MAP_FLIGHT,
+	MAP_FLIGHT_NUMBER,
+	MAP_STATES,
+	MAP_THREAD_STATES,
+	MAP_ABOUT,
+	MAPS,
+};
+/* As in the program, and as a pinned file. */
+extern const char *const engine_map_names[MAPS];
+/* Of one that is pinned: it holds what was seen, or what it was. What programs need besides (open
+ * calls, what is armed) begins anew when they are attached again. */
+bool engine_map_is_kept(enum engine_map which);
+
+enum engine_program {
+	PROGRAM_USER,
+	PROGRAM_KERNEL,
+	PROGRAM_CLASSIC, /* tracepoints with their records */
+	PROGRAM_RAW,
+	PROGRAMS,
+};
+
+struct interpreter;
+struct engine {
+	struct interpreter *skel; /* NULL: it was pinned by somebody else */
+	const struct engine_plan *plan;
+	int maps[MAPS]; /* without a skeleton: its own */
+	size_t n_probes;
+	uint32_t key_words;
+	struct bpf_program *programs[PROGRAMS];
+	bool uses[PROGRAMS];
+	bool user_multi, kernel_multi; /* one link for many functions */
+	struct ring_buffer *ring;
+	int (*on_record)(void *arg, const struct ax_probe_record *r, size_t len);
+	void *arg;
+	int *link_fds;
+	struct bpf_link **links;
+	size_t n_link_fds, n_links, max_link_fds, max_links;
+	struct mapping { /* of a file */
+		void *at;
+		size_t bytes;
+	} * mappings;
+	size_t n_mappings;
+	int n_cpus;
+};
+
+/* attach_sites.c */
+int engine_attach_sites(struct engine *g, struct error *e);
+/* Unlinks and closes. */
+void engine_close_links(struct engine *g);
+
+/* attach_pin.c */
+int engine_pin_links(struct engine *g, struct error *e);
+int engine_pin_directory(const char *pin, struct error *e);
+
+#endif

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The operations of fetch programs. */
+#ifndef AX_PROBES_ENGINE_INTERPRETER_BPF_H
+#define AX_PROBES_ENGINE_INTERPRETER_BPF_H
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+
+#include "probe.h"
+
+/* Where a probe at work keeps what it has. */
+struct scratch {
+	__u32 busy;
+	__u32 used; /* bytes of the record */
+	__u64 ctx;  /* as a number: places in it are not constant */
+	__u64 now_ns;
+	__u64 thread, sp; /* as in a record */
+	__u64 acc;
+	__u32 depth;
+	bool fault;    /* something of the accumulator could not be fetched */
+	bool filtered; /* the probe does not happen */
+	__u8 faults;   /* bit of each value on the stack: the same */
+	__u64 stack[AX_PROBE_STACK];
+	__u64 text[AX_PROBE_TEXT / 8];
+	__u64 key[AX_PROBE_KEY + AX_PROBE_KEY_TEXT / 8];
+	__u64 kept[AX_PROBE_SAVED];
+	union {
+		struct ax_probe_record record;
+		__u8 bytes[AX_PROBE_BYTES + AX_PROBE_FETCH];
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ax_probe_op);
+} ops SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ax_probe_text);
+} texts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, AX_PROBE_COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} probe_counters SEC(".maps");
+/* Calls that never return (exit(), longjmp(), exec()) stay here until newer ones need the room. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, struct ax_probe_call_key);
+	__type(value, struct ax_probe_call);
+} calls SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, AX_PROBE_FRAMES * sizeof(__u64));
+} stacks SEC(".maps");
+
+const volatile struct ax_probe_config config;
+
+/* Whether one of these operations, actions or flags is anywhere in the session: a constant for the
+ * verifier, which does not look at what is behind it then. */
+#define CODE(c)	  (1ull << (c))
+#define ACTION(a) (1u << (a))
+static __always_inline bool has_codes(__u64 codes)
+{
+	return config.codes & codes;
+}
+static __always_inline bool has_actions(__u32 actions)
+{
+	return config.actions & actions;
+}
+static __always_inline bool has_flags(__u32 flags)
+{
+	return config.flags & flags;
+}
+
+/* What the operations of one probe work with. */
+struct run {
+	struct scratch *s;
+	struct ax_probe_call *call; /* what the entry kept, or NULL */
+	__u64 began_ns;		    /* the entry's time, or that of the other probe; 0: none */
+	void *ctx;
+	const struct ax_probe *p;
+};
+
+/* As bpf_get_current_pid_tgid(), but in the pid namespace of who traces. False: the process is in
+ * another one, so that those are the numbers of the outermost. */
+static __always_inline bool own_ids(__u64 *ret)
+{
+	struct bpf_pidns_info own;
+
+	*ret = bpf_get_current_pid_tgid();
+	if (!config.pidns_number)
+		return true;
+	if (bpf_get_ns_current_pid_tgid(config.pidns_device, config.pidns_number, &own,
+					sizeof(own)))
+		return false;
+	*ret = (__u64)own.tgid << 32 | own.pid;
+	return true;
+}
+
+static __always_inline __u64 shown_ids(void)
+{
+	__u64 ids;
+
+	own_ids(&ids);
+	return ids;
+}
+
+static __always_inline void count(__u32 which)
+{
+	__u64 *n = bpf_map_lookup_elem(&probe_counters, &which);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+/* Keeps the compiler from using what it knows of a value, which the verifier may not know. */
+#define opaque(x) asm volatile("" : "+r"(x))
+
+/* n if it is in 1..max, else 0: as the size of something, for helpers that take no size of 0. */
+static __always_inline __u32 size_within(__u32 n, __u32 max)
+{
+	n--; /* kernels before 6.8 learn nothing from a comparison with 0 */
+	opaque(n);
+	if (n >= max)
+		return 0;
+	opaque(n);
+	return n + 1;
+}
+
+static __always_inline __u64 extended(__u64 v, __u8 size, bool with_sign)
+{
+	__u32 shift = (64 - size * 8) & 63;
+
+	return with_sign ? (__u64)((__s64)(v << shift) >> shift) : v << shift >> shift;
+}
+
+/* --- memory --- */
+
+/* What a program has not touched yet, such as a constant string, may not be in memory. Reading one
+ * byte of it by a helper that may sleep makes it so. False: nothing to try again for. */
+static __always_inline bool fault_in(bool sleeps, __u64 address)
+{
+	char c;
+
+	return sleeps && !bpf_copy_from_user(&c, sizeof(c), (void *)address);
+}
+
+static __always_inline long read_user(bool sleeps, void *to, __u32 size, __u64 address)
+{
+	long r = bpf_probe_read_user(to, size, (void *)address);
+
+	if (r && fault_in(sleeps, address) && fault_in(sleeps, address + size - 1))
+		r = bpf_probe_read_user(to, size, (void *)address);
+	return r;
+}
+
+/* A string may go on in the next page. */
+static __always_inline long read_user_text(bool sleeps, void *to, __u32 size, __u64 address)
+{
+	long r = bpf_probe_read_user_str(to, size, (void *)address);
+
+	if (r < 0 && fault_in(sleeps, address))
+		r = bpf_probe_read_user_str(to, size, (void *)address);
+	if (r < 0 && fault_in(sleeps, (address | 4095) + 1))
+		r = bpf_probe_read_user_str(to, size, (void *)address);
+	return r;
+}
+
+static __always_inline __u64 fetch(bool sleeps, struct scratch *s, const struct ax_probe_op *op,
+				   __u64 address, bool kernel)
+{
+	__u32 size = size_within(op->size, sizeof(__u64));
+	__u64 v = 0;
+	long r = -1;
+
+	if (size && kernel)
+		r = bpf_probe_read_kernel(&v, size, (void *)address);
+	else if (size)
+		r = read_user(sleeps, &v, size, address);
+	if (r) {
+		s->fault = true;
+		return 0;
+	}
+	return op->flags & AX_OP_SIGNED ? extended(v, op->size, true) : v;
+}
+
+static __always_inline long read_text(bool sleeps, void *to, __u32 size, __u64 address, bool kernel)
+{
+	return kernel ? bpf_probe_read_kernel_str(to, size, (void *)address)
+		      : read_user_text(sleeps, to, size, address);
+}
+
+static __always_inline void clear_text(__u64 *w)
+{
+#pragma unroll
+	for (int i = 0; i < AX_PROBE_TEXT / 8; i++)
+		w[i] = 0;
+}
+
+static __always_inline __u64 text_is(struct scratch *s, __u64 which)
+{
+	__u32 index = (__u32)which;
+	struct ax_probe_text *t = bpf_map_lookup_elem(&texts, &index);
+	__u64 differ = 0;
+
+	if (!t)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < AX_PROBE_TEXT / 8; i++)
+		differ |= s->text[i] ^ t->w[i];
+	return !differ;
+}
+
+/* Where the record's next bytes go, NULL: it is full. */
+static __always_inline void *record_end(struct scratch *s)
+{
+	__u32 used = s->used;
+
+	opaque(used);
+	if (used >= AX_PROBE_BYTES)
+		return NULL;
+	return s->bytes + used;
+}
+
+static __always_inline __u64 record_add(struct scratch *s, long len, __u32 with_nul)
+{
+	__u64 v = (__u64)s->used << 32;
+
+	if (len < 0) {
+		s->fault = true;
+		return v;
+	}
+	s->used += (__u32)len;
+	return v | (__u32)(len - with_nul);
+}
+
+static __always_inline __u64 add_string(bool sleeps, struct scratch *s,
+					const struct ax_probe_op *op)
+{
+	__u32 size = size_within((__u32)op->value, AX_PROBE_FETCH);
+	void *to = record_end(s);
+	long n = -1;
+
+	if (to && size)
+		n = read_text(sleeps, to, size, s->acc, op->flags & AX_OP_KERNEL);
+	/* of a size of 0 there is not even a NUL */
+	return record_add(s, n == 0 ? -1 : n, 1);
+}
+
+static __always_inline __u64 add_buffer(bool sleeps, struct scratch *s,
+					const struct ax_probe_op *op)
+{
+	__u32 size = size_within((__u32)op->value, AX_PROBE_FETCH);
+	void *to = record_end(s);
+	long r = -1;
+
+	if (to && size && op->flags & AX_OP_KERNEL)
+		r = bpf_probe_read_kernel(to, size, (void *)s->acc);
+	else if (to && size)
+		r = read_user(sleeps, to, size, s->acc);
+	return record_add(s, r ? -1 : (long)size, 0);
+}
+
+static __always_inline __u64 add_comm(struct scratch *s)
+{
+	void *to = record_end(s);
+	long r = to ? bpf_get_current_comm(to, AX_PROBE_COMM) : -1;
+
+	return record_add(s, r ? -1 : AX_PROBE_COMM, 0);
+}
+
+/* --- operations --- */
+
+static __always_inline __u64 op_text(bool sleeps, struct scratch *s, const struct ax_probe_op *op)
+{
+	__u64 *key = s->key + (op->to & (AX_PROBE_KEY - 1));
+
+	switch (op->code) {
+	case AX_CODE_STRING:
+		return has_codes(CODE(AX_CODE_STRING)) ? add_string(sleeps, s, op) : 0;
+	case AX_CODE_BUFFER:
+		return has_codes(CODE(AX_CODE_BUFFER)) ? add_buffer(sleeps, s, op) : 0;
+	case AX_CODE_COMM:
+		return has_codes(CODE(AX_CODE_COMM)) ? add_comm(s) : 0;
+	case AX_CODE_KEY_STRING:
+		if (!has_codes(CODE(AX_CODE_KEY_STRING)))
+			return 0;
+		clear_text(key);
+		if (read_text(sleeps, key, AX_PROBE_KEY_TEXT, s->acc, op->flags & AX_OP_KERNEL) < 0)
+			*key = '?';
+		return 0;
+	case AX_CODE_KEY_COMM:
+		bpf_get_current_comm(key, AX_PROBE_COMM);
+		return 0;
+	case AX_CODE_COMM_EQ:
+		if (!has_codes(CODE(AX_CODE_COMM_EQ)))
+			return 0;
+		clear_text(s->text);
+		bpf_get_current_comm(s->text, AX_PROBE_COMM);
+		return text_is(s, op->value);
+	case AX_CODE_TEXT_EQ:
+		if (!has_codes(CODE(AX_CODE_TEXT_EQ)))
+			return 0;
+		clear_text(s->text);
+		if (read_text(sleeps, s->text, AX_PROBE_TEXT, s->acc, op->flags & AX_OP_KERNEL) < 0)
+			s->fault = true;
+		return text_is(s, op->value);
+	default:
+		return s->acc;
+	}
+}
+
+/* One stack may not be told from another with the same hash: that one could not be fetched. */
+static __always_inline __u64 op_stack(struct run *r, const struct ax_probe_op *op)
+{
+	long id;
+
+	if (op->value & BPF_F_USER_STACK)
+		id = bpf_get_stackid(r->ctx, &stacks, BPF_F_USER_STACK);
+	else
+		id = bpf_get_stackid(r->ctx, &stacks, 0);
+	if (id < 0)
+		r->s->fault = true;
+	return id < 0 ? ~0ull : (__u64)id;
+}
+
+static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct ax_probe_op *op)
+{
+	struct scratch *s = r->s;
+
+	switch (op->code) {
+	case AX_CODE_CONST:
+		return op->value;
+	case AX_CODE_CTX:
+		return fetch(sleeps, s, op, s->ctx + op->value, true);
+	case AX_CODE_ADDRESS:
+		return s->ctx + op->value;
+	case AX_CODE_SAVED:
+		if (!has_codes(CODE(AX_CODE_SAVED)))
+			return 0;
+		if (!r->call || r->call->faults & 1u << (op->value & 31)) {
+			s->fault = true;
+			return 0;
+		}
+		return r->call->values[op->value & (AX_PROBE_SAVED - 1)];
+	case AX_CODE_PID:
+		return shown_ids() >> 32;
+	case AX_CODE_TID:
+		return (__u32)shown_ids();
+	case AX_CODE_NSECS:
+		return s->now_ns ? s->now_ns : bpf_ktime_get_ns();
+	case AX_CODE_CPU:
+		return bpf_get_smp_processor_id();
+	case AX_CODE_CGROUP:
+		return bpf_get_current_cgroup_id();
+	case AX_CODE_ELAPSED:
+		/* another thread may have begun while this program waited for memory */
+		return r->began_ns && s->now_ns > r->began_ns ? s->now_ns - r->began_ns : 0;
+	case AX_CODE_STACK:
+		/* such maps are not for those that sleep */
+		return sleeps || !has_codes(CODE(AX_CODE_STACK)) ? 0 : op_stack(r, op);
+	default:
+		return s->acc;
+	}
+}
+
+/* What follows from one side alone does not need the other: p == 0 || *p == 3. */
+static __always_inline __u64 op_logic(struct scratch *s, bool any, bool a, bool a_fault, bool b,
+				      bool b_fault)
+{
+	if ((!a_fault && a == any) || (!b_fault && b == any)) {
+		s->fault = false;
+		return any;
+	}
+	s->fault = a_fault || b_fault;
+	return !any;
+}
+
+static __always_inline __u64 op_binary(struct scratch *s, const struct ax_probe_op *op)
+{
+	bool a_fault = s->fault, b_fault = false;
+	__u64 a, b;
+
+	if (op->flags & AX_OP_IMMEDIATE) {
+		a = s->acc;
+		b = op->value;
+	} else {
+		s->depth--;
+		a = s->stack[s->depth & (AX_PROBE_STACK - 1)];
+		b = s->acc;
+		b_fault = s->fault;
+		a_fault = s->faults >> (s->depth & (AX_PROBE_STACK - 1)) & 1;
+		s->fault |= a_fault;
+	}
+	switch (op->code) {
+	case AX_CODE_ADD:
+		return a + b;
+	case AX_CODE_SUB:
+		return a - b;
+	case AX_CODE_AND:
+		return a & b;
+	case AX_CODE_OR:
+		return a | b;
+	case AX_CODE_XOR:
+		return a ^ b;
+	case AX_CODE_SHL:
+		return b < 64 ? a << (b & 63) : 0;
+	case AX_CODE_SHR:
+		return b < 64 ? a >> (b & 63) : 0;
+	case AX_CODE_EQ:
+		return a == b;
+	case AX_CODE_NE:
+		return a != b;
+	case AX_CODE_LT:
+		return (__s64)a < (__s64)b;
+	case AX_CODE_LE:
+		return (__s64)a <= (__s64)b;
+	case AX_CODE_GT:
+		return (__s64)a > (__s64)b;
+	case AX_CODE_GE:
+		return (__s64)a >= (__s64)b;
+	default: /* AX_CODE_LAND, AX_CODE_LOR */
+		return op_logic(s, op->code == AX_CODE_LOR, a, a_fault, b, b_fault);
+	}
+}
+
+static __always_inline __u64 op_unary(bool sleeps, struct scratch *s, const struct ax_probe_op *op)
+{
+	switch (op->code) {
+	case AX_CODE_USER:
+		if (!has_codes(CODE(AX_CODE_USER)))
+			return 0;
+		return fetch(sleeps, s, op, s->acc + op->value, false);
+	case AX_CODE_KERNEL:
+		if (!has_codes(CODE(AX_CODE_KERNEL)))
+			return 0;
+		return fetch(sleeps, s, op, s->acc + op->value, true);
+	case AX_CODE_DATA_LOC:
+		return s->ctx + op->value + (s->acc & 0xffff);
+	case AX_CODE_EXTEND:
+		return extended(s->acc, op->size, op->flags & AX_OP_SIGNED);
+	default: /* AX_CODE_NOT */
+		return !s->acc;
+	}
+}
+
+static __always_inline __u64 op_result(bool sleeps, struct run *r, const struct ax_probe_op *op)
+{
+	__u8 code = op->code;
+
+	if (code >= AX_CODE_TEXT_EQ)
+		return has_codes(-CODE(AX_CODE_TEXT_EQ)) ? op_text(sleeps, r->s, op) : 0;
+	if (code >= AX_CODE_ADD)
+		return has_codes(CODE(AX_CODE_TEXT_EQ) - CODE(AX_CODE_ADD)) ? op_binary(r->s, op)
+									    : 0;
+	if (code == AX_CODE_USER || code == AX_CODE_KERNEL || code == AX_CODE_EXTEND ||
+	    code == AX_CODE_NOT || code == AX_CODE_DATA_LOC)
+		return op_unary(sleeps, r->s, op);
+	return op_source(sleeps, r, op);
+}
+
+/* An expression's end. */
+static __always_inline void op_end(struct scratch *s, const struct ax_probe_op *op, __u64 v)
+{
+	if (op->flags & AX_OP_STORE)
+		s->record.values[op->to & (AX_PROBE_VALUES - 1)] = v;
+	if (op->flags & AX_OP_KEEP)
+		s->kept[op->to & (AX_PROBE_SAVED - 1)] = v;
+	if (op->flags & AX_OP_KEY)
+		s->key[op->to & (AX_PROBE_KEY - 1)] = v;
+	if (s->fault && op->flags & (AX_OP_STORE | AX_OP_KEEP))
+		s->record.faults |= 1u << (op->to & 31);
+	s->fault = false;
+	s->depth = 0;
+}
+
+/* The other probe's time, which serves once: for who deletes it. What was deleted may be another
+ * call at once, since elements are given back without a grace period. */
+static __always_inline bool op_find(struct run *r, const struct ax_probe_op *op)
+{
+	struct ax_probe_call_key key = {.pair = r->p->pair};
+	struct ax_probe_call *call;
+
+	if (op->flags & AX_OP_IMMEDIATE)
+		key.thread = r->s->thread;
+	else
+		key.sp = r->s->kept[0];
+	call = bpf_map_lookup_elem(&calls, &key);
+	if (call)
+		r->began_ns = call->time_ns;
+	if (!call || bpf_map_delete_elem(&calls, &key)) {
+		count(AX_PROBE_UNMATCHED);
+		return false;
+	}
+	r->s->record.faults = 0;
+	return true;
+}
+
+static __always_inline long do_op(bool sleeps, __u32 i, struct run *r)
+{
+	__u32 index = r->p->first_op + i;
+	const struct ax_probe_op *op = bpf_map_lookup_elem(&ops, &index);
+	struct scratch *s = r->s;
+
+	if (!op)
+		return 1;
+	if (op->flags & AX_OP_PUSH) {
+		__u32 at = s->depth & (AX_PROBE_STACK - 1);
+
+		s->stack[at] = s->acc;
+		s->faults = (__u8)((s->faults & ~(1u << at)) | (__u32)s->fault << at);
+		s->fault = false;
+		s->depth++;
+	}
+	if (has_codes(CODE(AX_CODE_FILTER) | CODE(AX_CODE_FIND)) &&
+	    (op->code == AX_CODE_FILTER || op->code == AX_CODE_FIND)) {
+		if (has_codes(CODE(AX_CODE_FIND)) && op->code == AX_CODE_FIND)
+			s->filtered = !op_find(r, op);
+		else
+			s->filtered = !s->acc || s->fault;
+		s->fault = false;
+		s->depth = 0;
+		return s->filtered;
+	}
+	s->acc = op_result(sleeps, r, op);
+	if (op->flags & (AX_OP_STORE | AX_OP_KEY | AX_OP_KEEP))
+		op_end(s, op, s->acc);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Fetch programs for expressions. */
+#include "base/cgroup_apps.h"
+#include "probes/fetch/priv.h"
+#include "probes/kernel/symbols.h"
+
+#define APPS_MAX 16 /* of one name */
+#include "probes/text/priv.h"
+
+int make_op(struct maker *m, enum ax_probe_code code, uint8_t flags, uint8_t size, uint64_t value)
+{
+	struct op_list *l = m->list;
+
+	if (!l->v)
+		l->v = calloc(AX_PROBE_OPS_MAX, sizeof(*l->v));
+	if (!l->v)
+		return maker_fault(m, -ENOMEM, "out of memory");
+	if (l->n == AX_PROBE_OPS_MAX)
+		return maker_fault(m, -E2BIG, "the probe is too long: expected less to fetch");
+	/* these take two values and leave one */
+	if (code >= AX_CODE_ADD && code <= AX_CODE_LOR && !(flags & AX_OP_IMMEDIATE))
+		l->depth--;
+	l->v[l->n++] = (struct ax_probe_op){
+		.code = (uint8_t)code, .flags = flags, .size = size, .value = value};
+	return 0;
+}
+
+int make_leaf(struct maker *m, enum ax_probe_code code, uint8_t flags, uint8_t size, uint64_t value)
+{
+	if (m->list->depth)
+		flags |= AX_OP_PUSH;
+	if (++m->list->depth > AX_PROBE_STACK + 1)
+		return maker_fault(m, -E2BIG,
+				   "it is nested too deeply: expected at most %d values at a time",
+				   AX_PROBE_STACK + 1);
+	return make_op(m, code, flags, size, value);
+}
+
+int make_number(struct maker *m, uint32_t size, bool is_signed)
+{
+	struct op_list *l = m->list;
+	struct ax_probe_op *last = l->n ? &l->v[l->n - 1] : NULL;
+	uint8_t flags = is_signed ? AX_OP_SIGNED : 0;
+
+	if (last && last->size >= size &&
+	    (last->code == AX_CODE_CTX || last->code == AX_CODE_USER ||
+	     last->code == AX_CODE_KERNEL)) {
+		last->size = (uint8_t)size;
+		last->flags = (uint8_t)((last->flags & ~AX_OP_SIGNED) | flags);
+		return 0;
+	}
+	return size < 8 ? make_op(m, AX_CODE_EXTEND, flags, (uint8_t)size, 0) : 0;
+}
+
+/* Where the items of the operand that ends before `end` begin. */
+static size_t operand_start(const struct expr_item *v, size_t end)
+{
+	for (size_t open = 1; end;) {
+		open = open - 1 + expr_arity(v[--end].op);
+		if (!open)
+			return end;
+	}
+	return 0;
+}
+
+/* --- texts --- */
+
+static int text_index(struct maker *m, const char *text, uint64_t *ret)
+{
+	struct fetch_texts *t = m->texts;
+	struct ax_probe_text entry = {0}, *v;
+	size_t len = strlen(text);
+
+	if (len >= AX_PROBE_TEXT)
+		return maker_fault(m, -EINVAL, "a text to compare with has at most %d characters",
+				   AX_PROBE_TEXT - 1);
+	memcpy(entry.w, text, len);
+	for (size_t i = 0; i < t->n; i++)
+		if (!memcmp(&t->v[i], &entry, sizeof(entry))) {
+			*ret = i;
+			return 0;
+		}
+	v = realloc(t->v, (t->n + 1) * sizeof(*v));
+	if (!v)
+		return maker_fault(m, -ENOMEM, "out of memory");
+	t->v = v;
+	v[t->n] = entry;
+	*ret = t->n++;
+	return 0;
+}
+
+void fetch_texts_free(struct fetch_texts *t)
+{
+	free(t->v);
+	*t = (struct fetch_texts){0};
+}
+
+static int compare_comm(struct maker *m, const char *text, uint64_t index)
+{
+	if (strlen(text) >= AX_PROBE_COMM)
+		return maker_fault(m, -EINVAL,
+				   "the name of a process has at most %d characters, \"%.40s\" "
+				   "has more",
+				   AX_PROBE_COMM - 1, text);
+	return make_leaf(m, AX_CODE_COMM_EQ, 0, 8, index);
+}
+
+/* Apps that run now: the cgroup is one of theirs. */
+static int compare_app(struct maker *m, const char *app)
+{
+	uint64_t cgroups[APPS_MAX];
+	size_t n = m->place->apps ? apps_find(m->place->apps, app, cgroups, APPS_MAX) : 0;
+	int r = 0;
+
+	if (!n)
+		return maker_fault(m, -ENOENT,
+				   "no app '%.60s' is running: 'ax get apps' lists those that are",
+				   app);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = make_leaf(m, AX_CODE_CGROUP, 0, 8, 0);
+		if (r == 0)
+			r = make_op(m, AX_CODE_EQ, AX_OP_IMMEDIATE, 8, cgroups[i]);
+		if (r == 0 && i)
+			r = make_op(m, AX_CODE_LOR, 0, 8, 0);
+	}
+	return r;
+}
+
+/* A value that is a text == "text" */
+static int compare_text(struct maker *m, const struct expr_item *v, size_t start, size_t end,
+			const char *text)
+{
+	struct made made;
+	uint64_t index = 0;
+	int r;
+
+	if (end - start == 1 && v[start].op == EXPR_APP)
+		return compare_app(m, text);
+	r = text_index(m, text, &index);
+	if (r < 0)
+		return r;
+	if (end - start == 1 && v[start].op == EXPR_COMM)
+		return compare_comm(m, text, index);
+	r = make_expr(m, v, end, &made);
+	if (r < 0)
+		return r;
+	if (made.type != VALUE_STRING && made.type != VALUE_USTRING)
+		made.kernel = maker_in_kernel(m);
+	return make_op(m, AX_CODE_TEXT_EQ, made.kernel ? AX_OP_KERNEL : 0, 8, index);
+}
+
+/* --- operators --- */
+
+static int make_texts(struct maker *m, const struct expr_item *v, size_t end, size_t middle)
+{
+	bool negated = v[end - 1].op == EXPR_NE;
+	size_t start = operand_start(v, middle);
+	int r;
+
+	if (v[end - 2].op == EXPR_STRING)
+		r = compare_text(m, v, start, middle, v[end - 2].text);
+	else if (v[start].op == EXPR_STRING && middle - start == 1)
+		r = compare_text(m, v, middle, end - 1, v[start].text);
+	else
+		return maker_fault(m, -ENOTSUP,
+				   "two texts that both vary cannot be compared: expected a text "
+				   "in quotes");
+	return r < 0 || !negated ? r : make_op(m, AX_CODE_NOT, 0, 8, 0);
+}
+
+static bool is_text_item(const struct expr_item *i)
+{
+	return i->op == EXPR_STRING || i->op == EXPR_COMM || i->op == EXPR_APP;
+}
+
+static int make_binary(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
+{
+	static const uint8_t codes[] = {
+		[EXPR_ADD] = AX_CODE_ADD, [EXPR_SUB] = AX_CODE_SUB,   [EXPR_AND] = AX_CODE_AND,
+		[EXPR_OR] = AX_CODE_OR,	  [EXPR_XOR] = AX_CODE_XOR,   [EXPR_SHL] = AX_CODE_SHL,
+		[EXPR_SHR] = AX_CODE_SHR, [EXPR_EQ] = AX_CODE_EQ,     [EXPR_NE] = AX_CODE_NE,
+		[EXPR_LT] = AX_CODE_LT,	  [EXPR_LE] = AX_CODE_LE,     [EXPR_GT] = AX_CODE_GT,
+		[EXPR_GE] = AX_CODE_GE,	  [EXPR_LAND] = AX_CODE_LAND, [EXPR_LOR] = AX_CODE_LOR,
+	};
+	size_t middle = operand_start(v, end - 1);
+	enum ax_probe_code code = codes[v[end - 1].op];
+	const struct expr_item *right = &v[end - 2];
+	struct made made;
+	int r;
+
+	*ret = (struct made){.type = VALUE_UNSIGNED, .size = 8};
+	if ((v[end - 1].op == EXPR_EQ || v[end - 1].op == EXPR_NE) &&
+	    (is_text_item(right) || is_text_item(&v[middle - 1])))
+		return make_texts(m, v, end, middle);
+	r = make_expr(m, v, middle, &made);
+	if (r < 0)
+		return r;
+	if (right->op == EXPR_NUMBER)
+		return make_op(m, code, AX_OP_IMMEDIATE, 8, (uint64_t)right->value);
+	r = make_expr(m, v, end - 1, &made);
+	return r < 0 ? r : make_op(m, code, 0, 8, 0);
+}
+
+static int make_memory(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
+{
+	const struct expr_item *item = &v[end - 1];
+	bool kernel = item->op == EXPR_DEREF && maker_in_kernel(m);
+	struct made made;
+	int r = make_expr(m, v, end - 1, &made);
+
+	*ret = (struct made){.type = VALUE_UNSIGNED, .size = 8};
+	if (r < 0)
+		return r;
+	if (made.typed && !item->value && item->op == EXPR_DEREF) {
+		r = make_typed_deref(m, &made, ret);
+		if (r != -ENOENT)
+			return r;
+	}
+	if (made.type == VALUE_STRING || made.type == VALUE_BUFFER)
+		kernel = made.kernel;
+	return make_op(m, kernel ? AX_CODE_KERNEL : AX_CODE_USER, 0, 8, (uint64_t)item->value);
+}
+
+/* The element size of an array among a tracepoint's fields, else what the type says. */
+static uint32_t element_of(const struct maker *m, const struct expr_item *base)
+{
+	const struct field *f = NULL;
+
+	if (base->op == EXPR_NAME && m->place->format)
+		f = format_find(m->place->format, base->text);
+	if (f && f->kind == FIELD_ARRAY)
+		return f->element;
+	if (f && f->kind != FIELD_NUMBER && f->kind != FIELD_POINTER)
+		return 1;
+	return m->element ? m->element : 8;
+}
+
+static int make_index(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
+{
+	size_t middle = operand_start(v, end - 1);
+	const struct expr_item *index = &v[end - 2];
+	uint32_t size = element_of(m, &v[middle - 1]), inner = m->element;
+	uint64_t offset = 0;
+	struct made made, unused;
+	bool kernel = maker_in_kernel(m);
+	int r = make_known(m, v, end, ret);
+
+	if (r)
+		return r < 0 ? r : 0;
+	m->element = 8; /* what is before it is an address */
+	r = make_expr(m, v, middle, &made);
+	if (r == 0 && made.typed) {
+		r = make_typed_index(m, &made, v, end, ret);
+		if (r != -ENOENT) {
+			m->element = inner;
+			return r;
+		}
+		r = 0;
+	}
+	if (r == 0 && (made.type == VALUE_STRING || made.type == VALUE_BUFFER))
+		kernel = made.kernel;
+	if (r == 0 && index->op == EXPR_NUMBER) {
+		offset = (uint64_t)index->value * size;
+	} else if (r == 0) {
+		r = make_expr(m, v, end - 1, &unused);
+		if (r == 0 && size > 1)
+			r = make_op(m, AX_CODE_SHL, AX_OP_IMMEDIATE, 8,
+				    (uint64_t)__builtin_ctz(size));
+		if (r == 0)
+			r = make_op(m, AX_CODE_ADD, 0, 8, 0);
+	}
+	m->element = inner;
+	*ret = (struct made){.type = VALUE_UNSIGNED, .size = size};
+	return r < 0 ? r
+		     : make_op(m, kernel ? AX_CODE_KERNEL : AX_CODE_USER, 0, (uint8_t)size, offset);
+}
+
+/* The value at the entry is fetched there, and kept. */
+static int make_entry(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
+{
+	size_t kept = m->out->n_kept;
+	int r;
+
+	if (kept == AX_PROBE_SAVED)
+		return maker_fault(m, -E2BIG, "at most %d values can be kept from the entry",
+				   AX_PROBE_SAVED);
+	m->list = &m->entry;
+	m->entry.depth = 0;
+	r = make_expr(m, v, end - 1, ret);
+	if (r == 0) {
+		struct ax_probe_op *last = &m->entry.v[m->entry.n - 1];
+
+		last->flags |= AX_OP_KEEP;
+		last->to = (uint8_t)kept;
+		m->out->n_kept++;
+		m->out->paired = true;
+	}
+	m->list = &m->main;
+	return r < 0 ? r : make_leaf(m, AX_CODE_SAVED, 0, 8, kept);
+}
+
+int make_elapsed(struct maker *m)
+{
+	if (m->spec->kind != PROBE_URETPROBE && m->spec->kind != PROBE_KRETPROBE)
+		return maker_fault(m, -EINVAL,
+				   "elapsed is the time since the function's entry: expected "
+				   "uretprobe: or kretprobe:");
+	m->out->paired = true;
+	return make_leaf(m, AX_CODE_ELAPSED, 0, 8, 0);
+}
+
+/* @SYM+OFF: in a program, which may be anywhere, as far from the probed instruction as in its file.
+ */
+static int make_symbol(struct maker *m, const struct expr_item *item, struct made *ret)
+{
+	struct error e = {0};
+	int64_t distance;
+	uint64_t address;
+	int r;
+
+	if (maker_in_kernel(m)) {
+		r = item->text ? kernel_symbol_address(item->text, &address, &e)
+			       : error_set(&e, -EINVAL, "@+OFFSET is of a file's data");
+		return r < 0 ? maker_fault(m, r, "%s", e.text)
+			     : make_leaf(m, AX_CODE_CONST, 0, 8, address + (uint64_t)item->value);
+	}
+	if (!m->place->binary || m->spec->kind == PROBE_URETPROBE)
+		return maker_fault(m, -ENOTSUP,
+				   "memory at a symbol can be fetched in functions of a program: "
+				   "expected uprobe: or usdt:");
+	r = binary_distance(m->place->binary, m->place->offset, item->text, item->value, &distance,
+			    &e);
+	if (r < 0)
+		return maker_fault(m, r, "%s", e.text);
+	m->out->needs_exact = true;
+	r = make_register(m, "ip", ret);
+	return r < 0 ? r : make_op(m, AX_CODE_ADD, AX_OP_IMMEDIATE, 8, (uint64_t)distance);
+}
+
+static int make_leaf_item(struct maker *m, const struct expr_item *item, struct made *ret)
+{
+	*ret = (struct made){.type = VALUE_UNSIGNED, .size = 8};
+	switch (item->op) {
+	case EXPR_NUMBER:
+		return make_leaf(m, AX_CODE_CONST, 0, 8, (uint64_t)item->value);
+	case EXPR_ARG:
+		return make_argument(m, item->value, ret);
+	case EXPR_RETVAL:
+		return make_return_value(m, ret);
+	case EXPR_REG:
+		return make_register(m, item->text, ret);
+	case EXPR_STACK:
+		return make_stack_word(m, item->value, ret);
+	case EXPR_NAME:
+		return make_name(m, item->text, ret);
+	case EXPR_PID:
+		return make_leaf(m, AX_CODE_PID, 0, 8, 0);
+	case EXPR_TID:
+		return make_leaf(m, AX_CODE_TID, 0, 8, 0);
+	case EXPR_NSECS:
+		return make_leaf(m, AX_CODE_NSECS, 0, 8, 0);
+	case EXPR_CPU:
+		return make_leaf(m, AX_CODE_CPU, 0, 8, 0);
+	case EXPR_CGROUP:
+		return make_leaf(m, AX_CODE_CGROUP, 0, 8, 0);
+	case EXPR_ELAPSED:
+		return make_elapsed(m);
+	case EXPR_APP:
+		*ret = (struct made){.type = VALUE_APP, .size = 8};
+		return make_leaf(m, AX_CODE_CGROUP, 0, 8, 0);
+	case EXPR_SYMBOL:
+		return make_symbol(m, item, ret);
+	default:
+		return maker_fault(m, -EINVAL, "a text cannot be used as a number");
+	}
+}
+
+/* In conditions, a value that is also an argument with a type has that type there too: who prints
+ * retval:s32 means that in "if retval < 0". */
+static int make_typed_as_argument(struct maker *m, const struct expr_item *item, struct made *ret)
+{
+	for (size_t i = 0; m->names_args && i < m->spec->n_args; i++) {
+		const struct probe_arg *a = &m->spec->args[i];
+		const struct expr_item *other = a->expr.v;
+
+		if (a->expr.n != 1 || other->op != item->op || other->value != item->value ||
+		    (item->text && !streq(item->text, other->text)))
+			continue;
+		if (!a->size || a->size > 8 || a->type < VALUE_UNSIGNED || a->type > VALUE_CHAR)
+			continue;
+		*ret = (struct made){.type = a->type, .size = a->size};
+		return make_number(m, a->size, a->type == VALUE_SIGNED);
+	}
+	return 0;
+}
+
+int make_expr(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
+{
+	const struct expr_item *item = &v[end - 1];
+	int r;
+
+	switch (item->op) {
+	case EXPR_ENTRY:
+		return make_entry(m, v, end, ret);
+	case EXPR_DEREF:
+	case EXPR_UDEREF:
+		return make_memory(m, v, end, ret);
+	case EXPR_INDEX:
+		return make_index(m, v, end, ret);
+	case EXPR_MEMBER:
+		return make_member(m, v, end, ret);
+	case EXPR_NOT:
+		r = make_expr(m, v, end - 1, ret);
+		return r < 0 ? r : make_op(m, AX_CODE_NOT, 0, 8, 0);
+	default:
+		if (expr_arity(item->op) == 2)
+			return make_binary(m, v, end, ret);
+		r = make_leaf_item(m, item, ret);
+		return r < 0 ? r : make_typed_as_argument(m, item, ret);
+	}
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a probe fetches and does, as a program for the interpreter. No side effects. */
+#ifndef AX_PROBES_FETCH_FETCH_H
+#define AX_PROBES_FETCH_FETCH_H
+
+#include "probes/types/btf.h"
+#include "probes/types/dwarf.h"
+#include "probes/kernel/fields.h"
+#include "probe.h"
+#include "probes/text/spec.h"
+#include "probes/elf/symbols.h"
+
+#define FETCH_STRING_DEFAULT 512
+#define FETCH_BUCKETS_MAX    1000
+
+enum trace_action {
+	TRACE_WATCH,
+	TRACE_COUNT,
+	TRACE_HIST,
+	TRACE_STATS,
+	TRACE_LATENCY,
+	TRACE_ARM, /* a state that other probes test */
+	TRACE_DISARM,
+	TRACE_START, /* of the time that a TRACE_LATENCY of the session measures */
+};
+
+/* Where the buckets of a linear histogram are; a step of 0: powers of two. */
+struct dwarf;
+struct btf_types;
+struct trace_buckets {
+	int64_t least;
+	uint64_t step;
+	uint32_t n;
+};
+
+/* Constant texts of all probes of a session. */
+struct fetch_texts {
+	struct ax_probe_text *v;
+	size_t n;
+};
+void fetch_texts_free(struct fetch_texts *t);
+
+/* What is known of the place where the probe goes. */
+struct fetch_place {
+	uint16_t machine;	     /* EM_X86_64 ... */
+	const struct usdt *usdt;     /* PROBE_USDT */
+	const struct format *format; /* PROBE_TRACEPOINT */
+	/* Where types and names of variables come from; NULL: there are none. */
+	struct binary *binary; /* the probed file */
+	struct dwarf *dwarf;   /* of the probed file */
+	uint64_t offset;       /* in it, as it was asked for; of a return the function's entry */
+	struct btf_types *btf; /* of the kernel */
+	const char *function;  /* kprobes: whose entry or return it is; NULL: inside one */
+	const char *module;    /* of the function; NULL: the kernel itself, or not known */
+	bool all_parameters;   /* without values: all that the place's types tell of */
+	bool go;	       /* functions are called by Go's ABI, not by C's */
+	bool at_entry;	       /* of a user function, whose return address is on top of the stack */
+	const char *apps;      /* where apps have their cgroups (apps.h); NULL: not known */
+	bool by_name;	       /* the key begins with this number, of a name of several */
+	uint32_t name;
+	bool between; /* TRACE_LATENCY: from the session's TRACE_START on */
+	/* of those two: by which value they are matched; NULL: by the thread */
+	const struct probe_arg *on;
+};
+
+/* How a value or a part of a key is shown. */
+struct fetch_shown {
+	char *name;
+	enum value_type type; /* never VALUE_NONE; VALUE_USTRING is VALUE_STRING here */
+	uint32_t size;	      /* of numbers: bytes; of strings: the most that is fetched */
+	/* Of a key: where it begins. The process follows user stacks and symbols, and then, where
+	 * it has_caller, the address that the function returns to. */
+	uint32_t word;
+	/* Of a user stack at a function's entry: the frame of who called it is not there yet, and
+	 * unwinding would leave it out. Of values, the caller is the last one of the record. */
+	bool has_caller;
+	const char *gone; /* why it has no value at this place: it always is a fault */
+};
+struct fetch {
+	struct ax_probe_op *ops;
+	size_t n_ops;
+	struct ax_probe_op *entry_ops; /* on the entry of the function */
+	size_t n_entry_ops;
+	size_t n_kept;	   /* values that the entry keeps for the return */
+	bool paired;	   /* needs a probe on the function's entry */
+	bool needs_fields; /* of a tracepoint's record */
+	bool needs_stacks; /* call stacks */
+	bool needs_exact;  /* fetches registers that may be others a few instructions on */
+	struct fetch_shown values[AX_PROBE_VALUES];
+	size_t n_values;
+	size_t n_hidden; /* values behind those, which are not shown by themselves */
+	struct fetch_shown keys[PROBE_BY_MAX];
+	size_t n_keys;
+	uint32_t key_words;
+};
+void fetch_free(struct fetch *f);
+
+/* -EINVAL or -ENOTSUP with a sentence that names the argument. */
+int fetch_compile(const struct probe_spec *p, enum trace_action action,
+		  const struct fetch_place *place, struct fetch_texts *texts, struct fetch *ret,
+		  struct error *e);
+
+/* Where pt_regs has a register of that name; `size` is 8, or less for the names of its parts,
+ * `shift` its lowest bit. -ENOENT. */
+struct fetch_register {
+	uint32_t offset;
+	uint8_t size, shift;
+};
+int fetch_register_find(uint16_t machine, const char *name, struct fetch_register *ret);
+
+#endif

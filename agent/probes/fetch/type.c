@@ -1,0 +1,779 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Values whose types the program's debug data or the kernel's BTF tell: variables and members. */
+#include <elf.h>
+
+#include "probes/fetch/priv.h"
+
+#define SHOWN_MAX   64 /* bytes of a struct, when nobody asked for it by name */
+#define ADDENDS_MAX 6  /* of an index times a size that is no power of two */
+
+/* --- places --- */
+
+/* Adds what is still to be added to the address in the accumulator. */
+static int settle(struct maker *m, int64_t *pending)
+{
+	uint64_t value = (uint64_t)*pending;
+
+	*pending = 0;
+	return value ? make_op(m, AX_CODE_ADD, AX_OP_IMMEDIATE, 8, value) : 0;
+}
+
+static int emit_operator(struct maker *m, const struct where_item *item)
+{
+	static const uint8_t codes[] = {
+		[WHERE_ADD] = AX_CODE_ADD, [WHERE_SUB] = AX_CODE_SUB, [WHERE_AND] = AX_CODE_AND,
+		[WHERE_OR] = AX_CODE_OR,   [WHERE_XOR] = AX_CODE_XOR, [WHERE_SHL] = AX_CODE_SHL,
+		[WHERE_SHR] = AX_CODE_SHR, [WHERE_EQ] = AX_CODE_EQ,   [WHERE_NE] = AX_CODE_NE,
+		[WHERE_LT] = AX_CODE_LT,   [WHERE_LE] = AX_CODE_LE,   [WHERE_GT] = AX_CODE_GT,
+		[WHERE_GE] = AX_CODE_GE,
+	};
+
+	if (item->op == WHERE_EXTEND)
+		return make_op(m, AX_CODE_EXTEND, item->is_signed ? AX_OP_SIGNED : 0, item->size,
+			       0);
+	if (item->op == WHERE_NOT)
+		return make_op(m, AX_CODE_NOT, 0, 8, 0);
+	return make_op(m, codes[item->op], 0, 8, 0);
+}
+
+static int emit_item(struct maker *m, const struct where_item *item, int64_t *pending)
+{
+	struct made unused;
+	int r;
+
+	if (item->op == WHERE_ADD_CONST) {
+		*pending = (int64_t)((uint64_t)*pending + (uint64_t)item->value);
+		return 0;
+	}
+	if (item->op == WHERE_DEREF) {
+		int64_t offset = *pending;
+
+		*pending = 0;
+		return make_fetch(m, maker_in_kernel(m), 0, item->size, offset);
+	}
+	r = settle(m, pending);
+	if (r < 0)
+		return r;
+	switch (item->op) {
+	case WHERE_CONST:
+		return make_leaf(m, AX_CODE_CONST, 0, 8, (uint64_t)item->value);
+	case WHERE_REGISTER:
+		return make_register(m, item->reg, &unused);
+	case WHERE_RELATIVE:
+		*pending = item->value;
+		return make_register(m, "ip", &unused);
+	default:
+		return emit_operator(m, item);
+	}
+}
+
+static int emit(struct maker *m, const struct where *w, const struct where_piece *p,
+		int64_t *pending)
+{
+	int r = 0;
+
+	*pending = 0;
+	for (size_t i = 0; r == 0 && i < p->n; i++)
+		r = emit_item(m, &w->items[p->first + i], pending);
+	if (w->exact)
+		m->out->needs_exact = true;
+	return r;
+}
+
+/* --- values of a type --- */
+
+static void show_pointer(struct maker *m, struct made *ret)
+{
+	struct ctype target;
+
+	ret->type = VALUE_HEX;
+	if (ctype_target(&ret->ctype, &target) || target.kind != CTYPE_CHAR)
+		return;
+	ret->type = VALUE_STRING;
+	ret->size = 0;
+	ret->kernel = maker_in_kernel(m);
+	ret->pointer = true;
+}
+
+/* How the number in the accumulator is shown. */
+static void show_number(struct maker *m, const struct ctype *t, struct made *ret)
+{
+	*ret = (struct made){.type = VALUE_UNSIGNED, .size = (uint32_t)t->size, .typed = true};
+	ret->ctype = *t;
+	switch (t->kind) {
+	case CTYPE_POINTER:
+		show_pointer(m, ret);
+		break;
+	case CTYPE_CHAR:
+		ret->type = VALUE_CHAR;
+		break;
+	case CTYPE_INTEGER:
+	case CTYPE_ENUM:
+		if (t->is_signed)
+			ret->type = VALUE_SIGNED;
+		break;
+	case CTYPE_BOOL:
+		break;
+	default: /* the bits of what is no integer */
+		ret->type = VALUE_HEX;
+	}
+}
+
+/* What the accumulator has the address of. */
+static int show_aggregate(struct maker *m, bool kernel, const struct ctype *t, struct made *ret)
+{
+	struct ctype element;
+
+	*ret = (struct made){.type = VALUE_BUFFER, .kernel = kernel, .typed = true};
+	ret->ctype = *t;
+	ret->size = t->size < AX_PROBE_FETCH ? (uint32_t)t->size : AX_PROBE_FETCH;
+	if (t->kind == CTYPE_ARRAY && ctype_target(t, &element) == 0 && element.kind == CTYPE_CHAR)
+		ret->type = VALUE_STRING;
+	(void)m;
+	return 0;
+}
+
+static bool fits_number(const struct ctype *t)
+{
+	return t->size == 1 || t->size == 2 || t->size == 4 || t->size == 8;
+}
+
+static int refuse_type(struct maker *m, const struct ctype *t)
+{
+	char what[160];
+
+	ctype_describe(t, what, sizeof(what));
+	return maker_fault(m, -ENOTSUP, "it is %s of %llu bytes, which cannot be fetched", what,
+			   (unsigned long long)t->size);
+}
+
+/* The lowest bits of the accumulator, `bit` further up. */
+static int take_bits(struct maker *m, unsigned bit, unsigned bits, bool is_signed)
+{
+	uint64_t sign = 1ull << (bits - 1);
+	int r = bit ? make_op(m, AX_CODE_SHR, AX_OP_IMMEDIATE, 8, bit) : 0;
+
+	if (r == 0 && bits < 64)
+		r = make_op(m, AX_CODE_AND, AX_OP_IMMEDIATE, 8, (sign << 1) - 1);
+	if (r < 0 || !is_signed || bits == 64)
+		return r;
+	r = make_op(m, AX_CODE_XOR, AX_OP_IMMEDIATE, 8, sign);
+	return r < 0 ? r : make_op(m, AX_CODE_SUB, AX_OP_IMMEDIATE, 8, sign);
+}
+
+/* A part of something: what a path of members and indices leads to. */
+struct part {
+	struct ctype type;
+	uint64_t offset;
+	uint8_t bit, bits; /* 0: no bitfield */
+};
+
+static void enter_member(struct part *p, const struct ctype_member *f)
+{
+	p->type = f->type;
+	p->offset += f->offset;
+	p->bit = f->bit;
+	p->bits = f->bits;
+}
+
+static int show_bits(struct maker *m, const struct part *p, struct made *ret)
+{
+	int r = take_bits(m, p->bit, p->bits, p->type.is_signed);
+
+	*ret = (struct made){.type = p->type.is_signed ? VALUE_SIGNED : VALUE_UNSIGNED, .size = 8};
+	return r;
+}
+
+/* The part of what is in memory at the accumulator. */
+static int load_part(struct maker *m, bool kernel, const struct part *p, int64_t base,
+		     struct made *ret)
+{
+	int64_t at = (int64_t)((uint64_t)base + p->offset);
+	uint8_t sign = p->type.is_signed ? AX_OP_SIGNED : 0;
+	int r;
+
+	if (p->bits) {
+		unsigned bytes = (p->bit + p->bits + 7u) / 8, size = 1;
+
+		while (size < bytes)
+			size *= 2;
+		if (size > 8)
+			return maker_fault(m, -ENOTSUP, "a bitfield over nine bytes");
+		r = make_fetch(m, kernel, 0, size, at);
+		return r < 0 ? r : show_bits(m, p, ret);
+	}
+	if (ctype_is_aggregate(&p->type)) {
+		r = settle(m, &at);
+		return r < 0 ? r : show_aggregate(m, kernel, &p->type, ret);
+	}
+	if (!fits_number(&p->type))
+		return refuse_type(m, &p->type);
+	r = make_fetch(m, kernel, sign, (uint32_t)p->type.size, at);
+	show_number(m, &p->type, ret);
+	return r;
+}
+
+/* The part of a value in the accumulator, of which it is so many bytes further up. */
+static int shift_part(struct maker *m, const struct part *p, uint64_t bytes, struct made *ret)
+{
+	int r = bytes ? make_op(m, AX_CODE_SHR, AX_OP_IMMEDIATE, 8, bytes * 8) : 0;
+
+	if (r < 0)
+		return r;
+	if (p->bits)
+		return show_bits(m, p, ret);
+	r = make_number(m, (uint32_t)p->type.size, p->type.is_signed);
+	show_number(m, &p->type, ret);
+	return r;
+}
+
+static const struct where_piece *piece_at(const struct where *w, uint64_t offset, uint64_t size)
+{
+	if (w->n_pieces == 1 && !w->pieces[0].size)
+		return &w->pieces[0];
+	for (size_t i = 0; i < w->n_pieces; i++) {
+		const struct where_piece *p = &w->pieces[i];
+
+		if (offset >= p->offset && offset + size <= (uint64_t)p->offset + p->size)
+			return p;
+	}
+	return NULL;
+}
+
+static int no_value(struct maker *m, const char *why)
+{
+	m->gone = why;
+	return maker_fault(m, -ENODATA, "%s", why);
+}
+
+int store_gone(struct maker *m, const char *name)
+{
+	struct made made = {.type = VALUE_HEX, .size = 8};
+	int r;
+
+	m->list->depth = 0;
+	r = make_leaf(m, AX_CODE_CONST, 0, 8, 0);
+	if (r == 0) /* nothing is ever mapped there, so it is a fault */
+		r = make_fetch(m, false, 0, 1, 0);
+	if (r == 0)
+		r = store_made(m, &made, name);
+	if (r == 0)
+		m->out->values[m->out->n_values - 1].gone = m->gone;
+	return r;
+}
+
+static int make_part(struct maker *m, const struct where *w, const struct part *p, struct made *ret)
+{
+	uint64_t size = p->bits ? (p->bit + p->bits + 7u) / 8 : p->type.size;
+	const struct where_piece *piece = piece_at(w, p->offset, size);
+	int64_t pending;
+	int r;
+
+	if (!piece && ctype_is_aggregate(&p->type))
+		return maker_fault(m, -ENOTSUP,
+				   "it is in several registers: expected one of its members");
+	if (!piece || piece->kind == WHERE_NOWHERE)
+		return no_value(m, piece ? piece->why : "it is optimised away in this part");
+	if (piece->kind == WHERE_VALUE &&
+	    (p->offset - piece->offset + size > 8 || (!p->bits && !fits_number(&p->type))))
+		return refuse_type(m, &p->type);
+	r = emit(m, w, piece, &pending);
+	if (r < 0)
+		return r;
+	if (piece->kind == WHERE_MEMORY)
+		return load_part(m, maker_in_kernel(m), p,
+				 (int64_t)((uint64_t)pending - piece->offset), ret);
+	r = settle(m, &pending);
+	return r < 0 ? r : shift_part(m, p, p->offset - piece->offset, ret);
+}
+
+/* --- variables --- */
+
+static bool is_return(const struct maker *m)
+{
+	return m->spec->kind == PROBE_URETPROBE || m->spec->kind == PROBE_KRETPROBE;
+}
+
+static bool has_names(const struct maker *m)
+{
+	switch (m->spec->kind) {
+	case PROBE_UPROBE:
+	case PROBE_URETPROBE:
+	case PROBE_LINE:
+	case PROBE_USDT:
+		return m->place->dwarf != NULL;
+	case PROBE_KPROBE:
+	case PROBE_KRETPROBE:
+		return m->place->btf != NULL;
+	default:
+		return false;
+	}
+}
+
+static int refuse_at_return(struct maker *m, const char *name)
+{
+	return maker_fault(m, -EINVAL,
+			   "at a return it is only known what %.64s was at the entry: expected "
+			   "%.64s@entry",
+			   name, name);
+}
+
+static int kernel_function(struct maker *m, struct btf_function *f, struct error *e)
+{
+	if (!m->place->function)
+		return error_set(e, -ENOENT,
+				 "names are known only at a function's entry: expected registers, "
+				 "as %%di");
+	return btf_types_function(m->place->btf, m->place->module, m->place->function, f, e);
+}
+
+/* Arguments in front of it that are no numbers move it to where make_argument() does not look. */
+static bool kernel_argument_is_simple(const struct btf_function *f, size_t which)
+{
+	if (ctype_is_aggregate(&f->returns) && f->returns.size > 16)
+		return false;
+	for (size_t i = 0; i <= which; i++)
+		if (!ctype_is_number(&f->parameters[i].type))
+			return false;
+	return true;
+}
+
+static int kernel_argument(struct maker *m, const struct btf_function *f, size_t which,
+			   struct made *ret)
+{
+	const struct ctype *t = &f->parameters[which].type;
+	int r;
+
+	if (!kernel_argument_is_simple(f, which))
+		return maker_fault(m, -ENOTSUP,
+				   "it or a parameter before it is no number, so how it is passed "
+				   "is not known");
+	r = make_argument(m, (int64_t)which, ret);
+	if (r == 0)
+		r = make_number(m, (uint32_t)t->size, t->is_signed);
+	show_number(m, t, ret);
+	return r;
+}
+
+static int kernel_variable(struct maker *m, const char *name, struct made *ret)
+{
+	struct error e = {0};
+	struct btf_function f;
+	char names[200] = "";
+	int r = kernel_function(m, &f, &e);
+
+	if (r < 0)
+		return maker_fault(m, -EINVAL, "%s", e.text);
+	for (size_t i = 0; i < f.n_parameters; i++) {
+		const char *other = f.parameters[i].name;
+		size_t len = strlen(names);
+
+		if (other && streq(other, name))
+			return kernel_argument(m, &f, i, ret);
+		if (other)
+			snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "", other);
+	}
+	return maker_fault(m, -EINVAL, "%.64s has no parameter %.64s%s%s", m->place->function, name,
+			   *names ? ": expected one of " : "", names);
+}
+
+/* An argument of the probe text has that name: it is that one's value. */
+static bool names_argument(const struct maker *m, const char *name)
+{
+	for (size_t i = 0; m->names_args && i < m->spec->n_args; i++)
+		if (m->spec->args[i].name && streq(m->spec->args[i].name, name))
+			return true;
+	return false;
+}
+
+/* 1: found */
+static int find_variable(struct maker *m, const struct expr_item *item, struct dwarf_variable *v)
+{
+	struct error e = {0};
+	int r;
+
+	if (item->op == EXPR_NAME) {
+		if (!has_names(m) || maker_in_kernel(m) || names_argument(m, item->text))
+			return 0;
+		if (is_return(m) && m->list == &m->main)
+			return refuse_at_return(m, item->text);
+		r = dwarf_variable(m->place->dwarf, m->place->offset, item->text, v, &e);
+		if (r == -ESRCH)
+			m->gone = "it is optimised away here, or of another block";
+		return r < 0 ? maker_fault(m, r == -ESRCH ? -ENODATA : -EINVAL, "%s", e.text) : 1;
+	}
+	if (item->op != EXPR_RETVAL || m->spec->kind != PROBE_URETPROBE || !has_names(m) ||
+	    m->list != &m->main)
+		return 0;
+	r = dwarf_return_value(m->place->dwarf, m->place->offset, v, &e);
+	return r < 0 || v->type.kind == CTYPE_VOID ? 0 : 1;
+}
+
+/* --- members and elements --- */
+
+static int no_member(struct maker *m, const struct ctype *t, const char *name, int code,
+		     const char *near)
+{
+	char what[160];
+
+	ctype_describe(t, what, sizeof(what));
+	if (code == -ENOENT)
+		return maker_fault(m, -EINVAL, "%s has no member %.64s%s%s%s", what, name,
+				   *near ? ": did you mean '" : "", near, *near ? "'?" : "");
+	if (code == -EINVAL)
+		return maker_fault(m, -EINVAL, "%s has no members, so no %.64s", what, name);
+	return maker_fault(m, code, "what %s has as members is not known", what);
+}
+
+static int step_member(struct maker *m, const char *name, struct part *p)
+{
+	struct ctype_member f;
+	char near[64];
+	int r = ctype_find_member(&p->type, name, &f, near, sizeof(near));
+
+	if (r < 0)
+		return no_member(m, &p->type, name, r, r == -ENOENT ? near : "");
+	enter_member(p, &f);
+	return 0;
+}
+
+static size_t base_end(const struct expr_item *v, size_t end)
+{
+	/* behind the base of an index by a number, which is one item */
+	return v[end - 1].op == EXPR_INDEX ? end - 2 : end - 1;
+}
+
+/* A path whose variable is known, with nothing between that has to be fetched first. 1: it is one,
+ * and *p is what part of it. */
+static int find_part(struct maker *m, const struct expr_item *v, size_t end,
+		     struct dwarf_variable *var, struct part *p)
+{
+	const struct expr_item *item = &v[end - 1];
+	struct ctype element;
+	int r;
+
+	if (item->op == EXPR_NAME || item->op == EXPR_RETVAL) {
+		r = find_variable(m, item, var);
+		*p = (struct part){.type = var->type};
+		return r;
+	}
+	if (item->op != EXPR_MEMBER &&
+	    (item->op != EXPR_INDEX || v[end - 2].op != EXPR_NUMBER || v[end - 2].value < 0))
+		return 0;
+	r = find_part(m, v, base_end(v, end), var, p);
+	if (r <= 0 || !ctype_is_aggregate(&p->type))
+		return r < 0 ? r : 0;
+	if (item->op == EXPR_MEMBER) {
+		r = step_member(m, item->text, p);
+		return r < 0 ? r : 1;
+	}
+	if (ctype_target(&p->type, &element) || !element.size)
+		return 0;
+	p->offset += (uint64_t)v[end - 2].value * element.size;
+	p->type = element;
+	return 1;
+}
+
+int make_known(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
+{
+	struct dwarf_variable var = {0};
+	struct part p;
+	int r = find_part(m, v, end, &var, &p);
+
+	if (r <= 0)
+		return r;
+	r = make_part(m, &var.where, &p, ret);
+	return r < 0 ? r : 1;
+}
+
+struct in_register {
+	const char *reg;
+	struct made *made;
+};
+
+static int on_in_register(void *arg, const struct dwarf_variable *v)
+{
+	struct in_register *x = arg;
+	const struct where *w = &v->where;
+
+	if (w->n_pieces != 1 || w->pieces[0].kind != WHERE_VALUE || w->n_items != 1 ||
+	    w->items[0].op != WHERE_REGISTER || !streq(w->items[0].reg, x->reg))
+		return 0;
+	x->made->ctype = v->type;
+	x->made->typed = true;
+	return 1;
+}
+
+/* The type of an argument by number: of the parameter that is in its register. */
+static void find_type(struct maker *m, const struct expr_item *item, struct made *made)
+{
+	struct in_register x = {argument_register(m, item->value), made};
+	struct error e = {0};
+	struct btf_function f;
+
+	if (item->op != EXPR_ARG || item->value < 0 || !has_names(m) || made->typed)
+		return;
+	if (maker_in_kernel(m)) {
+		if (kernel_function(m, &f, &e) == 0 && (size_t)item->value < f.n_parameters) {
+			made->ctype = f.parameters[item->value].type;
+			made->typed = true;
+		}
+	} else if (x.reg) {
+		dwarf_variables(m->place->dwarf, m->place->offset, true, on_in_register, &x, &e);
+	}
+}
+
+/* "struct sock *": the struct, by the kernel's types. */
+static bool field_struct(struct maker *m, const struct expr_item *item, struct ctype *ret)
+{
+	const struct field *f;
+	struct error e = {0};
+	const char *s;
+	char name[80];
+	size_t len;
+
+	if (item->op != EXPR_NAME || !m->place->format || !m->place->btf)
+		return false;
+	f = format_find(m->place->format, item->text);
+	if (!f || f->kind != FIELD_POINTER)
+		return false;
+	s = f->type;
+	if (starts_with(s, "const "))
+		s += strlen("const ");
+	if (!starts_with(s, "struct "))
+		return false;
+	s += strlen("struct ");
+	len = strcspn(s, " *");
+	if (len >= sizeof(name) || strchr(s, '*') != strrchr(s, '*'))
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int)len, s);
+	return btf_types_struct(m->place->btf, name, ret, &e) == 0;
+}
+
+static int untyped(struct maker *m, const char *member)
+{
+	return maker_fault(m, -ENOTSUP,
+			   "which struct's member %.64s is is not known, that takes debug data or "
+			   "the kernel's types: expected its place, as in +16(%%di)",
+			   member);
+}
+
+int make_member(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
+{
+	const struct expr_item *item = &v[end - 1], *base = &v[end - 2];
+	struct made made;
+	struct part p = {0};
+	int r = make_known(m, v, end, ret);
+
+	if (r)
+		return r < 0 ? r : 0;
+	r = make_expr(m, v, end - 1, &made);
+	if (r < 0)
+		return r;
+	find_type(m, base, &made);
+	if (!made.typed && field_struct(m, base, &p.type))
+		return (r = step_member(m, item->text, &p)) < 0 ? r
+								: load_part(m, true, &p, 0, ret);
+	if (!made.typed)
+		return untyped(m, item->text);
+	p.type = made.ctype;
+	if (p.type.kind == CTYPE_POINTER && ctype_target(&made.ctype, &p.type))
+		return untyped(m, item->text);
+	r = step_member(m, item->text, &p);
+	return r < 0 ? r
+		     : load_part(m,
+				 ctype_is_aggregate(&made.ctype) ? made.kernel : maker_in_kernel(m),
+				 &p, 0, ret);
+}
+
+int make_typed_deref(struct maker *m, const struct made *pointer, struct made *ret)
+{
+	struct part p = {0};
+
+	if (!pointer->typed || !pointer->ctype.source ||
+	    (pointer->ctype.kind != CTYPE_POINTER && pointer->ctype.kind != CTYPE_ARRAY) ||
+	    ctype_target(&pointer->ctype, &p.type) || !p.type.size || p.type.kind == CTYPE_FUNCTION)
+		return -ENOENT;
+	return load_part(m, maker_in_kernel(m), &p, 0, ret);
+}
+
+/* The accumulator plus the index times the size. */
+static int add_index(struct maker *m, const struct expr_item *v, size_t end, uint64_t size)
+{
+	struct made unused;
+	int r = 0;
+
+	if (__builtin_popcountll(size) > ADDENDS_MAX)
+		return maker_fault(m, -ENOTSUP,
+				   "an index that varies, into elements of %llu bytes, is too much "
+				   "to compute",
+				   (unsigned long long)size);
+	for (unsigned bit = 0; r == 0 && bit < 63; bit++) {
+		if (!(size >> bit & 1))
+			continue;
+		r = make_expr(m, v, end, &unused);
+		if (r == 0 && bit)
+			r = make_op(m, AX_CODE_SHL, AX_OP_IMMEDIATE, 8, bit);
+		if (r == 0)
+			r = make_op(m, AX_CODE_ADD, 0, 8, 0);
+	}
+	return r;
+}
+
+int make_typed_index(struct maker *m, const struct made *base, const struct expr_item *v,
+		     size_t end, struct made *ret)
+{
+	const struct expr_item *index = &v[end - 2];
+	struct part p = {0};
+	int r = 0;
+
+	if (!base->typed ||
+	    (base->ctype.kind != CTYPE_POINTER && base->ctype.kind != CTYPE_ARRAY) ||
+	    ctype_target(&base->ctype, &p.type) || !p.type.size)
+		return -ENOENT;
+	if (index->op == EXPR_NUMBER)
+		p.offset = (uint64_t)index->value * p.type.size;
+	else
+		r = add_index(m, v, end - 1, p.type.size);
+	return r < 0 ? r : load_part(m, maker_in_kernel(m), &p, 0, ret);
+}
+
+/* --- names and results --- */
+
+int make_variable(struct maker *m, const char *name, struct made *ret)
+{
+	struct expr_item item = {.op = EXPR_NAME, .text = (char *)name};
+	int r;
+
+	if (!has_names(m))
+		return -ENOENT;
+	if (maker_in_kernel(m)) {
+		if (is_return(m) && m->list == &m->main)
+			return refuse_at_return(m, name);
+		return kernel_variable(m, name, ret);
+	}
+	r = make_known(m, &item, 1, ret);
+	return r > 0 ? 0 : r ? r : -ENOENT;
+}
+
+int make_typed_return(struct maker *m, struct made *ret)
+{
+	struct expr_item item = {.op = EXPR_RETVAL};
+	struct error e = {0};
+	struct btf_function f;
+	int r;
+
+	if (!has_names(m))
+		return -ENOENT;
+	if (m->spec->kind == PROBE_URETPROBE) {
+		r = make_known(m, &item, 1, ret);
+		return r > 0 ? 0 : r ? r : -ENOENT;
+	}
+	if (m->spec->kind != PROBE_KRETPROBE || kernel_function(m, &f, &e) < 0 ||
+	    !ctype_is_number(&f.returns))
+		return -ENOENT;
+	r = make_register(m, m->place->machine == EM_AARCH64 ? "x0" : "ax", ret);
+	if (r == 0)
+		r = make_number(m, (uint32_t)f.returns.size, f.returns.is_signed);
+	show_number(m, &f.returns, ret);
+	return r;
+}
+
+/* --- all of them --- */
+
+struct state {
+	size_t n, n_values;
+	bool exact;
+	struct error e;
+};
+
+static struct state save(const struct maker *m)
+{
+	return (struct state){m->list->n, m->out->n_values, m->out->needs_exact, *m->e};
+}
+
+/* Keeps what was made, or leaves it out if it could not be fetched. */
+static int keep_or_undo(struct maker *m, const struct state *s, int r, const struct made *made,
+			const char *name)
+{
+	if (r == 0 && made->type == VALUE_BUFFER && (made->size > SHOWN_MAX || !made->size))
+		r = -ENOTSUP;
+	if (r == 0)
+		r = store_made(m, made, name);
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	m->list->n = s->n;
+	m->list->depth = 0;
+	m->out->n_values = s->n_values;
+	m->out->needs_exact = s->exact;
+	*m->e = s->e;
+	return 0;
+}
+
+static int on_parameter(void *arg, const struct dwarf_variable *v)
+{
+	struct maker *m = arg;
+	struct state s = save(m);
+	struct part p = {.type = v->type};
+	struct made made;
+	int r;
+
+	if (m->out->n_values == PROBE_ARGS_MAX)
+		return 1;
+	if (!v->name || !*v->name || v->is_static)
+		return 0;
+	m->what = v->name;
+	m->list->depth = 0;
+	r = make_part(m, &v->where, &p, &made);
+	return keep_or_undo(m, &s, r, &made, v->name);
+}
+
+static int all_of_kernel(struct maker *m)
+{
+	struct error e = {0};
+	struct btf_function f;
+	int r = 0;
+
+	if (kernel_function(m, &f, &e) < 0)
+		return 0;
+	for (size_t i = 0; r == 0 && i < f.n_parameters && m->out->n_values < PROBE_ARGS_MAX; i++) {
+		struct state s = save(m);
+		struct made made;
+
+		if (!f.parameters[i].name)
+			continue;
+		m->what = f.parameters[i].name;
+		m->list->depth = 0;
+		r = kernel_argument(m, &f, i, &made);
+		r = keep_or_undo(m, &s, r, &made, f.parameters[i].name);
+	}
+	return r;
+}
+
+static int all_of_return(struct maker *m)
+{
+	struct state s = save(m);
+	struct made made;
+	int r;
+
+	m->what = "retval";
+	m->list->depth = 0;
+	r = make_typed_return(m, &made);
+	return keep_or_undo(m, &s, r, &made, "retval");
+}
+
+int fetch_all_parameters(struct maker *m)
+{
+	struct error e = {0};
+	int r;
+
+	if (!has_names(m))
+		return 0;
+	if (is_return(m))
+		return all_of_return(m);
+	if (maker_in_kernel(m))
+		return all_of_kernel(m);
+	r = dwarf_variables(m->place->dwarf, m->place->offset, m->spec->kind != PROBE_LINE,
+			    on_parameter, m, &e);
+	return r == -ENOMEM ? error_set(m->e, r, "out of memory") : 0;
+}

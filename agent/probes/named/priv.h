@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AX_PROBES_NAMED_PRIV_H
+#define AX_PROBES_NAMED_PRIV_H
+
+#include "probes/named/named.h"
+#include "probes/session/priv.h"
+
+/* What is kept with a session's maps (named_text.c). */
+struct kept {
+	struct config_probe probe;
+	bool by_config;
+	int64_t made;
+	uint64_t cgroup; /* that it was attached to, 0: none */
+	struct kept_file {
+		char *path;
+		uint64_t device, inode;
+	} files[SESSION_PARTS_MAX];
+	size_t n_files;
+};
+void kept_free(struct kept *k);
+/* The files that the session probes; 0 or -ENOMEM. */
+int kept_take_files(struct kept *k, const struct session *s);
+/* malloc'ed */
+char *kept_format(const struct kept *k);
+/* -EPROTO: it is of another version of ax. */
+int kept_parse(const char *text, struct kept *k);
+
+#endif

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Processes, what they have mapped, and the names of their addresses. */
+#include <inttypes.h>
+#include <limits.h>
+
+#include "probes/process/priv.h"
+
+#define PROCESSES_MAX 4096
+#define BUCKETS	      1024
+#define MAPPINGS_MAX  (1u << 17)
+#define CHECK_NS      100000000ull  /* how often it is looked whether it is still the same */
+#define WAIT_MAX_NS   3200000000ull /* for those whose addresses are never found */
+#define JIT_NS	      10000000ull
+
+struct mapping {
+	uint64_t from, to, offset;
+	const char *name;    /* NULL: anonymous */
+	struct mapped *file; /* of code; NULL: none that can be read */
+	bool code;
+};
+
+/* A process from one exec to the next. */
+struct identity {
+	unsigned long long started, code, stack;
+};
+
+struct process {
+	struct process *next; /* in its bucket */
+	int pid;
+	struct identity identity;
+	struct mapping *v; /* sorted */
+	size_t n, max;
+	uint64_t checked_at, read_at, jit_at, used;
+	uint64_t wait; /* until what it has mapped is read again for an unknown address */
+	struct jit jit;
+};
+
+struct processes {
+	struct process *buckets[BUCKETS];
+	size_t n;
+	uint64_t used;
+	struct names names;
+	struct files files;
+	struct kernel_names kernel;
+};
+
+int processes_new(struct processes **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+static void drop_mappings(struct processes *p, struct process *one)
+{
+	for (size_t i = 0; i < one->n; i++)
+		if (one->v[i].file)
+			files_put(&p->files, one->v[i].file);
+	free(one->v);
+	one->v = NULL;
+	one->n = one->max = 0;
+}
+
+static struct process **find(struct processes *p, int pid)
+{
+	struct process **at = &p->buckets[(unsigned)pid % BUCKETS];
+
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	return at;
+}
+
+static void drop(struct processes *p, struct process **at)
+{
+	struct process *one = *at;
+
+	*at = one->next;
+	drop_mappings(p, one);
+	jit_free(&one->jit);
+	free(one);
+	p->n--;
+}
+
+void processes_free(struct processes *p)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (p->buckets[i])
+			drop(p, &p->buckets[i]);
+	files_free(&p->files);
+	names_free(&p->names);
+	kernel_names_free(&p->kernel);
+	free(p);
+}
+
+void processes_forget(struct processes *p, int pid)
+{
+	struct process **at = find(p, pid);
+
+	if (*at)
+		drop(p, at);
+}
+
+/* -ESRCH: it ended, also if nobody waited for it yet. */
+static int read_identity(int pid, struct identity *ret)
+{
+	autofree char *text = NULL;
+	const char *p;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (file_read(path, 4096, &text) < 0)
+		return -ESRCH;
+	p = strrchr(text, ')'); /* the name before it can have anything in it */
+	if (!p || sscanf(p + 1,
+			 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+			 "%*d %llu %*u %*d %*u %llu %*u %llu",
+			 &ret->started, &ret->code, &ret->stack) != 3)
+		return -ESRCH;
+	return ret->stack ? 0 : -ESRCH;
+}
+
+static bool same_identity(const struct identity *a, const struct identity *b)
+{
+	return a->started == b->started && a->code == b->code && a->stack == b->stack;
+}
+
+/* --- what it has mapped --- */
+
+static struct mapping *add_mapping(struct process *one)
+{
+	size_t more = one->max ? one->max * 2 : 32;
+	struct mapping *v;
+
+	if (one->n < one->max)
+		return &one->v[one->n++];
+	if (more > MAPPINGS_MAX)
+		return NULL;
+	v = reallocarray(one->v, more, sizeof(*v));
+	if (!v)
+		return NULL;
+	one->v = v;
+	one->max = more;
+	return &one->v[one->n++];
+}
+
+static const char *shown_name(struct processes *p, char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(path);
+
+	if (!len)
+		return NULL;
+	if (len > sizeof(deleted) && streq(path + len - strlen(deleted), deleted))
+		path[len - strlen(deleted)] = 0;
+	return names_intern(&p->names, path);
+}
+
+/* "from-to perms offset dev inode  path" */
+static void add_line(struct processes *p, struct process *one, char *line)
+{
+	unsigned long long from, to, offset;
+	char perms[8];
+	struct mapping *m;
+	char *path;
+	int at = 0;
+
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %n", &from, &to, perms, &offset, &at) != 4 ||
+	    !at)
+		return;
+	path = line + at;
+	m = one->n ? &one->v[one->n - 1] : NULL;
+	/* a heap in a thousand pieces is one */
+	if (m && !*path && !m->name && !m->code && !strchr(perms, 'x') && m->to == from) {
+		m->to = to;
+		return;
+	}
+	m = add_mapping(one);
+	if (!m)
+		return;
+	*m = (struct mapping){.from = from, .to = to, .offset = offset};
+	m->code = strchr(perms, 'x') != NULL;
+	if (m->code && *path == '/')
+		m->file = files_get(&p->files, one->pid, from, to, path);
+	else if (streq(path, "[vdso]"))
+		m->file = files_vdso(&p->files);
+	m->name = shown_name(p, path);
+}
+
+/* What it had is kept if it has ended by now. */
+static void read_maps(struct processes *p, struct process *one)
+{
+	struct process fresh = {.pid = one->pid};
+	autofree char *line = NULL;
+	autofile FILE *f = NULL;
+	size_t len = 0;
+	char path[64];
+
+	one->read_at = time_mono_ns();
+	snprintf(path, sizeof(path), "/proc/%d/maps", one->pid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &len, f) >= 0)
+		add_line(p, &fresh, line);
+	if (!fresh.n) {
+		drop_mappings(p, &fresh);
+		return;
+	}
+	drop_mappings(p, one);
+	one->v = fresh.v;
+	one->n = fresh.n;
+	one->max = fresh.max;
+	/* once the process has ended nothing leads to the file */
+	jit_open(&one->jit, one->pid);
+}
+
+/* --- which process it is --- */
+
+static void drop_oldest(struct processes *p)
+{
+	struct process **oldest = NULL;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct process **at = &p->buckets[i]; *at; at = &(*at)->next)
+			if (!oldest || (*at)->used < (*oldest)->used)
+				oldest = at;
+	if (oldest)
+		drop(p, oldest);
+}
+
+static struct process *add_process(struct processes *p, int pid)
+{
+	struct process *one, **at;
+
+	if (p->n >= PROCESSES_MAX)
+		drop_oldest(p);
+	one = calloc(1, sizeof(*one));
+	if (!one)
+		return NULL;
+	one->pid = pid;
+	one->jit = JIT_NONE;
+	at = find(p, pid);
+	*at = one;
+	p->n++;
+	return one;
+}
+
+/* It is the process with this number now, if it changed since the last look. */
+static void check_identity(struct processes *p, struct process *one, uint64_t now)
+{
+	struct identity id;
+
+	one->checked_at = now;
+	if (read_identity(one->pid, &id) || same_identity(&id, &one->identity))
+		return;
+	drop_mappings(p, one);
+	jit_free(&one->jit);
+	one->identity = id;
+	one->wait = 0;
+	read_maps(p, one);
+}
+
+static struct process *get(struct processes *p, int pid)
+{
+	struct process *one = *find(p, pid);
+	uint64_t now = time_mono_ns();
+
+	if (!one) {
+		one = add_process(p, pid);
+		if (one)
+			check_identity(p, one, now);
+	} else if (now - one->checked_at >= CHECK_NS) {
+		check_identity(p, one, now);
+	}
+	if (one)
+		one->used = ++p->used;
+	return one;
+}
+
+void processes_note(struct processes *p, int pid)
+{
+	get(p, pid);
+}
+
+void processes_note_again(struct processes *p, int pid)
+{
+	struct process *one = get(p, pid);
+
+	if (one)
+		read_maps(p, one);
+}
+
+/* --- addresses --- */
+
+static const struct mapping *mapping_at(const struct process *one, uint64_t address)
+{
+	size_t low = 0, high = one->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (one->v[mid].from <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && address < one->v[low - 1].to ? &one->v[low - 1] : NULL;
+}
+
+/* The first time at once, then the less often the more was looked for in vain. */
+static const struct mapping *look_again(struct processes *p, struct process *one, uint64_t address)
+{
+	const struct mapping *m;
+	uint64_t now = time_mono_ns();
+
+	if (now - one->read_at < one->wait)
+		return NULL;
+	check_identity(p, one, now);
+	m = mapping_at(one, address);
+	if (!m) {
+		read_maps(p, one);
+		m = mapping_at(one, address);
+	}
+	if (m || !one->wait)
+		one->wait = CHECK_NS;
+	else if (one->wait < WAIT_MAX_NS)
+		one->wait *= 2;
+	return m;
+}
+
+static const char *jit_name(struct process *one, uint64_t address, uint64_t *offset)
+{
+	const char *name = jit_find(&one->jit, address, offset);
+	uint64_t now;
+
+	if (name)
+		return name;
+	now = time_mono_ns();
+	if (now - one->jit_at < JIT_NS)
+		return NULL;
+	one->jit_at = now;
+	jit_open(&one->jit, one->pid);
+	jit_read(&one->jit);
+	return jit_find(&one->jit, address, offset);
+}
+
+static int name_function(struct processes *p, struct process *one, const struct mapping *m,
+			 uint64_t address, struct place_name *ret)
+{
+	uint64_t offset = address - m->from + m->offset;
+	const char *name;
+	struct symbol s;
+
+	ret->file = m->name;
+	ret->offset = m->file ? offset : address;
+	if (m->file && mapped_symbolise(m->file, offset, &s) == 0) {
+		ret->offset = offset - s.offset;
+		ret->function = names_demangled(&p->names, s.name);
+		return ret->function ? 0 : -ENOMEM;
+	}
+	name = m->code ? jit_name(one, address, &offset) : NULL;
+	if (name) {
+		ret->offset = offset;
+		ret->function = names_intern(&p->names, name);
+		return ret->function ? 0 : -ENOMEM;
+	}
+	return m->name ? 0 : -ENOENT;
+}
+
+int processes_symbolise(struct processes *p, int pid, uint64_t address, struct place_name *ret)
+{
+	struct process *one = get(p, pid);
+	const struct mapping *m;
+
+	*ret = (struct place_name){.offset = address};
+	if (!one)
+		return -ENOMEM;
+	m = mapping_at(one, address);
+	if (!m)
+		m = look_again(p, one, address);
+	return m ? name_function(p, one, m, address, ret) : -ENOENT;
+}
+
+int processes_kernel(struct processes *p, uint64_t address, struct place_name *ret)
+{
+	const char *name, *module;
+	uint64_t offset;
+	int r = kernel_names_find(&p->kernel, address, &name, &module, &offset);
+
+	*ret = (struct place_name){.offset = address};
+	if (r < 0)
+		return r == -ENOMEM ? r : -ENOENT;
+	ret->function = names_intern(&p->names, name);
+	ret->file = module ? names_intern(&p->names, module) : NULL;
+	ret->offset = offset;
+	return ret->function && (ret->file || !module) ? 0 : -ENOMEM;
+}
+
+void place_name_text(const struct place_name *n, char *to, size_t len)
+{
+	const char *file = n->file ? n->file : "", *slash = strrchr(file, '/');
+	char offset[32] = "";
+
+	if (n->offset || !n->function)
+		snprintf(offset, sizeof(offset), "%s0x%" PRIx64, n->function ? "+" : "", n->offset);
+	if (slash && slash[1])
+		file = slash + 1;
+	snprintf(to, len, "%s%s%s%s%s", n->function ? n->function : "", offset, *file ? " (" : "",
+		 file, *file ? ")" : "");
+}

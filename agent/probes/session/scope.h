@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which processes a session is about, by what people call them. */
+#ifndef AX_PROBES_SESSION_SCOPE_H
+#define AX_PROBES_SESSION_SCOPE_H
+
+#include "base/instance.h"
+#include "probes/session/session.h"
+
+/* Only processes of that cgroup and those below it. -ENOENT. */
+int scope_cgroup(const char *path, struct session_options *o, struct error *e);
+/* Only those of a running app, by its name or number. -ENOENT: it does not run; -EINVAL: several
+ * of that name do. */
+int scope_app(const struct instance *inst, const char *app, struct session_options *o,
+	      struct error *e);
+
+#endif

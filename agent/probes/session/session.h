@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A probe at work: resolved to the places that it names, attached, and what comes out of it. Who
+ * runs it calls session_records() every few milliseconds, since nothing wakes a reader up.
+ */
+#ifndef AX_PROBES_SESSION_SESSION_H
+#define AX_PROBES_SESSION_SESSION_H
+
+#include "probes/fetch/fetch.h"
+
+#define SESSION_POLL_MS	  5
+#define SESSION_PARTS_MAX 8
+
+/* One probe text of a session and what it does. Others than the first can arm states that it tests,
+ * or begin the time that it measures; or all of them make records (a flow of calls). */
+struct session_part {
+	const struct probe_spec *spec; /* must live as long as the session */
+	enum trace_action action;
+	struct trace_buckets buckets; /* TRACE_HIST, TRACE_LATENCY */
+	/* Happens only while this state is armed: 0: always, else the number that a part with
+	 * TRACE_ARM has in `state`. */
+	uint32_t when;
+	uint32_t state;	 /* TRACE_ARM, TRACE_DISARM: which one, from 1 on */
+	bool per_thread; /* `when`, `state`: each thread has one of its own */
+	/* TRACE_LATENCY between two probes: this part's time starts at the last TRACE_START of the
+	 * session with the same value of `on` (a number), NULL: in the same thread. */
+	bool between;
+	const struct probe_arg *on;
+	/* Instead of the spec's symbol: offsets of functions in its file; NULL: none. Borrowed. */
+	const uint64_t *offsets;
+	size_t n_offsets;
+	/* After the values: all parameters of each function that its debug data tells, as many as
+	 * there is room for; what cannot be fetched is left out. */
+	bool all_parameters;
+	/* Places are also moved if a register is fetched that is another one a few instructions on
+	 * (%ip). */
+	bool move;
+	/* Returns of functions are probed at their RET instructions, as in Go programs: a uretprobe
+	 * is in the way of C++'s exceptions. */
+	bool at_rets;
+};
+
+struct session_options {
+	int pid;	 /* only this process, 0: all */
+	uint64_t cgroup; /* only processes below this one, 0: all */
+	uint32_t cgroup_level;
+	uint32_t flight; /* records are kept, the last so many, and not sent; 0: sent */
+	bool exact;	 /* places are not moved */
+	/* A directory of a bpf filesystem where the session stays when this process ends, and its
+	 * text (session_pinned.c); NULL: it ends with the process. */
+	const char *pin, *text;
+	const char *apps; /* where apps have their cgroups (apps.h), for `app`; NULL: not known */
+	bool disabled;	  /* with `pin`: all is made, but nothing attached */
+};
+
+/* One place, as it was resolved. */
+struct session_probe {
+	uint32_t part;
+	uint32_t name;	    /* index of session_name() */
+	bool placed;	    /* of user functions: where exactly */
+	struct place place; /* refused ones are only explained */
+	uint64_t semaphore;
+	bool attached; /* takes part */
+	/* The probe whose entry belongs to this return: itself, but where a function has several
+	 * (Go), of which each is a probe of its own. */
+	uint32_t entry_of;
+	bool is_return; /* the kernel's uretprobe or kretprobe */
+	bool go;	/* by Go's ABI */
+	struct fetch fetch;
+};
+
+struct session;
+/* Resolves names and makes the programs; attaches nothing. Copies the parts. */
+int session_open(const struct session_part *parts, size_t n, const struct session_options *o,
+		 struct session **ret, struct error *e);
+void session_close(struct session *s);
+static inline void session_closep(struct session **s)
+{
+	if (*s)
+		session_close(*s);
+}
+size_t session_n_probes(const struct session *s);
+const struct session_probe *session_probe(const struct session *s, size_t i);
+size_t session_n_names(const struct session *s);
+/* "readline", "db:snapshot", "syscalls:sys_enter_openat" */
+const char *session_name(const struct session *s, size_t i);
+/* The file that a probe is in, NULL: the kernel. */
+const char *session_path(const struct session *s, const struct session_probe *p);
+/* What records and lines of tables have; the same for all places of a session but for the types of
+ * USDT arguments, so it is asked with the record's probe. */
+const struct fetch *session_fetch(const struct session *s, uint32_t probe);
+
+/* Of the first part. */
+struct trace_buckets session_buckets(const struct session *s);
+
+/* -ENOENT: none of the places can be probed, for the reason that is given. */
+int session_attach(struct session *s, struct error *e);
+const char *session_method(const struct session *s);
+/* Ends what comes in; what is there can still be read. */
+void session_detach(struct session *s);
+
+/* One that was pinned, for reading: its probes have only what is shown. `text` (malloc'ed): what
+ * was given with it. -ENOENT. */
+int session_open_pinned(const char *pin, struct session **ret, char **text, struct error *e);
+/* The last records of a flight recorder, oldest first, but for the first *seen (0: all that are
+ * kept) of all that there have been. full_len is more than len when the record's last strings were
+ * cut off. *seen is then how many have been, so that those that come later can be asked for. */
+int session_flight(struct session *s,
+		   int (*f)(void *arg, const struct ax_probe_record *r, size_t len,
+			    size_t full_len),
+		   void *arg, uint64_t *seen);
+/* The addresses of a call stack that a value or key stands for, the innermost first. Their number,
+ * or -ENOENT: it was not kept. */
+int session_stack(struct session *s, uint64_t id, uint64_t *addresses, size_t max);
+
+/* The function at `address` of a program in whose file the probe is, and was hit at the address
+ * `hit`: also when the program has ended. *address becomes the one that the file has. -ENOENT. */
+int session_symbolise(struct session *s, uint32_t probe, uint64_t hit, uint64_t *address,
+		      struct symbol *ret);
+
+typedef int (*session_record_fn)(void *arg, const struct ax_probe_record *r, size_t len);
+/* Calls f for every record. Their number, or what f returned below 0. */
+int session_records(struct session *s, session_record_fn f, void *arg);
+
+/* The table as it is, since the start, sorted by key. With a key of no parts and TRACE_COUNT, a
+ * line for each name. */
+struct session_row {
+	uint64_t key[AX_PROBE_KEY]; /* as session_fetch()->keys says; then the bucket */
+	struct ax_probe_cell cell;
+};
+struct session_table {
+	struct session_row *v;
+	size_t n;
+	uint32_t words;
+};
+int session_table(struct session *s, struct session_table *ret);
+void session_table_free(struct session_table *t);
+/* Takes from `now` what was in `before`; both sorted. Lines in which nothing was added go. */
+void session_table_since(struct session_table *now, const struct session_table *before);
+
+struct session_totals {
+	uint64_t emitted;   /* how often a probe happened, its condition being true */
+	uint64_t dropped;   /* of those: no room for the record or the line, or nothing to fetch */
+	uint64_t unmatched; /* returns whose entry was before the start: no events */
+	uint64_t no_call;   /* entries for which there was no room: their returns are unmatched */
+	uint64_t missed;    /* no events: they happened while their CPU was busy with another one */
+};
+void session_totals(struct session *s, struct session_totals *ret);
+
+#endif

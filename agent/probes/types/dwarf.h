@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a program's debug data says: the code of source lines, functions of a source file, variables
+ * at a place and their types. The data is the file's own, or that of a file beside it (found by
+ * build-id or debuglink). Places are offsets in the program's file, as uprobes count them.
+ */
+#ifndef AX_PROBES_TYPES_DWARF_H
+#define AX_PROBES_TYPES_DWARF_H
+
+#include "probes/types/types.h"
+
+struct dwarf;
+
+/* `path`: what binary_path() says. Nothing is read yet: the first of the functions below does, and
+ * they return -ENODATA, with a sentence, when there is no debug data that can be used. -ENOMEM. */
+int dwarf_new(const char *path, struct dwarf **ret);
+void dwarf_free(struct dwarf *d);
+static inline void dwarf_freep(struct dwarf **d)
+{
+	if (*d)
+		dwarf_free(*d);
+}
+/* Reads it now. */
+int dwarf_load(struct dwarf *d, struct error *e);
+
+/* --- source lines --- */
+
+struct dwarf_line {
+	uint64_t offset;      /* of a statement's first instruction, in the file */
+	const char *function; /* the one whose source it is; NULL: not known */
+	const char *inlined;  /* the function that it was inlined into; NULL: it is its own */
+	const char *source;   /* the file's whole path */
+};
+/*
+ * Every place where a statement of that line begins, sorted. `source`: a whole path, the end of
+ * one, or only a file's name. f returns non-zero to end. -ENOENT: no such file, or no code in that
+ * line: then the sentence names the next ones that have. -EEXIST: several files have that name.
+ */
+int dwarf_lines(struct dwarf *d, const char *source, uint32_t line,
+		int (*f)(void *arg, const struct dwarf_line *l), void *arg, struct error *e);
+
+/* --- functions --- */
+
+struct dwarf_function {
+	const char *name;    /* as its source has it */
+	const char *linkage; /* as the file's symbols have it: mangled; often the name */
+	uint64_t offset;     /* in the file */
+	uint64_t size;
+	const char *source; /* the file's whole path */
+	uint32_t line;
+};
+/* Functions whose source is in files of that name (as above, or a glob) and whose own name matches
+ * the other glob (NULL: any), sorted by offset; each once. `inlined`: how many others have no code
+ * of their own, since they were inlined wherever they are called; NULL: not asked for. -ENOENT. */
+int dwarf_functions(struct dwarf *d, const char *source, const char *glob,
+		    int (*f)(void *arg, const struct dwarf_function *fn), void *arg,
+		    size_t *inlined, struct error *e);
+
+/* --- variables --- */
+
+/* How a value or its address is computed from the registers: in postfix order. */
+enum where_op {
+	WHERE_CONST,	/* value */
+	WHERE_REGISTER, /* reg */
+	WHERE_RELATIVE, /* the address of the probed instruction plus value */
+	WHERE_ADD_CONST,
+	WHERE_DEREF,  /* the size bytes that are there, without sign */
+	WHERE_EXTEND, /* the low size bytes, with their sign or without */
+	WHERE_NOT,    /* 1 for 0, else 0 */
+	WHERE_ADD,    /* from here on two operands */
+	WHERE_SUB,
+	WHERE_AND,
+	WHERE_OR,
+	WHERE_XOR,
+	WHERE_SHL,
+	WHERE_SHR,
+	WHERE_EQ,
+	WHERE_NE,
+	WHERE_LT,
+	WHERE_LE,
+	WHERE_GT,
+	WHERE_GE,
+};
+struct where_item {
+	enum where_op op;
+	uint8_t size;
+	bool is_signed;
+	const char *reg; /* "ax", "x0": as fetch_register_find() knows it */
+	int64_t value;
+};
+enum where_kind {
+	WHERE_NOWHERE, /* see why */
+	WHERE_MEMORY,  /* the items are its address */
+	WHERE_VALUE,   /* the items are its value, of which higher bytes may be anything */
+};
+#define WHERE_ITEMS  40
+#define WHERE_PIECES 8
+struct where_piece {
+	enum where_kind kind;
+	uint32_t offset, size; /* bytes of the variable; of the only piece 0: all of it */
+	uint16_t first, n;     /* items */
+	const char *why;
+};
+struct where {
+	struct where_item items[WHERE_ITEMS];
+	size_t n_items;
+	struct where_piece pieces[WHERE_PIECES];
+	size_t n_pieces; /* at least one */
+	bool exact;	 /* only right at that very instruction, not a few further on */
+};
+struct dwarf_variable {
+	const char *name;
+	struct ctype type;
+	bool is_parameter;
+	bool is_static; /* of a file or function, not of a call */
+	struct where where;
+};
+/*
+ * What is visible at an offset in the file. At a function's first instruction only its parameters
+ * and static variables have values, and parameters are where the caller put them; else all are
+ * where the debug data says that they are at that instruction.
+ */
+/* -ENOENT: the sentence names what there is. -ESRCH: it is of a block that the place is not in. A
+ * variable that has no value there is found, and its
+ * `where` says why. */
+int dwarf_variable(struct dwarf *d, uint64_t offset, const char *name, struct dwarf_variable *ret,
+		   struct error *e);
+/* Those of the function's call: parameters as they are declared, then variables of the innermost
+ * block and outwards, but those that an inner one hides; then those of functions that it is inlined
+ * into there. `parameters`: only its parameters, at a function's first instruction that function's.
+ * f returns non-zero to end, which is returned. -ENOENT: no function is known there. */
+int dwarf_variables(struct dwarf *d, uint64_t offset, bool parameters,
+		    int (*f)(void *arg, const struct dwarf_variable *v), void *arg,
+		    struct error *e);
+/* The function's parameter of that number, from 0 on. */
+int dwarf_parameter(struct dwarf *d, uint64_t offset, size_t which, struct dwarf_variable *ret,
+		    struct error *e);
+/* What the function that has this offset returns, at its return; of type void it is nowhere. */
+int dwarf_return_value(struct dwarf *d, uint64_t offset, struct dwarf_variable *ret,
+		       struct error *e);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files that read debug data share with each other, and with nobody else. */
+#ifndef AX_PROBES_TYPES_DWARF_PRIV_H
+#define AX_PROBES_TYPES_DWARF_PRIV_H
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#include "probes/types/dwarf.h"
+
+#define DWARF_DEPTH_MAX 64 /* of entries within each other, and of types behind names */
+
+struct dwarf_segment {
+	uint64_t offset, address, size;
+	bool executable;
+};
+/* Where the code of a unit or function is. */
+struct dwarf_span {
+	uint64_t low, high;
+	size_t index; /* of units or functions */
+};
+struct dwarf_unit {
+	Dwarf_Die die;
+	int language;
+};
+struct dwarf_code {
+	Dwarf_Die die;
+	uint64_t entry;
+};
+
+struct dwarf {
+	struct type_source types; /* first: what types point to is this */
+	char *path;
+	char *root; /* "/proc/PID/root", "" */
+	bool tried;
+	struct error failure; /* why there is nothing, if it was tried */
+
+	int fd, debug_fd; /* the second: of a file of debug data, -1: the file has its own */
+	Elf *elf, *debug_elf;
+	uint8_t *image; /* of the file that has the data: zeroes are behind it */
+	size_t image_len;
+	Elf *data;
+	Dwarf *dw;
+	Dwarf_CFI *eh_frame, *debug_frame;
+	uint16_t machine;
+	bool fixed; /* runs at the addresses that the file has */
+	struct dwarf_segment *segments;
+	size_t n_segments;
+
+	struct dwarf_unit *units;
+	size_t n_units;
+	struct dwarf_span *unit_spans; /* sorted */
+	size_t n_unit_spans;
+	/* functions with code of the unit that was asked for last */
+	size_t functions_unit;
+	struct dwarf_code *functions;
+	size_t n_functions, max_functions;
+	struct dwarf_span *function_spans; /* sorted */
+	size_t n_function_spans, max_function_spans;
+};
+
+/* --- dwarf_open.c --- */
+bool dwarf_to_offset(const struct dwarf *d, uint64_t address, uint64_t *offset);
+bool dwarf_to_address(const struct dwarf *d, uint64_t offset, uint64_t *address);
+
+/* --- dwarf_units.c --- */
+int dwarf_index_units(struct dwarf *d);
+void dwarf_free_units(struct dwarf *d);
+/* NULL: none that is known has code there. */
+struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t address);
+/* The entries of one level, with their number bounded: f returns non-zero to end. */
+int dwarf_children(Dwarf_Die *parent, int (*f)(void *arg, Dwarf_Die *die), void *arg);
+/* All functions with code of a unit. */
+int dwarf_load_functions(struct dwarf *d, struct dwarf_unit *u);
+/* The entries that the address is in: the function, blocks in it, functions inlined into it. */
+struct dwarf_scopes {
+	struct dwarf_unit *unit;
+	uint64_t entry; /* of the function */
+	Dwarf_Die dies[DWARF_DEPTH_MAX];
+	size_t n;
+};
+/* -ENOENT: no function is known there. */
+int dwarf_scopes_at(struct dwarf *d, uint64_t address, struct dwarf_scopes *ret);
+bool dwarf_has_address(Dwarf_Die *die, uint64_t address);
+/* Of attributes that are strings; also of what the entry is a copy of. NULL: none. */
+const char *dwarf_text(Dwarf_Die *die, unsigned attribute);
+/* An entry's own name or that of what it is a copy of. NULL: none. */
+const char *dwarf_name(Dwarf_Die *die);
+/* The entry that one is an instance or definition of, and so on up to the first. */
+void dwarf_origin(Dwarf_Die *die, Dwarf_Die *ret);
+bool dwarf_flag(Dwarf_Die *die, unsigned attribute);
+/* Of attributes that are numbers; also of what the entry is a copy of. */
+bool dwarf_number(Dwarf_Die *die, unsigned attribute, uint64_t *ret);
+
+/* --- dwarf_sources.c --- */
+/* Does a path have this name, which may be only its end, or a glob? */
+bool dwarf_source_matches(const char *path, const char *name);
+
+/* --- dwarf_types.c --- */
+void dwarf_init_types(struct dwarf *d);
+/* The type of a variable, parameter, member or function; void where there is none. */
+int dwarf_type_of(struct dwarf *d, Dwarf_Die *die, struct ctype *ret);
+
+/* --- dwarf_where.c --- */
+struct dwarf_context {
+	struct dwarf *d;
+	uint64_t address;
+	bool at_entry;
+	Dwarf_Die *function; /* that has the frame base */
+};
+/* Where a variable is, by what its entry says. */
+void dwarf_locate(const struct dwarf_context *c, Dwarf_Die *die, struct where *ret);
+void where_nowhere(struct where *w, const char *why);
+/* One piece of one register. */
+void where_register(struct where *w, const char *reg);
+
+/* --- dwarf_abi.c --- */
+/* The place of a function's parameters by the calling convention, one after the other. */
+struct dwarf_abi {
+	uint16_t machine;
+	bool go;
+	unsigned n_registers, n_float; /* that were taken */
+	uint64_t stack;		       /* bytes that were taken */
+	bool lost;		       /* one was of a type whose place is not known */
+};
+/* `returns`: the function's type, which may take a register for its place. */
+void dwarf_abi_start(struct dwarf_abi *a, uint16_t machine, bool go, const struct ctype *returns);
+void dwarf_abi_next(struct dwarf_abi *a, const struct ctype *type, struct where *ret);
+void dwarf_abi_return(uint16_t machine, const struct ctype *type, struct where *ret);
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/watch/open.h"
+#include "probes/watch/priv.h"
+#include "open.skel.h"
+
+static void destroy(void *skel)
+{
+	open__destroy(skel);
+}
+
+int watch_open_load(const struct watch_options *o, const struct watch_open_options *x,
+		    struct watch **ret, struct error *e)
+{
+	struct open *skel = open__open();
+	struct ax_open_config *config;
+
+	if (!skel)
+		return error_set(e, -errno, "the programs of ax trace open cannot be opened: %s",
+				 strerror(errno));
+	config = (void *)&skel->rodata->wanted;
+	config->failed_only = x->failed_only;
+	config->latency = x->latency;
+	config->prefix_len = (uint32_t)strnlen(x->prefix, sizeof(config->prefix) - 1);
+	memcpy(config->prefix, x->prefix, config->prefix_len);
+	bpf_program__set_autoload(skel->progs.ax_open_enter, x->latency);
+	return watch_load(&(struct watch_parts){.skel = skel,
+						.destroy = destroy,
+						.skeleton = skel->skeleton,
+						.obj = skel->obj,
+						.config = (void *)&skel->rodata->watch},
+			  o, ret, e);
+}

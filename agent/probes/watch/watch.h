@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The programs of `ax trace exec|open|tcp` at work: whom they watch, and what they tell. */
+#ifndef AX_PROBES_WATCH_WATCH_H
+#define AX_PROBES_WATCH_WATCH_H
+
+#include "trace_event.h"
+#include "base/util.h"
+
+#define WATCH_POLL_MS 5
+
+struct watch_options {
+	int pid;    /* only this process and those that it starts, 0: all */
+	bool alone; /* not those */
+	uint64_t cgroup;
+	uint32_t cgroup_level;
+	uint64_t apps; /* the cgroup that has those of apps, 0: there is none */
+	uint32_t apps_level;
+};
+
+struct watch;
+int watch_attach(struct watch *w, struct error *e);
+/* Readable when much is waiting. Else nothing wakes a reader up: it looks every WATCH_POLL_MS. */
+int watch_fd(const struct watch *w);
+/* Calls f for each record (struct ax_watch_head, or a struct ax_exec_piece, which has the time 0).
+ * Returns their number, or what f returned below 0. */
+int watch_records(struct watch *w, int (*f)(void *arg, const void *record, size_t len), void *arg);
+void watch_detach(struct watch *w);
+void watch_free(struct watch *w);
+
+struct watch_totals {
+	uint64_t emitted, dropped;
+	uint64_t cut;	 /* pieces of arguments and environments that are missing */
+	uint64_t missed; /* happened while the same CPU was busy with another one */
+};
+void watch_totals(struct watch *w, struct watch_totals *ret);
+
+#endif

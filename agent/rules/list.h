@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The rule list of an interface with all that belongs to it: sets, balancers, default action and
+ * policies. Read from a rule file or the config's `xdp:` section, kept in the kernel beside the
+ * compiled form (rule_list_save()), so that it can be shown and edited without any file or agent.
+ */
+#ifndef AX_RULES_LIST_H
+#define AX_RULES_LIST_H
+
+#include "rules/rule.h"
+
+struct config_errors; /* config.h */
+
+#define SET_ELEMENTS_MAX (16u << 20)
+#define SETS_MAX	 256
+#define BALANCERS_MAX	 256
+
+enum set_kind { SET_PREFIXES, SET_PORTS };
+
+struct rule_set_def {
+	char *name;
+	enum set_kind kind;
+	char *file;		 /* where its elements are to be read from; NULL: they were given */
+	struct prefix *prefixes; /* sorted (prefix_cmp()), no duplicates once set_sort() was done */
+	struct range *ports;
+	size_t n;
+};
+
+enum balance_mode { BALANCE_NAT, BALANCE_IPIP, BALANCE_GUE };
+
+struct balance_backend {
+	struct ax_addr addr;
+	uint16_t port;	 /* host byte order; 0: the packet's (always so for ipip and gue) */
+	uint16_t weight; /* 1..1000 */
+	bool drain;	 /* no new flows */
+	bool down;	 /* no flows at all: its check says so */
+};
+
+struct balancer {
+	char *name;
+	char *service; /* the backends are those of this service of the config; NULL: given here */
+	enum balance_mode mode;
+	struct ax_addr source4, source6; /* outer source or NAT's; zero: the host's own way there */
+	uint16_t gue_port;		 /* 6080 unless given */
+	struct balance_backend *backends;
+	size_t n;
+};
+
+enum xdp_mode { ATTACH_AUTO, ATTACH_NATIVE, ATTACH_GENERIC, ATTACH_OFFLOAD };
+
+/* Its arrays have room for a power of two, so they grow by the functions below alone. */
+struct rule_list {
+	struct rule *rules;
+	size_t n_rules;
+	struct rule_set_def *sets;
+	size_t n_sets;
+	struct balancer *balancers;
+	size_t n_balancers;
+	enum ax_verdict default_action;	    /* AX_VERDICT_PASS or AX_VERDICT_DROP */
+	uint8_t policy[AX_REASON_POLICIES]; /* enum ax_policy */
+	enum xdp_mode mode;
+	uint32_t priority; /* run priority with other programs, 0: 50, as libxdp has it */
+};
+
+/* Empty, default pass, every policy as rule_list_default_policy() has it. */
+void rule_list_init(struct rule_list *l);
+void rule_list_free(struct rule_list *l);
+int rule_list_copy(const struct rule_list *from, struct rule_list *to);
+bool rule_list_eq(const struct rule_list *a, const struct rule_list *b);
+uint8_t rule_list_default_policy(enum ax_reason r);
+/* Takes the contents of the rule over (also on failure). `at` beyond the end: the end. */
+int rule_list_insert(struct rule_list *l, size_t at, struct rule *r);
+void rule_list_remove(struct rule_list *l, size_t at);
+int rule_list_move(struct rule_list *l, size_t from, size_t to);
+/* By its name, else by its number from 1 ("3" or "#3"). -ENOENT with a sentence (did you mean). */
+int rule_list_find(const struct rule_list *l, const char *which, size_t *ret, struct error *e);
+struct rule_set_def *rule_list_set(const struct rule_list *l, const char *name);
+/* A new, empty one. -EEXIST, -EINVAL (no name), -E2BIG (SETS_MAX). */
+int rule_list_add_set(struct rule_list *l, const char *name, enum set_kind kind,
+		      struct rule_set_def **ret);
+struct balancer *rule_list_balancer(const struct rule_list *l, const char *name);
+
+/* Adds copies of another list's sets and balancers, but for those whose name is there. */
+int rule_list_share(struct rule_list *l, const struct rule_list *from);
+
+/* That all names are defined and unique, that set kinds fit, that it is not too long. */
+int rule_list_check(const struct rule_list *l, struct error *e);
+/* The name that a rule counts under: its own, or its canonical line; "default" for n_rules. Equal
+ * lines of unnamed rules get "#2" and so on behind. malloc'ed strings, n_rules + 1 of them. */
+int rule_list_counter_names(const struct rule_list *l, struct strv *names);
+
+/* --- sets --- */
+int prefix_cmp(const struct prefix *a, const struct prefix *b); /* by address, then length */
+/* Sorts, drops duplicates. */
+int set_sort(struct rule_set_def *s);
+bool set_eq(const struct rule_set_def *a, const struct rule_set_def *b);
+/* Adds the elements of a text (separated by white space, commas or lines; # starts a comment).
+ * -EINVAL with `where`:LINE in the sentence. All or nothing; the set is sorted then. */
+int set_parse(struct rule_set_def *s, const char *text, size_t len, const char *where,
+	      struct error *e);
+/* Removes those of `gone`; *missing counts those that were not there. */
+int set_remove(struct rule_set_def *s, const struct rule_set_def *gone, size_t *missing);
+/* Reads the files of sets that name one, relative to `dir` (NULL: the working directory). */
+int rule_list_read_sets(struct rule_list *l, const char *dir, struct error *e);
+
+/* --- a rule file: sets, balancers, default, classes, rules, mode, priority --- */
+int rule_file_parse(const char *text, size_t len, struct rule_list *l, struct config_errors *errs);
+
+/* --- the state in the arena: sets in binary (1,000,000 prefixes in 8 MB), the rest as text --- */
+int rule_list_save(const struct rule_list *l, void **ret, size_t *len); /* malloc'ed */
+/* Takes what rule_list_save() made; -EINVAL for anything else, whatever it is. */
+int rule_list_restore(const void *data, size_t len, struct rule_list *l);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the rules share (rule*.c, config_xdp.c). Private to them. */
+#ifndef AX_RULES_PRIV_H
+#define AX_RULES_PRIV_H
+
+#include "balance.h"
+#include "rules/list.h"
+
+#define QUOTED_LEN 264 /* of the longest text in quotes, see fault_quote() */
+
+/* What was found and what was expected, so that a file's errors and sentences say the same. */
+struct rule_fault {
+	size_t item; /* which item of a value's list it is about */
+	size_t rule; /* which rule of a list; SIZE_MAX: none */
+	char found[QUOTED_LEN];
+	char want[420];
+};
+int fault_set(struct rule_fault *f, const char *found, const char *fmt, ...) PRINTF(3, 4);
+/* The text in quotes, clipped and fit for a terminal, in buf (QUOTED_LEN), which is returned. */
+const char *fault_quote(const char *s, size_t len, char *buf);
+
+enum rule_key {
+	KEY_NAME,
+	KEY_SRC,
+	KEY_DST,
+	KEY_PROTO,
+	KEY_SPORT,
+	KEY_DPORT,
+	KEY_FLAGS,
+	KEY_ICMP,
+	KEY_ICMP6,
+	KEY_VLAN,
+	KEY_FRAGMENT,
+	KEY_LENGTH,
+	KEY_MAC,
+	KEY_ACTION,
+	KEY_SMAC,
+	KEY_DMAC,
+	KEY_TO,
+	KEY_TO_PORT,
+	KEY_CHECKSUM,
+	KEY_CAPTURE,
+	KEY_RATE,
+	KEY_SAMPLE,
+	KEY_LOG,
+	KEY_TRIGGER,
+	RULE_KEYS
+};
+extern const char *const rule_key_names[RULE_KEYS];
+/* What its value is, as a sentence has it behind "expected". */
+extern const char *const rule_key_wants[RULE_KEYS];
+bool rule_key_is_list(enum rule_key key); /* takes several values, with commas */
+
+/* rule_set() and rule_check() with the fault in its parts. -EINVAL, -ENOMEM. */
+int rule_set_value(struct rule *r, enum rule_key key, const char *value, struct rule_fault *f);
+int rule_find_fault(const struct rule *r, uint32_t given, struct rule_fault *f);
+/* rule_list_check(): calls f with each fault until it returns non-zero, which is returned. */
+int rule_list_each_fault(const struct rule_list *l,
+			 int (*f)(void *arg, const struct rule_fault *fault), void *arg);
+
+/* --- values (rule_value.c); each returns 0, or -EINVAL when it is something else --- */
+
+int value_number(const char *s, uint64_t max, uint64_t *ret); /* decimal, no leading zero */
+bool value_is_name(const char *s);			      /* RULE_NAME_MAX */
+bool value_is_interface(const char *s);
+int value_mac(const char *s, uint8_t mac[6]);
+int value_bool(const char *s, bool *ret);
+int value_prefix(const char *s, struct prefix *ret, struct rule_fault *f);
+/* "22" or "8000-8099"; with `open` also "1500-" */
+int value_range(const char *s, uint32_t max, bool open, struct range *ret);
+/* The index of a word, or -1. */
+int value_word(const char *s, const char *const *words, size_t n);
+/* `, did you mean "x"?` or "" in buf. */
+const char *value_hint(const char *word, const char *const *words, size_t n, char buf[96]);
+
+/* Calls f for each item between commas (writable, NUL-terminated); f returns 0 or -EINVAL with the
+ * fault's want set; found and item are set here when it left them empty. */
+int value_each(const char *value, size_t max, struct rule_fault *f,
+	       int (*each)(void *arg, char *item, struct rule_fault *f), void *arg);
+
+/* Adds an item; sorting and joining what touches is ranges_join()'s. */
+int ranges_add(struct ranges *r, uint32_t lo, uint32_t hi);
+void ranges_join(struct ranges *r);
+int ranges_copy(const struct ranges *from, struct ranges *to);
+bool ranges_eq(const struct ranges *a, const struct ranges *b);
+void ranges_free(struct ranges *r);
+
+#define ICMP_V6	     65536u /* of an index of AX_FIELD_ICMP's table */
+#define ICMP_INDEXES 131072u
+#define ICMP_CODES   256u
+int icmp_parse(const char *s, bool v6, struct range *ret);
+/* The name of the whole type or of the type and code at lo..hi, or NULL. */
+const char *icmp_name(uint32_t lo, uint32_t hi);
+
+extern const char *const tcp_flag_names[8]; /* by their bit */
+extern const char *const fragment_names[3];
+#define RATE_BYTES_MIN 10000 /* of a burst unless it is given: some whole frames */
+uint64_t rate_default_burst(uint64_t rate, bool bits);
+int rule_parse_action(struct rule *r, const char *value, struct rule_fault *f);
+int rule_parse_capture(struct rule *r, const char *value, struct rule_fault *f);
+int rule_parse_rate(struct rule *r, const char *value, struct rule_fault *f);
+
+/* --- arrays --- */
+
+/* Room for one more behind n items: capacities are powers of two that n tells. */
+int array_grow(void *array, size_t n, size_t size);
+/* An array for n items that array_grow() may go on with; NULL also for n 0. */
+void *array_new(size_t n, size_t size);
+
+/* --- sets --- */
+
+bool set_is_sorted(const struct rule_set_def *s); /* without duplicates */
+void set_free(struct rule_set_def *s);
+int set_copy(const struct rule_set_def *from, struct rule_set_def *to);
+
+/* --- lists and balancers --- */
+
+extern const char *const policy_names[3]; /* by enum ax_policy */
+#define PRIORITY_MAX 65535
+
+#define BALANCER_BACKENDS_MAX AX_REALS_MAX
+#define BALANCER_WEIGHT_MAX   1000
+#define GUE_PORT	      6080
+extern const char *const balance_mode_names[3];
+extern const char *const xdp_mode_names[4];
+void balancer_free(struct balancer *b);
+int balancer_copy(const struct balancer *from, struct balancer *to);
+
+#endif

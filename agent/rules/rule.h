@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One XDP rule: its text, which is the same in a file and on the command line, and its struct.
+ * Everything in here is free of side effects: names of interfaces, sets and balancers are only
+ * names.
+ *
+ * A rule is a list of keys with one value each; in YAML a mapping (lists are joined by commas), on
+ * the command line words: name ssh src 10.0.0.0/8 proto tcp dport 22,8000-8099 action pass
+ *
+ *   name NAME            under which it counts, and is moved and deleted
+ *   src, dst             10.0.0.0/8,fd00::/8,@SET   (any of them)
+ *   proto                tcp|udp|icmp|icmp6|...|NUMBER, lists; ranges of numbers
+ *   sport, dport         22,8000-8099,@SET; TCP and UDP only
+ *   flags                syn,!ack: flags that must be set, and with ! must not be
+ *   icmp, icmp6          echo-request | TYPE | TYPE/CODE, lists: together they are one condition
+ *   vlan                 100,200-299,none: the outermost tag's
+ *   fragment             none|first|later, lists
+ *   length               0-64,1500-: of the frame in bytes, from its Ethernet header on
+ *   mac                  source addresses of the frame, lists
+ *   action               pass | drop | reflect | redirect IFACE | cpu N | balance NAME
+ *   smac, dmac, to, to-port    redirect: what is rewritten (to: address, to-port: port)
+ *   checksum             recompute: redirect and trust no checksum of the packet
+ *   capture              BYTES[,ring][,slot=NAME][,frame]   ring unless only a slot is named
+ *   rate                 1000pps | 10mbit [,burst=N][,per=src|src/24|src/24/64]; above it: dropped
+ *                        (also kpps, mpps, bit, kbit, gbit; burst: packets, or bytes: 15000, 64k,
+ *                        1m; src is src/32/128, src/24 is src/24/64)
+ *   sample               N: capture and log one packet of N
+ *   log                  yes|no
+ *   trigger              yes|no: a signed datagram for the agent, see trigger.h; rate 50pps unless
+ * given
+ */
+#ifndef AX_RULES_RULE_H
+#define AX_RULES_RULE_H
+
+#include "base/address.h"
+#include "base/strv.h"
+#include "base/util.h"
+#include "xdp.h"
+
+#define RULE_NAME_MAX 63   /* letters, digits, . _ - : so that it is one word everywhere */
+#define RULE_LIST_MAX 4096 /* items of one condition */
+
+struct range {
+	uint32_t lo, hi; /* inclusive */
+};
+struct ranges {
+	struct range *v; /* sorted, without overlaps */
+	size_t n;
+	struct strv sets; /* ports only */
+};
+struct rule_addrs {
+	struct prefix *v; /* as given */
+	size_t n;
+	struct strv sets;
+};
+struct rule_mac {
+	uint8_t b[6];
+};
+
+/* A condition that is empty (n and sets.n are 0) matches everything. */
+struct rule {
+	char *name; /* NULL: none was given */
+	struct rule_addrs src, dst;
+	struct ranges proto;
+	struct ranges sport, dport;
+	uint8_t flags_mask, flags_value; /* TCP flags that are looked at, and how they must be */
+	struct ranges icmp;		 /* indexes of AX_FIELD_ICMP's table */
+	struct ranges vlan;		 /* AX_VLAN_NONE: untagged */
+	struct ranges fragment;		 /* enum ax_fragment */
+	struct ranges length;
+	struct rule_mac *mac;
+	size_t n_mac;
+
+	enum ax_verdict verdict;
+	char *target;	  /* of redirect: interface, of balance: balancer */
+	uint32_t cpu;	  /* of cpu */
+	uint16_t rewrite; /* enum ax_rewrite_flag */
+	uint8_t smac[6], dmac[6];
+	struct ax_addr to;
+	uint16_t to_port; /* host byte order */
+	bool checksum;
+
+	uint32_t capture; /* bytes, 0: none */
+	bool capture_ring, capture_frame;
+	char *slot;    /* NULL: none */
+	uint64_t rate; /* packets or bits a second, 0: no limit */
+	bool rate_bits;
+	uint64_t burst; /* packets or bytes; 0 was replaced by the default when it was parsed */
+	bool per_source;
+	uint8_t per4, per6; /* prefix lengths of its families */
+	uint32_t sample;    /* 0: all */
+	bool log, trigger;
+};
+
+void rule_free(struct rule *r);
+int rule_copy(const struct rule *from, struct rule *to);
+bool rule_eq(const struct rule *a, const struct rule *b);
+
+/* Sets one key of a rule that is zeroed at first. -EINVAL with a sentence that names the value and
+ * what was expected; -EEXIST: the key was given before; -ENOENT: there is no such key (with "did
+ * you mean"). `given` is the caller's, zero at first: a bit for each key. */
+int rule_set(struct rule *r, uint32_t *given, const char *key, const char *value, struct error *e);
+/* What no single key can know: that there is an action, that dport goes with proto ... */
+int rule_check(const struct rule *r, uint32_t given, struct error *e);
+/* A whole, checked rule from words. */
+int rule_parse(const char *const *words, size_t n, struct rule *r, struct error *e);
+/* The canonical line, which rule_parse() turns into an equal rule. malloc'ed. */
+char *rule_format(const struct rule *r);
+/* Its conditions alone are there, whatever it does. */
+bool rule_catches_all(const struct rule *r);
+
+/* What single values are; also for the matcher's tests and for `ax xdp explain`. */
+int rule_parse_proto(const char *s);	    /* 0..255 or -EINVAL */
+const char *rule_proto_name(uint8_t proto); /* NULL: it has none, the number is written */
+
+extern const char *const ax_reason_names[AX_REASONS]; /* "later-fragment" ... */
+extern const char *const ax_verdict_names[6];	      /* "pass" ... */
+
+#endif

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What single values of rules are. */
+#include "yaml/read.h"
+#include "rules/priv.h"
+
+#include <ctype.h>
+#include <net/if.h>
+#include <stdarg.h>
+
+/* --- faults --- */
+
+const char *fault_quote(const char *s, size_t len, char *buf)
+{
+	autofree char *quoted = quote_text(s, len);
+
+	snprintf(buf, QUOTED_LEN, "%s", quoted ? quoted : "a value");
+	return buf;
+}
+
+int fault_set(struct rule_fault *f, const char *found, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (found)
+		snprintf(f->found, sizeof(f->found), "%s", found);
+	va_start(ap, fmt);
+	vsnprintf(f->want, sizeof(f->want), fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+int value_each(const char *value, size_t max, struct rule_fault *f,
+	       int (*each)(void *arg, char *item, struct rule_fault *f), void *arg)
+{
+	autofree char *copy = strdup(value);
+	char *rest = copy, *item, quoted[QUOTED_LEN];
+	int r = copy ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && (item = strsep(&rest, ",")); i++) {
+		f->item = i;
+		if (i == max) {
+			char found[64];
+
+			snprintf(found, sizeof(found), "more than %zu values", max);
+			return fault_set(f, found, "at most %zu%s", max,
+					 max == RULE_LIST_MAX ? "; a set (@NAME) takes more" : "");
+		}
+		r = each(arg, item, f);
+		if (r == -EINVAL && !*f->found)
+			snprintf(f->found, sizeof(f->found), "%s",
+				 fault_quote(item, strlen(item), quoted));
+	}
+	return r;
+}
+
+/* --- words and numbers --- */
+
+int value_number(const char *s, uint64_t max, uint64_t *ret)
+{
+	uint64_t n = 0;
+
+	if (!*s || (s[0] == '0' && s[1]))
+		return -EINVAL;
+	for (; *s; s++) {
+		uint64_t digit = (uint64_t)(*s - '0');
+
+		if (*s < '0' || *s > '9' || digit > max || n > (max - digit) / 10)
+			return -EINVAL;
+		n = n * 10 + digit;
+	}
+	*ret = n;
+	return 0;
+}
+
+int value_range(const char *s, uint32_t max, bool open, struct range *ret)
+{
+	const char *dash = strchr(s, '-');
+	char first[sizeof("4294967295")];
+	uint64_t lo, hi;
+	size_t len = dash ? (size_t)(dash - s) : strlen(s);
+
+	if (len >= sizeof(first))
+		return -EINVAL;
+	memcpy(first, s, len);
+	first[len] = '\0';
+	if (value_number(first, max, &lo) < 0)
+		return -EINVAL;
+	hi = dash ? max : lo;
+	if (dash && !(open && !dash[1]) && value_number(dash + 1, max, &hi) < 0)
+		return -EINVAL;
+	if (hi < lo)
+		return -EINVAL;
+	*ret = (struct range){(uint32_t)lo, (uint32_t)hi};
+	return 0;
+}
+
+bool value_is_name(const char *s)
+{
+	size_t len = strlen(s);
+
+	return len > 0 && len <= RULE_NAME_MAX &&
+	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:") ==
+		       len;
+}
+
+/* As the kernel has it (dev_valid_name()), without what no terminal shows. */
+bool value_is_interface(const char *s)
+{
+	size_t len = strlen(s);
+
+	if (len == 0 || len >= IF_NAMESIZE || streq(s, ".") || streq(s, ".."))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isascii(s[i]) || !isgraph((unsigned char)s[i]) || s[i] == '/' || s[i] == ':')
+			return false;
+	return true;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)tolower((unsigned char)c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int value_mac(const char *s, uint8_t mac[6])
+{
+	uint8_t bytes[6];
+
+	if (strlen(s) != 17)
+		return -EINVAL;
+	for (size_t i = 0; i < 6; i++) {
+		int high = hex_digit(s[3 * i]), low = hex_digit(s[3 * i + 1]);
+
+		if (high < 0 || low < 0 || (i < 5 && s[3 * i + 2] != ':'))
+			return -EINVAL;
+		bytes[i] = (uint8_t)(high << 4 | low);
+	}
+	memcpy(mac, bytes, 6);
+	return 0;
+}
+
+int value_bool(const char *s, bool *ret)
+{
+	static const char *const words[] = {"no", "yes", "false", "true", "off", "on"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcasecmp(s, words[i]) == 0) {
+			*ret = i & 1;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int value_word(const char *s, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (words[i] && streq(s, words[i]))
+			return (int)i;
+	return -1;
+}
+
+const char *value_hint(const char *word, const char *const *words, size_t n, char buf[96])
+{
+	const char *near = nearest_word(word, words, n);
+
+	buf[0] = '\0';
+	if (near)
+		snprintf(buf, 96, "; did you mean \"%s\"?", near);
+	return buf;
+}
+
+/* --- prefixes --- */
+
+int value_prefix(const char *s, struct prefix *ret, struct rule_fault *f)
+{
+	char address[ADDR_STRLEN], right[ADDR_STRLEN];
+	const char *slash = strchr(s, '/');
+	struct prefix p;
+	int r = prefix_parse(s, &p);
+
+	if (r == 0)
+		*ret = p;
+	if (r != -ERANGE)
+		return r;
+	/* the address and the length are good, or it would be -EINVAL */
+	snprintf(address, sizeof(address), "%.*s", (int)(slash - s), s);
+	if (addr_parse(address, &p.addr) < 0)
+		return -EINVAL;
+	p.len = (unsigned)atoi(slash + 1) + (strchr(address, ':') ? 0 : 96);
+	for (unsigned bit = p.len; bit < 128; bit++)
+		p.addr.b[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
+	return fault_set(f, NULL, "a prefix without host bits: %s", prefix_format(&p, right));
+}
+
+int prefix_cmp(const struct prefix *a, const struct prefix *b)
+{
+	int c = addr_cmp(&a->addr, &b->addr);
+
+	return c ? c : (a->len > b->len) - (a->len < b->len);
+}
+
+/* --- protocols --- */
+
+static const struct {
+	const char *name;
+	uint8_t number;
+} protocols[] = {
+	{"tcp", 6},    {"udp", 17},	 {"icmp", 1},	{"icmp6", 58}, {"igmp", 2},
+	{"ipip", 4},   {"ipv6", 41},	 {"gre", 47},	{"esp", 50},   {"ah", 51},
+	{"sctp", 132}, {"dccp", 33},	 {"ospf", 89},	{"eigrp", 88}, {"vrrp", 112},
+	{"pim", 103},  {"udplite", 136}, {"l2tp", 115}, {"mpls", 137}, {"icmpv6", 58},
+};
+
+const char *rule_proto_name(uint8_t proto)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++)
+		if (protocols[i].number == proto)
+			return protocols[i].name;
+	return NULL;
+}
+
+int rule_parse_proto(const char *s)
+{
+	uint64_t n;
+
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++)
+		if (streq(s, protocols[i].name))
+			return protocols[i].number;
+	return value_number(s, UINT8_MAX, &n) == 0 ? (int)n : -EINVAL;
+}
+
+/* --- ICMP --- */
+
+static const struct {
+	const char *name;
+	bool v6;
+	uint8_t type;
+	int code; /* -1: all of them */
+} icmp_names[] = {
+	{"echo-request", false, 8, -1},
+	{"echo-reply", false, 0, -1},
+	{"unreachable", false, 3, -1},
+	{"frag-needed", false, 3, 4},
+	{"time-exceeded", false, 11, -1},
+	{"redirect", false, 5, -1},
+	{"parameter-problem", false, 12, -1},
+	{"echo-request", true, 128, -1},
+	{"echo-reply", true, 129, -1},
+	{"unreachable", true, 1, -1},
+	{"packet-too-big", true, 2, -1},
+	{"time-exceeded", true, 3, -1},
+	{"parameter-problem", true, 4, -1},
+	{"router-solicitation", true, 133, -1},
+	{"router-advertisement", true, 134, -1},
+	{"neighbour-solicitation", true, 135, -1},
+	{"neighbour-advertisement", true, 136, -1},
+};
+
+static struct range icmp_range(bool v6, uint32_t type, int code)
+{
+	uint32_t first = (v6 ? ICMP_V6 : 0) + type * ICMP_CODES;
+
+	if (code < 0)
+		return (struct range){first, first + ICMP_CODES - 1};
+	return (struct range){first + (uint32_t)code, first + (uint32_t)code};
+}
+
+int icmp_parse(const char *s, bool v6, struct range *ret)
+{
+	const char *slash = strchr(s, '/');
+	char type_text[4];
+	uint64_t type, code = 0;
+	size_t len = slash ? (size_t)(slash - s) : strlen(s);
+
+	for (size_t i = 0; i < ARRAY_SIZE(icmp_names); i++) {
+		if (icmp_names[i].v6 == v6 && streq(s, icmp_names[i].name)) {
+			*ret = icmp_range(v6, icmp_names[i].type, icmp_names[i].code);
+			return 0;
+		}
+	}
+	if (len >= sizeof(type_text))
+		return -EINVAL;
+	memcpy(type_text, s, len);
+	type_text[len] = '\0';
+	if (value_number(type_text, UINT8_MAX, &type) < 0 ||
+	    (slash && value_number(slash + 1, UINT8_MAX, &code) < 0))
+		return -EINVAL;
+	*ret = icmp_range(v6, (uint32_t)type, slash ? (int)code : -1);
+	return 0;
+}
+
+const char *icmp_name(uint32_t lo, uint32_t hi)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(icmp_names); i++) {
+		struct range r =
+			icmp_range(icmp_names[i].v6, icmp_names[i].type, icmp_names[i].code);
+
+		if (r.lo == lo && r.hi == hi)
+			return icmp_names[i].name;
+	}
+	return NULL;
+}
+
+/* --- ranges --- */
+
+int array_grow(void *array, size_t n, size_t size)
+{
+	void *items = *(void **)array;
+
+	if (n & (n - 1)) /* neither 0 nor a power of two: there is room */
+		return 0;
+	items = realloc(items, (n ? 2 * n : 1) * size);
+	if (!items)
+		return -ENOMEM;
+	*(void **)array = items;
+	return 0;
+}
+
+void *array_new(size_t n, size_t size)
+{
+	size_t capacity = 1;
+
+	while (capacity < n)
+		capacity *= 2;
+	return n ? calloc(capacity, size) : NULL;
+}
+
+int ranges_add(struct ranges *r, uint32_t lo, uint32_t hi)
+{
+	if (array_grow(&r->v, r->n, sizeof(*r->v)) < 0)
+		return -ENOMEM;
+	r->v[r->n++] = (struct range){lo, hi};
+	return 0;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return (x->lo > y->lo) - (x->lo < y->lo);
+}
+
+void ranges_join(struct ranges *r)
+{
+	size_t n = 0;
+
+	if (r->n == 0)
+		return;
+	qsort(r->v, r->n, sizeof(*r->v), compare_ranges);
+	for (size_t i = 1; i < r->n; i++) {
+		struct range *last = &r->v[n];
+
+		if (r->v[i].lo > last->hi + 1) /* no field's values come near UINT32_MAX */
+			r->v[++n] = r->v[i];
+		else if (r->v[i].hi > last->hi)
+			last->hi = r->v[i].hi;
+	}
+	r->n = n + 1;
+}
+
+int ranges_copy(const struct ranges *from, struct ranges *to)
+{
+	struct ranges copy = {.v = array_new(from->n, sizeof(*from->v)), .n = from->n};
+
+	if ((from->n && !copy.v) || strv_copy(&from->sets, &copy.sets) < 0) {
+		free(copy.v);
+		return -ENOMEM;
+	}
+	if (from->n)
+		memcpy(copy.v, from->v, from->n * sizeof(*from->v));
+	*to = copy;
+	return 0;
+}
+
+bool ranges_eq(const struct ranges *a, const struct ranges *b)
+{
+	return a->n == b->n && (!a->n || memcmp(a->v, b->v, a->n * sizeof(*a->v)) == 0) &&
+	       strv_eq(&a->sets, &b->sets);
+}
+
+void ranges_free(struct ranges *r)
+{
+	free(r->v);
+	strv_free(&r->sets);
+	*r = (struct ranges){0};
+}

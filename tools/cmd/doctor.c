@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <net/if.h>
+
+#include "tools/xdp/xdp.h"
+#include "datapath/datapath.h"
+#include "iface/preflight.h"
+#include "tools/lib/table.h"
+#include "tools/lib/text.h"
+
+/* --- the kernel --- */
+
+static const struct table_column columns[] = {
+	{.title = "FEATURE", .keep = 9},
+	{.title = "STATE", .keep = 8},
+	{.title = "NEEDS", .keep = 5, .wide = true},
+	{.title = "WHY/COST", .keep = 7, .min = 20},
+};
+
+struct diagnosis {
+	struct table table;
+	json_t *list; /* NULL: a table is wanted */
+	unsigned off, missing;
+};
+
+static void diagnosis_free(struct diagnosis *d)
+{
+	table_free(&d->table);
+	json_decref(d->list);
+}
+
+static int add_json(struct diagnosis *d, const struct feature_report *f)
+{
+	json_t *j =
+		json_pack("{s:s,s:b,s:b}", "name", f->name, "on", f->on, "required", f->required);
+
+	if (!f->on && f->why[0])
+		json_object_set_new(j, "why", json_string(f->why));
+	if (f->cost)
+		json_object_set_new(j, "cost", json_string(f->cost));
+	if (f->needs)
+		json_object_set_new(j, "needs", json_string(f->needs));
+	return json_array_append_new(d->list, j) ? -ENOMEM : 0;
+}
+
+static int report(void *arg, const struct feature_report *f)
+{
+	struct diagnosis *d = arg;
+	const char *cost = f->cost ? f->cost : "";
+
+	d->off += !f->on;
+	d->missing += !f->on && f->required;
+	if (d->list)
+		return add_json(d, f);
+	table_add(&d->table, f->name);
+	table_add(&d->table, f->on ? "on" : f->required ? "MISSING" : "off");
+	table_colour(&d->table, f->on ? COLOUR_GREEN : f->required ? COLOUR_RED : COLOUR_YELLOW);
+	table_add(&d->table, f->needs);
+	if (f->on)
+		table_add(&d->table, f->why);
+	else
+		table_addf(&d->table, "%s%s%s", f->why, f->why[0] && *cost ? "; " : "", cost);
+	return 0;
+}
+
+static int print(struct cmd *c, struct diagnosis *d, int output)
+{
+	struct table_style style = table_style_for(stdout);
+
+	if (d->list) {
+		cmd_put_json(d->list, JSON_INDENT(2));
+		return d->missing ? CMD_FAILED : CMD_OK;
+	}
+	style.wide = output == OUTPUT_WIDE;
+	if (table_print(&d->table, &style, stdout)) {
+		struct error e = {.code = -ENOMEM, .text = "out of memory"};
+
+		return cmd_unable(c, &e);
+	}
+	if (d->missing)
+		printf("\nax cannot work here: %u required feature%s missing.\n", d->missing,
+		       d->missing == 1 ? " is" : "s are");
+	else if (d->off)
+		printf("\nax works here; %u feature%s off.\n", d->off,
+		       d->off == 1 ? " is" : "s are");
+	else
+		printf("\nEverything that ax can use is there.\n");
+	return d->missing ? CMD_FAILED : CMD_OK;
+}
+
+static int doctor_kernel(struct cmd *c, int output)
+{
+	CLEANUP(diagnosis_free) struct diagnosis d = {0};
+	struct error e = {0};
+
+	table_init(&d.table, columns, ARRAY_SIZE(columns));
+	if (output == OUTPUT_JSON)
+		d.list = json_array();
+	if (datapath_doctor(report, &d, &e))
+		return cmd_unable(c, &e);
+	return cmd_finish(c, print(c, &d, output));
+}
+
+/* --- an interface --- */
+
+#define WHY_COLUMN 20
+
+static const struct {
+	const char *name;  /* of the JSON form */
+	const char *shown; /* at most 7 columns */
+	enum table_colour colour;
+} states[] = {
+	[FINDING_OK] = {"ok", "ok", COLOUR_GREEN},
+	[FINDING_NOTE] = {"note", "note", COLOUR_YELLOW},
+	[FINDING_BAD] = {"bad", "BAD", COLOUR_RED},
+	[FINDING_FIXED] = {"fixed", "fixed", COLOUR_GREEN},
+};
+
+struct findings {
+	json_t *list; /* NULL: text is wanted */
+	bool colour;
+	unsigned fixes; /* of what is not repaired */
+};
+
+static void findings_free(struct findings *f)
+{
+	json_decref(f->list);
+}
+
+/* Sentences are too long for a table's cells, and must not be cut. */
+static void put_finding(const struct findings *all, const struct finding *f)
+{
+	autofree char *why = text_escape(f->why), *fix = text_escape(f->fix);
+	const char *on = all->colour ? table_colour_on(states[f->state].colour) : "";
+	const char *off = all->colour ? table_colour_off() : "";
+
+	printf("%-12s%s%-*s%s", f->what, on, WHY_COLUMN - 12, states[f->state].shown, off);
+	opt_wrap(why ? why : "", WHY_COLUMN, WHY_COLUMN, stdout);
+	if (f->fix[0] && f->state != FINDING_OK)
+		printf("%*s%s %s\n", WHY_COLUMN, "",
+		       f->state == FINDING_FIXED ? "done:" : "fix:", fix ? fix : "");
+}
+
+static void on_finding(void *arg, const struct finding *f)
+{
+	struct findings *all = arg;
+	json_t *j;
+
+	all->fixes += f->fix[0] && f->state != FINDING_OK && f->state != FINDING_FIXED;
+	if (!all->list) {
+		put_finding(all, f);
+		return;
+	}
+	j = json_pack("{s:s,s:s,s:s}", "check", f->what, "state", states[f->state].name, "why",
+		      f->why);
+	if (f->fix[0])
+		json_object_set_new(j, "fix", json_string(f->fix));
+	json_array_append_new(all->list, j);
+}
+
+static int put_verdict(const struct findings *all, const char *ifname, int bad)
+{
+	if (all->list) {
+		cmd_put_json(all->list, JSON_INDENT(2));
+		return bad ? CMD_FAILED : CMD_OK;
+	}
+	putchar('\n');
+	if (bad)
+		printf("%d finding%s bad: packets would be lost, or a program refused.\n", bad,
+		       bad == 1 ? " is" : "s are");
+	else
+		printf("Nothing on %s makes packets vanish.\n", ifname);
+	if (bad && all->fixes)
+		puts("Run the commands behind 'fix:', or 'ax doctor' again with --fix.");
+	return bad ? CMD_FAILED : CMD_OK;
+}
+
+/* Rules that are loaded lead to interfaces by their index, which a name may have lost since. */
+static void look_for_lost(struct xdp *x, const char *ifname, const struct rule_list *l,
+			  struct finding *f)
+{
+	int i = xdp_lost_target(x);
+	const char *to;
+
+	if (i < 0 || !if_nametoindex(l->rules[i].target)) /* the check says that it is gone */
+		return;
+	to = l->rules[i].target;
+	*f = (struct finding){.state = FINDING_BAD, .what = "target"};
+	snprintf(f->why, sizeof(f->why),
+		 "rule %d redirects to %s, which was made anew since: what is sent there is lost",
+		 i + 1, to);
+	snprintf(f->fix, sizeof(f->fix), "ax xdp rule list %s -o yaml | ax xdp apply %s --rules -",
+		 ifname, ifname);
+}
+
+/* The rules of the file, else those that are loaded, if any. False: end with *status. */
+static bool get_rules(struct cmd *c, const char *ifname, const char *path, struct rule_list *l,
+		      bool *have, struct finding *lost, int *status)
+{
+	autoxdp struct xdp *x = NULL;
+	struct error e = {0};
+	int r;
+
+	*have = true;
+	if (path)
+		return cmd_xdp_read_rules(c, path, l, status);
+	r = xdp_open(&c->inst, ifname, &x, &e);
+	if (!r)
+		r = xdp_list(x, l, &e);
+	*have = r == 0;
+	if (*have)
+		look_for_lost(x, ifname, l, lost);
+	/* There is no such interface: the check will say so. */
+	if (!r || r == -ENOENT || r == -ENODEV)
+		return true;
+	*status = cmd_unable(c, &e);
+	return false;
+}
+
+static int doctor_iface(struct cmd *c, const char *ifname, const char *path, bool fix, int output)
+{
+	struct table_style style = table_style_for(stdout);
+	CLEANUP(findings_free) struct findings all = {.colour = style.colour};
+	autolist struct rule_list l;
+	struct error e = {0};
+	struct finding lost = {0};
+	int bad, status;
+	bool have;
+
+	rule_list_init(&l);
+	if (geteuid() != 0) {
+		error_set(&e, -EPERM,
+			  "looking into other network namespaces needs root: run it "
+			  "with sudo");
+		return cmd_unable(c, &e);
+	}
+	if (!get_rules(c, ifname, path, &l, &have, &lost, &status))
+		return status;
+	if (output == OUTPUT_JSON)
+		all.list = json_array();
+	bad = preflight(ifname, have ? &l : NULL, l.mode, fix, on_finding, &all, &e);
+	if (bad < 0)
+		return cmd_unable(c, &e);
+	if (lost.state == FINDING_BAD) {
+		on_finding(&all, &lost);
+		bad++;
+	}
+	return cmd_finish(c, put_verdict(&all, ifname, bad));
+}
+
+int cmd_doctor(struct cmd *c, int argc, char **argv)
+{
+	static const char *const outputs[] = {"table", "wide", "json", NULL};
+	int output = OUTPUT_TABLE, status;
+	const char *rules = NULL;
+	bool fix = false;
+	const struct opt opts[] = {
+		{"output", 'o', OPT_CHOICE, "FORMAT", "table (the default), wide or json", &output,
+		 outputs},
+		{"rules", 0, OPT_STRING, "FILE",
+		 "check for the rules of FILE ('-': standard input) instead of the loaded ones",
+		 &rules, NULL},
+		{"fix", 0, OPT_FLAG, NULL, "repair what can be repaired", &fix, NULL},
+	};
+	const struct opt_syntax s = {
+		.usage = "ax doctor [-o FORMAT]\n"
+			 "       ax doctor IFACE [--rules FILE] [--fix] [-o FORMAT]",
+		.about =
+			"Loads ax's own programs to find out which features of this kernel ax can "
+			"use, and tells what is off, why, and what that costs. Needs root, but no "
+			"agent. Ends with 1 if a feature is missing without which ax cannot work.\n"
+			"With an interface, tells what makes packets vanish there that XDP rules "
+			"send on (settings of the other end of a veth pair, checksum offload, MTU, "
+			"queues), and how to repair it. Ends with 1 if something bad stays.",
+		.own = {opts, ARRAY_SIZE(opts)},
+	};
+
+	if (!cmd_begin(c, &s, &argc, argv, &status))
+		return status;
+	if (argc > 1)
+		return cmd_usage(c, "'%.60s' is not understood: name one interface", argv[1]);
+	if (!argc && (rules || fix))
+		return cmd_usage(c, "--%s is for an interface: name it", rules ? "rules" : "fix");
+	cmd_output();
+	return argc ? doctor_iface(c, argv[0], rules, fix, output) : doctor_kernel(c, output);
+}

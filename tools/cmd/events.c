@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <poll.h>
+#include <time.h>
+
+#include "tools/lib/cmd.h"
+#include "tools/lib/text.h"
+
+struct event_limits {
+	uint32_t count;	      /* 0: no end */
+	uint32_t duration_ms; /* 0: no end */
+};
+
+static void put_time(double t)
+{
+	time_t seconds = (time_t)t;
+	char buf[32] = "";
+	struct tm tm;
+
+	if (localtime_r(&seconds, &tm))
+		strftime(buf, sizeof(buf), "%H:%M:%S", &tm);
+	printf("%s.%03d  ", buf, (int)((t - (double)seconds) * 1000));
+}
+
+static void put_party(const char *name, const char *address, long long port)
+{
+	char buf[256];
+
+	text_put(cmd_party(name, address, port, buf, sizeof(buf)), stdout);
+}
+
+static void put_ends(const json_t *j, const char *event)
+{
+	const char *remote = member_string(j, "remote");
+	const char *arrow = streq(event, "connect")  ? " -> "
+			    : streq(event, "accept") ? " <- "
+						     : " <-> ";
+
+	put_party(member_string(j, "app"), member_string(j, "local"), member_int(j, "local_port"));
+	if (!remote)
+		return;
+	fputs(arrow, stdout);
+	put_party(member_string(j, "remote_name"), remote, member_int(j, "remote_port"));
+}
+
+static void put_word(const char *before, const char *text)
+{
+	if (!text)
+		return;
+	fputs(before, stdout);
+	text_put(text, stdout);
+}
+
+/* A command that a datagram started: there are no two ends. */
+static void put_trigger(const json_t *j)
+{
+	put_word("", member_string(j, "trigger"));
+	printf(" (pid %lld)", member_int(j, "pid"));
+	put_word("  on ", member_string(j, "interface"));
+	if (!member_string(j, "remote"))
+		return;
+	fputs(" from ", stdout);
+	put_party(NULL, member_string(j, "remote"), member_int(j, "remote_port"));
+}
+
+static void put_details(const json_t *j)
+{
+	const char *service = member_string(j, "service");
+	char buf[TEXT_SHORT];
+
+	put_word("  ", member_string(j, "state"));
+	put_word(": ", member_string(j, "why"));
+	if (service) {
+		fputs("  service ", stdout);
+		text_put(service, stdout);
+	}
+	if (json_object_get(j, "sent"))
+		printf("  sent %s", text_bytes((uint64_t)member_int(j, "sent"), buf));
+	if (json_object_get(j, "received"))
+		printf("  received %s", text_bytes((uint64_t)member_int(j, "received"), buf));
+	if (json_object_get(j, "duration_ms"))
+		printf("  after %s",
+		       text_usec((uint64_t)(member_number(j, "duration_ms") * 1000), buf));
+	if (member_int(j, "rtt_us") > 0)
+		printf("  rtt %s", text_usec((uint64_t)member_int(j, "rtt_us"), buf));
+	if (json_object_get(j, "status"))
+		printf("  status %lld", member_int(j, "status"));
+}
+
+static void put_event(const json_t *j)
+{
+	const char *event = member_string(j, "event");
+
+	put_time(member_number(j, "time"));
+	printf("%-8s  ", event ? event : "?");
+	if (event && streq(event, "trigger"))
+		put_trigger(j);
+	else
+		put_ends(j, event ? event : "");
+	if (member_int(j, "app_id") && !member_string(j, "local"))
+		printf(" (%lld)", member_int(j, "app_id"));
+	if (json_object_get(j, "count"))
+		printf("%lld events", member_int(j, "count"));
+	put_details(j);
+	putchar('\n');
+}
+
+/*
+ * Waits for the agent's next line. What was printed is flushed only when nothing more is at hand:
+ * it shows at once, and a burst costs few writes. Returns 1, or 0 when the time is up or nobody
+ * reads our output any more, or a negative errno.
+ */
+static int wait_line(const struct control_conn *conn, uint64_t end_ns)
+{
+	struct pollfd fds[] = {{.fd = conn->fd, .events = POLLIN}, {.fd = STDOUT_FILENO}};
+
+	if (conn->len && memchr(conn->buf, '\n', conn->len))
+		return !end_ns || time_mono_ns() < end_ns;
+	if (fflush(stdout))
+		return 0;
+	for (;;) {
+		uint64_t now = time_mono_ns();
+		int timeout = -1, n;
+
+		if (end_ns && now >= end_ns)
+			return 0;
+		if (end_ns)
+			timeout = (int)((end_ns - now + 999999) / 1000000);
+		n = poll(fds, ARRAY_SIZE(fds), timeout);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0 && (fds[1].revents & (POLLERR | POLLHUP)))
+			return 0;
+		if (n > 0 && fds[0].revents)
+			return 1;
+	}
+}
+
+static int print_events(struct control_conn *conn, const struct event_limits *limits, bool as_json,
+			struct error *e)
+{
+	uint64_t end_ns = 0;
+
+	if (limits->duration_ms)
+		end_ns = time_mono_ns() + limits->duration_ms * UINT64_C(1000000);
+	for (uint32_t n = 0; !limits->count || n < limits->count; n++) {
+		autojson json_t *event = NULL;
+		int r = wait_line(conn, end_ns);
+
+		if (r < 0)
+			return error_set(e, r, "waiting for events failed: %s", strerror(-r));
+		if (!r)
+			return 0;
+		r = control_recv(conn, &event, NULL, e);
+		if (r)
+			return r;
+		if (as_json)
+			cmd_put_json(event, JSON_COMPACT);
+		else
+			put_event(event);
+	}
+	return 0;
+}
+
+static int events(struct cmd *c, const struct event_limits *limits, bool as_json)
+{
+	CLEANUP(control_closep) struct control_conn conn = {.fd = -1};
+	autojson json_t *request = json_pack("{s:s}", "op", "events");
+	autojson json_t *reply = NULL;
+	struct error e = {0};
+	int r;
+
+	r = control_connect(c->inst.socket_path, &conn, &e);
+	r = r ? r : control_call(&conn, request, -1, &reply, NULL, &e);
+	r = r ? r : print_events(&conn, limits, as_json, &e);
+	if (!r)
+		return cmd_finish(c, CMD_OK);
+	fflush(stdout);
+	return cmd_failed(c, &e);
+}
+
+int cmd_events(struct cmd *c, int argc, char **argv)
+{
+	static const char *const outputs[] = {"table", "json", NULL};
+	struct event_limits limits = {0};
+	bool follow = false; /* the default; accepted because other tools want it */
+	int output = 0, status;
+	const struct opt opts[] = {
+		{"follow", 'f', OPT_FLAG, NULL, "go on until Ctrl-C (the default)", &follow, NULL},
+		{"output", 'o', OPT_CHOICE, "FORMAT",
+		 "table (the default) or json (one object a line)", &output, outputs},
+		{"count", 'n', OPT_NUMBER, "N", "end after N events", &limits.count, NULL},
+		{"duration", 'd', OPT_DURATION, "TIME", "end after this time", &limits.duration_ms,
+		 NULL},
+	};
+	const struct opt_syntax s = {
+		.usage = "ax events [-f] [-o FORMAT] [-n N] [-d TIME]",
+		.about = "Prints events as they happen: launch, exit, listen, unlisten, connect, "
+			 "accept, close, health (a backend of a service went down or came back), "
+			 "trigger "
+			 "(a signed datagram started a command), and lost where some could not be "
+			 "kept.",
+		.own = {opts, ARRAY_SIZE(opts)},
+	};
+
+	if (!cmd_begin(c, &s, &argc, argv, &status))
+		return status;
+	if (argc)
+		return cmd_usage(c, "'%.60s' is not understood: there is nothing to name here",
+				 argv[0]);
+	cmd_output();
+	return events(c, &limits, output != 0);
+}

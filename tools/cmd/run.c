@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <limits.h>
+
+#include "tools/lib/cmd.h"
+#include "launch/launch.h"
+
+/* What the options said, as text; spec_fill() makes the app's specification of it. */
+struct run_args {
+	const char *ip, *name, *user, *directory;
+	struct strv labels, env;
+	int net, restart;
+	uint32_t wait_ms;
+	bool egress, detach;
+};
+
+static void run_args_free(struct run_args *a)
+{
+	strv_free(&a->labels);
+	strv_free(&a->env);
+}
+
+static int set_text(char **to, const char *text, struct error *e)
+{
+	if (!text)
+		return 0;
+	*to = strdup(text);
+	return *to ? 0 : error_set(e, -ENOMEM, "out of memory");
+}
+
+static int set_directory(struct app_spec *spec, const char *directory, struct error *e)
+{
+	char path[PATH_MAX];
+
+	if (!directory)
+		return 0;
+	/* a detached app is started by a process that may stand elsewhere */
+	if (!realpath(directory, path))
+		return error_set(e, -errno, "--directory cannot be '%.200s': %s", directory,
+				 strerror(errno));
+	return set_text(&spec->directory, path, e);
+}
+
+static int set_env(struct app_spec *spec, const struct strv *env, struct error *e)
+{
+	for (size_t i = 0; i < env->n; i++)
+		if (!strchr(env->v[i], '=') || env->v[i][0] == '=')
+			return error_set(e, -EINVAL, "--env cannot be '%.100s': give KEY=VALUE",
+					 env->v[i]);
+	return strv_copy(env, &spec->env) ? error_set(e, -ENOMEM, "out of memory") : 0;
+}
+
+/* Several --labels add up. */
+static int set_labels(struct app_spec *spec, const struct strv *labels, struct error *e)
+{
+	autofree char *joined = NULL;
+	size_t size = 1;
+
+	if (!labels->n)
+		return 0;
+	for (size_t i = 0; i < labels->n; i++)
+		size += strlen(labels->v[i]) + 1;
+	joined = calloc(1, size);
+	if (!joined)
+		return error_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < labels->n; i++) {
+		if (i)
+			strcat(joined, ",");
+		strcat(joined, labels->v[i]);
+	}
+	return labels_parse(joined, &spec->labels, e);
+}
+
+static int set_command(struct app_spec *spec, int argc, char **argv, struct error *e)
+{
+	for (int i = 0; i < argc; i++)
+		if (strv_add(&spec->command, argv[i]))
+			return error_set(e, -ENOMEM, "out of memory");
+	return 0;
+}
+
+static int spec_fill(struct app_spec *spec, const struct run_args *a, int argc, char **argv,
+		     struct error *e)
+{
+	int r = 0;
+
+	spec->net = (enum net_mode)a->net;
+	spec->restart = (enum restart_policy)a->restart;
+	spec->wait_ms = a->wait_ms;
+	spec->egress = a->egress;
+	spec->detach = a->detach;
+	if (a->ip)
+		r = spec_parse_ip(a->ip, &spec->ip4, &spec->ip6, e);
+	if (!r && a->name)
+		r = spec_check_name(a->name, e);
+	r = r ? r : set_text(&spec->name, a->name, e);
+	r = r ? r : set_text(&spec->user, a->user, e);
+	r = r ? r : set_directory(spec, a->directory, e);
+	r = r ? r : set_env(spec, &a->env, e);
+	r = r ? r : set_labels(spec, &a->labels, e);
+	return r ? r : set_command(spec, argc, argv, e);
+}
+
+static int launch(struct cmd *c, const struct run_args *a, int argc, char **argv)
+{
+	struct launch_options o = {.inst = &c->inst};
+	struct error e = {0};
+	int status;
+
+	if (spec_fill(&o.spec, a, argc, argv, &e))
+		status = cmd_usage(c, "%s", e.text);
+	else
+		status = launch_run(&o);
+	app_spec_free(&o.spec);
+	return status;
+}
+
+static const char about[] =
+	"Runs COMMAND as an app: with a virtual IP, a name and labels of its own. The command is "
+	"ax's child and has the caller's terminal, environment and standard streams; ax ends with "
+	"its exit status.\n\n"
+	"Options end at the first word that is none, or at '--'.";
+
+int cmd_run(struct cmd *c, int argc, char **argv)
+{
+	/* in the order of enum net_mode and enum restart_policy */
+	static const char *const nets[] = {"private", "host", NULL};
+	static const char *const restarts[] = {"no", "on-failure", "always", NULL};
+	CLEANUP(run_args_free) struct run_args a = {0};
+	int status;
+	const struct opt opts[] = {
+		{"ip", 0, OPT_STRING, "A[,A6]",
+		 "the app's IPv4 and IPv6 address, or one of them (from the pool unless given)",
+		 &a.ip, NULL},
+		{"name", 0, OPT_STRING, "NAME", "its name (made from the command unless given)",
+		 &a.name, NULL},
+		{"labels", 0, OPT_STRINGS, "K=V,...", "its labels; two apps talk if they share one",
+		 &a.labels, NULL},
+		{"user", 0, OPT_STRING, "USER",
+		 "run as this user, by name or number, without any "
+		 "capability",
+		 &a.user, NULL},
+		{"net", 0, OPT_CHOICE, "MODE",
+		 "private: a network namespace of its own (the default); host: the host's", &a.net,
+		 nets},
+		{"env", 0, OPT_STRINGS, "K=V",
+		 "set an environment variable (may be given several times)", &a.env, NULL},
+		{"wait", 0, OPT_DURATION, "TIME",
+		 "let its connects wait this long for a server that has not started", &a.wait_ms,
+		 NULL},
+		{"egress", 0, OPT_FLAG, NULL, "let it reach addresses outside ax", &a.egress, NULL},
+		{"restart", 0, OPT_CHOICE, "POLICY",
+		 "with --detach: start it again when it ends: no (the default), on-failure or "
+		 "always",
+		 &a.restart, restarts},
+		{"directory", 0, OPT_STRING, "DIR", "its working directory", &a.directory, NULL},
+		{"detach", 'd', OPT_FLAG, NULL,
+		 "start it in the background; 'ax logs' prints its output", &a.detach, NULL},
+	};
+	const struct opt_syntax s = {
+		.usage = "ax run [options] [--] COMMAND [ARGUMENT]...",
+		.about = about,
+		.own = {opts, ARRAY_SIZE(opts)},
+		.command_follows = true,
+	};
+
+	if (!cmd_begin(c, &s, &argc, argv, &status))
+		return status;
+	if (!argc)
+		return cmd_usage(c, "there is no command to run: give one after the options, as in "
+				    "'ax run --name web -- nginx'");
+	if (a.restart != RESTART_NO && !a.detach)
+		return cmd_usage(c, "--restart needs --detach: without it, ax ends when the "
+				    "command does");
+	return launch(c, &a, argc, argv);
+}

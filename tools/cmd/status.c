@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <time.h>
+
+#include "tools/lib/cmd.h"
+#include "tools/lib/text.h"
+
+static void put_text(const char *title, const char *text)
+{
+	printf("%-10s ", title);
+	text_put(text ? text : "-", stdout);
+	putchar('\n');
+}
+
+static void put_pool(const char *title, const json_t *pool)
+{
+	const char *prefix = member_string(pool, "prefix");
+
+	if (!prefix)
+		return;
+	printf("%-10s ", title);
+	text_put(prefix, stdout);
+	/* of an IPv6 pool's size only that it is huge could be said */
+	if (member_number(pool, "size") > 0 && member_number(pool, "size") < 1e12)
+		printf(", %lld of %.0f used\n", member_int(pool, "used"),
+		       member_number(pool, "size"));
+	else
+		printf(", %lld used\n", member_int(pool, "used"));
+}
+
+static void put_dns(const json_t *dns)
+{
+	const char *domain = member_string(dns, "domain");
+	char buf[128];
+	json_t *item;
+	size_t i;
+
+	if (!dns) {
+		put_text("DNS", "off");
+		return;
+	}
+	printf("%-10s ", "DNS");
+	text_put(cmd_party(NULL, member_string(dns, "address"), member_int(dns, "port"), buf,
+			   sizeof(buf)),
+		 stdout);
+	fputs(", domain ", stdout);
+	text_put(domain ? domain : "-", stdout);
+	json_array_foreach (json_object_get(dns, "upstreams"), i, item) {
+		const char *text = json_string_value(item);
+
+		fputs(i ? ", " : ", upstreams ", stdout);
+		text_put(text ? text : "?", stdout);
+	}
+	putchar('\n');
+}
+
+static void put_features(const json_t *features)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach (features, i, item) {
+		const char *name = member_string(item, "name"), *why = member_string(item, "why");
+
+		if (member_true(item, "on"))
+			continue;
+		printf("%-10s ", "Off");
+		text_put(name ? name : "?", stdout);
+		if (why) {
+			fputs(": ", stdout);
+			text_put(why, stdout);
+		}
+		putchar('\n');
+	}
+}
+
+static void put_counters(json_t *counters)
+{
+	const char *name, *title = "Counters";
+	json_t *value;
+
+	json_object_foreach (counters, name, value) {
+		printf("%-10s ", title);
+		text_put(name, stdout);
+		printf(" %lld\n", (long long)json_integer_value(value));
+		title = "";
+	}
+}
+
+/* How many, and what is not as the config has it. */
+static void put_probes(json_t *probes)
+{
+	size_t i, attached = 0;
+	json_t *item;
+
+	if (!probes)
+		return;
+	json_array_foreach (probes, i, item) {
+		const char *state = member_string(item, "state");
+
+		attached += state && streq(state, "attached");
+	}
+	printf("%-10s %zu, %zu as configured\n", "Probes", json_array_size(probes), attached);
+	json_array_foreach (probes, i, item) {
+		const char *name = member_string(item, "name"), *why = member_string(item, "why");
+
+		if (!name || !why)
+			continue;
+		printf("%-10s ", "");
+		text_put(name, stdout);
+		fputs(": ", stdout);
+		text_put(why, stdout);
+		putchar('\n');
+	}
+}
+
+static void print(const json_t *j)
+{
+	const char *version = member_string(j, "version"), *config = member_string(j, "config");
+	char age[TEXT_SHORT];
+
+	printf("%-10s version ", "Agent");
+	text_put(version ? version : "?", stdout);
+	printf(", pid %lld, running for %s\n", member_int(j, "pid"),
+	       text_age((double)time(NULL) - member_number(j, "since"), age));
+	put_text("Instance", member_string(j, "instance"));
+	put_text("Socket", member_string(j, "socket"));
+	put_text("Config", config ? config : "none");
+	put_dns(json_object_get(j, "dns"));
+	put_pool("Pool", json_object_get(j, "pool4"));
+	put_pool("Pool IPv6", json_object_get(j, "pool6"));
+	printf("%-10s %lld\n", "Apps", member_int(j, "apps"));
+	printf("%-10s %lld\n", "Services", member_int(j, "services"));
+	put_probes(json_object_get(j, "probes"));
+	put_features(json_object_get(j, "features"));
+	put_counters(json_object_get(j, "counters"));
+}
+
+int cmd_status(struct cmd *c, int argc, char **argv)
+{
+	static const char *const outputs[] = {"table", "json", NULL};
+	autojson json_t *reply = NULL;
+	int output = 0, status;
+	struct error e = {0};
+	const struct opt opts[] = {
+		{"output", 'o', OPT_CHOICE, "FORMAT", "table (the default) or json", &output,
+		 outputs},
+	};
+	const struct opt_syntax s = {
+		.usage = "ax status [-o FORMAT]",
+		.about = "Shows the agent: its version, addresses, DNS, the features that are off, "
+			 "and its counters.",
+		.own = {opts, ARRAY_SIZE(opts)},
+	};
+
+	if (!cmd_begin(c, &s, &argc, argv, &status))
+		return status;
+	if (argc)
+		return cmd_usage(c, "'%.60s' is not understood: there is nothing to name here",
+				 argv[0]);
+	cmd_output();
+	if (cmd_ask(c, json_pack("{s:s}", "op", "status"), &reply, &e))
+		return cmd_failed(c, &e);
+	json_object_del(reply, "ok");
+	if (output)
+		cmd_put_json(reply, JSON_INDENT(2));
+	else
+		print(reply);
+	return cmd_finish(c, CMD_OK);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/lib/options.h"
+
+#define HELP_COLUMN 28
+#define HELP_WIDTH  80
+
+struct cursor {
+	int argc, at;
+	char **argv;
+};
+
+static const struct opt *entry(const struct opt_syntax *s, size_t i)
+{
+	if (i < s->own.n)
+		return &s->own.v[i];
+	i -= s->own.n;
+	return i < s->common.n ? &s->common.v[i] : NULL;
+}
+
+static const struct opt *find_long(const struct opt_syntax *s, const char *name, size_t len)
+{
+	const struct opt *o;
+
+	for (size_t i = 0; (o = entry(s, i)); i++)
+		if (strlen(o->name) == len && strncmp(o->name, name, len) == 0)
+			return o;
+	return NULL;
+}
+
+static const struct opt *find_short(const struct opt_syntax *s, char letter)
+{
+	const struct opt *o;
+
+	for (size_t i = 0; (o = entry(s, i)); i++)
+		if (o->letter && o->letter == letter)
+			return o;
+	return NULL;
+}
+
+static int unknown_long(const struct opt_syntax *s, const char *name, struct error *e)
+{
+	size_t n = s->own.n + s->common.n;
+	autofree const char **names = calloc(n + 1, sizeof(*names));
+	const char *near = NULL;
+
+	for (size_t i = 0; names && i < n; i++)
+		names[i] = entry(s, i)->name;
+	if (names)
+		near = nearest_word(name, names, n);
+	if (near)
+		return error_set(e, -EINVAL, "there is no option --%.60s: did you mean --%s?", name,
+				 near);
+	return error_set(e, -EINVAL, "there is no option --%.60s", name);
+}
+
+/* --- values --- */
+
+static int set_choice(const struct opt *o, const char *dashed, const char *value, struct error *e)
+{
+	char list[128] = "";
+	size_t n = 0;
+
+	for (; o->choices[n]; n++) {
+		if (streq(o->choices[n], value)) {
+			*(int *)o->to = (int)n;
+			return 0;
+		}
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+			 n == 0		     ? ""
+			 : o->choices[n + 1] ? ", "
+					     : " or ",
+			 o->choices[n]);
+	}
+	return error_set(e, -EINVAL, "%s cannot be '%.60s': give %s", dashed, value, list);
+}
+
+static int set_number(const struct opt *o, const char *dashed, const char *value, struct error *e)
+{
+	unsigned long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(value, &end, 10);
+	/* strtoull takes blanks and signs */
+	if (value[0] < '0' || value[0] > '9' || *end || errno || n > UINT32_MAX)
+		return error_set(e, -EINVAL, "%s cannot be '%.60s': give a whole number", dashed,
+				 value);
+	*(uint32_t *)o->to = (uint32_t)n;
+	return 0;
+}
+
+static int set_duration(const struct opt *o, const char *dashed, const char *value, struct error *e)
+{
+	struct error why = {0};
+
+	if (spec_parse_duration_ms(value, o->to, &why))
+		return error_set(e, -EINVAL,
+				 "%s cannot be '%.60s': give a time like 5s, 300ms or 2m", dashed,
+				 value);
+	if (o->type == OPT_SPAN && !*(uint32_t *)o->to)
+		return error_set(e, -EINVAL, "%s cannot be 0", dashed);
+	return 0;
+}
+
+static int set_value(const struct opt *o, const char *dashed, const char *value, struct error *e)
+{
+	if (!*value)
+		return error_set(e, -EINVAL, "%s needs a value", dashed);
+	switch (o->type) {
+	case OPT_FLAG:
+		break;
+	case OPT_STRING:
+		*(const char **)o->to = value;
+		return 0;
+	case OPT_STRINGS:
+		if (strv_add(o->to, value))
+			return error_set(e, -ENOMEM, "out of memory");
+		return 0;
+	case OPT_CHOICE:
+		return set_choice(o, dashed, value, e);
+	case OPT_NUMBER:
+		return set_number(o, dashed, value, e);
+	case OPT_DURATION:
+	case OPT_SPAN:
+		return set_duration(o, dashed, value, e);
+	}
+	return error_set(e, -EINVAL, "%s takes no value", dashed);
+}
+
+/* The next argument as the value of an option; "--" is none: a forgotten value must not make the
+ * command to run disappear. */
+static const char *next_value(struct cursor *c)
+{
+	if (c->at + 1 >= c->argc || streq(c->argv[c->at + 1], "--"))
+		return "";
+	return c->argv[++c->at];
+}
+
+static int take_long(const struct opt_syntax *s, struct cursor *c, struct error *e)
+{
+	const char *name = c->argv[c->at] + 2, *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	const struct opt *o = find_long(s, name, len);
+	char dashed[80];
+
+	snprintf(dashed, sizeof(dashed), "--%.*s", (int)(len < 60 ? len : 60), name);
+	if (!o)
+		return unknown_long(s, dashed + 2, e);
+	if (o->type != OPT_FLAG)
+		return set_value(o, dashed, equals ? equals + 1 : next_value(c), e);
+	if (equals)
+		return error_set(e, -EINVAL, "%s takes no value", dashed);
+	*(bool *)o->to = true;
+	return 0;
+}
+
+/* -f, -fn3, -n3, -n=3, -n 3 */
+static int take_short(const struct opt_syntax *s, struct cursor *c, struct error *e)
+{
+	for (const char *p = c->argv[c->at] + 1; *p; p++) {
+		const struct opt *o = find_short(s, *p);
+		char dashed[3] = {'-', *p};
+
+		if (!o)
+			return error_set(e, -EINVAL, "there is no option %.60s", c->argv[c->at]);
+		if (o->type != OPT_FLAG) {
+			if (p[1])
+				return set_value(o, dashed, p + 1 + (p[1] == '='), e);
+			return set_value(o, dashed, next_value(c), e);
+		}
+		*(bool *)o->to = true;
+	}
+	return 0;
+}
+
+int opt_parse(const struct opt_syntax *s, int argc, char **argv, struct error *e)
+{
+	struct cursor c = {.argc = argc, .argv = argv};
+	int words = 0;
+
+	for (; c.at < argc; c.at++) {
+		char *arg = argv[c.at];
+		int r;
+
+		if (streq(arg, "--")) {
+			c.at++;
+			break;
+		}
+		if (arg[0] != '-' || !arg[1]) { /* "-" alone is a word: standard input */
+			if (s->command_follows)
+				break;
+			argv[words++] = arg;
+			continue;
+		}
+		r = arg[1] == '-' ? take_long(s, &c, e) : take_short(s, &c, e);
+		if (r)
+			return r;
+	}
+	while (c.at < argc)
+		argv[words++] = argv[c.at++];
+	return words;
+}
+
+/* --- help --- */
+
+void opt_wrap(const char *text, size_t at, size_t indent, FILE *to)
+{
+	size_t column = at;
+	bool first = true; /* of its line */
+
+	while (*text) {
+		size_t len = strcspn(text, " \n");
+
+		if (len) {
+			if (!first && column + 1 + len > HELP_WIDTH) {
+				fprintf(to, "\n%*s", (int)indent, "");
+				column = indent;
+				first = true;
+			}
+			fprintf(to, "%s%.*s", first ? "" : " ", (int)len, text);
+			column += len + !first;
+			first = false;
+			text += len;
+		}
+		if (*text == '\n') {
+			fprintf(to, "\n%*s", text[1] && text[1] != '\n' ? (int)indent : 0, "");
+			column = indent;
+			first = true;
+		}
+		text += *text != 0;
+	}
+	putc('\n', to);
+}
+
+static void help_entry(const struct opt *o, FILE *to)
+{
+	char left[80];
+	int n = snprintf(left, sizeof(left), "  %c%c%s --%s%s%s", o->letter ? '-' : ' ',
+			 o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name,
+			 o->value ? " " : "", o->value ? o->value : "");
+
+	fputs(left, to);
+	if (n > HELP_COLUMN - 2) {
+		putc('\n', to);
+		n = 0;
+	}
+	fprintf(to, "%*s", HELP_COLUMN - n, "");
+	opt_wrap(o->help, HELP_COLUMN, HELP_COLUMN, to);
+}
+
+void opt_help(const struct opt_syntax *s, FILE *to)
+{
+	fprintf(to, "Usage: %s\n\n", s->usage);
+	opt_wrap(s->about, 0, 0, to);
+	if (s->own.n)
+		fputs("\nOptions:\n", to);
+	for (size_t i = 0; i < s->own.n; i++)
+		help_entry(&s->own.v[i], to);
+	if (s->common.n)
+		fputs(s->own.n ? "\nOptions of every command:\n" : "\nOptions:\n", to);
+	for (size_t i = 0; i < s->common.n; i++)
+		help_entry(&s->common.v[i], to);
+}

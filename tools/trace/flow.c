@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax trace flow: which functions call which, with their arguments and what they return. */
+#include <signal.h>
+
+#include "tools/trace/flow.h"
+
+/* Mistakes that need no look at the machine. */
+static int check_request(struct flow_request *q, struct error *e)
+{
+	if (q->pid && q->t.command)
+		return error_set(e, -EINVAL, "-p and -c name two processes: expected one");
+	if (q->cgroup && q->app)
+		return error_set(e, -EINVAL, "--app and --cgroup name two cgroups: expected one");
+	if (q->pid > INT32_MAX)
+		return error_set(e, -EINVAL, "%u is no number of a process", q->pid);
+	if (q->graph && q->folded)
+		return error_set(e, -EINVAL,
+				 "--graph and --folded are two kinds of output: expected one");
+	if ((q->graph || q->folded) && q->t.json)
+		return error_set(e, -EINVAL,
+				 "a graph and folded stacks are no JSON: expected no -o json");
+	if (q->calls && !q->folded)
+		return error_set(e, -EINVAL, "--calls is about --folded: expected that with it");
+	q->kind = q->folded ? FLOW_FOLDED : (enum flow_graph_kind)q->graph;
+	return 0;
+}
+
+/* What has to be there. */
+static int find_targets(struct flow_request *q, struct error *e)
+{
+	struct session_options *o = &q->t.options;
+
+	if (q->pid && kill((pid_t)q->pid, 0) && errno == ESRCH)
+		return error_set(e, -ESRCH, "there is no process %u", q->pid);
+	o->pid = (int)q->pid;
+	if (q->cgroup)
+		return trace_cgroup(q->cgroup, o, e);
+	return q->app ? trace_app_cgroup(&q->t.c->inst, q->app, o, e) : 0;
+}
+
+/* --- the session's parts --- */
+
+static int add_part(struct flow_request *q, const char *file, bool is_return, const char *values,
+		    enum trace_action action, struct error *e)
+{
+	struct trace *t = &q->t;
+	struct probe_spec *spec = &t->specs[t->n_parts];
+	autofree char *text = NULL;
+	int r;
+
+	/* the file's name is put in afterwards: it may have anything in it */
+	if (asprintf(&text, "%s:x:0x0 %s", is_return ? "uretprobe" : "uprobe", values) < 0)
+		return error_set(e, -ENOMEM, "out of memory");
+	r = probe_parse(text, spec, e);
+	if (r < 0)
+		return r;
+	free(spec->file);
+	spec->file = strdup(file);
+	t->parts[t->n_parts] = (struct session_part){.spec = spec,
+						     .action = action,
+						     .move = true,
+						     .per_thread = true,
+						     .at_rets = q->at_rets};
+	t->n_parts++;
+	return spec->file ? 0 : error_set(e, -ENOMEM, "out of memory");
+}
+
+static int add_watch(struct flow_request *q, const char *file, bool is_return,
+		     const uint64_t *offsets, size_t n, struct error *e)
+{
+	const char *values = !is_return ? "back=$stack0 ip=%ip" : q->typed ? "" : "retval:x64";
+	struct session_part *part = &q->t.parts[q->t.n_parts];
+	int r = n ? add_part(q, file, is_return, values, TRACE_WATCH, e) : 0;
+
+	if (r < 0 || !n)
+		return r;
+	part->offsets = offsets;
+	part->n_offsets = n;
+	part->all_parameters = true;
+	part->when = q->under != FLOW_NONE && offsets != &q->functions[q->under].offset;
+	return 0;
+}
+
+static int add_state(struct flow_request *q, const char *file, bool arms, struct error *e)
+{
+	struct session_part *part = &q->t.parts[q->t.n_parts];
+	int r = add_part(q, file, !arms, "", arms ? TRACE_ARM : TRACE_DISARM, e);
+
+	if (r < 0)
+		return r;
+	part->offsets = &q->functions[q->under].offset;
+	part->n_offsets = 1;
+	part->state = 1;
+	return 0;
+}
+
+/* The function that all is to be under is probed whether it is armed or not: which of two probes at
+ * the same place comes first is the kernel's choice. */
+static int add_parts(struct flow_request *q, const char *file, struct error *e)
+{
+	int r = add_watch(q, file, false, q->entries, q->n_entries, e);
+
+	if (r == 0)
+		r = add_watch(q, file, true, q->with_return, q->n_with_return, e);
+	if (r < 0 || q->under == FLOW_NONE)
+		return r;
+	r = add_watch(q, file, false, &q->functions[q->under].offset, 1, e);
+	if (r == 0)
+		r = add_state(q, file, true, e);
+	if (r < 0 || q->returns[q->under] == FLOW_NEVER)
+		return r;
+	r = add_watch(q, file, true, &q->functions[q->under].offset, 1, e);
+	/* probes at RET are on all of them, but which of several nested calls returns there only
+	 * the flow can tell */
+	return r < 0 || q->at_rets ? r : add_state(q, file, false, e);
+}
+
+/* --- the command --- */
+
+static void free_request(struct flow_request *q)
+{
+	trace_free(&q->t);
+	if (q->flow)
+		flow_free(q->flow);
+	if (q->binary)
+		binary_close(q->binary);
+	for (size_t i = 0; i < q->n_functions; i++)
+		free(q->functions[i].name);
+	free(q->functions);
+	free(q->function_of);
+	free(q->returns);
+	free(q->entries);
+	free(q->with_return);
+}
+
+static int prepare(struct flow_request *q, const char *file, char **globs, size_t n,
+		   struct error *e)
+{
+	struct flow_options o = {0};
+	int r = find_targets(q, e);
+
+	if (r == 0)
+		r = binary_open(file, q->t.options.pid, &q->binary, e);
+	if (r == 0)
+		r = flow_find(q, globs, n, e);
+	if (r == 0)
+		r = add_parts(q, file, e);
+	if (r == 0)
+		r = trace_open_output(&q->t, e);
+	if (r < 0)
+		return r;
+	o = (struct flow_options){.returns = q->returns,
+				  .n_functions = (uint32_t)q->n_functions,
+				  .under = q->under,
+				  .tree = q->kind != FLOW_LINES,
+				  .restarts = binary_is_go(q->binary)};
+	q->flow = flow_new(&o, q->kind == FLOW_LINES ? flow_put_step : NULL, q);
+	return q->flow ? 0 : error_set(e, -ENOMEM, "out of memory");
+}
+
+static int run_flow(struct flow_request *q, int argc, char **argv)
+{
+	struct error e = {0};
+
+	if (argc < 2)
+		return cmd_usage(q->t.c, "say in which program, and which functions, as in './prog "
+					 "file:trace.c' or './prog \"parse_*\"'");
+	if (check_request(q, &e) < 0)
+		return cmd_usage(q->t.c, "%s", e.text);
+	if (!cmd_root(q->t.c))
+		return CMD_FAILED;
+	if (prepare(q, argv[0], argv + 1, (size_t)argc - 1, &e) < 0)
+		return cmd_failed(q->t.c, &e);
+	if (q->n_inlined)
+		fprintf(stderr,
+			"ax %s: %zu more function%s no code of %s own, since %s inlined wherever "
+			"called\n",
+			q->t.c->name, q->n_inlined, q->n_inlined == 1 ? " has" : "s have",
+			q->n_inlined == 1 ? "its" : "their",
+			q->n_inlined == 1 ? "it was" : "they were");
+	q->t.on_record = flow_put_record;
+	q->t.on_end = flow_put_end;
+	q->t.own = q;
+	return trace_run(&q->t);
+}
+
+int cmd_trace_flow(struct cmd *c, int argc, char **argv)
+{
+	static const char *const outputs[] = {"text", "json", NULL};
+	static const char *const graphs[] = {"none", "dot", "svg", NULL};
+	struct flow_request q = {.t = {.c = c, .out.fd = -1}, .under = FLOW_NONE};
+	const struct opt opts[] = {
+		{"under", 'u', OPT_STRING, "FUNCTION",
+		 "only what is called while inside this function, with callers", &q.under_name,
+		 NULL},
+		{"callers", 0, OPT_FLAG, NULL, "tell where each call came from", &q.callers, NULL},
+		{"graph", 'g', OPT_CHOICE, "KIND",
+		 "at the end a graph: dot (for Graphviz) or svg (for a browser)", &q.graph, graphs},
+		{"folded", 0, OPT_FLAG, NULL,
+		 "at the end folded stacks with microseconds, for flame graphs", &q.folded, NULL},
+		{"calls", 0, OPT_FLAG, NULL, "--folded: numbers of calls, not microseconds",
+		 &q.calls, NULL},
+		{"at-ret", 0, OPT_FLAG, NULL,
+		 "see returns at every RET instruction: slower, but recursion may be deeper than "
+		 "64 (always so where C++ exceptions can be)",
+		 &q.at_rets, NULL},
+		{"pid", 'p', OPT_NUMBER, "PID", "only this process", &q.pid, NULL},
+		{"command", 'c', OPT_STRING, "CMD",
+		 "run a command; only its own process, until it ends, with its exit status",
+		 &q.t.command, NULL},
+		{"app", 0, OPT_STRING, "NAME", "only processes of this app of ax (or its number)",
+		 &q.app, NULL},
+		{"cgroup", 0, OPT_STRING, "DIR", "only processes of this cgroup and those below it",
+		 &q.cgroup, NULL},
+		{"duration", 'd', OPT_DURATION, "TIME", "end after this time", &q.t.duration_ms,
+		 NULL},
+		{"count", 'n', OPT_NUMBER, "N", "end after N entries and returns", &q.t.count,
+		 NULL},
+		{"output", 'o', OPT_CHOICE, "FORMAT",
+		 "text (the default) or json (one object a line)", &q.output, outputs},
+		{"output-file", 'O', OPT_STRING, "FILE", "write to a file, not to the terminal",
+		 &q.t.path, NULL},
+	};
+	const struct opt_syntax s = {
+		.usage = "ax trace flow FILE file:SOURCE|FUNCTION ... [--under FUNCTION] "
+			 "[--graph dot|svg] [--folded] [-p PID] [-c CMD] [-d TIME] [-n N]",
+		.about = "Shows calls as they happen, indented: '-> f a=1' when f is entered and "
+			 "'<- f = 2' when it returns, with the microseconds since the start and, "
+			 "in brackets, those of the call. FUNCTION may be a glob, and file:SOURCE "
+			 "stands for all functions of a source file, as the program's debug data "
+			 "has them. Probes take time: that of a call which makes many others is "
+			 "too long.",
+		.own = {opts, ARRAY_SIZE(opts)}};
+	int status;
+
+	if (cmd_begin(c, &s, &argc, argv, &status)) {
+		q.t.json = q.output != 0;
+		cmd_output();
+		status = run_flow(&q, argc, argv);
+	}
+	free_request(&q);
+	return status;
+}

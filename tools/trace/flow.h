@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of `ax trace flow` share. */
+#ifndef AX_TOOLS_TRACE_FLOW_H
+#define AX_TOOLS_TRACE_FLOW_H
+
+#include "tools/trace/trace.h"
+#include "probes/flow/graph.h"
+
+enum flow_graph_kind { FLOW_LINES, FLOW_DOT, FLOW_SVG, FLOW_FOLDED };
+
+/* Values that every entry's record has, before the function's parameters. */
+enum flow_value { FLOW_VALUE_BACK, FLOW_VALUE_IP, FLOW_VALUES };
+
+struct flow_function {
+	char *name;
+	uint64_t offset, size; /* in the file */
+	uint64_t address;      /* as the file has it */
+};
+
+struct flow_request {
+	struct trace t;
+	uint32_t pid;
+	int output;
+	const char *cgroup, *app, *under_name;
+	int graph; /* 0: none, then enum flow_graph_kind */
+	bool folded, calls, callers, at_rets;
+
+	enum flow_graph_kind kind;
+	struct binary *binary;
+	struct flow_function *functions; /* sorted by offset */
+	size_t n_functions, size_functions;
+	size_t n_inlined;
+	bool typed;	  /* there is debug data */
+	uint32_t under;	  /* FLOW_NONE: all */
+	uint8_t *returns; /* enum flow_returns of each function */
+	/* what the parts' specs are for: functions without `under`, those whose returns are
+	 * probed, `under` */
+	uint64_t *entries, *with_return;
+	size_t n_entries, n_with_return;
+
+	struct flow *flow;
+	uint32_t *function_of; /* of each probe of the session */
+	const struct ax_probe_record *record;
+	size_t record_len;
+	uint64_t image; /* what is added to the file's addresses in the record's process */
+	uint64_t start_ns, looked_ns, dropped;
+	/* records that were lost, which is said before the first one that came later than this */
+	uint64_t lost, lost_until_ns;
+};
+
+/* cmd_trace_flow_find.c: which functions, and how their returns are seen. */
+int flow_find(struct flow_request *q, char **globs, size_t n, struct error *e);
+/* The function that an offset of the file is in, FLOW_NONE: none. */
+uint32_t flow_function_at(const struct flow_request *q, uint64_t offset);
+
+/* cmd_trace_flow_put.c */
+int flow_put_record(struct trace *t, const struct ax_probe_record *r, size_t len);
+int flow_put_end(struct trace *t, struct error *e);
+
+/* cmd_trace_flow_line.c */
+int flow_put_step(void *arg, const struct flow_step *s);
+void flow_put_loss(struct flow_request *q, uint64_t lost);
+
+#endif

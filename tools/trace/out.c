@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdarg.h>
+
+#include "tools/lib/text.h"
+#include "tools/trace/out.h"
+
+int trace_out_open(struct trace_out *o, int fd)
+{
+	*o = (struct trace_out){.fd = fd, .buf = malloc(TRACE_OUT_SIZE)};
+	return o->buf ? 0 : -ENOMEM;
+}
+
+void trace_out_flush(struct trace_out *o)
+{
+	size_t done = 0;
+
+	while (done < o->n && !o->error) {
+		ssize_t r = write(o->fd, o->buf + done, o->n - done);
+
+		if (r >= 0)
+			done += (size_t)r;
+		else if (errno != EINTR)
+			o->error = errno;
+	}
+	o->n = 0;
+}
+
+void trace_out_close(struct trace_out *o)
+{
+	if (!o->buf)
+		return;
+	trace_out_flush(o);
+	/* some file systems tell only here that there was no room */
+	if (o->fd > STDERR_FILENO && close(o->fd) < 0 && !o->error)
+		o->error = errno;
+	o->fd = -1;
+	free(o->buf);
+	o->buf = NULL;
+}
+
+void trace_out_put(struct trace_out *o, const char *s, size_t len)
+{
+	while (len > TRACE_OUT_SIZE - o->n) {
+		size_t part = TRACE_OUT_SIZE - o->n;
+
+		memcpy(o->buf + o->n, s, part);
+		o->n += part;
+		trace_out_flush(o);
+		s += part;
+		len -= part;
+	}
+	memcpy(o->buf + o->n, s, len);
+	o->n += len;
+}
+
+void trace_out_text(struct trace_out *o, const char *s)
+{
+	trace_out_put(o, s, strlen(s));
+}
+
+void trace_out_printf(struct trace_out *o, const char *fmt, ...)
+{
+	autofree char *text = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		text = NULL;
+		o->error = ENOMEM;
+		return;
+	}
+	trace_out_put(o, text, (size_t)n);
+}
+
+/* --- numbers --- */
+
+char *trace_write_u64(char *at, uint64_t v)
+{
+	char buf[TRACE_NUMBER_MAX], *p = buf + sizeof(buf);
+	size_t n;
+
+	do
+		*--p = (char)('0' + v % 10);
+	while (v /= 10);
+	n = (size_t)(buf + sizeof(buf) - p);
+	memcpy(at, p, n);
+	return at + n;
+}
+
+char *trace_write_s64(char *at, int64_t v)
+{
+	if (v >= 0)
+		return trace_write_u64(at, (uint64_t)v);
+	*at++ = '-';
+	return trace_write_u64(at, 0 - (uint64_t)v);
+}
+
+static const char hex_digits[] = "0123456789abcdef";
+
+char *trace_write_hex(char *at, uint64_t v)
+{
+	int digits = v ? (67 - __builtin_clzll(v)) / 4 : 1;
+
+	*at++ = '0';
+	*at++ = 'x';
+	while (digits--)
+		*at++ = hex_digits[v >> (4 * digits) & 15];
+	return at;
+}
+
+void trace_out_u64(struct trace_out *o, uint64_t v)
+{
+	trace_out_end(o, trace_write_u64(trace_out_room(o, TRACE_NUMBER_MAX), v));
+}
+
+/* --- strings --- */
+
+static bool is_plain(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (s[i] < ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\')
+			return false;
+	return true;
+}
+
+/* The character at s (UTF-8) and its length; of a byte that begins none, itself. */
+static uint32_t decode(const unsigned char *s, size_t len, size_t *used)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 1;
+	uint32_t c = n == 4 ? s[0] & 7 : n == 3 ? s[0] & 15 : n == 2 ? s[0] & 31 : s[0];
+
+	*used = 1;
+	if (n == 1 || n > len)
+		return s[0];
+	for (unsigned i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return s[0];
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return s[0];
+	*used = n;
+	return c;
+}
+
+static char *write_unit(char *at, uint32_t c)
+{
+	*at++ = '\\';
+	*at++ = 'u';
+	for (int shift = 12; shift >= 0; shift -= 4)
+		*at++ = hex_digits[c >> shift & 15];
+	return at;
+}
+
+static char *write_json(char *at, uint32_t c)
+{
+	if (c >= 0x10000)
+		return write_unit(write_unit(at, 0xd7c0 + (c >> 10)), 0xdc00 + (c & 0x3ff));
+	if (c == '"' || c == '\\' || c < ' ' || c > '~')
+		return write_unit(at, c);
+	*at++ = (char)c;
+	return at;
+}
+
+void trace_out_json(struct trace_out *o, const char *s, size_t len)
+{
+	trace_out_char(o, '"');
+	if (is_plain(s, len)) {
+		trace_out_put(o, s, len);
+		len = 0;
+	}
+	while (len) {
+		size_t used;
+		uint32_t c = decode((const unsigned char *)s, len, &used);
+
+		trace_out_end(o, write_json(trace_out_room(o, 16), c));
+		s += used;
+		len -= used;
+	}
+	trace_out_char(o, '"');
+}
+
+void trace_out_safe(struct trace_out *o, const char *s, size_t len)
+{
+	autofree char *copy = NULL, *escaped = NULL;
+
+	if (is_plain(s, len)) {
+		trace_out_put(o, s, len);
+		return;
+	}
+	copy = strndup(s, len);
+	escaped = copy ? text_escape(copy) : NULL;
+	if (escaped)
+		trace_out_text(o, escaped);
+	else
+		o->error = ENOMEM;
+}
+
+void trace_out_bytes(struct trace_out *o, const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		char *at = trace_out_room(o, 2);
+
+		*at++ = hex_digits[(unsigned char)s[i] >> 4];
+		*at++ = hex_digits[s[i] & 15];
+		trace_out_end(o, at);
+	}
+}

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A run of a ready command, from its options to the line that says what became of every event. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "tools/trace/ready.h"
+#include "base/mounts.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define FLUSH_MS  200 /* to a file, in which nobody waits for the next line */
+#define LAST_TRIES                                                                     \
+	50 /* of a millisecond, for programs that were running when they were detached \
+	    */
+
+struct ready_run {
+	struct ready *r;
+	int pidfd;
+	uint64_t end_ns, flush_ns;
+	bool done;
+	sigset_t open_mask; /* signals while waiting */
+};
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stopped = 1;
+}
+
+/* Ctrl-C ends the loop, not the process; a second one ends that too. */
+static void catch_signals(struct ready_run *run)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		sigaction(signals[i], &sa, NULL);
+		sigaddset(&set, signals[i]);
+	}
+	sigprocmask(SIG_BLOCK, &set, &run->open_mask);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+/* --- the command line --- */
+
+void ready_opts(struct ready *r, struct opt opts[READY_OPTS])
+{
+	static const char *const outputs[] = {"text", "json", NULL};
+	const struct opt v[READY_OPTS] = {
+		{"pid", 'p', OPT_NUMBER, "PID", "only this process and those that it starts",
+		 &r->pid, NULL},
+		{"command", 'c', OPT_STRING, "CMD",
+		 "run a command; only it and those that it starts, until it ends, with its exit "
+		 "status",
+		 &r->command, NULL},
+		{"alone", 0, OPT_FLAG, NULL, "with -p or -c: not those that it starts", &r->alone,
+		 NULL},
+		{"app", 0, OPT_STRING, "NAME", "only processes of this app of ax (or its number)",
+		 &r->app, NULL},
+		{"cgroup", 0, OPT_STRING, "DIR", "only processes of this cgroup and those below it",
+		 &r->cgroup, NULL},
+		{"duration", 'd', OPT_DURATION, "TIME", "end after this time", &r->duration_ms,
+		 NULL},
+		{"count", 'n', OPT_NUMBER, "N", "end after N lines", &r->count, NULL},
+		{"output", 'o', OPT_CHOICE, "FORMAT",
+		 "text (the default) or json (one object a line)", &r->output, outputs},
+		{"output-file", 'O', OPT_STRING, "FILE", "write to a file, not to the terminal",
+		 &r->path, NULL},
+	};
+
+	memcpy(opts, v, sizeof(v));
+}
+
+static int check(const struct ready *r, struct error *e)
+{
+	if (r->pid && r->command)
+		return error_set(e, -EINVAL, "-p and -c name two processes: expected one");
+	if (r->cgroup && r->app)
+		return error_set(e, -EINVAL, "--app and --cgroup name two cgroups: expected one");
+	if (r->pid > INT32_MAX)
+		return error_set(e, -EINVAL, "%u is no number of a process", r->pid);
+	if (r->alone && !r->pid && !r->command)
+		return error_set(e, -EINVAL, "--alone is about -p or -c: expected one with it");
+	return 0;
+}
+
+/* Where the cgroups of apps are, if there are any. */
+static void find_apps(struct ready *r)
+{
+	struct session_options o = {0};
+	char root[3072], apps[4096];
+	struct error e = {0};
+
+	if (mount_find("cgroup2", root, sizeof(root)) < 0)
+		return;
+	snprintf(apps, sizeof(apps), "%s/%s", root, r->c->inst.name);
+	if (access(apps, F_OK) < 0 || trace_cgroup(apps, &o, &e) < 0)
+		return;
+	r->options.apps = o.cgroup;
+	r->options.apps_level = o.cgroup_level;
+}
+
+static int find_targets(struct ready *r, struct error *e)
+{
+	struct session_options o = {0};
+	int status = 0;
+
+	if (r->pid && kill((pid_t)r->pid, 0) && errno == ESRCH)
+		return error_set(e, -ESRCH, "there is no process %u", r->pid);
+	find_apps(r);
+	if (r->cgroup)
+		status = trace_cgroup(r->cgroup, &o, e);
+	else if (r->app)
+		status = trace_app_cgroup(&r->c->inst, r->app, &o, e);
+	r->options.pid = (int)r->pid;
+	r->options.alone = r->alone;
+	r->options.cgroup = o.cgroup;
+	r->options.cgroup_level = o.cgroup_level;
+	return status;
+}
+
+static int open_output(struct ready *r, struct error *e)
+{
+	int fd = STDOUT_FILENO;
+
+	if (r->path)
+		fd = open(r->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return error_set(e, -errno, "cannot write to '%.200s': %s", r->path,
+				 strerror(errno));
+	if (trace_out_open(&r->out, fd) == 0)
+		return 0;
+	if (r->path)
+		close(fd);
+	return error_set(e, -ENOMEM, "out of memory");
+}
+
+bool ready_begin(struct ready *r, int *status)
+{
+	struct error e = {0};
+	int err;
+
+	r->json = r->output != 0;
+	r->child = TRACE_NO_CHILD;
+	r->out.fd = -1;
+	if (check(r, &e) < 0) {
+		*status = cmd_usage(r->c, "%s", e.text);
+		return false;
+	}
+	if (!cmd_root(r->c)) {
+		*status = CMD_FAILED;
+		return false;
+	}
+	err = find_targets(r, &e);
+	if (err == 0)
+		err = open_output(r, &e);
+	if (err == 0 && r->command)
+		err = trace_child_start(&r->child, r->command, &e);
+	if (err < 0) {
+		*status = cmd_failed(r->c, &e);
+		return false;
+	}
+	if (r->child.pid)
+		r->options.pid = r->child.pid;
+	return true;
+}
+
+void ready_end(struct ready *r)
+{
+	bool by_itself;
+
+	if (r->child.pid)
+		trace_child_end(&r->child, &by_itself);
+	watch_free(r->watch);
+	trace_out_close(&r->out);
+}
+
+/* --- the loop --- */
+
+static bool is_over(struct ready_run *run)
+{
+	sigset_t pending;
+
+	if (run->end_ns && time_mono_ns() >= run->end_ns)
+		run->done = true;
+	/* they are blocked but while waiting, and a flood of records leaves no time for that */
+	if (sigpending(&pending) == 0 &&
+	    (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
+	     sigismember(&pending, SIGHUP)))
+		stopped = 1;
+	return run->done || stopped;
+}
+
+static int put(struct ready_run *run, const void *record, size_t len)
+{
+	struct ready *r = run->r;
+	const struct ax_watch_head *h = record;
+	int what;
+
+	if (r->count && r->shown >= r->count) {
+		r->received += h->time_ns != 0;
+		return 0;
+	}
+	what = r->put(r, record, len);
+	if (what < 0)
+		return what;
+	r->received += what != READY_PART;
+	r->shown += what == READY_SHOWN;
+	if (r->count && r->shown >= r->count)
+		run->done = true;
+	return 0;
+}
+
+static int on_record(void *arg, const void *record, size_t len)
+{
+	struct ready_run *run = arg;
+	int err = put(run, record, len);
+
+	if (err < 0)
+		return err;
+	return is_over(run) ? -ECANCELED : 0;
+}
+
+/* After the end everything is taken that is there still. */
+static int on_last_record(void *arg, const void *record, size_t len)
+{
+	return put(arg, record, len);
+}
+
+/* Nothing wakes us up but a ring that fills, so this is also how long records lie in it. */
+static void wait_a_little(struct ready_run *run)
+{
+	struct pollfd p[] = {{.fd = run->pidfd, .events = POLLIN},
+			     {.fd = watch_fd(run->r->watch), .events = POLLIN}};
+	struct timespec ts = {.tv_nsec = WATCH_POLL_MS * 1000000L};
+
+	if (ppoll(p, ARRAY_SIZE(p), &ts, &run->open_mask) > 0 && p[0].revents)
+		run->done = true;
+}
+
+static int output_failed(const struct ready *r, struct error *e)
+{
+	return error_set(e, -r->out.error, "the output could not be written: %s",
+			 strerror(r->out.error));
+}
+
+static void flush(struct ready_run *run)
+{
+	uint64_t now;
+
+	if (!run->r->out.n)
+		return;
+	if (run->r->path) {
+		now = time_mono_ns();
+		if (now < run->flush_ns)
+			return;
+		run->flush_ns = now + FLUSH_MS * NS_PER_MS;
+	}
+	trace_out_flush(&run->r->out);
+}
+
+static int step(struct ready_run *run, struct error *e)
+{
+	int err = watch_records(run->r->watch, on_record, run);
+
+	if (err < 0 && err != -ECANCELED)
+		return error_set(e, err, "records cannot be read: %s", strerror(-err));
+	flush(run);
+	if (run->r->out.error)
+		return output_failed(run->r, e);
+	if (!is_over(run))
+		wait_a_little(run);
+	return 0;
+}
+
+/* What came between the last look and the end. */
+static int finish(struct ready_run *run, struct watch_totals *totals, struct error *e)
+{
+	struct ready *r = run->r;
+	int err = r->at_end ? r->at_end(r, e) : 0;
+
+	if (err < 0)
+		return err;
+	watch_detach(r->watch);
+	for (int i = 0; i < LAST_TRIES; i++) {
+		err = watch_records(r->watch, on_last_record, run);
+		if (err < 0)
+			return error_set(e, err, "records cannot be read: %s", strerror(-err));
+		watch_totals(r->watch, totals);
+		if (totals->emitted == r->received + totals->dropped)
+			break;
+		usleep(1000);
+	}
+	return 0;
+}
+
+/* --- the summary --- */
+
+static void put_json_summary(struct ready *r, const struct watch_totals *n, bool child, int status)
+{
+	struct trace_out *o = &r->out;
+
+	trace_out_printf(o, "{\"emitted\":%llu,\"received\":%llu,\"dropped\":%llu",
+			 (unsigned long long)n->emitted, (unsigned long long)r->received,
+			 (unsigned long long)n->dropped);
+	if (r->shown != r->received)
+		trace_out_printf(o, ",\"shown\":%llu", (unsigned long long)r->shown);
+	if (n->missed)
+		trace_out_printf(o, ",\"missed\":%llu", (unsigned long long)n->missed);
+	if (n->cut)
+		trace_out_printf(o, ",\"cut\":%llu", (unsigned long long)n->cut);
+	if (child)
+		trace_out_printf(o, ",\"status\":%d", status);
+	trace_out_text(o, "}\n");
+}
+
+/* As `ax trace watch` has it. */
+static void put_number(const char *before, uint64_t v, const char *after)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)v);
+
+	fputs(before, stderr);
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			putc(',', stderr);
+		putc(digits[i], stderr);
+	}
+	fputs(after, stderr);
+}
+
+static void put_text_summary(struct ready *r, const struct watch_totals *n, bool child, int status)
+{
+	trace_out_flush(&r->out);
+	put_number("", n->emitted, n->emitted == 1 ? " event, " : " events, ");
+	put_number("", r->received, " received, ");
+	put_number("", n->dropped, " dropped");
+	if (r->shown != r->received)
+		put_number(", ", r->shown, " shown");
+	if (n->missed)
+		put_number("; ", n->missed, " missed while their processor saw another one");
+	if (n->cut)
+		put_number("; ", n->cut, " pieces of arguments or environments are missing");
+	putc('\n', stderr);
+	if (child && status > 128)
+		fprintf(stderr, "ax %s: the command was ended by signal %d\n", r->c->name,
+			status - 128);
+	else if (child && status)
+		fprintf(stderr, "ax %s: the command ended with status %d\n", r->c->name, status);
+}
+
+static void put_summary(struct ready *r, const struct watch_totals *n, bool child, int status)
+{
+	if (r->json)
+		put_json_summary(r, n, child, status);
+	else
+		put_text_summary(r, n, child, status);
+	if (n->emitted != r->received + n->dropped)
+		fprintf(stderr, "ax %s: the sum is wrong: this is a mistake of ax\n", r->c->name);
+}
+
+/* --- the whole --- */
+
+static int start(struct ready_run *run, struct error *e)
+{
+	struct ready *r = run->r;
+	uint64_t now;
+	int err = watch_attach(r->watch, e);
+
+	if (err == 0 && r->after_attach)
+		err = r->after_attach(r, e);
+	if (err < 0)
+		return err;
+	now = time_mono_ns();
+	r->real_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - now);
+	if (r->duration_ms)
+		run->end_ns = now + r->duration_ms * NS_PER_MS;
+	if (r->child.pid) {
+		run->pidfd = r->child.pidfd;
+		return trace_child_go(&r->child, r->command, e);
+	}
+	if (r->pid)
+		run->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
+	fprintf(stderr, "ax %s: attached; Ctrl-C ends\n", r->c->name);
+	return 0;
+}
+
+int ready_run(struct ready *r, int load_result, struct error *e)
+{
+	struct ready_run run = {.r = r, .pidfd = -1};
+	struct watch_totals totals = {0};
+	bool child = r->child.pid > 0, by_itself = true;
+	int err = load_result, status = 0;
+
+	catch_signals(&run);
+	if (err == 0)
+		err = start(&run, e);
+	while (err == 0 && !is_over(&run))
+		err = step(&run, e);
+	if (err == 0)
+		err = finish(&run, &totals, e);
+	if (child)
+		status = trace_child_end(&r->child, &by_itself);
+	else
+		close_fd(&run.pidfd);
+	status = by_itself ? status : 0; /* not what became of it by our signal */
+	if (err == 0)
+		put_summary(r, &totals, child, status);
+	trace_out_flush(&r->out);
+	if (err == 0 && r->out.error)
+		err = output_failed(r, e);
+	return err < 0 ? cmd_failed(r->c, e) : status;
+}

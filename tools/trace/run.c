@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A trace from attaching to the last line, which says what became of every event. */
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "tools/trace/trace.h"
+#include "tools/lib/text.h"
+
+#define NS_PER_MS     UINT64_C(1000000)
+#define FLUSH_MS      200  /* to a file, in which nobody waits for the next line */
+#define LOOK_RECORDS  1024 /* so many records at most between two looks at the time */
+#define WAIT_TABLE_MS 1000
+
+struct run {
+	struct trace *t;
+	struct trace_child child;
+	int pidfd; /* of what is watched for its end, -1: nothing */
+	uint64_t start_ns, end_ns, interval_ns, flush_ns; /* monotonic; 0: none */
+	uint32_t records;				  /* since the last look at the time */
+	uint32_t tables;
+	bool done;
+	struct session_table before; /* the last interval's */
+	sigset_t open_mask;	     /* signals while waiting */
+};
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stopped = 1;
+}
+
+/* Ctrl-C ends the loop, not the process; a second one ends that too. */
+static void catch_signals(struct run *run)
+{
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	sigset_t set;
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, &run->open_mask);
+}
+
+static bool is_records(const struct trace *t)
+{
+	return t->parts[0].action == TRACE_WATCH;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+/* --- records --- */
+
+static bool is_over(struct run *run)
+{
+	sigset_t pending;
+
+	if (run->end_ns && time_mono_ns() >= run->end_ns)
+		run->done = true;
+	/* they are blocked but while waiting, and a flood of records leaves no time for that */
+	if (sigpending(&pending) == 0 &&
+	    (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
+	     sigismember(&pending, SIGHUP)))
+		stopped = 1;
+	return run->done || stopped;
+}
+
+static int put_record(struct run *run, const struct ax_probe_record *r, size_t len)
+{
+	struct trace *t = run->t;
+
+	t->received++;
+	if (t->count && t->shown >= t->count)
+		return 0;
+	t->shown++;
+	if (t->shown == t->count)
+		run->done = true;
+	return t->on_record ? t->on_record(t, r, len) : trace_put_record(t, r, len);
+}
+
+static int on_record(void *arg, const struct ax_probe_record *r, size_t len)
+{
+	struct run *run = arg;
+	int err = put_record(run, r, len);
+
+	if (err < 0)
+		return err;
+	if (++run->records % LOOK_RECORDS == 0 && is_over(run))
+		return -ECANCELED;
+	return run->done ? -ECANCELED : 0;
+}
+
+/* After the end everything is taken that is there still. */
+static int on_last_record(void *arg, const struct ax_probe_record *r, size_t len)
+{
+	return put_record(arg, r, len);
+}
+
+/* --- tables --- */
+
+static int read_table(struct trace *t, struct session_table *ret, struct error *e)
+{
+	int r = session_table(t->session, ret);
+
+	if (r < 0)
+		return error_set(e, r, "the table cannot be read: %s", strerror(-r));
+	t->received = 0;
+	for (size_t i = 0; i < ret->n; i++)
+		t->received += ret->v[i].cell.count;
+	return 0;
+}
+
+/* Leaves what was added since the last time. */
+static int take_interval(struct run *run, struct session_table *now, struct error *e)
+{
+	struct session_table all = *now;
+
+	now->v = malloc((all.n ? all.n : 1) * sizeof(*now->v));
+	if (!now->v) {
+		session_table_free(&all);
+		now->n = 0;
+		return error_set(e, -ENOMEM, "out of memory");
+	}
+	if (all.n)
+		memcpy(now->v, all.v, all.n * sizeof(*now->v));
+	session_table_since(now, &run->before);
+	session_table_free(&run->before);
+	run->before = all;
+	return 0;
+}
+
+static int put_interval(struct run *run, bool last, struct error *e)
+{
+	struct trace *t = run->t;
+	struct session_table now = {0};
+	bool enough = last && t->count && run->tables >= t->count;
+	int r = read_table(t, &now, e);
+
+	if (r == 0 && t->interval_ms)
+		r = take_interval(run, &now, e);
+	if (r < 0)
+		return r;
+	/* after N tables there are no more, but what is in them is counted */
+	if (!enough && (!last || !t->interval_ms || now.n))
+		trace_put_table(t, &now, t->interval_ms ? clock_ns(CLOCK_REALTIME) : 0);
+	session_table_free(&now);
+	return 0;
+}
+
+/* --- the loop --- */
+
+static int wait_ms(const struct run *run, uint64_t now)
+{
+	uint64_t until = now + WAIT_TABLE_MS * NS_PER_MS;
+
+	if (is_records(run->t))
+		return SESSION_POLL_MS;
+	if (trace_table_has_names(run->t))
+		until = now + TRACE_NOTE_MS * NS_PER_MS;
+	if (run->end_ns && run->end_ns < until)
+		until = run->end_ns;
+	if (run->interval_ns && run->interval_ns < until)
+		until = run->interval_ns;
+	return until > now ? (int)((until - now + NS_PER_MS - 1) / NS_PER_MS) : 0;
+}
+
+/* Nothing wakes us up for records, so this is also how long they lie in the ring. */
+static void wait_a_little(struct run *run)
+{
+	struct pollfd p = {.fd = run->pidfd, .events = POLLIN};
+	int ms = wait_ms(run, time_mono_ns());
+	struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+
+	if (ppoll(&p, 1, &ts, &run->open_mask) > 0)
+		run->done = true;
+}
+
+static void flush(struct run *run)
+{
+	struct trace *t = run->t;
+	uint64_t now;
+
+	if (!t->out.n)
+		return;
+	if (t->path) {
+		now = time_mono_ns();
+		if (now < run->flush_ns)
+			return;
+		run->flush_ns = now + FLUSH_MS * NS_PER_MS;
+	}
+	trace_out_flush(&t->out);
+}
+
+static int step(struct run *run, struct error *e)
+{
+	struct trace *t = run->t;
+	int r = 0;
+
+	if (is_records(t)) {
+		r = session_records(t->session, on_record, run);
+		if (r < 0 && r != -ECANCELED && !t->out.error)
+			return error_set(e, r, "records cannot be read: %s", strerror(-r));
+	}
+	if (!is_records(t) && trace_table_has_names(t))
+		trace_note_table(t);
+	if (run->interval_ns && time_mono_ns() >= run->interval_ns) {
+		r = put_interval(run, false, e);
+		if (r < 0)
+			return r;
+		run->interval_ns += t->interval_ms * NS_PER_MS;
+		if (++run->tables == t->count)
+			run->done = true;
+	}
+	flush(run);
+	if (t->out.error)
+		return error_set(e, -t->out.error, "the output could not be written: %s",
+				 strerror(t->out.error));
+	if (!is_over(run))
+		wait_a_little(run);
+	return 0;
+}
+
+/* What came between the last look and the end. */
+static int finish(struct run *run, struct error *e)
+{
+	struct trace *t = run->t;
+	int r;
+
+	/* another Ctrl-C ends what takes too long */
+	sigprocmask(SIG_SETMASK, &run->open_mask, NULL);
+	t->end_ns = time_mono_ns();
+	session_detach(t->session);
+	if (!is_records(t))
+		return put_interval(run, true, e);
+	do
+		r = session_records(t->session, on_last_record, run);
+	while (r > 0);
+	if (r < 0 && !t->out.error)
+		return error_set(e, r, "records cannot be read: %s", strerror(-r));
+	return t->on_end ? t->on_end(t, e) : 0;
+}
+
+/* --- the summary --- */
+
+static const char *thousands(uint64_t v, char buf[32])
+{
+	char digits[24], *at = buf;
+	int n = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)v);
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			*at++ = ',';
+		*at++ = digits[i];
+	}
+	*at = '\0';
+	return buf;
+}
+
+static void put_json_summary(struct trace *t, const struct session_totals *n, const struct run *run,
+			     int status)
+{
+	struct trace_out *o = &t->out;
+
+	trace_out_printf(o, "{\"emitted\":%llu,\"received\":%llu,\"dropped\":%llu",
+			 (unsigned long long)n->emitted, (unsigned long long)t->received,
+			 (unsigned long long)n->dropped);
+	if (is_records(t) && t->shown != t->received)
+		trace_out_printf(o, ",\"shown\":%llu", (unsigned long long)t->shown);
+	if (n->unmatched)
+		trace_out_printf(o, ",\"unmatched\":%llu", (unsigned long long)n->unmatched);
+	if (n->no_call)
+		trace_out_printf(o, ",\"no_room\":%llu", (unsigned long long)n->no_call);
+	if (n->missed)
+		trace_out_printf(o, ",\"missed\":%llu", (unsigned long long)n->missed);
+	if (run->child.pid)
+		trace_out_printf(o, ",\"status\":%d", status);
+	trace_out_text(o, "}\n");
+}
+
+static void put_text_summary(struct trace *t, const struct session_totals *n, const struct run *run,
+			     int status)
+{
+	char a[32], b[32], c[32];
+
+	trace_out_flush(&t->out);
+	fprintf(stderr, "%s event%s, %s received, %s dropped", thousands(n->emitted, a),
+		n->emitted == 1 ? "" : "s", thousands(t->received, b), thousands(n->dropped, c));
+	if (is_records(t) && t->shown != t->received)
+		fprintf(stderr, ", %s shown", thousands(t->shown, a));
+	if (n->unmatched)
+		fprintf(stderr, "; %s return%s without %s entry seen", thousands(n->unmatched, a),
+			n->unmatched == 1 ? "" : "s", n->unmatched == 1 ? "its" : "their");
+	if (n->no_call)
+		fprintf(stderr, "; %s entr%s of which there was no room to keep the time or values",
+			thousands(n->no_call, a), n->no_call == 1 ? "y" : "ies");
+	if (n->missed)
+		fprintf(stderr, "; %s missed while their processor saw another one",
+			thousands(n->missed, a));
+	putc('\n', stderr);
+	if (run->child.pid && status) {
+		fprintf(stderr, "ax %s: the command ", t->c->name);
+		if (status > 128)
+			fprintf(stderr, "was ended by signal %d\n", status - 128);
+		else
+			fprintf(stderr, "ended with status %d\n", status);
+	}
+}
+
+static void put_summary(struct trace *t, const struct run *run, int status)
+{
+	struct session_totals n;
+	char a[32];
+
+	session_totals(t->session, &n);
+	if (t->json)
+		put_json_summary(t, &n, run, status);
+	else
+		put_text_summary(t, &n, run, status);
+	if (n.emitted != t->received + n.dropped)
+		fprintf(stderr, "ax %s: the sum is wrong by %s%s: this is a mistake of ax\n",
+			t->c->name, n.emitted > t->received + n.dropped ? "" : "-",
+			thousands(n.emitted > t->received + n.dropped
+					  ? n.emitted - t->received - n.dropped
+					  : t->received + n.dropped - n.emitted,
+				  a));
+}
+
+/* --- the whole --- */
+
+/* How many places, in what, and by which means. */
+static void say_attached(const struct trace *t)
+{
+	size_t n = 0, refused = 0;
+
+	for (size_t i = 0; i < session_n_probes(t->session); i++) {
+		n += session_probe(t->session, i)->attached;
+		refused += !session_probe(t->session, i)->attached;
+	}
+	fprintf(stderr, "ax %s: %zu place%s probed by ", t->c->name, n, n == 1 ? "" : "s");
+	text_put(session_method(t->session), stderr);
+	if (refused)
+		fprintf(stderr, "; %zu left out, see 'ax trace explain'", refused);
+	fputs("; Ctrl-C ends\n", stderr);
+}
+
+static int attach(struct run *run, struct error *e)
+{
+	struct trace *t = run->t;
+	int r = 0;
+
+	if (t->command)
+		r = trace_child_start(&run->child, t->command, e);
+	if (r < 0)
+		return r;
+	if (run->child.pid)
+		t->options.pid = run->child.pid;
+	r = session_open(t->parts, t->n_parts, &t->options, &t->session, e);
+	if (r == 0)
+		r = session_attach(t->session, e);
+	if (r < 0)
+		return r;
+	say_attached(t);
+	run->start_ns = time_mono_ns();
+	t->real_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - run->start_ns);
+	if (t->duration_ms)
+		run->end_ns = run->start_ns + t->duration_ms * NS_PER_MS;
+	if (t->interval_ms)
+		run->interval_ns = run->start_ns + t->interval_ms * NS_PER_MS;
+	if (run->child.pid) {
+		run->pidfd = run->child.pidfd;
+		r = trace_child_go(&run->child, t->command, e);
+		if (r == 0)
+			trace_note_command(t, run->child.pid);
+		return r;
+	}
+	if (t->options.pid)
+		run->pidfd = (int)syscall(SYS_pidfd_open, t->options.pid, 0);
+	return 0;
+}
+
+int trace_run(struct trace *t)
+{
+	struct run run = {.t = t, .child = TRACE_NO_CHILD, .pidfd = -1};
+	struct error e = {0};
+	int r, status = 0;
+	bool by_itself = false;
+
+	catch_signals(&run);
+	r = attach(&run, &e);
+	while (r == 0 && !is_over(&run))
+		r = step(&run, &e);
+	if (r == 0)
+		r = finish(&run, &e);
+	if (run.child.pid) {
+		int pid = run.child.pid;
+
+		status = trace_child_end(&run.child, &by_itself);
+		status = by_itself ? status : 0; /* not what became of it by our signal */
+		run.child.pid = pid;
+	} else {
+		close_fd(&run.pidfd);
+	}
+	if (r == 0)
+		put_summary(t, &run, status);
+	session_table_free(&run.before);
+	trace_out_flush(&t->out);
+	if (r == 0 && t->out.error)
+		r = error_set(&e, -t->out.error, "the output could not be written: %s",
+			      strerror(t->out.error));
+	return r < 0 ? cmd_failed(t->c, &e) : status;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Values of probes as text and as JSON. */
+#include "tools/trace/trace.h"
+
+static void put_char(struct trace_out *o, uint64_t v, bool json)
+{
+	char c = (char)v;
+
+	if (json) {
+		trace_out_json(o, &c, 1);
+		return;
+	}
+	trace_out_char(o, '\'');
+	if (c >= ' ' && c <= '~')
+		trace_out_char(o, c);
+	else
+		trace_out_printf(o, "\\x%02x", (unsigned char)c);
+	trace_out_char(o, '\'');
+}
+
+static void put_hex(struct trace_out *o, uint64_t v, bool json)
+{
+	char *at = trace_out_room(o, TRACE_NUMBER_MAX);
+
+	/* JSON has no hexadecimal numbers, and readers lose the last bits of such large ones */
+	if (json)
+		*at++ = '"';
+	at = trace_write_hex(at, v);
+	if (json)
+		*at++ = '"';
+	trace_out_end(o, at);
+}
+
+void trace_put_number(struct trace_out *o, const struct fetch_shown *shown, uint64_t v, bool json)
+{
+	switch (shown->type) {
+	case VALUE_SIGNED:
+		trace_out_end(o, trace_write_s64(trace_out_room(o, TRACE_NUMBER_MAX), (int64_t)v));
+		break;
+	case VALUE_HEX:
+	case VALUE_SYMBOL:
+	case VALUE_USER_STACK:
+	case VALUE_KERNEL_STACK:
+		put_hex(o, v, json);
+		break;
+	case VALUE_CHAR:
+		put_char(o, v, json);
+		break;
+	default:
+		trace_out_u64(o, v);
+	}
+}
+
+void trace_put_key(struct trace *t, const struct fetch_shown *shown, const uint64_t *words)
+{
+	struct trace_out *o = &t->out;
+	const char *s = (const char *)words;
+
+	if (shown->type == VALUE_APP) {
+		trace_put_app(t, *words);
+	} else if (shown->type == VALUE_SYMBOL) {
+		trace_put_symbol(t, (uint32_t)words[1], *words);
+	} else if (trace_is_stack(shown)) {
+		trace_put_stack(t, shown, UINT32_MAX,
+				shown->type == VALUE_USER_STACK ? (uint32_t)words[1] : 0, *words,
+				shown->has_caller ? words[2] : 0, "        ");
+	} else if (shown->type != VALUE_STRING) {
+		trace_put_number(o, shown, *words, t->json);
+	} else if (t->json) {
+		trace_out_json(o, s, strnlen(s, shown->size));
+	} else {
+		trace_out_safe(o, s, strnlen(s, shown->size));
+	}
+}

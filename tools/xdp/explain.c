@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax xdp explain */
+#include <linux/bpf.h>
+#include <net/ethernet.h>
+
+#include "tools/xdp/xdp.h"
+#include "packet/text.h"
+#include "packet/pcap.h"
+#include "tools/lib/text.h"
+
+#define PCAP_FILE_MAX (256u << 20)
+
+struct request {
+	const char *packet, *hex, *pcap; /* exactly one */
+	uint32_t count;			 /* of a pcap file's packets, 0: all */
+	bool as_json;
+};
+
+/* A frame and what became of it. */
+struct answer {
+	const uint8_t *frame;
+	size_t len;
+	struct xdp_explanation x;
+};
+
+static const char *verdict_name(const struct xdp_explanation *x)
+{
+	switch (x->action) {
+	case XDP_PASS:
+		return "pass";
+	case XDP_DROP:
+		return "drop";
+	case XDP_TX:
+	case XDP_REDIRECT:
+		return x->x.verdict <= AX_VERDICT_BALANCE ? ax_verdict_names[x->x.verdict] : "?";
+	default:
+		return "aborted";
+	}
+}
+
+static const char *reason_name(const struct xdp_explanation *x)
+{
+	return x->x.reason && x->x.reason < AX_REASONS ? ax_reason_names[x->x.reason] : NULL;
+}
+
+static bool by_rule(const struct xdp_explanation *x)
+{
+	return x->x.decided == AX_DECIDED_RULE || x->x.decided == AX_DECIDED_BALANCER;
+}
+
+/* It is an ICMP error, for whose flow the rules were asked. */
+static bool is_error(const struct xdp_explanation *x)
+{
+	return x->x.reason == AX_REASON_ICMP_ERROR && x->quoted_rule;
+}
+
+static bool changed(const struct answer *a)
+{
+	return a->x.out && (a->x.out_len != a->len || memcmp(a->x.out, a->frame, a->len) != 0);
+}
+
+/* Why, in words. */
+static void put_reason(const struct xdp_explanation *x, FILE *to)
+{
+	const char *reason = reason_name(x);
+
+	switch (x->x.decided) {
+	case AX_DECIDED_POLICY:
+		fprintf(to, "%s: the list's policy for such packets", reason ? reason : "?");
+		return;
+	case AX_DECIDED_LET_THROUGH:
+		fprintf(to, "%s: let through although %s would drop it", reason ? reason : "?",
+			x->line ? "the rule" : "the default");
+		break;
+	case AX_DECIDED_BALANCER:
+		fprintf(to, "%s: the balancer could not send it", reason ? reason : "?");
+		break;
+	case AX_DECIDED_ANSWER:
+		fputs("it answers what a balancer sent to a backend, and goes back to the client",
+		      to);
+		if (x->x.reason && x->action == XDP_DROP)
+			fprintf(to, "; dropped: %s", reason ? reason : "?");
+		return;
+	default:
+		fputs(x->line ? "the first rule that matches it" : "no rule matches it", to);
+		if (reason && x->x.reason >= AX_REASON_POLICIES)
+			fprintf(to, "; dropped: %s", reason);
+		else if (reason)
+			fprintf(to, "; it is %s, which is judged by the rules", reason);
+		else if (x->x.verdict == AX_VERDICT_REDIRECT && x->action == XDP_DROP)
+			fputs("; dropped: the interface that it names is gone or another one now: "
+			      "apply the list again",
+			      to);
+	}
+	if (is_error(x)) {
+		fputs("; it is about a packet that is judged by ", to);
+		text_put(x->quoted_rule, to);
+	}
+	if (x->x.limited)
+		fputs("; the rule's rate limit would drop it now", to);
+}
+
+static void put_key(const char *key)
+{
+	printf("%-8s ", key);
+}
+
+static int put_packet(const char *key, const void *frame, size_t len, bool with_mac)
+{
+	autofree char *line = packet_line(frame, len, with_mac);
+
+	if (!line)
+		return -ENOMEM;
+	put_key(key);
+	puts(line);
+	return 0;
+}
+
+static int put_answer(const struct answer *a)
+{
+	const struct xdp_explanation *x = &a->x;
+	int r = put_packet("packet", a->frame, a->len, changed(a));
+
+	if (r)
+		return r;
+	put_key("verdict");
+	puts(verdict_name(x));
+	if (by_rule(x)) {
+		put_key("rule");
+		text_put(x->line ? x->line : "default", stdout);
+		putchar('\n');
+	}
+	put_key("reason");
+	put_reason(x, stdout);
+	putchar('\n');
+	return changed(a) ? put_packet("becomes", x->out, x->out_len, true) : 0;
+}
+
+/* One line for a packet of many. */
+static int put_short(const struct answer *a, uint32_t number)
+{
+	autofree char *line = packet_line(a->frame, a->len, false);
+	const struct xdp_explanation *x = &a->x;
+
+	if (!line)
+		return -ENOMEM;
+	printf("%-5u %-8s ", number, verdict_name(x));
+	text_put(by_rule(x) ? x->rule : reason_name(x) ? reason_name(x) : "?", stdout);
+	printf("  %s\n", line);
+	return 0;
+}
+
+static json_t *hex_json(const uint8_t *p, size_t len)
+{
+	autofree char *hex = malloc(2 * len + 1);
+
+	for (size_t i = 0; hex && i < len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", p[i]);
+	return hex ? json_stringn(hex, 2 * len) : NULL;
+}
+
+static int add_packet(json_t *j, const char *key, const char *bytes_key, const uint8_t *frame,
+		      size_t len)
+{
+	autofree char *line = packet_line(frame, len, true);
+
+	if (!line || json_object_set_new(j, key, json_string(line)))
+		return -ENOMEM;
+	return json_object_set_new(j, bytes_key, hex_json(frame, len)) ? -ENOMEM : 0;
+}
+
+static int put_json(const struct answer *a, uint32_t number)
+{
+	const struct xdp_explanation *x = &a->x;
+	static const char *const decided[] = {"rule", "policy", "let-through", "balancer",
+					      "answer"};
+	autojson json_t *j = json_object();
+	int r = 0;
+
+	if (number)
+		json_object_set_new(j, "number", json_integer(number));
+	r = add_packet(j, "packet", "bytes", a->frame, a->len);
+	json_object_set_new(j, "verdict", json_string(verdict_name(x)));
+	json_object_set_new(
+		j, "decided",
+		json_string(x->x.decided < ARRAY_SIZE(decided) ? decided[x->x.decided] : "?"));
+	if (by_rule(x)) {
+		json_object_set_new(j, "rule", json_string(x->rule));
+		if (x->line)
+			json_object_set_new(j, "line", json_string(x->line));
+	}
+	if (reason_name(x))
+		json_object_set_new(j, "reason", json_string(reason_name(x)));
+	if (is_error(x))
+		json_object_set_new(j, "quoted_rule", json_string(x->quoted_rule));
+	json_object_set_new(j, "limited", json_boolean(x->x.limited));
+	if (!r && changed(a))
+		r = add_packet(j, "becomes", "becomes_bytes", x->out, x->out_len);
+	if (!r)
+		cmd_put_json(j, number ? JSON_COMPACT : JSON_INDENT(2));
+	return r;
+}
+
+/* number: of a file's packet, else 0 */
+static int explain_frame(struct xdp *x, const uint8_t *frame, size_t len, uint32_t number,
+			 bool as_json, struct error *e)
+{
+	struct answer a = {.frame = frame, .len = len};
+	int r = xdp_explain(x, frame, len, &a.x, e);
+
+	if (r)
+		return r;
+	r = as_json ? put_json(&a, number) : number ? put_short(&a, number) : put_answer(&a);
+	xdp_explanation_free(&a.x);
+	return r ? error_set(e, r, "the answer could not be printed: %s", strerror(-r)) : 0;
+}
+
+/* What a capture cut off counts for the packet's length: zeros stand for it. */
+static int explain_packet(struct xdp *x, const struct pcap_packet *p, uint32_t number, bool as_json,
+			  struct error *e)
+{
+	size_t len = p->original_len > p->len && p->original_len <= UINT16_MAX + ETH_HLEN
+			     ? p->original_len
+			     : p->len;
+	autofree uint8_t *frame = NULL;
+
+	if (len == p->len)
+		return explain_frame(x, p->data, p->len, number, as_json, e);
+	frame = calloc(1, len);
+	if (!frame)
+		return error_set(e, -ENOMEM, "out of memory");
+	memcpy(frame, p->data, p->len);
+	return explain_frame(x, frame, len, number, as_json, e);
+}
+
+static int explain_pcap(struct xdp *x, const struct request *q, struct error *e)
+{
+	const char *name = streq(q->pcap, "-") ? "stdin" : q->pcap;
+	autofree uint8_t *data = NULL;
+	struct pcap_packet packet;
+	struct error why = {0};
+	struct pcap file;
+	size_t len;
+	int r;
+
+	r = cmd_xdp_read_file(q->pcap, PCAP_FILE_MAX, &data, &len, e);
+	if (r)
+		return r;
+	r = pcap_begin(&file, data, len, &why);
+	while (!r && (!q->count || file.count < q->count)) {
+		r = pcap_next(&file, &packet, &why);
+		if (r <= 0)
+			break;
+		r = explain_packet(x, &packet, file.count, q->as_json, e);
+		if (r)
+			return r;
+	}
+	return r < 0 ? error_set(e, r, "%s cannot be used: %s", name, why.text) : 0;
+}
+
+/* The described packet as a frame. */
+static int make_frame(const struct request *q, uint8_t **frame, size_t *len, struct error *e)
+{
+	if (q->hex)
+		return packet_parse_hex(q->hex, frame, len, e);
+	return packet_text_parse(q->packet, frame, len, e);
+}
+
+static int explain(struct cmd *c, const char *ifname, const struct request *q)
+{
+	autofree uint8_t *frame = NULL;
+	autoxdp struct xdp *x = NULL;
+	struct error e = {0};
+	size_t len = 0;
+	int r;
+
+	if (!q->pcap && make_frame(q, &frame, &len, &e))
+		return cmd_usage(c, "%s", e.text);
+	if (!cmd_root(c))
+		return CMD_FAILED;
+	r = xdp_open(&c->inst, ifname, &x, &e);
+	if (!r && q->pcap)
+		r = explain_pcap(x, q, &e);
+	else if (!r)
+		r = explain_frame(x, frame, len, 0, q->as_json, &e);
+	fflush(stdout);
+	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
+}
+
+int cmd_xdp_explain(struct cmd *c, int argc, char **argv)
+{
+	static const char *const outputs[] = {"table", "json", NULL};
+	struct request q = {0};
+	int output = 0, status;
+	const struct opt opts[] = {
+		{"packet", 'P', OPT_STRING, "TEXT",
+		 "describe it: [vlan N] PROTO SRC[:PORT] > DST[:PORT], then flags, type, quoting, "
+		 "frag, ttl, data, len or mac; see ax(1)",
+		 &q.packet, NULL},
+		{"hex", 'x', OPT_STRING, "BYTES", "the frame's bytes, from the Ethernet header on",
+		 &q.hex, NULL},
+		{"pcap", 'r', OPT_STRING, "FILE", "all packets of a capture file; '-': stdin",
+		 &q.pcap, NULL},
+		{"count", 'n', OPT_NUMBER, "N", "with --pcap: only the first N packets", &q.count,
+		 NULL},
+		{"output", 'o', OPT_CHOICE, "FORMAT",
+		 "table (the default) or json (with --pcap one object a line)", &output, outputs},
+	};
+	const struct opt_syntax s = {
+		.usage = "ax xdp explain IFACE --packet TEXT|--hex BYTES|--pcap FILE [-o FORMAT]",
+		.about = "Tells what would happen to a packet that arrives at the interface now, "
+			 "by which rule and why, and what it would be turned into. The kernel runs "
+			 "the loaded program on it; nothing is counted, captured or sent.\n\n"
+			 "ax xdp explain eth0 --packet 'tcp 10.0.0.9 > 10.0.0.1:22'",
+		.own = {opts, ARRAY_SIZE(opts)},
+	};
+
+	if (!cmd_begin(c, &s, &argc, argv, &status))
+		return status;
+	if (argc != 1)
+		return cmd_usage(c, "say which interface (and put the packet in quotes)");
+	if (!!q.packet + !!q.hex + !!q.pcap != 1)
+		return cmd_usage(c, "give the packet: one of --packet, --hex and --pcap");
+	q.as_json = output == 1;
+	cmd_output();
+	return explain(c, argv[0], &q);
+}

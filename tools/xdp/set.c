@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax xdp set add, del, replace, list */
+#include "tools/xdp/xdp.h"
+#include "tools/lib/table.h"
+#include "tools/lib/text.h"
+
+/* 16 million prefixes as text */
+#define SET_FILE_MAX ((size_t)SET_ELEMENTS_MAX * 48)
+
+enum set_action { SET_ADD, SET_DEL, SET_REPLACE };
+
+static const char *const kind_names[] = {"prefixes", "ports", NULL};
+
+struct change {
+	enum set_action action;
+	const char *name;
+	char **words; /* elements, n_words of them */
+	size_t n_words;
+	const char *file; /* NULL: none */
+	uint8_t *text;	  /* of the file */
+	size_t len;
+	int create; /* enum set_kind, -1: do not */
+	size_t missing;
+};
+
+static void set_free(struct rule_set_def *s)
+{
+	free(s->name);
+	free(s->file);
+	free(s->prefixes);
+	free(s->ports);
+}
+
+/* What a new set's elements are, is what the caller said or what a set of that name has. */
+static int parse_elements(const struct change *ch, struct rule_set_def *s, struct error *e)
+{
+	const char *shown = ch->file && streq(ch->file, "-") ? "stdin" : ch->file;
+	int r = 0;
+
+	for (size_t i = 0; i < ch->n_words && !r; i++)
+		r = set_parse(s, ch->words[i], strlen(ch->words[i]), "the command line", e);
+	if (!r && ch->file)
+		r = set_parse(s, (const char *)ch->text, ch->len, shown, e);
+	if (r)
+		return r;
+	r = set_sort(s);
+	return r ? error_set(e, r, "the elements could not be sorted: %s", strerror(-r)) : 0;
+}
+
+static int create_set(struct rule_list *l, const char *name, enum set_kind kind)
+{
+	struct rule_set_def *sets = realloc(l->sets, (l->n_sets + 1) * sizeof(*sets));
+	char *copy = strdup(name);
+
+	if (sets)
+		l->sets = sets;
+	if (!sets || !copy) {
+		free(copy);
+		return -ENOMEM;
+	}
+	sets[l->n_sets++] = (struct rule_set_def){.name = copy, .kind = kind};
+	return 0;
+}
+
+static int find_set(const struct rule_list *l, const char *name, struct rule_set_def **ret,
+		    struct error *e)
+{
+	autofree const char **names = calloc(l->n_sets + 1, sizeof(*names));
+	const char *near;
+
+	*ret = rule_list_set(l, name);
+	if (*ret)
+		return 0;
+	for (size_t i = 0; names && i < l->n_sets; i++)
+		names[i] = l->sets[i].name;
+	near = names ? nearest_word(name, names, l->n_sets) : NULL;
+	if (near)
+		return error_set(e, -ENOENT, "there is no set '%.60s': did you mean '%s'?", name,
+				 near);
+	return error_set(e, -ENOENT,
+			 "there is no set '%.60s' (a new one is made by 'ax xdp set add' with -i "
+			 "IFACE and --create KIND)",
+			 name);
+}
+
+static int find_or_create(const struct change *ch, struct rule_list *l, struct rule_set_def **ret,
+			  struct error *e)
+{
+	enum set_kind kind = (enum set_kind)ch->create;
+
+	if (ch->create < 0)
+		return find_set(l, ch->name, ret, e);
+	*ret = rule_list_set(l, ch->name);
+	if (*ret && (*ret)->kind != kind)
+		return error_set(e, -EEXIST, "there is a set '%s' already, and it is one of %s",
+				 ch->name, kind_names[(*ret)->kind]);
+	if (*ret)
+		return 0;
+	if (create_set(l, ch->name, kind))
+		return error_set(e, -ENOMEM, "out of memory");
+	*ret = rule_list_set(l, ch->name);
+	return 0;
+}
+
+/* Puts the elements of `from` behind those of `s`, or in their place. */
+static int take_elements(struct rule_set_def *s, const struct rule_set_def *from, bool keep)
+{
+	bool ports = s->kind == SET_PORTS;
+	size_t size = ports ? sizeof(*s->ports) : sizeof(*s->prefixes), old = keep ? s->n : 0;
+	void *have = ports ? (void *)s->ports : (void *)s->prefixes;
+	const void *more = ports ? (const void *)from->ports : (const void *)from->prefixes;
+	char *v = realloc(have, (old + from->n + 1) * size);
+
+	if (!v)
+		return -ENOMEM;
+	if (from->n)
+		memcpy(v + old * size, more, from->n * size);
+	if (ports)
+		s->ports = (void *)v;
+	else
+		s->prefixes = (void *)v;
+	s->n = old + from->n;
+	return set_sort(s);
+}
+
+static int edit_set(void *arg, struct rule_list *l, struct error *e)
+{
+	struct change *ch = arg;
+	CLEANUP(set_free) struct rule_set_def given = {0};
+	struct rule_set_def *s;
+	int r = find_or_create(ch, l, &s, e);
+
+	if (r)
+		return r;
+	given.kind = s->kind;
+	r = parse_elements(ch, &given, e);
+	if (r)
+		return r;
+	if (ch->action == SET_DEL)
+		r = set_remove(s, &given, &ch->missing);
+	else
+		r = take_elements(s, &given, ch->action == SET_ADD);
+	return r ? error_set(e, r, "the set could not be changed: %s", strerror(-r)) : 0;
+}
+
+/* Those of the interfaces that have the set. */
+static int interfaces_with(const struct cmd *c, const char *name, struct strv *ret, struct error *e)
+{
+	CLEANUP(strv_free) struct strv all = {0};
+	int r = xdp_interfaces(&c->inst, &all, e);
+
+	for (size_t i = 0; !r && i < all.n; i++) {
+		autoxdp struct xdp *x = NULL;
+		autolist struct rule_list l;
+
+		rule_list_init(&l);
+		r = xdp_open(&c->inst, all.v[i], &x, e);
+		if (r == -ENOENT) { /* unloaded a moment ago */
+			r = 0;
+			continue;
+		}
+		r = r ? r : xdp_list(x, &l, e);
+		if (!r && rule_list_set(&l, name) && strv_add(ret, all.v[i]))
+			r = error_set(e, -ENOMEM, "out of memory");
+	}
+	if (!r && !ret->n)
+		r = error_set(e, -ENOENT,
+			      "no interface has a set '%.60s': 'ax xdp set list' shows those there "
+			      "are, and 'ax xdp set add' with -i IFACE and --create KIND makes one",
+			      name);
+	return r;
+}
+
+static void put_changed(const struct cmd *c, const char *ifname, const struct change *ch)
+{
+	autoxdp struct xdp *x = NULL;
+	autolist struct rule_list l;
+	struct rule_set_def *s;
+	struct error e;
+
+	rule_list_init(&l);
+	if (xdp_open(&c->inst, ifname, &x, &e) || xdp_list(x, &l, &e))
+		return;
+	s = rule_list_set(&l, ch->name);
+	printf("%s: set %s has %zu %s", ifname, ch->name, s ? s->n : 0,
+	       s && s->n == 1		   ? (s->kind == SET_PORTS ? "element" : "prefix")
+	       : s && s->kind == SET_PORTS ? "elements"
+					   : "prefixes");
+	if (ch->missing)
+		printf(" (%zu of those to remove %s not there)", ch->missing,
+		       ch->missing == 1 ? "was" : "were");
+	putchar('\n');
+}
+
+static int change_set(struct cmd *c, struct change *ch, const char *ifname,
+		      const struct cmd_xdp_change *o)
+{
+	const struct xdp_load_options options = cmd_xdp_load_options(c, o);
+	CLEANUP(strv_free) struct strv names = {0};
+	struct error e = {0};
+	int r = 0;
+
+	if (!cmd_root(c))
+		return CMD_FAILED;
+	cmd_output();
+	if (ch->file)
+		r = cmd_xdp_read_file(ch->file, SET_FILE_MAX, &ch->text, &ch->len, &e);
+	if (!r && ifname)
+		r = strv_add(&names, ifname) ? error_set(&e, -ENOMEM, "out of memory") : 0;
+	else if (!r)
+		r = interfaces_with(c, ch->name, &names, &e);
+	for (size_t i = 0; !r && i < names.n; i++) {
+		ch->missing = 0;
+		r = xdp_edit(&c->inst, names.v[i], edit_set, ch, &options, &e);
+		if (!r)
+			put_changed(c, names.v[i], ch);
+	}
+	free(take_ptr(&ch->text));
+	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
+}
+
+static const char about_change[] =
+	"Elements are prefixes (10.0.0.0/8, fd00::1) or ports (22, 8000-8099), as the set has "
+	"them; in a file they are separated by white space, commas or lines, and # starts a "
+	"comment. Without -i, the set is changed on every interface that has one of that name, in "
+	"one step on each.";
+
+static int set_change(struct cmd *c, int argc, char **argv, enum set_action action,
+		      const char *usage)
+{
+	struct change ch = {.action = action, .create = -1};
+	struct cmd_xdp_change o = {0};
+	const char *ifname = NULL;
+	int status;
+	const struct opt opts[] = {
+		{"file", 'f', OPT_STRING, "FILE", "read elements from there; '-': standard input",
+		 &ch.file, NULL},
+		{"interface", 'i', OPT_STRING, "IFACE", "change it there only", &ifname, NULL},
+		{"create", 0, OPT_CHOICE, "KIND",
+		 "make the set if it is not there, one of prefixes or of ports; needs -i",
+		 &ch.create, kind_names},
+	};
+	const struct opt_syntax s = {
+		.usage = usage,
+		.about = about_change,
+		/* what cannot be created cannot be emptied either */
+		.own = {opts, action == SET_DEL ? 2 : 3},
+	};
+
+	if (!cmd_begin(c, &s, &argc, argv, &status))
+		return status;
+	if (!argc)
+		return cmd_usage(c, "say which set");
+	if (argc == 1 && !ch.file && action != SET_REPLACE)
+		return cmd_usage(c, "give elements, or --file FILE");
+	if (ch.create >= 0 && !ifname)
+		return cmd_usage(c, "--create needs -i IFACE: where to make the set");
+	ch.name = argv[0];
+	ch.words = argv + 1;
+	ch.n_words = (size_t)argc - 1;
+	return change_set(c, &ch, ifname, &o);
+}
+
+static int set_add(struct cmd *c, int argc, char **argv)
+{
+	return set_change(c, argc, argv, SET_ADD,
+			  "ax xdp set add NAME [ELEMENT]... [--file FILE] [-i IFACE]");
+}
+
+static int set_del(struct cmd *c, int argc, char **argv)
+{
+	return set_change(c, argc, argv, SET_DEL,
+			  "ax xdp set del NAME [ELEMENT]... [--file FILE] [-i IFACE]");
+}
+
+static int set_replace(struct cmd *c, int argc, char **argv)
+{
+	return set_change(c, argc, argv, SET_REPLACE,
+			  "ax xdp set replace NAME [ELEMENT]... [--file FILE] [-i IFACE]");
+}
+
+/* --- list --- */
+
+static const struct table_column set_columns[] = {
+	{.title = "INTERFACE", .keep = 9},
+	{.title = "SET", .keep = 9, .min = 12},
+	{.title = "KIND", .keep = 8},
+	{.title = "ELEMENTS", .keep = 7, .right = true},
+};
+
+static void put_element(const struct rule_set_def *s, size_t i, char *buf)
+{
+	if (s->kind == SET_PREFIXES)
+		prefix_format(&s->prefixes[i], buf);
+	else if (s->ports[i].lo == s->ports[i].hi)
+		snprintf(buf, ADDR_STRLEN, "%u", s->ports[i].lo);
+	else
+		snprintf(buf, ADDR_STRLEN, "%u-%u", s->ports[i].lo, s->ports[i].hi);
+}
+
+static int put_set(const struct rule_set_def *s, bool as_json)
+{
+	autojson json_t *list = json_array();
+	char buf[ADDR_STRLEN];
+
+	for (size_t i = 0; i < s->n; i++) {
+		put_element(s, i, buf);
+		if (!as_json)
+			puts(buf);
+		else if (json_array_append_new(list, json_string(buf)))
+			return -ENOMEM;
+	}
+	if (as_json)
+		cmd_put_json(list, JSON_INDENT(2));
+	return 0;
+}
+
+struct listing {
+	struct table table;
+	json_t *json;
+	const char *set; /* its elements are wanted; NULL: names of all sets */
+	bool as_json;
+};
+
+static void listing_free(struct listing *g)
+{
+	table_free(&g->table);
+	json_decref(g->json);
+}
+
+static int list_interface(struct listing *g, const char *ifname, const struct rule_list *l)
+{
+	for (size_t i = 0; i < l->n_sets; i++) {
+		const struct rule_set_def *s = &l->sets[i];
+
+		table_add(&g->table, ifname);
+		table_add(&g->table, s->name);
+		table_add(&g->table, kind_names[s->kind]);
+		table_addf(&g->table, "%zu", s->n);
+		if (json_array_append_new(g->json,
+					  json_pack("{s:s,s:s,s:s,s:I}", "interface", ifname,
+						    "name", s->name, "kind", kind_names[s->kind],
+						    "elements", (json_int_t)s->n)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int list_sets(struct cmd *c, struct listing *g, const struct strv *names, struct error *e)
+{
+	const struct table_style style = table_style_for(stdout);
+	int r = 0;
+
+	for (size_t i = 0; !r && i < names->n; i++) {
+		autoxdp struct xdp *x = NULL;
+		autolist struct rule_list l;
+		struct rule_set_def *s = NULL;
+
+		rule_list_init(&l);
+		r = xdp_open(&c->inst, names->v[i], &x, e);
+		r = r ? r : xdp_list(x, &l, e);
+		if (!r && g->set)
+			r = find_set(&l, g->set, &s, e);
+		if (r)
+			return r;
+		r = g->set ? put_set(s, g->as_json) : list_interface(g, names->v[i], &l);
+	}
+	if (!r && !g->set && g->as_json)
+		cmd_put_json(g->json, JSON_INDENT(2));
+	else if (!r && !g->set)
+		r = table_print(&g->table, &style, stdout);
+	return r ? error_set(e, r, "the sets could not be printed: %s", strerror(-r)) : 0;
+}
+
+static int set_list(struct cmd *c, int argc, char **argv)
+{
+	static const char *const outputs[] = {"table", "json", NULL};
+	int output = 0, status, r;
+	const struct opt opts[] = {
+		{"output", 'o', OPT_CHOICE, "FORMAT", "table (the default) or json", &output,
+		 outputs},
+	};
+	const struct opt_syntax s = {
+		.usage = "ax xdp set list [IFACE [NAME]] [-o FORMAT]",
+		.about = "Lists the sets of all interfaces or of one; with NAME the elements of "
+			 "that set, one a line.",
+		.own = {opts, ARRAY_SIZE(opts)},
+	};
+	CLEANUP(listing_free) struct listing g = {0};
+	CLEANUP(strv_free) struct strv names = {0};
+	struct error e = {0};
+
+	if (!cmd_begin(c, &s, &argc, argv, &status))
+		return status;
+	if (argc > 2)
+		return cmd_usage(c, "give one interface and one set");
+	cmd_output();
+	table_init(&g.table, set_columns, ARRAY_SIZE(set_columns));
+	g.as_json = output == 1;
+	g.json = json_array();
+	g.set = argc == 2 ? argv[1] : NULL;
+	r = cmd_xdp_names(c, argc ? 1 : 0, argv, &names, &e);
+	r = r ? r : list_sets(c, &g, &names, &e);
+	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
+}
+
+int cmd_xdp_set(struct cmd *c, int argc, char **argv)
+{
+	static const struct subcommand commands[] = {
+		{"add", "xdp set add", set_add, "add elements to a set"},
+		{"del", "xdp set del", set_del, "remove elements from a set"},
+		{"replace", "xdp set replace", set_replace, "give a set other elements"},
+		{"list", "xdp set list", set_list, "list sets, or the elements of one"},
+	};
+	static const struct command_group group = {
+		.syntax = {.usage = "ax xdp set add|del|replace NAME ...\n"
+				    "       ax xdp set list [IFACE [NAME]]",
+			   .about = "Shows and changes the sets that rules name as @NAME: lists of "
+				    "prefixes or of ports."},
+		.v = commands,
+		.n = ARRAY_SIZE(commands),
+		.example = "'add', 'del', 'replace' or 'list'",
+	};
+
+	return cmd_dispatch(c, &group, argc, argv);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax xdp status */
+#include <net/if.h>
+#include <time.h>
+
+#include "tools/xdp/xdp.h"
+#include "iface/preflight.h"
+#include "tools/lib/table.h"
+#include "tools/lib/text.h"
+
+static const char *const field_names[AX_FIELDS] = {
+	"src",	"dst",	"proto",    "sport",  "dport", "flags",
+	"icmp", "vlan", "fragment", "length", "mac",
+};
+static const char *const match_names[] = {"none", "single", "product", "bitmap"};
+static const char *const match_texts[] = {
+	"every packet is treated alike",
+	"one lookup",
+	"one lookup for each field, and one for all together",
+	"one lookup for each field, and bits for the rules",
+};
+
+/* An interface: what ours is there, if any, and whose programs run. */
+struct view {
+	const char *ifname;
+	bool ours;
+	struct xdp_status s; /* ours */
+	struct rule_list l;  /* ours */
+	struct xdp_program_info *programs;
+	size_t n_programs;
+	enum xdp_mode mode;
+	bool dispatcher;
+};
+
+static void view_free(struct view *v)
+{
+	if (v->ours)
+		xdp_status_free(&v->s);
+	free(v->programs);
+	rule_list_free(&v->l);
+}
+
+static int view_read(const struct cmd *c, const char *ifname, struct view *v, struct error *e)
+{
+	autoxdp struct xdp *x = NULL;
+	int r;
+
+	*v = (struct view){.ifname = ifname};
+	rule_list_init(&v->l);
+	r = xdp_open(&c->inst, ifname, &x, e);
+	if (r == -ENOENT) {
+		if (!if_nametoindex(ifname))
+			return error_set(e, -ENODEV, "there is no interface '%.60s'", ifname);
+		return xdp_programs(ifname, &v->programs, &v->n_programs, &v->mode, &v->dispatcher,
+				    e);
+	}
+	r = r ? r : xdp_list(x, &v->l, e);
+	r = r ? r : xdp_status(x, &v->s, e);
+	v->ours = !r;
+	v->mode = v->s.mode;
+	v->dispatcher = v->s.dispatcher;
+	return r;
+}
+
+static const struct xdp_program_info *programs(const struct view *v, size_t *n)
+{
+	*n = v->ours ? v->s.n_programs : v->n_programs;
+	return v->ours ? v->s.programs : v->programs;
+}
+
+/* --- text --- */
+
+static void put_key(const char *key)
+{
+	printf("  %-10s ", key);
+}
+
+static void put_fields(uint32_t fields)
+{
+	const char *between = ": ";
+
+	for (unsigned i = 0; i < AX_FIELDS; i++) {
+		if (!(fields & (1u << i)))
+			continue;
+		printf("%s%s", between, field_names[i]);
+		between = ", ";
+	}
+}
+
+static void put_programs(const struct view *v)
+{
+	size_t n;
+	const struct xdp_program_info *p = programs(v, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		put_key(i ? "" : "programs");
+		text_put(p[i].name, stdout);
+		printf(" (id %u", p[i].id);
+		if (v->dispatcher)
+			printf(", priority %u", p[i].priority);
+		puts(p[i].ours				? ", ours)"
+		     : streq(p[i].name, PREFLIGHT_STUB) ? ", put there by --fix)"
+							: ")");
+	}
+}
+
+static void put_parts(const struct rule_list *l)
+{
+	for (size_t i = 0; i < l->n_sets; i++) {
+		put_key(i ? "" : "sets");
+		printf("%s: %zu %s\n", l->sets[i].name, l->sets[i].n,
+		       l->sets[i].kind == SET_PORTS ? "ports or ranges of them"
+		       : l->sets[i].n == 1	    ? "prefix"
+						    : "prefixes");
+	}
+	for (size_t i = 0; i < l->n_balancers; i++) {
+		const struct balancer *b = &l->balancers[i];
+		size_t up = 0;
+
+		for (size_t k = 0; k < b->n; k++)
+			up += !b->backends[k].down && !b->backends[k].drain;
+		put_key(i ? "" : "balancers");
+		printf("%s: %s, %zu backend%s, %zu of them take%s new flows\n", b->name,
+		       cmd_xdp_balance_modes[b->mode], b->n, b->n == 1 ? "" : "s", up,
+		       up == 1 ? "s" : "");
+	}
+}
+
+static void put_ours(const struct view *v)
+{
+	const struct xdp_status *s = &v->s;
+	char buf[TEXT_SHORT];
+
+	printf("%zu rule%s, default %s\n", v->l.n_rules, v->l.n_rules == 1 ? "" : "s",
+	       ax_verdict_names[v->l.default_action]);
+	put_key("list");
+	printf("generation %u, for %s, %s", s->generation,
+	       text_age(difftime(time(NULL), (time_t)s->since), buf),
+	       s->match < ARRAY_SIZE(match_texts) ? match_texts[s->match] : "?");
+	put_fields(s->fields);
+	printf(" (%sB)\n", text_bytes(s->arena_size, buf));
+	if (s->confirm_ms) {
+		put_key("confirm");
+		printf("%s in %us unless: ax xdp confirm %s\n",
+		       s->generation == 1 ? "it is taken off again" : "the former list comes back",
+		       (unsigned)((s->confirm_ms + 999) / 1000), v->ifname);
+	}
+	put_key("attached");
+	printf("%s, %s, %s\n", cmd_xdp_mode_name(s->mode),
+	       s->dispatcher ? "by libxdp's dispatcher" : "as the only program",
+	       s->frags ? "with jumbo frames" : "without jumbo frames");
+}
+
+static void put_view(const struct view *v)
+{
+	bool colour = table_style_for(stdout).colour;
+	size_t n;
+
+	programs(v, &n);
+	fputs(colour ? table_colour_on(COLOUR_BOLD) : "", stdout);
+	text_put(v->ifname, stdout);
+	printf("%s: ", colour ? table_colour_off() : "");
+	if (v->ours)
+		put_ours(v);
+	else if (n)
+		printf("nothing of ax, programs of others (%s)\n", cmd_xdp_mode_name(v->mode));
+	else
+		puts("nothing is loaded");
+	put_programs(v);
+	if (v->ours)
+		put_parts(&v->l);
+}
+
+/* --- JSON --- */
+
+static json_t *programs_json(const struct view *v)
+{
+	json_t *list = json_array();
+	size_t n;
+	const struct xdp_program_info *p = programs(v, &n);
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, json_pack("{s:s,s:i,s:i,s:b}", "name", p[i].name, "id",
+						      (int)p[i].id, "priority", (int)p[i].priority,
+						      "ours", p[i].ours));
+	return list;
+}
+
+static json_t *sets_json(const struct rule_list *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < l->n_sets; i++)
+		json_array_append_new(list,
+				      json_pack("{s:s,s:s,s:I}", "name", l->sets[i].name, "kind",
+						l->sets[i].kind == SET_PORTS ? "ports" : "prefixes",
+						"elements", (json_int_t)l->sets[i].n));
+	return list;
+}
+
+static json_t *balancer_json(const struct balancer *b)
+{
+	json_t *j = json_pack("{s:s,s:s,s:[]}", "name", b->name, "mode",
+			      cmd_xdp_balance_modes[b->mode], "backends");
+	json_t *list = json_object_get(j, "backends");
+	char buf[ADDR_STRLEN];
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct balance_backend *k = &b->backends[i];
+
+		json_array_append_new(list, json_pack("{s:s,s:i,s:i,s:b,s:b}", "address",
+						      addr_format(&k->addr, buf), "port",
+						      (int)k->port, "weight", (int)k->weight,
+						      "drain", k->drain, "down", k->down));
+	}
+	return j;
+}
+
+static void add_ours(json_t *j, const struct view *v)
+{
+	const struct xdp_status *s = &v->s;
+	json_t *fields = json_array(), *balancers = json_array();
+
+	for (unsigned i = 0; i < AX_FIELDS; i++)
+		if (s->fields & (1u << i))
+			json_array_append_new(fields, json_string(field_names[i]));
+	for (size_t i = 0; i < v->l.n_balancers; i++)
+		json_array_append_new(balancers, balancer_json(&v->l.balancers[i]));
+	json_object_set_new(j, "rules", json_integer((json_int_t)v->l.n_rules));
+	json_object_set_new(j, "default", json_string(ax_verdict_names[v->l.default_action]));
+	json_object_set_new(j, "generation", json_integer(s->generation));
+	json_object_set_new(j, "since", json_integer((json_int_t)s->since));
+	json_object_set_new(j, "confirm_ms", json_integer((json_int_t)s->confirm_ms));
+	json_object_set_new(j, "frags", json_boolean(s->frags));
+	json_object_set_new(
+		j, "match",
+		json_string(s->match < ARRAY_SIZE(match_names) ? match_names[s->match] : "?"));
+	json_object_set_new(j, "fields", fields);
+	json_object_set_new(j, "arena_bytes", json_integer((json_int_t)s->arena_size));
+	json_object_set_new(j, "sets", sets_json(&v->l));
+	json_object_set_new(j, "balancers", balancers);
+}
+
+static json_t *view_json(const struct view *v)
+{
+	json_t *j = json_pack("{s:s,s:b}", "interface", v->ifname, "loaded", v->ours);
+	size_t n;
+
+	programs(v, &n);
+	if (n) {
+		json_object_set_new(j, "mode", json_string(cmd_xdp_mode_name(v->mode)));
+		json_object_set_new(j, "dispatcher", json_boolean(v->dispatcher));
+	}
+	json_object_set_new(j, "programs", programs_json(v));
+	if (v->ours)
+		add_ours(j, v);
+	return j;
+}
+
+/* --- the command --- */
+
+/* Every interface of the namespace. */
+static int all_interfaces(struct strv *names, struct error *e)
+{
+	struct if_nameindex *all = if_nameindex();
+	int r = all ? 0 : -errno;
+
+	for (size_t i = 0; !r && all[i].if_index; i++)
+		r = strv_add(names, all[i].if_name);
+	if (all)
+		if_freenameindex(all);
+	return r ? error_set(e, r, "the interfaces could not be listed: %s", strerror(-r)) : 0;
+}
+
+static int show(struct cmd *c, const char *ifname, bool only_used, json_t *list, size_t *shown,
+		struct error *e)
+{
+	CLEANUP(view_free) struct view v;
+	int r = view_read(c, ifname, &v, e);
+	size_t n;
+
+	if (r == -ENODEV && only_used) /* it went away a moment ago */
+		return 0;
+	if (r)
+		return r;
+	programs(&v, &n);
+	if (only_used && !v.ours && !n)
+		return 0;
+	++*shown;
+	if (list)
+		return json_array_append_new(list, view_json(&v))
+			       ? error_set(e, -ENOMEM, "out of memory")
+			       : 0;
+	put_view(&v);
+	return 0;
+}
+
+int cmd_xdp_status(struct cmd *c, int argc, char **argv)
+{
+	static const char *const outputs[] = {"table", "json", NULL};
+	int output = 0, status, r = 0;
+	const struct opt opts[] = {
+		{"output", 'o', OPT_CHOICE, "FORMAT", "table (the default) or json", &output,
+		 outputs},
+	};
+	const struct opt_syntax s = {
+		.usage = "ax xdp status [IFACE]... [-o FORMAT]",
+		.about = "Shows what is on the named interfaces, or on all that have any XDP "
+			 "program: the programs in the order in which they run, others' among "
+			 "them, and of ax's the list, its sets and balancers, and whether it waits "
+			 "to be confirmed.",
+		.own = {opts, ARRAY_SIZE(opts)},
+	};
+	CLEANUP(strv_free) struct strv names = {0};
+	autojson json_t *list = NULL;
+	struct error e = {0};
+	size_t shown = 0;
+
+	if (!cmd_begin(c, &s, &argc, argv, &status))
+		return status;
+	cmd_output();
+	list = output == 1 ? json_array() : NULL;
+	r = argc ? cmd_xdp_names(c, argc, argv, &names, &e) : all_interfaces(&names, &e);
+	for (size_t i = 0; !r && i < names.n; i++)
+		r = show(c, names.v[i], !argc, list, &shown, &e);
+	if (r)
+		return cmd_failed(c, &e);
+	if (list)
+		cmd_put_json(list, JSON_INDENT(2));
+	else if (!shown)
+		puts("no interface has an XDP program");
+	return cmd_finish(c, CMD_OK);
+}
