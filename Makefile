@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
 .PHONY: all demo check check-unit check-prog check-net check-vm check-headers bench fuzz fmt \
-	install help clean deps deps-test deps-vm deps-bench
+	help clean deps deps-test deps-vm deps-bench
 
 VERSION   := 0.1
 CC        ?= gcc
@@ -72,7 +72,7 @@ ASAN_OBJ  := $(AGENT_SRC:%.c=$(OUT)/asan/%.o)
 SKEL      := $(OUT)/skel/dataplane.skel.h
 XDP_SKEL  := $(OUT)/skel/filter.skel.h $(ALONE_SRC:xdp/%.bpf.c=$(OUT)/skel/%.skel.h)
 
-all: $(OUT)/ax ## build the ax binary
+all: $(OUT)/ax man ## build the ax binary
 	$(Q)ln -sfn $(notdir $(OUT))/ax .output/ax
 
 # --- BPF: one object per hook, linked into one, embedded through its skeleton ---
@@ -190,6 +190,7 @@ bench-build: all $(BENCH_BIN)
 	$(PROBES_OBJ:.o=.d) $(ASAN_OBJ:.o=.d)
 
 include tests/tests.mk
+include tools/build/install.mk
 
 deps: ; $(Q)tools/deps.sh build
 deps-test: ; $(Q)tools/deps.sh build test
@@ -208,21 +209,7 @@ FORMATTED  = $(shell find include agent tools sockops xdp tests -name "*.[ch]")
 fmt: ## format all C
 	clang-format -i $(FORMATTED)
 
-DESTDIR   ?=
-PREFIX    ?= /usr/local
-SYSCONFDIR ?= /etc
-UNITDIR   ?= /lib/systemd/system
-install: all ## install ax, its manual, unit, completion and example config (DESTDIR, PREFIX)
-	install -D -m 0755 $(OUT)/ax $(DESTDIR)$(PREFIX)/bin/ax
-	install -D -m 0644 tools/share/ax.1 $(DESTDIR)$(PREFIX)/share/man/man1/ax.1
-	install -D -m 0644 tools/share/ax.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/ax.yaml.5
-	install -D -m 0644 tools/share/ax.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ax
-	install -d $(DESTDIR)$(UNITDIR)
-	sed 's|@BINDIR@|$(PREFIX)/bin|' tools/share/ax-agent.service > $(DESTDIR)$(UNITDIR)/ax-agent.service
-	[ -e $(DESTDIR)$(SYSCONFDIR)/ax/ax.yaml ] || \
-		install -D -m 0644 tools/share/ax.yaml $(DESTDIR)$(SYSCONFDIR)/ax/ax.yaml
-
 clean: ## remove everything that was built
 	rm -rf .output
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

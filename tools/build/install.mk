@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What `make install` puts where, and the manual pages, which are told the version when they are built.
+
+DESTDIR   ?=
+PREFIX    ?= /usr/local
+SYSCONFDIR ?= /etc
+UNITDIR   ?= /lib/systemd/system
+
+# tools/share/NAME.SECTION: every page that stands there.
+MAN       := $(patsubst tools/share/%,$(OUT)/man/%,$(wildcard tools/share/*.[158]))
+$(OUT)/man/%: tools/share/% Makefile
+	@mkdir -p $(@D)
+	$(Q)sed 's|@VERSION@|$(VERSION)|' $< > $@
+
+.PHONY: man install
+man: $(MAN) ## the manual's pages, in .output/gcc/man
+
+install: all ## install ax, its manual, unit, completion and example config (DESTDIR, PREFIX)
+	install -D -m 0755 $(OUT)/ax $(DESTDIR)$(PREFIX)/bin/ax
+	for page in $(MAN); do \
+		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; \
+	done
+	install -D -m 0644 tools/share/ax.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ax
+	install -d $(DESTDIR)$(UNITDIR)
+	sed 's|@BINDIR@|$(PREFIX)/bin|' tools/share/ax-agent.service > $(DESTDIR)$(UNITDIR)/ax-agent.service
+	[ -e $(DESTDIR)$(SYSCONFDIR)/ax/ax.yaml ] || \
+		install -D -m 0644 tools/share/ax.yaml $(DESTDIR)$(SYSCONFDIR)/ax/ax.yaml
