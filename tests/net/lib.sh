@@ -53,6 +53,16 @@ skip() {
 	echo "ok $TESTS - $1 # SKIP $2"
 }
 
+# tour_of PAGE: the commands of a manual page's section A TOUR, as a shell takes them.
+tour_of() {
+	awk '
+		/^\.SH / { on = $0 == ".SH A TOUR" }
+		on && /^\.EX/ { inside = 1; next }
+		/^\.EE/ { inside = 0 }
+		on && inside' "$1" |
+		sed "s/^\\\\&//; s/\\\\-/-/g; s/\\\\(aq/'/g; s/\\\\(ga/\`/g; s/\\\\(ha/^/g; s/\\\\(ti/~/g; s/\\\\e/\\\\/g"
+}
+
 # ok NAME COMMAND...: passes when the command ends with 0.
 ok() {
 	local name=$1 out rc

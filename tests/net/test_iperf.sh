@@ -61,7 +61,7 @@ for mode in private host; do
 done
 
 # iperf3's UDP server connects its socket to the client. In host mode a dual-stack socket sits on the
-# IPv4 address and the kernel lets it connect to no IPv6 peer (ax(1), LIMITS): it has to be told the
+# IPv4 address and the kernel lets it connect to no IPv6 peer (ax-run(8), LIMITS): it has to be told the
 # address.
 serve 5201 --net host --ip 10.77.1.1,fd77::1:1 --name iperf -- iperf3 -s -B fd77::1:1
 pid=$APP

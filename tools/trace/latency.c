@@ -50,6 +50,6 @@ int cmd_trace_latency(struct cmd *c, int argc, char **argv)
 		"Shows how long functions take from entry to return, with the time in "
 		"what they call; or how much time passes from one probe to another in "
 		"the same thread, or with the same value of what 'on' names, whichever "
-		"thread that is in. Times are in nanoseconds. 'man ax' has all that can "
+		"thread that is in. Times are in nanoseconds. 'man ax-trace' has all that can "
 		"be said of probes.");
 }

@@ -209,7 +209,7 @@ int trace_command(struct cmd *c, int argc, char **argv, enum trace_action action
 	return status;
 }
 
-#define SEE_MAN " 'ax trace explain' tells what a probe will do; 'man ax' has all that can be said."
+#define SEE_MAN " 'ax trace explain' tells what a probe will do; 'man ax-trace' has all that can be said."
 
 int cmd_trace_watch(struct cmd *c, int argc, char **argv)
 {

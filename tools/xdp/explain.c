@@ -295,7 +295,7 @@ int cmd_xdp_explain(struct cmd *c, int argc, char **argv)
 	const struct opt opts[] = {
 		{"packet", 'P', OPT_STRING, "TEXT",
 		 "describe it: [vlan N] PROTO SRC[:PORT] > DST[:PORT], then flags, type, quoting, "
-		 "frag, ttl, data, len or mac; see ax(1)",
+		 "frag, ttl, data, len or mac; see ax-xdp(8)",
 		 &q.packet, NULL},
 		{"hex", 'x', OPT_STRING, "BYTES", "the frame's bytes, from the Ethernet header on",
 		 &q.hex, NULL},

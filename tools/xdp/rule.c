@@ -105,7 +105,7 @@ static int rule_add(struct cmd *c, int argc, char **argv)
 			 "action says what happens to them: pass, drop, reflect, redirect IFACE, "
 			 "cpu N, balance NAME;\n"
 			 "name, capture, rate, sample, log, trigger, smac, dmac, to, to-port, "
-			 "checksum are what else there is. ax(1) explains each.\n\n"
+			 "checksum are what else there is. ax-xdp(8) explains each.\n\n"
 			 "ax xdp rule add eth0 name ssh src 10.0.0.0/8 proto tcp dport 22 action "
 			 "pass",
 		.own = {opts, ARRAY_SIZE(opts)},

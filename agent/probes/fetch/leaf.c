@@ -303,6 +303,6 @@ int make_name(struct maker *m, const char *name, struct made *ret)
 		return r;
 	return maker_fault(m, -EINVAL,
 			   "%.64s is no value of this probe: expected arg0, retval, %%REGISTER, "
-			   "pid, comm or another of those in 'man ax'",
+			   "pid, comm or another of those in 'man ax-trace'",
 			   name);
 }

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The README's commands about packets, run as they are written there, and what they print.
+# The tour of ax-xdp(8), run as it is written there, and what it prints.
 . "$(dirname "$0")/lib.sh"
 need ip python3 curl
 
-# The indented lines of the section; `ax` is this build's with this test's instance.
-awk '/^## / { on = $0 == "## Packets of an interface" } on && /^    / { print substr($0, 5) }' \
-	"$TOP/README.md" >"$T/commands"
-ok "the README has commands" test "$(wc -l <"$T/commands")" -gt 40
+tour_of "$TOP/tools/share/ax-xdp.8" >"$T/commands"
+ok "the tour has commands" test "$(wc -l <"$T/commands")" -gt 40
+# `ax` is this build's with this test's instance
 mkdir "$T/work" "$T/path"
 printf '#!/bin/sh\nexec "%s" --instance %s "$@"\n' "$AX" "$INST" >"$T/path/ax"
 chmod +x "$T/path/ax"
