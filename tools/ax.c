@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax: the command line. Finds the command and hands over to it. */
 #include "tools/lib/cmd.h"
+#include "tools/trace/trace.h"
+#include "tools/xdp/xdp.h"
 
 struct command {
 	const char *name;

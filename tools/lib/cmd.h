@@ -95,7 +95,5 @@ int cmd_logs(struct cmd *c, int argc, char **argv);
 int cmd_run(struct cmd *c, int argc, char **argv);
 int cmd_status(struct cmd *c, int argc, char **argv);
 int cmd_stop(struct cmd *c, int argc, char **argv);
-int cmd_trace(struct cmd *c, int argc, char **argv);
-int cmd_xdp(struct cmd *c, int argc, char **argv);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include <elf.h>
 
+#include "tools/trace/run/run.h"
 #include "tools/trace/trace.h"
 #include "probes/kernel/symbols.h"
 #include "probes/kernel/tracefs.h"

@@ -2,6 +2,7 @@
 /* ax trace list: what can be probed. */
 #include <glob.h>
 
+#include "tools/trace/run/run.h"
 #include "tools/trace/trace.h"
 #include "probes/kernel/symbols.h"
 #include "probes/kernel/tracefs.h"

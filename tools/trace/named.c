@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax trace add, ls, enable, disable, reset, rm: probes that have a name and stay. */
+#include "tools/lib/subcommand.h"
 #include "tools/trace/trace.h"
 #include "probes/named/named.h"
+#include "probes/session/session.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 

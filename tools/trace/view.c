@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "tools/trace/run/run.h"
 #include "tools/trace/trace.h"
 #include "probes/named/named.h"
 #include "tools/lib/text.h"

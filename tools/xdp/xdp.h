@@ -50,6 +50,7 @@ static inline void rule_list_freep(struct rule_list *l)
 #define autolist CLEANUP(rule_list_freep) /* struct rule_list, initialised */
 #define autoxdp	 CLEANUP(xdp_closep)	  /* struct xdp * */
 
+int cmd_xdp(struct cmd *c, int argc, char **argv);
 int cmd_xdp_load(struct cmd *c, int argc, char **argv);
 int cmd_xdp_apply(struct cmd *c, int argc, char **argv);
 int cmd_xdp_confirm(struct cmd *c, int argc, char **argv);

@@ -2,7 +2,7 @@
 /* Records of probes, a line each. */
 #include <time.h>
 
-#include "tools/trace/trace.h"
+#include "tools/trace/show/show.h"
 #include "tools/lib/text.h"
 
 #define NS	  UINT64_C(1000000000)

@@ -2,7 +2,8 @@
 /* ax trace flow: which functions call which, with their arguments and what they return. */
 #include <signal.h>
 
-#include "tools/trace/flow.h"
+#include "probes/session/scope.h"
+#include "tools/trace/flow/flow.h"
 
 /* Mistakes that need no look at the machine. */
 static int check_request(struct flow_request *q, struct error *e)
@@ -34,8 +35,8 @@ static int find_targets(struct flow_request *q, struct error *e)
 		return error_set(e, -ESRCH, "there is no process %u", q->pid);
 	o->pid = (int)q->pid;
 	if (q->cgroup)
-		return trace_cgroup(q->cgroup, o, e);
-	return q->app ? trace_app_cgroup(&q->t.c->inst, q->app, o, e) : 0;
+		return scope_cgroup(q->cgroup, o, e);
+	return q->app ? scope_app(&q->t.c->inst, q->app, o, e) : 0;
 }
 
 /* --- the session's parts --- */

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "tools/trace/trace.h"
+#include "tools/trace/run/run.h"
 #include "tools/lib/text.h"
 
 #define NS_PER_MS     UINT64_C(1000000)

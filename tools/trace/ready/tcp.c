@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 
-#include "tools/trace/ready.h"
-#include "tools/trace/names.h"
+#include "tools/trace/ready/ready.h"
+#include "tools/trace/ready/names.h"
 #include "base/mounts.h"
 #include "probes/watch/tcp.h"
 #include "tools/lib/text.h"

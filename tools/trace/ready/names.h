@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef AX_TOOLS_TRACE_NAMES_H
-#define AX_TOOLS_TRACE_NAMES_H
+#ifndef AX_TOOLS_TRACE_READY_NAMES_H
+#define AX_TOOLS_TRACE_READY_NAMES_H
 
 #include "base/address.h"
 #include "tools/lib/cmd.h"

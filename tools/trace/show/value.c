@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Values of probes as text and as JSON. */
-#include "tools/trace/trace.h"
+#include "tools/trace/show/show.h"
 
 static void put_char(struct trace_out *o, uint64_t v, bool json)
 {

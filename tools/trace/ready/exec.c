@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "tools/trace/ready.h"
+#include "tools/trace/ready/ready.h"
 #include "probes/watch/exec.h"
 
 #define TEXTS_MAX   (16u << 20) /* the kernel's limit for both is far below */

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 
-#include "tools/trace/ready.h"
+#include "tools/trace/ready/ready.h"
 #include "probes/watch/open.h"
 
 #define FLAGS_MAX 512

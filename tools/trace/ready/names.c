@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The names that the agent gives to addresses, if one is running. */
-#include "tools/trace/names.h"
+#include "tools/trace/ready/names.h"
 
 #define AGAIN_NS UINT64_C(2000000000) /* at most so often is it asked */
 

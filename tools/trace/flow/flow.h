@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the files of `ax trace flow` share. */
-#ifndef AX_TOOLS_TRACE_FLOW_H
-#define AX_TOOLS_TRACE_FLOW_H
+#ifndef AX_TOOLS_TRACE_FLOW_FLOW_H
+#define AX_TOOLS_TRACE_FLOW_FLOW_H
 
-#include "tools/trace/trace.h"
 #include "probes/flow/graph.h"
+#include "tools/trace/run/run.h"
 
 enum flow_graph_kind { FLOW_LINES, FLOW_DOT, FLOW_SVG, FLOW_FOLDED };
 
@@ -48,17 +48,19 @@ struct flow_request {
 	uint64_t lost, lost_until_ns;
 };
 
-/* cmd_trace_flow_find.c: which functions, and how their returns are seen. */
+/* find.c: which functions, and how their returns are seen. */
 int flow_find(struct flow_request *q, char **globs, size_t n, struct error *e);
 /* The function that an offset of the file is in, FLOW_NONE: none. */
 uint32_t flow_function_at(const struct flow_request *q, uint64_t offset);
 
-/* cmd_trace_flow_put.c */
+/* events.c */
 int flow_put_record(struct trace *t, const struct ax_probe_record *r, size_t len);
 int flow_put_end(struct trace *t, struct error *e);
 
-/* cmd_trace_flow_line.c */
+/* line.c */
 int flow_put_step(void *arg, const struct flow_step *s);
 void flow_put_loss(struct flow_request *q, uint64_t lost);
+
+int cmd_trace_flow(struct cmd *c, int argc, char **argv);
 
 #endif

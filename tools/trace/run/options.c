@@ -3,7 +3,8 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#include "tools/trace/trace.h"
+#include "probes/session/scope.h"
+#include "tools/trace/run/run.h"
 
 /* What the options name. */
 struct request {
@@ -76,8 +77,8 @@ static int find_targets(struct request *q, struct error *e)
 	o->pid = (int)q->pid;
 	trace_find_apps(&q->t);
 	if (q->cgroup)
-		return trace_cgroup(q->cgroup, o, e);
-	return q->app ? trace_app_cgroup(&q->t.c->inst, q->app, o, e) : 0;
+		return scope_cgroup(q->cgroup, o, e);
+	return q->app ? scope_app(&q->t.c->inst, q->app, o, e) : 0;
 }
 
 /* The main part happens only while the state is armed. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which cgroup is meant by --app and --cgroup. */
-#include "tools/trace/trace.h"
+/* The apps of processes, by their cgroups. */
+#include "tools/trace/show/show.h"
 #include "base/cgroup_apps.h"
-#include "probes/session/scope.h"
 
 void trace_find_apps(struct trace *t)
 {
@@ -42,15 +41,4 @@ void trace_put_app(struct trace *t, uint64_t cgroup)
 		trace_out_json(&t->out, name, strlen(name));
 	else
 		trace_out_safe(&t->out, name, strlen(name));
-}
-
-int trace_cgroup(const char *path, struct session_options *o, struct error *e)
-{
-	return scope_cgroup(path, o, e);
-}
-
-int trace_app_cgroup(const struct instance *inst, const char *app, struct session_options *o,
-		     struct error *e)
-{
-	return scope_app(inst, app, o, e);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From the records of a flow to its events, and what is written at the end. */
-#include "tools/trace/flow.h"
+#include "tools/trace/flow/flow.h"
 
 #define LOOK_NS UINT64_C(2000000) /* less than what is between two looks at the ring */
 

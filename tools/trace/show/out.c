@@ -2,7 +2,7 @@
 #include <stdarg.h>
 
 #include "tools/lib/text.h"
-#include "tools/trace/out.h"
+#include "tools/trace/show/out.h"
 
 int trace_out_open(struct trace_out *o, int fd)
 {

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "tools/trace/trace.h"
+#include "tools/trace/run/run.h"
 
 #define END_MS	  2000 /* for a command to end by SIGTERM */
 #define WORDS_MAX 256

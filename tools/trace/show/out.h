@@ -3,8 +3,8 @@
  * What `ax trace` writes. Records come by the hundred thousand a second, so they are put together
  * in one large buffer, without stdio, format strings or allocations.
  */
-#ifndef AX_TOOLS_TRACE_OUT_H
-#define AX_TOOLS_TRACE_OUT_H
+#ifndef AX_TOOLS_TRACE_SHOW_OUT_H
+#define AX_TOOLS_TRACE_SHOW_OUT_H
 
 #include "base/util.h"
 

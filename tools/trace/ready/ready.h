@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the ready commands ax trace exec, open and tcp have in common. */
-#ifndef AX_TOOLS_TRACE_READY_H
-#define AX_TOOLS_TRACE_READY_H
+#ifndef AX_TOOLS_TRACE_READY_READY_H
+#define AX_TOOLS_TRACE_READY_READY_H
 
-#include "tools/trace/trace.h"
 #include "probes/watch/watch.h"
+#include "tools/trace/run/run.h"
 
 /* What became of a record. */
 enum ready_result {
@@ -48,7 +48,7 @@ int ready_run(struct ready *r, int load_result, struct error *e);
 /* Frees everything but `own`. */
 void ready_end(struct ready *r);
 
-/* --- cmd_trace_cells.c: pieces of lines --- */
+/* --- cells.c: pieces of lines --- */
 
 void ready_time(struct ready *r, uint64_t ns);
 /* Text that fills at least `width` columns, made harmless for a terminal, and a blank. */
@@ -69,5 +69,9 @@ void ready_json_number(struct ready *r, const char *key, int64_t v);
 void ready_shell_word(struct trace_out *o, const char *word, size_t len);
 /* Into buf; NULL: it is no app of ax. */
 const char *ready_app_name(const struct ax_watch_head *h, char buf[AX_EVENT_APP]);
+
+int cmd_trace_exec(struct cmd *c, int argc, char **argv);
+int cmd_trace_open(struct cmd *c, int argc, char **argv);
+int cmd_trace_tcp(struct cmd *c, int argc, char **argv);
 
 #endif

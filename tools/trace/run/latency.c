@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax trace latency: the time of a function, or between two probes. */
-#include "tools/trace/trace.h"
+#include "tools/trace/run/run.h"
 
 #define USAGE                                                                                    \
 	"ax trace latency uretprobe:FILE:FUNCTION|kretprobe:FUNCTION [if CONDITION] [by VALUE "  \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables of counts and statistics, and histograms. */
-#include "tools/trace/trace.h"
+#include "tools/trace/show/show.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 
-#include "tools/trace/flow.h"
+#include "tools/trace/flow/flow.h"
 
 #define FUNCTIONS_MAX 8000
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A line, or a JSON object, for each call and each return. */
-#include "tools/trace/flow.h"
+#include "tools/trace/flow/flow.h"
 
 #define NS_PER_US    1000
 #define TIME_WIDTH   12

@@ -6,7 +6,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "tools/trace/ready.h"
+#include "probes/session/scope.h"
+#include "tools/trace/ready/ready.h"
 #include "base/mounts.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -107,7 +108,7 @@ static void find_apps(struct ready *r)
 	if (mount_find("cgroup2", root, sizeof(root)) < 0)
 		return;
 	snprintf(apps, sizeof(apps), "%s/%s", root, r->c->inst.name);
-	if (access(apps, F_OK) < 0 || trace_cgroup(apps, &o, &e) < 0)
+	if (access(apps, F_OK) < 0 || scope_cgroup(apps, &o, &e) < 0)
 		return;
 	r->options.apps = o.cgroup;
 	r->options.apps_level = o.cgroup_level;
@@ -122,9 +123,9 @@ static int find_targets(struct ready *r, struct error *e)
 		return error_set(e, -ESRCH, "there is no process %u", r->pid);
 	find_apps(r);
 	if (r->cgroup)
-		status = trace_cgroup(r->cgroup, &o, e);
+		status = scope_cgroup(r->cgroup, &o, e);
 	else if (r->app)
-		status = trace_app_cgroup(&r->c->inst, r->app, &o, e);
+		status = scope_app(&r->c->inst, r->app, &o, e);
 	r->options.pid = (int)r->pid;
 	r->options.alone = r->alone;
 	r->options.cgroup = o.cgroup;

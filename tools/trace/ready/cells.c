@@ -2,7 +2,7 @@
 /* The pieces of which the lines of ready commands are made. */
 #include <signal.h>
 
-#include "tools/trace/ready.h"
+#include "tools/trace/ready/ready.h"
 #include "tools/lib/text.h"
 
 #define CELL_ROOM 4096 /* so that a cell is in the buffer as a whole, and its width can be seen */

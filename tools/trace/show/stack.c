@@ -2,7 +2,7 @@
 /* Addresses as names: of values that are symbols, and of stacks. */
 #include <time.h>
 
-#include "tools/trace/trace.h"
+#include "tools/trace/show/show.h"
 #include "probes/process/process.h"
 
 #define FRAMES_MAX 127

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What probes have seen as text and as JSON; and struct trace, which all of `ax trace` is about. */
+#ifndef AX_TOOLS_TRACE_SHOW_SHOW_H
+#define AX_TOOLS_TRACE_SHOW_SHOW_H
+
+#include <limits.h>
+
+#include "probes/session/session.h"
+#include "probes/text/latency.h"
+#include "tools/lib/cmd.h"
+#include "tools/trace/show/out.h"
+
+/* Its number shows how a record's parts are written that are the same each time. */
+struct trace_layout;
+
+/* What a command line asks for, and how far it is done. */
+struct trace {
+	struct cmd *c;
+	struct session_options options;
+	/* The first part is what the command is about; the others arm, disarm or start it. */
+	struct session_part parts[SESSION_PARTS_MAX];
+	struct probe_spec specs[SESSION_PARTS_MAX];
+	size_t n_parts;
+	struct latency latency; /* what TRACE_LATENCY's parts point to */
+	struct session *session;
+	bool json;
+	uint32_t count; /* records, or tables at intervals; 0: no end */
+	uint32_t duration_ms, interval_ms;
+	char apps[PATH_MAX]; /* where apps have their cgroups, "" */
+	const char *command; /* -c */
+	const char *path;    /* -O */
+
+	struct trace_out out;
+	struct trace_layout *layouts; /* of each probe, made when its first record comes */
+	struct processes *names;      /* of functions in processes and the kernel */
+	int64_t real_offset_ns;	      /* from CLOCK_MONOTONIC to the time of day */
+	uint64_t received, shown;
+	uint64_t end_ns; /* monotonic: when detaching began, 0: not yet */
+
+	/* Of commands that make more of records than a line each: called for each record, and when
+	 * the last one was. NULL: records become lines. */
+	int (*on_record)(struct trace *t, const struct ax_probe_record *r, size_t len);
+	int (*on_end)(struct trace *t, struct error *e);
+	void *own;
+};
+
+/* --- value.c --- */
+
+void trace_put_number(struct trace_out *o, const struct fetch_shown *shown, uint64_t v, bool json);
+/* A part of a table's key; `words` begins with it. */
+void trace_put_key(struct trace *t, const struct fetch_shown *shown, const uint64_t *words);
+
+/* --- record.c --- */
+
+int trace_put_record(struct trace *t, const struct ax_probe_record *r, size_t len);
+/* Its value number i. */
+void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t len, size_t i,
+		     const struct fetch_shown *shown);
+void trace_layouts_free(struct trace *t);
+/* "19:02:11.123456" */
+#define TRACE_TIME_MAX 24
+char *trace_write_time(char *at, uint64_t ns);
+
+/* --- stack.c: addresses as names --- */
+
+bool trace_is_stack(const struct fetch_shown *shown);
+void trace_put_symbol(struct trace *t, uint32_t pid, uint64_t address);
+/* Text: lines that begin with `indent`; JSON: an array. `probe`: UINT32_MAX: not known. */
+void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t probe, uint32_t pid,
+		     uint64_t id, uint64_t caller, const char *indent);
+/* A process whose addresses will be asked for: it may have ended by then. */
+void trace_note_process(struct trace *t, uint32_t pid);
+/* The command of -c, which has just become its program: looks at it for a few milliseconds. */
+void trace_note_command(struct trace *t, int pid);
+/* A table's keys may be addresses of processes that are gone when it is printed: whether they are,
+ * and what is to be done every TRACE_NOTE_MS then. */
+#define TRACE_NOTE_MS 100
+bool trace_table_has_names(const struct trace *t);
+void trace_note_table(struct trace *t);
+void trace_names_free(struct trace *t);
+
+/* --- table.c --- */
+
+/* `ns`: time of day, 0: of the whole run. */
+void trace_put_table(struct trace *t, const struct session_table *table, uint64_t ns);
+
+/* --- apps.c --- */
+
+/* Where apps have their cgroups, into t->apps. */
+void trace_find_apps(struct trace *t);
+/* The name of the app that has this cgroup, or "-". */
+void trace_put_app(struct trace *t, uint64_t cgroup);
+
+#endif
