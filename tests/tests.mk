@@ -15,7 +15,7 @@ $(OUT)/tests/unit/%: tests/unit/%.c $(OUT)/libax-asan.a
 	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) -I. -Iagent -Iinclude $< $(OUT)/libax-asan.a -lcmocka \
 		$(LIBS_DYN) -o $@
 # A hundred thousand rule lists would take minutes with sanitizers; test_compile has some with them.
-$(OUT)/tests/unit/test_match: tests/unit/test_match.c $(OUT)/libax.a
+$(OUT)/tests/unit/test_classify: tests/unit/test_classify.c $(OUT)/libax.a
 	$(call say,TEST,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -O2 -I. -Iagent -Iinclude $< $(OUT)/libax.a -lcmocka $(LIBS_DYN) -o $@

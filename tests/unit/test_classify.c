@@ -196,5 +196,5 @@ int main(void)
 		cmocka_unit_test(deep_tables_are_searched_to_their_end),
 	};
 
-	return cmocka_run_group_tests_name("match", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("classify", tests, NULL, NULL);
 }
