@@ -131,4 +131,22 @@ ok "a second flush has nothing to do" ax agent --flush
 agent_again
 is "and an agent starts from nothing" "$(in_app -- echo fine)" fine
 fails "a flush refuses while the agent runs" ax agent --flush
+
+# what is no app's device, though its name begins like one
+agent_stop
+ip link add "$INST-uplink" type veth peer name up1
+ip link set "$INST-uplink" up
+ifindex() {
+	ip -o link show "$1" 2>&1 | sed 's/:.*//'
+}
+uplink=$(ifindex "$INST-uplink")
+agent_again
+agent_kill9
+agent_again
+is "a foreign device whose name begins with the instance's survives the agents" \
+	"$(ifindex "$INST-uplink")" "$uplink"
+agent_stop
+ok "flush" ax agent --flush
+is "and the flush" "$(ifindex "$INST-uplink")" "$uplink"
+ip link del "$INST-uplink"
 done_testing

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What an app has written arrives, though it has ended: at its own address, and for a program outside
-# ax that came by a service whose last backend it was.
+# What an app has written arrives, though it has ended before the other side reads it: for a program
+# outside ax, at its own address and by a service whose last backend it was, and for apps.
 . "$(dirname "$0")/lib.sh"
 need socat
-build_c tcp
 
 agent_start - <<EOF
 agent:
@@ -21,6 +20,43 @@ for mode in private host; do
 		n=$(timeout 12 socat -u TCP4:$to,rcvbuf=20000 - | (sleep 1; wc -c))
 		is "$mode mode: all of it arrives outside from $to" "$n" 1000000
 		stop_apps
+	done
+done
+
+# the same for another app, with what the server's socket takes at once
+SEND='
+import socket
+s = socket.create_server(("10.77.1.1", 7000))
+c, _ = s.accept()
+c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
+c.setblocking(False)
+n = 0
+try:
+    while n < 1000000:
+        n += c.send(bytes(50000))
+except BlockingIOError:
+    pass
+print("sent", n, flush=True)
+'
+RECEIVE='
+import socket, time
+c = socket.create_connection(("10.77.1.1", 7000), 5)
+time.sleep(1)
+n = 0
+while True:
+    data = c.recv(65536)
+    if not data:
+        break
+    n += len(data)
+print("received", n)
+'
+for server in private host; do
+	for client in private host; do
+		serve 7000 --net $server --ip 10.77.1.1 --name brief -- "$PYTHON" -c "$SEND"
+		received=$(in_app --net $client -- "$PYTHON" -c "$RECEIVE" 2>&1 | tail -n 1)
+		sent=$(cat "$OUT")
+		is "$server server that ends at once, $client client: everything arrives" "$received" \
+			"received ${sent#sent }"
 	done
 done
 done_testing

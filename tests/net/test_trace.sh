@@ -3,6 +3,7 @@
 # beside others
 # ax trace watch, count, hist, stats, latency on programs built here: values, options, accounting.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/trace.sh"
 need gcc jq script
 
 cat >"$T/p.c" <<'END'
@@ -84,6 +85,9 @@ out=$(ax trace count "uprobe:$P:work" --armed-by "uprobe:$P:outer if arg0 == 7" 
 is "nothing counts before the arming probe" "$(summary "$out")" "3 events, 3 received, 0 dropped"
 out=$(ax trace hist 'uretprobe:libc.so.6:malloc' 'arg0@entry' -c '/bin/ls /usr/bin' 2>&1 >/dev/null)
 like "what malloc is asked for" "$out" "[1-9][0-9,]* events, [0-9,]+ received, 0 dropped"
+build_probed_load
+out=$(trace_json count "uprobe:$PROBED_LOAD:number" arg0 -c "$PROBED_LOAD numbers 70000")
+is "what a full table has no line for is counted" "$(total <<<"$out")" "70000 65536 4464"
 
 # --- whose, and how long ---------------------------------------------------------------------------
 bg "$T/null" "$P" 100000 0 slowly
@@ -111,6 +115,9 @@ wait "$tracer"
 is "Ctrl-C ends well" $? 0
 is "later processes are seen, and it ends with the summary" "$(tail -n 1 "$T/later")" \
 	"15 events, 15 received, 0 dropped"
+out=$(unshare -pf --mount-proc "$AX" trace count "uprobe:$PROBED_LOAD:at" pid -c "$PROBED_LOAD few 1" -o json 2>&1)
+like "in a pid namespace the command is found by its number there" "$out" '"emitted":3'
+like "which is what is shown" "$out" '"pid":[1-9]\b'
 
 # --- Debian's programs -------------------------------------------------------------------------------
 "$AX" trace watch 'uretprobe:/bin/bash:readline' retval:string if 'retval' >"$T/rl" 2>&1 </dev/null &

@@ -195,6 +195,14 @@ ok "removing the other's" ax_in "$OTHER" trace rm w
 is "leaves ours alone" "$(($(field w events) - before))" 4
 fails "nothing of the other is left" test -e "/sys/fs/bpf/$OTHER-trace"
 
+# --- one who was stopped while changing probes ---
+lock=/run/ax/$INST/trace.lock
+bg "$T/lock.out" flock -F "$lock" sleep 20
+wait_for "! flock -n '$lock' true"
+like "others do not wait for ever" "$(ax trace disable w 2>&1)" "another ax has been changing"
+kill "$BG"
+wait "$BG" 2>/dev/null
+
 # --- a file that is replaced ---
 make_prog "$T/new" 2
 mv "$T/new" "$P"

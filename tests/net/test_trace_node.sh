@@ -18,6 +18,7 @@ uv=$(library libuv)
 trace() {
 	ax trace "$@" 2>&1
 }
+cd "$T" || exit # with some options Node.js writes files into the directory that it runs in
 like "a function by its name without arguments" "$(trace list "uprobe:$file:node::Start")" \
 	"node::Start\(int, char\*\*\)"
 out=$(trace count "uprobe:$file:node::Start" -c "$node -e 0")

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
+# Call stacks: each way to a function, with names, also of commands that end at once.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/trace.sh"
+need gcc jq
+build_probed
+p=$PROBED
+
+out=$(trace_json count "uprobe:$p:leaf" ustack -c "$p" | head -n 1)
+is "functions on call stacks have names" \
+	"$(jq -r '[.table[].key.ustack[] | sub("[+ ].*"; "")] | unique | map(select(. == ("inner", "leaf", "leaves", "main", "outer", "thread"))) | join(" ")' \
+		<<<"$out")" "inner leaf leaves main outer thread"
+is "each way to a function is counted" "$(jq '[.table[].count] | add' <<<"$out")" 1208
+
+cat >"$T/p.c" <<'EOF'
+#include <stdio.h>
+volatile int sink;
+__attribute__((noinline)) int work(int n)
+{
+	int unused = n * n;
+	for (int i = 0; i < n; i++)
+		sink = i;
+	return n + 1;
+}
+int main(void)
+{
+	printf("%d\n", work(3));
+	return 0;
+}
+EOF
+gcc -O0 -g -fno-omit-frame-pointer -o "$T/p" "$T/p.c"
+# the command lives for about a millisecond
+named=0
+for _ in 1 2 3 4 5; do
+	out=$(ax trace count "uprobe:$T/p:work" ustack -c "$T/p" 2>/dev/null)
+	[[ $out == *"main+0x"*" (p)"* ]] && named=$((named + 1))
+done
+ok "a command's own functions have names in stacks" test "$named" -ge 4
+done_testing

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
+# What probes read of memory: data of the program, pages that were not touched yet or have to be
+# waited for, conditions on what cannot be fetched, values whose types differ.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/trace.sh"
+need gcc jq
+build_probed
+build_probed_load
+
+# --- memory ---
+
+p=$PROBED
+is "a global variable" "$(trace_json watch "uprobe:$p:count_up" v=@counter:s32 -c "$p" | values v)" \
+	"100 101 103"
+is "a page that nobody has touched yet" \
+	"$(trace_json watch "uprobe:$p:constant" v=arg0:string -c "$p" | values v)" "nobody has read this"
+like "a variable that is not there" "$(ax trace watch "uprobe:$p:count_up" @conter:s32 -c "$p" 2>&1)" \
+	"has no symbol conter"
+
+# --- memory that has to be waited for ---
+
+p=$PROBED_LOAD
+out=$(trace_json watch "uprobe:$p:named" s=arg0:string n=arg1:s64 -c "$p names 1000")
+is "8 threads, strings in pages that are not there: all are received" "$(total <<<"$out")" \
+	"16000 16000 0"
+is "each string is that of its call" "$(jq -s 'map(.values // empty |
+	if .n < 0 then .s == "" else .s == ([97 + .n] | implode) * 299 end) | [length, all]' -c \
+	<<<"$out")" "[16000,true]"
+
+# On kernels from 6.13 on this is where programs found the stack of another one.
+out=$(trace_json watch "uprobe:$p:named" s=arg0:string n=arg1:s64 -c "$p slow 1")
+if [ "$(jq -s '.[-1].status' <<<"$out")" = 77 ]; then
+	skip "probes that wait do not disturb others" "missing kernel feature userfaultfd"
+else
+	is "probes that wait do not hold up others" "$(total <<<"$out")" "1006 1006 0"
+	is "and have what they waited for" "$(jq -s '[.[].values // empty |
+		select(.s != (if .n == 1 then "slow" else "fast" end))] | length' <<<"$out")" 0
+fi
+
+# --- conditions and types ---
+
+out=$(trace_json watch "uprobe:$p:at" n=arg1 'if arg0 == 0 || *arg0 == 3' -c "$p few 1")
+is "what cannot be fetched does not matter where the other side decides" \
+	"$(jq -rs 'map(.values.n // empty) | join(" ")' <<<"$out")" "1 2"
+out=$(trace_json watch "uprobe:$p:at" n=arg1 'if arg0 && *arg0 != 3' -c "$p few 1")
+is "and else is not true" "$(jq -rs 'map(.values.n // empty) | join(" ")' <<<"$out")" 3
+out=$(trace_json count "uprobe:$p:one_*" x -c "$p few 1" | head -n 1)
+is "a value that is a text in one place and a number in another" \
+	"$(jq -c '[.table[] | [.key.x, .count]] | sort' <<<"$out")" \
+	'[[-1,1],[0,1],[1,1],["a text longer",1],["a text longer than a word",2]]'
+done_testing
