@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax: the command line. Finds the command and hands over to it. */
+#include "base/near.h"
 #include "tools/lib/cmd.h"
 #include "tools/trace/trace.h"
 #include "tools/xdp/xdp.h"

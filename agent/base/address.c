@@ -228,3 +228,33 @@ int addr_from_sockaddr(const struct sockaddr *sa, struct ax_addr *a, __be16 *por
 		return -EAFNOSUPPORT;
 	}
 }
+
+/* --- which addresses are right --- */
+
+static bool is_loopback(const struct ax_addr *a)
+{
+	return addr_is_v4(a) ? a->b[12] == IN_LOOPBACKNET : IN6_IS_ADDR_LOOPBACK(a->b);
+}
+
+const char *want_unicast(const struct ax_addr *a)
+{
+	bool v4 = addr_is_v4(a);
+	uint32_t host = ntohl(a->w[3]);
+
+	if (addr_is_zero(a) || (v4 && host == INADDR_ANY))
+		return "a unicast address, not the unspecified one";
+	if (is_loopback(a))
+		return "a unicast address, not a loopback one";
+	if (v4 ? IN_MULTICAST(host) : IN6_IS_ADDR_MULTICAST(a->b))
+		return "a unicast address, not a multicast one";
+	if (v4 && host == INADDR_BROADCAST)
+		return "a unicast address, not the broadcast one";
+	if (!v4 && IN6_IS_ADDR_LINKLOCAL(a->b)) /* means nothing without an interface */
+		return "a unicast address, not a link-local one";
+	return NULL;
+}
+
+const char *want_server(const struct ax_addr *a)
+{
+	return is_loopback(a) ? NULL : want_unicast(a);
+}

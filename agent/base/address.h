@@ -49,4 +49,9 @@ char *addr_port_format(const struct ax_addr *a, __be16 port_be, char *buf);
 socklen_t addr_to_sockaddr(const struct ax_addr *a, __be16 port_be, struct sockaddr_storage *ss);
 int addr_from_sockaddr(const struct sockaddr *sa, struct ax_addr *a, __be16 *port_be);
 
+/* Whether it can be that of an app, a service or a backend: NULL, or what was expected instead.
+ * A server's may also be on this machine (loopback). */
+const char *want_unicast(const struct ax_addr *a);
+const char *want_server(const struct ax_addr *a);
+
 #endif

@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <limits.h>
 
-#include "base/cgroup_apps.h"
 #include "base/cgroup.h"
 #include "base/mounts.h"
 

@@ -212,7 +212,4 @@ int spec_check_name(const char *s, struct error *e);
 const char *net_mode_name(enum net_mode m);
 const char *restart_policy_name(enum restart_policy p);
 
-/* The closest of `candidates` to `word` (edit distance at most a third of it), or NULL. */
-const char *nearest_word(const char *word, const char *const *candidates, size_t n);
-
 #endif

@@ -2,10 +2,7 @@
 /* Values that flags and the config file share: one function each that knows what is right. */
 #include "yaml/read.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
-
-#define DURATION_MAX_MS (24u * 60 * 60 * 1000)
 
 static const char *const net_modes[] = {[NET_PRIVATE] = "private", [NET_HOST] = "host"};
 static const char *const restart_policies[] = {
@@ -49,45 +46,6 @@ const char *want_restart(const char *s, enum restart_policy *ret)
 	return NULL;
 }
 
-const char *want_name(const char *s)
-{
-	size_t len = strlen(s);
-
-	if (len == 0 || len > 63 || s[0] == '-' || s[len - 1] == '-' ||
-	    strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") != len)
-		return "a name of 1 to 63 lower-case letters, digits and hyphens (none at its "
-		       "ends)";
-	return NULL;
-}
-
-static bool is_loopback(const struct ax_addr *a)
-{
-	return addr_is_v4(a) ? a->b[12] == IN_LOOPBACKNET : IN6_IS_ADDR_LOOPBACK(a->b);
-}
-
-const char *want_unicast(const struct ax_addr *a)
-{
-	bool v4 = addr_is_v4(a);
-	uint32_t host = ntohl(a->w[3]);
-
-	if (addr_is_zero(a) || (v4 && host == INADDR_ANY))
-		return "a unicast address, not the unspecified one";
-	if (is_loopback(a))
-		return "a unicast address, not a loopback one";
-	if (v4 ? IN_MULTICAST(host) : IN6_IS_ADDR_MULTICAST(a->b))
-		return "a unicast address, not a multicast one";
-	if (v4 && host == INADDR_BROADCAST)
-		return "a unicast address, not the broadcast one";
-	if (!v4 && IN6_IS_ADDR_LINKLOCAL(a->b)) /* means nothing without an interface */
-		return "a unicast address, not a link-local one";
-	return NULL;
-}
-
-const char *want_server(const struct ax_addr *a)
-{
-	return is_loopback(a) ? NULL : want_unicast(a);
-}
-
 /* One of the addresses in a list, into the field of its family. */
 static const char *want_vip(const char *s, struct ax_addr *ip4, struct ax_addr *ip6)
 {
@@ -126,28 +84,6 @@ const char *want_vips(const char *s, struct ax_addr *ip4, struct ax_addr *ip6)
 	*ip4 = v4;
 	*ip6 = v6;
 	return NULL;
-}
-
-const char *want_duration_ms(const char *s, uint32_t *ret)
-{
-	static const struct {
-		const char *suffix;
-		uint32_t ms;
-	} units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}};
-	uint64_t value = 0;
-	const char *p = s;
-
-	for (; isdigit((unsigned char)*p) && value <= DURATION_MAX_MS; p++)
-		value = value * 10 + (uint64_t)(*p - '0');
-	for (size_t i = 0; p != s && i < ARRAY_SIZE(units); i++) {
-		if (!streq(p, units[i].suffix))
-			continue;
-		if (value * units[i].ms > DURATION_MAX_MS)
-			break;
-		*ret = (uint32_t)value * units[i].ms;
-		return NULL;
-	}
-	return "a duration such as 5s, 300ms or 2m, at most 24 hours (1440m)";
 }
 
 /* --- the same for flags --- */
@@ -240,58 +176,4 @@ int split_words(const char *s, struct strv *ret, const char **want)
 	else
 		*ret = words;
 	return r;
-}
-
-/* --- near words --- */
-
-#define WORD_MAX 32
-
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
-/* Insertions, deletions, replacements and swaps of neighbours that make b of a. */
-static size_t edit_distance(const char *a, size_t la, const char *b, size_t lb)
-{
-	size_t d[WORD_MAX + 1][WORD_MAX + 1];
-
-	for (size_t i = 0; i <= la; i++)
-		d[i][0] = i;
-	for (size_t j = 0; j <= lb; j++)
-		d[0][j] = j;
-	for (size_t i = 1; i <= la; i++) {
-		for (size_t j = 1; j <= lb; j++) {
-			size_t replace = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-
-			d[i][j] = min3(d[i - 1][j] + 1, d[i][j - 1] + 1, replace);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-			    d[i - 2][j - 2] + 1 < d[i][j])
-				d[i][j] = d[i - 2][j - 2] + 1;
-		}
-	}
-	return d[la][lb];
-}
-
-const char *nearest_word(const char *word, const char *const *candidates, size_t n)
-{
-	size_t len = strlen(word), best = len / 3 + 1;
-	const char *nearest = NULL;
-
-	if (len > WORD_MAX)
-		return NULL;
-	for (size_t i = 0; i < n; i++) {
-		size_t other = strlen(candidates[i]), distance;
-
-		if (other > WORD_MAX)
-			continue;
-		distance = edit_distance(word, len, candidates[i], other);
-		if (distance < best) {
-			best = distance;
-			nearest = candidates[i];
-		}
-	}
-	return nearest;
 }

@@ -2,7 +2,7 @@
 #include <ctype.h>
 #include <netinet/in.h>
 
-#include "config/config.h"
+#include "base/near.h"
 #include "packet/text.h"
 #include "rules/rule.h"
 

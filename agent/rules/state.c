@@ -3,7 +3,7 @@
  * A rule list in the arena: a header, everything but the sets as lines of text, then the sets in
  * binary. It is read on the machine that wrote it, so numbers are in its byte order.
  */
-#include "yaml/read.h"
+#include "base/values.h"
 #include "rules/priv.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What single values of rules are. */
-#include "yaml/read.h"
+#include "base/near.h"
+#include "base/quote.h"
 #include "rules/priv.h"
 
 #include <ctype.h>

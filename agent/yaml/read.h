@@ -8,6 +8,9 @@
 #ifndef AX_YAML_READ_H
 #define AX_YAML_READ_H
 
+#include "base/near.h"
+#include "base/quote.h"
+#include "base/values.h"
 #include "config/config.h"
 
 /* --- the tree --- */
@@ -40,8 +43,6 @@ bool node_is_null(const struct node *n);
 #define CONFIG_ERRORS_MAX 1000
 int config_errors_add(struct config_errors *errs, unsigned line, unsigned column, char *path,
 		      char *found, char *expected);
-/* The text in quotes, fit for a terminal: clipped, control characters escaped. malloc'ed. */
-char *quote_text(const char *text, size_t len);
 
 /* --- who has what --- */
 
@@ -143,11 +144,7 @@ void read_user(struct reader *r, const struct node *n, void *to);    /* char * *
 /* --- values, shared with the flags (config_spec.c) --- */
 
 /* Each returns NULL, or what was expected instead and leaves its results alone. */
-const char *want_name(const char *s);
 const char *want_vips(const char *s, struct ax_addr *ip4, struct ax_addr *ip6);
-const char *want_unicast(const struct ax_addr *a);
-const char *want_server(const struct ax_addr *a); /* unicast, or on this machine */
-const char *want_duration_ms(const char *s, uint32_t *ret);
 const char *want_net(const char *s, enum net_mode *ret);
 const char *want_restart(const char *s, enum restart_policy *ret);
 /* Splits a command line into words as a shell does, without any expansion. *want is NULL or what

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Any text: what is taken for an address, prefix, endpoint, label set or flag value formats to a
  * text that gives the same again. */
+#include "base/near.h"
 #include "config/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

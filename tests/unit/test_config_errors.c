@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/near.h"
 #include "config/config.h"
 
 /* Parses a text that is wrong and compares all that is printed about it. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <time.h>
 
+#include "base/near.h"
 #include "tools/lib/cmd.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/lib/options.h"
 
+#include "base/near.h"
+
 #define HELP_COLUMN 28
 #define HELP_WIDTH  80
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/lib/subcommand.h"
 
+#include "base/near.h"
+
 static const struct subcommand *find_subcommand(const struct command_group *g, const char *name)
 {
 	for (size_t i = 0; i < g->n; i++)

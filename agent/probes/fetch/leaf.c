@@ -2,7 +2,7 @@
 /* Fetch programs for registers, arguments and fields. */
 #include <elf.h>
 
-#include "config/config.h"
+#include "base/near.h"
 #include "probes/fetch/priv.h"
 
 static const char *const x86_args[] = {"di", "si", "dx", "cx", "r8", "r9"};

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/cgroup_apps.h"
 #include "base/cgroup.h"
 #include "datapath/xdp.h"
 #include "probes/text/latency.h"

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <limits.h>
 
-#include "base/cgroup_apps.h"
 #include "base/cgroup.h"
 #include "base/mounts.h"
 #include "probes/session/scope.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One argument of a probe: its name, its expression and its type. */
-#include "config/config.h"
+#include "base/near.h"
 #include "probes/text/priv.h"
 
 #define NAME_LEN_MAX 63

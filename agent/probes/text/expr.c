@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Expressions of a probe's text: C's precedence, into postfix order. */
-#include "config/config.h"
+#include "base/near.h"
 #include "probes/text/priv.h"
 
 #define DEPTH_MAX 32

@@ -2,7 +2,7 @@
 /* Where a probe goes: KIND:..., or the first words of a line of ftrace's. */
 #include <inttypes.h>
 
-#include "config/config.h"
+#include "base/near.h"
 #include "probes/text/priv.h"
 
 #define EVENT_LEN_MAX 63

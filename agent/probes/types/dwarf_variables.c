@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Variables that are visible at a place, and what a function gets and returns. */
-#include "config/config.h"
 #include "probes/types/dwarf_priv.h"
 
 #define SEEN_MAX       512 /* names of variables of one place */

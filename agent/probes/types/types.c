@@ -2,7 +2,7 @@
 /* Members of types, wherever the types come from. */
 #include "probes/types/types.h"
 
-#include "config/config.h"
+#include "base/near.h"
 
 #define NESTED_MAX 8 /* anonymous structs in each other */
 

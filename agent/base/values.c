@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/values.h"
+
+#include <ctype.h>
+
+#define NAME_MAX_LEN	63
+#define DURATION_MAX_MS (24u * 60 * 60 * 1000)
+
+const char *want_name(const char *s)
+{
+	size_t len = strlen(s);
+
+	if (len == 0 || len > NAME_MAX_LEN || s[0] == '-' || s[len - 1] == '-' ||
+	    strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") != len)
+		return "a name of 1 to 63 lower-case letters, digits and hyphens (none at its "
+		       "ends)";
+	return NULL;
+}
+
+const char *want_duration_ms(const char *s, uint32_t *ret)
+{
+	static const struct {
+		const char *suffix;
+		uint32_t ms;
+	} units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}};
+	uint64_t value = 0;
+	const char *p = s;
+
+	for (; isdigit((unsigned char)*p) && value <= DURATION_MAX_MS; p++)
+		value = value * 10 + (uint64_t)(*p - '0');
+	for (size_t i = 0; p != s && i < ARRAY_SIZE(units); i++) {
+		if (!streq(p, units[i].suffix))
+			continue;
+		if (value * units[i].ms > DURATION_MAX_MS)
+			break;
+		*ret = (uint32_t)value * units[i].ms;
+		return NULL;
+	}
+	return "a duration such as 5s, 300ms or 2m, at most 24 hours (1440m)";
+}
