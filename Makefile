@@ -60,7 +60,7 @@ DISPATCHER_SRC := xdp/dispatcher.bpf.c
 PROBES_SRC := $(call SOURCES,agent/probes,-name "*.bpf.c")
 # the unit that defines the maps comes first: libbpf 1.1 does not resolve an extern map that is
 # defined in a later object
-BPF_SRC   := sockops/maps.bpf.c $(filter-out sockops/maps.bpf.c $(FILTER_SRC) $(ALONE_SRC) $(DISPATCHER_SRC),\
+BPF_SRC   := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c $(FILTER_SRC) $(ALONE_SRC) $(DISPATCHER_SRC),\
 	     $(wildcard sockops/*.bpf.c xdp/*.bpf.c))
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(OUT)/%.o)
@@ -79,12 +79,12 @@ all: $(OUT)/ax man ## build the ax binary
 $(OUT)/%.bpf.o: %.bpf.c
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -Iinclude -c $< -o $@
+	$(Q)$(CLANG) $(BPF_CFLAGS) -Iinclude -Ibpf -c $< -o $@
 # named, since agent/%.c below would fit them better
 $(PROBES_OBJ): $(OUT)/%.bpf.o: %.bpf.c
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -Iinclude -c $< -o $@
+	$(Q)$(CLANG) $(BPF_CFLAGS) -Iinclude -Ibpf -c $< -o $@
 $(OUT)/dataplane.bpf.o: $(BPF_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(BPFTOOL) gen object $@ $^
@@ -205,7 +205,7 @@ bench: deps-bench ## measure ax against what a user would pick instead, as ratio
 	$(Q)$(MAKE) --no-print-directory bench-build
 	$(Q)tools/bench/run.sh .output/ax
 
-FORMATTED  = $(shell find include agent tools sockops xdp tests -name "*.[ch]")
+FORMATTED  = $(shell find include bpf agent tools sockops xdp tests -name "*.[ch]")
 fmt: ## format all C
 	clang-format -i $(FORMATTED)
 

@@ -16,7 +16,7 @@
 #include "endpoint.bpf.h"
 #include "find_service.bpf.h"
 #include "maps.bpf.h"
-#include "party.bpf.h"
+#include "verdict.bpf.h"
 
 #define AF_INET	 2
 #define AF_INET6 10

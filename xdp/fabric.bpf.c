@@ -11,7 +11,7 @@
 #include "endpoint.bpf.h"
 #include "maps.bpf.h"
 #include "parse.bpf.h"
-#include "party.bpf.h"
+#include "verdict.bpf.h"
 #include "rewrite.bpf.h"
 
 static __always_inline int drop(__u32 reason)

@@ -10,7 +10,7 @@
 #include "count.bpf.h"
 #include "find_service.bpf.h"
 #include "maps.bpf.h"
-#include "party.bpf.h"
+#include "verdict.bpf.h"
 #include "rewrite.bpf.h"
 
 #define TRIES 16

@@ -405,7 +405,7 @@ static int open_socket(void *arg)
 	return -errno;
 }
 
-/* Whether policy lets an app connect to itself: as include/party.bpf.h decides it. */
+/* Whether policy lets an app connect to itself: as bpf/verdict.bpf.h decides it. */
 static bool may_reach_itself(const struct agent *a, const struct app *app)
 {
 	uint64_t rules = app->party.from & app->party.to;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who may talk to whom: the one place that decides it, for sockets and for packets. BPF only. */
-#ifndef AX_PARTY_BPF_H
-#define AX_PARTY_BPF_H
+#ifndef AX_VERDICT_BPF_H
+#define AX_VERDICT_BPF_H
 
 #include <linux/bpf.h>
 #include <linux/errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The maps of the dataplane, for BPF programs only: types here, definitions in sockops/maps.bpf.c
+ * The maps of the dataplane, for BPF programs only: types here, definitions in bpf/maps.bpf.c
  * (the linker refuses a second definition, or one of another size). All are pinned by the agent.
  */
 #ifndef AX_MAPS_BPF_H
