@@ -98,7 +98,7 @@ struct choice {
 	struct ax_endpoint fallback; /* may be used, but nobody listens there */
 	bool has_fallback;
 	bool fallback_runs;
-	int denied; /* errno of a backend that policy refuses, or 0 */
+	int denied; /* enum refusal of a backend that may not be had, or 0 */
 };
 
 /* Looks at one slot. Returns true when it is good to use; c->ep is then filled in. */
@@ -121,7 +121,7 @@ static __always_inline bool try_backend(const struct route_request *rq, struct a
 	if (!vip) { /* a fixed address outside: nothing is known of it */
 		if (rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS))
 			return true;
-		c->denied = -ENETUNREACH;
+		c->denied = REFUSED_NO_EGRESS;
 		return false;
 	}
 	r = party_may(&rq->app->party, &vip->party, ctl_get());
@@ -154,7 +154,7 @@ static __noinline int choose_backend(struct route_request *rq, struct ax_service
 	slots = svc->slots;
 	distinct = svc->distinct;
 	if (!slots)
-		return -EHOSTUNREACH;
+		return REFUSED_NO_BACKEND;
 	start = rq->seed;
 	if (svc->strategy == AX_STRATEGY_ROUND_ROBIN && !rq->sticky)
 		start = __sync_fetch_and_add(&svc->next, 1);
@@ -172,7 +172,7 @@ static __noinline int choose_backend(struct route_request *rq, struct ax_service
 		rq->peer = c.fallback;
 		return 1;
 	}
-	return c.denied ? c.denied : -EHOSTUNREACH;
+	return c.denied ? c.denied : REFUSED_NO_BACKEND;
 }
 
 static __always_inline int route_direct(struct route_request *rq, const struct ax_vip *vip,
@@ -181,10 +181,8 @@ static __always_inline int route_direct(struct route_request *rq, const struct a
 	int r = rq->peer.proto == IPPROTO_UDP ? party_may_datagram(&rq->app->party, &vip->party, c)
 					      : party_may(&rq->app->party, &vip->party, c);
 
-	if (r < 0) {
-		count(r == -EACCES ? AX_COUNT_DENIED_RULE : AX_COUNT_DENIED_LABELS);
-		return r;
-	}
+	if (r < 0)
+		return refused(r);
 	if (rq->peer.proto == IPPROTO_TCP && rq->app->wait_ms && !listening(&rq->peer))
 		rq->wait_ms = rq->app->wait_ms;
 	return ROUTE_DIRECT;
@@ -208,13 +206,8 @@ static __always_inline int route_to_service(struct route_request *rq, struct ax_
 				svc->wait_ms > rq->app->wait_ms ? svc->wait_ms : rq->app->wait_ms;
 		r = 0;
 	}
-	if (r < 0) {
-		count(r == -EHOSTUNREACH  ? AX_COUNT_NO_BACKEND
-		      : r == -EACCES	  ? AX_COUNT_DENIED_RULE
-		      : r == -ENETUNREACH ? AX_COUNT_NO_EGRESS
-					  : AX_COUNT_DENIED_LABELS);
-		return r;
-	}
+	if (r < 0)
+		return refused(r);
 	if (endpoint_eq(&before, &rq->peer))
 		return ROUTE_DIRECT; /* the app that owns the shared address was chosen */
 	count(AX_COUNT_TRANSLATED);
@@ -274,10 +267,8 @@ static __always_inline int route_outside(struct route_request *rq, const struct 
 		rq->peer = own;
 		return ROUTE_TRANSLATED;
 	}
-	if ((app->flags & (AX_APP_HOST | AX_APP_EGRESS)) == 0 && !answers_outside(rq)) {
-		count(AX_COUNT_NO_EGRESS);
-		return -ENETUNREACH;
-	}
+	if ((app->flags & (AX_APP_HOST | AX_APP_EGRESS)) == 0 && !answers_outside(rq))
+		return refused(REFUSED_NO_EGRESS);
 	return ROUTE_OUTSIDE;
 }
 
@@ -299,8 +290,7 @@ static __always_inline int route_peer(struct route_request *rq)
 			return ROUTE_AGENT;
 		if ((rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS)) || answers_outside(rq))
 			return ROUTE_DIRECT;
-		count(AX_COUNT_NO_EGRESS); /* the host's own daemons are outside as well */
-		return -ENETUNREACH;
+		return refused(REFUSED_NO_EGRESS); /* the host's own daemons are outside as well */
 	}
 	if (vip->flags & AX_VIP_SERVICES) {
 		struct ax_service *svc = find_service(&rq->peer);

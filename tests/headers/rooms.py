@@ -28,7 +28,7 @@ def expand(words):
 
 
 def read_table(path):
-    rooms, libraries, errors = {}, {}, []
+    rooms, libraries, folders, errors = {}, {}, {}, []
     with open(path) as f:
         for n, line in enumerate(f, 1):
             line = line.split("#")[0].strip()
@@ -39,11 +39,14 @@ def read_table(path):
             if name.startswith("library "):
                 libraries[name.split()[1]] = set(expand(rest))
                 continue
+            if name.startswith("programs "):
+                folders[name.split()[1]] = expand(rest)
+                continue
             unknown = [w for w in expand(rest) if w not in rooms]
             if unknown:
                 errors.append(f"{where}: {name} names {', '.join(unknown)}, which stand not above it")
             rooms[name] = set(expand(rest))
-    return rooms, libraries, errors
+    return rooms, libraries, folders, errors
 
 
 def room_of(path):
@@ -90,8 +93,6 @@ def check_includes(rooms, libraries):
                 continue
             other = os.path.dirname(name)
             if is_bpf(path):
-                if other and os.path.exists(os.path.join("agent", name)):
-                    bad.append(f"{where}: a BPF program includes {name}, of user space")
                 continue
             if not other:
                 if not os.path.exists(os.path.join("include", name)):
@@ -99,6 +100,45 @@ def check_includes(rooms, libraries):
             elif other != room and other not in rooms[room]:
                 bad.append(f'{where}: {room} may not include "{name}" (its rooms: '
                            + (" ".join(sorted(rooms[room])) or "none") + ")")
+    return bad
+
+
+def without_comments(text):
+    """Nor macros and texts."""
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    text = re.sub(r"^[ \t]*#(?:.*\\\n)*.*$", "", text, flags=re.M)
+    return re.sub(r'"(?:\\.|[^"\\])*"', '""', text)
+
+
+def check_programs(folders):
+    """BPF programs include their own folder's headers, and those of the folders in the table."""
+    bad = []
+    for tree in ("include", "bpf", "xdp", "sockops", "agent"):
+        for folder, _, names in os.walk(tree):
+            for path in (os.path.join(folder, name) for name in sorted(names)):
+                if folder != "include" and not is_bpf(path):
+                    continue
+                if folder not in folders:
+                    bad.append(f"{path}: its folder is none of programs in {TABLE}")
+                    continue
+                with open(path, errors="replace") as f:
+                    found = re.findall(r'^\s*#\s*include\s+"([^"]+)"', f.read(), flags=re.M)
+                allowed = [folder] + folders[folder]
+                bad += [f'{path}: "{name}" is in none of: {" ".join(allowed)}' for name in found
+                        if "/" in name or not any(os.path.exists(os.path.join(d, name)) for d in allowed)]
+    return bad
+
+
+def check_include():
+    """include/ is shared by all: structs, constants and assertions, no functions."""
+    bad = []
+    for name in sorted(os.listdir("include")):
+        if name == "README.md":
+            continue
+        with open(os.path.join("include", name), errors="replace") as f:
+            text = without_comments(f.read())
+        if name.endswith(".bpf.h") or not name.endswith(".h") or re.search(r"\)\s*\{", text):
+            bad.append(f"include/{name}: include/ holds no functions; bpf/ has what programs share")
     return bad
 
 
@@ -181,10 +221,7 @@ def check_circles(graph):
 def prototypes(path):
     """Names of the functions that a header declares (and does not define)."""
     with open(path, errors="replace") as f:
-        text = f.read()
-    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
-    text = re.sub(r"^[ \t]*#(?:.*\\\n)*.*$", "", text, flags=re.M)
-    text = re.sub(r'"(?:\\.|[^"\\])*"', '""', text)
+        text = without_comments(f.read())
     depth, start, names = 0, 0, []
     for i, c in enumerate(text):
         if c == "{":
@@ -233,12 +270,14 @@ def check_exports(defined, wanted):
 
 
 def main():
-    rooms, libraries, errors = read_table(TABLE)
+    rooms, libraries, folders, errors = read_table(TABLE)
     defined, wanted = read_objects(sys.argv[1])
     home, graph = call_graph(defined, wanted)
     tests = [
         ("the table of rooms has no circle", errors),
         ("every include is one that the table allows", check_includes(rooms, libraries)),
+        ("BPF programs include no other programs' headers", check_programs(folders)),
+        ("include/ holds no code", check_include()),
         ("every call is one that the table allows", check_calls(rooms, graph)),
         ("no circle ties files of two rooms", check_circles(graph)),
         ("every prototype has its function, in its room", check_prototypes(home)),
