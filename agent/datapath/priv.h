@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Between the datapath_*.c files only. */
+/* Between the files of this room only. */
 #ifndef AX_DATAPATH_PRIV_H
 #define AX_DATAPATH_PRIV_H
 

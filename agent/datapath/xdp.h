@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The XDP dataplane of one interface in the kernel: maps and their pins, generations, and the root
- * program on the interface. Below xdp_iface.c, which knows rules; nobody else needs it.
+ * program on the interface. Below iface/iface.c, which knows rules; nobody else needs it.
  *
  * Pins: <bpffs>/<instance>-xdp/<interface>/ holds the maps that stay (by their names), "jumps" and
  * "variables" of the root program, and "root", the root program itself. A generation needs no pin:
@@ -51,7 +51,7 @@ int datapath_xdp_bpffs(bool make, char *ret, size_t size, struct error *e);
 /* The directory of an interface's pins, and of all of the instance (ifname NULL). */
 int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make, char *ret,
 		     size_t size, struct error *e);
-/* An interface may have been renamed since it was loaded (datapath_xdp_names.c). */
+/* An interface may have been renamed since it was loaded (xdp_pin_names.c). */
 /* The interface that has the root program pinned in `dir`; `first` is asked first. 0: none. */
 unsigned datapath_xdp_holder(const char *dir, unsigned first);
 /* Turns the directory where the pins of an interface belong into the one where they are. */
@@ -106,7 +106,7 @@ int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct
 int generation_explain(const struct generation *g, const void *frame, size_t len,
 		       struct ax_explain *x, uint32_t *action, uint8_t **out, size_t *out_len);
 
-/* --- the interface (datapath_xdp_attach.c) --- */
+/* --- the interface (xdp_attach.c) --- */
 
 struct datapath_xdp_programs {
 	struct xdp_program_info *v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Between the xdp_*.c files only. */
+/* Between the files of this room only. */
 #ifndef AX_IFACE_PRIV_H
 #define AX_IFACE_PRIV_H
 
@@ -44,7 +44,7 @@ int xdp_bind(const struct rule_list *l, const struct generation *old,
 	     const struct rule_list *old_list, uint32_t counters, struct xdp_binding *b,
 	     struct error *e);
 
-/* --- xdp_size.c --- */
+/* --- map_size.c --- */
 /* The entries that maps need for a list (0: it does not matter), with that many rules of another
  * list besides. */
 void xdp_sizes(const struct rule_list *l, size_t more_rules, uint32_t sizes[XDP_MAPS]);
@@ -62,7 +62,7 @@ int xdp_mend(struct datapath_xdp *d);
 int xdp_grown(const struct datapath_xdp *d, const struct xdp_growth *g, const uint16_t *fresh,
 	      size_t n_fresh, struct error *e);
 
-/* xdp_neighbours.c: an interface's list has become another one (NULL: none). */
+/* neighbours.c: an interface's list has become another one (NULL: none). */
 void xdp_neighbours(const struct instance *inst, const char *ifname, const struct rule_list *old,
 		    const struct rule_list *now);
 

@@ -9,7 +9,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
-#include "probes/elf/symbols.h"
+#include "probes/elf/binary.h"
 
 static char build_dir[] = "/tmp/ax-probe.XXXXXX";
 

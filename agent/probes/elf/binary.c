@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An ELF file to put probes into. */
-#include "probes/elf/binary_priv.h"
+#include "probes/elf/symbols.h"
 
 static bool detect_go(const struct image *im)
 {

@@ -1,282 +1,295 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Functions by name, and by address. */
-#include <ctype.h>
-#include <fnmatch.h>
+/* Tables of symbols, into one that is sorted by address. */
+#include "probes/elf/symbols.h"
 
-#include "probes/elf/binary_priv.h"
-#include "base/near.h"
-
-#define IMPLEMENTATIONS_MAX 32
-
-/* A copy: while it is told, more symbols may be loaded. */
-struct match {
-	uint64_t address, size;
-	const char *name, *demangled;
-	bool ifunc;
-	size_t order;
-};
-struct matches {
-	struct match *v;
-	size_t n, max;
-};
-
-static void matches_free(struct matches *m)
+static int grow(void *array, size_t *max, size_t n, size_t size)
 {
-	free(m->v);
-}
+	void **a = array;
+	size_t more = *max ? *max * 2 : 64;
+	void *bigger;
 
-static bool is_glob(const char *s)
-{
-	return strpbrk(s, "*?[\\") != NULL;
-}
-
-static const char *demangled(struct function *f)
-{
-	if (!f->tried)
-		f->demangled = demangle(f->name, true);
-	f->tried = true;
-	return f->demangled;
-}
-
-/*
- * Demangling is slow, and most look-ups are for one name. The last part of a qualified name stands
- * as it is in the mangled one, but for what has abbreviations (in std, operators).
- */
-static bool can_contain(const char *mangled, const char *pattern)
-{
-	static const char *const abbreviated[] = {"allocator", "basic_string", "string",
-						  "istream",   "ostream",      "iostream"};
-	const char *last = strrchr(pattern, ':') ? strrchr(pattern, ':') + 1 : pattern;
-
-	if (!*last || starts_with(last, "operator"))
-		return true;
-	for (const char *p = last; *p; p++)
-		if (!isalnum((unsigned char)*p) && *p != '_')
-			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(abbreviated); i++)
-		if (streq(last, abbreviated[i]))
-			return true;
-	return strstr(mangled, last) != NULL;
-}
-
-/* Parentheses and brackets of C++ are no glob, so a whole equal name matches too. */
-static bool text_matches(const char *pattern, const char *text)
-{
-	return text && (streq(pattern, text) || fnmatch(pattern, text, 0) == 0);
-}
-
-static bool name_matches(struct function *f, const char *pattern, bool glob)
-{
-	autofree char *short_name = NULL;
-
-	if (glob ? text_matches(pattern, f->name) : streq(pattern, f->name))
-		return true;
-	if (f->name[0] != '_' || (f->name[1] != 'Z' && f->name[1] != 'R'))
-		return false;
-	if (!glob && !can_contain(f->name, pattern))
-		return false;
-	if (!demangled(f))
-		return false;
-	if (text_matches(pattern, f->demangled))
-		return true;
-	short_name = demangle(f->name, false);
-	return text_matches(pattern, short_name);
-}
-
-/* Of several names of one address one may have no size. */
-static uint64_t size_at(const struct binary *b, uint64_t address)
-{
-	const struct function *f = symbols_at(b, address);
-
-	for (; f && f < b->functions + b->n_functions && f->address == address; f++)
-		if (f->size)
-			return f->size;
+	if (n < *max)
+		return 0;
+	bigger = reallocarray(*a, more, size);
+	if (!bigger)
+		return -ENOMEM;
+	*a = bigger;
+	*max = more;
 	return 0;
 }
 
-static int add_match(struct matches *m, uint64_t address, uint64_t size, struct function *f)
+int symbols_keep(struct binary *b, void *text)
 {
-	if (m->n == m->max) {
-		size_t more = m->max ? m->max * 2 : 16;
-		struct match *v = reallocarray(m->v, more, sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		m->v = v;
-		m->max = more;
+	if (grow(&b->texts, &b->max_texts, b->n_texts, sizeof(*b->texts))) {
+		free(text);
+		return -ENOMEM;
 	}
-	m->v[m->n] = (struct match){
-		.address = address,
-		.size = size,
-		.name = f->name,
-		.demangled = demangled(f),
-		.ifunc = f->ifunc,
-		.order = m->n,
-	};
-	m->n++;
+	b->texts[b->n_texts++] = text;
 	return 0;
 }
 
-/* A probe on the function that chooses would see one call, when the program starts. */
-static int add_implementations(struct binary *b, struct matches *m, struct function *f)
+int symbols_add(struct binary *b, const struct function *f)
 {
-	uint64_t found[IMPLEMENTATIONS_MAX];
-	int n = place_implementations(b, f->address, f->size, found, ARRAY_SIZE(found));
-	int r = n < 0 ? n : 0;
+	uint64_t offset;
 
-	for (int i = 0; !r && i < n; i++)
-		r = add_match(m, found[i], size_at(b, found[i]), f);
+	if (!image_offset(&b->image, f->address, true, &offset))
+		return 0;
+	if (grow(&b->functions, &b->max_functions, b->n_functions, sizeof(*b->functions)))
+		return -ENOMEM;
+	b->functions[b->n_functions++] = *f;
+	b->sorted = false;
+	return 0;
+}
+
+static int add_import(struct binary *b, const char *name)
+{
+	if (grow(&b->imports, &b->max_imports, b->n_imports, sizeof(*b->imports)))
+		return -ENOMEM;
+	b->imports[b->n_imports++] = name;
+	return 0;
+}
+
+/* Aliases for the linker have underscores before the name that people know. */
+static uint8_t rank_of(const char *name, unsigned bind, unsigned type)
+{
+	size_t underscores = strspn(name, "_");
+	uint8_t rank = (uint8_t)(underscores < 8 ? underscores : 8);
+
+	if (starts_with(name, "_Z") || starts_with(name, "_R"))
+		rank = 0;
+	if (bind == STB_LOCAL)
+		rank += 16;
+	if (type == STT_NOTYPE)
+		rank += 32;
+	return rank;
+}
+
+static int add_symbol(struct binary *b, const Elf64_Sym *s, char *name)
+{
+	unsigned type = ELF64_ST_TYPE(s->st_info), bind = ELF64_ST_BIND(s->st_info);
+	struct function f = {.address = s->st_value, .size = s->st_size, .name = name};
+
+	if (!*name || *name == '@' ||
+	    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+		return 0;
+	/* a million names can all be ends of one that is as long as the file */
+	if (strnlen(name, FUNCTION_NAME_MAX) == FUNCTION_NAME_MAX)
+		return 0;
+	/* functions in assembly often have no type; local ones of those are no more than labels */
+	if (type == STT_NOTYPE && bind == STB_LOCAL)
+		return 0;
+	/* .symtab has versions in the names: memcpy@@GLIBC_2.14 */
+	if (strchr(name, '@'))
+		*strchr(name, '@') = 0;
+	if (s->st_shndx == SHN_UNDEF)
+		return add_import(b, name);
+	if (s->st_shndx == SHN_ABS)
+		return 0;
+	f.ifunc = type == STT_GNU_IFUNC;
+	f.rank = rank_of(name, bind, type);
+	return symbols_add(b, &f);
+}
+
+static int load_table(struct binary *b, const struct image *im, const Elf64_Shdr *table)
+{
+	autofree void *symbols = NULL;
+	const Elf64_Sym *v;
+	void *names;
+	size_t len, names_len;
+	int r;
+
+	if (table->sh_link >= im->n_sections || table->sh_entsize != sizeof(Elf64_Sym))
+		return 0;
+	r = image_section_load(im, table, &symbols, &len);
+	if (!r)
+		r = image_section_load(im, &im->sections[table->sh_link], &names, &names_len);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0; /* a debug file has .dynsym as NOBITS */
+	r = symbols_keep(b, names);
+	v = symbols;
+	for (size_t i = 0; !r && i < len / sizeof(*v); i++)
+		if (v[i].st_name < names_len)
+			r = add_symbol(b, &v[i], (char *)names + v[i].st_name);
 	return r;
 }
 
-static int find_matches(struct binary *b, const char *pattern, struct matches *m, bool *chosen)
+int symbols_of_image(struct binary *b, const struct image *im)
 {
-	bool glob = is_glob(pattern), cold = strstr(pattern, ".cold");
-	uint64_t address = 0, size = 0; /* of the last match */
-	int r = symbols_sort(b);
+	bool symtab = false, dynsym = false;
+	int r = 0;
 
-	for (size_t i = 0; !r && i < b->n_functions; i++) {
-		struct function *f = &b->functions[i];
+	/* there is one of each; thousands that overlap would take all memory */
+	for (size_t i = 0; !r && i < im->n_sections; i++) {
+		uint32_t type = im->sections[i].sh_type;
+		bool *seen = type == SHT_SYMTAB ? &symtab : &dynsym;
 
-		/* a cold part is jumped to: it has neither arguments nor a return address */
-		if (!cold && strstr(f->name, ".cold"))
+		if ((type != SHT_SYMTAB && type != SHT_DYNSYM) || *seen)
 			continue;
-		if (!name_matches(f, pattern, glob))
-			continue;
-		*chosen |= f->ifunc;
-		if (!m->n || f->address != address)
-			size = size_at(b, f->address);
-		address = f->address;
-		r = f->ifunc ? add_implementations(b, m, f) : add_match(m, address, size, f);
+		*seen = true;
+		r = load_table(b, im, &im->sections[i]);
 	}
 	return r;
+}
+
+int symbols_load(struct binary *b)
+{
+	int r;
+
+	if (b->loaded)
+		return 0;
+	for (size_t i = 0; i < b->image.n_sections; i++)
+		b->has_symtab |= b->image.sections[i].sh_type == SHT_SYMTAB;
+	r = symbols_of_image(b, &b->image);
+	b->loaded = r == 0;
+	return r;
+}
+
+int symbols_load_more(struct binary *b)
+{
+	int r = symbols_load(b);
+
+	if (!r && !b->loaded_more && !b->has_symtab) {
+		r = b->go ? binary_go_symbols(b) : 0;
+		if (!r)
+			r = binary_debug_symbols(b);
+	}
+	b->loaded_more = r == 0;
+	return r ? r : symbols_sort(b);
 }
 
 static int compare(const void *pa, const void *pb)
 {
-	const struct match *a = pa, *b = pb;
+	const struct function *a = pa, *b = pb;
 
 	if (a->address != b->address)
 		return a->address < b->address ? -1 : 1;
-	/* its own name before that of what chooses it */
-	if (a->ifunc != b->ifunc)
-		return a->ifunc ? 1 : -1;
-	return a->order < b->order ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	/* whichever table it came from, one answer */
+	return strcmp(a->name, b->name);
 }
 
-static int report(struct binary *b, struct matches *m, int (*f)(void *arg, const struct symbol *s),
-		  void *arg)
+int symbols_sort(struct binary *b)
 {
+	if (!b->sorted && b->n_functions)
+		qsort(b->functions, b->n_functions, sizeof(*b->functions), compare);
+	b->sorted = true;
+	return 0;
+}
+
+size_t symbols_behind(const struct binary *b, uint64_t address)
+{
+	size_t low = 0, high = b->n_functions;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (b->functions[mid].address <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+const struct function *symbols_at(const struct binary *b, uint64_t address)
+{
+	size_t i = symbols_behind(b, address);
+
+	/* thousands can have the same address */
+	if (i && b->functions[i - 1].address)
+		return &b->functions[symbols_behind(b, b->functions[i - 1].address - 1)];
+	return i ? b->functions : NULL;
+}
+
+uint64_t symbols_end(struct binary *b, uint64_t address, uint64_t size)
+{
+	uint64_t end = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < b->image.n_segments; i++) {
+		const Elf64_Phdr *p = &b->image.segments[i];
+
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && address >= p->p_vaddr &&
+		    address - p->p_vaddr < p->p_filesz)
+			end = p->p_vaddr + p->p_filesz;
+	}
+	if (size)
+		return size < end - address ? address + size : end;
+	if (symbols_load_more(b) < 0)
+		return address;
+	i = symbols_behind(b, address);
+	if (i < b->n_functions && b->functions[i].address < end)
+		return b->functions[i].address;
+	return end;
+}
+
+/* --- the values of all symbols, which only the operands of USDT probes need --- */
+
+static int values_load_table(const struct image *im, const Elf64_Shdr *table, struct values *v)
+{
+	void *symbols, *names;
+	size_t len, names_len;
+	int r;
+
+	if (table->sh_link >= im->n_sections || table->sh_entsize != sizeof(Elf64_Sym))
+		return 0;
+	r = image_section_load(im, table, &symbols, &len);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = image_section_load(im, &im->sections[table->sh_link], &names, &names_len);
+	if (r < 0) {
+		free(symbols);
+		return r == -ENOMEM ? r : 0;
+	}
+	v->symbols[v->n_tables] = symbols;
+	v->names[v->n_tables] = names;
+	v->n[v->n_tables] = len / sizeof(Elf64_Sym);
+	v->names_len[v->n_tables++] = names_len;
+	return 0;
+}
+
+static int values_load(struct binary *b, struct values *v)
+{
+	bool seen[2] = {false, false};
 	int r = 0;
 
-	qsort(m->v, m->n, sizeof(*m->v), compare);
-	for (size_t i = 0; !r && i < m->n; i++) {
-		const struct match *v = &m->v[i];
-		struct symbol s = {
-			.name = v->name,
-			.demangled = v->demangled,
-			.address = v->address,
-			.size = v->size,
-			.ifunc = v->ifunc,
-		};
+	v->loaded = true;
+	for (size_t i = 0; !r && i < b->image.n_sections; i++) {
+		uint32_t type = b->image.sections[i].sh_type;
 
-		if (i && m->v[i - 1].address == s.address)
+		if ((type != SHT_SYMTAB && type != SHT_DYNSYM) || seen[type == SHT_DYNSYM])
 			continue;
-		if (image_offset(&b->image, s.address, true, &s.offset))
-			r = f(arg, &s);
+		seen[type == SHT_DYNSYM] = true;
+		r = values_load_table(&b->image, &b->image.sections[i], v);
 	}
 	return r;
 }
 
-static bool nearest(struct binary *b, struct near *near, const char *name)
+void values_free(struct values *v)
 {
-	near_start(near, name);
-	for (size_t i = 0; i < b->n_functions; i++)
-		near_look(near, b->functions[i].name);
-	return *near->name;
-}
-
-static bool is_import(const struct binary *b, const char *name)
-{
-	for (size_t i = 0; i < b->n_imports; i++)
-		if (streq(b->imports[i], name))
-			return true;
-	return false;
-}
-
-static int no_match(struct binary *b, const char *pattern, bool chosen, struct error *e)
-{
-	struct near near;
-
-	if (!b->n_functions)
-		return error_set(e, -ENOENT,
-				 "%s has no names of functions: install its debug symbols, or "
-				 "probe by offset (FILE:0xOFFSET)",
-				 b->path);
-	if (is_glob(pattern))
-		return error_set(e, -ENOENT, "no function of %s matches '%.100s'", b->path,
-				 pattern);
-	if (chosen)
-		return error_set(e, -ENOENT,
-				 "%.100s in %s only chooses an implementation when a program "
-				 "starts, and these are not known: name one of them",
-				 pattern, b->path);
-	if (is_import(b, pattern))
-		return error_set(e, -ENOENT,
-				 "%s only calls %.100s, which is in one of its libraries: probe it "
-				 "there (as in uprobe:libc.so.6:%.100s)",
-				 b->path, pattern, pattern);
-	if (nearest(b, &near, pattern))
-		return error_set(e, -ENOENT, "%s has no function %.100s; did you mean '%.100s'?",
-				 b->path, pattern, near.name);
-	return error_set(e, -ENOENT, "%s has no function %.100s%s", b->path, pattern,
-			 b->has_symtab ? ""
-				       : ": it is stripped; its debug symbols may know more names");
-}
-
-int binary_functions(struct binary *b, const char *glob,
-		     int (*f)(void *arg, const struct symbol *s), void *arg, struct error *e)
-{
-	struct matches m CLEANUP(matches_free) = {0};
-	bool chosen = false;
-	int r = symbols_load(b);
-
-	/* one name is most often in the file itself, and debug data are big */
-	if (!r && !is_glob(glob))
-		r = find_matches(b, glob, &m, &chosen);
-	if (!r && !m.n) {
-		r = symbols_load_more(b);
-		if (!r)
-			r = find_matches(b, glob, &m, &chosen);
+	for (size_t i = 0; i < v->n_tables; i++) {
+		free(v->symbols[i]);
+		free(v->names[i]);
 	}
-	if (r < 0)
-		return error_set(e, r, "the symbols of %s cannot be read: %s", b->path,
-				 strerror(-r));
-	if (!m.n)
-		return no_match(b, glob, chosen, e);
-	return report(b, &m, f, arg);
+	*v = (struct values){0};
 }
 
-int binary_symbolise(struct binary *b, uint64_t offset, struct symbol *ret)
+int values_find(struct binary *b, struct values *v, const char *name, uint64_t *value)
 {
-	const struct function *f;
-	uint64_t address;
-	int r;
+	int r = v->loaded ? 0 : values_load(b, v);
 
-	if (!image_address(&b->image, offset, &address))
-		return -ENOENT;
-	r = symbols_load_more(b);
-	if (r < 0)
-		return r;
-	f = symbols_at(b, address);
-	if (!f || !image_offset(&b->image, f->address, true, &ret->offset))
-		return -ENOENT;
-	ret->size = size_at(b, f->address);
-	if (address >= symbols_end(b, f->address, ret->size))
-		return -ENOENT;
-	ret->name = f->name;
-	ret->demangled = demangled((struct function *)f);
-	ret->address = f->address;
-	ret->ifunc = false;
-	return 0;
+	for (size_t t = 0; !r && t < v->n_tables; t++) {
+		for (size_t i = 0; i < v->n[t] && v->steps < VALUES_STEPS_MAX; i++, v->steps++) {
+			const Elf64_Sym *s = &v->symbols[t][i];
+
+			if (s->st_name >= v->names_len[t] || s->st_shndx == SHN_UNDEF ||
+			    ELF64_ST_TYPE(s->st_info) == STT_TLS ||
+			    !streq(v->names[t] + s->st_name, name))
+				continue;
+			*value = s->st_value;
+			return 0;
+		}
+	}
+	return r ? r : -ENOENT;
 }

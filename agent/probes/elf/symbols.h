@@ -1,118 +1,159 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Functions and static probes of ELF files, and where exactly a probe goes. Reads files as hostile
- * input: everything is bounded and checked.
- */
+/* What the files that read ELF share with each other, and with nobody else. */
 #ifndef AX_PROBES_ELF_SYMBOLS_H
 #define AX_PROBES_ELF_SYMBOLS_H
 
-#include "base/util.h"
+#include <elf.h>
 
-struct binary; /* an ELF file, with its separate debug file if there is one */
+#include "probes/elf/binary.h"
 
-/* `name`: a path; or a program of $PATH, or a library's name as ld.so finds it ("libc.so.6", "c");
- * `pid` (0: none): as that process sees it (/proc/PID/root; a name without '/' is first looked for
- * among the files that it has mapped, "" is its program). */
-int binary_open(const char *name, int pid, struct binary **ret, struct error *e);
-void binary_close(struct binary *b);
-static inline void binary_closep(struct binary **b)
-{
-	if (*b)
-		binary_close(*b);
-}
-const char *binary_path(const struct binary *b); /* absolute, what the kernel is to open */
-bool binary_is_go(const struct binary *b);
-uint16_t binary_machine(const struct binary *b); /* EM_X86_64, EM_AARCH64 ... */
+/* More of one section than this is not read: no table of symbols is as big. */
+#define IMAGE_LOAD_MAX (256u << 20)
+/* Functions with longer names are left out. */
+#define FUNCTION_NAME_MAX 8192
 
-struct symbol {
-	const char *name;      /* as in the file */
-	const char *demangled; /* NULL: it is not mangled */
-	uint64_t address;      /* as the file has it */
-	uint64_t offset;       /* in the file: where a uprobe goes */
-	uint64_t size;	       /* 0: unknown */
-	bool ifunc; /* one of the implementations that the dynamic linker chooses from (IFUNC) */
-};
-/* Functions of .symtab (also of the debug file), .dynsym and .gnu_debugdata, each address once,
- * whose name (or demangled name, or it without arguments) matches the glob; sorted by address. f
- * returns non-zero to end. -ENOENT: no function matches (with "did you mean"). */
-int binary_functions(struct binary *b, const char *glob,
-		     int (*f)(void *arg, const struct symbol *s), void *arg, struct error *e);
-/* The function that an offset of the file is in. -ENOENT. */
-int binary_symbolise(struct binary *b, uint64_t offset, struct symbol *ret);
-
-/* The function at a running program's address, when the place at offset `known` of the file is
- * known to be at `known_at` there; *address becomes the one that the file has. -ENOENT. */
-int binary_symbolise_near(struct binary *b, uint64_t known, uint64_t known_at, uint64_t *address,
-			  struct symbol *ret);
-
-/* Exceptions may pass through its functions (C++): with a uretprobe on one of them they would not
- * find their handler, and the program would be terminated. */
-bool binary_throws(const struct binary *b);
-/* Functions like setjmp, whose return address must stay what it is. */
-bool function_keeps_return(const char *name);
-
-/* How far in memory a symbol, function or datum, plus `offset` is from the place at offset `from`
- * of the file; `symbol` NULL: what is at `offset` in the file. -ENOENT. */
-int binary_distance(struct binary *b, uint64_t from, const char *symbol, int64_t offset,
-		    int64_t *ret, struct error *e);
-
-/* An operand of a USDT probe, in all forms that gcc and clang emit: "8@%rax", "-4@-20(%rbp)",
- * "8@8(%rdx,%rax,8)", "4@$5", "8@sym(%rip)", and arm64's. binary_usdts resolves symbols: then with
- * reg "rip" the value is the distance from the probe's own address, without it an address. */
-enum usdt_arg_kind { USDT_CONST, USDT_REG, USDT_MEMORY };
-struct usdt_arg {
-	enum usdt_arg_kind kind;
-	uint8_t size; /* 1, 2, 4, 8 */
-	bool is_signed;
-	bool is_float; /* cannot be fetched as an integer */
-	int64_t value; /* constant, or displacement */
-	char reg[8];   /* "rax": the register, or the base; "": none */
-	char index[8]; /* "": none */
-	uint8_t scale;
-	uint8_t shift;	  /* the value's lowest bit in the register: 8 for %ah */
-	bool unfetchable; /* see the text: 16 bytes, a symbol that the file does not have ... */
-	char symbol[64];  /* that value is relative to; "": none, or resolved */
-};
-#define USDT_ARGS_MAX 16
-struct usdt {
-	const char *provider, *name;
-	uint64_t offset;       /* in the file */
-	uint64_t semaphore;    /* in the file, 0: none */
-	const char *args_text; /* with n_args 0: usdt_args_parse says why */
-	struct usdt_arg args[USDT_ARGS_MAX];
-	size_t n_args;
-};
-int usdt_args_parse(const char *text, struct usdt *u, struct error *e);
-int binary_usdts(struct binary *b, const char *provider_glob, const char *name_glob,
-		 int (*f)(void *arg, const struct usdt *u), void *arg, struct error *e);
-
-/* --- placement --- */
-enum place_cost {
-	PLACE_EMULATED, /* the kernel emulates the instruction: push, nop, short jumps ... */
-	PLACE_NOP5,	/* at the function's entry: a call takes its place (Linux 6.18) */
-	PLACE_STEPPED,	/* single-stepped: the slowest */
-	PLACE_REFUSED,	/* the kernel takes no probe there, or it would not be safe; see why */
-};
-struct place {
-	uint64_t offset; /* in the file: where the probe goes */
-	uint32_t slid;	 /* bytes behind where it was asked for */
-	enum place_cost cost;
-	char instruction[64]; /* its text */
-	char why[160];	      /* of the choice, or of the refusal */
-};
 /*
- * Where a probe on a function's entry is cheapest: slides past instructions that leave the argument
- * registers and the stack's arguments alone, are no jump target, and cannot fault, to one that the
- * kernel emulates; never onto a nop5 inside a function, whose replacement would overwrite the red
- * zone. Other registers than those of arguments, the stack and frame pointers may have changed when
- * it slid: who fetches such a one asks for the exact place. `exact`: the place is given and only
- * judged. A place that is refused is no error: ret->cost and ret->why say so.
+ * An ELF file, read piece by piece and never mapped: a file that is cut off while it is mapped
+ * kills the reader with SIGBUS.
  */
-int binary_place(struct binary *b, const struct symbol *s, uint64_t offset, bool exact,
-		 struct place *ret, struct error *e);
-/* The returns of a function, as offsets in the file (Go: a uretprobe would break its stack).
- * -ENOENT: it has none (it never returns, or ends by jumping to another function). */
-int binary_returns(struct binary *b, const struct symbol *s, uint64_t **offsets, size_t *n,
+struct image {
+	int fd;	      /* -1: it is in memory */
+	uint8_t *mem; /* malloc'ed */
+	uint64_t size;
+	uint16_t machine, type;
+	Elf64_Phdr *segments;
+	size_t n_segments;
+	Elf64_Shdr *sections;
+	size_t n_sections;
+	char *names; /* of the sections */
+	size_t names_len;
+};
+
+/* Both take over what they are given, also when they fail. `path` is for messages. */
+int image_open(struct image *im, int fd, const char *path, struct error *e);
+int image_open_memory(struct image *im, uint8_t *mem, size_t size, const char *path,
+		      struct error *e);
+void image_close(struct image *im);
+
+/* All or nothing: -ENOEXEC when the file does not have it. */
+int image_read(const struct image *im, uint64_t offset, void *buf, size_t len);
+/* malloc'ed, with a NUL behind. */
+int image_load(const struct image *im, uint64_t offset, uint64_t len, void **ret);
+const Elf64_Shdr *image_section(const struct image *im, const char *name);
+int image_section_load(const struct image *im, const Elf64_Shdr *s, void **ret, size_t *len);
+/* By program headers. `executable`: only what is mapped executable. */
+bool image_offset(const struct image *im, uint64_t address, bool executable, uint64_t *offset);
+bool image_address(const struct image *im, uint64_t offset, uint64_t *address);
+/* A range of addresses that the program maps readable. */
+bool image_readable(const struct image *im, uint64_t address, uint64_t len);
+/* The build-id's length, 0: it has none. */
+size_t image_build_id(const struct image *im, uint8_t *id, size_t max);
+/* The next note at *at of a section of notes. */
+struct note {
+	uint32_t type;
+	const char *name;
+	size_t name_len;
+	const uint8_t *desc;
+	size_t desc_len;
+};
+bool note_next(const uint8_t *notes, size_t len, size_t *at, struct note *ret);
+
+static inline uint64_t get_u64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+static inline uint32_t get_u32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* A name of a function; several can have the same address. */
+struct function {
+	uint64_t address, size;
+	const char *name;
+	char *demangled; /* with its arguments */
+	bool tried;	 /* to demangle it */
+	bool ifunc;	 /* the address is what chooses the implementation */
+	uint8_t rank;	 /* of the names of one address the lowest is the one to show */
+};
+
+/* Where the jumps and calls of one piece of code go, sorted. */
+struct targets {
+	uint64_t block; /* which, plus one; 0: none */
+	uint64_t *v;
+	size_t n;
+};
+#define TARGETS_BLOCKS 4 /* functions are placed in their order, so a few are enough */
+
+struct binary {
+	char *path;
+	char *root; /* "/proc/PID/root", "" */
+	struct image image;
+	bool go;
+	bool loaded, loaded_more; /* symbols: of the file itself, of debug data */
+	bool has_symtab;
+	bool sorted;
+	struct function *functions;
+	size_t n_functions, max_functions;
+	const char **imports; /* names of functions that other files have */
+	size_t n_imports, max_imports;
+	void **texts; /* what names point into */
+	size_t n_texts, max_texts;
+	struct targets targets[TARGETS_BLOCKS];
+	uint64_t read; /* bytes of code that were looked at */
+};
+
+/* A file that is open already, which it takes over, also when it fails. `path` is for messages and,
+ * behind `root` ("", "/proc/PID/root"), where its debug file is looked for. */
+int binary_open_fd(int fd, const char *path, const char *root, struct binary **ret,
 		   struct error *e);
+
+/* find_file.c: the file, and its path for the kernel. */
+int binary_find(const char *name, int pid, char **path, char **root, int *fd, struct error *e);
+
+/* symbols.c */
+int symbols_load(struct binary *b);	 /* of the file */
+int symbols_load_more(struct binary *b); /* of its debug data, too; sorts */
+int symbols_sort(struct binary *b);
+int symbols_of_image(struct binary *b, const struct image *im);
+int symbols_add(struct binary *b, const struct function *f);
+int symbols_keep(struct binary *b, void *text); /* frees it when it fails */
+/* The first one at this address, or the last ones before it; NULL. Sorted first. */
+const struct function *symbols_at(const struct binary *b, uint64_t address);
+/* The index of the first one that starts behind the address. Sorted first. */
+size_t symbols_behind(const struct binary *b, uint64_t address);
+/* Where the function that starts there ends at the latest. */
+uint64_t symbols_end(struct binary *b, uint64_t address, uint64_t size);
+/* The tables of symbols, functions and data, as long as addresses of some are looked for. */
+#define VALUES_STEPS_MAX (64u << 20) /* symbols that are looked at */
+struct values {
+	Elf64_Sym *symbols[2];
+	char *names[2];
+	size_t n[2], names_len[2], n_tables;
+	bool loaded;
+	uint64_t steps;
+};
+int values_find(struct binary *b, struct values *v, const char *name, uint64_t *value);
+void values_free(struct values *v);
+
+/* debug_file.c: names from .gnu_debugdata or a separate debug file. */
+int binary_debug_symbols(struct binary *b);
+/* go_functions.c: names from Go's own table. */
+int binary_go_symbols(struct binary *b);
+
+/* demangle.c: NULL: it is not mangled. */
+char *demangle(const char *name, bool arguments);
+
+/* place.c: false: so much code was looked at that functions must overlap over and over. */
+bool code_may_read(struct binary *b, uint64_t len);
+/* ifunc.c: the addresses of functions that the one at `address` can return. */
+int place_implementations(struct binary *b, uint64_t address, uint64_t size, uint64_t *ret,
+			  size_t max);
 
 #endif

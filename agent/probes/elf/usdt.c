@@ -2,7 +2,7 @@
 /* USDT probes: the notes that <sys/sdt.h> leaves in .note.stapsdt. */
 #include <fnmatch.h>
 
-#include "probes/elf/binary_priv.h"
+#include "probes/elf/symbols.h"
 #include "base/near.h"
 
 #define NOTE_TYPE 3

@@ -5,7 +5,7 @@
  */
 #include <ctype.h>
 
-#include "probes/elf/symbols.h"
+#include "probes/elf/binary.h"
 
 struct cursor {
 	const char *at;

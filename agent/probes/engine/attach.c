@@ -1,387 +1,411 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The interpreter: loading it with what it is to do. */
-#include <linux/membarrier.h>
+/* Attaching the interpreter to functions and tracepoints. */
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "probes/engine/attach_link.h"
-#include "probes/engine/attach_priv.h"
-#include "interpreter.skel.h"
+#include "probes/engine/link.h"
+#include "probes/engine/priv.h"
 
-#define STACKS	      8192
-#define THREAD_STATES 16384
+#define ENOTSUPP_ERRNO 524 /* the kernel's own; no libc knows it */
 
-const char *const engine_map_names[MAPS] = {
-	[MAP_PROBES] = "probes",   [MAP_SCRATCHES] = "scratches",
-	[MAP_OPS] = "ops",	   [MAP_TEXTS] = "texts",
-	[MAP_HITS] = "hits",	   [MAP_COUNTERS] = "probe_counters",
-	[MAP_RECORDS] = "records", [MAP_TABLE] = "table",
-	[MAP_CALLS] = "calls",	   [MAP_STACKS] = "stacks",
-	[MAP_FLIGHT] = "flight",   [MAP_FLIGHT_NUMBER] = "flight_number",
-	[MAP_STATES] = "states",   [MAP_THREAD_STATES] = "thread_states",
-	[MAP_ABOUT] = "about",
-};
-
-static struct bpf_map *map_of(const struct engine *g, enum engine_map which)
+static int out_of_memory(struct error *e)
 {
-	return bpf_object__find_map_by_name(g->skel->obj, engine_map_names[which]);
+	return error_set(e, -ENOMEM, "out of memory");
 }
 
-const char *engine_method(const struct engine *g)
+/* --- links --- */
+
+static int keep_fd(struct engine *g, int fd)
 {
-	bool tracepoint = g->uses[PROGRAM_RAW] || g->uses[PROGRAM_CLASSIC];
+	if (g->n_link_fds == g->max_link_fds) {
+		size_t n = g->max_link_fds ? g->max_link_fds * 2 : 8;
+		int *v = realloc(g->link_fds, n * sizeof(*v));
 
-	if (g->uses[PROGRAM_USER] + g->uses[PROGRAM_KERNEL] + tracepoint > 1)
-		return "several kinds of links";
-	if (g->uses[PROGRAM_USER])
-		return g->user_multi ? "uprobe_multi link" : "perf events";
-	if (g->uses[PROGRAM_KERNEL])
-		return g->kernel_multi ? "kprobe_multi link" : "perf events";
-	return g->uses[PROGRAM_RAW] ? "raw tracepoint" : "perf event on the tracepoint";
-}
-
-/* --- loading --- */
-
-static int on_ring(void *ctx, void *data, size_t size)
-{
-	struct engine *g = ctx;
-	const struct ax_probe_record *r = data;
-
-	if (size < sizeof(*r) || size < sizeof(*r) + r->n_values * sizeof(r->values[0]))
-		return 0;
-	return g->on_record(g->arg, r, size);
-}
-
-static int fill(const struct engine *g, enum engine_map which, const void *v, size_t n, size_t size)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		int r = bpf_map_update_elem(g->maps[which], &i, (const char *)v + i * size,
-					    BPF_ANY);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* In pages, so that a text that is a little longer still fits what was pinned. */
-static uint32_t about_size(const char *about)
-{
-	return ((uint32_t)strlen(about) / 4096 + 1) * 4096;
-}
-
-static int fill_about(const struct engine *g, const char *about)
-{
-	autofree char *buf = about ? calloc(1, about_size(about)) : NULL;
-
-	if (!about)
-		return 0;
-	if (!buf)
-		return -ENOMEM;
-	memcpy(buf, about, strlen(about));
-	return fill(g, MAP_ABOUT, buf, 1, about_size(about));
-}
-
-static int fill_maps(struct engine *g, const struct engine_plan *p)
-{
-	int r;
-
-	for (unsigned i = 0; i < MAPS; i++)
-		g->maps[i] = bpf_map__fd(map_of(g, i));
-	r = fill(g, MAP_PROBES, p->probes, p->n_probes, sizeof(*p->probes));
-	if (r == 0)
-		r = fill(g, MAP_OPS, p->ops, p->n_ops, sizeof(*p->ops));
-	if (r == 0)
-		r = fill(g, MAP_TEXTS, p->texts, p->n_texts, sizeof(*p->texts));
-	return r == 0 ? fill_about(g, p->about) : r;
-}
-
-static uint32_t at_least_one(size_t n)
-{
-	return n ? (uint32_t)n : 1;
-}
-
-/* What the probes do not need takes no memory. */
-static int size_maps(struct engine *g, const struct engine_plan *p)
-{
-	const struct {
-		enum engine_map which;
-		uint32_t entries;
-	} sizes[] = {
-		{MAP_PROBES, at_least_one(p->n_probes)},
-		{MAP_SCRATCHES, p->sleeps ? AX_PROBE_SLEEPERS : AX_PROBE_SLOTS},
-		{MAP_HITS, at_least_one(p->n_probes)},
-		{MAP_OPS, at_least_one(p->n_ops)},
-		{MAP_TEXTS, at_least_one(p->n_texts)},
-		{MAP_FLIGHT, at_least_one(p->config.flight_slots)},
-		{MAP_STACKS, p->stacks ? STACKS : 1},
-		{MAP_THREAD_STATES, p->states ? THREAD_STATES : 1},
-	};
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sizes); i++)
-		r = bpf_map__set_max_entries(map_of(g, sizes[i].which), sizes[i].entries);
-	if (r == 0 && p->key_words)
-		r = bpf_map__set_key_size(map_of(g, MAP_TABLE),
-					  p->key_words * (uint32_t)sizeof(uint64_t));
-	else if (r == 0)
-		r = bpf_map__set_max_entries(map_of(g, MAP_TABLE), 1);
-	if (r == 0 && !p->paired)
-		r = bpf_map__set_max_entries(map_of(g, MAP_CALLS), 1);
-	if (r == 0 && (!p->records || p->config.flight_slots))
-		r = bpf_map__set_max_entries(map_of(g, MAP_RECORDS),
-					     (uint32_t)sysconf(_SC_PAGESIZE));
-	if (r == 0 && p->config.flight_slots)
-		r = bpf_map__set_value_size(map_of(g, MAP_FLIGHT),
-					    (uint32_t)sizeof(struct ax_probe_flight) +
-						    p->config.flight_bytes);
-	if (r == 0 && p->about)
-		r = bpf_map__set_value_size(map_of(g, MAP_ABOUT), about_size(p->about));
-	return r;
-}
-
-bool engine_map_is_kept(enum engine_map which)
-{
-	switch (which) {
-	case MAP_HITS:
-	case MAP_COUNTERS:
-	case MAP_TABLE:
-	case MAP_STACKS:
-	case MAP_FLIGHT:
-	case MAP_FLIGHT_NUMBER:
-	case MAP_ABOUT:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* A text of another length needs another map. */
-static void drop_about(const struct engine *g, const char *path)
-{
-	autoclose int fd = bpf_obj_get(path);
-	struct bpf_map_info info = {0};
-	uint32_t len = sizeof(info);
-
-	if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
-	    info.value_size != bpf_map__value_size(map_of(g, MAP_ABOUT)))
-		unlink(path);
-}
-
-/* Maps that are there already are taken, if they are alike. */
-static int pin_maps(struct engine *g, const char *pin)
-{
-	for (unsigned i = 0; pin && i < MAPS; i++) {
-		autofree char *path = NULL;
-		int r;
-
-		if (!engine_map_is_kept(i))
-			continue;
-		if (asprintf(&path, "%s/%s", pin, engine_map_names[i]) < 0)
+		if (!v) {
+			close(fd);
 			return -ENOMEM;
-		if (i == MAP_ABOUT)
-			drop_about(g, path);
-		r = bpf_map__set_pin_path(map_of(g, i), path);
-		if (r < 0)
-			return r;
+		}
+		g->link_fds = v;
+		g->max_link_fds = n;
 	}
+	g->link_fds[g->n_link_fds++] = fd;
 	return 0;
 }
 
-static void choose_programs(struct engine *g)
+static int keep_link(struct engine *g, struct bpf_link *link)
 {
-	struct bpf_program *each;
+	if (g->n_links == g->max_links) {
+		size_t n = g->max_links ? g->max_links * 2 : 8;
+		struct bpf_link **v = realloc(g->links, n * sizeof(struct bpf_link *));
 
-	g->programs[PROGRAM_USER] =
-		g->plan->sleeps ? g->skel->progs.ax_function_sleeping : g->skel->progs.ax_function;
-	g->programs[PROGRAM_KERNEL] = g->skel->progs.ax_kernel_function;
-	g->programs[PROGRAM_CLASSIC] = g->skel->progs.ax_tracepoint;
-	g->programs[PROGRAM_RAW] = g->skel->progs.ax_raw_tracepoint;
-	bpf_object__for_each_program (each, g->skel->obj)
-		bpf_program__set_autoload(each, false);
-	for (unsigned i = 0; i < PROGRAMS; i++)
-		bpf_program__set_autoload(g->programs[i], g->uses[i]);
-	if (g->user_multi)
-		bpf_program__set_expected_attach_type(g->programs[PROGRAM_USER],
-						      (enum bpf_attach_type)LINK_UPROBE_MULTI);
-	if (g->kernel_multi)
-		bpf_program__set_expected_attach_type(g->programs[PROGRAM_KERNEL],
-						      BPF_TRACE_KPROBE_MULTI);
-}
-
-/* Half of the time to the first event would be the verifier's: it leaves out what is known to be
- * never used. */
-static struct ax_probe_config config_of(const struct engine_plan *p)
-{
-	struct ax_probe_config config = p->config;
-
-	for (size_t i = 0; i < p->n_ops; i++)
-		config.codes |= UINT64_C(1) << p->ops[i].code;
-	for (size_t i = 0; i < p->n_probes; i++) {
-		config.actions |= 1u << p->probes[i].action;
-		config.flags |= p->probes[i].flags;
+		if (!v) {
+			bpf_link__destroy(link);
+			return -ENOMEM;
+		}
+		g->links = v;
+		g->max_links = n;
 	}
-	return config;
-}
-
-static int load_skeleton(struct engine *g, const struct engine_plan *p)
-{
-	int r;
-
-	g->skel = interpreter__open();
-	if (!g->skel)
-		return -errno;
-	*(struct ax_probe_config *)&g->skel->rodata->config = config_of(p);
-	choose_programs(g);
-	r = size_maps(g, p);
-	if (r == 0)
-		r = pin_maps(g, p->pin);
-	if (r == 0)
-		r = interpreter__load(g->skel);
-	return r == 0 ? fill_maps(g, p) : r;
-}
-
-/* Of tracepoints, those of system calls are made by the kernel without raw ones. */
-static enum engine_program program_for(const struct engine_site *s, bool raw)
-{
-	if (s->kind == SITE_USER)
-		return PROGRAM_USER;
-	if (s->kind == SITE_KERNEL)
-		return PROGRAM_KERNEL;
-	return raw && !s->has_fields && !streq(s->category, "syscalls") ? PROGRAM_RAW
-									: PROGRAM_CLASSIC;
-}
-
-/* One program serves all tracepoints of a session. */
-static void choose_methods(struct engine *g, const struct engine_plan *p, bool raw)
-{
-	memset(g->uses, 0, sizeof(g->uses));
-	for (size_t i = 0; i < p->n_sites; i++)
-		raw &= program_for(&p->sites[i], raw) != PROGRAM_CLASSIC;
-	g->kernel_multi = true;
-	for (size_t i = 0; i < p->n_sites; i++) {
-		const struct engine_site *s = &p->sites[i];
-
-		g->uses[program_for(s, raw)] = true;
-		if (s->kind == SITE_KERNEL && (!s->name || s->offset))
-			g->kernel_multi = false;
-	}
-	g->user_multi = g->uses[PROGRAM_USER] && link_has_uprobe_multi();
-	g->kernel_multi &= g->uses[PROGRAM_KERNEL] && link_has_kprobe_multi();
-}
-
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level;
-	(void)fmt;
-	(void)ap;
+	g->links[g->n_links++] = link;
 	return 0;
 }
 
-static int load_by_method(struct engine *g, const struct engine_plan *p)
+/* The last ones first, which are those on returns. */
+void engine_close_links(struct engine *g)
 {
-	libbpf_print_fn_t print = libbpf_set_print(quiet);
-	int r;
-
-	choose_methods(g, p, true);
-	r = load_skeleton(g, p);
-	if (r < 0 && g->uses[PROGRAM_RAW]) { /* cookies came with Linux 6.10 */
-		interpreter__destroy(g->skel);
-		choose_methods(g, p, false);
-		r = load_skeleton(g, p);
+	while (g->n_link_fds)
+		close(g->link_fds[--g->n_link_fds]);
+	while (g->n_links)
+		bpf_link__destroy(g->links[--g->n_links]);
+	while (g->n_mappings) {
+		g->n_mappings--;
+		munmap(g->mappings[g->n_mappings].at, g->mappings[g->n_mappings].bytes);
 	}
-	libbpf_set_print(print);
-	return r;
 }
 
-static int load_failed(int r, struct error *e)
+static int program_fd(const struct engine *g, enum engine_program which)
 {
-	if (r == -EPERM)
-		return error_set(e, r,
-				 "loading the probes' program is not permitted: run ax as "
-				 "root (or with CAP_BPF and CAP_PERFMON)");
-	return error_set(e, r,
-			 "loading the probes' program failed: %s ('ax doctor' tells what "
-			 "the kernel lacks)",
-			 strerror(-r));
+	return bpf_program__fd(g->programs[which]);
 }
 
-int engine_load(const struct engine_plan *p, struct engine **ret, struct error *e)
+static int too_many(size_t n, const char *lacks, struct error *e)
 {
-	struct engine *g = calloc(1, sizeof(*g));
-	int r = 0;
+	return error_set(e, -E2BIG,
+			 "%zu probes at a time would take minutes to detach, since there is no %s: "
+			 "expected at most %d",
+			 n, lacks, PERF_LINKS_MAX);
+}
 
-	if (!g)
-		return error_set(e, -ENOMEM, "out of memory");
-	g->plan = p;
-	g->n_probes = p->n_probes;
-	g->key_words = p->key_words;
-	g->n_cpus = libbpf_num_possible_cpus();
-	if (p->pin)
-		r = engine_pin_directory(p->pin, e);
-	if (r < 0) {
-		engine_free(g);
+/*
+ * A link of a perf event, which the link owns then. Not by libbpf: when its own are closed, it
+ * switches the event off, also for those who have the link pinned.
+ */
+static int link_event(struct engine *g, enum engine_program which, int fd, uint64_t cookie)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
+	autoclose int event = fd;
+	int link = bpf_link_create(program_fd(g, which), event, BPF_PERF_EVENT, &opts);
+
+	if (link < 0)
+		return link;
+	if (ioctl(event, PERF_EVENT_IOC_ENABLE, 0)) {
+		int r = -errno;
+
+		close(link);
 		return r;
 	}
-	r = load_by_method(g, p);
-	if (r == 0 && p->records && !p->config.flight_slots) {
-		g->ring = ring_buffer__new(g->maps[MAP_RECORDS], on_ring, g, NULL);
-		if (!g->ring)
-			r = -errno;
-	}
-	if (r == 0) {
-		*ret = g;
-		return 0;
-	}
-	engine_free(g);
-	return load_failed(r, e);
+	return keep_fd(g, link);
 }
 
-int engine_attach(struct engine *g, struct error *e)
+static int open_event(struct perf_event_attr *attr, int pid)
 {
-	libbpf_print_fn_t print = libbpf_set_print(quiet);
-	int r = engine_attach_sites(g, e);
+	int fd;
 
-	if (r == 0 && g->plan->pin)
-		r = engine_pin_links(g, e);
-	libbpf_set_print(print);
+	attr->size = sizeof(*attr);
+	attr->sample_period = 1;
+	/* The program runs for all processes on all CPUs, wherever the event is. */
+	fd = (int)syscall(__NR_perf_event_open, attr, pid ? pid : -1, pid ? -1 : 0, -1,
+			  PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* --- functions of programs --- */
+
+/*
+ * With the file mapped executable somewhere, the kernel looks at the instructions when it attaches,
+ * and refuses those that cannot be probed; else it would attach, and nothing would ever happen.
+ */
+static void map_file(struct engine *g, const char *path)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct mapping *v = realloc(g->mappings, (g->n_mappings + 1) * sizeof(*v));
+	struct stat st;
+	void *p;
+
+	if (!v)
+		return;
+	g->mappings = v;
+	if (fd < 0 || fstat(fd, &st) || st.st_size <= 0)
+		return;
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return;
+	v[g->n_mappings++] = (struct mapping){.at = p, .bytes = (size_t)st.st_size};
+}
+
+static int attach_multi(struct engine *g, const struct engine_site *const *sites, size_t n, int pid)
+{
+	autofree uint64_t *v = calloc(3 * n, sizeof(*v));
+	struct link_uprobes u = {.path = sites[0]->path,
+				 .offsets = v,
+				 .cookies = v + n,
+				 .n = (uint32_t)n,
+				 .is_return = sites[0]->is_return,
+				 .pid = pid};
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		v[i] = sites[i]->offset;
+		v[n + i] = sites[i]->probe;
+		v[2 * n + i] = sites[i]->semaphore;
+		if (sites[i]->semaphore)
+			u.semaphores = v + 2 * n;
+	}
+	return link_uprobes(program_fd(g, PROGRAM_USER), &u);
+}
+
+static int site_failed(const struct engine_site *s, int r, struct error *e)
+{
+	if (r == -ENOTSUPP_ERRNO || r == -EOPNOTSUPP)
+		return error_set(e, -ENOTSUP,
+				 "the kernel cannot probe the instruction at 0x%llx of %.200s: "
+				 "'ax trace explain' shows it; choose the next one",
+				 (unsigned long long)s->offset, s->path);
+	return error_set(e, r, "attaching at 0x%llx of %.200s failed: %s",
+			 (unsigned long long)s->offset, s->path, strerror(-r));
+}
+
+/* The kernel does not say which of many it was. */
+static int find_failing(struct engine *g, const struct engine_site *const *sites, size_t n, int r,
+			struct error *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		int fd = attach_multi(g, &sites[i], 1, 0);
+
+		if (fd < 0)
+			return site_failed(sites[i], fd, e);
+		close(fd);
+	}
+	return error_set(e, r, "attaching to %.300s failed: %s", sites[0]->path, strerror(-r));
+}
+
+/* Of one file, all on entries or all on returns. */
+static int attach_user_multi(struct engine *g, const struct engine_site *const *sites, size_t n,
+			     struct error *e)
+{
+	int pid = link_has_uprobe_pid() ? g->plan->pid : 0;
+	int fd = attach_multi(g, sites, n, pid);
+
+	if (fd == -ESRCH && pid)
+		return error_set(e, fd, "process %d has ended", pid);
+	if (fd < 0)
+		return find_failing(g, sites, n, fd, e);
+	return keep_fd(g, fd) < 0 ? out_of_memory(e) : 0;
+}
+
+/* A number in a file of sysfs about the kernel's perf events; -ENODEV: it has no such events. */
+static int event_number(const char *path, const char *format)
+{
+	autofile FILE *f = fopen(path, "re");
+	int v;
+
+	return f && fscanf(f, format, &v) == 1 ? v : -ENODEV;
+}
+
+#define UPROBE_EVENTS "/sys/bus/event_source/devices/uprobe/"
+#define REF_CTR_SHIFT 32 /* of a semaphore's offset in perf_event_attr.config */
+
+static int attach_user_single(struct engine *g, const struct engine_site *s, struct error *e)
+{
+	int type = event_number(UPROBE_EVENTS "type", "%d");
+	int bit = event_number(UPROBE_EVENTS "format/retprobe", "config:%d");
+	struct perf_event_attr attr = {.type = (uint32_t)type,
+				       .config = (s->is_return ? 1ull << (bit & 63) : 0) |
+						 s->semaphore << REF_CTR_SHIFT,
+				       .uprobe_path = (uint64_t)(uintptr_t)s->path,
+				       .probe_offset = s->offset};
+	int fd, r;
+
+	if (type < 0 || bit < 0)
+		return site_failed(s, -ENODEV, e);
+	fd = open_event(&attr, g->plan->pid);
+	if (fd < 0)
+		return site_failed(s, fd, e);
+	r = link_event(g, PROGRAM_USER, fd, s->probe);
+	return r < 0 ? site_failed(s, r, e) : 0;
+}
+
+static int attach_user(struct engine *g, const struct engine_site *const *sites, size_t n,
+		       struct error *e)
+{
+	int r = 0;
+
+	map_file(g, sites[0]->path);
+	if (g->user_multi)
+		return attach_user_multi(g, sites, n, e);
+	if (g->n_link_fds + n > PERF_LINKS_MAX)
+		return too_many(n, "uprobe_multi link (Linux 6.6)", e);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = attach_user_single(g, sites[i], e);
 	return r;
 }
 
-void engine_detach(struct engine *g)
+/* --- functions of the kernel --- */
+
+static int kernel_failed(const struct engine_site *s, int r, struct error *e)
 {
-	if (g->plan && g->plan->pin)
-		engine_disable(g->plan->pin);
-	engine_close_links(g);
-	/* Of the kinds of links only these go without waiting for programs that are running. With
-	 * a grace period of RCU the sum of events is that of records. */
-	if (g->uses[PROGRAM_RAW])
-		syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	const char *name = s->name ? s->name : "that address";
+
+	if (r == -ENOENT || r == -ESRCH || r == -EINVAL || r == -EADDRNOTAVAIL)
+		return error_set(e, r,
+				 "the kernel takes no probe on %.100s: it is not there, not a "
+				 "function's instruction, or one that must not be probed",
+				 name);
+	if (r == -EOPNOTSUPP || r == -ENODEV)
+		return error_set(e, -ENOTSUP,
+				 "this kernel has no kprobes (CONFIG_KPROBES): 'ax trace list "
+				 "tracepoint:*' shows what it has instead");
+	return error_set(e, r, "attaching to the kernel's %.100s failed: %s", name, strerror(-r));
 }
 
-void engine_free(struct engine *g)
+static int attach_kernel_multi(struct engine *g, const struct engine_site *const *sites, size_t n,
+			       struct error *e)
 {
-	if (!g)
-		return;
-	engine_close_links(g);
-	ring_buffer__free(g->ring);
-	if (g->skel)
-		interpreter__destroy(g->skel);
+	autofree unsigned long *addresses = calloc(n, sizeof(*addresses));
+	autofree const char **names = calloc(n, sizeof(*names));
+	autofree __u64 *cookies = calloc(n, sizeof(*cookies));
+	LIBBPF_OPTS(bpf_kprobe_multi_opts, opts, .cookies = cookies, .cnt = n,
+		    .retprobe = sites[0]->is_return);
+	bool hidden = false;
+	struct bpf_link *link;
+
+	if (!addresses || !names || !cookies)
+		return out_of_memory(e);
+	for (size_t i = 0; i < n; i++) {
+		names[i] = sites[i]->name;
+		addresses[i] = sites[i]->address;
+		cookies[i] = sites[i]->probe;
+		hidden |= !sites[i]->address;
+	}
+	/* Several functions can have one name, which the kernel then does not take. */
+	if (hidden)
+		opts.syms = names;
 	else
-		for (unsigned i = 0; i < MAPS; i++)
-			if (g->maps[i] > 0)
-				close(g->maps[i]);
-	free(g->link_fds);
-	free(g->links);
-	free(g->mappings);
-	free(g);
+		opts.addrs = addresses;
+	link = bpf_program__attach_kprobe_multi_opts(g->programs[PROGRAM_KERNEL], NULL, &opts);
+	if (!link)
+		return kernel_failed(sites[0], -errno, e);
+	return keep_link(g, link) < 0 ? out_of_memory(e) : 0;
 }
 
-int engine_records(struct engine *g,
-		   int (*f)(void *arg, const struct ax_probe_record *r, size_t len), void *arg)
+#define KPROBE_EVENTS "/sys/bus/event_source/devices/kprobe/"
+
+static int attach_kernel_single(struct engine *g, const struct engine_site *s, struct error *e)
 {
-	if (!g->ring)
-		return 0;
-	g->on_record = f;
-	g->arg = arg;
-	return ring_buffer__consume(g->ring);
+	int type = event_number(KPROBE_EVENTS "type", "%d");
+	int bit = event_number(KPROBE_EVENTS "format/retprobe", "config:%d");
+	struct perf_event_attr attr = {.type = (uint32_t)type,
+				       .config = s->is_return ? 1ull << (bit & 63) : 0,
+				       .kprobe_func = (uint64_t)(uintptr_t)s->name,
+				       .probe_offset = s->offset};
+	int fd, r;
+
+	if (type < 0 || bit < 0)
+		return kernel_failed(s, -ENODEV, e);
+	fd = open_event(&attr, 0);
+	if (fd < 0)
+		return kernel_failed(s, fd, e);
+	r = link_event(g, PROGRAM_KERNEL, fd, s->probe);
+	return r < 0 ? kernel_failed(s, r, e) : 0;
+}
+
+static int attach_kernel(struct engine *g, const struct engine_site *const *sites, size_t n,
+			 struct error *e)
+{
+	int r = 0;
+
+	if (g->kernel_multi)
+		return attach_kernel_multi(g, sites, n, e);
+	if (g->n_link_fds + n > PERF_LINKS_MAX)
+		return too_many(n, "kprobe_multi link (Linux 5.18)", e);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = attach_kernel_single(g, sites[i], e);
+	return r;
+}
+
+/* --- tracepoints --- */
+
+static int attach_classic(struct engine *g, const struct engine_site *s)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .config = s->id};
+	int fd = open_event(&attr, 0);
+
+	return fd < 0 ? fd : link_event(g, PROGRAM_CLASSIC, fd, s->probe);
+}
+
+static int attach_raw(struct engine *g, const struct engine_site *s)
+{
+	int fd = link_raw_tracepoint(program_fd(g, PROGRAM_RAW), s->name, s->probe);
+
+	return fd < 0 ? fd : keep_fd(g, fd);
+}
+
+static int attach_tracepoints(struct engine *g, const struct engine_site *const *sites, size_t n,
+			      struct error *e)
+{
+	if (!g->uses[PROGRAM_RAW] && g->n_link_fds + n > PERF_LINKS_MAX)
+		return too_many(n, "way but perf events for these", e);
+	for (size_t i = 0; i < n; i++) {
+		const struct engine_site *s = sites[i];
+		int r = g->uses[PROGRAM_RAW] ? attach_raw(g, s) : attach_classic(g, s);
+
+		if (r < 0)
+			return error_set(e, r, "attaching to tracepoint %.64s:%.64s failed: %s",
+					 s->category, s->name, strerror(-r));
+	}
+	return 0;
+}
+
+/* --- all --- */
+
+static bool alike(const struct engine_site *a, const struct engine_site *b)
+{
+	return a->kind == b->kind && a->is_return == b->is_return &&
+	       (a->kind != SITE_USER || streq(a->path, b->path));
+}
+
+static int attach_alike(struct engine *g, const struct engine_site *const *sites, size_t n,
+			struct error *e)
+{
+	switch (sites[0]->kind) {
+	case SITE_USER:
+		return attach_user(g, sites, n, e);
+	case SITE_KERNEL:
+		return attach_kernel(g, sites, n, e);
+	default:
+		return attach_tracepoints(g, sites, n, e);
+	}
+}
+
+/* Of each kind and file together. Entries come first: a call that is seen only half of is then one
+ * whose return is not seen. */
+int engine_attach_sites(struct engine *g, struct error *e)
+{
+	const struct engine_plan *p = g->plan;
+	autofree const struct engine_site **sites = calloc(p->n_sites + 1, sizeof(*sites));
+	autofree bool *done = calloc(p->n_sites + 1, sizeof(*done));
+
+	if (!sites || !done)
+		return out_of_memory(e);
+	for (size_t i = 0; i < 2 * p->n_sites; i++) {
+		const struct engine_site *first = &p->sites[i % p->n_sites];
+		size_t n = 0;
+		int r;
+
+		if (done[i % p->n_sites] || (first->is_return && i < p->n_sites))
+			continue;
+		for (size_t j = i % p->n_sites; j < p->n_sites; j++)
+			if (!done[j] && alike(first, &p->sites[j])) {
+				sites[n++] = &p->sites[j];
+				done[j] = true;
+			}
+		r = attach_alike(g, sites, n, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }

@@ -5,7 +5,7 @@
 #include "probes/named/named.h"
 #include "probes/session/priv.h"
 
-/* What is kept with a session's maps (named_text.c). */
+/* What is kept with a session's maps (kept.c). */
 struct kept {
 	struct config_probe probe;
 	bool by_config;

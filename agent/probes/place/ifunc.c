@@ -3,7 +3,7 @@
  * What an IFUNC chooses from. The function that chooses returns an address that it computed
  * relative to itself, so the addresses of code that it names are the implementations.
  */
-#include "probes/elf/binary_priv.h"
+#include "probes/elf/symbols.h"
 #include "probes/place/priv.h"
 
 #define RESOLVER_MAX 4096

@@ -4,7 +4,7 @@
  * entry leads there. Jumps into a function come from the function itself, and from the cold part of
  * it that the compiler put elsewhere, which is found by following the jumps that leave.
  */
-#include "probes/elf/binary_priv.h"
+#include "probes/elf/symbols.h"
 #include "probes/place/priv.h"
 
 #define OUTSIDE_MAX 64	 /* places outside that are followed */

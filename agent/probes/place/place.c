@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <sys/utsname.h>
 
-#include "probes/elf/binary_priv.h"
+#include "probes/elf/symbols.h"
 #include "probes/place/priv.h"
 
 #define CODE_MAX  (1u << 20) /* bigger functions are left as they are */

@@ -3,7 +3,7 @@
 #ifndef AX_PROBES_PLACE_PRIV_H
 #define AX_PROBES_PLACE_PRIV_H
 
-#include "probes/elf/symbols.h"
+#include "probes/elf/binary.h"
 
 enum x86_flow {
 	FLOW_NEXT,

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "probes/process/process.h"
-#include "probes/elf/symbols.h"
+#include "probes/elf/binary.h"
 
 /* Each string once; they live as long as the struct processes. */
 struct name {

@@ -2,7 +2,7 @@
 #ifndef AX_PROBES_SESSION_PRIV_H
 #define AX_PROBES_SESSION_PRIV_H
 
-#include "probes/engine/attach.h"
+#include "probes/engine/engine.h"
 #include "probes/types/btf.h"
 #include "probes/types/dwarf.h"
 #include "probes/session/session.h"
@@ -43,10 +43,10 @@ struct session {
 	char *about;
 };
 
-/* session_resolve.c: fills probes, names and what they were found in. */
+/* resolve.c: fills probes, names and what they were found in. */
 int session_resolve(struct session *s, struct error *e);
 
-/* session_pinned.c: what session_open_pinned() needs to know of a session. malloc'ed. */
+/* pinned.c: what session_open_pinned() needs to know of a session. malloc'ed. */
 char *session_about(const struct session *s);
 
 /* session.c: what the part makes of what happens. */

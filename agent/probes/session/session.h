@@ -47,7 +47,7 @@ struct session_options {
 	uint32_t flight; /* records are kept, the last so many, and not sent; 0: sent */
 	bool exact;	 /* places are not moved */
 	/* A directory of a bpf filesystem where the session stays when this process ends, and its
-	 * text (session_pinned.c); NULL: it ends with the process. */
+	 * text (pinned.c); NULL: it ends with the process. */
 	const char *pin, *text;
 	const char *apps; /* where apps have their cgroups (apps.h), for `app`; NULL: not known */
 	bool disabled;	  /* with `pin`: all is made, but nothing attached */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The interpreter in the kernel: loading it with its probes, attaching, reading what comes out. */
-#ifndef AX_PROBES_ENGINE_ATTACH_H
-#define AX_PROBES_ENGINE_ATTACH_H
+#ifndef AX_PROBES_ENGINE_ENGINE_H
+#define AX_PROBES_ENGINE_ENGINE_H
 
 #include "probe.h"
 #include "base/util.h"

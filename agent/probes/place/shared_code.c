@@ -4,7 +4,7 @@
  * memcpy, OpenSSL's functions into one another. Such two come from one file, so they are close
  * together.
  */
-#include "probes/elf/binary_priv.h"
+#include "probes/elf/symbols.h"
 #include "probes/place/priv.h"
 
 #define BLOCK	 (16u << 10) /* how far is looked, and what is kept at once */

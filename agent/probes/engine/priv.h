@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the files of the engine share. */
-#ifndef AX_PROBES_ENGINE_ATTACH_PRIV_H
-#define AX_PROBES_ENGINE_ATTACH_PRIV_H
+#ifndef AX_PROBES_ENGINE_PRIV_H
+#define AX_PROBES_ENGINE_PRIV_H
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "probes/engine/attach.h"
+#include "probes/engine/engine.h"
 
 /* Each costs a tenth of a second to detach. */
 #define PERF_LINKS_MAX 64
@@ -67,12 +67,12 @@ struct engine {
 	int n_cpus;
 };
 
-/* attach_sites.c */
+/* attach.c */
 int engine_attach_sites(struct engine *g, struct error *e);
 /* Unlinks and closes. */
 void engine_close_links(struct engine *g);
 
-/* attach_pin.c */
+/* pin.c */
 int engine_pin_links(struct engine *g, struct error *e);
 int engine_pin_directory(const char *pin, struct error *e);
 

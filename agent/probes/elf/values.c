@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Data of programs and of the kernel, by their names. */
-#include "probes/elf/binary_priv.h"
+#include "probes/elf/symbols.h"
 #include "probes/kernel/kallsyms.h"
 #include "probes/kernel/symbols.h"
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "probes/elf/binary_priv.h"
+#include "probes/elf/symbols.h"
 
 #define DEBUG_DIR      "/usr/lib/debug"
 #define UNPACKED_MAX   (32u << 20)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What comes out of probes, but for records that are sent. */
-#include "probes/engine/attach_priv.h"
+#include "probes/engine/priv.h"
 
 static void add_cell(struct ax_probe_cell *to, const struct ax_probe_cell *from)
 {

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 
-#include "probes/elf/binary_priv.h"
+#include "probes/elf/symbols.h"
 
 /*
  * Functions whose return address must stay as it is: it is looked at (setjmp, which would keep the

@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
-#include "probes/engine/attach_link.h"
+#include "probes/engine/link.h"
 
 /* The headers that ax is built with may be older than the kernel that it runs on. */
 struct attr_uprobe_multi {

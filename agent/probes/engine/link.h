@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Attachments that libbpf 1.1 has no functions for. */
-#ifndef AX_PROBES_ENGINE_ATTACH_LINK_H
-#define AX_PROBES_ENGINE_ATTACH_LINK_H
+#ifndef AX_PROBES_ENGINE_LINK_H
+#define AX_PROBES_ENGINE_LINK_H
 
 #include "base/util.h"
 

@@ -3,7 +3,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "probes/engine/attach_priv.h"
+#include "probes/engine/priv.h"
 
 #define LINK_PREFIX "link-"
 

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The interpreter: loading it with what it is to do. */
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+
+#include "probes/engine/link.h"
+#include "probes/engine/priv.h"
+#include "interpreter.skel.h"
+
+#define STACKS	      8192
+#define THREAD_STATES 16384
+
+const char *const engine_map_names[MAPS] = {
+	[MAP_PROBES] = "probes",   [MAP_SCRATCHES] = "scratches",
+	[MAP_OPS] = "ops",	   [MAP_TEXTS] = "texts",
+	[MAP_HITS] = "hits",	   [MAP_COUNTERS] = "probe_counters",
+	[MAP_RECORDS] = "records", [MAP_TABLE] = "table",
+	[MAP_CALLS] = "calls",	   [MAP_STACKS] = "stacks",
+	[MAP_FLIGHT] = "flight",   [MAP_FLIGHT_NUMBER] = "flight_number",
+	[MAP_STATES] = "states",   [MAP_THREAD_STATES] = "thread_states",
+	[MAP_ABOUT] = "about",
+};
+
+static struct bpf_map *map_of(const struct engine *g, enum engine_map which)
+{
+	return bpf_object__find_map_by_name(g->skel->obj, engine_map_names[which]);
+}
+
+const char *engine_method(const struct engine *g)
+{
+	bool tracepoint = g->uses[PROGRAM_RAW] || g->uses[PROGRAM_CLASSIC];
+
+	if (g->uses[PROGRAM_USER] + g->uses[PROGRAM_KERNEL] + tracepoint > 1)
+		return "several kinds of links";
+	if (g->uses[PROGRAM_USER])
+		return g->user_multi ? "uprobe_multi link" : "perf events";
+	if (g->uses[PROGRAM_KERNEL])
+		return g->kernel_multi ? "kprobe_multi link" : "perf events";
+	return g->uses[PROGRAM_RAW] ? "raw tracepoint" : "perf event on the tracepoint";
+}
+
+/* --- loading --- */
+
+static int on_ring(void *ctx, void *data, size_t size)
+{
+	struct engine *g = ctx;
+	const struct ax_probe_record *r = data;
+
+	if (size < sizeof(*r) || size < sizeof(*r) + r->n_values * sizeof(r->values[0]))
+		return 0;
+	return g->on_record(g->arg, r, size);
+}
+
+static int fill(const struct engine *g, enum engine_map which, const void *v, size_t n, size_t size)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		int r = bpf_map_update_elem(g->maps[which], &i, (const char *)v + i * size,
+					    BPF_ANY);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* In pages, so that a text that is a little longer still fits what was pinned. */
+static uint32_t about_size(const char *about)
+{
+	return ((uint32_t)strlen(about) / 4096 + 1) * 4096;
+}
+
+static int fill_about(const struct engine *g, const char *about)
+{
+	autofree char *buf = about ? calloc(1, about_size(about)) : NULL;
+
+	if (!about)
+		return 0;
+	if (!buf)
+		return -ENOMEM;
+	memcpy(buf, about, strlen(about));
+	return fill(g, MAP_ABOUT, buf, 1, about_size(about));
+}
+
+static int fill_maps(struct engine *g, const struct engine_plan *p)
+{
+	int r;
+
+	for (unsigned i = 0; i < MAPS; i++)
+		g->maps[i] = bpf_map__fd(map_of(g, i));
+	r = fill(g, MAP_PROBES, p->probes, p->n_probes, sizeof(*p->probes));
+	if (r == 0)
+		r = fill(g, MAP_OPS, p->ops, p->n_ops, sizeof(*p->ops));
+	if (r == 0)
+		r = fill(g, MAP_TEXTS, p->texts, p->n_texts, sizeof(*p->texts));
+	return r == 0 ? fill_about(g, p->about) : r;
+}
+
+static uint32_t at_least_one(size_t n)
+{
+	return n ? (uint32_t)n : 1;
+}
+
+/* What the probes do not need takes no memory. */
+static int size_maps(struct engine *g, const struct engine_plan *p)
+{
+	const struct {
+		enum engine_map which;
+		uint32_t entries;
+	} sizes[] = {
+		{MAP_PROBES, at_least_one(p->n_probes)},
+		{MAP_SCRATCHES, p->sleeps ? AX_PROBE_SLEEPERS : AX_PROBE_SLOTS},
+		{MAP_HITS, at_least_one(p->n_probes)},
+		{MAP_OPS, at_least_one(p->n_ops)},
+		{MAP_TEXTS, at_least_one(p->n_texts)},
+		{MAP_FLIGHT, at_least_one(p->config.flight_slots)},
+		{MAP_STACKS, p->stacks ? STACKS : 1},
+		{MAP_THREAD_STATES, p->states ? THREAD_STATES : 1},
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sizes); i++)
+		r = bpf_map__set_max_entries(map_of(g, sizes[i].which), sizes[i].entries);
+	if (r == 0 && p->key_words)
+		r = bpf_map__set_key_size(map_of(g, MAP_TABLE),
+					  p->key_words * (uint32_t)sizeof(uint64_t));
+	else if (r == 0)
+		r = bpf_map__set_max_entries(map_of(g, MAP_TABLE), 1);
+	if (r == 0 && !p->paired)
+		r = bpf_map__set_max_entries(map_of(g, MAP_CALLS), 1);
+	if (r == 0 && (!p->records || p->config.flight_slots))
+		r = bpf_map__set_max_entries(map_of(g, MAP_RECORDS),
+					     (uint32_t)sysconf(_SC_PAGESIZE));
+	if (r == 0 && p->config.flight_slots)
+		r = bpf_map__set_value_size(map_of(g, MAP_FLIGHT),
+					    (uint32_t)sizeof(struct ax_probe_flight) +
+						    p->config.flight_bytes);
+	if (r == 0 && p->about)
+		r = bpf_map__set_value_size(map_of(g, MAP_ABOUT), about_size(p->about));
+	return r;
+}
+
+bool engine_map_is_kept(enum engine_map which)
+{
+	switch (which) {
+	case MAP_HITS:
+	case MAP_COUNTERS:
+	case MAP_TABLE:
+	case MAP_STACKS:
+	case MAP_FLIGHT:
+	case MAP_FLIGHT_NUMBER:
+	case MAP_ABOUT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A text of another length needs another map. */
+static void drop_about(const struct engine *g, const char *path)
+{
+	autoclose int fd = bpf_obj_get(path);
+	struct bpf_map_info info = {0};
+	uint32_t len = sizeof(info);
+
+	if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+	    info.value_size != bpf_map__value_size(map_of(g, MAP_ABOUT)))
+		unlink(path);
+}
+
+/* Maps that are there already are taken, if they are alike. */
+static int pin_maps(struct engine *g, const char *pin)
+{
+	for (unsigned i = 0; pin && i < MAPS; i++) {
+		autofree char *path = NULL;
+		int r;
+
+		if (!engine_map_is_kept(i))
+			continue;
+		if (asprintf(&path, "%s/%s", pin, engine_map_names[i]) < 0)
+			return -ENOMEM;
+		if (i == MAP_ABOUT)
+			drop_about(g, path);
+		r = bpf_map__set_pin_path(map_of(g, i), path);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void choose_programs(struct engine *g)
+{
+	struct bpf_program *each;
+
+	g->programs[PROGRAM_USER] =
+		g->plan->sleeps ? g->skel->progs.ax_function_sleeping : g->skel->progs.ax_function;
+	g->programs[PROGRAM_KERNEL] = g->skel->progs.ax_kernel_function;
+	g->programs[PROGRAM_CLASSIC] = g->skel->progs.ax_tracepoint;
+	g->programs[PROGRAM_RAW] = g->skel->progs.ax_raw_tracepoint;
+	bpf_object__for_each_program (each, g->skel->obj)
+		bpf_program__set_autoload(each, false);
+	for (unsigned i = 0; i < PROGRAMS; i++)
+		bpf_program__set_autoload(g->programs[i], g->uses[i]);
+	if (g->user_multi)
+		bpf_program__set_expected_attach_type(g->programs[PROGRAM_USER],
+						      (enum bpf_attach_type)LINK_UPROBE_MULTI);
+	if (g->kernel_multi)
+		bpf_program__set_expected_attach_type(g->programs[PROGRAM_KERNEL],
+						      BPF_TRACE_KPROBE_MULTI);
+}
+
+/* Half of the time to the first event would be the verifier's: it leaves out what is known to be
+ * never used. */
+static struct ax_probe_config config_of(const struct engine_plan *p)
+{
+	struct ax_probe_config config = p->config;
+
+	for (size_t i = 0; i < p->n_ops; i++)
+		config.codes |= UINT64_C(1) << p->ops[i].code;
+	for (size_t i = 0; i < p->n_probes; i++) {
+		config.actions |= 1u << p->probes[i].action;
+		config.flags |= p->probes[i].flags;
+	}
+	return config;
+}
+
+static int load_skeleton(struct engine *g, const struct engine_plan *p)
+{
+	int r;
+
+	g->skel = interpreter__open();
+	if (!g->skel)
+		return -errno;
+	*(struct ax_probe_config *)&g->skel->rodata->config = config_of(p);
+	choose_programs(g);
+	r = size_maps(g, p);
+	if (r == 0)
+		r = pin_maps(g, p->pin);
+	if (r == 0)
+		r = interpreter__load(g->skel);
+	return r == 0 ? fill_maps(g, p) : r;
+}
+
+/* Of tracepoints, those of system calls are made by the kernel without raw ones. */
+static enum engine_program program_for(const struct engine_site *s, bool raw)
+{
+	if (s->kind == SITE_USER)
+		return PROGRAM_USER;
+	if (s->kind == SITE_KERNEL)
+		return PROGRAM_KERNEL;
+	return raw && !s->has_fields && !streq(s->category, "syscalls") ? PROGRAM_RAW
+									: PROGRAM_CLASSIC;
+}
+
+/* One program serves all tracepoints of a session. */
+static void choose_methods(struct engine *g, const struct engine_plan *p, bool raw)
+{
+	memset(g->uses, 0, sizeof(g->uses));
+	for (size_t i = 0; i < p->n_sites; i++)
+		raw &= program_for(&p->sites[i], raw) != PROGRAM_CLASSIC;
+	g->kernel_multi = true;
+	for (size_t i = 0; i < p->n_sites; i++) {
+		const struct engine_site *s = &p->sites[i];
+
+		g->uses[program_for(s, raw)] = true;
+		if (s->kind == SITE_KERNEL && (!s->name || s->offset))
+			g->kernel_multi = false;
+	}
+	g->user_multi = g->uses[PROGRAM_USER] && link_has_uprobe_multi();
+	g->kernel_multi &= g->uses[PROGRAM_KERNEL] && link_has_kprobe_multi();
+}
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	(void)fmt;
+	(void)ap;
+	return 0;
+}
+
+static int load_by_method(struct engine *g, const struct engine_plan *p)
+{
+	libbpf_print_fn_t print = libbpf_set_print(quiet);
+	int r;
+
+	choose_methods(g, p, true);
+	r = load_skeleton(g, p);
+	if (r < 0 && g->uses[PROGRAM_RAW]) { /* cookies came with Linux 6.10 */
+		interpreter__destroy(g->skel);
+		choose_methods(g, p, false);
+		r = load_skeleton(g, p);
+	}
+	libbpf_set_print(print);
+	return r;
+}
+
+static int load_failed(int r, struct error *e)
+{
+	if (r == -EPERM)
+		return error_set(e, r,
+				 "loading the probes' program is not permitted: run ax as "
+				 "root (or with CAP_BPF and CAP_PERFMON)");
+	return error_set(e, r,
+			 "loading the probes' program failed: %s ('ax doctor' tells what "
+			 "the kernel lacks)",
+			 strerror(-r));
+}
+
+int engine_load(const struct engine_plan *p, struct engine **ret, struct error *e)
+{
+	struct engine *g = calloc(1, sizeof(*g));
+	int r = 0;
+
+	if (!g)
+		return error_set(e, -ENOMEM, "out of memory");
+	g->plan = p;
+	g->n_probes = p->n_probes;
+	g->key_words = p->key_words;
+	g->n_cpus = libbpf_num_possible_cpus();
+	if (p->pin)
+		r = engine_pin_directory(p->pin, e);
+	if (r < 0) {
+		engine_free(g);
+		return r;
+	}
+	r = load_by_method(g, p);
+	if (r == 0 && p->records && !p->config.flight_slots) {
+		g->ring = ring_buffer__new(g->maps[MAP_RECORDS], on_ring, g, NULL);
+		if (!g->ring)
+			r = -errno;
+	}
+	if (r == 0) {
+		*ret = g;
+		return 0;
+	}
+	engine_free(g);
+	return load_failed(r, e);
+}
+
+int engine_attach(struct engine *g, struct error *e)
+{
+	libbpf_print_fn_t print = libbpf_set_print(quiet);
+	int r = engine_attach_sites(g, e);
+
+	if (r == 0 && g->plan->pin)
+		r = engine_pin_links(g, e);
+	libbpf_set_print(print);
+	return r;
+}
+
+void engine_detach(struct engine *g)
+{
+	if (g->plan && g->plan->pin)
+		engine_disable(g->plan->pin);
+	engine_close_links(g);
+	/* Of the kinds of links only these go without waiting for programs that are running. With
+	 * a grace period of RCU the sum of events is that of records. */
+	if (g->uses[PROGRAM_RAW])
+		syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
+void engine_free(struct engine *g)
+{
+	if (!g)
+		return;
+	engine_close_links(g);
+	ring_buffer__free(g->ring);
+	if (g->skel)
+		interpreter__destroy(g->skel);
+	else
+		for (unsigned i = 0; i < MAPS; i++)
+			if (g->maps[i] > 0)
+				close(g->maps[i]);
+	free(g->link_fds);
+	free(g->links);
+	free(g->mappings);
+	free(g);
+}
+
+int engine_records(struct engine *g,
+		   int (*f)(void *arg, const struct ax_probe_record *r, size_t len), void *arg)
+{
+	if (!g->ring)
+		return 0;
+	g->on_record = f;
+	g->arg = arg;
+	return ring_buffer__consume(g->ring);
+}
