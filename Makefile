@@ -34,7 +34,7 @@ comma     := ,
 LIBS_DYN  := -lxdp -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lmnl -lnftnl -lyaml -ljansson -lldns -lnettle
 ifneq ($(STATIC),)
 # Debian's libmnl-dev has no static archive. Where none is installed the compiler echoes the bare
-# name, and what is used of it comes from tools/static.
+# name, and the archive is built from Debian's source package.
 LIBMNL_A  := $(shell $(CC) -print-file-name=libmnl.a)
 LIBMNL_A  := $(if $(filter /%,$(LIBMNL_A)),$(LIBMNL_A),$(OUT)/libmnl.a)
 endif
@@ -159,9 +159,10 @@ $(OUT)/libldns.a: Makefile
 		awk '{print $$NF}' | sort -u > $@.openssl
 	$(Q)objcopy --weaken-symbols=$@.openssl $(call LIB_FILE,libldns.a) $@
 
-$(OUT)/libmnl.a: $(OUT)/tools/static/mnl.o
-	$(Q)rm -f $@ && $(AR) qcs $@ $^
--include $(OUT)/tools/static/mnl.d
+$(OUT)/libmnl.a: tools/build/libmnl.sh
+	$(call say,LIBMNL,$@)
+	@mkdir -p $(@D)
+	$(Q)tools/build/libmnl.sh $(CC) $@
 
 # What measures is a program of its own.
 BENCH_BIN := $(patsubst tools/bench/%.c,$(OUT)/bench/%,\

@@ -57,8 +57,7 @@ RUN       = OUT=$(OUT) CC=$(CC) CLANG=$(CLANG) FUZZ_SECONDS=$(FUZZ_SECONDS) test
 .PHONY: check-build fuzz-build vm-build
 check-build: all $(UNIT_BIN) $(PROG_BIN) $(FUZZ_BIN)
 fuzz-build: $(FUZZ_BIN)
-vm-build: $(VM_BIN) # the agent in there is the static one, which has a directory of its own
-	$(Q)$(MAKE) --no-print-directory STATIC=1 OUT=$(OUT)-static $(OUT)-static/ax
+vm-build: all $(VM_BIN)
 
 check: deps-vm ## install what is missing, build, run all tests (as root)
 	$(Q)$(SUBMAKE) check-build

@@ -14,6 +14,7 @@ declare -A groups=(
 		procps util-linux man-db jq nftables ethtool g++ binutils
 		xz-utils systemtap-sdt-dev nodejs bash'
 	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1'
+	[static]='dpkg-dev' # unpacks the source package that tools/build/libmnl.sh builds
 	[bench]='bpftrace haproxy nftables iproute2 util-linux ethtool jq libxdp1' # the last has xdp-filter's objects
 	[demo]='nginx-light curl python3 iproute2 procps'
 )

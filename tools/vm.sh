@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Boots one of Debian's kernels in qemu, with ax, busybox and tests/vm in an initramfs, and runs a
-# script of tests/vm there:
+# Boots one of Debian's kernels in qemu, with ax and its libraries, busybox and tests/vm in an
+# initramfs, and runs a script of tests/vm there:
 #
 #   tools/vm.sh [--kernel 6.1|6.12] [--timeout S] [--ax FILE] [-- SCRIPT [ARG...]]
 #
@@ -25,7 +25,7 @@ die()
 	exit 1
 }
 
-kernel=6.12 limit=120 ax=.output/gcc-static/ax
+kernel=6.12 limit=120 ax=.output/gcc/ax
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel) kernel=${2:?} && shift 2 ;;
@@ -38,7 +38,7 @@ done
 [ $# -gt 0 ] || set -- all.sh
 [[ $kernel =~ ^[0-9]+\.[0-9]+$ ]] || die "--kernel wants a version such as 6.1, not '$kernel'"
 [ -e "tests/vm/$1" ] || die "there is no script tests/vm/$1"
-[ -x "$ax" ] || die "$ax does not exist; build it with: make STATIC=1"
+[ -x "$ax" ] || die "$ax does not exist; build it with: make"
 [ "$(dpkg --print-architecture)" = amd64 ] || die "the VM is only made for amd64"
 for tool in qemu-system-x86_64 cpio modprobe depmod xz "${others[@]}"; do
 	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
@@ -117,18 +117,25 @@ pack_modules()
 	[ "$n" -ge ${#modules[@]} ] || die "kernel $kernel lacks some of the modules ${modules[*]}"
 }
 
-# Programs with the libraries and the BPF objects that they load.
+# A program with the libraries that it loads, if it is not a static one.
+pack_program()
+{
+	local root=$1 program=$2 file
+
+	cp "$program" "$root/bin/"
+	while read -r file; do
+		mkdir -p "$root${file%/*}"
+		cp -Ln "$file" "$root$file"
+	done < <(ldd "$program" 2>/dev/null | grep -o '/[^ ]*')
+}
+
+# Programs of others, with the BPF objects that they load.
 pack_others()
 {
 	local root=$1 program file objects
 
 	for program in "${others[@]}"; do
-		program=$(command -v "$program")
-		cp "$program" "$root/bin/"
-		while read -r file; do
-			mkdir -p "$root${file%/*}"
-			cp -Ln "$file" "$root$file"
-		done < <(ldd "$program" | grep -o '/[^ ]*')
+		pack_program "$root" "$(command -v "$program")"
 	done
 	objects=$(dpkg -L xdp-tools libxdp1 | grep '/bpf/xdp[^/]*\.o$') ||
 		die "the package xdp-tools has no BPF objects; as root: tools/deps.sh vm"
@@ -145,7 +152,7 @@ pack()
 	shift 2
 	mkdir -p "$root"/{bin,modules,tests}
 	cp "$cache/busybox/bin/busybox" "$root/bin/busybox"
-	cp "$ax" "$root/bin/ax"
+	pack_program "$root" "$ax"
 	find "$cache/bin" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/bin" {} + 2>/dev/null || true
 	pack_others "$root"
 	cp tests/vm/*.sh "$root/tests/"

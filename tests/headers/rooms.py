@@ -15,7 +15,7 @@ import sys
 TABLE = "tests/headers/rooms.table"
 TREES = ("agent", "tools")
 # Programs of their own: benchmarks include nothing of ours, and nothing of ours includes them.
-APART = ("tools/bench/", "tools/static/")
+APART = ("tools/bench/",)
 
 
 def expand(words):
