@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The config's sections agent: and policy:. */
-#include "yaml/read.h"
+#include "config/read.h"
 #include "app.h"
 
 #include <arpa/inet.h>
@@ -158,25 +158,15 @@ static void read_domain(struct reader *r, const struct node *n, void *to)
 
 static void read_upstream(struct reader *r, const struct node *n, void *to)
 {
-	const char *text = scalar_text(r, n, "an address or address:port");
-	__be16 port_be = htons(DNS_PORT);
+	uint16_t port = DNS_PORT;
 	struct config *c = to;
-	struct ax_addr a;
-	const char *want;
+	struct ax_addr a = {0};
 
-	if (!text)
+	read_address_port(r, n, want_server, &a, &port);
+	if (addr_is_zero(&a))
 		return;
-	if (addr_parse(text, &a) < 0 && addr_port_parse(text, &a, &port_be) < 0) {
-		reject(r, n, "an address or address:port ([address]:port for IPv6)");
-		return;
-	}
-	want = want_server(&a);
-	if (want) {
-		reject(r, n, "%s", want);
-		return;
-	}
 	c->dns_upstreams[c->n_dns_upstreams] = a;
-	c->dns_upstream_ports_be[c->n_dns_upstreams++] = port_be;
+	c->dns_upstream_ports_be[c->n_dns_upstreams++] = htons(port);
 }
 
 static void read_upstreams(struct reader *r, const struct node *n, void *to)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The config's section apps:. */
-#include "yaml/read.h"
+#include "base/values.h"
+#include "config/read.h"
+#include "config/spec.h"
 
 static void read_name(struct reader *r, const struct node *n, void *to)
 {
@@ -17,65 +19,11 @@ static void read_name(struct reader *r, const struct node *n, void *to)
 		claim_name(r, n, text, OWNER_APP);
 }
 
-static void read_argument(struct reader *r, const struct node *n, void *to)
-{
-	const char *text = scalar_text(r, n, "an argument (\"\" for an empty one)");
-
-	if (text)
-		done(r, strv_add(to, text));
-}
-
-void read_command(struct reader *r, const struct node *n, void *to)
-{
-	static const char what[] = "a program and its arguments, as a list or as text";
-	struct strv *command = to;
-	const char *text, *want;
-	int code;
-
-	if (n->kind == NODE_LIST) {
-		read_list(r, n, "arguments", SIZE_MAX, read_argument, command);
-		if (n->n > 0) {
-			if (command->n == n->n && !command->v[0][0])
-				reject(r, &n->items[0], "a program's name");
-			return;
-		}
-	} else {
-		text = scalar_text(r, n, what);
-		if (!text)
-			return;
-		code = split_words(text, command, &want);
-		if (code == -ENOMEM)
-			done(r, code);
-		else if (code < 0)
-			reject(r, n, "%s", want);
-		if (code < 0 || (command->n > 0 && command->v[0][0]))
-			return;
-	}
-	reject(r, n, "%s", what);
-}
-
 static void read_ip(struct reader *r, const struct node *n, void *to)
 {
 	struct app_spec *spec = to;
 
 	read_vips(r, n, OWNER_APP, &spec->ip4, &spec->ip6);
-}
-
-void read_user(struct reader *r, const struct node *n, void *to)
-{
-	static const char what[] = "a user's name or number";
-	const char *text = scalar_text(r, n, what);
-	char **user = to;
-
-	if (!text)
-		return;
-	/* whether there is such a user is for the launch to find out */
-	if (!*text || strpbrk(text, ":/, \t\r\n") || text[0] == '-') {
-		reject(r, n, "%s", what);
-		return;
-	}
-	*user = strdup(text);
-	have(r, *user);
 }
 
 static void read_net(struct reader *r, const struct node *n, void *to)

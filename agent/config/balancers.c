@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Nodes to balancers. */
+#include "base/values.h"
+#include "config/read.h"
 #include "config/rules.h"
-
-#include <arpa/inet.h>
 
 struct balancer_reading {
 	struct balancer b;
@@ -25,24 +25,8 @@ static void read_mode(struct reader *r, const struct node *n, void *to)
 static void read_source(struct reader *r, const struct node *n, void *to)
 {
 	struct balancer_reading *b = to;
-	const char *text =
-		scalar_text(r, n, "an address, or an IPv4 and an IPv6 address with a comma");
-	const char *want = text ? want_vips(text, &b->b.source4, &b->b.source6) : NULL;
 
-	if (want)
-		reject(r, n, "%s", want);
-}
-
-static void read_port(struct reader *r, const struct node *n, void *to)
-{
-	static const char what[] = "a port of 1 to 65535";
-	const char *text = scalar_text(r, n, what);
-	int port = text ? port_parse(text) : 0;
-
-	if (port < 0)
-		reject(r, n, "%s", what);
-	else
-		*(uint16_t *)to = (uint16_t)port;
+	read_addresses(r, n, &b->b.source4, &b->b.source6);
 }
 
 static void read_gue_port(struct reader *r, const struct node *n, void *to)
@@ -95,7 +79,8 @@ static bool is_declared(const struct node *services, const char *name)
 
 static void read_service(struct reader *r, const struct node *n, void *to)
 {
-	const struct node *services = r->root ? find_services(r->root) : NULL;
+	const struct config_reading *file = r->context;
+	const struct node *services = file ? find_services(file->root) : NULL;
 	const char *text = scalar_text(r, n, "a service's name");
 	const char *want = text ? want_name(text) : NULL;
 	struct balancer_reading *b = to;
@@ -103,7 +88,7 @@ static void read_service(struct reader *r, const struct node *n, void *to)
 	b->service = true;
 	if (want)
 		reject(r, n, "%s", want);
-	else if (text && r->root && !is_declared(services, text))
+	else if (text && file && !is_declared(services, text))
 		report_no_service(r, n, services);
 	if (!text || want)
 		return;
@@ -115,46 +100,24 @@ static void read_service(struct reader *r, const struct node *n, void *to)
 
 static void read_address(struct reader *r, const struct node *n, void *to)
 {
-	static const char what[] = "an address or address:port ([address]:port for IPv6)";
-	const char *text = scalar_text(r, n, what);
 	struct balance_backend *b = to;
-	const char *want = NULL;
-	__be16 port_be = 0;
-	struct ax_addr a;
 
-	if (!text)
-		return;
-	if (addr_parse(text, &a) < 0 && addr_port_parse(text, &a, &port_be) < 0)
-		want = what;
-	else
-		want = want_unicast(&a);
-	if (want) {
-		reject(r, n, "%s", want);
-		return;
-	}
-	b->addr = a;
-	if (port_be)
-		b->port = ntohs(port_be);
+	read_address_port(r, n, want_unicast, &b->addr, &b->port);
 }
 
-static void read_weight(struct reader *r, const struct node *n, void *to)
+static void read_backend_weight(struct reader *r, const struct node *n, void *to)
 {
-	static const char what[] = "a whole number of 1 to 1000";
-	const char *text = scalar_text(r, n, what);
-	uint64_t weight;
+	struct balance_backend *b = to;
+	uint32_t weight = b->weight;
 
-	if (!text)
-		return;
-	if (value_number(text, BALANCER_WEIGHT_MAX, &weight) < 0 || weight == 0)
-		reject(r, n, "%s", what);
-	else
-		*(uint16_t *)to = (uint16_t)weight;
+	read_weight(r, n, &weight);
+	b->weight = (uint16_t)weight;
 }
 
 static const struct key backend_keys[] = {
 	{"address", read_address, 0},
 	{"port", read_port, offsetof(struct balance_backend, port)},
-	{"weight", read_weight, offsetof(struct balance_backend, weight)},
+	{"weight", read_backend_weight, 0},
 	{"drain", read_bool, offsetof(struct balance_backend, drain)},
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The life of the config's structs. */
-#include "yaml/read.h"
+#include "config/config.h"
 
 /* --- strings that may be missing --- */
 
@@ -223,6 +223,46 @@ bool config_trigger_eq(const struct config_trigger *a, const struct config_trigg
 	       a->window_ms == b->window_ms;
 }
 
+/* --- probes --- */
+
+void config_probe_free(struct config_probe *p)
+{
+	free(p->name);
+	free(p->probe);
+	free(p->app);
+	free(p->cgroup);
+	strv_free(&p->armed_by);
+	strv_free(&p->disarmed_by);
+	*p = (struct config_probe){0};
+}
+
+int config_probe_copy(const struct config_probe *from, struct config_probe *to)
+{
+	struct config_probe copy = *from;
+
+	copy.name = copy.probe = copy.app = copy.cgroup = NULL;
+	copy.armed_by = copy.disarmed_by = (struct strv){0};
+	if (copy_string(from->name, &copy.name) < 0 || copy_string(from->probe, &copy.probe) < 0 ||
+	    copy_string(from->app, &copy.app) < 0 || copy_string(from->cgroup, &copy.cgroup) < 0 ||
+	    strv_copy(&from->armed_by, &copy.armed_by) < 0 ||
+	    strv_copy(&from->disarmed_by, &copy.disarmed_by) < 0) {
+		config_probe_free(&copy);
+		return -ENOMEM;
+	}
+	*to = copy;
+	return 0;
+}
+
+bool config_probe_eq(const struct config_probe *a, const struct config_probe *b)
+{
+	return string_eq(a->name, b->name) && string_eq(a->probe, b->probe) &&
+	       a->action == b->action && a->last == b->last &&
+	       memcmp(a->linear, b->linear, sizeof(a->linear)) == 0 && a->pid == b->pid &&
+	       string_eq(a->app, b->app) && string_eq(a->cgroup, b->cgroup) &&
+	       strv_eq(&a->armed_by, &b->armed_by) && strv_eq(&a->disarmed_by, &b->disarmed_by) &&
+	       a->per_thread == b->per_thread && a->exact == b->exact && a->enabled == b->enabled;
+}
+
 /* --- the config --- */
 
 int config_init(struct config *c)
@@ -267,53 +307,4 @@ void config_free(struct config *c)
 		config_probe_free(&c->probes[i]);
 	free(c->probes);
 	*c = (struct config){0};
-}
-
-/* --- errors --- */
-
-int config_errors_add(struct config_errors *errs, unsigned line, unsigned column, char *path,
-		      char *found, char *expected)
-{
-	struct config_error error = {line, column, path, found, expected};
-	size_t at = errs->n;
-	struct config_error *e = NULL;
-
-	if (path && found && expected && errs->n < CONFIG_ERRORS_MAX)
-		e = realloc(errs->e, (errs->n + 1) * sizeof(*e));
-	if (!e) {
-		free(path);
-		free(found);
-		free(expected);
-		return path && found && expected && errs->n == CONFIG_ERRORS_MAX ? 0 : -ENOMEM;
-	}
-	errs->e = e;
-	/* mostly they come in order already */
-	while (at > 0 &&
-	       (e[at - 1].line > line || (e[at - 1].line == line && e[at - 1].column > column)))
-		at--;
-	memmove(e + at + 1, e + at, (errs->n - at) * sizeof(*e));
-	e[at] = error;
-	errs->n++;
-	return 0;
-}
-
-void config_errors_free(struct config_errors *errs)
-{
-	for (size_t i = 0; i < errs->n; i++) {
-		free(errs->e[i].path);
-		free(errs->e[i].found);
-		free(errs->e[i].expected);
-	}
-	free(errs->e);
-	*errs = (struct config_errors){0};
-}
-
-void config_errors_print(const struct config_errors *errs, const char *file, FILE *to)
-{
-	for (size_t i = 0; i < errs->n; i++) {
-		const struct config_error *e = &errs->e[i];
-
-		fprintf(to, "%s:%u:%u: %s%sfound %s, expected %s\n", file, e->line, e->column,
-			e->path, *e->path ? ": " : "", e->found, e->expected);
-	}
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The config file: YAML text to a plain struct. No side effects: nothing is opened, looked up in
- * the system or applied here, so that it can be fuzzed and dry-run.
- */
+/* The config as plain structs, and their life. parse.h makes them of a file's text. */
 #ifndef AX_CONFIG_CONFIG_H
 #define AX_CONFIG_CONFIG_H
 
@@ -136,15 +133,6 @@ struct config_probe {
 void config_probe_free(struct config_probe *p);
 int config_probe_copy(const struct config_probe *from, struct config_probe *to);
 bool config_probe_eq(const struct config_probe *a, const struct config_probe *b);
-/* What cannot be right, whatever the machine has. `probe` and those that arm are made canonical,
- * with paths that are relative to `dir`; NULL: those are a mistake. -EINVAL with a sentence. */
-int config_probe_check(struct config_probe *p, const char *dir, struct error *e);
-int config_probe_check_name(const char *name, struct error *e);
-int config_probe_parse_action(const char *s, uint32_t *ret, struct error *e);
-const char *config_probe_action_name(uint32_t action);
-/* "LEAST,GREATEST,STEP" */
-int config_probe_parse_linear(const char *s, int64_t ret[3], struct error *e);
-
 struct config {
 	/* agent: */
 	char *socket; /* NULL: the instance's default */
@@ -179,37 +167,5 @@ struct config {
 /* A config with every default set, as if the file were empty. */
 int config_init(struct config *c);
 void config_free(struct config *c);
-
-struct config_error {
-	unsigned line, column; /* from 1 */
-	char *path;	       /* services.api.ports[0].port */
-	char *found;
-	char *expected; /* with "did you mean ..." where a key was nearly right */
-};
-struct config_errors {
-	struct config_error *e;
-	size_t n;
-};
-void config_errors_free(struct config_errors *errs);
-
-/*
- * Parses `text` into *c (initialised by the callee; to be freed with config_free() on success).
- * All errors of the text are collected. Returns 0; -EINVAL with at least one error in *errs;
- * -ENOMEM. On failure *c needs no freeing.
- */
-int config_parse(const char *text, size_t len, struct config *c, struct config_errors *errs);
-
-/* Prints errors as file:line:column: path: found ..., expected .... */
-void config_errors_print(const struct config_errors *errs, const char *file, FILE *to);
-
-/* The parts that flags and the file share, so that both take the same words.
- * "A[,A6]" in either order; "5s", "300ms", "2m" or seconds; private|host; a DNS label. */
-int spec_parse_ip(const char *s, struct ax_addr *ip4, struct ax_addr *ip6, struct error *e);
-int spec_parse_duration_ms(const char *s, uint32_t *ret, struct error *e);
-int spec_parse_net(const char *s, enum net_mode *ret, struct error *e);
-int spec_parse_restart(const char *s, enum restart_policy *ret, struct error *e);
-int spec_check_name(const char *s, struct error *e);
-const char *net_mode_name(enum net_mode m);
-const char *restart_policy_name(enum restart_policy p);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 
 #include "config/diff.h"
+#include "config/spec.h"
 #include "service.h"
 
 static void part(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);

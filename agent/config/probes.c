@@ -1,62 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The config's section probes:, and what can be said of a named probe without a look at the
  * machine. */
-#include "yaml/read.h"
+#include "base/values.h"
+#include "config/probes.h"
+#include "config/read.h"
 #include "probes/text/latency.h"
 
 #define PROBES_MAX 1000
 #define ARMS_MAX   8
-
-/* --- the struct's life --- */
-
-void config_probe_free(struct config_probe *p)
-{
-	free(p->name);
-	free(p->probe);
-	free(p->app);
-	free(p->cgroup);
-	strv_free(&p->armed_by);
-	strv_free(&p->disarmed_by);
-	*p = (struct config_probe){0};
-}
-
-static int copy_string(const char *from, char **to)
-{
-	*to = from ? strdup(from) : NULL;
-	return from && !*to ? -ENOMEM : 0;
-}
-
-int config_probe_copy(const struct config_probe *from, struct config_probe *to)
-{
-	struct config_probe copy = *from;
-
-	copy.name = copy.probe = copy.app = copy.cgroup = NULL;
-	copy.armed_by = copy.disarmed_by = (struct strv){0};
-	if (copy_string(from->name, &copy.name) < 0 || copy_string(from->probe, &copy.probe) < 0 ||
-	    copy_string(from->app, &copy.app) < 0 || copy_string(from->cgroup, &copy.cgroup) < 0 ||
-	    strv_copy(&from->armed_by, &copy.armed_by) < 0 ||
-	    strv_copy(&from->disarmed_by, &copy.disarmed_by) < 0) {
-		config_probe_free(&copy);
-		return -ENOMEM;
-	}
-	*to = copy;
-	return 0;
-}
-
-static bool string_eq(const char *a, const char *b)
-{
-	return a && b ? streq(a, b) : a == b;
-}
-
-bool config_probe_eq(const struct config_probe *a, const struct config_probe *b)
-{
-	return string_eq(a->name, b->name) && string_eq(a->probe, b->probe) &&
-	       a->action == b->action && a->last == b->last &&
-	       memcmp(a->linear, b->linear, sizeof(a->linear)) == 0 && a->pid == b->pid &&
-	       string_eq(a->app, b->app) && string_eq(a->cgroup, b->cgroup) &&
-	       strv_eq(&a->armed_by, &b->armed_by) && strv_eq(&a->disarmed_by, &b->disarmed_by) &&
-	       a->per_thread == b->per_thread && a->exact == b->exact && a->enabled == b->enabled;
-}
 
 /* --- values --- */
 

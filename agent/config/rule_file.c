@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A rule file: one interface's list and all that belongs to it. */
+#include "config/rule_file.h"
 #include "config/rules.h"
 
 static const struct key file_keys[] = {

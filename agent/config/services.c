@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The config's section services:. */
-#include "yaml/read.h"
+#include "base/values.h"
+#include "config/read.h"
 #include "service.h"
 
 #include <arpa/inet.h>
 
 #define PORTS_MAX    65535 /* struct ax_backend_key has 16 bits for a port's index */
 #define BACKENDS_MAX AX_SLOTS_MAX
-#define WEIGHT_MAX   1000
 
 /* --- ports --- */
 
@@ -56,18 +56,6 @@ static bool parse_port_text(const char *s, struct service_port *ret)
 	return true;
 }
 
-static void read_port_number(struct reader *r, const struct node *n, void *to)
-{
-	static const char what[] = "a port of 1 to 65535";
-	const char *text = scalar_text(r, n, what);
-	int port = text ? port_parse(text) : 0;
-
-	if (port < 0)
-		reject(r, n, "%s", what);
-	else
-		*(uint16_t *)to = (uint16_t)port;
-}
-
 static void read_protocol(struct reader *r, const struct node *n, void *to)
 {
 	const char *text = scalar_text(r, n, "tcp or udp");
@@ -79,8 +67,8 @@ static void read_protocol(struct reader *r, const struct node *n, void *to)
 static bool read_port_mapping(struct reader *r, const struct node *n, struct service_port *p)
 {
 	static const struct key keys[] = {
-		{"port", read_port_number, offsetof(struct service_port, port)},
-		{"target", read_port_number, offsetof(struct service_port, target)},
+		{"port", read_port, offsetof(struct service_port, port)},
+		{"target", read_port, offsetof(struct service_port, target)},
 		{"protocol", read_protocol, offsetof(struct service_port, proto)},
 	};
 	size_t before = r->errs->n;
@@ -99,7 +87,7 @@ struct port_list {
 	struct config_service *service;
 };
 
-static void read_port(struct reader *r, const struct node *n, void *to)
+static void read_port_item(struct reader *r, const struct node *n, void *to)
 {
 	static const char what[] = "a port: 80, \"80:8080\", \"80:8080/udp\" or a mapping";
 	struct port_list *list = to;
@@ -141,7 +129,7 @@ static void read_ports(struct reader *r, const struct node *n, void *to)
 		if (!have(r, list.service->ports))
 			return;
 	}
-	read_list(r, n, "ports", PORTS_MAX, read_port, &list);
+	read_list(r, n, "ports", PORTS_MAX, read_port_item, &list);
 	registry_free(&list.seen);
 }
 
@@ -173,37 +161,9 @@ static void read_backend_labels(struct reader *r, const struct node *n, void *to
 
 static void read_address(struct reader *r, const struct node *n, void *to)
 {
-	static const char what[] = "an address or address:port ([address]:port for IPv6)";
-	const char *text = scalar_text(r, n, what);
 	struct service_backend *b = to;
-	const char *want = NULL;
-	__be16 port_be = 0;
-	struct ax_addr a;
 
-	if (!text)
-		return;
-	if (addr_parse(text, &a) < 0 && addr_port_parse(text, &a, &port_be) < 0)
-		want = what;
-	else
-		want = want_server(&a);
-	if (want) {
-		reject(r, n, "%s", want);
-		return;
-	}
-	b->address = a;
-	b->port = ntohs(port_be);
-}
-
-static void read_weight(struct reader *r, const struct node *n, void *to)
-{
-	static const char what[] = "a whole number of 1 to 1000";
-	const char *text = scalar_text(r, n, what);
-	int weight = text ? port_parse(text) : 0; /* has the same form */
-
-	if (text && (weight < 1 || weight > WEIGHT_MAX))
-		reject(r, n, "%s", what);
-	else if (text)
-		*(uint32_t *)to = (uint32_t)weight;
+	read_address_port(r, n, want_server, &b->address, &b->port);
 }
 
 static const struct key backend_keys[] = {
@@ -373,7 +333,7 @@ static void read_check_mapping(struct reader *r, const struct node *n, struct se
 {
 	static const struct key keys[] = {
 		{"type", read_check_type, offsetof(struct service_check, type)},
-		{"port", read_port_number, offsetof(struct service_check, port)},
+		{"port", read_port, offsetof(struct service_check, port)},
 		{"path", read_check_path, 0},
 		{"status", read_check_status, offsetof(struct service_check, status)},
 		{"every", read_check_every, offsetof(struct service_check, every_ms)},

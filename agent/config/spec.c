@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Values that flags and the config file share: one function each that knows what is right. */
-#include "yaml/read.h"
-
-#include <ctype.h>
+#include "config/spec.h"
+#include "base/values.h"
 
 static const char *const net_modes[] = {[NET_PRIVATE] = "private", [NET_HOST] = "host"};
 static const char *const restart_policies[] = {
@@ -118,62 +117,4 @@ int spec_parse_restart(const char *s, enum restart_policy *ret, struct error *e)
 int spec_check_name(const char *s, struct error *e)
 {
 	return result(e, "name", s, want_name(s));
-}
-
-/* --- command lines --- */
-
-/* Appends the word's next characters, up to the end of a quoted part or one that is not quoted.
- * *p is behind the opening quote, and ends behind the closing one; NULL when there is none. */
-static const char *copy_quoted(const char *p, char quote, char **out)
-{
-	while (*p && *p != quote) {
-		/* as in a shell: within double quotes a backslash is one unless it hides something
-		 */
-		if (quote == '"' && *p == '\\' && p[1] && strchr("\"\\$`", p[1]))
-			p++;
-		*(*out)++ = *p++;
-	}
-	return *p ? p + 1 : NULL;
-}
-
-/* Copies the word at p without its quotes. Returns where it ended or NULL, with *want set. */
-static const char *copy_word(const char *p, char *out, const char **want)
-{
-	while (p && *p && !isspace((unsigned char)*p)) {
-		if (*p == '\'' || *p == '"') {
-			p = copy_quoted(p + 1, *p, &out);
-			if (!p)
-				*want = "a closing quote at the end";
-		} else if (*p == '\\' && !p[1]) {
-			*want = "a character after the backslash at the end";
-			p = NULL;
-		} else {
-			if (*p == '\\')
-				p++;
-			*out++ = *p++;
-		}
-	}
-	*out = '\0';
-	return p;
-}
-
-int split_words(const char *s, struct strv *ret, const char **want)
-{
-	autofree char *word = malloc(strlen(s) + 1);
-	struct strv words = {0};
-	int r = word ? 0 : -ENOMEM;
-
-	*want = NULL;
-	while (r == 0) {
-		s += strspn(s, " \t\r\n\v\f");
-		if (!*s)
-			break;
-		s = copy_word(s, word, want);
-		r = s ? strv_add(&words, word) : -EINVAL;
-	}
-	if (r < 0)
-		strv_free(&words);
-	else
-		*ret = words;
-	return r;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The config's section xdp:. */
+#include "base/values.h"
+#include "config/read.h"
 #include "config/rules.h"
 
 #define WINDOW_MS 30000

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* An app's specification to JSON and back: for the control socket and for the app's record. */
+#include "config/spec.h"
 #include "control/control.h"
 
 static int set_string(json_t *j, const char *key, const char *value)

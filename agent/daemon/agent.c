@@ -19,6 +19,7 @@
 #include "launch/group.h"
 #include "daemon/health.h"
 #include "base/log.h"
+#include "config/parse.h"
 #include "probes/named/named.h"
 
 /* --- telling systemd (sd_notify(3)), without its library --- */

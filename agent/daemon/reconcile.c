@@ -9,6 +9,7 @@
 #include "daemon/agent_priv.h"
 #include "config/diff.h"
 #include "base/log.h"
+#include "config/parse.h"
 
 /* --- declared apps --- */
 

@@ -8,6 +8,8 @@
 #include "base/cgroup.h"
 #include "control/control.h"
 #include "base/log.h"
+#include "config/parse.h"
+#include "config/spec.h"
 
 static struct app *app_of_request(struct agent *a, struct client *c, const json_t *j)
 {

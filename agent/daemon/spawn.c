@@ -9,6 +9,7 @@
 
 #include "daemon/agent_priv.h"
 #include "base/log.h"
+#include "config/spec.h"
 
 #define SPAWN_ARGS_MAX 512
 

@@ -8,6 +8,7 @@
 
 #include "daemon/agent_priv.h"
 #include "base/cgroup.h"
+#include "config/spec.h"
 
 json_t *json_addr(const struct ax_addr *addr)
 {

@@ -5,6 +5,7 @@
 
 #include "daemon/agent_priv.h"
 #include "base/log.h"
+#include "config/rule_file.h"
 #include "daemon/xdp_list.h"
 
 #define RULES_FILE_MAX (64u << 20)

@@ -9,8 +9,6 @@
 
 #include "rules/rule.h"
 
-struct config_errors; /* config.h */
-
 #define SET_ELEMENTS_MAX (16u << 20)
 #define SETS_MAX	 256
 #define BALANCERS_MAX	 256
@@ -102,9 +100,6 @@ int set_parse(struct rule_set_def *s, const char *text, size_t len, const char *
 int set_remove(struct rule_set_def *s, const struct rule_set_def *gone, size_t *missing);
 /* Reads the files of sets that name one, relative to `dir` (NULL: the working directory). */
 int rule_list_read_sets(struct rule_list *l, const char *dir, struct error *e);
-
-/* --- a rule file: sets, balancers, default, classes, rules, mode, priority --- */
-int rule_file_parse(const char *text, size_t len, struct rule_list *l, struct config_errors *errs);
 
 /* --- the state in the arena: sets in binary (1,000,000 prefixes in 8 MB), the rest as text --- */
 int rule_list_save(const struct rule_list *l, void **ret, size_t *len); /* malloc'ed */

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Readers: from nodes to fields, with everything that does not fit reported by its path. */
-#include "yaml/read.h"
 #include "app.h"
+#include "base/labels.h"
+#include "base/near.h"
+#include "base/quote.h"
+#include "base/values.h"
+#include "yaml/read.h"
 
-#include <search.h>
 #include <stdarg.h>
 
 #define PLAIN_KEY_MAX 60 /* bytes of a key that stands in a path without quotes */
@@ -100,74 +103,13 @@ void reject(struct reader *r, const struct node *n, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* --- who has what --- */
-
-static int compare_claims(const void *a, const void *b)
+void report_taken(struct reader *r, const struct node *n, const char *holder, unsigned line,
+		  const char *expected)
 {
-	const struct claim *x = a, *y = b;
+	autofree char *what = describe(n), *found = NULL;
 
-	if (x->len != y->len)
-		return x->len < y->len ? -1 : 1;
-	return memcmp(x->key, y->key, x->len);
-}
-
-int registry_claim(struct registry *reg, const struct claim *c, struct claim *earlier)
-{
-	void *found = tfind(c, &reg->root, compare_claims);
-	autofree struct claim *copy = NULL;
-
-	if (found) {
-		*earlier = **(struct claim **)found;
-		return 1;
-	}
-	copy = malloc(sizeof(*copy) + c->len);
-	if (!copy)
-		return -ENOMEM;
-	*copy = *c;
-	copy->key = memcpy(copy + 1, c->key, c->len);
-	if (!tsearch(copy, &reg->root, compare_claims))
-		return -ENOMEM;
-	take_ptr(&copy);
-	return 0;
-}
-
-void registry_free(struct registry *reg)
-{
-	tdestroy(reg->root, free);
-	reg->root = NULL;
-}
-
-/* Takes the key; when it is taken already reports that at the node. OWNER_APP may share. */
-static bool claim(struct reader *r, struct registry *reg, const struct node *n, const void *key,
-		  size_t len, enum owner owner, const char *expected)
-{
-	static const char *const owners[] = {
-		[OWNER_NONE] = "which is there",
-		[OWNER_APP] = "which an app has",
-		[OWNER_SERVICE] = "which a service has",
-	};
-	const struct claim c = {.key = key, .len = len, .line = n->line, .owner = owner};
-	autofree char *what = NULL, *found = NULL;
-	struct claim earlier;
-	int taken = registry_claim(reg, &c, &earlier);
-
-	if (taken <= 0)
-		return done(r, taken);
-	if (owner == OWNER_APP && earlier.owner == OWNER_APP)
-		return true;
-	what = describe(n);
-	if (asprintf(&found, "%s, %s since line %u", what ? what : "", owners[earlier.owner],
-		     earlier.line) < 0)
-		found = NULL;
-	if (have(r, what) && have(r, found))
+	if (have(r, what) && done(r, asprintf(&found, "%s, %s since line %u", what, holder, line)))
 		report(r, n, found, "%s", expected);
-	return false;
-}
-
-void claim_name(struct reader *r, const struct node *n, const char *name, enum owner owner)
-{
-	claim(r, &r->names, n, name, strlen(name), owner,
-	      "a name that no app and no other service has");
 }
 
 /* --- mappings and lists --- */
@@ -247,12 +189,16 @@ static const struct key *find_key(const struct node *n, const struct key *keys, 
 /* Reports a key that the mapping had before. */
 static bool is_first(struct reader *r, struct registry *seen, const struct node *key)
 {
-	bool first;
+	const struct claim c = {.key = key->text, .len = key->len, .line = key->line};
+	struct claim earlier;
+	int taken = registry_claim(seen, &c, &earlier);
 
+	if (taken <= 0)
+		return done(r, taken);
 	path_push(r, key, 0);
-	first = claim(r, seen, key, key->text, key->len, OWNER_NONE, "each key once");
+	report_taken(r, key, "which is there", earlier.line, "each key once");
 	r->depth--;
-	return first;
+	return false;
 }
 
 bool read_mapping(struct reader *r, const struct node *n, const struct key *keys, size_t n_keys,
@@ -448,59 +394,4 @@ void read_labels(struct reader *r, const struct node *n, void *to)
 		read_entries(r, n, "labels, or text such as k=v,k2=v2", read_label, &labels);
 	labels_free(to);
 	*(struct labels *)to = labels;
-}
-
-void read_vips(struct reader *r, const struct node *n, enum owner owner, struct ax_addr *ip4,
-	       struct ax_addr *ip6)
-{
-	const char *s =
-		scalar_text(r, n, "an address, or an IPv4 and an IPv6 address with a comma");
-	const char *want = s ? want_vips(s, ip4, ip6) : NULL;
-	const struct ax_addr *both[] = {ip4, ip6};
-
-	if (want)
-		reject(r, n, "%s", want);
-	if (!s || want)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(both); i++)
-		if (!addr_is_zero(both[i]))
-			claim(r, &r->addresses, n, both[i], sizeof(*both[i]), owner,
-			      "an address that no app and no other service has");
-}
-
-/* --- the whole file --- */
-
-static const struct key root_keys[] = {
-	{"agent", read_agent, 0},   {"apps", read_apps, 0}, {"services", read_services, 0},
-	{"policy", read_policy, 0}, {"xdp", read_xdp, 0},   {"probes", read_probes, 0},
-};
-
-static int read_root(const struct node *root, struct config *c, struct config_errors *errs)
-{
-	struct reader r = {.config = c, .errs = errs, .root = root};
-
-	read_mapping(&r, root, root_keys, ARRAY_SIZE(root_keys), c);
-	registry_free(&r.names);
-	registry_free(&r.addresses);
-	if (r.out_of_memory)
-		return -ENOMEM;
-	return errs->n ? -EINVAL : 0;
-}
-
-int config_parse(const char *text, size_t len, struct config *c, struct config_errors *errs)
-{
-	struct node root;
-	int r;
-
-	*errs = (struct config_errors){0};
-	r = config_init(c);
-	if (r < 0)
-		return r;
-	r = node_parse(text, len, &root, errs);
-	if (r == 0)
-		r = read_root(&root, c, errs);
-	node_free(&root);
-	if (r < 0)
-		config_free(c);
-	return r;
 }

@@ -3,6 +3,7 @@
  * text that gives the same again. */
 #include "base/near.h"
 #include "config/config.h"
+#include "config/spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

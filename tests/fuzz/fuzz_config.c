@@ -2,6 +2,9 @@
 /* Any text: the config parser either takes it, and every part can be copied and compares equal to
  * its copy, or explains itself with errors that have a place and are in the file's order. */
 #include "config/config.h"
+#include "config/parse.h"
+#include "config/probes.h"
+#include "config/spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,6 +4,7 @@
  * taken has a form that is taken again and is equal; what is refused is explained.
  */
 #include "config/config.h"
+#include "config/rule_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

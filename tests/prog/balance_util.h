@@ -22,6 +22,7 @@
 
 #include "balance.h"
 #include "config/config.h"
+#include "config/rule_file.h"
 #include "datapath/xdp.h"
 #include "instance_util.h"
 #include "packet/text.h"

@@ -30,6 +30,7 @@
 #include <bpf/libbpf.h>
 
 #include "config/config.h"
+#include "config/rule_file.h"
 #include "datapath/xdp.h"
 #include "instance_util.h"
 #include "packet/text.h"

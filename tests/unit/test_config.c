@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include "config/config.h"
+#include "config/parse.h"
 #include "service.h"
 
 static struct config parse(const char *text)

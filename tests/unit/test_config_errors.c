@@ -8,6 +8,8 @@
 
 #include "base/near.h"
 #include "config/config.h"
+#include "config/parse.h"
+#include "config/spec.h"
 
 /* Parses a text that is wrong and compares all that is printed about it. */
 static void assert_errors_n(const char *text, size_t len, const char *expected)

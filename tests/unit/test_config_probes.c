@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "config/config.h"
+#include "config/parse.h"
+#include "config/probes.h"
 #include "probes/fetch/fetch.h"
 
 static struct config parse(const char *text)

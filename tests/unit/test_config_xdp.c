@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "config/config.h"
+#include "config/parse.h"
 
 static struct config parse(const char *text)
 {

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "config/parse.h"
 #include "daemon/health.h"
 
 /* Results as + and -, and the state after each as u and d. */

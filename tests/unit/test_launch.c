@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "config/spec.h"
 #include "launch/launch.h"
 #include "launch/parts.h"
 

@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include "config/config.h"
+#include "config/rule_file.h"
 
 static struct rule_list parse(const char *text)
 {

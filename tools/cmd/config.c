@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "config/parse.h"
 #include "tools/lib/cmd.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"

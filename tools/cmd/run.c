@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <limits.h>
 
+#include "config/spec.h"
 #include "tools/lib/cmd.h"
 #include "launch/launch.h"
 

@@ -2,6 +2,7 @@
 #include "tools/lib/options.h"
 
 #include "base/near.h"
+#include "config/spec.h"
 
 #define HELP_COLUMN 28
 #define HELP_WIDTH  80

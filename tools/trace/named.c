@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax trace add, ls, enable, disable, reset, rm: probes that have a name and stay. */
+#include "config/probes.h"
 #include "tools/lib/subcommand.h"
 #include "tools/trace/trace.h"
 #include "probes/named/named.h"

@@ -4,6 +4,7 @@
 #include <libgen.h>
 #include <sys/stat.h>
 
+#include "config/rule_file.h"
 #include "tools/xdp/xdp.h"
 #include "tools/lib/text.h"
 

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <sys/stat.h>
 
+#include "config/probes.h"
 #include "probes/named/priv.h"
 
 #define VERSION 1

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/cgroup.h"
+#include "config/probes.h"
 #include "datapath/xdp.h"
 #include "probes/text/latency.h"
 #include "probes/named/priv.h"

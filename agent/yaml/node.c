@@ -3,7 +3,8 @@
  * YAML text to a tree of nodes. libyaml's events are used instead of its documents, because the
  * latter would expand nesting and aliases without a bound.
  */
-#include "yaml/read.h"
+#include "base/quote.h"
+#include "yaml/node.h"
 
 #include <yaml.h>
 

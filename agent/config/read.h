@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files that read the config share: its sections, and readers of fields that several of
+ * them have. Private to this room. */
+#ifndef AX_CONFIG_READ_H
+#define AX_CONFIG_READ_H
+
+#include "config/config.h"
+#include "yaml/read.h"
+
+/* What they know of the whole config file: a reader's context. NULL: it is another file. */
+struct config_reading {
+	const struct node *root;
+	struct registry names;	   /* of apps and services */
+	struct registry addresses; /* of apps and services */
+};
+
+/* --- sections; `to` is the struct config --- */
+
+void read_agent(struct reader *r, const struct node *n, void *to);
+void read_policy(struct reader *r, const struct node *n, void *to);
+void read_apps(struct reader *r, const struct node *n, void *to);
+void read_services(struct reader *r, const struct node *n, void *to);
+void read_xdp(struct reader *r, const struct node *n, void *to);
+void read_probes(struct reader *r, const struct node *n, void *to);
+
+/* --- names and addresses that nobody else may have (claims.c) --- */
+
+enum owner { OWNER_APP, OWNER_SERVICE };
+
+/* Takes a name for an app or service; apps may share one. */
+void claim_name(struct reader *r, const struct node *n, const char *name, enum owner owner);
+/* The addresses of an app or a service; apps may share one. */
+void read_vips(struct reader *r, const struct node *n, enum owner owner, struct ax_addr *ip4,
+	       struct ax_addr *ip6);
+
+/* --- fields of several sections --- */
+
+/* command.c */
+void read_command(struct reader *r, const struct node *n, void *to); /* struct strv */
+void read_user(struct reader *r, const struct node *n, void *to);    /* char * */
+
+/* fields.c */
+void read_port(struct reader *r, const struct node *n, void *to); /* uint16_t, host byte order */
+/* "ADDRESS" or "ADDRESS:PORT", the address as `want` has it (want_unicast, want_server). *port
+ * (host byte order) is left alone where none is written. */
+void read_address_port(struct reader *r, const struct node *n,
+		       const char *(*want)(const struct ax_addr *a), struct ax_addr *to,
+		       uint16_t *port);
+/* "A[,A6]" in either order. Returns whether it was good. */
+bool read_addresses(struct reader *r, const struct node *n, struct ax_addr *ip4,
+		    struct ax_addr *ip6);
+/* A backend's share: 1 to 1000. */
+void read_weight(struct reader *r, const struct node *n, void *to); /* uint32_t */
+
+#endif
