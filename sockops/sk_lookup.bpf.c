@@ -65,29 +65,15 @@ static __always_inline int assign_listener(struct bpf_sk_lookup *ctx, struct ax_
 static __always_inline int assign_backend(struct bpf_sk_lookup *ctx,
 					  const struct ax_endpoint *local)
 {
-	struct ax_service *svc = find_service(local);
-	struct ax_backend_key key = {};
-	__u32 start;
+	struct choice c = {.svc = find_service(local)};
+	struct ax_endpoint ep;
 
-	if (!svc || !svc->distinct)
+	if (!c.svc)
 		return -ENOENT;
-	key.service = svc->id;
-	key.generation = svc->generation;
-	start = bpf_get_prandom_u32();
-	for (__u32 i = 0; i < BACKEND_TRIES && i < svc->distinct; i++) {
-		struct ax_endpoint ep = *local;
-		struct ax_backend *be;
-
-		key.slot = svc->slots + (start + i) % svc->distinct;
-		be = bpf_map_lookup_elem(&backends, &key);
-		if (!be)
-			continue;
-		ep.addr = be->addr;
-		if (be->port_be)
-			ep.port_be = be->port_be;
-		if (assign_listener(ctx, &ep) == 0)
+	c.seed = bpf_get_prandom_u32();
+	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c); i++)
+		if (choose_next(&c, local, &ep) && assign_listener(ctx, &ep) == 0)
 			return 0;
-	}
 	return -ENOENT;
 }
 

@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <bpf/bpf_endian.h>
 
+#include "choose.bpf.h"
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
-#include "find_service.bpf.h"
 #include "maps.bpf.h"
 #include "verdict.bpf.h"
 
@@ -26,7 +26,6 @@
 #define ctx_branch_end() asm volatile("" ::: "memory")
 
 #define CGROUP_DEPTH_MAX 16 /* app's own cgroups below its app cgroup */
-#define BACKEND_TRIES	 16 /* distinct backends tried before giving up on a listening one */
 
 static __always_inline const struct ax_ctl *ctl_get(void)
 {
@@ -93,7 +92,8 @@ struct route_request {
 	bool sticky;		 /* use seed even with round-robin (datagrams of one socket) */
 };
 
-struct choice {
+/* What a search for a backend has found so far. */
+struct found {
 	struct ax_endpoint ep;
 	struct ax_endpoint fallback; /* may be used, but nobody listens there */
 	bool has_fallback;
@@ -101,78 +101,55 @@ struct choice {
 	int denied; /* enum refusal of a backend that may not be had, or 0 */
 };
 
-/* Looks at one slot. Returns true when it is good to use; c->ep is then filled in. */
-static __always_inline bool try_backend(const struct route_request *rq, struct ax_service *svc,
-					__u32 slot, struct choice *c)
+/* Judges f->ep. Returns true when it is good to use. */
+static __always_inline bool try_backend(const struct route_request *rq, struct found *f)
 {
-	struct ax_backend_key key = {
-		.service = svc->id, .generation = svc->generation, .slot = slot};
-	struct ax_backend *be = bpf_map_lookup_elem(&backends, &key);
-	struct ax_vip *vip;
+	struct ax_vip *vip = bpf_map_lookup_elem(&vips, &f->ep.addr);
 	int r;
 
-	if (!be)
-		return false;
-	c->ep.addr = be->addr;
-	c->ep.port_be = be->port_be ? be->port_be : rq->peer.port_be;
-	c->ep.proto = rq->peer.proto;
-	c->ep.pad = 0;
-	vip = bpf_map_lookup_elem(&vips, &be->addr);
 	if (!vip) { /* a fixed address outside: nothing is known of it */
 		if (rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS))
 			return true;
-		c->denied = REFUSED_NO_EGRESS;
+		f->denied = REFUSED_NO_EGRESS;
 		return false;
 	}
 	r = party_may(&rq->app->party, &vip->party, ctl_get());
 	if (r < 0) {
-		c->denied = r;
+		f->denied = r;
 		return false;
 	}
-	if (listening(&c->ep))
+	if (listening(&f->ep))
 		return true;
 	/* an app that runs is nearer to listening than one that is only declared */
-	if (!c->has_fallback || (!c->fallback_runs && vip->kind == AX_VIP_APP)) {
-		c->fallback = c->ep;
-		c->has_fallback = true;
-		c->fallback_runs = vip->kind == AX_VIP_APP;
+	if (!f->has_fallback || (!f->fallback_runs && vip->kind == AX_VIP_APP)) {
+		f->fallback = f->ep;
+		f->has_fallback = true;
+		f->fallback_runs = vip->kind == AX_VIP_APP;
 	}
 	return false;
 }
 
-/*
- * Chooses by strategy; a backend whose server is down is passed over for the next distinct one, so
- * that a service goes on the moment a backend dies, with nobody but the kernel involved.
- */
+/* 0; 1: a backend where nobody listens yet; or a negative errno. */
 static __noinline int choose_backend(struct route_request *rq, struct ax_service *svc)
 {
-	struct choice c = {};
-	__u32 start, slots, distinct;
+	struct found f = {};
+	struct choice c = {.svc = svc};
 
 	if (!rq || !svc)
 		return -EINVAL;
-	slots = svc->slots;
-	distinct = svc->distinct;
-	if (!slots)
-		return REFUSED_NO_BACKEND;
-	start = rq->seed;
-	if (svc->strategy == AX_STRATEGY_ROUND_ROBIN && !rq->sticky)
-		start = __sync_fetch_and_add(&svc->next, 1);
-	if (try_backend(rq, svc, start % slots, &c)) {
-		rq->peer = c.ep;
-		return 0;
-	}
-	for (__u32 i = 0; i < BACKEND_TRIES && distinct && i < distinct; i++) {
-		if (try_backend(rq, svc, slots + (start + i) % distinct, &c)) {
-			rq->peer = c.ep;
+	c.seed = rq->seed;
+	c.sticky = rq->sticky;
+	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c); i++) {
+		if (choose_next(&c, &rq->peer, &f.ep) && try_backend(rq, &f)) {
+			rq->peer = f.ep;
 			return 0;
 		}
 	}
-	if (c.has_fallback) {
-		rq->peer = c.fallback;
+	if (f.has_fallback) {
+		rq->peer = f.fallback;
 		return 1;
 	}
-	return c.denied ? c.denied : REFUSED_NO_BACKEND;
+	return f.denied ? f.denied : REFUSED_NO_BACKEND;
 }
 
 static __always_inline int route_direct(struct route_request *rq, const struct ax_vip *vip,

@@ -7,13 +7,11 @@
  */
 #include <linux/pkt_cls.h>
 
+#include "choose.bpf.h"
 #include "count.bpf.h"
-#include "find_service.bpf.h"
 #include "maps.bpf.h"
 #include "verdict.bpf.h"
 #include "rewrite.bpf.h"
-
-#define TRIES 16
 
 static __always_inline int drop(__u32 reason)
 {
@@ -24,28 +22,18 @@ static __always_inline int drop(__u32 reason)
 /* A private backend, one that listens if there is any. Returns its host end's ifindex or 0. */
 static __always_inline __u32 choose(const struct ax_endpoint *service, struct ax_endpoint *ret)
 {
-	struct ax_service *svc = find_service(service);
-	struct ax_backend_key key = {};
-	__u32 start, fallback = 0;
+	struct choice c = {.svc = find_service(service)};
+	__u32 fallback = 0;
 
-	if (!svc || !svc->slots || !svc->distinct)
+	if (!c.svc)
 		return 0;
-	key.service = svc->id;
-	key.generation = svc->generation;
-	start = bpf_get_prandom_u32();
-	for (__u32 i = 0; i <= TRIES; i++) {
-		struct ax_endpoint ep = *service;
-		struct ax_backend *be;
+	c.seed = bpf_get_prandom_u32();
+	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c); i++) {
+		struct ax_endpoint ep;
 		struct ax_vip *vip;
 
-		/* first by weight, then each backend in turn */
-		key.slot = i ? svc->slots + (start + i) % svc->distinct : start % svc->slots;
-		be = bpf_map_lookup_elem(&backends, &key);
-		if (!be)
+		if (!choose_next(&c, service, &ep))
 			continue;
-		ep.addr = be->addr;
-		if (be->port_be)
-			ep.port_be = be->port_be;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
 		if (!vip || !vip->ifindex)
 			continue;

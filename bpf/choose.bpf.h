@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The service at an endpoint, and which backend a connection to it goes to, for programs on sockets
+ * and on packets. A strategy is one function below and one case of choose_slot(). BPF only.
+ */
+#ifndef AX_CHOOSE_BPF_H
+#define AX_CHOOSE_BPF_H
+
+#include <stdbool.h>
+
+#include "maps.bpf.h"
+
+/* That of the port, else the one that has every port. */
+static __always_inline struct ax_service *find_service(const struct ax_endpoint *ep)
+{
+	struct ax_service *svc = bpf_map_lookup_elem(&services, ep);
+	struct ax_endpoint any = *ep;
+
+	if (svc)
+		return svc;
+	any.port_be = 0;
+	return bpf_map_lookup_elem(&services, &any);
+}
+
+/* Looked at before giving up on a backend that will do: the strategy's choice, and the distinct
+ * ones after it. */
+#define CHOOSE_TRIES (1 + 16)
+
+/* One connection's search for a backend. */
+struct choice {
+	struct ax_service *svc;
+	__u32 seed;  /* of chance; equal seeds choose alike */
+	bool sticky; /* by seed whatever the strategy is (datagrams of one socket) */
+	__u32 tries; /* backends that were looked at */
+	__u32 start; /* of the walk over the slots */
+};
+
+/* --- choosers: the slot to look at, c->tries of them did not do --- */
+
+/* First a slot of the weighted ones, then each backend in turn. */
+static __always_inline __u32 walk(const struct choice *c)
+{
+	const struct ax_service *svc = c->svc;
+
+	if (!c->tries)
+		return c->start % svc->slots;
+	return svc->slots + (c->start + c->tries - 1) % svc->distinct;
+}
+
+static __always_inline __u32 choose_random(struct choice *c)
+{
+	c->start = c->seed;
+	return walk(c);
+}
+
+static __always_inline __u32 choose_round_robin(struct choice *c)
+{
+	if (!c->tries)
+		c->start = __sync_fetch_and_add(&c->svc->next, 1);
+	return walk(c);
+}
+
+static __always_inline __u32 choose_slot(struct choice *c)
+{
+	switch (c->sticky ? AX_STRATEGY_RANDOM : c->svc->strategy) {
+	case AX_STRATEGY_ROUND_ROBIN:
+		return choose_round_robin(c);
+	default:
+		return choose_random(c);
+	}
+}
+
+/* --- for callers --- */
+
+static __always_inline bool choose_more(const struct choice *c)
+{
+	return c->svc->slots && c->tries < CHOOSE_TRIES && c->tries <= c->svc->distinct;
+}
+
+/*
+ * The next backend to try, as the endpoint that stands for the one that was asked. To be called
+ * while choose_more(). False: that one is gone (the agent has just written another list).
+ */
+static __always_inline bool choose_next(struct choice *c, const struct ax_endpoint *asked,
+					struct ax_endpoint *ret)
+{
+	struct ax_backend_key key = {.service = c->svc->id, .generation = c->svc->generation};
+	struct ax_backend *be;
+
+	key.slot = choose_slot(c);
+	c->tries++;
+	be = bpf_map_lookup_elem(&backends, &key);
+	if (!be)
+		return false;
+	ret->addr = be->addr;
+	ret->port_be = be->port_be ? be->port_be : asked->port_be;
+	ret->proto = asked->proto;
+	ret->pad = 0;
+	return true;
+}
+
+#endif
