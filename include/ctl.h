@@ -23,7 +23,7 @@ struct ax_ctl {
 };
 _Static_assert(sizeof(struct ax_ctl) == 80, "struct ax_ctl is a map value");
 
-/* Map `counters`: per-CPU array of __u64, by this index. */
+/* Map `counters`: per-CPU array of __u64, by this index. Names: agent/datapath/counters.c. */
 enum ax_counter {
 	AX_COUNT_CONNECT,	   /* connects that the switch looked at */
 	AX_COUNT_TRANSLATED,	   /* to a service, put through to a backend */

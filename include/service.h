@@ -6,9 +6,11 @@
 #include <linux/types.h>
 #include "addr.h"
 
+/* What chooses a backend: bpf/choose.bpf.h. Names: agent/base/strategy.c. */
 enum ax_strategy {
 	AX_STRATEGY_RANDOM = 0,
 	AX_STRATEGY_ROUND_ROBIN = 1,
+	AX_STRATEGIES,
 };
 
 /*

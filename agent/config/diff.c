@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdarg.h>
 
+#include "base/strategy.h"
 #include "config/diff.h"
 #include "config/spec.h"
-#include "service.h"
 
 static void part(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);
 static void part(char *buf, size_t size, const char *fmt, ...)
@@ -65,9 +65,8 @@ void config_describe_service(char *buf, size_t size, const struct config_service
 	describe_addr(buf, size, "ip", &o->ip4, &n->ip4);
 	describe_addr(buf, size, "ip6", &o->ip6, &n->ip6);
 	if (o->strategy != n->strategy)
-		part(buf, size, "strategy %s",
-		     n->strategy == AX_STRATEGY_RANDOM ? "round-robin -> random"
-						       : "random -> round-robin");
+		part(buf, size, "strategy %s -> %s", strategy_name(o->strategy),
+		     strategy_name(n->strategy));
 	if (o->wait_ms != n->wait_ms)
 		part(buf, size, "wait %ums -> %ums", o->wait_ms, n->wait_ms);
 	if (o->n_ports != n->n_ports ||

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The config's section services:. */
+#include "base/strategy.h"
 #include "base/values.h"
 #include "config/read.h"
 #include "service.h"
@@ -395,17 +396,12 @@ static void read_ip(struct reader *r, const struct node *n, void *to)
 
 static void read_strategy(struct reader *r, const struct node *n, void *to)
 {
-	static const char what[] = "random or round-robin";
-	const char *text = scalar_text(r, n, what);
-	uint32_t *strategy = to;
+	const char *text;
+	char what[128];
 
-	if (!text)
-		return;
-	if (streq(text, "random"))
-		*strategy = AX_STRATEGY_RANDOM;
-	else if (streq(text, "round-robin"))
-		*strategy = AX_STRATEGY_ROUND_ROBIN;
-	else
+	strategy_list(what, sizeof(what));
+	text = scalar_text(r, n, what);
+	if (text && !strategy_parse(text, to))
 		reject(r, n, "%s", what);
 }
 

@@ -24,7 +24,7 @@
  *      "user"?,"pid","state":"starting|running|stopping|declared","since":UNIX_SECONDS,"command":[..],
  *      "service"?,"egress":bool,"restart","detached":bool,"wait_ms","cgroup","restarts":N}]}
  *  {"op":"get","what":"services"} -> {"ok":true,"services":[{"id","name","ip4"?,"ip6"?,
- *      "declared":bool,"strategy":"random|round-robin","wait_ms","ports":[{"port","target","proto"}],
+ *      "declared":bool,"strategy":NAME,"wait_ms","ports":[{"port","target","proto"}],
  *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight","state":"up|down"?,"why"?}]}]}
  *      `state` is there for backends that are checked, `why` says what the last check met with, or
  *      why there is none.

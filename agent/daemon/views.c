@@ -8,6 +8,7 @@
 
 #include "daemon/agent_priv.h"
 #include "base/cgroup.h"
+#include "base/strategy.h"
 #include "config/spec.h"
 
 json_t *json_addr(const struct ax_addr *addr)
@@ -139,12 +140,12 @@ static json_t *view_services(struct agent *a)
 	json_t *list = json_array();
 
 	for (const struct service *s = a->services; s; s = s->next) {
-		bool rr = s->conf && s->conf->strategy == AX_STRATEGY_ROUND_ROBIN;
-		json_t *j = json_pack("{si ss sb ss si so so}", "id", (int)s->id, "name", s->name,
-				      "declared", s->conf != NULL, "strategy",
-				      rr ? "round-robin" : "random", "wait_ms",
-				      s->conf ? (int)s->conf->wait_ms : 0, "ports", ports_of(s),
-				      "backends", backends_of(a, s));
+		uint32_t strategy = s->conf ? s->conf->strategy : AX_STRATEGY_RANDOM;
+		json_t *j =
+			json_pack("{si ss sb ss si so so}", "id", (int)s->id, "name", s->name,
+				  "declared", s->conf != NULL, "strategy", strategy_name(strategy),
+				  "wait_ms", s->conf ? (int)s->conf->wait_ms : 0, "ports",
+				  ports_of(s), "backends", backends_of(a, s));
 
 		put_addr(j, "ip4", &s->vip4);
 		put_addr(j, "ip6", &s->vip6);

@@ -410,49 +410,6 @@ int datapath_dual_udp(struct datapath *dp)
 	return n < 0 ? -errno : 0;
 }
 
-int datapath_counters(struct datapath *dp, uint64_t ret[AX_COUNTERS])
-{
-	int cpus = libbpf_num_possible_cpus();
-	autofree uint64_t *values = NULL;
-
-	if (cpus < 0)
-		return cpus;
-	values = calloc((size_t)cpus, sizeof(*values));
-	if (!values)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < AX_COUNTERS; i++) {
-		int r = map_get(dp, MAP_COUNTERS, &i, values);
-
-		if (r)
-			return r;
-		ret[i] = 0;
-		for (int c = 0; c < cpus; c++)
-			ret[i] += values[c];
-	}
-	return 0;
-}
-
-const char *datapath_counter_name(unsigned counter)
-{
-	static const char *const names[AX_COUNTERS] = {
-		[AX_COUNT_CONNECT] = "connects",
-		[AX_COUNT_TRANSLATED] = "translated",
-		[AX_COUNT_DENIED_LABELS] = "denied-no-shared-label",
-		[AX_COUNT_DENIED_RULE] = "denied-by-rule",
-		[AX_COUNT_NO_BACKEND] = "no-backend",
-		[AX_COUNT_NO_EGRESS] = "no-egress",
-		[AX_COUNT_HELD] = "held",
-		[AX_COUNT_BIND_REFUSED] = "bind-refused",
-		[AX_COUNT_FABRIC_SOURCE] = "fabric-wrong-source",
-		[AX_COUNT_FABRIC_DENIED] = "fabric-denied",
-		[AX_COUNT_FABRIC_MALFORMED] = "fabric-malformed",
-		[AX_COUNT_EVENTS_LOST] = "events-lost",
-		[AX_COUNT_ERROR] = "errors",
-	};
-
-	return counter < AX_COUNTERS ? names[counter] : "?";
-}
-
 /* --- events --- */
 
 static int on_record(void *ctx, void *data, size_t size)

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include "base/strategy.h"
 #include "config/config.h"
 #include "config/parse.h"
 #include "service.h"
@@ -349,6 +350,24 @@ static void a_service_is_read(void **state)
 	config_free(&c);
 }
 
+static void every_strategy_is_read(void **state)
+{
+	char text[128], list[128];
+
+	(void)state;
+	strategy_list(list, sizeof(list));
+	for (uint32_t i = 0; i < AX_STRATEGIES; i++) {
+		struct config c;
+
+		snprintf(text, sizeof(text), "services: {a: {strategy: %s}}\n", strategy_name(i));
+		c = parse(text);
+		assert_int_equal(c.services[0].strategy, i);
+		assert_non_null(strstr(list, strategy_name(i)));
+		config_free(&c);
+	}
+	assert_string_equal(strategy_name(AX_STRATEGIES), "?");
+}
+
 static void the_policy_is_read(void **state)
 {
 	struct config c = parse("policy:\n"
@@ -600,6 +619,7 @@ int main(void)
 		cmocka_unit_test(other_ways_to_write_an_app),
 		cmocka_unit_test(a_command_is_split_as_by_a_shell),
 		cmocka_unit_test(a_service_is_read),
+		cmocka_unit_test(every_strategy_is_read),
 		cmocka_unit_test(the_policy_is_read),
 		cmocka_unit_test(aliases_stand_for_their_anchors),
 		cmocka_unit_test(copies_are_equal_until_changed),
