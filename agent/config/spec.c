@@ -9,12 +9,12 @@ static const char *const restart_policies[] = {
 
 const char *net_mode_name(enum net_mode m)
 {
-	return net_modes[m];
+	return m < ARRAY_SIZE(net_modes) ? net_modes[m] : NULL;
 }
 
 const char *restart_policy_name(enum restart_policy p)
 {
-	return restart_policies[p];
+	return p < ARRAY_SIZE(restart_policies) ? restart_policies[p] : NULL;
 }
 
 static int find_word(const char *s, const char *const *words, size_t n)

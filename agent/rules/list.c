@@ -13,6 +13,16 @@ const char *const xdp_mode_names[4] = {[ATTACH_AUTO] = "auto",
 				       [ATTACH_GENERIC] = "generic",
 				       [ATTACH_OFFLOAD] = "offload"};
 
+const char *xdp_mode_name(enum xdp_mode m)
+{
+	return m < ARRAY_SIZE(xdp_mode_names) ? xdp_mode_names[m] : NULL;
+}
+
+const char *balance_mode_name(enum balance_mode m)
+{
+	return m < ARRAY_SIZE(balance_mode_names) ? balance_mode_names[m] : NULL;
+}
+
 uint8_t rule_list_default_policy(enum ax_reason r)
 {
 	switch (r) {

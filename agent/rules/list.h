@@ -25,6 +25,7 @@ struct rule_set_def {
 };
 
 enum balance_mode { BALANCE_NAT, BALANCE_IPIP, BALANCE_GUE };
+const char *balance_mode_name(enum balance_mode m); /* "nat" ..., NULL behind the last one */
 
 struct balance_backend {
 	struct ax_addr addr;
@@ -45,6 +46,7 @@ struct balancer {
 };
 
 enum xdp_mode { ATTACH_AUTO, ATTACH_NATIVE, ATTACH_GENERIC, ATTACH_OFFLOAD };
+const char *xdp_mode_name(enum xdp_mode m); /* "auto" ..., NULL behind the last one */
 
 /* Its arrays have room for a power of two, so they grow by the functions below alone. */
 struct rule_list {

@@ -69,6 +69,11 @@ const char *const rule_key_wants[RULE_KEYS] = {
 	[KEY_TRIGGER] = WANT_BOOL,
 };
 
+const char *rule_key_name(size_t i)
+{
+	return i < RULE_KEYS ? rule_key_names[i] : NULL;
+}
+
 bool rule_key_is_list(enum rule_key key)
 {
 	return (key >= KEY_SRC && key <= KEY_MAC) || key == KEY_CAPTURE || key == KEY_RATE;

@@ -115,5 +115,6 @@ const char *rule_proto_name(uint8_t proto); /* NULL: it has none, the number is 
 
 extern const char *const ax_reason_names[AX_REASONS]; /* "later-fragment" ... */
 extern const char *const ax_verdict_names[6];	      /* "pass" ... */
+const char *rule_key_name(size_t i); /* "name", "src" ..., NULL behind the last one */
 
 #endif

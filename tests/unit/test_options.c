@@ -7,45 +7,57 @@
 #include <cmocka.h>
 
 #include "tools/lib/options.c"
+#include "tools/lib/words.c"
+
+struct shared {
+	int choice;
+	uint32_t number, duration;
+};
 
 struct values {
 	bool flag, quiet;
 	const char *text, *common;
 	struct strv many;
-	int choice;
-	uint32_t number, duration;
+	struct shared shared;
 };
 
-static const char *const choices[] = {"table", "wide", "json", NULL};
+static const char *const formats[] = {"table", "wide", "json", NULL};
+static const struct words choices = {.choices = formats};
 
 /* Parses up to 15 arguments; what is left of them comes back in `words`. */
 static int parse(struct values *v, bool command_follows, const char *const *args, char **words,
 		 struct error *e)
 {
-	const struct opt own[] = {
-		{"flag", 'f', OPT_FLAG, NULL, "a flag", &v->flag, NULL},
-		{"quiet", 'q', OPT_FLAG, NULL, "another", &v->quiet, NULL},
-		{"text", 't', OPT_STRING, "TEXT", "a text", &v->text, NULL},
-		{"many", 0, OPT_STRINGS, "TEXT", "several", &v->many, NULL},
-		{"output", 'o', OPT_CHOICE, "FORMAT", "one of three", &v->choice, choices},
-		{"number", 'n', OPT_NUMBER, "N", "a number", &v->number, NULL},
-		{"duration", 'd', OPT_DURATION, "TIME", "a time", &v->duration, NULL},
+	/* the last three in a part of their own, as a table that commands share */
+	static const struct opt own[] = {
+		{"flag", 'f', OPT_FLAG, NULL, "a flag", offsetof(struct values, flag), NULL},
+		{"quiet", 'q', OPT_FLAG, NULL, "another", offsetof(struct values, quiet), NULL},
+		{"text", 't', OPT_STRING, "TEXT", "a text", offsetof(struct values, text), NULL},
+		{"many", 0, OPT_STRINGS, "TEXT", "several", offsetof(struct values, many), NULL},
 	};
-	const struct opt common[] = {
-		{"socket", 0, OPT_STRING, "PATH", "of every command", &v->common, NULL},
+	static const struct opt shared[] = {
+		{"output", 'o', OPT_CHOICE, "FORMAT", "one of three",
+		 offsetof(struct shared, choice), &choices},
+		{"number", 'n', OPT_NUMBER, "N", "a number", offsetof(struct shared, number), NULL},
+		{"duration", 'd', OPT_DURATION, "TIME", "a time", offsetof(struct shared, duration),
+		 NULL},
+	};
+	static const struct opt socket[] = {
+		{"socket", 0, OPT_STRING, "PATH", "of every command", 0, NULL},
 	};
 	const struct opt_syntax s = {
-		.own = {own, ARRAY_SIZE(own)},
-		.common = {common, ARRAY_SIZE(common)},
+		.own = {{own, ARRAY_SIZE(own), 0},
+			{shared, ARRAY_SIZE(shared), offsetof(struct values, shared)}},
 		.command_follows = command_follows,
 	};
+	const struct opt_common common = {{socket, ARRAY_SIZE(socket), 0}, &v->common};
 	int argc = 0;
 
 	memset(e, 0, sizeof(*e));
 	for (; args[argc]; argc++)
 		words[argc] = (char *)(uintptr_t)args[argc];
 	words[argc] = NULL;
-	return opt_parse(&s, argc, words, e);
+	return opt_parse(&s, v, &common, argc, words, e);
 }
 
 #define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -65,9 +77,9 @@ static void test_long_options(void **state)
 	assert_true(v.flag);
 	assert_false(v.quiet);
 	assert_string_equal(v.text, "a=b");
-	assert_int_equal(v.choice, 2);
-	assert_int_equal(v.number, 7);
-	assert_int_equal(v.duration, 120000);
+	assert_int_equal(v.shared.choice, 2);
+	assert_int_equal(v.shared.number, 7);
+	assert_int_equal(v.shared.duration, 120000);
 	assert_string_equal(v.common, "/s");
 }
 
@@ -81,12 +93,12 @@ static void test_short_options(void **state)
 	assert_int_equal(parse(&v, false, ARGS("-fqn3", "-ojson", "-t", "x", "-d300ms"), words, &e),
 			 0);
 	assert_true(v.flag && v.quiet);
-	assert_int_equal(v.number, 3);
-	assert_int_equal(v.choice, 2);
+	assert_int_equal(v.shared.number, 3);
+	assert_int_equal(v.shared.choice, 2);
 	assert_string_equal(v.text, "x");
-	assert_int_equal(v.duration, 300);
+	assert_int_equal(v.shared.duration, 300);
 	assert_int_equal(parse(&v, false, ARGS("-o=wide"), words, &e), 0);
-	assert_int_equal(v.choice, 1);
+	assert_int_equal(v.shared.choice, 1);
 }
 
 static void test_repeated(void **state)
@@ -211,17 +223,17 @@ static void test_help(void **state)
 		"Options of every command:\n"
 		"  -h, --help                print this help\n";
 	const struct opt own[] = {
-		{"output", 'o', OPT_CHOICE, "FORMAT", "table or json", NULL, choices},
+		{"output", 'o', OPT_CHOICE, "FORMAT", "table or json", 0, &choices},
 		{"a-rather-long-option", 0, OPT_STRING, "NAME",
-		 "what it is good for, told in more words than fit into one line", NULL, NULL},
+		 "what it is good for, told in more words than fit into one line", 0, NULL},
 	};
-	const struct opt common[] = {{"help", 'h', OPT_FLAG, NULL, "print this help", NULL, NULL}};
+	const struct opt help[] = {{"help", 'h', OPT_FLAG, NULL, "print this help", 0, NULL}};
+	const struct opt_common common = {{help, ARRAY_SIZE(help), 0}, NULL};
 	const struct opt_syntax s = {
 		.usage = "ax x [-o FORMAT]",
 		.about = "Does one thing, and says so in a line that is longer than the eighty "
 			 "columns of a page.\n\nSecond part.",
-		.own = {own, ARRAY_SIZE(own)},
-		.common = {common, ARRAY_SIZE(common)},
+		.own = {{own, ARRAY_SIZE(own), 0}},
 	};
 	autofree char *text = NULL;
 	size_t size;
@@ -229,7 +241,7 @@ static void test_help(void **state)
 
 	(void)state;
 	assert_non_null(f);
-	opt_help(&s, f);
+	opt_help(&s, &common, f);
 	fclose(f);
 	assert_string_equal(text, expected);
 }

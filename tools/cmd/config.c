@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax config: checks a config file, or lets the agent make it true. */
 #include <limits.h>
 #include <sys/stat.h>
 
 #include "config/parse.h"
-#include "tools/lib/cmd.h"
+#include "tools/cmd/commands.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 
@@ -192,25 +193,16 @@ static int apply(struct cmd *c, const char *path, bool dry_run)
 	return cmd_finish(c, CMD_OK);
 }
 
-int cmd_config(struct cmd *c, int argc, char **argv)
-{
-	bool dry_run = false;
-	int status;
-	const struct opt opts[] = {
-		{"dry-run", 0, OPT_FLAG, NULL, "apply: show the differences and change nothing",
-		 &dry_run, NULL},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax config check FILE\n       ax config apply FILE [--dry-run]",
-		.about = "check: reads a config file and prints all its errors; needs no agent.\n"
-			 "apply: lets the agent make true what the file says, and prints what that "
-			 "changes. What did not change is not touched; a file with errors changes "
-			 "nothing.\n\n"
-			 "FILE may be '-', for standard input.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+struct args {
+	bool dry_run;
+};
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+static int run(struct cmd *c, int argc, char **argv)
+{
+	struct args a = {0};
+	int status;
+
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (argc < 1 || !(streq(argv[0], "check") || streq(argv[0], "apply")))
 		return cmd_usage(c, "say what to do: 'check FILE' or 'apply FILE'");
@@ -218,8 +210,34 @@ int cmd_config(struct cmd *c, int argc, char **argv)
 		return cmd_usage(c, "give one config file");
 	cmd_output();
 	if (streq(argv[0], "apply"))
-		return apply(c, argv[1], dry_run);
-	if (dry_run)
+		return apply(c, argv[1], a.dry_run);
+	if (a.dry_run)
 		return cmd_usage(c, "--dry-run goes with 'apply': 'check' never changes anything");
 	return check(c, argv[1]);
 }
+
+static const char *const actions[] = {"check", "apply", NULL};
+static const struct words action_words = {.choices = actions};
+
+static const struct opt options[] = {
+	{"dry-run", 0, OPT_FLAG, NULL, "apply: show the differences and change nothing",
+	 offsetof(struct args, dry_run), NULL},
+};
+
+const struct command cmd_config = {
+	.name = "config",
+	.about = "check a config file or apply one",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax config check FILE\n       ax config apply FILE [--dry-run]",
+			.about = "check: reads a config file and prints all its errors; needs no "
+				 "agent.\n"
+				 "apply: lets the agent make true what the file says, and prints "
+				 "what that changes. What did not change is not touched; a file "
+				 "with errors changes nothing.\n\n"
+				 "FILE may be '-', for standard input.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.args = {&action_words, &words_file},
+		},
+};

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax doctor: what of the kernel and of an interface stands in the way. */
 #include <net/if.h>
 
+#include "tools/cmd/commands.h"
 #include "tools/xdp/xdp.h"
 #include "datapath/datapath.h"
 #include "iface/preflight.h"
+#include "tools/lib/output.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 
@@ -247,39 +250,58 @@ static int doctor_iface(struct cmd *c, const char *ifname, const char *path, boo
 	return cmd_finish(c, put_verdict(&all, ifname, bad));
 }
 
-int cmd_doctor(struct cmd *c, int argc, char **argv)
-{
-	static const char *const outputs[] = {"table", "wide", "json", NULL};
-	int output = OUTPUT_TABLE, status;
-	const char *rules = NULL;
-	bool fix = false;
-	const struct opt opts[] = {
-		{"output", 'o', OPT_CHOICE, "FORMAT", "table (the default), wide or json", &output,
-		 outputs},
-		{"rules", 0, OPT_STRING, "FILE",
-		 "check for the rules of FILE ('-': standard input) instead of the loaded ones",
-		 &rules, NULL},
-		{"fix", 0, OPT_FLAG, NULL, "repair what can be repaired", &fix, NULL},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax doctor [-o FORMAT]\n"
-			 "       ax doctor IFACE [--rules FILE] [--fix] [-o FORMAT]",
-		.about =
-			"Loads ax's own programs to find out which features of this kernel ax can "
-			"use, and tells what is off, why, and what that costs. Needs root, but no "
-			"agent. Ends with 1 if a feature is missing without which ax cannot work.\n"
-			"With an interface, tells what makes packets vanish there that XDP rules "
-			"send on (settings of the other end of a veth pair, checksum offload, MTU, "
-			"queues), and how to repair it. Ends with 1 if something bad stays.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+struct args {
+	const char *rules;
+	bool fix;
+	int output;
+};
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+static int run(struct cmd *c, int argc, char **argv)
+{
+	struct args a = {.output = OUTPUT_TABLE};
+	int status;
+
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (argc > 1)
 		return cmd_usage(c, "'%.60s' is not understood: name one interface", argv[1]);
-	if (!argc && (rules || fix))
-		return cmd_usage(c, "--%s is for an interface: name it", rules ? "rules" : "fix");
+	if (!argc && (a.rules || a.fix))
+		return cmd_usage(c, "--%s is for an interface: name it", a.rules ? "rules" : "fix");
 	cmd_output();
-	return argc ? doctor_iface(c, argv[0], rules, fix, output) : doctor_kernel(c, output);
+	return argc ? doctor_iface(c, argv[0], a.rules, a.fix, a.output)
+		    : doctor_kernel(c, a.output);
 }
+
+/* in the order of enum output_format */
+static const char *const outputs[] = {"table", "wide", "json", NULL};
+static const struct words output_words = {.choices = outputs};
+
+static const struct opt options[] = {
+	{"output", 'o', OPT_CHOICE, "FORMAT", "table (the default), wide or json",
+	 offsetof(struct args, output), &output_words},
+	{"rules", 0, OPT_STRING, "FILE",
+	 "check for the rules of FILE ('-': standard input) instead of the loaded ones",
+	 offsetof(struct args, rules), &words_file},
+	{"fix", 0, OPT_FLAG, NULL, "repair what can be repaired", offsetof(struct args, fix), NULL},
+};
+
+const struct command cmd_doctor = {
+	.name = "doctor",
+	.about = "tell which features of the kernel ax can use",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax doctor [-o FORMAT]\n"
+				 "       ax doctor IFACE [--rules FILE] [--fix] [-o FORMAT]",
+			.about = "Loads ax's own programs to find out which features of this "
+				 "kernel ax can use, and tells what is off, why, and what that "
+				 "costs. Needs root, but no agent. Ends with 1 if a feature is "
+				 "missing without which ax cannot work.\n"
+				 "With an interface, tells what makes packets vanish there that "
+				 "XDP rules send on (settings of the other end of a veth pair, "
+				 "checksum offload, MTU, queues), and how to repair it. Ends with "
+				 "1 if something bad stays.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.args = {&words_interface},
+		},
+};

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax events: what happens, as it happens. */
 #include <poll.h>
 #include <time.h>
 
-#include "tools/lib/cmd.h"
+#include "tools/cmd/commands.h"
+#include "tools/lib/output.h"
 #include "tools/lib/text.h"
 
 struct event_limits {
@@ -178,35 +180,47 @@ static int events(struct cmd *c, const struct event_limits *limits, bool as_json
 	return cmd_failed(c, &e);
 }
 
-int cmd_events(struct cmd *c, int argc, char **argv)
-{
-	static const char *const outputs[] = {"table", "json", NULL};
-	struct event_limits limits = {0};
-	bool follow = false; /* the default; accepted because other tools want it */
-	int output = 0, status;
-	const struct opt opts[] = {
-		{"follow", 'f', OPT_FLAG, NULL, "go on until Ctrl-C (the default)", &follow, NULL},
-		{"output", 'o', OPT_CHOICE, "FORMAT",
-		 "table (the default) or json (one object a line)", &output, outputs},
-		{"count", 'n', OPT_NUMBER, "N", "end after N events", &limits.count, NULL},
-		{"duration", 'd', OPT_DURATION, "TIME", "end after this time", &limits.duration_ms,
-		 NULL},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax events [-f] [-o FORMAT] [-n N] [-d TIME]",
-		.about = "Prints events as they happen: launch, exit, listen, unlisten, connect, "
-			 "accept, close, health (a backend of a service went down or came back), "
-			 "trigger "
-			 "(a signed datagram started a command), and lost where some could not be "
-			 "kept.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+struct args {
+	struct event_limits limits;
+	bool follow; /* the default; accepted because other tools want it */
+	int output;
+};
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+static int run(struct cmd *c, int argc, char **argv)
+{
+	struct args a = {0};
+	int status;
+
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (argc)
 		return cmd_usage(c, "'%.60s' is not understood: there is nothing to name here",
 				 argv[0]);
 	cmd_output();
-	return events(c, &limits, output != 0);
+	return events(c, &a.limits, a.output != 0);
 }
+
+static const struct opt options[] = {
+	{"follow", 'f', OPT_FLAG, NULL, "go on until Ctrl-C (the default)",
+	 offsetof(struct args, follow), NULL},
+	{"count", 'n', OPT_NUMBER, "N", "end after N events", offsetof(struct args, limits.count),
+	 NULL},
+	{"duration", 'd', OPT_DURATION, "TIME", "end after this time",
+	 offsetof(struct args, limits.duration_ms), NULL},
+};
+
+const struct command cmd_events = {
+	.name = "events",
+	.about = "print launches, connections and more as they happen",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax events [-f] [-o FORMAT] [-n N] [-d TIME]",
+			.about = "Prints events as they happen: launch, exit, listen, unlisten, "
+				 "connect, accept, close, health (a backend of a service went "
+				 "down or came back), trigger (a signed datagram started a "
+				 "command), and lost where some could not be kept.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{output_table_lines, 1, offsetof(struct args, output)}},
+		},
+};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax logs: what detached apps wrote. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
-#include "tools/lib/cmd.h"
+#include "tools/cmd/commands.h"
 #include "tools/lib/text.h"
 
 #define CHUNK 65536
@@ -182,40 +183,34 @@ static int print_all(struct log_files *l, uint32_t lines, struct error *e)
 	return 0;
 }
 
-int cmd_logs(struct cmd *c, int argc, char **argv)
+struct args {
+	uint32_t lines;
+	bool follow;
+};
+
+static int run(struct cmd *c, int argc, char **argv)
 {
 	CLEANUP(log_files_free) struct log_files l = {0};
+	struct args a = {.lines = UINT32_MAX};
 	autoclose int inotify = -1;
-	uint32_t lines = UINT32_MAX;
-	bool follows = false;
 	struct error e = {0};
 	int status, r;
-	const struct opt opts[] = {
-		{"follow", 'f', OPT_FLAG, NULL, "print what is added until Ctrl-C", &follows, NULL},
-		{"tail", 'n', OPT_NUMBER, "N", "begin with the last N lines", &lines, NULL},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax logs [-f] [--tail N] APP",
-		.about = "Prints what a detached app has written to its standard output and error. "
-			 "APP is a name or an id; of several apps of that name all are printed.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (argc != 1)
 		return cmd_usage(c, "give the name or the id of one app");
 	cmd_output();
-	if (follows)
+	if (a.follow)
 		inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (follows && inotify < 0) {
+	if (a.follow && inotify < 0) {
 		error_set(&e, -errno, "inotify does not work: %s", strerror(errno));
 		return cmd_failed(c, &e);
 	}
 	if (open_all(c, argv[0], inotify, &l, &e))
 		return cmd_failed(c, &e);
-	r = print_all(&l, lines, &e);
-	if (!r && follows)
+	r = print_all(&l, a.lines, &e);
+	if (!r && a.follow)
 		r = follow(&l, inotify);
 	if (r == -EPIPE)
 		return cmd_finish(c, CMD_FAILED);
@@ -223,3 +218,25 @@ int cmd_logs(struct cmd *c, int argc, char **argv)
 		error_set(&e, r, "following the log failed: %s", strerror(-r));
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
 }
+
+static const struct opt options[] = {
+	{"follow", 'f', OPT_FLAG, NULL, "print what is added until Ctrl-C",
+	 offsetof(struct args, follow), NULL},
+	{"tail", 'n', OPT_NUMBER, "N", "begin with the last N lines", offsetof(struct args, lines),
+	 NULL},
+};
+
+const struct command cmd_logs = {
+	.name = "logs",
+	.about = "print the output of a detached app",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax logs [-f] [--tail N] APP",
+			.about = "Prints what a detached app has written to its standard output "
+				 "and error. APP is a name or an id; of several apps of that name "
+				 "all are printed.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.args = {&words_app},
+		},
+};

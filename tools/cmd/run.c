@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax run: a command becomes an app. */
 #include <limits.h>
 
 #include "config/spec.h"
-#include "tools/lib/cmd.h"
 #include "launch/launch.h"
+#include "tools/cmd/commands.h"
 
 /* What the options said, as text; spec_fill() makes the app's specification of it. */
 struct run_args {
@@ -115,56 +116,12 @@ static int launch(struct cmd *c, const struct run_args *a, int argc, char **argv
 	return status;
 }
 
-static const char about[] =
-	"Runs COMMAND as an app: with a virtual IP, a name and labels of its own. The command is "
-	"ax's child and has the caller's terminal, environment and standard streams; ax ends with "
-	"its exit status.\n\n"
-	"Options end at the first word that is none, or at '--'.";
-
-int cmd_run(struct cmd *c, int argc, char **argv)
+static int run(struct cmd *c, int argc, char **argv)
 {
-	/* in the order of enum net_mode and enum restart_policy */
-	static const char *const nets[] = {"private", "host", NULL};
-	static const char *const restarts[] = {"no", "on-failure", "always", NULL};
 	CLEANUP(run_args_free) struct run_args a = {0};
 	int status;
-	const struct opt opts[] = {
-		{"ip", 0, OPT_STRING, "A[,A6]",
-		 "the app's IPv4 and IPv6 address, or one of them (from the pool unless given)",
-		 &a.ip, NULL},
-		{"name", 0, OPT_STRING, "NAME", "its name (made from the command unless given)",
-		 &a.name, NULL},
-		{"labels", 0, OPT_STRINGS, "K=V,...", "its labels; two apps talk if they share one",
-		 &a.labels, NULL},
-		{"user", 0, OPT_STRING, "USER",
-		 "run as this user, by name or number, without any "
-		 "capability",
-		 &a.user, NULL},
-		{"net", 0, OPT_CHOICE, "MODE",
-		 "private: a network namespace of its own (the default); host: the host's", &a.net,
-		 nets},
-		{"env", 0, OPT_STRINGS, "K=V",
-		 "set an environment variable (may be given several times)", &a.env, NULL},
-		{"wait", 0, OPT_DURATION, "TIME",
-		 "let its connects wait this long for a server that has not started", &a.wait_ms,
-		 NULL},
-		{"egress", 0, OPT_FLAG, NULL, "let it reach addresses outside ax", &a.egress, NULL},
-		{"restart", 0, OPT_CHOICE, "POLICY",
-		 "with --detach: start it again when it ends: no (the default), on-failure or "
-		 "always",
-		 &a.restart, restarts},
-		{"directory", 0, OPT_STRING, "DIR", "its working directory", &a.directory, NULL},
-		{"detach", 'd', OPT_FLAG, NULL,
-		 "start it in the background; 'ax logs' prints its output", &a.detach, NULL},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax run [options] [--] COMMAND [ARGUMENT]...",
-		.about = about,
-		.own = {opts, ARRAY_SIZE(opts)},
-		.command_follows = true,
-	};
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (!argc)
 		return cmd_usage(c, "there is no command to run: give one after the options, as in "
@@ -174,3 +131,63 @@ int cmd_run(struct cmd *c, int argc, char **argv)
 				    "command does");
 	return launch(c, &a, argc, argv);
 }
+
+static const char *net(size_t i)
+{
+	return net_mode_name((enum net_mode)i);
+}
+
+static const char *policy(size_t i)
+{
+	return restart_policy_name((enum restart_policy)i);
+}
+
+static const struct words nets = {.nth = net}, policies = {.nth = policy};
+
+static const struct opt options[] = {
+	{"ip", 0, OPT_STRING, "A[,A6]",
+	 "the app's IPv4 and IPv6 address, or one of them (from the pool unless given)",
+	 offsetof(struct run_args, ip), NULL},
+	{"name", 0, OPT_STRING, "NAME", "its name (made from the command unless given)",
+	 offsetof(struct run_args, name), &words_app},
+	{"labels", 0, OPT_STRINGS, "K=V,...", "its labels; two apps talk if they share one",
+	 offsetof(struct run_args, labels), NULL},
+	{"user", 0, OPT_STRING, "USER",
+	 "run as this user, by name or number, without any capability",
+	 offsetof(struct run_args, user), &words_user},
+	{"net", 0, OPT_CHOICE, "MODE",
+	 "private: a network namespace of its own (the default); host: the host's",
+	 offsetof(struct run_args, net), &nets},
+	{"env", 0, OPT_STRINGS, "K=V", "set an environment variable (may be given several times)",
+	 offsetof(struct run_args, env), NULL},
+	{"wait", 0, OPT_DURATION, "TIME",
+	 "let its connects wait this long for a server that has not started",
+	 offsetof(struct run_args, wait_ms), NULL},
+	{"egress", 0, OPT_FLAG, NULL, "let it reach addresses outside ax",
+	 offsetof(struct run_args, egress), NULL},
+	{"restart", 0, OPT_CHOICE, "POLICY",
+	 "with --detach: start it again when it ends: no (the default), on-failure or always",
+	 offsetof(struct run_args, restart), &policies},
+	{"directory", 0, OPT_STRING, "DIR", "its working directory",
+	 offsetof(struct run_args, directory), &words_directory},
+	{"detach", 'd', OPT_FLAG, NULL, "start it in the background; 'ax logs' prints its output",
+	 offsetof(struct run_args, detach), NULL},
+};
+
+const struct command cmd_run = {
+	.name = "run",
+	.about = "run a command as an app with a virtual IP and a name",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax run [options] [--] COMMAND [ARGUMENT]...",
+			.about = "Runs COMMAND as an app: with a virtual IP, a name and labels of "
+				 "its own. The command is ax's child and has the caller's "
+				 "terminal, environment and standard streams; ax ends with its "
+				 "exit status.\n\n"
+				 "Options end at the first word that is none, or at '--'.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.args = {&words_program},
+			.command_follows = true,
+		},
+};

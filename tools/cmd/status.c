@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax status: what the agent says of itself. */
 #include <time.h>
 
-#include "tools/lib/cmd.h"
+#include "tools/cmd/commands.h"
+#include "tools/lib/output.h"
 #include "tools/lib/text.h"
 
 static void put_text(const char *title, const char *text)
@@ -135,24 +137,18 @@ static void print(const json_t *j)
 	put_counters(json_object_get(j, "counters"));
 }
 
-int cmd_status(struct cmd *c, int argc, char **argv)
-{
-	static const char *const outputs[] = {"table", "json", NULL};
-	autojson json_t *reply = NULL;
-	int output = 0, status;
-	struct error e = {0};
-	const struct opt opts[] = {
-		{"output", 'o', OPT_CHOICE, "FORMAT", "table (the default) or json", &output,
-		 outputs},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax status [-o FORMAT]",
-		.about = "Shows the agent: its version, addresses, DNS, the features that are off, "
-			 "and its counters.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+struct args {
+	int output;
+};
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+static int run(struct cmd *c, int argc, char **argv)
+{
+	autojson json_t *reply = NULL;
+	struct error e = {0};
+	struct args a = {0};
+	int status;
+
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (argc)
 		return cmd_usage(c, "'%.60s' is not understood: there is nothing to name here",
@@ -161,9 +157,22 @@ int cmd_status(struct cmd *c, int argc, char **argv)
 	if (cmd_ask(c, json_pack("{s:s}", "op", "status"), &reply, &e))
 		return cmd_failed(c, &e);
 	json_object_del(reply, "ok");
-	if (output)
+	if (a.output)
 		cmd_put_json(reply, JSON_INDENT(2));
 	else
 		print(reply);
 	return cmd_finish(c, CMD_OK);
 }
+
+const struct command cmd_status = {
+	.name = "status",
+	.about = "show what the agent is and what it counts",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax status [-o FORMAT]",
+			.about = "Shows the agent: its version, addresses, DNS, the features that "
+				 "are off, and its counters.",
+			.own = {{output_table, 1, offsetof(struct args, output)}},
+		},
+};

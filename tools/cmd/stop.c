@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/lib/cmd.h"
+/* ax stop: ends apps. */
+#include "tools/cmd/commands.h"
 #include "tools/lib/text.h"
 
 static int stop(struct cmd *c, const char *app, uint32_t timeout_ms)
@@ -24,31 +25,44 @@ static int stop(struct cmd *c, const char *app, uint32_t timeout_ms)
 	return CMD_OK;
 }
 
-int cmd_stop(struct cmd *c, int argc, char **argv)
-{
-	uint32_t timeout_ms = 10000;
-	int status, worst = CMD_OK;
-	const struct opt opts[] = {
-		{"timeout", 't', OPT_DURATION, "TIME",
-		 "kill what has not ended this long after SIGTERM (10s unless given)", &timeout_ms,
-		 NULL},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax stop [--timeout TIME] APP...",
-		.about = "Stops apps, given by name or id: SIGTERM to every process, SIGKILL to "
-			 "those that do not end in time. A name stops all apps of that name. "
-			 "Returns when they are gone.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+struct args {
+	uint32_t timeout_ms;
+};
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+static int run(struct cmd *c, int argc, char **argv)
+{
+	struct args a = {.timeout_ms = 10000};
+	int status, worst = CMD_OK;
+
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (!argc)
 		return cmd_usage(c, "give the name or the id of an app; 'ax get apps' lists them");
 	cmd_output();
 	for (int i = 0; i < argc; i++) {
-		status = stop(c, argv[i], timeout_ms);
+		status = stop(c, argv[i], a.timeout_ms);
 		worst = status ? status : worst;
 	}
 	return cmd_finish(c, worst);
 }
+
+static const struct opt options[] = {
+	{"timeout", 't', OPT_DURATION, "TIME",
+	 "kill what has not ended this long after SIGTERM (10s unless given)",
+	 offsetof(struct args, timeout_ms), NULL},
+};
+
+const struct command cmd_stop = {
+	.name = "stop",
+	.about = "stop apps",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax stop [--timeout TIME] APP...",
+			.about = "Stops apps, given by name or id: SIGTERM to every process, "
+				 "SIGKILL to those that do not end in time. A name stops all apps "
+				 "of that name. Returns when they are gone.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.rest = &words_app,
+		},
+};

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 
 #include "tools/lib/cmd.h"
+#include "tools/lib/command.h"
 #include "tools/lib/text.h"
 
-void cmd_globals(struct cmd *c, struct opt opts[CMD_GLOBALS])
-{
-	const struct opt all[CMD_GLOBALS] = {
-		{"instance", 0, OPT_STRING, "NAME",
-		 "work with the instance NAME instead of '" INSTANCE_DEFAULT "'", &c->instance,
-		 NULL},
-		{"socket", 0, OPT_STRING, "PATH",
-		 "the agent's control socket (/run/ax/INSTANCE/control.sock unless given)",
-		 &c->socket, NULL},
-		{"help", 'h', OPT_FLAG, NULL, "print this help", &c->help, NULL},
-		{"version", 0, OPT_FLAG, NULL, "print the version", &c->version, NULL},
-	};
+static const struct opt globals[] = {
+	{"instance", 0, OPT_STRING, "NAME",
+	 "work with the instance NAME instead of '" INSTANCE_DEFAULT "'",
+	 offsetof(struct cmd, instance), NULL},
+	{"socket", 0, OPT_STRING, "PATH",
+	 "the agent's control socket (/run/ax/INSTANCE/control.sock unless given)",
+	 offsetof(struct cmd, socket), &words_file},
+	{"help", 'h', OPT_FLAG, NULL, "print this help", offsetof(struct cmd, help), NULL},
+	{"version", 0, OPT_FLAG, NULL, "print the version", offsetof(struct cmd, version), NULL},
+};
+const struct opt_part cmd_globals = {globals, ARRAY_SIZE(globals), 0};
 
-	memcpy(opts, all, sizeof(all));
+struct opt_common cmd_common(struct cmd *c)
+{
+	return (struct opt_common){cmd_globals, c};
 }
 
 static void put_sentence(const struct cmd *c, const char *text)
@@ -43,19 +46,16 @@ static int set_instance(struct cmd *c, struct error *e)
 	return 0;
 }
 
-bool cmd_begin(struct cmd *c, const struct opt_syntax *s, int *argc, char **argv, int *status)
+bool cmd_begin(struct cmd *c, void *args, int *argc, char **argv, int *status)
 {
-	struct opt globals[CMD_GLOBALS];
-	struct opt_syntax full = *s;
+	const struct opt_syntax *s = &c->command->syntax;
+	const struct opt_common common = cmd_common(c);
 	struct error e = {0};
-	int n;
+	int n = opt_parse(s, args, &common, *argc, argv, &e);
 
-	cmd_globals(c, globals);
-	full.common = (struct opt_list){globals, CMD_GLOBALS};
-	n = opt_parse(&full, *argc, argv, &e);
 	if (n >= 0 && (c->help || c->version)) {
 		if (c->help)
-			opt_help(&full, stdout);
+			opt_help(s, &common, stdout);
 		else
 			printf("ax %s\n", AX_VERSION);
 		*status = cmd_finish(c, CMD_OK);

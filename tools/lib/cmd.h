@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the commands of ax share. Each lives in a file of its own, cmd_<name>.c. */
+/* What the commands of ax share: their beginning and end, and how they talk to the agent. */
 #ifndef AX_TOOLS_LIB_CMD_H
 #define AX_TOOLS_LIB_CMD_H
 
@@ -16,24 +16,28 @@ enum cmd_status {
 		125, /* run, config and doctor: ax itself failed, so that 1 stays their verdict */
 };
 
+struct command;
+
 struct cmd {
-	const char *name;     /* of the command, NULL: ax itself */
-	const char *instance; /* --instance */
-	const char *socket;   /* --socket */
+	const struct command *root;    /* ax itself, with the table of all commands */
+	const struct command *command; /* the one that runs */
+	const char *name;	       /* of the command, NULL: ax itself */
+	const char *instance;	       /* --instance */
+	const char *socket;	       /* --socket */
 	bool help;
 	bool version;
 	struct instance inst; /* valid once cmd_begin() returned true */
 };
 
-#define CMD_GLOBALS 4
-/* The options that may stand before or after the command. */
-void cmd_globals(struct cmd *c, struct opt opts[CMD_GLOBALS]);
+/* The options that may stand before or after the command; they set a struct cmd. */
+extern const struct opt_part cmd_globals;
+struct opt_common cmd_common(struct cmd *c);
 
 /*
- * Parses a command's options (the global ones are added) and does --help and --version. True: go
- * on, *argc words are left at the front of argv. False: end with *status.
+ * Parses the options of c->command into *args (the global ones are added) and does --help and
+ * --version. True: go on, *argc words are left at the front of argv. False: end with *status.
  */
-bool cmd_begin(struct cmd *c, const struct opt_syntax *s, int *argc, char **argv, int *status);
+bool cmd_begin(struct cmd *c, void *args, int *argc, char **argv, int *status);
 
 /* Print one sentence to stderr, with the command's name before it, and return the exit status. */
 int cmd_usage(const struct cmd *c, const char *fmt, ...) PRINTF(2, 3);
@@ -83,17 +87,5 @@ static inline bool member_true(const json_t *j, const char *key)
 
 /* "name 1.2.3.4:80" or "1.2.3.4:80" (a port of 0 is left out) into buf; returns buf. */
 char *cmd_party(const char *name, const char *address, long long port, char *buf, size_t size);
-
-enum output_format { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_NAME };
-
-int cmd_agent(struct cmd *c, int argc, char **argv);
-int cmd_config(struct cmd *c, int argc, char **argv);
-int cmd_doctor(struct cmd *c, int argc, char **argv);
-int cmd_events(struct cmd *c, int argc, char **argv);
-int cmd_get(struct cmd *c, int argc, char **argv);
-int cmd_logs(struct cmd *c, int argc, char **argv);
-int cmd_run(struct cmd *c, int argc, char **argv);
-int cmd_status(struct cmd *c, int argc, char **argv);
-int cmd_stop(struct cmd *c, int argc, char **argv);
 
 #endif

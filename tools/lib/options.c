@@ -7,47 +7,86 @@
 #define HELP_COLUMN 28
 #define HELP_WIDTH  80
 
+/* The command line, and what it is read into. */
 struct cursor {
+	const struct opt_syntax *syntax;
+	const struct opt_common *common;
+	void *to;
 	int argc, at;
 	char **argv;
 };
 
-static const struct opt *entry(const struct opt_syntax *s, size_t i)
+const struct opt *opt_own(const struct opt_syntax *s, size_t i, size_t *at)
 {
-	if (i < s->own.n)
-		return &s->own.v[i];
-	i -= s->own.n;
-	return i < s->common.n ? &s->common.v[i] : NULL;
+	for (size_t p = 0; p < OPT_PARTS && s->own[p].v; p++) {
+		const struct opt_part *part = &s->own[p];
+
+		if (i < part->n) {
+			if (at)
+				*at = part->at + part->v[i].at;
+			return &part->v[i];
+		}
+		i -= part->n;
+	}
+	return NULL;
 }
 
-static const struct opt *find_long(const struct opt_syntax *s, const char *name, size_t len)
+static size_t count_own(const struct opt_syntax *s)
+{
+	size_t n = 0;
+
+	for (size_t p = 0; p < OPT_PARTS && s->own[p].v; p++)
+		n += s->own[p].n;
+	return n;
+}
+
+/* Own options come first; *to is where the value goes. */
+static const struct opt *entry(const struct cursor *c, size_t i, void **to)
+{
+	size_t at, n = count_own(c->syntax);
+
+	if (i < n) {
+		const struct opt *o = opt_own(c->syntax, i, &at);
+
+		*to = (char *)c->to + at;
+		return o;
+	}
+	i -= n;
+	if (i >= c->common->part.n)
+		return NULL;
+	*to = (char *)c->common->to + c->common->part.v[i].at;
+	return &c->common->part.v[i];
+}
+
+static const struct opt *find_long(const struct cursor *c, const char *name, size_t len, void **to)
 {
 	const struct opt *o;
 
-	for (size_t i = 0; (o = entry(s, i)); i++)
+	for (size_t i = 0; (o = entry(c, i, to)); i++)
 		if (strlen(o->name) == len && strncmp(o->name, name, len) == 0)
 			return o;
 	return NULL;
 }
 
-static const struct opt *find_short(const struct opt_syntax *s, char letter)
+static const struct opt *find_short(const struct cursor *c, char letter, void **to)
 {
 	const struct opt *o;
 
-	for (size_t i = 0; (o = entry(s, i)); i++)
+	for (size_t i = 0; (o = entry(c, i, to)); i++)
 		if (o->letter && o->letter == letter)
 			return o;
 	return NULL;
 }
 
-static int unknown_long(const struct opt_syntax *s, const char *name, struct error *e)
+static int unknown_long(const struct cursor *c, const char *name, struct error *e)
 {
-	size_t n = s->own.n + s->common.n;
+	size_t n = count_own(c->syntax) + c->common->part.n;
 	autofree const char **names = calloc(n + 1, sizeof(*names));
 	const char *near = NULL;
+	void *to;
 
 	for (size_t i = 0; names && i < n; i++)
-		names[i] = entry(s, i)->name;
+		names[i] = entry(c, i, &to)->name;
 	if (names)
 		near = nearest_word(name, names, n);
 	if (near)
@@ -58,26 +97,28 @@ static int unknown_long(const struct opt_syntax *s, const char *name, struct err
 
 /* --- values --- */
 
-static int set_choice(const struct opt *o, const char *dashed, const char *value, struct error *e)
+static int set_choice(const struct opt *o, void *to, const char *dashed, const char *value,
+		      struct error *e)
 {
+	const char *word = words_choice(o->words, 0), *next;
 	char list[128] = "";
-	size_t n = 0;
 
-	for (; o->choices[n]; n++) {
-		if (streq(o->choices[n], value)) {
-			*(int *)o->to = (int)n;
+	for (int n = 0; word; n++, word = next) {
+		next = words_choice(o->words, (size_t)n + 1);
+		if (streq(word, value)) {
+			*(int *)to = n;
 			return 0;
 		}
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
-			 n == 0		     ? ""
-			 : o->choices[n + 1] ? ", "
-					     : " or ",
-			 o->choices[n]);
+			 n == 0 ? ""
+			 : next ? ", "
+				: " or ",
+			 word);
 	}
 	return error_set(e, -EINVAL, "%s cannot be '%.60s': give %s", dashed, value, list);
 }
 
-static int set_number(const struct opt *o, const char *dashed, const char *value, struct error *e)
+static int set_number(void *to, const char *dashed, const char *value, struct error *e)
 {
 	unsigned long long n;
 	char *end;
@@ -88,24 +129,26 @@ static int set_number(const struct opt *o, const char *dashed, const char *value
 	if (value[0] < '0' || value[0] > '9' || *end || errno || n > UINT32_MAX)
 		return error_set(e, -EINVAL, "%s cannot be '%.60s': give a whole number", dashed,
 				 value);
-	*(uint32_t *)o->to = (uint32_t)n;
+	*(uint32_t *)to = (uint32_t)n;
 	return 0;
 }
 
-static int set_duration(const struct opt *o, const char *dashed, const char *value, struct error *e)
+static int set_duration(const struct opt *o, void *to, const char *dashed, const char *value,
+			struct error *e)
 {
 	struct error why = {0};
 
-	if (spec_parse_duration_ms(value, o->to, &why))
+	if (spec_parse_duration_ms(value, to, &why))
 		return error_set(e, -EINVAL,
 				 "%s cannot be '%.60s': give a time like 5s, 300ms or 2m", dashed,
 				 value);
-	if (o->type == OPT_SPAN && !*(uint32_t *)o->to)
+	if (o->type == OPT_SPAN && !*(uint32_t *)to)
 		return error_set(e, -EINVAL, "%s cannot be 0", dashed);
 	return 0;
 }
 
-static int set_value(const struct opt *o, const char *dashed, const char *value, struct error *e)
+static int set_value(const struct opt *o, void *to, const char *dashed, const char *value,
+		     struct error *e)
 {
 	if (!*value)
 		return error_set(e, -EINVAL, "%s needs a value", dashed);
@@ -113,19 +156,19 @@ static int set_value(const struct opt *o, const char *dashed, const char *value,
 	case OPT_FLAG:
 		break;
 	case OPT_STRING:
-		*(const char **)o->to = value;
+		*(const char **)to = value;
 		return 0;
 	case OPT_STRINGS:
-		if (strv_add(o->to, value))
+		if (strv_add(to, value))
 			return error_set(e, -ENOMEM, "out of memory");
 		return 0;
 	case OPT_CHOICE:
-		return set_choice(o, dashed, value, e);
+		return set_choice(o, to, dashed, value, e);
 	case OPT_NUMBER:
-		return set_number(o, dashed, value, e);
+		return set_number(to, dashed, value, e);
 	case OPT_DURATION:
 	case OPT_SPAN:
-		return set_duration(o, dashed, value, e);
+		return set_duration(o, to, dashed, value, e);
 	}
 	return error_set(e, -EINVAL, "%s takes no value", dashed);
 }
@@ -139,46 +182,55 @@ static const char *next_value(struct cursor *c)
 	return c->argv[++c->at];
 }
 
-static int take_long(const struct opt_syntax *s, struct cursor *c, struct error *e)
+static int take_long(struct cursor *c, struct error *e)
 {
 	const char *name = c->argv[c->at] + 2, *equals = strchr(name, '=');
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
-	const struct opt *o = find_long(s, name, len);
+	void *to;
+	const struct opt *o = find_long(c, name, len, &to);
 	char dashed[80];
 
 	snprintf(dashed, sizeof(dashed), "--%.*s", (int)(len < 60 ? len : 60), name);
 	if (!o)
-		return unknown_long(s, dashed + 2, e);
+		return unknown_long(c, dashed + 2, e);
 	if (o->type != OPT_FLAG)
-		return set_value(o, dashed, equals ? equals + 1 : next_value(c), e);
+		return set_value(o, to, dashed, equals ? equals + 1 : next_value(c), e);
 	if (equals)
 		return error_set(e, -EINVAL, "%s takes no value", dashed);
-	*(bool *)o->to = true;
+	*(bool *)to = true;
 	return 0;
 }
 
 /* -f, -fn3, -n3, -n=3, -n 3 */
-static int take_short(const struct opt_syntax *s, struct cursor *c, struct error *e)
+static int take_short(struct cursor *c, struct error *e)
 {
 	for (const char *p = c->argv[c->at] + 1; *p; p++) {
-		const struct opt *o = find_short(s, *p);
+		void *to;
+		const struct opt *o = find_short(c, *p, &to);
 		char dashed[3] = {'-', *p};
 
 		if (!o)
 			return error_set(e, -EINVAL, "there is no option %.60s", c->argv[c->at]);
 		if (o->type != OPT_FLAG) {
 			if (p[1])
-				return set_value(o, dashed, p + 1 + (p[1] == '='), e);
-			return set_value(o, dashed, next_value(c), e);
+				return set_value(o, to, dashed, p + 1 + (p[1] == '='), e);
+			return set_value(o, to, dashed, next_value(c), e);
 		}
-		*(bool *)o->to = true;
+		*(bool *)to = true;
 	}
 	return 0;
 }
 
-int opt_parse(const struct opt_syntax *s, int argc, char **argv, struct error *e)
+int opt_parse(const struct opt_syntax *s, void *to, const struct opt_common *common, int argc,
+	      char **argv, struct error *e)
 {
-	struct cursor c = {.argc = argc, .argv = argv};
+	struct cursor c = {
+		.syntax = s,
+		.common = common,
+		.to = to,
+		.argc = argc,
+		.argv = argv,
+	};
 	int words = 0;
 
 	for (; c.at < argc; c.at++) {
@@ -195,7 +247,7 @@ int opt_parse(const struct opt_syntax *s, int argc, char **argv, struct error *e
 			argv[words++] = arg;
 			continue;
 		}
-		r = arg[1] == '-' ? take_long(s, &c, e) : take_short(s, &c, e);
+		r = arg[1] == '-' ? take_long(&c, e) : take_short(&c, e);
 		if (r)
 			return r;
 	}
@@ -251,16 +303,17 @@ static void help_entry(const struct opt *o, FILE *to)
 	opt_wrap(o->help, HELP_COLUMN, HELP_COLUMN, to);
 }
 
-void opt_help(const struct opt_syntax *s, FILE *to)
+void opt_help(const struct opt_syntax *s, const struct opt_common *common, FILE *to)
 {
+	size_t own = count_own(s);
+
 	fprintf(to, "Usage: %s\n\n", s->usage);
 	opt_wrap(s->about, 0, 0, to);
-	if (s->own.n)
+	if (own)
 		fputs("\nOptions:\n", to);
-	for (size_t i = 0; i < s->own.n; i++)
-		help_entry(&s->own.v[i], to);
-	if (s->common.n)
-		fputs(s->own.n ? "\nOptions of every command:\n" : "\nOptions:\n", to);
-	for (size_t i = 0; i < s->common.n; i++)
-		help_entry(&s->common.v[i], to);
+	for (size_t i = 0; i < own; i++)
+		help_entry(opt_own(s, i, NULL), to);
+	fputs(own ? "\nOptions of every command:\n" : "\nOptions:\n", to);
+	for (size_t i = 0; i < common->part.n; i++)
+		help_entry(&common->part.v[i], to);
 }

@@ -3,6 +3,7 @@
  */
 #include <elf.h>
 
+#include "tools/lib/output.h"
 #include "tools/trace/run/run.h"
 #include "tools/trace/trace.h"
 #include "probes/kernel/symbols.h"
@@ -23,6 +24,8 @@ struct explainer {
 	struct format format;  /* of a tracepoint */
 	bool has_format;
 	bool verbose;
+	uint32_t pid;
+	int output;
 };
 
 static const char *cost_name(enum place_cost c)
@@ -405,34 +408,16 @@ static int run(struct explainer *x, int argc, char **argv)
 	return r < 0 ? cmd_failed(x->t.c, &e) : CMD_OK;
 }
 
-int cmd_trace_explain(struct cmd *c, int argc, char **argv)
+static int run_explain(struct cmd *c, int argc, char **argv)
 {
-	static const char *const outputs[] = {"text", "json", NULL};
 	struct explainer x = {.t = {.c = c, .out.fd = -1}};
-	uint32_t pid = 0;
-	int output = 0, status;
-	const struct opt opts[] = {
-		{"pid", 'p', OPT_NUMBER, "PID", "files as this process sees them", &pid, NULL},
-		{"exact", 0, OPT_FLAG, NULL, "as if the probe were not to be moved",
-		 &x.t.options.exact, NULL},
-		{"verbose", 'v', OPT_FLAG, NULL, "all there is to say also of many places",
-		 &x.verbose, NULL},
-		{"output", 'o', OPT_CHOICE, "FORMAT",
-		 "text (the default) or json (one object a line)", &output, outputs},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax trace explain PROBE [VALUE ...] [if CONDITION] [by VALUE ...]",
-		.about = "Tells where exactly a probe would go, which instruction is there and "
-			 "what that costs, whether and why the probe is moved, what is fetched "
-			 "and from where, or why the probe is refused. Attaches nothing.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+	int status;
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &x, &argc, argv, &status))
 		return status;
 	cmd_output();
-	x.t.json = output != 0;
-	x.t.options.pid = (int)pid;
+	x.t.json = x.output != 0;
+	x.t.options.pid = (int)x.pid;
 	status = run(&x, argc, argv);
 	if (x.binary)
 		binary_close(x.binary);
@@ -441,3 +426,29 @@ int cmd_trace_explain(struct cmd *c, int argc, char **argv)
 	trace_free(&x.t);
 	return status;
 }
+
+static const struct opt options[] = {
+	{"pid", 'p', OPT_NUMBER, "PID", "files as this process sees them",
+	 offsetof(struct explainer, pid), &words_process},
+	{"exact", 0, OPT_FLAG, NULL, "as if the probe were not to be moved",
+	 offsetof(struct explainer, t.options.exact), NULL},
+	{"verbose", 'v', OPT_FLAG, NULL, "all there is to say also of many places",
+	 offsetof(struct explainer, verbose), NULL},
+};
+
+const struct command cmd_trace_explain = {
+	.name = "trace explain",
+	.about = "tell where a probe goes, what it costs and what it fetches",
+	.run = run_explain,
+	.syntax =
+		{
+			.usage = "ax trace explain PROBE [VALUE ...] [if CONDITION] [by VALUE ...]",
+			.about = "Tells where exactly a probe would go, which instruction is "
+				 "there and what that costs, whether and why the probe is moved, "
+				 "what is fetched and from where, or why the probe is refused. "
+				 "Attaches nothing.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{output_text_lines, 1, offsetof(struct explainer, output)}},
+			.args = {&trace_probe_words},
+		},
+};

@@ -2,6 +2,7 @@
 /* ax trace list: what can be probed. */
 #include <glob.h>
 
+#include "tools/lib/output.h"
 #include "tools/trace/run/run.h"
 #include "tools/trace/trace.h"
 #include "probes/kernel/symbols.h"
@@ -374,27 +375,12 @@ static int run(struct lister *l, const char *text)
 	return r < 0 ? cmd_failed(l->c, &e) : CMD_OK;
 }
 
-int cmd_trace_list(struct cmd *c, int argc, char **argv)
+static int run_list(struct cmd *c, int argc, char **argv)
 {
-	static const char *const outputs[] = {"text", "json", NULL};
 	struct lister l = {.c = c, .out.fd = -1};
-	const struct opt opts[] = {
-		{"pid", 'p', OPT_NUMBER, "PID", "files as this process sees them", &l.pid, NULL},
-		{"verbose", 'v', OPT_FLAG, NULL,
-		 "also where they are, and fields of all tracepoints", &l.verbose, NULL},
-		{"output", 'o', OPT_CHOICE, "FORMAT",
-		 "text (the default) or json (one object a line)", &l.output, outputs},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax trace list PROBE ...",
-		.about = "Lists what matches: 'usdt:/usr/bin/python3*' (with their arguments), "
-			 "'uprobe:/bin/bash:read*', 'kprobe:vfs_*', 'tracepoint:sock:*'. Names of "
-			 "files may be globs too. A single tracepoint is shown with its fields.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
 	int status, worst = CMD_OK;
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &l, &argc, argv, &status))
 		return status;
 	if (!argc)
 		return cmd_usage(c, "say what to list, as in 'usdt:/usr/bin/python3*' or "
@@ -410,3 +396,27 @@ int cmd_trace_list(struct cmd *c, int argc, char **argv)
 	}
 	return worst;
 }
+
+static const struct opt options[] = {
+	{"pid", 'p', OPT_NUMBER, "PID", "files as this process sees them",
+	 offsetof(struct lister, pid), &words_process},
+	{"verbose", 'v', OPT_FLAG, NULL, "also where they are, and fields of all tracepoints",
+	 offsetof(struct lister, verbose), NULL},
+};
+
+const struct command cmd_trace_list = {
+	.name = "trace list",
+	.about = "list functions, static probes, tracepoints",
+	.run = run_list,
+	.syntax =
+		{
+			.usage = "ax trace list PROBE ...",
+			.about = "Lists what matches: 'usdt:/usr/bin/python3*' (with their "
+				 "arguments), 'uprobe:/bin/bash:read*', 'kprobe:vfs_*', "
+				 "'tracepoint:sock:*'. Names of files may be globs too. A single "
+				 "tracepoint is shown with its fields.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{output_text_lines, 1, offsetof(struct lister, output)}},
+			.rest = &trace_probe_words,
+		},
+};

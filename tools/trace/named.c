@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax trace add, ls, enable, disable, reset, rm: probes that have a name and stay. */
 #include "config/probes.h"
-#include "tools/lib/subcommand.h"
+#include "tools/lib/output.h"
+#include "tools/trace/run/run.h"
 #include "tools/trace/trace.h"
 #include "probes/named/named.h"
 #include "probes/session/session.h"
@@ -13,7 +14,9 @@
 struct adding {
 	struct cmd *c;
 	struct config_probe probe;
-	const char *linear, *app, *cgroup;
+	struct trace_args args;
+	struct trace_arming arming;
+	const char *linear;
 	int action;
 	bool disabled;
 };
@@ -42,8 +45,8 @@ static int take_request(struct adding *a, int argc, char **argv, struct error *e
 	int r = config_probe_check_name(argv[0], e);
 
 	r = r ? r : set_text(&p->name, argv[0], e);
-	r = r ? r : set_text(&p->app, a->app, e);
-	r = r ? r : set_text(&p->cgroup, a->cgroup, e);
+	r = r ? r : set_text(&p->app, a->args.app, e);
+	r = r ? r : set_text(&p->cgroup, a->args.cgroup, e);
 	r = r ? r : take_probe(p, argc - 1, argv + 1, e);
 	if (r == 0 && a->linear)
 		r = config_probe_parse_linear(a->linear, p->linear, e);
@@ -68,52 +71,67 @@ static int run_add(struct adding *a, int argc, char **argv)
 	return CMD_OK;
 }
 
-int cmd_trace_add(struct cmd *c, int argc, char **argv)
+static int run_add_command(struct cmd *c, int argc, char **argv)
 {
-	/* in the order of enum trace_action */
-	static const char *const actions[] = {"watch", "count", "hist", "stats", "latency", NULL};
 	struct adding a = {.c = c, .probe = {.last = CONFIG_PROBE_LAST}};
 	struct config_probe *p = &a.probe;
 	int status;
-	const struct opt opts[] = {
-		{"action", 'a', OPT_CHOICE, "ACTION",
-		 "watch (the default), count, hist, stats or latency, as the commands", &a.action,
-		 actions},
-		{"last", 0, OPT_NUMBER, "N", "watch: keep the last N records (1024)", &p->last,
-		 NULL},
-		{"linear", 'l', OPT_STRING, "LEAST,GREATEST,STEP",
-		 "hist, latency: buckets of the same width, not powers of two", &a.linear, NULL},
-		{"pid", 'p', OPT_NUMBER, "PID", "only this process", &p->pid, NULL},
-		{"app", 0, OPT_STRING, "NAME", "only processes of this app of ax (or its number)",
-		 &a.app, NULL},
-		{"cgroup", 0, OPT_STRING, "DIR", "only processes of this cgroup and those below it",
-		 &a.cgroup, NULL},
-		{"armed-by", 0, OPT_STRINGS, "PROBE",
-		 "nothing counts before this probe happens ('PROBE if CONDITION' in one word)",
-		 &p->armed_by, NULL},
-		{"disarmed-by", 0, OPT_STRINGS, "PROBE", "and nothing after this one",
-		 &p->disarmed_by, NULL},
-		{"per-thread", 0, OPT_FLAG, NULL, "each thread is armed by itself", &p->per_thread,
-		 NULL},
-		{"exact", 0, OPT_FLAG, NULL,
-		 "put probes exactly where they were asked for, whatever that costs", &p->exact,
-		 NULL},
-		{"disabled", 0, OPT_FLAG, NULL, "not before 'ax trace enable'", &a.disabled, NULL},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax trace add NAME PROBE [VALUE ...] [if CONDITION] [by VALUE ...] "
-			 "[--action ACTION] [--last N]",
-		.about = "Adds a probe that stays when this command ends: its counts, or the last "
-			 "records, are kept in the kernel. 'ax trace view NAME' shows them at any "
-			 "time, 'ax trace disable', 'enable', 'reset' and 'rm' do what they say.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
 
-	if (cmd_begin(c, &s, &argc, argv, &status))
+	if (cmd_begin(c, &a, &argc, argv, &status)) {
+		p->pid = a.args.pid;
+		p->armed_by = a.arming.armed_by;
+		p->disarmed_by = a.arming.disarmed_by;
+		p->per_thread = a.arming.per_thread;
+		p->exact = a.arming.exact;
+		a.arming = (struct trace_arming){0};
 		status = run_add(&a, argc, argv);
+	}
+	strv_free(&a.arming.armed_by);
+	strv_free(&a.arming.disarmed_by);
 	config_probe_free(p);
 	return status;
 }
+
+static const char *action(size_t i)
+{
+	return i <= TRACE_LATENCY ? config_probe_action_name((uint32_t)i) : NULL;
+}
+
+static const struct words action_words = {.nth = action};
+
+static const struct opt add_opts[] = {
+	{"action", 'a', OPT_CHOICE, "ACTION",
+	 "watch (the default), count, hist, stats or latency, as the commands",
+	 offsetof(struct adding, action), &action_words},
+	{"last", 0, OPT_NUMBER, "N", "watch: keep the last N records (1024)",
+	 offsetof(struct adding, probe.last), NULL},
+	{"linear", 'l', OPT_STRING, "LEAST,GREATEST,STEP",
+	 "hist, latency: buckets of the same width, not powers of two",
+	 offsetof(struct adding, linear), NULL},
+	{"disabled", 0, OPT_FLAG, NULL, "not before 'ax trace enable'",
+	 offsetof(struct adding, disabled), NULL},
+};
+
+const struct command cmd_trace_add = {
+	.name = "trace add",
+	.about = "attach a probe that stays, under a name",
+	.run = run_add_command,
+	.syntax =
+		{
+			.usage = "ax trace add NAME PROBE [VALUE ...] [if CONDITION] [by VALUE "
+				 "...] [--action ACTION] [--last N]",
+			.about = "Adds a probe that stays when this command ends: its counts, or "
+				 "the last records, are kept in the kernel. 'ax trace view NAME' "
+				 "shows them at any time, 'ax trace disable', 'enable', 'reset' "
+				 "and 'rm' do what they say.",
+			.own = {{add_opts, ARRAY_SIZE(add_opts), 0},
+				{&trace_opts[TRACE_OPT_PID], 1, offsetof(struct adding, args)},
+				{&trace_opts[TRACE_OPT_APP], 2, offsetof(struct adding, args)},
+				{trace_arming_opts, ARRAY_SIZE(trace_arming_opts),
+				 offsetof(struct adding, arming)}},
+			.args = {NULL, &trace_probe_words},
+		},
+};
 
 /* --- ls --- */
 
@@ -222,38 +240,49 @@ static int run_ls(struct cmd *c, int argc, char **argv, bool json)
 	return cmd_finish(c, l.status);
 }
 
-int cmd_trace_ls(struct cmd *c, int argc, char **argv)
-{
-	static const char *const outputs[] = {"table", "json", NULL};
-	int output = 0, status;
-	const struct opt opts[] = {
-		{"output", 'o', OPT_CHOICE, "FORMAT", "table (the default) or json", &output,
-		 outputs},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax trace ls [-o FORMAT] [NAME ...]",
-		.about = "Lists the probes that have names: those of the config (probes:) and "
-			 "those of 'ax trace add'. A stale one is still attached, but to a file, "
-			 "app or process that is not there any more, or was replaced.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+const struct words trace_named_words = {.kind = WORDS_ASKED, .ask = "trace ls", .column = 1};
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+struct ls_args {
+	int output;
+};
+
+static int run_ls_command(struct cmd *c, int argc, char **argv)
+{
+	struct ls_args a = {0};
+	int status;
+
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	cmd_output();
 	if (!cmd_root(c))
 		return CMD_FAILED;
-	return run_ls(c, argc, argv, output != 0);
+	return run_ls(c, argc, argv, a.output != 0);
 }
+
+const struct command cmd_trace_ls = {
+	.name = "trace ls",
+	.about = "list the probes that have names",
+	.run = run_ls_command,
+	.syntax =
+		{
+			.usage = "ax trace ls [-o FORMAT] [NAME ...]",
+			.about = "Lists the probes that have names: those of the config (probes:) "
+				 "and those of 'ax trace add'. A stale one is still attached, but "
+				 "to a file, app or process that is not there any more, or was "
+				 "replaced.",
+			.own = {{output_table, 1, offsetof(struct ls_args, output)}},
+			.rest = &trace_named_words,
+		},
+};
 
 /* --- what takes names --- */
 
-static int each_name(struct cmd *c, int argc, char **argv, const struct opt_syntax *s,
+static int each_name(struct cmd *c, int argc, char **argv,
 		     int (*f)(struct cmd *c, const char *name, struct error *e))
 {
 	int status;
 
-	if (!cmd_begin(c, s, &argc, argv, &status))
+	if (!cmd_begin(c, NULL, &argc, argv, &status))
 		return status;
 	if (!argc)
 		return cmd_usage(c, "say which: 'ax trace ls' lists the probes that there are");
@@ -282,47 +311,69 @@ static int enable_one(struct cmd *c, const char *name, struct error *e)
 	return r;
 }
 
-int cmd_trace_enable(struct cmd *c, int argc, char **argv)
+static int run_enable(struct cmd *c, int argc, char **argv)
 {
-	const struct opt_syntax s = {
-		.usage = "ax trace enable NAME...",
-		.about = "Attaches probes that were disabled, or attaches them again: to the file "
-			 "or the app that has the name now. Counts and records go on.",
-	};
-
-	return each_name(c, argc, argv, &s, enable_one);
+	return each_name(c, argc, argv, enable_one);
 }
+
+const struct command cmd_trace_enable = {
+	.name = "trace enable",
+	.about = "attach one of them again",
+	.run = run_enable,
+	.syntax =
+		{
+			.usage = "ax trace enable NAME...",
+			.about = "Attaches probes that were disabled, or attaches them again: to "
+				 "the file or the app that has the name now. Counts and records "
+				 "go on.",
+			.rest = &trace_named_words,
+		},
+};
 
 static int disable_one(struct cmd *c, const char *name, struct error *e)
 {
 	return named_disable(&c->inst, name, e);
 }
 
-int cmd_trace_disable(struct cmd *c, int argc, char **argv)
+static int run_disable(struct cmd *c, int argc, char **argv)
 {
-	const struct opt_syntax s = {
-		.usage = "ax trace disable NAME...",
-		.about = "Detaches probes, which then cost nothing. Their counts and records stay "
-			 "and can be viewed.",
-	};
-
-	return each_name(c, argc, argv, &s, disable_one);
+	return each_name(c, argc, argv, disable_one);
 }
+
+const struct command cmd_trace_disable = {
+	.name = "trace disable",
+	.about = "detach one of them; what it has seen stays",
+	.run = run_disable,
+	.syntax =
+		{
+			.usage = "ax trace disable NAME...",
+			.about = "Detaches probes, which then cost nothing. Their counts and "
+				 "records stay and can be viewed.",
+			.rest = &trace_named_words,
+		},
+};
 
 static int reset_one(struct cmd *c, const char *name, struct error *e)
 {
 	return named_reset(&c->inst, name, e);
 }
 
-int cmd_trace_reset(struct cmd *c, int argc, char **argv)
+static int run_reset(struct cmd *c, int argc, char **argv)
 {
-	const struct opt_syntax s = {
-		.usage = "ax trace reset NAME...",
-		.about = "Begins the counts and records of probes anew.",
-	};
-
-	return each_name(c, argc, argv, &s, reset_one);
+	return each_name(c, argc, argv, reset_one);
 }
+
+const struct command cmd_trace_reset = {
+	.name = "trace reset",
+	.about = "let one of them count anew",
+	.run = run_reset,
+	.syntax =
+		{
+			.usage = "ax trace reset NAME...",
+			.about = "Begins the counts and records of probes anew.",
+			.rest = &trace_named_words,
+		},
+};
 
 static int remove_one(struct cmd *c, const char *name, struct error *e)
 {
@@ -338,12 +389,19 @@ static int remove_one(struct cmd *c, const char *name, struct error *e)
 	return r;
 }
 
-int cmd_trace_rm(struct cmd *c, int argc, char **argv)
+static int run_rm(struct cmd *c, int argc, char **argv)
 {
-	const struct opt_syntax s = {
-		.usage = "ax trace rm NAME...",
-		.about = "Removes probes with all that they kept.",
-	};
-
-	return each_name(c, argc, argv, &s, remove_one);
+	return each_name(c, argc, argv, remove_one);
 }
+
+const struct command cmd_trace_rm = {
+	.name = "trace rm",
+	.about = "remove one of them",
+	.run = run_rm,
+	.syntax =
+		{
+			.usage = "ax trace rm NAME...",
+			.about = "Removes probes with all that they kept.",
+			.rest = &trace_named_words,
+		},
+};

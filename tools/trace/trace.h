@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sub-commands of `ax trace` that attach nothing of their own. */
+/* `ax trace`, and what stands below it and attaches nothing of its own. */
 #ifndef AX_TOOLS_TRACE_TRACE_H
 #define AX_TOOLS_TRACE_TRACE_H
 
-#include "tools/lib/cmd.h"
+#include "tools/lib/command.h"
 
-int cmd_trace(struct cmd *c, int argc, char **argv);
-int cmd_trace_list(struct cmd *c, int argc, char **argv);
-int cmd_trace_explain(struct cmd *c, int argc, char **argv);
+extern const struct command cmd_trace;
+extern const struct command cmd_trace_list;
+extern const struct command cmd_trace_explain;
 
 /* named.c, view.c */
-int cmd_trace_add(struct cmd *c, int argc, char **argv);
-int cmd_trace_ls(struct cmd *c, int argc, char **argv);
-int cmd_trace_view(struct cmd *c, int argc, char **argv);
-int cmd_trace_enable(struct cmd *c, int argc, char **argv);
-int cmd_trace_disable(struct cmd *c, int argc, char **argv);
-int cmd_trace_reset(struct cmd *c, int argc, char **argv);
-int cmd_trace_rm(struct cmd *c, int argc, char **argv);
+extern const struct command cmd_trace_add;
+extern const struct command cmd_trace_ls;
+extern const struct command cmd_trace_view;
+extern const struct command cmd_trace_enable;
+extern const struct command cmd_trace_disable;
+extern const struct command cmd_trace_reset;
+extern const struct command cmd_trace_rm;
+/* The names of probes that stay. */
+extern const struct words trace_named_words;
 
 #endif

@@ -13,6 +13,7 @@
 
 struct viewing {
 	struct trace t;
+	struct trace_args args;
 	struct named named;
 	bool follow, began;
 	uint64_t seen;	/* records, of all that there have been */
@@ -204,33 +205,13 @@ static int run_view(struct viewing *v, const char *name)
 	return CMD_OK;
 }
 
-int cmd_trace_view(struct cmd *c, int argc, char **argv)
+static int run(struct cmd *c, int argc, char **argv)
 {
-	static const char *const outputs[] = {"text", "json", NULL};
 	struct viewing v = {.t = {.c = c, .out.fd = -1}};
-	int output = 0, status;
-	const struct opt opts[] = {
-		{"follow", 'f', OPT_FLAG, NULL,
-		 "go on with what comes (tables: all of it every second) until Ctrl-C", &v.follow,
-		 NULL},
-		{"count", 'n', OPT_NUMBER, "N", "only the last N of the records that are kept",
-		 &v.t.count, NULL},
-		{"output", 'o', OPT_CHOICE, "FORMAT",
-		 "text (the default) or json (one object a line)", &output, outputs},
-		{"output-file", 'O', OPT_STRING, "FILE", "write to a file, not to the terminal",
-		 &v.t.path, NULL},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax trace view NAME [-f] [-n N] [-o FORMAT] [-O FILE]",
-		.about =
-			"Shows what a probe of 'ax trace add' or of the config has seen: its last "
-			"records, or its counts. Nothing is taken away by that, and the probe need "
-			"not be enabled.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+	int status;
 
-	if (cmd_begin(c, &s, &argc, argv, &status)) {
-		v.t.json = output != 0;
+	if (cmd_begin(c, &v, &argc, argv, &status)) {
+		trace_take_args(&v.t, &v.args);
 		cmd_output();
 		if (argc != 1)
 			status = cmd_usage(c, "expected one name: 'ax trace ls' lists the probes "
@@ -244,3 +225,28 @@ int cmd_trace_view(struct cmd *c, int argc, char **argv)
 	named_free(&v.named);
 	return status;
 }
+
+static const struct opt options[] = {
+	{"follow", 'f', OPT_FLAG, NULL,
+	 "go on with what comes (tables: all of it every second) until Ctrl-C",
+	 offsetof(struct viewing, follow), NULL},
+	{"count", 'n', OPT_NUMBER, "N", "only the last N of the records that are kept",
+	 offsetof(struct viewing, t.count), NULL},
+};
+
+const struct command cmd_trace_view = {
+	.name = "trace view",
+	.about = "show what one of them has seen",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax trace view NAME [-f] [-n N] [-o FORMAT] [-O FILE]",
+			.about = "Shows what a probe of 'ax trace add' or of the config has seen: "
+				 "its last records, or its counts. Nothing is taken away by that, "
+				 "and the probe need not be enabled.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{&trace_opts[TRACE_OPT_OUTPUT], TRACE_OPTS - TRACE_OPT_OUTPUT,
+				 offsetof(struct viewing, args)}},
+			.args = {&trace_named_words},
+		},
+};

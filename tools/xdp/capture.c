@@ -214,46 +214,66 @@ static int run(struct cmd *c, const char *ifname, struct request *q)
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
 }
 
-int cmd_xdp_capture(struct cmd *c, int argc, char **argv)
-{
-	/* in the order of enum capture_format */
-	static const char *const formats[] = {"ascii", "hex", "json", "pcap", NULL};
-	struct request q = {.out = {.to = stdout}};
-	int format = -1, status;
-	const struct opt opts[] = {
-		{"format", 'f', OPT_CHOICE, "FORMAT",
-		 "ascii (the default), hex, json (one object a line) or pcap", &format, formats},
-		{"count", 'n', OPT_NUMBER, "N", "end after N records", &q.count, NULL},
-		{"duration", 'd', OPT_DURATION, "TIME", "end after this time", &q.duration_ms,
-		 NULL},
-		{"write", 'w', OPT_STRING, "FILE", "write there; as pcap unless -f says otherwise",
-		 &q.path, NULL},
-		{"slots", 0, OPT_FLAG, NULL,
-		 "print the latest payloads of rules with 'capture N,slot=NAME', and end", &q.slots,
-		 NULL},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax xdp capture IFACE [-f FORMAT] [-n N] [-d TIME] [-w FILE]\n"
-			 "       ax xdp capture IFACE --slots [-f FORMAT]",
-		.about = "Prints what rules with 'capture' or 'log' see, as it comes, until "
-			 "Ctrl-C: the time, the rule, the packet, its payload. Bytes that are no "
-			 "text stand as \\xNN. Frames captured with 'capture N,frame' are written "
-			 "to a pcap file as they were; payloads get new headers with the packet's "
-			 "addresses and ports.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+struct args {
+	struct request q;
+	int format;
+};
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+static int run_capture(struct cmd *c, int argc, char **argv)
+{
+	struct args a = {.q = {.out = {.to = stdout}}, .format = -1};
+	struct request *q = &a.q;
+	int status;
+
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (argc != 1)
 		return cmd_usage(c, "say which interface");
-	q.out.format = format >= 0 ? (enum capture_format)format
-		       : q.path	   ? CAPTURE_PCAP
-				   : CAPTURE_ASCII;
-	if (q.out.format == CAPTURE_PCAP && !q.path && isatty(STDOUT_FILENO))
+	q->out.format = a.format >= 0 ? (enum capture_format)a.format
+			: q->path     ? CAPTURE_PCAP
+				      : CAPTURE_ASCII;
+	if (q->out.format == CAPTURE_PCAP && !q->path && isatty(STDOUT_FILENO))
 		return cmd_usage(c, "a pcap file is not for the terminal: give -w FILE");
-	if (q.slots && (q.out.format == CAPTURE_PCAP || q.path))
+	if (q->slots && (q->out.format == CAPTURE_PCAP || q->path))
 		return cmd_usage(c, "--slots prints ascii, hex or json");
 	cmd_output();
-	return run(c, argv[0], &q);
+	return run(c, argv[0], q);
 }
+
+/* in the order of enum capture_format */
+static const char *const formats[] = {"ascii", "hex", "json", "pcap", NULL};
+static const struct words format_words = {.choices = formats};
+
+static const struct opt options[] = {
+	{"format", 'f', OPT_CHOICE, "FORMAT",
+	 "ascii (the default), hex, json (one object a line) or pcap",
+	 offsetof(struct args, format), &format_words},
+	{"count", 'n', OPT_NUMBER, "N", "end after N records", offsetof(struct args, q.count),
+	 NULL},
+	{"duration", 'd', OPT_DURATION, "TIME", "end after this time",
+	 offsetof(struct args, q.duration_ms), NULL},
+	{"write", 'w', OPT_STRING, "FILE", "write there; as pcap unless -f says otherwise",
+	 offsetof(struct args, q.path), &words_file},
+	{"slots", 0, OPT_FLAG, NULL,
+	 "print the latest payloads of rules with 'capture N,slot=NAME', and end",
+	 offsetof(struct args, q.slots), NULL},
+};
+
+const struct command cmd_xdp_capture = {
+	.name = "xdp capture",
+	.about = "print what rules capture and log",
+	.run = run_capture,
+	.syntax =
+		{
+			.usage = "ax xdp capture IFACE [-f FORMAT] [-n N] [-d TIME] [-w FILE]\n"
+				 "       ax xdp capture IFACE --slots [-f FORMAT]",
+			.about = "Prints what rules with 'capture' or 'log' see, as it comes, "
+				 "until Ctrl-C: the time, the rule, the packet, its payload. "
+				 "Bytes that are no text stand as \\xNN. Frames captured with "
+				 "'capture N,frame' are written to a pcap file as they were; "
+				 "payloads get new headers with the packet's addresses and "
+				 "ports.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.args = {&words_interface},
+		},
+};

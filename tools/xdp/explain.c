@@ -4,6 +4,7 @@
 #include <net/ethernet.h>
 
 #include "tools/xdp/xdp.h"
+#include "tools/lib/output.h"
 #include "packet/text.h"
 #include "packet/pcap.h"
 #include "tools/lib/text.h"
@@ -13,7 +14,7 @@
 struct request {
 	const char *packet, *hex, *pcap; /* exactly one */
 	uint32_t count;			 /* of a pcap file's packets, 0: all */
-	bool as_json;
+	int as_json;
 };
 
 /* A frame and what became of it. */
@@ -287,41 +288,51 @@ static int explain(struct cmd *c, const char *ifname, const struct request *q)
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
 }
 
-int cmd_xdp_explain(struct cmd *c, int argc, char **argv)
+static int run(struct cmd *c, int argc, char **argv)
 {
-	static const char *const outputs[] = {"table", "json", NULL};
 	struct request q = {0};
-	int output = 0, status;
-	const struct opt opts[] = {
-		{"packet", 'P', OPT_STRING, "TEXT",
-		 "describe it: [vlan N] PROTO SRC[:PORT] > DST[:PORT], then flags, type, quoting, "
-		 "frag, ttl, data, len or mac; see ax-xdp(8)",
-		 &q.packet, NULL},
-		{"hex", 'x', OPT_STRING, "BYTES", "the frame's bytes, from the Ethernet header on",
-		 &q.hex, NULL},
-		{"pcap", 'r', OPT_STRING, "FILE", "all packets of a capture file; '-': stdin",
-		 &q.pcap, NULL},
-		{"count", 'n', OPT_NUMBER, "N", "with --pcap: only the first N packets", &q.count,
-		 NULL},
-		{"output", 'o', OPT_CHOICE, "FORMAT",
-		 "table (the default) or json (with --pcap one object a line)", &output, outputs},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax xdp explain IFACE --packet TEXT|--hex BYTES|--pcap FILE [-o FORMAT]",
-		.about = "Tells what would happen to a packet that arrives at the interface now, "
-			 "by which rule and why, and what it would be turned into. The kernel runs "
-			 "the loaded program on it; nothing is counted, captured or sent.\n\n"
-			 "ax xdp explain eth0 --packet 'tcp 10.0.0.9 > 10.0.0.1:22'",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+	int status;
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &q, &argc, argv, &status))
 		return status;
 	if (argc != 1)
 		return cmd_usage(c, "say which interface (and put the packet in quotes)");
 	if (!!q.packet + !!q.hex + !!q.pcap != 1)
 		return cmd_usage(c, "give the packet: one of --packet, --hex and --pcap");
-	q.as_json = output == 1;
 	cmd_output();
 	return explain(c, argv[0], &q);
 }
+
+static const struct opt options[] = {
+	{"packet", 'P', OPT_STRING, "TEXT",
+	 "describe it: [vlan N] PROTO SRC[:PORT] > DST[:PORT], then flags, type, quoting, frag, "
+	 "ttl, data, len or mac; see ax-xdp(8)",
+	 offsetof(struct request, packet), NULL},
+	{"hex", 'x', OPT_STRING, "BYTES", "the frame's bytes, from the Ethernet header on",
+	 offsetof(struct request, hex), NULL},
+	{"pcap", 'r', OPT_STRING, "FILE", "all packets of a capture file; '-': stdin",
+	 offsetof(struct request, pcap), &words_file},
+	{"count", 'n', OPT_NUMBER, "N", "with --pcap: only the first N packets",
+	 offsetof(struct request, count), NULL},
+	{"output", 'o', OPT_CHOICE, "FORMAT",
+	 "table (the default) or json (with --pcap one object a line)",
+	 offsetof(struct request, as_json), &output_table_words},
+};
+
+const struct command cmd_xdp_explain = {
+	.name = "xdp explain",
+	.about = "ask what happens to a packet, and why",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax xdp explain IFACE --packet TEXT|--hex BYTES|--pcap FILE [-o "
+				 "FORMAT]",
+			.about = "Tells what would happen to a packet that arrives at the "
+				 "interface now, by which rule and why, and what it would be "
+				 "turned into. The kernel runs the loaded program on it; nothing "
+				 "is counted, captured or sent.\n\n"
+				 "ax xdp explain eth0 --packet 'tcp 10.0.0.9 > 10.0.0.1:22'",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.args = {&words_interface},
+		},
+};

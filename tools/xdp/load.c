@@ -10,33 +10,6 @@ struct load {
 	struct cmd_xdp_change change;
 };
 
-#define LOAD_OPTS 5
-
-static void load_opts(struct load *o, struct opt opts[LOAD_OPTS + CMD_XDP_CHANGE_OPTS])
-{
-	static const char *const actions[] = {"pass", "drop", NULL};
-	const struct opt own[LOAD_OPTS] = {
-		{"rules", 'r', OPT_STRING, "FILE",
-		 "the rule file, see ax.yaml(5); '-' is standard input", &o->rules, NULL},
-		{"default", 0, OPT_CHOICE, "ACTION",
-		 "what happens to packets that no rule matches: pass or drop", &o->default_action,
-		 actions},
-		{"mode", 'm', OPT_CHOICE, "MODE",
-		 "native (in the driver), generic (behind it: every device has it), offload (in "
-		 "the device) or auto (native, else generic)",
-		 &o->mode, cmd_xdp_modes},
-		{"priority", 'p', OPT_NUMBER, "N",
-		 "where to run among several programs: lower numbers first (50)", &o->priority,
-		 NULL},
-		{"replace", 0, OPT_FLAG, NULL, "take the place of another's program", &o->replace,
-		 NULL},
-	};
-
-	*o = (struct load){.mode = -1, .default_action = -1};
-	memcpy(opts, own, sizeof(own));
-	cmd_xdp_change_opts(&o->change, opts + LOAD_OPTS);
-}
-
 /* The file's list, changed by what options say. */
 static bool make_list(struct cmd *c, const struct load *o, struct rule_list *l, int *status)
 {
@@ -69,9 +42,9 @@ static int put_list(struct cmd *c, const char *ifname, const struct load *o, boo
 }
 
 /* True: go on, argv[0] is the one interface. */
-static bool begin(struct cmd *c, const struct opt_syntax *s, int *argc, char **argv, int *status)
+static bool begin(struct cmd *c, void *args, int *argc, char **argv, int *status)
 {
-	if (!cmd_begin(c, s, argc, argv, status))
+	if (!cmd_begin(c, args, argc, argv, status))
 		return false;
 	if (*argc != 1) {
 		*status =
@@ -87,55 +60,104 @@ static bool begin(struct cmd *c, const struct opt_syntax *s, int *argc, char **a
 	return true;
 }
 
-int cmd_xdp_load(struct cmd *c, int argc, char **argv)
+/* in the order in which make_list() takes them */
+static const char *default_action(size_t i)
 {
-	struct opt opts[LOAD_OPTS + CMD_XDP_CHANGE_OPTS];
-	const struct opt_syntax s = {
-		.usage = "ax xdp load IFACE [--rules FILE] [options]",
-		.about = "Puts a list of rules on an interface: the first rule that matches a "
-			 "packet decides. Without --rules the list is empty; 'ax xdp rule add' "
-			 "fills it.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
-	struct load o;
+	return i == 0	? ax_verdict_names[AX_VERDICT_PASS]
+	       : i == 1 ? ax_verdict_names[AX_VERDICT_DROP]
+			: NULL;
+}
+
+static const char *mode(size_t i)
+{
+	return xdp_mode_name((enum xdp_mode)i);
+}
+
+static const struct words action_words = {.nth = default_action}, mode_words = {.nth = mode};
+
+static const struct opt options[] = {
+	{"rules", 'r', OPT_STRING, "FILE", "the rule file, see ax.yaml(5); '-' is standard input",
+	 offsetof(struct load, rules), &words_file},
+	{"default", 0, OPT_CHOICE, "ACTION",
+	 "what happens to packets that no rule matches: pass or drop",
+	 offsetof(struct load, default_action), &action_words},
+	{"mode", 'm', OPT_CHOICE, "MODE",
+	 "native (in the driver), generic (behind it: every device has it), offload (in the "
+	 "device) or auto (native, else generic)",
+	 offsetof(struct load, mode), &mode_words},
+	{"priority", 'p', OPT_NUMBER, "N",
+	 "where to run among several programs: lower numbers first (50)",
+	 offsetof(struct load, priority), NULL},
+	{"replace", 0, OPT_FLAG, NULL, "take the place of another's program",
+	 offsetof(struct load, replace), NULL},
+};
+
+static int run_load(struct cmd *c, int argc, char **argv)
+{
+	struct load o = {.mode = -1, .default_action = -1};
 	int status;
 
-	load_opts(&o, opts);
-	if (!begin(c, &s, &argc, argv, &status))
+	if (!begin(c, &o, &argc, argv, &status))
 		return status;
 	return put_list(c, argv[0], &o, true);
 }
 
-int cmd_xdp_apply(struct cmd *c, int argc, char **argv)
+const struct command cmd_xdp_load = {
+	.name = "xdp load",
+	.about = "put a rule list on an interface",
+	.run = run_load,
+	.syntax =
+		{
+			.usage = "ax xdp load IFACE [--rules FILE] [options]",
+			.about = "Puts a list of rules on an interface: the first rule that "
+				 "matches a packet decides. Without --rules the list is empty; "
+				 "'ax xdp rule add' fills it.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{cmd_xdp_change_opts, ARRAY_SIZE(cmd_xdp_change_opts),
+				 offsetof(struct load, change)}},
+			.args = {&words_interface},
+		},
+};
+
+static int run_apply(struct cmd *c, int argc, char **argv)
 {
-	struct opt opts[LOAD_OPTS + CMD_XDP_CHANGE_OPTS];
-	const struct opt_syntax s = {
-		.usage = "ax xdp apply IFACE --rules FILE [options]",
-		.about = "Puts a list in the place of the one on the interface, in one step: every "
-			 "packet is judged by the one or by the other. Counters of rules with the "
-			 "same name go on. Where nothing is loaded, the list is loaded.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
-	struct load o;
+	struct load o = {.mode = -1, .default_action = -1};
 	int status;
 
-	load_opts(&o, opts);
-	if (!begin(c, &s, &argc, argv, &status))
+	if (!begin(c, &o, &argc, argv, &status))
 		return status;
 	if (!o.rules)
 		return cmd_usage(c, "say which rules: --rules FILE");
 	return put_list(c, argv[0], &o, false);
 }
 
+const struct command cmd_xdp_apply = {
+	.name = "xdp apply",
+	.about = "put another list in its place, in one step",
+	.run = run_apply,
+	.syntax =
+		{
+			.usage = "ax xdp apply IFACE --rules FILE [options]",
+			.about = "Puts a list in the place of the one on the interface, in one "
+				 "step: every packet is judged by the one or by the other. "
+				 "Counters of rules with the same name go on. Where nothing is "
+				 "loaded, the list is loaded.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{cmd_xdp_change_opts, ARRAY_SIZE(cmd_xdp_change_opts),
+				 offsetof(struct load, change)}},
+			.args = {&words_interface},
+		},
+};
+
 /* A command that has an interface and nothing else. */
-static int simple(struct cmd *c, int argc, char **argv, const struct opt_syntax *s,
+static int simple(struct cmd *c, int argc, char **argv,
 		  int (*f)(const struct instance *inst, const char *ifname, struct error *e),
 		  const char *done)
 {
 	struct error e = {0};
 	int status;
 
-	if (!begin(c, s, &argc, argv, &status))
+	if (!begin(c, NULL, &argc, argv, &status))
 		return status;
 	if (f(&c->inst, argv[0], &e))
 		return cmd_failed(c, &e);
@@ -143,35 +165,56 @@ static int simple(struct cmd *c, int argc, char **argv, const struct opt_syntax 
 	return cmd_finish(c, CMD_OK);
 }
 
-int cmd_xdp_confirm(struct cmd *c, int argc, char **argv)
+static int run_confirm(struct cmd *c, int argc, char **argv)
 {
-	static const struct opt_syntax s = {
-		.usage = "ax xdp confirm IFACE",
-		.about = "Says that the list which came with --confirm is good: it stays. Fails "
-			 "when it is too late.",
-	};
-
-	return simple(c, argc, argv, &s, xdp_confirm, "confirmed: the new list stays");
+	return simple(c, argc, argv, xdp_confirm, "confirmed: the new list stays");
 }
 
-int cmd_xdp_rollback(struct cmd *c, int argc, char **argv)
-{
-	static const struct opt_syntax s = {
-		.usage = "ax xdp rollback IFACE",
-		.about = "Takes the former list back at once, instead of the one that came with "
-			 "--confirm and was not confirmed.",
-	};
+const struct command cmd_xdp_confirm = {
+	.name = "xdp confirm",
+	.about = "keep what --confirm put there",
+	.run = run_confirm,
+	.syntax =
+		{
+			.usage = "ax xdp confirm IFACE",
+			.about = "Says that the list which came with --confirm is good: it stays. "
+				 "Fails when it is too late.",
+			.args = {&words_interface},
+		},
+};
 
-	return simple(c, argc, argv, &s, xdp_rollback, "the former list is back");
+static int run_rollback(struct cmd *c, int argc, char **argv)
+{
+	return simple(c, argc, argv, xdp_rollback, "the former list is back");
 }
 
-int cmd_xdp_unload(struct cmd *c, int argc, char **argv)
-{
-	static const struct opt_syntax s = {
-		.usage = "ax xdp unload IFACE",
-		.about = "Takes the list, its program and its counters off an interface. What "
-			 "others put there stays.",
-	};
+const struct command cmd_xdp_rollback = {
+	.name = "xdp rollback",
+	.about = "take the former list back",
+	.run = run_rollback,
+	.syntax =
+		{
+			.usage = "ax xdp rollback IFACE",
+			.about = "Takes the former list back at once, instead of the one that "
+				 "came with --confirm and was not confirmed.",
+			.args = {&words_interface},
+		},
+};
 
-	return simple(c, argc, argv, &s, xdp_unload, "unloaded");
+static int run_unload(struct cmd *c, int argc, char **argv)
+{
+	return simple(c, argc, argv, xdp_unload, "unloaded");
 }
+
+const struct command cmd_xdp_unload = {
+	.name = "xdp unload",
+	.about = "take it all off an interface",
+	.run = run_unload,
+	.syntax =
+		{
+			.usage = "ax xdp unload IFACE",
+			.about = "Takes the list, its program and its counters off an interface. "
+				 "What others put there stays.",
+			.args = {&words_interface},
+		},
+};

@@ -9,19 +9,20 @@ struct place {
 	const char *at, *before, *after;
 };
 
-#define PLACE_OPTS 3
+/* Rules of the interface that is named first. */
+static const struct words rule_words = {
+	.kind = WORDS_ASKED,
+	.ask = "xdp rule list {}",
+	.column = 2,
+};
 
-static void place_opts(struct place *p, struct opt opts[PLACE_OPTS])
-{
-	const struct opt all[PLACE_OPTS] = {
-		{"at", 0, OPT_STRING, "N", "as rule number N, from 1", &p->at, NULL},
-		{"before", 0, OPT_STRING, "RULE", "before this rule (its name or number)",
-		 &p->before, NULL},
-		{"after", 0, OPT_STRING, "RULE", "behind this rule", &p->after, NULL},
-	};
-
-	memcpy(opts, all, sizeof(all));
-}
+static const struct opt place_opts[] = {
+	{"at", 0, OPT_STRING, "N", "as rule number N, from 1", offsetof(struct place, at), NULL},
+	{"before", 0, OPT_STRING, "RULE", "before this rule (its name or number)",
+	 offsetof(struct place, before), &rule_words},
+	{"after", 0, OPT_STRING, "RULE", "behind this rule", offsetof(struct place, after),
+	 &rule_words},
+};
 
 static bool place_is_one(const struct place *p)
 {
@@ -93,42 +94,72 @@ static int edit_add(void *arg, struct rule_list *l, struct error *e)
 	return r ? error_set(e, r, "the rule could not be added: %s", strerror(-r)) : 0;
 }
 
-static int rule_add(struct cmd *c, int argc, char **argv)
+/* What the options of the commands that change rules say. */
+struct args {
+	struct place place;
+	struct cmd_xdp_change change;
+};
+
+static int run_add(struct cmd *c, int argc, char **argv)
 {
-	struct opt opts[PLACE_OPTS + CMD_XDP_CHANGE_OPTS];
-	const struct opt_syntax s = {
-		.usage = "ax xdp rule add IFACE [--at N|--before RULE|--after RULE] KEY VALUE ...",
-		.about = "Adds a rule, behind the last one unless said otherwise. A rule is a list "
-			 "of keys with a value each:\n"
-			 "src, dst, proto, sport, dport, flags, icmp, icmp6, vlan, fragment, "
-			 "length, mac say which packets it matches;\n"
-			 "action says what happens to them: pass, drop, reflect, redirect IFACE, "
-			 "cpu N, balance NAME;\n"
-			 "name, capture, rate, sample, log, trigger, smac, dmac, to, to-port, "
-			 "checksum are what else there is. ax-xdp(8) explains each.\n\n"
-			 "ax xdp rule add eth0 name ssh src 10.0.0.0/8 proto tcp dport 22 action "
-			 "pass",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
-	struct cmd_xdp_change o = {0};
 	struct edit edit = {0};
 	struct error e = {0};
+	struct args a = {0};
 	int status;
 
-	place_opts(&edit.place, opts);
-	cmd_xdp_change_opts(&o, opts + PLACE_OPTS);
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (!argc)
 		return cmd_usage(c, "say which interface, and the rule");
-	if (!place_is_one(&edit.place))
+	if (!place_is_one(&a.place))
 		return cmd_usage(c, "give one of --at, --before and --after");
 	if (rule_parse((const char *const *)argv + 1, (size_t)argc - 1, &edit.rule, &e))
 		return cmd_usage(c, "%s", e.text);
-	status = change(c, argv[0], &o, edit_add, &edit);
+	edit.place = a.place;
+	status = change(c, argv[0], &a.change, edit_add, &edit);
 	rule_free(&edit.rule);
 	return status;
 }
+
+static const char *action(size_t i)
+{
+	return i < ARRAY_SIZE(ax_verdict_names) ? ax_verdict_names[i] : NULL;
+}
+
+static const struct words action_words = {.nth = action};
+static const struct words_after after_keys[] = {
+	{"action", &action_words},
+	{"redirect", &words_interface},
+	{NULL, NULL},
+};
+static const struct words key_words = {.nth = rule_key_name, .after = after_keys};
+
+static const struct command rule_add = {
+	.name = "xdp rule add",
+	.about = "add a rule",
+	.run = run_add,
+	.syntax =
+		{
+			.usage = "ax xdp rule add IFACE [--at N|--before RULE|--after RULE] KEY "
+				 "VALUE ...",
+			.about = "Adds a rule, behind the last one unless said otherwise. A rule "
+				 "is a list of keys with a value each:\n"
+				 "src, dst, proto, sport, dport, flags, icmp, icmp6, vlan, "
+				 "fragment, length, mac say which packets it matches;\n"
+				 "action says what happens to them: pass, drop, reflect, redirect "
+				 "IFACE, cpu N, balance NAME;\n"
+				 "name, capture, rate, sample, log, trigger, smac, dmac, to, "
+				 "to-port, checksum are what else there is. ax-xdp(8) "
+				 "explains each.\n\n"
+				 "ax xdp rule add eth0 name ssh src 10.0.0.0/8 proto tcp dport 22 "
+				 "action pass",
+			.own = {{place_opts, ARRAY_SIZE(place_opts), offsetof(struct args, place)},
+				{cmd_xdp_change_opts, ARRAY_SIZE(cmd_xdp_change_opts),
+				 offsetof(struct args, change)}},
+			.args = {&words_interface},
+			.rest = &key_words,
+		},
+};
 
 /* --- del --- */
 
@@ -154,27 +185,36 @@ static int edit_del(void *arg, struct rule_list *l, struct error *e)
 	return 0;
 }
 
-static int rule_del(struct cmd *c, int argc, char **argv)
+static int run_del(struct cmd *c, int argc, char **argv)
 {
-	struct opt opts[CMD_XDP_CHANGE_OPTS];
-	const struct opt_syntax s = {
-		.usage = "ax xdp rule del IFACE RULE...",
-		.about = "Removes rules, by name or by number: all of them in one step, or none.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
-	struct cmd_xdp_change o = {0};
 	struct edit edit = {0};
+	struct args a = {0};
 	int status;
 
-	cmd_xdp_change_opts(&o, opts);
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (argc < 2)
 		return cmd_usage(c, "say which interface, and which rules");
 	edit.which = argv + 1;
 	edit.n = (size_t)argc - 1;
-	return change(c, argv[0], &o, edit_del, &edit);
+	return change(c, argv[0], &a.change, edit_del, &edit);
 }
+
+static const struct command rule_del = {
+	.name = "xdp rule del",
+	.about = "remove rules",
+	.run = run_del,
+	.syntax =
+		{
+			.usage = "ax xdp rule del IFACE RULE...",
+			.about = "Removes rules, by name or by number: all of them in one step, "
+				 "or none.",
+			.own = {{cmd_xdp_change_opts, ARRAY_SIZE(cmd_xdp_change_opts),
+				 offsetof(struct args, change)}},
+			.args = {&words_interface},
+			.rest = &rule_words,
+		},
+};
 
 /* --- move --- */
 
@@ -198,30 +238,37 @@ static int edit_move(void *arg, struct rule_list *l, struct error *e)
 	return r ? error_set(e, r, "the rule could not be moved: %s", strerror(-r)) : 0;
 }
 
-static int rule_move(struct cmd *c, int argc, char **argv)
+static int run_move(struct cmd *c, int argc, char **argv)
 {
-	struct opt opts[PLACE_OPTS + CMD_XDP_CHANGE_OPTS];
-	const struct opt_syntax s = {
-		.usage = "ax xdp rule move IFACE RULE --at N|--before RULE|--after RULE",
-		.about = "Moves a rule to another place in the list.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
-	struct cmd_xdp_change o = {0};
 	struct edit edit = {.n = 1};
+	struct args a = {0};
 	int status;
 
-	place_opts(&edit.place, opts);
-	cmd_xdp_change_opts(&o, opts + PLACE_OPTS);
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (argc != 2)
 		return cmd_usage(c, "say which interface, and one rule");
-	if (!place_is_one(&edit.place) ||
-	    (!edit.place.at && !edit.place.before && !edit.place.after))
+	if (!place_is_one(&a.place) || (!a.place.at && !a.place.before && !a.place.after))
 		return cmd_usage(c, "say where to: give one of --at, --before and --after");
+	edit.place = a.place;
 	edit.which = argv + 1;
-	return change(c, argv[0], &o, edit_move, &edit);
+	return change(c, argv[0], &a.change, edit_move, &edit);
 }
+
+static const struct command rule_move = {
+	.name = "xdp rule move",
+	.about = "move a rule to another place",
+	.run = run_move,
+	.syntax =
+		{
+			.usage = "ax xdp rule move IFACE RULE --at N|--before RULE|--after RULE",
+			.about = "Moves a rule to another place in the list.",
+			.own = {{place_opts, ARRAY_SIZE(place_opts), offsetof(struct args, place)},
+				{cmd_xdp_change_opts, ARRAY_SIZE(cmd_xdp_change_opts),
+				 offsetof(struct args, change)}},
+			.args = {&words_interface, &rule_words},
+		},
+};
 
 /* --- list --- */
 
@@ -282,27 +329,22 @@ static int put_json(const struct rule_list *l)
 	return 0;
 }
 
-static int rule_list(struct cmd *c, int argc, char **argv)
+enum list_output { LIST_TABLE, LIST_JSON, LIST_YAML };
+
+struct list_args {
+	int output;
+};
+
+static int run_list(struct cmd *c, int argc, char **argv)
 {
-	static const char *const outputs[] = {"table", "json", "yaml", NULL};
-	int output = 0, status, r;
-	const struct opt opts[] = {
-		{"output", 'o', OPT_CHOICE, "FORMAT",
-		 "table (the default), json, or yaml: a rule file, with sets and balancers",
-		 &output, outputs},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax xdp rule list IFACE [-o FORMAT]",
-		.about = "Prints the rules in their order. What '-o yaml' prints can be put on an "
-			 "interface with 'ax xdp apply IFACE --rules FILE'.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
 	autoxdp struct xdp *x = NULL;
+	struct list_args a = {0};
 	autolist struct rule_list l;
 	struct error e = {0};
+	int status, r;
 
 	rule_list_init(&l);
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (argc != 1)
 		return cmd_usage(c, "say which interface");
@@ -311,7 +353,9 @@ static int rule_list(struct cmd *c, int argc, char **argv)
 	r = r ? r : xdp_list(x, &l, &e);
 	if (r)
 		return cmd_failed(c, &e);
-	r = output == 2 ? cmd_xdp_put_yaml(&l, stdout) : output == 1 ? put_json(&l) : put_table(&l);
+	r = a.output == LIST_YAML   ? cmd_xdp_put_yaml(&l, stdout)
+	    : a.output == LIST_JSON ? put_json(&l)
+				    : put_table(&l);
 	if (r) {
 		error_set(&e, r, "the rules could not be printed: %s", strerror(-r));
 		return cmd_failed(c, &e);
@@ -319,23 +363,45 @@ static int rule_list(struct cmd *c, int argc, char **argv)
 	return cmd_finish(c, CMD_OK);
 }
 
-int cmd_xdp_rule(struct cmd *c, int argc, char **argv)
-{
-	static const struct subcommand commands[] = {
-		{"add", "xdp rule add", rule_add, "add a rule"},
-		{"del", "xdp rule del", rule_del, "remove rules"},
-		{"move", "xdp rule move", rule_move, "move a rule to another place"},
-		{"list", "xdp rule list", rule_list, "print the rules"},
-	};
-	static const struct command_group group = {
-		.syntax = {.usage = "ax xdp rule add|del|move|list IFACE ...",
-			   .about = "Shows and changes the rules of an interface one by one. Each "
-				    "change is one step: every packet is judged by the list before "
-				    "it or by the one after it."},
-		.v = commands,
-		.n = ARRAY_SIZE(commands),
-		.example = "'add', 'del', 'move' or 'list'",
-	};
+/* in the order of enum list_output */
+static const char *const list_outputs[] = {"table", "json", "yaml", NULL};
+static const struct words list_words = {.choices = list_outputs};
 
-	return cmd_dispatch(c, &group, argc, argv);
-}
+static const struct opt list_opts[] = {
+	{"output", 'o', OPT_CHOICE, "FORMAT",
+	 "table (the default), json, or yaml: a rule file, with sets and balancers",
+	 offsetof(struct list_args, output), &list_words},
+};
+
+static const struct command rule_show = {
+	.name = "xdp rule list",
+	.about = "print the rules",
+	.run = run_list,
+	.syntax =
+		{
+			.usage = "ax xdp rule list IFACE [-o FORMAT]",
+			.about = "Prints the rules in their order. What '-o yaml' prints can be "
+				 "put on an interface with 'ax xdp apply IFACE --rules FILE'.",
+			.own = {{list_opts, ARRAY_SIZE(list_opts), 0}},
+			.args = {&words_interface},
+		},
+};
+
+static const struct command *const commands[] = {
+	&rule_add, &rule_del, &rule_move, &rule_show, NULL,
+};
+
+const struct command cmd_xdp_rule = {
+	.name = "xdp rule",
+	.about = "add, del, move or list rules",
+	.sub = commands,
+	.example = "'add', 'del', 'move' or 'list'",
+	.syntax =
+		{
+			.usage = "ax xdp rule add|del|move|list IFACE ...",
+			.about = "Shows and changes the rules of an interface one by one. Each "
+				 "change is one step: every packet is judged by the list before "
+				 "it or by the one after it.",
+			.command_follows = true,
+		},
+};

@@ -138,7 +138,7 @@ static void put_sources(const struct balancer *b, FILE *to)
 
 static void put_balancer(const struct balancer *b, FILE *to)
 {
-	fprintf(to, "  \"%s\":\n    mode: %s\n", b->name, cmd_xdp_balance_modes[b->mode]);
+	fprintf(to, "  \"%s\":\n    mode: %s\n", b->name, balance_mode_name(b->mode));
 	put_sources(b, to);
 	if (b->mode == BALANCE_GUE)
 		fprintf(to, "    port: %u\n", b->gue_port);

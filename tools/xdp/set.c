@@ -2,6 +2,7 @@
 /* ax xdp set add, del, replace, list */
 #include "base/near.h"
 #include "tools/xdp/xdp.h"
+#include "tools/lib/output.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 
@@ -10,7 +11,10 @@
 
 enum set_action { SET_ADD, SET_DEL, SET_REPLACE };
 
+/* in the order of enum set_kind */
 static const char *const kind_names[] = {"prefixes", "ports", NULL};
+static const struct words kind_words = {.choices = kind_names};
+static const struct words set_words = {.kind = WORDS_ASKED, .ask = "xdp set list", .column = 2};
 
 struct change {
 	enum set_action action;
@@ -220,65 +224,109 @@ static int change_set(struct cmd *c, struct change *ch, const char *ifname,
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
 }
 
+/* What the options say. */
+struct args {
+	const char *file, *ifname;
+	int create;
+};
+
+static int set_change(struct cmd *c, int argc, char **argv, enum set_action action)
+{
+	const struct cmd_xdp_change o = {0};
+	struct args a = {.create = -1};
+	struct change ch = {.action = action};
+	int status;
+
+	if (!cmd_begin(c, &a, &argc, argv, &status))
+		return status;
+	if (!argc)
+		return cmd_usage(c, "say which set");
+	if (argc == 1 && !a.file && action != SET_REPLACE)
+		return cmd_usage(c, "give elements, or --file FILE");
+	if (a.create >= 0 && !a.ifname)
+		return cmd_usage(c, "--create needs -i IFACE: where to make the set");
+	ch.file = a.file;
+	ch.create = a.create;
+	ch.name = argv[0];
+	ch.words = argv + 1;
+	ch.n_words = (size_t)argc - 1;
+	return change_set(c, &ch, a.ifname, &o);
+}
+
 static const char about_change[] =
 	"Elements are prefixes (10.0.0.0/8, fd00::1) or ports (22, 8000-8099), as the set has "
 	"them; in a file they are separated by white space, commas or lines, and # starts a "
 	"comment. Without -i, the set is changed on every interface that has one of that name, in "
 	"one step on each.";
 
-static int set_change(struct cmd *c, int argc, char **argv, enum set_action action,
-		      const char *usage)
-{
-	struct change ch = {.action = action, .create = -1};
-	struct cmd_xdp_change o = {0};
-	const char *ifname = NULL;
-	int status;
-	const struct opt opts[] = {
-		{"file", 'f', OPT_STRING, "FILE", "read elements from there; '-': standard input",
-		 &ch.file, NULL},
-		{"interface", 'i', OPT_STRING, "IFACE", "change it there only", &ifname, NULL},
-		{"create", 0, OPT_CHOICE, "KIND",
-		 "make the set if it is not there, one of prefixes or of ports; needs -i",
-		 &ch.create, kind_names},
-	};
-	const struct opt_syntax s = {
-		.usage = usage,
-		.about = about_change,
-		/* what cannot be created cannot be emptied either */
-		.own = {opts, action == SET_DEL ? 2 : 3},
-	};
+static const struct opt change_opts[] = {
+	{"file", 'f', OPT_STRING, "FILE", "read elements from there; '-': standard input",
+	 offsetof(struct args, file), &words_file},
+	{"interface", 'i', OPT_STRING, "IFACE", "change it there only",
+	 offsetof(struct args, ifname), &words_interface},
+};
+/* What cannot be created cannot be emptied either: `del` has no such option. */
+static const struct opt create_opts[] = {
+	{"create", 0, OPT_CHOICE, "KIND",
+	 "make the set if it is not there, one of prefixes or of ports; needs -i",
+	 offsetof(struct args, create), &kind_words},
+};
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
-		return status;
-	if (!argc)
-		return cmd_usage(c, "say which set");
-	if (argc == 1 && !ch.file && action != SET_REPLACE)
-		return cmd_usage(c, "give elements, or --file FILE");
-	if (ch.create >= 0 && !ifname)
-		return cmd_usage(c, "--create needs -i IFACE: where to make the set");
-	ch.name = argv[0];
-	ch.words = argv + 1;
-	ch.n_words = (size_t)argc - 1;
-	return change_set(c, &ch, ifname, &o);
+static int run_add(struct cmd *c, int argc, char **argv)
+{
+	return set_change(c, argc, argv, SET_ADD);
 }
 
-static int set_add(struct cmd *c, int argc, char **argv)
+static const struct command set_add = {
+	.name = "xdp set add",
+	.about = "add elements to a set",
+	.run = run_add,
+	.syntax =
+		{
+			.usage = "ax xdp set add NAME [ELEMENT]... [--file FILE] [-i IFACE]",
+			.about = about_change,
+			.own = {{change_opts, ARRAY_SIZE(change_opts), 0},
+				{create_opts, ARRAY_SIZE(create_opts), 0}},
+			.args = {&set_words},
+		},
+};
+
+static int run_del(struct cmd *c, int argc, char **argv)
 {
-	return set_change(c, argc, argv, SET_ADD,
-			  "ax xdp set add NAME [ELEMENT]... [--file FILE] [-i IFACE]");
+	return set_change(c, argc, argv, SET_DEL);
 }
 
-static int set_del(struct cmd *c, int argc, char **argv)
+static const struct command set_del = {
+	.name = "xdp set del",
+	.about = "remove elements from a set",
+	.run = run_del,
+	.syntax =
+		{
+			.usage = "ax xdp set del NAME [ELEMENT]... [--file FILE] [-i IFACE]",
+			.about = about_change,
+			.own = {{change_opts, ARRAY_SIZE(change_opts), 0}},
+			.args = {&set_words},
+		},
+};
+
+static int run_replace(struct cmd *c, int argc, char **argv)
 {
-	return set_change(c, argc, argv, SET_DEL,
-			  "ax xdp set del NAME [ELEMENT]... [--file FILE] [-i IFACE]");
+	return set_change(c, argc, argv, SET_REPLACE);
 }
 
-static int set_replace(struct cmd *c, int argc, char **argv)
-{
-	return set_change(c, argc, argv, SET_REPLACE,
-			  "ax xdp set replace NAME [ELEMENT]... [--file FILE] [-i IFACE]");
-}
+static const struct command set_replace = {
+	.name = "xdp set replace",
+	.about = "give a set other elements",
+	.run = run_replace,
+	.syntax =
+		{
+			.usage = "ax xdp set replace NAME [ELEMENT]... [--file FILE] [-i IFACE]",
+			.about = about_change,
+			.own = {{change_opts, ARRAY_SIZE(change_opts), 0},
+				{create_opts, ARRAY_SIZE(create_opts), 0}},
+			.args = {&set_words},
+		},
+};
 
 /* --- list --- */
 
@@ -373,31 +421,25 @@ static int list_sets(struct cmd *c, struct listing *g, const struct strv *names,
 	return r ? error_set(e, r, "the sets could not be printed: %s", strerror(-r)) : 0;
 }
 
-static int set_list(struct cmd *c, int argc, char **argv)
+struct list_args {
+	int output;
+};
+
+static int run_list(struct cmd *c, int argc, char **argv)
 {
-	static const char *const outputs[] = {"table", "json", NULL};
-	int output = 0, status, r;
-	const struct opt opts[] = {
-		{"output", 'o', OPT_CHOICE, "FORMAT", "table (the default) or json", &output,
-		 outputs},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax xdp set list [IFACE [NAME]] [-o FORMAT]",
-		.about = "Lists the sets of all interfaces or of one; with NAME the elements of "
-			 "that set, one a line.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
 	CLEANUP(listing_free) struct listing g = {0};
 	CLEANUP(strv_free) struct strv names = {0};
+	struct list_args a = {0};
 	struct error e = {0};
+	int status, r;
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (argc > 2)
 		return cmd_usage(c, "give one interface and one set");
 	cmd_output();
 	table_init(&g.table, set_columns, ARRAY_SIZE(set_columns));
-	g.as_json = output == 1;
+	g.as_json = a.output != 0;
 	g.json = json_array();
 	g.set = argc == 2 ? argv[1] : NULL;
 	r = cmd_xdp_names(c, argc ? 1 : 0, argv, &names, &e);
@@ -405,23 +447,41 @@ static int set_list(struct cmd *c, int argc, char **argv)
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
 }
 
-int cmd_xdp_set(struct cmd *c, int argc, char **argv)
-{
-	static const struct subcommand commands[] = {
-		{"add", "xdp set add", set_add, "add elements to a set"},
-		{"del", "xdp set del", set_del, "remove elements from a set"},
-		{"replace", "xdp set replace", set_replace, "give a set other elements"},
-		{"list", "xdp set list", set_list, "list sets, or the elements of one"},
-	};
-	static const struct command_group group = {
-		.syntax = {.usage = "ax xdp set add|del|replace NAME ...\n"
-				    "       ax xdp set list [IFACE [NAME]]",
-			   .about = "Shows and changes the sets that rules name as @NAME: lists of "
-				    "prefixes or of ports."},
-		.v = commands,
-		.n = ARRAY_SIZE(commands),
-		.example = "'add', 'del', 'replace' or 'list'",
-	};
+static const struct words set_there = {
+	.kind = WORDS_ASKED,
+	.ask = "xdp set list {}",
+	.column = 2,
+};
 
-	return cmd_dispatch(c, &group, argc, argv);
-}
+static const struct command set_show = {
+	.name = "xdp set list",
+	.about = "list sets, or the elements of one",
+	.run = run_list,
+	.syntax =
+		{
+			.usage = "ax xdp set list [IFACE [NAME]] [-o FORMAT]",
+			.about = "Lists the sets of all interfaces or of one; with NAME the "
+				 "elements of that set, one a line.",
+			.own = {{output_table, 1, offsetof(struct list_args, output)}},
+			.args = {&words_interface, &set_there},
+		},
+};
+
+static const struct command *const commands[] = {
+	&set_add, &set_del, &set_replace, &set_show, NULL,
+};
+
+const struct command cmd_xdp_set = {
+	.name = "xdp set",
+	.about = "add to, del from, replace or list sets",
+	.sub = commands,
+	.example = "'add', 'del', 'replace' or 'list'",
+	.syntax =
+		{
+			.usage = "ax xdp set add|del|replace NAME ...\n"
+				 "       ax xdp set list [IFACE [NAME]]",
+			.about = "Shows and changes the sets that rules name as @NAME: lists of "
+				 "prefixes or of ports.",
+			.command_follows = true,
+		},
+};

@@ -3,11 +3,13 @@
 #include <poll.h>
 
 #include "tools/xdp/xdp.h"
+#include "tools/lib/output.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 
 struct stats_options {
-	bool follow, as_json;
+	bool follow;
+	int as_json;
 	uint32_t interval_ms;
 };
 
@@ -295,35 +297,44 @@ static int stats(struct cmd *c, const char *ifname, const struct stats_options *
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
 }
 
-int cmd_xdp_stats(struct cmd *c, int argc, char **argv)
+static int run(struct cmd *c, int argc, char **argv)
 {
-	static const char *const outputs[] = {"table", "json", NULL};
 	struct stats_options o = {.interval_ms = 1000};
-	int output = 0, status;
-	const struct opt opts[] = {
-		{"follow", 'f', OPT_FLAG, NULL,
-		 "go on, with what was counted per second, until Ctrl-C", &o.follow, NULL},
-		{"interval", 'i', OPT_DURATION, "TIME", "with -f: how often (1s)", &o.interval_ms,
-		 NULL},
-		{"output", 'o', OPT_CHOICE, "FORMAT",
-		 "table (the default) or json (with -f one object a line)", &output, outputs},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax xdp stats IFACE [-f] [-i TIME] [-o FORMAT]",
-		.about = "Shows what the rules of an interface counted: packets and bytes that "
-			 "they matched, how many of them a rate limit dropped and a redirect "
-			 "could not send; odd packets by reason; and the backends of balancers. "
-			 "With -f, from the second time on only what changed.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+	int status;
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &o, &argc, argv, &status))
 		return status;
 	if (argc != 1)
 		return cmd_usage(c, "say which interface");
 	if (!o.interval_ms)
 		return cmd_usage(c, "--interval cannot be 0");
-	o.as_json = output == 1;
 	cmd_output();
 	return stats(c, argv[0], &o);
 }
+
+static const struct opt options[] = {
+	{"follow", 'f', OPT_FLAG, NULL, "go on, with what was counted per second, until Ctrl-C",
+	 offsetof(struct stats_options, follow), NULL},
+	{"interval", 'i', OPT_DURATION, "TIME", "with -f: how often (1s)",
+	 offsetof(struct stats_options, interval_ms), NULL},
+	{"output", 'o', OPT_CHOICE, "FORMAT",
+	 "table (the default) or json (with -f one object a line)",
+	 offsetof(struct stats_options, as_json), &output_table_words},
+};
+
+const struct command cmd_xdp_stats = {
+	.name = "xdp stats",
+	.about = "show what the rules counted",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax xdp stats IFACE [-f] [-i TIME] [-o FORMAT]",
+			.about = "Shows what the rules of an interface counted: packets and bytes "
+				 "that they matched, how many of them a rate limit dropped and a "
+				 "redirect could not send; odd packets by reason; and the "
+				 "backends of balancers. With -f, from the second time on only "
+				 "what changed.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.args = {&words_interface},
+		},
+};

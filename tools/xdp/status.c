@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "tools/xdp/xdp.h"
+#include "tools/lib/output.h"
 #include "iface/preflight.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
@@ -121,7 +122,7 @@ static void put_parts(const struct rule_list *l)
 			up += !b->backends[k].down && !b->backends[k].drain;
 		put_key(i ? "" : "balancers");
 		printf("%s: %s, %zu backend%s, %zu of them take%s new flows\n", b->name,
-		       cmd_xdp_balance_modes[b->mode], b->n, b->n == 1 ? "" : "s", up,
+		       balance_mode_name(b->mode), b->n, b->n == 1 ? "" : "s", up,
 		       up == 1 ? "s" : "");
 	}
 }
@@ -200,8 +201,8 @@ static json_t *sets_json(const struct rule_list *l)
 
 static json_t *balancer_json(const struct balancer *b)
 {
-	json_t *j = json_pack("{s:s,s:s,s:[]}", "name", b->name, "mode",
-			      cmd_xdp_balance_modes[b->mode], "backends");
+	json_t *j = json_pack("{s:s,s:s,s:[]}", "name", b->name, "mode", balance_mode_name(b->mode),
+			      "backends");
 	json_t *list = json_object_get(j, "backends");
 	char buf[ADDR_STRLEN];
 
@@ -295,31 +296,23 @@ static int show(struct cmd *c, const char *ifname, bool only_used, json_t *list,
 	return 0;
 }
 
-int cmd_xdp_status(struct cmd *c, int argc, char **argv)
+struct args {
+	int output;
+};
+
+static int run(struct cmd *c, int argc, char **argv)
 {
-	static const char *const outputs[] = {"table", "json", NULL};
-	int output = 0, status, r = 0;
-	const struct opt opts[] = {
-		{"output", 'o', OPT_CHOICE, "FORMAT", "table (the default) or json", &output,
-		 outputs},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax xdp status [IFACE]... [-o FORMAT]",
-		.about = "Shows what is on the named interfaces, or on all that have any XDP "
-			 "program: the programs in the order in which they run, others' among "
-			 "them, and of ax's the list, its sets and balancers, and whether it waits "
-			 "to be confirmed.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
 	CLEANUP(strv_free) struct strv names = {0};
 	autojson json_t *list = NULL;
 	struct error e = {0};
+	struct args a = {0};
 	size_t shown = 0;
+	int status, r;
 
-	if (!cmd_begin(c, &s, &argc, argv, &status))
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	cmd_output();
-	list = output == 1 ? json_array() : NULL;
+	list = a.output ? json_array() : NULL;
 	r = argc ? cmd_xdp_names(c, argc, argv, &names, &e) : all_interfaces(&names, &e);
 	for (size_t i = 0; !r && i < names.n; i++)
 		r = show(c, names.v[i], !argc, list, &shown, &e);
@@ -331,3 +324,19 @@ int cmd_xdp_status(struct cmd *c, int argc, char **argv)
 		puts("no interface has an XDP program");
 	return cmd_finish(c, CMD_OK);
 }
+
+const struct command cmd_xdp_status = {
+	.name = "xdp status",
+	.about = "show what is on the interfaces",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax xdp status [IFACE]... [-o FORMAT]",
+			.about = "Shows what is on the named interfaces, or on all that have any "
+				 "XDP program: the programs in the order in which they run, "
+				 "others' among them, and of ax's the list, its sets and "
+				 "balancers, and whether it waits to be confirmed.",
+			.own = {{output_table, 1, offsetof(struct args, output)}},
+			.rest = &words_interface,
+		},
+};

@@ -10,39 +10,37 @@
 
 #define RULES_MAX (64u << 20)
 
-const char *const cmd_xdp_modes[] = {"auto", "native", "generic", "offload", NULL};
-const char *const cmd_xdp_balance_modes[3] = {"nat", "ipip", "gue"};
+static const struct command *const commands[] = {
+	&cmd_xdp_load,
+	&cmd_xdp_apply,
+	&cmd_xdp_confirm,
+	&cmd_xdp_rollback,
+	&cmd_xdp_unload,
+	&cmd_xdp_status,
+	&cmd_xdp_stats,
+	&cmd_xdp_capture,
+	&cmd_xdp_explain,
+	&cmd_xdp_rule,
+	&cmd_xdp_sign,
+	&cmd_xdp_set,
+	NULL,
+};
 
-int cmd_xdp(struct cmd *c, int argc, char **argv)
-{
-	static const struct subcommand commands[] = {
-		{"load", "xdp load", cmd_xdp_load, "put a rule list on an interface"},
-		{"apply", "xdp apply", cmd_xdp_apply, "put another list in its place, in one step"},
-		{"confirm", "xdp confirm", cmd_xdp_confirm, "keep what --confirm put there"},
-		{"rollback", "xdp rollback", cmd_xdp_rollback, "take the former list back"},
-		{"unload", "xdp unload", cmd_xdp_unload, "take it all off an interface"},
-		{"status", "xdp status", cmd_xdp_status, "show what is on the interfaces"},
-		{"stats", "xdp stats", cmd_xdp_stats, "show what the rules counted"},
-		{"capture", "xdp capture", cmd_xdp_capture, "print what rules capture and log"},
-		{"explain", "xdp explain", cmd_xdp_explain,
-		 "ask what happens to a packet, and why"},
-		{"rule", "xdp rule", cmd_xdp_rule, "add, del, move or list rules"},
-		{"sign", "xdp sign", cmd_xdp_sign, "make the datagram that pulls a trigger"},
-		{"set", "xdp set", cmd_xdp_set, "add to, del from, replace or list sets"},
-	};
-	static const struct command_group group = {
-		.syntax = {.usage = "ax xdp COMMAND IFACE ...",
-			   .about = "Filters, redirects, captures and balances the packets that "
-				    "arrive at a network interface, before the kernel's network "
-				    "stack sees them. No agent is needed, and what was loaded "
-				    "stays when this command ends."},
-		.v = commands,
-		.n = ARRAY_SIZE(commands),
-		.example = "'load IFACE --rules FILE', 'status' ...",
-	};
-
-	return cmd_dispatch(c, &group, argc, argv);
-}
+const struct command cmd_xdp = {
+	.name = "xdp",
+	.about = "filter, redirect, capture and balance packets of an interface",
+	.sub = commands,
+	.example = "'load IFACE --rules FILE', 'status' ...",
+	.syntax =
+		{
+			.usage = "ax xdp COMMAND IFACE ...",
+			.about = "Filters, redirects, captures and balances the packets that "
+				 "arrive at a network interface, before the kernel's network "
+				 "stack sees them. No agent is needed, and what was loaded stays "
+				 "when this command ends.",
+			.command_follows = true,
+		},
+};
 
 /* --- files --- */
 
@@ -159,21 +157,16 @@ bool cmd_xdp_read_rules(struct cmd *c, const char *path, struct rule_list *l, in
 
 /* --- changes --- */
 
-void cmd_xdp_change_opts(struct cmd_xdp_change *o, struct opt opts[CMD_XDP_CHANGE_OPTS])
-{
-	const struct opt all[CMD_XDP_CHANGE_OPTS] = {
-		{"confirm", 0, OPT_SPAN, "TIME",
-		 "take the former list back after TIME unless 'ax xdp confirm IFACE' comes first",
-		 &o->confirm_ms, NULL},
-		{"fix", 0, OPT_FLAG, NULL,
-		 "repair what would make packets vanish (see 'ax doctor IFACE'), where ax can",
-		 &o->fix, NULL},
-		{"force", 0, OPT_FLAG, NULL,
-		 "go on although packets that the rules send would vanish", &o->force, NULL},
-	};
-
-	memcpy(opts, all, sizeof(all));
-}
+const struct opt cmd_xdp_change_opts[] = {
+	{"confirm", 0, OPT_SPAN, "TIME",
+	 "take the former list back after TIME unless 'ax xdp confirm IFACE' comes first",
+	 offsetof(struct cmd_xdp_change, confirm_ms), NULL},
+	{"fix", 0, OPT_FLAG, NULL,
+	 "repair what would make packets vanish (see 'ax doctor IFACE'), where ax can",
+	 offsetof(struct cmd_xdp_change, fix), NULL},
+	{"force", 0, OPT_FLAG, NULL, "go on although packets that the rules send would vanish",
+	 offsetof(struct cmd_xdp_change, force), NULL},
+};
 
 static void say(void *arg, const char *sentence)
 {
@@ -197,7 +190,9 @@ struct xdp_load_options cmd_xdp_load_options(struct cmd *c, const struct cmd_xdp
 
 const char *cmd_xdp_mode_name(enum xdp_mode m)
 {
-	return m <= ATTACH_OFFLOAD ? cmd_xdp_modes[m] : "?";
+	const char *name = xdp_mode_name(m);
+
+	return name ? name : "?";
 }
 
 int cmd_xdp_put_result(struct cmd *c, const char *ifname, const struct cmd_xdp_change *o)

@@ -3,7 +3,7 @@
 #ifndef AX_TOOLS_XDP_XDP_H
 #define AX_TOOLS_XDP_XDP_H
 
-#include "tools/lib/subcommand.h"
+#include "tools/lib/command.h"
 #include "iface/iface.h"
 
 /* A list from a rule file ("-": standard input) with the elements of its sets. False: the errors
@@ -18,8 +18,7 @@ struct cmd_xdp_change {
 	bool fix, force;
 	uint32_t confirm_ms;
 };
-#define CMD_XDP_CHANGE_OPTS 3
-void cmd_xdp_change_opts(struct cmd_xdp_change *o, struct opt opts[CMD_XDP_CHANGE_OPTS]);
+extern const struct opt cmd_xdp_change_opts[3];
 /* The options for the operations, whose sentences go to stderr. */
 struct xdp_load_options cmd_xdp_load_options(struct cmd *c, const struct cmd_xdp_change *o);
 /* "eth0: 3 rules, generation 2 (native)"; says how to confirm, if that is due. */
@@ -40,8 +39,6 @@ void cmd_xdp_rule_words_free(struct rule_word *w, size_t n);
 char *cmd_xdp_rule_text(const struct rule *r);
 
 const char *cmd_xdp_mode_name(enum xdp_mode m);
-extern const char *const cmd_xdp_modes[];
-extern const char *const cmd_xdp_balance_modes[3];
 
 static inline void rule_list_freep(struct rule_list *l)
 {
@@ -50,18 +47,19 @@ static inline void rule_list_freep(struct rule_list *l)
 #define autolist CLEANUP(rule_list_freep) /* struct rule_list, initialised */
 #define autoxdp	 CLEANUP(xdp_closep)	  /* struct xdp * */
 
-int cmd_xdp(struct cmd *c, int argc, char **argv);
-int cmd_xdp_load(struct cmd *c, int argc, char **argv);
-int cmd_xdp_apply(struct cmd *c, int argc, char **argv);
-int cmd_xdp_confirm(struct cmd *c, int argc, char **argv);
-int cmd_xdp_rollback(struct cmd *c, int argc, char **argv);
-int cmd_xdp_unload(struct cmd *c, int argc, char **argv);
-int cmd_xdp_status(struct cmd *c, int argc, char **argv);
-int cmd_xdp_stats(struct cmd *c, int argc, char **argv);
-int cmd_xdp_capture(struct cmd *c, int argc, char **argv);
-int cmd_xdp_explain(struct cmd *c, int argc, char **argv);
-int cmd_xdp_rule(struct cmd *c, int argc, char **argv);
-int cmd_xdp_sign(struct cmd *c, int argc, char **argv);
-int cmd_xdp_set(struct cmd *c, int argc, char **argv);
+/* ax xdp, and what is below it. */
+extern const struct command cmd_xdp;
+extern const struct command cmd_xdp_load;
+extern const struct command cmd_xdp_apply;
+extern const struct command cmd_xdp_confirm;
+extern const struct command cmd_xdp_rollback;
+extern const struct command cmd_xdp_unload;
+extern const struct command cmd_xdp_status;
+extern const struct command cmd_xdp_stats;
+extern const struct command cmd_xdp_capture;
+extern const struct command cmd_xdp_explain;
+extern const struct command cmd_xdp_rule;
+extern const struct command cmd_xdp_sign;
+extern const struct command cmd_xdp_set;
 
 #endif

@@ -8,12 +8,12 @@
 /* Mistakes that need no look at the machine. */
 static int check_request(struct flow_request *q, struct error *e)
 {
-	if (q->pid && q->t.command)
+	if (q->args.pid && q->t.command)
 		return error_set(e, -EINVAL, "-p and -c name two processes: expected one");
-	if (q->cgroup && q->app)
+	if (q->args.cgroup && q->args.app)
 		return error_set(e, -EINVAL, "--app and --cgroup name two cgroups: expected one");
-	if (q->pid > INT32_MAX)
-		return error_set(e, -EINVAL, "%u is no number of a process", q->pid);
+	if (q->args.pid > INT32_MAX)
+		return error_set(e, -EINVAL, "%u is no number of a process", q->args.pid);
 	if (q->graph && q->folded)
 		return error_set(e, -EINVAL,
 				 "--graph and --folded are two kinds of output: expected one");
@@ -31,12 +31,12 @@ static int find_targets(struct flow_request *q, struct error *e)
 {
 	struct session_options *o = &q->t.options;
 
-	if (q->pid && kill((pid_t)q->pid, 0) && errno == ESRCH)
-		return error_set(e, -ESRCH, "there is no process %u", q->pid);
-	o->pid = (int)q->pid;
-	if (q->cgroup)
-		return scope_cgroup(q->cgroup, o, e);
-	return q->app ? scope_app(&q->t.c->inst, q->app, o, e) : 0;
+	if (q->args.pid && kill((pid_t)q->args.pid, 0) && errno == ESRCH)
+		return error_set(e, -ESRCH, "there is no process %u", q->args.pid);
+	o->pid = (int)q->args.pid;
+	if (q->args.cgroup)
+		return scope_cgroup(q->args.cgroup, o, e);
+	return q->args.app ? scope_app(&q->t.c->inst, q->args.app, o, e) : 0;
 }
 
 /* --- the session's parts --- */
@@ -185,60 +185,64 @@ static int run_flow(struct flow_request *q, int argc, char **argv)
 	return trace_run(&q->t);
 }
 
-int cmd_trace_flow(struct cmd *c, int argc, char **argv)
+static int run(struct cmd *c, int argc, char **argv)
 {
-	static const char *const outputs[] = {"text", "json", NULL};
-	static const char *const graphs[] = {"none", "dot", "svg", NULL};
 	struct flow_request q = {.t = {.c = c, .out.fd = -1}, .under = FLOW_NONE};
-	const struct opt opts[] = {
-		{"under", 'u', OPT_STRING, "FUNCTION",
-		 "only what is called while inside this function, with callers", &q.under_name,
-		 NULL},
-		{"callers", 0, OPT_FLAG, NULL, "tell where each call came from", &q.callers, NULL},
-		{"graph", 'g', OPT_CHOICE, "KIND",
-		 "at the end a graph: dot (for Graphviz) or svg (for a browser)", &q.graph, graphs},
-		{"folded", 0, OPT_FLAG, NULL,
-		 "at the end folded stacks with microseconds, for flame graphs", &q.folded, NULL},
-		{"calls", 0, OPT_FLAG, NULL, "--folded: numbers of calls, not microseconds",
-		 &q.calls, NULL},
-		{"at-ret", 0, OPT_FLAG, NULL,
-		 "see returns at every RET instruction: slower, but recursion may be deeper than "
-		 "64 (always so where C++ exceptions can be)",
-		 &q.at_rets, NULL},
-		{"pid", 'p', OPT_NUMBER, "PID", "only this process", &q.pid, NULL},
-		{"command", 'c', OPT_STRING, "CMD",
-		 "run a command; only its own process, until it ends, with its exit status",
-		 &q.t.command, NULL},
-		{"app", 0, OPT_STRING, "NAME", "only processes of this app of ax (or its number)",
-		 &q.app, NULL},
-		{"cgroup", 0, OPT_STRING, "DIR", "only processes of this cgroup and those below it",
-		 &q.cgroup, NULL},
-		{"duration", 'd', OPT_DURATION, "TIME", "end after this time", &q.t.duration_ms,
-		 NULL},
-		{"count", 'n', OPT_NUMBER, "N", "end after N entries and returns", &q.t.count,
-		 NULL},
-		{"output", 'o', OPT_CHOICE, "FORMAT",
-		 "text (the default) or json (one object a line)", &q.output, outputs},
-		{"output-file", 'O', OPT_STRING, "FILE", "write to a file, not to the terminal",
-		 &q.t.path, NULL},
-	};
-	const struct opt_syntax s = {
-		.usage = "ax trace flow FILE file:SOURCE|FUNCTION ... [--under FUNCTION] "
-			 "[--graph dot|svg] [--folded] [-p PID] [-c CMD] [-d TIME] [-n N]",
-		.about = "Shows calls as they happen, indented: '-> f a=1' when f is entered and "
-			 "'<- f = 2' when it returns, with the microseconds since the start and, "
-			 "in brackets, those of the call. FUNCTION may be a glob, and file:SOURCE "
-			 "stands for all functions of a source file, as the program's debug data "
-			 "has them. Probes take time: that of a call which makes many others is "
-			 "too long.",
-		.own = {opts, ARRAY_SIZE(opts)}};
 	int status;
 
-	if (cmd_begin(c, &s, &argc, argv, &status)) {
-		q.t.json = q.output != 0;
+	if (cmd_begin(c, &q, &argc, argv, &status)) {
+		trace_take_args(&q.t, &q.args);
 		cmd_output();
 		status = run_flow(&q, argc, argv);
 	}
 	free_request(&q);
 	return status;
 }
+
+/* none, then in the order of enum flow_graph_kind */
+static const char *const graphs[] = {"none", "dot", "svg", NULL};
+static const struct words graph_words = {.choices = graphs};
+
+static const struct opt options[] = {
+	{"under", 'u', OPT_STRING, "FUNCTION",
+	 "only what is called while inside this function, with callers",
+	 offsetof(struct flow_request, under_name), NULL},
+	{"callers", 0, OPT_FLAG, NULL, "tell where each call came from",
+	 offsetof(struct flow_request, callers), NULL},
+	{"graph", 'g', OPT_CHOICE, "KIND",
+	 "at the end a graph: dot (for Graphviz) or svg (for a browser)",
+	 offsetof(struct flow_request, graph), &graph_words},
+	{"folded", 0, OPT_FLAG, NULL,
+	 "at the end folded stacks with microseconds, for flame graphs",
+	 offsetof(struct flow_request, folded), NULL},
+	{"calls", 0, OPT_FLAG, NULL, "--folded: numbers of calls, not microseconds",
+	 offsetof(struct flow_request, calls), NULL},
+	{"at-ret", 0, OPT_FLAG, NULL,
+	 "see returns at every RET instruction: slower, but recursion may be deeper than 64 "
+	 "(always so where C++ exceptions can be)",
+	 offsetof(struct flow_request, at_rets), NULL},
+	{"duration", 'd', OPT_DURATION, "TIME", "end after this time",
+	 offsetof(struct flow_request, t.duration_ms), NULL},
+	{"count", 'n', OPT_NUMBER, "N", "end after N entries and returns",
+	 offsetof(struct flow_request, t.count), NULL},
+};
+
+const struct command cmd_trace_flow = {
+	.name = "trace flow",
+	.about = "print which functions call which, with arguments and results",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax trace flow FILE file:SOURCE|FUNCTION ... [--under FUNCTION] "
+				 "[--graph dot|svg] [--folded] [-p PID] [-c CMD] [-d TIME] [-n N]",
+			.about = "Shows calls as they happen, indented: '-> f a=1' when f is "
+				 "entered and '<- f = 2' when it returns, with the microseconds "
+				 "since the start and, in brackets, those of the call. FUNCTION "
+				 "may be a glob, and file:SOURCE stands for all functions of a "
+				 "source file, as the program's debug data has them. Probes take "
+				 "time: that of a call which makes many others is too long.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{trace_opts, TRACE_OPTS, offsetof(struct flow_request, args)}},
+			.args = {&words_file},
+		},
+};

@@ -19,9 +19,8 @@ struct flow_function {
 
 struct flow_request {
 	struct trace t;
-	uint32_t pid;
-	int output;
-	const char *cgroup, *app, *under_name;
+	struct trace_args args;
+	const char *under_name;
 	int graph; /* 0: none, then enum flow_graph_kind */
 	bool folded, calls, callers, at_rets;
 
@@ -61,6 +60,6 @@ int flow_put_end(struct trace *t, struct error *e);
 int flow_put_step(void *arg, const struct flow_step *s);
 void flow_put_loss(struct flow_request *q, uint64_t lost);
 
-int cmd_trace_flow(struct cmd *c, int argc, char **argv);
+extern const struct command cmd_trace_flow;
 
 #endif

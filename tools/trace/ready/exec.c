@@ -325,38 +325,54 @@ static int run(struct ready *r, const struct watch_exec_options *x, int argc, ch
 	return ready_run(r, err, &e);
 }
 
-int cmd_trace_exec(struct cmd *c, int argc, char **argv)
+struct args {
+	struct ready r;
+	struct watch_exec_options x;
+};
+
+static int run_exec(struct cmd *c, int argc, char **argv)
 {
-	struct watch_exec_options x = {0};
 	struct collection collected = {0};
-	struct ready r = {.c = c, .put = put, .own = &collected, .out.fd = -1};
-	struct opt opts[READY_OPTS + 4] = {
-		{"env", 'e', OPT_FLAG, NULL, "show the environment too", &x.env, NULL},
-		{"cwd", 0, OPT_FLAG, NULL, "show the current directory too", &x.cwd, NULL},
-		{"failed", 'x', OPT_FLAG, NULL,
-		 "show also commands that could not be executed, and why", &x.failed, NULL},
-		{"exit", 0, OPT_FLAG, NULL,
-		 "show also how and when the commands ended that were seen", &x.exits, NULL},
-	};
-	struct opt_syntax s = {
-		.usage = "ax trace exec [-p PID] [-c CMD] [-e] [--cwd] [-x] [--exit] [-d TIME] "
-			 "[-n N]",
-		.about = "Prints every command that is executed, with all of its arguments as a "
-			 "shell takes them back: with --cwd and --env a line repeats the command "
-			 "where and as it was. Of commands that failed (--failed), the first 8 KiB "
-			 "of arguments are shown.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+	struct args a = {.r = {.c = c, .put = put, .own = &collected, .out.fd = -1}};
 	int status;
 
-	ready_opts(&r, opts + 4);
-	if (cmd_begin(c, &s, &argc, argv, &status)) {
+	if (cmd_begin(c, &a, &argc, argv, &status)) {
 		cmd_output();
-		status = run(&r, &x, argc, argv);
+		status = run(&a.r, &a.x, argc, argv);
 	}
-	ready_end(&r);
+	ready_end(&a.r);
 	for (size_t i = 0; i < collected.n; i++)
 		pending_free(&collected.v[i]);
 	free(collected.v);
 	return status;
 }
+
+static const struct opt options[] = {
+	{"env", 'e', OPT_FLAG, NULL, "show the environment too", offsetof(struct args, x.env),
+	 NULL},
+	{"cwd", 0, OPT_FLAG, NULL, "show the current directory too", offsetof(struct args, x.cwd),
+	 NULL},
+	{"failed", 'x', OPT_FLAG, NULL, "show also commands that could not be executed, and why",
+	 offsetof(struct args, x.failed), NULL},
+	{"exit", 0, OPT_FLAG, NULL, "show also how and when the commands ended that were seen",
+	 offsetof(struct args, x.exits), NULL},
+};
+
+const struct command cmd_trace_exec = {
+	.name = "trace exec",
+	.about = "print every command that is executed, with all arguments",
+	.run = run_exec,
+	.syntax =
+		{
+			.usage = "ax trace exec [-p PID] [-c CMD] [-e] [--cwd] [-x] [--exit] [-d "
+				 "TIME] [-n N]",
+			.about = "Prints every command that is executed, with all of its "
+				 "arguments as a shell takes them back: with --cwd and --env a "
+				 "line repeats the command where and as it was. Of commands that "
+				 "failed (--failed), the first 8 KiB of arguments are shown.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{ready_opts, ARRAY_SIZE(ready_opts), offsetof(struct args, r)},
+				{&trace_opts[TRACE_OPT_APP], TRACE_OPTS - TRACE_OPT_APP,
+				 offsetof(struct args, r.args)}},
+		},
+};

@@ -199,35 +199,52 @@ static int run(struct ready *r, struct request *q, int argc, char **argv)
 	return ready_run(r, err, &e);
 }
 
-int cmd_trace_open(struct cmd *c, int argc, char **argv)
+struct args {
+	struct ready r;
+	struct request q;
+};
+
+static int run_open(struct cmd *c, int argc, char **argv)
 {
-	struct request q = {0};
-	struct ready r = {.c = c, .put = put, .own = &q, .out.fd = -1};
-	struct opt opts[READY_OPTS + 2] = {
-		{"failed", 'x', OPT_FLAG, NULL, "only those that failed", &q.x.failed_only, NULL},
-		{"quick", 0, OPT_FLAG, NULL,
-		 "do not measure how long they take: other system calls are then slowed down half "
-		 "as much",
-		 &q.quick, NULL},
-	};
-	struct opt_syntax s = {
-		.usage = "ax trace open [PATTERN] [-x] [-p PID] [-c CMD] [-d TIME] [-n N]",
-		.about = "Prints each open(), openat(), openat2() and creat() with its result: the "
-			 "descriptor or the error. A PATTERN with *, ? or [] has to match the name "
-			 "as the program gave it (* goes over slashes too), another one its "
-			 "beginning. [5]/name is below the directory of descriptor 5.\n"
-			 "\n"
-			 "Not seen: files that are opened by io_uring, by handles "
-			 "(open_by_handle_at), or by programs for 32 bits.",
-		.own = {opts, ARRAY_SIZE(opts)},
-	};
+	struct args a = {.r = {.c = c, .put = put, .out.fd = -1}};
 	int status;
 
-	ready_opts(&r, opts + 2);
-	if (cmd_begin(c, &s, &argc, argv, &status)) {
+	a.r.own = &a.q;
+	if (cmd_begin(c, &a, &argc, argv, &status)) {
 		cmd_output();
-		status = run(&r, &q, argc, argv);
+		status = run(&a.r, &a.q, argc, argv);
 	}
-	ready_end(&r);
+	ready_end(&a.r);
 	return status;
 }
+
+static const struct opt options[] = {
+	{"failed", 'x', OPT_FLAG, NULL, "only those that failed",
+	 offsetof(struct args, q.x.failed_only), NULL},
+	{"quick", 0, OPT_FLAG, NULL,
+	 "do not measure how long they take: other system calls are then slowed down half as much",
+	 offsetof(struct args, q.quick), NULL},
+};
+
+const struct command cmd_trace_open = {
+	.name = "trace open",
+	.about = "print which files are opened, and how",
+	.run = run_open,
+	.syntax =
+		{
+			.usage = "ax trace open [PATTERN] [-x] [-p PID] [-c CMD] [-d TIME] [-n N]",
+			.about = "Prints each open(), openat(), openat2() and creat() with its "
+				 "result: the descriptor or the error. A PATTERN with *, ? or [] "
+				 "has to match the name as the program gave it (* goes over "
+				 "slashes too), another one its beginning. [5]/name is below the "
+				 "directory of descriptor 5.\n"
+				 "\n"
+				 "Not seen: files that are opened by io_uring, by handles "
+				 "(open_by_handle_at), or by programs for 32 bits.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{ready_opts, ARRAY_SIZE(ready_opts), offsetof(struct args, r)},
+				{&trace_opts[TRACE_OPT_APP], TRACE_OPTS - TRACE_OPT_APP,
+				 offsetof(struct args, r.args)}},
+			.args = {&words_file},
+		},
+};

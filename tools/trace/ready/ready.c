@@ -57,43 +57,28 @@ static uint64_t clock_ns(clockid_t clock)
 
 /* --- the command line --- */
 
-void ready_opts(struct ready *r, struct opt opts[READY_OPTS])
-{
-	static const char *const outputs[] = {"text", "json", NULL};
-	const struct opt v[READY_OPTS] = {
-		{"pid", 'p', OPT_NUMBER, "PID", "only this process and those that it starts",
-		 &r->pid, NULL},
-		{"command", 'c', OPT_STRING, "CMD",
-		 "run a command; only it and those that it starts, until it ends, with its exit "
-		 "status",
-		 &r->command, NULL},
-		{"alone", 0, OPT_FLAG, NULL, "with -p or -c: not those that it starts", &r->alone,
-		 NULL},
-		{"app", 0, OPT_STRING, "NAME", "only processes of this app of ax (or its number)",
-		 &r->app, NULL},
-		{"cgroup", 0, OPT_STRING, "DIR", "only processes of this cgroup and those below it",
-		 &r->cgroup, NULL},
-		{"duration", 'd', OPT_DURATION, "TIME", "end after this time", &r->duration_ms,
-		 NULL},
-		{"count", 'n', OPT_NUMBER, "N", "end after N lines", &r->count, NULL},
-		{"output", 'o', OPT_CHOICE, "FORMAT",
-		 "text (the default) or json (one object a line)", &r->output, outputs},
-		{"output-file", 'O', OPT_STRING, "FILE", "write to a file, not to the terminal",
-		 &r->path, NULL},
-	};
-
-	memcpy(opts, v, sizeof(v));
-}
+const struct opt ready_opts[] = {
+	{"pid", 'p', OPT_NUMBER, "PID", "only this process and those that it starts",
+	 offsetof(struct ready, args.pid), &words_process},
+	{"command", 'c', OPT_STRING, "CMD",
+	 "run a command; only it and those that it starts, until it ends, with its exit status",
+	 offsetof(struct ready, args.command), &words_program},
+	{"alone", 0, OPT_FLAG, NULL, "with -p or -c: not those that it starts",
+	 offsetof(struct ready, alone), NULL},
+	{"duration", 'd', OPT_DURATION, "TIME", "end after this time",
+	 offsetof(struct ready, duration_ms), NULL},
+	{"count", 'n', OPT_NUMBER, "N", "end after N lines", offsetof(struct ready, count), NULL},
+};
 
 static int check(const struct ready *r, struct error *e)
 {
-	if (r->pid && r->command)
+	if (r->args.pid && r->args.command)
 		return error_set(e, -EINVAL, "-p and -c name two processes: expected one");
-	if (r->cgroup && r->app)
+	if (r->args.cgroup && r->args.app)
 		return error_set(e, -EINVAL, "--app and --cgroup name two cgroups: expected one");
-	if (r->pid > INT32_MAX)
-		return error_set(e, -EINVAL, "%u is no number of a process", r->pid);
-	if (r->alone && !r->pid && !r->command)
+	if (r->args.pid > INT32_MAX)
+		return error_set(e, -EINVAL, "%u is no number of a process", r->args.pid);
+	if (r->alone && !r->args.pid && !r->args.command)
 		return error_set(e, -EINVAL, "--alone is about -p or -c: expected one with it");
 	return 0;
 }
@@ -119,14 +104,14 @@ static int find_targets(struct ready *r, struct error *e)
 	struct session_options o = {0};
 	int status = 0;
 
-	if (r->pid && kill((pid_t)r->pid, 0) && errno == ESRCH)
-		return error_set(e, -ESRCH, "there is no process %u", r->pid);
+	if (r->args.pid && kill((pid_t)r->args.pid, 0) && errno == ESRCH)
+		return error_set(e, -ESRCH, "there is no process %u", r->args.pid);
 	find_apps(r);
-	if (r->cgroup)
-		status = scope_cgroup(r->cgroup, &o, e);
-	else if (r->app)
-		status = scope_app(&r->c->inst, r->app, &o, e);
-	r->options.pid = (int)r->pid;
+	if (r->args.cgroup)
+		status = scope_cgroup(r->args.cgroup, &o, e);
+	else if (r->args.app)
+		status = scope_app(&r->c->inst, r->args.app, &o, e);
+	r->options.pid = (int)r->args.pid;
 	r->options.alone = r->alone;
 	r->options.cgroup = o.cgroup;
 	r->options.cgroup_level = o.cgroup_level;
@@ -137,14 +122,14 @@ static int open_output(struct ready *r, struct error *e)
 {
 	int fd = STDOUT_FILENO;
 
-	if (r->path)
-		fd = open(r->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (r->args.path)
+		fd = open(r->args.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return error_set(e, -errno, "cannot write to '%.200s': %s", r->path,
+		return error_set(e, -errno, "cannot write to '%.200s': %s", r->args.path,
 				 strerror(errno));
 	if (trace_out_open(&r->out, fd) == 0)
 		return 0;
-	if (r->path)
+	if (r->args.path)
 		close(fd);
 	return error_set(e, -ENOMEM, "out of memory");
 }
@@ -154,7 +139,7 @@ bool ready_begin(struct ready *r, int *status)
 	struct error e = {0};
 	int err;
 
-	r->json = r->output != 0;
+	r->json = r->args.output != 0;
 	r->child = TRACE_NO_CHILD;
 	r->out.fd = -1;
 	if (check(r, &e) < 0) {
@@ -168,8 +153,8 @@ bool ready_begin(struct ready *r, int *status)
 	err = find_targets(r, &e);
 	if (err == 0)
 		err = open_output(r, &e);
-	if (err == 0 && r->command)
-		err = trace_child_start(&r->child, r->command, &e);
+	if (err == 0 && r->args.command)
+		err = trace_child_start(&r->child, r->args.command, &e);
 	if (err < 0) {
 		*status = cmd_failed(r->c, &e);
 		return false;
@@ -264,7 +249,7 @@ static void flush(struct ready_run *run)
 
 	if (!run->r->out.n)
 		return;
-	if (run->r->path) {
+	if (run->r->args.path) {
 		now = time_mono_ns();
 		if (now < run->flush_ns)
 			return;
@@ -391,10 +376,10 @@ static int start(struct ready_run *run, struct error *e)
 		run->end_ns = now + r->duration_ms * NS_PER_MS;
 	if (r->child.pid) {
 		run->pidfd = r->child.pidfd;
-		return trace_child_go(&r->child, r->command, e);
+		return trace_child_go(&r->child, r->args.command, e);
 	}
-	if (r->pid)
-		run->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
+	if (r->args.pid)
+		run->pidfd = (int)syscall(SYS_pidfd_open, r->args.pid, 0);
 	fprintf(stderr, "ax %s: attached; Ctrl-C ends\n", r->c->name);
 	return 0;
 }

@@ -16,10 +16,9 @@ enum ready_result {
 struct ready {
 	struct cmd *c;
 	/* of the command line */
-	uint32_t pid, count, duration_ms;
-	int output;
+	struct trace_args args;
+	uint32_t count, duration_ms;
 	bool alone;
-	const char *command, *app, *cgroup, *path;
 	/* of the run */
 	struct watch_options options;
 	struct watch *watch;
@@ -37,8 +36,8 @@ struct ready {
 	void *own;
 };
 
-#define READY_OPTS 9
-void ready_opts(struct ready *r, struct opt opts[READY_OPTS]);
+/* Of a struct ready; those of trace_opts from TRACE_OPT_APP on, of its args, belong to them. */
+extern const struct opt ready_opts[5];
 /* Checks the options, finds what they name, starts the command of -c, opens the output. True: the
  * programs can be loaded with r->options. False: *status is to be returned. */
 bool ready_begin(struct ready *r, int *status);
@@ -70,8 +69,8 @@ void ready_shell_word(struct trace_out *o, const char *word, size_t len);
 /* Into buf; NULL: it is no app of ax. */
 const char *ready_app_name(const struct ax_watch_head *h, char buf[AX_EVENT_APP]);
 
-int cmd_trace_exec(struct cmd *c, int argc, char **argv);
-int cmd_trace_open(struct cmd *c, int argc, char **argv);
-int cmd_trace_tcp(struct cmd *c, int argc, char **argv);
+extern const struct command cmd_trace_exec;
+extern const struct command cmd_trace_open;
+extern const struct command cmd_trace_tcp;
 
 #endif

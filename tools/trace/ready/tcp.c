@@ -282,39 +282,55 @@ static int run(struct ready *r, struct request *q, int argc, char **argv)
 	return ready_run(r, err, &e);
 }
 
-int cmd_trace_tcp(struct cmd *c, int argc, char **argv)
+struct args {
+	struct ready r;
+	struct request q;
+};
+
+static int run_tcp(struct cmd *c, int argc, char **argv)
 {
-	struct request q = {0};
-	struct ready r = {.c = c,
-			  .put = put,
-			  .after_attach = after_attach,
-			  .at_end = at_end,
-			  .own = &q,
-			  .out.fd = -1};
-	struct opt opts[READY_OPTS + 1] = {
-		{"live", 'l', OPT_FLAG, NULL, "print each change of state, not only the ends",
-		 &q.x.live, NULL},
-	};
-	struct opt_syntax s = {
-		.usage = "ax trace tcp [-l] [-p PID] [-c CMD] [--app NAME] [-d TIME] [-n N]",
-		.about =
-			"Prints each TCP connection when it ends, and at last those that are still "
-			"open: whose it is, its ends (by the names that ax gives, while its agent "
-			"runs; a service's address, then '>' and the backend), the payload that "
-			"was "
-			"sent and received, round trip time, retransmitted packets, how long it "
-			"lasted ('>' before it: it was there before) and why it ended. -> is a "
-			"connection that the process made, <- one that it accepted.",
-		.own = {opts, ARRAY_SIZE(opts)},
+	struct args a = {
+		.r = {.c = c,
+		      .put = put,
+		      .after_attach = after_attach,
+		      .at_end = at_end,
+		      .out.fd = -1},
 	};
 	int status;
 
-	ready_opts(&r, opts + 1);
-	if (cmd_begin(c, &s, &argc, argv, &status)) {
+	a.r.own = &a.q;
+	if (cmd_begin(c, &a, &argc, argv, &status)) {
 		cmd_output();
-		status = run(&r, &q, argc, argv);
+		status = run(&a.r, &a.q, argc, argv);
 	}
-	ready_end(&r);
-	address_names_free(&q.names);
+	ready_end(&a.r);
+	address_names_free(&a.q.names);
 	return status;
 }
+
+static const struct opt options[] = {
+	{"live", 'l', OPT_FLAG, NULL, "print each change of state, not only the ends",
+	 offsetof(struct args, q.x.live), NULL},
+};
+
+const struct command cmd_trace_tcp = {
+	.name = "trace tcp",
+	.about = "print TCP connections, how much they carried and how they ended",
+	.run = run_tcp,
+	.syntax =
+		{
+			.usage = "ax trace tcp [-l] [-p PID] [-c CMD] [--app NAME] [-d TIME] [-n "
+				 "N]",
+			.about = "Prints each TCP connection when it ends, and at last those that "
+				 "are still open: whose it is, its ends (by the names that ax "
+				 "gives, while its agent runs; a service's address, then '>' and "
+				 "the backend), the payload that was sent and received, round "
+				 "trip time, retransmitted packets, how long it lasted ('>' "
+				 "before it: it was there before) and why it ended. -> is a "
+				 "connection that the process made, <- one that it accepted.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{ready_opts, ARRAY_SIZE(ready_opts), offsetof(struct args, r)},
+				{&trace_opts[TRACE_OPT_APP], TRACE_OPTS - TRACE_OPT_APP,
+				 offsetof(struct args, r.args)}},
+		},
+};

@@ -2,12 +2,6 @@
 /* ax trace latency: the time of a function, or between two probes. */
 #include "tools/trace/run/run.h"
 
-#define USAGE                                                                                    \
-	"ax trace latency uretprobe:FILE:FUNCTION|kretprobe:FUNCTION [if CONDITION] [by VALUE "  \
-	"...]\n"                                                                                 \
-	"       ax trace latency PROBE [on VALUE] to PROBE [on VALUE] [if CONDITION] [by VALUE " \
-	"...]"
-
 static char *join(int argc, char **argv)
 {
 	size_t size = 1, n = 0;
@@ -41,15 +35,4 @@ bool trace_parse_latency(struct trace *t, int argc, char **argv, int *status)
 	t->latency = l;
 	t->n_parts = latency_parts(&t->latency, t->parts);
 	return true;
-}
-
-int cmd_trace_latency(struct cmd *c, int argc, char **argv)
-{
-	return trace_command(
-		c, argc, argv, TRACE_LATENCY, USAGE,
-		"Shows how long functions take from entry to return, with the time in "
-		"what they call; or how much time passes from one probe to another in "
-		"the same thread, or with the same value of what 'on' names, whichever "
-		"thread that is in. Times are in nanoseconds. 'man ax-trace' has all that can "
-		"be said of probes.");
 }

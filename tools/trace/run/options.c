@@ -4,16 +4,15 @@
 #include <signal.h>
 
 #include "probes/session/scope.h"
+#include "tools/lib/output.h"
 #include "tools/trace/run/run.h"
 
 /* What the options name. */
 struct request {
 	struct trace t;
-	uint32_t pid;
-	int output;
-	const char *cgroup, *app, *buckets;
-	struct strv armed_by, disarmed_by;
-	bool per_thread;
+	struct trace_args args;
+	struct trace_arming arming;
+	const char *buckets;
 };
 
 /* LEAST,GREATEST,STEP */
@@ -46,21 +45,21 @@ static int check_request(struct request *q, enum trace_action action, struct err
 {
 	struct trace *t = &q->t;
 
-	if (q->pid && t->command)
+	if (q->args.pid && t->command)
 		return error_set(e, -EINVAL, "-p and -c name two processes: expected one");
-	if (q->cgroup && q->app)
+	if (q->args.cgroup && q->args.app)
 		return error_set(e, -EINVAL, "--app and --cgroup name two cgroups: expected one");
-	if (q->pid > INT32_MAX)
-		return error_set(e, -EINVAL, "%u is no number of a process", q->pid);
+	if (q->args.pid > INT32_MAX)
+		return error_set(e, -EINVAL, "%u is no number of a process", q->args.pid);
 	if (action == TRACE_WATCH && t->interval_ms)
 		return error_set(e, -EINVAL, "'watch' prints records as they come: expected no -i");
 	if (action != TRACE_WATCH && t->count && !t->interval_ms)
 		return error_set(e, -EINVAL,
 				 "-n is the number of tables at intervals: expected -i with it");
-	if (q->per_thread && !q->armed_by.n && !q->disarmed_by.n)
+	if (q->arming.per_thread && !q->arming.armed_by.n && !q->arming.disarmed_by.n)
 		return error_set(e, -EINVAL,
 				 "--per-thread is about --armed-by: expected that with it");
-	if (q->disarmed_by.n && !q->armed_by.n)
+	if (q->arming.disarmed_by.n && !q->arming.armed_by.n)
 		return error_set(e, -EINVAL,
 				 "--disarmed-by takes back what --armed-by did: expected that "
 				 "with it");
@@ -72,13 +71,13 @@ static int find_targets(struct request *q, struct error *e)
 {
 	struct session_options *o = &q->t.options;
 
-	if (q->pid && kill((pid_t)q->pid, 0) && errno == ESRCH)
-		return error_set(e, -ESRCH, "there is no process %u", q->pid);
-	o->pid = (int)q->pid;
+	if (q->args.pid && kill((pid_t)q->args.pid, 0) && errno == ESRCH)
+		return error_set(e, -ESRCH, "there is no process %u", q->args.pid);
+	o->pid = (int)q->args.pid;
 	trace_find_apps(&q->t);
-	if (q->cgroup)
-		return scope_cgroup(q->cgroup, o, e);
-	return q->app ? scope_app(&q->t.c->inst, q->app, o, e) : 0;
+	if (q->args.cgroup)
+		return scope_cgroup(q->args.cgroup, o, e);
+	return q->args.app ? scope_app(&q->t.c->inst, q->args.app, o, e) : 0;
 }
 
 /* The main part happens only while the state is armed. */
@@ -86,15 +85,16 @@ static bool add_states(struct request *q, int *status)
 {
 	struct trace *t = &q->t;
 
-	for (size_t i = 0; i < q->armed_by.n + q->disarmed_by.n; i++) {
-		bool arms = i < q->armed_by.n;
-		const char *text = arms ? q->armed_by.v[i] : q->disarmed_by.v[i - q->armed_by.n];
+	for (size_t i = 0; i < q->arming.armed_by.n + q->arming.disarmed_by.n; i++) {
+		bool arms = i < q->arming.armed_by.n;
+		const char *text = arms ? q->arming.armed_by.v[i]
+					: q->arming.disarmed_by.v[i - q->arming.armed_by.n];
 		size_t part = t->n_parts;
 
 		if (!trace_add_part(t, text, arms ? TRACE_ARM : TRACE_DISARM, status))
 			return false;
 		t->parts[part].state = 1;
-		t->parts[part].per_thread = q->per_thread;
+		t->parts[part].per_thread = q->arming.per_thread;
 		if (t->specs[part].n_args || t->specs[part].n_by) {
 			*status = cmd_usage(t->c,
 					    "'%.100s': a probe that arms or disarms has no values, "
@@ -103,9 +103,9 @@ static bool add_states(struct request *q, int *status)
 			return false;
 		}
 	}
-	if (q->armed_by.n) {
+	if (q->arming.armed_by.n) {
 		t->parts[0].when = 1;
-		t->parts[0].per_thread = q->per_thread;
+		t->parts[0].per_thread = q->arming.per_thread;
 	}
 	return true;
 }
@@ -144,105 +144,212 @@ static int run_request(struct request *q, enum trace_action action, int argc, ch
 	return trace_run(&q->t);
 }
 
-#define COMMON_OPTS 13
-static void common_opts(struct request *q, struct opt opts[COMMON_OPTS])
-{
-	static const char *const outputs[] = {"text", "json", NULL};
-	const struct opt v[COMMON_OPTS] = {
-		{"pid", 'p', OPT_NUMBER, "PID", "only this process", &q->pid, NULL},
-		{"command", 'c', OPT_STRING, "CMD",
-		 "run a command; only its own process, until it ends, with its exit status",
-		 &q->t.command, NULL},
-		{"app", 0, OPT_STRING, "NAME", "only processes of this app of ax (or its number)",
-		 &q->app, NULL},
-		{"cgroup", 0, OPT_STRING, "DIR", "only processes of this cgroup and those below it",
-		 &q->cgroup, NULL},
-		{"duration", 'd', OPT_DURATION, "TIME", "end after this time", &q->t.duration_ms,
-		 NULL},
-		{"count", 'n', OPT_NUMBER, "N", "end after N records, or N tables", &q->t.count,
-		 NULL},
-		{"interval", 'i', OPT_DURATION, "TIME",
-		 "print tables of each interval, not of the whole time", &q->t.interval_ms, NULL},
-		{"armed-by", 0, OPT_STRINGS, "PROBE",
-		 "nothing counts before this probe happens ('PROBE if CONDITION' in one word)",
-		 &q->armed_by, NULL},
-		{"disarmed-by", 0, OPT_STRINGS, "PROBE", "and nothing after this one",
-		 &q->disarmed_by, NULL},
-		{"per-thread", 0, OPT_FLAG, NULL, "each thread is armed by itself", &q->per_thread,
-		 NULL},
-		{"exact", 0, OPT_FLAG, NULL,
-		 "put probes exactly where they were asked for, whatever that costs",
-		 &q->t.options.exact, NULL},
-		{"output", 'o', OPT_CHOICE, "FORMAT",
-		 "text (the default) or json (one object a line)", &q->output, outputs},
-		{"output-file", 'O', OPT_STRING, "FILE", "write to a file, not to the terminal",
-		 &q->t.path, NULL},
-	};
+/* --- the command lines --- */
 
-	memcpy(opts, v, sizeof(v));
+void trace_take_args(struct trace *t, const struct trace_args *a)
+{
+	t->json = a->output != 0;
+	t->command = a->command;
+	t->path = a->path;
 }
 
-int trace_command(struct cmd *c, int argc, char **argv, enum trace_action action, const char *usage,
-		  const char *about)
+static int run(struct cmd *c, int argc, char **argv, enum trace_action action)
 {
 	struct request q = {.t = {.c = c, .out.fd = -1}};
-	struct opt opts[COMMON_OPTS + 1];
-	struct opt_syntax s = {.usage = usage, .about = about, .own = {opts, COMMON_OPTS}};
 	int status;
 
-	common_opts(&q, opts);
-	if (action == TRACE_HIST || action == TRACE_LATENCY)
-		opts[s.own.n++] = (struct opt){"linear",
-					       'l',
-					       OPT_STRING,
-					       "LEAST,GREATEST,STEP",
-					       "buckets of the same width, not powers of two",
-					       &q.buckets,
-					       NULL};
-	if (cmd_begin(c, &s, &argc, argv, &status)) {
-		q.t.json = q.output != 0;
+	if (cmd_begin(c, &q, &argc, argv, &status)) {
+		trace_take_args(&q.t, &q.args);
+		q.t.options.exact = q.arming.exact;
 		cmd_output();
 		status = run_request(&q, action, argc, argv);
 	}
 	trace_free(&q.t);
-	strv_free(&q.armed_by);
-	strv_free(&q.disarmed_by);
+	strv_free(&q.arming.armed_by);
+	strv_free(&q.arming.disarmed_by);
 	return status;
 }
 
-#define SEE_MAN " 'ax trace explain' tells what a probe will do; 'man ax-trace' has all that can be said."
+const struct opt trace_opts[] = {
+	[TRACE_OPT_PID] = {"pid", 'p', OPT_NUMBER, "PID", "only this process",
+			   offsetof(struct trace_args, pid), &words_process},
+	[TRACE_OPT_COMMAND] = {"command", 'c', OPT_STRING, "CMD",
+			       "run a command; only its own process, until it ends, with its exit "
+			       "status",
+			       offsetof(struct trace_args, command), &words_program},
+	[TRACE_OPT_APP] = {"app", 0, OPT_STRING, "NAME",
+			   "only processes of this app of ax (or its number)",
+			   offsetof(struct trace_args, app), &words_app},
+	[TRACE_OPT_CGROUP] = {"cgroup", 0, OPT_STRING, "DIR",
+			      "only processes of this cgroup and those below it",
+			      offsetof(struct trace_args, cgroup), &words_directory},
+	[TRACE_OPT_OUTPUT] = {"output", 'o', OPT_CHOICE, "FORMAT",
+			      "text (the default) or json (one object a line)",
+			      offsetof(struct trace_args, output), &output_text_words},
+	[TRACE_OPT_FILE] = {"output-file", 'O', OPT_STRING, "FILE",
+			    "write to a file, not to the terminal",
+			    offsetof(struct trace_args, path), &words_file},
+};
 
-int cmd_trace_watch(struct cmd *c, int argc, char **argv)
+const struct opt trace_arming_opts[] = {
+	{"armed-by", 0, OPT_STRINGS, "PROBE",
+	 "nothing counts before this probe happens ('PROBE if CONDITION' in one word)",
+	 offsetof(struct trace_arming, armed_by), &trace_probe_words},
+	{"disarmed-by", 0, OPT_STRINGS, "PROBE", "and nothing after this one",
+	 offsetof(struct trace_arming, disarmed_by), &trace_probe_words},
+	{"per-thread", 0, OPT_FLAG, NULL, "each thread is armed by itself",
+	 offsetof(struct trace_arming, per_thread), NULL},
+	{"exact", 0, OPT_FLAG, NULL,
+	 "put probes exactly where they were asked for, whatever that costs",
+	 offsetof(struct trace_arming, exact), NULL},
+};
+
+static const struct opt own[] = {
+	{"duration", 'd', OPT_DURATION, "TIME", "end after this time",
+	 offsetof(struct request, t.duration_ms), NULL},
+	{"count", 'n', OPT_NUMBER, "N", "end after N records, or N tables",
+	 offsetof(struct request, t.count), NULL},
+	{"interval", 'i', OPT_DURATION, "TIME",
+	 "print tables of each interval, not of the whole time",
+	 offsetof(struct request, t.interval_ms), NULL},
+};
+static const struct opt linear[] = {
+	{"linear", 'l', OPT_STRING, "LEAST,GREATEST,STEP",
+	 "buckets of the same width, not powers of two", offsetof(struct request, buckets), NULL},
+};
+
+static const char *probe_kind(size_t i)
 {
-	return trace_command(
-		c, argc, argv, TRACE_WATCH,
-		"ax trace watch PROBE [VALUE ...] [if CONDITION] [-p PID] [-c CMD] [-d TIME] "
-		"[-n N]",
-		"Prints a record each time a probe happens. Without values, all arguments "
-		"of static probes and all fields of tracepoints are shown." SEE_MAN);
+	return i <= PROBE_TRACEPOINT ? probe_kind_name((enum probe_kind)i) : NULL;
 }
 
-int cmd_trace_count(struct cmd *c, int argc, char **argv)
+const struct words trace_probe_words = {.nth = probe_kind, .suffix = ":"};
+
+#define SEE_MAN                                            \
+	" 'ax trace explain' tells what a probe will do; " \
+	"'man ax-trace' has all that can be said."
+
+static int run_watch(struct cmd *c, int argc, char **argv)
 {
-	return trace_command(
-		c, argc, argv, TRACE_COUNT,
-		"ax trace count PROBE [VALUE ...] [if CONDITION] [by VALUE ...] [-i TIME]",
-		"Counts how often a probe happens, for each value or combination of up to "
-		"four; without any, for each function." SEE_MAN);
+	return run(c, argc, argv, TRACE_WATCH);
 }
 
-int cmd_trace_hist(struct cmd *c, int argc, char **argv)
+const struct command cmd_trace_watch = {
+	.name = "trace watch",
+	.about = "print a record each time",
+	.run = run_watch,
+	.syntax =
+		{
+			.usage =
+				"ax trace watch PROBE [VALUE ...] [if CONDITION] [-p PID] [-c CMD] "
+				"[-d TIME] [-n N]",
+			.about = "Prints a record each time a probe happens. Without values, all "
+				 "arguments of static probes and all fields of tracepoints are "
+				 "shown." SEE_MAN,
+			.own = {{trace_opts, TRACE_OPTS, offsetof(struct request, args)},
+				{own, ARRAY_SIZE(own), 0},
+				{trace_arming_opts, ARRAY_SIZE(trace_arming_opts),
+				 offsetof(struct request, arming)}},
+			.args = {&trace_probe_words},
+		},
+};
+
+static int run_count(struct cmd *c, int argc, char **argv)
 {
-	return trace_command(c, argc, argv, TRACE_HIST,
-			     "ax trace hist PROBE VALUE [if CONDITION] [by VALUE ...] [-i TIME]",
-			     "Shows how a value is distributed, in powers of two." SEE_MAN);
+	return run(c, argc, argv, TRACE_COUNT);
 }
 
-int cmd_trace_stats(struct cmd *c, int argc, char **argv)
+const struct command cmd_trace_count = {
+	.name = "trace count",
+	.about = "count, by values",
+	.run = run_count,
+	.syntax =
+		{
+			.usage = "ax trace count PROBE [VALUE ...] [if CONDITION] [by VALUE ...] "
+				 "[-i "
+				 "TIME]",
+			.about = "Counts how often a probe happens, for each value or combination "
+				 "of up to four; without any, for each function." SEE_MAN,
+			.own = {{trace_opts, TRACE_OPTS, offsetof(struct request, args)},
+				{own, ARRAY_SIZE(own), 0},
+				{trace_arming_opts, ARRAY_SIZE(trace_arming_opts),
+				 offsetof(struct request, arming)}},
+			.args = {&trace_probe_words},
+		},
+};
+
+static int run_hist(struct cmd *c, int argc, char **argv)
 {
-	return trace_command(
-		c, argc, argv, TRACE_STATS,
-		"ax trace stats PROBE VALUE [if CONDITION] [by VALUE ...] [-i TIME]",
-		"Shows number, sum, mean, least and greatest of a value. At intervals, least "
-		"and greatest are still those of the whole time." SEE_MAN);
+	return run(c, argc, argv, TRACE_HIST);
 }
+
+const struct command cmd_trace_hist = {
+	.name = "trace hist",
+	.about = "show how a value is distributed",
+	.run = run_hist,
+	.syntax =
+		{
+			.usage =
+				"ax trace hist PROBE VALUE [if CONDITION] [by VALUE ...] [-i TIME]",
+			.about = "Shows how a value is distributed, in powers of two." SEE_MAN,
+			.own = {{trace_opts, TRACE_OPTS, offsetof(struct request, args)},
+				{own, ARRAY_SIZE(own), 0},
+				{trace_arming_opts, ARRAY_SIZE(trace_arming_opts),
+				 offsetof(struct request, arming)},
+				{linear, ARRAY_SIZE(linear), 0}},
+			.args = {&trace_probe_words},
+		},
+};
+
+static int run_stats(struct cmd *c, int argc, char **argv)
+{
+	return run(c, argc, argv, TRACE_STATS);
+}
+
+const struct command cmd_trace_stats = {
+	.name = "trace stats",
+	.about = "sum, least, greatest and mean of a value",
+	.run = run_stats,
+	.syntax =
+		{
+			.usage = "ax trace stats PROBE VALUE [if CONDITION] [by VALUE ...] [-i "
+				 "TIME]",
+			.about = "Shows number, sum, mean, least and greatest of a value. At "
+				 "intervals, least and greatest are still those of the whole "
+				 "time." SEE_MAN,
+			.own = {{trace_opts, TRACE_OPTS, offsetof(struct request, args)},
+				{own, ARRAY_SIZE(own), 0},
+				{trace_arming_opts, ARRAY_SIZE(trace_arming_opts),
+				 offsetof(struct request, arming)}},
+			.args = {&trace_probe_words},
+		},
+};
+
+static int run_latency(struct cmd *c, int argc, char **argv)
+{
+	return run(c, argc, argv, TRACE_LATENCY);
+}
+
+const struct command cmd_trace_latency = {
+	.name = "trace latency",
+	.about = "show how long functions take, or the time between two probes",
+	.run = run_latency,
+	.syntax =
+		{
+			.usage = "ax trace latency uretprobe:FILE:FUNCTION|kretprobe:FUNCTION [if "
+				 "CONDITION] [by VALUE ...]\n"
+				 "       ax trace latency PROBE [on VALUE] to PROBE [on VALUE] [if "
+				 "CONDITION] [by VALUE ...]",
+			.about = "Shows how long functions take from entry to return, with the "
+				 "time in what they call; or how much time passes from one probe "
+				 "to another in the same thread, or with the same value of what "
+				 "'on' names, whichever thread that is in. Times are in "
+				 "nanoseconds. 'man ax-trace' has all that can be said of probes.",
+			.own = {{trace_opts, TRACE_OPTS, offsetof(struct request, args)},
+				{own, ARRAY_SIZE(own), 0},
+				{trace_arming_opts, ARRAY_SIZE(trace_arming_opts),
+				 offsetof(struct request, arming)},
+				{linear, ARRAY_SIZE(linear), 0}},
+			.args = {&trace_probe_words},
+		},
+};

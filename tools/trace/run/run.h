@@ -3,7 +3,7 @@
 #ifndef AX_TOOLS_TRACE_RUN_RUN_H
 #define AX_TOOLS_TRACE_RUN_RUN_H
 
-#include "tools/lib/subcommand.h"
+#include "tools/lib/command.h"
 #include "tools/trace/show/show.h"
 
 /* --- parts.c: the probes that a command line names --- */
@@ -23,8 +23,35 @@ int trace_run(struct trace *t);
 
 /* --- options.c: what the commands that attach have in common --- */
 
-int trace_command(struct cmd *c, int argc, char **argv, enum trace_action action, const char *usage,
-		  const char *about);
+struct trace_args {
+	uint32_t pid;
+	const char *command, *app, *cgroup;
+	int output; /* 0: text, 1: JSON */
+	const char *path;
+};
+/* In parts, since some commands have not all of them, or others under these names. */
+enum {
+	TRACE_OPT_PID,
+	TRACE_OPT_COMMAND,
+	TRACE_OPT_APP,
+	TRACE_OPT_CGROUP,
+	TRACE_OPT_OUTPUT,
+	TRACE_OPT_FILE,
+	TRACE_OPTS
+};
+extern const struct opt trace_opts[TRACE_OPTS];
+
+struct trace_arming {
+	struct strv armed_by, disarmed_by;
+	bool per_thread, exact;
+};
+extern const struct opt trace_arming_opts[4];
+
+/* The kinds of probes, with which each one begins. */
+extern const struct words trace_probe_words;
+
+/* What is in the options goes where the trace looks for it. */
+void trace_take_args(struct trace *t, const struct trace_args *a);
 int trace_open_output(struct trace *t, struct error *e);
 
 /* --- child.c: the process of -c, which waits until probes are attached --- */
@@ -46,10 +73,10 @@ int trace_child_go(struct trace_child *c, const char *command, struct error *e);
 /* Ends it if it still runs; its exit status as in $?. */
 int trace_child_end(struct trace_child *c, bool *by_itself);
 
-int cmd_trace_watch(struct cmd *c, int argc, char **argv);
-int cmd_trace_count(struct cmd *c, int argc, char **argv);
-int cmd_trace_hist(struct cmd *c, int argc, char **argv);
-int cmd_trace_stats(struct cmd *c, int argc, char **argv);
-int cmd_trace_latency(struct cmd *c, int argc, char **argv);
+extern const struct command cmd_trace_watch;
+extern const struct command cmd_trace_count;
+extern const struct command cmd_trace_hist;
+extern const struct command cmd_trace_stats;
+extern const struct command cmd_trace_latency;
 
 #endif

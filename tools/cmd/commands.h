@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The commands of this folder, for the table in tools/ax.c. */
+#ifndef AX_TOOLS_CMD_COMMANDS_H
+#define AX_TOOLS_CMD_COMMANDS_H
+
+#include "tools/lib/command.h"
+
+extern const struct command cmd_agent;
+extern const struct command cmd_config;
+extern const struct command cmd_doctor;
+extern const struct command cmd_events;
+extern const struct command cmd_get;
+extern const struct command cmd_help;
+extern const struct command cmd_logs;
+extern const struct command cmd_run;
+extern const struct command cmd_status;
+extern const struct command cmd_stop;
+
+#endif

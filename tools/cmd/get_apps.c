@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax get apps */
+#include "tools/cmd/get.h"
+
+/* Labels are an object, or text as in a specification. */
+static void cell_labels(struct table *t, const struct cell *c)
+{
+	json_t *labels = json_object_get(c->item, c->key);
+	struct builder b;
+	const char *key;
+	json_t *value;
+	bool first = true;
+
+	if (!json_is_object(labels)) {
+		table_add(t, json_string_value(labels));
+		return;
+	}
+	if (!builder_open(&b)) {
+		t->failed = true;
+		return;
+	}
+	json_object_foreach (labels, key, value) {
+		const char *text = json_string_value(value);
+
+		fprintf(b.f, "%s%s=%s", first ? "" : ",", key, text ? text : "");
+		first = false;
+	}
+	builder_add_to(t, &b);
+}
+
+static bool is_plain(const char *s)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "%+,-./:=@_^~{}[]";
+
+	return *s && s[strspn(s, plain)] == 0;
+}
+
+/* As one would type it: what a shell would change is quoted. */
+static void put_word(const char *s, FILE *to)
+{
+	if (is_plain(s)) {
+		fputs(s, to);
+		return;
+	}
+	putc('\'', to);
+	for (; *s; s++) {
+		if (*s == '\'')
+			fputs("'\\''", to);
+		else
+			putc(*s, to);
+	}
+	putc('\'', to);
+}
+
+static void cell_command(struct table *t, const struct cell *c)
+{
+	struct builder b;
+	json_t *item;
+	size_t i;
+
+	if (!builder_open(&b)) {
+		t->failed = true;
+		return;
+	}
+	json_array_foreach (json_object_get(c->item, c->key), i, item) {
+		const char *word = json_string_value(item);
+
+		if (i)
+			putc(' ', b.f);
+		put_word(word ? word : "?", b.f);
+	}
+	builder_add_to(t, &b);
+}
+
+static void cell_pid(struct table *t, const struct cell *c)
+{
+	if (member_int(c->item, c->key) > 0)
+		cell_int(t, c);
+	else
+		table_add(t, NULL);
+}
+
+static const struct column columns[] = {
+	{{.title = "NAME", .keep = 20, .min = 12}, cell_text, "name"},
+	{{.title = "ID", .keep = 15}, cell_int, "id"},
+	{{.title = "IP", .keep = 19}, cell_ip, NULL},
+	{{.title = "IP6", .keep = 9, .wide = true}, cell_text, "ip6"},
+	{{.title = "NET", .keep = 14}, cell_text, "net"},
+	{{.title = "STATE", .keep = 18}, cell_state, "state"},
+	{{.title = "PID", .keep = 13}, cell_pid, "pid"},
+	{{.title = "AGE", .keep = 12}, cell_age, "since"},
+	{{.title = "LABELS", .keep = 7, .min = 12, .wide = true}, cell_labels, "labels"},
+	{{.title = "USER", .keep = 6, .wide = true}, cell_text, "user"},
+	{{.title = "SERVICE", .keep = 6, .min = 8, .wide = true}, cell_text, "service"},
+	{{.title = "EGRESS", .keep = 5, .wide = true}, cell_yes, "egress"},
+	{{.title = "RESTART", .keep = 4, .wide = true}, cell_text, "restart"},
+	{{.title = "RESTARTS", .keep = 4, .wide = true}, cell_int, "restarts"},
+	{{.title = "WAIT", .keep = 4, .wide = true}, cell_wait, "wait_ms"},
+	{{.title = "COMMAND", .keep = 11, .min = 16}, cell_command, "command"},
+};
+
+const struct noun noun_apps = {
+	.name = "apps",
+	.aliases = {"app"},
+	.keys = {"name", "id"},
+	.columns = columns,
+	.n_columns = ARRAY_SIZE(columns),
+	.name_of = name_member,
+};

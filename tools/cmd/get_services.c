@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax get services */
+#include "tools/cmd/get.h"
+
+static void cell_ports(struct table *t, const struct cell *c)
+{
+	const json_t *ports = json_object_get(c->item, c->key);
+	struct builder b;
+	json_t *item;
+	size_t i;
+
+	if (!json_array_size(ports)) {
+		table_add(t, "all");
+		return;
+	}
+	if (!builder_open(&b)) {
+		t->failed = true;
+		return;
+	}
+	json_array_foreach (ports, i, item) {
+		const char *proto = member_string(item, "proto");
+		long long port = member_int(item, "port"), target = member_int(item, "target");
+
+		fprintf(b.f, "%s%lld", i ? "," : "", port);
+		if (target && target != port)
+			fprintf(b.f, "->%lld", target);
+		fprintf(b.f, "/%s", proto ? proto : "?");
+	}
+	builder_add_to(t, &b);
+}
+
+static void cell_backends(struct table *t, const struct cell *c)
+{
+	const json_t *backends = json_object_get(c->item, c->key);
+	struct builder b;
+	char buf[256];
+	json_t *item;
+	size_t i;
+
+	if (!json_array_size(backends)) {
+		table_add(t, "none");
+		table_colour(t, COLOUR_YELLOW);
+		return;
+	}
+	if (!builder_open(&b)) {
+		t->failed = true;
+		return;
+	}
+	json_array_foreach (backends, i, item) {
+		const char *state = member_string(item, "state");
+		long long weight = member_int(item, "weight");
+
+		fprintf(b.f, "%s%s", i ? ", " : "",
+			cmd_party(member_string(item, "app"), member_string(item, "address"),
+				  member_int(item, "port"), buf, sizeof(buf)));
+		if (weight > 1)
+			fprintf(b.f, " (weight %lld)", weight);
+		if (state)
+			fprintf(b.f, " %s", state);
+	}
+	builder_add_to(t, &b);
+}
+
+static void cell_kind(struct table *t, const struct cell *c)
+{
+	table_add(t, member_true(c->item, c->key) ? "declared" : "shared");
+}
+
+static const struct column columns[] = {
+	{{.title = "NAME", .keep = 20, .min = 12}, cell_text, "name"},
+	{{.title = "ID", .keep = 3, .wide = true}, cell_int, "id"},
+	{{.title = "IP", .keep = 19}, cell_ip, NULL},
+	{{.title = "IP6", .keep = 9, .wide = true}, cell_text, "ip6"},
+	{{.title = "PORTS", .keep = 15, .min = 12}, cell_ports, "ports"},
+	{{.title = "STRATEGY", .keep = 10}, cell_text, "strategy"},
+	{{.title = "KIND", .keep = 4, .wide = true}, cell_kind, "declared"},
+	{{.title = "WAIT", .keep = 4, .wide = true}, cell_wait, "wait_ms"},
+	{{.title = "BACKENDS", .keep = 12, .min = 20}, cell_backends, "backends"},
+};
+
+const struct noun noun_services = {
+	.name = "services",
+	.aliases = {"service", "svc", "svcs"},
+	.keys = {"name", "id"},
+	.columns = columns,
+	.n_columns = ARRAY_SIZE(columns),
+	.name_of = name_member,
+};
