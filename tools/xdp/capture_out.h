@@ -3,7 +3,7 @@
 #ifndef AX_TOOLS_XDP_CAPTURE_OUT_H
 #define AX_TOOLS_XDP_CAPTURE_OUT_H
 
-#include <jansson.h>
+#include "tools/lib/cmd.h"
 
 #include "base/util.h"
 #include "xdp.h"
