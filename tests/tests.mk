@@ -9,21 +9,39 @@ FUZZ_OBJ := $(AGENT_SRC:%.c=$(OUT)/fuzz/%.o)
 FUZZ_CFLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 FUZZ_SECONDS ?= 3
 
-$(OUT)/tests/unit/%: tests/unit/%.c $(OUT)/libax-asan.a
+# What several tests share. The agent and this are there in three ways: with sanitizers, without, and
+# as fuzz targets need them.
+TESTLIB   := $(patsubst tests/lib/%.c,%.o,$(wildcard tests/lib/*.c))
+TEST_INC  := -I. -Iagent -Iinclude
+$(OUT)/asan/tests/lib/%.o: tests/lib/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) $(TEST_INC) -c $< -o $@
+$(OUT)/tests/lib/%.o: tests/lib/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(TEST_INC) -c $< -o $@
+$(OUT)/fuzz/tests/lib/%.o: tests/lib/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(ALL_CFLAGS) $(FUZZ_CFLAGS) $(TEST_INC) -c $< -o $@
+$(OUT)/libtests-asan.a: $(addprefix $(OUT)/asan/tests/lib/,$(TESTLIB))
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
+$(OUT)/libtests.a: $(addprefix $(OUT)/tests/lib/,$(TESTLIB))
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
+$(OUT)/libtests-fuzz.a: $(addprefix $(OUT)/fuzz/tests/lib/,$(TESTLIB))
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
+
+# A line '// build: unsanitized' in a test's file says that sanitizers would take it too long.
+PLAIN_BIN := $(patsubst tests/%.c,$(OUT)/tests/%,\
+	     $(shell grep -lx '// build: unsanitized' tests/unit/test_*.c tests/prog/test_*.c))
+LINK_TEST  = $(TEST_INC) $< $(filter %.a,$^) -lcmocka $(LIBS_DYN) -o $@
+$(filter-out $(PLAIN_BIN),$(UNIT_BIN) $(PROG_BIN)): $(OUT)/tests/%: tests/%.c $(OUT)/libtests-asan.a \
+		$(OUT)/libax-asan.a
 	$(call say,TEST,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) -I. -Iagent -Iinclude $< $(OUT)/libax-asan.a -lcmocka \
-		$(LIBS_DYN) -o $@
-# A hundred thousand rule lists would take minutes with sanitizers; test_compile has some with them.
-$(OUT)/tests/unit/test_classify: tests/unit/test_classify.c $(OUT)/libax.a
+	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) $(LINK_TEST)
+$(PLAIN_BIN): $(OUT)/tests/%: tests/%.c $(OUT)/libtests.a $(OUT)/libax.a
 	$(call say,TEST,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -O2 -I. -Iagent -Iinclude $< $(OUT)/libax.a -lcmocka $(LIBS_DYN) -o $@
-$(OUT)/tests/prog/%: tests/prog/%.c $(OUT)/libax-asan.a
-	$(call say,TEST,$@)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) -I. -Iagent -Iinclude $< $(OUT)/libax-asan.a -lcmocka \
-		$(LIBS_DYN) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -O2 $(LINK_TEST)
 
 # libFuzzer comes with clang, so the fuzz targets are clang's whatever CC is.
 $(OUT)/fuzz/agent/%.o: agent/%.c
@@ -31,23 +49,23 @@ $(OUT)/fuzz/agent/%.o: agent/%.c
 	$(Q)$(CLANG) $(ALL_CFLAGS) $(FUZZ_CFLAGS) -Iagent -Iinclude -c $< -o $@
 $(OUT)/libax-fuzz.a: $(FUZZ_OBJ)
 	$(Q)rm -f $@ && $(AR) qcs $@ $^
-$(OUT)/tests/fuzz/%: tests/fuzz/%.c $(OUT)/libax-fuzz.a
+$(OUT)/tests/fuzz/%: tests/fuzz/%.c $(OUT)/libtests-fuzz.a $(OUT)/libax-fuzz.a
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(ALL_CFLAGS) -O1 -g -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined -I. -Iagent -Iinclude $< $(OUT)/libax-fuzz.a \
-		$(LIBS_DYN) -o $@
--include $(UNIT_BIN:=.d) $(PROG_BIN:=.d) $(FUZZ_OBJ:.o=.d) $(FUZZ_BIN:=.d)
+		-fno-sanitize-recover=undefined $(TEST_INC) $< $(filter %.a,$^) $(LIBS_DYN) -o $@
+-include $(UNIT_BIN:=.d) $(PROG_BIN:=.d) $(FUZZ_OBJ:.o=.d) $(FUZZ_BIN:=.d) \
+	$(addprefix $(OUT)/asan/tests/lib/,$(TESTLIB:.o=.d)) $(addprefix $(OUT)/fuzz/tests/lib/,$(TESTLIB:.o=.d)) \
+	$(addprefix $(OUT)/tests/lib/,$(TESTLIB:.o=.d))
 
 # The programs inside the VM have no libraries beside them, and musl's own resolver.
 VM_BIN := $(patsubst tests/vm/src/%.c,.output/vm/bin/%,$(wildcard tests/vm/src/*.c))
-VM_STRIP  := -s
-.output/vm/bin/traced: VM_STRIP := -fno-optimize-sibling-calls -O1
+# A line '// flags: ...' in a program's file is for the compiler.
 .output/vm/bin/%: tests/vm/src/%.c
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
-	$(Q)musl-gcc -std=gnu11 -D_GNU_SOURCE $(WARN) -Os $(VM_STRIP) -static -idirafter /usr/include \
-		-idirafter /usr/include/$(shell uname -m)-linux-gnu $< -o $@
+	$(Q)musl-gcc -std=gnu11 -D_GNU_SOURCE $(WARN) -Os $(shell sed -n 's|^// flags: ||p' $<) -static \
+		-idirafter /usr/include -idirafter /usr/include/$(shell uname -m)-linux-gnu $< -o $@
 
 # One job for each processor, unless make was told otherwise.
 PARALLEL := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))

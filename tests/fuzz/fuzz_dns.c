@@ -4,8 +4,10 @@
  * fits, carries the query's ID and can be read. The same bytes, cut in two, as an upstream's answer
  * to a query, and as a resolv.conf.
  */
-#include "../unit/dns_zone.h"
+#include <ldns/ldns.h>
+
 #include "dns/message.h"
+#include "tests/lib/dns_zone.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

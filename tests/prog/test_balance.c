@@ -7,7 +7,21 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "balance_util.h"
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include <linux/icmp.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+
+#include "iface/iface.h"
+#include "packet/text.h"
+#include "tests/lib/balance.h"
+#include "tests/lib/checksums.h"
+#include "tests/lib/checksums.h"
+#include "tests/lib/rule_lists.h"
 
 #define FOUR                                                                                \
 	"[10.9.0.11, 10.9.0.12, 10.9.0.13, 10.9.0.14, 'fd09::11', 'fd09::12', 'fd09::13', " \
@@ -50,8 +64,8 @@ static void ipip_puts_a_packet_into_another(void **state)
 	const struct iphdr *ip = (const void *)(r.frame + ETH_HLEN);
 
 	(void)state;
-	load_afresh(LIST("ipip", "[10.9.0.11]"));
-	r = run(text);
+	balance_load_afresh(LIST("ipip", "[10.9.0.11]"));
+	r = balance_run(text);
 	assert_int_equal(r.action, XDP_TX);
 	assert_macs(&r, 0x11);
 	assert_inside(&r, text, ETH_HLEN, 20);
@@ -73,8 +87,8 @@ static void ipip_does_ipv6_in_ipv6(void **state)
 	struct in6_addr a;
 
 	(void)state;
-	load_afresh(LIST("ipip", "['fd09::12']"));
-	r = run(text);
+	balance_load_afresh(LIST("ipip", "['fd09::12']"));
+	r = balance_run(text);
 	assert_int_equal(r.action, XDP_TX);
 	assert_macs(&r, 0x12);
 	assert_inside(&r, text, ETH_HLEN, 40);
@@ -95,10 +109,10 @@ static void gue_has_a_source_port_of_the_flow(void **state)
 	const struct udphdr *udp = (const void *)(first.frame + ETH_HLEN + 20);
 
 	(void)state;
-	load_afresh("balancers: {web: {mode: gue, port: 6081, backends: " FOUR "}}\n" RULE);
-	first = run(text);
-	again = run(text);
-	other = run("udp 10.1.0.5:1001 > 10.0.0.100:80");
+	balance_load_afresh("balancers: {web: {mode: gue, port: 6081, backends: " FOUR "}}\n" RULE);
+	first = balance_run(text);
+	again = balance_run(text);
+	other = balance_run("udp 10.1.0.5:1001 > 10.0.0.100:80");
 	assert_inside(&first, text, ETH_HLEN, 28);
 	assert_true(sums_to_zero(sum_up(first.frame + ETH_HLEN, 20)));
 	assert_int_equal(ntohs(udp->dest), 6081);
@@ -107,7 +121,7 @@ static void gue_has_a_source_port_of_the_flow(void **state)
 	assert_int_equal(ntohs(udp->len), 8 + 20 + 8 + 5);
 	assert_int_equal(source_port(&first), source_port(&again));
 	assert_int_not_equal(source_port(&first), source_port(&other));
-	first = run(six);
+	first = balance_run(six);
 	assert_inside(&first, six, ETH_HLEN, 48);
 	assert_int_equal(first.frame[ETH_HLEN + 6], IPPROTO_UDP);
 }
@@ -117,8 +131,8 @@ static void another_interface_is_redirected_to(void **state)
 	struct result r;
 
 	(void)state;
-	load_afresh(LIST("ipip", "[10.8.0.13]"));
-	r = run("udp 10.1.0.5:1000 > 10.0.0.100:80");
+	balance_load_afresh(LIST("ipip", "[10.8.0.13]"));
+	r = balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80");
 	assert_int_equal(r.action, XDP_REDIRECT);
 	assert_macs(&r, 0x13);
 	assert_int_equal(backend_of(&r), 13);
@@ -132,10 +146,10 @@ static void padding_stays_outside(void **state)
 	struct result r;
 
 	(void)state;
-	load_afresh(LIST("ipip", "[10.9.0.11]"));
+	balance_load_afresh(LIST("ipip", "[10.9.0.11]"));
 	assert_true(len < sizeof(padded));
 	memcpy(padded, frame, len);
-	r = run_frame(padded, sizeof(padded));
+	r = balance_run_frame(padded, sizeof(padded));
 	assert_int_equal(r.len, 80);
 	assert_int_equal(ntohs(((struct iphdr *)(r.frame + ETH_HLEN))->tot_len), 20 + 28);
 }
@@ -148,13 +162,13 @@ static void tags_stay_on_the_same_interface(void **state)
 	struct result r;
 
 	(void)state;
-	load_afresh(LIST("ipip", "[10.9.0.11]"));
-	r = run(text);
+	balance_load_afresh(LIST("ipip", "[10.9.0.11]"));
+	r = balance_run(text);
 	assert_int_equal(r.action, XDP_TX);
 	assert_macs(&r, 0x11);
 	assert_inside(&r, text, ETH_HLEN + 8, 20);
 	assert_memory_equal(r.frame + 12, sent + 12, 10); /* both tags and the ethertype */
-	load_afresh(LIST("ipip", "[10.8.0.11]"));
+	balance_load_afresh(LIST("ipip", "[10.8.0.11]"));
 	assert_fails(text, AX_REASON_NO_ROUTE, XDP_DROP);
 }
 
@@ -166,20 +180,20 @@ static void flows_spread_and_are_counted(void **state)
 	char text[128];
 
 	(void)state;
-	load_afresh(LIST("ipip", FOUR));
+	balance_load_afresh(LIST("ipip", FOUR));
 	for (int round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < 400; i++) {
 			struct result r;
 
 			snprintf(text, sizeof(text), "udp 10.1.0.5:%u > 10.0.0.100:80", 1000 + i);
-			r = run(text);
+			r = balance_run(text);
 			assert_in_range(backend_of(&r), 11, 14);
 			seen[backend_of(&r) - 11]++;
 		}
 	}
-	assert_int_equal(entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 400);
+	assert_int_equal(balance_entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 400);
 	for (unsigned i = 0; i < 4; i++) {
-		struct ax_real_count c = real_count(i);
+		struct ax_real_count c = balance_real_count(i);
 
 		assert_in_range(seen[i], 2 * 60, 2 * 140);
 		assert_int_equal(c.packets, seen[i]);
@@ -200,7 +214,7 @@ static void see_flows(uint8_t who[200], bool v6)
 			 v6 ? "tcp [fd01::%x]:1000 > [fd00::100]:80 flags ack"
 			    : "tcp 10.1.0.%u:1000 > 10.0.0.100:80 flags ack",
 			 i + 1);
-		r = run(text);
+		r = balance_run(text);
 		who[i] = (uint8_t)backend_of(&r);
 	}
 }
@@ -208,19 +222,19 @@ static void see_flows(uint8_t who[200], bool v6)
 static void check_flows_stay(bool v6)
 {
 	uint8_t before[200], after[200];
-	struct rule_list l = read_list(LIST("ipip", FOUR));
+	struct rule_list l = rule_list_of(LIST("ipip", FOUR));
 	size_t first = v6 ? 4 : 0;
 
-	load_afresh(LIST("ipip", FOUR));
+	balance_load_afresh(LIST("ipip", FOUR));
 	see_flows(before, v6);
 	l.balancers->backends[first].drain = true;
-	load_list(&l);
+	balance_load_list(&l);
 	see_flows(after, v6);
 	assert_memory_equal(before, after, sizeof(before));
 	/* others leave, and its flows stay where they are */
 	l.balancers->backends[first].drain = false;
 	l.balancers->backends[first + 1].down = true;
-	load_list(&l);
+	balance_load_list(&l);
 	see_flows(after, v6);
 	for (unsigned i = 0; i < 200; i++) {
 		if (before[i] == 12)
@@ -240,13 +254,13 @@ static void flows_stay_until_their_backend_is_down(void **state)
 
 static void what_is_drained_gets_no_new_flows(void **state)
 {
-	struct rule_list l = read_list(LIST("ipip", FOUR));
+	struct rule_list l = rule_list_of(LIST("ipip", FOUR));
 	uint8_t who[200];
 
 	(void)state;
-	load_afresh(LIST("ipip", FOUR));
+	balance_load_afresh(LIST("ipip", FOUR));
 	l.balancers->backends[2].drain = true;
-	load_list(&l);
+	balance_load_list(&l);
 	see_flows(who, false);
 	for (unsigned i = 0; i < 200; i++)
 		assert_int_not_equal(who[i], 13);
@@ -258,9 +272,9 @@ static void a_new_backend_takes_no_flow_away(void **state)
 	uint8_t before[200], after[200];
 
 	(void)state;
-	load_afresh(LIST("ipip", "[10.9.0.11, 10.9.0.12, 10.9.0.13]"));
+	balance_load_afresh(LIST("ipip", "[10.9.0.11, 10.9.0.12, 10.9.0.13]"));
 	see_flows(before, false);
-	load_text(LIST("ipip", FOUR));
+	balance_load(LIST("ipip", FOUR));
 	see_flows(after, false);
 	assert_memory_equal(before, after, sizeof(before));
 }
@@ -283,7 +297,7 @@ static void fragments_go_to_one_backend(void **state)
 	char text[128];
 
 	(void)state;
-	load_afresh(LIST("ipip", FOUR));
+	balance_load_afresh(LIST("ipip", FOUR));
 	for (unsigned client = 1; client < 60; client++) {
 		for (int v6 = 0; v6 < 2; v6++) {
 			unsigned first = 0;
@@ -292,7 +306,7 @@ static void fragments_go_to_one_backend(void **state)
 				struct result r;
 
 				snprintf(text, sizeof(text), v6 ? packets6[i] : packets[i], client);
-				r = run(text);
+				r = balance_run(text);
 				assert_int_equal(r.action, XDP_TX);
 				if (!i)
 					seen[first = backend_of(&r)]++;
@@ -302,7 +316,7 @@ static void fragments_go_to_one_backend(void **state)
 	}
 	for (unsigned i = 11; i < 15; i++)
 		assert_true(seen[i] > 10);
-	assert_int_equal(entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
+	assert_int_equal(balance_entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
 }
 
 static void icmp_errors_follow_their_flow(void **state)
@@ -311,28 +325,28 @@ static void icmp_errors_follow_their_flow(void **state)
 	char text[256];
 
 	(void)state;
-	load_afresh(LIST("ipip", FOUR));
+	balance_load_afresh(LIST("ipip", FOUR));
 	for (unsigned i = 0; i < 60; i++) {
 		struct result flow, error;
 
 		snprintf(text, sizeof(text), "tcp 10.1.0.5:%u > 10.0.0.100:80 flags ack", 1000 + i);
-		flow = run(text);
+		flow = balance_run(text);
 		snprintf(text, sizeof(text),
 			 "icmp 10.2.0.9 > 10.0.0.100 type 3/4 quoting (tcp 10.0.0.100:80 > "
 			 "10.1.0.5:%u)",
 			 1000 + i);
-		error = run(text);
+		error = balance_run(text);
 		assert_int_equal(error.action, XDP_TX);
 		assert_int_equal(backend_of(&flow), backend_of(&error));
 		assert_inside(&error, text, ETH_HLEN, 20);
 		snprintf(text, sizeof(text), "tcp [fd01::5]:%u > [fd00::100]:80 flags ack",
 			 1000 + i);
-		flow = run(text);
+		flow = balance_run(text);
 		snprintf(text, sizeof(text),
 			 "icmp6 fd02::9 > fd00::100 type 2 quoting (tcp [fd00::100]:80 > "
 			 "[fd01::5]:%u)",
 			 1000 + i);
-		error = run(text);
+		error = balance_run(text);
 		assert_int_equal(backend_of(&flow), backend_of(&error));
 		elsewhere += backend_of(&flow) != 11;
 	}
@@ -347,9 +361,9 @@ static void icmp_errors_follow_flows_that_stayed(void **state)
 	char text[256];
 
 	(void)state;
-	load_afresh(LIST("ipip", "[10.9.0.11, 10.9.0.12]"));
+	balance_load_afresh(LIST("ipip", "[10.9.0.11, 10.9.0.12]"));
 	see_flows(before, false);
-	load_text(LIST("ipip", FOUR));
+	balance_load(LIST("ipip", FOUR));
 	for (unsigned i = 0; i < 200; i++) {
 		struct result r;
 
@@ -357,11 +371,11 @@ static void icmp_errors_follow_flows_that_stayed(void **state)
 			 "icmp 10.2.0.9 > 10.0.0.100 type 3/4 quoting (tcp 10.0.0.100:80 > "
 			 "10.1.0.%u:1000)",
 			 i + 1);
-		r = run(text);
+		r = balance_run(text);
 		after[i] = (uint8_t)backend_of(&r);
 	}
 	assert_memory_equal(before, after, sizeof(before));
-	load_afresh(LIST("ipip", FOUR));
+	balance_load_afresh(LIST("ipip", FOUR));
 	see_flows(after, false);
 	for (unsigned i = 0; i < 200; i++)
 		moved += before[i] != after[i];
@@ -386,9 +400,10 @@ static void known_flows_are_treated_alike(void **state)
 		snprintf(list, sizeof(list),
 			 "balancers: {web: {mode: %s, backends: [10.8.0.11, 'fd08::11']}}\n" RULE,
 			 modes[m]);
-		load_afresh(list);
+		balance_load_afresh(list);
 		for (size_t i = 0; i < ARRAY_SIZE(packets); i++) {
-			struct result first = run(packets[i]), again = run(packets[i]);
+			struct result first = balance_run(packets[i]),
+				      again = balance_run(packets[i]);
 			int head = (int)(strstr(packets[i], "data") - packets[i]);
 
 			assert_int_equal(first.action, XDP_REDIRECT);
@@ -400,9 +415,9 @@ static void known_flows_are_treated_alike(void **state)
 			snprintf(text, sizeof(text), "%.*slen 1300", head, packets[i]);
 			assert_fails(text, AX_REASON_TOO_BIG, XDP_TX);
 		}
-		assert_int_equal(real_count(0).packets, 4);
-		assert_int_equal(real_count(0).flows, 2);
-		assert_int_equal(real_count(1).flows, 2);
+		assert_int_equal(balance_real_count(0).packets, 4);
+		assert_int_equal(balance_real_count(0).flows, 2);
+		assert_int_equal(balance_real_count(1).flows, 2);
 	}
 }
 
@@ -413,18 +428,18 @@ static void failures_have_reasons(void **state)
 	static const char text[] = "udp 10.1.0.5:1000 > 10.0.0.100:80";
 
 	(void)state;
-	load_afresh(LIST("ipip", "[]"));
+	balance_load_afresh(LIST("ipip", "[]"));
 	assert_fails(text, AX_REASON_NO_BACKEND, XDP_DROP);
-	load_afresh(LIST("ipip", "['fd09::11']")); /* of the other family only */
+	balance_load_afresh(LIST("ipip", "['fd09::11']")); /* of the other family only */
 	assert_fails(text, AX_REASON_NO_BACKEND, XDP_DROP);
-	load_afresh(LIST("ipip", "[10.3.0.1]"));
+	balance_load_afresh(LIST("ipip", "[10.3.0.1]"));
 	assert_fails(text, AX_REASON_NO_ROUTE, XDP_DROP);
-	load_afresh(LIST("ipip", "[10.9.0.99]"));
+	balance_load_afresh(LIST("ipip", "[10.9.0.99]"));
 	assert_fails(text, AX_REASON_NO_NEIGHBOUR, XDP_DROP);
-	load_afresh(LIST("ipip", "[10.9.0.11, 'fd09::11']"));
+	balance_load_afresh(LIST("ipip", "[10.9.0.11, 'fd09::11']"));
 	assert_fails("udp 10.1.0.5:1000 > 10.0.0.100:80 ttl 1", AX_REASON_TTL, XDP_DROP);
 	assert_fails("udp [fd01::5]:1000 > [fd00::100]:80 ttl 1", AX_REASON_TTL, XDP_DROP);
-	assert_int_equal(run("udp 10.1.0.5:1000 > 10.0.0.100:80 ttl 2").action, XDP_TX);
+	assert_int_equal(balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80 ttl 2").action, XDP_TX);
 }
 
 static void a_neighbour_that_appears_is_used(void **state)
@@ -433,12 +448,12 @@ static void a_neighbour_that_appears_is_used(void **state)
 	struct result r = {0};
 
 	(void)state;
-	load_afresh(LIST("ipip", "[10.9.0.77]"));
+	balance_load_afresh(LIST("ipip", "[10.9.0.77]"));
 	assert_fails(text, AX_REASON_NO_NEIGHBOUR, XDP_DROP);
 	assert_int_equal(sh("ip neigh replace 10.9.0.77 lladdr 02:00:00:00:00:77 dev vb0"), 0);
 	for (int i = 0; i < 100 && r.action != XDP_TX; i++) {
 		usleep(10000);
-		r = run(text);
+		r = balance_run(text);
 	}
 	assert_int_equal(r.action, XDP_TX);
 	assert_macs(&r, 0x77);
@@ -448,10 +463,10 @@ static void a_neighbour_that_appears_is_used(void **state)
 static void what_is_not_ip_passes(void **state)
 {
 	(void)state;
-	load_afresh("balancers: {b: {mode: ipip, backends: [10.9.0.11]}}\n"
-		    "rules: [{action: balance b}]\n");
-	assert_int_equal(run("arp 10.9.0.12 > 10.9.0.1").action, XDP_PASS);
-	assert_int_equal(run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
+	balance_load_afresh("balancers: {b: {mode: ipip, backends: [10.9.0.11]}}\n"
+			    "rules: [{action: balance b}]\n");
+	assert_int_equal(balance_run("arp 10.9.0.12 > 10.9.0.1").action, XDP_PASS);
+	assert_int_equal(balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
 }
 
 static void this_machine_gets_it_as_it_is(void **state)
@@ -462,12 +477,12 @@ static void this_machine_gets_it_as_it_is(void **state)
 	struct result r;
 
 	(void)state;
-	load_afresh(LIST("ipip", "[10.8.0.1]"));
-	r = run(text);
+	balance_load_afresh(LIST("ipip", "[10.8.0.1]"));
+	r = balance_run(text);
 	assert_int_equal(r.action, XDP_PASS);
 	assert_int_equal(r.len, len);
 	assert_memory_equal(r.frame, sent, len);
-	assert_int_equal(real_count(0).packets, 1);
+	assert_int_equal(balance_real_count(0).packets, 1);
 }
 
 static void too_big_is_answered(void **state)
@@ -482,10 +497,10 @@ static void too_big_is_answered(void **state)
 	const struct icmphdr *icmp = (const void *)(ip + 1);
 
 	(void)state;
-	load_afresh(LIST("ipip", "[10.8.0.11]"));
-	assert_int_equal(run(fits).action, XDP_REDIRECT);
+	balance_load_afresh(LIST("ipip", "[10.8.0.11]"));
+	assert_int_equal(balance_run(fits).action, XDP_REDIRECT);
 	assert_fails(big, AX_REASON_TOO_BIG, XDP_TX);
-	r = run(big);
+	r = balance_run(big);
 	assert_sums(&r, ETH_HLEN);
 	assert_memory_equal(r.frame, sent + 6, 6);
 	assert_memory_equal(r.frame + 6, sent, 6);
@@ -497,8 +512,8 @@ static void too_big_is_answered(void **state)
 	assert_int_equal(r.len, ETH_HLEN + 20 + 8 + 512);
 	assert_memory_equal(r.frame + ETH_HLEN + 28, sent + ETH_HLEN, 512);
 	assert_fails("udp 10.1.0.5 > 10.0.0.100 frag later len 1400", AX_REASON_TOO_BIG, XDP_DROP);
-	load_afresh(LIST("ipip", "[10.9.0.11]"));
-	r = run(tagged);
+	balance_load_afresh(LIST("ipip", "[10.9.0.11]"));
+	r = balance_run(tagged);
 	assert_int_equal(r.action, XDP_TX);
 	assert_sums(&r, ETH_HLEN + 4);
 	assert_int_equal(r.len, ETH_HLEN + 4 + 20 + 8 + 512);
@@ -515,9 +530,9 @@ static void too_big_is_answered_over_ipv6(void **state)
 	uint32_t mtu;
 
 	(void)state;
-	load_afresh(LIST("ipip", "['fd08::11']"));
+	balance_load_afresh(LIST("ipip", "['fd08::11']"));
 	assert_fails(big, AX_REASON_TOO_BIG, XDP_TX);
-	r = run(big);
+	r = balance_run(big);
 	assert_sums(&r, ETH_HLEN);
 	assert_memory_equal(&ip->saddr, sent + ETH_HLEN + 24, 16);
 	assert_memory_equal(&ip->daddr, sent + ETH_HLEN + 8, 16);
@@ -534,23 +549,23 @@ static void a_flood_is_not_remembered(void **state)
 	char text[128];
 
 	(void)state;
-	load_afresh(LIST("ipip", FOUR));
-	map = map_by_name("flow_windows");
+	balance_load_afresh(LIST("ipip", FOUR));
+	map = balance_map("flow_windows");
 	assert_true(map >= 0);
 	/* a window may end between the two packets */
 	for (unsigned i = 0; i < 20 && !counted; i++) {
 		struct result r;
 
 		snprintf(text, sizeof(text), "udp 10.1.0.5:%u > 10.0.0.100:80", 1000 + i);
-		run(text);
-		before = reason_count(AX_REASON_FLOWS_FULL);
+		balance_run(text);
+		before = balance_reason_count(AX_REASON_FLOWS_FULL);
 		snprintf(text, sizeof(text), "udp 10.1.0.5:%u > 10.0.0.100:80", 2000 + i);
-		set_window(map, AX_FLOWS_PER_WINDOW);
-		r = run(text);
-		counted = reason_count(AX_REASON_FLOWS_FULL) - before;
+		balance_set_window(map, AX_FLOWS_PER_WINDOW);
+		r = balance_run(text);
+		counted = balance_reason_count(AX_REASON_FLOWS_FULL) - before;
 		assert_int_equal(r.action, XDP_TX);
 		if (counted)
-			assert_int_equal(entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)),
+			assert_int_equal(balance_entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)),
 					 1 + 2 * i);
 	}
 	assert_int_equal(counted, 1);
@@ -567,52 +582,52 @@ static void explaining_leaves_no_trace(void **state)
 	struct result r;
 
 	(void)state;
-	load_afresh(LIST("ipip", FOUR));
-	assert_int_equal(xdp_open(&inst, IFNAME, &x, &e), 0);
+	balance_load_afresh(LIST("ipip", FOUR));
+	assert_int_equal(xdp_open(&balance.inst, IFNAME, &x, &e), 0);
 	assert_int_equal(xdp_explain(x, sent, len, &got, &e), 0);
 	assert_int_equal(got.x.verdict, AX_VERDICT_BALANCE);
 	assert_int_equal(got.action, XDP_TX);
 	assert_string_equal(got.rule, "web");
-	assert_int_equal(entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
-	assert_int_equal(real_count(got.x.backend).packets, 0);
-	r = run(text);
+	assert_int_equal(balance_entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
+	assert_int_equal(balance_real_count(got.x.backend).packets, 0);
+	r = balance_run(text);
 	assert_int_equal(got.out_len, r.len);
 	assert_memory_equal(got.out, r.frame, r.len);
-	assert_int_equal(real_count(got.x.backend).packets, 1);
+	assert_int_equal(balance_real_count(got.x.backend).packets, 1);
 	xdp_explanation_free(&got);
 	free(take_ptr(&sent));
-	load_text(LIST("ipip", "[]"));
+	balance_load(LIST("ipip", "[]"));
 	sent = frame_of(text, &len);
 	assert_int_equal(xdp_explain(x, sent, len, &got, &e), 0);
 	assert_int_equal(got.x.decided, AX_DECIDED_BALANCER);
 	assert_int_equal(got.x.reason, AX_REASON_NO_BACKEND);
-	assert_int_equal(reason_count(AX_REASON_NO_BACKEND), 0);
+	assert_int_equal(balance_reason_count(AX_REASON_NO_BACKEND), 0);
 	xdp_explanation_free(&got);
 }
 
 /* Each list has its own stages; those of former ones, and with them their memory, are let go. */
 static void lists_take_turns(void **state)
 {
-	struct rule_list l = read_list(LIST("ipip", FOUR));
+	struct rule_list l = rule_list_of(LIST("ipip", FOUR));
 	const struct xdp_load_options confirm = {.force = true, .confirm_ms = 60000};
 	struct error e = {0};
 	unsigned used = 0;
 
 	(void)state;
-	load_afresh(LIST("ipip", "[10.9.0.11]"));
+	balance_load_afresh(LIST("ipip", "[10.9.0.11]"));
 	for (int i = 0; i < 6; i++) {
-		load_text(i % 2 ? LIST("ipip", "[10.9.0.11]") : LIST("ipip", "[10.9.0.12]"));
-		assert_int_equal(run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
+		balance_load(i % 2 ? LIST("ipip", "[10.9.0.11]") : LIST("ipip", "[10.9.0.12]"));
+		assert_int_equal(balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
 	}
-	assert_int_equal(xdp_apply(&inst, IFNAME, &l, &confirm, &e), 0);
+	assert_int_equal(xdp_apply(&balance.inst, IFNAME, &l, &confirm, &e), 0);
 	/* the former one goes on to work, and is what comes back */
-	assert_int_equal(run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
-	assert_int_equal(xdp_rollback(&inst, IFNAME, &e), 0);
-	assert_int_equal(run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
+	assert_int_equal(balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
+	assert_int_equal(xdp_rollback(&balance.inst, IFNAME, &e), 0);
+	assert_int_equal(balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
 	for (uint32_t key = 0; key < AX_JUMP_ENTRIES; key++) {
 		uint32_t id;
 
-		used += !bpf_map_lookup_elem(maps.map[XDP_MAP_JUMPS], &key, &id);
+		used += !bpf_map_lookup_elem(balance.maps.map[XDP_MAP_JUMPS], &key, &id);
 	}
 	assert_int_equal(used, 2);
 	rule_list_free(&l);
@@ -646,5 +661,5 @@ int main(void)
 		cmocka_unit_test(lists_take_turns),
 	};
 
-	return cmocka_run_group_tests_name("balancer", tests, setup, teardown);
+	return cmocka_run_group_tests_name("balancer", tests, balance_setup, balance_teardown);
 }

@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "instance_util.h"
+#include "base/cgroup.h"
+#include "tests/lib/instance.h"
 
 #define CHILDREN 5
 

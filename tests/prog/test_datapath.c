@@ -6,14 +6,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <bpf/bpf.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <bpf/bpf.h>
-
 #include "base/address.h"
-#include "instance_util.h"
+#include "base/cgroup.h"
+#include "datapath/datapath.h"
+#include "tests/lib/instance.h"
 
 struct fixture {
 	struct instance inst;

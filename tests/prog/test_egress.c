@@ -5,11 +5,14 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <sched.h>
 #include <sys/stat.h>
 
 #include "net/egress.h"
-#include "netns_util.h"
+#include "tests/lib/netns.h"
 
 #define METRIC	77
 #define MANY	5000

@@ -6,15 +6,18 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/pkt_cls.h>
 #include <linux/virtio_net.h>
 
-#include <bpf/bpf.h>
-
-#include "instance_util.h"
-#include "netns_util.h"
-#include "packet_util.h"
+#include "base/cgroup.h"
+#include "datapath/datapath.h"
+#include "tests/lib/frame_build.h"
+#include "tests/lib/instance.h"
+#include "tests/lib/netns.h"
 
 #define DNS_PORT     5353
 #define RANDOM_TIMES 20000
@@ -297,7 +300,7 @@ static void check_frame(const struct row *row, const struct frame *f, int v6)
 	unsigned device = w.device[port < PRIVATE ? port : APP];
 	uint64_t before[AX_COUNTERS];
 	struct frame frame = *f;
-	uint8_t p[FRAME_MAX];
+	uint8_t p[FRAME_BUILT_MAX];
 	uint32_t verdict;
 	size_t n;
 
@@ -333,7 +336,7 @@ static void test_source_of_another_device(void **state)
 	for (int v6 = 0; v6 < 2; v6++) {
 		const struct frame f = TCP(SYN);
 		uint64_t before[AX_COUNTERS];
-		uint8_t p[FRAME_MAX];
+		uint8_t p[FRAME_BUILT_MAX];
 		size_t n = put_frame(p, &f, v6, &w.addr[PEER][v6], &w.addr[APP][v6]);
 		uint32_t verdict;
 
@@ -395,14 +398,14 @@ static size_t shortest(const uint8_t *p)
 
 /* Half of the frames are random behind the Ethernet header, half are frames of the table with some
  * bytes changed or a random end. */
-static size_t random_frame(uint8_t p[FRAME_MAX])
+static size_t random_frame(uint8_t p[FRAME_BUILT_MAX])
 {
 	const struct row *row = &rows[random_number() % ARRAY_SIZE(rows)];
 	uint32_t v6 = random_number() % 2;
 	uint16_t type = htons(v6 ? ETH_P_IPV6 : ETH_P_IP);
 	size_t n, min;
 
-	for (size_t i = 0; i < FRAME_MAX; i++)
+	for (size_t i = 0; i < FRAME_BUILT_MAX; i++)
 		p[i] = (uint8_t)random_number();
 	if (random_number() % 2) {
 		memcpy(p + 12, &type, sizeof(type));
@@ -427,7 +430,7 @@ static void test_any_bytes(void **state)
 	for (int i = 0; i < RANDOM_TIMES; i++) {
 		bool any = random_number() % 4 == 0;
 		unsigned device = w.device[any ? random_number() % PRIVATE : APP];
-		uint8_t p[FRAME_MAX];
+		uint8_t p[FRAME_BUILT_MAX];
 		size_t n = random_frame(p);
 
 		for (int d = FROM; d <= TO; d++) {
@@ -512,7 +515,7 @@ static void test_runts(void **state)
 	for (int v6 = 0; v6 < 2; v6++) {
 		const struct frame f = SEGMENT(.flags = ACK);
 		size_t ip = v6 ? 14 + 40 : 14 + 20;
-		uint8_t p[FRAME_MAX];
+		uint8_t p[FRAME_BUILT_MAX];
 
 		put_frame(p, &f, v6, &w.addr[APP][v6], &w.addr[OUTSIDE][v6]);
 		for (size_t n = 15; n < ip; n++)

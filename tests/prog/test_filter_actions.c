@@ -6,7 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "filter_util.h"
+#include <linux/bpf.h>
+
+#include "tests/lib/filter_judge.h"
+#include "tests/lib/random.h"
 
 #define BACK	     " mac 02:00:00:00:00:02 > 02:00:00:00:00:01"
 #define A_BYTES	     "data 'an odd number of bytes!'"
@@ -108,7 +111,7 @@ static void test_reflected(void **state)
 				 .rule = "back",
 				 .reason = row->reason};
 
-	load_once("rules: [{name: back, action: reflect}]\n");
+	filter_load_once("rules: [{name: back, action: reflect}]\n");
 	judge_turns(row->packet, &x, row->expected);
 }
 
@@ -119,7 +122,7 @@ static void a_udp_checksum_of_0(void **state)
 	char packet[100], expected[200];
 
 	(void)state;
-	load_once("rules: [{name: back, action: reflect}]\n");
+	filter_load_once("rules: [{name: back, action: reflect}]\n");
 	read_frame("udp 10.0.0.1:5 > 10.0.0.2:9 data hex:0000", &f);
 	snprintf(packet, sizeof(packet), "udp 10.0.0.1:5 > 10.0.0.2:9 data hex:%02x%02x", f.b[40],
 		 f.b[41]);
@@ -245,7 +248,7 @@ static void load_redirect(const char *rule)
 
 	snprintf(list, sizeof(list), "rules: [{name: go, action: redirect " TARGET "%s%s}]\n",
 		 *rule ? ", " : "", rule);
-	load_once(list);
+	filter_load_once(list);
 }
 
 static void test_redirected(void **state)
@@ -284,7 +287,7 @@ static void check_changed(bool v6)
 		    : "%s 10.0.0.%u:5 > 10.%u.%u.2:%u %s",
 		 proto, a, b, c, port, end);
 	read_frame(spec, &f);
-	assert_int_equal(run_on(w.g.prog, &f, &out), XDP_REDIRECT);
+	assert_int_equal(filter_run_frame(filter.g.prog, &f, &out), XDP_REDIRECT);
 	snprintf(spec, sizeof(spec),
 		 v6 ? "%s [fd00::%x]:5 > [2001:db8::7]:443 %s"
 		    : "%s 10.0.0.%u:5 > 192.0.2.7:443 %s",
@@ -349,11 +352,11 @@ static void to_a_cpu(void **state)
 
 	(void)state;
 	snprintf(text, sizeof(text), list, 0);
-	load_once(text);
+	filter_load_once(text);
 	judge_turns(packet, &x, packet);
 	judge("tcp 10.0.0.1:5 > 10.0.0.2:9", &(struct expect)BY_PASS("default"));
 	snprintf(text, sizeof(text), list, 8000);
-	assert_int_equal(try_load(text, &o, &e), -EINVAL);
+	assert_int_equal(filter_try_load(text, &o, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "rule 1 redirects to CPU 8000: there is no such CPU"));
 	judge_turns(packet, &x, packet);
 }
@@ -385,5 +388,5 @@ int main(void)
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(changed_checksums);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(changed_to_0);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(to_a_cpu);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
 }

@@ -7,7 +7,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "filter_util.h"
+#include <arpa/inet.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+
+#include "iface/iface.h"
+#include "tests/lib/filter.h"
+#include "tests/lib/random.h"
 
 #define TIMES	      100000 /* frames for each list */
 #define EXPLAIN_EVERY 32
@@ -65,13 +71,13 @@ static int read_seeds(void **state)
 	assert_non_null(seed_frames);
 	for (size_t i = 0; i < ARRAY_SIZE(seeds); i++)
 		read_frame(seeds[i], &seed_frames[i]);
-	return setup(state);
+	return filter_setup(state);
 }
 
 static int drop_seeds(void **state)
 {
 	free(seed_frames);
-	return teardown(state);
+	return filter_teardown(state);
 }
 
 static void any_frame(struct frame_bytes *f)
@@ -195,13 +201,13 @@ static uint64_t decided_so_far(void)
 	struct error e = {0};
 	uint64_t sum = 0;
 
-	if (xdp_stats(w.x, &s, &e) < 0)
+	if (xdp_stats(filter.x, &s, &e) < 0)
 		fail_msg("%s", e.text);
 	for (size_t i = 0; i < s.names.n; i++)
 		sum += s.rules[i].packets;
 	/* those that no rule was asked about, or that were let through in spite of the default */
 	for (int i = 1; i < AX_REASON_POLICIES; i++)
-		if (w.g.layout.policy[i] != AX_POLICY_RULES)
+		if (filter.g.layout.policy[i] != AX_POLICY_RULES)
 			sum += s.reasons[i];
 	xdp_stats_free(&s);
 	return sum;
@@ -212,7 +218,7 @@ static void explain_too(const struct frame_bytes *f, uint32_t action, bool limit
 	struct xdp_explanation x;
 	struct error e = {0};
 
-	if (xdp_explain(w.x, f->b, f->len, &x, &e) < 0)
+	if (xdp_explain(filter.x, f->b, f->len, &x, &e) < 0)
 		fail_msg("%s", e.text);
 	if (x.action != action && !limits)
 		fail_msg("explained as action %u, not %u", x.action, action);
@@ -234,8 +240,8 @@ static void test_list(void **state)
 	unsigned actions[XDP_REDIRECT + 1] = {0};
 	struct error e = {0};
 
-	load_afresh(list->text);
-	assert_int_equal(xdp_capture_open(w.x, &e), 0);
+	filter_load_afresh(list->text);
+	assert_int_equal(xdp_capture_open(filter.x, &e), 0);
 	random_state = (uint64_t)(list - lists);
 	for (int i = 0; i < TIMES; i++) {
 		uint32_t action;
@@ -244,7 +250,7 @@ static void test_list(void **state)
 			changed_frame(&f);
 		else
 			any_frame(&f);
-		action = run_on(w.g.prog, &f, &out);
+		action = filter_run_frame(filter.g.prog, &f, &out);
 		if (action == XDP_ABORTED || action > XDP_REDIRECT)
 			fail_msg("frame %d of %zu bytes: action %u", i, f.len, action);
 		if (out.len != f.len)
@@ -254,7 +260,7 @@ static void test_list(void **state)
 		actions[action]++;
 		if (i % EXPLAIN_EVERY == 0) {
 			explain_too(&f, action, list->limits);
-			assert_int_equal(xdp_capture_read(w.x, ignore, NULL), 0);
+			assert_int_equal(xdp_capture_read(filter.x, ignore, NULL), 0);
 		}
 	}
 	assert_int_equal(decided_so_far(), TIMES);

@@ -6,10 +6,16 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <time.h>
 
-#include "filter_util.h"
+#include "iface/iface.h"
+#include "tests/lib/filter_judge.h"
 
 /* --- reading --- */
 
@@ -35,15 +41,15 @@ static int on_record(void *arg, const struct ax_capture *c, const uint8_t *data,
 static void read_ring(void)
 {
 	memset(&got, 0, sizeof(got));
-	assert_int_equal(xdp_capture_read(w.x, on_record, NULL), 0);
+	assert_int_equal(xdp_capture_read(filter.x, on_record, NULL), 0);
 }
 
 static void load_capture(const char *text)
 {
 	struct error e = {0};
 
-	load(text);
-	if (xdp_capture_open(w.x, &e) < 0)
+	filter_load(text);
+	if (xdp_capture_open(filter.x, &e) < 0)
 		fail_msg("%s", e.text);
 	read_ring();
 }
@@ -194,7 +200,7 @@ static void check_said(const struct said *s)
 	assert_int_equal(c->has_ports, s->has_ports);
 	assert_int_equal(c->fragment, s->fragment);
 	assert_int_equal(c->verdict, AX_VERDICT_PASS);
-	assert_int_equal(c->generation, w.g.layout.generation);
+	assert_int_equal(c->generation, filter.g.layout.generation);
 }
 
 static uint64_t boot_ns(void)
@@ -213,7 +219,7 @@ static void run_there(const struct frame_bytes *f)
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->b, .data_size_in = (uint32_t)f->len,
 		    .ctx_in = &md, .ctx_size_in = sizeof(md), .repeat = 1);
 
-	assert_int_equal(bpf_prog_test_run_opts(w.g.prog, &o), 0);
+	assert_int_equal(bpf_prog_test_run_opts(filter.g.prog, &o), 0);
 }
 
 static void what_records_say(void **state)
@@ -249,8 +255,8 @@ static void captured_as_it_came(void **state)
 			 "rules: [{name: a, proto: udp, capture: [100, frame], action: %s}]\n",
 			 actions[i]);
 		load_capture(list);
-		run("tcp 10.0.0.1:5 > 10.0.0.2:9");
-		run_on(w.g.prog, &f, NULL);
+		filter_run("tcp 10.0.0.1:5 > 10.0.0.2:9");
+		filter_run_frame(filter.g.prog, &f, NULL);
 		read_ring();
 		assert_int_equal(got.n, 1);
 		assert_int_equal(got.c.captured, f.len);
@@ -272,7 +278,7 @@ static void a_log_has_no_data(void **state)
 	assert_int_equal(ntohs(got.c.dport_be), 9);
 	assert_string_equal(got.rule, "a");
 	load_capture("rules: [{name: a, proto: udp, action: drop, log: yes, capture: 3}]\n");
-	run("udp 10.0.0.1:5 > 10.0.0.2:9 data 'hello'");
+	filter_run("udp 10.0.0.1:5 > 10.0.0.2:9 data 'hello'");
 	read_ring();
 	assert_int_equal(got.n, 2);
 }
@@ -283,14 +289,14 @@ static void records_of_a_former_list(void **state)
 	uint32_t generation;
 
 	(void)state;
-	load("rules: [{name: a, proto: udp, action: pass, capture: 10}]\n");
-	generation = w.g.layout.generation;
-	run("udp 10.0.0.1:5 > 10.0.0.2:9 data 'hello'");
-	load("rules: [{name: b, proto: udp, action: pass, capture: 10}]\n");
+	filter_load("rules: [{name: a, proto: udp, action: pass, capture: 10}]\n");
+	generation = filter.g.layout.generation;
+	filter_run("udp 10.0.0.1:5 > 10.0.0.2:9 data 'hello'");
+	filter_load("rules: [{name: b, proto: udp, action: pass, capture: 10}]\n");
 	{
 		struct error e = {0};
 
-		assert_int_equal(xdp_capture_open(w.x, &e), 0);
+		assert_int_equal(xdp_capture_open(filter.x, &e), 0);
 	}
 	read_ring();
 	assert_int_equal(got.n, 1);
@@ -305,14 +311,14 @@ static void one_reader_at_a_time(void **state)
 
 	(void)state;
 	load_capture("rules: [{name: a, action: pass, capture: 10}]\n");
-	assert_int_equal(xdp_open(&w.inst, IFNAME, &other, &e), 0);
+	assert_int_equal(xdp_open(&filter.inst, IFNAME, &other, &e), 0);
 	assert_int_equal(xdp_capture_open(other, &e), -EBUSY);
 	xdp_close(other);
 	for (int i = 0; i < 5; i++)
-		run("udp 10.0.0.1:5 > 10.0.0.2:9 data 'hello'");
+		filter_run("udp 10.0.0.1:5 > 10.0.0.2:9 data 'hello'");
 	memset(&got, 0, sizeof(got));
 	got.end_at = 2;
-	assert_int_equal(xdp_capture_read(w.x, on_record, NULL), 7);
+	assert_int_equal(xdp_capture_read(filter.x, on_record, NULL), 7);
 	read_ring();
 	assert_int_equal(got.n, 3);
 }
@@ -321,7 +327,7 @@ static void one_reader_at_a_time(void **state)
 
 static void lost_captures_are_counted(void **state)
 {
-	const uint64_t before = reason_count(AX_REASON_CAPTURE_LOST);
+	const uint64_t before = filter_reason_count(AX_REASON_CAPTURE_LOST);
 	struct frame_bytes f;
 	uint64_t lost;
 	int sent = 0;
@@ -330,17 +336,17 @@ static void lost_captures_are_counted(void **state)
 	load_capture("rules: [{name: a, action: pass, capture: 2048}]\n");
 	read_frame("udp 10.0.0.1:5 > 10.0.0.2:9 len 1400", &f);
 	while (sent < 2000) {
-		assert_int_equal(run_on(w.g.prog, &f, NULL), XDP_PASS);
+		assert_int_equal(filter_run_frame(filter.g.prog, &f, NULL), XDP_PASS);
 		sent++;
 	}
-	lost = reason_count(AX_REASON_CAPTURE_LOST) - before;
+	lost = filter_reason_count(AX_REASON_CAPTURE_LOST) - before;
 	read_ring();
 	assert_true(lost > 0 && got.n > 100);
 	assert_int_equal(got.n + lost, sent);
-	run_on(w.g.prog, &f, NULL);
+	filter_run_frame(filter.g.prog, &f, NULL);
 	read_ring();
 	assert_int_equal(got.n, 1);
-	assert_int_equal(reason_count(AX_REASON_CAPTURE_LOST) - before, lost);
+	assert_int_equal(filter_reason_count(AX_REASON_CAPTURE_LOST) - before, lost);
 }
 
 /* --- slots --- */
@@ -362,7 +368,7 @@ static void read_slot(char *name, size_t n)
 
 	memset(&slot, 0, sizeof(slot));
 	slots_seen = 0;
-	if (xdp_slots_each(w.x, on_slot, name, &e) < 0)
+	if (xdp_slots_each(filter.x, on_slot, name, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(slots_seen, n);
 }
@@ -384,8 +390,9 @@ static void slots_hold_the_latest(void **state)
 	uint64_t before;
 
 	(void)state;
-	load_afresh("rules: [{name: a, proto: udp, action: drop, capture: [16, slot=x]},\n"
-		    "        {name: b, proto: tcp, action: pass, capture: [256, slot=y, ring]}]\n");
+	filter_load_afresh(
+		"rules: [{name: a, proto: udp, action: drop, capture: [16, slot=x]},\n"
+		"        {name: b, proto: tcp, action: pass, capture: [256, slot=y, ring]}]\n");
 	read_slot(x, 2);
 	assert_int_equal(slot.time_ns, 0);
 	assert_slot(NULL, 0, 0);
@@ -414,21 +421,21 @@ static void slots_stay_when_lists_change(void **state)
 	char x[] = "x", z[] = "z";
 
 	(void)state;
-	load_afresh("rules: [{name: a, proto: udp, action: drop, capture: [16, slot=x]}]\n");
-	run("udp 10.0.0.1:5 > 10.0.0.2:9 data 'stay'");
-	load("rules: [{name: new, proto: tcp, action: drop, capture: [16, slot=z]},\n"
-	     "        {name: b, dport: 9, action: drop, capture: [16, slot=x]}]\n");
+	filter_load_afresh("rules: [{name: a, proto: udp, action: drop, capture: [16, slot=x]}]\n");
+	filter_run("udp 10.0.0.1:5 > 10.0.0.2:9 data 'stay'");
+	filter_load("rules: [{name: new, proto: tcp, action: drop, capture: [16, slot=z]},\n"
+		    "        {name: b, dport: 9, action: drop, capture: [16, slot=x]}]\n");
 	read_slot(x, 2);
 	assert_slot("stay", 4, 1);
 	read_slot(z, 2);
 	assert_slot(NULL, 0, 0);
-	run("udp 10.0.0.1:5 > 10.0.0.2:9 data 'new'");
+	filter_run("udp 10.0.0.1:5 > 10.0.0.2:9 data 'new'");
 	read_slot(x, 2);
 	assert_slot("new", 3, 2);
 	/* the name is gone, and then another one's is */
-	load("rules: [{name: c, proto: udp, action: drop, capture: [16, slot=y]}]\n");
+	filter_load("rules: [{name: c, proto: udp, action: drop, capture: [16, slot=y]}]\n");
 	read_slot(x, 1);
-	load("rules: [{name: c, proto: udp, action: drop, capture: [16, slot=x]}]\n");
+	filter_load("rules: [{name: c, proto: udp, action: drop, capture: [16, slot=x]}]\n");
 	read_slot(x, 1);
 	assert_slot(NULL, 0, 0);
 }
@@ -445,7 +452,7 @@ static void sampled(const char *list, uint32_t one_of, size_t records_each)
 	load_capture(list);
 	read_frame("udp 10.0.0.1:5 > 10.0.0.2:9 data 'hello'", &f);
 	for (int i = 0; i < PACKETS; i++)
-		run_on(w.g.prog, &f, NULL);
+		filter_run_frame(filter.g.prog, &f, NULL);
 	read_ring();
 	/* seven standard deviations: by chance once in 400 billion runs */
 	most = 49 * expected * (1 - 1.0 / one_of);
@@ -463,7 +470,7 @@ static void samples(void **state)
 	sampled("rules: [{name: a, action: pass, capture: 4, log: yes, sample: 7}]\n", 7, 2);
 	sampled("rules: [{name: a, action: pass, log: yes, sample: 1000}]\n", 1000, 1);
 	sampled("rules: [{name: a, proto: udp, action: pass, log: yes, sample: 2}]\n", 2, 1);
-	assert_int_equal(rule_count("a").packets, 5 * PACKETS);
+	assert_int_equal(filter_rule_count("a").packets, 5 * PACKETS);
 }
 
 int main(void)
@@ -484,5 +491,5 @@ int main(void)
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(slots_hold_the_latest);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(slots_stay_when_lists_change);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(samples);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
 }

@@ -7,12 +7,18 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
 #include <linux/if_link.h>
+#include <net/if.h>
 #include <pthread.h>
 #include <time.h>
 
-#include "filter_util.h"
+#include "iface/iface.h"
 #include "iface/preflight.h"
+#include "tests/lib/filter_judge.h"
+#include "tests/lib/rule_lists.h"
 
 #define PACKET "udp 10.0.0.1:5 > 10.0.0.2:9"
 #define DROPS  "rules: [{name: a, dport: 9, action: drop}]\n"
@@ -25,7 +31,7 @@ static int root_program(void)
 	char path[300];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/root", w.dir);
+	snprintf(path, sizeof(path), "%s/root", filter.dir);
 	fd = bpf_obj_get(path);
 	assert_true(fd >= 0);
 	return fd;
@@ -38,16 +44,16 @@ static uint32_t root_verdict(void)
 	struct frame_bytes f;
 
 	read_frame(PACKET, &f);
-	return run_on(root, &f, NULL);
+	return filter_run_frame(root, &f, NULL);
 }
 
 static int load_confirm(const char *text, uint32_t ms, struct error *e)
 {
 	const struct xdp_load_options o = {.force = true, .confirm_ms = ms};
-	int r = try_load(text, &o, e);
+	int r = filter_try_load(text, &o, e);
 
 	if (!r)
-		reopen();
+		filter_reopen();
 	return r;
 }
 
@@ -64,7 +70,7 @@ static struct xdp_status get_status(void)
 	struct xdp_status s;
 	struct error e = {0};
 
-	if (xdp_status(w.x, &s, &e) < 0)
+	if (xdp_status(filter.x, &s, &e) < 0)
 		fail_msg("%s", e.text);
 	return s;
 }
@@ -85,7 +91,7 @@ static enum ax_verdict verdict_of_list(void)
 	enum ax_verdict r;
 
 	rule_list_init(&l);
-	assert_int_equal(xdp_list(w.x, &l, &e), 0);
+	assert_int_equal(xdp_list(filter.x, &l, &e), 0);
 	assert_int_equal(l.n_rules, 1);
 	r = l.rules[0].verdict;
 	rule_list_free(&l);
@@ -101,23 +107,23 @@ static void the_former_list_comes_back_by_itself(void **state)
 	uint64_t left;
 
 	(void)state;
-	load_afresh(DROPS);
+	filter_load_afresh(DROPS);
 	root = root_program();
 	read_frame(PACKET, &f);
-	assert_int_equal(run_on(root, &f, NULL), XDP_DROP);
+	assert_int_equal(filter_run_frame(root, &f, NULL), XDP_DROP);
 	must_load_confirm(PASSES, CONFIRM_MS);
-	assert_int_equal(run_on(root, &f, NULL), XDP_PASS);
+	assert_int_equal(filter_run_frame(root, &f, NULL), XDP_PASS);
 	left = confirm_ms();
 	assert_true(left > 0 && left <= CONFIRM_MS);
 	assert_int_equal(verdict_of_list(), AX_VERDICT_PASS);
-	forget(); /* nobody of us is there */
+	filter_forget(); /* nobody of us is there */
 	usleep((CONFIRM_MS + 20) * 1000);
-	assert_int_equal(run_on(root, &f, NULL), XDP_DROP);
-	assert_int_equal(run_on(root, &f, NULL), XDP_DROP);
-	reopen();
+	assert_int_equal(filter_run_frame(root, &f, NULL), XDP_DROP);
+	assert_int_equal(filter_run_frame(root, &f, NULL), XDP_DROP);
+	filter_reopen();
 	assert_int_equal(verdict_of_list(), AX_VERDICT_DROP);
 	assert_int_equal(confirm_ms(), 0);
-	assert_int_equal(rule_count("a").packets, 4);
+	assert_int_equal(filter_rule_count("a").packets, 4);
 }
 
 /* A handle that was open before follows. */
@@ -126,17 +132,17 @@ static void an_open_handle_follows(void **state)
 	struct error e = {0};
 
 	(void)state;
-	load_afresh(DROPS);
+	filter_load_afresh(DROPS);
 	must_load_confirm(PASSES, CONFIRM_MS);
 	assert_int_equal(verdict_of_list(), AX_VERDICT_PASS);
 	usleep((CONFIRM_MS + 20) * 1000);
 	assert_int_equal(verdict_of_list(), AX_VERDICT_DROP);
-	assert_int_equal(xdp_confirm(&w.inst, IFNAME, &e), -ENOENT);
+	assert_int_equal(xdp_confirm(&filter.inst, IFNAME, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "the former rules are back"));
 	assert_int_equal(verdict_of_list(), AX_VERDICT_DROP);
 	assert_int_equal(root_verdict(), XDP_DROP);
 	/* settled: another list can come */
-	load(PASSES);
+	filter_load(PASSES);
 	assert_int_equal(root_verdict(), XDP_PASS);
 }
 
@@ -145,16 +151,16 @@ static void a_confirmed_list_stays(void **state)
 	struct error e = {0};
 
 	(void)state;
-	load_afresh(DROPS);
+	filter_load_afresh(DROPS);
 	must_load_confirm(PASSES, CONFIRM_MS);
-	if (xdp_confirm(&w.inst, IFNAME, &e) < 0)
+	if (xdp_confirm(&filter.inst, IFNAME, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(confirm_ms(), 0);
 	usleep((CONFIRM_MS + 20) * 1000);
 	assert_int_equal(root_verdict(), XDP_PASS);
 	assert_int_equal(verdict_of_list(), AX_VERDICT_PASS);
-	assert_int_equal(xdp_confirm(&w.inst, IFNAME, &e), -ENOENT);
-	assert_int_equal(xdp_rollback(&w.inst, IFNAME, &e), -ENOENT);
+	assert_int_equal(xdp_confirm(&filter.inst, IFNAME, &e), -ENOENT);
+	assert_int_equal(xdp_rollback(&filter.inst, IFNAME, &e), -ENOENT);
 }
 
 static void a_rollback(void **state)
@@ -162,15 +168,15 @@ static void a_rollback(void **state)
 	struct error e = {0};
 
 	(void)state;
-	load_afresh(DROPS);
+	filter_load_afresh(DROPS);
 	must_load_confirm(PASSES, 60000);
 	assert_int_equal(root_verdict(), XDP_PASS);
-	if (xdp_rollback(&w.inst, IFNAME, &e) < 0)
+	if (xdp_rollback(&filter.inst, IFNAME, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(root_verdict(), XDP_DROP);
 	assert_int_equal(verdict_of_list(), AX_VERDICT_DROP);
 	assert_int_equal(confirm_ms(), 0);
-	assert_int_equal(xdp_rollback(&w.inst, IFNAME, &e), -ENOENT);
+	assert_int_equal(xdp_rollback(&filter.inst, IFNAME, &e), -ENOENT);
 }
 
 static void one_confirmation_at_a_time(void **state)
@@ -178,13 +184,13 @@ static void one_confirmation_at_a_time(void **state)
 	struct error e = {0};
 
 	(void)state;
-	load_afresh(DROPS);
+	filter_load_afresh(DROPS);
 	must_load_confirm(PASSES, 60000);
 	assert_int_equal(load_confirm(DROPS, 0, &e), -EINPROGRESS);
 	assert_non_null(strstr(e.text, "ax xdp confirm " IFNAME));
 	assert_int_equal(root_verdict(), XDP_PASS);
-	assert_int_equal(xdp_confirm(&w.inst, IFNAME, &e), 0);
-	load(DROPS);
+	assert_int_equal(xdp_confirm(&filter.inst, IFNAME, &e), 0);
+	filter_load(DROPS);
 	assert_int_equal(root_verdict(), XDP_DROP);
 }
 
@@ -197,18 +203,18 @@ static void the_first_list_is_not_confirmed(void **state)
 	struct error e = {0};
 
 	(void)state;
-	forget();
-	xdp_unload(&w.inst, IFNAME, &e);
+	filter_forget();
+	xdp_unload(&filter.inst, IFNAME, &e);
 	must_load_confirm(DROPS, CONFIRM_MS);
 	root = root_program();
 	read_frame(PACKET, &f);
-	assert_int_equal(run_on(root, &f, NULL), XDP_DROP);
-	forget();
+	assert_int_equal(filter_run_frame(root, &f, NULL), XDP_DROP);
+	filter_forget();
 	usleep((CONFIRM_MS + 20) * 1000);
-	assert_int_equal(run_on(root, &f, NULL), XDP_PASS);
-	assert_int_equal(xdp_open(&w.inst, IFNAME, &x, &e), -ENOENT);
-	load(DROPS);
-	assert_int_equal(w.g.layout.generation, 1);
+	assert_int_equal(filter_run_frame(root, &f, NULL), XDP_PASS);
+	assert_int_equal(xdp_open(&filter.inst, IFNAME, &x, &e), -ENOENT);
+	filter_load(DROPS);
+	assert_int_equal(filter.g.layout.generation, 1);
 	assert_int_equal(root_verdict(), XDP_DROP);
 }
 
@@ -221,16 +227,16 @@ static void the_first_list_is_rolled_back(void **state)
 	size_t n;
 
 	(void)state;
-	forget();
-	xdp_unload(&w.inst, IFNAME, &e);
+	filter_forget();
+	xdp_unload(&filter.inst, IFNAME, &e);
 	must_load_confirm(DROPS, 60000);
-	forget();
-	if (xdp_rollback(&w.inst, IFNAME, &e) < 0)
+	filter_forget();
+	if (xdp_rollback(&filter.inst, IFNAME, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(xdp_programs(IFNAME, &v, &n, &mode, &dispatcher, &e), 0);
 	assert_int_equal(n, 0);
 	free(v);
-	assert_int_equal(xdp_unload(&w.inst, IFNAME, &e), -ENOENT);
+	assert_int_equal(xdp_unload(&filter.inst, IFNAME, &e), -ENOENT);
 }
 
 /* --- a swap under traffic --- */
@@ -272,22 +278,22 @@ static void no_packet_falls_between_lists(void **state)
 	int r = 0;
 
 	(void)state;
-	load_afresh(DROPS);
+	filter_load_afresh(DROPS);
 	t.root = root_program();
 	assert_int_equal(pthread_create(&thread, NULL, send_all_the_time, &t), 0);
 	for (int i = 0; i < 10 && !r; i++) {
-		r = try_load(lists[i % 2], &o, &e);
+		r = filter_try_load(lists[i % 2], &o, &e);
 		usleep(5000);
 	}
 	__atomic_store_n(&t.stop, 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	close(t.root);
 	assert_int_equal(r, 0);
-	reopen();
-	assert_int_equal(w.g.layout.generation, 11);
+	filter_reopen();
+	assert_int_equal(filter.g.layout.generation, 11);
 	assert_int_equal(t.others, 0);
 	assert_true(t.drops > 1000);
-	assert_int_equal(rule_count("a").packets, t.drops);
+	assert_int_equal(filter_rule_count("a").packets, t.drops);
 }
 
 /* --- what is said --- */
@@ -301,7 +307,7 @@ static void status_fields(void **state)
 	int64_t before = time(NULL);
 
 	(void)state;
-	load_afresh("rules: [{src: 10.0.0.0/8, dport: 9, action: drop}]\n");
+	filter_load_afresh("rules: [{src: 10.0.0.0/8, dport: 9, action: drop}]\n");
 	s = get_status();
 	assert_string_equal(s.ifname, IFNAME);
 	assert_int_equal(s.ifindex, if_nametoindex(IFNAME));
@@ -311,20 +317,20 @@ static void status_fields(void **state)
 	assert_int_equal(s.generation, 1);
 	assert_true(s.since >= before && s.since <= time(NULL));
 	assert_int_equal(s.confirm_ms, 0);
-	assert_int_equal(s.arena_size, w.g.layout.size);
+	assert_int_equal(s.arena_size, filter.g.layout.size);
 	assert_int_equal(s.match, AX_MATCH_PRODUCT);
 	assert_int_equal(s.fields, 1 << AX_FIELD_SRC | 1 << AX_FIELD_DPORT);
 	assert_int_equal(s.n_programs, 1);
 	assert_string_equal(s.programs[0].name, "ax_root");
 	assert_true(s.programs[0].ours && s.programs[0].id);
 	xdp_status_free(&s);
-	load("rules: [{action: drop}]\n");
+	filter_load("rules: [{action: drop}]\n");
 	s = get_status();
 	assert_int_equal(s.generation, 2);
 	assert_int_equal(s.match, AX_MATCH_NONE);
 	assert_int_equal(s.fields, 0);
 	xdp_status_free(&s);
-	assert_int_equal(xdp_interfaces(&w.inst, &names, &e), 0);
+	assert_int_equal(xdp_interfaces(&filter.inst, &names, &e), 0);
 	assert_int_equal(names.n, 1);
 	assert_string_equal(names.v[0], IFNAME);
 	strv_free(&names);
@@ -336,12 +342,12 @@ static void generic_mode(void **state)
 	struct expect x = BY_DROP("a");
 
 	(void)state;
-	load_afresh("mode: generic\n" DROPS);
+	filter_load_afresh("mode: generic\n" DROPS);
 	s = get_status();
 	assert_int_equal(s.mode, ATTACH_GENERIC);
 	xdp_status_free(&s);
 	judge(PACKET, &x);
-	load(DROPS); /* any mode: the one that it has */
+	filter_load(DROPS); /* any mode: the one that it has */
 	s = get_status();
 	assert_int_equal(s.mode, ATTACH_GENERIC);
 	xdp_status_free(&s);
@@ -372,21 +378,21 @@ static void a_foreign_program(void **state)
 	char id[20];
 
 	(void)state;
-	forget();
-	xdp_unload(&w.inst, IFNAME, &e);
+	filter_forget();
+	xdp_unload(&filter.inst, IFNAME, &e);
 	assert_true(prog >= 0);
 	assert_int_equal(bpf_obj_get_info_by_fd(prog, &info, &len), 0);
 	assert_int_equal(bpf_xdp_attach(ifindex, prog, XDP_FLAGS_DRV_MODE, NULL), 0);
-	assert_int_equal(try_load(DROPS, &o, &e), -EBUSY);
+	assert_int_equal(filter_try_load(DROPS, &o, &e), -EBUSY);
 	snprintf(id, sizeof(id), "id %u", info.id);
 	if (!strstr(e.text, "'foreign'") || !strstr(e.text, id) || !strstr(e.text, "--replace"))
 		fail_msg("%s", e.text);
 	assert_int_equal(bpf_xdp_query_id(ifindex, XDP_FLAGS_DRV_MODE, &info.id), 0);
 	assert_non_null(strstr(e.text, id)); /* it is still there */
 	o.replace = true;
-	if (try_load(DROPS, &o, &e) < 0)
+	if (filter_try_load(DROPS, &o, &e) < 0)
 		fail_msg("%s", e.text);
-	reopen();
+	filter_reopen();
 	s = get_status();
 	assert_int_equal(s.n_programs, 1);
 	assert_true(s.programs[0].ours);
@@ -402,45 +408,45 @@ static void taken_off_by_somebody(void **state)
 	int ifindex = (int)if_nametoindex(IFNAME);
 
 	(void)state;
-	load_afresh(DROPS);
-	run(PACKET);
-	forget();
+	filter_load_afresh(DROPS);
+	filter_run(PACKET);
+	filter_forget();
 	assert_int_equal(bpf_xdp_detach(ifindex, XDP_FLAGS_DRV_MODE, NULL), 0);
-	assert_int_equal(xdp_open(&w.inst, IFNAME, &x, &e), -ENOENT);
-	load(PASSES);
-	assert_int_equal(w.g.layout.generation, 1);
-	assert_int_equal(rule_count("a").packets, 0);
+	assert_int_equal(xdp_open(&filter.inst, IFNAME, &x, &e), -ENOENT);
+	filter_load(PASSES);
+	assert_int_equal(filter.g.layout.generation, 1);
+	assert_int_equal(filter_rule_count("a").packets, 0);
 	assert_int_equal(root_verdict(), XDP_PASS);
 }
 
 static void an_interface_comes_again(void **state)
 {
 	const struct xdp_load_options o = {0};
-	struct rule_list l = read_list(DROPS);
+	struct rule_list l = rule_list_of(DROPS);
 	struct strv names = {0};
 	struct xdp *x = NULL;
 	struct error e = {0};
 
 	(void)state;
-	forget();
-	xdp_unload(&w.inst, IFNAME, &e);
+	filter_forget();
+	xdp_unload(&filter.inst, IFNAME, &e);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(system("ip link add xg.7 type veth peer name xg1"), 0);
-		assert_int_equal(xdp_open(&w.inst, "xg.7", &x, &e), -ENOENT);
+		assert_int_equal(xdp_open(&filter.inst, "xg.7", &x, &e), -ENOENT);
 		e = (struct error){0};
-		if (xdp_apply(&w.inst, "xg.7", &l, &o, &e) < 0)
+		if (xdp_apply(&filter.inst, "xg.7", &l, &o, &e) < 0)
 			fail_msg("%s", e.text);
-		assert_int_equal(xdp_interfaces(&w.inst, &names, &e), 0);
+		assert_int_equal(xdp_interfaces(&filter.inst, &names, &e), 0);
 		assert_int_equal(names.n, 1);
 		assert_string_equal(names.v[0], "xg.7");
 		strv_free(&names);
 		assert_int_equal(system("ip link del xg.7"), 0);
-		assert_int_equal(xdp_interfaces(&w.inst, &names, &e), 0);
+		assert_int_equal(xdp_interfaces(&filter.inst, &names, &e), 0);
 		assert_int_equal(names.n, 0);
 	}
 	assert_int_equal(system("ip link add xg.7 type veth peer name xg1"), 0);
-	assert_int_equal(xdp_apply(&w.inst, "xg.7", &l, &o, &e), 0);
-	assert_int_equal(xdp_unload(&w.inst, "xg.7", &e), 0);
+	assert_int_equal(xdp_apply(&filter.inst, "xg.7", &l, &o, &e), 0);
+	assert_int_equal(xdp_unload(&filter.inst, "xg.7", &e), 0);
 	rule_list_free(&l);
 	assert_int_equal(system("ip link del xg.7"), 0);
 }
@@ -463,5 +469,5 @@ int main(void)
 		cmocka_unit_test(an_interface_comes_again),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
 }

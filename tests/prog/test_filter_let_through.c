@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "filter_util.h"
+#include <linux/bpf.h>
+
+#include "tests/lib/filter_judge.h"
 
 #define RULES                                                     \
 	"rules: [{name: bad, src: 10.0.0.66, action: drop},\n"    \
@@ -197,7 +199,7 @@ static void test_row(void **state)
 {
 	const struct row *row = *state;
 
-	load_once(row->list);
+	filter_load_once(row->list);
 	judge(row->packet, &row->x);
 }
 
@@ -209,5 +211,5 @@ int main(void)
 		tests[i] = (struct CMUnitTest){.name = rows[i].name,
 					       .test_func = test_row,
 					       .initial_state = (void *)(uintptr_t)&rows[i]};
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
 }

@@ -7,9 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
 #include <time.h>
 
-#include "filter_util.h"
+#include "iface/iface.h"
+#include "tests/lib/filter_judge.h"
 
 /* 100 bytes; a limit of 8 bits a second lets one of them through in 100 seconds */
 #define FROM(src)  "udp " src ":5 > 10.0.0.2:9 len 58"
@@ -32,7 +35,7 @@ static unsigned offer(const char *spec, unsigned n)
 
 	read_frame(spec, &f);
 	while (n--) {
-		uint32_t action = run_on(w.g.prog, &f, NULL);
+		uint32_t action = filter_run_frame(filter.g.prog, &f, NULL);
 
 		if (action != XDP_PASS && action != XDP_DROP)
 			fail_msg("action %u", action);
@@ -47,15 +50,15 @@ static void load_limit(const char *name, const char *rate)
 
 	snprintf(list, sizeof(list), "rules: [{name: %s, length: 0-, action: pass, rate: [%s]}]\n",
 		 name, rate);
-	load(list);
+	filter_load(list);
 }
 
 static void afresh(const char *name, const char *rate)
 {
 	struct error e;
 
-	forget();
-	xdp_unload(&w.inst, IFNAME, &e);
+	filter_forget();
+	xdp_unload(&filter.inst, IFNAME, &e);
 	load_limit(name, rate);
 }
 
@@ -96,11 +99,11 @@ static void test_row(void **state)
 	most = row->burst + (seconds() - before) * row->per_second + 1;
 	if (passed < row->burst || passed > most)
 		fail_msg("%u of %u passed, not %u to %g", passed, sent, row->burst, most);
-	n = rule_count("a");
+	n = filter_rule_count("a");
 	assert_int_equal(n.packets, sent);
 	assert_int_equal(n.bytes, sent * 100);
 	assert_int_equal(n.limited, sent - passed);
-	assert_int_equal(reason_count(AX_REASON_RATE_LIMITED), sent - passed);
+	assert_int_equal(filter_reason_count(AX_REASON_RATE_LIMITED), sent - passed);
 }
 
 /* Over a longer time it is the rate, as long as there is no pause longer than what the burst makes
@@ -163,7 +166,7 @@ static void what_is_limited_is_dropped(void **state)
 		snprintf(list, sizeof(list),
 			 "rules: [{name: a, proto: udp, action: %s, rate: '8bit,burst=150'}]\n",
 			 actions[i].action);
-		load_afresh(list);
+		filter_load_afresh(list);
 		read_frame(HUNDRED, &f);
 		x.verdict = actions[i].verdict;
 		x.action = actions[i].xdp;
@@ -184,22 +187,22 @@ static void captures_are_limited(void **state)
 	unsigned long before;
 
 	(void)state;
-	load_afresh("rules: [{name: a, proto: udp, action: pass, capture: 64, log: yes,\n"
-		    "  rate: '8bit,burst=100'}]\n");
-	before = ring_position(w.maps.map[XDP_MAP_CAPTURES]);
+	filter_load_afresh("rules: [{name: a, proto: udp, action: pass, capture: 64, log: yes,\n"
+			   "  rate: '8bit,burst=100'}]\n");
+	before = ring_position(filter.maps.map[XDP_MAP_CAPTURES]);
 	assert_int_equal(offer(HUNDRED, 1), 1);
-	assert_true(ring_position(w.maps.map[XDP_MAP_CAPTURES]) > before);
-	before = ring_position(w.maps.map[XDP_MAP_CAPTURES]);
+	assert_true(ring_position(filter.maps.map[XDP_MAP_CAPTURES]) > before);
+	before = ring_position(filter.maps.map[XDP_MAP_CAPTURES]);
 	assert_int_equal(offer(HUNDRED, 10), 0);
-	assert_int_equal(ring_position(w.maps.map[XDP_MAP_CAPTURES]), before);
+	assert_int_equal(ring_position(filter.maps.map[XDP_MAP_CAPTURES]), before);
 }
 
 static void rules_have_their_own_buckets(void **state)
 {
 	(void)state;
-	load_afresh("rules: [{name: a, dport: 1, action: pass, rate: '8bit,burst=200'},\n"
-		    "  {name: b, dport: 2, action: pass, rate: '8bit,burst=300'},\n"
-		    "  {name: c, dport: 3, action: pass}]\n");
+	filter_load_afresh("rules: [{name: a, dport: 1, action: pass, rate: '8bit,burst=200'},\n"
+			   "  {name: b, dport: 2, action: pass, rate: '8bit,burst=300'},\n"
+			   "  {name: c, dport: 3, action: pass}]\n");
 	assert_int_equal(offer("udp 10.0.0.1:5 > 10.0.0.2:1 len 58", 9), 2);
 	assert_int_equal(offer("udp 10.0.0.1:5 > 10.0.0.2:2 len 58", 9), 3);
 	assert_int_equal(offer("udp 10.0.0.1:5 > 10.0.0.2:3 len 58", 9), 9);
@@ -224,7 +227,7 @@ static size_t sources(void)
 	const void *from = NULL;
 	size_t n = 0;
 
-	while (!bpf_map_get_next_key(w.maps.map[XDP_MAP_SOURCE_LIMITS], from, &key)) {
+	while (!bpf_map_get_next_key(filter.maps.map[XDP_MAP_SOURCE_LIMITS], from, &key)) {
 		from = &key;
 		n++;
 	}
@@ -293,16 +296,16 @@ static void buckets_survive_a_swap(void **state)
 	assert_int_equal(offer(HUNDRED, 2), 2);
 	load_limit("a", "8bit, burst=300");
 	assert_int_equal(offer(HUNDRED, 5), 1);
-	load("rules: [{name: z, dport: 7, action: drop},\n"
-	     "  {name: a, dport: 9, action: pass, rate: '8bit,burst=300'}]\n");
+	filter_load("rules: [{name: z, dport: 7, action: drop},\n"
+		    "  {name: a, dport: 9, action: pass, rate: '8bit,burst=300'}]\n");
 	assert_int_equal(offer(HUNDRED, 5), 0);
-	assert_int_equal(rule_count("a").limited, 9);
+	assert_int_equal(filter_rule_count("a").limited, 9);
 	load_limit("b", "8bit, burst=300");
 	assert_int_equal(offer(HUNDRED, 5), 3);
 	/* the name was gone in between */
 	load_limit("a", "8bit, burst=300");
 	assert_int_equal(offer(HUNDRED, 5), 3);
-	assert_int_equal(rule_count("a").limited, 2);
+	assert_int_equal(filter_rule_count("a").limited, 2);
 }
 
 static void sources_survive_a_swap(void **state)
@@ -356,5 +359,5 @@ int main(void)
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(buckets_survive_a_swap);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(sources_survive_a_swap);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_limit_is_changed);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
 }

@@ -6,13 +6,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "filter_util.h"
+#include <linux/bpf.h>
+
+#include "iface/iface.h"
+#include "tests/lib/filter_judge.h"
+#include "tests/lib/rule_lists.h"
 
 #define UDP_TO(port) "udp 10.0.0.1:5 > 10.0.0.2:" #port
 
 static void assert_packets(const char *rule, uint64_t n)
 {
-	struct ax_rule_count c = rule_count(rule);
+	struct ax_rule_count c = filter_rule_count(rule);
 
 	if (c.packets != n)
 		fail_msg("%s counted %d packets, not %d", rule, (int)c.packets, (int)n);
@@ -21,7 +25,7 @@ static void assert_packets(const char *rule, uint64_t n)
 static void run_times(const char *spec, int n)
 {
 	while (n--)
-		run(spec);
+		filter_run(spec);
 }
 
 /* --- counters --- */
@@ -29,20 +33,22 @@ static void run_times(const char *spec, int n)
 static void counters_follow_their_names(void **state)
 {
 	(void)state;
-	load_afresh(
+	filter_load_afresh(
 		"rules: [{name: a, dport: 1, action: drop}, {name: b, dport: 2, action: drop}]\n");
 	run_times(UDP_TO(1), 3);
 	run_times(UDP_TO(2), 4);
 	run_times(UDP_TO(3), 5);
 	/* moved */
-	load("rules: [{name: b, dport: 2, action: drop}, {name: a, dport: 1, action: drop}]\n");
+	filter_load(
+		"rules: [{name: b, dport: 2, action: drop}, {name: a, dport: 1, action: drop}]\n");
 	assert_packets("a", 3);
 	assert_packets("b", 4);
 	assert_packets("default", 5);
 	/* changed */
-	load("default: drop\nrules: [{name: new, dport: 3, action: pass},\n"
-	     "  {name: b, dport: 1, action: pass, log: yes}, {name: a, src: 10.9.0.0/16, action: "
-	     "drop}]\n");
+	filter_load("default: drop\nrules: [{name: new, dport: 3, action: pass},\n"
+		    "  {name: b, dport: 1, action: pass, log: yes}, {name: a, src: 10.9.0.0/16, "
+		    "action: "
+		    "drop}]\n");
 	run_times(UDP_TO(1), 10);
 	run_times("udp 10.9.0.1:5 > 10.0.0.2:9", 20);
 	run_times(UDP_TO(3), 40);
@@ -52,13 +58,14 @@ static void counters_follow_their_names(void **state)
 	assert_packets("new", 40);
 	assert_packets("default", 85);
 	/* renamed */
-	load("rules: [{name: c, dport: 1, action: drop}]\n");
+	filter_load("rules: [{name: c, dport: 1, action: drop}]\n");
 	assert_packets("c", 0);
 	assert_packets("default", 85);
 	/* what was gone begins anew, whoever had its place */
-	load("rules: [{name: a, dport: 1, action: drop}, {name: d, dport: 1, action: drop}, {name: "
-	     "b,\n"
-	     "  dport: 7, action: pass}]\n");
+	filter_load("rules: [{name: a, dport: 1, action: drop}, {name: d, dport: 1, action: drop}, "
+		    "{name: "
+		    "b,\n"
+		    "  dport: 7, action: pass}]\n");
 	assert_packets("a", 0);
 	assert_packets("b", 0);
 	assert_packets("d", 0);
@@ -70,25 +77,26 @@ static void counters_follow_their_names(void **state)
 static void reasons_are_the_interfaces(void **state)
 {
 	(void)state;
-	load_afresh("");
+	filter_load_afresh("");
 	run_times("udp 10.0.0.1:5 > 10.0.0.2:9 | cut20", 3);
-	load("default: drop\n");
-	assert_int_equal(reason_count(AX_REASON_RUNT), 3);
-	load_afresh("default: drop\n");
-	assert_int_equal(reason_count(AX_REASON_RUNT), 0);
+	filter_load("default: drop\n");
+	assert_int_equal(filter_reason_count(AX_REASON_RUNT), 3);
+	filter_load_afresh("default: drop\n");
+	assert_int_equal(filter_reason_count(AX_REASON_RUNT), 0);
 }
 
 /* A rule that no packet can reach counts nothing, and what is behind it neither. */
 static void unreachable_rules(void **state)
 {
 	(void)state;
-	load_afresh("rules: [{name: a, dport: 1, action: drop}, {name: all, action: pass},\n"
-		    "  {name: b, dport: 2, action: drop}]\n");
+	filter_load_afresh("rules: [{name: a, dport: 1, action: drop}, {name: all, action: pass},\n"
+			   "  {name: b, dport: 2, action: drop}]\n");
 	run_times(UDP_TO(2), 4);
 	assert_packets("all", 4);
 	assert_packets("b", 0);
 	assert_packets("default", 0);
-	load("rules: [{name: a, dport: 1, action: drop}, {name: b, dport: 2, action: drop}]\n");
+	filter_load(
+		"rules: [{name: a, dport: 1, action: drop}, {name: b, dport: 2, action: drop}]\n");
 	run_times(UDP_TO(2), 4);
 	assert_packets("b", 4);
 }
@@ -102,16 +110,18 @@ static void names_of_rules(void **state)
 	struct error e = {0};
 
 	(void)state;
-	load_afresh("rules: [{dport: 1, action: drop}, {name: first, dport: 1, action: drop},\n"
-		    "  {action: drop, dport: 1}, {src: 10.0.0.0/8, proto: udp, action: pass}]\n");
-	assert_int_equal(xdp_stats(w.x, &s, &e), 0);
+	filter_load_afresh(
+		"rules: [{dport: 1, action: drop}, {name: first, dport: 1, action: drop},\n"
+		"  {action: drop, dport: 1}, {src: 10.0.0.0/8, proto: udp, action: pass}]\n");
+	assert_int_equal(xdp_stats(filter.x, &s, &e), 0);
 	assert_int_equal(s.names.n, ARRAY_SIZE(names));
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		assert_string_equal(s.names.v[i], names[i]);
 	xdp_stats_free(&s);
 	run_times(UDP_TO(1), 2);
 	run_times(UDP_TO(2), 3);
-	load("rules: [{src: 10.0.0.0/8, proto: udp, action: pass}, {action: drop, dport: 1}]\n");
+	filter_load(
+		"rules: [{src: 10.0.0.0/8, proto: udp, action: pass}, {action: drop, dport: 1}]\n");
 	assert_packets(names[0], 2);
 	assert_packets(names[3], 3);
 }
@@ -175,8 +185,8 @@ static int edit(edit_fn f, const char *arg, struct error *e)
 	int r;
 
 	*e = (struct error){0};
-	r = xdp_edit(&w.inst, IFNAME, f, copy, &o, e);
-	reopen();
+	r = xdp_edit(&filter.inst, IFNAME, f, copy, &o, e);
+	filter_reopen();
 	return r;
 }
 
@@ -185,14 +195,14 @@ static void edits(void **state)
 	struct error e;
 
 	(void)state;
-	load_afresh("default: drop\nrules: [{name: a, dport: 1, action: pass}]\n");
+	filter_load_afresh("default: drop\nrules: [{name: a, dport: 1, action: pass}]\n");
 	run_times(UDP_TO(1), 3);
 	assert_int_equal(edit(insert_rule, "name b dport 1-9 action drop", &e), 0);
 	judge(UDP_TO(1), &(struct expect)BY_DROP("b"));
 	assert_int_equal(edit(move_last, NULL, &e), 0);
 	judge(UDP_TO(1), &(struct expect)BY_PASS("a"));
 	judge(UDP_TO(2), &(struct expect)BY_DROP("b"));
-	assert_int_equal(w.g.layout.generation, 3);
+	assert_int_equal(filter.g.layout.generation, 3);
 	assert_int_equal(edit(delete_rule, "a", &e), 0);
 	judge(UDP_TO(1), &(struct expect)BY_DROP("b"));
 	assert_int_equal(edit(delete_rule, "nobody", &e), -ENOENT);
@@ -203,7 +213,7 @@ static void edits(void **state)
 	assert_int_equal(edit(insert_rule, "src @nowhere action drop", &e), -EINVAL);
 	assert_int_equal(edit(insert_rule, "dport 1 action cpu 8000", &e), -EINVAL);
 	judge(UDP_TO(1), &(struct expect)BY_DROP("b"));
-	assert_int_equal(w.g.layout.generation, 4);
+	assert_int_equal(filter.g.layout.generation, 4);
 }
 
 /* --- sets --- */
@@ -240,8 +250,8 @@ static void sets_of_addresses(void **state)
 	struct error e;
 
 	(void)state;
-	load_afresh("sets: {s: {prefixes: []}}\n"
-		    "rules: [{name: bad, src: '@s', action: drop}]\n");
+	filter_load_afresh("sets: {s: {prefixes: []}}\n"
+			   "rules: [{name: bad, src: '@s', action: drop}]\n");
 	judge("udp 10.1.2.3:5 > 10.0.0.2:9", &miss);
 	assert_int_equal(edit(add_to_set, "10.1.0.0/16, 10.2.3.4 # and\nfd01::/16", &e), 0);
 	judge("udp 10.1.2.3:5 > 10.0.0.2:9", &hit);
@@ -267,7 +277,8 @@ static void sets_of_ports(void **state)
 	struct error e;
 
 	(void)state;
-	load_afresh("sets: {s: [80]}\nrules: [{name: bad, dport: ['@s', 22], action: drop}]\n");
+	filter_load_afresh(
+		"sets: {s: [80]}\nrules: [{name: bad, dport: ['@s', 22], action: drop}]\n");
 	judge(UDP_TO(80), &hit);
 	judge(UDP_TO(22), &hit);
 	judge(UDP_TO(8000), &miss);
@@ -292,8 +303,8 @@ static void a_large_set(void **state)
 
 	(void)state;
 	assert_non_null(text);
-	load_afresh("sets: {s: {prefixes: []}}\n"
-		    "rules: [{name: bad, src: '@s', proto: udp, action: drop}]\n");
+	filter_load_afresh("sets: {s: {prefixes: []}}\n"
+			   "rules: [{name: bad, src: '@s', proto: udp, action: drop}]\n");
 	for (unsigned i = 0; i < MANY; i++)
 		n += (size_t)sprintf(text + n, "%u.%u.%u.%u/31\n", 11 + i % 100, i / 100 % 256,
 				     i / 25600, i % 128 * 2);
@@ -317,7 +328,7 @@ static void assert_refused(const char *list, int code, const char *sentence)
 	const struct xdp_load_options o = {.force = true};
 	struct error e;
 
-	assert_int_equal(try_load(list, &o, &e), code);
+	assert_int_equal(filter_try_load(list, &o, &e), code);
 	if (!strstr(e.text, sentence))
 		fail_msg("'%s' does not say '%s'", e.text, sentence);
 }
@@ -327,8 +338,8 @@ static void refused_lists_change_nothing(void **state)
 	uint32_t generation;
 
 	(void)state;
-	load("rules: [{name: a, dport: 1, action: drop, capture: [4, slot=kept]}]\n");
-	generation = w.g.layout.generation;
+	filter_load("rules: [{name: a, dport: 1, action: drop, capture: [4, slot=kept]}]\n");
+	generation = filter.g.layout.generation;
 	assert_refused("rules: [{action: cpu 8000}]\n", -EINVAL,
 		       "rule 1 redirects to CPU 8000: there is no such CPU");
 	assert_refused("rules: [{name: b, dport: 1, action: pass},\n"
@@ -336,30 +347,30 @@ static void refused_lists_change_nothing(void **state)
 		       -EINVAL, "rule 3 redirects to CPU 8000");
 	assert_refused("mode: generic\nrules: [{action: drop}]\n", -EINVAL, "another mode");
 	judge(UDP_TO(1), &(struct expect)BY_DROP("a"));
-	reopen();
-	assert_int_equal(w.g.layout.generation, generation);
+	filter_reopen();
+	assert_int_equal(filter.g.layout.generation, generation);
 	judge(UDP_TO(1), &(struct expect)BY_DROP("a"));
 }
 
 static void interfaces_that_are_not_there(void **state)
 {
 	const struct xdp_load_options o = {0};
-	struct rule_list l = read_list("default: drop\n");
+	struct rule_list l = rule_list_of("default: drop\n");
 	struct xdp *x = NULL;
 	struct error e = {0};
 
 	(void)state;
-	assert_int_equal(xdp_apply(&w.inst, "nowhere0", &l, &o, &e), -ENODEV);
+	assert_int_equal(xdp_apply(&filter.inst, "nowhere0", &l, &o, &e), -ENODEV);
 	assert_non_null(strstr(e.text, "there is no interface 'nowhere0'"));
-	assert_int_equal(xdp_open(&w.inst, "nowhere0", &x, &e), -ENODEV);
-	assert_int_equal(xdp_unload(&w.inst, "nowhere0", &e), -ENODEV);
-	assert_int_equal(xdp_open(&w.inst, TARGET, &x, &e), -ENOENT);
+	assert_int_equal(xdp_open(&filter.inst, "nowhere0", &x, &e), -ENODEV);
+	assert_int_equal(xdp_unload(&filter.inst, "nowhere0", &e), -ENODEV);
+	assert_int_equal(xdp_open(&filter.inst, TARGET, &x, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "no rules of ax are loaded on " TARGET));
 	e = (struct error){0};
-	assert_int_equal(xdp_edit(&w.inst, TARGET, refuse, NULL, &o, &e), -ENOENT);
-	assert_int_equal(xdp_confirm(&w.inst, TARGET, &e), -ENOENT);
-	assert_int_equal(xdp_rollback(&w.inst, TARGET, &e), -ENOENT);
-	assert_int_equal(xdp_unload(&w.inst, TARGET, &e), -ENOENT);
+	assert_int_equal(xdp_edit(&filter.inst, TARGET, refuse, NULL, &o, &e), -ENOENT);
+	assert_int_equal(xdp_confirm(&filter.inst, TARGET, &e), -ENOENT);
+	assert_int_equal(xdp_rollback(&filter.inst, TARGET, &e), -ENOENT);
+	assert_int_equal(xdp_unload(&filter.inst, TARGET, &e), -ENOENT);
 	rule_list_free(&l);
 }
 
@@ -385,7 +396,7 @@ static int apply_rules(size_t n, bool slots, struct error *e)
 	}
 	assert_int_equal(r, 0);
 	*e = (struct error){0};
-	r = xdp_apply(&w.inst, IFNAME, &l, &o, e);
+	r = xdp_apply(&filter.inst, IFNAME, &l, &o, e);
 	rule_list_free(&l);
 	return r;
 }
@@ -395,7 +406,7 @@ static void as_many_as_there_may_be(void **state)
 	struct error e;
 
 	(void)state;
-	load("rules: [{name: a, dport: 1, action: drop}]\n");
+	filter_load("rules: [{name: a, dport: 1, action: drop}]\n");
 	assert_int_equal(apply_rules(AX_XDP_RULES_MAX + 1, false, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "at most 16384"));
 	assert_int_equal(apply_rules(AX_SLOTS + 1, true, &e), -EINVAL);
@@ -406,15 +417,15 @@ static void as_many_as_there_may_be(void **state)
 		fail_msg("%s", e.text);
 	if (apply_rules(AX_XDP_RULES_MAX, false, &e))
 		fail_msg("%s", e.text);
-	reopen();
-	assert_int_equal(run("udp 10.63.255.1:5 > 10.0.0.2:9"), XDP_DROP);
-	assert_int_equal(run("udp 10.63.255.2:5 > 10.0.0.2:9"), XDP_PASS);
+	filter_reopen();
+	assert_int_equal(filter_run("udp 10.63.255.1:5 > 10.0.0.2:9"), XDP_DROP);
+	assert_int_equal(filter_run("udp 10.63.255.2:5 > 10.0.0.2:9"), XDP_PASS);
 	assert_packets("src 10.63.255.1/32 action drop", 1);
 	/* and all of them again by other names, while the former ones still count */
 	if (apply_rules(3, false, &e))
 		fail_msg("%s", e.text);
-	reopen();
-	assert_int_equal(run("udp 10.0.2.1:5 > 10.0.0.2:9"), XDP_DROP);
+	filter_reopen();
+	assert_int_equal(filter_run("udp 10.0.2.1:5 > 10.0.0.2:9"), XDP_DROP);
 }
 
 #define BIGGER 1500 /* rules, which need more counters than a short list gets */
@@ -432,15 +443,15 @@ static void load_bigger(uint32_t confirm_ms)
 	for (int i = 0; i < BIGGER; i++)
 		fprintf(f, "- {sport: %d, dport: 9, action: drop}\n", 1000 + i);
 	assert_int_equal(fclose(f), 0);
-	if (try_load(text, &o, &e) < 0)
+	if (filter_try_load(text, &o, &e) < 0)
 		fail_msg("%s", e.text);
-	reopen();
+	filter_reopen();
 }
 
 static void count_default(unsigned times)
 {
 	while (times--)
-		assert_int_equal(run(UDP_TO(2)), XDP_PASS);
+		assert_int_equal(filter_run(UDP_TO(2)), XDP_PASS);
 }
 
 /* Both lists count where everybody looks, whichever of them it is in the end. */
@@ -449,18 +460,18 @@ static void a_longer_list_on_trial(void **state)
 	struct error e = {0};
 
 	(void)state;
-	load_afresh("rules: [{name: a, dport: 1, action: drop}]\n");
+	filter_load_afresh("rules: [{name: a, dport: 1, action: drop}]\n");
 	count_default(3);
 	load_bigger(60000);
 	assert_packets("default", 3);
 	count_default(2);
 	assert_packets("default", 5);
-	if (xdp_rollback(&w.inst, IFNAME, &e) < 0)
+	if (xdp_rollback(&filter.inst, IFNAME, &e) < 0)
 		fail_msg("%s", e.text);
-	reopen();
+	filter_reopen();
 	count_default(4);
 	assert_packets("default", 9);
-	load("rules: [{name: b, dport: 1, action: drop}]\n");
+	filter_load("rules: [{name: b, dport: 1, action: drop}]\n");
 	count_default(1);
 	assert_packets("default", 10);
 }
@@ -473,22 +484,22 @@ static void killed_when(int pinned)
 	struct datapath_xdp before;
 	char dir[256];
 
-	load_afresh("rules: [{name: a, dport: 1, action: drop}]\n");
+	filter_load_afresh("rules: [{name: a, dport: 1, action: drop}]\n");
 	count_default(3);
-	snprintf(dir, sizeof(dir), "%s", w.dir);
+	snprintf(dir, sizeof(dir), "%s", filter.dir);
 	assert_int_equal(datapath_xdp_open(dir, &before), 0);
 	load_bigger(0);
 	for (int i = 0; i < 3 - pinned; i++)
 		assert_int_equal(datapath_xdp_repin(&before, maps[i]), 0);
 	datapath_xdp_close(&before);
-	reopen();
+	filter_reopen();
 	count_default(2);
-	load("rules: [{name: b, dport: 1, action: drop}]\n");
+	filter_load("rules: [{name: b, dport: 1, action: drop}]\n");
 	count_default(4);
 	assert_packets("default", 9);
 	load_bigger(0);
 	assert_packets("default", 9);
-	assert_int_equal(run("udp 10.0.0.1:2400 > 10.0.0.2:9"), XDP_DROP);
+	assert_int_equal(filter_run("udp 10.0.0.1:2400 > 10.0.0.2:9"), XDP_DROP);
 	assert_packets("sport 2400 dport 9 action drop", 1);
 }
 
@@ -517,5 +528,5 @@ int main(void)
 		cmocka_unit_test(a_command_that_was_killed),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
 }

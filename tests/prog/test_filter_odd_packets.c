@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "filter_util.h"
+#include <linux/bpf.h>
+
+#include "tests/lib/filter_judge.h"
 
 #define BLOCK_LIST "rules: [{name: block, dport: 9999, action: drop}]\n"
 #define ALLOW_LIST "default: drop\nrules: [{name: allow, dport: 53, action: pass}]\n"
@@ -179,7 +181,7 @@ static void test_row(const struct row *row, const char *list, unsigned port, con
 	char packet[600];
 
 	with_port(row->packet, port, packet, sizeof(packet));
-	load_once(list);
+	filter_load_once(list);
 	judge(packet, x);
 }
 
@@ -262,7 +264,7 @@ static void test_class(void **state)
 		struct expect x = {.reason = row->reason, .action = XDP_PASS};
 
 		class_list(row, policy, list, sizeof(list));
-		load_once(list);
+		filter_load_once(list);
 		dropped = policy == AX_POLICY_DROP ||
 			  (policy == AX_POLICY_RULES &&
 			   (streq(row->rule, "net") || streq(row->rule, "default")));
@@ -290,8 +292,8 @@ static void a_dropped_class_asks_no_rule(void **state)
 		POLICY(DROP, AX_REASON_MLD), POLICY(DROP, AX_REASON_ICMP_ERROR)};
 
 	(void)state;
-	load_once("classes: {arp: drop, neighbour: drop, mld: drop, icmp-error: drop}\n"
-		  "rules: [{name: all, length: 0-, action: pass}]\n");
+	filter_load_once("classes: {arp: drop, neighbour: drop, mld: drop, icmp-error: drop}\n"
+			 "rules: [{name: all, length: 0-, action: pass}]\n");
 	judge("arp 10.0.0.1 > 10.0.0.2", &x[0]);
 	judge("nd fe80::1 > fe80::2", &x[1]);
 	judge("2 172.16.0.1 > 224.0.0.22 data hex:2200f9fd00000000", &x[2]);
@@ -303,7 +305,7 @@ static void a_dropped_class_asks_no_rule(void **state)
 static void the_worst_class_is_told(void **state)
 {
 	(void)state;
-	load_once(
+	filter_load_once(
 		"default: drop\nclasses: {ip-options: pass, bad-udp: drop, later-fragment: pass,\n"
 		"  tunnel: pass}\n");
 	judge("udp 10.0.0.1:5 > 10.0.0.2:9999 | 14=46 34+01010101 42=0007 len",
@@ -353,5 +355,5 @@ int main(void)
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_dropped_class_asks_no_rule);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_worst_class_is_told);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(all_classes_are_tested);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
 }

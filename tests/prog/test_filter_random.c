@@ -14,7 +14,7 @@
 #include <net/if.h>
 
 #include "../unit/rule_random.h"
-#include "instance_util.h"
+#include "tests/lib/instance.h"
 #include "net/netlink.h"
 #include "packet/text.h"
 #include "iface/iface.h"

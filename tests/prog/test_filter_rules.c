@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "filter_util.h"
+#include <linux/bpf.h>
+
+#include "tests/lib/filter_judge.h"
 
 #define LIST_MAX 32768
 #define PROBES	 24
@@ -247,7 +249,7 @@ static void load_row(const struct field_row *row, int fillers)
 	n = snprintf(list, LIST_MAX, SETS "rules:\n  - name: a\n    action: drop\n    %s\n",
 		     row->rule);
 	put_fillers(list, (size_t)n, LIST_MAX, fillers);
-	load(list);
+	filter_load(list);
 }
 
 static struct xdp_status get_status(void)
@@ -255,7 +257,7 @@ static struct xdp_status get_status(void)
 	struct xdp_status s;
 	struct error e = {0};
 
-	if (xdp_status(w.x, &s, &e) < 0)
+	if (xdp_status(filter.x, &s, &e) < 0)
 		fail_msg("%s", e.text);
 	return s;
 }
@@ -306,14 +308,15 @@ static void without_conditions(void **state)
 	struct xdp_status s;
 
 	(void)state;
-	load("default: drop\n");
+	filter_load("default: drop\n");
 	s = get_status();
 	assert_int_equal(s.match, AX_MATCH_NONE);
 	assert_int_equal(s.fields, 0);
 	xdp_status_free(&s);
 	judge(UDP_TO(53), &(struct expect)BY_DROP("default"));
-	load("default: drop\nrules: [{name: all, action: pass}, {name: never, dport: 1, action: "
-	     "drop}]\n");
+	filter_load(
+		"default: drop\nrules: [{name: all, action: pass}, {name: never, dport: 1, action: "
+		"drop}]\n");
 	s = get_status();
 	assert_int_equal(s.match, AX_MATCH_NONE);
 	xdp_status_free(&s);
@@ -361,7 +364,7 @@ static void the_first_match_wins(void **state)
 			n += (size_t)snprintf(list + n, LIST_MAX - n, "%s", rules[j]);
 			n = put_fillers(list, n, LIST_MAX, fillers[i]);
 		}
-		load(list);
+		filter_load(list);
 		for (size_t j = 0; j < ARRAY_SIZE(packets); j++)
 			judge(packets[j].packet, &packets[j].x);
 	}
@@ -384,7 +387,7 @@ static void far_rules_match(void **state)
 			"- {name: r%zu, src: 10.%zu.%zu.0/24, dport: %zu, action: %s}\n", i,
 			i / 256, i % 256, i % 1000 + 1, i % 2 ? "pass" : "drop");
 	assert_true(at < size);
-	load_afresh(list);
+	filter_load_afresh(list);
 	for (size_t i = 0; i < n; i += i < 130 ? 21 : 397) {
 		struct expect drop = BY_DROP(name), pass = BY_PASS(name);
 
@@ -410,5 +413,5 @@ int main(void)
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(without_conditions);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_first_match_wins);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(far_rules_match);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
 }

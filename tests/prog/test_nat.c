@@ -6,7 +6,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "balance_util.h"
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+
+#include "iface/iface.h"
+#include "packet/text.h"
+#include "tests/lib/balance.h"
 
 #define ONE  "['10.9.0.11:8080', '[fd09::11]:8080']"
 #define FOUR "['10.9.0.11:8080', '10.9.0.12:8080', '10.9.0.13:8080', '10.9.0.14:8080']"
@@ -23,7 +30,7 @@ static struct result runf(const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	return run(text);
+	return balance_run(text);
 }
 
 static void assert_line(const struct result *r, const char *format, ...) PRINTF(2, 3);
@@ -55,7 +62,7 @@ static struct ax_nat nat_get(const struct ax_nat_key *k)
 {
 	struct ax_nat n;
 
-	assert_int_equal(bpf_map_lookup_elem(maps.map[XDP_MAP_NAT], k, &n), 0);
+	assert_int_equal(bpf_map_lookup_elem(balance.maps.map[XDP_MAP_NAT], k, &n), 0);
 	return n;
 }
 
@@ -68,9 +75,9 @@ static uint32_t stamp(void)
 	uint32_t seen = nat_get(&k).seen;
 	struct ax_flow4 f;
 
-	assert_int_equal(bpf_map_delete_elem(maps.map[XDP_MAP_NAT], &k), 0);
-	assert_int_equal(bpf_map_get_next_key(maps.map[XDP_MAP_FLOWS4], NULL, &f), 0);
-	assert_int_equal(bpf_map_delete_elem(maps.map[XDP_MAP_FLOWS4], &f), 0);
+	assert_int_equal(bpf_map_delete_elem(balance.maps.map[XDP_MAP_NAT], &k), 0);
+	assert_int_equal(bpf_map_get_next_key(balance.maps.map[XDP_MAP_FLOWS4], NULL, &f), 0);
+	assert_int_equal(bpf_map_delete_elem(balance.maps.map[XDP_MAP_FLOWS4], &f), 0);
 	return seen;
 }
 
@@ -79,15 +86,15 @@ static void forget_all(void)
 	struct ax_nat_key k;
 	struct ax_flow4 f;
 
-	while (!bpf_map_get_next_key(maps.map[XDP_MAP_NAT], NULL, &k))
-		bpf_map_delete_elem(maps.map[XDP_MAP_NAT], &k);
-	while (!bpf_map_get_next_key(maps.map[XDP_MAP_FLOWS4], NULL, &f))
-		bpf_map_delete_elem(maps.map[XDP_MAP_FLOWS4], &f);
+	while (!bpf_map_get_next_key(balance.maps.map[XDP_MAP_NAT], NULL, &k))
+		bpf_map_delete_elem(balance.maps.map[XDP_MAP_NAT], &k);
+	while (!bpf_map_get_next_key(balance.maps.map[XDP_MAP_FLOWS4], NULL, &f))
+		bpf_map_delete_elem(balance.maps.map[XDP_MAP_FLOWS4], &f);
 }
 
 static void start(const char *list)
 {
-	load_afresh(list);
+	balance_load_afresh(list);
 	forget_all();
 }
 
@@ -119,7 +126,7 @@ static void packets_are_translated_both_ways(void **state)
 	(void)state;
 	start(LIST(ONE));
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct result r = run(cases[i].sent), again = run(cases[i].sent);
+		struct result r = balance_run(cases[i].sent), again = balance_run(cases[i].sent);
 		unsigned port = source_port(&r);
 
 		assert_int_equal(r.action, XDP_TX);
@@ -153,7 +160,7 @@ static void flows_have_ports_of_their_own(void **state)
 		r = runf("udp 10.9.0.11:8080 > 10.9.0.1:%u", port);
 		assert_line(&r, "udp 10.0.0.100:80 > 10.1.0.%u:%u ttl 63", i % 250, 1000 + i);
 	}
-	assert_int_equal(real_count(0).flows, 500);
+	assert_int_equal(balance_real_count(0).flows, 500);
 }
 
 static void a_backend_without_a_port_keeps_the_packets(void **state)
@@ -162,7 +169,7 @@ static void a_backend_without_a_port_keeps_the_packets(void **state)
 
 	(void)state;
 	start(LIST("[10.9.0.12]"));
-	r = run("tcp 10.1.0.5:1000 > 10.0.0.100:443");
+	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:443");
 	assert_line(&r, "tcp 10.9.0.1:%u > 10.9.0.12:443 flags syn ttl 63", source_port(&r));
 	r = runf("tcp 10.9.0.12:443 > 10.9.0.1:%u flags ack", source_port(&r));
 	assert_packet(&r, "tcp 10.0.0.100:443 > 10.1.0.5:1000 flags ack ttl 63");
@@ -181,7 +188,7 @@ static void no_checksum_stays_none(void **state)
 		packet_text_parse("udp 10.1.0.5:1000 > 10.0.0.100:80 data 'x'", &frame, &len, &e),
 		0);
 	frame[ETH_HLEN + 26] = frame[ETH_HLEN + 27] = 0;
-	r = run_frame(frame, len);
+	r = balance_run_frame(frame, len);
 	assert_int_equal(r.action, XDP_TX);
 	assert_int_equal(r.frame[ETH_HLEN + 26] | r.frame[ETH_HLEN + 27], 0);
 	assert_sums(&r, ETH_HLEN);
@@ -194,7 +201,7 @@ static void answers_pass_rules_and_others_do_not(void **state)
 
 	(void)state;
 	start(LIST(ONE));
-	r = run("udp 10.1.0.5:1000 > 10.0.0.100:80");
+	r = balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80");
 	port = source_port(&r);
 	/* the list's default is to drop */
 	assert_int_equal(runf("udp 10.9.0.11:8080 > 10.9.0.1:%u", port).action, XDP_TX);
@@ -211,12 +218,12 @@ static void both_ways_may_be_other_interfaces(void **state)
 
 	(void)state;
 	start(LIST("['10.8.0.13:8080']"));
-	r = run("udp 10.1.0.5:1000 > 10.0.0.100:80");
+	r = balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80");
 	assert_int_equal(r.action, XDP_REDIRECT);
 	assert_macs(&r, 0x13);
 	assert_line(&r, "udp 10.8.0.1:%u > 10.8.0.13:8080 ttl 63", source_port(&r));
 	start(LIST(ONE));
-	r = run("udp 10.8.0.15:1000 > 10.0.0.100:80");
+	r = balance_run("udp 10.8.0.15:1000 > 10.0.0.100:80");
 	r = runf("udp 10.9.0.11:8080 > 10.9.0.1:%u", source_port(&r));
 	assert_int_equal(r.action, XDP_REDIRECT);
 	assert_macs(&r, 0x15);
@@ -228,7 +235,8 @@ static void without_a_route_answers_go_where_the_client_came_from(void **state)
 
 	(void)state;
 	start(LIST(ONE));
-	r = run("udp 10.3.0.5:1000 > 10.0.0.100:80 mac 02:00:00:00:00:66 > 02:00:00:00:00:55");
+	r = balance_run(
+		"udp 10.3.0.5:1000 > 10.0.0.100:80 mac 02:00:00:00:00:66 > 02:00:00:00:00:55");
 	assert_int_equal(r.action, XDP_TX);
 	r = runf("udp 10.9.0.11:8080 > 10.9.0.1:%u", source_port(&r));
 	assert_int_equal(r.action, XDP_TX);
@@ -241,8 +249,8 @@ static void what_has_no_ports_is_left_to_this_machine(void **state)
 {
 	(void)state;
 	start(LIST(ONE));
-	assert_int_equal(run("icmp 10.1.0.5 > 10.0.0.100").action, XDP_PASS);
-	assert_int_equal(run("gre 10.1.0.5 > 10.0.0.100").action, XDP_PASS);
+	assert_int_equal(balance_run("icmp 10.1.0.5 > 10.0.0.100").action, XDP_PASS);
+	assert_int_equal(balance_run("gre 10.1.0.5 > 10.0.0.100").action, XDP_PASS);
 }
 
 static void a_backend_here_needs_no_translation_or_cannot_be(void **state)
@@ -252,7 +260,7 @@ static void a_backend_here_needs_no_translation_or_cannot_be(void **state)
 	(void)state;
 	start("balancers: {web: {mode: nat, backends: ['10.9.0.1:80']}}\n"
 	      "rules: [{dst: 10.9.0.1, action: balance web}]\n");
-	r = run("udp 10.1.0.5:1000 > 10.9.0.1:80");
+	r = balance_run("udp 10.1.0.5:1000 > 10.9.0.1:80");
 	assert_int_equal(r.action, XDP_PASS);
 	assert_packet(&r, "udp 10.1.0.5:1000 > 10.9.0.1:80");
 	assert_fails("udp 10.1.0.5:1000 > 10.9.0.1:81", AX_REASON_NO_ROUTE, XDP_DROP);
@@ -267,25 +275,28 @@ static void errors_reach_the_backend(void **state)
 
 	(void)state;
 	start(LIST(ONE));
-	r = run("tcp 10.1.0.5:1000 > 10.0.0.100:80");
+	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80");
 	port = source_port(&r);
-	r = run("icmp 10.2.0.9 > 10.0.0.100 type 3/4 quoting (tcp 10.0.0.100:80 > 10.1.0.5:1000)");
+	r = balance_run(
+		"icmp 10.2.0.9 > 10.0.0.100 type 3/4 quoting (tcp 10.0.0.100:80 > 10.1.0.5:1000)");
 	assert_int_equal(r.action, XDP_TX);
 	assert_macs(&r, 0x11);
 	assert_line(&r,
 		    "icmp 10.9.0.1 > 10.9.0.11 type 3/4 ttl 63 quoting (tcp 10.9.0.11:8080 > "
 		    "10.9.0.1:%u)",
 		    port);
-	r = run("tcp [fd01::5]:1000 > [fd00::100]:80");
+	r = balance_run("tcp [fd01::5]:1000 > [fd00::100]:80");
 	port = source_port(&r);
-	r = run("icmp6 fd02::9 > fd00::100 type 2 quoting (tcp [fd00::100]:80 > [fd01::5]:1000)");
+	r = balance_run(
+		"icmp6 fd02::9 > fd00::100 type 2 quoting (tcp [fd00::100]:80 > [fd01::5]:1000)");
 	assert_int_equal(r.action, XDP_TX);
 	assert_sums(&r, ETH_HLEN);
 	assert_int_equal(backend_of(&r), 11);
 	assert_int_equal(r.frame[ETH_HLEN + 48 + 40 + 2] << 8 | r.frame[ETH_HLEN + 48 + 40 + 3],
 			 port);
 	/* about a flow that nobody has */
-	r = run("icmp 10.2.0.9 > 10.0.0.100 type 3/4 quoting (tcp 10.0.0.100:80 > 10.1.0.5:2000)");
+	r = balance_run(
+		"icmp 10.2.0.9 > 10.0.0.100 type 3/4 quoting (tcp 10.0.0.100:80 > 10.1.0.5:2000)");
 	assert_int_equal(r.action, XDP_PASS);
 	assert_packet(&r, "icmp 10.2.0.9 > 10.0.0.100 type 3/4 quoting (tcp 10.0.0.100:80 > "
 			  "10.1.0.5:2000)");
@@ -298,7 +309,7 @@ static void errors_reach_the_client(void **state)
 
 	(void)state;
 	start(LIST(ONE));
-	r = run("udp 10.1.0.5:1000 > 10.0.0.100:80");
+	r = balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80");
 	port = source_port(&r);
 	/* the port is closed there; a router on the way says something */
 	for (int i = 0; i < 2; i++) {
@@ -311,7 +322,7 @@ static void errors_reach_the_client(void **state)
 			    "10.1.0.5:1000 > 10.0.0.100:80)",
 			    i ? 4 : 3);
 	}
-	r = run("udp [fd01::5]:1000 > [fd00::100]:80");
+	r = balance_run("udp [fd01::5]:1000 > [fd00::100]:80");
 	port = source_port(&r);
 	r = runf("icmp6 fd09::11 > fd09::1 type 1/4 quoting (udp [fd09::1]:%u > [fd09::11]:8080)",
 		 port);
@@ -319,7 +330,8 @@ static void errors_reach_the_client(void **state)
 	assert_line(&r, "icmp6 fd00::100 > fd01::5 type 1/4 ttl 63 quoting (udp [fd01::5]:1000 > "
 			"[fd00::100]:80)");
 	/* about something else */
-	r = run("icmp 10.9.0.11 > 10.9.0.1 type 3/3 quoting (udp 10.9.0.1:999 > 10.9.0.11:8080)");
+	r = balance_run(
+		"icmp 10.9.0.11 > 10.9.0.1 type 3/3 quoting (udp 10.9.0.1:999 > 10.9.0.11:8080)");
 	assert_int_equal(r.action, XDP_DROP);
 }
 
@@ -363,7 +375,7 @@ static void fragments_of_answers_find_back(void **state)
 	(void)state;
 	start(LIST(ONE));
 	for (int v6 = 0; v6 < 2; v6++) {
-		r = run(sent[v6]);
+		r = balance_run(sent[v6]);
 		port = source_port(&r);
 		later = runf(v6 ? "udp fd09::11 > fd09::1 frag later len 64"
 				: "udp 10.9.0.11 > 10.9.0.1 frag later len 64");
@@ -394,16 +406,16 @@ static void a_forgotten_flow_finds_its_port_again(void **state)
 
 	(void)state;
 	start(LIST(ONE));
-	r = run("tcp 10.1.0.5:1000 > 10.0.0.100:80");
+	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80");
 	port = source_port(&r);
-	while (!bpf_map_get_next_key(maps.map[XDP_MAP_FLOWS4], NULL, &f))
-		bpf_map_delete_elem(maps.map[XDP_MAP_FLOWS4], &f);
-	r = run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags ack");
+	while (!bpf_map_get_next_key(balance.maps.map[XDP_MAP_FLOWS4], NULL, &f))
+		bpf_map_delete_elem(balance.maps.map[XDP_MAP_FLOWS4], &f);
+	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags ack");
 	assert_int_equal(source_port(&r), port);
 	/* and the table of answers, once the flow looks after it */
 	k = key_of("10.9.0.11", "10.9.0.1", 6, port);
-	assert_int_equal(bpf_map_delete_elem(maps.map[XDP_MAP_NAT], &k), 0);
-	r = run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
+	assert_int_equal(bpf_map_delete_elem(balance.maps.map[XDP_MAP_NAT], &k), 0);
+	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
 	assert_int_equal(source_port(&r), port);
 	r = runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags ack", port);
 	assert_packet(&r, "tcp 10.0.0.100:80 > 10.1.0.5:1000 flags ack ttl 63");
@@ -418,15 +430,15 @@ static void a_flow_looks_after_its_port_in_time(void **state)
 
 	(void)state;
 	start(LIST(ONE));
-	r = run("udp 10.1.0.5:1000 > 10.0.0.100:80");
+	r = balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80");
 	port = source_port(&r);
 	k = key_of("10.9.0.11", "10.9.0.1", 17, port);
 	/* another flow has taken it */
 	n = nat_get(&k);
 	n.client_port_be = htons(9);
-	assert_int_equal(bpf_map_update_elem(maps.map[XDP_MAP_NAT], &k, &n, 0), 0);
+	assert_int_equal(bpf_map_update_elem(balance.maps.map[XDP_MAP_NAT], &k, &n, 0), 0);
 	usleep(600000);
-	r = run("udp 10.1.0.5:1000 > 10.0.0.100:80");
+	r = balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80");
 	assert_int_not_equal(source_port(&r), port);
 	r = runf("udp 10.9.0.11:8080 > 10.9.0.1:%u", source_port(&r));
 	assert_packet(&r, "udp 10.0.0.100:80 > 10.1.0.5:1000 ttl 63");
@@ -442,15 +454,15 @@ static void the_end_of_a_connection_is_seen(void **state)
 
 	(void)state;
 	start(LIST(ONE));
-	r = run("tcp 10.1.0.5:1000 > 10.0.0.100:80");
+	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80");
 	port = source_port(&r);
 	k = key_of("10.9.0.11", "10.9.0.1", 6, port);
 	assert_int_equal(nat_get(&k).closed, 0);
-	run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags fin,ack");
+	balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags fin,ack");
 	assert_int_equal(nat_get(&k).closed, AX_NAT_FIN_CLIENT);
 	runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags fin,ack", port);
 	assert_int_equal(nat_get(&k).closed, AX_NAT_FINS);
-	run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
+	balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
 	assert_int_equal(nat_get(&k).closed, 0);
 	runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags rst", port);
 	assert_int_equal(nat_get(&k).closed, AX_NAT_RESET);
@@ -463,7 +475,8 @@ static void use_up_ports(const struct ax_nat *like)
 
 	for (unsigned p = AX_NAT_PORT; p < AX_NAT_PORT + AX_NAT_PORTS; p++) {
 		k.source_port_be = htons((uint16_t)p);
-		assert_int_equal(bpf_map_update_elem(maps.map[XDP_MAP_NAT], &k, like, 0), 0);
+		assert_int_equal(bpf_map_update_elem(balance.maps.map[XDP_MAP_NAT], &k, like, 0),
+				 0);
 	}
 }
 
@@ -480,21 +493,21 @@ static void ports_that_are_over_are_taken(void **state)
 	other.seen = stamp();
 	use_up_ports(&other);
 	assert_fails(text, AX_REASON_NO_PORT, XDP_DROP);
-	assert_int_equal(entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
+	assert_int_equal(balance_entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
 	other.closed = AX_NAT_FINS; /* but only just */
 	other.seen = stamp();
 	use_up_ports(&other);
 	assert_fails(text, AX_REASON_NO_PORT, XDP_DROP);
-	other.seen = stamp() - AX_NAT_CLOSED * generation.layout.hz - 1;
+	other.seen = stamp() - AX_NAT_CLOSED * balance.generation.layout.hz - 1;
 	use_up_ports(&other);
-	r = run(text);
+	r = balance_run(text);
 	assert_int_equal(r.action, XDP_TX);
 	r = runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags ack", source_port(&r));
 	assert_packet(&r, "tcp 10.0.0.100:80 > 10.1.0.5:1000 flags ack ttl 63");
 	other.closed = 0;
-	other.seen = stamp() - AX_NAT_IDLE_TCP * generation.layout.hz - 1;
+	other.seen = stamp() - AX_NAT_IDLE_TCP * balance.generation.layout.hz - 1;
 	use_up_ports(&other);
-	assert_int_equal(run("tcp 10.1.0.5:1001 > 10.0.0.100:80").action, XDP_TX);
+	assert_int_equal(balance_run("tcp 10.1.0.5:1001 > 10.0.0.100:80").action, XDP_TX);
 	forget_all();
 }
 
@@ -515,16 +528,16 @@ static void failures_have_reasons(void **state)
 	assert_fails("udp 10.1.0.5:1000 > 10.0.0.100:80", AX_REASON_NO_NEIGHBOUR, XDP_DROP);
 	start(LIST(ONE));
 	assert_fails("udp 10.1.0.5:1000 > 10.0.0.100:80 ttl 1", AX_REASON_TTL, XDP_DROP);
-	assert_int_equal(entries(XDP_MAP_NAT, sizeof(struct ax_nat_key)), 0);
-	r = run("udp 10.8.0.15:1000 > 10.0.0.100:80");
+	assert_int_equal(balance_entries(XDP_MAP_NAT, sizeof(struct ax_nat_key)), 0);
+	r = balance_run("udp 10.8.0.15:1000 > 10.0.0.100:80");
 	port = source_port(&r);
 	r = runf("udp 10.9.0.11:8080 > 10.9.0.1:%u ttl 1", port);
 	assert_int_equal(r.action, XDP_DROP);
-	assert_int_equal(reason_count(AX_REASON_TTL), 2);
+	assert_int_equal(balance_reason_count(AX_REASON_TTL), 2);
 	/* too long for the link to that client: the backend is told */
 	r = runf("udp 10.9.0.11:8080 > 10.9.0.1:%u len 1273", port);
 	assert_int_equal(r.action, XDP_TX);
-	assert_int_equal(reason_count(AX_REASON_TOO_BIG), 1);
+	assert_int_equal(balance_reason_count(AX_REASON_TOO_BIG), 1);
 	assert_sums(&r, ETH_HLEN);
 	assert_int_equal(r.frame[ETH_HLEN + 20] << 8 | r.frame[ETH_HLEN + 21], 0x304);
 	assert_int_equal(r.frame[ETH_HLEN + 26] << 8 | r.frame[ETH_HLEN + 27], SMALL);
@@ -541,17 +554,17 @@ static void a_flood_is_dropped(void **state)
 
 	(void)state;
 	start(LIST(ONE));
-	map = map_by_name("flow_windows");
+	map = balance_map("flow_windows");
 	assert_true(map >= 0);
 	/* a window may end between the two packets */
 	for (unsigned i = 0; i < 20 && !counted; i++) {
 		struct result r = runf("udp 10.1.0.5:%u > 10.0.0.100:80", 1000 + i);
 
 		assert_int_equal(r.action, XDP_TX);
-		before = reason_count(AX_REASON_FLOWS_FULL);
-		set_window(map, AX_FLOWS_PER_WINDOW);
+		before = balance_reason_count(AX_REASON_FLOWS_FULL);
+		balance_set_window(map, AX_FLOWS_PER_WINDOW);
 		r = runf("udp 10.1.0.5:%u > 10.0.0.100:80", 2000 + i);
-		counted = reason_count(AX_REASON_FLOWS_FULL) - before;
+		counted = balance_reason_count(AX_REASON_FLOWS_FULL) - before;
 		assert_int_equal(r.action, counted ? XDP_DROP : XDP_TX);
 		r = runf("udp 10.1.0.5:%u > 10.0.0.100:80", 1000 + i);
 		assert_int_equal(r.action, XDP_TX);
@@ -573,15 +586,15 @@ static void explaining_leaves_no_trace(void **state)
 
 	(void)state;
 	start(LIST(ONE));
-	assert_int_equal(xdp_open(&inst, IFNAME, &x, &e), 0);
+	assert_int_equal(xdp_open(&balance.inst, IFNAME, &x, &e), 0);
 	assert_int_equal(packet_text_parse("tcp 10.1.0.5:1000 > 10.0.0.100:80", &there, &len, &e),
 			 0);
 	assert_int_equal(xdp_explain(x, there, len, &got, &e), 0);
 	assert_int_equal(got.action, XDP_TX);
 	assert_int_equal(got.x.backend, 0);
-	assert_int_equal(entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
-	assert_int_equal(entries(XDP_MAP_NAT, sizeof(struct ax_nat_key)), 0);
-	r = run_frame(there, len);
+	assert_int_equal(balance_entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
+	assert_int_equal(balance_entries(XDP_MAP_NAT, sizeof(struct ax_nat_key)), 0);
+	r = balance_run_frame(there, len);
 	assert_int_equal(got.out_len, r.len);
 	assert_memory_equal(got.out, r.frame, r.len);
 	xdp_explanation_free(&got);
@@ -593,7 +606,7 @@ static void explaining_leaves_no_trace(void **state)
 	assert_int_equal(got.action, XDP_TX);
 	assert_int_equal(got.x.decided, AX_DECIDED_ANSWER);
 	assert_int_equal(nat_get(&k).closed, n.closed);
-	r = run_frame(back, len);
+	r = balance_run_frame(back, len);
 	assert_memory_equal(got.out, r.frame, r.len);
 	assert_packet(&r, "tcp 10.0.0.100:80 > 10.1.0.5:1000 flags rst ttl 63");
 	xdp_explanation_free(&got);
@@ -624,5 +637,5 @@ int main(void)
 		cmocka_unit_test(explaining_leaves_no_trace),
 	};
 
-	return cmocka_run_group_tests_name("NAT", tests, setup, teardown);
+	return cmocka_run_group_tests_name("NAT", tests, balance_setup, balance_teardown);
 }

@@ -8,9 +8,9 @@
 
 #include <net/if.h>
 
-#include "instance_util.h"
+#include "tests/lib/instance.h"
 #include "net/neighbour.h"
-#include "netns_util.h"
+#include "tests/lib/netns.h"
 
 static struct {
 	struct nl *nl;

@@ -5,13 +5,16 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 
-#include "netns_util.h"
+#include "tests/lib/netns.h"
 
 #define METRIC	 0x123456
 #define N_ROUTES 10000

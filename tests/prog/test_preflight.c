@@ -7,12 +7,13 @@
 #include <cmocka.h>
 
 #include <net/if.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "instance_util.h"
-#include "netns_util.h"
 #include "iface/preflight_priv.h"
+#include "tests/lib/instance.h"
+#include "tests/lib/netns.h"
 
 #define FINDINGS_MAX 32
 

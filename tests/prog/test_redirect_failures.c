@@ -8,13 +8,14 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/bpf.h>
 #include <linux/if_link.h>
 #include <net/if.h>
 #include <sched.h>
 
 #include "net/ethtool.h"
-#include "instance_util.h"
-#include "netns_util.h"
+#include "tests/lib/instance.h"
+#include "tests/lib/netns.h"
 #include "xdp.h"
 
 #define FRAME	 100

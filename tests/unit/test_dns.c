@@ -6,7 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "dns_zone.h"
+#include <arpa/inet.h>
+#include <ldns/ldns.h>
+
+#include "tests/lib/dns_zone.h"
 
 #define QR 0x8000
 #define AA 0x0400

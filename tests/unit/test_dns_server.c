@@ -10,10 +10,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <dirent.h>
+#include <ldns/ldns.h>
 #include <poll.h>
 #include <sys/resource.h>
-#include "dns_zone.h"
+
+#include "tests/lib/dns_zone.h"
 
 #define WAIT_MS 8000 /* for what must come */
 

@@ -3,15 +3,18 @@
  * What debug data says of programs, against what these programs have in their registers and memory:
  * each is built in several ways and stopped where a probe would be.
  */
-#include <elf.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "probe_fetch.h"
+#include <elf.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
 #include "probes/types/dwarf.h"
+#include "tests/lib/probe_fetch.h"
 
 #ifdef __x86_64__
 static const char program[] =
@@ -372,8 +375,8 @@ static void check_build(const char *compiler, const char *flags, bool optimised)
 {
 	struct target t;
 
-	source("program.c", program);
-	run("%s -w -g %s program.c -o program", compiler, flags);
+	build_source("program.c", program);
+	build_run("%s -w -g %s program.c -o program", compiler, flags);
 	t = open_target("program");
 	check_entry(&t);
 	check_returns(&t);
@@ -414,14 +417,15 @@ static void test_separate_file(void **state)
 	struct target t;
 
 	(void)state;
-	source("program.c", program);
-	run("gcc -w -g -O0 program.c -o program && objcopy --only-keep-debug program p.debug && "
-	    "strip -g program && objcopy --add-gnu-debuglink=p.debug program");
+	build_source("program.c", program);
+	build_run("gcc -w -g -O0 program.c -o program && objcopy --only-keep-debug program p.debug "
+		  "&& "
+		  "strip -g program && objcopy --add-gnu-debuglink=p.debug program");
 	t = open_target("program");
 	check_entry(&t);
 	check_lines(&t, false);
 	close_target(&t);
-	run("mkdir -p .debug && mv p.debug .debug/");
+	build_run("mkdir -p .debug && mv p.debug .debug/");
 	t = open_target("program");
 	check_locals(&t);
 	close_target(&t);
@@ -434,8 +438,8 @@ static void test_no_data(void **state)
 	struct places at = {0};
 
 	(void)state;
-	source("program.c", program);
-	run("gcc -w -O0 program.c -o bare");
+	build_source("program.c", program);
+	build_run("gcc -w -O0 program.c -o bare");
 	t = open_target("bare");
 	assert_int_equal(dwarf_lines(t.d, "program.c", 5, on_line, &at, &e), -ENODATA);
 	assert_non_null(strstr(e.text, "has no debug data"));
@@ -479,11 +483,11 @@ static void test_classes(void **state)
 	struct target t;
 
 	(void)state;
-	source("classes.cpp", classes);
+	build_source("classes.cpp", classes);
 	for (int i = 0; i < 3; i++) {
-		run("g++ -g %s classes.cpp -o classes", i == 0	 ? "-O0"
-							: i == 1 ? "-O2"
-								 : "-O0 -gdwarf-4 -no-pie");
+		build_run("g++ -g %s classes.cpp -o classes", i == 0   ? "-O0"
+							      : i == 1 ? "-O2"
+								       : "-O0 -gdwarf-4 -no-pie");
 		t = open_target("classes");
 		expect_in(&t, "uprobe", "this->value this->first a flag *ref global", method, false,
 			  "this->value=12 this->first=11 a=21 flag=1 *ref=9 global=5");
@@ -519,10 +523,10 @@ static void test_go(void **state)
 	(void)state;
 	if (system("command -v go >/dev/null 2>&1"))
 		skip();
-	source("p.go", go_program);
+	build_source("p.go", go_program);
 	for (int i = 0; i < 2; i++) {
-		run("HOME=$PWD GOCACHE=$PWD/cache GO111MODULE=off go build %s -o gop p.go",
-		    i ? "-gcflags='-N -l'" : "");
+		build_run("HOME=$PWD GOCACHE=$PWD/cache GO111MODULE=off go build %s -o gop p.go",
+			  i ? "-gcflags='-N -l'" : "");
 		t = open_target("gop");
 		expect_in(&t, "uprobe",
 			  "a s.len s.str:string[5] p->x p->name.len q.x q.name.len small",

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "probe_programs.h"
+#include "tests/lib/probe_programs.h"
 #include "probes/kernel/kallsyms.h"
 #include "probes/kernel/symbols_priv.h"
 
@@ -58,9 +58,9 @@ static struct kernel_files files_of(bool with_lists)
 {
 	struct kernel_files k = {0};
 
-	source("symbols", symbols);
-	source("traceable", traceable);
-	source("blacklist", blacklist);
+	build_source("symbols", symbols);
+	build_source("traceable", traceable);
+	build_source("blacklist", blacklist);
 	snprintf(k.symbols, sizeof(k.symbols), "%s/symbols", build_dir);
 	if (with_lists) {
 		snprintf(k.traceable, sizeof(k.traceable), "%s/traceable", build_dir);

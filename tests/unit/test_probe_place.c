@@ -5,16 +5,17 @@
  * would be, to see that the arguments and the return address are still what they were.
  */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
 #include <elf.h>
+#include <limits.h>
+#include <signal.h>
 
-#include "probe_programs.h"
 #include "probes/place/priv.h"
+#include "tests/lib/probe_programs.h"
 
 #define E PLACE_EMULATED
 #define N PLACE_NOP5
@@ -260,8 +261,8 @@ static struct binary *open_cases(const char *options)
 					      name);
 		assert_true(n < sizeof(text));
 	}
-	source("cases.s", text);
-	run("gcc %s cases.s -o cases", options);
+	build_source("cases.s", text);
+	build_run("gcc %s cases.s -o cases", options);
 	return open_built("cases");
 }
 
@@ -325,7 +326,7 @@ static void functions_that_do_not(void **state)
 	/* without the name of the cold part */
 	b = open_cases("-nostartfiles -shared -Wl,-Bsymbolic");
 	binary_close(b);
-	run("strip --strip-symbol=cold_jump.cold cases");
+	build_run("strip --strip-symbol=cold_jump.cold cases");
 	b = open_built("cases");
 	check_place(b, "cold_jump", 0, S, "a jump leads to");
 	check_place(b, "endbr", 4, E, NULL);
@@ -482,14 +483,14 @@ static void arguments_in_compiled_programs(void **state)
 	unsigned slid = 0;
 
 	(void)state;
-	source("args.c", compiled);
+	build_source("args.c", compiled);
 	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
 		struct function_list l = {0};
 		struct error e = {0};
 		struct symbol caller;
 		struct binary *b;
 
-		run("%s args.c -o args%zu", builds[i], i);
+		build_run("%s args.c -o args%zu", builds[i], i);
 		b = open_built((char[]){'a', 'r', 'g', 's', (char)('0' + i), 0});
 		caller = symbol_of(b, "main");
 		assert_int_equal(binary_functions(b, "f_[pelsrft]*", add_function, &l, &e), 0);

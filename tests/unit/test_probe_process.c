@@ -4,17 +4,20 @@
  * their own, ended, replaced by exec; code that a process made itself; and the kernel.
  */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
-#include "probe_programs.h"
 #include "probes/process/process.h"
+#include "tests/lib/probe_programs.h"
 
 /* Says where its functions are, and does what it is told by letters. */
 static const char target[] =
@@ -134,11 +137,11 @@ static int build(void **state)
 {
 	if (build_dir_make(state))
 		return -1;
-	source("target.cc", target);
-	source("more.c", "int more(int a) { return a * 3; }\n");
-	run("g++ -O1 target.cc -o target -ldl");
-	run("g++ -O1 -static target.cc -o fixed -ldl 2>/dev/null");
-	run("gcc -O1 -shared -fPIC more.c -o libmore.so");
+	build_source("target.cc", target);
+	build_source("more.c", "int more(int a) { return a * 3; }\n");
+	build_run("g++ -O1 target.cc -o target -ldl");
+	build_run("g++ -O1 -static target.cc -o fixed -ldl 2>/dev/null");
+	build_run("gcc -O1 -shared -fPIC more.c -o libmore.so");
 	return 0;
 }
 
@@ -226,9 +229,9 @@ static void replaced_and_deleted_files(void **state)
 		processes_free(p);
 		skip();
 	}
-	run("cp target brief");
+	build_run("cp target brief");
 	c = start("./brief", NULL);
-	run("rm brief && cp libmore.so brief");
+	build_run("rm brief && cp libmore.so brief");
 	check_name(p, c.pid, c.plain + 2, "plain+0x2 (brief)");
 	end(&c);
 	check_name(p, c.pid, c.plain + 3, "plain+0x3 (brief)");
@@ -246,10 +249,10 @@ static void a_root_of_its_own(void **state)
 		processes_free(p);
 		skip();
 	}
-	run("mkdir -p box && cp fixed box/run");
+	build_run("mkdir -p box && cp fixed box/run");
 	c = start("/run", "box");
 	processes_note(p, c.pid);
-	run("rm box/run");
+	build_run("rm box/run");
 	end(&c);
 	check_name(p, c.pid, c.plain + 2, "plain+0x2 (run)");
 	check_name(p, c.pid, c.total, "shop::total<long> (run)");
@@ -272,7 +275,7 @@ static void code_that_a_process_made(void **state)
 	check_name(p, c.pid, code + 4096, "unknown");
 	/* the rest of a line that was cut, and more code */
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)c.pid);
-	run("printf ' here\\n%lx 10 third\\n' >>%s", (unsigned long)code + 256, path);
+	build_run("printf ' here\\n%lx 10 third\\n' >>%s", (unsigned long)code + 256, path);
 	end(&c);
 	usleep(20000);
 	check_name(p, c.pid, code + 257, "third+0x1");
@@ -300,7 +303,7 @@ static void foreign_maps(void **state)
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)c.pid);
 	assert_int_equal(chown(path, 65534, 65534), 0);
 	check_name(p, c.pid, code + 68, "unknown");
-	run("mv %s map && ln -s %s/map %s && chown 0:0 map", path, build_dir, path);
+	build_run("mv %s map && ln -s %s/map %s && chown 0:0 map", path, build_dir, path);
 	usleep(20000);
 	check_name(p, c.pid, code + 68, "unknown");
 	assert_int_equal(unlink(path), 0);

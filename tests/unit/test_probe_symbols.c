@@ -5,7 +5,6 @@
  * program.
  */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,10 +12,13 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
-#include "probe_programs.h"
+#include "tests/lib/probe_programs.h"
 
 #define MARK 0x1122334455667788ull
 
@@ -138,11 +140,11 @@ static void all_kinds_of_links(void **state)
 	};
 
 	(void)state;
-	source("program.c", program);
+	build_source("program.c", program);
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		struct binary *b;
 
-		run("gcc %s program.c -o program", options[i]);
+		build_run("gcc %s program.c -o program", options[i]);
 		b = open_built("program");
 		check_program(b);
 		assert_int_equal(read_at(b, symbol_of(b, "hidden*").offset) == MARK, 0);
@@ -161,14 +163,14 @@ static void stripped(void **state)
 	struct binary *b;
 
 	(void)state;
-	source("program.c", program);
-	run("gcc -O2 -shared -fPIC program.c -o program && strip program");
+	build_source("program.c", program);
+	build_run("gcc -O2 -shared -fPIC program.c -o program && strip program");
 	b = open_built("program");
 	assert_int_equal(read_at(b, symbol_of(b, "marked").offset), MARK);
 	check_functions(b, "work_*", "work_one work_two ");
 	check_none(b, "hidden", "it is stripped");
 	binary_close(b);
-	run("gcc -O2 program.c -o program && strip program");
+	build_run("gcc -O2 program.c -o program && strip program");
 	b = open_built("program");
 	check_none(b, "work_one", "has no names of functions");
 	binary_close(b);
@@ -180,24 +182,24 @@ static void names_beside_the_file(void **state)
 	struct binary *b;
 
 	(void)state;
-	source("program.c", program);
-	run("gcc -O2 -g -Wl,--build-id=none program.c -o whole && mkdir -p .debug &&"
-	    "objcopy --only-keep-debug whole program.debug &&"
-	    "strip whole -o program && objcopy --add-gnu-debuglink=program.debug program");
+	build_source("program.c", program);
+	build_run("gcc -O2 -g -Wl,--build-id=none program.c -o whole && mkdir -p .debug &&"
+		  "objcopy --only-keep-debug whole program.debug &&"
+		  "strip whole -o program && objcopy --add-gnu-debuglink=program.debug program");
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		if (i)
-			run("mv program.debug %s", places[i]);
+			build_run("mv program.debug %s", places[i]);
 		b = open_built("program");
 		check_program(b);
 		check_functions(b, "hidden", "hidden ");
 		binary_close(b);
 	}
 	/* one of another build */
-	run("echo >>%s", places[1]);
+	build_run("echo >>%s", places[1]);
 	b = open_built("program");
 	check_none(b, "work_one", "has no names");
 	binary_close(b);
-	run("rm -r .debug");
+	build_run("rm -r .debug");
 }
 
 static void names_inside_packed(void **state)
@@ -205,16 +207,16 @@ static void names_inside_packed(void **state)
 	struct binary *b;
 
 	(void)state;
-	source("program.c", program);
-	run("gcc -O2 program.c -o whole && objcopy --only-keep-debug whole mini &&"
-	    "strip --strip-debug mini && xz -k -f mini && strip whole -o program &&"
-	    "objcopy --add-section .gnu_debugdata=mini.xz program");
+	build_source("program.c", program);
+	build_run("gcc -O2 program.c -o whole && objcopy --only-keep-debug whole mini &&"
+		  "strip --strip-debug mini && xz -k -f mini && strip whole -o program &&"
+		  "objcopy --add-section .gnu_debugdata=mini.xz program");
 	b = open_built("program");
 	check_program(b);
 	check_functions(b, "hidden", "hidden ");
 	binary_close(b);
-	run("head -c 200 /dev/urandom >mini.xz && strip whole -o program &&"
-	    "objcopy --add-section .gnu_debugdata=mini.xz program");
+	build_run("head -c 200 /dev/urandom >mini.xz && strip whole -o program &&"
+		  "objcopy --add-section .gnu_debugdata=mini.xz program");
 	b = open_built("program");
 	check_none(b, "hidden", "has no names");
 	binary_close(b);
@@ -251,13 +253,13 @@ static void names_by_build_id(void **state)
 	(void)state;
 	if (geteuid() != 0)
 		skip();
-	source("program.c", program);
-	source("waits.c", "#include <unistd.h>\nint main(void) { return pause(); }\n");
-	run("mkdir -p box/usr/lib/debug/.build-id/12 box/bin &&"
-	    "gcc -O2 -g -Wl,--build-id=0x1234567890 program.c -o whole &&"
-	    "objcopy --only-keep-debug whole box/usr/lib/debug/.build-id/12/34567890.debug &&"
-	    "strip whole -o box/bin/program && ln -sf /bin/program box/bin/linked &&"
-	    "gcc -static waits.c -o box/bin/waits");
+	build_source("program.c", program);
+	build_source("waits.c", "#include <unistd.h>\nint main(void) { return pause(); }\n");
+	build_run("mkdir -p box/usr/lib/debug/.build-id/12 box/bin &&"
+		  "gcc -O2 -g -Wl,--build-id=0x1234567890 program.c -o whole &&"
+		  "objcopy --only-keep-debug whole box/usr/lib/debug/.build-id/12/34567890.debug &&"
+		  "strip whole -o box/bin/program && ln -sf /bin/program box/bin/linked &&"
+		  "gcc -static waits.c -o box/bin/waits");
 	pid = start_in("box", "/bin/waits");
 	if (binary_open("/bin/program", pid, &b, &e))
 		fail_msg("%s", e.text);
@@ -277,9 +279,9 @@ static void names_by_build_id(void **state)
 	assert_int_equal(binary_open("/bin/bash", pid, &b, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "in the file system of that process"));
 	/* a debug file of another build */
-	run("cd box/usr/lib/debug/.build-id/12 && mv 34567890.debug 0000000000.debug &&"
-	    "gcc -g -Wl,--build-id=0x1234567891 ../../../../../../program.c -o x &&"
-	    "objcopy --only-keep-debug x 34567890.debug");
+	build_run("cd box/usr/lib/debug/.build-id/12 && mv 34567890.debug 0000000000.debug &&"
+		  "gcc -g -Wl,--build-id=0x1234567891 ../../../../../../program.c -o x &&"
+		  "objcopy --only-keep-debug x 34567890.debug");
 	if (binary_open("/bin/program", pid, &b, &e))
 		fail_msg("%s", e.text);
 	check_none(b, "hidden", "has no names");
@@ -311,8 +313,8 @@ static void names_of_cpp(void **state)
 	struct symbol s;
 
 	(void)state;
-	source("classes.cc", classes);
-	run("g++ -O1 classes.cc -o classes");
+	build_source("classes.cc", classes);
+	build_run("g++ -O1 classes.cc -o classes");
 	b = open_built("classes");
 	check_functions(b, "shop::Cart::add", "_ZN4shop4Cart3addEi _ZN4shop4Cart3addElPKc ");
 	check_functions(b, "shop::Cart::add(int)", "_ZN4shop4Cart3addEi ");
@@ -338,11 +340,12 @@ static void cold_parts(void **state)
 	struct binary *b;
 
 	(void)state;
-	source("cold.s", ".globl warm\n.type warm,@function\nwarm: nop\n.size warm,1\n"
-			 ".type warm.cold,@function\nwarm.cold: nop\n.size warm.cold,1\n"
-			 ".type warm.isra.0,@function\nwarm.isra.0: nop\n.size warm.isra.0,1\n"
-			 ".globl _start\n_start: nop\n");
-	run("gcc -nostdlib -static cold.s -o cold");
+	build_source("cold.s",
+		     ".globl warm\n.type warm,@function\nwarm: nop\n.size warm,1\n"
+		     ".type warm.cold,@function\nwarm.cold: nop\n.size warm.cold,1\n"
+		     ".type warm.isra.0,@function\nwarm.isra.0: nop\n.size warm.isra.0,1\n"
+		     ".globl _start\n_start: nop\n");
+	build_run("gcc -nostdlib -static cold.s -o cold");
 	b = open_built("cold");
 	check_functions(b, "warm*", "warm warm.isra.0 ");
 	check_functions(b, "*.cold*", "warm.cold ");
@@ -378,8 +381,8 @@ static void libraries_and_programs_by_name(void **state)
 	check_functions(b, "readline", "readline ");
 	binary_close(b);
 	/* $PATH and the directory that the user is in */
-	source("program.c", program);
-	run("mkdir -p bin && gcc program.c -o bin/only-here");
+	build_source("program.c", program);
+	build_run("mkdir -p bin && gcc program.c -o bin/only-here");
 	saved = strdup(getenv("PATH"));
 	snprintf(path, sizeof(path), "/nowhere::%s/bin", build_dir);
 	setenv("PATH", path, 1);
@@ -451,13 +454,13 @@ static void what_ifuncs_choose_from(void **state)
 	struct error e = {0};
 
 	(void)state;
-	source("chosen.c", chosen);
-	run("gcc -D_GNU_SOURCE chosen.c -o chosen -ldl");
+	build_source("chosen.c", chosen);
+	build_run("gcc -D_GNU_SOURCE chosen.c -o chosen -ldl");
 	if (binary_open("c", 0, &b, &e))
 		fail_msg("%s", e.text);
 	check_libc(b);
 	/* without the names that a debug file has of the implementations */
-	run("objcopy -R .note.gnu.build-id -R .gnu_debuglink %s bare", binary_path(b));
+	build_run("objcopy -R .note.gnu.build-id -R .gnu_debuglink %s bare", binary_path(b));
 	binary_close(b);
 	b = open_built("bare");
 	check_libc(b);
@@ -485,11 +488,11 @@ static void what_is_no_program(void **state)
 	FILE *f;
 
 	(void)state;
-	source("program.c", program);
-	source("script", "#!/usr/bin/env perl\n");
-	source("empty", "");
-	run("gcc -g -c program.c -o object.o && gcc -g program.c -o whole &&"
-	    "objcopy --only-keep-debug whole debug && mkfifo fifo");
+	build_source("program.c", program);
+	build_source("script", "#!/usr/bin/env perl\n");
+	build_source("empty", "");
+	build_run("gcc -g -c program.c -o object.o && gcc -g program.c -o whole &&"
+		  "objcopy --only-keep-debug whole debug && mkfifo fifo");
 	snprintf(path, sizeof(path), "%s/small", build_dir);
 	f = fopen(path, "w");
 	assert_non_null(f);
@@ -526,7 +529,7 @@ static void functions_of_go(void **state)
 	snprintf(path, sizeof(path), "%s/bin/go", root);
 	if (binary_open(path, 0, &b, &e))
 		fail_msg("%s", e.text);
-	run("cp %s bare && strip bare 2>/dev/null", path);
+	build_run("cp %s bare && strip bare 2>/dev/null", path);
 	bare = open_built("bare");
 	assert_true(binary_is_go(b) && binary_is_go(bare));
 	s = symbol_of(b, "fmt.Sprintf");

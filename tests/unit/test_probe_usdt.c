@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "probe_programs.h"
+#include "tests/lib/probe_programs.h"
 
 struct form {
 	const char *text;
@@ -299,13 +299,13 @@ static void values_at_the_probes(void **state)
 		      memory[] = {50, 7777777777, -3};
 
 	(void)state;
-	source("usdt.c", program);
+	build_source("usdt.c", program);
 	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
 		struct probes p = {0};
 		struct error e = {0};
 		struct binary *b;
 
-		run("%s usdt.c -o usdt%zu", builds[i], i);
+		build_run("%s usdt.c -o usdt%zu", builds[i], i);
 		b = open_built((char[]){'u', 's', 'd', 't', (char)('0' + i), 0});
 		if (binary_usdts(b, "ax", NULL, add_usdt, &p, &e))
 			fail_msg("%s: %s", builds[i], e.text);
@@ -332,8 +332,8 @@ static void stripped_programs(void **state)
 	const struct usdt *memory;
 
 	(void)state;
-	source("usdt.c", program);
-	run("gcc -O2 usdt.c -o stripped && strip stripped");
+	build_source("usdt.c", program);
+	build_run("gcc -O2 usdt.c -o stripped && strip stripped");
 	b = open_built("stripped");
 	assert_int_equal(binary_usdts(b, "a*", "m?m*", add_usdt, &p, &e), 0);
 	assert_int_equal(p.n, 1);
@@ -346,7 +346,7 @@ static void stripped_programs(void **state)
 	assert_int_equal(binary_usdts(b, "ax", "none", add_usdt, &p, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "no USDT probe ax:none"));
 	binary_close(b);
-	run("printf 'int main(void) { return 0; }' > plain.c && gcc plain.c -o plain");
+	build_run("printf 'int main(void) { return 0; }' > plain.c && gcc plain.c -o plain");
 	b = open_built("plain");
 	assert_int_equal(binary_usdts(b, NULL, NULL, add_usdt, &p, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "has no USDT probes"));

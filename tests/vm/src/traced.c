@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A program to be traced: traced N calls its functions N times, and reads as often. */
+// flags: -O1 -fno-optimize-sibling-calls
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

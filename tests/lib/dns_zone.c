@@ -1,15 +1,14 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The zone that the DNS tests and the fuzz target ask, and the queries they ask it. */
-#ifndef AX_TEST_DNS_ZONE_H
-#define AX_TEST_DNS_ZONE_H
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/dns_zone.h"
 
 #include <arpa/inet.h>
-#include "dns/dns.h"
 #include <ldns/ldns.h>
+#include <stdlib.h>
+#include <string.h>
 
-#define LONG_NAME "a-name-of-sixty-bytes-so-that-sixteen-ports-of-it-do-not-fit"
+#include "base/util.h"
 
-static inline struct ax_addr test_addr(const char *text)
+struct ax_addr test_addr(const char *text)
 {
 	struct ax_addr a = {};
 
@@ -18,7 +17,7 @@ static inline struct ax_addr test_addr(const char *text)
 	return a;
 }
 
-static inline bool test_lookup(void *arg, const char *name, struct dns_name_info *ret)
+static bool test_lookup(void *arg, const char *name, struct dns_name_info *ret)
 {
 	(void)arg;
 	*ret = (struct dns_name_info){};
@@ -44,7 +43,7 @@ static inline bool test_lookup(void *arg, const char *name, struct dns_name_info
 	return true;
 }
 
-static inline bool test_reverse(void *arg, const struct ax_addr *addr, char name[DNS_NAME_MAX])
+static bool test_reverse(void *arg, const struct ax_addr *addr, char name[DNS_NAME_MAX])
 {
 	static const char *const known[][2] = {
 		{"10.9.0.1", "web"}, {"fd00::1", "web"}, {"10.9.0.4", "four"}, {"fd00::6", "six"}};
@@ -61,7 +60,7 @@ static inline bool test_reverse(void *arg, const struct ax_addr *addr, char name
 	return false;
 }
 
-static inline bool test_owns(void *arg, const struct ax_addr *addr)
+static bool test_owns(void *arg, const struct ax_addr *addr)
 {
 	struct ax_addr v4 = test_addr("10.9.0.0"), v6 = test_addr("fd00::");
 
@@ -69,7 +68,7 @@ static inline bool test_owns(void *arg, const struct ax_addr *addr)
 	return memcmp(addr, &v4, 14) == 0 || memcmp(addr, &v6, 8) == 0;
 }
 
-static inline struct dns_zone test_zone(const char *domain)
+struct dns_zone test_zone(const char *domain)
 {
 	return (struct dns_zone){.domain = domain,
 				 .lookup = test_lookup,
@@ -77,19 +76,13 @@ static inline struct dns_zone test_zone(const char *domain)
 				 .owns = test_owns};
 }
 
-struct test_query {
-	uint8_t b[600];
-	size_t len;
-};
-
-static inline void test_put16(struct test_query *q, unsigned v)
+void test_put16(struct test_query *q, unsigned v)
 {
 	q->b[q->len++] = (uint8_t)(v >> 8);
 	q->b[q->len++] = (uint8_t)v;
 }
 
-/* The wire form of a dotted name without a dot at its end; "" is the root. */
-static inline void test_put_name(struct test_query *q, const char *name)
+void test_put_name(struct test_query *q, const char *name)
 {
 	while (*name) {
 		size_t n = strcspn(name, ".");
@@ -102,7 +95,7 @@ static inline void test_put_name(struct test_query *q, const char *name)
 	q->b[q->len++] = 0;
 }
 
-static inline struct test_query test_query(uint16_t id, const char *name, unsigned type)
+struct test_query test_query(uint16_t id, const char *name, unsigned type)
 {
 	struct test_query q = {};
 
@@ -118,7 +111,7 @@ static inline struct test_query test_query(uint16_t id, const char *name, unsign
 	return q;
 }
 
-static inline void test_add_opt(struct test_query *q, unsigned size, unsigned version, bool dnssec)
+void test_add_opt(struct test_query *q, unsigned size, unsigned version, bool dnssec)
 {
 	q->b[11]++;
 	test_put_name(q, "");
@@ -128,5 +121,3 @@ static inline void test_add_opt(struct test_query *q, unsigned size, unsigned ve
 	test_put16(q, dnssec ? 0x8000 : 0);
 	test_put16(q, 0);
 }
-
-#endif

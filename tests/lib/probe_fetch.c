@@ -1,33 +1,28 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs fetch programs as the interpreter does, on a program that is stopped. x86-64 only. */
-#ifndef AX_TEST_PROBE_FETCH_H
-#define AX_TEST_PROBE_FETCH_H
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/probe_fetch.h"
 
-#include "probe_programs.h"
-#include "probes/fetch/fetch.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
 
 #ifdef __x86_64__
-struct fetch_run {
-	const struct stopped *s;
-	uint64_t acc, stack[AX_PROBE_STACK];
-	unsigned depth;
-	uint64_t saved[AX_PROBE_SAVED];
-	char text[4096]; /* of all values: "a=1 b=\"x\"" */
-};
-
-static inline uint64_t run_extended(uint64_t v, unsigned size, bool with_sign)
+static uint64_t run_extended(uint64_t v, unsigned size, bool with_sign)
 {
 	unsigned shift = 64 - size * 8;
 
 	return with_sign ? (uint64_t)((int64_t)(v << shift) >> shift) : v << shift >> shift;
 }
 
-static inline uint8_t run_byte(const struct fetch_run *r, uint64_t address)
+static uint8_t run_byte(const struct fetch_run *r, uint64_t address)
 {
 	return (uint8_t)peek(r->s, address);
 }
 
-static inline uint64_t run_binary(enum ax_probe_code code, uint64_t a, uint64_t b)
+static uint64_t run_binary(enum ax_probe_code code, uint64_t a, uint64_t b)
 {
 	switch (code) {
 	case AX_CODE_ADD:
@@ -50,7 +45,7 @@ static inline uint64_t run_binary(enum ax_probe_code code, uint64_t a, uint64_t 
 	}
 }
 
-static inline void run_one(struct fetch_run *r, const struct ax_probe_op *op)
+static void run_one(struct fetch_run *r, const struct ax_probe_op *op)
 {
 	uint64_t a, v;
 
@@ -95,8 +90,7 @@ static inline void run_one(struct fetch_run *r, const struct ax_probe_op *op)
 	}
 }
 
-static inline void run_show(struct fetch_run *r, const struct fetch_shown *s,
-			    const struct ax_probe_op *op)
+static void run_show(struct fetch_run *r, const struct fetch_shown *s, const struct ax_probe_op *op)
 {
 	size_t len = strlen(r->text), size = sizeof(r->text) - len;
 	char *to = r->text + len;
@@ -131,9 +125,7 @@ static inline void run_show(struct fetch_run *r, const struct fetch_shown *s,
 	}
 }
 
-/* Of an entry's operations what is kept, of others the text of all values. */
-static inline void run_ops(struct fetch_run *r, const struct fetch *f,
-			   const struct ax_probe_op *ops, size_t n)
+void run_ops(struct fetch_run *r, const struct fetch *f, const struct ax_probe_op *ops, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		run_one(r, &ops[i]);
@@ -145,6 +137,4 @@ static inline void run_ops(struct fetch_run *r, const struct fetch *f,
 			r->depth = 0;
 	}
 }
-#endif
-
 #endif

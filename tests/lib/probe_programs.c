@@ -1,25 +1,29 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs that the tests of probes build, and stop where a probe would be. */
-#ifndef AX_TEST_PROBE_PROGRAMS_H
-#define AX_TEST_PROBE_PROGRAMS_H
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/probe_programs.h"
 
-#include <limits.h>
+#include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
-#include <sys/user.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#include "probes/elf/binary.h"
+char build_dir[] = "/tmp/ax-probe.XXXXXX";
 
-static char build_dir[] = "/tmp/ax-probe.XXXXXX";
-
-static inline int build_dir_make(void **state)
+int build_dir_make(void **state)
 {
 	(void)state;
 	return mkdtemp(build_dir) ? 0 : -1;
 }
 
-static inline int build_dir_remove(void **state)
+int build_dir_remove(void **state)
 {
 	char cmd[64];
 
@@ -28,8 +32,7 @@ static inline int build_dir_remove(void **state)
 	return system(cmd);
 }
 
-/* A shell command in that directory, which must succeed. */
-static inline void PRINTF(1, 2) run(const char *fmt, ...)
+void PRINTF(1, 2) build_run(const char *fmt, ...)
 {
 	char cmd[4096];
 	int n = snprintf(cmd, sizeof(cmd), "cd %s && ", build_dir);
@@ -42,7 +45,7 @@ static inline void PRINTF(1, 2) run(const char *fmt, ...)
 		fail_msg("failed: %s", cmd);
 }
 
-static inline void source(const char *name, const char *text)
+void build_source(const char *name, const char *text)
 {
 	char path[PATH_MAX];
 	FILE *f;
@@ -54,7 +57,7 @@ static inline void source(const char *name, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-static inline struct binary *open_built(const char *name)
+struct binary *open_built(const char *name)
 {
 	char path[PATH_MAX];
 	struct error e = {0};
@@ -66,14 +69,13 @@ static inline struct binary *open_built(const char *name)
 	return b;
 }
 
-static inline int remember_symbol(void *arg, const struct symbol *s)
+static int remember_symbol(void *arg, const struct symbol *s)
 {
 	*(struct symbol *)arg = *s;
 	return 1;
 }
 
-/* The first function that matches. */
-static inline struct symbol symbol_of(struct binary *b, const char *name)
+struct symbol symbol_of(struct binary *b, const char *name)
 {
 	struct error e = {0};
 	struct symbol s = {0};
@@ -84,16 +86,7 @@ static inline struct symbol symbol_of(struct binary *b, const char *name)
 }
 
 #ifdef __x86_64__
-/* A program that runs up to a place, as a probe would see it. */
-struct stopped {
-	pid_t pid;
-	uint64_t bias; /* of addresses in the file */
-	uint64_t at;
-	long word; /* what was there */
-	struct user_regs_struct regs;
-};
-
-static inline uint64_t load_bias(pid_t pid, struct binary *b, uint64_t address, uint64_t offset)
+static uint64_t load_bias(pid_t pid, struct binary *b, uint64_t address, uint64_t offset)
 {
 	char maps[64], line[PATH_MAX];
 	unsigned long long from, to, file_offset;
@@ -113,14 +106,13 @@ static inline uint64_t load_bias(pid_t pid, struct binary *b, uint64_t address, 
 	return found;
 }
 
-static inline void stopped_kill(struct stopped *s)
+void stopped_kill(struct stopped *s)
 {
 	kill(s->pid, SIGKILL);
 	assert_int_equal(waitpid(s->pid, NULL, 0), s->pid);
 }
 
-/* Starts the program, and lets it run until it comes to the offset of its file. */
-static inline struct stopped stop_at(struct binary *b, uint64_t address, uint64_t offset)
+struct stopped stop_at(struct binary *b, uint64_t address, uint64_t offset)
 {
 	struct stopped s = {.pid = fork()};
 	int status;
@@ -147,10 +139,8 @@ static inline struct stopped stop_at(struct binary *b, uint64_t address, uint64_
 	return s;
 }
 
-static inline uint64_t peek(const struct stopped *s, uint64_t address)
+uint64_t peek(const struct stopped *s, uint64_t address)
 {
 	return (uint64_t)ptrace(PTRACE_PEEKDATA, s->pid, (void *)address, NULL);
 }
-#endif
-
 #endif

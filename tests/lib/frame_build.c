@@ -1,44 +1,13 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ethernet frames from a description that may lie in every field. */
-#ifndef AX_TESTS_PACKET_UTIL_H
-#define AX_TESTS_PACKET_UTIL_H
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/frame_build.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
+#include <string.h>
 
-#include "base/address.h"
 #include "base/util.h"
 
-#define FRAME_MAX  512
-#define TCP_HEADER 20
-#define UDP_HEADER 8
-
-enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
-
-enum {
-	TOTAL_ZERO = -1000, /* for `total`: the length field says 0 */
-	MORE = 1,	    /* for `frag`: more fragments follow */
-};
-
-struct frame {
-	uint8_t proto;
-	uint8_t flags;	       /* TCP's */
-	uint16_t sport, dport; /* 0: 40000, 80 */
-	unsigned payload;      /* bytes behind the L4 header */
-	unsigned options;      /* IPv4: words of options; IPv6: extension headers of 8 bytes */
-	uint8_t ext;	       /* which extension header; 0: destination options */
-	unsigned offset;       /* of a fragment, in units of 8 bytes */
-	unsigned frag;	       /* MORE or 0 */
-	bool frag_header;      /* IPv6: with a fragment header, also for a whole datagram */
-	int version;	       /* instead of the right one */
-	int ihl;	       /* IPv4: instead of the right one */
-	int total;    /* the length field counts so many bytes behind all headers of IP, or says 0
-			 (TOTAL_ZERO); 0: it tells the truth */
-	unsigned cut; /* the frame ends after so many bytes; 0: it is whole */
-	uint16_t ethertype; /* instead of the right one */
-};
-
-static inline size_t put_l4(uint8_t *p, const struct frame *f)
+static size_t put_l4(uint8_t *p, const struct frame *f)
 {
 	size_t header = f->proto == IPPROTO_TCP ? TCP_HEADER : UDP_HEADER;
 	uint16_t sport = htons(f->sport ? f->sport : 40000),
@@ -57,15 +26,15 @@ static inline size_t put_l4(uint8_t *p, const struct frame *f)
 	return header + f->payload;
 }
 
-static inline uint16_t length_field(const struct frame *f, size_t headers, size_t l4)
+static uint16_t length_field(const struct frame *f, size_t headers, size_t l4)
 {
 	if (f->total == TOTAL_ZERO)
 		return 0;
 	return htons((uint16_t)((int)headers + (f->total ? f->total : (int)l4)));
 }
 
-static inline size_t put_ipv4(uint8_t *p, const struct frame *f, const struct ax_addr *src,
-			      const struct ax_addr *dst)
+static size_t put_ipv4(uint8_t *p, const struct frame *f, const struct ax_addr *src,
+		       const struct ax_addr *dst)
 {
 	size_t header = 20 + f->options * 4, l4;
 	uint16_t frag = htons((uint16_t)((f->frag & MORE ? 0x2000 : 0) | f->offset)), total;
@@ -85,8 +54,8 @@ static inline size_t put_ipv4(uint8_t *p, const struct frame *f, const struct ax
 	return header + l4;
 }
 
-static inline size_t put_ipv6(uint8_t *p, const struct frame *f, const struct ax_addr *src,
-			      const struct ax_addr *dst)
+static size_t put_ipv6(uint8_t *p, const struct frame *f, const struct ax_addr *src,
+		       const struct ax_addr *dst)
 {
 	uint8_t ext = f->ext ? f->ext : IPPROTO_DSTOPTS, *next = p + 6, *at = p + 40;
 	uint16_t frag = htons((uint16_t)(f->offset << 3 | (f->frag & MORE))), length;
@@ -112,9 +81,8 @@ static inline size_t put_ipv6(uint8_t *p, const struct frame *f, const struct ax
 	return (size_t)(at - p) + l4;
 }
 
-/* Returns the frame's length. */
-static inline size_t put_frame(uint8_t p[FRAME_MAX], const struct frame *f, int v6,
-			       const struct ax_addr *src, const struct ax_addr *dst)
+size_t put_frame(uint8_t p[FRAME_BUILT_MAX], const struct frame *f, int v6,
+		 const struct ax_addr *src, const struct ax_addr *dst)
 {
 	uint16_t type = htons(f->ethertype ? f->ethertype : v6 ? ETH_P_IPV6 : ETH_P_IP);
 	size_t n;
@@ -124,5 +92,3 @@ static inline size_t put_frame(uint8_t p[FRAME_MAX], const struct frame *f, int 
 	n = 14 + (v6 ? put_ipv6 : put_ipv4)(p + 14, f, src, dst);
 	return f->cut && f->cut < n ? f->cut : n;
 }
-
-#endif

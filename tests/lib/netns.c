@@ -1,7 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Network namespaces of a test's own, and traffic between them. */
-#ifndef AX_TESTS_NETNS_UTIL_H
-#define AX_TESTS_NETNS_UTIL_H
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/netns.h"
 
 #include <fcntl.h>
 #include <netinet/icmp6.h>
@@ -10,15 +8,9 @@
 #include <sched.h>
 #include <sys/socket.h>
 
-#include "base/address.h"
-#include "net/netlink.h"
 #include "base/util.h"
 
-/* Less than TCP's first retransmission (1 s) and less than duplicate address detection takes:
- * nothing may depend on a second try. */
-#define NS_TIMEOUT_MS 700
-
-static inline struct ax_addr ns_addr(const char *text)
+struct ax_addr ns_addr(const char *text)
 {
 	struct ax_addr a;
 
@@ -27,13 +19,12 @@ static inline struct ax_addr ns_addr(const char *text)
 	return a;
 }
 
-static inline int ns_current(void)
+int ns_current(void)
 {
 	return open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 }
 
-/* A new namespace; the calling thread stays where it is. It lives as long as the descriptor. */
-static inline int ns_new(void)
+int ns_new(void)
 {
 	autoclose int back = ns_current();
 	int fd;
@@ -49,21 +40,23 @@ static inline int ns_new(void)
 struct ns_socket_args {
 	int domain, type, proto;
 };
-static inline int ns_socket_call(void *arg)
+
+static int ns_socket_call(void *arg)
 {
 	struct ns_socket_args *a = arg;
 	int fd = socket(a->domain, a->type | SOCK_CLOEXEC | SOCK_NONBLOCK, a->proto);
 
 	return fd < 0 ? -errno : fd;
 }
-static inline int ns_socket(int ns, int domain, int type, int proto)
+
+int ns_socket(int ns, int domain, int type, int proto)
 {
 	struct ns_socket_args a = {domain, type, proto};
 
 	return netns_call(ns, ns_socket_call, &a);
 }
 
-static inline int ns_wait(int fd, short events)
+int ns_wait(int fd, short events)
 {
 	struct pollfd p = {.fd = fd, .events = events};
 	int r = poll(&p, 1, NS_TIMEOUT_MS);
@@ -71,8 +64,7 @@ static inline int ns_wait(int fd, short events)
 	return r < 0 ? -errno : r == 0 ? -ETIMEDOUT : 0;
 }
 
-/* A socket bound to addr, at a port that the kernel chooses. */
-static inline int ns_bound(int ns, int type, const struct ax_addr *addr, __be16 *port_be)
+int ns_bound(int ns, int type, const struct ax_addr *addr, __be16 *port_be)
 {
 	int domain = addr_is_v4(addr) ? AF_INET : AF_INET6, one = 1;
 	autoclose int fd = ns_socket(ns, domain, type, 0);
@@ -96,7 +88,7 @@ static inline int ns_bound(int ns, int type, const struct ax_addr *addr, __be16 
 	return take_fd(&fd);
 }
 
-static inline int ns_connect(int ns, int type, const struct ax_addr *addr, __be16 port_be)
+int ns_connect(int ns, int type, const struct ax_addr *addr, __be16 port_be)
 {
 	autoclose int fd = ns_socket(ns, addr_is_v4(addr) ? AF_INET : AF_INET6, type, 0);
 	struct sockaddr_storage ss;
@@ -116,9 +108,7 @@ static inline int ns_connect(int ns, int type, const struct ax_addr *addr, __be1
 	return take_fd(&fd);
 }
 
-/* A TCP connection with a byte in both directions. *client: its address as the server sees it. */
-static inline int ns_tcp(int server_ns, int client_ns, const struct ax_addr *addr,
-			 struct ax_addr *client)
+int ns_tcp(int server_ns, int client_ns, const struct ax_addr *addr, struct ax_addr *client)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
@@ -141,8 +131,7 @@ static inline int ns_tcp(int server_ns, int client_ns, const struct ax_addr *add
 	return 0;
 }
 
-static inline int ns_udp(int server_ns, int client_ns, const struct ax_addr *addr,
-			 struct ax_addr *client)
+int ns_udp(int server_ns, int client_ns, const struct ax_addr *addr, struct ax_addr *client)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
@@ -169,8 +158,7 @@ static inline int ns_udp(int server_ns, int client_ns, const struct ax_addr *add
 	return 0;
 }
 
-/* One ICMP echo. A raw socket hears other ICMP packets too, so a few are read. */
-static inline int ns_ping(int ns, const struct ax_addr *addr)
+int ns_ping(int ns, const struct ax_addr *addr)
 {
 	bool v4 = addr_is_v4(addr);
 	autoclose int fd = ns_socket(ns, v4 ? AF_INET : AF_INET6, SOCK_RAW,
@@ -202,13 +190,12 @@ static inline int ns_ping(int ns, const struct ax_addr *addr)
 	return -EIO;
 }
 
-static inline int ns_open_nl_call(void *arg)
+static int ns_open_nl_call(void *arg)
 {
 	return nl_open(arg);
 }
-static inline int ns_open_nl(int ns, struct nl **nl)
+
+int ns_open_nl(int ns, struct nl **nl)
 {
 	return netns_call(ns, ns_open_nl_call, nl);
 }
-
-#endif

@@ -1,21 +1,17 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An instance of a test's own, with the real dataplane, out of everybody's way. */
-#ifndef AX_TESTS_INSTANCE_UTIL_H
-#define AX_TESTS_INSTANCE_UTIL_H
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/instance.h"
 
 #include <dirent.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mount.h>
+#include <unistd.h>
 
 #include "base/cgroup.h"
-#include "datapath/datapath.h"
-#include "base/instance.h"
 #include "base/util.h"
 
-#define BPFFS "/sys/fs/bpf"
-
-/* A network namespace and a bpf filesystem that end with the process. */
-static inline int own_namespaces(void)
+int own_namespaces(void)
 {
 	if (unshare(CLONE_NEWNS | CLONE_NEWNET) < 0 ||
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
@@ -28,9 +24,10 @@ static inline int own_namespaces(void)
 
 /* The cgroup and the lock files of the process' instance go with the process. */
 static char own_cgroup[4096], own_run_dir[64];
+
 static pid_t own_pid;
 
-static inline void remove_own_instance(void)
+static void remove_own_instance(void)
 {
 	struct dirent *de;
 	DIR *d;
@@ -48,9 +45,7 @@ static inline void remove_own_instance(void)
 	rmdir(own_run_dir);
 }
 
-/* "t" and the process id, so that tests run side by side; tests/run looks for what is left of it.
- * The cgroup's path goes to `cgroup`. */
-static inline int own_instance(struct instance *inst, char cgroup[4096])
+int own_instance(struct instance *inst, char cgroup[4096])
 {
 	const char *list = getenv("AX_TEST_INSTANCES");
 	char name[INSTANCE_NAME_MAX + 1] = "t";
@@ -74,5 +69,3 @@ static inline int own_instance(struct instance *inst, char cgroup[4096])
 	own_pid = getpid();
 	return atexit(remove_own_instance) ? -ENOMEM : 0;
 }
-
-#endif

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/filter.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/lib/instance.h"
+#include "tests/lib/rule_lists.h"
+
+struct filter_world filter;
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	return getenv("AX_TEST_VERBOSE") && level != LIBBPF_DEBUG ? vfprintf(stderr, fmt, ap) : 0;
+}
+
+int filter_setup(void **state)
+{
+	char cgroup[4096];
+
+	(void)state;
+	datapath_xdp_init(&filter.maps);
+	filter.g = (struct generation){.prog = -1, .arena = -1};
+	libbpf_set_print(quiet);
+	if (own_namespaces() || own_instance(&filter.inst, cgroup))
+		return -1;
+	/* nobody speaks there but the test */
+	return system("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6 && "
+		      "ip link add " IFNAME " type veth peer name xf1 && "
+		      "ip link add " TARGET " type veth peer name xt1 && ip link set lo up && "
+		      "for i in xf0 xf1 xt0 xt1; do ip link set $i up || exit 1; done")
+		       ? -1
+		       : 0;
+}
+
+void filter_forget(void)
+{
+	xdp_closep(&filter.x);
+	filter.x = NULL;
+	generation_close(&filter.g);
+	datapath_xdp_close(&filter.maps);
+}
+
+int filter_teardown(void **state)
+{
+	struct error e = {0};
+	char path[128];
+
+	(void)state;
+	filter_forget();
+	xdp_unload(&filter.inst, IFNAME, &e);
+	snprintf(path, sizeof(path), "%s/xdp-%s.capture", filter.inst.run_dir, IFNAME);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/xdp-%s.lock", filter.inst.run_dir, IFNAME);
+	unlink(path);
+	rmdir(filter.inst.run_dir);
+	return 0;
+}
+
+void filter_reopen(void)
+{
+	struct error e = {0};
+
+	filter_forget();
+	if (xdp_open(&filter.inst, IFNAME, &filter.x, &e) < 0 ||
+	    datapath_xdp_dir(&filter.inst, IFNAME, false, filter.dir, sizeof(filter.dir), &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(datapath_xdp_open(filter.dir, &filter.maps), 0);
+	assert_int_equal(generation_get(&filter.maps, AX_JUMP_CURRENT, &filter.g), 0);
+}
+
+int filter_try_load(const char *text, const struct xdp_load_options *o, struct error *e)
+{
+	struct rule_list l = rule_list_of(text);
+	int r;
+
+	*e = (struct error){0};
+	r = xdp_apply(&filter.inst, IFNAME, &l, o, e);
+	rule_list_free(&l);
+	return r;
+}
+
+void filter_load(const char *text)
+{
+	/* what only a receiver of redirected packets would miss is not looked at here */
+	const struct xdp_load_options o = {.force = true};
+	struct error e;
+
+	if (filter_try_load(text, &o, &e) < 0)
+		fail_msg("%s", e.text);
+	filter_reopen();
+}
+
+void filter_load_once(const char *text)
+{
+	static char *last;
+
+	if (filter.x && last && streq(last, text))
+		return;
+	filter_load(text);
+	free(last);
+	last = strdup(text);
+	assert_non_null(last);
+}
+
+void filter_load_afresh(const char *text)
+{
+	struct error e;
+
+	filter_forget();
+	xdp_unload(&filter.inst, IFNAME, &e);
+	filter_load(text);
+}
+
+struct ax_rule_count filter_rule_count(const char *name)
+{
+	struct ax_rule_count r;
+	struct xdp_stats s;
+	struct error e = {0};
+	size_t i;
+
+	if (xdp_stats(filter.x, &s, &e) < 0)
+		fail_msg("%s", e.text);
+	for (i = 0; i < s.names.n && !streq(s.names.v[i], name); i++)
+		continue;
+	if (i == s.names.n)
+		fail_msg("there is no rule %s", name);
+	r = s.rules[i];
+	xdp_stats_free(&s);
+	return r;
+}
+
+uint64_t filter_reason_count(enum ax_reason reason)
+{
+	struct xdp_stats s;
+	struct error e = {0};
+	uint64_t r;
+
+	if (xdp_stats(filter.x, &s, &e) < 0)
+		fail_msg("%s", e.text);
+	r = s.reasons[reason];
+	xdp_stats_free(&s);
+	return r;
+}
+
+uint32_t filter_run_frame(int prog, const struct frame_bytes *in, struct frame_bytes *out)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->b, .data_size_in = (uint32_t)in->len,
+		    .data_out = out ? out->b : NULL, .data_size_out = out ? FRAME_MAX : 0,
+		    .repeat = 1);
+	int r = bpf_prog_test_run_opts(prog, &o);
+
+	if (r < 0)
+		fail_msg("a frame of %zu bytes: %s", in->len, strerror(-r));
+	if (out)
+		out->len = o.data_size_out;
+	return o.retval;
+}
+
+uint32_t filter_run(const char *spec)
+{
+	struct frame_bytes f;
+
+	read_frame(spec, &f);
+	return filter_run_frame(filter.g.prog, &f, NULL);
+}
