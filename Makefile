@@ -52,7 +52,7 @@ LDFLAGS_AX := $(if $(STATIC),-static -Wl$(comma)--gc-sections) -Wl$(comma)-z$(co
 # agent/ and tools/ are rooms: folders below them (ARCHITECTURE.md, tools/rooms/table).
 SOURCES    = $(sort $(shell find $(1) -name '*.c' $(2)))
 AGENT_SRC := $(call SOURCES,agent,! -name '*.bpf.c')
-TOOLS_SRC := tools/ax.c $(call SOURCES,tools/lib tools/cmd tools/xdp tools/trace)
+TOOLS_SRC := tools/ax.c $(call SOURCES,tools/lib tools/cmd tools/completion tools/xdp tools/trace)
 # What rules on interfaces need is loaded apart from it, once for each rule list.
 FILTER_SRC := xdp/filter.bpf.c $(wildcard xdp/balance*.bpf.c)
 ALONE_SRC := xdp/root.bpf.c $(wildcard xdp/failures.bpf.c)
@@ -135,6 +135,12 @@ $(OUT)/tools/%.o: tools/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -I. -Iagent -Iinclude -c $< -o $@
+# The functions of shells that completions begin with stand in ax as texts.
+$(OUT)/tools/completion/%.inc: tools/completion/%
+	@mkdir -p $(@D)
+	$(Q)sed 's/\\/&&/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
+$(patsubst %.c,$(OUT)/%.o,$(wildcard tools/completion/*.c)): ALL_CFLAGS += -I$(OUT)
+$(foreach shell,bash zsh fish,$(eval $(OUT)/tools/completion/$(shell).o: $(OUT)/tools/completion/functions.$(shell).inc))
 $(OUT)/asan/agent/%.o: agent/%.c
 	$(call say,CC,$< (sanitized))
 	@mkdir -p $(@D)

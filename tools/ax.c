@@ -5,8 +5,8 @@
 #include "tools/xdp/xdp.h"
 
 static const struct command *const commands[] = {
-	&cmd_agent,  &cmd_run, &cmd_get,   &cmd_status, &cmd_stop, &cmd_logs, &cmd_events,
-	&cmd_config, &cmd_xdp, &cmd_trace, &cmd_doctor, &cmd_help, NULL,
+	&cmd_agent,  &cmd_run, &cmd_get,   &cmd_status, &cmd_stop,	 &cmd_logs, &cmd_events,
+	&cmd_config, &cmd_xdp, &cmd_trace, &cmd_doctor, &cmd_completion, &cmd_help, NULL,
 };
 
 static const struct command ax = {

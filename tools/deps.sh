@@ -12,7 +12,7 @@ declare -A groups=(
 	[test]='libcmocka-dev libclang-rt-14-dev llvm nginx-light redis-server redis-tools wrk iperf3
 		bind9-dnsutils socat musl-tools golang-go openjdk-17-jdk-headless python3 curl iproute2
 		procps util-linux man-db jq nftables ethtool g++ binutils
-		xz-utils systemtap-sdt-dev nodejs bash'
+		xz-utils systemtap-sdt-dev nodejs bash zsh fish'
 	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1'
 	[static]='dpkg-dev' # unpacks the source package that tools/build/libmnl.sh builds
 	[bench]='bpftrace haproxy nftables iproute2 util-linux ethtool jq libxdp1' # the last has xdp-filter's objects

@@ -15,12 +15,17 @@ $(OUT)/man/%: tools/share/% Makefile
 .PHONY: man install
 man: $(MAN) ## the manual's pages, in .output/gcc/man
 
-install: all ## install ax, its manual, unit, completion and example config (DESTDIR, PREFIX)
+install: all ## install ax, its manual, unit, completions and example config (DESTDIR, PREFIX)
 	install -D -m 0755 $(OUT)/ax $(DESTDIR)$(PREFIX)/bin/ax
 	for page in $(MAN); do \
 		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; \
 	done
-	install -D -m 0644 tools/share/ax.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ax
+	$(OUT)/ax --version >/dev/null 2>&1 || { echo "no completions: ax does not run here"; exit 0; }; \
+	for to in bash:bash-completion/completions/ax zsh:zsh/vendor-completions/_ax \
+		fish:fish/vendor_completions.d/ax.fish; do \
+		install -d $(DESTDIR)$(PREFIX)/share/$$(dirname $${to#*:}) && \
+		$(OUT)/ax completion $${to%%:*} > $(DESTDIR)$(PREFIX)/share/$${to#*:} || exit 1; \
+	done
 	install -d $(DESTDIR)$(UNITDIR)
 	sed 's|@BINDIR@|$(PREFIX)/bin|' tools/share/ax-agent.service > $(DESTDIR)$(UNITDIR)/ax-agent.service
 	[ -e $(DESTDIR)$(SYSCONFDIR)/ax/ax.yaml ] || \

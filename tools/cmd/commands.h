@@ -6,6 +6,7 @@
 #include "tools/lib/command.h"
 
 extern const struct command cmd_agent;
+extern const struct command cmd_completion;
 extern const struct command cmd_config;
 extern const struct command cmd_doctor;
 extern const struct command cmd_events;
