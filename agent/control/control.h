@@ -77,6 +77,8 @@
 
 /* --- both sides --- */
 json_t *control_spec_to_json(const struct app_spec *s);
+/* A string; null: no address. */
+json_t *json_addr(const struct ax_addr *addr);
 /* -EINVAL with the sentence in *e; unknown keys are errors. */
 int control_spec_from_json(const json_t *j, struct app_spec *ret, struct error *e);
 

@@ -233,3 +233,10 @@ int control_spec_from_json(const json_t *j, struct app_spec *ret, struct error *
 	memset(&s, 0, sizeof(s));
 	return 0;
 }
+
+json_t *json_addr(const struct ax_addr *addr)
+{
+	char text[ADDR_STRLEN];
+
+	return addr_is_zero(addr) ? json_null() : json_string(addr_format(addr, text));
+}

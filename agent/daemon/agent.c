@@ -11,16 +11,49 @@
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/agent.h"
+#include "base/address.h"
 #include "base/cgroup.h"
-#include "net/egress.h"
-#include "launch/group.h"
-#include "daemon/health.h"
+#include "base/instance.h"
 #include "base/log.h"
+#include "base/loop.h"
+#include "config/config.h"
 #include "config/parse.h"
+#include "daemon/adopt.h"
+#include "daemon/app_table.h"
+#include "daemon/apps.h"
+#include "daemon/control_server.h"
+#include "daemon/declared.h"
+#include "daemon/devices.h"
+#include "daemon/events.h"
+#include "daemon/flush.h"
+#include "daemon/health.h"
+#include "daemon/instance_ctl.h"
+#include "daemon/linger.h"
+#include "daemon/names.h"
+#include "daemon/names_zone.h"
+#include "daemon/needs.h"
+#include "daemon/policy.h"
+#include "daemon/pool.h"
+#include "daemon/probes_section.h"
+#include "daemon/reconcile.h"
+#include "daemon/service_device.h"
+#include "daemon/services.h"
+#include "daemon/spawn.h"
+#include "daemon/state.h"
+#include "daemon/sweep.h"
+#include "daemon/triggers.h"
+#include "daemon/vips.h"
+#include "daemon/xdp_section.h"
+#include "datapath/datapath.h"
+#include "dns/dns.h"
+#include "launch/group.h"
+#include "net/netlink.h"
 #include "probes/named/named.h"
+#include "yaml/errors.h"
 
 /* --- telling systemd (sd_notify(3)), without its library --- */
 
@@ -44,23 +77,22 @@ static void notify(const char *text)
 
 /* --- timers --- */
 
-void agent_timers(struct agent *a)
+static void arm_timer(struct agent *a)
 {
 	uint64_t next = 0, now = time_mono_ns();
+	uint64_t spawn = spawn_deadline(a), devices = devices_deadline(a);
 	struct itimerspec ts = {0};
 
 	for (const struct app *app = a->apps; app; app = app->next)
 		if (app->kill_at_ns && (!next || app->kill_at_ns < next))
 			next = app->kill_at_ns;
-	for (const struct spawn *s = a->spawns; s; s = s->next)
-		if (s->at_ns && (!next || s->at_ns < next))
-			next = s->at_ns;
+	if (spawn && (!next || spawn < next))
+		next = spawn;
 	for (const struct app *app = a->lingering; app; app = app->next)
 		if (!next || app->linger_check_ns < next)
 			next = app->linger_check_ns;
-	for (size_t i = 0; i < a->n_doomed; i++)
-		if (!next || a->doomed[i].at_ns < next)
-			next = a->doomed[i].at_ns;
+	if (devices && (!next || devices < next))
+		next = devices;
 	if (next) {
 		uint64_t left = next > now ? next - now : 1;
 
@@ -68,47 +100,10 @@ void agent_timers(struct agent *a)
 		ts.it_value.tv_nsec = (long)(left % 1000000000);
 	}
 	timerfd_settime(a->timer.fd, 0, &ts, NULL);
+	a->timers_stale = false;
 }
 
-#define DOOM_MS 500
-
-/*
- * A device goes with its network namespace, which the kernel takes down in its own time. Deleting
- * it here and now would hold up the agent for some 30 ms; but a namespace that orphaned sockets
- * keep alive would keep it for minutes.
- */
-void doom_device(struct agent *a, unsigned ifindex)
-{
-	struct doomed *more = realloc(a->doomed, (a->n_doomed + 1) * sizeof(*more));
-
-	if (!more) {
-		nl_link_del(a->nl, ifindex);
-		return;
-	}
-	a->doomed = more;
-	a->doomed[a->n_doomed].ifindex = ifindex;
-	a->doomed[a->n_doomed++].at_ns = time_mono_ns() + DOOM_MS * 1000000ull;
-	agent_timers(a);
-}
-
-static void delete_doomed(struct agent *a, uint64_t now)
-{
-	size_t left = 0;
-
-	for (size_t i = 0; i < a->n_doomed; i++) {
-		char name[IF_NAMESIZE];
-
-		if (a->doomed[i].at_ns > now)
-			a->doomed[left++] = a->doomed[i];
-		/* asked first, and without the RTNL lock, for which the kernel's taking down of
-		 * other namespaces would let us wait */
-		else if (if_indextoname(a->doomed[i].ifindex, name))
-			nl_link_del(a->nl, a->doomed[i].ifindex);
-	}
-	a->n_doomed = left;
-}
-
-void agent_on_timer(struct agent *a)
+static void on_timer(struct agent *a)
 {
 	uint64_t n, now;
 
@@ -124,50 +119,12 @@ void agent_on_timer(struct agent *a)
 		cgroup_signal(app->cgroup, SIGKILL);
 	}
 	spawn_due(a, now);
-	app_linger(a, now);
-	delete_doomed(a, now);
-	agent_timers(a);
+	linger_due(a, now);
+	devices_due(a, now);
+	a->timers_stale = true;
 }
 
 /* --- what apps need of the machine --- */
-
-int agent_tell_ctl(struct agent *a)
-{
-	return datapath_ctl_set(a->dp, &a->ctl);
-}
-
-static size_t add_egress(const struct app *list, struct ax_addr *ret, size_t n)
-{
-	for (const struct app *app = list; app; app = app->next) {
-		/* host-mode apps too: a socket that was bound before it connects has the virtual IP
-		 */
-		if (!app->spec.egress || (app->spec.net == NET_PRIVATE && !app->ifindex))
-			continue;
-		if (!addr_is_zero(&app->vip4))
-			ret[n++] = app->vip4;
-		if (!addr_is_zero(&app->vip6))
-			ret[n++] = app->vip6;
-	}
-	return n;
-}
-
-int agent_update_egress(struct agent *a, struct error *e)
-{
-	autofree struct ax_addr *list = NULL;
-	size_t n = a->n_apps;
-
-	for (const struct app *app = a->lingering; app; app = app->next)
-		n++;
-	list = calloc(2 * n + 1, sizeof(*list));
-	if (!list)
-		return error_set(e, -ENOMEM, "out of memory");
-	n = add_egress(a->apps, list, 0);
-	n = add_egress(a->lingering, list, n);
-	if (!n && !a->had_egress)
-		return 0;
-	a->had_egress = n > 0;
-	return egress_set(a->inst, list, n, e);
-}
 
 /* --- start --- */
 
@@ -292,13 +249,6 @@ static int own_address(struct agent *a, const struct ax_addr *addr, struct error
 	return vip_sync(a, v, e);
 }
 
-void agent_anchor_prefix(const struct instance *inst, struct ax_addr *ret)
-{
-	memset(ret, 0, sizeof(*ret));
-	ret->w[0] = htonl(0xfd617861); /* fd, "axa" */
-	ret->w[1] = htonl(inst->route_metric);
-}
-
 /* The anchor for v6-only wildcard binds of apps without IPv6 (ctl.h): a /96 of its own. */
 static int open_anchor(struct agent *a)
 {
@@ -419,7 +369,7 @@ static int start(struct agent *a, struct error *e)
 	}
 	/* From here on traffic of a former agent's apps is touched: nothing is told to the kernel
 	 * that is not what it will be in the end. */
-	policy_load(a);
+	policy_load(&a->policy, a->cgroup);
 	a->policy.rules = next.rules;
 	a->policy.n_rules = next.n_rules;
 	a->ctl.rule_allow = policy_allow_mask(&a->policy);
@@ -441,12 +391,12 @@ static int start(struct agent *a, struct error *e)
 	if (!holds)
 		return -ENOMEM;
 	reconcile_adopted(a);
-	policy_release(a);
+	policy_release(&a->policy, a->cgroup);
 	datapath_hold(a->dp, a->holding);
-	r = adopt_sweep(a, e);
+	r = sweep(a, e);
 	if (!r && a->ctl.service_ifindex && !a->service_routes)
 		service_device_close(a);
-	r = r ? r : agent_update_egress(a, e);
+	r = r ? r : needs_egress(a, e);
 	if (!r && events_open(a))
 		log_warn("events of this kernel's dataplane cannot be read: see 'ax doctor'");
 	return r ? r : control_listen(a, e);
@@ -478,6 +428,15 @@ static void reload(struct agent *a)
 	notify("READY=1");
 }
 
+static void reap(struct agent *a)
+{
+	int pid, status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (!triggers_reap(a, pid, status))
+			spawn_reap(a, pid, status);
+}
+
 static void on_signal(struct agent *a)
 {
 	struct signalfd_siginfo si;
@@ -485,7 +444,7 @@ static void on_signal(struct agent *a)
 	while (read(a->signals.fd, &si, sizeof(si)) == sizeof(si)) {
 		switch (si.ssi_signo) {
 		case SIGCHLD:
-			spawn_reap(a);
+			reap(a);
 			break;
 		case SIGHUP:
 			reload(a);
@@ -552,7 +511,7 @@ static void dispatch(struct agent *a, struct loop_item *item, uint32_t events)
 		on_launcher(a, item);
 		break;
 	case LOOP_APP_TIMER:
-		agent_on_timer(a);
+		on_timer(a);
 		break;
 	case LOOP_EVENT_RING:
 		events_on_ring(a);
@@ -612,26 +571,16 @@ static void agent_free(struct agent *a)
 		a->lingering = app->next;
 		app_free(app);
 	}
-	while (a->services) {
-		struct service *s = a->services;
-
-		a->services = s->next;
-		health_free(a, s);
-		free(s->name);
-		free(s);
-	}
+	services_free_all(a);
 	spawn_free_all(a);
 	triggers_free(a);
 	xdp_section_free(a);
 	probes_free(a);
 	vip_free_all(a);
 	name_free_all(a);
-	for (size_t i = 0; i < a->n_declared; i++)
-		labels_free(&a->declared[i].labels);
-	free(a->declared);
-	for (size_t i = 0; i < AX_LABELS_MAX; i++)
-		free(a->policy.labels[i].text);
-	free(a->doomed);
+	declared_free_all(a);
+	policy_free(&a->policy);
+	devices_free(a);
 	free(a->health_was);
 	free(a->anchors.used);
 	pool_free(&a->pool4);
@@ -692,8 +641,11 @@ int agent_run(const struct agent_options *o)
 	while (!a.quit) {
 		struct loop_item *item;
 		uint32_t events;
-		int r = loop_wait(a.epoll, &item, &events);
+		int r;
 
+		if (a.timers_stale)
+			arm_timer(&a);
+		r = loop_wait(a.epoll, &item, &events);
 		if (r) {
 			log_error("the event loop failed: %s", strerror(-r));
 			status = 1;

@@ -7,7 +7,12 @@
  */
 #include <arpa/inet.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/anchors.h"
+#include "base/address.h"
+#include "config/config.h"
+#include "daemon/app_table.h"
+#include "daemon/state.h"
+#include "net/netlink.h"
 
 #define ANCHORS_MAX 65536
 

@@ -8,10 +8,15 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "daemon/agent_priv.h"
-#include "control/control.h"
-#include "launch/group.h"
+#include "daemon/control_server.h"
 #include "base/log.h"
+#include "base/loop.h"
+#include "control/control.h"
+#include "daemon/app_table.h"
+#include "daemon/events.h"
+#include "daemon/requests.h"
+#include "daemon/state.h"
+#include "launch/group.h"
 
 #define CLIENTS_MAX    256
 #define OUT_MAX	       (64u << 20) /* queued for one client; a list of 100,000 connections fits */

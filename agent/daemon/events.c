@@ -8,7 +8,17 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/events.h"
+#include "base/address.h"
+#include "base/loop.h"
+#include "control/control.h"
+#include "daemon/app_table.h"
+#include "daemon/control_server.h"
+#include "daemon/instance_ctl.h"
+#include "daemon/service_table.h"
+#include "daemon/state.h"
+#include "daemon/vips.h"
+#include "datapath/datapath.h"
 
 #define FETCH_MS   50
 #define WAKE_BYTES (256 * 1024) /* a quarter of the ring */

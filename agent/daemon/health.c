@@ -6,10 +6,20 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
-#include "daemon/agent_priv.h"
-#include "base/cgroup.h"
 #include "daemon/health.h"
+#include "base/address.h"
+#include "base/cgroup.h"
 #include "base/log.h"
+#include "base/loop.h"
+#include "config/config.h"
+#include "daemon/app_table.h"
+#include "daemon/events.h"
+#include "daemon/members.h"
+#include "daemon/service_table.h"
+#include "daemon/services.h"
+#include "daemon/state.h"
+#include "daemon/vips.h"
+#include "net/netlink.h"
 
 #define NS_PER_MS 1000000ull
 
@@ -62,13 +72,13 @@ bool health_status_good(int status, const struct service_check *c)
 	return c->status ? status == c->status : status >= 200 && status <= 399;
 }
 
-/* --- probes: one for each backend of each service that has a check --- */
+/* --- checks: one for each backend of each service that has a check --- */
 
 #define ANSWER_MAX 64 /* of the status line; what else comes is read and dropped */
 
-struct probe {
+struct health_check {
 	struct loop_item item; /* fd -1: waits for its next turn */
-	struct probe *next;
+	struct health_check *next;
 	struct service *service;
 	struct ax_addr addr;
 	uint16_t port;
@@ -83,7 +93,7 @@ struct probe {
 	bool unreachable;
 };
 
-static uint16_t probe_port(const struct service *s, const struct service_member *m)
+static uint16_t check_port(const struct service *s, const struct service_member *m)
 {
 	const struct config_service *c = s->conf;
 
@@ -101,36 +111,36 @@ static uint16_t probe_port(const struct service *s, const struct service_member 
 static bool is_checked(const struct service *s, const struct service_member *m)
 {
 	return s->conf && s->conf->check.type != CHECK_NONE && !m->draining && !m->declared &&
-	       probe_port(s, m);
+	       check_port(s, m);
 }
 
-static bool probe_is(const struct probe *p, const struct service_member *m, uint16_t port)
+static bool check_is(const struct health_check *p, const struct service_member *m, uint16_t port)
 {
 	return p->port == port && p->app == (m->app ? m->app->id : 0) &&
 	       addr_eq(&p->addr, &m->addr);
 }
 
-/* Members come in the order of their probes, so that the one behind the last found is tried first.
+/* Members come in the order of their checks, so that the one behind the last found is tried first.
  */
-static struct probe *probe_find(const struct service *s, const struct service_member *m,
-				struct probe *last)
+static struct health_check *check_find(const struct service *s, const struct service_member *m,
+				       struct health_check *last)
 {
-	uint16_t port = probe_port(s, m);
-	struct probe *p = last ? last->next : s->probes;
+	uint16_t port = check_port(s, m);
+	struct health_check *p = last ? last->next : s->checks;
 
-	if (p && probe_is(p, m, port))
+	if (p && check_is(p, m, port))
 		return p;
-	for (p = s->probes; p && !probe_is(p, m, port);)
+	for (p = s->checks; p && !check_is(p, m, port);)
 		p = p->next;
 	return p;
 }
 
 void health_mark(const struct service *s, struct service_member *m, size_t n)
 {
-	struct probe *last = NULL;
+	struct health_check *last = NULL;
 
-	for (size_t i = 0; s->probes && i < n; i++) {
-		struct probe *p = is_checked(s, &m[i]) ? probe_find(s, &m[i], last) : NULL;
+	for (size_t i = 0; s->checks && i < n; i++) {
+		struct health_check *p = is_checked(s, &m[i]) ? check_find(s, &m[i], last) : NULL;
 
 		if (!p)
 			continue;
@@ -171,7 +181,7 @@ static int open_timer(struct agent *a)
 
 /* --- what is known, for the next agent --- */
 
-static int probe_line(const struct probe *p, char *buf, size_t size)
+static int check_line(const struct health_check *p, char *buf, size_t size)
 {
 	char addr[ADDR_STRLEN];
 
@@ -190,8 +200,8 @@ static void save(struct agent *a)
 	if (!f)
 		return;
 	for (const struct service *s = a->services; s; s = s->next)
-		for (const struct probe *p = s->probes; p; p = p->next)
-			if (p->state.down && probe_line(p, line, sizeof(line)) < (int)sizeof(line))
+		for (const struct health_check *p = s->checks; p; p = p->next)
+			if (p->state.down && check_line(p, line, sizeof(line)) < (int)sizeof(line))
 				fputs(line, f);
 	if (fclose(f) == 0)
 		cgroup_record_set(a->cgroup, "health", text);
@@ -208,10 +218,10 @@ void health_loaded(struct agent *a)
 	a->health_was = NULL;
 }
 
-static bool was_down(const struct agent *a, const struct probe *p)
+static bool was_down(const struct agent *a, const struct health_check *p)
 {
 	char line[256];
-	int len = probe_line(p, line, sizeof(line));
+	int len = check_line(p, line, sizeof(line));
 	const char *at = a->health_was;
 
 	while (at && (at = strstr(at, line))) {
@@ -224,7 +234,7 @@ static bool was_down(const struct agent *a, const struct probe *p)
 
 /* --- coming and going --- */
 
-static void probe_end(struct agent *a, struct probe *p)
+static void check_end(struct agent *a, struct health_check *p)
 {
 	if (p->item.fd >= 0)
 		loop_del(a->epoll, &p->item);
@@ -234,10 +244,10 @@ static void probe_end(struct agent *a, struct probe *p)
 	p->sent = p->got = 0;
 }
 
-static void probe_free(struct agent *a, struct probe *p)
+static void check_free(struct agent *a, struct health_check *p)
 {
-	probe_end(a, p);
-	a->n_probes--;
+	check_end(a, p);
+	a->n_checks--;
 	free(p);
 }
 
@@ -251,9 +261,10 @@ static uint64_t first_turn(const struct service_check *c)
 	return time_mono_ns() + random % c->every_ms * NS_PER_MS;
 }
 
-static struct probe *probe_new(struct agent *a, struct service *s, const struct service_member *m)
+static struct health_check *check_new(struct agent *a, struct service *s,
+				      const struct service_member *m)
 {
-	struct probe *p = calloc(1, sizeof(*p));
+	struct health_check *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
@@ -261,24 +272,24 @@ static struct probe *probe_new(struct agent *a, struct service *s, const struct 
 	p->item.fd = -1;
 	p->service = s;
 	p->addr = m->addr;
-	p->port = probe_port(s, m);
+	p->port = check_port(s, m);
 	p->app = m->app ? m->app->id : 0;
 	p->at_ns = first_turn(&s->conf->check);
 	p->state.down = was_down(a, p);
 	if (p->state.down)
 		snprintf(p->why, sizeof(p->why), "it was when the agent started");
-	a->n_probes++;
+	a->n_checks++;
 	return p;
 }
 
 /* Leaves only marked ones. */
 static void drop_unmarked(struct agent *a, struct service *s)
 {
-	struct probe **at = &s->probes;
+	struct health_check **at = &s->checks;
 	bool known = false;
 
 	while (*at) {
-		struct probe *p = *at;
+		struct health_check *p = *at;
 
 		if (p->marked) {
 			p->marked = false;
@@ -287,11 +298,11 @@ static void drop_unmarked(struct agent *a, struct service *s)
 		}
 		*at = p->next;
 		known |= p->state.down;
-		probe_free(a, p);
+		check_free(a, p);
 	}
 	if (known)
 		save(a);
-	if (!a->n_probes && a->health_at_ns)
+	if (!a->n_checks && a->health_at_ns)
 		arm(a, 0);
 }
 
@@ -302,28 +313,28 @@ void health_forget(struct agent *a, struct service *s)
 
 void health_free(struct agent *a, struct service *s)
 {
-	while (s->probes) {
-		struct probe *p = s->probes;
+	while (s->checks) {
+		struct health_check *p = s->checks;
 
-		s->probes = p->next;
-		probe_free(a, p);
+		s->checks = p->next;
+		check_free(a, p);
 	}
 }
 
 void health_sync(struct agent *a, struct service *s, const struct service_member *m, size_t n)
 {
-	struct probe **end = &s->probes, *last = NULL;
+	struct health_check **end = &s->checks, *last = NULL;
 
 	while (*end)
 		end = &(*end)->next;
 	for (size_t i = 0; i < n; i++) {
-		struct probe *p;
+		struct health_check *p;
 
 		if (!is_checked(s, &m[i]) || open_timer(a))
 			continue;
-		p = probe_find(s, &m[i], last);
+		p = check_find(s, &m[i], last);
 		if (!p) {
-			p = probe_new(a, s, &m[i]);
+			p = check_new(a, s, &m[i]);
 			if (!p)
 				continue; /* not checked: it counts as up */
 			*end = p;
@@ -338,7 +349,7 @@ void health_sync(struct agent *a, struct service *s, const struct service_member
 
 /* --- results --- */
 
-static void tell(struct agent *a, const struct probe *p)
+static void tell(struct agent *a, const struct health_check *p)
 {
 	const struct app *app = p->app ? app_by_id(a, p->app) : NULL;
 	char addr[ADDR_STRLEN];
@@ -353,14 +364,14 @@ static void tell(struct agent *a, const struct probe *p)
 	events_health(a, p->service, app, &p->addr, p->port, p->state.down, p->why);
 }
 
-/* The end of one check. The probe may be gone after it. */
-static void result(struct agent *a, struct probe *p, bool good)
+/* The end of one check. The check may be gone after it. */
+static void result(struct agent *a, struct health_check *p, bool good)
 {
 	const struct service_check *c = &p->service->conf->check;
 	struct service *s = p->service;
 	struct error e = {0};
 
-	probe_end(a, p);
+	check_end(a, p);
 	if (good)
 		p->why[0] = 0;
 	p->at_ns = p->started_ns + c->every_ms * NS_PER_MS;
@@ -372,7 +383,7 @@ static void result(struct agent *a, struct probe *p, bool good)
 		log_error("%s", e.text);
 }
 
-static void failed(struct agent *a, struct probe *p, const char *what, int error)
+static void failed(struct agent *a, struct health_check *p, const char *what, int error)
 {
 	snprintf(p->why, sizeof(p->why), "%s%s%s", what, error ? ": " : "",
 		 error ? strerror(error) : "");
@@ -381,14 +392,14 @@ static void failed(struct agent *a, struct probe *p, const char *what, int error
 
 /* --- one check --- */
 
-struct probe_socket {
+struct check_socket {
 	const struct ax_addr *addr, *from;
 	int fd;
 };
 
 static int open_socket(void *arg)
 {
-	struct probe_socket *ps = arg;
+	struct check_socket *ps = arg;
 	bool v4 = addr_is_v4(ps->addr);
 	struct sockaddr_storage ss;
 	socklen_t len;
@@ -419,11 +430,11 @@ static bool may_reach_itself(const struct agent *a, const struct app *app)
 }
 
 /* The descriptor, or a negative errno; -EACCES: the agent has no way to the backend. */
-static int probe_open(struct agent *a, const struct probe *p)
+static int check_open(struct agent *a, const struct health_check *p)
 {
 	struct vip *v = a->config.host_access ? NULL : vip_find(a, &p->addr);
 	struct app *app = v ? v->app : NULL;
-	struct probe_socket ps = {.addr = &p->addr};
+	struct check_socket ps = {.addr = &p->addr};
 	int r;
 
 	if (app && app->spec.net == NET_PRIVATE && app->netns_fd >= 0) {
@@ -439,7 +450,7 @@ static int probe_open(struct agent *a, const struct probe *p)
 	return r ? r : ps.fd;
 }
 
-static void no_way(struct agent *a, struct probe *p)
+static void no_way(struct agent *a, struct health_check *p)
 {
 	static const char why[] = "not checked: host_access is off, and policy does not let the "
 				  "app reach itself";
@@ -454,7 +465,7 @@ static void no_way(struct agent *a, struct probe *p)
 	service_sync(a, p->service, NULL);
 }
 
-static void probe_start(struct agent *a, struct probe *p, uint64_t now)
+static void check_start(struct agent *a, struct health_check *p, uint64_t now)
 {
 	const struct service_check *c = &p->service->conf->check;
 	struct sockaddr_storage ss;
@@ -467,7 +478,7 @@ static void probe_start(struct agent *a, struct probe *p, uint64_t now)
 	/* its address may not even be routed yet, and would be looked for elsewhere */
 	if (app && app->state == APP_STARTING)
 		return;
-	fd = probe_open(a, p);
+	fd = check_open(a, p);
 	if (fd == -EACCES) {
 		no_way(a, p);
 		return;
@@ -482,17 +493,17 @@ static void probe_start(struct agent *a, struct probe *p, uint64_t now)
 	if (c->type == CHECK_HTTP) {
 		p->request = health_http_request(c, p->service->name);
 		if (!p->request) {
-			probe_end(a, p);
+			check_end(a, p);
 			return;
 		}
 	}
 	if (connect(fd, (struct sockaddr *)&ss, len) < 0 && errno != EINPROGRESS)
 		failed(a, p, "connect", errno);
 	else if (loop_add(a->epoll, &p->item, EPOLLOUT))
-		probe_end(a, p);
+		check_end(a, p);
 }
 
-static void send_request(struct agent *a, struct probe *p)
+static void send_request(struct agent *a, struct health_check *p)
 {
 	size_t left = strlen(p->request) - p->sent;
 	ssize_t n = send(p->item.fd, p->request + p->sent, left, MSG_NOSIGNAL);
@@ -506,7 +517,7 @@ static void send_request(struct agent *a, struct probe *p)
 		loop_mod(a->epoll, &p->item, EPOLLIN);
 }
 
-static void read_answer(struct agent *a, struct probe *p)
+static void read_answer(struct agent *a, struct health_check *p)
 {
 	const struct service_check *c = &p->service->conf->check;
 	/* with room for the rest of a short answer: closing what has unread data resets it */
@@ -539,7 +550,7 @@ static void read_answer(struct agent *a, struct probe *p)
 
 void health_on_socket(struct agent *a, struct loop_item *item)
 {
-	struct probe *p = LOOP_OWNER(item, struct probe, item);
+	struct health_check *p = LOOP_OWNER(item, struct health_check, item);
 	int error = 0;
 	socklen_t len = sizeof(error);
 
@@ -557,11 +568,11 @@ void health_on_socket(struct agent *a, struct loop_item *item)
 		result(a, p, true);
 }
 
-static struct probe *due(struct agent *a, uint64_t now, uint64_t *next)
+static struct health_check *due(struct agent *a, uint64_t now, uint64_t *next)
 {
 	*next = 0;
 	for (struct service *s = a->services; s; s = s->next)
-		for (struct probe *p = s->probes; p; p = p->next) {
+		for (struct health_check *p = s->checks; p; p = p->next) {
 			if (p->at_ns <= now)
 				return p;
 			if (!*next || p->at_ns < *next)
@@ -573,7 +584,7 @@ static struct probe *due(struct agent *a, uint64_t now, uint64_t *next)
 void health_on_timer(struct agent *a)
 {
 	uint64_t n, next, now = time_mono_ns();
-	struct probe *p;
+	struct health_check *p;
 
 	if (read(a->health_timer.fd, &n, sizeof(n)) < 0)
 		return;
@@ -582,7 +593,7 @@ void health_on_timer(struct agent *a)
 		if (p->item.fd >= 0)
 			failed(a, p, "no answer in time", 0);
 		else
-			probe_start(a, p, now);
+			check_start(a, p, now);
 	}
 	arm(a, next);
 }

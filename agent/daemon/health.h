@@ -36,7 +36,7 @@ char *health_http_request(const struct service_check *c, const char *host);
 int health_http_status(const char *data, size_t len);
 bool health_status_good(int status, const struct service_check *c);
 
-/* --- the agent's (agent_priv.h has the structs) --- */
+/* --- the agent's  --- */
 
 struct agent;
 struct service;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Labels to bits, rules to masks; see struct ax_party. */
-#include "daemon/agent_priv.h"
+#include <jansson.h>
+
+#include "daemon/policy.h"
 #include "base/cgroup.h"
+#include "base/labels.h"
 #include "base/log.h"
 
 static int label_find(const struct policy *p, const char *text)
@@ -92,9 +95,8 @@ uint64_t policy_allow_mask(const struct policy *p)
 	return mask;
 }
 
-void policy_save(struct agent *a)
+void policy_save(struct policy *p, const char *cgroup)
 {
-	struct policy *p = &a->policy;
 	json_t *j = p->changed ? json_object() : NULL;
 	autofree char *text = NULL;
 
@@ -105,41 +107,47 @@ void policy_save(struct agent *a)
 	json_decref(j);
 	if (!text)
 		return;
-	if (cgroup_record_set(a->cgroup, "labels", text))
-		log_warn("cannot keep the labels' numbers in %s: %s", a->cgroup, strerror(errno));
+	if (cgroup_record_set(cgroup, "labels", text))
+		log_warn("cannot keep the labels' numbers in %s: %s", cgroup, strerror(errno));
 	p->changed = false;
 }
 
-void policy_load(struct agent *a)
+void policy_load(struct policy *p, const char *cgroup)
 {
 	autofree char *text = NULL;
 	const char *label;
 	json_t *j = NULL, *bit;
 
-	if (cgroup_record_get(a->cgroup, "labels", &text) == 0)
+	if (cgroup_record_get(cgroup, "labels", &text) == 0)
 		j = json_loads(text, 0, NULL);
 	json_object_foreach (j, label, bit) {
 		json_int_t i = json_integer_value(bit);
 
-		if (!json_is_integer(bit) || i < 0 || i >= AX_LABELS_MAX ||
-		    a->policy.labels[i].refs)
+		if (!json_is_integer(bit) || i < 0 || i >= AX_LABELS_MAX || p->labels[i].refs)
 			continue;
-		a->policy.labels[i].text = strdup(label);
-		if (!a->policy.labels[i].text)
+		p->labels[i].text = strdup(label);
+		if (!p->labels[i].text)
 			break;
-		a->policy.labels[i].refs = 1;
-		a->policy.labels[i].held = true;
+		p->labels[i].refs = 1;
+		p->labels[i].held = true;
 	}
 	json_decref(j);
 }
 
-void policy_release(struct agent *a)
+void policy_release(struct policy *p, const char *cgroup)
 {
 	for (int i = 0; i < AX_LABELS_MAX; i++) {
-		if (!a->policy.labels[i].held)
+		if (!p->labels[i].held)
 			continue;
-		a->policy.labels[i].held = false;
-		label_unref(&a->policy, a->policy.labels[i].text);
+		p->labels[i].held = false;
+		label_unref(p, p->labels[i].text);
 	}
-	policy_save(a);
+	policy_save(p, cgroup);
+}
+
+void policy_free(struct policy *p)
+{
+	for (int i = 0; i < AX_LABELS_MAX; i++)
+		free(p->labels[i].text);
+	memset(p, 0, sizeof(*p));
 }

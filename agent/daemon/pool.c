@@ -4,7 +4,8 @@
  * comes back. */
 #include <arpa/inet.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/pool.h"
+#include "base/address.h"
 
 #define POOL_MAX (1u << 20) /* addresses that one pool manages; a larger prefix is used in part */
 

@@ -5,8 +5,11 @@
  * file is not there yet) is said, and tried again with the next apply; one that is on an app waits
  * for it.
  */
-#include "daemon/agent_priv.h"
+#include "daemon/probes_section.h"
 #include "base/log.h"
+#include "config/config.h"
+#include "daemon/app_table.h"
+#include "daemon/state.h"
 #include "probes/named/named.h"
 
 struct probe_failed {

@@ -6,143 +6,30 @@
  */
 #include <sys/stat.h>
 
-#include "daemon/agent_priv.h"
-#include "config/diff.h"
+#include "daemon/reconcile.h"
+#include "base/address.h"
+#include "base/labels.h"
 #include "base/log.h"
+#include "config/config.h"
+#include "config/diff.h"
 #include "config/parse.h"
-
-/* --- declared apps --- */
-
-struct declared *declared_find(struct agent *a, const char *name)
-{
-	struct name *n = name_find(a, name);
-
-	return n ? n->declared : NULL;
-}
-
-const struct config_app *declared_key(struct agent *a, const char *key)
-{
-	for (size_t i = 0; i < a->n_declared; i++)
-		if (streq(a->declared[i].conf->key, key))
-			return a->declared[i].conf;
-	return NULL;
-}
-
-int declared_start(struct agent *a, const char *key)
-{
-	const struct config_app *c = declared_key(a, key);
-	struct app_spec s;
-	int r;
-
-	if (!c || !c->spec.command.n)
-		return 0;
-	r = app_spec_copy(&c->spec, &s);
-	if (r)
-		return r;
-	s.detach = true;
-	r = spawn_app(a, &s, key, 0, 0);
-	app_spec_free(&s);
-	return r;
-}
-
-static int declared_claim(struct agent *a, struct declared *d, const struct ax_addr *addr,
-			  struct error *e)
-{
-	struct vip *v;
-
-	if (addr_is_zero(addr))
-		return 0;
-	v = vip_get(a, addr);
-	if (!v)
-		return error_set(e, -ENOMEM, "out of memory");
-	v->declared = d;
-	pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, true);
-	return vip_sync(a, v, e);
-}
-
-static void declared_unclaim(struct agent *a, struct declared *d, const struct ax_addr *addr)
-{
-	struct vip *v = addr_is_zero(addr) ? NULL : vip_find(a, addr);
-
-	if (!v || v->declared != d)
-		return;
-	v->declared = NULL;
-	if (!v->app && !v->service)
-		pool_mark(addr_is_v4(addr) ? &a->pool4 : &a->pool6, addr, false);
-	vip_sync(a, v, NULL);
-}
-
-/* The addresses of a declared app: the config's, else a running one's, else the pool's. */
-static int declared_addresses(struct agent *a, struct declared *d, struct error *e)
-{
-	const struct app_spec *s = &d->conf->spec;
-	struct app *app = app_by_name(a, s->name);
-	int r = 0;
-
-	d->ip4 = s->ip4;
-	d->ip6 = s->ip6;
-	if (!addr_is_zero(&d->ip4) || !addr_is_zero(&d->ip6))
-		return 0;
-	if (app) {
-		d->ip4 = app->service ? app->service->vip4 : app->vip4;
-		d->ip6 = app->service ? app->service->vip6 : app->vip6;
-		return 0;
-	}
-	if (a->pool4.size)
-		r = pool_take(&a->pool4, &d->ip4);
-	if (!r && a->pool6.size)
-		r = pool_take(&a->pool6, &d->ip6);
-	return r ? error_set(e, r, "the pool has no address left for the app %s", s->name) : 0;
-}
-
-static int declared_ref(struct agent *a, struct declared *d, const struct labels *defaults,
-			struct error *e)
-{
-	const struct labels *own = &d->conf->spec.labels;
-	int r = labels_copy(own->n ? own : defaults, &d->labels);
-
-	if (r)
-		return error_set(e, r, "out of memory");
-	r = policy_ref(&a->policy, &d->labels, &d->party, e);
-	d->referenced = r == 0;
-	return r;
-}
-
-static void declared_unref(struct agent *a, struct declared *d)
-{
-	if (d->referenced)
-		policy_unref(&a->policy, &d->labels);
-	d->referenced = false;
-	labels_free(&d->labels);
-	memset(&d->labels, 0, sizeof(d->labels));
-}
-
-static int declared_add(struct agent *a, struct declared *d, const struct labels *defaults,
-			struct error *e)
-{
-	struct name *n = name_get(a, d->conf->spec.name);
-	int r = n ? 0 : error_set(e, -ENOMEM, "out of memory");
-
-	r = r ? r : declared_ref(a, d, defaults, e);
-	if (!r)
-		n->declared = d;
-	r = r ? r : declared_addresses(a, d, e);
-	r = r ? r : declared_claim(a, d, &d->ip4, e);
-	return r ? r : declared_claim(a, d, &d->ip6, e);
-}
-
-static void declared_remove(struct agent *a, struct declared *d)
-{
-	struct name *n = name_find(a, d->conf->spec.name);
-
-	declared_unclaim(a, d, &d->ip4);
-	declared_unclaim(a, d, &d->ip6);
-	declared_unref(a, d);
-	if (n && n->declared == d) {
-		n->declared = NULL;
-		name_put(a, n);
-	}
-}
+#include "daemon/app_record.h"
+#include "daemon/app_table.h"
+#include "daemon/apps.h"
+#include "daemon/declared.h"
+#include "daemon/instance_ctl.h"
+#include "daemon/names_zone.h"
+#include "daemon/needs.h"
+#include "daemon/policy.h"
+#include "daemon/probes_section.h"
+#include "daemon/service_table.h"
+#include "daemon/services.h"
+#include "daemon/spawn.h"
+#include "daemon/state.h"
+#include "daemon/triggers.h"
+#include "daemon/vips.h"
+#include "daemon/xdp_section.h"
+#include "yaml/errors.h"
 
 /* --- the diff --- */
 
@@ -448,14 +335,6 @@ static void note_probes(struct plan *p)
 
 /* --- applying --- */
 
-struct app *app_of_config(struct agent *a, const char *key)
-{
-	for (struct app *app = a->apps; app; app = app->next)
-		if (app->config_key && streq(app->config_key, key))
-			return app;
-	return NULL;
-}
-
 #define STOP_MS 10000
 
 static int drop_app(struct plan *p, void *o, void *n, struct error *e)
@@ -520,49 +399,6 @@ static int put_service(struct plan *p, void *o, void *n, struct error *e)
 	return 0;
 }
 
-/* Moves the declared entries to the new config, in its order. */
-static int redeclare(struct plan *p, struct error *e)
-{
-	struct agent *a = p->a;
-	struct declared *list = calloc(p->next->n_apps + 1, sizeof(*list));
-
-	if (!list)
-		return error_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < p->next->n_apps; i++) {
-		struct config_app *c = &p->next->apps[i];
-		struct declared *d = declared_find(a, c->spec.name), *to = &list[i];
-		const struct ax_addr *both[2];
-
-		if (!d) {
-			to->conf = c;
-			continue;
-		}
-		*to = *d;
-		to->conf = c;
-		name_find(a, c->spec.name)->declared = to;
-		both[0] = &to->ip4;
-		both[1] = &to->ip6;
-		for (int k = 0; k < 2; k++) {
-			struct vip *v = addr_is_zero(both[k]) ? NULL : vip_find(a, both[k]);
-
-			if (v && v->declared == d)
-				v->declared = to;
-		}
-	}
-	free(a->declared);
-	a->declared = list;
-	a->n_declared = p->next->n_apps;
-	for (size_t i = 0; i < a->n_declared; i++) {
-		struct error why;
-
-		if (!list[i].referenced &&
-		    declared_add(a, &list[i], &p->next->default_labels, &why) && !p->failed.code)
-			p->failed = why;
-	}
-	policy_save(a);
-	return 0;
-}
-
 static int start_app(struct agent *a, const struct config_app *c, struct error *e)
 {
 	struct app *app;
@@ -576,9 +412,8 @@ static int start_app(struct agent *a, const struct config_app *c, struct error *
 		app->replaced = app->state == APP_STOPPING;
 		return 0;
 	}
-	for (struct spawn *sp = a->spawns; sp; sp = sp->next)
-		if (sp->config_key && streq(sp->config_key, c->key))
-			return 0;
+	if (spawn_pending(a, c->key))
+		return 0;
 	r = declared_start(a, c->key);
 	return r ? error_set(e, r, "cannot start the app %s: %s", c->spec.name, strerror(-r)) : 0;
 }
@@ -594,14 +429,7 @@ static int retell_rules(struct agent *a, struct error *e)
 		r = r ? r : vip_resync(a, &app->vip4, e);
 		r = r ? r : vip_resync(a, &app->vip6, e);
 	}
-	for (size_t i = 0; i < a->n_declared && !r; i++) {
-		struct declared *d = &a->declared[i];
-
-		policy_rules(&a->policy, &d->labels, &d->party);
-		r = vip_resync(a, &d->ip4, e);
-		r = r ? r : vip_resync(a, &d->ip6, e);
-	}
-	return r;
+	return r ? r : declared_retell(a, e);
 }
 
 /* What fails here takes nothing else down. */
@@ -628,18 +456,11 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	merge_apps(p, drop_app, e);
 	merge_services(p, drop_service, e);
 	/* declared entries took their labels' bits by the old defaults */
-	for (size_t i = 0; p->labels_changed && i < a->n_declared; i++) {
-		struct declared *d = &a->declared[i];
-
-		if (d->conf->spec.labels.n || !d->referenced ||
-		    declared_find(a, d->conf->spec.name) != d)
-			continue;
-		declared_unref(a, d);
-		declared_ref(a, d, &p->next->default_labels, NULL);
-	}
+	if (p->labels_changed)
+		declared_relabel(a, &p->next->default_labels);
 	a->policy.rules = p->next->rules;
 	a->policy.n_rules = p->next->n_rules;
-	r = redeclare(p, e);
+	r = declared_set(a, p->next, &p->failed, e);
 	if (r)
 		return r; /* out of memory, and nothing was moved yet */
 	merge_services(p, put_service, e);
@@ -652,7 +473,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	if (p->rules_changed || p->labels_changed)
 		r = retell_rules(a, e);
 	r = r ? r : agent_tell_ctl(a);
-	r = r ? r : agent_update_hold(a);
+	r = r ? r : needs_hold(a);
 	if (!r && !upstreams_same(&old, &a->config))
 		r = names_set_upstreams(a, e);
 	/* the new apps last: what they connect to is there */

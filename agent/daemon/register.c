@@ -3,11 +3,27 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/register.h"
+#include "base/address.h"
 #include "base/cgroup.h"
+#include "base/labels.h"
+#include "base/strv.h"
+#include "config/config.h"
+#include "daemon/app_record.h"
+#include "daemon/app_table.h"
+#include "daemon/apps.h"
+#include "daemon/declared.h"
+#include "daemon/linger.h"
+#include "daemon/names.h"
+#include "daemon/policy.h"
+#include "daemon/pool.h"
+#include "daemon/service_table.h"
+#include "daemon/services.h"
+#include "daemon/spawn.h"
+#include "daemon/state.h"
+#include "daemon/vips.h"
 #include "launch/launch.h"
-
-#define APP_ID_MAX 999999 /* "<instance>-<id>" must fit an interface name */
+#include "net/netlink.h"
 
 /* What the config says of an app of this name holds where the command line is silent. */
 static int take_declared(struct app_spec *s, const struct app_spec *d, bool from_config,
@@ -209,14 +225,6 @@ static int make_cgroup(struct agent *a, struct app *app, struct error *e)
 	return r ? error_set(e, r, "cannot make the cgroup %s: %s", app->cgroup, strerror(-r)) : 0;
 }
 
-static uint32_t next_id(struct agent *a)
-{
-	do {
-		a->next_id = a->next_id >= APP_ID_MAX ? 1 : a->next_id + 1;
-	} while (app_by_id(a, a->next_id));
-	return a->next_id;
-}
-
 static int prepare(struct agent *a, struct app *app, struct service **svc, struct error *e)
 {
 	struct app_spec *s = &app->spec;
@@ -243,7 +251,7 @@ static int prepare(struct agent *a, struct app *app, struct service **svc, struc
 int app_register(struct agent *a, struct app_spec *spec, const char *config_key, struct app **ret,
 		 struct error *e)
 {
-	struct app *app = calloc(1, sizeof(*app));
+	struct app *app = app_new();
 	struct service *svc = NULL;
 	int r;
 
@@ -251,10 +259,6 @@ int app_register(struct agent *a, struct app_spec *spec, const char *config_key,
 		return error_set(e, -ENOMEM, "out of memory");
 	app->spec = *spec;
 	memset(spec, 0, sizeof(*spec));
-	app->launcher = (struct loop_item){.kind = LOOP_LAUNCHER, .fd = -1};
-	app->watch = -1;
-	app->exit_status = -1;
-	app->netns_fd = -1;
 	app->since = time(NULL);
 	app->config_key = config_key ? strdup(config_key) : NULL;
 	r = prepare(a, app, &svc, e);
@@ -263,12 +267,12 @@ int app_register(struct agent *a, struct app_spec *spec, const char *config_key,
 		return r;
 	}
 	app->restarts = spawn_restarts(a, app->config_key, app->spec.name);
-	app->id = next_id(a);
+	app->id = app_next_id(a);
 	if (svc)
 		service_join(a, svc, app);
 	r = policy_ref(&a->policy, &app->spec.labels, &app->party, e);
 	app->has_labels = r == 0;
-	policy_save(a);
+	policy_save(&a->policy, a->cgroup);
 	app_link(a, app);
 	r = r ? r : choose_addresses(a, app, svc, e);
 	r = r ? r : make_cgroup(a, app, e);

@@ -4,12 +4,27 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/requests.h"
+#include "base/address.h"
 #include "base/cgroup.h"
-#include "control/control.h"
 #include "base/log.h"
+#include "config/config.h"
 #include "config/parse.h"
 #include "config/spec.h"
+#include "control/control.h"
+#include "daemon/app_table.h"
+#include "daemon/apps.h"
+#include "daemon/control_server.h"
+#include "daemon/declared.h"
+#include "daemon/events.h"
+#include "daemon/probes_section.h"
+#include "daemon/reconcile.h"
+#include "daemon/register.h"
+#include "daemon/spawn.h"
+#include "daemon/state.h"
+#include "daemon/views.h"
+#include "daemon/xdp_section.h"
+#include "yaml/errors.h"
 
 static struct app *app_of_request(struct agent *a, struct client *c, const json_t *j)
 {

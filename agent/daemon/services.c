@@ -4,108 +4,22 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/services.h"
+#include "base/address.h"
+#include "config/config.h"
+#include "daemon/app_record.h"
+#include "daemon/app_table.h"
+#include "daemon/declared.h"
 #include "daemon/health.h"
-
-struct service *service_by_name(struct agent *a, const char *name)
-{
-	struct name *n = name_find(a, name);
-
-	return n ? n->service : NULL;
-}
-
-/* --- backends --- */
-
-static int add_member(struct service_member **list, size_t *n, size_t *size,
-		      const struct service_member *m)
-{
-	if (*n == *size) {
-		size_t more = *size ? *size * 2 : 8;
-		struct service_member *p = realloc(*list, more * sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		*list = p;
-		*size = more;
-	}
-	(*list)[(*n)++] = *m;
-	return 0;
-}
-
-static bool app_serves(const struct app *app, const struct service *s,
-		       const struct service_backend *b)
-{
-	if (!b)
-		return app->service == s;
-	if (b->app)
-		return streq(b->app, app->spec.name);
-	return b->labels.n && labels_subset(&b->labels, &app->spec.labels);
-}
-
-/* An app of the config that is not running: a connect that waits may wait for it. */
-static int add_declared(struct agent *a, const struct service_backend *b,
-			struct service_member **list, size_t *n, size_t *size)
-{
-	const struct declared *d = declared_find(a, b->app);
-	struct service_member m = {.weight = b->weight, .declared = true};
-	int r = 0;
-
-	if (!d)
-		return 0;
-	m.addr = d->ip4;
-	if (!addr_is_zero(&m.addr))
-		r = add_member(list, n, size, &m);
-	m.addr = d->ip6;
-	return r || addr_is_zero(&m.addr) ? r : add_member(list, n, size, &m);
-}
-
-static int add_apps(struct agent *a, const struct service *s, const struct service_backend *b,
-		    struct service_member **list, size_t *n, size_t *size)
-{
-	for (const struct app *app = a->apps; app; app = app->next) {
-		struct service_member m = {.app = app,
-					   .weight = b ? b->weight : 1,
-					   .draining = app->state == APP_STOPPING};
-		int r = 0;
-
-		if (!app_serves(app, s, b))
-			continue;
-		m.addr = app->vip4;
-		if (!addr_is_zero(&m.addr))
-			r = add_member(list, n, size, &m);
-		m.addr = app->vip6;
-		if (!r && !addr_is_zero(&m.addr))
-			r = add_member(list, n, size, &m);
-		if (r)
-			return r;
-	}
-	return b && b->app && !app_by_name(a, b->app) ? add_declared(a, b, list, n, size) : 0;
-}
-
-int service_members(struct agent *a, const struct service *s, struct service_member **ret,
-		    size_t *ret_n)
-{
-	autofree struct service_member *list = NULL;
-	size_t n = 0, size = 0;
-	int r = 0;
-
-	if (!s->conf)
-		r = add_apps(a, s, NULL, &list, &n, &size);
-	for (size_t i = 0; !r && s->conf && i < s->conf->n_backends; i++) {
-		const struct service_backend *b = &s->conf->backends[i];
-		struct service_member m = {
-			.addr = b->address, .port = b->port, .weight = b->weight};
-
-		r = addr_is_zero(&b->address) ? add_apps(a, s, b, &list, &n, &size)
-					      : add_member(&list, &n, &size, &m);
-	}
-	if (r)
-		return r;
-	health_mark(s, list, n);
-	*ret = take_ptr(&list);
-	*ret_n = n;
-	return 0;
-}
+#include "daemon/linger.h"
+#include "daemon/members.h"
+#include "daemon/names.h"
+#include "daemon/pool.h"
+#include "daemon/service_table.h"
+#include "daemon/state.h"
+#include "daemon/vips.h"
+#include "daemon/xdp_section.h"
+#include "datapath/datapath.h"
 
 /* --- to the kernel --- */
 
@@ -174,7 +88,7 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 	struct write_ctx w = {.a = a, .s = s};
 	int r = service_members(a, s, &w.m, &w.n);
 
-	if (!r && (s->probes || (s->conf && s->conf->check.type != CHECK_NONE))) {
+	if (!r && (s->checks || (s->conf && s->conf->check.type != CHECK_NONE))) {
 		health_sync(a, s, w.m, w.n);
 		health_mark(s, w.m, w.n);
 	}
@@ -188,24 +102,6 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 	return r ? error_set(e, r, "the kernel refuses the backends of service %s: %s", s->name,
 			     strerror(-r))
 		 : 0;
-}
-
-static bool service_affected(const struct service *s, const struct app *app)
-{
-	if (!s->conf)
-		return app->service == s;
-	for (size_t i = 0; i < s->conf->n_backends; i++)
-		if (app_serves(app, s, &s->conf->backends[i]))
-			return true;
-	return false;
-}
-
-bool service_affects(struct agent *a, const struct app *app)
-{
-	for (const struct service *s = a->services; s; s = s->next)
-		if (service_affected(s, app))
-			return true;
-	return false;
 }
 
 int services_sync(struct agent *a, const struct app *app, struct error *e)
@@ -243,88 +139,6 @@ static int drop_one(void *arg, const struct ax_endpoint *ep, uint16_t target)
 	if (d->keep && each_endpoint(d->keep, d->ip4, d->ip6, is_candidate, d) == 1)
 		return 0;
 	return datapath_service_del(d->a->dp, ep);
-}
-
-static bool any_private(const struct service *s, const struct app *list)
-{
-	for (const struct app *app = list; app; app = app->next) {
-		if (app->spec.net != NET_PRIVATE || !app->ifindex || app->state == APP_STOPPING)
-			continue;
-		if (service_affected(s, app))
-			return true;
-	}
-	return false;
-}
-
-/* One that lingers counts: what it still sends goes out by the same way. */
-bool service_has_private(const struct agent *a, const struct service *s)
-{
-	return any_private(s, a->apps) || any_private(s, a->lingering);
-}
-
-/* --- the device of services with private backends (xdp/service.bpf.c) --- */
-
-static void device_names(const struct agent *a, char device[16], char peer[16])
-{
-	snprintf(device, 16, "%ssvc", a->inst->device_prefix);
-	snprintf(peer, 16, "%ssvp", a->inst->device_prefix);
-}
-
-bool service_device_is(const struct agent *a, const char *name)
-{
-	char device[16], peer[16];
-
-	device_names(a, device, peer);
-	return streq(name, device) || streq(name, peer);
-}
-
-void service_device_adopt(struct agent *a)
-{
-	char device[16], peer[16];
-	unsigned ifindex;
-
-	device_names(a, device, peer);
-	if (nl_link_index(a->nl, device, &ifindex) == 0 &&
-	    datapath_service_attach(a->dp, ifindex) == 0)
-		a->ctl.service_ifindex = ifindex;
-}
-
-int service_device_open(struct agent *a)
-{
-	autoclose int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	char device[16], peer[16];
-	unsigned ifindex, peer_ifindex;
-	uint8_t mac[6];
-	int r;
-
-	if (a->ctl.service_ifindex)
-		return 0;
-	device_names(a, device, peer);
-	r = nl_link_index(a->nl, device, &ifindex);
-	if (r == -ENODEV) {
-		agent_mac(a, mac);
-		r = netns < 0 ? -errno
-			      : nl_link_add_veth(a->nl, device, peer, netns, mac, 0, &ifindex);
-		if (!r)
-			r = nl_link_index(a->nl, peer, &peer_ifindex);
-		/* the other end takes part in nothing, but must be up for this one to be */
-		if (!r)
-			r = nl_link_set_up(a->nl, peer_ifindex);
-	}
-	r = r ? r : datapath_service_attach(a->dp, ifindex);
-	if (r)
-		return r;
-	a->ctl.service_ifindex = ifindex;
-	return agent_tell_ctl(a);
-}
-
-void service_device_close(struct agent *a)
-{
-	unsigned ifindex = a->ctl.service_ifindex;
-
-	a->ctl.service_ifindex = 0;
-	agent_tell_ctl(a);
-	nl_link_del(a->nl, ifindex);
 }
 
 int services_route(struct agent *a, const struct app *app, struct error *e)
@@ -610,4 +424,16 @@ void service_leave(struct agent *a, struct app *app)
 		service_remove(a, s);
 	else
 		service_sync(a, s, NULL);
+}
+
+void services_free_all(struct agent *a)
+{
+	while (a->services) {
+		struct service *s = a->services;
+
+		a->services = s->next;
+		health_free(a, s);
+		free(s->name);
+		free(s);
+	}
 }

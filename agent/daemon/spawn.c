@@ -7,11 +7,27 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/spawn.h"
+#include "base/address.h"
+#include "base/labels.h"
 #include "base/log.h"
+#include "base/strv.h"
+#include "config/config.h"
 #include "config/spec.h"
+#include "daemon/app_table.h"
+#include "daemon/apps.h"
+#include "daemon/declared.h"
+#include "daemon/state.h"
 
-#define SPAWN_ARGS_MAX 512
+struct spawn { /* an app that the agent is to start (again) */
+	struct spawn *next;
+	struct app_spec spec;
+	char *config_key;
+	uint32_t restarts;
+	uint64_t at_ns; /* 0: it was started and waits for its launch */
+	bool stale;	/* the config has changed meanwhile */
+	int pid;
+};
 
 static void spawn_free(struct spawn *s)
 {
@@ -36,8 +52,25 @@ int spawn_app(struct agent *a, const struct app_spec *spec, const char *config_k
 	s->at_ns = time_mono_ns() + (uint64_t)delay_ms * 1000000;
 	s->next = a->spawns;
 	a->spawns = s;
-	agent_timers(a);
+	a->timers_stale = true;
 	return 0;
+}
+
+int declared_start(struct agent *a, const char *key)
+{
+	const struct config_app *c = declared_key(a, key);
+	struct app_spec s;
+	int r;
+
+	if (!c || !c->spec.command.n)
+		return 0;
+	r = app_spec_copy(&c->spec, &s);
+	if (r)
+		return r;
+	s.detach = true;
+	r = spawn_app(a, &s, key, 0, 0);
+	app_spec_free(&s);
+	return r;
 }
 
 static void add_arg(struct strv *v, const char *flag, const char *value, int *bad)
@@ -131,27 +164,26 @@ static int spawn_start(struct agent *a, struct spawn *s)
 	return r;
 }
 
-uint64_t spawn_due(struct agent *a, uint64_t now_ns)
+void spawn_due(struct agent *a, uint64_t now_ns)
 {
-	uint64_t next = 0;
-
 	for (struct spawn *s = a->spawns; s; s = s->next) {
-		int r;
+		int r = s->at_ns && s->at_ns <= now_ns ? spawn_start(a, s) : 0;
 
-		if (!s->at_ns)
-			continue;
-		if (s->at_ns > now_ns) {
-			next = next && next < s->at_ns ? next : s->at_ns;
-			continue;
-		}
-		r = spawn_start(a, s);
 		if (!r)
 			continue;
 		log_error("cannot start the app %s: %s; trying again in a second", s->spec.name,
 			  strerror(-r));
 		s->at_ns = now_ns + 1000000000;
-		next = next && next < s->at_ns ? next : s->at_ns;
 	}
+}
+
+uint64_t spawn_deadline(const struct agent *a)
+{
+	uint64_t next = 0;
+
+	for (const struct spawn *s = a->spawns; s; s = s->next)
+		if (s->at_ns && (!next || s->at_ns < next))
+			next = s->at_ns;
 	return next;
 }
 
@@ -191,27 +223,21 @@ static void spawn_replace(struct agent *a, const char *config_key)
 	app_stop(a, app, REPLACE_STOP_MS);
 }
 
-void spawn_reap(struct agent *a)
+void spawn_reap(struct agent *a, int pid, int status)
 {
-	int pid, status;
+	struct spawn **p = &a->spawns, *s;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		struct spawn **p = &a->spawns, *s;
-
-		if (triggers_reap(a, pid, status))
-			continue;
-		while (*p && (*p)->pid != pid)
-			p = &(*p)->next;
-		if (!*p)
-			continue;
-		s = *p;
-		*p = s->next;
-		if (s->stale)
-			spawn_replace(a, s->config_key);
-		else if (!WIFEXITED(status) || WEXITSTATUS(status))
-			spawn_failed(a, s, status);
-		spawn_free(s);
-	}
+	while (*p && (*p)->pid != pid)
+		p = &(*p)->next;
+	if (!*p)
+		return;
+	s = *p;
+	*p = s->next;
+	if (s->stale)
+		spawn_replace(a, s->config_key);
+	else if (!WIFEXITED(status) || WEXITSTATUS(status))
+		spawn_failed(a, s, status);
+	spawn_free(s);
 }
 
 static bool spawn_is(const struct spawn *s, const char *config_key, const char *name)
@@ -227,6 +253,14 @@ uint32_t spawn_restarts(struct agent *a, const char *config_key, const char *nam
 		if (s->pid > 0 && spawn_is(s, config_key, name))
 			return s->restarts;
 	return 0;
+}
+
+bool spawn_pending(const struct agent *a, const char *config_key)
+{
+	for (const struct spawn *s = a->spawns; s; s = s->next)
+		if (s->config_key && streq(s->config_key, config_key))
+			return true;
+	return false;
 }
 
 size_t spawn_cancel(struct agent *a, const char *name)

@@ -11,9 +11,14 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "daemon/agent_priv.h"
-#include "launch/parts.h"
+#include "daemon/triggers.h"
+#include "base/address.h"
 #include "base/log.h"
+#include "base/strv.h"
+#include "config/config.h"
+#include "daemon/events.h"
+#include "daemon/state.h"
+#include "launch/parts.h"
 #include "packet/trigger.h"
 
 #define RUNS_MAX 8 /* at the same time */

@@ -3,20 +3,29 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <search.h>
 #include <time.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/views.h"
+#include "base/address.h"
 #include "base/cgroup.h"
+#include "base/labels.h"
 #include "base/strategy.h"
+#include "config/config.h"
 #include "config/spec.h"
-
-json_t *json_addr(const struct ax_addr *addr)
-{
-	char text[ADDR_STRLEN];
-
-	return addr_is_zero(addr) ? json_null() : json_string(addr_format(addr, text));
-}
+#include "control/control.h"
+#include "daemon/app_table.h"
+#include "daemon/declared.h"
+#include "daemon/members.h"
+#include "daemon/names.h"
+#include "daemon/pool.h"
+#include "daemon/probes_section.h"
+#include "daemon/service_table.h"
+#include "daemon/state.h"
+#include "daemon/triggers.h"
+#include "daemon/vips.h"
+#include "daemon/xdp_section.h"
+#include "datapath/datapath.h"
+#include "dns/dns.h"
 
 static void put_addr(json_t *j, const char *key, const struct ax_addr *addr)
 {
@@ -250,14 +259,11 @@ static json_t *one_name(const char *name, const struct ax_addr *ip4, const struc
 	return j;
 }
 
-static void name_visit(const void *node, VISIT which, void *arg)
+static void one_name_of(void *arg, const struct name *n)
 {
-	const struct name *n = *(const struct name *const *)node;
 	struct list_ctx *c = arg;
 	const struct service *s = n->service ? n->service : n->app ? n->app->service : NULL;
 
-	if (which != postorder && which != leaf)
-		return;
 	if (s)
 		json_array_append_new(c->list, one_name(n->text, &s->vip4, &s->vip6, "service"));
 	else if (n->app)
@@ -272,7 +278,7 @@ static json_t *view_names(struct agent *a)
 {
 	struct list_ctx c = {.a = a, .list = json_array()};
 
-	twalk_r(a->names, name_visit, &c);
+	name_each(a, one_name_of, &c);
 	return c.list;
 }
 

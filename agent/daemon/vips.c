@@ -7,7 +7,16 @@
 #include <net/if.h>
 #include <search.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/vips.h"
+#include "base/address.h"
+#include "config/config.h"
+#include "daemon/app_table.h"
+#include "daemon/declared.h"
+#include "daemon/service_device.h"
+#include "daemon/service_table.h"
+#include "daemon/state.h"
+#include "datapath/datapath.h"
+#include "net/netlink.h"
 
 static int vip_cmp(const void *a, const void *b)
 {
@@ -205,4 +214,16 @@ void vip_free_all(struct agent *a)
 {
 	tdestroy(a->vips, free);
 	a->vips = NULL;
+}
+
+const char *name_of_addr(struct agent *a, const struct ax_addr *addr)
+{
+	struct vip *v = vip_find(a, addr);
+
+	if (!v)
+		return NULL;
+	return v->app	     ? v->app->spec.name
+	       : v->service  ? v->service->name
+	       : v->declared ? v->declared->conf->spec.name
+			     : "host";
 }

@@ -3,10 +3,19 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-#include "daemon/agent_priv.h"
-#include "base/log.h"
-#include "config/rule_file.h"
 #include "daemon/xdp_list.h"
+#include "base/address.h"
+#include "base/instance.h"
+#include "base/log.h"
+#include "base/strv.h"
+#include "config/config.h"
+#include "config/rule_file.h"
+#include "daemon/members.h"
+#include "daemon/service_table.h"
+#include "iface/iface.h"
+#include "rules/list.h"
+#include "rules/rule.h"
+#include "yaml/errors.h"
 
 #define RULES_FILE_MAX (64u << 20)
 

@@ -15,11 +15,20 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/xdp_section.h"
 #include "base/cgroup.h"
-#include "datapath/xdp.h"
+#include "base/instance.h"
 #include "base/log.h"
+#include "base/loop.h"
+#include "base/strv.h"
+#include "config/config.h"
+#include "daemon/service_table.h"
+#include "daemon/state.h"
+#include "daemon/triggers.h"
 #include "daemon/xdp_list.h"
+#include "datapath/xdp.h"
+#include "iface/iface.h"
+#include "rules/list.h"
 
 #define REBUILD_MS 100	/* at most one new list in that time for an interface */
 #define SETTLE_MS  50	/* a link that has come is still being set up */

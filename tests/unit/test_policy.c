@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/agent_priv.h"
+#include "daemon/policy.h"
 
 static struct labels parse(const char *s)
 {

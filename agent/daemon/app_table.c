@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The list of running apps, and how to find one. */
+#include <fcntl.h>
+
+#include "daemon/app_table.h"
+#include "base/cgroup.h"
+#include "base/loop.h"
+#include "config/config.h"
+#include "daemon/names.h"
+#include "daemon/state.h"
+
+const char *app_state_name(enum app_state s)
+{
+	static const char *const names[] = {"starting", "running", "stopping", "ended"};
+
+	return names[s];
+}
+
+struct app *app_new(void)
+{
+	struct app *app = calloc(1, sizeof(*app));
+
+	if (!app)
+		return NULL;
+	app->launcher = (struct loop_item){.kind = LOOP_LAUNCHER, .fd = -1};
+	app->watch = app->exit_status = app->netns_fd = -1;
+	return app;
+}
+
+void app_free(struct app *app)
+{
+	app_spec_free(&app->spec);
+	free(app->config_key);
+	free(app->cgroup);
+	close_fd(&app->launcher.fd);
+	close_fd(&app->netns_fd);
+	free(app);
+}
+
+struct app *app_by_id(struct agent *a, uint32_t id)
+{
+	struct app *app = a->by_id[id % APP_BUCKETS];
+
+	while (app && app->id != id)
+		app = app->id_next;
+	return app;
+}
+
+struct app *app_by_name(struct agent *a, const char *name)
+{
+	struct name *n = name_find(a, name);
+
+	return n ? n->app : NULL;
+}
+
+void app_link(struct agent *a, struct app *app)
+{
+	struct app **p = &a->apps;
+	struct name *n = name_get(a, app->spec.name);
+
+	while (*p && (*p)->id < app->id)
+		p = &(*p)->next;
+	app->next = *p;
+	*p = app;
+	a->n_apps++;
+	app->id_next = a->by_id[app->id % APP_BUCKETS];
+	a->by_id[app->id % APP_BUCKETS] = app;
+	if (n && (!n->app || n->app->id > app->id))
+		n->app = app;
+}
+
+void app_unlink(struct agent *a, struct app *app)
+{
+	struct name *n = name_find(a, app->spec.name);
+	struct app **p = &a->apps;
+
+	while (*p && *p != app)
+		p = &(*p)->next;
+	if (!*p)
+		return;
+	*p = app->next;
+	a->n_apps--;
+	p = &a->by_id[app->id % APP_BUCKETS];
+	while (*p != app)
+		p = &(*p)->id_next;
+	*p = app->id_next;
+	if (!n || n->app != app)
+		return;
+	n->app = NULL;
+	for (struct app *x = a->apps; x && !n->app; x = x->next)
+		if (streq(x->spec.name, n->text))
+			n->app = x;
+	name_put(a, n);
+}
+
+int app_netns(const struct app *app)
+{
+	int fd, pid = cgroup_first_pid(app->cgroup);
+	char path[64];
+
+	if (pid <= 0)
+		return pid ? pid : -ESRCH;
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+#define APP_ID_MAX 999999 /* "<instance>-<id>" must fit an interface name */
+
+uint32_t app_next_id(struct agent *a)
+{
+	do {
+		a->next_id = a->next_id >= APP_ID_MAX ? 1 : a->next_id + 1;
+	} while (app_by_id(a, a->next_id));
+	return a->next_id;
+}

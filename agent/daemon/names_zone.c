@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The DNS zone that is made of names and addresses. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "daemon/names_zone.h"
+#include "base/address.h"
+#include "config/config.h"
+#include "daemon/app_table.h"
+#include "daemon/declared.h"
+#include "daemon/names.h"
+#include "daemon/service_table.h"
+#include "daemon/state.h"
+#include "daemon/vips.h"
+#include "datapath/datapath.h"
+#include "dns/dns.h"
+
+#define UPSTREAMS_MAX 8
+
+static void add_srv(struct dns_name_info *info, uint8_t proto, uint16_t port)
+{
+	if (!port || info->n_srv == ARRAY_SIZE(info->srv))
+		return;
+	for (size_t i = 0; i < info->n_srv; i++)
+		if (info->srv[i].proto == proto && info->srv[i].port == port)
+			return;
+	info->srv[info->n_srv].proto = proto;
+	info->srv[info->n_srv++].port = port;
+}
+
+struct srv_ctx {
+	struct dns_name_info *info;
+	const char *name;
+	struct agent *a;
+};
+
+static int srv_of_server(void *arg, const struct ax_endpoint *ep, const struct ax_server *s)
+{
+	struct srv_ctx *c = arg;
+	struct app *app = app_by_id(c->a, s->app);
+
+	if (app && streq(app->spec.name, c->name))
+		add_srv(c->info, ep->proto, ntohs(ep->port_be));
+	return 0;
+}
+
+static void zone_ports(void *arg, const char *text, struct dns_name_info *ret)
+{
+	struct agent *a = arg;
+	struct srv_ctx c = {.info = ret, .name = text, .a = a};
+	const struct service *s = service_by_name(a, text);
+	const struct config_service *conf = s ? s->conf : NULL;
+
+	for (size_t i = 0; conf && i < conf->n_ports; i++)
+		add_srv(ret, conf->ports[i].proto, conf->ports[i].port);
+	if (!conf)
+		datapath_servers_each(a->dp, srv_of_server, &c);
+}
+
+static bool zone_lookup(void *arg, const char *text, struct dns_name_info *ret)
+{
+	struct agent *a = arg;
+	struct name *n = name_find(a, text);
+	const struct service *s;
+
+	if (!n)
+		return false;
+	memset(ret, 0, sizeof(*ret));
+	s = n->service ? n->service : n->app ? n->app->service : NULL;
+	if (s) {
+		ret->ip4 = s->vip4;
+		ret->ip6 = s->vip6;
+	} else if (n->app) {
+		ret->ip4 = n->app->vip4;
+		ret->ip6 = n->app->vip6;
+	} else if (n->declared) {
+		ret->ip4 = n->declared->ip4;
+		ret->ip6 = n->declared->ip6;
+	}
+	return true;
+}
+
+static bool zone_reverse(void *arg, const struct ax_addr *addr, char name[DNS_NAME_MAX])
+{
+	struct agent *a = arg;
+	struct vip *v = vip_find(a, addr);
+	const char *text = v && !v->host ? name_of_addr(a, addr) : NULL;
+
+	if (text)
+		snprintf(name, DNS_NAME_MAX, "%s", text);
+	return text != NULL;
+}
+
+static bool zone_owns(void *arg, const struct ax_addr *addr)
+{
+	struct agent *a = arg;
+
+	return (a->pool4.size && prefix_contains(&a->pool4.prefix, addr)) ||
+	       (a->pool6.size && prefix_contains(&a->pool6.prefix, addr));
+}
+
+static size_t upstreams(struct agent *a, struct dns_upstream ret[UPSTREAMS_MAX])
+{
+	autofree char *text = NULL;
+	size_t n = 0;
+
+	for (; n < a->config.n_dns_upstreams && n < UPSTREAMS_MAX; n++) {
+		ret[n].addr = a->config.dns_upstreams[n];
+		ret[n].port_be = a->config.dns_upstream_ports_be[n];
+	}
+	if (n || file_read("/etc/resolv.conf", 65536, &text))
+		return n;
+	return dns_upstreams_from_resolv_conf(text, ret, UPSTREAMS_MAX);
+}
+
+int names_set_upstreams(struct agent *a, struct error *e)
+{
+	struct dns_upstream up[UPSTREAMS_MAX];
+	size_t n = upstreams(a, up);
+	int r = a->dns ? dns_server_set_upstreams(a->dns, up, n) : 0;
+
+	return r ? error_set(e, r, "cannot use the DNS upstreams: %s", strerror(-r)) : 0;
+}
+
+int names_open(struct agent *a, struct error *e)
+{
+	struct dns_upstream up[UPSTREAMS_MAX];
+	struct dns_config c = {
+		.listen4 = a->host4,
+		.port_be = htons(53),
+		.zone = {.domain = a->config.dns_domain,
+			 .lookup = zone_lookup,
+			 .ports = zone_ports,
+			 .reverse = zone_reverse,
+			 .owns = zone_owns,
+			 .arg = a},
+		.upstreams = up,
+		.n_upstreams = upstreams(a, up),
+	};
+	int r;
+
+	if (!a->config.dns)
+		return 0;
+	if (a->has_ipv6)
+		c.listen6 = a->host6;
+	r = dns_server_open(a->epoll, &c, &a->dns, e);
+	if (!r)
+		a->ctl.dns_port_be = dns_server_port(a->dns);
+	return r;
+}

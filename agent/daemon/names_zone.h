@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The DNS zone that is made of names and addresses, and the server that answers for it. */
+#ifndef AX_DAEMON_NAMES_ZONE_H
+#define AX_DAEMON_NAMES_ZONE_H
+
+#include "base/util.h"
+
+struct agent;
+
+/* Opens the server if the config wants one. */
+int names_open(struct agent *a, struct error *e);
+
+/* The config's upstreams, or those of /etc/resolv.conf. */
+int names_set_upstreams(struct agent *a, struct error *e);
+
+#endif

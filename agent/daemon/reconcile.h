@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Config files: what is declared minus what was declared before. */
+#ifndef AX_DAEMON_RECONCILE_H
+#define AX_DAEMON_RECONCILE_H
+
+#include <jansson.h>
+#include "config/config.h"
+
+struct agent;
+
+/* Computes the difference between `next` and what is declared now, and applies it unless dry_run.
+ * *next is taken over or freed in any case; *holds says which (it may hold though not all of it
+ * could be done). The diff goes to *diff (JSON array). */
+int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, bool *holds,
+	      struct error *e);
+
+/* Ends apps of the config that it does not have any more, or has otherwise, since an agent that
+ * is gone started them. */
+void reconcile_adopted(struct agent *a);
+int reconcile_file(struct agent *a, const char *path, struct error *e);
+
+#endif
