@@ -23,6 +23,7 @@
 #include "daemon/services.h"
 #include "daemon/state.h"
 #include "daemon/vips.h"
+#include "daemon/watch.h"
 #include "datapath/datapath.h"
 #include "net/netlink.h"
 
@@ -99,8 +100,6 @@ static int adopt_one(struct agent *a, const char *cgroup, struct error *e)
 	adopt_network(a, app);
 	anchor_adopt(a, app->anchor);
 	app_link(a, app);
-	if (app->id > a->next_id)
-		a->next_id = app->id;
 	adopt_address(a, app, &app->vip4);
 	adopt_address(a, app, &app->vip6);
 	r = r ? r : adopt_service(a, app, text, e);

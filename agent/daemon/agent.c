@@ -15,17 +15,19 @@
 #include <time.h>
 
 #include "daemon/agent.h"
-#include "base/address.h"
 #include "base/cgroup.h"
+#include "base/group.h"
 #include "base/instance.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "config/config.h"
-#include "config/parse.h"
+#include "control/server.h"
 #include "daemon/adopt.h"
+#include "daemon/anchors.h"
 #include "daemon/app_table.h"
 #include "daemon/apps.h"
-#include "daemon/control_server.h"
+#include "daemon/checks.h"
+#include "daemon/config_file.h"
 #include "daemon/declared.h"
 #include "daemon/devices.h"
 #include "daemon/events.h"
@@ -36,24 +38,33 @@
 #include "daemon/names.h"
 #include "daemon/names_zone.h"
 #include "daemon/needs.h"
+#include "daemon/network.h"
 #include "daemon/policy.h"
 #include "daemon/pool.h"
 #include "daemon/probes_section.h"
 #include "daemon/reconcile.h"
+#include "daemon/requests.h"
 #include "daemon/service_device.h"
 #include "daemon/services.h"
+#include "daemon/services_section.h"
 #include "daemon/spawn.h"
 #include "daemon/state.h"
 #include "daemon/sweep.h"
 #include "daemon/triggers.h"
 #include "daemon/vips.h"
+#include "daemon/watch.h"
 #include "daemon/xdp_section.h"
 #include "datapath/datapath.h"
 #include "dns/dns.h"
-#include "launch/group.h"
 #include "net/netlink.h"
 #include "probes/named/named.h"
-#include "yaml/errors.h"
+
+struct daemon {
+	struct agent a;
+	int lock_fd;
+	struct loop_item signals, timer;
+	bool quit;
+};
 
 /* --- telling systemd (sd_notify(3)), without its library --- */
 
@@ -77,135 +88,78 @@ static void notify(const char *text)
 
 /* --- timers --- */
 
-static void arm_timer(struct agent *a)
+static void arm_timer(struct daemon *d)
 {
 	uint64_t next = 0, now = time_mono_ns();
-	uint64_t spawn = spawn_deadline(a), devices = devices_deadline(a);
 	struct itimerspec ts = {0};
+	const uint64_t at[] = {apps_deadline(&d->a), linger_deadline(&d->a), spawn_deadline(&d->a),
+			       devices_deadline(&d->a)};
 
-	for (const struct app *app = a->apps; app; app = app->next)
-		if (app->kill_at_ns && (!next || app->kill_at_ns < next))
-			next = app->kill_at_ns;
-	if (spawn && (!next || spawn < next))
-		next = spawn;
-	for (const struct app *app = a->lingering; app; app = app->next)
-		if (!next || app->linger_check_ns < next)
-			next = app->linger_check_ns;
-	if (devices && (!next || devices < next))
-		next = devices;
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
+		if (at[i] && (!next || at[i] < next))
+			next = at[i];
 	if (next) {
 		uint64_t left = next > now ? next - now : 1;
 
 		ts.it_value.tv_sec = (time_t)(left / 1000000000);
 		ts.it_value.tv_nsec = (long)(left % 1000000000);
 	}
-	timerfd_settime(a->timer.fd, 0, &ts, NULL);
-	a->timers_stale = false;
+	timerfd_settime(d->timer.fd, 0, &ts, NULL);
+	d->a.timers_stale = false;
 }
 
-static void on_timer(struct agent *a)
+static void on_timer(struct daemon *d)
 {
+	struct agent *a = &d->a;
 	uint64_t n, now;
 
-	if (read(a->timer.fd, &n, sizeof(n)) < 0)
+	if (read(d->timer.fd, &n, sizeof(n)) < 0)
 		return;
 	now = time_mono_ns();
-	for (struct app *app = a->apps; app; app = app->next) {
-		if (!app->kill_at_ns || app->kill_at_ns > now)
-			continue;
-		app->kill_at_ns = 0;
-		log_warn("app %s (%u) does not end by itself and is killed", app->spec.name,
-			 app->id);
-		cgroup_signal(app->cgroup, SIGKILL);
-	}
+	apps_due(a, now);
 	spawn_due(a, now);
 	linger_due(a, now);
 	devices_due(a, now);
 	a->timers_stale = true;
 }
 
-/* --- what apps need of the machine --- */
-
 /* --- start --- */
 
-static int take_lock(struct agent *a, struct error *e)
+static int take_lock(const struct instance *inst, int *fd, struct error *e)
 {
 	char pid[32];
-	int r = mkdir_parents(a->inst->run_dir, 0755);
+	int r = mkdir_parents(inst->run_dir, 0755);
 	gid_t ax;
 
 	if (!r)
-		r = mkdir_parents(a->inst->log_dir, 0750);
+		r = mkdir_parents(inst->log_dir, 0750);
 	if (r)
-		return error_set(e, r, "cannot make %s: %s (run the agent as root)",
-				 a->inst->run_dir, strerror(-r));
+		return error_set(e, r, "cannot make %s: %s (run the agent as root)", inst->run_dir,
+				 strerror(-r));
 	/* its members read the logs: what is made in there belongs to the group */
 	if (!group_id(AX_GROUP, &ax) &&
-	    (chown(a->inst->log_dir, 0, ax) < 0 || chmod(a->inst->log_dir, 02750) < 0))
-		log_debug("chown %s: %s", a->inst->log_dir, strerror(errno));
+	    (chown(inst->log_dir, 0, ax) < 0 || chmod(inst->log_dir, 02750) < 0))
+		log_debug("chown %s: %s", inst->log_dir, strerror(errno));
 	/* 0600: whoever can open it can hold it, and keep an agent from starting */
-	a->lock_fd = open(a->inst->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (a->lock_fd >= 0)
-		fchmod(a->lock_fd, 0600);
-	if (a->lock_fd < 0)
-		return error_set(e, -errno, "cannot open %s: %s", a->inst->lock_path,
-				 strerror(errno));
-	if (flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-		ssize_t n = read(a->lock_fd, pid, sizeof(pid) - 1);
+	*fd = open(inst->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (*fd >= 0)
+		fchmod(*fd, 0600);
+	if (*fd < 0)
+		return error_set(e, -errno, "cannot open %s: %s", inst->lock_path, strerror(errno));
+	if (flock(*fd, LOCK_EX | LOCK_NB) < 0) {
+		ssize_t n = read(*fd, pid, sizeof(pid) - 1);
 
 		pid[n > 0 ? n : 0] = 0;
 		pid[strcspn(pid, "\n")] = 0;
 		return error_set(e, -EBUSY,
 				 "another agent of instance '%s' is running (pid %s): end it "
 				 "first, or give this one another --instance",
-				 a->inst->name, *pid ? pid : "?");
+				 inst->name, *pid ? pid : "?");
 	}
 	snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-	if (ftruncate(a->lock_fd, 0) < 0 || pwrite(a->lock_fd, pid, strlen(pid), 0) < 0)
-		log_debug("%s: %s", a->inst->lock_path, strerror(errno));
+	if (ftruncate(*fd, 0) < 0 || pwrite(*fd, pid, strlen(pid), 0) < 0)
+		log_debug("%s: %s", inst->lock_path, strerror(errno));
 	return 0;
-}
-
-/* The config that holds: the file, or what was applied since, if the file is still the one that
- * the last agent had read. An agent that died must not undo an apply; an edited file must win. */
-static int read_config(struct agent *a, char **text, const char **path, struct error *e)
-{
-	static char applied[128];
-	struct stat file, kept;
-	int r;
-
-	snprintf(applied, sizeof(applied), "%s/applied.yaml", a->inst->run_dir);
-	*path = a->config_path;
-	if (stat(applied, &kept) == 0 &&
-	    (!a->config_path || (stat(a->config_path, &file) == 0 &&
-				 (file.st_mtim.tv_sec < kept.st_mtim.tv_sec ||
-				  (file.st_mtim.tv_sec == kept.st_mtim.tv_sec &&
-				   file.st_mtim.tv_nsec <= kept.st_mtim.tv_nsec))))) {
-		log_info("using the config that was applied last (%s)", applied);
-		*path = applied;
-	}
-	if (!*path) {
-		*text = strdup("");
-		return *text ? 0 : error_set(e, -ENOMEM, "out of memory");
-	}
-	r = file_read(*path, 64u << 20, text);
-	return r ? error_set(e, r, "cannot read the config %s: %s", *path, strerror(-r)) : 0;
-}
-
-static int parse_config(struct agent *a, struct config *ret, struct error *e)
-{
-	CLEANUP(config_errors_free) struct config_errors errs = {0};
-	autofree char *text = NULL;
-	const char *path;
-	int r = read_config(a, &text, &path, e);
-
-	if (r)
-		return r;
-	r = config_parse(text, strlen(text), ret, &errs);
-	if (!r)
-		return 0;
-	config_errors_print(&errs, path, stderr);
-	return error_set(e, r, "the config %s has errors: the agent does not start", path);
 }
 
 /* The agent section holds from the start; the rest is applied when the dataplane stands. */
@@ -236,72 +190,6 @@ static int take_agent_section(struct agent *a, const struct config *c, struct er
 	return r ? r : pool_init(&a->pool6, &c->pool6);
 }
 
-static int own_address(struct agent *a, const struct ax_addr *addr, struct error *e)
-{
-	struct vip *v;
-
-	if (addr_is_zero(addr))
-		return 0;
-	v = vip_get(a, addr);
-	if (!v)
-		return error_set(e, -ENOMEM, "out of memory");
-	v->host = true;
-	return vip_sync(a, v, e);
-}
-
-/* The anchor for v6-only wildcard binds of apps without IPv6 (ctl.h): a /96 of its own. */
-static int open_anchor(struct agent *a)
-{
-	struct nl_route r = {.local = true, .ifindex = a->lo, .metric = a->inst->route_metric};
-
-	r.dst.len = 96;
-	agent_anchor_prefix(a->inst, &r.dst.addr);
-	a->ctl.anchor6 = r.dst.addr;
-	return nl_route_add(a->nl, &r);
-}
-
-/* Where the ports begin that the kernel gives to clients. */
-static uint32_t ephemeral_first(void)
-{
-	autofree char *text = NULL;
-	long n = 0;
-
-	if (file_read("/proc/sys/net/ipv4/ip_local_port_range", 64, &text) == 0)
-		n = strtol(text, NULL, 10);
-	return n > 0 && n < 65536 ? (uint32_t)n : 32768;
-}
-
-static int open_network(struct agent *a, struct error *e)
-{
-	autoclose int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	int r = netns < 0 ? -errno : netns_cookie(netns, &a->netns_cookie);
-
-	r = r ? r : nl_open(&a->nl);
-
-	if (!r)
-		r = nl_link_index(a->nl, "lo", &a->lo);
-	if (!r)
-		r = nl_link_set_up(a->nl, a->lo);
-	if (r)
-		return error_set(e, r, "cannot talk to the kernel's routing: %s (run as root)",
-				 strerror(-r));
-	a->host4 = pool_host(&a->pool4);
-	if (open_anchor(a) == 0) {
-		a->has_ipv6 = true;
-		a->host6 = a->pool6.size ? pool_host(&a->pool6) : a->ctl.anchor6;
-		if (!a->pool6.size)
-			a->host6.w[2] = htonl(1); /* beside the anchor's /96 */
-	} else {
-		memset(&a->ctl.anchor6, 0, sizeof(a->ctl.anchor6));
-	}
-	a->ctl.ephemeral_first = ephemeral_first();
-	a->ctl.host4 = a->host4;
-	a->ctl.host6 = a->host6;
-	a->ctl.host_access = a->config.host_access;
-	r = own_address(a, &a->host4, e);
-	return r ? r : own_address(a, &a->host6, e);
-}
-
 static int add_item(struct agent *a, struct loop_item *item, enum loop_kind kind, int fd)
 {
 	if (fd < 0)
@@ -311,95 +199,157 @@ static int add_item(struct agent *a, struct loop_item *item, enum loop_kind kind
 	return loop_add(a->epoll, item, EPOLLIN);
 }
 
-static int open_loop(struct agent *a, struct error *e)
+static void take_signals(struct agent *a, sigset_t *set)
 {
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, set, &a->caller_mask);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int open_loop(struct daemon *d, struct error *e)
+{
+	struct agent *a = &d->a;
 	struct rlimit files;
 	sigset_t set;
 	int r;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, &a->caller_mask);
-	signal(SIGPIPE, SIG_IGN);
+	take_signals(a, &set);
 	/* DNS clients and upstreams may need more than the usual 1024 */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		a->caller_files = files;
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	a->ring.kind = LOOP_EVENT_RING;
-	a->ring.fd = -1;
 	a->epoll = loop_open();
 	r = a->epoll < 0 ? a->epoll : 0;
 	r = r ? r
-	      : add_item(a, &a->signals, LOOP_SIGNAL,
+	      : add_item(a, &d->signals, LOOP_SIGNAL,
 			 signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-	r = r ? r : add_item(a, &a->inotify, LOOP_CGROUP, inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
 	r = r ? r
-	      : add_item(a, &a->timer, LOOP_APP_TIMER,
-			 timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-	r = r ? r
-	      : add_item(a, &a->ring_timer, LOOP_EVENT_TIMER,
+	      : add_item(a, &d->timer, LOOP_APP_TIMER,
 			 timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
 	return r ? error_set(e, r, "cannot set up the event loop: %s", strerror(-r)) : 0;
 }
 
-static int start(struct agent *a, struct error *e)
-{
-	struct config next;
-	json_t *diff = NULL;
-	bool fresh, holds;
-	int r = take_lock(a, e);
+/* --- who tells whom: what lower rooms do not know of each other is tied together here --- */
 
-	r = r ? r : parse_config(a, &next, e);
-	if (r)
-		return r;
-	r = take_agent_section(a, &next, e);
-	r = r ? r : open_loop(a, e);
+static void on_app_gone(struct agent *a, struct app *app)
+{
+	requests_app_gone(a, app);
+	spawn_app_gone(a, app);
+}
+
+static bool is_watching(void *arg)
+{
+	return clients_watching(((struct agent *)arg)->control) > 0;
+}
+
+static void send_event(void *arg, json_t *event)
+{
+	clients_event(((struct agent *)arg)->control, event);
+}
+
+static int open_parts(struct agent *a, struct error *e)
+{
+	const struct event_sink sink = {.watching = is_watching, .event = send_event, .arg = a};
+	const struct health_ops health = {.open = checks_socket,
+					  .changed = services_backend_changed,
+					  .no_way = services_backend_no_way,
+					  .why_no_way = services_no_way,
+					  .arg = a};
+	int r;
+
+	a->hooks.app_gone = on_app_gone;
+	a->hooks.service_changed = xdp_section_service;
+	a->health = health_open(a->epoll, a->cgroup, &health);
+	r = a->health ? 0 : -ENOMEM;
+	r = r ? r : app_table_open(a);
+	r = r ? r : needs_open(a);
+	r = r ? r : xdp_section_open(a);
+	r = r ? r : watches_open(a);
+	r = r ? r : events_open(a, &sink);
+	return r ? error_set(e, r, "cannot set up the agent: %s", strerror(-r)) : 0;
+}
+
+static int listen_for_clients(struct agent *a, struct error *e)
+{
+	const struct control_ops ops = {.request = request_handle,
+					.gone = request_client_gone,
+					.free_kept = request_free_kept,
+					.arg = a};
+
+	return control_listen(a->epoll, a->own.socket_path, &ops, &a->control, e);
+}
+
+static int open_machine(struct daemon *d, const struct config *next, struct error *e)
+{
+	struct agent *a = &d->a;
+	bool fresh;
+	int r = take_agent_section(a, next, e);
+
+	r = r ? r : open_loop(d, e);
 	r = r ? r : cgroup_root(a->inst, a->cgroup, e);
+	r = r ? r : open_parts(a, e);
 	r = r ? r : datapath_open(a->inst, a->cgroup, &a->dp, &fresh, e);
-	r = r ? r : open_network(a, e);
-	r = r ? r : names_open(a, e);
-	if (r) {
-		config_free(&next);
-		return r;
-	}
-	/* From here on traffic of a former agent's apps is touched: nothing is told to the kernel
-	 * that is not what it will be in the end. */
+	r = r ? r : network_open(a, e);
+	return r ? r : names_open(a, e);
+}
+
+/* From here on traffic of a former agent's apps is touched: nothing is told to the kernel that is
+ * not what it will be in the end. */
+static int take_over(struct agent *a, const struct config *next, struct error *e)
+{
+	int r;
+
 	policy_load(&a->policy, a->cgroup);
-	a->policy.rules = next.rules;
-	a->policy.n_rules = next.n_rules;
+	a->policy.rules = next->rules;
+	a->policy.n_rules = next->n_rules;
 	a->ctl.rule_allow = policy_allow_mask(&a->policy);
 	service_device_adopt(a);
 	r = agent_tell_ctl(a);
-	r = r ? r : adopt_apps(a, e);
+	return r ? r : adopt_apps(a, e);
+}
+
+static int start(struct daemon *d, struct error *e)
+{
+	struct agent *a = &d->a;
+	struct config next;
+	json_t *diff = NULL;
+	bool holds;
+	int r = take_lock(a->inst, &d->lock_fd, e);
+
+	r = r ? r : config_file_read(a->inst, a->config_path, &next, e);
+	if (r)
+		return r;
+	r = open_machine(d, &next, e);
+	r = r ? r : take_over(a, &next, e);
 	if (r) {
 		config_free(&next);
 		return r;
 	}
 	a->starting = true;
-	health_load(a);
 	xdp_section_load(a);
 	if (reconcile(a, &next, false, &diff, &holds, e))
 		log_error("%s", e->text); /* an agent that does most of it beats none */
 	a->starting = false;
-	health_loaded(a);
+	health_loaded(a->health);
 	json_decref(diff);
 	if (!holds)
 		return -ENOMEM;
 	reconcile_adopted(a);
 	policy_release(&a->policy, a->cgroup);
-	datapath_hold(a->dp, a->holding);
+	needs_hold_anew(a);
 	r = sweep(a, e);
-	if (!r && a->ctl.service_ifindex && !a->service_routes)
-		service_device_close(a);
+	if (!r)
+		service_device_settle(a);
 	r = r ? r : needs_egress(a, e);
-	if (!r && events_open(a))
+	if (!r && events_read(a))
 		log_warn("events of this kernel's dataplane cannot be read: see 'ax doctor'");
-	return r ? r : control_listen(a, e);
+	return r ? r : listen_for_clients(a, e);
 }
 
 /* --- the loop --- */
@@ -418,11 +368,7 @@ static void reload(struct agent *a)
 	if (r) {
 		log_error("%s", e.text);
 	} else {
-		char applied[128];
-
-		/* the file holds again */
-		snprintf(applied, sizeof(applied), "%s/applied.yaml", a->inst->run_dir);
-		unlink(applied);
+		config_file_forget(a->inst);
 		log_info("the config %s is applied", a->config_path);
 	}
 	notify("READY=1");
@@ -437,81 +383,46 @@ static void reap(struct agent *a)
 			spawn_reap(a, pid, status);
 }
 
-static void on_signal(struct agent *a)
+static void on_signal(struct daemon *d)
 {
 	struct signalfd_siginfo si;
 
-	while (read(a->signals.fd, &si, sizeof(si)) == sizeof(si)) {
+	while (read(d->signals.fd, &si, sizeof(si)) == sizeof(si)) {
 		switch (si.ssi_signo) {
 		case SIGCHLD:
-			reap(a);
+			reap(&d->a);
 			break;
 		case SIGHUP:
-			reload(a);
+			reload(&d->a);
 			break;
 		default:
-			a->quit = true;
+			d->quit = true;
 		}
 	}
 }
 
-/* The kernel dropped notices: any app may have ended. */
-static void check_all(struct agent *a)
+static void dispatch(struct daemon *d, struct loop_item *item, uint32_t events)
 {
-	struct app *next;
+	struct agent *a = &d->a;
 
-	for (struct app *app = a->apps; app; app = next) {
-		next = app->next;
-		app_check(a, app);
-	}
-}
-
-static void on_cgroup(struct agent *a)
-{
-	char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-	ssize_t n = read(a->inotify.fd, buf, sizeof(buf));
-
-	for (char *p = buf; n > 0 && p < buf + n;) {
-		struct inotify_event *ev = (struct inotify_event *)(void *)p;
-		struct app *app = app_by_watch(a, ev->wd);
-
-		p += sizeof(*ev) + ev->len;
-		if (ev->mask & IN_Q_OVERFLOW)
-			check_all(a);
-		if (app)
-			app_check(a, app);
-	}
-}
-
-static void on_launcher(struct agent *a, struct loop_item *item)
-{
-	struct app *app = LOOP_OWNER(item, struct app, launcher);
-
-	loop_del(a->epoll, item);
-	close_fd(&item->fd);
-	app_check(a, app);
-}
-
-static void dispatch(struct agent *a, struct loop_item *item, uint32_t events)
-{
 	switch (item->kind) {
 	case LOOP_SIGNAL:
-		on_signal(a);
+		on_signal(d);
 		break;
 	case LOOP_CONTROL_LISTEN:
-		control_on_listen(a);
+		control_on_listen(a->control);
 		break;
 	case LOOP_CONTROL_CLIENT:
-		control_on_client(a, client_of(item), events);
+		control_on_client(item, events);
 		break;
 	case LOOP_CGROUP:
-		on_cgroup(a);
+		watches_on_cgroup(a, app_check);
 		break;
 	case LOOP_LAUNCHER:
-		on_launcher(a, item);
+		watches_on_launcher(a, item, app_check);
 		break;
 	case LOOP_APP_TIMER:
-		on_timer(a);
+		on_timer(d);
 		break;
 	case LOOP_EVENT_RING:
 		events_on_ring(a);
@@ -535,10 +446,10 @@ static void dispatch(struct agent *a, struct loop_item *item, uint32_t events)
 		dns_on_timer(item);
 		break;
 	case LOOP_HEALTH:
-		health_on_socket(a, item);
+		health_on_socket(a->health, item);
 		break;
 	case LOOP_HEALTH_TIMER:
-		health_on_timer(a);
+		health_on_timer(a->health);
 		break;
 	case LOOP_LINK:
 		xdp_section_on_link(a);
@@ -557,20 +468,10 @@ static void dispatch(struct agent *a, struct loop_item *item, uint32_t events)
 /* Memory only: apps, tables, routes and links stay for the next agent. */
 static void agent_free(struct agent *a)
 {
-	clients_close_all(a);
+	control_server_close(a->control);
 	dns_server_close(a->dns);
-	while (a->apps) {
-		struct app *app = a->apps;
-
-		a->apps = app->next;
-		app_free(app);
-	}
-	while (a->lingering) {
-		struct app *app = a->lingering;
-
-		a->lingering = app->next;
-		app_free(app);
-	}
+	health_close(a->health);
+	app_table_close(a);
 	services_free_all(a);
 	spawn_free_all(a);
 	triggers_free(a);
@@ -581,82 +482,91 @@ static void agent_free(struct agent *a)
 	declared_free_all(a);
 	policy_free(&a->policy);
 	devices_free(a);
-	free(a->health_was);
-	free(a->anchors.used);
+	anchors_free(a);
+	watches_close(a);
+	events_close(a);
+	free(a->needs);
 	pool_free(&a->pool4);
 	pool_free(&a->pool6);
 	config_free(&a->config);
 	datapath_close(a->dp);
 	nl_closep(&a->nl);
-	close_fd(&a->signals.fd);
-	close_fd(&a->inotify.fd);
-	close_fd(&a->timer.fd);
-	close_fd(&a->ring_timer.fd);
-	close_fd(&a->health_timer.fd);
-	close_fd(&a->listen.fd);
 	close_fd(&a->epoll);
-	close_fd(&a->lock_fd);
 }
 
-static int flush(struct agent *a)
+static int flush(struct daemon *d)
 {
+	const struct instance *inst = d->a.inst;
 	struct error e = {0};
 
-	if (take_lock(a, &e) || xdp_section_flush(a->inst, &e) || named_flush(a->inst, &e) ||
-	    flush_instance(a->inst, &e)) {
+	if (take_lock(inst, &d->lock_fd, &e) || xdp_section_flush(inst, &e) ||
+	    named_flush(inst, &e) || flush_instance(inst, &e)) {
 		log_error("%s", e.text);
 		return 1;
 	}
 	return 0;
 }
 
-int agent_run(const struct agent_options *o)
+static int run(struct daemon *d)
 {
-	struct agent a = {.inst = o->inst,
-			  .own = *o->inst,
-			  .config_path = o->config_path,
-			  .epoll = -1,
-			  .lock_fd = -1,
-			  .since = time(NULL),
-			  .next_service = 1};
-	struct error e = {0};
-	int status = 0;
+	struct agent *a = &d->a;
 
-	a.signals.fd = a.listen.fd = a.inotify.fd = a.timer.fd = a.ring.fd = a.ring_timer.fd = -1;
-	a.health_timer.fd = a.links.fd = a.xdp_timer.fd = -1;
-	if (o->flush) {
-		status = flush(&a);
-		close_fd(&a.lock_fd);
-		return status;
-	}
-	if (start(&a, &e)) {
-		log_error("%s", e.text[0] ? e.text : "the agent cannot start");
-		status = 1;
-		a.quit = true;
-	} else {
-		log_info("ax %s, instance %s: ready at %s", AX_VERSION, a.inst->name,
-			 a.own.socket_path);
-		notify("READY=1");
-	}
-	while (!a.quit) {
+	while (!d->quit) {
 		struct loop_item *item;
 		uint32_t events;
 		int r;
 
-		if (a.timers_stale)
-			arm_timer(&a);
-		r = loop_wait(a.epoll, &item, &events);
+		if (a->address_freed) {
+			a->address_freed = false;
+			services_section_retry(a);
+		}
+		if (a->timers_stale)
+			arm_timer(d);
+		r = loop_wait(a->epoll, &item, &events);
 		if (r) {
 			log_error("the event loop failed: %s", strerror(-r));
-			status = 1;
-			break;
+			return 1;
 		}
-		dispatch(&a, item, events);
+		dispatch(d, item, events);
+	}
+	return 0;
+}
+
+int agent_run(const struct agent_options *o)
+{
+	struct daemon d = {.a = {.inst = o->inst,
+				 .own = *o->inst,
+				 .config_path = o->config_path,
+				 .epoll = -1,
+				 .since = time(NULL),
+				 .next_service = 1},
+			   .lock_fd = -1,
+			   .signals.fd = -1,
+			   .timer.fd = -1};
+	struct error e = {0};
+	int status;
+
+	if (o->flush) {
+		status = flush(&d);
+		close_fd(&d.lock_fd);
+		return status;
+	}
+	if (start(&d, &e)) {
+		log_error("%s", e.text[0] ? e.text : "the agent cannot start");
+		status = 1;
+	} else {
+		log_info("ax %s, instance %s: ready at %s", AX_VERSION, d.a.inst->name,
+			 d.a.own.socket_path);
+		notify("READY=1");
+		status = run(&d);
 	}
 	if (!status) {
 		notify("STOPPING=1");
-		unlink(a.own.socket_path);
+		unlink(d.a.own.socket_path);
 	}
-	agent_free(&a);
+	agent_free(&d.a);
+	close_fd(&d.signals.fd);
+	close_fd(&d.timer.fd);
+	close_fd(&d.lock_fd);
 	return status;
 }

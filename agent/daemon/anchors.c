@@ -16,6 +16,11 @@
 
 #define ANCHORS_MAX 65536
 
+struct anchors {
+	unsigned char *used; /* a bit for each, by number */
+	uint32_t size, made; /* bits; addresses that exist */
+};
+
 static int grow(struct anchors *s, uint32_t want)
 {
 	uint32_t size = s->size ? s->size : 64;
@@ -36,14 +41,17 @@ static int grow(struct anchors *s, uint32_t want)
 
 static bool is_used(const struct anchors *s, uint32_t n)
 {
-	return n < s->size && (s->used[n / 8] & (1 << n % 8));
+	return s && n < s->size && (s->used[n / 8] & (1 << n % 8));
 }
 
 void anchor_adopt(struct agent *a, uint32_t anchor)
 {
-	struct anchors *s = &a->anchors;
+	struct anchors *s;
 
-	if (!anchor || anchor >= ANCHORS_MAX || grow(s, anchor))
+	if (!a->anchors)
+		a->anchors = calloc(1, sizeof(*a->anchors));
+	s = a->anchors;
+	if (!s || !anchor || anchor >= ANCHORS_MAX || grow(s, anchor))
 		return;
 	s->used[anchor / 8] |= (unsigned char)(1 << anchor % 8);
 	if (anchor > s->made)
@@ -57,19 +65,27 @@ void anchor_take(struct agent *a, struct app *app)
 
 	if (app->anchor || !a->has_ipv6 || app->spec.net != NET_HOST || !addr_is_zero(&app->vip6))
 		return;
-	while (is_used(&a->anchors, n))
+	while (is_used(a->anchors, n))
 		n++;
 	addr.w[3] = htonl(n);
-	if (n > a->anchors.made && nl_addr_add(a->nl, a->lo, &addr, 128))
+	if ((!a->anchors || n > a->anchors->made) && nl_addr_add(a->nl, a->lo, &addr, 128))
 		return;
 	anchor_adopt(a, n);
-	if (is_used(&a->anchors, n))
+	if (is_used(a->anchors, n))
 		app->anchor = n;
 }
 
 void anchor_release(struct agent *a, struct app *app)
 {
-	if (is_used(&a->anchors, app->anchor))
-		a->anchors.used[app->anchor / 8] &= (unsigned char)~(1 << app->anchor % 8);
+	if (is_used(a->anchors, app->anchor))
+		a->anchors->used[app->anchor / 8] &= (unsigned char)~(1 << app->anchor % 8);
 	app->anchor = 0;
+}
+
+void anchors_free(struct agent *a)
+{
+	if (a->anchors)
+		free(a->anchors->used);
+	free(a->anchors);
+	a->anchors = NULL;
 }

@@ -7,18 +7,18 @@
 #ifndef AX_DAEMON_ANCHORS_H
 #define AX_DAEMON_ANCHORS_H
 
-#include "base/util.h"
+#include <stdint.h>
 
 struct agent;
 struct app;
-struct anchors {
-	unsigned char *used; /* a bit for each, by number */
-	uint32_t size, made; /* bits; addresses that exist */
-};
 
 /* Gives the app an anchor if it may need one. Never fails: without one, such binds may collide. */
 void anchor_take(struct agent *a, struct app *app);
+/* The anchor of an app of an earlier agent; 0: it has none. */
 void anchor_adopt(struct agent *a, uint32_t anchor);
 void anchor_release(struct agent *a, struct app *app);
+
+/* Memory only: the addresses stay. */
+void anchors_free(struct agent *a);
 
 #endif

@@ -16,6 +16,42 @@ const char *app_state_name(enum app_state s)
 	return names[s];
 }
 
+#define APP_BUCKETS 4096
+
+struct app_index {
+	struct app *by_id[APP_BUCKETS];
+	uint32_t last; /* the last id that was given out */
+};
+
+int app_table_open(struct agent *a)
+{
+	a->app_index = calloc(1, sizeof(*a->app_index));
+	return a->app_index ? 0 : -ENOMEM;
+}
+
+static void free_list(struct app *app)
+{
+	while (app) {
+		struct app *next = app->next;
+
+		app_free(app);
+		app = next;
+	}
+}
+
+void app_table_close(struct agent *a)
+{
+	free_list(take_ptr(&a->apps));
+	free_list(take_ptr(&a->lingering));
+	free(a->app_index);
+	a->app_index = NULL;
+}
+
+static struct app **bucket(const struct agent *a, uint32_t id)
+{
+	return &a->app_index->by_id[id % APP_BUCKETS];
+}
+
 struct app *app_new(void)
 {
 	struct app *app = calloc(1, sizeof(*app));
@@ -39,7 +75,7 @@ void app_free(struct app *app)
 
 struct app *app_by_id(struct agent *a, uint32_t id)
 {
-	struct app *app = a->by_id[id % APP_BUCKETS];
+	struct app *app = *bucket(a, id);
 
 	while (app && app->id != id)
 		app = app->id_next;
@@ -63,8 +99,10 @@ void app_link(struct agent *a, struct app *app)
 	app->next = *p;
 	*p = app;
 	a->n_apps++;
-	app->id_next = a->by_id[app->id % APP_BUCKETS];
-	a->by_id[app->id % APP_BUCKETS] = app;
+	if (app->id > a->app_index->last)
+		a->app_index->last = app->id;
+	app->id_next = *bucket(a, app->id);
+	*bucket(a, app->id) = app;
 	if (n && (!n->app || n->app->id > app->id))
 		n->app = app;
 }
@@ -80,7 +118,7 @@ void app_unlink(struct agent *a, struct app *app)
 		return;
 	*p = app->next;
 	a->n_apps--;
-	p = &a->by_id[app->id % APP_BUCKETS];
+	p = bucket(a, app->id);
 	while (*p != app)
 		p = &(*p)->id_next;
 	*p = app->id_next;
@@ -109,8 +147,10 @@ int app_netns(const struct app *app)
 
 uint32_t app_next_id(struct agent *a)
 {
+	uint32_t *id = &a->app_index->last;
+
 	do {
-		a->next_id = a->next_id >= APP_ID_MAX ? 1 : a->next_id + 1;
-	} while (app_by_id(a, a->next_id));
-	return a->next_id;
+		*id = *id >= APP_ID_MAX ? 1 : *id + 1;
+	} while (app_by_id(a, *id));
+	return *id;
 }

@@ -49,6 +49,10 @@ struct app {
 	bool has_labels;		  /* holds bits of the policy */
 };
 
+/* The list, and its index by ids. Returns 0 or a negative errno; closing frees memory only. */
+int app_table_open(struct agent *a);
+void app_table_close(struct agent *a);
+
 /* An app that nobody knows of yet, with no descriptor open. NULL: out of memory. */
 struct app *app_new(void);
 void app_free(struct app *app);

@@ -22,7 +22,6 @@
 #include "daemon/anchors.h"
 #include "daemon/app_record.h"
 #include "daemon/app_table.h"
-#include "daemon/control_server.h"
 #include "daemon/events.h"
 #include "daemon/instance_ctl.h"
 #include "daemon/linger.h"
@@ -30,35 +29,12 @@
 #include "daemon/pool.h"
 #include "daemon/service_table.h"
 #include "daemon/services.h"
-#include "daemon/spawn.h"
 #include "daemon/state.h"
 #include "daemon/vips.h"
+#include "daemon/watch.h"
 #include "datapath/datapath.h"
 #include "net/netlink.h"
 #include "net/sock_diag.h"
-
-struct app *app_by_watch(struct agent *a, int watch)
-{
-	struct app *app = a->by_watch[(unsigned)watch % APP_BUCKETS];
-
-	while (app && app->watch != watch)
-		app = app->watch_next;
-	return app;
-}
-
-static void forget_watch(struct agent *a, struct app *app)
-{
-	struct app **p = &a->by_watch[(unsigned)app->watch % APP_BUCKETS];
-
-	if (app->watch < 0)
-		return;
-	while (*p && *p != app)
-		p = &(*p)->watch_next;
-	if (*p)
-		*p = app->watch_next;
-	inotify_rm_watch(a->inotify.fd, app->watch);
-	app->watch = -1;
-}
 
 static int claim(struct agent *a, struct app *app, const struct ax_addr *addr, struct error *e)
 {
@@ -163,31 +139,6 @@ int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e)
 
 /* --- life --- */
 
-static void watch_launcher(struct agent *a, struct app *app)
-{
-	app->launcher.fd = pidfd_open(app->launcher_pid, 0);
-	if (app->launcher.fd >= 0)
-		loop_add(a->epoll, &app->launcher, EPOLLIN);
-}
-
-/* Its cgroup's events, and the process that tells a detached app's exit status. */
-int app_watch(struct agent *a, struct app *app, struct error *e)
-{
-	char events[4200];
-
-	snprintf(events, sizeof(events), "%s/cgroup.events", app->cgroup);
-	app->watch = inotify_add_watch(a->inotify.fd, events, IN_MODIFY);
-	if (app->watch < 0)
-		return error_set(e, -errno,
-				 "cannot watch %s: %s (is fs.inotify.max_user_watches reached?)",
-				 events, strerror(errno));
-	app->watch_next = a->by_watch[(unsigned)app->watch % APP_BUCKETS];
-	a->by_watch[(unsigned)app->watch % APP_BUCKETS] = app;
-	if (app->spec.detach && app->launcher.fd < 0)
-		watch_launcher(a, app);
-	return 0;
-}
-
 int app_started(struct agent *a, struct app *app, int pid, int launcher_pid, struct error *e)
 {
 	app->pid = pid;
@@ -214,40 +165,11 @@ void app_stop(struct agent *a, struct app *app, uint32_t timeout_ms)
 	app_check(a, app);
 }
 
-static bool wants_restart(const struct app *app)
-{
-	if (app->no_restart || !app->spec.detach || app->spec.restart == RESTART_NO)
-		return false;
-	return app->spec.restart == RESTART_ALWAYS || app->exit_status != 0;
-}
-
-#define RESTART_FIRST_MS 200
-#define RESTART_MAX_MS	 30000
-#define RESTART_GOOD_S	 10 /* one that ran so long starts afresh */
-
-static void restart(struct agent *a, struct app *app)
-{
-	uint32_t n = time(NULL) - app->since >= RESTART_GOOD_S ? 0 : app->restarts;
-	uint32_t delay = RESTART_FIRST_MS;
-
-	for (uint32_t i = 0; i < n && delay < RESTART_MAX_MS; i++)
-		delay *= 2;
-	log_info("app %s (%u) ended with status %d, starting it again in %u ms", app->spec.name,
-		 app->id, app->exit_status, delay);
-	spawn_app(a, &app->spec, app->config_key, n + 1,
-		  delay < RESTART_MAX_MS ? delay : RESTART_MAX_MS);
-}
-
 static void finish(struct agent *a, struct app *app)
 {
-	autofree char *key = app->replaced && app->config_key ? strdup(app->config_key) : NULL;
 	events_on_ring(a); /* what it did, while its name is known */
 	events_app(a, "exit", app);
-	if (wants_restart(app))
-		restart(a, app);
 	app_remove(a, app);
-	if (key)
-		declared_start(a, key);
 }
 
 /* What the supervisor wrote before it told, or before it could tell nobody. */
@@ -316,14 +238,36 @@ void app_remove(struct agent *a, struct app *app)
 		datapath_app_del(a->dp, app->cgroup_id);
 	if (app->spec.wait_ms)
 		needs_hold(a);
-	forget_watch(a, app);
+	app_unwatch(a, app);
 	loop_del(a->epoll, &app->launcher);
 	r = app->cgroup ? cgroup_remove(app->cgroup) : 0;
 	if (r)
 		log_warn("cannot remove the cgroup %s: %s", app->cgroup, strerror(-r));
 	if (serves)
 		end_stuck(a, app);
-	clients_app_gone(a, app);
+	a->hooks.app_gone(a, app);
 	if (!lingers)
 		app_release(a, app);
+}
+
+void apps_due(struct agent *a, uint64_t now_ns)
+{
+	for (struct app *app = a->apps; app; app = app->next) {
+		if (!app->kill_at_ns || app->kill_at_ns > now_ns)
+			continue;
+		app->kill_at_ns = 0;
+		log_warn("app %s (%u) does not end by itself and is killed", app->spec.name,
+			 app->id);
+		cgroup_signal(app->cgroup, SIGKILL);
+	}
+}
+
+uint64_t apps_deadline(const struct agent *a)
+{
+	uint64_t next = 0;
+
+	for (const struct app *app = a->apps; app; app = app->next)
+		if (app->kill_at_ns && (!next || app->kill_at_ns < next))
+			next = app->kill_at_ns;
+	return next;
 }

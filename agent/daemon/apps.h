@@ -14,10 +14,6 @@ int app_publish(struct agent *a, struct app *app, struct error *e);
 /* Connects a private app's network namespace. */
 int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e);
 
-/* Watches its cgroup's events, and the process that tells a detached app's exit status. */
-int app_watch(struct agent *a, struct app *app, struct error *e);
-struct app *app_by_watch(struct agent *a, int watch);
-
 int app_started(struct agent *a, struct app *app, int pid, int launcher_pid, struct error *e);
 
 /* Asks its processes to end; they are killed after timeout_ms. */
@@ -29,5 +25,9 @@ void app_exited(struct agent *a, struct app *app, int status);
 
 /* Undoes an app that has no process; its network only when the kernel has sent what it wrote. */
 void app_remove(struct agent *a, struct app *app);
+
+/* Kills those that have had their time to end; the next deadline, 0: none. */
+void apps_due(struct agent *a, uint64_t now_ns);
+uint64_t apps_deadline(const struct agent *a);
 
 #endif

@@ -12,6 +12,17 @@
 #include "daemon/state.h"
 #include "daemon/vips.h"
 
+struct declared_list {
+	size_t n;
+	struct declared v[];
+};
+
+const struct declared *declared_all(const struct agent *a, size_t *n)
+{
+	*n = a->declared ? a->declared->n : 0;
+	return a->declared ? a->declared->v : NULL;
+}
+
 struct declared *declared_find(struct agent *a, const char *name)
 {
 	struct name *n = name_find(a, name);
@@ -21,9 +32,12 @@ struct declared *declared_find(struct agent *a, const char *name)
 
 const struct config_app *declared_key(struct agent *a, const char *key)
 {
-	for (size_t i = 0; i < a->n_declared; i++)
-		if (streq(a->declared[i].conf->key, key))
-			return a->declared[i].conf;
+	size_t n;
+	const struct declared *v = declared_all(a, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (streq(v[i].conf->key, key))
+			return v[i].conf;
 	return NULL;
 }
 
@@ -147,31 +161,37 @@ static void declared_move(struct agent *a, struct declared *from, struct declare
 	}
 }
 
-int declared_set(struct agent *a, struct config *next, struct error *failed, struct error *e)
+/* The new list takes over what the old one's entries of the same names have. */
+static void take_over(struct agent *a, struct declared_list *l, struct config *next)
 {
-	struct declared *list = calloc(next->n_apps + 1, sizeof(*list));
-
-	if (!list)
-		return error_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < next->n_apps; i++) {
+	for (size_t i = 0; i < l->n; i++) {
 		struct config_app *c = &next->apps[i];
 		struct name *n = name_find(a, c->spec.name);
 		struct declared *d = n ? n->declared : NULL;
 
 		if (d) {
-			list[i] = *d;
-			n->declared = &list[i];
-			declared_move(a, d, &list[i]);
+			l->v[i] = *d;
+			n->declared = &l->v[i];
+			declared_move(a, d, &l->v[i]);
 		}
-		list[i].conf = c;
+		l->v[i].conf = c;
 	}
 	free(a->declared);
-	a->declared = list;
-	a->n_declared = next->n_apps;
-	for (size_t i = 0; i < a->n_declared; i++) {
+	a->declared = l;
+}
+
+int declared_set(struct agent *a, struct config *next, struct error *failed, struct error *e)
+{
+	struct declared_list *l = calloc(1, sizeof(*l) + next->n_apps * sizeof(l->v[0]));
+
+	if (!l)
+		return error_set(e, -ENOMEM, "out of memory");
+	l->n = next->n_apps;
+	take_over(a, l, next);
+	for (size_t i = 0; i < l->n; i++) {
 		struct error why;
 
-		if (!list[i].referenced && declared_add(a, &list[i], &next->default_labels, &why) &&
+		if (!l->v[i].referenced && declared_add(a, &l->v[i], &next->default_labels, &why) &&
 		    !failed->code)
 			*failed = why;
 	}
@@ -181,8 +201,8 @@ int declared_set(struct agent *a, struct config *next, struct error *failed, str
 
 void declared_relabel(struct agent *a, const struct labels *defaults)
 {
-	for (size_t i = 0; i < a->n_declared; i++) {
-		struct declared *d = &a->declared[i];
+	for (size_t i = 0; a->declared && i < a->declared->n; i++) {
+		struct declared *d = &a->declared->v[i];
 
 		if (d->conf->spec.labels.n || !d->referenced ||
 		    declared_find(a, d->conf->spec.name) != d)
@@ -196,8 +216,8 @@ int declared_retell(struct agent *a, struct error *e)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < a->n_declared && !r; i++) {
-		struct declared *d = &a->declared[i];
+	for (size_t i = 0; a->declared && i < a->declared->n && !r; i++) {
+		struct declared *d = &a->declared->v[i];
 
 		policy_rules(&a->policy, &d->labels, &d->party);
 		r = vip_resync(a, &d->ip4, e);
@@ -208,7 +228,8 @@ int declared_retell(struct agent *a, struct error *e)
 
 void declared_free_all(struct agent *a)
 {
-	for (size_t i = 0; i < a->n_declared; i++)
-		labels_free(&a->declared[i].labels);
+	for (size_t i = 0; a->declared && i < a->declared->n; i++)
+		labels_free(&a->declared->v[i].labels);
 	free(a->declared);
+	a->declared = NULL;
 }

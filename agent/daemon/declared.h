@@ -17,6 +17,9 @@ struct declared {
 	bool referenced;      /* holds label bits and addresses */
 };
 
+/* All of them, in the config's order, and how many. */
+const struct declared *declared_all(const struct agent *a, size_t *n);
+
 /* By the app's name, or NULL. */
 struct declared *declared_find(struct agent *a, const char *name);
 

@@ -9,52 +9,63 @@
 #define DOOM_MS 500
 
 struct doomed {
+	struct doomed *next;
 	unsigned ifindex;
 	uint64_t at_ns;
 };
 
 void device_doom(struct agent *a, unsigned ifindex)
 {
-	struct doomed *more = realloc(a->doomed, (a->n_doomed + 1) * sizeof(*more));
+	struct doomed *d = calloc(1, sizeof(*d));
 
-	if (!more) {
+	if (!d) {
 		nl_link_del(a->nl, ifindex);
 		return;
 	}
-	a->doomed = more;
-	a->doomed[a->n_doomed].ifindex = ifindex;
-	a->doomed[a->n_doomed++].at_ns = time_mono_ns() + DOOM_MS * 1000000ull;
+	d->ifindex = ifindex;
+	d->at_ns = time_mono_ns() + DOOM_MS * 1000000ull;
+	d->next = a->doomed;
+	a->doomed = d;
 	a->timers_stale = true;
 }
 
 void devices_due(struct agent *a, uint64_t now_ns)
 {
-	size_t left = 0;
+	struct doomed **at = &a->doomed;
 
-	for (size_t i = 0; i < a->n_doomed; i++) {
+	while (*at) {
+		struct doomed *d = *at;
 		char name[IF_NAMESIZE];
 
-		if (a->doomed[i].at_ns > now_ns)
-			a->doomed[left++] = a->doomed[i];
+		if (d->at_ns > now_ns) {
+			at = &d->next;
+			continue;
+		}
 		/* asked first, and without the RTNL lock, for which the kernel's taking down of
 		 * other namespaces would let us wait */
-		else if (if_indextoname(a->doomed[i].ifindex, name))
-			nl_link_del(a->nl, a->doomed[i].ifindex);
+		if (if_indextoname(d->ifindex, name))
+			nl_link_del(a->nl, d->ifindex);
+		*at = d->next;
+		free(d);
 	}
-	a->n_doomed = left;
 }
 
 uint64_t devices_deadline(const struct agent *a)
 {
 	uint64_t next = 0;
 
-	for (size_t i = 0; i < a->n_doomed; i++)
-		if (!next || a->doomed[i].at_ns < next)
-			next = a->doomed[i].at_ns;
+	for (const struct doomed *d = a->doomed; d; d = d->next)
+		if (!next || d->at_ns < next)
+			next = d->at_ns;
 	return next;
 }
 
 void devices_free(struct agent *a)
 {
-	free(a->doomed);
+	while (a->doomed) {
+		struct doomed *d = a->doomed;
+
+		a->doomed = d->next;
+		free(d);
+	}
 }

@@ -13,7 +13,6 @@
 #include "base/loop.h"
 #include "control/control.h"
 #include "daemon/app_table.h"
-#include "daemon/control_server.h"
 #include "daemon/instance_ctl.h"
 #include "daemon/service_table.h"
 #include "daemon/state.h"
@@ -23,23 +22,63 @@
 #define FETCH_MS   50
 #define WAKE_BYTES (256 * 1024) /* a quarter of the ring */
 
+struct events {
+	struct event_sink sink;
+	struct loop_item ring, timer;
+	uint64_t lost; /* the counter when it was last looked at */
+};
+
+int events_open(struct agent *a, const struct event_sink *sink)
+{
+	struct events *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	a->events = v;
+	v->sink = *sink;
+	v->ring = (struct loop_item){.kind = LOOP_EVENT_RING, .fd = -1};
+	v->timer.kind = LOOP_EVENT_TIMER;
+	v->timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return v->timer.fd < 0 ? -errno : loop_add(a->epoll, &v->timer, EPOLLIN);
+}
+
+void events_close(struct agent *a)
+{
+	if (a->events)
+		close_fd(&a->events->timer.fd);
+	free(a->events);
+	a->events = NULL;
+}
+
+static bool watched(const struct agent *a)
+{
+	return a->events->sink.watching(a->events->sink.arg);
+}
+
+/* Takes the reference. */
+static void emit(struct agent *a, json_t *j)
+{
+	a->events->sink.event(a->events->sink.arg, j);
+	json_decref(j);
+}
+
 static void set_timer(struct agent *a, bool on)
 {
 	struct itimerspec ts = {0};
 
 	if (on)
 		ts.it_value.tv_nsec = ts.it_interval.tv_nsec = FETCH_MS * 1000000;
-	timerfd_settime(a->ring_timer.fd, 0, &ts, NULL);
+	timerfd_settime(a->events->timer.fd, 0, &ts, NULL);
 }
 
-int events_open(struct agent *a)
+int events_read(struct agent *a)
 {
 	int r = datapath_events_fd(a->dp);
 
 	if (r < 0)
 		return r;
-	a->ring.fd = r;
-	r = loop_add(a->epoll, &a->ring, EPOLLIN);
+	a->events->ring.fd = r;
+	r = loop_add(a->epoll, &a->events->ring, EPOLLIN);
 	if (!r)
 		datapath_dual_udp(a->dp); /* those that were bound while no agent ran */
 	return r;
@@ -47,7 +86,7 @@ int events_open(struct agent *a)
 
 int events_update(struct agent *a)
 {
-	bool want = clients_watching(a) > 0;
+	bool want = watched(a);
 
 	if (want == !!a->ctl.events)
 		return 0;
@@ -56,7 +95,7 @@ int events_update(struct agent *a)
 
 		/* what earlier readers lost is not this one's */
 		if (datapath_counters(a->dp, counters) == 0)
-			a->events_lost = counters[AX_COUNT_EVENTS_LOST];
+			a->events->lost = counters[AX_COUNT_EVENTS_LOST];
 	}
 	a->ctl.events = want;
 	a->ctl.event_wakeup = WAKE_BYTES;
@@ -131,8 +170,7 @@ static int on_event(void *arg, const struct ax_event *ev)
 	}
 	if (ev->type == AX_EVENT_CLOSE)
 		put_close(j, ev);
-	clients_event(a, j);
-	json_decref(j);
+	emit(a, j);
 	return 0;
 }
 
@@ -145,13 +183,12 @@ static void fetch(struct agent *a)
 	if (datapath_counters(a->dp, counters))
 		return;
 	lost = counters[AX_COUNT_EVENTS_LOST];
-	if (lost > a->events_lost) {
+	if (lost > a->events->lost) {
 		j = json_pack("{ss sf sI}", "event", "lost", "time", wall_time(time_boot_ns()),
-			      "count", (json_int_t)(lost - a->events_lost));
-		clients_event(a, j);
-		json_decref(j);
+			      "count", (json_int_t)(lost - a->events->lost));
+		emit(a, j);
 	}
-	a->events_lost = lost;
+	a->events->lost = lost;
 }
 
 void events_on_ring(struct agent *a)
@@ -163,7 +200,7 @@ void events_on_timer(struct agent *a)
 {
 	uint64_t n;
 
-	if (read(a->ring_timer.fd, &n, sizeof(n)) == sizeof(n))
+	if (read(a->events->timer.fd, &n, sizeof(n)) == sizeof(n))
 		fetch(a);
 }
 
@@ -171,7 +208,7 @@ void events_app(struct agent *a, const char *what, const struct app *app)
 {
 	json_t *j;
 
-	if (!clients_watching(a))
+	if (!watched(a))
 		return;
 	j = json_pack("{ss sf}", "event", what, "time", wall_time(time_boot_ns()));
 	put_app(j, app);
@@ -179,8 +216,7 @@ void events_app(struct agent *a, const char *what, const struct app *app)
 			    json_addr(addr_is_zero(&app->vip4) ? &app->vip6 : &app->vip4));
 	if (app->exit_status >= 0)
 		json_object_set_new(j, "status", json_integer(app->exit_status));
-	clients_event(a, j);
-	json_decref(j);
+	emit(a, j);
 }
 
 void events_trigger(struct agent *a, const char *name, int pid, const char *ifname,
@@ -188,7 +224,7 @@ void events_trigger(struct agent *a, const char *name, int pid, const char *ifna
 {
 	json_t *j;
 
-	if (!clients_watching(a))
+	if (!watched(a))
 		return;
 	j = json_pack("{ss sf ss si ss}", "event", "trigger", "time", wall_time(c->time_ns),
 		      "trigger", name, "pid", pid, "interface", ifname);
@@ -196,8 +232,7 @@ void events_trigger(struct agent *a, const char *name, int pid, const char *ifna
 		json_object_set_new(j, "remote", json_addr(&c->src));
 	if (c->has_ports)
 		json_object_set_new(j, "remote_port", json_integer(ntohs(c->sport_be)));
-	clients_event(a, j);
-	json_decref(j);
+	emit(a, j);
 }
 
 void events_health(struct agent *a, const struct service *s, const struct app *app,
@@ -205,7 +240,7 @@ void events_health(struct agent *a, const struct service *s, const struct app *a
 {
 	json_t *j;
 
-	if (!clients_watching(a))
+	if (!watched(a))
 		return;
 	j = json_pack("{ss sf ss ss so si}", "event", "health", "time", wall_time(time_boot_ns()),
 		      "service", s->name, "state", down ? "down" : "up", "local", json_addr(addr),
@@ -213,6 +248,5 @@ void events_health(struct agent *a, const struct service *s, const struct app *a
 	put_app(j, app);
 	if (down)
 		json_object_set_new(j, "why", json_string(why));
-	clients_event(a, j);
-	json_decref(j);
+	emit(a, j);
 }

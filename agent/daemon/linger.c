@@ -53,8 +53,7 @@ void app_release(struct agent *a, struct app *app)
 	if (app->has_labels)
 		policy_unref(&a->policy, &app->spec.labels);
 	app_free(app);
-	if (a->undeclared)
-		services_retry(a);
+	a->address_freed = true;
 }
 
 void app_release_addr(struct agent *a, const struct ax_addr *addr)
@@ -114,4 +113,14 @@ bool app_has_to_linger(struct agent *a, const struct app *app)
 		return false;
 	/* an address that others serve as well is theirs at once */
 	return !is_shared(a, app) && is_sending(app);
+}
+
+uint64_t linger_deadline(const struct agent *a)
+{
+	uint64_t next = 0;
+
+	for (const struct app *app = a->lingering; app; app = app->next)
+		if (!next || app->linger_check_ns < next)
+			next = app->linger_check_ns;
+	return next;
 }

@@ -23,4 +23,7 @@ void app_release_addr(struct agent *a, const struct ax_addr *addr);
 /* Looks after those whose time it is. */
 void linger_due(struct agent *a, uint64_t now_ns);
 
+/* The next deadline, 0: none. */
+uint64_t linger_deadline(const struct agent *a);
+
 #endif

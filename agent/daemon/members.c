@@ -4,8 +4,8 @@
 #include "base/address.h"
 #include "config/config.h"
 #include "daemon/app_table.h"
+#include "daemon/checks.h"
 #include "daemon/declared.h"
-#include "daemon/health.h"
 #include "daemon/service_table.h"
 #include "daemon/state.h"
 
@@ -84,7 +84,7 @@ int service_members(struct agent *a, const struct service *s, struct service_mem
 	}
 	if (r)
 		return r;
-	health_mark(s, list, n);
+	checks_mark(s, list, n);
 	*ret = take_ptr(&list);
 	*ret_n = n;
 	return 0;

@@ -17,7 +17,7 @@ struct service_member {
 	uint32_t weight;
 	bool declared;	    /* an app of the config that does not run */
 	bool draining;	    /* an app that is to end: no new connections */
-	bool checked, down; /* health.h */
+	bool checked, down; /* checks.h */
 	const char *why; /* the last check failed, or there is none; lives as long as its check */
 };
 

@@ -8,6 +8,21 @@
 #include "datapath/datapath.h"
 #include "net/egress.h"
 
+struct needs {
+	bool holding, had_egress;
+};
+
+int needs_open(struct agent *a)
+{
+	a->needs = calloc(1, sizeof(*a->needs));
+	return a->needs ? 0 : -ENOMEM;
+}
+
+void needs_hold_anew(struct agent *a)
+{
+	datapath_hold(a->dp, a->needs->holding);
+}
+
 int needs_hold(struct agent *a)
 {
 	bool want = false;
@@ -17,11 +32,11 @@ int needs_hold(struct agent *a)
 		want = app->spec.wait_ms != 0;
 	for (size_t i = 0; i < a->config.n_services && !want; i++)
 		want = a->config.services[i].wait_ms != 0;
-	if (want == a->holding)
+	if (want == a->needs->holding)
 		return 0;
 	r = datapath_hold(a->dp, want);
 	if (!r)
-		a->holding = want;
+		a->needs->holding = want;
 	return r;
 }
 
@@ -52,8 +67,8 @@ int needs_egress(struct agent *a, struct error *e)
 		return error_set(e, -ENOMEM, "out of memory");
 	n = add_egress(a->apps, list, 0);
 	n = add_egress(a->lingering, list, n);
-	if (!n && !a->had_egress)
+	if (!n && !a->needs->had_egress)
 		return 0;
-	a->had_egress = n > 0;
+	a->needs->had_egress = n > 0;
 	return egress_set(a->inst, list, n, e);
 }

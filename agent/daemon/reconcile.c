@@ -22,8 +22,7 @@
 #include "daemon/needs.h"
 #include "daemon/policy.h"
 #include "daemon/probes_section.h"
-#include "daemon/service_table.h"
-#include "daemon/services.h"
+#include "daemon/services_section.h"
 #include "daemon/spawn.h"
 #include "daemon/state.h"
 #include "daemon/triggers.h"
@@ -359,15 +358,9 @@ static int drop_app(struct plan *p, void *o, void *n, struct error *e)
 
 static int drop_service(struct plan *p, void *o, void *n, struct error *e)
 {
-	struct config_service *old = o;
-	struct service *s;
-
 	(void)e;
-	if (n || !old)
-		return 0;
-	s = service_by_name(p->a, old->name);
-	if (s && s->conf)
-		service_remove(p->a, s);
+	if (!n && o)
+		services_section_drop(p->a, o);
 	return 0;
 }
 
@@ -375,25 +368,10 @@ static int drop_service(struct plan *p, void *o, void *n, struct error *e)
  * The first error is kept. */
 static int put_service(struct plan *p, void *o, void *n, struct error *e)
 {
-	struct config_service *old = o, *new = n;
-	struct service *s;
 	struct error why;
-	int r = 0;
+	int r = n ? services_section_put(p->a, o, n, &why) : 0;
 
 	(void)e;
-	if (!new)
-		return 0;
-	s = old ? service_by_name(p->a, new->name) : NULL;
-	if (s && !s->conf)
-		s = NULL; /* apps have formed it, while the config's could not be */
-	if (!s)
-		r = service_declare(p->a, new, &why);
-	else if (!config_service_eq(old, new))
-		r = service_change(p->a, s, new, &why);
-	else
-		s->conf = new; /* the same words in the new config's memory */
-	if (r)
-		p->a->undeclared = true;
 	if (r && !p->failed.code)
 		p->failed = why;
 	return 0;

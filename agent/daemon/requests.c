@@ -12,9 +12,10 @@
 #include "config/parse.h"
 #include "config/spec.h"
 #include "control/control.h"
+#include "control/server.h"
 #include "daemon/app_table.h"
 #include "daemon/apps.h"
-#include "daemon/control_server.h"
+#include "daemon/config_file.h"
 #include "daemon/declared.h"
 #include "daemon/events.h"
 #include "daemon/probes_section.h"
@@ -25,6 +26,34 @@
 #include "daemon/views.h"
 #include "daemon/xdp_section.h"
 #include "yaml/errors.h"
+
+struct client_state {	    /* what is kept about a client */
+	uint32_t launch_id; /* launched, not yet started; 0: none */
+	uint32_t *stopping; /* ids that its stop waits for */
+	size_t n_stopping;
+	json_t *stopped; /* its answer */
+};
+
+/* NULL: out of memory, and the client has been told. */
+static struct client_state *state_get(struct client *c)
+{
+	struct client_state *st = client_kept(c);
+
+	if (st)
+		return st;
+	st = calloc(1, sizeof(*st));
+	if (!st)
+		client_error(c, -ENOMEM, "out of memory");
+	client_keep(c, st);
+	return st;
+}
+
+static bool is_launching(const struct client *c, const struct app *app)
+{
+	const struct client_state *st = client_kept(c);
+
+	return st && st->launch_id == app->id;
+}
 
 static struct app *app_of_request(struct agent *a, struct client *c, const json_t *j)
 {
@@ -39,7 +68,7 @@ static struct app *app_of_request(struct agent *a, struct client *c, const json_
 /* What makes processes is root's: a member of group ax may look, and stop what runs as itself. */
 static bool only_root(struct client *c)
 {
-	if (client_state(c)->uid == 0)
+	if (client_uid(c) == 0)
 		return false;
 	client_error(c, -EPERM, "only root may do that: use sudo");
 	return true;
@@ -78,7 +107,7 @@ static json_t *launch_answer(struct agent *a, const struct app *app)
 
 static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
 {
-	struct client_state *st = client_state(c);
+	struct client_state *st = state_get(c);
 	const char *key = json_string_value(json_object_get(j, "config"));
 	CLEANUP(app_spec_free) struct app_spec spec = {0};
 	autoclose int cgroup_fd = -1;
@@ -87,7 +116,7 @@ static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
 	int r;
 
 	(void)fd;
-	if (only_root(c))
+	if (!st || only_root(c))
 		return;
 	if (st->launch_id) {
 		client_error(c, -EBUSY, "this connection is launching an app already");
@@ -117,7 +146,7 @@ static void on_attach(struct agent *a, struct client *c, json_t *j, int fd)
 
 	if (!app)
 		return;
-	if (fd < 0 || client_state(c)->launch_id != app->id) {
+	if (fd < 0 || !is_launching(c, app)) {
 		client_error(c, -EINVAL, "attach goes with a network namespace and after launch");
 		return;
 	}
@@ -130,8 +159,8 @@ static void on_attach(struct agent *a, struct client *c, json_t *j, int fd)
 
 static void on_started(struct agent *a, struct client *c, json_t *j, int fd)
 {
-	struct client_state *st = client_state(c);
 	struct app *app = app_of_request(a, c, j);
+	struct client_state *st = client_kept(c);
 	int pid = (int)json_integer_value(json_object_get(j, "pid"));
 	struct error e = {0};
 	int r;
@@ -139,7 +168,7 @@ static void on_started(struct agent *a, struct client *c, json_t *j, int fd)
 	(void)fd;
 	if (!app)
 		return;
-	if (st->launch_id != app->id) {
+	if (!is_launching(c, app)) {
 		client_error(c, -EINVAL, "started comes after launch, on the same connection");
 		return;
 	}
@@ -228,11 +257,11 @@ static bool runs_as(const struct app *app, unsigned uid)
 
 static void note_stop(struct agent *a, struct app *app, void *arg)
 {
-	struct client_state *st = client_state(arg);
+	struct client_state *st = client_kept(arg);
 	uint32_t *more;
 
 	(void)a;
-	if (st->uid && !runs_as(app, st->uid))
+	if (client_uid(arg) && !runs_as(app, client_uid(arg)))
 		return;
 	more = realloc(st->stopping, (st->n_stopping + 1) * sizeof(*more));
 	if (!more)
@@ -245,7 +274,7 @@ static void note_stop(struct agent *a, struct app *app, void *arg)
 
 static void on_stop(struct agent *a, struct client *c, json_t *j, int fd)
 {
-	struct client_state *st = client_state(c);
+	struct client_state *st = state_get(c);
 	const char *text = json_string_value(json_object_get(j, "app"));
 	json_t *t = json_object_get(j, "timeout_ms");
 	json_int_t timeout = json_is_integer(t) ? json_integer_value(t) : 10000;
@@ -253,13 +282,15 @@ static void on_stop(struct agent *a, struct client *c, json_t *j, int fd)
 	size_t n, cancelled;
 
 	(void)fd;
+	if (!st)
+		return;
 	if (st->n_stopping) {
 		client_error(c, -EBUSY, "this connection is waiting for a stop already");
 		return;
 	}
 	json_decref(st->stopped);
 	st->stopped = json_array();
-	cancelled = text && st->uid == 0 ? spawn_cancel(a, text) : 0;
+	cancelled = text && client_uid(c) == 0 ? spawn_cancel(a, text) : 0;
 	n = text ? each_app_named(a, text, note_stop, c) : 0;
 	if (!n && cancelled) { /* it was between two starts */
 		client_reply(c, json_pack("{sb sO}", "ok", 1, "stopped", st->stopped), -1);
@@ -341,22 +372,6 @@ static json_t *errors_to_json(const struct config_errors *errs)
 	return list;
 }
 
-/* The text of the applied config is kept for the next agent: it must not undo it by dying. */
-static void keep_applied(struct agent *a, const char *text)
-{
-	char path[128], tmp[136];
-	autoclose int fd = -1;
-	size_t len = strlen(text);
-
-	snprintf(path, sizeof(path), "%s/applied.yaml", a->inst->run_dir);
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	unlink(tmp);
-	/* an environment may hold secrets */
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, text, len) != (ssize_t)len || rename(tmp, path))
-		log_warn("cannot keep the applied config in %s: %s", path, strerror(errno));
-}
-
 static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
 {
 	json_t *text = json_object_get(j, "text");
@@ -391,12 +406,12 @@ static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
 		return;
 	}
 	warnings = a->warnings = json_array();
-	a->applying = client_state(c)->pid;
+	a->applying = client_pid(c);
 	r = reconcile(a, &next, dry_run, &diff, &holds, &e);
 	a->applying = 0;
 	a->warnings = NULL;
 	if (holds)
-		keep_applied(a, json_string_value(text));
+		config_file_keep(a->inst, json_string_value(text));
 	if (r) {
 		json_decref(diff);
 		json_decref(warnings);
@@ -415,13 +430,13 @@ static void on_events(struct agent *a, struct client *c, json_t *j, int fd)
 
 	(void)j;
 	(void)fd;
-	client_state(c)->events = true;
+	client_watch(c, true);
 	r = events_update(a);
 	if (!r) {
 		client_ok(c);
 		return;
 	}
-	client_state(c)->events = false;
+	client_watch(c, false);
 	client_error(c, r, "the events of this kernel's dataplane cannot be read: see 'ax doctor'");
 }
 
@@ -435,8 +450,9 @@ static const struct {
 	{"events", on_events},
 };
 
-void request_handle(struct agent *a, struct client *c, json_t *request, int fd)
+void request_handle(void *arg, struct client *c, json_t *request, int fd)
 {
+	struct agent *a = arg;
 	const char *op = json_string_value(json_object_get(request, "op"));
 
 	for (size_t i = 0; op && i < ARRAY_SIZE(ops); i++) {
@@ -450,9 +466,8 @@ void request_handle(struct agent *a, struct client *c, json_t *request, int fd)
 		     "than the command?");
 }
 
-void request_client_gone(struct agent *a, struct client *c)
+static void undo_launch(struct agent *a, uint32_t id)
 {
-	uint32_t id = client_state(c)->launch_id;
 	struct app *app = id ? app_by_id(a, id) : NULL;
 
 	if (!app)
@@ -473,5 +488,60 @@ void request_client_gone(struct agent *a, struct client *c)
 		for (int i = 0; i < 100 && cgroup_populated(app->cgroup) > 0; i++)
 			usleep(10000);
 	}
+	app->replaced = false; /* spawn_reap() hears of it as well, and does that */
 	app_remove(a, app);
+}
+
+void request_client_gone(void *arg, struct client *c)
+{
+	const struct client_state *st = client_kept(c);
+	struct agent *a = arg;
+
+	if (st)
+		undo_launch(a, st->launch_id);
+	events_update(a);
+}
+
+void request_free_kept(void *kept)
+{
+	struct client_state *st = kept;
+
+	if (!st)
+		return;
+	free(st->stopping);
+	json_decref(st->stopped);
+	free(st);
+}
+
+/* One client whose stop waited for this app alone; NULL: none (any more). */
+static struct client *client_served(struct agent *a, const struct app *app)
+{
+	for (struct client *c = NULL; (c = client_next(a->control, c));) {
+		struct client_state *st = client_kept(c);
+		size_t left = 0, before = st ? st->n_stopping : 0;
+
+		if (st && st->launch_id == app->id)
+			st->launch_id = 0;
+		for (size_t i = 0; i < before; i++)
+			if (st->stopping[i] != app->id)
+				st->stopping[left++] = st->stopping[i];
+		if (st)
+			st->n_stopping = left;
+		if (before && !left)
+			return c;
+	}
+	return NULL;
+}
+
+void requests_app_gone(struct agent *a, const struct app *app)
+{
+	struct client *c;
+
+	/* a reply may close its client, and others with it: begin anew after each */
+	while ((c = client_served(a, app))) {
+		struct client_state *st = client_kept(c);
+		json_t *stopped = take_ptr(&st->stopped);
+
+		client_reply(c, json_pack("{sb so}", "ok", 1, "stopped", stopped), -1);
+	}
 }

@@ -6,9 +6,15 @@
 #include <jansson.h>
 
 struct agent;
+struct app;
 struct client;
 
-void request_handle(struct agent *a, struct client *c, json_t *request, int fd);
-void request_client_gone(struct agent *a, struct client *c);
+/* The control server's handlers (control/server.h); arg: the agent. */
+void request_handle(void *arg, struct client *c, json_t *request, int fd);
+void request_client_gone(void *arg, struct client *c);
+void request_free_kept(void *kept);
+
+/* An app is gone: those who wait for its end get their answer. */
+void requests_app_gone(struct agent *a, const struct app *app);
 
 #endif

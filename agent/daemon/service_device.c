@@ -62,11 +62,27 @@ int service_device_open(struct agent *a)
 	return agent_tell_ctl(a);
 }
 
-void service_device_close(struct agent *a)
+static void service_device_close(struct agent *a)
 {
 	unsigned ifindex = a->ctl.service_ifindex;
 
 	a->ctl.service_ifindex = 0;
 	agent_tell_ctl(a);
 	nl_link_del(a->nl, ifindex);
+}
+
+void service_device_routed(struct agent *a, unsigned was, unsigned now)
+{
+	unsigned ifindex = a->ctl.service_ifindex;
+
+	if (ifindex && now == ifindex)
+		a->service_device.routes++;
+	if (ifindex && was == ifindex && --a->service_device.routes == 0)
+		service_device_close(a);
+}
+
+void service_device_settle(struct agent *a)
+{
+	if (a->ctl.service_ifindex && !a->service_device.routes)
+		service_device_close(a);
 }

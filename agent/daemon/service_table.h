@@ -7,7 +7,7 @@
 
 struct agent;
 struct app;
-struct health_check;
+struct health_group;
 
 struct service {
 	struct service *next;
@@ -16,7 +16,7 @@ struct service {
 	struct config_service *conf; /* declared: the config's; else NULL */
 	struct ax_addr vip4, vip6;
 	uint32_t members;	     /* of one that apps form */
-	struct health_check *checks; /* health.c */
+	struct health_group *health; /* NULL: nothing of it was ever checked */
 };
 
 struct service *service_by_name(struct agent *a, const char *name);

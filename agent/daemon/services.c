@@ -6,20 +6,24 @@
 
 #include "daemon/services.h"
 #include "base/address.h"
+#include "base/log.h"
 #include "config/config.h"
 #include "daemon/app_record.h"
 #include "daemon/app_table.h"
+#include "daemon/checks.h"
 #include "daemon/declared.h"
+#include "daemon/events.h"
 #include "daemon/health.h"
-#include "daemon/linger.h"
 #include "daemon/members.h"
 #include "daemon/names.h"
 #include "daemon/pool.h"
 #include "daemon/service_table.h"
 #include "daemon/state.h"
 #include "daemon/vips.h"
-#include "daemon/xdp_section.h"
 #include "datapath/datapath.h"
+
+const char services_no_way[] = "not checked: host_access is off, and policy does not let the app "
+			       "reach itself";
 
 /* --- to the kernel --- */
 
@@ -88,14 +92,14 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 	struct write_ctx w = {.a = a, .s = s};
 	int r = service_members(a, s, &w.m, &w.n);
 
-	if (!r && (s->checks || (s->conf && s->conf->check.type != CHECK_NONE))) {
-		health_sync(a, s, w.m, w.n);
-		health_mark(s, w.m, w.n);
+	if (!r && (s->health || (s->conf && s->conf->check.type != CHECK_NONE))) {
+		checks_sync(a, s, w.m, w.n);
+		checks_mark(s, w.m, w.n);
 	}
 	if (!r)
 		r = each_endpoint(s->conf, &s->vip4, &s->vip6, write_one, &w);
 	free(w.m);
-	xdp_section_service(a, s);
+	a->hooks.service_changed(a, s);
 	/* its route depends on where its backends are */
 	r = r ? r : vip_resync(a, &s->vip4, e);
 	r = r ? r : vip_resync(a, &s->vip6, e);
@@ -114,6 +118,41 @@ int services_sync(struct agent *a, const struct app *app, struct error *e)
 	}
 	return 0;
 }
+
+/* --- what checks find --- */
+
+void services_backend_changed(void *arg, void *owner, const struct health_target *t, bool down,
+			      const char *why)
+{
+	struct agent *a = arg;
+	struct service *s = owner;
+	const struct app *app = t->app ? app_by_id(a, t->app) : NULL;
+	struct error e = {0};
+	char addr[ADDR_STRLEN];
+
+	addr_port_format(&t->addr, htons(t->port), addr);
+	if (down)
+		log_warn("service %s: the backend %s%s%s is down: %s", s->name,
+			 app ? app->spec.name : "", app ? " " : "", addr, why);
+	else
+		log_info("service %s: the backend %s%s%s is up again", s->name,
+			 app ? app->spec.name : "", app ? " " : "", addr);
+	events_health(a, s, app, &t->addr, t->port, down, why);
+	if (service_sync(a, s, &e))
+		log_error("%s", e.text);
+}
+
+void services_backend_no_way(void *arg, void *owner, const struct health_target *t, bool was_down)
+{
+	struct service *s = owner;
+
+	(void)t;
+	log_warn("service %s: a backend is %s", s->name, services_no_way);
+	if (was_down)
+		service_sync(arg, s, NULL);
+}
+
+/* --- coming and going --- */
 
 struct drop_ctx {
 	struct agent *a;
@@ -155,8 +194,6 @@ int services_route(struct agent *a, const struct app *app, struct error *e)
 	}
 	return 0;
 }
-
-/* --- coming and going --- */
 
 static int claim(struct agent *a, struct service *s, const struct ax_addr *addr, struct error *e)
 {
@@ -213,7 +250,7 @@ void service_remove(struct agent *a, struct service *s)
 	struct service **p = &a->services;
 	struct name *n = name_find(a, s->name);
 
-	health_forget(a, s);
+	checks_forget(s);
 	each_endpoint(s->conf, &s->vip4, &s->vip6, drop_one, &d);
 	for (struct app *app = a->apps; app; app = app->next) {
 		if (app->service != s)
@@ -259,8 +296,6 @@ static int service_addresses(struct agent *a, struct service *s, struct error *e
 	const struct config_service *c = s->conf;
 	int r;
 
-	app_release_addr(a, &c->ip4);
-	app_release_addr(a, &c->ip6);
 	r = check_free(a, &c->ip4, c->name, e);
 
 	r = r ? r : check_free(a, &c->ip6, c->name, e);
@@ -308,18 +343,6 @@ int service_declare(struct agent *a, struct config_service *conf, struct error *
 	return r;
 }
 
-void services_retry(struct agent *a)
-{
-	a->undeclared = false;
-	for (size_t i = 0; i < a->config.n_services; i++) {
-		struct config_service *c = &a->config.services[i];
-		struct error e;
-
-		if (!service_by_name(a, c->name) && service_declare(a, c, &e))
-			a->undeclared = true;
-	}
-}
-
 int service_change(struct agent *a, struct service *s, struct config_service *conf, struct error *e)
 {
 	struct drop_ctx d = {.a = a, .keep = conf, .ip4 = &s->vip4, .ip6 = &s->vip6};
@@ -331,8 +354,6 @@ int service_change(struct agent *a, struct service *s, struct config_service *co
 		return service_declare(a, conf, e);
 	}
 	s->conf = conf;
-	if (!service_check_eq(&old->check, &conf->check))
-		health_forget(a, s);
 	r = service_sync(a, s, e);
 	each_endpoint(old, &s->vip4, &s->vip6, drop_one, &d);
 	return r;
@@ -432,7 +453,6 @@ void services_free_all(struct agent *a)
 		struct service *s = a->services;
 
 		a->services = s->next;
-		health_free(a, s);
 		free(s->name);
 		free(s);
 	}

@@ -5,21 +5,20 @@
 #define AX_DAEMON_SERVICES_H
 
 #include "config/config.h"
+#include "daemon/health.h"
 
 struct agent;
 struct app;
 struct service;
 
-/* -EEXIST: apps have formed one of that name; -EADDRINUSE, with a sentence. */
+/* The addresses that it asks for must not be held by an app that has ended, see app_release_addr().
+ * -EEXIST: apps have formed one of that name; -EADDRINUSE, with a sentence. */
 int service_declare(struct agent *a, struct config_service *conf, struct error *e);
 
 /* A declared service gets another configuration; what is the same is not touched. */
 int service_change(struct agent *a, struct service *s, struct config_service *conf,
 		   struct error *e);
 void service_remove(struct agent *a, struct service *s);
-
-/* Declares the config's services that could not be before. */
-void services_retry(struct agent *a);
 
 /* Makes the service that `owner` and further apps form (or finds it). */
 int service_of_app(struct agent *a, struct app *owner, struct service **ret, struct error *e);
@@ -38,6 +37,12 @@ int services_sync(struct agent *a, const struct app *app, struct error *e);
 
 /* Routes the services that the app serves anew: it has its device now, or has it no more. */
 int services_route(struct agent *a, const struct app *app, struct error *e);
+
+/* For health_open(); arg: the agent, owner: the service. */
+extern const char services_no_way[];
+void services_backend_changed(void *arg, void *owner, const struct health_target *t, bool down,
+			      const char *why);
+void services_backend_no_way(void *arg, void *owner, const struct health_target *t, bool was_down);
 
 /* Memory only. */
 void services_free_all(struct agent *a);

@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "daemon/spawn.h"
 #include "base/address.h"
@@ -290,4 +291,36 @@ void spawn_free_all(struct agent *a)
 		a->spawns = s->next;
 		spawn_free(s);
 	}
+}
+
+static bool wants_restart(const struct app *app)
+{
+	if (app->no_restart || !app->spec.detach || app->spec.restart == RESTART_NO)
+		return false;
+	return app->spec.restart == RESTART_ALWAYS || app->exit_status != 0;
+}
+
+#define RESTART_FIRST_MS 200
+#define RESTART_MAX_MS	 30000
+#define RESTART_GOOD_S	 10 /* one that ran so long starts afresh */
+
+static void restart(struct agent *a, const struct app *app)
+{
+	uint32_t n = time(NULL) - app->since >= RESTART_GOOD_S ? 0 : app->restarts;
+	uint32_t delay = RESTART_FIRST_MS;
+
+	for (uint32_t i = 0; i < n && delay < RESTART_MAX_MS; i++)
+		delay *= 2;
+	log_info("app %s (%u) ended with status %d, starting it again in %u ms", app->spec.name,
+		 app->id, app->exit_status, delay);
+	spawn_app(a, &app->spec, app->config_key, n + 1,
+		  delay < RESTART_MAX_MS ? delay : RESTART_MAX_MS);
+}
+
+void spawn_app_gone(struct agent *a, const struct app *app)
+{
+	if (wants_restart(app))
+		restart(a, app);
+	if (app->replaced && app->config_key)
+		declared_start(a, app->config_key);
 }

@@ -6,6 +6,7 @@
 #include "base/util.h"
 
 struct agent;
+struct app;
 struct app_spec;
 
 /* Queues a start for delay_ms from now. The spec is copied. restarts: how often it was before. */
@@ -35,6 +36,9 @@ size_t spawn_cancel(struct agent *a, const char *name);
 
 /* A launch that is under way has an old config: what comes of it is replaced. */
 void spawn_mark_stale(struct agent *a, const char *config_key);
+
+/* An app has ended: it is started again if it is to be, or the config's new version of it is. */
+void spawn_app_gone(struct agent *a, const struct app *app);
 
 void spawn_free_all(struct agent *a);
 

@@ -1,79 +1,91 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the agent's parts share. One thread, no locks. */
+/* What the agent's parts share. One thread, no locks. What is a part's own stands in its file: here
+ * is no more than a pointer to it. */
 #ifndef AX_DAEMON_STATE_H
 #define AX_DAEMON_STATE_H
 
-#include <jansson.h>
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "base/instance.h"
 #include "config/config.h"
 #include "ctl.h"
-#include "base/instance.h"
-#include "base/loop.h"
-#include "daemon/anchors.h"
 #include "daemon/policy.h"
 #include "daemon/pool.h"
+#include "daemon/service_device.h"
 
-#define APP_BUCKETS 4096
+struct agent;
+struct app;
+struct service;
+
+/* What is told to those who must not be known. Set before anything is there. */
+struct hooks {
+	/* The app is out of all lists, and about to be freed (now, or when it has lingered). */
+	void (*app_gone)(struct agent *a, struct app *app);
+	/* The service has other backends, or they are in another state. */
+	void (*service_changed)(struct agent *a, const struct service *s);
+};
 
 struct agent {
+	/* how it was started */
 	const struct instance *inst;
 	struct instance own; /* *inst with the config's socket path */
 	const char *config_path;
-	int epoll;
-	int lock_fd;
-	struct loop_item signals, listen, inotify, timer, ring, ring_timer;
 	sigset_t caller_mask;
 	struct rlimit caller_files;
-	bool quit;
+	int64_t since; /* UNIX seconds */
+
+	/* the machine */
+	int epoll;
+	char cgroup[4096]; /* the instance's, a path */
 	struct datapath *dp;
 	struct nl *nl;
 	unsigned lo;
 	uint64_t netns_cookie; /* of the host's network namespace */
-	char cgroup[4096];
-	struct config config;
-	struct pool pool4, pool6;
-	struct ax_addr host4, host6;
-	struct ax_ctl ctl;
 	bool has_ipv6;
+	struct ax_addr host4, host6;
+	struct ax_ctl ctl; /* see instance_ctl.h */
+
+	/* what holds, and what is given out */
+	struct config config;
 	struct policy policy;
-	struct anchors anchors;
-	void *vips;  /* tsearch(3) tree of struct vip by address */
-	void *names; /* and of struct name by text */
-	struct app *apps;
-	struct app *lingering;
-	struct app *by_id[APP_BUCKETS], *by_watch[APP_BUCKETS];
-	size_t n_apps;
-	uint32_t next_id;
+	struct pool pool4, pool6;
+	bool starting;	/* the config's conflicts with what runs are worked around, not refused */
+	pid_t applying; /* who has a config applied; 0: nobody */
+	struct json_t *warnings; /* for them: sentences; NULL: nobody waits for any */
+
+	/* who is there */
+	struct app *apps;      /* those that run, ordered by id */
+	struct app *lingering; /* see linger.h */
+	size_t n_apps;	       /* that run */
 	struct service *services;
 	size_t n_services;
 	uint32_t next_service;
-	uint32_t service_routes; /* addresses that are routed to the services' device */
-	struct declared *declared;
-	size_t n_declared;
-	struct spawn *spawns;
-	struct doomed *doomed; /* devices.c */
-	size_t n_doomed;
-	struct client *clients;
-	struct dns_server *dns;
-	bool timers_stale; /* a deadline came or went: the loop arms its timer anew */
-	bool holding;
-	bool starting;	 /* the config's conflicts with what runs are worked around, not refused */
-	bool undeclared; /* a service could not be declared: tried again when an app is gone */
-	bool had_egress;
-	struct loop_item health_timer; /* fd -1: no service has had a check */
-	uint64_t health_at_ns;	       /* when it fires, 0: it does not */
-	size_t n_checks;
-	struct triggers *triggers;
-	struct xdp_managed *managed;
+
+	/* looked at once a turn of the loop */
+	bool timers_stale;  /* a deadline came or went: the timer is armed anew */
+	bool address_freed; /* services that could not be declared are tried again */
+
+	struct hooks hooks;
+
+	/* each is the one of its file */
+	void *vips;  /* tsearch(3) tree of struct vip by address */
+	void *names; /* and of struct name by text */
+	struct anchors *anchors;
+	struct app_index *app_index;
+	struct control_server *control;
+	struct declared_list *declared;
+	struct dns_server *dns; /* NULL: the config wants none */
+	struct doomed *doomed;
+	struct events *events;
+	struct health *health;
+	struct needs *needs;
 	struct probe_failed *probes_failed;
-	struct loop_item links, xdp_timer; /* fd -1: the config has had no interfaces */
-	char *health_was;		   /* record of the last agent, while this one starts */
-	uint64_t events_lost;		   /* the counter when it was last looked at */
-	int64_t since;
-	pid_t applying;	  /* who has a config applied; 0: nobody */
-	json_t *warnings; /* for them: sentences; NULL: nobody waits for any */
+	struct service_device service_device;
+	struct spawn *spawns;
+	struct triggers *triggers;
+	struct watches *watches;
+	struct xdp_section *xdp;
 };
 
 #endif

@@ -65,6 +65,8 @@ static json_t *spec_view(const struct app_spec *s, const char *state)
 
 static json_t *view_apps(struct agent *a)
 {
+	size_t n_declared;
+	const struct declared *declared = declared_all(a, &n_declared);
 	json_t *list = json_array();
 
 	for (const struct app *app = a->apps; app; app = app->next) {
@@ -81,8 +83,8 @@ static json_t *view_apps(struct agent *a)
 		json_object_set_new(j, "restarts", json_integer(app->restarts));
 		json_array_append_new(list, j);
 	}
-	for (size_t i = 0; i < a->n_declared; i++) {
-		const struct declared *d = &a->declared[i];
+	for (size_t i = 0; i < n_declared; i++) {
+		const struct declared *d = &declared[i];
 		json_t *j;
 
 		if (app_by_name(a, d->conf->spec.name))
@@ -355,7 +357,7 @@ static json_t *features_view(const struct agent *a)
 json_t *view_status(struct agent *a)
 {
 	uint64_t counters[AX_COUNTERS];
-	json_t *j, *counts = json_object();
+	json_t *j, *counts = json_object(), *interfaces = xdp_section_view(a);
 
 	if (datapath_counters(a->dp, counters) == 0)
 		for (unsigned i = 0; i < AX_COUNTERS; i++)
@@ -372,8 +374,9 @@ json_t *view_status(struct agent *a)
 		json_object_set_new(j, "pool6", pool_view(&a->pool6));
 	if (a->dns)
 		json_object_set_new(j, "dns", dns_view(a));
-	if (a->managed)
-		json_object_set_new(j, "interfaces", xdp_section_view(a));
+	if (json_array_size(interfaces))
+		json_object_set(j, "interfaces", interfaces);
+	json_decref(interfaces);
 	if (a->config.n_probes)
 		json_object_set_new(j, "probes", probes_view(a));
 	return j;

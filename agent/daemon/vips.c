@@ -171,10 +171,7 @@ static int route_sync(struct agent *a, struct vip *v)
 	}
 	was = v->route.dst.len ? v->route.ifindex : 0;
 	v->route = want;
-	if (a->ctl.service_ifindex && want.dst.len && want.ifindex == a->ctl.service_ifindex)
-		a->service_routes++;
-	if (a->ctl.service_ifindex && was == a->ctl.service_ifindex && --a->service_routes == 0)
-		service_device_close(a);
+	service_device_routed(a, was, want.dst.len ? want.ifindex : 0);
 	return 0;
 }
 

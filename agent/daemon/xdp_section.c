@@ -10,10 +10,7 @@
  * is put in place without it, since it may be what keeps packets out.
  */
 #include <dirent.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <sys/socket.h>
-#include <sys/timerfd.h>
 
 #include "daemon/xdp_section.h"
 #include "base/cgroup.h"
@@ -22,6 +19,7 @@
 #include "base/loop.h"
 #include "base/strv.h"
 #include "config/config.h"
+#include "daemon/managed.h"
 #include "daemon/service_table.h"
 #include "daemon/state.h"
 #include "daemon/triggers.h"
@@ -30,26 +28,7 @@
 #include "iface/iface.h"
 #include "rules/list.h"
 
-#define REBUILD_MS 100	/* at most one new list in that time for an interface */
-#define SETTLE_MS  50	/* a link that has come is still being set up */
-#define RETRY_MS   1000 /* somebody tries another list there, with --confirm */
-
-struct xdp_managed {
-	struct xdp_managed *next;
-	char *name;
-	unsigned ifindex; /* where its list was put, or was to be put; 0: nowhere yet */
-	size_t rules;
-	bool triggers, failed;
-	char why[sizeof(((struct error *)0)->text)];
-	struct strv services;  /* that its balancers name */
-	struct strv targets;   /* interfaces that its rules lead to */
-	uint64_t target_state; /* when the list was put there */
-	struct xdp *x;	       /* open for its triggers, or NULL */
-	struct loop_item ring; /* fd: x's */
-	uint64_t due_ns;       /* 0: nothing is to be done */
-	bool whole;	       /* then: all of it, not just backends */
-	uint64_t built_ns;
-};
+#define REBUILD_MS 100 /* at most one new list in that time for an interface */
 
 struct xdp_planned { /* an interface of the next config */
 	const char *name;
@@ -61,78 +40,15 @@ struct xdp_plan {
 	size_t n;
 };
 
-static struct xdp_managed *managed_find(const struct agent *a, const char *name)
+/* --- start --- */
+
+int xdp_section_open(struct agent *a)
 {
-	struct xdp_managed *m = a->managed;
-
-	while (m && !streq(m->name, name))
-		m = m->next;
-	return m;
-}
-
-static struct xdp_managed *managed_get(struct agent *a, const char *name)
-{
-	struct xdp_managed *m = managed_find(a, name);
-
-	if (m)
-		return m;
-	m = calloc(1, sizeof(*m));
-	if (m)
-		m->name = strdup(name);
-	if (!m || !m->name) {
-		free(m);
-		return NULL;
-	}
-	m->ring.kind = LOOP_TRIGGERS;
-	m->ring.fd = -1;
-	m->next = a->managed;
-	a->managed = m;
-	return m;
-}
-
-/* What paths of the config are relative to, whoever applied it: the next agent has to find the
- * same. */
-static int read_list(const struct agent *a, const struct config_interface *c, struct rule_list *l,
-		     struct error *e)
-{
-	const char *slash = a->config_path ? strrchr(a->config_path, '/') : NULL;
-	autofree char *dir = NULL;
-
-	if (slash)
-		dir = strndup(a->config_path, (size_t)(slash - a->config_path) + 1);
-	else
-		dir = strdup(a->config_path ? "." : "/etc/ax");
-	if (!dir)
-		return error_set(e, -ENOMEM, "out of memory");
-	return xdp_list_read(c, dir, l, e);
-}
-
-static const struct config_interface *interface_find(const struct config *c, const char *name)
-{
-	for (size_t i = 0; i < c->n_interfaces; i++)
-		if (streq(c->interfaces[i].name, name))
-			return &c->interfaces[i];
-	return NULL;
-}
-
-/* --- the record --- */
-
-static void save(struct agent *a)
-{
-	autofree char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-	int r;
-
-	if (!f)
-		return;
-	for (const struct xdp_managed *m = a->managed; m; m = m->next)
-		fprintf(f, "%s\n", m->name);
-	if (fclose(f))
-		return;
-	r = cgroup_record_set(a->cgroup, "xdp", text);
-	if (r)
-		log_warn("cannot note which interfaces have a list: %s", strerror(-r));
+	a->xdp = calloc(1, sizeof(*a->xdp));
+	if (!a->xdp)
+		return -ENOMEM;
+	a->xdp->links.fd = a->xdp->timer.fd = -1;
+	return 0;
 }
 
 void xdp_section_load(struct agent *a)
@@ -147,37 +63,6 @@ void xdp_section_load(struct agent *a)
 }
 
 /* --- triggers --- */
-
-static void ring_close(struct agent *a, struct xdp_managed *m)
-{
-	if (m->ring.fd >= 0)
-		loop_del(a->epoll, &m->ring);
-	m->ring.fd = -1;
-	if (m->x)
-		xdp_close(m->x);
-	m->x = NULL;
-}
-
-static int ring_open(struct agent *a, struct xdp_managed *m, struct error *e)
-{
-	int r;
-
-	ring_close(a, m);
-	if (!m->triggers)
-		return 0;
-	r = xdp_open(a->inst, m->name, &m->x, e);
-	if (r)
-		return r;
-	r = xdp_triggers_fd(m->x);
-	if (r >= 0) {
-		m->ring.fd = r;
-		r = loop_add(a->epoll, &m->ring, EPOLLIN);
-	}
-	if (!r)
-		return 0;
-	ring_close(a, m);
-	return error_set(e, r, "the triggers of %s cannot be read: %s", m->name, strerror(-r));
-}
 
 struct take {
 	struct agent *a;
@@ -206,363 +91,18 @@ void xdp_section_on_triggers(struct agent *a, struct loop_item *item)
 
 /* --- when something is to be done --- */
 
-static void arm(struct agent *a)
-{
-	struct itimerspec ts = {0};
-	uint64_t next = 0;
-
-	for (const struct xdp_managed *m = a->managed; m; m = m->next)
-		if (m->due_ns && (!next || m->due_ns < next))
-			next = m->due_ns;
-	if (a->xdp_timer.fd < 0)
-		return;
-	ts.it_value.tv_sec = (time_t)(next / 1000000000);
-	ts.it_value.tv_nsec = (long)(next % 1000000000);
-	timerfd_settime(a->xdp_timer.fd, TFD_TIMER_ABSTIME, &ts, NULL);
-}
-
-static void due(struct agent *a, struct xdp_managed *m, uint64_t at_ns, bool whole)
-{
-	m->whole |= whole;
-	if (m->due_ns && m->due_ns <= at_ns)
-		return;
-	m->due_ns = at_ns;
-	arm(a);
-}
-
-static void due_in(struct agent *a, struct xdp_managed *m, unsigned ms, bool whole)
-{
-	due(a, m, time_mono_ns() + ms * 1000000ull, whole);
-}
-
 void xdp_section_service(struct agent *a, const struct service *s)
 {
-	for (struct xdp_managed *m = a->managed; m; m = m->next) {
+	for (struct xdp_managed *m = a->xdp->managed; m; m = m->next) {
 		uint64_t at = m->built_ns + REBUILD_MS * 1000000ull, now;
 
 		for (size_t i = 0; i < m->services.n; i++) {
 			if (!streq(m->services.v[i], s->name))
 				continue;
 			now = time_mono_ns();
-			due(a, m, at > now ? at : now, false);
+			managed_due(a, m, at > now ? at : now, false);
 		}
 	}
-}
-
-/* --- one list --- */
-
-struct put {
-	struct agent *a;
-	bool changed;
-};
-
-static int set_backends(void *arg, struct rule_list *l, struct error *e)
-{
-	struct put *p = arg;
-	int r = xdp_list_set_backends(p->a, l, &p->changed, e);
-
-	if (r || p->changed)
-		return r;
-	return error_set(e, -ECANCELED, "nothing has changed");
-}
-
-struct speaker {
-	struct agent *a;
-	const char *ifname;
-};
-
-static void say(void *arg, const char *sentence)
-{
-	const struct speaker *s = arg;
-	json_t *line;
-
-	log_info("%s: %s", s->ifname, sentence);
-	if (!s->a->warnings)
-		return;
-	line = json_sprintf("%s: %s", s->ifname, sentence);
-	if (line)
-		json_array_append_new(s->a->warnings, line);
-}
-
-/* How lists are put on interfaces: what can be repaired is. */
-static struct xdp_load_options options(struct speaker *s)
-{
-	return (struct xdp_load_options){
-		.fix = true,
-		.say = say,
-		.arg = s,
-		.session = s->a->applying ? s->a->applying : -1,
-	};
-}
-
-static bool has_name(const struct strv *s, const char *name)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (streq(s->v[i], name))
-			return true;
-	return false;
-}
-
-static int find_targets(struct xdp_managed *m, const struct rule_list *l)
-{
-	int r = 0;
-
-	strv_free(&m->targets);
-	for (size_t i = 0; i < l->n_rules && !r; i++)
-		if (l->rules[i].verdict == AX_VERDICT_REDIRECT &&
-		    !has_name(&m->targets, l->rules[i].target))
-			r = strv_add(&m->targets, l->rules[i].target);
-	return r;
-}
-
-/* Changes when one of them comes, goes or is made anew. */
-static uint64_t target_state(const struct xdp_managed *m)
-{
-	uint64_t h = 0;
-
-	for (size_t i = 0; i < m->targets.n; i++)
-		h = h * 1000003 + if_nametoindex(m->targets.v[i]);
-	return h;
-}
-
-/* A list that would lose packets is put there all the same, and the first attempt's error says what
- * is wrong: without the list, packets would come in that it drops. */
-static int apply(struct agent *a, struct xdp_managed *m, const struct rule_list *l, struct error *e)
-{
-	struct speaker speaker = {a, m->name};
-	struct xdp_load_options o = options(&speaker);
-	struct error why = {0};
-	int r = xdp_apply(a->inst, m->name, l, &o, e);
-
-	if (r != -ENOLINK)
-		return r;
-	o = (struct xdp_load_options){.force = true, .session = -1};
-	if (xdp_apply(a->inst, m->name, l, &o, &why)) {
-		*e = why;
-		return why.code;
-	}
-	return error_set(e, r,
-			 "%s has its list, but packets that it sends elsewhere are lost: ax doctor "
-			 "%s says why",
-			 m->name, m->name);
-}
-
-/* The interface has what it is to have now (all of it, or its backends alone), or says why not. */
-static int outcome(struct agent *a, struct xdp_managed *m, int r, bool whole, struct error *e)
-{
-	struct error why = {0};
-
-	m->built_ns = time_mono_ns();
-	m->whole = false;
-	if (r)
-		why = *e;
-	else
-		r = ring_open(a, m, &why);
-	m->failed = r != 0;
-	snprintf(m->why, sizeof(m->why), "%s", r ? why.text : "");
-	if (r == -EINPROGRESS) /* it is for the one who tries it to say what is to stay */
-		due_in(a, m, RETRY_MS, whole);
-	if (r)
-		*e = why;
-	return r;
-}
-
-/* Puts a list on the interface if it has another one. */
-static int put_list(struct agent *a, struct xdp_managed *m, struct rule_list *l, struct error *e)
-{
-	unsigned ifindex = if_nametoindex(m->name);
-	bool changed, same;
-	int r;
-
-	m->due_ns = 0;
-	m->rules = l->n_rules;
-	m->triggers = xdp_list_has_triggers(l);
-	r = xdp_list_services(l, &m->services);
-	r = r ? r : find_targets(m, l);
-	if (r)
-		return error_set(e, r, "out of memory");
-	if (!ifindex) {
-		ring_close(a, m);
-		m->ifindex = 0;
-		m->failed = false;
-		log_info("the interface %s does not exist yet: its list waits for it", m->name);
-		return 0;
-	}
-	m->target_state = target_state(m);
-	r = xdp_list_set_backends(a, l, &changed, e);
-	r = r ? r : xdp_list_is_loaded(a->inst, m->name, l, &same, e);
-	if (!r && !same) {
-		r = apply(a, m, l, e);
-		if (!r)
-			log_info("%s has a new list of %zu rule%s", m->name, l->n_rules,
-				 l->n_rules == 1 ? "" : "s");
-	}
-	m->ifindex = ifindex;
-	return outcome(a, m, r, true, e);
-}
-
-static int put_config(struct agent *a, struct xdp_managed *m, struct error *e)
-{
-	const struct config_interface *c = interface_find(&a->config, m->name);
-	CLEANUP(rule_list_free) struct rule_list l;
-	int r;
-
-	m->due_ns = 0;
-	m->ifindex = if_nametoindex(m->name);
-	if (!c)
-		return 0;
-	rule_list_init(&l);
-	r = read_list(a, c, &l, e);
-	return r ? outcome(a, m, r, true, e) : put_list(a, m, &l, e);
-}
-
-static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
-{
-	struct speaker speaker = {a, m->name};
-	struct xdp_load_options o = options(&speaker);
-	struct put p = {.a = a};
-	int r;
-
-	m->due_ns = 0;
-	if (!m->ifindex)
-		return 0;
-	r = xdp_edit(a->inst, m->name, set_backends, &p, &o, e);
-	if (r == -ECANCELED)
-		return 0;
-	if (r == -ENOLINK) { /* one that cannot be reached is no reason to keep those that ended */
-		struct error why = {0};
-
-		o = (struct xdp_load_options){.force = true, .session = -1};
-		if (!xdp_edit(a->inst, m->name, set_backends, &p, &o, &why))
-			return outcome(a, m, r, false, e);
-	}
-	if (!r)
-		log_info("%s has the backends of its services as they are now", m->name);
-	return outcome(a, m, r, false, e);
-}
-
-void xdp_section_on_timer(struct agent *a)
-{
-	uint64_t n, now;
-
-	if (read(a->xdp_timer.fd, &n, sizeof(n)) < 0)
-		return;
-	now = time_mono_ns();
-	for (struct xdp_managed *m = a->managed; m; m = m->next) {
-		struct error e = {0};
-		int r;
-
-		if (!m->due_ns || m->due_ns > now)
-			continue;
-		r = m->whole ? put_config(a, m, &e) : put_backends(a, m, &e);
-		if (r && r != -EINPROGRESS)
-			log_error("%s", e.text);
-	}
-	arm(a);
-}
-
-/* --- links that come and go --- */
-
-static int open_watch(struct agent *a, struct error *e)
-{
-	struct sockaddr_nl addr = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
-	int r;
-
-	if (a->links.fd >= 0)
-		return 0;
-	a->xdp_timer.kind = LOOP_XDP_TIMER;
-	a->xdp_timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	r = a->xdp_timer.fd < 0 ? -errno : loop_add(a->epoll, &a->xdp_timer, EPOLLIN);
-	if (r)
-		return error_set(e, r, "cannot make a timer: %s", strerror(-r));
-	a->links.kind = LOOP_LINK;
-	a->links.fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-	if (a->links.fd < 0 || bind(a->links.fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-		r = -errno;
-	r = r ? r : loop_add(a->epoll, &a->links, EPOLLIN);
-	return r ? error_set(e, r, "cannot watch interfaces: %s", strerror(-r)) : 0;
-}
-
-static void close_watch(struct agent *a)
-{
-	loop_del(a->epoll, &a->links);
-	close_fd(&a->links.fd);
-	loop_del(a->epoll, &a->xdp_timer);
-	close_fd(&a->xdp_timer.fd);
-}
-
-/* Removes what was pinned for an interface that is not there any more. */
-static void unpin(const struct instance *inst, const char *name)
-{
-	char dir[256];
-	struct error e;
-
-	if (!if_nametoindex(name) && !datapath_xdp_dir(inst, name, false, dir, sizeof(dir), &e))
-		datapath_xdp_remove(dir);
-}
-
-static void gone(struct agent *a, struct xdp_managed *m)
-{
-	log_info("the interface %s is gone: its list waits for it", m->name);
-	ring_close(a, m);
-	m->ifindex = 0;
-	m->due_ns = 0;
-	unpin(a->inst, m->name);
-}
-
-/* Links are told of for many reasons: what counts is which index a name has. */
-static void look_at_links(struct agent *a)
-{
-	for (struct xdp_managed *m = a->managed; m; m = m->next) {
-		unsigned ifindex = if_nametoindex(m->name);
-
-		if (!ifindex && m->ifindex)
-			gone(a, m);
-		else if (ifindex && (ifindex != m->ifindex || target_state(m) != m->target_state))
-			due_in(a, m, SETTLE_MS, true);
-	}
-}
-
-static bool is_named(const struct agent *a, const char *link)
-{
-	if (managed_find(a, link))
-		return true;
-	for (const struct xdp_managed *m = a->managed; m; m = m->next)
-		if (has_name(&m->targets, link))
-			return true;
-	return false;
-}
-
-static bool concerns(const struct agent *a, const struct nlmsghdr *nlh)
-{
-	const struct ifinfomsg *ifi = NLMSG_DATA(nlh);
-	int left = (int)IFLA_PAYLOAD(nlh);
-
-	for (const struct xdp_managed *m = a->managed; m; m = m->next)
-		if (m->ifindex && m->ifindex == (unsigned)ifi->ifi_index)
-			return true;
-	for (const struct rtattr *ra = IFLA_RTA(ifi); RTA_OK(ra, left); ra = RTA_NEXT(ra, left))
-		if (ra->rta_type == IFLA_IFNAME)
-			return is_named(a, RTA_DATA(ra));
-	return false;
-}
-
-void xdp_section_on_link(struct agent *a)
-{
-	char buf[16384] __attribute__((aligned(NLMSG_ALIGNTO)));
-	bool look = false;
-	ssize_t n;
-
-	for (int i = 0; i < 64; i++) {
-		n = recv(a->links.fd, buf, sizeof(buf), 0);
-		if (n < 0)
-			break;
-		for (const struct nlmsghdr *nlh = (void *)buf; NLMSG_OK(nlh, n);
-		     nlh = NLMSG_NEXT(nlh, n))
-			look |= concerns(a, nlh);
-	}
-	if (look || (n < 0 && errno == ENOBUFS))
-		look_at_links(a);
 }
 
 /* --- plan and apply --- */
@@ -624,7 +164,7 @@ static int plan_one(struct agent *a, struct xdp_plan *p, const struct config_int
 	int r;
 
 	rule_list_init(&to->list);
-	r = read_list(a, c, &to->list, e);
+	r = managed_read(a, c, &to->list, e);
 	if (r) {
 		rule_list_free(&to->list);
 		if (!a->starting)
@@ -655,25 +195,16 @@ int xdp_plan_make(struct agent *a, const struct config *next, json_t *diff, stru
 		return error_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < next->n_interfaces && !r; i++)
 		r = plan_one(a, p, &next->interfaces[i], diff, e);
-	for (const struct xdp_managed *m = a->managed; m; m = m->next)
+	for (const struct xdp_managed *m = a->xdp->managed; m; m = m->next)
 		if (!interface_find(next, m->name))
 			diff_add(diff, "remove", m->name, "");
 	return r;
 }
 
-static void managed_free(struct agent *a, struct xdp_managed *m)
-{
-	ring_close(a, m);
-	strv_free(&m->services);
-	strv_free(&m->targets);
-	free(m->name);
-	free(m);
-}
-
 /* Takes off what the config does not have any more. */
 static int unload_others(struct agent *a, struct error *e)
 {
-	struct xdp_managed **at = &a->managed;
+	struct xdp_managed **at = &a->xdp->managed;
 	int first = 0;
 
 	while (*at) {
@@ -685,7 +216,7 @@ static int unload_others(struct agent *a, struct error *e)
 			at = &m->next;
 			continue;
 		}
-		ring_close(a, m);
+		managed_ring_close(a, m);
 		r = xdp_unload(a->inst, m->name, &why);
 		if (r && r != -ENOENT && r != -ENODEV) { /* tried again with the next apply */
 			if (!first)
@@ -695,7 +226,7 @@ static int unload_others(struct agent *a, struct error *e)
 			at = &m->next;
 			continue;
 		}
-		unpin(a->inst, m->name);
+		managed_unpin(a->inst, m->name);
 		log_info("%s has no list any more", m->name);
 		*at = m->next;
 		managed_free(a, m);
@@ -705,26 +236,26 @@ static int unload_others(struct agent *a, struct error *e)
 
 int xdp_plan_apply(struct agent *a, struct xdp_plan *p, struct error *e)
 {
-	bool had = a->managed != NULL;
+	bool had = a->xdp->managed != NULL;
 	int first, r;
 
 	first = unload_others(a, e);
 	if (a->config.n_interfaces) {
-		r = open_watch(a, first ? &(struct error){0} : e);
+		r = managed_watch(a, first ? &(struct error){0} : e);
 		first = first ? first : r;
 	}
 	/* noted before it is done: an agent that dies in between leaves nothing unknown behind */
 	for (size_t i = 0; i < a->config.n_interfaces; i++)
 		managed_get(a, a->config.interfaces[i].name);
-	if (had || a->managed)
-		save(a);
+	if (had || a->xdp->managed)
+		managed_save(a);
 	for (size_t i = 0; i < p->n; i++) {
 		struct xdp_managed *m = managed_find(a, p->v[i].name);
 		struct error why = {0};
 
 		if (!m)
 			continue;
-		r = put_list(a, m, &p->v[i].list, &why);
+		r = managed_put(a, m, &p->v[i].list, &why);
 		if (!r)
 			continue;
 		log_error("%s", why.text);
@@ -732,10 +263,10 @@ int xdp_plan_apply(struct agent *a, struct xdp_plan *p, struct error *e)
 			*e = why;
 		first = first ? first : r;
 	}
-	if (!a->managed)
-		close_watch(a);
+	if (!a->xdp->managed)
+		managed_unwatch(a);
 	else
-		arm(a);
+		managed_arm(a);
 	return first;
 }
 
@@ -745,7 +276,7 @@ json_t *xdp_section_view(const struct agent *a)
 {
 	json_t *list = json_array();
 
-	for (const struct xdp_managed *m = a->managed; m; m = m->next) {
+	for (const struct xdp_managed *m = a->xdp->managed; m; m = m->next) {
 		json_t *j = json_pack("{ss ss si sb}", "name", m->name, "state",
 				      m->failed	   ? "failed"
 				      : m->ifindex ? "active"
@@ -761,14 +292,18 @@ json_t *xdp_section_view(const struct agent *a)
 
 void xdp_section_free(struct agent *a)
 {
-	while (a->managed) {
-		struct xdp_managed *m = a->managed;
+	if (!a->xdp)
+		return;
+	while (a->xdp->managed) {
+		struct xdp_managed *m = a->xdp->managed;
 
-		a->managed = m->next;
+		a->xdp->managed = m->next;
 		managed_free(a, m);
 	}
-	close_fd(&a->links.fd);
-	close_fd(&a->xdp_timer.fd);
+	close_fd(&a->xdp->links.fd);
+	close_fd(&a->xdp->timer.fd);
+	free(a->xdp);
+	a->xdp = NULL;
 }
 
 /* What is pinned of interfaces that are gone, and for all of them together. */

@@ -24,6 +24,9 @@ bool xdp_section_reads_files(const struct config *c);
 /* When the config holds. All of it is tried; the first failure is returned. */
 int xdp_plan_apply(struct agent *a, struct xdp_plan *p, struct error *e);
 
+/* Returns 0 or a negative errno. */
+int xdp_section_open(struct agent *a);
+
 /* Which interfaces an earlier agent had. */
 void xdp_section_load(struct agent *a);
 

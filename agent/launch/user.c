@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "launch/group.h"
+#include "base/group.h"
 #include "launch/parts.h"
 
 static int parse_id(const char *s, uint32_t *ret)

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "daemon/answer.h"
 #include "config/parse.h"
-#include "daemon/health.h"
 
 /* Results as + and -, and the state after each as u and d. */
 static void assert_states(unsigned fall, unsigned rise, const char *results, const char *states)

@@ -8,15 +8,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "daemon/control_server.h"
+#include "control/server.h"
+#include "base/group.h"
 #include "base/log.h"
-#include "base/loop.h"
 #include "control/control.h"
-#include "daemon/app_table.h"
-#include "daemon/events.h"
-#include "daemon/requests.h"
-#include "daemon/state.h"
-#include "launch/group.h"
 
 #define CLIENTS_MAX    256
 #define OUT_MAX	       (64u << 20) /* queued for one client; a list of 100,000 connections fits */
@@ -32,7 +27,7 @@ struct chunk {
 
 struct client {
 	struct client *next;
-	struct agent *a;
+	struct control_server *s;
 	struct loop_item item;
 	char *in;
 	size_t in_len, in_size;
@@ -41,38 +36,67 @@ struct client {
 	struct chunk *out, **out_tail;
 	size_t out_len;
 	uint64_t events_lost;
-	bool closing, busy;
-	struct client_state state;
+	bool closing, busy, watches;
+	unsigned uid;
+	int pid;
+	void *kept;
 };
 
-struct client *client_of(struct loop_item *item)
+struct control_server {
+	struct control_ops ops;
+	int epoll;
+	struct loop_item listen;
+	struct client *clients;
+};
+
+unsigned client_uid(const struct client *c)
 {
-	return LOOP_OWNER(item, struct client, item);
+	return c->uid;
 }
 
-struct client_state *client_state(struct client *c)
+int client_pid(const struct client *c)
 {
-	return &c->state;
+	return c->pid;
 }
 
-static size_t clients_count(const struct agent *a)
+void client_keep(struct client *c, void *kept)
+{
+	c->kept = kept;
+}
+
+void *client_kept(const struct client *c)
+{
+	return c->kept;
+}
+
+struct client *client_next(const struct control_server *s, const struct client *c)
+{
+	return c ? c->next : s ? s->clients : NULL;
+}
+
+void client_watch(struct client *c, bool on)
+{
+	c->watches = on;
+}
+
+static size_t clients_count(const struct control_server *s)
 {
 	size_t n = 0;
 
-	for (const struct client *c = a->clients; c; c = c->next)
+	for (const struct client *c = s->clients; c; c = c->next)
 		n++;
 	return n;
 }
 
 static void client_free(struct client *c)
 {
-	struct client **p = &c->a->clients;
+	struct client **p = &c->s->clients;
 
 	while (*p && *p != c)
 		p = &(*p)->next;
 	if (*p)
 		*p = c->next;
-	loop_del(c->a->epoll, &c->item);
+	loop_del(c->s->epoll, &c->item);
 	close_fd(&c->item.fd);
 	for (size_t i = 0; i < c->n_fds; i++)
 		close(c->fds[i]);
@@ -84,32 +108,29 @@ static void client_free(struct client *c)
 		free(k);
 	}
 	free(c->in);
-	free(c->state.stopping);
-	json_decref(c->state.stopped);
+	c->s->ops.free_kept(c->kept);
 	free(c);
 }
 
 static void client_close(struct client *c)
 {
-	struct agent *a = c->a;
-	bool watched = c->state.events;
-
 	if (c->busy) { /* inside its own request: its caller frees it */
 		c->closing = true;
 		return;
 	}
 	c->busy = true; /* whatever the end of a launch triggers must not answer this client */
 	c->closing = true;
-	request_client_gone(a, c);
+	c->s->ops.gone(c->s->ops.arg, c);
 	client_free(c);
-	if (watched)
-		events_update(a);
 }
 
-void clients_close_all(struct agent *a)
+void control_server_close(struct control_server *s)
 {
-	while (a->clients)
-		client_free(a->clients);
+	while (s && s->clients)
+		client_free(s->clients);
+	if (s)
+		close_fd(&s->listen.fd);
+	free(s);
 }
 
 /* --- sending --- */
@@ -161,7 +182,7 @@ static bool client_flush(struct client *c)
 		close_fd(&k->fd);
 		free(k);
 	}
-	loop_mod(c->a->epoll, &c->item, EPOLLIN | (c->out ? EPOLLOUT : 0));
+	loop_mod(c->s->epoll, &c->item, EPOLLIN | (c->out ? EPOLLOUT : 0));
 	return true;
 }
 
@@ -212,21 +233,21 @@ void client_ok(struct client *c)
 	client_reply(c, json_pack("{sb}", "ok", 1), -1);
 }
 
-size_t clients_watching(struct agent *a)
+size_t clients_watching(const struct control_server *s)
 {
 	size_t n = 0;
 
-	for (struct client *c = a->clients; c; c = c->next)
-		n += c->state.events && !c->closing;
+	for (const struct client *c = s ? s->clients : NULL; c; c = c->next)
+		n += c->watches && !c->closing;
 	return n;
 }
 
 /* Queued here and sent when the socket takes it: sending might close the client, and its end
  * may bring about events in turn. */
-void clients_event(struct agent *a, json_t *event)
+void clients_event(struct control_server *s, json_t *event)
 {
-	for (struct client *c = a->clients; c; c = c->next) {
-		if (!c->state.events || c->closing)
+	for (struct client *c = s ? s->clients : NULL; c; c = c->next) {
+		if (!c->watches || c->closing)
 			continue;
 		if (c->out_len > EVENTS_MAX) {
 			c->events_lost++;
@@ -242,38 +263,7 @@ void clients_event(struct agent *a, json_t *event)
 			json_decref(lost);
 		}
 		client_queue(c, event, -1);
-		loop_mod(a->epoll, &c->item, EPOLLIN | EPOLLOUT);
-	}
-}
-
-/* One client whose stop waited for this app alone; NULL: none (any more). */
-static struct client *client_served(struct agent *a, const struct app *app)
-{
-	for (struct client *c = a->clients; c; c = c->next) {
-		struct client_state *s = &c->state;
-		size_t left = 0, before = s->n_stopping;
-
-		if (s->launch_id == app->id)
-			s->launch_id = 0;
-		for (size_t i = 0; i < before; i++)
-			if (s->stopping[i] != app->id)
-				s->stopping[left++] = s->stopping[i];
-		s->n_stopping = left;
-		if (before && !left)
-			return c;
-	}
-	return NULL;
-}
-
-void clients_app_gone(struct agent *a, const struct app *app)
-{
-	struct client *c;
-
-	/* a reply may close its client, and others with it: begin anew after each */
-	while ((c = client_served(a, app))) {
-		json_t *stopped = take_ptr(&c->state.stopped);
-
-		client_reply(c, json_pack("{sb so}", "ok", 1, "stopped", stopped), -1);
+		loop_mod(s->epoll, &c->item, EPOLLIN | EPOLLOUT);
 	}
 }
 
@@ -325,7 +315,7 @@ static void client_line(struct client *c, const char *line, size_t len)
 	op = json_string_value(json_object_get(j, "op"));
 	if (op && streq(op, "attach"))
 		fd = take_fd_of_request(c);
-	request_handle(c->a, c, j, fd);
+	c->s->ops.request(c->s->ops.arg, c, j, fd);
 	json_decref(j);
 }
 
@@ -359,12 +349,12 @@ static int client_read(struct client *c)
 	return n ? 0 : -ECONNRESET;
 }
 
-void control_on_client(struct agent *a, struct client *c, uint32_t events)
+void control_on_client(struct loop_item *item, uint32_t events)
 {
+	struct client *c = LOOP_OWNER(item, struct client, item);
 	size_t done = 0;
 	char *nl;
 
-	(void)a;
 	if ((events & EPOLLOUT) && !client_flush(c)) {
 		client_close(c);
 		return;
@@ -425,9 +415,9 @@ static void refuse(int fd, const char *line)
 	send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void control_on_listen(struct agent *a)
+void control_on_listen(struct control_server *s)
 {
-	autoclose int fd = accept4(a->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	autoclose int fd = accept4(s->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 	struct client *c;
@@ -440,7 +430,7 @@ void control_on_listen(struct agent *a)
 		log_warn("refused process %d of uid %u at the control socket", peer.pid, peer.uid);
 		return;
 	}
-	if (clients_count(a) >= CLIENTS_MAX) {
+	if (clients_count(s) >= CLIENTS_MAX) {
 		refuse(fd, "{\"ok\":false,\"errno\":11,\"error\":\"the agent has too many "
 			   "clients: try again later\"}\n");
 		return;
@@ -448,27 +438,25 @@ void control_on_listen(struct agent *a)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return;
-	c->a = a;
+	c->s = s;
 	c->item = (struct loop_item){.kind = LOOP_CONTROL_CLIENT, .fd = fd};
 	c->out_tail = &c->out;
-	c->state.uid = peer.uid;
-	c->state.pid = peer.pid;
-	if (loop_add(a->epoll, &c->item, EPOLLIN)) {
+	c->uid = peer.uid;
+	c->pid = peer.pid;
+	if (loop_add(s->epoll, &c->item, EPOLLIN)) {
 		free(c);
 		return;
 	}
 	take_fd(&fd);
-	c->next = a->clients;
-	a->clients = c;
+	c->next = s->clients;
+	s->clients = c;
 }
 
-int control_listen(struct agent *a, struct error *e)
+static int open_socket(const char *path, int *ret, struct error *e)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	const char *path = a->own.socket_path;
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	gid_t ax;
-	int r;
 
 	if (strlen(path) >= sizeof(sun.sun_path))
 		return error_set(e, -ENAMETOOLONG, "the socket path %s is too long", path);
@@ -478,9 +466,22 @@ int control_listen(struct agent *a, struct error *e)
 	if (fd < 0 || bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 || chmod(path, 0660) < 0 ||
 	    (!group_id(AX_GROUP, &ax) && chown(path, 0, ax) < 0) || listen(fd, 128) < 0)
 		return error_set(e, -errno, "cannot listen on %s: %s", path, strerror(errno));
-	a->listen = (struct loop_item){.kind = LOOP_CONTROL_LISTEN, .fd = fd};
-	r = loop_add(a->epoll, &a->listen, EPOLLIN);
-	if (!r)
-		take_fd(&fd);
-	return r;
+	*ret = take_fd(&fd);
+	return 0;
+}
+
+int control_listen(int epoll, const char *path, const struct control_ops *ops,
+		   struct control_server **ret, struct error *e)
+{
+	struct control_server *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return error_set(e, -ENOMEM, "out of memory");
+	s->ops = *ops;
+	s->epoll = epoll;
+	s->listen = (struct loop_item){.kind = LOOP_CONTROL_LISTEN, .fd = -1};
+	*ret = s;
+	r = open_socket(path, &s->listen.fd, e);
+	return r ? r : loop_add(epoll, &s->listen, EPOLLIN);
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The agent's end of the control socket: peers are checked, lines cut, answers queued. What
+ * requests mean is their handler's. */
+#ifndef AX_CONTROL_SERVER_H
+#define AX_CONTROL_SERVER_H
+
+#include <jansson.h>
+
+#include "base/loop.h"
+#include "base/util.h"
+
+struct control_server;
+struct client;
+
+struct control_ops {
+	/* fd: came with the request (attach), -1: none; it is closed afterwards. */
+	void (*request)(void *arg, struct client *c, json_t *request, int fd);
+	/* The client is gone: answers to it are dropped, and it watches no events. */
+	void (*gone)(void *arg, struct client *c);
+	/* Frees what client_keep() was given; also at the end, when nobody is told of a `gone`. */
+	void (*free_kept)(void *kept);
+	void *arg;
+};
+
+/* Listens at the path, whatever is there; *ret has to be closed. */
+int control_listen(int epoll, const char *path, const struct control_ops *ops,
+		   struct control_server **ret, struct error *e);
+void control_server_close(struct control_server *s);
+
+/* For the loop: LOOP_CONTROL_LISTEN and LOOP_CONTROL_CLIENT. */
+void control_on_listen(struct control_server *s);
+void control_on_client(struct loop_item *item, uint32_t events);
+
+/* Queue an answer (takes the reference), with a descriptor that is duplicated (-1: none). The
+ * client, and others with it, may be gone afterwards. */
+void client_reply(struct client *c, json_t *reply, int fd);
+void client_error(struct client *c, int code, const char *text);
+void client_ok(struct client *c);
+
+/* Who it is, as the kernel says. */
+unsigned client_uid(const struct client *c);
+int client_pid(const struct client *c);
+
+/* What the handler keeps about a client, NULL at first. */
+void client_keep(struct client *c, void *kept);
+void *client_kept(const struct client *c);
+
+/* The first client (NULL), or the one after that one; NULL: no more. s NULL: there are none. */
+struct client *client_next(const struct control_server *s, const struct client *c);
+
+/* Whether it gets events, how many do, and one event for all of them (takes no reference). */
+void client_watch(struct client *c, bool on);
+size_t clients_watching(const struct control_server *s);
+void clients_event(struct control_server *s, json_t *event);
+
+#endif

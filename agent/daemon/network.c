@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <arpa/inet.h>
+#include <fcntl.h>
+
+#include "daemon/network.h"
+#include "base/address.h"
+#include "daemon/instance_ctl.h"
+#include "daemon/pool.h"
+#include "daemon/state.h"
+#include "daemon/vips.h"
+#include "net/netlink.h"
+
+static int own_address(struct agent *a, const struct ax_addr *addr, struct error *e)
+{
+	struct vip *v;
+
+	if (addr_is_zero(addr))
+		return 0;
+	v = vip_get(a, addr);
+	if (!v)
+		return error_set(e, -ENOMEM, "out of memory");
+	v->host = true;
+	return vip_sync(a, v, e);
+}
+
+/* The anchor for v6-only wildcard binds of apps without IPv6 (ctl.h): a /96 of its own. */
+static int open_anchor(struct agent *a)
+{
+	struct nl_route r = {.local = true, .ifindex = a->lo, .metric = a->inst->route_metric};
+
+	r.dst.len = 96;
+	agent_anchor_prefix(a->inst, &r.dst.addr);
+	a->ctl.anchor6 = r.dst.addr;
+	return nl_route_add(a->nl, &r);
+}
+
+/* Where the ports begin that the kernel gives to clients. */
+static uint32_t ephemeral_first(void)
+{
+	autofree char *text = NULL;
+	long n = 0;
+
+	if (file_read("/proc/sys/net/ipv4/ip_local_port_range", 64, &text) == 0)
+		n = strtol(text, NULL, 10);
+	return n > 0 && n < 65536 ? (uint32_t)n : 32768;
+}
+
+int network_open(struct agent *a, struct error *e)
+{
+	autoclose int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	int r = netns < 0 ? -errno : netns_cookie(netns, &a->netns_cookie);
+
+	r = r ? r : nl_open(&a->nl);
+
+	if (!r)
+		r = nl_link_index(a->nl, "lo", &a->lo);
+	if (!r)
+		r = nl_link_set_up(a->nl, a->lo);
+	if (r)
+		return error_set(e, r, "cannot talk to the kernel's routing: %s (run as root)",
+				 strerror(-r));
+	a->host4 = pool_host(&a->pool4);
+	if (open_anchor(a) == 0) {
+		a->has_ipv6 = true;
+		a->host6 = a->pool6.size ? pool_host(&a->pool6) : a->ctl.anchor6;
+		if (!a->pool6.size)
+			a->host6.w[2] = htonl(1); /* beside the anchor's /96 */
+	} else {
+		memset(&a->ctl.anchor6, 0, sizeof(a->ctl.anchor6));
+	}
+	a->ctl.ephemeral_first = ephemeral_first();
+	a->ctl.host4 = a->host4;
+	a->ctl.host6 = a->host6;
+	a->ctl.host_access = a->config.host_access;
+	r = own_address(a, &a->host4, e);
+	return r ? r : own_address(a, &a->host6, e);
+}
