@@ -6,14 +6,14 @@
 #include "daemon/names_zone.h"
 #include "base/address.h"
 #include "config/config.h"
-#include "daemon/app_table.h"
-#include "daemon/declared.h"
-#include "daemon/names.h"
-#include "daemon/service_table.h"
-#include "daemon/state.h"
-#include "daemon/vips.h"
 #include "datapath/datapath.h"
 #include "dns/dns.h"
+#include "registry/app_table.h"
+#include "registry/declared.h"
+#include "registry/names.h"
+#include "registry/service_table.h"
+#include "registry/state.h"
+#include "registry/vips.h"
 
 #define UPSTREAMS_MAX 8
 

@@ -3,12 +3,12 @@
 #include <fcntl.h>
 
 #include "daemon/network.h"
+#include "allot/pool.h"
 #include "base/address.h"
-#include "daemon/instance_ctl.h"
-#include "daemon/pool.h"
-#include "daemon/state.h"
-#include "daemon/vips.h"
 #include "net/netlink.h"
+#include "registry/instance_ctl.h"
+#include "registry/state.h"
+#include "registry/vips.h"
 
 static int own_address(struct agent *a, const struct ax_addr *addr, struct error *e)
 {

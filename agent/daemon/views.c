@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "daemon/views.h"
+#include "allot/pool.h"
 #include "base/address.h"
 #include "base/cgroup.h"
 #include "base/labels.h"
@@ -13,19 +14,18 @@
 #include "config/config.h"
 #include "config/spec.h"
 #include "control/control.h"
-#include "daemon/app_table.h"
-#include "daemon/declared.h"
-#include "daemon/members.h"
-#include "daemon/names.h"
-#include "daemon/pool.h"
-#include "daemon/probes_section.h"
-#include "daemon/service_table.h"
-#include "daemon/state.h"
-#include "daemon/triggers.h"
-#include "daemon/vips.h"
-#include "daemon/xdp_section.h"
 #include "datapath/datapath.h"
 #include "dns/dns.h"
+#include "registry/app_table.h"
+#include "registry/declared.h"
+#include "registry/names.h"
+#include "registry/service_table.h"
+#include "registry/state.h"
+#include "registry/vips.h"
+#include "sections/probes_section.h"
+#include "sections/triggers.h"
+#include "sections/xdp_section.h"
+#include "services/members.h"
 
 static void put_addr(json_t *j, const char *key, const struct ax_addr *addr)
 {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/answer.h"
+#include "health/answer.h"
 #include "config/parse.h"
 
 /* Results as + and -, and the state after each as u and d. */

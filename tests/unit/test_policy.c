@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/policy.h"
+#include "allot/policy.h"
 
 static struct labels parse(const char *s)
 {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/pool.h"
+#include "allot/pool.h"
 
 static struct pool pool_of(const char *text)
 {

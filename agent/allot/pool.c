@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Addresses from a prefix. Address 0 is the network's, 1 the host's, the last one (IPv4) the
+ * broadcast address; the rest is given out round and round, so that an address rests before it
+ * comes back. */
+#include <arpa/inet.h>
+
+#include "allot/pool.h"
+#include "base/address.h"
+
+#define POOL_MAX (1u << 20) /* addresses that one pool manages; a larger prefix is used in part */
+
+int pool_init(struct pool *p, const struct prefix *prefix)
+{
+	unsigned host_bits = 128 - prefix->len;
+
+	memset(p, 0, sizeof(*p));
+	if (!prefix->len)
+		return 0;
+	p->prefix = *prefix;
+	p->size = host_bits >= 20 ? POOL_MAX : 1u << host_bits;
+	p->used = calloc(p->size / 8 + 1, 1);
+	if (!p->used)
+		return -ENOMEM;
+	p->next = 2;
+	return 0;
+}
+
+void pool_free(struct pool *p)
+{
+	free(p->used);
+	memset(p, 0, sizeof(*p));
+}
+
+static struct ax_addr pool_addr(const struct pool *p, uint32_t i)
+{
+	struct ax_addr a = p->prefix.addr;
+
+	a.w[3] = htonl(ntohl(a.w[3]) + i); /* the low 20 bits of the prefix are 0 */
+	return a;
+}
+
+struct ax_addr pool_host(const struct pool *p)
+{
+	static const struct ax_addr none;
+
+	return p->size ? pool_addr(p, 1) : none;
+}
+
+static bool pool_usable(const struct pool *p, uint32_t i)
+{
+	if (i < 2 || i >= p->size)
+		return false;
+	return !(addr_is_v4(&p->prefix.addr) && i == p->size - 1);
+}
+
+int pool_take(struct pool *p, struct ax_addr *ret)
+{
+	for (uint32_t tries = 0; tries < p->size; tries++) {
+		uint32_t i = p->next;
+
+		p->next = p->next + 1 >= p->size ? 2 : p->next + 1;
+		if (!pool_usable(p, i) || (p->used[i / 8] & (1 << i % 8)))
+			continue;
+		p->used[i / 8] |= (unsigned char)(1 << i % 8);
+		p->in_use++;
+		*ret = pool_addr(p, i);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+void pool_mark(struct pool *p, const struct ax_addr *addr, bool used)
+{
+	struct ax_addr managed;
+	unsigned char bit;
+	uint32_t i;
+
+	if (!p->size || !prefix_contains(&p->prefix, addr))
+		return;
+	i = ntohl(addr->w[3]) - ntohl(p->prefix.addr.w[3]);
+	if (i >= p->size)
+		return;
+	managed = pool_addr(p, i);
+	if (!addr_eq(&managed, addr)) /* a large IPv6 prefix has more than its first addresses */
+		return;
+	bit = (unsigned char)(1 << i % 8);
+	if (!!(p->used[i / 8] & bit) == used)
+		return;
+	p->used[i / 8] ^= bit;
+	p->in_use += used ? 1 : -1u;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Addresses to give out: a bit map of a prefix; its first address is the host's. Knows no apps. */
+#ifndef AX_ALLOT_POOL_H
+#define AX_ALLOT_POOL_H
+
+#include "base/address.h"
+
+struct pool {
+	struct prefix prefix; /* len 0: no such pool */
+	unsigned char *used;
+	uint32_t size, in_use, next;
+};
+
+/* A pool of the prefix's addresses (of its first 2^20); len 0: one that has none. -ENOMEM. */
+int pool_init(struct pool *p, const struct prefix *prefix);
+void pool_free(struct pool *p);
+
+/* The host's own address, zero: there is no pool. */
+struct ax_addr pool_host(const struct pool *p);
+
+/* -ENOSPC when none is left. */
+int pool_take(struct pool *p, struct ax_addr *ret);
+
+/* Marks or clears one address; those outside of the pool are ignored. */
+void pool_mark(struct pool *p, const struct ax_addr *addr, bool used);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What running apps need of the machine. */
+#include "apps/needs.h"
+#include "base/address.h"
+#include "config/config.h"
+#include "datapath/datapath.h"
+#include "net/egress.h"
+#include "registry/app_table.h"
+#include "registry/state.h"
+
+struct needs {
+	bool holding, had_egress;
+};
+
+int needs_open(struct agent *a)
+{
+	a->needs = calloc(1, sizeof(*a->needs));
+	return a->needs ? 0 : -ENOMEM;
+}
+
+void needs_hold_anew(struct agent *a)
+{
+	datapath_hold(a->dp, a->needs->holding);
+}
+
+int needs_hold(struct agent *a)
+{
+	bool want = false;
+	int r;
+
+	for (struct app *app = a->apps; app && !want; app = app->next)
+		want = app->spec.wait_ms != 0;
+	for (size_t i = 0; i < a->config.n_services && !want; i++)
+		want = a->config.services[i].wait_ms != 0;
+	if (want == a->needs->holding)
+		return 0;
+	r = datapath_hold(a->dp, want);
+	if (!r)
+		a->needs->holding = want;
+	return r;
+}
+
+static size_t add_egress(const struct app *list, struct ax_addr *ret, size_t n)
+{
+	for (const struct app *app = list; app; app = app->next) {
+		/* host-mode apps too: a socket that was bound before it connects has the virtual IP
+		 */
+		if (!app->spec.egress || (app->spec.net == NET_PRIVATE && !app->ifindex))
+			continue;
+		if (!addr_is_zero(&app->vip4))
+			ret[n++] = app->vip4;
+		if (!addr_is_zero(&app->vip6))
+			ret[n++] = app->vip6;
+	}
+	return n;
+}
+
+int needs_egress(struct agent *a, struct error *e)
+{
+	autofree struct ax_addr *list = NULL;
+	size_t n = a->n_apps;
+
+	for (const struct app *app = a->lingering; app; app = app->next)
+		n++;
+	list = calloc(2 * n + 1, sizeof(*list));
+	if (!list)
+		return error_set(e, -ENOMEM, "out of memory");
+	n = add_egress(a->apps, list, 0);
+	n = add_egress(a->lingering, list, n);
+	if (!n && !a->needs->had_egress)
+		return 0;
+	a->needs->had_egress = n > 0;
+	return egress_set(a->inst, list, n, e);
+}

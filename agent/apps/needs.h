@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What running apps need of the machine. */
+#ifndef AX_APPS_NEEDS_H
+#define AX_APPS_NEEDS_H
+
+#include "base/util.h"
+
+struct agent;
+
+/* Returns 0 or a negative errno. free(a->needs) undoes it. */
+int needs_open(struct agent *a);
+
+/* Whether connections are to be held back (`wait:`). Returns 0 or a negative errno. */
+int needs_hold(struct agent *a);
+
+/* The same, told to the kernel whatever the last agent has left there. */
+void needs_hold_anew(struct agent *a);
+
+/* Whose sources are rewritten on their way out of the machine (`egress:`). */
+int needs_egress(struct agent *a, struct error *e);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Apps that the agent starts itself: the config's, and detached ones again after they ended. They
+ * go through the same `ax run --detach` as everybody's, as a process of its own; what it reports
+ * by its exit status is only whether the launch succeeded.
+ */
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "apps/spawn.h"
+#include "apps/apps.h"
+#include "base/address.h"
+#include "base/labels.h"
+#include "base/log.h"
+#include "base/strv.h"
+#include "config/config.h"
+#include "config/spec.h"
+#include "registry/app_table.h"
+#include "registry/declared.h"
+#include "registry/state.h"
+
+struct spawn { /* an app that the agent is to start (again) */
+	struct spawn *next;
+	struct app_spec spec;
+	char *config_key;
+	uint32_t restarts;
+	uint64_t at_ns; /* 0: it was started and waits for its launch */
+	bool stale;	/* the config has changed meanwhile */
+	int pid;
+};
+
+static void spawn_free(struct spawn *s)
+{
+	app_spec_free(&s->spec);
+	free(s->config_key);
+	free(s);
+}
+
+/* Queues a start for delay_ms from now. The spec is copied. restarts: how often it was before. */
+static int spawn_app(struct agent *a, const struct app_spec *spec, const char *config_key,
+		     uint32_t restarts, uint32_t delay_ms)
+{
+	struct spawn *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	if (app_spec_copy(spec, &s->spec) ||
+	    (config_key && !(s->config_key = strdup(config_key)))) {
+		spawn_free(s);
+		return -ENOMEM;
+	}
+	s->restarts = restarts;
+	s->at_ns = time_mono_ns() + (uint64_t)delay_ms * 1000000;
+	s->next = a->spawns;
+	a->spawns = s;
+	a->timers_stale = true;
+	return 0;
+}
+
+int declared_start(struct agent *a, const char *key)
+{
+	const struct config_app *c = declared_key(a, key);
+	struct app_spec s;
+	int r;
+
+	if (!c || !c->spec.command.n)
+		return 0;
+	r = app_spec_copy(&c->spec, &s);
+	if (r)
+		return r;
+	s.detach = true;
+	r = spawn_app(a, &s, key, 0, 0);
+	app_spec_free(&s);
+	return r;
+}
+
+static void add_arg(struct strv *v, const char *flag, const char *value, int *bad)
+{
+	*bad |= strv_add(v, flag);
+	if (value)
+		*bad |= strv_add(v, value);
+}
+
+static int spawn_args(struct agent *a, const struct spawn *s, struct strv *v)
+{
+	autofree char *labels = labels_format(&s->spec.labels);
+	const struct app_spec *p = &s->spec;
+	char ip[2 * ADDR_STRLEN + 2] = "", one[ADDR_STRLEN], wait[32];
+	int bad = labels ? 0 : -ENOMEM;
+
+	add_arg(v, "ax", NULL, &bad);
+	add_arg(v, "--instance", a->inst->name, &bad);
+	add_arg(v, "--socket", a->own.socket_path, &bad);
+	add_arg(v, "run", "--detach", &bad);
+	add_arg(v, "--name", p->name, &bad);
+	add_arg(v, "--net", net_mode_name(p->net), &bad);
+	add_arg(v, "--restart", restart_policy_name(p->restart), &bad);
+	if (!addr_is_zero(&p->ip4))
+		strcat(ip, addr_format(&p->ip4, one));
+	if (!addr_is_zero(&p->ip6)) {
+		strcat(ip, *ip ? "," : "");
+		strcat(ip, addr_format(&p->ip6, one));
+	}
+	if (*ip)
+		add_arg(v, "--ip", ip, &bad);
+	if (labels && *labels)
+		add_arg(v, "--labels", labels, &bad);
+	if (p->user)
+		add_arg(v, "--user", p->user, &bad);
+	add_arg(v, "--directory", p->directory ? p->directory : "/", &bad);
+	if (p->wait_ms) {
+		snprintf(wait, sizeof(wait), "%ums", p->wait_ms);
+		add_arg(v, "--wait", wait, &bad);
+	}
+	if (p->egress)
+		add_arg(v, "--egress", NULL, &bad);
+	for (size_t i = 0; i < p->env.n; i++)
+		add_arg(v, "--env", p->env.v[i], &bad);
+	add_arg(v, "--", NULL, &bad);
+	for (size_t i = 0; i < p->command.n; i++)
+		add_arg(v, p->command.v[i], NULL, &bad);
+	return bad ? -ENOMEM : 0;
+}
+
+static void spawn_child(struct agent *a, const struct spawn *s, const struct strv *args)
+{
+	static const char *const not_for_apps[] = {
+		"NOTIFY_SOCKET", "INVOCATION_ID",  "JOURNAL_STREAM", "LISTEN_PID",
+		"LISTEN_FDS",	 "LISTEN_FDNAMES", "WATCHDOG_PID",   "WATCHDOG_USEC"};
+	int null = open("/dev/null", O_RDWR);
+
+	if (null >= 0) {
+		dup2(null, 0);
+		dup2(null, 1); /* its line for a person; errors go to the agent's stderr */
+	}
+	/* not with the agent's terminal, and not with its signals */
+	setsid();
+	sigprocmask(SIG_SETMASK, &a->caller_mask, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	setrlimit(RLIMIT_NOFILE, &a->caller_files);
+	/* what systemd told the agent is not for its apps */
+	for (size_t i = 0; i < ARRAY_SIZE(not_for_apps); i++)
+		unsetenv(not_for_apps[i]);
+	if (s->config_key)
+		setenv("AX_CONFIG_KEY", s->config_key, 1);
+	/* also after an upgrade replaced the file: the launch is this version's */
+	execv("/proc/self/exe", args->v);
+	_exit(127);
+}
+
+static int spawn_start(struct agent *a, struct spawn *s)
+{
+	struct strv args = {0};
+	int r = spawn_args(a, s, &args);
+
+	if (!r) {
+		s->pid = fork();
+		if (s->pid == 0)
+			spawn_child(a, s, &args);
+		if (s->pid < 0)
+			r = -errno;
+	}
+	strv_free(&args);
+	s->at_ns = 0;
+	return r;
+}
+
+void spawn_due(struct agent *a, uint64_t now_ns)
+{
+	for (struct spawn *s = a->spawns; s; s = s->next) {
+		int r = s->at_ns && s->at_ns <= now_ns ? spawn_start(a, s) : 0;
+
+		if (!r)
+			continue;
+		log_error("cannot start the app %s: %s; trying again in a second", s->spec.name,
+			  strerror(-r));
+		s->at_ns = now_ns + 1000000000;
+	}
+}
+
+uint64_t spawn_deadline(const struct agent *a)
+{
+	uint64_t next = 0;
+
+	for (const struct spawn *s = a->spawns; s; s = s->next)
+		if (s->at_ns && (!next || s->at_ns < next))
+			next = s->at_ns;
+	return next;
+}
+
+/* The launch of an app failed: a restart policy applies to that as well. */
+static void spawn_failed(struct agent *a, struct spawn *s, int status)
+{
+	if (s->config_key && !declared_key(a, s->config_key))
+		return; /* removed meanwhile: it was refused */
+	log_error("the app %s could not be started: 'ax run' ended with status %d", s->spec.name,
+		  WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	if (s->spec.restart != RESTART_NO) {
+		uint32_t delay = 1000u << (s->restarts < 5 ? s->restarts : 5);
+
+		spawn_app(a, &s->spec, s->config_key, s->restarts + 1, delay);
+	}
+}
+
+void spawn_mark_stale(struct agent *a, const char *config_key)
+{
+	for (struct spawn *s = a->spawns; s; s = s->next)
+		if (!s->at_ns && s->config_key && streq(s->config_key, config_key))
+			s->stale = true;
+}
+
+#define REPLACE_STOP_MS 10000
+
+/* Starts the app as the config has it now, after what an older launch made of it has ended. */
+static void spawn_replace(struct agent *a, const char *config_key)
+{
+	struct app *app = app_of_config(a, config_key);
+
+	if (!app) {
+		declared_start(a, config_key);
+		return;
+	}
+	app->replaced = true;
+	app_stop(a, app, REPLACE_STOP_MS);
+}
+
+void spawn_reap(struct agent *a, int pid, int status)
+{
+	struct spawn **p = &a->spawns, *s;
+
+	while (*p && (*p)->pid != pid)
+		p = &(*p)->next;
+	if (!*p)
+		return;
+	s = *p;
+	*p = s->next;
+	if (s->stale)
+		spawn_replace(a, s->config_key);
+	else if (!WIFEXITED(status) || WEXITSTATUS(status))
+		spawn_failed(a, s, status);
+	spawn_free(s);
+}
+
+static bool spawn_is(const struct spawn *s, const char *config_key, const char *name)
+{
+	if (config_key || s->config_key)
+		return config_key && s->config_key && streq(config_key, s->config_key);
+	return streq(s->spec.name, name);
+}
+
+uint32_t spawn_restarts(struct agent *a, const char *config_key, const char *name)
+{
+	for (struct spawn *s = a->spawns; s; s = s->next)
+		if (s->pid > 0 && spawn_is(s, config_key, name))
+			return s->restarts;
+	return 0;
+}
+
+bool spawn_pending(const struct agent *a, const char *config_key)
+{
+	for (const struct spawn *s = a->spawns; s; s = s->next)
+		if (s->config_key && streq(s->config_key, config_key))
+			return true;
+	return false;
+}
+
+size_t spawn_cancel(struct agent *a, const char *name)
+{
+	struct spawn **p = &a->spawns;
+	size_t n = 0;
+
+	while (*p) {
+		struct spawn *s = *p;
+
+		if (!s->at_ns || !streq(s->spec.name, name)) {
+			p = &s->next;
+			continue;
+		}
+		*p = s->next;
+		spawn_free(s);
+		n++;
+	}
+	return n;
+}
+
+void spawn_free_all(struct agent *a)
+{
+	while (a->spawns) {
+		struct spawn *s = a->spawns;
+
+		a->spawns = s->next;
+		spawn_free(s);
+	}
+}
+
+static bool wants_restart(const struct app *app)
+{
+	if (app->no_restart || !app->spec.detach || app->spec.restart == RESTART_NO)
+		return false;
+	return app->spec.restart == RESTART_ALWAYS || app->exit_status != 0;
+}
+
+#define RESTART_FIRST_MS 200
+#define RESTART_MAX_MS	 30000
+#define RESTART_GOOD_S	 10 /* one that ran so long starts afresh */
+
+static void restart(struct agent *a, const struct app *app)
+{
+	uint32_t n = time(NULL) - app->since >= RESTART_GOOD_S ? 0 : app->restarts;
+	uint32_t delay = RESTART_FIRST_MS;
+
+	for (uint32_t i = 0; i < n && delay < RESTART_MAX_MS; i++)
+		delay *= 2;
+	log_info("app %s (%u) ended with status %d, starting it again in %u ms", app->spec.name,
+		 app->id, app->exit_status, delay);
+	spawn_app(a, &app->spec, app->config_key, n + 1,
+		  delay < RESTART_MAX_MS ? delay : RESTART_MAX_MS);
+}
+
+void spawn_app_gone(struct agent *a, const struct app *app)
+{
+	if (wants_restart(app))
+		restart(a, app);
+	if (app->replaced && app->config_key)
+		declared_start(a, app->config_key);
+}

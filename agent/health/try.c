@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#include "health/try.h"
+#include "base/address.h"
+#include "base/loop.h"
+#include "config/config.h"
+#include "health/answer.h"
+
+enum try_outcome try_failed(struct health_try *t, const char *what, int error)
+{
+	snprintf(t->why, sizeof(t->why), "%s%s%s", what, error ? ": " : "",
+		 error ? strerror(error) : "");
+	return TRY_BAD;
+}
+
+void try_end(struct health_try *t, int epoll)
+{
+	if (t->item.fd >= 0)
+		loop_del(epoll, &t->item);
+	close_fd(&t->item.fd);
+	free(t->request);
+	t->request = NULL;
+	t->sent = t->got = 0;
+}
+
+enum try_outcome try_start(struct health_try *t, int epoll, int fd, const struct ax_addr *addr,
+			   uint16_t port, const struct service_check *c, const char *name)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = addr_to_sockaddr(addr, htons(port), &ss);
+
+	t->item.fd = fd;
+	if (c->type == CHECK_HTTP) {
+		t->request = health_http_request(c, name);
+		if (!t->request) {
+			try_end(t, epoll);
+			return TRY_GOES_ON;
+		}
+	}
+	if (connect(fd, (struct sockaddr *)&ss, len) < 0 && errno != EINPROGRESS)
+		return try_failed(t, "connect", errno);
+	if (loop_add(epoll, &t->item, EPOLLOUT))
+		try_end(t, epoll);
+	return TRY_GOES_ON;
+}
+
+static enum try_outcome send_request(struct health_try *t, int epoll)
+{
+	size_t left = strlen(t->request) - t->sent;
+	ssize_t n = send(t->item.fd, t->request + t->sent, left, MSG_NOSIGNAL);
+
+	if (n < 0 && errno != EAGAIN)
+		return try_failed(t, "send", errno);
+	t->sent += n > 0 ? (size_t)n : 0;
+	if (t->sent == strlen(t->request))
+		loop_mod(epoll, &t->item, EPOLLIN);
+	return TRY_GOES_ON;
+}
+
+static enum try_outcome read_answer(struct health_try *t, const struct service_check *c)
+{
+	/* with room for the rest of a short answer: closing what has unread data resets it */
+	char buf[4096];
+	ssize_t n = recv(t->item.fd, buf, sizeof(buf), 0);
+	char what[32];
+	size_t take;
+	int status;
+
+	if (n < 0)
+		return errno == EAGAIN ? TRY_GOES_ON : try_failed(t, "receive", errno);
+	take = (size_t)n < HEALTH_ANSWER_MAX - t->got ? (size_t)n : HEALTH_ANSWER_MAX - t->got;
+	memcpy(t->answer + t->got, buf, take);
+	t->got += take;
+	status = health_http_status(t->answer, t->got);
+	if (!status && n > 0)
+		return TRY_GOES_ON;
+	if (status <= 0)
+		return try_failed(t, status ? "the answer is not HTTP" : "closed without an answer",
+				  0);
+	if (health_status_good(status, c))
+		return TRY_GOOD;
+	snprintf(what, sizeof(what), "status %d", status);
+	return try_failed(t, what, 0);
+}
+
+enum try_outcome try_on_socket(struct health_try *t, int epoll, const struct service_check *c)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (t->request && t->sent == strlen(t->request))
+		return read_answer(t, c);
+	if (getsockopt(t->item.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+		error = errno;
+	if (error)
+		return try_failed(t, "connect", error);
+	return t->request ? send_request(t, epoll) : TRY_GOOD;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One try of a check: connect, and for http ask and read the answer's first bytes. */
+#ifndef AX_HEALTH_TRY_H
+#define AX_HEALTH_TRY_H
+
+#include "base/address.h"
+#include "base/loop.h"
+#include "config/config.h"
+
+#define HEALTH_ANSWER_MAX 64 /* of the status line; what else comes is read and dropped */
+
+enum try_outcome {
+	TRY_GOES_ON, /* the loop tells more, or nobody could be asked */
+	TRY_GOOD,
+	TRY_BAD, /* try.why says why */
+};
+
+struct health_try {
+	struct loop_item item; /* LOOP_HEALTH; fd -1: none is under way */
+	char *request;	       /* what is left to send is at sent */
+	size_t sent, got;
+	char answer[HEALTH_ANSWER_MAX];
+	char why[96]; /* of the last failure; "": the last one was good, or there was none */
+};
+
+/* Takes a socket over, and connects it to the address; port in host byte order. `name` is what
+ * http asks for as its host. */
+enum try_outcome try_start(struct health_try *t, int epoll, int fd, const struct ax_addr *addr,
+			   uint16_t port, const struct service_check *c, const char *name);
+
+/* Its socket is ready. */
+enum try_outcome try_on_socket(struct health_try *t, int epoll, const struct service_check *c);
+
+/* A failure that the caller has found. */
+enum try_outcome try_failed(struct health_try *t, const char *what, int error);
+
+/* Closes the socket; why stays. */
+void try_end(struct health_try *t, int epoll);
+
+#endif

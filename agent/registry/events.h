@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Events for `ax events`: the dataplane's from the ring buffer, the agent's own. */
+#ifndef AX_REGISTRY_EVENTS_H
+#define AX_REGISTRY_EVENTS_H
+
+#include <jansson.h>
+
+#include "base/address.h"
+#include "base/util.h"
+
+struct agent;
+struct app;
+struct ax_capture;
+struct service;
+
+struct event_sink { /* where events go */
+	bool (*watching)(void *arg);
+	void (*event)(void *arg, json_t *event); /* takes no reference */
+	void *arg;
+};
+
+/* Returns 0 or a negative errno. */
+int events_open(struct agent *a, const struct event_sink *sink);
+
+/* Reads the dataplane's from now on: it has what it is to have. */
+int events_read(struct agent *a);
+void events_close(struct agent *a);
+
+/* Watchers came or went. */
+int events_update(struct agent *a);
+
+/* For the loop: LOOP_EVENT_RING and LOOP_EVENT_TIMER. The first also fetches what there is. */
+void events_on_ring(struct agent *a);
+void events_on_timer(struct agent *a);
+
+/* One event of the agent's own each. */
+void events_app(struct agent *a, const char *what, const struct app *app);
+void events_trigger(struct agent *a, const char *name, int pid, const char *ifname,
+		    const struct ax_capture *c);
+
+/* app NULL: a fixed address. */
+void events_health(struct agent *a, const struct service *s, const struct app *app,
+		   const struct ax_addr *addr, uint16_t port, bool down, const char *why);
+
+#endif

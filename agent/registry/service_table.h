@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A service, the list of them, and which apps serve one. */
+#ifndef AX_REGISTRY_SERVICE_TABLE_H
+#define AX_REGISTRY_SERVICE_TABLE_H
+
+#include "config/config.h"
+
+struct agent;
+struct app;
+struct health_group;
+
+struct service {
+	struct service *next;
+	uint32_t id;
+	char *name;
+	struct config_service *conf; /* declared: the config's; else NULL */
+	struct ax_addr vip4, vip6;
+	uint32_t members;	     /* of one that apps form */
+	struct health_group *health; /* NULL: nothing of it was ever checked */
+};
+
+struct service *service_by_name(struct agent *a, const char *name);
+
+/* Whether the app is a backend by that entry; NULL: of a service that apps form. */
+bool service_chooses(const struct service *s, const struct service_backend *b,
+		     const struct app *app);
+
+/* Whether the app is a backend of the service. */
+bool service_affected(const struct service *s, const struct app *app);
+
+/* Whether the app is a backend of any service. */
+bool service_affects(struct agent *a, const struct app *app);
+
+/* Whether any of its backends is a running private app. */
+bool service_has_private(const struct agent *a, const struct service *s);
+
+#endif

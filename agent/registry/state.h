@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the agent's parts share. One thread, no locks. What is a part's own stands in its file: here
+ * is no more than a pointer to it. */
+#ifndef AX_REGISTRY_STATE_H
+#define AX_REGISTRY_STATE_H
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "base/instance.h"
+#include "config/config.h"
+#include "ctl.h"
+#include "allot/policy.h"
+#include "allot/pool.h"
+#include "registry/service_device.h"
+
+struct agent;
+struct app;
+struct service;
+
+/* What is told to those who must not be known. Set before anything is there. */
+struct hooks {
+	/* The app is out of all lists, and about to be freed (now, or when it has lingered). */
+	void (*app_gone)(struct agent *a, struct app *app);
+	/* The service has other backends, or they are in another state. */
+	void (*service_changed)(struct agent *a, const struct service *s);
+};
+
+struct agent {
+	/* how it was started */
+	const struct instance *inst;
+	struct instance own; /* *inst with the config's socket path */
+	const char *config_path;
+	sigset_t caller_mask;
+	struct rlimit caller_files;
+	int64_t since; /* UNIX seconds */
+
+	/* the machine */
+	int epoll;
+	char cgroup[4096]; /* the instance's, a path */
+	struct datapath *dp;
+	struct nl *nl;
+	unsigned lo;
+	uint64_t netns_cookie; /* of the host's network namespace */
+	bool has_ipv6;
+	struct ax_addr host4, host6;
+	struct ax_ctl ctl; /* see instance_ctl.h */
+
+	/* what holds, and what is given out */
+	struct config config;
+	struct policy policy;
+	struct pool pool4, pool6;
+	bool starting;	/* the config's conflicts with what runs are worked around, not refused */
+	pid_t applying; /* who has a config applied; 0: nobody */
+	struct json_t *warnings; /* for them: sentences; NULL: nobody waits for any */
+
+	/* who is there */
+	struct app *apps;      /* those that run, ordered by id */
+	struct app *lingering; /* see linger.h */
+	size_t n_apps;	       /* that run */
+	struct service *services;
+	size_t n_services;
+	uint32_t next_service;
+
+	/* looked at once a turn of the loop */
+	bool timers_stale;  /* a deadline came or went: the timer is armed anew */
+	bool address_freed; /* services that could not be declared are tried again */
+
+	struct hooks hooks;
+
+	/* each is the one of its file */
+	void *vips;  /* tsearch(3) tree of struct vip by address */
+	void *names; /* and of struct name by text */
+	struct anchors *anchors;
+	struct app_index *app_index;
+	struct control_server *control;
+	struct declared_list *declared;
+	struct dns_server *dns; /* NULL: the config wants none */
+	struct doomed *doomed;
+	struct events *events;
+	struct health *health;
+	struct needs *needs;
+	struct probe_failed *probes_failed;
+	struct service_device service_device;
+	struct spawn *spawns;
+	struct triggers *triggers;
+	struct watches *watches;
+	struct xdp_section *xdp;
+};
+
+#endif

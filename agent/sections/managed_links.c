@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Interfaces that do not exist yet, or not any more, are waited for. */
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+
+#include "base/instance.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "datapath/xdp.h"
+#include "registry/state.h"
+#include "sections/managed.h"
+#include "sections/xdp_section.h"
+
+#define SETTLE_MS 50 /* a link that has come is still being set up */
+
+int managed_watch(struct agent *a, struct error *e)
+{
+	struct sockaddr_nl addr = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+	int r;
+
+	if (a->xdp->links.fd >= 0)
+		return 0;
+	a->xdp->timer.kind = LOOP_XDP_TIMER;
+	a->xdp->timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	r = a->xdp->timer.fd < 0 ? -errno : loop_add(a->epoll, &a->xdp->timer, EPOLLIN);
+	if (r)
+		return error_set(e, r, "cannot make a timer: %s", strerror(-r));
+	a->xdp->links.kind = LOOP_LINK;
+	a->xdp->links.fd =
+		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	if (a->xdp->links.fd < 0 ||
+	    bind(a->xdp->links.fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		r = -errno;
+	r = r ? r : loop_add(a->epoll, &a->xdp->links, EPOLLIN);
+	return r ? error_set(e, r, "cannot watch interfaces: %s", strerror(-r)) : 0;
+}
+
+void managed_unwatch(struct agent *a)
+{
+	loop_del(a->epoll, &a->xdp->links);
+	close_fd(&a->xdp->links.fd);
+	loop_del(a->epoll, &a->xdp->timer);
+	close_fd(&a->xdp->timer.fd);
+}
+
+void managed_unpin(const struct instance *inst, const char *name)
+{
+	char dir[256];
+	struct error e;
+
+	if (!if_nametoindex(name) && !datapath_xdp_dir(inst, name, false, dir, sizeof(dir), &e))
+		datapath_xdp_remove(dir);
+}
+
+static void gone(struct agent *a, struct xdp_managed *m)
+{
+	log_info("the interface %s is gone: its list waits for it", m->name);
+	managed_ring_close(a, m);
+	m->ifindex = 0;
+	m->due_ns = 0;
+	managed_unpin(a->inst, m->name);
+}
+
+/* Links are told of for many reasons: what counts is which index a name has. */
+static void look_at_links(struct agent *a)
+{
+	for (struct xdp_managed *m = a->xdp->managed; m; m = m->next) {
+		unsigned ifindex = if_nametoindex(m->name);
+
+		if (!ifindex && m->ifindex)
+			gone(a, m);
+		else if (ifindex &&
+			 (ifindex != m->ifindex || managed_target_state(m) != m->target_state))
+			managed_due_in(a, m, SETTLE_MS, true);
+	}
+}
+
+static bool is_named(const struct agent *a, const char *link)
+{
+	if (managed_find(a, link))
+		return true;
+	for (const struct xdp_managed *m = a->xdp->managed; m; m = m->next)
+		if (managed_leads_to(m, link))
+			return true;
+	return false;
+}
+
+static bool concerns(const struct agent *a, const struct nlmsghdr *nlh)
+{
+	const struct ifinfomsg *ifi = NLMSG_DATA(nlh);
+	int left = (int)IFLA_PAYLOAD(nlh);
+
+	for (const struct xdp_managed *m = a->xdp->managed; m; m = m->next)
+		if (m->ifindex && m->ifindex == (unsigned)ifi->ifi_index)
+			return true;
+	for (const struct rtattr *ra = IFLA_RTA(ifi); RTA_OK(ra, left); ra = RTA_NEXT(ra, left))
+		if (ra->rta_type == IFLA_IFNAME)
+			return is_named(a, RTA_DATA(ra));
+	return false;
+}
+
+void xdp_section_on_link(struct agent *a)
+{
+	char buf[16384] __attribute__((aligned(NLMSG_ALIGNTO)));
+	bool look = false;
+	ssize_t n;
+
+	for (int i = 0; i < 64; i++) {
+		n = recv(a->xdp->links.fd, buf, sizeof(buf), 0);
+		if (n < 0)
+			break;
+		for (const struct nlmsghdr *nlh = (void *)buf; NLMSG_OK(nlh, n);
+		     nlh = NLMSG_NEXT(nlh, n))
+			look |= concerns(a, nlh);
+	}
+	if (look || (n < 0 && errno == ENOBUFS))
+		look_at_links(a);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The backends that a service has at the moment. */
+#include "services/members.h"
+#include "base/address.h"
+#include "config/config.h"
+#include "registry/app_table.h"
+#include "registry/declared.h"
+#include "registry/service_table.h"
+#include "registry/state.h"
+#include "services/checks.h"
+
+static int add_member(struct service_member **list, size_t *n, size_t *size,
+		      const struct service_member *m)
+{
+	if (*n == *size) {
+		size_t more = *size ? *size * 2 : 8;
+		struct service_member *p = realloc(*list, more * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		*list = p;
+		*size = more;
+	}
+	(*list)[(*n)++] = *m;
+	return 0;
+}
+
+/* An app of the config that is not running: a connect that waits may wait for it. */
+static int add_declared(struct agent *a, const struct service_backend *b,
+			struct service_member **list, size_t *n, size_t *size)
+{
+	const struct declared *d = declared_find(a, b->app);
+	struct service_member m = {.weight = b->weight, .declared = true};
+	int r = 0;
+
+	if (!d)
+		return 0;
+	m.addr = d->ip4;
+	if (!addr_is_zero(&m.addr))
+		r = add_member(list, n, size, &m);
+	m.addr = d->ip6;
+	return r || addr_is_zero(&m.addr) ? r : add_member(list, n, size, &m);
+}
+
+static int add_apps(struct agent *a, const struct service *s, const struct service_backend *b,
+		    struct service_member **list, size_t *n, size_t *size)
+{
+	for (const struct app *app = a->apps; app; app = app->next) {
+		struct service_member m = {.app = app,
+					   .weight = b ? b->weight : 1,
+					   .draining = app->state == APP_STOPPING};
+		int r = 0;
+
+		if (!service_chooses(s, b, app))
+			continue;
+		m.addr = app->vip4;
+		if (!addr_is_zero(&m.addr))
+			r = add_member(list, n, size, &m);
+		m.addr = app->vip6;
+		if (!r && !addr_is_zero(&m.addr))
+			r = add_member(list, n, size, &m);
+		if (r)
+			return r;
+	}
+	return b && b->app && !app_by_name(a, b->app) ? add_declared(a, b, list, n, size) : 0;
+}
+
+int service_members(struct agent *a, const struct service *s, struct service_member **ret,
+		    size_t *ret_n)
+{
+	autofree struct service_member *list = NULL;
+	size_t n = 0, size = 0;
+	int r = 0;
+
+	if (!s->conf)
+		r = add_apps(a, s, NULL, &list, &n, &size);
+	for (size_t i = 0; !r && s->conf && i < s->conf->n_backends; i++) {
+		const struct service_backend *b = &s->conf->backends[i];
+		struct service_member m = {
+			.addr = b->address, .port = b->port, .weight = b->weight};
+
+		r = addr_is_zero(&b->address) ? add_apps(a, s, b, &list, &n, &size)
+					      : add_member(&list, &n, &size, &m);
+	}
+	if (r)
+		return r;
+	checks_mark(s, list, n);
+	*ret = take_ptr(&list);
+	*ret_n = n;
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The backends that a service has at the moment. */
+#ifndef AX_SERVICES_MEMBERS_H
+#define AX_SERVICES_MEMBERS_H
+
+#include "base/address.h"
+#include "base/util.h"
+
+struct agent;
+struct app;
+struct service;
+
+struct service_member {
+	const struct app *app; /* NULL: a fixed address */
+	struct ax_addr addr;
+	uint16_t port; /* host byte order, 0: the target's */
+	uint32_t weight;
+	bool declared;	    /* an app of the config that does not run */
+	bool draining;	    /* an app that is to end: no new connections */
+	bool checked, down; /* checks.h */
+	const char *why; /* the last check failed, or there is none; lives as long as its check */
+};
+
+/* Whether new connections go there. */
+static inline bool member_serves(const struct service_member *m)
+{
+	return !m->draining && !m->down;
+}
+
+/* The backends of one family (or of both, v4 and v6) as a malloc'ed array. Those that do not serve
+ * are among them. */
+int service_members(struct agent *a, const struct service *s, struct service_member **ret,
+		    size_t *n);
+
+#endif
