@@ -3,7 +3,7 @@
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
-.PHONY: all demo check check-unit check-prog check-net check-vm check-headers bench fuzz fmt \
+.PHONY: all demo check check-quick check-unit check-prog check-net check-vm check-headers bench fuzz fmt \
 	help clean deps deps-test deps-vm deps-bench
 
 VERSION   := 0.1

@@ -77,25 +77,34 @@ check-build: all $(UNIT_BIN) $(PROG_BIN) $(FUZZ_BIN)
 fuzz-build: $(FUZZ_BIN)
 vm-build: all $(VM_BIN)
 
+# Only check installs what is missing; the others say what it is.
+.PHONY: need need-test need-vm
+need: ; $(Q)tools/deps.sh --check build
+need-test: ; $(Q)tools/deps.sh --check build test
+need-vm: ; $(Q)tools/deps.sh --check build test vm
+
 check: deps-vm ## install what is missing, build, run all tests (as root)
 	$(Q)$(SUBMAKE) check-build
 	$(Q)$(SUBMAKE) vm-build
 	$(Q)$(RUN) headers unit prog fuzz net vm
-check-unit: deps-test ## only the unit tests (no root needed)
+check-quick: need-test ## the tests to run after each change: some minutes, no other kernels (as root)
+	$(Q)$(SUBMAKE) all $(UNIT_BIN) $(PROG_BIN)
+	$(Q)QUICK=1 $(RUN) headers unit prog net
+check-unit: need-test ## only the unit tests (no root needed)
 	$(Q)$(SUBMAKE) $(UNIT_BIN)
 	$(Q)$(RUN) unit
-check-headers: deps ## every header compiles alone
+check-headers: need ## every header compiles alone
 	$(Q)$(RUN) headers
-check-prog: deps-test ## only the tests of single BPF programs
+check-prog: need-test ## only the tests of single BPF programs
 	$(Q)$(SUBMAKE) all $(PROG_BIN)
 	$(Q)$(RUN) prog
-check-net: deps-test ## only the tests in namespaces with real programs
+check-net: need-test ## only the tests in namespaces with real programs
 	$(Q)$(SUBMAKE) all
 	$(Q)$(RUN) net
-check-vm: deps-vm ## only the tests on other kernels, in qemu
+check-vm: need-vm ## only the tests on other kernels, in qemu
 	$(Q)$(SUBMAKE) vm-build
 	$(Q)$(RUN) vm
-fuzz: deps-test ## a longer run of every fuzz target (FUZZ_SECONDS=60)
+fuzz: need-test ## a longer run of every fuzz target (FUZZ_SECONDS=60)
 	$(Q)$(SUBMAKE) fuzz-build
 	$(Q)$(RUN) fuzz
 fuzz: FUZZ_SECONDS := $(if $(filter file,$(origin FUZZ_SECONDS)),60,$(FUZZ_SECONDS))

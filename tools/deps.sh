@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian 12 packages of the named groups that are missing. When nothing is missing it
 # needs neither root nor the network.
+#
+#	tools/deps.sh [--check] GROUP...
+#
+# With --check it installs nothing: it says what is missing, and ends with 1 if something is.
 set -euo pipefail
 export LC_ALL=C
 
@@ -20,6 +24,9 @@ declare -A groups=(
 )
 # Their services would start on this machine, now and at each boot.
 services=(nginx redis-server haproxy)
+# where the archive is out of reach, that is to be said soon
+apt_options=(-o DPkg::Lock::Timeout=120 -o Acquire::Retries=1 -o Acquire::http::Timeout=20
+	-o Acquire::https::Timeout=20)
 policy=/usr/sbin/policy-rc.d
 policy_mark='# put here for a moment by tools/deps.sh of ax: no service starts while it installs'
 
@@ -53,7 +60,7 @@ remove_policy()
 
 install_missing()
 {
-	local pkgs=("$@") s fresh=()
+	local pkgs=("$@") s fresh=() reached=1
 
 	for s in "${services[@]}"; do
 		[ -e "/lib/systemd/system/$s.service" ] || [ -e "/etc/init.d/$s" ] || fresh+=("$s")
@@ -66,11 +73,15 @@ install_missing()
 		chmod 755 "$policy.ax"
 		mv "$policy.ax" "$policy"
 	fi
-	apt-get -q -o DPkg::Lock::Timeout=120 update ||
+	apt-get -q "${apt_options[@]}" -o APT::Update::Error-Mode=any update || {
 		echo "deps.sh: apt-get update failed; trying with the package lists that are there" >&2
-	apt-get -q -y -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 \
-		install --no-install-recommends -- "${pkgs[@]}" ||
+		reached=
+	}
+	apt-get -q -y "${apt_options[@]}" -o Dpkg::Use-Pty=0 \
+		install --no-install-recommends -- "${pkgs[@]}" || {
+		[ -n "$reached" ] || die "the archive is out of reach, and packages are missing: ${pkgs[*]}"
 		die "apt-get could not install: ${pkgs[*]} (its message is above)"
+	}
 	for s in "${fresh[@]}"; do
 		[ -e "/etc/init.d/$s" ] || continue
 		update-rc.d "$s" disable || # of systemd too
@@ -78,6 +89,11 @@ install_missing()
 	done
 }
 
+check=
+if [ "${1:-}" = --check ]; then
+	check=1
+	shift
+fi
 [ $# -gt 0 ] || die "name the groups to install: ${!groups[*]}"
 wanted=()
 for g in "$@"; do
@@ -90,6 +106,7 @@ command -v dpkg-query >/dev/null ||
 	die "this machine has no dpkg; install what these packages of Debian 12 hold: ${wanted[*]}"
 mapfile -t need < <(missing "${wanted[@]}")
 [ ${#need[@]} -gt 0 ] || exit 0
+[ -z "$check" ] || die "packages are missing, which 'make deps-${*: -1}' installs as root: ${need[*]}"
 [ "$(id -u)" = 0 ] ||
 	die "packages are missing; as root: apt-get install --no-install-recommends ${need[*]}"
 

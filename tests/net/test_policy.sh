@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
+# quick
 # Who may talk to whom: labels, rules, the error numbers, programs outside ax, and what raw sockets
 # and forged addresses achieve.
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
+# quick
 # What the group ax may and may not do, of the agent and of what it leaves on the disk.
 . "$(dirname "$0")/lib.sh"
 need socat setpriv jq

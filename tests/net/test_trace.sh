@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
+# quick
 # ax trace watch, count, hist, stats, latency on programs built here: values, options, accounting.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/trace.sh"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// beside others
 /* The balancer: who gets a packet, how it gets there in a tunnel, and what happens when it cannot.
  */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+// beside others
 /* Records, processes and removal of real cgroups. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+// beside others
 /* Loading, pinning, taking over and removing the dataplane, and its tables. */
 #include <setjmp.h>
 #include <stdarg.h>

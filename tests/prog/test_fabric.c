@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+// beside others
 /* The programs between apps and the host, in the kernel: bytes in, verdict and counter out. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// beside others
 /* What rules turn packets into: reflect, redirect with and without rewriting, cpu. */
 #include <setjmp.h>
 #include <stdarg.h>

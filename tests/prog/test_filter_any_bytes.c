@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// beside others
 /* Any bytes through the loaded programs: there is always a verdict, each frame is counted once, and
  * explaining it says what happens. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// beside others
 /* What a list that drops by default lets through: ARP, neighbour discovery, group membership, and
  * ICMP errors about flows that it allows. */
 #include <setjmp.h>

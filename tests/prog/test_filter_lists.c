@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// beside others
 /* Lists that change: counters and their names, edits, sets, and lists that are refused. */
 #include <setjmp.h>
 #include <stdarg.h>

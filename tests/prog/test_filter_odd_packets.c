@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// beside others
 /* What other filters misread: each odd packet under a list of what is blocked and under one of what
  * is allowed, and each class of odd packets with each policy. */
 #include <setjmp.h>

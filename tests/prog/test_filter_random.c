@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// beside others
 /*
  * Random rule lists, loaded into the kernel on an interface as anybody's are, and packets that are
  * run through the loaded program: the rule that it names is held against the plain meaning of the

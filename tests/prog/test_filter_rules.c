@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// beside others
 /* What rules match: every field, fields together, the first of several rules; each in every way in
  * which a list can be compiled. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// beside others
 /* The balancer's NAT: to the backend, and its answers back to the client. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+// beside others
 /* What the preflight check finds, in namespaces with real devices, and that it repairs it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+// beside others
 /* Frames that are redirected but not sent count under the rule that they belong to. */
 #include <setjmp.h>
 #include <stdarg.h>
