@@ -6,12 +6,10 @@
  * first. So such a rule is followed by a companion for the later fragments between the same
  * addresses, which does and counts the same.
  */
+#include <netinet/in.h>
 #include <sys/random.h>
 
 #include "compile/priv.h"
-
-#define TCP 6
-#define UDP 17
 
 static void compiler_free(struct compiler *c)
 {
@@ -45,39 +43,60 @@ int compile_failed(struct compiler *c, int64_t r, const char *field)
 
 /* --- which rules --- */
 
-static bool holds(const struct ranges *r, uint32_t v)
+static bool holds(const struct condition *c, uint32_t v)
 {
-	for (size_t i = 0; i < r->n; i++)
-		if (r->v[i].lo <= v && v <= r->v[i].hi)
+	for (size_t i = 0; i < c->n; i++)
+		if (c->ranges[i].lo <= v && v <= c->ranges[i].hi)
 			return true;
-	return !r->n;
+	return !c->n;
+}
+
+/* Whether packets of the protocol have all the headers that the rule has conditions on. */
+static bool has_headers(const struct rule *r, uint8_t proto)
+{
+	for (size_t i = 0; i < AX_FIELDS; i++) {
+		const struct rule_field *row = &rule_fields[i];
+
+		if (row->header && !condition_is_empty(&r->in[row->number]) &&
+		    row->header->protos[0] != proto && row->header->protos[1] != proto)
+			return false;
+	}
+	return true;
+}
+
+static bool asks_headers(const struct rule *r)
+{
+	for (size_t i = 0; i < AX_FIELDS; i++)
+		if (rule_fields[i].header && !condition_is_empty(&r->in[rule_fields[i].number]))
+			return true;
+	return false;
 }
 
 static bool needs_companion(const struct rule *r)
 {
-	bool ports = rule_has(r, AX_FIELD_SPORT) || rule_has(r, AX_FIELD_DPORT) || r->flags_mask;
-
-	return r->verdict == AX_VERDICT_BALANCE && ports && holds(&r->fragment, AX_FRAGMENT_LATER);
+	return r->verdict == AX_VERDICT_BALANCE && asks_headers(r) &&
+	       holds(&r->in[AX_FIELD_FRAGMENT], AX_FRAGMENT_LATER);
 }
 
 /* Of the rule's protocols those whose packets its conditions can hold for. */
 static void companion_of(const struct rule *r, struct companion *to)
 {
+	static const uint8_t protos[] = {IPPROTO_TCP, IPPROTO_UDP};
 	struct rule *rule = &to->rule;
 	size_t n = 0;
 
 	*rule = *r;
-	rule->sport = rule->dport = (struct ranges){0};
-	rule->flags_mask = rule->flags_value = 0;
+	for (size_t i = 0; i < AX_FIELDS; i++)
+		if (rule_fields[i].header)
+			rule->in[rule_fields[i].number] = (struct condition){0};
 	to->later = (struct range){AX_FRAGMENT_LATER, AX_FRAGMENT_LATER};
-	rule->fragment = (struct ranges){.v = &to->later, .n = 1};
-	if (holds(&r->proto, TCP))
-		to->protos[n++] = (struct range){TCP, TCP};
-	if (holds(&r->proto, UDP) && !r->flags_mask)
-		to->protos[n++] = (struct range){UDP, UDP};
+	rule->in[AX_FIELD_FRAGMENT] = (struct condition){.ranges = &to->later, .n = 1};
+	for (size_t i = 0; i < ARRAY_SIZE(protos); i++)
+		if (holds(&r->in[AX_FIELD_PROTO], protos[i]) && has_headers(r, protos[i]))
+			to->protos[n++] = (struct range){protos[i], protos[i]};
 	if (!n) /* such a rule never holds: nor does its companion */
 		to->protos[n++] = (struct range){1, 0};
-	rule->proto = (struct ranges){.v = to->protos, .n = n};
+	rule->in[AX_FIELD_PROTO] = (struct condition){.ranges = to->protos, .n = n};
 }
 
 static int too_many_rules(struct compiler *c, size_t n, size_t companions)
@@ -154,17 +173,21 @@ static bool tells_apart(const struct compiler *c, const struct classes *classes)
 	return classes->n > 1 || n < c->shape.rules;
 }
 
-static int classify_field(struct compiler *c, enum ax_field f)
+static int classify_field(struct compiler *c, const struct rule_field *row)
 {
-	struct field *field = &c->field[f];
+	static int (*const classify[FIELD_KINDS])(struct compiler * c,
+						  const struct rule_field *row) = {
+		[FIELD_ADDRESS] = compile_addresses,
+		[FIELD_NUMBER] = compile_numbers,
+		[FIELD_BITS] = compile_bits,
+		[FIELD_MAC] = compile_macs,
+	};
+	struct field *field = &c->field[row->number];
 	int r = classes_init(&field->classes, &c->shape, &c->rows);
 
 	if (r < 0)
 		return r;
-	if (compile_index_size(f))
-		r = compile_index_field(c, f);
-	else
-		r = compile_prefix_field(c, f);
+	r = classify[row->kind](c, row);
 	if (r == 0)
 		field->used = tells_apart(c, &field->classes);
 	return r;
@@ -175,16 +198,17 @@ static int classify(struct compiler *c)
 	if (arena_add(&c->rows, sizeof(struct ax_layout), 64) < 0)
 		return -ENOMEM;
 	for (int f = 0; f < AX_FIELDS; f++) {
+		const struct rule_field *row = rule_field((enum ax_field)f);
 		bool any = false;
 		int r;
 
 		for (uint32_t i = 0; i < c->shape.rules && !any; i++)
-			any = rule_has(c->rules[i], (enum ax_field)f);
+			any = !condition_is_empty(&c->rules[i]->in[f]);
 		if (!any)
 			continue;
-		r = classify_field(c, (enum ax_field)f);
+		r = classify_field(c, row);
 		if (r < 0)
-			return compile_failed(c, r, compile_field_names[f]);
+			return compile_failed(c, r, rule_field_name(row->number));
 	}
 	return 0;
 }

@@ -5,80 +5,6 @@
  */
 #include "compile/priv.h"
 
-const char *const compile_field_names[AX_FIELDS] = {
-	[AX_FIELD_SRC] = "src",	      [AX_FIELD_DST] = "dst",	  [AX_FIELD_PROTO] = "proto",
-	[AX_FIELD_SPORT] = "sport",   [AX_FIELD_DPORT] = "dport", [AX_FIELD_TCP_FLAGS] = "flags",
-	[AX_FIELD_ICMP] = "icmp",     [AX_FIELD_VLAN] = "vlan",	  [AX_FIELD_FRAGMENT] = "fragment",
-	[AX_FIELD_LENGTH] = "length", [AX_FIELD_MAC] = "mac",
-};
-
-/* How long a field's table is, and which values a rule can speak of: not that of packets without
- * the field, but "untagged" is a value of its own. */
-static const struct {
-	uint32_t size, last;
-} index_fields[AX_FIELDS] = {
-	[AX_FIELD_PROTO] = {AX_PROTO_NONE + 1, AX_PROTO_NONE - 1},
-	[AX_FIELD_SPORT] = {AX_PORT_NONE + 1, AX_PORT_NONE - 1},
-	[AX_FIELD_DPORT] = {AX_PORT_NONE + 1, AX_PORT_NONE - 1},
-	[AX_FIELD_TCP_FLAGS] = {AX_TCP_FLAGS_NONE + 1, AX_TCP_FLAGS_NONE - 1},
-	[AX_FIELD_ICMP] = {AX_ICMP_NONE + 1, AX_ICMP_NONE - 1},
-	[AX_FIELD_VLAN] = {AX_VLAN_NONE + 1, AX_VLAN_NONE},
-	[AX_FIELD_FRAGMENT] = {AX_FRAGMENTS, AX_FRAGMENTS - 1},
-	[AX_FIELD_LENGTH] = {65536, 65535},
-};
-
-size_t compile_index_size(enum ax_field f)
-{
-	return index_fields[f].size;
-}
-
-const struct rule_addrs *rule_addrs_of(const struct rule *r, enum ax_field f)
-{
-	return f == AX_FIELD_SRC ? &r->src : f == AX_FIELD_DST ? &r->dst : NULL;
-}
-
-const struct ranges *rule_ranges_of(const struct rule *r, enum ax_field f)
-{
-	switch (f) {
-	case AX_FIELD_PROTO:
-		return &r->proto;
-	case AX_FIELD_SPORT:
-		return &r->sport;
-	case AX_FIELD_DPORT:
-		return &r->dport;
-	case AX_FIELD_ICMP:
-		return &r->icmp;
-	case AX_FIELD_VLAN:
-		return &r->vlan;
-	case AX_FIELD_FRAGMENT:
-		return &r->fragment;
-	case AX_FIELD_LENGTH:
-		return &r->length;
-	default:
-		return NULL;
-	}
-}
-
-bool rule_has(const struct rule *r, enum ax_field f)
-{
-	const struct rule_addrs *a = rule_addrs_of(r, f);
-	const struct ranges *v = rule_ranges_of(r, f);
-
-	if (a)
-		return a->n || a->sets.n;
-	if (v)
-		return v->n || v->sets.n;
-	return f == AX_FIELD_MAC ? r->n_mac > 0 : r->flags_mask != 0;
-}
-
-static const struct strv *set_names(const struct rule *r, enum ax_field f)
-{
-	const struct rule_addrs *a = rule_addrs_of(r, f);
-	const struct ranges *v = rule_ranges_of(r, f);
-
-	return a ? &a->sets : v ? &v->sets : NULL;
-}
-
 static int add_user(struct compiler *c, uint32_t rule, const char *name, enum set_kind kind,
 		    struct set_users *u)
 {
@@ -103,17 +29,17 @@ static int add_user(struct compiler *c, uint32_t rule, const char *name, enum se
 	return 0;
 }
 
-int set_users_init(struct compiler *c, enum ax_field f, enum set_kind kind, struct set_users *ret)
+int set_users_init(struct compiler *c, const struct rule_field *row, struct set_users *ret)
 {
 	ret->n = c->list->n_sets;
 	ret->who = calloc(ret->n + 1, sizeof(*ret->who));
 	if (!ret->who)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < c->shape.rules; i++) {
-		const struct strv *names = set_names(c->rules[i], f);
+		const struct strv *names = &c->rules[i]->in[row->number].sets;
 
 		for (size_t k = 0; k < names->n; k++) {
-			int r = add_user(c, i, names->v[k], kind, ret);
+			int r = add_user(c, i, names->v[k], field_set_kind(row), ret);
 
 			if (r < 0)
 				return r;
@@ -135,7 +61,7 @@ uint64_t *compile_base(const struct compiler *c, enum ax_field f)
 	uint64_t *bits = calloc(c->shape.words, sizeof(*bits));
 
 	for (uint32_t i = 0; bits && i < c->shape.rules; i++)
-		if (!rule_has(c->rules[i], f))
+		if (condition_is_empty(&c->rules[i]->in[f]))
 			bit_set(bits, i);
 	return bits;
 }
@@ -150,7 +76,7 @@ struct event {
 };
 struct sweep {
 	struct compiler *c;
-	enum ax_field f;
+	const struct rule_field *row;
 	struct set_users users;
 	struct event *events; /* by value */
 	size_t n;
@@ -170,7 +96,7 @@ static void sweep_free(struct sweep *s)
 
 static void add_range(struct sweep *s, uint32_t who, const struct range *r)
 {
-	uint32_t last = index_fields[s->f].last, hi = r->hi < last ? r->hi : last;
+	uint32_t last = s->row->last, hi = r->hi < last ? r->hi : last;
 
 	if (r->lo > hi)
 		return;
@@ -184,7 +110,7 @@ static size_t count_ranges(const struct sweep *s)
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < c->shape.rules; i++)
-		n += rule_ranges_of(c->rules[i], s->f)->n;
+		n += c->rules[i]->in[s->row->number].n;
 	for (size_t i = 0; i < s->users.n; i++)
 		n += s->users.who[i] ? c->list->sets[i].n : 0;
 	return n;
@@ -195,10 +121,10 @@ static void add_ranges(struct sweep *s)
 	const struct compiler *c = s->c;
 
 	for (uint32_t i = 0; i < c->shape.rules; i++) {
-		const struct ranges *v = rule_ranges_of(c->rules[i], s->f);
+		const struct condition *own = &c->rules[i]->in[s->row->number];
 
-		for (size_t k = 0; k < v->n; k++)
-			add_range(s, i, &v->v[k]);
+		for (size_t k = 0; k < own->n; k++)
+			add_range(s, i, &own->ranges[k]);
 	}
 	for (size_t i = 0; i < s->users.n; i++) {
 		const struct rule_set_def *set = &c->list->sets[i];
@@ -222,7 +148,7 @@ static int collect_events(struct sweep *s)
 	if (n > ITEMS_MAX)
 		return error_set(s->c->e, -E2BIG,
 				 "the rules have more than %u values of '%s': write ranges instead",
-				 ITEMS_MAX, compile_field_names[s->f]);
+				 ITEMS_MAX, rule_field_name(s->row->number));
 	s->events = calloc(2 * n + 1, sizeof(*s->events));
 	if (!s->events)
 		return -ENOMEM;
@@ -264,12 +190,12 @@ static int class_now(struct sweep *s, struct classes *classes)
 static int sweep_init(struct sweep *s)
 {
 	const struct compiler *c = s->c;
-	int r = set_users_init(s->c, s->f, SET_PORTS, &s->users);
+	int r = set_users_init(s->c, s->row, &s->users);
 
 	if (r < 0)
 		return r;
 	s->depth = calloc(c->shape.rules + c->list->n_sets, sizeof(*s->depth));
-	s->now = compile_base(c, s->f);
+	s->now = compile_base(c, s->row->number);
 	s->with_sets = calloc(c->shape.words, sizeof(*s->with_sets));
 	if (!s->depth || !s->now || !s->with_sets)
 		return -ENOMEM;
@@ -278,15 +204,15 @@ static int sweep_init(struct sweep *s)
 
 /* The ends at one value may come before its beginnings or behind: only what is open then counts.
  * The value of packets without the field comes behind those that ranges speak of. */
-static int sweep_ranges(struct compiler *c, enum ax_field f)
+int compile_numbers(struct compiler *c, const struct rule_field *row)
 {
-	struct sweep s CLEANUP(sweep_free) = {.c = c, .f = f};
-	struct field *field = &c->field[f];
+	struct sweep s CLEANUP(sweep_free) = {.c = c, .row = row};
+	struct field *field = &c->field[row->number];
 	int cls, r = sweep_init(&s);
 	uint32_t value = 0;
 	size_t i = 0;
 
-	while (r == 0 && value < index_fields[f].size) {
+	while (r == 0 && value < row->size) {
 		for (; i < s.n && s.events[i].value == value; i++)
 			take_event(&s, &s.events[i]);
 		cls = class_now(&s, &field->classes);
@@ -296,35 +222,35 @@ static int sweep_ranges(struct compiler *c, enum ax_field f)
 	return r;
 }
 
-/* --- TCP flags --- */
+/* --- bits --- */
 
-static int classify_flags(struct compiler *c)
+static bool bits_fit(const struct condition *c, uint32_t value)
 {
-	struct field *field = &c->field[AX_FIELD_TCP_FLAGS];
+	for (size_t i = 0; i < c->n; i++)
+		if ((value & c->bits[i].mask) == c->bits[i].value)
+			return true;
+	return false;
+}
+
+int compile_bits(struct compiler *c, const struct rule_field *row)
+{
+	struct field *field = &c->field[row->number];
 	size_t size = c->shape.words * sizeof(uint64_t);
-	autofree uint64_t *base = compile_base(c, AX_FIELD_TCP_FLAGS);
+	autofree uint64_t *base = compile_base(c, row->number);
 	autofree uint64_t *bits = malloc(size);
 	int r = 0;
 
 	if (!base || !bits)
 		return -ENOMEM;
-	for (uint32_t v = 0; v <= AX_TCP_FLAGS_NONE && r == 0; v++) {
+	for (uint32_t v = 0; v < row->size && r == 0; v++) {
 		int cls;
 
 		memcpy(bits, base, size);
-		for (uint32_t i = 0; i < c->shape.rules && v < AX_TCP_FLAGS_NONE; i++) {
-			const struct rule *rule = c->rules[i];
-
-			if (rule->flags_mask && (v & rule->flags_mask) == rule->flags_value)
+		for (uint32_t i = 0; i < c->shape.rules && v <= row->last; i++)
+			if (bits_fit(&c->rules[i]->in[row->number], v))
 				bit_set(bits, i);
-		}
 		cls = class_of(&field->classes, bits);
 		r = cls < 0 ? cls : cuts_add(&field->cuts, v, 0, (uint32_t)cls);
 	}
 	return r;
-}
-
-int compile_index_field(struct compiler *c, enum ax_field f)
-{
-	return f == AX_FIELD_TCP_FLAGS ? classify_flags(c) : sweep_ranges(c, f);
 }

@@ -136,11 +136,11 @@ static void make_map(const struct compiler *c, const struct classes *classes, en
 				   : (uint16_t)cls;
 }
 
-static int write_field(struct compiler *c, enum ax_field f, struct arena *a,
+static int write_field(struct compiler *c, const struct rule_field *row, struct arena *a,
 		       struct ax_layout *layout)
 {
-	struct ax_field_layout *l = &layout->field[f];
-	const struct classes *classes = &c->field[f].classes;
+	struct ax_field_layout *l = &layout->field[row->number];
+	const struct classes *classes = &c->field[row->number].classes;
 	autofree uint16_t *map = malloc(classes->n * sizeof(*map));
 
 	if (!map)
@@ -150,19 +150,20 @@ static int write_field(struct compiler *c, enum ax_field f, struct arena *a,
 	if (layout->match == AX_MATCH_BITMAP)
 		l->rows = (uint32_t)classes->first;
 	make_map(c, classes, layout->match, map);
-	return compile_table(c, f, map, a, l);
+	return compile_table(c, row, map, a, l);
 }
 
 static int write_fields(struct compiler *c, struct arena *a, struct ax_layout *layout)
 {
 	for (int f = 0; f < AX_FIELDS; f++) {
+		const struct rule_field *row = rule_field((enum ax_field)f);
 		int r;
 
 		if (!c->field[f].used)
 			continue;
-		r = write_field(c, (enum ax_field)f, a, layout);
+		r = write_field(c, row, a, layout);
 		if (r < 0)
-			return compile_failed(c, r, compile_field_names[f]);
+			return compile_failed(c, r, rule_field_name(row->number));
 	}
 	return 0;
 }

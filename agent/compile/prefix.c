@@ -200,16 +200,15 @@ static struct key mac_key(const struct rule_mac *mac)
 static int add_own(struct items *t, const struct rule *r, enum ax_field f, enum family family,
 		   uint32_t source)
 {
-	const struct rule_addrs *a = rule_addrs_of(r, f);
+	const struct condition *c = &r->in[f];
 	int err = 0;
 
-	if (family == FAMILY_MAC)
-		for (size_t i = 0; i < r->n_mac && err == 0; i++)
-			err = items_add(t, mac_key(&r->mac[i]), source);
-	else
-		for (size_t i = 0; i < a->n && err == 0; i++)
-			if (prefix_is(&a->v[i], family))
-				err = items_add(t, key_of(&a->v[i], family), source);
+	for (size_t i = 0; i < c->n && err == 0; i++) {
+		if (family == FAMILY_MAC)
+			err = items_add(t, mac_key(&c->macs[i]), source);
+		else if (prefix_is(&c->prefixes[i], family))
+			err = items_add(t, key_of(&c->prefixes[i], family), source);
+	}
 	return err;
 }
 
@@ -221,7 +220,7 @@ static int collect_own(struct compiler *c, enum ax_field f, enum family family, 
 		if (r == -EFBIG)
 			return error_set(c->e, -E2BIG,
 					 "the rules have more than %u values of '%s': use sets",
-					 ITEMS_MAX, compile_field_names[f]);
+					 ITEMS_MAX, rule_field_name(f));
 		if (r < 0)
 			return r;
 	}
@@ -527,21 +526,31 @@ static int sweep_family(struct nesting *s, enum family family, struct cuts *cuts
 }
 
 /* Class 0 is of packets without an address, and of all addresses that no prefix holds. */
-int compile_prefix_field(struct compiler *c, enum ax_field f)
+static int nesting_init(struct nesting *s)
 {
-	struct field *field = &c->field[f];
-	struct nesting s CLEANUP(nesting_free) = {.c = c, .f = f, .classes = &field->classes};
-	int r;
+	s->bits = compile_base(s->c, s->f);
+	return s->bits ? class_of(s->classes, s->bits) : -ENOMEM;
+}
 
-	s.bits = compile_base(c, f);
-	if (!s.bits)
-		return -ENOMEM;
-	r = class_of(s.classes, s.bits);
-	if (r < 0)
-		return r;
-	if (f == AX_FIELD_MAC)
-		return sweep_family(&s, FAMILY_MAC, &field->cuts);
-	r = set_users_init(c, f, SET_PREFIXES, &s.users);
+int compile_macs(struct compiler *c, const struct rule_field *row)
+{
+	struct field *field = &c->field[row->number];
+	struct nesting s CLEANUP(nesting_free) = {
+		.c = c, .f = row->number, .classes = &field->classes};
+	int r = nesting_init(&s);
+
+	return r < 0 ? r : sweep_family(&s, FAMILY_MAC, &field->cuts);
+}
+
+int compile_addresses(struct compiler *c, const struct rule_field *row)
+{
+	struct field *field = &c->field[row->number];
+	struct nesting s CLEANUP(nesting_free) = {
+		.c = c, .f = row->number, .classes = &field->classes};
+	int r = nesting_init(&s);
+
+	if (r >= 0)
+		r = set_users_init(c, row, &s.users);
 	if (r == 0)
 		r = sweep_family(&s, FAMILY_V4, &field->v4);
 	if (r == 0)

@@ -9,6 +9,7 @@
 #define AX_COMPILE_PRIV_H
 
 #include "compile/compile.h"
+#include "rules/field.h"
 
 #define CLASSES_MAX 65536      /* tables hold them as 16 bits */
 #define ITEMS_MAX   (4u << 20) /* written in the rules, of one field */
@@ -89,38 +90,32 @@ struct compiler {
 	struct error *e;
 };
 
-bool rule_has(const struct rule *r, enum ax_field f);
-/* The conditions by field; NULL: it is of another kind. */
-const struct rule_addrs *rule_addrs_of(const struct rule *r, enum ax_field f);
-const struct ranges *rule_ranges_of(const struct rule *r, enum ax_field f);
-extern const char *const compile_field_names[AX_FIELDS];
-
 /* The sets that a field's rules name: which rules, and by number in the list. */
 struct set_users {
 	size_t n;	/* sets of the list */
 	uint64_t **who; /* bit vectors; NULL: no rule names it */
 };
-int set_users_init(struct compiler *c, enum ax_field f, enum set_kind kind, struct set_users *ret);
+int set_users_init(struct compiler *c, const struct rule_field *row, struct set_users *ret);
 void set_users_free(struct set_users *u);
 /* A vector (malloc'ed) of the rules without a condition on the field. */
 uint64_t *compile_base(const struct compiler *c, enum ax_field f);
 
-/* Fill c->field[f]: its classes and cuts. */
-int compile_index_field(struct compiler *c, enum ax_field f);
-int compile_prefix_field(struct compiler *c, enum ax_field f);
+/* Fill the field's classes and cuts, each for one kind of fields. */
+int compile_numbers(struct compiler *c, const struct rule_field *row);
+int compile_bits(struct compiler *c, const struct rule_field *row);
+int compile_addresses(struct compiler *c, const struct rule_field *row);
+int compile_macs(struct compiler *c, const struct rule_field *row);
 
 /* Chooses the way of matching and writes the tables; the arena is c->rows or a new one. */
 int compile_match(struct compiler *c, struct arena *a, struct ax_layout *layout);
 /* The tables of a field; map: what stands in them for each class. */
-int compile_table(struct compiler *c, enum ax_field f, const uint16_t *map, struct arena *a,
-		  struct ax_field_layout *layout);
+int compile_table(struct compiler *c, const struct rule_field *row, const uint16_t *map,
+		  struct arena *a, struct ax_field_layout *layout);
 
 int compile_actions(struct compiler *c, const struct rule_binding *bind, struct arena *a,
 		    struct ax_layout *layout);
 
 /* Turns the errors of arena_add() and class_of() into sentences. */
 int compile_failed(struct compiler *c, int64_t r, const char *field);
-/* How long the table of a field that is looked up by index is; 0: it is none. */
-size_t compile_index_size(enum ax_field f);
 
 #endif

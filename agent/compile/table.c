@@ -263,31 +263,53 @@ static int write_keys(const struct cuts *t, struct arena *a, uint32_t *table, ui
 	return 0;
 }
 
-static int write_mac(struct cuts *t, struct arena *a, struct ax_field_layout *layout)
+/* --- by the field's kind --- */
+
+static int write_mac(struct compiler *c, const struct rule_field *row, const uint16_t *map,
+		     struct arena *a, struct ax_field_layout *layout)
 {
+	struct cuts *t = &c->field[row->number].cuts;
 	uint32_t none;
 
+	layout->none = map[0];
 	for (size_t i = 0; i < t->n; i++)
 		t->v[i].hi >>= 16;
 	return write_keys(t, a, &layout->table, &layout->log2, &none);
 }
 
-int compile_table(struct compiler *c, enum ax_field f, const uint16_t *map, struct arena *a,
-		  struct ax_field_layout *layout)
+static int write_addresses(struct compiler *c, const struct rule_field *row, const uint16_t *map,
+			   struct arena *a, struct ax_field_layout *layout)
 {
-	struct field *field = &c->field[f];
-	size_t size = compile_index_size(f);
+	struct field *field = &c->field[row->number];
 	int r;
 
-	map_cuts(&field->cuts, map);
-	if (size)
-		return write_index(&field->cuts, size, a, layout);
 	layout->none = map[0];
-	if (f == AX_FIELD_MAC)
-		return write_mac(&field->cuts, a, layout);
 	map_cuts(&field->v4, map);
 	r = write_v4(&field->v4, a, layout);
 	if (r < 0)
 		return r;
 	return write_keys(&field->cuts, a, &layout->table6, &layout->log2, &layout->subs6_end);
+}
+
+static int write_indexes(struct compiler *c, const struct rule_field *row, const uint16_t *map,
+			 struct arena *a, struct ax_field_layout *layout)
+{
+	(void)map;
+	return write_index(&c->field[row->number].cuts, row->size, a, layout);
+}
+
+int compile_table(struct compiler *c, const struct rule_field *row, const uint16_t *map,
+		  struct arena *a, struct ax_field_layout *layout)
+{
+	static int (*const write[FIELD_KINDS])(struct compiler * c, const struct rule_field *row,
+					       const uint16_t *map, struct arena *a,
+					       struct ax_field_layout *layout) = {
+		[FIELD_ADDRESS] = write_addresses,
+		[FIELD_NUMBER] = write_indexes,
+		[FIELD_BITS] = write_indexes,
+		[FIELD_MAC] = write_mac,
+	};
+
+	map_cuts(&c->field[row->number].cuts, map);
+	return write[row->kind](c, row, map, a, layout);
 }

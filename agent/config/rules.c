@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Nodes to rules, sets, classes and what else a list has but balancers. */
 #include "config/rules.h"
+#include "rules/key.h"
 
 /* The words with commas between, as "expected" has them. */
 static const char *list_words(const char *const *words, size_t n, char *buf, size_t size)
@@ -271,16 +272,18 @@ static void report_value(struct reader *r, const struct node *n, const struct ru
 }
 
 /* The value's text, or NULL after a report. *ret is what has to be freed. */
-static const char *value_text(struct reader *r, const struct node *n, enum rule_key key, char **ret)
+static const char *value_text(struct reader *r, const struct node *n, const struct rule_key *key,
+			      char **ret)
 {
-	const char *what = rule_key_wants[key];
+	const char *what = key->want;
 	char quotes[256];
 
-	if (key == KEY_FLAGS) { /* without quotes the ! makes a tag, and an empty text, of it */
+	/* without quotes the ! makes a tag, and an empty text, of it */
+	if (key->field && key->field->kind == FIELD_BITS) {
 		snprintf(quotes, sizeof(quotes), "%s, in quotes then", what);
 		what = quotes;
 	}
-	if (n->kind != NODE_LIST || !rule_key_is_list(key))
+	if (n->kind != NODE_LIST || !key->list)
 		return scalar_text(r, n, what);
 	if (n->n == 0) {
 		reject(r, n, "%s", what);
@@ -294,37 +297,39 @@ static const char *value_text(struct reader *r, const struct node *n, enum rule_
 static void read_value(struct reader *r, const struct node *n, void *to)
 {
 	const char *name = r->path[r->depth - 1].key->text;
-	int key = value_word(name, rule_key_names, RULE_KEYS);
 	struct rule_reading *reading = to;
 	autofree char *joined = NULL;
 	struct rule_fault f;
+	struct rule_key key;
 	const char *text;
 	int code;
 
-	if (key < 0) /* read_mapping() has found it among them */
+	if (rule_key_find(name, &key) < 0) /* read_mapping() has found it among them */
 		return;
-	text = value_text(r, n, (enum rule_key)key, &joined);
+	text = value_text(r, n, &key, &joined);
 	if (!text)
 		return;
-	code = rule_set_value(&reading->rule, (enum rule_key)key, text, &f);
+	code = rule_set_value(&reading->rule, &key, text, &f);
 	if (code == -EINVAL)
 		report_value(r, n, &f);
 	else
 		done(r, code);
-	reading->given |= 1u << key;
+	reading->given |= 1u << key.number;
 }
 
 static void read_rule(struct reader *r, const struct node *n, void *to)
 {
 	struct rule_reading reading = {0};
-	struct key keys[RULE_KEYS];
+	const char *names[RULE_KEYS_MAX];
+	struct key keys[RULE_KEYS_MAX];
+	size_t n_keys = rule_key_names(names);
 	struct list_reading *l = to;
 	size_t before = r->errs->n;
 	struct rule_fault f;
 
-	for (size_t i = 0; i < RULE_KEYS; i++)
-		keys[i] = (struct key){rule_key_names[i], read_value, 0};
-	if (read_mapping(r, n, keys, RULE_KEYS, &reading) && r->errs->n == before &&
+	for (size_t i = 0; i < n_keys; i++)
+		keys[i] = (struct key){names[i], read_value, 0};
+	if (read_mapping(r, n, keys, n_keys, &reading) && r->errs->n == before &&
 	    rule_find_fault(&reading.rule, reading.given, &f) < 0)
 		report(r, n, f.found, "%s", f.want);
 	done(r, rule_list_insert(&l->list, SIZE_MAX, &reading.rule));

@@ -325,7 +325,7 @@ static int no_such_cpu(size_t rule, uint32_t cpu, struct error *e)
 static bool looks_at_tags(const struct rule_list *l)
 {
 	for (size_t i = 0; i < l->n_rules; i++)
-		if (l->rules[i].vlan.n)
+		if (l->rules[i].in[AX_FIELD_VLAN].n)
 			return true;
 	return false;
 }

@@ -413,7 +413,7 @@ static void check_tags(struct check *c, const struct rule_list *l)
 	int r = 1;
 
 	for (size_t i = 0; l && i < l->n_rules; i++)
-		asked |= l->rules[i].vlan.n;
+		asked |= l->rules[i].in[AX_FIELD_VLAN].n;
 	if ((l && !asked) || !d->place || !device_has(d, f))
 		return;
 	snprintf(fix, sizeof(fix), "%sethtool -K %s %s off", d->place->prefix, d->quoted,

@@ -226,6 +226,7 @@ static int parse_type(struct parser *p, struct packet *pkt)
 	static const char what[] = "one ICMP type, like echo-request, 3 or 3/4";
 	bool v6 = pkt->proto == IPPROTO_ICMPV6;
 	struct rule rule = {0};
+	const struct condition *icmp = &rule.in[AX_FIELD_ICMP];
 	uint32_t given = 0;
 	bool single;
 	int r;
@@ -234,10 +235,10 @@ static int parse_type(struct parser *p, struct packet *pkt)
 	if (r)
 		return r;
 	r = rule_set(&rule, &given, v6 ? "icmp6" : "icmp", p->text, p->e);
-	single = !r && rule.icmp.n == 1 && rule.icmp.v[0].lo >> 8 == rule.icmp.v[0].hi >> 8;
+	single = !r && icmp->n == 1 && icmp->ranges->lo >> 8 == icmp->ranges->hi >> 8;
 	if (single) {
-		pkt->icmp_type = (uint8_t)(rule.icmp.v[0].lo >> 8);
-		pkt->icmp_code = (uint8_t)rule.icmp.v[0].lo;
+		pkt->icmp_type = (uint8_t)(icmp->ranges->lo >> 8);
+		pkt->icmp_code = (uint8_t)icmp->ranges->lo;
 	}
 	rule_free(&rule);
 	return single ? 0 : expected(p, what);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What no rule can know alone: that all that a list names is there, once, and fits. */
+#include "rules/field.h"
 #include "rules/priv.h"
 
 #include <search.h>
@@ -75,21 +76,16 @@ static int check_set(struct checker *c, size_t rule, const char *key, const char
 static int check_sets(struct checker *c, size_t rule)
 {
 	const struct rule *r = &c->l->rules[rule];
-	const struct {
-		const char *key;
-		const struct strv *sets;
-		enum set_kind kind;
-	} all[] = {
-		{"src", &r->src.sets, SET_PREFIXES},
-		{"dst", &r->dst.sets, SET_PREFIXES},
-		{"sport", &r->sport.sets, SET_PORTS},
-		{"dport", &r->dport.sets, SET_PORTS},
-	};
 	int code = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		for (size_t j = 0; j < all[i].sets->n && code == 0; j++)
-			code = check_set(c, rule, all[i].key, all[i].sets->v[j], all[i].kind);
+	for (size_t i = 0; i < AX_FIELDS; i++) {
+		const struct rule_field *row = &rule_fields[i];
+		const struct strv *sets = &r->in[row->number].sets;
+
+		for (size_t j = 0; j < sets->n && code == 0; j++)
+			code = check_set(c, rule, row->keys[0].name, sets->v[j],
+					 field_set_kind(row));
+	}
 	return code;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The values of a rule's action, capture and rate, which are small languages of their own. */
+#include "rules/key.h"
 #include "rules/priv.h"
 
 #define CPU_MAX 8191 /* NR_CPUS of the largest kernels */
@@ -46,7 +47,7 @@ int rule_parse_action(struct rule *r, const char *value, struct rule_fault *f)
 	}
 	i = value_word(word, ax_verdict_names, ARRAY_SIZE(ax_verdict_names));
 	if (i < 0 || (i < AX_VERDICT_REDIRECT && value[len]))
-		return fault_set(f, NULL, "%s%s", rule_key_wants[KEY_ACTION],
+		return fault_set(f, NULL, "%s%s", rule_key(KEY_ACTION)->want,
 				 i < 0 ? value_hint(word, ax_verdict_names,
 						    ARRAY_SIZE(ax_verdict_names), hint)
 				       : "");

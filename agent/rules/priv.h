@@ -3,6 +3,8 @@
 #ifndef AX_RULES_PRIV_H
 #define AX_RULES_PRIV_H
 
+#include <stdio.h>
+
 #include "balance.h"
 #include "rules/list.h"
 
@@ -19,41 +21,6 @@ int fault_set(struct rule_fault *f, const char *found, const char *fmt, ...) PRI
 /* The text in quotes, clipped and fit for a terminal, in buf (QUOTED_LEN), which is returned. */
 const char *fault_quote(const char *s, size_t len, char *buf);
 
-enum rule_key {
-	KEY_NAME,
-	KEY_SRC,
-	KEY_DST,
-	KEY_PROTO,
-	KEY_SPORT,
-	KEY_DPORT,
-	KEY_FLAGS,
-	KEY_ICMP,
-	KEY_ICMP6,
-	KEY_VLAN,
-	KEY_FRAGMENT,
-	KEY_LENGTH,
-	KEY_MAC,
-	KEY_ACTION,
-	KEY_SMAC,
-	KEY_DMAC,
-	KEY_TO,
-	KEY_TO_PORT,
-	KEY_CHECKSUM,
-	KEY_CAPTURE,
-	KEY_RATE,
-	KEY_SAMPLE,
-	KEY_LOG,
-	KEY_TRIGGER,
-	RULE_KEYS
-};
-extern const char *const rule_key_names[RULE_KEYS];
-/* What its value is, as a sentence has it behind "expected". */
-extern const char *const rule_key_wants[RULE_KEYS];
-bool rule_key_is_list(enum rule_key key); /* takes several values, with commas */
-
-/* rule_set() and rule_check() with the fault in its parts. -EINVAL, -ENOMEM. */
-int rule_set_value(struct rule *r, enum rule_key key, const char *value, struct rule_fault *f);
-int rule_find_fault(const struct rule *r, uint32_t given, struct rule_fault *f);
 /* rule_list_check(): calls f with each fault until it returns non-zero, which is returned. */
 int rule_list_each_fault(const struct rule_list *l,
 			 int (*f)(void *arg, const struct rule_fault *fault), void *arg);
@@ -64,6 +31,8 @@ int value_number(const char *s, uint64_t max, uint64_t *ret); /* decimal, no lea
 bool value_is_name(const char *s);			      /* RULE_NAME_MAX */
 bool value_is_interface(const char *s);
 int value_mac(const char *s, uint8_t mac[6]);
+void value_write_mac(FILE *f, const uint8_t mac[6]);
+#define WANT_MAC "an Ethernet address such as 02:00:00:00:00:01"
 int value_bool(const char *s, bool *ret);
 int value_prefix(const char *s, struct prefix *ret, struct rule_fault *f);
 /* "22" or "8000-8099"; with `open` also "1500-" */
@@ -78,22 +47,12 @@ const char *value_hint(const char *word, const char *const *words, size_t n, cha
 int value_each(const char *value, size_t max, struct rule_fault *f,
 	       int (*each)(void *arg, char *item, struct rule_fault *f), void *arg);
 
-/* Adds an item; sorting and joining what touches is ranges_join()'s. */
-int ranges_add(struct ranges *r, uint32_t lo, uint32_t hi);
-void ranges_join(struct ranges *r);
-int ranges_copy(const struct ranges *from, struct ranges *to);
-bool ranges_eq(const struct ranges *a, const struct ranges *b);
-void ranges_free(struct ranges *r);
-
-#define ICMP_V6	     65536u /* of an index of AX_FIELD_ICMP's table */
-#define ICMP_INDEXES 131072u
-#define ICMP_CODES   256u
+#define ICMP_V6	   65536u /* of an index of AX_FIELD_ICMP's table */
+#define ICMP_CODES 256u
 int icmp_parse(const char *s, bool v6, struct range *ret);
 /* The name of the whole type or of the type and code at lo..hi, or NULL. */
 const char *icmp_name(uint32_t lo, uint32_t hi);
 
-extern const char *const tcp_flag_names[8]; /* by their bit */
-extern const char *const fragment_names[3];
 #define RATE_BYTES_MIN 10000 /* of a burst unless it is given: some whole frames */
 uint64_t rate_default_burst(uint64_t rate, bool bits);
 int rule_parse_action(struct rule *r, const char *value, struct rule_fault *f);

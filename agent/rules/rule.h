@@ -43,33 +43,34 @@
 struct range {
 	uint32_t lo, hi; /* inclusive */
 };
-struct ranges {
-	struct range *v; /* sorted, without overlaps */
-	size_t n;
-	struct strv sets; /* ports only */
-};
-struct rule_addrs {
-	struct prefix *v; /* as given */
-	size_t n;
-	struct strv sets;
-};
 struct rule_mac {
 	uint8_t b[6];
 };
+struct rule_bits {
+	uint8_t mask, value; /* which bits are looked at, and how they must be */
+};
 
-/* A condition that is empty (n and sets.n are 0) matches everything. */
+/* What a rule asks of one field (rules/field.h): one of the items has to fit. */
+struct condition {
+	union { /* by the field's kind */
+		void *items;
+		struct range *ranges;	 /* sorted, without overlaps */
+		struct prefix *prefixes; /* as given */
+		struct rule_mac *macs;	 /* as given */
+		struct rule_bits *bits;	 /* one */
+	};
+	size_t n;
+	struct strv sets; /* whose elements are items, too */
+};
+/* One that is empty asks nothing: everything fits. */
+static inline bool condition_is_empty(const struct condition *c)
+{
+	return !c->n && !c->sets.n;
+}
+
 struct rule {
 	char *name; /* NULL: none was given */
-	struct rule_addrs src, dst;
-	struct ranges proto;
-	struct ranges sport, dport;
-	uint8_t flags_mask, flags_value; /* TCP flags that are looked at, and how they must be */
-	struct ranges icmp;		 /* indexes of AX_FIELD_ICMP's table */
-	struct ranges vlan;		 /* AX_VLAN_NONE: untagged */
-	struct ranges fragment;		 /* enum ax_fragment */
-	struct ranges length;
-	struct rule_mac *mac;
-	size_t n_mac;
+	struct condition in[AX_FIELDS];
 
 	enum ax_verdict verdict;
 	char *target;	  /* of redirect: interface, of balance: balancer */

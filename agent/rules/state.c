@@ -4,6 +4,7 @@
  * binary. It is read on the machine that wrote it, so numbers are in its byte order.
  */
 #include "base/values.h"
+#include "rules/key.h"
 #include "rules/priv.h"
 
 #include <arpa/inet.h>
@@ -307,7 +308,7 @@ static int restore_rule(struct rule_list *l, char **words, size_t n)
 	return r < 0 ? -EINVAL : rule_list_insert(l, SIZE_MAX, &rule);
 }
 
-#define WORDS_MAX (2 * RULE_KEYS + 2)
+#define WORDS_MAX (2 * RULE_KEYS_MAX + 2)
 
 static int restore_line(struct rule_list *l, char *line)
 {

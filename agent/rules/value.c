@@ -142,6 +142,11 @@ int value_mac(const char *s, uint8_t mac[6])
 	return 0;
 }
 
+void value_write_mac(FILE *f, const uint8_t m[6])
+{
+	fprintf(f, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
+}
+
 int value_bool(const char *s, bool *ret)
 {
 	static const char *const words[] = {"no", "yes", "false", "true", "off", "on"};
@@ -305,7 +310,7 @@ const char *icmp_name(uint32_t lo, uint32_t hi)
 	return NULL;
 }
 
-/* --- ranges --- */
+/* --- arrays --- */
 
 int array_grow(void *array, size_t n, size_t size)
 {
@@ -327,64 +332,4 @@ void *array_new(size_t n, size_t size)
 	while (capacity < n)
 		capacity *= 2;
 	return n ? calloc(capacity, size) : NULL;
-}
-
-int ranges_add(struct ranges *r, uint32_t lo, uint32_t hi)
-{
-	if (array_grow(&r->v, r->n, sizeof(*r->v)) < 0)
-		return -ENOMEM;
-	r->v[r->n++] = (struct range){lo, hi};
-	return 0;
-}
-
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	return (x->lo > y->lo) - (x->lo < y->lo);
-}
-
-void ranges_join(struct ranges *r)
-{
-	size_t n = 0;
-
-	if (r->n == 0)
-		return;
-	qsort(r->v, r->n, sizeof(*r->v), compare_ranges);
-	for (size_t i = 1; i < r->n; i++) {
-		struct range *last = &r->v[n];
-
-		if (r->v[i].lo > last->hi + 1) /* no field's values come near UINT32_MAX */
-			r->v[++n] = r->v[i];
-		else if (r->v[i].hi > last->hi)
-			last->hi = r->v[i].hi;
-	}
-	r->n = n + 1;
-}
-
-int ranges_copy(const struct ranges *from, struct ranges *to)
-{
-	struct ranges copy = {.v = array_new(from->n, sizeof(*from->v)), .n = from->n};
-
-	if ((from->n && !copy.v) || strv_copy(&from->sets, &copy.sets) < 0) {
-		free(copy.v);
-		return -ENOMEM;
-	}
-	if (from->n)
-		memcpy(copy.v, from->v, from->n * sizeof(*from->v));
-	*to = copy;
-	return 0;
-}
-
-bool ranges_eq(const struct ranges *a, const struct ranges *b)
-{
-	return a->n == b->n && (!a->n || memcmp(a->v, b->v, a->n * sizeof(*a->v)) == 0) &&
-	       strv_eq(&a->sets, &b->sets);
-}
-
-void ranges_free(struct ranges *r)
-{
-	free(r->v);
-	strv_free(&r->sets);
-	*r = (struct ranges){0};
 }

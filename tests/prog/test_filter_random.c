@@ -14,10 +14,10 @@
 #include <linux/if_ether.h>
 #include <net/if.h>
 
+#include "packet/text.h"
 #include "../unit/rule_random.h"
 #include "tests/lib/instance.h"
 #include "net/netlink.h"
-#include "packet/text.h"
 #include "iface/iface.h"
 
 #define IFNAME	      "lo"
@@ -29,36 +29,29 @@ static struct instance inst;
 
 /* --- lists that a user could write --- */
 
-static void free_ranges(struct ranges *r)
+static void one_value(struct condition *c, uint32_t value)
 {
-	free(r->v);
-	strv_free(&r->sets);
-	*r = (struct ranges){0};
-}
-
-static void one_value(struct ranges *r, uint32_t value)
-{
-	free_ranges(r);
-	r->v = rnd_alloc(1, sizeof(*r->v));
-	r->v[0] = (struct range){value, value};
-	r->n = 1;
+	condition_free(c);
+	rnd_one_number(c, value);
 }
 
 /* Conditions of which one excludes the other are refused, so few random rules would be left. */
 static void make_consistent(struct rnd *rnd, struct rule *r)
 {
-	bool ports = r->sport.n || r->sport.sets.n || r->dport.n || r->dport.sets.n;
+	bool ports = match_has(r, AX_FIELD_SPORT) || match_has(r, AX_FIELD_DPORT);
+	bool flags = match_has(r, AX_FIELD_TCP_FLAGS), icmp;
 
-	if (ports || r->flags_mask)
-		free_ranges(&r->icmp);
-	if (ports || r->flags_mask || r->icmp.n)
-		free_ranges(&r->fragment);
-	if (r->icmp.n)
-		free_ranges(&r->proto);
-	else if (r->flags_mask)
-		one_value(&r->proto, 6);
+	if (ports || flags)
+		condition_free(&r->in[AX_FIELD_ICMP]);
+	icmp = match_has(r, AX_FIELD_ICMP);
+	if (ports || flags || icmp)
+		condition_free(&r->in[AX_FIELD_FRAGMENT]);
+	if (icmp)
+		condition_free(&r->in[AX_FIELD_PROTO]);
+	else if (flags)
+		one_value(&r->in[AX_FIELD_PROTO], 6);
 	else if (ports)
-		one_value(&r->proto, rnd_one_in(rnd, 2) ? 6 : 17);
+		one_value(&r->in[AX_FIELD_PROTO], rnd_one_in(rnd, 2) ? 6 : 17);
 }
 
 /* The rule as it comes back from its own text; false: nobody could have written it. */
@@ -126,23 +119,7 @@ static uint8_t *build(struct match_packet *m)
 	uint8_t *frame;
 	size_t len, want = m->len;
 
-	packet_init(&p);
-	p.kind = m->ip ? PACKET_IP : PACKET_ARP;
-	p.src = m->ip ? m->src : addr_from_v4(1);
-	p.dst = m->ip ? m->dst : addr_from_v4(2);
-	p.proto = m->proto;
-	p.sport = m->sport;
-	p.dport = m->dport;
-	p.tcp_flags = m->tcp_flags;
-	p.icmp_type = m->icmp_type;
-	p.icmp_code = m->icmp_code;
-	p.fragment = m->ip ? (enum ax_fragment)m->fragment : AX_FRAGMENT_NONE;
-	p.offset = 1480;
-	memcpy(p.smac, m->mac, sizeof(p.smac));
-	if (m->vlan != AX_VLAN_NONE) {
-		p.tags[0] = (struct packet_tag){m->vlan, ETH_P_8021Q};
-		p.n_tags = 1;
-	}
+	match_built(m, &p);
 	p.data = calloc(1, FRAME_LONGEST);
 	assert_non_null(p.data);
 	assert_int_equal(packet_build(&p, &frame, &len), 0);
@@ -234,8 +211,8 @@ static void the_longest_list_matches_to_its_end(void **state)
 		snprintf(name, sizeof(name), "r%u", (unsigned)l.n_rules);
 		to->name = strdup(name);
 		to->verdict = AX_VERDICT_DROP;
-		one_value(&to->sport, rnd_below(&r, 800));
-		one_value(&to->dport, rnd_below(&r, 800));
+		one_value(&to->in[AX_FIELD_SPORT], rnd_below(&r, 800));
+		one_value(&to->in[AX_FIELD_DPORT], rnd_below(&r, 800));
 	}
 	x = load(&l);
 	for (unsigned k = 0; k < 500; k++)
@@ -255,7 +232,7 @@ static void the_deepest_tables_are_searched(void **state)
 	l.n_sets = 1;
 	l.sets->name = strdup("dense");
 	dense_set(l.sets);
-	rnd_name(&rule.src.sets, "dense");
+	rnd_name(&rule.in[AX_FIELD_SRC].sets, "dense");
 	assert_int_equal(rule_list_insert(&l, 0, &rule), 0);
 	x = load(&l);
 	for (unsigned i = 0; i < 2000; i++) {

@@ -111,43 +111,26 @@ static inline uint32_t eval_mac(const struct eval *e, const struct ax_field_layo
 	return eval_search(e, f->table, f->log2, key)->cls;
 }
 
-static inline uint32_t eval_index(const struct match_packet *p, int field)
+static inline uint32_t eval_class(const struct eval *e, const struct rule_field *row,
+				  const struct match_packet *p)
 {
-	switch (field) {
-	case AX_FIELD_PROTO:
-		return p->ip ? p->proto : AX_PROTO_NONE;
-	case AX_FIELD_SPORT:
-		return p->has_l4 ? p->sport : AX_PORT_NONE;
-	case AX_FIELD_DPORT:
-		return p->has_l4 ? p->dport : AX_PORT_NONE;
-	case AX_FIELD_TCP_FLAGS:
-		return p->has_l4 && p->proto == 6 ? p->tcp_flags : AX_TCP_FLAGS_NONE;
-	case AX_FIELD_ICMP:
-		if (!p->has_icmp)
-			return AX_ICMP_NONE;
-		return (p->v4 ? 0u : 1u << 16) | (uint32_t)p->icmp_type << 8 | p->icmp_code;
-	case AX_FIELD_VLAN:
-		return p->vlan;
-	case AX_FIELD_FRAGMENT:
-		return p->fragment;
-	default:
-		return p->len > 65535 ? 65535 : p->len;
-	}
-}
+	const struct ax_field_layout *f = &e->l->field[row->number];
+	uint32_t cls = UINT32_MAX;
 
-static inline uint32_t eval_class(const struct eval *e, int field, const struct match_packet *p)
-{
-	const struct ax_field_layout *f = &e->l->field[field];
-	uint32_t cls;
-
-	if (field == AX_FIELD_SRC)
-		cls = eval_addr(e, f, p, &p->src);
-	else if (field == AX_FIELD_DST)
-		cls = eval_addr(e, f, p, &p->dst);
-	else if (field == AX_FIELD_MAC)
+	switch (row->kind) {
+	case FIELD_ADDRESS:
+		cls = eval_addr(e, f, p, row->number == AX_FIELD_SRC ? &p->src : &p->dst);
+		break;
+	case FIELD_NUMBER:
+	case FIELD_BITS:
+		cls = eval_u16(e, f->table, match_value_of(p, row->number));
+		break;
+	case FIELD_MAC:
 		cls = eval_mac(e, f, p->mac);
-	else
-		cls = eval_u16(e, f->table, eval_index(p, field));
+		break;
+	case FIELD_KINDS:
+		break;
+	}
 	assert_true(cls < f->classes);
 	return cls;
 }
@@ -188,7 +171,7 @@ static inline uint32_t eval_rule(const struct arena *a, const struct ax_layout *
 	for (int f = 0; f < AX_FIELDS; f++) {
 		if (!l->field[f].used)
 			continue;
-		classes[f] = eval_class(&e, f, p);
+		classes[f] = eval_class(&e, rule_field((enum ax_field)f), p);
 		product += (uint64_t)classes[f] * l->field[f].stride;
 		last = classes[f];
 		used++;

@@ -6,23 +6,7 @@
 #ifndef AX_TEST_MATCHER_H
 #define AX_TEST_MATCHER_H
 
-#include "rules/list.h"
-
-/* A packet as the parser sees it. */
-struct match_packet {
-	bool ip, v4; /* v4: by its header, whatever the addresses look like */
-	struct ax_addr src, dst;
-	uint8_t proto;
-	uint8_t fragment; /* enum ax_fragment */
-	bool has_l4;	  /* ports, and TCP's flags */
-	uint16_t sport, dport;
-	uint8_t tcp_flags;
-	bool has_icmp;
-	uint8_t icmp_type, icmp_code;
-	uint16_t vlan; /* AX_VLAN_NONE: untagged */
-	uint32_t len;
-	uint8_t mac[6];
-};
+#include "match_packet.h"
 
 static inline bool match_prefix(const struct prefix *x, const struct ax_addr *a, bool v4)
 {
@@ -54,14 +38,12 @@ static inline const struct rule_set_def *match_set(const struct rule_list *l, co
 	return NULL;
 }
 
-static inline bool match_addr(const struct rule_list *l, const struct rule_addrs *c,
+static inline bool match_addr(const struct rule_list *l, const struct condition *c,
 			      const struct match_packet *p, const struct ax_addr *a)
 {
-	if (c->n == 0 && c->sets.n == 0)
-		return true;
 	if (!p->ip)
 		return false;
-	if (match_prefixes(c->v, c->n, a, p->v4))
+	if (match_prefixes(c->prefixes, c->n, a, p->v4))
 		return true;
 	for (size_t i = 0; i < c->sets.n; i++) {
 		const struct rule_set_def *s = match_set(l, c->sets.v[i]);
@@ -80,15 +62,10 @@ static inline bool match_range(const struct range *v, size_t n, uint32_t value)
 	return false;
 }
 
-/* `there`: the packet has the field at all. */
-static inline bool match_value(const struct rule_list *l, const struct ranges *c, bool there,
-			       uint32_t value)
+static inline bool match_number(const struct rule_list *l, const struct condition *c,
+				uint32_t value)
 {
-	if (c->n == 0 && c->sets.n == 0)
-		return true;
-	if (!there)
-		return false;
-	if (match_range(c->v, c->n, value))
+	if (match_range(c->ranges, c->n, value))
 		return true;
 	for (size_t i = 0; i < c->sets.n; i++) {
 		const struct rule_set_def *s = match_set(l, c->sets.v[i]);
@@ -99,50 +76,72 @@ static inline bool match_value(const struct rule_list *l, const struct ranges *c
 	return false;
 }
 
-static inline bool match_mac(const struct rule *r, const struct match_packet *p)
+static inline bool match_bits(const struct condition *c, uint32_t value)
 {
-	for (size_t i = 0; i < r->n_mac; i++)
-		if (memcmp(r->mac[i].b, p->mac, 6) == 0)
+	for (size_t i = 0; i < c->n; i++)
+		if ((value & c->bits[i].mask) == c->bits[i].value)
 			return true;
-	return r->n_mac == 0;
+	return false;
 }
 
-static inline bool match_flags(const struct rule *r, const struct match_packet *p)
+static inline bool match_mac(const struct condition *c, const struct match_packet *p)
 {
-	if (!r->flags_mask)
+	for (size_t i = 0; i < c->n; i++)
+		if (memcmp(c->macs[i].b, p->mac, 6) == 0)
+			return true;
+	return false;
+}
+
+static inline bool match_field(const struct rule_list *l, const struct rule_field *row,
+			       const struct condition *c, const struct match_packet *p)
+{
+	uint32_t value = match_value_of(p, row->number);
+
+	if (c->n == 0 && c->sets.n == 0)
 		return true;
-	return p->has_l4 && p->proto == 6 && (p->tcp_flags & r->flags_mask) == r->flags_value;
+	switch (row->kind) {
+	case FIELD_ADDRESS:
+		return match_addr(l, c, p, row->number == AX_FIELD_SRC ? &p->src : &p->dst);
+	case FIELD_NUMBER:
+		return value <= row->last && match_number(l, c, value);
+	case FIELD_BITS:
+		return value <= row->last && match_bits(c, value);
+	case FIELD_MAC:
+		return match_mac(c, p);
+	case FIELD_KINDS:
+		break;
+	}
+	return false;
 }
 
-/* What does not depend on the header behind IP's. */
-static inline bool match_outer(const struct rule_list *l, const struct rule *r,
-			       const struct match_packet *p)
+/* What depends on the header behind IP's (`transport`), or what does not. */
+static inline bool match_fields(const struct rule_list *l, const struct rule *r,
+				const struct match_packet *p, bool transport)
 {
-	return match_addr(l, &r->src, p, &p->src) && match_addr(l, &r->dst, p, &p->dst) &&
-	       match_value(l, &r->proto, p->ip, p->proto) &&
-	       match_value(l, &r->vlan, true, p->vlan) &&
-	       match_value(l, &r->fragment, true, p->fragment) &&
-	       match_value(l, &r->length, true, p->len > 65535 ? 65535 : p->len) && match_mac(r, p);
+	for (size_t i = 0; i < AX_FIELDS; i++) {
+		const struct rule_field *row = &rule_fields[i];
+
+		if ((row->layer == LAYER_TRANSPORT) == transport &&
+		    !match_field(l, row, &r->in[row->number], p))
+			return false;
+	}
+	return true;
 }
 
-static inline bool match_inner(const struct rule_list *l, const struct rule *r,
-			       const struct match_packet *p)
+static inline bool match_has(const struct rule *r, enum ax_field f)
 {
-	uint32_t icmp = (p->v4 ? 0u : 1u << 16) | (uint32_t)p->icmp_type << 8 | p->icmp_code;
-
-	return match_value(l, &r->sport, p->has_l4, p->sport) &&
-	       match_value(l, &r->dport, p->has_l4, p->dport) && match_flags(r, p) &&
-	       match_value(l, &r->icmp, p->has_icmp, icmp);
+	return r->in[f].n || r->in[f].sets.n;
 }
 
 /* Later fragments of what a rule balances by ports or flags go where the first one went. */
 static inline bool match_balanced_fragment(const struct rule *r, const struct match_packet *p)
 {
-	bool by_ports = r->sport.n || r->sport.sets.n || r->dport.n || r->dport.sets.n;
+	bool by_ports = match_has(r, AX_FIELD_SPORT) || match_has(r, AX_FIELD_DPORT);
 
-	if (r->verdict != AX_VERDICT_BALANCE || p->fragment != AX_FRAGMENT_LATER || r->icmp.n)
+	if (r->verdict != AX_VERDICT_BALANCE || p->fragment != AX_FRAGMENT_LATER ||
+	    match_has(r, AX_FIELD_ICMP))
 		return false;
-	if (r->flags_mask)
+	if (match_has(r, AX_FIELD_TCP_FLAGS))
 		return p->proto == 6;
 	return by_ports && (p->proto == 6 || p->proto == 17);
 }
@@ -150,7 +149,8 @@ static inline bool match_balanced_fragment(const struct rule *r, const struct ma
 static inline bool match_rule(const struct rule_list *l, const struct rule *r,
 			      const struct match_packet *p)
 {
-	return match_outer(l, r, p) && (match_inner(l, r, p) || match_balanced_fragment(r, p));
+	return match_fields(l, r, p, false) &&
+	       (match_fields(l, r, p, true) || match_balanced_fragment(r, p));
 }
 
 /* The first rule of the list that matches, or n_rules: the default. */

@@ -126,10 +126,10 @@ static inline struct range *rnd_ranges(struct rnd *r, size_t *n, uint32_t last)
 	return v;
 }
 
-static inline void rnd_value_set(struct rnd *r, struct ranges *c, uint32_t last)
+static inline void rnd_value_set(struct rnd *r, struct condition *c, uint32_t last)
 {
 	c->n = 1 + rnd_below(r, 3);
-	c->v = rnd_ranges(r, &c->n, last);
+	c->ranges = rnd_ranges(r, &c->n, last);
 }
 
 static inline const char *rnd_set(struct rnd *r, const struct rule_list *l, enum set_kind kind)
@@ -140,7 +140,7 @@ static inline const char *rnd_set(struct rnd *r, const struct rule_list *l, enum
 	return s && s->kind == kind ? s->name : NULL;
 }
 
-static inline void rnd_addrs(struct rnd *r, const struct rule_list *l, struct rule_addrs *c)
+static inline void rnd_addrs(struct rnd *r, const struct rule_list *l, struct condition *c)
 {
 	const char *set = rnd_one_in(r, 3) ? rnd_set(r, l, SET_PREFIXES) : NULL;
 
@@ -149,19 +149,20 @@ static inline void rnd_addrs(struct rnd *r, const struct rule_list *l, struct ru
 	if (set && rnd_one_in(r, 2))
 		return;
 	c->n = 1 + rnd_below(r, 3);
-	c->v = rnd_alloc(c->n, sizeof(*c->v));
+	c->prefixes = rnd_alloc(c->n, sizeof(*c->prefixes));
 	for (size_t i = 0; i < c->n; i++)
-		c->v[i] = rnd_prefix(r);
+		c->prefixes[i] = rnd_prefix(r);
 }
 
-static inline void rnd_ports(struct rnd *r, const struct rule_list *l, struct ranges *c)
+static inline void rnd_numbers(struct rnd *r, const struct rule_list *l,
+			       const struct rule_field *row, struct condition *c)
 {
-	const char *set = rnd_one_in(r, 3) ? rnd_set(r, l, SET_PORTS) : NULL;
+	const char *set = row->sets && rnd_one_in(r, 3) ? rnd_set(r, l, SET_PORTS) : NULL;
 
 	if (set)
 		rnd_name(&c->sets, set);
 	if (!set || rnd_one_in(r, 2))
-		rnd_value_set(r, c, 65535);
+		rnd_value_set(r, c, row->last);
 }
 
 static inline uint8_t rnd_proto(struct rnd *r)
@@ -179,42 +180,47 @@ static inline void rnd_mac(struct rnd *r, uint8_t *mac)
 		mac[i] = rnd_one_in(r, 4) ? (uint8_t)rnd_below(r, 3) : edge;
 }
 
+static inline void rnd_one_number(struct condition *c, uint32_t value)
+{
+	c->n = 1;
+	c->ranges = rnd_alloc(1, sizeof(*c->ranges));
+	c->ranges[0] = (struct range){value, value};
+}
+
+static inline void rnd_flags(struct rnd *r, struct condition *c)
+{
+	uint8_t mask = (uint8_t)(rnd_next(r) & (rnd_one_in(r, 3) ? 0xff : 0x12));
+
+	if (!mask)
+		return;
+	c->n = 1;
+	c->bits = rnd_alloc(1, sizeof(*c->bits));
+	c->bits[0] = (struct rule_bits){mask, (uint8_t)(rnd_next(r) & mask)};
+}
+
 static inline void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f,
 				 struct rule *to)
 {
-	switch (f) {
-	case AX_FIELD_SRC:
-		return rnd_addrs(r, l, &to->src);
-	case AX_FIELD_DST:
-		return rnd_addrs(r, l, &to->dst);
-	case AX_FIELD_PROTO:
-		if (rnd_one_in(r, 4))
-			return rnd_value_set(r, &to->proto, 255);
-		to->proto.n = 1;
-		to->proto.v = rnd_alloc(1, sizeof(*to->proto.v));
-		to->proto.v->lo = to->proto.v->hi = rnd_proto(r);
+	const struct rule_field *row = rule_field(f);
+	struct condition *c = &to->in[f];
+
+	switch (row->kind) {
+	case FIELD_ADDRESS:
+		return rnd_addrs(r, l, c);
+	case FIELD_NUMBER:
+		if (f == AX_FIELD_PROTO && !rnd_one_in(r, 4))
+			return rnd_one_number(c, rnd_proto(r));
+		return rnd_numbers(r, l, row, c);
+	case FIELD_BITS:
+		return rnd_flags(r, c);
+	case FIELD_MAC:
+		c->n = 1 + rnd_below(r, 3);
+		c->macs = rnd_alloc(c->n, sizeof(*c->macs));
+		for (size_t i = 0; i < c->n; i++)
+			rnd_mac(r, c->macs[i].b);
 		return;
-	case AX_FIELD_SPORT:
-		return rnd_ports(r, l, &to->sport);
-	case AX_FIELD_DPORT:
-		return rnd_ports(r, l, &to->dport);
-	case AX_FIELD_TCP_FLAGS:
-		to->flags_mask = (uint8_t)(rnd_next(r) & (rnd_one_in(r, 3) ? 0xff : 0x12));
-		to->flags_value = (uint8_t)(rnd_next(r) & to->flags_mask);
-		return;
-	case AX_FIELD_ICMP:
-		return rnd_value_set(r, &to->icmp, AX_ICMP_NONE - 1);
-	case AX_FIELD_VLAN:
-		return rnd_value_set(r, &to->vlan, AX_VLAN_NONE);
-	case AX_FIELD_FRAGMENT:
-		return rnd_value_set(r, &to->fragment, AX_FRAGMENT_LATER);
-	case AX_FIELD_LENGTH:
-		return rnd_value_set(r, &to->length, 65535);
-	default:
-		to->n_mac = 1 + rnd_below(r, 3);
-		to->mac = rnd_alloc(to->n_mac, sizeof(*to->mac));
-		for (size_t i = 0; i < to->n_mac; i++)
-			rnd_mac(r, to->mac[i].b);
+	case FIELD_KINDS:
+		break;
 	}
 }
 
@@ -331,8 +337,8 @@ static inline uint32_t rnd_near(struct rnd *r, const struct range *v, uint32_t l
 	return x > last ? rnd_one_in(r, 2) ? 0 : last : x;
 }
 
-static inline uint32_t rnd_value(struct rnd *r, const struct rule_list *l, const struct ranges *c,
-				 uint32_t last)
+static inline uint32_t rnd_value(struct rnd *r, const struct rule_list *l,
+				 const struct condition *c, uint32_t last)
 {
 	if (c->sets.n && (!c->n || rnd_one_in(r, 2))) {
 		const struct rule_set_def *s =
@@ -342,7 +348,7 @@ static inline uint32_t rnd_value(struct rnd *r, const struct rule_list *l, const
 			return rnd_near(r, &s->ports[rnd_below(r, (uint32_t)s->n)], last);
 	}
 	if (c->n && !rnd_one_in(r, 10))
-		return rnd_near(r, &c->v[rnd_below(r, (uint32_t)c->n)], last);
+		return rnd_near(r, &c->ranges[rnd_below(r, (uint32_t)c->n)], last);
 	return rnd_below(r, last + 1);
 }
 
@@ -373,7 +379,7 @@ static inline struct ax_addr rnd_addr_near(struct rnd *r, const struct prefix *p
 }
 
 static inline struct ax_addr rnd_packet_addr(struct rnd *r, const struct rule_list *l,
-					     const struct rule_addrs *c)
+					     const struct condition *c)
 {
 	if (c->sets.n && (!c->n || rnd_one_in(r, 2))) {
 		const struct rule_set_def *s =
@@ -383,7 +389,7 @@ static inline struct ax_addr rnd_packet_addr(struct rnd *r, const struct rule_li
 			return rnd_addr_near(r, &s->prefixes[rnd_below(r, (uint32_t)s->n)]);
 	}
 	if (c->n && !rnd_one_in(r, 10))
-		return rnd_addr_near(r, &c->v[rnd_below(r, (uint32_t)c->n)]);
+		return rnd_addr_near(r, &c->prefixes[rnd_below(r, (uint32_t)c->n)]);
 	return rnd_addr(r, rnd_one_in(r, 2));
 }
 
@@ -391,11 +397,13 @@ static inline struct ax_addr rnd_packet_addr(struct rnd *r, const struct rule_li
 static inline void rnd_ends(struct rnd *r, const struct rule_list *l, const struct rule *near,
 			    struct match_packet *p)
 {
-	p->src = rnd_packet_addr(r, l, &near->src);
-	p->dst = rnd_packet_addr(r, l, &near->dst);
+	const struct condition *icmp = &near->in[AX_FIELD_ICMP];
+
+	p->src = rnd_packet_addr(r, l, &near->in[AX_FIELD_SRC]);
+	p->dst = rnd_packet_addr(r, l, &near->in[AX_FIELD_DST]);
 	p->v4 = addr_is_v4(rnd_one_in(r, 2) ? &p->src : &p->dst);
-	if (near->icmp.n && !rnd_one_in(r, 4))
-		p->v4 = near->icmp.v[0].lo < 65536;
+	if (icmp->n && !rnd_one_in(r, 4))
+		p->v4 = icmp->ranges[0].lo < 65536;
 	if (p->v4 != addr_is_v4(&p->src) && (p->v4 || !rnd_one_in(r, 8)))
 		p->src = rnd_addr(r, p->v4);
 	if (p->v4 != addr_is_v4(&p->dst) && (p->v4 || !rnd_one_in(r, 8)))
@@ -405,32 +413,37 @@ static inline void rnd_ends(struct rnd *r, const struct rule_list *l, const stru
 static inline void rnd_transport(struct rnd *r, const struct rule_list *l, const struct rule *near,
 				 struct match_packet *p)
 {
-	bool ports = near->sport.n || near->sport.sets.n || near->dport.n || near->dport.sets.n;
+	const struct condition *flags = &near->in[AX_FIELD_TCP_FLAGS];
+	bool ports = match_has(near, AX_FIELD_SPORT) || match_has(near, AX_FIELD_DPORT);
 
 	p->proto = rnd_proto(r);
-	if (near->proto.n && !rnd_one_in(r, 8))
-		p->proto = (uint8_t)rnd_value(r, l, &near->proto, 255);
-	else if (near->flags_mask && !rnd_one_in(r, 8))
+	if (match_has(near, AX_FIELD_PROTO) && !rnd_one_in(r, 8))
+		p->proto = (uint8_t)rnd_value(r, l, &near->in[AX_FIELD_PROTO], 255);
+	else if (flags->n && !rnd_one_in(r, 8))
 		p->proto = 6;
 	else if (ports && !rnd_one_in(r, 8))
 		p->proto = rnd_one_in(r, 2) ? 6 : 17;
-	else if (near->icmp.n && !rnd_one_in(r, 8))
+	else if (match_has(near, AX_FIELD_ICMP) && !rnd_one_in(r, 8))
 		p->proto = p->v4 ? 1 : 58;
 	if (p->fragment == AX_FRAGMENT_LATER)
 		return;
 	p->has_l4 = p->proto == 6 || p->proto == 17;
 	p->has_icmp = p->proto == (p->v4 ? 1 : 58);
-	if (p->has_l4) {
-		p->sport = (uint16_t)rnd_value(r, l, &near->sport, 65535);
-		p->dport = (uint16_t)rnd_value(r, l, &near->dport, 65535);
-	}
 	if (p->proto == 6)
-		p->tcp_flags = (uint8_t)(near->flags_value ^ (1u << rnd_below(r, 16)));
-	if (p->has_icmp) {
-		uint32_t v = rnd_value(r, l, &near->icmp, AX_ICMP_NONE - 1);
+		p->tcp_flags =
+			(uint8_t)((flags->n ? flags->bits->value : 0) ^ (1u << rnd_below(r, 16)));
+}
 
-		p->icmp_type = (uint8_t)(v >> 8);
-		p->icmp_code = (uint8_t)v;
+/* What the packet has of numbers that do not say what it is. */
+static inline void rnd_values(struct rnd *r, const struct rule_list *l, const struct rule *near,
+			      struct match_packet *p)
+{
+	for (size_t i = 0; i < AX_FIELDS; i++) {
+		const struct rule_field *row = &rule_fields[i];
+
+		if (row->kind == FIELD_NUMBER && match_value_of(p, row->number) <= row->last)
+			match_set_value(p, row->number,
+					rnd_value(r, l, &near->in[row->number], row->last));
 	}
 }
 
@@ -440,26 +453,29 @@ static inline void rnd_packet(struct rnd *r, const struct rule_list *l, struct m
 	static const struct rule none;
 	const struct rule *near =
 		l->n_rules ? &l->rules[rnd_below(r, (uint32_t)l->n_rules)] : &none;
+	const struct condition *mac = &near->in[AX_FIELD_MAC];
 
 	memset(p, 0, sizeof(*p));
-	p->vlan = near->vlan.n || rnd_one_in(r, 4)
-			  ? (uint16_t)rnd_value(r, l, &near->vlan, AX_VLAN_NONE)
+	p->vlan = match_has(near, AX_FIELD_VLAN) || rnd_one_in(r, 4)
+			  ? (uint16_t)rnd_value(r, l, &near->in[AX_FIELD_VLAN], AX_VLAN_NONE)
 			  : AX_VLAN_NONE;
-	p->len = rnd_value(r, l, &near->length, 65540);
+	p->len = rnd_value(r, l, &near->in[AX_FIELD_LENGTH], 65540);
 	rnd_mac(r, p->mac);
-	if (near->n_mac && !rnd_one_in(r, 8)) {
-		memcpy(p->mac, near->mac[rnd_below(r, (uint32_t)near->n_mac)].b, 6);
+	if (mac->n && !rnd_one_in(r, 8)) {
+		memcpy(p->mac, mac->macs[rnd_below(r, (uint32_t)mac->n)].b, 6);
 		p->mac[5] = (uint8_t)(p->mac[5] + rnd_below(r, 3) - 1);
 	}
 	p->ip = !rnd_one_in(r, 12);
 	p->fragment = AX_FRAGMENT_NOT_IP;
 	if (!p->ip)
 		return;
-	p->fragment = near->fragment.n || rnd_one_in(r, 6)
-			      ? (uint8_t)rnd_value(r, l, &near->fragment, AX_FRAGMENT_LATER)
-			      : AX_FRAGMENT_NONE;
+	p->fragment =
+		match_has(near, AX_FIELD_FRAGMENT) || rnd_one_in(r, 6)
+			? (uint8_t)rnd_value(r, l, &near->in[AX_FIELD_FRAGMENT], AX_FRAGMENT_LATER)
+			: AX_FRAGMENT_NONE;
 	rnd_ends(r, l, near, p);
 	rnd_transport(r, l, near, p);
+	rnd_values(r, l, near, p);
 }
 
 #endif

@@ -15,7 +15,6 @@
 #include <cmocka.h>
 
 #include "compile/compile.h"
-#include "rule_random.h"
 
 /* What the programs get from the kernel. libbpf's header of the helpers stays out by its guard. */
 #define __BPF_HELPERS__
@@ -41,6 +40,7 @@ static void *bpf_map_lookup_elem(const void *map, const void *key);
 #include "../../xdp/classify.bpf.h"
 #pragma GCC diagnostic pop
 #undef layout
+#include "rule_random.h"
 
 /* The arena is the only map that matching reads. */
 static void *bpf_map_lookup_elem(const void *map, const void *key)
@@ -56,21 +56,7 @@ static void *bpf_map_lookup_elem(const void *map, const void *key)
 
 static uint32_t judge(const struct match_packet *m)
 {
-	struct packet p = {
-		.src = m->src,
-		.dst = m->dst,
-		.sport_be = bpf_htons(m->sport),
-		.dport_be = bpf_htons(m->dport),
-		.vlan = m->vlan,
-		.icmp = (__u16)(m->icmp_type << 8 | m->icmp_code),
-		.proto = m->proto,
-		.tcp_flags = m->tcp_flags,
-		.fragment = m->fragment,
-		.v4 = m->v4,
-		.later = m->fragment == AX_FRAGMENT_LATER,
-		.has_l4 = m->has_l4,
-		.has_icmp = m->has_icmp,
-	};
+	struct packet p = match_parsed(m);
 	struct judged j = {.p = &p, .len = m->len};
 	uint32_t rule;
 
@@ -152,10 +138,12 @@ static void long_lists_match_to_their_end(void **state)
 		assert_non_null(l.rules);
 		for (l.n_rules = 0; l.n_rules < n; l.n_rules++) {
 			struct rule *to = &l.rules[l.n_rules];
+			struct condition *port;
 
 			rnd_condition(&r, &l, AX_FIELD_DPORT, to);
-			to->dport.v[to->dport.n - 1].hi = to->dport.v[to->dport.n - 1].lo;
-			to->dport.n = 1;
+			port = &to->in[AX_FIELD_DPORT];
+			port->ranges[port->n - 1].hi = port->ranges[port->n - 1].lo;
+			port->n = 1;
 			rnd_condition(&r, &l, round ? AX_FIELD_SPORT : AX_FIELD_DST, to);
 			rnd_condition(&r, &l, AX_FIELD_TCP_FLAGS, to);
 		}
@@ -178,7 +166,7 @@ static void deep_tables_are_searched_to_their_end(void **state)
 	l.n_sets = 1;
 	l.sets->name = strdup("dense");
 	dense_set(l.sets);
-	rnd_name(&r.src.sets, "dense");
+	rnd_name(&r.in[AX_FIELD_SRC].sets, "dense");
 	assert_int_equal(rule_list_insert(&l, 0, &r), 0);
 	arena_now = compile(&l, &made);
 	layout_now = &made;

@@ -265,21 +265,19 @@ static void nested_prefixes_are_told_apart(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(around); i++) {
 		CLEANUP(rule_list_free) struct rule_list l;
-		struct rule_addrs *src;
+		struct condition *src;
 
 		rule_list_init(&l);
 		for (unsigned len = 0; len <= around[i].bits; len++) {
 			struct rule r = {.verdict = AX_VERDICT_DROP};
 
-			src = len % 2 ? &r.src : &r.dst;
-			r.dport.v = rnd_alloc(1, sizeof(*r.dport.v));
-			r.dport.v->lo = r.dport.v->hi = 1 + len % 5;
-			r.dport.n = 1;
-			src->v = calloc(1, sizeof(*src->v));
+			src = &r.in[len % 2 ? AX_FIELD_SRC : AX_FIELD_DST];
+			rnd_one_number(&r.in[AX_FIELD_DPORT], 1 + len % 5);
+			src->prefixes = calloc(1, sizeof(*src->prefixes));
 			src->n = 1;
-			assert_int_equal(addr_parse(around[i].addr, &src->v->addr), 0);
-			src->v->len = len + 128 - around[i].bits;
-			rnd_mask(src->v);
+			assert_int_equal(addr_parse(around[i].addr, &src->prefixes->addr), 0);
+			src->prefixes->len = len + 128 - around[i].bits;
+			rnd_mask(src->prefixes);
 			assert_int_equal(rule_list_insert(&l, 0, &r), 0);
 		}
 		check_list(&l, i + 100, 3000);

@@ -160,19 +160,17 @@ static void limits_do_not_overflow(void **state)
 
 static void add_random_rule(struct rnd *r, struct rule *to)
 {
+	struct condition *src = &to->in[AX_FIELD_SRC], *dport = &to->in[AX_FIELD_DPORT];
+
 	to->verdict = AX_VERDICT_DROP;
-	to->src.v = calloc(1, sizeof(*to->src.v));
-	to->src.n = 1;
-	to->src.v[0].addr = addr_from_v4((__be32)rnd_next(r));
-	to->src.v[0].len = 96 + 8 + rnd_below(r, 25);
-	rnd_mask(&to->src.v[0]);
-	to->proto.v = calloc(1, sizeof(*to->proto.v));
-	to->proto.n = 1;
-	to->proto.v[0].lo = to->proto.v[0].hi = rnd_one_in(r, 2) ? 6 : 17;
-	to->dport.v = calloc(1, sizeof(*to->dport.v));
-	to->dport.n = 1;
-	to->dport.v[0].lo = rnd_below(r, 65536);
-	to->dport.v[0].hi = to->dport.v[0].lo + rnd_below(r, 65536 - to->dport.v[0].lo);
+	src->prefixes = calloc(1, sizeof(*src->prefixes));
+	src->n = 1;
+	src->prefixes->addr = addr_from_v4((__be32)rnd_next(r));
+	src->prefixes->len = 96 + 8 + rnd_below(r, 25);
+	rnd_mask(src->prefixes);
+	rnd_one_number(&to->in[AX_FIELD_PROTO], rnd_one_in(r, 2) ? 6 : 17);
+	rnd_one_number(dport, rnd_below(r, 65536));
+	dport->ranges->hi += rnd_below(r, 65536 - dport->ranges->lo);
 }
 
 static void make_big(struct rule_list *l, size_t n, uint64_t seed)
@@ -219,15 +217,15 @@ static void too_many_classes_are_refused(void **state)
 	l.rules = calloc(17, sizeof(*l.rules));
 	l.n_rules = 17;
 	for (unsigned bit = 0; bit < 17; bit++) {
-		struct rule_addrs *src = &l.rules[bit].src;
+		struct condition *src = &l.rules[bit].in[AX_FIELD_SRC];
 
 		/* of /17 networks those whose number has this bit */
-		src->v = calloc(1 << 16, sizeof(*src->v));
+		src->prefixes = calloc(1 << 16, sizeof(*src->prefixes));
 		for (uint32_t i = 0; i < 1u << 17; i++) {
 			if (!(i >> bit & 1))
 				continue;
-			src->v[src->n].addr = addr_from_v4(htonl(i << 15));
-			src->v[src->n++].len = 96 + 17;
+			src->prefixes[src->n].addr = addr_from_v4(htonl(i << 15));
+			src->prefixes[src->n++].len = 96 + 17;
 		}
 	}
 	assert_int_equal(try_compile(&l, &c, &e), -E2BIG);
@@ -235,7 +233,7 @@ static void too_many_classes_are_refused(void **state)
 	assert_non_null(strstr(e.text, "'src'"));
 	l.n_rules = 16; /* which is as many as there may be: 65536 classes */
 	for (size_t i = 0; i < 16; i++)
-		assert_int_equal(l.rules[i].src.n, 65536);
+		assert_int_equal(l.rules[i].in[AX_FIELD_SRC].n, 65536);
 	c = compile(&l);
 	assert_int_equal(c.l.match, AX_MATCH_SINGLE);
 	arena_free(&c.a);

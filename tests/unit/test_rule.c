@@ -166,20 +166,20 @@ static void values_arrive_in_the_struct(void **state)
 	struct rule r = parse("icmp frag-needed icmp6 2 vlan none action cpu 8191");
 
 	(void)state;
-	assert_int_equal(r.icmp.n, 2);
-	assert_int_equal(r.icmp.v[0].lo, 3 << 8 | 4);
-	assert_int_equal(r.icmp.v[0].hi, 3 << 8 | 4);
-	assert_int_equal(r.icmp.v[1].lo, 1 << 16 | 2 << 8);
-	assert_int_equal(r.icmp.v[1].hi, 1 << 16 | 2 << 8 | 255);
-	assert_int_equal(r.vlan.v[0].lo, AX_VLAN_NONE);
+	assert_int_equal(r.in[AX_FIELD_ICMP].n, 2);
+	assert_int_equal(r.in[AX_FIELD_ICMP].ranges[0].lo, 3 << 8 | 4);
+	assert_int_equal(r.in[AX_FIELD_ICMP].ranges[0].hi, 3 << 8 | 4);
+	assert_int_equal(r.in[AX_FIELD_ICMP].ranges[1].lo, 1 << 16 | 2 << 8);
+	assert_int_equal(r.in[AX_FIELD_ICMP].ranges[1].hi, 1 << 16 | 2 << 8 | 255);
+	assert_int_equal(r.in[AX_FIELD_VLAN].ranges[0].lo, AX_VLAN_NONE);
 	assert_int_equal(r.verdict, AX_VERDICT_CPU);
 	assert_int_equal(r.cpu, 8191);
 	assert_null(r.target);
 	rule_free(&r);
 
 	r = parse("flags syn,!ack action redirect eth1 to 10.0.0.1 to-port 81 log yes");
-	assert_int_equal(r.flags_mask, 0x12);
-	assert_int_equal(r.flags_value, 0x02);
+	assert_int_equal(r.in[AX_FIELD_TCP_FLAGS].bits->mask, 0x12);
+	assert_int_equal(r.in[AX_FIELD_TCP_FLAGS].bits->value, 0x02);
 	assert_string_equal(r.target, "eth1");
 	assert_int_equal(r.rewrite, AX_REWRITE_DST | AX_REWRITE_DPORT);
 	assert_int_equal(r.to_port, 81);
@@ -384,8 +384,8 @@ static void keys_are_known_and_come_once(void **state)
 	assert_int_equal(rule_set(&r, &given, "log", "no", &e), 0);
 	assert_int_equal(rule_set(&r, &given, "log", "no", &e), -EEXIST);
 	assert_string_equal(e.text, "log is there twice: give each key once");
-	assert_int_equal(r.dport.v[0].lo, 22);
-	assert_int_equal(r.dport.n, 1);
+	assert_int_equal(r.in[AX_FIELD_DPORT].ranges[0].lo, 22);
+	assert_int_equal(r.in[AX_FIELD_DPORT].n, 1);
 	rule_free(&r);
 }
 
@@ -600,7 +600,7 @@ static void conditions_are_bounded(void **state)
 	for (int i = 0; i < RULE_LIST_MAX; i++)
 		p += sprintf(p, "%s%d", i ? "," : "", 2 * i);
 	assert_int_equal(rule_set(&r, &given, "dport", text, &e), 0);
-	assert_int_equal(r.dport.n, RULE_LIST_MAX);
+	assert_int_equal(r.in[AX_FIELD_DPORT].n, RULE_LIST_MAX);
 	rule_free(&r);
 	strcpy(p, ",9");
 	given = 0;

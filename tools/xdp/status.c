@@ -6,13 +6,10 @@
 #include "tools/xdp/xdp.h"
 #include "tools/lib/output.h"
 #include "iface/preflight.h"
+#include "rules/field.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 
-static const char *const field_names[AX_FIELDS] = {
-	"src",	"dst",	"proto",    "sport",  "dport", "flags",
-	"icmp", "vlan", "fragment", "length", "mac",
-};
 static const char *const match_names[] = {"none", "single", "product", "bitmap"};
 static const char *const match_texts[] = {
 	"every packet is treated alike",
@@ -83,7 +80,7 @@ static void put_fields(uint32_t fields)
 	for (unsigned i = 0; i < AX_FIELDS; i++) {
 		if (!(fields & (1u << i)))
 			continue;
-		printf("%s%s", between, field_names[i]);
+		printf("%s%s", between, rule_field_name((enum ax_field)i));
 		between = ", ";
 	}
 }
@@ -224,7 +221,8 @@ static void add_ours(json_t *j, const struct view *v)
 
 	for (unsigned i = 0; i < AX_FIELDS; i++)
 		if (s->fields & (1u << i))
-			json_array_append_new(fields, json_string(field_names[i]));
+			json_array_append_new(fields,
+					      json_string(rule_field_name((enum ax_field)i)));
 	for (size_t i = 0; i < v->l.n_balancers; i++)
 		json_array_append_new(balancers, balancer_json(&v->l.balancers[i]));
 	json_object_set_new(j, "rules", json_integer((json_int_t)v->l.n_rules));

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The fields of a packet that rules can ask about: one row each, in the order of a rule's line.
+ * Reading and writing rules, checking, comparing, copying and compiling them, the YAML keys and the
+ * tests' random rules go by these rows.
+ *
+ * To add a field:
+ *   include/xdp.h          its number (enum ax_field) and the index for packets without it
+ *   xdp/parse.bpf.h        the parser fills it in, packet_value() returns it
+ *   agent/rules/fields.c   its row
+ *   tools/share/ax.1       what it means
+ *   tests/unit/match_packet.h, tests/unit/test_rule.c   the same for the tests' packets; its text
+ */
+#ifndef AX_RULES_FIELD_H
+#define AX_RULES_FIELD_H
+
+#include <stdio.h>
+
+#include "rules/list.h"
+
+struct rule_fault;
+struct rule_field;
+
+/* How values of a field are kept in a rule, and how the compiler makes classes of them. */
+enum field_kind {
+	FIELD_ADDRESS, /* struct prefix; IPv4 and IPv6 */
+	FIELD_NUMBER,  /* struct range; the packet's value is an index into a table */
+	FIELD_BITS,    /* struct rule_bits; an index into a table, too */
+	FIELD_MAC,     /* struct rule_mac; searched */
+	FIELD_KINDS
+};
+size_t field_item_size(enum field_kind kind);
+
+/* Which packets have it. */
+enum field_layer {
+	LAYER_FRAME,	 /* all */
+	LAYER_IP,	 /* IPv4 and IPv6 */
+	LAYER_TRANSPORT, /* those of some protocols, but for their later fragments */
+};
+
+/* Fields of a transport header: what the same rule must not demand besides. */
+struct field_header {
+	uint8_t protos[2]; /* the protocols that have it */
+	const char *other; /* what other protocols are, and what to write instead */
+	const char *want_proto;
+	const char *want_icmp, *want_later; /* with icmp, with fragment later */
+};
+
+/* What values are written to, with commas between. */
+struct field_text {
+	FILE *f;
+	size_t n;
+};
+
+/* A key that the field has in rules. */
+struct field_key {
+	const char *name;
+	const char *want; /* what its value is, as a sentence has it behind "expected" */
+	/* The numbers that this key speaks of, when others have another key; 0-0: all. */
+	struct range part;
+	/* One item of the value's list. 0, -ENOMEM, or -EINVAL, with the fault set where more is
+	 * to be said than `want`. */
+	int (*add)(const struct rule_field *row, struct condition *c, const char *item,
+		   struct rule_fault *f);
+	/* One item of the condition, which is of the kind's type; add() has to take it again. */
+	void (*write)(struct field_text *to, const struct rule_field *row, const void *item);
+};
+#define FIELD_KEYS_MAX 2
+
+struct rule_field {
+	enum ax_field number;
+	enum field_kind kind;
+	enum field_layer layer;
+	struct field_key keys[FIELD_KEYS_MAX]; /* the first is the field's name, too */
+	bool sets;			       /* takes @SET: of prefixes, or of ports */
+	/* Of numbers and bits: how many indexes there are (the last one is of packets without the
+	 * field, where there are such), and the greatest that a rule can name. */
+	uint32_t size, last;
+	const struct field_header *header; /* TCP's and UDP's fields; NULL: of none of them */
+};
+extern const struct rule_field rule_fields[AX_FIELDS];
+
+/* The row of a field. */
+const struct rule_field *rule_field(enum ax_field number);
+const char *rule_field_name(enum ax_field number);
+/* What the sets have in them that the field takes. */
+enum set_kind field_set_kind(const struct rule_field *row);
+
+/* Writes the field's keys and values, " " behind each, or nothing for an empty condition. */
+void field_write(const struct rule_field *row, const struct condition *c, FILE *f);
+/* Reads the value of a key into an empty condition (or one that the field's other key was read
+ * into). 0, -ENOMEM, -EINVAL with what is known of the fault. */
+int field_read(const struct rule_field *row, const struct field_key *key, struct condition *c,
+	       const char *value, struct rule_fault *f);
+
+/* Conditions of the kind's items: their life. */
+void condition_free(struct condition *c);
+int condition_copy(enum field_kind kind, const struct condition *from, struct condition *to);
+bool condition_eq(enum field_kind kind, const struct condition *a, const struct condition *b);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The packets that tests of matching judge: what the parser would say of them, their fields' values
+ * by number, and the same packet as the parser and as the builder have it. A new field of packets
+ * is added here, and nowhere else in these tests.
+ */
+#ifndef AX_TEST_MATCH_PACKET_H
+#define AX_TEST_MATCH_PACKET_H
+
+#include <string.h>
+
+#include "rules/field.h"
+
+/* A packet as the parser sees it. */
+struct match_packet {
+	bool ip, v4; /* v4: by its header, whatever the addresses look like */
+	struct ax_addr src, dst;
+	uint8_t proto;
+	uint8_t fragment; /* enum ax_fragment */
+	bool has_l4;	  /* ports, and TCP's flags */
+	uint16_t sport, dport;
+	uint8_t tcp_flags;
+	bool has_icmp;
+	uint8_t icmp_type, icmp_code;
+	uint16_t vlan; /* AX_VLAN_NONE: untagged */
+	uint32_t len;
+	uint8_t mac[6];
+};
+
+/* The value of a field of numbers or bits, or what stands for packets without the field. */
+static inline uint32_t match_value_of(const struct match_packet *p, enum ax_field f)
+{
+	switch (f) {
+	case AX_FIELD_PROTO:
+		return p->ip ? p->proto : AX_PROTO_NONE;
+	case AX_FIELD_SPORT:
+		return p->has_l4 ? p->sport : AX_PORT_NONE;
+	case AX_FIELD_DPORT:
+		return p->has_l4 ? p->dport : AX_PORT_NONE;
+	case AX_FIELD_TCP_FLAGS:
+		return p->has_l4 && p->proto == 6 ? p->tcp_flags : AX_TCP_FLAGS_NONE;
+	case AX_FIELD_ICMP:
+		if (!p->has_icmp)
+			return AX_ICMP_NONE;
+		return (p->v4 ? 0u : 1u << 16) | (uint32_t)p->icmp_type << 8 | p->icmp_code;
+	case AX_FIELD_VLAN:
+		return p->vlan;
+	case AX_FIELD_FRAGMENT:
+		return p->fragment;
+	case AX_FIELD_LENGTH:
+		return p->len > 65535 ? 65535 : p->len;
+	case AX_FIELD_SRC: /* these are no numbers */
+	case AX_FIELD_DST:
+	case AX_FIELD_MAC:
+	case AX_FIELDS:
+		break;
+	}
+	return UINT32_MAX;
+}
+
+/* Gives a packet that is what it will be otherwise the value of a field, if it can have one. */
+static inline void match_set_value(struct match_packet *p, enum ax_field f, uint32_t value)
+{
+	switch (f) {
+	case AX_FIELD_SPORT:
+		p->sport = (uint16_t)value;
+		break;
+	case AX_FIELD_DPORT:
+		p->dport = (uint16_t)value;
+		break;
+	case AX_FIELD_ICMP:
+		p->icmp_type = (uint8_t)(value >> 8);
+		p->icmp_code = (uint8_t)value;
+		break;
+	case AX_FIELD_SRC: /* these say what the packet is */
+	case AX_FIELD_DST:
+	case AX_FIELD_PROTO:
+	case AX_FIELD_TCP_FLAGS:
+	case AX_FIELD_VLAN:
+	case AX_FIELD_FRAGMENT:
+	case AX_FIELD_LENGTH:
+	case AX_FIELD_MAC:
+	case AX_FIELDS:
+		break;
+	}
+}
+
+#ifdef AX_PARSE_BPF_H
+/* As xdp/parse.bpf.h would have it. */
+static inline struct packet match_parsed(const struct match_packet *m)
+{
+	return (struct packet){
+		.src = m->src,
+		.dst = m->dst,
+		.sport_be = bpf_htons(m->sport),
+		.dport_be = bpf_htons(m->dport),
+		.vlan = m->vlan,
+		.icmp = (__u16)(m->icmp_type << 8 | m->icmp_code),
+		.proto = m->proto,
+		.tcp_flags = m->tcp_flags,
+		.fragment = m->fragment,
+		.v4 = m->v4,
+		.later = m->fragment == AX_FRAGMENT_LATER,
+		.has_l4 = m->has_l4,
+		.has_icmp = m->has_icmp,
+	};
+}
+#endif
+
+#ifdef AX_PACKET_TEXT_H
+/* As agent/packet/text.h builds it; without data. */
+static inline void match_built(const struct match_packet *m, struct packet *p)
+{
+	packet_init(p);
+	p->kind = m->ip ? PACKET_IP : PACKET_ARP;
+	p->src = m->ip ? m->src : addr_from_v4(1);
+	p->dst = m->ip ? m->dst : addr_from_v4(2);
+	p->proto = m->proto;
+	p->sport = m->sport;
+	p->dport = m->dport;
+	p->tcp_flags = m->tcp_flags;
+	p->icmp_type = m->icmp_type;
+	p->icmp_code = m->icmp_code;
+	p->fragment = m->ip ? (enum ax_fragment)m->fragment : AX_FRAGMENT_NONE;
+	p->offset = 1480;
+	memcpy(p->smac, m->mac, sizeof(p->smac));
+	if (m->vlan != AX_VLAN_NONE) {
+		p->tags[0] = (struct packet_tag){m->vlan, 0x8100};
+		p->n_tags = 1;
+	}
+}
+#endif
+
+#endif
