@@ -21,6 +21,7 @@
 
 #define AX_XDP_RULES_MAX 16384 /* of one interface */
 
+/* What of a packet rules can ask about. How a field is added: see agent/rules/field.h. */
 enum ax_field {
 	AX_FIELD_SRC,	    /* address; see struct ax_addr_table */
 	AX_FIELD_DST,	    /* address */
@@ -269,7 +270,8 @@ struct ax_layout {
 	__u8 policy[24];  /* enum ax_policy by enum ax_reason */
 	struct ax_field_layout field[AX_FIELDS];
 };
-#define AX_ARENA_MAGIC 0x6178524d /* changes whenever the arena's layout does */
+/* Changes whenever the arena's layout does: a new field changes it by itself. */
+#define AX_ARENA_MAGIC (0x61785242 + AX_FIELDS)
 _Static_assert(AX_REASON_POLICIES <= 24, "every class has a policy");
 
 /* Map `rule_counts` (per CPU): counted under a rule's name, whichever generation it is in. */

@@ -25,11 +25,6 @@ static __always_inline __u64 mask_less(__u64 a, __u64 b)
 	return borrow;
 }
 
-static __always_inline __u16 class_at(const __u8 *a, __u32 table, __u32 index)
-{
-	return *(const __u16 *)(a + table + index * sizeof(__u16));
-}
-
 /* The class of lower half `low` in an IPv4 bucket, see AX_ROOT_CLASS. */
 static __always_inline __u16 search_bucket(const __u8 *a, __u32 buckets, __u32 size, __u32 root,
 					   __u32 low)
@@ -118,28 +113,25 @@ static __always_inline __u16 class_v4(const __u8 *a, const volatile struct ax_fi
 	return search_bucket(a, f->buckets4, f->buckets4_size, root, addr & 0xffff);
 }
 
-/* Functions of their own: the verifier follows their searches once, not once more for each way to
- * get there. */
-static __always_inline __u32 class_src(const struct packet *p)
-{
-	const __u8 *a = arena_get();
+/* --- one function for each kind of fields (agent/rules/field.h) --- */
 
-	if (!a)
-		return 0;
-	return p->v4 ? class_v4(a, &layout.field[AX_FIELD_SRC], bpf_ntohl(p->src.w[3]))
-		     : class_v6(a, &layout.field[AX_FIELD_SRC], &p->src);
+/* An address: that of packets without one has a class of its own. */
+static __always_inline __u32 class_address(const __u8 *a, const volatile struct ax_field_layout *f,
+					   const struct packet *p, const struct ax_addr *addr)
+{
+	if (p->fragment == AX_FRAGMENT_NOT_IP)
+		return f->none;
+	return p->v4 ? class_v4(a, f, bpf_ntohl(addr->w[3])) : class_v6(a, f, addr);
 }
 
-static __always_inline __u32 class_dst(const struct packet *p)
+/* Numbers and bits. */
+static __always_inline __u16 class_at(const __u8 *a, __u32 table, __u32 index)
 {
-	const __u8 *a = arena_get();
-
-	if (!a)
-		return 0;
-	return p->v4 ? class_v4(a, &layout.field[AX_FIELD_DST], bpf_ntohl(p->dst.w[3]))
-		     : class_v6(a, &layout.field[AX_FIELD_DST], &p->dst);
+	return *(const __u16 *)(a + table + index * sizeof(__u16));
 }
 
+/* A function of its own: the verifier follows its search once, not once more for each way to get
+ * there. */
 static __noinline __u32 class_mac(__u64 mac)
 {
 	const volatile struct ax_field_layout *f = &layout.field[AX_FIELD_MAC];
@@ -160,48 +152,18 @@ struct judged {
 	__u32 len;
 };
 
-static __always_inline __u32 icmp_index(const struct packet *p)
-{
-	__u64 i = p->has_icmp ? (p->v4 ? 0 : 1u << 16) | p->icmp : AX_ICMP_NONE;
-
-	/* Linux 6.1 knows no upper bound of two variables ORed (6.10 does) */
-	opaque(i);
-	return i > AX_ICMP_NONE ? AX_ICMP_NONE : (__u32)i;
-}
-
 /* The class of one field; `i` is a constant at every call. */
 static __always_inline __u32 class_of(const __u8 *a, int i, const struct judged *j)
 {
 	const volatile struct ax_field_layout *f = &layout.field[i];
-	const struct packet *p = j->p;
-	bool ip = p->fragment != AX_FRAGMENT_NOT_IP;
 
-	switch (i) {
-	case AX_FIELD_SRC:
-		return ip ? class_src(p) : f->none;
-	case AX_FIELD_DST:
-		return ip ? class_dst(p) : f->none;
-	case AX_FIELD_PROTO:
-		return class_at(a, f->table, ip ? p->proto : AX_PROTO_NONE);
-	case AX_FIELD_SPORT:
-		return class_at(a, f->table, p->has_l4 ? bpf_ntohs(p->sport_be) : AX_PORT_NONE);
-	case AX_FIELD_DPORT:
-		return class_at(a, f->table, p->has_l4 ? bpf_ntohs(p->dport_be) : AX_PORT_NONE);
-	case AX_FIELD_TCP_FLAGS:
-		return class_at(a, f->table,
-				p->has_l4 && p->proto == IPPROTO_TCP ? p->tcp_flags
-								     : AX_TCP_FLAGS_NONE);
-	case AX_FIELD_ICMP:
-		return class_at(a, f->table, icmp_index(p));
-	case AX_FIELD_VLAN:
-		return class_at(a, f->table, p->vlan > AX_VLAN_NONE ? AX_VLAN_NONE : p->vlan);
-	case AX_FIELD_FRAGMENT:
-		return class_at(a, f->table, p->fragment & 3);
-	case AX_FIELD_LENGTH:
-		return class_at(a, f->table, j->len > 65535 ? 65535 : j->len);
-	default:
+	if (i == AX_FIELD_SRC)
+		return class_address(a, f, j->p, &j->p->src);
+	if (i == AX_FIELD_DST)
+		return class_address(a, f, j->p, &j->p->dst);
+	if (i == AX_FIELD_MAC)
 		return class_mac(j->mac);
-	}
+	return class_at(a, f->table, packet_value(j->p, (enum ax_field)i, j->len));
 }
 
 /* The rows of the used fields, as offsets in the arena. */

@@ -386,6 +386,54 @@ static __always_inline void parse_frame(void *data, void *end, __u32 len, struct
 		parse_net(data, end, len, p);
 }
 
+/* --- the values of fields, as rules ask about them --- */
+
+static __always_inline __u32 icmp_value(const struct packet *p)
+{
+	__u64 i = p->has_icmp ? (p->v4 ? 0 : 1u << 16) | p->icmp : AX_ICMP_NONE;
+
+	/* Linux 6.1 knows no upper bound of two variables ORed (6.10 does) */
+	asm volatile("" : "+r"(i));
+	return i > AX_ICMP_NONE ? AX_ICMP_NONE : (__u32)i;
+}
+
+/*
+ * The value of a field that is a number, within the bounds of its table (enum ax_field says which
+ * they are), for a constant `field`. No default: a new field's value has to be found here, unless
+ * it is an address. `len`: of the frame.
+ */
+static __always_inline __u32 packet_value(const struct packet *p, enum ax_field field, __u32 len)
+{
+	bool ip = p->fragment != AX_FRAGMENT_NOT_IP;
+
+	switch (field) {
+	case AX_FIELD_PROTO:
+		return ip ? p->proto : AX_PROTO_NONE;
+	case AX_FIELD_SPORT:
+		return p->has_l4 ? bpf_ntohs(p->sport_be) : AX_PORT_NONE;
+	case AX_FIELD_DPORT:
+		return p->has_l4 ? bpf_ntohs(p->dport_be) : AX_PORT_NONE;
+	case AX_FIELD_TCP_FLAGS:
+		return p->has_l4 && p->proto == IPPROTO_TCP ? p->tcp_flags : AX_TCP_FLAGS_NONE;
+	case AX_FIELD_ICMP:
+		return icmp_value(p);
+	case AX_FIELD_VLAN:
+		return p->vlan > AX_VLAN_NONE ? AX_VLAN_NONE : p->vlan;
+	case AX_FIELD_FRAGMENT:
+		return p->fragment & 3;
+	case AX_FIELD_LENGTH:
+		return len > 65535 ? 65535 : len;
+	case AX_FIELD_SRC: /* see classify.bpf.h */
+	case AX_FIELD_DST:
+	case AX_FIELD_MAC:
+	case AX_FIELDS:
+		break;
+	}
+	return 0;
+}
+
+/* --- what ICMP errors quote --- */
+
 /* An echo's type and code. What answers it has the other type. */
 static __always_inline void read_quoted_icmp(const __u8 *icmp, struct packet *q)
 {
