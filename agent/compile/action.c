@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include "compile/priv.h"
+#include "rules/defaults.h"
 
 #define UNITS_PER_SECOND (1000000000ull << AX_LIMIT_NS_SHIFT)
 /* A frame of 65535 bytes then costs less than 1 << 63. It is 4 bit/s, the slowest there is. */
@@ -20,15 +21,13 @@ static uint64_t at_most(unsigned __int128 v, uint64_t max)
 	return v < max ? (uint64_t)v : max;
 }
 
-/* The first packet of a burst is let through whatever the tolerance is, so it is not part of it. */
 /* The agent is woken up for every datagram of a trigger, so there is always a limit. */
-#define TRIGGER_RATE 50 /* a second */
-
 static bool is_limited(const struct rule *r)
 {
 	return r->rate || r->trigger;
 }
 
+/* The first packet of a burst is let through whatever the tolerance is, so it is not part of it. */
 static struct ax_limit limit_of(const struct rule *r)
 {
 	struct ax_limit l = {

@@ -3,6 +3,7 @@
 #include "base/values.h"
 #include "config/read.h"
 #include "config/rules.h"
+#include "rules/defaults.h"
 
 struct balancer_reading {
 	struct balancer b;
@@ -123,7 +124,7 @@ static const struct key backend_keys[] = {
 
 static void read_backend(struct reader *r, const struct node *n, void *to)
 {
-	struct balance_backend backend = {.weight = 1};
+	struct balance_backend backend = {.weight = BACKEND_WEIGHT};
 	struct balancer *b = &((struct balancer_reading *)to)->b;
 	size_t before = r->errs->n;
 

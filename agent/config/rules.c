@@ -74,7 +74,7 @@ void list_read_classes(struct reader *r, const struct node *n, void *to)
 	struct key keys[AX_REASON_POLICIES - 1];
 
 	for (unsigned i = 1; i < AX_REASON_POLICIES; i++)
-		keys[i - 1] = (struct key){ax_reason_names[i], read_class, i};
+		keys[i - 1] = (struct key){rule_reasons[i].name, read_class, i};
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), l->list.policy);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Rule lists: their life and their edits. */
+#include "rules/defaults.h"
 #include "rules/priv.h"
 
 #include <search.h>
@@ -23,29 +24,11 @@ const char *balance_mode_name(enum balance_mode m)
 	return m < ARRAY_SIZE(balance_mode_names) ? balance_mode_names[m] : NULL;
 }
 
-uint8_t rule_list_default_policy(enum ax_reason r)
-{
-	switch (r) {
-	case AX_REASON_IP_OPTIONS:
-	case AX_REASON_LATER_FRAGMENT:
-	case AX_REASON_TUNNEL:
-		return AX_POLICY_RULES;
-	case AX_REASON_ARP:
-	case AX_REASON_NEIGHBOUR:
-	case AX_REASON_MLD:
-	case AX_REASON_ICMP_ERROR:
-		return AX_POLICY_PASS;
-	default:
-		return r > AX_REASON_NONE && r < AX_REASON_IP_OPTIONS ? AX_POLICY_DROP
-								      : AX_POLICY_RULES;
-	}
-}
-
 void rule_list_init(struct rule_list *l)
 {
-	*l = (struct rule_list){.default_action = AX_VERDICT_PASS};
+	*l = (struct rule_list){.default_action = LIST_ACTION};
 	for (unsigned i = 0; i < AX_REASON_POLICIES; i++)
-		l->policy[i] = rule_list_default_policy((enum ax_reason)i);
+		l->policy[i] = rule_reasons[i].policy;
 }
 
 void balancer_free(struct balancer *b)

@@ -62,12 +62,11 @@ struct rule_list {
 	uint32_t priority; /* run priority with other programs, 0: 50, as libxdp has it */
 };
 
-/* Empty, default pass, every policy as rule_list_default_policy() has it. */
+/* Empty, with the action and the policies that defaults.h has. */
 void rule_list_init(struct rule_list *l);
 void rule_list_free(struct rule_list *l);
 int rule_list_copy(const struct rule_list *from, struct rule_list *to);
 bool rule_list_eq(const struct rule_list *a, const struct rule_list *b);
-uint8_t rule_list_default_policy(enum ax_reason r);
 /* Takes the contents of the rule over (also on failure). `at` beyond the end: the end. */
 int rule_list_insert(struct rule_list *l, size_t at, struct rule *r);
 void rule_list_remove(struct rule_list *l, size_t at);

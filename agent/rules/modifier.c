@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The values of a rule's action, capture and rate, which are small languages of their own. */
+#include "rules/defaults.h"
 #include "rules/key.h"
 #include "rules/priv.h"
 
@@ -118,7 +119,8 @@ static const struct unit {
 
 uint64_t rate_default_burst(uint64_t rate, bool bits)
 {
-	uint64_t burst = bits ? rate / 80 : rate / 10, least = bits ? RATE_BYTES_MIN : 1;
+	uint64_t burst = (bits ? rate / 8 : rate) / RATE_BURST_PART,
+		 least = bits ? RATE_BYTES_MIN : 1;
 
 	return burst > least ? burst : least;
 }
@@ -189,7 +191,7 @@ static int set_per(struct rule *r, const char *text, struct rule_fault *f)
 {
 	static const char want[] = "per=src, per=src/24 or per=src/24/64, with a length for IPv4 "
 				   "of 0 to 32, then one for IPv6 of 0 to 128";
-	uint64_t len4 = 32, len6 = 128;
+	uint64_t len4 = RATE_PREFIX4, len6 = RATE_PREFIX6;
 	char copy[sizeof("src/32/128")], *rest = copy, *item;
 
 	if (strlen(text) >= sizeof(copy))
@@ -199,7 +201,8 @@ static int set_per(struct rule *r, const char *text, struct rule_fault *f)
 		return fault_set(f, NULL, want);
 	if (rest) {
 		item = strsep(&rest, "/");
-		len6 = 64; /* what one network has, when that is counted and not its hosts */
+		len6 = RATE_NETWORK6; /* what one network has, when that is counted and not its
+					 hosts */
 		if (value_number(item, 32, &len4) < 0 ||
 		    (rest && value_number(rest, 128, &len6) < 0))
 			return fault_set(f, NULL, want);

@@ -53,7 +53,6 @@ int icmp_parse(const char *s, bool v6, struct range *ret);
 /* The name of the whole type or of the type and code at lo..hi, or NULL. */
 const char *icmp_name(uint32_t lo, uint32_t hi);
 
-#define RATE_BYTES_MIN 10000 /* of a burst unless it is given: some whole frames */
 uint64_t rate_default_burst(uint64_t rate, bool bits);
 int rule_parse_action(struct rule *r, const char *value, struct rule_fault *f);
 int rule_parse_capture(struct rule *r, const char *value, struct rule_fault *f);
@@ -79,7 +78,6 @@ extern const char *const policy_names[3]; /* by enum ax_policy */
 
 #define BALANCER_BACKENDS_MAX AX_REALS_MAX
 #define BALANCER_WEIGHT_MAX   1000
-#define GUE_PORT	      6080
 extern const char *const balance_mode_names[3];
 extern const char *const xdp_mode_names[4];
 void balancer_free(struct balancer *b);

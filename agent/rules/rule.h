@@ -35,6 +35,7 @@
 #include "base/address.h"
 #include "base/strv.h"
 #include "base/util.h"
+#include "rules/reason.h"
 #include "xdp.h"
 
 #define RULE_NAME_MAX 63   /* letters, digits, . _ - : so that it is one word everywhere */
@@ -114,8 +115,7 @@ bool rule_catches_all(const struct rule *r);
 int rule_parse_proto(const char *s);	    /* 0..255 or -EINVAL */
 const char *rule_proto_name(uint8_t proto); /* NULL: it has none, the number is written */
 
-extern const char *const ax_reason_names[AX_REASONS]; /* "later-fragment" ... */
-extern const char *const ax_verdict_names[6];	      /* "pass" ... */
+extern const char *const ax_verdict_names[6]; /* "pass" ... */
 const char *rule_key_name(size_t i); /* "name", "src" ..., NULL behind the last one */
 
 #endif

@@ -56,7 +56,7 @@ static int save_text(const struct rule_list *l, FILE *f)
 	fprintf(f, "list %s %u %s\n", xdp_mode_names[l->mode], l->priority,
 		ax_verdict_names[l->default_action]);
 	for (unsigned i = 1; i < AX_REASON_POLICIES; i++)
-		fprintf(f, "class %s %s\n", ax_reason_names[i], policy_names[l->policy[i]]);
+		fprintf(f, "class %s %s\n", rule_reasons[i].name, policy_names[l->policy[i]]);
 	for (size_t i = 0; i < l->n_balancers; i++)
 		save_balancer(&l->balancers[i], f);
 	for (size_t i = 0; i < l->n_rules; i++) {
@@ -216,13 +216,14 @@ static int restore_head(struct rule_list *l, char **words, size_t n)
 
 static int restore_class(struct rule_list *l, char **words, size_t n)
 {
-	int class, policy;
+	enum ax_reason class;
+	int policy;
 
 	if (n != 2)
 		return -EINVAL;
-	class = value_word(words[0], ax_reason_names, AX_REASON_POLICIES);
+	class = rule_class_find(words[0]);
 	policy = value_word(words[1], policy_names, ARRAY_SIZE(policy_names));
-	if (class < 1 || policy < 0)
+	if (class == AX_REASON_NONE || policy < 0)
 		return -EINVAL;
 	l->policy[class] = (uint8_t)policy;
 	return 0;

@@ -3,40 +3,6 @@
 #include "rules/field.h"
 #include "rules/priv.h"
 
-const char *const ax_reason_names[AX_REASONS] = {
-	[AX_REASON_NONE] = "none",
-	[AX_REASON_RUNT] = "runt",
-	[AX_REASON_TOO_MANY_TAGS] = "too-many-tags",
-	[AX_REASON_BAD_VERSION] = "bad-version",
-	[AX_REASON_BAD_HEADER] = "bad-header",
-	[AX_REASON_BAD_LENGTH] = "bad-length",
-	[AX_REASON_MAPPED_ADDRESS] = "mapped-address",
-	[AX_REASON_TOO_MANY_HEADERS] = "too-many-headers",
-	[AX_REASON_SHORT_FRAGMENT] = "short-fragment",
-	[AX_REASON_SHORT_L4] = "short-l4",
-	[AX_REASON_BAD_TCP] = "bad-tcp",
-	[AX_REASON_BAD_UDP] = "bad-udp",
-	[AX_REASON_SPLIT] = "split-header",
-	[AX_REASON_IP_OPTIONS] = "ip-options",
-	[AX_REASON_LATER_FRAGMENT] = "later-fragment",
-	[AX_REASON_TUNNEL] = "tunnel",
-	[AX_REASON_ARP] = "arp",
-	[AX_REASON_NEIGHBOUR] = "neighbour",
-	[AX_REASON_MLD] = "mld",
-	[AX_REASON_ICMP_ERROR] = "icmp-error",
-	[AX_REASON_RATE_LIMITED] = "rate-limited",
-	[AX_REASON_CAPTURE_LOST] = "capture-lost",
-	[AX_REASON_NO_BACKEND] = "no-backend",
-	[AX_REASON_NO_ROUTE] = "no-route",
-	[AX_REASON_NO_NEIGHBOUR] = "no-neighbour",
-	[AX_REASON_TTL] = "ttl",
-	[AX_REASON_TOO_BIG] = "too-big",
-	[AX_REASON_FLOWS_FULL] = "flows-full",
-	[AX_REASON_NO_PORT] = "no-port",
-	[AX_REASON_REWRITE_FAILED] = "rewrite-failed",
-	[AX_REASON_TRIGGER_LOST] = "trigger-lost",
-};
-
 const char *const ax_verdict_names[6] = {
 	[AX_VERDICT_PASS] = "pass",	  [AX_VERDICT_DROP] = "drop",
 	[AX_VERDICT_REFLECT] = "reflect", [AX_VERDICT_REDIRECT] = "redirect",

@@ -462,7 +462,7 @@ static void diff_settings(FILE *f, const struct rule_list *old, const struct rul
 		if (old->policy[i] == new->policy[i])
 			continue;
 		put_sep(f);
-		fprintf(f, "class %s", ax_reason_names[i]);
+		fprintf(f, "class %s", rule_reasons[i].name);
 	}
 	if (old->mode != new->mode || old->priority != new->priority) {
 		put_sep(f);

@@ -186,7 +186,7 @@ void assert_fails(const char *text, enum ax_reason reason, uint32_t action)
 
 	if (r.action != action || balance_reason_count(reason) != before + 1)
 		fail_msg("%s: action %u, reason %s counted %d times", text, r.action,
-			 ax_reason_names[reason], (int)(balance_reason_count(reason) - before));
+			 rule_reasons[reason].name, (int)(balance_reason_count(reason) - before));
 }
 
 /* --- floods --- */

@@ -102,7 +102,7 @@ static void assert_no_trace(const char *spec, const struct snapshot *a)
 			fail_msg("%s: explaining it counted for %s", spec, b.stats.names.v[i]);
 	for (int i = 0; i < AX_REASONS; i++)
 		if (a->stats.reasons[i] != b.stats.reasons[i])
-			fail_msg("%s: explaining it counted %s", spec, ax_reason_names[i]);
+			fail_msg("%s: explaining it counted %s", spec, rule_reasons[i].name);
 	if (a->maps != b.maps)
 		fail_msg("%s: explaining it changed a limit or a slot", spec);
 	if (a->captures != b.captures || a->triggers != b.triggers)
@@ -129,8 +129,8 @@ static void check_explanation(const char *spec, const struct frame_bytes *f, con
 			 decided_names[x->decided]);
 	if (r.x.reason != x->reason)
 		fail_msg("%s: explained with reason %s, not %s", spec,
-			 ax_reason_names[r.x.reason] ? ax_reason_names[r.x.reason] : "none",
-			 ax_reason_names[x->reason] ? ax_reason_names[x->reason] : "none");
+			 rule_reasons[r.x.reason].name ? rule_reasons[r.x.reason].name : "none",
+			 rule_reasons[x->reason].name ? rule_reasons[x->reason].name : "none");
 	assert_int_equal(r.x.limited, x->limited);
 	if (x->rule && !streq(r.rule, x->rule))
 		fail_msg("%s: explained with rule %s, not %s", spec, r.rule, x->rule);
@@ -166,7 +166,7 @@ static void check_reasons(const char *spec, const struct xdp_stats *a, const str
 	for (int i = 1; i < AX_REASONS; i++)
 		if (b->reasons[i] - a->reasons[i] !=
 		    (i == (int)x->reason) + (uint64_t)(i == (int)x->also))
-			fail_msg("%s: counted %s %d times", spec, ax_reason_names[i],
+			fail_msg("%s: counted %s %d times", spec, rule_reasons[i].name,
 				 (int)(b->reasons[i] - a->reasons[i]));
 }
 

@@ -250,7 +250,7 @@ static void class_list(const struct class_row *row, int policy, char *ret, size_
 {
 	bool needed = row->reason >= AX_REASON_ARP;
 
-	snprintf(ret, size, "default: drop\nclasses: {%s: %s}\n%s", ax_reason_names[row->reason],
+	snprintf(ret, size, "default: drop\nclasses: {%s: %s}\n%s", rule_reasons[row->reason].name,
 		 policies[policy],
 		 needed ? "rules: [{name: port, dport: 9999, action: pass}]\n" : CLASS_RULES);
 }
@@ -327,7 +327,7 @@ static void all_classes_are_tested(void **state)
 		seen[classes[i].reason] = true;
 	for (int i = 0; i < AX_REASON_POLICIES; i++)
 		if (!seen[i])
-			fail_msg("class %s has no test", ax_reason_names[i]);
+			fail_msg("class %s has no test", rule_reasons[i].name);
 }
 
 int main(void)
@@ -348,7 +348,7 @@ int main(void)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++, n++) {
 		snprintf(names[n], sizeof(names[n]), "class %s: rules, pass, drop",
-			 ax_reason_names[classes[i].reason]);
+			 rule_reasons[classes[i].reason].name);
 		tests[n] = (struct CMUnitTest){.name = names[n],
 					       .test_func = test_class,
 					       .initial_state = (void *)(uintptr_t)&classes[i]};

@@ -628,12 +628,12 @@ static void names_of_protocols_and_reasons(void **state)
 	assert_int_equal(rule_parse_proto("256"), -EINVAL);
 	assert_int_equal(rule_parse_proto(""), -EINVAL);
 	for (int i = 0; i < AX_REASONS; i++) {
-		assert_non_null(ax_reason_names[i]);
+		assert_non_null(rule_reasons[i].name);
 		for (int j = 0; j < i; j++)
-			assert_string_not_equal(ax_reason_names[i], ax_reason_names[j]);
+			assert_string_not_equal(rule_reasons[i].name, rule_reasons[j].name);
 	}
-	assert_string_equal(ax_reason_names[AX_REASON_SPLIT], "split-header");
-	assert_string_equal(ax_reason_names[AX_REASON_TRIGGER_LOST], "trigger-lost");
+	assert_string_equal(rule_reasons[AX_REASON_SPLIT].name, "split-header");
+	assert_string_equal(rule_reasons[AX_REASON_TRIGGER_LOST].name, "trigger-lost");
 	assert_string_equal(ax_verdict_names[AX_VERDICT_BALANCE], "balance");
 }
 

@@ -41,7 +41,7 @@ static const char *verdict_name(const struct xdp_explanation *x)
 
 static const char *reason_name(const struct xdp_explanation *x)
 {
-	return x->x.reason && x->x.reason < AX_REASONS ? ax_reason_names[x->x.reason] : NULL;
+	return x->x.reason && x->x.reason < AX_REASONS ? rule_reasons[x->x.reason].name : NULL;
 }
 
 static bool by_rule(const struct xdp_explanation *x)

@@ -2,6 +2,7 @@
 /* A rule list as a rule file, and rules as keys and values. */
 #include <arpa/inet.h>
 
+#include "rules/defaults.h"
 #include "tools/xdp/xdp.h"
 
 /* --- rules --- */
@@ -121,7 +122,7 @@ static void put_backend(const struct balance_backend *b, FILE *to)
 	fprintf(to, "      - {address: \"%s\"",
 		b->port ? addr_port_format(&b->addr, htons(b->port), buf)
 			: addr_format(&b->addr, buf));
-	if (b->weight != 1)
+	if (b->weight != BACKEND_WEIGHT)
 		fprintf(to, ", weight: %u", b->weight);
 	fputs(b->drain ? ", drain: yes}\n" : "}\n", to);
 }
@@ -161,11 +162,10 @@ static void put_policies(const struct rule_list *l, FILE *to)
 	bool any = false;
 
 	for (unsigned i = 1; i < AX_REASON_POLICIES; i++) {
-		if (l->policy[i] == rule_list_default_policy((enum ax_reason)i) ||
-		    l->policy[i] > AX_POLICY_DROP)
+		if (l->policy[i] == rule_reasons[i].policy || l->policy[i] > AX_POLICY_DROP)
 			continue;
 		fputs(any ? "" : "classes:\n", to);
-		fprintf(to, "  %s: %s\n", ax_reason_names[i], names[l->policy[i]]);
+		fprintf(to, "  %s: %s\n", rule_reasons[i].name, names[l->policy[i]]);
 		any = true;
 	}
 }

@@ -122,7 +122,7 @@ static int put_reasons(const struct sample *s, bool follow, const struct table_s
 		if (n == b)
 			continue;
 		any = true;
-		table_add(&t, ax_reason_names[i]);
+		table_add(&t, rule_reasons[i].name);
 		table_addf(&t, "%llu", (unsigned long long)n);
 		if (follow && s->again)
 			add_rate(&t, rate(s, n, b));
@@ -215,7 +215,7 @@ static void put_json(const char *ifname, const struct sample *s, bool follow)
 
 	for (size_t i = 1; i < AX_REASONS; i++)
 		if (s->now.reasons[i])
-			json_object_set_new(reasons, ax_reason_names[i],
+			json_object_set_new(reasons, rule_reasons[i].name,
 					    json_integer((json_int_t)s->now.reasons[i]));
 	json_object_set_new(j, "interface", json_string(ifname));
 	json_object_set_new(j, "rules", rules_json(s, follow));
