@@ -7,8 +7,8 @@
  * To add a field:
  *   include/xdp.h          its number (enum ax_field) and the index for packets without it
  *   xdp/parse.bpf.h        the parser fills it in, packet_value() returns it
- *   agent/rules/fields.c   its row
- *   tools/share/ax.1       what it means
+ *   agent/rules/fields.c   its row; agent/rules/rule.h lists the keys
+ *   tools/share/ax-xdp.8   what it means
  *   tests/unit/match_packet.h, tests/unit/test_rule.c   the same for the tests' packets; its text
  */
 #ifndef AX_RULES_FIELD_H

@@ -7,7 +7,7 @@
  *                           behind those that are worse (the worst of a packet is told)
  *   agent/rules/reason.c    its row; with a policy: whose default stands in defaults.h
  *   xdp/parse.bpf.h         odd(p, AX_REASON_...), or count_reason() where else it is found
- *   tools/share/ax.1        what it means
+ *   tools/share/ax-xdp.8    what it means
  *   tests/prog/test_filter_odd_packets.c   a packet of the class, which that test asks for
  */
 #ifndef AX_RULES_REASON_H

@@ -116,6 +116,6 @@ int rule_parse_proto(const char *s);	    /* 0..255 or -EINVAL */
 const char *rule_proto_name(uint8_t proto); /* NULL: it has none, the number is written */
 
 extern const char *const ax_verdict_names[6]; /* "pass" ... */
-const char *rule_key_name(size_t i); /* "name", "src" ..., NULL behind the last one */
+const char *rule_key_name(size_t i);	      /* "name", "src" ..., NULL behind the last one */
 
 #endif

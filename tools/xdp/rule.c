@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax xdp rule add, del, move, list */
+#include "rules/field.h"
 #include "tools/xdp/xdp.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
@@ -100,6 +101,34 @@ struct args {
 	struct cmd_xdp_change change;
 };
 
+static char about_add[1024]; /* the help, see say_about_add() */
+
+/* The keys of the fields are not known before. */
+static void say_about_add(void)
+{
+	char keys[256];
+	size_t len = 0;
+
+	for (size_t i = 0; i < FIELD_KEYS_MAX * AX_FIELDS && len < sizeof(keys); i++) {
+		const struct field_key *key =
+			&rule_fields[i / FIELD_KEYS_MAX].keys[i % FIELD_KEYS_MAX];
+
+		if (key->name)
+			len += (size_t)snprintf(keys + len, sizeof(keys) - len, "%s%s",
+						len ? ", " : "", key->name);
+	}
+	snprintf(about_add, sizeof(about_add),
+		 "Adds a rule, behind the last one unless said otherwise. A rule is a list of keys "
+		 "with a value each:\n"
+		 "%s say which packets it matches;\n"
+		 "action says what happens to them: pass, drop, reflect, redirect IFACE, cpu N, "
+		 "balance NAME;\n"
+		 "name, capture, rate, sample, log, trigger, smac, dmac, to, to-port, checksum are "
+		 "what else there is. ax-xdp(8) explains each.\n\n"
+		 "ax xdp rule add eth0 name ssh src 10.0.0.0/8 proto tcp dport 22 action pass",
+		 keys);
+}
+
 static int run_add(struct cmd *c, int argc, char **argv)
 {
 	struct edit edit = {0};
@@ -107,6 +136,7 @@ static int run_add(struct cmd *c, int argc, char **argv)
 	struct args a = {0};
 	int status;
 
+	say_about_add();
 	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
 	if (!argc)
@@ -142,17 +172,7 @@ static const struct command rule_add = {
 		{
 			.usage = "ax xdp rule add IFACE [--at N|--before RULE|--after RULE] KEY "
 				 "VALUE ...",
-			.about = "Adds a rule, behind the last one unless said otherwise. A rule "
-				 "is a list of keys with a value each:\n"
-				 "src, dst, proto, sport, dport, flags, icmp, icmp6, vlan, "
-				 "fragment, length, mac say which packets it matches;\n"
-				 "action says what happens to them: pass, drop, reflect, redirect "
-				 "IFACE, cpu N, balance NAME;\n"
-				 "name, capture, rate, sample, log, trigger, smac, dmac, to, "
-				 "to-port, checksum are what else there is. ax-xdp(8) "
-				 "explains each.\n\n"
-				 "ax xdp rule add eth0 name ssh src 10.0.0.0/8 proto tcp dport 22 "
-				 "action pass",
+			.about = about_add,
 			.own = {{place_opts, ARRAY_SIZE(place_opts), offsetof(struct args, place)},
 				{cmd_xdp_change_opts, ARRAY_SIZE(cmd_xdp_change_opts),
 				 offsetof(struct args, change)}},
