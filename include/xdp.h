@@ -34,6 +34,7 @@ enum ax_field {
 	AX_FIELD_FRAGMENT,  /* enum ax_fragment */
 	AX_FIELD_LENGTH,    /* of the frame from its Ethernet header on; 65536, longer as 65535 */
 	AX_FIELD_MAC,	    /* searched, see struct ax_key64; the source of the frame */
+	AX_FIELD_TTL,	    /* of IPv4, or IPv6's hop limit: 256 and AX_TTL_NONE */
 	AX_FIELDS
 };
 
@@ -43,6 +44,7 @@ enum ax_field {
 #define AX_TCP_FLAGS_NONE 256
 #define AX_ICMP_NONE	  131072
 #define AX_VLAN_NONE	  4096
+#define AX_TTL_NONE	  256
 
 enum ax_fragment {
 	AX_FRAGMENT_NONE,

@@ -57,7 +57,7 @@ struct packet {
 	bool has_l4;	   /* TCP or UDP, and its header is in the packet */
 	bool has_icmp;	   /* ICMP or ICMPv6, and its header is in the packet */
 	__u16 payload_off; /* behind the transport header, if it was understood */
-	__u16 pad;
+	__u16 ttl;	   /* or hop limit; AX_TTL_NONE: not IP, or only quoted by an ICMP error */
 };
 
 /* A place in the packet at an offset that the verifier does not know: it follows none beyond 64
@@ -183,6 +183,7 @@ static __always_inline void parse_ipv4(void *l3, void *end, __u32 frame, struct 
 	p->src = (struct ax_addr){.w = {0, 0, bpf_htonl(0xffff), ip->saddr}};
 	p->dst = (struct ax_addr){.w = {0, 0, bpf_htonl(0xffff), ip->daddr}};
 	p->proto = ip->protocol;
+	p->ttl = ip->ttl;
 	p->fragment = AX_FRAGMENT_NONE;
 	if (ip->version != 4)
 		return odd(p, AX_REASON_BAD_VERSION);
@@ -294,6 +295,7 @@ static __always_inline void parse_ipv6(void *l3, void *end, __u32 frame, struct 
 	__builtin_memcpy(&p->src, &ip->saddr, sizeof(p->src));
 	__builtin_memcpy(&p->dst, &ip->daddr, sizeof(p->dst));
 	p->proto = ip->nexthdr;
+	p->ttl = ip->hop_limit;
 	p->fragment = AX_FRAGMENT_NONE;
 	if (ip->version != 6)
 		return odd(p, AX_REASON_BAD_VERSION);
@@ -350,6 +352,7 @@ static __always_inline void packet_init(struct packet *p)
 {
 	__builtin_memset(p, 0, sizeof(*p));
 	p->vlan = AX_VLAN_NONE;
+	p->ttl = AX_TTL_NONE;
 	p->fragment = AX_FRAGMENT_NOT_IP;
 	p->l3_off = sizeof(struct ethhdr);
 }
@@ -423,6 +426,8 @@ static __always_inline __u32 packet_value(const struct packet *p, enum ax_field 
 		return p->fragment & 3;
 	case AX_FIELD_LENGTH:
 		return len > 65535 ? 65535 : len;
+	case AX_FIELD_TTL:
+		return p->ttl > AX_TTL_NONE ? AX_TTL_NONE : p->ttl;
 	case AX_FIELD_SRC: /* see classify.bpf.h */
 	case AX_FIELD_DST:
 	case AX_FIELD_MAC:

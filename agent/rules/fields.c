@@ -420,6 +420,15 @@ const struct rule_field rule_fields[AX_FIELDS] = {
 		.last = 65535,
 	},
 	{
+		.number = AX_FIELD_TTL,
+		.kind = FIELD_NUMBER,
+		.layer = LAYER_IP,
+		.keys = {{"ttl", "TTLs or hop limits of 0 to 255 such as 1, 1-5 or 64-",
+			  .add = add_open, .write = write_open}},
+		.size = AX_TTL_NONE + 1,
+		.last = AX_TTL_NONE - 1,
+	},
+	{
 		.number = AX_FIELD_MAC,
 		.kind = FIELD_MAC,
 		.layer = LAYER_FRAME,

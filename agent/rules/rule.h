@@ -16,6 +16,7 @@
  *   vlan                 100,200-299,none: the outermost tag's
  *   fragment             none|first|later, lists
  *   length               0-64,1500-: of the frame in bytes, from its Ethernet header on
+ *   ttl                  1-5,64-: of IPv4, or the hop limit of IPv6
  *   mac                  source addresses of the frame, lists
  *   action               pass | drop | reflect | redirect IFACE | cpu N | balance NAME
  *   smac, dmac, to, to-port    redirect: what is rewritten (to: address, to-port: port)

@@ -25,6 +25,7 @@ struct match_packet {
 	uint16_t vlan; /* AX_VLAN_NONE: untagged */
 	uint32_t len;
 	uint8_t mac[6];
+	uint8_t ttl;
 };
 
 /* The value of a field of numbers or bits, or what stands for packets without the field. */
@@ -49,6 +50,8 @@ static inline uint32_t match_value_of(const struct match_packet *p, enum ax_fiel
 		return p->fragment;
 	case AX_FIELD_LENGTH:
 		return p->len > 65535 ? 65535 : p->len;
+	case AX_FIELD_TTL:
+		return p->ip ? p->ttl : AX_TTL_NONE;
 	case AX_FIELD_SRC: /* these are no numbers */
 	case AX_FIELD_DST:
 	case AX_FIELD_MAC:
@@ -71,6 +74,9 @@ static inline void match_set_value(struct match_packet *p, enum ax_field f, uint
 	case AX_FIELD_ICMP:
 		p->icmp_type = (uint8_t)(value >> 8);
 		p->icmp_code = (uint8_t)value;
+		break;
+	case AX_FIELD_TTL:
+		p->ttl = (uint8_t)value;
 		break;
 	case AX_FIELD_SRC: /* these say what the packet is */
 	case AX_FIELD_DST:
@@ -99,6 +105,7 @@ static inline struct packet match_parsed(const struct match_packet *m)
 		.proto = m->proto,
 		.tcp_flags = m->tcp_flags,
 		.fragment = m->fragment,
+		.ttl = m->ip ? m->ttl : AX_TTL_NONE,
 		.v4 = m->v4,
 		.later = m->fragment == AX_FRAGMENT_LATER,
 		.has_l4 = m->has_l4,
@@ -123,6 +130,7 @@ static inline void match_built(const struct match_packet *m, struct packet *p)
 	p->icmp_code = m->icmp_code;
 	p->fragment = m->ip ? (enum ax_fragment)m->fragment : AX_FRAGMENT_NONE;
 	p->offset = 1480;
+	p->ttl = m->ttl;
 	memcpy(p->smac, m->mac, sizeof(p->smac));
 	if (m->vlan != AX_VLAN_NONE) {
 		p->tags[0] = (struct packet_tag){m->vlan, 0x8100};

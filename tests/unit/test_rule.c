@@ -114,6 +114,10 @@ static void every_key_has_a_canonical_form(void **state)
 		{"length 1500- action drop", "length 1500- action drop"},
 		{"length 0-64,9000-65535 action drop", "length 0-64,9000- action drop"},
 		{"length 65535 action drop", "length 65535 action drop"},
+		{"ttl 1-5,255 action drop", "ttl 1-5,255 action drop"},
+		{"ttl 5,1,2-4,64-255 action drop", "ttl 1-5,64- action drop"},
+		{"mac ff:ff:ff:ff:ff:ff ttl 0 length 60 action drop",
+		 "length 60 ttl 0 mac ff:ff:ff:ff:ff:ff action drop"},
 		{"mac 02:00:00:00:00:0A,aa:bb:cc:dd:ee:ff action drop",
 		 "mac 02:00:00:00:00:0a,aa:bb:cc:dd:ee:ff action drop"},
 		{"action redirect e smac 02:00:00:00:00:01 dmac 02:00:00:00:00:02 to 10.0.0.5 "
@@ -220,6 +224,7 @@ static void values_arrive_in_the_struct(void **state)
 	"echo-request, echo-reply, unreachable, frag-needed, time-exceeded, redirect, " \
 	"parameter-problem, TYPE or TYPE/CODE of 0 to 255"
 #define LENGTHS "lengths of 0 to 65535 bytes such as 64, 0-64 or 1500-"
+#define TTLS	"TTLs or hop limits of 0 to 255 such as 1, 1-5 or 64-"
 #define MAC	"an Ethernet address such as 02:00:00:00:00:01"
 #define RATE	"a rate such as 1000pps or 10mbit, then burst=N and per=src if wanted"
 #define PER                                                                                      \
@@ -281,6 +286,9 @@ static const struct {
 	{"length", "65536", "\"65536\"", LENGTHS},
 	{"length", "-64", "\"-64\"", LENGTHS},
 	{"length", "1500-1499", "\"1500-1499\"", LENGTHS},
+	{"ttl", "256", "\"256\"", TTLS},
+	{"ttl", "5-1", "\"5-1\"", TTLS},
+	{"ttl", "@low", "\"@low\"", TTLS},
 	{"mac", "2:0:0:0:0:1", "\"2:0:0:0:0:1\"", MAC},
 	{"mac", "02:00:00:00:00:01,02-00-00-00-00-01", "\"02-00-00-00-00-01\"", MAC},
 	{"mac", "02:00:00:00:00:0g", "\"02:00:00:00:00:0g\"", MAC},
@@ -372,10 +380,11 @@ static void keys_are_known_and_come_once(void **state)
 	(void)state;
 	assert_int_equal(rule_set(&r, &given, "dprot", "22", &e), -ENOENT);
 	assert_string_equal(
-		e.text, "\"dprot\" is no key of a rule: use name, src, dst, proto, sport, dport, "
-			"flags, icmp, icmp6, vlan, fragment, length, mac, action, smac, dmac, to, "
-			"to-port, checksum, capture, rate, sample, log or trigger; did you mean "
-			"\"dport\"?");
+		e.text,
+		"\"dprot\" is no key of a rule: use name, src, dst, proto, sport, dport, "
+		"flags, icmp, icmp6, vlan, fragment, length, ttl, mac, action, smac, dmac, "
+		"to, to-port, checksum, capture, rate, sample, log or trigger; did you mean "
+		"\"dport\"?");
 	assert_int_equal(rule_set(&r, &given, "", "22", &e), -ENOENT);
 	assert_int_equal(rule_set(&r, &given, "dport", "22", &e), 0);
 	assert_int_equal(rule_set(&r, &given, "dport", "23", &e), -EEXIST);
@@ -464,6 +473,7 @@ static void what_does_not_go_together(void **state)
 		"dport 1 flags syn action pass",
 		"fragment first,later dport 1 action pass",
 		"proto tcp flags syn action pass",
+		"fragment later ttl 1 action pass",
 		"proto icmp icmp 8 action pass",
 		"proto icmp,icmp6 icmp 8 icmp6 128 action pass",
 		"src fd00::/8,10.0.0.0/8 icmp 8 action pass",
@@ -502,6 +512,7 @@ static void conditions_are_seen(void **state)
 		"icmp6 1",	  "vlan none",
 		"fragment none",  "length 1-",
 		"dst @x",	  "mac 02:00:00:00:00:01",
+		"ttl 0-255",
 	};
 	struct rule all = parse("name x action drop log yes capture 5 rate 1pps");
 
@@ -572,6 +583,8 @@ static void equal_means_the_same(void **state)
 		"vlan 1 action drop",
 		"length 1 action drop",
 		"fragment first action drop",
+		"ttl 1 action drop",
+		"ttl 1-255 action drop",
 		"mac 02:00:00:00:00:01 action drop",
 		"mac 02:00:00:00:00:02 action drop",
 	};
