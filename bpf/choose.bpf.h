@@ -28,74 +28,92 @@ static __always_inline struct ax_service *find_service(const struct ax_endpoint 
 
 /* One connection's search for a backend. */
 struct choice {
-	struct ax_service *svc;
-	__u32 seed;  /* of chance; equal seeds choose alike */
-	bool sticky; /* by seed whatever the strategy is (datagrams of one socket) */
-	__u32 tries; /* backends that were looked at */
-	__u32 start; /* of the walk over the slots */
+	struct ax_endpoint asked;
+	__u32 seed;   /* of chance; equal seeds choose alike */
+	__u32 sticky; /* by seed whatever the strategy is (datagrams of one socket) */
+	__u32 tries;  /* backends that were looked at */
+	__u32 start;  /* of the walk over the slots */
 };
+
+static __always_inline void backend_endpoint(const struct ax_backend *be,
+					     const struct ax_endpoint *asked,
+					     struct ax_endpoint *ret)
+{
+	ret->addr = be->addr;
+	ret->port_be = be->port_be ? be->port_be : asked->port_be;
+	ret->proto = asked->proto;
+	ret->pad = 0;
+}
 
 /* --- choosers: the slot to look at, c->tries of them did not do --- */
 
 /* First a slot of the weighted ones, then each backend in turn. */
-static __always_inline __u32 walk(const struct choice *c)
+static __always_inline __u32 walk(const struct choice *c, const struct ax_service *svc)
 {
-	const struct ax_service *svc = c->svc;
-
 	if (!c->tries)
 		return c->start % svc->slots;
 	return svc->slots + (c->start + c->tries - 1) % svc->distinct;
 }
 
-static __always_inline __u32 choose_random(struct choice *c)
+static __always_inline __u32 choose_random(struct choice *c, struct ax_service *svc)
 {
 	c->start = c->seed;
-	return walk(c);
+	return walk(c, svc);
 }
 
-static __always_inline __u32 choose_round_robin(struct choice *c)
+static __always_inline __u32 choose_round_robin(struct choice *c, struct ax_service *svc)
 {
 	if (!c->tries)
-		c->start = __sync_fetch_and_add(&c->svc->next, 1);
-	return walk(c);
+		c->start = __sync_fetch_and_add(&svc->next, 1);
+	return walk(c, svc);
 }
 
-static __always_inline __u32 choose_slot(struct choice *c)
+static __always_inline __u32 choose_slot(struct choice *c, struct ax_service *svc)
 {
-	switch (c->sticky ? AX_STRATEGY_RANDOM : c->svc->strategy) {
+	switch (c->sticky ? AX_STRATEGY_RANDOM : svc->strategy) {
 	case AX_STRATEGY_ROUND_ROBIN:
-		return choose_round_robin(c);
+		return choose_round_robin(c, svc);
 	default:
-		return choose_random(c);
+		return choose_random(c, svc);
+	}
+}
+
+/* Strategies that ask how many connections are open (open_conns.bpf.h). */
+static __always_inline bool choose_counts(const struct ax_service *svc)
+{
+	switch (svc->strategy) {
+	default:
+		return false;
 	}
 }
 
 /* --- for callers --- */
 
-static __always_inline bool choose_more(const struct choice *c)
+static __always_inline bool choose_more(const struct choice *c, const struct ax_service *svc)
 {
-	return c->svc->slots && c->tries < CHOOSE_TRIES && c->tries <= c->svc->distinct;
+	return svc->slots && c->tries < CHOOSE_TRIES && c->tries <= svc->distinct;
 }
 
 /*
  * The next backend to try, as the endpoint that stands for the one that was asked. To be called
  * while choose_more(). False: that one is gone (the agent has just written another list).
+ * Not static: the verifier then looks at it once, and not again for each try of each caller.
  */
-static __always_inline bool choose_next(struct choice *c, const struct ax_endpoint *asked,
-					struct ax_endpoint *ret)
+__weak __noinline int choose_next(struct choice *c, struct ax_service *svc, struct ax_endpoint *ret)
 {
-	struct ax_backend_key key = {.service = c->svc->id, .generation = c->svc->generation};
+	struct ax_backend_key key = {};
 	struct ax_backend *be;
 
-	key.slot = choose_slot(c);
+	if (!c || !svc || !ret)
+		return false;
+	key.service = svc->id;
+	key.generation = svc->generation;
+	key.slot = choose_slot(c, svc);
 	c->tries++;
 	be = bpf_map_lookup_elem(&backends, &key);
 	if (!be)
 		return false;
-	ret->addr = be->addr;
-	ret->port_be = be->port_be ? be->port_be : asked->port_be;
-	ret->proto = asked->proto;
-	ret->pad = 0;
+	backend_endpoint(be, &c->asked, ret);
 	return true;
 }
 

@@ -2,5 +2,8 @@
 /* The one definition of every map. */
 #define AX_MAP
 #include "maps.bpf.h"
+#include "open_conns.bpf.h"
+
+bool outside_counts;
 
 char LICENSE[] SEC("license") = "GPL";

@@ -73,6 +73,14 @@ AX_MAP struct {
 	__type(value, struct ax_server);
 } servers SEC(".maps");
 
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_SERVERS);
+	__type(key, struct ax_endpoint);
+	__type(value, __u32);
+} open_conns SEC(".maps");
+
 /* Listening TCP sockets of host-mode apps, and their dual-stack UDP sockets, for sk_lookup. */
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_SOCKHASH);

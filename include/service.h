@@ -45,10 +45,16 @@ _Static_assert(sizeof(struct ax_backend_key) == 12, "struct ax_backend_key is a 
 struct ax_backend {
 	struct ax_addr addr;
 	__be16 port_be; /* 0: the port that the client asked for */
-	__u16 pad;
-	__u32 app; /* id of the app, 0: a fixed address */
+	__u16 weight;	/* as the config has it, 1 to 1000 */
+	__u32 app;	/* id of the app, 0: a fixed address */
 };
 _Static_assert(sizeof(struct ax_backend) == 24, "struct ax_backend is a map value");
+
+/*
+ * Map `open_conns`: struct ax_endpoint of a backend -> __u32, how many connections are open to it
+ * through services whose strategy asks for that (choose_counts() of bpf/choose.bpf.h). By endpoint
+ * and not by slot: a count outlives every change of the lists.
+ */
 
 /*
  * Map `servers`: struct ax_endpoint -> who listens there. Filled by the sockops listen callback
@@ -68,14 +74,17 @@ _Static_assert(sizeof(struct ax_server) == 16, "struct ax_server is a map value"
  */
 enum ax_asked_flag {
 	AX_ASKED_LOCAL = 1 << 0,
-	AX_ASKED_UDP = 1 << 1, /* unconnected: see map `udp_replies` */
+	AX_ASKED_UDP = 1 << 1,	   /* unconnected: see map `udp_replies` */
+	AX_ASKED_COUNT = 1 << 2,   /* TCP that counts for its backend once its SYN is made */
+	AX_ASKED_COUNTED = 1 << 3, /* counted in `open_conns` under real_peer */
 };
 
 struct ax_asked {
 	struct ax_endpoint peer;      /* all zero: not translated */
-	struct ax_endpoint real_peer; /* where it went instead */
+	struct ax_endpoint real_peer; /* where it went instead; of an accepted connection that
+					 counts: the backend that it came to */
 	struct ax_addr local;	      /* valid with AX_ASKED_LOCAL */
-	__u32 flags;		      /* enum ax_asked_flag */
+	__u32 flags;		      /* enum ax_asked_flag; changed by atomic operations */
 	__u32 app; /* who owns a socket that is bound to a wildcard address in the host's netns */
 	struct ax_endpoint served[2]; /* entries of map `servers` that a UDP socket stands for;
 					 port 0: none */
@@ -87,7 +96,9 @@ _Static_assert(sizeof(struct ax_asked) == 112, "struct ax_asked is a map value")
 /*
  * Map `flows` (LRU): connections of programs outside ax to a service with private backends, which
  * no connect hook translates. One entry for each direction: (client, service) -> backend and
- * (client, backend) -> service. An entry that was pushed out by newer ones ends its connection.
+ * (client, backend) -> service. Of those that sk_lookup hands to a host-mode backend the first is
+ * there until the connection is accepted, where the strategy counts. An entry that was pushed out
+ * by newer ones ends its connection.
  */
 struct ax_flow_key {
 	struct ax_endpoint client;

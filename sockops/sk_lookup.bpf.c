@@ -6,6 +6,7 @@
  * Not run for established connections.
  */
 #include "switch.bpf.h"
+#include "open_conns.bpf.h"
 
 #define LO_IFINDEX 1 /* in every network namespace */
 
@@ -60,20 +61,40 @@ static __always_inline int assign_listener(struct bpf_sk_lookup *ctx, struct ax_
 	return r;
 }
 
+/* For open_accepted(). */
+static __always_inline void handed_to(const struct bpf_sk_lookup *ctx, const struct ax_addr *remote,
+				      const struct ax_endpoint *local,
+				      const struct ax_endpoint *backend)
+{
+	struct ax_flow_key flow = {.peer = *local};
+
+	flow.client.addr = *remote;
+	flow.client.port_be = ctx->remote_port;
+	flow.client.proto = IPPROTO_TCP;
+	bpf_map_update_elem(&flows, &flow, backend, BPF_ANY);
+	outside_counts = true;
+}
+
 /* A service's address that no app owns, or whose owner shares it: TCP goes to a listener in this
  * namespace. */
 static __always_inline int assign_backend(struct bpf_sk_lookup *ctx,
-					  const struct ax_endpoint *local)
+					  const struct ax_endpoint *local,
+					  const struct ax_addr *remote)
 {
-	struct choice c = {.svc = find_service(local)};
-	struct ax_endpoint ep;
+	struct ax_service *svc = find_service(local);
+	struct choice c = {.asked = *local};
+	struct ax_endpoint ep = {};
 
-	if (!c.svc)
+	if (!svc)
 		return -ENOENT;
 	c.seed = bpf_get_prandom_u32();
-	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c); i++)
-		if (choose_next(&c, local, &ep) && assign_listener(ctx, &ep) == 0)
-			return 0;
+	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c, svc); i++) {
+		if (!choose_next(&c, svc, &ep) || assign_listener(ctx, &ep))
+			continue;
+		if (choose_counts(svc))
+			handed_to(ctx, remote, local, &ep);
+		return 0;
+	}
 	return -ENOENT;
 }
 
@@ -109,7 +130,7 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 			assign_listener(ctx, &local);
 		return SK_PASS;
 	}
-	if ((vip->flags & AX_VIP_SERVICES) && assign_backend(ctx, &local) == 0)
+	if ((vip->flags & AX_VIP_SERVICES) && assign_backend(ctx, &local, &remote) == 0)
 		return SK_PASS;
 	return SK_DROP;
 }

@@ -2,6 +2,7 @@
 /* post_bind and sock_release: UDP servers, which no listen() announces, and the owner of TCP
  * sockets that stay on a wildcard address. */
 #include "switch.bpf.h"
+#include "open.bpf.h"
 #include "server.bpf.h"
 
 #define SOCK_STREAM_BPF 1
@@ -114,12 +115,13 @@ int ax_sock_release(struct bpf_sock *ctx)
 {
 	struct ax_asked *a;
 
-	/* TCP servers are told of by sockops: leave at once, every connection's end comes by */
+	/* TCP is told of by sockops: leave at once, every connection's end comes by */
 	if (ctx->protocol != IPPROTO_UDP)
 		return 1;
 	a = bpf_sk_storage_get(&asked, ctx, NULL, 0);
 	if (!a)
 		return 1;
+	open_end(a);
 	if (a->served[0].port_be)
 		server_del(&a->served[0]);
 	if (a->served[1].port_be)

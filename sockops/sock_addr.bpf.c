@@ -7,6 +7,7 @@
  */
 #include "switch.bpf.h"
 #include "kernel.bpf.h"
+#include "open.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 
@@ -86,12 +87,15 @@ static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct
 		count(AX_COUNT_ERROR);
 		return -ENOMEM;
 	}
+	open_end(a);
 	__builtin_memset(&a->peer, 0, sizeof(a->peer));
 	__builtin_memset(&a->real_peer, 0, sizeof(a->real_peer));
 	a->hold_until_ns = 0;
 	if (translated) {
 		a->peer = *was;
 		a->real_peer = rq->peer;
+		if (rq->counts)
+			open_connect(a);
 	}
 	if (rq->wait_ms) {
 		a->hold_until_ns = bpf_ktime_get_ns() + (__u64)rq->wait_ms * 1000000;
@@ -203,7 +207,7 @@ static __always_inline int remember_reply(struct bpf_sock_addr *ctx, __u64 cooki
 		count(AX_COUNT_ERROR);
 		return -ENOMEM;
 	}
-	a->flags |= AX_ASKED_UDP;
+	__sync_fetch_and_or(&a->flags, AX_ASKED_UDP);
 	return 0;
 }
 
@@ -450,7 +454,7 @@ static __always_inline void remember_local(struct bpf_sock_addr *ctx, const stru
 		return; /* only getsockname() will differ */
 	}
 	a->local = *was;
-	a->flags |= AX_ASKED_LOCAL;
+	__sync_fetch_and_or(&a->flags, AX_ASKED_LOCAL);
 }
 
 /*

@@ -4,6 +4,7 @@
 #include <linux/tcp.h>
 
 #include "switch.bpf.h"
+#include "open.bpf.h"
 #include "server.bpf.h"
 
 #define TCP_SYN_RETRIES_MAX 127
@@ -176,15 +177,27 @@ static __noinline int listen_change(struct bpf_sock_ops *ctx, bool add)
 
 /* --- connections --- */
 
+static __noinline bool accepted_counts(struct bpf_sock_ops *ctx)
+{
+	struct ax_flow_key flow = {};
+
+	if (!ctx)
+		return false;
+	remote_of(ctx, &flow.client);
+	local_of(ctx, &flow.peer);
+	return open_accepted(ctx, &flow);
+}
+
 static __always_inline void connection(struct bpf_sock_ops *ctx, __u32 type)
 {
+	bool counts = type == AX_EVENT_CONNECT || (outside_counts && accepted_counts(ctx));
 	const struct ax_ctl *c = ctl_get();
 	struct bpf_sock *sk;
 	__u64 now;
 
 	if (!c || !c->events) {
 		/* an accepted socket has its listener's flags: it must not pay for them */
-		if (ctx->bpf_sock_ops_cb_flags)
+		if (!counts && ctx->bpf_sock_ops_cb_flags)
 			bpf_sock_ops_cb_flags_set(ctx, 0);
 		return;
 	}
@@ -195,6 +208,13 @@ static __always_inline void connection(struct bpf_sock_ops *ctx, __u32 type)
 		bpf_sk_storage_get(&established, sk, &now, BPF_SK_STORAGE_GET_F_CREATE);
 	}
 	event_send(ctx, type, 0);
+}
+
+static __always_inline void connection_state(struct bpf_sock_ops *ctx, __u32 state)
+{
+	open_state(ctx, state);
+	if (state == BPF_TCP_CLOSE)
+		event_send(ctx, AX_EVENT_CLOSE, 0);
 }
 
 /*
@@ -211,7 +231,11 @@ static __always_inline int first_timeout(struct bpf_sock_ops *ctx)
 	if (!sk)
 		return -1;
 	a = bpf_sk_storage_get(&asked, sk, NULL, 0);
-	if (!a || !a->hold_until_ns)
+	if (!a)
+		return -1;
+	if (a->flags & AX_ASKED_COUNT)
+		open_syn(ctx, a);
+	if (!a->hold_until_ns)
 		return -1;
 	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_SYNCNT, &retries, sizeof(retries));
 	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_RTO_MAX_MS, &max_ms, sizeof(max_ms));
@@ -239,8 +263,8 @@ int ax_sock_ops(struct bpf_sock_ops *ctx)
 	case BPF_SOCK_OPS_STATE_CB:
 		if (ctx->args[0] == BPF_TCP_LISTEN)
 			listen_change(ctx, false);
-		else if (ctx->args[1] == BPF_TCP_CLOSE)
-			event_send(ctx, AX_EVENT_CLOSE, 0);
+		else
+			connection_state(ctx, ctx->args[1]);
 		break;
 	}
 	ctx->reply = reply;

@@ -89,7 +89,8 @@ struct route_request {
 	__u32 seed;		 /* chooses the backend; equal seeds choose alike */
 	__u32 wait_ms;		 /* out: nobody listens there yet, wait so long */
 	__be16 local_port_be;	 /* the socket's, 0: none yet */
-	bool sticky;		 /* use seed even with round-robin (datagrams of one socket) */
+	bool sticky;		 /* use seed whatever the strategy (datagrams of one socket) */
+	bool counts;		 /* out: the connection counts as open to its backend */
 };
 
 /* What a search for a backend has found so far. */
@@ -133,14 +134,16 @@ static __always_inline bool try_backend(const struct route_request *rq, struct f
 static __noinline int choose_backend(struct route_request *rq, struct ax_service *svc)
 {
 	struct found f = {};
-	struct choice c = {.svc = svc};
+	struct choice c = {};
 
 	if (!rq || !svc)
 		return -EINVAL;
+	c.asked = rq->peer;
 	c.seed = rq->seed;
 	c.sticky = rq->sticky;
-	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c); i++) {
-		if (choose_next(&c, &rq->peer, &f.ep) && try_backend(rq, &f)) {
+	rq->counts = choose_counts(svc);
+	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c, svc); i++) {
+		if (choose_next(&c, svc, &f.ep) && try_backend(rq, &f)) {
 			rq->peer = f.ep;
 			return 0;
 		}

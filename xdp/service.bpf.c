@@ -10,6 +10,7 @@
 #include "choose.bpf.h"
 #include "count.bpf.h"
 #include "maps.bpf.h"
+#include "open_conns.bpf.h"
 #include "verdict.bpf.h"
 #include "rewrite.bpf.h"
 
@@ -22,17 +23,20 @@ static __always_inline int drop(__u32 reason)
 /* A private backend, one that listens if there is any. Returns its host end's ifindex or 0. */
 static __always_inline __u32 choose(const struct ax_endpoint *service, struct ax_endpoint *ret)
 {
-	struct choice c = {.svc = find_service(service)};
+	struct ax_service *svc = find_service(service);
+	struct choice c = {.asked = *service};
 	__u32 fallback = 0;
 
-	if (!c.svc)
+	if (!svc)
 		return 0;
+	if (choose_counts(svc))
+		outside_counts = true;
 	c.seed = bpf_get_prandom_u32();
-	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c); i++) {
-		struct ax_endpoint ep;
+	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c, svc); i++) {
+		struct ax_endpoint ep = {};
 		struct ax_vip *vip;
 
-		if (!choose_next(&c, service, &ep))
+		if (!choose_next(&c, svc, &ep))
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
 		if (!vip || !vip->ifindex)

@@ -72,6 +72,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_SERVICES] = "services",
 	[MAP_BACKENDS] = "backends",
 	[MAP_SERVERS] = "servers",
+	[MAP_OPEN_CONNS] = "open_conns",
 	[MAP_LISTENERS] = "listeners",
 	[MAP_ASKED] = "asked",
 	[MAP_ESTABLISHED] = "established",
@@ -245,6 +246,12 @@ int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), vo
 	return 0;
 }
 
+/* A map that is younger than the agent that made the pins: an upgrade finds none, and makes it. */
+static bool may_be_missing(int m)
+{
+	return m == MAP_OPEN_CONNS;
+}
+
 static int reuse_maps(struct datapath *dp, struct error *e)
 {
 	for (int m = 0; m < MAPS; m++) {
@@ -257,6 +264,8 @@ static int reuse_maps(struct datapath *dp, struct error *e)
 
 		snprintf(path, sizeof(path), "%s/map_%s", dp->pin_dir, map_names[m]);
 		fd = bpf_obj_get(path);
+		if (fd < 0 && errno == ENOENT && may_be_missing(m))
+			continue;
 		if (fd < 0)
 			return error_set(e, -errno,
 					 "the pinned map %s cannot be opened (%s): stop the apps "
@@ -416,13 +425,14 @@ static struct bpf_link *attach_iter(struct datapath *dp, const char *name)
 	return link;
 }
 
+/* Those that are pinned already stay. */
 static int pin_maps(struct datapath *dp, const char *dir)
 {
 	for (int m = 0; m < MAPS; m++) {
 		char path[PIN_PATH_MAX];
 
 		snprintf(path, sizeof(path), "%s/map_%s", dir, map_names[m]);
-		if (bpf_obj_pin(dp->map[m], path))
+		if (bpf_obj_pin(dp->map[m], path) && errno != EEXIST)
 			return -errno;
 	}
 	return 0;
@@ -449,6 +459,16 @@ static int install_fresh(struct datapath *dp, struct error *e)
 	return r;
 }
 
+static int install_again(struct datapath *dp, struct error *e)
+{
+	int r = pin_maps(dp, dp->pin_dir);
+
+	if (r)
+		return error_set(e, r, "cannot pin the dataplane in %s: %s", dp->pin_dir,
+				 strerror(-r));
+	return attach_all(dp, dp->pin_dir, e);
+}
+
 int datapath_program_fd(const struct datapath *dp, const char *name)
 {
 	struct bpf_program *p = bpf_object__find_program_by_name(dp->skel->obj, name);
@@ -472,7 +492,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 		r = load(dp, *fresh, e);
 	}
 	if (!r)
-		r = *fresh ? install_fresh(dp, e) : attach_all(dp, dp->pin_dir, e);
+		r = *fresh ? install_fresh(dp, e) : install_again(dp, e);
 	if (!r && !*fresh) {
 		r = datapath_take_lists(dp);
 		if (r)

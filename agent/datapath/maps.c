@@ -100,6 +100,15 @@ static uint32_t share_slots(const struct datapath_backend *b, size_t n, uint32_t
 	return total;
 }
 
+static int write_slot(struct datapath *dp, const struct ax_backend_key *key,
+		      const struct datapath_backend *b)
+{
+	struct ax_backend be = b->be;
+
+	be.weight = (uint16_t)b->weight;
+	return map_set(dp, MAP_BACKENDS, key, &be);
+}
+
 /*
  * Smooth weighted order: in every turn each backend gains its share and the richest one is taken
  * and pays the total, so that equal picks are spread out (as nginx orders its upstreams, see
@@ -123,12 +132,12 @@ static int write_slots(struct datapath *dp, struct ax_backend_key key,
 				best = i;
 		}
 		credit[best] -= total;
-		r = map_set(dp, MAP_BACKENDS, &key, &b[best].be);
+		r = write_slot(dp, &key, &b[best]);
 		if (r)
 			return r;
 	}
 	for (size_t i = 0; i < n; i++, key.slot++) {
-		int r = map_set(dp, MAP_BACKENDS, &key, &b[i].be);
+		int r = write_slot(dp, &key, &b[i]);
 
 		if (r)
 			return r;
@@ -264,6 +273,17 @@ static int sweep_server(void *arg, const void *key)
 	return map_get(s->dp, MAP_SERVERS, key, &v) == 0 && !s->keep->app(s->keep->arg, v.app);
 }
 
+/* Counts of addresses that are nobody's any more, once their last connection is gone. */
+static int sweep_open(void *arg, const void *key)
+{
+	const struct ax_endpoint *ep = key;
+	struct sweep *s = arg;
+	uint32_t open;
+
+	return map_get(s->dp, MAP_OPEN_CONNS, key, &open) == 0 && !open &&
+	       !s->keep->vip(s->keep->arg, &ep->addr);
+}
+
 static int sweep_netns(void *arg, const void *key)
 {
 	struct sweep *s = arg;
@@ -318,6 +338,7 @@ int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 	r = r ? r : map_walk(dp, MAP_VIPS, sizeof(struct ax_addr), sweep_vip, &s);
 	r = r ? r : map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), sweep_service, &s);
 	r = r ? r : map_walk(dp, MAP_SERVERS, sizeof(struct ax_endpoint), sweep_server, &s);
+	r = r ? r : map_walk(dp, MAP_OPEN_CONNS, sizeof(struct ax_endpoint), sweep_open, &s);
 	r = r ? r : map_walk(dp, MAP_NETNS_APPS, sizeof(uint64_t), sweep_netns, &s);
 	return r ? r : sweep_slots(dp);
 }

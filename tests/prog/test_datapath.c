@@ -220,6 +220,19 @@ static void test_link_is_replaced(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 }
 
+/* The agent that made the pins is of a version that did not have this map. */
+static void test_younger_map(void **state)
+{
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/map_open_conns", f.pins);
+	assert_int_equal(unlink(path), 0);
+	reopen();
+	assert_int_equal(access(path, F_OK), 0);
+	reopen();
+}
+
 /* An agent died while it was pinning. */
 static void test_dead_staging(void **state)
 {
@@ -390,14 +403,19 @@ static size_t count_slots(void)
 	return count_entries("backends", sizeof(struct ax_backend_key));
 }
 
-static uint32_t app_in_slot(const struct ax_service *s, uint32_t slot)
+static struct ax_backend backend_in_slot(const struct ax_service *s, uint32_t slot)
 {
 	const struct ax_backend_key key = {s->id, s->generation, slot};
 	autoclose int map = pinned_map("backends");
 	struct ax_backend b;
 
 	assert_int_equal(bpf_map_lookup_elem(map, &key, &b), 0);
-	return b.app;
+	return b;
+}
+
+static uint32_t app_in_slot(const struct ax_service *s, uint32_t slot)
+{
+	return backend_in_slot(s, slot).app;
 }
 
 static void set_service(const struct ax_endpoint *ep, const struct datapath_backend *b, size_t n)
@@ -433,8 +451,12 @@ static void test_slots(void **state)
 		assert_int_equal(s.generation, c);
 		for (uint32_t i = 0; i < s.slots; i++)
 			assert_int_equal(app_in_slot(&s, i), cases[c].order[i] - '0');
-		for (uint32_t i = 0; i < n; i++)
-			assert_int_equal(app_in_slot(&s, s.slots + i), i + 1);
+		for (uint32_t i = 0; i < n; i++) {
+			struct ax_backend be = backend_in_slot(&s, s.slots + i);
+
+			assert_int_equal(be.app, i + 1);
+			assert_int_equal(be.weight, cases[c].weight[i]);
+		}
 		/* those of the generation before are gone */
 		assert_int_equal(count_slots(), s.slots + s.distinct);
 	}
@@ -558,7 +580,8 @@ static bool keep_none(void *arg, const struct ax_endpoint *ep)
 /* Ten of everything, of which the first of each is kept. */
 static void fill_tables(void)
 {
-	autoclose int servers = pinned_map("servers");
+	autoclose int servers = pinned_map("servers"), open_conns = pinned_map("open_conns");
+	const uint32_t none = 0, some = 3;
 
 	for (uint32_t i = 1; i <= 10; i++) {
 		struct ax_endpoint ep = {.port_be = (__be16)i, .proto = IPPROTO_TCP};
@@ -573,6 +596,10 @@ static void fill_tables(void)
 		assert_int_equal(datapath_netns_set(f.dp, i + 5000, &ns), 0);
 		assert_int_equal(datapath_vip_set(f.dp, &addr, &vip), 0);
 		assert_int_equal(bpf_map_update_elem(servers, &ep, &server, BPF_ANY), 0);
+		ep.addr = addr;
+		/* connections to the fifth's address are open although nobody has it any more */
+		assert_int_equal(
+			bpf_map_update_elem(open_conns, &ep, i == 5 ? &some : &none, BPF_ANY), 0);
 		ep = web;
 		ep.addr.b[15] += (uint8_t)(i - 1);
 		set_service(&ep, b, 2);
@@ -608,6 +635,7 @@ static void test_sweep(void **state)
 		assert_int_equal(count_entries("netns_apps", sizeof(uint64_t)), 1);
 		assert_int_equal(count_entries("vips", sizeof(struct ax_addr)), 1);
 		assert_int_equal(count_entries("servers", sizeof(struct ax_endpoint)), 1);
+		assert_int_equal(count_entries("open_conns", sizeof(struct ax_endpoint)), 2);
 		assert_int_equal(count_entries("services", sizeof(struct ax_endpoint)), 1);
 		assert_int_equal(count_slots(), 5);
 		assert_int_equal(app_in_slot(&s, 0), 2);
@@ -676,6 +704,7 @@ int main(void)
 		PLAIN(test_fresh),
 		PLAIN(test_takeover),
 		TEST(test_link_is_replaced),
+		TEST(test_younger_map),
 		PLAIN(test_dead_staging),
 		TEST(test_remove),
 		PLAIN(test_foreign_in_the_way),
