@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # ax completion: the scripts for bash, zsh and fish know all that the help knows, and what ax knows.
 . "$(dirname "$0")/lib.sh"
 export PATH=$T/bin:$PATH
@@ -44,6 +45,15 @@ walk() { # WORD...
 commands=()
 walk
 is "there are commands of three words" "$(printf '%s\n' "${commands[@]}" | grep -c '^xdp rule ')" 4
+
+# what a usage line names is there
+for name in "${commands[@]}"; do
+	# shellcheck disable=SC2086
+	for word in $("$AX" $name --help | sed '/^$/,$d' | grep -oE -e '(^|[^[:alnum:]-])--?[a-z][a-z-]*' | grep -oE -e '--?[a-z].*'); do
+		options $name | grep -qx -e "$word" || echo "ax $name $word"
+	done
+done >"$T/missing"
+is "usage lines name no other options" "$(cat "$T/missing")" ""
 
 # values and arguments
 case_of() { # EXPECTED WORD...

@@ -10,7 +10,20 @@ static const struct noun *const nouns[] = {
 	&noun_apps, &noun_services, &noun_servers, &noun_conns, &noun_names, &noun_interfaces,
 };
 
-static const char noun_list[] = "apps, services, servers, conns, names or interfaces";
+#define NOUN_LIST_MAX 128
+/* "apps, services ... or interfaces" */
+static const char *noun_list(char buf[NOUN_LIST_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(nouns); i++)
+		n += (size_t)snprintf(buf + n, NOUN_LIST_MAX - n, "%s%s",
+				      i == 0			  ? ""
+				      : i + 1 < ARRAY_SIZE(nouns) ? ", "
+								  : " or ",
+				      nouns[i]->name);
+	return buf;
+}
 
 static bool noun_matches(const struct noun *n, const char *word)
 {
@@ -25,6 +38,7 @@ static bool noun_matches(const struct noun *n, const char *word)
 static const struct noun *find_noun(const struct cmd *c, const char *word)
 {
 	const char *words[ARRAY_SIZE(nouns)], *near;
+	char list[NOUN_LIST_MAX];
 	const struct noun *found = NULL, *second = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(nouns); i++) {
@@ -43,7 +57,7 @@ static const struct noun *find_noun(const struct cmd *c, const char *word)
 	else if (near)
 		cmd_usage(c, "there are no '%.60s' to list: did you mean '%s'?", word, near);
 	else
-		cmd_usage(c, "there are no '%.60s' to list: give %s", word, noun_list);
+		cmd_usage(c, "there are no '%.60s' to list: give %s", word, noun_list(list));
 	return NULL;
 }
 
@@ -176,12 +190,13 @@ static int get(struct cmd *c, const struct get_options *o)
 static int run(struct cmd *c, int argc, char **argv)
 {
 	struct get_options o = {.output = OUTPUT_TABLE};
+	char list[NOUN_LIST_MAX];
 	int status;
 
 	if (!cmd_begin(c, &o, &argc, argv, &status))
 		return status;
 	if (!argc)
-		return cmd_usage(c, "say what to list: %s", noun_list);
+		return cmd_usage(c, "say what to list: %s", noun_list(list));
 	o.noun = find_noun(c, argv[0]);
 	o.n_words = argc - 1;
 	o.words = argv + 1;
