@@ -99,26 +99,49 @@ static uint8_t mask_byte(unsigned len, unsigned i)
 	return len <= i * 8 ? 0 : (uint8_t)(0xff00 >> (len - i * 8));
 }
 
-int prefix_parse(const char *s, struct prefix *ret)
+/* Host bits and all. */
+static int read_prefix(const char *s, struct prefix *ret)
 {
 	const char *slash = strchr(s, '/');
 	char buf[INET6_ADDRSTRLEN];
-	struct prefix p;
 	unsigned base;
 	int len;
 
 	if (cut(s, slash ? (size_t)(slash - s) : strlen(s), buf) < 0 ||
-	    parse_bare(buf, &p.addr) < 0)
+	    parse_bare(buf, &ret->addr) < 0)
 		return -EINVAL;
 	/* what the length counts from depends on how the address is written */
 	base = strchr(buf, ':') ? 0 : V4_PREFIX_BITS;
 	len = slash ? parse_number(slash + 1, 128 - base) : (int)(128 - base);
 	if (len < 0)
 		return len;
-	p.len = base + (unsigned)len;
+	ret->len = base + (unsigned)len;
+	return 0;
+}
+
+int prefix_parse(const char *s, struct prefix *ret)
+{
+	struct prefix p;
+	int r = read_prefix(s, &p);
+
+	if (r < 0)
+		return r;
 	for (unsigned i = 0; i < sizeof(p.addr); i++)
 		if (p.addr.b[i] & ~mask_byte(p.len, i))
 			return -ERANGE;
+	*ret = p;
+	return 0;
+}
+
+int prefix_without_host_bits(const char *s, struct prefix *ret)
+{
+	struct prefix p;
+	int r = read_prefix(s, &p);
+
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < sizeof(p.addr); i++)
+		p.addr.b[i] &= mask_byte(p.len, i);
 	*ret = p;
 	return 0;
 }

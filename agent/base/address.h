@@ -34,6 +34,8 @@ int addr_parse(const char *s, struct ax_addr *ret);
 /* "10.0.0.0/8", "fd00::/64"; without a length the whole address. -EINVAL; host bits set: -ERANGE.
  */
 int prefix_parse(const char *s, struct prefix *ret);
+/* The prefix that a text with host bits meant: 10.0.0.0/8 of "10.1.2.3/8". -EINVAL. */
+int prefix_without_host_bits(const char *s, struct prefix *ret);
 bool prefix_contains(const struct prefix *p, const struct ax_addr *a);
 /* "1.2.3.4:80", "[fd00::1]:80"; port in network byte order. -EINVAL. */
 int addr_port_parse(const char *s, struct ax_addr *addr, __be16 *port_be);

@@ -7,10 +7,6 @@
 #include <ctype.h>
 #include <sys/un.h>
 
-#define DNS_PORT      53
-#define UPSTREAMS_MAX 64
-#define DOMAIN_MAX    189 /* with a name of 63 and a dot before it it is the DNS's 253 */
-
 /* --- agent.socket --- */
 
 static void read_socket(struct reader *r, const struct node *n, void *to)
@@ -32,26 +28,14 @@ struct pool_limits {
 
 static const char *const not_a_pool = "a prefix of unicast addresses";
 
-static void clear_host_bits(struct prefix *p)
-{
-	for (unsigned bit = p->len; bit < 128; bit++)
-		p->addr.b[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
-}
-
 /* "10.217.3.0/16": says which prefix was meant. */
-static void reject_host_bits(struct reader *r, const struct node *n, const char *text,
-			     const struct pool_limits *limits)
+static void reject_host_bits(struct reader *r, const struct node *n, const char *text)
 {
-	char address[ADDR_STRLEN], right[ADDR_STRLEN];
-	const char *slash = strchr(text, '/');
+	char right[ADDR_STRLEN];
 	struct prefix p;
 
-	snprintf(address, sizeof(address), "%.*s", (int)(slash - text), text);
-	if (addr_parse(address, &p.addr) < 0)
-		return;
-	p.len = limits->base + (unsigned)atoi(slash + 1);
-	clear_host_bits(&p);
-	reject(r, n, "a prefix without host bits: %s", prefix_format(&p, right));
+	if (prefix_without_host_bits(text, &p) == 0)
+		reject(r, n, "a prefix without host bits: %s", prefix_format(&p, right));
 }
 
 static void read_pool_prefix(struct reader *r, const struct node *n, void *to,
@@ -68,7 +52,7 @@ static void read_pool_prefix(struct reader *r, const struct node *n, void *to,
 	if (code == -EINVAL || !strchr(text, ':') != limits->v4)
 		reject(r, n, "%s", limits->what);
 	else if (code == -ERANGE)
-		reject_host_bits(r, n, text, limits);
+		reject_host_bits(r, n, text);
 	else if (p.len < limits->base + limits->min || p.len > limits->base + limits->max)
 		reject(r, n, "a length of %u to %u", limits->min, limits->max);
 	else if (want_unicast(&p.addr))
@@ -117,7 +101,7 @@ static bool is_domain(const char *s, size_t len)
 {
 	size_t start = 0;
 
-	if (len == 0 || len > DOMAIN_MAX)
+	if (len == 0 || len > CONFIG_DNS_DOMAIN_MAX)
 		return false;
 	for (size_t i = 0; i <= len; i++) {
 		if (i == len || s[i] == '.') {
@@ -158,7 +142,7 @@ static void read_domain(struct reader *r, const struct node *n, void *to)
 
 static void read_upstream(struct reader *r, const struct node *n, void *to)
 {
-	uint16_t port = DNS_PORT;
+	uint16_t port = CONFIG_DNS_UPSTREAM_PORT;
 	struct config *c = to;
 	struct ax_addr a = {0};
 
@@ -173,10 +157,12 @@ static void read_upstreams(struct reader *r, const struct node *n, void *to)
 {
 	struct config *c = to;
 
-	c->dns_upstreams = calloc(UPSTREAMS_MAX, sizeof(*c->dns_upstreams));
-	c->dns_upstream_ports_be = calloc(UPSTREAMS_MAX, sizeof(*c->dns_upstream_ports_be));
+	c->dns_upstreams = calloc(CONFIG_DNS_UPSTREAMS_MAX, sizeof(*c->dns_upstreams));
+	c->dns_upstream_ports_be =
+		calloc(CONFIG_DNS_UPSTREAMS_MAX, sizeof(*c->dns_upstream_ports_be));
 	if (have(r, c->dns_upstreams) && have(r, c->dns_upstream_ports_be))
-		read_list(r, n, "addresses of DNS servers", UPSTREAMS_MAX, read_upstream, c);
+		read_list(r, n, "addresses of DNS servers", CONFIG_DNS_UPSTREAMS_MAX, read_upstream,
+			  c);
 }
 
 static void read_dns(struct reader *r, const struct node *n, void *to)

@@ -267,10 +267,11 @@ bool config_probe_eq(const struct config_probe *a, const struct config_probe *b)
 
 int config_init(struct config *c)
 {
-	*c = (struct config){.dns = true, .host_access = true};
-	prefix_parse("10.217.0.0/16", &c->pool4);
-	c->dns_domain = strdup("ax.internal");
-	if (!c->dns_domain || labels_add(&c->default_labels, "zone", "default", NULL) < 0) {
+	*c = (struct config){.dns = CONFIG_DNS, .host_access = CONFIG_HOST_ACCESS};
+	prefix_parse(CONFIG_POOL4, &c->pool4);
+	c->dns_domain = strdup(CONFIG_DNS_DOMAIN);
+	if (!c->dns_domain ||
+	    labels_add(&c->default_labels, CONFIG_LABEL_KEY, CONFIG_LABEL_VALUE, NULL) < 0) {
 		config_free(c);
 		return -ENOMEM;
 	}

@@ -8,6 +8,7 @@
 #include "rules/list.h"
 #include "base/strv.h"
 #include "base/util.h"
+#include "config/defaults.h"
 
 enum net_mode { NET_PRIVATE, NET_HOST };
 enum restart_policy { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
@@ -107,16 +108,13 @@ struct config_trigger {
 	char *key_file;
 	char *user; /* NULL: nobody */
 	struct strv command;
-	uint32_t window_ms; /* how far the sender's clock may be off; 30 s unless given */
+	uint32_t window_ms; /* how far the sender's clock may be off */
 };
 void config_trigger_free(struct config_trigger *t);
 int config_trigger_copy(const struct config_trigger *from, struct config_trigger *to);
 bool config_trigger_eq(const struct config_trigger *a, const struct config_trigger *b);
 
 /* An entry of `probes:`, and what `ax trace add` names, see probes/named/named.h. */
-#define CONFIG_PROBE_LAST     1024 /* records that are kept unless it is said */
-#define CONFIG_PROBE_LAST_MAX 65536
-#define CONFIG_PROBE_NAME_MAX 63
 struct config_probe {
 	char *name;
 	char *probe;	   /* the canonical text, see probes/text/spec.h */

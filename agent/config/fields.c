@@ -6,8 +6,6 @@
 
 #include <arpa/inet.h>
 
-#define WEIGHT_MAX 1000
-
 void read_port(struct reader *r, const struct node *n, void *to)
 {
 	static const char what[] = "a port of 1 to 65535";
@@ -62,7 +60,7 @@ void read_weight(struct reader *r, const struct node *n, void *to)
 	const char *text = scalar_text(r, n, what);
 	int weight = text ? port_parse(text) : 0; /* has the same form */
 
-	if (text && (weight < 1 || weight > WEIGHT_MAX))
+	if (text && (weight < 1 || weight > CONFIG_BACKEND_WEIGHT_MAX))
 		reject(r, n, "%s", what);
 	else if (text)
 		*(uint32_t *)to = (uint32_t)weight;

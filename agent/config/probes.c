@@ -6,9 +6,6 @@
 #include "config/read.h"
 #include "probes/text/latency.h"
 
-#define PROBES_MAX 1000
-#define ARMS_MAX   8
-
 /* --- values --- */
 
 /* They are directories of a bpf filesystem, which takes no dots. */
@@ -174,9 +171,9 @@ static int check_options(const struct config_probe *p, struct error *e)
 				 "disarmed-by takes back what armed-by did: expected that with it");
 	if (p->per_thread && !p->armed_by.n)
 		return error_set(e, -EINVAL, "per-thread is about armed-by: expected that with it");
-	if (p->armed_by.n + p->disarmed_by.n >= ARMS_MAX)
+	if (p->armed_by.n + p->disarmed_by.n > CONFIG_PROBE_ARMS_MAX)
 		return error_set(e, -E2BIG, "expected at most %d probes that arm or disarm",
-				 ARMS_MAX - 1);
+				 CONFIG_PROBE_ARMS_MAX);
 	return 0;
 }
 
@@ -311,7 +308,7 @@ static void read_armings(struct reader *r, const struct node *n, void *to)
 	if (n->kind == NODE_SCALAR && !node_is_null(n))
 		read_arming(r, n, to);
 	else
-		read_list(r, n, "probes, or a probe", ARMS_MAX - 1, read_arming, to);
+		read_list(r, n, "probes, or a probe", CONFIG_PROBE_ARMS_MAX, read_arming, to);
 }
 
 static void read_action(struct reader *r, const struct node *n, void *to)
@@ -434,11 +431,11 @@ void read_probes(struct reader *r, const struct node *n, void *to)
 	struct section s = {.config = to};
 
 	if (n->kind == NODE_LIST && n->n > 0) {
-		s.config->probes =
-			calloc(n->n < PROBES_MAX ? n->n : PROBES_MAX, sizeof(*s.config->probes));
+		s.config->probes = calloc(n->n < CONFIG_PROBES_MAX ? n->n : CONFIG_PROBES_MAX,
+					  sizeof(*s.config->probes));
 		if (!have(r, s.config->probes))
 			return;
 	}
-	read_list(r, n, "probes", PROBES_MAX, read_probe, &s);
+	read_list(r, n, "probes", CONFIG_PROBES_MAX, read_probe, &s);
 	registry_free(&s.names);
 }

@@ -7,9 +7,6 @@
 
 #include <arpa/inet.h>
 
-#define PORTS_MAX    65535 /* struct ax_backend_key has 16 bits for a port's index */
-#define BACKENDS_MAX AX_SLOTS_MAX
-
 /* --- ports --- */
 
 static const struct {
@@ -130,7 +127,7 @@ static void read_ports(struct reader *r, const struct node *n, void *to)
 		if (!have(r, list.service->ports))
 			return;
 	}
-	read_list(r, n, "ports", PORTS_MAX, read_port_item, &list);
+	read_list(r, n, "ports", CONFIG_SERVICE_PORTS_MAX, read_port_item, &list);
 	registry_free(&list.seen);
 }
 
@@ -192,7 +189,7 @@ static void read_backend(struct reader *r, const struct node *n, void *to)
 	struct service_backend *b = &s->backends[s->n_backends++];
 	size_t before = r->errs->n;
 
-	b->weight = 1;
+	b->weight = CONFIG_BACKEND_WEIGHT;
 	if (n->kind == NODE_SCALAR) {
 		read_backend_app(r, n, b);
 		return;
@@ -205,25 +202,17 @@ static void read_backend(struct reader *r, const struct node *n, void *to)
 static void read_backends(struct reader *r, const struct node *n, void *to)
 {
 	struct config_service *s = to;
-	size_t room = n->n < BACKENDS_MAX ? n->n : BACKENDS_MAX;
+	size_t room = n->n < CONFIG_SERVICE_BACKENDS_MAX ? n->n : CONFIG_SERVICE_BACKENDS_MAX;
 
 	if (n->kind == NODE_LIST && room > 0) {
 		s->backends = calloc(room, sizeof(*s->backends));
 		if (!have(r, s->backends))
 			return;
 	}
-	read_list(r, n, "backends", BACKENDS_MAX, read_backend, s);
+	read_list(r, n, "backends", CONFIG_SERVICE_BACKENDS_MAX, read_backend, s);
 }
 
 /* --- check --- */
-
-#define CHECK_EVERY_MS	   2000
-#define CHECK_EVERY_MIN_MS 100
-#define CHECK_TIMEOUT_MS   1000
-#define CHECK_FALL	   3
-#define CHECK_RISE	   2
-#define CHECK_COUNT_MAX	   100
-#define CHECK_PATH_MAX	   1024
 
 static void read_check_type(struct reader *r, const struct node *n, void *to)
 {
@@ -243,7 +232,7 @@ static void read_check_type(struct reader *r, const struct node *n, void *to)
 /* What stands in a request line: a blank or a line's end would make another request of it. */
 static bool is_http_path(const char *s)
 {
-	if (s[0] != '/' || strlen(s) > CHECK_PATH_MAX)
+	if (s[0] != '/' || strlen(s) > CONFIG_CHECK_PATH_MAX)
 		return false;
 	for (; *s; s++)
 		if (*s <= ' ' || *s > '~')
@@ -289,7 +278,7 @@ static void read_check_status(struct reader *r, const struct node *n, void *to)
 
 static void read_check_count(struct reader *r, const struct node *n, void *to)
 {
-	read_check_number(r, n, to, 1, CHECK_COUNT_MAX);
+	read_check_number(r, n, to, 1, CONFIG_CHECK_COUNT_MAX);
 }
 
 static void read_check_every(struct reader *r, const struct node *n, void *to)
@@ -298,8 +287,8 @@ static void read_check_every(struct reader *r, const struct node *n, void *to)
 	uint32_t *every = to;
 
 	read_duration_ms(r, n, every);
-	if (*every < CHECK_EVERY_MIN_MS && r->errs->n == before)
-		reject(r, n, "a duration of at least %dms", CHECK_EVERY_MIN_MS);
+	if (*every < CONFIG_CHECK_EVERY_MIN_MS && r->errs->n == before)
+		reject(r, n, "a duration of at least %dms", CONFIG_CHECK_EVERY_MIN_MS);
 }
 
 static void read_check_timeout(struct reader *r, const struct node *n, void *to)
@@ -360,15 +349,16 @@ static void read_check(struct reader *r, const struct node *n, void *to)
 
 	if (node_is_null(n))
 		return;
-	c->fall = CHECK_FALL;
-	c->rise = CHECK_RISE;
-	c->every_ms = CHECK_EVERY_MS;
+	c->fall = CONFIG_CHECK_FALL;
+	c->rise = CONFIG_CHECK_RISE;
+	c->every_ms = CONFIG_CHECK_EVERY_MS;
 	if (n->kind == NODE_SCALAR)
 		read_check_text(r, n, c);
 	else
 		read_check_mapping(r, n, c);
 	if (!c->timeout_ms)
-		c->timeout_ms = c->every_ms < CHECK_TIMEOUT_MS ? c->every_ms : CHECK_TIMEOUT_MS;
+		c->timeout_ms = c->every_ms < CONFIG_CHECK_TIMEOUT_MS ? c->every_ms
+								      : CONFIG_CHECK_TIMEOUT_MS;
 }
 
 /* A check has to know where to connect to. */

@@ -4,8 +4,6 @@
 #include "config/read.h"
 #include "config/rules.h"
 
-#define WINDOW_MS 30000
-
 struct section {
 	struct config *config;
 	struct list_reading shared; /* its sets and balancers */
@@ -114,7 +112,7 @@ static void read_trigger(struct reader *r, const struct node *key, const struct 
 	const char *want = want_name(key->text);
 	size_t before = r->errs->n;
 
-	t->window_ms = WINDOW_MS;
+	t->window_ms = CONFIG_TRIGGER_WINDOW_MS;
 	t->name = strdup(key->text);
 	have(r, t->name);
 	if (want)

@@ -10,6 +10,7 @@
 #include "base/address.h"
 #include "base/loop.h"
 #include "base/util.h"
+#include "dns/defaults.h"
 
 #define DNS_NAME_MAX 64
 
@@ -49,7 +50,6 @@ struct dns_zone {
  * small). `max_udp` is what the transport allows (0: TCP); over it the answer is cut at a record
  * boundary and carries TC (additional records go first, and without TC).
  */
-#define DNS_UDP_MAX 1232 /* what an IPv6 path carries without fragments; never more by UDP */
 int dns_answer(const struct dns_zone *zone, const uint8_t *query, size_t len, uint8_t *out,
 	       size_t out_size, size_t max_udp);
 

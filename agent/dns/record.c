@@ -2,10 +2,6 @@
 /* The resource records that the zone answers with. */
 #include "dns/message.h"
 
-/* Names come and go, and virtual IPs stay what they are: whoever wants to cache does so anyway,
- * and nobody is kept from seeing a new app at once. The same for negative answers. */
-#define TTL 0
-
 /* Owns the fields from here on; NULL ones (no memory) too. */
 static void add(struct dns_reply *r, ldns_pkt_section section, const ldns_rdf *owner,
 		ldns_rr_type type, ldns_rdf **fields, size_t n)
@@ -18,7 +14,7 @@ static void add(struct dns_reply *r, ldns_pkt_section section, const ldns_rdf *o
 		ldns_rr_set_owner(rr, name);
 		ldns_rr_set_type(rr, type);
 		ldns_rr_set_class(rr, LDNS_RR_CLASS_IN);
-		ldns_rr_set_ttl(rr, TTL);
+		ldns_rr_set_ttl(rr, DNS_TTL_S);
 	} else {
 		ldns_rdf_deep_free(name);
 	}
@@ -81,11 +77,11 @@ void dns_add_soa(struct dns_reply *r, ldns_pkt_section s, const ldns_rdf *owner,
 	ldns_rdf *f[] = {
 		dns_name_below("ns.dns", domain),
 		dns_name_below("hostmaster", domain),
-		ldns_native2rdf_int32(LDNS_RDF_TYPE_INT32, 1),	    /* serial */
-		ldns_native2rdf_int32(LDNS_RDF_TYPE_PERIOD, 3600),  /* refresh */
-		ldns_native2rdf_int32(LDNS_RDF_TYPE_PERIOD, 600),   /* retry */
-		ldns_native2rdf_int32(LDNS_RDF_TYPE_PERIOD, 86400), /* expire */
-		ldns_native2rdf_int32(LDNS_RDF_TYPE_PERIOD, TTL),   /* of negative answers */
+		ldns_native2rdf_int32(LDNS_RDF_TYPE_INT32, 1),		/* serial */
+		ldns_native2rdf_int32(LDNS_RDF_TYPE_PERIOD, 3600),	/* refresh */
+		ldns_native2rdf_int32(LDNS_RDF_TYPE_PERIOD, 600),	/* retry */
+		ldns_native2rdf_int32(LDNS_RDF_TYPE_PERIOD, 86400),	/* expire */
+		ldns_native2rdf_int32(LDNS_RDF_TYPE_PERIOD, DNS_TTL_S), /* of negative answers */
 	};
 
 	add(r, s, owner, LDNS_RR_TYPE_SOA, f, ARRAY_SIZE(f));

@@ -3,8 +3,6 @@
 #include <ctype.h>
 #include "dns/message.h"
 
-#define DNS_PORT 53
-
 static bool blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';

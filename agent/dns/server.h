@@ -7,12 +7,8 @@
 #include <sys/socket.h>
 #include "dns/dns.h"
 
-#define DNS_QUERY_MAX	   4096 /* longest query that is read; real ones have a few hundred bytes */
-#define DNS_ANSWER_MAX	   65535
-#define DNS_QUERIES_MAX	   512 /* open at the upstreams; one more drops the oldest */
-#define DNS_CLIENTS_MAX	   128 /* TCP connections; one more drops the longest idle */
-#define DNS_UPSTREAM_NS	   2000000000ull
-#define DNS_CLIENT_IDLE_NS 10000000000ull
+#define DNS_QUERY_MAX  4096 /* longest query that is read; real ones have a few hundred bytes */
+#define DNS_ANSWER_MAX 65535
 
 /* A list in order of deadlines: every list has one duration, so what is new or renewed goes to its
  * end. The list's head is an entry itself. */

@@ -4,11 +4,9 @@
 #include "packet/text.h"
 #include "rules/rule.h"
 
-#define ETH_LEN	     14
-#define ARP_LEN	     28
-#define DEFAULT_TTL  64
-#define HEADERS_MAX  64 /* IPv6 extension headers that are followed */
-#define LATER_OFFSET 1480
+#define ETH_LEN	    14
+#define ARP_LEN	    28
+#define HEADERS_MAX 64 /* IPv6 extension headers that are followed */
 
 /* A part of a frame, read from its front. */
 struct view {
@@ -198,7 +196,7 @@ static void put_fragment(FILE *f, const struct ip *ip)
 {
 	if (ip->fragment == AX_FRAGMENT_FIRST)
 		fputs(" frag first", f);
-	else if (ip->fragment == AX_FRAGMENT_LATER && ip->offset == LATER_OFFSET)
+	else if (ip->fragment == AX_FRAGMENT_LATER && ip->offset == PACKET_LATER_OFFSET)
 		fputs(" frag later", f);
 	else if (ip->fragment == AX_FRAGMENT_LATER)
 		fprintf(f, " frag later=%u", ip->offset);
@@ -291,7 +289,7 @@ static void put_notes(FILE *f, const struct ip *ip)
 
 static void put_ttl(FILE *f, const struct ip *ip)
 {
-	if (ip->ttl != DEFAULT_TTL)
+	if (ip->ttl != PACKET_TTL)
 		fprintf(f, " ttl %u", ip->ttl);
 }
 

@@ -9,10 +9,7 @@
 #define ND_LEN	      24 /* the target and an option with the link-layer address */
 #define ND_SOLICIT    135
 #define FLAG_SYN      (1u << 1)
-#define LATER_OFFSET  1480
 #define LATER_MAX     65528
-#define DEFAULT_TTL   64
-#define DEFAULT_TPID  0x8100
 #define ECHO_REQUEST  8
 #define ECHO_REQUEST6 128
 
@@ -23,7 +20,7 @@ void packet_init(struct packet *p)
 	static const uint8_t smac[6] = {2, [5] = 1}, dmac[6] = {2, [5] = 2};
 
 	*p = (struct packet){.sport = PACKET_PORT,
-			     .ttl = DEFAULT_TTL,
+			     .ttl = PACKET_TTL,
 			     .tcp_flags = FLAG_SYN,
 			     .fragment = AX_FRAGMENT_NONE};
 	memcpy(p->smac, smac, 6);
@@ -247,7 +244,7 @@ static int parse_type(struct parser *p, struct packet *pkt)
 static int parse_frag(struct parser *p, struct packet *pkt)
 {
 	static const char what[] = "a fragment: first, later, or later=N with N a multiple of 8";
-	unsigned offset = LATER_OFFSET;
+	unsigned offset = PACKET_LATER_OFFSET;
 	int r = next_word(p, what);
 
 	if (r)
@@ -498,7 +495,7 @@ static int next_end(struct parser *p, struct ax_addr *addr, uint16_t *port, unsi
 static int parse_tag(struct parser *p, struct packet *pkt)
 {
 	static const char what[] = "a VLAN's number, 0 to 4095, like 100 or 100:88a8";
-	unsigned id, tpid = DEFAULT_TPID;
+	unsigned id, tpid = PACKET_TPID;
 	char *word, *rest;
 	int r = next_word(p, what);
 

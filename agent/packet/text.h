@@ -34,7 +34,12 @@
 
 #define PACKET_TAGS_MAX 16   /* more than what the dataplane takes, so that its limit can be seen */
 #define PACKET_LEN_MAX	9216 /* of the payload */
-#define PACKET_PORT	40000
+
+/* What a packet has where its text says nothing. */
+#define PACKET_PORT	    40000 /* the source's, of TCP and UDP */
+#define PACKET_TTL	    64
+#define PACKET_TPID	    0x8100 /* of a VLAN tag */
+#define PACKET_LATER_OFFSET 1480   /* bytes, of a later fragment */
 
 enum packet_kind { PACKET_IP, PACKET_ARP };
 

@@ -25,7 +25,6 @@
 #define TRIGGER_MAC_SIZE  32
 #define TRIGGER_KEY_MIN	  16
 #define TRIGGER_KEY_MAX	  4096
-#define TRIGGER_WINDOW_MS 30000 /* unless the config says otherwise */
 
 struct trigger_message {
 	char name[TRIGGER_NAME_MAX + 1];

@@ -39,7 +39,7 @@ void balancer_free(struct balancer *b)
 	*b = (struct balancer){0};
 }
 
-int balancer_copy(const struct balancer *from, struct balancer *to)
+static int balancer_copy(const struct balancer *from, struct balancer *to)
 {
 	struct balancer copy = *from;
 

@@ -40,7 +40,7 @@ struct balancer {
 	char *service; /* the backends are those of this service of the config; NULL: given here */
 	enum balance_mode mode;
 	struct ax_addr source4, source6; /* outer source or NAT's; zero: the host's own way there */
-	uint16_t gue_port;		 /* 6080 unless given */
+	uint16_t gue_port;		 /* host byte order */
 	struct balance_backend *backends;
 	size_t n;
 };

@@ -81,6 +81,5 @@ extern const char *const policy_names[3]; /* by enum ax_policy */
 extern const char *const balance_mode_names[3];
 extern const char *const xdp_mode_names[4];
 void balancer_free(struct balancer *b);
-int balancer_copy(const struct balancer *from, struct balancer *to);
 
 #endif

@@ -182,23 +182,14 @@ const char *value_hint(const char *word, const char *const *words, size_t n, cha
 
 int value_prefix(const char *s, struct prefix *ret, struct rule_fault *f)
 {
-	char address[ADDR_STRLEN], right[ADDR_STRLEN];
-	const char *slash = strchr(s, '/');
+	char right[ADDR_STRLEN];
+	int r = prefix_parse(s, ret);
 	struct prefix p;
-	int r = prefix_parse(s, &p);
 
-	if (r == 0)
-		*ret = p;
-	if (r != -ERANGE)
-		return r;
-	/* the address and the length are good, or it would be -EINVAL */
-	snprintf(address, sizeof(address), "%.*s", (int)(slash - s), s);
-	if (addr_parse(address, &p.addr) < 0)
-		return -EINVAL;
-	p.len = (unsigned)atoi(slash + 1) + (strchr(address, ':') ? 0 : 96);
-	for (unsigned bit = p.len; bit < 128; bit++)
-		p.addr.b[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
-	return fault_set(f, NULL, "a prefix without host bits: %s", prefix_format(&p, right));
+	if (r == -ERANGE && prefix_without_host_bits(s, &p) == 0)
+		return fault_set(f, NULL, "a prefix without host bits: %s",
+				 prefix_format(&p, right));
+	return r;
 }
 
 int prefix_cmp(const struct prefix *a, const struct prefix *b)

@@ -60,7 +60,7 @@ struct triggers {
 
 static uint32_t window_of(const struct config_trigger *t)
 {
-	return t->window_ms ? t->window_ms : TRIGGER_WINDOW_MS;
+	return t->window_ms;
 }
 
 static int64_t wall_ms(void)

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the config is where its file says nothing, and how much it may say. What an app, a rule or
+ * a probe is without a word of the file is all zero: not named here. */
+#ifndef AX_CONFIG_DEFAULTS_H
+#define AX_CONFIG_DEFAULTS_H
+
+#include "service.h"
+
+/* --- agent: --- */
+#define CONFIG_POOL4	   "10.217.0.0/16" /* addresses of apps and services; no IPv6 ones */
+#define CONFIG_HOST_ACCESS true		   /* programs outside ax may reach them */
+#define CONFIG_DNS	   true		   /* answer DNS at all; its TTL: dns/defaults.h */
+#define CONFIG_DNS_DOMAIN  "ax.internal"
+#define CONFIG_DNS_DOMAIN_MAX \
+	189 /* bytes: with a name of 63 and a dot before it it is the DNS's 253 */
+#define CONFIG_DNS_UPSTREAM_PORT 53
+#define CONFIG_DNS_UPSTREAMS_MAX 64
+
+/* --- policy: the label of apps that have none of their own --- */
+#define CONFIG_LABEL_KEY   "zone"
+#define CONFIG_LABEL_VALUE "default"
+
+/* --- services: --- */
+#define CONFIG_SERVICE_PORTS_MAX    65535 /* struct ax_backend_key has 16 bits for a port's index */
+#define CONFIG_SERVICE_BACKENDS_MAX AX_SLOTS_MAX
+#define CONFIG_BACKEND_WEIGHT	    1 /* of a service; a balancer's: rules/defaults.h */
+#define CONFIG_BACKEND_WEIGHT_MAX   1000
+
+/* health checks */
+#define CONFIG_CHECK_EVERY_MS	  2000
+#define CONFIG_CHECK_EVERY_MIN_MS 100
+#define CONFIG_CHECK_TIMEOUT_MS	  1000 /* at most: a check that comes more often has less */
+#define CONFIG_CHECK_FALL	  3    /* failures in a row that make a backend down */
+#define CONFIG_CHECK_RISE	  2    /* successes in a row that make it up again */
+#define CONFIG_CHECK_COUNT_MAX	  100  /* of both */
+#define CONFIG_CHECK_PATH_MAX	  1024 /* bytes */
+
+/* --- xdp: (a rule list's own: rules/defaults.h) --- */
+#define CONFIG_TRIGGER_WINDOW_MS 30000 /* how far the sender's clock may be off */
+
+/* --- probes: --- */
+#define CONFIG_PROBE_LAST     1024 /* records that are kept */
+#define CONFIG_PROBE_LAST_MAX 65536
+#define CONFIG_PROBE_NAME_MAX 63 /* bytes */
+#define CONFIG_PROBES_MAX     1000
+#define CONFIG_PROBE_ARMS_MAX 7 /* probes that arm or disarm one */
+
+#endif
