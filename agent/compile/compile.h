@@ -39,7 +39,7 @@ int rule_compile(const struct rule_list *l, const struct rule_binding *bind,
 		 const struct real_binding *reals, struct arena *a, struct ax_layout *layout,
 		 struct error *e);
 
-/* balance_compile.c: the balancers' part. Called by rule_compile(). */
+/* balance.c: the balancers' part. Called by rule_compile(). */
 int balancers_compile(const struct rule_list *l, const struct real_binding *reals, struct arena *a,
 		      struct ax_layout *layout, struct error *e);
 

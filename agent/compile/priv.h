@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rule compiler's inside: only compile*.c and the balancers' part include it.
+ * The rule compiler's inside: only files of this room include it.
  *
  * Rules are numbered as in the arena here: those of the list up to the first that has no
  * condition, each balancing rule followed by its companion (see compile.c).
