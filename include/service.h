@@ -6,7 +6,7 @@
 #include <linux/types.h>
 #include "addr.h"
 
-/* What chooses a backend: bpf/choose.bpf.h. Names: agent/base/strategy.c. */
+/* What chooses a backend: bpf/choose.bpf.h. Names: agent/config/strategy.c. */
 enum ax_strategy {
 	AX_STRATEGY_RANDOM = 0,
 	AX_STRATEGY_ROUND_ROBIN = 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdarg.h>
 
-#include "base/strategy.h"
+#include "config/strategy.h"
 #include "config/diff.h"
 #include "config/spec.h"
 

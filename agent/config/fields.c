@@ -5,6 +5,9 @@
 #include "config/spec.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
+
+/* --- addresses and numbers --- */
 
 void read_port(struct reader *r, const struct node *n, void *to)
 {
@@ -64,4 +67,118 @@ void read_weight(struct reader *r, const struct node *n, void *to)
 		reject(r, n, "%s", what);
 	else if (text)
 		*(uint32_t *)to = (uint32_t)weight;
+}
+
+/* --- what is to be run, and by whom: of apps and of triggers --- */
+
+/* Appends the word's next characters, up to the end of a quoted part or one that is not quoted.
+ * *p is behind the opening quote, and ends behind the closing one; NULL when there is none. */
+static const char *copy_quoted(const char *p, char quote, char **out)
+{
+	while (*p && *p != quote) {
+		/* as in a shell: within double quotes a backslash is one unless it hides something
+		 */
+		if (quote == '"' && *p == '\\' && p[1] && strchr("\"\\$`", p[1]))
+			p++;
+		*(*out)++ = *p++;
+	}
+	return *p ? p + 1 : NULL;
+}
+
+/* Copies the word at p without its quotes. Returns where it ended or NULL, with *want set. */
+static const char *copy_word(const char *p, char *out, const char **want)
+{
+	while (p && *p && !isspace((unsigned char)*p)) {
+		if (*p == '\'' || *p == '"') {
+			p = copy_quoted(p + 1, *p, &out);
+			if (!p)
+				*want = "a closing quote at the end";
+		} else if (*p == '\\' && !p[1]) {
+			*want = "a character after the backslash at the end";
+			p = NULL;
+		} else {
+			if (*p == '\\')
+				p++;
+			*out++ = *p++;
+		}
+	}
+	*out = '\0';
+	return p;
+}
+
+/* Splits a command line into words as a shell does, without any expansion. *want is NULL or what
+ * was expected. -EINVAL, -ENOMEM. */
+static int split_words(const char *s, struct strv *ret, const char **want)
+{
+	autofree char *word = malloc(strlen(s) + 1);
+	struct strv words = {0};
+	int r = word ? 0 : -ENOMEM;
+
+	*want = NULL;
+	while (r == 0) {
+		s += strspn(s, " \t\r\n\v\f");
+		if (!*s)
+			break;
+		s = copy_word(s, word, want);
+		r = s ? strv_add(&words, word) : -EINVAL;
+	}
+	if (r < 0)
+		strv_free(&words);
+	else
+		*ret = words;
+	return r;
+}
+
+static void read_argument(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "an argument (\"\" for an empty one)");
+
+	if (text)
+		done(r, strv_add(to, text));
+}
+
+void read_command(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a program and its arguments, as a list or as text";
+	struct strv *command = to;
+	const char *text, *want;
+	int code;
+
+	if (n->kind == NODE_LIST) {
+		read_list(r, n, "arguments", SIZE_MAX, read_argument, command);
+		if (n->n > 0) {
+			if (command->n == n->n && !command->v[0][0])
+				reject(r, &n->items[0], "a program's name");
+			return;
+		}
+	} else {
+		text = scalar_text(r, n, what);
+		if (!text)
+			return;
+		code = split_words(text, command, &want);
+		if (code == -ENOMEM)
+			done(r, code);
+		else if (code < 0)
+			reject(r, n, "%s", want);
+		if (code < 0 || (command->n > 0 && command->v[0][0]))
+			return;
+	}
+	reject(r, n, "%s", what);
+}
+
+void read_user(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a user's name or number";
+	const char *text = scalar_text(r, n, what);
+	char **user = to;
+
+	if (!text)
+		return;
+	/* whether there is such a user is for the launch to find out */
+	if (!*text || strpbrk(text, ":/, \t\r\n") || text[0] == '-') {
+		reject(r, n, "%s", what);
+		return;
+	}
+	*user = strdup(text);
+	have(r, *user);
 }

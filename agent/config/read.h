@@ -33,14 +33,11 @@ void claim_name(struct reader *r, const struct node *n, const char *name, enum o
 void read_vips(struct reader *r, const struct node *n, enum owner owner, struct ax_addr *ip4,
 	       struct ax_addr *ip6);
 
-/* --- fields of several sections --- */
+/* --- fields of several sections (fields.c) --- */
 
-/* command.c */
 void read_command(struct reader *r, const struct node *n, void *to); /* struct strv */
 void read_user(struct reader *r, const struct node *n, void *to);    /* char * */
-
-/* fields.c */
-void read_port(struct reader *r, const struct node *n, void *to); /* uint16_t, host byte order */
+void read_port(struct reader *r, const struct node *n, void *to);    /* uint16_t, host byte order */
 /* "ADDRESS" or "ADDRESS:PORT", the address as `want` has it (want_unicast, want_server). *port
  * (host byte order) is left alone where none is written. */
 void read_address_port(struct reader *r, const struct node *n,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The config's section services:. */
-#include "base/strategy.h"
+#include "config/strategy.h"
 #include "base/values.h"
 #include "config/read.h"
 #include "service.h"

@@ -10,7 +10,7 @@
 #include "base/address.h"
 #include "base/cgroup.h"
 #include "base/labels.h"
-#include "base/strategy.h"
+#include "config/strategy.h"
 #include "config/config.h"
 #include "config/spec.h"
 #include "control/control.h"

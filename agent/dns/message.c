@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Queries to answers: headers, EDNS and sizes. What a name means is in dns_zone.c. */
+/* Queries to answers: headers, EDNS and sizes. What a name means is in zone.c. */
 #include "dns/message.h"
 
 #define RCODE_BADVERS 16 /* RFC 6891: its upper bits travel in the OPT record */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the DNS server's files share: sockets (dns.c), TCP clients (dns_tcp.c) and queries to the
- * upstreams (dns_forward.c). */
+/* What the DNS server's files share: sockets (dns.c), TCP clients (tcp.c) and queries to the
+ * upstreams (forward.c). */
 #ifndef AX_DNS_SERVER_H
 #define AX_DNS_SERVER_H
 
@@ -73,13 +73,13 @@ static inline void dns_wait_renew(struct dns_wait *list, struct dns_wait *w, uin
 void dns_timer_update(struct dns_server *s);
 void dns_reply(const struct dns_asker *a, const uint8_t *msg, size_t len);
 
-/* dns_forward.c. dns_forward() answers in the end, whatever happens. */
+/* forward.c. dns_forward() answers in the end, whatever happens. */
 void dns_forward(struct dns_server *s, const struct dns_asker *a, const uint8_t *query, size_t len);
 void dns_queries_expire(struct dns_server *s, uint64_t now_ns);
 /* Forgets queries: those of one client, or all (NULL). */
 void dns_queries_cancel(struct dns_server *s, const struct dns_client *client);
 
-/* dns_tcp.c. dns_client_reply() only queues; dns_client_update() then writes, reads on, and frees
+/* tcp.c. dns_client_reply() only queues; dns_client_update() then writes, reads on, and frees
  * the client when it is done. */
 void dns_client_reply(struct dns_client *c, const uint8_t *msg, size_t len);
 void dns_client_query_opened(struct dns_client *c);

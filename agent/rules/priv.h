@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of the rules share (rule*.c, config_xdp.c). Private to them. */
+/* What the files of this room share, and the readers in config/ that make lists of nodes. */
 #ifndef AX_RULES_PRIV_H
 #define AX_RULES_PRIV_H
 
@@ -25,7 +25,7 @@ const char *fault_quote(const char *s, size_t len, char *buf);
 int rule_list_each_fault(const struct rule_list *l,
 			 int (*f)(void *arg, const struct rule_fault *fault), void *arg);
 
-/* --- values (rule_value.c); each returns 0, or -EINVAL when it is something else --- */
+/* --- values (value.c); each returns 0, or -EINVAL when it is something else --- */
 
 int value_number(const char *s, uint64_t max, uint64_t *ret); /* decimal, no leading zero */
 bool value_is_name(const char *s);			      /* RULE_NAME_MAX */

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
-#include "base/strategy.h"
+#include "config/strategy.h"
 #include "config/config.h"
 #include "config/parse.h"
 #include "service.h"

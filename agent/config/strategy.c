@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/strategy.h"
+#include "config/strategy.h"
 #include "service.h"
 
 static const char *const names[] = {

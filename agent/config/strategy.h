@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The strategies of services by name. Their numbers are in include/service.h, what they do in
  * bpf/choose.bpf.h. */
-#ifndef AX_BASE_STRATEGY_H
-#define AX_BASE_STRATEGY_H
+#ifndef AX_CONFIG_STRATEGY_H
+#define AX_CONFIG_STRATEGY_H
 
 #include "base/util.h"
 
