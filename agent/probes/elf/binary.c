@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An ELF file to put probes into. */
-#include "probes/elf/symbols.h"
+#include "probes/elf/priv.h"
 
 static bool detect_go(const struct image *im)
 {
@@ -129,4 +129,12 @@ bool binary_is_go(const struct binary *b)
 uint16_t binary_machine(const struct binary *b)
 {
 	return b->image.machine;
+}
+
+bool binary_may_read(struct binary *b, uint64_t len)
+{
+	const uint64_t most = 4 * b->image.size + (64u << 20);
+
+	b->read = len < most - b->read ? b->read + len : most;
+	return b->read < most;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions and static probes of ELF files, and where exactly a probe goes. Reads files as hostile
- * input: everything is bounded and checked.
+ * ELF files to put probes into: opening them, and what is at an address. Reads files as hostile
+ * input: everything is bounded and checked. Functions by name and the places of probes:
+ * probes/place/place.h; static probes: probes/elf/usdt.h.
  */
 #ifndef AX_PROBES_ELF_BINARY_H
 #define AX_PROBES_ELF_BINARY_H
@@ -32,11 +33,11 @@ struct symbol {
 	uint64_t size;	       /* 0: unknown */
 	bool ifunc; /* one of the implementations that the dynamic linker chooses from (IFUNC) */
 };
-/* Functions of .symtab (also of the debug file), .dynsym and .gnu_debugdata, each address once,
- * whose name (or demangled name, or it without arguments) matches the glob; sorted by address. f
- * returns non-zero to end. -ENOENT: no function matches (with "did you mean"). */
-int binary_functions(struct binary *b, const char *glob,
-		     int (*f)(void *arg, const struct symbol *s), void *arg, struct error *e);
+/* A file that is open already, which it takes over, also when it fails. `path` is for messages and,
+ * behind `root` ("", "/proc/PID/root"), where its debug file is looked for. */
+int binary_open_fd(int fd, const char *path, const char *root, struct binary **ret,
+		   struct error *e);
+
 /* The function that an offset of the file is in. -ENOENT. */
 int binary_symbolise(struct binary *b, uint64_t offset, struct symbol *ret);
 
@@ -56,63 +57,8 @@ bool function_keeps_return(const char *name);
 int binary_distance(struct binary *b, uint64_t from, const char *symbol, int64_t offset,
 		    int64_t *ret, struct error *e);
 
-/* An operand of a USDT probe, in all forms that gcc and clang emit: "8@%rax", "-4@-20(%rbp)",
- * "8@8(%rdx,%rax,8)", "4@$5", "8@sym(%rip)", and arm64's. binary_usdts resolves symbols: then with
- * reg "rip" the value is the distance from the probe's own address, without it an address. */
-enum usdt_arg_kind { USDT_CONST, USDT_REG, USDT_MEMORY };
-struct usdt_arg {
-	enum usdt_arg_kind kind;
-	uint8_t size; /* 1, 2, 4, 8 */
-	bool is_signed;
-	bool is_float; /* cannot be fetched as an integer */
-	int64_t value; /* constant, or displacement */
-	char reg[8];   /* "rax": the register, or the base; "": none */
-	char index[8]; /* "": none */
-	uint8_t scale;
-	uint8_t shift;	  /* the value's lowest bit in the register: 8 for %ah */
-	bool unfetchable; /* see the text: 16 bytes, a symbol that the file does not have ... */
-	char symbol[64];  /* that value is relative to; "": none, or resolved */
-};
-#define USDT_ARGS_MAX 16
-struct usdt {
-	const char *provider, *name;
-	uint64_t offset;       /* in the file */
-	uint64_t semaphore;    /* in the file, 0: none */
-	const char *args_text; /* with n_args 0: usdt_args_parse says why */
-	struct usdt_arg args[USDT_ARGS_MAX];
-	size_t n_args;
-};
-int usdt_args_parse(const char *text, struct usdt *u, struct error *e);
-int binary_usdts(struct binary *b, const char *provider_glob, const char *name_glob,
-		 int (*f)(void *arg, const struct usdt *u), void *arg, struct error *e);
-
-/* --- placement --- */
-enum place_cost {
-	PLACE_EMULATED, /* the kernel emulates the instruction: push, nop, short jumps ... */
-	PLACE_NOP5,	/* at the function's entry: a call takes its place (Linux 6.18) */
-	PLACE_STEPPED,	/* single-stepped: the slowest */
-	PLACE_REFUSED,	/* the kernel takes no probe there, or it would not be safe; see why */
-};
-struct place {
-	uint64_t offset; /* in the file: where the probe goes */
-	uint32_t slid;	 /* bytes behind where it was asked for */
-	enum place_cost cost;
-	char instruction[64]; /* its text */
-	char why[160];	      /* of the choice, or of the refusal */
-};
-/*
- * Where a probe on a function's entry is cheapest: slides past instructions that leave the argument
- * registers and the stack's arguments alone, are no jump target, and cannot fault, to one that the
- * kernel emulates; never onto a nop5 inside a function, whose replacement would overwrite the red
- * zone. Other registers than those of arguments, the stack and frame pointers may have changed when
- * it slid: who fetches such a one asks for the exact place. `exact`: the place is given and only
- * judged. A place that is refused is no error: ret->cost and ret->why say so.
- */
-int binary_place(struct binary *b, const struct symbol *s, uint64_t offset, bool exact,
-		 struct place *ret, struct error *e);
-/* The returns of a function, as offsets in the file (Go: a uretprobe would break its stack).
- * -ENOENT: it has none (it never returns, or ends by jumping to another function). */
-int binary_returns(struct binary *b, const struct symbol *s, uint64_t **offsets, size_t *n,
-		   struct error *e);
+/* A name of C++ or Rust as it was written, with its arguments or without. malloc'ed; NULL: it is
+ * not mangled. */
+char *demangle(const char *name, bool arguments);
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "probes/elf/symbols.h"
+#include "probes/elf/priv.h"
 
 #define DEBUG_DIR      "/usr/lib/debug"
 #define UNPACKED_MAX   (32u << 20)

@@ -5,7 +5,7 @@
 #include <libiberty/demangle.h>
 #undef ARRAY_SIZE /* libiberty.h has one of its own */
 
-#include "probes/elf/symbols.h"
+#include "probes/elf/binary.h"
 
 #define MANGLED_MAX   4096
 #define DEMANGLED_MAX 4096

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "probes/elf/symbols.h"
+#include "probes/elf/priv.h"
 
 #define LD_CACHE     "/etc/ld.so.cache"
 #define LD_CACHE_MAX (16u << 20)

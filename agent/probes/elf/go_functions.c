@@ -3,7 +3,7 @@
  * Go's own table of functions, which `go build -ldflags=-s` and strip leave in the file because the
  * runtime needs it. Its layouts: Go 1.2 to 1.15, 1.16 and 1.17, 1.18 and 1.19, 1.20 and later.
  */
-#include "probes/elf/symbols.h"
+#include "probes/elf/priv.h"
 
 #define MAGIC_1_2  0xfffffffbu
 #define MAGIC_1_16 0xfffffffau

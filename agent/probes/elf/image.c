@@ -2,7 +2,7 @@
 /* Reads pieces of ELF files whose every number may be a lie. */
 #include <sys/stat.h>
 
-#include "probes/elf/symbols.h"
+#include "probes/elf/image.h"
 
 int image_read(const struct image *im, uint64_t offset, void *buf, size_t len)
 {

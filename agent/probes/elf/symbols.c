@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Tables of symbols, into one that is sorted by address. */
-#include "probes/elf/symbols.h"
+#include "probes/elf/priv.h"
 
 static int grow(void *array, size_t *max, size_t n, size_t size)
 {
@@ -154,7 +154,9 @@ int symbols_load_more(struct binary *b)
 			r = binary_debug_symbols(b);
 	}
 	b->loaded_more = r == 0;
-	return r ? r : symbols_sort(b);
+	if (!r)
+		symbols_sort(b);
+	return r;
 }
 
 static int compare(const void *pa, const void *pb)
@@ -169,12 +171,11 @@ static int compare(const void *pa, const void *pb)
 	return strcmp(a->name, b->name);
 }
 
-int symbols_sort(struct binary *b)
+void symbols_sort(struct binary *b)
 {
 	if (!b->sorted && b->n_functions)
 		qsort(b->functions, b->n_functions, sizeof(*b->functions), compare);
 	b->sorted = true;
-	return 0;
 }
 
 size_t symbols_behind(const struct binary *b, uint64_t address)
@@ -224,72 +225,58 @@ uint64_t symbols_end(struct binary *b, uint64_t address, uint64_t size)
 	return end;
 }
 
-/* --- the values of all symbols, which only the operands of USDT probes need --- */
-
-static int values_load_table(const struct image *im, const Elf64_Shdr *table, struct values *v)
+/* Of several names of one address one may have no size. */
+uint64_t symbols_size(const struct binary *b, uint64_t address)
 {
-	void *symbols, *names;
-	size_t len, names_len;
-	int r;
+	const struct function *f = symbols_at(b, address);
 
-	if (table->sh_link >= im->n_sections || table->sh_entsize != sizeof(Elf64_Sym))
-		return 0;
-	r = image_section_load(im, table, &symbols, &len);
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	r = image_section_load(im, &im->sections[table->sh_link], &names, &names_len);
-	if (r < 0) {
-		free(symbols);
-		return r == -ENOMEM ? r : 0;
-	}
-	v->symbols[v->n_tables] = symbols;
-	v->names[v->n_tables] = names;
-	v->n[v->n_tables] = len / sizeof(Elf64_Sym);
-	v->names_len[v->n_tables++] = names_len;
+	for (; f && f < b->functions + b->n_functions && f->address == address; f++)
+		if (f->size)
+			return f->size;
 	return 0;
 }
 
-static int values_load(struct binary *b, struct values *v)
+const char *symbols_demangled(struct function *f)
 {
-	bool seen[2] = {false, false};
-	int r = 0;
-
-	v->loaded = true;
-	for (size_t i = 0; !r && i < b->image.n_sections; i++) {
-		uint32_t type = b->image.sections[i].sh_type;
-
-		if ((type != SHT_SYMTAB && type != SHT_DYNSYM) || seen[type == SHT_DYNSYM])
-			continue;
-		seen[type == SHT_DYNSYM] = true;
-		r = values_load_table(&b->image, &b->image.sections[i], v);
-	}
-	return r;
+	if (!f->tried)
+		f->demangled = demangle(f->name, true);
+	f->tried = true;
+	return f->demangled;
 }
 
-void values_free(struct values *v)
+int binary_symbolise(struct binary *b, uint64_t offset, struct symbol *ret)
 {
-	for (size_t i = 0; i < v->n_tables; i++) {
-		free(v->symbols[i]);
-		free(v->names[i]);
-	}
-	*v = (struct values){0};
+	const struct function *f;
+	uint64_t address;
+	int r;
+
+	if (!image_address(&b->image, offset, &address))
+		return -ENOENT;
+	r = symbols_load_more(b);
+	if (r < 0)
+		return r;
+	f = symbols_at(b, address);
+	if (!f || !image_offset(&b->image, f->address, true, &ret->offset))
+		return -ENOENT;
+	ret->size = symbols_size(b, f->address);
+	if (address >= symbols_end(b, f->address, ret->size))
+		return -ENOENT;
+	ret->name = f->name;
+	ret->demangled = symbols_demangled((struct function *)f);
+	ret->address = f->address;
+	ret->ifunc = false;
+	return 0;
 }
 
-int values_find(struct binary *b, struct values *v, const char *name, uint64_t *value)
+int binary_symbolise_near(struct binary *b, uint64_t known, uint64_t known_at, uint64_t *address,
+			  struct symbol *ret)
 {
-	int r = v->loaded ? 0 : values_load(b, v);
+	uint64_t begin, offset;
 
-	for (size_t t = 0; !r && t < v->n_tables; t++) {
-		for (size_t i = 0; i < v->n[t] && v->steps < VALUES_STEPS_MAX; i++, v->steps++) {
-			const Elf64_Sym *s = &v->symbols[t][i];
-
-			if (s->st_name >= v->names_len[t] || s->st_shndx == SHN_UNDEF ||
-			    ELF64_ST_TYPE(s->st_info) == STT_TLS ||
-			    !streq(v->names[t] + s->st_name, name))
-				continue;
-			*value = s->st_value;
-			return 0;
-		}
-	}
-	return r ? r : -ENOENT;
+	if (!image_address(&b->image, known, &begin))
+		return -ENOENT;
+	*address -= known_at - begin;
+	if (!image_offset(&b->image, *address, true, &offset))
+		return -ENOENT;
+	return binary_symbolise(b, offset, ret);
 }

@@ -2,7 +2,8 @@
 /* USDT probes: the notes that <sys/sdt.h> leaves in .note.stapsdt. */
 #include <fnmatch.h>
 
-#include "probes/elf/symbols.h"
+#include "probes/elf/priv.h"
+#include "probes/elf/usdt.h"
 #include "base/near.h"
 
 #define NOTE_TYPE 3

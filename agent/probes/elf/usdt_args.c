@@ -5,7 +5,7 @@
  */
 #include <ctype.h>
 
-#include "probes/elf/binary.h"
+#include "probes/elf/usdt.h"
 
 struct cursor {
 	const char *at;

@@ -8,7 +8,7 @@
 #include "probes/kernel/fields.h"
 #include "probe.h"
 #include "probes/text/spec.h"
-#include "probes/elf/binary.h"
+#include "probes/elf/usdt.h"
 
 #define FETCH_STRING_DEFAULT 512
 #define FETCH_BUCKETS_MAX    1000

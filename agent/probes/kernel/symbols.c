@@ -330,3 +330,35 @@ bool kernel_symbol_probeable(const char *name)
 	find_blacklist(&k);
 	return kernel_probeable_from(&k, name);
 }
+
+/* --- anything's address --- */
+
+struct wanted_address {
+	const char *name;
+	uint64_t address;
+};
+
+static int on_kernel_symbol(void *arg, const struct kallsym *s)
+{
+	struct wanted_address *w = arg;
+
+	if (!streq(s->name, w->name))
+		return 0;
+	w->address = s->address;
+	return 1;
+}
+
+int kernel_symbol_address(const char *name, uint64_t *ret, struct error *e)
+{
+	struct wanted_address w = {.name = name};
+	int r = kallsyms_read(KALLSYMS, on_kernel_symbol, &w);
+
+	if (r < 0)
+		return error_set(e, r, "%s cannot be read: %s", KALLSYMS, strerror(-r));
+	if (!r)
+		return error_set(e, -ENOENT, "the kernel has no symbol %.100s", name);
+	if (!w.address)
+		return error_set(e, -EPERM, "the kernel hides its addresses: run ax as root");
+	*ret = w.address;
+	return 0;
+}

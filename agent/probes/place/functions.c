@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Functions by name, and by address. */
+/* Functions by their names. */
 #include <ctype.h>
 #include <fnmatch.h>
 
-#include "probes/elf/symbols.h"
 #include "base/near.h"
+#include "probes/elf/symbols.h"
+#include "probes/place/place.h"
+#include "probes/place/priv.h"
 
 #define IMPLEMENTATIONS_MAX 32
 
@@ -28,14 +30,6 @@ static void matches_free(struct matches *m)
 static bool is_glob(const char *s)
 {
 	return strpbrk(s, "*?[\\") != NULL;
-}
-
-static const char *demangled(struct function *f)
-{
-	if (!f->tried)
-		f->demangled = demangle(f->name, true);
-	f->tried = true;
-	return f->demangled;
 }
 
 /*
@@ -75,23 +69,12 @@ static bool name_matches(struct function *f, const char *pattern, bool glob)
 		return false;
 	if (!glob && !can_contain(f->name, pattern))
 		return false;
-	if (!demangled(f))
+	if (!symbols_demangled(f))
 		return false;
 	if (text_matches(pattern, f->demangled))
 		return true;
 	short_name = demangle(f->name, false);
 	return text_matches(pattern, short_name);
-}
-
-/* Of several names of one address one may have no size. */
-static uint64_t size_at(const struct binary *b, uint64_t address)
-{
-	const struct function *f = symbols_at(b, address);
-
-	for (; f && f < b->functions + b->n_functions && f->address == address; f++)
-		if (f->size)
-			return f->size;
-	return 0;
 }
 
 static int add_match(struct matches *m, uint64_t address, uint64_t size, struct function *f)
@@ -109,7 +92,7 @@ static int add_match(struct matches *m, uint64_t address, uint64_t size, struct 
 		.address = address,
 		.size = size,
 		.name = f->name,
-		.demangled = demangled(f),
+		.demangled = symbols_demangled(f),
 		.ifunc = f->ifunc,
 		.order = m->n,
 	};
@@ -125,7 +108,7 @@ static int add_implementations(struct binary *b, struct matches *m, struct funct
 	int r = n < 0 ? n : 0;
 
 	for (int i = 0; !r && i < n; i++)
-		r = add_match(m, found[i], size_at(b, found[i]), f);
+		r = add_match(m, found[i], symbols_size(b, found[i]), f);
 	return r;
 }
 
@@ -133,8 +116,9 @@ static int find_matches(struct binary *b, const char *pattern, struct matches *m
 {
 	bool glob = is_glob(pattern), cold = strstr(pattern, ".cold");
 	uint64_t address = 0, size = 0; /* of the last match */
-	int r = symbols_sort(b);
+	int r = 0;
 
+	symbols_sort(b);
 	for (size_t i = 0; !r && i < b->n_functions; i++) {
 		struct function *f = &b->functions[i];
 
@@ -145,7 +129,7 @@ static int find_matches(struct binary *b, const char *pattern, struct matches *m
 			continue;
 		*chosen |= f->ifunc;
 		if (!m->n || f->address != address)
-			size = size_at(b, f->address);
+			size = symbols_size(b, f->address);
 		address = f->address;
 		r = f->ifunc ? add_implementations(b, m, f) : add_match(m, address, size, f);
 	}
@@ -255,28 +239,4 @@ int binary_functions(struct binary *b, const char *glob,
 	if (!m.n)
 		return no_match(b, glob, chosen, e);
 	return report(b, &m, f, arg);
-}
-
-int binary_symbolise(struct binary *b, uint64_t offset, struct symbol *ret)
-{
-	const struct function *f;
-	uint64_t address;
-	int r;
-
-	if (!image_address(&b->image, offset, &address))
-		return -ENOENT;
-	r = symbols_load_more(b);
-	if (r < 0)
-		return r;
-	f = symbols_at(b, address);
-	if (!f || !image_offset(&b->image, f->address, true, &ret->offset))
-		return -ENOENT;
-	ret->size = size_at(b, f->address);
-	if (address >= symbols_end(b, f->address, ret->size))
-		return -ENOENT;
-	ret->name = f->name;
-	ret->demangled = demangled((struct function *)f);
-	ret->address = f->address;
-	ret->ifunc = false;
-	return 0;
 }

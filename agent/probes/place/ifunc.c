@@ -35,7 +35,7 @@ int place_implementations(struct binary *b, uint64_t address, uint64_t size, uin
 	if (b->image.machine != EM_X86_64 || !image_offset(&b->image, address, true, &offset))
 		return 0;
 	len = len < b->image.size - offset ? len : b->image.size - offset;
-	if (!code_may_read(b, len))
+	if (!binary_may_read(b, len))
 		return 0;
 	r = image_load(&b->image, offset, len, &code);
 	if (r < 0)

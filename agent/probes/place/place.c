@@ -6,8 +6,7 @@
 #include "probes/elf/symbols.h"
 #include "probes/place/priv.h"
 
-#define CODE_MAX  (1u << 20) /* bigger functions are left as they are */
-#define SLIDE_MAX 12	     /* instructions */
+#define SLIDE_MAX 12 /* instructions */
 
 struct place_kernel place_kernel_now(void)
 {
@@ -20,47 +19,6 @@ struct place_kernel place_kernel_now(void)
 		.long_nops = major > 6 || (major == 6 && minor >= 16),
 		.nop5 = major > 6 || (major == 6 && minor >= 18),
 	};
-}
-
-bool code_may_read(struct binary *b, uint64_t len)
-{
-	const uint64_t most = 4 * b->image.size + (64u << 20);
-
-	b->read = len < most - b->read ? b->read + len : most;
-	return b->read < most;
-}
-
-static void code_free(struct code *c)
-{
-	free(c->bytes);
-}
-
-static int no_code(const struct binary *b, uint64_t offset, struct error *e)
-{
-	return error_set(e, -EINVAL, "there is no code at 0x%" PRIx64 " in %s", offset, b->path);
-}
-
-/* The code of a function, or as much of what is at an address as an instruction can be long. */
-static int load_code(struct binary *b, uint64_t address, uint64_t end, struct code *c,
-		     struct error *e)
-{
-	uint64_t len = end - address, offset;
-	void *bytes;
-	int r;
-
-	if (!image_offset(&b->image, address, true, &offset))
-		return no_code(b, address, e);
-	if (len > b->image.size - offset)
-		len = b->image.size - offset;
-	if (len > CODE_MAX)
-		len = CODE_MAX;
-	if (!code_may_read(b, len) && len > X86_LEN_MAX)
-		len = X86_LEN_MAX;
-	r = image_load(&b->image, offset, len, &bytes);
-	if (r < 0)
-		return error_set(e, r, "the code of %s cannot be read: %s", b->path, strerror(-r));
-	*c = (struct code){.bytes = bytes, .len = len, .address = address};
-	return 0;
 }
 
 struct candidate {
@@ -298,7 +256,7 @@ static int place_x86(struct binary *b, const struct symbol *s, uint64_t address,
 		     struct place *ret, struct error *e)
 {
 	uint64_t start = s ? s->address : address, end;
-	struct code c CLEANUP(code_free) = {0};
+	struct code c CLEANUP(place_code_free) = {0};
 	int r;
 
 	if (s && (address < start || address - start >= CODE_MAX))
@@ -306,11 +264,11 @@ static int place_x86(struct binary *b, const struct symbol *s, uint64_t address,
 	end = s ? symbols_end(b, start, s->size) : UINT64_MAX;
 	if (!s || end <= address)
 		end = address + X86_LEN_MAX;
-	r = load_code(b, start, end, &c, e);
+	r = place_load_code(b, start, end, &c, e);
 	if (r < 0)
 		return r;
 	if (address - start >= c.len)
-		return no_code(b, ret->offset, e);
+		return place_no_code(b, ret->offset, e);
 	if (s && !exact && address == start)
 		return place_entry(b, &c, c.len == end - start && end - start < CODE_MAX, ret, e);
 	if (s && !is_boundary(&c, address - start)) {
@@ -337,7 +295,7 @@ static int place_arm64(struct binary *b, uint64_t offset, struct place *ret, str
 	}
 	r = image_read(&b->image, offset, &insn, sizeof(insn));
 	if (r < 0)
-		return no_code(b, offset, e);
+		return place_no_code(b, offset, e);
 	ret->cost = arm64_cost(insn, &why);
 	arm64_text(insn, ret->instruction, sizeof(ret->instruction));
 	snprintf(ret->why, sizeof(ret->why), "%s", why);
@@ -352,7 +310,7 @@ int binary_place(struct binary *b, const struct symbol *s, uint64_t offset, bool
 	*ret = (struct place){.offset = offset};
 	if (!image_address(&b->image, offset, &address) ||
 	    !image_offset(&b->image, address, true, &again))
-		return no_code(b, offset, e);
+		return place_no_code(b, offset, e);
 	switch (b->image.machine) {
 	case EM_X86_64:
 		return place_x86(b, s, address, exact, ret, e);
@@ -362,85 +320,4 @@ int binary_place(struct binary *b, const struct symbol *s, uint64_t offset, bool
 		return error_set(e, -ENOTSUP, "%s is for a processor that ax does not know",
 				 b->path);
 	}
-}
-
-static int add_offset(uint64_t **offsets, size_t *n, uint64_t offset)
-{
-	uint64_t *v = *offsets;
-
-	/* doubled at each power of two */
-	if (!(*n & (*n - 1))) {
-		v = reallocarray(v, *n ? *n * 2 : 1, sizeof(*v));
-		if (!v)
-			return -ENOMEM;
-		*offsets = v;
-	}
-	v[(*n)++] = offset;
-	return 0;
-}
-
-static int find_returns(const struct binary *b, const struct code *c, uint64_t offset,
-			uint64_t **offsets, size_t *n)
-{
-	bool x86 = b->image.machine == EM_X86_64;
-	size_t at = 0;
-	int r = 0;
-
-	while (!r && at < c->len) {
-		struct x86_insn i = {.len = 4};
-		bool returns;
-
-		if (x86) {
-			if (!x86_decode(c->bytes + at, c->len - at, &i))
-				return -EILSEQ;
-			returns = i.flow == FLOW_RETURN;
-		} else {
-			if (c->len - at < 4)
-				break;
-			returns = arm64_is_return(get_u32(c->bytes + at));
-		}
-		if (returns)
-			r = add_offset(offsets, n, offset + at);
-		at += i.len;
-	}
-	return r;
-}
-
-int binary_returns(struct binary *b, const struct symbol *s, uint64_t **offsets, size_t *n,
-		   struct error *e)
-{
-	struct code c CLEANUP(code_free) = {0};
-	autofree uint64_t *found = NULL;
-	size_t n_found = 0;
-	uint64_t end = symbols_end(b, s->address, s->size);
-	int r;
-
-	if (b->image.machine != EM_X86_64 && b->image.machine != EM_AARCH64)
-		return error_set(e, -ENOTSUP, "%s is for a processor that ax does not know",
-				 b->path);
-	if (end - s->address > CODE_MAX)
-		return error_set(e, -EFBIG, "%.100s in %s is too big to look for its returns",
-				 s->name, b->path);
-	r = load_code(b, s->address, end, &c, e);
-	if (r < 0)
-		return r;
-	if (c.len < end - s->address)
-		return error_set(e, -EFBIG, "the code of %.100s in %s is not whole", s->name,
-				 b->path);
-	r = find_returns(b, &c, s->offset, &found, &n_found);
-	if (r == -EILSEQ)
-		return error_set(e, r,
-				 "the returns of %.100s in %s are not all found: there is an "
-				 "instruction in it that is not known",
-				 s->name, b->path);
-	if (r < 0)
-		return error_set(e, r, "out of memory");
-	if (!n_found)
-		return error_set(e, -ENOENT,
-				 "%.100s in %s has no return: it never ends, or ends by jumping to "
-				 "another function",
-				 s->name, b->path);
-	*offsets = take_ptr(&found);
-	*n = n_found;
-	return 0;
 }

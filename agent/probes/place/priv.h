@@ -3,7 +3,7 @@
 #ifndef AX_PROBES_PLACE_PRIV_H
 #define AX_PROBES_PLACE_PRIV_H
 
-#include "probes/elf/binary.h"
+#include "probes/place/place.h"
 
 enum x86_flow {
 	FLOW_NEXT,
@@ -92,12 +92,19 @@ enum place_cost arm64_cost(uint32_t insn, const char **why);
 bool arm64_is_return(uint32_t insn);
 void arm64_text(uint32_t insn, char *to, size_t len);
 
+#define CODE_MAX (1u << 20) /* bytes; bigger functions are left as they are */
 /* Code of one function. */
 struct code {
 	uint8_t *bytes;
 	size_t len;
 	uint64_t address;
 };
+/* The code of a function, or as much of what is at an address as an instruction can be long. */
+int place_load_code(struct binary *b, uint64_t address, uint64_t end, struct code *c,
+		    struct error *e);
+void place_code_free(struct code *c);
+/* Sets the sentence: there is no code at that offset. */
+int place_no_code(const struct binary *b, uint64_t offset, struct error *e);
 
 #define JUMPS_KNOWN 256
 /* Where jumps go to: the first bytes of a function, one for each; or anywhere. */
@@ -108,5 +115,10 @@ struct jumps {
 int place_jumps(struct binary *b, const struct code *c, struct jumps *ret);
 /* Adds the jumps from other functions nearby, which only code in assembly has. */
 int place_near_jumps(struct binary *b, const struct code *c, struct jumps *j);
+
+/* ifunc.c: the addresses of functions that the one at `address` can return. Their number, or
+ * -ENOMEM. */
+int place_implementations(struct binary *b, uint64_t address, uint64_t size, uint64_t *ret,
+			  size_t max);
 
 #endif

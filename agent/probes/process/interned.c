@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "probes/elf/symbols.h"
 #include "probes/process/priv.h"
 
 static uint64_t hash(const char *s)

@@ -10,7 +10,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#include "probes/elf/symbols.h"
 #include "probes/process/priv.h"
 
 #define KEPT_MAX  512 /* files that no process has mapped any more */

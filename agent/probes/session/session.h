@@ -7,6 +7,7 @@
 #define AX_PROBES_SESSION_SESSION_H
 
 #include "probes/fetch/fetch.h"
+#include "probes/place/place.h"
 
 #define SESSION_POLL_MS	  5
 #define SESSION_PARTS_MAX 8
