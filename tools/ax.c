@@ -2,7 +2,7 @@
 /* ax: the command line. The table of commands; each is explained where it is defined. */
 #include "tools/cmd/commands.h"
 #include "tools/trace/trace.h"
-#include "tools/xdp/xdp.h"
+#include "tools/xdp/common.h"
 
 static const struct command *const commands[] = {
 	&cmd_agent,  &cmd_run, &cmd_get,   &cmd_status, &cmd_stop,	 &cmd_logs, &cmd_events,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <mntent.h>
+#include <sys/mount.h>
 
 #include "base/mounts.h"
 
@@ -52,4 +53,29 @@ int mount_find_above(const char *type, char *ret, size_t size)
 			return 0;
 	}
 	return -ENOENT;
+}
+
+int mount_bpffs(bool make, char *ret, size_t size, struct error *e)
+{
+	int r = mount_find("bpf", ret, size);
+
+	if (r == -ENOENT && make) {
+		snprintf(ret, size, "/sys/fs/bpf");
+		r = mount("bpf", ret, "bpf", 0, "mode=0700") < 0 ? -errno : 0;
+	}
+	if (r)
+		return error_set(e, r,
+				 "there is no bpf filesystem and mounting one on /sys/fs/bpf "
+				 "failed (%s): run as root on a kernel with CONFIG_BPF_SYSCALL",
+				 strerror(-r));
+	return 0;
+}
+
+int mount_bpffs_lasting(bool make, char *ret, size_t size, bool *above, struct error *e)
+{
+	bool is_above = mount_find("bpf", ret, size) && !mount_find_above("bpf", ret, size);
+
+	if (above)
+		*above = is_above;
+	return is_above ? 0 : mount_bpffs(make, ret, size, e);
 }

@@ -11,4 +11,13 @@ int mount_find(const char *type, char *ret, size_t size);
 /* That of the nearest process above this one that has one, as a path that leads there from here. */
 int mount_find_above(const char *type, char *ret, size_t size);
 
+/* A bpf filesystem; `make`: mounted on /sys/fs/bpf if there is none. */
+int mount_bpffs(bool make, char *ret, size_t size, struct error *e);
+/*
+ * The same, for what is to stay when this mount namespace ends: `ip netns exec` gives its command
+ * one of its own without a bpf filesystem, and if one were mounted there, it would be gone with the
+ * command. *above (may be NULL): it is that of a process above.
+ */
+int mount_bpffs_lasting(bool make, char *ret, size_t size, bool *above, struct error *e);
+
 #endif

@@ -4,6 +4,7 @@
 #include "base/values.h"
 #include "config/probes.h"
 #include "config/read.h"
+#include "probes/text/action.h"
 #include "probes/text/latency.h"
 
 /* --- values --- */
@@ -52,11 +53,11 @@ int config_probe_parse_linear(const char *s, int64_t ret[3], struct error *e)
 	if (sscanf(s, "%lld,%lld,%lld%n", &least, &most, &step, &end) != 3 || s[end] ||
 	    least >= most || step <= 0 ||
 	    ((unsigned long long)most - (unsigned long long)least) / (unsigned long long)step >=
-		    FETCH_BUCKETS_MAX)
+		    TRACE_BUCKETS_MAX)
 		return error_set(e, -EINVAL,
 				 "'%.60s' are no linear buckets: expected LEAST,GREATEST,STEP with "
 				 "at most %d steps, as in 0,100,10",
-				 s, FETCH_BUCKETS_MAX);
+				 s, TRACE_BUCKETS_MAX);
 	ret[0] = least;
 	ret[1] = most;
 	ret[2] = step;
@@ -354,7 +355,7 @@ static void read_linear(struct reader *r, const struct node *n, void *to)
 	static const char what[] = "LEAST,GREATEST,STEP of at most 1000 buckets, as in 0,100,10";
 	const char *text = scalar_text(r, n, what);
 
-	_Static_assert(FETCH_BUCKETS_MAX == 1000, "the sentence above says it");
+	_Static_assert(TRACE_BUCKETS_MAX == 1000, "the sentence above says it");
 	if (text && config_probe_parse_linear(text, to, NULL) < 0)
 		reject(r, n, "%s", what);
 }

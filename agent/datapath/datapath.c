@@ -107,29 +107,11 @@ void datapath_log_libbpf(void)
 	libbpf_set_print(on_libbpf);
 }
 
-/* --- bpffs --- */
-
-int datapath_bpffs(bool make, char *ret, size_t size, struct error *e)
-{
-	int r = mount_find("bpf", ret, size);
-
-	if (r == -ENOENT && make) {
-		snprintf(ret, size, "/sys/fs/bpf");
-		r = mount("bpf", ret, "bpf", 0, "mode=0700") < 0 ? -errno : 0;
-	}
-	if (r)
-		return error_set(e, r,
-				 "there is no bpf filesystem and mounting one on /sys/fs/bpf "
-				 "failed (%s): run as root on a kernel with CONFIG_BPF_SYSCALL",
-				 strerror(-r));
-	return 0;
-}
-
 static int pin_dir_of(const struct instance *inst, bool make, char *ret, size_t size,
 		      struct error *e)
 {
 	char mount_dir[200];
-	int r = datapath_bpffs(make, mount_dir, sizeof(mount_dir), e);
+	int r = mount_bpffs(make, mount_dir, sizeof(mount_dir), e);
 
 	if (!r)
 		snprintf(ret, size, "%s/%s", mount_dir, inst->name);

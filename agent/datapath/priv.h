@@ -50,8 +50,6 @@ struct datapath {
 
 /* libbpf's output goes through the logger. */
 void datapath_log_libbpf(void);
-/* Where the bpf filesystem is mounted; made if it may be. */
-int datapath_bpffs(bool make, char *ret, size_t size, struct error *e);
 
 /* datapath_maps.c: services of an earlier agent keep the ids of their backend lists. */
 int datapath_take_lists(struct datapath *dp);

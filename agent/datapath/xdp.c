@@ -12,7 +12,7 @@
 #include <bpf/libbpf.h>
 
 #include "datapath/priv.h"
-#include "datapath/xdp.h"
+#include "datapath/xdp_datapath.h"
 #include "filter.skel.h"
 #include "base/mounts.h"
 
@@ -42,28 +42,18 @@ static const char *const map_names[XDP_MAPS] = {
 
 /* --- pins --- */
 
-/*
- * `ip netns exec` gives its command a mount namespace of its own, without a bpf filesystem. If one
- * were mounted there, it would be gone with the command, and the rules with their pins.
- */
-int datapath_xdp_bpffs(bool make, char *ret, size_t size, struct error *e)
-{
-	if (mount_find("bpf", ret, size) && !mount_find_above("bpf", ret, size)) {
-		setenv("LIBXDP_BPFFS", ret, 1);
-		return 0;
-	}
-	return datapath_bpffs(make, ret, size, e);
-}
-
 int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make, char *ret,
 		     size_t size, struct error *e)
 {
 	char dir[256], name[32] = "";
-	int r = datapath_xdp_bpffs(make, dir, sizeof(dir), e);
+	bool above;
+	int r = mount_bpffs_lasting(make, dir, sizeof(dir), &above, e);
 
 	datapath_log_libbpf(); /* every way into these files leads through here */
 	if (r)
 		return r;
+	if (above)
+		setenv("LIBXDP_BPFFS", dir, 1);
 	if (ifname)
 		snprintf(name, sizeof(name), "/%.20s", ifname);
 	for (char *c = name; *c; c++)
@@ -400,14 +390,14 @@ static size_t page_round(size_t size)
 	return (size + page - 1) / page * page;
 }
 
-static int fill_arena(int fd, const struct arena *a)
+static int fill_arena(int fd, const void *data, size_t size)
 {
-	void *p = mmap(NULL, page_round(a->size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *p = mmap(NULL, page_round(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (p == MAP_FAILED)
 		return -errno;
-	memcpy(p, a->data, a->size);
-	munmap(p, page_round(a->size));
+	memcpy(p, data, size);
+	munmap(p, page_round(size));
 	return 0;
 }
 
@@ -492,7 +482,7 @@ static int put_stages(struct filter *skel, const struct ax_layout *layout)
 	return 0;
 }
 
-int generation_load(const struct datapath_xdp *d, const struct arena *a,
+int generation_load(const struct datapath_xdp *d, const void *arena, size_t size,
 		    const struct ax_layout *layout, struct generation *g, struct error *e)
 {
 	struct filter *skel;
@@ -505,7 +495,7 @@ int generation_load(const struct datapath_xdp *d, const struct arena *a,
 	memcpy((void *)(uintptr_t)&skel->rodata->layout, layout, sizeof(*layout));
 	leave_out(skel, layout);
 	load_like_root(skel, layout->has_frags);
-	r = bpf_map__set_value_size(skel->maps.arena, (uint32_t)a->size);
+	r = bpf_map__set_value_size(skel->maps.arena, (uint32_t)size);
 	if (!r)
 		r = take_maps(skel, d);
 	if (!r)
@@ -513,11 +503,11 @@ int generation_load(const struct datapath_xdp *d, const struct arena *a,
 	if (!r)
 		r = put_stages(skel, layout);
 	if (!r)
-		r = fill_arena(bpf_map__fd(skel->maps.arena), a);
+		r = fill_arena(bpf_map__fd(skel->maps.arena), arena, size);
 	if (!r) {
 		g->prog = fcntl(bpf_program__fd(skel->progs.ax_filter), F_DUPFD_CLOEXEC, 3);
 		g->arena = fcntl(bpf_map__fd(skel->maps.arena), F_DUPFD_CLOEXEC, 3);
-		r = g->prog < 0 || g->arena < 0 ? -errno : map_arena(g, a->size);
+		r = g->prog < 0 || g->arena < 0 ? -errno : map_arena(g, size);
 	}
 	filter__destroy(skel);
 	if (!r)

@@ -8,9 +8,8 @@
 #include <xdp/libxdp.h>
 
 #include "datapath/priv.h"
-#include "datapath/xdp.h"
+#include "datapath/xdp_datapath.h"
 #include "base/log.h"
-#include "iface/preflight.h"
 #include "root.skel.h"
 
 #define PIN_PATH_MAX 512
@@ -193,7 +192,7 @@ static int make_room(unsigned ifindex, bool replace, struct error *e)
 		return error_set(e, r, "cannot ask for the XDP programs of the interface: %s",
 				 strerror(-r));
 	/* the one that doctor --fix put there does nothing but pass */
-	replace |= !p.dispatcher && p.n == 1 && streq(p.v[0].name, PREFLIGHT_STUB);
+	replace |= !p.dispatcher && p.n == 1 && streq(p.v[0].name, PASS_PROGRAM);
 	if (!replace && (p.dispatcher || !p.n)) {
 		datapath_xdp_programs_free(&p);
 		return 0;

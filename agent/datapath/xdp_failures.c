@@ -3,7 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "datapath/xdp.h"
+#include "datapath/xdp_datapath.h"
 #include "failures.skel.h"
 
 #define PIN_PATH_MAX 512

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 
-#include "datapath/xdp.h"
+#include "datapath/xdp_datapath.h"
 
 #define PIN_PATH_MAX 512
 

@@ -428,7 +428,7 @@ static int prepare(struct applying *a, struct error *e)
 			error_set(e, r, "cannot clear counters: %s", strerror(-r));
 	}
 	if (!r)
-		r = generation_load(&a->d, &a->arena, &a->layout, &a->new, e);
+		r = generation_load(&a->d, a->arena.data, a->arena.size, &a->layout, &a->new, e);
 	if (!r)
 		check_session(a);
 	return r;
@@ -494,7 +494,7 @@ static int reload(struct applying *a, struct error *e)
 	generation_close(&a->new);
 	if (r)
 		return error_set(e, r, "cannot make a program array: %s", strerror(-r));
-	return generation_load(&a->d, &a->arena, &a->layout, &a->new, e);
+	return generation_load(&a->d, a->arena.data, a->arena.size, &a->layout, &a->new, e);
 }
 
 static int load_fresh(struct applying *a, struct error *e)
@@ -535,7 +535,7 @@ static int take_along(struct applying *a, struct error *e)
 	layout.generation++;
 	memcpy(arena.data, a->old.data, layout.size);
 	memcpy(arena.data, &layout, sizeof(layout));
-	r = generation_load(&a->d, &arena, &layout, &again, e);
+	r = generation_load(&a->d, arena.data, arena.size, &layout, &again, e);
 	if (r)
 		return r;
 	r = generation_set(&a->d, AX_JUMP_CURRENT, &again);
@@ -761,7 +761,7 @@ static int remove_stub(unsigned ifindex)
 
 	if (r)
 		return r;
-	if (p.dispatcher || p.n != 1 || !streq(p.v[0].name, PREFLIGHT_STUB))
+	if (p.dispatcher || p.n != 1 || !streq(p.v[0].name, PASS_PROGRAM))
 		r = -ENOENT;
 	else
 		r = bpf_xdp_detach(

@@ -8,6 +8,7 @@
 #define AX_IFACE_IFACE_H
 
 #include "base/instance.h"
+#include "datapath/program.h"
 #include "rules/list.h"
 
 struct xdp; /* an interface whose dataplane is loaded; descriptors only */
@@ -39,7 +40,7 @@ int xdp_edit(const struct instance *inst, const char *ifname,
 int xdp_confirm(const struct instance *inst, const char *ifname, struct error *e);
 int xdp_rollback(const struct instance *inst, const char *ifname, struct error *e);
 /* Takes off what is there of this instance, else the program that a repair put there
- * (PREFLIGHT_STUB). -ENOENT: neither is. */
+ * (PASS_PROGRAM). -ENOENT: neither is. */
 int xdp_unload(const struct instance *inst, const char *ifname, struct error *e);
 
 /* Names of interfaces that have a dataplane of the instance, in this network namespace. */
@@ -57,12 +58,6 @@ int xdp_lost_target(struct xdp *x);
 /* The list that judges now. */
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e);
 
-struct xdp_program_info { /* a program on the interface, in the order in which they run */
-	char name[32];
-	uint32_t id;
-	uint32_t priority;
-	bool ours;
-};
 struct xdp_status {
 	const char *ifname;
 	unsigned ifindex;

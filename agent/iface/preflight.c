@@ -165,7 +165,7 @@ static void check_program(struct check *c, uint32_t id, const char *mode)
 
 	if (!id)
 		return;
-	program_name(id, name);
+	kernel_program_name(id, name);
 	if (is_ours(name))
 		found(c, FINDING_OK, "program", "", "ax's program %s (id %u) is there in %s mode",
 		      name, id, mode);

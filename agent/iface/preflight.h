@@ -6,10 +6,8 @@
 #ifndef AX_IFACE_PREFLIGHT_H
 #define AX_IFACE_PREFLIGHT_H
 
+#include "datapath/kernel.h"
 #include "rules/list.h"
-
-/* The name of the program that a repair puts on an interface; it passes everything. */
-#define PREFLIGHT_STUB "ax_pass"
 
 enum finding_state {
 	FINDING_OK,
@@ -32,9 +30,5 @@ struct finding {
  */
 int preflight(const char *ifname, const struct rule_list *l, enum xdp_mode mode, bool fix,
 	      void (*report)(void *arg, const struct finding *f), void *arg, struct error *e);
-
-/* 0: the kernel lets programs be replaced by others (freplace), as libxdp needs it to put several
- * on one interface. */
-int kernel_has_freplace(void);
 
 #endif

@@ -312,3 +312,17 @@ int device_peer(const struct device *d, struct place *p, struct device *ret)
 		r = place_open(d->place->fd < 0 ? -1 : fcntl(d->place->fd, F_DUPFD_CLOEXEC, 0), p);
 	return r ? r : device_load(p, NULL, d->link, ret);
 }
+
+static int attach_there(void *arg)
+{
+	const struct device *d = arg;
+
+	return kernel_attach_pass(d->ifindex);
+}
+
+int device_attach_pass(const struct device *d)
+{
+	void *arg = (void *)d; /* which netns_call() only passes on */
+
+	return d->place->fd < 0 ? attach_there(arg) : netns_call(d->place->fd, attach_there, arg);
+}

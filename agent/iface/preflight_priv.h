@@ -44,12 +44,8 @@ int device_load(const struct place *p, const char *name, unsigned ifindex, struc
  * -ENOENT: it is in a network namespace that cannot be found. */
 int device_peer(const struct device *d, struct place *p, struct device *ret);
 
-/* --- preflight_kernel.c --- */
-
-/* The name of a loaded program; "?" when it cannot be asked. */
-void program_name(uint32_t id, char ret[32]);
 /* Attaches a program that lets everything pass. -EBUSY: there is one. */
-int attach_pass(const struct device *d);
+int device_attach_pass(const struct device *d);
 
 /* --- preflight.c and preflight_rules.c --- */
 

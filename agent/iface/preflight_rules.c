@@ -72,7 +72,7 @@ static void check_napi(struct check *c, const struct device *to, const struct de
 			r = ethtool_set_feature(peer->place->et, peer->ifindex, ETHTOOL_FEATURE_GRO,
 						true);
 		if (r)
-			r = attach_pass(peer);
+			r = device_attach_pass(peer);
 	}
 	found_repair(c, r, bad, "napi", fix, "%s %s, but %s, its other end, has %s%s", who,
 		     to->name, peer->name,
@@ -154,7 +154,7 @@ static void check_driver_target(struct check *c, const struct device *to, enum f
 	snprintf(fix, sizeof(fix), "ax doctor %s --rules FILE --fix", c->dev.quoted);
 	/* On the interface that is asked about, it would be in the way of others. */
 	if (c->fix && bad != FINDING_NOTE)
-		r = attach_pass(to);
+		r = device_attach_pass(to);
 	found_repair(c, r, bad, "target", fix,
 		     "%s %s, whose driver (%s) takes redirected frames only with an XDP program of "
 		     "its own",

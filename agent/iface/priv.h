@@ -3,7 +3,9 @@
 #ifndef AX_IFACE_PRIV_H
 #define AX_IFACE_PRIV_H
 
-#include "datapath/xdp.h"
+#include "compile/compile.h"
+#include "datapath/xdp_datapath.h"
+#include "iface/iface.h"
 
 struct xdp {
 	const struct instance *inst;
@@ -72,7 +74,5 @@ enum ax_jump xdp_jump(const struct datapath_xdp *d);
 const struct ax_action *xdp_action(const struct generation *g, size_t rule);
 /* The list of a generation. */
 int xdp_generation_list(const struct generation *g, struct rule_list *l);
-/* Reads list and names again if another generation judges now. */
-int xdp_refresh(struct xdp *x);
 
 #endif

@@ -57,7 +57,8 @@ static int read_generation(struct xdp *x)
 	return 0;
 }
 
-int xdp_refresh(struct xdp *x)
+/* Reads list and names again if another generation judges now. */
+static int refresh(struct xdp *x)
 {
 	uint32_t key = xdp_jump(&x->d), id = 0;
 	struct bpf_prog_info info = {0};
@@ -172,7 +173,7 @@ int xdp_interfaces(const struct instance *inst, struct strv *names, struct error
 
 int xdp_lost_target(struct xdp *x)
 {
-	if (xdp_refresh(x))
+	if (refresh(x))
 		return -1;
 	for (size_t i = 0; i < x->list.n_rules; i++) {
 		const struct rule *rule = &x->list.rules[i];
@@ -194,7 +195,7 @@ int xdp_lost_target(struct xdp *x)
 
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e)
 {
-	int r = xdp_refresh(x);
+	int r = refresh(x);
 
 	if (!r)
 		r = rule_list_copy(&x->list, l);
@@ -218,7 +219,7 @@ int xdp_status(struct xdp *x, struct xdp_status *ret, struct error *e)
 	uint64_t deadline = x->d.root->deadline_ns, now = time_mono_ns();
 	struct datapath_xdp_programs p;
 	uint32_t id = 0;
-	int r = xdp_refresh(x);
+	int r = refresh(x);
 
 	if (!r)
 		r = datapath_xdp_root_id(x->d.dir, &id);
@@ -370,7 +371,7 @@ static int read_backends(struct xdp *x, struct xdp_stats *s, size_t cpus)
 int xdp_stats(struct xdp *x, struct xdp_stats *ret, struct error *e)
 {
 	size_t cpus = (size_t)libbpf_num_possible_cpus();
-	int r = xdp_refresh(x);
+	int r = refresh(x);
 
 	*ret = (struct xdp_stats){0};
 	if (!r)
@@ -417,7 +418,7 @@ static int name_rule(struct xdp *x, uint16_t rule, char **name, char **line)
 int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explanation *ret,
 		struct error *e)
 {
-	int r = xdp_refresh(x);
+	int r = refresh(x);
 
 	*ret = (struct xdp_explanation){0};
 	if (!r)
@@ -501,7 +502,7 @@ int xdp_capture_read(struct xdp *x,
 			      const char *rule),
 		     void *arg)
 {
-	int r = xdp_refresh(x);
+	int r = refresh(x);
 
 	if (r)
 		return r;
@@ -514,7 +515,7 @@ int xdp_slots_each(struct xdp *x, int (*f)(void *arg, const char *name, const st
 		   void *arg, struct error *e)
 {
 	bool seen[AX_SLOTS] = {false};
-	int r = xdp_refresh(x);
+	int r = refresh(x);
 
 	for (size_t i = 0; i < x->list.n_rules && !r; i++) {
 		const struct ax_action *act = x->list.rules[i].slot ? xdp_action(&x->g, i) : NULL;

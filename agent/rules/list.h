@@ -7,6 +7,7 @@
 #ifndef AX_RULES_LIST_H
 #define AX_RULES_LIST_H
 
+#include "base/xdp_mode.h"
 #include "rules/rule.h"
 
 #define SET_ELEMENTS_MAX (16u << 20)
@@ -45,7 +46,6 @@ struct balancer {
 	size_t n;
 };
 
-enum xdp_mode { ATTACH_AUTO, ATTACH_NATIVE, ATTACH_GENERIC, ATTACH_OFFLOAD };
 const char *xdp_mode_name(enum xdp_mode m); /* "auto" ..., NULL behind the last one */
 
 /* Its arrays have room for a power of two, so they grow by the functions below alone. */

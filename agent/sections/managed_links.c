@@ -8,7 +8,7 @@
 #include "base/instance.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "datapath/xdp.h"
+#include "datapath/xdp_datapath.h"
 #include "registry/state.h"
 #include "sections/managed.h"
 #include "sections/xdp_section.h"

@@ -19,7 +19,7 @@
 #include "base/loop.h"
 #include "base/strv.h"
 #include "config/config.h"
-#include "datapath/xdp.h"
+#include "datapath/xdp_datapath.h"
 #include "iface/iface.h"
 #include "registry/service_table.h"
 #include "registry/state.h"

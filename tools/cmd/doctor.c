@@ -3,7 +3,7 @@
 #include <net/if.h>
 
 #include "tools/cmd/commands.h"
-#include "tools/xdp/xdp.h"
+#include "tools/xdp/common.h"
 #include "datapath/datapath.h"
 #include "iface/preflight.h"
 #include "tools/lib/output.h"

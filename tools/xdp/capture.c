@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "tools/xdp/capture_out.h"
-#include "tools/xdp/xdp.h"
+#include "tools/xdp/common.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 

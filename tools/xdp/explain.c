@@ -3,8 +3,8 @@
 #include <linux/bpf.h>
 #include <net/ethernet.h>
 
-#include "tools/xdp/xdp.h"
 #include "tools/lib/output.h"
+#include "tools/xdp/common.h"
 #include "packet/text.h"
 #include "packet/pcap.h"
 #include "tools/lib/text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax xdp load, apply, confirm, rollback, unload */
-#include "tools/xdp/xdp.h"
+#include "tools/xdp/common.h"
 
 struct load {
 	const char *rules;	  /* NULL: an empty list */

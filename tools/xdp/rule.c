@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax xdp rule add, del, move, list */
 #include "rules/field.h"
-#include "tools/xdp/xdp.h"
+#include "tools/xdp/common.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 
 #include "rules/defaults.h"
-#include "tools/xdp/xdp.h"
+#include "tools/xdp/common.h"
 
 /* --- rules --- */
 

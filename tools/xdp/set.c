@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax xdp set add, del, replace, list */
 #include "base/near.h"
-#include "tools/xdp/xdp.h"
 #include "tools/lib/output.h"
+#include "tools/xdp/common.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 

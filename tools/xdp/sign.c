@@ -2,7 +2,7 @@
 /* ax xdp sign */
 #include <time.h>
 
-#include "tools/xdp/xdp.h"
+#include "tools/xdp/common.h"
 #include "packet/trigger.h"
 
 static int sign(struct cmd *c, const char *name, const char *key_file)

@@ -2,8 +2,8 @@
 /* ax xdp stats */
 #include <poll.h>
 
-#include "tools/xdp/xdp.h"
 #include "tools/lib/output.h"
+#include "tools/xdp/common.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 

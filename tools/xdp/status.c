@@ -3,8 +3,8 @@
 #include <net/if.h>
 #include <time.h>
 
-#include "tools/xdp/xdp.h"
 #include "tools/lib/output.h"
+#include "tools/xdp/common.h"
 #include "iface/preflight.h"
 #include "rules/field.h"
 #include "tools/lib/table.h"
@@ -97,7 +97,7 @@ static void put_programs(const struct view *v)
 		if (v->dispatcher)
 			printf(", priority %u", p[i].priority);
 		puts(p[i].ours				? ", ours)"
-		     : streq(p[i].name, PREFLIGHT_STUB) ? ", put there by --fix)"
+		     : streq(p[i].name, PASS_PROGRAM) ? ", put there by --fix)"
 							: ")");
 	}
 }

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "config/rule_file.h"
-#include "tools/xdp/xdp.h"
+#include "tools/xdp/common.h"
 #include "tools/lib/text.h"
 
 #define RULES_MAX (64u << 20)

@@ -7,31 +7,11 @@
 #include "probes/types/dwarf.h"
 #include "probes/kernel/fields.h"
 #include "probe.h"
+#include "probes/text/action.h"
 #include "probes/text/spec.h"
 #include "probes/elf/usdt.h"
 
 #define FETCH_STRING_DEFAULT 512
-#define FETCH_BUCKETS_MAX    1000
-
-enum trace_action {
-	TRACE_WATCH,
-	TRACE_COUNT,
-	TRACE_HIST,
-	TRACE_STATS,
-	TRACE_LATENCY,
-	TRACE_ARM, /* a state that other probes test */
-	TRACE_DISARM,
-	TRACE_START, /* of the time that a TRACE_LATENCY of the session measures */
-};
-
-/* Where the buckets of a linear histogram are; a step of 0: powers of two. */
-struct dwarf;
-struct btf_types;
-struct trace_buckets {
-	int64_t least;
-	uint64_t step;
-	uint32_t n;
-};
 
 /* Constant texts of all probes of a session. */
 struct fetch_texts {

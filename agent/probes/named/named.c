@@ -11,7 +11,8 @@
 
 #include "base/cgroup.h"
 #include "config/probes.h"
-#include "datapath/xdp.h"
+#include "base/instance.h"
+#include "base/mounts.h"
 #include "probes/text/latency.h"
 #include "probes/named/priv.h"
 #include "probes/session/scope.h"
@@ -26,7 +27,7 @@ static int find_dir(const struct instance *inst, const char *name, bool make, ch
 		    struct error *e)
 {
 	char mount[256];
-	int r = datapath_xdp_bpffs(make, mount, sizeof(mount), e);
+	int r = mount_bpffs_lasting(make, mount, sizeof(mount), NULL, e);
 
 	if (r < 0)
 		return r;

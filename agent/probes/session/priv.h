@@ -49,7 +49,4 @@ int session_resolve(struct session *s, struct error *e);
 /* pinned.c: what session_open_pinned() needs to know of a session. malloc'ed. */
 char *session_about(const struct session *s);
 
-/* session.c: what the part makes of what happens. */
-enum ax_probe_action session_action(const struct session_part *p);
-
 #endif

@@ -137,7 +137,8 @@ const char *session_method(const struct session *s)
 
 /* --- the plan --- */
 
-enum ax_probe_action session_action(const struct session_part *p)
+/* What the part makes of what happens. */
+static enum ax_probe_action action_of(const struct session_part *p)
 {
 	switch (p->action) {
 	case TRACE_COUNT:
@@ -226,7 +227,7 @@ static void describe(struct session *s, size_t i)
 	struct ax_probe *d = &s->descriptions[i];
 
 	*d = (struct ax_probe){
-		.action = session_action(part),
+		.action = action_of(part),
 		.flags = flags_of(s, p),
 		.n_values = (uint32_t)(p->fetch.n_values + p->fetch.n_hidden),
 		.key_words = p->fetch.key_words,

@@ -41,6 +41,10 @@ struct session_part {
 	bool at_rets;
 };
 
+struct latency;
+/* What measures time: at most two parts, which point into *l. Their number. */
+size_t latency_parts(const struct latency *l, struct session_part *parts);
+
 struct session_options {
 	int pid;	 /* only this process, 0: all */
 	uint64_t cgroup; /* only processes below this one, 0: all */

@@ -7,7 +7,7 @@
 #ifndef AX_PROBES_TEXT_LATENCY_H
 #define AX_PROBES_TEXT_LATENCY_H
 
-#include "probes/session/session.h"
+#include "probes/text/spec.h"
 
 struct latency {
 	struct probe_spec specs[2]; /* where the time ends; where it begins */
@@ -19,7 +19,5 @@ int latency_parse(const char *text, struct latency *l, struct error *e);
 void latency_free(struct latency *l);
 /* The canonical text, which parses into an equal one. malloc'ed. */
 char *latency_format(const struct latency *l);
-/* Into at most two parts of a session, which point into *l. Their number. */
-size_t latency_parts(const struct latency *l, struct session_part *parts);
 
 #endif

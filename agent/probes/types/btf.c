@@ -2,9 +2,7 @@
 #include "probes/types/btf.h"
 
 #include <bpf/btf.h>
-#include <bpf/libbpf.h>
 #include <dirent.h>
-#include <stdarg.h>
 
 #define BTF_DIR	    "/sys/kernel/btf"
 #define DEPTH_MAX   32
@@ -175,14 +173,6 @@ static const char *source_name(struct type_source *s, const struct ctype *t)
 
 /* --- sources --- */
 
-static int silent(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level;
-	(void)fmt;
-	(void)ap;
-	return 0;
-}
-
 int btf_types_new(struct btf_types **ret)
 {
 	struct btf_types *b = calloc(1, sizeof(*b));
@@ -206,13 +196,9 @@ void btf_types_free(struct btf_types *b)
 
 static int load(struct btf_types *b, struct error *e)
 {
-	if (!b->tried) {
-		libbpf_print_fn_t before = libbpf_set_print(silent);
-
-		b->kernel = btf__parse(BTF_DIR "/vmlinux", NULL);
-		libbpf_set_print(before);
-		b->tried = true;
-	}
+	if (!b->tried)
+		b->kernel = btf__parse_raw(BTF_DIR "/vmlinux");
+	b->tried = true;
 	if (b->kernel)
 		return 0;
 	return error_set(e, -ENODATA,
@@ -236,7 +222,7 @@ static const struct btf *module_btf(struct btf_types *b, const char *name)
 	m->name = strdup(name);
 	if (!m->name)
 		return NULL;
-	m->btf = btf__parse_split(path, b->kernel);
+	m->btf = btf__parse_raw_split(path, b->kernel);
 	b->n_modules++;
 	return m->btf;
 }

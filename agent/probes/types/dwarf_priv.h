@@ -66,12 +66,8 @@ bool dwarf_to_address(const struct dwarf *d, uint64_t offset, uint64_t *address)
 /* --- dwarf_units.c --- */
 int dwarf_index_units(struct dwarf *d);
 void dwarf_free_units(struct dwarf *d);
-/* NULL: none that is known has code there. */
-struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t address);
 /* The entries of one level, with their number bounded: f returns non-zero to end. */
 int dwarf_children(Dwarf_Die *parent, int (*f)(void *arg, Dwarf_Die *die), void *arg);
-/* All functions with code of a unit. */
-int dwarf_load_functions(struct dwarf *d, struct dwarf_unit *u);
 /* The entries that the address is in: the function, blocks in it, functions inlined into it. */
 struct dwarf_scopes {
 	struct dwarf_unit *unit;
@@ -81,7 +77,6 @@ struct dwarf_scopes {
 };
 /* -ENOENT: no function is known there. */
 int dwarf_scopes_at(struct dwarf *d, uint64_t address, struct dwarf_scopes *ret);
-bool dwarf_has_address(Dwarf_Die *die, uint64_t address);
 /* Of attributes that are strings; also of what the entry is a copy of. NULL: none. */
 const char *dwarf_text(Dwarf_Die *die, unsigned attribute);
 /* An entry's own name or that of what it is a copy of. NULL: none. */
@@ -91,10 +86,6 @@ void dwarf_origin(Dwarf_Die *die, Dwarf_Die *ret);
 bool dwarf_flag(Dwarf_Die *die, unsigned attribute);
 /* Of attributes that are numbers; also of what the entry is a copy of. */
 bool dwarf_number(Dwarf_Die *die, unsigned attribute, uint64_t *ret);
-
-/* --- dwarf_sources.c --- */
-/* Does a path have this name, which may be only its end, or a glob? */
-bool dwarf_source_matches(const char *path, const char *name);
 
 /* --- dwarf_types.c --- */
 void dwarf_init_types(struct dwarf *d);

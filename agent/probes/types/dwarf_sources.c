@@ -36,7 +36,8 @@ static void normalise(const char *path, char *buf, size_t size)
 	}
 }
 
-bool dwarf_source_matches(const char *path, const char *name)
+/* Does a path have this name, which may be only its end, or a glob? */
+static bool source_matches(const char *path, const char *name)
 {
 	char full[PATH_MAX + 1], *buf = full + 1;
 	const char *tail;
@@ -70,7 +71,7 @@ static bool matches(struct source_match *m, const char *path)
 {
 	if (path != m->last) {
 		m->last = path;
-		m->matches = path && dwarf_source_matches(path, m->name);
+		m->matches = path && source_matches(path, m->name);
 	}
 	return m->matches;
 }

@@ -102,7 +102,7 @@ bool dwarf_number(Dwarf_Die *die, unsigned attribute, uint64_t *ret)
 	return true;
 }
 
-bool dwarf_has_address(Dwarf_Die *die, uint64_t address)
+static bool has_address(Dwarf_Die *die, uint64_t address)
 {
 	return dwarf_haspc(die, address) > 0;
 }
@@ -222,7 +222,8 @@ void dwarf_free_units(struct dwarf *d)
 	free(d->function_spans);
 }
 
-struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t address)
+/* NULL: none that is known has code there. */
+static struct dwarf_unit *unit_at(struct dwarf *d, uint64_t address)
 {
 	size_t i = find_span(d->unit_spans, d->n_unit_spans, address);
 
@@ -281,7 +282,8 @@ static int on_unit_entry(void *arg, Dwarf_Die *die)
 	}
 }
 
-int dwarf_load_functions(struct dwarf *d, struct dwarf_unit *u)
+/* All functions with code of a unit. */
+static int load_functions(struct dwarf *d, struct dwarf_unit *u)
 {
 	struct function_walk w = {.d = d};
 	size_t index = (size_t)(u - d->units);
@@ -314,7 +316,7 @@ static int on_scope(void *arg, Dwarf_Die *die)
 	if (tag != DW_TAG_lexical_block && tag != DW_TAG_inlined_subroutine &&
 	    tag != DW_TAG_try_block && tag != DW_TAG_catch_block && tag != DW_TAG_subprogram)
 		return 0;
-	if (!dwarf_has_address(die, w->address))
+	if (!has_address(die, w->address))
 		return 0;
 	w->scopes->dies[w->scopes->n++] = *die;
 	return 1;
@@ -327,10 +329,10 @@ int dwarf_scopes_at(struct dwarf *d, uint64_t address, struct dwarf_scopes *ret)
 	int r;
 
 	ret->n = 0;
-	ret->unit = dwarf_unit_at(d, address);
+	ret->unit = unit_at(d, address);
 	if (!ret->unit)
 		return -ENOENT;
-	r = dwarf_load_functions(d, ret->unit);
+	r = load_functions(d, ret->unit);
 	if (r < 0)
 		return r;
 	i = find_span(d->function_spans, d->n_function_spans, address);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which functions a flow is of, and how their returns can be seen. */
-#include <libelf.h>
-#include <fcntl.h>
-#include <gelf.h>
-
+#include "probes/elf/binary.h"
+#include "probes/place/place.h"
+#include "probes/types/dwarf.h"
 #include "tools/trace/flow/flow.h"
 
 #define FUNCTIONS_MAX 8000

@@ -26,11 +26,11 @@ static int set_buckets(struct request *q, struct error *e)
 	if (sscanf(q->buckets, "%lld,%lld,%lld%n", &least, &most, &step, &end) != 3 ||
 	    q->buckets[end] || least >= most || step <= 0 ||
 	    ((unsigned long long)most - (unsigned long long)least) / (unsigned long long)step >
-		    FETCH_BUCKETS_MAX)
+		    TRACE_BUCKETS_MAX)
 		return error_set(e, -EINVAL,
 				 "'%.60s' are no linear buckets: expected LEAST,GREATEST,STEP with "
 				 "at most %d steps, as in 0,100,10",
-				 q->buckets, FETCH_BUCKETS_MAX);
+				 q->buckets, TRACE_BUCKETS_MAX);
 	q->t.parts[0].buckets = (struct trace_buckets){
 		.least = least,
 		.step = (uint64_t)step,

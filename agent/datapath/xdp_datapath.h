@@ -9,13 +9,14 @@
  * <bpffs>/<instance>-xdp/all-interfaces-nat and -nat_fragments, because answers come in by other
  * interfaces; those without a NAT balancer have small ones of their own in the place of these.
  */
-#ifndef AX_DATAPATH_XDP_H
-#define AX_DATAPATH_XDP_H
+#ifndef AX_DATAPATH_XDP_DATAPATH_H
+#define AX_DATAPATH_XDP_DATAPATH_H
 
 #include "balance.h"
-#include "compile/compile.h"
 #include "base/instance.h"
-#include "iface/iface.h"
+#include "base/xdp_mode.h"
+#include "datapath/program.h"
+#include "xdp.h"
 
 enum xdp_map {
 	XDP_MAP_RULE_COUNTS,
@@ -46,8 +47,6 @@ struct datapath_xdp {
 	struct ax_root *root; /* mapped memory of XDP_MAP_VARIABLES */
 };
 
-/* Where what is not bound to one mount namespace is pinned; `make`: mounted if need be. */
-int datapath_xdp_bpffs(bool make, char *ret, size_t size, struct error *e);
 /* The directory of an interface's pins, and of all of the instance (ifname NULL). */
 int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make, char *ret,
 		     size_t size, struct error *e);
@@ -93,8 +92,8 @@ struct generation {
 	size_t size;	     /* as mapped */
 };
 void generation_close(struct generation *g);
-/* Loads a generation's programs over the maps of d. */
-int generation_load(const struct datapath_xdp *d, const struct arena *a,
+/* Loads a generation's programs over the maps of d; `size` bytes become its arena. */
+int generation_load(const struct datapath_xdp *d, const void *arena, size_t size,
 		    const struct ax_layout *layout, struct generation *g, struct error *e);
 /* The one in an entry of the root's program array. -ENOENT: none. */
 int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the files of `ax xdp` share. */
-#ifndef AX_TOOLS_XDP_XDP_H
-#define AX_TOOLS_XDP_XDP_H
+#ifndef AX_TOOLS_XDP_COMMON_H
+#define AX_TOOLS_XDP_COMMON_H
 
 #include "tools/lib/command.h"
 #include "iface/iface.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the preflight check asks the kernel's BPF for. */
-#include "iface/preflight_priv.h"
+/* What the kernel's BPF can do, and programs of no skeleton. */
+#include <linux/if_link.h>
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <linux/if_link.h>
+
+#include "datapath/kernel.h"
+#include "datapath/program.h"
 
 /* return XDP_PASS; */
 static const struct bpf_insn pass[] = {
@@ -63,7 +65,7 @@ int kernel_has_freplace(void)
 	return ext < 0 ? -errno : 0;
 }
 
-void program_name(uint32_t id, char ret[32])
+void kernel_program_name(uint32_t id, char ret[32])
 {
 	autoclose int fd = bpf_prog_get_fd_by_id(id);
 	struct bpf_prog_info info = {0};
@@ -74,11 +76,10 @@ void program_name(uint32_t id, char ret[32])
 		snprintf(ret, 32, "%.*s", (int)sizeof(info.name), info.name);
 }
 
-static int attach_there(void *arg)
+int kernel_attach_pass(unsigned ifindex)
 {
-	autoclose int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, PREFLIGHT_STUB, "GPL", pass,
+	autoclose int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, PASS_PROGRAM, "GPL", pass,
 					 ARRAY_SIZE(pass), NULL);
-	const struct device *d = arg;
 	libbpf_print_fn_t print;
 	int r;
 
@@ -87,15 +88,8 @@ static int attach_there(void *arg)
 	/* It would write what the kernel says to stderr. */
 	print = libbpf_set_print(NULL);
 	/* Not by a link: it is to stay when this process is gone. */
-	r = bpf_xdp_attach((int)d->ifindex, fd, XDP_FLAGS_DRV_MODE | XDP_FLAGS_UPDATE_IF_NOEXIST,
+	r = bpf_xdp_attach((int)ifindex, fd, XDP_FLAGS_DRV_MODE | XDP_FLAGS_UPDATE_IF_NOEXIST,
 			   NULL);
 	libbpf_set_print(print);
 	return r;
-}
-
-int attach_pass(const struct device *d)
-{
-	void *arg = (void *)d; /* which netns_call() only passes on */
-
-	return d->place->fd < 0 ? attach_there(arg) : netns_call(d->place->fd, attach_there, arg);
 }
