@@ -42,7 +42,8 @@ static pid_t parent_of(pid_t pid)
 	return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-int mount_find_above(const char *type, char *ret, size_t size)
+/* That of the nearest process above this one that has one, as a path that leads there from here. */
+static int find_above(const char *type, char *ret, size_t size)
 {
 	char mounts[64], root[64];
 
@@ -73,7 +74,7 @@ int mount_bpffs(bool make, char *ret, size_t size, struct error *e)
 
 int mount_bpffs_lasting(bool make, char *ret, size_t size, bool *above, struct error *e)
 {
-	bool is_above = mount_find("bpf", ret, size) && !mount_find_above("bpf", ret, size);
+	bool is_above = mount_find("bpf", ret, size) && !find_above("bpf", ret, size);
 
 	if (above)
 		*above = is_above;

@@ -8,8 +8,6 @@
 /* The directory on which a filesystem of this type was mounted last (it is on top of others at the
  * same place). -ENOENT: there is none. */
 int mount_find(const char *type, char *ret, size_t size);
-/* That of the nearest process above this one that has one, as a path that leads there from here. */
-int mount_find_above(const char *type, char *ret, size_t size);
 
 /* A bpf filesystem; `make`: mounted on /sys/fs/bpf if there is none. */
 int mount_bpffs(bool make, char *ret, size_t size, struct error *e);

@@ -78,8 +78,8 @@ void kernel_program_name(uint32_t id, char ret[32])
 
 int kernel_attach_pass(unsigned ifindex)
 {
-	autoclose int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, PASS_PROGRAM, "GPL", pass,
-					 ARRAY_SIZE(pass), NULL);
+	autoclose int fd =
+		bpf_prog_load(BPF_PROG_TYPE_XDP, PASS_PROGRAM, "GPL", pass, ARRAY_SIZE(pass), NULL);
 	libbpf_print_fn_t print;
 	int r;
 

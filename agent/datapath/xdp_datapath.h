@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The XDP dataplane of one interface in the kernel: maps and their pins, generations, and the root
- * program on the interface. Below iface/iface.c, which knows rules; nobody else needs it.
+ * program on the interface. Below the room iface, which knows rules; nobody else needs it.
  *
  * Pins: <bpffs>/<instance>-xdp/<interface>/ holds the maps that stay (by their names), "jumps" and
  * "variables" of the root program, and "root", the root program itself. A generation needs no pin:

@@ -74,5 +74,31 @@ enum ax_jump xdp_jump(const struct datapath_xdp *d);
 const struct ax_action *xdp_action(const struct generation *g, size_t rule);
 /* The list of a generation. */
 int xdp_generation_list(const struct generation *g, struct rule_list *l);
+/* Reads list and names again if another generation judges now. */
+int xdp_refresh(struct xdp *x);
+
+/* --- locked.c: what changes an interface does it under its lock --- */
+
+int xdp_lock(const struct instance *inst, const char *ifname, int *fd, struct error *e);
+int xdp_index(const char *ifname, unsigned *ifindex, struct error *e);
+/* Sets the sentence: -ENOENT. */
+int xdp_not_loaded(const char *ifname, struct error *e);
+/* Opens the interface's dataplane, under the lock. -ENOENT: nothing is loaded; what an interface
+ * of the same name left behind is cleared away. -EEXIST: the pins are another's. */
+int xdp_open_locked(const struct instance *inst, const char *dir, unsigned ifindex,
+		    struct datapath_xdp *d, struct error *e);
+/* Locks it and opens what is loaded; `dir`: of its pins. -ENOENT with a sentence. */
+int xdp_open_for(const struct instance *inst, const char *ifname, int *lock, unsigned *ifindex,
+		 char *dir, size_t size, struct datapath_xdp *d, struct error *e);
+/* Nobody confirmed in time, and the root program has gone back to the former list already: now
+ * that is written down. -ENOENT: there was none before, so nothing is loaded any more. */
+int xdp_settle(struct datapath_xdp *d);
+/* Of the network namespace that we are in; 0: not to be had. */
+uint64_t xdp_own_netns_cookie(void);
+int xdp_remove_all(const char *dir, unsigned ifindex, struct error *e);
+
+/* apply.c: xdp_apply() under the lock. */
+int xdp_apply_locked(const struct instance *inst, const char *ifname, const struct rule_list *l,
+		     const struct xdp_load_options *o, struct error *e);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the XDP dataplane of an interface says: rules, status, counters, explanations, captures. */
+/* What is on an interface: rules, status, explanations. Counters: counters.c; captures: captures.c.
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <net/if.h>
-#include <sys/file.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -23,11 +23,6 @@ void xdp_close(struct xdp *x)
 	rule_list_free(&x->list);
 	strv_free(&x->names);
 	free(x);
-}
-
-static int not_loaded(const char *ifname, struct error *e)
-{
-	return error_set(e, -ENOENT, "no rules of ax are loaded on %s: see ax xdp load", ifname);
 }
 
 static int read_generation(struct xdp *x)
@@ -57,8 +52,7 @@ static int read_generation(struct xdp *x)
 	return 0;
 }
 
-/* Reads list and names again if another generation judges now. */
-static int refresh(struct xdp *x)
+int xdp_refresh(struct xdp *x)
 {
 	uint32_t key = xdp_jump(&x->d), id = 0;
 	struct bpf_prog_info info = {0};
@@ -89,7 +83,7 @@ static int open_pins(struct xdp *x, const char *dir, struct error *e)
 		r = there ? read_generation(x) : -ENOENT;
 	}
 	if (r == -ENOENT)
-		return not_loaded(x->ifname, e);
+		return xdp_not_loaded(x->ifname, e);
 	if (r == -EPROTO || r == -EINVAL)
 		return error_set(e, r,
 				 "what is loaded on %s is of another version of ax: unload it and "
@@ -119,7 +113,7 @@ int xdp_open(const struct instance *inst, const char *ifname, struct xdp **ret, 
 	else
 		r = datapath_xdp_dir(inst, ifname, false, dir, sizeof(dir), e);
 	if (r == -ENOENT) /* there is no bpffs even */
-		r = not_loaded(ifname, e);
+		r = xdp_not_loaded(ifname, e);
 	if (!r) {
 		datapath_xdp_find(dir, sizeof(dir), x->ifindex);
 		r = open_pins(x, dir, e);
@@ -173,7 +167,7 @@ int xdp_interfaces(const struct instance *inst, struct strv *names, struct error
 
 int xdp_lost_target(struct xdp *x)
 {
-	if (refresh(x))
+	if (xdp_refresh(x))
 		return -1;
 	for (size_t i = 0; i < x->list.n_rules; i++) {
 		const struct rule *rule = &x->list.rules[i];
@@ -195,7 +189,7 @@ int xdp_lost_target(struct xdp *x)
 
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e)
 {
-	int r = refresh(x);
+	int r = xdp_refresh(x);
 
 	if (!r)
 		r = rule_list_copy(&x->list, l);
@@ -219,7 +213,7 @@ int xdp_status(struct xdp *x, struct xdp_status *ret, struct error *e)
 	uint64_t deadline = x->d.root->deadline_ns, now = time_mono_ns();
 	struct datapath_xdp_programs p;
 	uint32_t id = 0;
-	int r = refresh(x);
+	int r = xdp_refresh(x);
 
 	if (!r)
 		r = datapath_xdp_root_id(x->d.dir, &id);
@@ -273,133 +267,6 @@ int xdp_programs(const char *ifname, struct xdp_program_info **ret, size_t *n, e
 	return 0;
 }
 
-/* --- counters --- */
-
-static int sum_rule(struct xdp *x, uint32_t counter, struct ax_rule_count *cpus, size_t n,
-		    struct ax_rule_count *ret)
-{
-	struct ax_rule_count carried;
-
-	/* beyond the end: the list is new, and its bigger maps are being put in place */
-	if (bpf_map_lookup_elem(x->d.map[XDP_MAP_RULE_COUNTS], &counter, cpus) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	for (size_t i = 0; i < n; i++) {
-		ret->packets += cpus[i].packets;
-		ret->bytes += cpus[i].bytes;
-		ret->limited += cpus[i].limited;
-		ret->failed += cpus[i].failed;
-	}
-	if (bpf_map_lookup_elem(x->d.map[XDP_MAP_CARRIED], &counter, &carried) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	ret->packets += carried.packets;
-	ret->bytes += carried.bytes;
-	ret->limited += carried.limited;
-	ret->failed += carried.failed;
-	return 0;
-}
-
-static int read_rules(struct xdp *x, struct xdp_stats *s, size_t cpus)
-{
-	const struct ax_action *a = (const void *)(x->g.data + x->g.layout.actions);
-	autofree struct ax_rule_count *each = calloc(cpus, sizeof(*each));
-	autofree bool *seen = calloc(s->names.n, sizeof(*seen));
-	int r = each && seen ? 0 : -ENOMEM;
-
-	for (uint32_t i = 0; i <= x->g.layout.rules && !r; i++) {
-		if (a[i].rule >= s->names.n || seen[a[i].rule])
-			continue; /* a companion counts with its rule */
-		seen[a[i].rule] = true;
-		r = sum_rule(x, a[i].counter, each, cpus, &s->rules[a[i].rule]);
-	}
-	return r;
-}
-
-static int read_reasons(struct xdp *x, struct xdp_stats *s, size_t cpus)
-{
-	autofree uint64_t *each = calloc(cpus, sizeof(*each));
-
-	if (!each)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < AX_REASONS; i++) {
-		if (bpf_map_lookup_elem(x->d.map[XDP_MAP_REASON_COUNTS], &i, each) < 0)
-			return -errno;
-		for (size_t c = 0; c < cpus; c++)
-			s->reasons[i] += each[c];
-	}
-	return 0;
-}
-
-static int read_backend(struct xdp *x, uint32_t number, const struct ax_real *real,
-			struct ax_real_count *each, size_t cpus, struct xdp_backend_stats *b)
-{
-	*b = (struct xdp_backend_stats){
-		.addr = real->addr,
-		.port = ntohs(real->port_be),
-		.drain = real->flags & AX_REAL_DRAIN,
-		.down = real->flags & AX_REAL_DOWN,
-		.balancer = strdup(x->list.balancers[real->balancer].name),
-	};
-	if (!b->balancer)
-		return -ENOMEM;
-	if (bpf_map_lookup_elem(x->d.map[XDP_MAP_REAL_COUNTS], &number, each) < 0)
-		return -errno;
-	for (size_t c = 0; c < cpus; c++) {
-		b->packets += each[c].packets;
-		b->bytes += each[c].bytes;
-		b->flows += each[c].flows;
-	}
-	return 0;
-}
-
-static int read_backends(struct xdp *x, struct xdp_stats *s, size_t cpus)
-{
-	const struct ax_real *reals = (const void *)(x->g.data + x->g.layout.backends);
-	autofree struct ax_real_count *each = calloc(cpus, sizeof(*each));
-	uint32_t n = x->g.layout.backends_n;
-	int r = 0;
-
-	s->backends = calloc(n + 1, sizeof(*s->backends));
-	if (!each || !s->backends)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n && !r; i++)
-		if (reals[i].flags & AX_REAL_PRESENT && reals[i].balancer < x->list.n_balancers)
-			r = read_backend(x, i, &reals[i], each, cpus,
-					 &s->backends[s->n_backends++]);
-	return r;
-}
-
-int xdp_stats(struct xdp *x, struct xdp_stats *ret, struct error *e)
-{
-	size_t cpus = (size_t)libbpf_num_possible_cpus();
-	int r = refresh(x);
-
-	*ret = (struct xdp_stats){0};
-	if (!r)
-		r = strv_copy(&x->names, &ret->names);
-	if (!r) {
-		ret->rules = calloc(ret->names.n, sizeof(*ret->rules));
-		r = ret->rules ? read_rules(x, ret, cpus) : -ENOMEM;
-	}
-	if (!r)
-		r = read_reasons(x, ret, cpus);
-	if (!r)
-		r = read_backends(x, ret, cpus);
-	if (!r)
-		return 0;
-	xdp_stats_free(ret);
-	return error_set(e, r, "cannot read the counters of %s: %s", x->ifname, strerror(-r));
-}
-
-void xdp_stats_free(struct xdp_stats *s)
-{
-	for (size_t i = 0; i < s->n_backends; i++)
-		free(s->backends[i].balancer);
-	free(s->backends);
-	free(s->rules);
-	strv_free(&s->names);
-	*s = (struct xdp_stats){0};
-}
-
 /* --- explaining --- */
 
 static int name_rule(struct xdp *x, uint16_t rule, char **name, char **line)
@@ -418,7 +285,7 @@ static int name_rule(struct xdp *x, uint16_t rule, char **name, char **line)
 int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explanation *ret,
 		struct error *e)
 {
-	int r = refresh(x);
+	int r = xdp_refresh(x);
 
 	*ret = (struct xdp_explanation){0};
 	if (!r)
@@ -447,121 +314,4 @@ void xdp_explanation_free(struct xdp_explanation *x)
 	free(x->line);
 	free(x->out);
 	*x = (struct xdp_explanation){0};
-}
-
-/* --- captures --- */
-
-static const char *rule_of_counter(struct xdp *x, uint16_t counter)
-{
-	const struct ax_action *a = (const void *)(x->g.data + x->g.layout.actions);
-
-	for (uint32_t i = 0; i <= x->g.layout.rules; i++)
-		if (a[i].counter == counter && a[i].rule < x->names.n)
-			return x->names.v[a[i].rule];
-	return "(a former rule)";
-}
-
-/* A record, if it is whole. */
-static const struct ax_capture *record(void *data, size_t size)
-{
-	const struct ax_capture *c = data;
-
-	return size < sizeof(*c) || c->captured > size - sizeof(*c) ? NULL : c;
-}
-
-static int on_capture(void *arg, void *data, size_t size)
-{
-	const struct ax_capture *c = record(data, size);
-	struct xdp *x = arg;
-
-	if (!c || x->reader.result)
-		return 0;
-	x->reader.result = x->reader.capture(x->reader.arg, c, (const uint8_t *)(c + 1),
-					     rule_of_counter(x, c->counter));
-	return x->reader.result ? -1 : 0; /* a negative result ends the reading */
-}
-
-int xdp_capture_open(struct xdp *x, struct error *e)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/xdp-%.20s.capture", x->inst->run_dir, x->ifname);
-	x->capture_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (x->capture_lock < 0)
-		return error_set(e, -errno, "cannot open %s: %s", path, strerror(errno));
-	if (flock(x->capture_lock, LOCK_EX | LOCK_NB) < 0)
-		return error_set(e, -EBUSY, "another command reads the captures of %s", x->ifname);
-	x->captures = ring_buffer__new(x->d.map[XDP_MAP_CAPTURES], on_capture, x, NULL);
-	return x->captures ? 0
-			   : error_set(e, -errno, "cannot read the captures of %s: %s", x->ifname,
-				       strerror(errno));
-}
-
-int xdp_capture_read(struct xdp *x,
-		     int (*f)(void *arg, const struct ax_capture *c, const uint8_t *data,
-			      const char *rule),
-		     void *arg)
-{
-	int r = refresh(x);
-
-	if (r)
-		return r;
-	x->reader = (struct xdp_reader){.capture = f, .arg = arg};
-	r = ring_buffer__consume(x->captures);
-	return x->reader.result ? x->reader.result : r < 0 ? r : 0;
-}
-
-int xdp_slots_each(struct xdp *x, int (*f)(void *arg, const char *name, const struct ax_slot *slot),
-		   void *arg, struct error *e)
-{
-	bool seen[AX_SLOTS] = {false};
-	int r = refresh(x);
-
-	for (size_t i = 0; i < x->list.n_rules && !r; i++) {
-		const struct ax_action *act = x->list.rules[i].slot ? xdp_action(&x->g, i) : NULL;
-		struct ax_slot slot;
-		uint32_t key;
-
-		if (!act || act->slot >= AX_SLOTS || seen[act->slot])
-			continue;
-		seen[act->slot] = true;
-		key = act->slot;
-		if (bpf_map_lookup_elem_flags(x->d.map[XDP_MAP_SLOTS], &key, &slot, BPF_F_LOCK) < 0)
-			r = -errno;
-		else
-			r = f(arg, x->list.rules[i].slot, &slot);
-	}
-	return r < 0 ? error_set(e, r, "cannot read the slots of %s: %s", x->ifname, strerror(-r))
-		     : r;
-}
-
-/* --- triggers --- */
-
-static int on_trigger(void *arg, void *data, size_t size)
-{
-	const struct ax_capture *c = record(data, size);
-	struct xdp *x = arg;
-
-	if (!c || x->reader.result)
-		return 0;
-	x->reader.result = x->reader.trigger(x->reader.arg, c, (const uint8_t *)(c + 1));
-	return x->reader.result ? -1 : 0;
-}
-
-int xdp_triggers_fd(struct xdp *x)
-{
-	if (!x->triggers)
-		x->triggers = ring_buffer__new(x->d.map[XDP_MAP_TRIGGERS], on_trigger, x, NULL);
-	return x->triggers ? ring_buffer__epoll_fd(x->triggers) : -errno;
-}
-
-int xdp_triggers_read(struct xdp *x,
-		      int (*f)(void *arg, const struct ax_capture *c, const uint8_t *data),
-		      void *arg)
-{
-	int r;
-
-	x->reader = (struct xdp_reader){.trigger = f, .arg = arg};
-	r = ring_buffer__consume(x->triggers);
-	return x->reader.result ? x->reader.result : r < 0 ? r : 0;
 }

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 
 #include "probes/elf/symbols.h"
+#include "probes/elf/usdt.h"
+#include "probes/place/place.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Any text as operands of a USDT probe, as a mangled name, and any bytes as an instruction. */
-#include "probes/elf/symbols.h"
+#include "probes/elf/usdt.h"
 #include "probes/place/priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -84,10 +84,10 @@ def check_includes(rooms, libraries):
                 continue
             where, name = f"{path}:{n}", m[2]
             if m[1] == "<":
-                for prefix, allowed in libraries.items():
-                    if name.startswith(prefix) and room not in allowed and not is_bpf(path):
-                        bad.append(f"{where}: <{name}> is not for {room}, only for: "
-                                   + " ".join(sorted(allowed)))
+                prefix = max((p for p in libraries if name.startswith(p)), key=len, default=None)
+                if prefix and room not in libraries[prefix] and not is_bpf(path):
+                    bad.append(f"{where}: <{name}> is not for {room}, only for: "
+                               + " ".join(sorted(libraries[prefix])))
                 continue
             if name.endswith(".skel.h"):
                 continue

@@ -96,9 +96,9 @@ static void put_programs(const struct view *v)
 		printf(" (id %u", p[i].id);
 		if (v->dispatcher)
 			printf(", priority %u", p[i].priority);
-		puts(p[i].ours				? ", ours)"
+		puts(p[i].ours			      ? ", ours)"
 		     : streq(p[i].name, PASS_PROGRAM) ? ", put there by --fix)"
-							: ")");
+						      : ")");
 	}
 }
 

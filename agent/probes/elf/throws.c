@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Where a uretprobe, which puts another address in the place of a function's return address, would
  * be in a program's way. */
-#include <fcntl.h>
-#include <gelf.h>
-
 #include "probes/elf/symbols.h"
 
 /*
@@ -41,21 +38,20 @@ static bool throws(const char *name)
 	return false;
 }
 
-static bool table_throws(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
+static bool table_throws(const struct image *im, const Elf64_Shdr *table)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t n = data && sh->sh_entsize ? data->d_size / sh->sh_entsize : 0;
+	autofree void *symbols = NULL, *names = NULL;
+	size_t len, names_len;
+	const Elf64_Sym *v;
 
-	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
-		GElf_Sym sym;
-		const char *name;
-
-		if (!gelf_getsym(data, (int)i, &sym))
-			break;
-		name = elf_strptr(elf, sh->sh_link, sym.st_name);
-		if (name && throws(name))
+	if (table->sh_link >= im->n_sections || table->sh_entsize != sizeof(*v) ||
+	    image_section_load(im, table, &symbols, &len) ||
+	    image_section_load(im, &im->sections[table->sh_link], &names, &names_len))
+		return false;
+	v = symbols;
+	for (size_t i = 0; i < len / sizeof(*v); i++)
+		if (v[i].st_name < names_len && throws((const char *)names + v[i].st_name))
 			return true;
-	}
 	return false;
 }
 
@@ -63,21 +59,13 @@ static bool table_throws(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
  * program is terminated. */
 bool binary_throws(const struct binary *b)
 {
-	autoclose int fd = open(b->path, O_RDONLY | O_CLOEXEC);
-	Elf_Scn *scn = NULL;
-	bool found = false;
-	Elf *elf;
+	const struct image *im = &b->image;
 
-	elf_version(EV_CURRENT);
-	elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
-	while (elf && !found && (scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr sh;
+	for (size_t i = 0; i < im->n_sections; i++) {
+		const Elf64_Shdr *s = &im->sections[i];
 
-		if (gelf_getshdr(scn, &sh) &&
-		    (sh.sh_type == SHT_DYNSYM || sh.sh_type == SHT_SYMTAB))
-			found = table_throws(elf, scn, &sh);
+		if ((s->sh_type == SHT_DYNSYM || s->sh_type == SHT_SYMTAB) && table_throws(im, s))
+			return true;
 	}
-	if (elf)
-		elf_end(elf);
-	return found;
+	return false;
 }

@@ -1,166 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Loading, changing, confirming and unloading the XDP dataplane of an interface. */
-#include <fcntl.h>
+/* Putting a list on an interface. */
 #include <net/if.h>
 #include <stdarg.h>
-#include <sys/file.h>
 #include <time.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
-#include <linux/if_link.h>
 
 #include "net/netlink.h"
 #include "packet/text.h"
 #include "iface/preflight.h"
 #include "iface/ssh_session.h"
 #include "iface/priv.h"
-
-/* --- the lock --- */
-
-static int lock_iface(const struct instance *inst, const char *ifname, int *fd, struct error *e)
-{
-	char path[128];
-	int r = mkdir_parents(inst->run_dir, 0755);
-
-	snprintf(path, sizeof(path), "%s/xdp-%.20s.lock", inst->run_dir, ifname);
-	*fd = r ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (*fd < 0 || flock(*fd, LOCK_EX) < 0)
-		return error_set(e, -errno, "cannot lock %s: %s%s", path, strerror(errno),
-				 errno == EACCES ? "; run as root" : "");
-	return 0;
-}
-
-static int index_of(const char *ifname, unsigned *ifindex, struct error *e)
-{
-	*ifindex = if_nametoindex(ifname);
-	if (!*ifindex)
-		return error_set(e, -ENODEV, "there is no interface '%.20s'", ifname);
-	return 0;
-}
-
-/* --- what is there --- */
-
-enum ax_jump xdp_jump(const struct datapath_xdp *d)
-{
-	uint64_t deadline = __atomic_load_n(&d->root->deadline_ns, __ATOMIC_ACQUIRE);
-
-	return deadline && time_mono_ns() >= deadline ? AX_JUMP_PREVIOUS : AX_JUMP_CURRENT;
-}
-
-/* Nobody confirmed in time, and the root program has gone back to the former list already: now
- * that is written down. -ENOENT: there was none before, so nothing is loaded any more. */
-static int settle(struct datapath_xdp *d)
-{
-	struct generation g;
-	int r;
-
-	if (xdp_jump(d) == AX_JUMP_CURRENT)
-		return 0;
-	r = generation_get(d, AX_JUMP_PREVIOUS, &g);
-	if (r)
-		return r;
-	r = generation_set(d, AX_JUMP_CURRENT, &g);
-	generation_close(&g);
-	if (r)
-		return r;
-	__atomic_store_n(&d->root->deadline_ns, 0, __ATOMIC_RELEASE);
-	return generation_set(d, AX_JUMP_PREVIOUS, NULL);
-}
-
-/* Whether the pinned root program is on this interface. */
-static bool is_attached(const char *dir, unsigned ifindex)
-{
-	struct datapath_xdp_programs p;
-	bool there = false;
-	uint32_t id;
-
-	if (datapath_xdp_root_id(dir, &id) || datapath_xdp_programs(ifindex, id, &p))
-		return false;
-	for (size_t i = 0; i < p.n; i++)
-		there |= p.v[i].ours;
-	datapath_xdp_programs_free(&p);
-	return there;
-}
-
-static int remove_all(const char *dir, unsigned ifindex, struct error *e)
-{
-	int r = datapath_xdp_detach(dir, ifindex, e);
-
-	if (r && r != -ENOENT)
-		return r;
-	return datapath_xdp_remove(dir);
-}
-
-static uint64_t own_netns_cookie(void)
-{
-	autoclose int ns = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-	uint64_t cookie = 0;
-
-	return ns < 0 || netns_cookie(ns, &cookie) ? 0 : cookie;
-}
-
-/* Whether the pins are those of an interface of the same name in another network namespace: the
- * filter of that one would be gone without them. */
-static bool is_elsewhere(const struct datapath_xdp *d)
-{
-	struct generation g;
-	uint64_t here = own_netns_cookie();
-	bool ret;
-
-	if (!here || generation_get(d, AX_JUMP_CURRENT, &g))
-		return false;
-	ret = g.layout.netns_cookie && g.layout.netns_cookie != here;
-	generation_close(&g);
-	return ret;
-}
-
-static int elsewhere(const char *dir, struct error *e)
-{
-	return error_set(
-		e, -EEXIST,
-		"an interface of this name in another network namespace has its rules in %s: give "
-		"one of them another --instance, or give --replace if that namespace is gone",
-		dir);
-}
-
-/* Opens the interface's dataplane, under the lock. -ENOENT: nothing is loaded; what an interface
- * of the same name left behind is cleared away. -EEXIST: the pins are another's. */
-static int open_locked(const struct instance *inst, const char *dir, unsigned ifindex,
-		       struct datapath_xdp *d, struct error *e)
-{
-	int r = datapath_xdp_follow(inst, dir, ifindex, e);
-
-	if (r)
-		return r;
-	r = datapath_xdp_open(dir, d);
-	if (r && r != -ENOENT)
-		return error_set(e, r, "cannot open %s: %s", dir, strerror(-r));
-	if (!r)
-		datapath_xdp_adopt(d, ifindex);
-	if (!r && is_attached(dir, ifindex)) {
-		r = settle(d);
-		if (!r) {
-			xdp_mend(d); /* what is another version's can still be unloaded */
-			return 0;
-		}
-		datapath_xdp_close(d);
-		if (r != -ENOENT)
-			return error_set(e, r, "cannot go back to the former rules: %s",
-					 strerror(-r));
-		return remove_all(dir, ifindex, e) ? e->code : -ENOENT;
-	}
-	if (!r && is_elsewhere(d))
-		r = elsewhere(dir, e);
-	datapath_xdp_close(d);
-	if (r == -EEXIST)
-		return r;
-	datapath_xdp_unpin(dir);
-	return -ENOENT;
-}
-
-/* --- applying --- */
 
 struct applying {
 	const struct instance *inst;
@@ -409,7 +261,7 @@ static int compile_list(struct applying *a, struct error *e)
 	a->layout.generation = a->loaded ? a->old.layout.generation + 1 : 1;
 	a->layout.mode = a->mode;
 	a->layout.has_frags = a->frags;
-	a->layout.netns_cookie = own_netns_cookie();
+	a->layout.netns_cookie = xdp_own_netns_cookie();
 	memcpy(a->arena.data, &a->layout, sizeof(a->layout));
 	return 0;
 }
@@ -590,8 +442,8 @@ static int swap_loaded(struct applying *a, struct error *e)
 	return r;
 }
 
-static int apply_locked(const struct instance *inst, const char *ifname, const struct rule_list *l,
-			const struct xdp_load_options *o, struct error *e)
+int xdp_apply_locked(const struct instance *inst, const char *ifname, const struct rule_list *l,
+		     const struct xdp_load_options *o, struct error *e)
 {
 	autoapplying struct applying a = {
 		.inst = inst, .ifname = ifname, .list = l, .o = o, .mode = l->mode};
@@ -601,14 +453,14 @@ static int apply_locked(const struct instance *inst, const char *ifname, const s
 	a.old.prog = a.old.arena = a.new.prog = a.new.arena = -1;
 	rule_list_init(&a.old_list);
 	datapath_xdp_init(&a.d);
-	r = index_of(ifname, &a.ifindex, e);
+	r = xdp_index(ifname, &a.ifindex, e);
 	if (!r)
 		r = rule_list_check(l, e);
 	if (!r)
 		r = datapath_xdp_dir(inst, ifname, true, a.dir, sizeof(a.dir), e);
 	if (r)
 		return r;
-	r = open_locked(inst, a.dir, a.ifindex, &a.d, e);
+	r = xdp_open_locked(inst, a.dir, a.ifindex, &a.d, e);
 	if (r == -EEXIST && o->replace) {
 		*e = (struct error){0};
 		datapath_xdp_unpin(a.dir);
@@ -630,167 +482,7 @@ int xdp_apply(const struct instance *inst, const char *ifname, const struct rule
 	      const struct xdp_load_options *o, struct error *e)
 {
 	autoclose int lock = -1;
-	int r = lock_iface(inst, ifname, &lock, e);
+	int r = xdp_lock(inst, ifname, &lock, e);
 
-	return r ? r : apply_locked(inst, ifname, l, o, e);
-}
-
-/* --- changes to what is loaded --- */
-
-static int not_loaded(const char *ifname, struct error *e)
-{
-	return error_set(e, -ENOENT, "no rules of ax are loaded on %s: see ax xdp load", ifname);
-}
-
-static int open_for(const struct instance *inst, const char *ifname, int *lock, unsigned *ifindex,
-		    char *dir, size_t size, struct datapath_xdp *d, struct error *e)
-{
-	int r = lock_iface(inst, ifname, lock, e);
-
-	if (!r)
-		r = datapath_xdp_dir(inst, ifname, true, dir, size, e);
-	if (!r)
-		r = index_of(ifname, ifindex, e);
-	if (r)
-		return r;
-	r = open_locked(inst, dir, *ifindex, d, e);
-	if (r == -EEXIST) /* those of another network namespace are not meant */
-		*e = (struct error){0};
-	return r == -ENOENT || r == -EEXIST ? not_loaded(ifname, e) : r;
-}
-
-int xdp_edit(const struct instance *inst, const char *ifname,
-	     int (*edit)(void *arg, struct rule_list *l, struct error *e), void *arg,
-	     const struct xdp_load_options *o, struct error *e)
-{
-	autoclose int lock = -1;
-	struct datapath_xdp d;
-	struct generation g = {.prog = -1, .arena = -1};
-	struct rule_list l;
-	unsigned ifindex;
-	char dir[256];
-	int r;
-
-	rule_list_init(&l);
-	datapath_xdp_init(&d);
-	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
-	if (!r)
-		r = generation_get(&d, AX_JUMP_CURRENT, &g);
-	if (!r)
-		r = xdp_generation_list(&g, &l);
-	if (r && !e->code)
-		error_set(e, r, "cannot read the rules of %s: %s", ifname, strerror(-r));
-	generation_close(&g);
-	datapath_xdp_close(&d);
-	if (!r)
-		r = edit(arg, &l, e);
-	if (!r)
-		r = apply_locked(inst, ifname, &l, o, e);
-	rule_list_free(&l);
-	return r;
-}
-
-int xdp_confirm(const struct instance *inst, const char *ifname, struct error *e)
-{
-	autoclose int lock = -1;
-	struct datapath_xdp d;
-	unsigned ifindex;
-	char dir[256];
-	int r;
-
-	datapath_xdp_init(&d);
-	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
-	if (r)
-		return r;
-	if (!__atomic_exchange_n(&d.root->deadline_ns, 0, __ATOMIC_ACQ_REL))
-		r = error_set(
-			e, -ENOENT,
-			"nothing waits for a confirmation on %s: it was confirmed, or the time "
-			"was up and the former rules are back",
-			ifname);
-	else
-		generation_set(&d, AX_JUMP_PREVIOUS, NULL);
-	datapath_xdp_close(&d);
-	return r;
-}
-
-int xdp_rollback(const struct instance *inst, const char *ifname, struct error *e)
-{
-	autoclose int lock = -1;
-	struct datapath_xdp d;
-	unsigned ifindex;
-	char dir[256];
-	int r;
-
-	datapath_xdp_init(&d);
-	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
-	if (r)
-		return r;
-	if (!d.root->deadline_ns) {
-		r = error_set(e, -ENOENT, "nothing waits for a confirmation on %s", ifname);
-	} else {
-		__atomic_store_n(&d.root->deadline_ns, 1, __ATOMIC_RELEASE); /* it is long over */
-		r = settle(&d);
-		if (r == -ENOENT)
-			r = remove_all(dir, ifindex, e);
-	}
-	datapath_xdp_close(&d);
-	return r && !e->code ? error_set(e, r, "cannot go back: %s", strerror(-r)) : r;
-}
-
-static void forget_neighbours(const struct instance *inst, const char *ifname,
-			      const struct datapath_xdp *d)
-{
-	struct generation g;
-	struct rule_list l;
-
-	if (generation_get(d, AX_JUMP_CURRENT, &g))
-		return;
-	if (!xdp_generation_list(&g, &l)) {
-		xdp_neighbours(inst, ifname, &l, NULL);
-		rule_list_free(&l);
-	}
-	generation_close(&g);
-}
-
-/* The program that a repair left there for what others send; nobody else would take it off. */
-static int remove_stub(unsigned ifindex)
-{
-	struct datapath_xdp_programs p;
-	int r = datapath_xdp_programs(ifindex, 0, &p);
-
-	if (r)
-		return r;
-	if (p.dispatcher || p.n != 1 || !streq(p.v[0].name, PASS_PROGRAM))
-		r = -ENOENT;
-	else
-		r = bpf_xdp_detach(
-			(int)ifindex,
-			p.mode == ATTACH_GENERIC ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE, NULL);
-	datapath_xdp_programs_free(&p);
-	return r;
-}
-
-int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
-{
-	autoclose int lock = -1;
-	struct datapath_xdp d;
-	unsigned ifindex;
-	char dir[256];
-	int r;
-
-	datapath_xdp_init(&d);
-	r = open_for(inst, ifname, &lock, &ifindex, dir, sizeof(dir), &d, e);
-	if (!r)
-		forget_neighbours(inst, ifname, &d);
-	datapath_xdp_close(&d);
-	if (r == -ENODEV && !access(dir, F_OK)) { /* it took its program along */
-		*e = (struct error){0};
-		return datapath_xdp_remove(dir);
-	}
-	if (r == -ENOENT && !remove_stub(ifindex)) {
-		*e = (struct error){0};
-		return 0;
-	}
-	return r ? r : remove_all(dir, ifindex, e);
+	return r ? r : xdp_apply_locked(inst, ifname, l, o, e);
 }
