@@ -158,8 +158,8 @@ static void program_at_the_far_end(void **state)
 	assert_return_code(device_load(&here, "to", 0, &to), 0);
 	assert_return_code(device_peer(&to, &there, &far), 0);
 	assert_string_equal(far.name, "tofar");
-	assert_return_code(attach_pass(&far), 0);
-	assert_int_equal(attach_pass(&far), -EBUSY);
+	assert_return_code(device_attach_pass(&far), 0);
+	assert_int_equal(device_attach_pass(&far), -EBUSY);
 	check("from", &l, ATTACH_AUTO, false);
 	expect("napi", FINDING_OK);
 	run("ip -n far link set dev tofar xdpdrv off");
@@ -341,7 +341,7 @@ static void programs(void **state)
 	assert_non_null(strstr(of("program")->why, "no program"));
 	assert_return_code(place_open(-1, &here), 0);
 	assert_return_code(device_load(&here, "other", 0, &d), 0);
-	assert_return_code(attach_pass(&d), 0);
+	assert_return_code(device_attach_pass(&d), 0);
 	check("other", NULL, ATTACH_AUTO, false);
 	assert_non_null(strstr(of("program")->why, "ax_pass"));
 	place_close(&here);
