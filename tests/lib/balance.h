@@ -15,7 +15,8 @@
 
 #include "base/address.h"
 #include "base/instance.h"
-#include "datapath/xdp.h"
+#include "datapath/xdp_datapath.h"
+#include "iface/iface.h"
 #include "rules/list.h"
 #include "xdp.h"
 

@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-#include "datapath/xdp.h"
+#include "datapath/xdp_datapath.h"
+#include "iface/iface.h"
 #include "iface/iface.h"
 #include "tests/lib/frame_text.h"
 

@@ -9,7 +9,8 @@
 
 #include "base/util.h"
 #include "probes/elf/binary.h"
-#include "probes/elf/symbols.h"
+#include "probes/elf/usdt.h"
+#include "probes/place/place.h"
 
 /* A directory in which the programs are built; made and removed by a group's setup and teardown. */
 extern char build_dir[];
