@@ -15,7 +15,7 @@
 #include <net/if.h>
 
 #include "packet/text.h"
-#include "../unit/rule_random.h"
+#include "tests/lib/rule_random.h"
 #include "tests/lib/instance.h"
 #include "net/netlink.h"
 #include "iface/iface.h"

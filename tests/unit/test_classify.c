@@ -40,7 +40,7 @@ static void *bpf_map_lookup_elem(const void *map, const void *key);
 #include "../../xdp/classify.bpf.h"
 #pragma GCC diagnostic pop
 #undef layout
-#include "rule_random.h"
+#include "tests/lib/rule_random.h"
 
 /* The arena is the only map that matching reads. */
 static void *bpf_map_lookup_elem(const void *map, const void *key)

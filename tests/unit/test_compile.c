@@ -8,7 +8,8 @@
 
 #include <arpa/inet.h>
 
-#include "compiled.h"
+#include "tests/lib/arena_eval.h"
+#include "tests/lib/compiled.h"
 
 #define RANDOM_LISTS   4000
 #define RANDOM_PACKETS 40
@@ -24,7 +25,7 @@ static bool holds(const char *line, const struct match_packet *p)
 	rule_list_init(&l);
 	add_rule(&l, line);
 	c = compile(&l);
-	got = judge(&c, p);
+	got = compiled_judge(&c, p);
 	assert_int_equal(got, match_first(&l, p));
 	arena_free(&c.a);
 	return got == 0;
@@ -65,7 +66,7 @@ static void no_conditions_need_no_lookup(void **state)
 	assert_int_equal(c.l.match, AX_MATCH_NONE);
 	assert_int_equal(c.l.only, 0);
 	assert_int_equal(c.l.rules, 0);
-	assert_int_equal(judge(&c, &not_ip), 0);
+	assert_int_equal(compiled_judge(&c, &not_ip), 0);
 	arena_free(&c.a);
 
 	add_rule(&l, "action drop");
@@ -74,7 +75,7 @@ static void no_conditions_need_no_lookup(void **state)
 	assert_int_equal(c.l.match, AX_MATCH_NONE);
 	assert_int_equal(c.l.only, 0);
 	assert_int_equal(c.l.rules, 1);
-	assert_int_equal(judge(&c, &not_ip), 0);
+	assert_int_equal(compiled_judge(&c, &not_ip), 0);
 	arena_free(&c.a);
 }
 
@@ -92,14 +93,14 @@ static void one_field_holds_the_rules_themselves(void **state)
 	assert_int_equal(c.l.match, AX_MATCH_SINGLE);
 	assert_int_equal(c.l.field[AX_FIELD_SRC].none, 2);
 	p = packet("10.1.2.3", "1.1.1.1", 6, 80);
-	assert_int_equal(judge(&c, &p), 0);
+	assert_int_equal(compiled_judge(&c, &p), 0);
 	p = packet("10.2.2.3", "1.1.1.1", 6, 80);
-	assert_int_equal(judge(&c, &p), 1);
+	assert_int_equal(compiled_judge(&c, &p), 1);
 	p = packet("fd00::1", "::1", 6, 80);
-	assert_int_equal(judge(&c, &p), 1);
+	assert_int_equal(compiled_judge(&c, &p), 1);
 	p = packet("11.0.0.0", "1.1.1.1", 6, 80);
-	assert_int_equal(judge(&c, &p), 2);
-	assert_int_equal(judge(&c, &not_ip), 2);
+	assert_int_equal(compiled_judge(&c, &p), 2);
+	assert_int_equal(compiled_judge(&c, &not_ip), 2);
 	arena_free(&c.a);
 }
 
@@ -150,7 +151,7 @@ static void what_is_behind_a_rule_for_all_costs_nothing(void **state)
 	assert_int_equal(c.l.match, AX_MATCH_SINGLE);
 	assert_int_equal(c.l.rules, 2);
 	assert_false(c.l.field[AX_FIELD_SRC].used);
-	assert_int_equal(judge(&c, &not_ip), 1);
+	assert_int_equal(compiled_judge(&c, &not_ip), 1);
 	assert_int_equal(eval_action(&c.a, &c.l, 1)->flags, AX_ACTION_CATCH_ALL);
 	assert_int_equal(eval_action(&c.a, &c.l, 2)->rule, 3);
 	arena_free(&c.a);
@@ -366,14 +367,14 @@ static void balanced_fragments_follow_their_first(void **state)
 	c = compile(&l);
 	assert_int_equal(c.l.balance_first, 1);
 	assert_int_equal(c.l.rules, 4);
-	assert_int_equal(judge(&c, &p), 1);
+	assert_int_equal(compiled_judge(&c, &p), 1);
 	p.dport = 54;
-	assert_int_equal(judge(&c, &p), 2);
+	assert_int_equal(compiled_judge(&c, &p), 2);
 	p.fragment = AX_FRAGMENT_LATER;
 	p.has_l4 = false;
-	assert_int_equal(judge(&c, &p), 1);
+	assert_int_equal(compiled_judge(&c, &p), 1);
 	p.proto = 6;
-	assert_int_equal(judge(&c, &p), 2);
+	assert_int_equal(compiled_judge(&c, &p), 2);
 	a = eval_action(&c.a, &c.l, 1);
 	assert_memory_equal(a, a + 1, sizeof(*a));
 	assert_int_equal(a->limit, 1);

@@ -8,7 +8,8 @@
 
 #include <arpa/inet.h>
 
-#include "compiled.h"
+#include "tests/lib/arena_eval.h"
+#include "tests/lib/compiled.h"
 
 #define NS_PER_SECOND	 1000000000ull
 #define LIMIT_PER_SECOND (NS_PER_SECOND << AX_LIMIT_NS_SHIFT)
@@ -34,15 +35,15 @@ static void sets_belong_to_several_rules(void **state)
 	add_rule(&l, "dst @a proto tcp dport 8000-8300,@web action pass");
 	c = compile(&l);
 	p = packet("10.1.9.9", "10.9.9.9", 6, 8150);
-	assert_int_equal(judge(&c, &p), 1);
+	assert_int_equal(compiled_judge(&c, &p), 1);
 	p = packet("10.1.9.9", "10.9.9.9", 6, 8201);
-	assert_int_equal(judge(&c, &p), 4);
+	assert_int_equal(compiled_judge(&c, &p), 4);
 	p = packet("10.1.9.9", "10.1.9.9", 6, 8301);
-	assert_int_equal(judge(&c, &p), 2);
+	assert_int_equal(compiled_judge(&c, &p), 2);
 	p = packet("fd00:1::1", "fd00:1::2", 17, 8301);
-	assert_int_equal(judge(&c, &p), 2);
+	assert_int_equal(compiled_judge(&c, &p), 2);
 	p = packet("9.0.0.0", "9.0.0.0", 17, 1);
-	assert_int_equal(judge(&c, &p), 5);
+	assert_int_equal(compiled_judge(&c, &p), 5);
 	arena_free(&c.a);
 	check_list(&l, 3, 5000);
 }
@@ -58,12 +59,12 @@ static void a_set_without_elements_matches_nothing(void **state)
 	add_set(&l, "none", SET_PREFIXES, "");
 	add_rule(&l, "src @none action pass");
 	c = compile(&l);
-	assert_int_equal(judge(&c, &p), 1);
-	assert_int_equal(judge(&c, &not_ip), 1);
+	assert_int_equal(compiled_judge(&c, &p), 1);
+	assert_int_equal(compiled_judge(&c, &not_ip), 1);
 	arena_free(&c.a);
 	add_rule(&l, "length 0- vlan 0-4095,none action drop"); /* which every packet has */
 	c = compile(&l);
-	assert_int_equal(judge(&c, &p), 1);
+	assert_int_equal(compiled_judge(&c, &p), 1);
 	assert_false(c.l.field[AX_FIELD_LENGTH].used);
 	assert_false(c.l.field[AX_FIELD_VLAN].used);
 	arena_free(&c.a);

@@ -1,14 +1,9 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What a rule list means, in the plainest form: rule by rule, condition by condition. It shares
- * nothing with the compiler and the programs, which are held against it.
- */
-#ifndef AX_TEST_MATCHER_H
-#define AX_TEST_MATCHER_H
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/matcher.h"
 
-#include "match_packet.h"
+#include <string.h>
 
-static inline bool match_prefix(const struct prefix *x, const struct ax_addr *a, bool v4)
+static bool match_prefix(const struct prefix *x, const struct ax_addr *a, bool v4)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	bool prefix_v4 = x->len >= 96 && memcmp(x->addr.b, mapped, 12) == 0;
@@ -21,8 +16,7 @@ static inline bool match_prefix(const struct prefix *x, const struct ax_addr *a,
 	return true;
 }
 
-static inline bool match_prefixes(const struct prefix *v, size_t n, const struct ax_addr *a,
-				  bool v4)
+static bool match_prefixes(const struct prefix *v, size_t n, const struct ax_addr *a, bool v4)
 {
 	for (size_t i = 0; i < n; i++)
 		if (match_prefix(&v[i], a, v4))
@@ -30,7 +24,7 @@ static inline bool match_prefixes(const struct prefix *v, size_t n, const struct
 	return false;
 }
 
-static inline const struct rule_set_def *match_set(const struct rule_list *l, const char *name)
+const struct rule_set_def *match_set(const struct rule_list *l, const char *name)
 {
 	for (size_t i = 0; i < l->n_sets; i++)
 		if (strcmp(l->sets[i].name, name) == 0)
@@ -38,8 +32,8 @@ static inline const struct rule_set_def *match_set(const struct rule_list *l, co
 	return NULL;
 }
 
-static inline bool match_addr(const struct rule_list *l, const struct condition *c,
-			      const struct match_packet *p, const struct ax_addr *a)
+static bool match_addr(const struct rule_list *l, const struct condition *c,
+		       const struct match_packet *p, const struct ax_addr *a)
 {
 	if (!p->ip)
 		return false;
@@ -54,7 +48,7 @@ static inline bool match_addr(const struct rule_list *l, const struct condition 
 	return false;
 }
 
-static inline bool match_range(const struct range *v, size_t n, uint32_t value)
+static bool match_range(const struct range *v, size_t n, uint32_t value)
 {
 	for (size_t i = 0; i < n; i++)
 		if (v[i].lo <= value && value <= v[i].hi)
@@ -62,8 +56,7 @@ static inline bool match_range(const struct range *v, size_t n, uint32_t value)
 	return false;
 }
 
-static inline bool match_number(const struct rule_list *l, const struct condition *c,
-				uint32_t value)
+static bool match_number(const struct rule_list *l, const struct condition *c, uint32_t value)
 {
 	if (match_range(c->ranges, c->n, value))
 		return true;
@@ -76,7 +69,7 @@ static inline bool match_number(const struct rule_list *l, const struct conditio
 	return false;
 }
 
-static inline bool match_bits(const struct condition *c, uint32_t value)
+static bool match_bits(const struct condition *c, uint32_t value)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if ((value & c->bits[i].mask) == c->bits[i].value)
@@ -84,7 +77,7 @@ static inline bool match_bits(const struct condition *c, uint32_t value)
 	return false;
 }
 
-static inline bool match_mac(const struct condition *c, const struct match_packet *p)
+static bool match_mac(const struct condition *c, const struct match_packet *p)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (memcmp(c->macs[i].b, p->mac, 6) == 0)
@@ -92,8 +85,8 @@ static inline bool match_mac(const struct condition *c, const struct match_packe
 	return false;
 }
 
-static inline bool match_field(const struct rule_list *l, const struct rule_field *row,
-			       const struct condition *c, const struct match_packet *p)
+static bool match_field(const struct rule_list *l, const struct rule_field *row,
+			const struct condition *c, const struct match_packet *p)
 {
 	uint32_t value = match_value_of(p, row->number);
 
@@ -115,8 +108,8 @@ static inline bool match_field(const struct rule_list *l, const struct rule_fiel
 }
 
 /* What depends on the header behind IP's (`transport`), or what does not. */
-static inline bool match_fields(const struct rule_list *l, const struct rule *r,
-				const struct match_packet *p, bool transport)
+static bool match_fields(const struct rule_list *l, const struct rule *r,
+			 const struct match_packet *p, bool transport)
 {
 	for (size_t i = 0; i < AX_FIELDS; i++) {
 		const struct rule_field *row = &rule_fields[i];
@@ -128,13 +121,13 @@ static inline bool match_fields(const struct rule_list *l, const struct rule *r,
 	return true;
 }
 
-static inline bool match_has(const struct rule *r, enum ax_field f)
+bool match_has(const struct rule *r, enum ax_field f)
 {
 	return r->in[f].n || r->in[f].sets.n;
 }
 
 /* Later fragments of what a rule balances by ports or flags go where the first one went. */
-static inline bool match_balanced_fragment(const struct rule *r, const struct match_packet *p)
+static bool match_balanced_fragment(const struct rule *r, const struct match_packet *p)
 {
 	bool by_ports = match_has(r, AX_FIELD_SPORT) || match_has(r, AX_FIELD_DPORT);
 
@@ -146,15 +139,14 @@ static inline bool match_balanced_fragment(const struct rule *r, const struct ma
 	return by_ports && (p->proto == 6 || p->proto == 17);
 }
 
-static inline bool match_rule(const struct rule_list *l, const struct rule *r,
-			      const struct match_packet *p)
+static bool match_rule(const struct rule_list *l, const struct rule *r,
+		       const struct match_packet *p)
 {
 	return match_fields(l, r, p, false) &&
 	       (match_fields(l, r, p, true) || match_balanced_fragment(r, p));
 }
 
-/* The first rule of the list that matches, or n_rules: the default. */
-static inline size_t match_first(const struct rule_list *l, const struct match_packet *p)
+size_t match_first(const struct rule_list *l, const struct match_packet *p)
 {
 	size_t i = 0;
 
@@ -162,5 +154,3 @@ static inline size_t match_first(const struct rule_list *l, const struct match_p
 		i++;
 	return i;
 }
-
-#endif

@@ -1,23 +1,21 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Judges a packet by a compiled arena, written from what include/xdp.h says and not from the
- * programs. Every access has to lie in the arena. Include it behind cmocka.h.
- */
-#ifndef AX_TEST_ARENA_EVAL_H
-#define AX_TEST_ARENA_EVAL_H
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/arena_eval.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
 #include <arpa/inet.h>
 #include <endian.h>
-
-#include "compile/compile.h"
-#include "matcher.h"
+#include <string.h>
 
 struct eval {
 	const struct arena *a;
 	const struct ax_layout *l;
 };
 
-static inline const void *eval_at(const struct eval *e, uint64_t off, size_t size)
+static const void *eval_at(const struct eval *e, uint64_t off, size_t size)
 {
 	if (off < sizeof(struct ax_layout) || off + size > e->l->size ||
 	    off % (size < 8 ? size : 8))
@@ -26,12 +24,12 @@ static inline const void *eval_at(const struct eval *e, uint64_t off, size_t siz
 	return e->a->data + off;
 }
 
-static inline uint32_t eval_u16(const struct eval *e, uint32_t table, uint32_t index)
+static uint32_t eval_u16(const struct eval *e, uint32_t table, uint32_t index)
 {
 	return *(const uint16_t *)eval_at(e, table + 2ull * index, 2);
 }
 
-static inline uint32_t eval_v4(const struct eval *e, const struct ax_field_layout *f, uint32_t addr)
+static uint32_t eval_v4(const struct eval *e, const struct ax_field_layout *f, uint32_t addr)
 {
 	uint32_t root = *(const uint32_t *)eval_at(e, f->table + 4ull * (addr >> 16), 4);
 	uint32_t off, kind, n, cls = 0;
@@ -59,8 +57,8 @@ static inline uint32_t eval_v4(const struct eval *e, const struct ax_field_layou
 }
 
 /* The last entry that is not above the key; the order is checked on the way. */
-static inline const struct ax_key64 *eval_search(const struct eval *e, uint32_t table,
-						 uint32_t log2, uint64_t key)
+static const struct ax_key64 *eval_search(const struct eval *e, uint32_t table, uint32_t log2,
+					  uint64_t key)
 {
 	const struct ax_key64 *k = eval_at(e, table, sizeof(*k) << log2);
 	size_t lo = 0, hi = (size_t)1 << log2;
@@ -78,8 +76,8 @@ static inline const struct ax_key64 *eval_search(const struct eval *e, uint32_t 
 	return &k[lo];
 }
 
-static inline uint32_t eval_v6(const struct eval *e, const struct ax_field_layout *f,
-			       const struct ax_addr *a)
+static uint32_t eval_v6(const struct eval *e, const struct ax_field_layout *f,
+			const struct ax_addr *a)
 {
 	uint64_t hi, lo;
 	const struct ax_key64 *k;
@@ -93,16 +91,15 @@ static inline uint32_t eval_v6(const struct eval *e, const struct ax_field_layou
 	return eval_search(e, k->sub, k->sub_log2, be64toh(lo))->cls;
 }
 
-static inline uint32_t eval_addr(const struct eval *e, const struct ax_field_layout *f,
-				 const struct match_packet *p, const struct ax_addr *a)
+static uint32_t eval_addr(const struct eval *e, const struct ax_field_layout *f,
+			  const struct match_packet *p, const struct ax_addr *a)
 {
 	if (!p->ip)
 		return f->none;
 	return p->v4 ? eval_v4(e, f, ntohl(a->w[3])) : eval_v6(e, f, a);
 }
 
-static inline uint32_t eval_mac(const struct eval *e, const struct ax_field_layout *f,
-				const uint8_t *mac)
+static uint32_t eval_mac(const struct eval *e, const struct ax_field_layout *f, const uint8_t *mac)
 {
 	uint64_t key = 0;
 
@@ -111,8 +108,8 @@ static inline uint32_t eval_mac(const struct eval *e, const struct ax_field_layo
 	return eval_search(e, f->table, f->log2, key)->cls;
 }
 
-static inline uint32_t eval_class(const struct eval *e, const struct rule_field *row,
-				  const struct match_packet *p)
+static uint32_t eval_class(const struct eval *e, const struct rule_field *row,
+			   const struct match_packet *p)
 {
 	const struct ax_field_layout *f = &e->l->field[row->number];
 	uint32_t cls = UINT32_MAX;
@@ -135,7 +132,7 @@ static inline uint32_t eval_class(const struct eval *e, const struct rule_field 
 	return cls;
 }
 
-static inline uint32_t eval_bitmap(const struct eval *e, const uint32_t *classes)
+static uint32_t eval_bitmap(const struct eval *e, const uint32_t *classes)
 {
 	const struct ax_layout *l = e->l;
 
@@ -160,9 +157,7 @@ static inline uint32_t eval_bitmap(const struct eval *e, const uint32_t *classes
 	return l->rules;
 }
 
-/* The arena's rule. */
-static inline uint32_t eval_rule(const struct arena *a, const struct ax_layout *l,
-				 const struct match_packet *p)
+uint32_t eval_rule(const struct arena *a, const struct ax_layout *l, const struct match_packet *p)
 {
 	struct eval e = {a, l};
 	uint32_t classes[AX_FIELDS] = {0}, used = 0, last = 0;
@@ -192,12 +187,9 @@ static inline uint32_t eval_rule(const struct arena *a, const struct ax_layout *
 	}
 }
 
-static inline const struct ax_action *eval_action(const struct arena *a, const struct ax_layout *l,
-						  uint32_t rule)
+const struct ax_action *eval_action(const struct arena *a, const struct ax_layout *l, uint32_t rule)
 {
 	assert_true(rule <= l->rules);
 	assert_true(l->actions + sizeof(struct ax_action) * (l->rules + 1) <= l->size);
 	return (const struct ax_action *)(a->data + l->actions) + rule;
 }
-
-#endif

@@ -4,9 +4,11 @@
  * by number, and the same packet as the parser and as the builder have it. A new field of packets
  * is added here, and nowhere else in these tests.
  */
-#ifndef AX_TEST_MATCH_PACKET_H
-#define AX_TEST_MATCH_PACKET_H
+#ifndef AX_TESTS_MATCH_PACKET_H
+#define AX_TESTS_MATCH_PACKET_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "rules/field.h"
@@ -29,68 +31,12 @@ struct match_packet {
 };
 
 /* The value of a field of numbers or bits, or what stands for packets without the field. */
-static inline uint32_t match_value_of(const struct match_packet *p, enum ax_field f)
-{
-	switch (f) {
-	case AX_FIELD_PROTO:
-		return p->ip ? p->proto : AX_PROTO_NONE;
-	case AX_FIELD_SPORT:
-		return p->has_l4 ? p->sport : AX_PORT_NONE;
-	case AX_FIELD_DPORT:
-		return p->has_l4 ? p->dport : AX_PORT_NONE;
-	case AX_FIELD_TCP_FLAGS:
-		return p->has_l4 && p->proto == 6 ? p->tcp_flags : AX_TCP_FLAGS_NONE;
-	case AX_FIELD_ICMP:
-		if (!p->has_icmp)
-			return AX_ICMP_NONE;
-		return (p->v4 ? 0u : 1u << 16) | (uint32_t)p->icmp_type << 8 | p->icmp_code;
-	case AX_FIELD_VLAN:
-		return p->vlan;
-	case AX_FIELD_FRAGMENT:
-		return p->fragment;
-	case AX_FIELD_LENGTH:
-		return p->len > 65535 ? 65535 : p->len;
-	case AX_FIELD_TTL:
-		return p->ip ? p->ttl : AX_TTL_NONE;
-	case AX_FIELD_SRC: /* these are no numbers */
-	case AX_FIELD_DST:
-	case AX_FIELD_MAC:
-	case AX_FIELDS:
-		break;
-	}
-	return UINT32_MAX;
-}
+uint32_t match_value_of(const struct match_packet *p, enum ax_field f);
 
 /* Gives a packet that is what it will be otherwise the value of a field, if it can have one. */
-static inline void match_set_value(struct match_packet *p, enum ax_field f, uint32_t value)
-{
-	switch (f) {
-	case AX_FIELD_SPORT:
-		p->sport = (uint16_t)value;
-		break;
-	case AX_FIELD_DPORT:
-		p->dport = (uint16_t)value;
-		break;
-	case AX_FIELD_ICMP:
-		p->icmp_type = (uint8_t)(value >> 8);
-		p->icmp_code = (uint8_t)value;
-		break;
-	case AX_FIELD_TTL:
-		p->ttl = (uint8_t)value;
-		break;
-	case AX_FIELD_SRC: /* these say what the packet is */
-	case AX_FIELD_DST:
-	case AX_FIELD_PROTO:
-	case AX_FIELD_TCP_FLAGS:
-	case AX_FIELD_VLAN:
-	case AX_FIELD_FRAGMENT:
-	case AX_FIELD_LENGTH:
-	case AX_FIELD_MAC:
-	case AX_FIELDS:
-		break;
-	}
-}
+void match_set_value(struct match_packet *p, enum ax_field f, uint32_t value);
 
+/* Which struct packet there is depends on what is included before this. */
 #ifdef AX_PARSE_BPF_H
 /* As xdp/parse.bpf.h would have it. */
 static inline struct packet match_parsed(const struct match_packet *m)

@@ -1,20 +1,17 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Rule lists from text, compiled, and packets judged by both the list and its arena. Include it
- * behind cmocka.h.
- */
-#ifndef AX_TEST_COMPILED_H
-#define AX_TEST_COMPILED_H
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/compiled.h"
 
-#include "arena_eval.h"
-#include "rule_random.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
 
-struct compiled {
-	struct arena a;
-	struct ax_layout l;
-};
+#include "tests/lib/arena_eval.h"
 
-static inline int try_compile(const struct rule_list *l, struct compiled *c, struct error *e)
+int try_compile(const struct rule_list *l, struct compiled *c, struct error *e)
 {
 	autofree struct rule_binding *bind = calloc(l->n_rules + 1, sizeof(*bind));
 	autofree struct real_binding *slots = calloc(64, sizeof(*slots));
@@ -27,7 +24,7 @@ static inline int try_compile(const struct rule_list *l, struct compiled *c, str
 	return rule_compile(l, bind, slots, &c->a, &c->l, e);
 }
 
-static inline struct compiled compile(const struct rule_list *l)
+struct compiled compile(const struct rule_list *l)
 {
 	struct error e = {0};
 	struct compiled c;
@@ -41,28 +38,26 @@ static inline struct compiled compile(const struct rule_list *l)
 	return c;
 }
 
-/* The list's rule for a packet, as the arena has it. */
-static inline size_t judge(const struct compiled *c, const struct match_packet *p)
+size_t compiled_judge(const struct compiled *c, const struct match_packet *p)
 {
 	return eval_action(&c->a, &c->l, eval_rule(&c->a, &c->l, p))->rule;
 }
 
-static inline void check_packets(const struct rule_list *l, const struct compiled *c, struct rnd *r,
-				 unsigned n)
+void check_packets(const struct rule_list *l, const struct compiled *c, struct rnd *r, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct match_packet p;
 		uint64_t seed = r->s;
 
 		rnd_packet(r, l, &p);
-		if (judge(c, &p) != match_first(l, &p))
+		if (compiled_judge(c, &p) != match_first(l, &p))
 			fail_msg("packet of seed %#llx: rule %zu instead of %zu of %zu, mode %u",
-				 (unsigned long long)seed, judge(c, &p), match_first(l, &p),
-				 l->n_rules, c->l.match);
+				 (unsigned long long)seed, compiled_judge(c, &p),
+				 match_first(l, &p), l->n_rules, c->l.match);
 	}
 }
 
-static inline void check_list(const struct rule_list *l, uint64_t seed, unsigned packets)
+void check_list(const struct rule_list *l, uint64_t seed, unsigned packets)
 {
 	struct compiled c = compile(l);
 	struct rnd r = {seed};
@@ -73,8 +68,7 @@ static inline void check_list(const struct rule_list *l, uint64_t seed, unsigned
 
 /* --- lists from text --- */
 
-static inline void add_set(struct rule_list *l, const char *name, enum set_kind kind,
-			   const char *elements)
+void add_set(struct rule_list *l, const char *name, enum set_kind kind, const char *elements)
 {
 	struct rule_set_def *s;
 	struct error e = {0};
@@ -88,7 +82,7 @@ static inline void add_set(struct rule_list *l, const char *name, enum set_kind 
 	assert_int_equal(set_sort(s), 0);
 }
 
-static inline void add_rule(struct rule_list *l, const char *line)
+void add_rule(struct rule_list *l, const char *line)
 {
 	autofree char *text = strdup(line);
 	const char *words[64];
@@ -103,8 +97,7 @@ static inline void add_rule(struct rule_list *l, const char *line)
 		fail_msg("%s: %s", line, e.text);
 }
 
-static inline struct match_packet packet(const char *src, const char *dst, uint8_t proto,
-					 uint16_t dport)
+struct match_packet packet(const char *src, const char *dst, uint8_t proto, uint16_t dport)
 {
 	struct match_packet p = {
 		.ip = true,
@@ -124,7 +117,5 @@ static inline struct match_packet packet(const char *src, const char *dst, uint8
 	return p;
 }
 
-static const struct match_packet not_ip = {
+const struct match_packet not_ip = {
 	.fragment = AX_FRAGMENT_NOT_IP, .vlan = AX_VLAN_NONE, .len = 60, .mac = {2}};
-
-#endif

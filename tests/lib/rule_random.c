@@ -1,19 +1,12 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Random rule lists, and packets that lie at the boundaries of a list's conditions. The same seed
- * gives the same.
- */
-#ifndef AX_TEST_RULE_RANDOM_H
-#define AX_TEST_RULE_RANDOM_H
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/rule_random.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "matcher.h"
-
-struct rnd {
-	uint64_t s;
-};
-static inline uint64_t rnd_next(struct rnd *r)
+uint64_t rnd_next(struct rnd *r)
 {
 	uint64_t z = r->s += 0x9e3779b97f4a7c15ull;
 
@@ -21,16 +14,18 @@ static inline uint64_t rnd_next(struct rnd *r)
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
 	return z ^ (z >> 31);
 }
-static inline uint32_t rnd_below(struct rnd *r, uint32_t n)
+
+uint32_t rnd_below(struct rnd *r, uint32_t n)
 {
 	return (uint32_t)((rnd_next(r) >> 32) * n >> 32);
 }
-static inline bool rnd_one_in(struct rnd *r, uint32_t n)
+
+bool rnd_one_in(struct rnd *r, uint32_t n)
 {
 	return rnd_below(r, n) == 0;
 }
 
-static inline void *rnd_alloc(size_t n, size_t size)
+void *rnd_alloc(size_t n, size_t size)
 {
 	void *p = calloc(n ? n : 1, size);
 
@@ -39,7 +34,7 @@ static inline void *rnd_alloc(size_t n, size_t size)
 	return p;
 }
 
-static inline void rnd_name(struct strv *s, const char *name)
+void rnd_name(struct strv *s, const char *name)
 {
 	s->v = realloc(s->v, (s->n + 2) * sizeof(*s->v));
 	if (!s->v)
@@ -51,7 +46,7 @@ static inline void rnd_name(struct strv *s, const char *name)
 /* --- conditions --- */
 
 /* Few different bases, so that prefixes nest, and the ends of the address space. */
-static inline struct ax_addr rnd_addr(struct rnd *r, bool v4)
+static struct ax_addr rnd_addr(struct rnd *r, bool v4)
 {
 	static const uint8_t bytes[] = {0, 0xff, 10, 0xfd, 0x80, 1};
 	struct ax_addr a = {.b = {[10] = 0xff, [11] = 0xff}};
@@ -65,13 +60,13 @@ static inline struct ax_addr rnd_addr(struct rnd *r, bool v4)
 	return a;
 }
 
-static inline void rnd_mask(struct prefix *p)
+void rnd_mask(struct prefix *p)
 {
 	for (unsigned bit = p->len; bit < 128; bit++)
 		p->addr.b[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
 }
 
-static inline struct prefix rnd_prefix(struct rnd *r)
+static struct prefix rnd_prefix(struct rnd *r)
 {
 	static const uint8_t common[] = {0, 8, 12, 15, 16, 17, 24, 31, 32};
 	static const uint8_t common6[] = {0, 8, 48, 63, 64, 65, 96, 127, 128};
@@ -86,7 +81,7 @@ static inline struct prefix rnd_prefix(struct rnd *r)
 	return p;
 }
 
-static inline int rnd_prefix_cmp(const void *pa, const void *pb)
+static int rnd_prefix_cmp(const void *pa, const void *pb)
 {
 	const struct prefix *a = pa, *b = pb;
 	int c = memcmp(&a->addr, &b->addr, sizeof(a->addr));
@@ -94,7 +89,7 @@ static inline int rnd_prefix_cmp(const void *pa, const void *pb)
 	return c ? c : a->len < b->len ? -1 : a->len > b->len;
 }
 
-static inline int rnd_range_cmp(const void *pa, const void *pb)
+static int rnd_range_cmp(const void *pa, const void *pb)
 {
 	const struct range *a = pa, *b = pb;
 
@@ -102,7 +97,7 @@ static inline int rnd_range_cmp(const void *pa, const void *pb)
 }
 
 /* Up to n ranges within 0..last, sorted and apart. */
-static inline struct range *rnd_ranges(struct rnd *r, size_t *n, uint32_t last)
+static struct range *rnd_ranges(struct rnd *r, size_t *n, uint32_t last)
 {
 	struct range *v = rnd_alloc(*n, sizeof(*v));
 	size_t k = 0;
@@ -126,13 +121,13 @@ static inline struct range *rnd_ranges(struct rnd *r, size_t *n, uint32_t last)
 	return v;
 }
 
-static inline void rnd_value_set(struct rnd *r, struct condition *c, uint32_t last)
+static void rnd_value_set(struct rnd *r, struct condition *c, uint32_t last)
 {
 	c->n = 1 + rnd_below(r, 3);
 	c->ranges = rnd_ranges(r, &c->n, last);
 }
 
-static inline const char *rnd_set(struct rnd *r, const struct rule_list *l, enum set_kind kind)
+static const char *rnd_set(struct rnd *r, const struct rule_list *l, enum set_kind kind)
 {
 	const struct rule_set_def *s =
 		l->n_sets ? &l->sets[rnd_below(r, (uint32_t)l->n_sets)] : NULL;
@@ -140,7 +135,7 @@ static inline const char *rnd_set(struct rnd *r, const struct rule_list *l, enum
 	return s && s->kind == kind ? s->name : NULL;
 }
 
-static inline void rnd_addrs(struct rnd *r, const struct rule_list *l, struct condition *c)
+static void rnd_addrs(struct rnd *r, const struct rule_list *l, struct condition *c)
 {
 	const char *set = rnd_one_in(r, 3) ? rnd_set(r, l, SET_PREFIXES) : NULL;
 
@@ -154,8 +149,8 @@ static inline void rnd_addrs(struct rnd *r, const struct rule_list *l, struct co
 		c->prefixes[i] = rnd_prefix(r);
 }
 
-static inline void rnd_numbers(struct rnd *r, const struct rule_list *l,
-			       const struct rule_field *row, struct condition *c)
+static void rnd_numbers(struct rnd *r, const struct rule_list *l, const struct rule_field *row,
+			struct condition *c)
 {
 	const char *set = row->sets && rnd_one_in(r, 3) ? rnd_set(r, l, SET_PORTS) : NULL;
 
@@ -165,14 +160,14 @@ static inline void rnd_numbers(struct rnd *r, const struct rule_list *l,
 		rnd_value_set(r, c, row->last);
 }
 
-static inline uint8_t rnd_proto(struct rnd *r)
+static uint8_t rnd_proto(struct rnd *r)
 {
 	static const uint8_t usual[] = {6, 17, 1, 58, 6, 17, 47, 0, 255};
 
 	return rnd_one_in(r, 12) ? (uint8_t)rnd_next(r) : usual[rnd_below(r, sizeof(usual))];
 }
 
-static inline void rnd_mac(struct rnd *r, uint8_t *mac)
+static void rnd_mac(struct rnd *r, uint8_t *mac)
 {
 	uint8_t edge = rnd_one_in(r, 2) ? 0 : 0xff;
 
@@ -180,14 +175,14 @@ static inline void rnd_mac(struct rnd *r, uint8_t *mac)
 		mac[i] = rnd_one_in(r, 4) ? (uint8_t)rnd_below(r, 3) : edge;
 }
 
-static inline void rnd_one_number(struct condition *c, uint32_t value)
+void rnd_one_number(struct condition *c, uint32_t value)
 {
 	c->n = 1;
 	c->ranges = rnd_alloc(1, sizeof(*c->ranges));
 	c->ranges[0] = (struct range){value, value};
 }
 
-static inline void rnd_flags(struct rnd *r, struct condition *c)
+static void rnd_flags(struct rnd *r, struct condition *c)
 {
 	uint8_t mask = (uint8_t)(rnd_next(r) & (rnd_one_in(r, 3) ? 0xff : 0x12));
 
@@ -198,8 +193,7 @@ static inline void rnd_flags(struct rnd *r, struct condition *c)
 	c->bits[0] = (struct rule_bits){mask, (uint8_t)(rnd_next(r) & mask)};
 }
 
-static inline void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f,
-				 struct rule *to)
+void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f, struct rule *to)
 {
 	const struct rule_field *row = rule_field(f);
 	struct condition *c = &to->in[f];
@@ -226,7 +220,7 @@ static inline void rnd_condition(struct rnd *r, const struct rule_list *l, enum 
 
 /* --- lists --- */
 
-static inline void rnd_make_set(struct rnd *r, struct rule_set_def *s, size_t number)
+static void rnd_make_set(struct rnd *r, struct rule_set_def *s, size_t number)
 {
 	char name[32];
 
@@ -244,15 +238,14 @@ static inline void rnd_make_set(struct rnd *r, struct rule_set_def *s, size_t nu
 	qsort(s->prefixes, s->n, sizeof(*s->prefixes), rnd_prefix_cmp);
 }
 
-static inline uint32_t rnd_list_size(struct rnd *r)
+static uint32_t rnd_list_size(struct rnd *r)
 {
 	if (rnd_one_in(r, 50))
 		return 60 + rnd_below(r, 400);
 	return rnd_below(r, rnd_one_in(r, 4) ? 80 : 9);
 }
 
-/* Any number of rules with conditions on a random choice of the fields in `fields` (bits). */
-static inline void rnd_list(struct rnd *r, uint32_t fields, bool balance, struct rule_list *l)
+void rnd_list(struct rnd *r, uint32_t fields, bool balance, struct rule_list *l)
 {
 	uint32_t some = (uint32_t)rnd_next(r) & (rnd_one_in(r, 3) ? ~0u : (uint32_t)rnd_next(r));
 
@@ -286,10 +279,7 @@ static inline void rnd_list(struct rnd *r, uint32_t fields, bool balance, struct
 
 /* --- sets whose tables are as deep as they get --- */
 
-#define DENSE_V4 32768	/* every other address of a /16 */
-#define DENSE_V6 131072 /* every other /64 of a /46, and every other address of a /110 */
-
-static inline struct ax_addr dense_addr(uint32_t part, uint32_t i)
+static struct ax_addr dense_addr(uint32_t part, uint32_t i)
 {
 	struct ax_addr a = addr_from_v4(htonl(0x0a000000 + i));
 
@@ -300,7 +290,7 @@ static inline struct ax_addr dense_addr(uint32_t part, uint32_t i)
 	return a;
 }
 
-static inline void dense_set(struct rule_set_def *s)
+void dense_set(struct rule_set_def *s)
 {
 	s->kind = SET_PREFIXES;
 	s->prefixes = rnd_alloc(DENSE_V4 + 2 * DENSE_V6, sizeof(*s->prefixes));
@@ -313,8 +303,7 @@ static inline void dense_set(struct rule_set_def *s)
 		}
 }
 
-/* One of its addresses, or (*in false) one beside it. */
-static inline struct ax_addr dense_pick(struct rnd *r, bool *in)
+struct ax_addr dense_pick(struct rnd *r, bool *in)
 {
 	uint32_t part = rnd_below(r, 3), most = 2 * (part ? DENSE_V6 : DENSE_V4);
 	uint32_t i = rnd_one_in(r, 8) ? most - 1 - rnd_below(r, 3) : rnd_below(r, most + 2);
@@ -329,7 +318,7 @@ static inline struct ax_addr dense_pick(struct rnd *r, bool *in)
 /* --- packets --- */
 
 /* The end of a range, or what is just outside of it. */
-static inline uint32_t rnd_near(struct rnd *r, const struct range *v, uint32_t last)
+static uint32_t rnd_near(struct rnd *r, const struct range *v, uint32_t last)
 {
 	uint32_t x = rnd_one_in(r, 2) ? v->lo : v->hi;
 
@@ -337,8 +326,8 @@ static inline uint32_t rnd_near(struct rnd *r, const struct range *v, uint32_t l
 	return x > last ? rnd_one_in(r, 2) ? 0 : last : x;
 }
 
-static inline uint32_t rnd_value(struct rnd *r, const struct rule_list *l,
-				 const struct condition *c, uint32_t last)
+static uint32_t rnd_value(struct rnd *r, const struct rule_list *l, const struct condition *c,
+			  uint32_t last)
 {
 	if (c->sets.n && (!c->n || rnd_one_in(r, 2))) {
 		const struct rule_set_def *s =
@@ -353,7 +342,7 @@ static inline uint32_t rnd_value(struct rnd *r, const struct rule_list *l,
 }
 
 /* First or last address of a prefix, or the one before or behind, or one with a bit changed. */
-static inline struct ax_addr rnd_addr_near(struct rnd *r, const struct prefix *p)
+static struct ax_addr rnd_addr_near(struct rnd *r, const struct prefix *p)
 {
 	struct ax_addr a = p->addr;
 	unsigned flip = rnd_below(r, 128);
@@ -378,8 +367,8 @@ static inline struct ax_addr rnd_addr_near(struct rnd *r, const struct prefix *p
 	return a;
 }
 
-static inline struct ax_addr rnd_packet_addr(struct rnd *r, const struct rule_list *l,
-					     const struct condition *c)
+static struct ax_addr rnd_packet_addr(struct rnd *r, const struct rule_list *l,
+				      const struct condition *c)
 {
 	if (c->sets.n && (!c->n || rnd_one_in(r, 2))) {
 		const struct rule_set_def *s =
@@ -394,8 +383,8 @@ static inline struct ax_addr rnd_packet_addr(struct rnd *r, const struct rule_li
 }
 
 /* An IPv4 packet has two IPv4 addresses. An IPv6 one mostly none that look like it. */
-static inline void rnd_ends(struct rnd *r, const struct rule_list *l, const struct rule *near,
-			    struct match_packet *p)
+static void rnd_ends(struct rnd *r, const struct rule_list *l, const struct rule *near,
+		     struct match_packet *p)
 {
 	const struct condition *icmp = &near->in[AX_FIELD_ICMP];
 
@@ -410,8 +399,8 @@ static inline void rnd_ends(struct rnd *r, const struct rule_list *l, const stru
 		p->dst = rnd_addr(r, p->v4);
 }
 
-static inline void rnd_transport(struct rnd *r, const struct rule_list *l, const struct rule *near,
-				 struct match_packet *p)
+static void rnd_transport(struct rnd *r, const struct rule_list *l, const struct rule *near,
+			  struct match_packet *p)
 {
 	const struct condition *flags = &near->in[AX_FIELD_TCP_FLAGS];
 	bool ports = match_has(near, AX_FIELD_SPORT) || match_has(near, AX_FIELD_DPORT);
@@ -435,8 +424,8 @@ static inline void rnd_transport(struct rnd *r, const struct rule_list *l, const
 }
 
 /* What the packet has of numbers that do not say what it is. */
-static inline void rnd_values(struct rnd *r, const struct rule_list *l, const struct rule *near,
-			      struct match_packet *p)
+static void rnd_values(struct rnd *r, const struct rule_list *l, const struct rule *near,
+		       struct match_packet *p)
 {
 	for (size_t i = 0; i < AX_FIELDS; i++) {
 		const struct rule_field *row = &rule_fields[i];
@@ -447,8 +436,7 @@ static inline void rnd_values(struct rnd *r, const struct rule_list *l, const st
 	}
 }
 
-/* A packet that one of the rules, or nearly one of them, matches. */
-static inline void rnd_packet(struct rnd *r, const struct rule_list *l, struct match_packet *p)
+void rnd_packet(struct rnd *r, const struct rule_list *l, struct match_packet *p)
 {
 	static const struct rule none;
 	const struct rule *near =
@@ -477,5 +465,3 @@ static inline void rnd_packet(struct rnd *r, const struct rule_list *l, struct m
 	rnd_transport(r, l, near, p);
 	rnd_values(r, l, near, p);
 }
-
-#endif

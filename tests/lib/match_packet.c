@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lib/match_packet.h"
+
+uint32_t match_value_of(const struct match_packet *p, enum ax_field f)
+{
+	switch (f) {
+	case AX_FIELD_PROTO:
+		return p->ip ? p->proto : AX_PROTO_NONE;
+	case AX_FIELD_SPORT:
+		return p->has_l4 ? p->sport : AX_PORT_NONE;
+	case AX_FIELD_DPORT:
+		return p->has_l4 ? p->dport : AX_PORT_NONE;
+	case AX_FIELD_TCP_FLAGS:
+		return p->has_l4 && p->proto == 6 ? p->tcp_flags : AX_TCP_FLAGS_NONE;
+	case AX_FIELD_ICMP:
+		if (!p->has_icmp)
+			return AX_ICMP_NONE;
+		return (p->v4 ? 0u : 1u << 16) | (uint32_t)p->icmp_type << 8 | p->icmp_code;
+	case AX_FIELD_VLAN:
+		return p->vlan;
+	case AX_FIELD_FRAGMENT:
+		return p->fragment;
+	case AX_FIELD_LENGTH:
+		return p->len > 65535 ? 65535 : p->len;
+	case AX_FIELD_TTL:
+		return p->ip ? p->ttl : AX_TTL_NONE;
+	case AX_FIELD_SRC: /* these are no numbers */
+	case AX_FIELD_DST:
+	case AX_FIELD_MAC:
+	case AX_FIELDS:
+		break;
+	}
+	return UINT32_MAX;
+}
+
+void match_set_value(struct match_packet *p, enum ax_field f, uint32_t value)
+{
+	switch (f) {
+	case AX_FIELD_SPORT:
+		p->sport = (uint16_t)value;
+		break;
+	case AX_FIELD_DPORT:
+		p->dport = (uint16_t)value;
+		break;
+	case AX_FIELD_ICMP:
+		p->icmp_type = (uint8_t)(value >> 8);
+		p->icmp_code = (uint8_t)value;
+		break;
+	case AX_FIELD_TTL:
+		p->ttl = (uint8_t)value;
+		break;
+	case AX_FIELD_SRC: /* these say what the packet is */
+	case AX_FIELD_DST:
+	case AX_FIELD_PROTO:
+	case AX_FIELD_TCP_FLAGS:
+	case AX_FIELD_VLAN:
+	case AX_FIELD_FRAGMENT:
+	case AX_FIELD_LENGTH:
+	case AX_FIELD_MAC:
+	case AX_FIELDS:
+		break;
+	}
+}
