@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 #
 # Sourced after lib.sh by tests of `ax trace`: programs that are probed, and what came of it.
+# shellcheck disable=SC2034 # the tests use PROBED and PROBED_LOAD
 
 # build_probed: $PROBED, whose call stacks are whole
 build_probed() {
