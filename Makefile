@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # ax: everything is built into one directory, .output. `make help` lists the targets.
+.DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
@@ -19,23 +20,24 @@ V         ?= 0
 Q         := $(if $(filter 1,$(V)),,@)
 say        = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)';)
 
+include tools/build/cross.mk
+
 WARN      := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wshadow
 CFLAGS    ?= -O2 -g
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DAX_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) -MMD -MP \
+ALL_CFLAGS = $(IN_SYSROOT) -std=gnu11 -D_GNU_SOURCE -DAX_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) -MMD -MP \
 	     -fno-strict-aliasing
 SANITIZE  := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	     -fno-omit-frame-pointer
-ARCH      := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 BPF_CFLAGS := -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextra -Werror \
 	     -Wno-missing-declarations -mcpu=v3 -MMD -MP \
-	     $(addprefix -idirafter ,$(wildcard /usr/include/$(shell uname -m)-linux-gnu))
+	     -idirafter $(SYSROOT)/usr/include/$(TRIPLET)
 
 comma     := ,
 LIBS_DYN  := -lxdp -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lmnl -lnftnl -lyaml -ljansson -lldns -lnettle
 ifneq ($(STATIC),)
 # Debian's libmnl-dev has no static archive. Where none is installed the compiler echoes the bare
 # name, and the archive is built from Debian's source package.
-LIBMNL_A  := $(shell $(CC) -print-file-name=libmnl.a)
+LIBMNL_A  := $(shell $(CC) $(IN_SYSROOT) -print-file-name=libmnl.a)
 LIBMNL_A  := $(if $(filter /%,$(LIBMNL_A)),$(LIBMNL_A),$(OUT)/libmnl.a)
 endif
 # `ax run` starts a process of this binary for every app, so what its start costs counts: with the
@@ -72,8 +74,10 @@ ASAN_OBJ  := $(AGENT_SRC:%.c=$(OUT)/asan/%.o)
 SKEL      := $(OUT)/skel/dataplane.skel.h
 XDP_SKEL  := $(OUT)/skel/filter.skel.h $(ALONE_SRC:xdp/%.bpf.c=$(OUT)/skel/%.skel.h)
 
+$(AGENT_OBJ) $(TOOLS_OBJ) $(BPF_OBJ) $(FILTER_OBJ) $(ALONE_OBJ) $(PROBES_OBJ) $(OUT)/libldns.a: | $(SYSROOT)
+
 all: $(OUT)/ax man ## build the ax binary
-	$(Q)ln -sfn $(notdir $(OUT))/ax .output/ax
+	$(if $(CROSS),,$(Q)ln -sfn $(notdir $(OUT))/ax .output/ax)
 
 # --- BPF: one object per hook, linked into one, embedded through its skeleton ---
 $(OUT)/%.bpf.o: %.bpf.c
@@ -152,23 +156,23 @@ $(OUT)/libax-asan.a: $(ASAN_OBJ)
 	$(Q)rm -f $@ && $(AR) qcs $@ $^
 $(OUT)/ax: $(TOOLS_OBJ) $(DISPATCHER_OBJ) $(OUT)/libax.a $(OUT)/libldns.a $(LIBMNL_A)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS_AX) $(LDFLAGS) $(TOOLS_OBJ) $(DISPATCHER_OBJ) $(OUT)/libax.a $(LIBS) -o $@ \
+	$(Q)$(CC) $(IN_SYSROOT) $(CFLAGS) $(LDFLAGS_AX) $(LDFLAGS) $(TOOLS_OBJ) $(DISPATCHER_OBJ) $(OUT)/libax.a $(LIBS) -o $@ \
 		$(QUIET_LINK)
 
 # ldns, whose references to OpenSSL (for DNSSEC, which ax has no use for) become weak: then 4 MB of
 # libcrypto stay out. Only names that libcrypto or libssl define are touched.
-LIB_FILE   = $(shell $(CC) -print-file-name=$(1))
+LIB_FILE   = $(shell $(CC) $(IN_SYSROOT) -print-file-name=$(1))
 $(OUT)/libldns.a: Makefile
 	$(call say,LDNS,$@)
 	@mkdir -p $(@D)
-	$(Q)nm -A --defined-only -g $(call LIB_FILE,libcrypto.a) $(call LIB_FILE,libssl.a) 2>/dev/null | \
+	$(Q)$(NM) -A --defined-only -g $(call LIB_FILE,libcrypto.a) $(call LIB_FILE,libssl.a) 2>/dev/null | \
 		awk '{print $$NF}' | sort -u > $@.openssl
-	$(Q)objcopy --weaken-symbols=$@.openssl $(call LIB_FILE,libldns.a) $@
+	$(Q)$(OBJCOPY) --weaken-symbols=$@.openssl $(call LIB_FILE,libldns.a) $@
 
 $(OUT)/libmnl.a: tools/build/libmnl.sh
 	$(call say,LIBMNL,$@)
 	@mkdir -p $(@D)
-	$(Q)tools/build/libmnl.sh $(CC) $@
+	$(Q)tools/build/libmnl.sh $(CC) $(AR) $@
 
 # What measures is a program of its own.
 BENCH_BIN := $(patsubst tools/bench/%.c,$(OUT)/bench/%,\

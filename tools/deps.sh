@@ -3,9 +3,10 @@
 # Installs the Debian 12 packages of the named groups that are missing. When nothing is missing it
 # needs neither root nor the network.
 #
-#	tools/deps.sh [--check] GROUP...
+#	tools/deps.sh [--check|--names] GROUP...
 #
-# With --check it installs nothing: it says what is missing, and ends with 1 if something is.
+# With --check it installs nothing: it says what is missing, and ends with 1 if something is. With
+# --names it prints the names of all packages of the groups.
 set -euo pipefail
 export LC_ALL=C
 
@@ -19,6 +20,7 @@ declare -A groups=(
 		xz-utils systemtap-sdt-dev nodejs bash zsh fish'
 	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1'
 	[static]='dpkg-dev' # unpacks the source package that tools/build/libmnl.sh builds
+	[arm64]='gcc-aarch64-linux-gnu qemu-user'
 	[bench]='bpftrace haproxy nftables iproute2 util-linux ethtool jq libxdp1' # the last has xdp-filter's objects
 	[demo]='nginx-light curl python3 iproute2 procps'
 )
@@ -89,11 +91,11 @@ install_missing()
 	done
 }
 
-check=
-if [ "${1:-}" = --check ]; then
-	check=1
-	shift
-fi
+check='' names=''
+case ${1:-} in
+--check) check=1 && shift ;;
+--names) names=1 && shift ;;
+esac
 [ $# -gt 0 ] || die "name the groups to install: ${!groups[*]}"
 wanted=()
 for g in "$@"; do
@@ -101,6 +103,7 @@ for g in "$@"; do
 	read -r -d '' -a list <<<"${groups[$g]}" || true
 	wanted+=("${list[@]}")
 done
+[ -z "$names" ] || { printf '%s\n' "${wanted[@]}" && exit 0; }
 
 command -v dpkg-query >/dev/null ||
 	die "this machine has no dpkg; install what these packages of Debian 12 hold: ${wanted[*]}"
