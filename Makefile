@@ -4,8 +4,8 @@
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
-.PHONY: all demo check check-quick check-unit check-prog check-net check-vm check-headers bench fuzz fmt \
-	help clean deps deps-test deps-vm deps-bench
+.PHONY: all demo check check-quick check-unit check-prog check-net check-vm check-headers bench fuzz help clean \
+	deps deps-build deps-test deps-vm deps-bench deps-lint deps-arm64
 
 VERSION   := 0.1
 CC        ?= gcc
@@ -201,11 +201,14 @@ bench-build: all $(BENCH_BIN)
 	$(PROBES_OBJ:.o=.d) $(ASAN_OBJ:.o=.d)
 
 include tests/tests.mk
+include tools/build/lint.mk
 include tools/build/install.mk
 
-deps: ; $(Q)tools/deps.sh build
+deps deps-build: ; $(Q)tools/deps.sh build
 deps-test: ; $(Q)tools/deps.sh build test
 deps-vm: ; $(Q)tools/deps.sh build test vm
+deps-lint: ; $(Q)tools/deps.sh build test lint
+deps-arm64: ; $(Q)tools/deps.sh build arm64
 deps-bench: ; $(Q)tools/deps.sh build test bench
 
 demo: deps ## install what is missing, build, and show apps under virtual IPs and names
@@ -215,10 +218,6 @@ demo: deps ## install what is missing, build, and show apps under virtual IPs an
 bench: deps-bench ## measure ax against what a user would pick instead, as ratios
 	$(Q)$(MAKE) --no-print-directory bench-build
 	$(Q)tools/bench/run.sh .output/ax
-
-FORMATTED  = $(shell find include bpf agent tools sockops xdp tests -name "*.[ch]")
-fmt: ## format all C
-	clang-format -i $(FORMATTED)
 
 clean: ## remove everything that was built
 	rm -rf .output

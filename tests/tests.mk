@@ -78,10 +78,12 @@ fuzz-build: $(FUZZ_BIN)
 vm-build: all $(VM_BIN)
 
 # Only check installs what is missing; the others say what it is.
-.PHONY: need need-test need-vm
+.PHONY: need need-test need-vm need-lint need-arm64
 need: ; $(Q)tools/deps.sh --check build
 need-test: ; $(Q)tools/deps.sh --check build test
 need-vm: ; $(Q)tools/deps.sh --check build test vm
+need-lint: ; $(Q)tools/deps.sh --check build test lint
+need-arm64: ; $(Q)tools/deps.sh --check build arm64
 
 check: deps-vm ## install what is missing, build, run all tests (as root)
 	$(Q)$(SUBMAKE) check-build

@@ -28,8 +28,7 @@ $(SYSROOT):
 endif
 
 .PHONY: check-arm64
-check-arm64: ## ax for arm64 with Debian's cross compiler: it builds, and starts in qemu
-	$(Q)tools/deps.sh build arm64
+check-arm64: need-arm64 ## ax for arm64 with Debian's cross compiler: it builds, and starts in qemu
 	$(Q)$(SUBMAKE) CC=aarch64-linux-gnu-gcc ARCH=arm64 all
 	$(Q)aarch64-linux-gnu-readelf -h .output/aarch64-linux-gnu-gcc/ax | grep -q 'Machine: *AArch64'
 	$(Q)qemu-aarch64 -L .output/sysroot/arm64 .output/aarch64-linux-gnu-gcc/ax --version

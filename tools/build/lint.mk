@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The form of what is written: clang-format, clang-tidy, shellcheck, codespell. What they ask for stands in
+# .clang-format, .clang-tidy, .shellcheckrc and .codespellrc.
+
+.PHONY: fmt fmt-check lint lint-c lint-sh lint-words
+FORMATTED  = $(shell find include agent bpf tools sockops xdp tests -name '*.[ch]')
+fmt: ## format all C
+	$(Q)clang-format -i $(FORMATTED)
+fmt-check: need-lint ## is all C formatted?
+	$(Q)clang-format --dry-run -Werror $(FORMATTED)
+
+lint: need-lint ## what clang-tidy, shellcheck and codespell find
+	$(Q)$(SUBMAKE) lint-c lint-sh lint-words
+
+# A file is looked at again when it, or a header, has changed. The analyzer looks at each function by
+# itself (mode=shallow): what it finds beyond that is not worth the ten times as long.
+LINT_C    := $(AGENT_SRC) $(TOOLS_SRC) $(call SOURCES,tests/unit tests/prog tests/fuzz tests/lib)
+LINT_INC  := -I. -Iagent -Iinclude -I$(OUT)/skel -I$(OUT)/skel/probes/engine -I$(OUT)/skel/probes/watch
+LINT_OK   := $(LINT_C:%.c=$(OUT)/lint/%.ok)
+lint-c: $(LINT_OK)
+$(LINT_OK): $(OUT)/lint/%.ok: %.c .clang-tidy $(SKEL) $(XDP_SKEL) $(PROBES_SKEL) \
+		$(shell find include agent tools tests -name '*.h')
+	$(call say,TIDY,$<)
+	@mkdir -p $(@D)
+	$(Q)clang-tidy --quiet $< -- -std=gnu11 -D_GNU_SOURCE -DAX_VERSION='""' $(LINT_INC) \
+		-Xclang -analyzer-config -Xclang mode=shallow 2>$@.log || { cat $@.log >&2; exit 1; }
+	$(Q)touch $@
+
+# Inside the VM it is busybox's shell, of which dash is the nearest that shellcheck knows.
+lint-sh:
+	$(call say,SHELL,.ci tests tools)
+	$(Q)shellcheck -s bash .ci/run tests/run $(shell find tests tools -name '*.sh' ! -path 'tests/vm/*')
+	$(Q)shellcheck -s dash tests/vm/init $(wildcard tests/vm/*.sh)
+lint-words:
+	$(call say,WORDS,all)
+	$(Q)codespell $(shell git ls-files 2>/dev/null || echo .)
