@@ -17,7 +17,7 @@ const char *rule_field_name(enum ax_field number)
 	return rule_field(number)->keys[0].name;
 }
 
-size_t field_item_size(enum field_kind kind)
+static size_t item_size(enum field_kind kind)
 {
 	static const size_t sizes[FIELD_KINDS] = {
 		[FIELD_ADDRESS] = sizeof(struct prefix),
@@ -45,7 +45,7 @@ void condition_free(struct condition *c)
 
 int condition_copy(enum field_kind kind, const struct condition *from, struct condition *to)
 {
-	size_t size = field_item_size(kind);
+	size_t size = item_size(kind);
 	struct condition copy = {.items = array_new(from->n, size), .n = from->n};
 
 	if ((from->n && !copy.items) || strv_copy(&from->sets, &copy.sets) < 0) {
@@ -61,8 +61,7 @@ int condition_copy(enum field_kind kind, const struct condition *from, struct co
 /* No item's type has padding. */
 bool condition_eq(enum field_kind kind, const struct condition *a, const struct condition *b)
 {
-	return a->n == b->n &&
-	       (!a->n || memcmp(a->items, b->items, a->n * field_item_size(kind)) == 0) &&
+	return a->n == b->n && (!a->n || memcmp(a->items, b->items, a->n * item_size(kind)) == 0) &&
 	       strv_eq(&a->sets, &b->sets);
 }
 
@@ -145,7 +144,7 @@ static bool cut_range(const struct field_key *key, struct range *r)
 static void write_items(const struct rule_field *row, const struct field_key *key,
 			const struct condition *c, struct field_text *to)
 {
-	size_t size = field_item_size(row->kind);
+	size_t size = item_size(row->kind);
 
 	for (size_t i = 0; i < c->n; i++) {
 		struct range part;

@@ -29,7 +29,6 @@ enum field_kind {
 	FIELD_MAC,     /* struct rule_mac; searched */
 	FIELD_KINDS
 };
-size_t field_item_size(enum field_kind kind);
 
 /* Which packets have it. */
 enum field_layer {

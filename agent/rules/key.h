@@ -41,7 +41,7 @@ const struct rule_key *rule_key(enum rule_key_number number);
 /* All of them, in the order of a rule's line. Returns how many. */
 size_t rule_key_names(const char *names[RULE_KEYS_MAX]);
 
-/* rule_set() and rule_check() with the fault in its parts. -EINVAL, -ENOMEM. */
+/* rule_set(), and what no single key can know, with the fault in its parts. -EINVAL, -ENOMEM. */
 int rule_set_value(struct rule *r, const struct rule_key *key, const char *value,
 		   struct rule_fault *f);
 int rule_find_fault(const struct rule *r, uint32_t given, struct rule_fault *f);

@@ -298,7 +298,7 @@ int rule_set(struct rule *r, uint32_t *given, const char *name, const char *valu
 	return 0;
 }
 
-int rule_check(const struct rule *r, uint32_t given, struct error *e)
+static int check_rule(const struct rule *r, uint32_t given, struct error *e)
 {
 	struct rule_fault f;
 	int code = rule_find_fault(r, given, &f);
@@ -348,7 +348,7 @@ int rule_parse(const char *const *words, size_t n, struct rule *r, struct error 
 			break;
 	}
 	if (code >= 0)
-		code = rule_check(r, given, e);
+		code = check_rule(r, given, e);
 	if (code < 0)
 		rule_free(r);
 	return code < 0 ? code : 0;
