@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "maps.bpf.h"
+#include "open_conns.bpf.h"
 
 /* That of the port, else the one that has every port. */
 static __always_inline struct ax_service *find_service(const struct ax_endpoint *ep)
@@ -33,6 +34,7 @@ struct choice {
 	__u32 sticky; /* by seed whatever the strategy is (datagrams of one socket) */
 	__u32 tries;  /* backends that were looked at */
 	__u32 start;  /* of the walk over the slots */
+	__u64 tried;  /* bit i: the i-th backend from `start` on (choose_least_connections()) */
 };
 
 static __always_inline void backend_endpoint(const struct ax_backend *be,
@@ -68,11 +70,75 @@ static __always_inline __u32 choose_round_robin(struct choice *c, struct ax_serv
 	return walk(c, svc);
 }
 
+/*
+ * Of more backends than this so many are looked at, which follow each other from a random place on:
+ * every backend is in as many of these scans as any other, and the least of many that chance picks
+ * is nearly as good as the least of all (the power of two choices: Mitzenmacher, 2001), at a cost
+ * that does not grow.
+ */
+#define LEAST_LOOKED_AT 64 /* bits of choice.tried */
+
+struct least {
+	struct choice *c;
+	struct ax_service *svc;
+	__u32 best;   /* the best so far; valid with `equals` */
+	__u32 open;   /* its connections */
+	__u32 weight; /* and weight */
+	__u32 equals; /* weights of all that are as good; 0: none yet */
+};
+
+/* Fewer connections for its weight than the best so far, or drawn by lot, by weight, of equals. */
+static long least_look(__u32 i, struct least *l)
+{
+	struct ax_backend_key key = {.service = l->svc->id, .generation = l->svc->generation};
+	struct ax_endpoint ep;
+	struct ax_backend *be;
+	__u32 open, weight;
+	__u64 here, best;
+
+	if (l->c->tried >> (i & 63) & 1)
+		return 0;
+	key.slot = l->svc->slots + (l->c->start + i) % l->svc->distinct;
+	be = bpf_map_lookup_elem(&backends, &key);
+	if (!be)
+		return 0;
+	backend_endpoint(be, &l->c->asked, &ep);
+	open = open_of(&ep);
+	weight = be->weight ? be->weight : 1; /* 0: an older agent wrote the list */
+	here = (__u64)open * l->weight;
+	best = (__u64)l->open * weight;
+	if (l->equals && here > best)
+		return 0;
+	l->equals = weight + (here == best ? l->equals : 0);
+	if (bpf_get_prandom_u32() % l->equals >= weight)
+		return 0;
+	l->best = i;
+	l->open = open;
+	l->weight = weight;
+	return 0;
+}
+
+static __always_inline __u32 choose_least_connections(struct choice *c, struct ax_service *svc)
+{
+	__u32 n = svc->distinct < LEAST_LOOKED_AT ? svc->distinct : LEAST_LOOKED_AT;
+	struct least l = {.c = c, .svc = svc};
+
+	if (!c->tries)
+		c->start = c->seed;
+	bpf_loop(n, least_look, &l, 0);
+	if (!l.equals)
+		return ~0u /* no slot */;
+	c->tried |= 1ull << (l.best & 63);
+	return svc->slots + (c->start + l.best) % svc->distinct;
+}
+
 static __always_inline __u32 choose_slot(struct choice *c, struct ax_service *svc)
 {
 	switch (c->sticky ? AX_STRATEGY_RANDOM : svc->strategy) {
 	case AX_STRATEGY_ROUND_ROBIN:
 		return choose_round_robin(c, svc);
+	case AX_STRATEGY_LEAST_CONNECTIONS:
+		return choose_least_connections(c, svc);
 	default:
 		return choose_random(c, svc);
 	}
@@ -82,6 +148,8 @@ static __always_inline __u32 choose_slot(struct choice *c, struct ax_service *sv
 static __always_inline bool choose_counts(const struct ax_service *svc)
 {
 	switch (svc->strategy) {
+	case AX_STRATEGY_LEAST_CONNECTIONS:
+		return true;
 	default:
 		return false;
 	}

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# timeout: 240
 # Strategies of services, for apps and for programs outside ax: who gets how many connections.
 . "$(dirname "$0")/lib.sh"
-need "$PYTHON"
+need setpriv "$PYTHON"
 build_c tcp udp
 
 # A client that does what it is told and keeps its connections: lines of
@@ -38,6 +39,16 @@ def connect(block=True):
     except OSError as e:
         return s, errno.errorcode.get(e.errno, "timeout")
 
+def end(s):
+    if proto == "tcp":
+        try:  # until the server has closed as well
+            s.shutdown(socket.SHUT_WR)
+            while s.recv(256):
+                pass
+        except OSError:
+            pass
+    s.close()
+
 def command(words):
     global held
     if words[0] == "open":
@@ -54,9 +65,8 @@ def command(words):
         return seen
     for s, name in held:
         if words[1] in (name, "all"):
-            s.close()
+            end(s)
     held = [h for h in held if words[1] not in (h[1], "all")]
-    time.sleep(0.4)  # until the servers have closed as well
     return {}
 
 while True:
@@ -80,15 +90,21 @@ client() {
 		run_app --net "$where" --egress -- "$PYTHON" "$T/client.py" "$@" "$FIFO"
 		CLIENT=$APP
 	fi
-	SAID=0
+	SAID=0 SAYS=$OUT
+}
+
+# bye: ends the client, its connections first.
+bye() {
+	say close all
+	end "$CLIENT"
 }
 
 # say COMMAND: sets $GOT to the answer.
 say() {
 	echo "$*" >"$FIFO"
 	SAID=$((SAID + 1))
-	wait_for -t 30 "[ \$(wc -l <$OUT) -ge $SAID ]"
-	GOT=$(sed -n "${SAID}p" "$OUT")
+	wait_for -t 30 "[ \$(wc -l <$SAYS) -ge $SAID ]"
+	GOT=$(sed -n "${SAID}p" "$SAYS")
 }
 
 config() {
@@ -111,15 +127,58 @@ config() {
 			    ports: ["80:7000"]
 			    strategy: round-robin
 			    backends: [{app: ${mode}1, weight: 3}, ${mode}2]
+			  least$mode:
+			    ip: 10.77.20$n.3,fd77::20$n:3
+			    ports: ["80:7000", "53:7001/udp"]
+			    strategy: least-connections
+			    backends: [${mode}1${1:-, ${mode}2}]
+			  leastshares$mode:
+			    ip: 10.77.20$n.4,fd77::20$n:4
+			    ports: ["80:7000"]
+			    strategy: least-connections
+			    backends: [{app: ${mode}1, weight: 3}, ${mode}2]
 		EOF
 	done
+	# of backends whose connections fail: refused, no route, no answer, and one that is not there
+	cat <<-EOF
+		  refused: {ip: 10.77.203.1, ports: [80], strategy: least-connections,
+		    backends: [{address: "10.77.2.1:7000"}, {address: "127.0.0.1:7999"}]}
+		  unroutable: {ip: 10.77.203.2, ports: [80], strategy: least-connections,
+		    backends: [{address: "10.77.2.1:7000"}, {address: "192.0.2.1:7000"}]}
+		  silent: {ip: 10.77.203.3, ports: [80], strategy: least-connections,
+		    backends: [{address: "10.77.2.1:7000"}, {address: "198.51.100.1:7000"}]}
+		  down: {ip: 10.77.203.4, ports: ["80:7000"], strategy: least-connections,
+		    backends: [h1, h2, idle]}
+	EOF
 }
-config >"$T/all.yaml"
+config "" >"$T/all.yaml"
 agent_start "$T/all.yaml"
 for i in 1 2; do
-	serve 7000 --net private --ip 10.77.1.$i,fd77::1:$i --name p$i -- "$BIN/tcp" listen 6 :: 7000 p$i
-	serve 7000 --net host --ip 10.77.2.$i,fd77::2:$i --name h$i -- "$BIN/tcp" listen 6 :: 7000 h$i
+	for mode in private host; do
+		n=$([ $mode = private ] && echo 1 || echo 2)
+		name=${mode:0:1}$i
+		serve 7000 --net $mode --ip 10.77.$n.$i,fd77::$n:$i --name "$name" -- sh -c \
+			"setpriv --pdeathsig TERM $BIN/udp serve 6 :: 7001 $name & exec $BIN/tcp listen 6 :: 7000 $name"
+	done
+	SERVER=$APP
 done
+wait_for '[ "$(ax get servers -o json | jq "map(select(.proto == \"udp\")) | length")" -ge 8 ]'
+
+# least WHAT CLIENT'S ARGUMENTS... A B: connections that are held, closed and opened again.
+least() {
+	local what=$1 a=${*: -2:1} b=${*: -1}
+	shift
+	client "${@:1:$#-2}"
+	say open 6
+	is "$what: the fewest, all equal" "$GOT" "$a=3 $b=3"
+	say close $a
+	say open 3
+	is "$what: the fewest, one is behind" "$GOT" "$a=3"
+	say close $b
+	say open 5
+	is "$what: the fewest, one is behind, then equal" "$GOT" "$a=1 $b=4"
+	bye
+}
 
 for where in private host outside; do
 	for mode in p h; do
@@ -129,10 +188,98 @@ for where in private host outside; do
 			client $where tcp "$to${sep}1" 80
 			say open 6
 			is "$where to ${mode}*, $to: in turn" "$GOT" "${mode}1=3 ${mode}2=3"
+			bye
 			client $where tcp "$to${sep}2" 80
 			say open 8
 			is "$where to ${mode}*, $to: by weight" "$GOT" "${mode}1=6 ${mode}2=2"
+			bye
+			a=${mode}1 b=${mode}2
+			least "$where to ${mode}*, $to" $where tcp "$to${sep}3" 80 $a $b
+			[ $where = outside ] ||
+				least "$where to ${mode}*, $to, UDP" $where udp "$to${sep}3" 53 $a $b
+			client $where tcp "$to${sep}4" 80
+			say open 8
+			is "$where to ${mode}*, $to: the fewest for their weight" "$GOT" "$a=6 $b=2"
+			bye
 		done
 	done
 done
+
+# --- somebody reads events, for which connections are looked at as well ---
+
+bg "$T/events" "$AX" --instance "$INST" events
+wait_for -t 3 "[ -s $T/events ]"
+least "private to p*, with events" private tcp 10.77.201.3 80 p1 p2
+least "outside to h*, with events" outside tcp 10.77.202.3 80 h1 h2
+end "$BG"
+
+# --- what fails leaves no count ---
+# Chance decides among equals, so of 24 tries less than two go to the failing one with a probability
+# of 2^-19; if one left a count behind, at most that one would.
+
+ip route add 198.51.100.0/24 dev lo # to nobody
+for what in "refused ECONNREFUSED" "unroutable ENETUNREACH" "silent waits"; do
+	case $what in
+	refused*) addr=10.77.203.1 ;;
+	unroutable*) addr=10.77.203.2 ;;
+	silent*) addr=10.77.203.3 ;;
+	esac
+	client host tcp $addr 80
+	say try 24
+	like "${what% *}: a connect that fails leaves no count" "$GOT" \
+		"^${what#* }=([2-9]|1[0-9]|2[0-2]) h1=|^h1=([2-9]|1[0-9]|2[0-2]) ${what#* }="
+	bye
+done
+run_app --ip 10.77.2.9 --name idle -- sleep 1000
+client private tcp 10.77.203.4 80
+say open 6
+is "a backend where nobody listens is passed over, and the others share" "$GOT" "h1=3 h2=3"
+bye
+
+# --- counts stand ---
+
+client host tcp 10.77.202.3 80
+say open 4
+is "even" "$GOT" "h1=2 h2=2"
+say close h2
+first=$CLIENT
+client host tcp 10.77.202.3 80
+say open 2
+is "two apps see the same counts" "$GOT" "h2=2"
+kill -KILL "$(child_of "$first")" "$(child_of "$CLIENT")"
+wait_for "! alive $first && ! alive $CLIENT"
+sleep 0.5
+client host tcp 10.77.202.3 80
+say open 6
+is "an app that was killed leaves no count" "$GOT" "h1=3 h2=3"
+say close h1
+config "" >"$T/all.yaml"
+config " " >"$T/one.yaml"
+ok "a backend leaves the list" ax config apply "$T/one.yaml"
+say open 1
+is "and gets nothing" "$GOT" "h1=1"
+ok "and comes back" ax config apply "$T/all.yaml"
+say open 2
+is "with the connections that are still open to it" "$GOT" "h1=2"
+agent_kill9
+agent_again
+say open 2
+is "they are known after the agent was killed" "$GOT" "h1=1 h2=1"
+bye
+
+# --- servers and forks ---
+
+stop_app "$SERVER"
+client host tcp 10.77.202.3 80
+say open 4
+is "one server" "$GOT" "h1=4"
+serve 7000 --net host --ip 10.77.2.2,fd77::2:2 --name h2 -- "$BIN/tcp" listen 6 :: 7000 h2
+say open 4
+is "one that starts gets what comes" "$GOT" "h2=4"
+stop_app "$APP"
+sleep 0.3
+serve 7000 --net host --ip 10.77.2.2,fd77::2:2 --name h2 -- "$BIN/tcp" listen 6 :: 7000 h2
+say open 3
+is "one that ended has no connections when it starts again" "$GOT" "h2=3"
+bye
 done_testing

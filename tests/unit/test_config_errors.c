@@ -481,8 +481,8 @@ static void the_services_section(void **state)
 		 "of "
 		 "1 to 1000\n"},
 		{"services: {a: {strategy: roundrobin}}",
-		 "f:1:26: services.a.strategy: found \"roundrobin\", expected random or "
-		 "round-robin\n"},
+		 "f:1:26: services.a.strategy: found \"roundrobin\", expected random, "
+		 "round-robin or least-connections\n"},
 		{"services: {a: {wait: x}}",
 		 "f:1:22: services.a.wait: found \"x\", expected " WAIT "\n"},
 	};
