@@ -12,6 +12,7 @@
 #include "balance.h"
 #include "parse.bpf.h"
 #include "xdp.h"
+#include "verifier.bpf.h"
 
 #ifndef AX_RULES_MAP /* the defining unit sets it to nothing */
 #define AX_RULES_MAP extern
@@ -247,21 +248,6 @@ AX_RULES_MAP struct {
 	__type(key, __u32);
 	__type(value, struct handover);
 } handovers SEC(".maps");
-
-/* Keeps the compiler from using what it knows of a value: from turning arithmetic back into a
- * branch, or two checks into one that the verifier does not understand. */
-#define opaque(x) asm volatile("" : "+r"(x))
-
-/* n if it is in 1..max, else 0: as the size of something, for helpers that take no size of 0. */
-static __always_inline __u32 size_within(__u32 n, __u32 max)
-{
-	n--; /* kernels before 6.8 learn nothing from a comparison with 0 */
-	opaque(n);
-	if (n >= max)
-		return 0;
-	opaque(n);
-	return n + 1;
-}
 
 static __always_inline void count_reason(__u32 reason)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax trace view: what a probe that has a name has seen. */
-#include <signal.h>
 #include <time.h>
 
 #include "tools/trace/run/run.h"
 #include "tools/trace/trace.h"
 #include "probes/named/named.h"
+#include "tools/lib/run_signals.h"
 #include "tools/lib/text.h"
 
 #define FOLLOW_RECORDS_MS 50
@@ -22,14 +22,6 @@ struct viewing {
 	uint64_t cut;	/* of the shown ones: whose last strings are not whole */
 	uint64_t lost;	/* while following: written over before they were shown */
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stopped = 1;
-}
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -132,7 +124,7 @@ static void put_summary(struct viewing *v, const struct session_totals *n)
 	if (n->unmatched)
 		fprintf(stderr, "; %llu returns without their entries seen",
 			(unsigned long long)n->unmatched);
-	if (v->follow && !stopped)
+	if (v->follow && !run_signals_came())
 		fputs("; it was removed, or begun anew", stderr);
 	if (v->lost)
 		fprintf(stderr, "; %llu were written over before they could be shown",
@@ -160,18 +152,14 @@ static int show(struct viewing *v, struct error *e)
 	bool records = v->t.parts[0].action == TRACE_WATCH;
 	int ms = records ? FOLLOW_RECORDS_MS : FOLLOW_TABLE_MS;
 	struct timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
 	struct session_totals totals;
 	int r = records ? count_skipped(v, e) : 0;
 
-	if (v->follow) {
-		sigaction(SIGINT, &sa, NULL);
-		sigaction(SIGTERM, &sa, NULL);
-		sigaction(SIGHUP, &sa, NULL);
-	}
+	if (v->follow)
+		run_signals_catch();
 	if (r == 0)
 		r = step(v, e);
-	while (r == 0 && v->follow && !stopped) {
+	while (r == 0 && v->follow && !run_signals_came()) {
 		nanosleep(&wait, NULL);
 		r = step(v, e);
 		/* else it would wait forever for what nobody writes any more */

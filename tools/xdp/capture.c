@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax xdp capture: what the rules capture and log, as text, JSON or a pcap file. */
 #include <poll.h>
-#include <signal.h>
 #include <time.h>
 
 #include "tools/xdp/capture_out.h"
 #include "tools/xdp/common.h"
+#include "tools/lib/run_signals.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 
@@ -19,23 +19,6 @@ struct request {
 	uint32_t duration_ms;
 	bool slots;
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stopped = 1;
-}
-
-/* What is in a file stays whole: Ctrl-C ends the loop, not the process. */
-static void catch_signals(void)
-{
-	struct sigaction sa = {.sa_handler = on_signal};
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-}
 
 /* Captures that found no room. */
 static uint64_t lost(struct xdp *x)
@@ -105,7 +88,7 @@ static int capture_loop(struct xdp *x, struct request *q, struct error *e)
 		end = time_mono_ns() + q->duration_ms * UINT64_C(1000000);
 	for (;;) {
 		/* what came in the last moment counts too */
-		bool last = stopped || (end && time_mono_ns() >= end);
+		bool last = run_signals_came() || (end && time_mono_ns() >= end);
 
 		r = xdp_capture_read(x, on_record, &run);
 		if (r || last)
@@ -133,7 +116,7 @@ static int capture(struct cmd *c, struct xdp *x, struct request *q, struct error
 	uint64_t before = lost(x);
 	int r;
 
-	catch_signals();
+	run_signals_catch_all(); /* what is in a file stays whole */
 	capture_begin(&q->out);
 	r = capture_loop(x, q, e);
 	if (fflush(q->out.to) && !r)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Tables of symbols, into one that is sorted by address. */
+#include "base/search.h"
 #include "probes/elf/priv.h"
 
 static int grow(void *array, size_t *max, size_t n, size_t size)
@@ -180,17 +181,8 @@ void symbols_sort(struct binary *b)
 
 size_t symbols_behind(const struct binary *b, uint64_t address)
 {
-	size_t low = 0, high = b->n_functions;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (b->functions[mid].address <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return search_above(b->functions, b->n_functions, sizeof(*b->functions),
+			    offsetof(struct function, address), address);
 }
 
 const struct function *symbols_at(const struct binary *b, uint64_t address)

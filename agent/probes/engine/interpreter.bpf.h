@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "probe.h"
+#include "verifier.bpf.h"
 
 /* Where a probe at work keeps what it has. */
 struct scratch {
@@ -122,20 +123,6 @@ static __always_inline void count(__u32 which)
 
 	if (n)
 		__sync_fetch_and_add(n, 1);
-}
-
-/* Keeps the compiler from using what it knows of a value, which the verifier may not know. */
-#define opaque(x) asm volatile("" : "+r"(x))
-
-/* n if it is in 1..max, else 0: as the size of something, for helpers that take no size of 0. */
-static __always_inline __u32 size_within(__u32 n, __u32 max)
-{
-	n--; /* kernels before 6.8 learn nothing from a comparison with 0 */
-	opaque(n);
-	if (n >= max)
-		return 0;
-	opaque(n);
-	return n + 1;
 }
 
 static __always_inline __u64 extended(__u64 v, __u8 size, bool with_sign)

@@ -4,6 +4,7 @@
  * memcpy, OpenSSL's functions into one another. Such two come from one file, so they are close
  * together.
  */
+#include "base/search.h"
 #include "probes/elf/symbols.h"
 #include "probes/place/priv.h"
 
@@ -130,19 +131,12 @@ int place_near_jumps(struct binary *b, const struct code *c, struct jumps *j)
 
 	for (uint64_t k = block ? block - 1 : 0; !r && p && k <= block + 1; k++) {
 		const struct targets *t;
-		size_t low = 0, high;
+		size_t low;
 
 		r = block_targets(b, p, k, &t);
 		if (r < 0)
 			break;
-		for (high = t->n; low < high;) {
-			size_t mid = low + (high - low) / 2;
-
-			if (t->v[mid] < c->address)
-				low = mid + 1;
-			else
-				high = mid;
-		}
+		low = c->address ? search_above(t->v, t->n, sizeof(*t->v), 0, c->address - 1) : 0;
 		for (; low < t->n && t->v[low] - c->address < JUMPS_KNOWN; low++)
 			if (t->v[low] != c->address) /* a call */
 				j->to[t->v[low] - c->address] = true;

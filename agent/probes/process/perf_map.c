@@ -8,6 +8,7 @@
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 
+#include "base/search.h"
 #include "probes/process/priv.h"
 
 #define JIT_FILE_MAX  (256u << 20)
@@ -192,18 +193,11 @@ void jit_read(struct jit *j)
 
 const char *jit_find(const struct jit *j, uint64_t address, uint64_t *offset)
 {
-	size_t low = 0, high = j->n;
+	size_t above =
+		search_above(j->v, j->n, sizeof(*j->v), offsetof(struct jit_code, from), address);
 	const struct jit_code *best = NULL;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (j->v[mid].from <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (size_t i = low; i && low - i < OVERLAPS_MAX; i--) {
+	for (size_t i = above; i && above - i < OVERLAPS_MAX; i--) {
 		const struct jit_code *c = &j->v[i - 1];
 
 		if (address - c->from < c->size && (!best || c->order > best->order))

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <limits.h>
 
+#include "base/search.h"
 #include "probes/process/priv.h"
 
 #define PROCESSES_MAX 4096
@@ -292,17 +293,10 @@ void processes_note_again(struct processes *p, int pid)
 
 static const struct mapping *mapping_at(const struct process *one, uint64_t address)
 {
-	size_t low = 0, high = one->n;
+	size_t above = search_above(one->v, one->n, sizeof(*one->v), offsetof(struct mapping, from),
+				    address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (one->v[mid].from <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && address < one->v[low - 1].to ? &one->v[low - 1] : NULL;
+	return above && address < one->v[above - 1].to ? &one->v[above - 1] : NULL;
 }
 
 /* The first time at once, then the less often the more was looked for in vain. */

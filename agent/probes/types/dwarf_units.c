@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Which unit, function and block of the debug data an address is in. */
+#include "base/search.h"
 #include "probes/types/dwarf_priv.h"
 
 #define UNITS_MAX  (1u << 20)
@@ -145,18 +146,10 @@ static int add_spans(struct dwarf_span **v, size_t *n, size_t *max, Dwarf_Die *d
 /* The span that the address is in and that begins last: SIZE_MAX, or its index. */
 static size_t find_span(const struct dwarf_span *v, size_t n, uint64_t address)
 {
-	size_t low = 0, high = n;
+	size_t above = search_above(v, n, sizeof(*v), offsetof(struct dwarf_span, low), address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (v[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* spans do not overlap, but in data that lies; then the ones just before are looked at */
-	for (size_t i = low, tries = 0; i-- > 0 && tries < 64; tries++)
+	for (size_t i = above, tries = 0; i-- > 0 && tries < 64; tries++)
 		if (address < v[i].high)
 			return v[i].index;
 	return SIZE_MAX;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which functions a flow is of, and how their returns can be seen. */
+#include "base/search.h"
 #include "probes/elf/binary.h"
 #include "probes/place/place.h"
 #include "probes/types/dwarf.h"
@@ -111,17 +112,10 @@ static void sort_functions(struct flow_request *q)
 
 uint32_t flow_function_at(const struct flow_request *q, uint64_t offset)
 {
-	size_t low = 0, high = q->n_functions;
+	size_t above = search_above(q->functions, q->n_functions, sizeof(*q->functions),
+				    offsetof(struct flow_function, offset), offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (q->functions[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? (uint32_t)low - 1 : FLOW_NONE;
+	return above ? (uint32_t)above - 1 : FLOW_NONE;
 }
 
 /* --- under --- */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "probes/session/scope.h"
+#include "tools/lib/run_signals.h"
 #include "tools/trace/ready/ready.h"
 #include "base/mounts.h"
 
@@ -23,29 +24,6 @@ struct ready_run {
 	bool done;
 	sigset_t open_mask; /* signals while waiting */
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stopped = 1;
-}
-
-/* Ctrl-C ends the loop, not the process; a second one ends that too. */
-static void catch_signals(struct ready_run *run)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
-		sigaction(signals[i], &sa, NULL);
-		sigaddset(&set, signals[i]);
-	}
-	sigprocmask(SIG_BLOCK, &set, &run->open_mask);
-}
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -178,16 +156,9 @@ void ready_end(struct ready *r)
 
 static bool is_over(struct ready_run *run)
 {
-	sigset_t pending;
-
 	if (run->end_ns && time_mono_ns() >= run->end_ns)
 		run->done = true;
-	/* they are blocked but while waiting, and a flood of records leaves no time for that */
-	if (sigpending(&pending) == 0 &&
-	    (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
-	     sigismember(&pending, SIGHUP)))
-		stopped = 1;
-	return run->done || stopped;
+	return run->done || run_signals_came();
 }
 
 static int put(struct ready_run *run, const void *record, size_t len)
@@ -391,7 +362,8 @@ int ready_run(struct ready *r, int load_result, struct error *e)
 	bool child = r->child.pid > 0, by_itself = true;
 	int err = load_result, status = 0;
 
-	catch_signals(&run);
+	run_signals_catch();
+	run_signals_block(&run.open_mask);
 	if (err == 0)
 		err = start(&run, e);
 	while (err == 0 && !is_over(&run))

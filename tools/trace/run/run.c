@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "tools/trace/run/run.h"
+#include "tools/lib/run_signals.h"
 #include "tools/lib/text.h"
 
 #define NS_PER_MS     UINT64_C(1000000)
@@ -25,30 +26,6 @@ struct run {
 	sigset_t open_mask;	     /* signals while waiting */
 };
 
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stopped = 1;
-}
-
-/* Ctrl-C ends the loop, not the process; a second one ends that too. */
-static void catch_signals(struct run *run)
-{
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-	sigset_t set;
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, &run->open_mask);
-}
-
 static bool is_records(const struct trace *t)
 {
 	return t->parts[0].action == TRACE_WATCH;
@@ -66,16 +43,9 @@ static uint64_t clock_ns(clockid_t clock)
 
 static bool is_over(struct run *run)
 {
-	sigset_t pending;
-
 	if (run->end_ns && time_mono_ns() >= run->end_ns)
 		run->done = true;
-	/* they are blocked but while waiting, and a flood of records leaves no time for that */
-	if (sigpending(&pending) == 0 &&
-	    (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
-	     sigismember(&pending, SIGHUP)))
-		stopped = 1;
-	return run->done || stopped;
+	return run->done || run_signals_came();
 }
 
 static int put_record(struct run *run, const struct ax_probe_record *r, size_t len)
@@ -398,7 +368,8 @@ int trace_run(struct trace *t)
 	int r, status = 0;
 	bool by_itself = false;
 
-	catch_signals(&run);
+	run_signals_catch();
+	run_signals_block(&run.open_mask);
 	r = attach(&run, &e);
 	while (r == 0 && !is_over(&run))
 		r = step(&run, &e);
