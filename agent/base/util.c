@@ -38,6 +38,11 @@ uint64_t time_boot_ns(void)
 	return clock_ns(CLOCK_BOOTTIME);
 }
 
+uint64_t time_real_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
 int file_read(const char *path, size_t max, char **ret)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);

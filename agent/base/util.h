@@ -74,6 +74,7 @@ int error_set(struct error *e, int code, const char *fmt, ...) PRINTF(3, 4);
 /* Monotonic and boot time in nanoseconds. */
 uint64_t time_mono_ns(void);
 uint64_t time_boot_ns(void);
+uint64_t time_real_ns(void); /* since 1970 */
 
 /* Reads a whole file (at most `max` bytes) as a NUL-terminated string into *ret (malloc).
  * -EFBIG when it is longer. Writes a string to an existing file. Returns 0 or a negative errno. */

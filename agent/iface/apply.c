@@ -10,6 +10,7 @@
 
 #include "net/netlink.h"
 #include "packet/text.h"
+#include "iface/defaults.h"
 #include "iface/preflight.h"
 #include "iface/ssh_session.h"
 #include "iface/priv.h"
@@ -115,11 +116,9 @@ static int put_device(const struct applying *a, size_t i, struct error *e)
 	return 0;
 }
 
-#define CPU_QUEUE 2048 /* frames that wait for a CPU; more are dropped */
-
 static int put_cpu(const struct applying *a, size_t i, struct error *e)
 {
-	struct bpf_cpumap_val val = {.qsize = CPU_QUEUE, .bpf_prog.fd = -1};
+	struct bpf_cpumap_val val = {.qsize = IFACE_CPU_QUEUE, .bpf_prog.fd = -1};
 	uint32_t key = a->list->rules[i].cpu, had = 0;
 
 	if (!bpf_map_lookup_elem(a->d.map[XDP_MAP_CPUS], &key, &had) && had)

@@ -7,12 +7,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "iface/defaults.h"
 #include "iface/priv.h"
-
-#define COUNTERS_MIN   1024
-#define COUNTERS_MAX   65536 /* four times the rules of the longest list */
-#define UNUSED_ENTRIES 64    /* of a table that no rule of the list leads to */
-#define SOURCES	       65536
 
 static bool limits_sources(const struct rule_list *l)
 {
@@ -34,17 +30,17 @@ void xdp_sizes(const struct rule_list *l, size_t more_rules, uint32_t sizes[XDP_
 {
 	/* old and new rules count at the same time, and some room saves the next growth */
 	size_t rules = 2 * (l->n_rules + 1) + more_rules;
-	uint32_t counters = COUNTERS_MIN;
+	uint32_t counters = IFACE_COUNTERS_MIN;
 
-	while (counters < rules && counters < COUNTERS_MAX)
+	while (counters < rules && counters < IFACE_COUNTERS_MAX)
 		counters *= 2;
 	memset(sizes, 0, XDP_MAPS * sizeof(*sizes));
 	sizes[XDP_MAP_RULE_COUNTS] = sizes[XDP_MAP_LIMITS] = sizes[XDP_MAP_CARRIED] = counters;
 	sizes[XDP_MAP_FLOWS4] = sizes[XDP_MAP_FLOWS6] =
-		l->n_balancers ? AX_BALANCE_FLOWS : UNUSED_ENTRIES;
-	sizes[XDP_MAP_NAT] = has_nat(l) ? AX_BALANCE_FLOWS : UNUSED_ENTRIES;
-	sizes[XDP_MAP_NAT_FRAGMENTS] = has_nat(l) ? AX_NAT_FRAGMENTS : UNUSED_ENTRIES;
-	sizes[XDP_MAP_SOURCE_LIMITS] = limits_sources(l) ? SOURCES : UNUSED_ENTRIES;
+		l->n_balancers ? AX_BALANCE_FLOWS : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_NAT] = has_nat(l) ? AX_BALANCE_FLOWS : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_NAT_FRAGMENTS] = has_nat(l) ? AX_NAT_FRAGMENTS : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_SOURCE_LIMITS] = limits_sources(l) ? IFACE_SOURCES : IFACE_UNUSED_ENTRIES;
 }
 
 static int info_of(int map, struct bpf_map_info *info)

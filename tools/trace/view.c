@@ -8,9 +8,6 @@
 #include "tools/lib/run_signals.h"
 #include "tools/lib/text.h"
 
-#define FOLLOW_RECORDS_MS 50
-#define FOLLOW_TABLE_MS	  1000
-
 struct viewing {
 	struct trace t;
 	struct trace_args args;
@@ -22,14 +19,6 @@ struct viewing {
 	uint64_t cut;	/* of the shown ones: whose last strings are not whole */
 	uint64_t lost;	/* while following: written over before they were shown */
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 /* --- records --- */
 
@@ -96,7 +85,7 @@ static int put_table(struct viewing *v, struct error *e)
 	v->shown = 0;
 	for (size_t i = 0; i < table.n; i++)
 		v->shown += table.v[i].cell.count;
-	trace_put_table(&v->t, &table, v->follow ? clock_ns(CLOCK_REALTIME) : 0);
+	trace_put_table(&v->t, &table, v->follow ? time_real_ns() : 0);
 	session_table_free(&table);
 	return 0;
 }
@@ -150,7 +139,7 @@ static int step(struct viewing *v, struct error *e)
 static int show(struct viewing *v, struct error *e)
 {
 	bool records = v->t.parts[0].action == TRACE_WATCH;
-	int ms = records ? FOLLOW_RECORDS_MS : FOLLOW_TABLE_MS;
+	int ms = records ? VIEW_RECORDS_MS : VIEW_TABLE_MS;
 	struct timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
 	struct session_totals totals;
 	int r = records ? count_skipped(v, e) : 0;
@@ -184,10 +173,10 @@ static int run_view(struct viewing *v, const char *name)
 	v->named.session = NULL; /* trace_free() closes it */
 	t->parts[0].action = (enum trace_action)v->named.probe.action;
 	t->parts[0].buckets = session_buckets(t->session);
-	t->real_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
+	t->real_offset_ns = (int64_t)(time_real_ns() - time_mono_ns());
 	if (t->parts[0].action != TRACE_WATCH && t->count)
 		return cmd_usage(t->c, "-n is a number of records, but '%s' only counts", name);
-	if (trace_open_output(t, &e) < 0 || show(v, &e) < 0)
+	if (trace_out_file(&t->out, t->path, &e) < 0 || show(v, &e) < 0)
 		return cmd_failed(t->c, &e);
 	trace_out_flush(&t->out);
 	return CMD_OK;

@@ -76,7 +76,7 @@ static int too_many(size_t n, const char *lacks, struct error *e)
 	return error_set(e, -E2BIG,
 			 "%zu probes at a time would take minutes to detach, since there is no %s: "
 			 "expected at most %d",
-			 n, lacks, PERF_LINKS_MAX);
+			 n, lacks, ENGINE_PERF_LINKS_MAX);
 }
 
 /*
@@ -237,7 +237,7 @@ static int attach_user(struct engine *g, const struct engine_site *const *sites,
 	map_file(g, sites[0]->path);
 	if (g->user_multi)
 		return attach_user_multi(g, sites, n, e);
-	if (g->n_link_fds + n > PERF_LINKS_MAX)
+	if (g->n_link_fds + n > ENGINE_PERF_LINKS_MAX)
 		return too_many(n, "uprobe_multi link (Linux 6.6)", e);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = attach_user_single(g, sites[i], e);
@@ -320,7 +320,7 @@ static int attach_kernel(struct engine *g, const struct engine_site *const *site
 
 	if (g->kernel_multi)
 		return attach_kernel_multi(g, sites, n, e);
-	if (g->n_link_fds + n > PERF_LINKS_MAX)
+	if (g->n_link_fds + n > ENGINE_PERF_LINKS_MAX)
 		return too_many(n, "kprobe_multi link (Linux 5.18)", e);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = attach_kernel_single(g, sites[i], e);
@@ -347,7 +347,7 @@ static int attach_raw(struct engine *g, const struct engine_site *s)
 static int attach_tracepoints(struct engine *g, const struct engine_site *const *sites, size_t n,
 			      struct error *e)
 {
-	if (!g->uses[PROGRAM_RAW] && g->n_link_fds + n > PERF_LINKS_MAX)
+	if (!g->uses[PROGRAM_RAW] && g->n_link_fds + n > ENGINE_PERF_LINKS_MAX)
 		return too_many(n, "way but perf events for these", e);
 	for (size_t i = 0; i < n; i++) {
 		const struct engine_site *s = sites[i];

@@ -6,10 +6,8 @@
  * Programs on user functions can be preempted by others on the same CPU, hence slots that are
  * taken, and atomic additions even where a counter is a CPU's own.
  */
+#include "defaults.h"
 #include "interpreter.bpf.h"
-
-#define TABLE_ENTRIES 65536
-#define RING_BYTES    (2 << 20)
 
 #if defined(__TARGET_ARCH_x86)
 #define CTX_SP	   152 /* of struct pt_regs */
@@ -45,12 +43,12 @@ struct {
 } hits SEC(".maps");
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, RING_BYTES);
+	__uint(max_entries, ENGINE_RING_BYTES);
 } records SEC(".maps");
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC); /* else starting would take as long as all entries */
-	__uint(max_entries, TABLE_ENTRIES);
+	__uint(max_entries, ENGINE_TABLE_ENTRIES);
 	__uint(key_size, sizeof(__u64));
 	__uint(value_size, sizeof(struct ax_probe_cell));
 } table SEC(".maps");

@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "probe.h"
+#include "defaults.h"
 #include "verifier.bpf.h"
 
 /* Where a probe at work keeps what it has. */
@@ -54,7 +55,7 @@ struct {
 /* Calls that never return (exit(), longjmp(), exec()) stay here until newer ones need the room. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 32768);
+	__uint(max_entries, ENGINE_CALLS);
 	__type(key, struct ax_probe_call_key);
 	__type(value, struct ax_probe_call);
 } calls SEC(".maps");

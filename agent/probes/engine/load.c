@@ -7,9 +7,6 @@
 #include "probes/engine/priv.h"
 #include "interpreter.skel.h"
 
-#define STACKS	      8192
-#define THREAD_STATES 16384
-
 const char *const engine_map_names[MAPS] = {
 	[MAP_PROBES] = "probes",   [MAP_SCRATCHES] = "scratches",
 	[MAP_OPS] = "ops",	   [MAP_TEXTS] = "texts",
@@ -113,8 +110,8 @@ static int size_maps(struct engine *g, const struct engine_plan *p)
 		{MAP_OPS, at_least_one(p->n_ops)},
 		{MAP_TEXTS, at_least_one(p->n_texts)},
 		{MAP_FLIGHT, at_least_one(p->config.flight_slots)},
-		{MAP_STACKS, p->stacks ? STACKS : 1},
-		{MAP_THREAD_STATES, p->states ? THREAD_STATES : 1},
+		{MAP_STACKS, p->stacks ? ENGINE_STACKS : 1},
+		{MAP_THREAD_STATES, p->states ? ENGINE_THREAD_STATES : 1},
 	};
 	int r = 0;
 

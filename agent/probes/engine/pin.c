@@ -76,8 +76,6 @@ bool engine_is_enabled(const char *pin)
 	return asprintf(&path, "%s/" LINK_PREFIX "0", pin) >= 0 && access(path, F_OK) == 0;
 }
 
-#define GONE_MS 2000
-
 struct gone { /* numbers of links */
 	uint32_t *ids;
 	size_t n;
@@ -109,7 +107,8 @@ static void wait_gone(const struct gone *gone)
 	for (size_t i = 0; i < gone->n; i++) {
 		int fd;
 
-		for (; ms < GONE_MS && (fd = bpf_link_get_fd_by_id(gone->ids[i])) >= 0; ms++) {
+		for (; ms < ENGINE_GONE_MS && (fd = bpf_link_get_fd_by_id(gone->ids[i])) >= 0;
+		     ms++) {
 			usleep(1000);
 			close(fd);
 		}

@@ -6,10 +6,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "probes/engine/defaults.h"
 #include "probes/engine/engine.h"
-
-/* Each costs a tenth of a second to detach. */
-#define PERF_LINKS_MAX 64
 
 enum engine_map {
 	MAP_PROBES,

@@ -7,8 +7,6 @@
 #include "probes/types/dwarf.h"
 #include "probes/session/session.h"
 
-#define FLIGHT_BYTES 1024 /* of a record that is kept */
-
 /* A file that parts of the session are in. */
 struct session_file {
 	char *name; /* as the probe's text has it */

@@ -6,8 +6,6 @@
 #include "probes/session/priv.h"
 #include "probes/kernel/tracefs.h"
 
-#define PLACES_MAX 20000
-
 #if defined(__aarch64__)
 #define NATIVE_MACHINE EM_AARCH64
 #else
@@ -84,9 +82,9 @@ static int add_probe(struct resolver *r, const char *name, struct session_probe 
 	struct session *s = r->s;
 	int index;
 
-	if (s->n_probes == PLACES_MAX)
+	if (s->n_probes == SESSION_PLACES_MAX)
 		return error_set(r->e, -E2BIG, "this names more than %d places: narrow it down",
-				 PLACES_MAX);
+				 SESSION_PLACES_MAX);
 	/* ftrace's lines may give one: that is what people look for then */
 	index = add_name(s, r->part->spec->name ? r->part->spec->name : name);
 	if (index < 0 || grow(s) < 0)

@@ -352,7 +352,8 @@ static void make_plan(struct session *s)
 					     .cgroup_level = s->options.cgroup_level,
 					     .cgroup = s->options.cgroup,
 					     .flight_slots = s->options.flight,
-					     .flight_bytes = s->options.flight ? FLIGHT_BYTES : 0};
+					     .flight_bytes =
+						     s->options.flight ? SESSION_FLIGHT_BYTES : 0};
 	find_pid_namespace(&p->config);
 	p->pid = s->options.pid;
 	p->sites = s->all_sites;

@@ -8,9 +8,7 @@
 
 #include "probes/fetch/fetch.h"
 #include "probes/place/place.h"
-
-#define SESSION_POLL_MS	  5
-#define SESSION_PARTS_MAX 8
+#include "probes/session/defaults.h"
 
 /* One probe text of a session and what it does. Others than the first can arm states that it tests,
  * or begin the time that it measures; or all of them make records (a flow of calls). */

@@ -12,7 +12,6 @@
 #define FAILED_ARGS   512
 #define FAILED_BYTES  8192
 #define FAILED_STRING 4096
-#define RUNNING_MAX   65536
 
 const volatile struct {
 	__u32 env, cwd, exits;
@@ -28,7 +27,7 @@ struct linux_binprm {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, RUNNING_MAX);
+	__uint(max_entries, WATCH_RUNNING_MAX);
 	__type(key, __u32);
 	__type(value, __u64);
 } running SEC(".maps");
@@ -64,7 +63,7 @@ static __always_inline __u64 piece_flags(void)
 {
 	__u64 size = bpf_ringbuf_query(&records, BPF_RB_RING_SIZE);
 
-	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) > size / WAKE_FRACTION
+	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) > size / WATCH_WAKE_FRACTION
 		       ? BPF_RB_FORCE_WAKEUP
 		       : BPF_RB_NO_WAKEUP;
 }

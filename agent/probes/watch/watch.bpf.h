@@ -12,10 +12,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#include "defaults.h"
 #include "trace_event.h"
-
-#define TREE_ENTRIES  65536
-#define WAKE_FRACTION 4 /* a reader is woken when this part of the ring is full */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -88,7 +86,7 @@ const volatile struct ax_watch_config watch;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4 << 20);
+	__uint(max_entries, WATCH_RING_BYTES);
 } records SEC(".maps");
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -100,7 +98,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, TREE_ENTRIES);
+	__uint(max_entries, WATCH_TREE_ENTRIES);
 	__type(key, __u32);
 	__type(value, __u32);
 } tree SEC(".maps");

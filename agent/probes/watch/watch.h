@@ -5,8 +5,7 @@
 
 #include "trace_event.h"
 #include "base/util.h"
-
-#define WATCH_POLL_MS 5
+#include "probes/watch/defaults.h"
 
 struct watch_options {
 	int pid;    /* only this process and those that it starts, 0: all */

@@ -147,7 +147,7 @@ static int prepare(struct flow_request *q, const char *file, char **globs, size_
 	if (r == 0)
 		r = add_parts(q, file, e);
 	if (r == 0)
-		r = trace_open_output(&q->t, e);
+		r = trace_out_file(&q->t.out, q->t.path, e);
 	if (r < 0)
 		return r;
 	o = (struct flow_options){.returns = q->returns,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A run of a ready command, from its options to the line that says what became of every event. */
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -12,10 +11,6 @@
 #include "base/mounts.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-#define FLUSH_MS  200 /* to a file, in which nobody waits for the next line */
-#define LAST_TRIES                                                                     \
-	50 /* of a millisecond, for programs that were running when they were detached \
-	    */
 
 struct ready_run {
 	struct ready *r;
@@ -24,14 +19,6 @@ struct ready_run {
 	bool done;
 	sigset_t open_mask; /* signals while waiting */
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 /* --- the command line --- */
 
@@ -96,22 +83,6 @@ static int find_targets(struct ready *r, struct error *e)
 	return status;
 }
 
-static int open_output(struct ready *r, struct error *e)
-{
-	int fd = STDOUT_FILENO;
-
-	if (r->args.path)
-		fd = open(r->args.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return error_set(e, -errno, "cannot write to '%.200s': %s", r->args.path,
-				 strerror(errno));
-	if (trace_out_open(&r->out, fd) == 0)
-		return 0;
-	if (r->args.path)
-		close(fd);
-	return error_set(e, -ENOMEM, "out of memory");
-}
-
 bool ready_begin(struct ready *r, int *status)
 {
 	struct error e = {0};
@@ -130,7 +101,7 @@ bool ready_begin(struct ready *r, int *status)
 	}
 	err = find_targets(r, &e);
 	if (err == 0)
-		err = open_output(r, &e);
+		err = trace_out_file(&r->out, r->args.path, &e);
 	if (err == 0 && r->args.command)
 		err = trace_child_start(&r->child, r->args.command, &e);
 	if (err < 0) {
@@ -224,7 +195,7 @@ static void flush(struct ready_run *run)
 		now = time_mono_ns();
 		if (now < run->flush_ns)
 			return;
-		run->flush_ns = now + FLUSH_MS * NS_PER_MS;
+		run->flush_ns = now + TRACE_FLUSH_MS * NS_PER_MS;
 	}
 	trace_out_flush(&run->r->out);
 }
@@ -252,7 +223,7 @@ static int finish(struct ready_run *run, struct watch_totals *totals, struct err
 	if (err < 0)
 		return err;
 	watch_detach(r->watch);
-	for (int i = 0; i < LAST_TRIES; i++) {
+	for (int i = 0; i < READY_LAST_TRIES; i++) {
 		err = watch_records(r->watch, on_last_record, run);
 		if (err < 0)
 			return error_set(e, err, "records cannot be read: %s", strerror(-err));
@@ -284,19 +255,11 @@ static void put_json_summary(struct ready *r, const struct watch_totals *n, bool
 	trace_out_text(o, "}\n");
 }
 
-/* As `ax trace watch` has it. */
 static void put_number(const char *before, uint64_t v, const char *after)
 {
-	char digits[24];
-	int n = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)v);
+	char buf[TRACE_THOUSANDS_MAX];
 
-	fputs(before, stderr);
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			putc(',', stderr);
-		putc(digits[i], stderr);
-	}
-	fputs(after, stderr);
+	fprintf(stderr, "%s%s%s", before, trace_thousands(v, buf), after);
 }
 
 static void put_text_summary(struct ready *r, const struct watch_totals *n, bool child, int status)
@@ -342,7 +305,7 @@ static int start(struct ready_run *run, struct error *e)
 	if (err < 0)
 		return err;
 	now = time_mono_ns();
-	r->real_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - now);
+	r->real_offset_ns = (int64_t)(time_real_ns() - now);
 	if (r->duration_ms)
 		run->end_ns = now + r->duration_ms * NS_PER_MS;
 	if (r->child.pid) {

@@ -11,7 +11,6 @@
 
 #include "tools/trace/run/run.h"
 
-#define END_MS	  2000 /* for a command to end by SIGTERM */
 #define WORDS_MAX 256
 
 /* True if /bin/sh would do more with it than to divide it at blanks. */
@@ -159,7 +158,7 @@ int trace_child_end(struct trace_child *c, bool *by_itself)
 		close_fd(&c->go);
 		kill(c->pid, SIGTERM);
 		kill(c->pid, SIGCONT);
-		if (!wait_end(c, END_MS, &status)) {
+		if (!wait_end(c, CHILD_END_MS, &status)) {
 			kill(c->pid, SIGKILL);
 			waitpid(c->pid, &status, 0);
 		}

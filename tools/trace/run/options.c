@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The commands of ax trace that attach, and the options that they have in common. */
-#include <fcntl.h>
 #include <signal.h>
 
 #include "probes/session/scope.h"
@@ -110,22 +109,6 @@ static bool add_states(struct request *q, int *status)
 	return true;
 }
 
-int trace_open_output(struct trace *t, struct error *e)
-{
-	int fd = STDOUT_FILENO;
-
-	if (t->path)
-		fd = open(t->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return error_set(e, -errno, "cannot write to '%.200s': %s", t->path,
-				 strerror(errno));
-	if (trace_out_open(&t->out, fd) == 0)
-		return 0;
-	if (t->path)
-		close(fd);
-	return error_set(e, -ENOMEM, "out of memory");
-}
-
 static int run_request(struct request *q, enum trace_action action, int argc, char **argv)
 {
 	struct error e = {0};
@@ -139,7 +122,7 @@ static int run_request(struct request *q, enum trace_action action, int argc, ch
 		return status;
 	if (!cmd_root(q->t.c))
 		return CMD_FAILED;
-	if (find_targets(q, &e) < 0 || trace_open_output(&q->t, &e) < 0)
+	if (find_targets(q, &e) < 0 || trace_out_file(&q->t.out, q->t.path, &e) < 0)
 		return cmd_failed(q->t.c, &e);
 	return trace_run(&q->t);
 }

@@ -9,10 +9,8 @@
 #include "tools/lib/run_signals.h"
 #include "tools/lib/text.h"
 
-#define NS_PER_MS     UINT64_C(1000000)
-#define FLUSH_MS      200  /* to a file, in which nobody waits for the next line */
-#define LOOK_RECORDS  1024 /* so many records at most between two looks at the time */
-#define WAIT_TABLE_MS 1000
+#define NS_PER_MS    UINT64_C(1000000)
+#define LOOK_RECORDS 1024 /* so many records at most between two looks at the time */
 
 struct run {
 	struct trace *t;
@@ -29,14 +27,6 @@ struct run {
 static bool is_records(const struct trace *t)
 {
 	return t->parts[0].action == TRACE_WATCH;
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
 /* --- records --- */
@@ -125,7 +115,7 @@ static int put_interval(struct run *run, bool last, struct error *e)
 		return r;
 	/* after N tables there are no more, but what is in them is counted */
 	if (!enough && (!last || !t->interval_ms || now.n))
-		trace_put_table(t, &now, t->interval_ms ? clock_ns(CLOCK_REALTIME) : 0);
+		trace_put_table(t, &now, t->interval_ms ? time_real_ns() : 0);
 	session_table_free(&now);
 	return 0;
 }
@@ -134,7 +124,7 @@ static int put_interval(struct run *run, bool last, struct error *e)
 
 static int wait_ms(const struct run *run, uint64_t now)
 {
-	uint64_t until = now + WAIT_TABLE_MS * NS_PER_MS;
+	uint64_t until = now + TRACE_TABLE_MS * NS_PER_MS;
 
 	if (is_records(run->t))
 		return SESSION_POLL_MS;
@@ -169,7 +159,7 @@ static void flush(struct run *run)
 		now = time_mono_ns();
 		if (now < run->flush_ns)
 			return;
-		run->flush_ns = now + FLUSH_MS * NS_PER_MS;
+		run->flush_ns = now + TRACE_FLUSH_MS * NS_PER_MS;
 	}
 	trace_out_flush(&t->out);
 }
@@ -225,20 +215,6 @@ static int finish(struct run *run, struct error *e)
 
 /* --- the summary --- */
 
-static const char *thousands(uint64_t v, char buf[32])
-{
-	char digits[24], *at = buf;
-	int n = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)v);
-
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			*at++ = ',';
-		*at++ = digits[i];
-	}
-	*at = '\0';
-	return buf;
-}
-
 static void put_json_summary(struct trace *t, const struct session_totals *n, const struct run *run,
 			     int status)
 {
@@ -263,22 +239,24 @@ static void put_json_summary(struct trace *t, const struct session_totals *n, co
 static void put_text_summary(struct trace *t, const struct session_totals *n, const struct run *run,
 			     int status)
 {
-	char a[32], b[32], c[32];
+	char a[TRACE_THOUSANDS_MAX], b[TRACE_THOUSANDS_MAX], c[TRACE_THOUSANDS_MAX];
 
 	trace_out_flush(&t->out);
-	fprintf(stderr, "%s event%s, %s received, %s dropped", thousands(n->emitted, a),
-		n->emitted == 1 ? "" : "s", thousands(t->received, b), thousands(n->dropped, c));
+	fprintf(stderr, "%s event%s, %s received, %s dropped", trace_thousands(n->emitted, a),
+		n->emitted == 1 ? "" : "s", trace_thousands(t->received, b),
+		trace_thousands(n->dropped, c));
 	if (is_records(t) && t->shown != t->received)
-		fprintf(stderr, ", %s shown", thousands(t->shown, a));
+		fprintf(stderr, ", %s shown", trace_thousands(t->shown, a));
 	if (n->unmatched)
-		fprintf(stderr, "; %s return%s without %s entry seen", thousands(n->unmatched, a),
-			n->unmatched == 1 ? "" : "s", n->unmatched == 1 ? "its" : "their");
+		fprintf(stderr, "; %s return%s without %s entry seen",
+			trace_thousands(n->unmatched, a), n->unmatched == 1 ? "" : "s",
+			n->unmatched == 1 ? "its" : "their");
 	if (n->no_call)
 		fprintf(stderr, "; %s entr%s of which there was no room to keep the time or values",
-			thousands(n->no_call, a), n->no_call == 1 ? "y" : "ies");
+			trace_thousands(n->no_call, a), n->no_call == 1 ? "y" : "ies");
 	if (n->missed)
 		fprintf(stderr, "; %s missed while their processor saw another one",
-			thousands(n->missed, a));
+			trace_thousands(n->missed, a));
 	putc('\n', stderr);
 	if (run->child.pid && status) {
 		fprintf(stderr, "ax %s: the command ", t->c->name);
@@ -292,7 +270,7 @@ static void put_text_summary(struct trace *t, const struct session_totals *n, co
 static void put_summary(struct trace *t, const struct run *run, int status)
 {
 	struct session_totals n;
-	char a[32];
+	char a[TRACE_THOUSANDS_MAX];
 
 	session_totals(t->session, &n);
 	if (t->json)
@@ -302,10 +280,10 @@ static void put_summary(struct trace *t, const struct run *run, int status)
 	if (n.emitted != t->received + n.dropped)
 		fprintf(stderr, "ax %s: the sum is wrong by %s%s: this is a mistake of ax\n",
 			t->c->name, n.emitted > t->received + n.dropped ? "" : "-",
-			thousands(n.emitted > t->received + n.dropped
-					  ? n.emitted - t->received - n.dropped
-					  : t->received + n.dropped - n.emitted,
-				  a));
+			trace_thousands(n.emitted > t->received + n.dropped
+						? n.emitted - t->received - n.dropped
+						: t->received + n.dropped - n.emitted,
+					a));
 }
 
 /* --- the whole --- */
@@ -344,7 +322,7 @@ static int attach(struct run *run, struct error *e)
 		return r;
 	say_attached(t);
 	run->start_ns = time_mono_ns();
-	t->real_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - run->start_ns);
+	t->real_offset_ns = (int64_t)(time_real_ns() - run->start_ns);
 	if (t->duration_ms)
 		run->end_ns = run->start_ns + t->duration_ms * NS_PER_MS;
 	if (t->interval_ms)

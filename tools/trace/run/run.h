@@ -52,7 +52,6 @@ extern const struct words trace_probe_words;
 
 /* What is in the options goes where the trace looks for it. */
 void trace_take_args(struct trace *t, const struct trace_args *a);
-int trace_open_output(struct trace *t, struct error *e);
 
 /* --- child.c: the process of -c, which waits until probes are attached --- */
 

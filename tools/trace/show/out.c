@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <fcntl.h>
 #include <stdarg.h>
 
 #include "tools/lib/text.h"
@@ -23,6 +24,21 @@ void trace_out_flush(struct trace_out *o)
 			o->error = errno;
 	}
 	o->n = 0;
+}
+
+int trace_out_file(struct trace_out *o, const char *path, struct error *e)
+{
+	int fd = STDOUT_FILENO;
+
+	if (path)
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return error_set(e, -errno, "cannot write to '%.200s': %s", path, strerror(errno));
+	if (trace_out_open(o, fd) == 0)
+		return 0;
+	if (path)
+		close(fd);
+	return error_set(e, -ENOMEM, "out of memory");
 }
 
 void trace_out_close(struct trace_out *o)
@@ -209,4 +225,18 @@ void trace_out_bytes(struct trace_out *o, const char *s, size_t len)
 		*at++ = hex_digits[s[i] & 15];
 		trace_out_end(o, at);
 	}
+}
+
+const char *trace_thousands(uint64_t v, char buf[TRACE_THOUSANDS_MAX])
+{
+	char digits[24], *at = buf;
+	int n = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)v);
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			*at++ = ',';
+		*at++ = digits[i];
+	}
+	*at = '\0';
+	return buf;
 }

@@ -18,6 +18,8 @@ struct trace_out {
 };
 /* Takes the descriptor over. */
 int trace_out_open(struct trace_out *o, int fd);
+/* The same with a new file, or standard output (path NULL). */
+int trace_out_file(struct trace_out *o, const char *path, struct error *e);
 /* Also writes what is left. */
 void trace_out_close(struct trace_out *o);
 void trace_out_flush(struct trace_out *o);
@@ -54,5 +56,9 @@ void trace_out_json(struct trace_out *o, const char *s, size_t len);
 /* For people, made harmless for a terminal. */
 void trace_out_safe(struct trace_out *o, const char *s, size_t len);
 void trace_out_bytes(struct trace_out *o, const char *s, size_t len); /* as hexadecimal digits */
+
+/* "1,234,567" */
+#define TRACE_THOUSANDS_MAX 32
+const char *trace_thousands(uint64_t v, char buf[TRACE_THOUSANDS_MAX]);
 
 #endif

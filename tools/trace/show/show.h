@@ -8,6 +8,7 @@
 #include "probes/session/session.h"
 #include "probes/text/latency.h"
 #include "tools/lib/cmd.h"
+#include "tools/trace/show/defaults.h"
 #include "tools/trace/show/out.h"
 
 /* Its number shows how a record's parts are written that are the same each time. */
@@ -74,7 +75,6 @@ void trace_note_process(struct trace *t, uint32_t pid);
 void trace_note_command(struct trace *t, int pid);
 /* A table's keys may be addresses of processes that are gone when it is printed: whether they are,
  * and what is to be done every TRACE_NOTE_MS then. */
-#define TRACE_NOTE_MS 100
 bool trace_table_has_names(const struct trace *t);
 void trace_note_table(struct trace *t);
 void trace_names_free(struct trace *t);
