@@ -46,7 +46,7 @@ endif
 LIBS      := -Wl,-Bstatic -lxdp -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lnftnl -lyaml -ljansson -lnettle $(OUT)/libldns.a \
 	     $(if $(STATIC),$(LIBMNL_A),-Wl,-Bdynamic -lmnl)
 # A static link warns of every function in glibc that may load a module of another glibc: ours look
-# up users and groups, which agent/base/group.c makes safe; no library gets to call the others.
+# up users and groups, which agent/control/group.c makes safe; no library gets to call the others.
 QUIET_LINK = $(if $(STATIC),2>$@.log || { cat $@.log >&2; rm -f $@.log; exit 1; }; \
 	     grep -v -e 'in function' -e 'in statically linked applications' $@.log >&2; rm -f $@.log)
 LDFLAGS_AX := $(if $(STATIC),-static -Wl$(comma)--gc-sections) -Wl$(comma)-z$(comma)relro

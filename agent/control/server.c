@@ -9,7 +9,7 @@
 #include <sys/un.h>
 
 #include "control/server.h"
-#include "base/group.h"
+#include "control/group.h"
 #include "base/log.h"
 #include "control/control.h"
 

@@ -28,7 +28,7 @@
 #include "apps/sweep.h"
 #include "apps/watch.h"
 #include "base/cgroup.h"
-#include "base/group.h"
+#include "control/group.h"
 #include "base/instance.h"
 #include "base/log.h"
 #include "base/loop.h"

@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "base/group.h"
+#include "control/group.h"
 #include "launch/parts.h"
 
 static int parse_id(const char *s, uint32_t *ret)

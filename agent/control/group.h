@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Groups by their name, in a way that also holds for the static binary. */
-#ifndef AX_BASE_GROUP_H
-#define AX_BASE_GROUP_H
+#ifndef AX_CONTROL_GROUP_H
+#define AX_CONTROL_GROUP_H
 
 #include <sys/types.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/group.h"
+#include "control/group.h"
 
 #include <grp.h>
 #include <nss.h>
