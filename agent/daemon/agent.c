@@ -125,6 +125,27 @@ static void on_timer(struct daemon *d)
 
 /* --- start --- */
 
+/* How long to wait for a lock whose holder is dead: a child that it forked has the descriptor until
+ * it executes something, on a busy machine a moment longer than its parent lives. */
+#define LOCK_ORPHAN_TRIES 200 /* of 10 ms */
+
+/* 0, or -EBUSY with the pid of who holds it ("" if it does not say). */
+static int lock_or_holder(int fd, char *pid, size_t size)
+{
+	const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
+
+	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		ssize_t n = pread(fd, pid, size - 1, 0);
+
+		pid[n > 0 ? n : 0] = 0;
+		pid[strcspn(pid, "\n")] = 0;
+		if (!*pid || i == LOCK_ORPHAN_TRIES || kill(atoi(pid), 0) == 0 || errno != ESRCH)
+			return -EBUSY;
+		nanosleep(&moment, NULL);
+	}
+	return 0;
+}
+
 static int take_lock(const struct instance *inst, int *fd, struct error *e)
 {
 	char pid[32];
@@ -146,16 +167,11 @@ static int take_lock(const struct instance *inst, int *fd, struct error *e)
 		fchmod(*fd, 0600);
 	if (*fd < 0)
 		return error_set(e, -errno, "cannot open %s: %s", inst->lock_path, strerror(errno));
-	if (flock(*fd, LOCK_EX | LOCK_NB) < 0) {
-		ssize_t n = read(*fd, pid, sizeof(pid) - 1);
-
-		pid[n > 0 ? n : 0] = 0;
-		pid[strcspn(pid, "\n")] = 0;
+	if (lock_or_holder(*fd, pid, sizeof(pid)))
 		return error_set(e, -EBUSY,
 				 "another agent of instance '%s' is running (pid %s): end it "
 				 "first, or give this one another --instance",
 				 inst->name, *pid ? pid : "?");
-	}
 	snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	if (ftruncate(*fd, 0) < 0 || pwrite(*fd, pid, strlen(pid), 0) < 0)
 		log_debug("%s: %s", inst->lock_path, strerror(errno));

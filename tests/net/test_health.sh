@@ -210,7 +210,7 @@ becomes "also that it is back" web "h1=up h2=up"
 
 # an app that ends and comes back
 stop_app "$H2"
-is "an app that is gone is no backend" "$(states web)" "h1=up"
+becomes "an app that is gone is no backend" web "h1=up"
 mood h2 503
 serve 8000 --net host --name h2 --ip 10.77.1.2,fd77::1:2 -- "$PYTHON" "$T/server.py" 6 :: 8000 h2 "$T/h2"
 becomes "a new one is checked" web "h1=up h2=down"

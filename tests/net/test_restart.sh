@@ -100,6 +100,15 @@ like "with a sentence that says so" "$out" "agent"
 agent_again
 stop_app "$APP"
 
+# a child that the dead agent had forked still has the lock's descriptor
+agent_kill9
+(flock 9 && sleep 0.6) 9<>"/run/ax/$INST/lock" &
+orphan=$!
+sleep 0.1
+agent_again
+is "the next agent waits for the lock of a dead one" "$?" 0
+wait "$orphan"
+
 # an app that ended while the agent was down
 run_app --name brief --ip 10.77.1.8,fd77::1:8 -- sleep 100
 launched brief
