@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "tools/xdp/capture_json.c"
 #include "tools/xdp/capture_out.c"
+#include "tools/xdp/capture_pcap.c"
 #include "tools/lib/text.c"
 
 static struct ax_addr addr(const char *s)
