@@ -46,14 +46,14 @@ bool maker_in_kernel(const struct maker *m);
 /* The accumulator is the next value of the record. */
 int store_made(struct maker *m, const struct made *made, const char *name);
 
-/* fetch_expr.c: the expression that ends before item `end`. */
+/* expr.c: the expression that ends before item `end`. */
 int make_expr(struct maker *m, const struct expr_item *v, size_t end, struct made *ret);
 /* The time since the function's entry. */
 int make_elapsed(struct maker *m);
 /* The accumulator as a number of that size: less is fetched where that can be. */
 int make_number(struct maker *m, uint32_t size, bool is_signed);
 
-/* fetch_leaf.c */
+/* leaf.c */
 int make_register(struct maker *m, const char *name, struct made *ret);
 int make_argument(struct maker *m, int64_t which, struct made *ret);
 int make_usdt_argument(struct maker *m, int64_t which, struct made *ret);
@@ -66,7 +66,24 @@ int make_name(struct maker *m, const char *name, struct made *ret);
 /* Memory at the accumulator, on the side that is probed. */
 int make_fetch(struct maker *m, bool kernel, uint8_t flags, uint32_t size, int64_t offset);
 
-/* fetch_type.c: what debug data and BTF know. */
+/* --- typed_value.c --- */
+#define SHOWN_MAX 64 /* bytes of a struct, when nobody asked for it by name */
+/* A part of something: what a path of members and indices leads to. */
+struct part {
+	struct ctype type;
+	uint64_t offset;
+	uint8_t bit, bits; /* 0: no bitfield */
+};
+/* How a number of that type is shown and fetched. */
+void part_show_number(struct maker *m, const struct ctype *t, struct made *ret);
+/* A member takes its struct's place. */
+void part_enter_member(struct part *p, const struct ctype_member *f);
+/* Loads it from the address in the accumulator and `base`. */
+int part_load(struct maker *m, bool kernel, const struct part *p, int64_t base, struct made *ret);
+/* A part of a variable, wherever that is. */
+int make_part(struct maker *m, const struct where *w, const struct part *p, struct made *ret);
+
+/* type.c: what debug data and BTF know. */
 /* A variable or parameter of that name. -ENOENT, without a sentence: there are no names here. */
 int make_variable(struct maker *m, const char *name, struct made *ret);
 /* retval with its type. -ENOENT, without a sentence: it is not known. */

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Values by their type, from where debug data says that they are: in memory, in registers, in
+ * pieces. */
+#include "probes/fetch/priv.h"
+
+/* --- places --- */
+
+/* Adds what is still to be added to the address in the accumulator. */
+static int settle(struct maker *m, int64_t *pending)
+{
+	uint64_t value = (uint64_t)*pending;
+
+	*pending = 0;
+	return value ? make_op(m, AX_CODE_ADD, AX_OP_IMMEDIATE, 8, value) : 0;
+}
+
+static int emit_operator(struct maker *m, const struct where_item *item)
+{
+	static const uint8_t codes[] = {
+		[WHERE_ADD] = AX_CODE_ADD, [WHERE_SUB] = AX_CODE_SUB, [WHERE_AND] = AX_CODE_AND,
+		[WHERE_OR] = AX_CODE_OR,   [WHERE_XOR] = AX_CODE_XOR, [WHERE_SHL] = AX_CODE_SHL,
+		[WHERE_SHR] = AX_CODE_SHR, [WHERE_EQ] = AX_CODE_EQ,   [WHERE_NE] = AX_CODE_NE,
+		[WHERE_LT] = AX_CODE_LT,   [WHERE_LE] = AX_CODE_LE,   [WHERE_GT] = AX_CODE_GT,
+		[WHERE_GE] = AX_CODE_GE,
+	};
+
+	if (item->op == WHERE_EXTEND)
+		return make_op(m, AX_CODE_EXTEND, item->is_signed ? AX_OP_SIGNED : 0, item->size,
+			       0);
+	if (item->op == WHERE_NOT)
+		return make_op(m, AX_CODE_NOT, 0, 8, 0);
+	return make_op(m, codes[item->op], 0, 8, 0);
+}
+
+static int emit_item(struct maker *m, const struct where_item *item, int64_t *pending)
+{
+	struct made unused;
+	int r;
+
+	if (item->op == WHERE_ADD_CONST) {
+		*pending = (int64_t)((uint64_t)*pending + (uint64_t)item->value);
+		return 0;
+	}
+	if (item->op == WHERE_DEREF) {
+		int64_t offset = *pending;
+
+		*pending = 0;
+		return make_fetch(m, maker_in_kernel(m), 0, item->size, offset);
+	}
+	r = settle(m, pending);
+	if (r < 0)
+		return r;
+	switch (item->op) {
+	case WHERE_CONST:
+		return make_leaf(m, AX_CODE_CONST, 0, 8, (uint64_t)item->value);
+	case WHERE_REGISTER:
+		return make_register(m, item->reg, &unused);
+	case WHERE_RELATIVE:
+		*pending = item->value;
+		return make_register(m, "ip", &unused);
+	default:
+		return emit_operator(m, item);
+	}
+}
+
+static int emit(struct maker *m, const struct where *w, const struct where_piece *p,
+		int64_t *pending)
+{
+	int r = 0;
+
+	*pending = 0;
+	for (size_t i = 0; r == 0 && i < p->n; i++)
+		r = emit_item(m, &w->items[p->first + i], pending);
+	if (w->exact)
+		m->out->needs_exact = true;
+	return r;
+}
+
+/* --- values of a type --- */
+
+static void show_pointer(struct maker *m, struct made *ret)
+{
+	struct ctype target;
+
+	ret->type = VALUE_HEX;
+	if (ctype_target(&ret->ctype, &target) || target.kind != CTYPE_CHAR)
+		return;
+	ret->type = VALUE_STRING;
+	ret->size = 0;
+	ret->kernel = maker_in_kernel(m);
+	ret->pointer = true;
+}
+
+/* How the number in the accumulator is shown. */
+void part_show_number(struct maker *m, const struct ctype *t, struct made *ret)
+{
+	*ret = (struct made){.type = VALUE_UNSIGNED, .size = (uint32_t)t->size, .typed = true};
+	ret->ctype = *t;
+	switch (t->kind) {
+	case CTYPE_POINTER:
+		show_pointer(m, ret);
+		break;
+	case CTYPE_CHAR:
+		ret->type = VALUE_CHAR;
+		break;
+	case CTYPE_INTEGER:
+	case CTYPE_ENUM:
+		if (t->is_signed)
+			ret->type = VALUE_SIGNED;
+		break;
+	case CTYPE_BOOL:
+		break;
+	default: /* the bits of what is no integer */
+		ret->type = VALUE_HEX;
+	}
+}
+
+/* What the accumulator has the address of. */
+static int show_aggregate(struct maker *m, bool kernel, const struct ctype *t, struct made *ret)
+{
+	struct ctype element;
+
+	*ret = (struct made){.type = VALUE_BUFFER, .kernel = kernel, .typed = true};
+	ret->ctype = *t;
+	ret->size = t->size < AX_PROBE_FETCH ? (uint32_t)t->size : AX_PROBE_FETCH;
+	if (t->kind == CTYPE_ARRAY && ctype_target(t, &element) == 0 && element.kind == CTYPE_CHAR)
+		ret->type = VALUE_STRING;
+	(void)m;
+	return 0;
+}
+
+static bool fits_number(const struct ctype *t)
+{
+	return t->size == 1 || t->size == 2 || t->size == 4 || t->size == 8;
+}
+
+static int refuse_type(struct maker *m, const struct ctype *t)
+{
+	char what[160];
+
+	ctype_describe(t, what, sizeof(what));
+	return maker_fault(m, -ENOTSUP, "it is %s of %llu bytes, which cannot be fetched", what,
+			   (unsigned long long)t->size);
+}
+
+/* The lowest bits of the accumulator, `bit` further up. */
+static int take_bits(struct maker *m, unsigned bit, unsigned bits, bool is_signed)
+{
+	uint64_t sign = 1ull << (bits - 1);
+	int r = bit ? make_op(m, AX_CODE_SHR, AX_OP_IMMEDIATE, 8, bit) : 0;
+
+	if (r == 0 && bits < 64)
+		r = make_op(m, AX_CODE_AND, AX_OP_IMMEDIATE, 8, (sign << 1) - 1);
+	if (r < 0 || !is_signed || bits == 64)
+		return r;
+	r = make_op(m, AX_CODE_XOR, AX_OP_IMMEDIATE, 8, sign);
+	return r < 0 ? r : make_op(m, AX_CODE_SUB, AX_OP_IMMEDIATE, 8, sign);
+}
+
+void part_enter_member(struct part *p, const struct ctype_member *f)
+{
+	p->type = f->type;
+	p->offset += f->offset;
+	p->bit = f->bit;
+	p->bits = f->bits;
+}
+
+static int show_bits(struct maker *m, const struct part *p, struct made *ret)
+{
+	int r = take_bits(m, p->bit, p->bits, p->type.is_signed);
+
+	*ret = (struct made){.type = p->type.is_signed ? VALUE_SIGNED : VALUE_UNSIGNED, .size = 8};
+	return r;
+}
+
+/* The part of what is in memory at the accumulator. */
+int part_load(struct maker *m, bool kernel, const struct part *p, int64_t base, struct made *ret)
+{
+	int64_t at = (int64_t)((uint64_t)base + p->offset);
+	uint8_t sign = p->type.is_signed ? AX_OP_SIGNED : 0;
+	int r;
+
+	if (p->bits) {
+		unsigned bytes = (p->bit + p->bits + 7u) / 8, size = 1;
+
+		while (size < bytes)
+			size *= 2;
+		if (size > 8)
+			return maker_fault(m, -ENOTSUP, "a bitfield over nine bytes");
+		r = make_fetch(m, kernel, 0, size, at);
+		return r < 0 ? r : show_bits(m, p, ret);
+	}
+	if (ctype_is_aggregate(&p->type)) {
+		r = settle(m, &at);
+		return r < 0 ? r : show_aggregate(m, kernel, &p->type, ret);
+	}
+	if (!fits_number(&p->type))
+		return refuse_type(m, &p->type);
+	r = make_fetch(m, kernel, sign, (uint32_t)p->type.size, at);
+	part_show_number(m, &p->type, ret);
+	return r;
+}
+
+/* The part of a value in the accumulator, of which it is so many bytes further up. */
+static int shift_part(struct maker *m, const struct part *p, uint64_t bytes, struct made *ret)
+{
+	int r = bytes ? make_op(m, AX_CODE_SHR, AX_OP_IMMEDIATE, 8, bytes * 8) : 0;
+
+	if (r < 0)
+		return r;
+	if (p->bits)
+		return show_bits(m, p, ret);
+	r = make_number(m, (uint32_t)p->type.size, p->type.is_signed);
+	part_show_number(m, &p->type, ret);
+	return r;
+}
+
+static const struct where_piece *piece_at(const struct where *w, uint64_t offset, uint64_t size)
+{
+	if (w->n_pieces == 1 && !w->pieces[0].size)
+		return &w->pieces[0];
+	for (size_t i = 0; i < w->n_pieces; i++) {
+		const struct where_piece *p = &w->pieces[i];
+
+		if (offset >= p->offset && offset + size <= (uint64_t)p->offset + p->size)
+			return p;
+	}
+	return NULL;
+}
+
+static int no_value(struct maker *m, const char *why)
+{
+	m->gone = why;
+	return maker_fault(m, -ENODATA, "%s", why);
+}
+
+int store_gone(struct maker *m, const char *name)
+{
+	struct made made = {.type = VALUE_HEX, .size = 8};
+	int r;
+
+	m->list->depth = 0;
+	r = make_leaf(m, AX_CODE_CONST, 0, 8, 0);
+	if (r == 0) /* nothing is ever mapped there, so it is a fault */
+		r = make_fetch(m, false, 0, 1, 0);
+	if (r == 0)
+		r = store_made(m, &made, name);
+	if (r == 0)
+		m->out->values[m->out->n_values - 1].gone = m->gone;
+	return r;
+}
+
+int make_part(struct maker *m, const struct where *w, const struct part *p, struct made *ret)
+{
+	uint64_t size = p->bits ? (p->bit + p->bits + 7u) / 8 : p->type.size;
+	const struct where_piece *piece = piece_at(w, p->offset, size);
+	int64_t pending;
+	int r;
+
+	if (!piece && ctype_is_aggregate(&p->type))
+		return maker_fault(m, -ENOTSUP,
+				   "it is in several registers: expected one of its members");
+	if (!piece || piece->kind == WHERE_NOWHERE)
+		return no_value(m, piece ? piece->why : "it is optimised away in this part");
+	if (piece->kind == WHERE_VALUE &&
+	    (p->offset - piece->offset + size > 8 || (!p->bits && !fits_number(&p->type))))
+		return refuse_type(m, &p->type);
+	r = emit(m, w, piece, &pending);
+	if (r < 0)
+		return r;
+	if (piece->kind == WHERE_MEMORY)
+		return part_load(m, maker_in_kernel(m), p,
+				 (int64_t)((uint64_t)pending - piece->offset), ret);
+	r = settle(m, &pending);
+	return r < 0 ? r : shift_part(m, p, p->offset - piece->offset, ret);
+}
