@@ -391,6 +391,16 @@ static __always_inline void parse_frame(void *data, void *end, __u32 len, struct
 
 /* --- the values of fields, as rules ask about them --- */
 
+static __always_inline __u32 port_value(const struct packet *p, __be16 port_be)
+{
+	__u64 port = bpf_ntohs(port_be);
+
+	/* Linux 6.1 knows nothing of what a swap of bytes makes, and the compiler too much to leave
+	 * the mask there */
+	asm volatile("" : "+r"(port));
+	return p->has_l4 ? port & 0xffff : AX_PORT_NONE;
+}
+
 static __always_inline __u32 icmp_value(const struct packet *p)
 {
 	__u64 i = p->has_icmp ? (p->v4 ? 0 : 1u << 16) | p->icmp : AX_ICMP_NONE;
@@ -413,9 +423,9 @@ static __always_inline __u32 packet_value(const struct packet *p, enum ax_field 
 	case AX_FIELD_PROTO:
 		return ip ? p->proto : AX_PROTO_NONE;
 	case AX_FIELD_SPORT:
-		return p->has_l4 ? bpf_ntohs(p->sport_be) : AX_PORT_NONE;
+		return port_value(p, p->sport_be);
 	case AX_FIELD_DPORT:
-		return p->has_l4 ? bpf_ntohs(p->dport_be) : AX_PORT_NONE;
+		return port_value(p, p->dport_be);
 	case AX_FIELD_TCP_FLAGS:
 		return p->has_l4 && p->proto == IPPROTO_TCP ? p->tcp_flags : AX_TCP_FLAGS_NONE;
 	case AX_FIELD_ICMP:
