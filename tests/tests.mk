@@ -95,7 +95,8 @@ check-quick: need-test ## the tests to run after each change: some minutes, no o
 check-unit: need-test ## only the unit tests (no root needed)
 	$(Q)$(SUBMAKE) $(UNIT_BIN)
 	$(Q)$(RUN) unit
-check-headers: need ## every header compiles alone
+check-headers: need ## every header compiles alone, and who includes and calls whom
+	$(Q)$(SUBMAKE) all
 	$(Q)$(RUN) headers
 check-prog: need-test ## only the tests of single BPF programs
 	$(Q)$(SUBMAKE) all $(PROG_BIN)
