@@ -1,36 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Verdicts: who may talk to whom, decided in one place for sockets and for packets, and the errno
- * that an app gets for each refusal. BPF only.
- */
+/* Verdicts: who may talk to whom, decided in one place for sockets and for packets. BPF only. */
 #ifndef AX_VERDICT_BPF_H
 #define AX_VERDICT_BPF_H
 
 #include <linux/bpf.h>
-#include <linux/errno.h>
 #include <bpf/bpf_helpers.h>
 
 #include "app.h"
-#include "count.bpf.h"
 #include "ctl.h"
-
-/* What connect() or sendmsg() fails with, as ax-run(8) promises it. Each is counted apart. */
-enum refusal {
-	REFUSED_LABELS = -ECONNREFUSED,	    /* no label in common */
-	REFUSED_RULE = -EACCES,		    /* a deny rule */
-	REFUSED_NO_BACKEND = -EHOSTUNREACH, /* a service that has none */
-	REFUSED_NO_EGRESS = -ENETUNREACH,   /* to the outside, by an app that may not */
-};
-
-/* Counts it and gives it back. */
-static __always_inline int refused(int r)
-{
-	count(r == REFUSED_RULE		? AX_COUNT_DENIED_RULE
-	      : r == REFUSED_NO_BACKEND ? AX_COUNT_NO_BACKEND
-	      : r == REFUSED_NO_EGRESS	? AX_COUNT_NO_EGRESS
-					: AX_COUNT_DENIED_LABELS);
-	return r;
-}
+#include "refusal_errno.bpf.h"
 
 /* 0, REFUSED_RULE or REFUSED_LABELS; nothing is counted. */
 static __always_inline int party_may(const struct ax_party *client, const struct ax_party *server,

@@ -2,7 +2,6 @@
 /* What clients of the control socket ask for; control.h describes each request. */
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
 
 #include "daemon/requests.h"
 #include "apps/apps.h"
@@ -17,6 +16,7 @@
 #include "control/control.h"
 #include "control/server.h"
 #include "daemon/config_file.h"
+#include "daemon/permissions.h"
 #include "daemon/reconcile.h"
 #include "daemon/views.h"
 #include "registry/app_table.h"
@@ -63,15 +63,6 @@ static struct app *app_of_request(struct agent *a, struct client *c, const json_
 	if (!app)
 		client_error(c, -ENOENT, "there is no app with that id");
 	return app;
-}
-
-/* What makes processes is root's: a member of group ax may look, and stop what runs as itself. */
-static bool only_root(struct client *c)
-{
-	if (client_uid(c) == 0)
-		return false;
-	client_error(c, -EPERM, "only root may do that: use sudo");
-	return true;
 }
 
 static json_t *resolv_conf(const struct agent *a)
@@ -244,24 +235,13 @@ static void no_such_app(struct client *c, const char *text)
 	client_error(c, -ENOENT, e.text);
 }
 
-/* By what its first process is now, so that names of users need not be looked up here. */
-static bool runs_as(const struct app *app, unsigned uid)
-{
-	int pid = cgroup_first_pid(app->cgroup);
-	char path[32];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	return pid > 0 && stat(path, &st) == 0 && st.st_uid == uid;
-}
-
 static void note_stop(struct agent *a, struct app *app, void *arg)
 {
 	struct client_state *st = client_kept(arg);
 	uint32_t *more;
 
 	(void)a;
-	if (client_uid(arg) && !runs_as(app, client_uid(arg)))
+	if (!may_stop(arg, app))
 		return;
 	more = realloc(st->stopping, (st->n_stopping + 1) * sizeof(*more));
 	if (!more)
@@ -290,7 +270,7 @@ static void on_stop(struct agent *a, struct client *c, json_t *j, int fd)
 	}
 	json_decref(st->stopped);
 	st->stopped = json_array();
-	cancelled = text && client_uid(c) == 0 ? spawn_cancel(a, text) : 0;
+	cancelled = text && may_cancel_start(c) ? spawn_cancel(a, text) : 0;
 	n = text ? each_app_named(a, text, note_stop, c) : 0;
 	if (!n && cancelled) { /* it was between two starts */
 		client_reply(c, json_pack("{sb sO}", "ok", 1, "stopped", st->stopped), -1);

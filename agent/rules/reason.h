@@ -3,7 +3,7 @@
  * What packets are counted for besides rules: one row for each enum ax_reason.
  *
  * To add one:
- *   include/xdp.h           its number: before AX_REASON_POLICIES if it has a policy, and there
+ *   include/xdp_reason.h    its number: before AX_REASON_POLICIES if it has a policy, and there
  *                           behind those that are worse (the worst of a packet is told)
  *   agent/rules/reason.c    its row; with a policy: whose default stands in defaults.h
  *   xdp/parse.bpf.h         odd(p, AX_REASON_...), or count_reason() where else it is found
@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "xdp.h"
+#include "xdp_reason.h"
 
 struct rule_reason {
 	const char *name;

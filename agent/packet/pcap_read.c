@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Reading capture files. */
 #include "packet/pcap.h"
 
 #define MAGIC_MICROS 0xa1b2c3d4u
@@ -74,30 +75,4 @@ int pcap_next(struct pcap *p, struct pcap_packet *ret, struct error *e)
 	p->at += RECORD_LEN + len;
 	p->count++;
 	return 1;
-}
-
-static void put32(FILE *f, uint32_t v)
-{
-	fwrite(&v, sizeof(v), 1, f);
-}
-
-void pcap_put_header(FILE *f)
-{
-	static const uint16_t version[2] = {2, 4};
-
-	put32(f, MAGIC_NANOS);
-	fwrite(version, sizeof(version), 1, f);
-	put32(f, 0); /* time zone, */
-	put32(f, 0); /* accuracy: nobody writes anything else */
-	put32(f, PCAP_PACKET_MAX);
-	put32(f, PCAP_ETHERNET);
-}
-
-void pcap_put_packet(FILE *f, const struct pcap_packet *p)
-{
-	put32(f, (uint32_t)(p->time_ns / NS_PER_S));
-	put32(f, (uint32_t)(p->time_ns % NS_PER_S));
-	put32(f, (uint32_t)p->len);
-	put32(f, (uint32_t)p->original_len);
-	fwrite(p->data, 1, p->len, f);
 }
