@@ -22,8 +22,7 @@
 #include "base/log.h"
 #include "base/mounts.h"
 
-#define PIN_PATH_MAX 512
-#define STAGING_MAX  300 /* the pin directory and ".new" */
+#define STAGING_MAX 300 /* the pin directory and ".new" */
 
 /* What each program is for; the order is the one of reports. */
 static const struct program_info {

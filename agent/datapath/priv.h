@@ -24,6 +24,7 @@ enum datapath_map {
 	MAPS
 };
 
+#define PIN_PATH_MAX	      512 /* of a pin, with its directory */
 #define DATAPATH_PROGRAMS_MAX 32
 
 struct ring_buffer;
@@ -51,7 +52,7 @@ struct datapath {
 /* libbpf's output goes through the logger. */
 void datapath_log_libbpf(void);
 
-/* datapath_maps.c: services of an earlier agent keep the ids of their backend lists. */
+/* maps.c: services of an earlier agent keep the ids of their backend lists. */
 int datapath_take_lists(struct datapath *dp);
 
 #endif

@@ -16,8 +16,6 @@
 #include "filter.skel.h"
 #include "base/mounts.h"
 
-#define PIN_PATH_MAX 512
-
 static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_RULE_COUNTS] = "rule_counts",
 	[XDP_MAP_REASON_COUNTS] = "reason_counts",

@@ -12,8 +12,6 @@
 #include "base/log.h"
 #include "root.skel.h"
 
-#define PIN_PATH_MAX 512
-
 static int on_libxdp(enum libxdp_print_level level, const char *fmt, va_list ap)
 {
 	autofree char *text = NULL;

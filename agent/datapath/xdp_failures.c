@@ -3,10 +3,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "datapath/priv.h"
 #include "datapath/xdp_datapath.h"
 #include "failures.skel.h"
-
-#define PIN_PATH_MAX 512
 
 static uint32_t map_id(int fd)
 {

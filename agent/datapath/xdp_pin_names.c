@@ -5,9 +5,8 @@
 #include <fcntl.h>
 #include <net/if.h>
 
+#include "datapath/priv.h"
 #include "datapath/xdp_datapath.h"
-
-#define PIN_PATH_MAX 512
 
 static bool is_on(unsigned ifindex, uint32_t root)
 {

@@ -35,8 +35,8 @@ struct fetch_place {
 	bool all_parameters;   /* without values: all that the place's types tell of */
 	bool go;	       /* functions are called by Go's ABI, not by C's */
 	bool at_entry;	       /* of a user function, whose return address is on top of the stack */
-	const char *apps;      /* where apps have their cgroups (apps.h); NULL: not known */
-	bool by_name;	       /* the key begins with this number, of a name of several */
+	const char *apps; /* where apps have their cgroups (base/cgroup_apps.h); NULL: not known */
+	bool by_name;	  /* the key begins with this number, of a name of several */
 	uint32_t name;
 	bool between; /* TRACE_LATENCY: from the session's TRACE_START on */
 	/* of those two: by which value they are matched; NULL: by the thread */

@@ -52,7 +52,8 @@ struct session_options {
 	/* A directory of a bpf filesystem where the session stays when this process ends, and its
 	 * text (pinned.c); NULL: it ends with the process. */
 	const char *pin, *text;
-	const char *apps; /* where apps have their cgroups (apps.h), for `app`; NULL: not known */
+	const char *apps; /* where apps have their cgroups (base/cgroup_apps.h), for `app`; NULL:
+			     not known */
 	bool disabled;	  /* with `pin`: all is made, but nothing attached */
 };
 

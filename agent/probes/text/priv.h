@@ -21,7 +21,7 @@ enum expr_class {
 	CLASS_CONSTANT_TEXT,
 };
 
-/* --- scanning (spec_scan.c) --- */
+/* --- scanning (scan.c) --- */
 
 /* Fills the error: the place `at`, the word that is there, and what the format says. -EINVAL. */
 int probe_fault(struct probe_parser *p, const char *at, const char *fmt, ...) PRINTF(3, 4);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A probe as text, and as a struct. Free of side effects: names of files, functions and fields are
- * only names until they are resolved (symbols.h, fields.h).
+ * only names until they are resolved (probes/place, probes/kernel).
  *
  *   TARGET ARG... [if CONDITION] [by ARG...]
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Types as C has them, from DWARF (dwarf.h) or from the kernel's BTF (btf_types.h). Names for types
+ * Types as C has them, from DWARF (dwarf.h) or from the kernel's BTF (btf.h). Names for types
  * and qualifiers are looked through: a ctype is what is behind them. A ctype is a plain value that
  * lives as long as its source.
  */
