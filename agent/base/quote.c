@@ -36,6 +36,6 @@ char *quote_text(const char *text, size_t len)
 			p += sprintf(p, "\\x%02x", (unsigned char)text[i]);
 		i += width ? width : 1;
 	}
-	p = stpcpy(p, i < len ? "...\"" : "\"");
+	strcpy(p, i < len ? "...\"" : "\"");
 	return strdup(buf);
 }

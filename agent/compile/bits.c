@@ -126,9 +126,7 @@ int class_of(struct classes *c, const uint64_t *bits)
 
 int cuts_add(struct cuts *t, uint64_t hi, uint64_t lo, uint32_t cls)
 {
-	const struct cut *last = t->n ? &t->v[t->n - 1] : NULL;
-
-	if (last && last->hi == hi && last->lo == lo)
+	if (t->n && t->v[t->n - 1].hi == hi && t->v[t->n - 1].lo == lo)
 		t->n--; /* what began here has given way to what is inside it, or goes on behind */
 	if (t->n && t->v[t->n - 1].cls == cls)
 		return 0;

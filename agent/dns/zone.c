@@ -264,12 +264,12 @@ static bool reverse4(const struct dns_question *q, struct ax_addr *ret)
 /* The address of 32 nibbles below ip6.arpa, the lowest first. */
 static bool reverse6(const struct dns_question *q, struct ax_addr *ret)
 {
-	static const char digits[] = "0123456789abcdef";
+	static const char digits[16] = "0123456789abcdef";
 
 	*ret = (struct ax_addr){};
 	for (int i = 0; i < 32; i++) {
 		const uint8_t *l = q->name.l[i];
-		const char *d = l[0] == 1 ? memchr(digits, l[1], 16) : NULL;
+		const char *d = l[0] == 1 ? memchr(digits, l[1], sizeof(digits)) : NULL;
 
 		if (!d)
 			return false;

@@ -59,7 +59,7 @@ void health_group_free(struct health_group *g);
 
 /* The group's targets are these now, checked in this way: new ones begin, others end. With another
  * check than before all begin anew. */
-void health_group_set(struct health_group *g, const struct service_check *c,
+void health_group_set(struct health_group *g, const struct service_check *how,
 		      const struct health_target *t, size_t n);
 
 struct health_seen {

@@ -125,9 +125,11 @@ static int declared_add(struct agent *a, struct declared *d, const struct labels
 			struct error *e)
 {
 	struct name *n = name_get(a, d->conf->spec.name);
-	int r = n ? 0 : error_set(e, -ENOMEM, "out of memory");
+	int r;
 
-	r = r ? r : declared_ref(a, d, defaults, e);
+	if (!n)
+		return error_set(e, -ENOMEM, "out of memory");
+	r = declared_ref(a, d, defaults, e);
 	if (!r)
 		n->declared = d;
 	r = r ? r : declared_addresses(a, d, e);

@@ -102,7 +102,7 @@ bool rule_eq(const struct rule *a, const struct rule *b);
 /* Sets one key of a rule that is zeroed at first. -EINVAL with a sentence that names the value and
  * what was expected; -EEXIST: the key was given before; -ENOENT: there is no such key (with "did
  * you mean"). `given` is the caller's, zero at first: a bit for each key. */
-int rule_set(struct rule *r, uint32_t *given, const char *key, const char *value, struct error *e);
+int rule_set(struct rule *r, uint32_t *given, const char *name, const char *value, struct error *e);
 /* A whole, checked rule from words. */
 int rule_parse(const char *const *words, size_t n, struct rule *r, struct error *e);
 /* The canonical line, which rule_parse() turns into an equal rule. malloc'ed. */

@@ -326,7 +326,7 @@ static int restore_line(struct rule_list *l, char *line)
 
 	for (char *word; n < WORDS_MAX && (word = strsep(&line, " "));)
 		words[n++] = word;
-	if (line) /* more words than any line has */
+	if (line || n == 0) /* more words than any line has */
 		return -EINVAL;
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		if (streq(words[0], lines[i].word))

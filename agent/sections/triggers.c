@@ -396,7 +396,11 @@ static enum trigger_count refuse(struct agent *a, struct triggers *t,
 	struct error e;
 	int r;
 
-	r = s ? trigger_key_read(c->key_file, &key, &e) : error_set(&e, -ENOMEM, "out of memory");
+	if (!s) {
+		log_error("the trigger %s: out of memory", c->name);
+		return TRIGGER_FAILED;
+	}
+	r = trigger_key_read(c->key_file, &key, &e);
 	if (r) {
 		log_error("the trigger %s: %s", c->name, e.text);
 		return TRIGGER_FAILED;

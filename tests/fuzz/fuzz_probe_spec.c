@@ -31,9 +31,7 @@ static void check_expr(const struct expr *e)
 	check(e->n <= PROBE_EXPR_MAX);
 	for (size_t i = 0; i < e->n; i++) {
 		enum expr_op op = e->v[i].op;
-		size_t takes = op >= EXPR_INDEX && op <= EXPR_LOR   ? 2
-			       : op == EXPR_NOT || op >= EXPR_ENTRY ? 1
-								    : 0;
+		size_t takes = op >= EXPR_INDEX && op <= EXPR_LOR ? 2 : op >= EXPR_ENTRY ? 1 : 0;
 
 		check(depth >= takes);
 		depth += 1 - takes;

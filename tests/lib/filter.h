@@ -10,7 +10,6 @@
 
 #include "datapath/xdp_datapath.h"
 #include "iface/iface.h"
-#include "iface/iface.h"
 #include "tests/lib/frame_text.h"
 
 #define IFNAME "xf0" /* the rules' */

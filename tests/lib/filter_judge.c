@@ -174,14 +174,13 @@ void judge_frame(const char *spec, const struct frame_bytes *f, const struct exp
 		 struct frame_bytes *out)
 {
 	struct frame_bytes explained;
-	uint32_t action;
 
 	check_explanation(spec, f, x, &explained);
 	{
-		autosnapshot struct snapshot before = snapshot_take(), after = {0};
+		autosnapshot struct snapshot before = snapshot_take();
+		uint32_t action = filter_run_frame(filter.g.prog, f, out);
+		autosnapshot struct snapshot after = snapshot_take();
 
-		action = filter_run_frame(filter.g.prog, f, out);
-		after = snapshot_take();
 		if (action != x->action)
 			fail_msg("%s: action %u, not %u", spec, action, x->action);
 		check_rules(spec, &before.stats, &after.stats, x, f->len);

@@ -21,7 +21,6 @@
 #include "packet/text.h"
 #include "tests/lib/balance.h"
 #include "tests/lib/checksums.h"
-#include "tests/lib/checksums.h"
 #include "tests/lib/rule_lists.h"
 
 #define FOUR                                                                                \

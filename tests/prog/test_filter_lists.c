@@ -479,7 +479,7 @@ static void a_longer_list_on_trial(void **state)
 
 /* As if the command that put the bigger maps there had been killed when `pinned` of the three that
  * belong together were in place, the last ones of these. */
-static void killed_when(int pinned)
+static void killed_when(size_t pinned)
 {
 	static const enum xdp_map maps[] = {XDP_MAP_RULE_COUNTS, XDP_MAP_LIMITS, XDP_MAP_CARRIED};
 	struct datapath_xdp before;
@@ -490,7 +490,7 @@ static void killed_when(int pinned)
 	snprintf(dir, sizeof(dir), "%s", filter.dir);
 	assert_int_equal(datapath_xdp_open(dir, &before), 0);
 	load_bigger(0);
-	for (int i = 0; i < 3 - pinned; i++)
+	for (size_t i = 0; i + pinned < ARRAY_SIZE(maps); i++)
 		assert_int_equal(datapath_xdp_repin(&before, maps[i]), 0);
 	datapath_xdp_close(&before);
 	filter_reopen();

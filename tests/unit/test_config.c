@@ -474,7 +474,7 @@ static void a_change_of_any_field_is_seen(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(apps); i++)
 		p += sprintf(p, "  same-%zu: %s\n", i, apps[i]);
-	p += sprintf(p, "services:\n");
+	strcpy(p, "services:\n");
 	c = parse(text);
 	assert_true(app_spec_eq(&c.apps[0].spec, &c.apps[1].spec));
 	for (size_t i = 2; i < c.n_apps; i++) {

@@ -37,7 +37,7 @@ static void assert_round_trip(const struct app_spec *s)
 	struct error e;
 
 	assert_non_null(line);
-	assert_int_equal(control_parse_line(line, strlen(line), &parsed, &e), 0);
+	assert_int_equal(control_parse_line(line, line ? strlen(line) : 0, &parsed, &e), 0);
 	assert_int_equal(control_spec_from_json(parsed, &again, &e), 0);
 	if (!app_spec_eq(s, &again))
 		fail_msg("changed on its way: %s", line);

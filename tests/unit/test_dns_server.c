@@ -151,7 +151,7 @@ static int socket_to(int type, __be16 port_be)
 
 static __be16 port_of(int fd)
 {
-	struct sockaddr_in sin;
+	struct sockaddr_in sin = {0};
 	socklen_t len = sizeof(sin);
 
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&sin, &len), 0);
@@ -409,7 +409,7 @@ static void test_upstream_ids_differ(void **state)
 	(void)state;
 	set_upstreams(&u, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
-		struct sockaddr_in from;
+		struct sockaddr_in from = {0};
 		socklen_t len = sizeof(from);
 
 		send_query(fd, &q);
@@ -584,7 +584,7 @@ static void test_tcp_slow_reader(void **state)
 		quiet = n < 0 ? quiet + 1 : 0;
 		at += n > 0 ? (size_t)n : 0;
 		sent += at == len;
-		at %= len;
+		at = at == len ? 0 : at;
 	}
 	assert_true(sent > 16 && sent < 20000);
 	shutdown(fd, SHUT_WR);

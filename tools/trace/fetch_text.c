@@ -169,7 +169,7 @@ static void run_op(struct machine *m, const struct ax_probe_op *op)
 		set_binary(m, op);
 	else if (op->code == AX_CODE_CONST)
 		set(m, "%lld", (long long)op->value);
-	else if (op->code == AX_CODE_CTX && m->c->format)
+	else if ((op->code == AX_CODE_CTX && m->c->format) || op->code == AX_CODE_ADDRESS)
 		set_field(m, op);
 	else if (op->code == AX_CODE_CTX)
 		set_register(m, op);
@@ -179,8 +179,6 @@ static void run_op(struct machine *m, const struct ax_probe_op *op)
 		set_memory(m, op, "kernel ");
 	else if (op->code == AX_CODE_SAVED)
 		set(m, "kept at the entry, %llu", (unsigned long long)op->value);
-	else if (op->code == AX_CODE_ADDRESS)
-		set_field(m, op);
 	else if (op->code == AX_CODE_DATA_LOC)
 		set(m, "address in the record that %s tells", m->acc);
 	else if (op->code == AX_CODE_STACK)

@@ -264,7 +264,7 @@ static int all_interfaces(struct strv *names, struct error *e)
 	struct if_nameindex *all = if_nameindex();
 	int r = all ? 0 : -errno;
 
-	for (size_t i = 0; !r && all[i].if_index; i++)
+	for (size_t i = 0; all && !r && all[i].if_index; i++)
 		r = strv_add(names, all[i].if_name);
 	if (all)
 		if_freenameindex(all);

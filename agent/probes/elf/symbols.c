@@ -104,7 +104,7 @@ static int load_table(struct binary *b, const struct image *im, const Elf64_Shdr
 	r = image_section_load(im, table, &symbols, &len);
 	if (!r)
 		r = image_section_load(im, &im->sections[table->sh_link], &names, &names_len);
-	if (r < 0)
+	if (r)
 		return r == -ENOMEM ? r : 0; /* a debug file has .dynsym as NOBITS */
 	r = symbols_keep(b, names);
 	v = symbols;

@@ -391,21 +391,22 @@ int engine_attach_sites(struct engine *g, struct error *e)
 
 	if (!sites || !done)
 		return out_of_memory(e);
-	for (size_t i = 0; i < 2 * p->n_sites; i++) {
-		const struct engine_site *first = &p->sites[i % p->n_sites];
-		size_t n = 0;
-		int r;
+	for (int returns = 0; returns <= 1; returns++)
+		for (size_t i = 0; i < p->n_sites; i++) {
+			const struct engine_site *first = &p->sites[i];
+			size_t n = 0;
+			int r;
 
-		if (done[i % p->n_sites] || (first->is_return && i < p->n_sites))
-			continue;
-		for (size_t j = i % p->n_sites; j < p->n_sites; j++)
-			if (!done[j] && alike(first, &p->sites[j])) {
-				sites[n++] = &p->sites[j];
-				done[j] = true;
-			}
-		r = attach_alike(g, sites, n, e);
-		if (r < 0)
-			return r;
-	}
+			if (done[i] || first->is_return != returns)
+				continue;
+			for (size_t j = i; j < p->n_sites; j++)
+				if (!done[j] && alike(first, &p->sites[j])) {
+					sites[n++] = &p->sites[j];
+					done[j] = true;
+				}
+			r = attach_alike(g, sites, n, e);
+			if (r < 0)
+				return r;
+		}
 	return 0;
 }

@@ -74,7 +74,7 @@ static int fill_about(const struct engine *g, const char *about)
 		return 0;
 	if (!buf)
 		return -ENOMEM;
-	memcpy(buf, about, strlen(about));
+	strcpy(buf, about);
 	return fill(g, MAP_ABOUT, buf, 1, about_size(about));
 }
 

@@ -315,7 +315,7 @@ static int make_symbol(struct maker *m, const struct expr_item *item, struct mad
 {
 	struct error e = {0};
 	int64_t distance;
-	uint64_t address;
+	uint64_t address = 0;
 	int r;
 
 	if (maker_in_kernel(m)) {

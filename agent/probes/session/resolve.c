@@ -196,7 +196,7 @@ static int add_spot(struct resolver *r, const struct spot *spot, struct session_
 static int add_rets(struct resolver *r, const struct symbol *f, struct spot *spot)
 {
 	autofree uint64_t *offsets = NULL;
-	struct place entry;
+	struct place entry = {0};
 	size_t n, first = r->s->n_probes;
 	int err = binary_returns(r->file->binary, f, &offsets, &n, r->e);
 
@@ -339,10 +339,13 @@ static int on_usdt(void *arg, const struct usdt *u)
 	struct session_probe *p;
 	struct engine_site *site;
 
-	if (asprintf(&name, "%s:%s", u->provider, u->name) < 0)
+	if (asprintf(&name, "%s:%s", u->provider, u->name) < 0) {
 		name = NULL;
-	r->r = name ? add_probe(r, name, &p, &site) : out_of_memory(r);
-	if (r->r < 0)
+		r->r = out_of_memory(r);
+		return r->r;
+	}
+	r->r = add_probe(r, name, &p, &site);
+	if (r->r)
 		return r->r;
 	place = place_of(r, p);
 	place.usdt = u;

@@ -150,7 +150,7 @@ struct probe_spec {
 
 void probe_spec_free(struct probe_spec *p);
 /* TARGET alone or the whole text in one string. -EINVAL with a sentence that names the place. */
-int probe_parse(const char *text, struct probe_spec *p, struct error *e);
+int probe_parse(const char *text, struct probe_spec *ret, struct error *e);
 /* The words of a command line: TARGET first, then arguments, "if ...", "by". */
 int probe_parse_words(const char *const *words, size_t n, struct probe_spec *p, struct error *e);
 /* The canonical text, which parses into an equal probe. malloc'ed. */

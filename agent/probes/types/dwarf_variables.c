@@ -510,9 +510,8 @@ int dwarf_return_value(struct dwarf *d, uint64_t offset, struct dwarf_variable *
 		return go_result(&p, ret);
 	if (dwarf_type_of(d, &p.scopes.dies[0], &ret->type))
 		ret->type = (struct ctype){.kind = CTYPE_OTHER};
-	if (c_convention(&p))
-		dwarf_abi_return(d->machine, &ret->type, &ret->where);
-	else if (ctype_is_number(&ret->type)) /* all languages have it where C has it */
+	/* a number is in all languages where C has it */
+	if (c_convention(&p) || ctype_is_number(&ret->type))
 		dwarf_abi_return(d->machine, &ret->type, &ret->where);
 	else
 		where_nowhere(&ret->where, "where this language returns it is not known");

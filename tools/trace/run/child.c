@@ -59,7 +59,9 @@ static _Noreturn void execute(char *command, int errors)
 		for (char *w = strtok_r(command, " \t", &at); w && n < WORDS_MAX;
 		     w = strtok_r(NULL, " \t", &at))
 			words[n++] = w;
-		execvp(words[0], words);
+		errno = ENOENT;
+		if (words[0])
+			execvp(words[0], words);
 	}
 	err = errno;
 	/* nobody reads it when ax is gone, and then nobody wants to know */
