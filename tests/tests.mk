@@ -67,13 +67,27 @@ VM_BIN := $(patsubst tests/vm/src/%.c,.output/vm/bin/%,$(wildcard tests/vm/src/*
 	$(Q)musl-gcc -std=gnu11 -D_GNU_SOURCE $(WARN) -Os $(shell sed -n 's|^// flags: ||p' $<) -static \
 		-idirafter /usr/include -idirafter /usr/include/$(shell uname -m)-linux-gnu $< -o $@
 
+# The suite of socket behaviours has BPF programs of its own. It is static, so that it runs on other
+# kernels too.
+SUITE     := $(OUT)/tests/splice/suite
+SUITE_OBJ := $(patsubst %.c,$(OUT)/%.o,$(filter-out %.bpf.c,$(wildcard tests/splice/*.c)))
+$(OUT)/tests/splice/splice.skel.h: $(OUT)/tests/splice/splice.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name splice > $@
+$(SUITE_OBJ): $(OUT)/tests/splice/%.o: tests/splice/%.c $(OUT)/tests/splice/splice.skel.h
+	$(call say,TEST,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -I$(OUT)/tests/splice -c $< -o $@
+$(SUITE): $(SUITE_OBJ)
+	$(Q)$(CC) $(CFLAGS) $^ -static -luring -lbpf -lelf -lz -o $@
+-include $(SUITE_OBJ:.o=.d) $(OUT)/tests/splice/splice.bpf.d
+
 # One job for each processor, unless make was told otherwise.
 PARALLEL := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE   = $(MAKE) --no-print-directory $(PARALLEL)
 RUN       = OUT=$(OUT) CC=$(CC) CLANG=$(CLANG) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run
 
 .PHONY: check-build fuzz-build vm-build
-check-build: all $(UNIT_BIN) $(PROG_BIN) $(FUZZ_BIN)
+check-build: all $(UNIT_BIN) $(PROG_BIN) $(FUZZ_BIN) $(SUITE)
 fuzz-build: $(FUZZ_BIN)
 vm-build: all $(VM_BIN)
 
@@ -102,7 +116,7 @@ check-prog: need-test ## only the tests of single BPF programs
 	$(Q)$(SUBMAKE) all $(PROG_BIN)
 	$(Q)$(RUN) prog
 check-net: need-test ## only the tests in namespaces with real programs
-	$(Q)$(SUBMAKE) all
+	$(Q)$(SUBMAKE) all $(SUITE)
 	$(Q)$(RUN) net
 check-vm: need-vm ## only the tests on other kernels, in qemu
 	$(Q)$(SUBMAKE) vm-build

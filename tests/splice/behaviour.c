@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "behaviour.h"
+
+void said(struct run *r, const char *fmt, ...)
+{
+	size_t used = strlen(r->text);
+	va_list ap;
+
+	if (used && used + 1 < r->room) {
+		r->text[used++] = ' ';
+		r->text[used] = 0;
+	}
+	va_start(ap, fmt);
+	vsnprintf(r->text + used, r->room - used, fmt, ap);
+	va_end(ap);
+}
+
+void said_result(struct run *r, const char *what, ssize_t n)
+{
+	if (n < 0)
+		said(r, "%s=%s", what, strerrorname_np(errno));
+	else
+		said(r, "%s=%zd", what, n);
+}
+
+int pair_open(const struct run *r, int *client, int *server)
+{
+	int type = SOCK_STREAM | SOCK_CLOEXEC;
+	struct sockaddr_in6 addr;
+	socklen_t len = sizeof(addr);
+
+	*client = *server = -1;
+	if (getsockname(r->listener, (struct sockaddr *)&addr, &len) < 0)
+		return -errno;
+	*client = socket(r->family, type, 0);
+	if (*client < 0 || connect(*client, (struct sockaddr *)&addr, len) < 0)
+		return -errno;
+	*server = accept4(r->listener, NULL, NULL, SOCK_CLOEXEC);
+	if (*server < 0)
+		return -errno;
+	if (r->nonblock) {
+		fcntl(*client, F_SETFL, O_NONBLOCK);
+		fcntl(*server, F_SETFL, O_NONBLOCK);
+	}
+	return 0;
+}
+
+unsigned char pattern_at(uint64_t offset)
+{
+	return (unsigned char)((offset * 2654435761u) >> 13);
+}
+
+int events_within(int fd, int events, int ms)
+{
+	struct pollfd p = {.fd = fd, .events = (short)events};
+
+	return poll(&p, 1, ms) > 0 ? p.revents : 0;
+}
+
+void put(struct run *r, int fd, size_t n, uint64_t from)
+{
+	unsigned char buf[65536];
+
+	while (n) {
+		size_t part = n < sizeof(buf) ? n : sizeof(buf);
+		ssize_t sent;
+
+		for (size_t i = 0; i < part; i++)
+			buf[i] = pattern_at(from + i);
+		sent = send(fd, buf, part, MSG_NOSIGNAL);
+		if (sent < 0 && errno == EAGAIN && events_within(fd, POLLOUT, 2000))
+			continue;
+		if (sent <= 0) {
+			said_result(r, "put", sent);
+			return;
+		}
+		n -= (size_t)sent;
+		from += (size_t)sent;
+	}
+}
+
+ssize_t get(struct run *r, int fd, void *buf, size_t n, int flags)
+{
+	if (r->nonblock)
+		events_within(fd, POLLIN, 1000);
+	return recv(fd, buf, n, flags);
+}
+
+ssize_t get_all(struct run *r, int fd, size_t n, uint64_t from)
+{
+	unsigned char buf[65536];
+	ssize_t good = 0;
+
+	while ((size_t)good < n) {
+		size_t part = n - (size_t)good < sizeof(buf) ? n - (size_t)good : sizeof(buf);
+		ssize_t got = get(r, fd, buf, part, 0);
+
+		/* what members do wrong there has behaviours of its own */
+		if (got < 0 && errno == EAGAIN && events_within(fd, POLLIN, 2000))
+			continue;
+		if (got <= 0)
+			break;
+		for (ssize_t i = 0; i < got; i++) {
+			if (buf[i] != pattern_at(from + (uint64_t)good))
+				return good;
+			good++;
+		}
+	}
+	return good;
+}
+
+void pause_ms(unsigned ms)
+{
+	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+
+	while (nanosleep(&t, &t) < 0 && errno == EINTR)
+		;
+}
+
+pid_t later(struct run *r, unsigned ms, void (*act)(struct run *r))
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pause_ms(ms);
+		act(r);
+		_exit(0);
+	}
+	return pid;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a connection says of itself, and other protocols on it. */
+#include <errno.h>
+#include <linux/net_tstamp.h>
+#include <linux/tcp.h>
+#include <linux/tls.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "behaviour.h"
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+
+static void information(struct run *r)
+{
+	struct tcp_info i = {0};
+	socklen_t len = sizeof(i);
+
+	put(r, r->client, 1000, 0);
+	get_all(r, r->server, 1000, 0);
+	pause_ms(60);
+	getsockopt(r->client, IPPROTO_TCP, TCP_INFO, &i, &len);
+	said(r, "state=%u acked=%llu", i.tcpi_state, (unsigned long long)i.tcpi_bytes_acked);
+	len = sizeof(i);
+	getsockopt(r->server, IPPROTO_TCP, TCP_INFO, &i, &len);
+	said(r, "received=%llu", (unsigned long long)i.tcpi_bytes_received);
+}
+
+static void keep_alive(struct run *r)
+{
+	int on = 1, idle = 1;
+
+	said_result(r, "set", setsockopt(r->client, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)));
+	setsockopt(r->client, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(r->client, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
+	pause_ms(1300);
+	put(r, r->client, 100, 0);
+	said_result(r, "good", get_all(r, r->server, 100, 0));
+}
+
+static void user_time_out(struct run *r)
+{
+	unsigned ms = 1000;
+
+	said_result(r, "set",
+		    setsockopt(r->client, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)));
+	put(r, r->client, 100, 0);
+	pause_ms(100);
+	said_result(r, "good", get_all(r, r->server, 100, 0));
+}
+
+static void sent_stamps(struct run *r)
+{
+	int flags = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_TX_ACK |
+		    SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_ID;
+	char control[512];
+	struct msghdr m = {.msg_control = control, .msg_controllen = sizeof(control)};
+	int n = 0;
+
+	setsockopt(r->client, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags));
+	put(r, r->client, 100, 0);
+	said_result(r, "good", get_all(r, r->server, 100, 0));
+	pause_ms(60);
+	while (recvmsg(r->client, &m, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0) {
+		m.msg_controllen = sizeof(control);
+		n++;
+	}
+	said(r, "stamps=%s", n ? "some" : "none");
+}
+
+static void buffer_sizes(struct run *r)
+{
+	int small = 4096;
+
+	setsockopt(r->server, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	setsockopt(r->client, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	for (int i = 0; i < 50; i++) {
+		put(r, r->client, 1000, (uint64_t)i * 1000);
+		if (get_all(r, r->server, 1000, (uint64_t)i * 1000) != 1000) {
+			said(r, "bad at %d", i);
+			return;
+		}
+	}
+	said(r, "good");
+}
+
+static void meminfo_queue(struct run *r)
+{
+	unsigned mem[9] = {0};
+	socklen_t len = sizeof(mem);
+
+	put(r, r->client, 20000, 0);
+	pause_ms(20);
+	getsockopt(r->server, SOL_SOCKET, SO_MEMINFO, mem, &len);
+	said(r, "charged=%d", mem[0] > 0);
+}
+
+static void transport_tls(struct run *r)
+{
+	said_result(r, "ulp", setsockopt(r->client, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")));
+}
+
+static void multipath(struct run *r)
+{
+	int listener = socket(r->family, SOCK_STREAM, IPPROTO_MPTCP), client, server;
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	struct sockaddr_in *a4 = (void *)&a;
+	socklen_t len = sizeof(a);
+
+	if (listener < 0) {
+		said_result(r, "socket", -1);
+		return;
+	}
+	if (r->family == AF_INET) {
+		memset(&a, 0, sizeof(a));
+		a4->sin_family = AF_INET;
+		a4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		len = sizeof(*a4);
+	}
+	if (bind(listener, (struct sockaddr *)&a, len) < 0 || listen(listener, 1) < 0 ||
+	    getsockname(listener, (struct sockaddr *)&a, &len) < 0)
+		return;
+	client = socket(r->family, SOCK_STREAM, IPPROTO_MPTCP);
+	said_result(r, "connect", connect(client, (struct sockaddr *)&a, len));
+	server = accept(listener, NULL, NULL);
+	put(r, client, 1000, 0);
+	said_result(r, "good", get_all(r, server, 1000, 0));
+	put(r, server, 100, 0);
+	said_result(r, "back", get_all(r, client, 100, 0));
+}
+
+/* What checkpointing does: the queue's sequence number and length, by TCP_REPAIR. */
+static void repair(struct run *r)
+{
+	int on = TCP_REPAIR_ON, off = TCP_REPAIR_OFF, queue = TCP_RECV_QUEUE;
+	char buf[64];
+
+	put(r, r->client, 40, 0);
+	pause_ms(20);
+	said_result(r, "on", setsockopt(r->server, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)));
+	setsockopt(r->server, IPPROTO_TCP, TCP_REPAIR_QUEUE, &queue, sizeof(queue));
+	said_result(r, "queue", recv(r->server, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT));
+	setsockopt(r->server, IPPROTO_TCP, TCP_REPAIR, &off, sizeof(off));
+	said_result(r, "good", get_all(r, r->server, 40, 0));
+}
+
+static void incoming_cpu(struct run *r)
+{
+	int cpu = -1, id = 0;
+	socklen_t len = sizeof(cpu);
+
+	put(r, r->client, 100, 0);
+	get_all(r, r->server, 100, 0);
+	getsockopt(r->server, SOL_SOCKET, SO_INCOMING_CPU, &cpu, &len);
+	len = sizeof(id);
+	getsockopt(r->server, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &len);
+	said(r, "cpu=%d", cpu >= 0);
+}
+
+static void notsent_low_water(struct run *r)
+{
+	unsigned low = 16384;
+
+	setsockopt(r->client, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &low, sizeof(low));
+	put(r, r->client, 100000, 0);
+	said_result(r, "good", get_all(r, r->server, 100000, 0));
+	said(r, "out=%d", !!(events_within(r->client, POLLOUT, 200) & POLLOUT));
+}
+
+const struct behaviour behaviours_option[] = {
+	{"TCP_INFO", information, 0},
+	{"SO_KEEPALIVE", keep_alive, 0},
+	{"TCP_USER_TIMEOUT", user_time_out, 0},
+	{"SO_TIMESTAMPING of what is sent", sent_stamps, 0},
+	{"small buffers", buffer_sizes, 0},
+	{"SO_MEMINFO", meminfo_queue, 0},
+	{"TCP_ULP tls", transport_tls, 0},
+	{"MPTCP", multipath, ALONE},
+	{"TCP_REPAIR", repair, 0},
+	{"SO_INCOMING_CPU", incoming_cpu, 0},
+	{"TCP_NOTSENT_LOWAT", notsent_low_water, 0},
+	{NULL, NULL, 0},
+};
