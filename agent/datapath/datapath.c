@@ -52,7 +52,7 @@ static const struct program_info {
 	{"ax_sk_lookup", AT_NETNS, false,
 	 "services are closed to programs outside ax; the "
 	 "receiving side checks no policy in host mode",
-	 "Linux 5.9"},
+	 "Linux 5.17"},
 	{"ax_hold_syn", AT_HOLD, false, "connects do not wait for servers", "Linux 5.2"},
 	{"ax_conns", AT_ITER, false, "'ax get conns' is empty", "Linux 5.10, BTF"},
 	{"ax_dual_udp", AT_ITER, false,
@@ -60,7 +60,7 @@ static const struct program_info {
 	{"ax_from_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
 	{"ax_to_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
 	{"ax_to_service", AT_FABRIC, false,
-	 "services with private backends are closed to programs outside ax", "Linux 5.10"},
+	 "services with private backends are closed to programs outside ax", "Linux 5.17"},
 };
 _Static_assert(ARRAY_SIZE(programs) <= DATAPATH_PROGRAMS_MAX, "room for a report per program");
 
