@@ -34,8 +34,16 @@ struct choice {
 	__u32 sticky; /* by seed whatever the strategy is (datagrams of one socket) */
 	__u32 tries;  /* backends that were looked at */
 	__u32 start;  /* of the walk over the slots */
-	__u64 tried;  /* bit i: the i-th backend from `start` on (choose_least_connections()) */
+
+	/* of choose_least_connections() */
+	__u32 best;   /* the best so far, valid with `equals` */
+	__u32 open;   /* its connections */
+	__u32 weight; /* and weight */
+	__u32 equals; /* weights of all that are as good; 0: none yet */
+	__u32 pad;
+	__u64 tried; /* bit i: the i-th backend from `start` on did not do */
 };
+_Static_assert(sizeof(struct choice) == 64, "a hole would be stack that nobody has written");
 
 static __always_inline void backend_endpoint(const struct ax_backend *be,
 					     const struct ax_endpoint *asked,
@@ -78,58 +86,61 @@ static __always_inline __u32 choose_round_robin(struct choice *c, struct ax_serv
  */
 #define LEAST_LOOKED_AT 64 /* bits of choice.tried */
 
-struct least {
+/*
+ * What changes from one look to the next is in *c, which is memory of unknown contents to the
+ * verifier. Before Linux 6.7 it judges a callback by what the stack holds at the first call, and
+ * takes out the branches that this rules out.
+ */
+struct look {
 	struct choice *c;
 	struct ax_service *svc;
-	__u32 best;   /* the best so far; valid with `equals` */
-	__u32 open;   /* its connections */
-	__u32 weight; /* and weight */
-	__u32 equals; /* weights of all that are as good; 0: none yet */
 };
 
 /* Fewer connections for its weight than the best so far, or drawn by lot, by weight, of equals. */
-static long least_look(__u32 i, struct least *l)
+static long least_look(__u32 i, struct look *l)
 {
 	struct ax_backend_key key = {.service = l->svc->id, .generation = l->svc->generation};
+	struct choice *c = l->c;
 	struct ax_endpoint ep;
 	struct ax_backend *be;
 	__u32 open, weight;
 	__u64 here, best;
 
-	if (l->c->tried >> (i & 63) & 1)
+	if (c->tried >> (i & 63) & 1)
 		return 0;
-	key.slot = l->svc->slots + (l->c->start + i) % l->svc->distinct;
+	key.slot = l->svc->slots + (c->start + i) % l->svc->distinct;
 	be = bpf_map_lookup_elem(&backends, &key);
 	if (!be)
 		return 0;
-	backend_endpoint(be, &l->c->asked, &ep);
+	backend_endpoint(be, &c->asked, &ep);
 	open = open_of(&ep);
 	weight = be->weight ? be->weight : 1; /* 0: an older agent wrote the list */
-	here = (__u64)open * l->weight;
-	best = (__u64)l->open * weight;
-	if (l->equals && here > best)
+	here = (__u64)open * c->weight;
+	best = (__u64)c->open * weight;
+	if (c->equals && here > best)
 		return 0;
-	l->equals = weight + (here == best ? l->equals : 0);
-	if (bpf_get_prandom_u32() % l->equals >= weight)
+	c->equals = weight + (here == best ? c->equals : 0);
+	if (bpf_get_prandom_u32() % c->equals >= weight)
 		return 0;
-	l->best = i;
-	l->open = open;
-	l->weight = weight;
+	c->best = i;
+	c->open = open;
+	c->weight = weight;
 	return 0;
 }
 
 static __always_inline __u32 choose_least_connections(struct choice *c, struct ax_service *svc)
 {
 	__u32 n = svc->distinct < LEAST_LOOKED_AT ? svc->distinct : LEAST_LOOKED_AT;
-	struct least l = {.c = c, .svc = svc};
+	struct look l = {.c = c, .svc = svc};
 
 	if (!c->tries)
 		c->start = c->seed;
+	c->open = c->weight = c->equals = 0;
 	bpf_loop(n, least_look, &l, 0);
-	if (!l.equals)
-		return ~0u /* no slot */;
-	c->tried |= 1ull << (l.best & 63);
-	return svc->slots + (c->start + l.best) % svc->distinct;
+	if (!c->equals)
+		return ~0u; /* no slot */
+	c->tried |= 1ull << (c->best & 63);
+	return svc->slots + (c->start + c->best) % svc->distinct;
 }
 
 static __always_inline __u32 choose_slot(struct choice *c, struct ax_service *svc)

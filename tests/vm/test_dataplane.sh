@@ -12,6 +12,11 @@ services:
     ports: ["8080:80"]
     strategy: round-robin
     backends: [web, other]
+  least:
+    ip: 10.77.200.4
+    ports: ["8080:80"]
+    strategy: least-connections
+    backends: [web, other]
   usvc:
     ip: 10.77.200.2
     ports: ["9000:7000/udp"]
@@ -80,6 +85,27 @@ both()
 	[ -n "$seen_a" ] && [ -n "$seen_b" ]
 }
 
+# One of two servers has a connection, so the other gets all that come one by one. (Of chance this
+# is once in 128.)
+the_other_one()
+{
+	local i=0 mode=$1 busy
+
+	ax run --net "$mode" --name busy -- peer chat 10.77.200.4 8080 200 100 >/tmp/out.busy 2>&1 </dev/null &
+	busy=$!
+	eventually 10 sh -c 'ax get conns | grep -q busy'
+	: >/tmp/others
+	while [ $i -lt 8 ]; do
+		in_app "$mode" peer get 10.77.200.4 8080 | tee -a /tmp/others
+		usleep 200000
+		i=$((i + 1))
+	done
+	kill $busy
+	wait $busy
+	[ "$(cut -d ' ' -f 1 </tmp/others | sort | uniq -c | wc -l)" = 1 ] &&
+		[ "$(grep -cE '^(web|other) ' /tmp/others)" = 8 ]
+}
+
 refused()
 {
 	local out
@@ -121,6 +147,7 @@ for mode in private host; do
 		"^third peer=10.77.1.5 local=10.77.1.3 " in_app $mode peer get third 80
 	tap "$mode client: a service with two backends reaches both" \
 		both web other in_app $mode peer get 10.77.200.1 8080
+	tap "$mode client: the backend with the fewest connections" the_other_one $mode
 	needs getpeername4
 	like "$mode client: getpeername() is the service's address" " asked=10.77.200.1$" \
 		in_app $mode peer get 10.77.200.1 8080
