@@ -105,7 +105,9 @@ pack_modules()
 
 	release=$(ls "$base/lib/modules")
 	while read -r word path _; do
-		[ "$word" = insmod ] && [ -z "${packed[$path]:-}" ] || continue
+		if [ "$word" != insmod ] || [ -n "${packed[$path]:-}" ]; then
+			continue
+		fi
 		packed[$path]=1
 		file=$(printf '%02d-%s' "$n" "${path##*/}")
 		case $path in
@@ -193,7 +195,7 @@ log=$tmp/log console=$tmp/console exit_status='' failed=0
 pack "$tmp/root" "$tmp/initramfs" "$@"
 
 # Two serial lines: the kernel's messages on the first, the script's output on the second.
-qemu=(qemu-system-x86_64 -accel tcg -cpu qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2 -smp 2 -m 1024 -nodefaults -no-user-config
+qemu=(qemu-system-x86_64 -accel tcg -cpu "qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2" -smp 2 -m 1024 -nodefaults -no-user-config
 	-display none -no-reboot -net none
 	-kernel "$(echo "$cache/linux-$kernel"/boot/vmlinuz-*)" -initrd "$tmp/initramfs"
 	-append "console=ttyS0 quiet loglevel=5 panic=-1 nowatchdog mitigations=off random.trust_cpu=on"

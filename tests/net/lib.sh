@@ -216,12 +216,12 @@ build() {
 		[ "$SRC/$source" -nt "$BIN/$name" ] && stale=1
 	done
 	if [ $stale -eq 1 ]; then
-		"${@//%o/$BIN/.new-$name}" >"$BIN/.log-$name" 2>&1 && touch "$BIN/.new-$name" &&
-			mv "$BIN/.new-$name" "$BIN/$name" || {
+		if ! { "${@//%o/$BIN/.new-$name}" >"$BIN/.log-$name" 2>&1 &&
+			touch "$BIN/.new-$name" && mv "$BIN/.new-$name" "$BIN/$name"; }; then
 			cat "$BIN/.log-$name"
 			echo "Bail out! cannot build the test program $name"
 			exit 1
-		}
+		fi
 	fi
 	exec 9>&-
 }

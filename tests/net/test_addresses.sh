@@ -16,6 +16,10 @@ services:
 EOF
 S4=10.77.1.1 S6=fd77::1:1 C4=10.77.1.9 C6=fd77::1:9
 
+# without_ports KEY KEY: of the addresses that follow KEY=
+without_ports() {
+	sed "s/\($1=\|$2=\)\([^ ]*\):[0-9]*/\1\2/g"
+}
 # sees CLIENT-MODE WHAT FAMILY TO PORT PEER CLIENT SERVER-SEES SERVER [tcp connect's options]
 # PEER: the client's getpeername(); CLIENT: its getsockname(); SERVER-SEES: accept() and
 # getpeername() of the server; SERVER: its getsockname()
@@ -23,9 +27,9 @@ sees() {
 	local mode=$1 what=$2 family=$3 to=$4 port=$5 peer=$6 client=$7 seen=$8 server=$9 out line
 	shift 9
 	out=$(in_app --net "$mode" --ip $C4,$C6 -- "$BIN/tcp" connect "$family" "$to" "$port" "$@" 2>&1)
-	is "$what" "$(sed 's/\(local=\|you=\)\([^ ]*\):[0-9]*/\1\2/g' <<<"$out")" \
+	is "$what" "$(without_ports local you <<<"$out")" \
 		"peer=$peer local=$client server you=$seen me=$server"
-	line=$(tail -n 1 "$LOG" | sed 's/\(accept=\|getpeer=\)\([^ ]*\):[0-9]*/\1\2/g')
+	line=$(tail -n 1 "$LOG" | without_ports accept getpeer)
 	is "$what: accept() and getpeername() of the server" "$line" \
 		"accept=$seen getpeer=$seen local=$server"
 }
@@ -83,10 +87,12 @@ done
 # two servers of one host listen on the wildcard, the same port
 serve 7000 --net host --ip $S4,$S6 --name one -- "$BIN/tcp" listen 6 :: 7000 one
 serve 7000 --net host --ip 10.77.1.2,fd77::1:2 --name two -- "$BIN/tcp" listen 6 :: 7000 two
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for to in "4 $S4" "6 $S6"; do
 	like "two wildcard servers: the first by $to" \
 		"$(in_app --net host -- "$BIN/tcp" connect $to 7000)" " one you="
 done
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for to in "4 10.77.1.2" "6 fd77::1:2"; do
 	like "two wildcard servers: the second by $to" \
 		"$(in_app --net host -- "$BIN/tcp" connect $to 7000)" " two you="

@@ -43,7 +43,8 @@ ok "config check of an empty file" ax config check "$T/empty.yaml"
 fails "apply without an agent" ax config apply "$T/good.yaml"
 "$AX" --instance "$INST" agent --config "$T/bad.yaml" >"$T/out" 2>&1 &
 wait $!
-is "an agent does not start with a bad file" "$([ $? -ne 0 ] && grep -c 'bad.yaml:7:9' "$T/out")" 1
+rc=$?
+is "an agent does not start with a bad file" "$([ $rc -ne 0 ] && grep -c 'bad.yaml:7:9' "$T/out")" 1
 
 # reconciling
 write() {

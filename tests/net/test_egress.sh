@@ -42,6 +42,7 @@ forwarding() {
 is "nothing of nftables before" "$(nft list ruleset)" ""
 before=$(forwarding)
 
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for to in "4 198.51.100.2" "6 2001:db8:1::2" "6 198.51.100.2"; do
 	is "without egress: $to" "$(in_app -- "$BIN/tcp" connect $to 80)" "error connect ENETUNREACH"
 	like "with --egress: $to" "$(in_app --egress -- "$BIN/tcp" connect $to 80)" \
@@ -49,6 +50,7 @@ for to in "4 198.51.100.2" "6 2001:db8:1::2" "6 198.51.100.2"; do
 	like "host mode: $to" "$(in_app --net host --egress -- "$BIN/tcp" connect $to 80)" \
 		"outside you=\[(::ffff:198.51.100.1|2001:db8:1::1)\]:"
 done
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for method in connected sendto; do
 	for to in "4 198.51.100.2" "6 2001:db8:1::2"; do
 		is "without egress: UDP $method $to" \
@@ -59,6 +61,7 @@ done
 
 
 # a service whose backend is outside
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for to in "4 10.77.200.1" "6 fd77::200:1" "6 10.77.200.1"; do
 	start=${EPOCHREALTIME/./}
 	is "without egress, a service that is outside: $to" \

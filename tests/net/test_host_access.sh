@@ -20,6 +20,7 @@ agent_start - < <(config)
 bg "$T/daemon" "$BIN/tcp" listen 6 :: 8000 daemon
 bg "$T/daemon-udp" "$BIN/udp" serve 6 :: 8000 daemon
 wait_for "grep -q listening $T/daemon && grep -q bound $T/daemon-udp"
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for to in "4 10.77.0.1" "6 fd77::1" "6 10.77.0.1"; do
 	is "a private app does not reach a daemon of the host: $to" \
 		"$(in_app -- "$BIN/tcp" connect $to 8000)" "error connect ENETUNREACH"
@@ -89,6 +90,7 @@ wait_for "! ip link show lan0"
 # --- host_access: false ---
 
 config false >"$T/closed.yaml"
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for egress in "" --egress; do
 	serve 7000 $egress --name plain$egress --ip 10.77.1.4,fd77::1:4 -- "$BIN/tcp" listen 6 :: 7000
 	ok "host_access: true is applied" ax config apply <(config)

@@ -36,9 +36,9 @@ udp() {
 	shift 2
 	for host; do
 		measure "iperf3 server in $mode mode: UDP from $client mode to $host" \
-			1000000 $client -c $host -u -b 100M -n 2M
+			1000000 "$client" -c "$host" -u -b 100M -n 2M
 		measure "iperf3 server in $mode mode: UDP reverse, $client mode, $host" \
-			1000000 $client -c $host -u -b 100M -n 2M -R
+			1000000 "$client" -c "$host" -u -b 100M -n 2M -R
 	done
 }
 

@@ -20,6 +20,7 @@ services:
     backends: [server]
 EOF
 
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for mode in private host; do
 	serve 7000 --net $mode --ip 10.77.1.1,fd77::1:1 --name server -- "$BIN/tcp-musl" listen 6 :: 7000
 	pid=$APP

@@ -37,6 +37,7 @@ error_of() {
 		sed -n 's/^error [a-z]* //p; s/^peer=.* you=.*/connected/p; s/^from=.*/answered/p' | sort -u
 }
 
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for server in private host; do
 	serve 7000 --net $server --ip 10.77.1.1,fd77::1:1 --name server --labels zone=a,role=vault -- \
 		"$BIN/tcp" listen 6 :: 7000
@@ -88,6 +89,7 @@ for client in private host; do
 		"$(error_of $client zone=default timeout 5 "$BIN/tcp" connect 4 10.77.50.50 80)" \
 		"^(EHOSTUNREACH|ENETUNREACH|ECONNREFUSED)$"
 done
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for to in "4 198.51.100.2" "6 2001:db8::2" "6 198.51.100.2"; do
 	is "outside without egress: $to" \
 		"$(error_of private zone=default "$BIN/tcp" connect $to 80)" ENETUNREACH
@@ -147,12 +149,14 @@ stop_apps
 # programs of the host outside ax
 serve 7000 --ip 10.77.1.1,fd77::1:1 --name server -- "$BIN/tcp" listen 6 :: 7000
 serve 7000 --net host --ip 10.77.1.2,fd77::1:2 --name server2 -- "$BIN/tcp" listen 6 :: 7000
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for to in "4 10.77.1.1" "6 fd77::1:1" "4 10.77.1.2" "6 fd77::1:2"; do
 	like "host_access: a program outside ax connects to $to" \
 		"$(timeout 4 "$BIN/tcp" connect $to 7000 2>&1)" "^peer="
 done
 config false >"$T/closed.yaml"
 ok "host_access: false is applied" ax config apply "$T/closed.yaml"
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for to in "4 10.77.1.1" "6 fd77::1:1" "4 10.77.1.2" "6 fd77::1:2"; do
 	unlike "without host_access it does not: $to" \
 		"$(timeout 4 "$BIN/tcp" connect $to 7000 2>&1)" "peer="

@@ -48,9 +48,9 @@ load() {
 	eval "LOAD_$name=$APP OUT_$name=$OUT"
 }
 load_result() {
-	local pid out
-	eval "pid=\$LOAD_$1 out=\$OUT_$1"
-	wait "$pid"
+	local load out
+	eval "load=\$LOAD_$1 out=\$OUT_$1"
+	wait "$load"
 	if grep -q 'requests in' "$out" && ! grep -q 'Socket errors\|Non-2xx' "$out" &&
 		[ "$(awk '/requests in/ { print $1 }' "$out")" -gt 500 ]; then
 		pass "$2 ($(awk '/requests in/ { print $1 }' "$out") requests)"
@@ -187,7 +187,7 @@ for round in 1 2 3 4 5 6; do
 	cp "$T/many.yaml" "$T/$INST.yaml"
 	timeout 20 "$AX" --instance "$INST" config apply "$T/many.yaml" >/dev/null 2>&1 &
 	apply=$!
-	sleep 0.$(printf %03d $((RANDOM % 150 + 5)))
+	sleep "0.$(printf %03d $((RANDOM % 150 + 5)))"
 	agent_kill9
 	wait $apply
 	agent_again || failures+="round $round: the agent does not start; "

@@ -107,6 +107,7 @@ is "--user: a low port may be bound, the namespace is its own" \
 	bound
 
 # wrong command lines
+# shellcheck disable=SC2086 # $args: words of a command line
 for args in "--net foo -- true" "--ip 1.2.3 -- true" "--ip 127.0.0.1 -- true" "--name A_b -- true" \
 	"--labels novalue -- true" "--nosuch -- true" "--env novalue -- true" "--wait soon -- true" ""; do
 	in_app $args >"$T/out" 2>&1

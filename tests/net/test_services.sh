@@ -105,6 +105,7 @@ is "a fixed address on the host's loopback, from host mode" \
 	"$(hits 2 4 10.77.200.6 80 --net host)" "outside=2 "
 
 serve 7001 --ip 10.77.1.9 --name twoports -- "$BIN/tcp" ports 4 0.0.0.0 7001 7002
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for client in private host; do
 	is "$client: target ports" "$(for p in 80 81 7001; do hits 1 4 10.77.200.7 $p --net $client
 	done)" "7001=1 7002=1 7001=1 "

@@ -157,7 +157,7 @@ for i in 1 2; do
 	for mode in private host; do
 		n=$([ $mode = private ] && echo 1 || echo 2)
 		name=${mode:0:1}$i
-		serve 7000 --net $mode --ip 10.77.$n.$i,fd77::$n:$i --name "$name" -- sh -c \
+		serve 7000 --net $mode --ip "10.77.$n.$i,fd77::$n:$i" --name "$name" -- sh -c \
 			"setpriv --pdeathsig TERM $BIN/udp serve 6 :: 7001 $name & exec $BIN/tcp listen 6 :: 7000 $name"
 	done
 	SERVER=$APP
@@ -171,10 +171,10 @@ least() {
 	client "${@:1:$#-2}"
 	say open 6
 	is "$what: the fewest, all equal" "$GOT" "$a=3 $b=3"
-	say close $a
+	say close "$a"
 	say open 3
 	is "$what: the fewest, one is behind" "$GOT" "$a=3"
-	say close $b
+	say close "$b"
 	say open 5
 	is "$what: the fewest, one is behind, then equal" "$GOT" "$a=1 $b=4"
 	bye
@@ -184,7 +184,7 @@ for where in private host outside; do
 	for mode in p h; do
 		n=$([ $mode = p ] && echo 1 || echo 2)
 		for to in 10.77.20$n fd77::20$n; do
-			sep=$([ "$to" = 10.77.20$n ] && echo . || echo :)
+			sep=$([ "$to" = "10.77.20$n" ] && echo . || echo :)
 			client $where tcp "$to${sep}1" 80
 			say open 6
 			is "$where to ${mode}*, $to: in turn" "$GOT" "${mode}1=3 ${mode}2=3"
@@ -224,7 +224,7 @@ for what in "refused ECONNREFUSED" "unroutable ENETUNREACH" "silent waits"; do
 	unroutable*) addr=10.77.203.2 ;;
 	silent*) addr=10.77.203.3 ;;
 	esac
-	client host tcp $addr 80
+	client host tcp "$addr" 80
 	say try 24
 	like "${what% *}: a connect that fails leaves no count" "$GOT" \
 		"^${what#* }=([2-9]|1[0-9]|2[0-2]) h1=|^h1=([2-9]|1[0-9]|2[0-2]) ${what#* }="

@@ -138,11 +138,12 @@ pid_of() {
 	ax get apps -o json |
 		jq -r --arg n "$1" '.[] | select(.name == $n and .state == "running") | .pid'
 }
+steady='' hsteady='' changed='' removed='' # their processes
 for how in kill stop; do
 	write 1000 '  removed: {command: [sleep, "1000"], restart: always}'
 	# what systemd tells the agent is not for apps
 	[ $how = kill ] || export NOTIFY_SOCKET=$T/nobody.sock
-	agent_$([ $how = kill ] && echo kill9 || echo stop)
+	if [ "$how" = kill ]; then agent_kill9; else agent_stop; fi
 	agent_again
 	unset NOTIFY_SOCKET
 	ok "$how: the declared apps run" launched steady hsteady changed removed
@@ -163,7 +164,7 @@ for how in kill stop; do
 					echo unreadable)" 1
 		done
 	fi
-	[ $how = kill ] && agent_kill9 || agent_stop
+	if [ "$how" = kill ]; then agent_kill9; else agent_stop; fi
 	write 1001
 	agent_again
 	ok "$how: an app that was taken out of the config meanwhile is ended" \

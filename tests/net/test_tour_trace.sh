@@ -24,7 +24,7 @@ undo() {
 	local rc=$?
 
 	"$AX" --instance "$INST" trace rm snapshots >/dev/null 2>&1
-	return $rc
+	return "$rc"
 }
 trap 'undo; on_exit' EXIT
 bg "$T/out" timeout -k 1 90 bash "$T/script"

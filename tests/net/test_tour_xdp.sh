@@ -19,11 +19,11 @@ undo() {
 	local rc=$? ns
 
 	for ns in lab logs; do
-		ip netns pids $ns 2>/dev/null | xargs -r kill
-		ip netns del $ns 2>/dev/null
-		ip link del ${ns}0 2>/dev/null
+		ip netns pids "$ns" 2>/dev/null | xargs -r kill
+		ip netns del "$ns" 2>/dev/null
+		ip link del "${ns}0" 2>/dev/null
 	done
-	return $rc
+	return "$rc"
 }
 trap 'undo; on_exit' EXIT
 bg "$T/out" timeout -k 1 90 bash "$T/script"

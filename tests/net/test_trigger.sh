@@ -6,7 +6,6 @@
 need curl jq python3 ip
 
 # A peer with a veth pair to this host.
-PEER=tr-peer
 unshare -n sleep 1000 &
 PEER_PID=$!
 BACKGROUND+=("$PEER_PID")
@@ -175,7 +174,7 @@ extra=$(make slow "$T/key")
 counted "a ninth" overload "$extra"
 counted "and is used up" replayed "$extra"
 ok "they end" wait_for -t 6 "! pgrep -P $AGENT -x sleep"
-is "and are reaped" "$(ps -o stat= --ppid $AGENT | grep -c Z)" 0
+is "and are reaped" "$(pgrep -c -P "$AGENT" -r Z)" 0
 ok "then there is room" wait_for "send '$(make slow "$T/key")'; pgrep -P $AGENT -x sleep"
 
 # the next agent remembers

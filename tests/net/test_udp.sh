@@ -27,7 +27,7 @@ for mode in private host; do
 	serve 7000/udp --net $mode --ip 10.77.1.2,fd77::1:2 --name echo2 -- "$BIN/udp" serve 6 :: 7000 echo2
 	second=$APP
 	for client in private host; do
-		run=(in_app --net $client --ip 10.77.1.9,fd77::1:9 -- "$BIN/udp" ask)
+		run=(in_app --net "$client" --ip "10.77.1.9,fd77::1:9" -- "$BIN/udp" ask)
 		for method in connected sendto sendmsg sendmmsg; do
 			what="$mode server, $client client, $method"
 			ok "$what: IPv4, direct" "${run[@]}" $method 4 10.77.1.1 7000

@@ -20,6 +20,7 @@ EOF
 # server's socket sticks to one backend, so it takes several sockets to see answers go astray; all of
 # them would answer the right one of two with a probability of 2^-8.
 PORTS="7000 7001 7002 7003 7004 7005 7006 7007"
+# shellcheck disable=SC2086 # $PORTS: a list
 for server in private host; do
 	serve 7000/udp --net $server --ip 10.77.1.1,fd77::1:1 --name echo -- sh -c "
 		for port in ${PORTS#* }; do setpriv --pdeathsig TERM $BIN/udp serve 6 :: \$port & done
@@ -57,6 +58,7 @@ done
 agent_stop
 sysctl -qw net.ipv4.ip_local_port_range="10000 20000"
 agent_again
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for server in private host; do
 	serve 7000/udp --net $server --ip 10.77.1.1,fd77::1:1 --name echo -- "$BIN/udp" serve 6 :: 7000
 	for client in private host; do

@@ -32,6 +32,7 @@ milliseconds() {
 }
 
 # the client starts, looks the name up, and waits; 0.8 s later the server starts
+# shellcheck disable=SC2086 # $to: a family, an address, maybe a port
 for client in private host; do
 	for server in late latehost; do
 		n=1 mode=private
@@ -44,7 +45,7 @@ for client in private host; do
 		pids+=("$APP") outs+=("$OUT")
 		for to in "4 $addr" "6 $addr6" "6 $addr" "4 $addr 7000 -n"; do
 			set -- $to
-			run_app --net $client --wait 10s -- "$BIN/tcp" connect "$1" "$2" 7000 ${4:-}
+			run_app --net $client --wait 10s -- "$BIN/tcp" connect "$1" "$2" 7000 ${4:+"$4"}
 			pids+=("$APP") outs+=("$OUT")
 		done
 		for to in "4 10.77.200.$n" "6 fd77::200:$n"; do

@@ -318,6 +318,7 @@ for mode in ipip gue; do
 done
 is "no checksum was wrong" "$(checksum_errors client b1 b2 b3)" 0
 
+# shellcheck disable=SC2086 # $SYSCTLS: a list
 sysctl -qw ${SYSCTLS// = /=}
 ok "unload" ax xdp unload cl
 unlike "nothing is attached any more" "$(ip link show cl)" xdp

@@ -134,7 +134,7 @@ rules:
 EOF
 # session CONNECTION: what applying says then
 session() {
-	SSH_CONNECTION=$1 xdp apply xc0 --rules "$T/ssh.yaml" --confirm 60s 2>&1 >/dev/null
+	{ SSH_CONNECTION=$1 xdp apply xc0 --rules "$T/ssh.yaml" --confirm 60s >/dev/null; } 2>&1
 	xdp rollback xc0 >/dev/null
 }
 ok "load without rules" xdp load xc0

@@ -105,7 +105,9 @@ EOF
 ok "apply a list with rates" xdp apply xc0 --rules "$T/rate.yaml"
 # passed RULE PORT N [KEY=VALUE...]: sends N; what came through is in $through
 passed() {
-	local rule=$1 port=$2 n=$3 before seen=$(count "$1") limited
+	local rule=$1 port=$2 n=$3 before seen limited
+
+	seen=$(count "$1")
 	shift 3
 	before=$(sink) limited=$(count "$rule" limited)
 	from_peer send eth0 proto=udp dport="$port" n="$n" "$@"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The machine itself: what every other test here takes for granted.
-. /tests/lib.sh
+. "${0%/*}/lib.sh"
 
 has_veth()
 {

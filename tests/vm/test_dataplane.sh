@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # ax on this kernel: what a user does with it, with small static programs. A test that needs a hook
 # that this kernel lacks is skipped; which are off says `ax doctor`, which is tested first.
-. /tests/lib.sh
+. "${0%/*}/lib.sh"
 
 cat >/tmp/ax.yaml <<'EOF'
 agent:
@@ -29,6 +29,9 @@ apps:
   late:
     ip: 10.77.1.9
 EOF
+
+# set by name: pid_NAME by serve, and the clients that outlive an agent
+pid_web='' pid_other='' pid_third='' pid_pair='' pid_echo='' orphan_private='' orphan_host=''
 
 # serve NAME OPTIONS -- COMMAND...: an app that says 'listening' when it is ready.
 serve()
@@ -73,7 +76,7 @@ both()
 	local a=$1 b=$2 i=0 seen_a="" seen_b="" out
 
 	shift 2
-	while [ $i -lt 20 ] && { [ -z "$seen_a" ] || [ -z "$seen_b" ]; }; do
+	while [ "$i" -lt 20 ] && { [ -z "$seen_a" ] || [ -z "$seen_b" ]; }; do
 		out=$("$@" 2>&1)
 		echo "$out"
 		case $out in
@@ -131,6 +134,7 @@ serve web --ip 10.77.1.1,fd77::1:1 -- peer serve :: 80 web
 serve other --net host --ip 10.77.1.2,fd77::1:2 -- peer serve :: 80 other
 serve third --net host --ip 10.77.1.3 -- peer serve 0.0.0.0 80 third
 
+# shellcheck disable=SC2086 # $server: words
 for mode in private host; do
 	for server in "web 10.77.1.1 fd77::1:1 private" "other 10.77.1.2 fd77::1:2 host"; do
 		set -- $server
@@ -197,8 +201,8 @@ serve pair --ip 10.77.1.20 -- peer serve 0.0.0.0 80 one
 first=$pid_pair
 serve pair -- peer serve 0.0.0.0 80 two
 tap "two apps of one name form a service" both one two in_app private peer get pair 80
-kill $first $pid_pair
-wait $first $pid_pair
+kill "$first" "$pid_pair"
+wait "$first" "$pid_pair"
 
 # --- UDP ---
 
@@ -219,8 +223,8 @@ for mode in private host; do
 		like "$w: the service, connected" "^echo hello peer=10.77.1.5 asked=10.77.200.2$" \
 			in_app $client peer udp-connected usvc 9000 hello
 	done
-	kill $pid_echo
-	wait $pid_echo
+	kill "$pid_echo"
+	wait "$pid_echo"
 done
 
 # --- a server that starts after its client ---
@@ -279,8 +283,8 @@ for mode in private host; do
 done
 eventually 10 grep -q started /tmp/out.orphan-private
 eventually 10 grep -q started /tmp/out.orphan-host
-kill -9 $agent
-wait $agent
+kill -9 "$agent"
+wait "$agent"
 touch /tmp/dead
 for mode in private host; do
 	eventually 10 grep -q '^done$' /tmp/out.orphan-$mode
@@ -292,7 +296,7 @@ for mode in private host; do
 	like "without an agent: a $mode client reaches a service" "asked=10.77.200.1$" \
 		cat /tmp/out.orphan-$mode
 done
-wait $orphan_private $orphan_host
+wait "$orphan_private" "$orphan_host"
 
 tap "an agent takes over what is there" start_agent
 like "the new agent knows the apps" "^web .*10\.77\.1\.1" ax get apps
@@ -312,11 +316,11 @@ eventually 5 test -e /tmp/outside
 # busybox's ip takes no name for the other end
 ip link add outside0 type veth
 peer=$(cd /sys/class/net && echo veth*)
-ip link set $peer netns $outside
+ip link set "$peer" netns $outside
 ip addr add 192.0.2.2/24 dev outside0
 ip link set outside0 up
-nsenter -t $outside -n ip addr add 192.0.2.1/24 dev $peer
-nsenter -t $outside -n ip link set $peer up
+nsenter -t $outside -n ip addr add 192.0.2.1/24 dev "$peer"
+nsenter -t $outside -n ip link set "$peer" up
 nsenter -t $outside -n peer serve 192.0.2.1 80 world >/tmp/out.world 2>&1 &
 world=$!
 eventually 5 grep -q listening /tmp/out.world
@@ -331,15 +335,15 @@ ip link del outside0 2>/dev/null
 # --- the end ---
 
 tap "ax stop ends an app" ax stop web
-wait $pid_web
+wait "$pid_web"
 like "what was stopped is not listed" '^0$' sh -c 'ax get apps -o name | grep -c "^web$"'
 like "what was stopped is refused" "^connect: (ECONNREFUSED|EHOSTUNREACH|ENETUNREACH)$" \
 	in_app private peer get 10.77.1.1 80
-kill $agent
-wait $agent
-tap "apps go on when the agent ends by SIGTERM" kill -0 $pid_other
+kill "$agent"
+wait "$agent"
+tap "apps go on when the agent ends by SIGTERM" kill -0 "$pid_other"
 tap "ax agent --flush" ax agent --flush
-wait $pid_other $pid_third $pid_files
+wait "$pid_other" "$pid_third" $pid_files
 nothing_left()
 {
 	{

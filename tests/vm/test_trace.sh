@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Probes on this kernel: functions of programs and of the kernel, returns, tracepoints.
-. /tests/lib.sh
+. "${0%/*}/lib.sh"
 
 traced=/bin/traced
 # exactly NAME REGEX N COMMAND...: what comes out matches, and N events came and all were received.

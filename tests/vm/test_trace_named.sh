@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Probes with names stay on this kernel too, by whatever kind of link: of functions of programs and
 # of the kernel, their returns, and tracepoints.
-. /tests/lib.sh
+. "${0%/*}/lib.sh"
 
 traced=/bin/traced
 all="f r k t s"
@@ -32,20 +32,24 @@ tap "a tracepoint" ax trace add t tracepoint:sched:sched_process_exec 'if comm =
 tap "one of a system call" ax trace add s tracepoint:syscalls:sys_enter_read \
 	'if comm == "traced" && count <= 10'
 $traced 10 >/dev/null
+# shellcheck disable=SC2086 # $all: a list
 is "they go on without their makers" "10 10 10 1 10 " counts $all
 is "exactly the last records are kept" 4 \
 	sh -c "ax trace view f -o json 2>/dev/null | grep -c '\"arg0\":[6-9]}'"
 like "a table is viewed" '10 counted, 0 dropped' ax trace view r
 for name in $all; do
-	tap "$name is disabled" ax trace disable $name
+	tap "$name is disabled" ax trace disable "$name"
 done
 $traced 5 >/dev/null
+# shellcheck disable=SC2086 # $all: a list
 is "they see nothing then" "10 10 10 1 10 " counts $all
 for name in $all; do
-	tap "$name is enabled" ax trace enable $name
+	tap "$name is enabled" ax trace enable "$name"
 done
 $traced 5 >/dev/null
+# shellcheck disable=SC2086 # $all: a list
 is "and then go on with what they had" "15 15 15 2 15 " counts $all
+# shellcheck disable=SC2086 # $all: a list
 tap "all are removed" ax trace rm $all
 is "and nothing is left" 0 sh -c 'ls /sys/fs/bpf | grep -c trace'
 done_testing

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The ready commands on this kernel: ax trace exec, open and tcp.
-. /tests/lib.sh
+. "${0%/*}/lib.sh"
 
 # exactly NAME REGEX N COMMAND...: what comes out matches, and N events came and all were received.
 exactly()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The XDP dataplane on this kernel: in libxdp's dispatcher, native on a veth pair and generic on lo,
 # alone and beside the program of xdp-filter.
-. /tests/lib.sh
+. "${0%/*}/lib.sh"
 
 # The other end of the pair w0 is in a namespace of its own, whose process is $world.
 unshare -n sh -c 'ip link set lo up; echo >/tmp/world; exec sleep 600' &
@@ -39,7 +39,7 @@ eventually 10 listening
 
 udp() # PORT: the answer
 {
-	timeout 2 nsenter -t $world -n peer udp 198.51.100.1 "$1" word
+	timeout 2 nsenter -t "$world" -n peer udp 198.51.100.1 "$1" word
 }
 no_answer() # PORT
 {
@@ -157,7 +157,7 @@ EOF
 tap "reflect, another CPU, a rate" ax xdp apply w0 --rules /tmp/more.yaml --fix
 reflected() # a datagram that comes back is its own answer
 {
-	timeout 3 nsenter -t $world -n peer udp 198.51.100.1 7 itself
+	timeout 3 nsenter -t "$world" -n peer udp 198.51.100.1 7 itself
 }
 like "what is reflected comes back" "^itself" reflected
 tap "another CPU takes packets" pings
@@ -165,13 +165,13 @@ rated()
 {
 	local n=0 i=0
 
-	while [ $i -lt 6 ]; do
+	while [ "$i" -lt 6 ]; do
 		udp 9000 | grep -q '^server' && n=$((n + 1))
 		i=$((i + 1))
-		[ $n -lt $i ] && break
+		[ "$n" -lt "$i" ] && break
 	done
 	echo "$n came through"
-	[ $n -ge 2 ] && [ $n -lt 6 ]
+	[ "$n" -ge 2 ] && [ "$n" -lt 6 ]
 }
 tap "a rate limits" rated
 
@@ -343,7 +343,7 @@ killed()
 {
 	local i=0
 
-	while [ $i -lt 12 ]; do
+	while [ "$i" -lt 12 ]; do
 		ax xdp apply w0 --rules /tmp/rules.yaml >/dev/null 2>&1 &
 		usleep $((i * 40000 + 20000))
 		kill -9 $! 2>/dev/null
@@ -390,6 +390,8 @@ kernel_is_well()
 	none 'BUG|Oops|WARNING:|RIP:|general protection|hung task|rcu.*stall' dmesg
 }
 tap "the kernel complains of nothing" kernel_is_well
+# shellcheck disable=SC2086 # $servers: a list
 kill $servers $backend $world 2>/dev/null
+# shellcheck disable=SC2086 # $servers: a list
 wait $servers $backend $world
 done_testing

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What this kernel's verifier makes of lists: every field, in each way in which a list can be
 # compiled, and everything that rules do. Generic mode on lo: it is about loading and judging.
-. /tests/lib.sh
+. "${0%/*}/lib.sh"
 
 ip link set lo up
 
@@ -33,7 +33,7 @@ taken()
 	verdict pass "$1" || status=1
 	[ -z "${2:-}" ] || verdict drop "$2" || status=1
 	ax --instance l xdp unload lo || status=1
-	return $status
+	return "$status"
 }
 
 # field CONDITION HIT MISS

@@ -231,7 +231,7 @@ swap_under_load() {
 
 xdp_cases=(xdp.ports xdp.xdpfilter xdp.mixed10 xdp.mixed1000 xdp.mixed10000
 	xdp.overlap1000 xdp.overlap10000
-	xdp.set1000 xdp.set$many xdp.hot1000 xdp.hot$many
+	xdp.set1000 "xdp.set$many" xdp.hot1000 "xdp.hot$many"
 	xdp.nat xdp.ipip xdp.gue xdp.natflows xdp.ipipflows
 	live.ports live.xdpfilter live.mixed live.nftset live.nftports live.nftmixed
 	xdp.swap xdp.apply xdp.add)

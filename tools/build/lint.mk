@@ -30,7 +30,9 @@ $(LINT_OK): $(OUT)/lint/%.ok: %.c .clang-tidy \
 # Inside the VM it is busybox's shell, of which dash is the nearest that shellcheck knows.
 lint-sh:
 	$(call say,SHELL,.ci tests tools)
-	$(Q)shellcheck -s bash .ci/run tests/run $(shell find tests tools -name '*.sh' ! -path 'tests/vm/*')
+	$(Q)shellcheck -s bash .ci/run tests/run \
+		$(shell find tests tools -name '*.sh' ! -path 'tests/vm/*' ! -path 'tools/bench/*')
+	$(Q)shellcheck -s bash --check-sourced tools/bench/run.sh
 	$(Q)shellcheck -s dash tests/vm/init $(wildcard tests/vm/*.sh)
 lint-words:
 	$(call say,WORDS,all)
