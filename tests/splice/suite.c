@@ -118,7 +118,7 @@ static void enter_cgroup(void)
 	char path[4200];
 	int fd;
 
-	while (mounts && (m = getmntent(mounts)) && strcmp(m->mnt_type, "cgroup2"))
+	while (mounts && (m = getmntent(mounts)) && strcmp(m->mnt_type, "cgroup2") != 0)
 		;
 	if (!mounts || !m)
 		die("no cgroup2 is mounted: mount -t cgroup2 none /sys/fs/cgroup");
@@ -277,7 +277,7 @@ static void run_spliced(enum mode mode)
 static bool same(const struct result *r, int a, int b)
 {
 	for (int m = 0; m < MODES; m++)
-		if (strcmp(r->text[m][a], r->text[m][b]))
+		if (strcmp(r->text[m][a], r->text[m][b]) != 0)
 			return false;
 	return true;
 }

@@ -136,7 +136,7 @@ static void many_at_once(struct run *r)
 
 	for (int i = 0; i < 4; i++) {
 		for (int k = 0; k < 25; k++)
-			buf[i][k] = pattern_at((uint64_t)(i * 25 + k));
+			buf[i][k] = pattern_at((uint64_t)i * 25 + (uint64_t)k);
 		v[i] = (struct iovec){buf[i], 25};
 		m[i].msg_hdr.msg_iov = &v[i];
 		m[i].msg_hdr.msg_iovlen = 1;

@@ -19,8 +19,10 @@
 /* What the programs get from the kernel. libbpf's header of the helpers stays out by its guard. */
 #define __BPF_HELPERS__
 #define SEC(name)
+/* NOLINTBEGIN(bugprone-macro-parentheses): these declare members, as libbpf's do */
 #define __uint(name, val) int(*name)[val]
 #define __type(name, val) typeof(val) *name
+/* NOLINTEND(bugprone-macro-parentheses) */
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #define __noinline	__attribute__((noinline, unused))
@@ -101,6 +103,7 @@ static void check_list(const struct rule_list *l, struct rnd *r, unsigned packet
 				 l->n_rules, made.match);
 	}
 	free(arena_now);
+	layout_now = NULL;
 }
 
 static void random_lists_match_as_they_say(void **state)

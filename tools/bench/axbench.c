@@ -33,8 +33,6 @@
 #define IO_SECONDS     10  /* a client that waits longer than this for anything has failed */
 #define SERVER_SECONDS 900 /* no server outlives a benchmark that was killed by more than this */
 
-extern char **environ;
-
 struct options {
 	unsigned ms; /* how long to measure */
 	unsigned n;  /* how many runs (spawn-time) */
@@ -332,7 +330,7 @@ static int connect_for(const struct endpoint *to, unsigned ms, struct samples *s
 static int connect_rate(const struct endpoint *to, const struct options *o)
 {
 	struct samples s __attribute__((cleanup(samples_free))) = {0};
-	uint64_t count, total = 0, start, t;
+	uint64_t count, total = 0, start, t, median;
 	int err = samples_alloc(&s);
 
 	if (!err)
@@ -348,8 +346,9 @@ static int connect_rate(const struct endpoint *to, const struct options *o)
 	if (err)
 		return failed("connect(), read and close()", err);
 	samples_sort(&s);
+	median = s.ns[s.n / 2];
 	printf("{\"mode\":\"connect-rate\",\"unit\":\"1/s\",\"value\":%.1f,\"count\":%llu}\n",
-	       1e9 / s.ns[s.n / 2], (unsigned long long)total);
+	       1e9 / median, (unsigned long long)total);
 	return 0;
 }
 

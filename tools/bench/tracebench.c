@@ -262,6 +262,7 @@ static double call_ns(int (*f)(int), uint64_t ns, uint64_t *calls, double *media
 	static uint32_t slices[SLICES_MAX];
 	uint64_t begin = now_ns(), last = begin, now;
 	size_t n = 0;
+	uint32_t middle;
 
 	do {
 		for (unsigned i = 0; i < SLICE; i++)
@@ -273,7 +274,8 @@ static double call_ns(int (*f)(int), uint64_t ns, uint64_t *calls, double *media
 	*calls = n * SLICE;
 	n = n < SLICES_MAX ? n : SLICES_MAX;
 	qsort(slices, n, sizeof(slices[0]), compare);
-	*median = (double)slices[n / 2] / SLICE;
+	middle = slices[n / 2];
+	*median = (double)middle / SLICE;
 	return (double)(now - begin) / (double)*calls;
 }
 
@@ -338,7 +340,7 @@ static int run_calls(const struct options *o, const char *name, char **command)
 	int r;
 
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		if (strcmp(name, functions[i].name))
+		if (strcmp(name, functions[i].name) != 0)
 			continue;
 		/* the page of the code is there before the kernel looks for it */
 		functions[i].probed(0);
@@ -488,7 +490,8 @@ static int run(const struct options *o, int argc, char **argv)
 	bool named = argc > 0 && (!strcmp(argv[0], "call") || !strcmp(argv[0], "first"));
 	int at = named ? 2 : 1;
 
-	if (argc < at + 2 || strcmp(argv[at], "--") || (!named && strcmp(argv[0], "many"))) {
+	if (argc < at + 2 || strcmp(argv[at], "--") != 0 ||
+	    (!named && strcmp(argv[0], "many") != 0)) {
 		fprintf(stderr, "usage: tracebench [-c CPU] [-t MS] [-n N] [-r RATE] [-o FILE] "
 				"call FUNCTION|first TEXT|many -- TRACER...\n");
 		return -EINVAL;

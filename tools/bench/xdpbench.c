@@ -454,7 +454,7 @@ static int flood_xdpfilter(const struct options *o, unsigned out, unsigned in)
 static int send_once(const struct options *o, unsigned out)
 {
 	struct xdpbench *skel = load(o, 0, true);
-	double ns;
+	double ns = 0;
 	int r = skel ? send_frames(o, skel, out, &ns) : -errno;
 
 	xdpbench__destroy(skel);

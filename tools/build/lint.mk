@@ -10,13 +10,14 @@ fmt-check: need-lint ## is all C formatted?
 	$(Q)clang-format --dry-run -Werror $(FORMATTED)
 
 lint: need-lint ## what clang-tidy, shellcheck and codespell find
-	$(Q)$(SUBMAKE) all
+	$(Q)$(SUBMAKE) all $(OUT)/bench/xdpbench.skel.h $(OUT)/tests/splice/splice.skel.h
 	$(Q)$(SUBMAKE) lint-c lint-sh lint-words
 
 # A file is looked at again when it, or a header, has changed. The analyzer looks at each function by
 # itself (mode=shallow): what it finds beyond that is not worth the ten times as long.
-LINT_C    := $(AGENT_SRC) $(TOOLS_SRC) $(call SOURCES,tests/unit tests/prog tests/fuzz tests/lib)
-LINT_INC  := -I. -Iagent -Iinclude -Ibpf -I$(OUT) -I$(OUT)/skel -I$(OUT)/skel/probes/engine -I$(OUT)/skel/probes/watch
+LINT_C    := $(AGENT_SRC) $(TOOLS_SRC) $(call SOURCES,tests tools/bench,! -name '*.bpf.c' ! -path 'tests/fuzz/corpus/*')
+LINT_INC  := -I. -Iagent -Iinclude -Ibpf -I$(OUT) -I$(OUT)/skel -I$(OUT)/skel/probes/engine -I$(OUT)/skel/probes/watch \
+	     -I$(OUT)/bench -I$(OUT)/tests/splice
 LINT_OK   := $(LINT_C:%.c=$(OUT)/lint/%.ok)
 lint-c: $(LINT_OK)
 $(LINT_OK): $(OUT)/lint/%.ok: %.c .clang-tidy \

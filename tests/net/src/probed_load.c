@@ -156,10 +156,12 @@ int main(int argc, char **argv)
 		leave_often();
 	for (long i = 0; !strcmp(what, "numbers") && i < times; i++)
 		number(i);
-	for (long i = 0; !strcmp(what, "names") && i < 8; i++)
-		pthread_create(&t[i], NULL, name_often, (void *)i);
-	for (long i = 0; !strcmp(what, "names") && i < 8; i++)
-		pthread_join(t[i], NULL);
+	if (!strcmp(what, "names")) {
+		for (long i = 0; i < 8; i++)
+			pthread_create(&t[i], NULL, name_often, (void *)i);
+		for (long i = 0; i < 8; i++)
+			pthread_join(t[i], NULL);
+	}
 	if (!strcmp(what, "few")) {
 		at(NULL, 1);
 		at(&three, 2);

@@ -42,7 +42,7 @@ static size_t put_udp(uint8_t *at, uint32_t pseudo, const char *port, const char
 	udp.dest = htons((uint16_t)atoi(port));
 	udp.len = htons((uint16_t)len);
 	memcpy(at, &udp, sizeof(udp));
-	memcpy(at + sizeof(udp), text, strlen(text));
+	memcpy(at + sizeof(udp), text, len - sizeof(udp));
 	udp.check = fold(sum16(pseudo + IPPROTO_UDP + (uint32_t)len, at, len));
 	memcpy(at, &udp, sizeof(udp));
 	return len;

@@ -159,7 +159,7 @@ static void echo(int fd, const char *message)
 			fail("read");
 		have += (size_t)n;
 	}
-	if (memcmp(buf, message, want)) {
+	if (memcmp(buf, message, want) != 0) {
 		printf("error echo differs\n");
 		exit(1);
 	}

@@ -239,7 +239,7 @@ static int cmd_follow(char **argv)
 		} else if (n > 0) {
 			answer[n] = '\0';
 			*strchrnul(answer, ' ') = '\0';
-			if (strcmp(answer, last))
+			if (strcmp(answer, last) != 0)
 				printf("%s\n", answer);
 			strcpy(last, answer);
 		}

@@ -208,7 +208,7 @@ static void chat(char **argv)
 		snprintf(want, sizeof(want), "line %d", i);
 		dprintf(fd, "%s\n", want);
 		read_line(fd, line, sizeof(line));
-		if (strcmp(line, want)) {
+		if (strcmp(line, want) != 0) {
 			printf("echo: '%s' instead of '%s'\n", line, want);
 			exit(1);
 		}
