@@ -165,13 +165,29 @@ static int find_partner(struct agent *a, const struct app *app, struct service *
 	return 0;
 }
 
-static int take_from_pool(struct pool *p, struct ax_addr *addr, const char *family, struct error *e)
+/* Apps that have ended, which the kernel tells of a little later (at most once in 10 ms each). */
+static void notice_ended(struct agent *a)
+{
+	struct app *next;
+
+	for (struct app *app = a->apps; app; app = next) {
+		next = app->next;
+		app_check(a, app);
+	}
+}
+
+static int take_from_pool(struct agent *a, struct pool *p, struct ax_addr *addr, const char *family,
+			  struct error *e)
 {
 	int r;
 
 	if (!p->size)
 		return 0;
 	r = pool_take(p, addr);
+	if (r) {
+		notice_ended(a);
+		r = pool_take(p, addr);
+	}
 	if (r)
 		return error_set(e, r,
 				 "the %s pool has no address left: end some apps, give one with "
@@ -196,9 +212,9 @@ static int choose_addresses(struct agent *a, struct app *app, const struct servi
 		return 0;
 	}
 	if (addr_is_zero(&app->vip4) && (shared4 || addr_is_zero(&app->spec.ip6)))
-		r = take_from_pool(&a->pool4, &app->vip4, "IPv4", e);
+		r = take_from_pool(a, &a->pool4, &app->vip4, "IPv4", e);
 	if (!r && addr_is_zero(&app->vip6) && (shared6 || addr_is_zero(&app->spec.ip4)))
-		r = take_from_pool(&a->pool6, &app->vip6, "IPv6", e);
+		r = take_from_pool(a, &a->pool6, &app->vip6, "IPv6", e);
 	if (!r && !addr_is_zero(&app->vip6) && !a->has_ipv6)
 		r = error_set(e, -EAFNOSUPPORT,
 			      "this machine has IPv6 switched off: give an IPv4 address");
