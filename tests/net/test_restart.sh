@@ -87,6 +87,15 @@ is "and the service works with the new agent" \
 	"$(in_app -- curl -s --max-time 3 http://svc/)" hello
 is "names too" "$(in_app -- getent ahostsv4 web | awk '{ print $1 }' | sort -u)" 10.77.1.1
 
+# a child that the dead agent had forked still has the lock's descriptor
+agent_kill9
+(flock 9 && sleep 0.6) 9<>"/run/ax/$INST/lock" &
+orphan=$!
+sleep 0.1
+agent_again
+is "the next agent waits for the lock of a dead one" "$?" 0
+wait "$orphan"
+
 # launches between two running apps go on while no agent runs; new ones say what is wrong
 run_app --ip 10.77.1.9 -- sh -c "while :; do curl -s --max-time 3 http://10.77.200.1/; sleep 0.1; done"
 wait_for "grep -q hello $OUT"
@@ -99,15 +108,6 @@ is "ax run without an agent is an error of ax" "$?" 125
 like "with a sentence that says so" "$out" "agent"
 agent_again
 stop_app "$APP"
-
-# a child that the dead agent had forked still has the lock's descriptor
-agent_kill9
-(flock 9 && sleep 0.6) 9<>"/run/ax/$INST/lock" &
-orphan=$!
-sleep 0.1
-agent_again
-is "the next agent waits for the lock of a dead one" "$?" 0
-wait "$orphan"
 
 # an app that ended while the agent was down
 run_app --name brief --ip 10.77.1.8,fd77::1:8 -- sleep 100
