@@ -60,108 +60,108 @@ static void assert_line(const char *line, const char *canonical)
 	rule_free(&r);
 }
 
+static const struct {
+	const char *line, *canonical;
+} canonical_forms[] = {
+	/* NULL: refused */
+	{"action pass", "action pass"},
+	{"action drop", "action drop"},
+	{"action reflect", "action reflect"},
+	{"action redirect eth1", "action redirect eth1"},
+	{"action redirect cpu", "action redirect cpu"},
+	{"action cpu 3", "action cpu 3"},
+	{"action balance web", "action balance web"},
+	{"dport 22 action pass name ssh", "name ssh dport 22 action pass"},
+	{"name A.b_c-d:9 action pass", "name A.b_c-d:9 action pass"},
+	{"src 10.0.0.0/8,fd00::/8,@blocked,192.0.2.1 action drop",
+	 "src 10.0.0.0/8,fd00::/8,192.0.2.1/32,@blocked action drop"},
+	{"dst 2001:db8::1,@a,@b action drop", "dst 2001:db8::1/128,@a,@b action drop"},
+	{"src 0.0.0.0/0 action drop", "src 0.0.0.0/0 action drop"},
+	{"dst ::/0 action drop", "dst ::/0 action drop"},
+	{"proto tcp action drop", "proto tcp action drop"},
+	{"proto udp,tcp action drop", "proto tcp,udp action drop"},
+	{"proto 6,200-202,1 action drop", "proto icmp,tcp,200-202 action drop"},
+	{"proto 0-255 action drop", "proto 0-255 action drop"},
+	{"proto esp,ah,icmpv6 action drop", "proto esp,ah,icmp6 action drop"},
+	{"dport 8000-8099,22,@web action drop", "dport 22,8000-8099,@web action drop"},
+	{"dport 5,1-3,2-4 action drop", "dport 1-5 action drop"},
+	{"sport 0,65535 action drop", "sport 0,65535 action drop"},
+	{"sport 0-65535 action drop", "sport 0-65535 action drop"},
+	{"flags !ack,syn action drop", "flags syn,!ack action drop"},
+	{"flags syn,syn,fin,rst,psh,ack,urg,ece,cwr proto tcp action drop",
+	 "proto tcp flags fin,syn,rst,psh,ack,urg,ece,cwr action drop"},
+	{"icmp echo-request action pass", "icmp echo-request action pass"},
+	{"icmp 8 action pass", "icmp echo-request action pass"},
+	{"icmp 3/4,3/1,9,0-0 action pass", NULL},
+	{"icmp 3/4,3/1,9 action pass", "icmp 3/1,frag-needed,9 action pass"},
+	{"icmp unreachable,3/4 action pass", "icmp unreachable action pass"},
+	{"icmp 8,9,10/0 action pass", "icmp echo-request,9,10/0 action pass"},
+	{"icmp 255/255 icmp6 0/0 action pass", "icmp 255/255 icmp6 0/0 action pass"},
+	{"icmp6 packet-too-big icmp frag-needed action pass",
+	 "icmp frag-needed icmp6 packet-too-big action pass"},
+	{"icmp6 1,2,3,4,128,129,133,134,135,136 action pass",
+	 "icmp6 unreachable,packet-too-big,time-exceeded,parameter-problem,echo-request,"
+	 "echo-reply,router-solicitation,router-advertisement,neighbour-solicitation,"
+	 "neighbour-advertisement action pass"},
+	{"icmp echo-reply,redirect,time-exceeded,parameter-problem action pass",
+	 "icmp echo-reply,redirect,time-exceeded,parameter-problem action pass"},
+	{"vlan none,100,200-299 action drop", "vlan 100,200-299,none action drop"},
+	{"vlan 4095,none action drop", "vlan 4095,none action drop"},
+	{"vlan 0-4095 action drop", "vlan 0-4095 action drop"},
+	{"fragment later,first action drop", "fragment first,later action drop"},
+	{"fragment none,first,later action drop", "fragment none,first,later action drop"},
+	{"length 1500- action drop", "length 1500- action drop"},
+	{"length 0-64,9000-65535 action drop", "length 0-64,9000- action drop"},
+	{"length 65535 action drop", "length 65535 action drop"},
+	{"ttl 1-5,255 action drop", "ttl 1-5,255 action drop"},
+	{"ttl 5,1,2-4,64-255 action drop", "ttl 1-5,64- action drop"},
+	{"mac ff:ff:ff:ff:ff:ff ttl 0 length 60 action drop",
+	 "length 60 ttl 0 mac ff:ff:ff:ff:ff:ff action drop"},
+	{"mac 02:00:00:00:00:0A,aa:bb:cc:dd:ee:ff action drop",
+	 "mac 02:00:00:00:00:0a,aa:bb:cc:dd:ee:ff action drop"},
+	{"action redirect e smac 02:00:00:00:00:01 dmac 02:00:00:00:00:02 to 10.0.0.5 "
+	 "to-port 80 checksum recompute",
+	 "action redirect e smac 02:00:00:00:00:01 dmac 02:00:00:00:00:02 to 10.0.0.5 "
+	 "to-port 80 checksum recompute"},
+	{"to fd00::5 action redirect e", "action redirect e to fd00::5"},
+	{"capture 16 action pass", "action pass capture 16"},
+	{"capture 16,ring action pass", "action pass capture 16"},
+	{"capture 16,slot=cmd action pass", "action pass capture 16,slot=cmd"},
+	{"capture 9216,slot=cmd,ring,frame action pass",
+	 "action pass capture 9216,ring,slot=cmd,frame"},
+	{"capture 64,frame action pass", "action pass capture 64,frame"},
+	{"rate 1000pps action pass", "action pass rate 1kpps"},
+	{"rate 1500PPS action pass", "action pass rate 1500pps"},
+	{"rate 1000mpps action pass", "action pass rate 1000mpps"},
+	{"rate 10mbit,burst=15000 action pass", "action pass rate 10mbit,burst=15000"},
+	{"rate 10mbit,burst=125k action pass", "action pass rate 10mbit"},
+	{"rate 100gbit,burst=2MB,per=src action pass",
+	 "action pass rate 100gbit,burst=2000000,per=src"},
+	{"rate 8bit action pass", "action pass rate 8bit"},
+	{"rate 1kbit,burst=10kb action pass", "action pass rate 1kbit"},
+	{"rate 10pps,burst=1 action pass", "action pass rate 10pps"},
+	{"rate 10pps,per=src/24 action pass", "action pass rate 10pps,per=src/24/64"},
+	{"rate 10pps,per=src/24/56,burst=7 action pass",
+	 "action pass rate 10pps,burst=7,per=src/24/56"},
+	{"rate 10pps,per=src/32/128 action pass", "action pass rate 10pps,per=src"},
+	{"rate 10pps,per=src/0/0 action pass", "action pass rate 10pps,per=src/0/0"},
+	{"sample 100 log yes action pass", "action pass sample 100 log yes"},
+	{"log true action pass", "action pass log yes"},
+	{"log no trigger FALSE action pass", "action pass"},
+	{"trigger yes proto udp dport 9 action drop", "proto udp dport 9 action drop trigger yes"},
+};
+
 static void every_key_has_a_canonical_form(void **state)
 {
-	static const struct {
-		const char *line, *canonical;
-	} cases[] = {
-		{"action pass", "action pass"},
-		{"action drop", "action drop"},
-		{"action reflect", "action reflect"},
-		{"action redirect eth1", "action redirect eth1"},
-		{"action redirect cpu", "action redirect cpu"},
-		{"action cpu 3", "action cpu 3"},
-		{"action balance web", "action balance web"},
-		{"dport 22 action pass name ssh", "name ssh dport 22 action pass"},
-		{"name A.b_c-d:9 action pass", "name A.b_c-d:9 action pass"},
-		{"src 10.0.0.0/8,fd00::/8,@blocked,192.0.2.1 action drop",
-		 "src 10.0.0.0/8,fd00::/8,192.0.2.1/32,@blocked action drop"},
-		{"dst 2001:db8::1,@a,@b action drop", "dst 2001:db8::1/128,@a,@b action drop"},
-		{"src 0.0.0.0/0 action drop", "src 0.0.0.0/0 action drop"},
-		{"dst ::/0 action drop", "dst ::/0 action drop"},
-		{"proto tcp action drop", "proto tcp action drop"},
-		{"proto udp,tcp action drop", "proto tcp,udp action drop"},
-		{"proto 6,200-202,1 action drop", "proto icmp,tcp,200-202 action drop"},
-		{"proto 0-255 action drop", "proto 0-255 action drop"},
-		{"proto esp,ah,icmpv6 action drop", "proto esp,ah,icmp6 action drop"},
-		{"dport 8000-8099,22,@web action drop", "dport 22,8000-8099,@web action drop"},
-		{"dport 5,1-3,2-4 action drop", "dport 1-5 action drop"},
-		{"sport 0,65535 action drop", "sport 0,65535 action drop"},
-		{"sport 0-65535 action drop", "sport 0-65535 action drop"},
-		{"flags !ack,syn action drop", "flags syn,!ack action drop"},
-		{"flags syn,syn,fin,rst,psh,ack,urg,ece,cwr proto tcp action drop",
-		 "proto tcp flags fin,syn,rst,psh,ack,urg,ece,cwr action drop"},
-		{"icmp echo-request action pass", "icmp echo-request action pass"},
-		{"icmp 8 action pass", "icmp echo-request action pass"},
-		{"icmp 3/4,3/1,9,0-0 action pass", NULL},
-		{"icmp 3/4,3/1,9 action pass", "icmp 3/1,frag-needed,9 action pass"},
-		{"icmp unreachable,3/4 action pass", "icmp unreachable action pass"},
-		{"icmp 8,9,10/0 action pass", "icmp echo-request,9,10/0 action pass"},
-		{"icmp 255/255 icmp6 0/0 action pass", "icmp 255/255 icmp6 0/0 action pass"},
-		{"icmp6 packet-too-big icmp frag-needed action pass",
-		 "icmp frag-needed icmp6 packet-too-big action pass"},
-		{"icmp6 1,2,3,4,128,129,133,134,135,136 action pass",
-		 "icmp6 unreachable,packet-too-big,time-exceeded,parameter-problem,echo-request,"
-		 "echo-reply,router-solicitation,router-advertisement,neighbour-solicitation,"
-		 "neighbour-advertisement action pass"},
-		{"icmp echo-reply,redirect,time-exceeded,parameter-problem action pass",
-		 "icmp echo-reply,redirect,time-exceeded,parameter-problem action pass"},
-		{"vlan none,100,200-299 action drop", "vlan 100,200-299,none action drop"},
-		{"vlan 4095,none action drop", "vlan 4095,none action drop"},
-		{"vlan 0-4095 action drop", "vlan 0-4095 action drop"},
-		{"fragment later,first action drop", "fragment first,later action drop"},
-		{"fragment none,first,later action drop", "fragment none,first,later action drop"},
-		{"length 1500- action drop", "length 1500- action drop"},
-		{"length 0-64,9000-65535 action drop", "length 0-64,9000- action drop"},
-		{"length 65535 action drop", "length 65535 action drop"},
-		{"ttl 1-5,255 action drop", "ttl 1-5,255 action drop"},
-		{"ttl 5,1,2-4,64-255 action drop", "ttl 1-5,64- action drop"},
-		{"mac ff:ff:ff:ff:ff:ff ttl 0 length 60 action drop",
-		 "length 60 ttl 0 mac ff:ff:ff:ff:ff:ff action drop"},
-		{"mac 02:00:00:00:00:0A,aa:bb:cc:dd:ee:ff action drop",
-		 "mac 02:00:00:00:00:0a,aa:bb:cc:dd:ee:ff action drop"},
-		{"action redirect e smac 02:00:00:00:00:01 dmac 02:00:00:00:00:02 to 10.0.0.5 "
-		 "to-port 80 checksum recompute",
-		 "action redirect e smac 02:00:00:00:00:01 dmac 02:00:00:00:00:02 to 10.0.0.5 "
-		 "to-port 80 checksum recompute"},
-		{"to fd00::5 action redirect e", "action redirect e to fd00::5"},
-		{"capture 16 action pass", "action pass capture 16"},
-		{"capture 16,ring action pass", "action pass capture 16"},
-		{"capture 16,slot=cmd action pass", "action pass capture 16,slot=cmd"},
-		{"capture 9216,slot=cmd,ring,frame action pass",
-		 "action pass capture 9216,ring,slot=cmd,frame"},
-		{"capture 64,frame action pass", "action pass capture 64,frame"},
-		{"rate 1000pps action pass", "action pass rate 1kpps"},
-		{"rate 1500PPS action pass", "action pass rate 1500pps"},
-		{"rate 1000mpps action pass", "action pass rate 1000mpps"},
-		{"rate 10mbit,burst=15000 action pass", "action pass rate 10mbit,burst=15000"},
-		{"rate 10mbit,burst=125k action pass", "action pass rate 10mbit"},
-		{"rate 100gbit,burst=2MB,per=src action pass",
-		 "action pass rate 100gbit,burst=2000000,per=src"},
-		{"rate 8bit action pass", "action pass rate 8bit"},
-		{"rate 1kbit,burst=10kb action pass", "action pass rate 1kbit"},
-		{"rate 10pps,burst=1 action pass", "action pass rate 10pps"},
-		{"rate 10pps,per=src/24 action pass", "action pass rate 10pps,per=src/24/64"},
-		{"rate 10pps,per=src/24/56,burst=7 action pass",
-		 "action pass rate 10pps,burst=7,per=src/24/56"},
-		{"rate 10pps,per=src/32/128 action pass", "action pass rate 10pps,per=src"},
-		{"rate 10pps,per=src/0/0 action pass", "action pass rate 10pps,per=src/0/0"},
-		{"sample 100 log yes action pass", "action pass sample 100 log yes"},
-		{"log true action pass", "action pass log yes"},
-		{"log no trigger FALSE action pass", "action pass"},
-		{"trigger yes proto udp dport 9 action drop",
-		 "proto udp dport 9 action drop trigger yes"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(canonical_forms); i++) {
 		struct rule r;
 		struct error e;
 
-		if (cases[i].canonical)
-			assert_line(cases[i].line, cases[i].canonical);
+		if (canonical_forms[i].canonical)
+			assert_line(canonical_forms[i].line, canonical_forms[i].canonical);
 		else
-			assert_int_equal(try_parse(cases[i].line, &r, &e), -EINVAL);
+			assert_int_equal(try_parse(canonical_forms[i].line, &r, &e), -EINVAL);
 	}
 }
 
