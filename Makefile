@@ -196,6 +196,12 @@ $(OUT)/bench/%.skel.h: $(OUT)/bench/%.bpf.o
 bench-build: all $(BENCH_BIN)
 -include $(BENCH_BIN:=.d)
 
+# Who names the version is built anew with the next one.
+.PHONY: always
+$(OUT)/version: always
+	@mkdir -p $(@D) && echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' > $@
+$(call OBJ_OF,$(shell grep -rl AX_VERSION agent tools --include='*.c')): $(OUT)/version
+
 .SECONDARY:
 -include $(AGENT_OBJ:.o=.d) $(TOOLS_OBJ:.o=.d) $(BPF_OBJ:.o=.d) $(FILTER_OBJ:.o=.d) $(ALONE_OBJ:.o=.d) \
 	$(PROBES_OBJ:.o=.d) $(ASAN_OBJ:.o=.d)
@@ -204,7 +210,8 @@ include tests/tests.mk
 include tools/build/lint.mk
 include tools/build/install.mk
 
-deps deps-build: ; $(Q)tools/deps.sh build
+deps: deps-build ## install what building needs; deps-test, -vm, -bench, -lint, -arm64: what those need too
+deps-build: ; $(Q)tools/deps.sh build
 deps-test: ; $(Q)tools/deps.sh build test
 deps-vm: ; $(Q)tools/deps.sh build test vm
 deps-lint: ; $(Q)tools/deps.sh build test lint

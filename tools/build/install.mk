@@ -8,7 +8,7 @@ UNITDIR   ?= /lib/systemd/system
 
 # tools/share/NAME.SECTION: every page that stands there.
 MAN       := $(patsubst tools/share/%,$(OUT)/man/%,$(wildcard tools/share/*.[158]))
-$(OUT)/man/%: tools/share/% Makefile
+$(OUT)/man/%: tools/share/% $(OUT)/version
 	@mkdir -p $(@D)
 	$(Q)sed 's|@VERSION@|$(VERSION)|' $< > $@
 
