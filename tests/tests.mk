@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 3
 # What several tests share. The agent and this are there in three ways: with sanitizers, without, and
 # as fuzz targets need them.
 TESTLIB   := $(patsubst tests/lib/%.c,%.o,$(wildcard tests/lib/*.c))
-TEST_INC  := -I. -Iagent -Iinclude
+TEST_INC  := -I. -Iagent -Iinclude -Ibpf
 $(OUT)/asan/tests/lib/%.o: tests/lib/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) $(TEST_INC) -c $< -o $@

@@ -12,7 +12,7 @@
 #include "balance.h"
 #include "parse.bpf.h"
 #include "xdp.h"
-#include "../bpf/verifier.bpf.h" /* by its place: a test compiles this for this machine */
+#include "verifier.bpf.h"
 
 #ifndef AX_RULES_MAP /* the defining unit sets it to nothing */
 #define AX_RULES_MAP extern

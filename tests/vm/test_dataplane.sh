@@ -98,13 +98,13 @@ the_other_one()
 	busy=$!
 	eventually 10 sh -c 'ax get conns | grep -q busy'
 	: >/tmp/others
-	while [ $i -lt 8 ]; do
+	while [ "$i" -lt 8 ]; do
 		in_app "$mode" peer get 10.77.200.4 8080 | tee -a /tmp/others
 		usleep 200000
 		i=$((i + 1))
 	done
-	kill $busy
-	wait $busy
+	kill "$busy"
+	wait "$busy"
 	[ "$(cut -d ' ' -f 1 </tmp/others | sort | uniq -c | wc -l)" = 1 ] &&
 		[ "$(grep -cE '^(web|other) ' /tmp/others)" = 8 ]
 }
