@@ -74,7 +74,7 @@ ASAN_OBJ  := $(AGENT_SRC:%.c=$(OUT)/asan/%.o)
 SKEL      := $(OUT)/skel/dataplane.skel.h
 XDP_SKEL  := $(OUT)/skel/filter.skel.h $(ALONE_SRC:xdp/%.bpf.c=$(OUT)/skel/%.skel.h)
 
-$(AGENT_OBJ) $(TOOLS_OBJ) $(BPF_OBJ) $(FILTER_OBJ) $(ALONE_OBJ) $(PROBES_OBJ) $(OUT)/libldns.a: | $(SYSROOT)
+$(AGENT_OBJ) $(TOOLS_OBJ) $(BPF_OBJ) $(FILTER_OBJ) $(ALONE_OBJ) $(PROBES_OBJ) $(DISPATCHER_SRC:%.c=$(OUT)/%.o) $(OUT)/libldns.a: | $(SYSROOT)
 
 all: $(OUT)/ax man ## build the ax binary
 	$(if $(CROSS),,$(Q)ln -sfn $(notdir $(OUT))/ax .output/ax)
