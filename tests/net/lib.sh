@@ -479,10 +479,11 @@ app_leftovers() {
 	cat "$CGROUP2/$INST"/*/cgroup.procs 2>/dev/null | sed 's/^/process /'
 }
 
-# leftovers: with all apps gone and the agent running, nothing of an app is there any more.
+# leftovers: with all apps gone and the agent running, nothing of an app is there any more. What a
+# server had to send to a client that was killed may keep its network for 60 s (ax-run(8), LIMITS).
 leftovers() {
 	local left
-	wait_for -t 5 '[ -z "$(app_leftovers)" ]'
+	wait_for -t 65 '[ -z "$(app_leftovers)" ]'
 	left=$(app_leftovers)
 	is "${1:-no namespace, device, route, cgroup or process of an app is left}" "$left" ""
 }
