@@ -133,7 +133,7 @@ void app_unlink(struct agent *a, struct app *app)
 
 int app_netns(const struct app *app)
 {
-	int fd, pid = cgroup_first_pid(app->cgroup);
+	int fd, pid = app->cgroup ? cgroup_first_pid(app->cgroup) : 0; /* NULL: not made yet */
 	char path[64];
 
 	if (pid <= 0)
