@@ -375,6 +375,19 @@ static void check_check(struct reader *r, const struct node *key, const struct c
 		       "check: {type: ..., port: ...}, since the service has no TCP port");
 }
 
+/* Connections are counted by the backends' ports: with every port open to clients, one of them
+ * could make counts without end. */
+static void check_strategy(struct reader *r, const struct node *key, const struct config_service *s)
+{
+	bool all = s->n_backends > 0;
+
+	for (size_t i = 0; i < s->n_backends; i++)
+		all &= s->backends[i].port != 0;
+	if (s->strategy == AX_STRATEGY_LEAST_CONNECTIONS && !s->n_ports && !all)
+		report(r, key, "strategy least-connections without ports",
+		       "ports: [...], by which its connections are counted");
+}
+
 /* --- the section --- */
 
 static void read_ip(struct reader *r, const struct node *n, void *to)
@@ -420,6 +433,7 @@ static void read_service(struct reader *r, const struct node *key, const struct 
 		claim_name(r, key, key->text, OWNER_SERVICE);
 	read_mapping(r, value, service_keys, ARRAY_SIZE(service_keys), s);
 	check_check(r, key, s);
+	check_strategy(r, key, s);
 }
 
 void read_services(struct reader *r, const struct node *n, void *to)

@@ -359,7 +359,8 @@ static void every_strategy_is_read(void **state)
 	for (uint32_t i = 0; i < AX_STRATEGIES; i++) {
 		struct config c;
 
-		snprintf(text, sizeof(text), "services: {a: {strategy: %s}}\n", strategy_name(i));
+		snprintf(text, sizeof(text), "services: {a: {ports: [80], strategy: %s}}\n",
+			 strategy_name(i));
 		c = parse(text);
 		assert_int_equal(c.services[0].strategy, i);
 		assert_non_null(strstr(list, strategy_name(i)));

@@ -483,6 +483,9 @@ static void the_services_section(void **state)
 		{"services: {a: {strategy: roundrobin}}",
 		 "f:1:26: services.a.strategy: found \"roundrobin\", expected random, "
 		 "round-robin or least-connections\n"},
+		{"services: {a: {strategy: least-connections, backends: [b]}}",
+		 "f:1:12: services.a: found strategy least-connections without ports, expected "
+		 "ports: [...], by which its connections are counted\n"},
 		{"services: {a: {wait: x}}",
 		 "f:1:22: services.a.wait: found \"x\", expected " WAIT "\n"},
 	};
