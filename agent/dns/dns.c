@@ -197,6 +197,19 @@ void dns_reply(const struct dns_asker *a, const uint8_t *msg, size_t len)
 		       a->from_len);
 }
 
+bool dns_rights_of(const struct dns_server *s, const struct sockaddr_storage *from,
+		   struct dns_rights *ret)
+{
+	struct ax_addr addr;
+	__be16 port_be;
+
+	*ret = (struct dns_rights){.forward = true};
+	if (addr_from_sockaddr((const struct sockaddr *)from, &addr, &port_be))
+		return false;
+	ret->self = addr;
+	return !s->zone.asker || s->zone.asker(s->zone.arg, &addr, ret);
+}
+
 void dns_on_udp(struct loop_item *item)
 {
 	struct dns_socket *sock = LOOP_OWNER(item, struct dns_socket, item);
@@ -212,7 +225,7 @@ void dns_on_udp(struct loop_item *item)
 
 		if (n < 0 && errno == EAGAIN)
 			break;
-		if (n < 0 || (size_t)n > sizeof(query))
+		if (n < 0 || (size_t)n > sizeof(query) || !dns_rights_of(s, &a.from, &a.rights))
 			continue;
 		len = dns_answer(&s->zone, query, (size_t)n, s->answer, sizeof(s->answer),
 				 DNS_UDP_MAX);
@@ -221,7 +234,7 @@ void dns_on_udp(struct loop_item *item)
 		else if (len == 0)
 			dns_forward(s, &a, query, (size_t)n);
 	}
-	dns_timer_update(s);
+	dns_settle(s);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -229,7 +242,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-void dns_timer_update(struct dns_server *s)
+static void timer_update(struct dns_server *s)
 {
 	struct itimerspec its = {};
 	uint64_t next = s->resume_ns;
@@ -248,6 +261,12 @@ void dns_timer_update(struct dns_server *s)
 	s->timer_ns = next;
 }
 
+void dns_settle(struct dns_server *s)
+{
+	dns_clients_settle(s);
+	timer_update(s);
+}
+
 void dns_on_timer(struct loop_item *item)
 {
 	struct dns_server *s = LOOP_OWNER(item, struct dns_socket, item)->server;
@@ -262,5 +281,5 @@ void dns_on_timer(struct loop_item *item)
 	}
 	dns_queries_expire(s, now);
 	dns_clients_expire(s, now);
-	dns_timer_update(s);
+	dns_settle(s);
 }

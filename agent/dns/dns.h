@@ -26,6 +26,14 @@ struct dns_name_info {
 	size_t n_srv;
 };
 
+/* Who asks, and what they may. */
+struct dns_rights {
+	struct ax_addr self; /* the same for all addresses of one asker: what is open is shared by
+				askers, so that nobody takes it all */
+	bool forward;	     /* names that are not the zone's are asked for at the upstreams; else
+				they do not exist */
+};
+
 struct dns_zone {
 	const char *domain; /* "ax.internal": lower case, no dots at the ends */
 	/* `name` is lower case, without the domain. Returns true when the name exists. */
@@ -36,6 +44,9 @@ struct dns_zone {
 	bool (*reverse)(void *arg, const struct ax_addr *addr, char name[DNS_NAME_MAX]);
 	/* True when the address lies in ax's pools: unknown ones get NXDOMAIN, not a forward. */
 	bool (*owns)(void *arg, const struct ax_addr *addr);
+	/* Who asks from this address. False: nobody who is answered. NULL: each address is an asker
+	 * of its own, who may everything. */
+	bool (*asker)(void *arg, const struct ax_addr *from, struct dns_rights *ret);
 	void *arg;
 	/* Addresses of ns.dns.<domain>, the name server that SOA and NS speak of; zero: none.
 	 * dns_server_open() fills in those that it listens on where they are zero. */

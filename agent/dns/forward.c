@@ -8,11 +8,14 @@
 #include "dns/message.h"
 #include "dns/server.h"
 
+#define ERROR_ANSWER_MAX 512 /* a question and OPT */
+
 struct dns_query {
 	struct dns_wait wait;
 	struct loop_item item;
 	struct dns_server *server;
 	struct dns_asker asker;
+	struct dns_share *share;
 	uint16_t id;	 /* the asker's */
 	size_t next;	 /* the upstream to try after this one */
 	size_t sent;	 /* bytes of `msg` (TCP) */
@@ -42,6 +45,8 @@ static void query_free(struct dns_query *q)
 	query_disconnect(q);
 	dns_wait_remove(&q->wait);
 	q->server->n_queries--;
+	q->share->n_queries--;
+	dns_share_put(q->server, q->share);
 	if (q->asker.client)
 		dns_client_query_closed(q->asker.client);
 	free(q);
@@ -50,33 +55,31 @@ static void query_free(struct dns_query *q)
 /* Answers with `msg`, whose ID is still the one of the upstream's query, and is done with q. */
 static void query_answer(struct dns_query *q, uint8_t *msg, size_t len)
 {
-	struct dns_client *client = q->asker.client;
-
 	dns_put16(msg, q->id);
 	dns_reply(&q->asker, msg, len);
 	query_free(q);
-	if (client)
-		dns_client_update(client);
+}
+
+static int error_answer(struct dns_server *s, const uint8_t *query, size_t len,
+			uint8_t out[ERROR_ANSWER_MAX])
+{
+	/* Nobody but an upstream knows single-label names, so without upstreams they do not exist.
+	 * SERVFAIL for the rest: musl takes REFUSED for the end of the whole lookup. */
+	bool unknown = !s->n_upstreams && dns_asks_single_label(query, len);
+
+	return dns_answer_error(query, len, unknown ? LDNS_RCODE_NXDOMAIN : LDNS_RCODE_SERVFAIL,
+				out, ERROR_ANSWER_MAX);
 }
 
 static void query_fail(struct dns_query *q)
 {
-	/* Nobody but an upstream knows single-label names, so without upstreams they do not exist.
-	 * SERVFAIL for the rest: musl takes REFUSED for the end of the whole lookup. */
-	bool unknown = !q->server->n_upstreams && dns_asks_single_label(q->msg + 2, q->len);
-	uint8_t out[512]; /* a question and OPT */
-	int len = dns_answer_error(q->msg + 2, q->len,
-				   unknown ? LDNS_RCODE_NXDOMAIN : LDNS_RCODE_SERVFAIL, out,
-				   sizeof(out));
-	struct dns_client *client = q->asker.client;
+	uint8_t out[ERROR_ANSWER_MAX];
+	int len = error_answer(q->server, q->msg + 2, q->len, out);
 
-	if (len > 0) {
+	if (len > 0)
 		query_answer(q, out, (size_t)len);
-		return;
-	}
-	query_free(q);
-	if (client)
-		dns_client_update(client);
+	else
+		query_free(q);
 }
 
 static int query_send_udp(struct dns_query *q)
@@ -123,15 +126,57 @@ static struct dns_query *query_of(struct dns_wait *w)
 	return LOOP_OWNER(w, struct dns_query, wait);
 }
 
+static void fail_oldest_of(struct dns_server *s, const struct dns_share *sh)
+{
+	struct dns_wait *w = s->queries.next;
+
+	while (w != &s->queries && query_of(w)->share != sh)
+		w = w->next;
+	if (w != &s->queries)
+		query_fail(query_of(w));
+}
+
+/* Room for one more query of this asker: of who has more than it has, if need be. */
+static bool make_room(struct dns_server *s, const struct dns_share *sh)
+{
+	struct dns_share *most;
+
+	if (sh->n_queries >= DNS_QUERIES_SHARE)
+		return false;
+	if (s->n_queries < DNS_QUERIES_MAX)
+		return true;
+	most = dns_share_with_most_queries(s);
+	if (most->n_queries <= sh->n_queries)
+		return false;
+	fail_oldest_of(s, most);
+	return s->n_queries < DNS_QUERIES_MAX;
+}
+
+static void refuse(struct dns_server *s, const struct dns_asker *a, const uint8_t *query,
+		   size_t len)
+{
+	uint8_t out[ERROR_ANSWER_MAX];
+	int n = error_answer(s, query, len, out);
+
+	if (n > 0)
+		dns_reply(a, out, (size_t)n);
+}
+
 void dns_forward(struct dns_server *s, const struct dns_asker *a, const uint8_t *query, size_t len)
 {
+	struct dns_share *share = dns_share_get(s, &a->rights.self);
 	struct dns_query *q;
 
-	if (s->n_queries == DNS_QUERIES_MAX)
-		query_fail(query_of(s->queries.next));
-	q = calloc(1, sizeof(*q) + 2 + len);
-	if (!q)
+	if (!share)
 		return; /* the asker asks again */
+	q = make_room(s, share) ? calloc(1, sizeof(*q) + 2 + len) : NULL;
+	if (!q) {
+		refuse(s, a, query, len);
+		dns_share_put(s, share);
+		return;
+	}
+	q->share = share;
+	share->n_queries++;
 	q->item = (struct loop_item){.kind = LOOP_DNS_UPSTREAM, .fd = -1};
 	q->server = s;
 	q->asker = *a;
@@ -256,5 +301,5 @@ void dns_on_upstream(struct loop_item *item, uint32_t events)
 		query_on_tcp(q);
 	else
 		query_read_udp(q);
-	dns_timer_update(s);
+	dns_settle(s);
 }

@@ -22,6 +22,13 @@ struct dns_socket {
 	struct dns_server *server;
 };
 
+/* What one asker has open. It is freed when that is nothing. */
+struct dns_share {
+	struct dns_share *next;
+	struct ax_addr who;
+	size_t n_queries, n_clients;
+};
+
 struct dns_server {
 	int epoll_fd;
 	struct dns_zone zone;
@@ -38,11 +45,14 @@ struct dns_server {
 	size_t n_queries;
 	struct dns_wait clients;
 	size_t n_clients;
+	struct dns_share *shares;
+	struct dns_client *unsettled;	/* see dns_clients_settle() */
 	uint8_t answer[DNS_ANSWER_MAX]; /* scratch of the handlers */
 };
 
 /* Who asked, and is to be answered. */
 struct dns_asker {
+	struct dns_rights rights;
 	struct dns_client *client; /* by TCP; else: */
 	struct dns_socket *udp;
 	struct sockaddr_storage from;
@@ -69,9 +79,19 @@ static inline void dns_wait_renew(struct dns_wait *list, struct dns_wait *w, uin
 	list->prev = w;
 }
 
-/* dns.c: sets the timer to the next deadline; every handler ends with it. */
-void dns_timer_update(struct dns_server *s);
+/* dns.c: every handler ends with this: what the TCP clients have now, and the timer's deadline. */
+void dns_settle(struct dns_server *s);
+/* Who asks from there. False: nobody who is answered. */
+bool dns_rights_of(const struct dns_server *s, const struct sockaddr_storage *from,
+		   struct dns_rights *ret);
 void dns_reply(const struct dns_asker *a, const uint8_t *msg, size_t len);
+
+/* shares.c. NULL: no memory. dns_share_put() frees it if nothing of it is open. */
+struct dns_share *dns_share_get(struct dns_server *s, const struct ax_addr *who);
+void dns_share_put(struct dns_server *s, struct dns_share *sh);
+/* There must be one. */
+struct dns_share *dns_share_with_most_queries(const struct dns_server *s);
+struct dns_share *dns_share_with_most_clients(const struct dns_server *s);
 
 /* forward.c. dns_forward() answers in the end, whatever happens. */
 void dns_forward(struct dns_server *s, const struct dns_asker *a, const uint8_t *query, size_t len);
@@ -79,12 +99,16 @@ void dns_queries_expire(struct dns_server *s, uint64_t now_ns);
 /* Forgets queries: those of one client, or all (NULL). */
 void dns_queries_cancel(struct dns_server *s, const struct dns_client *client);
 
-/* tcp.c. dns_client_reply() only queues; dns_client_update() then writes, reads on, and frees
- * the client when it is done. */
+/*
+ * tcp.c. dns_client_reply() only queues, and nothing but dns_clients_settle() then writes, takes
+ * the client's next queries, and frees it when it is done: a query that fails to make room for
+ * another one must not make its client ask the next one in the middle of that.
+ */
 void dns_client_reply(struct dns_client *c, const uint8_t *msg, size_t len);
 void dns_client_query_opened(struct dns_client *c);
 void dns_client_query_closed(struct dns_client *c);
-void dns_client_update(struct dns_client *c);
+void dns_client_touch(struct dns_client *c);
+void dns_clients_settle(struct dns_server *s);
 void dns_clients_expire(struct dns_server *s, uint64_t now_ns);
 void dns_clients_close(struct dns_server *s);
 int dns_listen_events(struct dns_server *s, uint32_t events);

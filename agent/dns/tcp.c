@@ -14,11 +14,14 @@ struct dns_client {
 	struct dns_wait wait;
 	struct loop_item item;
 	struct dns_server *server;
+	struct dns_client *next_unsettled;
+	struct dns_share *share;
+	struct sockaddr_storage from;
 	uint32_t events;
 	unsigned queries; /* open at the upstreams */
 	bool eof;	  /* it sends no more, and may still read */
 	bool broken;	  /* to be closed */
-	bool busy;	  /* inside dns_client_update() */
+	bool unsettled;	  /* is in the server's list of those */
 	uint8_t *out;	  /* malloc, what was not sent yet is from out_pos to out_len */
 	size_t out_pos, out_len, out_size;
 	size_t in_len;
@@ -35,15 +38,40 @@ static void client_renew(struct dns_client *c)
 	dns_wait_renew(&c->server->clients, &c->wait, time_mono_ns() + DNS_CLIENT_IDLE_NS);
 }
 
+/* Out of the list of the unsettled. */
+static void client_forget(struct dns_client *c)
+{
+	struct dns_client **at = &c->server->unsettled;
+
+	if (!c->unsettled)
+		return;
+	while (*at != c)
+		at = &(*at)->next_unsettled;
+	*at = c->next_unsettled;
+	c->unsettled = false;
+}
+
 static void client_free(struct dns_client *c)
 {
 	dns_queries_cancel(c->server, c);
 	loop_del(c->server->epoll_fd, &c->item);
 	close_fd(&c->item.fd);
 	dns_wait_remove(&c->wait);
+	client_forget(c);
 	c->server->n_clients--;
+	c->share->n_clients--;
+	dns_share_put(c->server, c->share);
 	free(c->out);
 	free(c);
+}
+
+void dns_client_touch(struct dns_client *c)
+{
+	if (c->unsettled)
+		return;
+	c->unsettled = true;
+	c->next_unsettled = c->server->unsettled;
+	c->server->unsettled = c;
 }
 
 void dns_client_query_opened(struct dns_client *c)
@@ -54,6 +82,7 @@ void dns_client_query_opened(struct dns_client *c)
 void dns_client_query_closed(struct dns_client *c)
 {
 	c->queries--;
+	dns_client_touch(c);
 }
 
 static int out_reserve(struct dns_client *c, size_t more)
@@ -82,6 +111,7 @@ static int out_reserve(struct dns_client *c, size_t more)
 
 void dns_client_reply(struct dns_client *c, const uint8_t *msg, size_t len)
 {
+	dns_client_touch(c);
 	if (out_reserve(c, 2 + len) < 0) {
 		c->broken = true;
 		return;
@@ -95,9 +125,14 @@ static void client_query(struct dns_client *c, const uint8_t *query, size_t len)
 {
 	struct dns_asker a = {.client = c};
 	struct dns_server *s = c->server;
-	int n = dns_answer(&s->zone, query, len, s->answer, sizeof(s->answer), 0);
+	int n;
 
 	client_renew(c);
+	if (!dns_rights_of(s, &c->from, &a.rights)) {
+		c->broken = true;
+		return;
+	}
+	n = dns_answer(&s->zone, query, len, s->answer, sizeof(s->answer), 0);
 	if (n == 0)
 		dns_forward(s, &a, query, len);
 	else if (n > 0)
@@ -151,19 +186,16 @@ static void client_flush(struct dns_client *c)
 	c->out_pos = c->out_len = c->out_size = 0;
 }
 
-void dns_client_update(struct dns_client *c)
+static void client_settle(struct dns_client *c)
 {
 	bool waiting;
 	uint32_t events;
 
-	/* A query that fails at once answers from within client_take(). */
-	if (c->busy)
-		return;
-	c->busy = true;
 	while (client_take(c))
 		client_flush(c);
 	client_flush(c);
-	c->busy = false;
+	/* what it did to itself is done with */
+	client_forget(c);
 	waiting = c->out_pos < c->out_len;
 	if (c->broken || (c->eof && !c->queries && !waiting)) {
 		client_free(c);
@@ -175,6 +207,13 @@ void dns_client_update(struct dns_client *c)
 	c->events = events;
 	if (loop_mod(c->server->epoll_fd, &c->item, events) < 0)
 		client_free(c);
+}
+
+void dns_clients_settle(struct dns_server *s)
+{
+	/* Ends: each turn takes queries out of a client's buffer, or leaves it settled. */
+	while (s->unsettled)
+		client_settle(s->unsettled);
 }
 
 void dns_on_client(struct loop_item *item, uint32_t events)
@@ -194,43 +233,87 @@ void dns_on_client(struct loop_item *item, uint32_t events)
 		else if (errno != EAGAIN && errno != EINTR)
 			c->broken = true;
 	}
-	dns_client_update(c);
-	dns_timer_update(s);
+	dns_client_touch(c);
+	dns_settle(s);
 }
 
-/* Room for one more connection: the one that has been idle for longest goes. */
-static bool clients_make_room(struct dns_server *s)
+/* The connection of this asker (NULL: of anybody) that has been idle for longest. NULL: all wait
+ * for an upstream. */
+static struct dns_client *idle_of(struct dns_server *s, const struct dns_share *sh)
+{
+	for (struct dns_wait *w = s->clients.next; w != &s->clients; w = w->next) {
+		if ((!sh || client_of(w)->share == sh) && !client_of(w)->queries)
+			return client_of(w);
+	}
+	return NULL;
+}
+
+static struct dns_client *oldest_of(struct dns_server *s, const struct dns_share *sh)
 {
 	struct dns_wait *w = s->clients.next;
 
-	if (s->n_clients < DNS_CLIENTS_MAX)
-		return true;
-	while (w != &s->clients && client_of(w)->queries)
+	while (client_of(w)->share != sh)
 		w = w->next;
-	if (w == &s->clients)
-		return false;
-	client_free(client_of(w));
-	return true;
+	return client_of(w);
 }
 
-static void client_open(struct dns_server *s, int fd_)
+/* Room for one more connection of this asker: who has most of them loses one. */
+static bool clients_make_room(struct dns_server *s, const struct dns_share *sh)
 {
-	autoclose int fd = fd_;
+	const struct dns_share *most = dns_share_with_most_clients(s);
+	bool own = most->n_clients <= sh->n_clients;
 	struct dns_client *c;
 
-	if (!clients_make_room(s))
-		return;
-	c = calloc(1, sizeof(*c));
+	if (s->n_clients < DNS_CLIENTS_MAX)
+		return true;
+	c = idle_of(s, own ? sh : most);
+	if (!c && !own)
+		c = oldest_of(s, most);
+	if (!c && sh->n_clients == 1) /* its first */
+		c = idle_of(s, NULL);
+	if (c)
+		client_free(c);
+	return c;
+}
+
+static struct dns_client *client_new(struct dns_server *s, struct dns_share *sh, int fd)
+{
+	struct dns_client *c = clients_make_room(s, sh) ? calloc(1, sizeof(*c)) : NULL;
+
 	if (!c)
-		return;
+		return NULL;
 	c->item = (struct loop_item){.kind = LOOP_DNS_CLIENT, .fd = fd};
 	c->server = s;
+	c->share = sh;
 	c->events = EPOLLIN;
 	if (loop_add(s->epoll_fd, &c->item, c->events) < 0) {
 		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+static void client_open(struct dns_server *s, int fd_, const struct sockaddr_storage *from)
+{
+	autoclose int fd = fd_;
+	struct dns_rights rights;
+	struct dns_share *sh;
+	struct dns_client *c;
+
+	if (!dns_rights_of(s, from, &rights))
+		return;
+	sh = dns_share_get(s, &rights.self);
+	if (!sh)
+		return;
+	sh->n_clients++; /* so that nobody who goes takes it along */
+	c = client_new(s, sh, fd);
+	if (!c) {
+		sh->n_clients--;
+		dns_share_put(s, sh);
 		return;
 	}
 	take_fd(&fd);
+	c->from = *from;
 	dns_wait_init(&c->wait);
 	s->n_clients++;
 	client_renew(c);
@@ -252,10 +335,13 @@ void dns_on_listen(struct loop_item *item)
 	struct dns_server *s = LOOP_OWNER(item, struct dns_socket, item)->server;
 
 	for (int i = 0; i < 16; i++) {
-		int fd = accept4(item->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct sockaddr_storage from;
+		socklen_t len = sizeof(from);
+		int fd = accept4(item->fd, (struct sockaddr *)&from, &len,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			client_open(s, fd);
+			client_open(s, fd, &from);
 			continue;
 		}
 		/* Such a connection stays in the queue, and epoll would report it for ever. */
@@ -266,7 +352,7 @@ void dns_on_listen(struct loop_item *item)
 		if (errno != ECONNABORTED && errno != EINTR)
 			break;
 	}
-	dns_timer_update(s);
+	dns_settle(s);
 }
 
 void dns_clients_expire(struct dns_server *s, uint64_t now_ns)

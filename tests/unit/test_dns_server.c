@@ -133,6 +133,21 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* A socket of another asker: connected from 127.0.x.y to a port of loopback. */
+static int socket_from(int type, unsigned xy, __be16 port_be)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl((127u << 24) + xy)};
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	sin.sin_port = port_be;
+	assert_int_equal(connect(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	return fd;
+}
+
 /* A socket connected to a port of loopback; with port 0 bound to one. */
 static int socket_to(int type, __be16 port_be)
 {
@@ -425,37 +440,133 @@ static void test_upstream_ids_differ(void **state)
 	assert_int_equal(same_port, 0); /* all are open at once */
 }
 
-static void test_queries_are_bounded(void **state)
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static unsigned count_descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Sends from..to-1 by UDP, and turns the loop. */
+static void send_many(int fd, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++) {
+		struct test_query q = test_query((uint16_t)i, "four.up.test", LDNS_RR_TYPE_A);
+
+		send_query(fd, &q);
+		if (i % 16 == 15)
+			run(-1, 1);
+	}
+	run(-1, 20);
+}
+
+static void test_queries_of_one_asker_are_bounded(void **state)
 {
 	autoclose int silent = socket_to(SOCK_DGRAM, 0);
 	autoclose int fd = socket_to(SOCK_DGRAM, dns_server_port(server));
 	struct dns_upstream u = upstream_at(port_of(silent));
-	struct rlimit limit;
 	int size = 1 << 20; /* they all time out at once */
 
 	(void)state;
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	limit.rlim_cur = limit.rlim_max;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	set_upstreams(&u, 1);
-	for (unsigned i = 0; i < 515; i++) {
-		struct test_query q = test_query((uint16_t)i, "four.up.test", LDNS_RR_TYPE_A);
-
-		send_query(fd, &q);
-		if (i == 511)
-			assert_false(run(fd, 100));
-		else if (i % 16 == 15)
-			run(-1, 1);
-	}
-	for (unsigned i = 0; i < 3; i++) { /* the oldest ones, at once */
+	send_many(fd, 0, 128);
+	assert_false(run(fd, 100));
+	send_many(fd, 128, 131);
+	for (unsigned i = 128; i < 131; i++) { /* at once */
 		receive(fd, i);
 		assert_int_equal(rcode(), LDNS_RCODE_SERVFAIL);
 	}
 	assert_false(run(fd, 100));
-	for (unsigned i = 3; i < 515; i++) /* the others in their time */
+	for (unsigned i = 0; i < 128; i++) /* the others in their time */
 		receive(fd, i);
 	assert_false(timer_is_set());
+}
+
+static void test_queries_of_all_are_bounded(void **state)
+{
+	autoclose int silent = socket_to(SOCK_DGRAM, 0);
+	struct dns_upstream u = upstream_at(port_of(silent));
+	unsigned before = count_descriptors();
+	int fd[8];
+
+	(void)state;
+	allow_descriptors();
+	set_upstreams(&u, 1);
+	for (unsigned i = 0; i < ARRAY_SIZE(fd); i++) {
+		fd[i] = socket_from(SOCK_DGRAM, 256 + i, dns_server_port(server));
+		send_many(fd[i], 0, 128);
+		assert_true(count_descriptors() <= before + 512 + ARRAY_SIZE(fd));
+	}
+	assert_true(count_descriptors() >= before + 512);
+	for (unsigned i = 0; i < ARRAY_SIZE(fd); i++)
+		close(fd[i]);
+}
+
+/* What one asker takes is its own: another one's lookups are not pushed out. */
+static void test_a_flood_pushes_out_nobody_else(void **state)
+{
+	autoclose int silent = socket_to(SOCK_DGRAM, 0);
+	autoclose int fd = socket_from(SOCK_DGRAM, 257, dns_server_port(server));
+	struct dns_upstream u = upstream_at(port_of(silent));
+	uint64_t start;
+	int flood[6];
+
+	(void)state;
+	allow_descriptors();
+	set_upstreams(&u, 1);
+	for (unsigned i = 0; i < ARRAY_SIZE(flood); i++)
+		flood[i] = socket_from(SOCK_DGRAM, 512 + i, dns_server_port(server));
+	start = time_mono_ns();
+	/* before the first one has waited for too long */
+	for (unsigned i = 0; i < 60 && time_mono_ns() - start < DNS_UPSTREAM_NS / 2; i++) {
+		send_many(fd, i, i + 1);
+		send_many(flood[i % ARRAY_SIZE(flood)], 0, 128);
+		assert_false(run(fd, 0));
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(flood); i++)
+		close(flood[i]);
+}
+
+/* Whoever is failed to make room asks the next one it had: not in the middle of that. */
+static void test_pipelining_clients_keep_the_bound(void **state)
+{
+	autoclose int silent = socket_to(SOCK_STREAM, 0);
+	struct dns_upstream u = upstream_at(port_of(silent));
+	struct test_query q = test_query(7, "four.up.test", LDNS_RR_TYPE_A);
+	unsigned before;
+	int fd[60];
+
+	(void)state;
+	allow_descriptors();
+	assert_int_equal(listen(silent, 4096), 0);
+	set_upstreams(&u, 1);
+	before = count_descriptors();
+	for (unsigned i = 0; i < ARRAY_SIZE(fd); i++)
+		fd[i] = socket_from(SOCK_STREAM, 256 + i, dns_server_port(server));
+	for (unsigned n = 0; n < 100; n++)
+		for (unsigned i = 0; i < ARRAY_SIZE(fd); i++)
+			send_framed(fd[i], &q);
+	for (int i = 0; i < 100; i++) {
+		run(-1, 3);
+		assert_true(count_descriptors() <= before + 512 + 2 * ARRAY_SIZE(fd));
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(fd); i++)
+		close(fd[i]);
 }
 
 static void test_tcp(void **state)
@@ -661,6 +772,32 @@ static void test_tcp_connections_are_bounded(void **state)
 	}
 }
 
+/* One that has all of its connections busy does not keep others from having one. */
+static void test_tcp_connections_are_shared(void **state)
+{
+	autoclose int silent = socket_to(SOCK_STREAM, 0);
+	struct test_query busy = test_query(6, "four.up.test", LDNS_RR_TYPE_A);
+	struct test_query q = test_query(6, "web.ax.internal", LDNS_RR_TYPE_A);
+	struct dns_upstream u = upstream_at(port_of(silent));
+	autoclose int other = -1;
+	int fd[140];
+
+	(void)state;
+	allow_descriptors();
+	assert_int_equal(listen(silent, 4096), 0);
+	set_upstreams(&u, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(fd); i++) {
+		fd[i] = socket_to(SOCK_STREAM, dns_server_port(server));
+		send_framed(fd[i], &busy);
+		run(-1, 1);
+	}
+	other = socket_from(SOCK_STREAM, 257, dns_server_port(server));
+	send_framed(other, &q);
+	receive_framed(other);
+	for (size_t i = 0; i < ARRAY_SIZE(fd); i++)
+		close(fd[i]);
+}
+
 static void test_tcp_idle(void **state)
 {
 	autoclose int idle = socket_to(SOCK_STREAM, dns_server_port(server));
@@ -765,7 +902,10 @@ int main(void)
 		TEST(test_silent_upstream),
 		TEST(test_forged_answers),
 		TEST(test_upstream_ids_differ),
-		TEST(test_queries_are_bounded),
+		TEST(test_queries_of_one_asker_are_bounded),
+		TEST(test_queries_of_all_are_bounded),
+		TEST(test_a_flood_pushes_out_nobody_else),
+		TEST(test_pipelining_clients_keep_the_bound),
 		TEST(test_tcp),
 		TEST(test_tcp_forward),
 		TEST(test_tcp_next_upstream),
@@ -775,6 +915,7 @@ int main(void)
 		TEST(test_tcp_junk_closes),
 		TEST(test_tcp_client_goes_away),
 		TEST(test_tcp_connections_are_bounded),
+		TEST(test_tcp_connections_are_shared),
 		TEST(test_tcp_idle),
 		TEST(test_port_taken),
 		TEST(test_udp_port_taken),
