@@ -14,6 +14,8 @@
 enum loop_kind {
 	LOOP_SIGNAL,	     /* signalfd */
 	LOOP_CONTROL_LISTEN, /* the control socket */
+	LOOP_CONTROL_REST,   /* armed only when there is no descriptor for who connects to it */
+	LOOP_CONTROL_TURN,   /* readable while requests wait */
 	LOOP_CONTROL_CLIENT, /* one connection to it */
 	LOOP_CGROUP,	     /* inotify on the apps' cgroup.events */
 	LOOP_LAUNCHER,	     /* pidfd of the process that supervises a detached app */

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The control socket's clients: peers are checked, lines cut, answers queued. Nothing here blocks:
- * a client that does not read has its answers kept up to a bound, then it is cut off.
+ * The control socket's clients: peers are checked, lines cut, answers queued. Nothing here blocks.
+ *
+ * Members of group ax cannot keep root, nor each other, from the agent: root has places and memory
+ * of its own, a user of the group not all of the group's. One request of the group is answered in a
+ * turn of the loop, of one user after the other, and nobody's next one before the last one's answer
+ * was taken, so that a client that does not read has one answer kept.
  */
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 
 #include "control/server.h"
@@ -13,10 +19,14 @@
 #include "base/log.h"
 #include "control/control.h"
 
-#define CLIENTS_MAX    256
-#define OUT_MAX	       (64u << 20) /* queued for one client; a list of 100,000 connections fits */
+#define ROOT_PLACES    256
+#define GROUP_PLACES   128
+#define USER_PLACES    64 /* of the group's */
+#define GROUP_LINE_MAX (1u << 20)
+#define MEMORY_MAX     (64u << 20) /* root's clients, and as much the group's: 100,000 connections */
 #define EVENTS_MAX     (4u << 20)  /* queued events for one reader; more are lost, and counted */
 #define CLIENT_FDS_MAX 4
+#define REST_MS	       100 /* until the next try to accept, when even the spare descriptor is gone */
 
 struct chunk {
 	struct chunk *next;
@@ -29,14 +39,18 @@ struct client {
 	struct client *next;
 	struct control_server *s;
 	struct loop_item item;
+	struct client *next_waiting;
 	char *in;
-	size_t in_len, in_size;
-	int fds[CLIENT_FDS_MAX]; /* received, not yet taken by a request */
+	size_t in_at, in_len, in_size; /* what was read and not yet taken is at [in_at, in_len) */
+	size_t line;		       /* length of the first line there, 0: none that is whole */
+	int fds[CLIENT_FDS_MAX];       /* received, not yet taken by a request */
 	size_t n_fds;
 	struct chunk *out, **out_tail;
 	size_t out_len;
 	uint64_t events_lost;
 	bool closing, busy, watches;
+	bool waiting;  /* for its turn */
+	bool too_long; /* the rest of this line is thrown away */
 	unsigned uid;
 	int pid;
 	void *kept;
@@ -46,7 +60,12 @@ struct control_server {
 	struct control_ops ops;
 	int epoll;
 	struct loop_item listen;
+	struct loop_item turn; /* an eventfd, readable while somebody waits for a turn */
+	struct loop_item rest; /* a timerfd: when to accept again */
+	int spare;	       /* a descriptor to give up when there is no other */
 	struct client *clients;
+	struct client *waiting, **waiting_tail;
+	unsigned served; /* whose request was the last one of a turn */
 };
 
 unsigned client_uid(const struct client *c)
@@ -79,13 +98,106 @@ void client_watch(struct client *c, bool on)
 	c->watches = on;
 }
 
-static size_t clients_count(const struct control_server *s)
+/* --- shares --- */
+
+#define ANYBODY UINT32_MAX /* of those who share: root alone, or the group */
+
+static bool shares(const struct client *c, bool root, unsigned uid)
+{
+	return (c->uid == 0) == root && (uid == ANYBODY || c->uid == uid);
+}
+
+static size_t places_of(const struct control_server *s, bool root, unsigned uid)
 {
 	size_t n = 0;
 
 	for (const struct client *c = s->clients; c; c = c->next)
-		n++;
+		n += shares(c, root, uid);
 	return n;
+}
+
+static bool has_place(const struct control_server *s, unsigned uid)
+{
+	if (uid == 0)
+		return places_of(s, true, ANYBODY) < ROOT_PLACES;
+	return places_of(s, false, ANYBODY) < GROUP_PLACES &&
+	       places_of(s, false, uid) < USER_PLACES;
+}
+
+static size_t memory_of(const struct control_server *s, bool root, unsigned uid)
+{
+	size_t n = 0;
+
+	for (const struct client *c = s->clients; c; c = c->next)
+		n += shares(c, root, uid) && !c->closing ? c->in_size + c->out_len : 0;
+	return n;
+}
+
+/* The client that holds most, of the user who does. */
+static struct client *greediest(struct control_server *s, bool root)
+{
+	struct client *most = NULL;
+	size_t of_user = 0;
+
+	for (struct client *c = s->clients; c; c = c->next) {
+		size_t of_this =
+			c->closing || !shares(c, root, ANYBODY) ? 0 : memory_of(s, root, c->uid);
+
+		if (!of_this || of_this < of_user)
+			continue;
+		if (of_this > of_user || c->in_size + c->out_len > most->in_size + most->out_len)
+			most = c;
+		of_user = of_this;
+	}
+	return most;
+}
+
+/* --- turns --- */
+
+static void wait_for_turn(struct client *c)
+{
+	struct control_server *s = c->s;
+
+	if (c->waiting)
+		return;
+	if (!s->waiting)
+		eventfd_write(s->turn.fd, 1);
+	c->waiting = true;
+	c->next_waiting = NULL;
+	*s->waiting_tail = c;
+	s->waiting_tail = &c->next_waiting;
+}
+
+static void stop_waiting(struct client *c)
+{
+	struct control_server *s = c->s;
+	struct client **p = &s->waiting;
+	eventfd_t n;
+
+	if (!c->waiting)
+		return;
+	c->waiting = false;
+	while (*p != c)
+		p = &(*p)->next_waiting;
+	*p = c->next_waiting;
+	if (!*p)
+		s->waiting_tail = p;
+	if (!s->waiting)
+		eventfd_read(s->turn.fd, &n);
+}
+
+/* Root's first; then the first that is not of the user whose turn was the last one. */
+static struct client *whose_turn(const struct control_server *s)
+{
+	struct client *other = NULL;
+
+	for (struct client *c = s->waiting; c; c = c->next_waiting) {
+		if (c->uid == 0)
+			return c;
+		if (!other && c->uid != s->served)
+			other = c;
+	}
+	return other ? other : s->waiting;
 }
 
 static void client_free(struct client *c)
@@ -96,6 +208,7 @@ static void client_free(struct client *c)
 		p = &(*p)->next;
 	if (*p)
 		*p = c->next;
+	stop_waiting(c);
 	loop_del(c->s->epoll, &c->item);
 	close_fd(&c->item.fd);
 	for (size_t i = 0; i < c->n_fds; i++)
@@ -128,12 +241,35 @@ void control_server_close(struct control_server *s)
 {
 	while (s && s->clients)
 		client_free(s->clients);
-	if (s)
+	if (s) {
 		close_fd(&s->listen.fd);
+		close_fd(&s->turn.fd);
+		close_fd(&s->rest.fd);
+		close_fd(&s->spare);
+	}
 	free(s);
 }
 
+/* One bound for all who share: who holds most gives. Whoever calls this may lose its own client. */
+static void keep_bound(struct control_server *s, bool root)
+{
+	while (memory_of(s, root, ANYBODY) > MEMORY_MAX) {
+		struct client *c = greediest(s, root);
+
+		log_warn("process %d of uid %u is cut off: too much waits to be read by it", c->pid,
+			 c->uid);
+		client_close(c);
+	}
+}
+
 /* --- sending --- */
+
+/* Nothing more is read while there is something to do, or to be taken. */
+static void client_arm(struct client *c)
+{
+	loop_mod(c->s->epoll, &c->item,
+		 (c->line || c->out ? 0 : EPOLLIN) | (c->out ? EPOLLOUT : 0));
+}
 
 static ssize_t send_chunk(int sock, struct chunk *k)
 {
@@ -182,17 +318,17 @@ static bool client_flush(struct client *c)
 		close_fd(&k->fd);
 		free(k);
 	}
-	loop_mod(c->s->epoll, &c->item, EPOLLIN | (c->out ? EPOLLOUT : 0));
+	client_arm(c);
 	return true;
 }
 
 static int client_queue(struct client *c, const json_t *j, int fd)
 {
 	size_t len = json_dumpb(j, NULL, 0, JSON_COMPACT);
-	struct chunk *k = len ? malloc(sizeof(*k) + len + 1) : NULL;
+	struct chunk *k = len && len <= MEMORY_MAX ? malloc(sizeof(*k) + len + 1) : NULL;
 
 	if (!k)
-		return -ENOMEM;
+		return len > MEMORY_MAX ? -EMSGSIZE : -ENOMEM;
 	json_dumpb(j, k->data, len, JSON_COMPACT);
 	k->data[len] = '\n';
 	k->next = NULL;
@@ -216,8 +352,14 @@ void client_reply(struct client *c, json_t *reply, int fd)
 	if (!r)
 		r = client_queue(c, reply, fd);
 	json_decref(reply);
-	if (r || c->out_len > OUT_MAX || !client_flush(c))
+	if (r == -EMSGSIZE) {
+		client_error(c, r, "the answer is longer than the agent keeps for one client");
+		return;
+	}
+	if (r || !client_flush(c))
 		client_close(c);
+	else
+		keep_bound(c->s, c->uid == 0);
 }
 
 void client_error(struct client *c, int code, const char *text)
@@ -246,10 +388,12 @@ size_t clients_watching(const struct control_server *s)
  * may bring about events in turn. */
 void clients_event(struct control_server *s, json_t *event)
 {
+	bool group_full = s && memory_of(s, false, ANYBODY) > MEMORY_MAX - EVENTS_MAX;
+
 	for (struct client *c = s ? s->clients : NULL; c; c = c->next) {
 		if (!c->watches || c->closing)
 			continue;
-		if (c->out_len > EVENTS_MAX) {
+		if (c->out_len > EVENTS_MAX || (c->out && c->uid && group_full)) {
 			c->events_lost++;
 			continue;
 		}
@@ -263,7 +407,7 @@ void clients_event(struct control_server *s, json_t *event)
 			json_decref(lost);
 		}
 		client_queue(c, event, -1);
-		loop_mod(s->epoll, &c->item, EPOLLIN | EPOLLOUT);
+		client_arm(c);
 	}
 }
 
@@ -319,6 +463,59 @@ static void client_line(struct client *c, const char *line, size_t len)
 	json_decref(j);
 }
 
+static size_t line_max(const struct client *c)
+{
+	return c->uid == 0 ? CONTROL_LINE_MAX : GROUP_LINE_MAX;
+}
+
+static void find_line(struct client *c, size_t from)
+{
+	const char *nl = c->in ? memchr(c->in + from, '\n', c->in_len - from) : NULL;
+
+	c->line = nl ? (size_t)(nl - (c->in + c->in_at)) + 1 : 0;
+}
+
+/* Space behind what was read. A line that is too long makes space itself, and is lost. */
+static int make_space(struct client *c)
+{
+	size_t size = c->in_size ? c->in_size * 2 : 8192;
+	char *more;
+
+	c->in_len -= c->in_at;
+	if (c->in_at)
+		memmove(c->in, c->in + c->in_at, c->in_len);
+	c->in_at = 0;
+	if (c->in_len >= line_max(c)) {
+		c->too_long = true;
+		c->in_len = 0;
+	}
+	if (c->in_size - c->in_len >= 4096)
+		return 0;
+	if (size > line_max(c) + 8192)
+		size = line_max(c) + 8192;
+	more = realloc(c->in, size);
+	if (!more)
+		return -ENOMEM;
+	c->in = more;
+	c->in_size = size;
+	keep_bound(c->s, c->uid == 0);
+	return 0;
+}
+
+/* What was read of a line that is too long. */
+static void skip_line(struct client *c)
+{
+	find_line(c, 0);
+	c->in_at = c->line ? c->line : c->in_len;
+	if (!c->line)
+		return;
+	c->too_long = false;
+	find_line(c, c->in_at);
+	client_error(c, -EMSGSIZE,
+		     c->uid == 0 ? "a request of more than 8 MiB is too long for the agent"
+				 : "a request of more than 1 MiB is root's: use sudo");
+}
+
 static int client_read(struct client *c)
 {
 	union {
@@ -327,17 +524,13 @@ static int client_read(struct client *c)
 	} u;
 	struct msghdr m = {.msg_control = u.buf, .msg_controllen = sizeof(u.buf), .msg_iovlen = 1};
 	struct iovec iov;
+	int r = make_space(c);
+	size_t from;
 	ssize_t n;
 
-	if (c->in_size - c->in_len < 4096) {
-		size_t size = c->in_size ? c->in_size * 2 : 8192;
-		char *more = size > 2 * (size_t)CONTROL_LINE_MAX ? NULL : realloc(c->in, size);
-
-		if (!more)
-			return -EMSGSIZE;
-		c->in = more;
-		c->in_size = size;
-	}
+	if (r)
+		return r;
+	from = c->in_len;
 	iov.iov_base = c->in + c->in_len;
 	iov.iov_len = c->in_size - c->in_len;
 	m.msg_iov = &iov;
@@ -346,45 +539,72 @@ static int client_read(struct client *c)
 		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
 	take_fds(c, &m);
 	c->in_len += (size_t)n;
+	if (c->too_long)
+		skip_line(c);
+	else
+		find_line(c, from);
 	return n ? 0 : -ECONNRESET;
 }
 
-void control_on_client(struct loop_item *item, uint32_t events)
+/* What comes next for a client that is in nobody's hands any more. */
+static void client_settle(struct client *c)
 {
-	struct client *c = LOOP_OWNER(item, struct client, item);
-	size_t done = 0;
-	char *nl;
-
-	if ((events & EPOLLOUT) && !client_flush(c)) {
-		client_close(c);
-		return;
-	}
-	if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-		return;
-	if (client_read(c) < 0) {
-		client_close(c);
-		return;
-	}
-	c->busy = true;
-	while (!c->closing && (nl = memchr(c->in + done, '\n', c->in_len - done))) {
-		size_t len = (size_t)(nl - c->in) - done;
-
-		client_line(c, c->in + done, len);
-		done += len + 1;
-	}
 	c->busy = false;
 	if (c->closing) {
 		client_close(c);
 		return;
 	}
-	c->in_len -= done;
-	memmove(c->in, c->in + done, c->in_len);
 	/* an idle client (ax events) keeps no buffer of its largest request */
-	if (!c->in_len && c->in_size > 8192) {
+	if (c->in_at == c->in_len && c->in_size > 8192) {
 		free(c->in);
 		c->in = NULL;
-		c->in_size = 0;
+		c->in_at = c->in_len = c->in_size = 0;
 	}
+	if (c->line && !c->out)
+		wait_for_turn(c);
+	client_arm(c);
+}
+
+static void client_turn(struct client *c)
+{
+	const char *line = c->in + c->in_at;
+	size_t len = c->line;
+
+	stop_waiting(c);
+	c->busy = true;
+	/* answers to others may have come in between, and wait to be taken */
+	if (!c->out) {
+		client_line(c, line, len - 1);
+		c->in_at += len;
+		find_line(c, c->in_at);
+	}
+	client_settle(c);
+}
+
+void control_on_turn(struct control_server *s)
+{
+	struct client *c = whose_turn(s);
+
+	if (!c)
+		return;
+	s->served = c->uid;
+	client_turn(c);
+}
+
+void control_on_client(struct loop_item *item, uint32_t events)
+{
+	struct client *c = LOOP_OWNER(item, struct client, item);
+
+	c->busy = true;
+	if ((events & EPOLLOUT) && !client_flush(c))
+		c->closing = true;
+	if (!c->closing && !c->line && !c->out && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) &&
+	    client_read(c) < 0)
+		c->closing = true;
+	if (!c->closing && c->uid == 0 && c->line && !c->out)
+		client_turn(c);
+	else
+		client_settle(c);
 }
 
 /* --- accepting --- */
@@ -415,13 +635,65 @@ static void refuse(int fd, const char *line)
 	send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+static void add_client(struct control_server *s, int *fd, const struct ucred *peer)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return;
+	c->s = s;
+	c->item = (struct loop_item){.kind = LOOP_CONTROL_CLIENT, .fd = *fd};
+	c->out_tail = &c->out;
+	c->uid = peer->uid;
+	c->pid = peer->pid;
+	if (loop_add(s->epoll, &c->item, EPOLLIN)) {
+		free(c);
+		return;
+	}
+	take_fd(fd);
+	c->next = s->clients;
+	s->clients = c;
+}
+
+static int open_spare(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* There is no descriptor for who wants in: they are told by giving up the spare one for a moment.
+ * Without that they would wait, and the loop be woken for them for ever. */
+static void turn_away(struct control_server *s)
+{
+	struct itimerspec rest = {.it_value.tv_nsec = REST_MS * 1000000L};
+	int fd;
+
+	close_fd(&s->spare);
+	fd = accept4(s->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		refuse(fd, "{\"ok\":false,\"errno\":24,\"error\":\"the agent has no descriptors "
+			   "left: try again later, or raise its limit (LimitNOFILE=)\"}\n");
+	else if (errno != EAGAIN && !loop_mod(s->epoll, &s->listen, 0))
+		timerfd_settime(s->rest.fd, 0, &rest, NULL);
+	close_fd(&fd);
+	s->spare = open_spare();
+}
+
+void control_on_rest(struct control_server *s)
+{
+	uint64_t n;
+
+	if (read(s->rest.fd, &n, sizeof(n)) == sizeof(n))
+		loop_mod(s->epoll, &s->listen, EPOLLIN);
+}
+
 void control_on_listen(struct control_server *s)
 {
 	autoclose int fd = accept4(s->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
-	struct client *c;
 
+	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		turn_away(s);
 	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return;
 	if (!peer_allowed(&peer, fd)) {
@@ -430,26 +702,11 @@ void control_on_listen(struct control_server *s)
 		log_warn("refused process %d of uid %u at the control socket", peer.pid, peer.uid);
 		return;
 	}
-	if (clients_count(s) >= CLIENTS_MAX) {
+	if (has_place(s, peer.uid))
+		add_client(s, &fd, &peer);
+	else
 		refuse(fd, "{\"ok\":false,\"errno\":11,\"error\":\"the agent has too many "
 			   "clients: try again later\"}\n");
-		return;
-	}
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return;
-	c->s = s;
-	c->item = (struct loop_item){.kind = LOOP_CONTROL_CLIENT, .fd = fd};
-	c->out_tail = &c->out;
-	c->uid = peer.uid;
-	c->pid = peer.pid;
-	if (loop_add(s->epoll, &c->item, EPOLLIN)) {
-		free(c);
-		return;
-	}
-	take_fd(&fd);
-	c->next = s->clients;
-	s->clients = c;
 }
 
 static int open_socket(const char *path, int *ret, struct error *e)
@@ -480,8 +737,20 @@ int control_listen(int epoll, const char *path, const struct control_ops *ops,
 		return error_set(e, -ENOMEM, "out of memory");
 	s->ops = *ops;
 	s->epoll = epoll;
+	s->waiting_tail = &s->waiting;
 	s->listen = (struct loop_item){.kind = LOOP_CONTROL_LISTEN, .fd = -1};
+	s->turn = (struct loop_item){.kind = LOOP_CONTROL_TURN,
+				     .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	s->rest = (struct loop_item){
+		.kind = LOOP_CONTROL_REST,
+		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+	s->spare = open_spare();
 	*ret = s;
 	r = open_socket(path, &s->listen.fd, e);
-	return r ? r : loop_add(epoll, &s->listen, EPOLLIN);
+	if (r)
+		return r;
+	if (loop_add(epoll, &s->turn, EPOLLIN) || loop_add(epoll, &s->rest, EPOLLIN) ||
+	    loop_add(epoll, &s->listen, EPOLLIN))
+		return error_set(e, -errno, "cannot listen on %s: %s", path, strerror(errno));
+	return 0;
 }

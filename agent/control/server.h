@@ -27,8 +27,10 @@ int control_listen(int epoll, const char *path, const struct control_ops *ops,
 		   struct control_server **ret, struct error *e);
 void control_server_close(struct control_server *s);
 
-/* For the loop: LOOP_CONTROL_LISTEN and LOOP_CONTROL_CLIENT. */
+/* For the loop: LOOP_CONTROL_LISTEN, _REST, _TURN and _CLIENT. */
 void control_on_listen(struct control_server *s);
+void control_on_rest(struct control_server *s);
+void control_on_turn(struct control_server *s);
 void control_on_client(struct loop_item *item, uint32_t events);
 
 /* Queue an answer (takes the reference), with a descriptor that is duplicated (-1: none). The

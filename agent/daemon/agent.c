@@ -428,6 +428,12 @@ static void dispatch(struct daemon *d, struct loop_item *item, uint32_t events)
 	case LOOP_CONTROL_LISTEN:
 		control_on_listen(a->control);
 		break;
+	case LOOP_CONTROL_REST:
+		control_on_rest(a->control);
+		break;
+	case LOOP_CONTROL_TURN:
+		control_on_turn(a->control);
+		break;
 	case LOOP_CONTROL_CLIENT:
 		control_on_client(item, events);
 		break;

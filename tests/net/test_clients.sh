@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
+# What members of the group ax do to the agent's socket is not felt by root, nor by each other.
+. "$(dirname "$0")/lib.sh"
+need setpriv prlimit jq
+
+# a group ax of this mount namespace's own, before the agent looks for it
+{ sed '/^ax:/d' /etc/group; echo "ax:x:64999:"; } >"$T/group"
+mount --bind "$T/group" /etc/group
+cp "$AX" "$T/ax" # where every user gets at it
+
+NAMES=4000
+{
+	default_config
+	echo "apps:"
+	awk -v n=$NAMES 'BEGIN { for (i = 0; i < n; i++)
+		printf "  app%d: {ip: 10.78.%d.%d}\n", i, i / 250, 1 + i % 250 }'
+} >"$T/names.yaml"
+agent_start "$T/names.yaml"
+SOCKET=/run/ax/$INST/control.sock
+
+# clients UID MODE ARGUMENT...: in the background, what it says is in $SAID; over with clients_end.
+clients() {
+	mkfifo "$T/hold.$((++HOLDS))"
+	SAID=$T/said.$HOLDS
+	"$PYTHON" "$SRC/clients.py" "$SOCKET" "$@" <"$T/hold.$HOLDS" >"$SAID" 2>&1 &
+	CLIENTS+=("$!")
+	exec {fd}>"$T/hold.$HOLDS"
+	HELD+=("$fd")
+	wait_for -t 30 "[ -s $SAID ]" || not_ok "the clients stand" "$(cat "$SAID")"
+}
+
+clients_end() {
+	for fd in "${HELD[@]}"; do
+		exec {fd}>&-
+	done
+	wait "${CLIENTS[@]}"
+	HELD=() CLIENTS=()
+}
+HOLDS=0 HELD=() CLIENTS=()
+
+as_member() {
+	timeout 20 setpriv --reuid "$1" --regid 64999 --clear-groups "$T/ax" --instance "$INST" \
+		"${@:2}" 2>&1 </dev/null
+}
+
+memory_mb() {
+	awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$AGENT/status"
+}
+
+cpu_ticks() {
+	sed 's/.*) //' "/proc/$AGENT/stat" | awk '{ print $12 + $13 }'
+}
+
+# --- places ---
+
+clients 64997 idle 300
+like "idle connections of one user have a bound" "$(cat "$SAID")" "^2[0-9]+ refused: .*too many clients"
+ok "root runs an app all the same" ax run -- true
+is "and another member is answered" "$(as_member 64998 get apps -o name | grep -c app)" $NAMES
+clients 64998 idle 300
+ok "root is answered when the group has no place left" ax status
+clients_end
+
+# --- turns ---
+
+# each request takes the agent some ms, and there are thousands of them
+clients 64997 flood '{"op":"get","what":"apps"}' 1000000
+SECONDS=0
+ok "root runs an app beside somebody's thousand requests" timeout 5 "$AX" --instance "$INST" run -- true
+out=$(as_member 64998 status -o json)
+like "another member is answered meanwhile" "$out" '"instance"'
+ok "it took no more than 5 seconds" test $SECONDS -le 5
+clients_end
+
+# --- memory ---
+
+clients 64997 deaf '{"op":"get","what":"apps"}' 100000 60
+clients 64998 deaf '{"op":"get","what":"apps"}' 100000 60
+ok "root is answered beside clients that do not read" ax status
+ok "and they do not grow the agent" test "$(memory_mb)" -le 150
+diag "peak: $(memory_mb) MB"
+clients_end
+
+{
+	default_config
+	echo "apps:"
+	awk 'BEGIN { for (i = 0; i < 80000; i++)
+		printf "  app%06d: {ip: 10.78.%d.%d, labels: {a: b}}\n", i, i / 250 % 250, i % 250 }'
+} >"$T/large.yaml"
+as_member 64997 config apply --dry-run "$T/large.yaml" >"$T/large.out"
+unlike "a dry run of megabytes is not the group's" "$?" "^0$"
+like "and it is told so" "$(tail -n 1 "$T/large.out")" "more than 1 MiB is root's"
+head -c 900000 "$T/large.yaml" | sed '$d' | sed 's/10\.78/10.79/' >"$T/half.yaml"
+as_member 64997 config apply --dry-run "$T/half.yaml" >"$T/half.out"
+unlike "one of less is answered" "$(tail -n 1 "$T/half.out")" "MiB"
+ok "neither grows the agent" test "$(memory_mb)" -le 180
+diag "peak: $(memory_mb) MB"
+
+# --- descriptors ---
+
+prlimit --pid "$AGENT" --nofile=$(($(find "/proc/$AGENT/fd" -maxdepth 1 -type l | wc -l) + 20))
+clients 0 idle 100
+like "who gets no descriptor is told so" "$(cat "$SAID")" "refused: .*no descriptors left"
+before=$(cpu_ticks)
+sleep 1
+ok "and the agent sleeps" test $(($(cpu_ticks) - before)) -le 20
+clients_end
+ok "it goes on when there are some again" wait_for "ax status"
+
+done_testing
