@@ -107,13 +107,17 @@ static __noinline bool quote(struct xdp_md *ctx, const struct packet *p, struct 
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	void *l3 = packet_at(data, p->l4_off + 8);
+	__u32 ip_end =
+		p->l4_off + p->l4_len; /* what is behind it, the IP header does not vouch for */
 
 	packet_init(q);
 	q->vlan = p->vlan;
 	q->l3_off = p->l4_off + 8;
 	q->ethertype_be = p->ethertype_be;
-	if (!read_quoted(l3, end, p->v4, q))
+	if (!read_quoted(l3, end, p->v4, q) || q->l4_off > ip_end)
 		return false;
+	if (q->l4_off + 4u > ip_end) /* ports, or ICMP's type and code, would be the padding's */
+		q->has_l4 = q->has_icmp = false;
 	swap_packet(q);
 	return true;
 }
@@ -127,7 +131,8 @@ static __always_inline __u32 needed(const struct packet *p)
 
 	if (p->ethertype_be == bpf_htons(ETH_P_ARP))
 		return AX_REASON_ARP;
-	if (p->fragment == AX_FRAGMENT_NOT_IP)
+	/* no host sends these in fragments, and none has to take them (RFC 6980) */
+	if (p->fragment != AX_FRAGMENT_NONE)
 		return 0;
 	if (p->v4 && p->proto == IPPROTO_IGMP)
 		return AX_REASON_MLD;

@@ -171,6 +171,13 @@ static __always_inline void parse_rest(void *l4, void *end, __u32 len, bool exac
 		odd(p, AX_REASON_IP_OPTIONS);
 }
 
+/* A fragment at 8 or 16 bytes: RFC 3128 says what it is good for. A first fragment has the whole
+ * header, so no honest one begins there. */
+static __always_inline bool overwrites_tcp(__u32 offset)
+{
+	return offset - 1 < 2;
+}
+
 /* `frame`: how many bytes there are from l3 on, 0: not to be held against it. */
 static __always_inline void parse_ipv4(void *l3, void *end, __u32 frame, struct packet *p)
 {
@@ -201,7 +208,7 @@ static __always_inline void parse_ipv4(void *l3, void *end, __u32 frame, struct 
 		p->fragment = AX_FRAGMENT_LATER;
 	else if (offset & 0x2000)
 		p->fragment = AX_FRAGMENT_FIRST;
-	if ((offset & 0x1fff) == 1 && p->proto == IPPROTO_TCP)
+	if (overwrites_tcp(offset & 0x1fff) && p->proto == IPPROTO_TCP)
 		odd(p, AX_REASON_SHORT_FRAGMENT);
 	parse_rest(l3 + header, end, total ? total - header : 0, total, header > sizeof(*ip), p);
 }
@@ -279,7 +286,7 @@ static __always_inline void note_fragment(__u32 frag, struct packet *p)
 		p->fragment = AX_FRAGMENT_LATER;
 	else if (frag & 1)
 		p->fragment = AX_FRAGMENT_FIRST;
-	if ((frag & 0xfff8) == 8 && p->proto == IPPROTO_TCP)
+	if (overwrites_tcp(frag >> 3) && p->proto == IPPROTO_TCP)
 		odd(p, AX_REASON_SHORT_FRAGMENT);
 }
 

@@ -98,6 +98,14 @@ static const struct row rows[] = {
 	{"IGMP query", DENY, "2 10.0.0.1 > 224.0.0.1 data hex:1164ee9b00000000", LET(MLD)},
 	{"IGMPv3 report with its router alert", DENY, "2 10.0.0.1 > 224.0.0.22 data "
 	 "hex:2200f9fd00000000 | 14=46 34+94040000 len", LET_ALSO(MLD, IP_OPTIONS)},
+	{"the first fragment of an IGMP report", DENY, "2 10.0.0.1 > 224.0.0.22 frag first data "
+	 "hex:2200f9fd00000000", DROPPED},
+	{"a later fragment of IGMP", DENY, "2 10.0.0.1 > 224.0.0.22 frag later data "
+	 "hex:2200f9fd00000000", ODD(DROP, "default", AX_REASON_LATER_FRAGMENT)},
+	{"the first fragment of an MLD report", DENY, "icmp6 fe80::1 > ff02::1 type 131 frag first",
+	 DROPPED},
+	{"the first fragment of a router advertisement", DENY, "icmp6 fe80::1 > fe80::2 type 134 "
+	 "frag first", DROPPED},
 	{"proto 2 on IPv6", DENY, "2 fe80::1 > ff02::16 data hex:2200f9fd00000000", DROPPED},
 
 	{"host unreachable", DENY, ICMP "type 3/1" DNS4, LET_ABOUT("dns")},
@@ -137,6 +145,17 @@ static const struct row rows[] = {
 	{"about 4 bytes", DENY, ICMP "type 3/4" DNS4 " | cut66 len", LET_ABOUT("dns")},
 	{"about 3 bytes", DENY, ICMP "type 3/4" DNS4 " | cut65 len",
 	 ABOUT(DROP, "default", "default")},
+	{"about ports of which the IP length knows", DENY, ICMP "type 3/4" DNS4 " | 16=0034",
+	 LET_ABOUT("dns")},
+	{"about ports behind the IP length", DENY, ICMP "type 3/4" DNS4 " | 16=0033",
+	 ABOUT(DROP, "default", "default")},
+	{"about an IP header behind the IP length", DENY, ICMP "type 3/4" DNS4 " | 16=002f", DROPPED},
+	{"about ports of which the IPv6 length knows", DENY, ICMP6 "type 2" DNS6 " | 18=0034",
+	 LET_ABOUT("dns")},
+	{"about ports behind the IPv6 length", DENY, ICMP6 "type 2" DNS6 " | 18=0033",
+	 ABOUT(DROP, "default", "default")},
+	{"about an IPv6 header behind the IPv6 length", DENY, ICMP6 "type 2" DNS6 " | 18=002f",
+	 DROPPED},
 	{"about part of an IP header", DENY, ICMP "type 3/4" DNS4 " | cut61 len", DROPPED},
 	{"about nothing", DENY, ICMP "type 3/4", DROPPED},
 	{"about 8 bytes on IPv6", DENY, ICMP6 "type 2" DNS6 " | cut110 len", LET_ABOUT("dns")},
