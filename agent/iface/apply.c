@@ -465,8 +465,12 @@ int xdp_apply_locked(const struct instance *inst, const char *ifname, const stru
 		datapath_xdp_unpin(a.dir);
 		r = -ENOENT;
 	}
-	if (r == -ENOENT)
-		return load_fresh(&a, e);
+	if (r == -ENOENT) {
+		r = load_fresh(&a, e);
+		if (r)
+			datapath_xdp_remove(a.dir);
+		return r;
+	}
 	if (!r && o->fresh)
 		return error_set(e, -EEXIST,
 				 "there is a list on %s already: change it with 'ax xdp apply %s "

@@ -117,10 +117,20 @@ static int remove_stub(unsigned ifindex)
 	return r;
 }
 
+static bool is_pinned(const struct instance *inst, const char *ifname)
+{
+	struct error ignored = {0};
+	char dir[256];
+
+	return !datapath_xdp_dir(inst, ifname, false, dir, sizeof(dir), &ignored) &&
+	       !access(dir, F_OK);
+}
+
 int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 {
 	autoclose int lock = -1;
 	struct datapath_xdp d;
+	bool pinned = is_pinned(inst, ifname);
 	unsigned ifindex;
 	char dir[256];
 	int r;
@@ -130,6 +140,11 @@ int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 	if (!r)
 		forget_neighbours(inst, ifname, &d);
 	datapath_xdp_close(&d);
+	if (r == -ENOENT && pinned && !is_pinned(inst, ifname)) {
+		/* what nobody had confirmed, or what an interface of this name left */
+		*e = (struct error){0};
+		return 0;
+	}
 	if (r == -ENODEV && !access(dir, F_OK)) { /* it took its program along */
 		*e = (struct error){0};
 		return datapath_xdp_remove(dir);

@@ -45,6 +45,9 @@ int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 
 /* Names of interfaces that have a dataplane of the instance, in this network namespace. */
 int xdp_interfaces(const struct instance *inst, struct strv *names, struct error *e);
+/* Names under which lists of the instance are pinned that are on no interface of this network
+ * namespace: on one of another namespace, or left by one that is gone. */
+int xdp_elsewhere(const struct instance *inst, struct strv *names, struct error *e);
 int xdp_open(const struct instance *inst, const char *ifname, struct xdp **ret, struct error *e);
 void xdp_close(struct xdp *x);
 static inline void xdp_closep(struct xdp **x)
@@ -75,9 +78,10 @@ struct xdp_status {
 };
 int xdp_status(struct xdp *x, struct xdp_status *ret, struct error *e);
 void xdp_status_free(struct xdp_status *s);
-/* Programs on an interface, whoever put them there (n 0: none). */
-int xdp_programs(const char *ifname, struct xdp_program_info **ret, size_t *n, enum xdp_mode *mode,
-		 bool *dispatcher, struct error *e);
+/* Programs on an interface, whoever put them there (n 0: none). One of the instance's own, where
+ * nothing is loaded, passes everything: it came with a list that nobody confirmed. */
+int xdp_programs(const struct instance *inst, const char *ifname, struct xdp_program_info **ret,
+		 size_t *n, enum xdp_mode *mode, bool *dispatcher, struct error *e);
 
 struct xdp_backend_stats {
 	char *balancer;

@@ -125,7 +125,12 @@ int xdp_open(const struct instance *inst, const char *ifname, struct xdp **ret, 
 	return r;
 }
 
-int xdp_interfaces(const struct instance *inst, struct strv *names, struct error *e)
+/* Calls f for each interface name under which something is pinned; `holder`: the interface of this
+ * network namespace that has it, 0: none. */
+static int pins_each(const struct instance *inst,
+		     int (*f)(const struct instance *inst, const char *name, unsigned holder,
+			      struct strv *ret),
+		     struct strv *ret, struct error *e)
 {
 	char dir[256];
 	int r = datapath_xdp_dir(inst, NULL, false, dir, sizeof(dir), e);
@@ -143,26 +148,49 @@ int xdp_interfaces(const struct instance *inst, struct strv *names, struct error
 			       : error_set(e, -errno, "cannot read %s: %s", dir, strerror(errno));
 	while (!r && (de = readdir(d))) {
 		char name[256], path[600];
-		struct xdp *x = NULL;
-		unsigned ifindex;
-		struct error ignored = {0};
 
-		if (de->d_name[0] == '.')
+		if (de->d_name[0] == '.' || de->d_type != DT_DIR)
 			continue;
 		snprintf(name, sizeof(name), "%.255s", de->d_name);
 		for (char *c = name; *c; c++)
 			if (*c == ':')
 				*c = '.';
 		snprintf(path, sizeof(path), "%s/%s", dir, de->d_name);
-		ifindex = datapath_xdp_holder(path, if_nametoindex(name));
-		if (!ifindex || !if_indextoname(ifindex, name) ||
-		    xdp_open(inst, name, &x, &ignored))
-			continue; /* of another network namespace, or gone */
-		xdp_close(x);
-		r = strv_add(names, name);
+		r = f(inst, name, datapath_xdp_holder(path, if_nametoindex(name)), ret);
 	}
 	closedir(d);
-	return r;
+	return r ? error_set(e, r, "cannot list what is in %s: %s", dir, strerror(-r)) : 0;
+}
+
+static int add_loaded(const struct instance *inst, const char *pinned, unsigned holder,
+		      struct strv *ret)
+{
+	struct error ignored = {0};
+	struct xdp *x = NULL;
+	char name[IF_NAMESIZE];
+
+	(void)pinned; /* it may have been renamed since */
+	if (!holder || !if_indextoname(holder, name) || xdp_open(inst, name, &x, &ignored))
+		return 0;
+	xdp_close(x);
+	return strv_add(ret, name);
+}
+
+static int add_elsewhere(const struct instance *inst, const char *name, unsigned holder,
+			 struct strv *ret)
+{
+	(void)inst;
+	return holder ? 0 : strv_add(ret, name);
+}
+
+int xdp_interfaces(const struct instance *inst, struct strv *names, struct error *e)
+{
+	return pins_each(inst, add_loaded, names, e);
+}
+
+int xdp_elsewhere(const struct instance *inst, struct strv *names, struct error *e)
+{
+	return pins_each(inst, add_elsewhere, names, e);
 }
 
 int xdp_lost_target(struct xdp *x)
@@ -247,16 +275,24 @@ void xdp_status_free(struct xdp_status *s)
 	*s = (struct xdp_status){0};
 }
 
-int xdp_programs(const char *ifname, struct xdp_program_info **ret, size_t *n, enum xdp_mode *mode,
-		 bool *dispatcher, struct error *e)
+int xdp_programs(const struct instance *inst, const char *ifname, struct xdp_program_info **ret,
+		 size_t *n, enum xdp_mode *mode, bool *dispatcher, struct error *e)
 {
 	unsigned ifindex = if_nametoindex(ifname);
 	struct datapath_xdp_programs p;
+	struct error ignored = {0};
+	uint32_t root = 0;
+	char dir[256];
 	int r;
 
 	if (!ifindex)
 		return error_set(e, -ENODEV, "there is no interface '%.20s'", ifname);
-	r = datapath_xdp_programs(ifindex, 0, &p);
+	if (!datapath_xdp_dir(inst, ifname, false, dir, sizeof(dir), &ignored)) {
+		datapath_xdp_find(dir, sizeof(dir), ifindex);
+		if (datapath_xdp_root_id(dir, &root))
+			root = 0;
+	}
+	r = datapath_xdp_programs(ifindex, root, &p);
 	if (r)
 		return error_set(e, r, "cannot ask for the programs of %s: %s", ifname,
 				 strerror(-r));

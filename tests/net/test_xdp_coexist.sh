@@ -104,7 +104,8 @@ rm /sys/fs/bpf/foreign
 ok "load" xdp load xc0 --rules "$T/rules.yaml"
 ids=$(ours xc0)
 ip link del xc0
-is "an interface is deleted" "$(xdp status)" "no interface has an XDP program"
+is "an interface is deleted: status knows what it left" "$(xdp status -o json)" \
+	"$(jq . <<<'[{"interface": "xc0", "loaded": false, "elsewhere": true, "programs": []}]')"
 like "its commands say so" "$(xdp stats xc0 2>&1)" "no interface 'xc0'"
 veth
 known_neighbours
@@ -170,12 +171,36 @@ out=$(xdp load eth0 2>&1)
 is "a load here is refused" $? 1
 like "with a sentence" "$out" "another network namespace.*--instance.*--replace"
 is "the peer has its list" "$(elsewhere rule list eth0 -o json | jq -c '[.rules[].name]')" '["ping"]'
+like "status says where a list of that name is" "$(xdp status)" "eth0: not an interface of this network namespace"
+is "to programs, too" "$(xdp status -o json | jq -c '[.[] | select(.elsewhere).interface]')" '["eth0"]'
+is "there it is one like others" "$(elsewhere status -o json | jq -c '[.[] | [.interface, .loaded, .elsewhere]]')" \
+	'[["eth0",true,null]]'
 ok "another instance can" aside load eth0
 ok "unload that" aside unload eth0
 ok "the peer unloads its own" elsewhere unload eth0
 ok "then there is room" xdp load eth0
 ok "unload" xdp unload eth0
 ip link del eth0
+
+# --- an interface whose network namespace is gone ---
+
+new_netns
+GONE_PID=$BG
+ip link add gone0 type veth peer name gone1
+ip link set gone1 netns "$GONE_PID"
+ok "load in a namespace" nsenter -t "$GONE_PID" -n "$AX" --instance "$INST" xdp load gone1 --rules "$T/rules.yaml"
+end "$GONE_PID"
+ok "which goes" wait_for '! ip link show gone0 2>/dev/null'
+like "status tells what it left, and how to end it" "$(xdp status)" \
+	"gone1: not an interface .* or gone; where it is gone: ax xdp unload gone1"
+is "which it does" "$(xdp unload gone1 2>&1)" "gone1: unloaded"
+is "then it is gone" "$(xdp status -o json | jq -c '[.[] | select(.elsewhere).interface]')" '[]'
+
+# --- a load that is refused leaves nothing ---
+
+echo 'rules: [{proto: udp, action: redirect nowhere0}]' >"$T/nowhere.yaml"
+like "a load is refused" "$(aside load xc0 --rules "$T/nowhere.yaml" 2>&1)" "nowhere0, which does not exist"
+ok "and leaves no directory" test ! -e "/sys/fs/bpf/$ASIDE-xdp"
 
 # --- in a mount namespace without a bpf filesystem, as 'ip netns exec' makes it ---
 

@@ -113,6 +113,14 @@ ok "unload" xdp unload xc0
 ok "load with --confirm" xdp load xc0 --rules "$T/cut.yaml" --confirm 1s
 ok "traffic is cut, and comes back" returns_within 6
 is "as if nothing was loaded" "$(xdp status xc0 -o json | jq -c '.[0].loaded')" false
+like "status knows whose program is still there" "$(xdp status xc0)" \
+	"^xc0: no list, and everything passes: .*--confirm was not confirmed in time.*ax xdp unload xc0.*ours\)"
+is "and says it to programs" "$(xdp status xc0 -o json | jq -c '[.[0].programs[].ours]')" '[true]'
+is "unload takes it off and says so" "$(xdp unload xc0 2>&1)" "xc0: unloaded"
+is "then nothing is there" "$(xdp status xc0)" "xc0: nothing is loaded"
+like "nor to unload" "$(xdp unload xc0 2>&1)" "no rules of ax are loaded on xc0"
+ok "load with --confirm again" xdp load xc0 --rules "$T/cut.yaml" --confirm 1s
+ok "traffic comes back again" returns_within 6
 like "confirm is too late" "$(xdp confirm xc0 2>&1)" "no rules of ax are loaded on xc0"
 ok "what is left is cleared away by the next load" xdp load xc0 --rules "$T/good.yaml"
 is "which has traffic" "$(pings)" 1

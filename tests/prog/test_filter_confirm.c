@@ -233,7 +233,7 @@ static void the_first_list_is_rolled_back(void **state)
 	filter_forget();
 	if (xdp_rollback(&filter.inst, IFNAME, &e) < 0)
 		fail_msg("%s", e.text);
-	assert_int_equal(xdp_programs(IFNAME, &v, &n, &mode, &dispatcher, &e), 0);
+	assert_int_equal(xdp_programs(&filter.inst, IFNAME, &v, &n, &mode, &dispatcher, &e), 0);
 	assert_int_equal(n, 0);
 	free(v);
 	assert_int_equal(xdp_unload(&filter.inst, IFNAME, &e), -ENOENT);

@@ -49,8 +49,8 @@ static int view_read(const struct cmd *c, const char *ifname, struct view *v, st
 	if (r == -ENOENT) {
 		if (!if_nametoindex(ifname))
 			return error_set(e, -ENODEV, "there is no interface '%.60s'", ifname);
-		return xdp_programs(ifname, &v->programs, &v->n_programs, &v->mode, &v->dispatcher,
-				    e);
+		return xdp_programs(&c->inst, ifname, &v->programs, &v->n_programs, &v->mode,
+				    &v->dispatcher, e);
 	}
 	r = r ? r : xdp_list(x, &v->l, e);
 	r = r ? r : xdp_status(x, &v->s, e);
@@ -149,17 +149,37 @@ static void put_ours(const struct view *v)
 	       s->frags ? "with jumbo frames" : "without jumbo frames");
 }
 
-static void put_view(const struct view *v)
+static void put_name(const char *ifname)
 {
 	bool colour = table_style_for(stdout).colour;
+
+	fputs(colour ? table_colour_on(COLOUR_BOLD) : "", stdout);
+	text_put(ifname, stdout);
+	printf("%s: ", colour ? table_colour_off() : "");
+}
+
+/* Nobody confirmed it. */
+static bool passes_all(const struct view *v)
+{
+	bool r = false;
+
+	for (size_t i = 0; !v->ours && i < v->n_programs; i++)
+		r |= v->programs[i].ours;
+	return r;
+}
+
+static void put_view(const struct view *v)
+{
 	size_t n;
 
 	programs(v, &n);
-	fputs(colour ? table_colour_on(COLOUR_BOLD) : "", stdout);
-	text_put(v->ifname, stdout);
-	printf("%s: ", colour ? table_colour_off() : "");
+	put_name(v->ifname);
 	if (v->ours)
 		put_ours(v);
+	else if (passes_all(v))
+		printf("no list, and everything passes: the one that came with --confirm was not "
+		       "confirmed in time; to take its program off: ax xdp unload %s\n",
+		       v->ifname);
 	else if (n)
 		printf("nothing of ax, programs of others (%s)\n", cmd_xdp_mode_name(v->mode));
 	else
@@ -294,6 +314,28 @@ static int show(struct cmd *c, const char *ifname, bool only_used, json_t *list,
 	return 0;
 }
 
+/* Lists that are pinned, but on no interface here: else nobody would know of them. */
+static int show_elsewhere(const struct cmd *c, json_t *list, size_t *shown, struct error *e)
+{
+	CLEANUP(strv_free) struct strv names = {0};
+	int r = xdp_elsewhere(&c->inst, &names, e);
+
+	for (size_t i = 0; !r && i < names.n; i++) {
+		++*shown;
+		if (list && json_array_append_new(list, json_pack("{s:s,s:b,s:b,s:[]}", "interface",
+								  names.v[i], "loaded", false,
+								  "elsewhere", true, "programs")))
+			return error_set(e, -ENOMEM, "out of memory");
+		if (list)
+			continue;
+		put_name(names.v[i]);
+		printf("not an interface of this network namespace that has a list: it is in "
+		       "another one, or gone; where it is gone: ax xdp unload %s\n",
+		       names.v[i]);
+	}
+	return r;
+}
+
 struct args {
 	int output;
 };
@@ -314,6 +356,8 @@ static int run(struct cmd *c, int argc, char **argv)
 	r = argc ? cmd_xdp_names(c, argc, argv, &names, &e) : all_interfaces(&names, &e);
 	for (size_t i = 0; !r && i < names.n; i++)
 		r = show(c, names.v[i], !argc, list, &shown, &e);
+	if (!r && !argc)
+		r = show_elsewhere(c, list, &shown, &e);
 	if (r)
 		return cmd_failed(c, &e);
 	if (list)
