@@ -9,10 +9,8 @@
 #include <linux/bpf.h>
 
 #include "net/netlink.h"
-#include "packet/text.h"
 #include "iface/defaults.h"
 #include "iface/preflight.h"
-#include "iface/ssh_session.h"
 #include "iface/priv.h"
 
 struct applying {
@@ -201,38 +199,6 @@ static int check_first(struct applying *a, struct error *e)
 		a->ifname);
 }
 
-/* Warns when the session that does this would be cut off by it. */
-static void check_session(const struct applying *a)
-{
-	char ssh[128], client[64], server[64], text[256];
-	autofree uint8_t *frame = NULL, *out = NULL;
-	unsigned cport, sport;
-	struct ax_explain x;
-	struct error e = {0};
-	size_t len, out_len;
-	struct packet p;
-	uint32_t action;
-	int r;
-
-	if (a->o->session < 0 || !ssh_session(a->o->session, ssh, sizeof(ssh)) ||
-	    sscanf(ssh, "%63s %u %63s %u", client, &cport, server, &sport) != 4)
-		return;
-	snprintf(text, sizeof(text),
-		 strchr(client, ':') ? "tcp [%s]:%u > [%s]:%u flags ack"
-				     : "tcp %s:%u > %s:%u flags ack",
-		 client, cport, server, sport);
-	if (packet_parse(text, &p, &e))
-		return;
-	r = packet_build(&p, &frame, &len);
-	packet_free(&p);
-	if (r || generation_explain(&a->new, frame, len, &x, &action, &out, &out_len))
-		return;
-	if (x.verdict != AX_VERDICT_PASS)
-		say(a, "warning: if your SSH session (%s) comes in by %s, this list cuts it off%s",
-		    ssh, a->ifname,
-		    a->o->confirm_ms ? "" : "; apply it with --confirm 30s to get back in");
-}
-
 /* --- the swap --- */
 
 /* The kernel's CONFIG_HZ: its coarse clocks move with the ticks. */
@@ -281,7 +247,7 @@ static int prepare(struct applying *a, struct error *e)
 	if (!r)
 		r = generation_load(&a->d, a->arena.data, a->arena.size, &a->layout, &a->new, e);
 	if (!r)
-		check_session(a);
+		xdp_warn_cut_off(a->ifname, &a->new, a->loaded ? &a->old : NULL, a->o);
 	return r;
 }
 

@@ -68,6 +68,10 @@ int xdp_grown(const struct datapath_xdp *d, const struct xdp_growth *g, const ui
 void xdp_neighbours(const struct instance *inst, const char *ifname, const struct rule_list *old,
 		    const struct rule_list *now);
 
+/* cut_off.c: warns of what a list cuts off that the one before it (NULL: none) let in. */
+void xdp_warn_cut_off(const char *ifname, const struct generation *new,
+		      const struct generation *old, const struct xdp_load_options *o);
+
 /* The entry of the root's program array that judges now. */
 enum ax_jump xdp_jump(const struct datapath_xdp *d);
 /* The arena's action of a rule of the list (n_rules: the default); NULL: it cannot be reached. */

@@ -137,6 +137,8 @@ is "and traffic" "$(pings)" 1
 cat >"$T/ssh.yaml" <<'EOF'
 default: drop
 rules:
+  - {name: answers, proto: tcp, sport: 443, flags: ack, action: pass}
+  - {name: names, proto: udp, sport: 53, action: pass}
   - {src: 198.51.100.2, proto: tcp, dport: 22, action: pass}
   - {src: "2001:db8:2::2", proto: tcp, dport: 22, flags: ack, action: pass}
 EOF
@@ -157,5 +159,25 @@ is "none" "$(unset SSH_CONNECTION
 is "one that makes no sense" "$(session 'a b c d')" ""
 is "a list that passes all" "$(SSH_CONNECTION='198.51.100.9 40000 198.51.100.1 22' \
 	xdp apply xc0 --rules "$T/good.yaml" 2>&1 >/dev/null)" ""
+
+# --- what answers this host ---
+
+# warned TEXT: what is said when this list is applied
+warned() {
+	{ xdp apply xc0 --rules - <<<"$1" >/dev/null; } 2>&1
+}
+is "a list that drops by default, and lets answers in" "$(warned 'default: drop
+rules: [{proto: tcp, flags: ack, action: pass}, {proto: udp, sport: 53, action: pass}]')" ""
+out=$(warned 'default: drop
+rules: [{proto: tcp, dport: 22, action: pass}]')
+like "one that forgets them is warned of" "$out" \
+	"warning: this list drops the answers to this host's own TCP connections that come in by xc0, .*: \{proto: tcp, flags: ack, action: pass\}"
+like "for DNS, too" "$out" "own DNS queries .*: \{proto: udp, sport: 53, action: pass\}"
+is "not again when another rule changes" "$(xdp rule add xc0 proto tcp dport 80 action pass 2>&1 >/dev/null)" ""
+is "a rule that drops them is meant so" "$(warned 'rules: [{proto: tcp, sport: 443, action: drop}]')" ""
+like "one without conditions at the end is a default" "$(warned 'rules: [{icmp: echo-request, action: pass}, {action: drop}]')" \
+	"own TCP connections"
+ip addr flush dev xc0
+is "an interface without addresses is no host's" "$(warned 'default: pass')$(warned 'default: drop')" ""
 ok "unload" xdp unload xc0
 xdp_done

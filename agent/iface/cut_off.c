@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Warnings of what a new list cuts off: the caller's session, and what answers this host. */
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include "packet/text.h"
+#include "iface/ssh_session.h"
+#include "iface/priv.h"
+
+#define FROM4 "192.0.2.1" /* of nobody: RFC 5737, RFC 3849 */
+#define FROM6 "2001:db8::1"
+
+/* The new generation, and the one that it replaces. */
+struct cutting {
+	const char *ifname;
+	const struct generation *new, *old; /* old: may be NULL */
+	const struct xdp_load_options *o;
+};
+
+static void say(const struct cutting *c, const char *text)
+{
+	if (c->o->say)
+		c->o->say(c->o->arg, text);
+}
+
+/* What becomes of a packet; false: that cannot be told. */
+static bool judge(const struct generation *g, const char *packet, struct ax_explain *x)
+{
+	autofree uint8_t *frame = NULL, *out = NULL;
+	struct error ignored = {0};
+	size_t len, out_len;
+	struct packet p;
+	uint32_t action;
+	int r;
+
+	if (packet_parse(packet, &p, &ignored))
+		return false;
+	r = packet_build(&p, &frame, &len);
+	packet_free(&p);
+	return !r && !generation_explain(g, frame, len, x, &action, &out, &out_len);
+}
+
+static void check_session(const struct cutting *c)
+{
+	char ssh[128], client[64], server[64], text[512];
+	unsigned cport, sport;
+	struct ax_explain x;
+
+	if (c->o->session < 0 || !ssh_session(c->o->session, ssh, sizeof(ssh)) ||
+	    sscanf(ssh, "%63s %u %63s %u", client, &cport, server, &sport) != 4)
+		return;
+	snprintf(text, sizeof(text),
+		 strchr(client, ':') ? "tcp [%s]:%u > [%s]:%u flags ack"
+				     : "tcp %s:%u > %s:%u flags ack",
+		 client, cport, server, sport);
+	if (!judge(c->new, text, &x) || x.verdict == AX_VERDICT_PASS)
+		return;
+	snprintf(text, sizeof(text),
+		 "warning: if your SSH session (%s) comes in by %s, this list cuts it off%s", ssh,
+		 c->ifname, c->o->confirm_ms ? "" : "; apply it with --confirm 30s to get back in");
+	say(c, text);
+}
+
+/* An address of the interface that others talk to. False: it has none of the family. */
+static bool own_address(const char *ifname, int family, struct ax_addr *ret)
+{
+	struct ifaddrs *all = NULL;
+	bool found = false;
+
+	if (getifaddrs(&all))
+		return false;
+	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
+		const struct sockaddr_in6 *sin6 = (const void *)i->ifa_addr;
+		const struct sockaddr_in *sin = (const void *)i->ifa_addr;
+
+		if (!i->ifa_addr || i->ifa_addr->sa_family != family || !streq(i->ifa_name, ifname))
+			continue;
+		if (family == AF_INET)
+			*ret = addr_from_v4(sin->sin_addr.s_addr);
+		else
+			memcpy(ret, &sin6->sin6_addr, sizeof(*ret));
+		found = family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&sin6->sin6_addr);
+	}
+	freeifaddrs(all);
+	return found;
+}
+
+/* What answers a host that asked. */
+static const struct answer {
+	const char *to, *proto;
+	unsigned sport;
+	const char *flags, *rule;
+} answers[] = {
+	{"TCP connections", "tcp", 443, " flags syn,ack", "{proto: tcp, flags: ack, action: pass}"},
+	{"DNS queries", "udp", 53, "", "{proto: udp, sport: 53, action: pass}"},
+};
+
+/* Whether the default drops it, or a rule that holds for everything: another rule was meant so. */
+static bool dropped_by_default(const struct generation *g, const char *packet)
+{
+	struct ax_explain x;
+
+	if (!judge(g, packet, &x) || x.verdict != AX_VERDICT_DROP || x.decided != AX_DECIDED_RULE ||
+	    x.rule > g->layout.rules)
+		return false;
+	return ((const struct ax_action *)(g->data + g->layout.actions))[x.rule].flags &
+	       AX_ACTION_CATCH_ALL;
+}
+
+static bool cuts_answer(const struct cutting *c, const struct answer *a)
+{
+	char address[ADDR_STRLEN], packet[160];
+	struct ax_addr own;
+
+	for (int v6 = 0; v6 < 2; v6++) {
+		if (!own_address(c->ifname, v6 ? AF_INET6 : AF_INET, &own))
+			continue;
+		addr_format(&own, address);
+		snprintf(packet, sizeof(packet),
+			 v6 ? "%s [" FROM6 "]:%u > [%s]:40000%s" : "%s " FROM4 ":%u > %s:40000%s",
+			 a->proto, a->sport, address, a->flags);
+		if (dropped_by_default(c->new, packet) &&
+		    !(c->old && dropped_by_default(c->old, packet)))
+			return true;
+	}
+	return false;
+}
+
+static void check_answers(const struct cutting *c)
+{
+	char text[400];
+
+	for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
+		if (!cuts_answer(c, &answers[i]))
+			continue;
+		snprintf(text, sizeof(text),
+			 "warning: this list drops the answers to this host's own %s that come in "
+			 "by %s, since rules know no connections; to let them in: %s",
+			 answers[i].to, c->ifname, answers[i].rule);
+		say(c, text);
+	}
+}
+
+void xdp_warn_cut_off(const char *ifname, const struct generation *new,
+		      const struct generation *old, const struct xdp_load_options *o)
+{
+	const struct cutting c = {.ifname = ifname, .new = new, .old = old, .o = o};
+
+	check_session(&c);
+	check_answers(&c);
+}
