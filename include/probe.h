@@ -30,7 +30,7 @@ enum ax_probe_code {
 	AX_CODE_CONST,	  /* value */
 	AX_CODE_CTX,	  /* what is in the context (registers, a tracepoint's record) at value */
 	AX_CODE_USER,	  /* what is in memory at accumulator + value */
-	AX_CODE_KERNEL,	  /* the same in the kernel's */
+	AX_CODE_KERNEL,	  /* the same in the kernel's, or in a program's if it has that address */
 	AX_CODE_SAVED,	  /* value: which of those that were kept at the entry */
 	AX_CODE_ADDRESS,  /* the context's own address + value: of a tracepoint's record */
 	AX_CODE_DATA_LOC, /* accumulator: offset and length in a tracepoint's record: its address */

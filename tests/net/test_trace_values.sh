@@ -39,6 +39,16 @@ else
 		select(.s != (if .n == 1 then "slow" else "fast" end))] | length' <<<"$out")" 0
 fi
 
+# --- memory of programs, seen from the kernel ---
+
+is "the kernel's own tracepoints read a program's strings as ftrace does" \
+	"$(trace_json watch tracepoint:raw_syscalls:sys_enter f=args.args[1]:string \
+		'if id == 257 && f == "/dev/null"' -c "cat /dev/null" | values f)" "/dev/null"
+n=tracepoint:syscalls:sys_enter_clock_nanosleep
+is "members behind a system call's pointers are the program's" \
+	"$(trace_json watch "$n" v='rqtp->tv_nsec' 'if rqtp->tv_nsec == 7000000' -c "sleep 0.007" |
+		values v)" 7000000
+
 # --- conditions and types ---
 
 out=$(trace_json watch "uprobe:$p:at" n=arg1 'if arg0 == 0 || *arg0 == 3' -c "$p few 1")

@@ -40,6 +40,9 @@ exactly "how long it takes" . 100 \
 	ax trace latency kprobe:vfs_read by comm if 'comm == "traced"' -c "$traced 100"
 exactly "as ftrace has it" 'r1?.* .*=10' 10 \
 	ax trace watch 'p:r1 vfs_read n=%dx:u64' if 'comm == "traced"' -c "$traced 10"
+exactly "a program's string as ftrace has it" 'myopen dfd=0x.* filename="/dev/zero"' 1 \
+	ax trace watch 'p:myopen do_sys_openat2 dfd=%di filename=+0(%si):string' \
+	if 'comm == "traced" && filename == "/dev/zero"' -c "$traced 1"
 like "one that is not there" "no function|not there|did you mean" \
 	ax trace watch kprobe:vfs_raed -c "$traced 1"
 like "functions are listed" '^kprobe:vfs_read$|vfs_read' ax trace list 'kprobe:vfs_r*'

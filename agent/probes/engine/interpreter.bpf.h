@@ -165,18 +165,27 @@ static __always_inline long read_user_text(bool sleeps, void *to, __u32 size, __
 	return r;
 }
 
+/* The kernel has the upper half of all addresses. What a probe in it finds in the lower half is a
+ * program's, such as the file name that a system call was given: ftrace reads it so, too. */
+static __always_inline bool is_kernel(bool kernel, __u64 address)
+{
+	return kernel && address >> 63;
+}
+
+static __always_inline long read_memory(bool sleeps, void *to, __u32 size, __u64 address,
+					bool kernel)
+{
+	return is_kernel(kernel, address) ? bpf_probe_read_kernel(to, size, (void *)address)
+					  : read_user(sleeps, to, size, address);
+}
+
 static __always_inline __u64 fetch(bool sleeps, struct scratch *s, const struct ax_probe_op *op,
 				   __u64 address, bool kernel)
 {
 	__u32 size = size_within(op->size, sizeof(__u64));
 	__u64 v = 0;
-	long r = -1;
 
-	if (size && kernel)
-		r = bpf_probe_read_kernel(&v, size, (void *)address);
-	else if (size)
-		r = read_user(sleeps, &v, size, address);
-	if (r) {
+	if (!size || read_memory(sleeps, &v, size, address, kernel)) {
 		s->fault = true;
 		return 0;
 	}
@@ -185,8 +194,8 @@ static __always_inline __u64 fetch(bool sleeps, struct scratch *s, const struct 
 
 static __always_inline long read_text(bool sleeps, void *to, __u32 size, __u64 address, bool kernel)
 {
-	return kernel ? bpf_probe_read_kernel_str(to, size, (void *)address)
-		      : read_user_text(sleeps, to, size, address);
+	return is_kernel(kernel, address) ? bpf_probe_read_kernel_str(to, size, (void *)address)
+					  : read_user_text(sleeps, to, size, address);
 }
 
 static __always_inline void clear_text(__u64 *w)
@@ -253,10 +262,8 @@ static __always_inline __u64 add_buffer(bool sleeps, struct scratch *s,
 	void *to = record_end(s);
 	long r = -1;
 
-	if (to && size && op->flags & AX_OP_KERNEL)
-		r = bpf_probe_read_kernel(to, size, (void *)s->acc);
-	else if (to && size)
-		r = read_user(sleeps, to, size, s->acc);
+	if (to && size)
+		r = read_memory(sleeps, to, size, s->acc, op->flags & AX_OP_KERNEL);
 	return record_add(s, r ? -1 : (long)size, 0);
 }
 

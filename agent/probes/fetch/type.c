@@ -291,8 +291,9 @@ int make_member(struct maker *m, const struct expr_item *v, size_t end, struct m
 		return r;
 	find_type(m, base, &made);
 	if (!made.typed && field_struct(m, base, &p.type))
-		return (r = step_member(m, item->text, &p)) < 0 ? r
-								: part_load(m, true, &p, 0, ret);
+		return (r = step_member(m, item->text, &p)) < 0
+			       ? r
+			       : part_load(m, maker_in_kernel(m), &p, 0, ret);
 	if (!made.typed)
 		return untyped(m, item->text);
 	p.type = made.ctype;
