@@ -25,6 +25,7 @@
 #define AX_PROBE_SLEEPERS 16  /* the same of those that wait for memory */
 #define AX_PROBE_FRAMES	  127 /* of a call stack */
 #define AX_PROBE_STATES	  16
+#define AX_PROBE_CHAIN	  16 /* probes on one place, one after the other */
 
 enum ax_probe_code {
 	AX_CODE_CONST,	  /* value */
@@ -111,6 +112,8 @@ enum ax_probe_flag {
 	AX_PROBE_PER_THREAD = 16, /* the states that it tests or sets */
 	AX_PROBE_BY_THREAD = 32,  /* AX_ACTION_START: not by what was kept */
 	AX_PROBE_POPPED = 64,	  /* the return has taken its address from the stack already */
+	AX_PROBE_CHAINED = 128,	  /* there is a next one */
+	AX_PROBE_FINE = 256,	  /* AX_ACTION_LOG2: AX_BUCKETS_FINE of each power of two */
 };
 
 /* What a probe does, found by the BPF cookie of its attachment. */
@@ -125,10 +128,12 @@ struct ax_probe {
 	__u32 n_buckets; /* of a linear histogram, without those below and above */
 	__u32 when;	 /* the state that has to be armed, 0: none */
 	__u32 state;	 /* that is armed or disarmed */
-	__s64 least;	 /* linear: where the first bucket begins */
-	__u64 step;	 /* linear: how wide each is */
+	__u32 next;	 /* 1 + the index of the next probe on the same place; 0: none */
+	__u32 pad;
+	__s64 least; /* linear: where the first bucket begins */
+	__u64 step;  /* linear: how wide each is */
 };
-_Static_assert(sizeof(struct ax_probe) == 56, "struct ax_probe is a map value");
+_Static_assert(sizeof(struct ax_probe) == 64, "struct ax_probe is a map value");
 
 struct ax_probe_text {
 	__u64 w[AX_PROBE_TEXT / 8]; /* padded with NUL */
@@ -186,7 +191,7 @@ _Static_assert(sizeof(struct ax_probe_flight) == 16, "struct ax_probe_flight is 
 #define AX_BYTES_OFF(v) ((__u32)((v) >> 32))
 #define AX_BYTES_LEN(v) ((__u32)(v))
 
-/* A table's value, of each CPU. All zero is the start for every field. */
+/* A table's value, of each CPU; of counts only the first field. All zero is the start of all. */
 struct ax_probe_cell {
 	__u64 count;
 	__u64 sum;
@@ -198,6 +203,9 @@ _Static_assert(sizeof(struct ax_probe_cell) == 32, "struct ax_probe_cell is read
 /* Of a log2 histogram: 0 for 0, n + 1 for 2^n up to 2^(n+1) - 1, and one for what is below 0. Of a
  * linear one: 0 for what is below, 1 ... n_buckets, n_buckets + 1 for what is above. */
 #define AX_BUCKET_NEGATIVE 65
+/* A fine one's number is that times AX_BUCKETS_FINE, plus the bits behind the value's highest. */
+#define AX_BUCKETS_FINE_BITS 3
+#define AX_BUCKETS_FINE	     (1u << AX_BUCKETS_FINE_BITS)
 
 /* What is kept between a function's entry and its return. The stack pointer tells recursive calls
  * apart, and calls that never return from later ones. Between two other probes: thread 0 and, as

@@ -177,6 +177,11 @@ static __always_inline void raise(__u64 *most, __u64 v)
 	}
 }
 
+#define TABLE_ACTIONS                                                                  \
+	(ACTION(AX_ACTION_COUNT) | ACTION(AX_ACTION_LOG2) | ACTION(AX_ACTION_LINEAR) | \
+	 ACTION(AX_ACTION_STATS))
+
+/* Also of each bucket: mean and quantiles are told by that. */
 static __always_inline void add_to_table(struct scratch *s, const struct ax_probe *p)
 {
 	struct ax_probe_cell *cell = bpf_map_lookup_elem(&table, s->key);
@@ -193,7 +198,7 @@ static __always_inline void add_to_table(struct scratch *s, const struct ax_prob
 		return;
 	}
 	__sync_fetch_and_add(&cell->count, 1);
-	if (!has_actions(ACTION(AX_ACTION_STATS)) || p->action != AX_ACTION_STATS)
+	if (!has_actions(TABLE_ACTIONS & ~ACTION(AX_ACTION_COUNT)) || p->action == AX_ACTION_COUNT)
 		return;
 	__sync_fetch_and_add(&cell->sum, v);
 	if (p->flags & AX_PROBE_SIGNED)
@@ -217,6 +222,17 @@ static __always_inline __u64 log2_bucket(__u64 v, bool with_sign)
 			n += shift;
 		}
 	return n;
+}
+
+static __always_inline __u64 fine_bucket(__u64 v)
+{
+	__u64 n = log2_bucket(v, false), high = (n - 1) & 63;
+
+	if (!v)
+		return 0;
+	v = high > AX_BUCKETS_FINE_BITS ? v >> ((high - AX_BUCKETS_FINE_BITS) & 63)
+					: v << ((AX_BUCKETS_FINE_BITS - high) & 63);
+	return n << AX_BUCKETS_FINE_BITS | (v & (AX_BUCKETS_FINE - 1));
 }
 
 static __always_inline __u64 linear_bucket(const struct ax_probe *p, __u64 v)
@@ -302,10 +318,6 @@ static __always_inline bool is_armed(const struct ax_probe *p, __u64 thread, __u
 	return armed && (!sp || !*armed || sp <= *armed);
 }
 
-#define TABLE_ACTIONS                                                                  \
-	(ACTION(AX_ACTION_COUNT) | ACTION(AX_ACTION_LOG2) | ACTION(AX_ACTION_LINEAR) | \
-	 ACTION(AX_ACTION_STATS))
-
 static __always_inline void act(struct scratch *s, __u32 index, const struct ax_probe *p)
 {
 	__u64 v = s->record.values[0];
@@ -322,7 +334,9 @@ static __always_inline void act(struct scratch *s, __u32 index, const struct ax_
 			return;
 		break;
 	case AX_ACTION_LOG2:
-		if (has_actions(ACTION(AX_ACTION_LOG2)))
+		if (has_flags(AX_PROBE_FINE) && p->flags & AX_PROBE_FINE)
+			*bucket = fine_bucket(v);
+		else if (has_actions(ACTION(AX_ACTION_LOG2)))
 			*bucket = log2_bucket(v, p->flags & AX_PROBE_SIGNED);
 		break;
 	case AX_ACTION_LINEAR:
@@ -473,27 +487,60 @@ static __always_inline void keep_own_stack(void *ctx)
 		bpf_tail_call(ctx, NULL, 0);
 }
 
-static __always_inline int at_function(void *ctx, bool sleeps)
+/* Those on one place. All of a loop's function is looked at once by the verifier. */
+struct chain {
+	void *ctx;
+	__u32 next; /* 1 + the index of a probe */
+};
+
+/* Returns what struct ax_probe has as `next`. */
+static __always_inline __u32 probe_function(void *ctx, bool sleeps, __u32 index)
 {
-	__u32 index = (__u32)bpf_get_attach_cookie(ctx);
-	const struct ax_probe *p;
+	const struct ax_probe *p = bpf_map_lookup_elem(&probes, &index);
 	struct happening h = {.ctx = ctx, .sleeps = sleeps, .sp = *(__u64 *)(ctx + CTX_SP)};
 
-	keep_own_stack(ctx);
-	if (!is_wanted())
-		return 0;
-	p = bpf_map_lookup_elem(&probes, &index);
 	if (!p)
 		return 0;
 	h.thread = (__u32)bpf_get_current_pid_tgid();
 	if (p->flags & AX_PROBE_POPPED)
 		h.sp -= RETURN_POP;
 	if (has_flags(AX_PROBE_GO) && p->flags & AX_PROBE_GO && !find_goroutine(&h))
-		return 0;
+		return p->next;
 	if (has_flags(AX_PROBE_PAIRED) && p->flags & AX_PROBE_PAIRED)
 		function_returns(&h, index, p);
 	else
 		do_probe(&h, index, p);
+	return p->next;
+}
+
+static long chained_function(__u32 i, struct chain *c)
+{
+	(void)i;
+	c->next = probe_function(c->ctx, false, c->next - 1);
+	return !c->next;
+}
+
+static long chained_function_sleeping(__u32 i, struct chain *c)
+{
+	(void)i;
+	c->next = probe_function(c->ctx, true, c->next - 1);
+	return !c->next;
+}
+
+static __always_inline int at_function(void *ctx, bool sleeps)
+{
+	__u32 index = (__u32)bpf_get_attach_cookie(ctx);
+	struct chain c = {.ctx = ctx, .next = index + 1};
+
+	keep_own_stack(ctx);
+	if (!is_wanted())
+		return 0;
+	if (!has_flags(AX_PROBE_CHAINED))
+		probe_function(ctx, sleeps, index);
+	else if (sleeps)
+		bpf_loop(AX_PROBE_CHAIN, chained_function_sleeping, &c, 0);
+	else
+		bpf_loop(AX_PROBE_CHAIN, chained_function, &c, 0);
 	return 0;
 }
 
@@ -516,18 +563,35 @@ int ax_kernel_function(void *ctx)
 	return at_function(ctx, false);
 }
 
+static __always_inline __u32 probe_tracepoint(void *ctx, __u32 index)
+{
+	const struct ax_probe *p = bpf_map_lookup_elem(&probes, &index);
+	struct happening h = {.ctx = ctx, .thread = (__u32)bpf_get_current_pid_tgid()};
+
+	if (!p)
+		return 0;
+	do_probe(&h, index, p);
+	return p->next;
+}
+
+static long chained_tracepoint(__u32 i, struct chain *c)
+{
+	(void)i;
+	c->next = probe_tracepoint(c->ctx, c->next - 1);
+	return !c->next;
+}
+
 static __always_inline int at_tracepoint(void *ctx)
 {
 	__u32 index = (__u32)bpf_get_attach_cookie(ctx);
-	struct happening h = {.ctx = ctx};
-	const struct ax_probe *p;
+	struct chain c = {.ctx = ctx, .next = index + 1};
 
 	if (!is_wanted())
 		return 0;
-	p = bpf_map_lookup_elem(&probes, &index);
-	h.thread = (__u32)bpf_get_current_pid_tgid();
-	if (p)
-		do_probe(&h, index, p);
+	if (has_flags(AX_PROBE_CHAINED))
+		bpf_loop(AX_PROBE_CHAIN, chained_tracepoint, &c, 0);
+	else
+		probe_tracepoint(ctx, index);
 	return 0;
 }
 

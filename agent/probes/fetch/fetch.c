@@ -385,6 +385,26 @@ static int make_measured(struct maker *m, const char *command)
 	return r < 0 ? r : store_made(m, &made, shown_name(a));
 }
 
+/* What is meant by one of these words in that place is not the thread that happens to be there. */
+static int check_on(struct maker *m, const struct probe_arg *on)
+{
+	static const struct {
+		enum expr_op op;
+		const char *name;
+	} words[] = {{EXPR_PID, "pid"}, {EXPR_TID, "tid"}, {EXPR_CPU, "cpu"}};
+	const struct format *f = m->place->format;
+
+	for (size_t i = 0; f && i < on->expr.n; i++)
+		for (size_t j = 0; j < ARRAY_SIZE(words); j++)
+			if (on->expr.v[i].op == words[j].op && format_find(f, words[j].name))
+				return maker_fault(m, -EINVAL,
+						   "%s has a field '%s', and by itself the word "
+						   "is of the thread at work: expected args.%s for "
+						   "the field",
+						   f->name, words[j].name, words[j].name);
+	return 0;
+}
+
 /* The number by which the two probes of a time are matched is kept as number 0. */
 static int make_on(struct maker *m)
 {
@@ -395,7 +415,8 @@ static int make_on(struct maker *m)
 	if (!on)
 		return 0;
 	m->what = on->text;
-	r = is_comm(on) || is_stack(on) ? maker_fault(m, -EINVAL, "expected a number") : 0;
+	r = is_comm(on) || is_stack(on) ? maker_fault(m, -EINVAL, "expected a number")
+					: check_on(m, on);
 	if (r == 0)
 		r = make_typed(m, on, &made);
 	if (r == 0 && is_text_type(made.type))

@@ -55,9 +55,9 @@ char *session_about(const struct session *s)
 	for (size_t i = 0; i < s->n_parts; i++) {
 		const struct trace_buckets *b = &s->parts[i].buckets;
 
-		json_array_append_new(parts, json_pack("[i, I, I, i]", (int)s->parts[i].action,
+		json_array_append_new(parts, json_pack("[i, I, I, i, i]", (int)s->parts[i].action,
 						       (json_int_t)b->least, (json_int_t)b->step,
-						       (int)b->n));
+						       (int)b->n, (int)b->fine));
 	}
 	for (size_t i = 0; i < s->names.n; i++)
 		json_array_append_new(names, json_string(s->names.v[i]));
@@ -150,6 +150,7 @@ static void read_parts(struct session *s, const json_t *parts)
 			.least = json_integer_value(json_array_get(j, 1)),
 			.step = (uint64_t)json_integer_value(json_array_get(j, 2)),
 			.n = (uint32_t)json_integer_value(json_array_get(j, 3)),
+			.fine = json_integer_value(json_array_get(j, 4)) != 0,
 		};
 	}
 }

@@ -44,6 +44,11 @@ struct session {
 /* resolve.c: fills probes, names and what they were found in. */
 int session_resolve(struct session *s, struct error *e);
 
+/* chain.c: probes that name the same place are put onto the same instruction; of sites that are
+ * one place only one is left, whose probe goes on with the others'. -ENOMEM. */
+int session_align(struct session *s);
+int session_chain(struct session *s);
+
 /* pinned.c: what session_open_pinned() needs to know of a session. malloc'ed. */
 char *session_about(const struct session *s);
 

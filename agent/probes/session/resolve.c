@@ -558,5 +558,5 @@ int session_resolve(struct session *s, struct error *e)
 		if (err < 0)
 			return err;
 	}
-	return 0;
+	return session_align(s) < 0 ? error_set(e, -ENOMEM, "out of memory") : 0;
 }

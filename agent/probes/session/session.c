@@ -71,6 +71,8 @@ static int add_parts(struct session *s, const struct session_part *parts, size_t
 		if (is_table(parts[i].action))
 			s->table_part = (int)i;
 		s->parts[i] = parts[i];
+		s->parts[i].buckets.fine =
+			parts[i].action == TRACE_LATENCY && !parts[i].buckets.step;
 	}
 	s->n_parts = n;
 	return 0;
@@ -195,6 +197,8 @@ static uint32_t flags_of(const struct session *s, const struct session_probe *p)
 		flags |= AX_PROBE_PER_THREAD;
 	if (!part->on)
 		flags |= AX_PROBE_BY_THREAD;
+	if (part->buckets.fine)
+		flags |= AX_PROBE_FINE;
 	return flags;
 }
 
@@ -327,7 +331,7 @@ static void find_pid_namespace(struct ax_probe_config *c)
 	c->pidns_number = st.st_ino;
 }
 
-static void make_plan(struct session *s)
+static int make_plan(struct session *s)
 {
 	struct engine_plan *p = &s->plan;
 	const struct session_part *table = s->table_part < 0 ? NULL : &s->parts[s->table_part];
@@ -360,6 +364,7 @@ static void make_plan(struct session *s)
 	p->sleeps = can_sleep(s);
 	p->pin = s->options.pin;
 	p->about = s->about;
+	return session_chain(s);
 }
 
 /* --- attaching --- */
@@ -408,9 +413,8 @@ int session_attach(struct session *s, struct error *e)
 					 "this names %zu places, too many to keep: narrow it down",
 					 s->n_probes);
 	}
-	if (allocate(s) < 0)
+	if (allocate(s) < 0 || make_plan(s) < 0)
 		return error_set(e, -ENOMEM, "out of memory");
-	make_plan(s);
 	r = engine_load(&s->plan, &s->engine, e);
 	return r < 0 || s->options.disabled ? r : engine_attach(s->engine, e);
 }

@@ -23,6 +23,7 @@ struct trace_buckets {
 	int64_t least;
 	uint64_t step;
 	uint32_t n;
+	bool fine; /* each power of two has AX_BUCKETS_FINE, for quantiles */
 };
 
 #endif

@@ -62,25 +62,10 @@ void ready_time(struct ready *r, uint64_t ns)
 	trace_out_end(&r->out, at);
 }
 
-/* "850ns", "12.3us", "1.20s" */
-const char *ready_duration_text(uint64_t ns, char buf[32])
-{
-	static const char *const units[] = {"ns", "us", "ms", "s"};
-	double v = (double)ns;
-	size_t unit = 0;
-
-	while (v >= 999.5 && unit < ARRAY_SIZE(units) - 1) {
-		v /= 1000;
-		unit++;
-	}
-	snprintf(buf, 32, "%.*f%s", !unit || v >= 100 ? 0 : v >= 10 ? 1 : 2, v, units[unit]);
-	return buf;
-}
-
 void ready_duration(struct ready *r, uint64_t ns, size_t width)
 {
-	char buf[32];
-	const char *text = ready_duration_text(ns, buf);
+	char buf[TRACE_DURATION_MAX];
+	const char *text = trace_duration_text(ns, buf);
 
 	for (size_t n = strlen(text); n < width; n++)
 		trace_out_char(&r->out, ' ');

@@ -270,7 +270,7 @@ static void put_exit_text(struct ready *r, const struct ax_exit_event *e)
 	}
 	ready_cell(r, buf, 7);
 	trace_out_text(&r->out, "after ");
-	trace_out_text(&r->out, ready_duration_text(e->duration_ns, buf));
+	trace_out_text(&r->out, trace_duration_text(e->duration_ns, buf));
 	trace_out_char(&r->out, '\n');
 }
 

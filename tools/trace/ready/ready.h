@@ -56,7 +56,6 @@ void ready_cell_safe(struct ready *r, const char *text, size_t len, size_t width
 /* At the right of `width` columns, and a blank. */
 void ready_number(struct ready *r, uint64_t v, size_t width);
 void ready_duration(struct ready *r, uint64_t ns, size_t width);
-const char *ready_duration_text(uint64_t ns, char buf[32]); /* "12.3us" */
 /* "ENOENT" */
 const char *ready_errno(int err, char buf[32]);
 /* An object's first members; the caller ends it. */

@@ -157,7 +157,7 @@ static void put_text(struct ready *r, const struct ax_tcp_event *e)
 		char sent[TEXT_SHORT], received[TEXT_SHORT], took[32];
 
 		trace_out_printf(&r->out, "%s after %s, %s sent, %s received, %u retransmitted\n",
-				 end_of(e, buf), ready_duration_text(e->duration_ns, took),
+				 end_of(e, buf), trace_duration_text(e->duration_ns, took),
 				 text_bytes(e->sent, sent), text_bytes(e->received, received),
 				 e->retransmits);
 		return;

@@ -247,7 +247,10 @@ static void put_text_summary(struct trace *t, const struct session_totals *n, co
 		trace_thousands(n->dropped, c));
 	if (is_records(t) && t->shown != t->received)
 		fprintf(stderr, ", %s shown", trace_thousands(t->shown, a));
-	if (n->unmatched)
+	if (n->unmatched && t->parts[0].between)
+		fprintf(stderr, "; %s time%s the end came without its beginning",
+			trace_thousands(n->unmatched, a), n->unmatched == 1 ? "" : "s");
+	else if (n->unmatched)
 		fprintf(stderr, "; %s return%s without %s entry seen",
 			trace_thousands(n->unmatched, a), n->unmatched == 1 ? "" : "s",
 			n->unmatched == 1 ? "its" : "their");

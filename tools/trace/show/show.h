@@ -84,6 +84,25 @@ void trace_names_free(struct trace *t);
 /* `ns`: time of day, 0: of the whole run. */
 void trace_put_table(struct trace *t, const struct session_table *table, uint64_t ns);
 
+/* --- times.c --- */
+
+#define TRACE_DURATION_MAX 32
+/* "850ns", "12.3us", "1.20s" */
+const char *trace_duration_text(uint64_t ns, char buf[TRACE_DURATION_MAX]);
+/* What the buckets of one histogram say together, in nanoseconds. */
+struct trace_times {
+	uint64_t count, p50, p90, p99, least, greatest;
+	double mean;
+};
+/* The table with a line for each power of two, of one that has several; `words`: of keys without
+ * the bucket. -ENOMEM. */
+int trace_times_merge(const struct session_table *fine, uint32_t words, struct session_table *ret);
+/* False: there is nothing to say. */
+bool trace_times_of(const struct session_row *rows, size_t n, struct trace_times *ret);
+void trace_put_times(struct trace_out *o, const struct trace_times *t);
+/* Members of an object that has some before. */
+void trace_put_json_times(struct trace_out *o, const struct trace_times *t);
+
 /* --- apps.c --- */
 
 /* Where apps have their cgroups, into t->apps. */

@@ -11,6 +11,10 @@
 struct view {
 	struct trace *t;
 	const struct session_table *table;
+	const struct session_table
+		*times;	 /* TRACE_LATENCY: each line's buckets, maybe finer ones */
+	size_t times_at; /* which of them come next */
+	struct session_table merged;
 	const struct fetch *fetch;    /* of the row at hand */
 	const struct fetch **by_name; /* each name's, where the key begins with one */
 	enum trace_action action;
@@ -434,9 +438,24 @@ static size_t find_group(const struct view *v, size_t at, size_t *first)
 	return end;
 }
 
+/* Of the next key: they are all asked for, in their order. */
+static bool next_times(struct view *v, struct trace_times *ret)
+{
+	const struct session_row *first = v->times->v + v->times_at;
+	size_t n = 0;
+
+	while (v->times_at < v->times->n &&
+	       !memcmp(first->key, first[n].key, v->n_words * sizeof(uint64_t))) {
+		v->times_at++;
+		n++;
+	}
+	return trace_times_of(first, n, ret);
+}
+
 static void put_histogram(struct view *v, size_t begin, size_t end, size_t first)
 {
 	const struct session_row *rows = v->table->v;
+	struct trace_times times;
 	uint64_t most = 0;
 	int64_t order;
 
@@ -444,6 +463,8 @@ static void put_histogram(struct view *v, size_t begin, size_t end, size_t first
 		if (rows[i].cell.count > most)
 			most = rows[i].cell.count;
 	put_key_line(v, &rows[begin]);
+	if (v->action == TRACE_LATENCY)
+		trace_out_printf(&v->t->out, "%-20s %10s\n", "NANOSECONDS", "COUNT");
 	order = order_of(rows[first].key[v->n_words]);
 	if (order < 0 && !v->t->parts[0].buckets.step) {
 		put_bar(v, order, rows[first].cell.count, most);
@@ -457,6 +478,8 @@ static void put_histogram(struct view *v, size_t begin, size_t end, size_t first
 			put_bar(v, order, 0, most);
 		put_bar(v, order++, rows[i].cell.count, most);
 	}
+	if (v->action == TRACE_LATENCY && next_times(v, &times))
+		trace_put_times(&v->t->out, &times);
 }
 
 static void put_histograms(struct view *v)
@@ -499,6 +522,7 @@ static void put_json_bucket(struct view *v, const struct session_row *row)
 
 static void put_json_histograms(struct view *v)
 {
+	struct trace_times times;
 	size_t first, end;
 
 	for (size_t i = 0; i < v->table->n; i = end) {
@@ -515,7 +539,10 @@ static void put_json_histograms(struct view *v)
 				trace_out_char(&v->t->out, ',');
 			put_json_bucket(v, &v->table->v[at]);
 		}
-		trace_out_text(&v->t->out, "]}");
+		trace_out_char(&v->t->out, ']');
+		if (v->action == TRACE_LATENCY && next_times(v, &times))
+			trace_put_json_times(&v->t->out, &times);
+		trace_out_char(&v->t->out, '}');
 	}
 }
 
@@ -558,16 +585,26 @@ static void put_text_table(struct view *v, const struct session_row **rows, uint
 		trace_out_char(o, '\n');
 }
 
+static int find_times(struct view *v)
+{
+	v->times = v->table;
+	if (!session_buckets(v->t->session).fine)
+		return 0;
+	v->table = &v->merged;
+	return trace_times_merge(v->times, v->n_words, &v->merged);
+}
+
 void trace_put_table(struct trace *t, const struct session_table *table, uint64_t ns)
 {
 	struct view v = make_view(t, table);
 	autofree const struct session_row **rows = sorted(table);
 
-	if (!rows || !find_fetches(&v))
+	if (!rows || !find_fetches(&v) || find_times(&v) < 0)
 		t->out.error = ENOMEM;
 	else if (t->json)
 		put_json_table(&v, rows, ns);
 	else
 		put_text_table(&v, rows, ns);
+	session_table_free(&v.merged);
 	free(v.by_name);
 }
