@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -114,6 +115,44 @@ static int prepare_environment(const struct launch_plan *p)
 	return 0;
 }
 
+/* Without CLOSE_RANGE_CLOEXEC (Linux 5.11) the descriptors would have to be looked for. */
+#define CLOSE_ON_EXEC 4u
+
+/* Another user could type into the caller's terminal (TIOCSTI), and act by its descriptors. */
+static int leave_caller(const struct launch_plan *p, struct error *e)
+{
+	if (p->terminal_fd >= 0)
+		setpgid(0, 0);
+	else
+		setsid();
+	for (int fd = STDIN_FILENO; p->terminal_fd >= 0 && fd <= STDERR_FILENO; fd++) {
+		if (isatty(fd) && dup2(p->terminal_fd, fd) < 0)
+			return error_set(e, -errno, "cannot duplicate a descriptor (%s)",
+					 strerror(errno));
+	}
+	if (syscall(SYS_close_range, 3u, ~0u, CLOSE_ON_EXEC) < 0)
+		return error_set(e, -errno,
+				 "cannot close the caller's descriptors (%s): Linux 5.11 or newer "
+				 "is needed",
+				 strerror(errno));
+	return 0;
+}
+
+/* What root keeps in its session's keyring (file systems' keys, tickets) is for root alone. As the
+ * app's user, whose keyring the new one is. */
+static int leave_keyring(struct error *e)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0)
+		return 0;
+	/* EPERM: a container's filter, which holds for the app as well */
+	if (errno == ENOSYS || errno == EPERM)
+		return 0;
+	return error_set(e, -errno,
+			 "cannot make a session keyring for the user (%s): see "
+			 "/proc/sys/kernel/keys/maxkeys",
+			 strerror(errno));
+}
+
 static int prepare(const struct launch_plan *p, struct error *e)
 {
 	int r;
@@ -133,7 +172,9 @@ static int prepare(const struct launch_plan *p, struct error *e)
 	if (r)
 		return error_set(e, r, "cannot set the environment (%s)", strerror(-r));
 	if (p->user) {
-		r = launch_user_become(p->user, e);
+		r = leave_caller(p, e);
+		r = r ? r : launch_user_become(p->user, e);
+		r = r ? r : leave_keyring(e);
 		if (r)
 			return r;
 	}

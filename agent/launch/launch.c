@@ -147,6 +147,7 @@ int launch_session_open(const struct launch_options *o, struct launch_session *s
 		.options = o,
 		.conn.fd = -1,
 		.cgroup_fd = -1,
+		.terminal_fd = -1,
 		.child = {.pidfd = -1, .gate = -1},
 	};
 	r = make_request(o, &request, e);
@@ -159,6 +160,8 @@ int launch_session_open(const struct launch_options *o, struct launch_session *s
 		r = read_answer(s, e);
 	if (!r)
 		r = use_own_bytes(s, e);
+	if (!r && s->spec.user)
+		r = launch_user_find(s->spec.user, &s->user, e);
 	return r;
 }
 
@@ -205,18 +208,14 @@ int launch_session_start(struct launch_session *s, struct error *e)
 		.scratch_dir = s->options->inst->run_dir,
 		.cgroup_fd = s->cgroup_fd,
 		.close_fd = s->conn.fd,
+		.terminal_fd = s->terminal_fd,
+		.user = s->spec.user ? &s->user : NULL,
 		.new_netns = s->spec.net == NET_PRIVATE,
 	};
 	int r = 0;
 
 	if (plan.new_netns)
 		plan.resolv_conf = s->resolv_conf;
-	if (s->spec.user) {
-		r = launch_user_find(s->spec.user, &s->user, e);
-		if (r)
-			return r;
-		plan.user = &s->user;
-	}
 	r = launch_child_start(&plan, &s->child, e);
 	if (!r && plan.new_netns)
 		r = attach_netns(s, e);
@@ -242,28 +241,41 @@ void launch_session_close(struct launch_session *s)
 
 /* --- ax run --- */
 
-static int run_foreground(const struct launch_options *o)
+static int run_here(struct launch_session *s)
 {
-	struct launch_session s;
 	struct launch_note note;
 	struct error e = {0};
-	int r = launch_session_open(o, &s, &e), status;
+	int status, r = launch_session_start(s, &e);
 
 	if (!r)
-		r = launch_session_start(&s, &e);
-	if (!r)
-		r = launch_child_go(&s.child, &e);
+		r = launch_child_go(&s->child, &e);
 	if (r) {
 		fprintf(stderr, "ax run: %s\n", e.text);
-		launch_session_close(&s);
 		return LAUNCH_FAILED;
 	}
-	status = launch_wait(&s.child, s.cgroup, true);
-	if (launch_note_recv(s.child.gate, false, &note)) {
+	status = launch_wait(&s->child, s->cgroup, true);
+	if (launch_note_recv(s->child.gate, false, &note)) {
 		fprintf(stderr, "ax run: %s\n", note.error.text);
 		status = note.status;
 	}
-	launch_child_close(&s.child);
+	launch_child_close(&s->child);
+	return status;
+}
+
+static int run_foreground(const struct launch_options *o)
+{
+	struct launch_session s;
+	struct launch_pty pty;
+	struct error e = {0};
+	int r = launch_session_open(o, &s, &e), status = LAUNCH_FAILED;
+
+	/* 1: with a terminal, another user gets one of its own */
+	if (!r && s.spec.user)
+		r = launch_pty_open(&pty, &s.user, &e);
+	if (r < 0)
+		fprintf(stderr, "ax run: %s\n", e.text);
+	else
+		status = r ? launch_on_pty(&s, &pty) : run_here(&s);
 	launch_session_close(&s);
 	return status;
 }

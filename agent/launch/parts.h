@@ -3,7 +3,9 @@
 #ifndef AX_LAUNCH_PARTS_H
 #define AX_LAUNCH_PARTS_H
 
+#include <signal.h>
 #include <sys/types.h>
+#include <termios.h>
 #include "config/config.h"
 #include "control/control.h"
 #include "launch/launch.h"
@@ -39,6 +41,8 @@ struct launch_plan {
 	const char *scratch_dir;	/* an existing directory, wanted with resolv_conf */
 	int cgroup_fd;			/* -1: the caller's cgroup */
 	int close_fd;			/* closed in the child at once; -1: none */
+	int terminal_fd;		/* with a user: what it has in place of the caller's
+					 * terminals, which leads the session; -1: none */
 	bool new_netns;
 };
 
@@ -55,7 +59,8 @@ struct launch_note {
 	struct error error;
 };
 
-/* Makes the child, which prepares itself and waits at the gate. */
+/* Makes the child, which prepares itself and waits at the gate. With a user it has nothing of the
+ * caller's but the standard streams: no session, no keyring, no other descriptor. */
 int launch_child_start(const struct launch_plan *p, struct launch_child *ret, struct error *e);
 /* Opens the gate. From here on signals wait for launch_wait() to pass them on. If the command
  * cannot be executed, a note with the reason comes out of the gate. */
@@ -76,6 +81,14 @@ bool launch_note_recv(int fd, bool wait, struct launch_note *ret);
 int launch_wait(struct launch_child *c, const char *cgroup, bool foreground);
 /* Blocks what launch_wait() passes on. */
 void launch_block_signals(void);
+/* Hands a signal that was taken from the queue on, unless the command has it already. */
+void launch_pass_on(siginfo_t *si, const struct launch_child *c, const char *cgroup);
+/* Returns the exit status, or -1 while the command goes on; *stopped: the signal that stopped it
+ * since the last look, or 0. */
+int launch_child_look(const struct launch_child *c, int *stopped);
+/* Stops the caller by a signal that is blocked. Returns when it is continued; at once in an
+ * orphaned process group, where the kernel ignores all but SIGSTOP. */
+void launch_stop_self(int sig);
 
 /* --- launch.c: what both ways of running share --- */
 struct launch_session {
@@ -88,7 +101,8 @@ struct launch_session {
 	struct app_spec spec;	       /* the one that holds, if has_spec */
 	bool has_spec;
 	int cgroup_fd;
-	struct launch_user user;
+	int terminal_fd;	 /* see launch_plan; -1: none */
+	struct launch_user user; /* of spec.user; empty without */
 	struct launch_child child;
 };
 /* Registers with the agent. On failure, too, the session is to be closed. */
@@ -97,6 +111,46 @@ int launch_session_open(const struct launch_options *o, struct launch_session *s
 int launch_session_start(struct launch_session *s, struct error *e);
 /* Kills a child that is still there. */
 void launch_session_close(struct launch_session *s);
+
+/* --- pty.c: a terminal of the app's own, in the place of the caller's --- */
+struct launch_pty {
+	int tty; /* the caller's, opened anew: non-blocking for us alone */
+	int master, slave;
+	bool controlling; /* it is the caller's controlling terminal: there is job control */
+	bool raw;
+	struct termios before, during; /* modes of `tty` */
+};
+/* 1: made, owned by that user. 0: the caller has no terminal. Else a negative errno. */
+int launch_pty_open(struct launch_pty *t, const struct launch_user *u, struct error *e);
+void launch_pty_close(struct launch_pty *t);
+/* Whether the caller is in the foreground of its terminal. */
+bool launch_pty_foreground(const struct launch_pty *t);
+void launch_pty_resize(const struct launch_pty *t);
+/* The keyboard is the app's, byte by byte; or it is as it was. */
+void launch_pty_enter(struct launch_pty *t);
+void launch_pty_leave(struct launch_pty *t);
+
+/* --- monitor.c and relay.c: the session on that terminal, and who stands between the two --- */
+/* What the two tell each other. */
+struct launch_word {
+	enum {
+		WORD_STOPPED, /* the command, by signal `value` */
+		WORD_ENDED,   /* with exit status `value`; error.code: ax's own sentence */
+		WORD_SIGNAL,  /* `value` is for the process group that has the terminal */
+		WORD_GO,      /* on with what is stopped; `value`: in the foreground */
+	} what;
+	int value;
+	struct error error;
+};
+int launch_word_send(int fd, const struct launch_word *w);
+/* 1: one came; 0: the other end is closed. */
+int launch_word_recv(int fd, struct launch_word *w);
+/* The leader of the app's session and its command's parent, in a process of its own. `foreground`:
+ * the command has its terminal from the start. */
+__attribute__((noreturn)) void launch_monitor(struct launch_session *s, struct launch_pty *t,
+					      bool foreground, int channel);
+/* Runs the session's command on the pty. Returns the exit status ax ends with. */
+int launch_on_pty(struct launch_session *s, struct launch_pty *t);
 
 /* --- launch_detach.c: a supervisor in the place of the caller --- */
 int launch_detached(struct launch_options *o);

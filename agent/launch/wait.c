@@ -78,36 +78,41 @@ static void take_terminal_back(const struct launch_child *c, const char *cgroup)
 
 /* --- stopping and going on --- */
 
+void launch_stop_self(int sig)
+{
+	struct sigaction old, dfl = {.sa_handler = SIG_DFL};
+	sigset_t set;
+
+	if (sig == SIGSTOP) {
+		raise(sig);
+		return;
+	}
+	/* Raised while still blocked, so that it becomes one with the terminal's, which may be
+	 * pending: two would stop us twice. */
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	sigaction(sig, &dfl, &old);
+	raise(sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigaction(sig, &old, NULL);
+}
+
 /*
  * The command stopped: we stop the same way, so that the shell above sees it. What continues us
  * is a SIGCONT, which is passed on like any other signal.
  */
 static void stop_too(const struct launch_child *c, const char *cgroup, int sig)
 {
-	struct sigaction old, dfl = {.sa_handler = SIG_DFL};
 	autoclose int tty = open_terminal();
 	pid_t fg = 0;
-	sigset_t set;
 
 	/* without a terminal there is no job control, and nobody who would continue us after
 	 * kill -STOP and kill -CONT of the command alone */
 	if (tty < 0)
 		return;
 	fg = foreground_of_app(tty, c, cgroup);
-	sigemptyset(&set);
-	sigaddset(&set, sig);
-	if (sig == SIGSTOP) {
-		raise(sig);
-	} else {
-		/* Raised while still blocked, so that it becomes one with the terminal's, which may
-		 * be pending: two would stop us twice. In an orphaned process group the kernel
-		 * ignores it. */
-		sigaction(sig, &dfl, &old);
-		raise(sig);
-		sigprocmask(SIG_UNBLOCK, &set, NULL);
-		sigprocmask(SIG_BLOCK, &set, NULL);
-		sigaction(sig, &old, NULL);
-	}
+	launch_stop_self(sig);
 	if (fg && tcgetpgrp(tty) == getpgrp())
 		tcsetpgrp(tty, fg);
 }
@@ -150,7 +155,7 @@ static bool has_it_already(const siginfo_t *si, const struct launch_child *c, co
 	       (si->si_pid == c->pid || in_app(cgroup, si->si_pid));
 }
 
-static void pass_on(siginfo_t *si, const struct launch_child *c, const char *cgroup)
+void launch_pass_on(siginfo_t *si, const struct launch_child *c, const char *cgroup)
 {
 	if (has_it_already(si, c, cgroup))
 		return;
@@ -160,11 +165,11 @@ static void pass_on(siginfo_t *si, const struct launch_child *c, const char *cgr
 		0);
 }
 
-/* Returns the exit status, or -1 while the command goes on. */
-static int look_at_child(const struct launch_child *c, const char *cgroup, bool foreground)
+int launch_child_look(const struct launch_child *c, int *stopped)
 {
 	siginfo_t si = {0};
 
+	*stopped = 0;
 	if (waitid(P_PIDFD, (id_t)c->pidfd, &si, WEXITED | WSTOPPED | WNOHANG) < 0)
 		return errno == EINTR ? -1 : LAUNCH_FAILED;
 	if (si.si_pid == 0)
@@ -176,8 +181,7 @@ static int look_at_child(const struct launch_child *c, const char *cgroup, bool 
 	case CLD_DUMPED:
 		return 128 + si.si_status;
 	case CLD_STOPPED:
-		if (foreground)
-			stop_too(c, cgroup, si.si_status);
+		*stopped = si.si_status;
 		return -1;
 	default:
 		return -1;
@@ -187,17 +191,19 @@ static int look_at_child(const struct launch_child *c, const char *cgroup, bool 
 int launch_wait(struct launch_child *c, const char *cgroup, bool foreground)
 {
 	sigset_t all;
-	int status;
+	int status, stopped;
 
 	launch_block_signals();
 	sigprocmask(SIG_SETMASK, NULL, &all);
-	while ((status = look_at_child(c, cgroup, foreground)) < 0) {
+	while ((status = launch_child_look(c, &stopped)) < 0) {
 		siginfo_t si;
 
+		if (stopped && foreground)
+			stop_too(c, cgroup, stopped);
 		if (sigwaitinfo(&all, &si) < 0)
 			continue; /* EINTR: stopped and continued */
 		if (si.si_signo != SIGCHLD)
-			pass_on(&si, c, cgroup);
+			launch_pass_on(&si, c, cgroup);
 	}
 	if (foreground)
 		take_terminal_back(c, cgroup);

@@ -10,6 +10,6 @@ agent_start
 for mode in private host; do
 	subtests "$mode" timeout --foreground -k 1 80 "$PYTHON" "$SRC/jobctl.py" "$AX" --instance "$INST" run --net $mode --
 done
-subtests "another user" timeout --foreground -k 1 80 "$PYTHON" "$SRC/jobctl.py" "$AX" --instance "$INST" run \
+subtests "another user" timeout --foreground -k 1 80 "$PYTHON" "$SRC/jobctl.py" --user "$AX" --instance "$INST" run \
 	--net host --user nobody --
 done_testing

@@ -8,9 +8,11 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "config/spec.h"
@@ -32,8 +34,11 @@ struct run {
 
 static int launch_here(const struct run *r)
 {
-	struct launch_plan plan = {
-		.spec = &r->spec, .user = r->user, .cgroup_fd = -1, .close_fd = -1};
+	struct launch_plan plan = {.spec = &r->spec,
+				   .user = r->user,
+				   .cgroup_fd = -1,
+				   .close_fd = -1,
+				   .terminal_fd = -1};
 	struct launch_child child;
 	struct launch_note note;
 	struct error e = {0};
@@ -262,6 +267,86 @@ static void test_become_root(void **state)
 	launch_user_free(&u);
 }
 
+static long keyctl(int what, long a, long b)
+{
+	return syscall(SYS_keyctl, what, a, b, 0, 0);
+}
+
+static void join_keyring(void)
+{
+	if (keyctl(KEYCTL_JOIN_SESSION_KEYRING, 0, 0) < 0 ||
+	    syscall(SYS_add_key, "user", "ax-test-secret", "x", 1, KEY_SPEC_SESSION_KEYRING) < 0)
+		perror("keyring");
+}
+
+/* /proc/keys shows what the reader possesses. */
+#define SEE_KEY SH("grep -o ax-test-secret /proc/keys; true")
+
+static void test_user_has_no_keyring_of_caller(void **state)
+{
+	struct launch_user u;
+	struct error e;
+	struct run r = {.user = &u, .before = join_keyring}, own = {.before = join_keyring};
+	char text[1024];
+
+	(void)state;
+	if (!can_change_user() || keyctl(KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0) < 0)
+		skip();
+	assert_int_equal(launch_user_find("4123", &u, &e), 0);
+	assert_int_equal(run_to_end(&own, SEE_KEY, text, sizeof(text)), 0);
+	assert_string_equal(text, "ax-test-secret\n");
+	assert_int_equal(run_to_end(&r, SEE_KEY, text, sizeof(text)), 0);
+	assert_string_equal(text, "");
+	launch_user_free(&u);
+}
+
+static void open_ninth(void)
+{
+	int fd = open("/etc/shadow", O_RDONLY);
+
+	dup2(fd, 9);
+	close(fd);
+}
+
+#define SEE_NINTH SH("test -e /proc/self/fd/9 && echo open || echo closed")
+
+static void test_user_has_no_descriptor_of_caller(void **state)
+{
+	struct launch_user u;
+	struct error e;
+	struct run r = {.user = &u, .before = open_ninth}, own = {.before = open_ninth};
+	char text[1024];
+
+	(void)state;
+	if (!can_change_user())
+		skip();
+	assert_int_equal(launch_user_find("4123", &u, &e), 0);
+	assert_int_equal(run_to_end(&own, SEE_NINTH, text, sizeof(text)), 0);
+	assert_string_equal(text, "open\n");
+	assert_int_equal(run_to_end(&r, SEE_NINTH, text, sizeof(text)), 0);
+	assert_string_equal(text, "closed\n");
+	launch_user_free(&u);
+}
+
+#define SEE_SESSION SH("read -r _ _ _ _ _ sid _ </proc/$$/stat; test $sid = $$ && echo own")
+
+static void test_user_has_no_session_of_caller(void **state)
+{
+	struct launch_user u;
+	struct error e;
+	struct run r = {.user = &u}, own = {0};
+	char text[1024];
+
+	(void)state;
+	if (!can_change_user())
+		skip();
+	assert_int_equal(launch_user_find("4123", &u, &e), 0);
+	assert_int_equal(run_to_end(&own, SEE_SESSION, text, sizeof(text)), 1);
+	assert_int_equal(run_to_end(&r, SEE_SESSION, text, sizeof(text)), 0);
+	assert_string_equal(text, "own\n");
+	launch_user_free(&u);
+}
+
 /* --- the child --- */
 
 static void test_exit_status(void **state)
@@ -449,7 +534,7 @@ static void test_not_to_its_sender(void **state)
 
 static void test_killed_before_exec(void **state)
 {
-	struct launch_plan plan = {.cgroup_fd = -1, .close_fd = -1};
+	struct launch_plan plan = {.cgroup_fd = -1, .close_fd = -1, .terminal_fd = -1};
 	struct app_spec spec = {0};
 	struct launch_child child;
 	struct error e;
@@ -467,7 +552,7 @@ static void test_killed_before_exec(void **state)
 /* A child whose parent goes away before the word to go ends without executing anything. */
 static void test_parent_gone(void **state)
 {
-	struct launch_plan plan = {.cgroup_fd = -1, .close_fd = -1};
+	struct launch_plan plan = {.cgroup_fd = -1, .close_fd = -1, .terminal_fd = -1};
 	struct app_spec spec = {0};
 	struct launch_child child;
 	siginfo_t si = {0};
@@ -492,6 +577,9 @@ int main(void)
 		cmocka_unit_test(test_no_such_user),
 		cmocka_unit_test(test_become_user),
 		cmocka_unit_test(test_become_root),
+		cmocka_unit_test(test_user_has_no_keyring_of_caller),
+		cmocka_unit_test(test_user_has_no_descriptor_of_caller),
+		cmocka_unit_test(test_user_has_no_session_of_caller),
 		cmocka_unit_test(test_exit_status),
 		cmocka_unit_test(test_not_executed),
 		cmocka_unit_test(test_environment),

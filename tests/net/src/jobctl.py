@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Terminal, signals and job control of `ax run`, through a pseudo-terminal and an interactive shell.
 
-Usage: jobctl.py COMMAND...    COMMAND: what is put before the app's command, for example
-                               ax --instance t1 run --net host --
+Usage: jobctl.py [--user] COMMAND...    COMMAND: what is put before the app's command, for example
+                                        ax --instance t1 run --net host --
+--user: it says --user, so that the app has a terminal of its own.
 Speaks TAP. Every wait has an end, and what is started here is gone afterwards.
 """
 import fcntl
@@ -20,7 +21,8 @@ import termios
 import time
 import traceback
 
-AX = " ".join(shlex.quote(a) for a in sys.argv[1:])
+USER = sys.argv[1:2] == ["--user"]
+AX = " ".join(shlex.quote(a) for a in sys.argv[2 if USER else 1:])
 PYTHON = shlex.quote(sys.executable)
 WAIT = 20.0
 
@@ -76,11 +78,12 @@ class Terminal:
         while True:
             m = re.search(pattern, self.text)
             if m:
+                self.before = self.text[:m.start()]
                 self.text = self.text[m.end():]
                 return m
             left = end - time.monotonic()
             if left <= 0 or not self.read(left):
-                raise Failed(f"{pattern!r} did not come; there was: {self.text!r}")
+                raise Failed(f"{pattern!r} did not come; there was: {self.text[-500:]!r}")
 
     def settle(self, seconds=0.4):
         while self.read(seconds):
@@ -124,9 +127,20 @@ def counter(sig, seconds=1.0):
             f"print(\"count=%d\" % n[0],flush=True)'")
 
 
+def stat_of(pid):
+    """What /proc/PID/stat says behind the name: state, parent, process group, session, ..."""
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rsplit(")", 1)[1].split()
+
+
+def parents(app_pid):
+    """The process of `ax run`, and, with a terminal of its own, that of the app's session."""
+    first = int(stat_of(app_pid)[1])
+    return [int(stat_of(first)[1]), first] if USER else [first]
+
+
 def ax_pid(app_pid):
-    with open(f"/proc/{app_pid}/stat") as f:
-        return int(f.read().rsplit(")", 1)[1].split()[1])
+    return parents(app_pid)[0]
 
 
 # --- the tests ---
@@ -174,6 +188,7 @@ def suspend_and_foreground():
             t.settle(0.3)
             t.send(f"x{word}\n")
             t.expect(f"{word}=x{word}")
+        t.expect("outer> ") # until then the keyboard is the app's
         t.send("echo rc=$?\n")
         t.expect("rc=0")
 
@@ -205,6 +220,7 @@ def stops_itself():
         t.expect("Stopped")
         t.send("fg\n")
         t.expect("woken")
+        t.expect("outer> ")
         t.send("echo rc=$?\n")
         t.expect("rc=0")
 
@@ -290,12 +306,13 @@ def window_size():
 
 def passed_on():
     """signals that are sent to ax are passed on to the app, once each"""
-    for sig in ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH",
-                "SIGALRM", "SIGRTMIN"):
+    for n, sig in enumerate(("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2",
+                             "SIGWINCH", "SIGALRM", "SIGRTMIN")):
         with shell() as t:
             t.send(f"{AX} {counter(sig, 0.4)}; echo rc=$?\n")
             pid = int(t.expect(r"up=(\d+)").group(1))
-            os.kill(ax_pid(pid), getattr(signal, sig))
+            to = parents(pid)
+            os.kill(to[n % len(to)], getattr(signal, sig))
             t.expect("count=1\\b")
             t.expect("rc=0")
 
@@ -312,6 +329,8 @@ def terminated():
 
 def killed_parent():
     """kill -9 of ax leaves the app running"""
+    if USER:
+        return killed_terminal()
     with shell() as t:
         t.send(f"{AX} sh -c 'echo up=$$; exec sleep 100'; echo rc=$?\n")
         pid = int(t.expect(r"up=(\d+)").group(1))
@@ -322,6 +341,17 @@ def killed_parent():
             raise Failed("the app died with ax")
         os.kill(pid, signal.SIGKILL)
         until("the app is still there", lambda: not alive(pid))
+
+
+def killed_terminal():
+    """kill -9 of ax, or of the leader of its session, takes the app's terminal away"""
+    for n in range(2):
+        with shell() as t:
+            t.send(f"{AX} sh -c 'echo up=$$; exec sleep 100'; echo rc=$?\n")
+            pid = int(t.expect(r"up=(\d+)").group(1))
+            os.kill(parents(pid)[n], signal.SIGKILL)
+            t.expect("rc=137")
+            until("the app is still there", lambda: not alive(pid))
 
 
 def hangup():
@@ -357,10 +387,98 @@ def stopped_without_terminal():
             raise Failed(f"the exit status is {p.returncode}")
 
 
+# What an app with the rights of another user does to the terminal of root: each way to it.
+INTRUDER = r"""
+import fcntl, os, sys, termios
+def type_into(fd):
+    for c in b"echo intru''der\n":
+        fcntl.ioctl(fd, termios.TIOCSTI, bytes([c]))
+for fd in range(32):
+    try: type_into(fd)
+    except OSError: pass
+try: type_into(os.open("/dev/tty", os.O_RDWR))
+except OSError: pass
+print("tr''ied".replace("'", ""), flush=True)
+"""
+
+
+def no_typing():
+    """an app of another user cannot type into the caller's terminal"""
+    with shell() as t:
+        t.send(f"{AX} {PYTHON} -c {shlex.quote(INTRUDER)}\n")
+        t.expect("tried")
+        t.settle()
+        t.send("echo e''nd\n")
+        t.expect("end")
+        t.settle()
+        # neither has root's shell done what it was told, nor does it with other streams
+        if "intruder" in t.text:
+            raise Failed(f"root's shell was typed into: {t.text!r}")
+        t.send(f"{AX} {PYTHON} -c {shlex.quote(INTRUDER)} </dev/null | cat; echo e''nd\n")
+        t.expect("end")
+        t.settle()
+        if "intruder" in t.text:
+            raise Failed(f"root's shell was typed into: {t.text!r}")
+
+
+def own_session():
+    """the session and the terminal of an app of another user are its own, and of the same size"""
+    with shell() as t:
+        fcntl.ioctl(t.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 27, 91, 0, 0))
+        t.send(f"{AX} sh -c 'echo up=$$ tty=$(tty) size=$(stty size); read a' ; tty\n")
+        m = t.expect(r"up=(\d+) tty=(\S+) size=27 91")
+        pid = int(m.group(1))
+        if stat_of(pid)[3] == stat_of(ax_pid(pid))[3]:
+            raise Failed("the app is in the caller's session")
+        t.send("x\n")
+        if t.expect(r"(/dev/\S+)").group(1) == m.group(2):
+            raise Failed("the app has the caller's terminal")
+
+
+def pipeline():
+    """in a pipeline the app leaves the keyboard to the others, and its signals still work"""
+    with shell() as t:
+        t.send(f"{AX} sh -c 'echo one; echo two; exec sleep 100' | "
+               f"{PYTHON} -c 'import sys,os\n"
+               f"for l in sys.stdin: print(repr(l), flush=True)\n'\n")
+        t.expect(r"'one\\n'\s+'two\\n'")
+        t.send("\x03")
+        t.expect("outer> ")
+        t.send("echo rc=${PIPESTATUS[0]}\n")
+        t.expect("rc=130")
+        t.send(f"{AX} sh -c 'exec sleep 3' | sh -c 'read a </dev/tty; echo a=$a'\n")
+        t.settle(0.7)
+        t.send("word\n")
+        t.expect("a=word")
+
+
+def reads_late():
+    """an app whose input is a pipe reads the terminal (a password) when it wants to"""
+    with shell() as t:
+        t.send(f"echo in | {AX} sh -c 'read a; echo a=$a; read b </dev/tty; echo b=$b'; echo rc=$?\n")
+        t.expect("a=in")
+        t.settle(0.3)
+        t.send("secret\n")
+        t.expect("b=secret")
+        t.expect("rc=0")
+
+
+def all_output():
+    """the end of the output is not lost with the terminal, and lines end as without one"""
+    with shell() as t:
+        t.send(f"{AX} seq 1 5000; echo rc=$?\n")
+        t.expect(r"rc=0\b")
+        lines = [x for x in t.before.replace("outer> ", "").split("\r\n") if x]
+        if lines != [str(n) for n in range(1, 5001)]:
+            raise Failed(f"{len(lines)} lines, the end is {t.before[-60:]!r}")
+
+
 TESTS = [interrupt_key, interrupt_once, quit_key, suspend_and_foreground, suspended_is_stopped,
          stops_itself, background_read, inner_shell, inner_shell_suspended,
          killed_shell_gives_back, window_size, passed_on, terminated, killed_parent, hangup,
-         ignored_kept, stopped_without_terminal]
+         ignored_kept, stopped_without_terminal, all_output, pipeline, reads_late]
+if USER:
+    TESTS += [no_typing, own_session]
 
 
 def main():
