@@ -32,20 +32,37 @@ static __always_inline void endpoints(const struct bpf_sk_lookup *ctx, struct ax
 	local->pad = 0;
 }
 
-static __always_inline bool may_enter(const struct bpf_sk_lookup *ctx, const struct ax_addr *from,
-				      const struct ax_vip *to, const struct ax_ctl *c)
+/* Who asks. */
+struct caller {
+	const struct ax_vip *app; /* NULL: a program outside ax */
+	struct ax_addr addr;
+};
+
+/* False: a virtual IP as source is believed only from its owner's side (Linux 5.17). */
+static __always_inline bool caller_of(const struct bpf_sk_lookup *ctx, struct caller *who)
 {
-	struct ax_vip *client = bpf_map_lookup_elem(&vips, from);
-	int r;
+	const struct ax_vip *client = bpf_map_lookup_elem(&vips, &who->addr);
 
 	if (!client || client->kind != AX_VIP_APP)
+		return true;
+	who->app = client;
+	return ctx->ingress_ifindex == (client->ifindex ? client->ifindex : LO_IFINDEX);
+}
+
+/* Whether the caller may have what is there, by policy: to be asked of whoever gets it. */
+static __always_inline bool may_have(const struct caller *who, const struct ax_vip *to, __u32 proto,
+				     const struct ax_ctl *c)
+{
+	if (!who->app)
 		return c->host_access;
-	/* a virtual IP as source is believed only from its owner's side (Linux 5.17) */
-	if (ctx->ingress_ifindex != (client->ifindex ? client->ifindex : LO_IFINDEX))
-		return false;
-	r = ctx->protocol == IPPROTO_UDP ? party_may_datagram(&client->party, &to->party, c)
-					 : party_may(&client->party, &to->party, c);
-	return r == 0;
+	return (proto == IPPROTO_UDP ? party_may_datagram(&who->app->party, &to->party, c)
+				     : party_may(&who->app->party, &to->party, c)) == 0;
+}
+
+static __always_inline int deny(void)
+{
+	count(AX_COUNT_FABRIC_DENIED);
+	return SK_DROP;
 }
 
 /* 0: assigned; else a negative errno. */
@@ -76,26 +93,60 @@ static __always_inline void handed_to(const struct bpf_sk_lookup *ctx, const str
 }
 
 /* A service's address that no app owns, or whose owner shares it: TCP goes to a listener in this
- * namespace. */
+ * namespace, of a backend that the caller may have. */
 static __always_inline int assign_backend(struct bpf_sk_lookup *ctx,
-					  const struct ax_endpoint *local,
-					  const struct ax_addr *remote)
+					  const struct ax_endpoint *local, const struct caller *who,
+					  const struct ax_ctl *c)
 {
 	struct ax_service *svc = find_service(local);
-	struct choice c = {.asked = *local};
+	struct choice choice = {.asked = *local};
 	struct ax_endpoint ep = {};
+	bool denied = false;
 
 	if (!svc)
-		return -ENOENT;
-	c.seed = bpf_get_prandom_u32();
-	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c, svc); i++) {
-		if (!choose_next(&c, svc, &ep) || assign_listener(ctx, &ep))
+		return SK_DROP;
+	choice.seed = bpf_get_prandom_u32();
+	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&choice, svc); i++) {
+		struct ax_vip *vip;
+
+		if (!choose_next(&choice, svc, &ep))
+			continue;
+		vip = bpf_map_lookup_elem(&vips, &ep.addr);
+		if (!vip)
+			continue;
+		if (!may_have(who, vip, IPPROTO_TCP, c)) {
+			denied = true;
+			continue;
+		}
+		if (assign_listener(ctx, &ep))
 			continue;
 		if (choose_counts(svc))
-			handed_to(ctx, remote, local, &ep);
-		return 0;
+			handed_to(ctx, &who->addr, local, &ep);
+		return SK_PASS;
 	}
-	return -ENOENT;
+	return denied ? deny() : SK_DROP;
+}
+
+/* To the address as it stands: its owner gets it. */
+static __always_inline int enter_udp(struct bpf_sk_lookup *ctx, struct ax_endpoint *local,
+				     const struct ax_ctl *c)
+{
+	/* servers are known by post_bind; ports from ephemeral_first on are clients' */
+	if (ctx->local_port < c->ephemeral_first && !listening(local))
+		return SK_DROP;
+	if (ctx->family == AF_INET6)
+		assign_listener(ctx, local); /* a dual-stack socket */
+	return SK_PASS;
+}
+
+static __always_inline int enter_tcp(struct bpf_sk_lookup *ctx, struct ax_endpoint *local)
+{
+	if (!listening(local))
+		return SK_DROP;
+	/* a socket on the other family's address needs a hand; the rest is found as ever */
+	if (ctx->family == AF_INET6)
+		assign_listener(ctx, local);
+	return SK_PASS;
 }
 
 SEC("sk_lookup")
@@ -103,34 +154,20 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 {
 	const struct ax_ctl *c = ctl_get();
 	struct ax_endpoint local;
-	struct ax_addr remote;
+	struct caller who = {};
 	struct ax_vip *vip;
 
 	if (!c)
 		return SK_PASS;
-	endpoints(ctx, &local, &remote);
+	endpoints(ctx, &local, &who.addr);
 	vip = bpf_map_lookup_elem(&vips, &local.addr);
 	if (!vip || vip->kind == AX_VIP_HOST)
 		return SK_PASS;
-	if (!may_enter(ctx, &remote, vip, c)) {
-		count(AX_COUNT_FABRIC_DENIED);
-		return SK_DROP;
-	}
-	if (local.proto == IPPROTO_UDP) {
-		/* servers are known by post_bind; ports from ephemeral_first on are clients' */
-		if (ctx->local_port < c->ephemeral_first && !listening(&local))
-			return SK_DROP;
-		if (ctx->family == AF_INET6)
-			assign_listener(ctx, &local); /* a dual-stack socket */
-		return SK_PASS;
-	}
-	if (listening(&local)) {
-		/* a socket on the other family's address needs a hand; the rest is found as ever */
-		if (ctx->family == AF_INET6)
-			assign_listener(ctx, &local);
-		return SK_PASS;
-	}
-	if ((vip->flags & AX_VIP_SERVICES) && assign_backend(ctx, &local, &remote) == 0)
-		return SK_PASS;
-	return SK_DROP;
+	if (!caller_of(ctx, &who))
+		return deny();
+	if (local.proto == IPPROTO_TCP && (vip->flags & AX_VIP_SERVICES) && !listening(&local))
+		return assign_backend(ctx, &local, &who, c);
+	if (!may_have(&who, vip, local.proto, c))
+		return deny();
+	return local.proto == IPPROTO_UDP ? enter_udp(ctx, &local, c) : enter_tcp(ctx, &local);
 }

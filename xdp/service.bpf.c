@@ -20,8 +20,42 @@ static __always_inline int drop(__u32 reason)
 	return TC_ACT_SHOT;
 }
 
-/* A private backend, one that listens if there is any. Returns its host end's ifindex or 0. */
-static __always_inline __u32 choose(const struct ax_endpoint *service, struct ax_endpoint *ret)
+/* Who asks: `app` is NULL for a program outside ax. */
+struct caller {
+	const struct ax_vip *app;
+	const struct ax_ctl *ctl;
+};
+
+/* False: a private app's address comes in by its own device only, a host-mode one's from this host
+ * itself: whoever else has it lies. */
+static __always_inline bool caller_of(const struct __sk_buff *skb, const struct packet *p,
+				      struct caller *who)
+{
+	const struct ax_vip *src = bpf_map_lookup_elem(&vips, &p->src);
+	__u32 zero = 0;
+
+	who->ctl = bpf_map_lookup_elem(&ctl, &zero);
+	who->app = NULL;
+	if (!src || src->kind != AX_VIP_APP)
+		return true;
+	who->app = src;
+	return !src->ifindex && !skb->ingress_ifindex;
+}
+
+/* By policy; to be asked of whoever gets the packet. */
+static __always_inline bool may_have(const struct caller *who, const struct ax_vip *to, __u8 proto)
+{
+	if (!who->app)
+		return who->ctl && who->ctl->host_access;
+	return (proto == IPPROTO_TCP
+			? party_may(&who->app->party, &to->party, who->ctl)
+			: party_may_datagram(&who->app->party, &to->party, who->ctl)) == 0;
+}
+
+/* A private backend that the caller may have, one that listens if there is any. Returns its host
+ * end's ifindex or 0. */
+static __always_inline __u32 choose(const struct ax_endpoint *service, const struct caller *who,
+				    struct ax_endpoint *ret)
 {
 	struct ax_service *svc = find_service(service);
 	struct choice c = {.asked = *service};
@@ -39,7 +73,7 @@ static __always_inline __u32 choose(const struct ax_endpoint *service, struct ax
 		if (!choose_next(&c, svc, &ep))
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (!vip || !vip->ifindex)
+		if (!vip || !vip->ifindex || !may_have(who, vip, service->proto))
 			continue;
 		if (bpf_map_lookup_elem(&servers, &ep)) {
 			*ret = ep;
@@ -80,6 +114,7 @@ int ax_to_service(struct __sk_buff *skb)
 {
 	struct ax_endpoint backend = {};
 	struct ax_flow_key flow = {};
+	struct caller who;
 	struct packet p;
 	__u32 ifindex;
 
@@ -93,11 +128,13 @@ int ax_to_service(struct __sk_buff *skb)
 	flow.peer.addr = p.dst;
 	flow.peer.port_be = p.dport_be;
 	flow.peer.proto = p.proto;
+	if (!caller_of(skb, &p, &who))
+		return drop(AX_COUNT_FABRIC_SOURCE);
 	ifindex = known(&flow, &backend);
 	if (!ifindex) {
 		if (p.proto == IPPROTO_TCP && !(p.tcp_flags & TCP_FLAG_SYN_BIT))
 			return drop(AX_COUNT_NO_BACKEND);
-		ifindex = choose(&flow.peer, &backend);
+		ifindex = choose(&flow.peer, &who, &backend);
 		if (!ifindex || remember(&flow, &backend))
 			return drop(AX_COUNT_NO_BACKEND);
 	}

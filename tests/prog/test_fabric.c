@@ -76,7 +76,7 @@ static struct {
 	char cgroup[4096];
 	struct datapath *dp;
 	struct nl *nl;
-	int from_app, to_app;
+	int from_app, to_app, to_service;
 	struct ax_addr addr[WHO][2]; /* IPv4, IPv6 */
 	unsigned device[PRIVATE];
 	unsigned far; /* the app's end of APP's device */
@@ -350,6 +350,46 @@ static void test_source_of_another_device(void **state)
 	}
 }
 
+/* A service's device gets packets of programs outside ax, and of who makes his own: of the
+ * service's backends, PEER and STRANGER, a label lets HOSTED have PEER alone. */
+static void test_service_gives_what_policy_allows(void **state)
+{
+	const struct ax_vip service = {.kind = AX_VIP_SERVICE, .flags = AX_VIP_SERVICES};
+	struct datapath_backend b[2] = {{.weight = 1}, {.weight = 1}};
+
+	(void)state;
+	for (int v6 = 0; v6 < 2; v6++) {
+		struct ax_endpoint ep = {.port_be = htons(80), .proto = IPPROTO_TCP};
+		uint8_t p[FRAME_BUILT_MAX], out[FRAME_BUILT_MAX];
+		unsigned host = 0, dst = v6 ? 14 + 24 : 14 + 16, len = v6 ? 16 : 4;
+
+		assert_int_equal(addr_parse(v6 ? "fd00::99" : "10.1.0.99", &ep.addr), 0);
+		b[0].be.addr = w.addr[PEER][v6];
+		b[1].be.addr = w.addr[STRANGER][v6];
+		assert_int_equal(datapath_vip_set(w.dp, &ep.addr, &service), 0);
+		assert_int_equal(datapath_service_set(w.dp, &ep, AX_STRATEGY_RANDOM, 0, b, 2), 0);
+		set_host_access(false);
+		for (uint16_t port = 1000; port < 1100; port++) {
+			const struct frame f = {
+				.proto = IPPROTO_TCP, .flags = SYN, .sport = port, .dport = 80};
+			size_t n = put_frame(p, &f, v6, &w.addr[HOSTED][v6], &ep.addr);
+			struct __sk_buff skb = {.ifindex = w.device[APP]};
+			LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = p, .data_size_in = (uint32_t)n,
+				    .data_out = out, .data_size_out = sizeof(out), .ctx_in = &skb,
+				    .ctx_size_in = sizeof(skb), .repeat = 1);
+
+			assert_int_equal(bpf_prog_test_run_opts(w.to_service, &o), 0);
+			assert_int_equal(o.retval, TC_ACT_REDIRECT);
+			assert_memory_equal(out + dst, &w.addr[PEER][v6].b[16 - len], len);
+			/* a program outside ax, which may not come in */
+			put_frame(p, &f, v6, &w.addr[OUTSIDE][v6], &ep.addr);
+			assert_int_equal(bpf_prog_test_run_opts(w.to_service, &o), 0);
+			host += o.retval != TC_ACT_SHOT;
+		}
+		assert_int_equal(host, 0);
+	}
+}
+
 /* However many headers there are in front: no SYN gets past a rule, and what cannot be looked
  * through is dropped. */
 static void test_extension_headers(void **state)
@@ -602,7 +642,9 @@ static int setup(void **state)
 	}
 	w.from_app = datapath_program_fd(w.dp, "ax_from_app");
 	w.to_app = datapath_program_fd(w.dp, "ax_to_app");
-	return !fresh || w.from_app < 0 || w.to_app < 0 || tell_kernel() ? -1 : 0;
+	w.to_service = datapath_program_fd(w.dp, "ax_to_service");
+	return !fresh || w.from_app < 0 || w.to_app < 0 || w.to_service < 0 || tell_kernel() ? -1
+											     : 0;
 }
 
 static int teardown(void **state)
@@ -617,7 +659,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 5];
+	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 6];
 	static char names[ARRAY_SIZE(tests)][100];
 	size_t n = 0;
 
@@ -637,6 +679,7 @@ int main(void)
 		}
 	}
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_source_of_another_device);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_service_gives_what_policy_allows);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_extension_headers);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_any_bytes);
 	tests[n++] =
