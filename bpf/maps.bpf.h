@@ -119,6 +119,13 @@ AX_MAP struct {
 } flows SEC(".maps");
 
 AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct ax_flow_key);
+	__type(value, struct ax_endpoint);
+} handed SEC(".maps");
+
+AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);

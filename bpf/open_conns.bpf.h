@@ -9,7 +9,7 @@
 #include "maps.bpf.h"
 
 /* A connection of a program outside ax was handed to a backend of a service that counts: from now
- * on accepted connections are looked up in `flows`. */
+ * on accepted connections are looked up in `handed` and `flows`. */
 extern bool outside_counts;
 
 static __always_inline __u32 open_of(const struct ax_endpoint *backend)

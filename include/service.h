@@ -97,15 +97,20 @@ _Static_assert(sizeof(struct ax_asked) == 112, "struct ax_asked is a map value")
 /*
  * Map `flows` (LRU): connections of programs outside ax to a service with private backends, which
  * no connect hook translates. One entry for each direction: (client, service) -> backend and
- * (client, backend) -> service. Of those that sk_lookup hands to a host-mode backend the first is
- * there until the connection is accepted, where the strategy counts. An entry that was pushed out
- * by newer ones ends its connection.
+ * (client, backend) -> service. An entry that was pushed out by newer ones ends its connection.
  */
 struct ax_flow_key {
 	struct ax_endpoint client;
 	struct ax_endpoint peer;
 };
 _Static_assert(sizeof(struct ax_flow_key) == 40, "struct ax_flow_key is a map key");
+
+/*
+ * Map `handed` (LRU), of the same types: connections that sk_lookup handed to a host-mode backend
+ * of a service whose strategy counts, (client, service) -> backend, until they are accepted.
+ * Whoever sends SYNs of nobody fills it: what is pushed out is not counted, and nothing else is
+ * lost.
+ */
 
 /* Map `udp_replies` (LRU): where an unconnected socket's reply comes from -> whom it had asked. */
 struct ax_udp_reply_key {

@@ -48,27 +48,32 @@ static __always_inline void open_syn(struct bpf_sock_ops *ctx, struct ax_asked *
 		open_begin(a);
 }
 
+/* The backend of an accepted connection that counts. */
+static __always_inline bool backend_of(const struct ax_flow_key *flow, struct ax_endpoint *ret)
+{
+	struct ax_endpoint *to = bpf_map_lookup_elem(&handed, flow);
+	struct ax_service *svc;
+
+	if (to) {
+		*ret = *to;
+		bpf_map_delete_elem(&handed, flow);
+		return true;
+	}
+	to = bpf_map_lookup_elem(&flows, flow); /* its packets are translated */
+	svc = to ? find_service(to) : NULL;
+	*ret = flow->peer;
+	return svc && choose_counts(svc);
+}
+
 /* A connection of a program outside ax is established at its backend's socket. True: it counts. */
 static __always_inline bool open_accepted(struct bpf_sock_ops *ctx, const struct ax_flow_key *flow)
 {
-	struct ax_endpoint *to = bpf_map_lookup_elem(&flows, flow);
 	struct bpf_sock *sk = ctx->sk;
 	struct ax_endpoint backend;
-	struct ax_service *svc;
 	struct ax_asked *a;
 
-	if (!to || !sk)
+	if (!sk || !backend_of(flow, &backend))
 		return false;
-	backend = *to;
-	svc = find_service(&flow->peer);
-	if (svc && choose_counts(svc)) {
-		bpf_map_delete_elem(&flows, flow); /* sk_lookup's, which was for this only */
-	} else {
-		svc = find_service(&backend); /* the packets are translated */
-		if (!svc || !choose_counts(svc))
-			return false;
-		backend = flow->peer;
-	}
 	a = bpf_sk_storage_get(&asked, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!a || bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG))
 		return false;

@@ -88,7 +88,7 @@ static __always_inline void handed_to(const struct bpf_sk_lookup *ctx, const str
 	flow.client.addr = *remote;
 	flow.client.port_be = ctx->remote_port;
 	flow.client.proto = IPPROTO_TCP;
-	bpf_map_update_elem(&flows, &flow, backend, BPF_ANY);
+	bpf_map_update_elem(&handed, &flow, backend, BPF_ANY);
 	outside_counts = true;
 }
 

@@ -77,6 +77,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_ESTABLISHED] = "established",
 	[MAP_UDP_REPLIES] = "udp_replies",
 	[MAP_FLOWS] = "flows",
+	[MAP_HANDED] = "handed",
 	[MAP_CTL] = "ctl",
 	[MAP_COUNTERS] = "counters",
 	[MAP_EVENTS] = "events",
@@ -230,7 +231,7 @@ int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), vo
 /* A map that is younger than the agent that made the pins: an upgrade finds none, and makes it. */
 static bool may_be_missing(int m)
 {
-	return m == MAP_OPEN_CONNS;
+	return m == MAP_OPEN_CONNS || m == MAP_HANDED;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)
