@@ -10,12 +10,11 @@
 
 #include "apps/spawn.h"
 #include "apps/apps.h"
-#include "base/address.h"
-#include "base/labels.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "config/config.h"
 #include "config/spec.h"
+#include "launch/launch.h"
 #include "registry/app_table.h"
 #include "registry/declared.h"
 #include "registry/state.h"
@@ -82,53 +81,37 @@ static void add_arg(struct strv *v, const char *flag, const char *value, int *ba
 		*bad |= strv_add(v, value);
 }
 
+/* Everybody can read a command line: it says who this is for, a descriptor the rest. */
 static int spawn_args(struct agent *a, const struct spawn *s, struct strv *v)
 {
-	autofree char *labels = labels_format(&s->spec.labels);
-	const struct app_spec *p = &s->spec;
-	char ip[2 * ADDR_STRLEN + 2] = "", one[ADDR_STRLEN], wait[32];
-	int bad = labels ? 0 : -ENOMEM;
+	int bad = 0;
 
 	add_arg(v, "ax", NULL, &bad);
 	add_arg(v, "--instance", a->inst->name, &bad);
 	add_arg(v, "--socket", a->own.socket_path, &bad);
 	add_arg(v, "run", "--detach", &bad);
-	add_arg(v, "--name", p->name, &bad);
-	add_arg(v, "--net", net_mode_name(p->net), &bad);
-	add_arg(v, "--restart", restart_policy_name(p->restart), &bad);
-	if (!addr_is_zero(&p->ip4))
-		strcat(ip, addr_format(&p->ip4, one));
-	if (!addr_is_zero(&p->ip6)) {
-		strcat(ip, *ip ? "," : "");
-		strcat(ip, addr_format(&p->ip6, one));
-	}
-	if (*ip)
-		add_arg(v, "--ip", ip, &bad);
-	if (labels && *labels)
-		add_arg(v, "--labels", labels, &bad);
-	if (p->user)
-		add_arg(v, "--user", p->user, &bad);
-	add_arg(v, "--directory", p->directory ? p->directory : "/", &bad);
-	if (p->wait_ms) {
-		snprintf(wait, sizeof(wait), "%ums", p->wait_ms);
-		add_arg(v, "--wait", wait, &bad);
-	}
-	if (p->egress)
-		add_arg(v, "--egress", NULL, &bad);
-	for (size_t i = 0; i < p->env.n; i++)
-		add_arg(v, "--env", p->env.v[i], &bad);
-	add_arg(v, "--", NULL, &bad);
-	for (size_t i = 0; i < p->command.n; i++)
-		add_arg(v, p->command.v[i], NULL, &bad);
+	add_arg(v, "--name", s->spec.name, &bad);
 	return bad ? -ENOMEM : 0;
 }
 
-static void spawn_child(struct agent *a, const struct spawn *s, const struct strv *args)
+/* The specification, as a descriptor of `ax run`. */
+static int spawn_give(const struct spawn *s, struct error *e)
+{
+	struct app_spec spec = s->spec;
+	static char root[] = "/";
+
+	if (!spec.directory) /* and not where the agent stands */
+		spec.directory = root;
+	return launch_give(&spec, s->config_key, e);
+}
+
+static void spawn_child(struct agent *a, const struct strv *args, int given)
 {
 	static const char *const not_for_apps[] = {
 		"NOTIFY_SOCKET", "INVOCATION_ID",  "JOURNAL_STREAM", "LISTEN_PID",
 		"LISTEN_FDS",	 "LISTEN_FDNAMES", "WATCHDOG_PID",   "WATCHDOG_USEC"};
 	int null = open("/dev/null", O_RDWR);
+	char number[16];
 
 	if (null >= 0) {
 		dup2(null, 0);
@@ -142,8 +125,9 @@ static void spawn_child(struct agent *a, const struct spawn *s, const struct str
 	/* what systemd told the agent is not for its apps */
 	for (size_t i = 0; i < ARRAY_SIZE(not_for_apps); i++)
 		unsetenv(not_for_apps[i]);
-	if (s->config_key)
-		setenv("AX_CONFIG_KEY", s->config_key, 1);
+	snprintf(number, sizeof(number), "%d", given);
+	setenv(LAUNCH_GIVEN, number, 1);
+	fcntl(given, F_SETFD, 0);
 	/* also after an upgrade replaced the file: the launch is this version's */
 	execv("/proc/self/exe", args->v);
 	_exit(127);
@@ -152,12 +136,14 @@ static void spawn_child(struct agent *a, const struct spawn *s, const struct str
 static int spawn_start(struct agent *a, struct spawn *s)
 {
 	struct strv args = {0};
-	int r = spawn_args(a, s, &args);
+	struct error e;
+	autoclose int given = spawn_give(s, &e);
+	int r = given < 0 ? given : spawn_args(a, s, &args);
 
 	if (!r) {
 		s->pid = fork();
 		if (s->pid == 0)
-			spawn_child(a, s, &args);
+			spawn_child(a, &args, given);
 		if (s->pid < 0)
 			r = -errno;
 	}

@@ -282,11 +282,5 @@ static int run_foreground(const struct launch_options *o)
 
 int launch_run(struct launch_options *o)
 {
-	/* the agent's own launches name the config's entry this way; it is nothing for the app */
-	const char *key = getenv("AX_CONFIG_KEY");
-
-	if (!o->config_key)
-		o->config_key = key;
-	unsetenv("AX_CONFIG_KEY"); /* key stays valid: it points into the initial environment */
 	return o->spec.detach ? launch_detached(o) : run_foreground(o);
 }

@@ -8,10 +8,17 @@
 
 struct launch_options {
 	const struct instance *inst;
-	struct app_spec spec;	/* what the command line said */
-	const char *config_key; /* entry of the config's apps: that this run is for, or NULL */
-	bool no_defaults;	/* reserved for the agent's own launches: the spec is complete */
+	struct app_spec spec; /* what the command line said */
+	char *config_key;     /* entry of the config's apps: that this run is for, or NULL */
 };
+
+/* In the environment: the number of the descriptor by which the agent says what it has `ax run`
+ * start. */
+#define LAUNCH_GIVEN "AX_LAUNCH"
+/* The agent's side: a descriptor (closed on exec) for that. */
+int launch_give(const struct app_spec *spec, const char *config_key, struct error *e);
+/* The other side. 1: spec and config_key are the agent's; 0: this run is not the agent's. */
+int launch_take_given(struct launch_options *o, struct error *e);
 
 /*
  * Registers with the agent, starts the command in its cgroup (and namespaces), and, in the

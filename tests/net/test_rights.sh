@@ -78,6 +78,24 @@ for lock in $locks; do
 			--regid 64999 --clear-groups bash -c "exec $how$lock"
 	done
 done
+
+# --- what others see of processes ---
+
+{
+	config
+	echo "apps: {keeper: {command: [sleep, '1000'], env: {TOKEN: hush-$INST}, restart: always}}"
+} >"$T/secret.yaml"
+keeper() {
+	ax get apps -o json | jq ".[] | select(.name == \"keeper\").$1"
+}
+ok "an app has a secret in its environment" ax config apply "$T/secret.yaml"
+launched keeper
+like "which it gets" "$(tr '\0' '\n' <"/proc/$(keeper pid)/environ")" "TOKEN=hush-$INST"
+is "nobody reads it in a command line" "$(grep -lsa "hus[h]-$INST" /proc/[0-9]*/cmdline)" ""
+kill -KILL "$(keeper pid)"
+ok "the agent starts it again" wait_for '[ "$(keeper restarts)" = 1 ]'
+launched keeper
+is "nobody reads it then" "$(grep -lsa "hus[h]-$INST" /proc/[0-9]*/cmdline)" ""
 stop_app "$APP"
 stop_apps
 ok "root may take it out again" ax config apply <(config)

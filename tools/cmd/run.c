@@ -116,12 +116,28 @@ static int launch(struct cmd *c, const struct run_args *a, int argc, char **argv
 	return status;
 }
 
+/* False: the command line says what to run. */
+static bool launch_given(struct cmd *c, int *status)
+{
+	struct launch_options o = {.inst = &c->inst};
+	struct error e = {0};
+	int r = launch_take_given(&o, &e);
+
+	if (r)
+		*status = r < 0 ? cmd_unable(c, &e) : launch_run(&o);
+	app_spec_free(&o.spec);
+	free(o.config_key);
+	return r != 0;
+}
+
 static int run(struct cmd *c, int argc, char **argv)
 {
 	CLEANUP(run_args_free) struct run_args a = {0};
 	int status;
 
 	if (!cmd_begin(c, &a, &argc, argv, &status))
+		return status;
+	if (launch_given(c, &status))
 		return status;
 	if (!argc)
 		return cmd_usage(c, "there is no command to run: give one after the options, as in "
