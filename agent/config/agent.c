@@ -176,6 +176,58 @@ static void read_dns(struct reader *r, const struct node *n, void *to)
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
 }
 
+/* --- agent.logs --- */
+
+/* "16M": bytes, unless K, M or G says otherwise. 0: it is no size, or out of bounds. */
+static uint64_t parse_size(const char *s)
+{
+	static const char units[] = "KMG";
+	uint64_t value = 0;
+	const char *p = s, *unit;
+
+	for (; isdigit((unsigned char)*p) && value <= CONFIG_LOGS_SIZE_MAX; p++)
+		value = value * 10 + (uint64_t)(*p - '0');
+	unit = *p ? strchr(units, *p) : NULL;
+	if (p == s || (*p && (!unit || p[1])))
+		return 0;
+	for (ptrdiff_t i = unit ? unit - units + 1 : 0; i > 0 && value <= CONFIG_LOGS_SIZE_MAX; i--)
+		value *= 1024;
+	return value < CONFIG_LOGS_SIZE_MIN || value > CONFIG_LOGS_SIZE_MAX ? 0 : value;
+}
+
+static void read_size(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a size of 256K to 1024G, such as 16M";
+	const char *text = scalar_text(r, n, what);
+	uint64_t size = text ? parse_size(text) : 0;
+
+	if (text && !size)
+		reject(r, n, "%s", what);
+	else if (text)
+		*(uint64_t *)to = size;
+}
+
+static void read_logs_to(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "file or journal";
+	const char *text = scalar_text(r, n, what);
+
+	if (text && !streq(text, "file") && !streq(text, "journal"))
+		reject(r, n, "%s", what);
+	else if (text)
+		*(bool *)to = streq(text, "journal");
+}
+
+static void read_logs(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {
+		{"size", read_size, offsetof(struct config, logs_size)},
+		{"to", read_logs_to, offsetof(struct config, logs_to_journal)},
+	};
+
+	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
+}
+
 void read_agent(struct reader *r, const struct node *n, void *to)
 {
 	static const struct key keys[] = {
@@ -183,6 +235,7 @@ void read_agent(struct reader *r, const struct node *n, void *to)
 		{"pool", read_pool, 0},
 		{"dns", read_dns, 0},
 		{"host_access", read_bool, offsetof(struct config, host_access)},
+		{"logs", read_logs, 0},
 	};
 
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);

@@ -267,7 +267,9 @@ bool config_probe_eq(const struct config_probe *a, const struct config_probe *b)
 
 int config_init(struct config *c)
 {
-	*c = (struct config){.dns = CONFIG_DNS, .host_access = CONFIG_HOST_ACCESS};
+	*c = (struct config){.dns = CONFIG_DNS,
+			     .host_access = CONFIG_HOST_ACCESS,
+			     .logs_size = CONFIG_LOGS_SIZE};
 	prefix_parse(CONFIG_POOL4, &c->pool4);
 	c->dns_domain = strdup(CONFIG_DNS_DOMAIN);
 	if (!c->dns_domain ||

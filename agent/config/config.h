@@ -142,6 +142,8 @@ struct config {
 	__be16 *dns_upstream_ports_be;
 	size_t n_dns_upstreams; /* 0: those of /etc/resolv.conf */
 	bool host_access;	/* programs outside ax may reach VIPs */
+	uint64_t logs_size;	/* bytes, of each detached app */
+	bool logs_to_journal;
 
 	struct config_app *apps;
 	size_t n_apps;

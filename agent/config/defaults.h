@@ -15,6 +15,9 @@
 	189 /* bytes: with a name of 63 and a dot before it it is the DNS's 253 */
 #define CONFIG_DNS_UPSTREAM_PORT 53
 #define CONFIG_DNS_UPSTREAMS_MAX 64
+#define CONFIG_LOGS_SIZE	 (16ull << 20) /* bytes, of each detached app's output */
+#define CONFIG_LOGS_SIZE_MIN	 (256ull << 10)
+#define CONFIG_LOGS_SIZE_MAX	 (1ull << 40)
 
 /* --- policy: the label of apps that have none of their own --- */
 #define CONFIG_LABEL_KEY   "zone"

@@ -8,9 +8,11 @@
  *
  *  {"op":"launch","spec":SPEC,"pid":PID,"uid":U,"config":KEY?}
  *      -> {"ok":true,"id":7,"name":"web","ip4":"1.2.3.4"?,"ip6":..?,"net":"private","cgroup":PATH,
- *          "resolv_conf":TEXT?,"log":PATH?,"spec":SPEC}     + fd: the cgroup's directory
+ *          "resolv_conf":TEXT?,"log":PATH?,
+ *          "log_max":BYTES?,"spec":SPEC}     + fd: the cgroup's directory
  *      `spec` in the answer is the one that holds (defaults of the config's entry of that name
- *      filled in). `resolv_conf` is there for private apps, `log` for detached ones.
+ *      filled in). `resolv_conf` is there for private apps, `log` and
+ *      `log_max` (0: it goes to the journal instead) for detached ones.
  *      The app is undone if the connection closes before "started".
  *  {"op":"attach","id":7} + fd: the app's network namespace   (private apps only)
  *      -> {"ok":true}                  the network is ready, the command may be executed

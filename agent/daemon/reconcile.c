@@ -273,6 +273,9 @@ static void note_agent(struct plan *p)
 			 n->host_access ? "false -> true" : "true -> false");
 	if (!upstreams_same(o, n))
 		diff_add(p->diff, "change", "agent", "dns.upstreams", NULL);
+	if (o->logs_size != n->logs_size || o->logs_to_journal != n->logs_to_journal)
+		diff_add(p->diff, "change", "agent", "logs",
+			 "for apps that are started from now on");
 	if (needs_restart(o, n))
 		diff_add(p->diff, "change", "agent", "pool, dns or socket",
 			 "takes effect when the agent is started again");

@@ -92,6 +92,10 @@ static json_t *launch_answer(struct agent *a, const struct app *app)
 	if (app->spec.detach) {
 		snprintf(log, sizeof(log), "%s/%s.log", a->inst->log_dir, app->spec.name);
 		json_object_set_new(j, "log", json_string(log));
+		json_object_set_new(j, "log_max",
+				    json_integer(a->config.logs_to_journal
+							 ? 0
+							 : (json_int_t)a->config.logs_size));
 	}
 	return j;
 }
@@ -299,22 +303,31 @@ static void on_stop(struct agent *a, struct client *c, json_t *j, int fd)
 	}
 }
 
+struct found_logs {
+	json_t *list;
+	bool detached; /* at least one app */
+};
+
 static void note_log(struct agent *a, struct app *app, void *arg)
 {
+	struct found_logs *found = arg;
 	char path[256];
 
 	if (!app->spec.detach)
 		return;
+	found->detached = true;
 	snprintf(path, sizeof(path), "%s/%s.log", a->inst->log_dir, app->spec.name);
-	json_array_append_new(arg, json_pack("{si ss ss}", "id", (int)app->id, "name",
-					     app->spec.name, "path", path));
+	if (access(path, F_OK) == 0)
+		json_array_append_new(found->list, json_pack("{si ss ss}", "id", (int)app->id,
+							     "name", app->spec.name, "path", path));
 }
 
 static void on_logs(struct agent *a, struct client *c, json_t *j, int fd)
 {
 	const char *text = json_string_value(json_object_get(j, "app"));
 	json_t *logs = json_array();
-	size_t n = text ? each_app_named(a, text, note_log, logs) : 0;
+	struct found_logs found = {.list = logs};
+	size_t n = text ? each_app_named(a, text, note_log, &found) : 0;
 	char path[256];
 
 	(void)fd;
@@ -332,7 +345,13 @@ static void on_logs(struct agent *a, struct client *c, json_t *j, int fd)
 		return;
 	}
 	json_decref(logs);
-	if (n)
+	if (found.detached)
+		client_error(c, -ENOENT,
+			     a->config.logs_to_journal
+				     ? "the output of that app goes to the journal: see "
+				       "'journalctl -t NAME'"
+				     : "that app has no log (any more)");
+	else if (n)
 		client_error(c, -ENOENT,
 			     "that app was not started with --detach: its output went "
 			     "to the terminal that started it");

@@ -11,6 +11,7 @@
 #include <sys/time.h>
 
 #include "base/cgroup.h"
+#include "launch/output.h"
 #include "launch/parts.h"
 
 #define AGENT_TIMEOUT_S 10 /* a hung agent must not keep a supervisor for ever */
@@ -43,12 +44,13 @@ static int leave_caller(int *report, struct error *e)
 	return 0;
 }
 
-static int open_log(const struct launch_session *s, struct error *e)
+static int open_log(const struct launch_session *s, struct output **o, int *writer, struct error *e)
 {
-	autoclose int fd = -1;
 	char dir[PATH_MAX];
 	char *slash;
 
+	if (s->log_max == 0)
+		return output_journal(OUTPUT_JOURNAL, s->name, writer, e);
 	if (!s->log || snprintf(dir, sizeof(dir), "%s", s->log) >= (int)sizeof(dir))
 		return error_set(e, -EPROTO, "the agent named no log file for a detached app");
 	slash = strrchr(dir, '/');
@@ -56,10 +58,12 @@ static int open_log(const struct launch_session *s, struct error *e)
 		*slash = 0;
 		mkdir_parents(dir, 0750); /* open() says what is wrong */
 	}
-	fd = open(s->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (fd < 0)
-		return error_set(e, -errno, "cannot open the log file %s (%s)", s->log,
-				 strerror(errno));
+	return output_open(s->log, (uint64_t)s->log_max, o, writer, e);
+}
+
+/* The supervisor's own streams: what it starts has them. */
+static int use_streams(int fd, struct error *e)
+{
 	if (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
 		return error_set(e, -errno, "cannot duplicate a descriptor (%s)", strerror(errno));
 	return 0;
@@ -114,13 +118,16 @@ static int check_caller(int report, struct error *e)
 	return 0;
 }
 
-static int start_command(const struct launch_options *o, struct launch_session *s, int report,
-			 struct error *e)
+static int start_command(const struct launch_options *o, struct launch_session *s,
+			 struct output **output, int report, struct error *e)
 {
+	autoclose int writer = -1;
 	int r = launch_session_open(o, s, e);
 
 	if (!r)
-		r = open_log(s, e);
+		r = open_log(s, output, &writer, e);
+	if (!r)
+		r = use_streams(writer, e);
 	if (!r)
 		r = leave_session_cgroup(s, e);
 	if (!r)
@@ -130,14 +137,23 @@ static int start_command(const struct launch_options *o, struct launch_session *
 	/* the child is in the caller's directory, which the supervisor must not keep busy */
 	if (!r && chdir("/") < 0)
 		r = error_set(e, -errno, "cannot change to the directory / (%s)", strerror(errno));
+	/* an end of the pipe that is ours would keep it open; the app's user may open its own by
+	 * /dev/stdout */
+	if (!r)
+		r = use_streams(STDIN_FILENO, e);
+	if (!r && s->spec.user && *output && fchown(writer, s->user.uid, s->user.gid) < 0)
+		r = error_set(e, -errno, "cannot give the log to %s (%s)", s->spec.user,
+			      strerror(errno));
+	close_fd(&writer);
 	if (!r)
 		r = launch_child_go(&s->child, e);
-	return r;
+	return r || !*output ? r : output_start(*output, e);
 }
 
 static __attribute__((noreturn)) void supervise(const struct launch_options *o, int report)
 {
 	struct launch_note note = {.status = LAUNCH_FAILED};
+	struct output *output = NULL;
 	struct launch_session s;
 	int status;
 
@@ -145,7 +161,7 @@ static __attribute__((noreturn)) void supervise(const struct launch_options *o, 
 		launch_note_send(report, &note);
 		_exit(LAUNCH_FAILED);
 	}
-	if (start_command(o, &s, report, &note.error)) {
+	if (start_command(o, &s, &output, report, &note.error)) {
 		launch_note_send(report, &note);
 		launch_session_close(&s);
 		_exit(LAUNCH_FAILED);
@@ -160,18 +176,20 @@ static __attribute__((noreturn)) void supervise(const struct launch_options *o, 
 	close_fd(&s.child.gate);
 	prctl(PR_SET_NAME, "ax-supervisor");
 	status = launch_wait(&s.child, s.cgroup, false);
+	output_catch_up(output);
 	report_exit(o, &s, status);
+	output_finish(output); /* what the command left behind may write */
 	_exit(0);
 }
 
-int launch_detached(struct launch_options *o)
+int launch_detached(struct launch_options *o, struct error *e)
 {
 	struct launch_note note;
 	int report[2];
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, report) < 0) {
-		fprintf(stderr, "ax run: cannot make a socket pair: %s\n", strerror(errno));
+		error_set(e, -errno, "cannot make a socket pair: %s", strerror(errno));
 		return LAUNCH_FAILED;
 	}
 	pid = fork();
@@ -179,7 +197,7 @@ int launch_detached(struct launch_options *o)
 		supervise(o, report[1]);
 	close(report[1]);
 	if (pid < 0) {
-		fprintf(stderr, "ax run: cannot start a supervisor: %s\n", strerror(errno));
+		error_set(e, -errno, "cannot start a supervisor: %s", strerror(errno));
 		close(report[0]);
 		return LAUNCH_FAILED;
 	}
@@ -189,7 +207,7 @@ int launch_detached(struct launch_options *o)
 	}
 	close(report[0]);
 	if (note.status)
-		fprintf(stderr, "ax run: %s\n", note.error.text);
+		*e = note.error;
 	else
 		printf("%s\n", note.error.text);
 	return note.status;

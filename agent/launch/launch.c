@@ -105,9 +105,10 @@ static int read_answer(struct launch_session *s, struct error *e)
 	json_t *spec = NULL;
 	int r;
 
-	if (json_unpack(s->answer, "{s:i, s:s, s:s, s:o, s?s, s?s, s?s, s?s}", "id", &s->id, "name",
-			&s->name, "cgroup", &s->cgroup, "spec", &spec, "ip4", &ip4, "ip6", &ip6,
-			"resolv_conf", &s->resolv_conf, "log", &s->log) < 0 ||
+	if (json_unpack(s->answer, "{s:i, s:s, s:s, s:o, s?s, s?s, s?s, s?s, s?I}", "id", &s->id,
+			"name", &s->name, "cgroup", &s->cgroup, "spec", &spec, "ip4", &ip4, "ip6",
+			&ip6, "resolv_conf", &s->resolv_conf, "log", &s->log, "log_max",
+			&s->log_max) < 0 ||
 	    s->cgroup_fd < 0)
 		return error_set(e, -EPROTO,
 				 "the agent's answer is not understood: are ax and its "
@@ -241,46 +242,40 @@ void launch_session_close(struct launch_session *s)
 
 /* --- ax run --- */
 
-static int run_here(struct launch_session *s)
+static int run_here(struct launch_session *s, struct error *e)
 {
 	struct launch_note note;
-	struct error e = {0};
-	int status, r = launch_session_start(s, &e);
+	int status, r = launch_session_start(s, e);
 
 	if (!r)
-		r = launch_child_go(&s->child, &e);
-	if (r) {
-		fprintf(stderr, "ax run: %s\n", e.text);
+		r = launch_child_go(&s->child, e);
+	if (r)
 		return LAUNCH_FAILED;
-	}
 	status = launch_wait(&s->child, s->cgroup, true);
 	if (launch_note_recv(s->child.gate, false, &note)) {
-		fprintf(stderr, "ax run: %s\n", note.error.text);
+		*e = note.error;
 		status = note.status;
 	}
 	launch_child_close(&s->child);
 	return status;
 }
 
-static int run_foreground(const struct launch_options *o)
+static int run_foreground(const struct launch_options *o, struct error *e)
 {
 	struct launch_session s;
 	struct launch_pty pty;
-	struct error e = {0};
-	int r = launch_session_open(o, &s, &e), status = LAUNCH_FAILED;
+	int r = launch_session_open(o, &s, e), status = LAUNCH_FAILED;
 
 	/* 1: with a terminal, another user gets one of its own */
 	if (!r && s.spec.user)
-		r = launch_pty_open(&pty, &s.user, &e);
-	if (r < 0)
-		fprintf(stderr, "ax run: %s\n", e.text);
-	else
-		status = r ? launch_on_pty(&s, &pty) : run_here(&s);
+		r = launch_pty_open(&pty, &s.user, e);
+	if (r >= 0)
+		status = r ? launch_on_pty(&s, &pty, e) : run_here(&s, e);
 	launch_session_close(&s);
 	return status;
 }
 
-int launch_run(struct launch_options *o)
+int launch_run(struct launch_options *o, struct error *e)
 {
-	return o->spec.detach ? launch_detached(o) : run_foreground(o);
+	return o->spec.detach ? launch_detached(o, e) : run_foreground(o, e);
 }

@@ -24,13 +24,14 @@ int launch_take_given(struct launch_options *o, struct error *e);
  * Registers with the agent, starts the command in its cgroup (and namespaces), and, in the
  * foreground, waits for it. Returns the exit status that ax must end with: the command's, 126/127
  * when it could not be executed or found, 128+n when signal n ended it, 125 when ax itself failed
- * (the sentence was printed). With spec.detach it returns 0 once the command was executed, after
- * printing the app's name, id and address, and a supervisor stays behind.
+ * (*e has a sentence then, code 0: there is nothing to say). With spec.detach it returns 0 once the
+ * command was executed, after printing the app's name, id and address, and a supervisor stays
+ * behind.
  *
  * The foreground command inherits the signal mask and dispositions of the caller as they are now:
  * a command line that is to be transparent changes neither before this call.
  */
-int launch_run(struct launch_options *o);
+int launch_run(struct launch_options *o, struct error *e);
 
 /* The name of an app that was given none: made from its command, always a valid one. */
 #define LAUNCH_NAME_SIZE 64

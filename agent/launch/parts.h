@@ -98,6 +98,7 @@ struct launch_session {
 	int id;
 	const char *name, *cgroup, *address;
 	const char *resolv_conf, *log; /* NULL: none */
+	json_int_t log_max;	       /* bytes; 0: the journal */
 	struct app_spec spec;	       /* the one that holds, if has_spec */
 	bool has_spec;
 	int cgroup_fd;
@@ -150,9 +151,9 @@ int launch_word_recv(int fd, struct launch_word *w);
 __attribute__((noreturn)) void launch_monitor(struct launch_session *s, struct launch_pty *t,
 					      bool foreground, int channel);
 /* Runs the session's command on the pty. Returns the exit status ax ends with. */
-int launch_on_pty(struct launch_session *s, struct launch_pty *t);
+int launch_on_pty(struct launch_session *s, struct launch_pty *t, struct error *e);
 
 /* --- launch_detach.c: a supervisor in the place of the caller --- */
-int launch_detached(struct launch_options *o);
+int launch_detached(struct launch_options *o, struct error *e);
 
 #endif

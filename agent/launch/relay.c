@@ -241,7 +241,7 @@ static int monitor_status(struct relay *r)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : LAUNCH_FAILED;
 }
 
-static int wait_for_end(struct relay *r)
+static int wait_for_end(struct relay *r, struct error *e)
 {
 	struct pollfd p[4] = {{.fd = r->signals, .events = POLLIN},
 			      {.fd = r->channel, .events = POLLIN}};
@@ -276,7 +276,7 @@ static int wait_for_end(struct relay *r)
 		drain(r);
 		launch_pty_leave(r->pty);
 		if (w.error.code)
-			fprintf(stderr, "ax run: %s\n", w.error.text);
+			*e = w.error;
 		return w.value;
 	}
 }
@@ -319,7 +319,7 @@ static int fork_monitor(struct relay *r, struct launch_session *s, struct error 
 	return 0;
 }
 
-int launch_on_pty(struct launch_session *s, struct launch_pty *t)
+int launch_on_pty(struct launch_session *s, struct launch_pty *t, struct error *e)
 {
 	struct relay r = {.pty = t,
 			  .cgroup = s->cgroup,
@@ -327,15 +327,13 @@ int launch_on_pty(struct launch_session *s, struct launch_pty *t)
 			  .signals = -1,
 			  .monitor = {.pid = -1, .pidfd = -1, .gate = -1}};
 	int status = LAUNCH_FAILED;
-	struct error e;
 
-	if (fork_monitor(&r, s, &e)) {
-		fprintf(stderr, "ax run: %s\n", e.text);
+	if (fork_monitor(&r, s, e)) {
 		if (r.monitor.pid > 0)
 			kill(r.monitor.pid, SIGKILL);
 	} else {
 		hand_over(s, t);
-		status = wait_for_end(&r);
+		status = wait_for_end(&r, e);
 	}
 	launch_pty_leave(t);
 	close_fd(&r.channel); /* the monitor waits for that, and we for the monitor */

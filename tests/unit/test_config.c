@@ -66,6 +66,8 @@ static void assert_is_default(const struct config *c)
 	assert_string_equal(c->dns_domain, "ax.internal");
 	assert_int_equal(c->n_dns_upstreams, 0);
 	assert_true(c->host_access);
+	assert_int_equal(c->logs_size, 16 << 20);
+	assert_false(c->logs_to_journal);
 	assert_int_equal(c->n_apps, 0);
 	assert_int_equal(c->n_services, 0);
 	assert_labels(&c->default_labels, "zone=default");
@@ -113,7 +115,8 @@ static void the_agent_section_is_read(void **state)
 		      "    enabled: off\n"
 		      "    domain: Example.COM.\n"
 		      "    upstreams: [127.0.0.53, '1.1.1.1:5353', fd00::1, '[fd00::2]:54']\n"
-		      "  host_access: No\n");
+		      "  host_access: No\n"
+		      "  logs: {size: 3M, to: journal}\n");
 	static const struct {
 		const char *addr;
 		unsigned port;
@@ -132,7 +135,31 @@ static void the_agent_section_is_read(void **state)
 		assert_int_equal(ntohs(c.dns_upstream_ports_be[i]), upstreams[i].port);
 	}
 	assert_false(c.host_access);
+	assert_int_equal(c.logs_size, 3 << 20);
+	assert_true(c.logs_to_journal);
 	config_free(&c);
+}
+
+static void sizes_of_logs(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t size;
+	} cases[] = {
+		{"262144", 256 << 10}, {"256K", 256 << 10},	 {"16M", 16 << 20},
+		{"3G", 3ull << 30},    {"1024G", 1024ull << 30}, {"1099511627776", 1024ull << 30},
+	};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct config c;
+
+		snprintf(text, sizeof(text), "agent: {logs: {size: %s}}", cases[i].text);
+		c = parse(text);
+		assert_int_equal(c.logs_size, cases[i].size);
+		config_free(&c);
+	}
 }
 
 static void every_word_for_true_and_false_is_known(void **state)
@@ -615,6 +642,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_file_has_all_defaults),
 		cmocka_unit_test(the_agent_section_is_read),
+		cmocka_unit_test(sizes_of_logs),
 		cmocka_unit_test(every_word_for_true_and_false_is_known),
 		cmocka_unit_test(an_app_is_read),
 		cmocka_unit_test(other_ways_to_write_an_app),

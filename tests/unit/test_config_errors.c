@@ -260,6 +260,16 @@ static void the_agent_section(void **state)
 		 "not the unspecified one\n"},
 		{"agent: {host_access: 1}",
 		 "f:1:22: agent.host_access: found \"1\", expected true or false\n"},
+		{"agent: {logs: {size: 255K, to: syslog}}",
+		 "f:1:22: agent.logs.size: found \"255K\", expected a size of 256K to 1024G, such "
+		 "as 16M\n"
+		 "f:1:32: agent.logs.to: found \"syslog\", expected file or journal\n"},
+		{"agent: {logs: {size: 1025G}}",
+		 "f:1:22: agent.logs.size: found \"1025G\", expected a size of 256K to 1024G, such "
+		 "as 16M\n"},
+		{"agent: {logs: {size: 16MB}}",
+		 "f:1:22: agent.logs.size: found \"16MB\", expected a size of 256K to 1024G, such "
+		 "as 16M\n"},
 		{"agent: {host_access: [yes]}",
 		 "f:1:22: agent.host_access: found a list, expected true or false\n"},
 	};

@@ -48,6 +48,32 @@ static void test_escape(void **state)
 	}
 }
 
+/* However it is cut, a stream says what it would say whole. */
+static void test_escape_stream(void **state)
+{
+	static const char in[] = "a\xc3\xa4\n\t\033[0m\xe2\x82\xac\xe2\x82"
+				 "b\xf0\x9f\x98\x80\xf0\x9f\0\xff\xc3";
+	static const char out[] = "a\xc3\xa4\n\t\\e[0m\xe2\x82\xac\\xe2\\x82"
+				  "b\xf0\x9f\x98\x80\\xf0\\x9f\\x00\\xff\\xc3";
+
+	(void)state;
+	for (size_t piece = 1; piece < sizeof(in); piece++) {
+		struct text_stream t = {0};
+		autofree char *got = NULL;
+		size_t size, len;
+		FILE *f = open_memstream(&got, &size);
+
+		assert_non_null(f);
+		for (size_t at = 0; at < sizeof(in) - 1; at += len) {
+			len = piece < sizeof(in) - 1 - at ? piece : sizeof(in) - 1 - at;
+			text_stream_put(&t, in + at, len, f);
+		}
+		text_stream_end(&t, f);
+		fclose(f);
+		assert_string_equal(got, out);
+	}
+}
+
 static void test_escape_every_byte(void **state)
 {
 	(void)state;
@@ -280,6 +306,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_escape_stream),
 		cmocka_unit_test(test_escape_every_byte),
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_units),

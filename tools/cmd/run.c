@@ -102,6 +102,16 @@ static int spec_fill(struct app_spec *spec, const struct run_args *a, int argc, 
 	return r ? r : set_command(spec, argc, argv, e);
 }
 
+static int start(struct cmd *c, struct launch_options *o)
+{
+	struct error e = {0};
+	int status = launch_run(o, &e);
+
+	if (e.code)
+		cmd_failed(c, &e);
+	return status;
+}
+
 static int launch(struct cmd *c, const struct run_args *a, int argc, char **argv)
 {
 	struct launch_options o = {.inst = &c->inst};
@@ -111,7 +121,7 @@ static int launch(struct cmd *c, const struct run_args *a, int argc, char **argv
 	if (spec_fill(&o.spec, a, argc, argv, &e))
 		status = cmd_usage(c, "%s", e.text);
 	else
-		status = launch_run(&o);
+		status = start(c, &o);
 	app_spec_free(&o.spec);
 	return status;
 }
@@ -124,7 +134,7 @@ static bool launch_given(struct cmd *c, int *status)
 	int r = launch_take_given(&o, &e);
 
 	if (r)
-		*status = r < 0 ? cmd_unable(c, &e) : launch_run(&o);
+		*status = r < 0 ? cmd_unable(c, &e) : start(c, &o);
 	app_spec_free(&o.spec);
 	free(o.config_key);
 	return r != 0;

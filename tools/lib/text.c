@@ -107,6 +107,72 @@ void text_put(const char *s, FILE *to)
 	fputs(safe ? safe : "?", to);
 }
 
+/* How many bytes at p (len > 0) are the beginning of a character that could be whole with more; 0:
+ * it is whole, or none. */
+static size_t unfinished(const char *p, size_t len)
+{
+	const unsigned char *u = (const unsigned char *)p;
+	size_t want = u[0] < 0xc2 || u[0] > 0xf4 ? 1 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+
+	if (len >= want)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((u[i] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
+/* Puts one character of p (NUL-terminated behind len). Returns how many bytes it took. */
+static size_t put_one(const char *p, FILE *to)
+{
+	char out[16];
+	size_t used, n;
+
+	if (*p == '\n' || *p == '\t') {
+		putc(*p, to);
+		return 1;
+	}
+	n = *p ? escape_one(p, out, &used) : 0;
+	if (!n) {
+		fputs("\\x00", to);
+		return 1;
+	}
+	fwrite(out, 1, n, to);
+	return used;
+}
+
+void text_stream_put(struct text_stream *t, const char *p, size_t len, FILE *to)
+{
+	while (len) {
+		char one[5] = {0};
+		size_t have = t->n, take = len < 4 - have ? len : 4 - have, used;
+
+		memcpy(one, t->part, have);
+		memcpy(one + have, p, take);
+		t->n = unfinished(one, have + take);
+		if (t->n) {
+			memcpy(t->part, one, t->n);
+			return;
+		}
+		used = put_one(one, to);
+		/* of several bytes that are no character after all, the first is done */
+		if (used < have) {
+			t->n = have - used;
+			memmove(t->part, one + used, t->n);
+			continue;
+		}
+		p += used - have;
+		len -= used - have;
+	}
+}
+
+void text_stream_end(struct text_stream *t, FILE *to)
+{
+	for (size_t i = 0; i < t->n; i++)
+		fprintf(to, "\\x%02x", (unsigned char)t->part[i]);
+	t->n = 0;
+}
+
 static size_t char_width(uint32_t c)
 {
 	if (in_ranges(c, zero_ranges, ARRAY_SIZE(zero_ranges)))

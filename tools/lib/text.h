@@ -16,6 +16,15 @@ char *text_escape(const char *s);
 /* Writes the escaped form. */
 void text_put(const char *s, FILE *to);
 
+/* A stream of bytes that comes in pieces: escaped but for its newlines and tabs. Zero at first. */
+struct text_stream {
+	char part[4]; /* of a character whose rest is still to come */
+	size_t n;
+};
+void text_stream_put(struct text_stream *t, const char *p, size_t len, FILE *to);
+/* Nothing comes any more (or not soon): what is left of a character stands for itself. */
+void text_stream_end(struct text_stream *t, FILE *to);
+
 /* The number of terminal columns that a text takes. */
 size_t text_width(const char *s);
 /* The number of bytes of the longest beginning that takes at most `width` columns. */
