@@ -41,8 +41,10 @@
 #include <linux/types.h>
 #include "addr.h"
 
-#define AX_MAGLEV_SLOTS	 65537 /* a prime, as the algorithm needs */
-#define AX_REALS_MAX	 4096  /* backends of all balancers of an interface */
+#define AX_MAGLEV_SLOTS 65537 /* a prime, as the algorithm needs */
+#define AX_REALS_MAX	4096  /* backends of all balancers of an interface */
+/* Their numbers: those of a list and of the one whose place it takes count at the same time. */
+#define AX_REAL_NUMBERS	 (2 * AX_REALS_MAX)
 #define AX_BALANCE_FLOWS (1 << 18)
 
 #define AX_FLOWS_WINDOWS    8 /* a second has so many */

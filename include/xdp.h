@@ -226,7 +226,7 @@ struct ax_layout {
 	struct ax_field_layout field[AX_FIELDS];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */
-#define AX_ARENA_MAGIC (0x61785242 + AX_FIELDS)
+#define AX_ARENA_MAGIC (0x61785243 + AX_FIELDS)
 _Static_assert(AX_REASON_POLICIES <= 24, "every class has a policy");
 
 /* Map `rule_counts` (per CPU): counted under a rule's name, whichever generation it is in. */

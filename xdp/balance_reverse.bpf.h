@@ -23,7 +23,7 @@ static __always_inline int reverse(struct xdp_md *ctx, const struct handover *h,
 		.sport_be = n->service_port_be,
 		.dport_be = n->client_port_be,
 	};
-	__u32 index = (__u32)mix_addr(0, &n->client, v4) % CLIENT_HOPS + AX_REALS_MAX;
+	__u32 index = (__u32)mix_addr(0, &n->client, v4) % CLIENT_HOPS + AX_REAL_NUMBERS;
 	struct bytes b = bytes_of(ctx);
 	struct hop *hop = hop_find(ctx, index, &n->client, &n->service, bpf_jiffies64());
 	__u32 trouble;

@@ -139,7 +139,7 @@ AX_RULES_MAP struct {
 } flows6 SEC(".maps");
 AX_RULES_MAP struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AX_REALS_MAX);
+	__uint(max_entries, AX_REAL_NUMBERS);
 	__type(key, __u32);
 	__type(value, struct ax_real_count);
 } real_counts SEC(".maps");
@@ -161,7 +161,7 @@ struct hop {
 };
 AX_RULES_MAP struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AX_REALS_MAX + CLIENT_HOPS);
+	__uint(max_entries, AX_REAL_NUMBERS + CLIENT_HOPS);
 	__type(key, __u32);
 	__type(value, struct hop);
 } hops SEC(".maps");

@@ -158,7 +158,7 @@ int balancers_compile(const struct rule_list *l, const struct real_binding *real
 	if (!l->n_balancers)
 		return 0;
 	n = count_reals(l, &slots, &most, reals);
-	if (slots > AX_REALS_MAX)
+	if (slots > AX_REAL_NUMBERS)
 		return error_set(e, -E2BIG,
 				 "the balancers have more than %d backends: take some away",
 				 AX_REALS_MAX);

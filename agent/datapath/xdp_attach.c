@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The root program on the interface, by libxdp: in its dispatcher, beside others, where the kernel
  * can replace functions (freplace), else as the only program. */
+#include <fcntl.h>
 #include <net/if.h>
 
 #include <bpf/bpf.h>
@@ -86,16 +87,44 @@ static void close_multiprog(struct xdp_multiprog **mp)
 }
 #define automultiprog CLEANUP(close_multiprog)
 
+static bool is_program(int fd, uint32_t id)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+	char path[32], what[32] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, what, sizeof(what) - 1) > 0 && streq(what, "anon_inode:bpf-prog") &&
+	       !bpf_obj_get_info_by_fd(fd, &info, &len) && info.id == id;
+}
+
+/* Debian 12's libxdp (1.3.1) leaves open the descriptor by which it found an interface's program:
+ * `lowest`, the first that was free. Later ones do not, then somebody else has that number. */
+static void close_what_libxdp_left(struct xdp_multiprog *mp, int lowest)
+{
+	struct xdp_program *prog = xdp_multiprog__main_prog(mp);
+
+	if (!prog)
+		prog = xdp_multiprog__hw_prog(mp);
+	if (prog && xdp_program__fd(prog) != lowest && is_program(lowest, xdp_program__id(prog)))
+		close(lowest);
+}
+
 /* NULL: there is no program. */
 static int multiprog_get(unsigned ifindex, struct xdp_multiprog **ret)
 {
+	int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	struct xdp_multiprog *mp;
 	long r;
 
+	if (lowest >= 0)
+		close(lowest);
 	catch_output();
 	mp = xdp_multiprog__get_from_ifindex((int)ifindex);
 	r = libxdp_get_error(mp);
 	*ret = r ? NULL : mp;
+	if (!r && lowest >= 0)
+		close_what_libxdp_left(mp, lowest);
 	return r == -ENOENT ? 0 : (int)r;
 }
 

@@ -272,8 +272,8 @@ static struct ax_addr source_of(const struct balancer *b, const struct ax_addr *
 static int bind_reals(const struct rule_list *l, const struct generation *old,
 		      const struct rule_list *old_list, struct xdp_binding *b, struct error *e)
 {
-	uint8_t used[AX_REALS_MAX] = {0};
-	struct numbers taken = {used, AX_REALS_MAX, 0};
+	uint8_t used[AX_REAL_NUMBERS] = {0};
+	struct numbers taken = {used, AX_REAL_NUMBERS, 0};
 	const struct ax_real *was = old ? (const void *)(old->data + old->layout.backends) : NULL;
 	size_t n = 0;
 
@@ -283,7 +283,7 @@ static int bind_reals(const struct rule_list *l, const struct generation *old,
 	b->fresh_reals = calloc(n + 1, sizeof(*b->fresh_reals));
 	if (!b->reals || !b->fresh_reals)
 		return -ENOMEM;
-	for (uint32_t i = 0; old && i < old->layout.backends_n && i < AX_REALS_MAX; i++)
+	for (uint32_t i = 0; old && i < old->layout.backends_n && i < AX_REAL_NUMBERS; i++)
 		used[i] = was[i].flags & AX_REAL_PRESENT;
 	for (size_t i = 0; i < l->n_balancers; i++) {
 		for (size_t k = 0; k < l->balancers[i].n; k++) {

@@ -469,6 +469,31 @@ static void what_is_not_ip_passes(void **state)
 	assert_int_equal(balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80").action, XDP_TX);
 }
 
+/* A list with so many backends in 10.`net`.0.0/16. */
+static char *many_backends(unsigned n, unsigned net)
+{
+	char *text = malloc(128 + n * 16), *p;
+
+	assert_non_null(text);
+	p = stpcpy(text, "balancers: {b: {mode: ipip, backends: [");
+	for (unsigned i = 0; i < n; i++)
+		p += sprintf(p, "%s10.%u.%u.%u", i ? "," : "", net, i >> 8, i & 255);
+	strcpy(p, "]}}\nrules: [{action: balance b}]\n");
+	return text;
+}
+
+static void a_list_with_all_backends_takes_the_place_of_another(void **state)
+{
+	autofree char *few = many_backends(256, 66), *all = many_backends(AX_REALS_MAX, 67),
+		      *others = many_backends(AX_REALS_MAX, 68);
+
+	(void)state;
+	balance_load_afresh(few);
+	balance_load(all);
+	balance_load(others);
+	balance_load(few);
+}
+
 static void this_machine_gets_it_as_it_is(void **state)
 {
 	static const char text[] = "udp 10.1.0.5:1000 > 10.0.0.100:80";
@@ -653,6 +678,7 @@ int main(void)
 		cmocka_unit_test(failures_have_reasons),
 		cmocka_unit_test(a_neighbour_that_appears_is_used),
 		cmocka_unit_test(what_is_not_ip_passes),
+		cmocka_unit_test(a_list_with_all_backends_takes_the_place_of_another),
 		cmocka_unit_test(this_machine_gets_it_as_it_is),
 		cmocka_unit_test(too_big_is_answered),
 		cmocka_unit_test(too_big_is_answered_over_ipv6),

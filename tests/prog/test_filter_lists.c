@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <linux/bpf.h>
 
 #include "iface/iface.h"
@@ -431,6 +432,42 @@ static void as_many_as_there_may_be(void **state)
 
 #define BIGGER 1500 /* rules, which need more counters than a short list gets */
 
+static size_t open_descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* An agent asks for as long as it runs. */
+static void asking_leaves_no_descriptor(void **state)
+{
+	struct xdp_load_options o = {0};
+	struct strv names = {0};
+	struct error e = {0};
+	size_t before;
+
+	(void)state;
+	filter_load("rules: [{action: pass}]\n");
+	before = open_descriptors();
+	for (int i = 0; i < 5; i++) {
+		struct xdp_status s;
+
+		assert_int_equal(xdp_status(filter.x, &s, &e), 0);
+		xdp_status_free(&s);
+		assert_int_equal(xdp_interfaces(&filter.inst, &names, &e), 0);
+		assert_int_equal(filter_try_load("rules: [{action: drop}]\n", &o, &e), 0);
+	}
+	assert_int_equal(names.n, 5);
+	strv_free(&names);
+	assert_int_equal(open_descriptors(), before);
+}
+
 static void load_bigger(uint32_t confirm_ms)
 {
 	const struct xdp_load_options o = {.confirm_ms = confirm_ms};
@@ -525,6 +562,7 @@ int main(void)
 		cmocka_unit_test(refused_lists_change_nothing),
 		cmocka_unit_test(interfaces_that_are_not_there),
 		cmocka_unit_test(as_many_as_there_may_be),
+		cmocka_unit_test(asking_leaves_no_descriptor),
 		cmocka_unit_test(a_longer_list_on_trial),
 		cmocka_unit_test(a_command_that_was_killed),
 	};

@@ -269,7 +269,7 @@ static void wrong_numbers_are_refused(void **state)
 	assert_int_equal(balancers_compile(&l, reals, &a, &layout, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "number 4"));
 	assert_int_equal(balancers_compile(&l, NULL, &a, &layout, &e), -EINVAL);
-	reals[1].slot = AX_REALS_MAX;
+	reals[1].slot = AX_REAL_NUMBERS;
 	assert_int_equal(balancers_compile(&l, reals, &a, &layout, &e), -E2BIG);
 	assert_non_null(strstr(e.text, "4096"));
 }
