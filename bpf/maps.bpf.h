@@ -23,7 +23,6 @@
 #define AX_MAX_VIPS	131072
 #define AX_MAX_SERVICES 131072
 #define AX_MAX_BACKENDS 1048576
-#define AX_MAX_SERVERS	131072
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -68,7 +67,7 @@ AX_MAP struct {
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, AX_MAX_SERVERS);
+	__uint(max_entries, AX_SERVERS_MAX);
 	__type(key, struct ax_endpoint);
 	__type(value, struct ax_server);
 } servers SEC(".maps");
@@ -76,7 +75,31 @@ AX_MAP struct {
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, AX_MAX_SERVERS);
+	__uint(max_entries, AX_SERVERS_MAX);
+	__type(key, struct ax_app_endpoint);
+	__type(value, __u32);
+} loopback_servers SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_APPS + 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} app_servers SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 64);
+	__type(key, struct ax_prefix);
+	__type(value, __u32);
+} reserved SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_SERVERS_MAX);
 	__type(key, struct ax_endpoint);
 	__type(value, __u32);
 } open_conns SEC(".maps");
@@ -84,7 +107,7 @@ AX_MAP struct {
 /* Listening TCP sockets of host-mode apps, and their dual-stack UDP sockets, for sk_lookup. */
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_SOCKHASH);
-	__uint(max_entries, AX_MAX_SERVERS);
+	__uint(max_entries, AX_SERVERS_MAX);
 	__type(key, struct ax_endpoint);
 	__type(value, __u64);
 } listeners SEC(".maps");

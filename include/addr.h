@@ -16,6 +16,13 @@ struct ax_addr {
 };
 _Static_assert(sizeof(struct ax_addr) == 16, "struct ax_addr is a map key");
 
+/* Map `reserved` (LPM trie): prefixes whose addresses ax gives out. The value is unused. */
+struct ax_prefix {
+	__u32 len; /* in bits of the mapped form: 96 and more for IPv4 */
+	struct ax_addr addr;
+};
+_Static_assert(sizeof(struct ax_prefix) == 20, "struct ax_prefix is a map key");
+
 /* A transport endpoint; the key of whatever is known by address, port and protocol. */
 struct ax_endpoint {
 	struct ax_addr addr;

@@ -67,9 +67,11 @@ struct ax_vip {
 };
 _Static_assert(sizeof(struct ax_vip) == 80, "struct ax_vip is a map value");
 
-/* Map `netns_apps`: network namespace cookie of a private app -> its addresses and identity. */
+/* Map `netns_apps`: network namespace cookie of a private app -> its addresses and identity, and
+ * that of the host -> nothing but zeros. A namespace that is not there is nobody's: whatever
+ * addresses it has, no packet of ax gets there. */
 struct ax_netns_app {
-	__u32 id;
+	__u32 id; /* 0: the host's */
 	__u32 pad;
 	struct ax_addr vip4;
 	struct ax_addr vip6;

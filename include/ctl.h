@@ -38,6 +38,7 @@ enum ax_counter {
 	AX_COUNT_FABRIC_MALFORMED, /* packets that are too short for their headers */
 	AX_COUNT_EVENTS_LOST,	   /* events that found the ring buffer full */
 	AX_COUNT_ERROR,		   /* a helper or map failed where it should not */
+	AX_COUNT_SERVERS_REFUSED,  /* servers that were not recorded: the app has too many */
 	AX_COUNTERS
 };
 

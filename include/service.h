@@ -58,15 +58,46 @@ _Static_assert(sizeof(struct ax_backend) == 24, "struct ax_backend is a map valu
  */
 
 /*
- * Map `servers`: struct ax_endpoint -> who listens there. Filled by the sockops listen callback
- * and post_bind, removed at close.
+ * Map `servers`: struct ax_endpoint -> who listens there: only under an app's own address, and
+ * believed only while that app has it (a socket can outlive its app). Filled by the sockops listen
+ * callback and post_bind, removed at close.
  */
 struct ax_server {
 	__u32 app;
-	__u32 sockets;	/* listening sockets on this endpoint (SO_REUSEPORT makes several) */
+	__u32 sockets; /* listening ones, SO_REUSEPORT makes several: AX_SERVER_SOCKET for each, and
+			  AX_SERVER_ELSEWHERE for each that sits on the app's other address (a
+			  dual-stack one in host mode), so that nothing but map `listeners` finds it
+			*/
 	__u64 since_ns; /* CLOCK_BOOTTIME */
 };
 _Static_assert(sizeof(struct ax_server) == 16, "struct ax_server is a map value");
+
+#define AX_SERVER_SOCKET	1u
+#define AX_SERVER_ELSEWHERE	(1u << 16)
+#define AX_SERVER_SOCKETS(n)	((n)&0xffff)
+#define AX_SERVER_ELSEWHERES(n) ((n) >> 16)
+
+/*
+ * Map `loopback_servers`: who listens on a loopback address in the host's network namespace -> how
+ * many sockets. Each host-mode app has its own: what it says there is heard by no lookup of
+ * another.
+ */
+struct ax_app_endpoint {
+	__u32 app;
+	struct ax_endpoint ep;
+};
+_Static_assert(sizeof(struct ax_app_endpoint) == 24, "struct ax_app_endpoint is a map key");
+
+/*
+ * Map `app_servers`: app id -> entries of both maps that its sockets stand for; 0 -> those of all.
+ * The agent makes an app's entry and removes it. Nobody has more than AX_APP_SERVERS_MAX, and
+ * while half of `servers` is in use nobody gets more than AX_APP_SERVERS_SURE: whoever fills the
+ * map leaves room for the others.
+ */
+#define AX_SERVERS_MAX	    131072
+#define AX_APP_SERVERS_MAX  8192
+#define AX_APP_SERVERS_SURE 64
+_Static_assert(AX_APP_SERVERS_MAX <= 0xffff, "one app's sockets fit half a word of ax_server");
 
 /*
  * Socket storage `asked`: what the app said where the switch put something else in its place.
@@ -75,9 +106,10 @@ _Static_assert(sizeof(struct ax_server) == 16, "struct ax_server is a map value"
  */
 enum ax_asked_flag {
 	AX_ASKED_LOCAL = 1 << 0,
-	AX_ASKED_UDP = 1 << 1,	   /* unconnected: see map `udp_replies` */
-	AX_ASKED_COUNT = 1 << 2,   /* TCP that counts for its backend once its SYN is made */
-	AX_ASKED_COUNTED = 1 << 3, /* counted in `open_conns` under real_peer */
+	AX_ASKED_UDP = 1 << 1,	     /* unconnected: see map `udp_replies` */
+	AX_ASKED_COUNT = 1 << 2,     /* TCP that counts for its backend once its SYN is made */
+	AX_ASKED_COUNTED = 1 << 3,   /* counted in `open_conns` under real_peer */
+	AX_ASKED_ELSEWHERE = 1 << 4, /* served[1] is not the address that the socket sits on */
 };
 
 struct ax_asked {
@@ -86,9 +118,10 @@ struct ax_asked {
 					 counts: the backend that it came to */
 	struct ax_addr local;	      /* valid with AX_ASKED_LOCAL */
 	__u32 flags;		      /* enum ax_asked_flag; changed by atomic operations */
-	__u32 app; /* who owns a socket that is bound to a wildcard address in the host's netns */
-	struct ax_endpoint served[2]; /* entries of map `servers` that a UDP socket stands for;
-					 port 0: none */
+	__u32 app; /* who bound it in the host's netns, or whose netns it listens in; 0: none */
+	struct ax_endpoint served[2]; /* entries of map `servers` (of a loopback address: of
+					 `loopback_servers`) that the socket stands for; port 0:
+					 none */
 	__u64 hold_until_ns; /* SYNs are held back until a server listens or this CLOCK_MONOTONIC
 				time has come; 0: not held */
 };

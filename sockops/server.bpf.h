@@ -1,35 +1,211 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The map of servers: several sockets may share an endpoint (SO_REUSEPORT), so they are counted. */
+/*
+ * Who listens where: the maps of servers. Several sockets may share an endpoint (SO_REUSEPORT), so
+ * they are counted; and a socket's storage says what it was counted for, so that it is taken back
+ * once, whatever has become of its address by then.
+ */
 #ifndef AX_SERVER_BPF_H
 #define AX_SERVER_BPF_H
 
 #include <stdbool.h>
 
+#include "count.bpf.h"
+#include "endpoint.bpf.h"
+#include "home.bpf.h"
 #include "maps.bpf.h"
 
-/* Returns true when the endpoint is new. */
-static __always_inline bool server_add(const struct ax_endpoint *ep, __u32 app)
+#define AF_INET6 10
+
+/* What a socket serves. */
+struct serving {
+	__u32 app;
+	bool elsewhere;	      /* it sits on `first`, and is brought what comes to `second` */
+	struct ax_addr first; /* zero: none */
+	struct ax_addr second;
+};
+
+/*
+ * Only what is the app's own: its addresses where they are its own, and in the host's namespace,
+ * which it shares, its loopback servers, for itself. host_app: who has bound the socket there.
+ */
+static __always_inline bool serving_of(const struct ax_netns_app *ns, __u32 host_app, __u32 family,
+				       const struct ax_addr *local, struct serving *ret)
+{
+	struct ax_vip *vip;
+
+	__builtin_memset(ret, 0, sizeof(*ret));
+	if (!ns)
+		return false;
+	ret->app = ns->id ? ns->id : host_app;
+	if (!ret->app)
+		return false;
+	if (addr_is_wildcard(local)) {
+		if (!ns->id)
+			return false; /* (bind() has put something else in its place) */
+		ret->first = ns->vip4;
+		if (family == AF_INET6)
+			ret->second = ns->vip6;
+		return true;
+	}
+	ret->first = *local;
+	if (addr_is_loopback(local))
+		return !ns->id;
+	vip = bpf_map_lookup_elem(&vips, local);
+	if (!vip || vip->kind != AX_VIP_APP || vip->id != ret->app)
+		return false;
+	if (!ns->id && family == AF_INET6 && addr_is_v4(local)) {
+		ret->second = vip->twin;
+		ret->elsewhere = true;
+	}
+	return true;
+}
+
+/* --- how many an app has --- */
+
+static __always_inline void share_return(__u32 app)
+{
+	__u32 *of_app = bpf_map_lookup_elem(&app_servers, &app), all = 0;
+	__u32 *of_all = bpf_map_lookup_elem(&app_servers, &all);
+
+	/* (0: sockets of before there was a count) */
+	if (of_app && *(volatile __u32 *)of_app)
+		__sync_fetch_and_sub(of_app, 1);
+	if (of_all && *(volatile __u32 *)of_all)
+		__sync_fetch_and_sub(of_all, 1);
+}
+
+static __always_inline bool share_take(__u32 app)
+{
+	__u32 *of_app = bpf_map_lookup_elem(&app_servers, &app), all = 0;
+	__u32 *of_all = bpf_map_lookup_elem(&app_servers, &all);
+	__u32 has, total;
+
+	if (!of_app || !of_all)
+		return false;
+	has = __sync_fetch_and_add(of_app, 1);
+	total = __sync_fetch_and_add(of_all, 1);
+	if (has < AX_APP_SERVERS_SURE || (has < AX_APP_SERVERS_MAX && total < AX_SERVERS_MAX / 2))
+		return true;
+	share_return(app);
+	return false;
+}
+
+/* --- the maps --- */
+
+static __always_inline void loopback_del(const struct ax_endpoint *ep, __u32 app)
+{
+	struct ax_app_endpoint key = {.app = app, .ep = *ep};
+	__u32 *n = bpf_map_lookup_elem(&loopback_servers, &key);
+
+	if (n && __sync_fetch_and_sub(n, 1) <= 1)
+		bpf_map_delete_elem(&loopback_servers, &key);
+}
+
+static __always_inline bool loopback_add(const struct ax_endpoint *ep, __u32 app)
+{
+	struct ax_app_endpoint key = {.app = app, .ep = *ep};
+	__u32 *n, one = 1;
+
+	if (bpf_map_update_elem(&loopback_servers, &key, &one, BPF_NOEXIST) == 0)
+		return true;
+	n = bpf_map_lookup_elem(&loopback_servers, &key);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	return n != NULL;
+}
+
+static __always_inline bool entry_add(const struct ax_endpoint *ep, __u32 app, __u32 as)
 {
 	struct ax_server *known = bpf_map_lookup_elem(&servers, ep);
-	struct ax_server fresh = {.app = app, .sockets = 1, .since_ns = bpf_ktime_get_boot_ns()};
+	struct ax_server fresh = {.app = app, .sockets = as, .since_ns = bpf_ktime_get_boot_ns()};
 
+	/* of an app that had the address before: its socket has got away */
+	if (known && known->app != app)
+		return bpf_map_update_elem(&servers, ep, &fresh, BPF_ANY) == 0;
 	if (!known && bpf_map_update_elem(&servers, ep, &fresh, BPF_NOEXIST) == 0)
 		return true;
 	/* there already, or since a moment ago: another CPU's */
 	known = bpf_map_lookup_elem(&servers, ep);
-	if (known) {
-		known->app = app;
-		__sync_fetch_and_add(&known->sockets, 1);
-	}
-	return false;
+	if (known)
+		__sync_fetch_and_add(&known->sockets, as);
+	return known != NULL;
 }
 
-static __always_inline void server_del(const struct ax_endpoint *ep)
+static __always_inline void entry_del(const struct ax_endpoint *ep, __u32 app, __u32 as)
 {
 	struct ax_server *known = bpf_map_lookup_elem(&servers, ep);
 
-	if (known && __sync_fetch_and_sub(&known->sockets, 1) <= 1)
+	if (!known || known->app != app)
+		return;
+	if (AX_SERVER_SOCKETS(__sync_fetch_and_sub(&known->sockets, as)) <= 1)
 		bpf_map_delete_elem(&servers, ep);
+}
+
+/* --- a socket --- */
+
+static __always_inline __u32 counts_as(bool elsewhere)
+{
+	return elsewhere ? AX_SERVER_SOCKET | AX_SERVER_ELSEWHERE : AX_SERVER_SOCKET;
+}
+
+/* One endpoint, into a->served[i]. */
+static __always_inline bool serve_at(struct ax_asked *a, int i, struct ax_endpoint *ep,
+				     const struct ax_addr *addr, __u32 app, bool elsewhere)
+{
+	bool r;
+
+	if (addr_is_zero(addr))
+		return false;
+	ep->addr = *addr;
+	if (!share_take(app)) {
+		count(AX_COUNT_SERVERS_REFUSED);
+		return false;
+	}
+	if (addr_is_loopback(addr))
+		r = loopback_add(ep, app);
+	else
+		r = entry_add(ep, app, counts_as(elsewhere));
+	if (r) {
+		a->served[i] = *ep;
+	} else {
+		share_return(app);
+		count(AX_COUNT_SERVERS_REFUSED);
+	}
+	return r;
+}
+
+static __always_inline void serve_no_more(struct ax_asked *a, int i, bool elsewhere)
+{
+	struct ax_endpoint ep = a->served[i];
+
+	if (!ep.port_be)
+		return;
+	__builtin_memset(&a->served[i], 0, sizeof(a->served[i]));
+	if (addr_is_loopback(&ep.addr))
+		loopback_del(&ep, a->app);
+	else
+		entry_del(&ep, a->app, counts_as(elsewhere));
+	share_return(a->app);
+}
+
+/* Takes back all that the socket stands for. */
+static __always_inline void serve_end(struct ax_asked *a)
+{
+	serve_no_more(a, 0, false);
+	serve_no_more(a, 1, a->flags & AX_ASKED_ELSEWHERE);
+	__sync_fetch_and_and(&a->flags, ~AX_ASKED_ELSEWHERE);
+}
+
+/* In place of what it stood for. `ep` has port and protocol. */
+static __always_inline void serve(struct ax_asked *a, struct ax_endpoint *ep,
+				  const struct serving *s)
+{
+	serve_end(a);
+	a->app = s->app;
+	if (s->elsewhere)
+		__sync_fetch_and_or(&a->flags, AX_ASKED_ELSEWHERE);
+	serve_at(a, 0, ep, &s->first, s->app, false);
+	serve_at(a, 1, ep, &s->second, s->app, s->elsewhere);
 }
 
 #endif

@@ -78,6 +78,19 @@ static __always_inline int assign_listener(struct bpf_sk_lookup *ctx, struct ax_
 	return r;
 }
 
+/*
+ * To the server's own socket. Who is not in the map, and sits on that address, is found as ever:
+ * the kernel has let nobody else bind what the server has bound. (Of two sockets that SO_REUSEADDR
+ * lets share an address and a UDP port, one may be somebody else's: both stand in the map.)
+ */
+static __always_inline int assign_server(struct bpf_sk_lookup *ctx, struct ax_endpoint *ep,
+					 const struct ax_server *s)
+{
+	if (assign_listener(ctx, ep) == 0)
+		return SK_PASS;
+	return AX_SERVER_SOCKETS(s->sockets) > AX_SERVER_ELSEWHERES(s->sockets) ? SK_PASS : SK_DROP;
+}
+
 /* For open_accepted(). */
 static __always_inline void handed_to(const struct bpf_sk_lookup *ctx, const struct ax_addr *remote,
 				      const struct ax_endpoint *local,
@@ -118,7 +131,7 @@ static __always_inline int assign_backend(struct bpf_sk_lookup *ctx,
 			denied = true;
 			continue;
 		}
-		if (assign_listener(ctx, &ep))
+		if (!server_of(&ep, vip) || assign_listener(ctx, &ep))
 			continue;
 		if (choose_counts(svc))
 			handed_to(ctx, &who->addr, local, &ep);
@@ -127,34 +140,13 @@ static __always_inline int assign_backend(struct bpf_sk_lookup *ctx,
 	return denied ? deny() : SK_DROP;
 }
 
-/* To the address as it stands: its owner gets it. */
-static __always_inline int enter_udp(struct bpf_sk_lookup *ctx, struct ax_endpoint *local,
-				     const struct ax_ctl *c)
-{
-	/* servers are known by post_bind; ports from ephemeral_first on are clients' */
-	if (ctx->local_port < c->ephemeral_first && !listening(local))
-		return SK_DROP;
-	if (ctx->family == AF_INET6)
-		assign_listener(ctx, local); /* a dual-stack socket */
-	return SK_PASS;
-}
-
-static __always_inline int enter_tcp(struct bpf_sk_lookup *ctx, struct ax_endpoint *local)
-{
-	if (!listening(local))
-		return SK_DROP;
-	/* a socket on the other family's address needs a hand; the rest is found as ever */
-	if (ctx->family == AF_INET6)
-		assign_listener(ctx, local);
-	return SK_PASS;
-}
-
 SEC("sk_lookup")
 int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 {
 	const struct ax_ctl *c = ctl_get();
 	struct ax_endpoint local;
 	struct caller who = {};
+	struct ax_server *s;
 	struct ax_vip *vip;
 
 	if (!c)
@@ -165,9 +157,16 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 		return SK_PASS;
 	if (!caller_of(ctx, &who))
 		return deny();
-	if (local.proto == IPPROTO_TCP && (vip->flags & AX_VIP_SERVICES) && !listening(&local))
+	s = server_of(&local, vip);
+	if (!s && local.proto == IPPROTO_TCP && (vip->flags & AX_VIP_SERVICES))
 		return assign_backend(ctx, &local, &who, c);
 	if (!may_have(&who, vip, local.proto, c))
 		return deny();
-	return local.proto == IPPROTO_UDP ? enter_udp(ctx, &local, c) : enter_tcp(ctx, &local);
+	if (s)
+		return assign_server(ctx, &local, s);
+	/* UDP servers are known by post_bind; ports from ephemeral_first on are clients' */
+	return local.proto == IPPROTO_UDP && vip->kind == AX_VIP_APP &&
+			       ctx->local_port >= c->ephemeral_first
+		       ? SK_PASS
+		       : SK_DROP;
 }

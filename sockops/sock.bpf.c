@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* post_bind and sock_release: UDP servers, which no listen() announces, and the owner of TCP
- * sockets that stay on a wildcard address. */
+/* post_bind and sock_release: UDP servers, which no listen() announces, and who has bound a TCP
+ * socket in the host's network namespace. */
 #include "switch.bpf.h"
 #include "open.bpf.h"
 #include "server.bpf.h"
 
-#define SOCK_STREAM_BPF 1
-
-static __always_inline void udp_serve(struct ax_asked *a, int i, struct ax_endpoint *ep,
-				      const struct ax_addr *addr, __u32 app)
-{
-	ep->addr = *addr;
-	a->served[i] = *ep;
-	server_add(ep, app);
-}
-
-/* Wakes the agent: it brings the socket what comes to its IPv6 address (dual_udp.bpf.c). */
-static __always_inline void tell_dual(void)
+/* Wakes the agent: it hands the socket to sk_lookup (dual_udp.bpf.c). */
+static __always_inline void tell_udp(void)
 {
 	struct ax_event *ev = bpf_ringbuf_reserve(&events, sizeof(*ev), 0);
 
@@ -29,58 +19,67 @@ static __always_inline void tell_dual(void)
 	bpf_ringbuf_submit(ev, BPF_RB_FORCE_WAKEUP);
 }
 
-/* The socket remembers what it stands for: sock_release may not read a socket's addresses. */
-static __always_inline void udp_server(struct bpf_sock *ctx, const struct ax_addr *addr)
+static __always_inline struct ax_asked *storage(struct bpf_sock *ctx)
 {
-	struct ax_endpoint ep = {.proto = IPPROTO_UDP, .port_be = bpf_htons(ctx->src_port)};
-	struct ax_app *app = current_app();
-	const struct ax_ctl *c = ctl_get();
-	struct ax_asked *a;
+	struct ax_asked *a = bpf_sk_storage_get(&asked, ctx, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 
-	if (!app || !c || !ctx->src_port || ctx->src_port >= c->ephemeral_first)
-		return;
-	a = bpf_sk_storage_get(&asked, ctx, NULL, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!a) {
+	if (!a)
 		count(AX_COUNT_ERROR);
-		return;
-	}
-	if (!addr_is_wildcard(addr)) {
-		udp_serve(a, 0, &ep, addr, app->id);
-		if ((app->flags & AX_APP_HOST) && ctx->family == AF_INET6 && addr_is_v4(addr) &&
-		    !addr_is_zero(&app->vip6)) {
-			udp_serve(a, 1, &ep, &app->vip6, app->id);
-			tell_dual();
-		}
-		return;
-	}
-	/* A private app's wildcard: both its addresses. (In host mode bind() has replaced it.) */
-	if (!addr_is_zero(&app->vip4))
-		udp_serve(a, 0, &ep, &app->vip4, app->id);
-	if (!addr_is_zero(&app->vip6) && ctx->family == AF_INET6)
-		udp_serve(a, 1, &ep, &app->vip6, app->id);
+	return a;
 }
 
-static __always_inline void tcp_owner(struct bpf_sock *ctx, const struct ax_addr *addr)
+/* The app that has bound it in the host's network namespace, 0: none. */
+static __always_inline __u32 host_app(const struct ax_netns_app *ns)
 {
-	struct ax_asked *a;
-	struct ax_app *app;
+	struct ax_app *app = ns && !ns->id ? current_app() : NULL;
 
-	if (!addr_is_wildcard(addr))
-		return;
-	app = current_app();
-	if (!app || !(app->flags & AX_APP_HOST))
-		return;
-	a = bpf_sk_storage_get(&asked, ctx, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	return app && (app->flags & AX_APP_HOST) ? app->id : 0;
+}
+
+/* The socket remembers what it stands for: sock_release may not read a socket's addresses. */
+static __always_inline void udp_bound(struct bpf_sock *ctx, const struct ax_addr *addr)
+{
+	struct ax_endpoint ep = {.proto = IPPROTO_UDP, .port_be = bpf_htons(ctx->src_port)};
+	struct ax_netns_app *ns = netns_of(ctx);
+	const struct ax_ctl *c = ctl_get();
+	struct serving s;
+	struct ax_asked *a;
+
+	a = bpf_sk_storage_get(&asked, ctx, NULL, 0);
 	if (a)
-		a->app = app->id;
+		serve_end(a); /* a socket can be bound again after connect() to AF_UNSPEC */
+	if (!c || !ctx->src_port || ctx->src_port >= c->ephemeral_first ||
+	    !serving_of(ns, host_app(ns), ctx->family, addr, &s))
+		return;
+	a = a ? a : storage(ctx);
+	if (!a)
+		return;
+	serve(a, &ep, &s);
+	if (s.elsewhere && !addr_is_zero(&s.second))
+		tell_udp();
+}
+
+/* For listen(): sockops programs may not ask whose the process is. */
+static __always_inline void tcp_bound(struct bpf_sock *ctx)
+{
+	struct ax_netns_app *ns = netns_of(ctx);
+	struct ax_asked *a;
+
+	if (!ns || ns->id)
+		return; /* a private app's namespace tells */
+	a = storage(ctx);
+	if (!a)
+		return;
+	serve_end(a);
+	a->app = host_app(ns);
 }
 
 static __always_inline int bound(struct bpf_sock *ctx, struct ax_addr *addr)
 {
 	if (ctx->protocol == IPPROTO_UDP)
-		udp_server(ctx, addr);
+		udp_bound(ctx, addr);
 	else if (ctx->protocol == IPPROTO_TCP)
-		tcp_owner(ctx, addr);
+		tcp_bound(ctx);
 	return 1;
 }
 
@@ -122,9 +121,6 @@ int ax_sock_release(struct bpf_sock *ctx)
 	if (!a)
 		return 1;
 	open_end(a);
-	if (a->served[0].port_be)
-		server_del(&a->served[0]);
-	if (a->served[1].port_be)
-		server_del(&a->served[1]);
+	serve_end(a);
 	return 1;
 }

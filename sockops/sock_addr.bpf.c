@@ -457,31 +457,55 @@ static __always_inline void remember_local(struct bpf_sock_addr *ctx, const stru
 	__sync_fetch_and_or(&a->flags, AX_ASKED_LOCAL);
 }
 
+/* An address that ax gives out, or has given. */
+static __always_inline bool is_reserved(const struct ax_addr *addr)
+{
+	struct ax_prefix p = {.len = 128, .addr = *addr};
+
+	return bpf_map_lookup_elem(&reserved, &p) || bpf_map_lookup_elem(&vips, addr);
+}
+
 /*
  * bind() to an address that is not a wildcard. Returns a verdict; *ep may be changed: an app that
- * serves a shared address by translation listens on its own instead.
+ * serves a shared address by translation listens on its own instead. app: NULL for a process that
+ * was given an app's socket. IP_FREEBIND lets anybody bind what nobody has yet, so that an address
+ * is refused before it is given out.
  */
 static __always_inline int bind_address(struct bpf_sock_addr *ctx, const struct ax_app *app,
 					struct ax_endpoint *ep)
 {
-	struct ax_vip *vip;
+	const struct ax_netns_app *ns = netns_of(ctx);
 
-	if (addr_eq(&ep->addr, &app->vip4) || addr_eq(&ep->addr, &app->vip6))
-		return BIND_AS_OWNER;
-	if (addr_eq(&ep->addr, &app->shared4) || addr_eq(&ep->addr, &app->shared6)) {
-		const struct ax_addr *own = app_vip(app, &ep->addr);
-
-		if (own) {
-			remember_local(ctx, &ep->addr);
-			ep->addr = *own;
+	if (!ns)
+		return 1;
+	if (app && is_home(ns, app)) {
+		if (addr_eq(&ep->addr, &app->vip4) || addr_eq(&ep->addr, &app->vip6))
 			return BIND_AS_OWNER;
+		if (addr_eq(&ep->addr, &app->shared4) || addr_eq(&ep->addr, &app->shared6)) {
+			const struct ax_addr *own = app_vip(app, &ep->addr);
+
+			if (own) {
+				remember_local(ctx, &ep->addr);
+				ep->addr = *own;
+				return BIND_AS_OWNER;
+			}
 		}
 	}
-	vip = bpf_map_lookup_elem(&vips, &ep->addr);
-	if (!vip)
+	if (!is_reserved(&ep->addr))
 		return 1;
 	count(AX_COUNT_BIND_REFUSED);
 	return refuse(-EADDRNOTAVAIL);
+}
+
+/* Whether it shares its wildcard addresses with others: each app gets its own in their place. */
+static __always_inline bool shares_wildcard(struct bpf_sock_addr *ctx, const struct ax_app *app)
+{
+	const struct ax_netns_app *ns;
+
+	if (!app || !(app->flags & AX_APP_HOST))
+		return false;
+	ns = netns_of(ctx);
+	return ns && is_home(ns, app);
 }
 
 SEC("cgroup/bind4")
@@ -491,8 +515,6 @@ int ax_bind4(struct bpf_sock_addr *ctx)
 	struct ax_endpoint ep;
 	int verdict;
 
-	if (!app)
-		return 1;
 	peer_get4(ctx, &ep);
 	if (!addr_is_wildcard(&ep.addr)) {
 		verdict = bind_address(ctx, app, &ep);
@@ -500,7 +522,7 @@ int ax_bind4(struct bpf_sock_addr *ctx)
 			ctx->user_ip4 = ep.addr.w[3];
 		return verdict;
 	}
-	if (!(app->flags & AX_APP_HOST) || addr_is_zero(&app->vip4) ||
+	if (!shares_wildcard(ctx, app) || addr_is_zero(&app->vip4) ||
 	    (!ep.port_be && ctx->type != SOCK_STREAM_BPF))
 		return 1; /* datagrams get their source one by one, and may go outside */
 	ctx->user_ip4 = app->vip4.w[3];
@@ -571,11 +593,9 @@ int ax_bind6(struct bpf_sock_addr *ctx)
 	struct ax_endpoint ep;
 	int verdict = BIND_AS_OWNER;
 
-	if (!app)
-		return 1;
 	peer_get6(ctx, &ep);
 	if (addr_is_wildcard(&ep.addr)) {
-		if (!(app->flags & AX_APP_HOST) ||
+		if (!shares_wildcard(ctx, app) ||
 		    (!ep.port_be && !clear_port0(ctx, app, &ep.addr)) ||
 		    !wildcard6(ctx, app, &ep.addr))
 			return 1;

@@ -100,78 +100,77 @@ static __noinline int event_send(struct bpf_sock_ops *ctx, __u32 type, __u32 app
 
 /* --- servers --- */
 
-struct owner {
-	__u32 app;
-	struct ax_addr first; /* addresses under which it is reached; zero: none */
-	struct ax_addr second;
-};
-
-/* Who listens, and on which of its addresses. Runs in process context at listen(), but sockops
- * programs may not ask for the current cgroup: the address or the namespace tells. */
-static __always_inline bool owner_of(struct bpf_sock_ops *ctx, const struct ax_endpoint *local,
-				     struct owner *o)
+/* Runs in process context at listen(), but sockops programs may not ask for the current cgroup: the
+ * namespace tells who listens, in the host's it is who has bound the socket. */
+static __always_inline struct ax_asked *listener(struct bpf_sock_ops *ctx,
+						 const struct ax_endpoint *local, struct serving *s)
 {
-	struct ax_netns_app *private;
-	struct ax_vip *vip;
-	__u64 netns;
+	struct ax_netns_app *ns = netns_of(ctx);
+	struct bpf_sock *sk = ctx->sk;
+	struct ax_asked *a;
 
-	__builtin_memset(o, 0, sizeof(*o));
-	if (!addr_is_wildcard(&local->addr)) {
-		vip = bpf_map_lookup_elem(&vips, &local->addr);
-		if (!vip || vip->kind != AX_VIP_APP)
-			return false;
-		o->app = vip->id;
-		o->first = local->addr;
-		/* a dual-stack socket of a host-mode app serves the other family by sk_lookup */
-		if (ctx->family == AF_INET6 && addr_is_v4(&local->addr) &&
-		    (vip->flags & AX_VIP_LOCAL))
-			o->second = vip->twin;
-		return true;
-	}
-	netns = bpf_get_netns_cookie(ctx);
-	private = bpf_map_lookup_elem(&netns_apps, &netns);
-	if (!private)
-		return false;
-	o->app = private->id;
-	o->first = private->vip4;
-	if (ctx->family == AF_INET6)
-		o->second = private->vip6;
-	return true;
+	if (!ns || !sk)
+		return NULL;
+	a = bpf_sk_storage_get(&asked, sk, NULL, 0);
+	if (!serving_of(ns, a ? a->app : 0, ctx->family, &local->addr, s))
+		return NULL;
+	if (!a)
+		a = bpf_sk_storage_get(&asked, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!a)
+		count(AX_COUNT_ERROR);
+	return a;
 }
 
-static __always_inline void server_change(struct bpf_sock_ops *ctx, struct ax_endpoint *ep,
-					  const struct ax_addr *addr, __u32 app, bool add)
+/* sk_lookup finds it by the endpoint. */
+static __always_inline void bring(struct bpf_sock_ops *ctx, struct ax_endpoint *ep)
 {
 	struct ax_vip *vip;
 
-	if (addr_is_zero(addr))
+	if (!ep->port_be)
 		return;
-	ep->addr = *addr;
-	if (!add) {
-		server_del(ep);
-		return;
-	}
-	server_add(ep, app);
-	vip = bpf_map_lookup_elem(&vips, addr);
-	if (vip && (vip->flags & AX_VIP_LOCAL))
-		bpf_sock_hash_update(ctx, &listeners, ep, BPF_ANY);
+	vip = bpf_map_lookup_elem(&vips, &ep->addr);
+	if (vip && (vip->flags & AX_VIP_LOCAL) &&
+	    bpf_sock_hash_update(ctx, &listeners, ep, BPF_ANY))
+		count(AX_COUNT_SERVERS_REFUSED);
 }
 
-static __noinline int listen_change(struct bpf_sock_ops *ctx, bool add)
+static __noinline int listen_begin(struct bpf_sock_ops *ctx)
 {
 	struct ax_endpoint ep = {};
-	struct owner o;
+	struct ax_asked *a;
+	struct serving s;
 
 	if (!ctx)
 		return 0;
 	local_of(ctx, &ep);
-	if (!owner_of(ctx, &ep, &o))
+	a = listener(ctx, &ep, &s);
+	if (!a)
 		return 0;
-	server_change(ctx, &ep, &o.first, o.app, add);
-	server_change(ctx, &ep, &o.second, o.app, add);
-	if (add)
-		bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);
-	event_send(ctx, add ? AX_EVENT_LISTEN : AX_EVENT_UNLISTEN, o.app);
+	serve(a, &ep, &s);
+	for (int i = 0; i < 2; i++) {
+		ep = a->served[i]; /* a map's key is on the stack */
+		bring(ctx, &ep);
+	}
+	bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);
+	if (!addr_is_loopback(&s.first))
+		event_send(ctx, AX_EVENT_LISTEN, s.app);
+	return 0;
+}
+
+static __noinline int listen_end(struct bpf_sock_ops *ctx)
+{
+	struct ax_asked *a;
+	struct bpf_sock *sk;
+
+	if (!ctx)
+		return 0;
+	sk = ctx->sk;
+	a = sk ? bpf_sk_storage_get(&asked, sk, NULL, 0) : NULL;
+	if (!a)
+		return 0;
+	if (a->served[0].port_be && !addr_is_loopback(&a->served[0].addr))
+		event_send(ctx, AX_EVENT_UNLISTEN, a->app);
+	serve_end(a);
 	return 0;
 }
 
@@ -252,7 +251,7 @@ int ax_sock_ops(struct bpf_sock_ops *ctx)
 		reply = first_timeout(ctx);
 		break;
 	case BPF_SOCK_OPS_TCP_LISTEN_CB:
-		listen_change(ctx, true);
+		listen_begin(ctx);
 		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 		connection(ctx, AX_EVENT_CONNECT);
@@ -262,7 +261,7 @@ int ax_sock_ops(struct bpf_sock_ops *ctx)
 		break;
 	case BPF_SOCK_OPS_STATE_CB:
 		if (ctx->args[0] == BPF_TCP_LISTEN)
-			listen_change(ctx, false);
+			listen_end(ctx);
 		else
 			connection_state(ctx, ctx->args[1]);
 		break;

@@ -15,11 +15,15 @@
 #include "choose.bpf.h"
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
+#include "home.bpf.h"
 #include "maps.bpf.h"
+#include "serving.bpf.h"
 #include "verdict.bpf.h"
 
-#define AF_INET	 2
+#define AF_INET 2
+#ifndef AF_INET6
 #define AF_INET6 10
+#endif
 
 /* Ends the IPv4 branch of code that reads an address from a context or a socket: without it the
  * compiler selects between two addresses and loads once, which the verifier does not allow. */
@@ -62,7 +66,18 @@ static __always_inline struct ax_app *current_app(void)
 
 static __always_inline bool listening(const struct ax_endpoint *ep)
 {
-	return bpf_map_lookup_elem(&servers, ep) != NULL;
+	struct ax_vip *vip = bpf_map_lookup_elem(&vips, &ep->addr);
+
+	return vip && server_of(ep, vip);
+}
+
+/* The app itself, on a loopback address of the host's network namespace. */
+static __always_inline bool listening_on_loopback(const struct ax_app *app,
+						  const struct ax_endpoint *ep)
+{
+	struct ax_app_endpoint key = {.app = app->id, .ep = *ep};
+
+	return bpf_map_lookup_elem(&loopback_servers, &key) != NULL;
 }
 
 /* The address of the app in the same family as `like`, NULL when it has none. */
@@ -119,7 +134,7 @@ static __always_inline bool try_backend(const struct route_request *rq, struct f
 		f->denied = r;
 		return false;
 	}
-	if (listening(&f->ep))
+	if (server_of(&f->ep, vip))
 		return true;
 	/* an app that runs is nearer to listening than one that is only declared */
 	if (!f->has_fallback || (!f->fallback_runs && vip->kind == AX_VIP_APP)) {
@@ -163,7 +178,7 @@ static __always_inline int route_direct(struct route_request *rq, const struct a
 
 	if (r < 0)
 		return refused(r);
-	if (rq->peer.proto == IPPROTO_TCP && rq->app->wait_ms && !listening(&rq->peer))
+	if (rq->peer.proto == IPPROTO_TCP && rq->app->wait_ms && !server_of(&rq->peer, vip))
 		rq->wait_ms = rq->app->wait_ms;
 	return ROUTE_DIRECT;
 }
@@ -242,7 +257,7 @@ static __always_inline int route_outside(struct route_request *rq, const struct 
 		if (!vip)
 			return ROUTE_OUTSIDE;
 		own.addr = *vip;
-		if (!listening(&own) || listening(&rq->peer))
+		if (!listening(&own) || listening_on_loopback(app, &rq->peer))
 			return ROUTE_OUTSIDE;
 		rq->peer = own;
 		return ROUTE_TRANSLATED;

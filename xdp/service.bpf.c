@@ -11,6 +11,7 @@
 #include "count.bpf.h"
 #include "maps.bpf.h"
 #include "open_conns.bpf.h"
+#include "serving.bpf.h"
 #include "verdict.bpf.h"
 #include "rewrite.bpf.h"
 
@@ -75,7 +76,7 @@ static __always_inline __u32 choose(const struct ax_endpoint *service, const str
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
 		if (!vip || !vip->ifindex || !may_have(who, vip, service->proto))
 			continue;
-		if (bpf_map_lookup_elem(&servers, &ep)) {
+		if (server_of(&ep, vip)) {
 			*ret = ep;
 			return vip->ifindex;
 		}

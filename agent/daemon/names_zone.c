@@ -37,9 +37,10 @@ struct srv_ctx {
 static int srv_of_server(void *arg, const struct ax_endpoint *ep, const struct ax_server *s)
 {
 	struct srv_ctx *c = arg;
-	struct app *app = app_by_id(c->a, s->app);
+	struct vip *v = vip_find(c->a, &ep->addr);
+	const struct app *app = v ? v->app : NULL;
 
-	if (app && streq(app->spec.name, c->name))
+	if (app && app->id == s->app && streq(app->spec.name, c->name))
 		add_srv(c->info, ep->proto, ntohs(ep->port_be));
 	return 0;
 }

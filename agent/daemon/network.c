@@ -5,6 +5,7 @@
 #include "daemon/network.h"
 #include "allot/pool.h"
 #include "base/address.h"
+#include "datapath/datapath.h"
 #include "net/netlink.h"
 #include "registry/instance_ctl.h"
 #include "registry/state.h"
@@ -32,6 +33,20 @@ static int open_anchor(struct agent *a)
 	agent_anchor_prefix(a->inst, &r.dst.addr);
 	a->ctl.anchor6 = r.dst.addr;
 	return nl_route_add(a->nl, &r);
+}
+
+/* Nobody binds there but those whom ax gives an address. */
+static int reserve(struct agent *a)
+{
+	const struct prefix prefixes[] = {
+		a->pool4.prefix, a->pool6.prefix, {.addr = a->ctl.anchor6, .len = 96}};
+	struct ax_prefix list[ARRAY_SIZE(prefixes)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (!addr_is_zero(&prefixes[i].addr))
+			list[n++] = (struct ax_prefix){prefixes[i].len, prefixes[i].addr};
+	return datapath_reserve(a->dp, list, n);
 }
 
 /* Where the ports begin that the kernel gives to clients. */
@@ -68,6 +83,10 @@ int network_open(struct agent *a, struct error *e)
 	} else {
 		memset(&a->ctl.anchor6, 0, sizeof(a->ctl.anchor6));
 	}
+	r = reserve(a);
+	if (r)
+		return error_set(e, r, "the kernel refuses the pools as reserved: %s",
+				 strerror(-r));
 	a->ctl.ephemeral_first = ephemeral_first();
 	a->ctl.host4 = a->host4;
 	a->ctl.host6 = a->host6;

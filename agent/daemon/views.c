@@ -175,15 +175,18 @@ struct list_ctx {
 static int one_server(void *arg, const struct ax_endpoint *ep, const struct ax_server *s)
 {
 	struct list_ctx *c = arg;
-	struct app *app = app_by_id(c->a, s->app);
+	struct vip *v = vip_find(c->a, &ep->addr);
+	const struct app *app = v ? v->app : NULL;
 	int64_t age = (int64_t)((time_boot_ns() - s->since_ns) / 1000000000);
 
+	if (!app || app->id != s->app)
+		return 0; /* a socket that outlived the address's former owner */
 	json_array_append_new(
-		c->list,
-		json_pack("{ss si ss so si sI si}", "app", app ? app->spec.name : "?", "app_id",
-			  (int)s->app, "proto", ep->proto == IPPROTO_UDP ? "udp" : "tcp", "address",
-			  json_addr(&ep->addr), "port", (int)ntohs(ep->port_be), "since",
-			  (json_int_t)(time(NULL) - age), "sockets", (int)s->sockets));
+		c->list, json_pack("{ss si ss so si sI si}", "app", app->spec.name, "app_id",
+				   (int)s->app, "proto", ep->proto == IPPROTO_UDP ? "udp" : "tcp",
+				   "address", json_addr(&ep->addr), "port", (int)ntohs(ep->port_be),
+				   "since", (json_int_t)(time(NULL) - age), "sockets",
+				   (int)AX_SERVER_SOCKETS(s->sockets)));
 	return 0;
 }
 

@@ -20,6 +20,7 @@ static const char *const names[] = {
 	[AX_COUNT_FABRIC_MALFORMED] = "fabric-malformed",
 	[AX_COUNT_EVENTS_LOST] = "events-lost",
 	[AX_COUNT_ERROR] = "errors",
+	[AX_COUNT_SERVERS_REFUSED] = "servers-refused",
 };
 _Static_assert(ARRAY_SIZE(names) == AX_COUNTERS, "every counter has a name");
 

@@ -71,6 +71,9 @@ static const char *const map_names[MAPS] = {
 	[MAP_SERVICES] = "services",
 	[MAP_BACKENDS] = "backends",
 	[MAP_SERVERS] = "servers",
+	[MAP_LOOPBACK_SERVERS] = "loopback_servers",
+	[MAP_APP_SERVERS] = "app_servers",
+	[MAP_RESERVED] = "reserved",
 	[MAP_OPEN_CONNS] = "open_conns",
 	[MAP_LISTENERS] = "listeners",
 	[MAP_ASKED] = "asked",
@@ -231,7 +234,8 @@ int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), vo
 /* A map that is younger than the agent that made the pins: an upgrade finds none, and makes it. */
 static bool may_be_missing(int m)
 {
-	return m == MAP_OPEN_CONNS || m == MAP_HANDED;
+	return m == MAP_OPEN_CONNS || m == MAP_HANDED || m == MAP_LOOPBACK_SERVERS ||
+	       m == MAP_APP_SERVERS || m == MAP_RESERVED;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)
@@ -472,6 +476,12 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	if (!r) {
 		*fresh = access(dp->pin_dir, F_OK) != 0;
 		r = load(dp, *fresh, e);
+	}
+	if (!r) {
+		r = datapath_tell_host(dp);
+		if (r)
+			error_set(e, r, "the host's network namespace cannot be told: %s",
+				  strerror(-r));
 	}
 	if (!r)
 		r = *fresh ? install_fresh(dp, e) : install_again(dp, e);

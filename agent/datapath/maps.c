@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Typed access to the dataplane's maps. */
+#include <fcntl.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
@@ -28,9 +30,32 @@ int datapath_ctl_set(struct datapath *dp, const struct ax_ctl *c)
 	return map_set(dp, MAP_CTL, &zero, c);
 }
 
+/* Leaves it as it is if there is one. */
+static int count_begin(struct datapath *dp, uint32_t app)
+{
+	uint32_t none = 0;
+
+	return bpf_map_update_elem(dp->map[MAP_APP_SERVERS], &app, &none, BPF_NOEXIST) &&
+			       errno != EEXIST
+		       ? -errno
+		       : 0;
+}
+
+int datapath_tell_host(struct datapath *dp)
+{
+	autoclose int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	const struct ax_netns_app host = {0};
+	int r = netns < 0 ? -errno : netns_cookie(netns, &dp->netns_cookie);
+
+	r = r ? r : map_set(dp, MAP_NETNS_APPS, &dp->netns_cookie, &host);
+	return r ? r : count_begin(dp, 0);
+}
+
 int datapath_app_set(struct datapath *dp, uint64_t cgroup, const struct ax_app *a)
 {
-	return map_set(dp, MAP_APPS, &cgroup, a);
+	int r = count_begin(dp, a->id);
+
+	return r ? r : map_set(dp, MAP_APPS, &cgroup, a);
 }
 
 int datapath_app_del(struct datapath *dp, uint64_t cgroup)
@@ -196,43 +221,89 @@ int datapath_service_del(struct datapath *dp, const struct ax_endpoint *ep)
 
 /* --- walking --- */
 
-/* Walks a hash map while entries are deleted: the next key is taken before the current one is
- * judged. f returns 1 to delete, 0 to keep, or a negative errno. */
-static int map_walk(struct datapath *dp, enum datapath_map m, size_t key_size,
-		    int (*f)(void *arg, const void *key), void *arg)
+#define WALK_BATCH 1024
+
+struct batch {
+	void *keys, *values;
+	uint32_t max;
+};
+
+static void batch_free(struct batch *b)
 {
-	char key[64], next[64];
-	int r = bpf_map_get_next_key(dp->map[m], NULL, next) ? -errno : 0;
+	free(b->keys);
+	free(b->values);
+}
 
-	if (key_size > sizeof(key))
-		return -EINVAL;
+static int batch_alloc(struct batch *b, uint32_t max, size_t key_size, size_t value_size)
+{
+	batch_free(b);
+	b->max = max;
+	b->keys = calloc(max, key_size);
+	b->values = calloc(max, value_size);
+	return b->keys && b->values ? 0 : -ENOMEM;
+}
+
+/*
+ * Walks a hash map bucket by bucket: each entry that is there all the time comes once, whatever
+ * others add and delete meanwhile. (From a key that has vanished, bpf_map_get_next_key() starts
+ * anew.) f returns 1 to delete, 0 to keep, or a negative errno.
+ */
+static int map_walk(struct datapath *dp, enum datapath_map m, size_t key_size, size_t value_size,
+		    int (*f)(void *arg, const void *key, const void *value), void *arg)
+{
+	CLEANUP(batch_free) struct batch b = {0};
+	uint32_t n, place = 0, from = 0;
+	bool begun = false;
+	int r = batch_alloc(&b, WALK_BATCH, key_size, value_size);
+
 	while (!r) {
-		int verdict;
+		n = b.max;
+		r = bpf_map_lookup_batch(dp->map[m], begun ? &from : NULL, &place, b.keys, b.values,
+					 &n, NULL)
+			    ? -errno
+			    : 0;
+		if (r == -ENOSPC) { /* a bucket with more than that; it comes again */
+			r = batch_alloc(&b, 2 * b.max, key_size, value_size);
+			continue;
+		}
+		if (r && r != -ENOENT) /* the end, with the last ones */
+			return r;
+		for (uint32_t i = 0; i < n; i++) {
+			const char *key = (const char *)b.keys + i * key_size;
+			int verdict = f(arg, key, (const char *)b.values + i * value_size);
 
-		memcpy(key, next, key_size);
-		r = bpf_map_get_next_key(dp->map[m], key, next) ? -errno : 0;
-		verdict = f(arg, key);
-		if (verdict < 0)
-			return verdict;
-		if (verdict == 1)
-			map_del(dp, m, key);
+			if (verdict < 0)
+				return verdict;
+			if (verdict == 1)
+				map_del(dp, m, key);
+		}
+		begun = true;
+		from = place;
 	}
 	return r == -ENOENT ? 0 : r;
 }
 
-static int after_list(void *arg, const void *key)
+static int after_list(void *arg, const void *key, const void *value)
 {
+	const struct ax_service *v = value;
 	struct datapath *dp = arg;
-	struct ax_service v;
 
-	if (map_get(dp, MAP_SERVICES, key, &v) == 0 && v.id >= dp->next_list)
-		dp->next_list = v.id + 1;
+	(void)key;
+	if (v->id >= dp->next_list)
+		dp->next_list = v->id + 1;
 	return 0;
+}
+
+static int services_walk(struct datapath *dp,
+			 int (*f)(void *arg, const void *key, const void *value), void *arg)
+{
+	return map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), sizeof(struct ax_service), f,
+			arg);
 }
 
 int datapath_take_lists(struct datapath *dp)
 {
-	return map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), after_list, dp);
+	return services_walk(dp, after_list, dp);
 }
 
 /* --- sweeping --- */
@@ -242,120 +313,180 @@ struct sweep {
 	const struct datapath_keep *keep;
 };
 
-static int sweep_app(void *arg, const void *key)
+static int sweep_app(void *arg, const void *key, const void *value)
 {
 	struct sweep *s = arg;
 
+	(void)value;
 	return !s->keep->cgroup(s->keep->arg, *(const uint64_t *)key);
 }
 
-static int sweep_vip(void *arg, const void *key)
+static int sweep_vip(void *arg, const void *key, const void *value)
 {
 	struct sweep *s = arg;
 
+	(void)value;
 	return !s->keep->vip(s->keep->arg, key);
 }
 
-static int sweep_service(void *arg, const void *key)
+static int sweep_service(void *arg, const void *key, const void *value)
 {
 	struct sweep *s = arg;
 
+	(void)value;
 	if (!s->keep->service(s->keep->arg, key))
 		datapath_service_del(s->dp, key);
 	return 0;
 }
 
-static int sweep_server(void *arg, const void *key)
+/* Whoever had the address when it was written need not have it now. */
+static int sweep_server(void *arg, const void *key, const void *value)
+{
+	const struct ax_endpoint *ep = key;
+	const struct ax_server *v = value;
+	struct sweep *s = arg;
+	struct ax_vip vip;
+
+	if (s->keep->app(s->keep->arg, v->app) && map_get(s->dp, MAP_VIPS, &ep->addr, &vip) == 0 &&
+	    vip.kind == AX_VIP_APP && vip.id == v->app)
+		return 0;
+	map_del(s->dp, MAP_LISTENERS, key);
+	return 1;
+}
+
+static int sweep_loopback(void *arg, const void *key, const void *value)
 {
 	struct sweep *s = arg;
-	struct ax_server v;
 
-	return map_get(s->dp, MAP_SERVERS, key, &v) == 0 && !s->keep->app(s->keep->arg, v.app);
+	(void)value;
+	return !s->keep->app(s->keep->arg, ((const struct ax_app_endpoint *)key)->app);
+}
+
+static int sweep_count(void *arg, const void *key, const void *value)
+{
+	uint32_t app = *(const uint32_t *)key;
+	struct sweep *s = arg;
+
+	(void)value;
+	return app && !s->keep->app(s->keep->arg, app);
 }
 
 /* Counts of addresses that are nobody's any more, once their last connection is gone. */
-static int sweep_open(void *arg, const void *key)
+static int sweep_open(void *arg, const void *key, const void *value)
 {
 	const struct ax_endpoint *ep = key;
 	struct sweep *s = arg;
-	uint32_t open;
 
-	return map_get(s->dp, MAP_OPEN_CONNS, key, &open) == 0 && !open &&
-	       !s->keep->vip(s->keep->arg, &ep->addr);
+	return !*(const uint32_t *)value && !s->keep->vip(s->keep->arg, &ep->addr);
 }
 
-static int sweep_netns(void *arg, const void *key)
+static int sweep_netns(void *arg, const void *key, const void *value)
 {
+	const struct ax_netns_app *v = value;
 	struct sweep *s = arg;
-	struct ax_netns_app v;
 
-	return map_get(s->dp, MAP_NETNS_APPS, key, &v) == 0 && !s->keep->app(s->keep->arg, v.id);
+	return v->id ? !s->keep->app(s->keep->arg, v->id)
+		     : *(const uint64_t *)key != s->dp->netns_cookie;
 }
 
 /* Slots of a generation that no service names: an agent died between writing and switching. */
-static int stale_slot(void *arg, const void *key)
+static int stale_slot(void *arg, const void *key, const void *value)
 {
 	const struct ax_backend_key *k = key;
 	const uint32_t *generation = arg; /* [next_list], UINT32_MAX: no such list */
 
+	(void)value;
 	return k->service >= generation[0] || generation[1 + k->service] != k->generation;
 }
 
-struct generations {
-	struct datapath *dp;
-	uint32_t *g;
-};
-
-static int note_generation(void *arg, const void *key)
+static int note_generation(void *arg, const void *key, const void *value)
 {
-	struct generations *g = arg;
-	struct ax_service v;
+	const struct ax_service *v = value;
+	uint32_t *g = arg;
 
-	if (map_get(g->dp, MAP_SERVICES, key, &v) == 0 && v.id < g->g[0])
-		g->g[1 + v.id] = v.generation;
+	(void)key;
+	if (v->id < g[0])
+		g[1 + v->id] = v->generation;
 	return 0;
 }
 
 static int sweep_slots(struct datapath *dp)
 {
 	autofree uint32_t *g = malloc(((size_t)dp->next_list + 1) * sizeof(*g));
-	struct generations gs = {.dp = dp, .g = g};
 	int r;
 
 	if (!g)
 		return -ENOMEM;
 	memset(g, 0xff, ((size_t)dp->next_list + 1) * sizeof(*g));
 	g[0] = dp->next_list;
-	r = map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), note_generation, &gs);
-	return r ? r : map_walk(dp, MAP_BACKENDS, sizeof(struct ax_backend_key), stale_slot, g);
+	r = services_walk(dp, note_generation, g);
+	return r ? r
+		 : map_walk(dp, MAP_BACKENDS, sizeof(struct ax_backend_key),
+			    sizeof(struct ax_backend), stale_slot, g);
 }
 
 int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 {
+	const struct {
+		enum datapath_map map;
+		size_t key_size, value_size;
+		int (*f)(void *arg, const void *key, const void *value);
+	} maps[] = {
+		{MAP_APPS, sizeof(uint64_t), sizeof(struct ax_app), sweep_app},
+		{MAP_VIPS, sizeof(struct ax_addr), sizeof(struct ax_vip), sweep_vip},
+		{MAP_SERVICES, sizeof(struct ax_endpoint), sizeof(struct ax_service),
+		 sweep_service},
+		{MAP_SERVERS, sizeof(struct ax_endpoint), sizeof(struct ax_server), sweep_server},
+		{MAP_LOOPBACK_SERVERS, sizeof(struct ax_app_endpoint), sizeof(uint32_t),
+		 sweep_loopback},
+		{MAP_APP_SERVERS, sizeof(uint32_t), sizeof(uint32_t), sweep_count},
+		{MAP_OPEN_CONNS, sizeof(struct ax_endpoint), sizeof(uint32_t), sweep_open},
+		{MAP_NETNS_APPS, sizeof(uint64_t), sizeof(struct ax_netns_app), sweep_netns},
+	};
 	struct sweep s = {.dp = dp, .keep = keep};
-	int r = map_walk(dp, MAP_APPS, sizeof(uint64_t), sweep_app, &s);
+	int r = 0;
 
-	r = r ? r : map_walk(dp, MAP_VIPS, sizeof(struct ax_addr), sweep_vip, &s);
-	r = r ? r : map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), sweep_service, &s);
-	r = r ? r : map_walk(dp, MAP_SERVERS, sizeof(struct ax_endpoint), sweep_server, &s);
-	r = r ? r : map_walk(dp, MAP_OPEN_CONNS, sizeof(struct ax_endpoint), sweep_open, &s);
-	r = r ? r : map_walk(dp, MAP_NETNS_APPS, sizeof(uint64_t), sweep_netns, &s);
+	for (size_t i = 0; i < ARRAY_SIZE(maps) && !r; i++)
+		r = map_walk(dp, maps[i].map, maps[i].key_size, maps[i].value_size, maps[i].f, &s);
 	return r ? r : sweep_slots(dp);
 }
 
-/* --- reading --- */
+/* --- what is reserved --- */
+
+int datapath_reserve(struct datapath *dp, const struct ax_prefix *list, size_t n)
+{
+	struct ax_prefix key, next;
+	uint32_t one = 1;
+	int r = 0;
+
+	for (size_t i = 0; i < n && !r; i++)
+		r = map_set(dp, MAP_RESERVED, &list[i], &one);
+	if (r || bpf_map_get_next_key(dp->map[MAP_RESERVED], NULL, &next))
+		return r;
+	do { /* of an earlier agent with another config; nobody but the agent writes here */
+		bool known = false;
+
+		key = next;
+		r = bpf_map_get_next_key(dp->map[MAP_RESERVED], &key, &next);
+		for (size_t i = 0; i < n; i++)
+			known |= memcmp(&list[i], &key, sizeof(key)) == 0;
+		if (!known)
+			map_del(dp, MAP_RESERVED, &key);
+	} while (!r);
+	return 0;
+}
+
+/* --- servers --- */
 
 struct servers_each {
-	struct datapath *dp;
 	int (*f)(void *arg, const struct ax_endpoint *ep, const struct ax_server *s);
 	void *arg;
 };
 
-static int each_server(void *arg, const void *key)
+static int each_server(void *arg, const void *key, const void *value)
 {
 	struct servers_each *s = arg;
-	struct ax_server v;
-	int r = map_get(s->dp, MAP_SERVERS, key, &v) ? 0 : s->f(s->arg, key, &v);
+	int r = s->f(s->arg, key, value);
 
 	return r > 0 ? -ECANCELED : r;
 }
@@ -365,10 +496,54 @@ int datapath_servers_each(struct datapath *dp,
 				   const struct ax_server *s),
 			  void *arg)
 {
-	struct servers_each s = {.dp = dp, .f = f, .arg = arg};
+	struct servers_each s = {.f = f, .arg = arg};
 
-	return map_walk(dp, MAP_SERVERS, sizeof(struct ax_endpoint), each_server, &s);
+	return map_walk(dp, MAP_SERVERS, sizeof(struct ax_endpoint), sizeof(struct ax_server),
+			each_server, &s);
 }
+
+struct drop_servers {
+	struct datapath *dp;
+	uint32_t app;
+};
+
+static int drop_server(void *arg, const void *key, const void *value)
+{
+	struct drop_servers *d = arg;
+
+	if (((const struct ax_server *)value)->app != d->app)
+		return 0;
+	map_del(d->dp, MAP_LISTENERS, key);
+	return 1;
+}
+
+static int drop_loopback(void *arg, const void *key, const void *value)
+{
+	struct drop_servers *d = arg;
+
+	(void)value;
+	return ((const struct ax_app_endpoint *)key)->app == d->app;
+}
+
+int datapath_servers_drop(struct datapath *dp, uint32_t app)
+{
+	struct drop_servers d = {.dp = dp, .app = app};
+	uint32_t n = 0;
+	int r = map_get(dp, MAP_APP_SERVERS, &app, &n);
+
+	if (r || !app)
+		return r == -ENOENT ? 0 : r;
+	if (n) { /* sockets that got away from it */
+		r = map_walk(dp, MAP_SERVERS, sizeof(struct ax_endpoint), sizeof(struct ax_server),
+			     drop_server, &d);
+		r = r ? r
+		      : map_walk(dp, MAP_LOOPBACK_SERVERS, sizeof(struct ax_app_endpoint),
+				 sizeof(uint32_t), drop_loopback, &d);
+	}
+	return r ? r : map_del(dp, MAP_APP_SERVERS, &app);
+}
+
+/* --- reading --- */
 
 static int open_iter(void *arg)
 {

@@ -12,6 +12,9 @@ enum datapath_map {
 	MAP_SERVICES,
 	MAP_BACKENDS,
 	MAP_SERVERS,
+	MAP_LOOPBACK_SERVERS,
+	MAP_APP_SERVERS,
+	MAP_RESERVED,
 	MAP_OPEN_CONNS,
 	MAP_LISTENERS,
 	MAP_ASKED,
@@ -43,7 +46,8 @@ struct datapath {
 	struct ring_buffer *ring;
 	int (*event)(void *arg, const struct ax_event *ev);
 	void *event_arg;
-	uint32_t next_list; /* id of the next service endpoint's backend list */
+	uint64_t netns_cookie; /* of the namespace that it was opened in, the host's */
+	uint32_t next_list;    /* id of the next service endpoint's backend list */
 	char cgroup_path[4096];
 	char pin_dir[256];
 	struct feature_report features[DATAPATH_PROGRAMS_MAX];
@@ -55,5 +59,8 @@ void datapath_log_libbpf(void);
 
 /* maps.c: services of an earlier agent keep the ids of their backend lists. */
 int datapath_take_lists(struct datapath *dp);
+
+/* maps.c: what the programs need before they run. */
+int datapath_tell_host(struct datapath *dp);
 
 #endif

@@ -584,9 +584,9 @@ static void fill_tables(void)
 	const uint32_t none = 0, some = 3;
 
 	for (uint32_t i = 1; i <= 10; i++) {
-		struct ax_endpoint ep = {.port_be = (__be16)i, .proto = IPPROTO_TCP};
-		struct ax_server server = {.app = i, .sockets = 1};
 		struct ax_addr addr = {.b = {0xfd, [15] = (uint8_t)i}};
+		struct ax_endpoint ep = {.addr = addr, .port_be = (__be16)i, .proto = IPPROTO_TCP};
+		struct ax_server server = {.app = i, .sockets = 1};
 		struct ax_netns_app ns = {.id = i};
 		struct datapath_backend b[2] = {backend(i, 1), backend(i + 1, 2)};
 		struct ax_vip vip = {.kind = AX_VIP_APP, .id = i};
@@ -632,7 +632,9 @@ static void test_sweep(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(datapath_sweep(f.dp, &keep), 0);
 		assert_int_equal(count_entries("apps", sizeof(uint64_t)), 1);
-		assert_int_equal(count_entries("netns_apps", sizeof(uint64_t)), 1);
+		assert_int_equal(count_entries("netns_apps", sizeof(uint64_t)), 2); /* the host's */
+		assert_int_equal(count_entries("app_servers", sizeof(uint32_t)),
+				 2); /* all of all */
 		assert_int_equal(count_entries("vips", sizeof(struct ax_addr)), 1);
 		assert_int_equal(count_entries("servers", sizeof(struct ax_endpoint)), 1);
 		assert_int_equal(count_entries("open_conns", sizeof(struct ax_endpoint)), 2);
@@ -666,6 +668,44 @@ static int on_server(void *arg, const struct ax_endpoint *ep, const struct ax_se
 	assert_int_equal(ep->port_be, s->app);
 	*seen |= 1u << s->app;
 	return 0;
+}
+
+#define VANISHING 5000
+
+struct vanishing {
+	int map;
+	unsigned char seen[VANISHING];
+	uint32_t calls;
+};
+
+/* Somebody else takes the key that comes next. */
+static int vanish(void *arg, const struct ax_endpoint *ep, const struct ax_server *s)
+{
+	struct vanishing *v = arg;
+	struct ax_endpoint next;
+
+	assert_int_equal(v->seen[s->app], 0);
+	v->seen[s->app] = 1;
+	v->calls++;
+	if (bpf_map_get_next_key(v->map, ep, &next) == 0)
+		bpf_map_delete_elem(v->map, &next);
+	return 0;
+}
+
+static void test_walking_while_keys_vanish(void **state)
+{
+	autoclose int servers = pinned_map("servers");
+	struct vanishing v = {.map = servers};
+
+	(void)state;
+	for (uint32_t i = 0; i < VANISHING; i++) {
+		struct ax_endpoint ep = {.port_be = (__be16)i, .proto = IPPROTO_TCP};
+		struct ax_server server = {.app = i, .sockets = 1};
+
+		assert_int_equal(bpf_map_update_elem(servers, &ep, &server, BPF_ANY), 0);
+	}
+	assert_int_equal(datapath_servers_each(f.dp, vanish, &v), 0);
+	assert_in_range(v.calls, VANISHING / 2, VANISHING);
 }
 
 static int stop_at_once(void *arg, const struct ax_endpoint *ep, const struct ax_server *s)
@@ -717,6 +757,7 @@ int main(void)
 		TEST(test_sweep),
 		TEST(test_deleting_nothing),
 		TEST(test_reading),
+		TEST(test_walking_while_keys_vanish),
 	};
 
 	return own_namespaces() ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

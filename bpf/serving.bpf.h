@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who listens at an endpoint. BPF only. */
+#ifndef AX_SERVING_BPF_H
+#define AX_SERVING_BPF_H
+
+#include "maps.bpf.h"
+
+/* NULL: nobody. `vip` is that of the endpoint's address: a socket that its app left behind, and
+ * that somebody holds on to, does not serve the address's next owner. */
+static __always_inline struct ax_server *server_of(const struct ax_endpoint *ep,
+						   const struct ax_vip *vip)
+{
+	struct ax_server *s;
+
+	if (vip->kind != AX_VIP_APP)
+		return NULL;
+	s = bpf_map_lookup_elem(&servers, ep);
+	return s && s->app == vip->id ? s : NULL;
+}
+
+#endif
