@@ -141,6 +141,15 @@ AX_MAP struct {
 	__type(value, struct ax_endpoint);
 } flows SEC(".maps");
 
+/* Host-mode apps whose sockets ask the agent's DNS from the host's address: see struct
+ * ax_dns_port. */
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct ax_dns_port);
+	__type(value, __u32);
+} dns_ports SEC(".maps");
+
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);

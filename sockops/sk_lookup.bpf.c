@@ -36,13 +36,17 @@ static __always_inline void endpoints(const struct bpf_sk_lookup *ctx, struct ax
 struct caller {
 	const struct ax_vip *app; /* NULL: a program outside ax */
 	struct ax_addr addr;
+	bool dns; /* the agent's, which answers */
 };
 
 /* False: a virtual IP as source is believed only from its owner's side (Linux 5.17). */
-static __always_inline bool caller_of(const struct bpf_sk_lookup *ctx, struct caller *who)
+static __always_inline bool caller_of(const struct bpf_sk_lookup *ctx, struct caller *who,
+				      const struct ax_ctl *c)
 {
 	const struct ax_vip *client = bpf_map_lookup_elem(&vips, &who->addr);
 
+	who->dns = client && client->kind == AX_VIP_HOST && ctx->protocol == IPPROTO_UDP &&
+		   (__be16)ctx->remote_port == c->dns_port_be && ctx->ingress_ifindex == LO_IFINDEX;
 	if (!client || client->kind != AX_VIP_APP)
 		return true;
 	who->app = client;
@@ -54,7 +58,7 @@ static __always_inline bool may_have(const struct caller *who, const struct ax_v
 				     const struct ax_ctl *c)
 {
 	if (!who->app)
-		return c->host_access;
+		return c->host_access || who->dns;
 	return (proto == IPPROTO_UDP ? party_may_datagram(&who->app->party, &to->party, c)
 				     : party_may(&who->app->party, &to->party, c)) == 0;
 }
@@ -155,7 +159,7 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 	vip = bpf_map_lookup_elem(&vips, &local.addr);
 	if (!vip || vip->kind == AX_VIP_HOST)
 		return SK_PASS;
-	if (!caller_of(ctx, &who))
+	if (!caller_of(ctx, &who, c))
 		return deny();
 	s = server_of(&local, vip);
 	if (!s && local.proto == IPPROTO_TCP && (vip->flags & AX_VIP_SERVICES))

@@ -127,6 +127,21 @@ static __always_inline void bind_source(struct bpf_sock_addr *ctx, const struct 
 	}
 }
 
+/* A socket of a host-mode app that has its port already: the agent's DNS sees the host's address.
+ */
+static __always_inline void remember_asker(const struct route_request *rq)
+{
+	struct ax_dns_port key = {.port_be = rq->local_port_be,
+				  .proto = rq->peer.proto,
+				  .v4 = addr_is_v4(&rq->peer.addr)};
+	__u32 id = rq->app->id;
+
+	if (!key.port_be)
+		return;
+	if (bpf_map_update_elem(&dns_ports, &key, &id, BPF_ANY))
+		count(AX_COUNT_ERROR);
+}
+
 /* Returns 0 or a negative errno; rq->peer is where it goes. */
 static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
 {
@@ -145,12 +160,13 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 	r = remember_peer(ctx, &was, rq, route);
 	if (r)
 		return r;
-	if ((rq->app->flags & AX_APP_HOST) &&
-	    (route == ROUTE_DIRECT || route == ROUTE_TRANSLATED)) {
+	if ((rq->app->flags & AX_APP_HOST) && route != ROUTE_OUTSIDE) {
 		const struct ax_addr *vip = app_vip(rq->app, &rq->peer.addr);
 
 		if (vip)
 			bind_source(ctx, vip);
+		if (route == ROUTE_AGENT)
+			remember_asker(rq);
 	}
 	return 0;
 }
@@ -237,6 +253,8 @@ static __always_inline int send_peer(struct bpf_sock_addr *ctx, struct route_req
 	rq->sticky = true;
 	rq->local_port_be = local_port(ctx);
 	route = route_peer(rq);
+	if (route == ROUTE_AGENT && (rq->app->flags & AX_APP_HOST))
+		remember_asker(rq);
 	if (route == ROUTE_TRANSLATED || route == ROUTE_AGENT) {
 		r = remember_reply(ctx, cookie, &was, &rq->peer);
 		if (r)
@@ -255,7 +273,7 @@ static __always_inline const struct ax_addr *send_source(struct bpf_sock_addr *c
 
 	if (!rq->app || !(rq->app->flags & AX_APP_HOST) || !sk)
 		return NULL;
-	if (route != ROUTE_DIRECT && route != ROUTE_TRANSLATED)
+	if (route == ROUTE_OUTSIDE)
 		return NULL;
 	return app_vip(rq->app, &rq->peer.addr);
 }

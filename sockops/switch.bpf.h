@@ -95,7 +95,7 @@ enum route {
 	ROUTE_OUTSIDE,	  /* not ours: nothing is done */
 	ROUTE_DIRECT,	  /* to a virtual IP as it stands */
 	ROUTE_TRANSLATED, /* `peer` was changed */
-	ROUTE_AGENT,	  /* `peer` was changed to the agent's DNS: no source address is implied */
+	ROUTE_AGENT,	  /* `peer` was changed to the agent's DNS */
 };
 
 struct route_request {

@@ -165,12 +165,29 @@ static void read_upstreams(struct reader *r, const struct node *n, void *to)
 			  c);
 }
 
+static void read_forward(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "egress or all";
+	const char *text = scalar_text(r, n, what);
+	enum dns_forward *forward = to;
+
+	if (!text)
+		return;
+	if (streq(text, "egress"))
+		*forward = DNS_FORWARD_EGRESS;
+	else if (streq(text, "all"))
+		*forward = DNS_FORWARD_ALL;
+	else
+		reject(r, n, "%s", what);
+}
+
 static void read_dns(struct reader *r, const struct node *n, void *to)
 {
 	static const struct key keys[] = {
 		{"enabled", read_bool, offsetof(struct config, dns)},
 		{"domain", read_domain, offsetof(struct config, dns_domain)},
 		{"upstreams", read_upstreams, 0},
+		{"forward", read_forward, offsetof(struct config, dns_forward)},
 	};
 
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);

@@ -11,6 +11,8 @@
 #include "config/defaults.h"
 
 enum net_mode { NET_PRIVATE, NET_HOST };
+/* Whose queries for names outside are forwarded: of those who may reach the outside, or of all. */
+enum dns_forward { DNS_FORWARD_EGRESS, DNS_FORWARD_ALL };
 enum restart_policy { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
 
 /* What an app is to be: the flags of `ax run` and the keys of a config `apps:` entry. */
@@ -138,6 +140,7 @@ struct config {
 	struct prefix pool6; /* len 0: no IPv6 addresses from a pool */
 	char *dns_domain;    /* without dots at the ends, lower case */
 	bool dns;	     /* answer DNS at all */
+	enum dns_forward dns_forward;
 	struct ax_addr *dns_upstreams;
 	__be16 *dns_upstream_ports_be;
 	size_t n_dns_upstreams; /* 0: those of /etc/resolv.conf */

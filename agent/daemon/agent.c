@@ -189,6 +189,7 @@ static int take_agent_section(struct agent *a, const struct config *c, struct er
 	a->config.pool4 = c->pool4;
 	a->config.pool6 = c->pool6;
 	a->config.dns = c->dns;
+	a->config.dns_forward = c->dns_forward;
 	a->config.host_access = c->host_access;
 	free(a->config.dns_domain);
 	a->config.dns_domain = strdup(c->dns_domain);

@@ -100,6 +100,44 @@ static bool zone_owns(void *arg, const struct ax_addr *addr)
 	       (a->pool6.size && prefix_contains(&a->pool6.prefix, addr));
 }
 
+/*
+ * Who asks. An address of a pool that nobody has (any more) is nobody's, and what else is not known
+ * as this host's own has no way out by us.
+ */
+static bool zone_asker(void *arg, const struct ax_addr *addr, __be16 port_be, uint8_t proto,
+		       struct dns_rights *ret)
+{
+	const struct ax_dns_port from = {
+		.port_be = port_be, .proto = proto, .v4 = addr_is_v4(addr)};
+	struct agent *a = arg;
+	const struct vip *v = vip_find(a, addr);
+	const struct app *app = v ? v->app : NULL;
+
+	*ret = (struct dns_rights){.forward = v && v->host};
+	if (!app && (!v || v->host))
+		app = app_by_id(a, datapath_dns_asker(a->dp, &from));
+	if (!app)
+		return (v && v->host) || !zone_owns(a, addr);
+	ret->self = addr_is_zero(&app->vip4) ? app->vip6 : app->vip4;
+	ret->forward = a->config.dns_forward == DNS_FORWARD_ALL || app->spec.egress ||
+		       app->spec.net == NET_HOST;
+	return true;
+}
+
+static int filter_of(struct agent *a, const char *program)
+{
+	int fd = datapath_program_fd(a->dp, program);
+
+	return fd < 0 ? 0 : fd;
+}
+
+static void on_drained(void *arg)
+{
+	struct agent *a = arg;
+
+	datapath_dns_turn(a->dp);
+}
+
 static size_t upstreams(struct agent *a, struct dns_upstream ret[UPSTREAMS_MAX])
 {
 	autofree char *text = NULL;
@@ -134,9 +172,14 @@ int names_open(struct agent *a, struct error *e)
 			 .ports = zone_ports,
 			 .reverse = zone_reverse,
 			 .owns = zone_owns,
+			 .asker = zone_asker,
 			 .arg = a},
 		.upstreams = up,
 		.n_upstreams = upstreams(a, up),
+		.udp_filter = filter_of(a, "ax_dns_udp"),
+		.tcp_filter = filter_of(a, "ax_dns_tcp"),
+		.drained = on_drained,
+		.arg = a,
 	};
 	int r;
 

@@ -276,6 +276,9 @@ static void note_agent(struct plan *p)
 	if (o->logs_size != n->logs_size || o->logs_to_journal != n->logs_to_journal)
 		diff_add(p->diff, "change", "agent", "logs",
 			 "for apps that are started from now on");
+	if (o->dns_forward != n->dns_forward)
+		diff_add(p->diff, "change", "agent", "dns.forward",
+			 n->dns_forward == DNS_FORWARD_ALL ? "egress -> all" : "all -> egress");
 	if (needs_restart(o, n))
 		diff_add(p->diff, "change", "agent", "pool, dns or socket",
 			 "takes effect when the agent is started again");

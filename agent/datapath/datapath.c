@@ -27,7 +27,7 @@
 /* What each program is for; the order is the one of reports. */
 static const struct program_info {
 	const char *name;
-	enum { AT_CGROUP, AT_NETNS, AT_HOLD, AT_ITER, AT_FABRIC } at;
+	enum { AT_CGROUP, AT_NETNS, AT_HOLD, AT_ITER, AT_FABRIC, AT_SOCKET } at;
 	bool required;
 	const char *cost;
 	const char *needs;
@@ -61,6 +61,11 @@ static const struct program_info {
 	{"ax_to_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
 	{"ax_to_service", AT_FABRIC, false,
 	 "services with private backends are closed to programs outside ax", "Linux 5.17"},
+	{"ax_dns_udp", AT_SOCKET, false,
+	 "the DNS answers neighbours of this host, and one app's flood loses others' queries",
+	 "Linux 5.3"},
+	{"ax_dns_tcp", AT_SOCKET, false, "the DNS answers neighbours of this host by TCP",
+	 "Linux 5.3"},
 };
 _Static_assert(ARRAY_SIZE(programs) <= DATAPATH_PROGRAMS_MAX, "room for a report per program");
 
@@ -81,6 +86,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_UDP_REPLIES] = "udp_replies",
 	[MAP_FLOWS] = "flows",
 	[MAP_HANDED] = "handed",
+	[MAP_DNS_PORTS] = "dns_ports",
 	[MAP_CTL] = "ctl",
 	[MAP_COUNTERS] = "counters",
 	[MAP_EVENTS] = "events",
@@ -235,7 +241,7 @@ int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), vo
 static bool may_be_missing(int m)
 {
 	return m == MAP_OPEN_CONNS || m == MAP_HANDED || m == MAP_LOOPBACK_SERVERS ||
-	       m == MAP_APP_SERVERS || m == MAP_RESERVED;
+	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_PORTS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)
@@ -460,6 +466,11 @@ int datapath_program_fd(const struct datapath *dp, const char *name)
 	struct bpf_program *p = bpf_object__find_program_by_name(dp->skel->obj, name);
 
 	return p ? bpf_program__fd(p) : -1;
+}
+
+void datapath_dns_turn(struct datapath *dp)
+{
+	dp->skel->bss->dns_turn++;
 }
 
 int datapath_open(const struct instance *inst, const char *cgroup_path, struct datapath **ret,

@@ -105,6 +105,12 @@ int datapath_service_attach(struct datapath *dp, unsigned ifindex);
 /* Attaches or detaches the program that holds SYNs back. */
 int datapath_hold(struct datapath *dp, bool on);
 
+/* --- DNS: the programs ax_dns_udp and ax_dns_tcp are filters for the server's sockets --- */
+/* A queue of theirs was found empty: each asker may fill its part of it again. */
+void datapath_dns_turn(struct datapath *dp);
+/* The host-mode app that asks from a port of the host's own address; 0: none that is known. */
+uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_dns_port *from);
+
 /* --- events --- */
 /* Descriptor to poll; records are consumed with datapath_events_read(). */
 int datapath_events_fd(struct datapath *dp);

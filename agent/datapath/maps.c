@@ -73,6 +73,13 @@ int datapath_netns_del(struct datapath *dp, uint64_t cookie)
 	return map_del(dp, MAP_NETNS_APPS, &cookie);
 }
 
+uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_dns_port *from)
+{
+	uint32_t id = 0;
+
+	return map_get(dp, MAP_DNS_PORTS, from, &id) ? 0 : id;
+}
+
 int datapath_vip_set(struct datapath *dp, const struct ax_addr *addr, const struct ax_vip *v)
 {
 	return map_set(dp, MAP_VIPS, addr, v);

@@ -11,8 +11,9 @@
 #define DNS_UDP_MAX	   1232 /* what an IPv6 path carries without fragments; never more by UDP */
 #define DNS_UPSTREAM_NS	   2000000000ull  /* how long an upstream has for its answer */
 #define DNS_CLIENT_IDLE_NS 10000000000ull /* how long a TCP connection may say nothing */
+#define DNS_RCVBUF	   (16 << 20)	  /* of UDP: each asker may fill only a part */
 #define DNS_QUERIES_MAX	   512		  /* open at the upstreams */
-#define DNS_QUERIES_SHARE  128		  /* of these one asker's: one more fails at once */
+#define DNS_QUERIES_SHARE  64		  /* of these one asker's: one more fails at once */
 #define DNS_CLIENTS_MAX	   128		  /* TCP connections */
 
 #endif

@@ -6,15 +6,32 @@
 
 #define FREE_PORT_TRIES 64
 
-static int socket_bind(int type, const struct ax_addr *addr, __be16 port_be)
+/* The filter first: nothing comes in without it. */
+static int socket_limit(int fd, int type, int filter)
+{
+	int size = DNS_RCVBUF;
+
+	if (filter && setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof(filter)) < 0)
+		return -errno;
+	/* Without the right to it the usual size has to do. */
+	if (filter && type == SOCK_DGRAM &&
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+		return errno == EPERM ? 0 : -errno;
+	return 0;
+}
+
+static int socket_bind(int type, const struct ax_addr *addr, __be16 port_be, int filter)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = addr_to_sockaddr(addr, port_be, &ss);
 	autoclose int fd = socket(ss.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int one = 1;
+	int one = 1, r;
 
 	if (fd < 0)
 		return -errno;
+	r = socket_limit(fd, type, filter);
+	if (r)
+		return r;
 	if (ss.ss_family == AF_INET6 &&
 	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
 		return -errno;
@@ -48,7 +65,7 @@ static void sockets_close(struct dns_server *s)
 }
 
 /* All of them on one port; with port 0 the first one's choice. */
-static int sockets_bind(struct dns_server *s, __be16 port_be)
+static int sockets_bind(struct dns_server *s, const struct dns_config *c, __be16 port_be)
 {
 	const struct ax_addr *addr[] = {&s->listen4, &s->listen6};
 	int r = 0;
@@ -56,11 +73,12 @@ static int sockets_bind(struct dns_server *s, __be16 port_be)
 	for (size_t i = 0; i < ARRAY_SIZE(addr) && r >= 0; i++) {
 		if (addr_is_zero(addr[i]))
 			continue;
-		r = s->udp[i].item.fd = socket_bind(SOCK_DGRAM, addr[i], port_be);
+		r = s->udp[i].item.fd = socket_bind(SOCK_DGRAM, addr[i], port_be, c->udp_filter);
 		if (r >= 0 && !port_be)
 			r = socket_port(r, &port_be);
 		if (r >= 0)
-			r = s->tcp[i].item.fd = socket_bind(SOCK_STREAM, addr[i], port_be);
+			r = s->tcp[i].item.fd =
+				socket_bind(SOCK_STREAM, addr[i], port_be, c->tcp_filter);
 	}
 	s->port_be = port_be;
 	if (r < 0)
@@ -68,12 +86,12 @@ static int sockets_bind(struct dns_server *s, __be16 port_be)
 	return r < 0 ? r : 0;
 }
 
-static int sockets_open(struct dns_server *s, __be16 port_be)
+static int sockets_open(struct dns_server *s, const struct dns_config *c)
 {
-	int r = sockets_bind(s, port_be);
+	int r = sockets_bind(s, c, c->port_be);
 
 	for (int i = 0; r == -EADDRINUSE && i < FREE_PORT_TRIES; i++)
-		r = sockets_bind(s, 0);
+		r = sockets_bind(s, c, 0);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(s->udp); i++) {
 		if (s->udp[i].item.fd >= 0)
 			r = loop_add(s->epoll_fd, &s->udp[i].item, EPOLLIN);
@@ -94,6 +112,8 @@ static int server_init(struct dns_server *s, int epoll_fd, const struct dns_conf
 	s->listen4 = c->listen4;
 	s->listen6 = c->listen6;
 	s->zone = c->zone;
+	s->drained = c->drained;
+	s->arg = c->arg;
 	dns_wait_init(&s->queries);
 	dns_wait_init(&s->clients);
 	for (size_t i = 0; i < ARRAY_SIZE(s->udp); i++) {
@@ -130,7 +150,7 @@ int dns_server_open(int epoll_fd, const struct dns_config *c, struct dns_server 
 		return error_set(e, -ENOMEM, "no memory for the DNS server");
 	r = server_init(s, epoll_fd, c);
 	if (r == 0)
-		r = sockets_open(s, c->port_be);
+		r = sockets_open(s, c);
 	if (r == 0)
 		r = dns_server_set_upstreams(s, c->upstreams, c->n_upstreams);
 	if (r < 0) {
@@ -197,7 +217,7 @@ void dns_reply(const struct dns_asker *a, const uint8_t *msg, size_t len)
 		       a->from_len);
 }
 
-bool dns_rights_of(const struct dns_server *s, const struct sockaddr_storage *from,
+bool dns_rights_of(const struct dns_server *s, const struct sockaddr_storage *from, uint8_t proto,
 		   struct dns_rights *ret)
 {
 	struct ax_addr addr;
@@ -207,7 +227,7 @@ bool dns_rights_of(const struct dns_server *s, const struct sockaddr_storage *fr
 	if (addr_from_sockaddr((const struct sockaddr *)from, &addr, &port_be))
 		return false;
 	ret->self = addr;
-	return !s->zone.asker || s->zone.asker(s->zone.arg, &addr, ret);
+	return !s->zone.asker || s->zone.asker(s->zone.arg, &addr, port_be, proto, ret);
 }
 
 void dns_on_udp(struct loop_item *item)
@@ -223,9 +243,12 @@ void dns_on_udp(struct loop_item *item)
 				     (struct sockaddr *)&a.from, &a.from_len);
 		int len;
 
-		if (n < 0 && errno == EAGAIN)
+		if (n < 0 && errno == EAGAIN) {
+			dns_drained(s, EAGAIN);
 			break;
-		if (n < 0 || (size_t)n > sizeof(query) || !dns_rights_of(s, &a.from, &a.rights))
+		}
+		if (n < 0 || (size_t)n > sizeof(query) ||
+		    !dns_rights_of(s, &a.from, IPPROTO_UDP, &a.rights))
 			continue;
 		len = dns_answer(&s->zone, query, (size_t)n, s->answer, sizeof(s->answer),
 				 DNS_UDP_MAX);

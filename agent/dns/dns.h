@@ -44,9 +44,10 @@ struct dns_zone {
 	bool (*reverse)(void *arg, const struct ax_addr *addr, char name[DNS_NAME_MAX]);
 	/* True when the address lies in ax's pools: unknown ones get NXDOMAIN, not a forward. */
 	bool (*owns)(void *arg, const struct ax_addr *addr);
-	/* Who asks from this address. False: nobody who is answered. NULL: each address is an asker
-	 * of its own, who may everything. */
-	bool (*asker)(void *arg, const struct ax_addr *from, struct dns_rights *ret);
+	/* Who asks from there, by IPPROTO_UDP or IPPROTO_TCP. False: nobody who is answered. NULL:
+	 * each address is an asker of its own, who may everything. */
+	bool (*asker)(void *arg, const struct ax_addr *from, __be16 port_be, uint8_t proto,
+		      struct dns_rights *ret);
 	void *arg;
 	/* Addresses of ns.dns.<domain>, the name server that SOA and NS speak of; zero: none.
 	 * dns_server_open() fills in those that it listens on where they are zero. */
@@ -76,6 +77,9 @@ struct dns_config {
 	struct dns_zone zone;
 	const struct dns_upstream *upstreams;
 	size_t n_upstreams;
+	int udp_filter, tcp_filter; /* BPF programs for the sockets, 0: none; the caller's */
+	void (*drained)(void *arg); /* a socket's queue was found empty; NULL: nobody asks */
+	void *arg;
 };
 
 /*

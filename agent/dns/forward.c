@@ -60,12 +60,13 @@ static void query_answer(struct dns_query *q, uint8_t *msg, size_t len)
 	query_free(q);
 }
 
-static int error_answer(struct dns_server *s, const uint8_t *query, size_t len,
-			uint8_t out[ERROR_ANSWER_MAX])
+static int error_answer(struct dns_server *s, const struct dns_asker *a, const uint8_t *query,
+			size_t len, uint8_t out[ERROR_ANSWER_MAX])
 {
-	/* Nobody but an upstream knows single-label names, so without upstreams they do not exist.
-	 * SERVFAIL for the rest: musl takes REFUSED for the end of the whole lookup. */
-	bool unknown = !s->n_upstreams && dns_asks_single_label(query, len);
+	/* Nobody but an upstream knows single-label names, so without upstreams they do not exist,
+	 * and to those who may ask none nothing but the zone does. SERVFAIL for the rest: musl
+	 * takes REFUSED for the end of the whole lookup. */
+	bool unknown = !a->rights.forward || (!s->n_upstreams && dns_asks_single_label(query, len));
 
 	return dns_answer_error(query, len, unknown ? LDNS_RCODE_NXDOMAIN : LDNS_RCODE_SERVFAIL,
 				out, ERROR_ANSWER_MAX);
@@ -74,7 +75,7 @@ static int error_answer(struct dns_server *s, const uint8_t *query, size_t len,
 static void query_fail(struct dns_query *q)
 {
 	uint8_t out[ERROR_ANSWER_MAX];
-	int len = error_answer(q->server, q->msg + 2, q->len, out);
+	int len = error_answer(q->server, &q->asker, q->msg + 2, q->len, out);
 
 	if (len > 0)
 		query_answer(q, out, (size_t)len);
@@ -156,7 +157,7 @@ static void refuse(struct dns_server *s, const struct dns_asker *a, const uint8_
 		   size_t len)
 {
 	uint8_t out[ERROR_ANSWER_MAX];
-	int n = error_answer(s, query, len, out);
+	int n = error_answer(s, a, query, len, out);
 
 	if (n > 0)
 		dns_reply(a, out, (size_t)n);
@@ -164,9 +165,14 @@ static void refuse(struct dns_server *s, const struct dns_asker *a, const uint8_
 
 void dns_forward(struct dns_server *s, const struct dns_asker *a, const uint8_t *query, size_t len)
 {
-	struct dns_share *share = dns_share_get(s, &a->rights.self);
+	struct dns_share *share;
 	struct dns_query *q;
 
+	if (!a->rights.forward) {
+		refuse(s, a, query, len);
+		return;
+	}
+	share = dns_share_get(s, &a->rights.self);
 	if (!share)
 		return; /* the asker asks again */
 	q = make_room(s, share) ? calloc(1, sizeof(*q) + 2 + len) : NULL;

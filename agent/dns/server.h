@@ -39,6 +39,8 @@ struct dns_server {
 	size_t n_upstreams;
 	struct dns_socket udp[2], tcp[2]; /* IPv4, IPv6; fd -1: none */
 	struct dns_socket timer;
+	void (*drained)(void *arg);
+	void *arg;
 	uint64_t timer_ns;  /* when it is set to expire, 0: not set */
 	uint64_t resume_ns; /* when to accept connections again, 0: not paused */
 	struct dns_wait queries;
@@ -82,8 +84,14 @@ static inline void dns_wait_renew(struct dns_wait *list, struct dns_wait *w, uin
 /* dns.c: every handler ends with this: what the TCP clients have now, and the timer's deadline. */
 void dns_settle(struct dns_server *s);
 /* Who asks from there. False: nobody who is answered. */
-bool dns_rights_of(const struct dns_server *s, const struct sockaddr_storage *from,
+bool dns_rights_of(const struct dns_server *s, const struct sockaddr_storage *from, uint8_t proto,
 		   struct dns_rights *ret);
+/* recv() or accept() has failed with err: tells whoever wants to know that the queue is empty. */
+static inline void dns_drained(const struct dns_server *s, int err)
+{
+	if (err == EAGAIN && s->drained)
+		s->drained(s->arg);
+}
 void dns_reply(const struct dns_asker *a, const uint8_t *msg, size_t len);
 
 /* shares.c. NULL: no memory. dns_share_put() frees it if nothing of it is open. */
@@ -107,7 +115,6 @@ void dns_queries_cancel(struct dns_server *s, const struct dns_client *client);
 void dns_client_reply(struct dns_client *c, const uint8_t *msg, size_t len);
 void dns_client_query_opened(struct dns_client *c);
 void dns_client_query_closed(struct dns_client *c);
-void dns_client_touch(struct dns_client *c);
 void dns_clients_settle(struct dns_server *s);
 void dns_clients_expire(struct dns_server *s, uint64_t now_ns);
 void dns_clients_close(struct dns_server *s);

@@ -65,7 +65,7 @@ static void client_free(struct dns_client *c)
 	free(c);
 }
 
-void dns_client_touch(struct dns_client *c)
+static void client_touch(struct dns_client *c)
 {
 	if (c->unsettled)
 		return;
@@ -82,7 +82,7 @@ void dns_client_query_opened(struct dns_client *c)
 void dns_client_query_closed(struct dns_client *c)
 {
 	c->queries--;
-	dns_client_touch(c);
+	client_touch(c);
 }
 
 static int out_reserve(struct dns_client *c, size_t more)
@@ -111,7 +111,7 @@ static int out_reserve(struct dns_client *c, size_t more)
 
 void dns_client_reply(struct dns_client *c, const uint8_t *msg, size_t len)
 {
-	dns_client_touch(c);
+	client_touch(c);
 	if (out_reserve(c, 2 + len) < 0) {
 		c->broken = true;
 		return;
@@ -128,7 +128,7 @@ static void client_query(struct dns_client *c, const uint8_t *query, size_t len)
 	int n;
 
 	client_renew(c);
-	if (!dns_rights_of(s, &c->from, &a.rights)) {
+	if (!dns_rights_of(s, &c->from, IPPROTO_TCP, &a.rights)) {
 		c->broken = true;
 		return;
 	}
@@ -233,7 +233,7 @@ void dns_on_client(struct loop_item *item, uint32_t events)
 		else if (errno != EAGAIN && errno != EINTR)
 			c->broken = true;
 	}
-	dns_client_touch(c);
+	client_touch(c);
 	dns_settle(s);
 }
 
@@ -300,7 +300,7 @@ static void client_open(struct dns_server *s, int fd_, const struct sockaddr_sto
 	struct dns_share *sh;
 	struct dns_client *c;
 
-	if (!dns_rights_of(s, from, &rights))
+	if (!dns_rights_of(s, from, IPPROTO_TCP, &rights))
 		return;
 	sh = dns_share_get(s, &rights.self);
 	if (!sh)
@@ -344,6 +344,7 @@ void dns_on_listen(struct loop_item *item)
 			client_open(s, fd, &from);
 			continue;
 		}
+		dns_drained(s, errno);
 		/* Such a connection stays in the queue, and epoll would report it for ever. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			s->resume_ns = time_mono_ns() + PAUSE_NS;

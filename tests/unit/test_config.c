@@ -65,6 +65,7 @@ static void assert_is_default(const struct config *c)
 	assert_true(c->dns);
 	assert_string_equal(c->dns_domain, "ax.internal");
 	assert_int_equal(c->n_dns_upstreams, 0);
+	assert_int_equal(c->dns_forward, DNS_FORWARD_EGRESS);
 	assert_true(c->host_access);
 	assert_int_equal(c->logs_size, 16 << 20);
 	assert_false(c->logs_to_journal);
@@ -115,6 +116,7 @@ static void the_agent_section_is_read(void **state)
 		      "    enabled: off\n"
 		      "    domain: Example.COM.\n"
 		      "    upstreams: [127.0.0.53, '1.1.1.1:5353', fd00::1, '[fd00::2]:54']\n"
+		      "    forward: all\n"
 		      "  host_access: No\n"
 		      "  logs: {size: 3M, to: journal}\n");
 	static const struct {
@@ -134,6 +136,7 @@ static void the_agent_section_is_read(void **state)
 		assert_addr(&c.dns_upstreams[i], upstreams[i].addr);
 		assert_int_equal(ntohs(c.dns_upstream_ports_be[i]), upstreams[i].port);
 	}
+	assert_int_equal(c.dns_forward, DNS_FORWARD_ALL);
 	assert_false(c.host_access);
 	assert_int_equal(c.logs_size, 3 << 20);
 	assert_true(c.logs_to_journal);

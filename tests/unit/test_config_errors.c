@@ -258,6 +258,8 @@ static void the_agent_section(void **state)
 		 "address, not a multicast one\n"
 		 "f:1:40: agent.dns.upstreams[1]: found \"0.0.0.0\", expected a unicast address, "
 		 "not the unspecified one\n"},
+		{"agent: {dns: {forward: none}}", "f:1:24: agent.dns.forward: found \"none\", "
+						  "expected egress or all\n"},
 		{"agent: {host_access: 1}",
 		 "f:1:22: agent.host_access: found \"1\", expected true or false\n"},
 		{"agent: {logs: {size: 255K, to: syslog}}",
@@ -601,7 +603,7 @@ static void all_errors_come_at_once_and_in_order(void **state)
 		"a name that no app and no other service has\n"
 		"f:6:13: apps.web.egress: found \"7\", expected true or false\n"
 		"f:8:8: agent.dns: found \"1\", expected a mapping of enabled, domain, "
-		"upstreams\n");
+		"upstreams, forward\n");
 }
 
 static void a_flood_of_errors_is_cut_off(void **state)

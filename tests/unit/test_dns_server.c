@@ -484,15 +484,15 @@ static void test_queries_of_one_asker_are_bounded(void **state)
 	(void)state;
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	set_upstreams(&u, 1);
-	send_many(fd, 0, 128);
+	send_many(fd, 0, DNS_QUERIES_SHARE);
 	assert_false(run(fd, 100));
-	send_many(fd, 128, 131);
-	for (unsigned i = 128; i < 131; i++) { /* at once */
-		receive(fd, i);
+	send_many(fd, DNS_QUERIES_SHARE, DNS_QUERIES_SHARE + 3);
+	for (unsigned i = 0; i < 3; i++) { /* at once */
+		receive(fd, DNS_QUERIES_SHARE + i);
 		assert_int_equal(rcode(), LDNS_RCODE_SERVFAIL);
 	}
 	assert_false(run(fd, 100));
-	for (unsigned i = 0; i < 128; i++) /* the others in their time */
+	for (unsigned i = 0; i < DNS_QUERIES_SHARE; i++) /* the others in their time */
 		receive(fd, i);
 	assert_false(timer_is_set());
 }
@@ -502,17 +502,17 @@ static void test_queries_of_all_are_bounded(void **state)
 	autoclose int silent = socket_to(SOCK_DGRAM, 0);
 	struct dns_upstream u = upstream_at(port_of(silent));
 	unsigned before = count_descriptors();
-	int fd[8];
+	int fd[DNS_QUERIES_MAX / DNS_QUERIES_SHARE + 2];
 
 	(void)state;
 	allow_descriptors();
 	set_upstreams(&u, 1);
 	for (unsigned i = 0; i < ARRAY_SIZE(fd); i++) {
 		fd[i] = socket_from(SOCK_DGRAM, 256 + i, dns_server_port(server));
-		send_many(fd[i], 0, 128);
-		assert_true(count_descriptors() <= before + 512 + ARRAY_SIZE(fd));
+		send_many(fd[i], 0, DNS_QUERIES_SHARE);
+		assert_true(count_descriptors() <= before + DNS_QUERIES_MAX + ARRAY_SIZE(fd));
 	}
-	assert_true(count_descriptors() >= before + 512);
+	assert_true(count_descriptors() >= before + DNS_QUERIES_MAX);
 	for (unsigned i = 0; i < ARRAY_SIZE(fd); i++)
 		close(fd[i]);
 }
@@ -524,7 +524,7 @@ static void test_a_flood_pushes_out_nobody_else(void **state)
 	autoclose int fd = socket_from(SOCK_DGRAM, 257, dns_server_port(server));
 	struct dns_upstream u = upstream_at(port_of(silent));
 	uint64_t start;
-	int flood[6];
+	int flood[DNS_QUERIES_MAX / DNS_QUERIES_SHARE + 2];
 
 	(void)state;
 	allow_descriptors();
@@ -535,7 +535,7 @@ static void test_a_flood_pushes_out_nobody_else(void **state)
 	/* before the first one has waited for too long */
 	for (unsigned i = 0; i < 60 && time_mono_ns() - start < DNS_UPSTREAM_NS / 2; i++) {
 		send_many(fd, i, i + 1);
-		send_many(flood[i % ARRAY_SIZE(flood)], 0, 128);
+		send_many(flood[i % ARRAY_SIZE(flood)], 0, 2 * DNS_QUERIES_SHARE);
 		assert_false(run(fd, 0));
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(flood); i++)
@@ -563,7 +563,7 @@ static void test_pipelining_clients_keep_the_bound(void **state)
 			send_framed(fd[i], &q);
 	for (int i = 0; i < 100; i++) {
 		run(-1, 3);
-		assert_true(count_descriptors() <= before + 512 + 2 * ARRAY_SIZE(fd));
+		assert_true(count_descriptors() <= before + DNS_QUERIES_MAX + 2 * ARRAY_SIZE(fd));
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(fd); i++)
 		close(fd[i]);
