@@ -29,6 +29,12 @@ out=$(trace watch "uretprobe:$grow:main.add" arg0@entry:s64 arg1@entry:s64 retva
 is "values at the entry and the return belong together" "$(grep '"probe"' <<<"$out" |
 	jq -s 'map(.values | [.[]] | .[0] + .[1] + 3 == .[2]) | [length, all]' -c)" "[160,true]"
 
+# in its frame, whose place stands only in .debug_frame
+line=$(awk '/if n == 0/ { print NR }' "$SRC/grow.go")
+out=$(trace watch "line:$grow:grow.go:$line" 'pad[5]:s64' if 'pad[5] == 5' -c "$grow 1 30")
+came 8 "$out"
+like "a local variable of a frame" "$out" 'main\.deep.* pad\[5\]=5'
+
 # 8 goroutines, each 2,001 calls deep: their stacks are copied to a bigger place nine times
 out=$(trace latency "uretprobe:$grow:main.deep" -c "$grow 1 2000")
 came 16008 "$out"

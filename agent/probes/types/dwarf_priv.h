@@ -84,6 +84,8 @@ const char *dwarf_name(Dwarf_Die *die);
 /* The entry that one is an instance or definition of, and so on up to the first. */
 void dwarf_origin(Dwarf_Die *die, Dwarf_Die *ret);
 bool dwarf_flag(Dwarf_Die *die, unsigned attribute);
+/* Of attributes that are places; also of what the entry is a copy of. */
+bool dwarf_place(Dwarf_Die *die, unsigned attribute, Dwarf_Attribute *ret);
 /* Of attributes that are numbers; also of what the entry is a copy of. */
 bool dwarf_number(Dwarf_Die *die, unsigned attribute, uint64_t *ret);
 

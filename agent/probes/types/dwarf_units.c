@@ -92,6 +92,20 @@ bool dwarf_flag(Dwarf_Die *die, unsigned attribute)
 	       set;
 }
 
+/* Go says that places are blocks, as before DWARF 4, though what it writes is newer, and libdw does
+ * not take that. Both begin with their length, which up to 127 is one byte in either. */
+bool dwarf_place(Dwarf_Die *die, unsigned attribute, Dwarf_Attribute *ret)
+{
+	Dwarf_Block block;
+
+	if (!dwarf_attr_integrate(die, attribute, ret))
+		return false;
+	if ((ret->form == DW_FORM_block || ret->form == DW_FORM_block1) &&
+	    !dwarf_formblock(ret, &block) && block.length < 128)
+		ret->form = DW_FORM_exprloc;
+	return true;
+}
+
 bool dwarf_number(Dwarf_Die *die, unsigned attribute, uint64_t *ret)
 {
 	Dwarf_Attribute attr;

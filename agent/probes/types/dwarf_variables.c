@@ -82,7 +82,7 @@ static bool holds_at_entry(const struct place_of *p, Dwarf_Die *die, const struc
 	size_t n;
 
 	if (!w->n_pieces || w->pieces[0].kind == WHERE_NOWHERE ||
-	    !dwarf_attr_integrate(die, DW_AT_location, &attr))
+	    !dwarf_place(die, DW_AT_location, &attr))
 		return false;
 	if (dwarf_whatform(&attr) != DW_FORM_exprloc && dwarf_whatform(&attr) != DW_FORM_block1 &&
 	    dwarf_whatform(&attr) != DW_FORM_block2 && dwarf_whatform(&attr) != DW_FORM_block4 &&
@@ -93,7 +93,7 @@ static bool holds_at_entry(const struct place_of *p, Dwarf_Die *die, const struc
 	/* where the caller put it on the stack, it stays; but Go has room there for others too */
 	return !is_go(p) && dwarf_getlocation(&attr, &ops, &n) == 0 && n == 1 &&
 	       ops[0].atom == DW_OP_fbreg && (int64_t)ops[0].number >= 0 &&
-	       dwarf_attr_integrate(p->context.function, DW_AT_frame_base, &attr) &&
+	       dwarf_place(p->context.function, DW_AT_frame_base, &attr) &&
 	       dwarf_getlocation(&attr, &ops, &n) == 0 && n == 1 &&
 	       ops[0].atom == DW_OP_call_frame_cfa;
 }
@@ -106,7 +106,7 @@ static bool passed_by_address(Dwarf_Die *die)
 	Dwarf_Op *ops;
 	size_t n;
 
-	return dwarf_attr_integrate(die, DW_AT_location, &attr) &&
+	return dwarf_place(die, DW_AT_location, &attr) &&
 	       dwarf_whatform(&attr) == DW_FORM_exprloc && !dwarf_getlocation(&attr, &ops, &n) &&
 	       n > 1 && ops[n - 1].atom == DW_OP_deref;
 }
@@ -214,7 +214,7 @@ static bool has_list(Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
 
-	return dwarf_attr_integrate(die, DW_AT_location, &attr) &&
+	return dwarf_place(die, DW_AT_location, &attr) &&
 	       (dwarf_whatform(&attr) == DW_FORM_sec_offset ||
 		dwarf_whatform(&attr) == DW_FORM_loclistx);
 }
@@ -226,7 +226,7 @@ static bool has_fixed_place(Dwarf_Die *die)
 	Dwarf_Op *ops;
 	size_t n;
 
-	return dwarf_attr_integrate(die, DW_AT_location, &attr) &&
+	return dwarf_place(die, DW_AT_location, &attr) &&
 	       dwarf_whatform(&attr) == DW_FORM_exprloc &&
 	       dwarf_getlocation(&attr, &ops, &n) == 0 && n &&
 	       (ops[0].atom == DW_OP_addr || ops[0].atom == DW_OP_addrx);

@@ -249,7 +249,7 @@ static int push_frame_base(struct translation *t)
 	Dwarf_Op *ops;
 	size_t n;
 
-	if (!t->c->function || !dwarf_attr_integrate(t->c->function, DW_AT_frame_base, &attr) ||
+	if (!t->c->function || !dwarf_place(t->c->function, DW_AT_frame_base, &attr) ||
 	    dwarf_getlocation_addr(&attr, t->c->address, &ops, &n, 1) != 1)
 		return fail(t, "it is in the function's frame, whose place is not known");
 	return nested(t, &attr, ops, n);
@@ -553,7 +553,7 @@ void dwarf_locate(const struct dwarf_context *c, Dwarf_Die *die, struct where *r
 	int found;
 
 	*ret = (struct where){0};
-	if (!dwarf_attr_integrate(die, DW_AT_location, &attr)) {
+	if (!dwarf_place(die, DW_AT_location, &attr)) {
 		if (!constant(die, ret))
 			where_nowhere(ret, gone);
 		return;
