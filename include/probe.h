@@ -44,6 +44,7 @@ enum ax_probe_code {
 	AX_CODE_STACK,	 /* the number of the call stack; value: BPF_F_USER_STACK, or 0 */
 	AX_CODE_FIND,	/* the other probe's time by what was kept as number 0, immediate: by thread
 			 */
+	AX_CODE_FAULTS, /* a bit for each word of the key that could not be fetched */
 	AX_CODE_EXTEND, /* the accumulator's low bytes, with their sign or without */
 	AX_CODE_NOT,
 	/* two operands: what was pushed and the accumulator, or the accumulator and the value */

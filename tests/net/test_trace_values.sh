@@ -56,6 +56,10 @@ is "what cannot be fetched does not matter where the other side decides" \
 	"$(jq -rs 'map(.values.n // empty) | join(" ")' <<<"$out")" "1 2"
 out=$(trace_json watch "uprobe:$p:at" n=arg1 'if arg0 && *arg0 != 3' -c "$p few 1")
 is "and else is not true" "$(jq -rs 'map(.values.n // empty) | join(" ")' <<<"$out")" 3
+is "what cannot be fetched is counted as that, and not as 0" "$(trace_json count "uprobe:$p:at" '*arg0:s64' \
+	arg0:string arg1 -c "$p few 1" | jq -cs '[.[0].table[].key | [.[]]] | sort')" \
+	'[[null,null,1],[3,"\u0003",2],[4,"\u0004",3]]'
+like "in text, too" "$(ax trace count "uprobe:$p:at" '*arg0 + 1' by arg0:string -c "$p few 1" 2>&1)" " +\? +\? +1"
 out=$(trace_json count "uprobe:$p:one_*" x -c "$p few 1" | head -n 1)
 is "a value that is a text in one place and a number in another" \
 	"$(jq -c '[.table[] | [.key.x, .count]] | sort' <<<"$out")" \

@@ -392,6 +392,7 @@ static __always_inline void run_probe(const struct happening *h, __u32 index,
 	s->fault = false;
 	s->filtered = false;
 	s->record.faults = 0;
+	s->key_faults = 0;
 	s->used = sizeof(s->record) + (p->n_values & (AX_PROBE_VALUES - 1)) * sizeof(__u64);
 	s->now_ns = p->action != AX_ACTION_COUNT ? bpf_ktime_get_ns() : 0;
 	if (has_codes(~0ull) && p->n_ops) {

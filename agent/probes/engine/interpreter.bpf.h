@@ -23,6 +23,7 @@ struct scratch {
 	bool fault;    /* something of the accumulator could not be fetched */
 	bool filtered; /* the probe does not happen */
 	__u8 faults;   /* bit of each value on the stack: the same */
+	__u64 key_faults; /* bit of each word of the key: the same */
 	__u64 stack[AX_PROBE_STACK];
 	__u64 text[AX_PROBE_TEXT / 8];
 	__u64 key[AX_PROBE_KEY + AX_PROBE_KEY_TEXT / 8];
@@ -292,8 +293,10 @@ static __always_inline __u64 op_text(bool sleeps, struct scratch *s, const struc
 		if (!has_codes(CODE(AX_CODE_KEY_STRING)))
 			return 0;
 		clear_text(key);
-		if (read_text(sleeps, key, AX_PROBE_KEY_TEXT, s->acc, op->flags & AX_OP_KERNEL) < 0)
-			*key = '?';
+		if (s->fault ||
+		    read_text(sleeps, key, AX_PROBE_KEY_TEXT, s->acc, op->flags & AX_OP_KERNEL) < 0)
+			s->key_faults |= 1ull << (op->to & (AX_PROBE_KEY - 1));
+		s->fault = false;
 		return 0;
 	case AX_CODE_KEY_COMM:
 		bpf_get_current_comm(key, AX_PROBE_COMM);
@@ -362,6 +365,8 @@ static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct 
 	case AX_CODE_ELAPSED:
 		/* another thread may have begun while this program waited for memory */
 		return r->began_ns && s->now_ns > r->began_ns ? s->now_ns - r->began_ns : 0;
+	case AX_CODE_FAULTS:
+		return s->key_faults;
 	case AX_CODE_STACK:
 		/* such maps are not for those that sleep */
 		return sleeps || !has_codes(CODE(AX_CODE_STACK)) ? 0 : op_stack(r, op);
@@ -472,8 +477,10 @@ static __always_inline void op_end(struct scratch *s, const struct ax_probe_op *
 		s->record.values[op->to & (AX_PROBE_VALUES - 1)] = v;
 	if (op->flags & AX_OP_KEEP)
 		s->kept[op->to & (AX_PROBE_SAVED - 1)] = v;
-	if (op->flags & AX_OP_KEY)
-		s->key[op->to & (AX_PROBE_KEY - 1)] = v;
+	if (op->flags & AX_OP_KEY) {
+		s->key[op->to & (AX_PROBE_KEY - 1)] = s->fault ? 0 : v;
+		s->key_faults |= (__u64)s->fault << (op->to & (AX_PROBE_KEY - 1));
+	}
 	if (s->fault && op->flags & (AX_OP_STORE | AX_OP_KEEP))
 		s->record.faults |= 1u << (op->to & 31);
 	s->fault = false;

@@ -327,9 +327,35 @@ static int make_key(struct maker *m, const struct probe_arg *a)
 	return set_shown(m, k, shown_name(a), made.type, made.size);
 }
 
+static bool can_fault(const struct ax_probe_op *op)
+{
+	return op->code == AX_CODE_USER || op->code == AX_CODE_KERNEL ||
+	       op->code == AX_CODE_SAVED || op->code == AX_CODE_KEY_STRING;
+}
+
+/* Else a number that cannot be read would be counted as the number 0. */
+static int make_key_faults(struct maker *m, size_t first)
+{
+	bool can = false;
+	int r;
+
+	for (size_t i = first; i < m->list->n; i++)
+		can |= can_fault(&m->list->v[i]);
+	if (!can)
+		return 0;
+	m->list->depth = 0;
+	r = make_leaf(m, AX_CODE_FAULTS, AX_OP_KEY, 8, 0);
+	if (r < 0)
+		return r;
+	m->out->fault_word = m->out->key_words++;
+	last_op(m)->to = (uint8_t)m->out->fault_word;
+	return 0;
+}
+
 static int make_keys(struct maker *m, bool args_too)
 {
 	const struct probe_spec *p = m->spec;
+	size_t first = m->list->n;
 	int r = 0;
 
 	if ((args_too ? p->n_args : 0) + p->n_by > PROBE_BY_MAX)
@@ -343,7 +369,7 @@ static int make_keys(struct maker *m, bool args_too)
 		r = make_key(m, &p->args[i]);
 	for (size_t i = 0; r == 0 && i < p->n_by; i++)
 		r = make_key(m, &p->by[i]);
-	return r;
+	return r < 0 ? r : make_key_faults(m, first);
 }
 
 /* --- the whole --- */

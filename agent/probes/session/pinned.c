@@ -25,8 +25,9 @@ static json_t *shown_list(const struct fetch_shown *v, size_t n)
 
 static json_t *fetch_json(const struct fetch *f)
 {
-	return json_pack("{s:o, s:o, s:i}", "values", shown_list(f->values, f->n_values), "keys",
-			 shown_list(f->keys, f->n_keys), "words", (int)f->key_words);
+	return json_pack("{s:o, s:o, s:i, s:i}", "values", shown_list(f->values, f->n_values), "keys",
+			 shown_list(f->keys, f->n_keys), "words", (int)f->key_words, "faults",
+			 (int)f->fault_word);
 }
 
 /* Probes of one text mostly fetch the same: each way of it is there once. */
@@ -93,6 +94,8 @@ static int read_fetch(const json_t *j, struct fetch *f)
 	int r = read_shown(json_object_get(j, "values"), f->values, AX_PROBE_VALUES, &f->n_values);
 
 	f->key_words = (uint32_t)json_integer_value(json_object_get(j, "words"));
+	f->fault_word =
+		(uint32_t)json_integer_value(json_object_get(j, "faults")) % AX_PROBE_KEY;
 	return r == 0 ? read_shown(json_object_get(j, "keys"), f->keys, PROBE_BY_MAX, &f->n_keys)
 		      : r;
 }

@@ -105,12 +105,25 @@ static char *scratch_end(struct trace *t, struct scratch *s)
 	return text;
 }
 
-static void add_key_cell(struct view *v, struct table *table, const struct fetch_shown *shown,
-			 const uint64_t *words)
+/* It could not be fetched. */
+static bool is_missing(const struct view *v, const struct fetch_shown *k,
+		       const struct session_row *row)
 {
+	return v->fetch->fault_word && row->key[v->fetch->fault_word] >> k->word & 1 &&
+	       !trace_is_stack(k);
+}
+
+static void add_key_cell(struct view *v, struct table *table, const struct fetch_shown *shown,
+			 const struct session_row *row)
+{
+	const uint64_t *words = row->key + shown->word;
 	autofree char *text = NULL;
 	struct scratch s;
 
+	if (is_missing(v, shown, row)) {
+		table_add(table, "?");
+		return;
+	}
 	if (shown->type == VALUE_STRING) { /* the table makes it harmless */
 		text = strndup((const char *)words, shown->size);
 		table_add(table, text);
@@ -128,7 +141,7 @@ static void add_key_cells(struct view *v, struct table *table, const struct sess
 	if (v->names)
 		table_add(table, session_name(v->t->session, row->key[0]));
 	for (size_t i = 0; i < v->fetch->n_keys; i++)
-		add_key_cell(v, table, &v->fetch->keys[i], row->key + v->fetch->keys[i].word);
+		add_key_cell(v, table, &v->fetch->keys[i], row);
 }
 
 static size_t key_columns(const struct view *v, struct table_column columns[KEYS_MAX])
@@ -165,15 +178,17 @@ static void put_key_line(struct view *v, const struct session_row *row)
 	}
 	for (size_t i = 0; i < v->fetch->n_keys; i++) {
 		const struct fetch_shown *k = &v->fetch->keys[i];
-		bool quoted = k->type == VALUE_STRING;
+		bool missing = is_missing(v, k, row);
+		bool quoted = k->type == VALUE_STRING && !missing;
 
 		if (trace_is_stack(k))
 			continue;
 		if (parts++)
 			trace_out_char(o, ' ');
 		trace_out_safe(o, k->name, strlen(k->name));
-		trace_out_text(o, quoted ? "=\"" : "=");
-		trace_put_key(v->t, k, row->key + k->word);
+		trace_out_text(o, missing ? "=?" : quoted ? "=\"" : "=");
+		if (!missing)
+			trace_put_key(v->t, k, row->key + k->word);
 		if (quoted)
 			trace_out_char(o, '"');
 	}
@@ -204,7 +219,10 @@ static void put_json_key(struct view *v, const struct session_row *row)
 			trace_out_char(o, ',');
 		trace_out_json(o, k->name, strlen(k->name));
 		trace_out_char(o, ':');
-		trace_put_key(v->t, k, row->key + k->word);
+		if (is_missing(v, k, row))
+			trace_out_text(o, "null");
+		else
+			trace_put_key(v->t, k, row->key + k->word);
 	}
 	trace_out_char(o, '}');
 }
