@@ -100,6 +100,7 @@ enum ax_probe_action {
 	AX_ACTION_LOG2,	 /* histogram of value 0 by key, in powers of two */
 	AX_ACTION_LINEAR,
 	AX_ACTION_STATS, /* number, sum, least and greatest of value 0 by key */
+	AX_ACTION_LOOK,	 /* nothing: only whether the kernel will tell the return is of interest */
 	AX_ACTION_ENTRY, /* keeps what the probe on the return needs */
 	AX_ACTION_START, /* keeps the time for another probe, by number 0 of what is kept */
 	AX_ACTION_ARM,	 /* a state, until ... */
@@ -115,6 +116,7 @@ enum ax_probe_flag {
 	AX_PROBE_POPPED = 64,	  /* the return has taken its address from the stack already */
 	AX_PROBE_CHAINED = 128,	  /* there is a next one */
 	AX_PROBE_FINE = 256,	  /* AX_ACTION_LOG2: AX_BUCKETS_FINE of each power of two */
+	AX_PROBE_NESTED = 512,	  /* on the entry of a function whose return the kernel tells */
 };
 
 /* What a probe does, found by the BPF cookie of its attachment. */
@@ -204,9 +206,11 @@ _Static_assert(sizeof(struct ax_probe_cell) == 32, "struct ax_probe_cell is read
 /* Of a log2 histogram: 0 for 0, n + 1 for 2^n up to 2^(n+1) - 1, and one for what is below 0. Of a
  * linear one: 0 for what is below, 1 ... n_buckets, n_buckets + 1 for what is above. */
 #define AX_BUCKET_NEGATIVE 65
-/* A fine one's number is that times AX_BUCKETS_FINE, plus the bits behind the value's highest. */
+/* A fine one's number is that times AX_BUCKETS_FINE, plus the bits behind the value's highest, plus
+ * AX_BUCKET_FINE, so that it is told from others. */
 #define AX_BUCKETS_FINE_BITS 3
 #define AX_BUCKETS_FINE	     (1u << AX_BUCKETS_FINE_BITS)
+#define AX_BUCKET_FINE	     1024
 
 /* What is kept between a function's entry and its return. The stack pointer tells recursive calls
  * apart, and calls that never return from later ones. Between two other probes: thread 0 and, as
@@ -236,6 +240,7 @@ enum ax_probe_counter {
 	AX_PROBE_DROPPED,   /* no room in the ring or the table, or all slots taken */
 	AX_PROBE_UNMATCHED, /* returns whose entry was not seen */
 	AX_PROBE_NO_CALL,   /* entries for which there was no room */
+	AX_PROBE_TOO_DEEP,  /* entries whose returns the kernel does not tell */
 	AX_PROBE_COUNTERS,
 };
 

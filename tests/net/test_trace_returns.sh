@@ -17,6 +17,16 @@ out=$(trace_json latency "uretprobe:$p:left" --armed-by "uprobe:$p:at" -c "$p le
 is "returns before anything is armed do not lack their entries" \
 	"$(jq -c 'select(.emitted != null) | [.emitted, .unmatched]' <<<"$out")" "[0,null]"
 
+# --- calls that are nested deeply ---
+
+build flow flow.c gcc -std=gnu11 -D_GNU_SOURCE -O0 -g -pthread -Wall "$SRC/flow.c" -o %o
+for what in count latency; do
+	is "returns that the kernel does not tell are counted: $what" "$(trace_json "$what" "uretprobe:$BIN/flow:deep" \
+		-c "$BIN/flow deep 200" | jq -cs '.[-1] | [.emitted, .received, .dropped, .too_deep]')" "[64,64,0,137]"
+done
+like "and said" "$(ax trace count "uretprobe:$BIN/flow:deep" retval -c "$BIN/flow deep 64" 2>&1)" \
+	"64 events, 64 received, 0 dropped; 1 return not seen, of calls more than 64 deep"
+
 # --- exceptions ---
 
 cat >"$T/throws.cc" <<'EOF'

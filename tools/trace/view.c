@@ -101,6 +101,8 @@ static void put_summary(struct viewing *v, const struct session_totals *n)
 		trace_out_printf(o, "{\"emitted\":%llu,\"%s\":%llu,\"dropped\":%llu",
 				 (unsigned long long)n->emitted, shown,
 				 (unsigned long long)v->shown, (unsigned long long)n->dropped);
+		if (n->too_deep)
+			trace_out_printf(o, ",\"too_deep\":%llu", (unsigned long long)n->too_deep);
 		if (v->lost)
 			trace_out_printf(o, ",\"overwritten\":%llu", (unsigned long long)v->lost);
 		trace_out_printf(o, ",\"enabled\":%s}\n", v->named.enabled ? "true" : "false");
@@ -113,6 +115,9 @@ static void put_summary(struct viewing *v, const struct session_totals *n)
 	if (n->unmatched)
 		fprintf(stderr, "; %llu returns without their entries seen",
 			(unsigned long long)n->unmatched);
+	if (n->too_deep)
+		fprintf(stderr, "; %llu return%s not seen, of calls more than 64 deep",
+			(unsigned long long)n->too_deep, n->too_deep == 1 ? "" : "s");
 	if (v->follow && !run_signals_came())
 		fputs("; it was removed, or begun anew", stderr);
 	if (v->lost)

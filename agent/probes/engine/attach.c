@@ -232,15 +232,19 @@ static int attach_user_single(struct engine *g, const struct engine_site *s, str
 static int attach_user(struct engine *g, const struct engine_site *const *sites, size_t n,
 		       struct error *e)
 {
+	size_t needed = 0;
 	int r = 0;
 
 	map_file(g, sites[0]->path);
 	if (g->user_multi)
 		return attach_user_multi(g, sites, n, e);
-	if (g->n_link_fds + n > ENGINE_PERF_LINKS_MAX)
-		return too_many(n, "uprobe_multi link (Linux 6.6)", e);
+	for (size_t i = 0; i < n; i++)
+		needed += !sites[i]->is_optional;
+	if (g->n_link_fds + needed > ENGINE_PERF_LINKS_MAX)
+		return too_many(needed, "uprobe_multi link (Linux 6.6)", e);
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = attach_user_single(g, sites[i], e);
+		if (!sites[i]->is_optional || g->plan->n_sites <= ENGINE_PERF_LINKS_MAX)
+			r = attach_user_single(g, sites[i], e);
 	return r;
 }
 

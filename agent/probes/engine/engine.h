@@ -12,6 +12,7 @@ struct engine_site {
 	enum engine_site_kind kind;
 	uint32_t probe;
 	bool is_return;	    /* functions */
+	bool is_optional;   /* left out where each place is an attachment, and there are too many */
 	const char *path;   /* SITE_USER; the same text for the same file */
 	uint64_t offset;    /* in the file; of SITE_KERNEL from the function, or an address */
 	uint64_t semaphore; /* in the file, 0: none */

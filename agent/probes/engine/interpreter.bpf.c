@@ -6,6 +6,10 @@
  * Programs on user functions can be preempted by others on the same CPU, hence slots that are
  * taken, and atomic additions even where a counter is a CPU's own.
  */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
 #include "defaults.h"
 #include "interpreter.bpf.h"
 
@@ -229,10 +233,10 @@ static __always_inline __u64 fine_bucket(__u64 v)
 	__u64 n = log2_bucket(v, false), high = (n - 1) & 63;
 
 	if (!v)
-		return 0;
+		return AX_BUCKET_FINE;
 	v = high > AX_BUCKETS_FINE_BITS ? v >> ((high - AX_BUCKETS_FINE_BITS) & 63)
 					: v << ((AX_BUCKETS_FINE_BITS - high) & 63);
-	return n << AX_BUCKETS_FINE_BITS | (v & (AX_BUCKETS_FINE - 1));
+	return AX_BUCKET_FINE + (n << AX_BUCKETS_FINE_BITS | (v & (AX_BUCKETS_FINE - 1)));
 }
 
 static __always_inline __u64 linear_bucket(const struct ax_probe *p, __u64 v)
@@ -414,12 +418,36 @@ static __always_inline void run_probe(const struct happening *h, __u32 index,
 	}
 }
 
+struct uprobe_task {
+	unsigned int depth;
+} __attribute__((preserve_access_index));
+struct task_struct {
+	struct uprobe_task *utask;
+} __attribute__((preserve_access_index));
+
+/* Of one thread the kernel remembers no more calls whose returns are probed (by anybody): a return
+ * from those that are deeper is not told. (MAX_URETPROBE_DEPTH) */
+#define CALLS_DEPTH 64
+static __always_inline bool is_too_deep(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct uprobe_task *utask = BPF_CORE_READ(task, utask);
+
+	return utask && BPF_CORE_READ(utask, depth) >= CALLS_DEPTH;
+}
+
 static __always_inline void do_probe(const struct happening *h, __u32 index,
 				     const struct ax_probe *p)
 {
 	struct scratch *s;
 
 	if (!is_armed(p, h->thread, h->sp))
+		return;
+	if (has_flags(AX_PROBE_NESTED) && p->flags & AX_PROBE_NESTED && is_too_deep()) {
+		count(AX_PROBE_TOO_DEEP);
+		return;
+	}
+	if (has_actions(ACTION(AX_ACTION_LOOK)) && p->action == AX_ACTION_LOOK)
 		return;
 	if (!p->n_ops && p->action == AX_ACTION_COUNT) {
 		count_hit(index);

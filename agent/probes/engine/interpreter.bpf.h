@@ -20,9 +20,9 @@ struct scratch {
 	__u64 thread, sp; /* as in a record */
 	__u64 acc;
 	__u32 depth;
-	bool fault;    /* something of the accumulator could not be fetched */
-	bool filtered; /* the probe does not happen */
-	__u8 faults;   /* bit of each value on the stack: the same */
+	bool fault;	  /* something of the accumulator could not be fetched */
+	bool filtered;	  /* the probe does not happen */
+	__u8 faults;	  /* bit of each value on the stack: the same */
 	__u64 key_faults; /* bit of each word of the key: the same */
 	__u64 stack[AX_PROBE_STACK];
 	__u64 text[AX_PROBE_TEXT / 8];

@@ -72,7 +72,8 @@ struct fetch {
 	struct fetch_shown keys[PROBE_BY_MAX];
 	size_t n_keys;
 	uint32_t key_words;
-	/* The key's word with a bit for each of the others that could not be fetched; 0: all can. */
+	/* The key's word with a bit for each of the others that could not be fetched; 0: all can.
+	 */
 	uint32_t fault_word;
 };
 void fetch_free(struct fetch *f);

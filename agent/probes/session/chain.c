@@ -58,6 +58,7 @@ static int rank(const struct ax_probe *d)
 	switch (d->action) {
 	case AX_ACTION_ARM:
 		return 0;
+	case AX_ACTION_LOOK:
 	case AX_ACTION_ENTRY:
 		return 1;
 	case AX_ACTION_DISARM:
@@ -122,6 +123,7 @@ static void chain(struct session *s, const size_t *v, size_t n, bool *gone)
 		d->next = next->probe + 1;
 		d->flags |= AX_PROBE_CHAINED;
 		head->has_fields |= next->has_fields;
+		head->is_optional &= next->is_optional;
 		if (!head->semaphore)
 			head->semaphore = next->semaphore;
 		gone[v[i]] = true;

@@ -25,9 +25,9 @@ static json_t *shown_list(const struct fetch_shown *v, size_t n)
 
 static json_t *fetch_json(const struct fetch *f)
 {
-	return json_pack("{s:o, s:o, s:i, s:i}", "values", shown_list(f->values, f->n_values), "keys",
-			 shown_list(f->keys, f->n_keys), "words", (int)f->key_words, "faults",
-			 (int)f->fault_word);
+	return json_pack("{s:o, s:o, s:i, s:i}", "values", shown_list(f->values, f->n_values),
+			 "keys", shown_list(f->keys, f->n_keys), "words", (int)f->key_words,
+			 "faults", (int)f->fault_word);
 }
 
 /* Probes of one text mostly fetch the same: each way of it is there once. */
@@ -56,9 +56,9 @@ char *session_about(const struct session *s)
 	for (size_t i = 0; i < s->n_parts; i++) {
 		const struct trace_buckets *b = &s->parts[i].buckets;
 
-		json_array_append_new(parts, json_pack("[i, I, I, i, i]", (int)s->parts[i].action,
+		json_array_append_new(parts, json_pack("[i, I, I, i]", (int)s->parts[i].action,
 						       (json_int_t)b->least, (json_int_t)b->step,
-						       (int)b->n, (int)b->fine));
+						       (int)b->n));
 	}
 	for (size_t i = 0; i < s->names.n; i++)
 		json_array_append_new(names, json_string(s->names.v[i]));
@@ -94,8 +94,7 @@ static int read_fetch(const json_t *j, struct fetch *f)
 	int r = read_shown(json_object_get(j, "values"), f->values, AX_PROBE_VALUES, &f->n_values);
 
 	f->key_words = (uint32_t)json_integer_value(json_object_get(j, "words"));
-	f->fault_word =
-		(uint32_t)json_integer_value(json_object_get(j, "faults")) % AX_PROBE_KEY;
+	f->fault_word = (uint32_t)json_integer_value(json_object_get(j, "faults")) % AX_PROBE_KEY;
 	return r == 0 ? read_shown(json_object_get(j, "keys"), f->keys, PROBE_BY_MAX, &f->n_keys)
 		      : r;
 }
@@ -153,7 +152,6 @@ static void read_parts(struct session *s, const json_t *parts)
 			.least = json_integer_value(json_array_get(j, 1)),
 			.step = (uint64_t)json_integer_value(json_array_get(j, 2)),
 			.n = (uint32_t)json_integer_value(json_array_get(j, 3)),
-			.fine = json_integer_value(json_array_get(j, 4)) != 0,
 		};
 	}
 }

@@ -224,6 +224,18 @@ static void add_padding(struct session *s, const struct session_probe *p, struct
 	d->key_words += n;
 }
 
+/* Its return is told by the kernel, which gives up where calls are nested too deeply. */
+static bool is_nested(const struct session *s, const struct session_probe *p)
+{
+	return p->is_return && s->parts[p->part].spec->kind == PROBE_URETPROBE;
+}
+
+/* A probe on the function's entry belongs to it. */
+static bool has_entry(const struct session *s, const struct session_probe *p)
+{
+	return (p->fetch.paired || is_nested(s, p)) && &s->probes[p->entry_of] == p;
+}
+
 static void describe(struct session *s, size_t i)
 {
 	const struct session_probe *p = &s->probes[i];
@@ -244,14 +256,15 @@ static void describe(struct session *s, size_t i)
 	};
 	add_ops(s, p->fetch.ops, p->fetch.n_ops, d);
 	add_padding(s, p, d);
-	if (!p->fetch.paired || p->entry_of != i)
+	if (!has_entry(s, p))
 		return;
 	d = &s->descriptions[s->n_probes + i];
 	*d = (struct ax_probe){
-		.action = AX_ACTION_ENTRY,
+		.action = p->fetch.paired ? AX_ACTION_ENTRY : AX_ACTION_LOOK,
 		.pair = (uint32_t)i,
 		.when = part->when,
-		.flags = (p->go ? AX_PROBE_GO : 0) | (part->per_thread ? AX_PROBE_PER_THREAD : 0),
+		.flags = (p->go ? AX_PROBE_GO : 0) | (part->per_thread ? AX_PROBE_PER_THREAD : 0) |
+			 (is_nested(s, p) ? AX_PROBE_NESTED : 0),
 	};
 	add_ops(s, p->fetch.entry_ops, p->fetch.n_entry_ops, d);
 }
@@ -267,11 +280,12 @@ static void add_sites(struct session *s, size_t i)
 	site->has_fields = p->fetch.needs_fields;
 	if (p->placed)
 		site->offset = p->place.offset;
-	if (!p->fetch.paired || p->entry_of != i)
+	if (!has_entry(s, p))
 		return;
 	site = &s->all_sites[s->plan.n_sites++];
 	*site = s->sites[i];
 	site->is_return = false;
+	site->is_optional = !p->fetch.paired;
 	site->probe = (uint32_t)(s->n_probes + i);
 	/* of several returns the place is that of one; sites have the function's own beginning */
 	if (p->placed && p->is_return)
@@ -335,11 +349,13 @@ static int make_plan(struct session *s)
 {
 	struct engine_plan *p = &s->plan;
 	const struct session_part *table = s->table_part < 0 ? NULL : &s->parts[s->table_part];
+	bool entries = false;
 
 	p->key_words = s->key_words;
 	for (size_t i = 0; i < s->n_probes; i++) {
 		describe(s, i);
 		needs_of(s, &s->probes[i]);
+		entries |= has_entry(s, &s->probes[i]);
 		if (s->probes[i].attached)
 			add_sites(s, i);
 	}
@@ -348,7 +364,7 @@ static int make_plan(struct session *s)
 	else if (table && table->action == TRACE_STATS && !p->key_words)
 		p->key_words = 1; /* a key there must be, all of it 0 */
 	p->probes = s->descriptions;
-	p->n_probes = (p->paired ? 2 : 1) * s->n_probes;
+	p->n_probes = (entries ? 2 : 1) * s->n_probes;
 	p->ops = s->ops;
 	p->texts = s->texts.v;
 	p->n_texts = s->texts.n;

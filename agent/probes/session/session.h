@@ -147,6 +147,7 @@ struct session_totals {
 	uint64_t dropped;   /* of those: no room for the record or the line, or nothing to fetch */
 	uint64_t unmatched; /* returns whose entry was before the start: no events */
 	uint64_t no_call;   /* entries for which there was no room: their returns are unmatched */
+	uint64_t too_deep;  /* calls nested so deeply that the kernel does not tell their returns */
 	uint64_t missed;    /* no events: they happened while their CPU was busy with another one */
 };
 void session_totals(struct session *s, struct session_totals *ret);

@@ -118,6 +118,7 @@ void session_totals(struct session *s, struct session_totals *ret)
 	*ret = (struct session_totals){
 		.dropped = engine_counter(s->engine, AX_PROBE_DROPPED),
 		.unmatched = engine_counter(s->engine, AX_PROBE_UNMATCHED),
+		.too_deep = engine_counter(s->engine, AX_PROBE_TOO_DEEP),
 		.no_call = engine_counter(s->engine, AX_PROBE_NO_CALL),
 		.missed = engine_missed(s->engine),
 	};

@@ -27,7 +27,8 @@ static __attribute__((noinline, noclone)) int deep(int n)
 int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 1, sum = 0;
-	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	char file[] = "/dev/zero"; /* on the stack, where it is in memory when it is asked for */
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
 	char c[10];
 
 	for (int i = 0; i < n; i++) {

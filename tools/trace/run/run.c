@@ -229,6 +229,8 @@ static void put_json_summary(struct trace *t, const struct session_totals *n, co
 		trace_out_printf(o, ",\"unmatched\":%llu", (unsigned long long)n->unmatched);
 	if (n->no_call)
 		trace_out_printf(o, ",\"no_room\":%llu", (unsigned long long)n->no_call);
+	if (n->too_deep)
+		trace_out_printf(o, ",\"too_deep\":%llu", (unsigned long long)n->too_deep);
 	if (n->missed)
 		trace_out_printf(o, ",\"missed\":%llu", (unsigned long long)n->missed);
 	if (run->child.pid)
@@ -257,6 +259,9 @@ static void put_text_summary(struct trace *t, const struct session_totals *n, co
 	if (n->no_call)
 		fprintf(stderr, "; %s entr%s of which there was no room to keep the time or values",
 			trace_thousands(n->no_call, a), n->no_call == 1 ? "y" : "ies");
+	if (n->too_deep)
+		fprintf(stderr, "; %s return%s not seen, of calls more than 64 deep",
+			trace_thousands(n->too_deep, a), n->too_deep == 1 ? "" : "s");
 	if (n->missed)
 		fprintf(stderr, "; %s missed while their processor saw another one",
 			trace_thousands(n->missed, a));

@@ -606,7 +606,7 @@ static void put_text_table(struct view *v, const struct session_row **rows, uint
 static int find_times(struct view *v)
 {
 	v->times = v->table;
-	if (!session_buckets(v->t->session).fine)
+	if (v->action != TRACE_LATENCY || session_buckets(v->t->session).step)
 		return 0;
 	v->table = &v->merged;
 	return trace_times_merge(v->times, v->n_words, &v->merged);

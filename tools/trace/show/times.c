@@ -41,26 +41,40 @@ static uint64_t quantile(const struct session_row *rows, size_t n, uint64_t coun
 	return n ? rows[n - 1].cell.most : 0;
 }
 
-static bool is_same(const struct session_row *a, const struct session_row *b, uint32_t words)
+static int compare_keys(const void *a, const void *b, void *arg)
 {
-	return !memcmp(a->key, b->key, words * sizeof(uint64_t)) &&
-	       a->key[words] == b->key[words] >> AX_BUCKETS_FINE_BITS;
+	const struct session_row *x = a, *y = b;
+	const uint32_t *words = arg;
+
+	for (uint32_t i = 0; i < *words; i++)
+		if (x->key[i] != y->key[i])
+			return x->key[i] < y->key[i] ? -1 : 1;
+	return 0;
 }
 
 int trace_times_merge(const struct session_table *fine, uint32_t words, struct session_table *ret)
 {
+	size_t n = 0;
+
 	*ret = (struct session_table){.v = calloc(fine->n + 1, sizeof(*ret->v)),
 				      .words = fine->words};
 	if (!ret->v)
 		return -ENOMEM;
 	for (size_t i = 0; i < fine->n; i++) {
-		if (ret->n && is_same(&ret->v[ret->n - 1], &fine->v[i], words)) {
-			ret->v[ret->n - 1].cell.count += fine->v[i].cell.count;
-			continue;
-		}
-		ret->v[ret->n] = fine->v[i];
-		ret->v[ret->n++].key[words] >>= AX_BUCKETS_FINE_BITS;
+		uint64_t *bucket = &ret->v[i].key[words];
+
+		ret->v[i] = fine->v[i];
+		if (*bucket >= AX_BUCKET_FINE)
+			*bucket = (*bucket - AX_BUCKET_FINE) >> AX_BUCKETS_FINE_BITS;
 	}
+	words++;
+	qsort_r(ret->v, fine->n, sizeof(*ret->v), compare_keys, &words);
+	for (size_t i = 0; i < fine->n; i++)
+		if (n && !compare_keys(&ret->v[n - 1], &ret->v[i], &words))
+			ret->v[n - 1].cell.count += ret->v[i].cell.count;
+		else
+			ret->v[n++] = ret->v[i];
+	ret->n = n;
 	return 0;
 }
 
