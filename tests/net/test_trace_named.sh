@@ -221,6 +221,23 @@ says "other functions: it begins anew" "begins anew" ax trace enable g
 "$P" 5
 is "with the new functions" "$(field g events)" 10
 
+# --- a file that is written over in its place ---
+cp "$P" "$T/over"
+ok "a probe on a file" ax trace add over "uprobe:$T/over:work*"
+touch "$T/over" && chmod 700 "$T/over"
+is "that is touched stays" "$(field over state)" enabled
+make_prog "$T/new" 1
+cat "$T/new" >"$T/over"
+says "a file that is written over is said to be" "was written over and is detached" ax trace ls over
+is "and the probe is off it" "$(field over state)/$(field over enabled)" overwritten/null
+before=$(field over events)
+"$T/over" 3
+is "so that what it holds now runs as it is" "$?/$(($(field over events) - before))" 0/0
+ok "until it is attached again" ax trace enable over
+"$T/over" 3
+is "to what is there now" "$(field over state)/$(field over events)" "enabled/3"
+ok "it is removed" ax trace rm over
+
 ok "all are removed" ax trace rm w c h s l b t d arm pid g
 fails "with their directory" test -e "$ROOT"
 

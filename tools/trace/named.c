@@ -137,6 +137,8 @@ const struct command cmd_trace_add = {
 
 static const char *state_of(const struct named *n)
 {
+	if (n->overwritten)
+		return "overwritten";
 	return !n->enabled ? "disabled" : n->stale[0] ? "stale" : "enabled";
 }
 
@@ -144,7 +146,10 @@ static void add_row(struct table *t, const struct named *n, const struct session
 {
 	table_add(t, n->probe.name);
 	table_add(t, state_of(n));
-	table_colour(t, !n->enabled ? COLOUR_DIM : n->stale[0] ? COLOUR_YELLOW : COLOUR_GREEN);
+	table_colour(t, n->overwritten ? COLOUR_YELLOW
+			: !n->enabled  ? COLOUR_DIM
+			: n->stale[0]  ? COLOUR_YELLOW
+				       : COLOUR_GREEN);
 	table_add(t, config_probe_action_name(n->probe.action));
 	table_addf(t, "%llu", (unsigned long long)totals->emitted);
 	table_addf(t, "%llu", (unsigned long long)totals->dropped);
@@ -197,11 +202,14 @@ static void list_one(struct listing *l, const char *name)
 		json_array_append_new(l->json, to_json(&n, &totals));
 	else
 		add_row(&l->table, &n, &totals);
-	if (n.enabled && n.stale[0] && !l->json) {
+	if ((n.enabled || n.overwritten) && n.stale[0] && !l->json) {
 		fprintf(stderr, "ax %s: ", l->c->name);
 		text_put(name, stderr);
 		fputs(": ", stderr);
 		text_put(n.stale, stderr);
+		if (n.overwritten)
+			fputs(n.enabled ? ", and it cannot be detached" : " and is detached",
+			      stderr);
 		fputs(n.probe.pid ? "\n" : "; 'ax trace enable' attaches it again\n", stderr);
 	}
 }
@@ -269,7 +277,7 @@ const struct command cmd_trace_ls = {
 			.about = "Lists the probes that have names: those of the config (probes:) "
 				 "and those of 'ax trace add'. A stale one is still attached, but "
 				 "to a file, app or process that is not there any more, or was "
-				 "replaced.",
+				 "replaced. One whose file was written over has been detached.",
 			.own = {{output_table, 1, offsetof(struct ls_args, output)}},
 			.rest = &trace_named_words,
 		},

@@ -126,6 +126,8 @@ static void put_summary(struct viewing *v, const struct session_totals *n)
 	if (v->cut)
 		fprintf(stderr, "; of %llu the last strings are not whole",
 			(unsigned long long)v->cut);
+	if (v->named.overwritten)
+		fputs("; its file was written over since", stderr);
 	fputs(v->named.enabled ? "\n" : "; disabled\n", stderr);
 }
 

@@ -152,17 +152,15 @@ bool engine_map_is_kept(enum engine_map which)
 	}
 }
 
-/* A text of another length needs another map, and what another version of ax has kept may, too. */
-static void drop_unlike(const struct bpf_map *map, const char *path)
+/* A text of another length needs another map. */
+static void drop_about(const struct engine *g, const char *path)
 {
 	autoclose int fd = bpf_obj_get(path);
 	struct bpf_map_info info = {0};
 	uint32_t len = sizeof(info);
 
 	if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
-	    (info.value_size != bpf_map__value_size(map) ||
-	     info.key_size != bpf_map__key_size(map) ||
-	     info.max_entries != bpf_map__max_entries(map)))
+	    info.value_size != bpf_map__value_size(map_of(g, MAP_ABOUT)))
 		unlink(path);
 }
 
@@ -177,7 +175,8 @@ static int pin_maps(struct engine *g, const char *pin)
 			continue;
 		if (asprintf(&path, "%s/%s", pin, engine_map_names[i]) < 0)
 			return -ENOMEM;
-		drop_unlike(map_of(g, i), path);
+		if (i == MAP_ABOUT)
+			drop_about(g, path);
 		r = bpf_map__set_pin_path(map_of(g, i), path);
 		if (r < 0)
 			return r;

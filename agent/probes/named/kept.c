@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What was asked for, as the text that is kept with a named probe: JSON. */
+#include <fcntl.h>
 #include <jansson.h>
 #include <sys/stat.h>
 
@@ -30,6 +31,32 @@ static bool has_file(const struct kept *k, const char *path)
 	return false;
 }
 
+/* FNV-1a, by words; 0 if the file cannot be read. */
+static uint64_t sum_of(const char *path)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uint64_t sum = UINT64_C(0xcbf29ce484222325), words[8192];
+	ssize_t n;
+
+	while (fd >= 0 && (n = read(fd, words, sizeof(words))) > 0) {
+		memset((char *)words + n, 0, (sizeof(words) - (size_t)n) % sizeof(*words));
+		for (size_t i = 0; i < ((size_t)n + 7) / sizeof(*words); i++)
+			sum = (sum ^ words[i]) * UINT64_C(0x100000001b3);
+	}
+	return fd < 0 || n < 0 ? 0 : sum ? sum : 1;
+}
+
+static uint64_t changed_ns(const struct stat *st)
+{
+	return (uint64_t)st->st_ctim.tv_sec * 1000000000 + (uint64_t)st->st_ctim.tv_nsec;
+}
+
+/* Links and rights change the time, too: only then its bytes are looked at. */
+bool kept_file_is_overwritten(const struct kept_file *f, const struct stat *now)
+{
+	return f->sum && changed_ns(now) != f->changed_ns && sum_of(f->path) != f->sum;
+}
+
 int kept_take_files(struct kept *k, const struct session *s)
 {
 	for (size_t i = 0; i < k->n_files; i++)
@@ -48,6 +75,8 @@ int kept_take_files(struct kept *k, const struct session *s)
 			return -ENOMEM;
 		f->device = st.st_dev;
 		f->inode = st.st_ino;
+		f->changed_ns = changed_ns(&st);
+		f->sum = sum_of(path);
 		k->n_files++;
 	}
 	return 0;
@@ -93,9 +122,11 @@ char *kept_format(const struct kept *k)
 	put_texts(j, "armed-by", &p->armed_by);
 	put_texts(j, "disarmed-by", &p->disarmed_by);
 	for (size_t i = 0; i < k->n_files; i++)
-		json_array_append_new(files, json_pack("[s, I, I]", k->files[i].path,
+		json_array_append_new(files, json_pack("[s, I, I, I, I]", k->files[i].path,
 						       (json_int_t)k->files[i].device,
-						       (json_int_t)k->files[i].inode));
+						       (json_int_t)k->files[i].inode,
+						       (json_int_t)k->files[i].sum,
+						       (json_int_t)k->files[i].changed_ns));
 	json_object_set_new(j, "files", files);
 	return json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII);
 }
@@ -134,6 +165,8 @@ static int take_files(const json_t *list, struct kept *k)
 			return -ENOMEM;
 		k->files[i].device = (uint64_t)json_integer_value(json_array_get(j, 1));
 		k->files[i].inode = (uint64_t)json_integer_value(json_array_get(j, 2));
+		k->files[i].sum = (uint64_t)json_integer_value(json_array_get(j, 3));
+		k->files[i].changed_ns = (uint64_t)json_integer_value(json_array_get(j, 4));
 		k->n_files++;
 	}
 	return 0;

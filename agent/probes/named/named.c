@@ -128,11 +128,13 @@ void named_free(struct named *n)
 	*n = (struct named){0};
 }
 
-/* What it was attached to may be gone, or another file may have its name. */
-static void find_stale(const struct instance *inst, const struct kept *k, char *why, size_t size)
+/* What it was attached to may be gone, or another file may have its name. True: it is the same
+ * file, but was written over. */
+static bool find_stale(const struct instance *inst, const struct kept *k, char *why, size_t size)
 {
 	struct session_options now = {0};
 	struct error e = {0};
+	bool overwritten = false;
 
 	why[0] = '\0';
 	for (size_t i = 0; i < k->n_files && !why[0]; i++) {
@@ -143,15 +145,18 @@ static void find_stale(const struct instance *inst, const struct kept *k, char *
 			snprintf(why, size, "%.100s is gone", f->path);
 		else if (st.st_dev != f->device || st.st_ino != f->inode)
 			snprintf(why, size, "%.100s is another file now", f->path);
+		else if ((overwritten = kept_file_is_overwritten(f, &st)))
+			snprintf(why, size, "%.100s was written over", f->path);
 	}
 	if (why[0] || (!k->probe.app && !k->probe.cgroup))
-		return;
+		return overwritten;
 	if (k->probe.app ? scope_app(inst, k->probe.app, &now, &e)
 			 : scope_cgroup(k->probe.cgroup, &now, &e))
 		snprintf(why, size, "%.150s", e.text);
 	else if (now.cgroup != k->cgroup)
 		snprintf(why, size, "%.100s was started anew",
 			 k->probe.app ? k->probe.app : k->probe.cgroup);
+	return false;
 }
 
 static int not_readable(const char *name, struct error *e)
@@ -197,6 +202,7 @@ bool named_is_same(const struct instance *inst, const struct named *n)
 int named_open(const struct instance *inst, const char *name, struct named *ret, struct error *e)
 {
 	CLEANUP(kept_free) struct kept k = {0};
+	struct error ignored = {0};
 	char dir[DIR_MAX];
 	int r = find_named(inst, name, dir, e);
 
@@ -213,7 +219,9 @@ int named_open(const struct instance *inst, const char *name, struct named *ret,
 	ret->made = k.made;
 	ret->enabled = engine_is_enabled(dir);
 	ret->directory = number_of(dir);
-	find_stale(inst, &k, ret->stale, sizeof(ret->stale));
+	ret->overwritten = find_stale(inst, &k, ret->stale, sizeof(ret->stale));
+	if (ret->overwritten && ret->enabled)
+		ret->enabled = named_disable(inst, name, &ignored) < 0;
 	if (k.probe.pid && kill((pid_t)k.probe.pid, 0) && errno == ESRCH)
 		snprintf(ret->stale, sizeof(ret->stale), "process %u has ended", k.probe.pid);
 	return 0;

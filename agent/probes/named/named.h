@@ -19,6 +19,8 @@ struct named {
 	int64_t made; /* UNIX seconds: counts and records are since then */
 	/* Why it does not see what it was asked for any more, "": it does. */
 	char stale[160];
+	/* A file that it was attached to was written over, so that it was detached. */
+	bool overwritten;
 	struct session *session; /* for reading */
 	uint64_t directory;	 /* its number in the bpf filesystem */
 };
@@ -32,7 +34,9 @@ struct named_outcome {
 
 /* Sorted; none, if there never were any. */
 int named_list(const struct instance *inst, struct strv *names, struct error *e);
-/* -ENOENT; -EPROTO: another version of ax made it, or one that was killed meanwhile. */
+/* Also looks at the files that it is attached to, and detaches it if one of them was written over:
+ * a breakpoint in the midst of other code ends programs. -ENOENT; -EPROTO: another version of ax
+ * made it, or one that was killed meanwhile. */
 int named_open(const struct instance *inst, const char *name, struct named *ret, struct error *e);
 
 /* It was neither removed nor begun anew since it was opened. */

@@ -2,6 +2,8 @@
 #ifndef AX_PROBES_NAMED_PRIV_H
 #define AX_PROBES_NAMED_PRIV_H
 
+#include <sys/stat.h>
+
 #include "probes/named/named.h"
 #include "probes/session/priv.h"
 
@@ -14,12 +16,17 @@ struct kept {
 	struct kept_file {
 		char *path;
 		uint64_t device, inode;
+		/* What it held: a sum of its bytes, and when it was changed last, in nanoseconds
+		 * of CLOCK_REALTIME; 0: kept by a version of ax that did not look. */
+		uint64_t sum, changed_ns;
 	} files[SESSION_PARTS_MAX];
 	size_t n_files;
 };
 void kept_free(struct kept *k);
 /* The files that the session probes; 0 or -ENOMEM. */
 int kept_take_files(struct kept *k, const struct session *s);
+/* The same file holds other bytes: breakpoints are in the midst of them. */
+bool kept_file_is_overwritten(const struct kept_file *f, const struct stat *now);
 /* malloc'ed */
 char *kept_format(const struct kept *k);
 /* -EPROTO: it is of another version of ax. */
