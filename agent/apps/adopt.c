@@ -63,8 +63,10 @@ static void adopt_network(struct agent *a, struct app *app)
 		return;
 	snprintf(device, sizeof(device), "%s%u", a->inst->device_prefix, app->id);
 	app->netns_fd = app_netns(app);
-	if (nl_link_index(a->nl, device, &app->ifindex) == 0)
+	if (nl_link_index(a->nl, device, &app->ifindex) == 0) {
+		nl_link_set_group(a->nl, app->ifindex); /* older agents did not */
 		datapath_fabric_attach(a->dp, app->ifindex);
+	}
 }
 
 static void adopt_address(struct agent *a, struct app *app, const struct ax_addr *addr)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "net/forwarding.h"
+#include "net/guard.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -211,6 +212,65 @@ static int switch_on(struct change *c, const char *name, bool v6)
 	return change_sysctl(c, name, 0, 1);
 }
 
+static const char *sysctl_of(bool v6)
+{
+	return v6 ? CONF6 "/all/forwarding" : "net/ipv4/ip_forward";
+}
+
+static bool has_line(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) == 0 && line[len] == ' ')
+			return true;
+	}
+	return false;
+}
+
+/* Whether it is ax, this instance or another one, that has switched a family on. */
+static int add_recorded(const char *parent, bool on[2])
+{
+	struct dirent *d;
+	DIR *dir = opendir(parent);
+
+	if (!dir)
+		return -errno;
+	while ((d = readdir(dir))) {
+		CLEANUP(record_close) struct record record = {0};
+		char run_dir[PATH_MAX];
+		bool exists = false;
+
+		if (d->d_name[0] == '.' ||
+		    snprintf(run_dir, sizeof(run_dir), "%s/%s", parent, d->d_name) >=
+			    (int)sizeof(run_dir) ||
+		    record_read(run_dir, &record, &exists) || !exists)
+			continue;
+		for (int v6 = 0; v6 < 2; v6++)
+			on[v6] |= has_line(record.text, sysctl_of(v6));
+	}
+	closedir(dir);
+	return 0;
+}
+
+/* What ax switched on, or is about to, is guarded before it is on. */
+static int guard(const char *parent, const bool needed[2], struct error *e)
+{
+	bool on[2] = {false, false};
+	int r = add_recorded(parent, on);
+
+	if (r)
+		return error_set(e, r, "cannot list %s: %s", parent, strerror(-r));
+	for (int v6 = 0; v6 < 2; v6++) {
+		int value;
+
+		if (needed[v6] && sysctl_read(sysctl_of(v6), &value) == 0 && !value)
+			on[v6] = true;
+	}
+	return on[0] || on[1] ? guard_set(on[0], on[1], e) : 0;
+}
+
 int forwarding_on(const struct instance *inst, bool v4, bool v6, struct error *e)
 {
 	CLEANUP(record_close) struct record record = {0};
@@ -226,10 +286,11 @@ int forwarding_on(const struct instance *inst, bool v4, bool v6, struct error *e
 	if (r)
 		return error_set(e, r, "cannot keep %s/" FILE_NAME ": %s", inst->run_dir,
 				 strerror(-r));
-	if (v4)
-		r = switch_on(&c, "net/ipv4/ip_forward", false);
+	r = guard(parent, (const bool[]){v4, v6}, e);
+	if (!r && v4)
+		r = switch_on(&c, sysctl_of(false), false);
 	if (!r && v6)
-		r = switch_on(&c, CONF6 "/all/forwarding", true);
+		r = switch_on(&c, sysctl_of(true), true);
 	return r;
 }
 
@@ -322,8 +383,10 @@ int forwarding_restore(const struct instance *inst, struct error *e)
 		r = hand_over(parent, inst->run_dir, record.text, &done);
 	if (r)
 		return error_set(e, r, "cannot read or hand over %s: %s", path, strerror(-r));
-	if (!done)
+	if (!done) {
 		r = restore_all(record.text, e);
+		r = r ? r : guard_remove(e);
+	}
 	if (!r && unlink(path) < 0 && errno != ENOENT)
 		r = error_set(e, -errno, "cannot remove %s: %s", path, strerror(errno));
 	return r;

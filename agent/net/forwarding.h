@@ -11,6 +11,9 @@
 #include "base/util.h"
 
 /*
+ * Where it is ax that switches it on, nothing is forwarded but what comes from the devices of its
+ * instances, and the answers to that (guard.h).
+ *
  * IPv6 forwarding makes the kernel ignore router advertisements and drop what it learned from
  * them, except on interfaces whose accept_ra is 2: those that have 1 (and are not the instance's)
  * get 2 first, so that a host with an address from its router keeps it. Interfaces that appear

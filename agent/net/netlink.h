@@ -24,10 +24,13 @@ static inline void nl_closep(struct nl **nl)
  * with the same MAC address and without ARP or neighbour discovery (IFF_NOARP): then whatever is
  * sent on one end is addressed to the other, and no neighbour entry is ever needed. No IPv6
  * link-local addresses are made (IFLA_INET6_ADDR_GEN_MODE none). The host end is created up, if
- * the kernel allows it in one request. *ifindex is the host end's.
+ * the kernel allows it in one request. *ifindex is the host end's, which belongs to NL_LINK_GROUP:
+ * whatever instance made it, it is ax's.
  */
+#define NL_LINK_GROUP 0x6178
 int nl_link_add_veth(struct nl *nl, const char *name, const char *peer_name, int peer_netns_fd,
 		     const uint8_t mac[6], unsigned mtu, unsigned *ifindex);
+int nl_link_set_group(struct nl *nl, unsigned ifindex);
 int nl_link_set_up(struct nl *nl, unsigned ifindex);
 int nl_link_del(struct nl *nl, unsigned ifindex);
 /* -ENODEV when there is none. */

@@ -122,6 +122,7 @@ static void put_veth(struct nl_request *rq, const char *name, const char *peer_n
 	put_end(nlh, ifi, name, mac, mtu);
 	ifi->ifi_flags |= IFF_UP;
 	ifi->ifi_change |= IFF_UP;
+	mnl_attr_put_u32(nlh, IFLA_GROUP, NL_LINK_GROUP);
 	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
 	mnl_attr_put_str(nlh, IFLA_INFO_KIND, "veth");
 	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
@@ -163,6 +164,18 @@ int nl_link_add_veth(struct nl *nl, const char *name, const char *peer_name, int
 	if (r)
 		nl_link_del(nl, link.ifindex);
 	return r;
+}
+
+int nl_link_set_group(struct nl *nl, unsigned ifindex)
+{
+	struct nl_request rq;
+	struct nlmsghdr *nlh;
+
+	nl_request_init(&rq, nl);
+	nlh = nl_request_add(&rq, RTM_NEWLINK, 0);
+	put_ifinfo(nlh, ifindex);
+	mnl_attr_put_u32(nlh, IFLA_GROUP, NL_LINK_GROUP);
+	return nl_request_send(&rq, NULL, NULL, NULL);
 }
 
 int nl_link_set_up(struct nl *nl, unsigned ifindex)

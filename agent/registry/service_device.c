@@ -28,8 +28,10 @@ void service_device_adopt(struct agent *a)
 	unsigned ifindex;
 
 	device_names(a, device, peer);
-	if (nl_link_index(a->nl, device, &ifindex) == 0 &&
-	    datapath_service_attach(a->dp, ifindex) == 0)
+	if (nl_link_index(a->nl, device, &ifindex))
+		return;
+	nl_link_set_group(a->nl, ifindex); /* older agents did not */
+	if (datapath_service_attach(a->dp, ifindex) == 0)
 		a->ctl.service_ifindex = ifindex;
 }
 

@@ -97,6 +97,31 @@ ok "a raw datagram with egress arrives" sh -c "timeout 10 $AX --instance $INST r
 	grep -q raw-with-egress $T/udp"
 unlike "raw datagrams without egress do not, not even with the address of one that has it" \
 	"$(cat "$T/udp")" "raw-without-egress|raw-of-another"
+
+# --- ax has switched forwarding on for its own apps, not for everybody ---
+
+bg /dev/null unshare -n sleep 600
+NEIGHBOUR=$BG
+wait_for "[ \"\$(readlink /proc/$NEIGHBOUR/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ] &&
+	grep -q sleep /proc/$NEIGHBOUR/comm"
+ip link add wan2 type veth peer name wan3 netns /proc/$NEIGHBOUR/ns/net
+ip addr add 203.0.113.1/24 dev wan2
+ip addr add 2001:db8:2::1/64 dev wan2 nodad
+ip link set wan2 up
+nsenter -t $NEIGHBOUR -n sh -c "ip link set lo up; ip link set wan3 up
+	ip addr add 203.0.113.2/24 dev wan3; ip addr add 2001:db8:2::2/64 dev wan3 nodad
+	ip route add default via 203.0.113.1; ip -6 route add default via 2001:db8:2::1"
+outside sh -c "ip route add 203.0.113.0/24 via 198.51.100.1
+	ip -6 route add 2001:db8:2::/64 via 2001:db8:1::1"
+wait_for "nsenter -t $NEIGHBOUR -n ping -c 1 -W 1 203.0.113.1 &&
+	nsenter -t $NEIGHBOUR -n ping -c 1 -W 1 2001:db8:2::1"
+# shellcheck disable=SC2086 # $to: a family, an address, a port
+for to in "4 198.51.100.2 80" "6 2001:db8:1::2 80" "4 10.77.1.1 7000" "4 10.77.1.5 80"; do
+	unlike "what neither comes from nor answers an app is not forwarded: $to" \
+		"$(timeout 2 nsenter -t $NEIGHBOUR -n "$BIN/tcp" connect $to 2>&1)" \
+		"peer=|ECONNREFUSED"
+done
+end "$NEIGHBOUR"
 is "the agent dies, egress goes on" "$(agent_kill9
 	nsenter -t "$(child_of "${APPS[0]}")" -n "$BIN/tcp" connect 4 198.51.100.2 80 | sed 's/ .*//')" \
 	"peer=198.51.100.2:80"

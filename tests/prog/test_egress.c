@@ -75,6 +75,14 @@ static int addresses(struct fixture *f)
 	return 0;
 }
 
+static int ungroup(void *name)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "ip link set %s group default", (const char *)name);
+	return system(command) == 0 ? 0 : -EIO;
+}
+
 /* Outside knows the way to the host, not to the app. */
 static int connect_namespaces(struct fixture *f)
 {
@@ -83,6 +91,8 @@ static int connect_namespaces(struct fixture *f)
 
 	r = r ? r : nl_link_add_veth(f->nl, "axt-1", "eth0", f->app, app_mac, 0, &f->app_if);
 	r = r ? r : nl_link_add_veth(f->nl, "wan0", "eth0", f->outside, out_mac, 0, &f->out_if);
+	/* that one is nothing of ax's */
+	r = r ? r : netns_call(f->host, ungroup, "wan0");
 	r = r ? r : netns_configure(f->app, "eth0", &f->vip[0], &f->vip[1]);
 	r = r ? r : netns_configure(f->outside, "eth0", &f->out[0], &f->out[1]);
 	r = r ? r : ns_open_nl(f->outside, &f->out_nl);
@@ -337,6 +347,52 @@ static void test_router_advertisements(void **state)
 	assert_false(file_exists(&f->inst));
 }
 
+/* Outside finds the app, or what is behind the host's other interface, only where an administrator
+ * has made the host a router. */
+static void test_not_a_router(void **state)
+{
+	struct fixture *f = *state;
+	const struct ax_addr beyond[2] = {ns_addr("203.0.113.9"), ns_addr("2001:db8:7::9")};
+	autoclose int other = ns_new();
+	struct ax_addr seen;
+	unsigned ifindex, far;
+
+	assert_int_equal(nl_link_add_veth(f->nl, "wan1", "eth0", other, out_mac, 0, &ifindex), 0);
+	assert_int_equal(netns_call(f->host, ungroup, "wan1"), 0);
+	assert_int_equal(netns_configure(other, "eth0", &beyond[0], &beyond[1]), 0);
+	assert_int_equal(nl_link_wait_up(f->nl, ifindex, 1000), 0);
+	assert_int_equal(nl_link_index(f->out_nl, "eth0", &far), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(add_route(f->nl, &beyond[i], ifindex), 0);
+		assert_int_equal(add_route(f->out_nl, &beyond[i], far), 0);
+		assert_int_equal(add_route(f->out_nl, &f->vip[i], far), 0);
+	}
+	set_egress(f, &f->inst, f->vip, 2);
+	set_egress(f, &f->other, f->vip, 1);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 2; i++) {
+			assert_reaches(f, i);
+			assert_true(ns_tcp(other, f->outside, &beyond[i], &seen) < 0);
+			assert_true(ns_udp(other, f->outside, &beyond[i], &seen) < 0);
+			assert_true(ns_tcp(f->app, f->outside, &f->vip[i], &seen) < 0);
+			assert_true(ns_udp(f->app, f->outside, &f->vip[i], &seen) < 0);
+		}
+		/* the one that goes leaves the guard to the other one */
+		set_egress(f, &f->other, round ? NULL : f->vip, round ? 0 : 2);
+	}
+	assert_int_equal(tables(f, "ax-forwarding"), 1);
+	set_egress(f, &f->inst, NULL, 0);
+	assert_int_equal(tables(f, "ax-forwarding"), 0);
+
+	set_host_sysctl(f, FORWARD, "1\n");
+	set_egress(f, &f->inst, f->vip, 2);
+	assert_int_equal(ns_tcp(other, f->outside, &beyond[0], &seen), 0);
+	assert_int_equal(ns_tcp(f->app, f->outside, &f->vip[0], &seen), 0);
+	assert_true(ns_tcp(other, f->outside, &beyond[1], &seen) < 0);
+	set_egress(f, &f->inst, NULL, 0);
+	assert_int_equal(ns_tcp(other, f->outside, &beyond[0], &seen), 0);
+}
+
 /* Forwarding stays on until the last instance needs it no more, and then goes back. */
 static void test_two_instances(void **state)
 {
@@ -411,10 +467,15 @@ static void test_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_both_families),	  TEST(test_replace),
-		TEST(test_not_between_apps),	  TEST(test_forwarding_was_on),
-		TEST(test_router_advertisements), TEST(test_two_instances),
-		TEST(test_many_addresses),	  TEST(test_errors),
+		TEST(test_both_families),
+		TEST(test_replace),
+		TEST(test_not_between_apps),
+		TEST(test_forwarding_was_on),
+		TEST(test_router_advertisements),
+		TEST(test_two_instances),
+		TEST(test_not_a_router),
+		TEST(test_many_addresses),
+		TEST(test_errors),
 	};
 
 	/* Nothing here is meant for the namespace that the test was started in. */

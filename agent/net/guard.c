@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "net/guard.h"
+
+#include <netinet/in.h>
+
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/netfilter/nf_tables.h>
+#include <libnftnl/expr.h>
+
+#include "net/netlink.h"
+#include "net/nft.h"
+
+/* No instance's: those are called ax_<name>. */
+#define TABLE "ax-forwarding"
+#define CHAIN "forward"
+#define SIZE  8192
+
+#define PRIORITY_FILTER 0 /* NF_IP_PRI_FILTER, and its name in nft */
+
+static int match_group(struct nftnl_rule *rule, uint32_t key)
+{
+	uint32_t group = NL_LINK_GROUP;
+
+	return nft_match_meta(rule, key, NFT_CMP_EQ, &group, sizeof(group));
+}
+
+/* Packets of a connection that stands, and errors that belong to one. */
+static int match_answer(struct nftnl_rule *rule)
+{
+	uint32_t mask = NF_CT_STATE_BIT(IP_CT_ESTABLISHED) | NF_CT_STATE_BIT(IP_CT_RELATED);
+	uint32_t zero = 0;
+	struct nftnl_expr *e;
+
+	if (nft_expr_add(rule, "ct", &e))
+		return -ENOMEM;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CT_KEY, NFT_CT_STATE);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CT_DREG, NFT_REG_1);
+	if (nft_expr_add(rule, "bitwise", &e))
+		return -ENOMEM;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_LEN, sizeof(mask));
+	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_MASK, &mask, sizeof(mask));
+	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_XOR, &zero, sizeof(zero));
+	if (nft_expr_add(rule, "cmp", &e))
+		return -ENOMEM;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_OP, NFT_CMP_NEQ);
+	nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA, &zero, sizeof(zero));
+	return 0;
+}
+
+static int set_verdict(struct nftnl_rule *rule, uint32_t verdict)
+{
+	struct nftnl_expr *e;
+
+	if (nft_expr_add(rule, "immediate", &e))
+		return -ENOMEM;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_VERDICT, verdict);
+	return 0;
+}
+
+enum what { FROM_US, ANSWERS_TO_US, THE_REST };
+
+static int fill_rule(struct nftnl_rule *rule, bool v4, enum what what)
+{
+	uint8_t proto = v4 ? NFPROTO_IPV4 : NFPROTO_IPV6;
+	int r = nft_match_meta(rule, NFT_META_NFPROTO, NFT_CMP_EQ, &proto, sizeof(proto));
+
+	if (what == FROM_US)
+		r = r ? r : match_group(rule, NFT_META_IIFGROUP);
+	if (what == ANSWERS_TO_US) {
+		r = r ? r : match_group(rule, NFT_META_OIFGROUP);
+		r = r ? r : match_answer(rule);
+	}
+	return r ? r : set_verdict(rule, what == THE_REST ? NF_DROP : NF_ACCEPT);
+}
+
+static int add_rules(struct nft_batch *b, bool v4)
+{
+	int r = 0;
+
+	for (enum what w = FROM_US; w <= THE_REST && !r; w++) {
+		struct nftnl_rule *rule = nft_rule_new(b, CHAIN);
+
+		r = rule ? nft_rule_add(b, rule, fill_rule(rule, v4, w)) : -ENOMEM;
+	}
+	return r;
+}
+
+int guard_set(bool v4, bool v6, struct error *e)
+{
+	CLEANUP(nft_batch_free) struct nft_batch b;
+	int r = nft_batch_init(&b, TABLE, SIZE);
+
+	r = r ? r : nft_table_anew(&b);
+	r = r ? r : nft_chain_add(&b, CHAIN, "filter", NF_INET_FORWARD, PRIORITY_FILTER);
+	if (!r && v4)
+		r = add_rules(&b, true);
+	if (!r && v6)
+		r = add_rules(&b, false);
+	r = r ? r : nft_batch_send(&b);
+	if (nft_is_unsupported(r))
+		return error_set(
+			e, -EOPNOTSUPP,
+			"this kernel cannot tell answers from other packets, so ax does "
+			"not switch forwarding on: it needs CONFIG_NFT_CT (module nft_ct); "
+			"switch it on yourself (sysctl net.ipv4.ip_forward=1), or set "
+			"egress: false to do without");
+	if (r)
+		return error_set(e, r, "cannot set up nf_tables (table inet " TABLE "): %s",
+				 strerror(-r));
+	return 0;
+}
+
+int guard_remove(struct error *e)
+{
+	int r = nft_table_remove(TABLE);
+
+	return r ? error_set(e, r,
+			     "cannot remove the nf_tables table inet " TABLE
+			     ": %s; try: nft delete table inet " TABLE,
+			     strerror(-r))
+		 : 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * That a host on which ax switched forwarding on does not become everybody's router: one table of
+ * nf_tables for all instances, whose devices are a group (netlink.h). Of what is to be forwarded
+ * only what comes from such a device passes, and its answers.
+ */
+#ifndef AX_NET_GUARD_H
+#define AX_NET_GUARD_H
+
+#include "base/util.h"
+
+/* For these families, in place of what it was before. -EOPNOTSUPP: not by this kernel. */
+int guard_set(bool v4, bool v6, struct error *e);
+/* Not an error when there is none. */
+int guard_remove(struct error *e);
+
+#endif
