@@ -48,14 +48,14 @@ static __always_inline void udp_bound(struct bpf_sock *ctx, const struct ax_addr
 	a = bpf_sk_storage_get(&asked, ctx, NULL, 0);
 	if (a)
 		serve_end(a); /* a socket can be bound again after connect() to AF_UNSPEC */
-	if (!c || !ctx->src_port || ctx->src_port >= c->ephemeral_first ||
+	if (!c || !ctx->src_port || ctx->src_port >= c->ephemeral_first || !ns ||
 	    !serving_of(ns, host_app(ns), ctx->family, addr, &s))
 		return;
 	a = a ? a : storage(ctx);
 	if (!a)
 		return;
 	serve(a, &ep, &s);
-	if (s.elsewhere && !addr_is_zero(&s.second))
+	if (!ns->id && ((a->flags & AX_ASKED_SHARED) || a->served[1].port_be))
 		tell_udp();
 }
 

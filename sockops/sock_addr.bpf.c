@@ -11,8 +11,10 @@
 
 #include <bpf/bpf_core_read.h>
 
-#define SOCK_STREAM_BPF 1
-#define BIND_AS_OWNER	3 /* go on, and skip the check for ports below 1024 (5.12) */
+#define SOCK_STREAM_BPF	 1
+#define SOL_SOCKET_BPF	 1
+#define SO_REUSEADDR_BPF 2
+#define BIND_AS_OWNER	 3 /* go on, and skip the check for ports below 1024 (5.12) */
 
 /* --- endpoints of a context --- */
 
@@ -475,6 +477,27 @@ static __always_inline void remember_local(struct bpf_sock_addr *ctx, const stru
 	__sync_fetch_and_or(&a->flags, AX_ASKED_LOCAL);
 }
 
+/*
+ * SO_REUSEADDR lets anybody, whoever they are, bind a second UDP socket to the same address and
+ * port, and the kernel would find that one: the agent is going to hand this one to sk_lookup.
+ */
+static __always_inline void note_shared(struct bpf_sock_addr *ctx, const struct ax_endpoint *ep)
+{
+	struct ax_asked *a;
+	int on = 0;
+
+	if (ctx->protocol != IPPROTO_UDP || !ep->port_be)
+		return;
+	/* (Linux before 6.1 does not tell) */
+	if (bpf_getsockopt(ctx, SOL_SOCKET_BPF, SO_REUSEADDR_BPF, &on, sizeof(on)) == 0 && !on)
+		return;
+	a = asked_of(ctx, true);
+	if (a)
+		__sync_fetch_and_or(&a->flags, AX_ASKED_SHARED);
+	else
+		count(AX_COUNT_ERROR);
+}
+
 /* An address that ax gives out, or has given. */
 static __always_inline bool is_reserved(const struct ax_addr *addr)
 {
@@ -483,9 +506,26 @@ static __always_inline bool is_reserved(const struct ax_addr *addr)
 	return bpf_map_lookup_elem(&reserved, &p) || bpf_map_lookup_elem(&vips, addr);
 }
 
+/* *ep may be changed: an app that serves a shared address by translation listens on its own. */
+static __always_inline bool own_address(struct bpf_sock_addr *ctx, const struct ax_app *app,
+					struct ax_endpoint *ep)
+{
+	const struct ax_addr *own;
+
+	if (addr_eq(&ep->addr, &app->vip4) || addr_eq(&ep->addr, &app->vip6))
+		return true;
+	if (!addr_eq(&ep->addr, &app->shared4) && !addr_eq(&ep->addr, &app->shared6))
+		return false;
+	own = app_vip(app, &ep->addr);
+	if (!own)
+		return false;
+	remember_local(ctx, &ep->addr);
+	ep->addr = *own;
+	return true;
+}
+
 /*
- * bind() to an address that is not a wildcard. Returns a verdict; *ep may be changed: an app that
- * serves a shared address by translation listens on its own instead. app: NULL for a process that
+ * bind() to an address that is not a wildcard. Returns a verdict. app: NULL for a process that
  * was given an app's socket. IP_FREEBIND lets anybody bind what nobody has yet, so that an address
  * is refused before it is given out.
  */
@@ -496,18 +536,10 @@ static __always_inline int bind_address(struct bpf_sock_addr *ctx, const struct 
 
 	if (!ns)
 		return 1;
-	if (app && is_home(ns, app)) {
-		if (addr_eq(&ep->addr, &app->vip4) || addr_eq(&ep->addr, &app->vip6))
-			return BIND_AS_OWNER;
-		if (addr_eq(&ep->addr, &app->shared4) || addr_eq(&ep->addr, &app->shared6)) {
-			const struct ax_addr *own = app_vip(app, &ep->addr);
-
-			if (own) {
-				remember_local(ctx, &ep->addr);
-				ep->addr = *own;
-				return BIND_AS_OWNER;
-			}
-		}
+	if (app && is_home(ns, app) && own_address(ctx, app, ep)) {
+		if (!ns->id)
+			note_shared(ctx, ep);
+		return BIND_AS_OWNER;
 	}
 	if (!is_reserved(&ep->addr))
 		return 1;
@@ -543,6 +575,7 @@ int ax_bind4(struct bpf_sock_addr *ctx)
 	if (!shares_wildcard(ctx, app) || addr_is_zero(&app->vip4) ||
 	    (!ep.port_be && ctx->type != SOCK_STREAM_BPF))
 		return 1; /* datagrams get their source one by one, and may go outside */
+	note_shared(ctx, &ep);
 	ctx->user_ip4 = app->vip4.w[3];
 	return BIND_AS_OWNER;
 }
@@ -617,6 +650,7 @@ int ax_bind6(struct bpf_sock_addr *ctx)
 		    (!ep.port_be && !clear_port0(ctx, app, &ep.addr)) ||
 		    !wildcard6(ctx, app, &ep.addr))
 			return 1;
+		note_shared(ctx, &ep);
 	} else {
 		verdict = bind_address(ctx, app, &ep);
 	}

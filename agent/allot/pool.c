@@ -69,6 +69,12 @@ int pool_take(struct pool *p, struct ax_addr *ret)
 	return -ENOSPC;
 }
 
+void pool_jump(struct pool *p, uint32_t by)
+{
+	if (p->size > 2)
+		p->next = 2 + (p->next - 2 + by % (p->size - 2)) % (p->size - 2);
+}
+
 void pool_mark(struct pool *p, const struct ax_addr *addr, bool used)
 {
 	struct ax_addr managed;

@@ -21,6 +21,9 @@ struct ax_addr pool_host(const struct pool *p);
 /* -ENOSPC when none is left. */
 int pool_take(struct pool *p, struct ax_addr *ret);
 
+/* Goes on giving out at another place, so many addresses further on. */
+void pool_jump(struct pool *p, uint32_t by);
+
 /* Marks or clears one address; those outside of the pool are ignored. */
 void pool_mark(struct pool *p, const struct ax_addr *addr, bool used);
 

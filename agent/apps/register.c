@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Registering an app: its name, with whom it forms a service, its addresses, its cgroup. */
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -12,10 +13,12 @@
 #include "base/address.h"
 #include "base/cgroup.h"
 #include "base/labels.h"
+#include "base/log.h"
 #include "base/strv.h"
 #include "config/config.h"
 #include "launch/launch.h"
 #include "net/netlink.h"
+#include "net/sock_diag.h"
 #include "registry/app_record.h"
 #include "registry/app_table.h"
 #include "registry/declared.h"
@@ -176,17 +179,51 @@ static void notice_ended(struct agent *a)
 	}
 }
 
-static int take_from_pool(struct agent *a, struct pool *p, struct ax_addr *addr, const char *family,
-			  struct error *e)
+#define PASS_OVER_MAX 32 /* a look takes up to a millisecond */
+
+/* Programs outside ax can bind an address that nobody has yet (IP_FREEBIND), and a host-mode app
+ * could not bind there any more. */
+static bool is_squatted(const struct app *app, const struct ax_addr *addr, struct sock_found *who)
+{
+	return app->spec.net == NET_HOST && !addr_is_zero(addr) && socks_bound(addr, who) > 0;
+}
+
+/* One that nobody has bound. Whoever has bound many in a row is not sat out but jumped over. */
+static int take_free(const struct app *app, struct pool *p, struct ax_addr *ret)
+{
+	struct ax_addr passed[PASS_OVER_MAX];
+	struct sock_found who;
+	size_t n = 0;
+	int r = pool_take(p, ret);
+
+	while (!r && n < PASS_OVER_MAX && is_squatted(app, ret, &who)) {
+		uint32_t by = 0;
+
+		passed[n++] = *ret;
+		if (n > 1 && getrandom(&by, sizeof(by), GRND_NONBLOCK) == sizeof(by))
+			pool_jump(p, by);
+		r = pool_take(p, ret);
+	}
+	if (r && n) { /* better one that somebody has bound than none */
+		*ret = passed[--n];
+		r = 0;
+	}
+	while (n)
+		pool_mark(p, &passed[--n], false);
+	return r;
+}
+
+static int take_from_pool(struct agent *a, struct app *app, struct pool *p, struct ax_addr *addr,
+			  const char *family, struct error *e)
 {
 	int r;
 
 	if (!p->size)
 		return 0;
-	r = pool_take(p, addr);
+	r = take_free(app, p, addr);
 	if (r) {
 		notice_ended(a);
-		r = pool_take(p, addr);
+		r = take_free(app, p, addr);
 	}
 	if (r)
 		return error_set(e, r,
@@ -194,6 +231,19 @@ static int take_from_pool(struct agent *a, struct pool *p, struct ax_addr *addr,
 				 "--ip, or configure a larger agent.pool",
 				 family);
 	return 0;
+}
+
+/* Its clients are its own whatever others have bound; but it cannot bind what they have. */
+static void warn_squatted(const struct app *app, const struct ax_addr *addr)
+{
+	struct sock_found who;
+	char text[ADDR_STRLEN];
+
+	if (is_squatted(app, addr, &who))
+		log_warn("a program outside ax, of user %u, has bound %s, %s port %u: the app %s "
+			 "cannot listen there until that ends",
+			 who.uid, addr_format(addr, text), who.proto == IPPROTO_UDP ? "UDP" : "TCP",
+			 who.port, app->spec.name);
 }
 
 static int choose_addresses(struct agent *a, struct app *app, const struct service *svc,
@@ -206,15 +256,17 @@ static int choose_addresses(struct agent *a, struct app *app, const struct servi
 
 	app->vip4 = shared4 ? (struct ax_addr){0} : app->spec.ip4;
 	app->vip6 = shared6 ? (struct ax_addr){0} : app->spec.ip6;
+	warn_squatted(app, &app->vip4);
+	warn_squatted(app, &app->vip6);
 	if (addr_is_zero(&app->spec.ip4) && addr_is_zero(&app->spec.ip6) && d && !svc) {
 		app->vip4 = d->ip4; /* the one that its name already resolves to */
 		app->vip6 = d->ip6;
 		return 0;
 	}
 	if (addr_is_zero(&app->vip4) && (shared4 || addr_is_zero(&app->spec.ip6)))
-		r = take_from_pool(a, &a->pool4, &app->vip4, "IPv4", e);
+		r = take_from_pool(a, app, &a->pool4, &app->vip4, "IPv4", e);
 	if (!r && addr_is_zero(&app->vip6) && (shared6 || addr_is_zero(&app->spec.ip4)))
-		r = take_from_pool(a, &a->pool6, &app->vip6, "IPv6", e);
+		r = take_from_pool(a, app, &a->pool6, &app->vip6, "IPv6", e);
 	if (!r && !addr_is_zero(&app->vip6) && !a->has_ipv6)
 		r = error_set(e, -EAFNOSUPPORT,
 			      "this machine has IPv6 switched off: give an IPv4 address");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -51,7 +52,7 @@ static bool is_addr(const struct inet_diag_msg *d, const __be32 words[4],
 
 /* Reads one dump to its end. Returns how many matched (those beyond max are not kept). */
 static int read_dump(int fd, const struct ax_addr *addr, bool by_source,
-		     struct inet_diag_sockid *found, int max)
+		     struct inet_diag_msg *found, int max)
 {
 	char buf[16384] __attribute__((aligned(__alignof__(struct nlmsghdr))));
 	int n_found = 0;
@@ -75,7 +76,7 @@ static int read_dump(int fd, const struct ax_addr *addr, bool by_source,
 				return ((const struct nlmsgerr *)NLMSG_DATA(h))->error;
 			if (n_found < max &&
 			    is_addr(d, by_source ? d->id.idiag_src : d->id.idiag_dst, addr))
-				found[n_found++] = d->id;
+				found[n_found++] = *d;
 		}
 	}
 }
@@ -95,7 +96,7 @@ static int read_ack(int fd)
 
 static int end_family(int fd, uint8_t family, const struct ax_addr *peer)
 {
-	struct inet_diag_sockid found[FOUND_MAX];
+	struct inet_diag_msg found[FOUND_MAX];
 	int n, ended = 0;
 
 	do {
@@ -107,7 +108,7 @@ static int end_family(int fd, uint8_t family, const struct ax_addr *peer)
 			return n == -ENOENT ? -EOPNOTSUPP : n;
 		for (int i = 0; i < n; i++) {
 			r = send_request(fd, SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK, family,
-					 IPPROTO_UDP, 1 << UDP_CONNECTED, &found[i]);
+					 IPPROTO_UDP, 1 << UDP_CONNECTED, &found[i].id);
 			r = r ? r : read_ack(fd);
 			if (r && r != -ENOENT) /* closed meanwhile */
 				return r;
@@ -154,7 +155,7 @@ static bool any_orphan(void)
 int socks_sending(int netns_fd, const struct ax_addr *local)
 {
 	autoclose int fd = -1;
-	struct inet_diag_sockid found[FOUND_MAX];
+	struct inet_diag_msg found[FOUND_MAX];
 	uint8_t families[] = {AF_INET6, AF_INET};
 	int total = 0;
 
@@ -174,4 +175,82 @@ int socks_sending(int netns_fd, const struct ax_addr *local)
 		total += r;
 	}
 	return total;
+}
+
+/* --- who has an address --- */
+
+#define TCP_TIME_WAIT	   6
+#define TCP_BOUND_INACTIVE 13 /* Linux 6.8 */
+#define TCP_STATES_BOUND   ((1 << (TCP_BOUND_INACTIVE + 1)) - 1 - (1 << TCP_TIME_WAIT))
+
+/* The kernel tells of sockets with that source address alone. */
+struct bound_request {
+	struct diag_request rq;
+	struct nlattr attr;
+	struct inet_diag_bc_op op;
+	struct inet_diag_hostcond cond;
+	__be32 addr[4];
+};
+
+static int ask_bound(int fd, uint8_t family, uint8_t proto, const struct ax_addr *addr)
+{
+	struct bound_request m = {
+		.rq = {.nlh = {.nlmsg_len = sizeof(m),
+			       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		       .rq = {.sdiag_family = family,
+			      .sdiag_protocol = proto,
+			      .idiag_states = proto == IPPROTO_TCP ? TCP_STATES_BOUND : ~0u}},
+		.attr = {.nla_len = sizeof(m) - sizeof(m.rq), .nla_type = INET_DIAG_REQ_BYTECODE},
+		.op = {.code = INET_DIAG_BC_S_COND,
+		       .yes = sizeof(m) - sizeof(m.rq) - sizeof(m.attr)},
+		.cond = {.family = AF_INET6, .prefix_len = 128, .port = -1}};
+	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+
+	m.op.no = (uint16_t)(m.op.yes + sizeof(uint32_t)); /* beyond the end: no */
+	memcpy(m.addr, addr, sizeof(m.addr));
+	if (addr_is_v4(addr)) { /* v4-mapped sockets are found by that, too */
+		m.cond.family = AF_INET;
+		m.cond.prefix_len = 32;
+		m.addr[0] = addr->w[3];
+	}
+	return sendto(fd, &m, sizeof(m), 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0 ? -errno
+											    : 0;
+}
+
+static int bound_of(int fd, uint8_t family, uint8_t proto, const struct ax_addr *addr,
+		    struct sock_found *ret)
+{
+	struct inet_diag_msg found[FOUND_MAX];
+	int r = ask_bound(fd, family, proto, addr);
+
+	r = r ? r : read_dump(fd, addr, true, found, FOUND_MAX);
+	for (int i = 0; i < r; i++) {
+		if (!found[i].idiag_inode)
+			continue; /* no program has it any more */
+		*ret = (struct sock_found){.proto = proto,
+					   .port = ntohs(found[i].id.idiag_sport),
+					   .uid = found[i].idiag_uid};
+		return 1;
+	}
+	return r < 0 ? r : 0;
+}
+
+int socks_bound(const struct ax_addr *addr, struct sock_found *ret)
+{
+	static const uint8_t protos[] = {IPPROTO_TCP, IPPROTO_UDP};
+	static const uint8_t families[] = {AF_INET6, AF_INET};
+	autoclose int fd = open_diag(NULL);
+
+	if (fd < 0)
+		return fd;
+	for (size_t p = 0; p < ARRAY_SIZE(protos); p++) {
+		for (int f = 0; f < (addr_is_v4(addr) ? 2 : 1); f++) {
+			int r = bound_of(fd, families[f], protos[p], addr, ret);
+
+			if (r)
+				return r;
+		}
+	}
+	return 0;
 }

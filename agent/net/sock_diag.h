@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ending sockets from outside, through sock_diag(7). */
+/* Looking at sockets and ending them from outside, through sock_diag(7). */
 #ifndef AX_NET_SOCK_DIAG_H
 #define AX_NET_SOCK_DIAG_H
 
@@ -19,5 +19,18 @@ int socks_end_udp(int netns_fd, const struct ax_addr *peer);
  * (zero: 0), in a network namespace (-1: the caller's). A negative errno where it cannot be told.
  */
 int socks_sending(int netns_fd, const struct ax_addr *local);
+
+struct sock_found {
+	uint8_t proto; /* IPPROTO_TCP or IPPROTO_UDP */
+	uint16_t port; /* host byte order */
+	uint32_t uid;
+};
+
+/*
+ * Whether a program has a socket in the caller's network namespace that is bound to the address, a
+ * TCP one that has not begun to listen included (Linux 6.8; before that the kernel does not tell).
+ * 1 with *ret filled, 0, or a negative errno where it cannot be told.
+ */
+int socks_bound(const struct ax_addr *addr, struct sock_found *ret);
 
 #endif

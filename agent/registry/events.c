@@ -25,7 +25,8 @@
 struct events {
 	struct event_sink sink;
 	struct loop_item ring, timer;
-	uint64_t lost; /* the counter when it was last looked at */
+	uint64_t lost;	/* the counter when it was last looked at */
+	bool udp_bound; /* there are servers that the kernel does not find by itself */
 };
 
 int events_open(struct agent *a, const struct event_sink *sink)
@@ -153,7 +154,7 @@ static int on_event(void *arg, const struct ax_event *ev)
 	json_t *j;
 
 	if (ev->type == AX_EVENT_DUAL_UDP)
-		datapath_dual_udp(a->dp);
+		a->events->udp_bound = true;
 	if (ev->type >= ARRAY_SIZE(names) || !names[ev->type])
 		return 0;
 	j = json_pack("{ss sf}", "event", names[ev->type], "time", wall_time(ev->time_ns));
@@ -180,6 +181,9 @@ static void fetch(struct agent *a)
 	json_t *j;
 
 	datapath_events_read(a->dp, on_event, a);
+	if (a->events->udp_bound) /* once for however many */
+		datapath_dual_udp(a->dp);
+	a->events->udp_bound = false;
 	if (datapath_counters(a->dp, counters))
 		return;
 	lost = counters[AX_COUNT_EVENTS_LOST];

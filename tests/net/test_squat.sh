@@ -4,7 +4,7 @@
 # Addresses are their owners': before they are given out (IP_FREEBIND takes no privilege), while they
 # are used, and after the owner has gone and somebody holds on to its socket.
 . "$(dirname "$0")/lib.sh"
-need jq setpriv unshare
+need jq setpriv socat unshare
 build_c squat udp tcp
 
 agent_start - <<EOF
@@ -42,4 +42,87 @@ launched victim
 is "whoever listens in such a namespace is not taken for the address's owner" \
 	"$(ax get servers -o json | jq -c '[.[] | .app]')" "[]"
 stop_apps
+
+# A program outside ax, of no privilege: it has bound the pool's next addresses.
+outsider() { # OUTPUT COMMAND...
+	local out=$1
+	shift
+	bg "$out" setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+}
+tcp_client() { # ADDR PORT
+	in_app --net host -- "$BIN/tcp" connect "$([[ $1 == *:* ]] && echo 6 || echo 4)" "$@" 2>&1
+}
+# shellcheck disable=SC2046 # $(seq): a list
+outsider "$T/v4" "$BIN/squat" hold tcp 4 7000 $(seq -f 10.77.0.%g 2 250)
+v4=$BG
+# shellcheck disable=SC2046
+outsider "$T/v6" "$BIN/squat" hold udp 6 7000 $(for i in $(seq 2 250); do printf 'fd77::%x ' "$i"; done)
+v6=$BG
+wait_for "grep -q holds $T/v4 && grep -q holds $T/v6"
+serve 7000 --net host --name victim -- "$BIN/tcp" listen 4 0.0.0.0 7000 victim
+read -r ip4 ip6 < <(ax get apps -o json | jq -r '.[] | select(.name == "victim") | "\(.ip4) \(.ip6)"')
+unlike "the pool passes over addresses that a program outside ax has bound" "$ip4 " \
+	"10\.77\.0\.([0-9]|[0-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|250) "
+unlike "also over IPv6 ones" "$ip6 " "fd77::([0-9a-e]|[0-9a-e][0-9a-f]|f[0-9a]) "
+like "clients get to the app" "$(tcp_client "$ip4" 7000)" " victim you="
+serve 7000/udp --net host --name second -- "$BIN/udp" serve 6only :: 7000 second
+ip6=$(ax get apps -o json | jq -r '.[] | select(.name == "second") | .ip6')
+like "clients get to the app by IPv6" "$(in_app --net host -- "$BIN/udp" ask sendto 6 "$ip6" 7000 2>&1)" \
+	" second you="
+stop_apps
+end "$v4"
+end "$v6"
+
+# An address that is asked for is had, whoever has bound it.
+outsider "$T/asked" "$BIN/squat" hold tcp 4 7001 10.77.1.1
+asked=$BG
+outsider "$T/asked6" "$BIN/squat" hold tcp 6 7000 fd77::1:1
+asked6=$BG
+wait_for "grep -q holds $T/asked && grep -q holds $T/asked6"
+serve 7000 --net host --ip 10.77.1.1,fd77::1:1 --name victim -- "$BIN/tcp" listen 6 :: 7000 victim
+like "the log says who has bound it" "$(cat "$T/$INST.log")" \
+	"a program outside ax, of user 65534, has bound 10.77.1.1, TCP port 7001"
+like "clients get to the app's own socket" "$(tcp_client 10.77.1.1 7000)" " victim you="
+like "its own socket gets what comes to its other address, where somebody else listens" \
+	"$(tcp_client fd77::1:1 7000)" " victim you="
+is "who listens on an app's address is not the app" "$(tcp_client 10.77.1.1 7001)" \
+	"error connect ECONNREFUSED"
+stop_apps
+end "$asked"
+end "$asked6"
+
+# SO_REUSEADDR lets two UDP sockets of different users have one address and port
+serve 7000/udp --net host --ip 10.77.1.1 --name victim -- \
+	socat UDP4-RECVFROM:7000,reuseaddr,fork SYSTEM:'read -r line; echo "victim $line"'
+outsider "$T/udp" "$BIN/squat" hold udp+ 4 7000 10.77.1.1
+wait_for "grep -q 'holds 1' $T/udp"
+like "whoever binds a UDP server's address and port beside it gets no client of it" \
+	"$(in_app --net host -- "$BIN/udp" ask sendto 4 10.77.1.1 7000 2>&1)" "victim question"
+end "$BG"
+stop_apps
+
+# A socket that outlives its app, in the hands of somebody else
+for proto in tcp udp+; do
+	run_app --net host --ip 10.77.1.1,fd77::1:1 --name leaver -- \
+		env CGROUP_PROCS="$CGROUP2/cgroup.procs" "$BIN/squat" leave $proto 6 10.77.1.1 7000
+	wait_for "grep -q left $OUT"
+	left=$(sed -n 's/^left //p' "$OUT")
+	wait_for "! alive $APP"
+	run_app --net host --ip 10.77.1.1,fd77::1:1 --name heir -- sleep 100
+	launched heir
+	is "the server of an app that is gone is nobody's, $proto" \
+		"$(ax get servers -o json | jq -c '[.[] | .app]')" "[]"
+	for to in 10.77.1.1 fd77::1:1; do
+		if [ $proto = tcp ]; then
+			is "its next owner's clients do not get there, $to" "$(tcp_client $to 7000)" \
+				"error connect ECONNREFUSED"
+		else
+			unlike "its next owner's clients do not get there by UDP, $to" \
+				"$(in_app --net host -- timeout 2 "$BIN/udp" ask sendto 6 $to 7000 2>&1)" \
+				squatter
+		fi
+	done
+	stop_apps
+	kill "$left"
+done
 done_testing

@@ -143,6 +143,27 @@ static void marked_addresses_are_passed_over(void **state)
 	pool_free(&p);
 }
 
+static void jumps_stay_in_the_pool(void **state)
+{
+	struct pool p = pool_of("10.0.0.8/29");
+
+	(void)state;
+	pool_jump(&p, 2);
+	assert_takes(&p, "10.0.0.12");
+	pool_jump(&p, 2);
+	assert_takes(&p, "10.0.0.10"); /* the broadcast address is none */
+	pool_jump(&p, 0xffffffff);
+	assert_int_equal(p.in_use, 2);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pool_take(&p, &(struct ax_addr){0}), 0);
+	assert_int_equal(pool_take(&p, &(struct ax_addr){0}), -ENOSPC);
+	pool_free(&p);
+	p = pool_of("10.0.0.8/31");
+	pool_jump(&p, 7);
+	assert_int_equal(pool_take(&p, &(struct ax_addr){0}), -ENOSPC);
+	pool_free(&p);
+}
+
 static void addresses_outside_are_ignored(void **state)
 {
 	static const char *const outside[] = {"10.0.0.7",	"10.0.0.16",	  "11.0.0.9",
@@ -180,6 +201,7 @@ int main(void)
 		cmocka_unit_test(tiny_prefixes_have_nothing_to_give),
 		cmocka_unit_test(an_address_rests_before_it_comes_back),
 		cmocka_unit_test(marked_addresses_are_passed_over),
+		cmocka_unit_test(jumps_stay_in_the_pool),
 		cmocka_unit_test(addresses_outside_are_ignored),
 	};
 
