@@ -281,6 +281,11 @@ private_host() {
 	echo "hosts: files dns" >>"$T/nsswitch.conf"
 	mount --bind "$T/nsswitch.conf" /etc/nsswitch.conf
 	CGROUP2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+	if [ -z "$CGROUP2" ]; then
+		CGROUP2=/run/cgroup2
+		mkdir "$CGROUP2"
+		mount -t cgroup2 cgroup2 "$CGROUP2"
+	fi
 	SYSCTL_BEFORE=$(host_sysctls)
 	RULES_BEFORE=$(ip rule; ip -6 rule)
 }
@@ -588,7 +593,28 @@ cleanup() {
 			done
 		done 2>/dev/null
 	done
-	rm -rf "$T"
+	remove_files
+}
+
+# mounts_below DIRECTORY: one a line, the innermost last
+mounts_below() {
+	local at
+	while read -r _ _ _ _ at _; do
+		[[ $at != "$1"/* ]] || printf '%b\n' "$at"
+	done </proc/self/mountinfo
+}
+
+# Deleting goes through bind mounts to what they show: none may be there then, whatever failed.
+remove_files() {
+	local at
+	mounts_below "$T" | tac | while read -r at; do
+		umount -l "$at"
+	done
+	if [ -n "$(mounts_below "$T")" ]; then
+		echo "# $T has mounts below it and is left" >&2
+		return
+	fi
+	rm -rf --one-file-system "$T"
 }
 
 on_signal() {
