@@ -48,6 +48,15 @@ AX_MAP struct {
 	__type(value, struct ax_vip);
 } vips SEC(".maps");
 
+/* An array: elements of a hash table are replaced, and what was read of an old one may be
+ * another's by then. */
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_PARTIES_MAX);
+	__type(key, __u32);
+	__type(value, struct ax_party);
+} parties SEC(".maps");
+
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

@@ -8,28 +8,38 @@
 
 #include "app.h"
 #include "ctl.h"
+#include "maps.bpf.h"
 #include "refusal_errno.bpf.h"
 
-/* 0, REFUSED_RULE or REFUSED_LABELS; nothing is counted. */
-static __always_inline int party_may(const struct ax_party *client, const struct ax_party *server,
-				     const struct ax_ctl *c)
+/* 0, REFUSED_RULE or REFUSED_LABELS of two parties; nothing is counted. */
+static __always_inline int party_may(__u32 from, __u32 to, const struct ax_ctl *c)
 {
-	__u64 rules = client->from & server->to;
+	const struct ax_party *client = bpf_map_lookup_elem(&parties, &from);
+	const struct ax_party *server = bpf_map_lookup_elem(&parties, &to);
+	__u64 rules, allow, shared = 0;
 
-	if (rules && c)
-		return (rules & -rules) & c->rule_allow ? 0 : REFUSED_RULE;
+	if (!client || !server || !c)
+		return REFUSED_LABELS;
+	/* read once: client, server and verdict are of one set of rules */
+	if (*(const volatile __u32 *)&c->rule_set) {
+		rules = client->rules[1].from & server->rules[1].to;
+		allow = c->rule_allow[1];
+	} else {
+		rules = client->rules[0].from & server->rules[0].to;
+		allow = c->rule_allow[0];
+	}
+	if (rules)
+		return (rules & -rules) & allow ? 0 : REFUSED_RULE;
 	for (int i = 0; i < AX_LABEL_WORDS; i++)
-		if (client->labels[i] & server->labels[i])
-			return 0;
-	return REFUSED_LABELS;
+		shared |= client->labels[i] & server->labels[i];
+	return shared ? 0 : REFUSED_LABELS;
 }
 
 /*
  * The same for a datagram, which may be an answer: a server need not share a label with a client
  * that an allow rule lets in. A deny rule holds for answers too, since nothing tells them apart.
  */
-static __always_inline int party_may_datagram(const struct ax_party *from,
-					      const struct ax_party *to, const struct ax_ctl *c)
+static __always_inline int party_may_datagram(__u32 from, __u32 to, const struct ax_ctl *c)
 {
 	int r = party_may(from, to, c);
 

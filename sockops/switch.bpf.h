@@ -129,7 +129,7 @@ static __always_inline bool try_backend(const struct route_request *rq, struct f
 		f->denied = REFUSED_NO_EGRESS;
 		return false;
 	}
-	r = party_may(&rq->app->party, &vip->party, ctl_get());
+	r = party_may(rq->app->party, vip->party, ctl_get());
 	if (r < 0) {
 		f->denied = r;
 		return false;
@@ -173,8 +173,8 @@ static __noinline int choose_backend(struct route_request *rq, struct ax_service
 static __always_inline int route_direct(struct route_request *rq, const struct ax_vip *vip,
 					const struct ax_ctl *c)
 {
-	int r = rq->peer.proto == IPPROTO_UDP ? party_may_datagram(&rq->app->party, &vip->party, c)
-					      : party_may(&rq->app->party, &vip->party, c);
+	int r = rq->peer.proto == IPPROTO_UDP ? party_may_datagram(rq->app->party, vip->party, c)
+					      : party_may(rq->app->party, vip->party, c);
 
 	if (r < 0)
 		return refused(r);

@@ -48,8 +48,8 @@ static __always_inline bool is_answer(const struct packet *p)
 	return p->later || (p->has_l4 && (p->tcp_flags & (TCP_FLAG_ACK_BIT | TCP_FLAG_RST_BIT)));
 }
 
-static __always_inline bool may_pass(const struct packet *p, const struct ax_party *from,
-				     const struct ax_party *to, const struct ax_ctl *c)
+static __always_inline bool may_pass(const struct packet *p, __u32 from, __u32 to,
+				     const struct ax_ctl *c)
 {
 	if (p->proto != IPPROTO_TCP)
 		return party_may_datagram(from, to, c) == 0;
@@ -151,7 +151,7 @@ int ax_from_app(struct __sk_buff *skb)
 	dst = bpf_map_lookup_elem(&vips, &p.dst);
 	if (!dst || dst->kind == AX_VIP_HOST)
 		return leave(skb, &p, src, dst != NULL, c);
-	if (!may_pass(&p, &src->party, &dst->party, c))
+	if (!may_pass(&p, src->party, dst->party, c))
 		return drop(AX_COUNT_FABRIC_DENIED);
 	if (dst->ifindex)
 		return bpf_redirect_peer(dst->ifindex, 0);
@@ -183,7 +183,7 @@ int ax_to_app(struct __sk_buff *skb)
 		 * whoever comes in from elsewhere with such a source lies */
 		if (src->ifindex || skb->ingress_ifindex)
 			return drop(AX_COUNT_FABRIC_SOURCE);
-		if (!may_pass(&p, &src->party, &dst->party, c))
+		if (!may_pass(&p, src->party, dst->party, c))
 			return drop(AX_COUNT_FABRIC_DENIED);
 		return TC_ACT_OK;
 	}

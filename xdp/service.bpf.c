@@ -49,8 +49,8 @@ static __always_inline bool may_have(const struct caller *who, const struct ax_v
 	if (!who->app)
 		return who->ctl && who->ctl->host_access;
 	return (proto == IPPROTO_TCP
-			? party_may(&who->app->party, &to->party, who->ctl)
-			: party_may_datagram(&who->app->party, &to->party, who->ctl)) == 0;
+			? party_may(who->app->party, to->party, who->ctl)
+			: party_may_datagram(who->app->party, to->party, who->ctl)) == 0;
 }
 
 /* A private backend that the caller may have, one that listens if there is any. Returns its host

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Labels to bits, rules to masks; see struct ax_party. */
+/* Labels to bits, sets of labels to parties, rules to masks; see struct ax_party. */
 #include <jansson.h>
 
 #include "allot/policy.h"
@@ -15,6 +15,7 @@ static int label_find(const struct policy *p, const char *text)
 	return -1;
 }
 
+/* Numbers are given out in turn: that of a label which was there a moment ago comes last. */
 static int label_ref(struct policy *p, const char *text)
 {
 	int i = label_find(p, text);
@@ -23,39 +24,51 @@ static int label_ref(struct policy *p, const char *text)
 		p->labels[i].refs++;
 		return i;
 	}
-	for (i = 0; i < AX_LABELS_MAX; i++) {
+	for (unsigned k = 0; k < AX_LABELS_MAX; k++) {
+		i = (int)((p->next_label + k) % AX_LABELS_MAX);
 		if (p->labels[i].refs)
 			continue;
 		p->labels[i].text = strdup(text);
 		if (!p->labels[i].text)
 			return -ENOMEM;
 		p->labels[i].refs = 1;
+		p->next_label = (unsigned)i + 1;
 		p->changed = true;
 		return i;
 	}
 	return -ENOSPC;
 }
 
-static void label_unref(struct policy *p, const char *text)
+static void label_unref(struct policy *p, unsigned i)
 {
-	int i = label_find(p, text);
-
-	if (i < 0 || --p->labels[i].refs)
+	if (--p->labels[i].refs)
 		return;
 	free(p->labels[i].text);
 	p->labels[i].text = NULL;
 	p->changed = true;
 }
 
-int policy_ref(struct policy *p, const struct labels *l, struct ax_party *ret, struct error *e)
+static bool has_bit(const struct ax_party *masks, unsigned i)
+{
+	return masks->labels[i / 64] >> i % 64 & 1;
+}
+
+static void labels_unref(struct policy *p, const struct ax_party *masks)
+{
+	for (unsigned i = 0; i < AX_LABELS_MAX; i++)
+		if (has_bit(masks, i))
+			label_unref(p, i);
+}
+
+static int labels_ref(struct policy *p, const struct labels *l, struct ax_party *ret,
+		      struct error *e)
 {
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < l->n; i++) {
 		int bit = label_ref(p, l->items[i]);
 
 		if (bit < 0) {
-			for (size_t k = 0; k < i; k++)
-				label_unref(p, l->items[k]);
+			labels_unref(p, ret);
 			return error_set(e, bit,
 					 bit == -ENOSPC ? "there are %d different labels already, "
 							  "and no room for '%s': use fewer"
@@ -64,25 +77,180 @@ int policy_ref(struct policy *p, const struct labels *l, struct ax_party *ret, s
 		}
 		ret->labels[bit / 64] |= 1ull << bit % 64;
 	}
-	policy_rules(p, l, ret);
 	return 0;
 }
 
-void policy_unref(struct policy *p, const struct labels *l)
+/* --- parties --- */
+
+#define BUCKETS 4096
+
+struct policy_parties {
+	struct policy_party {
+		struct labels labels;
+		uint32_t refs; /* 0: free */
+		bool held;     /* one of refs: known from the last agent */
+		uint16_t next; /* in its bucket; 0: the last */
+		struct ax_party masks;
+	} v[AX_PARTIES_MAX];
+	uint16_t bucket[BUCKETS];
+};
+_Static_assert(AX_PARTIES_MAX <= UINT16_MAX + 1, "numbers of parties in a bucket");
+
+static bool parties_ready(struct policy *p)
 {
-	for (size_t i = 0; i < l->n; i++)
-		label_unref(p, l->items[i]);
+	if (!p->parties)
+		p->parties = calloc(1, sizeof(*p->parties));
+	return p->parties;
 }
 
-void policy_rules(const struct policy *p, const struct labels *l, struct ax_party *ret)
+static uint16_t *party_bucket(const struct policy *p, const struct ax_party *masks)
 {
-	ret->from = ret->to = 0;
-	for (size_t i = 0; i < p->n_rules && i < AX_RULES_MAX; i++) {
-		if (labels_subset(&p->rules[i].from, l))
-			ret->from |= 1ull << i;
-		if (labels_subset(&p->rules[i].to, l))
-			ret->to |= 1ull << i;
+	uint64_t h = 0;
+
+	for (int i = 0; i < AX_LABEL_WORDS; i++)
+		h = (h ^ masks->labels[i]) * 0x9e3779b97f4a7c15; /* Fibonacci hashing */
+	return &p->parties->bucket[h >> 32 & (BUCKETS - 1)];
+}
+
+/* AX_PARTY_NONE: there is none with these labels. */
+static uint32_t party_find(const struct policy *p, const struct ax_party *masks)
+{
+	uint32_t i = *party_bucket(p, masks);
+
+	while (i && memcmp(p->parties->v[i].masks.labels, masks->labels, sizeof(masks->labels)))
+		i = p->parties->v[i].next;
+	return i;
+}
+
+/* In turn, as labels' numbers. AX_PARTY_NONE: there is none left. */
+static uint32_t party_free(const struct policy *p)
+{
+	for (uint32_t k = 0; k < AX_PARTIES_MAX; k++) {
+		uint32_t i = (p->next_party + k) % AX_PARTIES_MAX;
+
+		if (i != AX_PARTY_NONE && !p->parties->v[i].refs)
+			return i;
 	}
+	return AX_PARTY_NONE;
+}
+
+static struct policy_party *party_put(struct policy *p, uint32_t i, const struct ax_party *masks)
+{
+	struct policy_party *x = &p->parties->v[i];
+	uint16_t *b = party_bucket(p, masks);
+
+	x->masks = *masks;
+	x->masks.used = 1;
+	x->refs = 1;
+	x->next = *b;
+	*b = (uint16_t)i;
+	return x;
+}
+
+static void party_drop(struct policy *p, uint32_t i)
+{
+	struct policy_party *x = &p->parties->v[i];
+	uint16_t *b = party_bucket(p, &x->masks);
+
+	while (*b != i)
+		b = &p->parties->v[*b].next;
+	*b = x->next;
+	labels_free(&x->labels);
+	memset(x, 0, sizeof(*x));
+}
+
+static void party_rules(const struct policy *p, struct policy_party *x, unsigned set)
+{
+	struct ax_party_rules *r = &x->masks.rules[set];
+
+	memset(r, 0, sizeof(*r));
+	for (size_t i = 0; i < p->n_rules && i < AX_RULES_MAX; i++) {
+		if (labels_subset(&p->rules[i].from, &x->labels))
+			r->from |= 1ull << i;
+		if (labels_subset(&p->rules[i].to, &x->labels))
+			r->to |= 1ull << i;
+	}
+}
+
+static int party_new(struct policy *p, const struct labels *l, const struct ax_party *masks,
+		     uint32_t *ret, struct error *e)
+{
+	struct labels copy = {0};
+	struct policy_party *x;
+
+	*ret = party_free(p);
+	if (*ret == AX_PARTY_NONE)
+		return error_set(e, -ENOSPC,
+				 "there are %d different sets of labels already, and no room for "
+				 "another: use fewer",
+				 AX_PARTIES_MAX - 1);
+	if (labels_copy(l, &copy))
+		return error_set(e, -ENOMEM, "out of memory");
+	x = party_put(p, *ret, masks);
+	x->labels = copy;
+	for (unsigned set = 0; set < AX_RULE_SETS; set++)
+		party_rules(p, x, set);
+	p->next_party = *ret + 1;
+	return 1;
+}
+
+int policy_ref(struct policy *p, const struct labels *l, uint32_t *ret, struct error *e)
+{
+	struct ax_party masks;
+	int r;
+
+	if (!parties_ready(p))
+		return error_set(e, -ENOMEM, "out of memory");
+	r = labels_ref(p, l, &masks, e);
+	if (r)
+		return r;
+	*ret = party_find(p, &masks);
+	if (*ret != AX_PARTY_NONE)
+		p->parties->v[*ret].refs++;
+	else
+		r = party_new(p, l, &masks, ret, e);
+	if (r <= 0)
+		labels_unref(p, &masks); /* a party has each of its labels once */
+	return r;
+}
+
+bool policy_unref(struct policy *p, uint32_t party)
+{
+	struct ax_party masks = p->parties->v[party].masks;
+
+	if (--p->parties->v[party].refs)
+		return false;
+	party_drop(p, party);
+	labels_unref(p, &masks);
+	return true;
+}
+
+const struct ax_party *policy_party(const struct policy *p, uint32_t party)
+{
+	return p->parties && p->parties->v[party].refs ? &p->parties->v[party].masks : NULL;
+}
+
+void policy_rules(struct policy *p, unsigned set)
+{
+	for (uint32_t i = 0; p->parties && i < AX_PARTIES_MAX; i++)
+		if (p->parties->v[i].refs)
+			party_rules(p, &p->parties->v[i], set);
+}
+
+bool policy_may(const struct policy *p, uint32_t client, uint32_t server, unsigned set)
+{
+	const struct ax_party *from = policy_party(p, client), *to = policy_party(p, server);
+	uint64_t rules;
+
+	if (!from || !to)
+		return false;
+	rules = from->rules[set].from & to->rules[set].to;
+	if (rules)
+		return (rules & -rules) & policy_allow_mask(p);
+	for (int i = 0; i < AX_LABEL_WORDS; i++)
+		if (from->labels[i] & to->labels[i])
+			return true;
+	return false;
 }
 
 uint64_t policy_allow_mask(const struct policy *p)
@@ -95,13 +263,15 @@ uint64_t policy_allow_mask(const struct policy *p)
 	return mask;
 }
 
+/* --- from one agent to the next --- */
+
 void policy_save(struct policy *p, const char *cgroup)
 {
 	json_t *j = p->changed ? json_object() : NULL;
 	autofree char *text = NULL;
 
 	for (int i = 0; j && i < AX_LABELS_MAX; i++)
-		if (p->labels[i].refs)
+		if (p->labels[i].refs && *p->labels[i].text)
 			json_object_set_new(j, p->labels[i].text, json_integer(i));
 	text = j ? json_dumps(j, JSON_COMPACT) : NULL;
 	json_decref(j);
@@ -112,11 +282,22 @@ void policy_save(struct policy *p, const char *cgroup)
 	p->changed = false;
 }
 
-void policy_load(struct policy *p, const char *cgroup)
+static int label_hold(struct policy *p, unsigned i, const char *text)
+{
+	p->labels[i].text = strdup(text);
+	if (!p->labels[i].text)
+		return -ENOMEM;
+	p->labels[i].refs = 1;
+	p->labels[i].held = true;
+	return 0;
+}
+
+int policy_load(struct policy *p, const char *cgroup)
 {
 	autofree char *text = NULL;
 	const char *label;
 	json_t *j = NULL, *bit;
+	int r = 0;
 
 	if (cgroup_record_get(cgroup, "labels", &text) == 0)
 		j = json_loads(text, 0, NULL);
@@ -125,22 +306,71 @@ void policy_load(struct policy *p, const char *cgroup)
 
 		if (!json_is_integer(bit) || i < 0 || i >= AX_LABELS_MAX || p->labels[i].refs)
 			continue;
-		p->labels[i].text = strdup(label);
-		if (!p->labels[i].text)
-			break;
-		p->labels[i].refs = 1;
-		p->labels[i].held = true;
+		r = r ? r : label_hold(p, (unsigned)i, label);
 	}
 	json_decref(j);
+	return r;
+}
+
+static int text_cmp(const void *x, const void *y)
+{
+	return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+/* The labels of these bits. A number whose label was not kept is nobody else's. */
+static int labels_of(struct policy *p, const struct ax_party *masks, struct labels *ret)
+{
+	ret->items = calloc(AX_LABELS_MAX, sizeof(*ret->items));
+	if (!ret->items)
+		return -ENOMEM;
+	for (unsigned i = 0; i < AX_LABELS_MAX; i++) {
+		if (!has_bit(masks, i))
+			continue;
+		if (!p->labels[i].refs && label_hold(p, i, ""))
+			return -ENOMEM;
+		ret->items[ret->n] = strdup(p->labels[i].text);
+		if (!ret->items[ret->n])
+			return -ENOMEM;
+		ret->n++;
+	}
+	qsort(ret->items, ret->n, sizeof(*ret->items), text_cmp);
+	return 0;
+}
+
+int policy_adopt(struct policy *p, uint32_t party, const struct ax_party *masks)
+{
+	struct labels l = {0};
+	struct policy_party *x;
+
+	if (!parties_ready(p))
+		return -ENOMEM;
+	if (labels_of(p, masks, &l)) {
+		labels_free(&l);
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < AX_LABELS_MAX; i++)
+		p->labels[i].refs += has_bit(masks, i);
+	x = party_put(p, party, masks);
+	x->labels = l;
+	x->held = true;
+	return 0;
+}
+
+bool policy_release_party(struct policy *p, uint32_t party)
+{
+	if (!p->parties || !p->parties->v[party].held)
+		return false;
+	p->parties->v[party].held = false;
+	return policy_unref(p, party);
 }
 
 void policy_release(struct policy *p, const char *cgroup)
 {
-	for (int i = 0; i < AX_LABELS_MAX; i++) {
+	for (unsigned i = 0; i < AX_LABELS_MAX; i++) {
 		if (!p->labels[i].held)
 			continue;
 		p->labels[i].held = false;
-		label_unref(p, p->labels[i].text);
+		label_unref(p, i);
 	}
 	policy_save(p, cgroup);
 }
@@ -149,5 +379,8 @@ void policy_free(struct policy *p)
 {
 	for (int i = 0; i < AX_LABELS_MAX; i++)
 		free(p->labels[i].text);
+	for (uint32_t i = 0; p->parties && i < AX_PARTIES_MAX; i++)
+		labels_free(&p->parties->v[i].labels);
+	free(p->parties);
 	memset(p, 0, sizeof(*p));
 }

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "apps/adopt.h"
-#include "allot/policy.h"
 #include "allot/pool.h"
 #include "apps/anchors.h"
 #include "apps/apps.h"
@@ -22,6 +21,7 @@
 #include "net/netlink.h"
 #include "registry/app_record.h"
 #include "registry/app_table.h"
+#include "registry/parties.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
@@ -97,8 +97,7 @@ static int adopt_one(struct agent *a, const char *cgroup, struct error *e)
 	}
 	r = cgroup_id(cgroup, &app->cgroup_id);
 	if (!r)
-		r = policy_ref(&a->policy, &app->spec.labels, &app->party, e);
-	app->has_labels = r == 0;
+		r = party_ref(a, &app->spec.labels, &app->party, e);
 	adopt_network(a, app);
 	anchor_adopt(a, app->anchor);
 	app_link(a, app);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Apps that have ended and whose network stays for a while. */
 #include "apps/linger.h"
-#include "allot/policy.h"
 #include "allot/pool.h"
 #include "apps/anchors.h"
 #include "apps/devices.h"
@@ -12,6 +11,7 @@
 #include "net/netlink.h"
 #include "net/sock_diag.h"
 #include "registry/app_table.h"
+#include "registry/parties.h"
 #include "registry/state.h"
 #include "registry/vips.h"
 #include "services/services.h"
@@ -51,8 +51,7 @@ void app_release(struct agent *a, struct app *app)
 		datapath_netns_del(a->dp, app->netns_cookie);
 	if (app->spec.egress)
 		needs_egress(a, NULL);
-	if (app->has_labels)
-		policy_unref(&a->policy, &app->spec.labels);
+	party_unref(a, &app->party);
 	app_free(app);
 	a->address_freed = true;
 }

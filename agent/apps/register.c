@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "apps/register.h"
-#include "allot/policy.h"
 #include "allot/pool.h"
 #include "apps/apps.h"
 #include "apps/linger.h"
@@ -23,6 +22,7 @@
 #include "registry/app_table.h"
 #include "registry/declared.h"
 #include "registry/names.h"
+#include "registry/parties.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
@@ -338,9 +338,7 @@ int app_register(struct agent *a, struct app_spec *spec, const char *config_key,
 	app->id = app_next_id(a);
 	if (svc)
 		service_join(a, svc, app);
-	r = policy_ref(&a->policy, &app->spec.labels, &app->party, e);
-	app->has_labels = r == 0;
-	policy_save(&a->policy, a->cgroup);
+	r = party_ref(a, &app->spec.labels, &app->party, e);
 	app_link(a, app);
 	r = r ? r : choose_addresses(a, app, svc, e);
 	r = r ? r : make_cgroup(a, app, e);

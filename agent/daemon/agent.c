@@ -49,6 +49,7 @@
 #include "registry/events.h"
 #include "registry/instance_ctl.h"
 #include "registry/names.h"
+#include "registry/parties.h"
 #include "registry/service_device.h"
 #include "registry/state.h"
 #include "registry/vips.h"
@@ -322,12 +323,11 @@ static int take_over(struct agent *a, const struct config *next, struct error *e
 {
 	int r;
 
-	policy_load(&a->policy, a->cgroup);
 	a->policy.rules = next->rules;
 	a->policy.n_rules = next->n_rules;
-	a->ctl.rule_allow = policy_allow_mask(&a->policy);
 	service_device_adopt(a);
-	r = agent_tell_ctl(a);
+	r = parties_adopt(a);
+	r = r ? r : parties_apply(a);
 	return r ? r : adopt_apps(a, e);
 }
 
@@ -358,7 +358,7 @@ static int start(struct daemon *d, struct error *e)
 	if (!holds)
 		return -ENOMEM;
 	reconcile_adopted(a);
-	policy_release(&a->policy, a->cgroup);
+	parties_release(a);
 	needs_hold_anew(a);
 	r = sweep(a, e);
 	if (!r)

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "daemon/reconcile.h"
-#include "allot/policy.h"
 #include "apps/apps.h"
 #include "apps/needs.h"
 #include "apps/spawn.h"
@@ -22,6 +21,7 @@
 #include "registry/app_table.h"
 #include "registry/declared.h"
 #include "registry/instance_ctl.h"
+#include "registry/parties.h"
 #include "registry/state.h"
 #include "registry/vips.h"
 #include "sections/probes_section.h"
@@ -402,20 +402,6 @@ static int start_app(struct agent *a, const struct config_app *c, struct error *
 	return r ? error_set(e, r, "cannot start the app %s: %s", c->spec.name, strerror(-r)) : 0;
 }
 
-/* Rules are bits of every party: all of them are told again. */
-static int retell_rules(struct agent *a, struct error *e)
-{
-	int r = 0;
-
-	for (struct app *app = a->apps; app && !r; app = app->next) {
-		policy_rules(&a->policy, &app->spec.labels, &app->party);
-		r = app_tell(a, app);
-		r = r ? r : vip_resync(a, &app->vip4, e);
-		r = r ? r : vip_resync(a, &app->vip6, e);
-	}
-	return r ? r : declared_retell(a, e);
-}
-
 /* What fails here takes nothing else down. */
 static void apply_rest(struct plan *p)
 {
@@ -435,15 +421,13 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 {
 	struct agent *a = p->a;
 	struct config old;
+	struct error why;
 	int r;
 
 	merge_apps(p, drop_app, e);
 	merge_services(p, drop_service, e);
-	/* declared entries took their labels' bits by the old defaults */
-	if (p->labels_changed)
-		declared_relabel(a, &p->next->default_labels);
-	a->policy.rules = p->next->rules;
-	a->policy.n_rules = p->next->n_rules;
+	if (p->labels_changed && declared_relabel(a, &p->next->default_labels, &why))
+		p->failed = why;
 	r = declared_set(a, p->next, &p->failed, e);
 	if (r)
 		return r; /* out of memory, and nothing was moved yet */
@@ -451,12 +435,11 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	old = a->config;
 	a->config = *p->next;
 	*holds = true;
-	a->ctl.rule_allow = policy_allow_mask(&a->policy);
+	a->policy.rules = a->config.rules;
+	a->policy.n_rules = a->config.n_rules;
 	a->ctl.host_access = a->config.host_access;
-	/* what only a new agent can change stays as it is until then */
-	if (p->rules_changed || p->labels_changed)
-		r = retell_rules(a, e);
-	r = r ? r : agent_tell_ctl(a);
+	/* (at the start, take_over() has told them) */
+	r = p->rules_changed && !a->starting ? parties_apply(a) : agent_tell_ctl(a);
 	r = r ? r : needs_hold(a);
 	if (!r && !upstreams_same(&old, &a->config))
 		r = names_set_upstreams(a, e);

@@ -73,6 +73,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_APPS] = "apps",
 	[MAP_NETNS_APPS] = "netns_apps",
 	[MAP_VIPS] = "vips",
+	[MAP_PARTIES] = "parties",
 	[MAP_SERVICES] = "services",
 	[MAP_BACKENDS] = "backends",
 	[MAP_SERVERS] = "servers",

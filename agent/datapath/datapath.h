@@ -49,7 +49,10 @@ size_t datapath_features(const struct datapath *dp, const struct feature_report 
 int datapath_program_fd(const struct datapath *dp, const char *name);
 
 /* --- tables; all return 0 or a negative errno. Deleting what is not there is no error. --- */
+int datapath_ctl_get(struct datapath *dp, struct ax_ctl *ret);
 int datapath_ctl_set(struct datapath *dp, const struct ax_ctl *c);
+int datapath_party_get(struct datapath *dp, uint32_t party, struct ax_party *ret);
+int datapath_party_set(struct datapath *dp, uint32_t party, const struct ax_party *p);
 int datapath_app_set(struct datapath *dp, uint64_t cgroup, const struct ax_app *a);
 int datapath_app_del(struct datapath *dp, uint64_t cgroup);
 int datapath_netns_del(struct datapath *dp, uint64_t cookie);
@@ -57,6 +60,10 @@ int datapath_netns_set(struct datapath *dp, uint64_t cookie, const struct ax_net
 int datapath_vip_set(struct datapath *dp, const struct ax_addr *addr, const struct ax_vip *v);
 int datapath_vip_get(struct datapath *dp, const struct ax_addr *addr, struct ax_vip *v);
 int datapath_vip_del(struct datapath *dp, const struct ax_addr *addr);
+
+/* Returns when no program runs any more that has begun before: what was told last is all that any
+ * of them goes by. Takes some milliseconds. */
+void datapath_wait_for_programs(void);
 
 struct datapath_backend {
 	struct ax_backend be;

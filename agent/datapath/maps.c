@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Typed access to the dataplane's maps. */
 #include <fcntl.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "datapath/priv.h"
+#include "base/log.h"
 #include "net/netlink.h"
 
 static int map_set(struct datapath *dp, enum datapath_map m, const void *key, const void *value)
@@ -21,6 +24,25 @@ static int map_get(struct datapath *dp, enum datapath_map m, const void *key, vo
 static int map_del(struct datapath *dp, enum datapath_map m, const void *key)
 {
 	return bpf_map_delete_elem(dp->map[m], key) && errno != ENOENT ? -errno : 0;
+}
+
+/* An element that is replaced is another's at once, while a program may still read it: one that
+ * would be what it was stays. */
+static int map_change(struct datapath *dp, enum datapath_map m, const void *key, const void *value,
+		      size_t size)
+{
+	char was[128];
+
+	if (size <= sizeof(was) && map_get(dp, m, key, was) == 0 && memcmp(was, value, size) == 0)
+		return 0;
+	return map_set(dp, m, key, value);
+}
+
+int datapath_ctl_get(struct datapath *dp, struct ax_ctl *ret)
+{
+	uint32_t zero = 0;
+
+	return map_get(dp, MAP_CTL, &zero, ret);
 }
 
 int datapath_ctl_set(struct datapath *dp, const struct ax_ctl *c)
@@ -55,7 +77,7 @@ int datapath_app_set(struct datapath *dp, uint64_t cgroup, const struct ax_app *
 {
 	int r = count_begin(dp, a->id);
 
-	return r ? r : map_set(dp, MAP_APPS, &cgroup, a);
+	return r ? r : map_change(dp, MAP_APPS, &cgroup, a, sizeof(*a));
 }
 
 int datapath_app_del(struct datapath *dp, uint64_t cgroup)
@@ -82,7 +104,25 @@ uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_dns_port *from)
 
 int datapath_vip_set(struct datapath *dp, const struct ax_addr *addr, const struct ax_vip *v)
 {
-	return map_set(dp, MAP_VIPS, addr, v);
+	return map_change(dp, MAP_VIPS, addr, v, sizeof(*v));
+}
+
+int datapath_party_set(struct datapath *dp, uint32_t party, const struct ax_party *p)
+{
+	return map_set(dp, MAP_PARTIES, &party, p);
+}
+
+int datapath_party_get(struct datapath *dp, uint32_t party, struct ax_party *ret)
+{
+	return map_get(dp, MAP_PARTIES, &party, ret);
+}
+
+/* A grace period of RCU. (Kernels with nohz_full refuse it; there a program that is held up for as
+ * long as there is between two changes may judge by the wrong rules.) */
+void datapath_wait_for_programs(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		log_debug("membarrier: %s", strerror(errno));
 }
 
 int datapath_vip_get(struct datapath *dp, const struct ax_addr *addr, struct ax_vip *v)

@@ -23,7 +23,7 @@ struct app {
 	enum app_state state;
 	struct app_spec spec; /* spec.name is the name; ip4 and ip6 as asked for */
 	struct ax_addr vip4, vip6;
-	struct ax_party party;
+	uint32_t party;		 /* see parties.h */
 	struct service *service; /* the one it forms with others, or NULL */
 	char *config_key;
 	char *cgroup; /* path */
@@ -46,7 +46,6 @@ struct app {
 	bool cut;	     /* its record had no room for the whole command */
 	struct app *id_next, *watch_next; /* in the tables of ids and watches */
 	uint32_t anchor;		  /* see anchors.h, 0: none */
-	bool has_labels;		  /* holds bits of the policy */
 };
 
 /* The list, and its index by ids. Returns 0 or a negative errno; closing frees memory only. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Declared apps, entries of the config's `apps:`. */
 #include "registry/declared.h"
-#include "allot/policy.h"
 #include "allot/pool.h"
 #include "base/address.h"
-#include "base/labels.h"
 #include "config/config.h"
 #include "registry/app_table.h"
 #include "registry/names.h"
+#include "registry/parties.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
@@ -99,28 +98,6 @@ static int declared_addresses(struct agent *a, struct declared *d, struct error 
 	return r ? error_set(e, r, "the pool has no address left for the app %s", s->name) : 0;
 }
 
-static int declared_ref(struct agent *a, struct declared *d, const struct labels *defaults,
-			struct error *e)
-{
-	const struct labels *own = &d->conf->spec.labels;
-	int r = labels_copy(own->n ? own : defaults, &d->labels);
-
-	if (r)
-		return error_set(e, r, "out of memory");
-	r = policy_ref(&a->policy, &d->labels, &d->party, e);
-	d->referenced = r == 0;
-	return r;
-}
-
-static void declared_unref(struct agent *a, struct declared *d)
-{
-	if (d->referenced)
-		policy_unref(&a->policy, &d->labels);
-	d->referenced = false;
-	labels_free(&d->labels);
-	memset(&d->labels, 0, sizeof(d->labels));
-}
-
 static int declared_add(struct agent *a, struct declared *d, const struct labels *defaults,
 			struct error *e)
 {
@@ -129,7 +106,7 @@ static int declared_add(struct agent *a, struct declared *d, const struct labels
 
 	if (!n)
 		return error_set(e, -ENOMEM, "out of memory");
-	r = declared_ref(a, d, defaults, e);
+	r = party_ref(a, d->conf->spec.labels.n ? &d->conf->spec.labels : defaults, &d->party, e);
 	if (!r)
 		n->declared = d;
 	r = r ? r : declared_addresses(a, d, e);
@@ -143,7 +120,7 @@ void declared_remove(struct agent *a, struct declared *d)
 
 	declared_unclaim(a, d, &d->ip4);
 	declared_unclaim(a, d, &d->ip6);
-	declared_unref(a, d);
+	party_unref(a, &d->party);
 	if (n && n->declared == d) {
 		n->declared = NULL;
 		name_put(a, n);
@@ -193,45 +170,37 @@ int declared_set(struct agent *a, struct config *next, struct error *failed, str
 	for (size_t i = 0; i < l->n; i++) {
 		struct error why;
 
-		if (!l->v[i].referenced && declared_add(a, &l->v[i], &next->default_labels, &why) &&
-		    !failed->code)
+		if (l->v[i].party == AX_PARTY_NONE &&
+		    declared_add(a, &l->v[i], &next->default_labels, &why) && !failed->code)
 			*failed = why;
 	}
-	policy_save(&a->policy, a->cgroup);
 	return 0;
 }
 
-void declared_relabel(struct agent *a, const struct labels *defaults)
-{
-	for (size_t i = 0; a->declared && i < a->declared->n; i++) {
-		struct declared *d = &a->declared->v[i];
-
-		if (d->conf->spec.labels.n || !d->referenced ||
-		    declared_find(a, d->conf->spec.name) != d)
-			continue;
-		declared_unref(a, d);
-		declared_ref(a, d, defaults, NULL);
-	}
-}
-
-int declared_retell(struct agent *a, struct error *e)
+int declared_relabel(struct agent *a, const struct labels *defaults, struct error *e)
 {
 	int r = 0;
 
 	for (size_t i = 0; a->declared && i < a->declared->n && !r; i++) {
 		struct declared *d = &a->declared->v[i];
+		uint32_t was = d->party;
 
-		policy_rules(&a->policy, &d->labels, &d->party);
-		r = vip_resync(a, &d->ip4, e);
+		if (d->conf->spec.labels.n || was == AX_PARTY_NONE ||
+		    declared_find(a, d->conf->spec.name) != d)
+			continue;
+		r = party_ref(a, defaults, &d->party, e);
+		r = r ? r : vip_resync(a, &d->ip4, e);
 		r = r ? r : vip_resync(a, &d->ip6, e);
+		if (r && d->party == AX_PARTY_NONE)
+			d->party = was;
+		else if (!r)
+			party_unref(a, &was);
 	}
 	return r;
 }
 
 void declared_free_all(struct agent *a)
 {
-	for (size_t i = 0; a->declared && i < a->declared->n; i++)
-		labels_free(&a->declared->v[i].labels);
 	free(a->declared);
 	a->declared = NULL;
 }

@@ -12,9 +12,7 @@ struct agent;
 struct declared {
 	struct config_app *conf; /* the config's */
 	struct ax_addr ip4, ip6;
-	struct ax_party party;
-	struct labels labels; /* whose bits it holds, a copy: the config's may change */
-	bool referenced;      /* holds label bits and addresses */
+	uint32_t party; /* AX_PARTY_NONE: it has neither name nor addresses either */
 };
 
 /* All of them, in the config's order, and how many. */
@@ -29,19 +27,16 @@ const struct config_app *declared_key(struct agent *a, const char *key);
 /* The running app that was started from that key, or NULL. */
 struct app *app_of_config(struct agent *a, const char *key);
 
-/* Gives back its name, addresses and label bits; its entry stays until the next declared_set(). */
+/* Gives back its name, addresses and labels; its entry stays until the next declared_set(). */
 void declared_remove(struct agent *a, struct declared *d);
 
 /* The config's apps are these now, in their order: entries that stay keep what they have, new ones
- * get addresses and bits. -ENOMEM, and nothing was changed; else 0, and *failed has the first thing
- * that could not be had, if it has no error yet. */
+ * get addresses and labels. -ENOMEM, and nothing was changed; else 0, and *failed has the first
+ * thing that could not be had, if it has no error yet. */
 int declared_set(struct agent *a, struct config *next, struct error *failed, struct error *e);
 
-/* Entries without labels of their own take their bits by other defaults. */
-void declared_relabel(struct agent *a, const struct labels *defaults);
-
-/* The rules have changed: all entries are told anew. */
-int declared_retell(struct agent *a, struct error *e);
+/* Entries without labels of their own take other defaults. The first error, of which *e tells. */
+int declared_relabel(struct agent *a, const struct labels *defaults, struct error *e);
 
 void declared_free_all(struct agent *a);
 

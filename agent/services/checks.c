@@ -101,19 +101,6 @@ static int open_socket(void *arg)
 	return -errno;
 }
 
-/* Whether policy lets an app connect to itself: as bpf/verdict.bpf.h decides it. */
-static bool may_reach_itself(const struct agent *a, const struct app *app)
-{
-	uint64_t rules = app->party.from & app->party.to;
-
-	if (rules)
-		return (rules & -rules) & a->ctl.rule_allow;
-	for (int i = 0; i < AX_LABEL_WORDS; i++)
-		if (app->party.labels[i])
-			return true;
-	return false;
-}
-
 int checks_socket(void *arg, const struct health_target *t)
 {
 	struct agent *a = arg;
@@ -131,7 +118,7 @@ int checks_socket(void *arg, const struct health_target *t)
 		return r ? r : cs.fd;
 	}
 	if (app && app->spec.net == NET_HOST) {
-		if (!may_reach_itself(a, app))
+		if (!policy_may(&a->policy, app->party, app->party, a->ctl.rule_set))
 			return -EACCES;
 		cs.from = &t->addr;
 	}

@@ -175,7 +175,7 @@ static uint32_t own_program(void)
 static void test_takeover(void **state)
 {
 	const struct ax_addr addr = {.b = {0xfd, [15] = 7}};
-	struct ax_vip v = {.kind = AX_VIP_APP, .id = 7, .party.labels = {1, 2, 3, 4}}, got;
+	struct ax_vip v = {.kind = AX_VIP_APP, .id = 7, .party = 3}, got;
 	int links, maps;
 	uint32_t before;
 

@@ -260,15 +260,21 @@ static const struct row rows[] = {
 };
 /* clang-format on */
 
-static void set_host_access(bool on)
+static void set_ctl(bool host_access, unsigned rule_set)
 {
 	struct ax_ctl c = {.host4 = w.addr[HOST][0],
 			   .host6 = w.addr[HOST][1],
 			   .dns_port_be = htons(DNS_PORT),
-			   .host_access = on,
-			   .rule_allow = 1 << 1 | 1 << 2};
+			   .host_access = host_access,
+			   .rule_allow = {1 << 1 | 1 << 2, 1 << 0},
+			   .rule_set = rule_set};
 
 	assert_int_equal(datapath_ctl_set(w.dp, &c), 0);
+}
+
+static void set_host_access(bool on)
+{
+	set_ctl(on, 0);
 }
 
 /* A negative errno, or 0 with the verdict. */
@@ -347,6 +353,33 @@ static void test_source_of_another_device(void **state)
 		check_counters(before, SOURCE);
 		assert_int_equal(run(FROM, w.device[PEER], p, n, &verdict), 0);
 		assert_int_equal(verdict, TC_ACT_REDIRECT);
+	}
+}
+
+/* In the other set rule 0 allows and rule 1 denies: one number of ctl turns all verdicts at once.
+ */
+static void test_the_set_of_rules_that_holds(void **state)
+{
+	static const struct {
+		enum who dst;
+		uint32_t verdict[AX_RULE_SETS];
+	} to[] = {{DENIED, {TC_ACT_SHOT, TC_ACT_REDIRECT}},
+		  {FRIEND, {TC_ACT_REDIRECT, TC_ACT_SHOT}},
+		  {PEER, {TC_ACT_REDIRECT, TC_ACT_REDIRECT}},
+		  {STRANGER, {TC_ACT_SHOT, TC_ACT_SHOT}}};
+	const struct frame f = TCP(SYN);
+
+	(void)state;
+	for (unsigned set = 0; set < AX_RULE_SETS; set++) {
+		set_ctl(false, set);
+		for (size_t i = 0; i < ARRAY_SIZE(to); i++) {
+			uint8_t p[FRAME_BUILT_MAX];
+			size_t n = put_frame(p, &f, 0, &w.addr[APP][0], &w.addr[to[i].dst][0]);
+			uint32_t verdict;
+
+			assert_int_equal(run(FROM, w.device[APP], p, n, &verdict), 0);
+			assert_int_equal(verdict, to[i].verdict[set]);
+		}
 	}
 }
 
@@ -586,19 +619,23 @@ static int make_devices(void)
 	return r;
 }
 
+#define FROM_RULES(n)  .rules = {{.from = (n)}, {.from = 1 << 0 | 1 << 1}}
+#define TO_RULES(n, m) .rules = {{.to = (n)}, {.to = (m)}}
+
 static int tell_vip(int who, const struct ax_addr *addr)
 {
 	static const struct ax_party parties[VIPS] = {
-		[APP] = {.labels = {1}, .from = 1 << 0 | 1 << 1 | 1 << 2},
+		[APP] = {.labels = {1}, FROM_RULES(1 << 0 | 1 << 1 | 1 << 2)},
 		[PEER] = {.labels = {3, 1}},
 		[STRANGER] = {.labels = {0, 0, 0, 1ull << 63}},
-		[DENIED] = {.labels = {1}, .to = 1 << 0 | 1 << 2},
-		[FRIEND] = {.labels = {0, 2}, .to = 1 << 1},
+		[DENIED] = {.labels = {1}, TO_RULES(1 << 0 | 1 << 2, 1 << 0)},
+		[FRIEND] = {.labels = {0, 2}, TO_RULES(1 << 1, 1 << 1)},
 		[EGRESS] = {.labels = {1}},
 		[HOSTED] = {.labels = {1}},
 		[DECLARED] = {.labels = {1}},
 	};
-	struct ax_vip v = {.kind = AX_VIP_APP, .id = (uint32_t)who + 1, .party = parties[who]};
+	struct ax_vip v = {.kind = AX_VIP_APP, .id = (uint32_t)who + 1, .party = (uint32_t)who + 1};
+	int r;
 
 	if (who == HOST)
 		v.kind = AX_VIP_HOST;
@@ -610,7 +647,8 @@ static int tell_vip(int who, const struct ax_addr *addr)
 		v.flags = AX_VIP_EGRESS;
 	if (who < PRIVATE)
 		v.ifindex = w.device[who];
-	return datapath_vip_set(w.dp, addr, &v);
+	r = datapath_party_set(w.dp, v.party, &parties[who]);
+	return r ? r : datapath_vip_set(w.dp, addr, &v);
 }
 
 static int tell_kernel(void)
@@ -659,7 +697,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 6];
+	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 7];
 	static char names[ARRAY_SIZE(tests)][100];
 	size_t n = 0;
 
@@ -679,6 +717,7 @@ int main(void)
 		}
 	}
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_source_of_another_device);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_the_set_of_rules_that_holds);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_service_gives_what_policy_allows);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_extension_headers);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_any_bytes);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the programs are told of who may talk to whom. */
+#ifndef AX_REGISTRY_PARTIES_H
+#define AX_REGISTRY_PARTIES_H
+
+#include "base/labels.h"
+
+struct agent;
+
+/* The party of these labels, for an app or an address. 0 or a negative errno with a sentence, and
+ * *party is AX_PARTY_NONE. */
+int party_ref(struct agent *a, const struct labels *l, uint32_t *party, struct error *e);
+/* To be called when no app and no address is told with it any more. *party is AX_PARTY_NONE then.
+ */
+void party_unref(struct agent *a, uint32_t *party);
+
+/* The rules of a->policy hold from one moment to the next, for everybody at once. */
+int parties_apply(struct agent *a);
+
+/* Of an earlier agent: its parties and the rules that hold, until they are released when all who
+ * run are known. */
+int parties_adopt(struct agent *a);
+void parties_release(struct agent *a);
+
+#endif
