@@ -8,7 +8,7 @@
 
 /* The name of an app or a service: a label of a DNS name, in lower case. */
 const char *want_name(const char *s);
-/* "5s", "300ms", "2m"; without a unit seconds. Milliseconds. */
+/* "5s", "300ms", "2m", "1.5s"; without a unit seconds. Whole milliseconds. */
 const char *want_duration_ms(const char *s, uint32_t *ret);
 
 #endif

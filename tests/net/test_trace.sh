@@ -97,6 +97,17 @@ out=$(ax trace count "uprobe:$P:work" by pid -p "$pid" -d 500ms -o json 2>/dev/n
 is "-p is this process alone" "$(jq 'select(.table) | [.table[].key.pid] | unique[]' <<<"$out")" "$pid"
 out=$(ax trace count "uprobe:$P:work" -p "$pid" -i 300ms -n 2 2>&1)
 is "-i and -n: as many tables" "$(grep -c '^PROBE' <<<"$out")" 2
+cp "$P" "$T/new"
+cp "$P" "$T/runs"
+bg "$T/null" "$T/runs" 100000 0 slowly
+mv "$T/new" "$T/runs"
+for file in "$T/runs" "/proc/$BG/exe"; do
+	like "what a process runs is found, though another file has its path by now: ${file##*/}" \
+		"$(ax trace count "uprobe:$file:work" -p "$BG" -d 0.3 2>&1)" "[1-9][0-9]* events, [1-9]"
+done
+rm "$T/runs"
+like "or none" "$(ax trace count "uprobe:$T/runs:work" -p "$BG" -d 0.3 2>&1)" "[1-9][0-9]* events, [1-9]"
+end "$BG"
 mkdir "$CGROUP2/$INST-t"
 out=$(ax trace count "uprobe:$P:work" --cgroup "$CGROUP2/$INST-t" -d 300ms 2>&1)
 is "--cgroup: not those outside" "$(summary "$out")" "0 events, 0 received, 0 dropped"

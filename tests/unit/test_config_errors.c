@@ -362,10 +362,10 @@ static void the_apps_section(void **state)
 		 "f:1:23: apps.a.directory: found \"srv\", expected an absolute path\n"},
 		{"apps: {a: {wait: soon}}",
 		 "f:1:18: apps.a.wait: found \"soon\", expected " WAIT "\n"},
-		{"apps: {a: {wait: 5 s}, b: {wait: -1}, c: {wait: 1.5s}, d: {wait: 5h}}",
+		{"apps: {a: {wait: 5 s}, b: {wait: -1}, c: {wait: 1.5h}, d: {wait: 5h}}",
 		 "f:1:18: apps.a.wait: found \"5 s\", expected " WAIT
 		 "\nf:1:34: apps.b.wait: found \"-1\", expected " WAIT
-		 "\nf:1:49: apps.c.wait: found \"1.5s\", expected " WAIT
+		 "\nf:1:49: apps.c.wait: found \"1.5h\", expected " WAIT
 		 "\nf:1:66: apps.d.wait: found \"5h\", expected " WAIT "\n"},
 		{"apps: {a: {wait: 1441m}, b: {wait: 99999999999999999999999ms}}",
 		 "f:1:18: apps.a.wait: found \"1441m\", expected " WAIT
@@ -641,6 +641,14 @@ static void flags_take_the_same_words(void **state)
 	assert_false(addr_is_zero(&ip6)); /* left alone */
 	assert_int_equal(spec_parse_duration_ms("1440m", &ms, &e), 0);
 	assert_int_equal(ms, 24 * 60 * 60 * 1000);
+	assert_int_equal(spec_parse_duration_ms("1.5", &ms, &e), 0);
+	assert_int_equal(ms, 1500);
+	assert_int_equal(spec_parse_duration_ms("0.25m", &ms, &e), 0);
+	assert_int_equal(ms, 15000);
+	assert_int_equal(spec_parse_duration_ms("0.0005", &ms, &e), -EINVAL);
+	assert_int_equal(spec_parse_duration_ms("1.", &ms, &e), -EINVAL);
+	assert_int_equal(spec_parse_duration_ms(".5", &ms, &e), -EINVAL);
+	assert_int_equal(spec_parse_duration_ms("1.5.5", &ms, &e), -EINVAL);
 	assert_int_equal(spec_parse_duration_ms("", &ms, &e), -EINVAL);
 	assert_int_equal(spec_parse_duration_ms("s", &ms, &e), -EINVAL);
 	assert_string_equal(e.text, "duration \"s\" is not valid: use " WAIT);

@@ -18,6 +18,7 @@ struct search {
 	char root[32]; /* "", "/proc/PID/root" */
 	int root_fd;
 	char path[PATH_MAX]; /* of the last file that was tried, inside the root */
+	char link[64];	     /* /proc/PID/...: what the process has, if no path leads there */
 	int fd;		     /* of what was found */
 	bool denied, directory;
 };
@@ -100,22 +101,83 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What a process has mapped is what it runs, whatever else is installed by now. */
-static bool try_maps(struct search *s)
+static bool same_file(const char *path, const struct stat *st)
 {
+	struct stat other;
+
+	return !stat(path, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+}
+
+/* The file behind a link of /proc/PID: its path may be that of another file now, or of none. */
+static bool try_link(struct search *s, const char *path, const char *link)
+{
+	struct stat st;
+
+	if (try_path(s, path)) {
+		if (fstat(s->fd, &st) == 0 && same_file(link, &st))
+			return true;
+		close_fd(&s->fd);
+	}
+	s->fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (s->fd < 0)
+		return false;
+	snprintf(s->link, sizeof(s->link), "%s", link);
+	return true;
+}
+
+static bool try_mapping(struct search *s, const char *range, const char *path)
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%.*s", s->pid, (int)strcspn(range, " "),
+		 range);
+	return access(link, F_OK) ? try_path(s, path) : try_link(s, path, link);
+}
+
+/* What a process has mapped is what it runs, whatever else is installed by now: under that path, or
+ * without one as a library. */
+static bool try_maps(struct search *s, const char *wanted)
+{
+	static const char deleted[] = " (deleted)";
 	char maps[64], line[PATH_MAX + 128];
 	autofile FILE *f = NULL;
 
 	snprintf(maps, sizeof(maps), "/proc/%d/maps", s->pid);
 	f = fopen(maps, "re");
 	while (f && fgets(line, sizeof(line), f)) {
-		const char *path = strchr(line, '/');
+		char *path = strchr(line, '/');
+		size_t len;
 
 		line[strcspn(line, "\n")] = 0;
-		if (path && library_matches(s->name, base_name(path)) && try_path(s, path))
+		len = path ? strlen(path) : 0;
+		if (len > strlen(deleted) && streq(path + len - strlen(deleted), deleted))
+			path[len - strlen(deleted)] = 0;
+		if (path &&
+		    (wanted ? streq(path, wanted) : library_matches(s->name, base_name(path))) &&
+		    try_mapping(s, line, path))
 			return true;
 	}
 	return false;
+}
+
+/* As the process has it in its list: without links on the way. The file need not be there. */
+static bool try_mapped_path(struct search *s, const char *path)
+{
+	autofree char *dir = strdup(path);
+	char real[PATH_MAX], whole[PATH_MAX + NAME_MAX + 2];
+	char *slash = dir ? strrchr(dir, '/') : NULL;
+
+	if (!s->pid || !slash)
+		return false;
+	if (realpath(path, real) && try_maps(s, real))
+		return true;
+	*slash = 0;
+	if (realpath(*dir ? dir : "/", real)) {
+		snprintf(whole, sizeof(whole), "%s/%s", streq(real, "/") ? "" : real, slash + 1);
+		if (try_maps(s, whole))
+			return true;
+	}
+	return try_maps(s, path);
 }
 
 /*
@@ -219,13 +281,6 @@ static bool try_program(struct search *s)
 	return try_list(s, dirs, s->name);
 }
 
-static bool same_file(const char *path, const struct stat *st)
-{
-	struct stat other;
-
-	return !stat(path, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
-}
-
 /* The path by which the kernel, in our view of the file system, finds what was opened. */
 static char *kernel_path(const struct search *s)
 {
@@ -248,6 +303,8 @@ static char *kernel_path(const struct search *s)
 	snprintf(path, sizeof(path), "%s%s", s->root, s->path);
 	if (same_file(path, &st))
 		return strdup(path);
+	if (same_file(s->link, &st))
+		return strdup(s->link);
 	errno = ENOENT;
 	return NULL;
 }
@@ -264,24 +321,27 @@ static bool try_executable(struct search *s)
 		return false;
 	target[n] = 0;
 	snprintf(s->path, sizeof(s->path), "%s", target);
+	snprintf(s->link, sizeof(s->link), "%s", exe);
 	return true;
 }
 
 static bool find(struct search *s)
 {
-	char absolute[PATH_MAX];
+	char absolute[PATH_MAX], own[32];
 
-	if (!*s->name)
+	snprintf(own, sizeof(own), "/proc/%d/exe", s->pid);
+	if (!*s->name || (s->pid && streq(s->name, own)))
 		return s->pid && try_executable(s);
 	if (s->name[0] == '/')
-		return try_path(s, s->name);
+		return try_mapped_path(s, s->name) || try_path(s, s->name);
 	if (strchr(s->name, '/')) {
 		/* relative to where the user is, also when it is about a process */
 		close_fd(&s->root_fd);
 		s->root[0] = 0;
-		return realpath(s->name, absolute) && try_path(s, absolute);
+		return try_mapped_path(s, s->name) ||
+		       (realpath(s->name, absolute) && try_path(s, absolute));
 	}
-	if (s->pid && try_maps(s))
+	if (s->pid && try_maps(s, NULL))
 		return true;
 	if (strstr(s->name, ".so"))
 		return try_library(s);
