@@ -131,6 +131,20 @@ out=$(unshare -pf --mount-proc "$AX" trace count "uprobe:$PROBED_LOAD:at" pid -c
 like "in a pid namespace the command is found by its number there" "$out" '"emitted":3'
 like "which is what is shown" "$out" '"pid":[1-9]\b'
 
+mkdir "$T/many"
+cp "$P" "$T/many/a"
+cp "$P" "$T/many/b"
+ln -s a "$T/many/c"
+echo "no program" >"$T/many/d"
+bg "$T/many.out" "$AX" --instance "$INST" trace count "uprobe:$T/many/*:work" -o json
+wait_for "grep -q 'Ctrl-C ends' '$T/many.out'"
+"$T/many/a" 2
+"$T/many/b" 3
+end "$BG"
+is "names of files may be globs" "$(grep '^{"table' "$T/many.out" | jq -c '[.table[] | [.probe, .count]] | sort')" \
+	'[["a:work",2],["b:work",3]]'
+like "no file of that glob" "$(ax trace count "uprobe:$T/none*:work" -c true 2>&1)" "no file matches"
+
 # --- Debian's programs -------------------------------------------------------------------------------
 "$AX" trace watch 'uretprobe:/bin/bash:readline' retval:string if 'retval' >"$T/rl" 2>&1 </dev/null &
 tracer=$!

@@ -60,6 +60,23 @@ is "an exception passes a probed function" "$(paste -sd ' ' "$T/said")" "1 3 5 -
 is "whose other returns are seen" "$(values v <<<"$out")" "0 2 4 8 10"
 out=$(trace_json latency "uretprobe:$T/throws:maybe" -c "$T/throws")
 is "times of those that return" "$(total <<<"$out")" "5 5 0"
+cat >"$T/space.cc" <<'EOF'
+#define PROBED __attribute__((noinline))
+namespace app {
+PROBED int twice(int n) { __asm__ volatile("" ::: "memory"); if (n > 100) throw n; return 2 * n; }
+[[noreturn]] PROBED void never() { throw 1; }
+}
+int main()
+{
+	try { return app::twice(0) + app::twice(1) - 2; } catch (int) { app::never(); }
+}
+EOF
+g++ -O1 -o "$T/space" "$T/space.cc"
+out=$(ax trace count "uretprobe:$T/space:app::*" -c "$T/space" 2>&1)
+like "of many, those without a return are said to be left out" "$out" "1 place probed.*; 1 left out"
+like "and the others seen" "$out" "2 events, 2 received"
+like "explain tells which, and why" "$(ax trace explain "uretprobe:$T/space:app::*")" \
+	"never.*refused +it has no return of its own"
 like "setjmp is left alone" "$(ax trace count uretprobe:libc.so.6:setjmp retval 2>&1)" \
 	"needs its return address as it is"
 

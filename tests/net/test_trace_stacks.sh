@@ -38,4 +38,12 @@ for _ in 1 2 3 4 5; do
 	[[ $out == *"main+0x"*" (p)"* ]] && named=$((named + 1))
 done
 ok "a command's own functions have names in stacks" test "$named" -ge 4
+
+# --- the kernel's ---
+
+for where in sched:sched_wakeup syscalls:sys_enter_openat; do
+	is "call stacks of the kernel begin where the probe is: $where" "$(trace_json watch "tracepoint:$where" kstack \
+		-d 0.3 -c "sh -c 'sleep 0.01 | cat'" | jq -rs '[.[].values.kstack // empty | .[0]] |
+		[length > 0, any(test("bpf|perf"))] | @json')" "[true,false]"
+done
 done_testing

@@ -19,7 +19,7 @@ struct kept {
 		/* What it held: a sum of its bytes, and when it was changed last, in nanoseconds
 		 * of CLOCK_REALTIME; 0: kept by a version of ax that did not look. */
 		uint64_t sum, changed_ns;
-	} files[SESSION_PARTS_MAX];
+	} files[SESSION_FILES_MAX];
 	size_t n_files;
 };
 void kept_free(struct kept *k);

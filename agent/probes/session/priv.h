@@ -19,7 +19,7 @@ struct session {
 	struct session_part parts[SESSION_PARTS_MAX];
 	size_t n_parts;
 	struct session_options options;
-	struct session_file files[SESSION_PARTS_MAX];
+	struct session_file files[SESSION_FILES_MAX];
 	size_t n_files;
 	struct btf_types *btf;
 	struct session_probe *probes;

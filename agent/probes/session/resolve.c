@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* From the names in a probe's text to places. */
 #include <elf.h>
+#include <glob.h>
+#include <limits.h>
 
 #include "probes/kernel/symbols.h"
 #include "probes/session/priv.h"
@@ -21,6 +23,7 @@ struct resolver {
 	struct session_file *file; /* NULL: the kernel */
 	int r;			   /* an error in a callback */
 	bool many;		   /* the name is a glob: what cannot be probed is left out */
+	bool files;		   /* so is the file's */
 };
 
 static bool is_glob(const char *s)
@@ -80,13 +83,24 @@ static int add_probe(struct resolver *r, const char *name, struct session_probe 
 		     struct engine_site **site)
 {
 	struct session *s = r->s;
+	autofree char *own = NULL;
 	int index;
 
 	if (s->n_probes == SESSION_PLACES_MAX)
 		return error_set(r->e, -E2BIG, "this names more than %d places: narrow it down",
 				 SESSION_PLACES_MAX);
 	/* ftrace's lines may give one: that is what people look for then */
-	index = add_name(s, r->part->spec->name ? r->part->spec->name : name);
+	if (r->part->spec->name)
+		name = r->part->spec->name;
+	if (r->files) { /* each file may have one of that name */
+		if (asprintf(&own, "%s:%s", strrchr(binary_path(r->file->binary), '/') + 1, name) <
+		    0) {
+			own = NULL;
+			return out_of_memory(r);
+		}
+		name = own;
+	}
+	index = add_name(s, name);
 	if (index < 0 || grow(s) < 0)
 		return out_of_memory(r);
 	*ret = &s->probes[s->n_probes];
@@ -192,6 +206,20 @@ static int add_spot(struct resolver *r, const struct spot *spot, struct session_
 	return 0;
 }
 
+/* One of many that cannot be probed: it is there only to be told. */
+static int add_refused(struct resolver *r, const struct spot *spot, const char *why)
+{
+	struct session_probe *p;
+	int err = add_spot(r, spot, &p);
+
+	if (err < 0 || !p->attached)
+		return err;
+	p->place.cost = PLACE_REFUSED;
+	snprintf(p->place.why, sizeof(p->place.why), "%s", why);
+	judge(r, p);
+	return 0;
+}
+
 /* All of the function's returns are probed, and the entry once. */
 static int add_rets(struct resolver *r, const struct symbol *f, struct spot *spot)
 {
@@ -201,7 +229,9 @@ static int add_rets(struct resolver *r, const struct symbol *f, struct spot *spo
 	int err = binary_returns(r->file->binary, f, &offsets, &n, r->e);
 
 	if (err == -ENOENT && r->many)
-		return 0;
+		return add_refused(r, spot,
+				   "it has no return of its own: it never returns, or "
+				   "ends by jumping to another function");
 	if (err == 0)
 		err = binary_place(r->file->binary, f, f->offset, false, &entry, r->e);
 	if (err < 0)
@@ -247,7 +277,7 @@ static int place_function(struct resolver *r, const struct symbol *f, uint64_t o
 	}
 	if (r->spec->kind == PROBE_URETPROBE && name && function_keeps_return(name)) {
 		if (r->many)
-			return 0;
+			return add_refused(r, &spot, "it needs its return address as it is");
 		return error_set(r->e, -ENOTSUP,
 				 "%.100s needs its return address as it is, and a probe on its "
 				 "return would change that: expected uprobe:",
@@ -294,7 +324,7 @@ static int resolve_functions(struct resolver *r)
 	}
 	if (!p->symbol)
 		return resolve_offset(r, p->offset, true);
-	r->many = is_glob(p->symbol);
+	r->many = r->files || is_glob(p->symbol);
 	err = binary_functions(r->file->binary, p->symbol, on_function, r, r->e);
 	return r->r < 0 ? r->r : err;
 }
@@ -368,7 +398,7 @@ static int resolve_usdt(struct resolver *r)
 	const struct probe_spec *p = r->spec;
 	int err;
 
-	r->many = !p->symbol || is_glob(p->symbol) || is_glob(p->group);
+	r->many = r->files || !p->symbol || is_glob(p->symbol) || is_glob(p->group);
 	err = binary_usdts(r->file->binary, p->group ? p->group : "*", p->symbol ? p->symbol : "*",
 			   on_usdt, r, r->e);
 	return r->r < 0 ? r->r : err;
@@ -495,45 +525,39 @@ static int check_machine(struct resolver *r)
 			 binary_path(r->file->binary), machine);
 }
 
-static int open_file(struct resolver *r)
+static int open_file(struct resolver *r, const char *name)
 {
 	struct session *s = r->s;
 	struct session_file *f;
 	int err;
 
 	for (size_t i = 0; i < s->n_files; i++)
-		if (streq(s->files[i].name, r->spec->file)) {
+		if (streq(s->files[i].name, name)) {
 			r->file = &s->files[i];
 			return 0;
 		}
+	if (s->n_files == SESSION_FILES_MAX)
+		return error_set(r->e, -E2BIG, "this names more than %d files: narrow it down",
+				 SESSION_FILES_MAX);
 	f = &s->files[s->n_files];
-	f->name = strdup(r->spec->file);
-	s->n_files++;
-	if (!f->name)
-		return out_of_memory(r);
-	err = binary_open(r->spec->file, s->options.pid, &f->binary, r->e);
+	err = binary_open(name, s->options.pid, &f->binary, r->e);
 	if (err < 0)
 		return err;
+	s->n_files++;
+	f->name = strdup(name);
+	if (!f->name)
+		return out_of_memory(r);
 	r->file = f;
 	if (dwarf_new(binary_path(f->binary), &f->dwarf) < 0)
 		return out_of_memory(r);
 	return check_machine(r);
 }
 
-static int resolve_part(struct resolver *r)
+static int resolve_in_file(struct resolver *r)
 {
-	int err = r->spec->file ? open_file(r) : 0;
-
-	if (err < 0)
-		return err;
 	if (r->spec->kind == PROBE_URETPROBE)
 		r->file->throws = binary_throws(r->file->binary);
 	switch (r->spec->kind) {
-	case PROBE_TRACEPOINT:
-		return resolve_tracepoints(r);
-	case PROBE_KPROBE:
-	case PROBE_KRETPROBE:
-		return resolve_kernel(r);
 	case PROBE_USDT:
 		return resolve_usdt(r);
 	case PROBE_LINE:
@@ -541,6 +565,76 @@ static int resolve_part(struct resolver *r)
 	default:
 		return resolve_functions(r);
 	}
+}
+
+/* Links lead to the same file. */
+static bool is_new_file(const struct resolver *r)
+{
+	for (const struct session_file *f = r->s->files; f < r->file; f++)
+		if (f->binary && streq(binary_path(f->binary), binary_path(r->file->binary)))
+			return false;
+	return true;
+}
+
+/* One of many files: some are no programs, or have nothing that matches. */
+static int resolve_one_of(struct resolver *r, const char *name)
+{
+	size_t before = r->s->n_probes;
+	int err = open_file(r, name);
+
+	if (err < 0)
+		return err == -ENOMEM || err == -E2BIG ? err : -ENOENT;
+	err = is_new_file(r) ? resolve_in_file(r) : 0;
+	r->r = 0;
+	for (; err < 0 && r->s->n_probes > before; r->s->n_probes--)
+		fetch_free(&r->s->probes[r->s->n_probes - 1].fetch);
+	return err;
+}
+
+static int resolve_files(struct resolver *r)
+{
+	struct error first = {0}, own = {0}, *e = r->e;
+	char root[32] = "", pattern[PATH_MAX];
+	size_t before = r->s->n_probes;
+	glob_t g = {0};
+	int err;
+
+	if (r->s->options.pid && r->spec->file[0] == '/')
+		snprintf(root, sizeof(root), "/proc/%d/root", r->s->options.pid);
+	snprintf(pattern, sizeof(pattern), "%s%s", root, r->spec->file);
+	err = glob(pattern, 0, NULL, &g) ? -ENOENT : 0;
+	if (err < 0)
+		error_set(e, err, "no file matches '%.200s'", r->spec->file);
+	r->files = true;
+	r->e = &own;
+	for (size_t i = 0; err == 0 && i < g.gl_pathc; i++) {
+		err = resolve_one_of(r, g.gl_pathv[i] + strlen(root));
+		if (err < 0 && !first.code)
+			first = own;
+		err = err == -ENOENT ? 0 : err;
+	}
+	r->e = e;
+	globfree(&g);
+	if (first.code && (err < 0 || r->s->n_probes == before)) {
+		*e = first;
+		return first.code;
+	}
+	return err;
+}
+
+static int resolve_part(struct resolver *r)
+{
+	const char *file = r->spec->file;
+	int err;
+
+	if (r->spec->kind == PROBE_TRACEPOINT)
+		return resolve_tracepoints(r);
+	if (!file)
+		return resolve_kernel(r);
+	if (is_glob(file) && access(file, F_OK))
+		return resolve_files(r);
+	err = open_file(r, file);
+	return err < 0 ? err : resolve_in_file(r);
 }
 
 int session_resolve(struct session *s, struct error *e)

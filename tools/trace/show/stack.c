@@ -179,6 +179,39 @@ static int add_caller(uint64_t addresses[FRAMES_MAX], int n, uint64_t caller)
 	return n + 1;
 }
 
+/* What the kernel has between a place and the programs there, and these themselves. */
+static bool is_tracer(const char *function)
+{
+	static const char *const beginnings[] = {
+		"bpf_prog_",	      "bpf_trace_run",	  "__bpf_trace_",    "__traceiter_",
+		"perf_trace_",	      "perf_syscall_",	  "perf_call_bpf_",  "trace_call_bpf",
+		"kprobe_multi_link_", "kprobe_",	  "kretprobe_",	     "fprobe_",
+		"rethook_",	      "arch_rethook_",	  "ftrace_",	     "__ftrace_",
+		"function_stack_",    "aggr_pre_handler", "opt_pre_handler", "optimized_callback",
+		"exc_int3",	      "asm_exc_int3",	  "do_int3",	     "uprobe_",
+		"uretprobe_",	      "__uprobe_",	  "handler_chain",   "handle_swbp",
+		"bpf_get_stackid",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++)
+		if (starts_with(function, beginnings[i]))
+			return true;
+	return false;
+}
+
+/* How many frames of a call stack of the kernel come before those of the place that is probed. */
+static int tracer_frames(struct trace *t, const uint64_t *addresses, int n)
+{
+	struct processes *names = names_of(t);
+	struct place_name name;
+
+	for (int i = 0; names && i < n; i++)
+		if (processes_kernel(names, addresses[i] - (i > 0), &name) < 0 ||
+		    !is_tracer(name.function))
+			return i;
+	return 0;
+}
+
 void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t probe, uint32_t pid,
 		     uint64_t id, uint64_t caller, const char *indent)
 {
@@ -188,6 +221,7 @@ void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t 
 	int n = add_caller(addresses, session_stack(t->session, id, addresses, FRAMES_MAX), caller);
 	/* a table's line does not say which probe it was, unless there is only one */
 	struct hit hit = {.probe = probe, .address = n > 0 ? addresses[0] : 0};
+	int first = kernel ? tracer_frames(t, addresses, n) : 0;
 	bool known = n > 0 && !kernel && (probe != UINT32_MAX || session_n_probes(t->session) == 1);
 
 	if (known && probe == UINT32_MAX)
@@ -197,9 +231,9 @@ void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t 
 		trace_out_char(&t->out, '[');
 	else if (n <= 0)
 		trace_out_printf(&t->out, "%s(no stack)\n", indent);
-	for (int i = 0; i < n; i++) {
+	for (int i = first; i < n; i++) {
 		write_name(t, pid, known ? &hit : NULL, addresses[i], kernel, i > 0, name);
-		trace_out_text(&t->out, !t->json ? indent : i ? "," : "");
+		trace_out_text(&t->out, !t->json ? indent : i > first ? "," : "");
 		put_name(t, name);
 		if (!t->json)
 			trace_out_char(&t->out, '\n');
