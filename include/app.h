@@ -61,6 +61,7 @@ enum ax_vip_kind {
 	AX_VIP_DECLARED = 2, /* of an app in the config that has not been started */
 	AX_VIP_SERVICE = 3,  /* a service's address, which no app owns */
 	AX_VIP_HOST = 4,     /* the instance's own address: the agent's DNS, and the host to apps */
+	AX_VIP_BALANCER = 5, /* where NAT balancers send from to apps, which answer to it */
 };
 
 enum ax_vip_flag {

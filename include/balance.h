@@ -25,6 +25,12 @@
  * A backend that is this machine itself gets the packet as it is, unless NAT would have to change
  * it, which is dropped (AX_REASON_NO_ROUTE): the answer would never come by an XDP program.
  *
+ * Apps of ax on this machine are reached by NAT as others are, only that no route is asked for:
+ * what is for them leaves by one end of a pair of devices, and enters this machine by the other,
+ * where fabric.bpf.c hands it to private ones. They see it come from an address that leads to this
+ * pair (AX_VIP_BALANCER), so that what they answer leaves by it again, and is turned back by a list
+ * without rules at its end.
+ *
  * What was found out about a flow, its backend, port and next hop, is used without another look for
  * an eighth of a second on a CPU, as long as the rule list stays the same (struct fast in
  * xdp/rules.bpf.h).
@@ -65,6 +71,7 @@ enum ax_real_flag {
 	AX_REAL_PRESENT = 1 << 0, /* it belongs to a balancer of this list */
 	AX_REAL_DRAIN = 1 << 1,	  /* keeps its flows, gets no new ones */
 	AX_REAL_DOWN = 1 << 2,	  /* loses its flows too */
+	AX_REAL_APP = 1 << 3,	  /* NAT: an app of this machine, see ax_layout.apps */
 };
 /* A backend, at its number, which is kept while it is in the list, over all generations. */
 struct ax_real {
@@ -165,6 +172,7 @@ _Static_assert(sizeof(struct ax_nat) == 60, "struct ax_nat is a map value");
 /* Map `nat_fragments` (LRU), also the instance's: the later fragments of a backend's answer have no
  * ports, but the first one's identification. */
 #define AX_NAT_FRAGMENTS 8192
+#define AX_NAT_FAMILIES	 2 /* entries of map `nat_sources`, see xdp/rules.bpf.h */
 struct ax_nat_fragment {
 	struct ax_addr real, source;
 	__be32 id;

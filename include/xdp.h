@@ -207,8 +207,14 @@ struct ax_layout {
 	__u32 rewrites, rewrites_n;	/* struct ax_rewrite[] */
 	__u32 balancers, balancers_n;	/* struct ax_balancer[], balance.h */
 	__u32 backends, backends_n;	/* struct ax_real[], balance.h */
-	__u32 nat; /* answers of NAT's backends are looked for before the rules; bit n: there is
-		      a NAT source address whose last 5 bits are n; see xdp/nat.bpf.h */
+	__u32 nat;     /* answers of NAT's backends are looked for before the rules; bit n: there is
+			  a NAT source address whose last 5 bits are n; see xdp/nat.bpf.h */
+	__u32 answers; /* the same: other lists of the instance have NAT (map nat_sources) */
+	struct { /* the way to apps of this machine, see balance.h; ifindex 0: there is none */
+		__u32 ifindex;
+		__u16 mtu;
+		__u8 mac[6]; /* of both ends */
+	} apps;
 	__u32 balance_first; /* ICMP errors are looked at for flows of a balancer before the rules
 			      */
 	__u32 quotes;	     /* ICMP errors about flows that are let through need a second look */

@@ -36,7 +36,8 @@ static __always_inline void endpoints(const struct bpf_sk_lookup *ctx, struct ax
 struct caller {
 	const struct ax_vip *app; /* NULL: a program outside ax */
 	struct ax_addr addr;
-	bool dns; /* the agent's, which answers */
+	bool dns;      /* the agent's, which answers */
+	bool balancer; /* who may is decided by who wrote it */
 };
 
 /* False: a virtual IP as source is believed only from its owner's side (Linux 5.17). */
@@ -47,6 +48,9 @@ static __always_inline bool caller_of(const struct bpf_sk_lookup *ctx, struct ca
 
 	who->dns = client && client->kind == AX_VIP_HOST && ctx->protocol == IPPROTO_UDP &&
 		   (__be16)ctx->remote_port == c->dns_port_be && ctx->ingress_ifindex == LO_IFINDEX;
+	who->balancer = client && client->kind == AX_VIP_BALANCER;
+	if (who->balancer)
+		return ctx->ingress_ifindex == c->service_ifindex;
 	if (!client || client->kind != AX_VIP_APP)
 		return true;
 	who->app = client;
@@ -58,7 +62,7 @@ static __always_inline bool may_have(const struct caller *who, const struct ax_v
 				     const struct ax_ctl *c)
 {
 	if (!who->app)
-		return c->host_access || who->dns;
+		return c->host_access || who->dns || who->balancer;
 	return (proto == IPPROTO_UDP ? party_may_datagram(who->app->party, to->party, c)
 				     : party_may(who->app->party, to->party, c)) == 0;
 }

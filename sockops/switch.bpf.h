@@ -287,6 +287,8 @@ static __always_inline int route_peer(struct route_request *rq)
 			return ROUTE_DIRECT;
 		return refused(REFUSED_NO_EGRESS); /* the host's own daemons are outside as well */
 	}
+	if (vip->kind == AX_VIP_BALANCER) /* datagrams that answer; it serves nothing */
+		return rq->peer.proto == IPPROTO_UDP ? ROUTE_DIRECT : -ECONNREFUSED;
 	if (vip->flags & AX_VIP_SERVICES) {
 		struct ax_service *svc = find_service(&rq->peer);
 

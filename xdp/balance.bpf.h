@@ -161,16 +161,45 @@ __noinline int hop_ask(struct xdp_md *ctx, struct hop *hop, const struct ax_addr
 	return 0;
 }
 
+static __always_inline bool hop_fresh(const struct hop *hop, const struct ax_addr *to, __u64 now)
+{
+	return hop->expires > now && same_addr(&hop->to, to);
+}
+
 static __always_inline struct hop *hop_find(struct xdp_md *ctx, __u32 index,
 					    const struct ax_addr *to, const struct ax_addr *from,
 					    __u64 now)
 {
 	struct hop *hop = bpf_map_lookup_elem(&hops, &index);
 
-	if (!hop)
-		return NULL;
-	if (hop->expires <= now || !same_addr(&hop->to, to))
+	if (hop && !hop_fresh(hop, to, now))
 		hop_ask(ctx, hop, to, from, now);
+	return hop;
+}
+
+/* To an app of this machine, which is known without asking. */
+static __noinline void hop_to_apps(struct hop *hop, const struct ax_addr *to, __u64 now)
+{
+	hop->to = *to;
+	hop->result = layout.apps.ifindex ? BPF_FIB_LKUP_RET_SUCCESS : BPF_FIB_LKUP_RET_UNREACHABLE;
+	hop->expires = now + layout.hz;
+	hop->link.ifindex = layout.apps.ifindex;
+	hop->link.mtu = layout.apps.mtu;
+	for (int i = 0; i < ETH_ALEN; i++)
+		hop->link.mac[i] = hop->link.mac[ETH_ALEN + i] = layout.apps.mac[i];
+}
+
+/* To a backend. */
+static __always_inline struct hop *hop_to(struct xdp_md *ctx, __u32 number,
+					  const struct ax_real *real, __u64 now)
+{
+	struct hop *hop;
+
+	if (!(real->flags & AX_REAL_APP))
+		return hop_find(ctx, number, &real->addr, &real->source, now);
+	hop = bpf_map_lookup_elem(&hops, &number);
+	if (hop && !hop_fresh(hop, &real->addr, now))
+		hop_to_apps(hop, &real->addr, now);
 	return hop;
 }
 

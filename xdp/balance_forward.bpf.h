@@ -195,7 +195,7 @@ static __always_inline int forward(struct xdp_md *ctx, struct handover *h, const
 		return XDP_PASS; /* about a flow of nobody: the kernel may know what it is */
 	if (h->explain)
 		explain_backend(ctx, f.number);
-	hop = hop_find(ctx, f.number, &f.real->addr, &f.real->source, f.jiffies);
+	hop = hop_to(ctx, f.number, f.real, f.jiffies);
 	if (!hop)
 		return XDP_ABORTED;
 	if (is_here(&f, hop))

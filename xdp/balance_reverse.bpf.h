@@ -14,6 +14,27 @@ static __noinline void way_back(struct hop *hop, const struct ax_nat *n)
 	__builtin_memcpy(hop->link.mac, n->mac, sizeof(n->mac));
 }
 
+/*
+ * From the pair of devices that leads to apps packets leave as the stack's: whatever the driver of
+ * the way out is, and joined again by GRO. ax_from_backends (fabric.bpf.c) reads which way that is.
+ */
+static __always_inline int send_by_stack(struct xdp_md *ctx, const struct link *link)
+{
+	struct bytes b = bytes_of(ctx);
+	__u32 *ifindex;
+
+	if (b.data + sizeof(struct ethhdr) > b.end)
+		return XDP_DROP;
+	__builtin_memcpy(b.data, link->mac, sizeof(link->mac));
+	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*ifindex)))
+		return XDP_DROP;
+	ifindex = (void *)(long)ctx->data_meta;
+	if ((void *)(ifindex + 1) > (void *)(long)ctx->data)
+		return XDP_DROP;
+	*ifindex = link->ifindex;
+	return XDP_PASS;
+}
+
 static __always_inline int reverse(struct xdp_md *ctx, const struct handover *h, bool v4)
 {
 	const struct ax_nat *n = &h->nat;
@@ -41,6 +62,8 @@ static __always_inline int reverse(struct xdp_md *ctx, const struct handover *h,
 		return too_big(ctx, h, hop->link.mtu, v4);
 	if (!translate_any(ctx, h, &to, v4))
 		return fail(ctx, h, AX_REASON_REWRITE_FAILED, XDP_DROP);
+	if (layout.apps.ifindex == layout.ifindex && !h->explain)
+		return send_by_stack(ctx, &hop->link);
 	return send(ctx, &hop->link);
 }
 

@@ -149,6 +149,8 @@ int ax_from_app(struct __sk_buff *skb)
 		return drop(AX_COUNT_FABRIC_SOURCE);
 	c = bpf_map_lookup_elem(&ctl, &zero);
 	dst = bpf_map_lookup_elem(&vips, &p.dst);
+	if (dst && dst->kind == AX_VIP_BALANCER)
+		return c ? bpf_redirect(c->service_ifindex, 0) : TC_ACT_SHOT;
 	if (!dst || dst->kind == AX_VIP_HOST)
 		return leave(skb, &p, src, dst != NULL, c);
 	if (!may_pass(&p, src->party, dst->party, c))
@@ -156,6 +158,40 @@ int ax_from_app(struct __sk_buff *skb)
 	if (dst->ifindex)
 		return bpf_redirect_peer(dst->ifindex, 0);
 	return TC_ACT_OK;
+}
+
+/*
+ * From a NAT balancer to apps of this machine (include/balance.h), where its packets come in: the
+ * ingress of the services' device. Host-mode apps are found by this machine's own stack. Whom it
+ * sends to was decided by who wrote the balancer: no rules between apps are asked.
+ */
+SEC("tc")
+int ax_from_balancer(struct __sk_buff *skb)
+{
+	struct ax_vip *src, *dst;
+	struct packet p;
+
+	if (parse_skb(skb, &p) != PARSE_OK)
+		return TC_ACT_SHOT;
+	src = bpf_map_lookup_elem(&vips, &p.src);
+	if (!src || src->kind != AX_VIP_BALANCER)
+		return TC_ACT_OK; /* an answer of a service's (answer_of_flow()) */
+	dst = bpf_map_lookup_elem(&vips, &p.dst);
+	if (!dst || dst->kind != AX_VIP_APP)
+		return TC_ACT_SHOT; /* it has just ended */
+	return dst->ifindex ? bpf_redirect_peer(dst->ifindex, 0) : TC_ACT_OK;
+}
+
+/* What apps answered to a balancer, turned back at the other end of that device by an XDP program,
+ * which says in front of the frame where it leaves. */
+SEC("tc")
+int ax_from_backends(struct __sk_buff *skb)
+{
+	__u32 *ifindex = (void *)(long)skb->data_meta;
+
+	if ((void *)(ifindex + 1) > (void *)(long)skb->data)
+		return TC_ACT_SHOT;
+	return bpf_redirect(*ifindex, 0);
 }
 
 /* To an app, from the host's stack: its host end's egress. (Packets of private apps do not come

@@ -376,7 +376,7 @@ static __always_inline int judge(struct xdp_md *ctx, struct turn *t)
 
 	if (!a)
 		return XDP_ABORTED;
-	if (layout.nat) {
+	if (layout.nat || layout.answers) {
 		r = turn_back(ctx, t);
 		if (r >= 0)
 			return r;

@@ -11,7 +11,15 @@
 /* Most packets are no answers, and seen to be none by their destination address, */
 static __always_inline bool nat_ours(const struct packet *p)
 {
-	return layout.nat >> (p->dst.b[15] & 31) & 1;
+	__u32 last = p->dst.b[15] & 31, family = !p->v4;
+	__u32 *others;
+
+	if (layout.nat >> last & 1)
+		return true;
+	if (!layout.answers)
+		return false;
+	others = bpf_map_lookup_elem(&nat_sources, &family);
+	return others && *others >> last & 1;
 }
 
 /* or port. */

@@ -100,6 +100,14 @@ static __always_inline __u32 known(const struct ax_flow_key *flow, struct ax_end
 	return vip->ifindex;
 }
 
+/* What apps answer to a NAT balancer leaves by the same device. */
+static __always_inline bool is_for_balancer(const struct ax_addr *dst)
+{
+	struct ax_vip *vip = bpf_map_lookup_elem(&vips, dst);
+
+	return vip && vip->kind == AX_VIP_BALANCER;
+}
+
 static __always_inline int remember(const struct ax_flow_key *flow,
 				    const struct ax_endpoint *backend)
 {
@@ -121,6 +129,8 @@ int ax_to_service(struct __sk_buff *skb)
 
 	if (parse_packet((void *)(long)skb->data, (void *)(long)skb->data_end, &p) != PARSE_OK)
 		return TC_ACT_SHOT;
+	if (is_for_balancer(&p.dst))
+		return TC_ACT_OK;
 	if (!p.has_l4)
 		return TC_ACT_SHOT; /* a service has nothing but its ports */
 	flow.client.addr = p.src;

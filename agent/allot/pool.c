@@ -46,6 +46,13 @@ struct ax_addr pool_host(const struct pool *p)
 	return p->size ? pool_addr(p, 1) : none;
 }
 
+struct ax_addr pool_last(const struct pool *p)
+{
+	static const struct ax_addr none;
+
+	return p->size ? pool_addr(p, p->size - 1) : none;
+}
+
 static bool pool_usable(const struct pool *p, uint32_t i)
 {
 	if (i < 2 || i >= p->size)

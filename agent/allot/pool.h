@@ -18,6 +18,10 @@ void pool_free(struct pool *p);
 /* The host's own address, zero: there is no pool. */
 struct ax_addr pool_host(const struct pool *p);
 
+/* An IPv4 pool's last address, which is given to nobody, for what is the instance's too; zero:
+ * there is no pool. */
+struct ax_addr pool_last(const struct pool *p);
+
 /* -ENOSPC when none is left. */
 int pool_take(struct pool *p, struct ax_addr *ret);
 

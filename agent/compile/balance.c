@@ -30,10 +30,10 @@ static size_t count_reals(const struct rule_list *l, uint32_t *slots, size_t *mo
 	return n;
 }
 
-static uint16_t flags_of(const struct balance_backend *b)
+static uint16_t flags_of(const struct balance_backend *b, bool app)
 {
 	return (uint16_t)(AX_REAL_PRESENT | (b->drain ? AX_REAL_DRAIN : 0) |
-			  (b->down ? AX_REAL_DOWN : 0));
+			  (b->down ? AX_REAL_DOWN : 0) | (app ? AX_REAL_APP : 0));
 }
 
 /* The ring of a balancer's backends of one family. Returns its offset, or 0: there are none. */
@@ -77,9 +77,9 @@ static int add_real(struct balancers *c, const struct balancer *b, uint32_t bala
 		return error_set(c->e, -EINVAL, "two backends have the number %u", bind->slot);
 	*r = (struct ax_real){
 		.addr = be->addr,
-		.source = addr_is_zero(source) ? bind->source : *source,
+		.source = bind->app || addr_is_zero(source) ? bind->source : *source,
 		.port_be = b->mode == BALANCE_NAT ? htons(be->port) : 0,
-		.flags = flags_of(be),
+		.flags = flags_of(be, bind->app),
 		.balancer = balancer,
 	};
 	if (b->mode == BALANCE_NAT && !addr_is_zero(&r->source))

@@ -28,6 +28,7 @@ struct rule_binding {
 struct real_binding {
 	uint16_t slot;	       /* its number in the flow table and the counters */
 	struct ax_addr source; /* our own address on the way there; zero: there is no way */
+	bool app;	       /* NAT: an app of this machine, whatever source the balancer says */
 };
 
 /*

@@ -66,6 +66,10 @@ static const struct program_info {
 	 "Linux 5.3"},
 	{"ax_dns_tcp", AT_SOCKET, false, "the DNS answers neighbours of this host by TCP",
 	 "Linux 5.3"},
+	{"ax_from_balancer", AT_FABRIC, false, "XDP balancers do not reach apps of this machine",
+	 "Linux 5.17"},
+	{"ax_from_backends", AT_FABRIC, false,
+	 "apps of this machine do not answer through XDP balancers", "Linux 5.10"},
 };
 _Static_assert(ARRAY_SIZE(programs) <= DATAPATH_PROGRAMS_MAX, "room for a report per program");
 
@@ -483,6 +487,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	if (!dp)
 		return error_set(e, -ENOMEM, "out of memory");
 	dp->from_app = dp->to_app = dp->to_service = -1;
+	dp->from_balancer = dp->from_backends = -1;
 	snprintf(dp->cgroup_path, sizeof(dp->cgroup_path), "%s", cgroup_path);
 	r = pin_dir_of(inst, true, dp->pin_dir, sizeof(dp->pin_dir), e);
 	if (!r) {
@@ -512,6 +517,8 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->from_app = datapath_program_fd(dp, "ax_from_app");
 	dp->to_app = datapath_program_fd(dp, "ax_to_app");
 	dp->to_service = datapath_program_fd(dp, "ax_to_service");
+	dp->from_balancer = datapath_program_fd(dp, "ax_from_balancer");
+	dp->from_backends = datapath_program_fd(dp, "ax_from_backends");
 	*ret = dp;
 	return 0;
 }

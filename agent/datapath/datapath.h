@@ -109,6 +109,9 @@ const char *datapath_counter_name(unsigned counter);
 int datapath_fabric_attach(struct datapath *dp, unsigned ifindex);
 /* The same for the device to which services with private backends are routed. -EOPNOTSUPP. */
 int datapath_service_attach(struct datapath *dp, unsigned ifindex);
+/* And there and at its other end, for what NAT balancers send to apps and get from there.
+ * -EOPNOTSUPP. */
+int datapath_balancer_attach(struct datapath *dp, unsigned ifindex, unsigned peer);
 /* Attaches or detaches the program that holds SYNs back. */
 int datapath_hold(struct datapath *dp, bool on);
 

@@ -38,6 +38,16 @@ int datapath_service_attach(struct datapath *dp, unsigned ifindex)
 	return r ? r : attach(ifindex, BPF_TC_EGRESS, dp->to_service);
 }
 
+int datapath_balancer_attach(struct datapath *dp, unsigned ifindex, unsigned peer)
+{
+	int r = dp->from_balancer < 0 || dp->from_backends < 0 ? -EOPNOTSUPP : 0;
+
+	r = r ? r : make_clsact(ifindex);
+	r = r ? r : attach(ifindex, BPF_TC_INGRESS, dp->from_balancer);
+	r = r ? r : make_clsact(peer);
+	return r ? r : attach(peer, BPF_TC_INGRESS, dp->from_backends);
+}
+
 int datapath_fabric_attach(struct datapath *dp, unsigned ifindex)
 {
 	int r = make_clsact(ifindex);

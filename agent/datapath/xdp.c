@@ -33,6 +33,7 @@ static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_REAL_COUNTS] = "real_counts",
 	[XDP_MAP_NAT] = "nat",
 	[XDP_MAP_NAT_FRAGMENTS] = "nat_fragments",
+	[XDP_MAP_NAT_SOURCES] = "nat_sources",
 	[XDP_MAP_JUMPS] = "jumps",
 	[XDP_MAP_VARIABLES] = "variables",
 	[XDP_MAP_CARRIED] = "carried",
@@ -190,14 +191,23 @@ int datapath_xdp_repin(const struct datapath_xdp *d, enum xdp_map m)
 
 /* --- maps --- */
 
+static const struct shared {
+	uint32_t type, key_size, value_size, entries, flags;
+} shared_maps[XDP_MAPS] = {
+	[XDP_MAP_NAT] = {BPF_MAP_TYPE_LRU_HASH, sizeof(struct ax_nat_key), sizeof(struct ax_nat),
+			 AX_BALANCE_FLOWS},
+	[XDP_MAP_NAT_FRAGMENTS] = {BPF_MAP_TYPE_LRU_HASH, sizeof(struct ax_nat_fragment),
+				   sizeof(struct ax_nat), AX_NAT_FRAGMENTS},
+	[XDP_MAP_NAT_SOURCES] = {BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint32_t),
+				 AX_NAT_FAMILIES, BPF_F_MMAPABLE},
+};
+
 static int make_shared(enum xdp_map m)
 {
-	int fd = m == XDP_MAP_NAT
-			 ? bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "nat", sizeof(struct ax_nat_key),
-					  sizeof(struct ax_nat), AX_BALANCE_FLOWS, NULL)
-			 : bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "nat_fragments",
-					  sizeof(struct ax_nat_fragment), sizeof(struct ax_nat),
-					  AX_NAT_FRAGMENTS, NULL);
+	const struct shared *s = &shared_maps[m];
+	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = s->flags);
+	int fd = bpf_map_create((enum bpf_map_type)s->type, map_names[m], s->key_size,
+				s->value_size, s->entries, &o);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -208,10 +218,26 @@ static bool fits_shared(int fd, enum xdp_map m)
 	struct bpf_map_info info = {0};
 	uint32_t len = sizeof(info);
 
-	return !bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == BPF_MAP_TYPE_LRU_HASH &&
-	       info.value_size == sizeof(struct ax_nat) &&
-	       info.key_size == (m == XDP_MAP_NAT ? sizeof(struct ax_nat_key)
-						  : sizeof(struct ax_nat_fragment));
+	return !bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == shared_maps[m].type &&
+	       info.value_size == shared_maps[m].value_size &&
+	       info.key_size == shared_maps[m].key_size;
+}
+
+/* No interface has so long a name. */
+static void shared_path(const char *dir, enum xdp_map m, char path[PIN_PATH_MAX])
+{
+	snprintf(path, PIN_PATH_MAX, "%s/all-interfaces-%s", dir, map_names[m]);
+}
+
+bool datapath_xdp_has_nat(const struct instance *inst)
+{
+	char dir[256], path[PIN_PATH_MAX];
+	struct error ignored = {0};
+
+	if (!inst || datapath_xdp_dir(inst, NULL, false, dir, sizeof(dir), &ignored))
+		return false;
+	shared_path(dir, XDP_MAP_NAT_SOURCES, path);
+	return access(path, F_OK) == 0;
 }
 
 int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct error *e)
@@ -222,8 +248,7 @@ int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct erro
 	if (r)
 		return r;
 	r = mkdir_parents(dir, 0700);
-	/* no interface has so long a name */
-	snprintf(path, sizeof(path), "%s/all-interfaces-%s", dir, map_names[m]);
+	shared_path(dir, m, path);
 	/* another interface may be loaded at the same time, and pin it first */
 	for (int i = 0; i < 3 && !r; i++) {
 		autoclose int fd = bpf_obj_get(path);
@@ -267,6 +292,7 @@ static void skeleton_maps(struct filter *skel, struct bpf_map *ret[XDP_MAPS])
 		[XDP_MAP_REAL_COUNTS] = skel->maps.real_counts,
 		[XDP_MAP_NAT] = skel->maps.nat,
 		[XDP_MAP_NAT_FRAGMENTS] = skel->maps.nat_fragments,
+		[XDP_MAP_NAT_SOURCES] = skel->maps.nat_sources,
 	};
 
 	memcpy(ret, maps, sizeof(maps));
@@ -328,21 +354,22 @@ static int create_maps(struct filter *skel, const uint32_t sizes[XDP_MAPS], stru
 static int take_shared(const struct instance *inst, struct filter *skel,
 		       const uint32_t sizes[XDP_MAPS], struct error *e)
 {
-	struct bpf_map *const maps[] = {skel->maps.nat, skel->maps.nat_fragments};
+	struct bpf_map *maps[XDP_MAPS];
 
-	for (int i = 0; i < 2; i++) {
+	skeleton_maps(skel, maps);
+	for (int m = 0; m < XDP_MAPS; m++) {
 		autoclose int fd = -1;
 		int r;
 
-		if (sizes[XDP_MAP_NAT + i] < AX_NAT_FRAGMENTS)
+		if (!shared_maps[m].entries || sizes[m] < shared_maps[m].entries)
 			continue;
-		fd = datapath_xdp_shared(inst, (enum xdp_map)(XDP_MAP_NAT + i), e);
+		fd = datapath_xdp_shared(inst, (enum xdp_map)m, e);
 		if (fd < 0)
 			return fd;
-		r = bpf_map__reuse_fd(maps[i], fd);
+		r = bpf_map__reuse_fd(maps[m], fd);
 		if (r)
-			return error_set(e, r, "cannot take over map %s: %s",
-					 map_names[XDP_MAP_NAT + i], strerror(-r));
+			return error_set(e, r, "cannot take over map %s: %s", map_names[m],
+					 strerror(-r));
 	}
 	return 0;
 }
@@ -447,13 +474,16 @@ static void load_like_root(struct filter *skel, bool has_frags)
 /* What no rule of the list leads to is not loaded. */
 static void leave_out(struct filter *skel, const struct ax_layout *layout)
 {
-	if (!layout->balancers_n && !layout->nat)
+	bool answers = layout->nat || layout->answers;
+
+	if (!layout->balancers_n)
 		bpf_program__set_autoload(skel->progs.ax_balance, false);
-	if (!layout->nat)
+	if (!answers)
 		bpf_program__set_autoload(skel->progs.ax_reverse, false);
 	if (layout->balancers_n)
 		return;
-	bpf_map__set_max_entries(skel->maps.hops, 1);
+	if (!answers)
+		bpf_map__set_max_entries(skel->maps.hops, 1);
 	bpf_map__set_max_entries(skel->maps.fast_flows, 1);
 }
 

@@ -6,8 +6,9 @@
  * Pins: <bpffs>/<instance>-xdp/<interface>/ holds the maps that stay (by their names), "jumps" and
  * "variables" of the root program, and "root", the root program itself. A generation needs no pin:
  * "jumps" holds its program, the program its maps. The NAT tables are the instance's, in
- * <bpffs>/<instance>-xdp/all-interfaces-nat and -nat_fragments, because answers come in by other
- * interfaces; those without a NAT balancer have small ones of their own in the place of these.
+ * <bpffs>/<instance>-xdp/all-interfaces-nat, -nat_fragments and -nat_sources, because answers come
+ * in by other interfaces; while no list of the instance has a NAT balancer, interfaces have small
+ * ones of their own in the place of these.
  */
 #ifndef AX_DATAPATH_XDP_DATAPATH_H
 #define AX_DATAPATH_XDP_DATAPATH_H
@@ -33,8 +34,9 @@ enum xdp_map {
 	XDP_MAP_FLOWS4,
 	XDP_MAP_FLOWS6,
 	XDP_MAP_REAL_COUNTS,
-	XDP_MAP_NAT, /* this and the next: see datapath_xdp_shared() */
+	XDP_MAP_NAT, /* this and the next two: see datapath_xdp_shared() */
 	XDP_MAP_NAT_FRAGMENTS,
+	XDP_MAP_NAT_SOURCES,
 	XDP_MAP_JUMPS,
 	XDP_MAP_VARIABLES, /* struct ax_root */
 	XDP_MAP_CARRIED,   /* what rules counted before their counters' map was replaced */
@@ -64,6 +66,8 @@ void datapath_xdp_close(struct datapath_xdp *d);
 int datapath_xdp_open(const char *dir, struct datapath_xdp *d);
 /* The instance's own map of this kind, made if need be. Its descriptor, or a negative errno. */
 int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct error *e);
+/* Whether the instance's maps are there: some list has, or had, a NAT balancer. */
+bool datapath_xdp_has_nat(const struct instance *inst);
 /* Makes the maps of a new interface, not pinned yet, with so many entries (0: as they are). */
 int datapath_xdp_create(const struct instance *inst, const uint32_t sizes[XDP_MAPS],
 			struct datapath_xdp *d, struct error *e);
@@ -104,6 +108,21 @@ int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct
 /* Runs it on a frame with an explanation's metadata. *out (malloc'ed) is the frame after it. */
 int generation_explain(const struct generation *g, const void *frame, size_t len,
 		       struct ax_explain *x, uint32_t *action, uint8_t **out, size_t *out_len);
+
+/* --- apps of this machine as backends (xdp_apps.c), as the agent told the kernel of them --- */
+
+struct datapath_apps {
+	int vips;		/* map of the agent's dataplane, -1: there is none */
+	struct ax_addr source4; /* what balancers send to apps from; */
+	struct ax_addr source6; /* zero: the agent leads none there */
+	unsigned ifindex;	/* and by which device, 0: none */
+};
+enum datapath_app { DATAPATH_NO_APP, DATAPATH_APP_HOST, DATAPATH_APP_PRIVATE };
+/* Never fails: without an agent there are no apps. */
+void datapath_apps_open(const struct instance *inst, struct datapath_apps *a);
+void datapath_apps_close(struct datapath_apps *a);
+/* Whose address it is; declared apps count as running ones. */
+enum datapath_app datapath_apps_find(const struct datapath_apps *a, const struct ax_addr *addr);
 
 /* --- the interface (xdp_attach.c) --- */
 

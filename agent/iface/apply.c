@@ -2,6 +2,7 @@
 /* Putting a list on an interface. */
 #include <net/if.h>
 #include <stdarg.h>
+#include <sys/ioctl.h>
 #include <time.h>
 
 #include <bpf/bpf.h>
@@ -30,6 +31,8 @@ struct applying {
 	enum xdp_mode mode;
 	bool frags;
 	struct xdp_growth growth;
+	bool nat; /* some list of the instance has NAT, with this one */
+	struct datapath_apps apps;
 	bool new_counters; /* a bigger map of them has taken the former one's place */
 };
 
@@ -41,6 +44,7 @@ static void applying_end(struct applying *a)
 	xdp_binding_free(&a->bind);
 	arena_free(&a->arena);
 	xdp_growth_free(&a->growth);
+	datapath_apps_close(&a->apps);
 	datapath_xdp_close(&a->d);
 }
 #define autoapplying CLEANUP(applying_end)
@@ -184,12 +188,12 @@ static int check_first(struct applying *a, struct error *e)
 	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus();
 	int r;
 
-	if (!sends(a->list) && !looks_at_tags(a->list))
+	if (!sends(a->list) && !looks_at_tags(a->list) && !a->nat)
 		return 0;
 	for (size_t i = 0; i < a->list->n_rules; i++) /* before anything is repaired for it */
 		if (a->list->rules[i].verdict == AX_VERDICT_CPU && a->list->rules[i].cpu >= cpus)
 			return no_such_cpu(i, a->list->rules[i].cpu, e);
-	r = preflight(a->ifname, a->list, a->mode, a->o->fix, on_finding, a, e);
+	r = preflight(a->inst, a->ifname, a->list, a->mode, a->o->fix, on_finding, a, e);
 	if (r <= 0 || a->o->force)
 		return r < 0 ? r : 0;
 	return error_set(
@@ -210,11 +214,27 @@ static uint32_t ticks_per_second(void)
 	return t.tv_nsec ? (uint32_t)(1000000000 / t.tv_nsec) : 100;
 }
 
+/* Its two ends are alike. */
+static void way_to_apps(struct applying *a)
+{
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq mac = {0}, mtu;
+
+	if (fd < 0 || !if_indextoname(a->apps.ifindex, mac.ifr_name))
+		return;
+	mtu = mac;
+	if (ioctl(fd, SIOCGIFHWADDR, &mac) < 0 || ioctl(fd, SIOCGIFMTU, &mtu) < 0)
+		return;
+	a->layout.apps.ifindex = a->apps.ifindex;
+	a->layout.apps.mtu = (uint16_t)mtu.ifr_mtu;
+	memcpy(a->layout.apps.mac, mac.ifr_hwaddr.sa_data, sizeof(a->layout.apps.mac));
+}
+
 static int compile_list(struct applying *a, struct error *e)
 {
 	uint32_t n = xdp_map_entries(a->d.map[XDP_MAP_RULE_COUNTS]);
 	int r = xdp_bind(a->list, a->loaded ? &a->old : NULL, a->loaded ? &a->old_list : NULL, n,
-			 &a->bind, e);
+			 &a->apps, &a->bind, e);
 
 	if (!r)
 		r = rule_compile(a->list, a->bind.rules, a->bind.reals, &a->arena, &a->layout, e);
@@ -227,6 +247,9 @@ static int compile_list(struct applying *a, struct error *e)
 	a->layout.mode = a->mode;
 	a->layout.has_frags = a->frags;
 	a->layout.netns_cookie = xdp_own_netns_cookie();
+	a->layout.answers = a->nat;
+	if (a->apps.ifindex)
+		way_to_apps(a);
 	memcpy(a->arena.data, &a->layout, sizeof(a->layout));
 	return 0;
 }
@@ -243,6 +266,11 @@ static int prepare(struct applying *a, struct error *e)
 		r = clear_counters(a);
 		if (r)
 			error_set(e, r, "cannot clear counters: %s", strerror(-r));
+	}
+	if (!r) {
+		r = xdp_answers_note(&a->d, &a->bind, a->list);
+		if (r)
+			error_set(e, r, "cannot note NAT's addresses: %s", strerror(-r));
 	}
 	if (!r)
 		r = generation_load(&a->d, a->arena.data, a->arena.size, &a->layout, &a->new, e);
@@ -320,7 +348,7 @@ static int load_fresh(struct applying *a, struct error *e)
 	uint32_t sizes[XDP_MAPS];
 	int r;
 
-	xdp_sizes(a->list, 0, sizes);
+	xdp_sizes(a->list, 0, a->nat, sizes);
 	r = datapath_xdp_create(a->inst, sizes, &a->d, e);
 	if (r)
 		return r;
@@ -389,7 +417,7 @@ static int swap_loaded(struct applying *a, struct error *e)
 				 a->ifname);
 	a->mode = a->old.layout.mode;
 	a->frags = a->old.layout.has_frags;
-	xdp_sizes(a->list, a->old_list.n_rules, sizes);
+	xdp_sizes(a->list, a->old_list.n_rules, a->nat, sizes);
 	r = xdp_grow(a->inst, &a->d, sizes, &a->growth, e);
 	a->new_counters = a->growth.old[XDP_MAP_RULE_COUNTS] >= 0;
 	if (!r && a->new_counters && a->o->confirm_ms)
@@ -416,6 +444,8 @@ int xdp_apply_locked(const struct instance *inst, const char *ifname, const stru
 
 	xdp_growth_init(&a.growth);
 	a.old.prog = a.old.arena = a.new.prog = a.new.arena = -1;
+	a.nat = xdp_has_nat(l) || datapath_xdp_has_nat(inst);
+	datapath_apps_open(inst, &a.apps);
 	rule_list_init(&a.old_list);
 	datapath_xdp_init(&a.d);
 	r = xdp_index(ifname, &a.ifindex, e);
@@ -450,8 +480,12 @@ int xdp_apply_locked(const struct instance *inst, const char *ifname, const stru
 int xdp_apply(const struct instance *inst, const char *ifname, const struct rule_list *l,
 	      const struct xdp_load_options *o, struct error *e)
 {
-	autoclose int lock = -1;
-	int r = xdp_lock(inst, ifname, &lock, e);
+	bool had_nat = datapath_xdp_has_nat(inst);
+	int lock = -1, r = xdp_lock(inst, ifname, &lock, e);
 
-	return r ? r : xdp_apply_locked(inst, ifname, l, o, e);
+	r = r ? r : xdp_apply_locked(inst, ifname, l, o, e);
+	close_fd(&lock);
+	if (!r && !had_nat && xdp_has_nat(l))
+		xdp_answers_spread(inst, ifname, o);
+	return r;
 }

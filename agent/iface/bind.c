@@ -269,8 +269,21 @@ static struct ax_addr source_of(const struct balancer *b, const struct ax_addr *
 	return ret;
 }
 
+static struct real_binding bind_real(const struct balancer *b, const struct ax_addr *to,
+				     const struct datapath_apps *apps, uint16_t number)
+{
+	if (b->mode != BALANCE_NAT || datapath_apps_find(apps, to) == DATAPATH_NO_APP)
+		return (struct real_binding){.slot = number, .source = source_of(b, to)};
+	return (struct real_binding){
+		.slot = number,
+		.source = addr_is_v4(to) ? apps->source4 : apps->source6,
+		.app = true,
+	};
+}
+
 static int bind_reals(const struct rule_list *l, const struct generation *old,
-		      const struct rule_list *old_list, struct xdp_binding *b, struct error *e)
+		      const struct rule_list *old_list, const struct datapath_apps *apps,
+		      struct xdp_binding *b, struct error *e)
 {
 	uint8_t used[AX_REAL_NUMBERS] = {0};
 	struct numbers taken = {used, AX_REAL_NUMBERS, 0};
@@ -298,17 +311,17 @@ static int bind_reals(const struct rule_list *l, const struct generation *old,
 							 AX_REALS_MAX);
 				b->fresh_reals[b->n_fresh_reals++] = (uint16_t)r;
 			}
-			b->reals[b->n_reals++] = (struct real_binding){
-				(uint16_t)r,
-				source_of(&l->balancers[i], &l->balancers[i].backends[k].addr)};
+			b->reals[b->n_reals++] =
+				bind_real(&l->balancers[i], &l->balancers[i].backends[k].addr, apps,
+					  (uint16_t)r);
 		}
 	}
 	return 0;
 }
 
 int xdp_bind(const struct rule_list *l, const struct generation *old,
-	     const struct rule_list *old_list, uint32_t counters, struct xdp_binding *b,
-	     struct error *e)
+	     const struct rule_list *old_list, uint32_t counters, const struct datapath_apps *apps,
+	     struct xdp_binding *b, struct error *e)
 {
 	autoformers struct formers was = {0};
 	struct strv names = {0};
@@ -326,7 +339,7 @@ int xdp_bind(const struct rule_list *l, const struct generation *old,
 	if (!r)
 		r = bind_slots(l, old, old_list, b, e);
 	if (!r)
-		r = bind_reals(l, old, old_list, b, e);
+		r = bind_reals(l, old, old_list, apps, b, e);
 	strv_free(&names);
 	if (!r)
 		return 0;

@@ -58,6 +58,9 @@ static inline void xdp_closep(struct xdp **x)
 /* The first rule that leads to an interface which is gone, or is another one now although it has
  * the same name: its packets are lost until the list is applied again. -1: none. */
 int xdp_lost_target(struct xdp *x);
+/* A backend of NAT that is an app of this machine now but was none when the list was applied, or
+ * the other way about: it is not reached, or cannot answer, until the list is applied again. */
+bool xdp_lost_app(struct xdp *x, struct ax_addr *which);
 /* The list that judges now. */
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e);
 

@@ -18,7 +18,7 @@ static bool limits_sources(const struct rule_list *l)
 	return false;
 }
 
-static bool has_nat(const struct rule_list *l)
+bool xdp_has_nat(const struct rule_list *l)
 {
 	for (size_t i = 0; i < l->n_balancers; i++)
 		if (l->balancers[i].mode == BALANCE_NAT)
@@ -26,7 +26,7 @@ static bool has_nat(const struct rule_list *l)
 	return false;
 }
 
-void xdp_sizes(const struct rule_list *l, size_t more_rules, uint32_t sizes[XDP_MAPS])
+void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t sizes[XDP_MAPS])
 {
 	/* old and new rules count at the same time, and some room saves the next growth */
 	size_t rules = 2 * (l->n_rules + 1) + more_rules;
@@ -38,8 +38,9 @@ void xdp_sizes(const struct rule_list *l, size_t more_rules, uint32_t sizes[XDP_
 	sizes[XDP_MAP_RULE_COUNTS] = sizes[XDP_MAP_LIMITS] = sizes[XDP_MAP_CARRIED] = counters;
 	sizes[XDP_MAP_FLOWS4] = sizes[XDP_MAP_FLOWS6] =
 		l->n_balancers ? AX_BALANCE_FLOWS : IFACE_UNUSED_ENTRIES;
-	sizes[XDP_MAP_NAT] = has_nat(l) ? AX_BALANCE_FLOWS : IFACE_UNUSED_ENTRIES;
-	sizes[XDP_MAP_NAT_FRAGMENTS] = has_nat(l) ? AX_NAT_FRAGMENTS : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_NAT] = nat ? AX_BALANCE_FLOWS : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_NAT_FRAGMENTS] = nat ? AX_NAT_FRAGMENTS : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_NAT_SOURCES] = nat ? AX_NAT_FAMILIES : 1;
 	sizes[XDP_MAP_SOURCE_LIMITS] = limits_sources(l) ? IFACE_SOURCES : IFACE_UNUSED_ENTRIES;
 }
 
@@ -94,7 +95,7 @@ static int grow_one(const struct instance *inst, struct datapath_xdp *d, enum xd
 
 	if (!entries || was >= entries)
 		return 0;
-	if (m == XDP_MAP_NAT || m == XDP_MAP_NAT_FRAGMENTS)
+	if (m == XDP_MAP_NAT || m == XDP_MAP_NAT_FRAGMENTS || m == XDP_MAP_NAT_SOURCES)
 		fd = datapath_xdp_shared(inst, m, e);
 	else
 		fd = bigger(d->map[m], entries);

@@ -256,10 +256,12 @@ static void check_free(struct check *c)
 	free(c->seen);
 	strv_free(&c->devices);
 	strv_free(&c->balancers);
+	datapath_apps_close(&c->apps);
 }
 
-int preflight(const char *ifname, const struct rule_list *l, enum xdp_mode mode, bool fix,
-	      void (*report)(void *arg, const struct finding *f), void *arg, struct error *e)
+int preflight(const struct instance *inst, const char *ifname, const struct rule_list *l,
+	      enum xdp_mode mode, bool fix, void (*report)(void *arg, const struct finding *f),
+	      void *arg, struct error *e)
 {
 	CLEANUP(check_free)
 	struct check c = {.here.fd = -1,
@@ -270,6 +272,8 @@ int preflight(const char *ifname, const struct rule_list *l, enum xdp_mode mode,
 			  .arg = arg};
 	int r = place_open(-1, &c.here);
 
+	datapath_apps_open(inst, &c.apps);
+	c.nat = datapath_xdp_has_nat(inst);
 	if (r)
 		return error_set(e, r, "the kernel's network devices cannot be asked: %s",
 				 strerror(-r));

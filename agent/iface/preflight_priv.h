@@ -3,6 +3,7 @@
 #ifndef AX_IFACE_PREFLIGHT_PRIV_H
 #define AX_IFACE_PREFLIGHT_PRIV_H
 
+#include "datapath/xdp_datapath.h"
 #include "net/ethtool.h"
 #include "net/netlink.h"
 #include "iface/preflight.h"
@@ -62,6 +63,8 @@ struct check {
 	unsigned *seen; /* numbers of targets that were looked at, */
 	size_t n_seen;
 	struct strv devices, balancers; /* and the names by which rules called them */
+	struct datapath_apps apps;
+	bool nat; /* some list of the instance has NAT, whose answers may come in here */
 };
 
 void found(struct check *c, enum finding_state state, const char *what, const char *fix,

@@ -218,6 +218,46 @@ static int check_reflect(struct check *c, const struct rule_list *l, size_t i)
 	return 0;
 }
 
+/* An app of this machine: the agent leads balancers there, and their answers back. */
+static int check_app(struct check *c, const struct balancer *b, const struct ax_addr *addr)
+{
+	struct device to = {0};
+	char buf[ADDR_STRLEN], who[128];
+	int r;
+
+	addr_format(addr, buf);
+	if (b->mode != BALANCE_NAT) {
+		found(c, FINDING_BAD, "apps", "",
+		      "balancer '%.63s': its backend %s is an app of this machine, which takes no "
+		      "tunnels and cannot answer: give the balancer 'mode: nat'",
+		      b->name, buf);
+		return 0;
+	}
+	if (!c->apps.ifindex ||
+	    addr_is_zero(addr_is_v4(addr) ? &c->apps.source4 : &c->apps.source6)) {
+		found(c, FINDING_BAD, "apps", "",
+		      "balancer '%.63s': its backend %s is an app of this machine, which cannot "
+		      "answer: the agent leads balancers of its config there, so put this list "
+		      "under "
+		      "xdp: there",
+		      b->name, buf);
+		return 0;
+	}
+	r = first_look(c, c->apps.ifindex);
+	if (r <= 0)
+		return r;
+	if (device_load(&c->here, NULL, c->apps.ifindex, &to) || (!to.native && !to.generic)) {
+		found(c, FINDING_BAD, "apps", "ax config apply FILE",
+		      "balancer '%.63s': its backend %s is an app of this machine, which cannot "
+		      "answer: the list that turns answers back is gone",
+		      b->name, buf);
+		return 0;
+	}
+	snprintf(who, sizeof(who), "balancer '%.63s' sends to", b->name);
+	check_veth_target(c, &to, FINDING_BAD, who, false);
+	return 0;
+}
+
 static int check_backend(struct check *c, const struct balancer *b, const struct ax_addr *addr)
 {
 	struct next_hop hop = {0};
@@ -265,6 +305,14 @@ static void check_forwarding(struct check *c, const struct balancer *b, int fami
 		     family, c->dev.name, b->name);
 }
 
+/* What goes by a tunnel to a host-mode app comes to this machine's own stack as it is. */
+static bool is_app(const struct check *c, const struct balancer *b, const struct ax_addr *addr)
+{
+	enum datapath_app app = datapath_apps_find(&c->apps, addr);
+
+	return app == DATAPATH_APP_PRIVATE || (app == DATAPATH_APP_HOST && b->mode == BALANCE_NAT);
+}
+
 static int check_balancer(struct check *c, const struct rule_list *l, const char *name)
 {
 	const struct balancer *b = rule_list_balancer(l, name);
@@ -276,6 +324,10 @@ static int check_balancer(struct check *c, const struct rule_list *l, const char
 	r = 0;
 	for (size_t i = 0; i < b->n && !r; i++)
 		if (!b->backends[i].down) {
+			if (is_app(c, b, &b->backends[i].addr)) {
+				r = check_app(c, b, &b->backends[i].addr);
+				continue;
+			}
 			r = check_backend(c, b, &b->backends[i].addr);
 			v4 |= addr_is_v4(&b->backends[i].addr);
 			v6 |= !addr_is_v4(&b->backends[i].addr);
@@ -305,9 +357,11 @@ static void check_answers(struct check *c, const struct rule_list *l)
 	}
 }
 
-/* A NAT balancer's answers are turned back on every interface whose list has it, rules or not. */
-static bool turns_back(const struct rule_list *l)
+/* A NAT balancer's answers are turned back on every interface with a list. */
+static bool turns_back(const struct check *c, const struct rule_list *l)
 {
+	if (l && c->nat)
+		return true;
 	for (size_t i = 0; l && i < l->n_balancers; i++)
 		if (l->balancers[i].mode == BALANCE_NAT)
 			return true;
@@ -363,7 +417,7 @@ static void check_checksums(struct check *c, const struct rule_list *l)
 		first = &l->rules[i];
 		rule_name(l, i, name);
 	}
-	if (!first && turns_back(l)) {
+	if (!first && turns_back(c, l)) {
 		first = &answers;
 		snprintf(name, sizeof(name), "a balancer");
 	}

@@ -43,13 +43,14 @@ void xdp_binding_free(struct xdp_binding *b);
  * old_list; NULL: none) has by the same name keeps its number. `counters`: how many there may be.
  */
 int xdp_bind(const struct rule_list *l, const struct generation *old,
-	     const struct rule_list *old_list, uint32_t counters, struct xdp_binding *b,
-	     struct error *e);
+	     const struct rule_list *old_list, uint32_t counters, const struct datapath_apps *apps,
+	     struct xdp_binding *b, struct error *e);
 
 /* --- map_size.c --- */
+bool xdp_has_nat(const struct rule_list *l);
 /* The entries that maps need for a list (0: it does not matter), with that many rules of another
- * list besides. */
-void xdp_sizes(const struct rule_list *l, size_t more_rules, uint32_t sizes[XDP_MAPS]);
+ * list besides. `nat`: some list of the instance has NAT, whose answers may come in here. */
+void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t sizes[XDP_MAPS]);
 uint32_t xdp_map_entries(int map); /* 0: cannot be asked */
 struct xdp_growth {
 	int old[XDP_MAPS]; /* maps whose place bigger ones have taken in d */
@@ -63,6 +64,15 @@ int xdp_mend(struct datapath_xdp *d);
 /* To be called when no packet is counted in the old maps any more. */
 int xdp_grown(const struct datapath_xdp *d, const struct xdp_growth *g, const uint16_t *fresh,
 	      size_t n_fresh, struct error *e);
+
+/* --- answers.c: NAT's answers, which come in by any interface --- */
+/* Notes which addresses a list's NAT gives as sources. To be called before it judges. */
+int xdp_answers_note(const struct datapath_xdp *d, const struct xdp_binding *b,
+		     const struct rule_list *l);
+/* The instance has its first list with NAT: the other interfaces' lists are to turn answers back
+ * too. Not to be called under a lock. */
+void xdp_answers_spread(const struct instance *inst, const char *ifname,
+			const struct xdp_load_options *o);
 
 /* neighbours.c: an interface's list has become another one (NULL: none). */
 void xdp_neighbours(const struct instance *inst, const char *ifname, const struct rule_list *old,

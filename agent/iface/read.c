@@ -215,6 +215,31 @@ int xdp_lost_target(struct xdp *x)
 	return -1;
 }
 
+bool xdp_lost_app(struct xdp *x, struct ax_addr *which)
+{
+	CLEANUP(datapath_apps_close) struct datapath_apps apps;
+	const struct ax_layout *l = &x->g.layout;
+	const struct ax_balancer *b;
+	const struct ax_real *r;
+	bool lost = false;
+
+	datapath_apps_open(x->inst, &apps);
+	b = (const void *)(x->g.data + l->balancers);
+	r = (const void *)(x->g.data + l->backends);
+	for (uint32_t i = 0; i < l->backends_n && !lost; i++) {
+		bool app = r[i].flags & AX_REAL_APP;
+
+		if (!(r[i].flags & AX_REAL_PRESENT) || r[i].flags & AX_REAL_DOWN ||
+		    b[r[i].balancer].mode != AX_BALANCE_NAT)
+			continue;
+		lost = app != (datapath_apps_find(&apps, &r[i].addr) != DATAPATH_NO_APP) ||
+		       (app && l->apps.ifindex != apps.ifindex);
+		if (lost && which)
+			*which = r[i].addr;
+	}
+	return lost;
+}
+
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e)
 {
 	int r = xdp_refresh(x);

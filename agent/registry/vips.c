@@ -79,18 +79,20 @@ static struct ax_vip wanted_entry(const struct vip *v)
 	}
 	if (v->host)
 		e.kind = AX_VIP_HOST;
+	if (v->balancer)
+		e.kind = AX_VIP_BALANCER;
 	return e;
 }
 
 /* A private app is reached through its device, a service with private backends through the
- * services'; everything else is an address of this machine.
+ * services', and so is where balancers send from; everything else is an address of this machine.
  * dst.len 0: no route. */
 static struct nl_route wanted_route(struct agent *a, const struct vip *v)
 {
 	bool private_app = v->app && v->app->spec.net == NET_PRIVATE;
 	struct nl_route r = {0};
 
-	if (!v->host && !v->app && !v->service && !v->declared)
+	if (!v->host && !v->app && !v->service && !v->declared && !v->balancer)
 		return r;
 	if (private_app && !v->app->ifindex && !v->declared)
 		return r; /* it comes when the network is attached */
@@ -99,7 +101,7 @@ static struct nl_route wanted_route(struct agent *a, const struct vip *v)
 	r.dst.len = 128;
 	if (private_app && v->app->ifindex)
 		r.ifindex = v->app->ifindex;
-	else if (v->service && !v->app && service_has_private(a, v->service) &&
+	else if ((v->balancer || (v->service && !v->app && service_has_private(a, v->service))) &&
 		 !service_device_open(a))
 		r.ifindex = a->ctl.service_ifindex;
 	r.local = !r.ifindex;

@@ -17,6 +17,7 @@ struct service;
 struct vip {
 	struct ax_addr addr;
 	bool host;		   /* the instance's own */
+	bool balancer;		   /* NAT balancers send from it to apps */
 	struct app *app;	   /* the running app whose own it is */
 	struct service *service;   /* the service that is reached by it */
 	struct declared *declared; /* the app of the config that is not running */

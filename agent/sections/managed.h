@@ -18,6 +18,7 @@ struct xdp_managed {
 	unsigned ifindex; /* where its list was put, or was to be put; 0: nowhere yet */
 	size_t rules;
 	bool triggers, failed;
+	bool apps; /* are backends of its balancers */
 	char why[sizeof(((struct error *)0)->text)];
 	struct strv services;  /* that its balancers name */
 	struct strv targets;   /* interfaces that its rules lead to */
@@ -32,6 +33,7 @@ struct xdp_managed {
 struct xdp_section {
 	struct xdp_managed *managed;
 	struct loop_item links, timer; /* fd -1: the config has had no interfaces */
+	bool apps;		       /* see app_backends.h */
 };
 
 struct xdp_managed *managed_find(const struct agent *a, const char *name);

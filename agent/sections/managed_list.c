@@ -9,6 +9,7 @@
 #include "iface/iface.h"
 #include "registry/state.h"
 #include "rules/list.h"
+#include "sections/app_backends.h"
 #include "sections/managed.h"
 #include "sections/xdp_list.h"
 #include "sections/xdp_section.h"
@@ -40,7 +41,7 @@ const struct config_interface *interface_find(const struct config *c, const char
 
 struct put {
 	struct agent *a;
-	bool changed;
+	bool changed, apps;
 };
 
 static int set_backends(void *arg, struct rule_list *l, struct error *e)
@@ -48,6 +49,7 @@ static int set_backends(void *arg, struct rule_list *l, struct error *e)
 	struct put *p = arg;
 	int r = xdp_list_set_backends(p->a, l, &p->changed, e);
 
+	p->apps = app_backends_in(p->a, l);
 	if (r || p->changed)
 		return r;
 	return error_set(e, -ECANCELED, "nothing has changed");
@@ -158,6 +160,7 @@ int managed_put(struct agent *a, struct xdp_managed *m, struct rule_list *l, str
 	}
 	m->target_state = managed_target_state(m);
 	r = xdp_list_set_backends(a, l, &changed, e);
+	m->apps = app_backends_in(a, l);
 	r = r ? r : xdp_list_is_loaded(a->inst, m->name, l, &same, e);
 	if (!r && !same) {
 		r = apply(a, m, l, e);
@@ -195,6 +198,7 @@ static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
 	if (!m->ifindex)
 		return 0;
 	r = xdp_edit(a->inst, m->name, set_backends, &p, &o, e);
+	m->apps = p.apps;
 	if (r == -ECANCELED)
 		return 0;
 	if (r == -ENOLINK) { /* one that cannot be reached is no reason to keep those that ended */

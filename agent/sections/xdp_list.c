@@ -14,6 +14,7 @@
 #include "registry/service_table.h"
 #include "rules/list.h"
 #include "rules/rule.h"
+#include "sections/app_backends.h"
 #include "services/members.h"
 #include "yaml/errors.h"
 
@@ -249,7 +250,7 @@ int xdp_list_set_backends(struct agent *a, struct rule_list *l, bool *changed, s
 		free(b->backends);
 		*b = now;
 	}
-	return 0;
+	return app_backends_in(a, l) ? app_backends_open(a, e) : 0;
 }
 
 /* --- comparing --- */
@@ -304,7 +305,7 @@ int xdp_list_is_loaded(const struct instance *inst, const char *ifname, const st
 	rule_list_init(&old);
 	r = xdp_open(inst, ifname, &x, e);
 	r = r ? r : xdp_list(x, &old, e);
-	*same = !r && list_eq(&old, l) && xdp_lost_target(x) < 0;
+	*same = !r && list_eq(&old, l) && xdp_lost_target(x) < 0 && !xdp_lost_app(x, NULL);
 	/* what cannot be read, because another version wrote it, is replaced */
 	return r == -ENOMEM ? r : 0;
 }

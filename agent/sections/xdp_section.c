@@ -24,6 +24,7 @@
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "rules/list.h"
+#include "sections/app_backends.h"
 #include "sections/managed.h"
 #include "sections/triggers.h"
 #include "sections/xdp_list.h"
@@ -234,6 +235,14 @@ static int unload_others(struct agent *a, struct error *e)
 	return first;
 }
 
+static bool leads_to_apps(const struct agent *a)
+{
+	for (const struct xdp_managed *m = a->xdp->managed; m; m = m->next)
+		if (m->apps)
+			return true;
+	return false;
+}
+
 int xdp_plan_apply(struct agent *a, struct xdp_plan *p, struct error *e)
 {
 	bool had = a->xdp->managed != NULL;
@@ -267,6 +276,8 @@ int xdp_plan_apply(struct agent *a, struct xdp_plan *p, struct error *e)
 		managed_unwatch(a);
 	else
 		managed_arm(a);
+	if (!leads_to_apps(a) && (a->xdp->apps || a->starting))
+		app_backends_close(a);
 	return first;
 }
 

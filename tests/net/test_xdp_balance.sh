@@ -144,13 +144,15 @@ who_answers() { # URL N: the backends in order, each once
 	done | awk '{ print $1 }' | sort -u | xargs
 }
 
+# answers come in by lists of any kind, also by one without a balancer that was there before
+echo 'rules: []' >"$T/plain.yaml"
+ok "a list where backend 3 answers" ax xdp load s3 --rules "$T/plain.yaml"
+in_ns b3 ethtool -K eth0 tx off gro on >/dev/null
 list 1 2 3 >"$T/list.yaml"
 ok "load the list on the clients' side" ax xdp load cl --rules "$T/list.yaml" --fix
-# answers come in there: the same balancers, no rules
 sed '/^rules:/,$d' "$T/list.yaml" >"$T/answers.yaml"
-for n in 1 2 3; do
-	ok "and the balancers where backend $n answers" ax xdp load s$n --rules "$T/answers.yaml" --fix
-done
+ok "the same balancers, no rules, where backend 1 answers" ax xdp load s1 --rules "$T/answers.yaml" --fix
+ok "and a list without any where backend 2 does" ax xdp load s2 --rules "$T/plain.yaml" --fix
 like "--fix has them send whole checksums" "$(in_ns b2 ethtool -k eth0 | grep ^tx-checksumming)" \
 	"tx-checksumming: off"
 like "and the router" "$(in_ns router ethtool -k eth0 | grep ^tx-checksumming)" "tx-checksumming: off"

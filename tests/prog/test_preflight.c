@@ -38,7 +38,7 @@ static void check(const char *ifname, const struct rule_list *l, enum xdp_mode m
 	struct error e = {0};
 
 	seen.n = 0;
-	seen.bad = preflight(ifname, l, mode, fix, note, NULL, &e);
+	seen.bad = preflight(NULL, ifname, l, mode, fix, note, NULL, &e);
 	if (seen.bad < 0)
 		fail_msg("%s", e.text);
 }
@@ -279,8 +279,9 @@ static void no_such_interface(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		assert_int_equal(preflight(names[i], NULL, ATTACH_AUTO, false, note, NULL, &e),
-				 -ENODEV);
+		assert_int_equal(
+			preflight(NULL, names[i], NULL, ATTACH_AUTO, false, note, NULL, &e),
+			-ENODEV);
 }
 
 static void queues(void **state)

@@ -182,7 +182,20 @@ static void look_for_lost(struct xdp *x, const char *ifname, const struct rule_l
 			  struct finding *f)
 {
 	int i = xdp_lost_target(x);
+	char text[ADDR_STRLEN];
+	struct ax_addr app;
 	const char *to;
+
+	if (i < 0 && xdp_lost_app(x, &app)) {
+		*f = (struct finding){.state = FINDING_BAD, .what = "apps"};
+		snprintf(f->why, sizeof(f->why),
+			 "a balancer sends to %s, which was no app of this machine, or led to "
+			 "another way, when its list was put there: no answer comes from it",
+			 addr_format(&app, text));
+		snprintf(f->fix, sizeof(f->fix),
+			 "ax xdp rule list %s -o yaml | ax xdp apply %s --rules -", ifname, ifname);
+		return;
+	}
 
 	if (i < 0 || !if_nametoindex(l->rules[i].target)) /* the check says that it is gone */
 		return;
@@ -240,7 +253,7 @@ static int doctor_iface(struct cmd *c, const char *ifname, const char *path, boo
 		return status;
 	if (output == OUTPUT_JSON)
 		all.list = json_array();
-	bad = preflight(ifname, have ? &l : NULL, l.mode, fix, on_finding, &all, &e);
+	bad = preflight(&c->inst, ifname, have ? &l : NULL, l.mode, fix, on_finding, &all, &e);
 	if (bad < 0)
 		return cmd_unable(c, &e);
 	if (lost.state == FINDING_BAD) {

@@ -5,6 +5,10 @@ balance.py echo PORT                 sends UDP datagrams back, over both familie
 balance.py ask HOST PORT SIZE N      sends N of them; says how many came back whole
 balance.py keep HOST PORT N DIR      N HTTP connections that stay; for each DIR/go.R (R = 1, 2 ...)
                                      asks on all of them and writes the answers to DIR/round.R
+balance.py serve NAME PORT           TCP and UDP over both families: a line with a number is answered by
+                                     NAME, the peer's address, and over TCP so many bytes
+balance.py query tcp|udp HOST PORT BYTES N
+                                     asks N times; one line for each answer
 balance.py ping HOST                 three times; says how often there was an answer
 balance.py decap ipip|gue            takes packets out of tunnels and gives them to this host
 """
@@ -14,6 +18,7 @@ import select
 import socket
 import struct
 import sys
+import threading
 import time
 
 
@@ -39,6 +44,66 @@ def ask(host, port, size, n):
             except OSError as e:
                 print(e, file=sys.stderr)
     print(whole)
+
+
+def serve_tcp(s, name):
+    while True:
+        conn, peer = s.accept()
+        threading.Thread(target=serve_one, args=(conn, peer, name), daemon=True).start()
+
+
+def serve_one(conn, peer, name):
+    with conn, conn.makefile("rb") as f:
+        for line in f:
+            conn.sendall(f"{name} {peer[0]}\n".encode() + bytes(int(line)))
+
+
+def serve_udp(s, name):
+    while True:
+        data, peer = s.recvfrom(65535)
+        s.sendto(f"{name} {peer[0]}\n".encode() + data, peer)
+
+
+def serve(name, port):
+    for family, any_addr in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")):
+        for kind, run in ((socket.SOCK_DGRAM, serve_udp), (socket.SOCK_STREAM, serve_tcp)):
+            s = socket.socket(family, kind)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            s.bind((any_addr, int(port)))
+            if kind == socket.SOCK_STREAM:
+                s.listen(1024)
+            threading.Thread(target=run, args=(s, name), daemon=True).start()
+    print("serving", flush=True)
+    threading.Event().wait()
+
+
+def query_one(kind, host, port, size):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    kind = socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM
+    with socket.socket(family, kind) as s:
+        s.settimeout(3)
+        s.connect((host, port))
+        if kind == socket.SOCK_DGRAM:
+            s.send(bytes(size))
+            return s.recv(65535)
+        s.sendall(b"%d\n" % size)
+        s.shutdown(socket.SHUT_WR)
+        with s.makefile("rb") as f:
+            return f.read()
+
+
+def query(kind, host, port, size, n):
+    for _ in range(int(n)):
+        try:
+            got = query_one(kind, host, int(port), int(size))
+            line, rest = got.split(b"\n", 1)
+            whole = "whole" if len(rest) == int(size) else f"{len(rest)} bytes"
+            print(line.decode(), whole)
+        except (OSError, ValueError) as e:
+            print("none", e)
+            break
 
 
 def ping(host):
@@ -125,4 +190,12 @@ def decap(kind):
             os.write(tun, vnet_header(data) + data)
 
 
-{"echo": echo, "ask": ask, "ping": ping, "keep": keep, "decap": decap}[sys.argv[1]](*sys.argv[2:])
+{
+    "echo": echo,
+    "ask": ask,
+    "serve": serve,
+    "query": query,
+    "ping": ping,
+    "keep": keep,
+    "decap": decap,
+}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The agent's apps, for those who put rule lists on interfaces: from its pinned maps. */
+#include <bpf/bpf.h>
+
+#include "app.h"
+#include "ctl.h"
+#include "base/mounts.h"
+#include "datapath/priv.h"
+#include "datapath/xdp_datapath.h"
+
+static int open_map(const char *mount, const char *instance, const char *name, size_t value_size)
+{
+	struct bpf_map_info info = {0};
+	uint32_t len = sizeof(info);
+	char path[PIN_PATH_MAX];
+	autoclose int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s/map_%s", mount, instance, name);
+	fd = bpf_obj_get(path);
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) || info.value_size != value_size)
+		return -1; /* none, or of another version of ax */
+	return take_fd(&fd);
+}
+
+void datapath_apps_open(const struct instance *inst, struct datapath_apps *a)
+{
+	autoclose int ctl_map = -1;
+	struct error ignored = {0};
+	struct ax_ctl ctl;
+	uint32_t zero = 0;
+	char mount[200];
+
+	*a = (struct datapath_apps){.vips = -1};
+	if (!inst || mount_bpffs(false, mount, sizeof(mount), &ignored))
+		return;
+	a->vips = open_map(mount, inst->name, "vips", sizeof(struct ax_vip));
+	ctl_map = open_map(mount, inst->name, "ctl", sizeof(ctl));
+	if (ctl_map < 0 || bpf_map_lookup_elem(ctl_map, &zero, &ctl))
+		return;
+	a->source4 = ctl.balancer4;
+	a->source6 = ctl.balancer6;
+	a->ifindex = ctl.balancer_ifindex;
+}
+
+void datapath_apps_close(struct datapath_apps *a)
+{
+	close_fd(&a->vips);
+}
+
+enum datapath_app datapath_apps_find(const struct datapath_apps *a, const struct ax_addr *addr)
+{
+	struct ax_vip vip;
+
+	if (a->vips < 0 || bpf_map_lookup_elem(a->vips, addr, &vip))
+		return DATAPATH_NO_APP;
+	if (vip.kind != AX_VIP_APP && vip.kind != AX_VIP_DECLARED)
+		return DATAPATH_NO_APP;
+	return vip.ifindex ? DATAPATH_APP_PRIVATE : DATAPATH_APP_HOST;
+}
