@@ -150,6 +150,14 @@ AX_MAP struct {
 	__type(value, struct ax_endpoint);
 } flows SEC(".maps");
 
+/* TCP of programs on other machines to private apps, by way of this host. */
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct ax_flow_key);
+	__type(value, __u32);
+} visitors SEC(".maps");
+
 /* Host-mode apps whose sockets ask the agent's DNS from the host's address: see struct
  * ax_dns_port. */
 AX_MAP struct {

@@ -146,6 +146,11 @@ _Static_assert(sizeof(struct ax_flow_key) == 40, "struct ax_flow_key is a map ke
  * lost.
  */
 
+/*
+ * Map `visitors` (LRU), of the same key: (client, app) of TCP that came to a private app from
+ * another machine. What is pushed out comes back with the client's next segment.
+ */
+
 /* Map `udp_replies` (LRU): where an unconnected socket's reply comes from -> whom it had asked. */
 struct ax_udp_reply_key {
 	__u64 cookie;

@@ -113,6 +113,68 @@ static __always_inline void remember_datagram(const struct packet *p)
 		bpf_map_update_elem(&flows, &flow, &flow.peer, BPF_NOEXIST);
 }
 
+static __always_inline void put_v4(const struct packet *p, struct bpf_sock_tuple *t)
+{
+	__builtin_memcpy(&t->ipv4.saddr, p->src.b + 12, 4);
+	__builtin_memcpy(&t->ipv4.daddr, p->dst.b + 12, 4);
+	t->ipv4.sport = p->sport_be;
+	t->ipv4.dport = p->dport_be;
+}
+
+static __always_inline void put_v6(const struct packet *p, struct bpf_sock_tuple *t)
+{
+	__builtin_memcpy(t->ipv6.saddr, p->src.b, 16);
+	__builtin_memcpy(t->ipv6.daddr, p->dst.b, 16);
+	t->ipv6.sport = p->sport_be;
+	t->ipv6.dport = p->dport_be;
+}
+
+/* A program of this host has a connection with the app, or has just asked for one. */
+static __always_inline bool host_is_connected(struct __sk_buff *skb, const struct packet *p)
+{
+	struct bpf_sock_tuple t = {};
+	struct bpf_sock *sk;
+	__u32 state;
+
+	if (p->v4) {
+		put_v4(p, &t);
+		sk = bpf_skc_lookup_tcp(skb, &t, sizeof(t.ipv4), BPF_F_CURRENT_NETNS, 0);
+	} else {
+		put_v6(p, &t);
+		sk = bpf_skc_lookup_tcp(skb, &t, sizeof(t.ipv6), BPF_F_CURRENT_NETNS, 0);
+	}
+	if (!sk)
+		return false;
+	state = sk->state;
+	bpf_sk_release(sk);
+	return state != BPF_TCP_LISTEN;
+}
+
+/* A segment that came to an app through this host from elsewhere: its answers may leave. */
+static __always_inline void remember_visitor(struct __sk_buff *skb, const struct packet *p)
+{
+	struct ax_flow_key flow;
+	__u32 one = 1;
+
+	if (p->proto != IPPROTO_TCP || !p->has_l4 || !skb->ingress_ifindex)
+		return;
+	flow_of(&p->src, p->sport_be, &p->dst, p->dport_be, p->proto, &flow);
+	if (!bpf_map_lookup_elem(&visitors, &flow))
+		bpf_map_update_elem(&visitors, &flow, &one, BPF_NOEXIST);
+}
+
+/* Flags prove nothing: who may send what it likes sets them as it likes. So somebody must have
+ * asked for this, which only the whole header says. */
+static __always_inline bool was_asked_for(struct __sk_buff *skb, const struct packet *p)
+{
+	struct ax_flow_key flow;
+
+	if (p->proto != IPPROTO_TCP || !p->has_l4 || !is_answer(p))
+		return false;
+	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
+	return bpf_map_lookup_elem(&visitors, &flow) || host_is_connected(skb, p);
+}
+
 /* To an address that is not an app's: the host, or the world. */
 static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 				 const struct ax_vip *src, bool host, const struct ax_ctl *c)
@@ -121,7 +183,7 @@ static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 
 	if (r >= 0)
 		return r;
-	if ((src->flags & AX_VIP_EGRESS) || is_answer(p))
+	if ((src->flags & AX_VIP_EGRESS) || was_asked_for(skb, p))
 		return TC_ACT_OK;
 	if (host && p->has_l4 && c && p->dport_be == c->dns_port_be)
 		return TC_ACT_OK;
@@ -225,6 +287,7 @@ int ax_to_app(struct __sk_buff *skb)
 	}
 	if (c->host_access) {
 		remember_datagram(&p);
+		remember_visitor(skb, &p);
 		return TC_ACT_OK;
 	}
 	if (is_answer(&p))

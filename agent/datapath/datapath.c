@@ -91,6 +91,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_UDP_REPLIES] = "udp_replies",
 	[MAP_FLOWS] = "flows",
 	[MAP_HANDED] = "handed",
+	[MAP_VISITORS] = "visitors",
 	[MAP_DNS_PORTS] = "dns_ports",
 	[MAP_CTL] = "ctl",
 	[MAP_COUNTERS] = "counters",
@@ -246,7 +247,7 @@ int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), vo
 static bool may_be_missing(int m)
 {
 	return m == MAP_OPEN_CONNS || m == MAP_HANDED || m == MAP_LOOPBACK_SERVERS ||
-	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_PORTS;
+	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_PORTS || m == MAP_VISITORS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)

@@ -98,6 +98,21 @@ ok "a raw datagram with egress arrives" sh -c "timeout 10 $AX --instance $INST r
 unlike "raw datagrams without egress do not, not even with the address of one that has it" \
 	"$(cat "$T/udp")" "raw-without-egress|raw-of-another"
 
+# TCP's flags do not make an answer of what nobody asked for
+bg "$T/heard" nsenter -t "$OUTSIDE" -n "$PYTHON" "$SRC/segment.py" hear
+wait_for "grep -q ready $T/heard"
+for flags in 16 4 18; do
+	in_app --ip 10.77.1.8,fd77::1:8 -- sh -c "$PYTHON $SRC/segment.py send 10.77.1.8 198.51.100.2 \
+		$flags leak-$flags-4; $PYTHON $SRC/segment.py send fd77::1:8 2001:db8:1::2 $flags \
+		leak-$flags-6; $PYTHON $SRC/segment.py send 10.77.1.8 198.51.100.1 $flags host"
+done
+in_app --egress --ip 10.77.1.9,fd77::1:9 -- sh -c "$PYTHON $SRC/segment.py send fd77::1:9 \
+	2001:db8:1::2 2 heard-6; $PYTHON $SRC/segment.py send 10.77.1.9 198.51.100.2 2 heard-4"
+wait_for "grep -q heard-4 $T/heard"
+is "segments of no connection leave with egress only" "$(sort "$T/heard" | xargs)" \
+	"heard-4 heard-6 ready"
+end "$BG"
+
 # --- ax has switched forwarding on for its own apps, not for everybody ---
 
 bg /dev/null unshare -n sleep 600

@@ -80,6 +80,13 @@ for mode in private host; do
 		"$(nsenter -t "$(child_of "${APPS[0]}")" -n true &&
 			in_app --ip 10.77.1.8 -- "$BIN/udp" ask sendto 4 10.77.1.3 7000)" "^from=10.77.1.3:7000"
 	stop_app "$APP"
+	serve 7000 --net $mode --name lan-$mode --ip 10.77.1.3,fd77::1:3 -- "$BIN/tcp" listen 6 :: 7000
+	for to in "4 10.77.1.3" "6 fd77::1:3"; do
+		# shellcheck disable=SC2086 # $to: a family and an address
+		like "$mode: TCP from the LAN: $to" \
+			"$(timeout 5 nsenter -t $LAN -n "$BIN/tcp" connect $to 7000 2>&1)" "^peer="
+	done
+	stop_app "$APP"
 done
 stop_apps
 sysctl -qw net.ipv4.ip_forward="${forward%% *}" net.ipv4.conf.all.rp_filter="$rp_filter"
