@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <fcntl.h>
-#include <limits.h>
 #include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "launch/parts.h"
-
-#define RESOLV_CONF "/etc/resolv.conf"
 
 /* --- notes --- */
 
@@ -46,35 +40,6 @@ static __attribute__((noreturn)) void give_up(int gate, int status, const struct
 
 	launch_note_send(gate, &n);
 	_exit(status);
-}
-
-/*
- * The text goes into a tmpfs that is mounted over the scratch directory for a moment, in this
- * mount namespace only. The bind mount keeps it, no file is ever made on the host, so none can
- * be left behind. (The kernel refuses to bind an O_TMPFILE, ENOENT, and a memfd, EINVAL.)
- */
-static int mount_resolv_conf(const struct launch_plan *p)
-{
-	size_t len = strlen(p->resolv_conf);
-	autoclose int fd = -1;
-	char path[PATH_MAX];
-
-	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0)
-		return -errno;
-	if (access(RESOLV_CONF, F_OK) < 0)
-		return 0;
-	if (mount("ax", p->scratch_dir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755") < 0)
-		return -errno;
-	snprintf(path, sizeof(path), "%s/resolv.conf", p->scratch_dir);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	/* fchmod: the caller's umask may hide it from the app's user */
-	if (fd < 0 || fchmod(fd, 0644) < 0)
-		return -errno;
-	if (write(fd, p->resolv_conf, len) != (ssize_t)len)
-		return errno ? -errno : -EIO;
-	if (mount(path, RESOLV_CONF, NULL, MS_BIND, NULL) < 0)
-		return -errno;
-	return umount2(p->scratch_dir, MNT_DETACH) < 0 ? -errno : 0;
 }
 
 /* /proc/sys/net shows the network namespace of whoever opens the file. */
@@ -157,14 +122,9 @@ static int prepare(const struct launch_plan *p, struct error *e)
 {
 	int r;
 
-	if (p->resolv_conf) {
-		r = mount_resolv_conf(p);
-		if (r)
-			return error_set(e, r, "cannot mount a private " RESOLV_CONF " (%s)",
-					 strerror(-r));
-	}
 	if (p->new_netns) {
-		r = prepare_netns(p, e);
+		r = launch_mount(p, e);
+		r = r ? r : prepare_netns(p, e);
 		if (r)
 			return r;
 	}
@@ -254,9 +214,7 @@ int launch_child_start(const struct launch_plan *p, struct launch_child *ret, st
 		args.cgroup = (uint64_t)p->cgroup_fd;
 	}
 	if (p->new_netns)
-		args.flags |= CLONE_NEWNET;
-	if (p->resolv_conf)
-		args.flags |= CLONE_NEWNS;
+		args.flags |= CLONE_NEWNET | CLONE_NEWNS;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, gate) < 0)
 		return error_set(e, -errno, "cannot make a socket pair: %s", strerror(errno));
 	/* with SIGCHLD ignored, which is inherited, the kernel would reap the child itself */

@@ -38,13 +38,15 @@ struct launch_plan {
 	const struct app_spec *spec;
 	const struct launch_user *user; /* NULL: the caller's */
 	const char *resolv_conf;	/* NULL: the host's */
-	const char *scratch_dir;	/* an existing directory, wanted with resolv_conf */
+	const char *scratch_dir;	/* an existing directory, wanted with new_netns */
 	int cgroup_fd;			/* -1: the caller's cgroup */
 	int close_fd;			/* closed in the child at once; -1: none */
 	int terminal_fd;		/* with a user: what it has in place of the caller's
 					 * terminals, which leads the session; -1: none */
-	bool new_netns;
+	bool new_netns;			/* and a mount namespace */
 };
+/* In the child, in namespaces of its own: what it must not see of the machine's files. */
+int launch_mount(const struct launch_plan *p, struct error *e);
 
 struct launch_child {
 	pid_t pid;
