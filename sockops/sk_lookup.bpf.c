@@ -172,7 +172,7 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 		return deny();
 	if (s)
 		return assign_server(ctx, &local, s);
-	/* UDP servers are known by post_bind; ports from ephemeral_first on are clients' */
+	/* UDP servers are known by post_bind; ports from ephemeral_first on may be clients' */
 	return local.proto == IPPROTO_UDP && vip->kind == AX_VIP_APP &&
 			       ctx->local_port >= c->ephemeral_first
 		       ? SK_PASS

@@ -36,19 +36,29 @@ static __always_inline __u32 host_app(const struct ax_netns_app *ns)
 	return app && (app->flags & AX_APP_HOST) ? app->id : 0;
 }
 
+/* Ports from ephemeral_first on are given to clients. Who asks for one there is known for a server
+ * only if others may have it as well: else the kernel finds no other. */
+static __always_inline bool is_server(__u32 port, const struct ax_asked *a)
+{
+	const struct ax_ctl *c = ctl_get();
+
+	if (!c || !port)
+		return false;
+	return port < c->ephemeral_first || (a && (a->flags & AX_ASKED_SHARED));
+}
+
 /* The socket remembers what it stands for: sock_release may not read a socket's addresses. */
 static __always_inline void udp_bound(struct bpf_sock *ctx, const struct ax_addr *addr)
 {
 	struct ax_endpoint ep = {.proto = IPPROTO_UDP, .port_be = bpf_htons(ctx->src_port)};
 	struct ax_netns_app *ns = netns_of(ctx);
-	const struct ax_ctl *c = ctl_get();
 	struct serving s;
 	struct ax_asked *a;
 
 	a = bpf_sk_storage_get(&asked, ctx, NULL, 0);
 	if (a)
 		serve_end(a); /* a socket can be bound again after connect() to AF_UNSPEC */
-	if (!c || !ctx->src_port || ctx->src_port >= c->ephemeral_first || !ns ||
+	if (!ns || !is_server(ctx->src_port, a) ||
 	    !serving_of(ns, host_app(ns), ctx->family, addr, &s))
 		return;
 	a = a ? a : storage(ctx);

@@ -92,14 +92,16 @@ end "$asked"
 end "$asked6"
 
 # SO_REUSEADDR lets two UDP sockets of different users have one address and port
-serve 7000/udp --net host --ip 10.77.1.1 --name victim -- \
-	socat UDP4-RECVFROM:7000,reuseaddr,fork SYSTEM:'read -r line; echo "victim $line"'
-outsider "$T/udp" "$BIN/squat" hold udp+ 4 7000 10.77.1.1
-wait_for "grep -q 'holds 1' $T/udp"
-like "whoever binds a UDP server's address and port beside it gets no client of it" \
-	"$(in_app --net host -- "$BIN/udp" ask sendto 4 10.77.1.1 7000 2>&1)" "victim question"
-end "$BG"
-stop_apps
+for port in 7000 45000; do
+	serve $port/udp --net host --ip 10.77.1.1 --name victim -- socat \
+		UDP4-RECVFROM:$port,reuseaddr,fork SYSTEM:'read -r line; echo "victim $line"'
+	outsider "$T/udp.$port" "$BIN/squat" hold udp+ 4 $port 10.77.1.1
+	wait_for "grep -q 'holds 1' $T/udp.$port"
+	like "whoever binds a UDP server's address and port beside it gets no client of it, $port" \
+		"$(in_app --net host -- "$BIN/udp" ask sendto 4 10.77.1.1 $port 2>&1)" "victim question"
+	end "$BG"
+	stop_apps
+done
 
 # A socket that outlives its app, in the hands of somebody else
 for proto in tcp udp+; do

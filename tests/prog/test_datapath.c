@@ -670,6 +670,42 @@ static int on_server(void *arg, const struct ax_endpoint *ep, const struct ax_se
 	return 0;
 }
 
+static void test_dropping_servers(void **state)
+{
+	autoclose int counts = pinned_map("app_servers"), loopback = pinned_map("loopback_servers");
+	struct ax_app_endpoint of_two = {.app = 2, .ep = web}, of_three = {.app = 3, .ep = web};
+	const uint32_t two = 2, one = 1;
+
+	(void)state;
+	fill_tables();
+	assert_int_equal(bpf_map_update_elem(loopback, &of_two, &one, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(loopback, &of_three, &one, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(counts, &two, &two, BPF_ANY), 0);
+	assert_int_equal(datapath_servers_drop(f.dp, 2), 0);
+	assert_int_equal(count_entries("servers", sizeof(struct ax_endpoint)), 9);
+	assert_int_equal(count_entries("loopback_servers", sizeof(of_two)), 1);
+	assert_int_equal(count_entries("app_servers", sizeof(uint32_t)), 10);
+	/* nothing is looked for where nothing was counted */
+	assert_int_equal(datapath_servers_drop(f.dp, 3), 0);
+	assert_int_equal(datapath_servers_drop(f.dp, 3), 0);
+	assert_int_equal(count_entries("servers", sizeof(struct ax_endpoint)), 9);
+}
+
+static void test_reserving(void **state)
+{
+	const struct ax_prefix a = {104, web.addr}, b = {64, {.b = {0xfd}}},
+			       c = {96, {.b = {0xfe}}};
+
+	(void)state;
+	assert_int_equal(datapath_reserve(f.dp, (struct ax_prefix[]){a, b}, 2), 0);
+	assert_int_equal(count_entries("reserved", sizeof(a)), 2);
+	reopen();
+	assert_int_equal(datapath_reserve(f.dp, (struct ax_prefix[]){c}, 1), 0);
+	assert_int_equal(count_entries("reserved", sizeof(a)), 1);
+	assert_int_equal(datapath_reserve(f.dp, NULL, 0), 0);
+	assert_int_equal(count_entries("reserved", sizeof(a)), 0);
+}
+
 #define VANISHING 5000
 
 struct vanishing {
@@ -757,6 +793,8 @@ int main(void)
 		TEST(test_sweep),
 		TEST(test_deleting_nothing),
 		TEST(test_reading),
+		TEST(test_dropping_servers),
+		TEST(test_reserving),
 		TEST(test_walking_while_keys_vanish),
 	};
 
