@@ -32,6 +32,7 @@ enum loop_kind {
 	LOOP_LINK,	     /* links that come and go; only while the config has interfaces */
 	LOOP_XDP_TIMER,	     /* armed only while an interface is to get a new list */
 	LOOP_TRIGGERS,	     /* an interface's ring of signed datagrams */
+	LOOP_WORK,	     /* readable when a long work is to go on */
 };
 
 struct loop_item {

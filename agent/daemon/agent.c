@@ -32,6 +32,7 @@
 #include "base/instance.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/work.h"
 #include "config/config.h"
 #include "control/server.h"
 #include "daemon/config_file.h"
@@ -286,6 +287,7 @@ static int open_parts(struct agent *a, struct error *e)
 	a->health = health_open(a->epoll, a->cgroup, &health);
 	r = a->health ? 0 : -ENOMEM;
 	r = r ? r : app_table_open(a);
+	r = r ? r : work_open(a->epoll, &a->work);
 	r = r ? r : needs_open(a);
 	r = r ? r : xdp_section_open(a);
 	r = r ? r : watches_open(a);
@@ -371,15 +373,12 @@ static int start(struct daemon *d, struct error *e)
 
 /* --- the loop --- */
 
-static void reload(struct agent *a)
+static void reload(void *arg)
 {
+	struct agent *a = arg;
 	struct error e = {0};
 	int r;
 
-	if (!a->config_path) {
-		log_info("SIGHUP: the agent was started without a config file");
-		return;
-	}
 	notify("RELOADING=1");
 	r = reconcile_file(a, a->config_path, &e);
 	if (r) {
@@ -410,7 +409,10 @@ static void on_signal(struct daemon *d)
 			reap(&d->a);
 			break;
 		case SIGHUP:
-			reload(&d->a);
+			if (!d->a.config_path)
+				log_info("SIGHUP: the agent was started without a config file");
+			else if (work_start(d->a.work, reload, &d->a))
+				log_error("SIGHUP: out of memory");
 			break;
 		default:
 			d->quit = true;
@@ -480,6 +482,9 @@ static void dispatch(struct daemon *d, struct loop_item *item, uint32_t events)
 	case LOOP_XDP_TIMER:
 		xdp_section_on_timer(a);
 		break;
+	case LOOP_WORK:
+		work_on_loop(a->work);
+		break;
 	case LOOP_TRIGGERS:
 		xdp_section_on_triggers(a, item);
 		break;
@@ -492,6 +497,7 @@ static void dispatch(struct daemon *d, struct loop_item *item, uint32_t events)
 static void agent_free(struct agent *a)
 {
 	control_server_close(a->control);
+	work_close(a->work);
 	dns_server_close(a->dns);
 	health_close(a->health);
 	app_table_close(a);
@@ -534,12 +540,14 @@ static int run(struct daemon *d)
 {
 	struct agent *a = &d->a;
 
-	while (!d->quit) {
+	/* what has begun is not left half done */
+	while (!d->quit || !work_is_idle(a->work)) {
 		struct loop_item *item;
 		uint32_t events;
 		int r;
 
-		if (a->address_freed) {
+		/* (the config that is being applied may not have them any more) */
+		if (a->address_freed && work_is_idle(a->work)) {
 			a->address_freed = false;
 			services_section_retry(a);
 		}

@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "base/labels.h"
 #include "base/log.h"
+#include "base/work.h"
 #include "config/config.h"
 #include "config/diff.h"
 #include "config/parse.h"
@@ -107,6 +108,7 @@ static int merge(void **old, size_t n_old, void **new, size_t n_new,
 	while (!r && (i < n_old || k < n_new)) {
 		int c = i == n_old ? 1 : k == n_new ? -1 : cmp(&old[i], &new[k]);
 
+		work_pause(p->a->work);
 		r = f(p, c <= 0 ? old[i] : NULL, c >= 0 ? new[k] : NULL, e);
 		i += c <= 0;
 		k += c >= 0;
@@ -402,6 +404,11 @@ static int start_app(struct agent *a, const struct config_app *c, struct error *
 	return r ? error_set(e, r, "cannot start the app %s: %s", c->spec.name, strerror(-r)) : 0;
 }
 
+static void free_config(void *arg)
+{
+	config_free(arg);
+}
+
 /* What fails here takes nothing else down. */
 static void apply_rest(struct plan *p)
 {
@@ -444,10 +451,12 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	if (!r && !upstreams_same(&old, &a->config))
 		r = names_set_upstreams(a, e);
 	/* the new apps last: what they connect to is there */
-	for (size_t i = 0; i < a->config.n_apps && !r; i++)
+	for (size_t i = 0; i < a->config.n_apps && !r; i++) {
+		work_pause(a->work);
 		r = start_app(a, &a->config.apps[i], e);
+	}
 	apply_rest(p);
-	config_free(&old);
+	work_offload(a->work, free_config, &old);
 	if (!r && p->failed.code) {
 		*e = p->failed;
 		r = p->failed.code;
@@ -533,6 +542,30 @@ void reconcile_adopted(struct agent *a)
 	}
 }
 
+struct parse {
+	const char *text;
+	size_t len;
+	struct config *ret;
+	struct config_errors *errs;
+	int r;
+};
+
+static void parse(void *arg)
+{
+	struct parse *p = arg;
+
+	p->r = config_parse(p->text, p->len, p->ret, p->errs);
+}
+
+int reconcile_parse(struct agent *a, const char *text, size_t len, struct config *ret,
+		    struct config_errors *errs)
+{
+	struct parse p = {.text = text, .len = len, .ret = ret, .errs = errs};
+
+	work_offload(a->work, parse, &p);
+	return p.r;
+}
+
 int reconcile_file(struct agent *a, const char *path, struct error *e)
 {
 	CLEANUP(config_errors_free) struct config_errors errs = {0};
@@ -544,7 +577,7 @@ int reconcile_file(struct agent *a, const char *path, struct error *e)
 
 	if (r)
 		return error_set(e, r, "cannot read the config %s: %s", path, strerror(-r));
-	r = config_parse(text, strlen(text), &next, &errs);
+	r = reconcile_parse(a, text, strlen(text), &next, &errs);
 	if (r) {
 		config_errors_print(&errs, path, stderr);
 		return error_set(e, r, "the config %s has %zu error%s, nothing was changed", path,

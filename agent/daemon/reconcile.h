@@ -7,6 +7,11 @@
 #include "config/config.h"
 
 struct agent;
+struct config_errors;
+
+/* config_parse(), beside the loop. All that is here may be part of a work (base/work.h). */
+int reconcile_parse(struct agent *a, const char *text, size_t len, struct config *ret,
+		    struct config_errors *errs);
 
 /* Computes the difference between `next` and what is declared now, and applies it unless dry_run.
  * *next is taken over or freed in any case; *holds says which (it may hold though not all of it

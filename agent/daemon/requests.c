@@ -10,8 +10,8 @@
 #include "base/address.h"
 #include "base/cgroup.h"
 #include "base/log.h"
+#include "base/work.h"
 #include "config/config.h"
-#include "config/parse.h"
 #include "config/spec.h"
 #include "control/control.h"
 #include "control/server.h"
@@ -31,7 +31,9 @@ struct client_state {	    /* what is kept about a client */
 	uint32_t launch_id; /* launched, not yet started; 0: none */
 	uint32_t *stopping; /* ids that its stop waits for */
 	size_t n_stopping;
-	json_t *stopped; /* its answer */
+	json_t *stopped;	    /* its answer */
+	struct apply_work *apply;   /* that it waits for */
+	struct launch_work *launch; /* the same */
 };
 
 /* NULL: out of memory, and the client has been told. */
@@ -100,12 +102,43 @@ static json_t *launch_answer(struct agent *a, const struct app *app)
 	return j;
 }
 
+/* An app that waits for its probes. */
+struct launch_work {
+	struct agent *a;
+	struct client *c; /* NULL: gone, and the app with it */
+	uint32_t id;
+};
+
+static void answer_launch(struct agent *a, struct client *c, const struct app *app)
+{
+	autoclose int cgroup_fd = open(app->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	client_reply(c, launch_answer(a, app), cgroup_fd);
+}
+
+static void put_probes(void *arg)
+{
+	struct launch_work *w = arg;
+	struct app *app = w->c ? app_by_id(w->a, w->id) : NULL;
+
+	if (app)
+		probes_app(w->a, app);
+	if (w->c)
+		((struct client_state *)client_kept(w->c))->launch = NULL;
+	app = w->c ? app_by_id(w->a, w->id) : NULL;
+	if (app)
+		answer_launch(w->a, w->c, app);
+	else if (w->c)
+		client_error(w->c, -ENOENT, "the app was ended before it could start");
+	free(w);
+}
+
 static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
 {
 	struct client_state *st = state_get(c);
 	const char *key = json_string_value(json_object_get(j, "config"));
 	CLEANUP(app_spec_free) struct app_spec spec = {0};
-	autoclose int cgroup_fd = -1;
+	struct launch_work *w;
 	struct error e = {0};
 	struct app *app;
 	int r;
@@ -126,11 +159,20 @@ static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
 		client_error(c, r, e.text);
 		return;
 	}
-	probes_app(a, app);
 	app->launcher_pid = (int)json_integer_value(json_object_get(j, "pid"));
 	st->launch_id = app->id;
-	cgroup_fd = open(app->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	client_reply(c, launch_answer(a, app), cgroup_fd);
+	w = probes_has_app(a, app) ? calloc(1, sizeof(*w)) : NULL;
+	if (!w) {
+		answer_launch(a, c, app);
+		return;
+	}
+	*w = (struct launch_work){.a = a, .c = c, .id = app->id};
+	st->launch = w;
+	if (work_start(a->work, put_probes, w)) {
+		st->launch = NULL;
+		free(w);
+		answer_launch(a, c, app);
+	}
 }
 
 static void on_attach(struct agent *a, struct client *c, json_t *j, int fd)
@@ -371,56 +413,115 @@ static json_t *errors_to_json(const struct config_errors *errs)
 	return list;
 }
 
+/* An apply goes on when its client has gone. */
+struct apply_work {
+	struct agent *a;
+	struct client *c; /* NULL: gone */
+	json_t *text;
+	bool dry_run, by_root;
+	int pid;
+};
+
+static void answer_apply(const struct apply_work *w, json_t *answer)
+{
+	if (w->c)
+		client_reply(w->c, answer, -1);
+	else
+		json_decref(answer);
+}
+
+static void fail_apply(const struct apply_work *w, int code, const char *text)
+{
+	answer_apply(w, json_pack("{sb si ss}", "ok", 0, "errno", -code, "error", text));
+}
+
+static void apply_config(const struct apply_work *w, struct config *next)
+{
+	struct agent *a = w->a;
+	json_t *diff = NULL, *warnings = json_array();
+	struct error e = {0};
+	bool holds;
+	int r;
+
+	a->warnings = warnings;
+	a->applying = w->pid;
+	r = reconcile(a, next, w->dry_run, &diff, &holds, &e);
+	a->applying = 0;
+	a->warnings = NULL;
+	if (holds)
+		config_file_keep(a->inst, json_string_value(w->text));
+	if (r) {
+		json_decref(diff);
+		json_decref(warnings);
+		fail_apply(w, r, e.text);
+		return;
+	}
+	answer_apply(w, json_pack("{sb so sb so}", "ok", 1, "diff", diff, "applied", !w->dry_run,
+				  "warnings", warnings));
+}
+
+static void apply(void *arg)
+{
+	struct apply_work *w = arg;
+	struct config_errors errs = {0};
+	struct client_state *st;
+	struct config next;
+	int r = reconcile_parse(w->a, json_string_value(w->text), json_string_length(w->text),
+				&next, &errs);
+
+	if (r) {
+		answer_apply(w, json_pack("{sb si ss so}", "ok", 0, "errno", -r, "error",
+					  "the config has errors, nothing was changed", "errors",
+					  errors_to_json(&errs)));
+		config_errors_free(&errs);
+	} else if (!w->by_root && xdp_section_reads_files(&next)) {
+		/* messages about a file may quote it */
+		config_free(&next);
+		fail_apply(w, -EPERM, "only root may do that: use sudo");
+	} else {
+		apply_config(w, &next);
+	}
+	st = w->c ? client_kept(w->c) : NULL;
+	if (st)
+		st->apply = NULL;
+	json_decref(w->text);
+	free(w);
+}
+
 static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
 {
 	json_t *text = json_object_get(j, "text");
 	bool dry_run = json_is_true(json_object_get(j, "dry_run"));
-	struct config_errors errs = {0};
-	json_t *diff = NULL, *warnings;
-	struct config next;
-	bool holds;
-	struct error e = {0};
-	int r;
+	struct client_state *st = state_get(c);
+	struct apply_work *w;
 
 	(void)fd;
-	if (!dry_run && only_root(c))
+	if (!st || (!dry_run && only_root(c)))
 		return;
+	if (st->apply) {
+		client_error(c, -EBUSY, "this connection is applying a config already");
+		return;
+	}
 	if (!json_is_string(text)) {
 		client_error(c, -EINVAL, "apply goes with a config's text");
 		return;
 	}
-	r = config_parse(json_string_value(text), json_string_length(text), &next, &errs);
-	if (r) {
-		client_reply(c,
-			     json_pack("{sb si ss so}", "ok", 0, "errno", -r, "error",
-				       "the config has errors, nothing was changed", "errors",
-				       errors_to_json(&errs)),
-			     -1);
-		config_errors_free(&errs);
+	w = calloc(1, sizeof(*w));
+	if (w)
+		*w = (struct apply_work){.a = a,
+					 .c = c,
+					 .text = json_incref(text),
+					 .dry_run = dry_run,
+					 .by_root = client_uid(c) == 0,
+					 .pid = client_pid(c)};
+	st->apply = w;
+	if (w && !work_start(a->work, apply, w))
 		return;
-	}
-	/* messages about a file may quote it */
-	if (xdp_section_reads_files(&next) && only_root(c)) {
-		config_free(&next);
-		return;
-	}
-	warnings = a->warnings = json_array();
-	a->applying = client_pid(c);
-	r = reconcile(a, &next, dry_run, &diff, &holds, &e);
-	a->applying = 0;
-	a->warnings = NULL;
-	if (holds)
-		config_file_keep(a->inst, json_string_value(text));
-	if (r) {
-		json_decref(diff);
-		json_decref(warnings);
-		client_error(c, r, e.text);
-		return;
-	}
-	client_reply(c,
-		     json_pack("{sb so sb so}", "ok", 1, "diff", diff, "applied", !dry_run,
-			       "warnings", warnings),
-		     -1);
+	st->apply = NULL;
+	if (w)
+		json_decref(w->text);
+	free(w);
+	client_error(c, -ENOMEM, "out of memory");
 }
 
 static void on_events(struct agent *a, struct client *c, json_t *j, int fd)
@@ -496,6 +597,10 @@ void request_client_gone(void *arg, struct client *c)
 	const struct client_state *st = client_kept(c);
 	struct agent *a = arg;
 
+	if (st && st->apply)
+		st->apply->c = NULL;
+	if (st && st->launch)
+		st->launch->c = NULL;
 	if (st)
 		undo_launch(a, st->launch_id);
 	events_update(a);

@@ -3,6 +3,7 @@
 #include "registry/declared.h"
 #include "allot/pool.h"
 #include "base/address.h"
+#include "base/work.h"
 #include "config/config.h"
 #include "registry/app_table.h"
 #include "registry/names.h"
@@ -170,6 +171,7 @@ int declared_set(struct agent *a, struct config *next, struct error *failed, str
 	for (size_t i = 0; i < l->n; i++) {
 		struct error why;
 
+		work_pause(a->work);
 		if (l->v[i].party == AX_PARTY_NONE &&
 		    declared_add(a, &l->v[i], &next->default_labels, &why) && !failed->code)
 			*failed = why;

@@ -10,7 +10,7 @@ struct app;
 struct health_group;
 
 struct service {
-	struct service *next;
+	struct service *next, **at; /* at: what points to it */
 	uint32_t id;
 	char *name;
 	struct config_service *conf; /* declared: the config's; else NULL */

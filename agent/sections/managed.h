@@ -34,6 +34,7 @@ struct xdp_section {
 	struct xdp_managed *managed;
 	struct loop_item links, timer; /* fd -1: the config has had no interfaces */
 	bool apps;		       /* see app_backends.h */
+	bool looks;		       /* links have changed, and will be looked at */
 };
 
 struct xdp_managed *managed_find(const struct agent *a, const char *name);

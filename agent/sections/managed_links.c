@@ -7,6 +7,7 @@
 
 #include "base/instance.h"
 #include "base/log.h"
+#include "base/work.h"
 #include "base/loop.h"
 #include "datapath/xdp_datapath.h"
 #include "registry/state.h"
@@ -59,13 +60,17 @@ static void gone(struct agent *a, struct xdp_managed *m)
 	log_info("the interface %s is gone: its list waits for it", m->name);
 	managed_ring_close(a, m);
 	m->ifindex = 0;
+	m->failed = false;
 	m->due_ns = 0;
 	managed_unpin(a->inst, m->name);
 }
 
 /* Links are told of for many reasons: what counts is which index a name has. */
-static void look_at_links(struct agent *a)
+static void look_at_links(void *arg)
 {
+	struct agent *a = arg;
+
+	a->xdp->looks = false;
 	for (struct xdp_managed *m = a->xdp->managed; m; m = m->next) {
 		unsigned ifindex = if_nametoindex(m->name);
 
@@ -115,6 +120,10 @@ void xdp_section_on_link(struct agent *a)
 		     nlh = NLMSG_NEXT(nlh, n))
 			look |= concerns(a, nlh);
 	}
-	if (look || (n < 0 && errno == ENOBUFS))
+	if (a->xdp->looks || !(look || (n < 0 && errno == ENOBUFS)))
+		return;
+	/* not while a list is put there */
+	a->xdp->looks = true;
+	if (work_start(a->work, look_at_links, a))
 		look_at_links(a);
 }

@@ -4,6 +4,7 @@
 #include <sys/timerfd.h>
 
 #include "base/log.h"
+#include "base/work.h"
 #include "base/strv.h"
 #include "config/config.h"
 #include "iface/iface.h"
@@ -14,11 +15,27 @@
 #include "sections/xdp_list.h"
 #include "sections/xdp_section.h"
 
+struct reading {
+	const struct config_interface *c;
+	const char *dir;
+	struct rule_list *l;
+	struct error *e;
+	int r;
+};
+
+static void read_list_of(void *arg)
+{
+	struct reading *r = arg;
+
+	r->r = xdp_list_read(r->c, r->dir, r->l, r->e);
+}
+
 int managed_read(const struct agent *a, const struct config_interface *c, struct rule_list *l,
 		 struct error *e)
 {
 	const char *slash = a->config_path ? strrchr(a->config_path, '/') : NULL;
 	autofree char *dir = NULL;
+	struct reading r = {.c = c, .l = l, .e = e};
 
 	if (slash)
 		dir = strndup(a->config_path, (size_t)(slash - a->config_path) + 1);
@@ -26,7 +43,9 @@ int managed_read(const struct agent *a, const struct config_interface *c, struct
 		dir = strdup(a->config_path ? "." : "/etc/ax");
 	if (!dir)
 		return error_set(e, -ENOMEM, "out of memory");
-	return xdp_list_read(c, dir, l, e);
+	r.dir = dir;
+	work_offload(a->work, read_list_of, &r);
+	return r.r;
 }
 
 const struct config_interface *interface_find(const struct config *c, const char *name)
@@ -39,19 +58,35 @@ const struct config_interface *interface_find(const struct config *c, const char
 
 #define RETRY_MS 1000 /* somebody tries another list there, with --confirm */
 
+/* What is done beside the loop: m is read only, but for its name it is not looked at. */
 struct put {
 	struct agent *a;
+	struct xdp_managed *m;
+	struct rule_list *l;
+	const struct xdp_load_options *o;
+	struct error *e;
 	bool changed, apps;
+	int r;
 };
+
+static void set_backends_now(void *arg)
+{
+	struct put *p = arg;
+
+	p->r = xdp_list_set_backends(p->a, p->l, &p->changed, p->e);
+	p->apps = app_backends_in(p->a, p->l);
+}
 
 static int set_backends(void *arg, struct rule_list *l, struct error *e)
 {
 	struct put *p = arg;
-	int r = xdp_list_set_backends(p->a, l, &p->changed, e);
 
-	p->apps = app_backends_in(p->a, l);
-	if (r || p->changed)
-		return r;
+	/* who the backends are is the agent's state */
+	p->l = l;
+	p->e = e;
+	work_in_loop(p->a->work, set_backends_now, p);
+	if (p->r || p->changed)
+		return p->r;
 	return error_set(e, -ECANCELED, "nothing has changed");
 }
 
@@ -98,24 +133,39 @@ static int find_targets(struct xdp_managed *m, const struct rule_list *l)
 
 /* A list that would lose packets is put there all the same, and the first attempt's error says what
  * is wrong: without the list, packets would come in that it drops. */
-static int apply(struct agent *a, struct xdp_managed *m, const struct rule_list *l, struct error *e)
+static void apply(void *arg)
 {
-	struct speaker speaker = {a, m->name};
+	struct put *p = arg;
+	const char *name = p->m->name;
+	struct speaker speaker = {p->a, name};
 	struct xdp_load_options o = options(&speaker);
 	struct error why = {0};
-	int r = xdp_apply(a->inst, m->name, l, &o, e);
+	bool same;
 
-	if (r != -ENOLINK)
-		return r;
+	p->r = xdp_list_is_loaded(p->a->inst, name, p->l, &same, p->e);
+	if (p->r || same)
+		return;
+	p->changed = true;
+	p->r = xdp_apply(p->a->inst, name, p->l, &o, p->e);
+	if (p->r != -ENOLINK)
+		return;
 	o = (struct xdp_load_options){.force = true, .session = -1};
-	if (xdp_apply(a->inst, m->name, l, &o, &why)) {
-		*e = why;
-		return why.code;
+	if (xdp_apply(p->a->inst, name, p->l, &o, &why)) {
+		*p->e = why;
+		p->r = why.code;
+		return;
 	}
-	return error_set(e, r,
-			 "%s has its list, but packets that it sends elsewhere are lost: ax doctor "
-			 "%s says why",
-			 m->name, m->name);
+	error_set(p->e, p->r,
+		  "%s has its list, but packets that it sends elsewhere are lost: ax doctor "
+		  "%s says why",
+		  name, name);
+}
+
+static void edit(void *arg)
+{
+	struct put *p = arg;
+
+	p->r = xdp_edit(p->a->inst, p->m->name, set_backends, p, p->o, p->e);
 }
 
 /* The interface has what it is to have now (all of it, or its backends alone), or says why not. */
@@ -140,8 +190,9 @@ static int outcome(struct agent *a, struct xdp_managed *m, int r, bool whole, st
 
 int managed_put(struct agent *a, struct xdp_managed *m, struct rule_list *l, struct error *e)
 {
+	struct put p = {.a = a, .m = m, .l = l, .e = e};
 	unsigned ifindex = if_nametoindex(m->name);
-	bool changed, same;
+	bool changed;
 	int r;
 
 	m->due_ns = 0;
@@ -161,13 +212,13 @@ int managed_put(struct agent *a, struct xdp_managed *m, struct rule_list *l, str
 	m->target_state = managed_target_state(m);
 	r = xdp_list_set_backends(a, l, &changed, e);
 	m->apps = app_backends_in(a, l);
-	r = r ? r : xdp_list_is_loaded(a->inst, m->name, l, &same, e);
-	if (!r && !same) {
-		r = apply(a, m, l, e);
-		if (!r)
-			log_info("%s has a new list of %zu rule%s", m->name, l->n_rules,
-				 l->n_rules == 1 ? "" : "s");
+	if (!r) {
+		work_offload(a->work, apply, &p);
+		r = p.r;
 	}
+	if (!r && p.changed)
+		log_info("%s has a new list of %zu rule%s", m->name, l->n_rules,
+			 l->n_rules == 1 ? "" : "s");
 	m->ifindex = ifindex;
 	return outcome(a, m, r, true, e);
 }
@@ -179,25 +230,29 @@ static int put_config(struct agent *a, struct xdp_managed *m, struct error *e)
 	int r;
 
 	m->due_ns = 0;
-	m->ifindex = if_nametoindex(m->name);
 	if (!c)
 		return 0;
 	rule_list_init(&l);
 	r = managed_read(a, c, &l, e);
-	return r ? outcome(a, m, r, true, e) : managed_put(a, m, &l, e);
+	if (!r)
+		return managed_put(a, m, &l, e);
+	m->ifindex = if_nametoindex(m->name);
+	return outcome(a, m, r, true, e);
 }
 
 static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
 {
 	struct speaker speaker = {a, m->name};
 	struct xdp_load_options o = options(&speaker);
-	struct put p = {.a = a};
+	struct put p = {.a = a, .m = m, .o = &o};
 	int r;
 
 	m->due_ns = 0;
 	if (!m->ifindex)
 		return 0;
-	r = xdp_edit(a->inst, m->name, set_backends, &p, &o, e);
+	p.e = e;
+	work_offload(a->work, edit, &p);
+	r = p.r;
 	m->apps = p.apps;
 	if (r == -ECANCELED)
 		return 0;
@@ -205,7 +260,9 @@ static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
 		struct error why = {0};
 
 		o = (struct xdp_load_options){.force = true, .session = -1};
-		if (!xdp_edit(a->inst, m->name, set_backends, &p, &o, &why))
+		p.e = &why;
+		work_offload(a->work, edit, &p);
+		if (!p.r)
 			return outcome(a, m, r, false, e);
 	}
 	if (!r)
@@ -213,13 +270,11 @@ static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
 	return outcome(a, m, r, false, e);
 }
 
-void xdp_section_on_timer(struct agent *a)
+static void put_due(void *arg)
 {
-	uint64_t n, now;
+	struct agent *a = arg;
+	uint64_t now = time_mono_ns();
 
-	if (read(a->xdp->timer.fd, &n, sizeof(n)) < 0)
-		return;
-	now = time_mono_ns();
 	for (struct xdp_managed *m = a->xdp->managed; m; m = m->next) {
 		struct error e = {0};
 		int r;
@@ -231,4 +286,12 @@ void xdp_section_on_timer(struct agent *a)
 			log_error("%s", e.text);
 	}
 	managed_arm(a);
+}
+
+void xdp_section_on_timer(struct agent *a)
+{
+	uint64_t n;
+
+	if (read(a->xdp->timer.fd, &n, sizeof(n)) > 0 && work_start(a->work, put_due, a))
+		log_error("out of memory: lists of interfaces are not kept up");
 }

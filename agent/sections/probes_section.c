@@ -7,6 +7,7 @@
  */
 #include "sections/probes_section.h"
 #include "base/log.h"
+#include "base/work.h"
 #include "config/config.h"
 #include "probes/named/named.h"
 #include "registry/app_table.h"
@@ -68,13 +69,47 @@ static void warn(struct agent *a, const char *name, const char *why)
 		json_array_append_new(a->warnings, line);
 }
 
+/* What the kernel is slow with, above all: a probe is off when all CPUs have been somewhere else.
+ */
+struct kernel_work {
+	const struct agent *a;
+	const struct config_probe *p;
+	struct named_outcome o;
+	struct error *e;
+	int r;
+};
+
+static void put_one(void *arg)
+{
+	struct kernel_work *w = arg;
+
+	w->r = named_apply(w->a->inst, w->p, &w->o, w->e);
+}
+
+static void on_gone(void *arg, const char *name)
+{
+	(void)arg;
+	log_info("the probe %s is removed", name);
+}
+
+static void remove_others(void *arg)
+{
+	struct kernel_work *w = arg;
+
+	w->r = named_apply_others(w->a->inst, &w->a->config, on_gone, NULL, w->e);
+}
+
 /* No failure: the file may come, and the app be started. */
 static void put(struct agent *a, const struct config_probe *p)
 {
-	struct named_outcome o = {0};
 	struct error e = {0};
+	struct kernel_work w = {.a = a, .p = p, .e = &e};
+	const struct named_outcome *o = &w.o;
 	bool waiting;
-	int r = named_apply(a->inst, p, &o, &e);
+	int r;
+
+	work_offload(a->work, put_one, &w);
+	r = w.r;
 
 	if (r) {
 		waiting = r == -ENOENT && p->app && !app_by_name(a, p->app);
@@ -89,21 +124,15 @@ static void put(struct agent *a, const struct config_probe *p)
 		return;
 	}
 	failed_remove(a, p->name);
-	if (o.changed)
+	if (o->changed)
 		log_info("the probe %s is %s%s", p->name, p->enabled ? "attached" : "there",
-			 o.anew ? ", and begins anew" : "");
-}
-
-static void on_gone(void *arg, const char *name)
-{
-	(void)arg;
-	log_info("the probe %s is removed", name);
+			 o->anew ? ", and begins anew" : "");
 }
 
 int probes_apply(struct agent *a, struct error *e)
 {
 	struct probe_failed *f = a->probes_failed, *next;
-	int r;
+	struct kernel_work w = {.a = a, .e = e};
 
 	for (; f; f = next) {
 		bool stays = false;
@@ -114,23 +143,37 @@ int probes_apply(struct agent *a, struct error *e)
 		if (!stays)
 			failed_remove(a, f->name);
 	}
-	r = named_apply_others(a->inst, &a->config, on_gone, NULL, e);
+	work_offload(a->work, remove_others, &w);
 	for (size_t i = 0; i < a->config.n_probes; i++)
 		put(a, &a->config.probes[i]);
-	return r;
+	return w.r;
 }
 
-void probes_app(struct agent *a, const struct app *app)
+static bool is_on(const struct config_probe *p, const char *name, const char *id)
+{
+	return p->app && (streq(p->app, name) || streq(p->app, id));
+}
+
+bool probes_has_app(const struct agent *a, const struct app *app)
 {
 	char id[16];
 
 	snprintf(id, sizeof(id), "%u", app->id);
-	for (size_t i = 0; i < a->config.n_probes; i++) {
-		const struct config_probe *p = &a->config.probes[i];
+	for (size_t i = 0; i < a->config.n_probes; i++)
+		if (is_on(&a->config.probes[i], app->spec.name, id))
+			return true;
+	return false;
+}
 
-		if (p->app && (streq(p->app, app->spec.name) || streq(p->app, id)))
-			put(a, p);
-	}
+void probes_app(struct agent *a, const struct app *app)
+{
+	autofree char *name = strdup(app->spec.name); /* the app may end meanwhile */
+	char id[16];
+
+	snprintf(id, sizeof(id), "%u", app->id);
+	for (size_t i = 0; name && i < a->config.n_probes; i++)
+		if (is_on(&a->config.probes[i], name, id))
+			put(a, &a->config.probes[i]);
 }
 
 json_t *probes_view(const struct agent *a)

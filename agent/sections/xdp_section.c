@@ -16,6 +16,7 @@
 #include "base/cgroup.h"
 #include "base/instance.h"
 #include "base/log.h"
+#include "base/work.h"
 #include "base/loop.h"
 #include "base/strv.h"
 #include "config/config.h"
@@ -135,23 +136,38 @@ static void diff_add(json_t *diff, const char *action, const char *name, const c
 					      "name", name, "detail", detail));
 }
 
-static void note(struct agent *a, const struct xdp_planned *p, json_t *diff)
+struct comparison {
+	const struct agent *a;
+	const struct xdp_planned *p;
+	bool loaded;
+	char *detail;
+};
+
+static void compare(void *arg)
 {
 	CLEANUP(rule_list_free) struct rule_list old;
-	autofree char *detail = NULL;
-	char text[64];
-	bool loaded;
+	struct comparison *c = arg;
 
 	rule_list_init(&old);
-	loaded = xdp_list_of_kernel(a->inst, p->name, &old, NULL) == 0;
-	if (!loaded) {
+	c->loaded = xdp_list_of_kernel(c->a->inst, c->p->name, &old, NULL) == 0;
+	c->detail = c->loaded ? xdp_list_diff(&old, &c->p->list) : NULL;
+}
+
+static void note(struct agent *a, const struct xdp_planned *p, json_t *diff)
+{
+	struct comparison c = {.a = a, .p = p};
+	autofree char *detail = NULL;
+	char text[64];
+
+	work_offload(a->work, compare, &c);
+	detail = c.detail;
+	if (!c.loaded) {
 		snprintf(text, sizeof(text), "%zu rule%s%s", p->list.n_rules,
 			 p->list.n_rules == 1 ? "" : "s",
 			 if_nametoindex(p->name) ? "" : ", when there is such an interface");
 		diff_add(diff, managed_find(a, p->name) ? "change" : "add", p->name, text);
 		return;
 	}
-	detail = xdp_list_diff(&old, &p->list);
 	if (detail && *detail)
 		diff_add(diff, "change", p->name, detail);
 }
@@ -202,6 +218,20 @@ int xdp_plan_make(struct agent *a, const struct config *next, json_t *diff, stru
 	return r;
 }
 
+struct unloading {
+	const struct agent *a;
+	const char *name;
+	struct error *e;
+	int r;
+};
+
+static void unload(void *arg)
+{
+	struct unloading *u = arg;
+
+	u->r = xdp_unload(u->a->inst, u->name, u->e);
+}
+
 /* Takes off what the config does not have any more. */
 static int unload_others(struct agent *a, struct error *e)
 {
@@ -211,6 +241,7 @@ static int unload_others(struct agent *a, struct error *e)
 	while (*at) {
 		struct xdp_managed *m = *at;
 		struct error why = {0};
+		struct unloading u = {.a = a, .name = m->name, .e = &why};
 		int r;
 
 		if (interface_find(&a->config, m->name)) {
@@ -218,7 +249,8 @@ static int unload_others(struct agent *a, struct error *e)
 			continue;
 		}
 		managed_ring_close(a, m);
-		r = xdp_unload(a->inst, m->name, &why);
+		work_offload(a->work, unload, &u);
+		r = u.r;
 		if (r && r != -ENOENT && r != -ENODEV) { /* tried again with the next apply */
 			if (!first)
 				*e = why;

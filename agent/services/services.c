@@ -238,6 +238,9 @@ static struct service *service_new(struct agent *a, const char *name, struct err
 	}
 	s->id = a->next_service++;
 	s->next = a->services;
+	s->at = &a->services;
+	if (s->next)
+		s->next->at = &s->next;
 	a->services = s;
 	a->n_services++;
 	n->service = s;
@@ -247,7 +250,6 @@ static struct service *service_new(struct agent *a, const char *name, struct err
 void service_remove(struct agent *a, struct service *s)
 {
 	struct drop_ctx d = {.a = a};
-	struct service **p = &a->services;
 	struct name *n = name_find(a, s->name);
 
 	checks_forget(s);
@@ -261,10 +263,9 @@ void service_remove(struct agent *a, struct service *s)
 	}
 	unclaim(a, s, &s->vip4);
 	unclaim(a, s, &s->vip6);
-	while (*p && *p != s)
-		p = &(*p)->next;
-	if (*p)
-		*p = s->next;
+	*s->at = s->next;
+	if (s->next)
+		s->next->at = s->at;
 	a->n_services--;
 	if (n && n->service == s) {
 		n->service = NULL;
