@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* post_bind and sock_release: UDP servers, which no listen() announces, and who has bound a TCP
- * socket in the host's network namespace. */
+/* sock_create: protocols that no other hook judges. post_bind and sock_release: UDP servers, which
+ * no listen() announces, and who has bound a TCP socket in the host's network namespace. */
 #include "switch.bpf.h"
 #include "open.bpf.h"
 #include "server.bpf.h"
+
+#define SOCK_STREAM_BPF 1
+#define SOCK_DGRAM_BPF	2
+#define SOCK_RAW_BPF	3
 
 /* Wakes the agent: it hands the socket to sk_lookup (dual_udp.bpf.c). */
 static __always_inline void tell_udp(void)
@@ -91,6 +95,39 @@ static __always_inline int bound(struct bpf_sock *ctx, struct ax_addr *addr)
 	else if (ctx->protocol == IPPROTO_TCP)
 		tcp_bound(ctx);
 	return 1;
+}
+
+/*
+ * In the host's network namespace what connects and sends is judged by hooks that other protocols
+ * (UDP-Lite, DCCP, SCTP) do not have, neither at the sender nor at the receiver: there they are
+ * protocols that this machine does not know. (Between network namespaces all packets are judged,
+ * and raw sockets need a capability.)
+ */
+static __always_inline bool is_judged(const struct bpf_sock *ctx)
+{
+	switch (ctx->type) {
+	case SOCK_STREAM_BPF:
+		return ctx->protocol == IPPROTO_TCP || ctx->protocol == IPPROTO_MPTCP;
+	case SOCK_DGRAM_BPF:
+		return ctx->protocol == IPPROTO_UDP || ctx->protocol == IPPROTO_ICMP ||
+		       ctx->protocol == IPPROTO_ICMPV6;
+	default:
+		return ctx->type == SOCK_RAW_BPF;
+	}
+}
+
+SEC("cgroup/sock_create")
+int ax_sock_create(struct bpf_sock *ctx)
+{
+	struct ax_netns_app *ns;
+
+	if (is_judged(ctx))
+		return 1;
+	ns = netns_of(ctx);
+	if (!ns || ns->id)
+		return 1;
+	bpf_set_retval(-EPROTONOSUPPORT);
+	return 0;
 }
 
 SEC("cgroup/post_bind4")

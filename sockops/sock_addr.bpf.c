@@ -280,16 +280,22 @@ static __always_inline const struct ax_addr *send_source(struct bpf_sock_addr *c
 	return app_vip(rq->app, &rq->peer.addr);
 }
 
-/* IP_PKTINFO lets a host-mode app name any source of this machine, but not another app's. */
+/* An address that ax gives out, or has given. */
+static __always_inline bool is_reserved(const struct ax_addr *addr)
+{
+	struct ax_prefix p = {.len = 128, .addr = *addr};
+
+	return bpf_map_lookup_elem(&reserved, &p) || bpf_map_lookup_elem(&vips, addr);
+}
+
+/* IP_PKTINFO lets a host-mode app name any source of this machine: not another app's, nor the one
+ * from which the agent answers DNS queries. */
 static __always_inline bool is_anothers(const struct ax_app *app, const struct ax_addr *source)
 {
-	struct ax_vip *vip;
-
 	if (!app || !(app->flags & AX_APP_HOST) || addr_eq(source, &app->vip4) ||
 	    addr_eq(source, &app->vip6))
 		return false;
-	vip = bpf_map_lookup_elem(&vips, source);
-	return vip && vip->kind == AX_VIP_APP;
+	return is_reserved(source);
 }
 
 SEC("cgroup/sendmsg4")
@@ -496,14 +502,6 @@ static __always_inline void note_shared(struct bpf_sock_addr *ctx, const struct 
 		__sync_fetch_and_or(&a->flags, AX_ASKED_SHARED);
 	else
 		count(AX_COUNT_ERROR);
-}
-
-/* An address that ax gives out, or has given. */
-static __always_inline bool is_reserved(const struct ax_addr *addr)
-{
-	struct ax_prefix p = {.len = 128, .addr = *addr};
-
-	return bpf_map_lookup_elem(&reserved, &p) || bpf_map_lookup_elem(&vips, addr);
 }
 
 /* *ep may be changed: an app that serves a shared address by translation listens on its own. */
