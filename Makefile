@@ -43,7 +43,12 @@ endif
 # `ax run` starts a process of this binary for every app, so what its start costs counts: with the
 # libraries inside, it takes less than half of what loading eleven shared ones (OpenSSL's, for ldns,
 # foremost) takes, and the binary needs none of them on the machine.
-LIBS      := -Wl,-Bstatic -lxdp -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lnftnl -lyaml -ljansson -lnettle $(OUT)/libldns.a \
+# elfutils 0.192 (Debian 13) leaves functions out of its archives (eu_tsearch and its kin), so there
+# libdw and libelf stay shared. Asked when something is linked.
+ELF_IS_WHOLE = $(shell echo 'void *elf_begin(void); int main(void) { return !elf_begin(); }' | \
+	     $(CC) $(IN_SYSROOT) -x c - -o /dev/null -Wl,-Bstatic -lelf -lz -Wl,-Bdynamic 2>/dev/null && echo yes)
+LIBS       = -Wl,-Bstatic -lxdp -lbpf $(if $(ELF_IS_WHOLE),-ldw -lelf,-Wl$(comma)-Bdynamic -ldw -lelf -Wl$(comma)-Bstatic) \
+	     -lz -llzma -lbz2 -liberty -lnftnl -lyaml -ljansson -lnettle $(OUT)/libldns.a \
 	     $(if $(STATIC),$(LIBMNL_A),-Wl,-Bdynamic -lmnl)
 # A static link warns of every function in glibc that may load a module of another glibc: ours look
 # up users and groups, which agent/control/group.c makes safe; no library gets to call the others.

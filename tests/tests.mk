@@ -67,8 +67,8 @@ VM_BIN := $(patsubst tests/vm/src/%.c,.output/vm/bin/%,$(wildcard tests/vm/src/*
 	$(Q)musl-gcc -std=gnu11 -D_GNU_SOURCE $(WARN) -Os $(shell sed -n 's|^// flags: ||p' $<) -static \
 		-idirafter /usr/include -idirafter /usr/include/$(shell uname -m)-linux-gnu $< -o $@
 
-# The suite of socket behaviours has BPF programs of its own. It is static, so that it runs on other
-# kernels too.
+# The suite of socket behaviours has BPF programs of its own. It is static where libelf allows it, so
+# that it runs on other kernels too.
 SUITE     := $(OUT)/tests/splice/suite
 SUITE_OBJ := $(patsubst %.c,$(OUT)/%.o,$(filter-out %.bpf.c,$(wildcard tests/splice/*.c)))
 $(OUT)/tests/splice/splice.skel.h: $(OUT)/tests/splice/splice.bpf.o
@@ -78,7 +78,7 @@ $(SUITE_OBJ): $(OUT)/tests/splice/%.o: tests/splice/%.c $(OUT)/tests/splice/spli
 	$(call say,TEST,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -I$(OUT)/tests/splice -c $< -o $@
 $(SUITE): $(SUITE_OBJ)
-	$(Q)$(CC) $(CFLAGS) $^ -static -luring -lbpf -lelf -lz -o $@
+	$(Q)$(CC) $(CFLAGS) $^ $(if $(ELF_IS_WHOLE),-static) -luring -lbpf -lelf -lz -o $@
 -include $(SUITE_OBJ:.o=.d) $(OUT)/tests/splice/splice.bpf.d
 
 # One job for each processor, unless make was told otherwise.
