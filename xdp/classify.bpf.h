@@ -45,9 +45,9 @@ static __always_inline __u16 search_bucket(const __u8 *a, __u32 buckets, __u32 s
 
 		if (!step || probe > size - 4)
 			break;
-		over = (__s64)key - *(const __u32 *)(a + buckets + probe);
-		opaque(over);
-		at += step * 4 & (__u32) ~(over >> 63);
+		over = ((__s64)key - *(const __u32 *)(a + buckets + probe)) >> 63;
+		opaque(over); /* the mask: clang 19 makes a branch of a sign */
+		at += step * 4 & (__u32)~over;
 		step >>= 1;
 	}
 	if (at > size - 4)

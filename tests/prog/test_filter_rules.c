@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <bpf/bpf.h>
 #include <linux/bpf.h>
 
 #include "tests/lib/filter_judge.h"
@@ -371,6 +372,41 @@ static void the_first_match_wins(void **state)
 	}
 }
 
+/* Of the million instructions that the verifier follows, compilers differ in how many they need. */
+#define VERIFIED_MAX 300000
+
+static void assert_verified(const char *list)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	filter_load(list);
+	assert_int_equal(bpf_obj_get_info_by_fd(filter.g.prog, &info, &len), 0);
+	print_message("the verifier followed %u instructions\n", info.verified_insns);
+	if (info.verified_insns > VERIFIED_MAX)
+		fail_msg("the verifier followed %u instructions, more than %u", info.verified_insns,
+			 VERIFIED_MAX);
+}
+
+static void the_verifier_is_far_from_its_limit(void **state)
+{
+	char *list = malloc(LIST_MAX), *p;
+
+	(void)state;
+	assert_non_null(list);
+	p = stpcpy(list, "rules:\n");
+	for (int i = 0; i < 250; i++) /* both in buckets of many steps, with IPv6 besides */
+		p += sprintf(p,
+			     " - {src: [10.0.%d.0/25, 'fd00:%x::/32'], dst: [10.1.%d.0/25, "
+			     "'fd01:%x::/32'], action: drop}\n",
+			     i, i + 1, i, i + 1);
+	assert_verified(list);
+	free(list);
+	assert_verified("rules: [{src: 10.0.0.1, dst: 10.0.0.2, sport: 1-5, dport: 80, proto: tcp, "
+			"flags: syn, length: 0-100, ttl: 1-5, vlan: 1, fragment: none, "
+			"mac: '02:00:00:00:00:01', action: drop}]\n");
+}
+
 /* Rules 64, 128, 4096 and so on apart: bits in other words, and words of another summary. */
 static void far_rules_match(void **state)
 {
@@ -404,7 +440,7 @@ static void far_rules_match(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[ARRAY_SIZE(rows) + 3];
+	static struct CMUnitTest tests[ARRAY_SIZE(rows) + 4];
 	size_t n = 0;
 
 	for (; n < ARRAY_SIZE(rows); n++)
@@ -414,5 +450,6 @@ int main(void)
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(without_conditions);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_first_match_wins);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(far_rules_match);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_verifier_is_far_from_its_limit);
 	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
 }

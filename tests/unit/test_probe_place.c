@@ -419,7 +419,7 @@ static const char compiled[] =
 	"  case 4: sink++; a = 3; break; case 5: puts(\"\"); a = 4; break; default: return "
 	"c+d+e+f; } }\n"
 	"F f_recursive(long a, long b, long c, long d, long e, long f)\n"
-	"{ return a > 3 ? sink : b == 2 ? f_recursive(a+1,7,c,d,e,f) + 1 : c; }\n"
+	"{ return a > 3 ? sink : b == 2 ? f_recursive(a+1,7,c,d,e,f) + 1 : c+d+e+f; }\n"
 	"F f_frame(long a, long b, long c, long d, long e, long f)\n"
 	"{ char big[256]; snprintf(big, 256, \"%ld\", a+b+c+d+e+f); return big[a]; }\n"
 	"F f_table(long a, long b, long c, long d, long e, long f)\n"

@@ -354,12 +354,12 @@ static void stripped_programs(void **state)
 }
 #endif
 
-static int check_entry(void *arg, const struct usdt *u)
+static int check_import(void *arg, const struct usdt *u)
 {
 	assert_string_equal(u->provider, "python");
-	assert_string_equal(u->name, "function__entry");
-	assert_int_equal(u->n_args, 3);
-	assert_true(u->args[2].is_signed && u->args[2].size == 4);
+	assert_string_equal(u->name, "import__find__load__done");
+	assert_int_equal(u->n_args, 2);
+	assert_true(u->args[1].is_signed && u->args[1].size == 4);
 	assert_true(u->semaphore != 0 && u->offset != 0);
 	++*(int *)arg;
 	return 0;
@@ -373,7 +373,7 @@ static void probes_of_python(void **state)
 
 	(void)state;
 	if (binary_open("/usr/bin/python3", 0, &b, &e) ||
-	    binary_usdts(b, "python", "function__e*", check_entry, &n, &e))
+	    binary_usdts(b, "python", "import__find__load__d*", check_import, &n, &e))
 		fail_msg("%s", e.text);
 	assert_true(n >= 1);
 	binary_close(b);
