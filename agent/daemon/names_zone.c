@@ -37,12 +37,15 @@ struct srv_ctx {
 static int srv_of_server(void *arg, const struct ax_endpoint *ep, const struct ax_server *s)
 {
 	struct srv_ctx *c = arg;
-	struct vip *v = vip_find(c->a, &ep->addr);
-	const struct app *app = v ? v->app : NULL;
+	const struct app *app = app_by_id(c->a, s->app);
+	const struct vip *v;
 
-	if (app && app->id == s->app && streq(app->spec.name, c->name))
+	if (!app || !streq(app->spec.name, c->name))
+		return 0;
+	v = vip_find(c->a, &ep->addr);
+	if (v && v->app == app)
 		add_srv(c->info, ep->proto, ntohs(ep->port_be));
-	return 0;
+	return c->info->n_srv == ARRAY_SIZE(c->info->srv); /* the rest has no room */
 }
 
 static void zone_ports(void *arg, const char *text, struct dns_name_info *ret)
