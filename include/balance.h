@@ -126,9 +126,12 @@ _Static_assert(sizeof(struct ax_flow_real) == 8, "struct ax_flow_real is a map v
  * Where that range was made to begin below 32768, reserve ours:
  * sysctl net.ipv4.ip_local_reserved_ports=1024-32767.
  *
- * A port is taken from a former flow when that was closed for AX_NAT_CLOSED, or idle for
- * AX_NAT_IDLE_TCP or AX_NAT_IDLE_UDP. When none of AX_NAT_TRIES ports is to be had, the packet is
- * dropped (AX_REASON_NO_PORT).
+ * A port is taken from a former flow when that was closed for AX_NAT_CLOSED, or idle for what its
+ * state allows. When none of AX_NAT_TRIES ports is to be had so, the one is taken that has been
+ * idle for longest of those that are half-open: TCP whose handshake has not ended, datagrams that
+ * were not answered. Anybody can make these, without being at the address that he says; flows that
+ * are open are left alone, and the packet is dropped (AX_REASON_NO_PORT) when there is nothing
+ * else.
  */
 #define AX_NAT_PORT  1024
 #define AX_NAT_PORTS 31744
@@ -137,14 +140,18 @@ _Static_assert(sizeof(struct ax_flow_real) == 8, "struct ax_flow_real is a map v
 #define AX_NAT_CLOSED	1    /* the longest closed one is taken */
 #define AX_NAT_IDLE_TCP 7440 /* RFC 5382 */
 #define AX_NAT_IDLE_UDP 120  /* RFC 4787 */
+#define AX_NAT_OPENING	60   /* half-open */
+#define AX_NAT_CLOSING	240  /* one side has closed: RFC 5382's for connections in transition */
 /* How often a flow makes sure of its port: each second has so many times. */
 #define AX_NAT_CHECKS 2
 
-enum ax_nat_closed {
+enum ax_nat_state {
 	AX_NAT_FIN_CLIENT = 1 << 0,
 	AX_NAT_FIN_REAL = 1 << 1,
 	AX_NAT_FINS = AX_NAT_FIN_CLIENT | AX_NAT_FIN_REAL,
 	AX_NAT_RESET = 1 << 2,
+	AX_NAT_SYN_REAL = 1 << 3, /* the backend has answered a client's SYN */
+	AX_NAT_OPEN = 1 << 4,	  /* the client is where it says, or the backend believes so */
 };
 
 /* Map `nat` (LRU), one for all interfaces of an instance, as answers may come in by another one
@@ -164,7 +171,7 @@ struct ax_nat {
 	/* From and to whom they come there. Answers go back that way if routing knows no way or
 	 * not the neighbour's address. */
 	__u8 mac[12];
-	__u8 closed; /* enum ax_nat_closed */
+	__u8 state; /* enum ax_nat_state */
 	__u8 pad[3];
 };
 _Static_assert(sizeof(struct ax_nat) == 60, "struct ax_nat is a map value");

@@ -54,10 +54,17 @@ static __always_inline void nat_entry(struct xdp_md *ctx, const struct forward *
 	}
 }
 
+/* The next packet of the flow makes sure of the port, and says whether the flow is open by now. */
+static __always_inline __u32 unchecked(const struct forward *f)
+{
+	return f->now - layout.hz;
+}
+
 /* By the flow table. False: it does not know the flow, or no more. */
 static __always_inline bool go_on(struct xdp_md *ctx, struct forward *f, bool v4)
 {
 	struct ax_flow_real *known = flow_find(&f->key, v4);
+	int held;
 
 	if (!known)
 		return false;
@@ -73,9 +80,10 @@ static __always_inline bool go_on(struct xdp_md *ctx, struct forward *f, bool v4
 		return true;
 	if (f->now - known->checked < layout.hz / AX_NAT_CHECKS && !is_event(&f->h->p))
 		return true;
-	known->checked = f->now;
 	nat_entry(ctx, f);
-	if (nat_confirm())
+	held = nat_confirm();
+	known->checked = held == NAT_HALF_OPEN ? unchecked(f) : f->now;
+	if (held)
 		return true;
 	f->port_be = 0;
 	return false;
@@ -99,7 +107,7 @@ static __always_inline bool choose(struct forward *f, bool v4)
 /* Gives a new flow a port and remembers it. 0 or a reason to drop it. */
 static __always_inline __u32 nat_new(struct xdp_md *ctx, struct forward *f, bool v4)
 {
-	struct ax_flow_real known = {.real = (__u16)f->number, .checked = f->now};
+	struct ax_flow_real known = {.real = (__u16)f->number, .checked = unchecked(f)};
 	/* with ports, also of fragments, whose backend has nothing to do with them */
 	__u32 hash = hash_flow(flow_of(f->h), v4, true);
 

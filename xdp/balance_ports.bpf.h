@@ -20,24 +20,32 @@ static __always_inline bool same_flow(const struct ax_nat *a, const struct ax_na
 	       a->client_port_be == b->client_port_be && a->service_port_be == b->service_port_be;
 }
 
-static __always_inline bool is_closed(__u8 closed)
+static __always_inline bool is_closed(__u8 state)
 {
-	return closed & AX_NAT_RESET || (closed & AX_NAT_FINS) == AX_NAT_FINS;
+	return state & AX_NAT_RESET || (state & AX_NAT_FINS) == AX_NAT_FINS;
+}
+
+/* How long a flow may be idle, in seconds. */
+static __always_inline __u32 may_be_idle(__u8 state, __u8 proto)
+{
+	if (is_closed(state))
+		return AX_NAT_CLOSED;
+	if (!(state & AX_NAT_OPEN))
+		return AX_NAT_OPENING;
+	if (proto != IPPROTO_TCP)
+		return AX_NAT_IDLE_UDP;
+	return state & AX_NAT_FINS ? AX_NAT_CLOSING : AX_NAT_IDLE_TCP;
 }
 
 /* How long a port's flow has been over; 0: it may go on. */
 static __always_inline __u32 over_for(const struct ax_nat *n, __u8 proto, __u32 now)
 {
-	__u32 idle = now - n->seen, limit;
+	__u32 idle = now - n->seen;
 
-	if (is_closed(n->closed))
-		limit = AX_NAT_CLOSED;
-	else
-		limit = proto == IPPROTO_TCP ? AX_NAT_IDLE_TCP : AX_NAT_IDLE_UDP;
-	return idle >= limit * layout.hz ? idle : 0;
+	return idle >= may_be_idle(n->state, proto) * layout.hz ? idle : 0;
 }
 
-/* Takes the port of a flow that is over, unless another CPU does so. */
+/* Takes the port of a flow that is over or half-open, unless another CPU does so. */
 static __always_inline bool take_over(const struct ax_nat_key *key, const struct ax_nat *value)
 {
 	struct ax_nat *n = bpf_map_lookup_elem(&nat, key);
@@ -46,7 +54,7 @@ static __always_inline bool take_over(const struct ax_nat_key *key, const struct
 	if (!n)
 		return !bpf_map_update_elem(&nat, key, value, BPF_NOEXIST);
 	seen = n->seen;
-	if (!over_for(n, key->proto, value->seen) ||
+	if ((n->state & AX_NAT_OPEN && !over_for(n, key->proto, value->seen)) ||
 	    __sync_val_compare_and_swap(&n->seen, seen, value->seen) != seen)
 		return false;
 	return !bpf_map_update_elem(&nat, key, value, BPF_ANY);
@@ -56,8 +64,10 @@ static __always_inline bool take_over(const struct ax_nat_key *key, const struct
 struct search {
 	struct handover *h;
 	__u32 hash;
-	__u32 longest; /* that a port's flow has been over */
+	__u32 longest; /* that a port's flow has been over, */
 	__be16 best_be;
+	__be16 opening_be; /* or has been half-open, one more than that; 0: there is none */
+	__u32 opening;
 	bool found;
 };
 
@@ -85,6 +95,11 @@ static long try_port(__u32 i, struct search *s)
 		s->longest = idle;
 		s->best_be = key->source_port_be;
 	}
+	idle = s->h->nat.seen - n->seen + 1;
+	if (!(n->state & AX_NAT_OPEN) && idle > s->opening) {
+		s->opening = idle;
+		s->opening_be = key->source_port_be;
+	}
 	return 0;
 }
 
@@ -105,25 +120,35 @@ __noinline int nat_take(__u32 hash)
 	bpf_loop(AX_NAT_TRIES, try_port, &s, 0);
 	if (s.found)
 		return 0;
-	h->nat_key.source_port_be = s.best_be;
-	return s.longest && take_over(&h->nat_key, &h->nat) ? 0 : -1;
+	h->nat_key.source_port_be = s.longest ? s.best_be : s.opening_be;
+	return (s.longest || s.opening) && take_over(&h->nat_key, &h->nat) ? 0 : -1;
 }
 
 static __always_inline void nat_touch(struct ax_nat *n, const struct ax_nat *value, __u8 tcp_flags)
 {
+	__u8 state = n->state;
+
 	n->seen = value->seen;
 	n->ifindex = value->ifindex;
 	__builtin_memcpy(n->mac, value->mac, sizeof(n->mac));
-	if (tcp_flags & TCP_FLAG_SYN_BIT)
-		n->closed = 0;
-	else if (tcp_flags & TCP_FLAG_RST_BIT)
-		n->closed |= AX_NAT_RESET;
-	else if (tcp_flags & TCP_FLAG_FIN_BIT)
-		n->closed |= AX_NAT_FIN_CLIENT;
+	if (tcp_flags & TCP_FLAG_SYN_BIT) {
+		/* of a flow that is open it may be somebody else's */
+		if (is_closed(state))
+			state = 0;
+	} else if (tcp_flags & TCP_FLAG_RST_BIT) {
+		state |= AX_NAT_RESET;
+	} else if (tcp_flags & TCP_FLAG_FIN_BIT) {
+		state |= AX_NAT_FIN_CLIENT;
+	} else if (state & AX_NAT_SYN_REAL) {
+		state |= AX_NAT_OPEN; /* if it only pretends to answer, the backend resets it */
+	}
+	if (n->state != state)
+		n->state = state;
 }
 
 /* Whether the flow h->nat still has the port of h->nat_key: another one may have taken it, or the
- * table forgotten it, which is undone. */
+ * table forgotten it, which is undone. NAT_HALF_OPEN: it does, for now. */
+#define NAT_HALF_OPEN 2
 __noinline int nat_confirm(void)
 {
 	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
@@ -137,7 +162,7 @@ __noinline int nat_confirm(void)
 	if (!same_flow(n, &h->nat))
 		return 0;
 	nat_touch(n, &h->nat, h->p.tcp_flags);
-	return 1;
+	return n->state & AX_NAT_OPEN ? 1 : NAT_HALF_OPEN;
 }
 
 #endif

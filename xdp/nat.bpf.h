@@ -92,6 +92,22 @@ static __noinline void nat_remember_fragment(struct xdp_md *ctx, const struct pa
 		bpf_map_update_elem(&nat_fragments, &key, n, BPF_ANY);
 }
 
+/* What a packet from a backend says of its flow's state. */
+static __always_inline void nat_answered(struct ax_nat *n, const struct packet *p)
+{
+	__u8 state = 0;
+
+	if (p->tcp_flags & TCP_FLAG_RST_BIT)
+		state = AX_NAT_RESET;
+	else if (p->tcp_flags & TCP_FLAG_SYN_BIT)
+		state = AX_NAT_SYN_REAL;
+	else
+		state = AX_NAT_OPEN | (p->tcp_flags & TCP_FLAG_FIN_BIT ? AX_NAT_FIN_REAL : 0);
+	/* written once: other CPUs read it */
+	if ((n->state & state) != state)
+		n->state |= state;
+}
+
 /* Whose flow a packet from a backend answers. With `keep` no trace of the packet is left. */
 static __always_inline bool nat_find(struct xdp_md *ctx, const struct packet *p, struct ax_nat *ret,
 				     bool keep)
@@ -118,8 +134,7 @@ static __always_inline bool nat_find(struct xdp_md *ctx, const struct packet *p,
 	/* not for each packet: other CPUs read it */
 	if (now - n->seen > layout.hz / (2 * AX_NAT_CHECKS))
 		n->seen = now;
-	if (p->tcp_flags & (TCP_FLAG_FIN_BIT | TCP_FLAG_RST_BIT))
-		n->closed |= p->tcp_flags & TCP_FLAG_RST_BIT ? AX_NAT_RESET : AX_NAT_FIN_REAL;
+	nat_answered(n, p);
 	if (p->fragment == AX_FRAGMENT_FIRST)
 		nat_remember_fragment(ctx, p, ret);
 	return true;

@@ -458,15 +458,45 @@ static void the_end_of_a_connection_is_seen(void **state)
 	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80");
 	port = source_port(&r);
 	k = key_of("10.9.0.11", "10.9.0.1", 6, port);
-	assert_int_equal(nat_get(&k).closed, 0);
+	assert_int_equal(nat_get(&k).state, 0);
 	balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags fin,ack");
-	assert_int_equal(nat_get(&k).closed, AX_NAT_FIN_CLIENT);
+	assert_int_equal(nat_get(&k).state, AX_NAT_FIN_CLIENT);
 	runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags fin,ack", port);
-	assert_int_equal(nat_get(&k).closed, AX_NAT_FINS);
+	assert_int_equal(nat_get(&k).state, AX_NAT_OPEN | AX_NAT_FINS);
 	balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
-	assert_int_equal(nat_get(&k).closed, 0);
+	assert_int_equal(nat_get(&k).state, 0);
 	runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags rst", port);
-	assert_int_equal(nat_get(&k).closed, AX_NAT_RESET);
+	assert_int_equal(nat_get(&k).state, AX_NAT_RESET);
+}
+
+static void a_flow_is_half_open_until_both_sides_have_answered(void **state)
+{
+	static const char ack[] = "tcp 10.1.0.5:1000 > 10.0.0.100:80 flags ack";
+	struct ax_nat_key k;
+	struct result r;
+	unsigned port;
+
+	(void)state;
+	start(LIST(ONE));
+	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
+	port = source_port(&r);
+	k = key_of("10.9.0.11", "10.9.0.1", 6, port);
+	balance_run(ack); /* of nothing */
+	assert_int_equal(nat_get(&k).state, 0);
+	usleep(200000); /* what is known of it is used for so long */
+	runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags syn,ack", port);
+	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL);
+	balance_run(ack);
+	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL | AX_NAT_OPEN);
+	/* whoever else says that he begins anew */
+	balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
+	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL | AX_NAT_OPEN);
+
+	r = balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80");
+	k = key_of("10.9.0.11", "10.9.0.1", 17, source_port(&r));
+	assert_int_equal(nat_get(&k).state, 0);
+	runf("udp 10.9.0.11:8080 > 10.9.0.1:%u", source_port(&r));
+	assert_int_equal(nat_get(&k).state, AX_NAT_OPEN);
 }
 
 /* All ports in use, by flows that are like `like`. */
@@ -484,7 +514,7 @@ static void use_up_ports(const struct ax_nat *like)
 static void ports_that_are_over_are_taken(void **state)
 {
 	static const char text[] = "tcp 10.1.0.5:1000 > 10.0.0.100:80";
-	struct ax_nat other = {.client_port_be = htons(9)};
+	struct ax_nat other = {.client_port_be = htons(9), .state = AX_NAT_OPEN};
 	struct result r;
 
 	(void)state;
@@ -495,7 +525,7 @@ static void ports_that_are_over_are_taken(void **state)
 	use_up_ports(&other);
 	assert_fails(text, AX_REASON_NO_PORT, XDP_DROP);
 	assert_int_equal(balance_entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
-	other.closed = AX_NAT_FINS; /* but only just */
+	other.state = AX_NAT_OPEN | AX_NAT_FINS; /* but only just */
 	other.seen = stamp();
 	use_up_ports(&other);
 	assert_fails(text, AX_REASON_NO_PORT, XDP_DROP);
@@ -505,10 +535,45 @@ static void ports_that_are_over_are_taken(void **state)
 	assert_int_equal(r.action, XDP_TX);
 	r = runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags ack", source_port(&r));
 	assert_packet(&r, "tcp 10.0.0.100:80 > 10.1.0.5:1000 flags ack ttl 63");
-	other.closed = 0;
+	other.state = AX_NAT_OPEN;
 	other.seen = stamp() - AX_NAT_IDLE_TCP * balance.generation.layout.hz - 1;
 	use_up_ports(&other);
 	assert_int_equal(balance_run("tcp 10.1.0.5:1001 > 10.0.0.100:80").action, XDP_TX);
+	forget_all();
+}
+
+static void half_open_flows_make_room_for_new_clients(void **state)
+{
+	struct ax_nat other = {.client_port_be = htons(9)};
+	struct ax_nat_key k = key_of("10.9.0.11", "10.9.0.1", 6, 0);
+	uint32_t hz = balance.generation.layout.hz, now;
+	unsigned open = 0;
+	struct ax_nat n;
+
+	(void)state;
+	start(LIST(ONE));
+	assert_int_equal(addr_parse("10.1.0.9", &other.client), 0);
+	assert_int_equal(addr_parse("10.0.0.100", &other.service), 0);
+	now = stamp();
+	/* half of the ports are open flows', which have been idle for longer */
+	for (unsigned p = AX_NAT_PORT; p < AX_NAT_PORT + AX_NAT_PORTS; p++) {
+		k.source_port_be = htons((uint16_t)p);
+		other.state = p % 2 ? AX_NAT_OPEN : AX_NAT_SYN_REAL;
+		other.seen = now - (p % 2 ? 100 * hz : p % 1000 * hz / 1000);
+		bpf_map_update_elem(balance.maps.map[XDP_MAP_NAT], &k, &other, 0);
+	}
+	for (unsigned i = 0; i < 2000; i++) {
+		struct result r = runf("tcp 10.1.0.5:%u > 10.0.0.100:80 flags syn", 1000 + i);
+
+		assert_int_equal(r.action, XDP_TX);
+		assert_int_equal(source_port(&r) % 2, 0);
+	}
+	for (unsigned p = AX_NAT_PORT; p < AX_NAT_PORT + AX_NAT_PORTS; p++) {
+		k.source_port_be = htons((uint16_t)p);
+		n = nat_get(&k);
+		open += n.state == AX_NAT_OPEN && n.client_port_be == htons(9);
+	}
+	assert_int_equal(open, AX_NAT_PORTS / 2);
 	forget_all();
 }
 
@@ -606,7 +671,7 @@ static void explaining_leaves_no_trace(void **state)
 	assert_int_equal(xdp_explain(x, back, len, &got, &e), 0);
 	assert_int_equal(got.action, XDP_TX);
 	assert_int_equal(got.x.decided, AX_DECIDED_ANSWER);
-	assert_int_equal(nat_get(&k).closed, n.closed);
+	assert_int_equal(nat_get(&k).state, n.state);
 	r = balance_run_frame(back, len);
 	assert_memory_equal(got.out, r.frame, r.len);
 	assert_packet(&r, "tcp 10.0.0.100:80 > 10.1.0.5:1000 flags rst ttl 63");
@@ -632,7 +697,9 @@ int main(void)
 		cmocka_unit_test(a_forgotten_flow_finds_its_port_again),
 		cmocka_unit_test(a_flow_looks_after_its_port_in_time),
 		cmocka_unit_test(the_end_of_a_connection_is_seen),
+		cmocka_unit_test(a_flow_is_half_open_until_both_sides_have_answered),
 		cmocka_unit_test(ports_that_are_over_are_taken),
+		cmocka_unit_test(half_open_flows_make_room_for_new_clients),
 		cmocka_unit_test(failures_have_reasons),
 		cmocka_unit_test(a_flood_is_dropped),
 		cmocka_unit_test(explaining_leaves_no_trace),
