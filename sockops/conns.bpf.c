@@ -3,6 +3,7 @@
  * for the sake of being seen. Runs in the network namespace of whoever reads it. */
 #include "switch.bpf.h"
 #include "kernel.bpf.h"
+#include "payload.bpf.h"
 
 static __always_inline void pair_of(const struct sock_common *skc, struct ax_conn *conn)
 {
@@ -46,8 +47,8 @@ int ax_conns(struct bpf_iter__tcp *ctx)
 		conn.asked = a->peer;
 	conn.uid = ctx->uid;
 	conn.srtt_us = tp->srtt_us >> 3;
-	conn.sent = tp->bytes_acked;
-	conn.received = tp->bytes_received;
+	conn.sent = payload_sent(tp, conn.state);
+	conn.received = payload_received(tp);
 	bpf_seq_write(ctx->meta->seq, &conn, sizeof(conn));
 	return 0;
 }

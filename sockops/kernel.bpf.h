@@ -28,13 +28,19 @@ struct sock_common {
 	unsigned char skc_reuseport : 1;
 	unsigned char skc_ipv6only : 1;
 	unsigned char skc_net_refcnt : 1;
+	unsigned long skc_flags; /* bits of enum sock_flags */
 	struct in6_addr___kernel skc_v6_daddr;
 	struct in6_addr___kernel skc_v6_rcv_saddr;
 };
 
+/* (it begins with a struct sock_common) */
 struct tcp_sock {
-	__u64 bytes_received;
-	__u64 bytes_acked;
+	__u64 bytes_received; /* a FIN counts */
+	__u64 bytes_sent;     /* these two: payload, each time that it is sent, and but the first */
+	__u64 bytes_retrans;
+	__u32 snd_una; /* sequence numbers */
+	__u32 snd_nxt;
+	__u32 write_seq;
 	__u32 srtt_us;
 };
 

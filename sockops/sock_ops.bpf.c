@@ -5,6 +5,7 @@
 
 #include "switch.bpf.h"
 #include "open.bpf.h"
+#include "payload.bpf.h"
 #include "server.bpf.h"
 
 #define TCP_SYN_RETRIES_MAX 127
@@ -57,6 +58,7 @@ static __always_inline void remote_of(const struct bpf_sock_ops *ctx, struct ax_
 static __noinline int event_send(struct bpf_sock_ops *ctx, __u32 type, __u32 app)
 {
 	const struct ax_ctl *c = ctl_get();
+	struct tcp_sock *tp;
 	struct ax_event *ev;
 	struct bpf_sock *sk;
 	struct ax_asked *a;
@@ -88,8 +90,11 @@ static __noinline int event_send(struct bpf_sock_ops *ctx, __u32 type, __u32 app
 	}
 	if (type == AX_EVENT_CLOSE) {
 		ev->srtt_us = ctx->srtt_us >> 3; /* tcp_sock keeps eight times the value */
-		ev->sent = ctx->bytes_acked;
-		ev->received = ctx->bytes_received;
+		tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
+		if (tp) {
+			ev->sent = payload_sent(tp, ctx->args[0]);
+			ev->received = payload_received(tp);
+		}
 	}
 	flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= c->event_wakeup
 			? BPF_RB_FORCE_WAKEUP

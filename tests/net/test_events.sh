@@ -74,6 +74,65 @@ wait_for -t 5 "[ \$(event '.event == \"close\"' 1 | grep -c .) -ge 1000 ]"
 is "500 connections: every connect, accept and close" \
 	"$(for e in connect accept close; do event ".event == \"$e\"" 1 | grep -c .; done | tr '\n' ' ')" \
 	"500 500 1000 "
+# --- bytes: payload, whoever ends the connection and however ---
+
+# The server reads 10 bytes, which say who ends the connection, and answers with 5.
+cat >"$T/bytes.py" <<'EOP'
+import socket, struct, sys, time
+def read(s, n):
+    got = b""
+    while len(got) < n:
+        got += s.recv(n - len(got))
+    return got
+how = sys.argv[1]
+if how == "serve":
+    listener = socket.create_server(("", 7001))
+    while True:
+        s = listener.accept()[0]
+        first = read(s, 10).decode().strip("-")
+        s.sendall(b"12345")
+        if first == "reset":
+            time.sleep(0.1)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        elif first != "server":
+            s.recv(1)
+        s.close()
+s = socket.create_connection((sys.argv[2], 7001), 5)
+s.sendall(how.ljust(10, "-").encode())
+read(s, 5)
+if how == "half":
+    s.shutdown(socket.SHUT_WR)
+if how == "wait":
+    time.sleep(1)
+elif how != "client":
+    try:
+        s.recv(1)
+    except ConnectionResetError:
+        pass
+s.close()
+EOP
+for mode in private host; do
+	run_app --net $mode --name bytes --ip 10.77.1.3 -- "$PYTHON" "$T/bytes.py" serve
+	wait_for "ax get servers | grep -q 7001"
+	for how in client server half reset; do
+		: >"$T/events"
+		in_app --net $mode --name asks -- "$PYTHON" "$T/bytes.py" $how 10.77.1.3
+		wait_for -t 5 "[ \$(event '.event == \"close\"' 1 | grep -c .) -ge 2 ]"
+		is "$mode: 10 bytes and 5 are 10 and 5, ended by: $how" \
+			"$(event '.event == "close"' '[.app, .sent, .received]' | sort | tr '\n' ' ')" \
+			'["asks",10,5] ["bytes",5,10] '
+	done
+	bg "$T/waits" "$AX" --instance "$INST" run --net $mode --name asks -- \
+		"$PYTHON" "$T/bytes.py" wait 10.77.1.3
+	for _ in $(seq 100); do
+		seen=$(ax get conns -o json | jq -c '[.[] | [.local_name, .sent, .received]] | sort')
+		[[ $seen == *'",10,5]'*'",5,10]'* ]] && break
+		sleep 0.02
+	done
+	is "$mode: and in ax get conns" "$seen" '[["asks",10,5],["bytes",5,10]]'
+	wait "$BG"
+	stop_app "$APP"
+done
 end "$EVENTS"
 end "$TABLE"
 ok "events end after -d" timeout 5 "$AX" --instance "$INST" events -d 200ms
