@@ -69,7 +69,7 @@ static void remove_tree(const char *dir)
 int flush_instance(const struct instance *inst, struct error *e)
 {
 	char root[4096];
-	int r = cgroup_root(inst, root, e);
+	int r = cgroup_root(inst, root, NULL, e);
 
 	if (r)
 		return r;
@@ -86,5 +86,6 @@ int flush_instance(const struct instance *inst, struct error *e)
 	if (r)
 		return error_set(e, r, "cannot remove devices and routes: %s", strerror(-r));
 	remove_tree(inst->run_dir);
+	cgroup_unmount_unused();
 	return 0;
 }

@@ -12,27 +12,78 @@
 
 #define CGROUP_PATH_MAX (PATH_MAX + 64)
 
-int cgroup_root(const struct instance *inst, char ret[4096], struct error *e)
+#define RUN_DIR	  "/run/ax"
+#define OWN_MOUNT RUN_DIR "/cgroup2"
+
+static void remove_own_mount(void)
+{
+	/* EBUSY: somebody uses it */
+	if (umount2(OWN_MOUNT, 0) == 0)
+		rmdir(OWN_MOUNT);
+}
+
+static int make_own_mount(void)
+{
+	int r = mkdir_parents(OWN_MOUNT, 0755);
+
+	if (!r && mount("none", OWN_MOUNT, "cgroup2", 0, NULL) < 0) {
+		r = -errno;
+		rmdir(OWN_MOUNT);
+	}
+	return r;
+}
+
+int cgroup_root(const struct instance *inst, char ret[4096], unsigned *made, struct error *e)
 {
 	char mount_dir[PATH_MAX - 32];
 	int r = mount_find("cgroup2", mount_dir, sizeof(mount_dir));
+	unsigned m = 0;
 
 	if (r == -ENOENT) {
-		snprintf(mount_dir, sizeof(mount_dir), "/run/ax/cgroup2");
-		r = mkdir_parents(mount_dir, 0755);
-		if (!r && mount("none", mount_dir, "cgroup2", 0, NULL) < 0)
-			r = -errno;
+		snprintf(mount_dir, sizeof(mount_dir), OWN_MOUNT);
+		r = make_own_mount();
+		m = CGROUP_MADE_MOUNT;
 	}
 	if (r)
 		return error_set(e, r,
-				 "there is no cgroup2 mount and mounting one on /run/ax/cgroup2 "
-				 "failed (%s): run as root, or mount cgroup2 yourself",
+				 "there is no cgroup2 mount and mounting one on " OWN_MOUNT
+				 " failed (%s): run as root, or mount cgroup2 yourself",
 				 strerror(-r));
 	snprintf(ret, PATH_MAX, "%s/%s", mount_dir, inst->name);
-	if (mkdir(ret, 0755) < 0 && errno != EEXIST)
-		return error_set(e, -errno, "cannot make the cgroup %s (%s): run as root", ret,
-				 strerror(errno));
+	if (mkdir(ret, 0755) == 0) {
+		m |= CGROUP_MADE_ROOT;
+	} else if (errno != EEXIST) {
+		r = error_set(e, -errno, "cannot make the cgroup %s (%s): run as root", ret,
+			      strerror(errno));
+		cgroup_root_undo(ret, m);
+		return r;
+	}
+	if (made)
+		*made = m;
 	return 0;
+}
+
+void cgroup_root_undo(const char *root, unsigned made)
+{
+	if (made & CGROUP_MADE_ROOT)
+		rmdir(root);
+	if (made & CGROUP_MADE_MOUNT)
+		remove_own_mount();
+}
+
+void cgroup_unmount_unused(void)
+{
+	DIR *d = opendir(RUN_DIR);
+	bool used = false;
+	struct dirent *de;
+
+	if (!d)
+		return;
+	while ((de = readdir(d)))
+		used |= de->d_name[0] != '.' && !streq(de->d_name, "cgroup2");
+	closedir(d);
+	if (!used)
+		remove_own_mount();
 }
 
 int cgroup_id(const char *path, uint64_t *ret)

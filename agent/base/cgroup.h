@@ -7,9 +7,16 @@
 #include "base/instance.h"
 #include "base/util.h"
 
+/* What was not there before. */
+enum { CGROUP_MADE_MOUNT = 1, CGROUP_MADE_ROOT = 2 };
 /* Finds the cgroup2 mount in /proc/self/mounts (mounts one under /run/ax when there is none) and
- * makes <mount>/<instance>; its path goes to ret (PATH_MAX). */
-int cgroup_root(const struct instance *inst, char ret[4096], struct error *e);
+ * makes <mount>/<instance>; its path goes to ret (PATH_MAX), what it made to *made (may be NULL).
+ */
+int cgroup_root(const struct instance *inst, char ret[4096], unsigned *made, struct error *e);
+/* Takes that back. */
+void cgroup_root_undo(const char *root, unsigned made);
+/* Takes a mount under /run/ax away once no instance has its directory there. */
+void cgroup_unmount_unused(void);
 /* The id that BPF programs see: the directory's inode number. */
 int cgroup_id(const char *path, uint64_t *ret);
 /* 1: has processes, 0: empty, or a negative errno. */

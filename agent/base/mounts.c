@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <linux/magic.h>
 #include <mntent.h>
 #include <sys/mount.h>
+#include <sys/vfs.h>
 
 #include "base/mounts.h"
 
@@ -26,6 +28,20 @@ static int find_in(const char *mounts, const char *root, const char *type, char 
 int mount_find(const char *type, char *ret, size_t size)
 {
 	return find_in("/proc/self/mounts", "", type, ret, size);
+}
+
+int mount_check(struct error *e)
+{
+	struct statfs fs;
+
+	if (access("/proc/self/mounts", R_OK) < 0)
+		return error_set(e, -ENODEV, "/proc is not mounted: mount -t proc proc /proc");
+	/* what is wanted of it, which a container may have without the rest */
+	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)
+		return 0;
+	if (statfs("/sys", &fs) < 0 || fs.f_type != SYSFS_MAGIC)
+		return error_set(e, -ENODEV, "/sys is not mounted: mount -t sysfs sysfs /sys");
+	return 0;
 }
 
 static pid_t parent_of(pid_t pid)

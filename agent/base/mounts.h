@@ -9,6 +9,9 @@
  * same place). -ENOENT: there is none. */
 int mount_find(const char *type, char *ret, size_t size);
 
+/* Whether /proc and /sys are there. -ENODEV: the error says how to mount what is not. */
+int mount_check(struct error *e);
+
 /* A bpf filesystem; `make`: mounted on /sys/fs/bpf if there is none. */
 int mount_bpffs(bool make, char *ret, size_t size, struct error *e);
 /*

@@ -31,6 +31,7 @@
 #include "control/group.h"
 #include "base/instance.h"
 #include "base/log.h"
+#include "base/mounts.h"
 #include "base/loop.h"
 #include "base/work.h"
 #include "config/config.h"
@@ -308,13 +309,16 @@ static int listen_for_clients(struct agent *a, struct error *e)
 static int open_machine(struct daemon *d, const struct config *next, struct error *e)
 {
 	struct agent *a = &d->a;
+	unsigned made = 0;
 	bool fresh;
 	int r = take_agent_section(a, next, e);
 
 	r = r ? r : open_loop(d, e);
-	r = r ? r : cgroup_root(a->inst, a->cgroup, e);
+	r = r ? r : cgroup_root(a->inst, a->cgroup, &made, e);
 	r = r ? r : open_parts(a, e);
 	r = r ? r : datapath_open(a->inst, a->cgroup, &a->dp, &fresh, e);
+	if (r)
+		cgroup_root_undo(a->cgroup, made);
 	r = r ? r : network_open(a, e);
 	return r ? r : names_open(a, e);
 }
@@ -339,8 +343,9 @@ static int start(struct daemon *d, struct error *e)
 	struct config next;
 	json_t *diff = NULL;
 	bool holds;
-	int r = take_lock(a->inst, &d->lock_fd, e);
+	int r = mount_check(e);
 
+	r = r ? r : take_lock(a->inst, &d->lock_fd, e);
 	r = r ? r : config_file_read(a->inst, a->config_path, &next, e);
 	if (r)
 		return r;
@@ -528,7 +533,7 @@ static int flush(struct daemon *d)
 	const struct instance *inst = d->a.inst;
 	struct error e = {0};
 
-	if (take_lock(inst, &d->lock_fd, &e) || xdp_section_flush(inst, &e) ||
+	if (mount_check(&e) || take_lock(inst, &d->lock_fd, &e) || xdp_section_flush(inst, &e) ||
 	    named_flush(inst, &e) || flush_instance(inst, &e)) {
 		log_error("%s", e.text);
 		return 1;

@@ -234,6 +234,8 @@ int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), vo
 {
 	if (geteuid() != 0)
 		return error_set(e, -EPERM, "loading programs needs root: run it with sudo");
+	if (mount_check(e))
+		return e->code;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		struct feature_report f;
 		int r;
@@ -439,11 +441,13 @@ static int pin_maps(struct datapath *dp, const char *dir)
 	return 0;
 }
 
-static int install_fresh(struct datapath *dp, struct error *e)
+static int install_fresh(const struct instance *inst, struct datapath *dp, struct error *e)
 {
 	char staging[STAGING_MAX];
-	int r;
+	int r = pin_dir_of(inst, true, dp->pin_dir, sizeof(dp->pin_dir), e);
 
+	if (r)
+		return r;
 	snprintf(staging, sizeof(staging), "%s-new", dp->pin_dir);
 	r = remove_pins(staging); /* of an agent that died here */
 	if (!r && mkdir(staging, 0700) < 0)
@@ -493,9 +497,9 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->from_app = dp->to_app = dp->to_service = -1;
 	dp->from_balancer = dp->from_backends = -1;
 	snprintf(dp->cgroup_path, sizeof(dp->cgroup_path), "%s", cgroup_path);
-	r = pin_dir_of(inst, true, dp->pin_dir, sizeof(dp->pin_dir), e);
-	if (!r) {
-		*fresh = access(dp->pin_dir, F_OK) != 0;
+	r = pin_dir_of(inst, false, dp->pin_dir, sizeof(dp->pin_dir), e);
+	if (!r || r == -ENOENT) { /* what the kernel refuses shall leave no mount behind */
+		*fresh = r || access(dp->pin_dir, F_OK) != 0;
 		r = load(dp, *fresh, e);
 	}
 	if (!r) {
@@ -505,7 +509,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 				  strerror(-r));
 	}
 	if (!r)
-		r = *fresh ? install_fresh(dp, e) : install_again(dp, e);
+		r = *fresh ? install_fresh(inst, dp, e) : install_again(dp, e);
 	if (!r && !*fresh) {
 		r = datapath_take_lists(dp);
 		if (r)

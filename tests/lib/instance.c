@@ -59,7 +59,7 @@ int own_instance(struct instance *inst, char cgroup[4096])
 	if (list && (f = fopen(list, "ae")))
 		fprintf(f, "%s\n", name);
 	r = instance_init(inst, name, &e);
-	r = r ? r : cgroup_root(inst, cgroup, &e);
+	r = r ? r : cgroup_root(inst, cgroup, NULL, &e);
 	if (r) {
 		fprintf(stderr, "%s\n", e.text);
 		return r;

@@ -36,9 +36,47 @@ plain_ax() {
 	plain ax --instance "$INST" "$command" "$@"
 }
 
-# nothing but what the root needs to be one
+# bare NAME FILESYSTEM COMMAND...: it fails with one sentence, about that, and leaves nothing
+bare() {
+	local name=$1 what=$2 mounts
+	mounts=$(cat /proc/self/mountinfo)
+	shift 2
+	like "$name" "$(plain ax --instance "$INST" "$@" 2>&1)" "^[^
+]*/$what is not mounted: mount -t [^
+]*$"
+	is "$name, and leaves nothing" \
+		"$(diff <(echo "$mounts") /proc/self/mountinfo; find "$ROOT/run" -mindepth 1 -maxdepth 2)" ""
+}
+for command in doctor "agent --config /etc/ax.yaml" "agent --flush"; do
+	# shellcheck disable=SC2086
+	bare "without /proc: ax $command says that" proc $command
+done
 mount -t proc proc "$ROOT/proc"
+for command in doctor "agent --config /etc/ax.yaml" "agent --flush"; do
+	# shellcheck disable=SC2086
+	bare "without /sys: ax $command says that" sys $command
+done
+# what the programs need of it, and no place for a bpf filesystem: the agent fails late
+mkdir -p "$ROOT/sys/kernel/btf"
+cp /sys/kernel/btf/vmlinux "$ROOT/sys/kernel/btf/"
+mounts=$(cat /proc/self/mountinfo)
+like "an agent that fails later says why" \
+	"$(plain ax --instance "$INST" agent --config /etc/ax.yaml 2>&1)" "mounting one on /sys/fs/bpf failed"
+is "and leaves no mount and no cgroup, either" \
+	"$(diff <(echo "$mounts") /proc/self/mountinfo; find "$CGROUP2/$INST" 2>&1 | grep -v 'No such file')" ""
 mount -t sysfs sysfs "$ROOT/sys"
+
+# what ax can mount itself it does, and takes away again
+bg "$T/agent.log" chroot "$ROOT" /bin/ax --instance "$INST" agent --config /etc/ax.yaml
+agent=$BG
+wait_for "plain_ax status" || diag "$(cat "$T/agent.log")"
+is "without a cgroup2 mount ax has one of its own" \
+	"$(plain_ax run -- cat /proc/self/mounts | grep -c '/run/ax/cgroup2 cgroup2')" 1
+end "$agent"
+ok "ax agent --flush" plain_ax agent --flush
+is "and takes that away" "$(plain cat /proc/self/mounts | grep cgroup2; ls -A "$ROOT/run/ax")" ""
+umount "$ROOT/sys/fs/bpf"
+
 mount -t bpf bpf "$ROOT/sys/fs/bpf"
 mount -t cgroup2 cgroup2 "$ROOT/cgroup"
 # as the mounts of most machines are: what is mounted in one namespace comes to others
@@ -53,7 +91,7 @@ is "a private app's names come from the agent in a plain chroot, too" \
 is "it sees its own network devices in /sys" \
 	"$(plain_ax run -- ls /sys/class/net 2>&1 | tr '\n' ' ')" "eth0 lo "
 is "and is in its root directory" "$(plain_ax run -- ls / | tr '\n' ' ')" "$(plain ls / | tr '\n' ' ')"
-is "nothing of that comes to the machine's mounts" "$(cat /proc/self/mountinfo)" "$mounts"
+is "nothing of that comes to the machine's mounts" "$(diff <(echo "$mounts") /proc/self/mountinfo)" ""
 end "$agent"
 ok "ax agent --flush in it" plain_ax agent --flush
 umount "$ROOT/cgroup" "$ROOT/sys/fs/bpf" "$ROOT/sys" "$ROOT/proc"

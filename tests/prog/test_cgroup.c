@@ -97,7 +97,7 @@ static void test_root(void **state)
 	uint64_t id;
 
 	(void)state;
-	assert_int_equal(cgroup_root(&f.inst, again, &e), 0);
+	assert_int_equal(cgroup_root(&f.inst, again, NULL, &e), 0);
 	assert_string_equal(again, f.root);
 	assert_non_null(strstr(f.root, f.inst.name));
 	assert_int_equal(stat(f.app, &st), 0);
