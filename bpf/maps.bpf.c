@@ -5,5 +5,6 @@
 #include "open_conns.bpf.h"
 
 bool outside_counts;
+__u32 udp_told;
 
 char LICENSE[] SEC("license") = "GPL";

@@ -9,12 +9,19 @@
 #define SOCK_DGRAM_BPF	2
 #define SOCK_RAW_BPF	3
 
-/* Wakes the agent: it hands the socket to sk_lookup (dual_udp.bpf.c). */
+extern __u32 udp_told; /* since the agent looked last; it sets that back */
+
+/* Wakes the agent: it hands the socket to sk_lookup (dual_udp.bpf.c). Once for however many there
+ * are when it comes to look, or whoever binds and closes without end would keep it busy. */
 static __always_inline void tell_udp(void)
 {
-	struct ax_event *ev = bpf_ringbuf_reserve(&events, sizeof(*ev), 0);
+	struct ax_event *ev;
 
+	if (__sync_val_compare_and_swap(&udp_told, 0, 1))
+		return;
+	ev = bpf_ringbuf_reserve(&events, sizeof(*ev), 0);
 	if (!ev) {
+		udp_told = 0;
 		count(AX_COUNT_EVENTS_LOST);
 		return;
 	}

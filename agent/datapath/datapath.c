@@ -522,6 +522,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	}
 	dp->conns = attach_iter(dp, "ax_conns");
 	dp->dual_udp = attach_iter(dp, "ax_dual_udp");
+	dp->udp_told = &dp->skel->bss->udp_told;
 	dp->from_app = datapath_program_fd(dp, "ax_from_app");
 	dp->to_app = datapath_program_fd(dp, "ax_to_app");
 	dp->to_service = datapath_program_fd(dp, "ax_to_service");

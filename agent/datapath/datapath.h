@@ -98,8 +98,9 @@ int datapath_servers_each(struct datapath *dp,
 /* TCP connections of ax in a network namespace (-1: the caller's). -EOPNOTSUPP: see doctor. */
 int datapath_conns_each(struct datapath *dp, int netns_fd,
 			int (*f)(void *arg, const struct ax_conn *c), void *arg);
-/* Brings dual-stack UDP sockets of host-mode apps what comes to their IPv6 addresses: to be called
- * at AX_EVENT_DUAL_UDP, in the host's network namespace. */
+/* Hands sk_lookup the UDP servers of host-mode apps that the kernel would not find by itself
+ * (sockops/dual_udp.bpf.c): to be called after AX_EVENT_DUAL_UDP, which does not come again before,
+ * in the host's network namespace. */
 int datapath_dual_udp(struct datapath *dp);
 int datapath_counters(struct datapath *dp, uint64_t ret[AX_COUNTERS]);
 const char *datapath_counter_name(unsigned counter);

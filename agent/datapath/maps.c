@@ -646,6 +646,8 @@ int datapath_dual_udp(struct datapath *dp)
 	fd = bpf_iter_create(bpf_link__fd(dp->dual_udp));
 	if (fd < 0)
 		return -errno;
+	/* from here on they tell of the next one */
+	__atomic_store_n(dp->udp_told, 0, __ATOMIC_SEQ_CST);
 	/* reading runs the program; it writes nothing */
 	do {
 		n = read(fd, none, sizeof(none));

@@ -48,6 +48,7 @@ struct datapath {
 	int from_backends;
 	struct bpf_link *conns; /* NULL: off */
 	struct bpf_link *dual_udp;
+	uint32_t *udp_told; /* the programs' */
 	struct ring_buffer *ring;
 	int (*event)(void *arg, const struct ax_event *ev);
 	void *event_arg;

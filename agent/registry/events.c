@@ -20,13 +20,15 @@
 #include "registry/vips.h"
 
 #define FETCH_MS   50
+#define UDP_MS	   10 /* between two looks at all UDP sockets, which others can make us take */
 #define WAKE_BYTES (256 * 1024) /* a quarter of the ring */
 
 struct events {
 	struct event_sink sink;
 	struct loop_item ring, timer;
-	uint64_t lost;	/* the counter when it was last looked at */
-	bool udp_bound; /* there are servers that the kernel does not find by itself */
+	uint64_t lost;	      /* the counter when it was last looked at */
+	bool udp_bound;	      /* there are servers that the kernel does not find by itself */
+	uint64_t udp_next_ns; /* they are handed over then, or when they come */
 };
 
 int events_open(struct agent *a, const struct event_sink *sink)
@@ -72,6 +74,23 @@ static void set_timer(struct agent *a, bool on)
 	timerfd_settime(a->events->timer.fd, 0, &ts, NULL);
 }
 
+static void hand_udp(struct agent *a)
+{
+	const struct itimerspec once = {.it_value.tv_nsec = UDP_MS * 1000000};
+	uint64_t now = time_mono_ns();
+
+	if (!a->events->udp_bound)
+		return;
+	if (now < a->events->udp_next_ns) {
+		if (!a->ctl.events) /* else it ticks anyway */
+			timerfd_settime(a->events->timer.fd, 0, &once, NULL);
+		return;
+	}
+	a->events->udp_bound = false;
+	a->events->udp_next_ns = now + UDP_MS * 1000000ull;
+	datapath_dual_udp(a->dp);
+}
+
 int events_read(struct agent *a)
 {
 	int r = datapath_events_fd(a->dp);
@@ -101,6 +120,7 @@ int events_update(struct agent *a)
 	a->ctl.events = want;
 	a->ctl.event_wakeup = WAKE_BYTES;
 	set_timer(a, want);
+	hand_udp(a);
 	return agent_tell_ctl(a);
 }
 
@@ -181,9 +201,7 @@ static void fetch(struct agent *a)
 	json_t *j;
 
 	datapath_events_read(a->dp, on_event, a);
-	if (a->events->udp_bound) /* once for however many */
-		datapath_dual_udp(a->dp);
-	a->events->udp_bound = false;
+	hand_udp(a);
 	if (datapath_counters(a->dp, counters))
 		return;
 	lost = counters[AX_COUNT_EVENTS_LOST];

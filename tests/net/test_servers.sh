@@ -48,6 +48,18 @@ serve 7000/udp --ip $S4 --name after -- "$BIN/squat" many 7000 100
 is "the next app has all of its share" "$(servers '.app == "after"')" 100
 stop_apps
 
+# The agent has to look after UDP servers that share their port: whoever makes many makes it no work.
+ticks() {
+	awk '{ print $14 + $15 }' "/proc/$AGENT/stat"
+}
+before=$(ticks)
+run_app --net host --ip $S4 --name flood -- "$BIN/squat" flood 7000 100000
+wait_for -t 30 "grep -q ticks $OUT"
+flood=$(sed -n 's/^ticks //p' "$OUT") agent=$(($(ticks) - before))
+ok "binding and closing without end costs the app, and not the agent ($flood and $agent ticks)" \
+	[ $((4 * agent)) -lt "$flood" ]
+stop_app "$APP"
+
 # loopback
 ask_self() { # NAME: a host-mode app that serves 8125 on its wildcard, and asks itself by loopback
 	in_app --net host --ip 10.77.1.3 -- sh -c "

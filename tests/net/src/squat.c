@@ -11,6 +11,9 @@
  *      A child that leaves the app's cgroup for the root one holds the socket, and does the same.
  *  squat many PORT N
  *      UDP sockets on the wildcard, ports PORT and following. Prints "bound N", then stays.
+ *  squat flood PORT N
+ *      Binds and closes a UDP socket N times, with SO_REUSEADDR. Prints the CPU time in clock ticks
+ *      that this took, then stays.
  *  squat wander N
  *      One UDP socket that is bound to N ports, one after the other. Prints "bound N", then stays.
  */
@@ -21,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/times.h>
 #include <unistd.h>
 #include "netutil.h"
 
@@ -153,6 +157,20 @@ static void cmd_many(char **argv)
 	bound_and_stay(n);
 }
 
+static void cmd_flood(char **argv)
+{
+	struct endpoint e;
+	struct tms t;
+
+	endpoint_parse("4", "0.0.0.0", argv[2], &e);
+	for (int i = atoi(argv[3]); i; i--)
+		close(freebound("udp+", "4", &e));
+	times(&t);
+	printf("ticks %ld\n", (long)(t.tms_utime + t.tms_stime));
+	fflush(stdout);
+	pause();
+}
+
 static void cmd_wander(char **argv)
 {
 	const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
@@ -183,6 +201,8 @@ int main(int argc, char **argv)
 		cmd_leave(argv);
 	else if (strcmp(what, "many") == 0 && argc == 4)
 		cmd_many(argv);
+	else if (strcmp(what, "flood") == 0 && argc == 4)
+		cmd_flood(argv);
 	else if (strcmp(what, "wander") == 0)
 		cmd_wander(argv);
 	else
