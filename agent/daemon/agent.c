@@ -329,11 +329,9 @@ static int take_over(struct agent *a, const struct config *next, struct error *e
 {
 	int r;
 
-	a->policy.rules = next->rules;
-	a->policy.n_rules = next->n_rules;
 	service_device_adopt(a);
 	r = parties_adopt(a);
-	r = r ? r : parties_apply(a);
+	r = r ? r : parties_apply(a, next->rules, next->n_rules);
 	return r ? r : adopt_apps(a, e);
 }
 

@@ -442,11 +442,12 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	old = a->config;
 	a->config = *p->next;
 	*holds = true;
-	a->policy.rules = a->config.rules;
-	a->policy.n_rules = a->config.n_rules;
 	a->ctl.host_access = a->config.host_access;
 	/* (at the start, take_over() has told them) */
-	r = p->rules_changed && !a->starting ? parties_apply(a) : agent_tell_ctl(a);
+	if (p->rules_changed && !a->starting)
+		r = parties_apply(a, a->config.rules, a->config.n_rules);
+	a->policy.rules = a->config.rules;
+	r = r ? r : agent_tell_ctl(a);
 	r = r ? r : needs_hold(a);
 	if (!r && !upstreams_same(&old, &a->config))
 		r = names_set_upstreams(a, e);

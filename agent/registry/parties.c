@@ -2,6 +2,7 @@
 /* What the programs are told of who may talk to whom. */
 #include "registry/parties.h"
 #include "allot/policy.h"
+#include "base/work.h"
 #include "datapath/datapath.h"
 #include "registry/instance_ctl.h"
 #include "registry/state.h"
@@ -37,14 +38,23 @@ void party_unref(struct agent *a, uint32_t *party)
 	*party = AX_PARTY_NONE;
 }
 
-int parties_apply(struct agent *a)
+static void wait_for_programs(void *arg)
+{
+	(void)arg;
+	datapath_wait_for_programs();
+}
+
+int parties_apply(struct agent *a, struct config_rule *rules, size_t n)
 {
 	unsigned next = !a->ctl.rule_set;
 	const struct ax_party *p;
 	int r = 0;
 
-	/* programs may still go by that set, if it held a moment ago */
-	datapath_wait_for_programs();
+	/* Programs may still go by that set, if it held a moment ago. From then on nobody may come
+	 * in: a new party would have the new rules, which are not those that hold. */
+	work_offload(a->work, wait_for_programs, NULL);
+	a->policy.rules = rules;
+	a->policy.n_rules = n;
 	policy_rules(&a->policy, next);
 	for (uint32_t i = 0; i < AX_PARTIES_MAX && !r; i++) {
 		p = policy_party(&a->policy, i);

@@ -6,6 +6,7 @@
 #include "base/labels.h"
 
 struct agent;
+struct config_rule;
 
 /* The party of these labels, for an app or an address. 0 or a negative errno with a sentence, and
  * *party is AX_PARTY_NONE. */
@@ -14,8 +15,9 @@ int party_ref(struct agent *a, const struct labels *l, uint32_t *party, struct e
  */
 void party_unref(struct agent *a, uint32_t *party);
 
-/* The rules of a->policy hold from one moment to the next, for everybody at once. */
-int parties_apply(struct agent *a);
+/* These rules, the config's, hold from one moment to the next, for everybody at once. May let
+ * others come in before that (work.h). */
+int parties_apply(struct agent *a, struct config_rule *rules, size_t n);
 
 /* Of an earlier agent: its parties and the rules that hold, until they are released when all who
  * run are known. */
