@@ -27,6 +27,7 @@ static const char target[] =
 	"{ return a * b + getpid(); } }\n"
 	"extern \"C\" __attribute__((noinline)) int plain(int a) { return a + getpid(); }\n"
 	"static void say(const void *p) { printf(\"%p\\n\", p); fflush(stdout); }\n"
+	"static void *made;\n"
 	"static void *own(char *name) {\n"
 	"	void *p = mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,\n"
 	"		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n"
@@ -36,7 +37,7 @@ static const char target[] =
 	"	fprintf(f, \"nonsense\\n%lx 20 second\\n%lx zz bad\\n%lx 40 cut\", (long)p, "
 	"(long)p,\n"
 	"		(long)p + 128);\n"
-	"	fclose(f);\n	return p; }\n"
+	"	fclose(f);\n	return made = p; }\n"
 	"int main(int argc, char **argv) {\n"
 	"	char c, name[64]; void *lib;\n"
 	"	say((void *)shop::total<long>); say((void *)plain);\n"
@@ -50,6 +51,7 @@ static const char target[] =
 	"	case 'j': snprintf(name, 64, \"/tmp/perf-%d.map\", (int)getpid()); "
 	"say(own(name));\n"
 	"		break;\n"
+	"	case 'u': munmap(made, 8192); say(made); break;\n"
 	"	case 'x': execl(argv[0], argv[0], (char *)0); break; }\n"
 	"	return 0; }\n";
 
@@ -285,6 +287,28 @@ static void code_that_a_process_made(void **state)
 	processes_free(p);
 }
 
+/* A program that ends gives back its memory first, and stacks were taken before. */
+static void code_that_is_unmapped(void **state)
+{
+	struct processes *p = new_processes();
+	struct child c = start("./target", NULL);
+	uint64_t code = ask(&c, 'j');
+	char path[64];
+
+	(void)state;
+	processes_note(p, c.pid);
+	assert_int_equal(ask(&c, 'u'), code);
+	processes_note_again(p, c.pid);
+	check_name(p, c.pid, code + 0x30, "first one+0x30");
+	check_name(p, c.pid, c.plain + 2, "plain+0x2 (target)");
+	end(&c);
+	processes_note_again(p, c.pid);
+	check_name(p, c.pid, code + 0x30, "first one+0x30");
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)c.pid);
+	assert_int_equal(unlink(path), 0);
+	processes_free(p);
+}
+
 /* What another user, or a link, put there is not believed. */
 static void foreign_maps(void **state)
 {
@@ -415,6 +439,7 @@ int main(void)
 		cmocka_unit_test(replaced_and_deleted_files),
 		cmocka_unit_test(a_root_of_its_own),
 		cmocka_unit_test(code_that_a_process_made),
+		cmocka_unit_test(code_that_is_unmapped),
 		cmocka_unit_test(foreign_maps),
 		cmocka_unit_test(many_processes),
 		cmocka_unit_test(the_vdso),

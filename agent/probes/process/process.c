@@ -12,6 +12,7 @@
 #define CHECK_NS      100000000ull  /* how often it is looked whether it is still the same */
 #define WAIT_MAX_NS   3200000000ull /* for those whose addresses are never found */
 #define JIT_NS	      10000000ull
+#define GONE_MAX      4096 /* what a process had mapped before is kept so often */
 
 struct mapping {
 	uint64_t from, to, offset;
@@ -187,6 +188,43 @@ static void add_line(struct processes *p, struct process *one, char *line)
 	m->name = shown_name(p, path);
 }
 
+static int compare(const void *a, const void *b)
+{
+	const struct mapping *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static bool is_free(const struct process *one, size_t n, uint64_t from, uint64_t to)
+{
+	size_t above =
+		search_above(one->v, n, sizeof(*one->v), offsetof(struct mapping, from), to - 1);
+
+	return !above || one->v[above - 1].to <= from;
+}
+
+/* Addresses were taken when something was there that is not any more: programs that come to their
+ * end give back their memory before. What is mapped in its place now counts alone. */
+static void keep_gone(struct process *fresh, struct process *before)
+{
+	size_t n = fresh->n, gone = 0;
+
+	for (size_t i = 0; i < before->n && gone < GONE_MAX; i++) {
+		struct mapping *old = &before->v[i], *m;
+
+		if (!old->code || !is_free(fresh, n, old->from, old->to))
+			continue;
+		m = add_mapping(fresh);
+		if (!m)
+			break;
+		*m = *old;
+		old->file = NULL; /* what was its is m's now */
+		gone++;
+	}
+	if (gone)
+		qsort(fresh->v, fresh->n, sizeof(*fresh->v), compare);
+}
+
 /* What it had is kept if it has ended by now. */
 static void read_maps(struct processes *p, struct process *one)
 {
@@ -205,6 +243,7 @@ static void read_maps(struct processes *p, struct process *one)
 		drop_mappings(p, &fresh);
 		return;
 	}
+	keep_gone(&fresh, one);
 	drop_mappings(p, one);
 	one->v = fresh.v;
 	one->n = fresh.n;
