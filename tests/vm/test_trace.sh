@@ -52,11 +52,21 @@ exactly "members of structs by the kernel's own types" 'vfs_read .*"zero"' 5 \
 exactly "between two functions" . 10 \
 	ax trace latency kprobe:vfs_read if 'comm == "traced"' to kretprobe:vfs_read -c "$traced 10"
 
+exactly "from one time of a function to the next one" . 9 \
+	ax trace latency kprobe:vfs_read if 'comm == "traced"' to kprobe:vfs_read -c "$traced 10"
+exactly "the same in a program" 'mean .*50% up to' 9 \
+	ax trace latency uprobe:$traced:twice to uprobe:$traced:twice -c "$traced 10"
+like "returns that the kernel does not tell are counted" "64 events, 64 received, 0 dropped; 37 returns not seen" \
+	ax trace count uretprobe:$traced:deep -c "$traced 1 100"
+
 # --- tracepoints ---
 
 exactly "a tracepoint's fields" 'sys_enter_read .*count=10' 10 \
 	ax trace watch tracepoint:syscalls:sys_enter_read count if 'comm == "traced"' \
 	-c "$traced 10"
+exactly "a tracepoint that disarms itself" . 1 \
+	ax trace count tracepoint:syscalls:sys_enter_read --armed-by uprobe:$traced:named \
+	--disarmed-by tracepoint:syscalls:sys_enter_read -c "$traced 1"
 exactly "without fields" . 1 \
 	ax trace count tracepoint:sched:sched_process_exec if 'comm == "traced"' -c "$traced 1"
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Attaching the interpreter to functions and tracepoints. */
 #include <fcntl.h>
+#include <signal.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "probes/engine/link.h"
 #include "probes/engine/priv.h"
@@ -54,12 +56,61 @@ static int keep_link(struct engine *g, struct bpf_link *link)
 }
 
 /* The last ones first, which are those on returns. */
-void engine_close_links(struct engine *g)
+static void close_links(struct engine *g)
 {
 	while (g->n_link_fds)
 		close(g->link_fds[--g->n_link_fds]);
 	while (g->n_links)
 		bpf_link__destroy(g->links[--g->n_links]);
+}
+
+static _Noreturn void close_when_told(struct engine *g, int told)
+{
+	sigset_t all;
+	char c;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		close(fd); /* whoever reads what we write is not to wait for this */
+	while (read(told, &c, 1) < 0 && errno == EINTR)
+		continue;
+	close_links(g);
+	_exit(0);
+}
+
+/*
+ * Who is killed (SIGKILL, another Ctrl-C) while the kernel takes breakpoints out of programs leaves
+ * the rest of them there for good. So the last to close is a process that nobody kills: it has
+ * another number and session. False: there is none.
+ */
+static bool close_apart(struct engine *g)
+{
+	int told[2];
+	pid_t pid;
+
+	if (pipe2(told, O_CLOEXEC) < 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		close(told[1]);
+		close_when_told(g, told[0]);
+	}
+	close(told[0]);
+	if (pid > 0)
+		close_links(g);
+	close(told[1]); /* or by the kernel, when we are killed */
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	return pid > 0;
+}
+
+void engine_close_links(struct engine *g)
+{
+	/* what is pinned, the kernel detaches by itself when its file goes */
+	if (!g->uses[PROGRAM_USER] || !g->n_link_fds || g->plan->pin || !close_apart(g))
+		close_links(g);
 	while (g->n_mappings) {
 		g->n_mappings--;
 		munmap(g->mappings[g->n_mappings].at, g->mappings[g->n_mappings].bytes);

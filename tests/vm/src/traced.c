@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A program to be traced: traced N calls its functions N times, and reads as often. */
+/* A program to be traced: traced N [DEPTH] calls its functions N times, and reads as often. */
 // flags: -O1 -fno-optimize-sibling-calls
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,13 +26,13 @@ static __attribute__((noinline, noclone)) int deep(int n)
 
 int main(int argc, char **argv)
 {
-	int n = argc > 1 ? atoi(argv[1]) : 1, sum = 0;
+	int n = argc > 1 ? atoi(argv[1]) : 1, depth = argc > 2 ? atoi(argv[2]) : 3, sum = 0;
 	char file[] = "/dev/zero"; /* on the stack, where it is in memory when it is asked for */
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
 	char c[10];
 
 	for (int i = 0; i < n; i++) {
-		sum += named("a name", i) + deep(3);
+		sum += named("a name", i) + deep(depth);
 		sum += (int)read(fd, c, (size_t)(i % 10) + 1);
 	}
 	printf("%d\n", sum);
