@@ -3,6 +3,7 @@
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
 #include "net/netlink.h"
@@ -183,13 +184,21 @@ int socks_sending(int netns_fd, const struct ax_addr *local)
 #define TCP_BOUND_INACTIVE 13 /* Linux 6.8 */
 #define TCP_STATES_BOUND   ((1 << (TCP_BOUND_INACTIVE + 1)) - 1 - (1 << TCP_TIME_WAIT))
 
+/* struct inet_diag_hostcond, which ends with an array of no size, and its array */
+struct host_condition {
+	uint8_t family, prefix_len;
+	int port;
+	__be32 addr[4];
+};
+_Static_assert(offsetof(struct host_condition, addr) == sizeof(struct inet_diag_hostcond),
+	       "the kernel's layout");
+
 /* The kernel tells of sockets with that source address alone. */
 struct bound_request {
 	struct diag_request rq;
 	struct nlattr attr;
 	struct inet_diag_bc_op op;
-	struct inet_diag_hostcond cond;
-	__be32 addr[4];
+	struct host_condition cond;
 };
 
 static int ask_bound(int fd, uint8_t family, uint8_t proto, const struct ax_addr *addr)
@@ -208,11 +217,11 @@ static int ask_bound(int fd, uint8_t family, uint8_t proto, const struct ax_addr
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 
 	m.op.no = (uint16_t)(m.op.yes + sizeof(uint32_t)); /* beyond the end: no */
-	memcpy(m.addr, addr, sizeof(m.addr));
+	memcpy(m.cond.addr, addr, sizeof(m.cond.addr));
 	if (addr_is_v4(addr)) { /* v4-mapped sockets are found by that, too */
 		m.cond.family = AF_INET;
 		m.cond.prefix_len = 32;
-		m.addr[0] = addr->w[3];
+		m.cond.addr[0] = addr->w[3];
 	}
 	return sendto(fd, &m, sizeof(m), 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0 ? -errno
 											    : 0;
