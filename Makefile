@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
-.PHONY: all demo check check-quick check-unit check-prog check-net check-vm check-headers bench fuzz help clean \
+.PHONY: all demo check check-quick check-unit check-prog check-net check-vm check-headers bench bench-quick fuzz help clean \
 	deps deps-build deps-test deps-vm deps-bench deps-lint deps-arm64
 
 VERSION   := 0.1
@@ -230,6 +230,9 @@ demo: deps ## install what is missing, build, and show apps under virtual IPs an
 bench: deps-bench ## measure ax against what a user would pick instead, as ratios
 	$(Q)$(MAKE) --no-print-directory bench-build
 	$(Q)tools/bench/run.sh .output/ax
+bench-quick: deps-bench ## its headlines alone, in two minutes
+	$(Q)$(MAKE) --no-print-directory bench-build
+	$(Q)QUICK=1 tools/bench/run.sh .output/ax
 
 clean: ## remove everything that was built
 	rm -rf .output

@@ -185,16 +185,18 @@ static bool looks_at_tags(const struct rule_list *l)
 
 static int check_first(struct applying *a, struct error *e)
 {
+	bool own = sends(a->list) || looks_at_tags(a->list);
 	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus();
 	int r;
 
-	if (!sends(a->list) && !looks_at_tags(a->list) && !a->nat)
+	if (!own && !a->nat)
 		return 0;
 	for (size_t i = 0; i < a->list->n_rules; i++) /* before anything is repaired for it */
 		if (a->list->rules[i].verdict == AX_VERDICT_CPU && a->list->rules[i].cpu >= cpus)
 			return no_such_cpu(i, a->list->rules[i].cpu, e);
 	r = preflight(a->inst, a->ifname, a->list, a->mode, a->o->fix, on_finding, a, e);
-	if (r <= 0 || a->o->force)
+	/* of answers to another list's balancer it is only said what would become of them here */
+	if (r <= 0 || a->o->force || !own)
 		return r < 0 ? r : 0;
 	return error_set(
 		e, -ENOLINK,

@@ -2,7 +2,8 @@
 # Reads the raw figures ("case round value") and then the rows (tab-separated: what, unit, ax's
 # case, what it is compared with, that case, direction, target; without a direction nothing is
 # wanted of it); prints the table, and the JSON to
-# the file `json`. A ratio is the median of the rounds' own ratios, so that a machine that is slower
+# the file `json`; without a `json` only the table, with `silent` only the JSON, with `headlines` only
+# what was measured. A ratio is the median of the rounds' own ratios, so that a machine that is slower
 # for a while does not count.
 
 function median(list, n,    i, j, t) {
@@ -83,6 +84,8 @@ FNR == NR {
 	base = b == "" ? -1 : case_median(b)
 	judged = b == "" ? ax : ratio_median(a, b)
 	known = ax >= 0 && judged >= 0
+	if (headlines && !known)
+		next
 	wanted = direction != ""
 	reached = known && wanted && (direction == ">=" ? judged >= target : judged <= target)
 	add_row(what, human(ax, unit), b == "" ? "-" : against " " human(base, unit),
@@ -102,13 +105,15 @@ FNR == NR {
 }
 
 END {
-	for (i = 1; i <= n_rows; i++) {
+	for (i = 1; i <= n_rows && !silent; i++) {
 		line = ""
 		for (c = 1; c <= 6; c++)
 			line = line sprintf("%-" width[c] "s  ", table[i, c])
 		sub(/ +$/, "", line)
 		print line
 	}
+	if (json == "")
+		exit
 	printf "{\n  \"kernel\": %s,\n  \"cpus\": %d,\n  \"load\": %.2f,\n" \
 		"  \"rounds\": %d,\n  \"milliseconds\": %d,\n" \
 		"  \"seconds_idle\": %d,\n  \"agent_wakeups_idle\": %d,\n  \"results\": [\n%s\n  ]\n}\n",

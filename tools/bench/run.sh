@@ -16,12 +16,18 @@
 # sender on one and the receiver on another. Starting programs is not pinned. haproxy is measured
 # both left to the scheduler and on the same processor.
 #
+# Each part prints its table when it is done. QUICK=1 measures the headlines alone, in three short
+# rounds (make bench-quick).
+#
 # Settings from the environment: ROUNDS (7), MILLISECONDS per figure (800), IDLE seconds (60),
 # DECLARED entries of the large config (10000), PACKETS per test run (1000000), RATE of events
 # a second for RATE_SECONDS (200000, 5).
 set -euo pipefail
 
+QUICK=${QUICK:-}
+ROUNDS=${ROUNDS:-${QUICK:+3}}
 ROUNDS=${ROUNDS:-7}
+MILLISECONDS=${MILLISECONDS:-${QUICK:+200}}
 MILLISECONDS=${MILLISECONDS:-800}
 IDLE=${IDLE:-60}
 DECLARED=${DECLARED:-10000}
@@ -100,6 +106,15 @@ ip link set lo up
 # shellcheck source=tools/bench/trace.sh
 . "$here/trace.sh"
 
+if [ -n "$QUICK" ]; then
+	main_cases=(conn.plain conn.host conn.service conn.nat rr.plain rr.host rr.private rr.nat
+		stream.private stream.fwd launch.host launch.unshare launch.private)
+	large_cases=()
+	xdp_cases=(xdp.ports xdp.xdpfilter xdp.mixed10 xdp.mixed1000 xdp.nat xdp.ipip
+		live.ports live.xdpfilter live.nftset)
+	trace_cases=(trace.firstbt trace.first trace.pushbt trace.push)
+fi
+
 load=$(cut -d' ' -f1 /proc/loadavg)
 awk -v load="$load" -v cpus="$(nproc)" 'BEGIN {exit load > cpus / 2}' ||
 	note "the machine is busy (load $load): the figures will be less sure than they could be"
@@ -117,21 +132,23 @@ measure_apps() {
 	if [ -n "$ax" ]; then
 		agents=("$small" "$large")
 		ax_up
+	fi
+	if [ -n "$ax" ] && [ -z "$QUICK" ]; then
 		large_up
 		idle_begin
 	fi
 	rounds "${main_cases[@]}"
-	if [ -n "$ax" ]; then
+	if [ -n "$ax" ] && [ -z "$QUICK" ]; then
 		idle_end
 		rounds "${large_cases[@]}"
 	fi
-	rows >>"$tmp/rows"
+	rows >"$tmp/rows.apps"
 }
 measure_packets() {
 	xdp_up
 	rounds "${xdp_cases[@]}"
-	xdp_check
-	xdp_rows >>"$tmp/rows"
+	[ -n "$QUICK" ] || xdp_check
+	xdp_rows >"$tmp/rows.xdp"
 }
 
 measure_tracing() {
@@ -142,17 +159,37 @@ measure_tracing() {
 	round=1
 	measure_size
 	rounds "${trace_cases[@]}"
-	trace_rows >>"$tmp/rows"
+	trace_rows >"$tmp/rows.trace"
 }
 
+# report ROWS... -- [-v NAME=VALUE]...: what the raw figures say of these rows
+report() {
+	local files=()
+	while [ "$1" != -- ]; do
+		[ ! -e "$1" ] || files+=("$1")
+		shift
+	done
+	shift
+	[ ${#files[@]} = 0 ] ||
+		awk -v headlines="$QUICK" "$@" -f "$here/report.awk" "$tmp/raw" "${files[@]}"
+}
+
+declare -A titles=([apps]='apps and services' [xdp]='packets of interfaces' [trace]='tracing')
+n=0
 for part in $parts; do
+	n=$((n + 1))
+	note "part $n of $(wc -w <<<"$parts"): ${titles[$part]}"
 	case $part in
 	apps) measure_apps ;;
 	xdp) measure_packets ;;
 	trace) measure_tracing ;;
 	esac
+	echo "${titles[$part]^}:"
+	report "$tmp/rows.$part" --
+	echo
 done
 mkdir -p "$output"
-awk -v json="$output/bench.json" -v kernel="$(uname -r)" -v load="$load" -v cpus="$(nproc)" \
-	-v milliseconds="$MILLISECONDS" -v idle="$IDLE" -v idle_wakeups="${idle_wakeups:--1}" \
-	-f "$here/report.awk" "$tmp/raw" "$tmp/rows"
+report "$tmp"/rows.{apps,xdp,trace} -- -v silent=1 -v json="$output/bench.json" -v kernel="$(uname -r)" \
+	-v load="$load" -v cpus="$(nproc)" -v milliseconds="$MILLISECONDS" -v idle="$IDLE" \
+	-v idle_wakeups="${idle_wakeups:--1}"
+note "the same as JSON, with each round: $output/bench.json"
