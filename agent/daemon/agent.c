@@ -554,6 +554,11 @@ static int run(struct daemon *d)
 			a->address_freed = false;
 			services_section_retry(a);
 		}
+		if (a->name_added) {
+			a->name_added = false;
+			if (a->dns)
+				dns_server_names_added(a->dns);
+		}
 		if (a->timers_stale)
 			arm_timer(d);
 		r = loop_wait(a->epoll, &item, &events);

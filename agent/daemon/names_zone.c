@@ -84,6 +84,17 @@ static bool zone_lookup(void *arg, const char *text, struct dns_name_info *ret)
 	return true;
 }
 
+/* A private app that has just been registered has no way to it before its network is attached. */
+static bool zone_ready(void *arg, const char *text)
+{
+	struct agent *a = arg;
+	const struct name *n = name_find(a, text);
+	const struct app *app = n ? n->app : NULL;
+
+	return n &&
+	       (n->service || n->declared || !app || app->spec.net == NET_HOST || app->ifindex);
+}
+
 static bool zone_reverse(void *arg, const struct ax_addr *addr, char name[DNS_NAME_MAX])
 {
 	struct agent *a = arg;
@@ -121,6 +132,7 @@ static bool zone_asker(void *arg, const struct ax_addr *addr, __be16 port_be, ui
 		app = app_by_id(a, datapath_dns_asker(a->dp, &from));
 	if (!app)
 		return (v && v->host) || !zone_owns(a, addr);
+	ret->wait_ms = app->spec.wait_ms;
 	ret->self = addr_is_zero(&app->vip4) ? app->vip6 : app->vip4;
 	ret->forward = a->config.dns_forward == DNS_FORWARD_ALL || app->spec.egress ||
 		       app->spec.net == NET_HOST;
@@ -172,6 +184,7 @@ int names_open(struct agent *a, struct error *e)
 		.port_be = htons(53),
 		.zone = {.domain = a->config.dns_domain,
 			 .lookup = zone_lookup,
+			 .ready = zone_ready,
 			 .ports = zone_ports,
 			 .reverse = zone_reverse,
 			 .owns = zone_owns,

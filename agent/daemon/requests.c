@@ -67,12 +67,23 @@ static struct app *app_of_request(struct agent *a, struct client *c, const json_
 	return app;
 }
 
-static json_t *resolv_conf(const struct agent *a)
-{
-	char text[256], ip[ADDR_STRLEN];
+/* Resolvers give up after 10 seconds, musl's after 5: those of an app that waits for names wait as
+ * long as it does, as far as they can be told (man resolv.conf). */
+#define RESOLVER_ATTEMPTS_MAX  5
+#define RESOLVER_TIMEOUT_MAX_S 30
 
-	snprintf(text, sizeof(text), "nameserver %s\nsearch %s\noptions ndots:1\n",
-		 addr_format(&a->host4, ip), a->config.dns_domain);
+static json_t *resolv_conf(const struct agent *a, const struct app *app)
+{
+	unsigned seconds = app->spec.wait_ms / 1000 / RESOLVER_ATTEMPTS_MAX + 1;
+	char text[320], options[64] = "", ip[ADDR_STRLEN];
+
+	if (seconds > RESOLVER_TIMEOUT_MAX_S)
+		seconds = RESOLVER_TIMEOUT_MAX_S;
+	if (app->spec.wait_ms)
+		snprintf(options, sizeof(options), " timeout:%u attempts:%d",
+			 seconds < 5 ? 5 : seconds, RESOLVER_ATTEMPTS_MAX);
+	snprintf(text, sizeof(text), "nameserver %s\nsearch %s\noptions ndots:1%s\n",
+		 addr_format(&a->host4, ip), a->config.dns_domain, options);
 	return json_string(text);
 }
 
@@ -90,7 +101,7 @@ static json_t *launch_answer(struct agent *a, const struct app *app)
 	if (!addr_is_zero(&app->vip6))
 		json_object_set_new(j, "ip6", json_addr(&app->vip6));
 	if (app->spec.net == NET_PRIVATE && a->dns)
-		json_object_set_new(j, "resolv_conf", resolv_conf(a));
+		json_object_set_new(j, "resolv_conf", resolv_conf(a, app));
 	if (app->spec.detach) {
 		snprintf(log, sizeof(log), "%s/%s.log", a->inst->log_dir, app->spec.name);
 		json_object_set_new(j, "log", json_string(log));

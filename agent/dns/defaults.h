@@ -14,6 +14,8 @@
 #define DNS_RCVBUF	   (16 << 20)	  /* of UDP: each asker may fill only a part */
 #define DNS_QUERIES_MAX	   512		  /* open at the upstreams */
 #define DNS_QUERIES_SHARE  64		  /* of these one asker's: one more fails at once */
+#define DNS_HELD_MAX	   1024		  /* names that askers wait for */
+#define DNS_HELD_SHARE	   64		  /* one asker's queries that wait for names */
 #define DNS_CLIENTS_MAX	   128		  /* TCP connections */
 
 #endif

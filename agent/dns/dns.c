@@ -116,6 +116,7 @@ static int server_init(struct dns_server *s, int epoll_fd, const struct dns_conf
 	s->arg = c->arg;
 	dns_wait_init(&s->queries);
 	dns_wait_init(&s->clients);
+	dns_wait_init(&s->held);
 	for (size_t i = 0; i < ARRAY_SIZE(s->udp); i++) {
 		socket_init(s, &s->udp[i], LOOP_DNS_UDP);
 		socket_init(s, &s->tcp[i], LOOP_DNS_LISTEN);
@@ -170,6 +171,8 @@ void dns_server_close(struct dns_server *s)
 		return;
 	dns_clients_close(s);
 	dns_queries_cancel(s, NULL);
+	dns_held_cancel(s, NULL);
+	dns_wishes_free(s);
 	for (size_t i = 0; i < ARRAY_SIZE(s->udp); i++) {
 		loop_del(s->epoll_fd, &s->udp[i].item);
 		loop_del(s->epoll_fd, &s->tcp[i].item);
@@ -250,6 +253,8 @@ void dns_on_udp(struct loop_item *item)
 		if (n < 0 || (size_t)n > sizeof(query) ||
 		    !dns_rights_of(s, &a.from, IPPROTO_UDP, &a.rights))
 			continue;
+		if (dns_hold(s, &a, query, (size_t)n, false))
+			continue;
 		len = dns_answer(&s->zone, query, (size_t)n, s->answer, sizeof(s->answer),
 				 DNS_UDP_MAX);
 		if (len > 0)
@@ -272,6 +277,8 @@ static void timer_update(struct dns_server *s)
 
 	if (s->queries.next != &s->queries)
 		next = earlier(next, s->queries.next->deadline_ns);
+	if (s->held.next != &s->held)
+		next = earlier(next, s->held.next->deadline_ns);
 	if (s->clients.next != &s->clients)
 		next = earlier(next, s->clients.next->deadline_ns);
 	/* Deadlines move with every query. A timer that is early costs one wake-up, setting it
@@ -303,6 +310,7 @@ void dns_on_timer(struct loop_item *item)
 		dns_listen_events(s, EPOLLIN);
 	}
 	dns_queries_expire(s, now);
+	dns_held_expire(s, now);
 	dns_clients_expire(s, now);
 	dns_settle(s);
 }

@@ -32,12 +32,16 @@ struct dns_rights {
 				askers, so that nobody takes it all */
 	bool forward;	     /* names that are not the zone's are asked for at the upstreams; else
 				they do not exist */
+	uint32_t wait_ms;    /* how long a query may wait for a name that nobody has yet */
 };
 
 struct dns_zone {
 	const char *domain; /* "ax.internal": lower case, no dots at the ends */
 	/* `name` is lower case, without the domain. Returns true when the name exists. */
 	bool (*lookup)(void *arg, const char *name, struct dns_name_info *ret);
+	/* Whether a name exists and can be connected to, for those who wait for that; NULL: as soon
+	 * as lookup() knows it. */
+	bool (*ready)(void *arg, const char *name);
 	/* Adds the ports of a name that exists, for SRV; NULL: lookup() has given them. */
 	void (*ports)(void *arg, const char *name, struct dns_name_info *ret);
 	/* The name (without domain) of a virtual IP, false when it is not ours. */
@@ -93,6 +97,8 @@ void dns_server_close(struct dns_server *s);
 __be16 dns_server_port(const struct dns_server *s);
 /* Replaces the upstreams (config reload); one that is this very server is left out. */
 int dns_server_set_upstreams(struct dns_server *s, const struct dns_upstream *u, size_t n);
+/* A name came, or is ready: whoever waits for it is answered. */
+void dns_server_names_added(struct dns_server *s);
 /* Handlers of the loop's kinds; they never fail the agent. */
 void dns_on_udp(struct loop_item *item);
 void dns_on_listen(struct loop_item *item);

@@ -72,10 +72,24 @@ static int error_answer(struct dns_server *s, const struct dns_asker *a, const u
 				out, ERROR_ANSWER_MAX);
 }
 
+/* Outside knows no such name: an app may yet have it. */
+static bool query_hold(struct dns_query *q)
+{
+	dns_put16(q->msg + 2, q->id);
+	if (!dns_hold(q->server, &q->asker, q->msg + 2, q->len, true))
+		return false;
+	query_free(q);
+	return true;
+}
+
 static void query_fail(struct dns_query *q)
 {
 	uint8_t out[ERROR_ANSWER_MAX];
-	int len = error_answer(q->server, &q->asker, q->msg + 2, q->len, out);
+	int len;
+
+	if (query_hold(q))
+		return;
+	len = error_answer(q->server, &q->asker, q->msg + 2, q->len, out);
 
 	if (len > 0)
 		query_answer(q, out, (size_t)len);
@@ -222,9 +236,11 @@ static void query_answered(struct dns_query *q, uint8_t *msg, size_t len)
 	bool useless = rcode == LDNS_RCODE_SERVFAIL || rcode == LDNS_RCODE_REFUSED ||
 		       rcode == LDNS_RCODE_NOTIMPL;
 
-	if (useless && q->next < q->server->n_upstreams)
+	if (useless && q->next < q->server->n_upstreams) {
 		query_next(q);
-	else
+		return;
+	}
+	if (rcode != LDNS_RCODE_NXDOMAIN || !query_hold(q))
 		query_answer(q, msg, len);
 }
 

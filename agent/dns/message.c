@@ -249,6 +249,18 @@ int dns_answer_error(const uint8_t *query, size_t len, ldns_pkt_rcode rcode, uin
 	return reply_write(&r, out, reply_limit(&q, out_size, 0));
 }
 
+bool dns_may_come(const struct dns_zone *zone, const uint8_t *query, size_t len,
+		  char name[DNS_NAME_MAX], bool *alone)
+{
+	CLEANUP(question_free) struct dns_question q = {};
+
+	/* a plain query: whatever else it is gets its answer at once */
+	return len >= DNS_HEADER_LEN && !(query[2] & 0xf8) && question_parse(query, len, &q) == 0 &&
+	       !q.edns_version && ldns_rr_get_class(q.rr) == LDNS_RR_CLASS_IN &&
+	       q.type != LDNS_RR_TYPE_AXFR && q.type != LDNS_RR_TYPE_IXFR &&
+	       dns_zone_may_come(zone, &q, name, alone);
+}
+
 bool dns_asks_single_label(const uint8_t *query, size_t len)
 {
 	CLEANUP(question_free) struct dns_question q = {};

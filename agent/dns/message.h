@@ -50,6 +50,14 @@ void dns_add_soa(struct dns_reply *r, ldns_pkt_section s, const ldns_rdf *owner,
 /* NULL: no memory, or not a name. */
 ldns_rdf *dns_name_below(const char *name, const char *domain);
 
+bool dns_zone_ready(const struct dns_zone *zone, const char *name);
+/* Whether the query asks for what an app may yet be called, which none that is ready is. *alone:
+ * without a domain, so that others may know it. */
+bool dns_may_come(const struct dns_zone *zone, const uint8_t *query, size_t len,
+		  char name[DNS_NAME_MAX], bool *alone);
+bool dns_zone_may_come(const struct dns_zone *zone, const struct dns_question *q,
+		       char name[DNS_NAME_MAX], bool *alone);
+
 /* The port that a service name such as "http" stands for, -ENOENT when it is not known. */
 int dns_service_port(const char *name, uint8_t proto);
 

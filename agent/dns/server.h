@@ -26,7 +26,7 @@ struct dns_socket {
 struct dns_share {
 	struct dns_share *next;
 	struct ax_addr who;
-	size_t n_queries, n_clients;
+	size_t n_queries, n_clients, n_held;
 };
 
 struct dns_server {
@@ -47,6 +47,9 @@ struct dns_server {
 	size_t n_queries;
 	struct dns_wait clients;
 	size_t n_clients;
+	struct dns_wait held; /* see hold.c */
+	struct dns_wish *wishes;
+	size_t n_wishes;
 	struct dns_share *shares;
 	struct dns_client *unsettled;	/* see dns_clients_settle() */
 	uint8_t answer[DNS_ANSWER_MAX]; /* scratch of the handlers */
@@ -106,6 +109,14 @@ void dns_forward(struct dns_server *s, const struct dns_asker *a, const uint8_t 
 void dns_queries_expire(struct dns_server *s, uint64_t now_ns);
 /* Forgets queries: those of one client, or all (NULL). */
 void dns_queries_cancel(struct dns_server *s, const struct dns_client *client);
+
+/* hold.c. True: the query waits for a name, and is answered later. */
+bool dns_hold(struct dns_server *s, const struct dns_asker *a, const uint8_t *query, size_t len,
+	      bool asked_outside);
+void dns_held_expire(struct dns_server *s, uint64_t now_ns);
+/* Forgets those of one client, or all (NULL). */
+void dns_held_cancel(struct dns_server *s, const struct dns_client *client);
+void dns_wishes_free(struct dns_server *s);
 
 /*
  * tcp.c. dns_client_reply() only queues, and nothing but dns_clients_settle() then writes, takes

@@ -26,7 +26,7 @@ void dns_share_put(struct dns_server *s, struct dns_share *sh)
 {
 	struct dns_share **at = &s->shares;
 
-	if (sh->n_queries || sh->n_clients)
+	if (sh->n_queries || sh->n_clients || sh->n_held)
 		return;
 	while (*at != sh)
 		at = &(*at)->next;

@@ -54,6 +54,7 @@ static void client_forget(struct dns_client *c)
 static void client_free(struct dns_client *c)
 {
 	dns_queries_cancel(c->server, c);
+	dns_held_cancel(c->server, c);
 	loop_del(c->server->epoll_fd, &c->item);
 	close_fd(&c->item.fd);
 	dns_wait_remove(&c->wait);
@@ -132,6 +133,8 @@ static void client_query(struct dns_client *c, const uint8_t *query, size_t len)
 		c->broken = true;
 		return;
 	}
+	if (dns_hold(s, &a, query, len, false))
+		return;
 	n = dns_answer(&s->zone, query, len, s->answer, sizeof(s->answer), 0);
 	if (n == 0)
 		dns_forward(s, &a, query, len);

@@ -311,6 +311,27 @@ static bool answer_reverse(const struct dns_zone *zone, const struct dns_questio
 	return true;
 }
 
+bool dns_zone_ready(const struct dns_zone *zone, const char *name)
+{
+	struct dns_name_info info;
+
+	return zone->ready ? zone->ready(zone->arg, name) : zone->lookup(zone->arg, name, &info);
+}
+
+bool dns_zone_may_come(const struct dns_zone *zone, const struct dns_question *q,
+		       char name[DNS_NAME_MAX], bool *alone)
+{
+	int above = labels_above(q, zone->domain);
+	size_t n = above >= 0 ? (size_t)above : q->name.n;
+
+	*alone = above < 0;
+	if (n != 1 && (n != 3 || !label_proto(q->name.l[1])))
+		return false;
+	/* "dns" is the zone's own */
+	return label_text(q->name.l[n - 1], name) && !streq(name, "dns") &&
+	       !streq(name, "localhost") && !dns_zone_ready(zone, name);
+}
+
 bool dns_zone_answer(const struct dns_zone *zone, const struct dns_question *q, struct dns_reply *r)
 {
 	int above = labels_above(q, zone->domain);

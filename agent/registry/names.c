@@ -40,6 +40,7 @@ struct name *name_get(struct agent *a, const char *text)
 		name_free(n);
 		return NULL;
 	}
+	a->name_added = true;
 	return n;
 }
 

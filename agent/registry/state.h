@@ -64,6 +64,7 @@ struct agent {
 
 	/* looked at once a turn of the loop */
 	bool timers_stale;  /* a deadline came or went: the timer is armed anew */
+	bool name_added;    /* or has a way to it: whoever asks DNS and waits is answered */
 	bool address_freed; /* services that could not be declared are tried again */
 
 	struct hooks hooks;

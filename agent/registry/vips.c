@@ -171,6 +171,7 @@ static int route_sync(struct agent *a, struct vip *v)
 		if (r && r != -ESRCH && r != -ENODEV)
 			return r;
 	}
+	a->name_added = true;
 	was = v->route.dst.len ? v->route.ifindex : 0;
 	v->route = want;
 	service_device_routed(a, was, want.dst.len ? want.ifindex : 0);

@@ -71,6 +71,38 @@ for client in private host; do
 	done
 done
 
+# names that nobody has yet; names outside do not wait
+build_resolve
+for client in private host; do
+	pids=() outs=()
+	# shellcheck disable=SC2016 # of the apps' shells
+	for look in "getent ahostsv4 new" "getent ahostsv4 new.ax.internal" "getent hosts new" \
+		"$BIN/resolve new v4" "$BIN/resolve new any"; do
+		run_app --net $client --wait 20s -- sh -c "$look | grep -o '10\.77\.1\.7' | head -n 1"
+		pids+=("$APP") outs+=("$OUT")
+	done
+	run_app --net $client --wait 20s -- sh -c \
+		"exec $BIN/tcp connect 4 \$(getent ahostsv4 new | head -n 1 | sed 's/ .*//') 7000"
+	pids+=("$APP") outs+=("$OUT")
+	sleep 1.5
+	is "$client: nobody has the name, and nobody has failed" "$(cat "${outs[@]}")" ""
+	start=$(milliseconds)
+	fails "$client: a name outside" in_app --net $client --wait 20s -- getent hosts www.no.test
+	took=$(($(milliseconds) - start))
+	like "$client: is not waited for ($took ms)" "$took" "^[0-9]{1,4}$"
+	serve 7000 --name new --ip 10.77.1.7 -- "$BIN/tcp" listen 6 :: 7000 new
+	pid=$APP
+	for i in "${!pids[@]}"; do
+		wait_for -t 15 "! alive ${pids[$i]}"
+		like "$client: then it is found ($i)" "$(cat "${outs[$i]}")" "^10.77.1.7$|^peer=10.77.1.7:7000"
+	done
+	stop_app $pid
+	start=$(milliseconds)
+	fails "$client: a name that never comes" in_app --net $client --wait 2s -- getent hosts never
+	took=$(($(milliseconds) - start))
+	like "$client: is waited for once ($took ms)" "$took" "^[23][0-9][0-9][0-9]$"
+done
+
 for client in private host; do
 	start=$(milliseconds)
 	out=$(in_app --net $client --wait 1s -- "$BIN/tcp" connect 4 10.77.3.1 7000)

@@ -569,6 +569,166 @@ static void test_pipelining_clients_keep_the_bound(void **state)
 		close(fd[i]);
 }
 
+/* --- names that come later --- */
+
+static bool late_is_there;
+
+static bool late_lookup(void *arg, const char *name, struct dns_name_info *ret)
+{
+	if (!streq(name, "late"))
+		return test_zone("").lookup(arg, name, ret);
+	*ret = (struct dns_name_info){.ip4 = test_addr("10.9.0.8")};
+	return late_is_there;
+}
+
+/* 127.0.0.2 waits for a second, and may ask outside; 127.0.0.3 only waits. */
+static bool late_asker(void *arg, const struct ax_addr *from, __be16 port_be, uint8_t proto,
+		       struct dns_rights *ret)
+{
+	(void)arg;
+	(void)port_be;
+	(void)proto;
+	*ret = (struct dns_rights){
+		.self = *from, .forward = from->b[15] != 3, .wait_ms = from->b[15] > 1 ? 1000 : 0};
+	return true;
+}
+
+static int setup_late(void **state)
+{
+	struct dns_config c = {.listen4 = test_addr("127.0.0.1"), .zone = test_zone("ax.internal")};
+	struct dns_upstream u;
+	struct error e = {};
+
+	(void)state;
+	late_is_there = false;
+	epoll_fd = loop_open();
+	upstream = server_new("up.test", 0, NULL, 0);
+	u = upstream_at(dns_server_port(upstream));
+	c.zone.lookup = late_lookup;
+	c.zone.asker = late_asker;
+	c.upstreams = &u;
+	c.n_upstreams = 1;
+	return dns_server_open(epoll_fd, &c, &server, &e);
+}
+
+static void name_comes(void)
+{
+	late_is_there = true;
+	dns_server_names_added(server);
+}
+
+static void ask_late(int fd, unsigned id, const char *name, unsigned type)
+{
+	struct test_query q = test_query((uint16_t)id, name, type);
+
+	send_query(fd, &q);
+	run(-1, 1);
+}
+
+static void test_a_name_is_waited_for(void **state)
+{
+	static const char *const names[] = {"late.ax.internal", "LATE.Ax.internal", "late"};
+	static const uint8_t addr[] = {10, 9, 0, 8};
+
+	(void)state;
+	for (unsigned from = 2; from <= 3; from++) {
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+			autoclose int fd = socket_from(SOCK_DGRAM, from, dns_server_port(server));
+			size_t len;
+
+			late_is_there = false;
+			ask_late(fd, 1, names[i], LDNS_RR_TYPE_A);
+			ask_late(fd, 1, names[i], LDNS_RR_TYPE_A); /* again: one answer */
+			ask_late(fd, 2, names[i], LDNS_RR_TYPE_AAAA);
+			assert_false(run(fd, 50));
+			name_comes();
+			len = receive(fd, 1);
+			assert_int_equal(rcode(), 0);
+			assert_memory_equal(reply + len - 4, addr, 4);
+			receive(fd, 2);
+			assert_int_equal(rcode(), 0);
+			assert_int_equal(get16(reply + 6), 0);
+			assert_false(run(fd, 20));
+		}
+	}
+	assert_false(timer_is_set());
+}
+
+static void test_the_wait_for_a_name_is_had_once(void **state)
+{
+	autoclose int fd = socket_from(SOCK_DGRAM, 2, dns_server_port(server));
+	uint64_t start = time_mono_ns();
+
+	(void)state;
+	ask_late(fd, 1, "late.ax.internal", LDNS_RR_TYPE_A);
+	assert_false(run(fd, 500));
+	ask_late(fd, 2, "late", LDNS_RR_TYPE_AAAA); /* no longer than the first one */
+	receive(fd, 1);
+	assert_int_equal(rcode(), LDNS_RCODE_NXDOMAIN);
+	assert_true(time_mono_ns() - start >= 900000000u);
+	receive(fd, 2);
+	assert_int_equal(rcode(), LDNS_RCODE_NXDOMAIN);
+	start = time_mono_ns();
+	ask_late(fd, 3, "late", LDNS_RR_TYPE_A);
+	receive(fd, 3);
+	assert_int_equal(rcode(), LDNS_RCODE_NXDOMAIN);
+	assert_true(time_mono_ns() - start < 800000000u);
+	assert_false(timer_is_set());
+}
+
+static void test_other_names_do_not_wait(void **state)
+{
+	static const char *const names[] = {
+		"web",	     "four.up.test",	      "no.where.test", "a.late.ax.internal",
+		"localhost", "9.9.9.10.in-addr.arpa", "ax.internal"};
+	autoclose int fd = socket_from(SOCK_DGRAM, 2, dns_server_port(server));
+	autoclose int other = socket_to(SOCK_DGRAM, dns_server_port(server));
+	uint64_t start = time_mono_ns();
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+		ask_late(fd, i, names[i], LDNS_RR_TYPE_A);
+		receive(fd, i);
+	}
+	ask_late(other, 9, "late.ax.internal", LDNS_RR_TYPE_A); /* does not want to wait */
+	receive(other, 9);
+	assert_int_equal(rcode(), LDNS_RCODE_NXDOMAIN);
+	assert_true(time_mono_ns() - start < 900000000u);
+}
+
+static void test_waiting_by_tcp(void **state)
+{
+	autoclose int fd = socket_from(SOCK_STREAM, 2, dns_server_port(server));
+	autoclose int gone = socket_from(SOCK_STREAM, 2, dns_server_port(server));
+	struct test_query q = test_query(5, "late.ax.internal", LDNS_RR_TYPE_A);
+
+	(void)state;
+	send_framed(fd, &q);
+	send_framed(gone, &q);
+	assert_false(run(fd, 100));
+	close_fd(&gone);
+	name_comes();
+	receive_framed(fd);
+	assert_int_equal(rcode(), 0);
+	assert_int_equal(get16(reply + 6), 1);
+}
+
+static void test_waiting_is_bounded(void **state)
+{
+	autoclose int fd = socket_from(SOCK_DGRAM, 2, dns_server_port(server));
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "n%u.ax.internal", i);
+		ask_late(fd, i, name, LDNS_RR_TYPE_A);
+	}
+	/* those that are too many, at once */
+	receive(fd, DNS_HELD_SHARE);
+	assert_int_equal(rcode(), LDNS_RCODE_NXDOMAIN);
+}
+
 static void test_tcp(void **state)
 {
 	autoclose int fd = socket_to(SOCK_STREAM, dns_server_port(server));
@@ -889,6 +1049,7 @@ static void test_open_fails(void **state)
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define LATE(f) cmocka_unit_test_setup_teardown(f, setup_late, teardown)
 
 int main(void)
 {
@@ -906,6 +1067,11 @@ int main(void)
 		TEST(test_queries_of_all_are_bounded),
 		TEST(test_a_flood_pushes_out_nobody_else),
 		TEST(test_pipelining_clients_keep_the_bound),
+		LATE(test_a_name_is_waited_for),
+		LATE(test_the_wait_for_a_name_is_had_once),
+		LATE(test_other_names_do_not_wait),
+		LATE(test_waiting_by_tcp),
+		LATE(test_waiting_is_bounded),
 		TEST(test_tcp),
 		TEST(test_tcp_forward),
 		TEST(test_tcp_next_upstream),
