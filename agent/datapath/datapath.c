@@ -129,7 +129,7 @@ static int pin_dir_of(const struct instance *inst, bool make, char *ret, size_t 
 		      struct error *e)
 {
 	char mount_dir[200];
-	int r = mount_bpffs(make, mount_dir, sizeof(mount_dir), e);
+	int r = mount_bpffs(inst, make, mount_dir, sizeof(mount_dir), e);
 
 	if (!r)
 		snprintf(ret, size, "%s/%s", mount_dir, inst->name);

@@ -46,7 +46,7 @@ int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make,
 {
 	char dir[256], name[32] = "";
 	bool above;
-	int r = mount_bpffs_lasting(make, dir, sizeof(dir), &above, e);
+	int r = mount_bpffs_lasting(inst, make, dir, sizeof(dir), &above, e);
 
 	datapath_log_libbpf(); /* every way into these files leads through here */
 	if (r)

@@ -31,7 +31,7 @@ void datapath_apps_open(const struct instance *inst, struct datapath_apps *a)
 	char mount[200];
 
 	*a = (struct datapath_apps){.vips = -1};
-	if (!inst || mount_bpffs(false, mount, sizeof(mount), &ignored))
+	if (!inst || mount_bpffs(inst, false, mount, sizeof(mount), &ignored))
 		return;
 	a->vips = open_map(mount, inst->name, "vips", sizeof(struct ax_vip));
 	ctl_map = open_map(mount, inst->name, "ctl", sizeof(ctl));

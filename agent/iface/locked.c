@@ -146,9 +146,17 @@ int xdp_open_locked(const struct instance *inst, const char *dir, unsigned ifind
 	return -ENOENT;
 }
 
-int xdp_not_loaded(const char *ifname, struct error *e)
+int xdp_not_loaded(const struct instance *inst, const char *ifname, struct error *e)
 {
-	return error_set(e, -ENOENT, "no rules of ax are loaded on %s: see ax xdp load", ifname);
+	struct error why = {0};
+	char dir[256];
+
+	if (datapath_xdp_dir(inst, NULL, false, dir, sizeof(dir), &why))
+		return error_set(e, -ENOENT, "no rules of ax are loaded on %s: %s", ifname,
+				 why.text);
+	return error_set(e, -ENOENT,
+			 "no rules of ax are loaded on %s (none are in %s): see ax xdp load",
+			 ifname, dir);
 }
 
 int xdp_open_for(const struct instance *inst, const char *ifname, int *lock, unsigned *ifindex,
@@ -165,5 +173,5 @@ int xdp_open_for(const struct instance *inst, const char *ifname, int *lock, uns
 	r = xdp_open_locked(inst, dir, *ifindex, d, e);
 	if (r == -EEXIST) /* those of another network namespace are not meant */
 		*e = (struct error){0};
-	return r == -ENOENT || r == -EEXIST ? xdp_not_loaded(ifname, e) : r;
+	return r == -ENOENT || r == -EEXIST ? xdp_not_loaded(inst, ifname, e) : r;
 }

@@ -228,10 +228,11 @@ static void check_peer(struct check *c)
 		      c->peer.name);
 }
 
-static void check_kernel(struct check *c)
+static void check_kernel(struct check *c, const struct instance *inst)
 {
 	char dir[200];
-	int r = mount_find("bpf", dir, sizeof(dir));
+	struct error ignored = {0};
+	int r = mount_bpffs(inst, false, dir, sizeof(dir), &ignored);
 
 	if (r)
 		found(c, FINDING_NOTE, "bpffs", "mount -t bpf bpf /sys/fs/bpf",
@@ -293,7 +294,7 @@ int preflight(const struct instance *inst, const char *ifname, const struct rule
 	check_programs(&c);
 	check_offloads(&c);
 	check_peer(&c);
-	check_kernel(&c);
+	check_kernel(&c, inst);
 	r = check_rules(&c, l);
 	return r ? error_set(e, r, "out of memory") : c.bad;
 }

@@ -96,7 +96,7 @@ int xdp_refresh(struct xdp *x);
 int xdp_lock(const struct instance *inst, const char *ifname, int *fd, struct error *e);
 int xdp_index(const char *ifname, unsigned *ifindex, struct error *e);
 /* Sets the sentence: -ENOENT. */
-int xdp_not_loaded(const char *ifname, struct error *e);
+int xdp_not_loaded(const struct instance *inst, const char *ifname, struct error *e);
 /* Opens the interface's dataplane, under the lock. -ENOENT: nothing is loaded; what an interface
  * of the same name left behind is cleared away. -EEXIST: the pins are another's. */
 int xdp_open_locked(const struct instance *inst, const char *dir, unsigned ifindex,

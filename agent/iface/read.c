@@ -83,7 +83,7 @@ static int open_pins(struct xdp *x, const char *dir, struct error *e)
 		r = there ? read_generation(x) : -ENOENT;
 	}
 	if (r == -ENOENT)
-		return xdp_not_loaded(x->ifname, e);
+		return xdp_not_loaded(x->inst, x->ifname, e);
 	if (r == -EPROTO || r == -EINVAL)
 		return error_set(e, r,
 				 "what is loaded on %s is of another version of ax: unload it and "
@@ -113,7 +113,7 @@ int xdp_open(const struct instance *inst, const char *ifname, struct xdp **ret, 
 	else
 		r = datapath_xdp_dir(inst, ifname, false, dir, sizeof(dir), e);
 	if (r == -ENOENT) /* there is no bpffs even */
-		r = xdp_not_loaded(ifname, e);
+		r = xdp_not_loaded(inst, ifname, e);
 	if (!r) {
 		datapath_xdp_find(dir, sizeof(dir), x->ifindex);
 		r = open_pins(x, dir, e);

@@ -27,7 +27,7 @@ static int find_dir(const struct instance *inst, const char *name, bool make, ch
 		    struct error *e)
 {
 	char mount[256];
-	int r = mount_bpffs_lasting(make, mount, sizeof(mount), NULL, e);
+	int r = mount_bpffs_lasting(inst, make, mount, sizeof(mount), NULL, e);
 
 	if (r < 0)
 		return r;
@@ -48,6 +48,7 @@ static int find_named(const struct instance *inst, const char *name, char ret[DI
 {
 	int r = config_probe_check_name(name, e);
 
+	*ret = 0;
 	if (r == 0)
 		r = find_dir(inst, name, false, ret, e);
 	if (r == 0 && !exists(ret))
@@ -55,8 +56,9 @@ static int find_named(const struct instance *inst, const char *name, char ret[DI
 	if (r == -EACCES)
 		return error_set(e, r, "%s cannot be read: run ax as root", ret);
 	if (r == -ENOENT)
-		return error_set(e, r, "there is no probe '%s': 'ax trace ls' lists those that are",
-				 name);
+		return error_set(e, r,
+				 "there is no probe '%s'%s%s%s: 'ax trace ls' lists those that are",
+				 name, *ret ? " (no " : "", ret, *ret ? ")" : "");
 	return r;
 }
 

@@ -265,10 +265,11 @@ static int run(struct ready *r, struct request *q, int argc, char **argv)
 		return cmd_usage(r->c, "unexpected word '%.100s'", argv[0]);
 	if (!ready_begin(r, &status))
 		return status;
-	if (mount_find("bpf", bpffs, sizeof(bpffs)) == 0) {
+	if (mount_bpffs(&r->c->inst, false, bpffs, sizeof(bpffs), &e) == 0) {
 		snprintf(asked, sizeof(asked), "%s/%s/map_asked", bpffs, r->c->inst.name);
 		q->x.asked = asked;
 	}
+	e = (struct error){0};
 	if (!r->json)
 		trace_out_text(&r->out,
 			       q->x.live ? "TIME                PID COMM         APP      LOCAL "
