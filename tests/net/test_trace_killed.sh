@@ -34,7 +34,7 @@ changed() {
 }
 
 wait_for '[ "$(changed)" = 0 ]'
-for delay in 0.005 0.02 0.05; do
+for delay in 0.002 0.005 0.01; do
 	: >"$T/out"
 	bg "$T/out" "$AX" --instance "$INST" trace count "uprobe:$T/many:fn*"
 	tracer=$BG

@@ -30,7 +30,11 @@ static struct kept make(void)
 	assert_int_equal(strv_add(&p->armed_by, "uprobe:/x:f"), 0);
 	assert_int_equal(strv_add(&p->armed_by, "uprobe:/x:g"), 0);
 	assert_int_equal(strv_add(&p->disarmed_by, "uprobe:/x:h"), 0);
-	k.files[0] = (struct kept_file){strdup("/a b"), 0xfd00, 1ull << 40};
+	k.files[0] = (struct kept_file){.path = strdup("/a b"),
+					.device = 0xfd00,
+					.inode = 1ull << 40,
+					.sum = UINT64_MAX,
+					.changed_ns = 1ull << 60};
 	k.n_files = 1;
 	return k;
 }
@@ -51,6 +55,8 @@ static void what_is_kept_comes_back(void **state)
 	assert_string_equal(again.files[0].path, "/a b");
 	assert_true(again.files[0].inode == 1ull << 40);
 	assert_int_equal(again.files[0].device, 0xfd00);
+	assert_true(again.files[0].sum == UINT64_MAX);
+	assert_true(again.files[0].changed_ns == 1ull << 60);
 	kept_free(&again);
 	kept_free(&k);
 }
