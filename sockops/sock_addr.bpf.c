@@ -289,13 +289,30 @@ static __always_inline bool is_reserved(const struct ax_addr *addr)
 }
 
 /* IP_PKTINFO lets a host-mode app name any source of this machine: not another app's, nor the one
- * from which the agent answers DNS queries. */
+ * from which the agent answers DNS queries. (That one the kernel gives to sockets that have a port
+ * of its choice already when they connect: it is theirs then.) */
 static __always_inline bool is_anothers(const struct ax_app *app, const struct ax_addr *source)
 {
 	if (!app || !(app->flags & AX_APP_HOST) || addr_eq(source, &app->vip4) ||
 	    addr_eq(source, &app->vip6))
 		return false;
 	return is_reserved(source);
+}
+
+/* The source is the one that the socket has. */
+static __always_inline bool is_bound4(const struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	return sk && sk->src_ip4 == ctx->msg_src_ip4;
+}
+
+static __always_inline bool is_bound6(const struct bpf_sock_addr *ctx, const struct ax_addr *source)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	return sk && sk->src_ip6[0] == source->w[0] && sk->src_ip6[1] == source->w[1] &&
+	       sk->src_ip6[2] == source->w[2] && sk->src_ip6[3] == source->w[3];
 }
 
 SEC("cgroup/sendmsg4")
@@ -316,7 +333,7 @@ int ax_sendmsg4(struct bpf_sock_addr *ctx)
 		ctx->msg_src_ip4 = source->w[3];
 	else if (ctx->msg_src_ip4) {
 		addr_set_v4(&own, ctx->msg_src_ip4);
-		if (is_anothers(rq.app, &own))
+		if (!is_bound4(ctx) && is_anothers(rq.app, &own))
 			return refuse(-EADDRNOTAVAIL);
 	}
 	return 1;
@@ -357,7 +374,7 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 	own.w[1] = ctx->msg_src_ip6[1];
 	own.w[2] = ctx->msg_src_ip6[2];
 	own.w[3] = ctx->msg_src_ip6[3];
-	return is_anothers(rq.app, &own) ? refuse(-EADDRNOTAVAIL) : 1;
+	return !is_bound6(ctx, &own) && is_anothers(rq.app, &own) ? refuse(-EADDRNOTAVAIL) : 1;
 }
 
 /* Turns the source of what was received back into what the app had asked. */

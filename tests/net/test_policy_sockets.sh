@@ -23,6 +23,7 @@ EOC
 # receive PROTOCOL PORT          prints what comes
 # send PROTOCOL FAMILY ADDR PORT connect|sendto
 # forge FAMILY SOURCE ADDR PORT SPORT OWN     a datagram from OWN with another source
+# again FAMILY ADDR PORT         from a port of the kernel's choice, connected, with an option
 # each ends with "sent" or the error's name
 cat >"$T/sockets.py" <<'EOF'
 import errno, socket, struct, sys
@@ -66,8 +67,17 @@ def forge(family, source, addr, port, sport, own):
                 socket.inet_pton(socket.AF_INET6, source) + struct.pack("i", 0))
     s.sendmsg([b"forged"], [info], 0, (addr, int(port)))
 
+def again(family, addr, port):
+    s = socket.socket(families[family], socket.SOCK_DGRAM)
+    s.bind(("" if family == "4" else "::", 0))
+    s.connect((addr, int(port)))
+    level, name = (socket.IPPROTO_IP, socket.IP_TOS) if family == "4" else \
+        (socket.IPPROTO_IPV6, socket.IPV6_TCLASS)
+    s.sendmsg([b"again"], [(level, name, struct.pack("i", 8))])
+    s.sendto(b"again", (addr, int(port)))
+
 try:
-    {"receive": receive, "send": send, "forge": forge}[what](*args)
+    {"receive": receive, "send": send, "forge": forge, "again": again}[what](*args)
     print("sent")
 except OSError as e:
     print(errno.errorcode.get(e.errno, "ETIMEDOUT"))
@@ -136,5 +146,8 @@ done
 is "an app may say its own address" \
 	"$(from host other forge 4 10.77.1.9 10.77.1.1 7000 7001 10.77.1.9)" sent
 ok "and that arrives" wait_for "grep -q '10.77.1.9.*:7001 forged' $private"
+is "a socket that connects from a port of the kernel's choice sends with options, too" \
+	"$(from host other again 4 10.77.1.1 7000)" sent
+is "and by IPv6" "$(from host other again 6 fd77::1:1 7000)" sent
 is "alone" "$(cat "$private" "$host" | grep -c forged)" 1
 done_testing
