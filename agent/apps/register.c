@@ -327,7 +327,7 @@ int app_register(struct agent *a, struct app_spec *spec, const char *config_key,
 		return error_set(e, -ENOMEM, "out of memory");
 	app->spec = *spec;
 	memset(spec, 0, sizeof(*spec));
-	app->since = time(NULL);
+	app->since_boot = time_boot_s();
 	app->config_key = config_key ? strdup(config_key) : NULL;
 	r = prepare(a, app, &svc, e);
 	if (r) {

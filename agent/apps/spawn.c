@@ -152,11 +152,27 @@ static int spawn_start(struct agent *a, struct spawn *s)
 	return r;
 }
 
+/* Launches that may be under way: each has a process, and descriptors of the agent. */
+#define AT_ONCE_MAX 16
+
+static unsigned under_way(const struct agent *a)
+{
+	unsigned n = 0;
+
+	for (const struct spawn *s = a->spawns; s; s = s->next)
+		n += s->pid > 0;
+	return n;
+}
+
 void spawn_due(struct agent *a, uint64_t now_ns)
 {
-	for (struct spawn *s = a->spawns; s; s = s->next) {
-		int r = s->at_ns && s->at_ns <= now_ns ? spawn_start(a, s) : 0;
+	unsigned n = under_way(a);
 
+	for (struct spawn *s = a->spawns; s && n < AT_ONCE_MAX; s = s->next) {
+		bool due = s->at_ns && s->at_ns <= now_ns;
+		int r = due ? spawn_start(a, s) : 0;
+
+		n += due && !r;
 		if (!r)
 			continue;
 		log_error("cannot start the app %s: %s; trying again in a second", s->spec.name,
@@ -169,6 +185,8 @@ uint64_t spawn_deadline(const struct agent *a)
 {
 	uint64_t next = 0;
 
+	if (under_way(a) >= AT_ONCE_MAX)
+		return 0; /* the end of one of them comes first */
 	for (const struct spawn *s = a->spawns; s; s = s->next)
 		if (s->at_ns && (!next || s->at_ns < next))
 			next = s->at_ns;
@@ -221,6 +239,7 @@ void spawn_reap(struct agent *a, int pid, int status)
 		return;
 	s = *p;
 	*p = s->next;
+	a->timers_stale = true; /* the next one may begin */
 	if (s->stale)
 		spawn_replace(a, s->config_key);
 	else if (!WIFEXITED(status) || WEXITSTATUS(status))
@@ -293,7 +312,7 @@ static bool wants_restart(const struct app *app)
 
 static void restart(struct agent *a, const struct app *app)
 {
-	uint32_t n = time(NULL) - app->since >= RESTART_GOOD_S ? 0 : app->restarts;
+	uint32_t n = time_boot_s() - app->since_boot >= RESTART_GOOD_S ? 0 : app->restarts;
 	uint32_t delay = RESTART_FIRST_MS;
 
 	for (uint32_t i = 0; i < n && delay < RESTART_MAX_MS; i++)

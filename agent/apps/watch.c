@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "apps/watch.h"
@@ -49,9 +50,18 @@ static struct app *app_by_watch(struct agent *a, int watch)
 	return app;
 }
 
+/* Descriptors that are left for what the agent cannot do without: without one for its supervisor,
+ * an app that ends by more than its supervisor's word has no exit status. */
+#define DESCRIPTORS_LEFT 64
+
 static void watch_launcher(struct agent *a, struct app *app)
 {
+	struct rlimit files;
+
 	app->launcher.fd = pidfd_open(app->launcher_pid, 0);
+	if (app->launcher.fd >= 0 && getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+	    (rlim_t)app->launcher.fd + DESCRIPTORS_LEFT > files.rlim_cur)
+		close_fd(&app->launcher.fd);
 	if (app->launcher.fd >= 0)
 		loop_add(a->epoll, &app->launcher, EPOLLIN);
 }

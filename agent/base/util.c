@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 #include "base/util.h"
@@ -38,19 +40,43 @@ uint64_t time_boot_ns(void)
 	return clock_ns(CLOCK_BOOTTIME);
 }
 
+int64_t time_boot_s(void)
+{
+	return (int64_t)(time_boot_ns() / 1000000000);
+}
+
+int64_t time_unix_of_boot(int64_t boot_s)
+{
+	return (int64_t)time(NULL) - (time_boot_s() - boot_s);
+}
+
 uint64_t time_real_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
 }
 
+/* A pipe has a writer (as that of a shell's <(...) does); nobody may ever open a FIFO. */
+static int open_to_read(const char *path)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct statfs fs;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISFIFO(st.st_mode) && (fstatfs(fd, &fs) < 0 || fs.f_type != PIPEFS_MAGIC))
+		return -ESPIPE;
+	return fcntl(fd, F_SETFL, 0) < 0 ? -errno : take_fd(&fd);
+}
+
 int file_read(const char *path, size_t max, char **ret)
 {
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	autoclose int fd = open_to_read(path);
 	size_t size = max < 4096 ? max + 1 : 4096, len = 0;
 	autofree char *buf = NULL;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	buf = malloc(size + 1);
 	if (!buf)
 		return -ENOMEM;
@@ -81,6 +107,15 @@ int file_read(const char *path, size_t max, char **ret)
 	return 0;
 }
 
+int write_whole(int fd, const char *text, size_t len)
+{
+	ssize_t n = write(fd, text, len);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EIO; /* errno is of another time */
+}
+
 int file_write(const char *path, const char *text)
 {
 	autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -88,10 +123,7 @@ int file_write(const char *path, const char *text)
 
 	if (fd < 0)
 		return -errno;
-	/* files of /proc, /sys and cgroupfs take a value in one write */
-	if (write(fd, text, len) != (ssize_t)len)
-		return errno ? -errno : -EIO;
-	return 0;
+	return write_whole(fd, text, len);
 }
 
 int mkdir_parents(const char *path, unsigned mode)

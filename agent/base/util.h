@@ -74,10 +74,17 @@ int error_set(struct error *e, int code, const char *fmt, ...) PRINTF(3, 4);
 /* Monotonic and boot time in nanoseconds. */
 uint64_t time_mono_ns(void);
 uint64_t time_boot_ns(void);
+/* Seconds since the machine was started, and the UNIX time of such a moment by the clock as it is
+ * now: a clock that is set makes nothing older. */
+int64_t time_boot_s(void);
+int64_t time_unix_of_boot(int64_t boot_s);
 uint64_t time_real_ns(void); /* since 1970 */
 
+/* In one write, as files of /proc, /sys and cgroupfs want it; -EIO: not all of it was taken. */
+int write_whole(int fd, const char *text, size_t len);
 /* Reads a whole file (at most `max` bytes) as a NUL-terminated string into *ret (malloc).
- * -EFBIG when it is longer. Writes a string to an existing file. Returns 0 or a negative errno. */
+ * -EFBIG when it is longer, -ESPIPE when it is a FIFO. Writes a string to an existing file. Returns
+ * 0 or a negative errno. */
 int file_read(const char *path, size_t max, char **ret);
 int file_write(const char *path, const char *text);
 

@@ -23,6 +23,10 @@ void read_services(struct reader *r, const struct node *n, void *to);
 void read_xdp(struct reader *r, const struct node *n, void *to);
 void read_probes(struct reader *r, const struct node *n, void *to);
 
+/* --- the whole file, when its entries are right (limits.c) --- */
+
+void check_limits(struct reader *r, const struct node *root, const struct config *c);
+
 /* --- names and addresses that nobody else may have (claims.c) --- */
 
 enum owner { OWNER_APP, OWNER_SERVICE };

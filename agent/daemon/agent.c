@@ -335,14 +335,30 @@ static int take_over(struct agent *a, const struct config *next, struct error *e
 	return r ? r : adopt_apps(a, e);
 }
 
+/* What an agent has open by itself, and as much for those it talks to. */
+#define FILES_MIN 128
+
+static int check_files(struct error *e)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_max >= FILES_MIN)
+		return 0;
+	return error_set(e, -EMFILE,
+			 "an agent needs %d descriptors at least, and may have %llu: raise the "
+			 "limit (LimitNOFILE=, ulimit -Hn)",
+			 FILES_MIN, (unsigned long long)files.rlim_max);
+}
+
 static int start(struct daemon *d, struct error *e)
 {
 	struct agent *a = &d->a;
 	struct config next;
 	json_t *diff = NULL;
 	bool holds;
-	int r = mount_check(e);
+	int r = check_files(e);
 
+	r = r ? r : mount_check(e);
 	r = r ? r : take_lock(a->inst, &d->lock_fd, e);
 	r = r ? r : config_file_read(a->inst, a->config_path, &next, e);
 	if (r)
@@ -577,7 +593,7 @@ int agent_run(const struct agent_options *o)
 				 .own = *o->inst,
 				 .config_path = o->config_path,
 				 .epoll = -1,
-				 .since = time(NULL),
+				 .since_boot = time_boot_s(),
 				 .next_service = 1},
 			   .lock_fd = -1,
 			   .signals.fd = -1,

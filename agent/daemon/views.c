@@ -77,7 +77,7 @@ static json_t *view_apps(struct agent *a)
 		put_addr(j, "ip4", &app->vip4);
 		put_addr(j, "ip6", &app->vip6);
 		json_object_set_new(j, "pid", json_integer(app->pid ? app->pid : pid));
-		json_object_set_new(j, "since", json_integer(app->since));
+		json_object_set_new(j, "since", json_integer(time_unix_of_boot(app->since_boot)));
 		put_text(j, "service", app->service ? app->service->name : NULL);
 		put_text(j, "cgroup", app->cgroup);
 		json_object_set_new(j, "restarts", json_integer(app->restarts));
@@ -369,9 +369,9 @@ json_t *view_status(struct agent *a)
 	triggers_view(a, counts);
 	j = json_pack("{sb ss ss si sI ss si si so so so}", "ok", 1, "version", AX_VERSION,
 		      "instance", a->inst->name, "pid", (int)getpid(), "since",
-		      (json_int_t)a->since, "socket", a->own.socket_path, "apps", (int)a->n_apps,
-		      "services", (int)a->n_services, "features", features_view(a), "counters",
-		      counts, "pool4", pool_view(&a->pool4));
+		      (json_int_t)time_unix_of_boot(a->since_boot), "socket", a->own.socket_path,
+		      "apps", (int)a->n_apps, "services", (int)a->n_services, "features",
+		      features_view(a), "counters", counts, "pool4", pool_view(&a->pool4));
 	put_text(j, "config", a->config_path);
 	if (a->pool6.size)
 		json_object_set_new(j, "pool6", pool_view(&a->pool6));

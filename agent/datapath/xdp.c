@@ -328,13 +328,15 @@ static int create_maps(struct filter *skel, const uint32_t sizes[XDP_MAPS], stru
 {
 	struct bpf_map *maps[XDP_MAPS];
 	struct bpf_program *p;
-	int r;
+	int r, cpus = libbpf_num_possible_cpus();
 
+	if (cpus < 0)
+		return cpus;
 	skeleton_maps(skel, maps);
 	for (int m = 0; m < XDP_MAPS; m++)
 		if (maps[m] && sizes[m])
 			bpf_map__set_max_entries(maps[m], sizes[m]);
-	bpf_map__set_max_entries(skel->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
+	bpf_map__set_max_entries(skel->maps.cpus, (uint32_t)cpus);
 	bpf_object__for_each_program (p, skel->obj)
 		bpf_program__set_autoload(p, false);
 	r = filter__load(skel);

@@ -66,11 +66,13 @@ static void say(const struct applying *a, const char *fmt, ...)
 /* A counter, limit or slot that somebody else had starts at zero. */
 static int clear_counters(const struct applying *a)
 {
-	size_t cpus = (size_t)libbpf_num_possible_cpus();
-	autofree struct ax_rule_count *zero = calloc(cpus, sizeof(*zero));
-	autofree struct ax_real_count *none = calloc(cpus, sizeof(*none));
+	int cpus = libbpf_num_possible_cpus();
+	autofree struct ax_rule_count *zero = cpus < 0 ? NULL : calloc((size_t)cpus, sizeof(*zero));
+	autofree struct ax_real_count *none = cpus < 0 ? NULL : calloc((size_t)cpus, sizeof(*none));
 	uint64_t full = 0;
 
+	if (cpus < 0)
+		return cpus;
 	if (!zero || !none)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->bind.n_fresh; i++) {
@@ -186,13 +188,13 @@ static bool looks_at_tags(const struct rule_list *l)
 static int check_first(struct applying *a, struct error *e)
 {
 	bool own = sends(a->list) || looks_at_tags(a->list);
-	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus();
-	int r;
+	int cpus = libbpf_num_possible_cpus(), r;
 
 	if (!own && !a->nat)
 		return 0;
 	for (size_t i = 0; i < a->list->n_rules; i++) /* before anything is repaired for it */
-		if (a->list->rules[i].verdict == AX_VERDICT_CPU && a->list->rules[i].cpu >= cpus)
+		if (a->list->rules[i].verdict == AX_VERDICT_CPU &&
+		    (int64_t)a->list->rules[i].cpu >= cpus)
 			return no_such_cpu(i, a->list->rules[i].cpu, e);
 	r = preflight(a->inst, a->ifname, a->list, a->mode, a->o->fix, on_finding, a, e);
 	/* of answers to another list's balancer it is only said what would become of them here */
@@ -242,7 +244,7 @@ static int compile_list(struct applying *a, struct error *e)
 		r = rule_compile(a->list, a->bind.rules, a->bind.reals, &a->arena, &a->layout, e);
 	if (r)
 		return r;
-	a->layout.since = (uint64_t)time(NULL);
+	a->layout.since_boot = (uint64_t)time_boot_s();
 	a->layout.hz = ticks_per_second();
 	a->layout.ifindex = a->ifindex;
 	a->layout.generation = a->loaded ? a->old.layout.generation + 1 : 1;

@@ -100,8 +100,8 @@ static int read_backends(struct xdp *x, struct xdp_stats *s, size_t cpus)
 
 int xdp_stats(struct xdp *x, struct xdp_stats *ret, struct error *e)
 {
-	size_t cpus = (size_t)libbpf_num_possible_cpus();
-	int r = xdp_refresh(x);
+	int possible = libbpf_num_possible_cpus(), r = possible < 0 ? possible : xdp_refresh(x);
+	size_t cpus = (size_t)possible;
 
 	*ret = (struct xdp_stats){0};
 	if (!r)

@@ -139,10 +139,12 @@ int xdp_grow(const struct instance *inst, struct datapath_xdp *d, const uint32_t
 /* Adds what the former counters have to what is carried. Nobody counts there any more. */
 static int carry_counts(const struct datapath_xdp *d, int old)
 {
-	size_t cpus = (size_t)libbpf_num_possible_cpus();
-	autofree struct ax_rule_count *each = calloc(cpus, sizeof(*each));
+	int cpus = libbpf_num_possible_cpus();
+	autofree struct ax_rule_count *each = cpus < 0 ? NULL : calloc((size_t)cpus, sizeof(*each));
 	uint32_t n = xdp_map_entries(old);
 
+	if (cpus < 0)
+		return cpus;
 	if (!each)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
@@ -151,7 +153,7 @@ static int carry_counts(const struct datapath_xdp *d, int old)
 		if (bpf_map_lookup_elem(old, &i, each) < 0 ||
 		    bpf_map_lookup_elem(d->map[XDP_MAP_CARRIED], &i, &sum) < 0)
 			return -errno;
-		for (size_t c = 0; c < cpus; c++) {
+		for (int c = 0; c < cpus; c++) {
 			sum.packets += each[c].packets;
 			sum.bytes += each[c].bytes;
 			sum.limited += each[c].limited;

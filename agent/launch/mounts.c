@@ -66,9 +66,9 @@ static int make_slave_outside(const char *inside)
  */
 static int mount_resolv_conf(const char *scratch, const char *text)
 {
-	size_t len = strlen(text);
 	autoclose int fd = -1;
 	char path[PATH_MAX];
+	int r;
 
 	if (access(RESOLV_CONF, F_OK) < 0)
 		return 0;
@@ -79,8 +79,9 @@ static int mount_resolv_conf(const char *scratch, const char *text)
 	/* fchmod: the caller's umask may hide it from the app's user */
 	if (fd < 0 || fchmod(fd, 0644) < 0)
 		return -errno;
-	if (write(fd, text, len) != (ssize_t)len)
-		return errno ? -errno : -EIO;
+	r = write_whole(fd, text, strlen(text));
+	if (r)
+		return r;
 	if (mount(path, RESOLV_CONF, NULL, MS_BIND, NULL) < 0)
 		return -errno;
 	return umount2(scratch, MNT_DETACH) < 0 ? -errno : 0;

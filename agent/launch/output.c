@@ -221,15 +221,18 @@ int output_journal(const char *socket_path, const char *name, int *ret, struct e
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	char head[128];
 	/* identifier, unit, priority "info", whether lines begin with one, and three forwards */
-	int len = snprintf(head, sizeof(head), "%.63s\n\n6\n1\n0\n0\n0\n", name);
+	int len = snprintf(head, sizeof(head), "%.63s\n\n6\n1\n0\n0\n0\n", name), r;
 
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", socket_path);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 ||
-	    send(fd, head, (size_t)len, MSG_NOSIGNAL) != len)
-		return error_set(e, errno ? -errno : -EIO,
+	if (fd < 0 || connect(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0)
+		r = -errno;
+	else
+		r = write_whole(fd, head, (size_t)len);
+	if (r)
+		return error_set(e, r,
 				 "cannot write to the journal at %s (%s): see agent.logs.to in "
 				 "ax.yaml(5)",
-				 socket_path, strerror(errno));
+				 socket_path, strerror(-r));
 	shutdown(fd, SHUT_RD);
 	*ret = take_fd(&fd);
 	return 0;

@@ -75,8 +75,9 @@ static int record_write(const char *run_dir, const struct record *r)
 	f = fopen(new, "we");
 	if (!f)
 		return -errno;
+	errno = EIO; /* a short write has none of its own */
 	if (fwrite(r->text, 1, r->len, f) != r->len || fflush(f) || rename(new, path)) {
-		err = errno ? -errno : -EIO;
+		err = -errno;
 		unlink(new);
 		return err;
 	}

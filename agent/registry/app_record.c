@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is kept of an app outside of the agent. */
+#include <time.h>
+
 #include "registry/app_record.h"
 #include "base/address.h"
 #include "base/cgroup.h"
@@ -16,7 +18,7 @@ static json_t *record_of(const struct app *app, bool cut)
 	json_t *spec = control_spec_to_json(&app->spec);
 	json_t *j = json_pack("{si si so si si sI sI si si sb}", "id", (int)app->id, "state",
 			      (int)app->state, "spec", spec, "pid", app->pid, "launcher",
-			      app->launcher_pid, "since", (json_int_t)app->since, "netns",
+			      app->launcher_pid, "since_boot", (json_int_t)app->since_boot, "netns",
 			      (json_int_t)app->netns_cookie, "restarts", (int)app->restarts,
 			      "anchor", (int)app->anchor, "cut", cut);
 
@@ -89,6 +91,15 @@ void app_record_addr(const json_t *j, const char *key, struct ax_addr *ret)
 		addr_parse(text, ret);
 }
 
+/* An older agent noted the UNIX time. */
+static int64_t since_of(const json_t *j)
+{
+	const json_t *boot = json_object_get(j, "since_boot");
+	json_int_t time_then = json_integer_value(json_object_get(j, "since"));
+
+	return boot ? json_integer_value(boot) : time_boot_s() - (time(NULL) - time_then);
+}
+
 int app_from_record(const char *cgroup, const char *text, struct app **ret)
 {
 	struct app *app = app_new();
@@ -115,7 +126,7 @@ int app_from_record(const char *cgroup, const char *text, struct app **ret)
 										     : APP_RUNNING;
 	app->pid = (int)json_integer_value(json_object_get(j, "pid"));
 	app->launcher_pid = (int)json_integer_value(json_object_get(j, "launcher"));
-	app->since = json_integer_value(json_object_get(j, "since"));
+	app->since_boot = since_of(j);
 	app->netns_cookie = (uint64_t)json_integer_value(json_object_get(j, "netns"));
 	app->restarts = (uint32_t)json_integer_value(json_object_get(j, "restarts"));
 	app->anchor = (uint32_t)json_integer_value(json_object_get(j, "anchor"));

@@ -34,7 +34,7 @@ struct app {
 	struct loop_item launcher; /* its pidfd */
 	unsigned ifindex;
 	uint64_t netns_cookie;
-	int64_t since; /* UNIX seconds */
+	int64_t since_boot; /* seconds */
 	uint32_t restarts;
 	int exit_status; /* -1: not known */
 	bool empty;	 /* its cgroup has no process any more */

@@ -33,7 +33,7 @@ struct agent {
 	const char *config_path;
 	sigset_t caller_mask;
 	struct rlimit caller_files;
-	int64_t since; /* UNIX seconds */
+	int64_t since_boot; /* seconds */
 
 	/* the machine */
 	int epoll;

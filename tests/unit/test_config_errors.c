@@ -585,6 +585,56 @@ static void too_many_labels(void **state)
 		      "f:1:18: policy.labels: found a mapping, expected at most 256 labels\n");
 }
 
+static void assert_good(const char *text)
+{
+	struct config_errors errs;
+	struct config c;
+
+	if (config_parse(text, strlen(text), &c, &errs))
+		fail_msg("%s: expected %s", text, errs.n ? errs.e[0].expected : "?");
+	config_free(&c);
+}
+
+static void too_many_labels_of_all_apps(void **state)
+{
+	autofree char *text = malloc(300 * 64);
+	char *p = stpcpy(text, "apps:\n"), error[256];
+
+	(void)state;
+	/* zone=default is one, too, and the same one twice is one */
+	for (int i = 0; i < 300; i++)
+		p += sprintf(p, "  a%d: {labels: 'all=same,k=v%d'}\n", i, i < 254 ? i : 0);
+	assert_good(text);
+	p += sprintf(p, "  last: {labels: k=one-more}\n");
+	snprintf(error, sizeof(error),
+		 "f:302:3: found \"last\", expected at most 256 different labels of all apps "
+		 "together (this one has the 257th)\n");
+	assert_errors(text, error);
+}
+
+static void more_apps_than_addresses(void **state)
+{
+	static const struct wrong cases[] = {
+		/* what is given is given first, whoever stands first in the file */
+		{"agent: {pool: {ipv4: 10.0.0.0/29}}\n"
+		 "apps: {a: {}, b: {}, c: {}, d: {ip: 10.0.0.2}, e: {ip: 10.0.0.3}, f: {}}\n",
+		 "f:2:67: found \"f\", expected no more apps and services than agent.pool.ipv4 has "
+		 "addresses for: 5\n"},
+		{"agent: {pool: {ipv4: 10.0.0.0/29}}\n"
+		 "apps: {a: {}, b: {}, c: {}, d: {}}\n"
+		 "services: {s: {backends: [{app: a}]}, t: {backends: [{app: a}]}}\n",
+		 "f:3:39: found \"t\", expected no more apps and services than agent.pool.ipv4 has "
+		 "addresses for: 5\n"},
+	};
+
+	(void)state;
+	assert_good(
+		"agent: {pool: {ipv4: 10.0.0.0/29}}\n"
+		"apps: {a: {}, b: {}, c: {ip: 10.1.0.1}, d: {ip: 10.0.0.2}, e: {ip: 10.0.0.2}}\n"
+		"services: {s: {backends: [{app: a}]}, t: {backends: [{app: a}]}}\n");
+	assert_all(cases, ARRAY_SIZE(cases));
+}
+
 static void all_errors_come_at_once_and_in_order(void **state)
 {
 	(void)state;
@@ -711,6 +761,8 @@ int main(void)
 		cmocka_unit_test(names_and_addresses_that_two_have),
 		cmocka_unit_test(the_policy_and_later_sections),
 		cmocka_unit_test(too_many_labels),
+		cmocka_unit_test(too_many_labels_of_all_apps),
+		cmocka_unit_test(more_apps_than_addresses),
 		cmocka_unit_test(all_errors_come_at_once_and_in_order),
 		cmocka_unit_test(a_flood_of_errors_is_cut_off),
 		cmocka_unit_test(flags_take_the_same_words),

@@ -20,6 +20,8 @@ static int read_config(const char *path, char **text, size_t *len, struct error 
 	if (r == -EFBIG)
 		return error_set(e, r, "%s is too long for a config file: at most %u MiB are read",
 				 path, CONFIG_MAX >> 20);
+	if (r == -ESPIPE)
+		return error_set(e, r, "%s is a FIFO: give a file, or - for standard input", path);
 	if (r)
 		return error_set(e, r, "%s cannot be read: %s", path, strerror(-r));
 	*len = strlen(*text);

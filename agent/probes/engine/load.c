@@ -313,7 +313,10 @@ int engine_load(const struct engine_plan *p, struct engine **ret, struct error *
 	g->n_probes = p->n_probes;
 	g->key_words = p->key_words;
 	g->n_cpus = libbpf_num_possible_cpus();
-	if (p->pin)
+	if (g->n_cpus < 0)
+		r = error_set(e, g->n_cpus, "how many CPUs there may be cannot be told: %s",
+			      strerror(-g->n_cpus));
+	if (r == 0 && p->pin)
 		r = engine_pin_directory(p->pin, e);
 	if (r < 0) {
 		engine_free(g);

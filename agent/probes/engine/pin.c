@@ -189,6 +189,7 @@ int engine_open(const char *pin, struct engine **ret, char **about, struct error
 	if (!g)
 		return error_set(e, -ENOMEM, "out of memory");
 	g->n_cpus = libbpf_num_possible_cpus();
+	r = g->n_cpus < 0 ? g->n_cpus : 0;
 	for (unsigned i = 0; r == 0 && i < MAPS; i++)
 		r = engine_map_is_kept(i) ? open_map(g, pin, i) : 0;
 	if (r == 0)
