@@ -338,6 +338,13 @@ says "says that it comes back" "comes back" ax trace rm off
 cp "$T/second.yaml" "$T/$INST.yaml"
 kill -HUP "$AGENT"
 ok "and it does" wait_for '[ "$(field off state)" = enabled ]'
+cp "$T/later" "$T/copy"
+cat "$T/copy" >"$T/later" # the same bytes: nothing is wrong
+is "a file that is written anew with what it had" "$(field later state)" enabled
+printf x >>"$T/later"
+is "one of the config's that is written over" "$(field later state)" overwritten
+ok "is attached again by the next apply" ax config apply "$T/second.yaml"
+is "to what is there" "$(field later state)" enabled
 "$T/later" 1 80
 make_prog "$T/new" 2
 mv "$T/new" "$T/later"

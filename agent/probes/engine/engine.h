@@ -58,6 +58,10 @@ int engine_open(const char *pin, struct engine **ret, char **about, struct error
 bool engine_is_enabled(const char *pin);
 int engine_disable(const char *pin);
 int engine_remove(const char *pin);
+/* As engine_disable(), but to be known as what was not asked for, until it is attached again or
+ * disabled. */
+int engine_suspend(const char *pin);
+bool engine_is_suspended(const char *pin);
 
 /* Calls f for each record that is there. Returns their number, or what f returned below 0. */
 int engine_records(struct engine *g,

@@ -6,6 +6,7 @@
 #include "probes/engine/priv.h"
 
 #define LINK_PREFIX "link-"
+#define SUSPENDED   "suspended" /* a file that says so: one of the maps once more */
 
 int engine_pin_directory(const char *pin, struct error *e)
 {
@@ -115,11 +116,33 @@ static void wait_gone(const struct gone *gone)
 	}
 }
 
+bool engine_is_suspended(const char *pin)
+{
+	autofree char *path = NULL;
+
+	return asprintf(&path, "%s/" SUSPENDED, pin) >= 0 && access(path, F_OK) == 0;
+}
+
+int engine_suspend(const char *pin)
+{
+	autofree char *path = NULL, *map = NULL;
+	int r = engine_disable(pin);
+	autoclose int fd = -1;
+
+	if (r < 0 || asprintf(&path, "%s/" SUSPENDED, pin) < 0 ||
+	    asprintf(&map, "%s/%s", pin, engine_map_names[MAP_ABOUT]) < 0)
+		return r < 0 ? r : -ENOMEM;
+	fd = bpf_obj_get(map);
+	return fd < 0 || bpf_obj_pin(fd, path) ? -errno : 0;
+}
+
 int engine_disable(const char *pin)
 {
 	struct gone gone = {0};
 	int r = each_file(pin, LINK_PREFIX, unlink_file, &gone);
 
+	if (engine_is_suspended(pin))
+		r = each_file(pin, SUSPENDED, unlink_file, NULL);
 	wait_gone(&gone);
 	free(gone.ids);
 	return r;

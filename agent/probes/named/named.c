@@ -201,10 +201,18 @@ bool named_is_same(const struct instance *inst, const struct named *n)
 	       number_of(dir) == n->directory;
 }
 
+static int suspend(const struct instance *inst, const char *dir)
+{
+	struct error ignored = {0};
+	autoclose int fd = -1;
+	int r = lock(inst, &fd, &ignored);
+
+	return r < 0 ? r : engine_suspend(dir);
+}
+
 int named_open(const struct instance *inst, const char *name, struct named *ret, struct error *e)
 {
 	CLEANUP(kept_free) struct kept k = {0};
-	struct error ignored = {0};
 	char dir[DIR_MAX];
 	int r = find_named(inst, name, dir, e);
 
@@ -221,9 +229,9 @@ int named_open(const struct instance *inst, const char *name, struct named *ret,
 	ret->made = k.made;
 	ret->enabled = engine_is_enabled(dir);
 	ret->directory = number_of(dir);
-	ret->overwritten = find_stale(inst, &k, ret->stale, sizeof(ret->stale));
-	if (ret->overwritten && ret->enabled)
-		ret->enabled = named_disable(inst, name, &ignored) < 0;
+	if (find_stale(inst, &k, ret->stale, sizeof(ret->stale)) && ret->enabled)
+		ret->enabled = suspend(inst, dir) < 0;
+	ret->overwritten = engine_is_suspended(dir);
 	if (k.probe.pid && kill((pid_t)k.probe.pid, 0) && errno == ESRCH)
 		snprintf(ret->stale, sizeof(ret->stale), "process %u has ended", k.probe.pid);
 	return 0;
@@ -562,16 +570,17 @@ static int apply_new(const struct instance *inst, const char *dir, const struct 
 static int apply_same(const struct instance *inst, const char *dir, struct kept *k,
 		      const struct config_probe *p, struct named_outcome *o, struct error *e)
 {
+	bool suspended = engine_is_suspended(dir);
 	char stale[160];
 
 	if (k->probe.enabled != p->enabled) {
 		k->probe.enabled = p->enabled;
 		return put_or_anew(inst, dir, k, p->enabled, o, e);
 	}
-	if (!engine_is_enabled(dir))
+	if (!engine_is_enabled(dir) && !suspended)
 		return 0;
 	find_stale(inst, k, stale, sizeof(stale));
-	return *stale ? put_or_anew(inst, dir, k, true, o, e) : 0;
+	return *stale || suspended ? put_or_anew(inst, dir, k, true, o, e) : 0;
 }
 
 int named_apply(const struct instance *inst, const struct config_probe *p, struct named_outcome *o,
