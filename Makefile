@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
-.PHONY: all demo check check-quick check-unit check-prog check-net check-vm check-headers bench bench-quick fuzz help clean \
+.PHONY: all demo check check-quick check-unit check-prog check-net check-vm check-headers check-debian13 bench bench-quick fuzz help clean \
 	deps deps-build deps-test deps-vm deps-bench deps-lint deps-arm64
 
 VERSION   := 0.1
@@ -215,13 +215,14 @@ include tests/tests.mk
 include tools/build/lint.mk
 include tools/build/install.mk
 
-deps: deps-build ## install what building needs; deps-test, -vm, -bench, -lint, -arm64: what those need too
+deps: deps-build ## install what building needs; deps-test, -vm, -bench, -lint, -arm64, -debian13: what those need too
 deps-build: ; $(Q)tools/deps.sh build
 deps-test: ; $(Q)tools/deps.sh build test
 deps-vm: ; $(Q)tools/deps.sh build test vm
 deps-lint: ; $(Q)tools/deps.sh build test lint
 deps-arm64: ; $(Q)tools/deps.sh build arm64
 deps-bench: ; $(Q)tools/deps.sh build test bench
+deps-debian13: ; $(Q)tools/deps.sh debian13
 
 demo: deps ## install what is missing, build, and show apps under virtual IPs and names
 	$(Q)tools/deps.sh demo

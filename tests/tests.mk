@@ -105,7 +105,8 @@ check: deps-vm ## install what is missing, build, run all tests (as root)
 	$(Q)$(RUN) headers unit prog fuzz net vm
 check-quick: need-test ## the tests to run after each change: some minutes, no other kernels (as root)
 	$(Q)$(SUBMAKE) all $(UNIT_BIN) $(PROG_BIN)
-	$(Q)QUICK=1 $(RUN) headers unit prog net
+	$(Q)QUICK=1 $(RUN) $(QUICK_GROUPS)
+QUICK_GROUPS ?= headers unit prog net
 check-unit: need-test ## only the unit tests (no root needed)
 	$(Q)$(SUBMAKE) $(UNIT_BIN)
 	$(Q)$(RUN) unit
@@ -121,6 +122,8 @@ check-net: need-test ## only the tests in namespaces with real programs
 check-vm: need-vm ## only the tests on other kernels, in qemu
 	$(Q)$(SUBMAKE) vm-build
 	$(Q)$(RUN) vm
+check-debian13: ## unit, prog and quick net tests with Debian 13's compilers and libraries (as root; make deps-debian13 first)
+	$(Q)tools/build/debian13.sh
 fuzz: need-test ## a longer run of every fuzz target (FUZZ_SECONDS=60)
 	$(Q)$(SUBMAKE) fuzz-build
 	$(Q)$(RUN) fuzz

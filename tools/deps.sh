@@ -21,6 +21,7 @@ declare -A groups=(
 	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1'
 	[static]='dpkg-dev' # unpacks the source package that tools/build/libmnl.sh builds
 	[lint]='clang-format clang-tidy shellcheck codespell'
+	[debian13]='debootstrap'
 	[arm64]='gcc-aarch64-linux-gnu qemu-user'
 	[bench]='bpftrace haproxy nftables iproute2 util-linux ethtool jq libxdp1' # the last has xdp-filter's objects
 	[demo]='nginx-light curl python3 iproute2 procps'

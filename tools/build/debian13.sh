@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# usage: tools/build/debian13.sh [COMMAND]      (make check-debian13)
+#
+# Runs a command on this tree in a root directory with Debian 13: another compiler, and other
+# libraries, under the kernel that is here. The default builds ax and runs the tests that run after
+# each change. The root is kept in $AX_CACHE (/var/cache/ax), what it builds in it beside; nothing of
+# it gets into the tree. Prints "debian13: skipped: REASON" where the archive is out of reach.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+cache=${AX_CACHE:-/var/cache/ax}/debian-13
+root=$cache/root
+command=${1:-make deps-test && QUICK_GROUPS='unit prog net' make check-quick}
+
+die()
+{
+	echo "debian13: $*" >&2
+	exit 1
+}
+
+[ "$(id -u)" = 0 ] || die "it makes a root directory and mounts: run it as root"
+command -v debootstrap >/dev/null || die "debootstrap is missing: 'make deps-debian13' installs it"
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+flock 9
+
+# Whole, or not there: what an interrupted run left is begun anew.
+make_root()
+{
+	local new=$cache/new
+
+	[ ! -e "$new" ] || rm -rf --one-file-system "$new"
+	if ! debootstrap --variant=minbase --include=make,ca-certificates trixie "$new" >"$cache/debootstrap.log" 2>&1; then
+		if grep -qE 'Failed getting release|Couldn.t download|Unable to|resolve' "$cache/debootstrap.log"; then
+			echo "debian13: skipped: Debian's archive is out of reach"
+			exit 0
+		fi
+		die "debootstrap failed: see $cache/debootstrap.log"
+	fi
+	mkdir -p "$new/src" "$cache/output"
+	mv "$new" "$root"
+}
+[ -d "$root/src" ] || make_root
+
+# The tree is a copy, since tests look for files that a run leaves in it; and files keep the time of
+# their last change, so that make knows what to build.
+tree=$cache/tree
+mkdir -p "$tree" "$cache/output"
+git ls-files -z | while IFS= read -r -d '' file; do
+	[ ! -e "$file" ] || printf '%s\0' "$file"
+done >"$cache/files"
+copied=$(mktemp -d "$cache/copy.XXXXXX")
+trap 'rm -rf --one-file-system "$copied"' EXIT
+tar -c --null -T "$cache/files" | tar -x -C "$copied"
+# what is the same stays, with its time
+(cd "$copied" && find . -type f -print0) | while IFS= read -r -d '' file; do
+	! cmp -s "$copied/$file" "$tree/$file" || touch -r "$tree/$file" "$copied/$file"
+done
+rm -rf --one-file-system "$tree"
+mv "$copied" "$tree"
+
+# In a mount namespace of its own: all of this is gone with the command.
+export root tree cache command
+unshare -m --propagation private bash -euc '
+	mount --bind "$root" "$root"
+	mount --bind "$tree" "$root/src"
+	mkdir -p "$root/src/.output"
+	mount --bind "$cache/output" "$root/src/.output"
+	mount -t proc proc "$root/proc"
+	mount --rbind /sys "$root/sys"
+	mount --rbind /dev "$root/dev"
+	mount -t tmpfs tmpfs "$root/run"
+	mkdir -p "$root/run/lock"
+	cat /etc/resolv.conf >"$root/etc/resolv.conf"
+	exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
+		CI="${CI:-}" bash -c "cd /src && git config --global --add safe.directory /src 2>/dev/null; $command"
+' </dev/null
