@@ -159,9 +159,12 @@ struct ax_probe_config {
 	__u64 codes;
 	__u32 actions;
 	__u32 flags;
+	/* Where the kernel has task_struct.utask and uprobe_task.depth; 0: it is not known. */
+	__u32 utask_offset;
+	__u32 utask_depth_offset;
 };
 _Static_assert(AX_CODE_FILTER < 64, "codes have a bit each");
-_Static_assert(sizeof(struct ax_probe_config) == 56, "struct ax_probe_config is read-only data");
+_Static_assert(sizeof(struct ax_probe_config) == 64, "struct ax_probe_config is read-only data");
 
 /* A record. Values follow, then the bytes of strings and buffers. The value of a string or buffer
  * says where: AX_BYTES_OFF(value) from the record's beginning on, AX_BYTES_LEN(value). */

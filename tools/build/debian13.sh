@@ -11,7 +11,8 @@ cd "$(dirname "$0")/../.."
 
 cache=${AX_CACHE:-/var/cache/ax}/debian-13
 root=$cache/root
-command=${1:-make deps-test && QUICK_GROUPS='unit prog net' make check-quick}
+command=${1:-}
+[ -n "$command" ] || command="make deps-test && QUICK_GROUPS='unit prog net' make check-quick"
 
 die()
 {

@@ -8,7 +8,6 @@
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
 
 #include "defaults.h"
 #include "interpreter.bpf.h"
@@ -418,22 +417,21 @@ static __always_inline void run_probe(const struct happening *h, __u32 index,
 	}
 }
 
-struct uprobe_task {
-	unsigned int depth;
-} __attribute__((preserve_access_index));
-struct task_struct {
-	struct uprobe_task *utask;
-} __attribute__((preserve_access_index));
-
 /* Of one thread the kernel remembers no more calls whose returns are probed (by anybody): a return
  * from those that are deeper is not told. (MAX_URETPROBE_DEPTH) */
 #define CALLS_DEPTH 64
 static __always_inline bool is_too_deep(void)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
-	struct uprobe_task *utask = BPF_CORE_READ(task, utask);
+	__u64 task = bpf_get_current_task(), utask = 0;
+	__u32 depth = 0;
 
-	return utask && BPF_CORE_READ(utask, depth) >= CALLS_DEPTH;
+	if (!config.utask_offset ||
+	    bpf_probe_read_kernel(&utask, sizeof(utask), (void *)(task + config.utask_offset)) ||
+	    !utask ||
+	    bpf_probe_read_kernel(&depth, sizeof(depth),
+				  (void *)(utask + config.utask_depth_offset)))
+		return false;
+	return depth >= CALLS_DEPTH;
 }
 
 static __always_inline void do_probe(const struct happening *h, __u32 index,

@@ -217,6 +217,8 @@ static struct ax_probe_config config_of(const struct engine_plan *p)
 		config.actions |= 1u << p->probes[i].action;
 		config.flags |= p->probes[i].flags;
 	}
+	if (config.flags & AX_PROBE_NESTED)
+		engine_find_utask(&config);
 	return config;
 }
 

@@ -70,6 +70,9 @@ int engine_attach_sites(struct engine *g, struct error *e);
 /* Unlinks and closes. */
 void engine_close_links(struct engine *g);
 
+/* kernel_offsets.c: sets offsets of utask, if they are known. */
+void engine_find_utask(struct ax_probe_config *config);
+
 /* pin.c */
 int engine_pin_links(struct engine *g, struct error *e);
 int engine_pin_directory(const char *pin, struct error *e);
