@@ -37,6 +37,8 @@ static __always_inline bool caller_of(const struct __sk_buff *skb, const struct 
 
 	who->ctl = bpf_map_lookup_elem(&ctl, &zero);
 	who->app = NULL;
+	if (!who->ctl)
+		return false;
 	if (!src || src->kind != AX_VIP_APP)
 		return true;
 	who->app = src;
@@ -47,7 +49,7 @@ static __always_inline bool caller_of(const struct __sk_buff *skb, const struct 
 static __always_inline bool may_have(const struct caller *who, const struct ax_vip *to, __u8 proto)
 {
 	if (!who->app)
-		return who->ctl && who->ctl->host_access;
+		return who->ctl->host_access;
 	return (proto == IPPROTO_TCP
 			? party_may(who->app->party, to->party, who->ctl)
 			: party_may_datagram(who->app->party, to->party, who->ctl)) == 0;
