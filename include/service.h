@@ -110,6 +110,7 @@ enum ax_asked_flag {
 	AX_ASKED_COUNT = 1 << 2,     /* TCP that counts for its backend once its SYN is made */
 	AX_ASKED_COUNTED = 1 << 3,   /* counted in `open_conns` under real_peer */
 	AX_ASKED_ELSEWHERE = 1 << 4, /* served[1] is not the address that the socket sits on */
+	AX_ASKED_TIMEOUT = 1 << 5,   /* its TCP_USER_TIMEOUT is the wait's, until it is connected */
 	AX_ASKED_SHARED = 1 << 5,    /* UDP that lets others have its address and port as well */
 };
 

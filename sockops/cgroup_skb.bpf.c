@@ -32,7 +32,7 @@ int ax_hold_syn(struct __sk_buff *skb)
 		}
 		ep.port_be = sk->dst_port;
 	}
-	if (!listening(&ep) && bpf_ktime_get_ns() < a->hold_until_ns)
+	if (!listening(&ep) && (bpf_ktime_get_ns() < a->hold_until_ns || is_nobodys(&ep.addr)))
 		return 0; /* as if lost: TCP tries again */
 	a->hold_until_ns = 0;
 	return 1;

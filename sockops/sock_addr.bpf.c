@@ -14,6 +14,8 @@
 #define SOCK_STREAM_BPF	 1
 #define SOL_SOCKET_BPF	 1
 #define SO_REUSEADDR_BPF 2
+#define SOL_TCP_BPF	 6
+#define TCP_USER_TIMEOUT 18
 #define BIND_AS_OWNER	 3 /* go on, and skip the check for ports below 1024 (5.12) */
 
 /* --- endpoints of a context --- */
@@ -76,6 +78,29 @@ static __always_inline struct ax_asked *asked_of(struct bpf_sock_addr *ctx, bool
 
 /* --- connect --- */
 
+/*
+ * Nobody has the address, so nobody refuses the connect when its wait is over: TCP gives up by
+ * itself then. An app that has set a time-out of its own keeps it.
+ */
+static __always_inline void end_with_wait(struct bpf_sock_addr *ctx, struct ax_asked *a,
+					  const struct route_request *rq)
+{
+	int ms = 0;
+
+	if (a->flags & AX_ASKED_TIMEOUT) { /* the last connect's */
+		bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+		__sync_fetch_and_and(&a->flags, ~AX_ASKED_TIMEOUT);
+	}
+	if (!rq->wait_ms || !is_nobodys(&rq->peer.addr))
+		return;
+	bpf_getsockopt(ctx, SOL_TCP_BPF, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	if (ms)
+		return;
+	ms = (int)rq->wait_ms;
+	if (bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_USER_TIMEOUT, &ms, sizeof(ms)) == 0)
+		__sync_fetch_and_or(&a->flags, AX_ASKED_TIMEOUT);
+}
+
 /* Remembers what the app asked for. A socket that is connected again (UDP) forgets the last one. */
 static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct ax_endpoint *was,
 					 const struct route_request *rq, int route)
@@ -90,6 +115,7 @@ static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct
 		return -ENOMEM;
 	}
 	open_end(a);
+	end_with_wait(ctx, a, rq);
 	__builtin_memset(&a->peer, 0, sizeof(a->peer));
 	__builtin_memset(&a->real_peer, 0, sizeof(a->real_peer));
 	a->hold_until_ns = 0;

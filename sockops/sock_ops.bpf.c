@@ -221,6 +221,19 @@ static __always_inline void connection_state(struct bpf_sock_ops *ctx, __u32 sta
 		event_send(ctx, AX_EVENT_CLOSE, 0);
 }
 
+/* What connect() has set for a wait (end_with_wait()) is not for the connection. */
+static __always_inline void connected(struct bpf_sock_ops *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct ax_asked *a = sk ? bpf_sk_storage_get(&asked, sk, NULL, 0) : NULL;
+	int none = 0;
+
+	if (!a || !(a->flags & AX_ASKED_TIMEOUT))
+		return;
+	__sync_fetch_and_and(&a->flags, ~AX_ASKED_TIMEOUT);
+	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_USER_TIMEOUT, &none, sizeof(none));
+}
+
 /*
  * A held connect retries every RETRY_MS, then at doubling intervals, and from Linux 6.15 on at
  * least every second. Returns the first time-out in jiffies, or -1 for the kernel's own.
@@ -259,6 +272,7 @@ int ax_sock_ops(struct bpf_sock_ops *ctx)
 		listen_begin(ctx);
 		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+		connected(ctx);
 		connection(ctx, AX_EVENT_CONNECT);
 		break;
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:

@@ -89,6 +89,14 @@ static __always_inline const struct ax_addr *app_vip(const struct ax_app *app,
 	return addr_is_zero(vip) ? NULL : vip;
 }
 
+/* An address that ax gives out, and nobody has now. */
+static __always_inline bool is_nobodys(const struct ax_addr *addr)
+{
+	struct ax_prefix p = {.len = 128, .addr = *addr};
+
+	return bpf_map_lookup_elem(&reserved, &p) && !bpf_map_lookup_elem(&vips, addr);
+}
+
 /* --- the switch --- */
 
 enum route {
@@ -261,6 +269,10 @@ static __always_inline int route_outside(struct route_request *rq, const struct 
 			return ROUTE_OUTSIDE;
 		rq->peer = own;
 		return ROUTE_TRANSLATED;
+	}
+	if (rq->peer.proto == IPPROTO_TCP && app->wait_ms && is_nobodys(&rq->peer.addr)) {
+		rq->wait_ms = app->wait_ms; /* whoever gets the address is judged then */
+		return ROUTE_DIRECT;
 	}
 	if ((app->flags & (AX_APP_HOST | AX_APP_EGRESS)) == 0 && !answers_outside(rq))
 		return refused(REFUSED_NO_EGRESS);

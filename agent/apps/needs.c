@@ -5,17 +5,54 @@
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "net/egress.h"
+#include "net/netlink.h"
 #include "registry/app_table.h"
+#include "registry/service_device.h"
 #include "registry/state.h"
 
 struct needs {
 	bool holding, had_egress;
+	bool routing; /* the pools, to the services' device */
 };
 
 int needs_open(struct agent *a)
 {
 	a->needs = calloc(1, sizeof(*a->needs));
 	return a->needs ? 0 : -ENOMEM;
+}
+
+static void route_pool(struct agent *a, const struct pool *p, const struct ax_addr *host, bool on)
+{
+	unsigned ifindex = a->ctl.service_ifindex;
+	const struct nl_route r = {.dst = p->prefix,
+				   .ifindex = ifindex,
+				   .metric = a->inst->route_metric,
+				   .prefsrc = *host};
+
+	if (!p->size)
+		return;
+	if (on && nl_route_add(a->nl, &r) == 0)
+		service_device_routed(a, 0, ifindex);
+	if (!on && nl_route_del(a->nl, &r) == 0)
+		service_device_routed(a, ifindex, 0);
+}
+
+/*
+ * A host-mode app's connection to an address that nobody has yet needs a way, on which it is held:
+ * a device that leads nowhere. (In a private app's namespace the default route is one.) Without the
+ * device it fails at once, as it would without a wait.
+ */
+static void route_pools(struct agent *a)
+{
+	bool want = false;
+
+	for (struct app *app = a->apps; app && !want; app = app->next)
+		want = app->spec.wait_ms && app->spec.net == NET_HOST;
+	if (want == a->needs->routing || (want && service_device_open(a)))
+		return;
+	a->needs->routing = want;
+	route_pool(a, &a->pool4, &a->host4, want);
+	route_pool(a, &a->pool6, &a->host6, want);
 }
 
 void needs_hold_anew(struct agent *a)
@@ -28,6 +65,7 @@ int needs_hold(struct agent *a)
 	bool want = false;
 	int r;
 
+	route_pools(a);
 	for (struct app *app = a->apps; app && !want; app = app->next)
 		want = app->spec.wait_ms != 0;
 	for (size_t i = 0; i < a->config.n_services && !want; i++)

@@ -71,6 +71,50 @@ for client in private host; do
 	done
 done
 
+# addresses of the pool that nobody has yet
+for client in private host; do
+	for mode in private host; do
+		pids=() outs=()
+		for to in "4 10.77.1.8" "6 fd77::1:8" "6 10.77.1.8" "4 10.77.1.8 -n"; do
+			# shellcheck disable=SC2086 # its words
+			set -- $to
+			run_app --net $client --wait 20s -- "$BIN/tcp" connect "$1" "$2" 7000 ${3:+"$3"}
+			pids+=("$APP") outs+=("$OUT")
+		done
+		run_app --net $client --wait 20s --labels zone=other -- "$BIN/tcp" connect 4 10.77.1.8 7000
+		other=$APP other_out=$OUT
+		sleep 0.8
+		is "$client: an address that nobody has: nobody has failed" \
+			"$(cat "${outs[@]}" "$other_out")" ""
+		serve 7000 --net $mode --ip 10.77.1.8,fd77::1:8 -- "$BIN/tcp" listen 6 :: 7000 found
+		pid=$APP
+		for i in "${!pids[@]}"; do
+			wait_for -t 8 "! alive ${pids[$i]}"
+			like "$client client, $mode server: connect $i to an address that comes" \
+				"$(cat "${outs[$i]}")" "^peer=.* found you="
+		done
+		unlike "$client client, $mode server: policy holds for what comes" "$(cat "$other_out")" "peer="
+		stop_app $other
+		stop_app $pid
+	done
+	start=$(milliseconds)
+	is "$client: an address that never comes" "$(in_app --net $client --wait 1s -- "$BIN/tcp" \
+		connect 4 10.77.1.9 7000)" "error connect ETIMEDOUT"
+	took=$(($(milliseconds) - start))
+	like "$client: about a second ($took ms)" "$took" "^([89][0-9][0-9]|[12][0-9][0-9][0-9])$"
+	start=$(milliseconds)
+	like "$client: an address of nobody without --wait" \
+		"$(in_app --net $client -- "$BIN/tcp" connect 4 10.77.1.9 7000)" "^error connect E[A-Z]*UNREACH$"
+	took=$(($(milliseconds) - start))
+	like "$client: at once ($took ms)" "$took" "^[0-9]{1,3}$"
+	start=$(milliseconds)
+	like "$client: an address outside" \
+		"$(in_app --net $client --wait 20s -- "$BIN/tcp" connect 4 198.51.100.7 7000)" \
+		"^error connect E[A-Z]*UNREACH$"
+	took=$(($(milliseconds) - start))
+	like "$client: is not waited for ($took ms)" "$took" "^[0-9]{1,3}$"
+done
+
 # names that nobody has yet; names outside do not wait
 build_resolve
 for client in private host; do
