@@ -4,7 +4,12 @@
 #ifndef AX_HOME_BPF_H
 #define AX_HOME_BPF_H
 
+#include <stdbool.h>
+
 #include "maps.bpf.h"
+
+#define AF_INET	 2
+#define AF_INET6 10
 
 /* NULL: one that ax does not know. ctx: of a program on a socket, or what is done with one. */
 static __always_inline struct ax_netns_app *netns_of(void *ctx)

@@ -4,6 +4,7 @@
 #define AX_PAYLOAD_BPF_H
 
 #include <linux/bpf.h>
+#include <stdbool.h>
 
 #include "kernel.bpf.h"
 

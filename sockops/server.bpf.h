@@ -14,8 +14,6 @@
 #include "home.bpf.h"
 #include "maps.bpf.h"
 
-#define AF_INET6 10
-
 /* What a socket serves. */
 struct serving {
 	__u32 app;

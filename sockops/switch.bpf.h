@@ -20,11 +20,6 @@
 #include "serving.bpf.h"
 #include "verdict.bpf.h"
 
-#define AF_INET 2
-#ifndef AF_INET6
-#define AF_INET6 10
-#endif
-
 /* Ends the IPv4 branch of code that reads an address from a context or a socket: without it the
  * compiler selects between two addresses and loads once, which the verifier does not allow. */
 #define ctx_branch_end() asm volatile("" ::: "memory")
