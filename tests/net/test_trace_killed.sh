@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# ax is killed while the kernel takes probes out of a program that runs: none of them stays there.
+# ax is killed while the kernel puts probes into a program that runs, or takes them out: none of them
+# stays there.
 . "$(dirname "$0")/lib.sh"
 need gcc python3
 
@@ -45,6 +46,13 @@ for delay in 0.002 0.005 0.01; do
 	kill -KILL "$tracer"
 	wait "$tracer" 2>/dev/null
 	ok "and none is left when ax is killed $delay s after it was to end" wait_for '[ "$(changed)" = 0 ]'
+done
+for delay in 0.04 0.08 0.15; do
+	bg "$T/null" "$AX" --instance "$INST" trace count "uprobe:$T/many:fn*"
+	sleep "$delay"
+	kill -KILL "$BG"
+	wait "$BG" 2>/dev/null
+	ok "none is left when ax is killed $delay s after its start" wait_for '[ "$(changed)" = 0 ]'
 done
 end "$many"
 done_testing

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <linux/bpf.h>
 #include <bpf/bpf.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 
 #include "probes/engine/link.h"
 
@@ -31,6 +35,37 @@ static uint64_t address_of(const void *p)
 	return (uint64_t)(uintptr_t)p;
 }
 
+/*
+ * Calls bpf() in a process that nobody kills, with our descriptors: who is killed while the kernel
+ * puts breakpoints into programs leaves those there for good that are in already. If we are killed
+ * meanwhile, that process is the last to have the link, and takes them out when it ends.
+ */
+static int sys_bpf_apart(int command, void *attr, size_t size)
+{
+	int *ret =
+		mmap(NULL, sizeof(*ret), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	sigset_t all;
+	int r;
+	long pid;
+
+	if (ret == MAP_FAILED)
+		return sys_bpf(command, attr, size);
+	*ret = -EINTR; /* it did not come to its end */
+	pid = syscall(SYS_clone, CLONE_FILES, 0, 0, 0, 0);
+	if (pid == 0) {
+		sigfillset(&all);
+		sigprocmask(SIG_SETMASK, &all, NULL);
+		setsid();
+		*ret = sys_bpf(command, attr, size);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid((pid_t)pid, NULL, __WCLONE) < 0 && errno == EINTR)
+		continue;
+	r = pid > 0 ? *ret : sys_bpf(command, attr, size);
+	munmap(ret, sizeof(*ret));
+	return r;
+}
+
 int link_uprobes(int prog_fd, const struct link_uprobes *u)
 {
 	struct attr_uprobe_multi attr = {
@@ -45,7 +80,7 @@ int link_uprobes(int prog_fd, const struct link_uprobes *u)
 		.pid = (uint32_t)u->pid,
 	};
 
-	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+	return sys_bpf_apart(BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
 int link_raw_tracepoint(int prog_fd, const char *name, uint64_t cookie)
