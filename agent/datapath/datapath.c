@@ -199,12 +199,32 @@ static struct dataplane *open_skel(const bool *wanted)
 	return skel;
 }
 
+int datapath_try(struct bpf_object *obj, const char *program, struct feature_report *f)
+{
+	struct bpf_program *p;
+	struct bpf_map *map;
+	int r;
+
+	last_word[0] = 0;
+	bpf_object__for_each_program (p, obj)
+		bpf_program__set_autoload(p, streq(bpf_program__name(p), program));
+	bpf_object__for_each_map (map, obj) {
+		/* small maps: this one is thrown away at once */
+		if (bpf_map__max_entries(map) > 64 && bpf_map__type(map) != BPF_MAP_TYPE_RINGBUF)
+			bpf_map__set_max_entries(map, 64);
+	}
+	r = bpf_object__load(obj);
+	f->on = r == 0;
+	if (r)
+		snprintf(f->why, sizeof(f->why), "%s", last_word[0] ? last_word : strerror(-r));
+	return r;
+}
+
 /* Loads one program alone. 0 or a negative errno with *f filled. */
 static int probe_program(size_t i, struct feature_report *f)
 {
 	bool wanted[ARRAY_SIZE(programs)] = {false};
 	struct dataplane *skel;
-	struct bpf_map *map;
 	int r;
 
 	wanted[i] = true;
@@ -212,20 +232,11 @@ static int probe_program(size_t i, struct feature_report *f)
 				     .required = programs[i].required,
 				     .cost = programs[i].cost,
 				     .needs = programs[i].needs};
-	last_word[0] = 0;
 	skel = open_skel(wanted);
 	if (!skel)
 		return -errno;
-	bpf_object__for_each_map (map, skel->obj) {
-		/* small maps: this one is thrown away at once */
-		if (bpf_map__max_entries(map) > 64 && bpf_map__type(map) != BPF_MAP_TYPE_RINGBUF)
-			bpf_map__set_max_entries(map, 64);
-	}
-	r = dataplane__load(skel);
+	r = datapath_try(skel->obj, programs[i].name, f);
 	dataplane__destroy(skel);
-	f->on = r == 0;
-	if (r)
-		snprintf(f->why, sizeof(f->why), "%s", last_word[0] ? last_word : strerror(-r));
 	return r;
 }
 

@@ -69,4 +69,9 @@ int datapath_take_lists(struct datapath *dp);
 /* maps.c: what the programs need before they run. */
 int datapath_tell_host(struct datapath *dp);
 
+struct bpf_object;
+/* Loads one program of an object that is open, with small maps. 0, or a negative errno and *f says
+ * why. */
+int datapath_try(struct bpf_object *obj, const char *program, struct feature_report *f);
+
 #endif

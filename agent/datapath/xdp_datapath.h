@@ -151,4 +151,8 @@ int datapath_xdp_attach(struct datapath_xdp *d, const char *dir, unsigned ifinde
 /* Detaches it. -ENOENT: it is not there. */
 int datapath_xdp_detach(const char *dir, unsigned ifindex, struct error *e);
 
+/* Tells of each feature of the packet dataplane, until `report` returns non-zero. Needs root. */
+struct feature_report;
+int datapath_xdp_doctor(int (*report)(void *arg, const struct feature_report *f), void *arg);
+
 #endif

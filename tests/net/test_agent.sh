@@ -92,6 +92,18 @@ done
 is "status: apps and the agent's pid" "$(ax status -o json | jq -c '[.apps, .pid]')" "[2,$AGENT]"
 ok "ax doctor" ax doctor
 like "ax doctor names what is on" "$(ax doctor 2>&1)" "connect4|sock_addr"
+ax doctor -o json >"$T/doctor"
+is "ax doctor covers sockets, XDP and probes" "$(jq -r '[.[].of] | unique | join(" ")' "$T/doctor")" \
+	"probes sockets xdp"
+is "kprobes are on where the kernel has them" "$(jq '.[] | select(.name == "kprobe") | .on' "$T/doctor")" \
+	"$([ -e /sys/bus/event_source/devices/kprobe ] && echo true || echo false)"
+is "and libxdp's sharing, as for an interface" "$(jq '.[] | select(.name == "freplace") | .on' "$T/doctor")" \
+	"$(ax doctor lo -o json | jq '.[] | select(.check == "freplace") | .state == "ok"')"
+is "each that is off says what that costs" \
+	"$(jq -r '.[] | select((.on | not) and ((.cost // "") == "")) | .name' "$T/doctor")" ""
+is "all is said to be there only where nothing is off" \
+	"$(ax doctor | grep -c '^Everything that ax can use is there')" \
+	"$(jq 'if all(.[]; .on) then 1 else 0 end' "$T/doctor")"
 stop_apps
 leftovers "nothing is left of these"
 

@@ -5,7 +5,9 @@
 #include "tools/cmd/commands.h"
 #include "tools/xdp/common.h"
 #include "datapath/datapath.h"
+#include "datapath/xdp_datapath.h"
 #include "iface/preflight.h"
+#include "probes/engine/engine.h"
 #include "tools/lib/output.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
@@ -15,13 +17,15 @@
 static const struct table_column columns[] = {
 	{.title = "FEATURE", .keep = 9},
 	{.title = "STATE", .keep = 8},
+	{.title = "OF", .keep = 4},
 	{.title = "NEEDS", .keep = 5, .wide = true},
 	{.title = "WHY/COST", .keep = 7, .min = 20},
 };
 
 struct diagnosis {
 	struct table table;
-	json_t *list; /* NULL: a table is wanted */
+	json_t *list;	/* NULL: a table is wanted */
+	const char *of; /* what the next features are of */
 	unsigned off, missing;
 };
 
@@ -33,8 +37,8 @@ static void diagnosis_free(struct diagnosis *d)
 
 static int add_json(struct diagnosis *d, const struct feature_report *f)
 {
-	json_t *j =
-		json_pack("{s:s,s:b,s:b}", "name", f->name, "on", f->on, "required", f->required);
+	json_t *j = json_pack("{s:s,s:s,s:b,s:b}", "name", f->name, "of", d->of, "on", f->on,
+			      "required", f->required);
 
 	if (!f->on && f->why[0])
 		json_object_set_new(j, "why", json_string(f->why));
@@ -57,12 +61,36 @@ static int report(void *arg, const struct feature_report *f)
 	table_add(&d->table, f->name);
 	table_add(&d->table, f->on ? "on" : f->required ? "MISSING" : "off");
 	table_colour(&d->table, f->on ? COLOUR_GREEN : f->required ? COLOUR_RED : COLOUR_YELLOW);
+	table_add(&d->table, d->of);
 	table_add(&d->table, f->needs);
 	if (f->on)
 		table_add(&d->table, f->why);
 	else
 		table_addf(&d->table, "%s%s%s", f->why, f->why[0] && *cost ? "; " : "", cost);
 	return 0;
+}
+
+static int report_probe(void *arg, const struct engine_feature *p)
+{
+	struct feature_report f = {
+		.name = p->name, .on = p->on, .cost = p->cost, .needs = p->needs};
+
+	return report(arg, &f);
+}
+
+static int report_all(struct diagnosis *d, struct error *e)
+{
+	int r;
+
+	d->of = "sockets";
+	r = datapath_doctor(report, d, e);
+	if (r)
+		return r;
+	d->of = "xdp";
+	r = datapath_xdp_doctor(report, d);
+	d->of = "probes";
+	r = r ? r : engine_doctor(report_probe, d);
+	return r ? error_set(e, r, "out of memory") : 0;
 }
 
 static int print(struct cmd *c, struct diagnosis *d, int output)
@@ -98,7 +126,7 @@ static int doctor_kernel(struct cmd *c, int output)
 	table_init(&d.table, columns, ARRAY_SIZE(columns));
 	if (output == OUTPUT_JSON)
 		d.list = json_array();
-	if (datapath_doctor(report, &d, &e))
+	if (report_all(&d, &e))
 		return cmd_unable(c, &e);
 	return cmd_finish(c, print(c, &d, output));
 }

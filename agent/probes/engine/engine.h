@@ -87,4 +87,13 @@ uint64_t engine_counter(struct engine *g, enum ax_probe_counter which);
  * another one: a tracepoint in what a program does itself. Not of what was pinned by others. */
 uint64_t engine_missed(const struct engine *g);
 
+/* A kind of probes, or a way to attach them: whether this kernel has it, since when it is there,
+ * and what is lost without it. */
+struct engine_feature {
+	const char *name, *cost, *needs;
+	bool on;
+};
+/* Until `report` returns non-zero, which is returned. Needs root. */
+int engine_doctor(int (*report)(void *arg, const struct engine_feature *f), void *arg);
+
 #endif

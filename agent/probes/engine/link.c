@@ -91,7 +91,7 @@ int link_raw_tracepoint(int prog_fd, const char *name, uint64_t cookie)
 	return sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
 }
 
-static int load_nothing(int attach_type)
+static int load_nothing(enum bpf_prog_type type, int attach_type)
 {
 	const struct bpf_insn insns[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
@@ -100,8 +100,7 @@ static int load_nothing(int attach_type)
 	LIBBPF_OPTS(bpf_prog_load_opts, opts,
 		    .expected_attach_type = (enum bpf_attach_type)attach_type);
 
-	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ax_try", "GPL", insns, ARRAY_SIZE(insns),
-			     &opts);
+	return bpf_prog_load(type, "ax_try", "GPL", insns, ARRAY_SIZE(insns), &opts);
 }
 
 /* A kernel that knows these links says that a directory is no file; an older one knows nothing. */
@@ -109,7 +108,7 @@ bool link_has_uprobe_multi(void)
 {
 	uint64_t zero = 0;
 	struct link_uprobes u = {.path = "/", .offsets = &zero, .cookies = &zero, .n = 1};
-	autoclose int prog = load_nothing(LINK_UPROBE_MULTI);
+	autoclose int prog = load_nothing(BPF_PROG_TYPE_KPROBE, LINK_UPROBE_MULTI);
 
 	return prog >= 0 && link_uprobes(prog, &u) == -EBADF;
 }
@@ -119,7 +118,7 @@ bool link_has_kprobe_multi(void)
 {
 	const char *name = "no function of the kernel";
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .kprobe_multi.syms = &name, .kprobe_multi.cnt = 1);
-	autoclose int prog = load_nothing(BPF_TRACE_KPROBE_MULTI);
+	autoclose int prog = load_nothing(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI);
 	autoclose int fd = -1;
 
 	if (prog < 0)
@@ -136,4 +135,12 @@ bool link_has_uprobe_pid(void)
 
 	return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
 	       (major > 6 || (major == 6 && minor >= 10));
+}
+
+/* An older kernel says that it knows no such attribute, before it looks for the name. */
+bool link_has_raw_tracepoint_cookie(void)
+{
+	autoclose int prog = load_nothing(BPF_PROG_TYPE_RAW_TRACEPOINT, 0);
+
+	return prog >= 0 && link_raw_tracepoint(prog, "no tracepoint", 1) == -ENOENT;
 }

@@ -26,6 +26,8 @@ struct link_uprobes {
 };
 /* A descriptor, or a negative errno. */
 int link_uprobes(int prog_fd, const struct link_uprobes *u);
+/* Raw tracepoints take a cookie. */
+bool link_has_raw_tracepoint_cookie(void);
 /* With a cookie (Linux 6.10). A descriptor, or a negative errno. */
 int link_raw_tracepoint(int prog_fd, const char *name, uint64_t cookie);
 
