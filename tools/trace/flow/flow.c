@@ -95,8 +95,8 @@ static int add_state(struct flow_request *q, const char *file, bool arms, struct
 	return 0;
 }
 
-/* The function that all is to be under is probed whether it is armed or not: which of two probes at
- * the same place comes first is the kernel's choice. */
+/* The function that all is to be under is probed whether it is armed or not: its own entry arms,
+ * and its return disarms. */
 static int add_parts(struct flow_request *q, const char *file, struct error *e)
 {
 	int r = add_watch(q, file, false, q->entries, q->n_entries, e);
