@@ -24,7 +24,7 @@ include tools/build/cross.mk
 
 WARN      := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wshadow
 CFLAGS    ?= -O2 -g
-ALL_CFLAGS = $(IN_SYSROOT) -std=gnu11 -D_GNU_SOURCE -DAX_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) -MMD -MP \
+ALL_CFLAGS = $(IN_SYSROOT) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) -MMD -MP \
 	     -fno-strict-aliasing
 SANITIZE  := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	     -fno-omit-frame-pointer
@@ -201,11 +201,25 @@ $(OUT)/bench/%.skel.h: $(OUT)/bench/%.bpf.o
 bench-build: all $(BENCH_BIN)
 -include $(BENCH_BIN:=.d)
 
+# What is made with flags is made anew with others: each kind's stand in a file that changes when they do.
+quote      = '$(subst ','\'',$(1))'
+FLAGS_cc  := $(CC) $(ALL_CFLAGS)
+FLAGS_bpf := $(CLANG) $(BPF_CFLAGS) $(BPFTOOL)
+FLAGS_link := $(CC) $(CFLAGS) $(LDFLAGS_AX) $(LDFLAGS) $(LIBS)
+$(OUT)/flags/%: always
+	@mkdir -p $(@D) && printf '%s\n' $(call quote,$(FLAGS_$*)) | cmp -s - $@ || \
+		printf '%s\n' $(call quote,$(FLAGS_$*)) > $@
+$(AGENT_OBJ) $(TOOLS_OBJ) $(BENCH_BIN): $(OUT)/flags/cc
+$(BPF_OBJ) $(FILTER_OBJ) $(ALONE_OBJ) $(PROBES_OBJ) $(DISPATCHER_SRC:%.c=$(OUT)/%.o): $(OUT)/flags/bpf
+$(OUT)/ax: $(OUT)/flags/link
+
 # Who names the version is built anew with the next one.
 .PHONY: always
 $(OUT)/version: always
 	@mkdir -p $(@D) && echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' > $@
-$(call OBJ_OF,$(shell grep -rl AX_VERSION agent tools --include='*.c')): $(OUT)/version
+VERSION_OBJ := $(call OBJ_OF,$(shell grep -rl AX_VERSION agent tools --include='*.c'))
+$(VERSION_OBJ): ALL_CFLAGS += -DAX_VERSION='"$(VERSION)"'
+$(VERSION_OBJ): $(OUT)/version
 
 .SECONDARY:
 -include $(AGENT_OBJ:.o=.d) $(TOOLS_OBJ:.o=.d) $(BPF_OBJ:.o=.d) $(FILTER_OBJ:.o=.d) $(ALONE_OBJ:.o=.d) \

@@ -8,6 +8,9 @@ FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(OUT)/tests/fuzz/%,$(wildcard tests/fuzz/
 FUZZ_OBJ := $(AGENT_SRC:%.c=$(OUT)/fuzz/%.o)
 FUZZ_CFLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 FUZZ_SECONDS ?= 3
+FLAGS_asan := $(FLAGS_cc) $(SANITIZE)
+FLAGS_fuzz := $(CLANG) $(ALL_CFLAGS) $(FUZZ_CFLAGS)
+FLAGS_vm  := $(WARN)
 
 # What several tests share. The agent and this are there in three ways: with sanitizers, without, and
 # as fuzz targets need them.
@@ -54,12 +57,17 @@ $(OUT)/tests/fuzz/%: tests/fuzz/%.c $(OUT)/libtests-fuzz.a $(OUT)/libax-fuzz.a
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(ALL_CFLAGS) -O1 -g -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined $(TEST_INC) $< $(filter %.a,$^) $(LIBS_DYN) -o $@
+$(UNIT_BIN) $(PROG_BIN): $(OUT)/flags/asan
+$(ASAN_OBJ) $(addprefix $(OUT)/asan/tests/lib/,$(TESTLIB)): $(OUT)/flags/asan
+$(addprefix $(OUT)/tests/lib/,$(TESTLIB)): $(OUT)/flags/cc
+$(FUZZ_OBJ) $(FUZZ_BIN) $(addprefix $(OUT)/fuzz/tests/lib/,$(TESTLIB)): $(OUT)/flags/fuzz
 -include $(UNIT_BIN:=.d) $(PROG_BIN:=.d) $(FUZZ_OBJ:.o=.d) $(FUZZ_BIN:=.d) \
 	$(addprefix $(OUT)/asan/tests/lib/,$(TESTLIB:.o=.d)) $(addprefix $(OUT)/fuzz/tests/lib/,$(TESTLIB:.o=.d)) \
 	$(addprefix $(OUT)/tests/lib/,$(TESTLIB:.o=.d))
 
 # The programs inside the VM have no libraries beside them, and musl's own resolver.
 VM_BIN := $(patsubst tests/vm/src/%.c,.output/vm/bin/%,$(wildcard tests/vm/src/*.c))
+$(VM_BIN): $(OUT)/flags/vm
 # A line '// flags: ...' in a program's file is for the compiler.
 .output/vm/bin/%: tests/vm/src/%.c
 	$(call say,MUSL,$@)
@@ -77,6 +85,8 @@ $(OUT)/tests/splice/splice.skel.h: $(OUT)/tests/splice/splice.bpf.o
 $(SUITE_OBJ): $(OUT)/tests/splice/%.o: tests/splice/%.c $(OUT)/tests/splice/splice.skel.h
 	$(call say,TEST,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -I$(OUT)/tests/splice -c $< -o $@
+$(SUITE_OBJ): $(OUT)/flags/cc
+$(OUT)/tests/splice/splice.bpf.o: $(OUT)/flags/bpf
 $(SUITE): $(SUITE_OBJ)
 	$(Q)$(CC) $(CFLAGS) $^ $(if $(ELF_IS_WHOLE),-static) -luring -lbpf -lelf -lz -o $@
 -include $(SUITE_OBJ:.o=.d) $(OUT)/tests/splice/splice.bpf.d
