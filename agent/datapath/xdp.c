@@ -195,9 +195,9 @@ static const struct shared {
 	uint32_t type, key_size, value_size, entries, flags;
 } shared_maps[XDP_MAPS] = {
 	[XDP_MAP_NAT] = {BPF_MAP_TYPE_LRU_HASH, sizeof(struct ax_nat_key), sizeof(struct ax_nat),
-			 AX_BALANCE_FLOWS},
+			 AX_BALANCE_FLOWS, 0},
 	[XDP_MAP_NAT_FRAGMENTS] = {BPF_MAP_TYPE_LRU_HASH, sizeof(struct ax_nat_fragment),
-				   sizeof(struct ax_nat), AX_NAT_FRAGMENTS},
+				   sizeof(struct ax_nat), AX_NAT_FRAGMENTS, 0},
 	[XDP_MAP_NAT_SOURCES] = {BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint32_t),
 				 AX_NAT_FAMILIES, BPF_F_MMAPABLE},
 };
