@@ -147,8 +147,29 @@ AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct ax_flow_key);
-	__type(value, struct ax_endpoint);
+	__type(value, struct ax_flow);
 } flows SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct ax_flow_key);
+	__type(value, struct ax_flow);
+} new_flows SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, struct ax_flow_key);
+	__type(value, struct ax_flow);
+} udp_flows SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, struct ax_flow_key);
+	__type(value, __u32);
+} datagrams SEC(".maps");
 
 /* TCP of programs on other machines to private apps, by way of this host. */
 AX_MAP struct {

@@ -130,15 +130,45 @@ struct ax_asked {
 _Static_assert(sizeof(struct ax_asked) == 112, "struct ax_asked is a map value");
 
 /*
- * Map `flows` (LRU): connections of programs outside ax to a service with private backends, which
- * no connect hook translates. One entry for each direction: (client, service) -> backend and
- * (client, backend) -> service. An entry that was pushed out by newer ones ends its connection.
+ * Maps `flows`, `new_flows` and `udp_flows` (LRU): flows of programs outside ax to a service with
+ * private backends, which no connect hook translates. One entry for each direction: (client,
+ * service)
+ * -> (client's other port, backend) and (client's other port, backend) -> (client, service). The
+ * backend sees the client's address and a port that no flow of the client's has that goes to the
+ * backend itself: below those that the kernel gives to clients.
+ *
+ * An entry that was pushed out by newer ones ends its flow. So connections that are open have a map
+ * of their own, `flows`, which neither datagrams nor SYNs of anybody can fill; those that are not
+ * yet open, or closed, are in `new_flows`.
  */
 struct ax_flow_key {
 	struct ax_endpoint client;
 	struct ax_endpoint peer;
 };
 _Static_assert(sizeof(struct ax_flow_key) == 40, "struct ax_flow_key is a map key");
+
+enum ax_flow_state {
+	AX_FLOW_ANSWERED = 1 << 0, /* the backend has answered the SYN, */
+	AX_FLOW_OPEN = 1 << 1,	   /* and the client that */
+	AX_FLOW_FIN_CLIENT = 1 << 2,
+	AX_FLOW_FIN_APP = 1 << 3,
+	AX_FLOW_FINS = AX_FLOW_FIN_CLIENT | AX_FLOW_FIN_APP,
+	AX_FLOW_RESET = 1 << 4,
+};
+
+struct ax_flow {
+	struct ax_endpoint to; /* who is in the place of the key's peer */
+	__be16 client_port_be; /* and of the client's port */
+	__u8 state;	       /* enum ax_flow_state, the same in both directions */
+	__u8 pad;
+	__u32 seen; /* CLOCK_MONOTONIC, in 2^30 ns */
+};
+_Static_assert(sizeof(struct ax_flow) == 28, "struct ax_flow is a map value");
+
+/*
+ * Map `datagrams` (LRU), of the same key: (client, app) of datagrams that came to a private app
+ * from outside ax, and are not a service's: their answers may leave though the app has no egress.
+ */
 
 /*
  * Map `handed` (LRU), of the same types: connections that sk_lookup handed to a host-mode backend

@@ -53,14 +53,15 @@ static __always_inline bool backend_of(const struct ax_flow_key *flow, struct ax
 {
 	struct ax_endpoint *to = bpf_map_lookup_elem(&handed, flow);
 	struct ax_service *svc;
+	struct ax_flow *f;
 
 	if (to) {
 		*ret = *to;
 		bpf_map_delete_elem(&handed, flow);
 		return true;
 	}
-	to = bpf_map_lookup_elem(&flows, flow); /* its packets are translated */
-	svc = to ? find_service(to) : NULL;
+	f = flow_find(flow); /* its packets are translated */
+	svc = f ? find_service(&f->to) : NULL;
 	*ret = flow->peer;
 	return svc && choose_counts(svc);
 }

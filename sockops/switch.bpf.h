@@ -15,6 +15,7 @@
 #include "choose.bpf.h"
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
+#include "flows.bpf.h"
 #include "home.bpf.h"
 #include "maps.bpf.h"
 #include "serving.bpf.h"
@@ -240,7 +241,7 @@ static __always_inline bool answers_outside(const struct route_request *rq)
 	}
 	flow.peer.port_be = rq->local_port_be;
 	flow.peer.proto = IPPROTO_UDP;
-	return bpf_map_lookup_elem(&flows, &flow) != NULL;
+	return bpf_map_lookup_elem(&datagrams, &flow) || flow_find(&flow);
 }
 
 static __always_inline int route_outside(struct route_request *rq, const struct ax_ctl *c)

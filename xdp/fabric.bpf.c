@@ -9,6 +9,8 @@
 
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
+#include "flows.bpf.h"
+#include "host_socket.bpf.h"
 #include "maps.bpf.h"
 #include "parse.bpf.h"
 #include "verdict.bpf.h"
@@ -85,69 +87,52 @@ static __always_inline void flow_of(const struct ax_addr *client, __be16 client_
 static __always_inline int answer_of_flow(struct __sk_buff *skb, const struct packet *p,
 					  const struct ax_ctl *c)
 {
-	struct ax_endpoint *asked;
+	struct ax_endpoint asked;
 	struct ax_flow_key flow;
+	__be16 client_port_be;
+	struct ax_flow *f;
 
 	if (!c || !p->has_l4)
 		return -1;
 	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
-	asked = bpf_map_lookup_elem(&flows, &flow);
-	if (!asked)
-		return -1;
-	if (endpoint_eq(asked, &flow.peer))
-		return TC_ACT_OK;
-	if (rewrite_endpoint(skb, p, true, asked))
+	f = c->service_ifindex ? flow_find(&flow) : NULL;
+	if (!f)
+		return p->proto == IPPROTO_UDP && bpf_map_lookup_elem(&datagrams, &flow) ? TC_ACT_OK
+											 : -1;
+	asked = f->to;
+	client_port_be = f->client_port_be;
+	flow_seen(&flow, f, p->tcp_flags, true);
+	if (rewrite_endpoint(skb, p, true, &asked) || rewrite_port(skb, p, false, client_port_be))
 		return drop(AX_COUNT_ERROR);
 	return bpf_redirect(c->service_ifindex, BPF_F_INGRESS);
+}
+
+/* What comes to the app itself, from a program outside ax that has, or had, a flow through a
+ * service with the same ends: that one is over, or could not be told from this one. */
+static __always_inline void end_flow(const struct packet *p, const struct ax_ctl *c)
+{
+	struct ax_flow_key flow;
+
+	if (!c->service_ifindex || !p->has_l4)
+		return;
+	if (p->proto == IPPROTO_TCP ? !(p->tcp_flags & TCP_FLAG_SYN_BIT) : p->proto != IPPROTO_UDP)
+		return;
+	flow_of(&p->src, p->sport_be, &p->dst, p->dport_be, p->proto, &flow);
+	if (flow_find(&flow))
+		flow_forget(&flow);
 }
 
 /* A datagram from outside ax: its answer may pass though the app has no way out of its own. */
 static __always_inline void remember_datagram(const struct packet *p)
 {
 	struct ax_flow_key flow;
+	__u32 one = 1;
 
 	if (p->proto != IPPROTO_UDP || !p->has_l4)
 		return;
 	flow_of(&p->src, p->sport_be, &p->dst, p->dport_be, p->proto, &flow);
-	if (!bpf_map_lookup_elem(&flows, &flow))
-		bpf_map_update_elem(&flows, &flow, &flow.peer, BPF_NOEXIST);
-}
-
-static __always_inline void put_v4(const struct packet *p, struct bpf_sock_tuple *t)
-{
-	__builtin_memcpy(&t->ipv4.saddr, p->src.b + 12, 4);
-	__builtin_memcpy(&t->ipv4.daddr, p->dst.b + 12, 4);
-	t->ipv4.sport = p->sport_be;
-	t->ipv4.dport = p->dport_be;
-}
-
-static __always_inline void put_v6(const struct packet *p, struct bpf_sock_tuple *t)
-{
-	__builtin_memcpy(t->ipv6.saddr, p->src.b, 16);
-	__builtin_memcpy(t->ipv6.daddr, p->dst.b, 16);
-	t->ipv6.sport = p->sport_be;
-	t->ipv6.dport = p->dport_be;
-}
-
-/* A program of this host has a connection with the app, or has just asked for one. */
-static __always_inline bool host_is_connected(struct __sk_buff *skb, const struct packet *p)
-{
-	struct bpf_sock_tuple t = {};
-	struct bpf_sock *sk;
-	__u32 state;
-
-	if (p->v4) {
-		put_v4(p, &t);
-		sk = bpf_skc_lookup_tcp(skb, &t, sizeof(t.ipv4), BPF_F_CURRENT_NETNS, 0);
-	} else {
-		put_v6(p, &t);
-		sk = bpf_skc_lookup_tcp(skb, &t, sizeof(t.ipv6), BPF_F_CURRENT_NETNS, 0);
-	}
-	if (!sk)
-		return false;
-	state = sk->state;
-	bpf_sk_release(sk);
-	return state != BPF_TCP_LISTEN;
+	if (!bpf_map_lookup_elem(&datagrams, &flow))
+		bpf_map_update_elem(&datagrams, &flow, &one, BPF_NOEXIST);
 }
 
 /* A segment that came to an app through this host from elsewhere: its answers may leave. */
@@ -163,6 +148,17 @@ static __always_inline void remember_visitor(struct __sk_buff *skb, const struct
 		bpf_map_update_elem(&visitors, &flow, &one, BPF_NOEXIST);
 }
 
+/* What comes to an app itself, from outside ax. */
+static __always_inline void to_itself(struct __sk_buff *skb, const struct packet *p,
+				      const struct ax_ctl *c)
+{
+	end_flow(p, c);
+	if (!c->host_access)
+		return;
+	remember_datagram(p);
+	remember_visitor(skb, p);
+}
+
 /* Flags prove nothing: who may send what it likes sets them as it likes. So somebody must have
  * asked for this, which only the whole header says. */
 static __always_inline bool was_asked_for(struct __sk_buff *skb, const struct packet *p)
@@ -172,7 +168,8 @@ static __always_inline bool was_asked_for(struct __sk_buff *skb, const struct pa
 	if (p->proto != IPPROTO_TCP || !p->has_l4 || !is_answer(p))
 		return false;
 	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
-	return bpf_map_lookup_elem(&visitors, &flow) || host_is_connected(skb, p);
+	return bpf_map_lookup_elem(&visitors, &flow) ||
+	       host_is_connected(skb, &flow.client, &flow.peer);
 }
 
 /* To an address that is not an app's: the host, or the world. */
@@ -285,11 +282,12 @@ int ax_to_app(struct __sk_buff *skb)
 			return drop(AX_COUNT_FABRIC_DENIED);
 		return TC_ACT_OK;
 	}
-	if (c->host_access) {
-		remember_datagram(&p);
-		remember_visitor(skb, &p);
+	if (skb->tc_index == FOR_SERVICE)
+		skb->tc_index = 0;
+	else
+		to_itself(skb, &p, c);
+	if (c->host_access)
 		return TC_ACT_OK;
-	}
 	if (is_answer(&p))
 		return TC_ACT_OK;
 	/* what answers an app's datagrams to the outside, but not from this host */

@@ -38,6 +38,26 @@ static __always_inline int rewrite_l4(struct __sk_buff *skb, const struct packet
 		       : 0;
 }
 
+/* The port alone, source or destination. As rewrite_endpoint(). */
+static __always_inline int rewrite_port(struct __sk_buff *skb, const struct packet *p, bool source,
+					__be16 port_be)
+{
+	bool udp = p->proto == IPPROTO_UDP;
+	__u32 check =
+		p->l4_off + (udp ? offsetof(struct udphdr, check) : offsetof(struct tcphdr, check));
+
+	if (bpf_l4_csum_replace(skb, check, source ? p->sport_be : p->dport_be, port_be,
+				(udp ? BPF_F_MARK_MANGLED_0 : 0) | 2))
+		return -1;
+	return bpf_skb_store_bytes(skb, p->l4_off + (source ? 0 : 2), &port_be, sizeof(port_be), 0)
+		       ? -1
+		       : 0;
+}
+
+/* Marks a packet on its way from ax_to_service() to ax_to_app(), in __sk_buff.tc_index, which
+ * nobody but tc programs writes. */
+#define FOR_SERVICE 0xa85e
+
 /* Sets the source or the destination. The packet must have has_l4. Returns 0 or -1; pointers into
  * the packet are invalid after it. */
 static __always_inline int rewrite_endpoint(struct __sk_buff *skb, const struct packet *p,

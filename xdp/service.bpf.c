@@ -9,6 +9,8 @@
 
 #include "choose.bpf.h"
 #include "count.bpf.h"
+#include "flows.bpf.h"
+#include "host_socket.bpf.h"
 #include "maps.bpf.h"
 #include "open_conns.bpf.h"
 #include "serving.bpf.h"
@@ -57,8 +59,8 @@ static __always_inline bool may_have(const struct caller *who, const struct ax_v
 
 /* A private backend that the caller may have, one that listens if there is any. Returns its host
  * end's ifindex or 0. */
-static __always_inline __u32 choose(const struct ax_endpoint *service, const struct caller *who,
-				    struct ax_endpoint *ret)
+static __noinline __u32 choose(const struct ax_endpoint *service, const struct caller *who,
+			       struct ax_endpoint *ret)
 {
 	struct ax_service *svc = find_service(service);
 	struct choice c = {.asked = *service};
@@ -90,16 +92,29 @@ static __always_inline __u32 choose(const struct ax_endpoint *service, const str
 	return fallback;
 }
 
-/* The backend of a flow that stands: its host end's ifindex or 0. */
-static __always_inline __u32 known(const struct ax_flow_key *flow, struct ax_endpoint *ret)
-{
-	struct ax_endpoint *ep = bpf_map_lookup_elem(&flows, flow);
-	struct ax_vip *vip = ep ? bpf_map_lookup_elem(&vips, &ep->addr) : NULL;
+/* What is known of a flow, or decided about a new one. */
+struct way {
+	struct ax_flow_key flow; /* (client, service) */
+	struct ax_endpoint backend;
+	__be16 client_port_be;
+	__u32 ifindex; /* the backend's host end */
+};
 
-	if (!vip)
-		return 0;
-	*ret = *ep;
-	return vip->ifindex;
+/* A flow that stands. */
+static __always_inline bool known(const struct packet *p, struct way *w)
+{
+	struct ax_flow *f = flow_find(&w->flow);
+	struct ax_vip *vip = f ? bpf_map_lookup_elem(&vips, &f->to.addr) : NULL;
+
+	if (!vip || !vip->ifindex)
+		return false;
+	if (p->tcp_flags & TCP_FLAG_SYN_BIT && flow_is_closed(f->state))
+		return false; /* another one from the same port */
+	w->backend = f->to;
+	w->client_port_be = f->client_port_be;
+	w->ifindex = vip->ifindex;
+	flow_seen(&w->flow, f, p->tcp_flags, false);
+	return true;
 }
 
 /* What apps answer to a NAT balancer leaves by the same device. */
@@ -110,49 +125,88 @@ static __always_inline bool is_for_balancer(const struct ax_addr *dst)
 	return vip && vip->kind == AX_VIP_BALANCER;
 }
 
-static __always_inline int remember(const struct ax_flow_key *flow,
-				    const struct ax_endpoint *backend)
-{
-	struct ax_flow_key back = {.client = flow->client, .peer = *backend};
+/* --- the client's port --- */
 
-	if (bpf_map_update_elem(&flows, flow, backend, BPF_ANY))
-		return -1;
-	return bpf_map_update_elem(&flows, &back, &flow->peer, BPF_ANY) ? -1 : 0;
+#define PORT_FIRST 1024
+#define PORT_TRIES 8
+
+/* Below those of clients, unless the machine has hardly any there. */
+static __always_inline __be16 some_port(const struct ax_ctl *c)
+{
+	__u32 n = c->ephemeral_first > 2 * PORT_FIRST && c->ephemeral_first <= 65536
+			  ? c->ephemeral_first - PORT_FIRST
+			  : 65536 - PORT_FIRST;
+
+	return bpf_htons((__u16)(PORT_FIRST + bpf_get_prandom_u32() % n));
+}
+
+/* Takes a port that the client does not have yet with that backend, and remembers the flow. */
+static __noinline bool enter(struct __sk_buff *skb, struct way *w, const struct ax_ctl *c)
+{
+	struct ax_flow f = {.seen = flow_now()};
+	struct ax_flow_key back;
+
+	back.client = w->flow.client;
+	back.peer = w->backend;
+	f.to = w->backend;
+	flow_forget(&w->flow);
+	for (int i = 0; i < PORT_TRIES; i++) {
+		back.client.port_be = some_port(c);
+		if (flow_find(&back) || (back.client.proto == IPPROTO_TCP &&
+					 host_is_connected(skb, &back.client, &back.peer)))
+			continue;
+		f.client_port_be = w->client_port_be = back.client.port_be;
+		return flow_write_both(&w->flow, &f);
+	}
+	return false;
+}
+
+static __always_inline bool find_way(struct __sk_buff *skb, const struct packet *p,
+				     const struct caller *who, struct way *w)
+{
+	if (known(p, w))
+		return true;
+	if (p->proto == IPPROTO_TCP && !(p->tcp_flags & TCP_FLAG_SYN_BIT))
+		return false;
+	w->ifindex = choose(&w->flow.peer, who, &w->backend);
+	return w->ifindex && who->ctl && enter(skb, w, who->ctl);
+}
+
+/* A global function: the verifier looks at it once, and the many ways through the parser end in
+ * one. */
+__weak __noinline int parse(struct __sk_buff *skb, struct packet *p)
+{
+	return p ? parse_packet((void *)(long)skb->data, (void *)(long)skb->data_end, p)
+		 : PARSE_MALFORMED;
 }
 
 SEC("tc")
 int ax_to_service(struct __sk_buff *skb)
 {
-	struct ax_endpoint backend = {};
-	struct ax_flow_key flow = {};
 	struct caller who;
-	struct packet p;
-	__u32 ifindex;
+	struct way w = {};
+	struct packet p = {};
 
-	if (parse_packet((void *)(long)skb->data, (void *)(long)skb->data_end, &p) != PARSE_OK)
+	if (parse(skb, &p) != PARSE_OK)
 		return TC_ACT_SHOT;
 	if (is_for_balancer(&p.dst))
 		return TC_ACT_OK;
 	if (!p.has_l4)
 		return TC_ACT_SHOT; /* a service has nothing but its ports */
-	flow.client.addr = p.src;
-	flow.client.port_be = p.sport_be;
-	flow.client.proto = p.proto;
-	flow.peer.addr = p.dst;
-	flow.peer.port_be = p.dport_be;
-	flow.peer.proto = p.proto;
+	w.flow.client.addr = p.src;
+	w.flow.client.port_be = p.sport_be;
+	w.flow.client.proto = p.proto;
+	w.flow.peer.addr = p.dst;
+	w.flow.peer.port_be = p.dport_be;
+	w.flow.peer.proto = p.proto;
 	if (!caller_of(skb, &p, &who))
 		return drop(AX_COUNT_FABRIC_SOURCE);
-	ifindex = known(&flow, &backend);
-	if (!ifindex) {
-		if (p.proto == IPPROTO_TCP && !(p.tcp_flags & TCP_FLAG_SYN_BIT))
-			return drop(AX_COUNT_NO_BACKEND);
-		ifindex = choose(&flow.peer, &who, &backend);
-		if (!ifindex || remember(&flow, &backend))
-			return drop(AX_COUNT_NO_BACKEND);
-	}
-	if (rewrite_endpoint(skb, &p, false, &backend))
+	if (!find_way(skb, &p, &who, &w))
+		return drop(AX_COUNT_NO_BACKEND);
+	if (rewrite_endpoint(skb, &p, false, &w.backend) ||
+	    rewrite_port(skb, &p, true, w.client_port_be))
 		return drop(AX_COUNT_ERROR);
+	skb->tc_index = FOR_SERVICE;
 	/* out of the backend's host end, whose egress judges whether the sender may */
-	return bpf_redirect(ifindex, 0);
+	return bpf_redirect(w.ifindex, 0);
 }

@@ -93,6 +93,9 @@ static const char *const map_names[MAPS] = {
 	[MAP_ESTABLISHED] = "established",
 	[MAP_UDP_REPLIES] = "udp_replies",
 	[MAP_FLOWS] = "flows",
+	[MAP_NEW_FLOWS] = "new_flows",
+	[MAP_UDP_FLOWS] = "udp_flows",
+	[MAP_DATAGRAMS] = "datagrams",
 	[MAP_HANDED] = "handed",
 	[MAP_VISITORS] = "visitors",
 	[MAP_DNS_PORTS] = "dns_ports",
@@ -263,7 +266,8 @@ int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), vo
 static bool may_be_missing(int m)
 {
 	return m == MAP_OPEN_CONNS || m == MAP_HANDED || m == MAP_LOOPBACK_SERVERS ||
-	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_PORTS || m == MAP_VISITORS;
+	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_PORTS ||
+	       m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS || m == MAP_DATAGRAMS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Flows of programs outside ax through services with private backends (struct ax_flow), for
+ * programs on sockets and on packets. An entry for each direction; both are written together, each
+ * time that something happens, or a second has passed, so that both know the state. BPF only.
+ */
+#ifndef AX_FLOWS_BPF_H
+#define AX_FLOWS_BPF_H
+
+#include <stdbool.h>
+#include <linux/in.h>
+
+#include "maps.bpf.h"
+
+/* How long a flow may be idle, in seconds (nearly: 2^30 ns). */
+#define FLOW_LIFE_OPEN	 7440
+#define FLOW_LIFE_UDP	 300
+#define FLOW_LIFE_NEW	 60
+#define FLOW_LIFE_CLOSED 1
+
+static __always_inline __u32 flow_now(void)
+{
+	return (__u32)(bpf_ktime_get_ns() >> 30);
+}
+
+static __always_inline bool flow_is_closed(__u8 state)
+{
+	return state & AX_FLOW_RESET || (state & AX_FLOW_FINS) == AX_FLOW_FINS;
+}
+
+static __always_inline bool flow_is_over(const struct ax_flow *f, __u8 proto, __u32 now)
+{
+	__u32 life = proto == IPPROTO_UDP	? FLOW_LIFE_UDP
+		     : flow_is_closed(f->state) ? FLOW_LIFE_CLOSED
+		     : f->state & AX_FLOW_OPEN	? FLOW_LIFE_OPEN
+						: FLOW_LIFE_NEW;
+
+	return now - f->seen > life;
+}
+
+/* NULL: there is none, or none that goes on. */
+static __always_inline struct ax_flow *flow_find(const struct ax_flow_key *key)
+{
+	__u8 proto = key->client.proto;
+	__u32 now = flow_now();
+	struct ax_flow *f;
+
+	if (proto == IPPROTO_UDP) {
+		f = bpf_map_lookup_elem(&udp_flows, key);
+		return f && !flow_is_over(f, proto, now) ? f : NULL;
+	}
+	f = bpf_map_lookup_elem(&flows, key);
+	if (f && !flow_is_over(f, proto, now))
+		return f;
+	f = bpf_map_lookup_elem(&new_flows, key);
+	return f && !flow_is_over(f, proto, now) ? f : NULL;
+}
+
+static __always_inline void flow_delete(const struct ax_flow_key *key)
+{
+	if (key->client.proto == IPPROTO_UDP) {
+		bpf_map_delete_elem(&udp_flows, key);
+		return;
+	}
+	bpf_map_delete_elem(&flows, key);
+	bpf_map_delete_elem(&new_flows, key);
+}
+
+/* The entry of the other direction. */
+static __always_inline void flow_other(const struct ax_flow_key *key, const struct ax_flow *f,
+				       struct ax_flow_key *ret)
+{
+	ret->client = key->client;
+	ret->client.port_be = f->client_port_be;
+	ret->peer = f->to;
+}
+
+/* Both directions. */
+static __always_inline void flow_forget(const struct ax_flow_key *key)
+{
+	struct ax_flow_key other;
+	struct ax_flow *f;
+
+	f = flow_find(key);
+	if (f) {
+		flow_other(key, f, &other);
+		flow_delete(&other);
+	}
+	flow_delete(key);
+}
+
+/* TCP's are in `flows` while they are open, else in `new_flows`. */
+static __always_inline bool flow_write(const struct ax_flow_key *key, const struct ax_flow *f)
+{
+	if (key->client.proto == IPPROTO_UDP)
+		return !bpf_map_update_elem(&udp_flows, key, f, BPF_ANY);
+	if (f->state & AX_FLOW_OPEN && !flow_is_closed(f->state)) {
+		if (bpf_map_update_elem(&flows, key, f, BPF_ANY))
+			return false;
+		bpf_map_delete_elem(&new_flows, key);
+		return true;
+	}
+	if (bpf_map_update_elem(&new_flows, key, f, BPF_ANY))
+		return false;
+	bpf_map_delete_elem(&flows, key);
+	return true;
+}
+
+/* (No part of its callers: the stack is small. Not all who include this need it.) */
+static __noinline __attribute__((unused)) bool flow_write_both(const struct ax_flow_key *key,
+							       const struct ax_flow *f)
+{
+	struct ax_flow back = {.to = key->peer,
+			       .client_port_be = key->client.port_be,
+			       .state = f->state,
+			       .seen = f->seen};
+	struct ax_flow_key other;
+
+	flow_other(key, f, &other);
+	return flow_write(key, f) && flow_write(&other, &back);
+}
+
+/* --- what happens to a flow --- */
+
+#define FLOW_FIN 0x01
+#define FLOW_SYN 0x02
+#define FLOW_RST 0x04
+
+static __always_inline __u8 flow_next_state(__u8 state, __u8 flags, bool from_app)
+{
+	if (flags & FLOW_RST)
+		return state | AX_FLOW_RESET;
+	if (flags & FLOW_SYN)
+		return from_app ? state | AX_FLOW_ANSWERED : state;
+	if (flags & FLOW_FIN)
+		return state | (from_app ? AX_FLOW_FIN_APP : AX_FLOW_FIN_CLIENT);
+	/* one that only pretends to have got the answer is reset by the app */
+	return !from_app && state & AX_FLOW_ANSWERED ? state | AX_FLOW_OPEN : state;
+}
+
+/* A packet of a flow that flow_find() found. */
+static __always_inline void flow_seen(const struct ax_flow_key *key, struct ax_flow *f, __u8 flags,
+				      bool from_app)
+{
+	struct ax_flow next = *f;
+
+	next.state = flow_next_state(f->state, flags, from_app);
+	next.seen = flow_now();
+	if (next.state != f->state || next.seen != f->seen)
+		flow_write_both(key, &next);
+}
+
+#endif

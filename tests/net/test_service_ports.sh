@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Programs outside ax reach a service with a private backend and the backend itself, from whatever
+# port: neither takes the other's answers. Nobody's datagrams or SYNs end connections that are open.
+. "$(dirname "$0")/lib.sh"
+need ip "$PYTHON"
+
+ports() {
+	timeout --foreground -k 1 100 "$PYTHON" "$SRC/service_ports.py" "$@"
+}
+agent_start - <<EOF
+agent:
+  pool: {ipv4: $POOL4}
+services:
+  shop: {ip: 10.77.200.1, ports: [80:7000, 80:7000/udp], backends: [{app: one}]}
+EOF
+serve 7000 --name one --ip 10.77.1.1 -- "$PYTHON" "$SRC/service_ports.py" serve 7000
+
+is "no wrong answer in connections from the same ports to the service and to its backend" \
+	"$(ports mix 10.77.200.1:80 10.77.1.1:7000 600 2>&1)" 0
+
+# keep NAME: connections that are open
+keep() {
+	bg "$T/$1" "$PYTHON" "$SRC/service_ports.py" keep 10.77.200.1:80 50 "$T/go.$1"
+	wait_for "[ -s '$T/$1' ]"
+}
+went_on() {
+	touch "$T/go.$1"
+	wait_for "[ \$(wc -l <'$T/$1') = 2 ]"
+	xargs <"$T/$1"
+}
+keep datagrams
+ports datagrams 10.77.1.1 70000
+ports datagrams 10.77.200.1 70000
+is "datagrams from outside end no connection" "$(went_on datagrams)" "50 50"
+keep syns
+ports syns 10.77.200.1:80 80000
+is "nor do SYNs of nobody" "$(went_on syns)" "50 50"
+is "and new ones are made" "$(ports mix 10.77.200.1:80 10.77.1.1:7000 50 2>&1)" 0
+stop_apps
+done_testing
