@@ -110,9 +110,11 @@ need-lint: ; $(Q)tools/deps.sh --check build test lint
 need-arm64: ; $(Q)tools/deps.sh --check build arm64
 
 check: deps-vm ## install what is missing, build, run all tests (as root)
+	@mkdir -p $(OUT)
+	$(Q)tests/run --files > $(OUT)/files
 	$(Q)$(SUBMAKE) check-build
 	$(Q)$(SUBMAKE) vm-build
-	$(Q)$(RUN) headers unit prog fuzz net vm
+	$(Q)FILES=$(OUT)/files $(RUN) headers unit prog fuzz net vm
 check-quick: need-test ## the tests to run after each change: some minutes, no other kernels (as root)
 	$(Q)$(SUBMAKE) all $(UNIT_BIN) $(PROG_BIN)
 	$(Q)QUICK=1 $(RUN) $(QUICK_GROUPS)

@@ -28,7 +28,9 @@ default_config >"$ROOT/etc/ax.yaml"
 mknod -m 666 "$ROOT/dev/null" c 1 3
 
 plain() {
-	timeout --foreground -k 1 30 chroot "$ROOT" /bin/"$@"
+	local program=$1
+	shift
+	timeout --foreground -k 1 30 chroot "$ROOT" "/bin/$program" "$@"
 }
 plain_ax() {
 	local command=$1

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
+# tests/run finds what a whole run, from building on, left in the tree.
+. "$(dirname "$0")/lib.sh"
+
+mkdir -p "$T/tree/tests/net" "$T/tree/.output"
+cp "$TOP/tests/run" "$T/tree/tests/"
+cat >"$T/tree/tests/net/test_one.sh" <<'EOF'
+cd "$(dirname "$0")/../.." || exit 1
+eval "$LEAVE"
+echo "ok 1 - one"
+echo 1..1
+EOF
+# whole LEAVE [FILES]: a run of a test that does this
+whole() {
+	env -u ONLY -u QUICK -u OUT LEAVE="$1" FILES="${2:-}" bash "$T/tree/tests/run" net 2>&1
+}
+found="not ok 1 - nothing is left behind"
+
+unlike "a run that leaves nothing" "$(whole :)" "$found"
+like "a file at the top" "$(whole 'touch isolate-1.log')" "$found.*file isolate-1\.log"
+unlike "what was there before is not of this run" "$(whole :)" "$found"
+like "a directory below" "$(whole 'mkdir tests/net/left')" "$found.*file tests/net/left"
+unlike "what is built may stay" "$(whole 'touch .output/built')" "$found"
+bash "$T/tree/tests/run" --files >"$T/files"
+touch "$T/tree/core" # by building, say
+like "what came before the tests, but after the list" "$(whole : "$T/files")" "$found.*file core"
+done_testing
