@@ -47,6 +47,17 @@ static __always_inline bool addr_is_loopback(const struct ax_addr *a)
 	return !a->w[0] && !a->w[1] && !a->w[2] && (!a->w[3] || a->w[3] == bpf_htonl(1));
 }
 
+/* The wildcard of the family of `like`. */
+static __always_inline void addr_set_wildcard(struct ax_addr *a, const struct ax_addr *like)
+{
+	__be32 third = addr_is_v4(like) ? bpf_htonl(0xffff) : 0;
+
+	a->w[0] = 0;
+	a->w[1] = 0;
+	a->w[2] = third;
+	a->w[3] = 0;
+}
+
 static __always_inline bool endpoint_eq(const struct ax_endpoint *a, const struct ax_endpoint *b)
 {
 	return addr_eq(&a->addr, &b->addr) && a->port_be == b->port_be && a->proto == b->proto;

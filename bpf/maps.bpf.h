@@ -122,6 +122,20 @@ AX_MAP struct {
 } listeners SEC(".maps");
 
 AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_SOCKHASH);
+	__uint(max_entries, AX_SERVERS_MAX);
+	__type(key, struct ax_app_endpoint);
+	__type(value, __u64);
+} loopback_listeners SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct ax_flow_key);
+	__type(value, __u32);
+} own_conns SEC(".maps");
+
+AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);

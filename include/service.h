@@ -80,7 +80,11 @@ _Static_assert(sizeof(struct ax_server) == 16, "struct ax_server is a map value"
 /*
  * Map `loopback_servers`: who listens on a loopback address in the host's network namespace -> how
  * many sockets. Each host-mode app has its own: what it says there is heard by no lookup of
- * another.
+ * another. The wildcard of a family as its address: whoever asked for that, wherever bind() has put
+ * it, is reached by the app's own connections to every loopback address of that family.
+ *
+ * Map `loopback_listeners`, by the same key: the TCP ones, for sk_lookup; and under app 0 those
+ * that sit on the wildcard in truth, which the kernel finds by every address of the host.
  */
 struct ax_app_endpoint {
 	__u32 app;
@@ -90,6 +94,7 @@ _Static_assert(sizeof(struct ax_app_endpoint) == 24, "struct ax_app_endpoint is 
 
 /*
  * Map `app_servers`: app id -> entries of both maps that its sockets stand for; 0 -> those of all.
+ * (Those for a wildcard come with one for an address, and only alone do they count.)
  * The agent makes an app's entry and removes it. Nobody has more than AX_APP_SERVERS_MAX, and
  * while half of `servers` is in use nobody gets more than AX_APP_SERVERS_SURE: whoever fills the
  * map leaves room for the others.
@@ -105,13 +110,16 @@ _Static_assert(AX_APP_SERVERS_MAX <= 0xffff, "one app's sockets fit half a word 
  * address that stands for its own one, answered by getsockname().
  */
 enum ax_asked_flag {
-	AX_ASKED_LOCAL = 1 << 0,
+	AX_ASKED_LOCAL = 1 << 0,     /* (a wildcard: as long as it is not connected) */
 	AX_ASKED_UDP = 1 << 1,	     /* unconnected: see map `udp_replies` */
 	AX_ASKED_COUNT = 1 << 2,     /* TCP that counts for its backend once its SYN is made */
 	AX_ASKED_COUNTED = 1 << 3,   /* counted in `open_conns` under real_peer */
 	AX_ASKED_ELSEWHERE = 1 << 4, /* served[1] is not the address that the socket sits on */
 	AX_ASKED_TIMEOUT = 1 << 5,   /* its TCP_USER_TIMEOUT is the wait's, until it is connected */
 	AX_ASKED_SHARED = 1 << 5,    /* UDP that lets others have its address and port as well */
+	AX_ASKED_ANY4 = 1 << 6,	     /* bound to the wildcard of IPv4, in the host's netns */
+	AX_ASKED_ANY6 = 1 << 7,	     /* and of IPv6 */
+	AX_ASKED_OWN = 1 << 8,	     /* connects to a loopback server of its own app: own_conns */
 };
 
 struct ax_asked {
@@ -121,13 +129,13 @@ struct ax_asked {
 	struct ax_addr local;	      /* valid with AX_ASKED_LOCAL */
 	__u32 flags;		      /* enum ax_asked_flag; changed by atomic operations */
 	__u32 app; /* who bound it in the host's netns, or whose netns it listens in; 0: none */
-	struct ax_endpoint served[2]; /* entries of map `servers` (of a loopback address: of
-					 `loopback_servers`) that the socket stands for; port 0:
-					 none */
+	struct ax_endpoint served[4]; /* entries of map `servers` (of a loopback address, and from
+					 the third on: of `loopback_servers`) that the socket
+					 stands for; port 0: none */
 	__u64 hold_until_ns; /* SYNs are held back until a server listens or this CLOCK_MONOTONIC
 				time has come; 0: not held */
 };
-_Static_assert(sizeof(struct ax_asked) == 112, "struct ax_asked is a map value");
+_Static_assert(sizeof(struct ax_asked) == 152, "struct ax_asked is a map value");
 
 /*
  * Maps `flows`, `new_flows` and `udp_flows` (LRU): flows of programs outside ax to a service with
@@ -180,6 +188,11 @@ _Static_assert(sizeof(struct ax_flow) == 28, "struct ax_flow is a map value");
 /*
  * Map `visitors` (LRU), of the same key: (client, app) of TCP that came to a private app from
  * another machine. What is pushed out comes back with the client's next segment.
+ */
+
+/*
+ * Map `own_conns` (LRU), of the same key -> app id: connections of host-mode apps to a loopback
+ * address where the app itself listens on the wildcard, from before the SYN until it is answered.
  */
 
 /* Map `udp_replies` (LRU): where an unconnected socket's reply comes from -> whom it had asked. */

@@ -26,9 +26,11 @@ struct serving {
  * Only what is the app's own: its addresses where they are its own, and in the host's namespace,
  * which it shares, its loopback servers, for itself. host_app: who has bound the socket there.
  */
-static __always_inline bool serving_of(const struct ax_netns_app *ns, __u32 host_app, __u32 family,
-				       const struct ax_addr *local, struct serving *ret)
+static __always_inline bool serving_of(const struct ax_netns_app *ns, const struct ax_asked *a,
+				       __u32 host_app, __u32 family, const struct ax_addr *local,
+				       struct serving *ret)
 {
+	bool any = a && (a->flags & (AX_ASKED_ANY4 | AX_ASKED_ANY6));
 	struct ax_vip *vip;
 
 	__builtin_memset(ret, 0, sizeof(*ret));
@@ -38,19 +40,26 @@ static __always_inline bool serving_of(const struct ax_netns_app *ns, __u32 host
 	if (!ret->app)
 		return false;
 	if (addr_is_wildcard(local)) {
-		if (!ns->id)
-			return false; /* (bind() has put something else in its place) */
+		if (!ns->id) {
+			if (!any)
+				return false;
+			ret->first = a->served[0].addr; /* (see tcp_bound()) */
+			ret->second = a->served[1].addr;
+			return true;
+		}
 		ret->first = ns->vip4;
 		if (family == AF_INET6)
 			ret->second = ns->vip6;
 		return true;
 	}
-	ret->first = *local;
-	if (addr_is_loopback(local))
+	if (addr_is_loopback(local)) {
+		ret->first = *local;
 		return !ns->id;
+	}
 	vip = bpf_map_lookup_elem(&vips, local);
 	if (!vip || vip->kind != AX_VIP_APP || vip->id != ret->app)
-		return false;
+		return any; /* (an anchor) */
+	ret->first = *local;
 	if (!ns->id && family == AF_INET6 && addr_is_v4(local)) {
 		ret->second = vip->twin;
 		ret->elsewhere = true;
@@ -152,8 +161,6 @@ static __always_inline bool serve_at(struct ax_asked *a, int i, struct ax_endpoi
 {
 	bool r;
 
-	if (addr_is_zero(addr))
-		return false;
 	ep->addr = *addr;
 	if (!share_take(app)) {
 		count(AX_COUNT_SERVERS_REFUSED);
@@ -178,7 +185,7 @@ static __always_inline void serve_no_more(struct ax_asked *a, int i, bool elsewh
 
 	if (!ep.port_be)
 		return;
-	__builtin_memset(&a->served[i], 0, sizeof(a->served[i]));
+	a->served[i].port_be = 0;
 	if (addr_is_loopback(&ep.addr))
 		loopback_del(&ep, a->app);
 	else
@@ -186,9 +193,52 @@ static __always_inline void serve_no_more(struct ax_asked *a, int i, bool elsewh
 	share_return(a->app);
 }
 
+/* --- loopback, for whoever asked for a wildcard --- */
+
+/* What has an address of the app as well counts there already. */
+static __always_inline bool counts_by_address(const struct ax_asked *a)
+{
+	return a->served[0].port_be || a->served[1].port_be;
+}
+
+static __always_inline void any_at(struct ax_asked *a, int i, struct ax_endpoint *ep, __u32 app)
+{
+	bool counted = counts_by_address(a);
+
+	if ((counted || share_take(app)) && loopback_add(ep, app)) {
+		a->served[i] = *ep;
+		return;
+	}
+	count(AX_COUNT_SERVERS_REFUSED);
+}
+
+static __always_inline void serve_loopback(struct ax_asked *a, struct ax_endpoint *ep, __u32 app)
+{
+	__builtin_memset(&ep->addr, 0, sizeof(ep->addr));
+	if (a->flags & AX_ASKED_ANY6)
+		any_at(a, 3, ep, app);
+	addr_set_v4(&ep->addr, 0);
+	if (a->flags & AX_ASKED_ANY4)
+		any_at(a, 2, ep, app);
+}
+
+static __always_inline void loopback_no_more(struct ax_asked *a, int i)
+{
+	struct ax_endpoint ep = a->served[i];
+
+	if (!ep.port_be)
+		return;
+	a->served[i].port_be = 0;
+	loopback_del(&ep, a->app);
+	if (!counts_by_address(a))
+		share_return(a->app);
+}
+
 /* Takes back all that the socket stands for. */
 static __always_inline void serve_end(struct ax_asked *a)
 {
+	loopback_no_more(a, 2);
+	loopback_no_more(a, 3);
 	serve_no_more(a, 0, false);
 	serve_no_more(a, 1, a->flags & AX_ASKED_ELSEWHERE);
 	__sync_fetch_and_and(&a->flags, ~AX_ASKED_ELSEWHERE);
@@ -202,8 +252,12 @@ static __always_inline void serve(struct ax_asked *a, struct ax_endpoint *ep,
 	a->app = s->app;
 	if (s->elsewhere)
 		__sync_fetch_and_or(&a->flags, AX_ASKED_ELSEWHERE);
-	serve_at(a, 0, ep, &s->first, s->app, false);
-	serve_at(a, 1, ep, &s->second, s->app, s->elsewhere);
+	if (!addr_is_zero(&s->first))
+		serve_at(a, 0, ep, &s->first, s->app, false);
+	if (!addr_is_zero(&s->second))
+		serve_at(a, 1, ep, &s->second, s->app, s->elsewhere);
+	if (counts_by_address(a) || (addr_is_zero(&s->first) && addr_is_zero(&s->second)))
+		serve_loopback(a, ep, s->app);
 }
 
 #endif

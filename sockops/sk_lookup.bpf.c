@@ -148,6 +148,72 @@ static __always_inline int assign_backend(struct bpf_sk_lookup *ctx,
 	return denied ? deny() : SK_DROP;
 }
 
+/* --- to addresses of the host --- */
+
+/* 0: assigned; else a negative errno. */
+static __always_inline int assign_own(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+				      const struct ax_addr *remote)
+{
+	struct ax_flow_key key = {.peer = *local};
+	struct ax_app_endpoint own = {.ep = *local};
+	struct bpf_sock *sk;
+	__u32 *app;
+	int r;
+
+	key.client.addr = *remote;
+	key.client.port_be = ctx->remote_port;
+	key.client.proto = IPPROTO_TCP;
+	app = bpf_map_lookup_elem(&own_conns, &key);
+	if (!app)
+		return -ENOENT;
+	own.app = *app;
+	addr_set_wildcard(&own.ep.addr, &local->addr);
+	sk = bpf_map_lookup_elem(&loopback_listeners, &own);
+	if (!sk)
+		return -ENOENT;
+	r = bpf_sk_assign(ctx, sk, 0);
+	bpf_sk_release(sk);
+	return r;
+}
+
+/* Whether a host-mode app's socket sits on a wildcard with that port. */
+static __always_inline bool is_apps(const struct ax_endpoint *local, bool v4)
+{
+	struct ax_app_endpoint key = {.ep = *local};
+	struct bpf_sock *sk;
+
+	__builtin_memset(&key.ep.addr, 0, sizeof(key.ep.addr));
+	if (v4)
+		addr_set_v4(&key.ep.addr, 0);
+	sk = bpf_map_lookup_elem(&loopback_listeners, &key);
+	if (!sk)
+		return false;
+	bpf_sk_release(sk);
+	return true;
+}
+
+/* Where bind() puts what has no address of its own (struct ax_ctl). */
+static __always_inline bool is_anchor(const struct ax_addr *addr, const struct ax_ctl *c)
+{
+	return !addr_is_zero(&c->anchor6) && addr->w[0] == c->anchor6.w[0] &&
+	       addr->w[1] == c->anchor6.w[1] && addr->w[2] == c->anchor6.w[2];
+}
+
+/* A host-mode app's servers are reached at its own addresses; at loopback ones by itself. */
+static __always_inline int to_host(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+				   const struct ax_addr *remote, const struct ax_ctl *c)
+{
+	if (local->proto != IPPROTO_TCP)
+		return SK_PASS;
+	if (is_anchor(&local->addr, c))
+		return SK_DROP;
+	if (addr_is_loopback(&local->addr) && assign_own(ctx, local, remote) == 0)
+		return SK_PASS;
+	return is_apps(local, false) || (addr_is_v4(&local->addr) && is_apps(local, true))
+		       ? SK_DROP
+		       : SK_PASS;
+}
+
 SEC("sk_lookup")
 int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 {
@@ -162,7 +228,7 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 	endpoints(ctx, &local, &who.addr);
 	vip = bpf_map_lookup_elem(&vips, &local.addr);
 	if (!vip || vip->kind == AX_VIP_HOST)
-		return SK_PASS;
+		return to_host(ctx, &local, &who.addr, c);
 	if (!caller_of(ctx, &who, c))
 		return deny();
 	s = server_of(&local, vip);

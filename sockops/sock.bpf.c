@@ -70,7 +70,7 @@ static __always_inline void udp_bound(struct bpf_sock *ctx, const struct ax_addr
 	if (a)
 		serve_end(a); /* a socket can be bound again after connect() to AF_UNSPEC */
 	if (!ns || !is_server(ctx->src_port, a) ||
-	    !serving_of(ns, host_app(ns), ctx->family, addr, &s))
+	    !serving_of(ns, a, host_app(ns), ctx->family, addr, &s))
 		return;
 	a = a ? a : storage(ctx);
 	if (!a)
@@ -81,9 +81,10 @@ static __always_inline void udp_bound(struct bpf_sock *ctx, const struct ax_addr
 }
 
 /* For listen(): sockops programs may not ask whose the process is. */
-static __always_inline void tcp_bound(struct bpf_sock *ctx)
+static __always_inline void tcp_bound(struct bpf_sock *ctx, const struct ax_addr *addr)
 {
 	struct ax_netns_app *ns = netns_of(ctx);
+	struct ax_app *app;
 	struct ax_asked *a;
 
 	if (!ns || ns->id)
@@ -93,6 +94,13 @@ static __always_inline void tcp_bound(struct bpf_sock *ctx)
 		return;
 	serve_end(a);
 	a->app = host_app(ns);
+	app = a->app && addr_is_wildcard(addr) ? current_app() : NULL;
+	if (!app)
+		return;
+	a->served[0].addr = app->vip4;
+	__builtin_memset(&a->served[1].addr, 0, sizeof(a->served[1].addr));
+	if (ctx->family == AF_INET6)
+		a->served[1].addr = app->vip6;
 }
 
 static __always_inline int bound(struct bpf_sock *ctx, struct ax_addr *addr)
@@ -100,7 +108,7 @@ static __always_inline int bound(struct bpf_sock *ctx, struct ax_addr *addr)
 	if (ctx->protocol == IPPROTO_UDP)
 		udp_bound(ctx, addr);
 	else if (ctx->protocol == IPPROTO_TCP)
-		tcp_bound(ctx);
+		tcp_bound(ctx, addr);
 	return 1;
 }
 

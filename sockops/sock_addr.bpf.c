@@ -76,6 +76,21 @@ static __always_inline struct ax_asked *asked_of(struct bpf_sock_addr *ctx, bool
 	return bpf_sk_storage_get(&asked, sk, NULL, create ? BPF_SK_STORAGE_GET_F_CREATE : 0);
 }
 
+/* IPV6_V6ONLY is not to be had from bpf_getsockopt(); CO-RE reads the bit. */
+static __always_inline bool socket_v6only(struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	const struct sock_common *skc = NULL;
+
+	if (!sk)
+		return false;
+	if (ctx->protocol == IPPROTO_TCP)
+		skc = (const struct sock_common *)bpf_skc_to_tcp6_sock(sk);
+	else if (ctx->protocol == IPPROTO_UDP)
+		skc = (const struct sock_common *)bpf_skc_to_udp6_sock(sk);
+	return skc && BPF_CORE_READ_BITFIELD(skc, skc_ipv6only);
+}
+
 /* --- connect --- */
 
 /*
@@ -106,10 +121,11 @@ static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct
 					 const struct route_request *rq, int route)
 {
 	bool translated = route == ROUTE_TRANSLATED || route == ROUTE_AGENT;
-	struct ax_asked *a = asked_of(ctx, translated || rq->wait_ms);
+	bool needed = translated || rq->wait_ms || rq->own;
+	struct ax_asked *a = asked_of(ctx, needed);
 
 	if (!a) {
-		if (!translated && !rq->wait_ms)
+		if (!needed)
 			return 0;
 		count(AX_COUNT_ERROR);
 		return -ENOMEM;
@@ -119,6 +135,11 @@ static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct
 	__builtin_memset(&a->peer, 0, sizeof(a->peer));
 	__builtin_memset(&a->real_peer, 0, sizeof(a->real_peer));
 	a->hold_until_ns = 0;
+	__sync_fetch_and_and(&a->flags, ~AX_ASKED_OWN);
+	if (rq->own) {
+		a->app = rq->app->id;
+		__sync_fetch_and_or(&a->flags, AX_ASKED_OWN);
+	}
 	if (translated) {
 		a->peer = *was;
 		a->real_peer = rq->peer;
@@ -170,6 +191,44 @@ static __always_inline void remember_asker(const struct route_request *rq)
 		count(AX_COUNT_ERROR);
 }
 
+/* A dual-stack socket that bind() has put on the app's IPv4 address. */
+static __always_inline bool sits_on_v4(struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	return ctx->family == AF_INET6 && sk && sk->src_port && !sk->src_ip6[0] &&
+	       !sk->src_ip6[1] && sk->src_ip6[2] == bpf_htonl(0xffff) && sk->src_ip6[3];
+}
+
+/*
+ * The kernel does not let it connect to IPv6: it goes to its peer's IPv4 address, if its peer
+ * serves both. True: rq->peer was changed.
+ */
+static __always_inline bool to_twin(struct bpf_sock_addr *ctx, struct route_request *rq)
+{
+	struct ax_endpoint twin = rq->peer;
+	struct ax_vip *vip;
+
+	if (addr_is_v4(&rq->peer.addr) || !rq->app || !(rq->app->flags & AX_APP_HOST) ||
+	    !sits_on_v4(ctx))
+		return false;
+	if (rq->own) {
+		addr_set_v4(&twin.addr, bpf_htonl(INADDR_LOOPBACK));
+		if (!listens_by_wildcard(rq->app, &twin))
+			return false;
+		rq->peer = twin;
+		return true;
+	}
+	vip = bpf_map_lookup_elem(&vips, &rq->peer.addr);
+	if (!vip || vip->kind != AX_VIP_APP || addr_is_zero(&vip->twin))
+		return false;
+	twin.addr = vip->twin;
+	if (server_of(&rq->peer, vip) && !listening(&twin))
+		return false;
+	rq->peer = twin;
+	return true;
+}
+
 /* Returns 0 or a negative errno; rq->peer is where it goes. */
 static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
 {
@@ -185,6 +244,8 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 	route = route_peer(rq);
 	if (route < 0)
 		return route;
+	if (to_twin(ctx, rq))
+		route = ROUTE_TRANSLATED;
 	r = remember_peer(ctx, &was, rq, route);
 	if (r)
 		return r;
@@ -220,6 +281,7 @@ int ax_connect6(struct bpf_sock_addr *ctx)
 	int r;
 
 	peer_get6(ctx, &rq.peer);
+	rq.may_map = !socket_v6only(ctx);
 	r = connect_peer(ctx, &rq);
 	if (r < 0)
 		return refuse(r);
@@ -485,8 +547,12 @@ static __always_inline bool name_of_self(struct bpf_sock_addr *ctx, struct ax_en
 {
 	struct ax_asked *a = asked_of(ctx, false);
 
-	if (!a || !(a->flags & AX_ASKED_LOCAL))
+	struct bpf_sock *sk = ctx->sk;
+
+	if (!a || !sk || !(a->flags & AX_ASKED_LOCAL))
 		return false;
+	if (sk->dst_port && addr_is_wildcard(&a->local))
+		return false; /* it has got an address */
 	ep->addr = a->local;
 	ep->port_be = (__be16)ctx->user_port;
 	return true;
@@ -524,6 +590,26 @@ static __always_inline void remember_local(struct bpf_sock_addr *ctx, const stru
 	}
 	a->local = *was;
 	__sync_fetch_and_or(&a->flags, AX_ASKED_LOCAL);
+}
+
+/* bind() to a wildcard, of one family or both: see struct ax_asked. */
+static __always_inline void remember_any(struct bpf_sock_addr *ctx, __u32 families)
+{
+	struct ax_asked *a = asked_of(ctx, true);
+
+	if (a)
+		__sync_fetch_and_or(&a->flags, families);
+	else
+		count(AX_COUNT_ERROR);
+}
+
+/* What an earlier bind() of the socket asked for, which has failed or is over. */
+static __always_inline void forget_local(struct bpf_sock_addr *ctx)
+{
+	struct ax_asked *a = asked_of(ctx, false);
+
+	if (a)
+		__sync_fetch_and_and(&a->flags, ~(AX_ASKED_LOCAL | AX_ASKED_ANY4 | AX_ASKED_ANY6));
 }
 
 /*
@@ -607,33 +693,22 @@ int ax_bind4(struct bpf_sock_addr *ctx)
 	int verdict;
 
 	peer_get4(ctx, &ep);
+	forget_local(ctx);
 	if (!addr_is_wildcard(&ep.addr)) {
 		verdict = bind_address(ctx, app, &ep);
 		if (verdict)
 			ctx->user_ip4 = ep.addr.w[3];
 		return verdict;
 	}
-	if (!shares_wildcard(ctx, app) || addr_is_zero(&app->vip4) ||
-	    (!ep.port_be && ctx->type != SOCK_STREAM_BPF))
+	if (!shares_wildcard(ctx, app) || (!ep.port_be && ctx->type != SOCK_STREAM_BPF))
 		return 1; /* datagrams get their source one by one, and may go outside */
+	remember_any(ctx, AX_ASKED_ANY4);
+	if (addr_is_zero(&app->vip4))
+		return 1;
+	remember_local(ctx, &ep.addr);
 	note_shared(ctx, &ep);
 	ctx->user_ip4 = app->vip4.w[3];
 	return BIND_AS_OWNER;
-}
-
-/* IPV6_V6ONLY is not to be had from bpf_getsockopt(); CO-RE reads the bit. */
-static __always_inline bool socket_v6only(struct bpf_sock_addr *ctx)
-{
-	struct bpf_sock *sk = ctx->sk;
-	const struct sock_common *skc = NULL;
-
-	if (!sk)
-		return false;
-	if (ctx->protocol == IPPROTO_TCP)
-		skc = (const struct sock_common *)bpf_skc_to_tcp6_sock(sk);
-	else if (ctx->protocol == IPPROTO_UDP)
-		skc = (const struct sock_common *)bpf_skc_to_udp6_sock(sk);
-	return skc && BPF_CORE_READ_BITFIELD(skc, skc_ipv6only);
 }
 
 /*
@@ -661,21 +736,33 @@ static __always_inline bool wildcard6(struct bpf_sock_addr *ctx, const struct ax
 	}
 	if (!c || !app->anchor)
 		return false;
-	remember_local(ctx, ret);
 	*ret = c->anchor6;
 	ret->w[3] = bpf_htonl(app->anchor);
 	return true;
 }
 
-/* Port 0: a client, as a rule, and which family it is going to connect to is not known yet. Only
- * where there is no choice may its address be fixed. */
-static __always_inline bool clear_port0(struct bpf_sock_addr *ctx, const struct ax_app *app,
-					const struct ax_addr *addr)
+/*
+ * bind() to a wildcard in host mode. With port 0 there is no other app to make room for, and a
+ * dual-stack socket, of which is not known yet to which family it will connect, stays on the
+ * wildcard. One that can have one family only gets its address, so that its peer sees whose it is;
+ * of datagram sockets each datagram does. Returns a verdict.
+ */
+static __always_inline int bind_wildcard6(struct bpf_sock_addr *ctx, const struct ax_app *app,
+					  struct ax_endpoint *ep)
 {
-	if (ctx->type != SOCK_STREAM_BPF)
-		return false;
-	return addr_is_v4(addr) || addr_is_zero(&app->vip4) || addr_is_zero(&app->vip6) ||
-	       socket_v6only(ctx);
+	struct ax_addr was = ep->addr;
+	bool one = addr_is_v4(&was) || socket_v6only(ctx);
+
+	if (!ep->port_be && ctx->type != SOCK_STREAM_BPF)
+		return 1;
+	remember_any(ctx, addr_is_v4(&was) ? AX_ASKED_ANY4
+			  : one		   ? AX_ASKED_ANY6
+					   : AX_ASKED_ANY4 | AX_ASKED_ANY6);
+	note_shared(ctx, ep);
+	if ((!ep->port_be && !one) || !wildcard6(ctx, app, &ep->addr))
+		return 1;
+	remember_local(ctx, &was);
+	return BIND_AS_OWNER;
 }
 
 SEC("cgroup/bind6")
@@ -683,18 +770,14 @@ int ax_bind6(struct bpf_sock_addr *ctx)
 {
 	struct ax_app *app = current_app();
 	struct ax_endpoint ep;
-	int verdict = BIND_AS_OWNER;
+	int verdict;
 
 	peer_get6(ctx, &ep);
-	if (addr_is_wildcard(&ep.addr)) {
-		if (!shares_wildcard(ctx, app) ||
-		    (!ep.port_be && !clear_port0(ctx, app, &ep.addr)) ||
-		    !wildcard6(ctx, app, &ep.addr))
-			return 1;
-		note_shared(ctx, &ep);
-	} else {
+	forget_local(ctx);
+	if (!addr_is_wildcard(&ep.addr))
 		verdict = bind_address(ctx, app, &ep);
-	}
+	else
+		verdict = shares_wildcard(ctx, app) ? bind_wildcard6(ctx, app, &ep) : 1;
 	if (verdict)
 		peer_set6(ctx, &ep);
 	return verdict;

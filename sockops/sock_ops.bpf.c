@@ -117,7 +117,7 @@ static __always_inline struct ax_asked *listener(struct bpf_sock_ops *ctx,
 	if (!ns || !sk)
 		return NULL;
 	a = bpf_sk_storage_get(&asked, sk, NULL, 0);
-	if (!serving_of(ns, a ? a->app : 0, ctx->family, &local->addr, s))
+	if (!serving_of(ns, a, a ? a->app : 0, ctx->family, &local->addr, s))
 		return NULL;
 	if (!a)
 		a = bpf_sk_storage_get(&asked, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
@@ -139,6 +139,23 @@ static __always_inline void bring(struct bpf_sock_ops *ctx, struct ax_endpoint *
 		count(AX_COUNT_SERVERS_REFUSED);
 }
 
+static __always_inline void bring_loopback(struct bpf_sock_ops *ctx, const struct ax_endpoint *ep,
+					   __u32 app)
+{
+	struct ax_app_endpoint key = {.app = app, .ep = *ep};
+
+	if (ep->port_be && bpf_sock_hash_update(ctx, &loopback_listeners, &key, BPF_ANY))
+		count(AX_COUNT_SERVERS_REFUSED);
+}
+
+/* Of a host-mode app, to which bind() has left the wildcard: sk_lookup keeps others away. */
+static __always_inline void on_wildcard(struct bpf_sock_ops *ctx, const struct ax_endpoint *local,
+					const struct ax_asked *a)
+{
+	if ((a->flags & (AX_ASKED_ANY4 | AX_ASKED_ANY6)) && addr_is_wildcard(&local->addr))
+		bring_loopback(ctx, local, 0);
+}
+
 static __noinline int listen_begin(struct bpf_sock_ops *ctx)
 {
 	struct ax_endpoint ep = {};
@@ -151,11 +168,14 @@ static __noinline int listen_begin(struct bpf_sock_ops *ctx)
 	a = listener(ctx, &ep, &s);
 	if (!a)
 		return 0;
+	on_wildcard(ctx, &ep, a);
 	serve(a, &ep, &s);
 	for (int i = 0; i < 2; i++) {
 		ep = a->served[i]; /* a map's key is on the stack */
 		bring(ctx, &ep);
 	}
+	bring_loopback(ctx, &a->served[2], s.app);
+	bring_loopback(ctx, &a->served[3], s.app);
 	bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);
 	if (!addr_is_loopback(&s.first))
 		event_send(ctx, AX_EVENT_LISTEN, s.app);
@@ -214,6 +234,47 @@ static __always_inline void connection(struct bpf_sock_ops *ctx, __u32 type)
 	event_send(ctx, type, 0);
 }
 
+/* --- connections of an app to its own loopback servers --- */
+
+static __always_inline void own_key(const struct bpf_sock_ops *ctx, struct ax_flow_key *ret)
+{
+	local_of(ctx, &ret->client);
+	remote_of(ctx, &ret->peer);
+}
+
+/* Tells sk_lookup whose SYN is coming. */
+static __always_inline void own_syn(struct bpf_sock_ops *ctx, const struct ax_asked *a)
+{
+	struct ax_flow_key key;
+	__u32 app = a->app;
+
+	own_key(ctx, &key);
+	/* it is also told when that is over: the next one from there may be anybody's */
+	if (!addr_is_loopback(&key.peer.addr) ||
+	    bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG))
+		return;
+	if (bpf_map_update_elem(&own_conns, &key, &app, BPF_ANY))
+		count(AX_COUNT_ERROR);
+}
+
+static __noinline int own_answered(struct bpf_sock_ops *ctx)
+{
+	struct ax_flow_key key;
+	struct ax_asked *a;
+	struct bpf_sock *sk;
+
+	if (!ctx)
+		return 0;
+	sk = ctx->sk;
+	a = sk ? bpf_sk_storage_get(&asked, sk, NULL, 0) : NULL;
+	if (!a || !(a->flags & AX_ASKED_OWN))
+		return 0;
+	__sync_fetch_and_and(&a->flags, ~AX_ASKED_OWN);
+	own_key(ctx, &key);
+	bpf_map_delete_elem(&own_conns, &key);
+	return 0;
+}
+
 static __always_inline void connection_state(struct bpf_sock_ops *ctx, __u32 state)
 {
 	open_state(ctx, state);
@@ -252,6 +313,8 @@ static __always_inline int first_timeout(struct bpf_sock_ops *ctx)
 		return -1;
 	if (a->flags & AX_ASKED_COUNT)
 		open_syn(ctx, a);
+	if (a->flags & AX_ASKED_OWN)
+		own_syn(ctx, a);
 	if (!a->hold_until_ns)
 		return -1;
 	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_SYNCNT, &retries, sizeof(retries));
@@ -279,6 +342,8 @@ int ax_sock_ops(struct bpf_sock_ops *ctx)
 		connection(ctx, AX_EVENT_ACCEPT);
 		break;
 	case BPF_SOCK_OPS_STATE_CB:
+		if (ctx->args[0] == BPF_TCP_SYN_SENT)
+			own_answered(ctx);
 		if (ctx->args[0] == BPF_TCP_LISTEN)
 			listen_end(ctx);
 		else

@@ -110,6 +110,8 @@ struct route_request {
 	__be16 local_port_be;	 /* the socket's, 0: none yet */
 	bool sticky;		 /* use seed whatever the strategy (datagrams of one socket) */
 	bool counts;		 /* out: the connection counts as open to its backend */
+	bool own;		 /* out: to a loopback server of the app itself */
+	bool may_map;		 /* an IPv6 socket that may be given an IPv4 peer */
 };
 
 /* What a search for a backend has found so far. */
@@ -244,28 +246,50 @@ static __always_inline bool answers_outside(const struct route_request *rq)
 	return bpf_map_lookup_elem(&datagrams, &flow) || flow_find(&flow);
 }
 
+/* Whether the app listens there by a wildcard, and not at that very address. */
+static __always_inline bool listens_by_wildcard(const struct ax_app *app,
+						const struct ax_endpoint *ep)
+{
+	struct ax_endpoint e = *ep;
+
+	addr_set_wildcard(&e.addr, &ep->addr);
+	if (!listening_on_loopback(app, &e))
+		return false;
+	return addr_is_wildcard(&ep->addr) || !listening_on_loopback(app, ep);
+}
+
+/*
+ * The loopback addresses are the host's, but what the app has on a wildcard it finds there, before
+ * others. TCP goes there as it is, and sk_lookup brings it to the app's socket. A datagram goes to
+ * the app's own address.
+ */
+static __always_inline int route_loopback(struct route_request *rq)
+{
+	const struct ax_addr *vip;
+
+	if (!listens_by_wildcard(rq->app, &rq->peer))
+		return ROUTE_OUTSIDE;
+	if (rq->peer.proto == IPPROTO_TCP) {
+		rq->own = true;
+		return ROUTE_OUTSIDE;
+	}
+	vip = app_vip(rq->app, &rq->peer.addr);
+	if (!vip && rq->may_map && !addr_is_zero(&rq->app->vip4))
+		vip = &rq->app->vip4;
+	if (!vip)
+		return ROUTE_OUTSIDE;
+	rq->peer.addr = *vip;
+	return ROUTE_TRANSLATED;
+}
+
 static __always_inline int route_outside(struct route_request *rq, const struct ax_ctl *c)
 {
 	struct ax_app *app = rq->app;
 
 	if (to_agent_dns(rq, c))
 		return ROUTE_AGENT;
-	if (addr_is_loopback(&rq->peer.addr)) {
-		struct ax_endpoint own = rq->peer;
-		const struct ax_addr *vip;
-
-		/* In host mode the app's own wildcard servers sit on its virtual IP. */
-		if (!(app->flags & AX_APP_HOST))
-			return ROUTE_OUTSIDE;
-		vip = app_vip(app, &rq->peer.addr);
-		if (!vip)
-			return ROUTE_OUTSIDE;
-		own.addr = *vip;
-		if (!listening(&own) || listening_on_loopback(app, &rq->peer))
-			return ROUTE_OUTSIDE;
-		rq->peer = own;
-		return ROUTE_TRANSLATED;
-	}
+	if (addr_is_loopback(&rq->peer.addr))
+		return app->flags & AX_APP_HOST ? route_loopback(rq) : ROUTE_OUTSIDE;
 	if (rq->peer.proto == IPPROTO_TCP && app->wait_ms && is_nobodys(&rq->peer.addr)) {
 		rq->wait_ms = app->wait_ms; /* whoever gets the address is judged then */
 		return ROUTE_DIRECT;
@@ -282,6 +306,7 @@ static __always_inline int route_peer(struct route_request *rq)
 	struct ax_vip *vip;
 
 	rq->wait_ms = 0;
+	rq->own = false;
 	if (!c)
 		return ROUTE_OUTSIDE;
 	count(AX_COUNT_CONNECT);

@@ -62,6 +62,23 @@ for mode in private host; do
 			"$("${run[@]}" connected 6 fd77::200:1 9000 2>&1)" \
 			"peer=\[fd77::200:1\]:9000 local=\[fd77::1:9\]:"
 	done
+	# bind() has put such a socket on the app's IPv4 address
+	for to in fd77::1:1 fd77::200:1; do
+		port=7000
+		[ $to = fd77::1:1 ] || port=9000
+		is "$mode server, host client, dual-stack socket with a port of its own, connected to $to" \
+			"$(in_app --net host --ip "10.77.1.9,fd77::1:9" -- "$PYTHON" -c '
+import socket, sys
+to, port = sys.argv[1], int(sys.argv[2])
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.settimeout(5)
+s.bind(("::", 6000))
+s.connect((to, port))
+s.send(b"hello")
+data, who = s.recvfrom(2000)
+print("echo" in data.decode(), who[:2] == s.getpeername()[:2] == (to, port))' $to $port 2>&1)" \
+			"True True"
+	done
 	stop_app $first
 	stop_app $second
 done

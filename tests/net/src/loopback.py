@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""TCP by loopback in one program: every kind of wildcard server, every kind of client. loopback.py
+PORT prints a line for each with all the addresses that both ends see, or the error; servers are at
+a port that the kernel chooses, and at PORT."""
+
+import socket
+import sys
+
+IPV4, IPV6 = socket.AF_INET, socket.AF_INET6
+# name, family, address, IPV6_V6ONLY
+SERVERS = (
+    ("0.0.0.0", IPV4, "0.0.0.0", None),
+    ("::", IPV6, "::", 0),
+    (":: v6only", IPV6, "::", 1),
+    ("::ffff:0.0.0.0", IPV6, "::ffff:0.0.0.0", 0),
+)
+# family, to, IPV6_V6ONLY, bound to
+CLIENTS = (
+    (IPV4, "127.0.0.1", None, None),
+    (IPV4, "127.0.0.2", None, None),
+    (IPV4, "0.0.0.0", None, None),
+    (IPV4, "127.0.0.1", None, "127.0.0.9"),
+    (IPV6, "::1", 0, None),
+    (IPV6, "::", 0, None),
+    (IPV6, "::1", 1, None),
+    (IPV6, "::ffff:127.0.0.1", 0, None),
+    (IPV6, "::1", 0, "::"),
+    (IPV6, "::ffff:127.0.0.1", 0, "::"),
+)
+
+
+def open_socket(family, v6only):
+    s = socket.socket(family)
+    s.settimeout(5)
+    if v6only is not None:
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, v6only)
+    return s
+
+
+def talk(server, client, to):
+    client.connect((to, server.getsockname()[1]))
+    conn, peer = server.accept()
+    with conn:
+        client.sendall(b"x")
+        assert conn.recv(1) == b"x"
+        assert peer == conn.getpeername()
+        return (f"client {client.getsockname()[0]} to {client.getpeername()[0]}, "
+                f"server {conn.getsockname()[0]} from {peer[0]}")
+
+
+def main(fixed):
+    for port in (0, fixed):
+        for name, family, addr, v6only in SERVERS:
+            with open_socket(family, v6only) as server:
+                server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                server.bind((addr, port))
+                server.listen()
+                what = f"{name} port {port}: at {server.getsockname()[0]}"
+                for family, to, v6only, bound in CLIENTS:
+                    with open_socket(family, v6only) as client:
+                        if bound:
+                            client.bind((bound, 0))
+                            assert client.getsockname()[0] == bound
+                        try:
+                            seen = talk(server, client, to)
+                        except OSError as e:
+                            seen = e.strerror
+                    print(f"{what}: {to} v6only {v6only} bound {bound}: {seen}")
+
+
+main(int(sys.argv[1]))

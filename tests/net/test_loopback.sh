@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
+# Loopback in host mode: an app's own wildcard servers are there, seen as on a machine of its own, and
+# for itself alone; what it binds to a wildcard it reads back as that.
+. "$(dirname "$0")/lib.sh"
+build_c tcp udp
+DUAL="{ipv4: $POOL4, ipv6: \"$POOL6\"}" IPV4_ONLY="{ipv4: $POOL4}"
+
+for pools in "$DUAL" "$IPV4_ONLY"; do
+	what="IPv4 alone"
+	[ "$pools" = "$IPV4_ONLY" ] || what="IPv4 and IPv6"
+	echo "agent: {pool: $pools}" >"$T/config"
+	agent_start "$T/config"
+	"$PYTHON" "$SRC/loopback.py" 7000 >"$T/bare" 2>&1
+	in_app --net host -- "$PYTHON" "$SRC/loopback.py" 7000 >"$T/host" 2>&1
+	is "an app with $what: all is as without ax" "$(diff "$T/bare" "$T/host")" ""
+	is "and that is 80 connections" "$(grep -c : "$T/bare")" 80
+
+	# a server at a port of its choice, and one at a port of the kernel's, where it is on the wildcard
+	run_app --net host --ip 10.77.1.1 --name owner -- "$PYTHON" -c '
+import socket, time
+dual = [socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        for port in (7000, 0)]
+print(*[s.getsockname()[1] for s in dual], flush=True)
+time.sleep(60)'
+	wait_for "[ -s $OUT ]"
+	ip addr add 192.0.2.1/32 dev lo
+	for port in $(cat "$OUT"); do
+		where="an app with $what, its server on ::"
+		[ "$port" = 7000 ] || where+=" with a port of the kernel's choice"
+		ok "$where: others reach it at its address" \
+			in_app --net host -- bash -c "exec 3<>/dev/tcp/10.77.1.1/$port"
+		for to in 127.0.0.1 ::1 ::ffff:127.0.0.1 192.0.2.1; do
+			connect=(bash -c "exec 3<>/dev/tcp/$to/$port")
+			like "$where: another app does not reach it at $to" \
+				"$(in_app --net host -- "${connect[@]}" 2>&1)" "Connection refused"
+			like "$where: a program outside ax does not reach it at $to" \
+				"$("${connect[@]}" 2>&1)" "Connection refused"
+		done
+	done
+	ip addr del 192.0.2.1/32 dev lo
+	stop_apps
+
+	# what the host has on loopback is there for an app that has nothing of its own at that port
+	bg "$T/host-server" "$BIN/tcp" listen 4 127.0.0.1 7001 host
+	wait_for "ss -Hltn | grep -q 127.0.0.1:7001"
+	is "an app with $what reaches the host's server on loopback, its own one before that" \
+		"$(in_app --net host -- sh -c "$BIN/tcp connect 4 127.0.0.1 7001
+			$BIN/tcp listen 4 0.0.0.0 7001 mine >/dev/null & p=\$!
+			until ss -Hltn | grep -q 10.77.*:7001; do sleep 0.05; done
+			$BIN/tcp connect 4 127.0.0.1 7001; kill \$p
+			while $BIN/tcp connect 4 127.0.0.1 7001 | grep mine; do sleep 0.05; done >/dev/null
+			$BIN/tcp connect 4 127.0.0.1 7001" 2>&1 | grep -o 'host\|mine' | xargs)" \
+		"host mine host"
+	end "$BG"
+
+	# datagrams go by the app's own address
+	for to in "4 127.0.0.1" "6 127.0.0.1"; do
+		# shellcheck disable=SC2086
+		like "an app with $what: its UDP server on :: at $to" \
+			"$(in_app --net host -- sh -c "$BIN/udp serve 6 :: 7000 mine >/dev/null & p=\$!
+				until ss -Hlun | grep -q :7000; do sleep 0.05; done
+				$BIN/udp ask connected $to 7000; kill \$p" 2>&1)" " mine you="
+	done
+	agent_stop
+	ax agent --flush
+done
+done_testing
