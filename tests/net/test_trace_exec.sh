@@ -71,9 +71,11 @@ unlike "nothing reaches the terminal that could harm it" "$(cat "$T/text")" $'\e
 
 # --- those that fail, and ends ---
 
-out=$(trace --failed -c "sh -c '/none/there x \"y z\"; /etc/hostname'")
+echo 'no program' >"$T/text.x"
+chmod +x "$T/text.x"
+out=$(trace --failed -c "sh -c '/none/there x \"y z\"; $T/text.x'")
 like "one that is not there" "$out" " ENOENT +/none/there x 'y z'"
-like "one that is no program" "$out" " ENOEXEC +/etc/hostname"
+like "one that is no program" "$out" " ENOEXEC +$T/text.x"
 out=$(trace --exit -c "bash -c '(exec sh -c \"exit 7\"); (exec sh -c \"kill -9 \\\$\\\$\"); exit 0'")
 whole "$out"
 like "an exit status" "$out" " exit 7 +after [0-9.]+[mu]s"
