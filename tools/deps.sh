@@ -26,6 +26,10 @@ declare -A groups=(
 	[bench]='bpftrace haproxy nftables iproute2 util-linux ethtool jq libxdp1' # the last has xdp-filter's objects
 	[demo]='nginx-light curl python3 iproute2 procps'
 )
+# the standard library's tests are a package of each version
+python=3.11
+[ "$(. /etc/os-release && echo "${VERSION_ID:-}")" != 13 ] || python=3.13
+groups[test]+=" libpython$python-testsuite"
 # Their services would start on this machine, now and at each boot.
 services=(nginx redis-server haproxy)
 # where the archive is out of reach, that is to be said soon

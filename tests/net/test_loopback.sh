@@ -26,7 +26,7 @@ print(*[s.getsockname()[1] for s in dual], flush=True)
 time.sleep(60)'
 	wait_for "[ -s $OUT ]"
 	ip addr add 192.0.2.1/32 dev lo
-	for port in $(cat "$OUT"); do
+	for port in $(<"$OUT"); do
 		where="an app with $what, its server on ::"
 		[ "$port" = 7000 ] || where+=" with a port of the kernel's choice"
 		ok "$where: others reach it at its address" \
