@@ -17,6 +17,7 @@ struct call {
 
 struct job {
 	struct job *next;
+	unsigned uid;
 	struct call call;
 };
 
@@ -24,6 +25,7 @@ struct work {
 	int epoll;
 	struct loop_item wake; /* an eventfd: the first job is to go on */
 	struct job *jobs, **jobs_tail;
+	unsigned last_uid; /* of those who are not root */
 	ucontext_t loop, own;
 	char *stack;
 	bool begun, ended; /* the first job */
@@ -76,7 +78,7 @@ void work_close(struct work *w)
 
 bool work_is_idle(const struct work *w)
 {
-	return !w || !w->jobs;
+	return !w || !w->jobs || (!w->begun && w->jobs->uid);
 }
 
 /* --- the other stack --- */
@@ -142,10 +144,40 @@ static void wake(struct work *w)
 
 /* --- one after the other --- */
 
+/* The oldest of root's, or of a user who is not the last one's, or of all. */
+static struct job **next_job(struct work *w)
+{
+	struct job **other = NULL;
+
+	for (struct job **at = &w->jobs; *at; at = &(*at)->next) {
+		if (!(*at)->uid)
+			return at;
+		if (!other && (*at)->uid != w->last_uid)
+			other = at;
+	}
+	return other ? other : &w->jobs;
+}
+
+/* Puts in front what comes next: nothing has begun. */
+static void sort_jobs(struct work *w)
+{
+	struct job **at = next_job(w), *j = *at;
+
+	if (!j || j == w->jobs)
+		return;
+	*at = j->next;
+	if (w->jobs_tail == &j->next)
+		w->jobs_tail = at;
+	j->next = w->jobs;
+	w->jobs = j;
+}
+
 static void run_first(struct work *w)
 {
 	struct job *j = w->jobs;
 
+	if (j->uid)
+		w->last_uid = j->uid;
 	go_on(w);
 	if (!w->ended)
 		return;
@@ -153,13 +185,15 @@ static void run_first(struct work *w)
 	clean_stack(w);
 	w->jobs = j->next;
 	free(j);
-	if (w->jobs)
-		wake(w);
-	else
+	if (!w->jobs) {
 		w->jobs_tail = &w->jobs;
+		return;
+	}
+	sort_jobs(w);
+	wake(w);
 }
 
-int work_start(struct work *w, void (*f)(void *arg), void *arg)
+int work_start(struct work *w, unsigned uid, void (*f)(void *arg), void *arg)
 {
 	bool first = !w->jobs;
 	struct job *j = calloc(1, sizeof(*j));
@@ -168,11 +202,14 @@ int work_start(struct work *w, void (*f)(void *arg), void *arg)
 		free(j);
 		return -ENOMEM;
 	}
+	j->uid = uid;
 	j->call = (struct call){f, arg};
 	*w->jobs_tail = j;
 	w->jobs_tail = &j->next;
 	if (first)
 		run_first(w);
+	else if (!w->begun)
+		sort_jobs(w);
 	return 0;
 }
 

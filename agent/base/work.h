@@ -3,7 +3,8 @@
  * Work that takes long, beside the loop: nobody else waits for it. A work runs on a stack of its
  * own in the loop's thread, in slices: between two of them, where it says so, the loop goes round.
  * One begins when the one before it has ended, so that none meets another half done; but whoever
- * else changes the agent's state may have come in between two slices.
+ * else changes the agent's state may have come in between two slices. Root's come first, and other
+ * users' take turns: nobody waits for all that somebody else has asked for.
  *
  * What cannot be cut in slices (a system call that waits for the kernel, a parser) a work has done
  * by a thread, which must not touch the agent's state.
@@ -20,8 +21,10 @@ int work_open(int epoll, struct work **ret);
 /* What has not ended by then never does. */
 void work_close(struct work *w);
 
-/* Begins f(arg), or has it begin. -ENOMEM: it never will. */
-int work_start(struct work *w, void (*f)(void *arg), void *arg);
+/* Begins f(arg), or has it begin, for the user who asks for it: 0 is root, and the agent itself.
+ * -ENOMEM: it never will. */
+int work_start(struct work *w, unsigned uid, void (*f)(void *arg), void *arg);
+/* Nothing has begun, and nothing of root's is going to. */
 bool work_is_idle(const struct work *w);
 
 /* For the loop: LOOP_WORK. */

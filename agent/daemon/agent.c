@@ -430,7 +430,7 @@ static void on_signal(struct daemon *d)
 		case SIGHUP:
 			if (!d->a.config_path)
 				log_info("SIGHUP: the agent was started without a config file");
-			else if (work_start(d->a.work, reload, &d->a))
+			else if (work_start(d->a.work, 0, reload, &d->a))
 				log_error("SIGHUP: out of memory");
 			break;
 		default:

@@ -179,7 +179,7 @@ static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
 	}
 	*w = (struct launch_work){.a = a, .c = c, .id = app->id};
 	st->launch = w;
-	if (work_start(a->work, put_probes, w)) {
+	if (work_start(a->work, 0, put_probes, w)) {
 		st->launch = NULL;
 		free(w);
 		answer_launch(a, c, app);
@@ -526,7 +526,7 @@ static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
 					 .by_root = client_uid(c) == 0,
 					 .pid = client_pid(c)};
 	st->apply = w;
-	if (w && !work_start(a->work, apply, w))
+	if (w && !work_start(a->work, client_uid(c), apply, w))
 		return;
 	st->apply = NULL;
 	if (w)

@@ -124,6 +124,6 @@ void xdp_section_on_link(struct agent *a)
 		return;
 	/* not while a list is put there */
 	a->xdp->looks = true;
-	if (work_start(a->work, look_at_links, a))
+	if (work_start(a->work, 0, look_at_links, a))
 		look_at_links(a);
 }

@@ -292,6 +292,6 @@ void xdp_section_on_timer(struct agent *a)
 {
 	uint64_t n;
 
-	if (read(a->xdp->timer.fd, &n, sizeof(n)) > 0 && work_start(a->work, put_due, a))
+	if (read(a->xdp->timer.fd, &n, sizeof(n)) > 0 && work_start(a->work, 0, put_due, a))
 		log_error("out of memory: lists of interfaces are not kept up");
 }

@@ -74,6 +74,32 @@ like "another member is answered meanwhile" "$out" '"instance"'
 ok "it took no more than 5 seconds" test $SECONDS -le 5
 clients_end
 
+# --- work ---
+
+{
+	default_config
+	echo "apps:"
+	awk 'BEGIN { for (i = 0; i < 15000; i++)
+		printf "  app%06d: {ip: 10.79.%d.%d}\n", i, i / 250, 1 + i % 250 }'
+} >"$T/many.yaml"
+{
+	cat "$T/names.yaml"
+	echo "  one-more: {ip: 10.77.9.9}"
+} >"$T/more.yaml"
+chmod 644 "$T/many.yaml"
+clients 64997 try "$T/many.yaml" 60
+sleep 1 # all of them have asked
+ok "root's apply does not wait for somebody's sixty dry runs" timeout 8 "$AX" --instance "$INST" \
+	config apply "$T/more.yaml"
+out=$(as_member 64998 config apply --dry-run "$T/more.yaml")
+is "nor does another member's" "$?" 0
+like "which is answered" "$out" "no differences"
+like "nor does the agent's end" "$(agent_stop; echo over)" "^over$"
+wait "$AGENT" 2>/dev/null
+clients_end
+agent_again
+ok "root takes it back" ax config apply "$T/names.yaml"
+
 # --- memory ---
 
 clients 64997 deaf '{"op":"get","what":"apps"}' 100000 60

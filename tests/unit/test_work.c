@@ -75,7 +75,7 @@ static void in_three_slices(void *arg)
 static void a_short_work_is_done_at_once(void **state)
 {
 	(void)state;
-	assert_int_equal(work_start(st->w, (void (*)(void *))note, "done"), 0);
+	assert_int_equal(work_start(st->w, 0, (void (*)(void *))note, "done"), 0);
 	assert_string_equal(st->seen, "done");
 	assert_true(work_is_idle(st->w));
 }
@@ -83,7 +83,7 @@ static void a_short_work_is_done_at_once(void **state)
 static void a_long_work_lets_others_in(void **state)
 {
 	(void)state;
-	assert_int_equal(work_start(st->w, in_three_slices, "a"), 0);
+	assert_int_equal(work_start(st->w, 0, in_three_slices, "a"), 0);
 	assert_string_equal(st->seen, "a");
 	assert_false(work_is_idle(st->w));
 	note("|");
@@ -99,12 +99,40 @@ static void a_long_work_lets_others_in(void **state)
 static void works_come_one_after_the_other(void **state)
 {
 	(void)state;
-	work_start(st->w, in_three_slices, "a");
-	work_start(st->w, in_three_slices, "b");
-	work_start(st->w, (void (*)(void *))note, "c");
+	work_start(st->w, 0, in_three_slices, "a");
+	work_start(st->w, 0, in_three_slices, "b");
+	work_start(st->w, 0, (void (*)(void *))note, "c");
 	while (!work_is_idle(st->w))
 		turn();
 	assert_string_equal(st->seen, "aaa.bbb.c");
+}
+
+static void add(unsigned uid, const char *text)
+{
+	assert_int_equal(work_start(st->w, uid, (void (*)(void *))note, (void *)text), 0);
+}
+
+static void works_of_root_come_first_and_users_take_turns(void **state)
+{
+	(void)state;
+	assert_int_equal(work_start(st->w, 7, in_three_slices, "7"), 0);
+	add(7, "b");
+	add(7, "c");
+	add(8, "x");
+	add(0, "r");
+	add(8, "y");
+	add(0, "s");
+	while (!strchr(st->seen, 's')) {
+		assert_false(work_is_idle(st->w));
+		turn();
+	}
+	assert_true(work_is_idle(st->w)); /* nobody else's keeps the agent from ending */
+	turn();
+	add(0, "t"); /* (at the next turn: one waits for its) */
+	add(7, "d");
+	for (int i = 0; i < 5; i++)
+		turn();
+	assert_string_equal(st->seen, "777.rsxtbycd");
 }
 
 static void a_pause_outside_of_a_work_is_none(void **state)
@@ -154,7 +182,7 @@ static void a_thread_does_what_cannot_be_cut(void **state)
 	char here;
 
 	(void)state;
-	work_start(st->w, offloads, "w");
+	work_start(st->w, 0, offloads, "w");
 	assert_false(work_is_idle(st->w));
 	while (!work_is_idle(st->w))
 		turn();
@@ -187,7 +215,7 @@ static void uses_stack(void *arg)
 static void a_work_has_as_much_stack_as_a_process(void **state)
 {
 	(void)state;
-	work_start(st->w, uses_stack, "deep");
+	work_start(st->w, 0, uses_stack, "deep");
 	assert_string_equal(st->seen, "deep");
 }
 
@@ -198,6 +226,7 @@ int main(void)
 		EACH(a_short_work_is_done_at_once),
 		EACH(a_long_work_lets_others_in),
 		EACH(works_come_one_after_the_other),
+		EACH(works_of_root_come_first_and_users_take_turns),
 		EACH(a_pause_outside_of_a_work_is_none),
 		EACH(a_thread_does_what_cannot_be_cut),
 		EACH(outside_of_a_work_it_is_done_here),

@@ -4,8 +4,9 @@
 idle N             N connections that say nothing; prints how many were refused, holds the rest
 flood LINE BYTES   one connection that sends LINE again and again, BYTES in all, and reads
 deaf LINE BYTES N  the same on N connections, and reads nothing
+try FILE N         N connections, each of which dry-runs the config FILE again and again
 Each prints a line when it stands, and ends when its standard input does."""
-import os, select, socket, sys, threading
+import json, os, select, socket, sys, threading
 
 path, uid, mode, rest = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4:]
 if uid:
@@ -60,5 +61,26 @@ def deaf(line, size, n):
     sys.stdin.read()
 
 
-{"idle": lambda n: idle(int(n)), "flood": lambda line, size: flood(line, int(size)),
+def dry_run(s, text):
+    while True:
+        write(s, text)
+        answer = s.recv(1 << 20)
+        while answer and not answer.endswith(b"\n"):
+            answer = s.recv(1 << 20)
+        if not answer:
+            return
+
+
+def try_(file, n):
+    with open(file) as f:
+        request = {"op": "apply", "text": f.read(), "dry_run": True}
+    text = (json.dumps(request) + "\n").encode()
+    for _ in range(n):
+        threading.Thread(target=dry_run, args=(connect(), text), daemon=True).start()
+    print("tries", flush=True)
+    sys.stdin.read()
+
+
+{"idle": lambda n: idle(int(n)), "try": lambda file, n: try_(file, int(n)),
+ "flood": lambda line, size: flood(line, int(size)),
  "deaf": lambda line, size, n: deaf(line, int(size), int(n))}[mode](*rest)
