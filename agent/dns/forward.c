@@ -151,17 +151,17 @@ static void fail_oldest_of(struct dns_server *s, const struct dns_share *sh)
 		query_fail(query_of(w));
 }
 
-/* Room for one more query of this asker: of who has more than it has, if need be. */
+/* Room for this asker's latest query: of who has more than it has, if need be. */
 static bool make_room(struct dns_server *s, const struct dns_share *sh)
 {
 	struct dns_share *most;
 
-	if (sh->n_queries >= DNS_QUERIES_SHARE)
+	if (sh->n_queries > DNS_QUERIES_SHARE)
 		return false;
 	if (s->n_queries < DNS_QUERIES_MAX)
 		return true;
 	most = dns_share_with_most_queries(s);
-	if (most->n_queries <= sh->n_queries)
+	if (most == sh || most->n_queries < sh->n_queries)
 		return false;
 	fail_oldest_of(s, most);
 	return s->n_queries < DNS_QUERIES_MAX;
@@ -188,15 +188,16 @@ void dns_forward(struct dns_server *s, const struct dns_asker *a, const uint8_t 
 	}
 	share = dns_share_get(s, &a->rights.self);
 	if (!share)
-		return; /* the asker asks again */
+		return;	    /* the asker asks again */
+	share->n_queries++; /* it stays, whatever is forgotten to make room */
 	q = make_room(s, share) ? calloc(1, sizeof(*q) + 2 + len) : NULL;
 	if (!q) {
 		refuse(s, a, query, len);
+		share->n_queries--;
 		dns_share_put(s, share);
 		return;
 	}
 	q->share = share;
-	share->n_queries++;
 	q->item = (struct loop_item){.kind = LOOP_DNS_UPSTREAM, .fd = -1};
 	q->server = s;
 	q->asker = *a;

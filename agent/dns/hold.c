@@ -22,10 +22,10 @@ struct dns_held {
 	uint8_t msg[];
 };
 
-/* How long an asker waits for a name. */
+/* How long an asker waits for a name. The latest comes first. */
 struct dns_wish {
 	struct dns_wish *next;
-	struct ax_addr who;
+	struct dns_share *share;
 	char name[DNS_NAME_MAX];
 	uint64_t until_ns;
 };
@@ -61,24 +61,60 @@ static void held_answer(struct dns_held *h)
 
 /* --- wishes --- */
 
+static void wish_forget(struct dns_server *s, struct dns_wish **at)
+{
+	struct dns_wish *w = *at;
+
+	*at = w->next;
+	s->n_wishes--;
+	w->share->n_wishes--;
+	dns_share_put(s, w->share);
+	free(w);
+}
+
 static void wishes_forget(struct dns_server *s, uint64_t before_ns)
 {
 	for (struct dns_wish **at = &s->wishes; *at;) {
-		struct dns_wish *w = *at;
-
-		if (w->until_ns >= before_ns) {
-			at = &w->next;
-			continue;
-		}
-		*at = w->next;
-		s->n_wishes--;
-		free(w);
+		if ((*at)->until_ns < before_ns)
+			wish_forget(s, at);
+		else
+			at = &(*at)->next;
 	}
+}
+
+static void wishes_forget_oldest_of(struct dns_server *s, const struct dns_share *sh)
+{
+	struct dns_wish **oldest = NULL;
+
+	for (struct dns_wish **at = &s->wishes; *at; at = &(*at)->next) {
+		if ((*at)->share == sh)
+			oldest = at;
+	}
+	if (oldest)
+		wish_forget(s, oldest);
 }
 
 void dns_wishes_free(struct dns_server *s)
 {
 	wishes_forget(s, UINT64_MAX);
+}
+
+static struct dns_wish *wish_new(struct dns_server *s, const struct ax_addr *who)
+{
+	struct dns_wish *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->share = dns_share_get(s, who);
+	if (!w->share) {
+		free(w);
+		return NULL;
+	}
+	w->share->n_wishes++;
+	w->next = s->wishes;
+	s->wishes = w;
+	s->n_wishes++;
+	return w;
 }
 
 /* Until when this asker waits for the name; 0: it does not. */
@@ -89,20 +125,17 @@ static uint64_t wish_until(struct dns_server *s, const struct dns_rights *rights
 
 	wishes_forget(s, now > REMEMBER_NS ? now - REMEMBER_NS : 0);
 	for (w = s->wishes; w; w = w->next) {
-		if (addr_eq(&w->who, &rights->self) && streq(w->name, name))
+		if (addr_eq(&w->share->who, &rights->self) && streq(w->name, name))
 			return w->until_ns;
 	}
+	/* (who has forgotten one waits anew when it asks again) */
 	if (s->n_wishes >= DNS_HELD_MAX)
-		return 0;
-	w = calloc(1, sizeof(*w));
+		wishes_forget_oldest_of(s, dns_share_with_most_wishes(s));
+	w = wish_new(s, &rights->self);
 	if (!w)
 		return 0;
-	w->who = rights->self;
 	snprintf(w->name, sizeof(w->name), "%s", name);
 	w->until_ns = now + (uint64_t)rights->wait_ms * 1000000u;
-	w->next = s->wishes;
-	s->wishes = w;
-	s->n_wishes++;
 	return w->until_ns;
 }
 

@@ -26,7 +26,7 @@ struct dns_socket {
 struct dns_share {
 	struct dns_share *next;
 	struct ax_addr who;
-	size_t n_queries, n_clients, n_held;
+	size_t n_queries, n_clients, n_held, n_wishes;
 };
 
 struct dns_server {
@@ -103,6 +103,7 @@ void dns_share_put(struct dns_server *s, struct dns_share *sh);
 /* There must be one. */
 struct dns_share *dns_share_with_most_queries(const struct dns_server *s);
 struct dns_share *dns_share_with_most_clients(const struct dns_server *s);
+struct dns_share *dns_share_with_most_wishes(const struct dns_server *s);
 
 /* forward.c. dns_forward() answers in the end, whatever happens. */
 void dns_forward(struct dns_server *s, const struct dns_asker *a, const uint8_t *query, size_t len);

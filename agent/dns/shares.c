@@ -26,7 +26,7 @@ void dns_share_put(struct dns_server *s, struct dns_share *sh)
 {
 	struct dns_share **at = &s->shares;
 
-	if (sh->n_queries || sh->n_clients || sh->n_held)
+	if (sh->n_queries || sh->n_clients || sh->n_held || sh->n_wishes)
 		return;
 	while (*at != sh)
 		at = &(*at)->next;
@@ -51,6 +51,17 @@ struct dns_share *dns_share_with_most_clients(const struct dns_server *s)
 
 	for (struct dns_share *sh = s->shares; sh; sh = sh->next) {
 		if (sh->n_clients > most->n_clients)
+			most = sh;
+	}
+	return most;
+}
+
+struct dns_share *dns_share_with_most_wishes(const struct dns_server *s)
+{
+	struct dns_share *most = s->shares;
+
+	for (struct dns_share *sh = s->shares; sh; sh = sh->next) {
+		if (sh->n_wishes > most->n_wishes)
 			most = sh;
 	}
 	return most;

@@ -572,6 +572,7 @@ static void test_pipelining_clients_keep_the_bound(void **state)
 /* --- names that come later --- */
 
 static bool late_is_there;
+static uint32_t late_wait_ms;
 
 static bool late_lookup(void *arg, const char *name, struct dns_name_info *ret)
 {
@@ -581,15 +582,16 @@ static bool late_lookup(void *arg, const char *name, struct dns_name_info *ret)
 	return late_is_there;
 }
 
-/* 127.0.0.2 waits for a second, and may ask outside; 127.0.0.3 only waits. */
+/* 127.0.0.2 waits (for a second), and may ask outside; 127.0.0.3 only waits. */
 static bool late_asker(void *arg, const struct ax_addr *from, __be16 port_be, uint8_t proto,
 		       struct dns_rights *ret)
 {
 	(void)arg;
 	(void)port_be;
 	(void)proto;
-	*ret = (struct dns_rights){
-		.self = *from, .forward = from->b[15] != 3, .wait_ms = from->b[15] > 1 ? 1000 : 0};
+	*ret = (struct dns_rights){.self = *from,
+				   .forward = from->b[15] != 3,
+				   .wait_ms = from->b[15] > 1 ? late_wait_ms : 0};
 	return true;
 }
 
@@ -601,6 +603,7 @@ static int setup_late(void **state)
 
 	(void)state;
 	late_is_there = false;
+	late_wait_ms = 1000;
 	epoll_fd = loop_open();
 	upstream = server_new("up.test", 0, NULL, 0);
 	u = upstream_at(dns_server_port(upstream));
@@ -727,6 +730,26 @@ static void test_waiting_is_bounded(void **state)
 	/* those that are too many, at once */
 	receive(fd, DNS_HELD_SHARE);
 	assert_int_equal(rcode(), LDNS_RCODE_NXDOMAIN);
+}
+
+static void test_who_waits_for_many_names_keeps_nobody_from_waiting(void **state)
+{
+	autoclose int fd = socket_from(SOCK_DGRAM, 2, dns_server_port(server));
+	autoclose int other = socket_from(SOCK_DGRAM, 3, dns_server_port(server));
+
+	(void)state;
+	late_wait_ms = 60000;
+	for (unsigned i = 0; i < 2 * DNS_HELD_MAX; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "n%u.ax.internal", i);
+		ask_late(fd, i, name, LDNS_RR_TYPE_A);
+	}
+	ask_late(other, 1, "late.ax.internal", LDNS_RR_TYPE_A);
+	assert_false(run(other, 50));
+	name_comes();
+	receive(other, 1);
+	assert_int_equal(rcode(), 0);
 }
 
 static void test_tcp(void **state)
@@ -1072,6 +1095,7 @@ int main(void)
 		LATE(test_other_names_do_not_wait),
 		LATE(test_waiting_by_tcp),
 		LATE(test_waiting_is_bounded),
+		LATE(test_who_waits_for_many_names_keeps_nobody_from_waiting),
 		TEST(test_tcp),
 		TEST(test_tcp_forward),
 		TEST(test_tcp_next_upstream),
