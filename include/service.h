@@ -115,12 +115,16 @@ enum ax_asked_flag {
 	AX_ASKED_COUNT = 1 << 2,     /* TCP that counts for its backend once its SYN is made */
 	AX_ASKED_COUNTED = 1 << 3,   /* counted in `open_conns` under real_peer */
 	AX_ASKED_ELSEWHERE = 1 << 4, /* served[1] is not the address that the socket sits on */
-	AX_ASKED_TIMEOUT = 1 << 5,   /* its TCP_USER_TIMEOUT is the wait's, until it is connected */
 	AX_ASKED_SHARED = 1 << 5,    /* UDP that lets others have its address and port as well */
 	AX_ASKED_ANY4 = 1 << 6,	     /* bound to the wildcard of IPv4, in the host's netns */
 	AX_ASKED_ANY6 = 1 << 7,	     /* and of IPv6 */
 	AX_ASKED_OWN = 1 << 8,	     /* connects to a loopback server of its own app: own_conns */
+	AX_ASKED_TIMEOUT = 1 << 9,   /* its TCP_USER_TIMEOUT is the wait's, until it is connected */
 };
+_Static_assert((AX_ASKED_LOCAL ^ AX_ASKED_UDP ^ AX_ASKED_COUNT ^ AX_ASKED_COUNTED ^
+		AX_ASKED_ELSEWHERE ^ AX_ASKED_SHARED ^ AX_ASKED_ANY4 ^ AX_ASKED_ANY6 ^
+		AX_ASKED_OWN ^ AX_ASKED_TIMEOUT) == (1 << 10) - 1,
+	       "each flag has a bit of its own");
 
 struct ax_asked {
 	struct ax_endpoint peer;      /* all zero: not translated */
