@@ -11,11 +11,13 @@
 #include "maps.bpf.h"
 #include "refusal_errno.bpf.h"
 
-/* 0, REFUSED_RULE or REFUSED_LABELS of two parties; nothing is counted. */
-static __always_inline int party_may(__u32 from, __u32 to, const struct ax_ctl *c)
+/* 0, REFUSED_RULE or REFUSED_LABELS of two parties; nothing is counted. A global function: the
+ * verifier looks at it once, and not again for each backend that is tried. */
+__weak __noinline int party_verdict(__u32 from, __u32 to)
 {
 	const struct ax_party *client = bpf_map_lookup_elem(&parties, &from);
 	const struct ax_party *server = bpf_map_lookup_elem(&parties, &to);
+	const struct ax_ctl *c = bpf_map_lookup_elem(&ctl, &(__u32){0});
 	__u64 rules, allow, shared = 0;
 
 	if (!client || !server || !c)
@@ -39,11 +41,11 @@ static __always_inline int party_may(__u32 from, __u32 to, const struct ax_ctl *
  * The same for a datagram, which may be an answer: a server need not share a label with a client
  * that an allow rule lets in. A deny rule holds for answers too, since nothing tells them apart.
  */
-static __always_inline int party_may_datagram(__u32 from, __u32 to, const struct ax_ctl *c)
+static __always_inline int party_verdict_datagram(__u32 from, __u32 to)
 {
-	int r = party_may(from, to, c);
+	int r = party_verdict(from, to);
 
-	return r == REFUSED_LABELS ? party_may(to, from, c) : r;
+	return r == REFUSED_LABELS ? party_verdict(to, from) : r;
 }
 
 #endif

@@ -63,8 +63,8 @@ static __always_inline bool may_have(const struct caller *who, const struct ax_v
 {
 	if (!who->app)
 		return c->host_access || who->dns || who->balancer;
-	return (proto == IPPROTO_UDP ? party_may_datagram(who->app->party, to->party, c)
-				     : party_may(who->app->party, to->party, c)) == 0;
+	return (proto == IPPROTO_UDP ? party_verdict_datagram(who->app->party, to->party)
+				     : party_verdict(who->app->party, to->party)) == 0;
 }
 
 static __always_inline int deny(void)

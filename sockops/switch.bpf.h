@@ -135,7 +135,7 @@ static __always_inline bool try_backend(const struct route_request *rq, struct f
 		f->denied = REFUSED_NO_EGRESS;
 		return false;
 	}
-	r = party_may(rq->app->party, vip->party, ctl_get());
+	r = party_verdict(rq->app->party, vip->party);
 	if (r < 0) {
 		f->denied = r;
 		return false;
@@ -176,11 +176,10 @@ static __noinline int choose_backend(struct route_request *rq, struct ax_service
 	return f.denied ? f.denied : REFUSED_NO_BACKEND;
 }
 
-static __always_inline int route_direct(struct route_request *rq, const struct ax_vip *vip,
-					const struct ax_ctl *c)
+static __always_inline int route_direct(struct route_request *rq, const struct ax_vip *vip)
 {
-	int r = rq->peer.proto == IPPROTO_UDP ? party_may_datagram(rq->app->party, vip->party, c)
-					      : party_may(rq->app->party, vip->party, c);
+	int r = rq->peer.proto == IPPROTO_UDP ? party_verdict_datagram(rq->app->party, vip->party)
+					      : party_verdict(rq->app->party, vip->party);
 
 	if (r < 0)
 		return refused(r);
@@ -190,7 +189,7 @@ static __always_inline int route_direct(struct route_request *rq, const struct a
 }
 
 static __always_inline int route_to_service(struct route_request *rq, struct ax_service *svc,
-					    const struct ax_vip *vip, const struct ax_ctl *c)
+					    const struct ax_vip *vip)
 {
 	struct ax_endpoint before = rq->peer;
 	int r = choose_backend(rq, svc);
@@ -200,7 +199,7 @@ static __always_inline int route_to_service(struct route_request *rq, struct ax_
 		 * is: an answer to a client, most likely. */
 		if (before.proto == IPPROTO_UDP && vip->kind == AX_VIP_APP) {
 			rq->peer = before;
-			return route_direct(rq, vip, c);
+			return route_direct(rq, vip);
 		}
 		if (before.proto == IPPROTO_TCP)
 			rq->wait_ms =
@@ -326,11 +325,11 @@ static __always_inline int route_peer(struct route_request *rq)
 		struct ax_service *svc = find_service(&rq->peer);
 
 		if (svc)
-			return route_to_service(rq, svc, vip, c);
+			return route_to_service(rq, svc, vip);
 	}
 	if (vip->kind == AX_VIP_SERVICE)
 		return -ECONNREFUSED; /* a port that the service does not have */
-	return route_direct(rq, vip, c);
+	return route_direct(rq, vip);
 }
 
 #endif

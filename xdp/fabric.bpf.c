@@ -12,7 +12,7 @@
 #include "flows.bpf.h"
 #include "host_socket.bpf.h"
 #include "maps.bpf.h"
-#include "parse.bpf.h"
+#include "parse_tc.bpf.h"
 #include "verdict.bpf.h"
 #include "rewrite.bpf.h"
 
@@ -28,7 +28,7 @@ static __always_inline int drop(__u32 reason)
  * elsewhere may have to be pulled there. */
 static __always_inline int parse_skb(struct __sk_buff *skb, struct packet *p)
 {
-	int r = parse_packet((void *)(long)skb->data, (void *)(long)skb->data_end, p);
+	int r = parse_tc(skb, p);
 
 	if (r == PARSE_OK &&
 	    (p->has_l4 || p->later || (p->proto != IPPROTO_TCP && p->proto != IPPROTO_UDP)))
@@ -37,7 +37,7 @@ static __always_inline int parse_skb(struct __sk_buff *skb, struct packet *p)
 		return r;
 	/* (a length of 0 would mean the linear part, which is there already) */
 	bpf_skb_pull_data(skb, skb->len < HEADERS_MAX ? skb->len : HEADERS_MAX);
-	return parse_packet((void *)(long)skb->data, (void *)(long)skb->data_end, p);
+	return parse_tc(skb, p);
 }
 
 /* A segment of a connection that stands: whoever opened it was judged by its first packet. A
@@ -50,14 +50,13 @@ static __always_inline bool is_answer(const struct packet *p)
 	return p->later || (p->has_l4 && (p->tcp_flags & (TCP_FLAG_ACK_BIT | TCP_FLAG_RST_BIT)));
 }
 
-static __always_inline bool may_pass(const struct packet *p, __u32 from, __u32 to,
-				     const struct ax_ctl *c)
+static __always_inline bool may_pass(const struct packet *p, __u32 from, __u32 to)
 {
 	if (p->proto != IPPROTO_TCP)
-		return party_may_datagram(from, to, c) == 0;
-	if (party_may(from, to, c) == 0)
+		return party_verdict_datagram(from, to) == 0;
+	if (party_verdict(from, to) == 0)
 		return true;
-	return is_answer(p) && party_may(to, from, c) == 0;
+	return is_answer(p) && party_verdict(to, from) == 0;
 }
 
 static __always_inline bool is_multicast(const struct packet *p)
@@ -212,7 +211,7 @@ int ax_from_app(struct __sk_buff *skb)
 		return c ? bpf_redirect(c->service_ifindex, 0) : TC_ACT_SHOT;
 	if (!dst || dst->kind == AX_VIP_HOST)
 		return leave(skb, &p, src, dst != NULL, c);
-	if (!may_pass(&p, src->party, dst->party, c))
+	if (!may_pass(&p, src->party, dst->party))
 		return drop(AX_COUNT_FABRIC_DENIED);
 	if (dst->ifindex)
 		return bpf_redirect_peer(dst->ifindex, 0);
@@ -278,7 +277,7 @@ int ax_to_app(struct __sk_buff *skb)
 		 * whoever comes in from elsewhere with such a source lies */
 		if (src->ifindex || skb->ingress_ifindex)
 			return drop(AX_COUNT_FABRIC_SOURCE);
-		if (!may_pass(&p, src->party, dst->party, c))
+		if (!may_pass(&p, src->party, dst->party))
 			return drop(AX_COUNT_FABRIC_DENIED);
 		return TC_ACT_OK;
 	}

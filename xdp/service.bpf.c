@@ -15,6 +15,7 @@
 #include "open_conns.bpf.h"
 #include "serving.bpf.h"
 #include "verdict.bpf.h"
+#include "parse_tc.bpf.h"
 #include "rewrite.bpf.h"
 
 static __always_inline int drop(__u32 reason)
@@ -52,9 +53,8 @@ static __always_inline bool may_have(const struct caller *who, const struct ax_v
 {
 	if (!who->app)
 		return who->ctl->host_access;
-	return (proto == IPPROTO_TCP
-			? party_may(who->app->party, to->party, who->ctl)
-			: party_may_datagram(who->app->party, to->party, who->ctl)) == 0;
+	return (proto == IPPROTO_TCP ? party_verdict(who->app->party, to->party)
+				     : party_verdict_datagram(who->app->party, to->party)) == 0;
 }
 
 /* A private backend that the caller may have, one that listens if there is any. Returns its host
@@ -172,14 +172,6 @@ static __always_inline bool find_way(struct __sk_buff *skb, const struct packet 
 	return w->ifindex && who->ctl && enter(skb, w, who->ctl);
 }
 
-/* A global function: the verifier looks at it once, and the many ways through the parser end in
- * one. */
-__weak __noinline int parse(struct __sk_buff *skb, struct packet *p)
-{
-	return p ? parse_packet((void *)(long)skb->data, (void *)(long)skb->data_end, p)
-		 : PARSE_MALFORMED;
-}
-
 SEC("tc")
 int ax_to_service(struct __sk_buff *skb)
 {
@@ -187,7 +179,7 @@ int ax_to_service(struct __sk_buff *skb)
 	struct way w = {};
 	struct packet p = {};
 
-	if (parse(skb, &p) != PARSE_OK)
+	if (parse_tc(skb, &p) != PARSE_OK)
 		return TC_ACT_SHOT;
 	if (is_for_balancer(&p.dst))
 		return TC_ACT_OK;
