@@ -272,7 +272,8 @@ ok "unload it" xdp unload xc0
 like "load with --confirm" "$(xdp load xc0 --default drop --confirm 300ms)" "taken off again in 0.3s"
 sleep 0.5
 is "nobody confirmed" "$(xdp status -o json | jq -c '[.[] | select(.loaded)]')" '[]'
-fails "so there is nothing to unload" xdp unload xc0
+is "its program is taken off" "$(xdp unload xc0)" "xc0: unloaded"
+fails "then there is nothing to unload" xdp unload xc0
 
 # --- signatures, and who may ---
 
