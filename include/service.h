@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 #include "addr.h"
+#include "app.h"
 
 /* What chooses a backend: bpf/choose.bpf.h. Names: agent/config/strategy.c. */
 enum ax_strategy {
@@ -138,8 +139,10 @@ struct ax_asked {
 					 stands for; port 0: none */
 	__u64 hold_until_ns; /* SYNs are held back until a server listens or this CLOCK_MONOTONIC
 				time has come; 0: not held */
+	struct ax_dns_port dns_port; /* entry of map `dns_ports` that the socket stands for */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct ax_asked) == 152, "struct ax_asked is a map value");
+_Static_assert(sizeof(struct ax_asked) == 160, "struct ax_asked is a map value");
 
 /*
  * Maps `flows`, `new_flows` and `udp_flows` (LRU): flows of programs outside ax to a service with

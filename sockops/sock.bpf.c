@@ -182,6 +182,7 @@ int ax_sock_release(struct bpf_sock *ctx)
 	a = bpf_sk_storage_get(&asked, ctx, NULL, 0);
 	if (!a)
 		return 1;
+	forget_asker(a);
 	open_end(a);
 	serve_end(a);
 	return 1;

@@ -178,17 +178,25 @@ static __always_inline void bind_source(struct bpf_sock_addr *ctx, const struct 
 
 /* A socket of a host-mode app that has its port already: the agent's DNS sees the host's address.
  */
-static __always_inline void remember_asker(const struct route_request *rq)
+static __always_inline void remember_asker(struct bpf_sock_addr *ctx,
+					   const struct route_request *rq)
 {
 	struct ax_dns_port key = {.port_be = rq->local_port_be,
 				  .proto = rq->peer.proto,
 				  .v4 = addr_is_v4(&rq->peer.addr)};
 	__u32 id = rq->app->id;
+	struct ax_asked *a;
 
 	if (!key.port_be)
 		return;
-	if (bpf_map_update_elem(&dns_ports, &key, &id, BPF_ANY))
+	a = asked_of(ctx, true);
+	if (!a || bpf_map_update_elem(&dns_ports, &key, &id, BPF_ANY)) {
 		count(AX_COUNT_ERROR);
+		return;
+	}
+	if (a->dns_port.port_be != key.port_be || a->dns_port.v4 != key.v4)
+		forget_asker(a);
+	a->dns_port = key;
 }
 
 /* A dual-stack socket that bind() has put on the app's IPv4 address. */
@@ -255,7 +263,7 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 		if (vip)
 			bind_source(ctx, vip);
 		if (route == ROUTE_AGENT)
-			remember_asker(rq);
+			remember_asker(ctx, rq);
 	}
 	return 0;
 }
@@ -344,7 +352,7 @@ static __always_inline int send_peer(struct bpf_sock_addr *ctx, struct route_req
 	rq->local_port_be = local_port(ctx);
 	route = route_peer(rq);
 	if (route == ROUTE_AGENT && (rq->app->flags & AX_APP_HOST))
-		remember_asker(rq);
+		remember_asker(ctx, rq);
 	if (route == ROUTE_TRANSLATED || route == ROUTE_AGENT) {
 		r = remember_reply(ctx, cookie, &was, &rq->peer);
 		if (r)

@@ -122,6 +122,17 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.settimeout(5)
 s.sendto(b"\0\7\1\0\0\1\0\0\0\0\0\0\5later\2ax\x08internal\0\0\1\0\1", ("192.0.2.99", 53))
 print(s.recvfrom(512)[1])')" "('192.0.2.99', 53)"
+run_app --net host -- "$PYTHON" -c 'import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.0.0.1", 45000))
+s.connect(("10.77.0.1", 53))
+s.close()
+print("closed", flush=True)
+time.sleep(600)'
+wait_for "grep -q closed $OUT"
+is "who has a port that an app had is not taken for the app" \
+	"$(status +time=1 -b 10.77.0.1#45000 @10.77.0.1 later.ax.internal)" "no answer"
+stop_app "$APP"
 ok "host_access: true is applied" ax config apply <(config)
 
 # --- floods ---
