@@ -3,9 +3,10 @@
  * The XDP dataplane's compiled rule list, and what its programs and user space tell each other.
  *
  * A rule list is compiled by the agent into one flat piece of memory, the arena: an array map with
- * a single value, filled through mmap(2) before any packet sees it and never changed after. With a
- * program of its own it makes a generation; one write to a program array puts a generation in the
- * place of another, so every packet is judged by exactly one of them. Offsets are bytes from the
+ * a single value, filled through mmap(2) before any packet sees it. With a program of its own it
+ * makes a generation; one write to a program array puts a generation in the place of another, so
+ * every packet is judged by exactly one of them. After that only single elements of large sets
+ * change in it, see struct ax_journal. Offsets are bytes from the
  * arena's start. What says where things are (struct ax_layout) is constant data of the program, so
  * the verifier removes what a list does not use.
  *
@@ -95,8 +96,9 @@ struct ax_field_layout {
 	__u32 table6;		       /* struct ax_key64[1 << log2] */
 	__u32 log2;		       /* of table6, or of MAC's table */
 	__u32 subs6_end; /* where the last table of lower halves ends; 0: there are none */
+	__u32 spare4;	 /* bytes at the end of buckets4 for new ones, see struct ax_journal */
 };
-_Static_assert(sizeof(struct ax_field_layout) == 44, "struct ax_field_layout is shared");
+_Static_assert(sizeof(struct ax_field_layout) == 48, "struct ax_field_layout is shared");
 
 enum ax_match {
 	AX_MATCH_NONE,	 /* no rule has a condition: `only` is what every packet gets */
@@ -228,12 +230,34 @@ struct ax_layout {
 	__u32 hz;	  /* ticks (jiffies) in a second */
 	__u32 mode;	  /* how the root was attached: enum xdp_mode (agent/rules/list.h) */
 	__u32 has_frags;  /* loaded as the root is, see datapath_xdp_attach() */
+	__u32 journal;	  /* struct ax_journal; 0: nothing changes in place */
 	__u8 policy[24];  /* enum ax_policy by enum ax_reason */
 	struct ax_field_layout field[AX_FIELDS];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */
-#define AX_ARENA_MAGIC (0x61785243 + AX_FIELDS)
+#define AX_ARENA_MAGIC (0x61785343 + AX_FIELDS)
 _Static_assert(AX_REASON_POLICIES <= 24, "every class has a policy");
+
+/*
+ * An IPv4 prefix comes to a set, or goes, while packets are judged: a new bucket is written into
+ * the spare room behind the others, and then the word of root4 that leads to it, so every packet
+ * finds the one or the other. What `state` says of the sets holds with these changes, in their
+ * order. The command has the interface's lock; readers need none: an entry is there once it is
+ * counted in n, and stays as it is.
+ */
+#define AX_JOURNAL_MAX 4096
+struct ax_journal {
+	__u32 n;
+	__u32 applied;	     /* of them to the tables; not n: the command was killed over one */
+	__u32 spare_used[2]; /* bytes of spare4, of AX_FIELD_SRC and AX_FIELD_DST */
+	struct ax_journal_entry {
+		__u32 addr; /* host byte order */
+		__u16 set;  /* its number in the list */
+		__u8 len;   /* 0..32 */
+		__u8 gone;  /* else it came */
+	} v[AX_JOURNAL_MAX];
+};
+_Static_assert(sizeof(struct ax_journal_entry) == 8, "struct ax_journal is part of the arena");
 
 /* Map `rule_counts` (per CPU): counted under a rule's name, whichever generation it is in. */
 struct ax_rule_count {

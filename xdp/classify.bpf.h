@@ -104,7 +104,8 @@ static __always_inline __u16 class_v6(const __u8 *a, const volatile struct ax_fi
 static __always_inline __u16 class_v4(const __u8 *a, const volatile struct ax_field_layout *f,
 				      __u32 addr)
 {
-	__u32 root = *(const __u32 *)(a + f->table + (addr >> 16) * 4);
+	/* read once: it changes, see struct ax_journal */
+	__u32 root = *(const volatile __u32 *)(a + f->table + (addr >> 16) * 4);
 
 	if (root & AX_ROOT_CLASS)
 		return (__u16)root;

@@ -258,6 +258,20 @@ static int write_state(struct compiler *c, struct arena *a, struct ax_layout *la
 	return 0;
 }
 
+/* What changes in place is written down there. */
+static int add_journal(struct arena *a, struct ax_layout *layout)
+{
+	int64_t at;
+
+	if (!layout->field[AX_FIELD_SRC].spare4 && !layout->field[AX_FIELD_DST].spare4)
+		return 0;
+	at = arena_add(a, sizeof(struct ax_journal), 64);
+	if (at < 0)
+		return (int)at;
+	layout->journal = (uint32_t)at;
+	return 0;
+}
+
 static int random_key(__u64 *ret)
 {
 	do
@@ -298,6 +312,8 @@ static int compile(struct compiler *c, const struct rule_binding *bind,
 		r = balancers_compile(c->list, reals, a, layout, c->e);
 	if (r == 0)
 		r = write_state(c, a, layout);
+	if (r == 0)
+		r = add_journal(a, layout);
 	return r < 0 ? r : finish(a, layout);
 }
 

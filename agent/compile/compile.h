@@ -40,6 +40,25 @@ int rule_compile(const struct rule_list *l, const struct rule_binding *bind,
 		 const struct real_binding *reals, struct arena *a, struct ax_layout *layout,
 		 struct error *e);
 
+/* --- patch.c: one element of a set, in an arena that packets are judged by --- */
+
+struct set_change {
+	const char *set;
+	bool gone; /* else it comes */
+	struct prefix prefix;
+};
+struct set_changed {
+	size_t n;     /* elements of the set then */
+	bool missing; /* what was to go was not there */
+};
+/* Returns 1 when it is done (or was so already), 0 when the list has to be compiled anew for it, or
+ * a negative errno. `arena` is writable; one at a time may do this. */
+int arena_change_set(uint8_t *arena, const struct set_change *ch, struct set_changed *ret);
+/* How many elements a set has. -ENOENT: the list has no such set. */
+int arena_set_size(const uint8_t *arena, const char *name, size_t *ret);
+/* The arena's list. */
+int arena_list(const uint8_t *arena, struct rule_list *l);
+
 /* balance.c: the balancers' part. Called by rule_compile(). */
 int balancers_compile(const struct rule_list *l, const struct real_binding *reals, struct arena *a,
 		      struct ax_layout *layout, struct error *e);

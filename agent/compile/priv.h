@@ -112,6 +112,11 @@ int compile_match(struct compiler *c, struct arena *a, struct ax_layout *layout)
 int compile_table(struct compiler *c, const struct rule_field *row, const uint16_t *map,
 		  struct arena *a, struct ax_field_layout *layout);
 
+/* The word of root4 for an upper half with the cuts v (all in it), whose bucket is added to the
+ * arena; `before` holds up to the first of them. -EFBIG, -ENOMEM. */
+int64_t compile_root4(struct arena *a, uint32_t buckets4, const struct cut *v, size_t n,
+		      uint32_t before);
+
 int compile_actions(struct compiler *c, const struct rule_binding *bind, struct arena *a,
 		    struct ax_layout *layout);
 

@@ -120,17 +120,19 @@ static int64_t write_direct(struct arena *a, const struct cut *v, size_t n, uint
 	return at;
 }
 
-/* The word of root4 for an upper half with the cuts v, or an error. */
-static int64_t root_word(struct arena *a, const struct ax_field_layout *layout, const struct cut *v,
-			 size_t n, uint32_t before)
+int64_t compile_root4(struct arena *a, uint32_t buckets4, const struct cut *v, size_t n,
+		      uint32_t before)
 {
 	uint32_t shift = direct_shift(v, n);
 	uint32_t kind = shift ? AX_ROOT_LOG2_MAX + shift : log2_up(n + (lower4(&v[0]) != 0));
-	int64_t at = shift ? write_direct(a, v, n, before, shift) : write_bucket(a, v, n, before);
-	int64_t off = (at - layout->buckets4) / (int64_t)sizeof(uint32_t);
+	int64_t at, off;
 
+	if (n == 1 && lower4(&v[0]) == 0)
+		return AX_ROOT_CLASS | v[0].cls;
+	at = shift ? write_direct(a, v, n, before, shift) : write_bucket(a, v, n, before);
 	if (at < 0)
 		return at;
+	off = (at - buckets4) / (int64_t)sizeof(uint32_t);
 	return off >> AX_ROOT_OFFSET_BITS ? -EFBIG : (int64_t)kind << AX_ROOT_OFFSET_BITS | off;
 }
 
@@ -141,24 +143,35 @@ static int write_root4(const struct cuts *t, struct arena *a, struct ax_field_la
 
 	for (uint32_t up = 0; up < 65536; up++) {
 		size_t from = i;
-		uint32_t word;
+		int64_t word = AX_ROOT_CLASS | cls;
 
 		while (i < t->n && upper4(&t->v[i]) == up)
 			i++;
-		if (i == from || (i == from + 1 && lower4(&t->v[from]) == 0)) {
-			cls = i > from ? t->v[from].cls : cls;
-			word = AX_ROOT_CLASS | cls;
-		} else {
-			int64_t r = root_word(a, layout, &t->v[from], i - from, cls);
-
-			if (r < 0)
-				return (int)r;
-			word = (uint32_t)r;
+		if (i > from) {
+			word = compile_root4(a, layout->buckets4, &t->v[from], i - from, cls);
+			if (word < 0)
+				return (int)word;
 			cls = t->v[i - 1].cls;
 		}
-		((uint32_t *)(a->data + layout->table))[up] = word;
+		((uint32_t *)(a->data + layout->table))[up] = (uint32_t)word;
 	}
 	return 0;
+}
+
+/* Lists with smaller tables are compiled anew in no time, and the largest need what room there is.
+ */
+#define SPARE_FROM  ((size_t)256 << 10) /* bytes of buckets */
+#define SPARE_SHARE 16			/* one part of so many */
+#define SPARE_MAX   ((size_t)4 << 20)
+
+static int add_spare(struct arena *a, struct ax_field_layout *layout)
+{
+	size_t size = a->size - layout->buckets4, spare = size / SPARE_SHARE & ~(size_t)3;
+
+	if (size <= SPARE_FROM || a->size > ARENA_MAX / 2)
+		return 0;
+	layout->spare4 = (uint32_t)(spare < SPARE_MAX ? spare : SPARE_MAX);
+	return arena_add(a, layout->spare4, sizeof(uint32_t)) < 0 ? -ENOMEM : 0;
 }
 
 static int write_v4(const struct cuts *t, struct arena *a, struct ax_field_layout *layout)
@@ -171,6 +184,8 @@ static int write_v4(const struct cuts *t, struct arena *a, struct ax_field_layou
 	layout->table = (uint32_t)at;
 	layout->buckets4 = (uint32_t)a->size;
 	r = write_root4(t, a, layout);
+	if (r == 0)
+		r = add_spare(a, layout);
 	layout->buckets4_size = (uint32_t)a->size - layout->buckets4;
 	return r;
 }

@@ -428,20 +428,49 @@ static int fill_arena(int fd, const void *data, size_t size)
 	return 0;
 }
 
+/* Mapping the arena of a large list takes its time, so this has but its layout mapped. */
+static int read_layout(struct generation *g, size_t size)
+{
+	size_t len = page_round(sizeof(g->layout));
+	void *p;
+
+	g->size = page_round(size);
+	if (g->size < len)
+		return -EPROTO;
+	p = mmap(NULL, len, PROT_READ, MAP_SHARED, g->arena, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	memcpy(&g->layout, p, sizeof(g->layout));
+	munmap(p, len);
+	if (g->layout.magic != AX_ARENA_MAGIC || g->layout.size > size ||
+	    g->layout.state > g->layout.size ||
+	    g->layout.state_size > g->layout.size - g->layout.state ||
+	    g->layout.size < sizeof(struct ax_layout) ||
+	    (g->layout.journal && (g->layout.journal > g->layout.size ||
+				   g->layout.size - g->layout.journal < sizeof(struct ax_journal))))
+		return -EPROTO; /* another version's */
+	return 0;
+}
+
 static int map_arena(struct generation *g, size_t size)
 {
-	void *p = mmap(NULL, page_round(size), PROT_READ, MAP_SHARED, g->arena, 0);
+	int r = read_layout(g, size);
+	void *p;
 
+	if (r)
+		return r;
+	p = mmap(NULL, g->size, PROT_READ, MAP_SHARED, g->arena, 0);
 	if (p == MAP_FAILED)
 		return -errno;
 	g->data = p;
-	g->size = page_round(size);
-	memcpy(&g->layout, p, sizeof(g->layout));
-	if (g->layout.magic != AX_ARENA_MAGIC || g->layout.size > size ||
-	    g->layout.state > g->layout.size ||
-	    g->layout.state_size > g->layout.size - g->layout.state)
-		return -EPROTO; /* another version's */
 	return 0;
+}
+
+uint8_t *generation_writable(const struct generation *g)
+{
+	void *p = mmap(NULL, g->size, PROT_READ | PROT_WRITE, MAP_SHARED, g->arena, 0);
+
+	return p == MAP_FAILED ? NULL : p;
 }
 
 static int take_maps(struct filter *skel, const struct datapath_xdp *d)
@@ -574,7 +603,8 @@ int generation_map(const struct generation *g, enum xdp_map m)
 	return map_of_program(g->prog, map_names[m], &mi);
 }
 
-int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g)
+static int get(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g,
+	       int (*read)(struct generation *g, size_t size))
 {
 	uint32_t key = jump, id;
 	struct bpf_map_info mi;
@@ -590,10 +620,20 @@ int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct gener
 	if (g->arena < 0)
 		r = g->arena;
 	if (!r)
-		r = map_arena(g, mi.value_size);
+		r = read(g, mi.value_size);
 	if (r)
 		generation_close(g);
 	return r;
+}
+
+int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g)
+{
+	return get(d, jump, g, map_arena);
+}
+
+int generation_get_layout(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g)
+{
+	return get(d, jump, g, read_layout);
 }
 
 /* Lets go of the stages of generations that are over, and with them of their arenas. */

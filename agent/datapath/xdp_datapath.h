@@ -92,8 +92,8 @@ int datapath_xdp_watch(const struct datapath_xdp *d, const char *dir, uint64_t n
 struct generation {
 	int prog, arena; /* descriptors, -1: none */
 	struct ax_layout layout;
-	const uint8_t *data; /* the arena, mapped for reading */
-	size_t size;	     /* as mapped */
+	const uint8_t *data; /* the arena, mapped for reading; NULL: not mapped */
+	size_t size;	     /* as mapped, whole pages */
 };
 void generation_close(struct generation *g);
 /* Loads a generation's programs over the maps of d; `size` bytes become its arena. */
@@ -101,8 +101,12 @@ int generation_load(const struct datapath_xdp *d, const void *arena, size_t size
 		    const struct ax_layout *layout, struct generation *g, struct error *e);
 /* The one in an entry of the root's program array. -ENOENT: none. */
 int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g);
+/* The same, but its arena is not mapped. */
+int generation_get_layout(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g);
 /* The map that it has in this map's place: its descriptor, or a negative errno. */
 int generation_map(const struct generation *g, enum xdp_map m);
+/* Its arena for writing, g->size bytes to be unmapped; NULL with errno. */
+uint8_t *generation_writable(const struct generation *g);
 /* Puts it there (NULL: nothing). Returns when no CPU runs the former one any more. */
 int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct generation *g);
 /* Runs it on a frame with an explanation's metadata. *out (malloc'ed) is the frame after it. */

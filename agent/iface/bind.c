@@ -25,7 +25,7 @@ const struct ax_action *xdp_action(const struct generation *g, size_t rule)
 
 int xdp_generation_list(const struct generation *g, struct rule_list *l)
 {
-	return rule_list_restore(g->data + g->layout.state, g->layout.state_size, l);
+	return arena_list(g->data, l);
 }
 
 /* --- numbers that are taken --- */

@@ -40,14 +40,21 @@ static bool judge(const struct generation *g, const char *packet, struct ax_expl
 	return !r && !generation_explain(g, frame, len, x, &action, &out, &out_len);
 }
 
+/* Client's and server's address, in text, with their ports. */
+static bool session_of(const struct xdp_load_options *o, char ssh[128], char client[64],
+		       char server[64], unsigned *cport, unsigned *sport)
+{
+	return o->session >= 0 && ssh_session(o->session, ssh, 128) &&
+	       sscanf(ssh, "%63s %u %63s %u", client, cport, server, sport) == 4;
+}
+
 static void check_session(const struct cutting *c)
 {
 	char ssh[128], client[64], server[64], text[512];
 	unsigned cport, sport;
 	struct ax_explain x;
 
-	if (c->o->session < 0 || !ssh_session(c->o->session, ssh, sizeof(ssh)) ||
-	    sscanf(ssh, "%63s %u %63s %u", client, &cport, server, &sport) != 4)
+	if (!session_of(c->o, ssh, client, server, &cport, &sport))
 		return;
 	snprintf(text, sizeof(text),
 		 strchr(client, ':') ? "tcp [%s]:%u > [%s]:%u flags ack"
@@ -139,6 +146,30 @@ static void check_answers(const struct cutting *c)
 			 answers[i].to, c->ifname, answers[i].rule);
 		say(c, text);
 	}
+}
+
+static bool holds(const struct prefix *p, const char *address)
+{
+	struct ax_addr a;
+
+	return !addr_parse(address, &a) && prefix_contains(p, &a);
+}
+
+bool xdp_may_cut_off(const char *ifname, const struct prefix *p, const struct xdp_load_options *o)
+{
+	char ssh[128], client[64], server[64];
+	unsigned cport, sport;
+	struct ax_addr own;
+
+	if (session_of(o, ssh, client, server, &cport, &sport) &&
+	    (holds(p, client) || holds(p, server)))
+		return true;
+	for (int v6 = 0; v6 < 2; v6++)
+		if (holds(p, v6 ? FROM6 : FROM4) ||
+		    (own_address(ifname, v6 ? AF_INET6 : AF_INET, &own) &&
+		     prefix_contains(p, &own)))
+			return true;
+	return false;
 }
 
 void xdp_warn_cut_off(const char *ifname, const struct generation *new,

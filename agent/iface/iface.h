@@ -8,6 +8,7 @@
 #define AX_IFACE_IFACE_H
 
 #include "base/instance.h"
+#include "compile/compile.h"
 #include "datapath/program.h"
 #include "rules/list.h"
 
@@ -36,6 +37,11 @@ int xdp_apply(const struct instance *inst, const char *ifname, const struct rule
 int xdp_edit(const struct instance *inst, const char *ifname,
 	     int (*edit)(void *arg, struct rule_list *l, struct error *e), void *arg,
 	     const struct xdp_load_options *o, struct error *e);
+/* One element of a set comes or goes: at once, whatever the size of the set, where that can be done
+ * beside the packets that are judged. Returns 1 when it is done, with what has become of the set in
+ * *ret; 0: xdp_edit() has to do it, or to say why it cannot be done. */
+int xdp_change_set(const struct instance *inst, const char *ifname, const struct set_change *ch,
+		   const struct xdp_load_options *o, struct set_changed *ret);
 /* Ends a confirmation: the new list stays. -ENOENT: there is none, or it is too late. */
 int xdp_confirm(const struct instance *inst, const char *ifname, struct error *e);
 int xdp_rollback(const struct instance *inst, const char *ifname, struct error *e);
@@ -63,6 +69,10 @@ int xdp_lost_target(struct xdp *x);
 bool xdp_lost_app(struct xdp *x, struct ax_addr *which);
 /* The list that judges now. */
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e);
+
+/* How many elements a set has, without reading them. -ENOENT, without a sentence: there is none of
+ * that name. */
+int xdp_set_size(struct xdp *x, const char *name, size_t *ret, struct error *e);
 
 struct xdp_status {
 	const char *ifname;

@@ -74,7 +74,8 @@ static int keep_those_of_others(struct targets *t, const struct instance *inst, 
 
 		if (streq(names.v[i], ifname) || xdp_open(inst, names.v[i], &x, &ignored))
 			continue;
-		keep_those_of(t, &x->list);
+		if (!xdp_refresh(x))
+			keep_those_of(t, &x->list);
 		xdp_close(x);
 	}
 	strv_free(&names);

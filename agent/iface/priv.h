@@ -13,6 +13,8 @@ struct xdp {
 	unsigned ifindex;
 	struct datapath_xdp d;
 	struct generation g; /* the one that judges */
+	bool read;	     /* its list, by xdp_refresh(), */
+	uint32_t changes;    /* with so many entries of the journal: */
 	struct rule_list list;
 	struct strv names; /* of its counters */
 	struct ring_buffer *captures, *triggers;
@@ -78,7 +80,9 @@ void xdp_answers_spread(const struct instance *inst, const char *ifname,
 void xdp_neighbours(const struct instance *inst, const char *ifname, const struct rule_list *old,
 		    const struct rule_list *now);
 
-/* cut_off.c: warns of what a list cuts off that the one before it (NULL: none) let in. */
+/* cut_off.c: whether xdp_warn_cut_off() looks at what becomes of one of these addresses. */
+bool xdp_may_cut_off(const char *ifname, const struct prefix *p, const struct xdp_load_options *o);
+/* Warns of what a list cuts off that the one before it (NULL: none) let in. */
 void xdp_warn_cut_off(const char *ifname, const struct generation *new,
 		      const struct generation *old, const struct xdp_load_options *o);
 
@@ -88,7 +92,7 @@ enum ax_jump xdp_jump(const struct datapath_xdp *d);
 const struct ax_action *xdp_action(const struct generation *g, size_t rule);
 /* The list of a generation. */
 int xdp_generation_list(const struct generation *g, struct rule_list *l);
-/* Reads list and names again if another generation judges now. */
+/* Reads list and names, unless they are read and what judges now has not changed since. */
 int xdp_refresh(struct xdp *x);
 
 /* --- locked.c: what changes an interface does it under its lock --- */

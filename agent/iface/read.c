@@ -25,8 +25,17 @@ void xdp_close(struct xdp *x)
 	free(x);
 }
 
+/* So many changes were made in place so far. */
+static uint32_t changes_of(const struct generation *g)
+{
+	const struct ax_journal *j = (const void *)(g->data + g->layout.journal);
+
+	return g->layout.journal ? __atomic_load_n(&j->n, __ATOMIC_ACQUIRE) : 0;
+}
+
 static int read_generation(struct xdp *x)
 {
+	uint32_t changes;
 	struct generation g;
 	struct rule_list l;
 	struct strv names = {0};
@@ -35,6 +44,7 @@ static int read_generation(struct xdp *x)
 	if (r)
 		return r;
 	rule_list_init(&l);
+	changes = changes_of(&g); /* the list may have more already: then it is read once more */
 	r = xdp_generation_list(&g, &l);
 	if (!r)
 		r = rule_list_counter_names(&l, &names);
@@ -49,6 +59,8 @@ static int read_generation(struct xdp *x)
 	x->g = g;
 	x->list = l;
 	x->names = names;
+	x->read = true;
+	x->changes = changes;
 	return 0;
 }
 
@@ -58,7 +70,8 @@ int xdp_refresh(struct xdp *x)
 	struct bpf_prog_info info = {0};
 	uint32_t len = sizeof(info);
 
-	if (x->g.prog >= 0 && !bpf_map_lookup_elem(x->d.map[XDP_MAP_JUMPS], &key, &id) &&
+	if (x->read && x->changes == changes_of(&x->g) &&
+	    !bpf_map_lookup_elem(x->d.map[XDP_MAP_JUMPS], &key, &id) &&
 	    !bpf_obj_get_info_by_fd(x->g.prog, &info, &len) && info.id == id)
 		return 0;
 	return read_generation(x);
@@ -80,7 +93,7 @@ static int open_pins(struct xdp *x, const char *dir, struct error *e)
 		for (size_t i = 0; i < p.n; i++)
 			there |= p.v[i].ours;
 		datapath_xdp_programs_free(&p);
-		r = there ? read_generation(x) : -ENOENT;
+		r = there ? generation_get_layout(&x->d, xdp_jump(&x->d), &x->g) : -ENOENT;
 	}
 	if (r == -ENOENT)
 		return xdp_not_loaded(x->inst, x->ifname, e);
@@ -217,12 +230,14 @@ int xdp_lost_target(struct xdp *x)
 
 bool xdp_lost_app(struct xdp *x, struct ax_addr *which)
 {
-	CLEANUP(datapath_apps_close) struct datapath_apps apps;
+	CLEANUP(datapath_apps_close) struct datapath_apps apps = {.vips = -1};
 	const struct ax_layout *l = &x->g.layout;
 	const struct ax_balancer *b;
 	const struct ax_real *r;
 	bool lost = false;
 
+	if (xdp_refresh(x))
+		return false;
 	datapath_apps_open(x->inst, &apps);
 	b = (const void *)(x->g.data + l->balancers);
 	r = (const void *)(x->g.data + l->backends);
@@ -247,6 +262,19 @@ int xdp_list(struct xdp *x, struct rule_list *l, struct error *e)
 	if (!r)
 		r = rule_list_copy(&x->list, l);
 	return r ? error_set(e, r, "cannot read the rules of %s: %s", x->ifname, strerror(-r)) : 0;
+}
+
+int xdp_set_size(struct xdp *x, const char *name, size_t *ret, struct error *e)
+{
+	struct generation g;
+	int r = generation_get(&x->d, xdp_jump(&x->d), &g);
+
+	if (!r)
+		r = arena_set_size(g.data, name, ret);
+	generation_close(&g);
+	return r && r != -ENOENT
+		       ? error_set(e, r, "cannot read the sets of %s: %s", x->ifname, strerror(-r))
+		       : r;
 }
 
 /* --- status --- */

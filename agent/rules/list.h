@@ -97,6 +97,8 @@ bool set_eq(const struct rule_set_def *a, const struct rule_set_def *b);
  * -EINVAL with `where`:LINE in the sentence. All or nothing; the set is sorted then. */
 int set_parse(struct rule_set_def *s, const char *text, size_t len, const char *where,
 	      struct error *e);
+/* Adds those of `from`, a set of the same kind. -E2BIG, -ENOMEM. */
+int set_merge(struct rule_set_def *s, const struct rule_set_def *from);
 /* Removes those of `gone`; *missing counts those that were not there. */
 int set_remove(struct rule_set_def *s, const struct rule_set_def *gone, size_t *missing);
 /* Reads the files of sets that name one, relative to `dir` (NULL: the working directory). */
@@ -106,5 +108,19 @@ int rule_list_read_sets(struct rule_list *l, const char *dir, struct error *e);
 int rule_list_save(const struct rule_list *l, void **ret, size_t *len); /* malloc'ed */
 /* Takes what rule_list_save() made; -EINVAL for anything else, whatever it is. */
 int rule_list_restore(const void *data, size_t len, struct rule_list *l);
+
+/* The same without the elements of the sets, which stay where they are: for a look at a large one.
+ * Whether they are in order and have no host bits is not looked at. */
+#define SET_OUTLINE_V4 5 /* bytes of an IPv4 prefix: address in network byte order, length + 96 */
+struct rule_outline {
+	struct rule_list list; /* its sets have no elements */
+	struct set_outline {
+		size_t n;	   /* elements */
+		const uint8_t *v4; /* n4 IPv4 prefixes in their order; NULL: there are none */
+		size_t n4;
+	} * sets; /* list.n_sets */
+};
+int rule_list_outline(const void *data, size_t len, struct rule_outline *o);
+void rule_outline_free(struct rule_outline *o);
 
 #endif

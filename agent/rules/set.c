@@ -320,6 +320,13 @@ static int add_elements(struct rule_set_def *to, const struct rule_set_def *from
 	return 0;
 }
 
+int set_merge(struct rule_set_def *s, const struct rule_set_def *from)
+{
+	int r = add_elements(s, from);
+
+	return r < 0 ? r : set_sort(s);
+}
+
 static int set_failed(const struct set_text *t, int code, const char *where, struct error *e)
 {
 	switch (code) {

@@ -434,7 +434,8 @@ static int restore_runs(struct rule_set_def *s, size_t n, struct cursor *c)
 	return set_is_sorted(s) ? 0 : -EINVAL;
 }
 
-static int restore_set(struct rule_list *l, struct cursor *c)
+/* A new set, without its elements. */
+static int restore_set_head(struct rule_list *l, struct cursor *c, size_t *n)
 {
 	const void *p = take(c, sizeof(struct state_set));
 	struct rule_set_def *s;
@@ -449,6 +450,7 @@ static int restore_set(struct rule_list *l, struct cursor *c)
 	if (!name || head.kind > SET_PORTS || head.pad || head.n > SET_ELEMENTS_MAX ||
 	    head.n > c->left / 4 || memchr(name, '\0', head.name_len))
 		return -EINVAL;
+	*n = head.n;
 	if (array_grow(&l->sets, l->n_sets, sizeof(*s)) < 0)
 		return -ENOMEM;
 	s = &l->sets[l->n_sets];
@@ -457,23 +459,33 @@ static int restore_set(struct rule_list *l, struct cursor *c)
 	if (!s->name)
 		return -ENOMEM;
 	l->n_sets++;
-	if (!value_is_name(s->name))
-		return -EINVAL;
-	if (s->kind == SET_PORTS)
-		s->ports = array_new(head.n, sizeof(*s->ports));
-	else
-		s->prefixes = array_new(head.n, sizeof(*s->prefixes));
-	if (head.n && !s->ports && !s->prefixes)
-		return -ENOMEM;
-	return restore_runs(s, head.n, c);
+	return value_is_name(s->name) ? 0 : -EINVAL;
 }
 
-static int restore_all(struct rule_list *l, struct cursor *c)
+static int restore_set(struct rule_list *l, struct cursor *c)
+{
+	struct rule_set_def *s;
+	size_t n;
+	int r = restore_set_head(l, c, &n);
+
+	if (r < 0)
+		return r;
+	s = &l->sets[l->n_sets - 1];
+	if (s->kind == SET_PORTS)
+		s->ports = array_new(n, sizeof(*s->ports));
+	else
+		s->prefixes = array_new(n, sizeof(*s->prefixes));
+	if (n && !s->ports && !s->prefixes)
+		return -ENOMEM;
+	return restore_runs(s, n, c);
+}
+
+/* Everything in front of the sets. */
+static int restore_front(struct rule_list *l, struct cursor *c, uint32_t *n_sets)
 {
 	const void *p = take(c, sizeof(struct state_header));
 	struct state_header head;
 	const char *text;
-	int r;
 
 	if (!p)
 		return -EINVAL;
@@ -483,8 +495,16 @@ static int restore_all(struct rule_list *l, struct cursor *c)
 	text = take(c, head.text_len);
 	if (!text)
 		return -EINVAL;
-	r = restore_text(l, text, head.text_len);
-	for (uint32_t i = 0; i < head.n_sets && r == 0; i++)
+	*n_sets = head.n_sets;
+	return restore_text(l, text, head.text_len);
+}
+
+static int restore_all(struct rule_list *l, struct cursor *c)
+{
+	uint32_t n_sets = 0;
+	int r = restore_front(l, c, &n_sets);
+
+	for (uint32_t i = 0; i < n_sets && r == 0; i++)
 		r = restore_set(l, c);
 	if (r == 0 && c->left)
 		r = -EINVAL;
@@ -501,4 +521,72 @@ int rule_list_restore(const void *data, size_t len, struct rule_list *l)
 	if (r < 0)
 		rule_list_free(l);
 	return r;
+}
+
+/* --- without the elements --- */
+
+/* The next run of a set that has `left` elements more. */
+static int outline_run(struct set_outline *s, enum set_kind kind, size_t left, struct cursor *c)
+{
+	const void *head = take(c, sizeof(struct state_run));
+	struct state_run run;
+	const uint8_t *p;
+
+	if (!head)
+		return -EINVAL;
+	memcpy(&run, head, sizeof(run));
+	if (run.form > RUN_PORTS || (run.form == RUN_PORTS) != (kind == SET_PORTS) || run.n == 0 ||
+	    run.n > left)
+		return -EINVAL;
+	p = take(c, run.n * run_size[run.form]);
+	if (!p ||
+	    (run.form == RUN_IPV4 && s->v4)) /* they are neighbours in the order, all of them */
+		return -EINVAL;
+	if (run.form == RUN_IPV4) {
+		s->v4 = p;
+		s->n4 = run.n;
+	}
+	return (int)run.n;
+}
+
+static int outline_all(struct rule_outline *o, struct cursor *c)
+{
+	uint32_t n_sets = 0;
+	int r = restore_front(&o->list, c, &n_sets);
+
+	if (r < 0)
+		return r;
+	o->sets = calloc(n_sets + 1, sizeof(*o->sets));
+	if (!o->sets)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n_sets; i++) {
+		struct set_outline *s = &o->sets[i];
+
+		r = restore_set_head(&o->list, c, &s->n);
+		for (size_t left = s->n; left && r >= 0; left -= r > 0 ? (size_t)r : 0)
+			r = outline_run(s, o->list.sets[i].kind, left, c);
+		if (r < 0)
+			return r;
+	}
+	return c->left ? -EINVAL : 0;
+}
+
+int rule_list_outline(const void *data, size_t len, struct rule_outline *o)
+{
+	struct cursor c = {.at = data, .left = len};
+	int r;
+
+	*o = (struct rule_outline){0};
+	rule_list_init(&o->list);
+	r = outline_all(o, &c);
+	if (r < 0)
+		rule_outline_free(o);
+	return r;
+}
+
+void rule_outline_free(struct rule_outline *o)
+{
+	rule_list_free(&o->list);
+	free(o->sets);
+	*o = (struct rule_outline){0};
 }

@@ -133,10 +133,15 @@ static void fuzz_set(const char *text, size_t len, enum set_kind kind)
 
 static void fuzz_state(const uint8_t *data, size_t size)
 {
+	struct rule_outline o;
 	struct rule_list l;
+	bool taken = rule_list_outline(data, size, &o) == 0;
 
+	if (taken)
+		rule_outline_free(&o);
 	if (rule_list_restore(data, size, &l) < 0)
 		return;
+	check(taken);
 	check_list(&l);
 	rule_list_free(&l);
 }

@@ -112,6 +112,29 @@ is "set replace by a file" "$(xdp set replace bad --file "$T/many")" "xc0: set b
 ok "it catches packets" flows bad
 is "the set's counter went on" "$(($(count bad) > 6))" 1
 
+# --- a large set: an element more is no new list ---
+
+generation() {
+	xdp status xc0 | sed -n 's/.*generation \([0-9]*\).*/\1/p'
+}
+awk 'BEGIN { for (i = 1; i < 200; i++) for (j = 0; j < 200; j++) print i "." j ".77.1" }' >"$T/large"
+ok "a large set" xdp set replace bad --file "$T/large"
+before=$(generation)
+is "an element more" "$(xdp set add bad 192.0.2.4/30)" "xc0: set bad has 39801 prefixes"
+is "is the same list" "$(generation)" "$before"
+ok "which catches packets at once" flows bad
+like "and is explained" "$(xdp explain xc0 --packet 'udp 192.0.2.5:1 > 198.51.100.1:9')" bad
+like "and listed" "$(xdp set list xc0 bad | sort)" '192\.0\.2\.4/30'
+is "once" "$(xdp set add bad 192.0.2.4/30)" "xc0: set bad has 39801 prefixes"
+is "one less" "$(xdp set del bad 192.0.2.4/30)" "xc0: set bad has 39800 prefixes"
+ok "lets them through at once" flows default
+is "what was not there" "$(xdp set del bad 192.0.2.4/30)" \
+	"xc0: set bad has 39800 prefixes (1 of those to remove was not there)"
+is "one of IPv6" "$(xdp set add bad 2001:db8:bad::/48)" "xc0: set bad has 39801 prefixes"
+is "is a new list" "$(generation)" $((before + 1))
+is "the former one again" "$(xdp set replace bad --file "$T/many")" "xc0: set bad has 257 prefixes"
+ok "catches packets" flows bad
+
 # --- rules change while traffic flows ---
 
 ok "rule add in front" xdp rule add xc0 --at 1 name first proto udp dport 7777 action pass

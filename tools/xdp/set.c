@@ -26,6 +26,9 @@ struct change {
 	size_t len;
 	int create; /* enum set_kind, -1: do not */
 	size_t missing;
+	/* what the set has then */
+	enum set_kind kind;
+	size_t n;
 };
 
 static void set_free(struct rule_set_def *s)
@@ -145,56 +148,80 @@ static int edit_set(void *arg, struct rule_list *l, struct error *e)
 		r = set_remove(s, &given, &ch->missing);
 	else
 		r = take_elements(s, &given, ch->action == SET_ADD);
+	ch->kind = s->kind;
+	ch->n = s->n;
 	return r ? error_set(e, r, "the set could not be changed: %s", strerror(-r)) : 0;
 }
 
-/* Those of the interfaces that have the set. */
-static int interfaces_with(const struct cmd *c, const char *name, struct strv *ret, struct error *e)
-{
-	CLEANUP(strv_free) struct strv all = {0};
-	int r = xdp_interfaces(&c->inst, &all, e);
-
-	for (size_t i = 0; !r && i < all.n; i++) {
-		autoxdp struct xdp *x = NULL;
-		autolist struct rule_list l;
-
-		rule_list_init(&l);
-		r = xdp_open(&c->inst, all.v[i], &x, e);
-		if (r == -ENOENT) { /* unloaded a moment ago */
-			r = 0;
-			continue;
-		}
-		r = r ? r : xdp_list(x, &l, e);
-		if (!r && rule_list_set(&l, name) && strv_add(ret, all.v[i]))
-			r = error_set(e, -ENOMEM, "out of memory");
-	}
-	if (!r && !ret->n)
-		r = error_set(e, -ENOENT,
-			      "no interface has a set '%.60s': 'ax xdp set list' shows those there "
-			      "are, and 'ax xdp set add' with -i IFACE and --create KIND makes one",
-			      name);
-	return r;
-}
-
-static void put_changed(const struct cmd *c, const char *ifname, const struct change *ch)
+/* Whether an interface's list has the set, or a negative errno. */
+static int has_set(const struct cmd *c, const char *ifname, const char *name, struct error *e)
 {
 	autoxdp struct xdp *x = NULL;
-	autolist struct rule_list l;
-	struct rule_set_def *s;
-	struct error e;
+	size_t n;
+	int r = xdp_open(&c->inst, ifname, &x, e);
 
-	rule_list_init(&l);
-	if (xdp_open(&c->inst, ifname, &x, &e) || xdp_list(x, &l, &e))
-		return;
-	s = rule_list_set(&l, ch->name);
-	printf("%s: set %s has %zu %s", ifname, ch->name, s ? s->n : 0,
-	       s && s->n == 1		   ? (s->kind == SET_PORTS ? "element" : "prefix")
-	       : s && s->kind == SET_PORTS ? "elements"
-					   : "prefixes");
+	if (!r)
+		r = xdp_set_size(x, name, &n, e);
+	return r == -ENOENT ? 0 /* or unloaded a moment ago */ : r ? r : 1;
+}
+
+static int nobody_has(const char *name, struct error *e)
+{
+	return error_set(e, -ENOENT,
+			 "no interface has a set '%.60s': 'ax xdp set list' shows those there "
+			 "are, and 'ax xdp set add' with -i IFACE and --create KIND makes one",
+			 name);
+}
+
+static void put_changed(const char *ifname, const struct change *ch)
+{
+	bool ports = ch->kind == SET_PORTS;
+
+	printf("%s: set %s has %zu %s", ifname, ch->name, ch->n,
+	       ch->n == 1 ? (ports ? "element" : "prefix")
+	       : ports	  ? "elements"
+			  : "prefixes");
 	if (ch->missing)
 		printf(" (%zu of those to remove %s not there)", ch->missing,
 		       ch->missing == 1 ? "was" : "were");
 	putchar('\n');
+}
+
+/* A prefix alone needs no new list, if all goes well. */
+static bool change_one(const struct cmd *c, const char *ifname, struct change *ch,
+		       const struct xdp_load_options *o)
+{
+	struct set_change one = {.set = ch->name, .gone = ch->action == SET_DEL};
+	struct set_changed done;
+
+	if (ch->action == SET_REPLACE || ch->file || ch->create >= 0 || ch->n_words != 1 ||
+	    prefix_parse(ch->words[0], &one.prefix) ||
+	    !xdp_change_set(&c->inst, ifname, &one, o, &done))
+		return false;
+	ch->kind = SET_PREFIXES;
+	ch->n = done.n;
+	ch->missing = done.missing;
+	return true;
+}
+
+/* Returns 1, 0: the interface has no such set; or a negative errno. */
+static int change_on(const struct cmd *c, const char *ifname, bool named, struct change *ch,
+		     const struct xdp_load_options *o, struct error *e)
+{
+	int r = 1;
+
+	ch->missing = 0;
+	if (!change_one(c, ifname, ch, o)) {
+		r = named ? 1 : has_set(c, ifname, ch->name, e);
+		if (r <= 0)
+			return r;
+		*e = (struct error){0};
+		r = xdp_edit(&c->inst, ifname, edit_set, ch, o, e);
+		if (r)
+			return r;
+	}
+	put_changed(ifname, ch);
+	return 1;
 }
 
 static int change_set(struct cmd *c, struct change *ch, const char *ifname,
@@ -203,6 +230,7 @@ static int change_set(struct cmd *c, struct change *ch, const char *ifname,
 	const struct xdp_load_options options = cmd_xdp_load_options(c, o);
 	CLEANUP(strv_free) struct strv names = {0};
 	struct error e = {0};
+	size_t changed = 0;
 	int r = 0;
 
 	if (!cmd_root(c))
@@ -213,13 +241,13 @@ static int change_set(struct cmd *c, struct change *ch, const char *ifname,
 	if (!r && ifname)
 		r = strv_add(&names, ifname) ? error_set(&e, -ENOMEM, "out of memory") : 0;
 	else if (!r)
-		r = interfaces_with(c, ch->name, &names, &e);
-	for (size_t i = 0; !r && i < names.n; i++) {
-		ch->missing = 0;
-		r = xdp_edit(&c->inst, names.v[i], edit_set, ch, &options, &e);
-		if (!r)
-			put_changed(c, names.v[i], ch);
+		r = xdp_interfaces(&c->inst, &names, &e);
+	for (size_t i = 0; r >= 0 && i < names.n; i++) {
+		r = change_on(c, names.v[i], ifname, ch, &options, &e);
+		changed += r > 0;
 	}
+	if (r >= 0)
+		r = changed ? 0 : nobody_has(ch->name, &e);
 	free(take_ptr(&ch->text));
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
 }
