@@ -17,14 +17,12 @@
 #include "datapath/datapath.h"
 #include "tests/lib/instance.h"
 
-struct fixture {
+static struct fixture {
 	struct instance inst;
 	char cgroup[4096];
 	char pins[64], staging[64];
 	struct datapath *dp;
-};
-
-static struct fixture f;
+} f;
 
 static void open_dataplane(bool fresh)
 {
