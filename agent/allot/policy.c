@@ -3,7 +3,7 @@
 #include <jansson.h>
 
 #include "allot/policy.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "base/labels.h"
 #include "base/log.h"
 

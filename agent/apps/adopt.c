@@ -12,7 +12,7 @@
 #include "apps/apps.h"
 #include "apps/watch.h"
 #include "base/address.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "config/config.h"

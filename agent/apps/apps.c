@@ -20,7 +20,7 @@
 #include "apps/needs.h"
 #include "apps/watch.h"
 #include "base/address.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "config/config.h"

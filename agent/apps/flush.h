@@ -3,7 +3,7 @@
 #ifndef AX_APPS_FLUSH_H
 #define AX_APPS_FLUSH_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/util.h"
 
 /* Ends the instance's apps and removes its dataplane, devices, routes and files. */

@@ -10,7 +10,7 @@
 #include "apps/linger.h"
 #include "apps/spawn.h"
 #include "base/address.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "base/labels.h"
 #include "base/log.h"
 #include "base/strv.h"

@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 
 #include "apps/sweep.h"
-#include "base/cgroup.h"
-#include "base/instance.h"
+#include "machine/cgroup.h"
+#include "machine/instance.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "net/netlink.h"

@@ -3,7 +3,7 @@
 #ifndef AX_APPS_SWEEP_H
 #define AX_APPS_SWEEP_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/util.h"
 
 struct agent;

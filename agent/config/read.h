@@ -23,7 +23,7 @@ void read_services(struct reader *r, const struct node *n, void *to);
 void read_xdp(struct reader *r, const struct node *n, void *to);
 void read_probes(struct reader *r, const struct node *n, void *to);
 
-/* --- the whole file, when its entries are right (limits.c) --- */
+/* --- the whole file, when its entries are right (claims.c) --- */
 
 void check_limits(struct reader *r, const struct node *root, const struct config *c);
 

@@ -3,7 +3,7 @@
 #ifndef AX_DAEMON_AGENT_H
 #define AX_DAEMON_AGENT_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 
 struct agent_options {
 	const struct instance *inst;

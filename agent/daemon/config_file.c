@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "daemon/config_file.h"
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "config/parse.h"

@@ -3,7 +3,7 @@
 #ifndef AX_DAEMON_CONFIG_FILE_H
 #define AX_DAEMON_CONFIG_FILE_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "config/config.h"
 
 /* The config that holds: the file (path NULL: an empty one), or what was applied since, if the file

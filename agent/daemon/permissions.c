@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 
 #include "daemon/permissions.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "control/server.h"
 #include "registry/app_table.h"
 

@@ -8,7 +8,7 @@
 #include "apps/register.h"
 #include "apps/spawn.h"
 #include "base/address.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "base/log.h"
 #include "base/work.h"
 #include "config/config.h"

@@ -8,7 +8,7 @@
 #include "daemon/views.h"
 #include "allot/pool.h"
 #include "base/address.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "base/labels.h"
 #include "config/config.h"
 #include "config/spec.h"

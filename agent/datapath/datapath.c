@@ -20,7 +20,7 @@
 #include "datapath/priv.h"
 #include "dataplane.skel.h"
 #include "base/log.h"
-#include "base/mounts.h"
+#include "machine/mounts.h"
 
 #define STAGING_MAX 300 /* the pin directory and ".new" */
 

@@ -11,7 +11,7 @@
 #include "app.h"
 #include "ctl.h"
 #include "event.h"
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "service.h"
 #include "base/util.h"
 

@@ -14,7 +14,7 @@
 #include "datapath/priv.h"
 #include "datapath/xdp_datapath.h"
 #include "filter.skel.h"
-#include "base/mounts.h"
+#include "machine/mounts.h"
 
 static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_RULE_COUNTS] = "rule_counts",

@@ -4,7 +4,7 @@
 
 #include "app.h"
 #include "ctl.h"
-#include "base/mounts.h"
+#include "machine/mounts.h"
 #include "datapath/priv.h"
 #include "datapath/xdp_datapath.h"
 

@@ -14,7 +14,7 @@
 #define AX_DATAPATH_XDP_DATAPATH_H
 
 #include "balance.h"
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/xdp_mode.h"
 #include "datapath/program.h"
 #include "xdp.h"

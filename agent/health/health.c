@@ -4,7 +4,7 @@
 
 #include "health/health.h"
 #include "base/address.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "config/config.h"

@@ -7,7 +7,7 @@
 #ifndef AX_IFACE_IFACE_H
 #define AX_IFACE_IFACE_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "compile/compile.h"
 #include "datapath/program.h"
 #include "rules/list.h"

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <sys/sysinfo.h>
 
-#include "base/mounts.h"
+#include "machine/mounts.h"
 #include "iface/preflight_priv.h"
 
 /*

@@ -6,7 +6,7 @@
 #ifndef AX_IFACE_PREFLIGHT_H
 #define AX_IFACE_PREFLIGHT_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "datapath/kernel.h"
 #include "rules/list.h"
 

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "launch/output.h"
 #include "launch/parts.h"
 

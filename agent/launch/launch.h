@@ -4,7 +4,7 @@
 #define AX_LAUNCH_LAUNCH_H
 
 #include "config/config.h"
-#include "base/instance.h"
+#include "machine/instance.h"
 
 struct launch_options {
 	const struct instance *inst;

@@ -12,7 +12,7 @@
 #define AX_NET_EGRESS_H
 
 #include "base/address.h"
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/util.h"
 
 /*

@@ -7,7 +7,7 @@
 #ifndef AX_NET_FORWARDING_H
 #define AX_NET_FORWARDING_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/util.h"
 
 /*

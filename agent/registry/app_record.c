@@ -4,7 +4,7 @@
 
 #include "registry/app_record.h"
 #include "base/address.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "config/config.h"
 #include "control/control.h"
 #include "datapath/datapath.h"

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #include "registry/app_table.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "base/loop.h"
 #include "config/config.h"
 #include "registry/names.h"

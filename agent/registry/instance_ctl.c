@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 
 #include "registry/instance_ctl.h"
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "datapath/datapath.h"
 #include "registry/state.h"
 

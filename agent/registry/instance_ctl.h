@@ -5,7 +5,7 @@
 #define AX_REGISTRY_INSTANCE_CTL_H
 
 #include "base/address.h"
-#include "base/instance.h"
+#include "machine/instance.h"
 
 struct agent;
 

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "config/config.h"
 #include "ctl.h"
 #include "allot/policy.h"

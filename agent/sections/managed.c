@@ -3,7 +3,7 @@
 #include <sys/timerfd.h>
 
 #include "sections/managed.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/strv.h"

@@ -3,7 +3,7 @@
 #ifndef AX_SECTIONS_MANAGED_H
 #define AX_SECTIONS_MANAGED_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/loop.h"
 #include "base/strv.h"
 #include "base/util.h"

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/log.h"
 #include "base/work.h"
 #include "base/loop.h"

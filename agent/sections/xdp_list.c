@@ -5,7 +5,7 @@
 
 #include "sections/xdp_list.h"
 #include "base/address.h"
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "config/config.h"

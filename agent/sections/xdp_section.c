@@ -13,8 +13,8 @@
 #include <net/if.h>
 
 #include "sections/xdp_section.h"
-#include "base/cgroup.h"
-#include "base/instance.h"
+#include "machine/cgroup.h"
+#include "machine/instance.h"
 #include "base/log.h"
 #include "base/work.h"
 #include "base/loop.h"

@@ -4,7 +4,7 @@
 #define AX_SECTIONS_XDP_SECTION_H
 
 #include <jansson.h>
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/loop.h"
 #include "config/config.h"
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/address.h"
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "datapath/xdp_datapath.h"
 #include "iface/iface.h"
 #include "rules/list.h"

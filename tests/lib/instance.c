@@ -8,7 +8,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "base/util.h"
 
 int own_namespaces(void)

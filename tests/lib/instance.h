@@ -3,7 +3,7 @@
 #ifndef AX_TESTS_INSTANCE_H
 #define AX_TESTS_INSTANCE_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 
 #define BPFFS "/sys/fs/bpf"
 

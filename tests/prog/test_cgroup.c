@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "tests/lib/instance.h"
 
 #define CHILDREN 5

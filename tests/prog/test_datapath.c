@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/address.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "datapath/datapath.h"
 #include "tests/lib/instance.h"
 

@@ -14,7 +14,7 @@
 #include <linux/pkt_cls.h>
 #include <linux/virtio_net.h>
 
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "datapath/datapath.h"
 #include "tests/lib/frame_build.h"
 #include "tests/lib/instance.h"

@@ -4,7 +4,7 @@
 #define AX_TOOLS_LIB_CMD_H
 
 #include "control/control.h"
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "tools/lib/options.h"
 #include "base/util.h"
 

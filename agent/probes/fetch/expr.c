@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Fetch programs for expressions. */
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "probes/fetch/priv.h"
 #include "probes/kernel/symbols.h"
 

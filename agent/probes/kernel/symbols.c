@@ -4,7 +4,7 @@
 
 #include "probes/kernel/kallsyms.h"
 #include "probes/kernel/symbols_priv.h"
-#include "base/mounts.h"
+#include "machine/mounts.h"
 #include "base/near.h"
 #include "base/strv.h"
 #include "probes/kernel/tracefs.h"

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <sys/mount.h>
 
-#include "base/mounts.h"
+#include "machine/mounts.h"
 #include "base/near.h"
 #include "probes/kernel/tracefs.h"
 

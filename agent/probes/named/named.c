@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 #include "config/probes.h"
-#include "base/instance.h"
-#include "base/mounts.h"
+#include "machine/instance.h"
+#include "machine/mounts.h"
 #include "probes/text/latency.h"
 #include "probes/named/priv.h"
 #include "probes/session/scope.h"

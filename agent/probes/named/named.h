@@ -8,7 +8,7 @@
 #define AX_PROBES_NAMED_NAMED_H
 
 #include "config/config.h"
-#include "base/instance.h"
+#include "machine/instance.h"
 
 struct session;
 

@@ -3,8 +3,8 @@
 #include <dirent.h>
 #include <limits.h>
 
-#include "base/cgroup.h"
-#include "base/mounts.h"
+#include "machine/cgroup.h"
+#include "machine/mounts.h"
 #include "probes/session/scope.h"
 
 static int find_mount(char *path, size_t size, struct error *e)

@@ -3,7 +3,7 @@
 #ifndef AX_PROBES_SESSION_SCOPE_H
 #define AX_PROBES_SESSION_SCOPE_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "probes/session/session.h"
 
 /* Only processes of that cgroup and those below it. -ENOENT. */

@@ -8,7 +8,7 @@
 #include "probes/session/scope.h"
 #include "tools/lib/run_signals.h"
 #include "tools/trace/ready/ready.h"
-#include "base/mounts.h"
+#include "machine/mounts.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 

@@ -5,7 +5,7 @@
 
 #include "tools/trace/ready/ready.h"
 #include "tools/trace/ready/names.h"
-#include "base/mounts.h"
+#include "machine/mounts.h"
 #include "probes/watch/tcp.h"
 #include "tools/lib/text.h"
 

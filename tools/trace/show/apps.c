@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The apps of processes, by their cgroups. */
 #include "tools/trace/show/show.h"
-#include "base/cgroup.h"
+#include "machine/cgroup.h"
 
 void trace_find_apps(struct trace *t)
 {

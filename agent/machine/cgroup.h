@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The cgroup2 tree of an instance: <mount>/<instance>/<app>-<id>; an app's record is an extended
  * attribute of its cgroup, so that it lives and dies with it. */
-#ifndef AX_BASE_CGROUP_H
-#define AX_BASE_CGROUP_H
+#ifndef AX_MACHINE_CGROUP_H
+#define AX_MACHINE_CGROUP_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/util.h"
 
 /* What was not there before. */

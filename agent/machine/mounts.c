@@ -6,7 +6,7 @@
 #include <sys/mount.h>
 #include <sys/vfs.h>
 
-#include "base/mounts.h"
+#include "machine/mounts.h"
 
 #define BPFFS "/sys/fs/bpf"
 

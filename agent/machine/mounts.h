@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where a kernel filesystem is mounted; never a path by assumption. */
-#ifndef AX_BASE_MOUNTS_H
-#define AX_BASE_MOUNTS_H
+#ifndef AX_MACHINE_MOUNTS_H
+#define AX_MACHINE_MOUNTS_H
 
-#include "base/instance.h"
+#include "machine/instance.h"
 #include "base/util.h"
 
 /* The directory on which a filesystem of this type (bpf, cgroup2, debugfs, tracefs) was mounted

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#include "base/cgroup.h"
-#include "base/mounts.h"
+#include "machine/cgroup.h"
+#include "machine/mounts.h"
 
 #define CGROUP_PATH_MAX (PATH_MAX + 64)
 

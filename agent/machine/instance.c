@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/instance.h"
+#include "machine/instance.h"
 
 static bool name_ok(const char *name)
 {

@@ -2,8 +2,8 @@
 #include <dirent.h>
 #include <limits.h>
 
-#include "base/cgroup.h"
-#include "base/mounts.h"
+#include "machine/cgroup.h"
+#include "machine/mounts.h"
 
 int apps_directory(const struct instance *inst, char *path, size_t size, struct error *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The names of everything that belongs to one instance (--instance NAME), in one place. */
-#ifndef AX_BASE_INSTANCE_H
-#define AX_BASE_INSTANCE_H
+#ifndef AX_MACHINE_INSTANCE_H
+#define AX_MACHINE_INSTANCE_H
 
 #include "base/util.h"
 
