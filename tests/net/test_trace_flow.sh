@@ -239,6 +239,14 @@ flow "$prog" nap --at-ret -p "$naps" -n 4 >"$T/out"
 is "-p: calls of a process that runs already" "$(grep -cE 'nap (n)?=' "$T/out")" 4
 flow "$prog" main nap --at-ret -p "$naps" -d 300ms >"$T/out"
 like "-d: it ends by itself" "$(head -n 3 "$T/out")" '-> nap n=[0-9]+'
+bg "$T/fib" "$prog" fib 60
+fib=$BG
+for _ in 1 2 3; do
+	flow "$prog" fib -o json -p "$fib" -n 2000
+done >"$T/json"
+is "-p: no call of the time in which probes are being attached is taken for one that did not return" \
+	"$(jq -s -c '[(map(select(.event == "return")) | length > 0), (map(select(.event == "left")) | length)]' "$T/json")" "[true,0]"
+kill "$fib"
 bg "$T/int" "$AX" --instance "$INST" trace flow "$prog" main nap --at-ret -p "$naps"
 ax=$BG
 wait_for "grep -q -- '-> nap' '$T/int'"

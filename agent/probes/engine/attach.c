@@ -55,7 +55,7 @@ static int keep_link(struct engine *g, struct bpf_link *link)
 	return 0;
 }
 
-/* The last ones first, which are those on returns. */
+/* The last ones first. */
 static void close_links(struct engine *g)
 {
 	while (g->n_link_fds)
@@ -436,8 +436,11 @@ static int attach_alike(struct engine *g, const struct engine_site *const *sites
 	}
 }
 
-/* Of each kind and file together. Entries come first: a call that is seen only half of is then one
- * whose return is not seen. */
+/*
+ * Of each kind and file together. Where returns need what their entries kept, entries come first:
+ * else there would be returns that find nothing. Where both are records of their own, returns come
+ * first: of whatever entry the kernel tells, it knows then that the return is wanted, too.
+ */
 int engine_attach_sites(struct engine *g, struct error *e)
 {
 	const struct engine_plan *p = g->plan;
@@ -446,13 +449,13 @@ int engine_attach_sites(struct engine *g, struct error *e)
 
 	if (!sites || !done)
 		return out_of_memory(e);
-	for (int returns = 0; returns <= 1; returns++)
+	for (int turn = 0; turn <= 1; turn++)
 		for (size_t i = 0; i < p->n_sites; i++) {
 			const struct engine_site *first = &p->sites[i];
 			size_t n = 0;
 			int r;
 
-			if (done[i] || first->is_return != returns)
+			if (done[i] || first->is_return != (p->paired ? turn : !turn))
 				continue;
 			for (size_t j = i; j < p->n_sites; j++)
 				if (!done[j] && alike(first, &p->sites[j])) {

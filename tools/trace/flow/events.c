@@ -74,12 +74,6 @@ int flow_put_record(struct trace *t, const struct ax_probe_record *r, size_t len
 		return -ENOMEM;
 	if (r->probe >= session_n_probes(t->session))
 		return 0;
-	/* probes are detached one kind after the other: returns without entries, or the reverse,
-	 * would be taken for more than they are */
-	if (t->end_ns && r->time_ns > t->end_ns) {
-		t->shown--;
-		return 0;
-	}
 	if (!q->start_ns)
 		q->start_ns = r->time_ns;
 	look_for_losses(q);

@@ -38,11 +38,20 @@ static bool is_over(struct run *run)
 	return run->done || run_signals_came();
 }
 
+/* Probes are attached and detached one kind after the other: to who puts records together, entries
+ * without returns, or the reverse, would be more than they are. */
+static bool is_of_half(const struct trace *t, const struct ax_probe_record *r)
+{
+	return t->on_record && (r->time_ns < t->begin_ns || (t->end_ns && r->time_ns > t->end_ns));
+}
+
 static int put_record(struct run *run, const struct ax_probe_record *r, size_t len)
 {
 	struct trace *t = run->t;
 
 	t->received++;
+	if (is_of_half(t, r))
+		return 0;
 	if (t->count && t->shown >= t->count)
 		return 0;
 	t->shown++;
@@ -330,6 +339,7 @@ static int attach(struct run *run, struct error *e)
 		return r;
 	say_attached(t);
 	run->start_ns = time_mono_ns();
+	t->begin_ns = run->start_ns;
 	t->real_offset_ns = (int64_t)(time_real_ns() - run->start_ns);
 	if (t->duration_ms)
 		run->end_ns = run->start_ns + t->duration_ms * NS_PER_MS;

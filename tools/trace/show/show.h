@@ -36,10 +36,11 @@ struct trace {
 	struct processes *names;      /* of functions in processes and the kernel */
 	int64_t real_offset_ns;	      /* from CLOCK_MONOTONIC to the time of day */
 	uint64_t received, shown;
-	uint64_t end_ns; /* monotonic: when detaching began, 0: not yet */
+	uint64_t begin_ns, end_ns; /* monotonic: all probes are attached, 0: not yet */
 
-	/* Of commands that make more of records than a line each: called for each record, and when
-	 * the last one was. NULL: records become lines. */
+	/* Of commands that make more of records than a line each: called for each record of the
+	 * time in which all probes are attached, and when the last one was. NULL: records become
+	 * lines. */
 	int (*on_record)(struct trace *t, const struct ax_probe_record *r, size_t len);
 	int (*on_end)(struct trace *t, struct error *e);
 	void *own;
