@@ -232,13 +232,6 @@ out=$(flow "$prog" fib -n 3 -c "$prog fib 5")
 is "-n: so many" "$(grep -c -- '-> fib' <<<"$out")" 3
 like "-n: the others are counted" "$(<"$T/err")" '30 events, 30 received, 0 dropped, 3 shown'
 
-bg "$T/naps" "$prog" naps 60
-naps=$BG
-wait_for "grep -q . /proc/$naps/wchan"
-flow "$prog" nap --at-ret -p "$naps" -n 4 >"$T/out"
-is "-p: calls of a process that runs already" "$(grep -cE 'nap (n)?=' "$T/out")" 4
-flow "$prog" main nap --at-ret -p "$naps" -d 300ms >"$T/out"
-like "-d: it ends by itself" "$(head -n 3 "$T/out")" '-> nap n=[0-9]+'
 bg "$T/fib" "$prog" fib 60
 fib=$BG
 for _ in 1 2 3; do
@@ -247,6 +240,14 @@ done >"$T/json"
 is "-p: no call of the time in which probes are being attached is taken for one that did not return" \
 	"$(jq -s -c '[(map(select(.event == "return")) | length > 0), (map(select(.event == "left")) | length)]' "$T/json")" "[true,0]"
 kill "$fib"
+
+bg "$T/naps" "$prog" naps 60
+naps=$BG
+wait_for "grep -q . /proc/$naps/wchan"
+flow "$prog" nap --at-ret -p "$naps" -n 4 >"$T/out"
+is "-p: calls of a process that runs already" "$(grep -cE 'nap (n)?=' "$T/out")" 4
+flow "$prog" main nap --at-ret -p "$naps" -d 300ms >"$T/out"
+like "-d: it ends by itself" "$(head -n 3 "$T/out")" '-> nap n=[0-9]+'
 bg "$T/int" "$AX" --instance "$INST" trace flow "$prog" main nap --at-ret -p "$naps"
 ax=$BG
 wait_for "grep -q -- '-> nap' '$T/int'"
