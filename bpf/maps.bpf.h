@@ -92,6 +92,14 @@ AX_MAP struct {
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_SERVERS_MAX);
+	__type(key, struct ax_app_endpoint);
+	__type(value, __u32);
+} udp_clients SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, AX_MAX_APPS + 1);
 	__type(key, __u32);
 	__type(value, __u32);

@@ -94,8 +94,13 @@ struct ax_app_endpoint {
 _Static_assert(sizeof(struct ax_app_endpoint) == 24, "struct ax_app_endpoint is a map key");
 
 /*
- * Map `app_servers`: app id -> entries of both maps that its sockets stand for; 0 -> those of all.
- * (Those for a wildcard come with one for an address, and only alone do they count.)
+ * Map `udp_clients`, by the same key: at what UDP ports from ephemeral_first on the app's own
+ * addresses are its sockets' -> how many sockets. Filled by post_bind, and at the first datagram of
+ * a socket that the kernel gave its port. Who sits on no port there is nobody to sk_lookup: else
+ * the kernel would find any wildcard socket of the host by the app's address.
+ *
+ * Map `app_servers`: app id -> entries of the three maps that its sockets stand for; 0 -> those of
+ * all. (Those for a wildcard come with one for an address, and only alone do they count.)
  * The agent makes an app's entry and removes it. Nobody has more than AX_APP_SERVERS_MAX, and
  * while half of `servers` is in use nobody gets more than AX_APP_SERVERS_SURE: whoever fills the
  * map leaves room for the others.
@@ -121,10 +126,13 @@ enum ax_asked_flag {
 	AX_ASKED_ANY6 = 1 << 7,	     /* and of IPv6 */
 	AX_ASKED_OWN = 1 << 8,	     /* connects to a loopback server of its own app: own_conns */
 	AX_ASKED_TIMEOUT = 1 << 9,   /* its TCP_USER_TIMEOUT is the wait's, until it is connected */
+	AX_ASKED_CLIENT = 1 << 10,   /* served[0] (IPv4), served[1] (IPv6): of map `udp_clients` */
+	AX_ASKED_ONLY6 = 1 << 11,    /* bound to port 0 with IPV6_V6ONLY */
 };
 _Static_assert((AX_ASKED_LOCAL ^ AX_ASKED_UDP ^ AX_ASKED_COUNT ^ AX_ASKED_COUNTED ^
 		AX_ASKED_ELSEWHERE ^ AX_ASKED_SHARED ^ AX_ASKED_ANY4 ^ AX_ASKED_ANY6 ^
-		AX_ASKED_OWN ^ AX_ASKED_TIMEOUT) == (1 << 10) - 1,
+		AX_ASKED_OWN ^ AX_ASKED_TIMEOUT ^ AX_ASKED_CLIENT ^ AX_ASKED_ONLY6) ==
+		       (1 << 12) - 1,
 	       "each flag has a bit of its own");
 
 struct ax_asked {

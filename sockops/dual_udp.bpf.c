@@ -32,7 +32,7 @@ int ax_dual_udp(struct bpf_iter__udp *ctx)
 	if (!udp)
 		return 0;
 	a = bpf_sk_storage_get(&asked, udp, NULL, 0);
-	if (!a)
+	if (!a || (a->flags & AX_ASKED_CLIENT))
 		return 0;
 	if (a->flags & AX_ASKED_SHARED)
 		hand(udp, a, 0);

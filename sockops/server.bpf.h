@@ -179,14 +179,44 @@ static __always_inline bool serve_at(struct ax_asked *a, int i, struct ax_endpoi
 	return r;
 }
 
+static __always_inline void client_del(const struct ax_endpoint *ep, __u32 app)
+{
+	struct ax_app_endpoint key = {.app = app, .ep = *ep};
+	__u32 *n = bpf_map_lookup_elem(&udp_clients, &key);
+
+	if (n && __sync_fetch_and_sub(n, 1) <= 1)
+		bpf_map_delete_elem(&udp_clients, &key);
+}
+
+static __always_inline bool client_add(const struct ax_endpoint *ep, __u32 app)
+{
+	struct ax_app_endpoint key = {.app = app, .ep = *ep};
+	__u32 *n, one = 1;
+
+	if (bpf_map_update_elem(&udp_clients, &key, &one, BPF_NOEXIST) == 0)
+		return true;
+	n = bpf_map_lookup_elem(&udp_clients, &key);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	return n != NULL;
+}
+
+/* Port, protocol and padding: what tells whether there is an endpoint, to be changed at once. (Two
+ * threads may send by one socket, and a third bind it.) */
+static __always_inline __u32 *endpoint_word(struct ax_endpoint *ep)
+{
+	return (__u32 *)((char *)ep + sizeof(ep->addr));
+}
+
 static __always_inline void serve_no_more(struct ax_asked *a, int i, bool elsewhere)
 {
 	struct ax_endpoint ep = a->served[i];
 
-	if (!ep.port_be)
+	if (!ep.port_be || !__sync_lock_test_and_set(endpoint_word(&a->served[i]), 0))
 		return;
-	a->served[i].port_be = 0;
-	if (addr_is_loopback(&ep.addr))
+	if (a->flags & AX_ASKED_CLIENT)
+		client_del(&ep, a->app);
+	else if (addr_is_loopback(&ep.addr))
 		loopback_del(&ep, a->app);
 	else
 		entry_del(&ep, a->app, counts_as(elsewhere));
@@ -234,14 +264,68 @@ static __always_inline void loopback_no_more(struct ax_asked *a, int i)
 		share_return(a->app);
 }
 
-/* Takes back all that the socket stands for. */
-static __always_inline void serve_end(struct ax_asked *a)
+/* Takes back all that the socket stands for. A global function, as is client_at(): the verifier
+ * judges it once, and not with all that its callers did before. */
+__weak __noinline int serve_end(struct ax_asked *a)
 {
+	if (!a)
+		return 0;
 	loopback_no_more(a, 2);
 	loopback_no_more(a, 3);
 	serve_no_more(a, 0, false);
 	serve_no_more(a, 1, a->flags & AX_ASKED_ELSEWHERE);
-	__sync_fetch_and_and(&a->flags, ~AX_ASKED_ELSEWHERE);
+	__sync_fetch_and_and(&a->flags, ~(AX_ASKED_ELSEWHERE | AX_ASKED_CLIENT));
+	return 0;
+}
+
+/* --- UDP at ports from ephemeral_first on --- */
+
+/* The socket's entry for the family of `addr`, its app's own there. */
+static __always_inline struct ax_endpoint *client_slot(struct ax_asked *a,
+						       const struct ax_addr *addr)
+{
+	return addr_is_v4(addr) ? &a->served[0] : &a->served[1];
+}
+
+static __always_inline bool is_client_at(struct ax_asked *a, const struct ax_endpoint *ep,
+					 __u32 app)
+{
+	const struct ax_endpoint *known = client_slot(a, &ep->addr);
+
+	return (a->flags & AX_ASKED_CLIENT) && a->app == app && known->port_be == ep->port_be &&
+	       addr_eq(&known->addr, &ep->addr);
+}
+
+/* A server stays one. */
+__weak __noinline int client_at(struct ax_asked *a, const struct ax_endpoint *ep, __u32 app)
+{
+	struct ax_endpoint *slot, fresh;
+
+	if (!a || !ep)
+		return 0;
+	slot = client_slot(a, &ep->addr);
+	fresh = *ep;
+	if (!(a->flags & AX_ASKED_CLIENT) && counts_by_address(a))
+		return 0;
+	if (slot->port_be || a->app != app)
+		serve_end(a); /* it has another port now, or another app has the socket */
+	if (!share_take(app)) {
+		count(AX_COUNT_SERVERS_REFUSED);
+		return 0;
+	}
+	if (!client_add(ep, app)) {
+		share_return(app);
+		count(AX_COUNT_SERVERS_REFUSED);
+		return 0;
+	}
+	a->app = app;
+	__sync_fetch_and_or(&a->flags, AX_ASKED_CLIENT);
+	slot->addr = ep->addr;
+	if (__sync_val_compare_and_swap(endpoint_word(slot), 0, *endpoint_word(&fresh)) == 0)
+		return 0;
+	client_del(ep, app); /* another thread was faster */
+	share_return(app);
+	return 0;
 }
 
 /* In place of what it stood for. `ep` has port and protocol. */

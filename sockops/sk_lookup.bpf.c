@@ -34,10 +34,12 @@ static __always_inline void endpoints(const struct bpf_sk_lookup *ctx, struct ax
 
 /* Who asks. */
 struct caller {
-	const struct ax_vip *app; /* NULL: a program outside ax */
 	struct ax_addr addr;
+	__u32 party;
+	bool app;      /* else a program outside ax */
 	bool dns;      /* the agent's, which answers */
 	bool balancer; /* who may is decided by who wrote it */
+	bool pad;      /* Linux 6.1 lets no function see what was not written */
 };
 
 /* False: a virtual IP as source is believed only from its owner's side (Linux 5.17). */
@@ -53,7 +55,8 @@ static __always_inline bool caller_of(const struct bpf_sk_lookup *ctx, struct ca
 		return ctx->ingress_ifindex == c->service_ifindex;
 	if (!client || client->kind != AX_VIP_APP)
 		return true;
-	who->app = client;
+	who->app = true;
+	who->party = client->party;
 	return ctx->ingress_ifindex == (client->ifindex ? client->ifindex : LO_IFINDEX);
 }
 
@@ -63,8 +66,8 @@ static __always_inline bool may_have(const struct caller *who, const struct ax_v
 {
 	if (!who->app)
 		return c->host_access || who->dns || who->balancer;
-	return (proto == IPPROTO_UDP ? party_verdict_datagram(who->app->party, to->party)
-				     : party_verdict(who->app->party, to->party)) == 0;
+	return (proto == IPPROTO_UDP ? party_verdict_datagram(who->party, to->party)
+				     : party_verdict(who->party, to->party)) == 0;
 }
 
 static __always_inline int deny(void)
@@ -114,16 +117,21 @@ static __always_inline void handed_to(const struct bpf_sk_lookup *ctx, const str
 }
 
 /* A service's address that no app owns, or whose owner shares it: TCP goes to a listener in this
- * namespace, of a backend that the caller may have. */
-static __always_inline int assign_backend(struct bpf_sk_lookup *ctx,
-					  const struct ax_endpoint *local, const struct caller *who,
-					  const struct ax_ctl *c)
+ * namespace, of a backend that the caller may have. A global function, as is is_clients(): the
+ * verifier judges it once, and not with all that its caller did before. */
+__weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+				     const struct caller *who)
 {
-	struct ax_service *svc = find_service(local);
-	struct choice choice = {.asked = *local};
+	const struct ax_ctl *c = ctl_get();
+	struct choice choice = {};
 	struct ax_endpoint ep = {};
+	struct ax_service *svc;
 	bool denied = false;
 
+	if (!local || !who || !c)
+		return SK_DROP;
+	choice.asked = *local;
+	svc = find_service(&choice.asked); /* (keys are on the stack to Linux 6.1) */
 	if (!svc)
 		return SK_DROP;
 	choice.seed = bpf_get_prandom_u32();
@@ -214,6 +222,18 @@ static __always_inline int to_host(struct bpf_sk_lookup *ctx, const struct ax_en
 		       : SK_PASS;
 }
 
+/* UDP servers are known by post_bind, and so is, from ephemeral_first on, what has its port else:
+ * there the kernel finds the app's socket, and not whatever sits on a wildcard. */
+__weak __noinline int is_clients(const struct ax_endpoint *local, __u32 app)
+{
+	struct ax_app_endpoint key = {.app = app};
+
+	if (!local)
+		return false;
+	key.ep = *local;
+	return bpf_map_lookup_elem(&udp_clients, &key) != NULL;
+}
+
 SEC("sk_lookup")
 int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 {
@@ -233,14 +253,12 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 		return deny();
 	s = server_of(&local, vip);
 	if (!s && local.proto == IPPROTO_TCP && (vip->flags & AX_VIP_SERVICES))
-		return assign_backend(ctx, &local, &who, c);
+		return assign_backend(ctx, &local, &who) == SK_PASS ? SK_PASS : SK_DROP;
 	if (!may_have(&who, vip, local.proto, c))
 		return deny();
 	if (s)
 		return assign_server(ctx, &local, s);
-	/* UDP servers are known by post_bind; ports from ephemeral_first on may be clients' */
-	return local.proto == IPPROTO_UDP && vip->kind == AX_VIP_APP &&
-			       ctx->local_port >= c->ephemeral_first
-		       ? SK_PASS
-		       : SK_DROP;
+	if (local.proto != IPPROTO_UDP || vip->kind != AX_VIP_APP)
+		return SK_DROP;
+	return is_clients(&local, vip->id) ? SK_PASS : SK_DROP;
 }

@@ -58,6 +58,31 @@ static __always_inline bool is_server(__u32 port, const struct ax_asked *a)
 	return port < c->ephemeral_first || (a && (a->flags & AX_ASKED_SHARED));
 }
 
+/* No server, and yet to be found by the app's own address, which is where it sits, or on a wildcard
+ * in truth. */
+static __always_inline void client_bound(struct bpf_sock *ctx, const struct ax_netns_app *ns,
+					 const struct ax_addr *addr)
+{
+	struct ax_endpoint ep = {.proto = IPPROTO_UDP, .port_be = bpf_htons(ctx->src_port)};
+	struct ax_app *app = host_app(ns) ? current_app() : NULL;
+	bool wildcard = addr_is_wildcard(addr);
+	struct ax_asked *a;
+
+	if (!app || !ep.port_be)
+		return;
+	a = storage(ctx);
+	if (!a)
+		return;
+	ep.addr = app->vip4;
+	if (!addr_is_zero(&ep.addr) &&
+	    (wildcard ? !(a->flags & AX_ASKED_ONLY6) : addr_eq(addr, &ep.addr)))
+		client_at(a, &ep, app->id);
+	ep.addr = app->vip6;
+	if (!addr_is_zero(&ep.addr) &&
+	    (wildcard ? ctx->family == AF_INET6 && !addr_is_v4(addr) : addr_eq(addr, &ep.addr)))
+		client_at(a, &ep, app->id);
+}
+
 /* The socket remembers what it stands for: sock_release may not read a socket's addresses. */
 static __always_inline void udp_bound(struct bpf_sock *ctx, const struct ax_addr *addr)
 {
@@ -69,8 +94,13 @@ static __always_inline void udp_bound(struct bpf_sock *ctx, const struct ax_addr
 	a = bpf_sk_storage_get(&asked, ctx, NULL, 0);
 	if (a)
 		serve_end(a); /* a socket can be bound again after connect() to AF_UNSPEC */
-	if (!ns || !is_server(ctx->src_port, a) ||
-	    !serving_of(ns, a, host_app(ns), ctx->family, addr, &s))
+	if (!ns)
+		return;
+	if (!is_server(ctx->src_port, a)) {
+		client_bound(ctx, ns, addr);
+		return;
+	}
+	if (!serving_of(ns, a, host_app(ns), ctx->family, addr, &s))
 		return;
 	a = a ? a : storage(ctx);
 	if (!a)

@@ -8,6 +8,7 @@
 #include "switch.bpf.h"
 #include "kernel.bpf.h"
 #include "open.bpf.h"
+#include "source.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 
@@ -65,15 +66,6 @@ static __always_inline int refuse(int err)
 {
 	bpf_set_retval(err);
 	return 0;
-}
-
-static __always_inline struct ax_asked *asked_of(struct bpf_sock_addr *ctx, bool create)
-{
-	struct bpf_sock *sk = ctx->sk;
-
-	if (!sk)
-		return NULL;
-	return bpf_sk_storage_get(&asked, sk, NULL, create ? BPF_SK_STORAGE_GET_F_CREATE : 0);
 }
 
 /* IPV6_V6ONLY is not to be had from bpf_getsockopt(); CO-RE reads the bit. */
@@ -376,41 +368,6 @@ static __always_inline const struct ax_addr *send_source(struct bpf_sock_addr *c
 	return app_vip(rq->app, &rq->peer.addr);
 }
 
-/* An address that ax gives out, or has given. */
-static __always_inline bool is_reserved(const struct ax_addr *addr)
-{
-	struct ax_prefix p = {.len = 128, .addr = *addr};
-
-	return bpf_map_lookup_elem(&reserved, &p) || bpf_map_lookup_elem(&vips, addr);
-}
-
-/* IP_PKTINFO lets a host-mode app name any source of this machine: not another app's, nor the one
- * from which the agent answers DNS queries. (That one the kernel gives to sockets that have a port
- * of its choice already when they connect: it is theirs then.) */
-static __always_inline bool is_anothers(const struct ax_app *app, const struct ax_addr *source)
-{
-	if (!app || !(app->flags & AX_APP_HOST) || addr_eq(source, &app->vip4) ||
-	    addr_eq(source, &app->vip6))
-		return false;
-	return is_reserved(source);
-}
-
-/* The source is the one that the socket has. */
-static __always_inline bool is_bound4(const struct bpf_sock_addr *ctx)
-{
-	struct bpf_sock *sk = ctx->sk;
-
-	return sk && sk->src_ip4 == ctx->msg_src_ip4;
-}
-
-static __always_inline bool is_bound6(const struct bpf_sock_addr *ctx, const struct ax_addr *source)
-{
-	struct bpf_sock *sk = ctx->sk;
-
-	return sk && sk->src_ip6[0] == source->w[0] && sk->src_ip6[1] == source->w[1] &&
-	       sk->src_ip6[2] == source->w[2] && sk->src_ip6[3] == source->w[3];
-}
-
 SEC("cgroup/sendmsg4")
 int ax_sendmsg4(struct bpf_sock_addr *ctx)
 {
@@ -432,6 +389,8 @@ int ax_sendmsg4(struct bpf_sock_addr *ctx)
 		if (!is_bound4(ctx) && is_anothers(rq.app, &own))
 			return refuse(-EADDRNOTAVAIL);
 	}
+	addr_set_v4(&own, ctx->msg_src_ip4);
+	answers_come(ctx, &rq, &own);
 	return 1;
 }
 
@@ -464,13 +423,17 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 		ctx->msg_src_ip6[1] = source->w[1];
 		ctx->msg_src_ip6[2] = source->w[2];
 		ctx->msg_src_ip6[3] = source->w[3];
+		answers_come(ctx, &rq, source);
 		return 1;
 	}
 	own.w[0] = ctx->msg_src_ip6[0];
 	own.w[1] = ctx->msg_src_ip6[1];
 	own.w[2] = ctx->msg_src_ip6[2];
 	own.w[3] = ctx->msg_src_ip6[3];
-	return !is_bound6(ctx, &own) && is_anothers(rq.app, &own) ? refuse(-EADDRNOTAVAIL) : 1;
+	if (!is_bound6(ctx, &own) && is_anothers(rq.app, &own))
+		return refuse(-EADDRNOTAVAIL);
+	answers_come(ctx, &rq, &own);
+	return 1;
 }
 
 /* Turns the source of what was received back into what the app had asked. */
@@ -617,7 +580,8 @@ static __always_inline void forget_local(struct bpf_sock_addr *ctx)
 	struct ax_asked *a = asked_of(ctx, false);
 
 	if (a)
-		__sync_fetch_and_and(&a->flags, ~(AX_ASKED_LOCAL | AX_ASKED_ANY4 | AX_ASKED_ANY6));
+		__sync_fetch_and_and(&a->flags, ~(AX_ASKED_LOCAL | AX_ASKED_ANY4 | AX_ASKED_ANY6 |
+						  AX_ASKED_ONLY6));
 }
 
 /*
@@ -761,8 +725,11 @@ static __always_inline int bind_wildcard6(struct bpf_sock_addr *ctx, const struc
 	struct ax_addr was = ep->addr;
 	bool one = addr_is_v4(&was) || socket_v6only(ctx);
 
-	if (!ep->port_be && ctx->type != SOCK_STREAM_BPF)
+	if (!ep->port_be && ctx->type != SOCK_STREAM_BPF) {
+		if (one && !addr_is_v4(&was))
+			remember_any(ctx, AX_ASKED_ONLY6); /* post_bind cannot tell */
 		return 1;
+	}
 	remember_any(ctx, addr_is_v4(&was) ? AX_ASKED_ANY4
 			  : one		   ? AX_ASKED_ANY6
 					   : AX_ASKED_ANY4 | AX_ASKED_ANY6);

@@ -85,6 +85,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_BACKENDS] = "backends",
 	[MAP_SERVERS] = "servers",
 	[MAP_LOOPBACK_SERVERS] = "loopback_servers",
+	[MAP_UDP_CLIENTS] = "udp_clients",
 	[MAP_APP_SERVERS] = "app_servers",
 	[MAP_RESERVED] = "reserved",
 	[MAP_OPEN_CONNS] = "open_conns",
@@ -269,7 +270,8 @@ static bool may_be_missing(int m)
 {
 	return m == MAP_OPEN_CONNS || m == MAP_HANDED || m == MAP_LOOPBACK_SERVERS ||
 	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_PORTS ||
-	       m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS || m == MAP_DATAGRAMS;
+	       m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS ||
+	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)

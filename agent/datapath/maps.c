@@ -486,6 +486,7 @@ int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 		{MAP_SERVERS, sizeof(struct ax_endpoint), sizeof(struct ax_server), sweep_server},
 		{MAP_LOOPBACK_SERVERS, sizeof(struct ax_app_endpoint), sizeof(uint32_t),
 		 sweep_loopback},
+		{MAP_UDP_CLIENTS, sizeof(struct ax_app_endpoint), sizeof(uint32_t), sweep_loopback},
 		{MAP_APP_SERVERS, sizeof(uint32_t), sizeof(uint32_t), sweep_count},
 		{MAP_OPEN_CONNS, sizeof(struct ax_endpoint), sizeof(uint32_t), sweep_open},
 		{MAP_NETNS_APPS, sizeof(uint64_t), sizeof(struct ax_netns_app), sweep_netns},
@@ -585,6 +586,9 @@ int datapath_servers_drop(struct datapath *dp, uint32_t app)
 			     drop_server, &d);
 		r = r ? r
 		      : map_walk(dp, MAP_LOOPBACK_SERVERS, sizeof(struct ax_app_endpoint),
+				 sizeof(uint32_t), drop_loopback, &d);
+		r = r ? r
+		      : map_walk(dp, MAP_UDP_CLIENTS, sizeof(struct ax_app_endpoint),
 				 sizeof(uint32_t), drop_loopback, &d);
 	}
 	return r ? r : map_del(dp, MAP_APP_SERVERS, &app);

@@ -23,6 +23,9 @@ EOC
 # receive PROTOCOL PORT          prints what comes
 # send PROTOCOL FAMILY ADDR PORT connect|sendto
 # forge FAMILY SOURCE ADDR PORT SPORT OWN     a datagram from OWN with another source
+# wait FAMILY ADDR PORT          prints its port and what comes; port 0: the kernel's choice
+# tell FAMILY ADDR PORT          one datagram
+# ask FAMILY ADDR PORT           two questions from one socket, and whether both were answered
 # again FAMILY ADDR PORT         from a port of the kernel's choice, connected, with an option
 # each ends with "sent" or the error's name
 cat >"$T/sockets.py" <<'EOF'
@@ -76,8 +79,27 @@ def again(family, addr, port):
     s.sendmsg([b"again"], [(level, name, struct.pack("i", 8))])
     s.sendto(b"again", (addr, int(port)))
 
+def wait(family, addr, port):
+    s = socket.socket(families[family], socket.SOCK_DGRAM)
+    s.bind((addr, int(port)))
+    print("port", s.getsockname()[1], flush=True)
+    while True:
+        data, who = s.recvfrom(100)
+        print(data.decode(), flush=True)
+        s.sendto(b"answer", who)
+
+def tell(family, addr, port):
+    socket.socket(families[family], socket.SOCK_DGRAM).sendto(b"question", (addr, int(port)))
+
+def ask(family, addr, port):
+    s = socket.socket(families[family], socket.SOCK_DGRAM)
+    s.settimeout(5)
+    for _ in range(2):
+        s.sendto(b"question", (addr, int(port)))
+        s.recvfrom(100)
+
 try:
-    {"receive": receive, "send": send, "forge": forge, "again": again}[what](*args)
+    {"wait": wait, "tell": tell, "ask": ask, "receive": receive, "send": send, "forge": forge, "again": again}[what](*args)
     print("sent")
 except OSError as e:
     print(errno.errorcode.get(e.errno, "ETIMEDOUT"))
@@ -150,4 +172,55 @@ is "a socket that connects from a port of the kernel's choice sends with options
 	"$(from host other again 4 10.77.1.1 7000)" sent
 is "and by IPv6" "$(from host other again 6 fd77::1:1 7000)" sent
 is "alone" "$(cat "$private" "$host" | grep -c forged)" 1
+stop_apps
+
+# --- ports of clients: from the first on that the kernel gives to whoever asks for none ---
+
+# waits NAME COMMAND...: $WAITS is its port, $OUT what it prints
+waits() {
+	wait_for "grep -q '^port' $OUT" || not_ok "$1 comes up" "$(cat "$OUT")"
+	WAITS=$(awk '/^port/ {print $2}' "$OUT")
+}
+
+# tell MODE FAMILY ADDR PORT: a guest's datagram; to some it may not even be sent
+tell() {
+	from "$1" guest tell "$2" "$3" "$4" >>"$T/told" 2>&1
+}
+
+bg "$T/host4" "$PYTHON" "$T/sockets.py" wait 4 0.0.0.0 0
+bg "$T/host6" "$PYTHON" "$T/sockets.py" wait 6 :: 0
+OUT=$T/host4 waits "a daemon of the host"
+HOST4=$WAITS
+OUT=$T/host6 waits "a daemon of the host, dual-stack"
+HOST6=$WAITS
+run_app --net host --ip 10.77.1.1,fd77::1:1 --name peer --labels zone=default -- \
+	"$PYTHON" "$T/sockets.py" wait 4 0.0.0.0 0
+peer=$OUT
+waits peer
+peer_port=$WAITS
+run_app --net host --ip 10.77.1.2,fd77::1:2 --name vault --labels zone=default,role=vault -- \
+	"$PYTHON" "$T/sockets.py" wait 6 :: 0
+vault=$OUT
+waits vault
+for mode in private host; do
+	tell $mode 4 10.77.1.1 "$HOST4"
+	tell $mode 4 10.77.1.1 "$HOST6" # a dual-stack wildcard
+	tell $mode 6 fd77::1:1 "$HOST6"
+	tell $mode 4 10.77.1.2 "$WAITS"
+	tell $mode 6 fd77::1:2 "$WAITS"
+	tell $mode 4 10.77.1.1 "$WAITS"
+	tell $mode 6 fd77::1:1 "$WAITS"
+	like "who may is answered by a socket at a client's port: $mode" \
+		"$(from $mode guest ask 4 10.77.1.1 "$peer_port")" "^sent$"
+	like "and who may is answered by a dual-stack one: $mode" \
+		"$(from $mode other ask 4 10.77.1.2 "$WAITS")" "^sent$"
+	like "by IPv6 as well: $mode" "$(from $mode other ask 6 fd77::1:2 "$WAITS")" "^sent$"
+done
+is "a wildcard socket of the host is not reached by an app's address" \
+	"$(grep -v '^port' "$T/host4" "$T/host6")" ""
+is "nor an app's by another app's address, or by who is denied it" \
+	"$(grep -c question "$vault")" 8
+is "each question of who may came once" "$(grep -c question "$peer")" 4
+unlike "clients are no servers" "$(ax get servers)" ":($peer_port|$WAITS)\b"
+stop_apps
 done_testing

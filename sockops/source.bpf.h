@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The source of a datagram: whose it may be, and that answers to it come in. */
+#ifndef AX_SOURCE_BPF_H
+#define AX_SOURCE_BPF_H
+
+#include "server.bpf.h"
+#include "switch.bpf.h"
+
+static __always_inline struct ax_asked *asked_of(struct bpf_sock_addr *ctx, bool create)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	if (!sk)
+		return NULL;
+	return bpf_sk_storage_get(&asked, sk, NULL, create ? BPF_SK_STORAGE_GET_F_CREATE : 0);
+}
+
+/* An address that ax gives out, or has given. */
+static __always_inline bool is_reserved(const struct ax_addr *addr)
+{
+	struct ax_prefix p = {.len = 128, .addr = *addr};
+
+	return bpf_map_lookup_elem(&reserved, &p) || bpf_map_lookup_elem(&vips, addr);
+}
+
+/* IP_PKTINFO lets a host-mode app name any source of this machine: not another app's, nor the one
+ * from which the agent answers DNS queries. (That one the kernel gives to sockets that have a port
+ * of its choice already when they connect: it is theirs then.) */
+static __always_inline bool is_anothers(const struct ax_app *app, const struct ax_addr *source)
+{
+	if (!app || !(app->flags & AX_APP_HOST) || addr_eq(source, &app->vip4) ||
+	    addr_eq(source, &app->vip6))
+		return false;
+	return is_reserved(source);
+}
+
+/* The source is the one that the socket has. */
+static __always_inline bool is_bound4(const struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	return sk && sk->src_ip4 == ctx->msg_src_ip4;
+}
+
+static __always_inline bool is_bound6(const struct bpf_sock_addr *ctx, const struct ax_addr *source)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	return sk && sk->src_ip6[0] == source->w[0] && sk->src_ip6[1] == source->w[1] &&
+	       sk->src_ip6[2] == source->w[2] && sk->src_ip6[3] == source->w[3];
+}
+
+/* Answers come to the app's address, at a port that the kernel may have given the socket just now:
+ * no hook has told of it. */
+static __always_inline void answers_come(struct bpf_sock_addr *ctx, const struct route_request *rq,
+					 const struct ax_addr *source)
+{
+	struct ax_endpoint ep = {
+		.addr = *source, .port_be = rq->local_port_be, .proto = IPPROTO_UDP};
+	const struct ax_ctl *c = ctl_get();
+	const struct ax_netns_app *ns;
+	struct ax_asked *a;
+
+	if (!c || !rq->app || !(rq->app->flags & AX_APP_HOST) ||
+	    bpf_ntohs(ep.port_be) < c->ephemeral_first || addr_is_zero(source) ||
+	    !(addr_eq(source, &rq->app->vip4) || addr_eq(source, &rq->app->vip6)))
+		return;
+	a = asked_of(ctx, false);
+	if (a && is_client_at(a, &ep, rq->app->id))
+		return;
+	ns = netns_of(ctx);
+	if (!ns || !is_home(ns, rq->app))
+		return;
+	a = a ? a : asked_of(ctx, true);
+	if (a)
+		client_at(a, &ep, rq->app->id);
+	else
+		count(AX_COUNT_ERROR);
+}
+
+#endif
