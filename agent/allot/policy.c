@@ -117,7 +117,8 @@ static uint32_t party_find(const struct policy *p, const struct ax_party *masks)
 {
 	uint32_t i = *party_bucket(p, masks);
 
-	while (i && memcmp(p->parties->v[i].masks.labels, masks->labels, sizeof(masks->labels)))
+	while (i &&
+	       memcmp(p->parties->v[i].masks.labels, masks->labels, sizeof(masks->labels)) != 0)
 		i = p->parties->v[i].next;
 	return i;
 }

@@ -21,7 +21,7 @@ struct policy {
 
 /* Takes a reference on the party of these labels. 0, 1 when it is new, or -ENOSPC with a sentence
  * when there are too many labels or parties. */
-int policy_ref(struct policy *p, const struct labels *l, uint32_t *party, struct error *e);
+int policy_ref(struct policy *p, const struct labels *l, uint32_t *ret, struct error *e);
 /* True when nobody has it any more. To be called when no program can find it by an app or an
  * address: its number will be another's. */
 bool policy_unref(struct policy *p, uint32_t party);

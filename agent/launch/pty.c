@@ -80,6 +80,12 @@ void launch_pty_resize(const struct launch_pty *t)
 		ioctl(t->master, TIOCSWINSZ, &size);
 }
 
+static bool same_modes(const struct termios *a, const struct termios *b)
+{
+	return a->c_iflag == b->c_iflag && a->c_oflag == b->c_oflag && a->c_cflag == b->c_cflag &&
+	       a->c_lflag == b->c_lflag && memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc)) == 0;
+}
+
 void launch_pty_enter(struct launch_pty *t)
 {
 	struct termios now;
@@ -87,7 +93,7 @@ void launch_pty_enter(struct launch_pty *t)
 	if (tcgetattr(t->tty, &now) < 0)
 		return;
 	/* ours, if whoever stopped us left it so */
-	if (memcmp(&now, &t->during, sizeof(now)) != 0)
+	if (!same_modes(&now, &t->during))
 		t->before = now;
 	t->during = t->before;
 	cfmakeraw(&t->during);

@@ -230,7 +230,7 @@ static int ask_bound(int fd, uint8_t family, uint8_t proto, const struct ax_addr
 static int bound_of(int fd, uint8_t family, uint8_t proto, const struct ax_addr *addr,
 		    struct sock_found *ret)
 {
-	struct inet_diag_msg found[FOUND_MAX];
+	struct inet_diag_msg found[FOUND_MAX] = {0};
 	int r = ask_bound(fd, family, proto, addr);
 
 	r = r ? r : read_dump(fd, addr, true, found, FOUND_MAX);

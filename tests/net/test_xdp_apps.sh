@@ -71,7 +71,7 @@ check() {
 		is "$1: ${name}1 and ${name}2 answer TCP to $to" "$(answers tcp "$to" 200000)" \
 			"${name}1 whole ${name}2 whole 24"
 		is "$1: and UDP" "$(answers udp "$to" 100)" "${name}1 whole ${name}2 whole 24"
-		[ $# -gt 1 ] || like "$1: and fragments" "$(answers udp "$to" 4000)" "^$name[12] whole 24$"
+		[ $# -gt 1 ] || like "$1: and fragments" "$(answers udp "$to" 4000)" "^${name}[12] whole 24$"
 	done
 }
 # lists follow their services with some delay

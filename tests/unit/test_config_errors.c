@@ -605,7 +605,7 @@ static void too_many_labels_of_all_apps(void **state)
 	for (int i = 0; i < 300; i++)
 		p += sprintf(p, "  a%d: {labels: 'all=same,k=v%d'}\n", i, i < 254 ? i : 0);
 	assert_good(text);
-	p += sprintf(p, "  last: {labels: k=one-more}\n");
+	sprintf(p, "  last: {labels: k=one-more}\n");
 	snprintf(error, sizeof(error),
 		 "f:302:3: found \"last\", expected at most 256 different labels of all apps "
 		 "together (this one has the 257th)\n");

@@ -20,8 +20,10 @@ static int compare_asked(const void *a, const void *b, void *arg)
 	const char *p = s->sites[x].path, *q = s->sites[y].path;
 	uint64_t u = asked(&s->probes[x]), v = asked(&s->probes[y]);
 
-	if (p != q && strcmp(p, q))
-		return strcmp(p, q);
+	int order = p == q ? 0 : strcmp(p, q);
+
+	if (order)
+		return order;
 	return u < v ? -1 : u > v;
 }
 

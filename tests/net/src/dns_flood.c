@@ -25,12 +25,14 @@ static unsigned serial;
 static void query(uint8_t *p)
 {
 	static const uint8_t header[12] = {0, 0, 1, 0, 0, 1};
+	static const uint8_t tail[24] = {5,   'f', 'l', 'o', 'o', 'd', 7,   'e', 'x', 'a', 'm', 'p',
+					 'l', 'e', 4,	't', 'e', 's', 't', 0,	 0,   1,   0,	1};
 
 	memcpy(p, header, sizeof(header));
 	p[0] = (uint8_t)(serial >> 8);
 	p[1] = (uint8_t)serial;
 	sprintf((char *)p + 12, "\nq%09u", serial++);
-	memcpy(p + 23, "\005flood\007example\004test\000\000\001\000\001", 24);
+	memcpy(p + 23, tail, sizeof(tail));
 }
 
 static double now(void)
@@ -52,7 +54,7 @@ static int flood_udp(const struct endpoint *e, int gso, double end)
 	while (now() < end) {
 		for (int i = 0; i < n; i++)
 			query(buf + i * size);
-		if (sendto(fd, buf, (size_t)(n * size), 0, (const struct sockaddr *)&e->ss,
+		if (sendto(fd, buf, (size_t)n * (size_t)size, 0, (const struct sockaddr *)&e->ss,
 			   e->len) > 0)
 			sent += (unsigned)n;
 	}
@@ -71,7 +73,7 @@ static int flood_tcp(const struct endpoint *e, double end)
 		for (int i = 0; i < CONNECTIONS; i++) {
 			if (fd[i] < 0) {
 				fd[i] = socket(e->ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
-				connect(fd[i], (const struct sockaddr *)&e->ss, e->len);
+				(void)connect(fd[i], (const struct sockaddr *)&e->ss, e->len);
 			}
 			for (int j = 0; j < BATCH; j++) {
 				buf[j * (LEN + 3)] = 0;

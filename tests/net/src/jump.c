@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-time_t time(time_t *to)
+time_t time(time_t *__timer)
 {
 	const char *jump = getenv("JUMP");
 	struct timespec now;
@@ -12,7 +12,7 @@ time_t time(time_t *to)
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (jump && access(jump, F_OK) == 0)
 		now.tv_sec += 365 * 24 * 3600;
-	if (to)
-		*to = now.tv_sec;
+	if (__timer)
+		*__timer = now.tv_sec;
 	return now.tv_sec;
 }

@@ -182,8 +182,8 @@ static void cmd_wander(char **argv)
 	fd = endpoint_socket("4", &any, SOCK_DGRAM);
 	for (int i = atoi(argv[2]); i; i--) {
 		n += bind(fd, (struct sockaddr *)&any.ss, any.len) == 0;
-		connect(fd, (struct sockaddr *)&peer.ss, peer.len);
-		connect(fd, &nobody, sizeof(nobody));
+		(void)connect(fd, (struct sockaddr *)&peer.ss, peer.len);
+		(void)connect(fd, &nobody, sizeof(nobody));
 	}
 	n += bind(fd, (struct sockaddr *)&any.ss, any.len) == 0;
 	bound_and_stay(n);
