@@ -46,7 +46,7 @@ endif
 # elfutils 0.192 (Debian 13) leaves functions out of its archives (eu_tsearch and its kin), so there
 # libdw and libelf stay shared. Asked when something is linked.
 ELF_IS_WHOLE = $(shell echo 'void *elf_begin(void); int main(void) { return !elf_begin(); }' | \
-	     $(CC) $(IN_SYSROOT) -x c - -o /dev/null -Wl,-Bstatic -lelf -lz -Wl,-Bdynamic 2>/dev/null && echo yes)
+	     $(CC) $(IN_SYSROOT) -x c - -o $(OUT)/elf-is-whole -Wl,-Bstatic -lelf -lz -Wl,-Bdynamic 2>/dev/null && echo yes)
 LIBS       = -Wl,-Bstatic -lxdp -lbpf $(if $(ELF_IS_WHOLE),-ldw -lelf,-Wl$(comma)-Bdynamic -ldw -lelf -Wl$(comma)-Bstatic) \
 	     -lz -llzma -lbz2 -liberty -lnftnl -lyaml -ljansson -lnettle $(OUT)/libldns.a \
 	     $(if $(STATIC),$(LIBMNL_A),-Wl,-Bdynamic -lmnl)

@@ -223,7 +223,8 @@ struct ax_layout {
 	__u32 state; /* the list as text and its sets, for user space: see agent/rules/list.h */
 	__u32 state_size;
 	__u64 explain_key; /* not 0; see struct ax_explain */
-	__u64 since_boot;  /* when this generation came, seconds; the loader sets these */
+	__u64 since_boot;  /* when this generation came, CLOCK_BOOTTIME in ns; the loader sets these
+			    */
 	__u64 netns_cookie;
 	__u32 ifindex;
 	__u32 generation; /* counts the lists of an interface, from 1 */

@@ -14,6 +14,7 @@
 #include <linux/in.h>
 
 #include "choose.bpf.h"
+#include "flows.bpf.h"
 #include "open_conns.bpf.h"
 
 static __always_inline void open_begin(struct ax_asked *a)

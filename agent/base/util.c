@@ -50,6 +50,11 @@ int64_t time_unix_of_boot(int64_t boot_s)
 	return (int64_t)time(NULL) - (time_boot_s() - boot_s);
 }
 
+int64_t time_unix_of_boot_ns(uint64_t boot_ns)
+{
+	return (int64_t)((time_real_ns() - (time_boot_ns() - boot_ns)) / 1000000000);
+}
+
 uint64_t time_real_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);

@@ -78,7 +78,8 @@ uint64_t time_boot_ns(void);
  * now: a clock that is set makes nothing older. */
 int64_t time_boot_s(void);
 int64_t time_unix_of_boot(int64_t boot_s);
-uint64_t time_real_ns(void); /* since 1970 */
+int64_t time_unix_of_boot_ns(uint64_t boot_ns); /* exact, where a second more or less matters */
+uint64_t time_real_ns(void);			/* since 1970 */
 
 /* In one write, as files of /proc, /sys and cgroupfs want it; -EIO: not all of it was taken. */
 int write_whole(int fd, const char *text, size_t len);

@@ -244,7 +244,7 @@ static int compile_list(struct applying *a, struct error *e)
 		r = rule_compile(a->list, a->bind.rules, a->bind.reals, &a->arena, &a->layout, e);
 	if (r)
 		return r;
-	a->layout.since_boot = (uint64_t)time_boot_s();
+	a->layout.since_boot = time_boot_ns();
 	a->layout.hz = ticks_per_second();
 	a->layout.ifindex = a->ifindex;
 	a->layout.generation = a->loaded ? a->old.layout.generation + 1 : 1;

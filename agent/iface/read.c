@@ -311,7 +311,7 @@ int xdp_status(struct xdp *x, struct xdp_status *ret, struct error *e)
 		/* libxdp knows of its dispatcher only */
 		.frags = p.dispatcher ? p.frags : x->g.layout.has_frags,
 		.generation = x->g.layout.generation,
-		.since = time_unix_of_boot((int64_t)x->g.layout.since_boot),
+		.since = time_unix_of_boot_ns(x->g.layout.since_boot),
 		.confirm_ms = deadline > now ? (deadline - now + 999999) / 1000000 : 0,
 		.arena_size = x->g.layout.size,
 		.match = x->g.layout.match,
