@@ -50,7 +50,10 @@ like "where rules were looked for is said" "$(ax xdp rule list dummy1 2>&1)" "/s
 like "and probes" "$(ax trace view none 2>&1)" "/sys/fs/bpf/$INST-trace"
 all_end "on /sys/fs/bpf"
 
-umount /run/second /sys/fs/bpf
+umount /run/second
+while umount /sys/fs/bpf 2>/dev/null; do # the machine may have one below the test's
+	:
+done
 mount -t bpf bpf /run/first
 all_start "elsewhere"
 like "elsewhere: they are there" "$(ls /run/first)" "$INST"
