@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Elements of large sets that come and go in an arena which is in use. */
+// build: unsanitized
+/* Elements of large sets that come and go in an arena which is in use. (With sanitizers:
+ * prog/test_filter_lists.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
