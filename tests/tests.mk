@@ -75,19 +75,21 @@ $(VM_BIN): $(OUT)/flags/vm
 	$(Q)musl-gcc -std=gnu11 -D_GNU_SOURCE $(WARN) -Os $(shell sed -n 's|^// flags: ||p' $<) -static \
 		-idirafter /usr/include -idirafter /usr/include/$(shell uname -m)-linux-gnu $< -o $@
 
-# The suite of socket behaviours has BPF programs of its own. It is static where libelf allows it, so
+# The suite of socket behaviours has BPF programs of its own, and the very objects of the agent's gate.
+# It is static where libelf allows it, so
 # that it runs on other kernels too.
 SUITE     := $(OUT)/tests/splice/suite
 SUITE_OBJ := $(patsubst %.c,$(OUT)/%.o,$(filter-out %.bpf.c,$(wildcard tests/splice/*.c)))
+GATE_OBJ  := $(patsubst %.c,$(OUT)/%.o,$(wildcard agent/splice/behaviour*.c))
 $(OUT)/tests/splice/splice.skel.h: $(OUT)/tests/splice/splice.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name splice > $@
 $(SUITE_OBJ): $(OUT)/tests/splice/%.o: tests/splice/%.c $(OUT)/tests/splice/splice.skel.h
 	$(call say,TEST,$<)
-	$(Q)$(CC) $(ALL_CFLAGS) -I$(OUT)/tests/splice -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -Iagent -I$(OUT)/tests/splice -c $< -o $@
 $(SUITE_OBJ): $(OUT)/flags/cc
 $(OUT)/tests/splice/splice.bpf.o: $(OUT)/flags/bpf
-$(SUITE): $(SUITE_OBJ)
+$(SUITE): $(SUITE_OBJ) $(GATE_OBJ)
 	$(Q)$(CC) $(CFLAGS) $^ $(if $(ELF_IS_WHOLE),-static) -luring -lbpf -lelf -lz -o $@
 -include $(SUITE_OBJ:.o=.d) $(OUT)/tests/splice/splice.bpf.d
 

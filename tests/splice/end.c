@@ -11,21 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "behaviour.h"
-
-static void half_close(struct run *r)
-{
-	char buf[8];
-
-	put(r, r->client, 100, 0);
-	shutdown(r->client, SHUT_WR);
-	said_result(r, "good", get_all(r, r->server, 200, 0));
-	said_result(r, "end", get(r, r->server, buf, sizeof(buf), 0));
-	put(r, r->server, 50, 0);
-	close(r->server);
-	said_result(r, "answer", get_all(r, r->client, 200, 0));
-	said_result(r, "end", get(r, r->client, buf, sizeof(buf), 0));
-}
+#include "behaviours.h"
 
 static void half_close_back(struct run *r)
 {
@@ -46,32 +32,6 @@ static void drain_after_close(struct run *r)
 	close(r->client);
 	pause_ms(30);
 	said_result(r, "good", get_all(r, r->server, 40000, 0));
-}
-
-static void linger_zero(int fd)
-{
-	struct linger l = {.l_onoff = 1};
-
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
-	close(fd);
-}
-
-static void reset_read(struct run *r)
-{
-	char buf[8];
-
-	linger_zero(r->client);
-	pause_ms(20);
-	said_result(r, "first", recv(r->server, buf, sizeof(buf), MSG_DONTWAIT));
-	said_result(r, "second", recv(r->server, buf, sizeof(buf), MSG_DONTWAIT));
-}
-
-static void reset_write(struct run *r)
-{
-	linger_zero(r->client);
-	pause_ms(20);
-	for (int i = 0; i < 3; i++)
-		said_result(r, "send", send(r->server, "x", 1, MSG_NOSIGNAL));
 }
 
 static void reset_with_data(struct run *r)
@@ -97,46 +57,6 @@ static void reset_error(struct run *r)
 	said(r, "SO_ERROR=%s", e ? strerrorname_np(e) : "0");
 	getsockopt(r->server, SOL_SOCKET, SO_ERROR, &e, &len);
 	said(r, "then=%s", e ? strerrorname_np(e) : "0");
-}
-
-static void close_unread(struct run *r)
-{
-	char buf[8];
-
-	put(r, r->client, 40, 0);
-	pause_ms(20);
-	close(r->server);
-	pause_ms(20);
-	said_result(r, "read", recv(r->client, buf, sizeof(buf), MSG_DONTWAIT));
-	said_result(r, "send", send(r->client, "x", 1, MSG_NOSIGNAL));
-}
-
-static volatile sig_atomic_t pipes;
-
-static void on_pipe(int sig)
-{
-	(void)sig;
-	pipes++;
-}
-
-static void broken_pipe(struct run *r)
-{
-	signal(SIGPIPE, on_pipe);
-	close(r->server);
-	pause_ms(20);
-	for (int i = 0; i < 3; i++) {
-		said_result(r, "send", send(r->client, "x", 1, 0));
-		pause_ms(20);
-	}
-	said(r, "SIGPIPE=%d", (int)pipes);
-}
-
-static void broken_pipe_quiet(struct run *r)
-{
-	signal(SIGPIPE, on_pipe);
-	shutdown(r->client, SHUT_WR);
-	said_result(r, "send", send(r->client, "x", 1, MSG_NOSIGNAL));
-	said(r, "SIGPIPE=%d", (int)pipes);
 }
 
 static void shut_read(struct run *r)
@@ -229,16 +149,10 @@ static void connected_again(struct run *r)
 }
 
 const struct behaviour behaviours_end[] = {
-	{"half close by the client", half_close, 0},
 	{"half close by the server", half_close_back, 0},
 	{"data after close", drain_after_close, 0},
-	{"RST, then recv", reset_read, 0},
-	{"RST, then sends", reset_write, 0},
 	{"RST behind data", reset_with_data, 0},
 	{"RST, then SO_ERROR and poll", reset_error, 0},
-	{"close with unread data", close_unread, 0},
-	{"EPIPE and SIGPIPE", broken_pipe, 0},
-	{"EPIPE with MSG_NOSIGNAL", broken_pipe_quiet, 0},
 	{"shutdown for reading", shut_read, 0},
 	{"getpeername after close", name_after_close, 0},
 	{"getpeername after RST", name_after_reset, 0},

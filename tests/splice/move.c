@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "behaviour.h"
+#include "behaviours.h"
 
 static int file_of(size_t n)
 {
@@ -52,63 +52,6 @@ static void splice_in(struct run *r)
 static void send_40(struct run *r)
 {
 	put(r, r->client, 40, 0);
-}
-
-/* What a pipe holds after splice() of the server's data. */
-static void said_splice(struct run *r, unsigned flags)
-{
-	char buf[64];
-	int p[2];
-	ssize_t n;
-
-	if (pipe(p) < 0)
-		return;
-	n = splice(r->server, NULL, p[1], NULL, 4096, flags);
-	said_result(r, "n", n);
-	if (n > 0 && read(p[0], buf, sizeof(buf)) == n)
-		said(r, "%s",
-		     (unsigned char)buf[n - 1] == pattern_at((uint64_t)n - 1) ? "good" : "bad");
-}
-
-static void splice_out(struct run *r)
-{
-	put(r, r->client, 40, 0);
-	pause_ms(20);
-	said_splice(r, 0);
-}
-
-static void splice_out_waiting(struct run *r)
-{
-	later(r, 40, send_40);
-	said_splice(r, 0);
-}
-
-static void splice_out_not_waiting(struct run *r)
-{
-	put(r, r->client, 40, 0);
-	pause_ms(20);
-	said_splice(r, SPLICE_F_NONBLOCK);
-}
-
-static void splice_out_polled(struct run *r)
-{
-	later(r, 20, send_40);
-	said(r, "in=%d", !!(events_within(r->server, POLLIN, 500) & POLLIN));
-	said_splice(r, SPLICE_F_NONBLOCK);
-	said(r, "left=%d", !!(events_within(r->server, POLLIN, 20) & POLLIN));
-}
-
-static void splice_then_recv(struct run *r)
-{
-	char buf[64];
-
-	put(r, r->client, 40, 0);
-	pause_ms(20);
-	said_splice(r, SPLICE_F_NONBLOCK);
-	put(r, r->client, 20, 40);
-	pause_ms(20);
-	said_result(r, "recv", recv(r->server, buf, sizeof(buf), MSG_DONTWAIT));
-	said(r, "%s", (unsigned char)buf[0] == pattern_at(40) ? "in order" : "out of order");
 }
 
 static void tee_in(struct run *r)
@@ -161,22 +104,6 @@ static void splice_proxy(struct run *r)
 		said_result(r, "out", splice(p[0], NULL, front, NULL, (size_t)n, 0));
 	if (n > 0)
 		said_result(r, "good", get_all(r, back, (size_t)n, 0));
-}
-
-static void zero_copy(struct run *r)
-{
-	static unsigned char buf[16384];
-	char control[256];
-	struct msghdr m = {.msg_control = control, .msg_controllen = sizeof(control)};
-	int on = 1;
-
-	for (size_t i = 0; i < sizeof(buf); i++)
-		buf[i] = pattern_at(i);
-	said_result(r, "set", setsockopt(r->client, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)));
-	said_result(r, "n", send(r->client, buf, sizeof(buf), MSG_ZEROCOPY));
-	said_result(r, "good", get_all(r, r->server, sizeof(buf), 0));
-	events_within(r->client, POLLERR, 200);
-	said(r, "notice=%d", recvmsg(r->client, &m, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0);
 }
 
 static void zero_copy_receive(struct run *r)
@@ -282,15 +209,9 @@ static void handed_over(struct run *r)
 const struct behaviour behaviours_move[] = {
 	{"sendfile", send_file, 0},
 	{"splice into", splice_in, 0},
-	{"splice from, after data", splice_out, 0},
-	{"splice from, before data", splice_out_waiting, BLOCKING_ONLY},
-	{"splice from, SPLICE_F_NONBLOCK", splice_out_not_waiting, 0},
-	{"splice from, after poll", splice_out_polled, 0},
-	{"splice, then recv", splice_then_recv, 0},
 	{"splice between two connections", splice_proxy, 0},
 	{"tee, then splice into both ends", tee_in, 0},
 	{"vmsplice, then splice into", vm_splice, 0},
-	{"MSG_ZEROCOPY", zero_copy, 0},
 	{"TCP_ZEROCOPY_RECEIVE", zero_copy_receive, 0},
 	{"dup", duplicate, 0},
 	{"shared by fork", shared_by_fork, 0},

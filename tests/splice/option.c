@@ -12,26 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "behaviour.h"
+#include "behaviours.h"
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
 #endif
-
-static void information(struct run *r)
-{
-	struct tcp_info i = {0};
-	socklen_t len = sizeof(i);
-
-	put(r, r->client, 1000, 0);
-	get_all(r, r->server, 1000, 0);
-	pause_ms(60);
-	getsockopt(r->client, IPPROTO_TCP, TCP_INFO, &i, &len);
-	said(r, "state=%u acked=%llu", i.tcpi_state, (unsigned long long)i.tcpi_bytes_acked);
-	len = sizeof(i);
-	getsockopt(r->server, IPPROTO_TCP, TCP_INFO, &i, &len);
-	said(r, "received=%llu", (unsigned long long)i.tcpi_bytes_received);
-}
 
 static void keep_alive(struct run *r)
 {
@@ -175,7 +160,6 @@ static void notsent_low_water(struct run *r)
 }
 
 const struct behaviour behaviours_option[] = {
-	{"TCP_INFO", information, 0},
 	{"SO_KEEPALIVE", keep_alive, 0},
 	{"TCP_USER_TIMEOUT", user_time_out, 0},
 	{"SO_TIMESTAMPING of what is sent", sent_stamps, 0},

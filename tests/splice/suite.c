@@ -34,7 +34,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "behaviour.h"
+#include "behaviours.h"
 #include "splice.h"
 #include "splice.skel.h"
 
@@ -45,7 +45,8 @@
 #define BEHAVIOURS  256
 
 static const struct behaviour *const tables[] = {
-	behaviours_read, behaviours_wait,  behaviours_end,    behaviours_write,
+	gate_blocked,	 gate_ends,	   gate_ring,	      gate_reading,   gate_writing,
+	gate_splice,	 behaviours_read,  behaviours_wait,   behaviours_end, behaviours_write,
 	behaviours_move, behaviours_uring, behaviours_option,
 };
 
@@ -144,20 +145,6 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static int listener_of(int family)
-{
-	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 ||
-	    bind(fd, family == AF_INET ? (void *)&a4 : (void *)&a6,
-		 family == AF_INET ? sizeof(a4) : sizeof(a6)) < 0 ||
-	    listen(fd, 8) < 0)
-		die("cannot listen: %m");
-	return fd;
-}
-
 __attribute__((noreturn)) static void run_child(const struct behaviour *b, int variant)
 {
 	struct run r = {.family = variants[variant].family,
@@ -169,7 +156,9 @@ __attribute__((noreturn)) static void run_child(const struct behaviour *b, int v
 	int e;
 
 	setpgid(0, 0);
-	r.listener = listener_of(r.family);
+	r.listener = listener_open(r.family);
+	if (r.listener < 0)
+		die("cannot listen: %s", strerrorname_np(-r.listener));
 	if (!(b->flags & ALONE)) {
 		e = pair_open(&r, &r.client, &r.server);
 		if (e < 0) {

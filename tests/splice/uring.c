@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "behaviour.h"
+#include "behaviours.h"
 
 /* Waits for one completion, or says why there is none. */
 static int completed(struct io_uring *ring)
@@ -111,20 +111,6 @@ static void ring_send(struct run *r)
 	said_result(r, "good", get_all(r, r->server, sizeof(buf), 0));
 }
 
-static void ring_send_zc(struct run *r)
-{
-	static unsigned char buf[1000];
-	struct io_uring ring;
-
-	if (!ring_open(r, &ring))
-		return;
-	for (size_t i = 0; i < sizeof(buf); i++)
-		buf[i] = pattern_at(i);
-	io_uring_prep_send_zc(io_uring_get_sqe(&ring), r->client, buf, sizeof(buf), 0, 0);
-	said_completion(r, "n", &ring);
-	said_result(r, "got", recv(r->server, buf, sizeof(buf), MSG_DONTWAIT));
-}
-
 static void ring_splice(struct run *r)
 {
 	struct io_uring ring;
@@ -138,8 +124,11 @@ static void ring_splice(struct run *r)
 }
 
 const struct behaviour behaviours_uring[] = {
-	{"io_uring recv", ring_recv, 0},     {"io_uring recv with MSG_WAITALL", ring_recv_all, 0},
-	{"io_uring read", ring_read, 0},     {"io_uring poll", ring_poll, 0},
-	{"io_uring send", ring_send, 0},     {"io_uring send_zc", ring_send_zc, 0},
-	{"io_uring splice", ring_splice, 0}, {NULL, NULL, 0},
+	{"io_uring recv", ring_recv, 0},
+	{"io_uring recv with MSG_WAITALL", ring_recv_all, 0},
+	{"io_uring read", ring_read, 0},
+	{"io_uring poll", ring_poll, 0},
+	{"io_uring send", ring_send, 0},
+	{"io_uring splice", ring_splice, 0},
+	{NULL, NULL, 0},
 };

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "behaviour.h"
+#include "behaviours.h"
 
 static void server_first(struct run *r)
 {
@@ -32,26 +32,6 @@ static void large(struct run *r)
 {
 	later(r, 0, put_much);
 	said_result(r, "good", get_all(r, r->server, 8 << 20, 0));
-}
-
-static void put_sizes(struct run *r)
-{
-	uint64_t at = 0;
-
-	for (size_t n = 1; n <= 1 << 18; n = n * 3 + 1) {
-		put(r, r->client, n, at);
-		at += n;
-	}
-}
-
-static void growing(struct run *r)
-{
-	size_t all = 0;
-
-	for (size_t n = 1; n <= 1 << 18; n = n * 3 + 1)
-		all += n;
-	later(r, 0, put_sizes);
-	said_result(r, "missing", (ssize_t)all - get_all(r, r->server, all, 0));
 }
 
 static void pausing_reader(struct run *r)
@@ -84,23 +64,6 @@ static void both_ways(struct run *r)
 	said_result(r, "good", get_all(r, r->server, 8 << 20, 0));
 	for (int i = 0; i < 3; i++)
 		waitpid(pids[i], NULL, 0);
-}
-
-/* How much is taken while nobody reads, against what TCP may hold here. */
-static void stalled(struct run *r)
-{
-	size_t sent = 0, limit = 16 << 20;
-	ssize_t n;
-
-	fcntl(r->client, F_SETFL, O_NONBLOCK);
-	while (sent < 4 * limit) {
-		n = send(r->client, (char[65536]){0}, 65536, MSG_NOSIGNAL);
-		if (n <= 0 && !(events_within(r->client, POLLOUT, 50) & POLLOUT))
-			break;
-		if (n > 0)
-			sent += (size_t)n;
-	}
-	said(r, "%s", sent < limit ? "bounded" : "without a bound");
 }
 
 static void send_time_out(struct run *r)
@@ -143,25 +106,6 @@ static void many_at_once(struct run *r)
 	}
 	said_result(r, "messages", sendmmsg(r->client, m, 4, 0));
 	said_result(r, "good", get_all(r, r->server, 100, 0));
-}
-
-static void more_follows(struct run *r)
-{
-	send(r->client, "12345", 5, MSG_MORE);
-	said(r, "held=%d", !(events_within(r->server, POLLIN, 50) & POLLIN));
-	send(r->client, "67890", 5, 0);
-	said_result(r, "n", get(r, r->server, (char[64]){0}, 64, 0));
-}
-
-static void corked(struct run *r)
-{
-	int on = 1, off = 0;
-
-	setsockopt(r->client, IPPROTO_TCP, TCP_CORK, &on, sizeof(on));
-	send(r->client, "12345", 5, 0);
-	said(r, "held=%d", !(events_within(r->server, POLLIN, 50) & POLLIN));
-	setsockopt(r->client, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
-	said_result(r, "n", get(r, r->server, (char[64]){0}, 64, 0));
 }
 
 static void no_delay(struct run *r)
@@ -212,15 +156,11 @@ static void fast_open(struct run *r)
 const struct behaviour behaviours_write[] = {
 	{"server speaks first", server_first, 0},
 	{"8 MiB in large writes", large, 0},
-	{"writes of growing size", growing, 0},
 	{"a reader that pauses", pausing_reader, 0},
 	{"8 MiB both ways at once", both_ways, 0},
-	{"a reader that does not read", stalled, 0},
 	{"SO_SNDTIMEO", send_time_out, BLOCKING_ONLY},
 	{"writev", from_many, 0},
 	{"sendmmsg", many_at_once, 0},
-	{"MSG_MORE", more_follows, 0},
-	{"TCP_CORK", corked, 0},
 	{"TCP_NODELAY", no_delay, 0},
 	{"TCP_QUICKACK", quick_ack, 0},
 	{"MSG_DONTWAIT", not_waiting, 0},

@@ -6,11 +6,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "behaviour.h"
+#include "splice/behaviour.h"
 
 void said(struct run *r, const char *fmt, ...)
 {
@@ -34,6 +35,23 @@ void said_result(struct run *r, const char *what, ssize_t n)
 		said(r, "%s=%zd", what, n);
 }
 
+int listener_open(int family)
+{
+	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), e;
+
+	if (fd >= 0 &&
+	    bind(fd, family == AF_INET ? (void *)&a4 : (void *)&a6,
+		 family == AF_INET ? sizeof(a4) : sizeof(a6)) == 0 &&
+	    listen(fd, 8) == 0)
+		return fd;
+	e = -errno;
+	if (fd >= 0)
+		close(fd);
+	return e;
+}
+
 int pair_open(const struct run *r, int *client, int *server)
 {
 	int type = SOCK_STREAM | SOCK_CLOEXEC;
@@ -53,7 +71,7 @@ int pair_open(const struct run *r, int *client, int *server)
 		fcntl(*client, F_SETFL, O_NONBLOCK);
 		fcntl(*server, F_SETFL, O_NONBLOCK);
 	}
-	return 0;
+	return r->connected ? r->connected(r, *client, *server) : 0;
 }
 
 unsigned char pattern_at(uint64_t offset)
@@ -138,4 +156,35 @@ pid_t later(struct run *r, unsigned ms, void (*act)(struct run *r))
 		_exit(0);
 	}
 	return pid;
+}
+
+void said_events(struct run *r, const char *what, unsigned events)
+{
+	said(r, "%s=%s%s%s%s%s%s", what, events & EPOLLIN ? "in" : "",
+	     events & EPOLLOUT ? "out" : "", events & EPOLLRDHUP ? "rdhup" : "",
+	     events & EPOLLHUP ? "hup" : "", events & EPOLLERR ? "err" : "", events ? "" : "none");
+}
+
+int epoll_of(int fd, unsigned events)
+{
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event e = {.events = events, .data.fd = fd};
+
+	epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e);
+	return ep;
+}
+
+void said_epoll(struct run *r, int ep, const char *what)
+{
+	struct epoll_event e = {0};
+
+	said_events(r, what, epoll_wait(ep, &e, 1, 200) > 0 ? e.events : 0);
+}
+
+void linger_zero(int fd)
+{
+	struct linger l = {.l_onoff = 1};
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	close(fd);
 }

@@ -2,23 +2,17 @@
 /*
  * Socket behaviours: what a program can see of a TCP connection. Each is a function that does
  * something with a connected pair and says in a few words what it saw; the words are compared
- * between plain TCP, members of a sockhash and redirected connections. A new one is a function and
- * a row of its file's table.
+ * between plain TCP, members of a sockhash and redirected connections. Those of this room are the
+ * gate's, which the agent runs (gate.h), and tests/splice has them and many more. A new one is a
+ * function and a row of its file's table.
  */
-#ifndef AX_TESTS_SPLICE_BEHAVIOUR_H
-#define AX_TESTS_SPLICE_BEHAVIOUR_H
+#ifndef AX_SPLICE_BEHAVIOUR_H
+#define AX_SPLICE_BEHAVIOUR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-enum mode {
-	MODE_TCP,      /* no program is near */
-	MODE_MEMBER,   /* both ends are in a sockhash, whose program passes everything on */
-	MODE_REDIRECT, /* the program hands what it may to the other end */
-	MODES,
-};
 
 /* One run of a behaviour, in a process of its own: what it blocks in ends with it. */
 struct run {
@@ -27,7 +21,11 @@ struct run {
 	int client;    /* the connected pair */
 	int server;
 	int listener; /* where more can be made */
-	char *text;   /* what was seen */
+	/* Told of each connected pair before anything is sent; NULL: nobody is. 0 or a negative
+	 * errno. */
+	int (*connected)(const struct run *r, int client, int server);
+	void *arg;  /* its */
+	char *text; /* what was seen */
 	size_t room;
 };
 
@@ -42,9 +40,10 @@ struct behaviour {
 	unsigned flags; /* enum behaviour_flag */
 };
 
-/* Tables that end with an entry without a name. */
-extern const struct behaviour behaviours_read[], behaviours_wait[], behaviours_end[],
-	behaviours_write[], behaviours_move[], behaviours_uring[], behaviours_option[];
+/* Tables that end with an entry without a name. What membership alone may change: */
+extern const struct behaviour gate_blocked[], gate_ends[], gate_ring[];
+/* and what redirecting may: */
+extern const struct behaviour gate_reading[], gate_writing[], gate_splice[];
 
 /* --- words: added to the text with a blank between --- */
 __attribute__((format(printf, 2, 3))) void said(struct run *r, const char *fmt, ...);
@@ -52,6 +51,8 @@ __attribute__((format(printf, 2, 3))) void said(struct run *r, const char *fmt, 
 void said_result(struct run *r, const char *what, ssize_t n);
 
 /* --- the pair --- */
+/* A socket that listens at a port of the loopback address; or a negative errno. */
+int listener_open(int family);
 /* A connected pair to the run's listener; 0 or a negative errno. */
 int pair_open(const struct run *r, int *client, int *server);
 /* All n bytes of a pattern that starts at `from`; ends the process if the peer hangs. */
@@ -65,6 +66,12 @@ unsigned char pattern_at(uint64_t offset);
 /* Whether fd has one of these events within ms; what poll() said of it. */
 int events_within(int fd, int events, int ms);
 void pause_ms(unsigned ms);
+/* close() that resets the connection. */
+void linger_zero(int fd);
+/* An epoll descriptor that watches fd; what it says within 200 ms, and these words for events. */
+int epoll_of(int fd, unsigned events);
+void said_epoll(struct run *r, int ep, const char *what);
+void said_events(struct run *r, const char *what, unsigned events);
 
 /* A process of its own that does something with the pair after ms. */
 pid_t later(struct run *r, unsigned ms, void (*act)(struct run *r));

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Writing: little by little, held back, and towards somebody who does not read. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/errqueue.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "splice/behaviour.h"
+
+static void put_sizes(struct run *r)
+{
+	uint64_t at = 0;
+
+	for (size_t n = 1; n <= 1 << 18; n = n * 3 + 1) {
+		put(r, r->client, n, at);
+		at += n;
+	}
+}
+
+static void growing(struct run *r)
+{
+	size_t all = 0;
+
+	for (size_t n = 1; n <= 1 << 18; n = n * 3 + 1)
+		all += n;
+	later(r, 0, put_sizes);
+	said_result(r, "missing", (ssize_t)all - get_all(r, r->server, all, 0));
+}
+
+/* How much is taken while nobody reads, against what TCP may hold here. */
+static void stalled(struct run *r)
+{
+	size_t sent = 0, limit = 16 << 20;
+	ssize_t n;
+
+	fcntl(r->client, F_SETFL, O_NONBLOCK);
+	while (sent < 4 * limit) {
+		n = send(r->client, (char[65536]){0}, 65536, MSG_NOSIGNAL);
+		if (n <= 0 && !(events_within(r->client, POLLOUT, 50) & POLLOUT))
+			break;
+		if (n > 0)
+			sent += (size_t)n;
+	}
+	said(r, "%s", sent < limit ? "bounded" : "without a bound");
+}
+
+static void more_follows(struct run *r)
+{
+	send(r->client, "12345", 5, MSG_MORE);
+	said(r, "held=%d", !(events_within(r->server, POLLIN, 50) & POLLIN));
+	send(r->client, "67890", 5, 0);
+	said_result(r, "n", get(r, r->server, (char[64]){0}, 64, 0));
+}
+
+static void corked(struct run *r)
+{
+	int on = 1, off = 0;
+
+	setsockopt(r->client, IPPROTO_TCP, TCP_CORK, &on, sizeof(on));
+	send(r->client, "12345", 5, 0);
+	said(r, "held=%d", !(events_within(r->server, POLLIN, 50) & POLLIN));
+	setsockopt(r->client, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
+	said_result(r, "n", get(r, r->server, (char[64]){0}, 64, 0));
+}
+
+static void zero_copy(struct run *r)
+{
+	static unsigned char buf[16384];
+	char control[256];
+	struct msghdr m = {.msg_control = control, .msg_controllen = sizeof(control)};
+	int on = 1;
+
+	for (size_t i = 0; i < sizeof(buf); i++)
+		buf[i] = pattern_at(i);
+	said_result(r, "set", setsockopt(r->client, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)));
+	said_result(r, "n", send(r->client, buf, sizeof(buf), MSG_ZEROCOPY));
+	said_result(r, "good", get_all(r, r->server, sizeof(buf), 0));
+	events_within(r->client, POLLERR, 200);
+	said(r, "notice=%d", recvmsg(r->client, &m, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0);
+}
+
+const struct behaviour gate_writing[] = {
+	{"writes of growing size", growing, 0}, {"a reader that does not read", stalled, 0},
+	{"MSG_MORE", more_follows, 0},		{"TCP_CORK", corked, 0},
+	{"MSG_ZEROCOPY", zero_copy, 0},		{NULL, NULL, 0},
+};
