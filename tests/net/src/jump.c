@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Preloaded: the clock jumps a year ahead when the file $JUMP is made. */
+/* Preloaded: the clock jumps a year ahead when the file $JUMP is made, whichever way it is read. */
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-time_t time(time_t *__timer)
+int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	const char *jump = getenv("JUMP");
+	int r = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (!r && clock == CLOCK_REALTIME && jump && access(jump, F_OK) == 0)
+		now->tv_sec += 365 * 24 * 3600;
+	return r;
+}
+
+time_t time(time_t *__timer)
+{
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	if (jump && access(jump, F_OK) == 0)
-		now.tv_sec += 365 * 24 * 3600;
 	if (__timer)
 		*__timer = now.tv_sec;
 	return now.tv_sec;
