@@ -5,6 +5,7 @@
 #ifndef AX_COMPILE_COMPILE_H
 #define AX_COMPILE_COMPILE_H
 
+#include "base/lazy_view.h"
 #include "rules/list.h"
 
 /* Memory that grows; what is in it is found by its offset. Starts zeroed. */
@@ -52,10 +53,10 @@ struct set_changed {
 	bool missing; /* what was to go was not there */
 };
 /* Returns 1 when it is done (or was so already), 0 when the list has to be compiled anew for it, or
- * a negative errno. `arena` is writable; one at a time may do this. */
-int arena_change_set(uint8_t *arena, const struct set_change *ch, struct set_changed *ret);
+ * a negative errno. `arena` is writable; one at a time may do this. Little of it is looked at. */
+int arena_change_set(struct lazy_view *arena, const struct set_change *ch, struct set_changed *ret);
 /* How many elements a set has. -ENOENT: the list has no such set. */
-int arena_set_size(const uint8_t *arena, const char *name, size_t *ret);
+int arena_set_size(struct lazy_view *arena, const char *name, size_t *ret);
 /* The arena's list. */
 int arena_list(const uint8_t *arena, struct rule_list *l);
 

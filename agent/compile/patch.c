@@ -19,7 +19,7 @@ struct v4 {
 };
 
 struct patch {
-	uint8_t *arena;
+	struct lazy_view *v; /* of the arena */
 	const struct ax_layout *layout;
 	struct ax_journal *journal;
 	struct rule_outline o;
@@ -61,23 +61,26 @@ static struct v4 entry_v4(const struct ax_journal_entry *e)
 
 /* --- a set: as it was compiled, and what came and went since --- */
 
-static struct v4 element(const struct set_outline *s, size_t i)
+/* If it cannot be fetched, the view says so in the end: see change_tables(). */
+static struct v4 element(const struct patch *c, const struct set_outline *s, size_t i)
 {
-	const uint8_t *p = s->v4 + i * SET_OUTLINE_V4;
+	const uint8_t *p = view_at(c->v, s->v4 + i * SET_OUTLINE_V4, SET_OUTLINE_V4);
 	uint32_t addr;
 
+	if (!p)
+		return (struct v4){0};
 	memcpy(&addr, p, sizeof(addr));
 	return (struct v4){ntohl(addr), p[4] - 96u};
 }
 
 /* The first element that does not come before p. */
-static size_t find(const struct set_outline *s, struct v4 p)
+static size_t find(const struct patch *c, const struct set_outline *s, struct v4 p)
 {
 	size_t lo = 0, hi = s->n4;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		struct v4 at = element(s, mid);
+		struct v4 at = element(c, s, mid);
 
 		if (at.addr < p.addr || (at.addr == p.addr && at.len < p.len))
 			lo = mid + 1;
@@ -87,11 +90,11 @@ static size_t find(const struct set_outline *s, struct v4 p)
 	return lo;
 }
 
-static bool was_compiled(const struct set_outline *s, struct v4 p)
+static bool was_compiled(const struct patch *c, const struct set_outline *s, struct v4 p)
 {
-	size_t i = find(s, p);
+	size_t i = find(c, s, p);
 
-	return i < s->n4 && v4_eq(element(s, i), p);
+	return i < s->n4 && v4_eq(element(c, s, i), p);
 }
 
 /* The last that is written about p, of the first n entries; NULL: nothing. */
@@ -115,7 +118,7 @@ static bool is_element(const struct patch *c, struct v4 p)
 {
 	const struct ax_journal_entry *e = last_entry(c->journal, c->journal->n, c->set, p);
 
-	return e ? !e->gone : was_compiled(&c->o.sets[c->set], p);
+	return e ? !e->gone : was_compiled(c, &c->o.sets[c->set], p);
 }
 
 /* --- whether a prefix meets another one of the field --- */
@@ -128,11 +131,11 @@ static bool meets_compiled(const struct patch *c, size_t set, struct v4 p)
 	for (uint32_t len = 0; len < p.len; len++) {
 		struct v4 around = {p.addr & mask_of(len), len};
 
-		if (was_compiled(s, around) && !is_gone(c, set, around))
+		if (was_compiled(c, s, around) && !is_gone(c, set, around))
 			return true;
 	}
-	for (size_t i = find(s, p); i < s->n4; i++) {
-		struct v4 at = element(s, i);
+	for (size_t i = find(c, s, p); i < s->n4; i++) {
+		struct v4 at = element(c, s, i);
 
 		if (!meets(at, p))
 			break;
@@ -184,7 +187,7 @@ static bool find_alone(const struct patch *c, struct v4 *ret)
 	size_t step = s->n4 / CANDIDATES + 1;
 
 	for (size_t i = 0; i < s->n4; i += step) {
-		*ret = element(s, i);
+		*ret = element(c, s, i);
 		if (!is_gone(c, c->set, *ret) && !meets_others(c, *ret))
 			return true;
 	}
@@ -195,7 +198,7 @@ static bool find_alone(const struct patch *c, struct v4 *ret)
 
 static uint32_t *root_at(const struct patch *c, uint32_t addr)
 {
-	return (uint32_t *)(c->arena + c->field->table) + (addr >> 16);
+	return view_at(c->v, c->field->table + (addr >> 16) * sizeof(uint32_t), sizeof(uint32_t));
 }
 
 static void put_cut(struct cut *v, size_t *n, uint32_t addr, uint32_t cls)
@@ -208,11 +211,13 @@ static void put_cut(struct cut *v, size_t *n, uint32_t addr, uint32_t cls)
  * 65536 and two more. Returns how many, 0: this is not how tables are. */
 static size_t read_cuts(const struct patch *c, uint32_t addr, struct cut *v)
 {
-	uint32_t root = *root_at(c, addr), kind = root >> AX_ROOT_OFFSET_BITS & 31;
+	const uint32_t *word = root_at(c, addr);
+	uint32_t root = word ? *word : 0, kind = root >> AX_ROOT_OFFSET_BITS & 31;
 	uint64_t off = (uint64_t)(root & ((1u << AX_ROOT_OFFSET_BITS) - 1)) * sizeof(uint32_t);
 	uint32_t direct = kind > AX_ROOT_LOG2_MAX ? kind - AX_ROOT_LOG2_MAX : 0;
 	uint32_t size = 1u << (direct ? 16 - direct : kind);
-	const uint8_t *at = c->arena + c->field->buckets4 + off;
+	uint64_t bytes = (direct ? 2ull : 4ull) * size;
+	const uint8_t *at;
 	size_t n = 0;
 
 	addr &= 0xffff0000;
@@ -220,7 +225,10 @@ static size_t read_cuts(const struct patch *c, uint32_t addr, struct cut *v)
 		put_cut(v, &n, addr, root & 0xffff);
 		return n;
 	}
-	if (off + (direct ? 2ull : 4ull) * size > c->field->buckets4_size)
+	if (!word || off + bytes > c->field->buckets4_size)
+		return 0;
+	at = view_at(c->v, c->field->buckets4 + off, bytes);
+	if (!at)
 		return 0;
 	for (uint32_t i = 0; i < size; i++) {
 		if (direct)
@@ -266,6 +274,7 @@ static int64_t write_spare(struct patch *c, const struct cut *v, size_t n)
 	uint32_t *used = &c->journal->spare_used[c->f];
 	int64_t word = compile_root4(&a, 0, v, n, 0);
 	uint32_t off;
+	uint8_t *to;
 
 	if (word < 0 || word & AX_ROOT_CLASS)
 		return word;
@@ -274,8 +283,11 @@ static int64_t write_spare(struct patch *c, const struct cut *v, size_t n)
 	off = c->field->buckets4_size - c->field->spare4 + *used;
 	if ((word + off / 4) >> AX_ROOT_OFFSET_BITS != word >> AX_ROOT_OFFSET_BITS)
 		return -ENOSPC;
+	to = view_at(c->v, c->field->buckets4 + off, a.size);
+	if (!to)
+		return -EPROTO;
 	*used += (uint32_t)((a.size + 3) & ~(size_t)3);
-	memcpy(c->arena + c->field->buckets4 + off, a.data, a.size);
+	memcpy(to, a.data, a.size);
 	return word + off / 4;
 }
 
@@ -304,6 +316,8 @@ static int change_tables(struct patch *c, struct v4 p, bool gone, uint32_t cls)
 		return 0;
 	n = change_cuts(room, n, p, cls, room + CUTS_ROOM);
 	word = write_spare(c, room + CUTS_ROOM, n);
+	if (c->v->error) /* then something was not looked at */
+		return c->v->error;
 	if (word < 0)
 		return word == -ENOMEM ? -ENOMEM : 0;
 	write_down(c->journal, c->set, p, gone);
@@ -335,14 +349,16 @@ static void patch_free(struct patch *c)
 	rule_outline_free(&c->o);
 }
 
-static int patch_init(struct patch *c, const uint8_t *arena)
+static int patch_init(struct patch *c, struct lazy_view *arena)
 {
-	const struct ax_layout *l = (const void *)arena;
+	const struct ax_layout *l = view_at(arena, 0, sizeof(*l));
 
-	*c = (struct patch){.arena = (uint8_t *)(uintptr_t)arena, .layout = l};
-	if (l->journal)
-		c->journal = (struct ax_journal *)(c->arena + l->journal);
-	return rule_list_outline(arena + l->state, l->state_size, &c->o);
+	*c = (struct patch){.v = arena, .layout = l};
+	if (l && l->journal)
+		c->journal = view_at(arena, l->journal, sizeof(*c->journal));
+	if (!l || (l->journal && !c->journal))
+		return arena->error ? arena->error : -EPROTO;
+	return rule_list_outline(arena, l->state, l->state_size, &c->o);
 }
 
 /* n_sets: there is none. */
@@ -407,7 +423,7 @@ static int change(struct patch *c, struct v4 p, bool gone)
 	return r > 0 ? change_tables(c, p, gone, cls) : r;
 }
 
-int arena_change_set(uint8_t *arena, const struct set_change *ch, struct set_changed *ret)
+int arena_change_set(struct lazy_view *arena, const struct set_change *ch, struct set_changed *ret)
 {
 	struct patch c CLEANUP(patch_free);
 	struct v4 p;
@@ -426,10 +442,10 @@ int arena_change_set(uint8_t *arena, const struct set_change *ch, struct set_cha
 		r = change(&c, p, ch->gone);
 	}
 	ret->n = set_size(&c);
-	return r;
+	return arena->error && r >= 0 ? arena->error : r;
 }
 
-int arena_set_size(const uint8_t *arena, const char *name, size_t *ret)
+int arena_set_size(struct lazy_view *arena, const char *name, size_t *ret)
 {
 	struct patch c CLEANUP(patch_free);
 	int r = patch_init(&c, arena);

@@ -90,14 +90,14 @@ static int map_root(struct datapath_xdp *d)
 	return 0;
 }
 
-int datapath_xdp_open(const char *dir, struct datapath_xdp *d)
+static int open_maps(const char *dir, int first, struct datapath_xdp *d)
 {
 	char path[PIN_PATH_MAX];
 	int r = 0;
 
 	datapath_xdp_init(d);
 	snprintf(d->dir, sizeof(d->dir), "%s", dir);
-	for (int m = 0; m < XDP_MAPS && !r; m++) {
+	for (int m = first; m < XDP_MAPS && !r; m++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, map_names[m]);
 		d->map[m] = bpf_obj_get(path);
 		if (d->map[m] < 0)
@@ -108,6 +108,16 @@ int datapath_xdp_open(const char *dir, struct datapath_xdp *d)
 	if (r)
 		datapath_xdp_close(d);
 	return r;
+}
+
+int datapath_xdp_open(const char *dir, struct datapath_xdp *d)
+{
+	return open_maps(dir, 0, d);
+}
+
+int datapath_xdp_open_root(const char *dir, struct datapath_xdp *d)
+{
+	return open_maps(dir, XDP_MAP_JUMPS, d);
 }
 
 int datapath_xdp_unpin(const char *dir)
@@ -464,13 +474,6 @@ static int map_arena(struct generation *g, size_t size)
 		return -errno;
 	g->data = p;
 	return 0;
-}
-
-uint8_t *generation_writable(const struct generation *g)
-{
-	void *p = mmap(NULL, g->size, PROT_READ | PROT_WRITE, MAP_SHARED, g->arena, 0);
-
-	return p == MAP_FAILED ? NULL : p;
 }
 
 static int take_maps(struct filter *skel, const struct datapath_xdp *d)

@@ -11,6 +11,7 @@
 #include "datapath/priv.h"
 #include "datapath/xdp_datapath.h"
 #include "base/log.h"
+#include "net/netlink.h"
 #include "root.skel.h"
 
 static int on_libxdp(enum libxdp_print_level level, const char *fmt, va_list ap)
@@ -151,6 +152,24 @@ int datapath_xdp_programs(unsigned ifindex, uint32_t ours, struct datapath_xdp_p
 	if (r)
 		datapath_xdp_programs_free(p);
 	return r;
+}
+
+bool datapath_xdp_is_on(unsigned ifindex, uint32_t id)
+{
+	struct datapath_xdp_programs p;
+	struct nl *nl CLEANUP(nl_closep) = NULL;
+	bool there = false;
+	uint32_t found;
+
+	if (!nl_open(&nl) && !nl_link_xdp(nl, ifindex, &found) && (!found || found == id))
+		return found && id;
+	/* what is there may be a dispatcher: only libxdp, which lists all interfaces, can tell */
+	if (datapath_xdp_programs(ifindex, id, &p))
+		return false;
+	for (size_t i = 0; i < p.n; i++)
+		there |= p.v[i].ours;
+	datapath_xdp_programs_free(&p);
+	return there;
 }
 
 int datapath_xdp_root_id(const char *dir, uint32_t *id)

@@ -15,6 +15,7 @@
 
 #include "balance.h"
 #include "machine/instance.h"
+#include "base/lazy_view.h"
 #include "base/xdp_mode.h"
 #include "datapath/program.h"
 #include "xdp.h"
@@ -37,7 +38,7 @@ enum xdp_map {
 	XDP_MAP_NAT, /* this and the next two: see datapath_xdp_shared() */
 	XDP_MAP_NAT_FRAGMENTS,
 	XDP_MAP_NAT_SOURCES,
-	XDP_MAP_JUMPS,
+	XDP_MAP_JUMPS,	   /* from here on: see datapath_xdp_open_root() */
 	XDP_MAP_VARIABLES, /* struct ax_root */
 	XDP_MAP_CARRIED,   /* what rules counted before their counters' map was replaced */
 	XDP_MAPS
@@ -64,6 +65,8 @@ void datapath_xdp_init(struct datapath_xdp *d);
 void datapath_xdp_close(struct datapath_xdp *d);
 /* Opens what is pinned. -ENOENT: nothing is. */
 int datapath_xdp_open(const char *dir, struct datapath_xdp *d);
+/* Only what leads to the generations. */
+int datapath_xdp_open_root(const char *dir, struct datapath_xdp *d);
 /* The instance's own map of this kind, made if need be. Its descriptor, or a negative errno. */
 int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct error *e);
 /* Whether the instance's maps are there: some list has, or had, a NAT balancer. */
@@ -105,8 +108,17 @@ int generation_get(const struct datapath_xdp *d, enum ax_jump jump, struct gener
 int generation_get_layout(const struct datapath_xdp *d, enum ax_jump jump, struct generation *g);
 /* The map that it has in this map's place: its descriptor, or a negative errno. */
 int generation_map(const struct generation *g, enum xdp_map m);
-/* Its arena for writing, g->size bytes to be unmapped; NULL with errno. */
-uint8_t *generation_writable(const struct generation *g);
+/* Its arena, of which but those pages are mapped that are looked at: the kernel enters each page of
+ * a mapping at once, which takes milliseconds for a large list. (xdp_view.c) */
+struct generation_view {
+	struct lazy_view v;
+	const struct generation *g; /* borrowed */
+	bool writable;
+	size_t window;	/* bytes that are mapped in one piece */
+	uint8_t *there; /* one for each window */
+};
+int generation_view_open(const struct generation *g, bool writable, struct generation_view *ret);
+void generation_view_close(struct generation_view *w);
 /* Puts it there (NULL: nothing). Returns when no CPU runs the former one any more. */
 int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct generation *g);
 /* Runs it on a frame with an explanation's metadata. *out (malloc'ed) is the frame after it. */
@@ -139,6 +151,8 @@ struct datapath_xdp_programs {
 void datapath_xdp_programs_free(struct datapath_xdp_programs *p);
 /* What is on the interface, in the order in which it runs; `ours`: the id of our root, 0: none. */
 int datapath_xdp_programs(unsigned ifindex, uint32_t ours, struct datapath_xdp_programs *p);
+/* Whether a program runs on the interface, alone or in libxdp's dispatcher. */
+bool datapath_xdp_is_on(unsigned ifindex, uint32_t id);
 /* The id of the pinned root program. -ENOENT. */
 int datapath_xdp_root_id(const char *dir, uint32_t *id);
 /* Pins the root program if it is on the interface without a pin: of a load that was killed. */

@@ -8,19 +8,6 @@
 #include "datapath/priv.h"
 #include "datapath/xdp_datapath.h"
 
-static bool is_on(unsigned ifindex, uint32_t root)
-{
-	struct datapath_xdp_programs p;
-	bool there = false;
-
-	if (datapath_xdp_programs(ifindex, root, &p))
-		return false;
-	for (size_t i = 0; i < p.n; i++)
-		there |= p.v[i].ours;
-	datapath_xdp_programs_free(&p);
-	return there;
-}
-
 unsigned datapath_xdp_holder(const char *dir, unsigned first)
 {
 	struct if_nameindex *all;
@@ -29,11 +16,11 @@ unsigned datapath_xdp_holder(const char *dir, unsigned first)
 
 	if (datapath_xdp_root_id(dir, &root))
 		return 0;
-	if (first && is_on(first, root))
+	if (first && datapath_xdp_is_on(first, root))
 		return first;
 	all = if_nameindex();
 	for (size_t i = 0; all && all[i].if_index && !ret; i++)
-		if (is_on(all[i].if_index, root))
+		if (datapath_xdp_is_on(all[i].if_index, root))
 			ret = all[i].if_index;
 	if (all)
 		if_freenameindex(all);
@@ -59,8 +46,10 @@ void datapath_xdp_find(char *dir, size_t size, unsigned ifindex)
 	struct datapath_xdp_programs p;
 	struct dirent *de;
 	DIR *d = NULL;
+	uint32_t root;
 
-	if (!slash || datapath_xdp_programs(ifindex, 0, &p))
+	if (!slash || (!datapath_xdp_root_id(dir, &root) && datapath_xdp_is_on(ifindex, root)) ||
+	    datapath_xdp_programs(ifindex, 0, &p))
 		return;
 	if (p.n && !has_root_of(&p, dir)) {
 		snprintf(path, sizeof(path), "%.*s", (int)(slash - dir), dir);

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One element of a set, changed in the arena of the list that judges. */
-#include <sys/mman.h>
-
 #include "iface/priv.h"
 
 static int change_generation(const struct generation *g, const struct set_change *ch,
 			     struct set_changed *ret)
 {
-	uint8_t *arena = g->layout.journal ? generation_writable(g) : NULL;
-	int r;
+	struct generation_view w CLEANUP(generation_view_close) = {0};
+	int r = g->layout.journal ? generation_view_open(g, true, &w) : -ENOENT;
 
-	if (!arena)
-		return 0;
-	r = arena_change_set(arena, ch, ret);
-	munmap(arena, g->size);
-	return r;
+	return r ? 0 : arena_change_set(&w.v, ch, ret);
 }
 
 int xdp_change_set(const struct instance *inst, const char *ifname, const struct set_change *ch,

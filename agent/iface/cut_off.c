@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Warnings of what a new list cuts off: the caller's session, and what answers this host. */
-#include <ifaddrs.h>
 #include <net/if.h>
+#include <sys/ioctl.h>
 
+#include "net/netlink.h"
 #include "packet/text.h"
 #include "iface/ssh_session.h"
 #include "iface/priv.h"
@@ -68,28 +69,38 @@ static void check_session(const struct cutting *c)
 	say(c, text);
 }
 
-/* An address of the interface that others talk to. False: it has none of the family. */
+static bool own_ipv4(const char *ifname, struct ax_addr *ret)
+{
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq rq = {0};
+	__be16 port;
+
+	snprintf(rq.ifr_name, sizeof(rq.ifr_name), "%s", ifname);
+	return fd >= 0 && ioctl(fd, SIOCGIFADDR, &rq) == 0 &&
+	       !addr_from_sockaddr(&rq.ifr_addr, ret, &port);
+}
+
+/* Of others than its neighbours: not fe80::/10. */
+static int take_ipv6(void *arg, const struct ax_addr *addr)
+{
+	struct ax_addr *ret = arg;
+
+	if (addr->b[0] == 0xfe && (addr->b[1] & 0xc0) == 0x80)
+		return 0;
+	*ret = *addr;
+	return 1;
+}
+
+/* An address of the interface that others talk to. False: it has none of the family. (Not by
+ * getifaddrs(), which asks for all interfaces.) */
 static bool own_address(const char *ifname, int family, struct ax_addr *ret)
 {
-	struct ifaddrs *all = NULL;
-	bool found = false;
+	struct nl *nl CLEANUP(nl_closep) = NULL;
+	unsigned ifindex = if_nametoindex(ifname);
 
-	if (getifaddrs(&all))
-		return false;
-	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
-		const struct sockaddr_in6 *sin6 = (const void *)i->ifa_addr;
-		const struct sockaddr_in *sin = (const void *)i->ifa_addr;
-
-		if (!i->ifa_addr || i->ifa_addr->sa_family != family || !streq(i->ifa_name, ifname))
-			continue;
-		if (family == AF_INET)
-			*ret = addr_from_v4(sin->sin_addr.s_addr);
-		else
-			memcpy(ret, &sin6->sin6_addr, sizeof(*ret));
-		found = family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&sin6->sin6_addr);
-	}
-	freeifaddrs(all);
-	return found;
+	if (family == AF_INET)
+		return own_ipv4(ifname, ret);
+	return ifindex && !nl_open(&nl) && nl_addr6_each(nl, ifindex, take_ipv6, ret) == 1;
 }
 
 /* What answers a host that asked. */

@@ -51,6 +51,9 @@ int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 
 /* Names of interfaces that have a dataplane of the instance, in this network namespace. */
 int xdp_interfaces(const struct instance *inst, struct strv *names, struct error *e);
+/* Of those, the ones whose list has a set of that name. */
+int xdp_interfaces_with_set(const struct instance *inst, const char *set, struct strv *names,
+			    struct error *e);
 /* Names under which lists of the instance are pinned that are on no interface of this network
  * namespace: on one of another namespace, or left by one that is gone. */
 int xdp_elsewhere(const struct instance *inst, struct strv *names, struct error *e);
@@ -69,10 +72,6 @@ int xdp_lost_target(struct xdp *x);
 bool xdp_lost_app(struct xdp *x, struct ax_addr *which);
 /* The list that judges now. */
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e);
-
-/* How many elements a set has, without reading them. -ENOENT, without a sentence: there is none of
- * that name. */
-int xdp_set_size(struct xdp *x, const char *name, size_t *ret, struct error *e);
 
 struct xdp_status {
 	const char *ifname;

@@ -46,7 +46,7 @@ int xdp_settle(struct datapath_xdp *d)
 
 	if (xdp_jump(d) == AX_JUMP_CURRENT)
 		return 0;
-	r = generation_get(d, AX_JUMP_PREVIOUS, &g);
+	r = generation_get_layout(d, AX_JUMP_PREVIOUS, &g);
 	if (r)
 		return r;
 	r = generation_set(d, AX_JUMP_CURRENT, &g);
@@ -60,16 +60,9 @@ int xdp_settle(struct datapath_xdp *d)
 /* Whether the pinned root program is on this interface. */
 static bool is_attached(const char *dir, unsigned ifindex)
 {
-	struct datapath_xdp_programs p;
-	bool there = false;
 	uint32_t id;
 
-	if (datapath_xdp_root_id(dir, &id) || datapath_xdp_programs(ifindex, id, &p))
-		return false;
-	for (size_t i = 0; i < p.n; i++)
-		there |= p.v[i].ours;
-	datapath_xdp_programs_free(&p);
-	return there;
+	return !datapath_xdp_root_id(dir, &id) && datapath_xdp_is_on(ifindex, id);
 }
 
 int xdp_remove_all(const char *dir, unsigned ifindex, struct error *e)
@@ -97,7 +90,7 @@ static bool is_elsewhere(const struct datapath_xdp *d)
 	uint64_t here = xdp_own_netns_cookie();
 	bool ret;
 
-	if (!here || generation_get(d, AX_JUMP_CURRENT, &g))
+	if (!here || generation_get_layout(d, AX_JUMP_CURRENT, &g))
 		return false;
 	ret = g.layout.netns_cookie && g.layout.netns_cookie != here;
 	generation_close(&g);

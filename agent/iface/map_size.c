@@ -219,7 +219,7 @@ int xdp_mend(struct datapath_xdp *d)
 	struct xdp_growth g CLEANUP(xdp_growth_free);
 	struct error ignored = {0};
 	struct generation now;
-	int r = generation_get(d, AX_JUMP_CURRENT, &now);
+	int r = generation_get_layout(d, AX_JUMP_CURRENT, &now);
 
 	xdp_growth_init(&g);
 	if (r)

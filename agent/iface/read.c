@@ -80,21 +80,15 @@ int xdp_refresh(struct xdp *x)
 /* A list whose first confirmation did not come: the interface is as if nothing was loaded. */
 static int open_pins(struct xdp *x, const char *dir, struct error *e)
 {
-	struct datapath_xdp_programs p;
-	bool there = false;
 	uint32_t id = 0;
 	int r = datapath_xdp_open(dir, &x->d);
 
 	if (!r)
 		r = datapath_xdp_root_id(dir, &id);
 	if (!r)
-		r = datapath_xdp_programs(x->ifindex, id, &p);
-	if (!r) {
-		for (size_t i = 0; i < p.n; i++)
-			there |= p.v[i].ours;
-		datapath_xdp_programs_free(&p);
-		r = there ? generation_get_layout(&x->d, xdp_jump(&x->d), &x->g) : -ENOENT;
-	}
+		r = datapath_xdp_is_on(x->ifindex, id)
+			    ? generation_get_layout(&x->d, xdp_jump(&x->d), &x->g)
+			    : -ENOENT;
 	if (r == -ENOENT)
 		return xdp_not_loaded(x->inst, x->ifname, e);
 	if (r == -EPROTO || r == -EINVAL)
@@ -138,12 +132,18 @@ int xdp_open(const struct instance *inst, const char *ifname, struct xdp **ret, 
 	return r;
 }
 
-/* Calls f for each interface name under which something is pinned; `holder`: the interface of this
- * network namespace that has it, 0: none. */
-static int pins_each(const struct instance *inst,
-		     int (*f)(const struct instance *inst, const char *name, unsigned holder,
-			      struct strv *ret),
-		     struct strv *ret, struct error *e)
+/* Something that is pinned. */
+struct pin {
+	const struct instance *inst;
+	const char *name, *dir; /* whatever it was for, and where it is */
+	unsigned holder;	/* the interface of this network namespace that has it; 0: none */
+	const char *set;	/* what is asked for: see add_with_set() */
+};
+
+/* Calls f, which adds to `ret`, for each interface name under which something is pinned. */
+static int pins_each(const struct instance *inst, const char *set,
+		     int (*f)(const struct pin *p, struct strv *ret), struct strv *ret,
+		     struct error *e)
 {
 	char dir[256];
 	int r = datapath_xdp_dir(inst, NULL, false, dir, sizeof(dir), e);
@@ -161,6 +161,7 @@ static int pins_each(const struct instance *inst,
 			       : error_set(e, -errno, "cannot read %s: %s", dir, strerror(errno));
 	while (!r && (de = readdir(d))) {
 		char name[256], path[600];
+		struct pin p = {.inst = inst, .name = name, .dir = path, .set = set};
 
 		if (de->d_name[0] == '.' || de->d_type != DT_DIR)
 			continue;
@@ -169,41 +170,69 @@ static int pins_each(const struct instance *inst,
 			if (*c == ':')
 				*c = '.';
 		snprintf(path, sizeof(path), "%s/%s", dir, de->d_name);
-		r = f(inst, name, datapath_xdp_holder(path, if_nametoindex(name)), ret);
+		p.holder = datapath_xdp_holder(path, if_nametoindex(name));
+		r = f(&p, ret);
 	}
 	closedir(d);
 	return r ? error_set(e, r, "cannot list what is in %s: %s", dir, strerror(-r)) : 0;
 }
 
-static int add_loaded(const struct instance *inst, const char *pinned, unsigned holder,
-		      struct strv *ret)
+/* By the name that it has now: it may have been renamed. */
+static int add_loaded(const struct pin *p, struct strv *ret)
 {
 	struct error ignored = {0};
 	struct xdp *x = NULL;
 	char name[IF_NAMESIZE];
 
-	(void)pinned; /* it may have been renamed since */
-	if (!holder || !if_indextoname(holder, name) || xdp_open(inst, name, &x, &ignored))
+	if (!p->holder || !if_indextoname(p->holder, name) || xdp_open(p->inst, name, &x, &ignored))
 		return 0;
 	xdp_close(x);
 	return strv_add(ret, name);
 }
 
-static int add_elsewhere(const struct instance *inst, const char *name, unsigned holder,
-			 struct strv *ret)
+static int add_elsewhere(const struct pin *p, struct strv *ret)
 {
-	(void)inst;
-	return holder ? 0 : strv_add(ret, name);
+	return p->holder ? 0 : strv_add(ret, p->name);
+}
+
+static bool has_set(const struct pin *p)
+{
+	struct generation_view w CLEANUP(generation_view_close) = {0};
+	struct generation g = {.prog = -1, .arena = -1};
+	struct datapath_xdp d;
+	bool ret = false;
+	size_t n;
+
+	if (!datapath_xdp_open_root(p->dir, &d) && !generation_get_layout(&d, xdp_jump(&d), &g) &&
+	    !generation_view_open(&g, false, &w))
+		ret = !arena_set_size(&w.v, p->set, &n);
+	generation_view_close(&w);
+	generation_close(&g);
+	datapath_xdp_close(&d);
+	return ret;
+}
+
+static int add_with_set(const struct pin *p, struct strv *ret)
+{
+	char name[IF_NAMESIZE];
+
+	return p->holder && if_indextoname(p->holder, name) && has_set(p) ? strv_add(ret, name) : 0;
 }
 
 int xdp_interfaces(const struct instance *inst, struct strv *names, struct error *e)
 {
-	return pins_each(inst, add_loaded, names, e);
+	return pins_each(inst, NULL, add_loaded, names, e);
+}
+
+int xdp_interfaces_with_set(const struct instance *inst, const char *set, struct strv *names,
+			    struct error *e)
+{
+	return pins_each(inst, set, add_with_set, names, e);
 }
 
 int xdp_elsewhere(const struct instance *inst, struct strv *names, struct error *e)
 {
-	return pins_each(inst, add_elsewhere, names, e);
+	return pins_each(inst, NULL, add_elsewhere, names, e);
 }
 
 int xdp_lost_target(struct xdp *x)
@@ -262,19 +291,6 @@ int xdp_list(struct xdp *x, struct rule_list *l, struct error *e)
 	if (!r)
 		r = rule_list_copy(&x->list, l);
 	return r ? error_set(e, r, "cannot read the rules of %s: %s", x->ifname, strerror(-r)) : 0;
-}
-
-int xdp_set_size(struct xdp *x, const char *name, size_t *ret, struct error *e)
-{
-	struct generation g;
-	int r = generation_get(&x->d, xdp_jump(&x->d), &g);
-
-	if (!r)
-		r = arena_set_size(g.data, name, ret);
-	generation_close(&g);
-	return r && r != -ENOENT
-		       ? error_set(e, r, "cannot read the sets of %s: %s", x->ifname, strerror(-r))
-		       : r;
 }
 
 /* --- status --- */

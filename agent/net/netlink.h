@@ -35,6 +35,9 @@ int nl_link_set_up(struct nl *nl, unsigned ifindex);
 int nl_link_del(struct nl *nl, unsigned ifindex);
 /* -ENODEV when there is none. */
 int nl_link_index(struct nl *nl, const char *name, unsigned *ifindex);
+/* The id of the XDP program on a link, 0: there is none. -ENODEV; -EMLINK: it has several, each in
+ * a mode of its own. */
+int nl_link_xdp(struct nl *nl, unsigned ifindex, uint32_t *prog);
 /*
  * Waits until a link can send. A veth's end that was up before its peer loses what it is given
  * until the kernel's link watcher has noticed the carrier, some 100 us after the peer went up

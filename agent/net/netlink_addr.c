@@ -66,8 +66,8 @@ static void put_addr_dump(struct nlmsghdr *nlh, void *arg)
 {
 	struct ifaddrmsg *ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
 
-	(void)arg;
 	ifa->ifa_family = AF_INET6;
+	ifa->ifa_index = ((const struct addr_list *)arg)->ifindex; /* heeded since Linux 4.20 */
 }
 
 static int collect_addr(void *arg, const struct nlmsghdr *nlh)

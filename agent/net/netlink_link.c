@@ -221,6 +221,40 @@ int nl_link_index(struct nl *nl, const char *name, unsigned *ifindex)
 	return r;
 }
 
+static void on_xdp(void *arg, const struct nlmsghdr *nlh)
+{
+	const struct nlattr *a, *x;
+	uint32_t *ret = arg; /* how it is attached, and the program */
+
+	if (nlh->nlmsg_type != RTM_NEWLINK)
+		return;
+	mnl_attr_for_each (a, nlh, sizeof(struct ifinfomsg)) {
+		if (mnl_attr_get_type(a) != IFLA_XDP)
+			continue;
+		mnl_attr_for_each_nested (x, a) {
+			if (mnl_attr_get_type(x) == IFLA_XDP_ATTACHED)
+				ret[0] = mnl_attr_get_u8(x);
+			else if (mnl_attr_get_type(x) == IFLA_XDP_PROG_ID)
+				ret[1] = mnl_attr_get_u32(x);
+		}
+	}
+}
+
+int nl_link_xdp(struct nl *nl, unsigned ifindex, uint32_t *prog)
+{
+	uint32_t found[2] = {0};
+	struct nl_request rq;
+	int r;
+
+	if (!ifindex)
+		return -ENODEV;
+	nl_request_init(&rq, nl);
+	nl_put_getlink(&rq, NULL, ifindex);
+	r = nl_request_send(&rq, NULL, on_xdp, found);
+	*prog = found[1];
+	return r ? r : found[0] == XDP_ATTACHED_MULTI ? -EMLINK : 0;
+}
+
 int nl_link_wait_up(struct nl *nl, unsigned ifindex, unsigned timeout_ms)
 {
 	const struct timespec pause = {.tv_nsec = 50 * 1000};

@@ -7,6 +7,7 @@
 #ifndef AX_RULES_LIST_H
 #define AX_RULES_LIST_H
 
+#include "base/lazy_view.h"
 #include "base/xdp_mode.h"
 #include "rules/rule.h"
 
@@ -115,12 +116,12 @@ int rule_list_restore(const void *data, size_t len, struct rule_list *l);
 struct rule_outline {
 	struct rule_list list; /* its sets have no elements */
 	struct set_outline {
-		size_t n;	   /* elements */
-		const uint8_t *v4; /* n4 IPv4 prefixes in their order; NULL: there are none */
-		size_t n4;
-	} * sets; /* list.n_sets */
+		size_t n;      /* elements */
+		size_t v4, n4; /* where the IPv4 prefixes are, in their order, and how many */
+	} * sets;	       /* list.n_sets */
 };
-int rule_list_outline(const void *data, size_t len, struct rule_outline *o);
+/* Of the `len` bytes at `at`, which are in the view. */
+int rule_list_outline(struct lazy_view *v, size_t at, size_t len, struct rule_outline *o);
 void rule_outline_free(struct rule_outline *o);
 
 #endif

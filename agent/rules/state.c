@@ -358,19 +358,27 @@ static int restore_text(struct rule_list *l, const char *text, size_t len)
 /* --- restoring: sets --- */
 
 struct cursor {
-	const uint8_t *at;
-	size_t left;
+	struct lazy_view *v;
+	size_t at, left;
 };
+
+/* Where the next bytes are, without a look at them; -1: there are not so many. */
+static int64_t skip(struct cursor *c, size_t len)
+{
+	size_t at = c->at;
+
+	if (c->left < len)
+		return -1;
+	c->at += len;
+	c->left -= len;
+	return (int64_t)at;
+}
 
 static const void *take(struct cursor *c, size_t len)
 {
-	const void *p = c->at;
+	int64_t at = skip(c, len);
 
-	if (c->left < len)
-		return NULL;
-	c->at += len;
-	c->left -= len;
-	return p;
+	return at < 0 ? NULL : view_at(c->v, (size_t)at, len);
 }
 
 static int restore_prefix(const uint8_t *p, enum run_form form, struct prefix *ret)
@@ -411,20 +419,34 @@ static int restore_element(struct rule_set_def *s, const uint8_t *p, enum run_fo
 	return both[0] <= both[1] ? 0 : -EINVAL;
 }
 
+/* The next run of a set of which `left` elements are still to come, and where they are. */
+static int next_run(enum set_kind kind, size_t left, struct cursor *c, struct state_run *run,
+		    size_t *at)
+{
+	const void *head = take(c, sizeof(*run));
+	int64_t elements;
+
+	if (!head)
+		return -EINVAL;
+	memcpy(run, head, sizeof(*run));
+	if (run->form > RUN_PORTS || (run->form == RUN_PORTS) != (kind == SET_PORTS) ||
+	    run->n == 0 || run->n > left)
+		return -EINVAL;
+	elements = skip(c, run->n * run_size[run->form]);
+	*at = (size_t)elements;
+	return elements < 0 ? -EINVAL : 0;
+}
+
 static int restore_runs(struct rule_set_def *s, size_t n, struct cursor *c)
 {
 	while (s->n < n) {
-		const void *head = take(c, sizeof(struct state_run));
 		struct state_run run;
 		const uint8_t *p;
+		size_t at;
 
-		if (!head)
+		if (next_run(s->kind, n - s->n, c, &run, &at) < 0)
 			return -EINVAL;
-		memcpy(&run, head, sizeof(run));
-		if (run.form > RUN_PORTS || (run.form == RUN_PORTS) != (s->kind == SET_PORTS) ||
-		    run.n == 0 || run.n > n - s->n)
-			return -EINVAL;
-		p = take(c, run.n * run_size[run.form]);
+		p = view_at(c->v, at, run.n * run_size[run.form]);
 		if (!p)
 			return -EINVAL;
 		for (uint32_t i = 0; i < run.n; i++, p += run_size[run.form])
@@ -513,7 +535,8 @@ static int restore_all(struct rule_list *l, struct cursor *c)
 
 int rule_list_restore(const void *data, size_t len, struct rule_list *l)
 {
-	struct cursor c = {.at = data, .left = len};
+	struct lazy_view v = {.data = (uint8_t *)(uintptr_t)data, .size = len};
+	struct cursor c = {.v = &v, .left = len};
 	int r;
 
 	rule_list_init(l);
@@ -525,28 +548,23 @@ int rule_list_restore(const void *data, size_t len, struct rule_list *l)
 
 /* --- without the elements --- */
 
-/* The next run of a set that has `left` elements more. */
-static int outline_run(struct set_outline *s, enum set_kind kind, size_t left, struct cursor *c)
+static int outline_set(struct set_outline *s, enum set_kind kind, struct cursor *c)
 {
-	const void *head = take(c, sizeof(struct state_run));
-	struct state_run run;
-	const uint8_t *p;
+	for (size_t left = s->n; left;) {
+		struct state_run run;
+		size_t at;
+		int r = next_run(kind, left, c, &run, &at);
 
-	if (!head)
-		return -EINVAL;
-	memcpy(&run, head, sizeof(run));
-	if (run.form > RUN_PORTS || (run.form == RUN_PORTS) != (kind == SET_PORTS) || run.n == 0 ||
-	    run.n > left)
-		return -EINVAL;
-	p = take(c, run.n * run_size[run.form]);
-	if (!p ||
-	    (run.form == RUN_IPV4 && s->v4)) /* they are neighbours in the order, all of them */
-		return -EINVAL;
-	if (run.form == RUN_IPV4) {
-		s->v4 = p;
-		s->n4 = run.n;
+		/* those of IPv4 are neighbours in the order, all of them */
+		if (r < 0 || (run.form == RUN_IPV4 && s->n4))
+			return -EINVAL;
+		if (run.form == RUN_IPV4) {
+			s->v4 = at;
+			s->n4 = run.n;
+		}
+		left -= run.n;
 	}
-	return (int)run.n;
+	return 0;
 }
 
 static int outline_all(struct rule_outline *o, struct cursor *c)
@@ -563,17 +581,16 @@ static int outline_all(struct rule_outline *o, struct cursor *c)
 		struct set_outline *s = &o->sets[i];
 
 		r = restore_set_head(&o->list, c, &s->n);
-		for (size_t left = s->n; left && r >= 0; left -= r > 0 ? (size_t)r : 0)
-			r = outline_run(s, o->list.sets[i].kind, left, c);
+		r = r < 0 ? r : outline_set(s, o->list.sets[i].kind, c);
 		if (r < 0)
 			return r;
 	}
 	return c->left ? -EINVAL : 0;
 }
 
-int rule_list_outline(const void *data, size_t len, struct rule_outline *o)
+int rule_list_outline(struct lazy_view *v, size_t at, size_t len, struct rule_outline *o)
 {
-	struct cursor c = {.at = data, .left = len};
+	struct cursor c = {.v = v, .at = at, .left = len};
 	int r;
 
 	*o = (struct rule_outline){0};
@@ -581,7 +598,7 @@ int rule_list_outline(const void *data, size_t len, struct rule_outline *o)
 	r = outline_all(o, &c);
 	if (r < 0)
 		rule_outline_free(o);
-	return r;
+	return r < 0 && v->error ? v->error : r;
 }
 
 void rule_outline_free(struct rule_outline *o)

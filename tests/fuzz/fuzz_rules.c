@@ -133,9 +133,10 @@ static void fuzz_set(const char *text, size_t len, enum set_kind kind)
 
 static void fuzz_state(const uint8_t *data, size_t size)
 {
+	struct lazy_view v = {.data = (uint8_t *)(uintptr_t)data, .size = size};
 	struct rule_outline o;
 	struct rule_list l;
-	bool taken = rule_list_outline(data, size, &o) == 0;
+	bool taken = rule_list_outline(&v, 0, size, &o) == 0;
 
 	if (taken)
 		rule_outline_free(&o);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <sys/mman.h>
 
 #include "tests/lib/arena_eval.h"
 #include "tests/lib/compiled.h"
@@ -52,12 +53,18 @@ static struct rule_list list_of(const char *const *rules, uint64_t seed)
 	return l;
 }
 
+static struct lazy_view view_of(const struct compiled *c)
+{
+	return (struct lazy_view){.data = c->a.data, .size = c->a.size};
+}
+
 static int change(struct compiled *c, const char *set, struct prefix p, bool gone,
 		  struct set_changed *done)
 {
 	const struct set_change ch = {.set = set, .gone = gone, .prefix = p};
+	struct lazy_view v = view_of(c);
 
-	return arena_change_set(c->a.data, &ch, done);
+	return arena_change_set(&v, &ch, done);
 }
 
 /* The same in the list. */
@@ -106,6 +113,7 @@ static void same_rules(const struct rule_list *l, const struct compiled *a,
 
 static void same_list(const struct rule_list *l, const struct compiled *c)
 {
+	struct lazy_view v = view_of(c);
 	struct rule_list back;
 	size_t n = 0;
 
@@ -113,10 +121,10 @@ static void same_list(const struct rule_list *l, const struct compiled *c)
 	assert_true(rule_list_eq(l, &back));
 	rule_list_free(&back);
 	for (size_t i = 0; i < l->n_sets; i++) {
-		assert_int_equal(arena_set_size(c->a.data, l->sets[i].name, &n), 0);
+		assert_int_equal(arena_set_size(&v, l->sets[i].name, &n), 0);
 		assert_int_equal(n, l->sets[i].n);
 	}
-	assert_int_equal(arena_set_size(c->a.data, "none", &n), -ENOENT);
+	assert_int_equal(arena_set_size(&v, "none", &n), -ENOENT);
 }
 
 /* One that is there, one in it or around it, or any. */
@@ -305,6 +313,116 @@ static void what_was_left_undone_needs_a_new_list(void **state)
 	arena_free(&c.a);
 }
 
+/* --- how much of the arena is looked at --- */
+
+/* An arena that cannot be reached but where it was fetched. */
+struct guarded {
+	struct lazy_view v;
+	size_t page, fetched; /* bytes */
+	int fail;	      /* what fetch returns then */
+	uint8_t *there;	      /* by page */
+};
+
+static int fetch_guarded(struct lazy_view *v, size_t at, size_t len)
+{
+	struct guarded *g = (struct guarded *)v;
+
+	for (size_t i = at / g->page; len && i <= (at + len - 1) / g->page; i++) {
+		if (g->there[i])
+			continue;
+		if (g->fail)
+			return g->fail;
+		g->there[i] = 1;
+		g->fetched += g->page;
+		assert_int_equal(mprotect(v->data + i * g->page, g->page, PROT_READ | PROT_WRITE),
+				 0);
+	}
+	return 0;
+}
+
+static struct guarded guard(const struct compiled *c)
+{
+	struct guarded g = {.page = (size_t)sysconf(_SC_PAGESIZE)};
+	void *p = mmap(NULL, c->a.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(p != MAP_FAILED);
+	memcpy(p, c->a.data, c->a.size);
+	assert_int_equal(mprotect(p, c->a.size, PROT_NONE), 0);
+	g.v = (struct lazy_view){.data = p, .size = c->a.size, .fetch = fetch_guarded};
+	g.there = rnd_alloc(c->a.size / g.page + 1, 1);
+	memset(g.there, 0, c->a.size / g.page + 1);
+	return g;
+}
+
+static void unguard(struct guarded *g)
+{
+	munmap(g->v.data, g->v.size);
+	free(g->there);
+}
+
+/* 340,000 prefixes. */
+static struct rule_list huge_list(void)
+{
+	static const char *const rules[] = {"src @big action drop", NULL};
+	struct rule_list l = list_of(rules, 13);
+	struct rule_set_def more = {.kind = SET_PREFIXES};
+
+	more.prefixes = rnd_alloc(300000, sizeof(*more.prefixes));
+	for (uint32_t i = 0; i < 300000; i++)
+		more.prefixes[more.n++] = prefix4(0x20000000 + i * 4096 + i % 7, 32);
+	assert_int_equal(set_sort(&more), 0);
+	assert_int_equal(set_merge(&l.sets[0], &more), 0);
+	free(more.prefixes);
+	return l;
+}
+
+static void little_of_a_large_list_is_looked_at(void **state)
+{
+	CLEANUP(rule_list_free) struct rule_list l = huge_list();
+	struct compiled c = compile(&l);
+	struct guarded g = guard(&c);
+	struct set_change ch = {.set = "big", .prefix = prefix4(0xf0000201, 32)};
+	struct set_changed done;
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(arena_set_size(&g.v, "big", &n), 0);
+	assert_int_equal(n, l.sets[0].n);
+	assert_true(g.fetched < 64 << 10);
+	assert_int_equal(arena_change_set(&g.v, &ch, &done), 1);
+	assert_int_equal(done.n, n + 1);
+	if (g.fetched > c.a.size / 10)
+		fail_msg("%zu of %zu bytes were fetched", g.fetched, c.a.size);
+	unguard(&g);
+	arena_free(&c.a);
+}
+
+static void what_cannot_be_fetched_is_not_changed(void **state)
+{
+	static const char *const rules[] = {"src @big action drop", NULL};
+	CLEANUP(rule_list_free) struct rule_list l = list_of(rules, 15);
+	struct compiled c = compile(&l);
+	struct set_change ch = {.set = "big", .prefix = prefix4(0xf0000201, 32)};
+	struct set_changed done;
+
+	(void)state;
+	for (size_t front = 0; front < c.a.size; front += 65536) {
+		struct guarded g = guard(&c);
+		int r;
+
+		/* what comes first is there, then nothing more */
+		fetch_guarded(&g.v, 0, front);
+		g.fail = -ENOMEM;
+		r = arena_change_set(&g.v, &ch, &done);
+		if (r != -ENOMEM)
+			fail_msg("%d with %zu of %zu bytes", r, front, c.a.size);
+		mprotect(g.v.data, g.v.size, PROT_READ);
+		assert_memory_equal(g.v.data, c.a.data, c.a.size);
+		unguard(&g);
+	}
+	arena_free(&c.a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +431,8 @@ int main(void)
 		cmocka_unit_test(other_changes_need_a_new_list),
 		cmocka_unit_test(a_full_journal_needs_a_new_list),
 		cmocka_unit_test(what_was_left_undone_needs_a_new_list),
+		cmocka_unit_test(little_of_a_large_list_is_looked_at),
+		cmocka_unit_test(what_cannot_be_fetched_is_not_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,18 +153,6 @@ static int edit_set(void *arg, struct rule_list *l, struct error *e)
 	return r ? error_set(e, r, "the set could not be changed: %s", strerror(-r)) : 0;
 }
 
-/* Whether an interface's list has the set, or a negative errno. */
-static int has_set(const struct cmd *c, const char *ifname, const char *name, struct error *e)
-{
-	autoxdp struct xdp *x = NULL;
-	size_t n;
-	int r = xdp_open(&c->inst, ifname, &x, e);
-
-	if (!r)
-		r = xdp_set_size(x, name, &n, e);
-	return r == -ENOENT ? 0 /* or unloaded a moment ago */ : r ? r : 1;
-}
-
 static int nobody_has(const char *name, struct error *e)
 {
 	return error_set(e, -ENOENT,
@@ -208,15 +196,15 @@ static bool change_one(const struct cmd *c, const char *ifname, struct change *c
 static int change_on(const struct cmd *c, const char *ifname, bool named, struct change *ch,
 		     const struct xdp_load_options *o, struct error *e)
 {
-	int r = 1;
+	int r;
 
 	ch->missing = 0;
 	if (!change_one(c, ifname, ch, o)) {
-		r = named ? 1 : has_set(c, ifname, ch->name, e);
-		if (r <= 0)
-			return r;
-		*e = (struct error){0};
 		r = xdp_edit(&c->inst, ifname, edit_set, ch, o, e);
+		if (r == -ENOENT && !named) { /* unloaded, or the set gone, a moment ago */
+			*e = (struct error){0};
+			return 0;
+		}
 		if (r)
 			return r;
 	}
@@ -241,7 +229,7 @@ static int change_set(struct cmd *c, struct change *ch, const char *ifname,
 	if (!r && ifname)
 		r = strv_add(&names, ifname) ? error_set(&e, -ENOMEM, "out of memory") : 0;
 	else if (!r)
-		r = xdp_interfaces(&c->inst, &names, &e);
+		r = xdp_interfaces_with_set(&c->inst, ch->name, &names, &e);
 	for (size_t i = 0; r >= 0 && i < names.n; i++) {
 		r = change_on(c, names.v[i], ifname, ch, &options, &e);
 		changed += r > 0;
