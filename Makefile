@@ -64,22 +64,25 @@ TOOLS_SRC := tools/ax.c $(call SOURCES,tools/lib tools/cmd tools/completion tool
 FILTER_SRC := xdp/filter.bpf.c $(wildcard xdp/balance*.bpf.c)
 ALONE_SRC := xdp/root.bpf.c $(wildcard xdp/failures.bpf.c)
 DISPATCHER_SRC := xdp/dispatcher.bpf.c
+# Splicing is loaded apart, where connections may be spliced. The unit that defines its maps comes first.
+SPLICE_SRC := sockops/sk_msg.bpf.c $(wildcard sockops/splice_*.bpf.c)
 PROBES_SRC := $(call SOURCES,agent/probes,-name "*.bpf.c")
 # the unit that defines the maps comes first: libbpf 1.1 does not resolve an extern map that is
 # defined in a later object
-BPF_SRC   := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c $(FILTER_SRC) $(ALONE_SRC) $(DISPATCHER_SRC),\
+BPF_SRC   := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c $(FILTER_SRC) $(ALONE_SRC) $(DISPATCHER_SRC) $(SPLICE_SRC),\
 	     $(wildcard sockops/*.bpf.c xdp/*.bpf.c))
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(OUT)/%.o)
 BPF_OBJ   := $(BPF_SRC:%.c=$(OUT)/%.o)
 FILTER_OBJ := $(FILTER_SRC:%.c=$(OUT)/%.o)
 ALONE_OBJ := $(ALONE_SRC:%.c=$(OUT)/%.o)
+SPLICE_OBJ := $(SPLICE_SRC:%.c=$(OUT)/%.o)
 PROBES_OBJ := $(PROBES_SRC:%.c=$(OUT)/%.o)
 ASAN_OBJ  := $(AGENT_SRC:%.c=$(OUT)/asan/%.o)
-SKEL      := $(OUT)/skel/dataplane.skel.h
+SKEL      := $(OUT)/skel/dataplane.skel.h $(OUT)/skel/splicing.skel.h
 XDP_SKEL  := $(OUT)/skel/filter.skel.h $(ALONE_SRC:xdp/%.bpf.c=$(OUT)/skel/%.skel.h)
 
-$(AGENT_OBJ) $(TOOLS_OBJ) $(BPF_OBJ) $(FILTER_OBJ) $(ALONE_OBJ) $(PROBES_OBJ) $(DISPATCHER_SRC:%.c=$(OUT)/%.o) $(OUT)/libldns.a: | $(SYSROOT)
+$(AGENT_OBJ) $(TOOLS_OBJ) $(BPF_OBJ) $(FILTER_OBJ) $(ALONE_OBJ) $(SPLICE_OBJ) $(PROBES_OBJ) $(DISPATCHER_SRC:%.c=$(OUT)/%.o) $(OUT)/libldns.a: | $(SYSROOT)
 
 all: $(OUT)/ax man ## build the ax binary
 	$(if $(CROSS),,$(Q)ln -sfn $(notdir $(OUT))/ax .output/ax)
@@ -97,10 +100,13 @@ $(PROBES_OBJ): $(OUT)/%.bpf.o: %.bpf.c
 $(OUT)/dataplane.bpf.o: $(BPF_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(BPFTOOL) gen object $@ $^
-$(SKEL): $(OUT)/dataplane.bpf.o
+$(OUT)/splicing.bpf.o: $(SPLICE_OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(BPFTOOL) gen object $@ $^
+$(SKEL): $(OUT)/skel/%.skel.h: $(OUT)/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen skeleton $< name dataplane > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
 $(OUT)/filter.bpf.o: $(FILTER_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(BPFTOOL) gen object $@ $^
@@ -210,7 +216,7 @@ $(OUT)/flags/%: always
 	@mkdir -p $(@D) && printf '%s\n' $(call quote,$(FLAGS_$*)) | cmp -s - $@ || \
 		printf '%s\n' $(call quote,$(FLAGS_$*)) > $@
 $(AGENT_OBJ) $(TOOLS_OBJ) $(BENCH_BIN): $(OUT)/flags/cc
-$(BPF_OBJ) $(FILTER_OBJ) $(ALONE_OBJ) $(PROBES_OBJ) $(DISPATCHER_SRC:%.c=$(OUT)/%.o): $(OUT)/flags/bpf
+$(BPF_OBJ) $(FILTER_OBJ) $(ALONE_OBJ) $(SPLICE_OBJ) $(PROBES_OBJ) $(DISPATCHER_SRC:%.c=$(OUT)/%.o): $(OUT)/flags/bpf
 $(OUT)/ax: $(OUT)/flags/link
 
 # Who names the version is built anew with the next one.
@@ -223,7 +229,7 @@ $(VERSION_OBJ): $(OUT)/version
 
 .SECONDARY:
 -include $(AGENT_OBJ:.o=.d) $(TOOLS_OBJ:.o=.d) $(BPF_OBJ:.o=.d) $(FILTER_OBJ:.o=.d) $(ALONE_OBJ:.o=.d) \
-	$(PROBES_OBJ:.o=.d) $(ASAN_OBJ:.o=.d)
+	$(SPLICE_OBJ:.o=.d) $(PROBES_OBJ:.o=.d) $(ASAN_OBJ:.o=.d)
 
 include tests/tests.mk
 include tools/build/lint.mk

@@ -10,6 +10,9 @@
 
 #include "addr.h"
 
+#define AF_INET	 2
+#define AF_INET6 10
+
 static __always_inline bool addr_is_zero(const struct ax_addr *a)
 {
 	return !(a->w[0] | a->w[1] | a->w[2] | a->w[3]);

@@ -21,4 +21,8 @@ static __always_inline __u32 size_within(__u32 n, __u32 max)
 	return n + 1;
 }
 
+/* Ends the IPv4 branch of code that reads an address from a context or a socket: without it the
+ * compiler selects between two addresses and loads once, which the verifier does not allow. */
+#define ctx_branch_end() asm volatile("" ::: "memory")
+
 #endif

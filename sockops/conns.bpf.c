@@ -3,24 +3,8 @@
  * for the sake of being seen. Runs in the network namespace of whoever reads it. */
 #include "switch.bpf.h"
 #include "kernel.bpf.h"
+#include "sock_ends.bpf.h"
 #include "payload.bpf.h"
-
-static __always_inline void pair_of(const struct sock_common *skc, struct ax_conn *conn)
-{
-	if (skc->skc_family == AF_INET) {
-		addr_set_v4(&conn->local.addr, skc->skc_rcv_saddr);
-		addr_set_v4(&conn->remote.addr, skc->skc_daddr);
-	} else {
-		for (int i = 0; i < 4; i++) {
-			conn->local.addr.w[i] = skc->skc_v6_rcv_saddr.in6_u.u6_addr32[i];
-			conn->remote.addr.w[i] = skc->skc_v6_daddr.in6_u.u6_addr32[i];
-		}
-	}
-	conn->local.port_be = bpf_htons(skc->skc_num);
-	conn->local.proto = IPPROTO_TCP;
-	conn->remote.port_be = skc->skc_dport;
-	conn->remote.proto = IPPROTO_TCP;
-}
 
 SEC("iter/tcp")
 int ax_conns(struct bpf_iter__tcp *ctx)
@@ -38,7 +22,7 @@ int ax_conns(struct bpf_iter__tcp *ctx)
 	conn.state = skc->skc_state;
 	if (conn.state == BPF_TCP_LISTEN || conn.state == BPF_TCP_CLOSE)
 		return 0;
-	pair_of(skc, &conn);
+	ends_of(skc, &conn.local, &conn.remote);
 	if (!bpf_map_lookup_elem(&vips, &conn.local.addr) &&
 	    !bpf_map_lookup_elem(&vips, &conn.remote.addr))
 		return 0;

@@ -6,10 +6,8 @@
 
 #include <stdbool.h>
 
+#include "endpoint.bpf.h"
 #include "maps.bpf.h"
-
-#define AF_INET	 2
-#define AF_INET6 10
 
 /* NULL: one that ax does not know. ctx: of a program on a socket, or what is done with one. */
 static __always_inline struct ax_netns_app *netns_of(void *ctx)

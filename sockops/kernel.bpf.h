@@ -7,6 +7,7 @@
 #define AX_KERNEL_BPF_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -29,11 +30,21 @@ struct sock_common {
 	unsigned char skc_ipv6only : 1;
 	unsigned char skc_net_refcnt : 1;
 	unsigned long skc_flags; /* bits of enum sock_flags */
+	struct {
+		struct net *net;
+	} skc_net;
+	struct {
+		__s64 counter;
+	} skc_cookie; /* 0: nobody has asked for it */
 	struct in6_addr___kernel skc_v6_daddr;
 	struct in6_addr___kernel skc_v6_rcv_saddr;
 };
 
-/* (it begins with a struct sock_common) */
+struct net {
+	__u64 net_cookie;
+};
+
+/* (it begins with a struct sock, and that with a struct sock_common) */
 struct tcp_sock {
 	__u64 bytes_received; /* a FIN counts */
 	__u64 bytes_sent;     /* these two: payload, each time that it is sent, and but the first */
@@ -41,7 +52,15 @@ struct tcp_sock {
 	__u32 snd_una; /* sequence numbers */
 	__u32 snd_nxt;
 	__u32 write_seq;
+	__u32 rcv_nxt;
+	__u32 copied_seq; /* what was read */
+	__u32 data_segs_in;
+	__u32 data_segs_out;
 	__u32 srtt_us;
+	__u8 nonagle : 4; /* TCP_NAGLE_* */
+	__u8 recvmsg_inq : 1;
+	__u8 repair : 1;
+	bool is_mptcp; /* only with CONFIG_MPTCP */
 };
 
 struct seq_file;

@@ -20,10 +20,7 @@
 #include "maps.bpf.h"
 #include "serving.bpf.h"
 #include "verdict.bpf.h"
-
-/* Ends the IPv4 branch of code that reads an address from a context or a socket: without it the
- * compiler selects between two addresses and loads once, which the verifier does not allow. */
-#define ctx_branch_end() asm volatile("" ::: "memory")
+#include "verifier.bpf.h"
 
 #define CGROUP_DEPTH_MAX 16 /* app's own cgroups below its app cgroup */
 

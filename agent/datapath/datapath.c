@@ -131,6 +131,11 @@ void datapath_log_libbpf(void)
 	libbpf_set_print(on_libbpf);
 }
 
+const char *datapath_last_word(void)
+{
+	return last_word;
+}
+
 static int pin_dir_of(const struct instance *inst, bool make, char *ret, size_t size,
 		      struct error *e)
 {

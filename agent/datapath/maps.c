@@ -596,47 +596,24 @@ int datapath_servers_drop(struct datapath *dp, uint32_t app)
 
 /* --- reading --- */
 
-static int open_iter(void *arg)
-{
-	int fd = bpf_iter_create(*(int *)arg);
+struct conns_each {
+	int (*f)(void *arg, const struct ax_conn *c);
+	void *arg;
+};
 
-	return fd < 0 ? -errno : fd;
+static int each_conn(void *arg, const void *record)
+{
+	struct conns_each *c = arg;
+
+	return c->f(c->arg, record);
 }
 
 int datapath_conns_each(struct datapath *dp, int netns_fd,
 			int (*f)(void *arg, const struct ax_conn *c), void *arg)
 {
-	autoclose int fd = -1;
-	struct ax_conn conns[32];
-	size_t have = 0;
-	int link;
+	struct conns_each c = {.f = f, .arg = arg};
 
-	if (!dp->conns)
-		return -EOPNOTSUPP;
-	link = bpf_link__fd(dp->conns);
-	/* the iterator keeps the namespace in which it was opened */
-	fd = netns_fd < 0 ? open_iter(&link) : netns_call(netns_fd, open_iter, &link);
-	if (fd < 0)
-		return fd;
-	for (;;) {
-		ssize_t n = read(fd, (char *)conns + have, sizeof(conns) - have);
-		size_t whole;
-
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : 0;
-		have += (size_t)n;
-		whole = have / sizeof(conns[0]);
-		for (size_t i = 0; i < whole; i++) {
-			int r = f(arg, &conns[i]);
-
-			if (r)
-				return r;
-		}
-		have -= whole * sizeof(conns[0]);
-		memmove(conns, conns + whole, have);
-	}
+	return datapath_iter_each(dp->conns, netns_fd, sizeof(struct ax_conn), each_conn, &c);
 }
 
 int datapath_dual_udp(struct datapath *dp)

@@ -75,6 +75,15 @@ int datapath_take_lists(struct datapath *dp);
 /* maps.c: what the programs need before they run. */
 int datapath_tell_host(struct datapath *dp);
 
+/* iter.c: runs an iterator that writes records of this size in a network namespace (-1: the
+ * caller's), and calls f for each, until that returns non-zero, and returns that. iter may be NULL:
+ * -EOPNOTSUPP. */
+int datapath_iter_each(const struct bpf_link *iter, int netns_fd, size_t size,
+		       int (*f)(void *arg, const void *record), void *arg);
+
+/* The verifier's or libbpf's last warning; "" if there was none. */
+const char *datapath_last_word(void);
+
 struct bpf_object;
 /* Loads one program of an object that is open, with small maps. 0, or a negative errno and *f says
  * why. */

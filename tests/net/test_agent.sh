@@ -93,8 +93,8 @@ is "status: apps and the agent's pid" "$(ax status -o json | jq -c '[.apps, .pid
 ok "ax doctor" ax doctor
 like "ax doctor names what is on" "$(ax doctor 2>&1)" "connect4|sock_addr"
 ax doctor -o json >"$T/doctor"
-is "ax doctor covers sockets, XDP and probes" "$(jq -r '[.[].of] | unique | join(" ")' "$T/doctor")" \
-	"probes sockets xdp"
+is "ax doctor covers sockets, splicing, XDP and probes" "$(jq -r '[.[].of] | unique | join(" ")' "$T/doctor")" \
+	"probes sockets splicing xdp"
 is "kprobes are on where the kernel has them" "$(jq '.[] | select(.name == "kprobe") | .on' "$T/doctor")" \
 	"$([ -e /sys/bus/event_source/devices/kprobe ] && echo true || echo false)"
 is "and libxdp's sharing, as for an interface" "$(jq '.[] | select(.name == "freplace") | .on' "$T/doctor")" \

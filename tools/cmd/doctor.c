@@ -5,6 +5,7 @@
 #include "tools/cmd/commands.h"
 #include "tools/xdp/common.h"
 #include "datapath/datapath.h"
+#include "datapath/splice.h"
 #include "datapath/xdp_datapath.h"
 #include "iface/preflight.h"
 #include "probes/engine/engine.h"
@@ -86,8 +87,10 @@ static int report_all(struct diagnosis *d, struct error *e)
 	r = datapath_doctor(report, d, e);
 	if (r)
 		return r;
+	d->of = "splicing";
+	r = datapath_splice_doctor(report, d);
 	d->of = "xdp";
-	r = datapath_xdp_doctor(report, d);
+	r = r ? r : datapath_xdp_doctor(report, d);
 	d->of = "probes";
 	r = r ? r : engine_doctor(report_probe, d);
 	return r ? error_set(e, r, "out of memory") : 0;

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Splicing in the kernel (sockops/sk_msg.bpf.c, include/splicing.h): an object of its own beside
+ * the dataplane, which is loaded only when connections may be spliced. What it does outlives the
+ * handle: members stay members, and data is redirected on, when the agent dies.
+ */
+#ifndef AX_DATAPATH_SPLICE_H
+#define AX_DATAPATH_SPLICE_H
+
+#include "datapath/datapath.h"
+#include "splicing.h"
+
+struct splice;
+
+/* 0, or why nothing can be spliced on this kernel whatever the programs do (-EOPNOTSUPP, with a
+ * sentence): before Linux 6.5 an iterator over sockets may not make members of them. */
+int datapath_splice_supported(struct error *e);
+
+/*
+ * Loads the programs, attaches them to the instance's cgroup and pins maps and link beside the
+ * dataplane's; what an earlier agent pinned is taken over, with its members. (Those go on with the
+ * program that they joined with.) Nothing is redirected until datapath_splice_redirect(), unless an
+ * earlier agent said so and nobody took it back. members_max: 0 is AX_SPLICE_MEMBERS_MAX; of maps
+ * that are taken over it is what they were made with. dp must stay open for as long as the handle.
+ */
+int datapath_splice_open(struct datapath *dp, uint32_t members_max, struct splice **ret,
+			 struct error *e);
+/* Closes descriptors only: changes nothing. NULL is fine. */
+void datapath_splice_close(struct splice *s);
+/* Without a handle: no more is redirected and nobody is told any more; members stay members until
+ * they close, the maps until datapath_remove(). 0 if there was nothing, or a negative errno. */
+int datapath_splice_stop(struct datapath *dp);
+
+/* Tries the programs on this kernel, as datapath_doctor() does: calls report for each. */
+int datapath_splice_doctor(int (*report)(void *arg, const struct feature_report *f), void *arg);
+
+/* Connections of this app (0: of every app) are worth a look, or no more. */
+int datapath_splice_app_set(struct splice *s, uint32_t app, bool on);
+/* Forgets what an earlier agent said of apps: none is worth a look. */
+int datapath_splice_apps_clear(struct splice *s);
+/* The switch for all members. They look at it with each message. */
+int datapath_splice_redirect(struct splice *s, bool on);
+
+/* Descriptor to poll (epoll, level): readable when a connection that is worth a look was
+ * established. It is the handle's. Negative errno. */
+int datapath_splice_events_fd(struct splice *s);
+/* To be called when it is readable, before looking: consumes, and lets the programs tell again. 1:
+ * there was something, 0, or a negative errno. */
+int datapath_splice_events_read(struct splice *s);
+
+/* Established TCP connections between addresses of apps in a network namespace (-1: the caller's),
+ * and members in any state. Calls f for each, until that returns non-zero, and returns that. The
+ * record is only f's while it runs. Takes a millisecond and more (the kernel's whole table). */
+int datapath_splice_conns_each(struct splice *s, int netns_fd,
+			       int (*f)(void *arg, const struct ax_splice_conn *c), void *arg);
+
+/* An end of a connection that shall join. */
+struct splice_end_ref {
+	uint64_t cookie;
+	uint64_t sk;  /* ax_splice_conn.sk */
+	int netns_fd; /* -1: the caller's; not taken over */
+	int result;   /* set by datapath_splice_join(): 0: a member, -ENOENT: gone, or another
+			 negative   errno, see struct ax_splice_joined */
+};
+struct splice_pair {
+	struct splice_end_ref a, b;
+};
+/* Makes both ends of each pair members of each other. An end that cannot leaves the other one a
+ * member that passes everything on. Pairs may be as many as there are; each namespace that they
+ * name is walked once for AX_SPLICE_WANTED_MAX ends. Namespaces are told apart by their
+ * descriptors' numbers: pairs of one should name the same. 0 or a negative errno of the whole, then
+ * some may have joined. */
+int datapath_splice_join(struct splice *s, struct splice_pair *pairs, size_t n);
+
+int datapath_splice_counters(struct splice *s, struct ax_splice_counted ret[AX_SPLICE_COUNTS]);
+/* "redirected", "passed", ...; "?" for other numbers. */
+const char *datapath_splice_counter_name(unsigned counter);
+/* For a reason (AX_SPLICE_OFF and above): what to tell the user, "the other end set SO_RCVLOWAT".
+ */
+const char *datapath_splice_counter_text(unsigned counter);
+
+/* --- the same programs for the gate: nothing is pinned, all ends with the handle (or the process)
+ * --- */
+struct splice_gate;
+
+/*
+ * Loads the programs with maps of their own. cgroup_fd: TCP sockets of processes in that cgroup
+ * become members when they are established, with whichever socket of the same network namespace has
+ * the mirrored addresses; -1: only those of datapath_splice_gate_join() do. Redirecting is as
+ * given. Works after fork() in the children too.
+ */
+int datapath_splice_gate_open(int cgroup_fd, bool redirect, struct splice_gate **ret,
+			      struct error *e);
+/* The two ends of an established TCP connection, descriptors of the caller's process and sockets of
+ * the caller's network namespace, become members of each other. */
+int datapath_splice_gate_join(struct splice_gate *g, int a, int b);
+int datapath_splice_gate_redirect(struct splice_gate *g, bool on);
+/* All counts of this gate so far; [AX_SPLICE_JOINED] is of sockets. */
+int datapath_splice_gate_counted(struct splice_gate *g,
+				 struct ax_splice_counted ret[AX_SPLICE_COUNTS]);
+/* Members become plain TCP again; what is unread of redirected data is lost. NULL is fine. */
+void datapath_splice_gate_close(struct splice_gate *g);
+
+#endif

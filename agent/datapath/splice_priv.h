@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Between the files of splicing only. */
+#ifndef AX_DATAPATH_SPLICE_PRIV_H
+#define AX_DATAPATH_SPLICE_PRIV_H
+
+#include "datapath/priv.h"
+#include "datapath/splice.h"
+
+struct splicing;
+
+struct splice {
+	struct datapath *dp; /* NULL: of the gate */
+	struct splicing *skel;
+	struct bpf_link *conns; /* iterators */
+	struct bpf_link *join;
+	struct ring_buffer *ring;
+	bool supported; /* sockets may join by an iterator */
+};
+
+/* Iterators, and the program on the map of members. */
+int splice_attach(struct splice *s, struct error *e);
+/* Writes splice_ctl; nobody has been told then. */
+int splice_ctl_set(struct splice *s, bool redirect);
+
+#endif

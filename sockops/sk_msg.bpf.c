@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Messages of sockets that are members (include/splicing.h): handed to the socket at the other end
+ * of the connection, or passed to TCP, which is what always works. Nobody shall see that they were
+ * handed on, so both sockets are looked at anew with each message: whatever they have set that only
+ * TCP gets right makes it go by TCP.
+ *
+ * Order is kept because nothing is handed on while the other end has not read all that went by TCP,
+ * and because what was handed on is read before what is in TCP's queue. An end that holds enough is
+ * handed no more, and by TCP the sender meets its back-pressure.
+ *
+ * The other end is found by its cookie. The address of its socket serves for looking only, and what
+ * is there may be another socket by now: its cookie tells.
+ */
+#define AX_SPLICE_MAP
+#include <linux/in.h>
+
+#include "endpoint.bpf.h"
+#include "splice_call.bpf.h"
+#include "splice_kernel.bpf.h"
+#include "splice_maps.bpf.h"
+
+#define O_NONBLOCK     04000
+#define TCP_NAGLE_CORK 2
+
+const volatile bool gate = false;
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* Lets a number be read through as a pointer to a kernel type, without a call (Linux 6.2). */
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id__k) __ksym __weak;
+
+/* What is looked at of the other end. */
+struct other {
+	__u64 cookie;
+	__u64 flags; /* bits of enum sock_flags */
+	__u64 ulp;
+	__u32 state;
+	__u32 copied_seq;
+	__u32 file_flags;
+	__u32 tsflags;
+	int held; /* of its receive buffer */
+	int rcvbuf;
+	int lowat;
+	int peek_off;
+	bool inq;
+	bool repair;
+};
+
+/* An address that nothing is at reads as 0: then the cookie is wrong. */
+static __always_inline void look(struct other *o, const struct tcp_sock *tp)
+{
+	const struct sock_common *skc = (const void *)tp;
+	const struct sock *sk = (const void *)tp;
+
+	o->cookie = skc->skc_cookie.counter;
+	o->state = skc->skc_state;
+	o->flags = skc->skc_flags;
+	o->peek_off = sk->sk_peek_off;
+	o->held = sk->sk_backlog.rmem_alloc.counter;
+	o->rcvbuf = sk->sk_rcvbuf;
+	o->lowat = sk->sk_rcvlowat;
+	o->tsflags = BPF_CORE_READ_BITFIELD(sk, sk_tsflags);
+	o->file_flags = sk->sk_socket->file->f_flags;
+	o->ulp = (__u64)((const struct inet_connection_sock *)tp)->icsk_ulp_ops;
+	o->copied_seq = tp->copied_seq;
+	o->inq = BPF_CORE_READ_BITFIELD(tp, recvmsg_inq);
+	o->repair = BPF_CORE_READ_BITFIELD(tp, repair);
+}
+
+static __always_inline void look_by_calls(struct other *o, const struct tcp_sock *tp)
+{
+	const struct sock_common *skc = (const void *)tp;
+	const struct sock *sk = (const void *)tp;
+
+	o->cookie = BPF_CORE_READ(skc, skc_cookie.counter);
+	o->state = BPF_CORE_READ(skc, skc_state);
+	o->flags = BPF_CORE_READ(skc, skc_flags);
+	o->peek_off = BPF_CORE_READ(sk, sk_peek_off);
+	o->held = BPF_CORE_READ(sk, sk_backlog.rmem_alloc.counter);
+	o->rcvbuf = BPF_CORE_READ(sk, sk_rcvbuf);
+	o->lowat = BPF_CORE_READ(sk, sk_rcvlowat);
+	o->tsflags = BPF_CORE_READ_BITFIELD_PROBED(sk, sk_tsflags);
+	o->file_flags = BPF_CORE_READ(sk, sk_socket, file, f_flags);
+	o->ulp = (__u64)BPF_CORE_READ((const struct inet_connection_sock *)tp, icsk_ulp_ops);
+	o->copied_seq = BPF_CORE_READ(tp, copied_seq);
+	o->inq = BPF_CORE_READ_BITFIELD_PROBED(tp, recvmsg_inq);
+	o->repair = BPF_CORE_READ_BITFIELD_PROBED(tp, repair);
+}
+
+/* Without one of these nothing can be known. (The verifier sees a constant.) */
+static __always_inline bool is_layout_known(const struct tcp_sock *tp)
+{
+	const struct sock *sk = (const void *)tp;
+
+	return bpf_core_field_exists(sk->sk_peek_off) &&
+	       bpf_core_field_exists(sk->sk_backlog.rmem_alloc) &&
+	       bpf_core_field_exists(sk->sk_rcvbuf) && bpf_core_field_exists(sk->sk_rcvlowat) &&
+	       bpf_core_field_exists(sk->sk_tsflags) && bpf_core_field_exists(sk->sk_socket) &&
+	       bpf_core_field_exists(sk->sk_max_pacing_rate) &&
+	       bpf_core_field_exists(((const struct inet_connection_sock *)tp)->icsk_ulp_ops) &&
+	       bpf_core_field_exists(tp->copied_seq) && bpf_core_field_exists(tp->write_seq) &&
+	       bpf_core_field_exists(tp->recvmsg_inq) && bpf_core_field_exists(tp->repair) &&
+	       bpf_core_field_exists(tp->nonagle) &&
+	       bpf_core_enum_value_exists(enum sock_flags, SOCK_URGINLINE) &&
+	       bpf_core_enum_value_exists(enum sock_flags, SOCK_RCVTSTAMP) &&
+	       bpf_core_enum_value_exists(enum sock_flags, SOCK_RCVTSTAMPNS) &&
+	       bpf_core_enum_value_exists(enum sock_flags, SOCK_TIMESTAMPING_RX_SOFTWARE);
+}
+
+static __always_inline __u64 flag(unsigned int bit)
+{
+	return 1ULL << bit;
+}
+
+/*
+ * TCP's own data needs room too: who reads what was handed on sends no window update, and what
+ * arrives at a full buffer is dropped and comes again 200 ms later. The window never is more than
+ * about half of the buffer.
+ */
+static __always_inline bool has_room(const struct other *o, __u32 size)
+{
+	return o->held >= 0 && (__u64)o->held * 2 < (__u32)o->rcvbuf && size <= (__u32)o->rcvbuf;
+}
+
+/* 0, or what at the other end makes a message go by TCP. */
+static __always_inline __u32 other_obstacle(const struct other *o, __u64 cookie, __u32 write_seq,
+					    __u32 size)
+{
+	if (!cookie || o->cookie != cookie)
+		return AX_SPLICE_GONE;
+	if (o->state != BPF_TCP_ESTABLISHED)
+		return AX_SPLICE_STATE;
+	if (o->copied_seq != write_seq)
+		return AX_SPLICE_UNREAD;
+	if (!has_room(o, size))
+		return AX_SPLICE_NO_ROOM;
+	if (!(o->file_flags & O_NONBLOCK))
+		return AX_SPLICE_BLOCKING;
+	if (o->lowat > 1)
+		return AX_SPLICE_LOWAT;
+	if (o->peek_off >= 0)
+		return AX_SPLICE_PEEK_OFF;
+	if (o->tsflags ||
+	    o->flags & (flag(bpf_core_enum_value(enum sock_flags, SOCK_RCVTSTAMP)) |
+			flag(bpf_core_enum_value(enum sock_flags, SOCK_RCVTSTAMPNS)) |
+			flag(bpf_core_enum_value(enum sock_flags, SOCK_TIMESTAMPING_RX_SOFTWARE))))
+		return AX_SPLICE_TIMESTAMP;
+	if (o->flags & flag(bpf_core_enum_value(enum sock_flags, SOCK_URGINLINE)))
+		return AX_SPLICE_OOBINLINE;
+	if (o->inq)
+		return AX_SPLICE_INQ;
+	if (o->ulp)
+		return AX_SPLICE_IS_ULP;
+	return o->repair ? AX_SPLICE_REPAIR : 0;
+}
+
+/* The same at this end; the sender holds its lock. */
+static __always_inline __u32 own_obstacle(const struct tcp_sock *tp)
+{
+	const struct sock_common *skc = (const void *)tp;
+	const struct sock *sk = (const void *)tp;
+
+	if (skc->skc_state != BPF_TCP_ESTABLISHED)
+		return AX_SPLICE_STATE;
+	if (BPF_CORE_READ_BITFIELD(tp, nonagle) & TCP_NAGLE_CORK)
+		return AX_SPLICE_CORK;
+	if (((const struct inet_connection_sock *)tp)->icsk_ulp_ops)
+		return AX_SPLICE_IS_ULP;
+	if (BPF_CORE_READ_BITFIELD(tp, repair))
+		return AX_SPLICE_REPAIR;
+	if (BPF_CORE_READ_BITFIELD(sk, sk_tsflags))
+		return AX_SPLICE_TIMESTAMP;
+	return sk->sk_max_pacing_rate != ~0UL ? AX_SPLICE_PACED : 0;
+}
+
+/* 0, or why this message goes by TCP. */
+static __always_inline __u32 obstacle(struct sk_msg_md *msg, struct bpf_sock *sk,
+				      const struct ax_splice_end *end)
+{
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	const struct ax_splice_ctl *c;
+	struct other o = {};
+	__u32 zero = 0, why;
+
+	c = bpf_map_lookup_elem(&splice_ctl, &zero);
+	if (!c || !c->redirect)
+		return AX_SPLICE_OFF;
+	if (!tp || !is_layout_known(tp))
+		return AX_SPLICE_UNKNOWN;
+	if (bpf_rdonly_cast)
+		look(&o, bpf_rdonly_cast((void *)end->peer_sk,
+					 bpf_core_type_id_kernel(struct tcp_sock)));
+	else
+		look_by_calls(&o, (void *)end->peer_sk);
+	why = other_obstacle(&o, end->peer, tp->write_seq, msg->size);
+	why = why ? why : own_obstacle(tp);
+	return why ? why : call_obstacle();
+}
+
+/* Of the gate: the socket that has the mirrored addresses is the other end. */
+static __noinline int find_other(struct sk_msg_md *msg, struct ax_splice_end *end)
+{
+	struct splice_tuple t = {.netns = bpf_get_netns_cookie(msg)};
+	const struct ax_splice_wanted *w;
+
+	if (!end)
+		return 0;
+	if (msg->family == AF_INET) {
+		addr_set_v4(&t.remote.addr, msg->local_ip4);
+		addr_set_v4(&t.local.addr, msg->remote_ip4);
+	} else {
+		for (int i = 0; i < 4; i++) {
+			t.remote.addr.w[i] = msg->local_ip6[i];
+			t.local.addr.w[i] = msg->remote_ip6[i];
+		}
+	}
+	t.local.proto = t.remote.proto = IPPROTO_TCP;
+	t.remote.port_be = bpf_htons(msg->local_port);
+	t.local.port_be = bpf_htons(bpf_ntohl(msg->remote_port));
+	w = bpf_map_lookup_elem(&splice_tuples, &t);
+	if (w) {
+		end->peer_sk = w->peer_sk;
+		end->peer = w->peer;
+	}
+	return 0;
+}
+
+SEC("sk_msg")
+int ax_splice_msg(struct sk_msg_md *msg)
+{
+	struct bpf_sock *sk = msg->sk;
+	struct ax_splice_end *end;
+	__u32 size = msg->size;
+	__u32 why;
+
+	end = sk ? bpf_sk_storage_get(&splice_ends, sk, NULL, 0) : NULL;
+	if (!end)
+		return SK_PASS;
+	if (gate && !end->peer)
+		find_other(msg, end);
+	why = obstacle(msg, sk, end);
+	if (!why &&
+	    bpf_msg_redirect_hash(msg, &splice_members, &end->peer, BPF_F_INGRESS) != SK_PASS)
+		why = AX_SPLICE_GONE;
+	if (why) {
+		end->why = why;
+		end->passed++;
+		end->passed_bytes += size;
+		splice_counted(AX_SPLICE_PASSED, size);
+		splice_counted(why, size);
+	} else {
+		end->redirected++;
+		end->redirected_bytes += size;
+		splice_counted(AX_SPLICE_REDIRECTED, size);
+	}
+	return SK_PASS; /* a helper that failed has left the message to TCP */
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Iterators over the TCP sockets of the network namespace of whoever reads them: one describes
+ * connections that might be spliced, the other makes members of the sockets that are wanted. */
+#include <linux/errno.h>
+
+#include "sock_ends.bpf.h"
+#include "splice_kernel.bpf.h"
+#include "splice_maps.bpf.h"
+#include <bpf/bpf_core_read.h>
+
+#define O_NONBLOCK 04000
+
+/* Of somebody else: sockets of a user of the kernel's own, and those in other maps than ours. */
+static __always_inline bool is_taken(const struct tcp_sock *tp, bool member)
+{
+	const struct sock *sk = (const void *)tp;
+
+	if (BPF_CORE_READ_BITFIELD(tp, repair) || (!member && sk->sk_user_data))
+		return true;
+	return bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp;
+}
+
+static __always_inline bool has_ulp(const struct tcp_sock *tp)
+{
+	return ((const struct inet_connection_sock *)tp)->icsk_ulp_ops;
+}
+
+static __always_inline __u32 flags_of(const struct tcp_sock *tp, bool member)
+{
+	const struct sock *sk = (const void *)tp;
+	__u32 flags = member ? AX_SPLICE_MEMBER : 0;
+
+	if (sk->sk_socket->file->f_flags & O_NONBLOCK)
+		flags |= AX_SPLICE_NONBLOCK;
+	if (has_ulp(tp))
+		flags |= AX_SPLICE_ULP;
+	if (is_taken(tp, member))
+		flags |= AX_SPLICE_OTHER;
+	return flags;
+}
+
+/* Both addresses are apps'; *app: the one at this end. */
+static __always_inline bool is_between_apps(const struct ax_splice_conn *conn, __u32 *app)
+{
+	const struct ax_vip *local, *remote;
+
+	if (gate)
+		return true;
+	local = bpf_map_lookup_elem(&vips, &conn->local.addr);
+	if (!local || local->kind != AX_VIP_APP)
+		return false;
+	*app = local->id;
+	remote = bpf_map_lookup_elem(&vips, &conn->remote.addr);
+	return remote && remote->kind == AX_VIP_APP;
+}
+
+static __always_inline void describe(struct ax_splice_conn *conn, const struct tcp_sock *tp,
+				     const struct ax_splice_end *end)
+{
+	conn->sk = (__u64)(long)tp;
+	conn->netns = ((const struct sock_common *)tp)->skc_net.net->net_cookie;
+	conn->flags = flags_of(tp, end && end->member);
+	conn->write_seq = tp->write_seq;
+	conn->snd_una = tp->snd_una;
+	conn->rcv_nxt = tp->rcv_nxt;
+	conn->copied_seq = tp->copied_seq;
+	conn->data_segs_in = tp->data_segs_in;
+	conn->data_segs_out = tp->data_segs_out;
+	conn->bytes_sent = tp->bytes_sent;
+	conn->bytes_received = tp->bytes_received;
+	if (!end)
+		return;
+	conn->why = end->why;
+	conn->redirected = end->redirected;
+	conn->redirected_bytes = end->redirected_bytes;
+	conn->passed = end->passed;
+	conn->passed_bytes = end->passed_bytes;
+}
+
+SEC("iter/tcp")
+int ax_splice_conns(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct ax_splice_conn conn = {};
+	struct ax_splice_end *end;
+	struct ax_asked *a;
+	struct tcp_sock *tp;
+
+	if (!skc)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(skc); /* not for time-wait and request sockets */
+	if (!tp)
+		return 0;
+	end = bpf_sk_storage_get(&splice_ends, tp, NULL, 0);
+	if (skc->skc_state != BPF_TCP_ESTABLISHED && !end)
+		return 0;
+	ends_of(skc, &conn.local, &conn.remote);
+	if (!is_between_apps(&conn, &conn.app))
+		return 0;
+	conn.cookie = bpf_get_socket_cookie(tp);
+	a = bpf_sk_storage_get(&asked, tp, NULL, 0);
+	if (a)
+		conn.asked = a->peer;
+	describe(&conn, tp, end);
+	bpf_seq_write(ctx->meta->seq, &conn, sizeof(conn));
+	return 0;
+}
+
+/* Before Linux 6.5 a socket's spin lock is held here, and the map would take it again: the agent
+ * does not run this there. */
+static __always_inline int join(struct tcp_sock *tp, __u64 cookie, const struct ax_splice_wanted *w)
+{
+	struct ax_splice_end *end;
+	int r;
+
+	if (((const struct sock_common *)tp)->skc_state != BPF_TCP_ESTABLISHED)
+		return -ENOTCONN;
+	end = bpf_sk_storage_get(&splice_ends, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!end)
+		return -ENOMEM;
+	if (end->member)
+		return 0;
+	if (has_ulp(tp) || is_taken(tp, false))
+		return -EBUSY;
+	end->peer = w->peer;
+	end->peer_sk = w->peer_sk;
+	/* Never in the place of another: what is unread of a member that is taken out is lost. */
+	r = bpf_map_update_elem(&splice_members, &cookie, tp, BPF_NOEXIST);
+	if (r) {
+		if (r == -E2BIG)
+			splice_counted(AX_SPLICE_FULL, 0);
+		return r;
+	}
+	end->member = 1;
+	splice_counted(AX_SPLICE_JOINED, 0);
+	return 0;
+}
+
+SEC("iter/tcp")
+int ax_splice_join(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct ax_splice_joined joined = {};
+	struct ax_splice_wanted *w;
+	struct tcp_sock *tp;
+
+	if (!skc)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(skc);
+	if (!tp)
+		return 0;
+	joined.cookie = skc->skc_cookie.counter;
+	w = bpf_map_lookup_elem(&splice_wanted, &joined.cookie);
+	if (!w)
+		return 0;
+	joined.result = join(tp, joined.cookie, w);
+	bpf_seq_write(ctx->meta->seq, &joined, sizeof(joined));
+	return 0;
+}

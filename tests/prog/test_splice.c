@@ -1,0 +1,733 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+// beside others
+/* Members of splicing: how connections join, what is handed from socket to socket, what is not, and
+ * that it outlives the agent. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <linux/sock_diag.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/address.h"
+#include "datapath/splice.h"
+#include "machine/cgroup.h"
+#include "tests/lib/instance.h"
+#include "tests/lib/netns.h"
+#include "tests/lib/tcp_pair.h"
+
+#define LO 1
+
+static struct fixture {
+	struct instance inst;
+	char cgroup[4096];
+	struct datapath *dp;
+	struct splice *s;
+	int ns;		     /* where the apps are */
+	struct ax_addr a, b; /* their addresses, on its lo */
+	struct tcp_pair pair;
+	struct ax_splice_counted before[AX_SPLICE_COUNTS];
+} f;
+
+/* --- what all do --- */
+
+static void open_splice(uint32_t members_max)
+{
+	struct error e = {0};
+
+	if (datapath_splice_open(f.dp, members_max, &f.s, &e))
+		fail_msg("%s", e.text);
+}
+
+static void open_dataplane(void)
+{
+	struct error e = {0};
+	bool fresh;
+
+	if (datapath_open(&f.inst, f.cgroup, &f.dp, &fresh, &e))
+		fail_msg("%s", e.text);
+}
+
+static int set_app(const struct ax_addr *addr, uint32_t id)
+{
+	struct ax_vip v = {.kind = AX_VIP_APP, .id = id};
+
+	return datapath_vip_set(f.dp, addr, &v);
+}
+
+static int setup(void **state)
+{
+	struct nl *nl = NULL;
+
+	(void)state;
+	memset(&f, 0, sizeof(f));
+	f.pair.client = f.pair.server = -1;
+	f.a = ns_addr("10.99.0.1");
+	f.b = ns_addr("10.99.0.2");
+	f.ns = ns_new();
+	if (own_instance(&f.inst, f.cgroup) || ns_open_nl(f.ns, &nl))
+		return -1;
+	nl_link_set_up(nl, LO);
+	nl_addr_add(nl, LO, &f.a, 32);
+	nl_addr_add(nl, LO, &f.b, 32);
+	nl_close(nl);
+	open_dataplane();
+	return set_app(&f.a, 1) || set_app(&f.b, 2) ? -1 : 0;
+}
+
+static int setup_open(void **state)
+{
+	if (setup(state))
+		return -1;
+	open_splice(0);
+	return datapath_splice_redirect(f.s, true);
+}
+
+static int teardown(void **state)
+{
+	struct error e;
+
+	(void)state;
+	tcp_pair_close(&f.pair);
+	datapath_splice_close(f.s);
+	datapath_close(f.dp);
+	close(f.ns);
+	return datapath_remove(&f.inst, &e) || cgroup_remove(f.cgroup) ? -1 : 0;
+}
+
+/* A description of the socket with this cookie. */
+struct wanted {
+	uint64_t cookie;
+	struct ax_splice_conn conn;
+	unsigned n;
+};
+
+static int on_conn(void *arg, const struct ax_splice_conn *c)
+{
+	struct wanted *w = arg;
+
+	if (c->cookie == w->cookie) {
+		w->conn = *c;
+		w->n++;
+	}
+	return 0;
+}
+
+static struct ax_splice_conn conn_of(int netns, int fd)
+{
+	struct wanted w = {.cookie = tcp_cookie(fd)};
+
+	assert_int_equal(datapath_splice_conns_each(f.s, netns, on_conn, &w), 0);
+	assert_int_equal(w.n, 1);
+	return w.conn;
+}
+
+static struct splice_end_ref end_of(int netns, int fd)
+{
+	struct ax_splice_conn c = conn_of(netns, fd);
+
+	return (struct splice_end_ref){.cookie = c.cookie, .sk = c.sk, .netns_fd = netns};
+}
+
+static void join_in(const struct tcp_pair *p, int client_ns, int server_ns)
+{
+	struct splice_pair s = {.a = end_of(client_ns, p->client),
+				.b = end_of(server_ns, p->server)};
+
+	assert_int_equal(datapath_splice_join(f.s, &s, 1), 0);
+	assert_int_equal(s.a.result, 0);
+	assert_int_equal(s.b.result, 0);
+}
+
+static void open_pair(struct tcp_pair *p)
+{
+	assert_int_equal(tcp_pair_open(p, f.ns, &f.a, f.ns, &f.b), 0);
+}
+
+static void open_joined(void)
+{
+	open_pair(&f.pair);
+	join_in(&f.pair, f.ns, f.ns);
+}
+
+static struct tcp_stream forward(const struct tcp_pair *p)
+{
+	return (struct tcp_stream){.from = p->client, .to = p->server};
+}
+
+static struct tcp_stream backward(const struct tcp_pair *p)
+{
+	return (struct tcp_stream){.from = p->server, .to = p->client};
+}
+
+/* What was counted since the last call. */
+static struct ax_splice_counted counted(unsigned what)
+{
+	struct ax_splice_counted all[AX_SPLICE_COUNTS], r;
+
+	assert_int_equal(datapath_splice_counters(f.s, all), 0);
+	r.messages = all[what].messages - f.before[what].messages;
+	r.bytes = all[what].bytes - f.before[what].bytes;
+	f.before[what] = all[what];
+	return r;
+}
+
+static void assert_counted(unsigned what, uint64_t messages, uint64_t bytes)
+{
+	struct ax_splice_counted c = counted(what);
+
+	if (c.messages != messages || c.bytes != bytes)
+		fail_msg("%s: %lu messages, %lu bytes, not %lu and %lu",
+			 datapath_splice_counter_name(what), (unsigned long)c.messages,
+			 (unsigned long)c.bytes, (unsigned long)messages, (unsigned long)bytes);
+}
+
+static void assert_goes(struct tcp_stream *s, size_t n)
+{
+	assert_int_equal(tcp_stream_put(s, n, 0), n);
+	assert_int_equal(tcp_stream_get_all(s), 0);
+}
+
+/* --- joining --- */
+
+static void test_redirected(void **state)
+{
+	struct tcp_stream to, back;
+	struct ax_splice_conn c;
+
+	(void)state;
+	open_pair(&f.pair);
+	to = forward(&f.pair);
+	back = backward(&f.pair);
+	assert_goes(&to, 1000);
+	c = conn_of(f.ns, f.pair.client);
+	assert_int_equal(c.flags, AX_SPLICE_NONBLOCK);
+	assert_int_equal(c.app, 1);
+	assert_int_equal(c.data_segs_out, 1);
+	assert_int_equal(c.bytes_sent, 1000);
+	assert_int_equal(c.write_seq, conn_of(f.ns, f.pair.server).copied_seq);
+	join_in(&f.pair, f.ns, f.ns);
+	assert_counted(AX_SPLICE_JOINED, 2, 0);
+	for (int i = 0; i < 100; i++) {
+		assert_goes(&to, 64);
+		assert_goes(&back, 5000);
+	}
+	assert_counted(AX_SPLICE_REDIRECTED, 200, 100 * 5064);
+	assert_counted(AX_SPLICE_PASSED, 0, 0);
+	c = conn_of(f.ns, f.pair.client);
+	assert_int_equal(c.flags, AX_SPLICE_NONBLOCK | AX_SPLICE_MEMBER);
+	assert_int_equal(c.redirected, 100);
+	assert_int_equal(c.redirected_bytes, 6400);
+	assert_int_equal(c.bytes_sent, 1000); /* TCP has not seen them */
+	join_in(&f.pair, f.ns, f.ns);	      /* changes nothing */
+	assert_counted(AX_SPLICE_JOINED, 0, 0);
+	assert_goes(&to, 64);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 64);
+}
+
+static void add_veth(int ns[2])
+{
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+	unsigned index, up;
+	struct nl *nl;
+
+	for (int i = 0; i < 2; i++) {
+		ns[i] = ns_new();
+		assert_true(ns[i] >= 0);
+	}
+	assert_int_equal(ns_open_nl(ns[0], &nl), 0);
+	assert_int_equal(nl_link_add_veth(nl, "veth0", "veth1", ns[1], mac, 1500, &index), 0);
+	assert_int_equal(netns_configure(ns[1], "veth1", &f.b, &(struct ax_addr){0}), 0);
+	assert_int_equal(netns_configure(ns[0], "veth0", &f.a, &(struct ax_addr){0}), 0);
+	assert_int_equal(nl_link_index(nl, "veth0", &up), 0);
+	assert_int_equal(nl_link_wait_up(nl, up, 1000), 0);
+	nl_close(nl);
+}
+
+static void test_two_namespaces(void **state)
+{
+	struct tcp_stream to, back;
+	int ns[2];
+
+	(void)state;
+	add_veth(ns);
+	assert_int_equal(tcp_pair_open(&f.pair, ns[0], &f.a, ns[1], &f.b), 0);
+	assert_true(conn_of(ns[0], f.pair.client).netns != conn_of(ns[1], f.pair.server).netns);
+	join_in(&f.pair, ns[0], ns[1]);
+	to = forward(&f.pair);
+	back = backward(&f.pair);
+	for (int i = 0; i < 50; i++) {
+		assert_goes(&to, 100);
+		assert_goes(&back, 20000);
+	}
+	assert_counted(AX_SPLICE_REDIRECTED, 100, 50 * 20100);
+	close(ns[0]);
+	close(ns[1]);
+}
+
+/* What is unread when they join is read first. */
+static void test_joined_in_the_middle(void **state)
+{
+	struct tcp_stream to;
+
+	(void)state;
+	open_pair(&f.pair);
+	to = forward(&f.pair);
+	assert_int_equal(tcp_stream_put(&to, 3000, 0), 3000);
+	join_in(&f.pair, f.ns, f.ns);
+	assert_int_equal(tcp_stream_put(&to, 500, 0), 500);
+	assert_counted(AX_SPLICE_UNREAD, 1, 500);
+	assert_int_equal(tcp_stream_get(&to, 1000), 1000);
+	assert_int_equal(tcp_stream_put(&to, 500, 0), 500);
+	assert_counted(AX_SPLICE_UNREAD, 1, 500);
+	assert_int_equal(tcp_stream_get_all(&to), 0);
+	assert_goes(&to, 500);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 500);
+	assert_int_equal(tcp_stream_get(&to, 1), -EAGAIN);
+}
+
+/* Sizes, reads and pauses at random, with splicing switched on and off. */
+static void test_order(void **state)
+{
+	struct tcp_stream way[2];
+
+	(void)state;
+	open_joined();
+	way[0] = forward(&f.pair);
+	way[1] = backward(&f.pair);
+	srandom(1);
+	for (int i = 0; i < 20000; i++) {
+		struct tcp_stream *s = &way[random() % 2];
+		size_t n = (size_t)random() % (random() % 50 ? 3000 : 300000) + 1;
+		ssize_t r;
+
+		if (random() % 200 == 0)
+			assert_int_equal(datapath_splice_redirect(f.s, random() % 2), 0);
+		r = random() % 2 ? tcp_stream_put(s, n, 0) : tcp_stream_get(s, n);
+		assert_true(r > 0 || r == -EAGAIN);
+	}
+	assert_int_equal(tcp_stream_get_all(&way[0]), 0);
+	assert_int_equal(tcp_stream_get_all(&way[1]), 0);
+	assert_true(counted(AX_SPLICE_REDIRECTED).messages > 100);
+	assert_true(counted(AX_SPLICE_OFF).messages > 100);
+	assert_true(counted(AX_SPLICE_UNREAD).messages > 10);
+}
+
+static void test_switched_off(void **state)
+{
+	struct tcp_stream to;
+
+	(void)state;
+	open_joined();
+	to = forward(&f.pair);
+	assert_int_equal(tcp_stream_put(&to, 300, 0), 300);
+	assert_int_equal(datapath_splice_redirect(f.s, false), 0);
+	assert_int_equal(tcp_stream_put(&to, 400, 0), 400);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 300);
+	assert_counted(AX_SPLICE_OFF, 1, 400);
+	assert_counted(AX_SPLICE_PASSED, 1, 400);
+	assert_int_equal(conn_of(f.ns, f.pair.client).why, AX_SPLICE_OFF);
+	assert_int_equal(tcp_stream_get_all(&to), 0);
+	assert_int_equal(datapath_splice_redirect(f.s, true), 0);
+	assert_goes(&to, 500);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 500);
+}
+
+/* --- back-pressure --- */
+
+static uint32_t held_by(int fd, uint32_t *limit)
+{
+	uint32_t info[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(info);
+
+	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len), 0);
+	*limit = info[SK_MEMINFO_RCVBUF];
+	return info[SK_MEMINFO_RMEM_ALLOC];
+}
+
+/* Until the sender is told to wait, and goes on being told so. */
+static void fill(struct tcp_stream *s, size_t n)
+{
+	for (int waits = 0; waits < 20;) {
+		ssize_t r = tcp_stream_put(s, n, 0);
+
+		assert_true(r > 0 || r == -EAGAIN);
+		assert_true(s->sent < 64 << 20);
+		waits = r > 0 ? 0 : waits + 1;
+		if (r < 0)
+			usleep(10000);
+	}
+}
+
+static void test_stalled_reader(void **state)
+{
+	static const size_t sizes[] = {64, 4096, 65536, 1 << 20};
+	uint32_t held, limit;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct tcp_stream to;
+
+		open_joined();
+		to = forward(&f.pair);
+		fill(&to, sizes[i]);
+		held = held_by(f.pair.server, &limit);
+		if (held > 2 * limit)
+			fail_msg("%u of %u held with %zu bytes a message", held, limit, sizes[i]);
+		assert_int_equal(tcp_stream_get_all(&to), 0);
+		assert_goes(&to, 64);
+		tcp_pair_close(&f.pair);
+	}
+	assert_true(counted(AX_SPLICE_NO_ROOM).messages > 0);
+	assert_true(counted(AX_SPLICE_REDIRECTED).messages > 0);
+}
+
+/* --- who is not handed anything --- */
+
+static void test_full_map(void **state)
+{
+	struct tcp_pair p[3];
+
+	(void)state;
+	open_splice(2);
+	assert_int_equal(datapath_splice_redirect(f.s, true), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++) {
+		struct splice_pair s;
+
+		open_pair(&p[i]);
+		s = (struct splice_pair){end_of(f.ns, p[i].client), end_of(f.ns, p[i].server)};
+		assert_int_equal(datapath_splice_join(f.s, &s, 1), 0);
+		assert_int_equal(s.a.result, i ? -E2BIG : 0);
+		assert_int_equal(s.b.result, i ? -E2BIG : 0);
+	}
+	assert_counted(AX_SPLICE_FULL, 4, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++) {
+		struct tcp_stream to = forward(&p[i]);
+
+		assert_goes(&to, 2000);
+		assert_goes(&to, 2000);
+		tcp_pair_close(&p[i]);
+	}
+	assert_counted(AX_SPLICE_REDIRECTED, 2, 4000);
+}
+
+/* A member whose other end is none. */
+static void test_lone_member(void **state)
+{
+	struct splice_pair s;
+	struct tcp_stream to;
+
+	(void)state;
+	open_pair(&f.pair);
+	s = (struct splice_pair){end_of(f.ns, f.pair.client), end_of(f.ns, f.pair.server)};
+	s.b.cookie = 1ULL << 60; /* nobody's */
+	assert_int_equal(datapath_splice_join(f.s, &s, 1), 0);
+	assert_int_equal(s.a.result, 0);
+	assert_int_equal(s.b.result, -ENOENT);
+	to = forward(&f.pair);
+	assert_goes(&to, 100);
+	assert_counted(AX_SPLICE_GONE, 1, 100);
+	assert_counted(AX_SPLICE_REDIRECTED, 0, 0);
+}
+
+static void test_other_end_closed(void **state)
+{
+	struct tcp_stream to;
+	uint64_t cookie;
+
+	(void)state;
+	open_joined();
+	to = forward(&f.pair);
+	assert_goes(&to, 100);
+	cookie = tcp_cookie(f.pair.server);
+	close_fd(&f.pair.server);
+	f.pair.server = -1;
+	counted(AX_SPLICE_REDIRECTED);
+	/* as TCP: one is taken, which is answered by RST, then there is an error */
+	assert_int_equal(tcp_stream_put(&to, 10, 0), 10);
+	assert_counted(AX_SPLICE_REDIRECTED, 0, 0);
+	assert_counted(AX_SPLICE_PASSED, 1, 10);
+	assert_true(tcp_stream_put(&to, 10, 0) < 0);
+	assert_true(tcp_cookie(f.pair.client) != cookie);
+}
+
+static int nobody(void *arg, const struct ax_splice_conn *c)
+{
+	(void)c;
+	(*(unsigned *)arg)++;
+	return 0;
+}
+
+/* A half-closed connection goes on by TCP, the end after what was handed on. */
+static void test_half_closed(void **state)
+{
+	struct tcp_stream to, back;
+	unsigned n = 0;
+
+	(void)state;
+	open_joined();
+	to = forward(&f.pair);
+	back = backward(&f.pair);
+	assert_int_equal(tcp_stream_put(&to, 100, 0), 100);
+	assert_int_equal(shutdown(f.pair.client, SHUT_WR), 0);
+	assert_int_equal(tcp_stream_put(&to, 1, 0), -EPIPE);
+	assert_int_equal(tcp_stream_get(&to, 1000), 100);
+	assert_int_equal(ns_wait(f.pair.server, POLLIN), 0);
+	assert_int_equal(tcp_stream_get(&to, 1000), 0);
+	assert_goes(&back, 200);
+	assert_counted(AX_SPLICE_STATE, 2, 201); /* the refused one too */
+	tcp_pair_close(&f.pair);
+	assert_int_equal(datapath_splice_conns_each(f.s, f.ns, nobody, &n), 0);
+	assert_int_equal(n, 0);
+}
+
+/* Another socket's address in the place of the other end's: nobody gets what is not his, and nobody
+ * is asked whether he may. */
+static void test_wrong_socket(void **state)
+{
+	struct tcp_pair third;
+	struct splice_pair s;
+	struct tcp_stream to, of_third;
+
+	(void)state;
+	open_pair(&f.pair);
+	open_pair(&third);
+	s = (struct splice_pair){end_of(f.ns, f.pair.client), end_of(f.ns, f.pair.server)};
+	s.b.sk = end_of(f.ns, third.server).sk;
+	assert_int_equal(datapath_splice_join(f.s, &s, 1), 0);
+	join_in(&third, f.ns, f.ns);
+	to = forward(&f.pair);
+	of_third = forward(&third);
+	assert_goes(&to, 100);
+	assert_counted(AX_SPLICE_GONE, 1, 100);
+	assert_int_equal(tcp_stream_get(&of_third, 1000), -EAGAIN);
+	assert_goes(&of_third, 100);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 100);
+	tcp_pair_close(&third);
+}
+
+/* Its cookie in the place of the other end's: the sequence numbers are not its. */
+static void test_wrong_pair(void **state)
+{
+	struct tcp_pair third;
+	struct splice_pair s;
+	struct tcp_stream to, of_third;
+
+	(void)state;
+	open_pair(&f.pair);
+	open_pair(&third);
+	s = (struct splice_pair){end_of(f.ns, f.pair.client), end_of(f.ns, third.server)};
+	assert_int_equal(datapath_splice_join(f.s, &s, 1), 0);
+	to = forward(&f.pair);
+	of_third = forward(&third);
+	assert_goes(&to, 100);
+	assert_counted(AX_SPLICE_UNREAD, 1, 100);
+	assert_counted(AX_SPLICE_REDIRECTED, 0, 0);
+	assert_int_equal(tcp_stream_get(&of_third, 1000), -EAGAIN);
+	tcp_pair_close(&third);
+}
+
+/* Sockets with the same addresses and ports, in a namespace of their own. */
+static void test_same_addresses_elsewhere(void **state)
+{
+	struct tcp_pair twin;
+	struct tcp_stream to, of_twin;
+	struct sockaddr_storage client, server;
+	socklen_t len = sizeof(client);
+	autoclose int ns = ns_new(), listener = -1;
+	struct nl *nl;
+
+	(void)state;
+	open_joined();
+	assert_int_equal(getsockname(f.pair.client, (struct sockaddr *)&client, &len), 0);
+	assert_int_equal(getpeername(f.pair.client, (struct sockaddr *)&server, &len), 0);
+	assert_int_equal(ns_open_nl(ns, &nl), 0);
+	nl_link_set_up(nl, LO);
+	nl_addr_add(nl, LO, &f.a, 32);
+	nl_addr_add(nl, LO, &f.b, 32);
+	nl_close(nl);
+	listener = ns_socket(ns, AF_INET, SOCK_STREAM, 0);
+	twin.client = ns_socket(ns, AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&server, len), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(bind(twin.client, (struct sockaddr *)&client, len), 0);
+	connect(twin.client, (struct sockaddr *)&server, len);
+	assert_int_equal(ns_wait(listener, POLLIN), 0);
+	twin.server = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+	join_in(&twin, ns, ns);
+	to = forward(&f.pair);
+	of_twin = forward(&twin);
+	assert_int_equal(tcp_stream_put(&to, 100, 0), 100);
+	assert_int_equal(tcp_stream_get(&of_twin, 100), -EAGAIN);
+	assert_goes(&of_twin, 300);
+	assert_int_equal(tcp_stream_get_all(&to), 0);
+	assert_int_equal(tcp_stream_get(&to, 100), -EAGAIN);
+	assert_counted(AX_SPLICE_REDIRECTED, 2, 400);
+	tcp_pair_close(&twin);
+}
+
+/* --- the agent's death --- */
+
+static void test_agent_killed(void **state)
+{
+	struct tcp_stream to;
+	struct tcp_pair later;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	open_pair(&f.pair);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		open_splice(0);
+		join_in(&f.pair, f.ns, f.ns);
+		datapath_splice_redirect(f.s, true);
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	to = forward(&f.pair);
+	assert_int_equal(tcp_stream_put(&to, 1000, 0), 1000);
+	open_splice(0);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 1000);
+	assert_int_equal(tcp_stream_get_all(&to), 0);
+	assert_goes(&to, 500);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 500);
+	assert_int_equal(conn_of(f.ns, f.pair.client).redirected, 2);
+	open_pair(&later);
+	join_in(&later, f.ns, f.ns);
+	to = forward(&later);
+	assert_goes(&to, 10);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 10);
+	tcp_pair_close(&later);
+}
+
+static void test_stopped(void **state)
+{
+	struct tcp_stream to;
+
+	(void)state;
+	open_joined();
+	to = forward(&f.pair);
+	assert_int_equal(tcp_stream_put(&to, 100, 0), 100);
+	assert_int_equal(datapath_splice_stop(f.dp), 0);
+	assert_int_equal(datapath_splice_stop(f.dp), 0);
+	assert_int_equal(tcp_stream_put(&to, 200, 0), 200);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 100);
+	assert_counted(AX_SPLICE_OFF, 1, 200);
+	assert_int_equal(tcp_stream_get_all(&to), 0);
+}
+
+/* --- what the agent is told --- */
+
+/* A connection by a process in the instance's cgroup. */
+static void connect_in_cgroup(void)
+{
+	pid_t pid;
+	int status;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		struct tcp_pair p;
+
+		if (cgroup_move(f.cgroup, getpid()))
+			_exit(1);
+		_exit(tcp_pair_open(&p, f.ns, &f.a, f.ns, &f.b) ? 2 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void test_told(void **state)
+{
+	int fd;
+
+	(void)state;
+	fd = datapath_splice_events_fd(f.s);
+	assert_true(fd >= 0);
+	connect_in_cgroup();
+	assert_int_equal(ns_wait(fd, POLLIN), -ETIMEDOUT); /* no app is watched */
+	assert_int_equal(datapath_splice_app_set(f.s, 3, true), 0);
+	connect_in_cgroup();
+	assert_int_equal(datapath_splice_events_read(f.s), 0);
+	assert_int_equal(datapath_splice_app_set(f.s, 2, true), 0);
+	connect_in_cgroup();
+	connect_in_cgroup();
+	assert_int_equal(ns_wait(fd, POLLIN), 0);
+	assert_int_equal(datapath_splice_events_read(f.s), 1);
+	assert_int_equal(datapath_splice_events_read(f.s), 0);
+	connect_in_cgroup();
+	assert_int_equal(datapath_splice_events_read(f.s), 1);
+	assert_int_equal(datapath_splice_apps_clear(f.s), 0);
+	connect_in_cgroup();
+	assert_int_equal(datapath_splice_events_read(f.s), 0);
+	assert_int_equal(datapath_splice_app_set(f.s, 0, true), 0);
+	connect_in_cgroup();
+	assert_int_equal(datapath_splice_events_read(f.s), 1);
+}
+
+static int count_features(void *arg, const struct feature_report *report)
+{
+	(*(int *)arg)++;
+	return report->on ? 0 : fprintf(stderr, "%s: %s\n", report->name, report->why);
+}
+
+static void test_doctor(void **state)
+{
+	struct error e;
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(datapath_splice_doctor(count_features, &n), 0);
+	assert_int_equal(n, 4);
+	assert_int_equal(datapath_splice_supported(&e), 0);
+}
+
+static void test_words(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < AX_SPLICE_COUNTS; i++) {
+		assert_true(strlen(datapath_splice_counter_text(i)) > 1);
+		for (unsigned k = 0; k < i; k++)
+			assert_string_not_equal(datapath_splice_counter_name(i),
+						datapath_splice_counter_name(k));
+	}
+	assert_string_equal(datapath_splice_counter_name(AX_SPLICE_COUNTS), "?");
+	assert_string_equal(datapath_splice_counter_text(AX_SPLICE_COUNTS), "?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_redirected, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_two_namespaces, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_joined_in_the_middle, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_order, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_switched_off, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_stalled_reader, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_full_map, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lone_member, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_other_end_closed, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_half_closed, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_wrong_socket, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_wrong_pair, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_same_addresses_elsewhere, setup_open,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_agent_killed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stopped, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_told, setup_open, teardown),
+		cmocka_unit_test(test_doctor),
+		cmocka_unit_test(test_words),
+	};
+
+	if (own_namespaces())
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
