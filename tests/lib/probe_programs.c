@@ -112,6 +112,20 @@ void stopped_kill(struct stopped *s)
 	assert_int_equal(waitpid(s->pid, NULL, 0), s->pid);
 }
 
+/* Until it comes to a breakpoint. Other signals are its own: Go's runtime sends itself SIGURG. */
+static int continue_to_trap(pid_t pid)
+{
+	long signal = 0;
+	int status;
+
+	do {
+		ptrace(PTRACE_CONT, pid, NULL, signal);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		signal = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+	} while (signal && signal != SIGTRAP);
+	return status;
+}
+
 struct stopped stop_at(struct binary *b, uint64_t address, uint64_t offset)
 {
 	struct stopped s = {.pid = fork()};
@@ -119,6 +133,8 @@ struct stopped stop_at(struct binary *b, uint64_t address, uint64_t offset)
 
 	assert_true(s.pid >= 0);
 	if (!s.pid) {
+		/* only the first thread is traced: Go's main stays in it unless it is preempted */
+		setenv("GODEBUG", "asyncpreemptoff=1", 1);
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 		execl(binary_path(b), binary_path(b), NULL);
 		_exit(127);
@@ -129,8 +145,7 @@ struct stopped stop_at(struct binary *b, uint64_t address, uint64_t offset)
 	s.at = address + s.bias;
 	s.word = ptrace(PTRACE_PEEKTEXT, s.pid, (void *)s.at, NULL);
 	ptrace(PTRACE_POKETEXT, s.pid, (void *)s.at, (void *)((s.word & ~0xffl) | 0xcc));
-	ptrace(PTRACE_CONT, s.pid, NULL, NULL);
-	assert_int_equal(waitpid(s.pid, &status, 0), s.pid);
+	status = continue_to_trap(s.pid);
 	if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP)
 		fail_msg("the program did not come to 0x%lx (status %x)", address, status);
 	ptrace(PTRACE_GETREGS, s.pid, NULL, &s.regs);
