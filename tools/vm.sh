@@ -3,10 +3,11 @@
 # Boots one of Debian's kernels in qemu, with ax and its libraries, busybox and tests/vm in an
 # initramfs, and runs a script of tests/vm there:
 #
-#   tools/vm.sh [--kernel 6.1|6.12] [--timeout S] [--ax FILE] [-- SCRIPT [ARG...]]
+#   tools/vm.sh [--kernel 6.1|6.12] [--timeout S] [--ax FILE] [--raw] [-- SCRIPT [ARG...]]
 #
 # SCRIPT is by default all.sh, which runs every tests/vm/test_*.sh. TAP lines come out with the
 # kernel before the test's name; everything else goes to a log that is shown when something fails.
+# With --raw, all that the script prints comes out as it is.
 # Needs no root and no KVM. Kernels and busybox are downloaded once, into .output/vm.
 set -euo pipefail
 export LC_ALL=C
@@ -14,7 +15,7 @@ cd "$(dirname "$0")/.."
 
 # What ax, and what its tests compare it with, need of a kernel whose drivers are modules.
 modules=(veth tun dummy nf_tables nft_masq nft_nat nft_chain_nat nft_ct inet_diag tcp_diag
-	udp_diag sch_ingress cls_bpf 8021q)
+	udp_diag sch_ingress cls_bpf 8021q tls)
 # Programs of others for the same interface, of Debian's xdp-tools.
 others=(xdp-filter xdp-loader)
 cache=.output/vm
@@ -25,20 +26,25 @@ die()
 	exit 1
 }
 
-kernel=6.12 limit=120 ax=.output/gcc/ax
+kernel=6.12 limit=120 ax=.output/gcc/ax raw=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel) kernel=${2:?} && shift 2 ;;
 	--timeout) limit=${2:?} && shift 2 ;;
 	--ax) ax=${2:?} && shift 2 ;;
+	--raw) raw=1 && shift ;;
 	--) shift && break ;;
-	*) die "'$1' is not an option; usage: vm.sh [--kernel 6.1|6.12] [--timeout S] [--ax FILE] [-- SCRIPT [ARG...]]" ;;
+	*) die "'$1' is not an option; usage: vm.sh [--kernel 6.1|6.12] [--timeout S] [--ax FILE] [--raw] [-- SCRIPT [ARG...]]" ;;
 	esac
 done
 [ $# -gt 0 ] || set -- all.sh
 [[ $kernel =~ ^[0-9]+\.[0-9]+$ ]] || die "--kernel wants a version such as 6.1, not '$kernel'"
 [ -e "tests/vm/$1" ] || die "there is no script tests/vm/$1"
-[ -x "$ax" ] || die "$ax does not exist; build it with: make"
+# The suite of socket behaviours stands where ax was built.
+suite=${ax%/*}/tests/splice/suite
+for program in "$ax" "$suite"; do
+	[ -x "$program" ] || die "$program does not exist; build it with: make vm-build"
+done
 [ "$(dpkg --print-architecture)" = amd64 ] || die "the VM is only made for amd64"
 for tool in qemu-system-x86_64 cpio modprobe depmod xz "${others[@]}"; do
 	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
@@ -155,16 +161,17 @@ pack()
 	mkdir -p "$root"/{bin,modules,tests}
 	cp "$cache/busybox/bin/busybox" "$root/bin/busybox"
 	pack_program "$root" "$ax"
+	pack_program "$root" "$suite"
 	find "$cache/bin" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/bin" {} + 2>/dev/null || true
 	pack_others "$root"
-	cp tests/vm/*.sh "$root/tests/"
+	cp tests/vm/*.sh tests/splice/expected/*.tsv "$root/tests/"
 	install -m 0755 tests/vm/init "$root/init"
 	pack_modules "$root/modules"
 	printf '%s\n' "exec sh /tests/$1$(quote "${@:2}")" >"$root/run.sh"
 	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) >"$image"
 }
 
-# Passes TAP through and keeps the rest; what the script's exit status was is in $exit_status after.
+# Passes TAP through, or all, and keeps everything; what the script's exit status was is in $exit_status after.
 filter()
 {
 	local line
@@ -172,14 +179,16 @@ filter()
 	while IFS= read -r line; do
 		line=${line%$'\r'}
 		printf '%s\n' "$line" >>"$log"
-		if [[ $line =~ ^((not )?ok)( [0-9]+)?( - )(.*)$ ]]; then
+		if [[ $line =~ ^'# exit '([0-9]+)$ ]]; then
+			exit_status=${BASH_REMATCH[1]}
+		elif [ -n "$raw" ]; then
+			printf '%s\n' "$line"
+		elif [[ $line =~ ^((not )?ok)( [0-9]+)?( - )(.*)$ ]]; then
 			printf '%s%s - %s: %s\n' "${BASH_REMATCH[1]}" "${BASH_REMATCH[3]}" "$kernel" \
 				"${BASH_REMATCH[5]}"
 			[ -z "${BASH_REMATCH[2]}" ] || failed=1
 		elif [[ $line =~ ^1\.\.[0-9]+ ]]; then
 			printf '%s\n' "$line"
-		elif [[ $line =~ ^'# exit '([0-9]+)$ ]]; then
-			exit_status=${BASH_REMATCH[1]}
 		fi
 	done
 }
@@ -211,7 +220,7 @@ if [ -z "$exit_status" ]; then
 	exit_status=1
 fi
 if [ "$failed" = 1 ] || [ "$exit_status" != 0 ]; then
-	sed 's/^/# /' "$log"
+	[ -n "$raw" ] || sed 's/^/# /' "$log"
 	echo "# --- the kernel's messages:"
 	tail -n 100 "$console" | tr -d '\r' | sed 's/^/# /'
 fi

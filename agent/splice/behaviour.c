@@ -13,6 +13,8 @@
 
 #include "splice/behaviour.h"
 
+unsigned slowness = 1;
+
 void said(struct run *r, const char *fmt, ...)
 {
 	size_t used = strlen(r->text);
@@ -83,7 +85,7 @@ int events_within(int fd, int events, int ms)
 {
 	struct pollfd p = {.fd = fd, .events = (short)events};
 
-	return poll(&p, 1, ms) > 0 ? p.revents : 0;
+	return poll(&p, 1, ms * (int)slowness) > 0 ? p.revents : 0;
 }
 
 void put(struct run *r, int fd, size_t n, uint64_t from)
@@ -140,10 +142,37 @@ ssize_t get_all(struct run *r, int fd, size_t n, uint64_t from)
 
 void pause_ms(unsigned ms)
 {
-	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+	struct timespec t;
 
+	ms *= slowness;
+	t = (struct timespec){.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
 	while (nanosleep(&t, &t) < 0 && errno == EINTR)
 		;
+}
+
+/* The state stands behind the name, which may hold blanks and brackets. */
+static bool sleeps(pid_t pid)
+{
+	char path[32], text[256];
+	const char *end;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	end = strrchr(text, ')');
+	return end && strncmp(end, ") S", 3) == 0;
+}
+
+void until_asleep(pid_t pid)
+{
+	for (unsigned i = 0; i < 2000 * slowness && !sleeps(pid); i++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 pid_t later(struct run *r, unsigned ms, void (*act)(struct run *r))
@@ -151,6 +180,8 @@ pid_t later(struct run *r, unsigned ms, void (*act)(struct run *r))
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		if (ms)
+			until_asleep(getppid());
 		pause_ms(ms);
 		act(r);
 		_exit(0);
@@ -178,7 +209,7 @@ void said_epoll(struct run *r, int ep, const char *what)
 {
 	struct epoll_event e = {0};
 
-	said_events(r, what, epoll_wait(ep, &e, 1, 200) > 0 ? e.events : 0);
+	said_events(r, what, epoll_wait(ep, &e, 1, 200 * (int)slowness) > 0 ? e.events : 0);
 }
 
 void linger_zero(int fd)

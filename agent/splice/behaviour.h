@@ -40,6 +40,12 @@ struct behaviour {
 	unsigned flags; /* enum behaviour_flag */
 };
 
+/*
+ * How many times longer than elsewhere the waits and pauses below are, for machines on which all is
+ * slow: 1, unless somebody sets it.
+ */
+extern unsigned slowness;
+
 /* Tables that end with an entry without a name. What membership alone may change: */
 extern const struct behaviour gate_blocked[], gate_ends[], gate_ring[];
 /* and what redirecting may: */
@@ -57,23 +63,30 @@ int listener_open(int family);
 int pair_open(const struct run *r, int *client, int *server);
 /* All n bytes of a pattern that starts at `from`; ends the process if the peer hangs. */
 void put(struct run *r, int fd, size_t n, uint64_t from);
-/* recv() as this run does it: after a poll of at most a second if non-blocking. */
+/* recv() as this run does it: after a poll of at most a second (times slowness) if non-blocking. */
 ssize_t get(struct run *r, int fd, void *buf, size_t n, int flags);
 /* Reads until n bytes or the end. Returns how many of them follow the pattern from `from`. */
 ssize_t get_all(struct run *r, int fd, size_t n, uint64_t from);
 /* The pattern's byte at an offset. */
 unsigned char pattern_at(uint64_t offset);
-/* Whether fd has one of these events within ms; what poll() said of it. */
+/* Whether fd has one of these events within ms times slowness; what poll() said of it. */
 int events_within(int fd, int events, int ms);
+/* Pauses for ms times slowness. */
 void pause_ms(unsigned ms);
 /* close() that resets the connection. */
 void linger_zero(int fd);
-/* An epoll descriptor that watches fd; what it says within 200 ms, and these words for events. */
+/* An epoll descriptor that watches fd; what it says within 200 ms times slowness, and these words
+ * for events. */
 int epoll_of(int fd, unsigned events);
 void said_epoll(struct run *r, int ep, const char *what);
 void said_events(struct run *r, const char *what, unsigned events);
 
-/* A process of its own that does something with the pair after ms. */
+/*
+ * A process of its own that does something with the pair: ms times slowness after the caller's main
+ * thread sleeps in a call (after 2 s times slowness if it does not); at once if ms is 0.
+ */
 pid_t later(struct run *r, unsigned ms, void (*act)(struct run *r));
+/* Returns when the process sleeps in a call, or has not within 2 s times slowness. */
+void until_asleep(pid_t pid);
 
 #endif

@@ -7,8 +7,9 @@
  *   suite [NAME]                  prints the table, of all or of what has NAME in its name
  *   suite --compare FILE [NAME]   TAP: whether each behaviour is as FILE has it
  *
- * Columns, divided by tabs: behaviour, in which variants, by TCP, as member ("=": as TCP),
- * redirected ("=": as TCP). Needs root; works in a network namespace and a cgroup of its own.
+ * With --slow N before them, it waits N times as long: for machines that are emulated. Columns,
+ * divided by tabs: behaviour, in which variants, by TCP, as member ("=": as TCP), redirected ("=":
+ * as TCP). Needs root; works in a network namespace and a cgroup of its own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +64,7 @@ static const struct {
 
 struct result {
 	const struct behaviour *b;
-	int limit_ms; /* of a run */
+	int limit_ms[MODES]; /* of a run */
 	char text[MODES][VARIANTS][TEXT_MAX];
 };
 
@@ -209,7 +210,7 @@ static void run_variants(struct result *r, enum mode mode)
 			run_child(r->b, v);
 		setpgid(pids[v], pids[v]);
 	}
-	end = now_ms() + r->limit_ms;
+	end = now_ms() + (int64_t)r->limit_ms[mode] * slowness;
 	for (int v = 0; v < VARIANTS; v++) {
 		int64_t left = end - now_ms();
 
@@ -370,14 +371,32 @@ static void put_comment(const char *what, const char *lines)
 	}
 }
 
-/* What hangs is soon said to; the rest has the time that it needs. */
+/* Whether these lines of a table have it that the behaviour hangs in that mode. */
+static bool is_to_hang(const char *lines, enum mode mode)
+{
+	for (const char *at = lines; *at;) {
+		size_t line = strcspn(at, "\n"), column = 0;
+
+		/* the texts of modes stand behind the name and the variants */
+		for (const char *c = at; c < at + line; c++) {
+			column += *c == '\t';
+			if (column == 2 + (size_t)mode && strncmp(c, "hangs", 5) == 0)
+				return true;
+		}
+		at += line + (at[line] == '\n');
+	}
+	return false;
+}
+
+/* What is to hang is soon said to; the rest has the time that it needs. */
 static void be_patient(const char *table)
 {
 	for (size_t i = 0; i < n_results; i++) {
 		char *kept = kept_lines(table, results[i].b->name);
 
-		if (!strstr(kept, "hangs"))
-			results[i].limit_ms = PATIENCE_MS;
+		for (int mode = 0; mode < MODES; mode++)
+			if (!is_to_hang(kept, mode))
+				results[i].limit_ms[mode] = PATIENCE_MS;
 		free(kept);
 	}
 }
@@ -410,17 +429,28 @@ static void choose(const char *part)
 	for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++)
 		for (const struct behaviour *b = tables[t]; b->name; b++)
 			if ((!part || strstr(b->name, part)) && n_results < BEHAVIOURS)
-				results[n_results++] = (struct result){.b = b, .limit_ms = HANG_MS};
+				results[n_results++] = (struct result){
+					.b = b, .limit_ms = {HANG_MS, HANG_MS, HANG_MS}};
 	if (!n_results)
 		die("no behaviour has '%s' in its name", part);
 }
 
 int main(int argc, char **argv)
 {
-	char *table = argc > 2 && !strcmp(argv[1], "--compare") ? read_file(argv[2]) : NULL;
+	char *table = NULL;
 	int bad = 0;
 
-	choose(table ? (argc > 3 ? argv[3] : NULL) : argc > 1 ? argv[1] : NULL);
+	if (argc > 2 && !strcmp(argv[1], "--slow")) {
+		slowness = (unsigned)strtoul(argv[2], NULL, 10);
+		if (slowness < 1 || slowness > 100)
+			die("--slow wants a number from 1 to 100, not '%s'", argv[2]);
+		argc -= 2, argv += 2;
+	}
+	if (argc > 2 && !strcmp(argv[1], "--compare")) {
+		table = read_file(argv[2]);
+		argc -= 2, argv += 2;
+	}
+	choose(argc > 1 ? argv[1] : NULL);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	texts = mmap(NULL, sizeof(*texts) * VARIANTS, PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
