@@ -154,7 +154,8 @@ static void put_100000(struct run *r)
 	put(r, r->client, 100000, 0);
 }
 
-/* A process of its own writes: how much fits into the other end's window differs between kernels. */
+/* A process of its own writes: how much fits into the other end's window differs between kernels.
+ */
 static void notsent_low_water(struct run *r)
 {
 	unsigned low = 16384;
