@@ -99,7 +99,7 @@ void put(struct run *r, int fd, size_t n, uint64_t from)
 		for (size_t i = 0; i < part; i++)
 			buf[i] = pattern_at(from + i);
 		sent = send(fd, buf, part, MSG_NOSIGNAL);
-		if (sent < 0 && errno == EAGAIN && events_within(fd, POLLOUT, 2000))
+		if (sent < 0 && errno == EAGAIN && events_within(fd, POLLOUT, COMES_MS))
 			continue;
 		if (sent <= 0) {
 			said_result(r, "put", sent);
@@ -113,7 +113,7 @@ void put(struct run *r, int fd, size_t n, uint64_t from)
 ssize_t get(struct run *r, int fd, void *buf, size_t n, int flags)
 {
 	if (r->nonblock)
-		events_within(fd, POLLIN, 1000);
+		events_within(fd, POLLIN, COMES_MS);
 	return recv(fd, buf, n, flags);
 }
 
@@ -127,7 +127,7 @@ ssize_t get_all(struct run *r, int fd, size_t n, uint64_t from)
 		ssize_t got = get(r, fd, buf, part, 0);
 
 		/* what members do wrong there has behaviours of its own */
-		if (got < 0 && errno == EAGAIN && events_within(fd, POLLIN, 2000))
+		if (got < 0 && errno == EAGAIN && events_within(fd, POLLIN, COMES_MS))
 			continue;
 		if (got <= 0)
 			break;
@@ -151,7 +151,7 @@ void pause_ms(unsigned ms)
 }
 
 /* The state stands behind the name, which may hold blanks and brackets. */
-static bool sleeps(pid_t pid)
+static bool sleeps_or_ended(pid_t pid)
 {
 	char path[32], text[256];
 	const char *end;
@@ -166,12 +166,12 @@ static bool sleeps(pid_t pid)
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
 	end = strrchr(text, ')');
-	return end && strncmp(end, ") S", 3) == 0;
+	return end && (strncmp(end, ") S", 3) == 0 || strncmp(end, ") Z", 3) == 0);
 }
 
 void until_asleep(pid_t pid)
 {
-	for (unsigned i = 0; i < 2000 * slowness && !sleeps(pid); i++)
+	for (unsigned i = 0; i < 2000 * slowness && !sleeps_or_ended(pid); i++)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
@@ -205,11 +205,11 @@ int epoll_of(int fd, unsigned events)
 	return ep;
 }
 
-void said_epoll(struct run *r, int ep, const char *what)
+void said_epoll(struct run *r, int ep, const char *what, int ms)
 {
 	struct epoll_event e = {0};
 
-	said_events(r, what, epoll_wait(ep, &e, 1, 200 * (int)slowness) > 0 ? e.events : 0);
+	said_events(r, what, epoll_wait(ep, &e, 1, ms * (int)slowness) > 0 ? e.events : 0);
 }
 
 void linger_zero(int fd)

@@ -51,6 +51,12 @@ extern const struct behaviour gate_blocked[], gate_ends[], gate_ring[];
 /* and what redirecting may: */
 extern const struct behaviour gate_reading[], gate_writing[], gate_splice[];
 
+/*
+ * How long to wait for what is to come, which ends the wait, and for what is not to come: an
+ * emulated machine may stop for a second.
+ */
+enum { COMES_MS = 2000, STAYS_AWAY_MS = 100 };
+
 /* --- words: added to the text with a blank between --- */
 __attribute__((format(printf, 2, 3))) void said(struct run *r, const char *fmt, ...);
 /* "what=N", or the name of errno when n is negative. */
@@ -63,7 +69,7 @@ int listener_open(int family);
 int pair_open(const struct run *r, int *client, int *server);
 /* All n bytes of a pattern that starts at `from`; ends the process if the peer hangs. */
 void put(struct run *r, int fd, size_t n, uint64_t from);
-/* recv() as this run does it: after a poll of at most a second (times slowness) if non-blocking. */
+/* recv() as this run does it: after a poll for at most COMES_MS if non-blocking. */
 ssize_t get(struct run *r, int fd, void *buf, size_t n, int flags);
 /* Reads until n bytes or the end. Returns how many of them follow the pattern from `from`. */
 ssize_t get_all(struct run *r, int fd, size_t n, uint64_t from);
@@ -75,18 +81,19 @@ int events_within(int fd, int events, int ms);
 void pause_ms(unsigned ms);
 /* close() that resets the connection. */
 void linger_zero(int fd);
-/* An epoll descriptor that watches fd; what it says within 200 ms times slowness, and these words
- * for events. */
+/* An epoll descriptor that watches fd. */
 int epoll_of(int fd, unsigned events);
-void said_epoll(struct run *r, int ep, const char *what);
+/* Words for events, and for those of which epoll tells within ms times slowness. */
 void said_events(struct run *r, const char *what, unsigned events);
+void said_epoll(struct run *r, int ep, const char *what, int ms);
 
 /*
  * A process of its own that does something with the pair: ms times slowness after the caller's main
  * thread sleeps in a call (after 2 s times slowness if it does not); at once if ms is 0.
  */
 pid_t later(struct run *r, unsigned ms, void (*act)(struct run *r));
-/* Returns when the process sleeps in a call, or has not within 2 s times slowness. */
+/* Returns when the process or thread sleeps in a call or has ended, or has not within 2 s times
+ * slowness. */
 void until_asleep(pid_t pid);
 
 #endif

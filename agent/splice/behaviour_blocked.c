@@ -4,15 +4,20 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "splice/behaviour.h"
 
-static void nothing(int sig)
+static int handled[2];	/* a pipe: written when the signal's handler runs */
+static int all_sent[2]; /* another one: when full_duplex()'s thread has sent all */
+static pid_t sender;	/* that thread, once it is there */
+
+static void on_signal(int sig)
 {
 	(void)sig;
+	if (write(handled[1], "", 1) != 1)
+		_exit(1);
 }
 
 static void send_10(struct run *r)
@@ -20,16 +25,26 @@ static void send_10(struct run *r)
 	put(r, r->client, 10, 0);
 }
 
-/* A signal after 20 ms, data after 60. */
+/* The handler runs when the wait has ended, and before the call begins anew. */
+static void signal_and_send(struct run *r)
+{
+	char c;
+
+	kill(getppid(), SIGUSR1);
+	if (read(handled[0], &c, 1) == 1)
+		send_10(r);
+}
+
+/* A signal while it waits, and then data. */
 static void signalled(struct run *r, int flags)
 {
-	struct sigaction sa = {.sa_handler = nothing, .sa_flags = flags};
-	struct itimerval timer = {.it_value.tv_usec = 20000};
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = flags};
 	char buf[64];
 
-	sigaction(SIGALRM, &sa, NULL);
-	setitimer(ITIMER_REAL, &timer, NULL);
-	later(r, 60, send_10);
+	if (pipe(handled) < 0)
+		return;
+	sigaction(SIGUSR1, &sa, NULL);
+	later(r, 10, signal_and_send);
 	said_result(r, "n", recv(r->server, buf, sizeof(buf), 0));
 }
 
@@ -80,11 +95,11 @@ static void stop_and_continue(struct run *r)
 {
 	pid_t pid = reader(r);
 
-	pause_ms(20);
+	until_asleep(pid);
 	kill(pid, SIGSTOP);
-	pause_ms(20);
+	waitpid(pid, NULL, WUNTRACED);
 	kill(pid, SIGCONT);
-	pause_ms(20);
+	until_asleep(pid);
 	put(r, r->client, 10, 0);
 	said_reader(r, pid);
 }
@@ -92,11 +107,15 @@ static void stop_and_continue(struct run *r)
 static void two_readers(struct run *r)
 {
 	pid_t a = reader(r), b = reader(r);
+	siginfo_t ended;
 	int first, second;
 
-	pause_ms(30);
+	until_asleep(a);
+	until_asleep(b);
 	put(r, r->client, 10, 0);
-	pause_ms(30);
+	/* one has it; what the other makes of being woken up for nothing it has done after this */
+	waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT);
+	until_asleep(ended.si_pid == a ? b : a);
 	put(r, r->client, 10, 10);
 	/* which of them was first is not the point */
 	first = status_of(a);
@@ -109,7 +128,10 @@ static void *send_much(void *arg)
 {
 	struct run *r = arg;
 
+	__atomic_store_n(&sender, gettid(), __ATOMIC_RELEASE);
 	put(r, r->server, 4 << 20, 0);
+	if (write(all_sent[1], "", 1) != 1)
+		_exit(1);
 	return NULL;
 }
 
@@ -117,9 +139,22 @@ static void *read_much(void *arg)
 {
 	struct run *r = arg;
 
-	pause_ms(60); /* the sender has to wait for room, and is woken up for it */
+	/* the sender waits for room, and is woken up for it, while the other one waits for data */
+	until_asleep(getpid());
+	while (!__atomic_load_n(&sender, __ATOMIC_ACQUIRE))
+		pause_ms(1);
+	until_asleep(sender);
+	pause_ms(10);
 	get_all(r, r->client, 4 << 20, 0);
 	return NULL;
+}
+
+static void send_then(struct run *r)
+{
+	char c;
+
+	if (read(all_sent[0], &c, 1) == 1)
+		send_10(r);
 }
 
 /* A thread waits in recv() while another one of its process sends much on the same socket. */
@@ -128,9 +163,11 @@ static void full_duplex(struct run *r)
 	pthread_t sender, sink;
 	char buf[64];
 
+	if (pipe(all_sent) < 0)
+		return;
 	pthread_create(&sink, NULL, read_much, r);
 	pthread_create(&sender, NULL, send_much, r);
-	later(r, 150, send_10);
+	later(r, 0, send_then);
 	said_result(r, "n", recv(r->server, buf, sizeof(buf), 0));
 }
 
@@ -143,7 +180,7 @@ static void shut_while_blocked(struct run *r)
 {
 	char buf[64];
 
-	later(r, 30, shut_server);
+	later(r, 10, shut_server);
 	said_result(r, "n", recv(r->server, buf, sizeof(buf), 0));
 }
 
@@ -151,7 +188,8 @@ static void *reset_soon(void *arg)
 {
 	const struct run *r = arg;
 
-	pause_ms(30);
+	until_asleep(getpid());
+	pause_ms(10);
 	close(r->client);
 	return NULL;
 }
@@ -171,7 +209,7 @@ static void end_while_blocked(struct run *r)
 {
 	pid_t pid = reader(r);
 
-	pause_ms(20);
+	until_asleep(pid);
 	shutdown(r->client, SHUT_WR);
 	said_reader(r, pid);
 }

@@ -110,8 +110,11 @@ static void information(struct run *r)
 
 	put(r, r->client, 1000, 0);
 	get_all(r, r->server, 1000, 0);
-	pause_ms(60);
-	getsockopt(r->client, IPPROTO_TCP, TCP_INFO, &i, &len);
+	/* an acknowledgement may be delayed for 200 ms */
+	for (int tries = 0; tries < 25 && i.tcpi_bytes_acked < 1000; tries++) {
+		pause_ms(10);
+		getsockopt(r->client, IPPROTO_TCP, TCP_INFO, &i, &len);
+	}
 	said(r, "state=%u acked=%llu", i.tcpi_state, (unsigned long long)i.tcpi_bytes_acked);
 	len = sizeof(i);
 	getsockopt(r->server, IPPROTO_TCP, TCP_INFO, &i, &len);

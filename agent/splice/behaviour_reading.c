@@ -83,9 +83,9 @@ static void low_water(struct run *r)
 
 	setsockopt(r->server, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof(low));
 	put(r, r->client, 40, 0);
-	said(r, "at40=%d", !!(events_within(r->server, POLLIN, 50) & POLLIN));
+	said(r, "at40=%d", !!(events_within(r->server, POLLIN, STAYS_AWAY_MS) & POLLIN));
 	put(r, r->client, 60, 40);
-	said(r, "at100=%d", !!(events_within(r->server, POLLIN, 200) & POLLIN));
+	said(r, "at100=%d", !!(events_within(r->server, POLLIN, COMES_MS) & POLLIN));
 }
 
 /* A control message of the next recvmsg(). */
@@ -99,7 +99,7 @@ static bool control_message(struct run *r, int level, int type, int *value)
 			   .msg_controllen = sizeof(control)};
 
 	if (r->nonblock)
-		events_within(r->server, POLLIN, 1000);
+		events_within(r->server, POLLIN, COMES_MS);
 	if (recvmsg(r->server, &m, 0) <= 0)
 		return false;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
@@ -141,7 +141,7 @@ static void out_of_band(struct run *r)
 	put(r, r->client, 10, 0);
 	send(r->client, "!", 1, MSG_OOB);
 	pause_ms(30);
-	said(r, "pri=%d", !!(events_within(r->server, POLLPRI, 100) & POLLPRI));
+	said(r, "pri=%d", !!(events_within(r->server, POLLPRI, STAYS_AWAY_MS) & POLLPRI));
 	said_result(r, "oob", recv(r->server, &c, 1, MSG_OOB | MSG_DONTWAIT));
 	said_result(r, "inline", recv(r->server, buf, sizeof(buf), MSG_DONTWAIT));
 }

@@ -86,7 +86,7 @@ static void send_without_copy(struct run *r)
 	errno = -res;
 	said_result(r, "n", res < 0 ? -1 : res);
 	if (res > 0)
-		events_within(r->server, POLLIN, 500);
+		events_within(r->server, POLLIN, COMES_MS);
 	said_result(r, "got", recv(r->server, buf, sizeof(buf), MSG_DONTWAIT));
 }
 

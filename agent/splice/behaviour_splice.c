@@ -18,9 +18,9 @@ static void epoll_hangup(struct run *r)
 	int ep = epoll_of(r->server, EPOLLIN | EPOLLRDHUP | EPOLLET);
 
 	put(r, r->client, 10, 0);
-	said_epoll(r, ep, "data");
+	said_epoll(r, ep, "data", COMES_MS);
 	shutdown(r->client, SHUT_WR);
-	said_epoll(r, ep, "fin");
+	said_epoll(r, ep, "fin", COMES_MS);
 	said_result(r, "good", get_all(r, r->server, 20, 0));
 }
 
@@ -63,7 +63,7 @@ static void splice_out_not_waiting(struct run *r)
 static void splice_out_polled(struct run *r)
 {
 	later(r, 20, send_40);
-	said(r, "in=%d", !!(events_within(r->server, POLLIN, 500) & POLLIN));
+	said(r, "in=%d", !!(events_within(r->server, POLLIN, COMES_MS) & POLLIN));
 	said_splice(r, SPLICE_F_NONBLOCK);
 	said(r, "left=%d", !!(events_within(r->server, POLLIN, 20) & POLLIN));
 }

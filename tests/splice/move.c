@@ -97,7 +97,7 @@ static void splice_proxy(struct run *r)
 	if (pipe(p) < 0 || pair_open(r, &front, &back) < 0)
 		return;
 	later(r, 10, send_40);
-	events_within(r->server, POLLIN, 500);
+	events_within(r->server, POLLIN, COMES_MS);
 	n = splice(r->server, NULL, p[1], NULL, 4096, SPLICE_F_NONBLOCK);
 	said_result(r, "in", n);
 	if (n > 0)

@@ -59,7 +59,7 @@ static void scattered(struct run *r)
 
 	put(r, r->client, 100, 0);
 	if (r->nonblock)
-		events_within(r->server, POLLIN, 1000);
+		events_within(r->server, POLLIN, COMES_MS);
 	said_result(r, "n", readv(r->server, v, 3));
 	said(r, "%s", (unsigned char)c[69] == pattern_at(99) ? "good" : "bad");
 }

@@ -11,7 +11,7 @@
 /* Waits for one completion, or says why there is none. */
 static int completed(struct io_uring *ring)
 {
-	struct __kernel_timespec limit = {.tv_sec = 1};
+	struct __kernel_timespec limit = {.tv_sec = COMES_MS / 1000 * slowness};
 	struct io_uring_cqe *cqe = NULL;
 	int res = io_uring_submit_and_wait_timeout(ring, &cqe, 1, &limit, NULL);
 

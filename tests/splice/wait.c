@@ -31,10 +31,10 @@ static void epoll_level(struct run *r)
 	char buf[64];
 
 	later(r, 20, send_10);
-	said_epoll(r, ep, "first");
-	said_epoll(r, ep, "again");
+	said_epoll(r, ep, "first", COMES_MS);
+	said_epoll(r, ep, "again", STAYS_AWAY_MS);
 	recv(r->server, buf, sizeof(buf), 0);
-	said_epoll(r, ep, "empty");
+	said_epoll(r, ep, "empty", STAYS_AWAY_MS);
 }
 
 static void epoll_edge(struct run *r)
@@ -43,13 +43,13 @@ static void epoll_edge(struct run *r)
 	char buf[64];
 
 	later(r, 20, send_10);
-	said_epoll(r, ep, "first");
-	said_epoll(r, ep, "again");
+	said_epoll(r, ep, "first", COMES_MS);
+	said_epoll(r, ep, "again", STAYS_AWAY_MS);
 	put(r, r->client, 10, 10);
-	said_epoll(r, ep, "more");
+	said_epoll(r, ep, "more", COMES_MS);
 	recv(r->server, buf, sizeof(buf), 0);
 	put(r, r->client, 10, 20);
-	said_epoll(r, ep, "later");
+	said_epoll(r, ep, "later", COMES_MS);
 }
 
 static void epoll_one_shot(struct run *r)
@@ -58,16 +58,16 @@ static void epoll_one_shot(struct run *r)
 	struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT};
 
 	put(r, r->client, 10, 0);
-	said_epoll(r, ep, "first");
+	said_epoll(r, ep, "first", COMES_MS);
 	put(r, r->client, 10, 10);
-	said_epoll(r, ep, "disarmed");
+	said_epoll(r, ep, "disarmed", STAYS_AWAY_MS);
 	epoll_ctl(ep, EPOLL_CTL_MOD, r->server, &e);
-	said_epoll(r, ep, "armed");
+	said_epoll(r, ep, "armed", COMES_MS);
 }
 
 static void by_select(struct run *r)
 {
-	struct timeval limit = {.tv_sec = 1};
+	struct timeval limit = {.tv_sec = COMES_MS / 1000};
 	fd_set set;
 
 	FD_ZERO(&set);
@@ -79,14 +79,14 @@ static void by_select(struct run *r)
 static void by_poll(struct run *r)
 {
 	later(r, 20, send_10);
-	said_events(r, "poll", (unsigned)events_within(r->server, POLLIN, 1000));
-	said_events(r, "both", (unsigned)events_within(r->server, POLLIN | POLLOUT, 1000));
+	said_events(r, "poll", (unsigned)events_within(r->server, POLLIN, COMES_MS));
+	said_events(r, "both", (unsigned)events_within(r->server, POLLIN | POLLOUT, COMES_MS));
 	said_events(r, "client", (unsigned)events_within(r->client, POLLIN, 10));
 }
 
 static void by_signal(struct run *r)
 {
-	struct timespec limit = {.tv_sec = 1};
+	struct timespec limit = {.tv_sec = COMES_MS / 1000};
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -119,7 +119,7 @@ static void writable_again(struct run *r)
 	for (size_t got = 0; got < sent; got += (size_t)n)
 		if ((n = get(r, r->server, (char[65536]){0}, 65536, 0)) <= 0)
 			break;
-	said(r, "out=%d", !!(events_within(r->client, POLLOUT, 500) & POLLOUT));
+	said(r, "out=%d", !!(events_within(r->client, POLLOUT, COMES_MS) & POLLOUT));
 }
 
 const struct behaviour behaviours_wait[] = {
