@@ -2,6 +2,7 @@
 /* What wakes up a call that blocks, and with what. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -104,12 +105,20 @@ static void stop_and_continue(struct run *r)
 	said_reader(r, pid);
 }
 
+/* The two on one processor, where the first one woken up has read all before the other one looks.
+ */
 static void two_readers(struct run *r)
 {
-	pid_t a = reader(r), b = reader(r);
 	siginfo_t ended;
 	int first, second;
+	cpu_set_t one;
+	pid_t a, b;
 
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	a = reader(r);
+	b = reader(r);
 	until_asleep(a);
 	until_asleep(b);
 	put(r, r->client, 10, 0);
@@ -160,13 +169,13 @@ static void send_then(struct run *r)
 /* A thread waits in recv() while another one of its process sends much on the same socket. */
 static void full_duplex(struct run *r)
 {
-	pthread_t sender, sink;
+	pthread_t source, sink;
 	char buf[64];
 
 	if (pipe(all_sent) < 0)
 		return;
 	pthread_create(&sink, NULL, read_much, r);
-	pthread_create(&sender, NULL, send_much, r);
+	pthread_create(&source, NULL, send_much, r);
 	later(r, 0, send_then);
 	said_result(r, "n", recv(r->server, buf, sizeof(buf), 0));
 }
