@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#define SLICE_NS   (10 * 1000 * 1000ull)
+#define SLICE_NS   (4 * 1000 * 1000ull)
 #define STACK_SIZE (8u << 20) /* as a process has it; what is not used takes no memory */
 #define GUARD_SIZE 4096
 
@@ -213,8 +213,9 @@ int work_start(struct work *w, unsigned uid, void (*f)(void *arg), void *arg)
 	return 0;
 }
 
-void work_on_loop(struct work *w)
+void work_on_loop(struct loop_item *item)
 {
+	struct work *w = LOOP_OWNER(item, struct work, wake);
 	eventfd_t n;
 
 	if (eventfd_read(w->wake.fd, &n) == 0 && w->jobs && !w->inside)

@@ -15,7 +15,7 @@
 #include "base/loop.h"
 #include "base/util.h"
 
-struct work;
+struct work; /* one queue of works: those of another one go on beside them */
 
 int work_open(int epoll, struct work **ret);
 /* What has not ended by then never does. */
@@ -28,7 +28,7 @@ int work_start(struct work *w, unsigned uid, void (*f)(void *arg), void *arg);
 bool work_is_idle(const struct work *w);
 
 /* For the loop: LOOP_WORK. */
-void work_on_loop(struct work *w);
+void work_on_loop(struct loop_item *item);
 
 /* --- for what may be part of a work; outside of one, and with w NULL, nothing is cut --- */
 

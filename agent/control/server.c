@@ -10,63 +10,19 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/timerfd.h>
-#include <sys/un.h>
 
-#include "control/server.h"
-#include "control/group.h"
+#include "control/server_priv.h"
 #include "base/log.h"
+#include "base/work.h"
 #include "control/control.h"
 
 #define ROOT_PLACES    256
 #define GROUP_PLACES   128
 #define USER_PLACES    64 /* of the group's */
 #define GROUP_LINE_MAX (1u << 20)
-#define MEMORY_MAX     (64u << 20) /* root's clients, and as much the group's: 100,000 connections */
-#define EVENTS_MAX     (4u << 20)  /* queued events for one reader; more are lost, and counted */
-#define CLIENT_FDS_MAX 4
-#define REST_MS	       100 /* until the next try to accept, when even the spare descriptor is gone */
-
-struct chunk {
-	struct chunk *next;
-	size_t len, off;
-	int fd; /* goes with the first byte, -1: none */
-	char data[];
-};
-
-struct client {
-	struct client *next;
-	struct control_server *s;
-	struct loop_item item;
-	struct client *next_waiting;
-	char *in;
-	size_t in_at, in_len, in_size; /* what was read and not yet taken is at [in_at, in_len) */
-	size_t line;		       /* length of the first line there, 0: none that is whole */
-	int fds[CLIENT_FDS_MAX];       /* received, not yet taken by a request */
-	size_t n_fds;
-	struct chunk *out, **out_tail;
-	size_t out_len;
-	uint64_t events_lost;
-	bool closing, busy, watches;
-	bool waiting;  /* for its turn */
-	bool too_long; /* the rest of this line is thrown away */
-	unsigned uid;
-	int pid;
-	void *kept;
-};
-
-struct control_server {
-	struct control_ops ops;
-	int epoll;
-	struct loop_item listen;
-	struct loop_item turn; /* an eventfd, readable while somebody waits for a turn */
-	struct loop_item rest; /* a timerfd: when to accept again */
-	int spare;	       /* a descriptor to give up when there is no other */
-	struct client *clients;
-	struct client *waiting, **waiting_tail;
-	unsigned served; /* whose request was the last one of a turn */
-};
+#define PARSE_AT_ONCE  (64u << 10) /* a longer request is read by a thread */
+#define MEMORY_MAX     REPLY_MAX  /* root's clients, and as much the group's: 100,000 connections */
+#define EVENTS_MAX     (4u << 20) /* queued events for one reader; more are lost, and counted */
 
 unsigned client_uid(const struct client *c)
 {
@@ -116,7 +72,7 @@ static size_t places_of(const struct control_server *s, bool root, unsigned uid)
 	return n;
 }
 
-static bool has_place(const struct control_server *s, unsigned uid)
+bool server_has_place(const struct control_server *s, unsigned uid)
 {
 	if (uid == 0)
 		return places_of(s, true, ANYBODY) < ROOT_PLACES;
@@ -124,12 +80,17 @@ static bool has_place(const struct control_server *s, unsigned uid)
 	       places_of(s, false, uid) < USER_PLACES;
 }
 
+static size_t held_by(const struct client *c)
+{
+	return c->in_size + c->out_len + (c->parse ? c->parse->len : 0);
+}
+
 static size_t memory_of(const struct control_server *s, bool root, unsigned uid)
 {
 	size_t n = 0;
 
 	for (const struct client *c = s->clients; c; c = c->next)
-		n += shares(c, root, uid) && !c->closing ? c->in_size + c->out_len : 0;
+		n += shares(c, root, uid) && !c->closing ? held_by(c) : 0;
 	return n;
 }
 
@@ -145,7 +106,7 @@ static struct client *greediest(struct control_server *s, bool root)
 
 		if (!of_this || of_this < of_user)
 			continue;
-		if (of_this > of_user || c->in_size + c->out_len > most->in_size + most->out_len)
+		if (of_this > of_user || held_by(c) > held_by(most))
 			most = c;
 		of_user = of_this;
 	}
@@ -200,6 +161,13 @@ static struct client *whose_turn(const struct control_server *s)
 	return other ? other : s->waiting;
 }
 
+static void chunk_free(struct chunk *k)
+{
+	close_fd(&k->fd);
+	reply_free(&k->data);
+	free(k);
+}
+
 static void client_free(struct client *c)
 {
 	struct client **p = &c->s->clients;
@@ -217,8 +185,12 @@ static void client_free(struct client *c)
 		struct chunk *k = c->out;
 
 		c->out = k->next;
-		close_fd(&k->fd);
-		free(k);
+		chunk_free(k);
+	}
+	if (c->parse) {
+		c->parse->c = NULL;
+		if (!c->parse->begun)
+			free(take_ptr(&c->parse->line));
 	}
 	free(c->in);
 	c->s->ops.free_kept(c->kept);
@@ -277,7 +249,7 @@ static ssize_t send_chunk(int sock, struct chunk *k)
 		char buf[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} u = {.buf = {0}};
-	struct iovec iov = {.iov_base = k->data + k->off, .iov_len = k->len - k->off};
+	struct iovec iov = {.iov_base = k->data.text + k->off, .iov_len = k->data.len - k->off};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n;
 
@@ -310,56 +282,85 @@ static bool client_flush(struct client *c)
 			return false;
 		k->off += (size_t)n;
 		c->out_len -= (size_t)n;
-		if (k->off < k->len)
+		if (k->off < k->data.len)
 			continue;
 		c->out = k->next;
 		if (!c->out)
 			c->out_tail = &c->out;
-		close_fd(&k->fd);
-		free(k);
+		chunk_free(k);
 	}
 	client_arm(c);
 	return true;
 }
 
-static int client_queue(struct client *c, const json_t *j, int fd)
+/* Takes the text. */
+static int client_queue(struct client *c, struct reply *text, int fd)
 {
-	size_t len = json_dumpb(j, NULL, 0, JSON_COMPACT);
-	struct chunk *k = len && len <= MEMORY_MAX ? malloc(sizeof(*k) + len + 1) : NULL;
+	struct chunk *k = malloc(sizeof(*k));
 
-	if (!k)
-		return len > MEMORY_MAX ? -EMSGSIZE : -ENOMEM;
-	json_dumpb(j, k->data, len, JSON_COMPACT);
-	k->data[len] = '\n';
-	k->next = NULL;
-	k->len = len + 1;
-	k->off = 0;
-	k->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (!k) {
+		reply_free(text);
+		return -ENOMEM;
+	}
+	*k = (struct chunk){.data = *text, .fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3)};
 	*c->out_tail = k;
 	c->out_tail = &k->next;
-	c->out_len += k->len;
+	c->out_len += k->data.len;
 	return 0;
 }
 
-void client_reply(struct client *c, json_t *reply, int fd)
+/* Its next request may come. (While it is in a request's hands, that one's end says so.) */
+static void let_go(struct client *c)
 {
-	int r = reply ? 0 : -ENOMEM;
+	bool was = c->held;
 
+	c->held = false;
+	if (!was || c->busy || c->out)
+		return;
+	if (c->line)
+		wait_for_turn(c);
+	client_arm(c);
+}
+
+void client_hold(struct client *c)
+{
+	c->held = true;
+}
+
+/* r: what became of the text. */
+static void send_reply(struct client *c, int r, struct reply *text, int fd)
+{
 	if (c->closing) {
-		json_decref(reply);
+		if (!r)
+			reply_free(text);
 		return;
 	}
-	if (!r)
-		r = client_queue(c, reply, fd);
-	json_decref(reply);
 	if (r == -EMSGSIZE) {
 		client_error(c, r, "the answer is longer than the agent keeps for one client");
 		return;
 	}
-	if (r || !client_flush(c))
+	if (!r)
+		r = client_queue(c, text, fd);
+	if (r || !client_flush(c)) {
 		client_close(c);
-	else
-		keep_bound(c->s, c->uid == 0);
+		return;
+	}
+	let_go(c);
+	keep_bound(c->s, c->uid == 0);
+}
+
+void client_reply_made(struct client *c, struct reply *reply)
+{
+	send_reply(c, 0, reply, -1);
+}
+
+void client_reply(struct client *c, json_t *j, int fd)
+{
+	struct reply text;
+
+	if (!c->closing)
+		send_reply(c, j ? reply_make(j, &text) : -ENOMEM, &text, fd);
+	json_decref(j);
 }
 
 void client_error(struct client *c, int code, const char *text)
@@ -384,6 +385,14 @@ size_t clients_watching(const struct control_server *s)
 	return n;
 }
 
+static void queue_event(struct client *c, const json_t *event)
+{
+	struct reply text;
+
+	if (!reply_make(event, &text))
+		client_queue(c, &text, -1);
+}
+
 /* Queued here and sent when the socket takes it: sending might close the client, and its end
  * may bring about events in turn. */
 void clients_event(struct control_server *s, json_t *event)
@@ -403,10 +412,10 @@ void clients_event(struct control_server *s, json_t *event)
 						 (json_int_t)c->events_lost);
 
 			c->events_lost = 0;
-			client_queue(c, lost, -1);
+			queue_event(c, lost);
 			json_decref(lost);
 		}
-		client_queue(c, event, -1);
+		queue_event(c, event);
 		client_arm(c);
 	}
 }
@@ -443,16 +452,14 @@ static int take_fd_of_request(struct client *c)
 	return fd;
 }
 
-static void client_line(struct client *c, const char *line, size_t len)
+/* What a line says, or the error that it is none; takes the reference. */
+static void client_request(struct client *c, int r, json_t *j, const struct error *e)
 {
-	struct error e;
-	json_t *j;
-	int r = control_parse_line(line, len, &j, &e);
 	autoclose int fd = -1;
 	const char *op;
 
 	if (r) {
-		client_error(c, r, e.text);
+		client_error(c, r, e->text);
 		c->closing = true; /* nothing after it can be trusted to be framed */
 		return;
 	}
@@ -461,6 +468,15 @@ static void client_line(struct client *c, const char *line, size_t len)
 		fd = take_fd_of_request(c);
 	c->s->ops.request(c->s->ops.arg, c, j, fd);
 	json_decref(j);
+}
+
+static void client_line(struct client *c, const char *line, size_t len)
+{
+	struct error e;
+	json_t *j = NULL;
+	int r = control_parse_line(line, len, &j, &e);
+
+	client_request(c, r, j, &e);
 }
 
 static size_t line_max(const struct client *c)
@@ -560,25 +576,82 @@ static void client_settle(struct client *c)
 		c->in = NULL;
 		c->in_at = c->in_len = c->in_size = 0;
 	}
-	if (c->line && !c->out)
+	if (c->line && !c->out && !c->held)
 		wait_for_turn(c);
 	client_arm(c);
+}
+
+static void parse_text(void *arg)
+{
+	struct parse *p = arg;
+
+	p->r = control_parse_line(p->line, p->len, &p->j, &p->e);
+}
+
+/* A work. */
+static void parse(void *arg)
+{
+	struct parse *p = arg;
+	struct client *c;
+
+	p->begun = true;
+	if (p->c)
+		work_offload(p->work, parse_text, p);
+	c = p->c;
+	if (c) {
+		c->parse = NULL;
+		c->held = false;
+		c->busy = true;
+		client_request(c, p->r, p->j, &p->e);
+		client_settle(c);
+	} else {
+		json_decref(p->j);
+	}
+	free(p->line);
+	free(p);
+}
+
+/* The line as a thread gets it; NULL: it is read at once. */
+static struct parse *parse_later(struct client *c, const char *line, size_t len)
+{
+	struct parse *p = c->s->ops.work && len > PARSE_AT_ONCE ? calloc(1, sizeof(*p)) : NULL;
+
+	if (!p)
+		return NULL;
+	*p = (struct parse){.c = c, .work = c->s->ops.work, .len = len, .line = malloc(len)};
+	if (!p->line) {
+		free(p);
+		return NULL;
+	}
+	memcpy(p->line, line, len);
+	c->parse = p;
+	c->held = true;
+	return p;
 }
 
 static void client_turn(struct client *c)
 {
 	const char *line = c->in + c->in_at;
+	struct parse *later = NULL;
 	size_t len = c->line;
 
 	stop_waiting(c);
 	c->busy = true;
 	/* answers to others may have come in between, and wait to be taken */
-	if (!c->out) {
-		client_line(c, line, len - 1);
+	if (!c->out && !c->held) {
+		later = parse_later(c, line, len - 1);
+		if (!later)
+			client_line(c, line, len - 1);
 		c->in_at += len;
 		find_line(c, c->in_at);
 	}
 	client_settle(c);
+	if (later && work_start(later->work, c->uid, parse, later)) {
+		free(later->line);
+		free(later);
+		c->parse = NULL;
+		client_close(c);
+	}
 }
 
 void control_on_turn(struct control_server *s)
@@ -598,159 +671,13 @@ void control_on_client(struct loop_item *item, uint32_t events)
 	c->busy = true;
 	if ((events & EPOLLOUT) && !client_flush(c))
 		c->closing = true;
-	if (!c->closing && !c->line && !c->out && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) &&
-	    client_read(c) < 0)
+	if (c->held && (events & (EPOLLHUP | EPOLLERR))) /* nobody is there for the answer */
 		c->closing = true;
-	if (!c->closing && c->uid == 0 && c->line && !c->out)
+	if (!c->closing && !c->held && !c->line && !c->out &&
+	    (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && client_read(c) < 0)
+		c->closing = true;
+	if (!c->closing && c->uid == 0 && c->line && !c->out && !c->held)
 		client_turn(c);
 	else
 		client_settle(c);
-}
-
-/* --- accepting --- */
-
-/* Root, or a member of group ax. The mode of the socket says the same; this holds also where a
- * directory or a mount made it reachable to others. */
-static bool peer_allowed(const struct ucred *peer, int fd)
-{
-	gid_t groups[256], ax;
-	socklen_t len = sizeof(groups);
-
-	if (peer->uid == 0)
-		return true;
-	if (group_id(AX_GROUP, &ax))
-		return false;
-	if (peer->gid == ax)
-		return true;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) < 0)
-		return false;
-	for (size_t i = 0; i < len / sizeof(groups[0]); i++)
-		if (groups[i] == ax)
-			return true;
-	return false;
-}
-
-static void refuse(int fd, const char *line)
-{
-	send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-static void add_client(struct control_server *s, int *fd, const struct ucred *peer)
-{
-	struct client *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return;
-	c->s = s;
-	c->item = (struct loop_item){.kind = LOOP_CONTROL_CLIENT, .fd = *fd};
-	c->out_tail = &c->out;
-	c->uid = peer->uid;
-	c->pid = peer->pid;
-	if (loop_add(s->epoll, &c->item, EPOLLIN)) {
-		free(c);
-		return;
-	}
-	take_fd(fd);
-	c->next = s->clients;
-	s->clients = c;
-}
-
-static int open_spare(void)
-{
-	return open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-/* There is no descriptor for who wants in: they are told by giving up the spare one for a moment.
- * Without that they would wait, and the loop be woken for them for ever. */
-static void turn_away(struct control_server *s)
-{
-	struct itimerspec rest = {.it_value.tv_nsec = REST_MS * 1000000L};
-	int fd;
-
-	close_fd(&s->spare);
-	fd = accept4(s->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd >= 0)
-		refuse(fd, "{\"ok\":false,\"errno\":24,\"error\":\"the agent has no descriptors "
-			   "left: try again later, or raise its limit (LimitNOFILE=)\"}\n");
-	else if (errno != EAGAIN && !loop_mod(s->epoll, &s->listen, 0))
-		timerfd_settime(s->rest.fd, 0, &rest, NULL);
-	close_fd(&fd);
-	s->spare = open_spare();
-}
-
-void control_on_rest(struct control_server *s)
-{
-	uint64_t n;
-
-	if (read(s->rest.fd, &n, sizeof(n)) == sizeof(n))
-		loop_mod(s->epoll, &s->listen, EPOLLIN);
-}
-
-void control_on_listen(struct control_server *s)
-{
-	autoclose int fd = accept4(s->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-		turn_away(s);
-	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-		return;
-	if (!peer_allowed(&peer, fd)) {
-		refuse(fd, "{\"ok\":false,\"errno\":13,\"error\":\"only root and members of group "
-			   "ax may talk to the agent\"}\n");
-		log_warn("refused process %d of uid %u at the control socket", peer.pid, peer.uid);
-		return;
-	}
-	if (has_place(s, peer.uid))
-		add_client(s, &fd, &peer);
-	else
-		refuse(fd, "{\"ok\":false,\"errno\":11,\"error\":\"the agent has too many "
-			   "clients: try again later\"}\n");
-}
-
-static int open_socket(const char *path, int *ret, struct error *e)
-{
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	gid_t ax;
-
-	if (strlen(path) >= sizeof(sun.sun_path))
-		return error_set(e, -ENAMETOOLONG, "the socket path %s is too long", path);
-	strcpy(sun.sun_path, path);
-	/* the lock says that no other agent of this instance runs: what is there is a leftover */
-	unlink(path);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 || chmod(path, 0660) < 0 ||
-	    (!group_id(AX_GROUP, &ax) && chown(path, 0, ax) < 0) || listen(fd, 128) < 0)
-		return error_set(e, -errno, "cannot listen on %s: %s", path, strerror(errno));
-	*ret = take_fd(&fd);
-	return 0;
-}
-
-int control_listen(int epoll, const char *path, const struct control_ops *ops,
-		   struct control_server **ret, struct error *e)
-{
-	struct control_server *s = calloc(1, sizeof(*s));
-	int r;
-
-	if (!s)
-		return error_set(e, -ENOMEM, "out of memory");
-	s->ops = *ops;
-	s->epoll = epoll;
-	s->waiting_tail = &s->waiting;
-	s->listen = (struct loop_item){.kind = LOOP_CONTROL_LISTEN, .fd = -1};
-	s->turn = (struct loop_item){.kind = LOOP_CONTROL_TURN,
-				     .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-	s->rest = (struct loop_item){
-		.kind = LOOP_CONTROL_REST,
-		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-	s->spare = open_spare();
-	*ret = s;
-	r = open_socket(path, &s->listen.fd, e);
-	if (r)
-		return r;
-	if (loop_add(epoll, &s->turn, EPOLLIN) || loop_add(epoll, &s->rest, EPOLLIN) ||
-	    loop_add(epoll, &s->listen, EPOLLIN))
-		return error_set(e, -errno, "cannot listen on %s: %s", path, strerror(errno));
-	return 0;
 }

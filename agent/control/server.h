@@ -8,8 +8,10 @@
 
 #include "base/loop.h"
 #include "base/util.h"
+#include "control/reply.h"
 
 struct control_server;
+struct work;
 struct client;
 
 struct control_ops {
@@ -20,6 +22,7 @@ struct control_ops {
 	/* Frees what client_keep() was given; also at the end, when nobody is told of a `gone`. */
 	void (*free_kept)(void *kept);
 	void *arg;
+	struct work *work; /* reads long requests; NULL: they are read at once */
 };
 
 /* Listens at the path, whatever is there; *ret has to be closed. */
@@ -38,6 +41,11 @@ void control_on_client(struct loop_item *item, uint32_t events);
 void client_reply(struct client *c, json_t *reply, int fd);
 void client_error(struct client *c, int code, const char *text);
 void client_ok(struct client *c);
+
+/* The same for what reply_make() made: takes the text. */
+void client_reply_made(struct client *c, struct reply *reply);
+/* For the handler of a request that is answered later: the client's next one waits for that. */
+void client_hold(struct client *c);
 
 /* Who it is, as the kernel says. */
 unsigned client_uid(const struct client *c);

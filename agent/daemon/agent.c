@@ -289,6 +289,7 @@ static int open_parts(struct agent *a, struct error *e)
 	r = a->health ? 0 : -ENOMEM;
 	r = r ? r : app_table_open(a);
 	r = r ? r : work_open(a->epoll, &a->work);
+	r = r ? r : work_open(a->epoll, &a->reads);
 	r = r ? r : needs_open(a);
 	r = r ? r : xdp_section_open(a);
 	r = r ? r : watches_open(a);
@@ -301,7 +302,8 @@ static int listen_for_clients(struct agent *a, struct error *e)
 	const struct control_ops ops = {.request = request_handle,
 					.gone = request_client_gone,
 					.free_kept = request_free_kept,
-					.arg = a};
+					.arg = a,
+					.work = a->reads};
 
 	return control_listen(a->epoll, a->own.socket_path, &ops, &a->control, e);
 }
@@ -502,7 +504,7 @@ static void dispatch(struct daemon *d, struct loop_item *item, uint32_t events)
 		xdp_section_on_timer(a);
 		break;
 	case LOOP_WORK:
-		work_on_loop(a->work);
+		work_on_loop(item);
 		break;
 	case LOOP_TRIGGERS:
 		xdp_section_on_triggers(a, item);
@@ -517,6 +519,7 @@ static void agent_free(struct agent *a)
 {
 	control_server_close(a->control);
 	work_close(a->work);
+	work_close(a->reads);
 	dns_server_close(a->dns);
 	health_close(a->health);
 	app_table_close(a);

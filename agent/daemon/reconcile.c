@@ -480,6 +480,7 @@ int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff,
 	p.old_apps = sort_apps(&a->config);
 	p.new_apps = sort_apps(next);
 	p.old_services = sort_services(&a->config);
+	work_pause(a->work);
 	p.new_services = sort_services(next);
 	if (!p.old_apps || !p.new_apps || !p.old_services || !p.new_services) {
 		config_free(next);
@@ -499,7 +500,7 @@ int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff,
 	/* reads files, and so may find what is wrong with them */
 	r = xdp_plan_make(a, next, *diff, &p.xdp, e);
 	if (r || dry_run) {
-		config_free(next);
+		work_offload(a->work, free_config, next);
 		return r;
 	}
 	r = apply(&p, holds, &why);
@@ -567,6 +568,11 @@ int reconcile_parse(struct agent *a, const char *text, size_t len, struct config
 	return p.r;
 }
 
+static void forget_diff(void *diff)
+{
+	json_decref(diff);
+}
+
 int reconcile_file(struct agent *a, const char *path, struct error *e)
 {
 	CLEANUP(config_errors_free) struct config_errors errs = {0};
@@ -585,6 +591,6 @@ int reconcile_file(struct agent *a, const char *path, struct error *e)
 				 errs.n, errs.n == 1 ? "" : "s");
 	}
 	r = reconcile(a, &next, false, &diff, &holds, e);
-	json_decref(diff);
+	work_offload(a->work, forget_diff, diff);
 	return r;
 }

@@ -34,6 +34,7 @@ struct client_state {	    /* what is kept about a client */
 	json_t *stopped;	    /* its answer */
 	struct apply_work *apply;   /* that it waits for */
 	struct launch_work *launch; /* the same */
+	struct get_work *get;	    /* the same */
 };
 
 /* NULL: out of memory, and the client has been told. */
@@ -244,17 +245,80 @@ static void on_exited(struct agent *a, struct client *c, json_t *j, int fd)
 	app_exited(a, app, (int)json_integer_value(json_object_get(j, "status")));
 }
 
+/* A list, made beside what else there is to do. */
+struct get_work {
+	struct agent *a;
+	struct client *c; /* NULL: gone */
+	char what[16];
+	json_t *answer;
+	struct reply text;
+	int r;
+};
+
+static void write_answer(void *arg)
+{
+	struct get_work *w = arg;
+
+	w->r = reply_make(w->answer, &w->text);
+	json_decref(w->answer);
+}
+
+/* (Most lists are so short that a thread would take longer.) */
+#define ROWS_AT_ONCE 200
+
+static void get(void *arg)
+{
+	struct get_work *w = arg;
+	struct error e = {0};
+
+	if (!w->c) {
+		free(w);
+		return;
+	}
+	w->answer = view_get(w->a, w->what, &e);
+	if (!w->answer)
+		w->r = e.code ? e.code : -ENOMEM;
+	else if (json_array_size(json_object_get(w->answer, w->what)) > ROWS_AT_ONCE)
+		work_offload(w->a->reads, write_answer, w);
+	else
+		write_answer(w);
+	if (w->c)
+		((struct client_state *)client_kept(w->c))->get = NULL;
+	if (w->c && !w->r)
+		client_reply_made(w->c, &w->text);
+	else if (w->c)
+		client_error(w->c, w->r,
+			     e.code ? e.text
+			     : w->r == -EMSGSIZE
+				     ? "the list is longer than the agent keeps for one "
+				       "client"
+				     : "out of memory");
+	else if (!w->r)
+		reply_free(&w->text);
+	free(w);
+}
+
 static void on_get(struct agent *a, struct client *c, json_t *j, int fd)
 {
 	const char *what = json_string_value(json_object_get(j, "what"));
-	struct error e = {0};
-	json_t *answer = view_get(a, what ? what : "", &e);
+	struct client_state *st = state_get(c);
+	struct get_work *w;
 
 	(void)fd;
-	if (answer)
-		client_reply(c, answer, -1);
-	else
-		client_error(c, e.code ? e.code : -ENOMEM, e.code ? e.text : "out of memory");
+	if (!st)
+		return;
+	w = calloc(1, sizeof(*w));
+	if (w) {
+		*w = (struct get_work){.a = a, .c = c};
+		snprintf(w->what, sizeof(w->what), "%s", what ? what : "");
+		st->get = w;
+		client_hold(c);
+		if (!work_start(a->reads, client_uid(c), get, w))
+			return;
+	}
+	st->get = NULL;
+	free(w);
+	client_error(c, -ENOMEM, "out of memory");
 }
 
 static void on_status(struct agent *a, struct client *c, json_t *j, int fd)
@@ -433,17 +497,47 @@ struct apply_work {
 	int pid;
 };
 
+struct apply_answer {
+	json_t *json;
+	struct reply text;
+	int r;
+};
+
+static void write_apply_answer(void *arg)
+{
+	struct apply_answer *x = arg;
+
+	x->r = x->json ? reply_make(x->json, &x->text) : -ENOMEM;
+	json_decref(x->json);
+}
+
+/* A long list of changes is written, and forgotten, by a thread. */
 static void answer_apply(const struct apply_work *w, json_t *answer)
 {
-	if (w->c)
-		client_reply(w->c, answer, -1);
+	struct apply_answer x = {.json = answer};
+
+	if (json_array_size(json_object_get(answer, "diff")) > ROWS_AT_ONCE)
+		work_offload(w->a->work, write_apply_answer, &x);
 	else
-		json_decref(answer);
+		write_apply_answer(&x);
+	if (!w->c) {
+		if (!x.r)
+			reply_free(&x.text);
+	} else if (x.r) {
+		client_error(w->c, x.r, "the answer is longer than the agent has memory for");
+	} else {
+		client_reply_made(w->c, &x.text);
+	}
 }
 
 static void fail_apply(const struct apply_work *w, int code, const char *text)
 {
 	answer_apply(w, json_pack("{sb si ss}", "ok", 0, "errno", -code, "error", text));
+}
+
+static void forget(void *json)
+{
+	json_decref(json);
 }
 
 static void apply_config(const struct apply_work *w, struct config *next)
@@ -462,7 +556,7 @@ static void apply_config(const struct apply_work *w, struct config *next)
 	if (holds)
 		config_file_keep(a->inst, json_string_value(w->text));
 	if (r) {
-		json_decref(diff);
+		work_offload(a->work, forget, diff);
 		json_decref(warnings);
 		fail_apply(w, r, e.text);
 		return;
@@ -612,6 +706,8 @@ void request_client_gone(void *arg, struct client *c)
 		st->apply->c = NULL;
 	if (st && st->launch)
 		st->launch->c = NULL;
+	if (st && st->get)
+		st->get->c = NULL;
 	if (st)
 		undo_launch(a, st->launch_id);
 	events_update(a);

@@ -10,6 +10,8 @@
 #include "base/address.h"
 #include "machine/cgroup.h"
 #include "base/labels.h"
+#include "base/strv.h"
+#include "base/work.h"
 #include "config/config.h"
 #include "config/spec.h"
 #include "config/strategy.h"
@@ -48,6 +50,46 @@ static json_t *command_of(const struct app_spec *s)
 	return list;
 }
 
+/* --- lists that are made in slices --- */
+
+/* Between two slices anything may come and go: names of what there was at first, or ids. */
+struct snapshot {
+	struct strv names;
+	uint32_t *ids;
+	size_t n_ids;
+};
+
+static void snapshot_free(struct snapshot *s)
+{
+	strv_free(&s->names);
+	free(s->ids);
+}
+
+static int snapshot_apps(const struct agent *a, struct snapshot *s)
+{
+	size_t n = 0;
+
+	for (const struct app *app = a->apps; app; app = app->next)
+		n++;
+	s->ids = calloc(n + 1, sizeof(*s->ids));
+	if (!s->ids)
+		return -ENOMEM;
+	for (const struct app *app = a->apps; app; app = app->next)
+		s->ids[s->n_ids++] = app->id;
+	return 0;
+}
+
+/* The next of its apps that is still there; *i counts. NULL: there is none. */
+static struct app *next_app(struct agent *a, const struct snapshot *s, size_t *i)
+{
+	struct app *app = NULL;
+
+	work_pause(a->reads);
+	while (!app && *i < s->n_ids)
+		app = app_by_id(a, s->ids[(*i)++]);
+	return app;
+}
+
 /* --- apps --- */
 
 static json_t *spec_view(const struct app_spec *s, const char *state)
@@ -63,40 +105,59 @@ static json_t *spec_view(const struct app_spec *s, const char *state)
 	return j;
 }
 
+static json_t *app_view(const struct app *app)
+{
+	json_t *j = spec_view(&app->spec, app_state_name(app->state));
+	int pid = cgroup_first_pid(app->cgroup);
+
+	json_object_set_new(j, "id", json_integer(app->id));
+	put_addr(j, "ip4", &app->vip4);
+	put_addr(j, "ip6", &app->vip6);
+	json_object_set_new(j, "pid", json_integer(app->pid ? app->pid : pid));
+	json_object_set_new(j, "since", json_integer(time_unix_of_boot(app->since_boot)));
+	put_text(j, "service", app->service ? app->service->name : NULL);
+	put_text(j, "cgroup", app->cgroup);
+	json_object_set_new(j, "restarts", json_integer(app->restarts));
+	return j;
+}
+
+static json_t *declared_view(const struct declared *d)
+{
+	json_t *j = spec_view(&d->conf->spec, "declared");
+
+	json_object_set_new(j, "id", json_integer(0));
+	put_addr(j, "ip4", &d->ip4);
+	put_addr(j, "ip6", &d->ip6);
+	json_object_set_new(j, "restarts", json_integer(0));
+	return j;
+}
+
 static json_t *view_apps(struct agent *a)
 {
-	size_t n_declared;
+	struct snapshot s CLEANUP(snapshot_free) = {0};
+	size_t n_declared, i = 0;
 	const struct declared *declared = declared_all(a, &n_declared);
 	json_t *list = json_array();
 
-	for (const struct app *app = a->apps; app; app = app->next) {
-		json_t *j = spec_view(&app->spec, app_state_name(app->state));
-		int pid = cgroup_first_pid(app->cgroup);
+	for (size_t k = 0; k < n_declared; k++)
+		if (strv_add(&s.names, declared[k].conf->spec.name))
+			goto fail;
+	if (snapshot_apps(a, &s))
+		goto fail;
+	for (struct app *app; (app = next_app(a, &s, &i));)
+		json_array_append_new(list, app_view(app));
+	for (size_t k = 0; k < s.names.n; k++) {
+		const struct declared *d;
 
-		json_object_set_new(j, "id", json_integer(app->id));
-		put_addr(j, "ip4", &app->vip4);
-		put_addr(j, "ip6", &app->vip6);
-		json_object_set_new(j, "pid", json_integer(app->pid ? app->pid : pid));
-		json_object_set_new(j, "since", json_integer(time_unix_of_boot(app->since_boot)));
-		put_text(j, "service", app->service ? app->service->name : NULL);
-		put_text(j, "cgroup", app->cgroup);
-		json_object_set_new(j, "restarts", json_integer(app->restarts));
-		json_array_append_new(list, j);
-	}
-	for (size_t i = 0; i < n_declared; i++) {
-		const struct declared *d = &declared[i];
-		json_t *j;
-
-		if (app_by_name(a, d->conf->spec.name))
-			continue;
-		j = spec_view(&d->conf->spec, "declared");
-		json_object_set_new(j, "id", json_integer(0));
-		put_addr(j, "ip4", &d->ip4);
-		put_addr(j, "ip6", &d->ip6);
-		json_object_set_new(j, "restarts", json_integer(0));
-		json_array_append_new(list, j);
+		work_pause(a->reads);
+		d = declared_find(a, s.names.v[k]);
+		if (d && !app_by_name(a, s.names.v[k]))
+			json_array_append_new(list, declared_view(d));
 	}
 	return list;
+fail:
+	json_decref(list);
+	return NULL;
 }
 
 /* --- services --- */
@@ -146,21 +207,37 @@ static json_t *backends_of(struct agent *a, const struct service *s)
 	return list;
 }
 
+static json_t *service_view(struct agent *a, const struct service *s)
+{
+	uint32_t strategy = s->conf ? s->conf->strategy : AX_STRATEGY_RANDOM;
+	json_t *j = json_pack("{si ss sb ss si so so}", "id", (int)s->id, "name", s->name,
+			      "declared", s->conf != NULL, "strategy", strategy_name(strategy),
+			      "wait_ms", s->conf ? (int)s->conf->wait_ms : 0, "ports", ports_of(s),
+			      "backends", backends_of(a, s));
+
+	put_addr(j, "ip4", &s->vip4);
+	put_addr(j, "ip6", &s->vip6);
+	return j;
+}
+
 static json_t *view_services(struct agent *a)
 {
+	struct snapshot s CLEANUP(snapshot_free) = {0};
 	json_t *list = json_array();
 
-	for (const struct service *s = a->services; s; s = s->next) {
-		uint32_t strategy = s->conf ? s->conf->strategy : AX_STRATEGY_RANDOM;
-		json_t *j =
-			json_pack("{si ss sb ss si so so}", "id", (int)s->id, "name", s->name,
-				  "declared", s->conf != NULL, "strategy", strategy_name(strategy),
-				  "wait_ms", s->conf ? (int)s->conf->wait_ms : 0, "ports",
-				  ports_of(s), "backends", backends_of(a, s));
+	for (const struct service *one = a->services; one; one = one->next) {
+		if (strv_add(&s.names, one->name)) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	for (size_t i = 0; i < s.names.n; i++) {
+		const struct service *one;
 
-		put_addr(j, "ip4", &s->vip4);
-		put_addr(j, "ip6", &s->vip6);
-		json_array_append_new(list, j);
+		work_pause(a->reads);
+		one = service_by_name(a, s.names.v[i]);
+		if (one)
+			json_array_append_new(list, service_view(a, one));
 	}
 	return list;
 }
@@ -175,10 +252,13 @@ struct list_ctx {
 static int one_server(void *arg, const struct ax_endpoint *ep, const struct ax_server *s)
 {
 	struct list_ctx *c = arg;
-	struct vip *v = vip_find(c->a, &ep->addr);
-	const struct app *app = v ? v->app : NULL;
+	struct vip *v;
+	const struct app *app;
 	int64_t age = (int64_t)((time_boot_ns() - s->since_ns) / 1000000000);
 
+	work_pause(c->a->reads);
+	v = vip_find(c->a, &ep->addr);
+	app = v ? v->app : NULL;
 	if (!app || app->id != s->app)
 		return 0; /* a socket that outlived the address's former owner */
 	json_array_append_new(
@@ -221,6 +301,7 @@ static int one_conn(void *arg, const struct ax_conn *conn)
 			      (int)ntohs(conn->remote.port_be), "sent", (json_int_t)conn->sent,
 			      "received", (json_int_t)conn->received, "rtt_us", (int)conn->srtt_us);
 
+	work_pause(c->a->reads);
 	put_text(j, "local_name", name_of_addr(c->a, &conn->local.addr));
 	put_text(j, "remote_name", name_of_addr(c->a, &conn->remote.addr));
 	if (conn->asked.port_be) {
@@ -234,16 +315,20 @@ static int one_conn(void *arg, const struct ax_conn *conn)
 
 static json_t *view_conns(struct agent *a, struct error *e)
 {
+	struct snapshot s CLEANUP(snapshot_free) = {0};
 	struct list_ctx c = {.a = a, .list = json_array()};
+	size_t i = 0;
 	int r = datapath_conns_each(a->dp, -1, one_conn, &c);
 
+	if (!r)
+		r = snapshot_apps(a, &s);
 	if (r) {
 		json_decref(c.list);
 		error_set(e, r, "this kernel cannot list connections (%s): see 'ax doctor'",
 			  strerror(-r));
 		return NULL;
 	}
-	for (const struct app *app = a->apps; app; app = app->next) {
+	for (struct app *app; (app = next_app(a, &s, &i));) {
 		autoclose int fd = app->spec.net == NET_PRIVATE ? app_netns(app) : -1;
 
 		if (fd >= 0)
@@ -264,27 +349,50 @@ static json_t *one_name(const char *name, const struct ax_addr *ip4, const struc
 	return j;
 }
 
-static void one_name_of(void *arg, const struct name *n)
+static json_t *name_view(const struct name *n)
 {
-	struct list_ctx *c = arg;
 	const struct service *s = n->service ? n->service : n->app ? n->app->service : NULL;
 
 	if (s)
-		json_array_append_new(c->list, one_name(n->text, &s->vip4, &s->vip6, "service"));
-	else if (n->app)
-		json_array_append_new(c->list,
-				      one_name(n->text, &n->app->vip4, &n->app->vip6, "app"));
-	else if (n->declared)
-		json_array_append_new(c->list, one_name(n->text, &n->declared->ip4,
-							&n->declared->ip6, "declared"));
+		return one_name(n->text, &s->vip4, &s->vip6, "service");
+	if (n->app)
+		return one_name(n->text, &n->app->vip4, &n->app->vip6, "app");
+	return n->declared ? one_name(n->text, &n->declared->ip4, &n->declared->ip6, "declared")
+			   : NULL;
+}
+
+struct collect {
+	struct strv *names;
+	int r;
+};
+
+static void collect_name(void *arg, const struct name *n)
+{
+	struct collect *c = arg;
+
+	c->r = c->r ? c->r : strv_add(c->names, n->text);
 }
 
 static json_t *view_names(struct agent *a)
 {
-	struct list_ctx c = {.a = a, .list = json_array()};
+	struct snapshot s CLEANUP(snapshot_free) = {0};
+	struct collect c = {.names = &s.names};
+	json_t *list = json_array(), *j;
 
-	name_each(a, one_name_of, &c);
-	return c.list;
+	name_each(a, collect_name, &c);
+	for (size_t i = 0; !c.r && i < s.names.n; i++) {
+		const struct name *n;
+
+		work_pause(a->reads);
+		n = name_find(a, s.names.v[i]);
+		j = n ? name_view(n) : NULL;
+		if (j)
+			json_array_append_new(list, j);
+	}
+	if (!c.r)
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 json_t *view_get(struct agent *a, const char *what, struct error *e)

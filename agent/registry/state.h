@@ -70,9 +70,10 @@ struct agent {
 	struct hooks hooks;
 
 	/* each is the one of its file */
-	void *vips;	   /* tsearch(3) tree of struct vip by address */
-	void *names;	   /* and of struct name by text */
-	struct work *work; /* NULL: what takes long is done at once */
+	void *vips;	    /* tsearch(3) tree of struct vip by address */
+	void *names;	    /* and of struct name by text */
+	struct work *work;  /* changes, in their order; NULL: what takes long is done at once */
+	struct work *reads; /* long answers, beside them */
 	struct anchors *anchors;
 	struct app_index *app_index;
 	struct control_server *control;

@@ -34,6 +34,17 @@ meanwhile() {
 } >"$T/many.yaml"
 default_config >"$T/none.yaml"
 meanwhile "$SERVICES services come" ax config apply "$T/many.yaml"
+# read_all: every list that is long now, again and again
+read_all() {
+	local list
+	for list in services names services names; do
+		ax get "$list" -o json >"$T/list" && [ "$(jq length "$T/list")" -ge "$SERVICES" ] || return 1
+	done
+}
+meanwhile "lists of $SERVICES services and names" read_all
+is "answers come in the order of the requests, and nobody is left hanging by who goes" \
+	"$("$PYTHON" "$SRC/pipelined.py" "/run/ax/$INST/control.sock" | tr '\n' '|')" \
+	"services apps names apps services error|ok|"
 meanwhile "a dry run of their end" ax config apply --dry-run "$T/none.yaml"
 meanwhile "$SERVICES services go" ax config apply "$T/none.yaml"
 

@@ -51,7 +51,7 @@ static void turn(void)
 
 	assert_int_equal(loop_wait(st->epoll, &item, &events), 0);
 	assert_int_equal(item->kind, LOOP_WORK);
-	work_on_loop(st->w);
+	work_on_loop(item);
 }
 
 static void spend(unsigned ms)
