@@ -115,8 +115,8 @@ static __always_inline __u64 flag(unsigned int bit)
 
 /*
  * TCP's own data needs room too: who reads what was handed on sends no window update, and what
- * arrives at a full buffer is dropped and comes again 200 ms later. The window never is more than
- * about half of the buffer.
+ * arrives by TCP at a full buffer may be dropped. The window never is more than about half of the
+ * buffer.
  */
 static __always_inline bool has_room(const struct other *o, __u32 size)
 {

@@ -11,8 +11,10 @@
 #include <linux/sock_diag.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/address.h"
 #include "datapath/splice.h"
@@ -336,6 +338,71 @@ static void test_switched_off(void **state)
 	assert_int_equal(datapath_splice_redirect(f.s, true), 0);
 	assert_goes(&to, 500);
 	assert_counted(AX_SPLICE_REDIRECTED, 1, 500);
+}
+
+/* --- many --- */
+
+#define MANY 1500
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct listed {
+	struct tcp_pair p[MANY];
+	struct splice_pair s[MANY];
+	size_t n;
+};
+
+static int on_listed(void *arg, const struct ax_splice_conn *c)
+{
+	struct listed *l = arg;
+
+	for (size_t i = 0; i < MANY; i++) {
+		if (c->cookie == l->s[i].a.cookie)
+			l->s[i].a.sk = c->sk;
+		if (c->cookie == l->s[i].b.cookie)
+			l->s[i].b.sk = c->sk;
+	}
+	l->n++;
+	return 0;
+}
+
+static void test_many(void **state)
+{
+	autofree struct listed *l = calloc(1, sizeof(*l));
+	double begin;
+
+	(void)state;
+	assert_non_null(l);
+	for (size_t i = 0; i < MANY; i++) {
+		open_pair(&l->p[i]);
+		l->s[i].a.cookie = tcp_cookie(l->p[i].client);
+		l->s[i].b.cookie = tcp_cookie(l->p[i].server);
+		l->s[i].a.netns_fd = l->s[i].b.netns_fd = f.ns;
+	}
+	begin = seconds();
+	assert_int_equal(datapath_splice_conns_each(f.s, f.ns, on_listed, l), 0);
+	assert_int_equal(l->n, 2 * MANY);
+	print_message("# %d sockets described in %.1f ms\n", 2 * MANY, 1e3 * (seconds() - begin));
+	begin = seconds();
+	assert_int_equal(datapath_splice_join(f.s, l->s, MANY), 0);
+	print_message("# and joined in %.1f ms\n", 1e3 * (seconds() - begin));
+	for (size_t i = 0; i < MANY; i++) {
+		assert_int_equal(l->s[i].a.result | l->s[i].b.result, 0);
+		for (int k = 0; k < 2; k++) {
+			struct tcp_stream s = k ? backward(&l->p[i]) : forward(&l->p[i]);
+
+			assert_goes(&s, 100 + i);
+		}
+	}
+	assert_int_equal(counted(AX_SPLICE_REDIRECTED).messages, 2 * MANY);
+	for (size_t i = 0; i < MANY; i++)
+		tcp_pair_close(&l->p[i]);
 }
 
 /* --- back-pressure --- */
@@ -673,36 +740,6 @@ static void test_told(void **state)
 	assert_int_equal(datapath_splice_events_read(f.s), 1);
 }
 
-static int count_features(void *arg, const struct feature_report *report)
-{
-	(*(int *)arg)++;
-	return report->on ? 0 : fprintf(stderr, "%s: %s\n", report->name, report->why);
-}
-
-static void test_doctor(void **state)
-{
-	struct error e;
-	int n = 0;
-
-	(void)state;
-	assert_int_equal(datapath_splice_doctor(count_features, &n), 0);
-	assert_int_equal(n, 4);
-	assert_int_equal(datapath_splice_supported(&e), 0);
-}
-
-static void test_words(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < AX_SPLICE_COUNTS; i++) {
-		assert_true(strlen(datapath_splice_counter_text(i)) > 1);
-		for (unsigned k = 0; k < i; k++)
-			assert_string_not_equal(datapath_splice_counter_name(i),
-						datapath_splice_counter_name(k));
-	}
-	assert_string_equal(datapath_splice_counter_name(AX_SPLICE_COUNTS), "?");
-	assert_string_equal(datapath_splice_counter_text(AX_SPLICE_COUNTS), "?");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -711,6 +748,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_joined_in_the_middle, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_order, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_switched_off, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_many, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_stalled_reader, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_full_map, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lone_member, setup_open, teardown),
@@ -723,11 +761,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_agent_killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stopped, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_told, setup_open, teardown),
-		cmocka_unit_test(test_doctor),
-		cmocka_unit_test(test_words),
 	};
 
-	if (own_namespaces())
+	const struct rlimit files = {.rlim_cur = 2 * MANY + 100, .rlim_max = 2 * MANY + 100};
+
+	if (own_namespaces() || setrlimit(RLIMIT_NOFILE, &files))
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

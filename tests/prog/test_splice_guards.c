@@ -395,11 +395,66 @@ static void test_joined_when_established(void **state)
 	}
 }
 
+/* A member may still get kTLS: then all goes by TCP. */
+static void test_ulp(void **state)
+{
+	struct tcp_stream to = {.from = f.pair.client, .to = f.pair.server};
+
+	(void)state;
+	if (setsockopt(f.pair.server, SOL_TCP, TCP_ULP, "tls", 3) < 0) {
+		print_message("# no kTLS (CONFIG_TLS): %s\n", strerror(errno));
+		assert_int_equal(errno, ENOENT);
+		skip();
+	}
+	assert_int_equal(tcp_stream_put(&to, 10, 0), 10);
+	assert_int_equal(tcp_stream_get_all(&to), 0);
+	to = (struct tcp_stream){.from = f.pair.server, .to = f.pair.client};
+	assert_int_equal(tcp_stream_put(&to, 10, 0), 10);
+	assert_int_equal(tcp_stream_get_all(&to), 0);
+	assert_counted(AX_SPLICE_REDIRECTED, 0);
+	assert_counted(AX_SPLICE_IS_ULP, 2);
+}
+
+/* --- what is said of it --- */
+
+static int count_features(void *arg, const struct feature_report *report)
+{
+	(*(int *)arg)++;
+	return report->on ? 0 : fprintf(stderr, "%s: %s\n", report->name, report->why);
+}
+
+static void test_doctor(void **state)
+{
+	struct error e;
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(datapath_splice_doctor(count_features, &n), 0);
+	assert_int_equal(n, 4);
+	assert_int_equal(datapath_splice_supported(&e), 0);
+}
+
+static void test_words(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < AX_SPLICE_COUNTS; i++) {
+		assert_true(strlen(datapath_splice_counter_text(i)) > 1);
+		for (unsigned k = 0; k < i; k++)
+			assert_string_not_equal(datapath_splice_counter_name(i),
+						datapath_splice_counter_name(k));
+	}
+	assert_string_equal(datapath_splice_counter_name(AX_SPLICE_COUNTS), "?");
+	assert_string_equal(datapath_splice_counter_text(AX_SPLICE_COUNTS), "?");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_options, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blocking, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ulp, setup, teardown),
+		cmocka_unit_test(test_doctor),
+		cmocka_unit_test(test_words),
 		cmocka_unit_test_setup_teardown(test_plain_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_joined_when_established, setup_in_cgroup,
 						teardown_in_cgroup),

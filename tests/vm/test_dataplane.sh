@@ -120,7 +120,22 @@ refused()
 
 refused_none()
 {
-	! awk '($2 == "off" || $2 == "MISSING") && $3 != "probes"' /tmp/doctor | grep .
+	! awk '($2 == "off" || $2 == "MISSING") && $3 != "probes" && $1 != "splice_join"' /tmp/doctor | grep .
+}
+
+# Linux 6.5 and later
+since_6_5()
+{
+	[ "$(printf '6.5\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 6.5 ]
+}
+
+joins_where_it_can()
+{
+	if since_6_5; then
+		grep '^splice_join  *on' /tmp/doctor
+	else
+		grep '^splice_join  *off .*before Linux 6.5' /tmp/doctor
+	fi
 }
 
 # --- what this kernel can do ---
@@ -131,6 +146,7 @@ cat /tmp/doctor
 # from 6.1 on every kernel has all of it but some ways to attach probes: what is off here was refused,
 # and the tests below that need it would be skipped
 tap "and all that it could do without" refused_none
+tap "connections join splicing where the kernel can do that" joins_where_it_can
 tap "and kprobes, which Debian's kernels have" grep -q '^kprobe  *on' /tmp/doctor
 tap "the agent starts" start_agent || {
 	cat /tmp/agent.log
