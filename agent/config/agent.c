@@ -253,6 +253,7 @@ void read_agent(struct reader *r, const struct node *n, void *to)
 		{"dns", read_dns, 0},
 		{"host_access", read_bool, offsetof(struct config, host_access)},
 		{"logs", read_logs, 0},
+		{"splice", read_splice, offsetof(struct config, splice)},
 	};
 
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);

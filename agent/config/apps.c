@@ -114,6 +114,7 @@ static const struct key app_keys[] = {
 	{"wait", read_duration_ms, offsetof(struct config_app, spec.wait_ms)},
 	{"egress", read_bool, offsetof(struct config_app, spec.egress)},
 	{"restart", read_restart, offsetof(struct config_app, spec.restart)},
+	{"splice", read_splice, offsetof(struct config_app, spec.splice)},
 };
 
 static void read_app(struct reader *r, const struct node *key, const struct node *value, void *to)

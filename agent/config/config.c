@@ -53,7 +53,7 @@ bool app_spec_eq(const struct app_spec *a, const struct app_spec *b)
 	       string_eq(a->user, b->user) && a->net == b->net && strv_eq(&a->env, &b->env) &&
 	       strv_eq(&a->command, &b->command) && string_eq(a->directory, b->directory) &&
 	       a->wait_ms == b->wait_ms && a->egress == b->egress && a->detach == b->detach &&
-	       a->restart == b->restart;
+	       a->restart == b->restart && a->splice == b->splice;
 }
 
 /* --- services --- */
@@ -125,6 +125,7 @@ int config_service_copy(const struct config_service *from, struct config_service
 		.ip6 = from->ip6,
 		.strategy = from->strategy,
 		.wait_ms = from->wait_ms,
+		.splice = from->splice,
 		.check = from->check,
 	};
 
@@ -147,7 +148,7 @@ bool config_service_eq(const struct config_service *a, const struct config_servi
 {
 	if (!string_eq(a->name, b->name) || !addr_eq(&a->ip4, &b->ip4) ||
 	    !addr_eq(&a->ip6, &b->ip6) || a->strategy != b->strategy || a->wait_ms != b->wait_ms ||
-	    a->n_ports != b->n_ports || a->n_backends != b->n_backends)
+	    a->splice != b->splice || a->n_ports != b->n_ports || a->n_backends != b->n_backends)
 		return false;
 	for (size_t i = 0; i < a->n_ports; i++)
 		if (a->ports[i].port != b->ports[i].port ||
@@ -269,7 +270,8 @@ int config_init(struct config *c)
 {
 	*c = (struct config){.dns = CONFIG_DNS,
 			     .host_access = CONFIG_HOST_ACCESS,
-			     .logs_size = CONFIG_LOGS_SIZE};
+			     .logs_size = CONFIG_LOGS_SIZE,
+			     .splice = CONFIG_SPLICE};
 	prefix_parse(CONFIG_POOL4, &c->pool4);
 	c->dns_domain = strdup(CONFIG_DNS_DOMAIN);
 	if (!c->dns_domain ||

@@ -14,6 +14,9 @@ enum net_mode { NET_PRIVATE, NET_HOST };
 /* Whose queries for names outside are forwarded: of those who may reach the outside, or of all. */
 enum dns_forward { DNS_FORWARD_EGRESS, DNS_FORWARD_ALL };
 enum restart_policy { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
+/* Whether local TCP connections are spliced. Of apps and services SPLICE_AUTO is: they say nothing.
+ * How words of several of them add up: splice/policy.h. */
+enum splice_mode { SPLICE_AUTO, SPLICE_ON, SPLICE_OFF, SPLICE_FORCED };
 
 /* What an app is to be: the flags of `ax run` and the keys of a config `apps:` entry. */
 struct app_spec {
@@ -30,6 +33,7 @@ struct app_spec {
 	bool egress;
 	bool detach;
 	enum restart_policy restart;
+	enum splice_mode splice;
 };
 void app_spec_free(struct app_spec *s);
 int app_spec_copy(const struct app_spec *from, struct app_spec *to);
@@ -81,6 +85,7 @@ struct config_service {
 	size_t n_backends;
 	uint32_t strategy; /* enum ax_strategy of include/service.h */
 	uint32_t wait_ms;
+	enum splice_mode splice;
 	struct service_check check;
 };
 void config_service_free(struct config_service *s);
@@ -147,6 +152,7 @@ struct config {
 	bool host_access;	/* programs outside ax may reach VIPs */
 	uint64_t logs_size;	/* bytes, of each detached app */
 	bool logs_to_journal;
+	enum splice_mode splice;
 
 	struct config_app *apps;
 	size_t n_apps;

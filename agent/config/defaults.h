@@ -18,6 +18,7 @@
 #define CONFIG_LOGS_SIZE	 (16ull << 20) /* bytes, of each detached app's output */
 #define CONFIG_LOGS_SIZE_MIN	 (256ull << 10)
 #define CONFIG_LOGS_SIZE_MAX	 (1ull << 40)
+#define CONFIG_SPLICE		 SPLICE_AUTO
 
 /* --- policy: the label of apps that have none of their own --- */
 #define CONFIG_LABEL_KEY   "zone"

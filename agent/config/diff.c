@@ -50,6 +50,9 @@ void config_describe_app(char *buf, size_t size, const struct app_spec *o, const
 	if (o->restart != n->restart)
 		part(buf, size, "restart %s -> %s", restart_policy_name(o->restart),
 		     restart_policy_name(n->restart));
+	if (o->splice != n->splice)
+		part(buf, size, "splice %s -> %s", splice_mode_name(o->splice),
+		     splice_mode_name(n->splice));
 	if (!strv_eq(&o->command, &n->command))
 		part(buf, size, "command");
 	if (!strv_eq(&o->env, &n->env))
@@ -69,6 +72,9 @@ void config_describe_service(char *buf, size_t size, const struct config_service
 		     strategy_name(n->strategy));
 	if (o->wait_ms != n->wait_ms)
 		part(buf, size, "wait %ums -> %ums", o->wait_ms, n->wait_ms);
+	if (o->splice != n->splice)
+		part(buf, size, "splice %s -> %s", splice_mode_name(o->splice),
+		     splice_mode_name(n->splice));
 	if (o->n_ports != n->n_ports ||
 	    (o->n_ports && memcmp(o->ports, n->ports, o->n_ports * sizeof(*o->ports)) != 0))
 		part(buf, size, "ports");

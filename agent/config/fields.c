@@ -69,6 +69,15 @@ void read_weight(struct reader *r, const struct node *n, void *to)
 		*(uint32_t *)to = (uint32_t)weight;
 }
 
+void read_splice(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "auto, on, off or forced");
+	const char *want = text ? want_splice(text, to) : NULL;
+
+	if (want)
+		reject(r, n, "%s", want);
+}
+
 /* --- what is to be run, and by whom: of apps and of triggers --- */
 
 /* Appends the word's next characters, up to the end of a quoted part or one that is not quoted.

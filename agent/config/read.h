@@ -50,6 +50,7 @@ void read_address_port(struct reader *r, const struct node *n,
 /* "A[,A6]" in either order. Returns whether it was good. */
 bool read_addresses(struct reader *r, const struct node *n, struct ax_addr *ip4,
 		    struct ax_addr *ip6);
+void read_splice(struct reader *r, const struct node *n, void *to); /* enum splice_mode */
 /* A backend's share: 1 to 1000. */
 void read_weight(struct reader *r, const struct node *n, void *to); /* uint32_t */
 

@@ -6,6 +6,10 @@
 static const char *const net_modes[] = {[NET_PRIVATE] = "private", [NET_HOST] = "host"};
 static const char *const restart_policies[] = {
 	[RESTART_NO] = "no", [RESTART_ON_FAILURE] = "on-failure", [RESTART_ALWAYS] = "always"};
+static const char *const splice_modes[] = {[SPLICE_AUTO] = "auto",
+					   [SPLICE_ON] = "on",
+					   [SPLICE_OFF] = "off",
+					   [SPLICE_FORCED] = "forced"};
 
 const char *net_mode_name(enum net_mode m)
 {
@@ -15,6 +19,11 @@ const char *net_mode_name(enum net_mode m)
 const char *restart_policy_name(enum restart_policy p)
 {
 	return p < ARRAY_SIZE(restart_policies) ? restart_policies[p] : NULL;
+}
+
+const char *splice_mode_name(enum splice_mode m)
+{
+	return m < ARRAY_SIZE(splice_modes) ? splice_modes[m] : NULL;
 }
 
 static int find_word(const char *s, const char *const *words, size_t n)
@@ -42,6 +51,16 @@ const char *want_restart(const char *s, enum restart_policy *ret)
 	if (i < 0)
 		return "no, on-failure or always";
 	*ret = (enum restart_policy)i;
+	return NULL;
+}
+
+const char *want_splice(const char *s, enum splice_mode *ret)
+{
+	int i = find_word(s, splice_modes, ARRAY_SIZE(splice_modes));
+
+	if (i < 0)
+		return "auto, on, off or forced";
+	*ret = (enum splice_mode)i;
 	return NULL;
 }
 
@@ -112,6 +131,11 @@ int spec_parse_net(const char *s, enum net_mode *ret, struct error *e)
 int spec_parse_restart(const char *s, enum restart_policy *ret, struct error *e)
 {
 	return result(e, "restart policy", s, want_restart(s, ret));
+}
+
+int spec_parse_splice(const char *s, enum splice_mode *ret, struct error *e)
+{
+	return result(e, "splice mode", s, want_splice(s, ret));
 }
 
 int spec_check_name(const char *s, struct error *e)

@@ -38,6 +38,7 @@ json_t *control_spec_to_json(const struct app_spec *s)
 	      set_string(j, "user", s->user) || set_string(j, "directory", s->directory) ||
 	      set_string(j, "net", net_mode_name(s->net)) ||
 	      set_string(j, "restart", restart_policy_name(s->restart)) ||
+	      set_string(j, "splice", splice_mode_name(s->splice)) ||
 	      json_object_set_new(j, "env", strv_to_json(&s->env)) ||
 	      json_object_set_new(j, "command", strv_to_json(&s->command)) ||
 	      json_object_set_new(j, "wait_ms", json_integer(s->wait_ms)) ||
@@ -126,6 +127,13 @@ static int read_restart(const json_t *v, struct app_spec *s, struct error *e)
 	return t ? spec_parse_restart(t, &s->restart, e) : -EINVAL;
 }
 
+static int read_splice(const json_t *v, struct app_spec *s, struct error *e)
+{
+	const char *t = json_string_value(v);
+
+	return t ? spec_parse_splice(t, &s->splice, e) : -EINVAL;
+}
+
 static int read_strv(const json_t *v, struct strv *ret)
 {
 	size_t i;
@@ -193,7 +201,7 @@ static const struct {
 	{"labels", read_labels},   {"user", read_user},	      {"directory", read_directory},
 	{"net", read_net},	   {"restart", read_restart}, {"env", read_env},
 	{"command", read_command}, {"wait_ms", read_wait},    {"egress", read_egress},
-	{"detach", read_detach},
+	{"detach", read_detach},   {"splice", read_splice},
 };
 
 static int read_key(const char *key, const json_t *v, struct app_spec *s, struct error *e)

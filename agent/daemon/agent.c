@@ -194,6 +194,7 @@ static int take_agent_section(struct agent *a, const struct config *c, struct er
 	a->config.dns = c->dns;
 	a->config.dns_forward = c->dns_forward;
 	a->config.host_access = c->host_access;
+	a->config.splice = c->splice;
 	free(a->config.dns_domain);
 	a->config.dns_domain = strdup(c->dns_domain);
 	a->config.socket = c->socket ? strdup(c->socket) : NULL;

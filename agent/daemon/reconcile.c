@@ -17,6 +17,7 @@
 #include "config/config.h"
 #include "config/diff.h"
 #include "config/parse.h"
+#include "config/spec.h"
 #include "daemon/names_zone.h"
 #include "registry/app_record.h"
 #include "registry/app_table.h"
@@ -266,6 +267,14 @@ static bool needs_restart(const struct config *o, const struct config *n)
 	       !text_same(o->dns_domain, n->dns_domain) || !text_same(o->socket, n->socket);
 }
 
+static void note_splice(struct plan *p, enum splice_mode old, enum splice_mode new)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%s -> %s", splice_mode_name(old), splice_mode_name(new));
+	diff_add(p->diff, "change", "agent", "splice", text);
+}
+
 static void note_agent(struct plan *p)
 {
 	const struct config *o = &p->a->config, *n = p->next;
@@ -278,6 +287,8 @@ static void note_agent(struct plan *p)
 	if (o->logs_size != n->logs_size || o->logs_to_journal != n->logs_to_journal)
 		diff_add(p->diff, "change", "agent", "logs",
 			 "for apps that are started from now on");
+	if (o->splice != n->splice)
+		note_splice(p, o->splice, n->splice);
 	if (o->dns_forward != n->dns_forward)
 		diff_add(p->diff, "change", "agent", "dns.forward",
 			 n->dns_forward == DNS_FORWARD_ALL ? "egress -> all" : "all -> egress");

@@ -68,6 +68,7 @@ static void check_flags(const char *s)
 {
 	static const char *const words[] = {"command", "ports", "backends", "labels"};
 	enum restart_policy restart;
+	enum splice_mode splice;
 	struct ax_addr ip4, ip6;
 	enum net_mode net;
 	struct error e;
@@ -85,6 +86,8 @@ static void check_flags(const char *s)
 		check(streq(net_mode_name(net), s));
 	if (spec_parse_restart(s, &restart, &e) == 0)
 		check(streq(restart_policy_name(restart), s));
+	if (spec_parse_splice(s, &splice, &e) == 0)
+		check(streq(splice_mode_name(splice), s));
 	if (spec_check_name(s, &e) == 0)
 		check(*s && strlen(s) <= 63);
 	nearest_word(s, words, ARRAY_SIZE(words));

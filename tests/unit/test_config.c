@@ -200,6 +200,7 @@ static const char whole_app[] = "apps:\n"
 				"    wait: 300ms\n"
 				"    egress: true\n"
 				"    restart: on-failure\n"
+				"    splice: forced\n"
 				"  db:\n";
 
 static void an_app_is_read(void **state)
@@ -223,6 +224,7 @@ static void an_app_is_read(void **state)
 	assert_true(s->egress);
 	assert_false(s->detach);
 	assert_int_equal(s->restart, RESTART_ON_FAILURE);
+	assert_int_equal(s->splice, SPLICE_FORCED);
 
 	s = &c.apps[1].spec; /* only declared: defaults */
 	assert_string_equal(c.apps[1].key, "db");
@@ -238,6 +240,7 @@ static void an_app_is_read(void **state)
 	assert_int_equal(s->wait_ms, 0);
 	assert_false(s->egress);
 	assert_int_equal(s->restart, RESTART_NO);
+	assert_int_equal(s->splice, SPLICE_AUTO);
 	config_free(&c);
 }
 
@@ -479,10 +482,10 @@ static void copies_are_equal_until_changed(void **state)
 /* Every field counts in a comparison: a forgotten one would be a change that is not applied. */
 static void a_change_of_any_field_is_seen(void **state)
 {
-	static const char *const apps[] = {"{name: x}",	    "{ip: 1.2.3.4}", "{ip: fd00::1}",
-					   "{labels: a=b}", "{user: x}",     "{net: host}",
-					   "{env: [A=b]}",  "{command: x}",  "{directory: /}",
-					   "{wait: 1}",	    "{egress: on}",  "{restart: always}"};
+	static const char *const apps[] = {
+		"{name: x}",	"{ip: 1.2.3.4}",     "{ip: fd00::1}", "{labels: a=b}",	"{user: x}",
+		"{net: host}",	"{env: [A=b]}",	     "{command: x}",  "{directory: /}", "{wait: 1}",
+		"{egress: on}", "{restart: always}", "{splice: on}"};
 	static const char *const services[] = {"{ip: 1.2.3.4}",
 					       "{ip: fd00::1}",
 					       "{ports: [1]}",

@@ -146,7 +146,9 @@ static void nesting_is_bounded(void **state)
 }
 
 #define ROOT_KEYS "agent, apps, services, policy, xdp, probes"
-#define APP_KEYS  "name, command, ip, labels, user, net, env, directory, wait, egress, restart"
+#define APP_KEYS                                                                        \
+	"name, command, ip, labels, user, net, env, directory, wait, egress, restart, " \
+	"splice"
 
 static void unknown_and_double_keys(void **state)
 {
@@ -161,7 +163,7 @@ static void unknown_and_double_keys(void **state)
 		 "f:1:3: a list: found unknown key a list, expected one of " ROOT_KEYS "\n"},
 		{"services:\n  api: {prots: [80]}\n",
 		 "f:2:9: services.api.prots: found unknown key \"prots\", expected one of ip, "
-		 "ports, backends, strategy, wait, check; did you mean \"ports\"?\n"},
+		 "ports, backends, strategy, wait, splice, check; did you mean \"ports\"?\n"},
 		{"apps: {a: {comand: x}}\n",
 		 "f:1:12: apps.a.comand: found unknown key \"comand\", expected one of " APP_KEYS
 		 "; did you mean \"command\"?\n"},
@@ -372,6 +374,12 @@ static void the_apps_section(void **state)
 		 "\nf:1:36: apps.b.wait: found \"99999999999999999999999ms\", expected " WAIT "\n"},
 		{"apps: {a: {egress: some}}",
 		 "f:1:20: apps.a.egress: found \"some\", expected true or false\n"},
+		{"apps: {a: {splice: true}}",
+		 "f:1:20: apps.a.splice: found \"true\", expected auto, on, off or forced\n"},
+		{"agent: {splice: yes}",
+		 "f:1:17: agent.splice: found \"yes\", expected auto, on, off or forced\n"},
+		{"services: {a: {splice: []}}",
+		 "f:1:24: services.a.splice: found a list, expected auto, on, off or forced\n"},
 		{"apps: {a: {restart: never}}",
 		 "f:1:21: apps.a.restart: found \"never\", expected no, on-failure or always\n"},
 	};
@@ -677,6 +685,7 @@ static void flags_take_the_same_words(void **state)
 {
 	enum restart_policy restart = RESTART_NO;
 	struct ax_addr ip4, ip6;
+	enum splice_mode splice;
 	enum net_mode net;
 	struct error e;
 	uint32_t ms;
@@ -709,6 +718,9 @@ static void flags_take_the_same_words(void **state)
 	assert_int_equal(spec_parse_restart("on-failure", &restart, &e), 0);
 	assert_string_equal(restart_policy_name(restart), "on-failure");
 	assert_int_equal(spec_parse_restart("", &restart, &e), -EINVAL);
+	assert_int_equal(spec_parse_splice("forced", &splice, &e), 0);
+	assert_string_equal(splice_mode_name(splice), "forced");
+	assert_int_equal(spec_parse_splice("yes", &splice, &e), -EINVAL);
 	assert_int_equal(spec_check_name("web-1", &e), 0);
 	assert_int_equal(spec_check_name("web.1", &e), -EINVAL);
 	assert_string_equal(e.text, "name \"web.1\" is not valid: use " NAME);

@@ -72,6 +72,8 @@ static void every_field_makes_the_round_trip(void **state)
 		"{\"restart\":\"no\"}",
 		"{\"restart\":\"on-failure\"}",
 		"{\"restart\":\"always\"}",
+		"{\"splice\":\"auto\"}",
+		"{\"splice\":\"forced\"}",
 		"{\"name\":\"a\",\"ip4\":\"10.0.0.1\",\"ip6\":\"fd00::2\",\"labels\":\"k=v\","
 		"\"user\":\"u\",\"net\":\"host\",\"env\":[\"K=V\"],\"command\":[\"x\"],"
 		"\"directory\":\"/\",\"wait_ms\":7,\"egress\":true,\"detach\":true,"
@@ -93,7 +95,7 @@ static void fields_arrive_where_they_belong(void **state)
 		"{\"name\":\"a\",\"ip4\":\"10.0.0.1\",\"ip6\":\"fd00::2\",\"labels\":\"k=v,l=w\","
 		"\"user\":\"u\",\"net\":\"host\",\"env\":[\"K=V\"],\"command\":[\"x\",\"y\"],"
 		"\"directory\":\"/d\",\"wait_ms\":7,\"egress\":true,\"detach\":true,"
-		"\"restart\":\"on-failure\"}");
+		"\"restart\":\"on-failure\",\"splice\":\"off\"}");
 	char text[ADDR_STRLEN];
 
 	(void)state;
@@ -111,6 +113,7 @@ static void fields_arrive_where_they_belong(void **state)
 	assert_int_equal(s.wait_ms, 7);
 	assert_true(s.egress && s.detach);
 	assert_int_equal(s.restart, RESTART_ON_FAILURE);
+	assert_int_equal(s.splice, SPLICE_OFF);
 	app_spec_free(&s);
 }
 
@@ -140,6 +143,8 @@ static void wrong_specifications_are_explained(void **state)
 		{"{\"net\":true}", "'net'"},
 		{"{\"restart\":\"never\"}", "on-failure"},
 		{"{\"restart\":[]}", "'restart'"},
+		{"{\"splice\":\"no\"}", "forced"},
+		{"{\"splice\":true}", "'splice'"},
 		{"{\"env\":\"A=B\"}", "'env'"},
 		{"{\"env\":[\"A\"]}", "KEY=VALUE"},
 		{"{\"env\":[\"=B\"]}", "KEY=VALUE"},

@@ -10,7 +10,7 @@
 struct run_args {
 	const char *ip, *name, *user, *directory;
 	struct strv labels, env;
-	int net, restart;
+	int net, restart, splice;
 	uint32_t wait_ms;
 	bool egress, detach;
 };
@@ -87,6 +87,7 @@ static int spec_fill(struct app_spec *spec, const struct run_args *a, int argc, 
 
 	spec->net = (enum net_mode)a->net;
 	spec->restart = (enum restart_policy)a->restart;
+	spec->splice = (enum splice_mode)a->splice;
 	spec->wait_ms = a->wait_ms;
 	spec->egress = a->egress;
 	spec->detach = a->detach;
@@ -168,7 +169,13 @@ static const char *policy(size_t i)
 	return restart_policy_name((enum restart_policy)i);
 }
 
-static const struct words nets = {.nth = net}, policies = {.nth = policy};
+static const char *splice_mode(size_t i)
+{
+	return splice_mode_name((enum splice_mode)i);
+}
+
+static const struct words nets = {.nth = net}, policies = {.nth = policy},
+			  splice_modes = {.nth = splice_mode};
 
 static const struct opt options[] = {
 	{"ip", 0, OPT_STRING, "A[,A6]",
@@ -194,6 +201,9 @@ static const struct opt options[] = {
 	{"restart", 0, OPT_CHOICE, "POLICY",
 	 "with --detach: start it again when it ends: no (the default), on-failure or always",
 	 offsetof(struct run_args, restart), &policies},
+	{"splice", 0, OPT_CHOICE, "MODE",
+	 "whether its local TCP connections are spliced: auto (the default), on, off or forced",
+	 offsetof(struct run_args, splice), &splice_modes},
 	{"directory", 0, OPT_STRING, "DIR", "its working directory",
 	 offsetof(struct run_args, directory), &words_directory},
 	{"detach", 'd', OPT_FLAG, NULL, "start it in the background; 'ax logs' prints its output",
