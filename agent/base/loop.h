@@ -32,6 +32,9 @@ enum loop_kind {
 	LOOP_LINK,	     /* links that come and go; only while the config has interfaces */
 	LOOP_XDP_TIMER,	     /* armed only while an interface is to get a new list */
 	LOOP_TRIGGERS,	     /* an interface's ring of signed datagrams */
+	LOOP_SPLICE_GATE,    /* what the gate's process says */
+	LOOP_SPLICE_EVENTS,  /* a connection that may be spliced was established */
+	LOOP_SPLICE_TIMER,   /* armed only while connections may still come to be spliced */
 	LOOP_WORK,	     /* readable when a long work is to go on */
 };
 

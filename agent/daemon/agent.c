@@ -61,6 +61,8 @@
 #include "sections/xdp_section.h"
 #include "services/checks.h"
 #include "services/services.h"
+#include "splice/gate.h"
+#include "splice/splice.h"
 
 struct daemon {
 	struct agent a;
@@ -295,6 +297,7 @@ static int open_parts(struct agent *a, struct error *e)
 	r = r ? r : xdp_section_open(a);
 	r = r ? r : watches_open(a);
 	r = r ? r : events_open(a, &sink);
+	r = r ? r : splice_open(a);
 	return r ? error_set(e, r, "cannot set up the agent: %s", strerror(-r)) : 0;
 }
 
@@ -507,6 +510,15 @@ static void dispatch(struct daemon *d, struct loop_item *item, uint32_t events)
 	case LOOP_WORK:
 		work_on_loop(item);
 		break;
+	case LOOP_SPLICE_GATE:
+		splice_on_gate(a);
+		break;
+	case LOOP_SPLICE_EVENTS:
+		splice_on_events(a);
+		break;
+	case LOOP_SPLICE_TIMER:
+		splice_on_timer(a);
+		break;
 	case LOOP_TRIGGERS:
 		xdp_section_on_triggers(a, item);
 		break;
@@ -521,6 +533,7 @@ static void agent_free(struct agent *a)
 	control_server_close(a->control);
 	work_close(a->work);
 	work_close(a->reads);
+	splice_close(a);
 	dns_server_close(a->dns);
 	health_close(a->health);
 	app_table_close(a);
@@ -546,13 +559,23 @@ static void agent_free(struct agent *a)
 	close_fd(&a->epoll);
 }
 
+static int sweep_gate(const struct instance *inst, struct error *e)
+{
+	char cgroup[4096];
+	int r = cgroup_root(inst, cgroup, NULL, e);
+
+	if (!r)
+		gate_sweep(cgroup);
+	return r;
+}
+
 static int flush(struct daemon *d)
 {
 	const struct instance *inst = d->a.inst;
 	struct error e = {0};
 
 	if (mount_check(&e) || take_lock(inst, &d->lock_fd, &e) || xdp_section_flush(inst, &e) ||
-	    named_flush(inst, &e) || flush_instance(inst, &e)) {
+	    named_flush(inst, &e) || sweep_gate(inst, &e) || flush_instance(inst, &e)) {
 		log_error("%s", e.text);
 		return 1;
 	}
@@ -578,6 +601,10 @@ static int run(struct daemon *d)
 			a->name_added = false;
 			if (a->dns)
 				dns_server_names_added(a->dns);
+		}
+		if (a->splice_stale && work_is_idle(a->work)) {
+			a->splice_stale = false;
+			splice_update(a);
 		}
 		if (a->timers_stale)
 			arm_timer(d);
@@ -617,6 +644,7 @@ int agent_run(const struct agent_options *o)
 		log_info("ax %s, instance %s: ready at %s", AX_VERSION, d.a.inst->name,
 			 d.a.own.socket_path);
 		notify("READY=1");
+		d.a.splice_stale = true;
 		status = run(&d);
 	}
 	if (!status) {

@@ -454,6 +454,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	a->config = *p->next;
 	*holds = true;
 	a->ctl.host_access = a->config.host_access;
+	a->splice_stale = true;
 	/* (at the start, take_over() has told them) */
 	if (p->rules_changed && !a->starting)
 		r = parties_apply(a, a->config.rules, a->config.n_rules);

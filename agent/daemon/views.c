@@ -28,6 +28,8 @@
 #include "sections/triggers.h"
 #include "sections/xdp_section.h"
 #include "services/members.h"
+#include "splice/splice.h"
+#include "datapath/splice.h"
 
 static void put_addr(json_t *j, const char *key, const struct ax_addr *addr)
 {
@@ -247,6 +249,7 @@ static json_t *view_services(struct agent *a)
 struct list_ctx {
 	struct agent *a;
 	json_t *list;
+	struct splice_view *splice;
 };
 
 static int one_server(void *arg, const struct ax_endpoint *ep, const struct ax_server *s)
@@ -291,6 +294,21 @@ static const char *tcp_state_name(uint32_t state)
 	return state < ARRAY_SIZE(names) ? names[state] : "?";
 }
 
+/* "spliced": bytes, or "not_spliced": why. Only of connections between apps. */
+static void put_splice(const struct list_ctx *c, json_t *j, const struct ax_conn *conn)
+{
+	uint64_t bytes = 0;
+	enum splice_reason why;
+
+	if (!c->splice || conn->state != 1 /* established */)
+		return;
+	why = splice_view_of(c->splice, conn, &bytes);
+	if (why)
+		put_text(j, "not_spliced", splice_reason_text(why));
+	else
+		json_object_set_new(j, "spliced", json_integer((json_int_t)bytes));
+}
+
 static int one_conn(void *arg, const struct ax_conn *conn)
 {
 	struct list_ctx *c = arg;
@@ -309,6 +327,7 @@ static int one_conn(void *arg, const struct ax_conn *conn)
 		put_addr(j, "service_address", &conn->asked.addr);
 		json_object_set_new(j, "service_port", json_integer(ntohs(conn->asked.port_be)));
 	}
+	put_splice(c, j, conn);
 	json_array_append_new(c->list, j);
 	return 0;
 }
@@ -316,13 +335,14 @@ static int one_conn(void *arg, const struct ax_conn *conn)
 static json_t *view_conns(struct agent *a, struct error *e)
 {
 	struct snapshot s CLEANUP(snapshot_free) = {0};
-	struct list_ctx c = {.a = a, .list = json_array()};
+	struct list_ctx c = {.a = a, .list = json_array(), .splice = splice_view_open(a)};
 	size_t i = 0;
 	int r = datapath_conns_each(a->dp, -1, one_conn, &c);
 
 	if (!r)
 		r = snapshot_apps(a, &s);
 	if (r) {
+		splice_view_close(c.splice);
 		json_decref(c.list);
 		error_set(e, r, "this kernel cannot list connections (%s): see 'ax doctor'",
 			  strerror(-r));
@@ -334,6 +354,7 @@ static json_t *view_conns(struct agent *a, struct error *e)
 		if (fd >= 0)
 			datapath_conns_each(a->dp, fd, one_conn, &c);
 	}
+	splice_view_close(c.splice);
 	return c.list;
 }
 
@@ -465,6 +486,26 @@ static json_t *features_view(const struct agent *a)
 	return list;
 }
 
+/* Only where something may be spliced: else there are none. */
+static void put_splice_counters(struct agent *a, json_t *counts)
+{
+	struct ax_splice_counted n[AX_SPLICE_COUNTS];
+	char name[64];
+
+	if (!splice_counters(a, n))
+		return;
+	for (unsigned i = 0; i < AX_SPLICE_COUNTS; i++) {
+		if (!n[i].messages && i > AX_SPLICE_PASSED)
+			continue;
+		snprintf(name, sizeof(name), "splice_%s", datapath_splice_counter_name(i));
+		json_object_set_new(counts, name, json_integer((json_int_t)n[i].messages));
+		if (i != AX_SPLICE_REDIRECTED && i != AX_SPLICE_PASSED)
+			continue;
+		snprintf(name, sizeof(name), "splice_%s_bytes", datapath_splice_counter_name(i));
+		json_object_set_new(counts, name, json_integer((json_int_t)n[i].bytes));
+	}
+}
+
 json_t *view_status(struct agent *a)
 {
 	uint64_t counters[AX_COUNTERS];
@@ -475,6 +516,7 @@ json_t *view_status(struct agent *a)
 			json_object_set_new(counts, datapath_counter_name(i),
 					    json_integer((json_int_t)counters[i]));
 	triggers_view(a, counts);
+	put_splice_counters(a, counts);
 	j = json_pack("{sb ss ss si sI ss si si so so so}", "ok", 1, "version", AX_VERSION,
 		      "instance", a->inst->name, "pid", (int)getpid(), "since",
 		      (json_int_t)time_unix_of_boot(a->since_boot), "socket", a->own.socket_path,

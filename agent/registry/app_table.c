@@ -99,6 +99,7 @@ void app_link(struct agent *a, struct app *app)
 	app->next = *p;
 	*p = app;
 	a->n_apps++;
+	a->splice_stale = true;
 	if (app->id > a->app_index->last)
 		a->app_index->last = app->id;
 	app->id_next = *bucket(a, app->id);
@@ -118,6 +119,7 @@ void app_unlink(struct agent *a, struct app *app)
 		return;
 	*p = app->next;
 	a->n_apps--;
+	a->splice_stale = true;
 	p = bucket(a, app->id);
 	while (*p != app)
 		p = &(*p)->id_next;

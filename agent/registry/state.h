@@ -65,6 +65,7 @@ struct agent {
 	/* looked at once a turn of the loop */
 	bool timers_stale;  /* a deadline came or went: the timer is armed anew */
 	bool name_added;    /* or has a way to it: whoever asks DNS and waits is answered */
+	bool splice_stale;  /* who is there, or what they say of splicing, is another */
 	bool address_freed; /* services that could not be declared are tried again */
 
 	struct hooks hooks;
@@ -86,6 +87,7 @@ struct agent {
 	struct probe_failed *probes_failed;
 	struct service_device service_device;
 	struct spawn *spawns;
+	struct splicing *splicing;
 	struct triggers *triggers;
 	struct watches *watches;
 	struct xdp_section *xdp;

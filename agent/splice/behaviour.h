@@ -32,6 +32,8 @@ struct run {
 enum behaviour_flag {
 	BLOCKING_ONLY = 1 << 0, /* it is about a call that blocks */
 	ALONE = 1 << 1,		/* makes its own connections: there is no pair */
+	NEEDED = 1 << 2, /* where it differs nothing is ever spliced: bytes or memory are wrong */
+	IS_FIONREAD = 1 << 3,
 };
 
 struct behaviour {

@@ -127,9 +127,9 @@ const struct behaviour gate_ends[] = {
 	{"close with unread data", close_unread, 0},
 	{"EPIPE and SIGPIPE", broken_pipe, 0},
 	{"EPIPE with MSG_NOSIGNAL", broken_pipe_quiet, 0},
-	{"half close by the client", half_close, 0},
+	{"half close by the client", half_close, NEEDED},
 	{"nothing to read", nothing_there, 0},
-	{"FIONREAD", bytes_ready, 0},
+	{"FIONREAD", bytes_ready, IS_FIONREAD},
 	{"TCP_INFO", information, 0},
 	{NULL, NULL, 0},
 };

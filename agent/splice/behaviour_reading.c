@@ -147,9 +147,9 @@ static void out_of_band(struct run *r)
 }
 
 const struct behaviour gate_reading[] = {
-	{"small writes in order", small_in_order, 0},
-	{"requests and answers", ping_pong, 0},
-	{"MSG_PEEK", peek, 0},
+	{"small writes in order", small_in_order, NEEDED},
+	{"requests and answers", ping_pong, NEEDED},
+	{"MSG_PEEK", peek, NEEDED},
 	{"SO_PEEK_OFF", peek_offset, 0},
 	{"MSG_WAITALL", wait_all, BLOCKING_ONLY},
 	{"MSG_TRUNC without a buffer", truncate_null, 0},

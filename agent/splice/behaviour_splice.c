@@ -82,7 +82,7 @@ static void splice_then_recv(struct run *r)
 }
 
 const struct behaviour gate_splice[] = {
-	{"epoll, edge with RDHUP", epoll_hangup, 0},
+	{"epoll, edge with RDHUP", epoll_hangup, NEEDED},
 	{"splice from, after data", splice_out, 0},
 	{"splice from, before data", splice_out_waiting, BLOCKING_ONLY},
 	{"splice from, SPLICE_F_NONBLOCK", splice_out_not_waiting, 0},

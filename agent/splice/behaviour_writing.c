@@ -89,7 +89,10 @@ static void zero_copy(struct run *r)
 }
 
 const struct behaviour gate_writing[] = {
-	{"writes of growing size", growing, 0}, {"a reader that does not read", stalled, 0},
-	{"MSG_MORE", more_follows, 0},		{"TCP_CORK", corked, 0},
-	{"MSG_ZEROCOPY", zero_copy, 0},		{NULL, NULL, 0},
+	{"writes of growing size", growing, NEEDED},
+	{"a reader that does not read", stalled, NEEDED},
+	{"MSG_MORE", more_follows, 0},
+	{"TCP_CORK", corked, 0},
+	{"MSG_ZEROCOPY", zero_copy, 0},
+	{NULL, NULL, 0},
 };

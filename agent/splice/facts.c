@@ -98,13 +98,12 @@ enum splice_fact facts_of_image(const struct image *im, bool program)
 
 enum splice_fact facts_of_fd(int fd, bool program)
 {
-	enum splice_fact fact;
+	enum splice_fact fact = FACT_UNKNOWN;
 	struct error e = {0};
 	struct image im;
 
-	if (image_open(&im, fd, "a program", &e))
-		return FACT_UNKNOWN;
-	fact = facts_of_image(&im, program);
+	if (image_open(&im, fd, "a program", &e) == 0)
+		fact = facts_of_image(&im, program);
 	image_close(&im);
 	return fact;
 }

@@ -9,6 +9,8 @@
 #include "datapath/xdp_datapath.h"
 #include "iface/preflight.h"
 #include "probes/engine/engine.h"
+#include "splice/behaviour.h"
+#include "splice/gate.h"
 #include "tools/lib/output.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
@@ -25,7 +27,10 @@ static const struct table_column columns[] = {
 
 struct diagnosis {
 	struct table table;
-	json_t *list;	/* NULL: a table is wanted */
+	json_t *list; /* NULL: a table is wanted */
+	struct gate_result *gate;
+	size_t gate_at; /* its feature in the list */
+	int gate_read;	/* 0, or why there is nothing in it */
 	const char *of; /* what the next features are of */
 	unsigned off, missing;
 };
@@ -34,6 +39,7 @@ static void diagnosis_free(struct diagnosis *d)
 {
 	table_free(&d->table);
 	json_decref(d->list);
+	free(d->gate);
 }
 
 static int add_json(struct diagnosis *d, const struct feature_report *f)
@@ -79,6 +85,35 @@ static int report_probe(void *arg, const struct engine_feature *p)
 	return report(arg, &f);
 }
 
+/* What an agent of this instance has found out since the machine was started. */
+static void gate_feature(const struct diagnosis *d, struct feature_report *f)
+{
+	struct error e = {0};
+	int r = d->gate_read;
+
+	*f = (struct feature_report){
+		.name = "splice-auto",
+		.on = !r && d->gate->n == 0,
+		.cost = "only what says splice: on or forced is spliced",
+		.needs = "sockets in a sockhash that behave as TCP's",
+	};
+	if (datapath_splice_supported(&e))
+		snprintf(f->why, sizeof(f->why), "%.159s", e.text);
+	else if (r)
+		snprintf(f->why, sizeof(f->why), "not tried since the start: an agent does it");
+	else if (d->gate->n)
+		snprintf(f->why, sizeof(f->why), "%zu behaviours differ, see below", d->gate->n);
+}
+
+static int report_gate(struct diagnosis *d)
+{
+	struct feature_report f;
+
+	gate_feature(d, &f);
+	d->gate_at = json_array_size(d->list);
+	return report(d, &f);
+}
+
 static int report_all(struct diagnosis *d, struct error *e)
 {
 	int r;
@@ -89,6 +124,9 @@ static int report_all(struct diagnosis *d, struct error *e)
 		return r;
 	d->of = "splicing";
 	r = datapath_splice_doctor(report, d);
+	r = r ? r : report_gate(d);
+	if (r)
+		return error_set(e, r, "out of memory");
 	d->of = "xdp";
 	r = r ? r : datapath_xdp_doctor(report, d);
 	d->of = "probes";
@@ -96,11 +134,48 @@ static int report_all(struct diagnosis *d, struct error *e)
 	return r ? error_set(e, r, "out of memory") : 0;
 }
 
+static const char *variant_of(const struct gate_line *l)
+{
+	return l->nonblock ? "non-blocking" : "blocking";
+}
+
+static void print_gate(const struct diagnosis *d)
+{
+	if (d->gate_read || !d->gate->n)
+		return;
+	printf("\nSpliced connections differ from TCP here, so splice: auto is off:\n");
+	for (size_t i = 0; i < d->gate->n; i++) {
+		const struct gate_line *l = &d->gate->lines[i];
+
+		printf("  %s (%s, %s): TCP %s; here %s\n", l->behaviour->name,
+		       gate_mode_name(l->mode), variant_of(l), l->tcp, l->seen);
+	}
+}
+
+static void add_gate_json(const struct diagnosis *d)
+{
+	json_t *f = json_array_get(d->list, d->gate_at), *list;
+
+	if (d->gate_read)
+		return;
+	list = json_array();
+	for (size_t i = 0; i < d->gate->n; i++) {
+		const struct gate_line *l = &d->gate->lines[i];
+
+		json_array_append_new(list,
+				      json_pack("{ss ss ss ss ss}", "behaviour", l->behaviour->name,
+						"mode", gate_mode_name(l->mode), "variant",
+						variant_of(l), "tcp", l->tcp, "seen", l->seen));
+	}
+	json_object_set_new(f, "differs", list);
+}
+
 static int print(struct cmd *c, struct diagnosis *d, int output)
 {
 	struct table_style style = table_style_for(stdout);
 
 	if (d->list) {
+		add_gate_json(d);
 		cmd_put_json(d->list, JSON_INDENT(2));
 		return d->missing ? CMD_FAILED : CMD_OK;
 	}
@@ -110,6 +185,7 @@ static int print(struct cmd *c, struct diagnosis *d, int output)
 
 		return cmd_unable(c, &e);
 	}
+	print_gate(d);
 	if (d->missing)
 		printf("\nax cannot work here: %u required feature%s missing.\n", d->missing,
 		       d->missing == 1 ? " is" : "s are");
@@ -129,6 +205,10 @@ static int doctor_kernel(struct cmd *c, int output)
 	table_init(&d.table, columns, ARRAY_SIZE(columns));
 	if (output == OUTPUT_JSON)
 		d.list = json_array();
+	d.gate = calloc(1, sizeof(*d.gate));
+	if (!d.gate)
+		return cmd_unable(c, &(struct error){.code = -ENOMEM, .text = "out of memory"});
+	d.gate_read = gate_read(&c->inst, d.gate);
 	if (report_all(&d, &e))
 		return cmd_unable(c, &e);
 	return cmd_finish(c, print(c, &d, output));

@@ -36,6 +36,19 @@ static void cell_rtt(struct table *t, const struct cell *c)
 	table_add(t, rtt > 0 ? text_usec((uint64_t)rtt, buf) : NULL);
 }
 
+static void cell_splice(struct table *t, const struct cell *c)
+{
+	const char *why = member_string(c->item, "not_spliced");
+	char buf[TEXT_SHORT];
+
+	if (why)
+		table_add(t, why);
+	else if (json_object_get(c->item, c->key))
+		table_add(t, text_bytes((uint64_t)member_int(c->item, c->key), buf));
+	else
+		table_add(t, NULL);
+}
+
 static void conn_name(const json_t *j, char *buf, size_t size)
 {
 	char local[128], remote[128];
@@ -56,6 +69,7 @@ static const struct column columns[] = {
 	{{.title = "SENT", .keep = 5, .right = true, .wide = true}, cell_bytes, "sent"},
 	{{.title = "RECEIVED", .keep = 5, .right = true, .wide = true}, cell_bytes, "received"},
 	{{.title = "RTT", .keep = 4, .right = true, .wide = true}, cell_rtt, "rtt_us"},
+	{{.title = "SPLICE", .keep = 6, .wide = true}, cell_splice, "spliced"},
 };
 
 const struct noun noun_conns = {

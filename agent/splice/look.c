@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "splice/look.h"
+#include "base/log.h"
+#include "base/work.h"
+#include "registry/app_table.h"
+#include "registry/service_table.h"
+#include "registry/state.h"
+#include "registry/vips.h"
+#include "splice/policy.h"
+
+#define YOUNG_NS (250 * 1000 * 1000ull)
+
+/* --- all connections --- */
+
+static int add_conn(void *arg, const struct ax_splice_conn *conn)
+{
+	struct census *c = arg;
+
+	if (c->n == c->max) {
+		size_t max = c->max ? 2 * c->max : 64;
+		struct ax_splice_conn *more = realloc(c->conns, max * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		c->conns = more;
+		c->max = max;
+	}
+	c->conns[c->n++] = *conn;
+	return 0;
+}
+
+/* Namespaces first, in one go: apps come and go meanwhile. */
+static int list_spaces(struct agent *a, struct census *c)
+{
+	*c = (struct census){.spaces = calloc(a->n_apps + 1, sizeof(*c->spaces))};
+	if (!c->spaces)
+		return -ENOMEM;
+	c->spaces[0].cookie = a->netns_cookie;
+	c->spaces[0].fd = -1;
+	c->n_spaces = 1;
+	for (const struct app *app = a->apps; app; app = app->next) {
+		int fd = app->spec.net == NET_PRIVATE ? app_netns(app) : -1;
+
+		if (fd < 0)
+			continue;
+		c->spaces[c->n_spaces].cookie = app->netns_cookie;
+		c->spaces[c->n_spaces++].fd = fd;
+	}
+	return 0;
+}
+
+int census_take(struct agent *a, struct work *w, struct census *c)
+{
+	int r = list_spaces(a, c);
+
+	for (size_t i = 0; !r && i < c->n_spaces; i++) {
+		r = datapath_splice_conns_each(a->splicing->programs, c->spaces[i].fd, add_conn, c);
+		work_pause(w);
+	}
+	return r;
+}
+
+void census_free(struct census *c)
+{
+	for (size_t i = 1; i < c->n_spaces; i++)
+		close(c->spaces[i].fd);
+	free(c->spaces);
+	free(c->conns);
+	*c = (struct census){0};
+}
+
+/* A namespace's descriptor. */
+static int census_space(const struct census *c, uint64_t netns)
+{
+	for (size_t i = 0; i < c->n_spaces; i++)
+		if (c->spaces[i].cookie == netns)
+			return c->spaces[i].fd;
+	return -1;
+}
+
+/* --- whose they are, and what they say --- */
+
+const struct app *app_of_endpoint(struct agent *a, const struct ax_endpoint *ep)
+{
+	const struct vip *v = vip_find(a, &ep->addr);
+
+	return v ? v->app : NULL;
+}
+
+bool census_owns(void *arg, const struct ax_splice_conn *c)
+{
+	struct agent *a = arg;
+	const struct app *app = app_of_endpoint(a, &c->local);
+
+	if (!app || app->id != c->app)
+		return false;
+	return c->netns == (app->spec.net == NET_PRIVATE ? app->netns_cookie : a->netns_cookie);
+}
+
+enum splice_mode mode_of(struct agent *a, const struct ax_endpoint *asked, const struct app *client,
+			 const struct app *server)
+{
+	const struct vip *v = asked->port_be ? vip_find(a, &asked->addr) : NULL;
+	const struct config_service *service = v && v->service ? v->service->conf : NULL;
+	const struct splice_words words = {
+		.service = service ? service->splice : SPLICE_AUTO,
+		.client = client ? client->spec.splice : SPLICE_AUTO,
+		.server = server ? server->spec.splice : SPLICE_AUTO,
+		.agent = a->config.splice,
+	};
+
+	return splice_mode_of(&words);
+}
+
+/* --- what the programs of an app say --- */
+
+struct app_fact {
+	uint32_t app;
+	enum splice_fact fact;
+};
+
+struct looking {
+	struct agent *a;
+	struct splicing *sp;
+	struct census census;
+	struct pair *pairs;
+	size_t n_pairs;
+	struct app_fact *facts; /* of apps that were asked about in this look */
+	size_t n_facts;
+	struct splice_pair *joins;
+	struct decision **joined; /* of each of these */
+	size_t n_joins;
+};
+
+struct question {
+	struct facts *facts;
+	char *cgroup;
+	enum splice_fact answer;
+};
+
+static void ask(void *arg)
+{
+	struct question *q = arg;
+
+	q->answer = facts_of_cgroup(q->facts, q->cgroup);
+}
+
+/* Files are read by a thread: others may come in meanwhile, and the app may be gone then. */
+static enum splice_fact fact_of_app(struct looking *l, const struct app *app)
+{
+	struct question q = {.facts = l->sp->facts, .answer = FACT_UNKNOWN};
+	uint32_t id = app->id;
+
+	for (size_t i = 0; i < l->n_facts; i++)
+		if (l->facts[i].app == id)
+			return l->facts[i].fact;
+	q.cgroup = app->cgroup ? strdup(app->cgroup) : NULL;
+	if (q.cgroup)
+		work_offload(l->a->work, ask, &q);
+	free(q.cgroup);
+	l->facts[l->n_facts++] = (struct app_fact){.app = id, .fact = q.answer};
+	return q.answer;
+}
+
+static enum splice_reason programs_allow(struct looking *l, const struct pair *p,
+					 enum splice_mode mode)
+{
+	const struct ax_splice_conn *const ends[] = {p->client, p->server};
+	enum splice_fact fact = FACT_NONE;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		const struct app *app = app_by_id(l->a, ends[i]->app);
+		enum splice_fact one = app ? fact_of_app(l, app) : FACT_UNKNOWN;
+
+		fact = one > fact ? one : fact;
+	}
+	if (fact == FACT_USES)
+		return REASON_PROGRAM;
+	return fact == FACT_UNKNOWN && mode != SPLICE_FORCED ? REASON_PROGRAM_UNKNOWN : REASON_NONE;
+}
+
+/* --- one pair --- */
+
+static bool is_joined(const struct pair *p)
+{
+	return p->client->flags & p->server->flags & AX_SPLICE_MEMBER;
+}
+
+static enum splice_reason judge(struct looking *l, const struct pair *p, const struct decision *d)
+{
+	struct agent *a = l->a;
+	enum splice_mode mode = mode_of(a, &p->client->asked, app_by_id(a, p->client->app),
+					app_by_id(a, p->server->app));
+	enum splice_reason r = splice_allowed(mode, gate_verdict(l->sp->gate));
+
+	if (r)
+		return r;
+	r = pair_fits(p);
+	if (!r && time_mono_ns() - d->first_ns < YOUNG_NS)
+		r = REASON_YOUNG;
+	return r ? r : programs_allow(l, p, mode);
+}
+
+static struct splice_end_ref end_of(const struct census *c, const struct ax_splice_conn *conn)
+{
+	return (struct splice_end_ref){
+		.cookie = conn->cookie, .sk = conn->sk, .netns_fd = census_space(c, conn->netns)};
+}
+
+static void look_at(struct looking *l, const struct pair *p)
+{
+	struct decision *d = decisions_get(&l->sp->decisions, p->client->cookie, p->server->cookie);
+
+	if (!d)
+		return;
+	d->look = l->sp->look;
+	d->reason = is_joined(p) ? REASON_NONE : judge(l, p, d);
+	if (d->reason || is_joined(p))
+		return;
+	l->joins[l->n_joins] = (struct splice_pair){.a = end_of(&l->census, p->client),
+						    .b = end_of(&l->census, p->server)};
+	l->joined[l->n_joins++] = d;
+}
+
+static enum splice_reason reason_of(int result)
+{
+	switch (result) {
+	case 0:
+		return REASON_NONE;
+	case -E2BIG:
+		return REASON_FULL;
+	case -ENOENT:
+		return REASON_NO_PEER;
+	default:
+		return REASON_FAILED;
+	}
+}
+
+static void join(struct looking *l)
+{
+	int r;
+
+	if (!l->n_joins)
+		return;
+	r = datapath_splice_join(l->sp->programs, l->joins, l->n_joins);
+	if (r)
+		log_warn("splicing: connections cannot be joined: %s", strerror(-r));
+	for (size_t i = 0; i < l->n_joins; i++) {
+		const struct splice_pair *p = &l->joins[i];
+
+		l->joined[i]->reason = reason_of(p->a.result ? p->a.result : p->b.result);
+	}
+}
+
+/* --- a look --- */
+
+static int prepare(struct looking *l)
+{
+	size_t n;
+	int r = census_take(l->a, l->a->work, &l->census);
+
+	n = l->census.n + 1;
+	l->pairs = calloc(n, sizeof(*l->pairs));
+	l->facts = calloc(2 * n, sizeof(*l->facts));
+	l->joins = calloc(n, sizeof(*l->joins));
+	l->joined = calloc(n, sizeof(struct decision *));
+	return r ? r : l->pairs && l->facts && l->joins && l->joined ? 0 : -ENOMEM;
+}
+
+void look(struct agent *a, struct splicing *sp)
+{
+	struct looking l = {.a = a, .sp = sp};
+	int r = prepare(&l);
+
+	sp->look++;
+	facts_refresh(sp->facts);
+	if (!r)
+		l.n_pairs = pairs_find(l.census.conns, l.census.n, census_owns, a, l.pairs);
+	for (size_t i = 0; i < l.n_pairs; i++)
+		look_at(&l, &l.pairs[i]);
+	if (!r) {
+		join(&l);
+		decisions_sweep(&sp->decisions, sp->look);
+	} else {
+		log_warn("splicing: connections cannot be looked at: %s", strerror(-r));
+	}
+	census_free(&l.census);
+	free(l.pairs);
+	free(l.facts);
+	free(l.joins);
+	free(l.joined);
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <sys/timerfd.h>
+
+#include "splice/splice.h"
+#include "base/log.h"
+#include "base/work.h"
+#include "registry/app_table.h"
+#include "registry/service_table.h"
+#include "registry/state.h"
+#include "splice/look.h"
+#include "splice/policy.h"
+
+/* A connection of requests and answers lives longer than the first pause; while there are some of
+ * which it is not known, pauses double up to the last. */
+#define PAUSE_FIRST_MS 300
+#define PAUSE_LAST_MS  5000
+
+/* --- the timer --- */
+
+static void arm(struct splicing *sp, unsigned ms)
+{
+	const struct itimerspec ts = {
+		.it_value = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000}};
+
+	timerfd_settime(sp->timer.fd, 0, &ts, NULL);
+}
+
+static void look_soon(struct splicing *sp)
+{
+	sp->pause_ms = PAUSE_FIRST_MS;
+	arm(sp, sp->pause_ms);
+}
+
+/* --- what is wanted --- */
+
+static bool allowed(const struct splicing *sp, enum splice_mode mode)
+{
+	return splice_allowed(mode, gate_verdict(sp->gate)) == REASON_NONE;
+}
+
+static bool is_yes(enum splice_mode mode)
+{
+	return mode == SPLICE_ON || mode == SPLICE_FORCED;
+}
+
+/* Whether its word, or that of a service that it is behind, asks for splicing that is allowed. */
+static bool app_is_wanted(struct agent *a, const struct app *app)
+{
+	const struct splicing *sp = a->splicing;
+
+	if (is_yes(app->spec.splice) && allowed(sp, app->spec.splice))
+		return true;
+	for (const struct service *s = a->services; s; s = s->next)
+		if (s->conf && is_yes(s->conf->splice) && allowed(sp, s->conf->splice) &&
+		    service_affected(s, app))
+			return true;
+	return false;
+}
+
+static bool anything_is_wanted(struct agent *a)
+{
+	if (allowed(a->splicing, a->config.splice))
+		return true;
+	for (const struct app *app = a->apps; app; app = app->next)
+		if (app_is_wanted(a, app))
+			return true;
+	return false;
+}
+
+/* Whether somebody says anything for which the kernel has to be tried. */
+static bool gate_is_needed(const struct agent *a)
+{
+	if (a->config.splice != SPLICE_OFF)
+		return true;
+	for (const struct app *app = a->apps; app; app = app->next)
+		if (is_yes(app->spec.splice))
+			return true;
+	for (const struct service *s = a->services; s; s = s->next)
+		if (s->conf && is_yes(s->conf->splice))
+			return true;
+	return false;
+}
+
+/* --- the programs --- */
+
+static void watch_events(struct agent *a, bool on)
+{
+	struct splicing *sp = a->splicing;
+
+	loop_mod(a->epoll, &sp->events, on ? EPOLLIN : 0);
+}
+
+static void unload(struct agent *a)
+{
+	struct splicing *sp = a->splicing;
+
+	if (sp->events.fd >= 0)
+		loop_del(a->epoll, &sp->events);
+	sp->events.fd = -1; /* the handle's */
+	arm(sp, 0);
+	datapath_splice_close(sp->programs);
+	sp->programs = NULL;
+	decisions_free(&sp->decisions);
+}
+
+static int load(struct agent *a, struct error *e)
+{
+	struct splicing *sp = a->splicing;
+	int r = datapath_splice_open(a->dp, 0, &sp->programs, e);
+
+	if (r) {
+		sp->programs = NULL;
+		return r;
+	}
+	r = datapath_splice_events_fd(sp->programs);
+	if (r >= 0) {
+		sp->events = (struct loop_item){.kind = LOOP_SPLICE_EVENTS, .fd = r};
+		r = loop_add(a->epoll, &sp->events, EPOLLIN);
+	}
+	if (r)
+		sp->events.fd = -1;
+	r = r ? r : datapath_splice_apps_clear(sp->programs);
+	r = r ? r : datapath_splice_redirect(sp->programs, true);
+	if (!r)
+		return 0;
+	unload(a);
+	return error_set(e, r, "%s", strerror(-r));
+}
+
+static void tell_apps(struct agent *a)
+{
+	struct splicing *sp = a->splicing;
+	bool all = allowed(sp, a->config.splice);
+
+	datapath_splice_app_set(sp->programs, 0, all);
+	/* if all are worth a look, nobody's own word matters */
+	for (const struct app *app = all ? NULL : a->apps; app; app = app->next)
+		datapath_splice_app_set(sp->programs, app->id, app_is_wanted(a, app));
+}
+
+/* Nobody wants it any more: what is joined sends by TCP from now on. */
+static void stop(struct agent *a)
+{
+	int r;
+
+	if (a->splicing->stopped)
+		return;
+	a->splicing->stopped = true;
+	unload(a);
+	r = datapath_splice_stop(a->dp);
+	if (r)
+		log_warn("splicing cannot be stopped: %s", strerror(-r));
+}
+
+static void want(struct agent *a)
+{
+	struct splicing *sp = a->splicing;
+	struct error e = {0};
+
+	sp->stopped = false;
+	if (!sp->programs && load(a, &e)) {
+		if (!sp->failed)
+			log_error("nothing is spliced: %s", e.text);
+		sp->failed = true;
+		return;
+	}
+	tell_apps(a);
+	look_soon(sp);
+}
+
+void splice_update(struct agent *a)
+{
+	struct splicing *sp = a->splicing;
+
+	if (!sp)
+		return;
+	if (sp->busy) {
+		sp->outdated = true;
+		return;
+	}
+	if (gate_is_needed(a))
+		gate_start(sp->gate);
+	if (anything_is_wanted(a))
+		want(a);
+	else
+		stop(a);
+}
+
+/* --- the loop --- */
+
+static void on_gate_done(void *arg)
+{
+	splice_update(arg);
+}
+
+void splice_on_gate(struct agent *a)
+{
+	gate_on_pipe(a->splicing->gate);
+}
+
+/* The programs tell once, and again when they were asked to: that is done by the look. */
+void splice_on_events(struct agent *a)
+{
+	watch_events(a, false);
+	look_soon(a->splicing);
+}
+
+void splice_hold(struct splicing *sp)
+{
+	sp->busy++;
+}
+
+void splice_release(struct agent *a)
+{
+	struct splicing *sp = a->splicing;
+
+	if (--sp->busy || !sp->outdated)
+		return;
+	sp->outdated = false;
+	a->splice_stale = true;
+}
+
+static void look_work(void *arg)
+{
+	struct agent *a = arg;
+	struct splicing *sp = a->splicing;
+
+	splice_hold(sp);
+	if (sp->programs) {
+		bool told = datapath_splice_events_read(sp->programs) > 0;
+
+		look(a, sp);
+		watch_events(a, true);
+		sp->pause_ms = told ? PAUSE_FIRST_MS : 2 * sp->pause_ms;
+		if (sp->pause_ms > PAUSE_LAST_MS)
+			sp->pause_ms = PAUSE_LAST_MS;
+		if (decisions_open(&sp->decisions))
+			arm(sp, sp->pause_ms);
+	}
+	sp->looking = false;
+	splice_release(a);
+}
+
+void splice_on_timer(struct agent *a)
+{
+	struct splicing *sp = a->splicing;
+	uint64_t n;
+
+	if (read(sp->timer.fd, &n, sizeof(n)) < 0 || sp->looking || !sp->programs)
+		return;
+	if (work_start(a->work, 0, look_work, a) == 0)
+		sp->looking = true;
+}
+
+int splice_open(struct agent *a)
+{
+	struct splicing *sp = calloc(1, sizeof(*sp));
+	int r;
+
+	if (!sp)
+		return -ENOMEM;
+	a->splicing = sp;
+	sp->events.fd = -1;
+	sp->timer = (struct loop_item){
+		.kind = LOOP_SPLICE_TIMER,
+		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+	r = sp->timer.fd < 0 ? -errno : loop_add(a->epoll, &sp->timer, EPOLLIN);
+	r = r ? r : facts_open(&sp->facts);
+	return r ? r : gate_open(a->epoll, a->inst, a->cgroup, on_gate_done, a, &sp->gate);
+}
+
+void splice_close(struct agent *a)
+{
+	struct splicing *sp = a->splicing;
+
+	if (!sp)
+		return;
+	if (sp->programs)
+		datapath_splice_close(sp->programs);
+	gate_close(sp->gate);
+	facts_close(sp->facts);
+	decisions_free(&sp->decisions);
+	close_fd(&sp->timer.fd);
+	free(sp);
+	a->splicing = NULL;
+}
+
+bool splice_counters(struct agent *a, struct ax_splice_counted ret[AX_SPLICE_COUNTS])
+{
+	struct splicing *sp = a->splicing;
+
+	return sp && sp->programs && datapath_splice_counters(sp->programs, ret) == 0;
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The gate's result as text, and what a program's files say of splice(2). */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "splice/behaviour.h"
+#include "splice/facts.h"
+#include "splice/gate.h"
+
+static const struct gate_kernel kernel = {.kernel = "6.99.1 #1 SMP", .boot = "1-2-3"};
+
+static const struct behaviour *named(const char *name)
+{
+	for (size_t i = 0; i < gate_behaviours(); i++)
+		if (streq(gate_behaviour(i)->name, name))
+			return gate_behaviour(i);
+	fail_msg("no behaviour is called %s", name);
+	return NULL;
+}
+
+static struct gate_line line(const char *name)
+{
+	return (struct gate_line){.behaviour = named(name),
+				  .mode = GATE_REDIRECTED,
+				  .nonblock = true,
+				  .tcp = "n=1",
+				  .seen = ""};
+}
+
+static char *good_text(void)
+{
+	struct gate_result r = {.lines = {line("FIONREAD"), line("MSG_PEEK")}, .n = 2};
+	char *text = NULL;
+
+	assert_int_equal(gate_format(&r, &kernel, &text), 0);
+	return text;
+}
+
+static void names_are_their_own(void **state)
+{
+	(void)state;
+	assert_in_range(gate_behaviours(), 30, 100);
+	for (size_t i = 0; i < gate_behaviours(); i++)
+		assert_ptr_equal(named(gate_behaviour(i)->name), gate_behaviour(i));
+	assert_null(gate_behaviour(gate_behaviours()));
+}
+
+static void a_result_makes_the_round_trip(void **state)
+{
+	autofree char *text = good_text(), *again = NULL;
+	struct gate_result r;
+
+	(void)state;
+	assert_int_equal(gate_parse(text, &kernel, &r), 0);
+	assert_int_equal(r.n, 2);
+	assert_string_equal(r.lines[0].behaviour->name, "FIONREAD");
+	assert_int_equal(r.lines[0].mode, GATE_REDIRECTED);
+	assert_true(r.lines[0].nonblock);
+	assert_string_equal(r.lines[0].tcp, "n=1");
+	assert_int_equal(gate_format(&r, &kernel, &again), 0);
+	assert_string_equal(text, again);
+}
+
+/* Replaces the first `what` in the text, and parses it. */
+static int parsed_with(const char *what, const char *by)
+{
+	autofree char *text = good_text(), *changed = NULL;
+	char *at = strstr(text, what);
+	struct gate_result r;
+
+	assert_non_null(at);
+	assert_true(asprintf(&changed, "%.*s%s%s", (int)(at - text), text, by, at + strlen(what)) >
+		    0);
+	return gate_parse(changed, &kernel, &r);
+}
+
+static void what_is_not_understood_is_refused(void **state)
+{
+	static const struct {
+		const char *what, *by;
+		int is;
+	} cases[] = {
+		{"gate 1", "gate 1", 0},
+		{"gate 1", "gate 2", -EINVAL},
+		{"kernel ", "colonel ", -EINVAL},
+		{"6.99.1", "6.99.2", -ESTALE},
+		{"1-2-3", "1-2-4", -ESTALE},
+		{"tried ", "tried 1", -ESTALE}, /* of another version of ax */
+		{"FIONREAD", "FIONWRITE", -EINVAL},
+		{"redirected", "member", 0},
+		{"redirected", "TCP", -EINVAL},
+		{"non-blocking", "blocking", 0},
+		{"non-blocking", "both", -EINVAL},
+		{"\tn=1", "", -EINVAL},
+		{"\tn=1", "\tn=1\tn=1", -EINVAL},
+		{"n=1", "n=\033[1m", -EINVAL},
+		{"end 2\n", "end 1\n", -EINVAL},
+		{"end 2\n", "end 2", -EINVAL},
+		{"end 2\n", "", -EINVAL},
+		{"end 2\n", "end 2\nmore\n", -EINVAL},
+		{"end 2\n", "end 02\n", -EINVAL},
+	};
+	struct gate_result r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(parsed_with(cases[i].what, cases[i].by), cases[i].is);
+	assert_int_equal(gate_parse("", &kernel, &r), -EINVAL);
+}
+
+static void a_kernel_is_judged_by_its_lines(void **state)
+{
+	struct gate_result r = {0};
+	struct gate_verdict v;
+
+	(void)state;
+	gate_judge(&r, &v);
+	assert_true(v.state == GATE_KNOWN && v.same && v.safe && v.fionread);
+	r.lines[r.n++] = line("two readers");
+	gate_judge(&r, &v);
+	assert_true(!v.same && v.safe && v.fionread);
+	r.lines[r.n++] = line("FIONREAD");
+	gate_judge(&r, &v);
+	assert_true(!v.same && v.safe && !v.fionread);
+	r.lines[r.n++] = line("a reader that does not read");
+	gate_judge(&r, &v);
+	assert_false(v.safe);
+}
+
+static void this_kernel_has_a_name(void **state)
+{
+	struct gate_kernel k;
+
+	(void)state;
+	assert_int_equal(gate_kernel_read(&k), 0);
+	assert_int_equal(strlen(k.boot), 36);
+	assert_true(strlen(k.kernel) > 3 && !strchr(k.kernel, '\n'));
+}
+
+/* --- programs --- */
+
+/* What a file says, or -1 when it is not on this machine. */
+static int fact_of(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -1 : (int)facts_of_fd(fd, true);
+}
+
+static void real_programs_are_known(void **state)
+{
+	static const struct {
+		const char *path;
+		enum splice_fact fact;
+	} programs[] = {
+		{"/bin/true", FACT_NONE},
+		{"/usr/sbin/nginx", FACT_NONE},
+		{"/usr/bin/redis-server", FACT_NONE},
+		{"/usr/bin/redis-cli", FACT_NONE},
+		{"/usr/bin/redis-benchmark", FACT_NONE},
+		{"/usr/bin/node", FACT_NONE},
+		{"/usr/bin/java", FACT_NONE},
+		{"/usr/bin/curl", FACT_NONE},
+		{"/usr/bin/python3", FACT_USES},
+		{"/usr/sbin/haproxy", FACT_USES},
+		{"/usr/lib/go/bin/go",
+		 FACT_USES}, /* net/http and os/exec hold internal/poll.Splice */
+		{"/sbin/ldconfig.real", FACT_UNKNOWN},
+		{"/sbin/ldconfig", FACT_UNKNOWN}, /* static */
+		{"/etc/passwd", FACT_UNKNOWN},
+	};
+	int found = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		int fact = fact_of(programs[i].path);
+
+		if (fact >= 0 && fact != (int)programs[i].fact)
+			fail_msg("%s: %d", programs[i].path, fact);
+		found += fact >= 0;
+	}
+	assert_in_range(found, 4, ARRAY_SIZE(programs));
+}
+
+/* Cut off anywhere, a file says nothing that it did not say whole, and nobody crashes. */
+static void files_may_be_cut_off(void **state)
+{
+	char buf[200000];
+	int fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, buf, sizeof(buf));
+
+	(void)state;
+	close(fd);
+	assert_true(n > 1000);
+	for (ssize_t len = 0; len < n; len += 997) {
+		int part = memfd_create("part", MFD_CLOEXEC);
+
+		assert_int_equal(write(part, buf, (size_t)len), len);
+		assert_int_not_equal(facts_of_fd(part, true), FACT_USES);
+	}
+}
+
+static void processes_are_known_by_what_they_have_mapped(void **state)
+{
+	struct facts *f = NULL;
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (pid == 0) {
+		execl("/bin/sleep", "sleep", "30", NULL);
+		_exit(1);
+	}
+	assert_int_equal(facts_open(&f), 0);
+	/* nothing is read where it is not known what is mounted */
+	usleep(100000);
+	assert_int_equal(facts_of_process(f, pid), FACT_UNKNOWN);
+	facts_refresh(f);
+	if (geteuid() == 0)
+		assert_int_equal(facts_of_process(f, pid), FACT_NONE);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	assert_int_equal(facts_of_process(f, pid), FACT_NONE); /* gone */
+	facts_close(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_their_own),
+		cmocka_unit_test(a_result_makes_the_round_trip),
+		cmocka_unit_test(what_is_not_understood_is_refused),
+		cmocka_unit_test(a_kernel_is_judged_by_its_lines),
+		cmocka_unit_test(this_kernel_has_a_name),
+		cmocka_unit_test(real_programs_are_known),
+		cmocka_unit_test(files_may_be_cut_off),
+		cmocka_unit_test(processes_are_known_by_what_they_have_mapped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
