@@ -378,8 +378,8 @@ static void the_apps_section(void **state)
 		 "f:1:20: apps.a.splice: found \"true\", expected auto, on, off or forced\n"},
 		{"agent: {splice: yes}",
 		 "f:1:17: agent.splice: found \"yes\", expected auto, on, off or forced\n"},
-		{"services: {a: {splice: []}}",
-		 "f:1:24: services.a.splice: found an empty list, expected auto, on, off or forced\n"},
+		{"services: {a: {splice: []}}", "f:1:24: services.a.splice: found an empty list, "
+						"expected auto, on, off or forced\n"},
 		{"apps: {a: {restart: never}}",
 		 "f:1:21: apps.a.restart: found \"never\", expected no, on-failure or always\n"},
 	};
