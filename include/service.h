@@ -148,7 +148,7 @@ struct ax_asked {
 	__u64 hold_until_ns; /* SYNs are held back until a server listens or this CLOCK_MONOTONIC
 				time has come; 0: not held */
 	struct ax_dns_port dns_port; /* entry of map `dns_ports` that the socket stands for */
-	__u32 pad;
+	__u32 dns_app; /* whose; of TCP: who gets one when the SYN is made, 0: nobody */
 };
 _Static_assert(sizeof(struct ax_asked) == 160, "struct ax_asked is a map value");
 

@@ -107,8 +107,12 @@ static __always_inline bool is_later_segment(struct __sk_buff *skb)
 
 static __always_inline int admit(struct __sk_buff *skb, bool tcp)
 {
-	__s64 id = asker_of(skb, tcp);
+	__s64 id;
 
+	/* of this machine; who may not ask has no connection */
+	if (tcp && skb->ifindex == LO_IFINDEX && is_later_segment(skb))
+		return skb->len;
+	id = asker_of(skb, tcp);
 	if (id < 0 || (!tcp && skb->len > 8 + QUERY_MAX))
 		return 0;
 	if (tcp && is_later_segment(skb))

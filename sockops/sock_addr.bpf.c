@@ -127,6 +127,8 @@ static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct
 	__builtin_memset(&a->peer, 0, sizeof(a->peer));
 	__builtin_memset(&a->real_peer, 0, sizeof(a->real_peer));
 	a->hold_until_ns = 0;
+	if (ctx->protocol == IPPROTO_TCP)
+		a->dns_app = 0;
 	__sync_fetch_and_and(&a->flags, ~AX_ASKED_OWN);
 	if (rq->own) {
 		a->app = rq->app->id;
@@ -169,7 +171,7 @@ static __always_inline void bind_source(struct bpf_sock_addr *ctx, const struct 
 }
 
 /* A socket of a host-mode app that has its port already: the agent's DNS sees the host's address.
- */
+ * Of TCP it is told when the SYN is made (asker_syn()), for then its end is, too. */
 static __always_inline void remember_asker(struct bpf_sock_addr *ctx,
 					   const struct route_request *rq)
 {
@@ -182,13 +184,22 @@ static __always_inline void remember_asker(struct bpf_sock_addr *ctx,
 	if (!key.port_be)
 		return;
 	a = asked_of(ctx, true);
-	if (!a || bpf_map_update_elem(&dns_ports, &key, &id, BPF_ANY)) {
+	if (!a) {
 		count(AX_COUNT_ERROR);
 		return;
 	}
-	if (a->dns_port.port_be != key.port_be || a->dns_port.v4 != key.v4)
+	if (key.proto == IPPROTO_TCP) {
+		a->dns_app = id;
+		return;
+	}
+	if (a->dns_port.port_be != key.port_be || a->dns_port.v4 != key.v4 || a->dns_app != id)
 		forget_asker(a);
+	if (bpf_map_update_elem(&dns_ports, &key, &id, BPF_ANY)) {
+		count(AX_COUNT_ERROR);
+		return;
+	}
 	a->dns_port = key;
+	a->dns_app = id;
 }
 
 /* A dual-stack socket that bind() has put on the app's IPv4 address. */

@@ -243,6 +243,49 @@ static __noinline int own_answered(struct bpf_sock_ops *ctx)
 	return 0;
 }
 
+/* --- who asks the agent's DNS from a port of its own --- */
+
+/* Tells the DNS whose SYN is coming. */
+static __noinline int asker_syn(struct bpf_sock_ops *ctx)
+{
+	struct ax_dns_port key = {.proto = IPPROTO_TCP};
+	struct ax_endpoint peer = {};
+	struct bpf_sock *sk;
+	struct ax_asked *a;
+	__u32 app;
+
+	if (!ctx)
+		return 0;
+	sk = ctx->sk;
+	a = sk ? bpf_sk_storage_get(&asked, sk, NULL, 0) : NULL;
+	/* it is also told when that is over: the next one with that port may be anybody */
+	if (!a || bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG))
+		return 0;
+	remote_of(ctx, &peer);
+	app = a->dns_app;
+	key.port_be = bpf_htons(ctx->local_port);
+	key.v4 = addr_is_v4(&peer.addr);
+	if (bpf_map_update_elem(&dns_ports, &key, &app, BPF_ANY))
+		count(AX_COUNT_ERROR);
+	else
+		a->dns_port = key;
+	return 0;
+}
+
+static __noinline int asker_end(struct bpf_sock_ops *ctx)
+{
+	struct ax_asked *a;
+	struct bpf_sock *sk;
+
+	if (!ctx)
+		return 0;
+	sk = ctx->sk;
+	a = sk ? bpf_sk_storage_get(&asked, sk, NULL, 0) : NULL;
+	if (a)
+		forget_asker(a);
+	return 0;
+}
+
 static __always_inline void connection_state(struct bpf_sock_ops *ctx, __u32 state)
 {
 	open_state(ctx, state);
@@ -283,6 +326,8 @@ static __always_inline int first_timeout(struct bpf_sock_ops *ctx)
 		open_syn(ctx, a);
 	if (a->flags & AX_ASKED_OWN)
 		own_syn(ctx, a);
+	if (a->dns_app)
+		asker_syn(ctx);
 	if (!a->hold_until_ns)
 		return -1;
 	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_SYNCNT, &retries, sizeof(retries));
@@ -312,6 +357,8 @@ int ax_sock_ops(struct bpf_sock_ops *ctx)
 	case BPF_SOCK_OPS_STATE_CB:
 		if (ctx->args[0] == BPF_TCP_SYN_SENT)
 			own_answered(ctx);
+		if (ctx->args[1] == BPF_TCP_CLOSE)
+			asker_end(ctx);
 		if (ctx->args[0] == BPF_TCP_LISTEN)
 			listen_end(ctx);
 		else

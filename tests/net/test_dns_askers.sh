@@ -133,7 +133,41 @@ wait_for "grep -q closed $OUT"
 is "who has a port that an app had is not taken for the app" \
 	"$(status +time=1 -b 10.77.0.1#45000 @10.77.0.1 later.ax.internal)" "no answer"
 stop_app "$APP"
+# of TCP: closed, and one that lets go of its port only
+run_app --net host -- "$PYTHON" -c 'import ctypes, socket, struct, time
+QUERY = b"\0\7\1\0\0\1\0\0\0\0\0\0\5later\2ax\x08internal\0\0\1\0\1"
+kept = []
+for port, keep in (45001, False), (0, True):
+	s = socket.socket()
+	s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+	s.settimeout(5)
+	s.bind(("127.0.0.1", port))
+	print("port", s.getsockname()[1])
+	s.connect(("10.77.0.1", 53))
+	s.sendall(struct.pack(">H", len(QUERY)) + QUERY)
+	print("answer", len(s.recv(512)) > len(QUERY), flush=True)
+	if keep:
+		unspec = struct.pack("H14x", socket.AF_UNSPEC)
+		print("free", ctypes.CDLL(None).connect(s.fileno(), unspec, len(unspec)))
+		kept.append(s)
+	else:
+		s.close()
+print("done", flush=True)
+time.sleep(600)'
+wait_for "grep -q done $OUT"
+is "a host-mode app with a TCP port of its own is answered" \
+	"$(grep -v port "$OUT" | tr '\n' ' ')" "answer True answer True free 0 done "
+ports=$(awk '/^port/ { print $2 }' "$OUT")
+for port in $ports; do
+	is "who has a TCP port that an app had is not taken for the app" \
+		"$(status +tcp +time=1 -b "127.0.0.1#$port" @10.77.0.1 later.ax.internal)" "no answer"
+done
 ok "host_access: true is applied" ax config apply <(config)
+for port in $ports; do
+	is "and is answered as the host" \
+		"$(status +tcp -b "127.0.0.1#$port" @10.77.0.1 later.ax.internal)" NOERROR
+done
+stop_app "$APP"
 
 # --- floods ---
 
