@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 
 # What ax, and what its tests compare it with, need of a kernel whose drivers are modules.
 modules=(veth tun dummy nf_tables nft_masq nft_nat nft_chain_nat nft_ct inet_diag tcp_diag
-	udp_diag sch_ingress cls_bpf 8021q tls)
+	udp_diag sch_ingress cls_bpf 8021q tls gcm ctr ghash-generic)
 # Programs of others for the same interface, of Debian's xdp-tools.
 others=(xdp-filter xdp-loader)
 cache=.output/vm

@@ -7,7 +7,8 @@
 
 /* Each ends with an entry without a name. */
 extern const struct behaviour behaviours_read[], behaviours_wait[], behaviours_end[],
-	behaviours_write[], behaviours_move[], behaviours_uring[], behaviours_option[];
+	behaviours_write[], behaviours_full[], behaviours_move[], behaviours_uring[],
+	behaviours_option[], behaviours_layer[];
 
 /* What the programs do to a run's connections. */
 enum mode {

@@ -73,6 +73,44 @@ static void tee_in(struct run *r)
 	said_result(r, "good", get_all(r, r->client, 40, 0));
 }
 
+/* What comes is shown to a second reader, and mapped into memory. */
+static void tee_out(struct run *r)
+{
+	unsigned char one[64], two[64] = {0};
+	struct iovec v = {one, sizeof(one)};
+	int a[2], b[2];
+
+	if (pipe(a) < 0 || pipe(b) < 0)
+		return;
+	put(r, r->client, 40, 0);
+	pause_ms(20);
+	said_result(r, "n", splice(r->server, NULL, a[1], NULL, 4096, SPLICE_F_NONBLOCK));
+	said_result(r, "tee", tee(a[0], b[1], 4096, SPLICE_F_NONBLOCK));
+	said_result(r, "one", vmsplice(a[0], &v, 1, SPLICE_F_NONBLOCK));
+	fcntl(b[0], F_SETFL, O_NONBLOCK);
+	said_result(r, "two", read(b[0], two, sizeof(two)));
+	said(r, "%s", two[39] == pattern_at(39) && !memcmp(one, two, 40) ? "good" : "bad");
+}
+
+/* As an event loop does it: it splices until EAGAIN, and waits for the next edge. */
+static void splice_out_edge(struct run *r)
+{
+	int ep = epoll_of(r->server, EPOLLIN | EPOLLET), p[2];
+
+	fcntl(r->server, F_SETFL, O_NONBLOCK);
+	if (pipe(p) < 0)
+		return;
+	for (int i = 0; i < 2; i++) {
+		ssize_t n, got = 0;
+
+		later(r, 10, send_40);
+		said_epoll(r, ep, "edge", COMES_MS);
+		while ((n = splice(r->server, NULL, p[1], NULL, 4096, SPLICE_F_NONBLOCK)) > 0)
+			got += n;
+		said_result(r, "n", got ? got : n);
+	}
+}
+
 static void vm_splice(struct run *r)
 {
 	static unsigned char buf[4096];
@@ -210,6 +248,8 @@ const struct behaviour behaviours_move[] = {
 	{"sendfile", send_file, 0},
 	{"splice into", splice_in, 0},
 	{"splice between two connections", splice_proxy, 0},
+	{"splice from, after epoll's edges", splice_out_edge, 0},
+	{"splice from, then tee and vmsplice", tee_out, 0},
 	{"tee, then splice into both ends", tee_in, 0},
 	{"vmsplice, then splice into", vm_splice, 0},
 	{"TCP_ZEROCOPY_RECEIVE", zero_copy_receive, 0},

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a connection says of itself, and other protocols on it. */
+/* What a connection says of itself. */
 #include <errno.h>
 #include <linux/net_tstamp.h>
 #include <linux/tcp.h>
-#include <linux/tls.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stddef.h>
@@ -13,10 +12,6 @@
 #include <unistd.h>
 
 #include "behaviours.h"
-
-#ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP 262
-#endif
 
 static void keep_alive(struct run *r)
 {
@@ -87,40 +82,6 @@ static void meminfo_queue(struct run *r)
 	said(r, "charged=%d", mem[0] > 0);
 }
 
-static void transport_tls(struct run *r)
-{
-	said_result(r, "ulp", setsockopt(r->client, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")));
-}
-
-static void multipath(struct run *r)
-{
-	int listener = socket(r->family, SOCK_STREAM, IPPROTO_MPTCP), client, server;
-	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	struct sockaddr_in *a4 = (void *)&a;
-	socklen_t len = sizeof(a);
-
-	if (listener < 0) {
-		said_result(r, "socket", -1);
-		return;
-	}
-	if (r->family == AF_INET) {
-		memset(&a, 0, sizeof(a));
-		a4->sin_family = AF_INET;
-		a4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		len = sizeof(*a4);
-	}
-	if (bind(listener, (struct sockaddr *)&a, len) < 0 || listen(listener, 1) < 0 ||
-	    getsockname(listener, (struct sockaddr *)&a, &len) < 0)
-		return;
-	client = socket(r->family, SOCK_STREAM, IPPROTO_MPTCP);
-	said_result(r, "connect", connect(client, (struct sockaddr *)&a, len));
-	server = accept(listener, NULL, NULL);
-	put(r, client, 1000, 0);
-	said_result(r, "good", get_all(r, server, 1000, 0));
-	put(r, server, 100, 0);
-	said_result(r, "back", get_all(r, client, 100, 0));
-}
-
 /* What checkpointing does: the queue's sequence number and length, by TCP_REPAIR. */
 static void repair(struct run *r)
 {
@@ -172,8 +133,6 @@ const struct behaviour behaviours_option[] = {
 	{"SO_TIMESTAMPING of what is sent", sent_stamps, 0},
 	{"small buffers", buffer_sizes, 0},
 	{"SO_MEMINFO", meminfo_queue, 0},
-	{"TCP_ULP tls", transport_tls, 0},
-	{"MPTCP", multipath, ALONE},
 	{"TCP_REPAIR", repair, 0},
 	{"SO_INCOMING_CPU", incoming_cpu, 0},
 	{"TCP_NOTSENT_LOWAT", notsent_low_water, 0},

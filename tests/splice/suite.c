@@ -47,9 +47,9 @@
 #define BEHAVIOURS  256
 
 static const struct behaviour *const tables[] = {
-	gate_blocked,	 gate_ends,	   gate_ring,	      gate_reading,   gate_writing,
-	gate_splice,	 behaviours_read,  behaviours_wait,   behaviours_end, behaviours_write,
-	behaviours_move, behaviours_uring, behaviours_option,
+	gate_blocked,	 gate_ends,	  gate_ring,	    gate_reading,      gate_writing,
+	gate_splice,	 behaviours_read, behaviours_wait,  behaviours_end,    behaviours_write,
+	behaviours_full, behaviours_move, behaviours_uring, behaviours_option, behaviours_layer,
 };
 
 static const struct {

@@ -123,12 +123,30 @@ static void ring_splice(struct run *r)
 	said_completion(r, "n", &ring);
 }
 
+static void ring_splice_in(struct run *r)
+{
+	unsigned char buf[1000];
+	struct io_uring ring;
+	int p[2];
+
+	if (!ring_open(r, &ring) || pipe(p) < 0)
+		return;
+	for (size_t i = 0; i < sizeof(buf); i++)
+		buf[i] = pattern_at(i);
+	if (write(p[1], buf, sizeof(buf)) != sizeof(buf))
+		return;
+	io_uring_prep_splice(io_uring_get_sqe(&ring), p[0], -1, r->client, -1, sizeof(buf), 0);
+	said_completion(r, "n", &ring);
+	said_result(r, "good", get_all(r, r->server, sizeof(buf), 0));
+}
+
 const struct behaviour behaviours_uring[] = {
 	{"io_uring recv", ring_recv, 0},
 	{"io_uring recv with MSG_WAITALL", ring_recv_all, 0},
 	{"io_uring read", ring_read, 0},
 	{"io_uring poll", ring_poll, 0},
 	{"io_uring send", ring_send, 0},
-	{"io_uring splice", ring_splice, 0},
+	{"io_uring splice from", ring_splice, 0},
+	{"io_uring splice into", ring_splice_in, 0},
 	{NULL, NULL, 0},
 };

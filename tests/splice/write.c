@@ -137,18 +137,25 @@ static void not_waiting(struct run *r)
 	said_result(r, "got", get(r, r->server, buf, sizeof(buf), 0));
 }
 
-/* Data with the first segment of the client, and an answer. */
+/* Data with the first segment of the client, without a cookie, and an answer. */
 static void fast_open(struct run *r)
 {
 	int on = 5, fd = socket(r->family, SOCK_STREAM | SOCK_CLOEXEC, 0), server;
+	int all = open("/proc/sys/net/ipv4/tcp_fastopen", O_WRONLY | O_CLOEXEC);
+	struct tcp_info i = {0};
 	struct sockaddr_in6 a;
 	socklen_t len = sizeof(a);
 
+	if (write(all, "519", 3) != 3) /* of this network namespace: 1 | 2 | 4 | 512 */
+		said_result(r, "tcp_fastopen", -1);
 	setsockopt(r->listener, IPPROTO_TCP, TCP_FASTOPEN, &on, sizeof(on));
 	getsockname(r->listener, (struct sockaddr *)&a, &len);
 	said_result(r, "sent", sendto(fd, "12345", 5, MSG_FASTOPEN, (struct sockaddr *)&a, len));
 	server = accept(r->listener, NULL, NULL);
 	said_result(r, "got", get(r, server, (char[64]){0}, 64, 0));
+	len = sizeof(i);
+	getsockopt(server, IPPROTO_TCP, TCP_INFO, &i, &len);
+	said(r, "early=%d", !!(i.tcpi_options & TCPI_OPT_SYN_DATA));
 	put(r, server, 10, 0);
 	said_result(r, "answer", get_all(r, fd, 10, 0));
 }
