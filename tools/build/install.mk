@@ -7,10 +7,19 @@ SYSCONFDIR ?= /etc
 UNITDIR   ?= /lib/systemd/system
 
 # tools/share/NAME.SECTION: every page that stands there.
-MAN       := $(patsubst tools/share/%,$(OUT)/man/%,$(wildcard tools/share/*.[158]))
+MAN       := $(patsubst tools/share/%,$(OUT)/man/%,$(wildcard tools/share/*.[1578]))
 $(OUT)/man/%: tools/share/% $(OUT)/version
 	@mkdir -p $(@D)
 	$(Q)sed 's|@VERSION@|$(VERSION)|' $< > $@
+
+# The page of what splicing changes has that out of what the suite of socket behaviours kept.
+SPLICE_KEPT := $(shell printf '%s\n' tests/splice/expected/*.tsv | sort -V)
+$(OUT)/splice-table.roff: tools/build/splice_table.awk $(SPLICE_KEPT)
+	@mkdir -p $(@D)
+	$(Q)LC_ALL=C awk -f $^ > $@
+$(OUT)/man/ax-splice.7: tools/share/ax-splice.7 $(OUT)/splice-table.roff $(OUT)/version
+	@mkdir -p $(@D)
+	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e '/^@TABLE@$$/{r $(OUT)/splice-table.roff' -e 'd}' $< > $@
 
 .PHONY: man install
 man: $(MAN) ## the manual's pages, in .output/gcc/man
