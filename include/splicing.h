@@ -112,6 +112,7 @@ enum ax_splice_count {
 	AX_SPLICE_GONE,	     /* the other end is no member (any more) */
 	AX_SPLICE_UNREAD,    /* the other end has not read all that went by TCP */
 	AX_SPLICE_NO_ROOM,   /* the other end's receive buffer */
+	AX_SPLICE_MEMORY,    /* TCP is short of memory on this machine: redirecting would fail */
 	AX_SPLICE_BLOCKING,  /* O_NONBLOCK is off at the other end */
 	AX_SPLICE_LOWAT,     /* SO_RCVLOWAT there */
 	AX_SPLICE_PEEK_OFF,  /* SO_PEEK_OFF there */

@@ -30,6 +30,7 @@ struct sock_common {
 	unsigned char skc_ipv6only : 1;
 	unsigned char skc_net_refcnt : 1;
 	unsigned long skc_flags; /* bits of enum sock_flags */
+	struct proto *skc_prot;
 	struct {
 		struct net *net;
 	} skc_net;
@@ -38,6 +39,10 @@ struct sock_common {
 	} skc_cookie; /* 0: nobody has asked for it */
 	struct in6_addr___kernel skc_v6_daddr;
 	struct in6_addr___kernel skc_v6_rcv_saddr;
+};
+
+struct proto {
+	unsigned long *memory_pressure; /* 0 there: there is enough */
 };
 
 struct net {

@@ -102,6 +102,7 @@ static __always_inline bool is_layout_known(const struct tcp_sock *tp)
 	       bpf_core_field_exists(tp->copied_seq) && bpf_core_field_exists(tp->write_seq) &&
 	       bpf_core_field_exists(tp->recvmsg_inq) && bpf_core_field_exists(tp->repair) &&
 	       bpf_core_field_exists(tp->nonagle) &&
+	       bpf_core_field_exists(((const struct sock_common *)tp)->skc_prot->memory_pressure) &&
 	       bpf_core_enum_value_exists(enum sock_flags, SOCK_URGINLINE) &&
 	       bpf_core_enum_value_exists(enum sock_flags, SOCK_RCVTSTAMP) &&
 	       bpf_core_enum_value_exists(enum sock_flags, SOCK_RCVTSTAMPNS) &&
@@ -174,6 +175,16 @@ static __always_inline __u32 own_obstacle(const struct tcp_sock *tp)
 	return sk->sk_max_pacing_rate != ~0UL ? AX_SPLICE_PACED : 0;
 }
 
+/* Where TCP waits or drops, redirecting would tell the sender ENOMEM. */
+static __always_inline bool is_memory_short(const struct tcp_sock *tp)
+{
+	const struct sock_common *skc = (const void *)tp;
+	unsigned long since = 0;
+
+	return bpf_probe_read_kernel(&since, sizeof(since), skc->skc_prot->memory_pressure) ||
+	       since;
+}
+
 /* 0, or why this message goes by TCP. */
 static __always_inline __u32 obstacle(struct sk_msg_md *msg, struct bpf_sock *sk,
 				      const struct ax_splice_end *end)
@@ -195,6 +206,7 @@ static __always_inline __u32 obstacle(struct sk_msg_md *msg, struct bpf_sock *sk
 		look_by_calls(&o, (void *)end->peer_sk);
 	why = other_obstacle(&o, end->peer, tp->write_seq, msg->size);
 	why = why ? why : own_obstacle(tp);
+	why = why ? why : is_memory_short(tp) ? AX_SPLICE_MEMORY : 0;
 	return why ? why : call_obstacle();
 }
 
