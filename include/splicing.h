@@ -23,10 +23,12 @@ struct ax_splice_end {
 	__u64 redirected_bytes;
 	__u64 passed; /* and by TCP, since it is a member */
 	__u64 passed_bytes;
-	__u32 member; /* 1: it is in `splice_members` */
-	__u32 why;    /* enum ax_splice_count: what the last message that went by TCP met */
+	__u32 member;	   /* 1: it is in `splice_members` */
+	__u32 why;	   /* enum ax_splice_count: what the last message that went by TCP met */
+	__u32 since_empty; /* messages redirected since the other end was seen to hold none */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct ax_splice_end) == 56, "struct ax_splice_end is a map value");
+_Static_assert(sizeof(struct ax_splice_end) == 64, "struct ax_splice_end is a map value");
 
 /* Map `splice_wanted`: cookie of a socket that ax_splice_join shall make a member -> the end of its
  * connection. */

@@ -22,6 +22,7 @@
 
 #define O_NONBLOCK     04000
 #define TCP_NAGLE_CORK 2
+#define MESSAGE_COST   1024 /* the kernel's struct sk_msg, as it is allocated */
 
 const volatile bool gate = false;
 
@@ -115,26 +116,37 @@ static __always_inline __u64 flag(unsigned int bit)
 }
 
 /*
- * TCP's own data needs room too: who reads what was handed on sends no window update, and what
- * arrives by TCP at a full buffer may be dropped. The window never is more than about half of the
- * buffer.
+ * Half of the buffer. TCP's own data needs room too: who reads what was handed on sends no window
+ * update, and what arrives by TCP at a full buffer may be dropped. The window never is more than
+ * about half of the buffer.
+ *
+ * The kernel counts bytes, and each message costs it a structure besides, which nobody counts:
+ * small ones could take a thousand times their size. How many wait is not known, but how many there
+ * were since none did.
  */
-static __always_inline bool has_room(const struct other *o, __u32 size)
+static __always_inline bool has_room(struct ax_splice_end *end, const struct other *o, __u32 size)
 {
-	return o->held >= 0 && (__u64)o->held * 2 < (__u32)o->rcvbuf && size <= (__u32)o->rcvbuf;
+	__u64 held = o->held;
+
+	if (o->held < 0 || size > (__u32)o->rcvbuf)
+		return false;
+	if (!held)
+		end->since_empty = 0;
+	held += (__u64)end->since_empty * MESSAGE_COST;
+	return 2 * held < (__u32)o->rcvbuf;
 }
 
 /* 0, or what at the other end makes a message go by TCP. */
-static __always_inline __u32 other_obstacle(const struct other *o, __u64 cookie, __u32 write_seq,
-					    __u32 size)
+static __always_inline __u32 other_obstacle(struct ax_splice_end *end, const struct other *o,
+					    __u32 write_seq, __u32 size)
 {
-	if (!cookie || o->cookie != cookie)
+	if (!end->peer || o->cookie != end->peer)
 		return AX_SPLICE_GONE;
 	if (o->state != BPF_TCP_ESTABLISHED)
 		return AX_SPLICE_STATE;
 	if (o->copied_seq != write_seq)
 		return AX_SPLICE_UNREAD;
-	if (!has_room(o, size))
+	if (!has_room(end, o, size))
 		return AX_SPLICE_NO_ROOM;
 	if (!(o->file_flags & O_NONBLOCK))
 		return AX_SPLICE_BLOCKING;
@@ -187,7 +199,7 @@ static __always_inline bool is_memory_short(const struct tcp_sock *tp)
 
 /* 0, or why this message goes by TCP. */
 static __always_inline __u32 obstacle(struct sk_msg_md *msg, struct bpf_sock *sk,
-				      const struct ax_splice_end *end)
+				      struct ax_splice_end *end)
 {
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	const struct ax_splice_ctl *c;
@@ -204,7 +216,7 @@ static __always_inline __u32 obstacle(struct sk_msg_md *msg, struct bpf_sock *sk
 					 bpf_core_type_id_kernel(struct tcp_sock)));
 	else
 		look_by_calls(&o, (void *)end->peer_sk);
-	why = other_obstacle(&o, end->peer, tp->write_seq, msg->size);
+	why = other_obstacle(end, &o, tp->write_seq, msg->size);
 	why = why ? why : own_obstacle(tp);
 	why = why ? why : is_memory_short(tp) ? AX_SPLICE_MEMORY : 0;
 	return why ? why : call_obstacle();
@@ -262,6 +274,7 @@ int ax_splice_msg(struct sk_msg_md *msg)
 		splice_counted(AX_SPLICE_PASSED, size);
 		splice_counted(why, size);
 	} else {
+		end->since_empty++;
 		end->redirected++;
 		end->redirected_bytes += size;
 		splice_counted(AX_SPLICE_REDIRECTED, size);

@@ -79,14 +79,17 @@ static __always_inline __u64 fourth_argument(const struct pt_regs *regs)
 #else
 static __always_inline enum call call_of(const struct pt_regs *regs)
 {
+	(void)regs;
 	return CALL_OTHER;
 }
 static __always_inline __u64 third_argument(const struct pt_regs *regs)
 {
+	(void)regs;
 	return 0;
 }
 static __always_inline __u64 fourth_argument(const struct pt_regs *regs)
 {
+	(void)regs;
 	return 0;
 }
 #endif
