@@ -14,7 +14,7 @@ export LC_ALL=C
 declare -A groups=(
 	[build]='gcc libc6-dev make clang bpftool libbpf-dev libxdp-dev libelf-dev libdw-dev zlib1g-dev liblzma-dev libbz2-dev
 		libiberty-dev libmnl-dev libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev nettle-dev'
-	[test]='libcmocka-dev libclang-rt-dev llvm nginx-light redis-server redis-tools wrk iperf3
+	[test]='libcmocka-dev libclang-rt-dev llvm nginx-light haproxy redis-server redis-tools wrk iperf3
 		bind9-dnsutils socat musl-tools golang-go default-jdk-headless python3 curl iproute2
 		procps util-linux man-db jq nftables ethtool g++ binutils
 		xz-utils systemtap-sdt-dev liburing-dev nodejs bash zsh fish'

@@ -333,8 +333,9 @@ int datapath_splice_events_read(struct splice *s)
 
 	if (!s->ring)
 		return 0;
-	/* first: what comes then is told again */
-	r = listen_anew(s);
+	/* In this order: nothing is told until listen_anew(), and the look that follows sees it. A
+	 * record that came between would be consumed, and the programs silent for ever. */
 	n = ring_buffer__consume(s->ring);
+	r = listen_anew(s);
 	return r ? r : n < 0 ? n : n > 0;
 }

@@ -248,8 +248,9 @@ void splice_on_timer(struct agent *a)
 
 	if (read(sp->timer.fd, &n, sizeof(n)) < 0 || sp->looking || !sp->programs)
 		return;
-	if (work_start(a->work, 0, look_work, a) == 0)
-		sp->looking = true;
+	sp->looking = true; /* until the work's end, which may come before this returns */
+	if (work_start(a->work, 0, look_work, a))
+		sp->looking = false;
 }
 
 int splice_open(struct agent *a)

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests and answers over one TCP connection, every byte checked; or a stream.
+ *
+ *   ask serve ADDRESS PORT [blocking]   echoes what comes on any number of connections
+ *   ask ask ADDRESS PORT [blocking]     sends requests of many sizes, and waits for each one's echo
+ *   ask pour ADDRESS PORT               sends and never reads
+ *   ask drain ADDRESS PORT              takes one connection, reads and never sends
+ *
+ * Those that ask and pour end with SIGTERM and print "good N": how many requests, or bytes. What
+ * does not come within 5 s, or is wrong, is an error.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "netutil.h"
+
+#define SERVED_MAX  64
+#define REQUEST_MAX 20000
+#define PAUSE_NS    200000 /* between requests: the machine has other tests to run */
+
+static volatile sig_atomic_t ended;
+static bool blocking;
+
+static void on_term(int sig)
+{
+	(void)sig;
+	ended = 1;
+}
+
+static void set_mode(int fd)
+{
+	if (!blocking)
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+static void wait_ready(int fd, short events, const char *what)
+{
+	errno = 0;
+	if (!blocking && wait_fd(fd, events, TIMEOUT_MS) && errno != EINTR)
+		fail(what);
+}
+
+static void send_all(int fd, const unsigned char *buf, size_t n)
+{
+	while (n) {
+		ssize_t sent = send(fd, buf, n, MSG_NOSIGNAL);
+
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0 && errno == EAGAIN) {
+			wait_ready(fd, POLLOUT, "send");
+			continue;
+		}
+		if (sent <= 0)
+			fail("send");
+		buf += sent;
+		n -= (size_t)sent;
+	}
+}
+
+static void recv_all(int fd, unsigned char *buf, size_t n)
+{
+	while (n) {
+		ssize_t got = recv(fd, buf, n, 0);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 && errno == EAGAIN) {
+			wait_ready(fd, POLLIN, "recv");
+			continue;
+		}
+		if (got <= 0)
+			fail(got ? "recv" : "end");
+		buf += got;
+		n -= (size_t)got;
+	}
+}
+
+static int connected(const struct endpoint *to)
+{
+	int fd = endpoint_socket("4", to, SOCK_STREAM);
+
+	if (connect(fd, (const struct sockaddr *)&to->ss, to->len) < 0)
+		fail("connect");
+	set_mode(fd);
+	return fd;
+}
+
+static int listening(const struct endpoint *at)
+{
+	int fd = endpoint_socket("4", at, SOCK_STREAM), on = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (const struct sockaddr *)&at->ss, at->len) < 0 || listen(fd, 16) < 0)
+		fail("listen");
+	return fd;
+}
+
+/* --- who asks --- */
+
+static void run_ask(const struct endpoint *to)
+{
+	static unsigned char sent[REQUEST_MAX], got[REQUEST_MAX];
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	unsigned long good = 0;
+	int fd = connected(to);
+	unsigned seed = 1;
+
+	while (!ended) {
+		size_t n = good % 4 ? good % 300 + 1 : (good * 37) % REQUEST_MAX + 1;
+
+		for (size_t i = 0; i < n; i++) {
+			seed = seed * 1103515245 + 12345;
+			sent[i] = (unsigned char)(seed >> 16);
+		}
+		send_all(fd, sent, n);
+		recv_all(fd, got, n);
+		if (memcmp(sent, got, n) != 0) {
+			printf("error bytes of request %lu\n", good);
+			exit(1);
+		}
+		good++;
+		nanosleep(&pause, NULL);
+	}
+	printf("good %lu\n", good);
+}
+
+static void run_pour(const struct endpoint *to)
+{
+	static unsigned char buf[65536];
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	unsigned long good = 0;
+	int fd = connected(to);
+
+	while (!ended) {
+		send_all(fd, buf, sizeof(buf));
+		good += sizeof(buf);
+		nanosleep(&pause, NULL);
+	}
+	printf("good %lu\n", good);
+}
+
+/* --- who answers --- */
+
+static bool echo(int fd)
+{
+	unsigned char buf[REQUEST_MAX];
+	ssize_t n = recv(fd, buf, sizeof(buf), 0);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (n <= 0)
+		return false;
+	send_all(fd, buf, (size_t)n);
+	return true;
+}
+
+static void run_serve(const struct endpoint *at)
+{
+	struct pollfd p[SERVED_MAX] = {{.fd = listening(at), .events = POLLIN}};
+	nfds_t n = 1;
+
+	for (;;) {
+		if (poll(p, n, -1) < 0)
+			continue;
+		if (p[0].revents && n < SERVED_MAX) {
+			int fd = accept(p[0].fd, NULL, NULL);
+
+			if (fd >= 0) {
+				set_mode(fd);
+				p[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+			}
+		}
+		for (nfds_t i = 1; i < n; i++) {
+			if (!p[i].revents || echo(p[i].fd))
+				continue;
+			close(p[i].fd);
+			p[i--] = p[--n];
+		}
+	}
+}
+
+static void run_drain(const struct endpoint *at)
+{
+	static unsigned char buf[65536];
+	int fd = accept(listening(at), NULL, NULL);
+
+	set_mode(fd);
+	for (;;) {
+		ssize_t n = recv(fd, buf, sizeof(buf), 0);
+
+		if (n == 0)
+			return;
+		if (n < 0)
+			poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(const struct endpoint *e);
+	} parts[] = {
+		{"ask", run_ask}, {"pour", run_pour}, {"serve", run_serve}, {"drain", run_drain}};
+	const struct sigaction term = {.sa_handler = on_term};
+	struct endpoint e;
+
+	if (argc < 4)
+		return 2;
+	blocking = argc > 4 && !strcmp(argv[4], "blocking");
+	endpoint_parse("4", argv[2], argv[3], &e);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (strcmp(argv[1], parts[i].name) != 0)
+			continue;
+		if (i < 2)
+			sigaction(SIGTERM, &term, NULL);
+		parts[i].run(&e);
+		return 0;
+	}
+	return 2;
+}
