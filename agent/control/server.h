@@ -38,7 +38,7 @@ void control_on_client(struct loop_item *item, uint32_t events);
 
 /* Queue an answer (takes the reference), with a descriptor that is duplicated (-1: none). The
  * client, and others with it, may be gone afterwards. */
-void client_reply(struct client *c, json_t *reply, int fd);
+void client_reply(struct client *c, json_t *j, int fd);
 void client_error(struct client *c, int code, const char *text);
 void client_ok(struct client *c);
 

@@ -28,8 +28,9 @@ struct splice_view *splice_view_open(struct agent *a)
 	if (census_take(a, a->reads, &v->census) == 0 && v->census.n)
 		v->pairs = calloc(v->census.n, sizeof(*v->pairs));
 	v->pair_of = calloc(v->census.n + 1, sizeof(struct pair *));
-	if (v->pairs && v->pair_of)
-		v->n_pairs = pairs_find(v->census.conns, v->census.n, census_owns, a, v->pairs);
+	if (!v->pairs || !v->pair_of)
+		return v;
+	v->n_pairs = pairs_find(v->census.conns, v->census.n, census_owns, a, v->pairs);
 	for (size_t i = 0; i < v->n_pairs; i++) {
 		v->pair_of[v->pairs[i].client - v->census.conns] = &v->pairs[i];
 		v->pair_of[v->pairs[i].server - v->census.conns] = &v->pairs[i];

@@ -93,7 +93,7 @@ static void multipath(struct run *r)
 /* The queues that /proc/net/tcp has of the server's socket, which is what ss and netstat show. */
 static bool queues(struct run *r, unsigned *sent, unsigned *received)
 {
-	struct sockaddr_in6 own, peer;
+	struct sockaddr_in6 own = {0}, peer = {0};
 	socklen_t len = sizeof(own);
 	unsigned local, remote;
 	char line[512];
