@@ -481,19 +481,11 @@ static void dispatch(struct daemon *d, struct loop_item *item, uint32_t events)
 		events_on_timer(a);
 		break;
 	case LOOP_DNS_UDP:
-		dns_on_udp(item);
-		break;
 	case LOOP_DNS_LISTEN:
-		dns_on_listen(item);
-		break;
 	case LOOP_DNS_CLIENT:
-		dns_on_client(item, events);
-		break;
 	case LOOP_DNS_UPSTREAM:
-		dns_on_upstream(item, events);
-		break;
 	case LOOP_DNS_TIMER:
-		dns_on_timer(item);
+		dns_on_loop(item, events);
 		break;
 	case LOOP_HEALTH:
 		health_on_socket(a->health, item);

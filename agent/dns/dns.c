@@ -314,3 +314,26 @@ void dns_on_timer(struct loop_item *item)
 	dns_clients_expire(s, now);
 	dns_settle(s);
 }
+
+bool dns_on_loop(struct loop_item *item, uint32_t events)
+{
+	switch (item->kind) {
+	case LOOP_DNS_UDP:
+		dns_on_udp(item);
+		return true;
+	case LOOP_DNS_LISTEN:
+		dns_on_listen(item);
+		return true;
+	case LOOP_DNS_CLIENT:
+		dns_on_client(item, events);
+		return true;
+	case LOOP_DNS_UPSTREAM:
+		dns_on_upstream(item, events);
+		return true;
+	case LOOP_DNS_TIMER:
+		dns_on_timer(item);
+		return true;
+	default:
+		return false;
+	}
+}

@@ -99,12 +99,8 @@ __be16 dns_server_port(const struct dns_server *s);
 int dns_server_set_upstreams(struct dns_server *s, const struct dns_upstream *u, size_t n);
 /* A name came, or is ready: whoever waits for it is answered. */
 void dns_server_names_added(struct dns_server *s);
-/* Handlers of the loop's kinds; they never fail the agent. */
-void dns_on_udp(struct loop_item *item);
-void dns_on_listen(struct loop_item *item);
-void dns_on_client(struct loop_item *item, uint32_t events);
-void dns_on_upstream(struct loop_item *item, uint32_t events);
-void dns_on_timer(struct loop_item *item);
+/* For the loop: false, if it is of another kind than LOOP_DNS_*. */
+bool dns_on_loop(struct loop_item *item, uint32_t events);
 
 /* The nameservers of a resolv.conf text (loopback ones included). Returns how many were put into
  * ret (at most max). */

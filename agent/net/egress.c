@@ -20,7 +20,6 @@
 
 #define SET4		 "addresses4"
 #define SET6		 "addresses6"
-#define CHAIN		 "postrouting"
 #define LOOPBACK_IFINDEX 1   /* in every network namespace */
 #define PRIORITY_SRCNAT	 100 /* NF_IP_PRI_NAT_SRC, and its name in nft */
 /* What nft calls these types when it lists the sets; the kernel only keeps the number. */
@@ -135,43 +134,20 @@ static int match_source(struct nftnl_rule *rule, bool v4)
 	return 0;
 }
 
-static int fill_rule(struct nftnl_rule *rule, const struct instance *inst, bool v4)
+static int fill_rule(struct nftnl_rule *rule, bool v4, const void *arg)
 {
-	uint8_t proto = v4 ? NFPROTO_IPV4 : NFPROTO_IPV6;
+	const struct instance *inst = arg;
 	uint32_t lo = LOOPBACK_IFINDEX;
 	struct nftnl_expr *e;
 
 	/* Not by lo: host-mode apps talk to each other there. Comparing only the prefix's bytes of
 	 * the name is what nft's "ax-*" does. */
-	if (nft_match_meta(rule, NFT_META_NFPROTO, NFT_CMP_EQ, &proto, sizeof(proto)) ||
-	    nft_match_meta(rule, NFT_META_OIF, NFT_CMP_NEQ, &lo, sizeof(lo)) ||
+	if (nft_match_meta(rule, NFT_META_OIF, NFT_CMP_NEQ, &lo, sizeof(lo)) ||
 	    nft_match_meta(rule, NFT_META_OIFNAME, NFT_CMP_NEQ, inst->device_prefix,
 			   (uint32_t)strlen(inst->device_prefix)) ||
 	    match_source(rule, v4))
 		return -ENOMEM;
 	return nft_expr_add(rule, "masq", &e);
-}
-
-static int add_rule(struct nft_batch *b, const struct instance *inst, bool v4)
-{
-	struct nftnl_rule *rule = nft_rule_new(b, CHAIN);
-
-	return rule ? nft_rule_add(b, rule, fill_rule(rule, inst, v4)) : -ENOMEM;
-}
-
-static int add_everything(struct nft_batch *b, const struct instance *inst,
-			  const struct ax_addr *addrs, size_t n)
-{
-	int r;
-
-	r = nft_table_anew(b);
-	r = r ? r : nft_chain_add(b, CHAIN, "nat", NF_INET_POST_ROUTING, PRIORITY_SRCNAT);
-	for (int v4 = 1; v4 >= 0 && !r; v4--) {
-		r = add_set(b, v4);
-		r = r ? r : add_elements(b, v4, addrs, n);
-		r = r ? r : add_rule(b, inst, v4);
-	}
-	return r;
 }
 
 static int table_replace(const struct instance *inst, const struct ax_addr *addrs, size_t n,
@@ -182,35 +158,27 @@ static int table_replace(const struct instance *inst, const struct ax_addr *addr
 	int r;
 
 	table_name(inst, name);
-	r = nft_batch_init(&b, name, table_size(n));
-	r = r ? r : add_everything(&b, inst, addrs, n);
-	r = r ? r : nft_batch_send(&b);
-	if (nft_is_unsupported(r))
-		return error_set(
-			e, -EOPNOTSUPP,
-			"this kernel cannot masquerade, so apps have no egress: it needs "
-			"CONFIG_NF_TABLES_INET, CONFIG_NFT_NAT and CONFIG_NFT_MASQ (module "
-			"nft_masq); set egress: false to do without");
-	if (r)
-		return error_set(e, r,
-				 "cannot set up masquerading in nf_tables (table inet %s): %s",
-				 b.table, strerror(-r));
-	return 0;
+	r = nft_table_begin(&b, name, table_size(n), "postrouting", "nat", NF_INET_POST_ROUTING,
+			    PRIORITY_SRCNAT);
+	for (int v4 = 1; v4 >= 0 && !r; v4--) {
+		r = add_set(&b, v4);
+		r = r ? r : add_elements(&b, v4, addrs, n);
+		r = r ? r : nft_rule_add(&b, v4, fill_rule, inst);
+	}
+	return nft_table_end(
+		&b, r, "masquerading in nf_tables",
+		"this kernel cannot masquerade, so apps have no egress: it needs "
+		"CONFIG_NF_TABLES_INET, CONFIG_NFT_NAT and CONFIG_NFT_MASQ (module nft_masq); set "
+		"egress: false to do without",
+		e);
 }
 
 static int table_remove(const struct instance *inst, struct error *e)
 {
 	char name[TABLE_NAME_MAX];
-	int r;
 
 	table_name(inst, name);
-	r = nft_table_remove(name);
-	if (!r)
-		return 0;
-	return error_set(e, r,
-			 "cannot remove the nf_tables table inet %s: %s; try: nft delete "
-			 "table inet %s",
-			 name, strerror(-r), name);
+	return nft_table_remove(name, e);
 }
 
 int egress_set(const struct instance *inst, const struct ax_addr *addrs, size_t n, struct error *e)

@@ -13,7 +13,6 @@
 
 /* No instance's: those are called ax_<name>. */
 #define TABLE "ax-forwarding"
-#define CHAIN "forward"
 #define SIZE  8192
 
 #define PRIORITY_FILTER 0 /* NF_IP_PRI_FILTER, and its name in nft */
@@ -64,15 +63,16 @@ static int set_verdict(struct nftnl_rule *rule, uint32_t verdict)
 
 enum what { FROM_US, ANSWERS_TO_US, THE_REST };
 
-static int fill_rule(struct nftnl_rule *rule, bool v4, enum what what)
+static int fill_rule(struct nftnl_rule *rule, bool v4, const void *arg)
 {
-	uint8_t proto = v4 ? NFPROTO_IPV4 : NFPROTO_IPV6;
-	int r = nft_match_meta(rule, NFT_META_NFPROTO, NFT_CMP_EQ, &proto, sizeof(proto));
+	enum what what = *(const enum what *)arg;
+	int r = 0;
 
+	(void)v4;
 	if (what == FROM_US)
-		r = r ? r : match_group(rule, NFT_META_IIFGROUP);
+		r = match_group(rule, NFT_META_IIFGROUP);
 	if (what == ANSWERS_TO_US) {
-		r = r ? r : match_group(rule, NFT_META_OIFGROUP);
+		r = match_group(rule, NFT_META_OIFGROUP);
 		r = r ? r : match_answer(rule);
 	}
 	return r ? r : set_verdict(rule, what == THE_REST ? NF_DROP : NF_ACCEPT);
@@ -82,46 +82,30 @@ static int add_rules(struct nft_batch *b, bool v4)
 {
 	int r = 0;
 
-	for (enum what w = FROM_US; w <= THE_REST && !r; w++) {
-		struct nftnl_rule *rule = nft_rule_new(b, CHAIN);
-
-		r = rule ? nft_rule_add(b, rule, fill_rule(rule, v4, w)) : -ENOMEM;
-	}
+	for (enum what w = FROM_US; w <= THE_REST && !r; w++)
+		r = nft_rule_add(b, v4, fill_rule, &w);
 	return r;
 }
 
 int guard_set(bool v4, bool v6, struct error *e)
 {
 	CLEANUP(nft_batch_free) struct nft_batch b;
-	int r = nft_batch_init(&b, TABLE, SIZE);
+	int r = nft_table_begin(&b, TABLE, SIZE, "forward", "filter", NF_INET_FORWARD,
+				PRIORITY_FILTER);
 
-	r = r ? r : nft_table_anew(&b);
-	r = r ? r : nft_chain_add(&b, CHAIN, "filter", NF_INET_FORWARD, PRIORITY_FILTER);
 	if (!r && v4)
 		r = add_rules(&b, true);
 	if (!r && v6)
 		r = add_rules(&b, false);
-	r = r ? r : nft_batch_send(&b);
-	if (nft_is_unsupported(r))
-		return error_set(
-			e, -EOPNOTSUPP,
-			"this kernel cannot tell answers from other packets, so ax does "
-			"not switch forwarding on: it needs CONFIG_NFT_CT (module nft_ct); "
-			"switch it on yourself (sysctl net.ipv4.ip_forward=1), or set "
-			"egress: false to do without");
-	if (r)
-		return error_set(e, r, "cannot set up nf_tables (table inet " TABLE "): %s",
-				 strerror(-r));
-	return 0;
+	return nft_table_end(
+		&b, r, "nf_tables",
+		"this kernel cannot tell answers from other packets, so ax does not switch "
+		"forwarding on: it needs CONFIG_NFT_CT (module nft_ct); switch it on yourself "
+		"(sysctl net.ipv4.ip_forward=1), or set egress: false to do without",
+		e);
 }
 
 int guard_remove(struct error *e)
 {
-	int r = nft_table_remove(TABLE);
-
-	return r ? error_set(e, r,
-			     "cannot remove the nf_tables table inet " TABLE
-			     ": %s; try: nft delete table inet " TABLE,
-			     strerror(-r))
-		 : 0;
+	return nft_table_remove(TABLE, e);
 }

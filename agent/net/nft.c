@@ -19,7 +19,7 @@ void nft_batch_free(struct nft_batch *b)
 	free(b->buf);
 }
 
-int nft_batch_init(struct nft_batch *b, const char *table, size_t size)
+static int batch_init(struct nft_batch *b, const char *table, size_t size)
 {
 	*b = (struct nft_batch){.size = size + MARGIN, .table = table};
 	b->buf = calloc(1, b->size);
@@ -55,7 +55,7 @@ static int add_table(struct nft_batch *b, uint16_t type)
 	return 0;
 }
 
-int nft_table_anew(struct nft_batch *b)
+static int table_anew(struct nft_batch *b)
 {
 	/* Made before it is deleted, because deleting what is not there would fail. */
 	int r = add_table(b, NFT_MSG_NEWTABLE);
@@ -64,8 +64,8 @@ int nft_table_anew(struct nft_batch *b)
 	return r ? r : add_table(b, NFT_MSG_NEWTABLE);
 }
 
-int nft_chain_add(struct nft_batch *b, const char *name, const char *type, uint32_t hook,
-		  int32_t priority)
+static int add_chain(struct nft_batch *b, const char *name, const char *type, uint32_t hook,
+		     int32_t priority)
 {
 	struct nftnl_chain *c = nftnl_chain_alloc();
 	struct nlmsghdr *nlh;
@@ -84,27 +84,26 @@ int nft_chain_add(struct nft_batch *b, const char *name, const char *type, uint3
 	return 0;
 }
 
-struct nftnl_rule *nft_rule_new(const struct nft_batch *b, const char *chain)
+int nft_table_begin(struct nft_batch *b, const char *table, size_t size, const char *chain,
+		    const char *type, uint32_t hook, int32_t priority)
+{
+	int r = batch_init(b, table, size);
+
+	b->chain = chain;
+	r = r ? r : table_anew(b);
+	return r ? r : add_chain(b, chain, type, hook, priority);
+}
+
+static struct nftnl_rule *new_rule(const struct nft_batch *b)
 {
 	struct nftnl_rule *rule = nftnl_rule_alloc();
 
 	if (!rule)
 		return NULL;
 	nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, b->table);
-	nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, chain);
+	nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, b->chain);
 	nftnl_rule_set_u32(rule, NFTNL_RULE_FAMILY, NFPROTO_INET);
 	return rule;
-}
-
-int nft_rule_add(struct nft_batch *b, struct nftnl_rule *rule, int filled)
-{
-	if (!filled) {
-		nftnl_rule_nlmsg_build_payload(
-			nft_batch_add(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND), rule);
-		nft_batch_added(b);
-	}
-	nftnl_rule_free(rule);
-	return filled;
 }
 
 int nft_expr_add(struct nftnl_rule *rule, const char *name, struct nftnl_expr **e)
@@ -131,6 +130,26 @@ int nft_match_meta(struct nftnl_rule *rule, uint32_t key, uint32_t op, const voi
 	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_OP, op);
 	nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA, data, len);
 	return 0;
+}
+
+int nft_rule_add(struct nft_batch *b, bool v4,
+		 int (*fill)(struct nftnl_rule *rule, bool v4, const void *arg), const void *arg)
+{
+	uint8_t proto = v4 ? NFPROTO_IPV4 : NFPROTO_IPV6;
+	struct nftnl_rule *rule = new_rule(b);
+	int r;
+
+	if (!rule)
+		return -ENOMEM;
+	r = nft_match_meta(rule, NFT_META_NFPROTO, NFT_CMP_EQ, &proto, sizeof(proto));
+	r = r ? r : fill(rule, v4, arg);
+	if (!r) {
+		nftnl_rule_nlmsg_build_payload(
+			nft_batch_add(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND), rule);
+		nft_batch_added(b);
+	}
+	nftnl_rule_free(rule);
+	return r;
 }
 
 /*
@@ -166,7 +185,7 @@ static int read_answers(struct mnl_socket *s)
 	}
 }
 
-int nft_batch_send(struct nft_batch *b)
+static int batch_send(struct nft_batch *b)
 {
 	struct mnl_socket *s = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
 	int size, one = 1, r = 0;
@@ -192,18 +211,37 @@ int nft_batch_send(struct nft_batch *b)
 	return r;
 }
 
-bool nft_is_unsupported(int err)
+/* What a kernel answers that has no nf_tables, no inet family, or not what a rule needs. */
+static bool is_unsupported(int err)
 {
 	return err == -EOPNOTSUPP || err == -EPROTONOSUPPORT || err == -EAFNOSUPPORT ||
 	       err == -ENOENT;
 }
 
-int nft_table_remove(const char *table)
+int nft_table_end(struct nft_batch *b, int made, const char *what, const char *unsupported,
+		  struct error *e)
+{
+	int r = made ? made : batch_send(b);
+
+	if (is_unsupported(r))
+		return error_set(e, -EOPNOTSUPP, "%s", unsupported);
+	return r ? error_set(e, r, "cannot set up %s (table inet %s): %s", what, b->table,
+			     strerror(-r))
+		 : 0;
+}
+
+int nft_table_remove(const char *table, struct error *e)
 {
 	CLEANUP(nft_batch_free) struct nft_batch b;
-	int r = nft_batch_init(&b, table, NFT_MESSAGE_SIZE);
+	int r = batch_init(&b, table, NFT_MESSAGE_SIZE);
 
 	r = r ? r : add_table(&b, NFT_MSG_DELTABLE);
-	r = r ? r : nft_batch_send(&b);
-	return nft_is_unsupported(r) ? 0 : r; /* it is not there */
+	r = r ? r : batch_send(&b);
+	if (!r || is_unsupported(r))
+		return 0; /* it is not there */
+	return error_set(
+		e, r,
+		"cannot remove the nf_tables table inet %s: %s; try: nft delete table inet "
+		"%s",
+		table, strerror(-r), table);
 }

@@ -31,25 +31,8 @@ static void dispatch(void)
 	uint32_t events;
 
 	assert_int_equal(loop_wait(dns.epoll_fd, &item, &events), 0);
-	switch (item->kind) {
-	case LOOP_DNS_UDP:
-		dns_on_udp(item);
-		break;
-	case LOOP_DNS_LISTEN:
-		dns_on_listen(item);
-		break;
-	case LOOP_DNS_CLIENT:
-		dns_on_client(item, events);
-		break;
-	case LOOP_DNS_UPSTREAM:
-		dns_on_upstream(item, events);
-		break;
-	case LOOP_DNS_TIMER:
-		dns_on_timer(item);
-		break;
-	default:
+	if (!dns_on_loop(item, events))
 		fail_msg("an event of kind %d", item->kind);
-	}
 }
 
 bool dns_run(int fd, int ms)
@@ -255,18 +238,6 @@ void dns_allow_descriptors(void)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	limit.rlim_cur = limit.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-}
-
-unsigned dns_count_descriptors(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
 }
 
 void dns_send_many(int fd, unsigned from, unsigned to)

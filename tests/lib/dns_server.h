@@ -48,7 +48,6 @@ void dns_assert_closed(int fd, int ms);
 bool dns_timer_is_set(void);
 
 void dns_allow_descriptors(void);
-unsigned dns_count_descriptors(void);
 /* Sends from..to-1 by UDP, and turns the loop. */
 void dns_send_many(int fd, unsigned from, unsigned to);
 

@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <linux/bpf.h>
 #include <sys/wait.h>
 
 #include "iface/iface.h"
+#include "tests/lib/descriptors.h"
 #include "tests/lib/filter_judge.h"
 #include "tests/lib/rule_lists.h"
 
@@ -530,29 +530,17 @@ static void as_many_as_there_may_be(void **state)
 
 #define BIGGER 1500 /* rules, which need more counters than a short list gets */
 
-static size_t open_descriptors(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 /* An agent asks for as long as it runs. */
 static void asking_leaves_no_descriptor(void **state)
 {
 	struct xdp_load_options o = {0};
 	struct strv names = {0};
 	struct error e = {0};
-	size_t before;
+	unsigned before;
 
 	(void)state;
 	filter_load("rules: [{action: pass}]\n");
-	before = open_descriptors();
+	before = count_descriptors();
 	for (int i = 0; i < 5; i++) {
 		struct xdp_status s;
 
@@ -563,7 +551,7 @@ static void asking_leaves_no_descriptor(void **state)
 	}
 	assert_int_equal(names.n, 5);
 	strv_free(&names);
-	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(count_descriptors(), before);
 }
 
 static void load_bigger(uint32_t confirm_ms)

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 
+#include "tests/lib/descriptors.h"
 #include "tests/lib/dns_server.h"
 
 static void test_queries_of_one_asker_are_bounded(void **state)
@@ -43,7 +44,7 @@ static void test_queries_of_all_are_bounded(void **state)
 {
 	autoclose int silent = dns_socket_to(SOCK_DGRAM, 0);
 	struct dns_upstream u = dns_upstream_at(dns_port_of(silent));
-	unsigned before = dns_count_descriptors();
+	unsigned before = count_descriptors();
 	int fd[DNS_QUERIES_MAX / DNS_QUERIES_SHARE + 2];
 
 	(void)state;
@@ -52,9 +53,9 @@ static void test_queries_of_all_are_bounded(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(fd); i++) {
 		fd[i] = dns_socket_from(SOCK_DGRAM, 256 + i, dns_server_port(dns.server));
 		dns_send_many(fd[i], 0, DNS_QUERIES_SHARE);
-		assert_true(dns_count_descriptors() <= before + DNS_QUERIES_MAX + ARRAY_SIZE(fd));
+		assert_true(count_descriptors() <= before + DNS_QUERIES_MAX + ARRAY_SIZE(fd));
 	}
-	assert_true(dns_count_descriptors() >= before + DNS_QUERIES_MAX);
+	assert_true(count_descriptors() >= before + DNS_QUERIES_MAX);
 	for (unsigned i = 0; i < ARRAY_SIZE(fd); i++)
 		close(fd[i]);
 }
@@ -97,7 +98,7 @@ static void test_pipelining_clients_keep_the_bound(void **state)
 	dns_allow_descriptors();
 	assert_int_equal(listen(silent, 4096), 0);
 	dns_set_upstreams(&u, 1);
-	before = dns_count_descriptors();
+	before = count_descriptors();
 	for (unsigned i = 0; i < ARRAY_SIZE(fd); i++)
 		fd[i] = dns_socket_from(SOCK_STREAM, 256 + i, dns_server_port(dns.server));
 	for (unsigned n = 0; n < 100; n++)
@@ -105,8 +106,7 @@ static void test_pipelining_clients_keep_the_bound(void **state)
 			dns_send_framed(fd[i], &q);
 	for (int i = 0; i < 100; i++) {
 		dns_run(-1, 3);
-		assert_true(dns_count_descriptors() <=
-			    before + DNS_QUERIES_MAX + 2 * ARRAY_SIZE(fd));
+		assert_true(count_descriptors() <= before + DNS_QUERIES_MAX + 2 * ARRAY_SIZE(fd));
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(fd); i++)
 		close(fd[i]);
