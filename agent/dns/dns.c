@@ -233,7 +233,7 @@ bool dns_rights_of(const struct dns_server *s, const struct sockaddr_storage *fr
 	return !s->zone.asker || s->zone.asker(s->zone.arg, &addr, port_be, proto, ret);
 }
 
-void dns_on_udp(struct loop_item *item)
+static void dns_on_udp(struct loop_item *item)
 {
 	struct dns_socket *sock = LOOP_OWNER(item, struct dns_socket, item);
 	struct dns_server *s = sock->server;
@@ -297,7 +297,7 @@ void dns_settle(struct dns_server *s)
 	timer_update(s);
 }
 
-void dns_on_timer(struct loop_item *item)
+static void dns_on_timer(struct loop_item *item)
 {
 	struct dns_server *s = LOOP_OWNER(item, struct dns_socket, item)->server;
 	uint64_t expirations, now = time_mono_ns();

@@ -132,11 +132,9 @@ void dns_clients_expire(struct dns_server *s, uint64_t now_ns);
 void dns_clients_close(struct dns_server *s);
 int dns_listen_events(struct dns_server *s, uint32_t events);
 
-/* Handlers of the loop's kinds; they never fail the agent. */
-void dns_on_udp(struct loop_item *item);
+/* Handlers of some of the loop's kinds; they never fail the agent. */
 void dns_on_listen(struct loop_item *item);
 void dns_on_client(struct loop_item *item, uint32_t events);
 void dns_on_upstream(struct loop_item *item, uint32_t events);
-void dns_on_timer(struct loop_item *item);
 
 #endif
