@@ -30,6 +30,10 @@ struct sock {
 	void *sk_user_data;
 };
 
+struct bpf_iter__sockmap {
+	struct sock *sk;
+};
+
 struct tcp_ulp_ops;
 struct inet_connection_sock {
 	const struct tcp_ulp_ops *icsk_ulp_ops;

@@ -18,7 +18,7 @@
 #define WITHOUT	 "connections between apps are not spliced"
 
 static const char *const programs[] = {"ax_splice_ops", "ax_splice_msg", "ax_splice_conns",
-				       "ax_splice_join"};
+				       "ax_splice_join", "ax_splice_members"};
 
 /* What outlives the agent. */
 static const char *const kept[] = {"splice_members", "splice_ends", "splice_ctl", "splice_apps",
@@ -213,7 +213,6 @@ int datapath_splice_open(struct datapath *dp, uint32_t members_max, struct splic
 	if (!s)
 		return error_set(e, -ENOMEM, "out of memory");
 	s->dp = dp;
-	s->supported = true;
 	r = load(s, members_max, e);
 	r = r ? r : splice_attach(s, e);
 	if (!r) {

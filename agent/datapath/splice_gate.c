@@ -8,9 +8,12 @@
 #include "datapath/splice_priv.h"
 #include "splicing.skel.h"
 
+#define MEMBERS_MAX 4096
+
 struct splice_gate {
 	struct splice *s;
-	struct bpf_link *ops; /* NULL: no cgroup */
+	struct bpf_link *members; /* the iterator */
+	struct bpf_link *ops;	  /* NULL: no cgroup */
 };
 
 static int load(struct splice *s, struct error *e)
@@ -23,17 +26,32 @@ static int load(struct splice *s, struct error *e)
 		return error_set(e, -errno, "libbpf cannot open splicing's programs: %s",
 				 strerror(errno));
 	s->skel->rodata->gate = true;
+	bpf_map__set_max_entries(s->skel->maps.splice_members, MEMBERS_MAX);
 	r = splicing__load(s->skel);
 	return r ? error_set(e, r, "the kernel refuses to splice (%s)",
 			     datapath_last_word()[0] ? datapath_last_word() : strerror(-r))
 		 : 0;
 }
 
+static int attach(struct splice_gate *g, int cgroup_fd)
+{
+	union bpf_iter_link_info info = {
+		.map.map_fd = (uint32_t)bpf_map__fd(g->s->skel->maps.splice_members)};
+	LIBBPF_OPTS(bpf_iter_attach_opts, o, .link_info = &info, .link_info_len = sizeof(info));
+
+	g->members = bpf_program__attach_iter(g->s->skel->progs.ax_splice_members, &o);
+	if (!g->members)
+		return -errno;
+	if (cgroup_fd < 0)
+		return 0;
+	g->ops = bpf_program__attach_cgroup(g->s->skel->progs.ax_splice_ops, cgroup_fd);
+	return g->ops ? 0 : -errno;
+}
+
 int datapath_splice_gate_open(int cgroup_fd, bool redirect, struct splice_gate **ret,
 			      struct error *e)
 {
 	struct splice_gate *g = calloc(1, sizeof(*g));
-	struct error unused;
 	int r;
 
 	if (g)
@@ -42,16 +60,11 @@ int datapath_splice_gate_open(int cgroup_fd, bool redirect, struct splice_gate *
 		free(g);
 		return error_set(e, -ENOMEM, "out of memory");
 	}
-	g->s->supported = datapath_splice_supported(&unused) == 0;
 	r = load(g->s, e);
 	r = r ? r : splice_attach(g->s, e);
 	if (!r) {
 		r = splice_ctl_set(g->s, redirect);
-		if (!r && cgroup_fd >= 0) {
-			g->ops = bpf_program__attach_cgroup(g->s->skel->progs.ax_splice_ops,
-							    cgroup_fd);
-			r = g->ops ? 0 : -errno;
-		}
+		r = r ? r : attach(g, cgroup_fd);
 		if (r)
 			error_set(e, r, "splicing cannot be attached: %s", strerror(-r));
 	}
@@ -62,36 +75,27 @@ int datapath_splice_gate_open(int cgroup_fd, bool redirect, struct splice_gate *
 	return r;
 }
 
-static int find(void *arg, const struct ax_splice_conn *c)
+static int add_member(struct splice_gate *g, int fd)
 {
-	struct splice_pair *p = arg;
+	struct ax_splice_end end = {0};
+	uint64_t cookie, value = (uint64_t)fd;
+	socklen_t len = sizeof(cookie);
 
-	if (c->cookie == p->a.cookie)
-		p->a.sk = c->sk;
-	if (c->cookie == p->b.cookie)
-		p->b.sk = c->sk;
+	if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) ||
+	    bpf_map_update_elem(bpf_map__fd(g->s->skel->maps.splice_ends), &fd, &end,
+				BPF_NOEXIST) ||
+	    bpf_map_update_elem(bpf_map__fd(g->s->skel->maps.splice_members), &cookie, &value,
+				BPF_NOEXIST))
+		return -errno;
 	return 0;
-}
-
-static int cookie_of(int fd, uint64_t *ret)
-{
-	socklen_t len = sizeof(*ret);
-
-	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, ret, &len) ? -errno : 0;
 }
 
 int datapath_splice_gate_join(struct splice_gate *g, int a, int b)
 {
-	struct splice_pair p = {.a.netns_fd = -1, .b.netns_fd = -1};
-	int r = cookie_of(a, &p.a.cookie);
+	int r = add_member(g, a);
 
-	r = r ? r : cookie_of(b, &p.b.cookie);
-	r = r ? r : datapath_splice_conns_each(g->s, -1, find, &p);
-	if (!r && (!p.a.sk || !p.b.sk))
-		r = -ENOTCONN;
-	r = r ? r : datapath_splice_join(g->s, &p, 1);
-	r = r ? r : p.a.result;
-	return r ? r : p.b.result;
+	r = r ? r : add_member(g, b);
+	return r ? r : datapath_iter_each(g->members, -1, 1, NULL, NULL); /* it writes nothing */
 }
 
 int datapath_splice_gate_redirect(struct splice_gate *g, bool on)
@@ -109,6 +113,7 @@ void datapath_splice_gate_close(struct splice_gate *g)
 {
 	if (!g)
 		return;
+	bpf_link__destroy(g->members);
 	bpf_link__destroy(g->ops);
 	datapath_splice_close(g->s);
 	free(g);

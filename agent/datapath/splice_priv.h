@@ -14,7 +14,6 @@ struct splice {
 	struct bpf_link *conns; /* iterators */
 	struct bpf_link *join;
 	struct ring_buffer *ring;
-	bool supported; /* sockets may join by an iterator */
 };
 
 /* Iterators, and the program on the map of members. */
