@@ -193,45 +193,76 @@ struct host_condition {
 _Static_assert(offsetof(struct host_condition, addr) == sizeof(struct inet_diag_hostcond),
 	       "the kernel's layout");
 
-/* The kernel tells of sockets with that source address alone. */
-struct bound_request {
-	struct diag_request rq;
+/* Says yes to sockets with that source address alone. */
+struct condition {
 	struct nlattr attr;
 	struct inet_diag_bc_op op;
 	struct host_condition cond;
 };
 
-static int ask_bound(int fd, uint8_t family, uint8_t proto, const struct ax_addr *addr)
+static struct condition condition_of(const struct ax_addr *addr)
 {
-	struct bound_request m = {
-		.rq = {.nlh = {.nlmsg_len = sizeof(m),
-			       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-		       .rq = {.sdiag_family = family,
-			      .sdiag_protocol = proto,
-			      .idiag_states = proto == IPPROTO_TCP ? TCP_STATES_BOUND : ~0u}},
-		.attr = {.nla_len = sizeof(m) - sizeof(m.rq), .nla_type = INET_DIAG_REQ_BYTECODE},
-		.op = {.code = INET_DIAG_BC_S_COND,
-		       .yes = sizeof(m) - sizeof(m.rq) - sizeof(m.attr)},
+	struct condition c = {
+		.attr = {.nla_len = sizeof(c), .nla_type = INET_DIAG_REQ_BYTECODE},
+		.op = {.code = INET_DIAG_BC_S_COND, .yes = sizeof(c) - sizeof(c.attr)},
 		.cond = {.family = AF_INET6, .prefix_len = 128, .port = -1}};
+
+	c.op.no = (uint16_t)(c.op.yes + sizeof(uint32_t)); /* beyond the end: no */
+	memcpy(c.cond.addr, addr, sizeof(c.cond.addr));
+	if (addr_is_v4(addr)) { /* v4-mapped sockets are found by that, too */
+		c.cond.family = AF_INET;
+		c.cond.prefix_len = 32;
+		c.cond.addr[0] = addr->w[3];
+	}
+	return c;
+}
+
+static int send_whole(int fd, const void *message, size_t size)
+{
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 
-	m.op.no = (uint16_t)(m.op.yes + sizeof(uint32_t)); /* beyond the end: no */
-	memcpy(m.cond.addr, addr, sizeof(m.cond.addr));
-	if (addr_is_v4(addr)) { /* v4-mapped sockets are found by that, too */
-		m.cond.family = AF_INET;
-		m.cond.prefix_len = 32;
-		m.cond.addr[0] = addr->w[3];
-	}
-	return sendto(fd, &m, sizeof(m), 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0 ? -errno
+	return sendto(fd, message, size, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0 ? -errno
 											    : 0;
 }
 
-static int bound_of(int fd, uint8_t family, uint8_t proto, const struct ax_addr *addr,
+static int ask_bound(int fd, uint8_t family, uint8_t proto, const struct ax_addr *addr)
+{
+	struct {
+		struct diag_request rq;
+		struct condition c;
+	} m = {.rq = {.nlh = {.nlmsg_len = sizeof(m),
+			      .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			      .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		      .rq = {.sdiag_family = family,
+			     .sdiag_protocol = proto,
+			     .idiag_states = proto == IPPROTO_TCP ? TCP_STATES_BOUND : ~0u}},
+	       .c = condition_of(addr)};
+
+	return send_whole(fd, &m, sizeof(m));
+}
+
+/* The older form, which asks for both families: the kernel walks its tables, which are megabytes
+ * however few sockets there are, once for that. */
+static int ask_bound_tcp(int fd, const struct ax_addr *addr)
+{
+	struct {
+		struct nlmsghdr nlh;
+		struct inet_diag_req rq;
+		struct condition c;
+	} m = {.nlh = {.nlmsg_len = sizeof(m),
+		       .nlmsg_type = TCPDIAG_GETSOCK,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+	       .rq = {.idiag_family = AF_INET, .idiag_states = TCP_STATES_BOUND},
+	       .c = condition_of(addr)};
+
+	return send_whole(fd, &m, sizeof(m));
+}
+
+/* What the kernel answers to a question that was sent (r: 0). */
+static int bound_of(int fd, int r, uint8_t proto, const struct ax_addr *addr,
 		    struct sock_found *ret)
 {
-	struct inet_diag_msg found[FOUND_MAX] = {0};
-	int r = ask_bound(fd, family, proto, addr);
+	struct inet_diag_msg found[FOUND_MAX];
 
 	r = r ? r : read_dump(fd, addr, true, found, FOUND_MAX);
 	for (int i = 0; i < r; i++) {
@@ -245,21 +276,26 @@ static int bound_of(int fd, uint8_t family, uint8_t proto, const struct ax_addr 
 	return r < 0 ? r : 0;
 }
 
+static int bound_in(int fd, uint8_t proto, const struct ax_addr *addr, struct sock_found *ret)
+{
+	static const uint8_t families[] = {AF_INET6, AF_INET};
+	int r = 0;
+
+	for (int i = 0; !r && i < (addr_is_v4(addr) ? 2 : 1); i++)
+		r = bound_of(fd, ask_bound(fd, families[i], proto, addr), proto, addr, ret);
+	return r;
+}
+
 int socks_bound(const struct ax_addr *addr, struct sock_found *ret)
 {
-	static const uint8_t protos[] = {IPPROTO_TCP, IPPROTO_UDP};
-	static const uint8_t families[] = {AF_INET6, AF_INET};
 	autoclose int fd = open_diag(NULL);
+	int r = -EOPNOTSUPP;
 
 	if (fd < 0)
 		return fd;
-	for (size_t p = 0; p < ARRAY_SIZE(protos); p++) {
-		for (int f = 0; f < (addr_is_v4(addr) ? 2 : 1); f++) {
-			int r = bound_of(fd, families[f], protos[p], addr, ret);
-
-			if (r)
-				return r;
-		}
-	}
-	return 0;
+	if (addr_is_v4(addr))
+		r = bound_of(fd, ask_bound_tcp(fd, addr), IPPROTO_TCP, addr, ret);
+	if (r < 0)
+		r = bound_in(fd, IPPROTO_TCP, addr, ret);
+	return r ? r : bound_in(fd, IPPROTO_UDP, addr, ret);
 }
