@@ -24,7 +24,8 @@
  *
  *  {"op":"get","what":"apps"}     -> {"ok":true,"apps":[{"id","name","ip4"?,"ip6"?,"net","labels",
  *      "user"?,"pid","state":"starting|running|stopping|declared","since":UNIX_SECONDS,"command":[..],
- *      "service"?,"egress":bool,"restart","detached":bool,"wait_ms","cgroup","restarts":N}]}
+ *      "service"?,"egress":bool,"restart","detached":bool,"wait_ms","splice","cgroup",
+ *      "restarts":N}]}
  *  {"op":"get","what":"services"} -> {"ok":true,"services":[{"id","name","ip4"?,"ip6"?,
  *      "declared":bool,"strategy":NAME,"wait_ms","ports":[{"port","target","proto"}],
  *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight","state":"up|down"?,"why"?}]}]}
@@ -34,8 +35,10 @@
  *      "address","port","since":UNIX_SECONDS,"sockets":N}]}
  *  {"op":"get","what":"conns"}    -> {"ok":true,"conns":[{"proto":"tcp","state":"established",
  *      "local","local_port","local_name"?,"remote","remote_port","remote_name"?,"service"?,
- *      "service_address"?,"service_port"?,"sent","received","rtt_us"}]}
- *      Each connection once from every end that is under ax.
+ *      "service_address"?,"service_port"?,"sent","received","rtt_us","spliced"?,
+ *      "not_spliced"?}]}
+ *      Each connection once from every end that is under ax. `spliced`: bytes that this end sent
+ *      from socket to socket; else why none, of those that are established.
  *  {"op":"get","what":"names"}    -> {"ok":true,"domain":"ax.internal","names":[{"name","ip4"?,
  *      "ip6"?,"kind":"app|service|declared"}]}
  *  {"op":"get","what":"interfaces"} -> {"ok":true,"interfaces":[{"name",
@@ -66,7 +69,8 @@
  *
  * SPEC: {"name"?,"ip4"?,"ip6"?,"labels":"k=v,..","user"?,"net":"private|host","env":[..],
  *        "command":[..],"directory"?,"wait_ms","egress":bool,"detach":bool,
- *        "restart":"no|on-failure|always"}; keys that are missing have config.h's defaults.
+ *        "restart":"no|on-failure|always","splice":"auto|on|off|forced"}; keys that are missing
+ * have config.h's defaults.
  */
 #ifndef AX_CONTROL_CONTROL_H
 #define AX_CONTROL_CONTROL_H

@@ -203,5 +203,7 @@ int gate_read(const struct instance *inst, struct gate_result *ret)
 	gate_path(inst, path, sizeof(path));
 	r = read_own(path, &text);
 	r = r ? r : gate_kernel_read(&k);
-	return r ? r : gate_parse(text, &k, ret);
+	if (r || !text)
+		return r ? r : -ENOENT;
+	return gate_parse(text, &k, ret);
 }

@@ -14,7 +14,7 @@ static const struct {
 	[REASON_KERNEL] = {"kernel too old", false},
 	[REASON_UNSAFE] = {"not safe on this kernel", false},
 	[REASON_FIONREAD] = {"FIONREAD is wrong here", false},
-	[REASON_NO_PEER] = {"other end not found", true},
+	[REASON_NO_PEER] = {"other end is no app", true},
 	[REASON_STRANGER] = {"not its app's address", true},
 	[REASON_CANNOT] = {"TLS, MPTCP or repair", true},
 	[REASON_BLOCKING] = {"blocking", true},

@@ -14,7 +14,7 @@ enum splice_reason {
 	REASON_KERNEL,	   /* too old, or without BTF */
 	REASON_UNSAFE, /* bytes or memory would be wrong on this kernel, whatever is asked for */
 	REASON_FIONREAD,
-	REASON_NO_PEER,	 /* the other end is not found */
+	REASON_NO_PEER,	 /* the other end is nobody's that is known */
 	REASON_STRANGER, /* a network namespace has an address that is not its app's */
 	REASON_CANNOT,	 /* kTLS, MPTCP, TCP_REPAIR */
 	REASON_BLOCKING,
