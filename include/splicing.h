@@ -30,8 +30,8 @@ struct ax_splice_end {
 };
 _Static_assert(sizeof(struct ax_splice_end) == 64, "struct ax_splice_end is a map value");
 
-/* Map `splice_wanted`: cookie of a socket that ax_splice_join shall make a member -> the end of its
- * connection. */
+/* Map `splice_wanted`: cookie of a socket that ax_splice_join shall make a member -> the other end
+ * of its connection; zeros: none, by which a member sends by TCP. */
 struct ax_splice_wanted {
 	__u64 peer;
 	__u64 peer_sk;

@@ -115,15 +115,17 @@ static __always_inline int join(struct tcp_sock *tp, __u64 cookie, const struct 
 
 	if (((const struct sock_common *)tp)->skc_state != BPF_TCP_ESTABLISHED)
 		return -ENOTCONN;
-	end = bpf_sk_storage_get(&splice_ends, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	end = bpf_sk_storage_get(&splice_ends, tp, NULL, w->peer ? BPF_SK_STORAGE_GET_F_CREATE : 0);
 	if (!end)
-		return -ENOMEM;
-	if (end->member)
-		return 0;
-	if (has_ulp(tp) || is_taken(tp, false))
+		return w->peer ? -ENOMEM : -ENOENT;
+	if (!w->peer && !end->member)
+		return -ENOENT;
+	if (!end->member && (has_ulp(tp) || is_taken(tp, false)))
 		return -EBUSY;
 	end->peer = w->peer;
 	end->peer_sk = w->peer_sk;
+	if (end->member)
+		return 0;
 	/* Never in the place of another: what is unread of a member that is taken out is lost. */
 	r = bpf_map_update_elem(&splice_members, &cookie, tp, BPF_NOEXIST);
 	if (r) {

@@ -71,6 +71,10 @@ struct splice_pair {
  * descriptors' numbers: pairs of one should name the same. 0 or a negative errno of the whole, then
  * some may have joined. */
 int datapath_splice_join(struct splice *s, struct splice_pair *pairs, size_t n);
+/* Both ends of each pair send by TCP from now on, of which every packet is judged; what was handed
+ * on stays to be read first. They stay members, and may join each other again. Only cookie and
+ * netns_fd count; results as above, -ENOENT also of a socket that is no member. */
+int datapath_splice_part(struct splice *s, struct splice_pair *pairs, size_t n);
 
 int datapath_splice_counters(struct splice *s, struct ax_splice_counted ret[AX_SPLICE_COUNTS]);
 /* "redirected", "passed", ...; "?" for other numbers. */

@@ -54,9 +54,13 @@ static int on_joined(void *arg, const void *record)
 	return 0;
 }
 
+/* peer: NULL: none. */
 static int want(struct splice *s, struct splice_end_ref *end, const struct splice_end_ref *peer)
 {
-	struct ax_splice_wanted w = {.peer = peer->cookie, .peer_sk = peer->sk};
+	struct ax_splice_wanted w = {0};
+
+	if (peer)
+		w = (struct ax_splice_wanted){.peer = peer->cookie, .peer_sk = peer->sk};
 
 	end->result = -ENOENT;
 	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.splice_wanted), &end->cookie, &w,
@@ -98,7 +102,7 @@ static int walk(struct splice *s, struct ends *ends)
 	return 0;
 }
 
-static int join_some(struct splice *s, struct splice_pair *pairs, size_t n)
+static int tie_some(struct splice *s, struct splice_pair *pairs, size_t n, bool join)
 {
 	autofree struct splice_end_ref **by_cookie = calloc(2 * n, sizeof(struct splice_end_ref *));
 	struct ends ends = {.by_cookie = by_cookie};
@@ -107,8 +111,8 @@ static int join_some(struct splice *s, struct splice_pair *pairs, size_t n)
 	for (size_t i = 0; i < n && !r; i++) {
 		by_cookie[ends.n++] = &pairs[i].a;
 		by_cookie[ends.n++] = &pairs[i].b;
-		r = want(s, &pairs[i].a, &pairs[i].b);
-		r = r ? r : want(s, &pairs[i].b, &pairs[i].a);
+		r = want(s, &pairs[i].a, join ? &pairs[i].b : NULL);
+		r = r ? r : want(s, &pairs[i].b, join ? &pairs[i].a : NULL);
 	}
 	if (!r) {
 		qsort(by_cookie, ends.n, sizeof(struct splice_end_ref *), compare);
@@ -118,14 +122,24 @@ static int join_some(struct splice *s, struct splice_pair *pairs, size_t n)
 	return r;
 }
 
-int datapath_splice_join(struct splice *s, struct splice_pair *pairs, size_t n)
+static int tie(struct splice *s, struct splice_pair *pairs, size_t n, bool join)
 {
 	const size_t most = AX_SPLICE_WANTED_MAX / 2;
 	int r = 0;
 
 	for (size_t i = 0; i < n && !r; i += most)
-		r = join_some(s, pairs + i, n - i < most ? n - i : most);
+		r = tie_some(s, pairs + i, n - i < most ? n - i : most, join);
 	return r;
+}
+
+int datapath_splice_join(struct splice *s, struct splice_pair *pairs, size_t n)
+{
+	return tie(s, pairs, n, true);
+}
+
+int datapath_splice_part(struct splice *s, struct splice_pair *pairs, size_t n)
+{
+	return tie(s, pairs, n, false);
 }
 
 /* --- counters --- */

@@ -340,6 +340,27 @@ static void test_switched_off(void **state)
 	assert_counted(AX_SPLICE_REDIRECTED, 1, 500);
 }
 
+static void test_parted(void **state)
+{
+	struct splice_pair s;
+	struct tcp_stream to;
+
+	(void)state;
+	open_joined();
+	to = forward(&f.pair);
+	assert_int_equal(tcp_stream_put(&to, 300, 0), 300);
+	s = (struct splice_pair){end_of(f.ns, f.pair.client), end_of(f.ns, f.pair.server)};
+	assert_int_equal(datapath_splice_part(f.s, &s, 1), 0);
+	assert_int_equal(s.a.result | s.b.result, 0);
+	assert_int_equal(tcp_stream_put(&to, 400, 0), 400);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 300);
+	assert_counted(AX_SPLICE_GONE, 1, 400);
+	assert_int_equal(tcp_stream_get_all(&to), 0);
+	join_in(&f.pair, f.ns, f.ns);
+	assert_goes(&to, 500);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 500);
+}
+
 /* --- many --- */
 
 #define MANY 1500
@@ -754,6 +775,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_joined_in_the_middle, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_order, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_switched_off, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_parted, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_stalled_reader, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_full_map, setup, teardown),
