@@ -15,7 +15,7 @@
 #include "splice/behaviour.h"
 
 /* Hidden from those who look for apps. */
-#define CGROUP	 ".splice-gate"
+#define CGROUP	 ".gate"
 #define TEXT_MAX (128u << 10)
 #define LEAVE_MS 200 /* for the kernel to let go of who was killed */
 

@@ -182,8 +182,8 @@ void splice_update(struct agent *a)
 		gate_start(sp->gate);
 	if (anything_is_wanted(a))
 		want(a);
-	else
-		stop(a);
+	else if (!gate_is_needed(a) || gate_verdict(sp->gate)->state != GATE_WAITS)
+		stop(a); /* (while the gate runs, what an earlier agent joined goes on) */
 }
 
 /* --- the loop --- */
