@@ -138,6 +138,19 @@ joins_where_it_can()
 	fi
 }
 
+# The agent tries the kernel when it starts; none of these kernels' members are as TCP.
+judged()
+{
+	ax doctor -o wide >/tmp/judged
+	cat /tmp/judged
+	if since_6_5; then
+		grep -q '^splice-auto  *off .*behaviours differ' /tmp/judged &&
+			grep -q 'recv and a signal with SA_RESTART' /tmp/judged
+	else
+		grep -q '^splice-auto  *off .*before Linux 6.5' /tmp/judged
+	fi
+}
+
 # --- what this kernel can do ---
 
 tap "ax doctor finds everything that ax cannot do without" ax doctor -o wide
@@ -152,6 +165,8 @@ tap "the agent starts" start_agent || {
 	cat /tmp/agent.log
 	done_testing
 }
+! since_6_5 || eventually 30 test -e /run/ax/ax/splice-gate
+tap "which finds that splicing would show, where it can splice" judged
 
 # --- servers and clients, private and in the host's namespace ---
 
