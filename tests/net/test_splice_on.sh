@@ -5,12 +5,12 @@
 # that every byte is right meanwhile, also when the agent is killed.
 . "$(dirname "$0")/lib.sh"
 need jq python3 haproxy
-build_c ask
+build_c ask ask-musl
 ASK=$BIN/ask
 GATE=/run/ax/$INST/splice-gate
 PINS=/sys/fs/bpf/$INST
 
-# config MODE: of the agent.
+# config MODE [MODE]: of the agent, of the service.
 config() {
 	cat <<-EOF
 		agent:
@@ -21,11 +21,12 @@ config() {
 		    ip: 10.77.200.1
 		    ports: [7000]
 		    backends: [echo]
+		    splice: ${2:-auto}
 	EOF
 }
 
 apply() {
-	config "$1" >"$T/$INST.yaml"
+	config "$@" >"$T/$INST.yaml"
 	ax config apply "$T/$INST.yaml" >/dev/null 2>&1
 }
 
@@ -260,6 +261,14 @@ client --name client --splice forced -- "$ASK" ask 10.77.1.1 7000
 is_spliced client "forced and on, of a pair"
 ends_good "forced and on: every byte is right"
 
+# a static program may do what no file of it says
+client --name client --splice on -- "$BIN/ask-musl" ask 10.77.1.1 7000
+has_fate client "may use splice(2)" "a static program, with on"
+ends_good "a static program gets its answers"
+client --name client --splice forced -- "$BIN/ask-musl" ask 10.77.1.1 7000
+is_spliced client "a static program, with forced"
+ends_good "a static program, forced: every byte is right"
+
 with_gate "$T/passes" "a kernel that passes"
 like "a kernel that passes: doctor says so" "$(ax doctor 2>&1)" "splice-auto +on "
 client --name client -- "$ASK" ask 10.77.200.1 7000
@@ -268,6 +277,22 @@ ends_good "a kernel that passes: every byte is right"
 client --name client --splice off -- "$ASK" ask 10.77.200.1 7000
 has_fate client off "a kernel that passes: off is off"
 ends_good "a kernel that passes: off gets its answers"
+
+# the service's word, which holds for those who ask for it
+apply auto off
+client --name client -- "$ASK" ask 10.77.200.1 7000
+has_fate client off "a service that says off"
+apply auto auto
+is_spliced client "a service that says nothing any more"
+ends_good "a service that changes its word: every byte is right"
+apply off on
+client --name client -- "$ASK" ask 10.77.200.1 7000
+is_spliced client "a service that says on, of an agent that says off"
+ends_good "a service that says on: every byte is right"
+client --name client -- "$ASK" ask 10.77.1.1 7000
+has_fate client off "past the service, the agent's word holds"
+ends_good "past the service: answers"
+apply auto
 
 # --- who else could write the result ---
 
