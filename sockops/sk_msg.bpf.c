@@ -9,6 +9,11 @@
  * and because what was handed on is read before what is in TCP's queue. An end that holds enough is
  * handed no more, and by TCP the sender meets its back-pressure.
  *
+ * What goes by TCP behind what was handed on and waits is read by another call: the first one ends
+ * short before it. Readers that wait for edges take a short read for the end of what is there
+ * (epoll(7)), and both may have been one edge. So behind what waits messages are handed on that
+ * otherwise would not be; where that cannot be, the agent is told, who wakes the reader again.
+ *
  * The other end is found by its cookie. The address of its socket serves for looking only, and what
  * is there may be another socket by now: its cookie tells.
  */
@@ -136,7 +141,13 @@ static __always_inline bool has_room(struct ax_splice_end *end, const struct oth
 	return 2 * held < (__u32)o->rcvbuf;
 }
 
-/* 0, or what at the other end makes a message go by TCP. */
+/* Whether something waits that was handed on; nothing of TCP's does when this is asked. */
+static __always_inline bool is_behind(const struct other *o)
+{
+	return o->held > 0;
+}
+
+/* 0, or what at the other end makes a message go by TCP whatever it is behind. */
 static __always_inline __u32 other_obstacle(struct ax_splice_end *end, const struct other *o,
 					    __u32 write_seq, __u32 size)
 {
@@ -148,6 +159,14 @@ static __always_inline __u32 other_obstacle(struct ax_splice_end *end, const str
 		return AX_SPLICE_UNREAD;
 	if (!has_room(end, o, size))
 		return AX_SPLICE_NO_ROOM;
+	if (o->ulp)
+		return AX_SPLICE_IS_ULP;
+	return o->repair ? AX_SPLICE_REPAIR : 0;
+}
+
+/* What only TCP gets right there. */
+static __always_inline __u32 other_option(const struct other *o)
+{
 	if (!(o->file_flags & O_NONBLOCK))
 		return AX_SPLICE_BLOCKING;
 	if (o->lowat > 1)
@@ -161,27 +180,27 @@ static __always_inline __u32 other_obstacle(struct ax_splice_end *end, const str
 		return AX_SPLICE_TIMESTAMP;
 	if (o->flags & flag(bpf_core_enum_value(enum sock_flags, SOCK_URGINLINE)))
 		return AX_SPLICE_OOBINLINE;
-	if (o->inq)
-		return AX_SPLICE_INQ;
-	if (o->ulp)
-		return AX_SPLICE_IS_ULP;
-	return o->repair ? AX_SPLICE_REPAIR : 0;
+	return o->inq ? AX_SPLICE_INQ : 0;
 }
 
 /* The same at this end; the sender holds its lock. */
 static __always_inline __u32 own_obstacle(const struct tcp_sock *tp)
 {
 	const struct sock_common *skc = (const void *)tp;
-	const struct sock *sk = (const void *)tp;
 
 	if (skc->skc_state != BPF_TCP_ESTABLISHED)
 		return AX_SPLICE_STATE;
-	if (BPF_CORE_READ_BITFIELD(tp, nonagle) & TCP_NAGLE_CORK)
-		return AX_SPLICE_CORK;
 	if (((const struct inet_connection_sock *)tp)->icsk_ulp_ops)
 		return AX_SPLICE_IS_ULP;
-	if (BPF_CORE_READ_BITFIELD(tp, repair))
-		return AX_SPLICE_REPAIR;
+	return BPF_CORE_READ_BITFIELD(tp, repair) ? AX_SPLICE_REPAIR : 0;
+}
+
+static __always_inline __u32 own_option(const struct tcp_sock *tp)
+{
+	const struct sock *sk = (const void *)tp;
+
+	if (BPF_CORE_READ_BITFIELD(tp, nonagle) & TCP_NAGLE_CORK)
+		return AX_SPLICE_CORK;
 	if (BPF_CORE_READ_BITFIELD(sk, sk_tsflags))
 		return AX_SPLICE_TIMESTAMP;
 	return sk->sk_max_pacing_rate != ~0UL ? AX_SPLICE_PACED : 0;
@@ -199,7 +218,7 @@ static __always_inline bool is_memory_short(const struct tcp_sock *tp)
 
 /* 0, or why this message goes by TCP. */
 static __always_inline __u32 obstacle(struct sk_msg_md *msg, struct bpf_sock *sk,
-				      struct ax_splice_end *end)
+				      struct ax_splice_end *end, bool *behind)
 {
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	const struct ax_splice_ctl *c;
@@ -217,9 +236,14 @@ static __always_inline __u32 obstacle(struct sk_msg_md *msg, struct bpf_sock *sk
 	else
 		look_by_calls(&o, (void *)end->peer_sk);
 	why = other_obstacle(end, &o, tp->write_seq, msg->size);
+	*behind = why != AX_SPLICE_UNREAD && is_behind(&o);
 	why = why ? why : own_obstacle(tp);
 	why = why ? why : is_memory_short(tp) ? AX_SPLICE_MEMORY : 0;
-	return why ? why : call_obstacle();
+	if (!*behind) {
+		why = why ? why : other_option(&o);
+		why = why ? why : own_option(tp);
+	}
+	return why ? why : call_obstacle(*behind);
 }
 
 /* Of the gate: the socket that has the mirrored addresses is the other end. */
@@ -256,6 +280,7 @@ int ax_splice_msg(struct sk_msg_md *msg)
 	struct bpf_sock *sk = msg->sk;
 	struct ax_splice_end *end;
 	__u32 size = msg->size;
+	bool behind = false;
 	__u32 why;
 
 	end = sk ? bpf_sk_storage_get(&splice_ends, sk, NULL, 0) : NULL;
@@ -263,7 +288,7 @@ int ax_splice_msg(struct sk_msg_md *msg)
 		return SK_PASS;
 	if (gate && !end->peer)
 		find_other(msg, end);
-	why = obstacle(msg, sk, end);
+	why = obstacle(msg, sk, end, &behind);
 	if (!why &&
 	    bpf_msg_redirect_hash(msg, &splice_members, &end->peer, BPF_F_INGRESS) != SK_PASS)
 		why = AX_SPLICE_GONE;
@@ -273,6 +298,8 @@ int ax_splice_msg(struct sk_msg_md *msg)
 		end->passed_bytes += size;
 		splice_counted(AX_SPLICE_PASSED, size);
 		splice_counted(why, size);
+		if (behind)
+			splice_tell();
 	} else {
 		end->since_empty++;
 		end->redirected++;

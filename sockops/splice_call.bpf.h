@@ -21,6 +21,8 @@
 /* The flags of send() that change nothing but whether the caller waits, and what it is told. */
 #define MSG_DONTWAIT 0x40
 #define MSG_NOSIGNAL 0x4000
+/* And one that may be done without: more is to come. */
+#define MSG_MORE 0x8000
 
 enum call {
 	CALL_WRITE, /* without flags */
@@ -94,18 +96,20 @@ static __always_inline __u64 fourth_argument(const struct pt_regs *regs)
 }
 #endif
 
-/* 0, or why the call's message has to go by TCP. */
-static __always_inline __u32 call_obstacle(void)
+/* 0, or why the call's message has to go by TCP. behind: it would be behind what was handed on, and
+ * flags that are not seen are taken for none. */
+static __always_inline __u32 call_obstacle(bool behind)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const struct pt_regs *regs;
-	__u64 flags = 0;
+	__u64 flags = 0, plain = MSG_DONTWAIT | MSG_NOSIGNAL | (behind ? MSG_MORE : 0);
+	__u32 unseen = behind ? 0 : AX_SPLICE_SYSCALL;
 
 	/* Requests of io_uring run in workers and at the end of whatever call. */
 	if (task->flags & (PF_KTHREAD | PF_IO_WORKER))
-		return AX_SPLICE_SYSCALL;
+		return unseen;
 	if (bpf_core_field_exists(task->io_uring) && task->io_uring)
-		return AX_SPLICE_SYSCALL;
+		return unseen;
 	regs = (const struct pt_regs *)bpf_task_pt_regs(task);
 	switch (call_of(regs)) {
 	case CALL_WRITE:
@@ -117,9 +121,9 @@ static __always_inline __u32 call_obstacle(void)
 		flags = fourth_argument(regs);
 		break;
 	case CALL_OTHER:
-		return AX_SPLICE_SYSCALL;
+		return unseen;
 	}
-	return (__u32)flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL) ? AX_SPLICE_FLAGS : 0;
+	return (__u32)flags & ~plain ? AX_SPLICE_FLAGS : 0;
 }
 
 #endif

@@ -8,7 +8,9 @@
 #include "splice_maps.bpf.h"
 #include <bpf/bpf_core_read.h>
 
-#define O_NONBLOCK 04000
+#define O_NONBLOCK  04000
+#define SOL_SOCKET  1
+#define SO_RCVLOWAT 18
 
 /* Of somebody else: sockets of a user of the kernel's own, and those in other maps than ours. */
 static __always_inline bool is_taken(const struct tcp_sock *tp, bool member)
@@ -77,6 +79,16 @@ static __always_inline void describe(struct ax_splice_conn *conn, const struct t
 	conn->passed_bytes = end->passed_bytes;
 }
 
+/* Its reader may take what it read of redirected data for all that is there (sk_msg.bpf.c). Setting
+ * what is set wakes it if there is something to read; once more does no harm. */
+static __always_inline void wake_reader(struct tcp_sock *tp)
+{
+	int lowat = ((const struct sock *)tp)->sk_rcvlowat;
+
+	if (tp->rcv_nxt != tp->copied_seq)
+		bpf_setsockopt(tp, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat));
+}
+
 SEC("iter/tcp")
 int ax_splice_conns(struct bpf_iter__tcp *ctx)
 {
@@ -102,6 +114,8 @@ int ax_splice_conns(struct bpf_iter__tcp *ctx)
 	if (a)
 		conn.asked = a->peer;
 	describe(&conn, tp, end);
+	if (end && end->member)
+		wake_reader(tp);
 	bpf_seq_write(ctx->meta->seq, &conn, sizeof(conn));
 	return 0;
 }

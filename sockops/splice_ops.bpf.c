@@ -27,18 +27,11 @@ static __always_inline bool is_worth_a_look(const struct bpf_sock_ops *ops)
 static __always_inline void tell(const struct bpf_sock_ops *ops)
 {
 	struct ax_splice_ctl *c;
-	__u32 zero = 0, *ev;
+	__u32 zero = 0;
 
 	c = bpf_map_lookup_elem(&splice_ctl, &zero);
-	if (!c || c->told || !is_worth_a_look(ops))
-		return;
-	if (__sync_lock_test_and_set(&c->told, 1))
-		return;
-	ev = bpf_ringbuf_reserve(&splice_events, sizeof(*ev), 0);
-	if (!ev)
-		return; /* it has not read the last one: that says the same */
-	*ev = 1;
-	bpf_ringbuf_submit(ev, BPF_RB_FORCE_WAKEUP);
+	if (c && !c->told && is_worth_a_look(ops))
+		splice_tell();
 }
 
 static __always_inline void join_at_once(struct bpf_sock_ops *ops, const struct splice_tuple *t)

@@ -186,6 +186,12 @@ static bool is_joined(const struct pair *p)
 	return p->client->flags & p->server->flags & AX_SPLICE_MEMBER;
 }
 
+/* By TCP: what was redirected is not counted there. */
+static bool is_unread(const struct ax_splice_conn *c)
+{
+	return c->rcv_nxt != c->copied_seq;
+}
+
 static enum splice_reason judge(struct looking *l, const struct pair *p, const struct decision *d)
 {
 	struct agent *a = l->a;
@@ -213,6 +219,8 @@ static void look_at(struct looking *l, const struct pair *p)
 
 	if (!d)
 		return;
+	if (is_joined(p) && (is_unread(p->client) || is_unread(p->server)))
+		l->sp->unread = true;
 	d->look = l->sp->look;
 	d->reason = is_joined(p) ? REASON_NONE : judge(l, p, d);
 	if (d->reason || is_joined(p))
@@ -273,6 +281,7 @@ void look(struct agent *a, struct splicing *sp)
 	int r = prepare(&l);
 
 	sp->look++;
+	sp->unread = false;
 	facts_refresh(sp->facts);
 	if (!r)
 		l.n_pairs = pairs_find(l.census.conns, l.census.n, census_owns, a, l.pairs);

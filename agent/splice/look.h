@@ -20,6 +20,7 @@ struct splicing {
 	struct decisions decisions;
 	struct facts *facts;
 	unsigned pause_ms, look;
+	bool unread;   /* a member had not read all that went by TCP */
 	bool looking;  /* a work is under way */
 	unsigned busy; /* works that others may come between, and that use the programs */
 	bool outdated; /* splice_update() was called meanwhile */

@@ -234,7 +234,8 @@ static void look_work(void *arg)
 		sp->pause_ms = told ? PAUSE_FIRST_MS : 2 * sp->pause_ms;
 		if (sp->pause_ms > PAUSE_LAST_MS)
 			sp->pause_ms = PAUSE_LAST_MS;
-		if (decisions_open(&sp->decisions))
+		/* looks wake readers of members too, see sockops/sk_msg.bpf.c */
+		if (decisions_open(&sp->decisions) || sp->unread)
 			arm(sp, sp->pause_ms);
 	}
 	sp->looking = false;
