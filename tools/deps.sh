@@ -14,7 +14,8 @@ export LC_ALL=C
 declare -A groups=(
 	[build]='gcc libc6-dev make clang bpftool libbpf-dev libxdp-dev libelf-dev libdw-dev zlib1g-dev liblzma-dev libbz2-dev
 		libiberty-dev libmnl-dev libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev nettle-dev'
-	[test]='libcmocka-dev libclang-rt-dev llvm nginx-light haproxy redis-server redis-tools wrk iperf3
+	[test]='libcmocka-dev libclang-rt-dev llvm nginx-light libnginx-mod-stream redis-server redis-tools haproxy
+		postgresql wrk iperf3
 		bind9-dnsutils socat musl-tools golang-go default-jdk-headless python3 curl iproute2
 		procps util-linux man-db jq nftables ethtool g++ binutils
 		xz-utils systemtap-sdt-dev liburing-dev nodejs bash zsh fish'
@@ -31,7 +32,7 @@ python=3.11
 [ "$(. /etc/os-release && echo "${VERSION_ID:-}")" != 13 ] || python=3.13
 groups[test]+=" libpython$python-testsuite"
 # Their services would start on this machine, now and at each boot.
-services=(nginx redis-server haproxy)
+services=(nginx redis-server haproxy postgresql)
 # where the archive is out of reach, that is to be said soon
 apt_options=(-o DPkg::Lock::Timeout=120 -o Acquire::Retries=1 -o Acquire::http::Timeout=20
 	-o Acquire::https::Timeout=20)
