@@ -152,6 +152,8 @@ measure_case() {
 	case $1 in
 	xdp.* | live.*) measure_xdp "$1" ;;
 	trace.*) measure_trace "$1" ;;
+	splice.*.plain | splice.*.unix) measure_splice "$1" ;;
+	splice.*) [ -z "$ax" ] || measure_splice "$1" ;;
 	*.plain | *.nat | *.fwd | *.haproxy* | *.unshare) measure_other "$1" ;;
 	*) [ -z "$ax" ] || measure_ax "$1" ;;
 	esac

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# usage: tools/bench/run.sh [AX [apps|xdp|trace]]      (make bench)
+# usage: tools/bench/run.sh [AX [apps|xdp|trace|splice]]      (make bench)
 #
 # Measures ax against what a user would take instead, prints a table, and writes bench.json beside
-# AX. Without AX only the other ways are measured; of ax there are three parts, which can be measured
-# alone: apps, the packets of interfaces (xdp), and tracing (trace). It fails on errors, never on
-# figures.
+# AX. Without AX only the other ways are measured; of ax there are four parts, which can be measured
+# alone: apps, the packets of interfaces (xdp), tracing (trace), and splicing (splice). It fails on
+# errors, never on figures.
 #
 # Everything happens in a network and a mount namespace of its own (with its own /run and bpffs)
 # and in namespaces below it: no packet leaves them. Rounds are interleaved (A B C C B A A ...), and
@@ -36,7 +36,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 
 [ "$(id -u)" = 0 ] || die "it makes namespaces and loads programs: run it as root"
-for tool in ip nft haproxy unshare nsenter awk jq ethtool bpftrace strip; do
+for tool in ip nft haproxy unshare nsenter awk jq ethtool bpftrace strip redis-server redis-benchmark nginx wrk \
+	taskset ss; do
 	command -v "$tool" >/dev/null || die "$tool is missing: 'make bench' installs it"
 done
 if [ "${AX_BENCH_INSIDE:-}" != 1 ]; then
@@ -51,15 +52,16 @@ if [ $# -gt 0 ]; then
 	output=$(dirname "$1")
 	ax=$(realpath "$1")
 fi
-parts=${2:-apps xdp trace}
+parts=${2:-apps xdp trace splice}
 case $parts in
-apps | xdp | trace | 'apps xdp trace') ;;
-*) die "there is no part '$parts': apps, xdp or trace" ;;
+apps | xdp | trace | splice | 'apps xdp trace splice') ;;
+*) die "there is no part '$parts': apps, xdp, trace or splice" ;;
 esac
 bench=${AXBENCH:-$(dirname "${ax:-$(realpath .output/ax)}")/bench/axbench}
 xdpbench=$(dirname "$bench")/xdpbench
 tracebench=$(realpath "$(dirname "$bench")")/tracebench
-for tool in "$bench" "$xdpbench" "$tracebench"; do
+splicebench=$(realpath "$(dirname "$bench")")/splicebench
+for tool in "$bench" "$xdpbench" "$tracebench" "$splicebench"; do
 	[ -x "$tool" ] || die "$tool is not there: run 'make bench'"
 done
 
@@ -105,6 +107,8 @@ ip link set lo up
 . "$here/xdp.sh"
 # shellcheck source=tools/bench/trace.sh
 . "$here/trace.sh"
+# shellcheck source=tools/bench/splice.sh
+. "$here/splice.sh"
 
 if [ -n "$QUICK" ]; then
 	main_cases=(conn.plain conn.host conn.service conn.nat rr.plain rr.host rr.private rr.nat
@@ -113,6 +117,8 @@ if [ -n "$QUICK" ]; then
 	xdp_cases=(xdp.ports xdp.xdpfilter xdp.mixed10 xdp.mixed1000 xdp.nat xdp.ipip
 		live.ports live.xdpfilter live.nftset)
 	trace_cases=(trace.firstbt trace.first trace.pushbt trace.push)
+	splice_cases=(splice.rr.64.1.{plain,unix,on} splice.load.redis1.1.{plain,on} splice.conn.{on,off,auto}
+		splice.rr.64.1.{off,auto} splice.stall.on)
 fi
 
 load=$(cut -d' ' -f1 /proc/loadavg)
@@ -130,7 +136,7 @@ rounds() {
 measure_apps() {
 	baselines_up
 	if [ -n "$ax" ]; then
-		agents=("$small" "$large")
+		agents+=("$small" "$large")
 		ax_up
 	fi
 	if [ -n "$ax" ] && [ -z "$QUICK" ]; then
@@ -162,6 +168,12 @@ measure_tracing() {
 	trace_rows >"$tmp/rows.trace"
 }
 
+measure_splicing() {
+	splice_up
+	rounds "${splice_cases[@]}"
+	splice_rows >"$tmp/rows.splice"
+}
+
 # report ROWS... -- [-v NAME=VALUE]...: what the raw figures say of these rows
 report() {
 	local files=()
@@ -174,7 +186,7 @@ report() {
 		awk -v headlines="$QUICK" "$@" -f "$here/report.awk" "$tmp/raw" "${files[@]}"
 }
 
-declare -A titles=([apps]='apps and services' [xdp]='packets of interfaces' [trace]='tracing')
+declare -A titles=([apps]='apps and services' [xdp]='packets of interfaces' [trace]='tracing' [splice]='splicing')
 n=0
 for part in $parts; do
 	n=$((n + 1))
@@ -183,13 +195,14 @@ for part in $parts; do
 	apps) measure_apps ;;
 	xdp) measure_packets ;;
 	trace) measure_tracing ;;
+	splice) measure_splicing ;;
 	esac
 	echo "${titles[$part]^}:"
 	report "$tmp/rows.$part" --
 	echo
 done
 mkdir -p "$output"
-report "$tmp"/rows.{apps,xdp,trace} -- -v silent=1 -v json="$output/bench.json" -v kernel="$(uname -r)" \
+report "$tmp"/rows.{apps,xdp,trace,splice} -- -v silent=1 -v json="$output/bench.json" -v kernel="$(uname -r)" \
 	-v load="$load" -v cpus="$(nproc)" -v milliseconds="$MILLISECONDS" -v idle="$IDLE" \
 	-v idle_wakeups="${idle_wakeups:--1}"
 note "the same as JSON, with each round: $output/bench.json"
