@@ -264,7 +264,9 @@ static int bound_of(int fd, int r, uint8_t proto, const struct ax_addr *addr,
 {
 	struct inet_diag_msg found[FOUND_MAX];
 
-	r = r ? r : read_dump(fd, addr, true, found, FOUND_MAX);
+	if (r)
+		return r;
+	r = read_dump(fd, addr, true, found, FOUND_MAX);
 	for (int i = 0; i < r; i++) {
 		if (!found[i].idiag_inode)
 			continue; /* no program has it any more */
