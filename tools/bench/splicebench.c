@@ -405,11 +405,13 @@ static int rr(const struct endpoint *to)
 		round_trip(fd, tag++);
 	window_open(&w);
 	end = w.ns + opt.ms * 1000000ull;
-	for (t = w.ns; t < end && w.count < SAMPLES_MAX; t = done) {
+	t = w.ns;
+	do {
 		round_trip(fd, tag++);
 		done = now_ns();
 		samples[w.count++] = (uint32_t)(done - t);
-	}
+		t = done;
+	} while (t < end && w.count < SAMPLES_MAX);
 	window_close(&w);
 	qsort(samples, w.count, sizeof(*samples), compare_u32);
 	printf("{\"mode\":\"rr\",\"unit\":\"ns\",\"value\":%u,\"p99\":%u,\"cpu\":%llu,"

@@ -96,7 +96,7 @@ static unsigned replay(int fd, const struct file *out, const struct file *in, un
 	bool more = true;
 
 	while (more || got < sent || out_at) {
-		n = m = 0;
+		n = 0;
 		if (out_at || (more && sent - got < AHEAD))
 			out_at += n = send_some(fd, out, out_at);
 		if (out_at == out->len) {
