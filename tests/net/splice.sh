@@ -61,6 +61,7 @@ fionread_is_right() {
 	wait_for -t 20 "! ax doctor | grep -q 'being tried'"
 	! ax doctor | grep -q '^ *FIONREAD (member'
 }
+# shellcheck disable=SC2034 # for those who source this
 NO_FIONREAD="missing kernel feature: FIONREAD that is right for sockets in a sockhash"
 
 # talk WHAT [ax run's options] -- FAMILY ADDR PORT OPTIONS...: every byte is right, and every
