@@ -84,7 +84,7 @@ for mode in private host; do
 	victim=$APP
 	run_app --net $mode -- "$BIN/talk" client 4 $address 7000 -n $N -w $JOIN_MS -k 20 -s 100000000000
 	client=$APP out=$OUT
-	wait_for -t 15 "grep -q ^warm $out"
+	wait_for -t 15 "grep -q '^under way' $out"
 	sleep 0.3
 	kill -KILL "$(child_of "$victim")"
 	ok "$mode: a server is killed: its clients end soon" wait_for -t 5 "grep -q ^good $out"
@@ -99,7 +99,7 @@ for mode in private host; do
 	victim=$APP out=$OUT
 	run_app --net $mode -- "$BIN/talk" client 4 $address 7000 -n $N -w $JOIN_MS -k 20 -s 100000000000
 	client=$APP
-	wait_for -t 15 "grep -q ^warm $OUT"
+	wait_for -t 15 "grep -q '^under way' $OUT"
 	sleep 0.3
 	kill -KILL "$(child_of "$client")"
 	ok "$mode: a client is killed: its server sees $N ends" \

@@ -6,15 +6,15 @@
  *  talk server FAMILY ADDR PORT [-E]
  *      Answers what clients ask for until it is ended. Prints "ready" first, a line "end ERROR" for
  *      each connection that did not end as it should.
- *  talk client FAMILY ADDR PORT [-n CONNECTIONS] [-w MS] [-k ROUNDS] [-s BYTES] [-r SEED] [-p] [-m]
- * [-l] [-e]
- *          [-q MS] [-b BYTES]
- *      Each connection asks and is answered for at least MS ms and ROUNDS rounds (together -n
- * connections), prints "warm", and then sends and gets BYTES at the same time. -p: with pauses; -m:
- * with MSG_MORE and SO_RCVLOWAT now and then; -l: level-triggered epoll; -e: the server is any that
- * echoes; -q: the server does not read for MS before the bytes; how many were queued is printed;
- *      -b: the server's buffer for receiving then.
- *      Prints "good N ERROR=N ..." at the end.
+ *  talk client FAMILY ADDR PORT [OPTIONS]
+ *      Each connection asks and is answered, then all of them send and get bytes at the same time:
+ *      "warm" is printed before that, "under way" when some have come on each connection, and in
+ *      the end "good N ERROR=N ...".
+ *      -n CONNECTIONS  -w MS, -k ROUNDS: how long it is asked at least  -s BYTES  -r SEED
+ *      -p: with pauses  -m: with MSG_MORE and SO_RCVLOWAT now and then  -l: level-triggered epoll
+ *      -e: the server is any that echoes  -q MS: the server does not read for so long before the
+ *      bytes; how many were queued is printed  -b BYTES: the server's buffer for receiving then
+ *      -E: a read that is shorter than asked for is the last one before the next edge
  *
  * Who waits for 10 s with nothing to do prints "hang" and ends with 3.
  */
@@ -40,7 +40,8 @@
 #define HANG_MS	    10000
 #define ENDS_MAX    4u
 #define OPENING_MAX 200u
-#define SO_MEMORY   55 /* SO_MEMINFO, which old headers lack */
+#define TURN_MAX    256u /* calls for one connection before the others have their turn */
+#define SO_MEMORY   55	 /* SO_MEMINFO, which old headers lack */
 
 enum kind { HELLO = 1, PING, BULK, STALL, BUFFER };
 
@@ -68,6 +69,7 @@ struct conn {
 	enum { OPENING, WARM, WAITING, LAST, ENDING } phase;
 	bool drained;		     /* -E: nothing is read before the next edge */
 	bool answered, queued_known; /* the last part is there; client_queued() was told */
+	bool moving;		     /* some of the last part came */
 };
 
 static struct options {
@@ -78,7 +80,7 @@ static struct options {
 
 static int epoll_fd;
 static uint64_t dice, begun_ms;
-static unsigned open_conns, good, warm_conns, opening;
+static unsigned open_conns, good, warm_conns, opening, moving_conns;
 static struct {
 	const char *name;
 	unsigned n;
@@ -127,6 +129,12 @@ static const unsigned char *stream_at(const struct way *w, unsigned char *to, si
 		memcpy(p, &v, 8);
 	}
 	return to + w->pos % 8;
+}
+
+static void say(const char *line)
+{
+	puts(line);
+	fflush(stdout);
 }
 
 /* --- the end of a connection --- */
@@ -414,6 +422,11 @@ static ssize_t read_payload(struct conn *c)
 	}
 	c->in.pos += (size_t)n;
 	c->in.left -= (size_t)n;
+	if (c->phase == LAST && !c->moving) {
+		c->moving = true;
+		if (++moving_conns == opt.conns)
+			say("under way");
+	}
 	if (c->in.left == 0)
 		payload_done(c);
 	return n;
@@ -471,7 +484,8 @@ static int conn_read(struct conn *c)
 
 /* --- the loop --- */
 
-static void watch(struct conn *c, int op)
+/* again: events that are there already are told once more. */
+static void watch(struct conn *c, int op, bool again)
 {
 	uint32_t events = EPOLLIN | EPOLLRDHUP;
 	struct epoll_event ev = {.data.ptr = c};
@@ -480,7 +494,7 @@ static void watch(struct conn *c, int op)
 		events |= EPOLLOUT | EPOLLET;
 	else if (c->out.active || c->phase == OPENING)
 		events |= EPOLLOUT;
-	if (op == EPOLL_CTL_MOD && events == c->events)
+	if (op == EPOLL_CTL_MOD && events == c->events && !again)
 		return;
 	c->events = ev.events = events;
 	if (epoll_ctl(epoll_fd, op, c->fd, &ev))
@@ -514,6 +528,7 @@ static void edge_seen(struct conn *c, uint32_t events)
 
 static void serve_conn(struct conn *c)
 {
+	unsigned turn = 0;
 	int in, out;
 
 	do {
@@ -525,8 +540,9 @@ static void serve_conn(struct conn *c)
 		in = conn_read(c);
 		if (in < 0)
 			return;
-	} while (in || out);
-	watch(c, EPOLL_CTL_MOD);
+		/* (being told again would hide an edge that did not come) */
+	} while ((in || out) && (opt.edges || ++turn < TURN_MAX));
+	watch(c, EPOLL_CTL_MOD, in || out);
 }
 
 static void hang(void)
@@ -558,7 +574,7 @@ static void accept_all(int listener)
 			fail("malloc");
 		conn_init(c, fd);
 		c->phase = WARM;
-		watch(c, EPOLL_CTL_ADD);
+		watch(c, EPOLL_CTL_ADD, false);
 	}
 }
 
@@ -615,7 +631,7 @@ static void client_open(struct conn *c, const char *family, const struct endpoin
 	c->out.seed = mix(opt.seed * 1000003 + i);
 	c->in.seed = opt.echo ? c->out.seed : ~c->out.seed;
 	c->in.header = opt.echo ? sizeof(c->in.frame) : 0;
-	watch(c, EPOLL_CTL_ADD);
+	watch(c, EPOLL_CTL_ADD, false);
 }
 
 static void client_ready(struct conn *c)
