@@ -396,7 +396,7 @@ static void test_joined_when_established(void **state)
 }
 
 /* A member may still get kTLS: then all goes by TCP. */
-static void test_ulp(void **state)
+static void test_ulp_of_CONFIG_TLS(void **state)
 {
 	struct tcp_stream to = {.from = f.pair.client, .to = f.pair.server};
 
@@ -452,7 +452,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_options, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blocking, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ulp, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ulp_of_CONFIG_TLS, setup, teardown),
 		cmocka_unit_test(test_doctor),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test_setup_teardown(test_plain_calls, setup, teardown),
