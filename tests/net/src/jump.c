@@ -5,13 +5,13 @@
 #include <time.h>
 #include <unistd.h>
 
-int clock_gettime(clockid_t clock, struct timespec *now)
+int clock_gettime(clockid_t __clock_id, struct timespec *__tp)
 {
 	const char *jump = getenv("JUMP");
-	int r = (int)syscall(SYS_clock_gettime, clock, now);
+	int r = (int)syscall(SYS_clock_gettime, __clock_id, __tp);
 
-	if (!r && clock == CLOCK_REALTIME && jump && access(jump, F_OK) == 0)
-		now->tv_sec += 365 * 24 * 3600;
+	if (!r && __clock_id == CLOCK_REALTIME && jump && access(jump, F_OK) == 0)
+		__tp->tv_sec += 365 * 24 * 3600;
 	return r;
 }
 
