@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "daemon/requests.h"
+#include "daemon/requests_priv.h"
 #include "apps/apps.h"
 #include "apps/register.h"
 #include "apps/spawn.h"
@@ -27,18 +28,7 @@
 #include "sections/xdp_section.h"
 #include "yaml/errors.h"
 
-struct client_state {	    /* what is kept about a client */
-	uint32_t launch_id; /* launched, not yet started; 0: none */
-	uint32_t *stopping; /* ids that its stop waits for */
-	size_t n_stopping;
-	json_t *stopped;	    /* its answer */
-	struct apply_work *apply;   /* that it waits for */
-	struct launch_work *launch; /* the same */
-	struct get_work *get;	    /* the same */
-};
-
-/* NULL: out of memory, and the client has been told. */
-static struct client_state *state_get(struct client *c)
+struct client_state *client_state_get(struct client *c)
 {
 	struct client_state *st = client_kept(c);
 
@@ -147,7 +137,7 @@ static void put_probes(void *arg)
 
 static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
 {
-	struct client_state *st = state_get(c);
+	struct client_state *st = client_state_get(c);
 	const char *key = json_string_value(json_object_get(j, "config"));
 	CLEANUP(app_spec_free) struct app_spec spec = {0};
 	struct launch_work *w;
@@ -245,89 +235,6 @@ static void on_exited(struct agent *a, struct client *c, json_t *j, int fd)
 	app_exited(a, app, (int)json_integer_value(json_object_get(j, "status")));
 }
 
-/* A list, made beside what else there is to do. */
-struct get_work {
-	struct agent *a;
-	struct client *c; /* NULL: gone */
-	char what[16];
-	json_t *answer;
-	struct reply text;
-	int r;
-};
-
-static void write_answer(void *arg)
-{
-	struct get_work *w = arg;
-
-	w->r = reply_make(w->answer, &w->text);
-	json_decref(w->answer);
-}
-
-/* (Most lists are so short that a thread would take longer.) */
-#define ROWS_AT_ONCE 200
-
-static void get(void *arg)
-{
-	struct get_work *w = arg;
-	struct error e = {0};
-
-	if (!w->c) {
-		free(w);
-		return;
-	}
-	w->answer = view_get(w->a, w->what, &e);
-	if (!w->answer)
-		w->r = e.code ? e.code : -ENOMEM;
-	else if (json_array_size(json_object_get(w->answer, w->what)) > ROWS_AT_ONCE)
-		work_offload(w->a->reads, write_answer, w);
-	else
-		write_answer(w);
-	if (w->c)
-		((struct client_state *)client_kept(w->c))->get = NULL;
-	if (w->c && !w->r)
-		client_reply_made(w->c, &w->text);
-	else if (w->c)
-		client_error(w->c, w->r,
-			     e.code ? e.text
-			     : w->r == -EMSGSIZE
-				     ? "the list is longer than the agent keeps for one "
-				       "client"
-				     : "out of memory");
-	else if (!w->r)
-		reply_free(&w->text);
-	free(w);
-}
-
-static void on_get(struct agent *a, struct client *c, json_t *j, int fd)
-{
-	const char *what = json_string_value(json_object_get(j, "what"));
-	struct client_state *st = state_get(c);
-	struct get_work *w;
-
-	(void)fd;
-	if (!st)
-		return;
-	w = calloc(1, sizeof(*w));
-	if (w) {
-		*w = (struct get_work){.a = a, .c = c};
-		snprintf(w->what, sizeof(w->what), "%s", what ? what : "");
-		st->get = w;
-		client_hold(c);
-		if (!work_start(a->reads, client_uid(c), get, w))
-			return;
-	}
-	st->get = NULL;
-	free(w);
-	client_error(c, -ENOMEM, "out of memory");
-}
-
-static void on_status(struct agent *a, struct client *c, json_t *j, int fd)
-{
-	(void)j;
-	(void)fd;
-	client_reply(c, view_status(a), -1);
-}
-
 /* Calls f for every app of that name, or the one with that id. Returns how many there were. */
 static size_t each_app_named(struct agent *a, const char *text,
 			     void (*f)(struct agent *a, struct app *app, void *arg), void *arg)
@@ -375,7 +282,7 @@ static void note_stop(struct agent *a, struct app *app, void *arg)
 
 static void on_stop(struct agent *a, struct client *c, json_t *j, int fd)
 {
-	struct client_state *st = state_get(c);
+	struct client_state *st = client_state_get(c);
 	const char *text = json_string_value(json_object_get(j, "app"));
 	json_t *t = json_object_get(j, "timeout_ms");
 	json_int_t timeout = json_is_integer(t) ? json_integer_value(t) : 10000;
@@ -476,159 +383,6 @@ static void on_logs(struct agent *a, struct client *c, json_t *j, int fd)
 		no_such_app(c, text ? text : "");
 }
 
-static json_t *errors_to_json(const struct config_errors *errs)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < errs->n; i++)
-		json_array_append_new(
-			list, json_pack("{si si ss ss ss}", "line", (int)errs->e[i].line, "column",
-					(int)errs->e[i].column, "path", errs->e[i].path, "found",
-					errs->e[i].found, "expected", errs->e[i].expected));
-	return list;
-}
-
-/* An apply goes on when its client has gone. */
-struct apply_work {
-	struct agent *a;
-	struct client *c; /* NULL: gone */
-	json_t *text;
-	bool dry_run, by_root;
-	int pid;
-};
-
-struct apply_answer {
-	json_t *json;
-	struct reply text;
-	int r;
-};
-
-static void write_apply_answer(void *arg)
-{
-	struct apply_answer *x = arg;
-
-	x->r = x->json ? reply_make(x->json, &x->text) : -ENOMEM;
-	json_decref(x->json);
-}
-
-/* A long list of changes is written, and forgotten, by a thread. */
-static void answer_apply(const struct apply_work *w, json_t *answer)
-{
-	struct apply_answer x = {.json = answer};
-
-	if (json_array_size(json_object_get(answer, "diff")) > ROWS_AT_ONCE)
-		work_offload(w->a->work, write_apply_answer, &x);
-	else
-		write_apply_answer(&x);
-	if (!w->c) {
-		if (!x.r)
-			reply_free(&x.text);
-	} else if (x.r) {
-		client_error(w->c, x.r, "the answer is longer than the agent has memory for");
-	} else {
-		client_reply_made(w->c, &x.text);
-	}
-}
-
-static void fail_apply(const struct apply_work *w, int code, const char *text)
-{
-	answer_apply(w, json_pack("{sb si ss}", "ok", 0, "errno", -code, "error", text));
-}
-
-static void forget(void *json)
-{
-	json_decref(json);
-}
-
-static void apply_config(const struct apply_work *w, struct config *next)
-{
-	struct agent *a = w->a;
-	json_t *diff = NULL, *warnings = json_array();
-	struct error e = {0};
-	bool holds;
-	int r;
-
-	a->warnings = warnings;
-	a->applying = w->pid;
-	r = reconcile(a, next, w->dry_run, &diff, &holds, &e);
-	a->applying = 0;
-	a->warnings = NULL;
-	if (holds)
-		config_file_keep(a->inst, json_string_value(w->text));
-	if (r) {
-		work_offload(a->work, forget, diff);
-		json_decref(warnings);
-		fail_apply(w, r, e.text);
-		return;
-	}
-	answer_apply(w, json_pack("{sb so sb so}", "ok", 1, "diff", diff, "applied", !w->dry_run,
-				  "warnings", warnings));
-}
-
-static void apply(void *arg)
-{
-	struct apply_work *w = arg;
-	struct config_errors errs = {0};
-	struct client_state *st;
-	struct config next;
-	int r = reconcile_parse(w->a, json_string_value(w->text), json_string_length(w->text),
-				&next, &errs);
-
-	if (r) {
-		answer_apply(w, json_pack("{sb si ss so}", "ok", 0, "errno", -r, "error",
-					  "the config has errors, nothing was changed", "errors",
-					  errors_to_json(&errs)));
-		config_errors_free(&errs);
-	} else if (!w->by_root && xdp_section_reads_files(&next)) {
-		/* messages about a file may quote it */
-		config_free(&next);
-		fail_apply(w, -EPERM, "only root may do that: use sudo");
-	} else {
-		apply_config(w, &next);
-	}
-	st = w->c ? client_kept(w->c) : NULL;
-	if (st)
-		st->apply = NULL;
-	json_decref(w->text);
-	free(w);
-}
-
-static void on_apply(struct agent *a, struct client *c, json_t *j, int fd)
-{
-	json_t *text = json_object_get(j, "text");
-	bool dry_run = json_is_true(json_object_get(j, "dry_run"));
-	struct client_state *st = state_get(c);
-	struct apply_work *w;
-
-	(void)fd;
-	if (!st || (!dry_run && only_root(c)))
-		return;
-	if (st->apply) {
-		client_error(c, -EBUSY, "this connection is applying a config already");
-		return;
-	}
-	if (!json_is_string(text)) {
-		client_error(c, -EINVAL, "apply goes with a config's text");
-		return;
-	}
-	w = calloc(1, sizeof(*w));
-	if (w)
-		*w = (struct apply_work){.a = a,
-					 .c = c,
-					 .text = json_incref(text),
-					 .dry_run = dry_run,
-					 .by_root = client_uid(c) == 0,
-					 .pid = client_pid(c)};
-	st->apply = w;
-	if (w && !work_start(a->work, client_uid(c), apply, w))
-		return;
-	st->apply = NULL;
-	if (w)
-		json_decref(w->text);
-	free(w);
-	client_error(c, -ENOMEM, "out of memory");
-}
-
 static void on_events(struct agent *a, struct client *c, json_t *j, int fd)
 {
 	int r;
@@ -650,8 +404,8 @@ static const struct {
 	void (*handle)(struct agent *a, struct client *c, json_t *j, int fd);
 } ops[] = {
 	{"launch", on_launch}, {"attach", on_attach}, {"started", on_started},
-	{"exited", on_exited}, {"get", on_get},	      {"status", on_status},
-	{"stop", on_stop},     {"logs", on_logs},     {"apply", on_apply},
+	{"exited", on_exited}, {"get", request_get},  {"status", request_status},
+	{"stop", on_stop},     {"logs", on_logs},     {"apply", request_apply},
 	{"events", on_events},
 };
 
@@ -703,11 +457,11 @@ void request_client_gone(void *arg, struct client *c)
 	struct agent *a = arg;
 
 	if (st && st->apply)
-		st->apply->c = NULL;
+		request_apply_orphan(st->apply);
 	if (st && st->launch)
 		st->launch->c = NULL;
 	if (st && st->get)
-		st->get->c = NULL;
+		request_get_orphan(st->get);
 	if (st)
 		undo_launch(a, st->launch_id);
 	events_update(a);

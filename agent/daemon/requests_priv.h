@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of requests share: what is kept of a client, and a handler for each request that
+ * has a file of its own. Of this room only. */
+#ifndef AX_DAEMON_REQUESTS_PRIV_H
+#define AX_DAEMON_REQUESTS_PRIV_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <jansson.h>
+
+struct agent;
+struct client;
+
+struct client_state {	    /* what is kept about a client */
+	uint32_t launch_id; /* launched, not yet started; 0: none */
+	uint32_t *stopping; /* ids that its stop waits for */
+	size_t n_stopping;
+	json_t *stopped;	    /* its answer */
+	struct apply_work *apply;   /* that it waits for */
+	struct launch_work *launch; /* the same */
+	struct get_work *get;	    /* the same */
+};
+
+/* NULL: out of memory, and the client has been told. */
+struct client_state *client_state_get(struct client *c);
+
+/* (Most lists are so short that a thread would take longer.) */
+#define REQUEST_ROWS_AT_ONCE 200
+
+/* fd: what came with the request, -1: none; it is the caller's. */
+void request_get(struct agent *a, struct client *c, json_t *j, int fd);
+void request_status(struct agent *a, struct client *c, json_t *j, int fd);
+void request_apply(struct agent *a, struct client *c, json_t *j, int fd);
+
+/* The client has gone: what it asked for goes on, and nobody is answered. */
+void request_apply_orphan(struct apply_work *w);
+void request_get_orphan(struct get_work *w);
+
+#endif
