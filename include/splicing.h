@@ -89,9 +89,18 @@ _Static_assert(sizeof(struct ax_splice_conn) == 168, "struct ax_splice_conn is r
 /* Map `splice_ctl`: one entry. */
 struct ax_splice_ctl {
 	__u32 redirect; /* 0: members pass everything on to TCP */
-	__u32 told; /* 1: the agent was told that there is something to look at, and will look */
+	/* 1: the agent was told, and will look: */
+	__u32 told_new;	   /* a connection is worth a look */
+	__u32 told_unread; /* a reader may sleep before what it has not read */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct ax_splice_ctl) == 8, "struct ax_splice_ctl is a map value");
+_Static_assert(sizeof(struct ax_splice_ctl) == 16, "struct ax_splice_ctl is a map value");
+
+/* Records of ring buffer `splice_events`: one __u32 each. */
+enum ax_splice_told {
+	AX_SPLICE_TOLD_NEW = 1 << 0,
+	AX_SPLICE_TOLD_UNREAD = 1 << 1,
+};
 
 /* Map `splice_apps`: app id -> 1: connections of this app are worth a look; id 0: of every app. */
 

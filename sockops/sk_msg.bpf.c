@@ -299,7 +299,7 @@ int ax_splice_msg(struct sk_msg_md *msg)
 		splice_counted(AX_SPLICE_PASSED, size);
 		splice_counted(why, size);
 		if (behind)
-			splice_tell();
+			splice_tell(AX_SPLICE_TOLD_UNREAD);
 	} else {
 		end->since_empty++;
 		end->redirected++;

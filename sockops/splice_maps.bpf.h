@@ -100,19 +100,22 @@ AX_SPLICE_MAP struct {
 	__type(value, struct ax_asked);
 } asked SEC(".maps");
 
-/* Once until the agent looks. */
-static __always_inline void splice_tell(void)
+/* Once until the agent looks. what: a bit of enum ax_splice_told. */
+static __always_inline void splice_tell(__u32 what)
 {
 	struct ax_splice_ctl *c;
-	__u32 zero = 0, *ev;
+	__u32 zero = 0, *told, *ev;
 
 	c = bpf_map_lookup_elem(&splice_ctl, &zero);
-	if (gate || !c || c->told || __sync_lock_test_and_set(&c->told, 1))
+	if (gate || !c)
+		return;
+	told = what == AX_SPLICE_TOLD_NEW ? &c->told_new : &c->told_unread;
+	if (*told || __sync_lock_test_and_set(told, 1))
 		return;
 	ev = bpf_ringbuf_reserve(&splice_events, sizeof(*ev), 0);
 	if (!ev)
 		return; /* it has not read the last one: that says the same */
-	*ev = 1;
+	*ev = what;
 	bpf_ringbuf_submit(ev, BPF_RB_FORCE_WAKEUP);
 }
 

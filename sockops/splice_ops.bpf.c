@@ -30,8 +30,8 @@ static __always_inline void tell(const struct bpf_sock_ops *ops)
 	__u32 zero = 0;
 
 	c = bpf_map_lookup_elem(&splice_ctl, &zero);
-	if (c && !c->told && is_worth_a_look(ops))
-		splice_tell();
+	if (c && !c->told_new && is_worth_a_look(ops))
+		splice_tell(AX_SPLICE_TOLD_NEW);
 }
 
 static __always_inline void join_at_once(struct bpf_sock_ops *ops, const struct splice_tuple *t)

@@ -175,6 +175,15 @@ static int attach_ops(struct splice *s)
 	return r;
 }
 
+/* The pin is all that holds it. */
+static int detach_ops(const struct datapath *dp)
+{
+	char path[PIN_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/" OPS_LINK, dp->pin_dir);
+	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
 static int ctl_get(struct splice *s, struct ax_splice_ctl *ret)
 {
 	uint32_t zero = 0;
@@ -247,10 +256,10 @@ int datapath_splice_stop(struct datapath *dp)
 	char path[PIN_PATH_MAX];
 	autoclose int fd = -1;
 	uint32_t zero = 0;
+	int r = detach_ops(dp);
 
-	snprintf(path, sizeof(path), "%s/" OPS_LINK, dp->pin_dir);
-	if (unlink(path) < 0 && errno != ENOENT)
-		return -errno;
+	if (r)
+		return r;
 	pin_path(dp, "splice_ctl", path);
 	fd = bpf_obj_get(path);
 	if (fd < 0)
@@ -314,27 +323,41 @@ int datapath_splice_redirect(struct splice *s, bool on)
 
 static int on_event(void *ctx, void *data, size_t size)
 {
-	(void)ctx, (void)data, (void)size;
+	struct splice *s = ctx;
+
+	if (size >= sizeof(s->told))
+		s->told |= *(const uint32_t *)data;
 	return 0;
 }
 
 int datapath_splice_events_fd(struct splice *s)
 {
 	if (!s->ring)
-		s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.splice_events), on_event, NULL,
+		s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.splice_events), on_event, s,
 					   NULL);
 	return s->ring ? ring_buffer__epoll_fd(s->ring) : -errno;
 }
 
 int datapath_splice_events_read(struct splice *s)
 {
-	int n, r;
+	int r;
 
 	if (!s->ring)
 		return 0;
-	/* In this order: nothing is told until listen_anew(), and the look that follows sees it. A
-	 * record that came between would be consumed, and the programs silent for ever. */
-	n = ring_buffer__consume(s->ring);
-	r = listen_anew(s);
-	return r ? r : n < 0 ? n : n > 0;
+	s->told = 0;
+	r = ring_buffer__consume(s->ring);
+	return r < 0 ? r : (int)s->told;
+}
+
+int datapath_splice_rest(struct splice *s)
+{
+	return detach_ops(s->dp);
+}
+
+/* What was established until it is attached, the look that follows sees. */
+int datapath_splice_listen(struct splice *s)
+{
+	int r = listen_anew(s);
+
+	return r ? r : attach_ops(s);
 }

@@ -44,9 +44,14 @@ int datapath_splice_redirect(struct splice *s, bool on);
 /* Descriptor to poll (epoll, level): readable when a connection that is worth a look was
  * established. It is the handle's. Negative errno. */
 int datapath_splice_events_fd(struct splice *s);
-/* To be called when it is readable, before looking: consumes, and lets the programs tell again. 1:
- * there was something, 0, or a negative errno. */
+/* To be called when it is readable: what was told (enum ax_splice_told), which is not told again
+ * until datapath_splice_listen(); or a negative errno. */
 int datapath_splice_events_read(struct splice *s);
+/* Who was told of a connection and is going to look need not be told of more: takes the program off
+ * that sees each one, which costs them more than a look does. */
+int datapath_splice_rest(struct splice *s);
+/* To be called before looking, when all events were read: lets the programs tell again. */
+int datapath_splice_listen(struct splice *s);
 
 /* Established TCP connections between addresses of apps in a network namespace (-1: the caller's),
  * and members in any state. Calls f for each, until that returns non-zero, and returns that. The

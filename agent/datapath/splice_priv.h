@@ -14,6 +14,7 @@ struct splice {
 	struct bpf_link *conns; /* iterators */
 	struct bpf_link *join;
 	struct ring_buffer *ring;
+	uint32_t told; /* read of it: enum ax_splice_told */
 };
 
 /* Iterators, and the program on the map of members. */

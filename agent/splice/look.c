@@ -257,6 +257,7 @@ static void join(struct looking *l)
 		const struct splice_pair *p = &l->joins[i];
 
 		l->joined[i]->reason = reason_of(p->a.result ? p->a.result : p->b.result);
+		l->sp->joined += l->joined[i]->reason == REASON_NONE;
 	}
 }
 
@@ -282,6 +283,7 @@ void look(struct agent *a, struct splicing *sp)
 
 	sp->look++;
 	sp->unread = false;
+	sp->joined = 0;
 	facts_refresh(sp->facts);
 	if (!r)
 		l.n_pairs = pairs_find(l.census.conns, l.census.n, census_owns, a, l.pairs);

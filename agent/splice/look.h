@@ -19,7 +19,10 @@ struct splicing {
 	struct loop_item events, timer;
 	struct decisions decisions;
 	struct facts *facts;
-	unsigned pause_ms, look;
+	unsigned told; /* since the last look: enum ax_splice_told */
+	unsigned pause_ms, wake_ms, look;
+	unsigned vain; /* looks in a row of which new connections told, and none joined */
+	size_t joined; /* pairs, by the last look */
 	bool unread;   /* a member had not read all that went by TCP */
 	bool looking;  /* a work is under way */
 	unsigned busy; /* works that others may come between, and that use the programs */

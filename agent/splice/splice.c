@@ -11,9 +11,13 @@
 #include "splice/policy.h"
 
 /* A connection of requests and answers lives longer than the first pause; while there are some of
- * which it is not known, pauses double up to the last. */
+ * which it is not known, pauses double up to the last. They also do while connections come and go
+ * that never join: looking for them would cost those of others more than it brings. */
 #define PAUSE_FIRST_MS 300
 #define PAUSE_LAST_MS  5000
+/* For readers to be woken: the first time, and at most while they go on telling. */
+#define WAKE_FIRST_MS 20
+#define WAKE_LAST_MS  320
 
 /* --- the timer --- */
 
@@ -25,10 +29,30 @@ static void arm(struct splicing *sp, unsigned ms)
 	timerfd_settime(sp->timer.fd, 0, &ts, NULL);
 }
 
-static void look_soon(struct splicing *sp)
+/* No later than that. */
+static void look_within(struct splicing *sp, unsigned ms)
 {
-	sp->pause_ms = PAUSE_FIRST_MS;
-	arm(sp, sp->pause_ms);
+	struct itimerspec left = {0};
+
+	uint64_t ns;
+
+	timerfd_gettime(sp->timer.fd, &left);
+	ns = (uint64_t)left.it_value.tv_sec * 1000000000 + (uint64_t)left.it_value.tv_nsec;
+	if (!ns || ns > ms * 1000000ull)
+		arm(sp, ms);
+}
+
+/* After the first look in vain it may still be too early to say. */
+static unsigned pause_when_told(const struct splicing *sp)
+{
+	unsigned ms = PAUSE_FIRST_MS << (sp->vain > 1 ? sp->vain - 1 : 0);
+
+	return ms < PAUSE_LAST_MS ? ms : PAUSE_LAST_MS;
+}
+
+static unsigned doubled(unsigned ms, unsigned first, unsigned last)
+{
+	return !ms ? first : 2 * ms < last ? 2 * ms : last;
 }
 
 /* --- what is wanted --- */
@@ -82,13 +106,6 @@ static bool gate_is_needed(const struct agent *a)
 }
 
 /* --- the programs --- */
-
-static void watch_events(struct agent *a, bool on)
-{
-	struct splicing *sp = a->splicing;
-
-	loop_mod(a->epoll, &sp->events, on ? EPOLLIN : 0);
-}
 
 static void unload(struct agent *a)
 {
@@ -165,7 +182,8 @@ static void want(struct agent *a)
 		return;
 	}
 	tell_apps(a);
-	look_soon(sp);
+	sp->vain = 0;
+	look_within(sp, PAUSE_FIRST_MS);
 }
 
 void splice_update(struct agent *a)
@@ -198,11 +216,22 @@ void splice_on_gate(struct agent *a)
 	gate_on_pipe(a->splicing->gate);
 }
 
-/* The programs tell once, and again when they were asked to: that is done by the look. */
 void splice_on_events(struct agent *a)
 {
-	watch_events(a, false);
-	look_soon(a->splicing);
+	struct splicing *sp = a->splicing;
+	int told = sp->programs ? datapath_splice_events_read(sp->programs) : 0;
+
+	if (told <= 0)
+		return;
+	sp->told |= (unsigned)told;
+	if (told & AX_SPLICE_TOLD_NEW) {
+		datapath_splice_rest(sp->programs);
+		look_within(sp, pause_when_told(sp));
+	}
+	if (told & AX_SPLICE_TOLD_UNREAD) {
+		sp->wake_ms = doubled(sp->wake_ms, WAKE_FIRST_MS, WAKE_LAST_MS);
+		look_within(sp, sp->wake_ms);
+	}
 }
 
 void splice_hold(struct splicing *sp)
@@ -220,6 +249,26 @@ void splice_release(struct agent *a)
 	a->splice_stale = true;
 }
 
+/* When to look again, if nobody tells. Looks wake readers of members too, see sockops/sk_msg.bpf.c.
+ */
+static void look_again(struct splicing *sp, unsigned told)
+{
+	bool new = told &AX_SPLICE_TOLD_NEW;
+
+	sp->vain = !new || sp->joined ? 0 : sp->vain < 8 ? sp->vain + 1 : sp->vain;
+	sp->pause_ms =
+		new ? pause_when_told(sp) : doubled(sp->pause_ms, PAUSE_FIRST_MS, PAUSE_LAST_MS);
+	if (decisions_open(&sp->decisions))
+		look_within(sp, sp->pause_ms);
+	if (sp->unread) {
+		sp->wake_ms = doubled(sp->wake_ms, WAKE_FIRST_MS,
+				      told & AX_SPLICE_TOLD_UNREAD ? WAKE_LAST_MS : PAUSE_LAST_MS);
+		look_within(sp, sp->wake_ms);
+	} else if (!(told & AX_SPLICE_TOLD_UNREAD)) {
+		sp->wake_ms = 0;
+	}
+}
+
 static void look_work(void *arg)
 {
 	struct agent *a = arg;
@@ -227,16 +276,15 @@ static void look_work(void *arg)
 
 	splice_hold(sp);
 	if (sp->programs) {
-		bool told = datapath_splice_events_read(sp->programs) > 0;
+		int told = datapath_splice_events_read(sp->programs);
+		int r = datapath_splice_listen(sp->programs);
 
+		if (r)
+			log_warn("splicing: nobody tells of new connections: %s", strerror(-r));
+		told = told > 0 ? told | (int)sp->told : (int)sp->told;
+		sp->told = 0;
 		look(a, sp);
-		watch_events(a, true);
-		sp->pause_ms = told ? PAUSE_FIRST_MS : 2 * sp->pause_ms;
-		if (sp->pause_ms > PAUSE_LAST_MS)
-			sp->pause_ms = PAUSE_LAST_MS;
-		/* looks wake readers of members too, see sockops/sk_msg.bpf.c */
-		if (decisions_open(&sp->decisions) || sp->unread)
-			arm(sp, sp->pause_ms);
+		look_again(sp, (unsigned)told);
 	}
 	sp->looking = false;
 	splice_release(a);
@@ -247,8 +295,12 @@ void splice_on_timer(struct agent *a)
 	struct splicing *sp = a->splicing;
 	uint64_t n;
 
-	if (read(sp->timer.fd, &n, sizeof(n)) < 0 || sp->looking || !sp->programs)
+	if (read(sp->timer.fd, &n, sizeof(n)) < 0 || !sp->programs)
 		return;
+	if (sp->looking) { /* what was told meanwhile needs another look */
+		arm(sp, PAUSE_FIRST_MS);
+		return;
+	}
 	sp->looking = true; /* until the work's end, which may come before this returns */
 	if (work_start(a->work, 0, look_work, a))
 		sp->looking = false;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 // beside others
-/* Members of splicing: how connections join, what is handed from socket to socket, what is not, and
- * that it outlives the agent. */
+/* Members of splicing: how connections join, what is handed from socket to socket, what is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,190 +9,12 @@
 
 #include <linux/sock_diag.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 
-#include "base/address.h"
-#include "datapath/splice.h"
-#include "machine/cgroup.h"
-#include "tests/lib/instance.h"
 #include "tests/lib/netns.h"
-#include "tests/lib/tcp_pair.h"
-
-#define LO 1
-
-static struct fixture {
-	struct instance inst;
-	char cgroup[4096];
-	struct datapath *dp;
-	struct splice *s;
-	int ns;		     /* where the apps are */
-	struct ax_addr a, b; /* their addresses, on its lo */
-	struct tcp_pair pair;
-	struct ax_splice_counted before[AX_SPLICE_COUNTS];
-} f;
-
-/* --- what all do --- */
-
-static void open_splice(uint32_t members_max)
-{
-	struct error e = {0};
-
-	if (datapath_splice_open(f.dp, members_max, &f.s, &e))
-		fail_msg("%s", e.text);
-}
-
-static void open_dataplane(void)
-{
-	struct error e = {0};
-	bool fresh;
-
-	if (datapath_open(&f.inst, f.cgroup, &f.dp, &fresh, &e))
-		fail_msg("%s", e.text);
-}
-
-static int set_app(const struct ax_addr *addr, uint32_t id)
-{
-	struct ax_vip v = {.kind = AX_VIP_APP, .id = id};
-
-	return datapath_vip_set(f.dp, addr, &v);
-}
-
-static int setup(void **state)
-{
-	struct nl *nl = NULL;
-
-	(void)state;
-	memset(&f, 0, sizeof(f));
-	f.pair.client = f.pair.server = -1;
-	f.a = ns_addr("10.99.0.1");
-	f.b = ns_addr("10.99.0.2");
-	f.ns = ns_new();
-	if (own_instance(&f.inst, f.cgroup) || ns_open_nl(f.ns, &nl))
-		return -1;
-	nl_link_set_up(nl, LO);
-	nl_addr_add(nl, LO, &f.a, 32);
-	nl_addr_add(nl, LO, &f.b, 32);
-	nl_close(nl);
-	open_dataplane();
-	return set_app(&f.a, 1) || set_app(&f.b, 2) ? -1 : 0;
-}
-
-static int setup_open(void **state)
-{
-	if (setup(state))
-		return -1;
-	open_splice(0);
-	return datapath_splice_redirect(f.s, true);
-}
-
-static int teardown(void **state)
-{
-	struct error e;
-
-	(void)state;
-	tcp_pair_close(&f.pair);
-	datapath_splice_close(f.s);
-	datapath_close(f.dp);
-	close(f.ns);
-	return datapath_remove(&f.inst, &e) || cgroup_remove(f.cgroup) ? -1 : 0;
-}
-
-/* A description of the socket with this cookie. */
-struct wanted {
-	uint64_t cookie;
-	struct ax_splice_conn conn;
-	unsigned n;
-};
-
-static int on_conn(void *arg, const struct ax_splice_conn *c)
-{
-	struct wanted *w = arg;
-
-	if (c->cookie == w->cookie) {
-		w->conn = *c;
-		w->n++;
-	}
-	return 0;
-}
-
-static struct ax_splice_conn conn_of(int netns, int fd)
-{
-	struct wanted w = {.cookie = tcp_cookie(fd)};
-
-	assert_int_equal(datapath_splice_conns_each(f.s, netns, on_conn, &w), 0);
-	assert_int_equal(w.n, 1);
-	return w.conn;
-}
-
-static struct splice_end_ref end_of(int netns, int fd)
-{
-	struct ax_splice_conn c = conn_of(netns, fd);
-
-	return (struct splice_end_ref){.cookie = c.cookie, .sk = c.sk, .netns_fd = netns};
-}
-
-static void join_in(const struct tcp_pair *p, int client_ns, int server_ns)
-{
-	struct splice_pair s = {.a = end_of(client_ns, p->client),
-				.b = end_of(server_ns, p->server)};
-
-	assert_int_equal(datapath_splice_join(f.s, &s, 1), 0);
-	assert_int_equal(s.a.result, 0);
-	assert_int_equal(s.b.result, 0);
-}
-
-static void open_pair(struct tcp_pair *p)
-{
-	assert_int_equal(tcp_pair_open(p, f.ns, &f.a, f.ns, &f.b), 0);
-}
-
-static void open_joined(void)
-{
-	open_pair(&f.pair);
-	join_in(&f.pair, f.ns, f.ns);
-}
-
-static struct tcp_stream forward(const struct tcp_pair *p)
-{
-	return (struct tcp_stream){.from = p->client, .to = p->server};
-}
-
-static struct tcp_stream backward(const struct tcp_pair *p)
-{
-	return (struct tcp_stream){.from = p->server, .to = p->client};
-}
-
-/* What was counted since the last call. */
-static struct ax_splice_counted counted(unsigned what)
-{
-	struct ax_splice_counted all[AX_SPLICE_COUNTS], r;
-
-	assert_int_equal(datapath_splice_counters(f.s, all), 0);
-	r.messages = all[what].messages - f.before[what].messages;
-	r.bytes = all[what].bytes - f.before[what].bytes;
-	f.before[what] = all[what];
-	return r;
-}
-
-static void assert_counted(unsigned what, uint64_t messages, uint64_t bytes)
-{
-	struct ax_splice_counted c = counted(what);
-
-	if (c.messages != messages || c.bytes != bytes)
-		fail_msg("%s: %lu messages, %lu bytes, not %lu and %lu",
-			 datapath_splice_counter_name(what), (unsigned long)c.messages,
-			 (unsigned long)c.bytes, (unsigned long)messages, (unsigned long)bytes);
-}
-
-static void assert_goes(struct tcp_stream *s, size_t n)
-{
-	assert_int_equal(tcp_stream_put(s, n, 0), n);
-	assert_int_equal(tcp_stream_get_all(s), 0);
-}
+#include "tests/lib/splice_members.h"
 
 /* --- joining --- */
 
@@ -318,47 +139,6 @@ static void test_order(void **state)
 	assert_true(counted(AX_SPLICE_REDIRECTED).messages > 100);
 	assert_true(counted(AX_SPLICE_OFF).messages > 100);
 	assert_true(counted(AX_SPLICE_UNREAD).messages > 10);
-}
-
-static void test_switched_off(void **state)
-{
-	struct tcp_stream to;
-
-	(void)state;
-	open_joined();
-	to = forward(&f.pair);
-	assert_int_equal(tcp_stream_put(&to, 300, 0), 300);
-	assert_int_equal(datapath_splice_redirect(f.s, false), 0);
-	assert_int_equal(tcp_stream_put(&to, 400, 0), 400);
-	assert_counted(AX_SPLICE_REDIRECTED, 1, 300);
-	assert_counted(AX_SPLICE_OFF, 1, 400);
-	assert_counted(AX_SPLICE_PASSED, 1, 400);
-	assert_int_equal(conn_of(f.ns, f.pair.client).why, AX_SPLICE_OFF);
-	assert_int_equal(tcp_stream_get_all(&to), 0);
-	assert_int_equal(datapath_splice_redirect(f.s, true), 0);
-	assert_goes(&to, 500);
-	assert_counted(AX_SPLICE_REDIRECTED, 1, 500);
-}
-
-static void test_parted(void **state)
-{
-	struct splice_pair s;
-	struct tcp_stream to;
-
-	(void)state;
-	open_joined();
-	to = forward(&f.pair);
-	assert_int_equal(tcp_stream_put(&to, 300, 0), 300);
-	s = (struct splice_pair){end_of(f.ns, f.pair.client), end_of(f.ns, f.pair.server)};
-	assert_int_equal(datapath_splice_part(f.s, &s, 1), 0);
-	assert_int_equal(s.a.result | s.b.result, 0);
-	assert_int_equal(tcp_stream_put(&to, 400, 0), 400);
-	assert_counted(AX_SPLICE_REDIRECTED, 1, 300);
-	assert_counted(AX_SPLICE_GONE, 1, 400);
-	assert_int_equal(tcp_stream_get_all(&to), 0);
-	join_in(&f.pair, f.ns, f.ns);
-	assert_goes(&to, 500);
-	assert_counted(AX_SPLICE_REDIRECTED, 1, 500);
 }
 
 /* --- many --- */
@@ -634,17 +414,12 @@ static void test_same_addresses_elsewhere(void **state)
 	struct sockaddr_storage client, server;
 	socklen_t len = sizeof(client);
 	autoclose int ns = ns_new(), listener = -1;
-	struct nl *nl;
 
 	(void)state;
 	open_joined();
 	assert_int_equal(getsockname(f.pair.client, (struct sockaddr *)&client, &len), 0);
 	assert_int_equal(getpeername(f.pair.client, (struct sockaddr *)&server, &len), 0);
-	assert_int_equal(ns_open_nl(ns, &nl), 0);
-	nl_link_set_up(nl, LO);
-	nl_addr_add(nl, LO, &f.a, 32);
-	nl_addr_add(nl, LO, &f.b, 32);
-	nl_close(nl);
+	assert_int_equal(add_addresses(ns), 0);
 	listener = ns_socket(ns, AF_INET, SOCK_STREAM, 0);
 	twin.client = ns_socket(ns, AF_INET, SOCK_STREAM, 0);
 	assert_int_equal(bind(listener, (struct sockaddr *)&server, len), 0);
@@ -665,130 +440,32 @@ static void test_same_addresses_elsewhere(void **state)
 	tcp_pair_close(&twin);
 }
 
-/* --- the agent's death --- */
-
-static void test_agent_killed(void **state)
-{
-	struct tcp_stream to;
-	struct tcp_pair later;
-	int status;
-	pid_t pid;
-
-	(void)state;
-	open_pair(&f.pair);
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		open_splice(0);
-		join_in(&f.pair, f.ns, f.ns);
-		datapath_splice_redirect(f.s, true);
-		kill(getpid(), SIGKILL);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	to = forward(&f.pair);
-	assert_int_equal(tcp_stream_put(&to, 1000, 0), 1000);
-	open_splice(0);
-	assert_counted(AX_SPLICE_REDIRECTED, 1, 1000);
-	assert_int_equal(tcp_stream_get_all(&to), 0);
-	assert_goes(&to, 500);
-	assert_counted(AX_SPLICE_REDIRECTED, 1, 500);
-	assert_int_equal(conn_of(f.ns, f.pair.client).redirected, 2);
-	open_pair(&later);
-	join_in(&later, f.ns, f.ns);
-	to = forward(&later);
-	assert_goes(&to, 10);
-	assert_counted(AX_SPLICE_REDIRECTED, 1, 10);
-	tcp_pair_close(&later);
-}
-
-static void test_stopped(void **state)
-{
-	struct tcp_stream to;
-
-	(void)state;
-	open_joined();
-	to = forward(&f.pair);
-	assert_int_equal(tcp_stream_put(&to, 100, 0), 100);
-	assert_int_equal(datapath_splice_stop(f.dp), 0);
-	assert_int_equal(datapath_splice_stop(f.dp), 0);
-	assert_int_equal(tcp_stream_put(&to, 200, 0), 200);
-	assert_counted(AX_SPLICE_REDIRECTED, 1, 100);
-	assert_counted(AX_SPLICE_OFF, 1, 200);
-	assert_int_equal(tcp_stream_get_all(&to), 0);
-}
-
-/* --- what the agent is told --- */
-
-/* A connection by a process in the instance's cgroup. */
-static void connect_in_cgroup(void)
-{
-	pid_t pid;
-	int status;
-
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		struct tcp_pair p;
-
-		if (cgroup_move(f.cgroup, getpid()))
-			_exit(1);
-		_exit(tcp_pair_open(&p, f.ns, &f.a, f.ns, &f.b) ? 2 : 0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-
-static void test_told(void **state)
-{
-	int fd;
-
-	(void)state;
-	fd = datapath_splice_events_fd(f.s);
-	assert_true(fd >= 0);
-	connect_in_cgroup();
-	assert_int_equal(ns_wait(fd, POLLIN), -ETIMEDOUT); /* no app is watched */
-	assert_int_equal(datapath_splice_app_set(f.s, 3, true), 0);
-	connect_in_cgroup();
-	assert_int_equal(datapath_splice_events_read(f.s), 0);
-	assert_int_equal(datapath_splice_app_set(f.s, 2, true), 0);
-	connect_in_cgroup();
-	connect_in_cgroup();
-	assert_int_equal(ns_wait(fd, POLLIN), 0);
-	assert_int_equal(datapath_splice_events_read(f.s), 1);
-	assert_int_equal(datapath_splice_events_read(f.s), 0);
-	connect_in_cgroup();
-	assert_int_equal(datapath_splice_events_read(f.s), 1);
-	assert_int_equal(datapath_splice_apps_clear(f.s), 0);
-	connect_in_cgroup();
-	assert_int_equal(datapath_splice_events_read(f.s), 0);
-	assert_int_equal(datapath_splice_app_set(f.s, 0, true), 0);
-	connect_in_cgroup();
-	assert_int_equal(datapath_splice_events_read(f.s), 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_redirected, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_two_namespaces, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_joined_in_the_middle, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_order, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_switched_off, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_parted, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_many, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_stalled_reader, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_full_map, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_lone_member, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_other_end_closed, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_half_closed, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_wrong_socket, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_wrong_pair, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_same_addresses_elsewhere, setup_open,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_agent_killed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stopped, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_told, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_redirected, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_two_namespaces, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_joined_in_the_middle, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_order, splice_setup_open, splice_teardown),
+		cmocka_unit_test_setup_teardown(test_many, splice_setup_open, splice_teardown),
+		cmocka_unit_test_setup_teardown(test_stalled_reader, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_full_map, splice_setup, splice_teardown),
+		cmocka_unit_test_setup_teardown(test_lone_member, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_other_end_closed, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_half_closed, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_wrong_socket, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_wrong_pair, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_same_addresses_elsewhere, splice_setup_open,
+						splice_teardown),
 	};
 
 	const struct rlimit files = {.rlim_cur = 2 * MANY + 100, .rlim_max = 2 * MANY + 100};
