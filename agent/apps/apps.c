@@ -187,6 +187,8 @@ void app_check(struct agent *a, struct app *app)
 
 	if (app->state == APP_STARTING)
 		return; /* its first process is still to come; the client's end undoes it */
+	if (app->entering)
+		return; /* the same of another one */
 	populated = cgroup_populated(app->cgroup);
 	if (populated > 0)
 		return;

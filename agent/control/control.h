@@ -52,6 +52,12 @@
  *      Those of the config; waiting: for an app that does not run.
  *  {"op":"stop","app":"web" or "7","timeout_ms":10000} -> {"ok":true,"stopped":[{"id","name"}]}
  *      after they are gone. All apps of that name, or the one with that id.
+ *  {"op":"enter","app":"web" or "7"} -> {"ok":true,"id":7,"name","cgroup":PATH,"pid":PID,
+ *      "spec":SPEC}     + fd: the network namespace of a private app
+ *      The app is not over before the connection is closed: until then its client puts a process
+ *      into the cgroup.
+ *  {"op":"remove","app":"web"} -> {"ok":true}
+ *      The log of an app that has ended, and its next start. EBUSY: one of that name runs.
  *  {"op":"logs","app":"web" or "7"} -> {"ok":true,"logs":[{"id","name","path"}]}
  *  {"op":"apply","file":NAME,"text":TEXT,"dry_run":bool} -> {"ok":true,"diff":[{"action":
  *      "add|remove|change","kind":"app|service|agent|policy|trigger|xdp|probe","name","detail"}],

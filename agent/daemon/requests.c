@@ -235,9 +235,8 @@ static void on_exited(struct agent *a, struct client *c, json_t *j, int fd)
 	app_exited(a, app, (int)json_integer_value(json_object_get(j, "status")));
 }
 
-/* Calls f for every app of that name, or the one with that id. Returns how many there were. */
-static size_t each_app_named(struct agent *a, const char *text,
-			     void (*f)(struct agent *a, struct app *app, void *arg), void *arg)
+size_t each_app_named(struct agent *a, const char *text,
+		      void (*f)(struct agent *a, struct app *app, void *arg), void *arg)
 {
 	struct app *next;
 	size_t n = 0;
@@ -255,11 +254,11 @@ static size_t each_app_named(struct agent *a, const char *text,
 	return n;
 }
 
-static void no_such_app(struct client *c, const char *text)
+void no_such_app(struct client *c, const char *text)
 {
 	struct error e;
 
-	error_set(&e, -ENOENT, "there is no app %.60s: see 'ax get apps'", text);
+	error_set(&e, -ENOENT, "there is no app %.60s: see 'ax ps'", text);
 	client_error(c, -ENOENT, e.text);
 }
 
@@ -403,10 +402,10 @@ static const struct {
 	const char *op;
 	void (*handle)(struct agent *a, struct client *c, json_t *j, int fd);
 } ops[] = {
-	{"launch", on_launch}, {"attach", on_attach}, {"started", on_started},
-	{"exited", on_exited}, {"get", request_get},  {"status", request_status},
-	{"stop", on_stop},     {"logs", on_logs},     {"apply", request_apply},
-	{"events", on_events},
+	{"launch", on_launch}, {"attach", on_attach},	 {"started", on_started},
+	{"exited", on_exited}, {"get", request_get},	 {"status", request_status},
+	{"stop", on_stop},     {"logs", on_logs},	 {"apply", request_apply},
+	{"events", on_events}, {"enter", request_enter}, {"remove", request_remove},
 };
 
 void request_handle(void *arg, struct client *c, json_t *request, int fd)
@@ -464,6 +463,8 @@ void request_client_gone(void *arg, struct client *c)
 		request_get_orphan(st->get);
 	if (st)
 		undo_launch(a, st->launch_id);
+	if (st)
+		request_entered(a, st->entering);
 	events_update(a);
 }
 

@@ -120,8 +120,10 @@ static int leave_keyring(struct error *e)
 
 static int prepare(const struct launch_plan *p, struct error *e)
 {
-	int r;
+	int r = p->enter ? launch_enter(p->enter, e) : 0;
 
+	if (r)
+		return r;
 	if (p->new_netns) {
 		r = launch_mount(p, e);
 		r = r ? r : prepare_netns(p, e);
@@ -181,6 +183,13 @@ static int clone_error(int r, struct error *e)
 		return error_set(e, r,
 				 "cannot start a process in the app's cgroup and namespaces "
 				 "(%s): run as root",
+				 strerror(-r));
+	case -ENODEV:
+		return error_set(e, r, "the app has ended: see 'ax ps'");
+	case -EBUSY:
+		return error_set(e, r,
+				 "cannot start a process in the app's cgroup (%s): the app has "
+				 "made cgroups of its own in it",
 				 strerror(-r));
 	case -ENOSYS:
 	case -E2BIG:

@@ -99,6 +99,13 @@ static int make_request(const struct launch_options *o, json_t **ret, struct err
 	return 0;
 }
 
+static int not_understood(struct error *e)
+{
+	return error_set(e, -EPROTO,
+			 "the agent's answer is not understood: are ax and its agent of the same "
+			 "version?");
+}
+
 static int read_answer(struct launch_session *s, struct error *e)
 {
 	const char *ip4 = NULL, *ip6 = NULL;
@@ -110,9 +117,7 @@ static int read_answer(struct launch_session *s, struct error *e)
 			&ip6, "resolv_conf", &s->resolv_conf, "log", &s->log, "log_max",
 			&s->log_max) < 0 ||
 	    s->cgroup_fd < 0)
-		return error_set(e, -EPROTO,
-				 "the agent's answer is not understood: are ax and its "
-				 "agent of the same version?");
+		return not_understood(e);
 	s->address = ip4 ? ip4 : ip6 ? ip6 : "";
 	r = control_spec_from_json(spec, &s->spec, e);
 	if (r)
@@ -139,18 +144,24 @@ static int use_own_bytes(struct launch_session *s, struct error *e)
 	return r ? no_memory(e) : 0;
 }
 
-int launch_session_open(const struct launch_options *o, struct launch_session *s, struct error *e)
+static void session_init(struct launch_session *s, const struct launch_options *o)
 {
-	json_t *request = NULL;
-	int r;
-
 	*s = (struct launch_session){
 		.options = o,
 		.conn.fd = -1,
 		.cgroup_fd = -1,
 		.terminal_fd = -1,
+		.enter = {.net = -1, .mounts = -1, .root = -1},
 		.child = {.pidfd = -1, .gate = -1},
 	};
+}
+
+int launch_session_open(const struct launch_options *o, struct launch_session *s, struct error *e)
+{
+	json_t *request = NULL;
+	int r;
+
+	session_init(s, o);
 	r = make_request(o, &request, e);
 	if (!r)
 		r = control_connect(o->inst->socket_path, &s->conn, e);
@@ -211,7 +222,8 @@ int launch_session_start(struct launch_session *s, struct error *e)
 		.close_fd = s->conn.fd,
 		.terminal_fd = s->terminal_fd,
 		.user = s->spec.user ? &s->user : NULL,
-		.new_netns = s->spec.net == NET_PRIVATE,
+		.new_netns = s->spec.net == NET_PRIVATE && !s->entering,
+		.enter = s->entering ? &s->enter : NULL,
 	};
 	int r = 0;
 
@@ -220,9 +232,9 @@ int launch_session_start(struct launch_session *s, struct error *e)
 	r = launch_child_start(&plan, &s->child, e);
 	if (!r && plan.new_netns)
 		r = attach_netns(s, e);
-	if (!r)
+	if (!r && !s->entering)
 		r = tell_started(s, e);
-	if (!r)
+	if (!r) /* tells the agent, too, that a command has come into a running app */
 		control_close(&s->conn);
 	close_fd(&s->cgroup_fd);
 	return r;
@@ -238,6 +250,7 @@ void launch_session_close(struct launch_session *s)
 	launch_user_free(&s->user);
 	json_decref(s->answer);
 	close_fd(&s->cgroup_fd);
+	launch_enter_close(&s->enter);
 }
 
 /* --- ax run --- */
@@ -260,22 +273,89 @@ static int run_here(struct launch_session *s, struct error *e)
 	return status;
 }
 
-static int run_foreground(const struct launch_options *o, struct error *e)
+static int run_foreground(struct launch_session *s, struct error *e)
 {
-	struct launch_session s;
 	struct launch_pty pty;
-	int r = launch_session_open(o, &s, e), status = LAUNCH_FAILED;
+	int r = 0;
 
 	/* 1: with a terminal, another user gets one of its own */
-	if (!r && s.spec.user)
-		r = launch_pty_open(&pty, &s.user, e);
-	if (r >= 0)
-		status = r ? launch_on_pty(&s, &pty, e) : run_here(&s, e);
-	launch_session_close(&s);
-	return status;
+	if (s->spec.user)
+		r = launch_pty_open(&pty, &s->user, e);
+	if (r < 0)
+		return LAUNCH_FAILED;
+	return r ? launch_on_pty(s, &pty, e) : run_here(s, e);
 }
 
 int launch_run(struct launch_options *o, struct error *e)
 {
-	return o->spec.detach ? launch_detached(o, e) : run_foreground(o, e);
+	struct launch_session s;
+	int status = LAUNCH_FAILED;
+
+	if (o->spec.detach)
+		return launch_detached(o, e);
+	if (!launch_session_open(o, &s, e))
+		status = run_foreground(&s, e);
+	launch_session_close(&s);
+	return status;
+}
+
+/* --- ax exec --- */
+
+static int take_text(char **to, const char *text)
+{
+	if (!text)
+		return 0;
+	free(*to);
+	*to = strdup(text);
+	return *to ? 0 : -ENOMEM;
+}
+
+/* The app's variables, user and directory are in s->spec, and the command line's win. */
+static int take_own(struct launch_session *s, struct error *e)
+{
+	const struct app_spec *own = &s->options->spec;
+
+	if (take_text(&s->spec.user, own->user) || take_text(&s->spec.directory, own->directory))
+		return no_memory(e);
+	return use_own_bytes(s, e);
+}
+
+static int open_app(struct launch_session *s, const char *app, struct error *e)
+{
+	json_t *request = json_pack("{s:s, s:s}", "op", "enter", "app", app), *spec;
+	int pid = 0, net = -1, r = request ? 0 : no_memory(e);
+
+	r = r ? r : control_connect(s->options->inst->socket_path, &s->conn, e);
+	r = r ? r : control_call(&s->conn, request, -1, &s->answer, &net, e);
+	json_decref(request);
+	s->enter.net = net;
+	if (!r && json_unpack(s->answer, "{s:i, s:s, s:s, s:o, s?i}", "id", &s->id, "name",
+			      &s->name, "cgroup", &s->cgroup, "spec", &spec, "pid", &pid) < 0)
+		r = not_understood(e);
+	r = r ? r : control_spec_from_json(spec, &s->spec, e);
+	s->has_spec = !r;
+	r = r ? r : launch_enter_find(s->cgroup, pid, &s->enter, e);
+	if (r)
+		return r;
+	s->cgroup_fd = open(s->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return s->cgroup_fd < 0 ? error_set(e, -errno, "cannot open the app's cgroup %s (%s)",
+					    s->cgroup, strerror(errno))
+				: 0;
+}
+
+int launch_exec(struct launch_options *o, const char *app, struct error *e)
+{
+	struct launch_session s;
+	int status = LAUNCH_FAILED, r;
+
+	session_init(&s, o);
+	s.entering = true;
+	r = open_app(&s, app, e);
+	r = r ? r : take_own(&s, e);
+	if (!r && s.spec.user)
+		r = launch_user_find(s.spec.user, &s.user, e);
+	if (!r)
+		status = run_foreground(&s, e);
+	launch_session_close(&s);
+	return status;
 }

@@ -33,6 +33,12 @@ int launch_take_given(struct launch_options *o, struct error *e);
  */
 int launch_run(struct launch_options *o, struct error *e);
 
+/*
+ * Runs spec.command in an app that runs, by its name or id: in its cgroup and namespaces, with its
+ * variables and as its user unless the rest of spec says otherwise. Returns as launch_run() does.
+ */
+int launch_exec(struct launch_options *o, const char *app, struct error *e);
+
 /* The name of an app that was given none: made from its command, always a valid one. */
 #define LAUNCH_NAME_SIZE 64
 void launch_default_name(const struct app_spec *s, char *buf, size_t size);

@@ -33,17 +33,30 @@ void launch_user_free(struct launch_user *u);
 /* In the child: the caller becomes that user, for good, without any capability. */
 int launch_user_become(const struct launch_user *u, struct error *e);
 
+/* --- enter.c: namespaces of an app that runs --- */
+struct launch_enter {
+	int net, mounts, root; /* descriptors, -1: none */
+};
+/* Those of the process `pid` if it is the app's and in the caller's user namespace, else of another
+ * one of the app; the network's only if `ret` has none. */
+int launch_enter_find(const char *cgroup, int pid, struct launch_enter *ret, struct error *e);
+void launch_enter_close(struct launch_enter *in);
+/* In the child: the caller is in there, in its own working directory if there is one of that name,
+ * and has left of its environment what describes the terminal. */
+int launch_enter(const struct launch_enter *in, struct error *e);
+
 /* --- launch_child.c: the child between clone and exec --- */
 struct launch_plan {
 	const struct app_spec *spec;
-	const struct launch_user *user; /* NULL: the caller's */
-	const char *resolv_conf;	/* NULL: the host's */
-	const char *scratch_dir;	/* an existing directory, wanted with new_netns */
-	int cgroup_fd;			/* -1: the caller's cgroup */
-	int close_fd;			/* closed in the child at once; -1: none */
-	int terminal_fd;		/* with a user: what it has in place of the caller's
-					 * terminals, which leads the session; -1: none */
-	bool new_netns;			/* and a mount namespace */
+	const struct launch_user *user;	  /* NULL: the caller's */
+	const char *resolv_conf;	  /* NULL: the host's */
+	const char *scratch_dir;	  /* an existing directory, wanted with new_netns */
+	int cgroup_fd;			  /* -1: the caller's cgroup */
+	int close_fd;			  /* closed in the child at once; -1: none */
+	int terminal_fd;		  /* with a user: what it has in place of the caller's
+					   * terminals, which leads the session; -1: none */
+	bool new_netns;			  /* and a mount namespace */
+	const struct launch_enter *enter; /* NULL: it is no command for an app that runs */
 };
 /* In the child, in namespaces of its own: what it must not see of the machine's files. */
 int launch_mount(const struct launch_plan *p, struct error *e);
@@ -81,6 +94,8 @@ bool launch_note_recv(int fd, bool wait, struct launch_note *ret);
  * command stops, and takes the terminal back at the end.
  */
 int launch_wait(struct launch_child *c, const char *cgroup, bool foreground);
+/* Whether a process belongs to the app. */
+bool launch_in_app(const char *cgroup, pid_t pid);
 /* Blocks what launch_wait() passes on. */
 void launch_block_signals(void);
 /* Hands a signal that was taken from the queue on, unless the command has it already. */
@@ -104,7 +119,9 @@ struct launch_session {
 	struct app_spec spec;	       /* the one that holds, if has_spec */
 	bool has_spec;
 	int cgroup_fd;
-	int terminal_fd;	 /* see launch_plan; -1: none */
+	int terminal_fd; /* see launch_plan; -1: none */
+	bool entering;	 /* `enter` says where; the app runs already */
+	struct launch_enter enter;
 	struct launch_user user; /* of spec.user; empty without */
 	struct launch_child child;
 };

@@ -9,11 +9,10 @@
 /* --- who is who --- */
 
 /*
- * Whether a process belongs to the app. `cgroup` is a path below the mount and /proc shows the
- * path below the cgroup namespace's root, so the last two parts are compared: instance and app,
- * which name the app on this machine.
+ * `cgroup` is a path below the mount and /proc shows the path below the cgroup namespace's root, so
+ * the last two parts are compared: instance and app, which name the app on this machine.
  */
-static bool in_app(const char *cgroup, pid_t pid)
+bool launch_in_app(const char *cgroup, pid_t pid)
 {
 	autofree char *text = NULL;
 	const char *tail, *line, *end;
@@ -54,7 +53,7 @@ static pid_t foreground_of_app(int tty, const struct launch_child *c, const char
 
 	if (fg <= 1 || fg == getpgrp())
 		return 0;
-	return fg == c->pid || in_app(cgroup, fg) ? fg : 0;
+	return fg == c->pid || launch_in_app(cgroup, fg) ? fg : 0;
 }
 
 /*
@@ -152,7 +151,7 @@ static bool has_it_already(const siginfo_t *si, const struct launch_child *c, co
 	}
 	/* kill(0, ...) by the command, or its word to its parent: not meant for itself */
 	return si->si_code <= 0 && si->si_pid > 0 &&
-	       (si->si_pid == c->pid || in_app(cgroup, si->si_pid));
+	       (si->si_pid == c->pid || launch_in_app(cgroup, si->si_pid));
 }
 
 void launch_pass_on(siginfo_t *si, const struct launch_child *c, const char *cgroup)

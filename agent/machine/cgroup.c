@@ -218,6 +218,26 @@ int cgroup_first_pid(const char *path)
 	return r < 0 ? r : pid;
 }
 
+struct pid_walk {
+	int (*f)(int pid, void *arg);
+	void *arg;
+};
+
+static int walk_child(const char *child, void *arg)
+{
+	const struct pid_walk *w = arg;
+
+	return cgroup_each_pid(child, w->f, w->arg);
+}
+
+int cgroup_each_pid(const char *path, int (*f)(int pid, void *arg), void *arg)
+{
+	struct pid_walk w = {f, arg};
+	int r = each_pid(path, f, arg);
+
+	return r ? r : each_child(path, walk_child, &w);
+}
+
 int cgroup_move(const char *path, int pid)
 {
 	char file[CGROUP_PATH_MAX], text[16];

@@ -27,6 +27,9 @@ int cgroup_signal(const char *path, int signal);
 int cgroup_remove(const char *path);
 /* The first pid in it or below it, 0 when there is none, or a negative errno. */
 int cgroup_first_pid(const char *path);
+/* Calls f for each process in it and below it; stops at the first result that is not 0 and returns
+ * it. */
+int cgroup_each_pid(const char *path, int (*f)(int pid, void *arg), void *arg);
 /* Moves a process (0: the caller). */
 int cgroup_move(const char *path, int pid);
 /* The extended attribute trusted.ax.<key>: text. Reading gives a malloc'ed string; -ENODATA. */

@@ -36,9 +36,10 @@ struct app {
 	uint64_t netns_cookie;
 	int64_t since_boot; /* seconds */
 	uint32_t restarts;
-	int exit_status; /* -1: not known */
-	bool empty;	 /* its cgroup has no process any more */
-	int netns_fd;	 /* a private app's network namespace, -1 */
+	int exit_status;   /* -1: not known */
+	unsigned entering; /* commands that are to run in it, and may not have a process yet */
+	bool empty;	   /* its cgroup has no process any more */
+	int netns_fd;	   /* a private app's network namespace, -1 */
 	uint64_t linger_until_ns, linger_check_ns;
 	uint64_t kill_at_ns; /* SIGKILL then; 0: never */
 	bool no_restart;     /* stopped on purpose */

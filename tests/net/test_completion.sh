@@ -96,6 +96,9 @@ wait_for "ax get apps -o name | grep -c . | grep -x 2"
 case_of "alpha beta" ax --instance "$INST" stop ''
 case_of "beta" ax --instance "$INST" get apps b
 case_of "alpha" ax --instance "$INST" run --name al
+case_of "alpha beta" ax --instance "$INST" exec -u nobody ''
+case_of "basename" ax --instance "$INST" exec alpha basenam
+case_of "" ax --instance "$INST" exec alpha basename --us
 
 if command -v fish >/dev/null; then
 	ok "fish takes its script" fish --no-config -n "$T/ax.fish"
@@ -125,6 +128,9 @@ if command -v fish >/dev/null; then
 		ax trace count k|kprobe: kretprobe:
 		ax config check $T/ax.f|$T/ax.fish
 		ax --instance $INST stop |alpha beta
+		ax --instance $INST exec al|alpha
+		ax --instance $INST exec alpha basenam|basename
+		ax exec alpha basename --us|
 		ax run basename --instanc|
 	EOF
 else
@@ -155,6 +161,8 @@ if command -v zsh >/dev/null; then
 		ax config check $T/ax.f|ax config check $T/ax.fish 
 		ax run basename --instan|ax run basename --instan
 		ax --instance $INST stop al|ax --instance $INST stop alpha 
+		ax --instance $INST exec al|ax --instance $INST exec alpha 
+		ax --instance $INST exec alpha basenam|ax --instance $INST exec alpha basename 
 	EOF
 	mapfile -t got < <(timeout 60 zsh "$SRC/complete.zsh" "$T" "${lines[@]}")
 	for i in "${!lines[@]}"; do

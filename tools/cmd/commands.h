@@ -5,14 +5,20 @@
 
 #include "tools/lib/command.h"
 
+/* Words of docker, kubectl, systemctl and others, for ax itself. */
+extern const struct command_elsewhere commands_elsewhere[];
+
 extern const struct command cmd_agent;
 extern const struct command cmd_completion;
 extern const struct command cmd_config;
 extern const struct command cmd_doctor;
 extern const struct command cmd_events;
+extern const struct command cmd_exec;
 extern const struct command cmd_get;
 extern const struct command cmd_help;
 extern const struct command cmd_logs;
+extern const struct command cmd_ps;
+extern const struct command cmd_rm;
 extern const struct command cmd_run;
 extern const struct command cmd_status;
 extern const struct command cmd_stop;

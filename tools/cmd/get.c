@@ -203,6 +203,19 @@ static int run(struct cmd *c, int argc, char **argv)
 	return o.noun ? get(c, &o) : CMD_USAGE;
 }
 
+/* ax ps */
+static int run_ps(struct cmd *c, int argc, char **argv)
+{
+	struct get_options o = {.noun = &noun_apps, .output = OUTPUT_TABLE};
+	int status;
+
+	if (!cmd_begin(c, &o, &argc, argv, &status))
+		return status;
+	o.n_words = argc;
+	o.words = argv;
+	return get(c, &o);
+}
+
 static const char *noun_name(size_t i)
 {
 	return i < ARRAY_SIZE(nouns) ? nouns[i]->name : NULL;
@@ -239,5 +252,19 @@ const struct command cmd_get = {
 			.own = {{options, ARRAY_SIZE(options), 0}},
 			.args = {&noun_words},
 			.rest = &listed,
+		},
+};
+
+const struct command cmd_ps = {
+	.name = "ps",
+	.about = "list apps (as 'get apps' does)",
+	.run = run_ps,
+	.syntax =
+		{
+			.usage = "ax ps [options] [NAME]...",
+			.about = "Lists the apps that run or are declared, or those of the NAMEs "
+				 "(ids will do): the same as 'ax get apps'.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.rest = &words_app,
 		},
 };

@@ -5,11 +5,12 @@
 #include "config/spec.h"
 #include "launch/launch.h"
 #include "tools/cmd/commands.h"
+#include "tools/lib/assignments.h"
 
 /* What the options said, as text; spec_fill() makes the app's specification of it. */
 struct run_args {
 	const char *ip, *name, *user, *directory;
-	struct strv labels, env;
+	struct strv labels, env, env_files;
 	int net, restart, splice;
 	uint32_t wait_ms;
 	bool egress, detach;
@@ -19,6 +20,7 @@ static void run_args_free(struct run_args *a)
 {
 	strv_free(&a->labels);
 	strv_free(&a->env);
+	strv_free(&a->env_files);
 }
 
 static int set_text(char **to, const char *text, struct error *e)
@@ -40,15 +42,6 @@ static int set_directory(struct app_spec *spec, const char *directory, struct er
 		return error_set(e, -errno, "--directory cannot be '%.200s': %s", directory,
 				 strerror(errno));
 	return set_text(&spec->directory, path, e);
-}
-
-static int set_env(struct app_spec *spec, const struct strv *env, struct error *e)
-{
-	for (size_t i = 0; i < env->n; i++)
-		if (!strchr(env->v[i], '=') || env->v[i][0] == '=')
-			return error_set(e, -EINVAL, "--env cannot be '%.100s': give KEY=VALUE",
-					 env->v[i]);
-	return strv_copy(env, &spec->env) ? error_set(e, -ENOMEM, "out of memory") : 0;
 }
 
 /* Several --labels add up. */
@@ -98,7 +91,7 @@ static int spec_fill(struct app_spec *spec, const struct run_args *a, int argc, 
 	r = r ? r : set_text(&spec->name, a->name, e);
 	r = r ? r : set_text(&spec->user, a->user, e);
 	r = r ? r : set_directory(spec, a->directory, e);
-	r = r ? r : set_env(spec, &a->env, e);
+	r = r ? r : assignments_collect(&a->env_files, &a->env, &spec->env, e);
 	r = r ? r : set_labels(spec, &a->labels, e);
 	return r ? r : set_command(spec, argc, argv, e);
 }
@@ -185,14 +178,16 @@ static const struct opt options[] = {
 	 offsetof(struct run_args, name), &words_app},
 	{"labels", 0, OPT_STRINGS, "K=V,...", "its labels; two apps talk if they share one",
 	 offsetof(struct run_args, labels), NULL},
-	{"user", 0, OPT_STRING, "USER",
+	{"user", 'u', OPT_STRING, "USER",
 	 "run as this user, by name or number, without any capability",
 	 offsetof(struct run_args, user), &words_user},
 	{"net", 0, OPT_CHOICE, "MODE",
 	 "private: a network namespace of its own (the default); host: the host's",
 	 offsetof(struct run_args, net), &nets},
-	{"env", 0, OPT_STRINGS, "K=V", "set an environment variable (may be given several times)",
+	{"env", 'e', OPT_STRINGS, "K=V", "set an environment variable (may be given several times)",
 	 offsetof(struct run_args, env), NULL},
+	{"env-file", 0, OPT_STRINGS, "FILE", "set those of a file with a K=V in each line",
+	 offsetof(struct run_args, env_files), &words_file},
 	{"wait", 0, OPT_DURATION, "TIME",
 	 "let its connects wait this long for a server that has not started",
 	 offsetof(struct run_args, wait_ms), NULL},
@@ -204,7 +199,7 @@ static const struct opt options[] = {
 	{"splice", 0, OPT_CHOICE, "MODE",
 	 "whether its local TCP connections are spliced: auto (the default), on, off or forced",
 	 offsetof(struct run_args, splice), &splice_modes},
-	{"directory", 0, OPT_STRING, "DIR", "its working directory",
+	{"directory", 'w', OPT_STRING, "DIR", "its working directory",
 	 offsetof(struct run_args, directory), &words_directory},
 	{"detach", 'd', OPT_FLAG, NULL, "start it in the background; 'ax logs' prints its output",
 	 offsetof(struct run_args, detach), NULL},

@@ -33,7 +33,10 @@ static void put_row(const struct command *cmd, FILE *to)
 	put_options(cmd, false, to);
 	fputs("'\n\t\tvalued='", to);
 	put_options(cmd, true, to);
-	fprintf(to, "'\n\t\tprogram=%s\n\t\t;;\n", completion_runs_program(cmd) ? "yes" : "");
+	fputs("'\n\t\tprogram=", to);
+	if (completion_runs_program(cmd)) /* it is this argument */
+		fprintf(to, "%zu", completion_leading(cmd));
+	fputs("\n\t\t;;\n", to);
 }
 
 static void put_table(const struct command *root, FILE *to)

@@ -20,6 +20,15 @@ bool completion_runs_program(const struct command *cmd)
 	return cmd->syntax.command_follows && cmd->run;
 }
 
+size_t completion_leading(const struct command *cmd)
+{
+	size_t n = 0;
+
+	while (n < OPT_ARGS && cmd->syntax.args[n] && cmd->syntax.args[n]->kind != WORDS_PROGRAM)
+		n++;
+	return n;
+}
+
 void completion_put_choices(const struct command *root, const struct words *w, FILE *to)
 {
 	const char *word;

@@ -19,6 +19,8 @@ void completion_each(const struct command *cmd, FILE *to,
 const char *completion_name(const struct command *cmd);
 /* The command that is executed as it stands behind this one: ax run. */
 bool completion_runs_program(const struct command *cmd);
+/* So many arguments stand before it: one with ax exec. */
+size_t completion_leading(const struct command *cmd);
 
 /* Puts the words of WORDS_CHOICES and WORDS_COMMAND, a blank before each. */
 void completion_put_choices(const struct command *root, const struct words *w, FILE *to);

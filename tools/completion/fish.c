@@ -56,6 +56,13 @@ static void put_programs(const struct command *cmd, FILE *to)
 		fprintf(to, " '%s'", completion_name(cmd));
 }
 
+static void put_leading(const struct command *cmd, FILE *to)
+{
+	if (completion_runs_program(cmd))
+		fprintf(to, "        case '%s'\n            echo %zu\n", completion_name(cmd),
+			completion_leading(cmd));
+}
+
 static void put_functions(const struct command *root, FILE *to)
 {
 	fputs("\nfunction __ax_below # COMMAND\n    switch \"$argv\"\n", to);
@@ -64,7 +71,9 @@ static void put_functions(const struct command *root, FILE *to)
 	completion_each(root, to, put_valued);
 	fputs("    end\nend\n\nfunction __ax_is_program # COMMAND\n    contains -- \"$argv\"", to);
 	completion_each(root, to, put_programs);
-	fputs("\nend\n\n", to);
+	fputs("\nend\n\nfunction __ax_leading # COMMAND\n    switch \"$argv\"\n", to);
+	completion_each(root, to, put_leading);
+	fputs("    end\nend\n\n", to);
 }
 
 /* --- what words stand for --- */
@@ -156,7 +165,7 @@ static void put_place(const struct command *root, const struct command *cmd, con
 static void put_places(const struct command *root, const struct command *cmd, FILE *to)
 {
 	const struct opt_syntax *s = &cmd->syntax;
-	size_t n = 0;
+	size_t n = 0, program = completion_leading(cmd);
 	char number[32];
 
 	for (; n < OPT_ARGS && s->args[n]; n++)
@@ -170,7 +179,7 @@ static void put_places(const struct command *root, const struct command *cmd, FI
 	if (s->rest)
 		put_place(root, cmd, s->rest, number, to);
 	else if (completion_runs_program(cmd))
-		put_place(root, cmd, s->args[0], "1 more", to);
+		put_place(root, cmd, s->args[program], number, to);
 }
 
 static void put_command(const struct command *root, const struct command *cmd, FILE *to)

@@ -52,7 +52,7 @@ _ax_scan()
 	_ax_table ''
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
-		if [[ $word == -- && $program ]]; then
+		if [[ $word == -- && $program == "$count" ]]; then
 			program_at=$((i + 1))
 			return
 		elif [[ $word == -?* && " $valued " == *" $word "* ]]; then
@@ -66,7 +66,7 @@ _ax_scan()
 		elif [[ " $below " == *" $word "* ]]; then
 			command+=${command:+ }$word
 			_ax_table "$command"
-		elif [[ $program ]]; then
+		elif [[ $program == "$count" ]]; then
 			program_at=$i
 			return
 		else

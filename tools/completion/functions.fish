@@ -77,7 +77,8 @@ end
 # The program that a command executes, and its own words.
 function __ax_program
     set -l scan (__ax_scan)
-    complete -C (string join ' ' -- (string escape -- $scan[2..]) (commandline -ct))
+    set -l from (math 2 + (__ax_leading $scan[1]))
+    complete -C "$(string join ' ' -- (string escape -- $scan[$from..]) (commandline -ct))"
 end
 
 function __ax_processes

@@ -120,12 +120,29 @@ static void put_after(const struct command *root, const struct command *cmd, FIL
 	fputs(" ;;\n\tesac\n}\n", to);
 }
 
+/* Its own words are completed as behind a prompt: without those that stand before it. */
+static void put_program(const struct command *root, const struct command *cmd, FILE *to)
+{
+	size_t n = completion_leading(cmd);
+
+	for (size_t i = 0; i < n; i++) {
+		fprintf(to, "\t\t'(-)%zu", i + 1);
+		put_action(root, "argument", cmd->syntax.args[i], to);
+		fputs("' \\\n", to);
+	}
+	fprintf(to, "\t\t'(-)%zu:command:_command_names -e' \\\n\t\t'*::argument:", n + 1);
+	if (n)
+		fprintf(to, "{ shift %zu words; ((CURRENT -= %zu)); _normal }'\n", n, n);
+	else
+		fputs("_normal'\n", to);
+}
+
 static void put_args(const struct command *root, const struct command *cmd, FILE *to)
 {
 	const struct opt_syntax *s = &cmd->syntax;
 
 	if (completion_runs_program(cmd)) {
-		fputs("\t\t'(-)1:command:_command_names -e' \\\n\t\t'*::argument:_normal'\n", to);
+		put_program(root, cmd, to);
 		return;
 	}
 	for (size_t i = 0; i < OPT_ARGS; i++) {

@@ -21,6 +21,9 @@ static int unknown(const struct cmd *c, const struct command *cmd, const char *w
 
 	snprintf(name, sizeof(name), "%s%s%s%.60s", cmd->name ? "ax " : "", above,
 		 cmd->name ? " " : "", word);
+	for (const struct command_elsewhere *x = cmd->elsewhere; x && x->word; x++)
+		if (streq(x->word, word))
+			return cmd_usage(c, "there is no command '%s': write %s", name, x->here);
 	while (cmd->sub[n])
 		n++;
 	words = calloc(n, sizeof(*words));

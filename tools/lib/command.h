@@ -5,6 +5,12 @@
 
 #include "tools/lib/cmd.h"
 
+/* A word that people know from elsewhere, and what they write here. */
+struct command_elsewhere {
+	const char *word; /* NULL: the end of the list */
+	const char *here; /* completes "write " */
+};
+
 /* Either a command that does something, or one that has others below it. */
 struct command {
 	const char *name;  /* with those above it, "xdp rule add"; NULL: ax itself */
@@ -12,6 +18,7 @@ struct command {
 	struct opt_syntax syntax;
 	int (*run)(struct cmd *c, int argc, char **argv); /* NULL: it has others below it */
 	const struct command *const *sub;		  /* NULL-terminated */
+	const struct command_elsewhere *elsewhere;	  /* words that are no commands, or NULL */
 	const char *example;				  /* completes "say what to do: " */
 	const char *more;				  /* behind the list in the help, or NULL */
 };

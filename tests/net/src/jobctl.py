@@ -241,7 +241,7 @@ def background_read():
 def inner_shell():
     """an interactive shell as the app has job control of its own"""
     with shell() as t:
-        t.send(f"PS1='inner> ' {AX} bash --norc --noprofile --noediting -i; echo rc=$?\n")
+        t.send(f"{AX} env PS1='inner> ' bash --norc --noprofile --noediting -i; echo rc=$?\n")
         t.expect("inner> ")
         t.send("sleep 100\n")
         t.settle(0.3)
@@ -268,7 +268,7 @@ def inner_shell():
 def inner_shell_suspended():
     """a shell as the app can be suspended and brought back"""
     with shell() as t:
-        t.send(f"PS1='inner> ' {AX} bash --norc --noprofile --noediting -i\n")
+        t.send(f"{AX} env PS1='inner> ' bash --norc --noprofile --noediting -i\n")
         t.expect("inner> ")
         t.send("suspend\n")
         t.expect("Stopped")
