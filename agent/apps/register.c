@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Registering an app: its name, with whom it forms a service, its addresses, its cgroup. */
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -9,6 +8,7 @@
 #include "apps/apps.h"
 #include "apps/linger.h"
 #include "apps/spawn.h"
+#include "apps/squat.h"
 #include "base/address.h"
 #include "machine/cgroup.h"
 #include "base/labels.h"
@@ -17,7 +17,6 @@
 #include "config/config.h"
 #include "launch/launch.h"
 #include "net/netlink.h"
-#include "net/sock_diag.h"
 #include "registry/app_record.h"
 #include "registry/app_table.h"
 #include "registry/declared.h"
@@ -179,40 +178,6 @@ static void notice_ended(struct agent *a)
 	}
 }
 
-#define PASS_OVER_MAX 32 /* a look takes up to a millisecond */
-
-/* Programs outside ax can bind an address that nobody has yet (IP_FREEBIND), and a host-mode app
- * could not bind there any more. */
-static bool is_squatted(const struct app *app, const struct ax_addr *addr, struct sock_found *who)
-{
-	return app->spec.net == NET_HOST && !addr_is_zero(addr) && socks_bound(addr, who) > 0;
-}
-
-/* One that nobody has bound. Whoever has bound many in a row is not sat out but jumped over. */
-static int take_free(const struct app *app, struct pool *p, struct ax_addr *ret)
-{
-	struct ax_addr passed[PASS_OVER_MAX];
-	struct sock_found who;
-	size_t n = 0;
-	int r = pool_take(p, ret);
-
-	while (!r && n < PASS_OVER_MAX && is_squatted(app, ret, &who)) {
-		uint32_t by = 0;
-
-		passed[n++] = *ret;
-		if (n > 1 && getrandom(&by, sizeof(by), GRND_NONBLOCK) == sizeof(by))
-			pool_jump(p, by);
-		r = pool_take(p, ret);
-	}
-	if (r && n) { /* better one that somebody has bound than none */
-		*ret = passed[--n];
-		r = 0;
-	}
-	while (n)
-		pool_mark(p, &passed[--n], false);
-	return r;
-}
-
 static int take_from_pool(struct agent *a, struct app *app, struct pool *p, struct ax_addr *addr,
 			  const char *family, struct error *e)
 {
@@ -220,10 +185,10 @@ static int take_from_pool(struct agent *a, struct app *app, struct pool *p, stru
 
 	if (!p->size)
 		return 0;
-	r = take_free(app, p, addr);
+	r = squat_take_free(a, app, p, addr);
 	if (r) {
 		notice_ended(a);
-		r = take_free(app, p, addr);
+		r = squat_take_free(a, app, p, addr);
 	}
 	if (r)
 		return error_set(e, r,
@@ -231,19 +196,6 @@ static int take_from_pool(struct agent *a, struct app *app, struct pool *p, stru
 				 "--ip, or configure a larger agent.pool",
 				 family);
 	return 0;
-}
-
-/* Its clients are its own whatever others have bound; but it cannot bind what they have. */
-static void warn_squatted(const struct app *app, const struct ax_addr *addr)
-{
-	struct sock_found who;
-	char text[ADDR_STRLEN];
-
-	if (is_squatted(app, addr, &who))
-		log_warn("a program outside ax, of user %u, has bound %s, %s port %u: the app %s "
-			 "cannot listen there until that ends",
-			 who.uid, addr_format(addr, text), who.proto == IPPROTO_UDP ? "UDP" : "TCP",
-			 who.port, app->spec.name);
 }
 
 static int choose_addresses(struct agent *a, struct app *app, const struct service *svc,
@@ -256,8 +208,8 @@ static int choose_addresses(struct agent *a, struct app *app, const struct servi
 
 	app->vip4 = shared4 ? (struct ax_addr){0} : app->spec.ip4;
 	app->vip6 = shared6 ? (struct ax_addr){0} : app->spec.ip6;
-	warn_squatted(app, &app->vip4);
-	warn_squatted(app, &app->vip6);
+	squat_warn(app, &app->vip4);
+	squat_warn(app, &app->vip6);
 	if (addr_is_zero(&app->spec.ip4) && addr_is_zero(&app->spec.ip6) && d && !svc) {
 		app->vip4 = d->ip4; /* the one that its name already resolves to */
 		app->vip6 = d->ip6;

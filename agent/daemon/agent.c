@@ -25,6 +25,7 @@
 #include "apps/linger.h"
 #include "apps/needs.h"
 #include "apps/spawn.h"
+#include "apps/squat.h"
 #include "apps/sweep.h"
 #include "apps/watch.h"
 #include "machine/cgroup.h"
@@ -98,7 +99,7 @@ static void arm_timer(struct daemon *d)
 	uint64_t next = 0, now = time_mono_ns();
 	struct itimerspec ts = {0};
 	const uint64_t at[] = {apps_deadline(&d->a), linger_deadline(&d->a), spawn_deadline(&d->a),
-			       devices_deadline(&d->a)};
+			       devices_deadline(&d->a), squat_deadline(&d->a)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -125,6 +126,7 @@ static void on_timer(struct daemon *d)
 	spawn_due(a, now);
 	linger_due(a, now);
 	devices_due(a, now);
+	squat_due(a, now);
 	a->timers_stale = true;
 }
 

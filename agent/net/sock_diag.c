@@ -11,6 +11,7 @@
 
 #define UDP_CONNECTED 1 /* TCP_ESTABLISHED: what a connected UDP socket's state is called */
 #define FOUND_MAX     256
+#define SOCKSTAT      "/proc/thread-self/net/sockstat"
 
 struct diag_request {
 	struct nlmsghdr nlh;
@@ -39,24 +40,10 @@ static int send_request(int fd, uint16_t type, uint16_t flags, uint8_t family, u
 											    : 0;
 }
 
-static bool is_addr(const struct inet_diag_msg *d, const __be32 words[4],
-		    const struct ax_addr *addr)
-{
-	struct ax_addr a;
-
-	if (d->idiag_family == AF_INET)
-		a = addr_from_v4(words[0]);
-	else
-		memcpy(&a, words, sizeof(a));
-	return addr_eq(&a, addr);
-}
-
-/* Reads one dump to its end. Returns how many matched (those beyond max are not kept). */
-static int read_dump(int fd, const struct ax_addr *addr, bool by_source,
-		     struct inet_diag_msg *found, int max)
+/* Reads one dump to its end and hands over what it holds. */
+static int read_dump(int fd, void (*each)(const struct inet_diag_msg *d, void *arg), void *arg)
 {
 	char buf[16384] __attribute__((aligned(__alignof__(struct nlmsghdr))));
-	int n_found = 0;
 
 	for (;;) {
 		ssize_t n = recv(fd, buf, sizeof(buf), 0);
@@ -69,17 +56,39 @@ static int read_dump(int fd, const struct ax_addr *addr, bool by_source,
 		left = (unsigned)n;
 		for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)buf; NLMSG_OK(h, left);
 		     h = NLMSG_NEXT(h, left)) {
-			const struct inet_diag_msg *d = NLMSG_DATA(h);
-
 			if (h->nlmsg_type == NLMSG_DONE)
-				return n_found;
+				return 0;
 			if (h->nlmsg_type == NLMSG_ERROR)
 				return ((const struct nlmsgerr *)NLMSG_DATA(h))->error;
-			if (n_found < max &&
-			    is_addr(d, by_source ? d->id.idiag_src : d->id.idiag_dst, addr))
-				found[n_found++] = *d;
+			each(NLMSG_DATA(h), arg);
 		}
 	}
+}
+
+static struct ax_addr addr_of(const struct inet_diag_msg *d, const __be32 words[4])
+{
+	struct ax_addr a;
+
+	if (d->idiag_family == AF_INET)
+		return addr_from_v4(words[0]);
+	memcpy(&a, words, sizeof(a));
+	return a;
+}
+
+/* The first sockets of a dump that are connected to an address, and how many there are. */
+struct ends {
+	const struct ax_addr *peer;
+	int n;
+	struct inet_diag_msg found[FOUND_MAX];
+};
+
+static void keep_end(const struct inet_diag_msg *d, void *arg)
+{
+	struct ends *e = arg;
+	struct ax_addr a = addr_of(d, d->id.idiag_dst);
+
+	if (e->n < FOUND_MAX && addr_eq(&a, e->peer))
+		e->found[e->n++] = *d;
 }
 
 static int read_ack(int fd)
@@ -97,25 +106,26 @@ static int read_ack(int fd)
 
 static int end_family(int fd, uint8_t family, const struct ax_addr *peer)
 {
-	struct inet_diag_msg found[FOUND_MAX];
-	int n, ended = 0;
+	struct ends ends = {.peer = peer};
+	int ended = 0;
 
 	do {
 		int r = send_request(fd, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, family,
 				     IPPROTO_UDP, 1 << UDP_CONNECTED, NULL);
 
-		n = r ? r : read_dump(fd, peer, false, found, FOUND_MAX);
-		if (n < 0)
-			return n == -ENOENT ? -EOPNOTSUPP : n;
-		for (int i = 0; i < n; i++) {
+		ends.n = 0;
+		r = r ? r : read_dump(fd, keep_end, &ends);
+		if (r < 0)
+			return r == -ENOENT ? -EOPNOTSUPP : r;
+		for (int i = 0; i < ends.n; i++) {
 			r = send_request(fd, SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK, family,
-					 IPPROTO_UDP, 1 << UDP_CONNECTED, &found[i].id);
+					 IPPROTO_UDP, 1 << UDP_CONNECTED, &ends.found[i].id);
 			r = r ? r : read_ack(fd);
 			if (r && r != -ENOENT) /* closed meanwhile */
 				return r;
 			ended += r == 0;
 		}
-	} while (n == FOUND_MAX);
+	} while (ends.n == FOUND_MAX);
 	return ended;
 }
 
@@ -134,54 +144,26 @@ int socks_end_udp(int netns_fd, const struct ax_addr *peer)
 	return v6 < 0 ? v6 : v4 + v6;
 }
 
-/* include/net/tcp_states.h; FIN-WAIT-2 has all its data acknowledged */
-#define TCP_STATES_SENDING (1 << 4 | 1 << 9 | 1 << 11) /* FIN-WAIT-1, LAST-ACK, CLOSING */
-
-/*
- * Whether any socket of the machine has outlived its owner. (The kernel's count is of all
- * namespaces.) Mostly none has, and asking costs a fraction of a dump, which walks the whole table
- * of connections, some megabytes, however few there are.
- */
-static bool any_orphan(void)
+/* Reads a number of a line of sockstat's: -1, it cannot be told. */
+static int sockstat(const char *path, const char *line, const char *what)
 {
 	autofree char *text = NULL;
-	const char *p;
+	const char *p = NULL;
 
-	if (file_read("/proc/self/net/sockstat", 4096, &text))
-		return true;
-	p = strstr(text, " orphan ");
-	return !p || atoi(p + strlen(" orphan ")) > 0;
-}
-
-int socks_sending(int netns_fd, const struct ax_addr *local)
-{
-	autoclose int fd = -1;
-	struct inet_diag_msg found[FOUND_MAX];
-	uint8_t families[] = {AF_INET6, AF_INET};
-	int total = 0;
-
-	if (addr_is_zero(local) || !any_orphan())
-		return 0;
-	fd = netns_fd < 0 ? open_diag(NULL) : netns_call(netns_fd, open_diag, NULL);
-	if (fd < 0)
-		return fd;
-	/* v4-mapped sockets are AF_INET6 ones */
-	for (int i = 0; i < (addr_is_v4(local) ? 2 : 1); i++) {
-		int r = send_request(fd, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP,
-				     families[i], IPPROTO_TCP, TCP_STATES_SENDING, NULL);
-
-		r = r ? r : read_dump(fd, local, true, found, FOUND_MAX);
-		if (r < 0)
-			return r;
-		total += r;
-	}
-	return total;
+	if (file_read(path, 4096, &text) == 0)
+		p = strstr(text, line);
+	p = p ? strstr(p, what) : NULL;
+	return p ? atoi(p + strlen(what)) : -1;
 }
 
 /* --- who has an address --- */
 
+/* include/net/tcp_states.h; FIN-WAIT-2 has all its data acknowledged */
+#define TCP_STATES_SENDING (1 << 4 | 1 << 9 | 1 << 11) /* FIN-WAIT-1, LAST-ACK, CLOSING */
 #define TCP_TIME_WAIT	   6
+#define TCP_LISTENING	   10
 #define TCP_BOUND_INACTIVE 13 /* Linux 6.8 */
+#define TCP_STATES_SERVING (1 << TCP_LISTENING)
 #define TCP_STATES_BOUND   ((1 << (TCP_BOUND_INACTIVE + 1)) - 1 - (1 << TCP_TIME_WAIT))
 
 /* struct inet_diag_hostcond, which ends with an array of no size, and its array */
@@ -193,26 +175,26 @@ struct host_condition {
 _Static_assert(offsetof(struct host_condition, addr) == sizeof(struct inet_diag_hostcond),
 	       "the kernel's layout");
 
-/* Says yes to sockets with that source address alone. */
+/* Says yes to sockets with a source address of the prefix alone. */
 struct condition {
 	struct nlattr attr;
 	struct inet_diag_bc_op op;
 	struct host_condition cond;
 };
 
-static struct condition condition_of(const struct ax_addr *addr)
+static struct condition condition_of(const struct prefix *within)
 {
 	struct condition c = {
 		.attr = {.nla_len = sizeof(c), .nla_type = INET_DIAG_REQ_BYTECODE},
 		.op = {.code = INET_DIAG_BC_S_COND, .yes = sizeof(c) - sizeof(c.attr)},
-		.cond = {.family = AF_INET6, .prefix_len = 128, .port = -1}};
+		.cond = {.family = AF_INET6, .prefix_len = (uint8_t)within->len, .port = -1}};
 
 	c.op.no = (uint16_t)(c.op.yes + sizeof(uint32_t)); /* beyond the end: no */
-	memcpy(c.cond.addr, addr, sizeof(c.cond.addr));
-	if (addr_is_v4(addr)) { /* v4-mapped sockets are found by that, too */
+	memcpy(c.cond.addr, &within->addr, sizeof(c.cond.addr));
+	if (addr_is_v4(&within->addr)) { /* v4-mapped sockets are found by that, too */
 		c.cond.family = AF_INET;
-		c.cond.prefix_len = 32;
-		c.cond.addr[0] = addr->w[3];
+		c.cond.prefix_len = (uint8_t)(within->len - 96);
+		c.cond.addr[0] = within->addr.w[3];
 	}
 	return c;
 }
@@ -225,7 +207,8 @@ static int send_whole(int fd, const void *message, size_t size)
 											    : 0;
 }
 
-static int ask_bound(int fd, uint8_t family, uint8_t proto, const struct ax_addr *addr)
+static int ask_bound(int fd, uint8_t family, uint8_t proto, uint32_t states,
+		     const struct prefix *within)
 {
 	struct {
 		struct diag_request rq;
@@ -235,15 +218,15 @@ static int ask_bound(int fd, uint8_t family, uint8_t proto, const struct ax_addr
 			      .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
 		      .rq = {.sdiag_family = family,
 			     .sdiag_protocol = proto,
-			     .idiag_states = proto == IPPROTO_TCP ? TCP_STATES_BOUND : ~0u}},
-	       .c = condition_of(addr)};
+			     .idiag_states = states}},
+	       .c = condition_of(within)};
 
 	return send_whole(fd, &m, sizeof(m));
 }
 
 /* The older form, which asks for both families: the kernel walks its tables, which are megabytes
  * however few sockets there are, once for that. */
-static int ask_bound_tcp(int fd, const struct ax_addr *addr)
+static int ask_bound_tcp(int fd, uint32_t states, const struct prefix *within)
 {
 	struct {
 		struct nlmsghdr nlh;
@@ -252,52 +235,132 @@ static int ask_bound_tcp(int fd, const struct ax_addr *addr)
 	} m = {.nlh = {.nlmsg_len = sizeof(m),
 		       .nlmsg_type = TCPDIAG_GETSOCK,
 		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-	       .rq = {.idiag_family = AF_INET, .idiag_states = TCP_STATES_BOUND},
-	       .c = condition_of(addr)};
+	       .rq = {.idiag_family = AF_INET, .idiag_states = states},
+	       .c = condition_of(within)};
 
 	return send_whole(fd, &m, sizeof(m));
 }
 
-/* What the kernel answers to a question that was sent (r: 0). */
-static int bound_of(int fd, int r, uint8_t proto, const struct ax_addr *addr,
-		    struct sock_found *ret)
-{
-	struct inet_diag_msg found[FOUND_MAX];
+/* One question, and who hears of each socket. */
+struct asked {
+	int fd;
+	uint8_t proto;
+	uint32_t states;
+	struct prefix within;
+	bool (*each)(const struct sock_found *found, void *arg); /* false: enough */
+	void *arg;
+	bool orphans; /* those too that no program has any more: they have no inode */
+	bool enough;
+};
 
-	if (r)
-		return r;
-	r = read_dump(fd, addr, true, found, FOUND_MAX);
-	for (int i = 0; i < r; i++) {
-		if (!found[i].idiag_inode)
-			continue; /* no program has it any more */
-		*ret = (struct sock_found){.proto = proto,
-					   .port = ntohs(found[i].id.idiag_sport),
-					   .uid = found[i].idiag_uid};
-		return 1;
-	}
-	return r < 0 ? r : 0;
+static void tell(const struct inet_diag_msg *d, void *arg)
+{
+	struct asked *q = arg;
+	struct sock_found found = {.proto = q->proto,
+				   .port = ntohs(d->id.idiag_sport),
+				   .uid = d->idiag_uid,
+				   .addr = addr_of(d, d->id.idiag_src)};
+
+	if (!q->enough && (d->idiag_inode || q->orphans) &&
+	    prefix_contains(&q->within, &found.addr))
+		q->enough = !q->each(&found, q->arg);
 }
 
-static int bound_in(int fd, uint8_t proto, const struct ax_addr *addr, struct sock_found *ret)
+static int ask_families(struct asked *q)
 {
 	static const uint8_t families[] = {AF_INET6, AF_INET};
 	int r = 0;
 
-	for (int i = 0; !r && i < (addr_is_v4(addr) ? 2 : 1); i++)
-		r = bound_of(fd, ask_bound(fd, families[i], proto, addr), proto, addr, ret);
+	for (int i = 0; !r && !q->enough && i < (addr_is_v4(&q->within.addr) ? 2 : 1); i++) {
+		r = ask_bound(q->fd, families[i], q->proto, q->states, &q->within);
+		r = r ? r : read_dump(q->fd, tell, q);
+	}
 	return r;
 }
 
-int socks_bound(const struct ax_addr *addr, struct sock_found *ret)
+static int ask_tcp(struct asked *q, uint32_t states)
+{
+	int r = -EOPNOTSUPP;
+
+	q->proto = IPPROTO_TCP;
+	q->states = states;
+	if (addr_is_v4(&q->within.addr)) {
+		r = ask_bound_tcp(q->fd, states, &q->within);
+		r = r ? r : read_dump(q->fd, tell, q);
+	}
+	return r < 0 ? ask_families(q) : r;
+}
+
+int socks_bound(const struct prefix *within, enum sock_question what,
+		bool (*each)(const struct sock_found *found, void *arg), void *arg)
 {
 	autoclose int fd = open_diag(NULL);
-	int r = -EOPNOTSUPP;
+	struct asked q = {.fd = fd, .within = *within, .each = each, .arg = arg};
+	int r;
 
 	if (fd < 0)
 		return fd;
-	if (addr_is_v4(addr))
-		r = bound_of(fd, ask_bound_tcp(fd, addr), IPPROTO_TCP, addr, ret);
-	if (r < 0)
-		r = bound_in(fd, IPPROTO_TCP, addr, ret);
-	return r ? r : bound_in(fd, IPPROTO_UDP, addr, ret);
+	r = ask_tcp(&q, what == SOCKS_SERVING ? TCP_STATES_SERVING : TCP_STATES_BOUND);
+	q.proto = IPPROTO_UDP;
+	q.states = ~0u;
+	return r || q.enough ? r : ask_families(&q);
+}
+
+int socks_tcp_count(void)
+{
+	autofree char *text = NULL;
+	const char *p = NULL;
+	int alloc, waiting;
+
+	if (file_read(SOCKSTAT, 4096, &text) == 0)
+		p = strstr(text, "TCP: ");
+	return p && sscanf(p, "TCP: inuse %*d orphan %*d tw %d alloc %d", &waiting, &alloc) == 2
+		       ? waiting + alloc
+		       : -1;
+}
+
+/* --- who still sends from one --- */
+
+/*
+ * Whether any socket of the machine has outlived its owner. (The kernel's count is of all
+ * namespaces.) Mostly none has, and asking costs a fraction of a walk.
+ */
+static bool any_orphan(void)
+{
+	return sockstat(SOCKSTAT, "TCP: ", " orphan ") != 0;
+}
+
+/* Whether the network namespace that it is called in has any TCP socket that is not in TIME-WAIT.
+ */
+static int any_here(void *arg)
+{
+	(void)arg;
+	return sockstat(SOCKSTAT, "TCP: ", " inuse ") != 0 ||
+	       sockstat(SOCKSTAT "6", "TCP6: ", " inuse ") > 0;
+}
+
+static bool count(const struct sock_found *found, void *arg)
+{
+	(void)found;
+	++*(int *)arg;
+	return true;
+}
+
+int socks_sending(int netns_fd, const struct ax_addr *local)
+{
+	autoclose int fd = -1;
+	int n = 0, r;
+	struct asked q = {
+		.within = {.addr = *local, .len = 128}, .each = count, .arg = &n, .orphans = true};
+
+	if (addr_is_zero(local) || !any_orphan())
+		return 0;
+	if (netns_fd >= 0 && netns_call(netns_fd, any_here, NULL) == 0)
+		return 0;
+	fd = netns_fd < 0 ? open_diag(NULL) : netns_call(netns_fd, open_diag, NULL);
+	if (fd < 0)
+		return fd;
+	q.fd = fd;
+	r = ask_tcp(&q, TCP_STATES_SENDING);
+	return r < 0 ? r : n;
 }

@@ -24,13 +24,26 @@ struct sock_found {
 	uint8_t proto; /* IPPROTO_TCP or IPPROTO_UDP */
 	uint16_t port; /* host byte order */
 	uint32_t uid;
+	struct ax_addr addr;
+};
+
+enum sock_question {
+	SOCKS_ALL, /* TCP ones that have not begun to listen included (Linux 6.8; before that the
+		    * kernel does not tell): it walks all TCP sockets of the machine, and those in
+		    * TIME-WAIT: 5 ms where there are 25,000 */
+	SOCKS_SERVING, /* those that listen, and all UDP ones: some 50 us */
 };
 
 /*
- * Whether a program has a socket in the caller's network namespace that is bound to the address, a
- * TCP one that has not begun to listen included (Linux 6.8; before that the kernel does not tell).
- * 1 with *ret filled, 0, or a negative errno where it cannot be told.
+ * Hands over the sockets in the caller's network namespace that a program has bound to an address
+ * of the prefix, until it is told that it is enough. 0, or a negative errno where it cannot be
+ * told.
  */
-int socks_bound(const struct ax_addr *addr, struct sock_found *ret);
+int socks_bound(const struct prefix *within, enum sock_question what,
+		bool (*each)(const struct sock_found *found, void *arg), void *arg);
+
+/* How many TCP sockets the machine has, with those in TIME-WAIT of the caller's network namespace;
+ * -1: it cannot be told. */
+int socks_tcp_count(void);
 
 #endif

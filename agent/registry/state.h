@@ -50,6 +50,12 @@ struct agent {
 	struct config config;
 	struct policy policy;
 	struct pool pool4, pool6;
+
+	/* see apps/squat.h; times of CLOCK_MONOTONIC */
+	bool squatted;		  /* the last walk found somebody */
+	uint64_t squat_look_ns;	  /* the next one; 0: none, UINT64_MAX: it is under way */
+	uint64_t squat_looked_ns; /* the last one */
+
 	bool starting;	/* the config's conflicts with what runs are worked around, not refused */
 	pid_t applying; /* who has a config applied; 0: nobody */
 	struct json_t *warnings; /* for them: sentences; NULL: nobody waits for any */

@@ -73,6 +73,29 @@ stop_apps
 end "$v4"
 end "$v6"
 
+# Where the machine has many TCP sockets the kernel needs long to tell who has bound an address
+# without listening: launches do not wait for that, and yet it is found out.
+bg "$T/crowd" "$BIN/squat" crowd 1500
+crowd=$BG
+silently=tcp- # before Linux 6.8 the kernel does not tell of sockets that have not begun to listen
+[ "$(printf '6.8\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 6.8 ] || silently=tcp
+# shellcheck disable=SC2046
+outsider "$T/silent" "$BIN/squat" hold $silently 4 7000 $(seq -f 10.77.0.%g 2 250)
+silent=$BG
+wait_for "grep -q holds $T/crowd && grep -q holds $T/silent"
+is "an app is launched among many sockets" "$(in_app --net host -- echo launched)" launched
+ok "who has bound them is found out" wait_for "grep -q 'has bound an address of the pool' $T/$INST.log"
+for i in 1 2 3; do
+	run_app --net host --name "next$i" -- sleep 100
+	launched "next$i"
+	ip4=$(ax get apps -o json | jq -r ".[] | select(.name == \"next$i\") | .ip4")
+	unlike "addresses that are bound by somebody who does not listen are passed over then, $i" "$ip4 " \
+		"10\.77\.0\.([0-9]|[0-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|250) "
+done
+stop_apps
+end "$silent"
+end "$crowd"
+
 # An address that is asked for is had, whoever has bound it.
 outsider "$T/asked" "$BIN/squat" hold tcp 4 7001 10.77.1.1
 asked=$BG

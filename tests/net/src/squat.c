@@ -4,13 +4,16 @@
  * sockets than anybody needs.
  *
  *  squat bind PROTO FAMILY ADDR PORT
- *      PROTO: tcp or udp, a + behind it for SO_REUSEADDR. Prints "bound" or "error bind ERRNO".
+ *      PROTO: tcp or udp, a + behind it for SO_REUSEADDR, a - to hold a TCP socket that does not
+ *      listen. Prints "bound" or "error bind ERRNO".
  *  squat hold PROTO FAMILY PORT ADDR...
  *      Binds them all, prints "holds N" (those that it got), and says "squatter" to whoever comes.
  *  squat leave PROTO FAMILY ADDR PORT
  *      A child that leaves the app's cgroup for the root one holds the socket, and does the same.
  *  squat many PORT N
  *      UDP sockets on the wildcard, ports PORT and following. Prints "bound N", then stays.
+ *  squat crowd N
+ *      TCP sockets that do nothing. Prints "holds N", then stays.
  *  squat flood PORT N
  *      Binds and closes a UDP socket N times, with SO_REUSEADDR. Prints the CPU time in clock ticks
  *      that this took, then stays.
@@ -97,7 +100,7 @@ static void cmd_hold(int argc, char **argv)
 		p[n].events = POLLIN;
 		if (p[n].fd < 0)
 			continue;
-		if (argv[2][0] == 't')
+		if (argv[2][0] == 't' && argv[2][3] != '-')
 			listen(p[n].fd, 8);
 		n++;
 	}
@@ -157,6 +160,19 @@ static void cmd_many(char **argv)
 	bound_and_stay(n);
 }
 
+static void cmd_crowd(char **argv)
+{
+	int want = atoi(argv[2]), n = 0;
+
+	raise_file_limit();
+	while (n < want && socket(AF_INET, SOCK_STREAM, 0) >= 0)
+		n++;
+	printf("holds %d\n", n);
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 static void cmd_flood(char **argv)
 {
 	struct endpoint e;
@@ -203,6 +219,8 @@ int main(int argc, char **argv)
 		cmd_many(argv);
 	else if (strcmp(what, "flood") == 0 && argc == 4)
 		cmd_flood(argv);
+	else if (strcmp(what, "crowd") == 0)
+		cmd_crowd(argv);
 	else if (strcmp(what, "wander") == 0)
 		cmd_wander(argv);
 	else
