@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The service at an endpoint, and which backend a connection to it goes to, for programs on sockets
- * and on packets. A strategy is one function below and one case of choose_slot(). BPF only.
+ * and on packets. A strategy is one function below and one case of choose_index(). BPF only.
  */
 #ifndef AX_CHOOSE_BPF_H
 #define AX_CHOOSE_BPF_H
@@ -30,10 +30,11 @@ static __always_inline struct ax_service *find_service(const struct ax_endpoint 
 /* One connection's search for a backend. */
 struct choice {
 	struct ax_endpoint asked;
+	struct ax_addr client;
 	__u32 seed;   /* of chance; equal seeds choose alike */
-	__u32 sticky; /* by seed whatever the strategy is (datagrams of one socket) */
+	__u32 sticky; /* by seed where the strategy is no hash (datagrams of one socket) */
 	__u32 tries;  /* backends that were looked at */
-	__u32 start;  /* of the walk over the slots */
+	__u32 start;  /* of the walk over the ring or the backends */
 
 	/* of choose_least_connections() */
 	__u32 best;   /* the best so far, valid with `equals` */
@@ -43,7 +44,7 @@ struct choice {
 	__u32 pad;
 	__u64 tried; /* bit i: the i-th backend from `start` on did not do */
 };
-_Static_assert(sizeof(struct choice) == 64, "a hole would be stack that nobody has written");
+_Static_assert(sizeof(struct choice) == 80, "a hole would be stack that nobody has written");
 
 static __always_inline void backend_endpoint(const struct ax_backend *be,
 					     const struct ax_endpoint *asked,
@@ -55,14 +56,37 @@ static __always_inline void backend_endpoint(const struct ax_backend *be,
 	ret->pad = 0;
 }
 
-/* --- choosers: the slot to look at, c->tries of them did not do --- */
+static __always_inline struct ax_backend *backend_at(const struct ax_service *svc, __u32 i)
+{
+	struct ax_list_key key = {
+		.service = svc->id, .generation = svc->generation, .chunk = i / AX_BACKENDS_CHUNK};
+	struct ax_backends *c = bpf_map_lookup_elem(&backends, &key);
 
-/* First a slot of the weighted ones, then each backend in turn. */
+	return c ? &c->b[i % AX_BACKENDS_CHUNK] : NULL;
+}
+
+/* No backend has it. */
+#define NO_BACKEND (~0u)
+
+static __always_inline __u32 ring_at(const struct ax_service *svc, __u32 slot)
+{
+	struct ax_list_key key = {
+		.service = svc->id, .generation = svc->generation, .chunk = slot / AX_RING_CHUNK};
+	struct ax_ring *r = bpf_map_lookup_elem(&rings, &key);
+
+	return r ? r->backend[slot % AX_RING_CHUNK] : NO_BACKEND;
+}
+
+/* --- choosers: the backend to look at, c->tries of them did not do --- */
+
+/* First the one in a slot of the ring, then each backend in turn. */
 static __always_inline __u32 walk(const struct choice *c, const struct ax_service *svc)
 {
+	if (!svc->ring)
+		return (c->start + c->tries) % svc->backends;
 	if (!c->tries)
-		return c->start % svc->slots;
-	return svc->slots + (c->start + c->tries - 1) % svc->distinct;
+		return ring_at(svc, c->start % svc->ring);
+	return (c->start + c->tries - 1) % svc->backends;
 }
 
 static __always_inline __u32 choose_random(struct choice *c, struct ax_service *svc)
@@ -75,6 +99,27 @@ static __always_inline __u32 choose_round_robin(struct choice *c, struct ax_serv
 {
 	if (!c->tries)
 		c->start = __sync_fetch_and_add(&svc->next, 1);
+	return walk(c, svc);
+}
+
+/* A client's address as one number: all its bits are in each of the number's. */
+static __always_inline __u32 client_hash(const struct ax_addr *a)
+{
+	__u64 h = ((__u64)a->w[0] << 32 | a->w[1]) ^ 0x9e3779b97f4a7c15ull;
+
+	h *= 0xd6e8feb86659fd93ull;
+	h ^= h >> 32;
+	h ^= (__u64)a->w[2] << 32 | a->w[3];
+	h *= 0xd6e8feb86659fd93ull;
+	h ^= h >> 32;
+	h *= 0xd6e8feb86659fd93ull;
+	return (__u32)(h >> 32);
+}
+
+static __always_inline __u32 choose_maglev(struct choice *c, struct ax_service *svc)
+{
+	if (!c->tries)
+		c->start = client_hash(&c->client);
 	return walk(c, svc);
 }
 
@@ -99,7 +144,6 @@ struct look {
 /* Fewer connections for its weight than the best so far, or drawn by lot, by weight, of equals. */
 static long least_look(__u32 i, struct look *l)
 {
-	struct ax_backend_key key = {.service = l->svc->id, .generation = l->svc->generation};
 	struct choice *c = l->c;
 	struct ax_endpoint ep;
 	struct ax_backend *be;
@@ -108,8 +152,7 @@ static long least_look(__u32 i, struct look *l)
 
 	if (c->tried >> (i & 63) & 1)
 		return 0;
-	key.slot = l->svc->slots + (c->start + i) % l->svc->distinct;
-	be = bpf_map_lookup_elem(&backends, &key);
+	be = backend_at(l->svc, (c->start + i) % l->svc->backends);
 	if (!be)
 		return 0;
 	backend_endpoint(be, &c->asked, &ep);
@@ -130,7 +173,7 @@ static long least_look(__u32 i, struct look *l)
 
 static __always_inline __u32 choose_least_connections(struct choice *c, struct ax_service *svc)
 {
-	__u32 n = svc->distinct < LEAST_LOOKED_AT ? svc->distinct : LEAST_LOOKED_AT;
+	__u32 n = svc->backends < LEAST_LOOKED_AT ? svc->backends : LEAST_LOOKED_AT;
 	struct look l = {.c = c, .svc = svc};
 
 	if (!c->tries)
@@ -138,18 +181,20 @@ static __always_inline __u32 choose_least_connections(struct choice *c, struct a
 	c->open = c->weight = c->equals = 0;
 	bpf_loop(n, least_look, &l, 0);
 	if (!c->equals)
-		return ~0u; /* no slot */
+		return NO_BACKEND;
 	c->tried |= 1ull << (c->best & 63);
-	return svc->slots + (c->start + c->best) % svc->distinct;
+	return (c->start + c->best) % svc->backends;
 }
 
-static __always_inline __u32 choose_slot(struct choice *c, struct ax_service *svc)
+static __always_inline __u32 choose_index(struct choice *c, struct ax_service *svc)
 {
-	switch (c->sticky ? AX_STRATEGY_RANDOM : svc->strategy) {
+	switch (svc->strategy) {
 	case AX_STRATEGY_ROUND_ROBIN:
-		return choose_round_robin(c, svc);
+		return c->sticky ? choose_random(c, svc) : choose_round_robin(c, svc);
 	case AX_STRATEGY_LEAST_CONNECTIONS:
-		return choose_least_connections(c, svc);
+		return c->sticky ? choose_random(c, svc) : choose_least_connections(c, svc);
+	case AX_STRATEGY_MAGLEV:
+		return choose_maglev(c, svc);
 	default:
 		return choose_random(c, svc);
 	}
@@ -170,7 +215,8 @@ static __always_inline bool choose_counts(const struct ax_service *svc)
 
 static __always_inline bool choose_more(const struct choice *c, const struct ax_service *svc)
 {
-	return svc->slots && c->tries < CHOOSE_TRIES && c->tries <= svc->distinct;
+	return svc->backends && c->tries < CHOOSE_TRIES &&
+	       c->tries < svc->backends + (svc->ring ? 1 : 0);
 }
 
 /*
@@ -180,16 +226,14 @@ static __always_inline bool choose_more(const struct choice *c, const struct ax_
  */
 __weak __noinline int choose_next(struct choice *c, struct ax_service *svc, struct ax_endpoint *ret)
 {
-	struct ax_backend_key key = {};
 	struct ax_backend *be;
+	__u32 i;
 
 	if (!c || !svc || !ret)
 		return false;
-	key.service = svc->id;
-	key.generation = svc->generation;
-	key.slot = choose_slot(c, svc);
+	i = choose_index(c, svc);
 	c->tries++;
-	be = bpf_map_lookup_elem(&backends, &key);
+	be = i == NO_BACKEND ? NULL : backend_at(svc, i);
 	if (!be)
 		return false;
 	backend_endpoint(be, &c->asked, ret);

@@ -22,7 +22,8 @@
 #define AX_MAX_APPS	65536
 #define AX_MAX_VIPS	131072
 #define AX_MAX_SERVICES 131072
-#define AX_MAX_BACKENDS 1048576
+#define AX_MAX_BACKENDS 262144 /* chunks of 16 */
+#define AX_MAX_RINGS	131072 /* chunks of 512 */
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -69,9 +70,17 @@ AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, AX_MAX_BACKENDS);
-	__type(key, struct ax_backend_key);
-	__type(value, struct ax_backend);
+	__type(key, struct ax_list_key);
+	__type(value, struct ax_backends);
 } backends SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_RINGS);
+	__type(key, struct ax_list_key);
+	__type(value, struct ax_ring);
+} rings SEC(".maps");
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -12,6 +12,7 @@ enum ax_strategy {
 	AX_STRATEGY_RANDOM = 0,
 	AX_STRATEGY_ROUND_ROBIN = 1,
 	AX_STRATEGY_LEAST_CONNECTIONS = 2,
+	AX_STRATEGY_MAGLEV = 3, /* by the client's address; the ring is agent/base/maglev.h's */
 	AX_STRATEGIES,
 };
 
@@ -21,28 +22,26 @@ enum ax_strategy {
  */
 struct ax_service {
 	__u32 id;	  /* of this endpoint's backend list */
-	__u32 generation; /* of its backends; see struct ax_backend_key */
-	__u32 slots;	  /* number of backend slots; 0: no backends */
+	__u32 generation; /* of its backends; see struct ax_list_key */
+	__u32 backends;	  /* how many it has */
+	__u32 ring;	  /* slots of its ring; 0: none, since all its backends weigh the same */
 	__u32 strategy;	  /* enum ax_strategy */
 	__u32 wait_ms;	  /* how long a connect waits for a server; 0: not at all */
 	__u32 next;	  /* round-robin counter, advanced by the programs */
-	__u32 distinct;	  /* after the weighted slots, each backend stands once more in this many
-			     further slots: where a connect looks when its first choice is down */
 };
 _Static_assert(sizeof(struct ax_service) == 28, "struct ax_service is a map value");
 
-#define AX_SLOTS_MAX 1024 /* weights are scaled so that a service has no more slots than this */
-
 /*
- * Map `backends`. All slots of a new generation are written before the service's value names it,
- * and those of the old one removed after, so that a connect never sees half a list.
+ * Maps `backends` and `rings`, in chunks: a list of many is written with few calls. All chunks of a
+ * new generation are written before the service's value names it, and those of the old one removed
+ * after, so that a connect never sees half a list.
  */
-struct ax_backend_key {
+struct ax_list_key {
 	__u32 service;
 	__u32 generation;
-	__u32 slot;
+	__u32 chunk;
 };
-_Static_assert(sizeof(struct ax_backend_key) == 12, "struct ax_backend_key is a map key");
+_Static_assert(sizeof(struct ax_list_key) == 12, "struct ax_list_key is a map key");
 
 struct ax_backend {
 	struct ax_addr addr;
@@ -50,7 +49,24 @@ struct ax_backend {
 	__u16 weight;	/* as the config has it, 1 to 1000 */
 	__u32 app;	/* id of the app, 0: a fixed address */
 };
-_Static_assert(sizeof(struct ax_backend) == 24, "struct ax_backend is a map value");
+_Static_assert(sizeof(struct ax_backend) == 24, "struct ax_backend is part of a map value");
+
+#define AX_SERVICE_BACKENDS_MAX 65535 /* a ring's slot has 16 bits */
+#define AX_BACKENDS_CHUNK	16
+
+struct ax_backends {
+	struct ax_backend b[AX_BACKENDS_CHUNK];
+};
+_Static_assert(sizeof(struct ax_backends) == 384, "struct ax_backends is a map value");
+
+/* Where a connect looks first: a slot is the index of a backend. After that it looks at backends in
+ * their order. */
+#define AX_RING_CHUNK 512
+
+struct ax_ring {
+	__u16 backend[AX_RING_CHUNK];
+};
+_Static_assert(sizeof(struct ax_ring) == 1024, "struct ax_ring is a map value");
 
 /*
  * Map `open_conns`: struct ax_endpoint of a backend -> __u32, how many connections are open to it

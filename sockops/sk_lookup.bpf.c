@@ -134,6 +134,7 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 	svc = find_service(&choice.asked); /* (keys are on the stack to Linux 6.1) */
 	if (!svc)
 		return SK_DROP;
+	choice.client = who->addr;
 	choice.seed = bpf_get_prandom_u32();
 	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&choice, svc); i++) {
 		struct ax_vip *vip;

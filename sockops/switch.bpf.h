@@ -163,6 +163,19 @@ static __always_inline bool try_backend(const struct route_request *rq, struct f
 	return false;
 }
 
+/* By the app's address in the family of what it asks for: that is what the backend sees. */
+static __always_inline void client_of(const struct route_request *rq, struct ax_addr *ret)
+{
+	if (addr_is_v4(&rq->peer.addr)) {
+		*ret = rq->app->vip4;
+		ctx_branch_end();
+	} else {
+		*ret = rq->app->vip6;
+	}
+	if (addr_is_zero(ret))
+		ret->w[3] = rq->app->id;
+}
+
 /* 0; 1: a backend where nobody listens yet; or a negative errno. */
 static __noinline int choose_backend(struct route_request *rq, struct ax_service *svc)
 {
@@ -172,6 +185,7 @@ static __noinline int choose_backend(struct route_request *rq, struct ax_service
 	if (!rq || !svc)
 		return -EINVAL;
 	c.asked = rq->peer;
+	client_of(rq, &c.client);
 	c.seed = rq->seed;
 	c.sticky = rq->sticky;
 	rq->counts = choose_counts(svc);

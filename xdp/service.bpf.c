@@ -59,11 +59,11 @@ static __always_inline bool may_have(const struct caller *who, const struct ax_v
 
 /* A private backend that the caller may have, one that listens if there is any. Returns its host
  * end's ifindex or 0. */
-static __noinline __u32 choose(const struct ax_endpoint *service, const struct caller *who,
+static __noinline __u32 choose(const struct ax_flow_key *flow, const struct caller *who,
 			       struct ax_endpoint *ret)
 {
-	struct ax_service *svc = find_service(service);
-	struct choice c = {.asked = *service};
+	struct ax_service *svc = find_service(&flow->peer);
+	struct choice c = {.asked = flow->peer, .client = flow->client.addr};
 	__u32 fallback = 0;
 
 	if (!svc)
@@ -78,7 +78,7 @@ static __noinline __u32 choose(const struct ax_endpoint *service, const struct c
 		if (!choose_next(&c, svc, &ep))
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (!vip || !vip->ifindex || !may_have(who, vip, service->proto))
+		if (!vip || !vip->ifindex || !may_have(who, vip, flow->peer.proto))
 			continue;
 		if (server_of(&ep, vip)) {
 			*ret = ep;
@@ -168,7 +168,7 @@ static __always_inline bool find_way(struct __sk_buff *skb, const struct packet 
 		return true;
 	if (p->proto == IPPROTO_TCP && !(p->tcp_flags & TCP_FLAG_SYN_BIT))
 		return false;
-	w->ifindex = choose(&w->flow.peer, who, &w->backend);
+	w->ifindex = choose(&w->flow, who, &w->backend);
 	return w->ifindex && who->ctl && enter(skb, w, who->ctl);
 }
 

@@ -2,7 +2,7 @@
 /* Balancers of a rule list into the arena: their rings, and the backends by number. */
 #include "balance.h"
 #include "compile/compile.h"
-#include "compile/maglev.h"
+#include "base/maglev.h"
 
 struct balancers {
 	const struct rule_list *list;
@@ -61,7 +61,7 @@ static int64_t add_ring(struct balancers *c, const struct balancer *b,
 	at = arena_add(c->arena, AX_MAGLEV_SLOTS * sizeof(uint16_t), 64);
 	if (at < 0)
 		return at;
-	r = maglev_build(c->candidates, n, (uint16_t *)(c->arena->data + at));
+	r = maglev_build(c->candidates, n, (uint16_t *)(c->arena->data + at), AX_MAGLEV_SLOTS);
 	return r < 0 ? r : at;
 }
 

@@ -25,8 +25,8 @@
 #define CONFIG_LABEL_VALUE "default"
 
 /* --- services: --- */
-#define CONFIG_SERVICE_PORTS_MAX    65535 /* struct ax_backend_key has 16 bits for a port's index */
-#define CONFIG_SERVICE_BACKENDS_MAX AX_SLOTS_MAX
+#define CONFIG_SERVICE_PORTS_MAX    65535
+#define CONFIG_SERVICE_BACKENDS_MAX AX_SERVICE_BACKENDS_MAX
 #define CONFIG_BACKEND_WEIGHT	    1 /* of a service; a balancer's: rules/defaults.h */
 #define CONFIG_BACKEND_WEIGHT_MAX   1000
 

@@ -6,6 +6,7 @@ static const char *const names[] = {
 	[AX_STRATEGY_RANDOM] = "random",
 	[AX_STRATEGY_ROUND_ROBIN] = "round-robin",
 	[AX_STRATEGY_LEAST_CONNECTIONS] = "least-connections",
+	[AX_STRATEGY_MAGLEV] = "maglev",
 };
 _Static_assert(ARRAY_SIZE(names) == AX_STRATEGIES, "every strategy has a name");
 

@@ -83,6 +83,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_PARTIES] = "parties",
 	[MAP_SERVICES] = "services",
 	[MAP_BACKENDS] = "backends",
+	[MAP_RINGS] = "rings",
 	[MAP_SERVERS] = "servers",
 	[MAP_LOOPBACK_SERVERS] = "loopback_servers",
 	[MAP_UDP_CLIENTS] = "udp_clients",

@@ -69,9 +69,16 @@ struct datapath_backend {
 	struct ax_backend be;
 	uint32_t weight; /* at least 1 */
 };
-/* Replaces the backends of a service's endpoint; connects see the old list or the new one. */
-int datapath_service_set(struct datapath *dp, const struct ax_endpoint *ep, uint32_t strategy,
-			 uint32_t wait_ms, const struct datapath_backend *b, size_t n);
+struct datapath_service {
+	uint32_t strategy; /* enum ax_strategy */
+	uint32_t wait_ms;
+};
+/* Replaces a service's endpoint and its backends; connects see the old list or the new one.
+ * -E2BIG: more than AX_SERVICE_BACKENDS_MAX; -ENOSPC: all services have as many as there is room
+ * for. Nothing is changed then. */
+int datapath_service_set(struct datapath *dp, const struct ax_endpoint *ep,
+			 const struct datapath_service *s, const struct datapath_backend *b,
+			 size_t n);
 int datapath_service_del(struct datapath *dp, const struct ax_endpoint *ep);
 
 /* Forgets whatever is recorded of apps, addresses and services for which keep() says false (what a

@@ -11,17 +11,17 @@
 #include "base/log.h"
 #include "net/netlink.h"
 
-static int map_set(struct datapath *dp, enum datapath_map m, const void *key, const void *value)
+int map_set(struct datapath *dp, enum datapath_map m, const void *key, const void *value)
 {
 	return bpf_map_update_elem(dp->map[m], key, value, BPF_ANY) ? -errno : 0;
 }
 
-static int map_get(struct datapath *dp, enum datapath_map m, const void *key, void *value)
+int map_get(struct datapath *dp, enum datapath_map m, const void *key, void *value)
 {
 	return bpf_map_lookup_elem(dp->map[m], key, value) ? -errno : 0;
 }
 
-static int map_del(struct datapath *dp, enum datapath_map m, const void *key)
+int map_del(struct datapath *dp, enum datapath_map m, const void *key)
 {
 	return bpf_map_delete_elem(dp->map[m], key) && errno != ENOENT ? -errno : 0;
 }
@@ -135,137 +135,6 @@ int datapath_vip_del(struct datapath *dp, const struct ax_addr *addr)
 	return map_del(dp, MAP_VIPS, addr);
 }
 
-/* --- services --- */
-
-static uint32_t gcd(uint32_t a, uint32_t b)
-{
-	while (b) {
-		uint32_t t = a % b;
-
-		a = b;
-		b = t;
-	}
-	return a;
-}
-
-/* Slots for each backend: weights in lowest terms, scaled down when they would be too many. Every
- * backend has one slot, so that AX_SLOTS_MAX holds for as many backends; the rest goes by weight.
- */
-static uint32_t share_slots(const struct datapath_backend *b, size_t n, uint32_t *share)
-{
-	uint32_t divisor = 0, total = 0;
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		divisor = gcd(b[i].weight, divisor);
-	for (size_t i = 0; i < n; i++)
-		sum += b[i].weight / (divisor ? divisor : 1);
-	for (size_t i = 0; i < n; i++) {
-		uint64_t w = b[i].weight / (divisor ? divisor : 1);
-
-		w = w ? w - 1 : 0;
-		if (sum > AX_SLOTS_MAX)
-			w = n < AX_SLOTS_MAX ? w * (AX_SLOTS_MAX - n) / (sum - n) : 0;
-		share[i] = 1 + (uint32_t)w;
-		total += share[i];
-	}
-	return total;
-}
-
-static int write_slot(struct datapath *dp, const struct ax_backend_key *key,
-		      const struct datapath_backend *b)
-{
-	struct ax_backend be = b->be;
-
-	be.weight = (uint16_t)b->weight;
-	return map_set(dp, MAP_BACKENDS, key, &be);
-}
-
-/*
- * Smooth weighted order: in every turn each backend gains its share and the richest one is taken
- * and pays the total, so that equal picks are spread out (as nginx orders its upstreams, see
- * https://github.com/nginx/nginx commit 52327e0627f4).
- */
-static int write_slots(struct datapath *dp, struct ax_backend_key key,
-		       const struct datapath_backend *b, size_t n, const uint32_t *share,
-		       uint32_t total)
-{
-	autofree int64_t *credit = calloc(n ? n : 1, sizeof(*credit));
-
-	if (!credit)
-		return -ENOMEM;
-	for (key.slot = 0; key.slot < total; key.slot++) {
-		size_t best = 0;
-		int r;
-
-		for (size_t i = 0; i < n; i++) {
-			credit[i] += share[i];
-			if (credit[i] > credit[best])
-				best = i;
-		}
-		credit[best] -= total;
-		r = write_slot(dp, &key, &b[best]);
-		if (r)
-			return r;
-	}
-	for (size_t i = 0; i < n; i++, key.slot++) {
-		int r = write_slot(dp, &key, &b[i]);
-
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-static void drop_slots(struct datapath *dp, const struct ax_service *s)
-{
-	struct ax_backend_key key = {.service = s->id, .generation = s->generation};
-
-	for (key.slot = 0; key.slot < s->slots + s->distinct; key.slot++)
-		map_del(dp, MAP_BACKENDS, &key);
-}
-
-int datapath_service_set(struct datapath *dp, const struct ax_endpoint *ep, uint32_t strategy,
-			 uint32_t wait_ms, const struct datapath_backend *b, size_t n)
-{
-	autofree uint32_t *share = calloc(n ? n : 1, sizeof(*share));
-	struct ax_service old, s = {.strategy = strategy, .wait_ms = wait_ms};
-	struct ax_backend_key key = {0};
-	bool known;
-	int r;
-
-	if (!share)
-		return -ENOMEM;
-	known = map_get(dp, MAP_SERVICES, ep, &old) == 0;
-	s.id = known ? old.id : dp->next_list++;
-	s.generation = known ? old.generation + 1 : 0;
-	s.slots = share_slots(b, n, share);
-	s.distinct = (uint32_t)n;
-	key.service = s.id;
-	key.generation = s.generation;
-	r = write_slots(dp, key, b, n, share, s.slots);
-	if (!r)
-		r = map_set(dp, MAP_SERVICES, ep, &s);
-	if (r)
-		drop_slots(dp, &s);
-	else if (known)
-		drop_slots(dp, &old);
-	return r;
-}
-
-int datapath_service_del(struct datapath *dp, const struct ax_endpoint *ep)
-{
-	struct ax_service old;
-	int r = map_get(dp, MAP_SERVICES, ep, &old);
-
-	if (r)
-		return r == -ENOENT ? 0 : r;
-	r = map_del(dp, MAP_SERVICES, ep);
-	if (!r)
-		drop_slots(dp, &old);
-	return r;
-}
-
 /* --- walking --- */
 
 #define WALK_BATCH 1024
@@ -295,8 +164,8 @@ static int batch_alloc(struct batch *b, uint32_t max, size_t key_size, size_t va
  * others add and delete meanwhile. (From a key that has vanished, bpf_map_get_next_key() starts
  * anew.) f returns 1 to delete, 0 to keep, or a negative errno.
  */
-static int map_walk(struct datapath *dp, enum datapath_map m, size_t key_size, size_t value_size,
-		    int (*f)(void *arg, const void *key, const void *value), void *arg)
+int map_walk(struct datapath *dp, enum datapath_map m, size_t key_size, size_t value_size,
+	     int (*f)(void *arg, const void *key, const void *value), void *arg)
 {
 	CLEANUP(batch_free) struct batch b = {0};
 	uint32_t n, place = 0, from = 0;
@@ -328,29 +197,6 @@ static int map_walk(struct datapath *dp, enum datapath_map m, size_t key_size, s
 		from = place;
 	}
 	return r == -ENOENT ? 0 : r;
-}
-
-static int after_list(void *arg, const void *key, const void *value)
-{
-	const struct ax_service *v = value;
-	struct datapath *dp = arg;
-
-	(void)key;
-	if (v->id >= dp->next_list)
-		dp->next_list = v->id + 1;
-	return 0;
-}
-
-static int services_walk(struct datapath *dp,
-			 int (*f)(void *arg, const void *key, const void *value), void *arg)
-{
-	return map_walk(dp, MAP_SERVICES, sizeof(struct ax_endpoint), sizeof(struct ax_service), f,
-			arg);
-}
-
-int datapath_take_lists(struct datapath *dp)
-{
-	return services_walk(dp, after_list, dp);
 }
 
 /* --- sweeping --- */
@@ -436,42 +282,6 @@ static int sweep_netns(void *arg, const void *key, const void *value)
 		     : *(const uint64_t *)key != s->dp->netns_cookie;
 }
 
-/* Slots of a generation that no service names: an agent died between writing and switching. */
-static int stale_slot(void *arg, const void *key, const void *value)
-{
-	const struct ax_backend_key *k = key;
-	const uint32_t *generation = arg; /* [next_list], UINT32_MAX: no such list */
-
-	(void)value;
-	return k->service >= generation[0] || generation[1 + k->service] != k->generation;
-}
-
-static int note_generation(void *arg, const void *key, const void *value)
-{
-	const struct ax_service *v = value;
-	uint32_t *g = arg;
-
-	(void)key;
-	if (v->id < g[0])
-		g[1 + v->id] = v->generation;
-	return 0;
-}
-
-static int sweep_slots(struct datapath *dp)
-{
-	autofree uint32_t *g = malloc(((size_t)dp->next_list + 1) * sizeof(*g));
-	int r;
-
-	if (!g)
-		return -ENOMEM;
-	memset(g, 0xff, ((size_t)dp->next_list + 1) * sizeof(*g));
-	g[0] = dp->next_list;
-	r = services_walk(dp, note_generation, g);
-	return r ? r
-		 : map_walk(dp, MAP_BACKENDS, sizeof(struct ax_backend_key),
-			    sizeof(struct ax_backend), stale_slot, g);
-}
-
 int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 {
 	const struct {
@@ -496,7 +306,7 @@ int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 
 	for (size_t i = 0; i < ARRAY_SIZE(maps) && !r; i++)
 		r = map_walk(dp, maps[i].map, maps[i].key_size, maps[i].value_size, maps[i].f, &s);
-	return r ? r : sweep_slots(dp);
+	return r ? r : datapath_sweep_lists(dp);
 }
 
 /* --- what is reserved --- */

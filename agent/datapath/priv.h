@@ -12,6 +12,7 @@ enum datapath_map {
 	MAP_PARTIES,
 	MAP_SERVICES,
 	MAP_BACKENDS,
+	MAP_RINGS,
 	MAP_SERVERS,
 	MAP_LOOPBACK_SERVERS,
 	MAP_UDP_CLIENTS,
@@ -69,8 +70,11 @@ struct datapath {
 /* libbpf's output goes through the logger. */
 void datapath_log_libbpf(void);
 
-/* maps.c: services of an earlier agent keep the ids of their backend lists. */
+/* lists.c: services of an earlier agent keep the ids of their backend lists. */
 int datapath_take_lists(struct datapath *dp);
+
+/* lists.c: drops what is of a generation that no service names. */
+int datapath_sweep_lists(struct datapath *dp);
 
 /* maps.c: what the programs need before they run. */
 int datapath_tell_host(struct datapath *dp);
@@ -80,6 +84,13 @@ int datapath_tell_host(struct datapath *dp);
  * -EOPNOTSUPP. */
 int datapath_iter_each(const struct bpf_link *iter, int netns_fd, size_t size,
 		       int (*f)(void *arg, const void *record), void *arg);
+
+/* maps.c: one element, and all of a hash map (f: 1 to delete, 0 to keep, or a negative errno). */
+int map_set(struct datapath *dp, enum datapath_map m, const void *key, const void *value);
+int map_get(struct datapath *dp, enum datapath_map m, const void *key, void *value);
+int map_del(struct datapath *dp, enum datapath_map m, const void *key);
+int map_walk(struct datapath *dp, enum datapath_map m, size_t key_size, size_t value_size,
+	     int (*f)(void *arg, const void *key, const void *value), void *arg);
 
 /* The verifier's or libbpf's last warning; "" if there was none. */
 const char *datapath_last_word(void);

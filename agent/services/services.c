@@ -32,6 +32,7 @@ static int write_endpoint(struct agent *a, const struct service *s, const struct
 			  uint16_t target, const struct service_member *m, size_t n)
 {
 	autofree struct datapath_backend *b = calloc(n ? n : 1, sizeof(*b));
+	struct datapath_service set = {.strategy = AX_STRATEGY_RANDOM};
 	size_t used = 0;
 
 	if (!b)
@@ -44,8 +45,11 @@ static int write_endpoint(struct agent *a, const struct service *s, const struct
 		b[used].be.app = m[i].app ? m[i].app->id : 0;
 		b[used++].weight = m[i].weight;
 	}
-	return datapath_service_set(a->dp, ep, s->conf ? s->conf->strategy : AX_STRATEGY_RANDOM,
-				    s->conf ? s->conf->wait_ms : 0, b, used);
+	if (s->conf) {
+		set.strategy = s->conf->strategy;
+		set.wait_ms = s->conf->wait_ms;
+	}
+	return datapath_service_set(a->dp, ep, &set, b, used);
 }
 
 /* Calls f for each endpoint of a configuration (NULL: a service of apps) under the addresses. */
@@ -87,6 +91,20 @@ static int write_one(void *arg, const struct ax_endpoint *ep, uint16_t target)
 	return write_endpoint(w->a, w->s, ep, target, w->m, w->n);
 }
 
+static int refused(const struct service *s, int r, struct error *e)
+{
+	if (r == -E2BIG)
+		return error_set(e, r, "service %s would have more than %d backends: divide it",
+				 s->name, AX_SERVICE_BACKENDS_MAX);
+	if (r == -ENOSPC)
+		return error_set(e, r,
+				 "there is no room for the backends of service %s, all services "
+				 "together have too many: it goes on with those that it had",
+				 s->name);
+	return error_set(e, r, "the kernel refuses the backends of service %s: %s", s->name,
+			 strerror(-r));
+}
+
 static int service_sync(struct agent *a, struct service *s, struct error *e)
 {
 	struct write_ctx w = {.a = a, .s = s};
@@ -103,9 +121,7 @@ static int service_sync(struct agent *a, struct service *s, struct error *e)
 	/* its route depends on where its backends are */
 	r = r ? r : vip_resync(a, &s->vip4, e);
 	r = r ? r : vip_resync(a, &s->vip6, e);
-	return r ? error_set(e, r, "the kernel refuses the backends of service %s: %s", s->name,
-			     strerror(-r))
-		 : 0;
+	return r ? refused(s, r, e) : 0;
 }
 
 int services_sync(struct agent *a, const struct app *app, struct error *e)

@@ -137,6 +137,11 @@ config() {
 			    ports: ["80:7000"]
 			    strategy: least-connections
 			    backends: [{app: ${mode}1, weight: 3}, ${mode}2]
+			  hash$mode:
+			    ip: 10.77.20$n.5,fd77::20$n:5
+			    ports: ["80:7000", "53:7001/udp"]
+			    strategy: maglev
+			    backends: [${mode}1${1:-, ${mode}2}]
 		EOF
 	done
 	# of backends whose connections fail: refused, no route, no answer, and one that is not there
@@ -201,9 +206,35 @@ for where in private host outside; do
 			say open 8
 			is "$where to ${mode}*, $to: the fewest for their weight" "$GOT" "$a=6 $b=2"
 			bye
+			client $where tcp "$to${sep}5" 80
+			say open 6
+			like "$where to ${mode}*, $to: by the client's address" "$GOT" "^${mode}[12]=6\$"
+			bye
 		done
 	done
 done
+
+# --- Maglev: clients by their addresses ---
+
+# all_clients FILE: which backend each of many addresses gets, as apps and as programs outside.
+all_clients() {
+	local n
+	for n in {1..12}; do
+		ax run --net "$1" --ip "10.77.50.$n" -- "$BIN/tcp" connect 4 10.77.201.5 80 2>&1 |
+			grep -oE "p[12] you=" | cut -c1-2
+	done
+}
+all_clients private >"$T/private"
+all_clients host >"$T/host"
+is "an app gets the same backend in both modes" "$(cat "$T/private")" "$(cat "$T/host")"
+is "and clients are divided among the backends" "$(sort -u "$T/private" | xargs)" "p1 p2"
+config " " >"$T/one.yaml"
+ok "a backend goes" ax config apply "$T/one.yaml"
+all_clients private >"$T/one"
+is "and all clients go to the other" "$(sort -u "$T/one")" "p1"
+ok "it comes back" ax config apply "$T/all.yaml"
+all_clients private >"$T/again"
+is "and has its clients back" "$(cat "$T/again")" "$(cat "$T/private")"
 
 # --- somebody reads events, for which connections are looked at as well ---
 

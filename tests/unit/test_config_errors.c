@@ -502,7 +502,7 @@ static void the_services_section(void **state)
 		 "1 to 1000\n"},
 		{"services: {a: {strategy: roundrobin}}",
 		 "f:1:26: services.a.strategy: found \"roundrobin\", expected random, "
-		 "round-robin or least-connections\n"},
+		 "round-robin, least-connections or maglev\n"},
 		{"services: {a: {strategy: least-connections, backends: [b]}}",
 		 "f:1:12: services.a: found strategy least-connections without ports, expected "
 		 "ports: [...], by which its connections are counted\n"},

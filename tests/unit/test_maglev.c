@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "balance.h"
+#include "base/maglev.h"
 #include "compile/compile.h"
-#include "compile/maglev.h"
 
 #define SLOTS	 AX_MAGLEV_SLOTS
 #define BACKENDS 1000
@@ -31,7 +32,7 @@ static void make(size_t n)
 
 static void build(size_t n, uint16_t *to)
 {
-	assert_int_equal(maglev_build(backends, n, to), 0);
+	assert_int_equal(maglev_build(backends, n, to, SLOTS), 0);
 }
 
 static unsigned count(const uint16_t *in, uint16_t number)
@@ -151,9 +152,9 @@ static void what_makes_no_ring_is_refused(void **state)
 {
 	(void)state;
 	make(2);
-	assert_int_equal(maglev_build(backends, 0, ring), -EINVAL);
+	assert_int_equal(maglev_build(backends, 0, ring, SLOTS), -EINVAL);
 	backends[1].weight = 0;
-	assert_int_equal(maglev_build(backends, 2, ring), -EINVAL);
+	assert_int_equal(maglev_build(backends, 2, ring, SLOTS), -EINVAL);
 }
 
 static uint64_t fastest(size_t n)

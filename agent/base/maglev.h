@@ -5,11 +5,10 @@
  * come and go. It depends on the backends' addresses, ports and weights alone, not on their order,
  * so machines with the same backends have the same ring.
  */
-#ifndef AX_COMPILE_MAGLEV_H
-#define AX_COMPILE_MAGLEV_H
+#ifndef AX_BASE_MAGLEV_H
+#define AX_BASE_MAGLEV_H
 
 #include "base/address.h"
-#include "balance.h"
 
 struct maglev_backend {
 	struct ax_addr addr;
@@ -18,7 +17,8 @@ struct maglev_backend {
 	uint16_t number; /* what stands in its slots */
 };
 
-/* Fills all slots. -EINVAL: there are no backends, or more than slots; -ENOMEM. */
-int maglev_build(const struct maglev_backend *b, size_t n, uint16_t ring[AX_MAGLEV_SLOTS]);
+/* Fills all slots, whose number is a prime. -EINVAL: there are no backends, or more than slots;
+ * -ENOMEM. */
+int maglev_build(const struct maglev_backend *b, size_t n, uint16_t *ring, uint32_t slots);
 
 #endif

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "compile/maglev.h"
+#include "base/maglev.h"
 
-#define SLOTS AX_MAGLEV_SLOTS
 #define EMPTY UINT16_MAX
 
 /* A backend while the ring is filled: it walks through its own permutation of the slots. */
 struct walker {
 	uint64_t hash;
-	uint32_t at, skip;
+	uint32_t at, skip; /* both below the number of slots */
 	uint32_t weight, credit;
 	uint16_t number;
 };
@@ -41,43 +40,43 @@ static int by_hash(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static void walker_init(struct walker *w, const struct maglev_backend *b)
+static void walker_init(struct walker *w, const struct maglev_backend *b, uint32_t slots)
 {
 	w->hash = hash_backend(b);
-	w->at = (uint32_t)(mix(w->hash + 1) % SLOTS);
-	w->skip = (uint32_t)(mix(w->hash + 2) % (SLOTS - 1)) + 1; /* SLOTS is a prime */
+	w->at = (uint32_t)(mix(w->hash + 1) % slots);
+	w->skip = (uint32_t)(mix(w->hash + 2) % (slots - 1)) + 1; /* slots is a prime */
 	w->weight = b->weight;
 	w->credit = 0;
 	w->number = b->number;
 }
 
-static void take_slot(struct walker *w, uint16_t *ring)
+static void take_slot(struct walker *w, uint16_t *ring, uint32_t slots)
 {
 	while (ring[w->at] != EMPTY) {
 		w->at += w->skip;
-		if (w->at >= SLOTS)
-			w->at -= SLOTS;
+		if (w->at >= slots)
+			w->at -= slots;
 	}
 	ring[w->at] = w->number;
 }
 
-int maglev_build(const struct maglev_backend *b, size_t n, uint16_t ring[AX_MAGLEV_SLOTS])
+int maglev_build(const struct maglev_backend *b, size_t n, uint16_t *ring, uint32_t slots)
 {
 	autofree struct walker *w = calloc(n ? n : 1, sizeof(*w));
-	uint32_t heaviest = 0, free_slots = SLOTS;
+	uint32_t heaviest = 0, free_slots = slots;
 
 	if (!w)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		if (!b[i].weight || b[i].number == EMPTY)
 			return -EINVAL;
-		walker_init(&w[i], &b[i]);
+		walker_init(&w[i], &b[i], slots);
 		heaviest = w[i].weight > heaviest ? w[i].weight : heaviest;
 	}
-	if (!n || n > SLOTS)
+	if (!n || n > slots)
 		return -EINVAL;
 	qsort(w, n, sizeof(*w), by_hash);
-	memset(ring, 0xff, SLOTS * sizeof(*ring));
+	memset(ring, 0xff, slots * sizeof(*ring));
 	/* in each round the heaviest have a turn, the others as often as their weight says */
 	for (;;) {
 		for (size_t i = 0; i < n; i++) {
@@ -85,7 +84,7 @@ int maglev_build(const struct maglev_backend *b, size_t n, uint16_t ring[AX_MAGL
 			if (w[i].credit < heaviest)
 				continue;
 			w[i].credit -= heaviest;
-			take_slot(&w[i], ring);
+			take_slot(&w[i], ring, slots);
 			if (!--free_slots)
 				return 0;
 		}
