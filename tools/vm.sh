@@ -53,26 +53,47 @@ done
 PATH=$PATH:/usr/sbin:/sbin
 mkdir -p "$cache"
 
+# Debian's releases whose kernels these are. A system that is younger knows the older one's archive only
+# by this: lists of its own, from where the system's come.
+archive=()
+use_archive_of()
+{
+	local release=$1 dir=$PWD/$cache/apt-$1 uri
+
+	uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | head -n 1)
+	[ -n "$uri" ] || return 0
+	mkdir -p "$dir"/{lists,archives}/partial
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $release main" >"$dir/sources.list"
+	archive=(-o "Dir::Etc::SourceList=$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o "Dir::State::Lists=$dir/lists" -o "Dir::Cache=$dir" -o APT::Sandbox::User=)
+	apt-get "${archive[@]}" -q update >&2 || true
+}
+
 # Unpacks the newest package of that name into $cache/NAME, unless it is there.
-# The lists may be missing or too old to download from: then they are renewed, once.
+# The lists may be missing or too old to download from: then they are renewed, once; and a kernel that
+# they do not have is looked for in the release that it is of.
 unpack()
 {
 	local prefix=$2 pattern=$3 dir=$cache/$1 tmp pkg try
 
 	[ ! -d "$dir" ] || return 0
+	archive=()
 	tmp=$(mktemp -d "$cache/tmp.XXXXXX")
-	for try in 1 2; do
-		pkg=$(apt-cache pkgnames "$prefix" | grep -xE "$pattern" | sort -V | tail -n 1) || pkg=
-		if [ -n "$pkg" ] &&
-			(cd "$tmp" && apt-get -q -o APT::Sandbox::User= download "$pkg" >apt.log 2>&1); then
+	for try in 1 2 3; do
+		pkg=$(apt-cache "${archive[@]}" pkgnames "$prefix" | grep -xE "$pattern" | sort -V | tail -n 1) || pkg=
+		if [ -n "$pkg" ] && (cd "$tmp" && apt-get -q "${archive[@]}" -o APT::Sandbox::User= download "$pkg" \
+			>apt.log 2>&1); then
 			break
 		fi
-		if [ "$try" = 2 ]; then
+		case $try in
+		1) [ "$(id -u)" != 0 ] || apt-get -q -o DPkg::Lock::Timeout=120 update >&2 || true ;;
+		2) use_archive_of bookworm ;;
+		*)
 			cat "$tmp/apt.log" >&2 2>/dev/null || true
 			rm -rf "$tmp"
 			die "could not download ${pkg:-a package named $prefix...} from Debian; is apt-get update possible?"
-		fi
-		[ "$(id -u)" != 0 ] || apt-get -q -o DPkg::Lock::Timeout=120 update >&2 || true
+			;;
+		esac
 	done
 	mkdir "$tmp/root"
 	dpkg -x "$tmp"/*.deb "$tmp/root"
@@ -159,7 +180,8 @@ pack()
 
 	shift 2
 	mkdir -p "$root"/{bin,modules,tests}
-	cp "$cache/busybox/bin/busybox" "$root/bin/busybox"
+	# (Debian 13 has no /bin of its own.)
+	cp "$(find "$cache/busybox" -path '*bin/busybox' -type f)" "$root/bin/busybox"
 	pack_program "$root" "$ax"
 	pack_program "$root" "$suite"
 	find "$cache/bin" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/bin" {} + 2>/dev/null || true

@@ -4,7 +4,7 @@
 # quick
 # The agent may die at any moment: under load, in the middle of launches and of an apply; it may be
 # replaced by another binary; ax run may be killed. Traffic goes on and nothing is left.
-# timeout: 180
+# timeout: 400
 . "$(dirname "$0")/lib.sh"
 need nginx wrk curl
 build_c tcp many

@@ -176,8 +176,8 @@ serve 5201 --ip 10.77.1.5 --name iperf -- iperf3 -s
 for options in '' '-R' '--bidir' '-P 4 -l 300'; do
 	# shellcheck disable=SC2086
 	out=$(in_app --net host -- iperf3 -J -c 10.77.1.5 -t 2 $options 2>&1)
-	ok "iperf3 ${options:-client to server}" \
-		jq -e '(.error // "") == "" and .end.sum_received.bytes > 1000000' <<<"$out"
+	is "iperf3 ${options:-client to server}" \
+		"$(jq '(.error // "") == "" and .end.sum_received.bytes > 1000000' <<<"$out")" true
 done
 stop_app "$APP"
 done_testing

@@ -46,8 +46,8 @@ is "the kernel's own tracepoints read a program's strings as ftrace does" \
 		'if id == 257 && f == "/dev/null"' -c "cat /dev/null" | values f)" "/dev/null"
 n=tracepoint:syscalls:sys_enter_clock_nanosleep
 is "members behind a system call's pointers are the program's" \
-	"$(trace_json watch "$n" v='rqtp->tv_nsec' 'if rqtp->tv_nsec == 7000000' -c "sleep 0.007" |
-		values v)" 7000000
+	"$(trace_json watch "$n" v='rqtp->tv_nsec' 'if rqtp->tv_nsec == 7812500' -c "sleep 0.0078125" |
+		values v)" 7812500 # 2^-7: exact in whatever type sleep reads it
 
 # --- conditions and types ---
 

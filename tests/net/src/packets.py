@@ -10,6 +10,7 @@
 #   packets.py flood IFACE SECONDS [KEY=VALUE ...] dport=A,B,...  prints how many of each
 #   packets.py serve ADDR PORT              UDP: answers each datagram with itself
 #   packets.py hold IFACE SECONDS           counts frames by protocol and destination port
+import signal
 import socket
 import struct
 import sys
@@ -163,7 +164,8 @@ def hold(iface, seconds):
         print(key, counts[key])
 
 
-# About 40 packets a millisecond at most: the receiver's queue of 256 frames must not run over.
+# About 40 packets a millisecond at most: the receiver's queue of 256 frames must not run over. SIGTERM
+# ends it early.
 def flood(iface, seconds, *words):
     o = options(words)
     s = packet_socket(iface)
@@ -171,8 +173,10 @@ def flood(iface, seconds, *words):
     frames = [(p, frame(dict(o, dport=p.rstrip("t"), proto="tcp" if p[-1] == "t" else "udp")))
               for p in ports]
     sent = dict.fromkeys(ports, 0)
+    ended = []
+    signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     end = time.monotonic() + float(seconds)
-    while time.monotonic() < end:
+    while not ended and time.monotonic() < end:
         for _ in range(8):
             for port, f in frames:
                 try:
