@@ -74,7 +74,7 @@ use_archive_of()
 # they do not have is looked for in the release that it is of.
 unpack()
 {
-	local prefix=$2 pattern=$3 dir=$cache/$1 tmp pkg try
+	local prefix=$2 pattern=$3 dir=$cache/$1 tmp pkg try name
 
 	[ ! -d "$dir" ] || return 0
 	archive=()
@@ -97,6 +97,9 @@ unpack()
 	done
 	mkdir "$tmp/root"
 	dpkg -x "$tmp"/*.deb "$tmp/root"
+	for name in bin lib; do # packages of Debian 13 have all below /usr
+		[ -e "$tmp/root/$name" ] || ln -s "usr/$name" "$tmp/root/$name"
+	done
 	[ ! -d "$tmp/root/lib/modules" ] || depmod -b "$tmp/root" "$(ls "$tmp/root/lib/modules")"
 	mv "$tmp/root" "$dir"
 	rm -rf "$tmp"
@@ -180,8 +183,7 @@ pack()
 
 	shift 2
 	mkdir -p "$root"/{bin,modules,tests}
-	# (Debian 13 has no /bin of its own.)
-	cp "$(find "$cache/busybox" -path '*bin/busybox' -type f)" "$root/bin/busybox"
+	cp "$cache/busybox/bin/busybox" "$root/bin/busybox"
 	pack_program "$root" "$ax"
 	pack_program "$root" "$suite"
 	find "$cache/bin" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/bin" {} + 2>/dev/null || true
