@@ -6,5 +6,6 @@
 
 bool outside_counts;
 __u32 udp_told;
+__u32 held_any, held_told;
 
 char LICENSE[] SEC("license") = "GPL";

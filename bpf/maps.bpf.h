@@ -159,6 +159,13 @@ AX_MAP struct {
 	__type(value, struct ax_asked);
 } asked SEC(".maps");
 
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct ax_held);
+} held SEC(".maps");
+
 /* When a connection was established (only while somebody reads events). */
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);

@@ -12,7 +12,9 @@ enum ax_event_type {
 	AX_EVENT_CONNECT = 3, /* established, by the client */
 	AX_EVENT_ACCEPT = 4,  /* established, by the server */
 	AX_EVENT_CLOSE = 5,
-	AX_EVENT_DUAL_UDP = 6, /* for the agent alone, and at once: see sockops/dual_udp.bpf.c */
+	/* for the agent alone, and at once: */
+	AX_EVENT_DUAL_UDP = 6, /* see sockops/dual_udp.bpf.c */
+	AX_EVENT_AWAITED = 7,  /* somebody listens while connects wait: see sockops/held.bpf.c */
 };
 
 struct ax_event {

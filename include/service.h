@@ -169,6 +169,21 @@ struct ax_asked {
 _Static_assert(sizeof(struct ax_asked) == 160, "struct ax_asked is a map value");
 
 /*
+ * Socket storage `held`: the SYN of a connect that waits, for the agent, which sends it once more
+ * when somebody listens: TCP itself would try again at intervals of a second, or, before Linux
+ * 6.15, of as long as it has waited.
+ */
+#define AX_HELD_MAX 100 /* headers of IPv6 and TCP, with all their options */
+
+struct ax_held {
+	struct ax_endpoint to;
+	__u32 app;		  /* whose connect it is */
+	__u32 len;		  /* of the packet; 0: none was made yet, or it carries data */
+	__u8 packet[AX_HELD_MAX]; /* from its IP header on, without a checksum */
+};
+_Static_assert(sizeof(struct ax_held) == 128, "struct ax_held is a map value");
+
+/*
  * Maps `flows`, `new_flows` and `udp_flows` (LRU): flows of programs outside ax to a service with
  * private backends, which no connect hook translates. One entry for each direction: (client,
  * service)

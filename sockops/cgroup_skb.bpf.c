@@ -2,6 +2,23 @@
 /* Holds back the SYN of a connect() whose server does not listen yet. Attached only while an app
  * or a service waits at all: it looks at every packet. */
 #include "switch.bpf.h"
+#include "held.bpf.h"
+
+/* For the agent, see held.bpf.c. The last one: it has the time by which TCP knows its answer. */
+static __always_inline void keep(struct __sk_buff *skb, struct bpf_sock *sk)
+{
+	struct ax_held *h = bpf_sk_storage_get(&held, sk, NULL, 0);
+	__u32 len = skb->len;
+
+	if (!h)
+		return;
+	h->len = 0;
+	/* (in two steps: the verifier of Linux 6.1 knows a length by its bounds at the call) */
+	if (len < 40 || len > AX_HELD_MAX)
+		return;
+	if (bpf_skb_load_bytes(skb, 0, h->packet, len) == 0)
+		h->len = len;
+}
 
 SEC("cgroup_skb/egress")
 int ax_hold_syn(struct __sk_buff *skb)
@@ -32,6 +49,9 @@ int ax_hold_syn(struct __sk_buff *skb)
 		}
 		ep.port_be = sk->dst_port;
 	}
+	keep(skb, sk);
+	/* first that, and then the look: whoever listens meanwhile tells the agent */
+	__sync_lock_test_and_set(&held_any, 1);
 	if (!listening(&ep) && (bpf_ktime_get_ns() < a->hold_until_ns || is_nobodys(&ep.addr)))
 		return 0; /* as if lost: TCP tries again */
 	a->hold_until_ns = 0;

@@ -72,6 +72,13 @@ struct seq_file;
 struct bpf_iter_meta {
 	struct seq_file *seq;
 };
+struct bpf_map;
+struct bpf_iter__bpf_sk_storage_map {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	struct sock_common *sk; /* a struct sock, which begins with it */
+	void *value;
+};
 struct udp_sock;
 struct bpf_iter__udp {
 	struct bpf_iter_meta *meta;

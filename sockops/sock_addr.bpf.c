@@ -36,6 +36,23 @@ static __always_inline void end_with_wait(struct bpf_sock_addr *ctx, struct ax_a
 		__sync_fetch_and_or(&a->flags, AX_ASKED_TIMEOUT);
 }
 
+/* Its SYN is kept for when somebody listens; without room for it, TCP's own tries have to do. */
+static __always_inline void hold(struct bpf_sock_addr *ctx, struct ax_asked *a,
+				 const struct route_request *rq)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct ax_held *h;
+
+	a->hold_until_ns = bpf_ktime_get_ns() + (__u64)rq->wait_ms * 1000000;
+	count(AX_COUNT_HELD);
+	h = sk ? bpf_sk_storage_get(&held, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE) : NULL;
+	if (!h)
+		return;
+	h->len = 0;
+	h->to = rq->peer;
+	h->app = rq->app->id;
+}
+
 /* Remembers what the app asked for. A socket that is connected again (UDP) forgets the last one. */
 static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct ax_endpoint *was,
 					 const struct route_request *rq, int route)
@@ -68,10 +85,8 @@ static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct
 		if (rq->counts)
 			open_connect(a);
 	}
-	if (rq->wait_ms) {
-		a->hold_until_ns = bpf_ktime_get_ns() + (__u64)rq->wait_ms * 1000000;
-		count(AX_COUNT_HELD);
-	}
+	if (rq->wait_ms)
+		hold(ctx, a, rq);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <linux/tcp.h>
 
 #include "switch.bpf.h"
+#include "held.bpf.h"
 #include "open.bpf.h"
 #include "ops_ends.bpf.h"
 #include "payload.bpf.h"
@@ -124,6 +125,22 @@ static __always_inline void on_wildcard(struct bpf_sock_ops *ctx, const struct a
 		bring_loopback(ctx, local, 0);
 }
 
+/* Connects wait, maybe for this one: the agent looks. It is told once, until it does. */
+static __always_inline void tell_held(void)
+{
+	struct ax_event *ev;
+
+	if (!held_any || held_told)
+		return;
+	ev = bpf_ringbuf_reserve(&events, sizeof(*ev), 0);
+	if (!ev)
+		return; /* TCP tries again */
+	__builtin_memset(ev, 0, sizeof(*ev));
+	ev->type = AX_EVENT_AWAITED;
+	held_told = 1;
+	bpf_ringbuf_submit(ev, BPF_RB_FORCE_WAKEUP);
+}
+
 static __noinline int listen_begin(struct bpf_sock_ops *ctx)
 {
 	struct ax_endpoint ep = {};
@@ -145,6 +162,7 @@ static __noinline int listen_begin(struct bpf_sock_ops *ctx)
 	bring_loopback(ctx, &a->served[2], s.app);
 	bring_loopback(ctx, &a->served[3], s.app);
 	bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);
+	tell_held();
 	if (!addr_is_loopback(&s.first))
 		event_send(ctx, AX_EVENT_LISTEN, s.app);
 	return 0;
@@ -306,9 +324,27 @@ static __always_inline void connected(struct bpf_sock_ops *ctx)
 	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_USER_TIMEOUT, &none, sizeof(none));
 }
 
+/* Before Linux 6.15 the next try may come long after the wait is over. TCP is to give up with it
+ * then, unless the app has a time-out of its own. */
+static __always_inline void end_in_time(struct bpf_sock_ops *ctx, struct ax_asked *a)
+{
+	__u64 now = bpf_ktime_get_ns();
+	int ms = 0;
+
+	if (a->hold_until_ns <= now || (a->flags & AX_ASKED_TIMEOUT))
+		return;
+	bpf_getsockopt(ctx, SOL_TCP_BPF, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	if (ms)
+		return;
+	ms = (int)((a->hold_until_ns - now) / 1000000) + 1;
+	if (bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_USER_TIMEOUT, &ms, sizeof(ms)) == 0)
+		__sync_fetch_and_or(&a->flags, AX_ASKED_TIMEOUT);
+}
+
 /*
- * A held connect retries every RETRY_MS, then at doubling intervals, and from Linux 6.15 on at
- * least every second. Returns the first time-out in jiffies, or -1 for the kernel's own.
+ * The agent sends a held SYN again when somebody listens. Besides, and when no agent runs, TCP
+ * tries after RETRY_MS, then at doubling intervals, and from Linux 6.15 on at least every second.
+ * Returns the first time-out in jiffies, or -1 for the kernel's own.
  */
 static __always_inline int first_timeout(struct bpf_sock_ops *ctx)
 {
@@ -331,7 +367,8 @@ static __always_inline int first_timeout(struct bpf_sock_ops *ctx)
 	if (!a->hold_until_ns)
 		return -1;
 	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_SYNCNT, &retries, sizeof(retries));
-	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_RTO_MAX_MS, &max_ms, sizeof(max_ms));
+	if (bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_RTO_MAX_MS, &max_ms, sizeof(max_ms)))
+		end_in_time(ctx, a);
 	return jiffies ? (int)jiffies : 1;
 }
 

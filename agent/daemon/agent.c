@@ -22,6 +22,7 @@
 #include "apps/apps.h"
 #include "apps/devices.h"
 #include "apps/flush.h"
+#include "apps/held.h"
 #include "apps/linger.h"
 #include "apps/needs.h"
 #include "apps/spawn.h"
@@ -98,8 +99,9 @@ static void arm_timer(struct daemon *d)
 {
 	uint64_t next = 0, now = time_mono_ns();
 	struct itimerspec ts = {0};
-	const uint64_t at[] = {apps_deadline(&d->a), linger_deadline(&d->a), spawn_deadline(&d->a),
-			       devices_deadline(&d->a), squat_deadline(&d->a)};
+	const uint64_t at[] = {apps_deadline(&d->a),  linger_deadline(&d->a),
+			       spawn_deadline(&d->a), devices_deadline(&d->a),
+			       squat_deadline(&d->a), held_deadline(&d->a)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -127,6 +129,7 @@ static void on_timer(struct daemon *d)
 	linger_due(a, now);
 	devices_due(a, now);
 	squat_due(a, now);
+	held_due(a, now);
 	a->timers_stale = true;
 }
 
@@ -289,6 +292,7 @@ static int open_parts(struct agent *a, struct error *e)
 	int r;
 
 	a->hooks.app_gone = on_app_gone;
+	a->hooks.awaited = held_awaited;
 	a->hooks.service_changed = xdp_section_service;
 	a->health = health_open(a->epoll, a->cgroup, &health);
 	r = a->health ? 0 : -ENOMEM;

@@ -57,6 +57,9 @@ static const struct program_info {
 	 "receiving side checks no policy in host mode",
 	 "Linux 5.17"},
 	{"ax_hold_syn", AT_HOLD, false, "connects do not wait for servers", "Linux 5.2"},
+	{"ax_held_syns", AT_ITER, false,
+	 "connects that wait notice a server up to a second late, or later before Linux 6.15",
+	 "Linux 5.10, BTF"},
 	{"ax_conns", AT_ITER, false, "'ax get conns' is empty", "Linux 5.10, BTF"},
 	{"ax_dual_udp", AT_ITER, false,
 	 "dual-stack UDP servers in host mode are not reached by IPv6", "Linux 5.10, BTF"},
@@ -94,6 +97,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_LOOPBACK_LISTENERS] = "loopback_listeners",
 	[MAP_OWN_CONNS] = "own_conns",
 	[MAP_ASKED] = "asked",
+	[MAP_HELD] = "held",
 	[MAP_ESTABLISHED] = "established",
 	[MAP_UDP_REPLIES] = "udp_replies",
 	[MAP_FLOWS] = "flows",
@@ -277,7 +281,7 @@ static bool may_be_missing(int m)
 	return m == MAP_OPEN_CONNS || m == MAP_HANDED || m == MAP_LOOPBACK_SERVERS ||
 	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_PORTS ||
 	       m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS ||
-	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS;
+	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)
@@ -439,14 +443,17 @@ static int attach_all(struct datapath *dp, const char *dir, struct error *e)
 	return 0;
 }
 
-static struct bpf_link *attach_iter(struct datapath *dp, const char *name)
+/* map: whose elements it goes through, -1: an iterator of something else */
+static struct bpf_link *attach_iter(struct datapath *dp, const char *name, int map)
 {
+	union bpf_iter_link_info over = {.map.map_fd = (uint32_t)map};
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &over, .link_info_len = sizeof(over));
 	struct bpf_link *link = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		if (!streq(programs[i].name, name) || !dp->features[i].on)
 			continue;
-		link = bpf_program__attach_iter(program_of(dp->skel, i), NULL);
+		link = bpf_program__attach_iter(program_of(dp->skel, i), map < 0 ? NULL : &opts);
 		if (!link)
 			feature_off(dp, i, -errno);
 	}
@@ -545,9 +552,12 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 		datapath_close(dp);
 		return r;
 	}
-	dp->conns = attach_iter(dp, "ax_conns");
-	dp->dual_udp = attach_iter(dp, "ax_dual_udp");
+	dp->conns = attach_iter(dp, "ax_conns", -1);
+	dp->dual_udp = attach_iter(dp, "ax_dual_udp", -1);
+	dp->held = attach_iter(dp, "ax_held_syns", dp->map[MAP_HELD]);
 	dp->udp_told = &dp->skel->bss->udp_told;
+	dp->held_any = &dp->skel->bss->held_any;
+	dp->held_told = &dp->skel->bss->held_told;
 	dp->from_app = datapath_program_fd(dp, "ax_from_app");
 	dp->to_app = datapath_program_fd(dp, "ax_to_app");
 	dp->to_service = datapath_program_fd(dp, "ax_to_service");
@@ -564,6 +574,7 @@ void datapath_close(struct datapath *dp)
 	ring_buffer__free(dp->ring);
 	bpf_link__destroy(dp->conns);
 	bpf_link__destroy(dp->dual_udp);
+	bpf_link__destroy(dp->held);
 	if (dp->skel)
 		dataplane__destroy(dp->skel);
 	free(dp);

@@ -109,6 +109,11 @@ int datapath_conns_each(struct datapath *dp, int netns_fd,
  * (sockops/dual_udp.bpf.c): to be called after AX_EVENT_DUAL_UDP, which does not come again before,
  * in the host's network namespace. */
 int datapath_dual_udp(struct datapath *dp);
+/* Calls f with the SYN of each connect that waits for who listens by now, until that returns
+ * non-zero, and returns that: to be called after AX_EVENT_AWAITED, which does not come again
+ * before. */
+int datapath_held_each(struct datapath *dp, int (*f)(void *arg, const struct ax_held *h),
+		       void *arg);
 int datapath_counters(struct datapath *dp, uint64_t ret[AX_COUNTERS]);
 const char *datapath_counter_name(unsigned counter);
 

@@ -446,6 +446,28 @@ int datapath_dual_udp(struct datapath *dp)
 	return n < 0 ? -errno : 0;
 }
 
+struct held_each {
+	int (*f)(void *arg, const struct ax_held *h);
+	void *arg;
+};
+
+static int each_held(void *arg, const void *record)
+{
+	struct held_each *h = arg;
+
+	return h->f(h->arg, record);
+}
+
+int datapath_held_each(struct datapath *dp, int (*f)(void *arg, const struct ax_held *h), void *arg)
+{
+	struct held_each h = {.f = f, .arg = arg};
+
+	/* from here on they tell of the next one; the iterator says if some are held yet */
+	__atomic_store_n(dp->held_any, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(dp->held_told, 0, __ATOMIC_SEQ_CST);
+	return datapath_iter_each(dp->held, -1, sizeof(struct ax_held), each_held, &h);
+}
+
 /* --- events --- */
 
 static int on_record(void *ctx, void *data, size_t size)

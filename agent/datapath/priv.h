@@ -23,6 +23,7 @@ enum datapath_map {
 	MAP_LOOPBACK_LISTENERS,
 	MAP_OWN_CONNS,
 	MAP_ASKED,
+	MAP_HELD,
 	MAP_ESTABLISHED,
 	MAP_UDP_REPLIES,
 	MAP_FLOWS,
@@ -55,7 +56,9 @@ struct datapath {
 	int from_backends;
 	struct bpf_link *conns; /* NULL: off */
 	struct bpf_link *dual_udp;
+	struct bpf_link *held;
 	uint32_t *udp_told; /* the programs' */
+	uint32_t *held_any, *held_told;
 	struct ring_buffer *ring;
 	int (*event)(void *arg, const struct ax_event *ev);
 	void *event_arg;

@@ -101,6 +101,8 @@ int events_read(struct agent *a)
 	r = loop_add(a->epoll, &a->events->ring, EPOLLIN);
 	if (!r)
 		datapath_dual_udp(a->dp); /* those that were bound while no agent ran */
+	if (!r)
+		a->hooks.awaited(a);
 	return r;
 }
 
@@ -175,6 +177,8 @@ static int on_event(void *arg, const struct ax_event *ev)
 
 	if (ev->type == AX_EVENT_DUAL_UDP)
 		a->events->udp_bound = true;
+	if (ev->type == AX_EVENT_AWAITED)
+		a->hooks.awaited(a);
 	if (ev->type >= ARRAY_SIZE(names) || !names[ev->type])
 		return 0;
 	j = json_pack("{ss sf}", "event", names[ev->type], "time", wall_time(ev->time_ns));

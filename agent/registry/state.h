@@ -24,6 +24,14 @@ struct hooks {
 	void (*app_gone)(struct agent *a, struct app *app);
 	/* The service has other backends, or they are in another state. */
 	void (*service_changed)(struct agent *a, const struct service *s);
+	/* Somebody listens while connects wait, or may have begun to. */
+	void (*awaited)(struct agent *a);
+};
+
+/* Looks after connects that wait, see apps/held.c. */
+struct held {
+	uint64_t at_ns, rest_ns; /* the next one, 0: none; and not before then */
+	unsigned again;		 /* so many more */
 };
 
 struct agent {
@@ -89,6 +97,7 @@ struct agent {
 	struct doomed *doomed;
 	struct events *events;
 	struct health *health;
+	struct held held;
 	struct needs *needs;
 	struct probe_failed *probes_failed;
 	struct service_device service_device;

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A connect that waits has its SYN held back (sockops/cgroup_skb.bpf.c), and TCP would try again
+ * up to a second late, or later still. So the agent sends that very SYN when somebody listens: the
+ * server's answer is then one to the client's own. It goes the way that the client's would go,
+ * through the client's own namespace, past whatever judges packets there.
+ */
+#include "apps/held.h"
+#include "base/address.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "datapath/datapath.h"
+#include "net/resend.h"
+#include "registry/app_table.h"
+#include "registry/state.h"
+
+/* A look goes through all that are held, of which apps can make many, and they can listen as often
+ * as they like: no more than this part of the agent's time. */
+#define REST_TIMES 4
+
+/* After a look that found some: those whom an accept queue had no room for, or that it missed (the
+ * kernel's list moves under the reader when sockets are closed). */
+#define AGAIN_TIMES 3
+#define AGAIN_MS    10
+
+struct syns {
+	struct ax_held *v;
+	size_t n, room;
+};
+
+static int collect(void *arg, const struct ax_held *h)
+{
+	struct syns *s = arg;
+
+	if (s->n == s->room) {
+		size_t room = s->room ? 2 * s->room : 64;
+		struct ax_held *v = reallocarray(s->v, room, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM; /* TCP tries again */
+		s->v = v;
+		s->room = room;
+	}
+	s->v[s->n++] = *h;
+	return 0;
+}
+
+static void resend(struct agent *a, const struct ax_held *h)
+{
+	const struct app *app = app_by_id(a, h->app);
+	bool private_app = app && app->spec.net == NET_PRIVATE;
+	int r;
+
+	/* whoever holds a socket of another app's namespace has TCP's own tries */
+	if (!app || h->len > AX_HELD_MAX || (private_app && app->netns_fd < 0))
+		return;
+	r = resend_syn(private_app ? app->netns_fd : -1, h->packet, h->len,
+		       addr_is_v4(&h->to.addr) ? &app->vip4 : &app->vip6, &h->to.addr);
+	if (r)
+		log_debug("app %s: a SYN that was held cannot be sent: %s", app->spec.name,
+			  strerror(-r));
+}
+
+/* (all are collected first: each one that is sent may end a socket) */
+static bool look(struct agent *a)
+{
+	struct syns s = {0};
+
+	datapath_held_each(a->dp, collect, &s);
+	for (size_t i = 0; i < s.n; i++)
+		resend(a, &s.v[i]);
+	free(s.v);
+	return s.n > 0;
+}
+
+void held_due(struct agent *a, uint64_t now_ns)
+{
+	struct held *h = &a->held;
+	uint64_t end;
+
+	if (!h->at_ns || h->at_ns > now_ns)
+		return;
+	h->at_ns = 0;
+	if (!look(a))
+		h->again = 0;
+	end = time_mono_ns();
+	h->rest_ns = end + (end - now_ns) * REST_TIMES;
+	if (!h->again)
+		return;
+	h->again--;
+	h->at_ns = end + AGAIN_MS * 1000000ull;
+	if (h->at_ns < h->rest_ns)
+		h->at_ns = h->rest_ns;
+	a->timers_stale = true;
+}
+
+void held_awaited(struct agent *a)
+{
+	struct held *h = &a->held;
+	uint64_t now = time_mono_ns();
+
+	h->again = AGAIN_TIMES;
+	h->at_ns = now > h->rest_ns ? now : h->rest_ns;
+	a->timers_stale = true;
+	held_due(a, now);
+}
+
+uint64_t held_deadline(const struct agent *a)
+{
+	return a->held.at_ns;
+}

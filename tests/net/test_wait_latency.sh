@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# timeout: 240
+# Connects that wait are there soon after listen(), however long they have waited: TCP's own tries
+# come a second apart by then, or further.
+. "$(dirname "$0")/lib.sh"
+build_c waiting
+
+agent_start - <<EOF
+agent:
+  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
+apps:
+  late:
+    ip: 10.77.3.1,fd77::3:1
+  latehost:
+    ip: 10.77.3.2,fd77::3:2
+    net: host
+services:
+  svc:
+    ip: 10.77.200.1,fd77::200:1
+    ports: ["80:7000"]
+    backends: [late]
+    wait: 60s
+  svchost:
+    ip: 10.77.200.2,fd77::200:2
+    ports: ["80:7000"]
+    backends: [latehost]
+    wait: 60s
+EOF
+
+# latencies FILE LISTENED: in ms, sorted
+latencies() {
+	awk -v t="$2" '/^connected/ { printf "%.1f\n", ($2 - t) / 1e6 }' "$1" | sort -n
+}
+
+COUNT=100
+SOON="^([0-9]|[0-9][0-9]|[1-4][0-9][0-9])\." # in ms; of a busy machine: 50 is what is to be had
+
+# check NAME CLIENT SERVER FAMILY ADDRESS PORT [-n]: the clients have waited for some seconds when
+# the server listens.
+check() {
+	local name=$1 client=$2 server=$3 family=$4 addr=$5 port=$6 out all pid
+	shift 6
+	run_app --net "$client" --wait 60s -- "$BIN/waiting" connect "$family" "$addr" "$port" $COUNT "$@"
+	pid=$APP out=$OUT
+	wait_for "grep -q waits $out"
+	sleep "$WAITED"
+	is "$name: all wait" "$(grep -cv waits "$out")" 0
+	run_app --name "$server" --net "$MODE" -- "$BIN/waiting" listen 6 :: 7000
+	wait_for -t 20 "! alive $pid"
+	is "$name: all are connected" "$(grep -c ^connected "$out")" $COUNT
+	all=$(latencies "$out" "$(awk '/^listens/ { print $2 }' "$OUT")")
+	diag "$name: median $(sed -n $((COUNT / 2))p <<<"$all") ms, last $(tail -n 1 <<<"$all") ms after listen()"
+	like "$name: the last within half a second" "$(tail -n 1 <<<"$all")" "$SOON"
+	stop_app "$APP"
+}
+
+WAITED=2.4 # TCP would try again 0.8 s later, and not at the same time as another
+for client in private host; do
+	for server in late latehost; do
+		n=1 MODE=private
+		[ $server = late ] || n=2 MODE=host
+		check "$client client, $server, IPv4, epoll" $client $server 4 10.77.3.$n 7000 -n
+		check "$client client, $server, IPv6, blocking" $client $server 6 fd77::3:$n 7000
+		check "$client client, service of $server, IPv4, blocking" $client $server 4 10.77.200.$n 80
+		check "$client client, service of $server, IPv6, epoll" $client $server 6 fd77::200:$n 80 -n
+	done
+done
+
+# the agent may be gone while they wait, and comes back before the server: it finds them
+run_app --wait 60s -- "$BIN/waiting" connect 4 10.77.3.1 7000 10 -n
+pid=$APP out=$OUT
+wait_for "grep -q waits $out"
+agent_kill9
+sleep $WAITED
+agent_again
+run_app --name late -- "$BIN/waiting" listen 6 :: 7000
+wait_for -t 20 "! alive $pid"
+all=$(latencies "$out" "$(awk '/^listens/ { print $2 }' "$OUT")")
+like "after an agent that was killed: the last of 10 within half a second" "$(tail -n 1 <<<"$all")" \
+	"$SOON"
+stop_apps
+done_testing
