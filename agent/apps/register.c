@@ -64,6 +64,9 @@ static int take_declared(struct app_spec *s, const struct app_spec *d, bool from
 	if (s->net == NET_PRIVATE)
 		s->net = d->net;
 	s->egress |= d->egress;
+	if (s->splice == SPLICE_AUTO)
+		s->splice = d->splice;
+	s->splice_emulation |= d->splice_emulation;
 	return r ? error_set(e, r, "out of memory") : 0;
 }
 

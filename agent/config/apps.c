@@ -115,6 +115,7 @@ static const struct key app_keys[] = {
 	{"egress", read_bool, offsetof(struct config_app, spec.egress)},
 	{"restart", read_restart, offsetof(struct config_app, spec.restart)},
 	{"splice", read_splice, offsetof(struct config_app, spec.splice)},
+	{"splice-emulation", read_bool, offsetof(struct config_app, spec.splice_emulation)},
 };
 
 static void read_app(struct reader *r, const struct node *key, const struct node *value, void *to)

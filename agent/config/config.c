@@ -53,7 +53,8 @@ bool app_spec_eq(const struct app_spec *a, const struct app_spec *b)
 	       string_eq(a->user, b->user) && a->net == b->net && strv_eq(&a->env, &b->env) &&
 	       strv_eq(&a->command, &b->command) && string_eq(a->directory, b->directory) &&
 	       a->wait_ms == b->wait_ms && a->egress == b->egress && a->detach == b->detach &&
-	       a->restart == b->restart && a->splice == b->splice;
+	       a->restart == b->restart && a->splice == b->splice &&
+	       a->splice_emulation == b->splice_emulation;
 }
 
 /* --- services --- */

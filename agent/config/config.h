@@ -34,6 +34,7 @@ struct app_spec {
 	bool detach;
 	enum restart_policy restart;
 	enum splice_mode splice;
+	bool splice_emulation; /* its splice(2) is done by a process of ax's */
 };
 void app_spec_free(struct app_spec *s);
 int app_spec_copy(const struct app_spec *from, struct app_spec *to);

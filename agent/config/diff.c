@@ -53,6 +53,9 @@ void config_describe_app(char *buf, size_t size, const struct app_spec *o, const
 	if (o->splice != n->splice)
 		part(buf, size, "splice %s -> %s", splice_mode_name(o->splice),
 		     splice_mode_name(n->splice));
+	if (o->splice_emulation != n->splice_emulation)
+		part(buf, size, "splice-emulation %s -> %s", o->splice_emulation ? "true" : "false",
+		     n->splice_emulation ? "true" : "false");
 	if (!strv_eq(&o->command, &n->command))
 		part(buf, size, "command");
 	if (!strv_eq(&o->env, &n->env))

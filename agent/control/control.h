@@ -24,8 +24,8 @@
  *
  *  {"op":"get","what":"apps"}     -> {"ok":true,"apps":[{"id","name","ip4"?,"ip6"?,"net","labels",
  *      "user"?,"pid","state":"starting|running|stopping|declared","since":UNIX_SECONDS,"command":[..],
- *      "service"?,"egress":bool,"restart","detached":bool,"wait_ms","splice","cgroup",
- *      "restarts":N}]}
+ *      "service"?,"egress":bool,"restart","detached":bool,"wait_ms","splice",
+ *      "splice_emulation":bool,"cgroup","restarts":N}]}
  *  {"op":"get","what":"services"} -> {"ok":true,"services":[{"id","name","ip4"?,"ip6"?,
  *      "declared":bool,"strategy":NAME,"wait_ms","ports":[{"port","target","proto"}],
  *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight","state":"up|down"?,"why"?}]}]}

@@ -43,6 +43,7 @@ json_t *control_spec_to_json(const struct app_spec *s)
 	      json_object_set_new(j, "command", strv_to_json(&s->command)) ||
 	      json_object_set_new(j, "wait_ms", json_integer(s->wait_ms)) ||
 	      json_object_set_new(j, "egress", json_boolean(s->egress)) ||
+	      json_object_set_new(j, "splice_emulation", json_boolean(s->splice_emulation)) ||
 	      json_object_set_new(j, "detach", json_boolean(s->detach));
 	if (!bad)
 		return j;
@@ -193,15 +194,32 @@ static int read_detach(const json_t *v, struct app_spec *s, struct error *e)
 	return json_is_boolean(v) ? 0 : -EINVAL;
 }
 
+static int read_splice_emulation(const json_t *v, struct app_spec *s, struct error *e)
+{
+	(void)e;
+	s->splice_emulation = json_is_true(v);
+	return json_is_boolean(v) ? 0 : -EINVAL;
+}
+
 static const struct {
 	const char *key;
 	int (*read)(const json_t *v, struct app_spec *s, struct error *e);
 } spec_keys[] = {
-	{"name", read_name},	   {"ip4", read_ip4},	      {"ip6", read_ip6},
-	{"labels", read_labels},   {"user", read_user},	      {"directory", read_directory},
-	{"net", read_net},	   {"restart", read_restart}, {"env", read_env},
-	{"command", read_command}, {"wait_ms", read_wait},    {"egress", read_egress},
-	{"detach", read_detach},   {"splice", read_splice},
+	{"name", read_name},
+	{"ip4", read_ip4},
+	{"ip6", read_ip6},
+	{"labels", read_labels},
+	{"user", read_user},
+	{"directory", read_directory},
+	{"net", read_net},
+	{"restart", read_restart},
+	{"env", read_env},
+	{"command", read_command},
+	{"wait_ms", read_wait},
+	{"egress", read_egress},
+	{"detach", read_detach},
+	{"splice", read_splice},
+	{"splice_emulation", read_splice_emulation},
 };
 
 static int read_key(const char *key, const json_t *v, struct app_spec *s, struct error *e)

@@ -97,11 +97,12 @@ static struct app *next_app(struct agent *a, const struct snapshot *s, size_t *i
 static json_t *spec_view(const struct app_spec *s, const char *state)
 {
 	autofree char *labels = labels_format(&s->labels);
-	json_t *j = json_pack("{ss ss ss ss so sb ss sb si ss}", "name", s->name, "net",
+	json_t *j = json_pack("{ss ss ss ss so sb ss sb si ss sb}", "name", s->name, "net",
 			      net_mode_name(s->net), "labels", labels ? labels : "", "state", state,
 			      "command", command_of(s), "egress", s->egress, "restart",
 			      restart_policy_name(s->restart), "detached", s->detach, "wait_ms",
-			      (int)s->wait_ms, "splice", splice_mode_name(s->splice));
+			      (int)s->wait_ms, "splice", splice_mode_name(s->splice),
+			      "splice_emulation", s->splice_emulation);
 
 	put_text(j, "user", s->user);
 	return j;

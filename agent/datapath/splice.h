@@ -88,6 +88,17 @@ const char *datapath_splice_counter_name(unsigned counter);
  */
 const char *datapath_splice_counter_text(unsigned counter);
 
+/* --- for any process of root that asks about connections of the instance's apps, at no cost to the
+ * agent (splice_peer.c) --- */
+struct splice_peers {
+	const struct instance *inst;
+	int vips;	    /* -1: not open (yet) */
+	uint64_t looked_ns; /* when it was tried last */
+};
+/* Whether a connection with that address may be of spliced ends, now or within a moment: something
+ * may be spliced at all, and it is an app's address or a service's. */
+bool datapath_splice_may_be(struct splice_peers *p, const struct ax_addr *remote);
+
 /* --- the same programs for the gate: nothing is pinned, all ends with the handle (or the process)
  * --- */
 struct splice_gate;

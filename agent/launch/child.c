@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "launch/emulate.h"
 #include "launch/parts.h"
 
 /* --- notes --- */
@@ -118,7 +119,7 @@ static int leave_keyring(struct error *e)
 			 strerror(errno));
 }
 
-static int prepare(const struct launch_plan *p, struct error *e)
+static int prepare(const struct launch_plan *p, int gate, struct error *e)
 {
 	int r = p->enter ? launch_enter(p->enter, e) : 0;
 
@@ -133,6 +134,11 @@ static int prepare(const struct launch_plan *p, struct error *e)
 	r = prepare_environment(p);
 	if (r)
 		return error_set(e, r, "cannot set the environment (%s)", strerror(-r));
+	if (p->spec->splice_emulation) {
+		r = emulate_ask(gate, e); /* as root: the user may keep its setuid programs */
+		if (r)
+			return r;
+	}
 	if (p->user) {
 		r = leave_caller(p, e);
 		r = r ? r : launch_user_become(p->user, e);
@@ -159,7 +165,7 @@ static __attribute__((noreturn)) void child_main(const struct launch_plan *p, in
 		close(p->close_fd);
 	if (ignore_sigchld)
 		signal(SIGCHLD, SIG_IGN);
-	if (prepare(p, &e))
+	if (prepare(p, gate, &e))
 		give_up(gate, LAUNCH_FAILED, &e);
 	do {
 		n = recv(gate, &go, 1, 0);

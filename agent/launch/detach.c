@@ -69,23 +69,6 @@ static int use_streams(int fd, struct error *e)
 	return 0;
 }
 
-/* Out of the cgroup of the caller's session, which whoever ends the session may kill. */
-static int leave_session_cgroup(const struct launch_session *s, struct error *e)
-{
-	const char *slash = strrchr(s->cgroup, '/');
-	char path[PATH_MAX];
-	int r = 0;
-
-	if (!slash || snprintf(path, sizeof(path), "%.*s/supervisors", (int)(slash - s->cgroup),
-			       s->cgroup) >= (int)sizeof(path))
-		return error_set(e, -EPROTO, "the agent's cgroup %s is not a path", s->cgroup);
-	if (mkdir(path, 0755) < 0 && errno != EEXIST)
-		r = -errno;
-	if (!r)
-		r = cgroup_move(path, 0);
-	return r ? error_set(e, r, "cannot move to the cgroup %s (%s)", path, strerror(-r)) : 0;
-}
-
 /* The record first: it is there for the agent that is not running now. */
 static void report_exit(const struct launch_options *o, const struct launch_session *s, int status)
 {
@@ -129,7 +112,7 @@ static int start_command(const struct launch_options *o, struct launch_session *
 	if (!r)
 		r = use_streams(writer, e);
 	if (!r)
-		r = leave_session_cgroup(s, e);
+		r = launch_leave_cgroup(s, e);
 	if (!r)
 		r = check_caller(report, e);
 	if (!r)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 
+#include "launch/emulate.h"
 #include "launch/parts.h"
+#include "machine/cgroup.h"
 
 /* --- names --- */
 
@@ -213,6 +216,14 @@ static int tell_started(struct launch_session *s, struct error *e)
 	return r;
 }
 
+/* Before the command is executed there is somebody who answers for its splice(). */
+static int start_emulation(struct launch_session *s, struct error *e)
+{
+	autoclose int listener = emulate_receive(s->child.gate, e);
+
+	return listener < 0 ? listener : emulate_start(s, listener, e);
+}
+
 int launch_session_start(struct launch_session *s, struct error *e)
 {
 	struct launch_plan plan = {
@@ -234,6 +245,8 @@ int launch_session_start(struct launch_session *s, struct error *e)
 		r = attach_netns(s, e);
 	if (!r && !s->entering)
 		r = tell_started(s, e);
+	if (!r && s->spec.splice_emulation)
+		r = start_emulation(s, e);
 	if (!r) /* tells the agent, too, that a command has come into a running app */
 		control_close(&s->conn);
 	close_fd(&s->cgroup_fd);
@@ -251,6 +264,22 @@ void launch_session_close(struct launch_session *s)
 	json_decref(s->answer);
 	close_fd(&s->cgroup_fd);
 	launch_enter_close(&s->enter);
+}
+
+int launch_leave_cgroup(const struct launch_session *s, struct error *e)
+{
+	const char *slash = strrchr(s->cgroup, '/');
+	char path[PATH_MAX];
+	int r = 0;
+
+	if (!slash || snprintf(path, sizeof(path), "%.*s/supervisors", (int)(slash - s->cgroup),
+			       s->cgroup) >= (int)sizeof(path))
+		return error_set(e, -EPROTO, "the agent's cgroup %s is not a path", s->cgroup);
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		r = -errno;
+	if (!r)
+		r = cgroup_move(path, 0);
+	return r ? error_set(e, r, "cannot move to the cgroup %s (%s)", path, strerror(-r)) : 0;
 }
 
 /* --- ax run --- */

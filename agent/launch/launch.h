@@ -10,6 +10,10 @@ struct launch_options {
 	const struct instance *inst;
 	struct app_spec spec; /* what the command line said */
 	char *config_key;     /* entry of the config's apps: that this run is for, or NULL */
+	/* Whether connections with an address may be of spliced ends, now or soon. Called in a
+	 * process that stays, of apps with splice-emulation. NULL: all may. */
+	bool (*may_be_spliced)(void *arg, const struct ax_addr *remote);
+	void *may_arg;
 };
 
 /* In the environment: the number of the descriptor by which the agent says what it has `ax run`

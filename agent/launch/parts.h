@@ -129,6 +129,9 @@ struct launch_session {
 int launch_session_open(const struct launch_options *o, struct launch_session *s, struct error *e);
 /* Makes the child and tells the agent of it; what is left is launch_child_go(). */
 int launch_session_start(struct launch_session *s, struct error *e);
+/* The caller's process leaves the cgroup of its session, which whoever ends the session may kill.
+ */
+int launch_leave_cgroup(const struct launch_session *s, struct error *e);
 /* Kills a child that is still there. */
 void launch_session_close(struct launch_session *s);
 

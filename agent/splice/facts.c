@@ -10,7 +10,7 @@
 
 #define CACHE_MAX     512
 #define FILES_MAX     512 /* mapped by one process; more: unknown */
-#define PROCESSES_MAX 256 /* of one app; more: unknown */
+#define PROCESSES_MAX 257 /* of one app; so many: unknown */
 #define DEPTH_MAX     16  /* of cgroups below an app's */
 #define MAPS_MAX      (4u << 20)
 
@@ -320,7 +320,31 @@ enum splice_fact facts_of_process(struct facts *f, int pid)
 
 /* --- a cgroup --- */
 
-static enum splice_fact facts_of_tree(struct facts *f, const char *path, unsigned *left, int depth)
+/* Whoever was moved into an app's cgroup from elsewhere does not have the filter of its first
+ * process, which all have that it started. */
+static bool is_filtered(int pid)
+{
+	autofree char *text = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	return file_read(path, MAPS_MAX, &text) == 0 && strstr(text, "\nSeccomp:\t2\n");
+}
+
+/* A walk through a cgroup. */
+struct tree {
+	struct facts *facts;
+	unsigned left; /* processes that may still be looked at */
+	bool emulated;
+};
+
+static enum splice_fact facts_of_member(struct tree *t, int pid)
+{
+	t->left--;
+	return t->emulated && is_filtered(pid) ? FACT_NONE : facts_of_process(t->facts, pid);
+}
+
+static enum splice_fact facts_of_tree(struct tree *t, const char *path, int depth)
 {
 	enum splice_fact fact = FACT_NONE;
 	autofree char *pids = NULL;
@@ -332,27 +356,25 @@ static enum splice_fact facts_of_tree(struct facts *f, const char *path, unsigne
 	if (file_read(file, MAPS_MAX, &pids))
 		return FACT_NONE; /* gone */
 	rest = pids;
-	while (fact != FACT_USES && (line = strsep(&rest, "\n")) && *line) {
-		if (!*left)
-			return worst(fact, FACT_UNKNOWN);
-		--*left;
-		fact = worst(fact, facts_of_process(f, atoi(line)));
-	}
+	while (fact != FACT_USES && t->left && (line = strsep(&rest, "\n")) && *line)
+		fact = worst(fact, facts_of_member(t, atoi(line)));
+	if (!t->left)
+		return worst(fact, FACT_UNKNOWN);
 	dir = depth < DEPTH_MAX ? opendir(path) : NULL;
 	while (dir && fact != FACT_USES && (d = readdir(dir))) {
 		if (d->d_type != DT_DIR || d->d_name[0] == '.')
 			continue;
 		if ((size_t)snprintf(file, sizeof(file), "%s/%s", path, d->d_name) < sizeof(file))
-			fact = worst(fact, facts_of_tree(f, file, left, depth + 1));
+			fact = worst(fact, facts_of_tree(t, file, depth + 1));
 	}
 	if (dir)
 		closedir(dir);
 	return depth < DEPTH_MAX ? fact : worst(fact, FACT_UNKNOWN);
 }
 
-enum splice_fact facts_of_cgroup(struct facts *f, const char *path)
+enum splice_fact facts_of_cgroup(struct facts *f, const char *path, bool emulated)
 {
-	unsigned left = PROCESSES_MAX;
+	struct tree t = {.facts = f, .left = PROCESSES_MAX, .emulated = emulated};
 
-	return facts_of_tree(f, path, &left, 0);
+	return facts_of_tree(&t, path, 0);
 }

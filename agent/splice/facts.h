@@ -31,7 +31,8 @@ void facts_refresh(struct facts *f);
  * is gone. Nothing is opened on filesystems that a user may serve (FUSE), or that are not mounted
  * where the agent is: reading could wait for whoever made them. */
 enum splice_fact facts_of_process(struct facts *f, int pid);
-/* Of all processes in a cgroup and below. */
-enum splice_fact facts_of_cgroup(struct facts *f, const char *path);
+/* Of all processes in a cgroup and below. emulated: splice() is done for those that have a seccomp
+ * filter (launch/emulate.h), so that it does not matter whether they use it. */
+enum splice_fact facts_of_cgroup(struct facts *f, const char *path, bool emulated);
 
 #endif

@@ -135,6 +135,7 @@ struct looking {
 struct question {
 	struct facts *facts;
 	char *cgroup;
+	bool emulated;
 	enum splice_fact answer;
 };
 
@@ -142,13 +143,15 @@ static void ask(void *arg)
 {
 	struct question *q = arg;
 
-	q->answer = facts_of_cgroup(q->facts, q->cgroup);
+	q->answer = facts_of_cgroup(q->facts, q->cgroup, q->emulated);
 }
 
 /* Files are read by a thread: others may come in meanwhile, and the app may be gone then. */
 static enum splice_fact fact_of_app(struct looking *l, const struct app *app)
 {
-	struct question q = {.facts = l->sp->facts, .answer = FACT_UNKNOWN};
+	struct question q = {.facts = l->sp->facts,
+			     .emulated = app->spec.splice_emulation,
+			     .answer = FACT_UNKNOWN};
 	uint32_t id = app->id;
 
 	for (size_t i = 0; i < l->n_facts; i++)

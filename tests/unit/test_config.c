@@ -482,10 +482,13 @@ static void copies_are_equal_until_changed(void **state)
 /* Every field counts in a comparison: a forgotten one would be a change that is not applied. */
 static void a_change_of_any_field_is_seen(void **state)
 {
-	static const char *const apps[] = {
-		"{name: x}",	"{ip: 1.2.3.4}",     "{ip: fd00::1}", "{labels: a=b}",	"{user: x}",
-		"{net: host}",	"{env: [A=b]}",	     "{command: x}",  "{directory: /}", "{wait: 1}",
-		"{egress: on}", "{restart: always}", "{splice: on}"};
+	static const char *const apps[] = {"{name: x}",	     "{ip: 1.2.3.4}",
+					   "{ip: fd00::1}",  "{labels: a=b}",
+					   "{user: x}",	     "{net: host}",
+					   "{env: [A=b]}",   "{command: x}",
+					   "{directory: /}", "{wait: 1}",
+					   "{egress: on}",   "{restart: always}",
+					   "{splice: on}",   "{splice-emulation: yes}"};
 	static const char *const services[] = {"{ip: 1.2.3.4}",
 					       "{ip: fd00::1}",
 					       "{ports: [1]}",

@@ -148,7 +148,7 @@ static void nesting_is_bounded(void **state)
 #define ROOT_KEYS "agent, apps, services, policy, xdp, probes"
 #define APP_KEYS                                                                        \
 	"name, command, ip, labels, user, net, env, directory, wait, egress, restart, " \
-	"splice"
+	"splice, splice-emulation"
 
 static void unknown_and_double_keys(void **state)
 {
@@ -376,6 +376,8 @@ static void the_apps_section(void **state)
 		 "f:1:20: apps.a.egress: found \"some\", expected true or false\n"},
 		{"apps: {a: {splice: true}}",
 		 "f:1:20: apps.a.splice: found \"true\", expected auto, on, off or forced\n"},
+		{"apps: {a: {splice-emulation: forced}}",
+		 "f:1:30: apps.a.splice-emulation: found \"forced\", expected true or false\n"},
 		{"agent: {splice: yes}",
 		 "f:1:17: agent.splice: found \"yes\", expected auto, on, off or forced\n"},
 		{"services: {a: {splice: []}}", "f:1:24: services.a.splice: found an empty list, "

@@ -74,6 +74,7 @@ static void every_field_makes_the_round_trip(void **state)
 		"{\"restart\":\"always\"}",
 		"{\"splice\":\"auto\"}",
 		"{\"splice\":\"forced\"}",
+		"{\"splice_emulation\":true}",
 		"{\"name\":\"a\",\"ip4\":\"10.0.0.1\",\"ip6\":\"fd00::2\",\"labels\":\"k=v\","
 		"\"user\":\"u\",\"net\":\"host\",\"env\":[\"K=V\"],\"command\":[\"x\"],"
 		"\"directory\":\"/\",\"wait_ms\":7,\"egress\":true,\"detach\":true,"
@@ -95,7 +96,7 @@ static void fields_arrive_where_they_belong(void **state)
 		"{\"name\":\"a\",\"ip4\":\"10.0.0.1\",\"ip6\":\"fd00::2\",\"labels\":\"k=v,l=w\","
 		"\"user\":\"u\",\"net\":\"host\",\"env\":[\"K=V\"],\"command\":[\"x\",\"y\"],"
 		"\"directory\":\"/d\",\"wait_ms\":7,\"egress\":true,\"detach\":true,"
-		"\"restart\":\"on-failure\",\"splice\":\"off\"}");
+		"\"restart\":\"on-failure\",\"splice\":\"off\",\"splice_emulation\":true}");
 	char text[ADDR_STRLEN];
 
 	(void)state;
@@ -114,6 +115,7 @@ static void fields_arrive_where_they_belong(void **state)
 	assert_true(s.egress && s.detach);
 	assert_int_equal(s.restart, RESTART_ON_FAILURE);
 	assert_int_equal(s.splice, SPLICE_OFF);
+	assert_true(s.splice_emulation);
 	app_spec_free(&s);
 }
 
@@ -145,6 +147,7 @@ static void wrong_specifications_are_explained(void **state)
 		{"{\"restart\":[]}", "'restart'"},
 		{"{\"splice\":\"no\"}", "forced"},
 		{"{\"splice\":true}", "'splice'"},
+		{"{\"splice_emulation\":\"on\"}", "'splice_emulation'"},
 		{"{\"env\":\"A=B\"}", "'env'"},
 		{"{\"env\":[\"A\"]}", "KEY=VALUE"},
 		{"{\"env\":[\"=B\"]}", "KEY=VALUE"},

@@ -8,6 +8,11 @@
 /* Words of docker, kubectl, systemctl and others, for ax itself. */
 extern const struct command_elsewhere commands_elsewhere[];
 
+/* Of launches: how they find out with whom the app's connections may be spliced (run.c). */
+struct launch_options;
+struct splice_peers;
+void cmd_tell_spliced(struct launch_options *o, struct splice_peers *peers);
+
 extern const struct command cmd_agent;
 extern const struct command cmd_completion;
 extern const struct command cmd_config;

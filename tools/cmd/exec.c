@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax exec: a command in an app that runs. */
 #include "config/spec.h"
+#include "datapath/splice.h"
 #include "launch/launch.h"
 #include "tools/cmd/commands.h"
 #include "tools/lib/assignments.h"
@@ -47,6 +48,7 @@ static int run(struct cmd *c, int argc, char **argv)
 {
 	CLEANUP(args_free) struct args a = {0};
 	struct launch_options o = {.inst = &c->inst};
+	struct splice_peers peers;
 	struct error e = {0};
 	int status;
 
@@ -64,6 +66,7 @@ static int run(struct cmd *c, int argc, char **argv)
 	if (spec_fill(&o.spec, &a, argc - 1, argv + 1, &e)) {
 		status = cmd_usage(c, "%s", e.text);
 	} else {
+		cmd_tell_spliced(&o, &peers);
 		status = launch_exec(&o, argv[0], &e);
 		if (e.code)
 			cmd_failed(c, &e);

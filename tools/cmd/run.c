@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "config/spec.h"
+#include "datapath/splice.h"
 #include "launch/launch.h"
 #include "tools/cmd/commands.h"
 #include "tools/lib/assignments.h"
@@ -13,7 +14,7 @@ struct run_args {
 	struct strv labels, env, env_files;
 	int net, restart, splice;
 	uint32_t wait_ms;
-	bool egress, detach;
+	bool egress, detach, splice_emulation;
 };
 
 static void run_args_free(struct run_args *a)
@@ -84,6 +85,7 @@ static int spec_fill(struct app_spec *spec, const struct run_args *a, int argc, 
 	spec->wait_ms = a->wait_ms;
 	spec->egress = a->egress;
 	spec->detach = a->detach;
+	spec->splice_emulation = a->splice_emulation;
 	if (a->ip)
 		r = spec_parse_ip(a->ip, &spec->ip4, &spec->ip6, e);
 	if (!r && a->name)
@@ -96,10 +98,26 @@ static int spec_fill(struct app_spec *spec, const struct run_args *a, int argc, 
 	return r ? r : set_command(spec, argc, argv, e);
 }
 
+static bool may_be_spliced(void *arg, const struct ax_addr *remote)
+{
+	return datapath_splice_may_be(arg, remote);
+}
+
+void cmd_tell_spliced(struct launch_options *o, struct splice_peers *peers)
+{
+	*peers = (struct splice_peers){.inst = o->inst, .vips = -1};
+	o->may_be_spliced = may_be_spliced;
+	o->may_arg = peers;
+}
+
 static int start(struct cmd *c, struct launch_options *o)
 {
+	struct splice_peers peers;
 	struct error e = {0};
-	int status = launch_run(o, &e);
+	int status;
+
+	cmd_tell_spliced(o, &peers);
+	status = launch_run(o, &e);
 
 	if (e.code)
 		cmd_failed(c, &e);
@@ -199,6 +217,9 @@ static const struct opt options[] = {
 	{"splice", 0, OPT_CHOICE, "MODE",
 	 "whether its local TCP connections are spliced: auto (the default), on, off or forced",
 	 offsetof(struct run_args, splice), &splice_modes},
+	{"splice-emulation", 0, OPT_FLAG, NULL,
+	 "do its splice(2) for it, so that its connections may be spliced although it uses that",
+	 offsetof(struct run_args, splice_emulation), NULL},
 	{"directory", 'w', OPT_STRING, "DIR", "its working directory",
 	 offsetof(struct run_args, directory), &words_directory},
 	{"detach", 'd', OPT_FLAG, NULL, "start it in the background; 'ax logs' prints its output",

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * splice-emulation: splice(2) waits for ever for data that was handed from socket to socket
+ * (ax-splice(7)), so for apps that ask for it a process of ax's moves such data instead. The app's
+ * first process installs a filter, which all that it starts have too: the kernel asks the listener
+ * about each splice(). Most answers are that the kernel shall do it. When nobody has the listener
+ * any more the app's splice() fails with ENOSYS.
+ */
+#ifndef AX_LAUNCH_EMULATE_H
+#define AX_LAUNCH_EMULATE_H
+
+#include "launch/parts.h"
+
+/* In the child, as root: installs the filter and hands the listener to the other end of the gate.
+ */
+int emulate_ask(int gate, struct error *e);
+/* In the parent: waits for it, and returns the listener. If the child gave up instead, *e is what
+ * it said. */
+int emulate_receive(int gate, struct error *e);
+
+/* Starts the process that answers, in the app's instance's cgroup of supervisors, and returns. It
+ * stays until the last process that has the filter is gone. The caller keeps the listener, and is
+ * to close it. */
+int emulate_start(const struct launch_session *s, int listener, struct error *e);
+
+/* --- one call (splice_call.c) --- */
+
+struct splice_call {
+	int in, out; /* descriptors of the caller's own for the app's files */
+	size_t len;
+	unsigned flags;
+};
+enum splice_answer {
+	SPLICE_DONE,	 /* result: what splice() shall return, or a negative errno */
+	SPLICE_KERNEL,	 /* the kernel can do it, and nothing was moved */
+	SPLICE_WHEN_ROOM /* there are data, and no room in a pipe for which the app may wait */
+};
+struct mover; /* the pipe and the memory by which data go, for as long as the process lives */
+int mover_open(struct mover **ret);
+/*
+ * May this call be about data that were handed on? That is, does it read from a TCP connection with
+ * somebody of whom may_be_spliced() is true? (NULL: of everybody.) Where not, it is the kernel's.
+ */
+bool splice_call_concerns(const struct splice_call *c, const struct launch_options *o);
+/* Moves what is there, without waiting for anything. No byte is taken from the connection that is
+ * not in the pipe, nor put there twice. */
+enum splice_answer splice_call_move(const struct splice_call *c, struct mover *m, ssize_t *result);
+
+#endif
