@@ -15,6 +15,11 @@ const char *strategy_name(uint32_t strategy)
 	return strategy < AX_STRATEGIES ? names[strategy] : "?";
 }
 
+const char *strategy_nth(size_t i)
+{
+	return i < AX_STRATEGIES ? names[i] : NULL;
+}
+
 bool strategy_parse(const char *s, uint32_t *ret)
 {
 	for (uint32_t i = 0; i < AX_STRATEGIES; i++) {

@@ -27,7 +27,7 @@
  *      "service"?,"egress":bool,"restart","detached":bool,"wait_ms","splice",
  *      "splice_emulation":bool,"cgroup","restarts":N}]}
  *  {"op":"get","what":"services"} -> {"ok":true,"services":[{"id","name","ip4"?,"ip6"?,
- *      "declared":bool,"strategy":NAME,"wait_ms","ports":[{"port","target","proto"}],
+ *      "declared":bool,"added":true?,"strategy":NAME,"wait_ms","ports":[{"port","target","proto"}],
  *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight","state":"up|down"?,"why"?}]}]}
  *      `state` is there for backends that are checked, `why` says what the last check met with, or
  *      why there is none.
@@ -64,6 +64,8 @@
  *      "applied":bool,
  *      "warnings":[TEXT]}
  *      or {"ok":false,"errno":22,"error":..,"errors":[{"line","column","path","found","expected"}]}
+ *  {"op":"service","action":"add|set|del","name":"shop","words":{KEY:VALUE}} -> {"ok":true}
+ *      `words` (add, set): keys of the config's `services:` and what they are there.
  *  {"op":"events"} -> {"ok":true}, then one line per event until the client closes:
  *      {"event":"launch|exit|listen|unlisten|connect|accept|close|lost|health|trigger",
  *       "time":UNIX_SECONDS.FRACTION,

@@ -57,6 +57,7 @@
 #include "registry/service_device.h"
 #include "registry/state.h"
 #include "registry/vips.h"
+#include "sections/added_services.h"
 #include "sections/probes_section.h"
 #include "sections/services_section.h"
 #include "sections/triggers.h"
@@ -390,6 +391,7 @@ static int start(struct daemon *d, struct error *e)
 	json_decref(diff);
 	if (!holds)
 		return -ENOMEM;
+	added_load(a);
 	reconcile_adopted(a);
 	parties_release(a);
 	needs_hold_anew(a);
@@ -551,6 +553,7 @@ static void agent_free(struct agent *a)
 	free(a->needs);
 	pool_free(&a->pool4);
 	pool_free(&a->pool6);
+	added_free(a);
 	config_free(&a->config);
 	datapath_close(a->dp);
 	nl_closep(&a->nl);

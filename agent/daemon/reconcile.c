@@ -26,6 +26,7 @@
 #include "registry/parties.h"
 #include "registry/state.h"
 #include "registry/vips.h"
+#include "sections/added_services.h"
 #include "sections/probes_section.h"
 #include "sections/services_section.h"
 #include "sections/triggers.h"
@@ -220,7 +221,10 @@ static int note_service(struct plan *p, void *o, void *n, struct error *e)
 	char detail[1024], text[ADDR_STRLEN];
 
 	(void)e;
-	if (!old) {
+	if (!old && added_find(p->a, new->name)) {
+		diff_add(p->diff, "change", "service", new->name,
+			 "was added by 'ax service', and is the config's from now on");
+	} else if (!old) {
 		diff_add(p->diff, "add", "service", new->name,
 			 addr_is_zero(&new->ip4) ? "" : addr_format(&new->ip4, text));
 	} else if (!new) {
@@ -387,10 +391,14 @@ static int drop_service(struct plan *p, void *o, void *n, struct error *e)
  * The first error is kept. */
 static int put_service(struct plan *p, void *o, void *n, struct error *e)
 {
+	struct config_service *c = n;
+	const struct config_service *added = c && !o ? added_find(p->a, c->name) : NULL;
 	struct error why;
-	int r = n ? services_section_put(p->a, o, n, &why) : 0;
+	int r = n ? services_section_put(p->a, added ? added : o, n, &why) : 0;
 
 	(void)e;
+	if (added)
+		added_taken_over(p->a, c->name);
 	if (r && !p->failed.code)
 		p->failed = why;
 	return 0;

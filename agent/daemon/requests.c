@@ -402,10 +402,13 @@ static const struct {
 	const char *op;
 	void (*handle)(struct agent *a, struct client *c, json_t *j, int fd);
 } ops[] = {
-	{"launch", on_launch}, {"attach", on_attach},	 {"started", on_started},
-	{"exited", on_exited}, {"get", request_get},	 {"status", request_status},
-	{"stop", on_stop},     {"logs", on_logs},	 {"apply", request_apply},
-	{"events", on_events}, {"enter", request_enter}, {"remove", request_remove},
+	{"launch", on_launch},	    {"attach", on_attach},
+	{"started", on_started},    {"exited", on_exited},
+	{"get", request_get},	    {"status", request_status},
+	{"stop", on_stop},	    {"logs", on_logs},
+	{"apply", request_apply},   {"service", request_service},
+	{"events", on_events},	    {"enter", request_enter},
+	{"remove", request_remove},
 };
 
 void request_handle(void *arg, struct client *c, json_t *request, int fd)
@@ -461,6 +464,8 @@ void request_client_gone(void *arg, struct client *c)
 		st->launch->c = NULL;
 	if (st && st->get)
 		request_get_orphan(st->get);
+	if (st && st->service)
+		request_service_orphan(st->service);
 	if (st)
 		undo_launch(a, st->launch_id);
 	if (st)

@@ -17,10 +17,11 @@ struct client_state {	    /* what is kept about a client */
 	uint32_t entering;  /* an app that is to get another process; 0: none */
 	uint32_t *stopping; /* ids that its stop waits for */
 	size_t n_stopping;
-	json_t *stopped;	    /* its answer */
-	struct apply_work *apply;   /* that it waits for */
-	struct launch_work *launch; /* the same */
-	struct get_work *get;	    /* the same */
+	json_t *stopped;	      /* its answer */
+	struct apply_work *apply;     /* that it waits for */
+	struct launch_work *launch;   /* the same */
+	struct get_work *get;	      /* the same */
+	struct service_work *service; /* the same */
 };
 
 /* NULL: out of memory, and the client has been told. */
@@ -38,6 +39,7 @@ void no_such_app(struct client *c, const char *text);
 void request_get(struct agent *a, struct client *c, json_t *j, int fd);
 void request_status(struct agent *a, struct client *c, json_t *j, int fd);
 void request_apply(struct agent *a, struct client *c, json_t *j, int fd);
+void request_service(struct agent *a, struct client *c, json_t *j, int fd);
 void request_enter(struct agent *a, struct client *c, json_t *j, int fd);
 void request_remove(struct agent *a, struct client *c, json_t *j, int fd);
 
@@ -47,5 +49,6 @@ void request_entered(struct agent *a, uint32_t id);
 /* The client has gone: what it asked for goes on, and nobody is answered. */
 void request_apply_orphan(struct apply_work *w);
 void request_get_orphan(struct get_work *w);
+void request_service_orphan(struct service_work *w);
 
 #endif

@@ -24,6 +24,7 @@
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
+#include "sections/added_services.h"
 #include "sections/probes_section.h"
 #include "sections/triggers.h"
 #include "sections/xdp_section.h"
@@ -220,6 +221,8 @@ static json_t *service_view(struct agent *a, const struct service *s)
 
 	put_addr(j, "ip4", &s->vip4);
 	put_addr(j, "ip6", &s->vip6);
+	if (added_find(a, s->name))
+		json_object_set_new(j, "added", json_true());
 	return j;
 }
 

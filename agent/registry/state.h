@@ -89,6 +89,7 @@ struct agent {
 	void *names;	    /* and of struct name by text */
 	struct work *work;  /* changes, in their order; NULL: what takes long is done at once */
 	struct work *reads; /* long answers, beside them */
+	struct added_services *added; /* NULL: none */
 	struct anchors *anchors;
 	struct app_index *app_index;
 	struct control_server *control;

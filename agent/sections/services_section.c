@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sections/services_section.h"
+#include "sections/added_services.h"
 #include "apps/linger.h"
 #include "config/config.h"
 #include "registry/service_table.h"
@@ -46,4 +47,5 @@ void services_section_retry(struct agent *a)
 		free_addresses(a, c);
 		service_declare(a, c, &e);
 	}
+	added_retry(a);
 }

@@ -308,6 +308,25 @@ static int check_free(struct agent *a, const struct ax_addr *addr, const char *n
 				       : "the agent");
 }
 
+int service_check_addresses(struct agent *a, const struct service *s,
+			    const struct config_service *conf, struct error *e)
+{
+	const struct ax_addr *both[] = {&conf->ip4, &conf->ip6};
+
+	for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
+		struct vip *v = addr_is_zero(both[i]) ? NULL : vip_find(a, both[i]);
+		int r = 0;
+
+		if (v && v->app && v->app->state == APP_ENDED)
+			continue; /* it only lingers */
+		if (!s || !v || v->service != s || v->app || v->declared)
+			r = check_free(a, both[i], conf->name, e);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
 static int service_addresses(struct agent *a, struct service *s, struct error *e)
 {
 	const struct config_service *c = s->conf;

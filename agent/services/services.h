@@ -20,6 +20,11 @@ int service_change(struct agent *a, struct service *s, struct config_service *co
 		   struct error *e);
 void service_remove(struct agent *a, struct service *s);
 
+/* Whether it may have the addresses that it asks for: nobody else has them. NULL: there is no such
+ * service yet. -EADDRINUSE with a sentence. */
+int service_check_addresses(struct agent *a, const struct service *s,
+			    const struct config_service *conf, struct error *e);
+
 /* Makes the service that `owner` and further apps form (or finds it). */
 int service_of_app(struct agent *a, struct app *owner, struct service **ret, struct error *e);
 

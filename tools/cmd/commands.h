@@ -25,6 +25,7 @@ extern const struct command cmd_logs;
 extern const struct command cmd_ps;
 extern const struct command cmd_rm;
 extern const struct command cmd_run;
+extern const struct command cmd_service, cmd_service_ls;
 extern const struct command cmd_status;
 extern const struct command cmd_stop;
 

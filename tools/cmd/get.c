@@ -203,10 +203,9 @@ static int run(struct cmd *c, int argc, char **argv)
 	return o.noun ? get(c, &o) : CMD_USAGE;
 }
 
-/* ax ps */
-static int run_ps(struct cmd *c, int argc, char **argv)
+static int list_noun(struct cmd *c, int argc, char **argv, const struct noun *noun)
 {
-	struct get_options o = {.noun = &noun_apps, .output = OUTPUT_TABLE};
+	struct get_options o = {.noun = noun, .output = OUTPUT_TABLE};
 	int status;
 
 	if (!cmd_begin(c, &o, &argc, argv, &status))
@@ -214,6 +213,18 @@ static int run_ps(struct cmd *c, int argc, char **argv)
 	o.n_words = argc;
 	o.words = argv;
 	return get(c, &o);
+}
+
+/* ax ps */
+static int run_ps(struct cmd *c, int argc, char **argv)
+{
+	return list_noun(c, argc, argv, &noun_apps);
+}
+
+/* ax service ls */
+static int run_service_ls(struct cmd *c, int argc, char **argv)
+{
+	return list_noun(c, argc, argv, &noun_services);
 }
 
 static const char *noun_name(size_t i)
@@ -266,5 +277,21 @@ const struct command cmd_ps = {
 				 "(ids will do): the same as 'ax get apps'.",
 			.own = {{options, ARRAY_SIZE(options), 0}},
 			.rest = &words_app,
+		},
+};
+
+static const struct words listed_services = {.kind = WORDS_ASKED, .ask = "get services -o name"};
+
+const struct command cmd_service_ls = {
+	.name = "service ls",
+	.about = "list services (as 'get services' does)",
+	.run = run_service_ls,
+	.syntax =
+		{
+			.usage = "ax service ls [options] [NAME]...",
+			.about = "Lists all services, or those of the NAMEs (ids will do): the "
+				 "same as 'ax get services'.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.rest = &listed_services,
 		},
 };

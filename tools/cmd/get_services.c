@@ -63,7 +63,9 @@ static void cell_backends(struct table *t, const struct cell *c)
 
 static void cell_kind(struct table *t, const struct cell *c)
 {
-	table_add(t, member_true(c->item, c->key) ? "declared" : "shared");
+	table_add(t, member_true(c->item, "added")  ? "added"
+		     : member_true(c->item, c->key) ? "declared"
+						    : "shared");
 }
 
 static const struct column columns[] = {

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Services that clients add, change and remove: works, as applies are, so that each sees what those
+ * before it have left. */
+#include "daemon/requests_priv.h"
+#include "base/work.h"
+#include "control/control.h"
+#include "control/server.h"
+#include "daemon/permissions.h"
+#include "registry/state.h"
+#include "sections/added_services.h"
+
+struct service_work {
+	struct agent *a;
+	struct client *c; /* NULL: gone */
+	json_t *request;
+};
+
+static int change(struct agent *a, const json_t *j, struct error *e)
+{
+	const char *action = json_string_value(json_object_get(j, "action"));
+	const char *name = json_string_value(json_object_get(j, "name"));
+	json_t *words = json_object_get(j, "words");
+
+	if (!action || !name || !*name)
+		return error_set(e, -EINVAL, "service goes with an action and a name");
+	if (streq(action, "add") && json_is_object(words))
+		return added_add(a, name, words, e);
+	if (streq(action, "set") && json_is_object(words))
+		return added_set(a, name, words, e);
+	if (streq(action, "del"))
+		return added_del(a, name, e);
+	return error_set(e, -EINVAL,
+			 "the agent does not know this action: is it an older version "
+			 "than the command?");
+}
+
+static void run(void *arg)
+{
+	struct service_work *w = arg;
+	struct error e = {0};
+	int r = change(w->a, w->request, &e);
+	struct client_state *st = w->c ? client_kept(w->c) : NULL;
+
+	if (st)
+		st->service = NULL;
+	if (w->c && r)
+		client_error(w->c, r, e.text);
+	else if (w->c)
+		client_ok(w->c);
+	json_decref(w->request);
+	free(w);
+}
+
+void request_service(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	struct client_state *st = client_state_get(c);
+	struct service_work *w;
+
+	(void)fd;
+	if (!st || only_root(c))
+		return;
+	if (st->service) {
+		client_error(c, -EBUSY, "this connection is changing a service already");
+		return;
+	}
+	w = calloc(1, sizeof(*w));
+	if (w)
+		*w = (struct service_work){.a = a, .c = c, .request = json_incref(j)};
+	st->service = w;
+	if (w && !work_start(a->work, client_uid(c), run, w))
+		return;
+	st->service = NULL;
+	if (w)
+		json_decref(w->request);
+	free(w);
+	client_error(c, -ENOMEM, "out of memory");
+}
+
+void request_service_orphan(struct service_work *w)
+{
+	w->c = NULL;
+}

@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
+# timeout: 240
+# ax service: services that are added, changed and removed while the agent runs.
+. "$(dirname "$0")/lib.sh"
+build_c tcp
+
+file=$T/conf.yaml
+cat >"$file" <<-EOF
+	agent:
+	  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
+	services:
+	  filed: {ip: 10.77.9.1, ports: ["80:7000"], backends: [one]}
+EOF
+agent_start "$file"
+for mode in private host; do
+	for i in 1 2; do
+		serve 7000 --net $mode --name "${mode:0:1}$i" --labels "zone=default,tier=$mode,no=$i" -- \
+			"$BIN/tcp" listen 6 :: 7000 "${mode:0:1}$i"
+	done
+done
+
+# who ADDR [MODE]: the server that an app gets
+who() {
+	local family=4
+	[[ $1 != *:* ]] || family=6
+	ax run --net "${2:-private}" -- "$BIN/tcp" connect $family "$1" 80 2>&1 | grep -oE "[ph][12] you=|error.*" |
+		sed 's/ you=//'
+}
+
+ok "a service is added" ax service add shop --ip 10.77.8.1,fd77::8:1 --port 80:7000 --backend p1
+for mode in private host; do
+	is "$mode: it is reached" "$(who 10.77.8.1 $mode)" p1
+	is "$mode: by IPv6" "$(who fd77::8:1 $mode)" p1
+done
+is "by a program outside" "$("$BIN/tcp" connect 4 10.77.8.1 80 | grep -o 'p1 you')" "p1 you"
+is "and by its name" "$(ax get names -o json | jq -r '.[] | select(.name == "shop") | .ip4')" 10.77.8.1
+like "it is listed" "$(ax service ls -o wide)" "shop .*added .*p1"
+ok "it is changed" ax service set shop --backend h2,weight=3 --strategy maglev --wait 5s
+is "and has other backends" "$(who 10.77.8.1)" h2
+is "and what was not named stays" "$(ax get services -o json | jq -c '.[] | select(.name == "shop") |
+	[.ip4, .strategy, .wait_ms, .backends[0].weight, .ports[0].target]')" '["10.77.8.1","maglev",5000,3,7000]'
+ok "backends by labels" ax service set shop --backend labels:tier=private,no=2,weight=2
+is "are found" "$(who 10.77.8.1)" p2
+ok "a second one, with an address of the pool" ax service add other -p 80:7000 -b address:10.77.8.99:7000 -b h1
+
+# --- what is refused says why, and changes nothing ---
+
+refused() { # WHAT PATTERN COMMAND...
+	local what=$1 pattern=$2
+	shift 2
+	like "$what" "$(ax "$@" 2>&1 && echo "done")" "$pattern"
+}
+before=$(ax get services -o json | jq -cS .)
+refused "a name that is there" "there is a service shop: 'ax service set'" service add shop -b p1
+refused "a name that the config declares" "config declares the service filed: change .*conf.yaml|config declares the service filed: change .*yaml" \
+	service add filed -b p1
+refused "del of one that the config declares" "config declares the service filed: change .*yaml" service del filed
+refused "set of one that the config declares" "config declares the service filed: change .*yaml" \
+	service set filed --strategy maglev
+refused "an app's name" "an app is" service add p1 -b p2
+refused "del of one that is not there" "no service nobody was added" service del nobody
+refused "an address that is taken" "cannot have the address 10.77.9.1: filed has it" \
+	service add third --ip 10.77.9.1 -p 80 -b p1
+refused "another's address, by set" "cannot have the address 10.77.9.1: filed has it" \
+	service set shop --ip 10.77.9.1
+refused "a port that is none" 'ports\[0\]: found "80:x", expected a port' service add third -p 80:x -b p1
+refused "a weight that is none" 'weight: found "0", expected a whole number' service add third -b p1,weight=0
+refused "a duration that is none" 'wait: found "soon"' service add third --wait soon
+refused "a strategy that is none" "strategy" service add third --strategy best
+refused "nothing to change" "say what to change" service set shop
+fails "who is not root" setpriv --reuid 65534 --regid 65534 --clear-groups "$AX" --instance "$INST" service del shop
+is "nothing of that has changed anything" "$(ax get services -o json | jq -cS .)" "$before"
+is "and shop is still reached" "$(who 10.77.8.1)" p2
+
+# --- a config that does not know them, and the next agent ---
+
+sed -i 's/\[one\]/[p1, p2]/' "$file"
+ok "a config is applied" ax config apply "$file"
+is "and leaves what was added alone" "$(who 10.77.8.1)" p2
+before=$(ax get services -o json | jq -cS 'map(del(.id)) | sort_by(.name)')
+agent_kill9
+is "without an agent shop is there" "$("$BIN/tcp" connect 4 10.77.8.1 80 | grep -o 'p2 you')" "p2 you"
+agent_again
+is "the next agent has the same services" "$(ax get services -o json | jq -cS 'map(del(.id)) | sort_by(.name)')" "$before"
+is "shop is reached" "$(who fd77::8:1)" p2
+ok "and may be changed" ax service set shop --backend h1
+is "at once" "$(who 10.77.8.1 host)" h1
+
+# kill -9 in the middle of many changes: each service is there whole, or not at all
+for round in 1 2 3; do
+	(for i in {1..200}; do
+		"$AX" --instance "$INST" service add "m$round-$i" --ip "10.77.1$round.$i" -p 80:7000 -b p1 >/dev/null 2>&1 || break
+	done) &
+	adding=$!
+	wait_for "[ \$(ax get services -o name | grep -c ^m$round-) -ge 3 ]"
+	agent_kill9
+	wait $adding
+	agent_again
+	n=$(ax get services -o name | grep -c "^m$round-")
+	ok "killed while services are added: $n are there" [ "$n" -ge 3 ]
+	is "the last one is whole" "$(who "10.77.1$round.$n")" p1
+	# shellcheck disable=SC2046
+	ok "and all can be removed" ax service del $(ax get services -o name | grep "^m$round-")
+done
+
+# --- a config that declares the same name ---
+
+cat >>"$file" <<-EOF
+	  shop: {ip: 10.77.8.1, ports: ["80:7000"], backends: [p1]}
+EOF
+like "the diff says it" "$(ax config apply "$file" --dry-run)" "~ service shop: was added by 'ax service', and is the config's"
+is "and a dry run does nothing" "$(who 10.77.8.1)" h1
+ok "the config takes it over" ax config apply "$file"
+is "with its backends" "$(who 10.77.8.1)" p1
+refused "then it is the config's" "config declares the service shop" service del shop
+agent_kill9
+agent_again
+is "the next agent knows" "$(ax get services -o json | jq -r '.[] | select(.name == "shop") | .added')" null
+sed -i '/^  shop:/d' "$file"
+ok "a config without it" ax config apply "$file"
+is "removes it" "$(ax get services -o name | sort | xargs)" "filed other"
+ok "del" ax service del other
+is "leaves the config's" "$(ax get services -o name | xargs)" "filed"
+ok "and no record" [ ! -e "/run/ax/$INST/services.json" ]
+done_testing

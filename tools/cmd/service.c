@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax service: services that are added while the agent runs, in the config's words. */
+#include "config/strategy.h"
+#include "tools/cmd/commands.h"
+#include "tools/lib/text.h"
+
+static const struct words words_service = {.kind = WORDS_ASKED, .ask = "get services -o name"};
+static const struct words words_strategy = {.nth = strategy_nth};
+
+struct args {
+	struct strv ports, backends;
+	const char *ip, *wait, *check, *splice;
+	int strategy; /* -1: not given */
+};
+
+static void args_free(struct args *a)
+{
+	strv_free(&a->ports);
+	strv_free(&a->backends);
+}
+
+/* --- options to the config's words --- */
+
+/* "tier=back,zone=a,weight=3": what is no label of its own, the weight, goes beside them. */
+static json_t *labelled(char *text)
+{
+	json_t *labels = json_object(), *one = json_object();
+	char *save = NULL;
+
+	for (char *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		char *value = strchr(word, '=');
+
+		if (value)
+			*value++ = '\0';
+		if (streq(word, "weight"))
+			json_object_set_new(one, word, json_string(value ? value : ""));
+		else
+			json_object_set_new(labels, word, json_string(value ? value : ""));
+	}
+	json_object_set_new(one, "labels", labels);
+	return one;
+}
+
+/* "web", "web,weight=3", "app:web", "address:10.0.0.1:80,weight=3", "labels:tier=back" */
+static json_t *backend_words(const char *text)
+{
+	static const char *const kinds[] = {"app:", "address:"};
+	autofree char *copy = strdup(text);
+	char *name = copy, *weight;
+	const char *kind = "app";
+	json_t *one;
+
+	if (!copy)
+		return NULL;
+	if (starts_with(copy, "labels:") || starts_with(copy, "label:"))
+		return labelled(strchr(copy, ':') + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!starts_with(copy, kinds[i]))
+			continue;
+		kind = i ? "address" : "app";
+		name = copy + strlen(kinds[i]);
+	}
+	weight = strstr(name, ",weight=");
+	if (weight) {
+		*weight = '\0';
+		weight += strlen(",weight=");
+	}
+	one = json_pack("{s:s}", kind, name);
+	if (one && weight)
+		json_object_set_new(one, "weight", json_string(weight));
+	return one;
+}
+
+/* Keys that were not given are not there. */
+static json_t *words_of_args(const struct args *a)
+{
+	const struct {
+		const char *key, *value;
+	} texts[] = {{"ip", a->ip},
+		     {"wait", a->wait},
+		     {"check", a->check},
+		     {"splice", a->splice},
+		     {"strategy", a->strategy < 0 ? NULL : strategy_name((uint32_t)a->strategy)}};
+	json_t *j = json_object(), *list;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (texts[i].value)
+			json_object_set_new(j, texts[i].key, json_string(texts[i].value));
+	list = a->ports.n ? json_array() : NULL;
+	for (size_t i = 0; i < a->ports.n; i++)
+		json_array_append_new(list, json_string(a->ports.v[i]));
+	if (list)
+		json_object_set_new(j, "ports", list);
+	list = a->backends.n ? json_array() : NULL;
+	for (size_t i = 0; i < a->backends.n; i++)
+		json_array_append_new(list, backend_words(a->backends.v[i]));
+	if (list)
+		json_object_set_new(j, "backends", list);
+	return j;
+}
+
+/* --- the commands --- */
+
+/* Takes the reference to words, which may be NULL. */
+static int ask(struct cmd *c, const char *action, const char *name, json_t *words)
+{
+	autojson json_t *reply = NULL;
+	struct error e = {0};
+	json_t *j = json_pack("{s:s,s:s,s:s}", "op", "service", "action", action, "name", name);
+
+	if (j && words)
+		json_object_set(j, "words", words);
+	json_decref(words);
+	if (cmd_ask(c, j, &reply, &e))
+		return cmd_failed(c, &e);
+	return CMD_OK;
+}
+
+static int put(struct cmd *c, int argc, char **argv, const char *action)
+{
+	CLEANUP(args_free) struct args a = {.strategy = -1};
+	json_t *words;
+	int status;
+
+	if (!cmd_begin(c, &a, &argc, argv, &status))
+		return status;
+	if (argc != 1)
+		return cmd_usage(c, "give the name of one service");
+	words = words_of_args(&a);
+	if (streq(action, "set") && !json_object_size(words)) {
+		json_decref(words);
+		return cmd_usage(c,
+				 "say what to change, as in 'ax service set %.60s --strategy "
+				 "round-robin'",
+				 argv[0]);
+	}
+	return ask(c, action, argv[0], words);
+}
+
+static int run_add(struct cmd *c, int argc, char **argv)
+{
+	return put(c, argc, argv, "add");
+}
+
+static int run_set(struct cmd *c, int argc, char **argv)
+{
+	return put(c, argc, argv, "set");
+}
+
+static int run_del(struct cmd *c, int argc, char **argv)
+{
+	int status, worst = CMD_OK;
+
+	if (!cmd_begin(c, NULL, &argc, argv, &status))
+		return status;
+	if (!argc)
+		return cmd_usage(c, "give the name of a service");
+	for (int i = 0; i < argc; i++) {
+		status = ask(c, "del", argv[i], NULL);
+		worst = status ? status : worst;
+	}
+	return worst;
+}
+
+static const struct opt options[] = {
+	{"ip", 0, OPT_STRING, "ADDR", "its address, IPv4, IPv6 or both (else one of the pool)",
+	 offsetof(struct args, ip), NULL},
+	{"port", 'p', OPT_STRINGS, "PORT[:TARGET][/udp]",
+	 "a port, and the backends' if it is another (may be given several times; else all ports)",
+	 offsetof(struct args, ports), NULL},
+	{"backend", 'b', OPT_STRINGS, "BACKEND",
+	 "who serves: APP, labels:K=V,... or address:ADDR[:PORT], each with ,weight=N behind it if "
+	 "it is not 1 (may be given several times)",
+	 offsetof(struct args, backends), &words_app},
+	{"strategy", 0, OPT_CHOICE, "STRATEGY", "which backend a connection goes to",
+	 offsetof(struct args, strategy), &words_strategy},
+	{"wait", 0, OPT_STRING, "TIME", "how long connections wait for a server that is not there",
+	 offsetof(struct args, wait), NULL},
+	{"check", 0, OPT_STRING, "CHECK", "how backends are checked: tcp, http or 'http /PATH'",
+	 offsetof(struct args, check), NULL},
+	{"splice", 0, OPT_STRING, "MODE", "whether its connections are spliced: auto, on or off",
+	 offsetof(struct args, splice), NULL},
+};
+
+static const struct command cmd_add = {
+	.name = "service add",
+	.about = "add a service",
+	.run = run_add,
+	.syntax =
+		{
+			.usage = "ax service add NAME [options]",
+			.about = "Adds a service beside those of the config, whose words for it "
+				 "are the same. It stays until 'ax service del', also when the "
+				 "agent is started again, and 'ax config apply' leaves it alone; "
+				 "a config that declares the same name takes it over.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+		},
+};
+
+static const struct command cmd_set = {
+	.name = "service set",
+	.about = "change a service that was added",
+	.run = run_set,
+	.syntax =
+		{
+			.usage = "ax service set NAME option...",
+			.about = "Changes what the options say of a service that 'ax service add' "
+				 "has made; --port and --backend replace the whole list. "
+				 "Connections that are open stay.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.args = {&words_service},
+		},
+};
+
+static const struct command cmd_del = {
+	.name = "service del",
+	.about = "remove a service that was added",
+	.run = run_del,
+	.syntax =
+		{
+			.usage = "ax service del NAME...",
+			.about = "Removes services that 'ax service add' has made. Connections "
+				 "that are open stay.",
+			.rest = &words_service,
+		},
+};
+
+static const struct command *const commands[] = {&cmd_add, &cmd_set, &cmd_del, &cmd_service_ls,
+						 NULL};
+
+static const struct command_elsewhere elsewhere[] = {
+	{"create", "'ax service add NAME'"}, {"delete", "'ax service del NAME'"},
+	{"list", "'ax service ls'"},	     {"remove", "'ax service del NAME'"},
+	{"rm", "'ax service del NAME'"},     {"show", "'ax service ls NAME'"},
+	{"update", "'ax service set NAME'"}, {NULL, NULL},
+};
+
+const struct command cmd_service = {
+	.name = "service",
+	.about = "add, change and remove services while the agent runs",
+	.syntax =
+		{
+			.usage = "ax service add|set|del|ls ...",
+			.about = "Services beside those of the config, which asks for nothing but "
+				 "root and an agent.",
+			.command_follows = true,
+		},
+	.sub = commands,
+	.elsewhere = elsewhere,
+	.example = "'add', 'set', 'del' or 'ls'",
+};
