@@ -26,12 +26,12 @@ struct ax_splice_end {
 	__u32 member;	   /* 1: it is in `splice_members` */
 	__u32 why;	   /* enum ax_splice_count: what the last message that went by TCP met */
 	__u32 since_empty; /* messages redirected since the other end was seen to hold none */
-	__u32 pad;
+	__u32 parted;	   /* 1: it shall send by TCP */
 };
 _Static_assert(sizeof(struct ax_splice_end) == 64, "struct ax_splice_end is a map value");
 
 /* Map `splice_wanted`: cookie of a socket that ax_splice_join shall make a member -> the other end
- * of its connection; zeros: none, by which a member sends by TCP. */
+ * of its connection; zeros: a member shall send by TCP. */
 struct ax_splice_wanted {
 	__u64 peer;
 	__u64 peer_sk;
@@ -51,9 +51,10 @@ _Static_assert(sizeof(struct ax_splice_joined) == 16,
 enum ax_splice_conn_flag {
 	AX_SPLICE_NONBLOCK = 1 << 0, /* O_NONBLOCK is set on its file */
 	AX_SPLICE_MEMBER = 1 << 1,
-	AX_SPLICE_ULP = 1 << 2,	  /* kTLS or the like: cannot join */
-	AX_SPLICE_OTHER = 1 << 3, /* MPTCP, TCP_REPAIR, or the kernel's or somebody else's: cannot
-				     join */
+	AX_SPLICE_ULP = 1 << 2,	   /* kTLS or the like: cannot join */
+	AX_SPLICE_OTHER = 1 << 3,  /* MPTCP, TCP_REPAIR, or the kernel's or somebody else's: cannot
+				      join */
+	AX_SPLICE_PARTED = 1 << 4, /* a member that is told to send by TCP */
 };
 
 /* One end of an established connection, written by ax_splice_conns. */
@@ -73,6 +74,11 @@ struct ax_splice_conn {
 	__u32 snd_una;
 	__u32 rcv_nxt;
 	__u32 copied_seq;
+	/* Bytes that wait to be read at this end, by either way, and messages that it has handed on
+	 * since the other end was seen to hold none: both ends of a connection tell whether
+	 * something that was handed on may be unread. */
+	__u32 held;
+	__u32 since_empty;
 	/* Of TCP alone: redirected data is in none of these. */
 	__u32 data_segs_in;
 	__u32 data_segs_out;
@@ -84,7 +90,7 @@ struct ax_splice_conn {
 	__u64 passed;
 	__u64 passed_bytes;
 };
-_Static_assert(sizeof(struct ax_splice_conn) == 168, "struct ax_splice_conn is read by user space");
+_Static_assert(sizeof(struct ax_splice_conn) == 176, "struct ax_splice_conn is read by user space");
 
 /* Map `splice_ctl`: one entry. */
 struct ax_splice_ctl {
@@ -93,8 +99,12 @@ struct ax_splice_ctl {
 	__u32 told_new;	   /* a connection is worth a look */
 	__u32 told_unread; /* a reader may sleep before what it has not read */
 	__u32 pad;
+	/* Whoever wakes readers, see sockops/sk_msg.bpf.c: when he is gone, members pass everything
+	 * on. The kernel's address of his task, and when that was started. */
+	__u64 agent;
+	__u64 agent_since;
 };
-_Static_assert(sizeof(struct ax_splice_ctl) == 16, "struct ax_splice_ctl is a map value");
+_Static_assert(sizeof(struct ax_splice_ctl) == 32, "struct ax_splice_ctl is a map value");
 
 /* Records of ring buffer `splice_events`: one __u32 each. */
 enum ax_splice_told {
@@ -118,7 +128,7 @@ enum ax_splice_count {
 	AX_SPLICE_REDIRECTED,
 	AX_SPLICE_PASSED, /* went by TCP, each one counted below too */
 	/* each from here on is a reason */
-	AX_SPLICE_OFF,	     /* redirecting is switched off */
+	AX_SPLICE_OFF,	     /* redirecting is switched off, for all or for this connection */
 	AX_SPLICE_STATE,     /* an end is not established: closing, closed */
 	AX_SPLICE_GONE,	     /* the other end is no member (any more) */
 	AX_SPLICE_UNREAD,    /* the other end has not read all that went by TCP */
@@ -138,6 +148,7 @@ enum ax_splice_count {
 			      by a task that uses io_uring */
 	AX_SPLICE_FLAGS,   /* the call has flags like MSG_MORE, MSG_OOB, MSG_ZEROCOPY */
 	AX_SPLICE_UNKNOWN, /* this kernel's structures lack what has to be looked at */
+	AX_SPLICE_ALONE,   /* no agent runs, who would wake readers */
 	AX_SPLICE_COUNTS
 };
 

@@ -12,7 +12,9 @@
  * What goes by TCP behind what was handed on and waits is read by another call: the first one ends
  * short before it. Readers that wait for edges take a short read for the end of what is there
  * (epoll(7)), and both may have been one edge. So behind what waits messages are handed on that
- * otherwise would not be; where that cannot be, the agent is told, who wakes the reader again.
+ * otherwise would not be; where that cannot be, the agent is told, who wakes the reader again. No
+ * program can: the reader is asleep and nothing comes any more. So where no agent runs, nothing is
+ * handed on but behind what waits already.
  *
  * The other end is found by its cookie. The address of its socket serves for looking only, and what
  * is there may be another socket by now: its cookie tells.
@@ -129,14 +131,13 @@ static __always_inline __u64 flag(unsigned int bit)
  * small ones could take a thousand times their size. How many wait is not known, but how many there
  * were since none did.
  */
-static __always_inline bool has_room(struct ax_splice_end *end, const struct other *o, __u32 size)
+static __always_inline bool has_room(const struct ax_splice_end *end, const struct other *o,
+				     __u32 size)
 {
 	__u64 held = o->held;
 
 	if (o->held < 0 || size > (__u32)o->rcvbuf)
 		return false;
-	if (!held)
-		end->since_empty = 0;
 	held += (__u64)end->since_empty * MESSAGE_COST;
 	return 2 * held < (__u32)o->rcvbuf;
 }
@@ -148,7 +149,7 @@ static __always_inline bool is_behind(const struct other *o)
 }
 
 /* 0, or what at the other end makes a message go by TCP whatever it is behind. */
-static __always_inline __u32 other_obstacle(struct ax_splice_end *end, const struct other *o,
+static __always_inline __u32 other_obstacle(const struct ax_splice_end *end, const struct other *o,
 					    __u32 write_seq, __u32 size)
 {
 	if (!end->peer || o->cookie != end->peer)
@@ -206,6 +207,38 @@ static __always_inline __u32 own_option(const struct tcp_sock *tp)
 	return sk->sk_max_pacing_rate != ~0UL ? AX_SPLICE_PACED : 0;
 }
 
+/* The task at that address may be another one by now: when it was started tells. */
+static __always_inline bool is_agent_there(const struct ax_splice_ctl *c)
+{
+	const struct task_struct *task = (void *)c->agent;
+	__u64 since;
+	__u32 flags;
+	int ended;
+
+	if (!bpf_core_field_exists(task->start_boottime))
+		return false;
+	if (bpf_rdonly_cast) {
+		task = bpf_rdonly_cast((void *)c->agent,
+				       bpf_core_type_id_kernel(struct task_struct));
+		since = task->start_boottime;
+		flags = task->flags;
+		ended = task->exit_state;
+	} else {
+		since = BPF_CORE_READ(task, start_boottime);
+		flags = BPF_CORE_READ(task, flags);
+		ended = BPF_CORE_READ(task, exit_state);
+	}
+	return since && since == c->agent_since && !(flags & PF_EXITING) && !ended;
+}
+
+static __always_inline __u32 switched_off(const struct ax_splice_ctl *c,
+					  const struct ax_splice_end *end)
+{
+	if (!c->redirect || end->parted)
+		return AX_SPLICE_OFF;
+	return gate || is_agent_there(c) ? 0 : AX_SPLICE_ALONE;
+}
+
 /* Where TCP waits or drops, redirecting would tell the sender ENOMEM. */
 static __always_inline bool is_memory_short(const struct tcp_sock *tp)
 {
@@ -226,7 +259,7 @@ static __always_inline __u32 obstacle(struct sk_msg_md *msg, struct bpf_sock *sk
 	__u32 zero = 0, why;
 
 	c = bpf_map_lookup_elem(&splice_ctl, &zero);
-	if (!c || !c->redirect)
+	if (!c)
 		return AX_SPLICE_OFF;
 	if (!tp || !is_layout_known(tp))
 		return AX_SPLICE_UNKNOWN;
@@ -235,11 +268,14 @@ static __always_inline __u32 obstacle(struct sk_msg_md *msg, struct bpf_sock *sk
 					 bpf_core_type_id_kernel(struct tcp_sock)));
 	else
 		look_by_calls(&o, (void *)end->peer_sk);
+	if (!o.held)
+		end->since_empty = 0;
 	why = other_obstacle(end, &o, tp->write_seq, msg->size);
 	*behind = why != AX_SPLICE_UNREAD && is_behind(&o);
 	why = why ? why : own_obstacle(tp);
 	why = why ? why : is_memory_short(tp) ? AX_SPLICE_MEMORY : 0;
 	if (!*behind) {
+		why = why ? why : switched_off(c, end);
 		why = why ? why : other_option(&o);
 		why = why ? why : own_option(tp);
 	}

@@ -15,6 +15,7 @@
 #include "splice_kernel.bpf.h"
 #include "splicing.h"
 
+#define PF_EXITING   0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD   0x00200000
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Iterators over the TCP sockets of the network namespace of whoever reads them: one describes
- * connections that might be spliced, the other makes members of the sockets that are wanted. */
+ * connections that might be spliced, the other makes members of the sockets that are wanted, or
+ * has members send by TCP. And who the agent is. */
 #include <linux/errno.h>
 
 #include "sock_ends.bpf.h"
@@ -66,6 +67,7 @@ static __always_inline void describe(struct ax_splice_conn *conn, const struct t
 	conn->snd_una = tp->snd_una;
 	conn->rcv_nxt = tp->rcv_nxt;
 	conn->copied_seq = tp->copied_seq;
+	conn->held = ((const struct sock *)tp)->sk_backlog.rmem_alloc.counter;
 	conn->data_segs_in = tp->data_segs_in;
 	conn->data_segs_out = tp->data_segs_out;
 	conn->bytes_sent = tp->bytes_sent;
@@ -73,6 +75,9 @@ static __always_inline void describe(struct ax_splice_conn *conn, const struct t
 	if (!end)
 		return;
 	conn->why = end->why;
+	conn->since_empty = end->since_empty;
+	if (end->parted)
+		conn->flags |= AX_SPLICE_PARTED;
 	conn->redirected = end->redirected;
 	conn->redirected_bytes = end->redirected_bytes;
 	conn->passed = end->passed;
@@ -134,6 +139,9 @@ static __always_inline int join(struct tcp_sock *tp, __u64 cookie, const struct 
 		return w->peer ? -ENOMEM : -ENOENT;
 	if (!w->peer && !end->member)
 		return -ENOENT;
+	end->parted = !w->peer;
+	if (end->parted)
+		return 0;
 	if (!end->member && (has_ulp(tp) || is_taken(tp, false)))
 		return -EBUSY;
 	end->peer = w->peer;
@@ -171,5 +179,22 @@ int ax_splice_join(struct bpf_iter__tcp *ctx)
 		return 0;
 	joined.result = join(tp, joined.cookie, w);
 	bpf_seq_write(ctx->meta->seq, &joined, sizeof(joined));
+	return 0;
+}
+
+/* Run by the agent. */
+SEC("syscall")
+int ax_splice_agent(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct ax_splice_ctl *c;
+	__u32 zero = 0;
+
+	(void)ctx;
+	c = bpf_map_lookup_elem(&splice_ctl, &zero);
+	if (!c)
+		return -ENOENT;
+	c->agent = (__u64)(long)task->group_leader;
+	c->agent_since = task->group_leader->start_boottime;
 	return 0;
 }

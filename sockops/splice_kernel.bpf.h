@@ -42,6 +42,9 @@ struct inet_connection_sock {
 struct io_uring_task;
 struct task_struct {
 	unsigned int flags;
+	int exit_state;
+	__u64 start_boottime;
+	struct task_struct *group_leader;
 	struct io_uring_task *io_uring; /* only with CONFIG_IO_URING */
 };
 

@@ -17,8 +17,8 @@
 #define NEEDS	 "Linux 6.5, BTF"
 #define WITHOUT	 "connections between apps are not spliced"
 
-static const char *const programs[] = {"ax_splice_ops", "ax_splice_msg", "ax_splice_conns",
-				       "ax_splice_join", "ax_splice_members"};
+static const char *const programs[] = {"ax_splice_ops",	 "ax_splice_msg",     "ax_splice_conns",
+				       "ax_splice_join", "ax_splice_members", "ax_splice_agent"};
 
 /* What outlives the agent. */
 static const char *const kept[] = {"splice_members", "splice_ends", "splice_ctl", "splice_apps",
@@ -193,9 +193,14 @@ static int ctl_get(struct splice *s, struct ax_splice_ctl *ret)
 
 int splice_ctl_set(struct splice *s, bool redirect)
 {
-	struct ax_splice_ctl c = {.redirect = redirect};
+	struct ax_splice_ctl c;
 	uint32_t zero = 0;
+	int r = ctl_get(s, &c);
 
+	if (r)
+		return r;
+	c.redirect = redirect;
+	c.told_new = c.told_unread = 0;
 	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.splice_ctl), &zero, &c, BPF_ANY)
 		       ? -errno
 		       : 0;
@@ -314,9 +319,20 @@ int datapath_splice_apps_clear(struct splice *s)
 	return errno == ENOENT ? 0 : -errno;
 }
 
+/* The members' programs see whether this process lives. */
+static int become_agent(struct splice *s)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, o);
+	int r = bpf_prog_test_run_opts(bpf_program__fd(s->skel->progs.ax_splice_agent), &o);
+
+	return r ? -errno : (int)o.retval;
+}
+
 int datapath_splice_redirect(struct splice *s, bool on)
 {
-	return splice_ctl_set(s, on);
+	int r = on ? become_agent(s) : 0;
+
+	return r ? r : splice_ctl_set(s, on);
 }
 
 /* --- events --- */

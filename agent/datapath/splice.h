@@ -2,7 +2,7 @@
 /*
  * Splicing in the kernel (sockops/sk_msg.bpf.c, include/splicing.h): an object of its own beside
  * the dataplane, which is loaded only when connections may be spliced. What it does outlives the
- * handle: members stay members, and data is redirected on, when the agent dies.
+ * handle: members stay members when the agent dies, and send by TCP until there is another one.
  */
 #ifndef AX_DATAPATH_SPLICE_H
 #define AX_DATAPATH_SPLICE_H
@@ -19,9 +19,9 @@ int datapath_splice_supported(struct error *e);
 /*
  * Loads the programs, attaches them to the instance's cgroup and pins maps and link beside the
  * dataplane's; what an earlier agent pinned is taken over, with its members. (Those go on with the
- * program that they joined with.) Nothing is redirected until datapath_splice_redirect(), unless an
- * earlier agent said so and nobody took it back. members_max: 0 is AX_SPLICE_MEMBERS_MAX; of maps
- * that are taken over it is what they were made with. dp must stay open for as long as the handle.
+ * program that they joined with.) Nothing is redirected until datapath_splice_redirect().
+ * members_max: 0 is AX_SPLICE_MEMBERS_MAX; of maps that are taken over it is what they were made
+ * with. dp must stay open for as long as the handle.
  */
 int datapath_splice_open(struct datapath *dp, uint32_t members_max, struct splice **ret,
 			 struct error *e);
@@ -38,7 +38,10 @@ int datapath_splice_doctor(int (*report)(void *arg, const struct feature_report 
 int datapath_splice_app_set(struct splice *s, uint32_t app, bool on);
 /* Forgets what an earlier agent said of apps: none is worth a look. */
 int datapath_splice_apps_clear(struct splice *s);
-/* The switch for all members. They look at it with each message. */
+/* The switch for all members, who look at it with each message. As long as it is on, they also look
+ * whether the process that has said so lives: else somebody might wait for it to be woken. What
+ * waits to be read when it is switched off may be followed by more of its kind until it was read.
+ */
 int datapath_splice_redirect(struct splice *s, bool on);
 
 /* Descriptor to poll (epoll, level): readable when a connection that is worth a look was
@@ -76,7 +79,7 @@ struct splice_pair {
  * descriptors' numbers: pairs of one should name the same. 0 or a negative errno of the whole, then
  * some may have joined. */
 int datapath_splice_join(struct splice *s, struct splice_pair *pairs, size_t n);
-/* Both ends of each pair send by TCP from now on, of which every packet is judged; what was handed
+/* Both ends of each pair send by TCP, as they do when redirecting is switched off; what was handed
  * on stays to be read first. They stay members, and may join each other again. Only cookie and
  * netns_fd count; results as above, -ENOENT also of a socket that is no member. */
 int datapath_splice_part(struct splice *s, struct splice_pair *pairs, size_t n);

@@ -127,9 +127,9 @@ struct looking {
 	size_t n_pairs;
 	struct app_fact *facts; /* of apps that were asked about in this look */
 	size_t n_facts;
-	struct splice_pair *joins;
-	struct decision **joined; /* of each of these */
-	size_t n_joins;
+	struct splice_pair *joins, *parts;
+	struct decision **joined; /* of each of the joins */
+	size_t n_joins, n_parts;
 };
 
 struct question {
@@ -184,22 +184,21 @@ static enum splice_reason programs_allow(struct looking *l, const struct pair *p
 
 /* --- one pair --- */
 
-static bool is_joined(const struct pair *p)
-{
-	return p->client->flags & p->server->flags & AX_SPLICE_MEMBER;
-}
-
 /* By TCP: what was redirected is not counted there. */
 static bool is_unread(const struct ax_splice_conn *c)
 {
 	return c->rcv_nxt != c->copied_seq;
 }
 
+static enum splice_mode mode_of_pair(struct agent *a, const struct pair *p)
+{
+	return mode_of(a, &p->client->asked, app_by_id(a, p->client->app),
+		       app_by_id(a, p->server->app));
+}
+
 static enum splice_reason judge(struct looking *l, const struct pair *p, const struct decision *d)
 {
-	struct agent *a = l->a;
-	enum splice_mode mode = mode_of(a, &p->client->asked, app_by_id(a, p->client->app),
-					app_by_id(a, p->server->app));
+	enum splice_mode mode = mode_of_pair(l->a, p);
 	enum splice_reason r = splice_allowed(mode, gate_verdict(l->sp->gate));
 
 	if (r)
@@ -210,26 +209,46 @@ static enum splice_reason judge(struct looking *l, const struct pair *p, const s
 	return r ? r : programs_allow(l, p, mode);
 }
 
+/* Why one that joined is wanted no more. As long as the kernel is being tried, what an earlier
+ * agent has joined goes on. */
+static enum splice_reason judge_joined(struct looking *l, const struct pair *p)
+{
+	enum splice_reason r = splice_allowed(mode_of_pair(l->a, p), gate_verdict(l->sp->gate));
+
+	return r == REASON_GATE_WAITS ? REASON_NONE : r;
+}
+
 static struct splice_end_ref end_of(const struct census *c, const struct ax_splice_conn *conn)
 {
 	return (struct splice_end_ref){
 		.cookie = conn->cookie, .sk = conn->sk, .netns_fd = census_space(c, conn->netns)};
 }
 
+static struct splice_pair refs_of(const struct looking *l, const struct pair *p)
+{
+	return (struct splice_pair){.a = end_of(&l->census, p->client),
+				    .b = end_of(&l->census, p->server)};
+}
+
 static void look_at(struct looking *l, const struct pair *p)
 {
 	struct decision *d = decisions_get(&l->sp->decisions, p->client->cookie, p->server->cookie);
+	bool joined = pair_is_joined(p);
 
 	if (!d)
 		return;
-	if (is_joined(p) && (is_unread(p->client) || is_unread(p->server)))
+	if ((p->client->flags & p->server->flags & AX_SPLICE_MEMBER) &&
+	    (is_unread(p->client) || is_unread(p->server)))
 		l->sp->unread = true;
+	if (pair_holds(p))
+		l->sp->holds = true;
 	d->look = l->sp->look;
-	d->reason = is_joined(p) ? REASON_NONE : judge(l, p, d);
-	if (d->reason || is_joined(p))
+	d->reason = joined ? judge_joined(l, p) : judge(l, p, d);
+	if (joined && d->reason)
+		l->parts[l->n_parts++] = refs_of(l, p);
+	if (joined || d->reason)
 		return;
-	l->joins[l->n_joins] = (struct splice_pair){.a = end_of(&l->census, p->client),
-						    .b = end_of(&l->census, p->server)};
+	l->joins[l->n_joins] = refs_of(l, p);
 	l->joined[l->n_joins++] = d;
 }
 
@@ -264,6 +283,15 @@ static void join(struct looking *l)
 	}
 }
 
+/* By TCP from now on: members cannot leave. */
+static void part(struct looking *l)
+{
+	int r = l->n_parts ? datapath_splice_part(l->sp->programs, l->parts, l->n_parts) : 0;
+
+	if (r)
+		log_warn("splicing: connections cannot be parted: %s", strerror(-r));
+}
+
 /* --- a look --- */
 
 static int prepare(struct looking *l)
@@ -275,8 +303,11 @@ static int prepare(struct looking *l)
 	l->pairs = calloc(n, sizeof(*l->pairs));
 	l->facts = calloc(2 * n, sizeof(*l->facts));
 	l->joins = calloc(n, sizeof(*l->joins));
+	l->parts = calloc(n, sizeof(*l->parts));
 	l->joined = calloc(n, sizeof(struct decision *));
-	return r ? r : l->pairs && l->facts && l->joins && l->joined ? 0 : -ENOMEM;
+	if (r)
+		return r;
+	return l->pairs && l->facts && l->joins && l->parts && l->joined ? 0 : -ENOMEM;
 }
 
 void look(struct agent *a, struct splicing *sp)
@@ -285,7 +316,7 @@ void look(struct agent *a, struct splicing *sp)
 	int r = prepare(&l);
 
 	sp->look++;
-	sp->unread = false;
+	sp->unread = sp->holds = false;
 	sp->joined = 0;
 	facts_refresh(sp->facts);
 	if (!r)
@@ -294,6 +325,7 @@ void look(struct agent *a, struct splicing *sp)
 		look_at(&l, &l.pairs[i]);
 	if (!r) {
 		join(&l);
+		part(&l);
 		decisions_sweep(&sp->decisions, sp->look);
 	} else {
 		log_warn("splicing: connections cannot be looked at: %s", strerror(-r));
@@ -302,5 +334,6 @@ void look(struct agent *a, struct splicing *sp)
 	free(l.pairs);
 	free(l.facts);
 	free(l.joins);
+	free(l.parts);
 	free(l.joined);
 }

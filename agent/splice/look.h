@@ -24,6 +24,8 @@ struct splicing {
 	unsigned vain; /* looks in a row of which new connections told, and none joined */
 	size_t joined; /* pairs, by the last look */
 	bool unread;   /* a member had not read all that went by TCP */
+	bool holds;    /* or what was handed on */
+	bool leaving;  /* nobody wants any more: the programs are closed when nothing is held */
 	bool looking;  /* a work is under way */
 	unsigned busy; /* works that others may come between, and that use the programs */
 	bool outdated; /* splice_update() was called meanwhile */

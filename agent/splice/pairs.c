@@ -139,6 +139,18 @@ static enum splice_reason traffic(const struct ax_splice_conn *c)
 		       : REASON_FEW;
 }
 
+bool pair_is_joined(const struct pair *p)
+{
+	return (p->client->flags & p->server->flags & AX_SPLICE_MEMBER) &&
+	       !((p->client->flags | p->server->flags) & AX_SPLICE_PARTED);
+}
+
+bool pair_holds(const struct pair *p)
+{
+	return (p->client->since_empty && p->server->held) ||
+	       (p->server->since_empty && p->client->held);
+}
+
 enum splice_reason pair_fits(const struct pair *p)
 {
 	const uint32_t either = p->client->flags | p->server->flags;

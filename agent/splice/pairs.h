@@ -36,6 +36,10 @@ const struct ax_splice_conn *pairs_end(const struct ax_splice_conn *v, size_t n,
 				       const struct ax_endpoint *local,
 				       const struct ax_endpoint *remote);
 
+/* Its ends hand each other data. */
+bool pair_is_joined(const struct pair *p);
+/* Something that was handed on may be unread. */
+bool pair_holds(const struct pair *p);
 /* What stands in the way as far as the two records say. */
 enum splice_reason pair_fits(const struct pair *p);
 

@@ -155,18 +155,46 @@ static void tell_apps(struct agent *a)
 		datapath_splice_app_set(sp->programs, app->id, app_is_wanted(a, app));
 }
 
-/* Nobody wants it any more: what is joined sends by TCP from now on. */
-static void stop(struct agent *a)
+static void warn_of_stop(int r)
 {
-	int r;
-
-	if (a->splicing->stopped)
-		return;
-	a->splicing->stopped = true;
-	unload(a);
-	r = datapath_splice_stop(a->dp);
 	if (r)
 		log_warn("splicing cannot be stopped: %s", strerror(-r));
+}
+
+static void close_programs(struct agent *a)
+{
+	unload(a);
+	a->splicing->leaving = false;
+	warn_of_stop(datapath_splice_stop(a->dp));
+}
+
+/* Nobody wants it any more: what is joined sends by TCP from now on. Who has yet to read what was
+ * handed on may need to be woken. */
+static void stop(struct agent *a)
+{
+	struct splicing *sp = a->splicing;
+	int r;
+
+	if (sp->stopped)
+		return;
+	sp->stopped = true;
+	if (!sp->programs) {
+		close_programs(a);
+		return;
+	}
+	sp->leaving = true;
+	r = datapath_splice_rest(sp->programs);
+	r = r ? r : datapath_splice_redirect(sp->programs, false);
+	warn_of_stop(r);
+	look_within(sp, WAKE_FIRST_MS);
+}
+
+static int come_back(struct splicing *sp)
+{
+	int r = datapath_splice_redirect(sp->programs, true);
+
+	sp->leaving = false;
+	return r ? r : datapath_splice_listen(sp->programs);
 }
 
 static void want(struct agent *a)
@@ -175,6 +203,8 @@ static void want(struct agent *a)
 	struct error e = {0};
 
 	sp->stopped = false;
+	if (sp->leaving && come_back(sp))
+		close_programs(a);
 	if (!sp->programs && load(a, &e)) {
 		if (!sp->failed)
 			log_error("nothing is spliced: %s", e.text);
@@ -269,6 +299,17 @@ static void look_again(struct splicing *sp, unsigned told)
 	}
 }
 
+/* What was handed on is read now, or waited for; nobody else needs the programs. */
+static void leave(struct agent *a)
+{
+	struct splicing *sp = a->splicing;
+
+	if (!sp->holds && sp->busy == 1)
+		close_programs(a);
+	else
+		look_within(sp, sp->wake_ms = doubled(sp->wake_ms, WAKE_FIRST_MS, PAUSE_LAST_MS));
+}
+
 static void look_work(void *arg)
 {
 	struct agent *a = arg;
@@ -277,7 +318,8 @@ static void look_work(void *arg)
 	splice_hold(sp);
 	if (sp->programs) {
 		int told = datapath_splice_events_read(sp->programs);
-		int r = datapath_splice_listen(sp->programs);
+		int r = sp->leaving ? datapath_splice_redirect(sp->programs, false)
+				    : datapath_splice_listen(sp->programs);
 
 		if (r)
 			log_warn("splicing: nobody tells of new connections: %s", strerror(-r));
@@ -285,6 +327,8 @@ static void look_work(void *arg)
 		sp->told = 0;
 		look(a, sp);
 		look_again(sp, (unsigned)told);
+		if (sp->leaving)
+			leave(a);
 	}
 	sp->looking = false;
 	splice_release(a);

@@ -3,7 +3,8 @@
  * Splicing: which local connections are handed from socket to socket. The words of the config and
  * what the kernel does (gate.h) decide whether anything of this is there at all; then connections
  * that the programs tell of are looked at after a while, and again with growing pauses until their
- * fate is known. What was joined stays joined, whatever happens to the agent.
+ * fate is known. What was joined stays joined, whatever happens to the agent, but sends by TCP
+ * when it is wanted no more, and while no agent runs.
  */
 #ifndef AX_SPLICE_SPLICE_H
 #define AX_SPLICE_SPLICE_H

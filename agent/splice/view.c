@@ -75,7 +75,7 @@ enum splice_reason splice_view_of(const struct splice_view *v, const struct ax_c
 	if (!p)
 		return by_words(v, c);
 	*bytes = end->redirected_bytes;
-	if (p->client->flags & p->server->flags & AX_SPLICE_MEMBER)
+	if (pair_is_joined(p))
 		return REASON_NONE;
 	d = decisions_find(&v->a->splicing->decisions, p->client->cookie, p->server->cookie);
 	return d && d->reason ? d->reason : REASON_YOUNG;

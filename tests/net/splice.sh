@@ -28,6 +28,7 @@ count() {
 }
 joined() { count 0 messages; }
 redirected() { count 2 messages; }
+passed() { count 3 messages; }
 
 # Before something is looked at, and after it.
 splice_mark() {

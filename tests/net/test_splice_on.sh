@@ -7,6 +7,7 @@
 need jq python3 haproxy
 build_c ask ask-musl
 ASK=$BIN/ask
+. "$(dirname "$0")/splice.sh"
 GATE=/run/ax/$INST/splice-gate
 PINS=/sys/fs/bpf/$INST
 
@@ -192,12 +193,30 @@ survivor=$APP out=$OUT
 is_spliced client "before the agent is killed"
 before=$(bytes client)
 agent_kill9
-sleep 1
-ok "the client lives on without an agent" alive "$survivor"
+sent=$(passed)
+wait_for -t 10 '[ "$(passed)" -gt "$sent" ]' # the last request was answered, and read
+alone=$(redirected) sent=$(passed)
+wait_for -t 10 '[ "$(passed)" -gt $((sent + 20)) ]'
+ok "without an agent all goes by TCP" [ "$(passed)" -gt "$sent" ]
+ok "without an agent the client lives on" alive "$survivor"
+is "without an agent nothing is handed on: who would wake a reader?" "$(redirected)" "$alone"
 agent_again
 wait_for -t 10 '[ "$(bytes client)" -gt "$before" ]'
 ok "the next agent counts on" [ "$(bytes client)" -gt "$before" ]
 is "the next agent knows the connection" "$(fate client)" spliced
+
+# --- off of a service, while it runs: its connections part ---
+
+apply forced off
+has_fate client off "a service that says off now"
+has_fate echo off "a service that says off now: the server's end"
+before=$(bytes client)
+sleep 0.5
+is "a service that says off now: nothing is handed on any more" "$(bytes client)" "$before"
+apply forced
+is_spliced client "a service that says nothing any more"
+wait_for -t 10 '[ "$(bytes client)" -gt "$before" ]'
+ok "a service that says nothing any more: it is handed on again" [ "$(bytes client)" -gt "$before" ]
 
 # --- off, while it runs ---
 

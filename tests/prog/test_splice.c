@@ -129,15 +129,17 @@ static void test_order(void **state)
 		size_t n = (size_t)random() % (random() % 50 ? 3000 : 300000) + 1;
 		ssize_t r;
 
-		if (random() % 200 == 0)
+		if (random() % 200 == 0) {
 			assert_int_equal(datapath_splice_redirect(f.s, random() % 2), 0);
+			assert_int_equal(tcp_stream_get_all(&way[random() % 2]), 0);
+		}
 		r = random() % 2 ? tcp_stream_put(s, n, 0) : tcp_stream_get(s, n);
 		assert_true(r > 0 || r == -EAGAIN);
 	}
 	assert_int_equal(tcp_stream_get_all(&way[0]), 0);
 	assert_int_equal(tcp_stream_get_all(&way[1]), 0);
 	assert_true(counted(AX_SPLICE_REDIRECTED).messages > 100);
-	assert_true(counted(AX_SPLICE_OFF).messages > 100);
+	assert_true(counted(AX_SPLICE_OFF).messages > 10);
 	assert_true(counted(AX_SPLICE_UNREAD).messages > 10);
 }
 
