@@ -127,6 +127,7 @@ struct looking {
 	size_t n_pairs;
 	struct app_fact *facts; /* of apps that were asked about in this look */
 	size_t n_facts;
+	struct shares shares;
 	struct splice_pair *joins, *parts;
 	struct decision **joined; /* of each of the joins */
 	size_t n_joins, n_parts;
@@ -209,6 +210,23 @@ static enum splice_reason judge(struct looking *l, const struct pair *p, const s
 	return r ? r : programs_allow(l, p, mode);
 }
 
+/* Those that have parted have their places. */
+static bool has_place(struct looking *l, const struct pair *p)
+{
+	return (p->client->flags & p->server->flags & AX_SPLICE_MEMBER) ||
+	       shares_take(&l->shares, p->client->app, p->server->app);
+}
+
+static enum splice_reason judge_place(struct looking *l, const struct pair *p,
+				      const struct decision *d)
+{
+	if (has_place(l, p))
+		return REASON_NONE;
+	if (d->reason != REASON_FULL)
+		l->sp->full += 2;
+	return REASON_FULL;
+}
+
 /* Why one that joined is wanted no more. As long as the kernel is being tried, what an earlier
  * agent has joined goes on. */
 static enum splice_reason judge_joined(struct looking *l, const struct pair *p)
@@ -234,6 +252,7 @@ static void look_at(struct looking *l, const struct pair *p)
 {
 	struct decision *d = decisions_get(&l->sp->decisions, p->client->cookie, p->server->cookie);
 	bool joined = pair_is_joined(p);
+	enum splice_reason r;
 
 	if (!d)
 		return;
@@ -243,7 +262,8 @@ static void look_at(struct looking *l, const struct pair *p)
 	if (pair_holds(p))
 		l->sp->holds = true;
 	d->look = l->sp->look;
-	d->reason = joined ? judge_joined(l, p) : judge(l, p, d);
+	r = joined ? judge_joined(l, p) : judge(l, p, d);
+	d->reason = r || joined ? r : judge_place(l, p, d);
 	if (joined && d->reason)
 		l->parts[l->n_parts++] = refs_of(l, p);
 	if (joined || d->reason)
@@ -307,7 +327,9 @@ static int prepare(struct looking *l)
 	l->joined = calloc(n, sizeof(struct decision *));
 	if (r)
 		return r;
-	return l->pairs && l->facts && l->joins && l->parts && l->joined ? 0 : -ENOMEM;
+	if (!l->pairs || !l->facts || !l->joins || !l->parts || !l->joined)
+		return -ENOMEM;
+	return shares_open(l->census.conns, l->census.n, &l->shares);
 }
 
 void look(struct agent *a, struct splicing *sp)
@@ -335,5 +357,6 @@ void look(struct agent *a, struct splicing *sp)
 	free(l.facts);
 	free(l.joins);
 	free(l.parts);
+	shares_close(&l.shares);
 	free(l.joined);
 }

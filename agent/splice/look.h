@@ -8,6 +8,7 @@
 #include "splice/facts.h"
 #include "splice/gate.h"
 #include "splice/pairs.h"
+#include "splice/shares.h"
 
 struct agent;
 struct app;
@@ -23,6 +24,7 @@ struct splicing {
 	unsigned pause_ms, wake_ms, look;
 	unsigned vain; /* looks in a row of which new connections told, and none joined */
 	size_t joined; /* pairs, by the last look */
+	uint64_t full; /* sockets that found too many of their app's */
 	bool unread;   /* a member had not read all that went by TCP */
 	bool holds;    /* or what was handed on */
 	bool leaving;  /* nobody wants any more: the programs are closed when nothing is held */

@@ -387,5 +387,8 @@ bool splice_counters(struct agent *a, struct ax_splice_counted ret[AX_SPLICE_COU
 {
 	struct splicing *sp = a->splicing;
 
-	return sp && sp->programs && datapath_splice_counters(sp->programs, ret) == 0;
+	if (!sp || !sp->programs || datapath_splice_counters(sp->programs, ret))
+		return false;
+	ret[AX_SPLICE_FULL].messages += sp->full;
+	return true;
 }
