@@ -27,6 +27,15 @@
 #include "registry/vips.h"
 #include "services/services.h"
 
+static int take_limits(struct app_spec *s, const struct app_spec *d)
+{
+	s->memory = s->memory ? s->memory : d->memory;
+	s->cpus = s->cpus ? s->cpus : d->cpus;
+	s->pids = s->pids ? s->pids : d->pids;
+	s->read_only |= d->read_only;
+	return s->volumes.n ? 0 : strv_copy(&d->volumes, &s->volumes);
+}
+
 /* What the config says of an app of this name holds where the command line is silent. */
 static int take_declared(struct app_spec *s, const struct app_spec *d, bool from_config,
 			 struct error *e)
@@ -67,6 +76,7 @@ static int take_declared(struct app_spec *s, const struct app_spec *d, bool from
 	if (s->splice == SPLICE_AUTO)
 		s->splice = d->splice;
 	s->splice_emulation |= d->splice_emulation;
+	r = r ? r : take_limits(s, d);
 	return r ? error_set(e, r, "out of memory") : 0;
 }
 
@@ -233,6 +243,8 @@ static int choose_addresses(struct agent *a, struct app *app, const struct servi
 
 static int make_cgroup(struct agent *a, struct app *app, struct error *e)
 {
+	const struct cgroup_limits limits = {
+		.memory = app->spec.memory, .cpus = app->spec.cpus, .pids = app->spec.pids};
 	int r = 0;
 
 	if (asprintf(&app->cgroup, "%s/%s-%u", a->cgroup, app->spec.name, app->id) < 0) {
@@ -245,7 +257,9 @@ static int make_cgroup(struct agent *a, struct app *app, struct error *e)
 		r = cgroup_id(app->cgroup, &app->cgroup_id);
 	if (!r)
 		r = app_save(app);
-	return r ? error_set(e, r, "cannot make the cgroup %s: %s", app->cgroup, strerror(-r)) : 0;
+	if (r)
+		return error_set(e, r, "cannot make the cgroup %s: %s", app->cgroup, strerror(-r));
+	return cgroup_limit(a->cgroup, app->cgroup, &limits, e);
 }
 
 static int prepare(struct agent *a, struct app *app, struct service **svc, struct error *e)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The config's sections agent: and policy:. */
+#include "config/limits.h"
 #include "config/read.h"
 #include "app.h"
 
@@ -195,30 +196,13 @@ static void read_dns(struct reader *r, const struct node *n, void *to)
 
 /* --- agent.logs --- */
 
-/* "16M": bytes, unless K, M or G says otherwise. 0: it is no size, or out of bounds. */
-static uint64_t parse_size(const char *s)
-{
-	static const char units[] = "KMG";
-	uint64_t value = 0;
-	const char *p = s, *unit;
-
-	for (; isdigit((unsigned char)*p) && value <= CONFIG_LOGS_SIZE_MAX; p++)
-		value = value * 10 + (uint64_t)(*p - '0');
-	unit = *p ? strchr(units, *p) : NULL;
-	if (p == s || (*p && (!unit || p[1])))
-		return 0;
-	for (ptrdiff_t i = unit ? unit - units + 1 : 0; i > 0 && value <= CONFIG_LOGS_SIZE_MAX; i--)
-		value *= 1024;
-	return value < CONFIG_LOGS_SIZE_MIN || value > CONFIG_LOGS_SIZE_MAX ? 0 : value;
-}
-
 static void read_size(struct reader *r, const struct node *n, void *to)
 {
 	static const char what[] = "a size of 256K to 1024G, such as 16M";
 	const char *text = scalar_text(r, n, what);
-	uint64_t size = text ? parse_size(text) : 0;
+	uint64_t size = text ? size_parse(text, CONFIG_LOGS_SIZE_MAX) : 0;
 
-	if (text && !size)
+	if (text && size < CONFIG_LOGS_SIZE_MIN)
 		reject(r, n, "%s", what);
 	else if (text)
 		*(uint64_t *)to = size;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The config's section apps:. */
 #include "base/values.h"
+#include "config/limits.h"
 #include "config/read.h"
 #include "config/spec.h"
 
@@ -42,6 +43,50 @@ static void read_restart(struct reader *r, const struct node *n, void *to)
 
 	if (want)
 		reject(r, n, "%s", want);
+}
+
+static void read_memory(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "a size");
+	const char *want = text ? want_memory(text, to) : NULL;
+
+	if (want)
+		reject(r, n, "%s", want);
+}
+
+static void read_cpus(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "a number of processors");
+	const char *want = text ? want_cpus(text, to) : NULL;
+
+	if (want)
+		reject(r, n, "%s", want);
+}
+
+static void read_pids(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "a number of processes");
+	const char *want = text ? want_pids(text, to) : NULL;
+
+	if (want)
+		reject(r, n, "%s", want);
+}
+
+static void read_volume(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "SOURCE:TARGET");
+	struct volume v;
+	const char *want = text ? want_volume(text, &v) : NULL;
+
+	if (want)
+		reject(r, n, "%s", want);
+	else if (text)
+		done(r, strv_add(to, text));
+}
+
+static void read_volumes(struct reader *r, const struct node *n, void *to)
+{
+	read_list(r, n, "volumes, each as SOURCE:TARGET", CONFIG_VOLUMES_MAX, read_volume, to);
 }
 
 /* --- env --- */
@@ -116,6 +161,11 @@ static const struct key app_keys[] = {
 	{"restart", read_restart, offsetof(struct config_app, spec.restart)},
 	{"splice", read_splice, offsetof(struct config_app, spec.splice)},
 	{"splice-emulation", read_bool, offsetof(struct config_app, spec.splice_emulation)},
+	{"memory", read_memory, offsetof(struct config_app, spec.memory)},
+	{"cpus", read_cpus, offsetof(struct config_app, spec.cpus)},
+	{"pids", read_pids, offsetof(struct config_app, spec.pids)},
+	{"volumes", read_volumes, offsetof(struct config_app, spec.volumes)},
+	{"read-only", read_bool, offsetof(struct config_app, spec.read_only)},
 };
 
 static void read_app(struct reader *r, const struct node *key, const struct node *value, void *to)

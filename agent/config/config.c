@@ -24,6 +24,7 @@ void app_spec_free(struct app_spec *s)
 	free(s->user);
 	strv_free(&s->env);
 	strv_free(&s->command);
+	strv_free(&s->volumes);
 	free(s->directory);
 	*s = (struct app_spec){0};
 }
@@ -34,11 +35,12 @@ int app_spec_copy(const struct app_spec *from, struct app_spec *to)
 
 	copy.name = copy.user = copy.directory = NULL;
 	copy.labels = (struct labels){0};
-	copy.env = copy.command = (struct strv){0};
+	copy.env = copy.command = copy.volumes = (struct strv){0};
 	if (copy_string(from->name, &copy.name) < 0 || copy_string(from->user, &copy.user) < 0 ||
 	    copy_string(from->directory, &copy.directory) < 0 ||
 	    labels_copy(&from->labels, &copy.labels) < 0 || strv_copy(&from->env, &copy.env) < 0 ||
-	    strv_copy(&from->command, &copy.command) < 0) {
+	    strv_copy(&from->command, &copy.command) < 0 ||
+	    strv_copy(&from->volumes, &copy.volumes) < 0) {
 		app_spec_free(&copy);
 		return -ENOMEM;
 	}
@@ -54,7 +56,9 @@ bool app_spec_eq(const struct app_spec *a, const struct app_spec *b)
 	       strv_eq(&a->command, &b->command) && string_eq(a->directory, b->directory) &&
 	       a->wait_ms == b->wait_ms && a->egress == b->egress && a->detach == b->detach &&
 	       a->restart == b->restart && a->splice == b->splice &&
-	       a->splice_emulation == b->splice_emulation;
+	       a->splice_emulation == b->splice_emulation && a->memory == b->memory &&
+	       a->cpus == b->cpus && a->pids == b->pids && strv_eq(&a->volumes, &b->volumes) &&
+	       a->read_only == b->read_only;
 }
 
 /* --- services --- */

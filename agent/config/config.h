@@ -35,6 +35,11 @@ struct app_spec {
 	enum restart_policy restart;
 	enum splice_mode splice;
 	bool splice_emulation; /* its splice(2) is done by a process of ax's */
+	uint64_t memory;       /* bytes; 0: no limit, as of the next two */
+	uint32_t cpus;	       /* thousandths of a processor */
+	uint32_t pids;
+	struct strv volumes; /* see limits.h */
+	bool read_only;	     /* the machine's files */
 };
 void app_spec_free(struct app_spec *s);
 int app_spec_copy(const struct app_spec *from, struct app_spec *to);

@@ -20,6 +20,14 @@
 #define CONFIG_LOGS_SIZE_MAX	 (1ull << 40)
 #define CONFIG_SPLICE		 SPLICE_AUTO
 
+/* --- apps: --- */
+#define CONFIG_MEMORY_MIN  (1ull << 20)
+#define CONFIG_MEMORY_MAX  (1ull << 40)
+#define CONFIG_CPUS_MIN	   10	/* thousandths */
+#define CONFIG_CPUS_MAX	   4096 /* whole ones */
+#define CONFIG_PIDS_MAX	   4194304
+#define CONFIG_VOLUMES_MAX 64
+
 /* --- policy: the label of apps that have none of their own --- */
 #define CONFIG_LABEL_KEY   "zone"
 #define CONFIG_LABEL_VALUE "default"

@@ -25,7 +25,8 @@
  *  {"op":"get","what":"apps"}     -> {"ok":true,"apps":[{"id","name","ip4"?,"ip6"?,"net","labels",
  *      "user"?,"pid","state":"starting|running|stopping|declared","since":UNIX_SECONDS,"command":[..],
  *      "service"?,"egress":bool,"restart","detached":bool,"wait_ms","splice",
- *      "splice_emulation":bool,"cgroup","restarts":N}]}
+ *      "splice_emulation":bool,"cgroup","restarts":N,"memory":BYTES,"cpus_milli":N,"pids":N,
+ *      "volumes":[..],"read_only":bool}]}
  *  {"op":"get","what":"services"} -> {"ok":true,"services":[{"id","name","ip4"?,"ip6"?,
  *      "declared":bool,"added":true?,"strategy":NAME,"wait_ms","ports":[{"port","target","proto"}],
  *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight","state":"up|down"?,"why"?}]}]}
@@ -77,8 +78,9 @@
  *
  * SPEC: {"name"?,"ip4"?,"ip6"?,"labels":"k=v,..","user"?,"net":"private|host","env":[..],
  *        "command":[..],"directory"?,"wait_ms","egress":bool,"detach":bool,
- *        "restart":"no|on-failure|always","splice":"auto|on|off|forced"}; keys that are missing
- * have config.h's defaults.
+ *        "restart":"no|on-failure|always","splice":"auto|on|off|forced","memory"?:BYTES,
+ *        "cpus_milli"?,"pids"?,"volumes"?:["SOURCE:TARGET[:ro]",..],"read_only"?:bool}; keys that
+ * are missing have config.h's defaults.
  */
 #ifndef AX_CONTROL_CONTROL_H
 #define AX_CONTROL_CONTROL_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* An app's specification to JSON and back: for the control socket and for the app's record. */
+#include "config/limits.h"
 #include "config/spec.h"
 #include "control/control.h"
 
@@ -27,6 +28,24 @@ static json_t *strv_to_json(const struct strv *s)
 	return a;
 }
 
+static int set_number(json_t *j, const char *key, uint64_t value)
+{
+	return value ? json_object_set_new(j, key, json_integer((json_int_t)value)) : 0;
+}
+
+/* Only what is there: an agent that does not know it is not asked for it. */
+static int limits_to_json(json_t *j, const struct app_spec *s)
+{
+	int bad = set_number(j, "memory", s->memory) || set_number(j, "cpus_milli", s->cpus) ||
+		  set_number(j, "pids", s->pids);
+
+	if (!bad && s->volumes.n)
+		bad = json_object_set_new(j, "volumes", strv_to_json(&s->volumes));
+	if (!bad && s->read_only)
+		bad = json_object_set_new(j, "read_only", json_true());
+	return bad;
+}
+
 json_t *control_spec_to_json(const struct app_spec *s)
 {
 	autofree char *labels = labels_format(&s->labels);
@@ -45,6 +64,7 @@ json_t *control_spec_to_json(const struct app_spec *s)
 	      json_object_set_new(j, "egress", json_boolean(s->egress)) ||
 	      json_object_set_new(j, "splice_emulation", json_boolean(s->splice_emulation)) ||
 	      json_object_set_new(j, "detach", json_boolean(s->detach));
+	bad = bad || limits_to_json(j, s);
 	if (!bad)
 		return j;
 	json_decref(j);
@@ -201,6 +221,64 @@ static int read_splice_emulation(const json_t *v, struct app_spec *s, struct err
 	return json_is_boolean(v) ? 0 : -EINVAL;
 }
 
+static int read_number(const json_t *v, uint64_t max, uint64_t *ret)
+{
+	json_int_t n = json_integer_value(v);
+
+	if (!json_is_integer(v) || n < 0 || (uint64_t)n > max)
+		return -EINVAL;
+	*ret = (uint64_t)n;
+	return 0;
+}
+
+static int read_memory(const json_t *v, struct app_spec *s, struct error *e)
+{
+	(void)e;
+	return read_number(v, CONFIG_MEMORY_MAX, &s->memory);
+}
+
+static int read_cpus(const json_t *v, struct app_spec *s, struct error *e)
+{
+	uint64_t n = 0;
+	int r = read_number(v, CONFIG_CPUS_MAX * 1000ull, &n);
+
+	(void)e;
+	s->cpus = (uint32_t)n;
+	return r;
+}
+
+static int read_pids(const json_t *v, struct app_spec *s, struct error *e)
+{
+	uint64_t n = 0;
+	int r = read_number(v, CONFIG_PIDS_MAX, &n);
+
+	(void)e;
+	s->pids = (uint32_t)n;
+	return r;
+}
+
+static int read_volumes(const json_t *v, struct app_spec *s, struct error *e)
+{
+	int r = read_strv(v, &s->volumes);
+
+	for (size_t i = 0; !r && i < s->volumes.n; i++) {
+		struct volume parts;
+		const char *want = want_volume(s->volumes.v[i], &parts);
+
+		if (want)
+			r = error_set(e, -EINVAL, "'%.200s' is no volume: give %s", s->volumes.v[i],
+				      want);
+	}
+	return r;
+}
+
+static int read_read_only(const json_t *v, struct app_spec *s, struct error *e)
+{
+	(void)e;
+	s->read_only = json_is_true(v);
+	return json_is_boolean(v) ? 0 : -EINVAL;
+}
+
 static const struct {
 	const char *key;
 	int (*read)(const json_t *v, struct app_spec *s, struct error *e);
@@ -220,6 +298,11 @@ static const struct {
 	{"detach", read_detach},
 	{"splice", read_splice},
 	{"splice_emulation", read_splice_emulation},
+	{"memory", read_memory},
+	{"cpus_milli", read_cpus},
+	{"pids", read_pids},
+	{"volumes", read_volumes},
+	{"read_only", read_read_only},
 };
 
 static int read_key(const char *key, const json_t *v, struct app_spec *s, struct error *e)

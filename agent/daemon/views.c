@@ -44,12 +44,12 @@ static void put_text(json_t *j, const char *key, const char *text)
 		json_object_set_new(j, key, json_string(text));
 }
 
-static json_t *command_of(const struct app_spec *s)
+static json_t *list_of(const struct strv *s)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < s->command.n; i++)
-		json_array_append_new(list, json_string(s->command.v[i]));
+	for (size_t i = 0; i < s->n; i++)
+		json_array_append_new(list, json_string(s->v[i]));
 	return list;
 }
 
@@ -100,12 +100,17 @@ static json_t *spec_view(const struct app_spec *s, const char *state)
 	autofree char *labels = labels_format(&s->labels);
 	json_t *j = json_pack("{ss ss ss ss so sb ss sb si ss sb}", "name", s->name, "net",
 			      net_mode_name(s->net), "labels", labels ? labels : "", "state", state,
-			      "command", command_of(s), "egress", s->egress, "restart",
+			      "command", list_of(&s->command), "egress", s->egress, "restart",
 			      restart_policy_name(s->restart), "detached", s->detach, "wait_ms",
 			      (int)s->wait_ms, "splice", splice_mode_name(s->splice),
 			      "splice_emulation", s->splice_emulation);
 
 	put_text(j, "user", s->user);
+	json_object_set_new(j, "memory", json_integer((json_int_t)s->memory));
+	json_object_set_new(j, "cpus_milli", json_integer(s->cpus));
+	json_object_set_new(j, "pids", json_integer(s->pids));
+	json_object_set_new(j, "volumes", list_of(&s->volumes));
+	json_object_set_new(j, "read_only", json_boolean(s->read_only));
 	return j;
 }
 

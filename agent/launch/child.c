@@ -123,14 +123,12 @@ static int prepare(const struct launch_plan *p, int gate, struct error *e)
 {
 	int r = p->enter ? launch_enter(p->enter, e) : 0;
 
+	if (!r && p->new_mounts)
+		r = launch_mount(p, e);
+	if (!r && p->new_netns)
+		r = prepare_netns(p, e);
 	if (r)
 		return r;
-	if (p->new_netns) {
-		r = launch_mount(p, e);
-		r = r ? r : prepare_netns(p, e);
-		if (r)
-			return r;
-	}
 	r = prepare_environment(p);
 	if (r)
 		return error_set(e, r, "cannot set the environment (%s)", strerror(-r));
@@ -229,7 +227,9 @@ int launch_child_start(const struct launch_plan *p, struct launch_child *ret, st
 		args.cgroup = (uint64_t)p->cgroup_fd;
 	}
 	if (p->new_netns)
-		args.flags |= CLONE_NEWNET | CLONE_NEWNS;
+		args.flags |= CLONE_NEWNET;
+	if (p->new_mounts)
+		args.flags |= CLONE_NEWNS;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, gate) < 0)
 		return error_set(e, -errno, "cannot make a socket pair: %s", strerror(errno));
 	/* with SIGCHLD ignored, which is inherited, the kernel would reap the child itself */

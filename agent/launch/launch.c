@@ -234,6 +234,8 @@ int launch_session_start(struct launch_session *s, struct error *e)
 		.terminal_fd = s->terminal_fd,
 		.user = s->spec.user ? &s->user : NULL,
 		.new_netns = s->spec.net == NET_PRIVATE && !s->entering,
+		.new_mounts = !s->entering && (s->spec.net == NET_PRIVATE || s->spec.volumes.n ||
+					       s->spec.read_only),
 		.enter = s->entering ? &s->enter : NULL,
 	};
 	int r = 0;

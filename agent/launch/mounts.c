@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a private app's mount namespace has of its own: /etc/resolv.conf and /sys. */
+/* What an app's mount namespace has of its own: a private one /etc/resolv.conf and /sys, and what
+ * volumes.c puts there. */
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
@@ -150,8 +151,20 @@ static int mount_sysfs(const char *scratch)
 	return r;
 }
 
+/* What a network namespace of its own asks for. */
+static int mount_private(const struct launch_plan *p, struct error *e)
+{
+	int r = mount_sysfs(p->scratch_dir);
+
+	if (r)
+		return error_set(e, r, "cannot mount a private " SYS " (%s)", strerror(-r));
+	r = p->resolv_conf ? mount_resolv_conf(p->scratch_dir, p->resolv_conf) : 0;
+	return r ? error_set(e, r, "cannot mount a private " RESOLV_CONF " (%s)", strerror(-r)) : 0;
+}
+
 int launch_mount(const struct launch_plan *p, struct error *e)
 {
+	struct launch_volumes volumes = {0};
 	int r = make_slave("/");
 
 	if (r == -EINVAL)
@@ -159,11 +172,10 @@ int launch_mount(const struct launch_plan *p, struct error *e)
 	if (r)
 		return error_set(e, r, "cannot part the app's mounts from the machine's (%s)",
 				 strerror(-r));
-	r = mount_sysfs(p->scratch_dir);
-	if (r)
-		return error_set(e, r, "cannot mount a private " SYS " (%s)", strerror(-r));
-	r = p->resolv_conf ? mount_resolv_conf(p->scratch_dir, p->resolv_conf) : 0;
-	if (r)
-		return error_set(e, r, "cannot mount a private " RESOLV_CONF " (%s)", strerror(-r));
-	return 0;
+	if (p->new_netns)
+		r = mount_private(p, e);
+	r = r ? r : launch_volumes_open(p->spec, &volumes, e);
+	if (!r && p->spec->read_only)
+		r = launch_read_only(e);
+	return r ? r : launch_volumes_place(p->spec, &volumes, e);
 }

@@ -48,18 +48,30 @@ int launch_enter(const struct launch_enter *in, struct error *e);
 /* --- launch_child.c: the child between clone and exec --- */
 struct launch_plan {
 	const struct app_spec *spec;
-	const struct launch_user *user;	  /* NULL: the caller's */
-	const char *resolv_conf;	  /* NULL: the host's */
-	const char *scratch_dir;	  /* an existing directory, wanted with new_netns */
-	int cgroup_fd;			  /* -1: the caller's cgroup */
-	int close_fd;			  /* closed in the child at once; -1: none */
-	int terminal_fd;		  /* with a user: what it has in place of the caller's
-					   * terminals, which leads the session; -1: none */
-	bool new_netns;			  /* and a mount namespace */
+	const struct launch_user *user; /* NULL: the caller's */
+	const char *resolv_conf;	/* NULL: the host's */
+	const char *scratch_dir;	/* an existing directory, wanted with new_mounts */
+	int cgroup_fd;			/* -1: the caller's cgroup */
+	int close_fd;			/* closed in the child at once; -1: none */
+	int terminal_fd;		/* with a user: what it has in place of the caller's
+					 * terminals, which leads the session; -1: none */
+	bool new_netns;
+	bool new_mounts;		  /* a mount namespace */
 	const struct launch_enter *enter; /* NULL: it is no command for an app that runs */
 };
-/* In the child, in namespaces of its own: what it must not see of the machine's files. */
+/* In the child, in a mount namespace of its own: what it sees of the machine's files. */
 int launch_mount(const struct launch_plan *p, struct error *e);
+
+/* What else the app sees of files: they are found before the machine's become read-only, and put
+ * into their places after that. */
+struct launch_volumes {
+	int *fds;
+	size_t n;
+};
+int launch_volumes_open(const struct app_spec *s, struct launch_volumes *v, struct error *e);
+int launch_volumes_place(const struct app_spec *s, struct launch_volumes *v, struct error *e);
+/* Everything but /dev, /proc and /sys, with an empty /tmp. */
+int launch_read_only(struct error *e);
 
 struct launch_child {
 	pid_t pid;

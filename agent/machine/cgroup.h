@@ -36,6 +36,18 @@ int cgroup_move(const char *path, int pid);
 int cgroup_record_set(const char *path, const char *key, const char *text);
 int cgroup_record_get(const char *path, const char *key, char **ret);
 
+/* --- what it may use (cgroup_limits.c) --- */
+
+struct cgroup_limits {
+	uint64_t memory; /* bytes; 0: no limit, as of the others */
+	uint32_t cpus;	 /* thousandths of a processor */
+	uint32_t pids;
+};
+/* Of `path`, an app's below the instance's `root`, for which the controllers are enabled from the
+ * mount down. */
+int cgroup_limit(const char *root, const char *path, const struct cgroup_limits *l,
+		 struct error *e);
+
 /* --- apps as they are seen from outside (cgroup_apps.c): cgroups named NAME-NUMBER below the
  * instance's say it as well as the agent does, who need not run --- */
 

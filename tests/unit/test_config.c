@@ -488,7 +488,10 @@ static void a_change_of_any_field_is_seen(void **state)
 					   "{env: [A=b]}",   "{command: x}",
 					   "{directory: /}", "{wait: 1}",
 					   "{egress: on}",   "{restart: always}",
-					   "{splice: on}",   "{splice-emulation: yes}"};
+					   "{splice: on}",   "{splice-emulation: yes}",
+					   "{memory: 1M}",   "{cpus: 1}",
+					   "{pids: 1}",	     "{volumes: [/a:/b]}",
+					   "{read-only: on}"};
 	static const char *const services[] = {"{ip: 1.2.3.4}",
 					       "{ip: fd00::1}",
 					       "{ports: [1]}",

@@ -75,6 +75,8 @@ static void every_field_makes_the_round_trip(void **state)
 		"{\"splice\":\"auto\"}",
 		"{\"splice\":\"forced\"}",
 		"{\"splice_emulation\":true}",
+		"{\"memory\":1048576,\"cpus_milli\":1500,\"pids\":7,\"read_only\":true}",
+		"{\"volumes\":[\"/a:/b\",\"/c:/d:ro\"]}",
 		"{\"name\":\"a\",\"ip4\":\"10.0.0.1\",\"ip6\":\"fd00::2\",\"labels\":\"k=v\","
 		"\"user\":\"u\",\"net\":\"host\",\"env\":[\"K=V\"],\"command\":[\"x\"],"
 		"\"directory\":\"/\",\"wait_ms\":7,\"egress\":true,\"detach\":true,"
@@ -96,7 +98,9 @@ static void fields_arrive_where_they_belong(void **state)
 		"{\"name\":\"a\",\"ip4\":\"10.0.0.1\",\"ip6\":\"fd00::2\",\"labels\":\"k=v,l=w\","
 		"\"user\":\"u\",\"net\":\"host\",\"env\":[\"K=V\"],\"command\":[\"x\",\"y\"],"
 		"\"directory\":\"/d\",\"wait_ms\":7,\"egress\":true,\"detach\":true,"
-		"\"restart\":\"on-failure\",\"splice\":\"off\",\"splice_emulation\":true}");
+		"\"restart\":\"on-failure\",\"splice\":\"off\",\"splice_emulation\":true,"
+		"\"memory\":1048576,"
+		"\"cpus_milli\":1500,\"pids\":7,\"volumes\":[\"/a:/b:ro\"],\"read_only\":true}");
 	char text[ADDR_STRLEN];
 
 	(void)state;
@@ -116,6 +120,12 @@ static void fields_arrive_where_they_belong(void **state)
 	assert_int_equal(s.restart, RESTART_ON_FAILURE);
 	assert_int_equal(s.splice, SPLICE_OFF);
 	assert_true(s.splice_emulation);
+	assert_int_equal(s.memory, 1048576);
+	assert_int_equal(s.cpus, 1500);
+	assert_int_equal(s.pids, 7);
+	assert_int_equal(s.volumes.n, 1);
+	assert_string_equal(s.volumes.v[0], "/a:/b:ro");
+	assert_true(s.read_only);
 	app_spec_free(&s);
 }
 
@@ -148,6 +158,12 @@ static void wrong_specifications_are_explained(void **state)
 		{"{\"splice\":\"no\"}", "forced"},
 		{"{\"splice\":true}", "'splice'"},
 		{"{\"splice_emulation\":\"on\"}", "'splice_emulation'"},
+		{"{\"memory\":-1}", "'memory'"},
+		{"{\"cpus_milli\":1e9}", "'cpus_milli'"},
+		{"{\"pids\":9999999}", "'pids'"},
+		{"{\"volumes\":[\"a:/b\"]}", "absolute paths"},
+		{"{\"volumes\":[1]}", "'volumes'"},
+		{"{\"read_only\":1}", "'read_only'"},
 		{"{\"env\":\"A=B\"}", "'env'"},
 		{"{\"env\":[\"A\"]}", "KEY=VALUE"},
 		{"{\"env\":[\"=B\"]}", "KEY=VALUE"},

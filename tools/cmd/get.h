@@ -26,7 +26,7 @@ struct noun {
 	size_t n_columns;					     /* at most COLUMNS_MAX */
 	void (*name_of)(const json_t *item, char *buf, size_t size); /* for -o name */
 };
-#define COLUMNS_MAX 20
+#define COLUMNS_MAX 32
 
 extern const struct noun noun_apps, noun_services, noun_servers, noun_conns, noun_names;
 extern const struct noun noun_interfaces;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax get apps */
 #include "tools/cmd/get.h"
+#include "tools/lib/text.h"
 
 /* Labels are an object, or text as in a specification. */
 static void cell_labels(struct table *t, const struct cell *c)
@@ -81,6 +82,26 @@ static void cell_pid(struct table *t, const struct cell *c)
 		table_add(t, NULL);
 }
 
+/* "512M cpus=1.5 pids=100": what there is of it. */
+static void cell_limits(struct table *t, const struct cell *c)
+{
+	long long memory = member_int(c->item, "memory"), cpus = member_int(c->item, "cpus_milli"),
+		  pids = member_int(c->item, "pids");
+	char text[96] = "", size[TEXT_SHORT];
+	size_t n = 0;
+
+	if (memory)
+		n += (size_t)snprintf(text, sizeof(text), "memory=%s ",
+				      text_bytes((uint64_t)memory, size));
+	if (cpus)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "cpus=%g ", (double)cpus / 1000);
+	if (pids)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "pids=%lld ", pids);
+	if (n)
+		text[n - 1] = 0;
+	table_add(t, text);
+}
+
 static const struct column columns[] = {
 	{{.title = "NAME", .keep = 20, .min = 12}, cell_text, "name"},
 	{{.title = "ID", .keep = 15}, cell_int, "id"},
@@ -97,6 +118,9 @@ static const struct column columns[] = {
 	{{.title = "RESTART", .keep = 4, .wide = true}, cell_text, "restart"},
 	{{.title = "RESTARTS", .keep = 4, .wide = true}, cell_int, "restarts"},
 	{{.title = "WAIT", .keep = 4, .wide = true}, cell_wait, "wait_ms"},
+	{{.title = "LIMITS", .keep = 3, .min = 8, .wide = true}, cell_limits, NULL},
+	{{.title = "VOLUMES", .keep = 2, .min = 8, .wide = true}, cell_command, "volumes"},
+	{{.title = "READ-ONLY", .keep = 2, .wide = true}, cell_yes, "read_only"},
 	{{.title = "COMMAND", .keep = 11, .min = 16}, cell_command, "command"},
 };
 

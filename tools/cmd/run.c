@@ -2,6 +2,7 @@
 /* ax run: a command becomes an app. */
 #include <limits.h>
 
+#include "config/limits.h"
 #include "config/spec.h"
 #include "datapath/splice.h"
 #include "launch/launch.h"
@@ -11,10 +12,11 @@
 /* What the options said, as text; spec_fill() makes the app's specification of it. */
 struct run_args {
 	const char *ip, *name, *user, *directory;
-	struct strv labels, env, env_files;
+	const char *memory, *cpus, *pids;
+	struct strv labels, env, env_files, volumes;
 	int net, restart, splice;
 	uint32_t wait_ms;
-	bool egress, detach, splice_emulation;
+	bool egress, detach, read_only, splice_emulation;
 };
 
 static void run_args_free(struct run_args *a)
@@ -22,6 +24,7 @@ static void run_args_free(struct run_args *a)
 	strv_free(&a->labels);
 	strv_free(&a->env);
 	strv_free(&a->env_files);
+	strv_free(&a->volumes);
 }
 
 static int set_text(char **to, const char *text, struct error *e)
@@ -43,6 +46,55 @@ static int set_directory(struct app_spec *spec, const char *directory, struct er
 		return error_set(e, -errno, "--directory cannot be '%.200s': %s", directory,
 				 strerror(errno));
 	return set_text(&spec->directory, path, e);
+}
+
+/* A relative source is one of the caller's directory. */
+static int set_volume(struct app_spec *spec, const char *text, struct error *e)
+{
+	size_t len = strcspn(text, ":");
+	autofree char *source = strndup(text, len), *whole = NULL;
+	char path[PATH_MAX];
+	struct volume v;
+	const char *want;
+
+	if (!source)
+		return error_set(e, -ENOMEM, "out of memory");
+	if (!len || !text[len])
+		return error_set(e, -EINVAL, "--volume cannot be '%.200s': give SOURCE:TARGET",
+				 text);
+	if (!realpath(source, path))
+		return error_set(e, -errno, "--volume cannot have '%.200s' as its source: %s",
+				 source, strerror(errno));
+	if (asprintf(&whole, "%s%s", path, text + len) < 0) {
+		whole = NULL;
+		return error_set(e, -ENOMEM, "out of memory");
+	}
+	want = want_volume(whole, &v);
+	if (want)
+		return error_set(e, -EINVAL, "--volume cannot be '%.200s': give %s", text, want);
+	return strv_add(&spec->volumes, whole) ? error_set(e, -ENOMEM, "out of memory") : 0;
+}
+
+static int limit_wants(const char *option, const char *text, const char *want, struct error *e)
+{
+	return want ? error_set(e, -EINVAL, "--%s cannot be '%.60s': give %s", option, text, want)
+		    : 0;
+}
+
+static int set_limits(struct app_spec *spec, const struct run_args *a, struct error *e)
+{
+	int r = 0;
+
+	spec->read_only = a->read_only;
+	if (a->memory)
+		r = limit_wants("memory", a->memory, want_memory(a->memory, &spec->memory), e);
+	if (!r && a->cpus)
+		r = limit_wants("cpus", a->cpus, want_cpus(a->cpus, &spec->cpus), e);
+	if (!r && a->pids)
+		r = limit_wants("pids", a->pids, want_pids(a->pids, &spec->pids), e);
+	for (size_t i = 0; !r && i < a->volumes.n; i++)
+		r = set_volume(spec, a->volumes.v[i], e);
+	return r;
 }
 
 /* Several --labels add up. */
@@ -94,6 +146,7 @@ static int spec_fill(struct app_spec *spec, const struct run_args *a, int argc, 
 	r = r ? r : set_text(&spec->user, a->user, e);
 	r = r ? r : set_directory(spec, a->directory, e);
 	r = r ? r : assignments_collect(&a->env_files, &a->env, &spec->env, e);
+	r = r ? r : set_limits(spec, a, e);
 	r = r ? r : set_labels(spec, &a->labels, e);
 	return r ? r : set_command(spec, argc, argv, e);
 }
@@ -222,6 +275,17 @@ static const struct opt options[] = {
 	 offsetof(struct run_args, splice_emulation), NULL},
 	{"directory", 'w', OPT_STRING, "DIR", "its working directory",
 	 offsetof(struct run_args, directory), &words_directory},
+	{"volume", 'v', OPT_STRINGS, "SOURCE:TARGET[:ro]",
+	 "let it see a directory or file in another place (may be given several times)",
+	 offsetof(struct run_args, volumes), NULL},
+	{"read-only", 0, OPT_FLAG, NULL, "let it write to no files but those of volumes and /tmp",
+	 offsetof(struct run_args, read_only), NULL},
+	{"memory", 'm', OPT_STRING, "SIZE", "let it have so much memory, such as 512M",
+	 offsetof(struct run_args, memory), NULL},
+	{"cpus", 0, OPT_STRING, "N", "let it use so many processors, such as 1.5",
+	 offsetof(struct run_args, cpus), NULL},
+	{"pids", 0, OPT_STRING, "N", "let it have so many processes and threads",
+	 offsetof(struct run_args, pids), NULL},
 	{"detach", 'd', OPT_FLAG, NULL, "start it in the background; 'ax logs' prints its output",
 	 offsetof(struct run_args, detach), NULL},
 };
