@@ -130,6 +130,7 @@ int config_service_copy(const struct config_service *from, struct config_service
 		.ip6 = from->ip6,
 		.strategy = from->strategy,
 		.wait_ms = from->wait_ms,
+		.drain_ms = from->drain_ms,
 		.splice = from->splice,
 		.check = from->check,
 	};
@@ -153,7 +154,8 @@ bool config_service_eq(const struct config_service *a, const struct config_servi
 {
 	if (!string_eq(a->name, b->name) || !addr_eq(&a->ip4, &b->ip4) ||
 	    !addr_eq(&a->ip6, &b->ip6) || a->strategy != b->strategy || a->wait_ms != b->wait_ms ||
-	    a->splice != b->splice || a->n_ports != b->n_ports || a->n_backends != b->n_backends)
+	    a->drain_ms != b->drain_ms || a->splice != b->splice || a->n_ports != b->n_ports ||
+	    a->n_backends != b->n_backends)
 		return false;
 	for (size_t i = 0; i < a->n_ports; i++)
 		if (a->ports[i].port != b->ports[i].port ||

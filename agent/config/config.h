@@ -91,6 +91,7 @@ struct config_service {
 	size_t n_backends;
 	uint32_t strategy; /* enum ax_strategy of include/service.h */
 	uint32_t wait_ms;
+	uint32_t drain_ms; /* deadline of backends that drain; 0: none */
 	enum splice_mode splice;
 	struct service_check check;
 };

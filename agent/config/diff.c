@@ -75,6 +75,8 @@ void config_describe_service(char *buf, size_t size, const struct config_service
 		     strategy_name(n->strategy));
 	if (o->wait_ms != n->wait_ms)
 		part(buf, size, "wait %ums -> %ums", o->wait_ms, n->wait_ms);
+	if (o->drain_ms != n->drain_ms)
+		part(buf, size, "drain %ums -> %ums", o->drain_ms, n->drain_ms);
 	if (o->splice != n->splice)
 		part(buf, size, "splice %s -> %s", splice_mode_name(o->splice),
 		     splice_mode_name(n->splice));

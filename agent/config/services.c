@@ -414,6 +414,7 @@ static const struct key service_keys[] = {
 	{"backends", read_backends, 0},
 	{"strategy", read_strategy, offsetof(struct config_service, strategy)},
 	{"wait", read_duration_ms, offsetof(struct config_service, wait_ms)},
+	{"drain", read_duration_ms, offsetof(struct config_service, drain_ms)},
 	{"splice", read_splice, offsetof(struct config_service, splice)},
 	{"check", read_check, offsetof(struct config_service, check)},
 };

@@ -29,7 +29,7 @@
  *      "volumes":[..],"read_only":bool}]}
  *  {"op":"get","what":"services"} -> {"ok":true,"services":[{"id","name","ip4"?,"ip6"?,
  *      "declared":bool,"added":true?,"strategy":NAME,"wait_ms","ports":[{"port","target","proto"}],
- *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight","state":"up|down"?,"why"?}]}]}
+ *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight","state":"up|down|draining"?,"left_ms"?,"why"?}]}]}
  *      `state` is there for backends that are checked, `why` says what the last check met with, or
  *      why there is none.
  *  {"op":"get","what":"servers"}  -> {"ok":true,"servers":[{"app","app_id","proto":"tcp|udp",
@@ -66,13 +66,16 @@
  *      "warnings":[TEXT]}
  *      or {"ok":false,"errno":22,"error":..,"errors":[{"line","column","path","found","expected"}]}
  *  {"op":"service","action":"add|set|del","name":"shop","words":{KEY:VALUE}} -> {"ok":true}
+ *      or {"op":"service","action":"drain","name","backend":"web","deadline_ms":N,"undo":bool}
  *      `words` (add, set): keys of the config's `services:` and what they are there.
  *  {"op":"events"} -> {"ok":true}, then one line per event until the client closes:
- *      {"event":"launch|exit|listen|unlisten|connect|accept|close|lost|health|trigger",
+ *      {"event":"launch|exit|listen|unlisten|connect|accept|close|lost|health|drain|trigger",
  *       "time":UNIX_SECONDS.FRACTION,
  *       "app"?,"app_id"?,"local"?,"local_port"?,"remote"?,"remote_port"?,"remote_name"?,"service"?,
  *       "sent"?,"received"?,"duration_ms"?,"rtt_us"?,"status"?,"count"?}
  *      health: a backend became "state":"up|down", with "service", "local", "local_port", "why"?.
+ *      drain: a backend is "state":"draining|drained|serving", with "service", "backend", "ended"?:
+ *      connections that the deadline has ended.
  *      trigger: a command was started, with "trigger", "pid", "interface"; "remote" is what the
  *      datagram claims.
  *

@@ -63,6 +63,7 @@
 #include "sections/triggers.h"
 #include "sections/xdp_section.h"
 #include "services/checks.h"
+#include "services/drain.h"
 #include "services/services.h"
 #include "splice/gate.h"
 #include "splice/splice.h"
@@ -102,7 +103,8 @@ static void arm_timer(struct daemon *d)
 	struct itimerspec ts = {0};
 	const uint64_t at[] = {apps_deadline(&d->a),  linger_deadline(&d->a),
 			       spawn_deadline(&d->a), devices_deadline(&d->a),
-			       squat_deadline(&d->a), held_deadline(&d->a)};
+			       squat_deadline(&d->a), held_deadline(&d->a),
+			       drains_deadline(&d->a)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -130,6 +132,7 @@ static void on_timer(struct daemon *d)
 	linger_due(a, now);
 	devices_due(a, now);
 	squat_due(a, now);
+	drains_due(a, now);
 	held_due(a, now);
 	a->timers_stale = true;
 }
@@ -383,6 +386,7 @@ static int start(struct daemon *d, struct error *e)
 		return r;
 	}
 	a->starting = true;
+	drains_load(a);
 	xdp_section_load(a);
 	if (reconcile(a, &next, false, &diff, &holds, e))
 		log_error("%s", e->text); /* an agent that does most of it beats none */
@@ -554,6 +558,7 @@ static void agent_free(struct agent *a)
 	pool_free(&a->pool4);
 	pool_free(&a->pool6);
 	added_free(a);
+	drains_free(a);
 	config_free(&a->config);
 	datapath_close(a->dp);
 	nl_closep(&a->nl);

@@ -6,14 +6,32 @@
 #include "control/control.h"
 #include "control/server.h"
 #include "daemon/permissions.h"
+#include "registry/service_table.h"
 #include "registry/state.h"
 #include "sections/added_services.h"
+#include "services/drain.h"
 
 struct service_work {
 	struct agent *a;
 	struct client *c; /* NULL: gone */
 	json_t *request;
 };
+
+static int drain(struct agent *a, const json_t *j, const char *name, struct error *e)
+{
+	const char *backend = json_string_value(json_object_get(j, "backend"));
+	json_int_t ms = json_integer_value(json_object_get(j, "deadline_ms"));
+	struct service *s = service_by_name(a, name);
+
+	if (!s)
+		return error_set(e, -ENOENT, "there is no service %.60s: see 'ax get services'",
+				 name);
+	if (!backend || !*backend || ms < 0 || ms > UINT32_MAX)
+		return error_set(e, -EINVAL, "drain goes with a backend");
+	return json_is_true(json_object_get(j, "undo"))
+		       ? service_undrain(a, s, backend, e)
+		       : service_drain(a, s, backend, (uint32_t)ms, e);
+}
 
 static int change(struct agent *a, const json_t *j, struct error *e)
 {
@@ -29,6 +47,8 @@ static int change(struct agent *a, const json_t *j, struct error *e)
 		return added_set(a, name, words, e);
 	if (streq(action, "del"))
 		return added_del(a, name, e);
+	if (streq(action, "drain"))
+		return drain(a, j, name, e);
 	return error_set(e, -EINVAL,
 			 "the agent does not know this action: is it an older version "
 			 "than the command?");

@@ -28,6 +28,7 @@
 #include "sections/probes_section.h"
 #include "sections/triggers.h"
 #include "sections/xdp_section.h"
+#include "services/drain.h"
 #include "services/members.h"
 #include "splice/splice.h"
 #include "datapath/splice.h"
@@ -185,6 +186,17 @@ static json_t *ports_of(const struct service *s)
 	return list;
 }
 
+static void put_drain(struct agent *a, const struct service *s, const struct service_member *m,
+		      json_t *j)
+{
+	const struct drain *d =
+		drain_of(a, s, m->app ? m->app->spec.name : NULL, &m->addr, m->port);
+
+	put_text(j, "state", "draining");
+	if (d && drain_left_ms(d))
+		json_object_set_new(j, "left_ms", json_integer((json_int_t)drain_left_ms(d)));
+}
+
 static json_t *backends_of(struct agent *a, const struct service *s)
 {
 	json_t *list = json_array();
@@ -202,6 +214,8 @@ static json_t *backends_of(struct agent *a, const struct service *s)
 			      (int)m[i].weight);
 		if (m[i].checked)
 			put_text(j, "state", m[i].down ? "down" : "up");
+		if (m[i].drained)
+			put_drain(a, s, &m[i], j);
 		put_text(j, "why", m[i].why);
 
 		if (m[i].app) {

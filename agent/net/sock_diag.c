@@ -158,6 +158,39 @@ static int sockstat(const char *path, const char *line, const char *what)
 
 /* --- who has an address --- */
 
+/* v4-mapped sockets are found as IPv4 ones. */
+static int end_tcp(int fd, const struct ax_endpoint *local, const struct ax_endpoint *remote)
+{
+	bool v4 = addr_is_v4(&local->addr);
+	struct inet_diag_sockid id = {.idiag_sport = local->port_be,
+				      .idiag_dport = remote->port_be,
+				      .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}};
+	int r;
+
+	memcpy(id.idiag_src, v4 ? &local->addr.w[3] : local->addr.w, v4 ? 4 : 16);
+	memcpy(id.idiag_dst, v4 ? &remote->addr.w[3] : remote->addr.w, v4 ? 4 : 16);
+	r = send_request(fd, SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK, v4 ? AF_INET : AF_INET6,
+			 IPPROTO_TCP, ~0u, &id);
+	return r ? r : read_ack(fd);
+}
+
+int socks_end_tcp(int netns_fd, const struct ax_endpoint (*ends)[2], size_t n)
+{
+	autoclose int fd = netns_fd < 0 ? open_diag(NULL) : netns_call(netns_fd, open_diag, NULL);
+	int ended = 0;
+
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < n; i++) {
+		int r = end_tcp(fd, &ends[i][0], &ends[i][1]);
+
+		if (r && r != -ENOENT) /* closed meanwhile */
+			return ended ? ended : r;
+		ended += r == 0;
+	}
+	return ended;
+}
+
 /* include/net/tcp_states.h; FIN-WAIT-2 has all its data acknowledged */
 #define TCP_STATES_SENDING (1 << 4 | 1 << 9 | 1 << 11) /* FIN-WAIT-1, LAST-ACK, CLOSING */
 #define TCP_TIME_WAIT	   6

@@ -15,6 +15,13 @@
  */
 int socks_end_udp(int netns_fd, const struct ax_addr *peer);
 
+/*
+ * Ends TCP connections of a network namespace (-1: the caller's) by their two ends, local and
+ * remote: their next call fails with ECONNABORTED, and the other side is reset. Returns how many
+ * there still were, or a negative errno; -EOPNOTSUPP as above.
+ */
+int socks_end_tcp(int netns_fd, const struct ax_endpoint (*ends)[2], size_t n);
+
 /* How many TCP sockets that nobody holds any more still have to send something from this address
  * (zero: 0), in a network namespace (-1: the caller's). A negative errno where it cannot be told.
  */

@@ -276,3 +276,17 @@ void events_health(struct agent *a, const struct service *s, const struct app *a
 		json_object_set_new(j, "why", json_string(why));
 	emit(a, j);
 }
+
+void events_drain(struct agent *a, const struct service *s, const char *backend, const char *state,
+		  int ended)
+{
+	json_t *j;
+
+	if (!watched(a))
+		return;
+	j = json_pack("{ss sf ss ss ss}", "event", "drain", "time", wall_time(time_boot_ns()),
+		      "service", s->name, "state", state, "backend", backend);
+	if (ended >= 0)
+		json_object_set_new(j, "ended", json_integer(ended));
+	emit(a, j);
+}

@@ -38,6 +38,10 @@ void events_app(struct agent *a, const char *what, const struct app *app);
 void events_trigger(struct agent *a, const char *name, int pid, const char *ifname,
 		    const struct ax_capture *c);
 
+/* ended: connections that the deadline has ended, -1: nothing is said of that. */
+void events_drain(struct agent *a, const struct service *s, const char *backend, const char *state,
+		  int ended);
+
 /* app NULL: a fixed address. */
 void events_health(struct agent *a, const struct service *s, const struct app *app,
 		   const struct ax_addr *addr, uint16_t port, bool down, const char *why);

@@ -96,6 +96,7 @@ struct agent {
 	struct declared_list *declared;
 	struct dns_server *dns; /* NULL: the config wants none */
 	struct doomed *doomed;
+	struct drain *drains;
 	struct events *events;
 	struct health *health;
 	struct held held;

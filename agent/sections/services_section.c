@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
+#include "services/drain.h"
 #include "services/services.h"
 
 static void free_addresses(struct agent *a, const struct config_service *c)
@@ -32,8 +33,10 @@ void services_section_drop(struct agent *a, const struct config_service *old)
 {
 	struct service *s = service_by_name(a, old->name);
 
-	if (s && s->conf)
-		service_remove(a, s);
+	if (!s || !s->conf)
+		return;
+	drains_forget(a, s->name);
+	service_remove(a, s);
 }
 
 void services_section_retry(struct agent *a)

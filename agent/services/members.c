@@ -8,6 +8,7 @@
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "services/checks.h"
+#include "services/drain.h"
 
 static int add_member(struct service_member **list, size_t *n, size_t *size,
 		      const struct service_member *m)
@@ -26,11 +27,14 @@ static int add_member(struct service_member **list, size_t *n, size_t *size,
 }
 
 /* An app of the config that is not running: a connect that waits may wait for it. */
-static int add_declared(struct agent *a, const struct service_backend *b,
+static int add_declared(struct agent *a, const struct service *s, const struct service_backend *b,
 			struct service_member **list, size_t *n, size_t *size)
 {
 	const struct declared *d = declared_find(a, b->app);
-	struct service_member m = {.weight = b->weight, .declared = true};
+	const struct ax_addr none = {0};
+	struct service_member m = {.weight = b->weight,
+				   .declared = true,
+				   .drained = drain_of(a, s, b->app, &none, 0) != NULL};
 	int r = 0;
 
 	if (!d)
@@ -62,7 +66,7 @@ static int add_apps(struct agent *a, const struct service *s, const struct servi
 		if (r)
 			return r;
 	}
-	return b && b->app && !app_by_name(a, b->app) ? add_declared(a, b, list, n, size) : 0;
+	return b && b->app && !app_by_name(a, b->app) ? add_declared(a, s, b, list, n, size) : 0;
 }
 
 int service_members(struct agent *a, const struct service *s, struct service_member **ret,
@@ -84,6 +88,9 @@ int service_members(struct agent *a, const struct service *s, struct service_mem
 	}
 	if (r)
 		return r;
+	for (size_t i = 0; a->drains && i < n; i++)
+		list[i].drained |= drain_of(a, s, list[i].app ? list[i].app->spec.name : NULL,
+					    &list[i].addr, list[i].port) != NULL;
 	checks_mark(s, list, n);
 	*ret = take_ptr(&list);
 	*ret_n = n;

@@ -17,6 +17,7 @@ struct service_member {
 	uint32_t weight;
 	bool declared;	    /* an app of the config that does not run */
 	bool draining;	    /* an app that is to end: no new connections */
+	bool drained;	    /* drain.h: no new connections, by order */
 	bool checked, down; /* checks.h */
 	const char *why; /* the last check failed, or there is none; lives as long as its check */
 };
@@ -24,7 +25,7 @@ struct service_member {
 /* Whether new connections go there. */
 static inline bool member_serves(const struct service_member *m)
 {
-	return !m->draining && !m->down;
+	return !m->draining && !m->drained && !m->down;
 }
 
 /* The backends of one family (or of both, v4 and v6) as a malloc'ed array. Those that do not serve

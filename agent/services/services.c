@@ -20,6 +20,7 @@
 #include "registry/state.h"
 #include "registry/vips.h"
 #include "services/checks.h"
+#include "services/drain.h"
 #include "services/members.h"
 
 const char services_no_way[] = "not checked: host_access is off, and policy does not let the app "
@@ -105,7 +106,7 @@ static int refused(const struct service *s, int r, struct error *e)
 			 strerror(-r));
 }
 
-static int service_sync(struct agent *a, struct service *s, struct error *e)
+int service_sync(struct agent *a, struct service *s, struct error *e)
 {
 	struct write_ctx w = {.a = a, .s = s};
 	int r = service_members(a, s, &w.m, &w.n);
@@ -477,10 +478,12 @@ void service_leave(struct agent *a, struct app *app)
 			s->members = 0;
 		}
 	}
-	if (!s->members)
+	if (!s->members) {
+		drains_forget(a, s->name);
 		service_remove(a, s);
-	else
+	} else {
 		service_sync(a, s, NULL);
+	}
 }
 
 void services_free_all(struct agent *a)

@@ -34,6 +34,9 @@ int service_adopt(struct agent *a, const char *name, const struct ax_addr *ip4,
 void service_join(struct agent *a, struct service *s, struct app *app);
 void service_leave(struct agent *a, struct app *app);
 
+/* Writes the backends of one. */
+int service_sync(struct agent *a, struct service *s, struct error *e);
+
 /* Writes the backends of all services that an app may serve, or of all (NULL). */
 int services_sync(struct agent *a, const struct app *app, struct error *e);
 

@@ -331,6 +331,7 @@ static const char whole_service[] = "services:\n"
 				    "      - {address: 192.0.2.1:82}\n"
 				    "    strategy: round-robin\n"
 				    "    wait: 5s\n"
+				    "    drain: 30s\n"
 				    "  empty:\n";
 
 static void a_service_is_read(void **state)
@@ -372,6 +373,7 @@ static void a_service_is_read(void **state)
 	}
 	assert_int_equal(s->strategy, AX_STRATEGY_ROUND_ROBIN);
 	assert_int_equal(s->wait_ms, 5000);
+	assert_int_equal(s->drain_ms, 30000);
 
 	s = &c.services[1];
 	assert_string_equal(s->name, "empty");

@@ -71,10 +71,13 @@ static void put_details(const json_t *j)
 
 	put_word("  ", member_string(j, "state"));
 	put_word(": ", member_string(j, "why"));
+	put_word("  ", member_string(j, "backend"));
 	if (service) {
 		fputs("  service ", stdout);
 		text_put(service, stdout);
 	}
+	if (json_object_get(j, "ended"))
+		printf("  %lld ended", member_int(j, "ended"));
 	if (json_object_get(j, "sent"))
 		printf("  sent %s", text_bytes((uint64_t)member_int(j, "sent"), buf));
 	if (json_object_get(j, "received"))
@@ -218,7 +221,8 @@ const struct command cmd_events = {
 			.usage = "ax events [-f] [-o FORMAT] [-n N] [-d TIME]",
 			.about = "Prints events as they happen: launch, exit, listen, unlisten, "
 				 "connect, accept, close, health (a backend of a service went "
-				 "down or came back), trigger (a signed datagram started a "
+				 "down or came back), drain (one finishes), trigger (a signed "
+				 "datagram started a "
 				 "command), and lost where some could not be kept.",
 			.own = {{options, ARRAY_SIZE(options), 0},
 				{output_table_lines, 1, offsetof(struct args, output)}},

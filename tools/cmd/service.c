@@ -9,7 +9,7 @@ static const struct words words_strategy = {.nth = strategy_nth};
 
 struct args {
 	struct strv ports, backends;
-	const char *ip, *wait, *check, *splice;
+	const char *ip, *wait, *drain, *check, *splice;
 	int strategy; /* -1: not given */
 };
 
@@ -78,6 +78,7 @@ static json_t *words_of_args(const struct args *a)
 		const char *key, *value;
 	} texts[] = {{"ip", a->ip},
 		     {"wait", a->wait},
+		     {"drain", a->drain},
 		     {"check", a->check},
 		     {"splice", a->splice},
 		     {"strategy", a->strategy < 0 ? NULL : strategy_name((uint32_t)a->strategy)}};
@@ -162,6 +163,58 @@ static int run_del(struct cmd *c, int argc, char **argv)
 	return worst;
 }
 
+struct drain_args {
+	uint32_t deadline_ms;
+	bool undo;
+};
+
+static int run_drain(struct cmd *c, int argc, char **argv)
+{
+	struct drain_args a = {0};
+	autojson json_t *reply = NULL;
+	struct error e = {0};
+	int status;
+
+	if (!cmd_begin(c, &a, &argc, argv, &status))
+		return status;
+	if (argc != 2)
+		return cmd_usage(c, "give a service and one of its backends, as in 'ax service "
+				    "drain shop web'");
+	if (cmd_ask(c,
+		    json_pack("{s:s,s:s,s:s,s:s,s:I,s:b}", "op", "service", "action", "drain",
+			      "name", argv[0], "backend", argv[1], "deadline_ms",
+			      (json_int_t)a.deadline_ms, "undo", a.undo),
+		    &reply, &e))
+		return cmd_failed(c, &e);
+	return CMD_OK;
+}
+
+static const struct opt drain_options[] = {
+	{"deadline", 0, OPT_SPAN, "TIME",
+	 "end what is still open then (else the service's drain: says; else nothing is ended)",
+	 offsetof(struct drain_args, deadline_ms), NULL},
+	{"undo", 0, OPT_FLAG, NULL, "let it have connections again",
+	 offsetof(struct drain_args, undo), NULL},
+};
+
+static const struct command cmd_drain = {
+	.name = "service drain",
+	.about = "let a backend finish: it gets no new connections",
+	.run = run_drain,
+	.syntax =
+		{
+			.usage = "ax service drain NAME BACKEND [--deadline TIME]\n"
+				 "       ax service drain NAME BACKEND --undo",
+			.about = "A backend, by the app's name or by its address, gets no new "
+				 "connections of the service; those that are open end by "
+				 "themselves, or at the deadline. It goes for services of the "
+				 "config as well, and holds until it is undone or the service is "
+				 "removed.",
+			.own = {{drain_options, ARRAY_SIZE(drain_options), 0}},
+			.args = {&words_service, &words_app},
+		},
+};
+
 static const struct opt options[] = {
 	{"ip", 0, OPT_STRING, "ADDR", "its address, IPv4, IPv6 or both (else one of the pool)",
 	 offsetof(struct args, ip), NULL},
@@ -176,6 +229,8 @@ static const struct opt options[] = {
 	 offsetof(struct args, strategy), &words_strategy},
 	{"wait", 0, OPT_STRING, "TIME", "how long connections wait for a server that is not there",
 	 offsetof(struct args, wait), NULL},
+	{"drain", 0, OPT_STRING, "TIME", "deadline of backends that drain",
+	 offsetof(struct args, drain), NULL},
 	{"check", 0, OPT_STRING, "CHECK", "how backends are checked: tcp, http or 'http /PATH'",
 	 offsetof(struct args, check), NULL},
 	{"splice", 0, OPT_STRING, "MODE", "whether its connections are spliced: auto, on or off",
@@ -225,8 +280,8 @@ static const struct command cmd_del = {
 		},
 };
 
-static const struct command *const commands[] = {&cmd_add, &cmd_set, &cmd_del, &cmd_service_ls,
-						 NULL};
+static const struct command *const commands[] = {&cmd_add,   &cmd_set,	      &cmd_del,
+						 &cmd_drain, &cmd_service_ls, NULL};
 
 static const struct command_elsewhere elsewhere[] = {
 	{"create", "'ax service add NAME'"}, {"delete", "'ax service del NAME'"},
@@ -240,12 +295,12 @@ const struct command cmd_service = {
 	.about = "add, change and remove services while the agent runs",
 	.syntax =
 		{
-			.usage = "ax service add|set|del|ls ...",
+			.usage = "ax service add|set|del|drain|ls ...",
 			.about = "Services beside those of the config, which asks for nothing but "
 				 "root and an agent.",
 			.command_follows = true,
 		},
 	.sub = commands,
 	.elsewhere = elsewhere,
-	.example = "'add', 'set', 'del' or 'ls'",
+	.example = "'add', 'set', 'del', 'drain' or 'ls'",
 };
