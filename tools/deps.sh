@@ -17,7 +17,7 @@ declare -A groups=(
 	[test]='libcmocka-dev libclang-rt-dev llvm nginx-light libnginx-mod-stream redis-server redis-tools haproxy
 		postgresql wrk iperf3
 		bind9-dnsutils socat musl-tools golang-go default-jdk-headless python3 curl iproute2
-		procps util-linux man-db jq nftables ethtool g++ binutils
+		procps util-linux man-db jq libnetty-java nftables ethtool g++ binutils
 		xz-utils systemtap-sdt-dev liburing-dev nodejs bash zsh fish'
 	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1'
 	[static]='dpkg-dev' # unpacks the source package that tools/build/libmnl.sh builds
