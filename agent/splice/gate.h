@@ -23,6 +23,7 @@ struct gate_line {
 	const struct behaviour *behaviour;
 	enum gate_mode mode;	  /* GATE_MEMBER: it takes no more than being a member */
 	bool nonblock;		  /* the variant */
+	bool ipv6;		  /* over which it was tried */
 	char tcp[GATE_WORDS_MAX]; /* what was seen, printable */
 	char seen[GATE_WORDS_MAX];
 };

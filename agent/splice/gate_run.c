@@ -25,7 +25,7 @@
 
 #define VARIANTS       2 /* blocking, non-blocking */
 #define BEHAVIOURS_MAX 64
-#define RUNS_MAX       (BEHAVIOURS_MAX * VARIANTS)
+#define RUNS_MAX       (2 * BEHAVIOURS_MAX * VARIANTS)
 #define PATIENCE_MS    3000 /* by TCP nothing hangs, but the machine may be busy */
 #define HANG_MIN_MS    350  /* what takes longer hangs, unless TCP took long too */
 #define RETRIED_MAX    6    /* so few lines that differ may be a busy machine's: once more */
@@ -57,6 +57,7 @@ const struct behaviour *gate_behaviour(size_t i)
 struct
 try {
 	const struct behaviour *behaviour;
+	int family;
 	bool nonblock;
 	bool wanted; /* in this mode */
 	pid_t pid;
@@ -77,7 +78,7 @@ static int64_t now_ms(void)
 
 __attribute__((noreturn)) static void try_child(const struct try *t, char *text)
 {
-	struct run r = {.family = AF_INET,
+	struct run r = {.family = t->family,
 			.nonblock = t->nonblock,
 			.client = -1,
 			.server = -1,
@@ -197,8 +198,10 @@ static void add_lines(const struct gate_run *g, enum gate_mode mode, struct gate
 
 		if (!differs(t, mode))
 			continue;
-		*l = (struct gate_line){
-			.behaviour = t->behaviour, .mode = mode, .nonblock = t->nonblock};
+		*l = (struct gate_line){.behaviour = t->behaviour,
+					.mode = mode,
+					.nonblock = t->nonblock,
+					.ipv6 = t->family == AF_INET6};
 		memcpy(l->tcp, t->words[GATE_TCP], sizeof(l->tcp));
 		memcpy(l->seen, t->words[mode], sizeof(l->seen));
 		ret->n++;
@@ -264,13 +267,43 @@ static int run_all(struct gate_run *g, int cgroup_fd, struct gate_result *ret, s
 	return r;
 }
 
+/* Not on a machine without it. */
+static bool has_ipv6(void)
+{
+	int fd = listener_open(AF_INET6);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static void add_try(struct gate_run *g, const struct behaviour *b, bool nonblock, int family)
+{
+	if (g->n < RUNS_MAX && !(nonblock && b->flags & BLOCKING_ONLY))
+		g->tries[g->n++] =
+			(struct try){.behaviour = b, .nonblock = nonblock, .family = family};
+}
+
+/* Half of them over IPv6, whose members have functions of their own in the kernel, made of the same
+ * parts; but both of what splicing cannot do without. */
+static void add_tries(struct gate_run *g)
+{
+	bool ipv6 = has_ipv6();
+
+	for (size_t i = 0; i < gate_behaviours(); i++)
+		for (unsigned v = 0; v < VARIANTS; v++) {
+			const struct behaviour *b = gate_behaviour(i);
+			bool first6 = ipv6 && (i + v) % 2;
+
+			add_try(g, b, v, first6 ? AF_INET6 : AF_INET);
+			if (ipv6 && b->flags & (NEEDED | IS_FIONREAD))
+				add_try(g, b, v, first6 ? AF_INET : AF_INET6);
+		}
+}
+
 static int prepare(struct gate_run *g, struct error *e)
 {
-	for (size_t i = 0; i < gate_behaviours(); i++)
-		for (int v = 0; v < VARIANTS && g->n < RUNS_MAX; v++)
-			if (!v || !(gate_behaviour(i)->flags & BLOCKING_ONLY))
-				g->tries[g->n++] =
-					(struct try){.behaviour = gate_behaviour(i), .nonblock = v};
+	add_tries(g);
 	g->texts = mmap(NULL, g->n * sizeof(*g->texts), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return g->texts == MAP_FAILED ? error_set(e, -ENOMEM, "out of memory") : 0;

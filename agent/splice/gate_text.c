@@ -2,12 +2,12 @@
 /*
  * The gate's result as text:
  *
- *   ax splice gate 1
+ *   ax splice gate 2
  *   kernel RELEASE VERSION
  *   boot ID
  *   tried N
- *   member|redirected <tab> BEHAVIOUR <tab> blocking|non-blocking <tab> BY TCP <tab> SEEN
- *   end N
+ *   member|redirected <tab> BEHAVIOUR <tab> blocking|non-blocking <tab> IPv4|IPv6 <tab> BY TCP
+ * <tab> SEEN end N
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 #include "splice/gate.h"
 #include "splice/behaviour.h"
 
-#define TITLE	 "ax splice gate 1"
+#define TITLE	 "ax splice gate 2"
 #define FILE_MAX (256u << 10)
 
 static const char *const modes[GATE_MODES] = {"TCP", "member", "redirected"};
@@ -63,8 +63,9 @@ int gate_format(const struct gate_result *r, const struct gate_kernel *k, char *
 	for (size_t i = 0; i < r->n; i++) {
 		const struct gate_line *l = &r->lines[i];
 
-		fprintf(to, "%s\t%s\t%s\t%s\t%s\n", modes[l->mode], l->behaviour->name,
-			l->nonblock ? "non-blocking" : "blocking", l->tcp, l->seen);
+		fprintf(to, "%s\t%s\t%s\t%s\t%s\t%s\n", modes[l->mode], l->behaviour->name,
+			l->nonblock ? "non-blocking" : "blocking", l->ipv6 ? "IPv6" : "IPv4",
+			l->tcp, l->seen);
 	}
 	fprintf(to, "end %zu\n", r->n);
 	return fclose(to) ? -ENOMEM : 0;
@@ -122,16 +123,18 @@ static const struct behaviour *behaviour_named(const char *name)
 static bool take_line(char *line, struct gate_line *ret)
 {
 	const char *mode = strsep(&line, "\t"), *name = strsep(&line, "\t");
-	const char *variant = strsep(&line, "\t"), *tcp = strsep(&line, "\t");
-	const char *seen = strsep(&line, "\t");
+	const char *variant = strsep(&line, "\t"), *family = strsep(&line, "\t");
+	const char *tcp = strsep(&line, "\t"), *seen = strsep(&line, "\t");
 
 	if (!seen || line)
 		return false;
 	ret->behaviour = behaviour_named(name);
 	ret->nonblock = streq(variant, "non-blocking");
+	ret->ipv6 = streq(family, "IPv6");
 	ret->mode = streq(mode, modes[GATE_MEMBER]) ? GATE_MEMBER : GATE_REDIRECTED;
 	return ret->behaviour && streq(mode, modes[ret->mode]) &&
-	       (ret->nonblock || streq(variant, "blocking")) && take_words(tcp, ret->tcp) &&
+	       (ret->nonblock || streq(variant, "blocking")) &&
+	       (ret->ipv6 || streq(family, "IPv4")) && take_words(tcp, ret->tcp) &&
 	       take_words(seen, ret->seen);
 }
 

@@ -91,7 +91,7 @@ ok "and no cgroup" [ ! -e "$CGROUP2/$INST/.gate" ]
 grep -v '^\(member\|redirected\)	' "$GATE" | sed 's/^end .*/end 0/' >"$T/passes"
 {
 	grep -v '^end\|^\(member\|redirected\)	' "$GATE"
-	printf 'member\ttwo readers\tblocking\tn=10 n=10\tn=10 n=EAGAIN\nend 1\n'
+	printf 'member\ttwo readers\tblocking\tIPv4\tn=10 n=10\tn=10 n=EAGAIN\nend 1\n'
 } >"$T/differs"
 
 # a new instance on a kernel that differs

@@ -32,6 +32,7 @@ static struct gate_line line(const char *name)
 	return (struct gate_line){.behaviour = named(name),
 				  .mode = GATE_REDIRECTED,
 				  .nonblock = true,
+				  .ipv6 = true,
 				  .tcp = "n=1",
 				  .seen = ""};
 }
@@ -64,7 +65,7 @@ static void a_result_makes_the_round_trip(void **state)
 	assert_int_equal(r.n, 2);
 	assert_string_equal(r.lines[0].behaviour->name, "FIONREAD");
 	assert_int_equal(r.lines[0].mode, GATE_REDIRECTED);
-	assert_true(r.lines[0].nonblock);
+	assert_true(r.lines[0].nonblock && r.lines[0].ipv6);
 	assert_string_equal(r.lines[0].tcp, "n=1");
 	assert_int_equal(gate_format(&r, &kernel, &again), 0);
 	assert_string_equal(text, again);
@@ -89,8 +90,8 @@ static void what_is_not_understood_is_refused(void **state)
 		const char *what, *by;
 		int is;
 	} cases[] = {
-		{"gate 1", "gate 1", 0},
-		{"gate 1", "gate 2", -EINVAL},
+		{"gate 2", "gate 2", 0},
+		{"gate 2", "gate 1", -EINVAL},
 		{"kernel ", "colonel ", -EINVAL},
 		{"6.99.1", "6.99.2", -ESTALE},
 		{"1-2-3", "1-2-4", -ESTALE},
@@ -100,6 +101,8 @@ static void what_is_not_understood_is_refused(void **state)
 		{"redirected", "TCP", -EINVAL},
 		{"non-blocking", "blocking", 0},
 		{"non-blocking", "both", -EINVAL},
+		{"IPv6", "IPv4", 0},
+		{"IPv6", "IPX", -EINVAL},
 		{"\tn=1", "", -EINVAL},
 		{"\tn=1", "\tn=1\tn=1", -EINVAL},
 		{"n=1", "n=\033[1m", -EINVAL},

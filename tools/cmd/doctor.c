@@ -139,6 +139,11 @@ static const char *variant_of(const struct gate_line *l)
 	return l->nonblock ? "non-blocking" : "blocking";
 }
 
+static const char *family_of(const struct gate_line *l)
+{
+	return l->ipv6 ? "IPv6" : "IPv4";
+}
+
 static void print_gate(const struct diagnosis *d)
 {
 	if (d->gate_read || !d->gate->n)
@@ -147,8 +152,8 @@ static void print_gate(const struct diagnosis *d)
 	for (size_t i = 0; i < d->gate->n; i++) {
 		const struct gate_line *l = &d->gate->lines[i];
 
-		printf("  %s (%s, %s): TCP %s; here %s\n", l->behaviour->name,
-		       gate_mode_name(l->mode), variant_of(l), l->tcp, l->seen);
+		printf("  %s (%s, %s, %s): TCP %s; here %s\n", l->behaviour->name,
+		       gate_mode_name(l->mode), variant_of(l), family_of(l), l->tcp, l->seen);
 	}
 }
 
@@ -162,10 +167,10 @@ static void add_gate_json(const struct diagnosis *d)
 	for (size_t i = 0; i < d->gate->n; i++) {
 		const struct gate_line *l = &d->gate->lines[i];
 
-		json_array_append_new(list,
-				      json_pack("{ss ss ss ss ss}", "behaviour", l->behaviour->name,
-						"mode", gate_mode_name(l->mode), "variant",
-						variant_of(l), "tcp", l->tcp, "seen", l->seen));
+		json_array_append_new(
+			list, json_pack("{ss ss ss ss ss ss}", "behaviour", l->behaviour->name,
+					"mode", gate_mode_name(l->mode), "variant", variant_of(l),
+					"family", family_of(l), "tcp", l->tcp, "seen", l->seen));
 	}
 	json_object_set_new(f, "differs", list);
 }
