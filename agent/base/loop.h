@@ -35,6 +35,7 @@ enum loop_kind {
 	LOOP_SPLICE_GATE,    /* what the gate's process says */
 	LOOP_SPLICE_EVENTS,  /* a connection that may be spliced was established */
 	LOOP_SPLICE_TIMER,   /* armed only while connections may still come to be spliced */
+	LOOP_SPLICE_BEAT,    /* armed only while some are */
 	LOOP_WORK,	     /* readable when a long work is to go on */
 };
 

@@ -520,6 +520,9 @@ static void dispatch(struct daemon *d, struct loop_item *item, uint32_t events)
 	case LOOP_SPLICE_EVENTS:
 		splice_on_events(a);
 		break;
+	case LOOP_SPLICE_BEAT:
+		splice_on_beat(a);
+		break;
 	case LOOP_SPLICE_TIMER:
 		splice_on_timer(a);
 		break;

@@ -10,7 +10,7 @@
 
 #define CACHE_MAX     512
 #define FILES_MAX     512 /* mapped by one process; more: unknown */
-#define PROCESSES_MAX 257 /* of one app; so many: unknown */
+#define PROCESSES_MAX 256 /* of one app; more: unknown */
 #define DEPTH_MAX     16  /* of cgroups below an app's */
 #define MAPS_MAX      (4u << 20)
 
@@ -333,48 +333,108 @@ static bool is_filtered(int pid)
 
 /* A walk through a cgroup. */
 struct tree {
+	bool (*each)(struct tree *t, int pid); /* false: that is enough */
+	unsigned left;			       /* processes that may still be looked at */
+	bool whole;			       /* all were looked at, so far */
 	struct facts *facts;
-	unsigned left; /* processes that may still be looked at */
 	bool emulated;
+	enum splice_fact fact;
+	uint64_t print;
 };
 
-static enum splice_fact facts_of_member(struct tree *t, int pid)
+static bool walk_processes(struct tree *t, const char *path)
 {
-	t->left--;
-	return t->emulated && is_filtered(pid) ? FACT_NONE : facts_of_process(t->facts, pid);
-}
-
-static enum splice_fact facts_of_tree(struct tree *t, const char *path, int depth)
-{
-	enum splice_fact fact = FACT_NONE;
 	autofree char *pids = NULL;
 	char file[PATH_MAX], *line, *rest;
-	struct dirent *d;
-	DIR *dir;
 
 	snprintf(file, sizeof(file), "%s/cgroup.procs", path);
 	if (file_read(file, MAPS_MAX, &pids))
-		return FACT_NONE; /* gone */
+		return true; /* gone */
 	rest = pids;
-	while (fact != FACT_USES && t->left && (line = strsep(&rest, "\n")) && *line)
-		fact = worst(fact, facts_of_member(t, atoi(line)));
-	if (!t->left)
-		return worst(fact, FACT_UNKNOWN);
-	dir = depth < DEPTH_MAX ? opendir(path) : NULL;
-	while (dir && fact != FACT_USES && (d = readdir(dir))) {
+	while ((line = strsep(&rest, "\n")) && *line) {
+		t->whole &= t->left > 0;
+		if (!t->left-- || !t->each(t, atoi(line))) {
+			t->left = 0;
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool walk(struct tree *t, const char *path, int depth)
+{
+	bool on = walk_processes(t, path);
+	char file[PATH_MAX];
+	struct dirent *d;
+	DIR *dir;
+
+	if (!on || depth == DEPTH_MAX) {
+		t->whole &= !on;
+		return on;
+	}
+	dir = opendir(path);
+	while (dir && on && (d = readdir(dir))) {
 		if (d->d_type != DT_DIR || d->d_name[0] == '.')
 			continue;
 		if ((size_t)snprintf(file, sizeof(file), "%s/%s", path, d->d_name) < sizeof(file))
-			fact = worst(fact, facts_of_tree(t, file, depth + 1));
+			on = walk(t, file, depth + 1);
 	}
 	if (dir)
 		closedir(dir);
-	return depth < DEPTH_MAX ? fact : worst(fact, FACT_UNKNOWN);
+	return on;
+}
+
+static bool add_fact(struct tree *t, int pid)
+{
+	if (!t->emulated || !is_filtered(pid))
+		t->fact = worst(t->fact, facts_of_process(t->facts, pid));
+	return t->fact != FACT_USES;
 }
 
 enum splice_fact facts_of_cgroup(struct facts *f, const char *path, bool emulated)
 {
-	struct tree t = {.facts = f, .left = PROCESSES_MAX, .emulated = emulated};
+	struct tree t = {.each = add_fact,
+			 .left = PROCESSES_MAX,
+			 .whole = true,
+			 .facts = f,
+			 .emulated = emulated};
 
-	return facts_of_tree(&t, path, 0);
+	walk(&t, path, 0);
+	return t.whole ? t.fact : worst(t.fact, FACT_UNKNOWN);
+}
+
+/* --- what may have changed --- */
+
+static uint64_t number_of(const char *status, const char *key)
+{
+	const char *at = strstr(status, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static bool add_print(struct tree *t, int pid)
+{
+	autofree char *status = NULL;
+	struct executed exe = {0};
+	uint64_t seen[5] = {(uint64_t)pid};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (executed_by(pid, &exe) || file_read(path, MAPS_MAX, &status))
+		return true; /* it ended */
+	seen[1] = exe.dev;
+	seen[2] = exe.ino;
+	seen[3] = number_of(status, "\nVmExe:");
+	seen[4] = number_of(status, "\nVmLib:");
+	for (size_t i = 0; i < ARRAY_SIZE(seen); i++)
+		t->print = (t->print ^ seen[i]) * 0x100000001b3u + (t->print >> 29);
+	return true;
+}
+
+uint64_t facts_print(const char *path)
+{
+	struct tree t = {.each = add_print, .left = PROCESSES_MAX, .whole = true, .print = 1};
+
+	walk(&t, path, 0);
+	return t.print;
 }

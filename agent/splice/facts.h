@@ -34,5 +34,9 @@ enum splice_fact facts_of_process(struct facts *f, int pid);
 /* Of all processes in a cgroup and below. emulated: splice() is done for those that have a seccomp
  * filter (launch/emulate.h), so that it does not matter whether they use it. */
 enum splice_fact facts_of_cgroup(struct facts *f, const char *path, bool emulated);
+/* A number that becomes another one when one of these processes comes, goes, executes another
+ * program or maps another library: cheap, and no file of theirs is opened. Libraries are told by
+ * the size of what is executable. */
+uint64_t facts_print(const char *path);
 
 #endif

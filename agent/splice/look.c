@@ -115,8 +115,8 @@ enum splice_mode mode_of(struct agent *a, const struct ax_endpoint *asked, const
 /* --- what the programs of an app say --- */
 
 struct app_fact {
-	uint32_t app;
-	enum splice_fact fact;
+	struct watched is;
+	bool joined; /* has connections that are */
 };
 
 struct looking {
@@ -138,49 +138,123 @@ struct question {
 	char *cgroup;
 	bool emulated;
 	enum splice_fact answer;
+	uint64_t print;
 };
 
+/* In this order: what changes between the two is seen the next time. */
 static void ask(void *arg)
 {
 	struct question *q = arg;
 
+	q->print = facts_print(q->cgroup);
 	q->answer = facts_of_cgroup(q->facts, q->cgroup, q->emulated);
 }
 
+static void ask_print(void *arg)
+{
+	struct question *q = arg;
+
+	q->print = facts_print(q->cgroup);
+}
+
+static struct app_fact *known_in_look(struct looking *l, uint32_t id)
+{
+	for (size_t i = 0; i < l->n_facts; i++)
+		if (l->facts[i].is.app == id)
+			return &l->facts[i];
+	return NULL;
+}
+
+static const struct watched *watched_find(const struct splicing *sp, uint32_t id)
+{
+	for (size_t i = 0; i < sp->n_watched; i++)
+		if (sp->watched[i].app == id && !sp->watched[i].changed)
+			return &sp->watched[i];
+	return NULL;
+}
+
 /* Files are read by a thread: others may come in meanwhile, and the app may be gone then. */
-static enum splice_fact fact_of_app(struct looking *l, const struct app *app)
+static struct app_fact *fact_of_app(struct looking *l, const struct app *app)
 {
 	struct question q = {.facts = l->sp->facts,
 			     .emulated = app->spec.splice_emulation,
 			     .answer = FACT_UNKNOWN};
+	struct app_fact *known = known_in_look(l, app->id);
+	const struct watched *w = watched_find(l->sp, app->id);
 	uint32_t id = app->id;
 
-	for (size_t i = 0; i < l->n_facts; i++)
-		if (l->facts[i].app == id)
-			return l->facts[i].fact;
+	if (known)
+		return known;
+	known = &l->facts[l->n_facts++];
+	if (w) {
+		*known = (struct app_fact){.is = *w};
+		return known;
+	}
 	q.cgroup = app->cgroup ? strdup(app->cgroup) : NULL;
 	if (q.cgroup)
 		work_offload(l->a->work, ask, &q);
 	free(q.cgroup);
-	l->facts[l->n_facts++] = (struct app_fact){.app = id, .fact = q.answer};
-	return q.answer;
+	*known = (struct app_fact){.is = {.app = id, .fact = q.answer, .print = q.print}};
+	return known;
 }
 
 static enum splice_reason programs_allow(struct looking *l, const struct pair *p,
 					 enum splice_mode mode)
 {
 	const struct ax_splice_conn *const ends[] = {p->client, p->server};
+	struct app_fact *of[ARRAY_SIZE(ends)] = {0};
 	enum splice_fact fact = FACT_NONE;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		const struct app *app = app_by_id(l->a, ends[i]->app);
-		enum splice_fact one = app ? fact_of_app(l, app) : FACT_UNKNOWN;
 
-		fact = one > fact ? one : fact;
+		of[i] = app ? fact_of_app(l, app) : NULL;
+		if (!of[i] || of[i]->is.fact > fact)
+			fact = of[i] ? of[i]->is.fact : FACT_UNKNOWN;
 	}
 	if (fact == FACT_USES)
 		return REASON_PROGRAM;
-	return fact == FACT_UNKNOWN && mode != SPLICE_FORCED ? REASON_PROGRAM_UNKNOWN : REASON_NONE;
+	if (fact == FACT_UNKNOWN && mode != SPLICE_FORCED)
+		return REASON_PROGRAM_UNKNOWN;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (of[i])
+			of[i]->joined = true;
+	return REASON_NONE;
+}
+
+/* Apps with joined connections, by this look. */
+static void watch_anew(struct looking *l)
+{
+	struct watched *v = calloc(l->n_facts + 1, sizeof(*v));
+	size_t n = 0;
+
+	if (!v)
+		return; /* the former ones, then */
+	for (size_t i = 0; i < l->n_facts; i++)
+		if (l->facts[i].joined)
+			v[n++] = l->facts[i].is;
+	free(l->sp->watched);
+	l->sp->watched = v;
+	l->sp->n_watched = n;
+}
+
+bool look_at_programs(struct agent *a, struct splicing *sp)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < sp->n_watched; i++) {
+		struct watched *w = &sp->watched[i];
+		const struct app *app = app_by_id(a, w->app);
+		struct question q = {.cgroup = app && app->cgroup ? strdup(app->cgroup) : NULL};
+
+		if (!q.cgroup)
+			continue;
+		work_offload(a->work, ask_print, &q);
+		free(q.cgroup);
+		w->changed = w->changed || q.print != w->print;
+		changed |= w->changed;
+	}
+	return changed;
 }
 
 /* --- one pair --- */
@@ -227,13 +301,17 @@ static enum splice_reason judge_place(struct looking *l, const struct pair *p,
 	return REASON_FULL;
 }
 
-/* Why one that joined is wanted no more. As long as the kernel is being tried, what an earlier
+/* Why one that joined is wanted no more, or may no more be: a program can execute another one, or
+ * load a library that uses splice(2). As long as the kernel is being tried, what an earlier
  * agent has joined goes on. */
 static enum splice_reason judge_joined(struct looking *l, const struct pair *p)
 {
-	enum splice_reason r = splice_allowed(mode_of_pair(l->a, p), gate_verdict(l->sp->gate));
+	enum splice_mode mode = mode_of_pair(l->a, p);
+	enum splice_reason r = splice_allowed(mode, gate_verdict(l->sp->gate));
 
-	return r == REASON_GATE_WAITS ? REASON_NONE : r;
+	if (r == REASON_GATE_WAITS)
+		r = REASON_NONE;
+	return r ? r : programs_allow(l, p, mode);
 }
 
 static struct splice_end_ref end_of(const struct census *c, const struct ax_splice_conn *conn)
@@ -348,6 +426,7 @@ void look(struct agent *a, struct splicing *sp)
 	if (!r) {
 		join(&l);
 		part(&l);
+		watch_anew(&l);
 		decisions_sweep(&sp->decisions, sp->look);
 	} else {
 		log_warn("splicing: connections cannot be looked at: %s", strerror(-r));

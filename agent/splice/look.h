@@ -14,12 +14,22 @@ struct agent;
 struct app;
 struct work;
 
+/* An app of which connections are joined. Its programs may become others. */
+struct watched {
+	uint32_t app;
+	enum splice_fact fact; /* of them, when */
+	uint64_t print;	       /* this was facts_print() */
+	bool changed;	       /* it is another one now */
+};
+
 struct splicing {
 	struct gate *gate;
 	struct splice *programs; /* NULL: nobody wants any */
-	struct loop_item events, timer;
+	struct loop_item events, timer, beat;
 	struct decisions decisions;
 	struct facts *facts;
+	struct watched *watched;
+	size_t n_watched;
 	unsigned told; /* since the last look: enum ax_splice_told */
 	unsigned pause_ms, wake_ms, look;
 	unsigned vain; /* looks in a row of which new connections told, and none joined */
@@ -63,5 +73,7 @@ enum splice_mode mode_of(struct agent *a, const struct ax_endpoint *asked, const
 
 /* Looks, joins what is to be joined, and keeps why the rest is not. Part of a work. */
 void look(struct agent *a, struct splicing *sp);
+/* Finds out which of the watched apps have changed; true: some did. Part of a work. */
+bool look_at_programs(struct agent *a, struct splicing *sp);
 
 #endif

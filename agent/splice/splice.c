@@ -29,6 +29,16 @@ static void arm(struct splicing *sp, unsigned ms)
 	timerfd_settime(sp->timer.fd, 0, &ts, NULL);
 }
 
+/* Programs that have joined connections may become others. */
+#define BEAT_MS 1000
+
+static void set_beat(struct splicing *sp)
+{
+	const struct itimerspec ts = {.it_value = {.tv_sec = sp->n_watched ? BEAT_MS / 1000 : 0}};
+
+	timerfd_settime(sp->beat.fd, 0, &ts, NULL);
+}
+
 /* No later than that. */
 static void look_within(struct splicing *sp, unsigned ms)
 {
@@ -327,6 +337,7 @@ static void look_work(void *arg)
 		sp->told = 0;
 		look(a, sp);
 		look_again(sp, (unsigned)told);
+		set_beat(sp);
 		if (sp->leaving)
 			leave(a);
 	}
@@ -350,6 +361,42 @@ void splice_on_timer(struct agent *a)
 		sp->looking = false;
 }
 
+static void beat_work(void *arg)
+{
+	struct agent *a = arg;
+	struct splicing *sp = a->splicing;
+
+	splice_hold(sp);
+	if (look_at_programs(a, sp) && sp->programs)
+		look_within(sp, 1);
+	set_beat(sp);
+	sp->looking = false;
+	splice_release(a);
+}
+
+void splice_on_beat(struct agent *a)
+{
+	struct splicing *sp = a->splicing;
+	uint64_t n;
+
+	if (read(sp->beat.fd, &n, sizeof(n)) < 0 || !sp->programs)
+		return;
+	if (sp->looking) {
+		set_beat(sp);
+		return;
+	}
+	sp->looking = true;
+	if (work_start(a->work, 0, beat_work, a))
+		sp->looking = false;
+}
+
+static int open_timer(struct agent *a, struct loop_item *item, enum loop_kind kind)
+{
+	*item = (struct loop_item){
+		.kind = kind, .fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+	return item->fd < 0 ? -errno : loop_add(a->epoll, item, EPOLLIN);
+}
+
 int splice_open(struct agent *a)
 {
 	struct splicing *sp = calloc(1, sizeof(*sp));
@@ -359,10 +406,9 @@ int splice_open(struct agent *a)
 		return -ENOMEM;
 	a->splicing = sp;
 	sp->events.fd = -1;
-	sp->timer = (struct loop_item){
-		.kind = LOOP_SPLICE_TIMER,
-		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-	r = sp->timer.fd < 0 ? -errno : loop_add(a->epoll, &sp->timer, EPOLLIN);
+	sp->beat.fd = -1;
+	r = open_timer(a, &sp->timer, LOOP_SPLICE_TIMER);
+	r = r ? r : open_timer(a, &sp->beat, LOOP_SPLICE_BEAT);
 	r = r ? r : facts_open(&sp->facts);
 	return r ? r : gate_open(a->epoll, a->inst, a->cgroup, on_gate_done, a, &sp->gate);
 }
@@ -379,6 +425,8 @@ void splice_close(struct agent *a)
 	facts_close(sp->facts);
 	decisions_free(&sp->decisions);
 	close_fd(&sp->timer.fd);
+	close_fd(&sp->beat.fd);
+	free(sp->watched);
 	free(sp);
 	a->splicing = NULL;
 }

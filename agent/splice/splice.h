@@ -26,6 +26,7 @@ void splice_update(struct agent *a);
 void splice_on_gate(struct agent *a);
 void splice_on_events(struct agent *a);
 void splice_on_timer(struct agent *a);
+void splice_on_beat(struct agent *a);
 
 /* --- what is told of it --- */
 

@@ -236,6 +236,46 @@ static void processes_are_known_by_what_they_have_mapped(void **state)
 	facts_close(f);
 }
 
+/* A directory that looks as a cgroup with this process and another one in it. */
+static uint64_t print_of(const char *dir, pid_t other)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fprintf(f, "%d\n", getpid());
+	if (other)
+		fprintf(f, "%d\n", other);
+	assert_int_equal(fclose(f), 0);
+	return facts_print(dir);
+}
+
+static void what_programs_become_is_seen(void **state)
+{
+	char dir[] = "/tmp/ax-facts.XXXXXX", path[64];
+	uint64_t alone, with_library;
+	int fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	void *library;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	alone = print_of(dir, 0);
+	assert_true(alone == print_of(dir, 0));
+	assert_true(alone != print_of(dir, getppid()));
+	library = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(library != MAP_FAILED);
+	with_library = print_of(dir, 0);
+	assert_true(with_library != alone);
+	munmap(library, 4096);
+	assert_true(alone == print_of(dir, 0));
+	snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+	unlink(path);
+	rmdir(dir);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +287,7 @@ int main(void)
 		cmocka_unit_test(real_programs_are_known),
 		cmocka_unit_test(files_may_be_cut_off),
 		cmocka_unit_test(processes_are_known_by_what_they_have_mapped),
+		cmocka_unit_test(what_programs_become_is_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
