@@ -102,7 +102,13 @@ _Static_assert(sizeof(struct ax_server) == 16, "struct ax_server is a map value"
  *
  * Map `loopback_listeners`, by the same key: the TCP ones, for sk_lookup; and under app 0 those
  * that sit on the wildcard in truth, which the kernel finds by every address of the host.
+ *
+ * Sockets that share a port (SO_REUSEPORT) have a key each in it and in map `listeners`: the
+ * endpoint's `pad` numbers them, from 0 on, and a number is free again when its socket is closed.
+ * Of more than AX_LISTENERS_MAX the others are found only while one of those is open. UDP sockets
+ * are all under 0, where the agent puts another one when the last is closed.
  */
+#define AX_LISTENERS_MAX 256
 struct ax_app_endpoint {
 	__u32 app;
 	struct ax_endpoint ep;

@@ -76,17 +76,46 @@ static __always_inline int deny(void)
 	return SK_DROP;
 }
 
-/* 0: assigned; else a negative errno. */
-static __always_inline int assign_listener(struct bpf_sk_lookup *ctx, struct ax_endpoint *ep)
-{
-	struct bpf_sock *sk = bpf_map_lookup_elem(&listeners, ep);
-	int r;
+/* A search among the sockets that share a port (see AX_LISTENERS_MAX): the kernel chooses among
+ * them all, whichever it is given. By bpf_loop(): Linux 6.1 would judge each turn of a loop. */
+struct search {
+	struct bpf_sk_lookup *ctx;
+	struct ax_app_endpoint at;
+	int r; /* 0: assigned; else a negative errno */
+};
 
+static __always_inline long assign_found(struct search *s, struct bpf_sock *sk)
+{
 	if (!sk)
-		return -ENOENT;
-	r = bpf_sk_assign(ctx, sk, 0);
+		return 0;
+	s->r = bpf_sk_assign(s->ctx, sk, 0);
 	bpf_sk_release(sk);
-	return r;
+	return s->r == 0;
+}
+
+static long try_listener(__u32 i, struct search *s)
+{
+	struct ax_endpoint ep = s->at.ep;
+
+	ep.pad = (__u8)i;
+	return assign_found(s, bpf_map_lookup_elem(&listeners, &ep));
+}
+
+static long try_own(__u32 i, struct search *s)
+{
+	struct ax_app_endpoint at = s->at;
+
+	at.ep.pad = (__u8)i;
+	return assign_found(s, bpf_map_lookup_elem(&loopback_listeners, &at));
+}
+
+/* 0: assigned; else a negative errno. */
+static __always_inline int assign_listener(struct bpf_sk_lookup *ctx, const struct ax_endpoint *ep)
+{
+	struct search s = {.ctx = ctx, .at.ep = *ep, .r = -ENOENT};
+
+	bpf_loop(ep->proto == IPPROTO_TCP ? AX_LISTENERS_MAX : 1, try_listener, &s, 0);
+	return s.r;
 }
 
 /*
@@ -164,10 +193,8 @@ static __always_inline int assign_own(struct bpf_sk_lookup *ctx, const struct ax
 				      const struct ax_addr *remote)
 {
 	struct ax_flow_key key = {.peer = *local};
-	struct ax_app_endpoint own = {.ep = *local};
-	struct bpf_sock *sk;
+	struct search own = {.ctx = ctx, .at.ep = *local, .r = -ENOENT};
 	__u32 *app;
-	int r;
 
 	key.client.addr = *remote;
 	key.client.port_be = ctx->remote_port;
@@ -175,14 +202,10 @@ static __always_inline int assign_own(struct bpf_sk_lookup *ctx, const struct ax
 	app = bpf_map_lookup_elem(&own_conns, &key);
 	if (!app)
 		return -ENOENT;
-	own.app = *app;
-	addr_set_wildcard(&own.ep.addr, &local->addr);
-	sk = bpf_map_lookup_elem(&loopback_listeners, &own);
-	if (!sk)
-		return -ENOENT;
-	r = bpf_sk_assign(ctx, sk, 0);
-	bpf_sk_release(sk);
-	return r;
+	own.at.app = *app;
+	addr_set_wildcard(&own.at.ep.addr, &local->addr);
+	bpf_loop(AX_LISTENERS_MAX, try_own, &own, 0);
+	return own.r;
 }
 
 /* Whether a host-mode app's socket sits on a wildcard with that port. */

@@ -201,10 +201,26 @@ int ax_post_bind6(struct bpf_sock *ctx)
 	return bound(ctx, &addr);
 }
 
+/* Whether others still have the port that it shared: the map has one of them, maybe this one. */
+static __always_inline bool has_heirs(const struct ax_asked *a)
+{
+	struct ax_endpoint ep;
+	struct ax_server *s;
+
+	if (a->flags & AX_ASKED_CLIENT)
+		return false;
+	ep = a->flags & AX_ASKED_ELSEWHERE ? a->served[1] : a->served[0];
+	if (!ep.port_be || !(a->flags & (AX_ASKED_ELSEWHERE | AX_ASKED_SHARED)))
+		return false;
+	s = bpf_map_lookup_elem(&servers, &ep);
+	return s && s->app == a->app && AX_SERVER_SOCKETS(s->sockets) > 1;
+}
+
 SEC("cgroup/sock_release")
 int ax_sock_release(struct bpf_sock *ctx)
 {
 	struct ax_asked *a;
+	bool heirs;
 
 	/* TCP is told of by sockops: leave at once, every connection's end comes by */
 	if (ctx->protocol != IPPROTO_UDP)
@@ -214,6 +230,9 @@ int ax_sock_release(struct bpf_sock *ctx)
 		return 1;
 	forget_asker(a);
 	open_end(a);
+	heirs = has_heirs(a);
 	serve_end(a);
+	if (heirs)
+		tell_udp();
 	return 1;
 }

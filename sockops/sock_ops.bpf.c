@@ -99,12 +99,19 @@ static __always_inline struct ax_asked *listener(struct bpf_sock_ops *ctx,
 static __always_inline void bring(struct bpf_sock_ops *ctx, struct ax_endpoint *ep)
 {
 	struct ax_vip *vip;
+	long r = -1;
 
 	if (!ep->port_be)
 		return;
 	vip = bpf_map_lookup_elem(&vips, &ep->addr);
-	if (vip && (vip->flags & AX_VIP_LOCAL) &&
-	    bpf_sock_hash_update(ctx, &listeners, ep, BPF_ANY))
+	if (!vip || !(vip->flags & AX_VIP_LOCAL))
+		return;
+	/* others that share the port are found when this one is closed, and it when they are */
+	for (int i = 0; r && i < AX_LISTENERS_MAX; i++) {
+		ep->pad = (__u8)i;
+		r = bpf_sock_hash_update(ctx, &listeners, ep, BPF_NOEXIST);
+	}
+	if (r)
 		count(AX_COUNT_SERVERS_REFUSED);
 }
 
@@ -112,8 +119,15 @@ static __always_inline void bring_loopback(struct bpf_sock_ops *ctx, const struc
 					   __u32 app)
 {
 	struct ax_app_endpoint key = {.app = app, .ep = *ep};
+	long r = -1;
 
-	if (ep->port_be && bpf_sock_hash_update(ctx, &loopback_listeners, &key, BPF_ANY))
+	if (!ep->port_be)
+		return;
+	for (int i = 0; r && i < AX_LISTENERS_MAX; i++) {
+		key.ep.pad = (__u8)i;
+		r = bpf_sock_hash_update(ctx, &loopback_listeners, &key, BPF_NOEXIST);
+	}
+	if (r)
 		count(AX_COUNT_SERVERS_REFUSED);
 }
 

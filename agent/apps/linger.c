@@ -46,7 +46,7 @@ void app_release(struct agent *a, struct app *app)
 	close_fd(&app->netns_fd);
 	if (app->ifindex)
 		device_doom(a, app->ifindex);
-	datapath_servers_drop(a->dp, app->id);
+	datapath_servers_drop(a->dp, app->id, app->spec.net == NET_HOST);
 	if (app->netns_cookie)
 		datapath_netns_del(a->dp, app->netns_cookie);
 	if (app->spec.egress)

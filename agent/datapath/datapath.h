@@ -95,8 +95,9 @@ int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep);
 /* The prefixes in which nobody but an address's owner binds, in place of the former ones. */
 int datapath_reserve(struct datapath *dp, const struct ax_prefix *list, size_t n);
 
-/* Forgets the servers of an app that is gone, if sockets of it live on. */
-int datapath_servers_drop(struct datapath *dp, uint32_t app);
+/* Forgets the servers of an app that is gone, if sockets of it live on; host: it shared the host's
+ * network namespace. */
+int datapath_servers_drop(struct datapath *dp, uint32_t app, bool host);
 /* Calls f for each, until that returns non-zero (-ECANCELED then, or its negative errno). */
 int datapath_servers_each(struct datapath *dp,
 			  int (*f)(void *arg, const struct ax_endpoint *ep,

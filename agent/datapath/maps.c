@@ -232,6 +232,19 @@ static int sweep_service(void *arg, const void *key, const void *value)
 	return 0;
 }
 
+/* The sockets of an endpoint that is nobody's any more: one in most cases, and the first. */
+static void listeners_del(struct datapath *dp, const struct ax_endpoint *ep,
+			  const struct ax_server *s)
+{
+	struct ax_endpoint key = *ep;
+	unsigned left = AX_SERVER_SOCKETS(s->sockets);
+
+	for (unsigned i = 0; left && i < AX_LISTENERS_MAX; i++) {
+		key.pad = (uint8_t)i;
+		left -= bpf_map_delete_elem(dp->map[MAP_LISTENERS], &key) == 0;
+	}
+}
+
 /* Whoever had the address when it was written need not have it now. */
 static int sweep_server(void *arg, const void *key, const void *value)
 {
@@ -243,7 +256,7 @@ static int sweep_server(void *arg, const void *key, const void *value)
 	if (s->keep->app(s->keep->arg, v->app) && map_get(s->dp, MAP_VIPS, &ep->addr, &vip) == 0 &&
 	    vip.kind == AX_VIP_APP && vip.id == v->app)
 		return 0;
-	map_del(s->dp, MAP_LISTENERS, key);
+	listeners_del(s->dp, ep, v);
 	return 1;
 }
 
@@ -363,6 +376,7 @@ int datapath_servers_each(struct datapath *dp,
 struct drop_servers {
 	struct datapath *dp;
 	uint32_t app;
+	bool host;
 };
 
 static int drop_server(void *arg, const void *key, const void *value)
@@ -371,7 +385,8 @@ static int drop_server(void *arg, const void *key, const void *value)
 
 	if (((const struct ax_server *)value)->app != d->app)
 		return 0;
-	map_del(d->dp, MAP_LISTENERS, key);
+	if (d->host)
+		listeners_del(d->dp, key, value);
 	return 1;
 }
 
@@ -383,9 +398,9 @@ static int drop_loopback(void *arg, const void *key, const void *value)
 	return ((const struct ax_app_endpoint *)key)->app == d->app;
 }
 
-int datapath_servers_drop(struct datapath *dp, uint32_t app)
+int datapath_servers_drop(struct datapath *dp, uint32_t app, bool host)
 {
-	struct drop_servers d = {.dp = dp, .app = app};
+	struct drop_servers d = {.dp = dp, .app = app, .host = host};
 	uint32_t n = 0;
 	int r = map_get(dp, MAP_APP_SERVERS, &app, &n);
 

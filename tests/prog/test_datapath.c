@@ -438,13 +438,13 @@ static void test_dropping_servers(void **state)
 	assert_int_equal(bpf_map_update_elem(loopback, &of_two, &one, BPF_ANY), 0);
 	assert_int_equal(bpf_map_update_elem(loopback, &of_three, &one, BPF_ANY), 0);
 	assert_int_equal(bpf_map_update_elem(counts, &two, &two, BPF_ANY), 0);
-	assert_int_equal(datapath_servers_drop(own.dp, 2), 0);
+	assert_int_equal(datapath_servers_drop(own.dp, 2, true), 0);
 	assert_int_equal(dataplane_count("servers", sizeof(struct ax_endpoint)), 9);
 	assert_int_equal(dataplane_count("loopback_servers", sizeof(of_two)), 1);
 	assert_int_equal(dataplane_count("app_servers", sizeof(uint32_t)), 10);
 	/* nothing is looked for where nothing was counted */
-	assert_int_equal(datapath_servers_drop(own.dp, 3), 0);
-	assert_int_equal(datapath_servers_drop(own.dp, 3), 0);
+	assert_int_equal(datapath_servers_drop(own.dp, 3, true), 0);
+	assert_int_equal(datapath_servers_drop(own.dp, 3, true), 0);
 	assert_int_equal(dataplane_count("servers", sizeof(struct ax_endpoint)), 9);
 }
 
