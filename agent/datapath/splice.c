@@ -93,25 +93,35 @@ static int reuse_maps(struct splice *s, struct error *e)
 		 : 0;
 }
 
-static int load(struct splice *s, uint32_t members_max, struct error *e)
+int splice_object_open(struct splice *s, struct error *e)
 {
-	int r;
-
 	datapath_log_libbpf();
 	s->skel = splicing__open();
-	if (!s->skel)
-		return error_set(e, -errno, "libbpf cannot open splicing's programs: %s",
-				 strerror(errno));
+	return s->skel ? 0
+		       : error_set(e, -errno, "libbpf cannot open splicing's programs: %s",
+				   strerror(errno));
+}
+
+int splice_object_load(struct splice *s, struct error *e)
+{
+	int r = splicing__load(s->skel);
+
+	return r ? error_set(e, r, "the kernel refuses to splice (%s): see 'ax doctor'",
+			     datapath_last_word()[0] ? datapath_last_word() : strerror(-r))
+		 : 0;
+}
+
+static int load(struct splice *s, uint32_t members_max, struct error *e)
+{
+	int r = splice_object_open(s, e);
+
+	if (r)
+		return r;
 	bpf_map__set_max_entries(s->skel->maps.splice_tuples, 1); /* the gate's */
 	if (members_max)
 		bpf_map__set_max_entries(s->skel->maps.splice_members, members_max);
 	r = reuse_maps(s, e);
-	if (r)
-		return r;
-	r = splicing__load(s->skel);
-	return r ? error_set(e, r, "the kernel refuses to splice (%s): see 'ax doctor'",
-			     datapath_last_word()[0] ? datapath_last_word() : strerror(-r))
-		 : 0;
+	return r ? r : splice_object_load(s, e);
 }
 
 /* --- attaching --- */

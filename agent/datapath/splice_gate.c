@@ -18,19 +18,13 @@ struct splice_gate {
 
 static int load(struct splice *s, struct error *e)
 {
-	int r;
+	int r = splice_object_open(s, e);
 
-	datapath_log_libbpf();
-	s->skel = splicing__open();
-	if (!s->skel)
-		return error_set(e, -errno, "libbpf cannot open splicing's programs: %s",
-				 strerror(errno));
+	if (r)
+		return r;
 	s->skel->rodata->gate = true;
 	bpf_map__set_max_entries(s->skel->maps.splice_members, MEMBERS_MAX);
-	r = splicing__load(s->skel);
-	return r ? error_set(e, r, "the kernel refuses to splice (%s)",
-			     datapath_last_word()[0] ? datapath_last_word() : strerror(-r))
-		 : 0;
+	return splice_object_load(s, e);
 }
 
 static int attach(struct splice_gate *g, int cgroup_fd)

@@ -17,6 +17,9 @@ struct splice {
 	uint32_t told; /* read of it: enum ax_splice_told */
 };
 
+/* Opens the programs' object, for the caller to say what its maps are, and loads it. */
+int splice_object_open(struct splice *s, struct error *e);
+int splice_object_load(struct splice *s, struct error *e);
 /* Iterators, and the program on the map of members. */
 int splice_attach(struct splice *s, struct error *e);
 /* Writes splice_ctl; nobody has been told then. */

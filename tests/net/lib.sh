@@ -387,6 +387,32 @@ listens() {
 	nsenter -t "$child" -n ss -Hln${option}p "sport = :$2" | grep -q "pid=$child,"
 }
 
+# nginx_conf NAME WORKERS HTTP: a config with HTTP in its section http; prints its path. What nginx writes
+# goes to $T/nginx.NAME.
+nginx_conf() {
+	local d=$T/nginx.$1
+	mkdir -p "$d"
+	chmod 777 "$d"
+	cat >"$d/nginx.conf" <<-EOF
+		pid $d/pid;
+		error_log $d/error.log;
+		worker_processes $2;
+		daemon off;
+		events { worker_connections 512; }
+		http {
+			access_log off;
+			keepalive_requests 1000000;
+			client_body_temp_path $d/body;
+			proxy_temp_path $d/proxy;
+			fastcgi_temp_path $d/fastcgi;
+			uwsgi_temp_path $d/uwsgi;
+			scgi_temp_path $d/scgi;
+			$3
+		}
+	EOF
+	echo "$d/nginx.conf"
+}
+
 # serve PORT[/udp] [options] -- COMMAND...: run_app, and waits until it listens on PORT.
 serve() {
 	local port=${1%/*} proto=tcp

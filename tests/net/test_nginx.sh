@@ -15,39 +15,21 @@ services:
     backends: [web]
 EOF
 
-# nginx_conf NAME: prints the path of a config that answers "NAME you=.. me=.."
-nginx_conf() {
-	local d=$T/nginx.$1
-	mkdir -p "$d/html"
-	chmod 777 "$d"
-	cat >"$d/nginx.conf" <<-EOF
-		pid $d/pid;
-		error_log $d/error.log;
-		worker_processes 2;
-		daemon off;
-		events { worker_connections 256; }
-		http {
-			access_log $d/access.log;
-			sendfile on;
-			client_body_temp_path $d/body;
-			proxy_temp_path $d/proxy;
-			fastcgi_temp_path $d/fastcgi;
-			uwsgi_temp_path $d/uwsgi;
-			scgi_temp_path $d/scgi;
-			server {
-				listen 80;
-				listen [::]:80;
-				location / { return 200 "$1 you=\$remote_addr me=\$server_addr\n"; }
-				location /file { root $d/html; }
-			}
-		}
-	EOF
-	echo "$d/nginx.conf"
+# web_conf NAME: prints the path of a config that answers "NAME you=.. me=.."
+web_conf() {
+	mkdir -p "$T/nginx.$1/html"
+	nginx_conf "$1" 2 "sendfile on;
+		server {
+			listen 80;
+			listen [::]:80;
+			location / { return 200 \"$1 you=\$remote_addr me=\$server_addr\\n\"; }
+			location /file { root $T/nginx.$1/html; }
+		}"
 }
 
 URLS=(http://10.77.1.1/ "http://[fd77::1:1]/" http://web/ http://web.ax.internal/
 	http://10.77.200.1:8080/ "http://[fd77::200:1]:8080/" http://websvc:8080/)
-conf=$(nginx_conf web)
+conf=$(web_conf web)
 head -c 8000000 /dev/urandom >"$T/nginx.web/html/file"
 sum=$(md5sum <"$T/nginx.web/html/file")
 
@@ -73,7 +55,7 @@ for mode in private host; do
 done
 
 serve 80 --net host --ip 10.77.1.1,fd77::1:1 --name web -- nginx -c "$conf"
-serve 80 --net host --ip 10.77.1.2,fd77::1:2 --name web2 -- nginx -c "$(nginx_conf web2)"
+serve 80 --net host --ip 10.77.1.2,fd77::1:2 --name web2 -- nginx -c "$(web_conf web2)"
 out=$(in_app --net host -- sh -c "$CURL_ALL" sh http://web/ http://web2/ http://10.77.1.1/ \
 	http://10.77.1.2/ "http://[fd77::1:1]/" "http://[fd77::1:2]/" 2>&1)
 check_urls "two nginx on port 80 of one host:" "$out" " web you" http://web/ http://10.77.1.1/ \

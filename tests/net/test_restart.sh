@@ -22,24 +22,6 @@ config() {
 }
 agent_start - < <(config)
 
-mkdir -m 777 "$T/nginx"
-cat >"$T/nginx.conf" <<EOF
-pid $T/nginx/pid;
-error_log $T/nginx/error.log;
-worker_processes 1;
-daemon off;
-events { worker_connections 512; }
-http {
-	access_log off;
-	keepalive_requests 1000000;
-	client_body_temp_path $T/nginx/body;
-	proxy_temp_path $T/nginx/proxy;
-	fastcgi_temp_path $T/nginx/fastcgi;
-	uwsgi_temp_path $T/nginx/uwsgi;
-	scgi_temp_path $T/nginx/scgi;
-	server { listen 8080; listen [::]:8080; location / { return 200 "hello\n"; } }
-}
-EOF
 # load NAME OPTIONS...: wrk in the background; load_result NAME checks that no request failed
 load() {
 	local name=$1
@@ -59,7 +41,8 @@ load_result() {
 	fi
 }
 
-serve 8080 --name web --ip 10.77.1.1,fd77::1:1 -- nginx -c "$T/nginx.conf"
+serve 8080 --name web --ip 10.77.1.1,fd77::1:1 -- nginx -c "$(nginx_conf web 1 '
+	server { listen 8080; listen [::]:8080; location / { return 200 "hello\n"; } }')"
 web=$APP
 load keep --net private -- wrk -t1 -c8 -d6s http://svc/
 load new --net host -- wrk -t1 -c4 -d6s -H 'Connection: close' http://10.77.200.1/

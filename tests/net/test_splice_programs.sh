@@ -136,27 +136,10 @@ stop_app "$APP"
 
 # --- nginx ---
 
-mkdir -m 777 "$T/nginx"
-cat >"$T/nginx.conf" <<EOF
-pid $T/nginx/pid;
-error_log $T/nginx/error.log;
-worker_processes 2;
-daemon off;
-events { worker_connections 512; }
-http {
-	access_log off;
-	keepalive_requests 1000000;
-	client_body_temp_path $T/nginx/body;
-	proxy_temp_path $T/nginx/proxy;
-	fastcgi_temp_path $T/nginx/fastcgi;
-	uwsgi_temp_path $T/nginx/uwsgi;
-	scgi_temp_path $T/nginx/scgi;
-	sendfile on;
-	server { listen 80; root $T/nginx; location = /hello { return 200 "hello\n"; } }
-}
-EOF
-head -c 64K /dev/urandom >"$T/nginx/64k"
-serve 80 --net host --ip 10.77.1.4 --name nginx -- nginx -c "$T/nginx.conf"
+conf=$(nginx_conf web 2 "sendfile on;
+	server { listen 80; root $T/nginx.web; location = /hello { return 200 \"hello\\n\"; } }")
+head -c 64K /dev/urandom >"$T/nginx.web/64k"
+serve 80 --net host --ip 10.77.1.4 --name nginx -- nginx -c "$conf"
 for path in hello 64k; do
 	splice_mark
 	wrk_load "nginx /$path" "http://10.77.1.4/$path"
@@ -165,7 +148,7 @@ done
 splice_mark
 is "nginx: a file, a thousand times over one connection, is right" \
 	"$(TIME_LIMIT=60 in_app -- curl -sS --rate 500/s --max-time 30 "http://10.77.1.4/64k?[1-1000]" | md5sum)" \
-	"$(for _ in $(seq 1000); do cat "$T/nginx/64k"; done | md5sum)"
+	"$(for _ in $(seq 1000); do cat "$T/nginx.web/64k"; done | md5sum)"
 spliced "nginx with curl" 100
 stop_app "$APP"
 

@@ -82,8 +82,8 @@ mkdir -m 755 "$T/nginx/html"
 head -c 20000000 /dev/urandom >"$T/nginx/html/large"
 head -c 3000 /dev/urandom >"$T/nginx/html/small"
 module=$(find /usr/lib/nginx/modules -name ngx_stream_module.so)
-# nginx_conf NAME BLOCKS: prints its path
-nginx_conf() {
+# proxy_conf NAME BLOCKS: prints its path
+proxy_conf() {
 	cat >"$T/nginx/$1.conf" <<-EOF
 		load_module $module;
 		pid $T/nginx/$1.pid;
@@ -97,10 +97,10 @@ nginx_conf() {
 }
 temporary="client_body_temp_path $T/nginx/body; proxy_temp_path $T/nginx/proxy; fastcgi_temp_path $T/nginx/fastcgi;
 	uwsgi_temp_path $T/nginx/uwsgi; scgi_temp_path $T/nginx/scgi; access_log off; keepalive_requests 1000000;"
-serve 80 --ip 10.77.1.3 --name web -- nginx -c "$(nginx_conf web "
+serve 80 --ip 10.77.1.3 --name web -- nginx -c "$(proxy_conf web "
 	http { $temporary sendfile on; server { listen 80; root $T/nginx/html; } }")"
 
-conf=$(nginx_conf relay "
+conf=$(proxy_conf relay "
 	stream {
 		server { listen 7001; proxy_pass 10.77.1.1:7000; }
 		server { listen 7002; proxy_pass 10.77.1.2:7000; }
