@@ -229,6 +229,17 @@ static void read_logs(struct reader *r, const struct node *n, void *to)
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
 }
 
+static void read_host_names(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "off or hosts";
+	const char *text = scalar_text(r, n, what);
+
+	if (text && !streq(text, "off") && !streq(text, "hosts"))
+		reject(r, n, "%s", what);
+	else if (text)
+		*(enum host_names *)to = streq(text, "hosts") ? HOST_NAMES_HOSTS : HOST_NAMES_OFF;
+}
+
 void read_agent(struct reader *r, const struct node *n, void *to)
 {
 	static const struct key keys[] = {
@@ -236,6 +247,7 @@ void read_agent(struct reader *r, const struct node *n, void *to)
 		{"pool", read_pool, 0},
 		{"dns", read_dns, 0},
 		{"host_access", read_bool, offsetof(struct config, host_access)},
+		{"host-names", read_host_names, offsetof(struct config, host_names)},
 		{"logs", read_logs, 0},
 		{"splice", read_splice, offsetof(struct config, splice)},
 	};

@@ -13,6 +13,8 @@
 enum net_mode { NET_PRIVATE, NET_HOST };
 /* Whose queries for names outside are forwarded: of those who may reach the outside, or of all. */
 enum dns_forward { DNS_FORWARD_EGRESS, DNS_FORWARD_ALL };
+/* Where programs outside ax find names of apps and services. */
+enum host_names { HOST_NAMES_OFF, HOST_NAMES_HOSTS };
 enum restart_policy { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
 /* Whether local TCP connections are spliced. Of apps and services SPLICE_AUTO is: they say nothing.
  * How words of several of them add up: splice/policy.h. */
@@ -157,7 +159,8 @@ struct config {
 	__be16 *dns_upstream_ports_be;
 	size_t n_dns_upstreams; /* 0: those of /etc/resolv.conf */
 	bool host_access;	/* programs outside ax may reach VIPs */
-	uint64_t logs_size;	/* bytes, of each detached app */
+	enum host_names host_names;
+	uint64_t logs_size; /* bytes, of each detached app */
 	bool logs_to_journal;
 	enum splice_mode splice;
 

@@ -39,6 +39,7 @@
 #include "config/config.h"
 #include "control/server.h"
 #include "daemon/config_file.h"
+#include "daemon/host_names.h"
 #include "daemon/names_zone.h"
 #include "daemon/network.h"
 #include "daemon/reconcile.h"
@@ -101,10 +102,10 @@ static void arm_timer(struct daemon *d)
 {
 	uint64_t next = 0, now = time_mono_ns();
 	struct itimerspec ts = {0};
-	const uint64_t at[] = {apps_deadline(&d->a),  linger_deadline(&d->a),
-			       spawn_deadline(&d->a), devices_deadline(&d->a),
-			       squat_deadline(&d->a), held_deadline(&d->a),
-			       drains_deadline(&d->a)};
+	const uint64_t at[] = {apps_deadline(&d->a),   linger_deadline(&d->a),
+			       spawn_deadline(&d->a),  devices_deadline(&d->a),
+			       squat_deadline(&d->a),  held_deadline(&d->a),
+			       drains_deadline(&d->a), host_names_deadline(&d->a)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -134,6 +135,7 @@ static void on_timer(struct daemon *d)
 	squat_due(a, now);
 	drains_due(a, now);
 	held_due(a, now);
+	host_names_due(a, now);
 	a->timers_stale = true;
 }
 
@@ -588,6 +590,7 @@ static int flush(struct daemon *d)
 		log_error("%s", e.text);
 		return 1;
 	}
+	host_names_remove(inst);
 	return 0;
 }
 
@@ -610,6 +613,10 @@ static int run(struct daemon *d)
 			a->name_added = false;
 			if (a->dns)
 				dns_server_names_added(a->dns);
+		}
+		if (a->names_changed) {
+			a->names_changed = false;
+			host_names_changed(a);
 		}
 		if (a->splice_stale && work_is_idle(a->work)) {
 			a->splice_stale = false;
@@ -654,9 +661,11 @@ int agent_run(const struct agent_options *o)
 			 d.a.own.socket_path);
 		notify("READY=1");
 		d.a.splice_stale = true;
+		d.a.names_changed = true; /* also where there are none: an earlier agent's go */
 		status = run(&d);
 	}
 	if (!status) {
+		host_names_remove(d.a.inst);
 		notify("STOPPING=1");
 		unlink(d.a.own.socket_path);
 	}

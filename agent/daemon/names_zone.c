@@ -61,26 +61,32 @@ static void zone_ports(void *arg, const char *text, struct dns_name_info *ret)
 		datapath_servers_each(a->dp, srv_of_server, &c);
 }
 
+void names_address(const struct name *n, struct ax_addr *ip4, struct ax_addr *ip6)
+{
+	const struct service *s = n->service ? n->service : n->app ? n->app->service : NULL;
+
+	*ip4 = *ip6 = (struct ax_addr){0};
+	if (s) {
+		*ip4 = s->vip4;
+		*ip6 = s->vip6;
+	} else if (n->app) {
+		*ip4 = n->app->vip4;
+		*ip6 = n->app->vip6;
+	} else if (n->declared) {
+		*ip4 = n->declared->ip4;
+		*ip6 = n->declared->ip6;
+	}
+}
+
 static bool zone_lookup(void *arg, const char *text, struct dns_name_info *ret)
 {
 	struct agent *a = arg;
 	struct name *n = name_find(a, text);
-	const struct service *s;
 
 	if (!n)
 		return false;
 	memset(ret, 0, sizeof(*ret));
-	s = n->service ? n->service : n->app ? n->app->service : NULL;
-	if (s) {
-		ret->ip4 = s->vip4;
-		ret->ip6 = s->vip6;
-	} else if (n->app) {
-		ret->ip4 = n->app->vip4;
-		ret->ip6 = n->app->vip6;
-	} else if (n->declared) {
-		ret->ip4 = n->declared->ip4;
-		ret->ip6 = n->declared->ip6;
-	}
+	names_address(n, &ret->ip4, &ret->ip6);
 	return true;
 }
 

@@ -6,11 +6,16 @@
 #include "base/util.h"
 
 struct agent;
+struct ax_addr;
+struct name;
 
 /* Opens the server if the config wants one. */
 int names_open(struct agent *a, struct error *e);
 
 /* The config's upstreams, or those of /etc/resolv.conf. */
 int names_set_upstreams(struct agent *a, struct error *e);
+
+/* What a name resolves to; zero: nothing of that family. */
+void names_address(const struct name *n, struct ax_addr *ip4, struct ax_addr *ip6);
 
 #endif

@@ -293,6 +293,9 @@ static void note_agent(struct plan *p)
 			 "for apps that are started from now on");
 	if (o->splice != n->splice)
 		note_splice(p, o->splice, n->splice);
+	if (o->host_names != n->host_names)
+		diff_add(p->diff, "change", "agent", "host-names",
+			 n->host_names == HOST_NAMES_HOSTS ? "off -> hosts" : "hosts -> off");
 	if (o->dns_forward != n->dns_forward)
 		diff_add(p->diff, "change", "agent", "dns.forward",
 			 n->dns_forward == DNS_FORWARD_ALL ? "egress -> all" : "all -> egress");
@@ -463,6 +466,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	*holds = true;
 	a->ctl.host_access = a->config.host_access;
 	a->splice_stale = true;
+	a->names_changed = true;
 	/* (at the start, take_over() has told them) */
 	if (p->rules_changed && !a->starting)
 		r = parties_apply(a, a->config.rules, a->config.n_rules);

@@ -30,6 +30,7 @@ struct name *name_get(struct agent *a, const char *text)
 {
 	struct name *n = name_find(a, text);
 
+	a->names_changed = true;
 	if (n)
 		return n;
 	n = calloc(1, sizeof(*n));
@@ -46,6 +47,7 @@ struct name *name_get(struct agent *a, const char *text)
 
 void name_put(struct agent *a, struct name *n)
 {
+	a->names_changed = true;
 	if (n->app || n->service || n->declared)
 		return;
 	tdelete(n, &a->names, name_cmp);

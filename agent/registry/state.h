@@ -77,10 +77,12 @@ struct agent {
 	uint32_t next_service;
 
 	/* looked at once a turn of the loop */
-	bool timers_stale;  /* a deadline came or went: the timer is armed anew */
-	bool name_added;    /* or has a way to it: whoever asks DNS and waits is answered */
-	bool splice_stale;  /* who is there, or what they say of splicing, is another */
-	bool address_freed; /* services that could not be declared are tried again */
+	bool timers_stale;	   /* a deadline came or went: the timer is armed anew */
+	bool names_changed;	   /* somebody may have come to one, or lost it */
+	uint64_t host_names_at_ns; /* they are written down then (host_names.h), 0: never */
+	bool name_added;	   /* or has a way to it: whoever asks DNS and waits is answered */
+	bool splice_stale;	   /* who is there, or what they say of splicing, is another */
+	bool address_freed;	   /* services that could not be declared are tried again */
 
 	struct hooks hooks;
 
