@@ -124,12 +124,13 @@ static __always_inline __u32 choose_maglev(struct choice *c, struct ax_service *
 }
 
 /*
- * Of more backends than this so many are looked at, which follow each other from a random place on:
- * every backend is in as many of these scans as any other, and the least of many that chance picks
- * is nearly as good as the least of all (the power of two choices: Mitzenmacher, 2001), at a cost
- * that does not grow.
+ * Of more backends than LEAST_ALL some are looked at, which follow each other from a random place
+ * on: every backend is in as many of these scans as any other, and the least of many that chance
+ * picks is nearly as good as the least of all (the power of two choices: Mitzenmacher, 2001), at a
+ * cost that does not grow.
  */
-#define LEAST_LOOKED_AT 64 /* bits of choice.tried */
+#define LEAST_ALL  64 /* bits of choice.tried */
+#define LEAST_SOME 16
 
 /*
  * What changes from one look to the next is in *c, which is memory of unknown contents to the
@@ -173,7 +174,7 @@ static long least_look(__u32 i, struct look *l)
 
 static __always_inline __u32 choose_least_connections(struct choice *c, struct ax_service *svc)
 {
-	__u32 n = svc->backends < LEAST_LOOKED_AT ? svc->backends : LEAST_LOOKED_AT;
+	__u32 n = svc->backends <= LEAST_ALL ? svc->backends : LEAST_SOME + c->tries;
 	struct look l = {.c = c, .svc = svc};
 
 	if (!c->tries)

@@ -10,6 +10,7 @@
 
 #include <bpf/bpf.h>
 #include <netinet/in.h>
+#include <time.h>
 
 #include "tests/lib/dataplane.h"
 #include "tests/lib/instance.h"
@@ -223,6 +224,41 @@ static void test_no_room(void **state)
 	assert_int_equal(datapath_service_del(own.dp, &dns), 0);
 }
 
+static double ms_since(const struct timespec *from)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - from->tv_sec) * 1e3 +
+	       (double)(now.tv_nsec - from->tv_nsec) / 1e6;
+}
+
+/* There is room for 10,000 services of 100 backends, and one that changes touches no other. */
+static void test_many_services(void **state)
+{
+	struct datapath_backend b[100];
+	struct ax_endpoint ep = web;
+	struct timespec start;
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++)
+		b[i] = dataplane_backend(i + 1, 1);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (uint16_t i = 0; i < 10000; i++) {
+		ep.port_be = htobe16(1000 + i);
+		dataplane_set(&ep, b, 100);
+	}
+	print_message("# 10,000 services of 100 backends: %.0f ms\n", ms_since(&start));
+	assert_int_equal(dataplane_count("backends", sizeof(struct ax_list_key)), 70000);
+	for (int i = 0; i < 2; i++) {
+		clock_gettime(CLOCK_MONOTONIC, &start);
+		dataplane_set_by(&ep, i ? AX_STRATEGY_MAGLEV : AX_STRATEGY_RANDOM, b, 99);
+		print_message("# one change%s: %.3f ms\n", i ? ", with a ring for Maglev" : "",
+			      ms_since(&start));
+	}
+	assert_int_equal(dataplane_count("backends", sizeof(struct ax_list_key)), 70000);
+}
+
 /* How many slots of a ring lead to each app. */
 static uint32_t *apps_of_ring(uint32_t *slots)
 {
@@ -292,6 +328,7 @@ int main(void)
 		TEST(test_weights_in_rings),
 		TEST(test_many_backends),
 		TEST(test_no_room),
+		TEST(test_many_services),
 		TEST(test_maglev),
 		TEST(test_maglev_sizes),
 	};
