@@ -12,6 +12,7 @@
 #include "app.h"
 #include "ctl.h"
 #include "event.h"
+#include "expose.h"
 #include "service.h"
 
 #ifndef AX_MAP /* the defining unit sets it to nothing */
@@ -232,6 +233,29 @@ AX_MAP struct {
 	__type(key, struct ax_flow_key);
 	__type(value, struct ax_endpoint);
 } handed SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_EXPOSED_MAX);
+	__type(key, struct ax_exposed_key);
+	__type(value, struct ax_exposed);
+} exposed SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_EXPOSED_WORDS);
+	__type(key, __u32);
+	__type(value, __u64);
+} exposed_ports SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct ax_addr);
+	__type(value, __u32);
+} local_addrs SEC(".maps");
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

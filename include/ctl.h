@@ -14,12 +14,12 @@ struct ax_ctl {
 	struct ax_addr anchor6; /* /96 prefix on lo: where a v6-only wildcard bind of an app without
 				   an IPv6 address goes; its last word is ax_app.anchor */
 	__be16 dns_port_be;	/* of the agent's DNS on host4 and host6; 0: no DNS */
-	__u16 pad;
-	__u32 host_access;     /* 1: programs outside ax may reach VIPs */
-	__u32 events;	       /* 1: somebody reads map `events` */
-	__u32 event_wakeup;    /* wake the reader when this many bytes wait */
-	__u32 service_ifindex; /* device of services with private backends, 0: none */
-	__u32 ephemeral_first; /* host byte order; ports from here on are given to clients */
+	__u16 exposed;		/* enum ax_exposed_kind: what there is in map `exposed` */
+	__u32 host_access;	/* 1: programs outside ax may reach VIPs */
+	__u32 events;		/* 1: somebody reads map `events` */
+	__u32 event_wakeup;	/* wake the reader when this many bytes wait */
+	__u32 service_ifindex;	/* device of services with private backends, 0: none */
+	__u32 ephemeral_first;	/* host byte order; ports from here on are given to clients */
 	__u64 rule_allow[AX_RULE_SETS]; /* bit i: verdict of policy rule i, see struct ax_party */
 	__u32 rule_set; /* the one that holds, 0 or 1: no more than one byte ever changes */
 	/* AX_VIP_BALANCER, zero: no balancer sends to apps; and by which device it sends there: the

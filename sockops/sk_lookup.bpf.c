@@ -6,6 +6,7 @@
  * Not run for established connections.
  */
 #include "switch.bpf.h"
+#include "exposed.bpf.h"
 #include "open_conns.bpf.h"
 
 #define LO_IFINDEX 1 /* in every network namespace */
@@ -188,6 +189,35 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 
 /* --- to addresses of the host --- */
 
+/* A port of the host that is an app's or a service's (struct ax_exposed). Who is outside ax may
+ * have it whatever host_access says; for apps, policy holds. 0: assigned; -ENOENT: it is not
+ * exposed, or not to be had here. */
+__weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+				     const struct caller *who)
+{
+	const struct ax_exposed *x;
+	struct ax_endpoint to;
+	struct caller asks;
+	struct ax_vip *vip;
+
+	if (!local || !who)
+		return -ENOENT;
+	x = exposed_at(local, ctx->ingress_ifindex);
+	if (!x)
+		return -ENOENT;
+	asks = *who;
+	asks.balancer = !who->app;
+	to = x->to;
+	if (x->flags & AX_EXPOSED_SERVICE)
+		return assign_backend(ctx, &to, &asks) == SK_PASS ? 0 : -ENOENT;
+	vip = bpf_map_lookup_elem(&vips, &to.addr);
+	if (!vip || !server_of(&to, vip))
+		return -ENOENT;
+	if (who->app && party_verdict(who->party, vip->party))
+		return -EACCES;
+	return assign_listener(ctx, &to);
+}
+
 /* 0: assigned; else a negative errno. */
 static __always_inline int assign_own(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
 				      const struct ax_addr *remote)
@@ -233,14 +263,23 @@ static __always_inline bool is_anchor(const struct ax_addr *addr, const struct a
 
 /* A host-mode app's servers are reached at its own addresses; at loopback ones by itself. */
 static __always_inline int to_host(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
-				   const struct ax_addr *remote, const struct ax_ctl *c)
+				   struct caller *who, const struct ax_ctl *c)
 {
+	int r;
+
 	if (local->proto != IPPROTO_TCP)
 		return SK_PASS;
 	if (is_anchor(&local->addr, c))
 		return SK_DROP;
-	if (addr_is_loopback(&local->addr) && assign_own(ctx, local, remote) == 0)
+	if (addr_is_loopback(&local->addr) && assign_own(ctx, local, &who->addr) == 0)
 		return SK_PASS;
+	if (c->exposed & AX_EXPOSED_HOST_TCP) {
+		if (!caller_of(ctx, who, c))
+			return deny();
+		r = assign_exposed(ctx, local, who);
+		if (r != -ENOENT)
+			return r ? deny() : SK_PASS;
+	}
 	return is_apps(local, false) || (addr_is_v4(&local->addr) && is_apps(local, true))
 		       ? SK_DROP
 		       : SK_PASS;
@@ -272,7 +311,7 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 	endpoints(ctx, &local, &who.addr);
 	vip = bpf_map_lookup_elem(&vips, &local.addr);
 	if (!vip || vip->kind == AX_VIP_HOST)
-		return to_host(ctx, &local, &who.addr, c);
+		return to_host(ctx, &local, &who, c);
 	if (!caller_of(ctx, &who, c))
 		return deny();
 	s = server_of(&local, vip);

@@ -25,6 +25,7 @@
 #include "base/loop.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
+#include "ingress/ingress.h"
 #include "net/netlink.h"
 #include "net/sock_diag.h"
 #include "registry/app_record.h"
@@ -77,7 +78,7 @@ int app_publish(struct agent *a, struct app *app, struct error *e)
 			error_set(e, r, "this kernel cannot hold connections back (--wait): %s",
 				  strerror(-r));
 	}
-	return r;
+	return r ? r : ingress_app(a, app, e);
 }
 
 /* --- network of a private app --- */

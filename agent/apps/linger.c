@@ -7,6 +7,7 @@
 #include "apps/needs.h"
 #include "base/address.h"
 #include "config/config.h"
+#include "ingress/ingress.h"
 #include "datapath/datapath.h"
 #include "net/netlink.h"
 #include "net/sock_diag.h"
@@ -40,6 +41,7 @@ void app_release(struct agent *a, struct app *app)
 	if (*p)
 		*p = app->next;
 	services_route(a, app, NULL);
+	ingress_app_gone(a, app);
 	anchor_release(a, app);
 	unclaim(a, app, &app->vip4);
 	unclaim(a, app, &app->vip6);

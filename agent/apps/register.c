@@ -77,6 +77,8 @@ static int take_declared(struct app_spec *s, const struct app_spec *d, bool from
 		s->splice = d->splice;
 	s->splice_emulation |= d->splice_emulation;
 	r = r ? r : take_limits(s, d);
+	if (!r && !s->expose.n)
+		r = expose_list_copy(&d->expose, &s->expose);
 	return r ? error_set(e, r, "out of memory") : 0;
 }
 

@@ -7,6 +7,7 @@
 #include "machine/instance.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
+#include "ingress/ingress.h"
 #include "net/netlink.h"
 #include "registry/app_table.h"
 #include "registry/instance_ctl.h"
@@ -130,6 +131,7 @@ int sweep(struct agent *a, struct error *e)
 					   .arg = a};
 	int r = datapath_sweep(a->dp, &keep);
 
+	r = r ? r : ingress_sweep(a);
 	r = r ? r : sweep_net(a);
 	return r ? error_set(e, r, "cannot remove what an earlier agent left: %s", strerror(-r))
 		 : 0;

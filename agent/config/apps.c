@@ -166,6 +166,7 @@ static const struct key app_keys[] = {
 	{"pids", read_pids, offsetof(struct config_app, spec.pids)},
 	{"volumes", read_volumes, offsetof(struct config_app, spec.volumes)},
 	{"read-only", read_bool, offsetof(struct config_app, spec.read_only)},
+	{"expose", read_expose, offsetof(struct config_app, spec.expose)},
 };
 
 static void read_app(struct reader *r, const struct node *key, const struct node *value, void *to)

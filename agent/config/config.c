@@ -26,6 +26,7 @@ void app_spec_free(struct app_spec *s)
 	strv_free(&s->command);
 	strv_free(&s->volumes);
 	free(s->directory);
+	expose_list_free(&s->expose);
 	*s = (struct app_spec){0};
 }
 
@@ -36,11 +37,13 @@ int app_spec_copy(const struct app_spec *from, struct app_spec *to)
 	copy.name = copy.user = copy.directory = NULL;
 	copy.labels = (struct labels){0};
 	copy.env = copy.command = copy.volumes = (struct strv){0};
+	copy.expose = (struct expose_list){0};
 	if (copy_string(from->name, &copy.name) < 0 || copy_string(from->user, &copy.user) < 0 ||
 	    copy_string(from->directory, &copy.directory) < 0 ||
 	    labels_copy(&from->labels, &copy.labels) < 0 || strv_copy(&from->env, &copy.env) < 0 ||
 	    strv_copy(&from->command, &copy.command) < 0 ||
-	    strv_copy(&from->volumes, &copy.volumes) < 0) {
+	    strv_copy(&from->volumes, &copy.volumes) < 0 ||
+	    expose_list_copy(&from->expose, &copy.expose) < 0) {
 		app_spec_free(&copy);
 		return -ENOMEM;
 	}
@@ -58,7 +61,7 @@ bool app_spec_eq(const struct app_spec *a, const struct app_spec *b)
 	       a->restart == b->restart && a->splice == b->splice &&
 	       a->splice_emulation == b->splice_emulation && a->memory == b->memory &&
 	       a->cpus == b->cpus && a->pids == b->pids && strv_eq(&a->volumes, &b->volumes) &&
-	       a->read_only == b->read_only;
+	       a->read_only == b->read_only && expose_list_eq(&a->expose, &b->expose);
 }
 
 /* --- services --- */
@@ -85,6 +88,7 @@ void config_service_free(struct config_service *s)
 	free(s->backends);
 	free(s->ports);
 	service_check_free(&s->check);
+	expose_list_free(&s->expose);
 	free(s->name);
 	*s = (struct config_service){0};
 }
@@ -102,7 +106,8 @@ static int copy_backend(const struct service_backend *from, struct service_backe
 static int copy_lists(const struct config_service *from, struct config_service *to)
 {
 	if (copy_string(from->name, &to->name) < 0 ||
-	    copy_string(from->check.path, &to->check.path) < 0)
+	    copy_string(from->check.path, &to->check.path) < 0 ||
+	    expose_list_copy(&from->expose, &to->expose) < 0)
 		return -ENOMEM;
 	if (from->n_ports) {
 		to->ports = calloc(from->n_ports, sizeof(*to->ports));
@@ -162,7 +167,7 @@ bool config_service_eq(const struct config_service *a, const struct config_servi
 		    a->ports[i].target != b->ports[i].target ||
 		    a->ports[i].proto != b->ports[i].proto)
 			return false;
-	if (!service_check_eq(&a->check, &b->check))
+	if (!service_check_eq(&a->check, &b->check) || !expose_list_eq(&a->expose, &b->expose))
 		return false;
 	for (size_t i = 0; i < a->n_backends; i++)
 		if (!backend_eq(&a->backends[i], &b->backends[i]))

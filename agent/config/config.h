@@ -20,6 +20,24 @@ enum restart_policy { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
  * How words of several of them add up: splice/policy.h. */
 enum splice_mode { SPLICE_AUTO, SPLICE_ON, SPLICE_OFF, SPLICE_FORCED };
 
+/* A port of the host by which programs outside reach an app or a service, see expose.h. */
+#define EXPOSE_DEVICE_MAX 15
+struct expose {
+	struct ax_addr addr;		    /* of the host; zero: all of the family */
+	sa_family_t family;		    /* AF_UNSPEC: both */
+	uint8_t proto;			    /* IPPROTO_TCP or IPPROTO_UDP */
+	uint16_t host_port;		    /* host byte order, and so is */
+	uint16_t port;			    /* the app's or the service's */
+	char device[EXPOSE_DEVICE_MAX + 1]; /* only what comes in by it; "": whatever comes */
+};
+struct expose_list {
+	struct expose *v;
+	size_t n;
+};
+void expose_list_free(struct expose_list *l);
+int expose_list_copy(const struct expose_list *from, struct expose_list *to);
+bool expose_list_eq(const struct expose_list *a, const struct expose_list *b);
+
 /* What an app is to be: the flags of `ax run` and the keys of a config `apps:` entry. */
 struct app_spec {
 	char *name;	    /* NULL: made from the command */
@@ -42,6 +60,7 @@ struct app_spec {
 	uint32_t pids;
 	struct strv volumes; /* see limits.h */
 	bool read_only;	     /* the machine's files */
+	struct expose_list expose;
 };
 void app_spec_free(struct app_spec *s);
 int app_spec_copy(const struct app_spec *from, struct app_spec *to);
@@ -96,6 +115,7 @@ struct config_service {
 	uint32_t drain_ms; /* deadline of backends that drain; 0: none */
 	enum splice_mode splice;
 	struct service_check check;
+	struct expose_list expose;
 };
 void config_service_free(struct config_service *s);
 int config_service_copy(const struct config_service *from, struct config_service *to);

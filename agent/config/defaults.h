@@ -38,6 +38,10 @@
 #define CONFIG_BACKEND_WEIGHT	    1 /* of a service; a balancer's: rules/defaults.h */
 #define CONFIG_BACKEND_WEIGHT_MAX   1000
 
+/* of an app, and of a service */
+#define CONFIG_EXPOSE_MAX      256
+#define CONFIG_EXPOSE_MAX_TEXT "256"
+
 /* health checks */
 #define CONFIG_CHECK_EVERY_MS	  2000
 #define CONFIG_CHECK_EVERY_MIN_MS 100

@@ -56,6 +56,8 @@ void config_describe_app(char *buf, size_t size, const struct app_spec *o, const
 	if (o->splice_emulation != n->splice_emulation)
 		part(buf, size, "splice-emulation %s -> %s", o->splice_emulation ? "true" : "false",
 		     n->splice_emulation ? "true" : "false");
+	if (!expose_list_eq(&o->expose, &n->expose))
+		part(buf, size, "expose");
 	if (!strv_eq(&o->command, &n->command))
 		part(buf, size, "command");
 	if (!strv_eq(&o->env, &n->env))
@@ -85,6 +87,8 @@ void config_describe_service(char *buf, size_t size, const struct config_service
 		part(buf, size, "ports");
 	if (!service_check_eq(&o->check, &n->check))
 		part(buf, size, "check");
+	if (!expose_list_eq(&o->expose, &n->expose))
+		part(buf, size, "expose");
 	if (!buf[0])
 		part(buf, size, "backends");
 }

@@ -18,6 +18,7 @@ static int read_root(const struct node *root, struct config *c, struct config_er
 		check_limits(&r, root, c);
 	registry_free(&reading.names);
 	registry_free(&reading.addresses);
+	expose_lines_free(reading.exposed);
 	if (r.out_of_memory)
 		return -ENOMEM;
 	return errs->n ? -EINVAL : 0;

@@ -7,11 +7,15 @@
 #include "config/config.h"
 #include "yaml/read.h"
 
+struct expose_lines;
+void expose_lines_free(struct expose_lines *l);
+
 /* What they know of the whole config file: a reader's context. NULL: it is another file. */
 struct config_reading {
 	const struct node *root;
-	struct registry names;	   /* of apps and services */
-	struct registry addresses; /* of apps and services */
+	struct registry names;	      /* of apps and services */
+	struct registry addresses;    /* of apps and services */
+	struct expose_lines *exposed; /* see exposes.c */
 };
 
 /* --- sections; `to` is the struct config --- */
@@ -51,6 +55,8 @@ void read_address_port(struct reader *r, const struct node *n,
 bool read_addresses(struct reader *r, const struct node *n, struct ax_addr *ip4,
 		    struct ax_addr *ip6);
 void read_splice(struct reader *r, const struct node *n, void *to); /* enum splice_mode */
+/* A list of ports that nobody else of the file exposes (exposes.c). */
+void read_expose(struct reader *r, const struct node *n, void *to); /* struct expose_list */
 /* A backend's share: 1 to 1000. */
 void read_weight(struct reader *r, const struct node *n, void *to); /* uint32_t */
 

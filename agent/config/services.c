@@ -417,6 +417,7 @@ static const struct key service_keys[] = {
 	{"drain", read_duration_ms, offsetof(struct config_service, drain_ms)},
 	{"splice", read_splice, offsetof(struct config_service, splice)},
 	{"check", read_check, offsetof(struct config_service, check)},
+	{"expose", read_expose, offsetof(struct config_service, expose)},
 };
 
 static void read_service(struct reader *r, const struct node *key, const struct node *value,

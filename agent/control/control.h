@@ -26,9 +26,10 @@
  *      "user"?,"pid","state":"starting|running|stopping|declared","since":UNIX_SECONDS,"command":[..],
  *      "service"?,"egress":bool,"restart","detached":bool,"wait_ms","splice",
  *      "splice_emulation":bool,"cgroup","restarts":N,"memory":BYTES,"cpus_milli":N,"pids":N,
- *      "volumes":[..],"read_only":bool}]}
+ *      "volumes":[..],"read_only":bool,"expose":[TEXT]}]}   (expose: as in SPEC)
  *  {"op":"get","what":"services"} -> {"ok":true,"services":[{"id","name","ip4"?,"ip6"?,
- *      "declared":bool,"added":true?,"strategy":NAME,"wait_ms","ports":[{"port","target","proto"}],
+ *      "declared":bool,"added":true?,"strategy":NAME,"wait_ms",
+ *      "expose":[TEXT],"ports":[{"port","target","proto"}],
  *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight","state":"up|down|draining"?,"left_ms"?,"why"?}]}]}
  *      `state` is there for backends that are checked, `why` says what the last check met with, or
  *      why there is none.
@@ -82,7 +83,8 @@
  * SPEC: {"name"?,"ip4"?,"ip6"?,"labels":"k=v,..","user"?,"net":"private|host","env":[..],
  *        "command":[..],"directory"?,"wait_ms","egress":bool,"detach":bool,
  *        "restart":"no|on-failure|always","splice":"auto|on|off|forced","memory"?:BYTES,
- *        "cpus_milli"?,"pids"?,"volumes"?:["SOURCE:TARGET[:ro]",..],"read_only"?:bool}; keys that
+ *        "cpus_milli"?,"pids"?,"volumes"?:["SOURCE:TARGET[:ro]",..],"read_only"?:bool,
+ *        "expose"?:["[ADDRESS:|INTERFACE:]HOSTPORT:PORT/PROTO"]}; keys that
  * are missing have config.h's defaults.
  */
 #ifndef AX_CONTROL_CONTROL_H
@@ -96,6 +98,7 @@
 
 /* --- both sides --- */
 json_t *control_spec_to_json(const struct app_spec *s);
+json_t *control_expose_to_json(const struct expose_list *l); /* a list of texts */
 /* A string; null: no address. */
 json_t *json_addr(const struct ax_addr *addr);
 /* -EINVAL with the sentence in *e; unknown keys are errors. */

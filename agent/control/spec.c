@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* An app's specification to JSON and back: for the control socket and for the app's record. */
+#include "config/expose.h"
 #include "config/limits.h"
 #include "config/spec.h"
 #include "control/control.h"
@@ -46,6 +47,19 @@ static int limits_to_json(json_t *j, const struct app_spec *s)
 	return bad;
 }
 
+json_t *control_expose_to_json(const struct expose_list *l)
+{
+	json_t *a = json_array();
+	char text[EXPOSE_STRLEN];
+
+	for (size_t i = 0; a && i < l->n; i++)
+		if (json_array_append_new(a, json_string(expose_format(&l->v[i], text)))) {
+			json_decref(a);
+			return NULL;
+		}
+	return a;
+}
+
 json_t *control_spec_to_json(const struct app_spec *s)
 {
 	autofree char *labels = labels_format(&s->labels);
@@ -63,6 +77,8 @@ json_t *control_spec_to_json(const struct app_spec *s)
 	      json_object_set_new(j, "wait_ms", json_integer(s->wait_ms)) ||
 	      json_object_set_new(j, "egress", json_boolean(s->egress)) ||
 	      json_object_set_new(j, "splice_emulation", json_boolean(s->splice_emulation)) ||
+	      (s->expose.n &&
+	       json_object_set_new(j, "expose", control_expose_to_json(&s->expose))) ||
 	      json_object_set_new(j, "detach", json_boolean(s->detach));
 	bad = bad || limits_to_json(j, s);
 	if (!bad)
@@ -279,6 +295,16 @@ static int read_read_only(const json_t *v, struct app_spec *s, struct error *e)
 	return json_is_boolean(v) ? 0 : -EINVAL;
 }
 
+static int read_expose(const json_t *v, struct app_spec *s, struct error *e)
+{
+	CLEANUP(strv_free) struct strv texts = {0};
+	int r = read_strv(v, &texts);
+
+	for (size_t i = 0; i < texts.n && !r; i++)
+		r = spec_parse_expose(texts.v[i], &s->expose, e);
+	return r;
+}
+
 static const struct {
 	const char *key;
 	int (*read)(const json_t *v, struct app_spec *s, struct error *e);
@@ -303,6 +329,7 @@ static const struct {
 	{"pids", read_pids},
 	{"volumes", read_volumes},
 	{"read_only", read_read_only},
+	{"expose", read_expose},
 };
 
 static int read_key(const char *key, const json_t *v, struct app_spec *s, struct error *e)

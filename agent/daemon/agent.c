@@ -47,6 +47,7 @@
 #include "datapath/datapath.h"
 #include "dns/dns.h"
 #include "health/health.h"
+#include "ingress/ingress.h"
 #include "net/netlink.h"
 #include "probes/named/named.h"
 #include "registry/app_table.h"
@@ -306,6 +307,7 @@ static int open_parts(struct agent *a, struct error *e)
 	r = r ? r : work_open(a->epoll, &a->work);
 	r = r ? r : work_open(a->epoll, &a->reads);
 	r = r ? r : needs_open(a);
+	r = r ? r : ingress_open(a);
 	r = r ? r : xdp_section_open(a);
 	r = r ? r : watches_open(a);
 	r = r ? r : events_open(a, &sink);
@@ -546,6 +548,7 @@ static void agent_free(struct agent *a)
 	dns_server_close(a->dns);
 	health_close(a->health);
 	app_table_close(a);
+	ingress_close(a);
 	services_free_all(a);
 	spawn_free_all(a);
 	triggers_free(a);

@@ -385,8 +385,8 @@ static int drop_app(struct plan *p, void *o, void *n, struct error *e)
 static int drop_service(struct plan *p, void *o, void *n, struct error *e)
 {
 	(void)e;
-	if (!n && o)
-		services_section_drop(p->a, o);
+	if (o)
+		services_section_drop(p->a, o, n);
 	return 0;
 }
 

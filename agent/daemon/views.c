@@ -112,6 +112,7 @@ static json_t *spec_view(const struct app_spec *s, const char *state)
 	json_object_set_new(j, "pids", json_integer(s->pids));
 	json_object_set_new(j, "volumes", list_of(&s->volumes));
 	json_object_set_new(j, "read_only", json_boolean(s->read_only));
+	json_object_set_new(j, "expose", control_expose_to_json(&s->expose));
 	return j;
 }
 
@@ -242,6 +243,8 @@ static json_t *service_view(struct agent *a, const struct service *s)
 	put_addr(j, "ip6", &s->vip6);
 	if (added_find(a, s->name))
 		json_object_set_new(j, "added", json_true());
+	json_object_set_new(j, "expose",
+			    s->conf ? control_expose_to_json(&s->conf->expose) : json_array());
 	return j;
 }
 

@@ -107,6 +107,9 @@ static const char *const map_names[MAPS] = {
 	[MAP_HANDED] = "handed",
 	[MAP_VISITORS] = "visitors",
 	[MAP_DNS_PORTS] = "dns_ports",
+	[MAP_EXPOSED] = "exposed",
+	[MAP_EXPOSED_PORTS] = "exposed_ports",
+	[MAP_LOCAL_ADDRS] = "local_addrs",
 	[MAP_CTL] = "ctl",
 	[MAP_COUNTERS] = "counters",
 	[MAP_EVENTS] = "events",
@@ -281,7 +284,8 @@ static bool may_be_missing(int m)
 	return m == MAP_OPEN_CONNS || m == MAP_HANDED || m == MAP_LOOPBACK_SERVERS ||
 	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_PORTS ||
 	       m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS ||
-	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD;
+	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD || m == MAP_EXPOSED ||
+	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)

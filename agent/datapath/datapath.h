@@ -11,6 +11,7 @@
 #include "app.h"
 #include "ctl.h"
 #include "event.h"
+#include "expose.h"
 #include "machine/instance.h"
 #include "service.h"
 #include "base/util.h"
@@ -117,6 +118,18 @@ int datapath_held_each(struct datapath *dp, int (*f)(void *arg, const struct ax_
 		       void *arg);
 int datapath_counters(struct datapath *dp, uint64_t ret[AX_COUNTERS]);
 const char *datapath_counter_name(unsigned counter);
+
+/* --- exposed ports (include/expose.h) --- */
+int datapath_exposed_get(struct datapath *dp, const struct ax_exposed_key *key,
+			 struct ax_exposed *ret);
+int datapath_exposed_set(struct datapath *dp, const struct ax_exposed_key *key,
+			 const struct ax_exposed *x);
+int datapath_exposed_del(struct datapath *dp, const struct ax_exposed_key *key);
+/* Forgets those for which keep() says false. */
+int datapath_exposed_sweep(struct datapath *dp,
+			   bool (*keep)(void *arg, const struct ax_exposed_key *key), void *arg);
+/* Which of 64 ports there are, see AX_EXPOSED_WORD. */
+int datapath_exposed_ports(struct datapath *dp, uint32_t word, uint64_t bits);
 
 /* --- packets --- */
 /* Attaches the fabric to the host end of a private app's veth pair, or replaces it there. */

@@ -100,6 +100,7 @@ struct agent {
 	struct doomed *doomed;
 	struct drain *drains;
 	struct events *events;
+	struct ingress *ingress;
 	struct health *health;
 	struct held held;
 	struct needs *needs;

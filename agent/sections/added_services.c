@@ -129,7 +129,7 @@ static int stand_on(struct agent *a, const struct added_services *from, struct a
 		const struct config_service *old = &from->config.services[i];
 
 		if (!find(to, old->name))
-			services_section_drop(a, old);
+			services_section_drop(a, old, NULL);
 	}
 	for (size_t i = 0; i < to->config.n_services; i++) {
 		struct config_service *next = &to->config.services[i];
@@ -215,7 +215,7 @@ static int change(struct agent *a, json_t *words, struct error *e)
 		stand_on(a, next, was, NULL);
 	} else {
 		for (size_t i = 0; i < next->config.n_services; i++)
-			services_section_drop(a, &next->config.services[i]);
+			services_section_drop(a, &next->config.services[i], NULL);
 	}
 	drop(next);
 	return r;

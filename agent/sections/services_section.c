@@ -3,6 +3,7 @@
 #include "sections/added_services.h"
 #include "apps/linger.h"
 #include "config/config.h"
+#include "ingress/ingress.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "services/drain.h"
@@ -29,12 +30,17 @@ int services_section_put(struct agent *a, const struct config_service *old,
 	return s ? service_change(a, s, next, e) : service_declare(a, next, e);
 }
 
-void services_section_drop(struct agent *a, const struct config_service *old)
+void services_section_drop(struct agent *a, const struct config_service *old,
+			   const struct config_service *next)
 {
 	struct service *s = service_by_name(a, old->name);
 
 	if (!s || !s->conf)
 		return;
+	if (next) {
+		ingress_service_next(a, s, &next->expose);
+		return;
+	}
 	drains_forget(a, s->name);
 	service_remove(a, s);
 }

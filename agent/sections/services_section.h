@@ -13,8 +13,10 @@ struct agent;
 int services_section_put(struct agent *a, const struct config_service *old,
 			 struct config_service *next, struct error *e);
 
-/* The config does not have it any more. */
-void services_section_drop(struct agent *a, const struct config_service *old);
+/* The config does not have it any more (next: NULL), or as `next` has it: what it exposes no more
+ * is free for others then. */
+void services_section_drop(struct agent *a, const struct config_service *old,
+			   const struct config_service *next);
 
 /* Declares the config's services that could not be before. */
 void services_section_retry(struct agent *a);

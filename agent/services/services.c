@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "health/health.h"
+#include "ingress/ingress.h"
 #include "registry/app_record.h"
 #include "registry/app_table.h"
 #include "registry/declared.h"
@@ -270,6 +271,7 @@ void service_remove(struct agent *a, struct service *s)
 	struct name *n = name_find(a, s->name);
 
 	checks_forget(s);
+	ingress_service_gone(a, s);
 	each_endpoint(s->conf, &s->vip4, &s->vip6, drop_one, &d);
 	for (struct app *app = a->apps; app; app = app->next) {
 		if (app->service != s)
@@ -377,7 +379,8 @@ int service_declare(struct agent *a, struct config_service *conf, struct error *
 	r = r ? r : service_tell(a, s, e);
 	if (r)
 		service_remove(a, s);
-	return r;
+	/* (it serves those inside in any case) */
+	return r ? r : ingress_service(a, s, e);
 }
 
 int service_change(struct agent *a, struct service *s, struct config_service *conf, struct error *e)
@@ -392,6 +395,7 @@ int service_change(struct agent *a, struct service *s, struct config_service *co
 	}
 	s->conf = conf;
 	r = service_sync(a, s, e);
+	r = r ? r : ingress_service(a, s, e);
 	each_endpoint(old, &s->vip4, &s->vip6, drop_one, &d);
 	return r;
 }

@@ -3,6 +3,7 @@
  * text that gives the same again. */
 #include "base/near.h"
 #include "config/config.h"
+#include "config/expose.h"
 #include "config/spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -64,6 +65,20 @@ static void check_labels(const char *s)
 	labels_free(&l);
 }
 
+static void check_expose(const char *s)
+{
+	struct expose_list l = {0}, again = {0};
+	char text[EXPOSE_STRLEN];
+	int r;
+
+	if (!want_expose(s, &l, &r) && l.n) {
+		check(!want_expose(expose_format(&l.v[0], text), &again, &r));
+		check(again.n == 1 && expose_eq(&l.v[0], &again.v[0]));
+	}
+	expose_list_free(&l);
+	expose_list_free(&again);
+}
+
 static void check_flags(const char *s)
 {
 	static const char *const words[] = {"command", "ports", "backends", "labels"};
@@ -104,6 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_endpoint(s);
 	check_labels(s);
 	check_flags(s);
+	check_expose(s);
 	port = port_parse(s);
 	check(port == -EINVAL || (port >= 1 && port <= 65535));
 	return 0;

@@ -201,6 +201,7 @@ static const char whole_app[] = "apps:\n"
 				"    egress: true\n"
 				"    restart: on-failure\n"
 				"    splice: forced\n"
+				"    expose: [\"8080:80\", \"[::1]:53:53/udp\"]\n"
 				"  db:\n";
 
 static void an_app_is_read(void **state)
@@ -225,6 +226,9 @@ static void an_app_is_read(void **state)
 	assert_false(s->detach);
 	assert_int_equal(s->restart, RESTART_ON_FAILURE);
 	assert_int_equal(s->splice, SPLICE_FORCED);
+	assert_int_equal(s->expose.n, 2);
+	assert_int_equal(s->expose.v[0].host_port, 8080);
+	assert_int_equal(s->expose.v[1].proto, IPPROTO_UDP);
 
 	s = &c.apps[1].spec; /* only declared: defaults */
 	assert_string_equal(c.apps[1].key, "db");
@@ -484,16 +488,16 @@ static void copies_are_equal_until_changed(void **state)
 /* Every field counts in a comparison: a forgotten one would be a change that is not applied. */
 static void a_change_of_any_field_is_seen(void **state)
 {
-	static const char *const apps[] = {"{name: x}",	     "{ip: 1.2.3.4}",
-					   "{ip: fd00::1}",  "{labels: a=b}",
-					   "{user: x}",	     "{net: host}",
-					   "{env: [A=b]}",   "{command: x}",
-					   "{directory: /}", "{wait: 1}",
-					   "{egress: on}",   "{restart: always}",
-					   "{splice: on}",   "{splice-emulation: yes}",
-					   "{memory: 1M}",   "{cpus: 1}",
-					   "{pids: 1}",	     "{volumes: [/a:/b]}",
-					   "{read-only: on}"};
+	static const char *const apps[] = {"{name: x}",	      "{ip: 1.2.3.4}",
+					   "{ip: fd00::1}",   "{labels: a=b}",
+					   "{user: x}",	      "{net: host}",
+					   "{env: [A=b]}",    "{command: x}",
+					   "{directory: /}",  "{wait: 1}",
+					   "{egress: on}",    "{restart: always}",
+					   "{splice: on}",    "{splice-emulation: yes}",
+					   "{memory: 1M}",    "{cpus: 1}",
+					   "{pids: 1}",	      "{volumes: [/a:/b]}",
+					   "{read-only: on}", "{expose: [\"1:1\"]}"};
 	static const char *const services[] = {"{ip: 1.2.3.4}",
 					       "{ip: fd00::1}",
 					       "{ports: [1]}",

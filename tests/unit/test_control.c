@@ -77,6 +77,7 @@ static void every_field_makes_the_round_trip(void **state)
 		"{\"splice_emulation\":true}",
 		"{\"memory\":1048576,\"cpus_milli\":1500,\"pids\":7,\"read_only\":true}",
 		"{\"volumes\":[\"/a:/b\",\"/c:/d:ro\"]}",
+		"{\"expose\":[\"8080:80/tcp\",\"[::1]:53:53/udp\"]}",
 		"{\"name\":\"a\",\"ip4\":\"10.0.0.1\",\"ip6\":\"fd00::2\",\"labels\":\"k=v\","
 		"\"user\":\"u\",\"net\":\"host\",\"env\":[\"K=V\"],\"command\":[\"x\"],"
 		"\"directory\":\"/\",\"wait_ms\":7,\"egress\":true,\"detach\":true,"

@@ -39,6 +39,7 @@ void cell_bytes(struct table *t, const struct cell *c);
 void cell_yes(struct table *t, const struct cell *c); /* "yes" or "no" */
 void cell_age(struct table *t, const struct cell *c); /* of a time of day in seconds */
 void cell_wait(struct table *t, const struct cell *c);
+void cell_list(struct table *t, const struct cell *c); /* of texts */
 /* IPv4 if there is one: the one column for addresses is never empty without need. */
 void cell_ip(struct table *t, const struct cell *c);
 void cell_state(struct table *t, const struct cell *c);

@@ -121,6 +121,7 @@ static const struct column columns[] = {
 	{{.title = "LIMITS", .keep = 3, .min = 8, .wide = true}, cell_limits, NULL},
 	{{.title = "VOLUMES", .keep = 2, .min = 8, .wide = true}, cell_command, "volumes"},
 	{{.title = "READ-ONLY", .keep = 2, .wide = true}, cell_yes, "read_only"},
+	{{.title = "EXPOSED", .keep = 6, .min = 12, .wide = true}, cell_list, "expose"},
 	{{.title = "COMMAND", .keep = 11, .min = 16}, cell_command, "command"},
 };
 

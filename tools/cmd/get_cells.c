@@ -66,6 +66,25 @@ void cell_wait(struct table *t, const struct cell *c)
 		table_add(t, NULL);
 }
 
+void cell_list(struct table *t, const struct cell *c)
+{
+	json_t *list = json_object_get(c->item, c->key), *item;
+	struct builder b;
+	size_t i;
+
+	if (!json_array_size(list)) {
+		table_add(t, NULL);
+		return;
+	}
+	if (!builder_open(&b)) {
+		t->failed = true;
+		return;
+	}
+	json_array_foreach (list, i, item)
+		fprintf(b.f, "%s%s", i ? "," : "", json_string_value(item));
+	builder_add_to(t, &b);
+}
+
 void cell_ip(struct table *t, const struct cell *c)
 {
 	const char *ip4 = member_string(c->item, "ip4");

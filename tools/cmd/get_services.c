@@ -77,6 +77,7 @@ static const struct column columns[] = {
 	{{.title = "STRATEGY", .keep = 10}, cell_text, "strategy"},
 	{{.title = "KIND", .keep = 4, .wide = true}, cell_kind, "declared"},
 	{{.title = "WAIT", .keep = 4, .wide = true}, cell_wait, "wait_ms"},
+	{{.title = "EXPOSED", .keep = 6, .min = 12, .wide = true}, cell_list, "expose"},
 	{{.title = "BACKENDS", .keep = 12, .min = 20}, cell_backends, "backends"},
 };
 

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whose exposed ports are whose. */
+#include <arpa/inet.h>
+#include <net/if.h>
+
+#include "ingress/ingress.h"
+#include "ingress/priv.h"
+#include "base/log.h"
+#include "datapath/datapath.h"
+#include "registry/app_table.h"
+#include "registry/instance_ctl.h"
+#include "registry/service_table.h"
+
+int ingress_open(struct agent *a)
+{
+	a->ingress = calloc(1, sizeof(*a->ingress));
+	return a->ingress ? 0 : -ENOMEM;
+}
+
+static void exposure_free(struct exposure *x)
+{
+	for (int f = 0; f < FAMILIES; f++)
+		close_fd(&x->fd[f]);
+	free(x);
+}
+
+void ingress_close(struct agent *a)
+{
+	while (a->ingress && a->ingress->list) {
+		struct exposure *x = a->ingress->list;
+
+		a->ingress->list = x->next;
+		exposure_free(x);
+	}
+	free(a->ingress);
+	a->ingress = NULL;
+}
+
+/* --- to the kernel --- */
+
+static bool in_word(const struct exposure *x, const struct expose *of)
+{
+	return x->x.proto == of->proto && x->x.host_port >> 6 == of->host_port >> 6;
+}
+
+/* The bits of 64 ports, of which one came or went. */
+static int tell_ports(struct agent *a, const struct expose *of)
+{
+	uint64_t bits = 0;
+
+	for (const struct exposure *x = a->ingress->list; x; x = x->next)
+		if (in_word(x, of) && (x->has[V4] || x->has[V6]))
+			bits |= AX_EXPOSED_BIT(x->x.host_port);
+	return datapath_exposed_ports(
+		a->dp, AX_EXPOSED_WORD(of->host_port, of->proto == IPPROTO_UDP), bits);
+}
+
+static uint16_t kinds_of(const struct exposure *x)
+{
+	bool host = x->app && x->app->spec.net == NET_HOST;
+
+	if (x->x.proto == IPPROTO_UDP)
+		return AX_EXPOSED_PACKETS;
+	if (x->app)
+		return host ? AX_EXPOSED_HOST_TCP : AX_EXPOSED_PACKETS;
+	return AX_EXPOSED_HOST_TCP | AX_EXPOSED_PACKETS;
+}
+
+static int tell_kinds(struct agent *a)
+{
+	uint16_t kinds = 0;
+
+	for (const struct exposure *x = a->ingress->list; x; x = x->next)
+		if (x->has[V4] || x->has[V6])
+			kinds |= kinds_of(x);
+	if (kinds == a->ctl.exposed)
+		return 0;
+	a->ctl.exposed = kinds;
+	return agent_tell_ctl(a);
+}
+
+static struct ax_exposed_key key_of(const struct expose *x, int family)
+{
+	struct ax_exposed_key k = {
+		.at = {.addr = x->addr, .port_be = htons(x->host_port), .proto = x->proto},
+		.ifindex = *x->device ? if_nametoindex(x->device) : 0};
+
+	if (addr_is_zero(&x->addr) && family == V4)
+		k.at.addr = addr_from_v4(0);
+	return k;
+}
+
+/* One family of one port. */
+static int tell(struct agent *a, struct exposure *x, int family, const struct owner *o,
+		struct error *e)
+{
+	const struct ax_exposed to = {
+		.to = {.addr = o->vip[family], .port_be = htons(x->x.port), .proto = x->x.proto},
+		.flags = o->service ? AX_EXPOSED_SERVICE : 0};
+	struct ax_exposed was;
+	char text[EXPOSE_STRLEN];
+	int r;
+
+	x->key[family] = key_of(&x->x, family);
+	if (x->fd[family] < 0) {
+		bool known = datapath_exposed_get(a->dp, &x->key[family], &was) == 0;
+
+		r = reserve(x, family, known, e);
+		if (r)
+			return r;
+	}
+	if (*x->x.device && !x->key[family].ifindex)
+		return 0;
+	r = datapath_exposed_set(a->dp, &x->key[family], &to);
+	if (r)
+		return error_set(e, r, "the kernel refuses the exposed port %s: %s",
+				 expose_format(&x->x, text), strerror(-r));
+	x->has[family] = true;
+	return 0;
+}
+
+static void untell(struct agent *a, struct exposure *x)
+{
+	for (int f = 0; f < FAMILIES; f++)
+		if (x->has[f])
+			datapath_exposed_del(a->dp, &x->key[f]);
+	x->has[V4] = x->has[V6] = false;
+	tell_ports(a, &x->x);
+}
+
+/* --- claims --- */
+
+static bool is_owners(const struct exposure *x, const struct owner *o)
+{
+	return o->app ? x->app == o->app : x->service == o->service;
+}
+
+static void drop(struct agent *a, struct exposure **at)
+{
+	struct exposure *x = *at;
+
+	untell(a, x);
+	*at = x->next;
+	exposure_free(x);
+}
+
+/* 0: nobody has what clashes. Whose app has ended, and only lingers, gives it up. */
+static int check_free(struct agent *a, const struct expose *x, const struct owner *o,
+		      struct error *e)
+{
+	char text[EXPOSE_STRLEN];
+
+	for (struct exposure **at = &a->ingress->list; *at;) {
+		const struct exposure *other = *at;
+
+		if (is_owners(other, o) || !expose_clashes(&other->x, x)) {
+			at = &(*at)->next;
+			continue;
+		}
+		if (!other->app || other->app->state != APP_ENDED)
+			return error_set(e, -EADDRINUSE,
+					 "cannot expose %s: the %s %s exposes that port already",
+					 expose_format(x, text), other->app ? "app" : "service",
+					 other->app ? other->app->spec.name : other->service->name);
+		drop(a, at);
+	}
+	return 0;
+}
+
+static struct exposure *find(struct agent *a, const struct expose *x, const struct owner *o)
+{
+	for (struct exposure *at = a->ingress->list; at; at = at->next)
+		if (is_owners(at, o) && expose_eq(&at->x, x))
+			return at;
+	return NULL;
+}
+
+static int check_family(const struct expose *x, const struct owner *o, struct error *e)
+{
+	char text[EXPOSE_STRLEN];
+
+	if (!x->family || !addr_is_zero(&o->vip[x->family == AF_INET ? V4 : V6]))
+		return 0;
+	return error_set(e, -EAFNOSUPPORT,
+			 "cannot expose %s: %s has no %s address (see agent.pool, or --ip)",
+			 expose_format(x, text), o->name, x->family == AF_INET ? "IPv4" : "IPv6");
+}
+
+static int claim(struct agent *a, const struct expose *x, const struct owner *o, struct error *e)
+{
+	struct exposure *own = find(a, x, o);
+	int r = check_family(x, o, e);
+
+	if (!r && (x->proto == IPPROTO_UDP || (o->app && o->app->spec.net == NET_PRIVATE)))
+		r = error_set(e, -EOPNOTSUPP, "only TCP of apps in host mode can be exposed");
+	r = r ? r : check_free(a, x, o, e);
+	if (r)
+		return r;
+	if (!own) {
+		own = calloc(1, sizeof(*own));
+		if (!own)
+			return error_set(e, -ENOMEM, "out of memory");
+		*own = (struct exposure){.next = a->ingress->list,
+					 .x = *x,
+					 .app = o->app,
+					 .service = o->service,
+					 .fd = {-1, -1}};
+		a->ingress->list = own;
+	}
+	for (int f = 0; f < FAMILIES && !r; f++) {
+		bool wanted = !x->family || x->family == (f == V4 ? AF_INET : AF_INET6);
+
+		if (wanted && !addr_is_zero(&o->vip[f]))
+			r = tell(a, own, f, o, e);
+	}
+	r = r ? r : tell_ports(a, x);
+	return r;
+}
+
+static bool is_in(const struct expose_list *l, const struct expose *x)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (expose_eq(&l->v[i], x))
+			return true;
+	return false;
+}
+
+/* Gives back what is the owner's and not in the list. */
+static void drop_others(struct agent *a, const struct owner *o, const struct expose_list *keep)
+{
+	for (struct exposure **at = &a->ingress->list; *at;) {
+		if (is_owners(*at, o) && !is_in(keep, &(*at)->x))
+			drop(a, at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+static int settle(struct agent *a, const struct owner *o, struct error *e)
+{
+	static const struct expose_list none;
+	struct error why = {0};
+	int r = 0, told;
+
+	drop_others(a, o, o->list);
+	for (size_t i = 0; i < o->list->n && !r; i++)
+		r = claim(a, &o->list->v[i], o, &why);
+	if (r)
+		drop_others(a, o, &none);
+	told = tell_kinds(a);
+	if (!r && told)
+		r = error_set(&why, told, "the kernel refuses the exposed ports: %s",
+			      strerror(-told));
+	if (r && e)
+		*e = why;
+	return r;
+}
+
+static struct owner owner_app(const struct app *app)
+{
+	return (struct owner){.app = app,
+			      .name = app->spec.name,
+			      .list = &app->spec.expose,
+			      .vip = {app->vip4, app->vip6}};
+}
+
+static struct owner owner_service(const struct service *s)
+{
+	static const struct expose_list none;
+
+	return (struct owner){.service = s,
+			      .name = s->name,
+			      .list = s->conf ? &s->conf->expose : &none,
+			      .vip = {s->vip4, s->vip6}};
+}
+
+int ingress_app(struct agent *a, const struct app *app, struct error *e)
+{
+	const struct owner o = owner_app(app);
+
+	return settle(a, &o, e);
+}
+
+int ingress_service(struct agent *a, const struct service *s, struct error *e)
+{
+	const struct owner o = owner_service(s);
+
+	return settle(a, &o, e);
+}
+
+void ingress_service_next(struct agent *a, const struct service *s, const struct expose_list *next)
+{
+	const struct owner o = {.service = s};
+
+	drop_others(a, &o, next);
+}
+
+static void gone(struct agent *a, const struct owner *o)
+{
+	static const struct expose_list none;
+
+	drop_others(a, o, &none);
+	tell_kinds(a);
+}
+
+void ingress_app_gone(struct agent *a, const struct app *app)
+{
+	const struct owner o = {.app = app};
+
+	gone(a, &o);
+}
+
+void ingress_service_gone(struct agent *a, const struct service *s)
+{
+	const struct owner o = {.service = s};
+
+	gone(a, &o);
+}
+
+/* --- what a former agent left --- */
+
+static bool keep(void *arg, const struct ax_exposed_key *key)
+{
+	const struct agent *a = arg;
+
+	for (const struct exposure *x = a->ingress->list; x; x = x->next)
+		for (int f = 0; f < FAMILIES; f++)
+			if (x->has[f] && memcmp(&x->key[f], key, sizeof(*key)) == 0)
+				return true;
+	return false;
+}
+
+int ingress_sweep(struct agent *a)
+{
+	int r = datapath_exposed_sweep(a->dp, keep, a);
+
+	for (uint32_t word = 0; word < AX_EXPOSED_WORDS && !r; word++) {
+		uint64_t bits = 0;
+
+		for (const struct exposure *x = a->ingress->list; x; x = x->next)
+			if (AX_EXPOSED_WORD(x->x.host_port, x->x.proto == IPPROTO_UDP) == word &&
+			    (x->has[V4] || x->has[V6]))
+				bits |= AX_EXPOSED_BIT(x->x.host_port);
+		r = datapath_exposed_ports(a->dp, word, bits);
+	}
+	return r ? r : tell_kinds(a);
+}

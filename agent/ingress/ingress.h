@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Exposed ports: whose they are, the sockets that keep others from them, and what the kernel is
+ * told. What was exposed stays so while no agent runs: the next one claims it anew, and takes it as
+ * it is where a port was bound by somebody meanwhile.
+ */
+#ifndef AX_INGRESS_INGRESS_H
+#define AX_INGRESS_INGRESS_H
+
+#include "base/util.h"
+
+struct agent;
+struct app;
+struct expose_list;
+struct service;
+
+int ingress_open(struct agent *a);
+/* Memory and sockets only: the kernel keeps what it was told. */
+void ingress_close(struct agent *a);
+
+/* Claims what the app (or service) exposes now, and gives back what it did before. -EADDRINUSE with
+ * a sentence that names who has the port; then it has none of them that it did not have before. */
+int ingress_app(struct agent *a, const struct app *app, struct error *e);
+int ingress_service(struct agent *a, const struct service *s, struct error *e);
+/* Gives back what the service exposes but does not in its next configuration: another one may claim
+ * it first. */
+void ingress_service_next(struct agent *a, const struct service *s, const struct expose_list *next);
+void ingress_app_gone(struct agent *a, const struct app *app);
+void ingress_service_gone(struct agent *a, const struct service *s);
+
+/* Forgets what a former agent exposed and nobody has claimed. */
+int ingress_sweep(struct agent *a);
+
+#endif

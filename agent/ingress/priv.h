@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Between the files of this room only. */
+#ifndef AX_INGRESS_PRIV_H
+#define AX_INGRESS_PRIV_H
+
+#include "config/expose.h"
+#include "expose.h"
+#include "registry/state.h"
+
+enum { V4, V6, FAMILIES };
+
+/* Whose ports, and where they lead. */
+struct owner {
+	const struct app *app;
+	const struct service *service; /* if not an app */
+	const char *name;
+	const struct expose_list *list;
+	struct ax_addr vip[FAMILIES]; /* zero: none */
+};
+
+struct exposure {
+	struct exposure *next;
+	struct expose x;
+	const struct app *app;
+	const struct service *service;
+	int fd[FAMILIES]; /* that keeps the port, -1 */
+	bool has[FAMILIES];
+	struct ax_exposed_key key[FAMILIES]; /* the kernel's entry, if has */
+};
+
+struct ingress {
+	struct exposure *list;
+};
+
+/* Keeps the port of one family from others, for what is not in the kernel's table yet. With `known`
+ * it is: then who has the port meanwhile is put up with. */
+int reserve(struct exposure *x, int family, bool known, struct error *e);
+
+#endif

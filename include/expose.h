@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Ports of the host by which programs outside ax reach apps and services. */
+#ifndef AX_EXPOSE_H
+#define AX_EXPOSE_H
+
+#include <linux/types.h>
+#include "addr.h"
+
+#define AX_EXPOSED_MAX 65536
+
+/*
+ * Map `exposed`: an address of the host, or the wildcard of a family (:: or ::ffff:0.0.0.0), and
+ * where packets to it come in (0: anywhere) -> what is there instead. An address comes before the
+ * wildcard.
+ *
+ * TCP of host-mode apps needs no packet touched: sk_lookup finds the listener. All else is
+ * translated on the host's interfaces (xdp/expose.bpf.c), as flows (struct ax_flow) of which the
+ * asked endpoint is the host's.
+ */
+struct ax_exposed_key {
+	struct ax_endpoint at;
+	__u32 ifindex;
+};
+_Static_assert(sizeof(struct ax_exposed_key) == 24, "struct ax_exposed_key is a map key");
+
+enum ax_exposed_flag {
+	AX_EXPOSED_SERVICE = 1 << 0, /* `to` is a service's endpoint, else an app's */
+};
+
+struct ax_exposed {
+	struct ax_endpoint to;
+	__u32 flags; /* enum ax_exposed_flag */
+};
+_Static_assert(sizeof(struct ax_exposed) == 24, "struct ax_exposed is a map value");
+
+/* ax_ctl.exposed */
+enum ax_exposed_kind {
+	AX_EXPOSED_HOST_TCP = 1 << 0, /* something that sk_lookup has to know */
+	AX_EXPOSED_PACKETS = 1 << 1,  /* something that is translated */
+};
+
+/*
+ * Map `exposed_ports`: a bit for each port and protocol of map `exposed`, by which all others are
+ * told from these at the cost of one look into an array.
+ *
+ * Map `local_addrs`: the host's addresses, but for those of ax and for 127.0.0.0/8 and ::1.
+ */
+#define AX_EXPOSED_WORDS	      2048
+#define AX_EXPOSED_WORD(port, is_udp) (((__u32)(port) >> 6) + ((is_udp) ? 1024u : 0u))
+#define AX_EXPOSED_BIT(port)	      (1ull << ((port)&63))
+
+#endif
