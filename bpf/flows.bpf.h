@@ -113,6 +113,7 @@ static __noinline __attribute__((unused)) bool flow_write_both(const struct ax_f
 	struct ax_flow back = {.to = key->peer,
 			       .client_port_be = key->client.port_be,
 			       .state = f->state,
+			       .kind = f->kind,
 			       .seen = f->seen};
 	struct ax_flow_key other;
 
@@ -134,8 +135,11 @@ static __always_inline __u8 flow_next_state(__u8 state, __u8 flags, bool from_ap
 		return from_app ? state | AX_FLOW_ANSWERED : state;
 	if (flags & FLOW_FIN)
 		return state | (from_app ? AX_FLOW_FIN_APP : AX_FLOW_FIN_CLIENT);
+	/* one whose entry was pushed out, and is there again: the app knows of it */
+	if (from_app)
+		return state | AX_FLOW_ANSWERED;
 	/* one that only pretends to have got the answer is reset by the app */
-	return !from_app && state & AX_FLOW_ANSWERED ? state | AX_FLOW_OPEN : state;
+	return state & AX_FLOW_ANSWERED ? state | AX_FLOW_OPEN : state;
 }
 
 /* A packet of a flow that flow_find() found. */

@@ -216,12 +216,17 @@ enum ax_flow_state {
 	AX_FLOW_RESET = 1 << 4,
 };
 
+enum ax_flow_kind {
+	AX_FLOW_SERVICE = 0,
+	AX_FLOW_EXPOSED = 1, /* the peer is a port of the host, see expose.h */
+};
+
 struct ax_flow {
 	struct ax_endpoint to; /* who is in the place of the key's peer */
 	__be16 client_port_be; /* and of the client's port */
 	__u8 state;	       /* enum ax_flow_state, the same in both directions */
-	__u8 pad;
-	__u32 seen; /* CLOCK_MONOTONIC, in 2^30 ns */
+	__u8 kind;	       /* enum ax_flow_kind, too */
+	__u32 seen;	       /* CLOCK_MONOTONIC, in 2^30 ns */
 };
 _Static_assert(sizeof(struct ax_flow) == 28, "struct ax_flow is a map value");
 

@@ -9,6 +9,7 @@
 
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
+#include "expose_answer.bpf.h"
 #include "flows.bpf.h"
 #include "host_socket.bpf.h"
 #include "maps.bpf.h"
@@ -20,24 +21,6 @@ static __always_inline int drop(__u32 reason)
 {
 	count(reason);
 	return TC_ACT_SHOT;
-}
-
-#define HEADERS_MAX 256 /* of a packet, as far as they are looked at */
-
-/* The headers of a packet that was just made lie in its linear part; one that arrived from
- * elsewhere may have to be pulled there. */
-static __always_inline int parse_skb(struct __sk_buff *skb, struct packet *p)
-{
-	int r = parse_tc(skb, p);
-
-	if (r == PARSE_OK &&
-	    (p->has_l4 || p->later || (p->proto != IPPROTO_TCP && p->proto != IPPROTO_UDP)))
-		return r;
-	if (r == PARSE_NOT_IP)
-		return r;
-	/* (a length of 0 would mean the linear part, which is there already) */
-	bpf_skb_pull_data(skb, skb->len < HEADERS_MAX ? skb->len : HEADERS_MAX);
-	return parse_tc(skb, p);
 }
 
 /* A segment of a connection that stands: whoever opened it was judged by its first packet. A
@@ -90,17 +73,21 @@ static __always_inline int answer_of_flow(struct __sk_buff *skb, const struct pa
 	struct ax_flow_key flow;
 	__be16 client_port_be;
 	struct ax_flow *f;
+	__u8 kind;
 
 	if (!c || !p->has_l4)
 		return -1;
 	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
-	f = c->service_ifindex ? flow_find(&flow) : NULL;
+	f = c->service_ifindex || c->exposed & AX_EXPOSED_PACKETS ? flow_find(&flow) : NULL;
 	if (!f)
 		return p->proto == IPPROTO_UDP && bpf_map_lookup_elem(&datagrams, &flow) ? TC_ACT_OK
 											 : -1;
 	asked = f->to;
 	client_port_be = f->client_port_be;
+	kind = f->kind;
 	flow_seen(&flow, f, p->tcp_flags, true);
+	if (kind == AX_FLOW_EXPOSED)
+		return answer_exposed(skb, p, &asked, client_port_be);
 	if (rewrite_endpoint(skb, p, true, &asked) || rewrite_port(skb, p, false, client_port_be))
 		return drop(AX_COUNT_ERROR);
 	return bpf_redirect(c->service_ifindex, BPF_F_INGRESS);
@@ -111,13 +98,16 @@ static __always_inline int answer_of_flow(struct __sk_buff *skb, const struct pa
 static __always_inline void end_flow(const struct packet *p, const struct ax_ctl *c)
 {
 	struct ax_flow_key flow;
+	struct ax_flow *f;
 
-	if (!c->service_ifindex || !p->has_l4)
+	if ((!c->service_ifindex && !c->exposed) || !p->has_l4)
 		return;
 	if (p->proto == IPPROTO_TCP ? !(p->tcp_flags & TCP_FLAG_SYN_BIT) : p->proto != IPPROTO_UDP)
 		return;
 	flow_of(&p->src, p->sport_be, &p->dst, p->dport_be, p->proto, &flow);
-	if (flow_find(&flow))
+	f = flow_find(&flow);
+	/* (a client's own port: whoever guesses it does not end what is open) */
+	if (f && (f->kind != AX_FLOW_EXPOSED || !(f->state & AX_FLOW_OPEN)))
 		flow_forget(&flow);
 }
 
@@ -281,6 +271,10 @@ int ax_to_app(struct __sk_buff *skb)
 			return drop(AX_COUNT_FABRIC_DENIED);
 		return TC_ACT_OK;
 	}
+	if (skb->tc_index == FOR_EXPOSED) {
+		skb->tc_index = 0;
+		return TC_ACT_OK;
+	}
 	if (skb->tc_index == FOR_SERVICE)
 		skb->tc_index = 0;
 	else
@@ -288,6 +282,10 @@ int ax_to_app(struct __sk_buff *skb)
 	if (c->host_access)
 		return TC_ACT_OK;
 	if (is_answer(&p))
+		return TC_ACT_OK;
+	/* what this host says of packets of the app's that are too long (expose_answer.bpf.h) */
+	if (!skb->ingress_ifindex && c->exposed & AX_EXPOSED_PACKETS &&
+	    (p.proto == IPPROTO_ICMP || p.proto == IPPROTO_ICMPV6))
 		return TC_ACT_OK;
 	/* what answers an app's datagrams to the outside, but not from this host */
 	if (!src && (dst->flags & AX_VIP_EGRESS) && p.proto != IPPROTO_TCP)

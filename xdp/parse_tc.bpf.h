@@ -15,4 +15,22 @@ __weak __noinline int parse_tc(struct __sk_buff *skb, struct packet *p)
 		 : PARSE_MALFORMED;
 }
 
+#define HEADERS_MAX 256 /* of a packet, as far as they are looked at */
+
+/* The headers of a packet that was just made lie in its linear part; one that arrived from
+ * elsewhere may have to be pulled there. */
+static __always_inline int parse_skb(struct __sk_buff *skb, struct packet *p)
+{
+	int r = parse_tc(skb, p);
+
+	if (r == PARSE_OK &&
+	    (p->has_l4 || p->later || (p->proto != IPPROTO_TCP && p->proto != IPPROTO_UDP)))
+		return r;
+	if (r == PARSE_NOT_IP)
+		return r;
+	/* (a length of 0 would mean the linear part, which is there already) */
+	bpf_skb_pull_data(skb, skb->len < HEADERS_MAX ? skb->len : HEADERS_MAX);
+	return parse_tc(skb, p);
+}
+
 #endif

@@ -57,6 +57,7 @@ static __always_inline int rewrite_port(struct __sk_buff *skb, const struct pack
 /* Marks a packet on its way from ax_to_service() to ax_to_app(), in __sk_buff.tc_index, which
  * nobody but tc programs writes. */
 #define FOR_SERVICE 0xa85e
+#define FOR_EXPOSED 0xa85f /* the same, from ax_from_outside() */
 
 /* Sets the source or the destination. The packet must have has_l4. Returns 0 or -1; pointers into
  * the packet are invalid after it. */

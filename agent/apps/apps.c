@@ -130,6 +130,7 @@ int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e)
 		return error_set(e, r, "cannot connect the network of %s: %s", app->spec.name,
 				 strerror(-r));
 	app->netns_fd = fcntl(netns_fd, F_DUPFD_CLOEXEC, 3); /* see is_sending() */
+	ingress_device(a, app);
 	r = vip_resync(a, &app->vip4, e);
 	r = r ? r : vip_resync(a, &app->vip6, e);
 	r = r ? r : services_route(a, app, e);

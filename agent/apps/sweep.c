@@ -170,6 +170,8 @@ int sweep_all(const struct instance *inst)
 		r = nl_link_index(nl, "lo", &lo);
 	if (r)
 		return r;
+	none.nl = nl;
+	ingress_detach(&none);
 	r = nl_link_each(nl, inst->device_prefix, note_link, &s);
 	for (size_t i = 0; i < s.n_links; i++)
 		nl_link_del(nl, s.links[i]);

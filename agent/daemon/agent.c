@@ -512,6 +512,9 @@ static void dispatch(struct daemon *d, struct loop_item *item, uint32_t events)
 	case LOOP_LINK:
 		xdp_section_on_link(a);
 		break;
+	case LOOP_INGRESS:
+		ingress_on_link(a);
+		break;
 	case LOOP_XDP_TIMER:
 		xdp_section_on_timer(a);
 		break;

@@ -67,6 +67,8 @@ static const struct program_info {
 	{"ax_to_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
 	{"ax_to_service", AT_FABRIC, false,
 	 "services with private backends are closed to programs outside ax", "Linux 5.17"},
+	{"ax_from_outside", AT_FABRIC, false,
+	 "ports of private apps, and of services, are not exposed", "Linux 5.17"},
 	{"ax_dns_udp", AT_SOCKET, false,
 	 "the DNS answers neighbours of this host, and one app's flood loses others' queries",
 	 "Linux 5.3"},
@@ -204,7 +206,8 @@ static struct bpf_program *program_of(struct dataplane *skel, size_t i)
 	return bpf_object__find_program_by_name(skel->obj, programs[i].name);
 }
 
-static struct dataplane *open_skel(const bool *wanted)
+/* inst: NULL where nothing is attached. */
+static struct dataplane *open_skel(const bool *wanted, const struct instance *inst)
 {
 	struct dataplane *skel;
 
@@ -213,6 +216,8 @@ static struct dataplane *open_skel(const bool *wanted)
 	if (!skel)
 		return NULL;
 	skel->rodata->jiffies_per_second = kernel_hz();
+	if (inst)
+		instance_mac(inst, skel->rodata->device_mac);
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
 		bpf_program__set_autoload(program_of(skel, i), wanted[i]);
 	return skel;
@@ -251,7 +256,7 @@ static int probe_program(size_t i, struct feature_report *f)
 				     .required = programs[i].required,
 				     .cost = programs[i].cost,
 				     .needs = programs[i].needs};
-	skel = open_skel(wanted);
+	skel = open_skel(wanted, NULL);
 	if (!skel)
 		return -errno;
 	r = datapath_try(skel->obj, programs[i].name, f);
@@ -323,11 +328,12 @@ static int reuse_maps(struct datapath *dp, struct error *e)
 	return 0;
 }
 
-static int try_load(struct datapath *dp, const bool *wanted, bool fresh, struct error *e)
+static int try_load(struct datapath *dp, const struct instance *inst, const bool *wanted,
+		    bool fresh, struct error *e)
 {
 	int r;
 
-	dp->skel = open_skel(wanted);
+	dp->skel = open_skel(wanted, inst);
 	if (!dp->skel)
 		return error_set(e, -errno, "libbpf cannot open the dataplane: %s",
 				 strerror(errno));
@@ -346,7 +352,7 @@ static int try_load(struct datapath *dp, const bool *wanted, bool fresh, struct 
 }
 
 /* Everything at once first; only a kernel that refuses that has each program tried by itself. */
-static int load(struct datapath *dp, bool fresh, struct error *e)
+static int load(struct datapath *dp, const struct instance *inst, bool fresh, struct error *e)
 {
 	bool wanted[ARRAY_SIZE(programs)];
 	int r;
@@ -360,7 +366,7 @@ static int load(struct datapath *dp, bool fresh, struct error *e)
 							  .needs = programs[i].needs};
 	}
 	dp->n_features = ARRAY_SIZE(programs);
-	r = try_load(dp, wanted, fresh, e);
+	r = try_load(dp, inst, wanted, fresh, e);
 	if (!r || r == -EPROTO)
 		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
@@ -373,7 +379,7 @@ static int load(struct datapath *dp, bool fresh, struct error *e)
 	}
 	dataplane__destroy(dp->skel);
 	dp->skel = NULL;
-	return try_load(dp, wanted, fresh, e);
+	return try_load(dp, inst, wanted, fresh, e);
 }
 
 /* --- attaching --- */
@@ -530,13 +536,13 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 
 	if (!dp)
 		return error_set(e, -ENOMEM, "out of memory");
-	dp->from_app = dp->to_app = dp->to_service = -1;
+	dp->from_app = dp->to_app = dp->to_service = dp->from_outside = -1;
 	dp->from_balancer = dp->from_backends = -1;
 	snprintf(dp->cgroup_path, sizeof(dp->cgroup_path), "%s", cgroup_path);
 	r = pin_dir_of(inst, false, dp->pin_dir, sizeof(dp->pin_dir), e);
 	if (!r || r == -ENOENT) { /* what the kernel refuses shall leave no mount behind */
 		*fresh = r || access(dp->pin_dir, F_OK) != 0;
-		r = load(dp, *fresh, e);
+		r = load(dp, inst, *fresh, e);
 	}
 	if (!r) {
 		r = datapath_tell_host(dp);
@@ -565,6 +571,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->from_app = datapath_program_fd(dp, "ax_from_app");
 	dp->to_app = datapath_program_fd(dp, "ax_to_app");
 	dp->to_service = datapath_program_fd(dp, "ax_to_service");
+	dp->from_outside = datapath_program_fd(dp, "ax_from_outside");
 	dp->from_balancer = datapath_program_fd(dp, "ax_from_balancer");
 	dp->from_backends = datapath_program_fd(dp, "ax_from_backends");
 	*ret = dp;

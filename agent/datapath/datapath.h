@@ -130,12 +130,18 @@ int datapath_exposed_sweep(struct datapath *dp,
 			   bool (*keep)(void *arg, const struct ax_exposed_key *key), void *arg);
 /* Which of 64 ports there are, see AX_EXPOSED_WORD. */
 int datapath_exposed_ports(struct datapath *dp, uint32_t word, uint64_t bits);
+/* The addresses of this machine are these now, in place of the former ones. */
+int datapath_local_addrs(struct datapath *dp, const struct ax_addr *list, size_t n);
 
 /* --- packets --- */
 /* Attaches the fabric to the host end of a private app's veth pair, or replaces it there. */
 int datapath_fabric_attach(struct datapath *dp, unsigned ifindex);
 /* The same for the device to which services with private backends are routed. -EOPNOTSUPP. */
 int datapath_service_attach(struct datapath *dp, unsigned ifindex);
+/* The program for exposed ports at one of the host's interfaces, by a number that is the instance's
+ * own: others' programs there stay. -EOPNOTSUPP. */
+int datapath_outside_attach(struct datapath *dp, unsigned ifindex, uint32_t handle);
+void datapath_outside_detach(unsigned ifindex, uint32_t handle);
 /* And there and at its other end, for what NAT balancers send to apps and get from there.
  * -EOPNOTSUPP. */
 int datapath_balancer_attach(struct datapath *dp, unsigned ifindex, unsigned peer);

@@ -85,3 +85,30 @@ int datapath_exposed_sweep(struct datapath *dp,
 
 	return drop(dp->map[MAP_EXPOSED], sizeof(struct ax_exposed_key), keep_exposed, &k);
 }
+
+struct addr_keep {
+	const struct ax_addr *list;
+	size_t n;
+};
+
+static bool keep_addr(void *arg, const void *key)
+{
+	const struct addr_keep *k = arg;
+
+	for (size_t i = 0; i < k->n; i++)
+		if (memcmp(&k->list[i], key, sizeof(k->list[i])) == 0)
+			return true;
+	return false;
+}
+
+int datapath_local_addrs(struct datapath *dp, const struct ax_addr *list, size_t n)
+{
+	struct addr_keep k = {.list = list, .n = n};
+	uint32_t one = 1;
+
+	for (size_t i = 0; i < n; i++)
+		if (bpf_map_update_elem(dp->map[MAP_LOCAL_ADDRS], &list[i], &one, BPF_NOEXIST) &&
+		    errno != EEXIST)
+			return -errno;
+	return drop(dp->map[MAP_LOCAL_ADDRS], sizeof(*list), keep_addr, &k);
+}

@@ -31,6 +31,27 @@ static int make_clsact(unsigned ifindex)
 	return r == -EEXIST ? 0 : r;
 }
 
+#define OUTSIDE_PRIORITY 0x6178 /* "ax": nobody has that by chance */
+
+int datapath_outside_attach(struct datapath *dp, unsigned ifindex, uint32_t handle)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex, .attach_point = BPF_TC_INGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = handle, .priority = OUTSIDE_PRIORITY,
+		    .prog_fd = dp->from_outside, .flags = BPF_TC_F_REPLACE);
+	int r = dp->from_outside < 0 ? -EOPNOTSUPP : make_clsact(ifindex);
+
+	return r ? r : bpf_tc_attach(&hook, &opts);
+}
+
+void datapath_outside_detach(unsigned ifindex, uint32_t handle)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex, .attach_point = BPF_TC_INGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = handle, .priority = OUTSIDE_PRIORITY);
+
+	datapath_log_libbpf();
+	bpf_tc_detach(&hook, &opts);
+}
+
 int datapath_service_attach(struct datapath *dp, unsigned ifindex)
 {
 	int r = dp->to_service < 0 ? -EOPNOTSUPP : make_clsact(ifindex);

@@ -55,6 +55,7 @@ struct datapath {
 	int from_app;  /* programs of the fabric, -1: not loaded; owned by the skeleton */
 	int to_app;
 	int to_service;
+	int from_outside;
 	int from_balancer;
 	int from_backends;
 	struct bpf_link *conns; /* NULL: off */

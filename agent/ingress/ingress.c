@@ -14,6 +14,8 @@
 int ingress_open(struct agent *a)
 {
 	a->ingress = calloc(1, sizeof(*a->ingress));
+	if (a->ingress)
+		a->ingress->links.fd = -1;
 	return a->ingress ? 0 : -ENOMEM;
 }
 
@@ -31,6 +33,10 @@ void ingress_close(struct agent *a)
 
 		a->ingress->list = x->next;
 		exposure_free(x);
+	}
+	if (a->ingress) {
+		close_fd(&a->ingress->links.fd);
+		free(a->ingress->attached);
 	}
 	free(a->ingress);
 	a->ingress = NULL;
@@ -68,15 +74,22 @@ static uint16_t kinds_of(const struct exposure *x)
 
 static int tell_kinds(struct agent *a)
 {
-	uint16_t kinds = 0;
+	uint16_t kinds = 0, packets;
+	int r = 0;
 
 	for (const struct exposure *x = a->ingress->list; x; x = x->next)
 		if (x->has[V4] || x->has[V6])
 			kinds |= kinds_of(x);
 	if (kinds == a->ctl.exposed)
 		return 0;
+	packets = (kinds ^ a->ctl.exposed) & AX_EXPOSED_PACKETS;
 	a->ctl.exposed = kinds;
-	return agent_tell_ctl(a);
+	if (packets && kinds & AX_EXPOSED_PACKETS)
+		r = ingress_attach(a);
+	r = r ? r : agent_tell_ctl(a);
+	if (packets && !(kinds & AX_EXPOSED_PACKETS))
+		ingress_detach(a);
+	return r;
 }
 
 static struct ax_exposed_key key_of(const struct expose *x, int family)
@@ -191,8 +204,10 @@ static int claim(struct agent *a, const struct expose *x, const struct owner *o,
 	struct exposure *own = find(a, x, o);
 	int r = check_family(x, o, e);
 
-	if (!r && (x->proto == IPPROTO_UDP || (o->app && o->app->spec.net == NET_PRIVATE)))
-		r = error_set(e, -EOPNOTSUPP, "only TCP of apps in host mode can be exposed");
+	if (!r && x->proto == IPPROTO_UDP && o->app && o->app->spec.net == NET_HOST)
+		r = error_set(e, -EOPNOTSUPP,
+			      "UDP of apps in host mode cannot be exposed: give the app a network "
+			      "of its own (--net private)");
 	r = r ? r : check_free(a, x, o, e);
 	if (r)
 		return r;
@@ -343,5 +358,36 @@ int ingress_sweep(struct agent *a)
 				bits |= AX_EXPOSED_BIT(x->x.host_port);
 		r = datapath_exposed_ports(a->dp, word, bits);
 	}
-	return r ? r : tell_kinds(a);
+	r = r ? r : tell_kinds(a);
+	if (!r && !(a->ctl.exposed & AX_EXPOSED_PACKETS))
+		ingress_detach(a);
+	return r;
+}
+
+static void owner_again(struct agent *a, const struct exposure *x, struct error *e)
+{
+	if (x->app)
+		ingress_app(a, x->app, e);
+	else
+		ingress_service(a, x->service, e);
+}
+
+void ingress_links_changed(struct agent *a)
+{
+	struct error e = {0};
+
+	for (struct exposure *x = a->ingress->list; x; x = x->next) {
+		unsigned ifindex = *x->x.device ? if_nametoindex(x->x.device) : 0;
+
+		for (int f = 0; f < FAMILIES; f++) {
+			if (!x->has[f] || x->key[f].ifindex == ifindex)
+				continue;
+			datapath_exposed_del(a->dp, &x->key[f]);
+			x->has[f] = false;
+		}
+		if (*x->x.device && ifindex && !x->has[V4] && !x->has[V6]) {
+			owner_again(a, x, &e);
+			return; /* the list is another; the next message comes */
+		}
+	}
 }

@@ -28,6 +28,16 @@ void ingress_service_next(struct agent *a, const struct service *s, const struct
 void ingress_app_gone(struct agent *a, const struct app *app);
 void ingress_service_gone(struct agent *a, const struct service *s);
 
+/* A private app has its device now. */
+void ingress_device(struct agent *a, const struct app *app);
+
+/* For the loop: LOOP_INGRESS. */
+void ingress_on_link(struct agent *a);
+
+/* No program of the instance's is left at the host's interfaces. Also for an agent of which there
+ * is hardly more than its instance and netlink socket. */
+void ingress_detach(struct agent *a);
+
 /* Forgets what a former agent exposed and nobody has claimed. */
 int ingress_sweep(struct agent *a);
 

@@ -3,6 +3,7 @@
 #ifndef AX_INGRESS_PRIV_H
 #define AX_INGRESS_PRIV_H
 
+#include "base/loop.h"
 #include "config/expose.h"
 #include "expose.h"
 #include "registry/state.h"
@@ -30,7 +31,16 @@ struct exposure {
 
 struct ingress {
 	struct exposure *list;
+	struct loop_item links; /* fd -1: not watched */
+	unsigned *attached;	/* interfaces */
+	size_t n_attached;
 };
+
+/* attach.c: all that packets need is there. 0 or a negative errno. */
+int ingress_attach(struct agent *a);
+
+/* ingress.c: interfaces have come or gone: those that something is exposed by are looked up. */
+void ingress_links_changed(struct agent *a);
 
 /* Keeps the port of one family from others, for what is not in the kernel's table yet. With `known`
  * it is: then who has the port meanwhile is put up with. */

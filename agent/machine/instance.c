@@ -41,3 +41,15 @@ int instance_init(struct instance *i, const char *name, struct error *e)
 	i->route_metric = metric_of(i->name);
 	return 0;
 }
+
+void instance_mac(const struct instance *i, uint8_t ret[6])
+{
+	uint32_t m = i->route_metric;
+
+	ret[0] = 0x02; /* locally administered */
+	ret[1] = 'a';
+	ret[2] = 'x';
+	ret[3] = (uint8_t)(m >> 16);
+	ret[4] = (uint8_t)(m >> 8);
+	ret[5] = (uint8_t)m;
+}

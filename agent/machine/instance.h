@@ -20,6 +20,8 @@ struct instance {
 };
 
 /* Name: [a-z][a-z0-9]*, at most INSTANCE_NAME_MAX characters; NULL: the default. */
+/* Of its devices, all alike. */
+void instance_mac(const struct instance *i, uint8_t ret[6]);
 int instance_init(struct instance *i, const char *name, struct error *e);
 
 #endif

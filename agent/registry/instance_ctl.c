@@ -21,12 +21,5 @@ void agent_anchor_prefix(const struct instance *inst, struct ax_addr *ret)
 
 void agent_mac(const struct agent *a, uint8_t ret[6])
 {
-	uint32_t m = a->inst->route_metric;
-
-	ret[0] = 0x02; /* locally administered */
-	ret[1] = 'a';
-	ret[2] = 'x';
-	ret[3] = (uint8_t)(m >> 16);
-	ret[4] = (uint8_t)(m >> 8);
-	ret[5] = (uint8_t)m;
+	instance_mac(a->inst, ret);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 240
+# timeout: 300
 # Exposed ports: programs on other machines, and on this one, reach apps of both modes at the host's
 # addresses and are seen with their own; whose port it is; what stays when the agent dies.
 . "$(dirname "$0")/lib.sh"
@@ -83,6 +83,94 @@ from_host() {
 serve 80 --net host --name host --ip 10.77.1.1,fd77::1:1 -p 8080:80 -- "$BIN/tcp" listen 6 :: 80 hello
 reach "host mode" 8080
 from_host "host mode" 8080 127.0.0.1 ::1
+like "ax get apps shows it" "$(ax get apps -o wide)" "8080:80/tcp"
+like "an app reaches it by its name, as ever" \
+	"$(in_app -- "$BIN/tcp" connect 4 10.77.1.1 80)" "^peer="
+
+# --- whose port it is ---
+
+like "a second exposer is told of the first" \
+	"$(in_app --net host -p 8080:81 -- true 2>&1)" "the app host exposes that port already"
+like "and so by one address" \
+	"$(in_app --net host -p 127.0.0.1:8080:81 -- true 2>&1)" "the app host exposes that port already"
+ok "UDP of the same number is another port" in_app -p 8080:81/udp -- true
+is "nobody else can bind it" "$("$BIN/tcp" bind 4 0.0.0.0 8080)" "error bind EADDRINUSE"
+is "nor by IPv6" "$("$BIN/tcp" bind 6 :: 8080)" "error bind EADDRINUSE"
+bg "$T/daemon" "$BIN/tcp" listen 4 198.51.100.1 9090 daemon
+wait_for "grep -q listening $T/daemon"
+like "a port that a program has is named with it" "$(in_app -p 9090:80 -- true 2>&1)" \
+	"cannot expose 9090:80/tcp: a program of user 0 has 198.51.100.1:9090/tcp of this machine"
+ok "at another address it can be had" in_app -p 203.0.113.1:9090:80 -- true
+end "$BG"
+stop_apps
+is "the port is free again" "$("$BIN/tcp" bind 4 0.0.0.0 8080)" "bound 0.0.0.0:8080"
+
+# --- private apps ---
+
+serve 80 --name private --ip 10.77.1.2,fd77::1:2 -p 8080:80 -- "$BIN/tcp" listen 6 :: 80 hello
+reach "private" 8080
+from_host "private" 8080 10.77.0.1 fd77::1
+
+# --- while no agent runs, and when another one has come ---
+
+agent_kill9
+reach "no agent" 8080
+agent_again
+reach "another agent" 8080
+from_host "another agent" 8080 10.77.0.1 fd77::1
+is "it keeps the port" "$("$BIN/tcp" bind 4 0.0.0.0 8080)" "error bind EADDRINUSE"
+ok "exposing is the permission" ax config apply <(config false)
+reach "host_access: false" 8080
+unlike "no other way is open" "$(timeout 2 "$BIN/tcp" connect 4 10.77.1.2 80 2>&1)" "peer="
+like "a port of the app where nobody listens is refused" \
+	"$(in_app --name closed -p 8081:81 -- sh -c "sleep 0.5" & sleep 0.2
+	on "$ROUTED" "$BIN/tcp" connect 4 198.51.100.1 8081; wait)" "ECONNREFUSED"
+stop_apps
+
+# --- one address, one interface ---
+
+serve 80 --name one --ip 10.77.1.3,fd77::1:3 -p 203.0.113.1:8080:80 -p br0:8082:80 -- \
+	"$BIN/tcp" listen 6 :: 80 hello
+like "by its address" "$(on "$BRIDGED" "$BIN/tcp" connect 4 203.0.113.1 8080)" "^peer="
+like "and from elsewhere too" "$(on "$ROUTED" "$BIN/tcp" connect 4 203.0.113.1 8080)" "^peer="
+is "by no other" "$(on "$ROUTED" "$BIN/tcp" connect 4 198.51.100.1 8080)" \
+	"error connect ECONNREFUSED"
+like "by its interface" "$(on "$BRIDGED" "$BIN/tcp" connect 6 2001:db8:2::1 8082)" "^peer="
+is "by no other interface" "$(on "$ROUTED" "$BIN/tcp" connect 4 203.0.113.1 8082)" \
+	"error connect ECONNREFUSED"
+stop_apps
+
+# --- UDP ---
+
+serve 53/udp --name udp --ip 10.77.1.4,fd77::1:4 -p 5353:53/udp -- "$BIN/udp" serve 6 :: 53 echo
+for to in "ROUTED 4 198.51.100.1" "ROUTED 6 2001:db8:1::1" "BRIDGED 4 203.0.113.1" \
+	"BRIDGED 6 2001:db8:2::1"; do
+	# shellcheck disable=SC2086 # fields
+	set -- $to
+	for how in sendto connected; do
+		like "UDP by $how: $1 at $3" "$(on "${!1}" "$BIN/udp" ask $how "$2" "$3" 5353 2>&1)" \
+			"^from=\[?$3\]?:5353 "
+	done
+done
+for to in "4 127.0.0.1" "6 ::1" "4 198.51.100.1"; do
+	# shellcheck disable=SC2086 # fields
+	like "UDP from this host: $to" "$(timeout 5 "$BIN/udp" ask sendto $to 5353 2>&1)" ":5353 "
+done
+stop_apps
+
+# --- bytes ---
+
+mkdir "$T/www"
+head -c 20000000 /dev/urandom >"$T/www/big"
+chmod 755 "$T/www"
+SUM=$(sha256sum <"$T/www/big")
+serve 80 --name web --ip 10.77.1.5,fd77::1:5 -p 8080:80 -- "$PYTHON" -m http.server --bind :: -d "$T/www" 80
+is "a large file arrives whole: routed" \
+	"$(on "$ROUTED" curl -sS http://198.51.100.1:8080/big | sha256sum)" "$SUM"
+is "IPv6" "$(on "$ROUTED" curl -sS -g 'http://[2001:db8:1::1]:8080/big' | sha256sum)" "$SUM"
+is "bridged" "$(on "$BRIDGED" curl -sS http://203.0.113.1:8080/big | sha256sum)" "$SUM"
+is "from this host" "$(curl -sS http://127.0.0.1:8080/big | sha256sum)" "$SUM"
+is "from this host, IPv6" "$(curl -sS -g 'http://[::1]:8080/big' | sha256sum)" "$SUM"
 stop_apps
 sysctl -qw net.ipv4.conf.all.rp_filter="$RP_FILTER"
 ip link del br0

@@ -96,240 +96,232 @@ static int set_limits(struct app_spec *spec, const struct run_args *a, struct er
 		r = limit_wants("pids", a->pids, want_pids(a->pids, &spec->pids), e);
 	for (size_t i = 0; !r && i < a->volumes.n; i++)
 		r = set_volume(spec, a->volumes.v[i], e);
-	static int set_expose(struct app_spec * spec, const struct strv *expose, struct error *e)
-	{
-		int r = 0;
+	return r;
+}
 
-		for (size_t i = 0; i < expose->n && !r; i++)
-			r = spec_parse_expose(expose->v[i], &spec->expose, e);
-		return r;
-	}
+static int set_expose(struct app_spec *spec, const struct strv *expose, struct error *e)
+{
+	int r = 0;
 
-	/* Several --labels add up. */
-	static int set_labels(struct app_spec * spec, const struct strv *labels, struct error *e)
-	{
-		autofree char *joined = NULL;
-		size_t size = 1;
+	for (size_t i = 0; i < expose->n && !r; i++)
+		r = spec_parse_expose(expose->v[i], &spec->expose, e);
+	return r;
+}
 
-		if (!labels->n)
-			return 0;
-		for (size_t i = 0; i < labels->n; i++)
-			size += strlen(labels->v[i]) + 1;
-		joined = calloc(1, size);
-		if (!joined)
-			return error_set(e, -ENOMEM, "out of memory");
-		for (size_t i = 0; i < labels->n; i++) {
-			if (i)
-				strcat(joined, ",");
-			strcat(joined, labels->v[i]);
-		}
-		return labels_parse(joined, &spec->labels, e);
-	}
+/* Several --labels add up. */
+static int set_labels(struct app_spec *spec, const struct strv *labels, struct error *e)
+{
+	autofree char *joined = NULL;
+	size_t size = 1;
 
-	static int set_command(struct app_spec * spec, int argc, char **argv, struct error *e)
-	{
-		for (int i = 0; i < argc; i++)
-			if (strv_add(&spec->command, argv[i]))
-				return error_set(e, -ENOMEM, "out of memory");
+	if (!labels->n)
 		return 0;
+	for (size_t i = 0; i < labels->n; i++)
+		size += strlen(labels->v[i]) + 1;
+	joined = calloc(1, size);
+	if (!joined)
+		return error_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < labels->n; i++) {
+		if (i)
+			strcat(joined, ",");
+		strcat(joined, labels->v[i]);
 	}
+	return labels_parse(joined, &spec->labels, e);
+}
 
-	static int spec_fill(struct app_spec * spec, const struct run_args *a, int argc,
-			     char **argv, struct error *e)
-	{
-		int r = 0;
+static int set_command(struct app_spec *spec, int argc, char **argv, struct error *e)
+{
+	for (int i = 0; i < argc; i++)
+		if (strv_add(&spec->command, argv[i]))
+			return error_set(e, -ENOMEM, "out of memory");
+	return 0;
+}
 
-		spec->net = (enum net_mode)a->net;
-		spec->restart = (enum restart_policy)a->restart;
-		spec->splice = (enum splice_mode)a->splice;
-		spec->wait_ms = a->wait_ms;
-		spec->egress = a->egress;
-		spec->detach = a->detach;
-		spec->splice_emulation = a->splice_emulation;
-		if (a->ip)
-			r = spec_parse_ip(a->ip, &spec->ip4, &spec->ip6, e);
-		if (!r && a->name)
-			r = spec_check_name(a->name, e);
-		r = r ? r : set_text(&spec->name, a->name, e);
-		r = r ? r : set_text(&spec->user, a->user, e);
-		r = r ? r : set_directory(spec, a->directory, e);
-		r = r ? r : assignments_collect(&a->env_files, &a->env, &spec->env, e);
-		r = r ? r : set_limits(spec, a, e);
-		r = r ? r : set_labels(spec, &a->labels, e);
-		r = r ? r : set_expose(spec, &a->expose, e);
-		return r ? r : set_command(spec, argc, argv, e);
-	}
+static int spec_fill(struct app_spec *spec, const struct run_args *a, int argc, char **argv,
+		     struct error *e)
+{
+	int r = 0;
 
-	static bool may_be_spliced(void *arg, const struct ax_addr *remote)
-	{
-		return datapath_splice_may_be(arg, remote);
-	}
+	spec->net = (enum net_mode)a->net;
+	spec->restart = (enum restart_policy)a->restart;
+	spec->splice = (enum splice_mode)a->splice;
+	spec->wait_ms = a->wait_ms;
+	spec->egress = a->egress;
+	spec->detach = a->detach;
+	spec->splice_emulation = a->splice_emulation;
+	if (a->ip)
+		r = spec_parse_ip(a->ip, &spec->ip4, &spec->ip6, e);
+	if (!r && a->name)
+		r = spec_check_name(a->name, e);
+	r = r ? r : set_text(&spec->name, a->name, e);
+	r = r ? r : set_text(&spec->user, a->user, e);
+	r = r ? r : set_directory(spec, a->directory, e);
+	r = r ? r : assignments_collect(&a->env_files, &a->env, &spec->env, e);
+	r = r ? r : set_limits(spec, a, e);
+	r = r ? r : set_labels(spec, &a->labels, e);
+	r = r ? r : set_expose(spec, &a->expose, e);
+	return r ? r : set_command(spec, argc, argv, e);
+}
 
-	void cmd_tell_spliced(struct launch_options * o, struct splice_peers * peers)
-	{
-		*peers = (struct splice_peers){.inst = o->inst, .vips = -1};
-		o->may_be_spliced = may_be_spliced;
-		o->may_arg = peers;
-	}
+static bool may_be_spliced(void *arg, const struct ax_addr *remote)
+{
+	return datapath_splice_may_be(arg, remote);
+}
 
-	static int start(struct cmd * c, struct launch_options * o)
-	{
-		struct splice_peers peers;
-		struct error e = {0};
-		int status;
+void cmd_tell_spliced(struct launch_options *o, struct splice_peers *peers)
+{
+	*peers = (struct splice_peers){.inst = o->inst, .vips = -1};
+	o->may_be_spliced = may_be_spliced;
+	o->may_arg = peers;
+}
 
-		cmd_tell_spliced(o, &peers);
-		status = launch_run(o, &e);
+static int start(struct cmd *c, struct launch_options *o)
+{
+	struct splice_peers peers;
+	struct error e = {0};
+	int status;
 
-		if (e.code)
-			cmd_failed(c, &e);
+	cmd_tell_spliced(o, &peers);
+	status = launch_run(o, &e);
+
+	if (e.code)
+		cmd_failed(c, &e);
+	return status;
+}
+
+static int launch(struct cmd *c, const struct run_args *a, int argc, char **argv)
+{
+	struct launch_options o = {.inst = &c->inst};
+	struct error e = {0};
+	int status;
+
+	if (spec_fill(&o.spec, a, argc, argv, &e))
+		status = cmd_usage(c, "%s", e.text);
+	else
+		status = start(c, &o);
+	app_spec_free(&o.spec);
+	return status;
+}
+
+/* False: the command line says what to run. */
+static bool launch_given(struct cmd *c, int *status)
+{
+	struct launch_options o = {.inst = &c->inst};
+	struct error e = {0};
+	int r = launch_take_given(&o, &e);
+
+	if (r)
+		*status = r < 0 ? cmd_unable(c, &e) : start(c, &o);
+	app_spec_free(&o.spec);
+	free(o.config_key);
+	return r != 0;
+}
+
+static int run(struct cmd *c, int argc, char **argv)
+{
+	CLEANUP(run_args_free) struct run_args a = {0};
+	int status;
+
+	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
-	}
-
-	static int launch(struct cmd * c, const struct run_args *a, int argc, char **argv)
-	{
-		struct launch_options o = {.inst = &c->inst};
-		struct error e = {0};
-		int status;
-
-		if (spec_fill(&o.spec, a, argc, argv, &e))
-			status = cmd_usage(c, "%s", e.text);
-		else
-			status = start(c, &o);
-		app_spec_free(&o.spec);
+	if (launch_given(c, &status))
 		return status;
-	}
+	if (!argc)
+		return cmd_usage(c, "there is no command to run: give one after the options, as in "
+				    "'ax run --name web -- nginx'");
+	if (a.restart != RESTART_NO && !a.detach)
+		return cmd_usage(c, "--restart needs --detach: without it, ax ends when the "
+				    "command does");
+	return launch(c, &a, argc, argv);
+}
 
-	/* False: the command line says what to run. */
-	static bool launch_given(struct cmd * c, int *status)
-	{
-		struct launch_options o = {.inst = &c->inst};
-		struct error e = {0};
-		int r = launch_take_given(&o, &e);
+static const char *net(size_t i)
+{
+	return net_mode_name((enum net_mode)i);
+}
 
-		if (r)
-			*status = r < 0 ? cmd_unable(c, &e) : start(c, &o);
-		app_spec_free(&o.spec);
-		free(o.config_key);
-		return r != 0;
-	}
+static const char *policy(size_t i)
+{
+	return restart_policy_name((enum restart_policy)i);
+}
 
-	static int run(struct cmd * c, int argc, char **argv)
-	{
-		CLEANUP(run_args_free) struct run_args a = {0};
-		int status;
+static const char *splice_mode(size_t i)
+{
+	return splice_mode_name((enum splice_mode)i);
+}
 
-		if (!cmd_begin(c, &a, &argc, argv, &status))
-			return status;
-		if (launch_given(c, &status))
-			return status;
-		if (!argc)
-			return cmd_usage(
-				c, "there is no command to run: give one after the options, as in "
-				   "'ax run --name web -- nginx'");
-		if (a.restart != RESTART_NO && !a.detach)
-			return cmd_usage(c,
-					 "--restart needs --detach: without it, ax ends when the "
-					 "command does");
-		return launch(c, &a, argc, argv);
-	}
+static const struct words nets = {.nth = net}, policies = {.nth = policy},
+			  splice_modes = {.nth = splice_mode};
 
-	static const char *net(size_t i)
-	{
-		return net_mode_name((enum net_mode)i);
-	}
+static const struct opt options[] = {
+	{"ip", 0, OPT_STRING, "A[,A6]",
+	 "the app's IPv4 and IPv6 address, or one of them (from the pool unless given)",
+	 offsetof(struct run_args, ip), NULL},
+	{"name", 0, OPT_STRING, "NAME", "its name (made from the command unless given)",
+	 offsetof(struct run_args, name), &words_app},
+	{"labels", 0, OPT_STRINGS, "K=V,...", "its labels; two apps talk if they share one",
+	 offsetof(struct run_args, labels), NULL},
+	{"user", 'u', OPT_STRING, "USER",
+	 "run as this user, by name or number, without any capability",
+	 offsetof(struct run_args, user), &words_user},
+	{"net", 0, OPT_CHOICE, "MODE",
+	 "private: a network namespace of its own (the default); host: the host's",
+	 offsetof(struct run_args, net), &nets},
+	{"env", 'e', OPT_STRINGS, "K=V", "set an environment variable (may be given several times)",
+	 offsetof(struct run_args, env), NULL},
+	{"env-file", 0, OPT_STRINGS, "FILE", "set those of a file with a K=V in each line",
+	 offsetof(struct run_args, env_files), &words_file},
+	{"wait", 0, OPT_DURATION, "TIME",
+	 "let its connects wait this long for a server that has not started",
+	 offsetof(struct run_args, wait_ms), NULL},
+	{"egress", 0, OPT_FLAG, NULL, "let it reach addresses outside ax",
+	 offsetof(struct run_args, egress), NULL},
+	{"expose", 'p', OPT_STRINGS, "[A:]P:PORT",
+	 "let programs outside reach its PORT (8080:80, 127.0.0.1:8080:80, 53:53/udp) by port P of "
+	 "this machine",
+	 offsetof(struct run_args, expose), NULL},
+	{"publish", 0, OPT_STRINGS, "[A:]P:PORT", "the same as --expose",
+	 offsetof(struct run_args, expose), NULL},
+	{"restart", 0, OPT_CHOICE, "POLICY",
+	 "with --detach: start it again when it ends: no (the default), on-failure or always",
+	 offsetof(struct run_args, restart), &policies},
+	{"splice", 0, OPT_CHOICE, "MODE",
+	 "whether its local TCP connections are spliced: auto (the default), on, off or forced",
+	 offsetof(struct run_args, splice), &splice_modes},
+	{"splice-emulation", 0, OPT_FLAG, NULL,
+	 "do its splice(2) for it, so that its connections may be spliced although it uses that",
+	 offsetof(struct run_args, splice_emulation), NULL},
+	{"directory", 'w', OPT_STRING, "DIR", "its working directory",
+	 offsetof(struct run_args, directory), &words_directory},
+	{"volume", 'v', OPT_STRINGS, "SOURCE:TARGET[:ro]",
+	 "let it see a directory or file in another place (may be given several times)",
+	 offsetof(struct run_args, volumes), NULL},
+	{"read-only", 0, OPT_FLAG, NULL, "let it write to no files but those of volumes and /tmp",
+	 offsetof(struct run_args, read_only), NULL},
+	{"memory", 'm', OPT_STRING, "SIZE", "let it have so much memory, such as 512M",
+	 offsetof(struct run_args, memory), NULL},
+	{"cpus", 0, OPT_STRING, "N", "let it use so many processors, such as 1.5",
+	 offsetof(struct run_args, cpus), NULL},
+	{"pids", 0, OPT_STRING, "N", "let it have so many processes and threads",
+	 offsetof(struct run_args, pids), NULL},
+	{"detach", 'd', OPT_FLAG, NULL, "start it in the background; 'ax logs' prints its output",
+	 offsetof(struct run_args, detach), NULL},
+};
 
-	static const char *policy(size_t i)
-	{
-		return restart_policy_name((enum restart_policy)i);
-	}
-
-	static const char *splice_mode(size_t i)
-	{
-		return splice_mode_name((enum splice_mode)i);
-	}
-
-	static const struct words nets = {.nth = net}, policies = {.nth = policy},
-				  splice_modes = {.nth = splice_mode};
-
-	static const struct opt options[] = {
-		{"ip", 0, OPT_STRING, "A[,A6]",
-		 "the app's IPv4 and IPv6 address, or one of them (from the pool unless given)",
-		 offsetof(struct run_args, ip), NULL},
-		{"name", 0, OPT_STRING, "NAME", "its name (made from the command unless given)",
-		 offsetof(struct run_args, name), &words_app},
-		{"labels", 0, OPT_STRINGS, "K=V,...", "its labels; two apps talk if they share one",
-		 offsetof(struct run_args, labels), NULL},
-		{"user", 'u', OPT_STRING, "USER",
-		 "run as this user, by name or number, without any capability",
-		 offsetof(struct run_args, user), &words_user},
-		{"net", 0, OPT_CHOICE, "MODE",
-		 "private: a network namespace of its own (the default); host: the host's",
-		 offsetof(struct run_args, net), &nets},
-		{"env", 'e', OPT_STRINGS, "K=V",
-		 "set an environment variable (may be given several times)",
-		 offsetof(struct run_args, env), NULL},
-		{"env-file", 0, OPT_STRINGS, "FILE", "set those of a file with a K=V in each line",
-		 offsetof(struct run_args, env_files), &words_file},
-		{"wait", 0, OPT_DURATION, "TIME",
-		 "let its connects wait this long for a server that has not started",
-		 offsetof(struct run_args, wait_ms), NULL},
-		{"egress", 0, OPT_FLAG, NULL, "let it reach addresses outside ax",
-		 offsetof(struct run_args, egress), NULL},
-		{"expose", 'p', OPT_STRINGS, "[A:]P:PORT",
-		 "let programs outside reach its PORT (8080:80, 127.0.0.1:8080:80, 53:53/udp) by "
-		 "port P of "
-		 "this machine",
-		 offsetof(struct run_args, expose), NULL},
-		{"publish", 0, OPT_STRINGS, "[A:]P:PORT", "the same as --expose",
-		 offsetof(struct run_args, expose), NULL},
-		{"restart", 0, OPT_CHOICE, "POLICY",
-		 "with --detach: start it again when it ends: no (the default), on-failure or "
-		 "always",
-		 offsetof(struct run_args, restart), &policies},
-		{"splice", 0, OPT_CHOICE, "MODE",
-		 "whether its local TCP connections are spliced: auto (the default), on, off or "
-		 "forced",
-		 offsetof(struct run_args, splice), &splice_modes},
-		{"splice-emulation", 0, OPT_FLAG, NULL,
-		 "do its splice(2) for it, so that its connections may be spliced although it uses "
-		 "that",
-		 offsetof(struct run_args, splice_emulation), NULL},
-		{"directory", 'w', OPT_STRING, "DIR", "its working directory",
-		 offsetof(struct run_args, directory), &words_directory},
-		{"volume", 'v', OPT_STRINGS, "SOURCE:TARGET[:ro]",
-		 "let it see a directory or file in another place (may be given several times)",
-		 offsetof(struct run_args, volumes), NULL},
-		{"read-only", 0, OPT_FLAG, NULL,
-		 "let it write to no files but those of volumes and /tmp",
-		 offsetof(struct run_args, read_only), NULL},
-		{"memory", 'm', OPT_STRING, "SIZE", "let it have so much memory, such as 512M",
-		 offsetof(struct run_args, memory), NULL},
-		{"cpus", 0, OPT_STRING, "N", "let it use so many processors, such as 1.5",
-		 offsetof(struct run_args, cpus), NULL},
-		{"pids", 0, OPT_STRING, "N", "let it have so many processes and threads",
-		 offsetof(struct run_args, pids), NULL},
-		{"detach", 'd', OPT_FLAG, NULL,
-		 "start it in the background; 'ax logs' prints its output",
-		 offsetof(struct run_args, detach), NULL},
-	};
-
-	const struct command cmd_run = {
-		.name = "run",
-		.about = "run a command as an app with a virtual IP and a name",
-		.run = run,
-		.syntax =
-			{
-				.usage = "ax run [options] [--] COMMAND [ARGUMENT]...",
-				.about = "Runs COMMAND as an app: with a virtual IP, a name and "
-					 "labels of "
-					 "its own. The command is ax's child and has the caller's "
-					 "terminal, environment and standard streams; ax ends with "
-					 "its "
-					 "exit status.\n\n"
-					 "Options end at the first word that is none, or at '--'.",
-				.own = {{options, ARRAY_SIZE(options), 0}},
-				.args = {&words_program},
-				.command_follows = true,
-			},
-	};
+const struct command cmd_run = {
+	.name = "run",
+	.about = "run a command as an app with a virtual IP and a name",
+	.run = run,
+	.syntax =
+		{
+			.usage = "ax run [options] [--] COMMAND [ARGUMENT]...",
+			.about = "Runs COMMAND as an app: with a virtual IP, a name and labels of "
+				 "its own. The command is ax's child and has the caller's "
+				 "terminal, environment and standard streams; ax ends with its "
+				 "exit status.\n\n"
+				 "Options end at the first word that is none, or at '--'.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.args = {&words_program},
+			.command_follows = true,
+		},
+};

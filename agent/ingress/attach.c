@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The program at the host's interfaces, there while something is exposed that packets are
+ * translated for, and the addresses that are the host's.
+ */
+#include "ingress/ingress.h"
+#include "ingress/priv.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "datapath/datapath.h"
+#include "net/host_links.h"
+#include "net/local_source.h"
+#include "registry/app_table.h"
+#include "registry/vips.h"
+
+static bool is_attached(const struct ingress *in, unsigned ifindex)
+{
+	for (size_t i = 0; i < in->n_attached; i++)
+		if (in->attached[i] == ifindex)
+			return true;
+	return false;
+}
+
+struct links {
+	struct agent *a;
+	unsigned *v;
+	size_t n;
+};
+
+static int attach_one(void *arg, unsigned ifindex)
+{
+	struct links *l = arg;
+	unsigned *more = reallocarray(l->v, l->n + 1, sizeof(*more));
+	int r;
+
+	if (!more)
+		return -ENOMEM;
+	l->v = more;
+	r = is_attached(l->a->ingress, ifindex)
+		    ? 0
+		    : datapath_outside_attach(l->a->dp, ifindex, l->a->inst->route_metric);
+	if (r)
+		log_warn("exposed ports are not reached by the interface %u: %s", ifindex,
+			 strerror(-r));
+	else
+		l->v[l->n++] = ifindex;
+	return 0;
+}
+
+/* Interfaces that have gone took their programs along; one that became a bridge's keeps it. */
+static int attach_all(struct agent *a)
+{
+	struct links l = {.a = a};
+	int r = nl_host_link_each(a->nl, attach_one, &l);
+
+	free(a->ingress->attached);
+	a->ingress->attached = l.v;
+	a->ingress->n_attached = l.n;
+	return r;
+}
+
+struct addrs {
+	struct agent *a;
+	struct ax_addr *v;
+	size_t n;
+};
+
+static int note_addr(void *arg, const struct ax_addr *addr)
+{
+	struct addrs *l = arg;
+	struct ax_addr *more;
+
+	if (vip_find(l->a, addr)) /* ax's own */
+		return 0;
+	more = reallocarray(l->v, l->n + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	l->v = more;
+	l->v[l->n++] = *addr;
+	return 0;
+}
+
+static int tell_addrs(struct agent *a)
+{
+	struct addrs l = {.a = a};
+	int r = nl_host_addr_each(a->nl, note_addr, &l);
+
+	r = r ? r : datapath_local_addrs(a->dp, l.v, l.n);
+	free(l.v);
+	return r;
+}
+
+static int watch(struct agent *a)
+{
+	struct ingress *in = a->ingress;
+	int fd;
+
+	if (in->links.fd >= 0)
+		return 0;
+	fd = nl_host_watch();
+	if (fd < 0)
+		return fd;
+	in->links.kind = LOOP_INGRESS;
+	in->links.fd = fd;
+	return loop_add(a->epoll, &in->links, EPOLLIN);
+}
+
+static int detach_one(void *arg, unsigned ifindex)
+{
+	const struct agent *a = arg;
+
+	datapath_outside_detach(ifindex, a->inst->route_metric);
+	return 0;
+}
+
+void ingress_detach(struct agent *a)
+{
+	nl_host_link_each(a->nl, detach_one, a);
+	if (a->ingress) {
+		loop_del(a->epoll, &a->ingress->links);
+		close_fd(&a->ingress->links.fd);
+		free(a->ingress->attached);
+		a->ingress->attached = NULL;
+		a->ingress->n_attached = 0;
+	}
+	local_source_restore(a->inst);
+}
+
+/* By the host's routes packets leave for clients: the kernel tells them of no interface that may
+ * not forward. */
+void ingress_device(struct agent *a, const struct app *app)
+{
+	char device[16];
+
+	if (!app->ifindex || !(a->ctl.exposed & AX_EXPOSED_PACKETS))
+		return;
+	snprintf(device, sizeof(device), "%s%u", a->inst->device_prefix, app->id);
+	local_source_device(device);
+}
+
+/* The addresses come before the programs that ask for them, and that before the ports. */
+int ingress_attach(struct agent *a)
+{
+	int r = watch(a);
+
+	r = r ? r : tell_addrs(a);
+	r = r ? r : local_source_on(a->inst);
+	r = r ? r : attach_all(a);
+	for (const struct app *app = a->apps; app && !r; app = app->next)
+		ingress_device(a, app);
+	return r;
+}
+
+void ingress_on_link(struct agent *a)
+{
+	if (!nl_host_watch_read(a->ingress->links.fd))
+		return;
+	if (tell_addrs(a) || attach_all(a))
+		log_warn("the host's interfaces cannot be read: exposed ports may not be reached "
+			 "by new ones");
+	ingress_links_changed(a);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The host's own interfaces and addresses, and when they change. */
+#ifndef AX_NET_HOST_LINKS_H
+#define AX_NET_HOST_LINKS_H
+
+#include "net/netlink.h"
+
+/* By which packets for the host come in: those with Ethernet headers, and lo; not ax's own, and not
+ * those that are part of another (a bridge's, a bond's). */
+int nl_host_link_each(struct nl *nl, int (*f)(void *arg, unsigned ifindex), void *arg);
+
+/* Every address of every interface. */
+int nl_host_addr_each(struct nl *nl, int (*f)(void *arg, const struct ax_addr *addr), void *arg);
+
+/* A socket that is readable when one of them may have changed, or a negative errno. */
+int nl_host_watch(void);
+/* Reads what there is. Returns whether it is more than coming and going of ax's own devices. */
+bool nl_host_watch_read(int fd);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <fcntl.h>
+#include <glob.h>
+
+#include "net/local_source.h"
+
+#define FILE_NAME "expose"
+
+static const char *const sysctls[] = {"accept_local", "route_localnet"};
+
+static void sysctl_path(char path[128], const char *name)
+{
+	snprintf(path, 128, "/proc/sys/net/ipv4/conf/lo/%s", name);
+}
+
+static bool is_on(const char *name)
+{
+	autofree char *text = NULL;
+	char path[128];
+
+	sysctl_path(path, name);
+	return !file_read(path, 16, &text) && atoi(text) > 0;
+}
+
+/* The records of other instances that need the same: the first one's text, NULL: there is none. */
+static char *record_of_others(const struct instance *inst)
+{
+	char pattern[128], own[128];
+	char *text = NULL, *slash;
+	glob_t g = {0};
+
+	snprintf(own, sizeof(own), "%s/" FILE_NAME, inst->run_dir);
+	snprintf(pattern, sizeof(pattern), "%s", inst->run_dir);
+	slash = strrchr(pattern, '/');
+	if (!slash)
+		return NULL;
+	snprintf(slash, sizeof(pattern) - (size_t)(slash - pattern), "/*/" FILE_NAME);
+	if (glob(pattern, 0, NULL, &g) == 0)
+		for (size_t i = 0; i < g.gl_pathc && !text; i++)
+			if (!streq(g.gl_pathv[i], own))
+				file_read(g.gl_pathv[i], 256, &text);
+	globfree(&g);
+	return text;
+}
+
+int local_source_on(const struct instance *inst)
+{
+	autofree char *others = record_of_others(inst), *was = NULL;
+	char file[128], path[128], text[64] = "";
+	autoclose int fd = -1;
+	int r = 0;
+
+	snprintf(file, sizeof(file), "%s/" FILE_NAME, inst->run_dir);
+	if (access(file, F_OK)) { /* one that is there is a dead agent's: it knows better */
+		for (size_t i = 0; i < ARRAY_SIZE(sysctls); i++)
+			if (!is_on(sysctls[i])) {
+				strcat(text, sysctls[i]);
+				strcat(text, "\n");
+			}
+		fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		r = fd < 0 ? -errno : file_write(file, others ? others : text);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(sysctls) && !r; i++) {
+		sysctl_path(path, sysctls[i]);
+		if (!is_on(sysctls[i]))
+			r = file_write(path, "1\n");
+	}
+	return r;
+}
+
+void local_source_restore(const struct instance *inst)
+{
+	autofree char *others = record_of_others(inst), *text = NULL;
+	char file[128], path[128];
+
+	snprintf(file, sizeof(file), "%s/" FILE_NAME, inst->run_dir);
+	if (file_read(file, 256, &text))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(sysctls) && !others; i++) {
+		sysctl_path(path, sysctls[i]);
+		if (strstr(text, sysctls[i]))
+			file_write(path, "0\n");
+	}
+	unlink(file);
+}
+
+void local_source_device(const char *device)
+{
+	static const char *const families[] = {"ipv4", "ipv6"};
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		snprintf(path, sizeof(path), "/proc/sys/net/%s/conf/%s/forwarding", families[i],
+			 device);
+		file_write(path, "1\n");
+	}
+}

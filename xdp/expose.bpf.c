@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Ports of the host that are exposed (include/expose.h), for private apps: a program at the ingress
+ * of the host's interfaces, lo among them, that gives packets to the app instead of to the host.
+ * fabric.bpf.c turns the answers back (expose_answer.bpf.h). TCP of host-mode apps passes:
+ * sk_lookup has it.
+ *
+ * The client keeps its address and, where no other flow of its has it, its port. What is found to
+ * have no flow, because others pushed it out, has one again with the client's next segment: where
+ * it leads is known without.
+ */
+#include <linux/pkt_cls.h>
+
+#include "count.bpf.h"
+#include "exposed.bpf.h"
+#include "flows.bpf.h"
+#include "host_socket.bpf.h"
+#include "maps.bpf.h"
+#include "parse_tc.bpf.h"
+#include "rewrite.bpf.h"
+#include "verifier.bpf.h"
+
+#define LO_IFINDEX  1		  /* in every network namespace */
+#define PACKET_HOST 0		  /* addressed to this machine */
+#define NOT_OURS    TC_ACT_UNSPEC /* whoever else has a program here is asked next */
+
+/* Of ax's devices, both ends of each. */
+const volatile __u8 device_mac[6] = {};
+
+struct visit {
+	struct ax_flow_key flow; /* (client, asked); a client on lo as the app sees it */
+	struct ax_endpoint to;
+	__be16 client_port_be; /* as the app sees it */
+	bool on_lo;	       /* from 127.0.0.1 or ::1, to which the app could not answer */
+	bool pad;
+	__u32 ifindex; /* the app's host end */
+};
+
+/* Another program of this machine asks by a loopback address: from the usual one, which the answer
+ * goes to. */
+static __always_inline bool from_loopback(const struct __sk_buff *skb, const struct packet *p)
+{
+	return skb->ifindex == LO_IFINDEX && addr_is_loopback(&p->dst) &&
+	       p->src.w[3] == bpf_htonl(p->v4 ? 0x7f000001 : 1);
+}
+
+/* Who asks. False: nobody whom this is for. Apps have names to go by: with the address of one
+ * nobody comes in here. */
+static __always_inline bool client_of(const struct __sk_buff *skb, const struct packet *p,
+				      const struct ax_ctl *c, struct visit *v)
+{
+	const struct ax_vip *src;
+
+	v->flow.client.addr = p->src;
+	v->flow.client.port_be = p->sport_be;
+	v->flow.client.proto = p->proto;
+	v->flow.peer.addr = p->dst;
+	v->flow.peer.port_be = p->dport_be;
+	v->flow.peer.proto = p->proto;
+	if (addr_is_loopback(&p->src) || addr_is_loopback(&p->dst)) {
+		if (!addr_is_loopback(&p->src) || !from_loopback(skb, p))
+			return false;
+		v->on_lo = true;
+		if (p->v4) {
+			v->flow.client.addr = c->host4;
+			ctx_branch_end();
+		} else {
+			v->flow.client.addr = c->host6;
+		}
+		return !addr_is_zero(&v->flow.client.addr);
+	}
+	src = bpf_map_lookup_elem(&vips, &p->src);
+	return (!src || src->kind == AX_VIP_HOST) && bpf_map_lookup_elem(&local_addrs, &p->dst);
+}
+
+/* --- flows --- */
+
+/* A flow that stands, and leads where it should. */
+static __always_inline bool known(const struct packet *p, struct visit *v)
+{
+	struct ax_flow *f = flow_find(&v->flow);
+
+	if (!f || !endpoint_eq(&f->to, &v->to))
+		return false;
+	if (p->proto == IPPROTO_TCP && p->tcp_flags & TCP_FLAG_SYN_BIT && flow_is_closed(f->state))
+		return false; /* another one from the same port */
+	v->client_port_be = f->client_port_be;
+	flow_seen(&v->flow, f, p->tcp_flags, false);
+	return true;
+}
+
+#define PORT_FIRST 1024
+#define PORT_TRIES 12
+
+/* Below those of clients, unless the machine has hardly any there. */
+static __always_inline __be16 some_port(const struct ax_ctl *c)
+{
+	__u32 n = c->ephemeral_first > 2 * PORT_FIRST && c->ephemeral_first <= 65536
+			  ? c->ephemeral_first - PORT_FIRST
+			  : 65536 - PORT_FIRST;
+
+	return bpf_htons((__u16)(PORT_FIRST + bpf_get_prandom_u32() % n));
+}
+
+/* Whether the client has a flow from that port with the app itself, or by another exposed port. */
+static __always_inline bool is_taken(struct __sk_buff *skb, const struct ax_flow_key *back)
+{
+	if (flow_find(back))
+		return true;
+	if (back->client.proto == IPPROTO_UDP)
+		return bpf_map_lookup_elem(&datagrams, back) != NULL;
+	return bpf_map_lookup_elem(&visitors, back) ||
+	       host_is_connected(skb, &back->client, &back->peer);
+}
+
+/* Remembers a new flow, under the client's own port if `own`, where that is free. */
+static __noinline bool enter(struct __sk_buff *skb, struct visit *v, const struct ax_ctl *c,
+			     bool own)
+{
+	struct ax_flow f = {.seen = flow_now(), .kind = AX_FLOW_EXPOSED};
+	struct ax_flow_key back;
+
+	back.client = v->flow.client;
+	back.peer = v->to;
+	f.to = v->to;
+	flow_forget(&v->flow);
+	for (int i = 0; i < PORT_TRIES; i++) {
+		if (i || !own)
+			back.client.port_be = some_port(c);
+		if (is_taken(skb, &back))
+			continue;
+		f.client_port_be = v->client_port_be = back.client.port_be;
+		return flow_write_both(&v->flow, &f);
+	}
+	return false;
+}
+
+/* What does not begin a connection belongs to one whose entry is gone, or to none: then the app
+ * says so. */
+static __always_inline bool may_enter(const struct packet *p, const struct visit *v)
+{
+	if (p->proto != IPPROTO_TCP || p->tcp_flags & TCP_FLAG_SYN_BIT)
+		return true;
+	return !v->on_lo && !(p->tcp_flags & TCP_FLAG_RST_BIT);
+}
+
+/* --- packets --- */
+
+static __noinline int deliver(struct __sk_buff *skb, const struct packet *p, const struct visit *v)
+{
+	struct ax_endpoint client = v->flow.client;
+
+	client.port_be = v->client_port_be;
+	if (v->on_lo && rewrite_endpoint(skb, p, true, &client))
+		goto failed;
+	if (!v->on_lo && client.port_be != p->sport_be &&
+	    rewrite_port(skb, p, true, client.port_be))
+		goto failed;
+	if (rewrite_endpoint(skb, p, false, &v->to))
+		goto failed;
+	if (skb->ifindex != LO_IFINDEX)
+		return bpf_redirect_peer(v->ifindex, 0);
+	/* What is on lo has been routed already, and is sent anew. */
+	if (bpf_skb_store_bytes(skb, 0, (const void *)device_mac, sizeof(device_mac), 0))
+		goto failed;
+	skb->tc_index = FOR_EXPOSED;
+	return bpf_redirect(v->ifindex, 0);
+failed:
+	count(AX_COUNT_ERROR);
+	return TC_ACT_SHOT;
+}
+
+static __always_inline int to_app(struct __sk_buff *skb, const struct packet *p,
+				  const struct ax_ctl *c, struct visit *v,
+				  const struct ax_exposed *x)
+{
+	struct ax_vip *vip;
+
+	v->to = x->to;
+	vip = bpf_map_lookup_elem(&vips, &v->to.addr);
+	if (!vip || vip->kind != AX_VIP_APP || !vip->ifindex)
+		return NOT_OURS;
+	v->ifindex = vip->ifindex;
+	if (!known(p, v) && (!may_enter(p, v) || !enter(skb, v, c, !v->on_lo)))
+		return NOT_OURS;
+	return deliver(skb, p, v);
+}
+
+SEC("tc")
+int ax_from_outside(struct __sk_buff *skb)
+{
+	const struct ax_exposed *x;
+	struct visit v = {};
+	struct packet p = {};
+	struct ax_ctl *c;
+	__u32 zero = 0;
+
+	c = bpf_map_lookup_elem(&ctl, &zero);
+	/* (tagged: it is the VLAN's device that it is for) */
+	if (!c || !(c->exposed & AX_EXPOSED_PACKETS) || skb->pkt_type != PACKET_HOST ||
+	    skb->vlan_present)
+		return NOT_OURS;
+	if (parse_skb(skb, &p) != PARSE_OK || !p.has_l4 || p.fragment)
+		return NOT_OURS;
+	if (!port_is_exposed(p.dport_be, p.proto) || !client_of(skb, &p, c, &v))
+		return NOT_OURS;
+	x = exposed_at(&v.flow.peer, skb->ifindex);
+	return x ? to_app(skb, &p, c, &v, x) : NOT_OURS;
+}
