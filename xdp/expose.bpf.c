@@ -11,6 +11,7 @@
  */
 #include <linux/pkt_cls.h>
 
+#include "choose.bpf.h"
 #include "count.bpf.h"
 #include "exposed.bpf.h"
 #include "flows.bpf.h"
@@ -18,6 +19,7 @@
 #include "maps.bpf.h"
 #include "parse_tc.bpf.h"
 #include "rewrite.bpf.h"
+#include "serving.bpf.h"
 #include "verifier.bpf.h"
 
 #define LO_IFINDEX  1		  /* in every network namespace */
@@ -170,6 +172,73 @@ failed:
 	return TC_ACT_SHOT;
 }
 
+/* --- services --- */
+
+/* A private backend, one that listens if there is any: exposing is the permission. (Those in the
+ * host's namespace are sk_lookup's.) Returns its host end's ifindex or 0. */
+static __noinline __u32 choose(const struct ax_endpoint *service, const struct ax_addr *client,
+			       struct ax_endpoint *ret)
+{
+	struct ax_service *svc = find_service(service);
+	struct choice c = {.asked = *service, .client = *client};
+	__u32 fallback = 0;
+
+	if (!svc)
+		return 0;
+	c.seed = bpf_get_prandom_u32();
+	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c, svc); i++) {
+		struct ax_endpoint ep = {};
+		struct ax_vip *vip;
+
+		if (!choose_next(&c, svc, &ep))
+			continue;
+		vip = bpf_map_lookup_elem(&vips, &ep.addr);
+		if (!vip || !vip->ifindex)
+			continue;
+		if (server_of(&ep, vip)) {
+			*ret = ep;
+			return vip->ifindex;
+		}
+		if (!fallback) {
+			*ret = ep;
+			fallback = vip->ifindex;
+		}
+	}
+	return fallback;
+}
+
+/* A flow that stands leads to the backend that it began with, as long as there is one. */
+static __always_inline bool stands(const struct packet *p, struct visit *v)
+{
+	struct ax_flow *f = flow_find(&v->flow);
+	struct ax_vip *vip = f ? bpf_map_lookup_elem(&vips, &f->to.addr) : NULL;
+
+	if (!vip || !vip->ifindex)
+		return false;
+	v->to = f->to;
+	v->ifindex = vip->ifindex;
+	return known(p, v);
+}
+
+static __always_inline int to_service(struct __sk_buff *skb, const struct packet *p,
+				      const struct ax_ctl *c, struct visit *v,
+				      const struct ax_exposed *x)
+{
+	struct ax_endpoint service = x->to;
+
+	if (stands(p, v))
+		return deliver(skb, p, v);
+	/* (not even a look at backends that sk_lookup chooses of: strategies count them) */
+	if (!(x->flags & AX_EXPOSED_PRIVATE))
+		return NOT_OURS;
+	if (p->proto == IPPROTO_TCP && !(p->tcp_flags & TCP_FLAG_SYN_BIT))
+		return NOT_OURS;
+	v->ifindex = choose(&service, &v->flow.client.addr, &v->to);
+	if (!v->ifindex || !enter(skb, v, c, !v->on_lo))
+		return NOT_OURS;
+	return deliver(skb, p, v);
+}
+
 static __always_inline int to_app(struct __sk_buff *skb, const struct packet *p,
 				  const struct ax_ctl *c, struct visit *v,
 				  const struct ax_exposed *x)
@@ -205,5 +274,8 @@ int ax_from_outside(struct __sk_buff *skb)
 	if (!port_is_exposed(p.dport_be, p.proto) || !client_of(skb, &p, c, &v))
 		return NOT_OURS;
 	x = exposed_at(&v.flow.peer, skb->ifindex);
-	return x ? to_app(skb, &p, c, &v, x) : NOT_OURS;
+	if (!x)
+		return NOT_OURS;
+	return x->flags & AX_EXPOSED_SERVICE ? to_service(skb, &p, c, &v, x)
+					     : to_app(skb, &p, c, &v, x);
 }

@@ -72,8 +72,10 @@ static __always_inline int to_own(struct __sk_buff *skb)
 		       : bpf_redirect(ANSWER_LO_IFINDEX, BPF_F_INGRESS);
 }
 
-static __noinline int answer_exposed(struct __sk_buff *skb, const struct packet *p,
-				     const struct ax_endpoint *asked, __be16 client_port_be)
+static __noinline __attribute__((unused)) int answer_exposed(struct __sk_buff *skb,
+							     const struct packet *p,
+							     const struct ax_endpoint *asked,
+							     __be16 client_port_be)
 {
 	struct ax_endpoint from = *asked, client = {.addr = p->dst, .port_be = client_port_be};
 	bool own = true;

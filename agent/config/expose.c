@@ -111,7 +111,7 @@ static bool parse_where(char *s, struct expose *x)
 	} else if (addr_parse(s, &x->addr)) {
 		if (!is_device(s) || isdigit((unsigned char)s[0]))
 			return false;
-		snprintf(x->device, sizeof(x->device), "%s", s);
+		snprintf(x->device, sizeof(x->device), "%.*s", EXPOSE_DEVICE_MAX, s);
 		return true;
 	}
 	x->family = addr_is_v4(&x->addr) ? AF_INET : AF_INET6;

@@ -103,13 +103,18 @@ static struct ax_exposed_key key_of(const struct expose *x, int family)
 	return k;
 }
 
+static uint32_t service_flags(const struct agent *a, const struct service *s)
+{
+	return AX_EXPOSED_SERVICE | (service_has_private(a, s) ? AX_EXPOSED_PRIVATE : 0);
+}
+
 /* One family of one port. */
 static int tell(struct agent *a, struct exposure *x, int family, const struct owner *o,
 		struct error *e)
 {
 	const struct ax_exposed to = {
 		.to = {.addr = o->vip[family], .port_be = htons(x->x.port), .proto = x->x.proto},
-		.flags = o->service ? AX_EXPOSED_SERVICE : 0};
+		.flags = o->service ? service_flags(a, o->service) : 0};
 	struct ax_exposed was;
 	char text[EXPOSE_STRLEN];
 	int r;
@@ -301,6 +306,20 @@ int ingress_service(struct agent *a, const struct service *s, struct error *e)
 	const struct owner o = owner_service(s);
 
 	return settle(a, &o, e);
+}
+
+void ingress_service_moved(struct agent *a, const struct service *s)
+{
+	for (const struct exposure *x = a->ingress->list; x; x = x->next) {
+		struct ax_exposed now;
+
+		for (int f = 0; x->service == s && f < FAMILIES; f++) {
+			if (!x->has[f] || datapath_exposed_get(a->dp, &x->key[f], &now))
+				continue;
+			now.flags = service_flags(a, s);
+			datapath_exposed_set(a->dp, &x->key[f], &now);
+		}
+	}
 }
 
 void ingress_service_next(struct agent *a, const struct service *s, const struct expose_list *next)

@@ -120,6 +120,7 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 		r = each_endpoint(s->conf, &s->vip4, &s->vip6, write_one, &w);
 	free(w.m);
 	a->hooks.service_changed(a, s);
+	ingress_service_moved(a, s);
 	/* its route depends on where its backends are */
 	r = r ? r : vip_resync(a, &s->vip4, e);
 	r = r ? r : vip_resync(a, &s->vip6, e);
@@ -206,6 +207,7 @@ int services_route(struct agent *a, const struct app *app, struct error *e)
 		if (service_affected(s, app)) {
 			r = vip_resync(a, &s->vip4, e);
 			r = r ? r : vip_resync(a, &s->vip6, e);
+			ingress_service_moved(a, s);
 		}
 		if (r)
 			return r;

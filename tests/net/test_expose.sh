@@ -149,7 +149,7 @@ for to in "ROUTED 4 198.51.100.1" "ROUTED 6 2001:db8:1::1" "BRIDGED 4 203.0.113.
 	set -- $to
 	for how in sendto connected; do
 		like "UDP by $how: $1 at $3" "$(on "${!1}" "$BIN/udp" ask $how "$2" "$3" 5353 2>&1)" \
-			"^from=\[?$3\]?:5353 "
+			"from=\[?$3\]?:5353 "
 	done
 done
 for to in "4 127.0.0.1" "6 ::1" "4 198.51.100.1"; do
@@ -157,6 +157,31 @@ for to in "4 127.0.0.1" "6 ::1" "4 198.51.100.1"; do
 	like "UDP from this host: $to" "$(timeout 5 "$BIN/udp" ask sendto $to 5353 2>&1)" ":5353 "
 done
 stop_apps
+
+# --- services ---
+
+svc='services: {both: {ports: ["90:80", "90:53/udp"], backends: [{app: b1}, {app: b2}],
+    strategy: round-robin, expose: ["8090:90", "8090:90/udp"]}}'
+ok "a service is exposed" ax config apply <(config true "$svc")
+for mode in private host; do
+	serve 80 --net $mode --name b1 --ip 10.77.2.1,fd77::2:1 -- "$BIN/tcp" listen 6 :: 80 b1
+	serve 80 --net $mode --name b2 --ip 10.77.2.2,fd77::2:2 -- "$BIN/tcp" listen 6 :: 80 b2
+	for to in "4 198.51.100.1" "6 2001:db8:1::1"; do
+		# shellcheck disable=SC2086 # fields
+		is "$mode: both backends are reached: $to" "$(for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+			on "$ROUTED" "$BIN/tcp" connect $to 8090
+		done | grep -o "b[12] you=.*2\]*:" | sed 's/ .*//' | sort -u | xargs)" "b1 b2"
+	done
+	like "$mode: from this host" "$(timeout 5 "$BIN/tcp" connect 4 127.0.0.1 8090)" " b[12] you="
+	stop_apps
+done
+serve 53/udp --name b1 --ip 10.77.2.1,fd77::2:1 -- "$BIN/udp" serve 6 :: 53 b1
+like "UDP" "$(on "$ROUTED" "$BIN/udp" ask connected 4 198.51.100.1 8090)" "from=198.51.100.1:8090 b1"
+like "a service's port is taken, too" "$(in_app -p 8090:80 -- true 2>&1)" \
+	"the service both exposes that port already"
+stop_apps
+ok "it is exposed no more" ax config apply <(config)
+is "and the port free" "$("$BIN/tcp" bind 4 0.0.0.0 8090)" "bound 0.0.0.0:8090"
 
 # --- bytes ---
 
