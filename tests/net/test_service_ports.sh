@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Programs outside ax reach a service with a private backend and the backend itself, from whatever
 # port: neither takes the other's answers. Nobody's datagrams or SYNs end connections that are open.
+# MIXED: how many direct and service connections are made (20000).
+# timeout: 300
 . "$(dirname "$0")/lib.sh"
 need ip "$PYTHON"
+build_c storm
 
 ports() {
 	timeout --foreground -k 1 100 "$PYTHON" "$SRC/service_ports.py" "$@"
@@ -13,11 +16,15 @@ agent:
   pool: {ipv4: $POOL4}
 services:
   shop: {ip: 10.77.200.1, ports: [80:7000, 80:7000/udp], backends: [{app: one}]}
+  quick: {ip: 10.77.200.2, ports: [80:7001], backends: [{app: fast}]}
 EOF
 serve 7000 --name one --ip 10.77.1.1 -- "$PYTHON" "$SRC/service_ports.py" serve 7000
 
 is "no wrong answer in connections from the same ports to the service and to its backend" \
 	"$(ports mix 10.77.200.1:80 10.77.1.1:7000 600 2>&1)" 0
+
+serve 7001 --name fast --ip 10.77.1.2 -- "$BIN/storm" serve 7001
+is "nor in very many" "$("$BIN/storm" mix 10.77.200.2 80 10.77.1.2 7001 "${MIXED:-20000}" 2>&1)" 0
 
 # keep NAME: connections that are open
 keep() {
@@ -37,5 +44,16 @@ keep syns
 ports syns 10.77.200.1:80 80000
 is "nor do SYNs of nobody" "$(went_on syns)" "50 50"
 is "and new ones are made" "$(ports mix 10.77.200.1:80 10.77.1.1:7000 50 2>&1)" 0
+
+# as many SYNs as this machine can make, for as long as it takes to connect anew beside them
+keep storm
+bg "$T/rate" "$BIN/storm" syns 10.77.200.1 80 6
+flood=$BG
+is "new clients connect during a flood" "$(ports mix 10.77.200.1:80 10.77.1.1:7000 50 2>&1)" 0
+ok "all of it" alive "$flood"
+wait "$flood"
+diag "SYNs a second: $(<"$T/rate")"
+is "which ends no connection either" "$(went_on storm)" "50 50"
+is "and afterwards new ones are made" "$(ports mix 10.77.200.1:80 10.77.1.1:7000 50 2>&1)" 0
 stop_apps
 done_testing

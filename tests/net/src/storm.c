@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Connections and segments in numbers for which a script is too slow. IPv4.
+ *
+ *  storm serve PORT
+ *      Sends each connection's bytes back.
+ *  storm mix SERVICE PORT BACKEND PORT N
+ *      N connections in turn to the service and to the backend itself, from the same few ports, and
+ *      to both at once. Prints how many were answered wrongly or not at all.
+ *  storm syns SERVICE PORT SECONDS
+ *      SYNs from addresses of nobody, as fast as it goes, until then or until it is ended. Prints
+ *      how many a second, and a second of its processor time.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+#include "netutil.h"
+
+#define BATCH	     64
+#define PORTS	     7
+#define FIRST_PORT   40000
+#define SHOWN_ERRORS 20
+
+static struct sockaddr_in address(const char *ip, const char *port)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
+
+	if (inet_pton(AF_INET, ip, &a.sin_addr) != 1)
+		fail("address");
+	return a;
+}
+
+/* --- the server --- */
+
+static void answer(int fd)
+{
+	char buf[256];
+	ssize_t n = read(fd, buf, sizeof(buf));
+
+	if (n <= 0 || write(fd, buf, (size_t)n) != n)
+		close(fd);
+}
+
+static void cmd_serve(const char *port)
+{
+	struct sockaddr_in at = address("0.0.0.0", port);
+	int s = socket(AF_INET, SOCK_STREAM, 0), e = epoll_create1(0), one = 1;
+	struct epoll_event ev = {.events = EPOLLIN, .data.fd = s}, got[BATCH];
+
+	raise_file_limit();
+	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(s, (struct sockaddr *)&at, sizeof(at)) || listen(s, 4096) ||
+	    epoll_ctl(e, EPOLL_CTL_ADD, s, &ev))
+		fail("listen");
+	for (;;) {
+		int n = epoll_wait(e, got, BATCH, -1);
+
+		for (int i = 0; i < n; i++) {
+			if (got[i].data.fd != s) {
+				answer(got[i].data.fd);
+				continue;
+			}
+			ev.data.fd = accept(s, NULL, NULL);
+			if (ev.data.fd >= 0)
+				epoll_ctl(e, EPOLL_CTL_ADD, ev.data.fd, &ev);
+		}
+	}
+}
+
+/* --- direct and service connections --- */
+
+/* From that port of ours, which may have another connection that goes elsewhere. */
+static int connect_from(const struct sockaddr_in *to, unsigned port)
+{
+	struct sockaddr_in from = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	struct linger at_once = {.l_onoff = 1};
+	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1, err;
+
+	set_timeouts(fd);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	if (bind(fd, (struct sockaddr *)&from, sizeof(from)) == 0 &&
+	    connect(fd, (const struct sockaddr *)to, sizeof(*to)) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+/* What came back is what was said on this very connection. */
+static int ask(int fd, uint64_t word)
+{
+	uint64_t back = 0;
+
+	errno = 0;
+	return write(fd, &word, sizeof(word)) == sizeof(word) &&
+	       recv(fd, &back, sizeof(back), MSG_WAITALL) == sizeof(back) && back == word;
+}
+
+static int talk(const struct sockaddr_in to[2], uint64_t i)
+{
+	unsigned port = FIRST_PORT + i % PORTS;
+	int first = connect_from(&to[i % 2], port), second = -1, good = first >= 0, err;
+
+	if (good && i % 3 == 0) {
+		good = ask(first, 3 * i);
+		second = good ? connect_from(&to[(i + 1) % 2], port) : -1;
+		good = second >= 0 && ask(second, 3 * i + 1);
+	}
+	good = good && ask(first, 3 * i + 2);
+	err = errno;
+	if (first >= 0)
+		close(first);
+	if (second >= 0)
+		close(second);
+	errno = err;
+	return good;
+}
+
+static void cmd_mix(char **argv)
+{
+	struct sockaddr_in to[] = {address(argv[2], argv[3]), address(argv[4], argv[5])};
+	uint64_t n = strtoull(argv[6], NULL, 10), wrong = 0, made = 0;
+
+	for (uint64_t i = 0; made < n; i++) {
+		made += i % 3 ? 1 : 2;
+		if (talk(to, i))
+			continue;
+		if (wrong++ < SHOWN_ERRORS)
+			fprintf(stderr, "%llu: %s\n", (unsigned long long)i, errno_name(errno));
+	}
+	printf("%llu\n", (unsigned long long)wrong);
+}
+
+/* --- SYNs --- */
+
+struct segment {
+	struct iphdr ip;
+	struct tcphdr tcp;
+};
+
+static uint32_t sum(const void *data, size_t size, uint32_t s)
+{
+	const uint8_t *p = data;
+
+	for (size_t i = 0; i < size; i += 2)
+		s += (uint32_t)p[i] << 8 | p[i + 1];
+	return s;
+}
+
+static void make_syn(struct segment *g, const struct sockaddr_in *to, uint64_t i)
+{
+	uint32_t s;
+
+	*g = (struct segment){.ip = {.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_TCP}};
+	g->ip.tot_len = htons(sizeof(*g));
+	g->ip.saddr = htonl((uint32_t)(0xcb007100 + i % 200 + 1));
+	g->ip.daddr = to->sin_addr.s_addr;
+	g->tcp.source = htons((uint16_t)(1024 + i / 200 % 64000));
+	g->tcp.dest = to->sin_port;
+	g->tcp.seq = htonl((uint32_t)i);
+	g->tcp.doff = 5;
+	g->tcp.syn = 1;
+	g->tcp.window = htons(8192);
+	s = sum(&g->ip.saddr, 8, IPPROTO_TCP + sizeof(g->tcp));
+	s = sum(&g->tcp, sizeof(g->tcp), s);
+	while (s >> 16)
+		s = (s & 0xffff) + (s >> 16);
+	g->tcp.check = htons((uint16_t)~s);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void cmd_syns(char **argv)
+{
+	static struct segment g[BATCH];
+	static struct iovec iov[BATCH];
+	static struct mmsghdr m[BATCH];
+	struct sockaddr_in to = address(argv[2], argv[3]), where = to;
+	int fd = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
+	double begin = now(), end = begin + atof(argv[4]);
+	uint64_t made = 0, sent = 0;
+
+	if (fd < 0)
+		fail("socket");
+	where.sin_port = 0;
+	for (int i = 0; i < BATCH; i++) {
+		iov[i] = (struct iovec){&g[i], sizeof(g[i])};
+		m[i].msg_hdr = (struct msghdr){.msg_name = &where,
+					       .msg_namelen = sizeof(where),
+					       .msg_iov = &iov[i],
+					       .msg_iovlen = 1};
+	}
+	while (now() < end) {
+		int n;
+
+		for (int i = 0; i < BATCH; i++)
+			make_syn(&g[i], &to, made++);
+		n = sendmmsg(fd, m, BATCH, 0);
+		sent += n > 0 ? (uint64_t)n : 0;
+	}
+	printf("%.0f, of processor time %.0f\n", (double)sent / (now() - begin),
+	       (double)sent * CLOCKS_PER_SEC / (double)clock());
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 2 ? argv[1] : "";
+
+	if (strcmp(what, "serve") == 0)
+		cmd_serve(argv[2]);
+	else if (strcmp(what, "mix") == 0 && argc == 7)
+		cmd_mix(argv);
+	else if (strcmp(what, "syns") == 0 && argc == 5)
+		cmd_syns(argv);
+	else
+		return 2;
+	return 0;
+}
