@@ -342,6 +342,8 @@ static void look_at(struct looking *l, const struct pair *p)
 	d->look = l->sp->look;
 	r = joined ? judge_joined(l, p) : judge(l, p, d);
 	d->reason = r || joined ? r : judge_place(l, p, d);
+	if (d->reason == REASON_YOUNG)
+		l->sp->young = true;
 	if (joined && d->reason)
 		l->parts[l->n_parts++] = refs_of(l, p);
 	if (joined || d->reason)
@@ -416,7 +418,7 @@ void look(struct agent *a, struct splicing *sp)
 	int r = prepare(&l);
 
 	sp->look++;
-	sp->unread = sp->holds = false;
+	sp->unread = sp->holds = sp->young = false;
 	sp->joined = 0;
 	facts_refresh(sp->facts);
 	if (!r)

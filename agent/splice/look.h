@@ -32,11 +32,13 @@ struct splicing {
 	size_t n_watched;
 	unsigned told; /* since the last look: enum ax_splice_told */
 	unsigned pause_ms, wake_ms, look;
-	unsigned vain; /* looks in a row of which new connections told, and none joined */
-	size_t joined; /* pairs, by the last look */
-	uint64_t full; /* sockets that found too many of their app's */
-	bool unread;   /* a member had not read all that went by TCP */
-	bool holds;    /* or what was handed on */
+	unsigned vain;	      /* looks in a row of which new connections told, and none joined */
+	uint64_t listened_ns; /* since when programs tell of new ones */
+	size_t joined;	      /* pairs, by the last look */
+	bool young;	      /* one fits but for its age */
+	uint64_t full;	      /* sockets that found too many of their app's */
+	bool unread;	      /* a member had not read all that went by TCP */
+	bool holds;	      /* or what was handed on */
 	bool leaving;  /* nobody wants any more: the programs are closed when nothing is held */
 	bool looking;  /* a work is under way */
 	unsigned busy; /* works that others may come between, and that use the programs */

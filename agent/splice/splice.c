@@ -11,9 +11,10 @@
 #include "splice/policy.h"
 
 /* A connection of requests and answers lives longer than the first pause; while there are some of
- * which it is not known, pauses double up to the last. They also do while connections come and go
- * that never join: looking for them would cost those of others more than it brings. */
+ * which it is not known, pauses double up to the last. They also do, less far, while connections
+ * come and go that never join. */
 #define PAUSE_FIRST_MS 300
+#define PAUSE_CHURN_MS 1200
 #define PAUSE_LAST_MS  5000
 /* For readers to be woken: the first time, and at most while they go on telling. */
 #define WAKE_FIRST_MS 20
@@ -57,7 +58,7 @@ static unsigned pause_when_told(const struct splicing *sp)
 {
 	unsigned ms = PAUSE_FIRST_MS << (sp->vain > 1 ? sp->vain - 1 : 0);
 
-	return ms < PAUSE_LAST_MS ? ms : PAUSE_LAST_MS;
+	return ms < PAUSE_CHURN_MS ? ms : PAUSE_CHURN_MS;
 }
 
 static unsigned doubled(unsigned ms, unsigned first, unsigned last)
@@ -265,6 +266,9 @@ void splice_on_events(struct agent *a)
 		return;
 	sp->told |= (unsigned)told;
 	if (told & AX_SPLICE_TOLD_NEW) {
+		/* where many come and go, it would have been told at once */
+		if (time_mono_ns() - sp->listened_ns > PAUSE_FIRST_MS * 1000000ull)
+			sp->vain = 0;
 		datapath_splice_rest(sp->programs);
 		look_within(sp, pause_when_told(sp));
 	}
@@ -298,6 +302,8 @@ static void look_again(struct splicing *sp, unsigned told)
 	sp->vain = !new || sp->joined ? 0 : sp->vain < 8 ? sp->vain + 1 : sp->vain;
 	sp->pause_ms =
 		new ? pause_when_told(sp) : doubled(sp->pause_ms, PAUSE_FIRST_MS, PAUSE_LAST_MS);
+	if (sp->young)
+		look_within(sp, PAUSE_FIRST_MS);
 	if (decisions_open(&sp->decisions))
 		look_within(sp, sp->pause_ms);
 	if (sp->unread) {
@@ -333,6 +339,7 @@ static void look_work(void *arg)
 
 		if (r)
 			log_warn("splicing: nobody tells of new connections: %s", strerror(-r));
+		sp->listened_ns = time_mono_ns();
 		told = told > 0 ? told | (int)sp->told : (int)sp->told;
 		sp->told = 0;
 		look(a, sp);
