@@ -141,8 +141,9 @@ static bool is_squatted(struct agent *a, const struct pool *p)
 static void look(void *arg)
 {
 	struct agent *a = arg;
-	bool found = is_squatted(a, &a->pool4) | is_squatted(a, &a->pool6);
+	bool found = is_squatted(a, &a->pool4);
 
+	found = is_squatted(a, &a->pool6) || found;
 	if (found && !a->squatted)
 		log_warn("a program outside ax has bound an address of the pool that no app has: "
 			 "launches in host mode take longer until that ends");

@@ -8,6 +8,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,12 +120,14 @@ static void pump(struct relay *r, struct way *w)
 static void begin(int ep, int client, const struct endpoint *to, int flags)
 {
 	struct relay *r = calloc(1, sizeof(*r));
-	int server = socket(to->ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int one = 1, server = socket(to->ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = r};
 
 	if (!r || server < 0 || connect(server, (const struct sockaddr *)&to->ss, to->len) < 0)
 		fail("connect");
 	fcntl(server, F_SETFL, O_NONBLOCK);
+	setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	r->ways[0] = (struct way){.from = client, .to = server};
 	r->ways[1] = (struct way){.from = server, .to = client};
 	if (pipe2(r->ways[0].pipe, O_CLOEXEC | flags) < 0 ||
