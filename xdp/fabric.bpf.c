@@ -184,7 +184,7 @@ int ax_from_app(struct __sk_buff *skb)
 {
 	struct ax_vip *src, *dst;
 	struct ax_ctl *c;
-	struct packet p;
+	struct packet p = {}; /* (see parse_tc()) */
 	__u32 zero = 0;
 	int r = parse_skb(skb, &p);
 
@@ -217,7 +217,7 @@ SEC("tc")
 int ax_from_balancer(struct __sk_buff *skb)
 {
 	struct ax_vip *src, *dst;
-	struct packet p;
+	struct packet p = {}; /* (see parse_tc()) */
 
 	if (parse_skb(skb, &p) != PARSE_OK)
 		return TC_ACT_SHOT;
@@ -249,7 +249,7 @@ int ax_to_app(struct __sk_buff *skb)
 {
 	struct ax_vip *src, *dst;
 	struct ax_ctl *c;
-	struct packet p;
+	struct packet p = {}; /* (see parse_tc()) */
 	__u32 zero = 0;
 	int r = parse_skb(skb, &p);
 

@@ -419,8 +419,10 @@ static __always_inline bool by_policy(struct turn *t, __u32 reason, int *action)
 }
 
 /* Tagged and IPv6 packets. Global functions are verified once, and what they write through a
- * pointer is unknown after: the many ways through the parser end in one. `len`: of the frame. */
-__noinline int parse_rest_of(struct xdp_md *ctx, struct packet *p, __u32 len)
+ * pointer is unknown after: the many ways through the parser end in one. To Linux 6.1 what they are
+ * given has to be all written, which a compiler would see through if they were not weak.
+ * `len`: of the frame. */
+__weak __noinline int parse_rest_of(struct xdp_md *ctx, struct packet *p, __u32 len)
 {
 	if (!p)
 		return 0;
@@ -428,7 +430,7 @@ __noinline int parse_rest_of(struct xdp_md *ctx, struct packet *p, __u32 len)
 	return p->odd;
 }
 
-__noinline int parse(struct xdp_md *ctx, struct packet *p, __u32 len)
+__weak __noinline int parse(struct xdp_md *ctx, struct packet *p, __u32 len)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 
@@ -444,9 +446,9 @@ static __always_inline int parse_any(struct xdp_md *ctx, struct packet *p, __u32
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
 
+	packet_init(p);
 	if ((void *)(eth + 1) > end || eth->h_proto != bpf_htons(ETH_P_IP))
 		return parse(ctx, p, len);
-	packet_init(p);
 	p->ethertype_be = eth->h_proto;
 	parse_ipv4(eth + 1, end, len - sizeof(*eth), p);
 	return p->odd;

@@ -8,7 +8,8 @@
 #include "parse.bpf.h"
 
 /* A global function: the many ways through the parser end in one, and what is in *p is unknown to
- * the verifier after it. Returns enum parse_result. */
+ * the verifier after it. To Linux 6.1 it has to be all written before it as well. Returns enum
+ * parse_result. */
 __weak __noinline int parse_tc(struct __sk_buff *skb, struct packet *p)
 {
 	return p ? parse_packet((void *)(long)skb->data, (void *)(long)skb->data_end, p)
