@@ -189,33 +189,55 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 
 /* --- to addresses of the host --- */
 
-/* A port of the host that is an app's or a service's (struct ax_exposed). Who is outside ax may
- * have it whatever host_access says; for apps, policy holds. 0: assigned; -ENOENT: it is not
- * exposed, or not to be had here. */
-__weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
-				     const struct caller *who)
+/* A port of the host that is an app's or a service's (struct ax_exposed): *at becomes what is
+ * there, and its flags are returned; or -ENOENT. (Functions that call each other have 512 bytes of
+ * stack together: what follows is not called from here.) */
+__weak __noinline int find_exposed(struct bpf_sk_lookup *ctx, struct ax_endpoint *at)
 {
 	const struct ax_exposed *x;
-	struct ax_endpoint to;
-	struct caller asks;
-	struct ax_vip *vip;
+	struct ax_endpoint asked;
 
-	if (!local || !who)
+	if (!at)
 		return -ENOENT;
-	x = exposed_at(local, ctx->ingress_ifindex);
+	asked = *at;
+	x = exposed_at(&asked, ctx->ingress_ifindex);
 	if (!x)
 		return -ENOENT;
-	asks = *who;
-	asks.balancer = !who->app;
-	to = x->to;
-	if (x->flags & AX_EXPOSED_SERVICE)
-		return assign_backend(ctx, &to, &asks) == SK_PASS ? 0 : -ENOENT;
+	*at = x->to;
+	return (int)(x->flags & 0xff);
+}
+
+/* An app's listener: for who is outside ax whatever host_access says, for apps by policy. */
+__weak __noinline int assign_app(struct bpf_sk_lookup *ctx, const struct ax_endpoint *at,
+				 const struct caller *who)
+{
+	struct ax_endpoint to;
+	struct ax_vip *vip;
+
+	if (!at || !who)
+		return -ENOENT;
+	to = *at;
 	vip = bpf_map_lookup_elem(&vips, &to.addr);
 	if (!vip || !server_of(&to, vip))
 		return -ENOENT;
 	if (who->app && party_verdict(who->party, vip->party))
 		return -EACCES;
 	return assign_listener(ctx, &to);
+}
+
+/* 0: assigned; -ENOENT: it is not exposed, or not to be had here. */
+static __always_inline int assign_exposed(struct bpf_sk_lookup *ctx,
+					  const struct ax_endpoint *local, struct caller *who)
+{
+	struct ax_endpoint to = *local;
+	int r = find_exposed(ctx, &to);
+
+	if (r < 0)
+		return -ENOENT;
+	if (!(r & AX_EXPOSED_SERVICE))
+		return assign_app(ctx, &to, who);
+	who->balancer = !who->app;
+	return assign_backend(ctx, &to, who) == SK_PASS ? 0 : -ENOENT;
 }
 
 /* 0: assigned; else a negative errno. */
