@@ -79,7 +79,7 @@ static __always_inline int deny(void)
 
 /* A search among the sockets that share a port (see AX_LISTENERS_MAX): the kernel chooses among
  * them all, whichever it is given. By bpf_loop(): Linux 6.1 would judge each turn of a loop. */
-struct search {
+struct search { /* also the map's key */
 	struct bpf_sk_lookup *ctx;
 	struct ax_app_endpoint at;
 	int r; /* 0: assigned; else a negative errno */
@@ -96,22 +96,19 @@ static __always_inline long assign_found(struct search *s, struct bpf_sock *sk)
 
 static long try_listener(__u32 i, struct search *s)
 {
-	struct ax_endpoint ep = s->at.ep;
-
-	ep.pad = (__u8)i;
-	return assign_found(s, bpf_map_lookup_elem(&listeners, &ep));
+	s->at.ep.pad = (__u8)i;
+	return assign_found(s, bpf_map_lookup_elem(&listeners, &s->at.ep));
 }
 
 static long try_own(__u32 i, struct search *s)
 {
-	struct ax_app_endpoint at = s->at;
-
-	at.ep.pad = (__u8)i;
-	return assign_found(s, bpf_map_lookup_elem(&loopback_listeners, &at));
+	s->at.ep.pad = (__u8)i;
+	return assign_found(s, bpf_map_lookup_elem(&loopback_listeners, &s->at));
 }
 
-/* 0: assigned; else a negative errno. */
-static __always_inline int assign_listener(struct bpf_sk_lookup *ctx, const struct ax_endpoint *ep)
+/* 0: assigned; else a negative errno. (Not inline: the search would be on its callers' stacks, and
+ * with all whom they call they have 512 bytes.) */
+static __noinline int assign_listener(struct bpf_sk_lookup *ctx, const struct ax_endpoint *ep)
 {
 	struct search s = {.ctx = ctx, .at.ep = *ep, .r = -ENOENT};
 
@@ -241,8 +238,8 @@ static __always_inline int assign_exposed(struct bpf_sk_lookup *ctx,
 }
 
 /* 0: assigned; else a negative errno. */
-static __always_inline int assign_own(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
-				      const struct ax_addr *remote)
+static __noinline int assign_own(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+				 const struct ax_addr *remote)
 {
 	struct ax_flow_key key = {.peer = *local};
 	struct search own = {.ctx = ctx, .at.ep = *local, .r = -ENOENT};
