@@ -189,6 +189,7 @@ pack()
 	find "$cache/bin" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/bin" {} + 2>/dev/null || true
 	pack_others "$root"
 	cp tests/vm/*.sh tests/splice/expected/*.tsv "$root/tests/"
+	cp -r tests/splice/earlier "$root/tests/"
 	install -m 0755 tests/vm/init "$root/init"
 	pack_modules "$root/modules"
 	printf '%s\n' "exec sh /tests/$1$(quote "${@:2}")" >"$root/run.sh"

@@ -5,7 +5,7 @@
  * programs see:
  *
  *   suite [NAME]                  prints the table, of all or of what has NAME in its name
- *   suite --compare FILE [NAME]   TAP: whether each behaviour is as FILE has it
+ *   suite --compare FILE EARLIER [NAME]   TAP: whether each behaviour is as FILE has it, or EARLIER
  *
  * With --slow N before them, it waits N times as long: for machines that are emulated. Columns,
  * divided by tabs: behaviour, in which variants, by TCP, as member ("=": as TCP), redirected ("=":
@@ -422,24 +422,27 @@ static void be_patient(const char *table)
 	}
 }
 
-/* 0, or 1 when a behaviour is another than the table has it. */
-static int compare(const char *table)
+/* 0, or 1 when a behaviour is another than the tables have it. earlier: of releases before. */
+static int compare(const char *table, const char *earlier)
 {
 	int bad = 0;
 
 	for (size_t i = 0; i < n_results; i++) {
 		const char *name = results[i].b->name;
 		char *seen = lines_of(&results[i]), *kept = kept_lines(table, name);
-		bool equal = !strcmp(seen, kept);
+		char *was = kept_lines(earlier, name);
+		bool equal = !strcmp(seen, kept) || !strcmp(seen, was);
 
 		printf("%s %zu - %s\n", equal ? "ok" : "not ok", i + 1, name);
 		if (!equal) {
 			put_comment("seen", seen);
 			put_comment("kept", kept);
+			put_comment("of earlier releases", was);
 			bad = 1;
 		}
 		free(seen);
 		free(kept);
+		free(was);
 	}
 	printf("1..%zu\n", n_results);
 	return bad;
@@ -467,7 +470,7 @@ static void choose(const char *part)
 
 int main(int argc, char **argv)
 {
-	char *table = NULL;
+	char *table = NULL, *earlier = NULL;
 	int bad = 0;
 
 	if (argc > 2 && !strcmp(argv[1], "--slow")) {
@@ -476,9 +479,10 @@ int main(int argc, char **argv)
 			die("--slow wants a number from 1 to 100, not '%s'", argv[2]);
 		argc -= 2, argv += 2;
 	}
-	if (argc > 2 && !strcmp(argv[1], "--compare")) {
+	if (argc > 3 && !strcmp(argv[1], "--compare")) {
 		table = read_file(argv[2]);
-		argc -= 2, argv += 2;
+		earlier = read_file(argv[3]);
+		argc -= 3, argv += 3;
 	}
 	choose(argc > 1 ? argv[1] : NULL);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
@@ -495,9 +499,10 @@ int main(int argc, char **argv)
 	run_spliced(MODE_MEMBER);
 	run_spliced(MODE_REDIRECT);
 	if (table)
-		bad = compare(table);
+		bad = compare(table, earlier);
 	else
 		print_table();
 	free(table);
+	free(earlier);
 	return bad;
 }
