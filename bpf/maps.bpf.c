@@ -7,5 +7,6 @@
 bool outside_counts;
 __u32 udp_told;
 __u32 held_any, held_told;
+bool accepts_any;
 
 char LICENSE[] SEC("license") = "GPL";

@@ -68,7 +68,11 @@ enum ax_vip_flag {
 	AX_VIP_LOCAL = 1 << 0,	  /* lives in the host's network namespace (host-mode app) */
 	AX_VIP_SERVICES = 1 << 1, /* map `services` has entries for this address */
 	AX_VIP_EGRESS = 1 << 2,	  /* the owner may reach addresses that are not ax's */
+	/* of an app that is started by connections: */
+	AX_VIP_WAITS = 1 << 8, /* connects wait for it, though nobody has asked for that */
+	AX_VIP_TELL = 1 << 9,  /* it does not run, or ends: it serves nobody, who waits is told */
 };
+#define AX_VIP_WAIT_MS 30000 /* with AX_VIP_WAITS, where no longer wait is asked for */
 
 /* Map `vips`: address -> what it is. */
 struct ax_vip {

@@ -14,7 +14,7 @@ enum ax_event_type {
 	AX_EVENT_CLOSE = 5,
 	/* for the agent alone, and at once: */
 	AX_EVENT_DUAL_UDP = 6, /* see sockops/dual_udp.bpf.c */
-	AX_EVENT_AWAITED = 7,  /* somebody listens while connects wait: see sockops/held.bpf.c */
+	AX_EVENT_AWAITED = 7,  /* who waits is to be looked at: see sockops/held.bpf.c */
 };
 
 struct ax_event {

@@ -181,13 +181,26 @@ _Static_assert(sizeof(struct ax_asked) == 160, "struct ax_asked is a map value")
  */
 #define AX_HELD_MAX 100 /* headers of IPv6 and TCP, with all their options */
 
+enum ax_held_why {
+	AX_HELD_READY = 1,  /* somebody listens now */
+	AX_HELD_WANTED = 2, /* the app is to be started */
+	AX_HELD_NEVER = 3,  /* the app could not be started: whoever is there now may refuse it */
+};
+
 struct ax_held {
 	struct ax_endpoint to;
 	__u32 app;		  /* whose connect it is */
-	__u32 len;		  /* of the packet; 0: none was made yet, or it carries data */
+	__u16 len;		  /* of the packet; 0: none was made yet, or it carries data */
+	__u8 implied;		  /* 1: it waits because of AX_VIP_WAITS alone */
+	__u8 why;		  /* enum ax_held_why, for the agent */
 	__u8 packet[AX_HELD_MAX]; /* from its IP header on, without a checksum */
 };
 _Static_assert(sizeof(struct ax_held) == 128, "struct ax_held is a map value");
+
+/*
+ * Map `accepts`: app id -> __u64, how many connections it has accepted, of those apps alone for
+ * which the agent has made an entry.
+ */
 
 /*
  * Maps `flows`, `new_flows` and `udp_flows` (LRU): flows of programs outside ax to a service with

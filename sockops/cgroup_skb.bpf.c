@@ -26,6 +26,7 @@ int ax_hold_syn(struct __sk_buff *skb)
 	struct bpf_sock *sk = skb->sk;
 	struct ax_endpoint ep = {.proto = IPPROTO_TCP};
 	struct ax_asked *a;
+	struct ax_vip *vip;
 
 	if (!sk || sk->state != BPF_TCP_SYN_SENT)
 		return 1;
@@ -52,8 +53,12 @@ int ax_hold_syn(struct __sk_buff *skb)
 	keep(skb, sk);
 	/* first that, and then the look: whoever listens meanwhile tells the agent */
 	__sync_lock_test_and_set(&held_any, 1);
-	if (!listening(&ep) && (bpf_ktime_get_ns() < a->hold_until_ns || is_nobodys(&ep.addr)))
+	if (!listening(&ep) && (bpf_ktime_get_ns() < a->hold_until_ns || is_nobodys(&ep.addr))) {
+		vip = bpf_map_lookup_elem(&vips, &ep.addr);
+		if (vip && (vip->flags & AX_VIP_TELL))
+			tell_held();
 		return 0; /* as if lost: TCP tries again */
+	}
 	a->hold_until_ns = 0;
 	return 1;
 }

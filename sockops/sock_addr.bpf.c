@@ -51,6 +51,7 @@ static __always_inline void hold(struct bpf_sock_addr *ctx, struct ax_asked *a,
 	h->len = 0;
 	h->to = rq->peer;
 	h->app = rq->app->id;
+	h->implied = rq->implied;
 }
 
 /* Remembers what the app asked for. A socket that is connected again (UDP) forgets the last one. */

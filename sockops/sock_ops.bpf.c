@@ -17,6 +17,8 @@
 #endif
 #define SOL_TCP_BPF 6
 
+extern bool accepts_any; /* map `accepts` has entries */
+
 /* The kernel counts time-outs in jiffies; the agent finds out how many make a second. */
 const volatile __u32 jiffies_per_second = 250;
 
@@ -139,22 +141,6 @@ static __always_inline void on_wildcard(struct bpf_sock_ops *ctx, const struct a
 		bring_loopback(ctx, local, 0);
 }
 
-/* Connects wait, maybe for this one: the agent looks. It is told once, until it does. */
-static __always_inline void tell_held(void)
-{
-	struct ax_event *ev;
-
-	if (!held_any || held_told)
-		return;
-	ev = bpf_ringbuf_reserve(&events, sizeof(*ev), 0);
-	if (!ev)
-		return; /* TCP tries again */
-	__builtin_memset(ev, 0, sizeof(*ev));
-	ev->type = AX_EVENT_AWAITED;
-	held_told = 1;
-	bpf_ringbuf_submit(ev, BPF_RB_FORCE_WAKEUP);
-}
-
 static __noinline int listen_begin(struct bpf_sock_ops *ctx)
 {
 	struct ax_endpoint ep = {};
@@ -176,7 +162,8 @@ static __noinline int listen_begin(struct bpf_sock_ops *ctx)
 	bring_loopback(ctx, &a->served[2], s.app);
 	bring_loopback(ctx, &a->served[3], s.app);
 	bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);
-	tell_held();
+	if (held_any) /* maybe for this one */
+		tell_held();
 	if (!addr_is_loopback(&s.first))
 		event_send(ctx, AX_EVENT_LISTEN, s.app);
 	return 0;
@@ -210,6 +197,27 @@ static __noinline bool accepted_counts(struct bpf_sock_ops *ctx)
 	remote_of(ctx, &flow.client);
 	local_of(ctx, &flow.peer);
 	return open_accepted(ctx, &flow);
+}
+
+/* For apps that end when nobody connects any more. */
+static __noinline int accept_count(struct bpf_sock_ops *ctx)
+{
+	struct ax_endpoint local = {};
+	struct ax_server *s;
+	__u64 *n;
+	__u32 app;
+
+	if (!ctx)
+		return 0;
+	local_of(ctx, &local);
+	s = bpf_map_lookup_elem(&servers, &local);
+	if (!s)
+		return 0;
+	app = s->app;
+	n = bpf_map_lookup_elem(&accepts, &app);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	return 0;
 }
 
 static __always_inline void connection(struct bpf_sock_ops *ctx, __u32 type)
@@ -403,6 +411,8 @@ int ax_sock_ops(struct bpf_sock_ops *ctx)
 		connection(ctx, AX_EVENT_CONNECT);
 		break;
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		if (accepts_any)
+			accept_count(ctx);
 		connection(ctx, AX_EVENT_ACCEPT);
 		break;
 	case BPF_SOCK_OPS_STATE_CB:

@@ -123,6 +123,7 @@ struct route_request {
 	bool sticky;		 /* use seed whatever the strategy (datagrams of one socket) */
 	bool counts;		 /* out: the connection counts as open to its backend */
 	bool own;		 /* out: to a loopback server of the app itself */
+	bool implied;		 /* out: wait_ms is the called app's, nobody asked for it */
 	bool may_map;		 /* an IPv6 socket that may be given an IPv4 peer */
 };
 
@@ -130,10 +131,17 @@ struct route_request {
 struct found {
 	struct ax_endpoint ep;
 	struct ax_endpoint fallback; /* may be used, but nobody listens there */
-	bool has_fallback;
-	bool fallback_runs;
+	__u32 fallback_rank; /* 0: there is none */
 	int denied; /* enum refusal of a backend that may not be had, or 0 */
 };
+
+/* How near who does not listen is to it: runs, will be started, is only declared. */
+static __always_inline __u32 nearness(const struct ax_vip *vip)
+{
+	if (vip->flags & AX_VIP_TELL)
+		return 2;
+	return vip->kind == AX_VIP_APP ? 3 : 1;
+}
 
 /* Judges f->ep. Returns true when it is good to use. */
 static __always_inline bool try_backend(const struct route_request *rq, struct found *f)
@@ -154,11 +162,9 @@ static __always_inline bool try_backend(const struct route_request *rq, struct f
 	}
 	if (server_of(&f->ep, vip))
 		return true;
-	/* an app that runs is nearer to listening than one that is only declared */
-	if (!f->has_fallback || (!f->fallback_runs && vip->kind == AX_VIP_APP)) {
+	if (f->fallback_rank < nearness(vip)) {
 		f->fallback = f->ep;
-		f->has_fallback = true;
-		f->fallback_runs = vip->kind == AX_VIP_APP;
+		f->fallback_rank = nearness(vip);
 	}
 	return false;
 }
@@ -195,11 +201,32 @@ static __noinline int choose_backend(struct route_request *rq, struct ax_service
 			return 0;
 		}
 	}
-	if (f.has_fallback) {
+	if (f.fallback_rank) {
 		rq->peer = f.fallback;
 		return 1;
 	}
 	return f.denied ? f.denied : REFUSED_NO_BACKEND;
+}
+
+/* Whether the app has any server: then a port where it has none is one that it does not serve. */
+static __always_inline bool serves(__u32 app)
+{
+	__u32 *n = bpf_map_lookup_elem(&app_servers, &app);
+
+	return n && *n;
+}
+
+/* Nobody listens at rq->peer: how long to wait, who asks for `wait_ms`. */
+static __always_inline void wait_there(struct route_request *rq, const struct ax_vip *vip,
+				       __u32 wait_ms)
+{
+	rq->wait_ms = wait_ms > rq->app->wait_ms ? wait_ms : rq->app->wait_ms;
+	if (rq->wait_ms || !(vip->flags & AX_VIP_WAITS))
+		return;
+	if (vip->kind == AX_VIP_APP && !(vip->flags & AX_VIP_TELL) && serves(vip->id))
+		return;
+	rq->wait_ms = AX_VIP_WAIT_MS;
+	rq->implied = true;
 }
 
 static __always_inline int route_direct(struct route_request *rq, const struct ax_vip *vip)
@@ -209,8 +236,9 @@ static __always_inline int route_direct(struct route_request *rq, const struct a
 
 	if (r < 0)
 		return refused(r);
-	if (rq->peer.proto == IPPROTO_TCP && rq->app->wait_ms && !server_of(&rq->peer, vip))
-		rq->wait_ms = rq->app->wait_ms;
+	if (rq->peer.proto == IPPROTO_TCP && (rq->app->wait_ms || (vip->flags & AX_VIP_WAITS)) &&
+	    !server_of(&rq->peer, vip))
+		wait_there(rq, vip, 0);
 	return ROUTE_DIRECT;
 }
 
@@ -227,9 +255,9 @@ static __always_inline int route_to_service(struct route_request *rq, struct ax_
 			rq->peer = before;
 			return route_direct(rq, vip);
 		}
-		if (before.proto == IPPROTO_TCP)
-			rq->wait_ms =
-				svc->wait_ms > rq->app->wait_ms ? svc->wait_ms : rq->app->wait_ms;
+		vip = bpf_map_lookup_elem(&vips, &rq->peer.addr);
+		if (before.proto == IPPROTO_TCP && vip)
+			wait_there(rq, vip, svc->wait_ms);
 		r = 0;
 	}
 	if (r < 0)
@@ -331,6 +359,7 @@ static __always_inline int route_peer(struct route_request *rq)
 	struct ax_vip *vip;
 
 	rq->wait_ms = 0;
+	rq->implied = false;
 	rq->own = false;
 	if (!c)
 		return ROUTE_OUTSIDE;

@@ -18,6 +18,7 @@
 #include "apps/anchors.h"
 #include "apps/linger.h"
 #include "apps/needs.h"
+#include "apps/on_connect.h"
 #include "apps/watch.h"
 #include "base/address.h"
 #include "machine/cgroup.h"
@@ -148,6 +149,7 @@ int app_started(struct agent *a, struct app *app, int pid, int launcher_pid, str
 		app->state = APP_RUNNING;
 	app->launcher_pid = launcher_pid;
 	app_save(app);
+	on_connect_started(a, app);
 	events_app(a, "launch", app);
 	return app_watch(a, app, e);
 }
@@ -158,6 +160,8 @@ void app_stop(struct agent *a, struct app *app, uint32_t timeout_ms)
 	if (app->state != APP_STOPPING) {
 		app->state = APP_STOPPING;
 		app_save(app);
+		vip_resync(a, &app->vip4, NULL);
+		vip_resync(a, &app->vip6, NULL);
 		services_sync(a, app, NULL); /* no new connections */
 	}
 	app->kill_at_ns = time_mono_ns() + (uint64_t)timeout_ms * 1000000;

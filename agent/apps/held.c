@@ -6,6 +6,7 @@
  * through the client's own namespace, past whatever judges packets there.
  */
 #include "apps/held.h"
+#include "apps/on_connect.h"
 #include "base/address.h"
 #include "base/log.h"
 #include "config/config.h"
@@ -66,11 +67,19 @@ static bool look(struct agent *a)
 {
 	struct syns s = {0};
 
+	bool sent = false;
+
 	datapath_held_each(a->dp, collect, &s);
-	for (size_t i = 0; i < s.n; i++)
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.v[i].why == AX_HELD_WANTED) {
+			on_connect_wanted(a, &s.v[i].to.addr);
+			continue;
+		}
 		resend(a, &s.v[i]);
+		sent = true;
+	}
 	free(s.v);
-	return s.n > 0;
+	return sent;
 }
 
 void held_due(struct agent *a, uint64_t now_ns)
@@ -94,7 +103,7 @@ void held_due(struct agent *a, uint64_t now_ns)
 	a->timers_stale = true;
 }
 
-void held_awaited(struct agent *a)
+void held_soon(struct agent *a)
 {
 	struct held *h = &a->held;
 	uint64_t now = time_mono_ns();
@@ -102,7 +111,12 @@ void held_awaited(struct agent *a)
 	h->again = AGAIN_TIMES;
 	h->at_ns = now > h->rest_ns ? now : h->rest_ns;
 	a->timers_stale = true;
-	held_due(a, now);
+}
+
+void held_awaited(struct agent *a)
+{
+	held_soon(a);
+	held_due(a, time_mono_ns());
 }
 
 uint64_t held_deadline(const struct agent *a)

@@ -70,6 +70,8 @@ int needs_hold(struct agent *a)
 		want = app->spec.wait_ms != 0;
 	for (size_t i = 0; i < a->config.n_services && !want; i++)
 		want = a->config.services[i].wait_ms != 0;
+	for (size_t i = 0; i < a->config.n_apps && !want; i++)
+		want = a->config.apps[i].on_connect;
 	if (want == a->needs->holding)
 		return 0;
 	r = datapath_hold(a->dp, want);

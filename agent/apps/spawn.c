@@ -10,6 +10,7 @@
 
 #include "apps/spawn.h"
 #include "apps/apps.h"
+#include "apps/on_connect.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "config/config.h"
@@ -205,6 +206,8 @@ static void spawn_failed(struct agent *a, struct spawn *s, int status)
 
 		spawn_app(a, &s->spec, s->config_key, s->restarts + 1, delay);
 	}
+	if (s->config_key)
+		on_connect_failed(a, s->config_key);
 }
 
 void spawn_mark_stale(struct agent *a, const char *config_key)
@@ -327,6 +330,6 @@ void spawn_app_gone(struct agent *a, const struct app *app)
 {
 	if (wants_restart(app))
 		restart(a, app);
-	if (app->replaced && app->config_key)
+	if (app->replaced && app->config_key && !spawn_pending(a, app->config_key))
 		declared_start(a, app->config_key);
 }

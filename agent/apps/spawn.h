@@ -8,7 +8,7 @@
 struct agent;
 struct app;
 
-/* Starts the config's app of that key if it has a command. */
+/* Queues a start of the config's app of that key if it has a command. */
 int declared_start(struct agent *a, const char *key);
 
 /* Starts what is due. */

@@ -89,6 +89,18 @@ static void read_volumes(struct reader *r, const struct node *n, void *to)
 	read_list(r, n, "volumes, each as SOURCE:TARGET", CONFIG_VOLUMES_MAX, read_volume, to);
 }
 
+static void read_start(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "now or on-connect");
+	bool *on_connect = to;
+
+	if (!text)
+		return;
+	*on_connect = streq(text, "on-connect");
+	if (!*on_connect && !streq(text, "now"))
+		reject(r, n, "now or on-connect");
+}
+
 /* --- env --- */
 
 static void read_variable(struct reader *r, const struct node *key, const struct node *value,
@@ -167,7 +179,18 @@ static const struct key app_keys[] = {
 	{"volumes", read_volumes, offsetof(struct config_app, spec.volumes)},
 	{"read-only", read_bool, offsetof(struct config_app, spec.read_only)},
 	{"expose", read_expose, offsetof(struct config_app, spec.expose)},
+	{"start", read_start, offsetof(struct config_app, on_connect)},
+	{"idle", read_duration_ms, offsetof(struct config_app, idle_ms)},
 };
+
+static void check_start(struct reader *r, const struct node *key, const struct config_app *app)
+{
+	if (app->on_connect && !app->spec.command.n)
+		report(r, key, "start: on-connect without a command", "command: ...");
+	if (app->idle_ms && !app->on_connect)
+		report(r, key, "idle without start: on-connect",
+		       "start: on-connect, or nobody would start it again");
+}
 
 static void read_app(struct reader *r, const struct node *key, const struct node *value, void *to)
 {
@@ -180,7 +203,10 @@ static void read_app(struct reader *r, const struct node *key, const struct node
 		return;
 	if (want)
 		reject(r, key, "%s", want);
-	if (!read_mapping(r, value, app_keys, ARRAY_SIZE(app_keys), app) || app->spec.name || want)
+	if (!read_mapping(r, value, app_keys, ARRAY_SIZE(app_keys), app))
+		return;
+	check_start(r, key, app);
+	if (app->spec.name || want)
 		return;
 	app->spec.name = strdup(key->text);
 	if (have(r, app->spec.name))

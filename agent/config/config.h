@@ -72,6 +72,8 @@ bool app_spec_eq(const struct app_spec *a, const struct app_spec *b);
 struct config_app {
 	char *key;
 	struct app_spec spec;
+	bool on_connect;  /* started by the first connection to it, and not before */
+	uint32_t idle_ms; /* then: ended after so long without connections; 0: never */
 };
 
 struct service_port {

@@ -25,6 +25,7 @@
 #include "apps/held.h"
 #include "apps/linger.h"
 #include "apps/needs.h"
+#include "apps/on_connect.h"
 #include "apps/spawn.h"
 #include "apps/squat.h"
 #include "apps/sweep.h"
@@ -103,10 +104,10 @@ static void arm_timer(struct daemon *d)
 {
 	uint64_t next = 0, now = time_mono_ns();
 	struct itimerspec ts = {0};
-	const uint64_t at[] = {apps_deadline(&d->a),   linger_deadline(&d->a),
-			       spawn_deadline(&d->a),  devices_deadline(&d->a),
-			       squat_deadline(&d->a),  held_deadline(&d->a),
-			       drains_deadline(&d->a), host_names_deadline(&d->a)};
+	const uint64_t at[] = {
+		apps_deadline(&d->a),	 linger_deadline(&d->a),     spawn_deadline(&d->a),
+		devices_deadline(&d->a), squat_deadline(&d->a),	     held_deadline(&d->a),
+		drains_deadline(&d->a),	 host_names_deadline(&d->a), on_connect_deadline(&d->a)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -135,6 +136,7 @@ static void on_timer(struct daemon *d)
 	devices_due(a, now);
 	squat_due(a, now);
 	drains_due(a, now);
+	on_connect_due(a, now);
 	held_due(a, now);
 	host_names_due(a, now);
 	a->timers_stale = true;
@@ -275,6 +277,7 @@ static int open_loop(struct daemon *d, struct error *e)
 static void on_app_gone(struct agent *a, struct app *app)
 {
 	requests_app_gone(a, app);
+	on_connect_gone(a, app);
 	spawn_app_gone(a, app);
 }
 

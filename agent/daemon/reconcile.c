@@ -9,6 +9,7 @@
 #include "daemon/reconcile.h"
 #include "apps/apps.h"
 #include "apps/needs.h"
+#include "apps/on_connect.h"
 #include "apps/spawn.h"
 #include "base/address.h"
 #include "base/labels.h"
@@ -210,6 +211,11 @@ static int note_app(struct plan *p, void *o, void *n, struct error *e)
 		diff_add(p->diff, "remove", "app", old->spec.name, NULL);
 	} else if (!spec_same(old, new)) {
 		config_describe_app(detail, sizeof(detail), &old->spec, &new->spec);
+		diff_add(p->diff, "change", "app", new->spec.name, detail);
+	} else if (old->on_connect != new->on_connect || old->idle_ms != new->idle_ms) {
+		snprintf(detail, sizeof(detail), "start %s -> %s, idle %ums -> %ums",
+			 old->on_connect ? "on-connect" : "now",
+			 new->on_connect ? "on-connect" : "now", old->idle_ms, new->idle_ms);
 		diff_add(p->diff, "change", "app", new->spec.name, detail);
 	}
 	return 0;
@@ -420,7 +426,7 @@ static int start_app(struct agent *a, const struct config_app *c, struct error *
 		app->replaced = app->state == APP_STOPPING;
 		return 0;
 	}
-	if (spawn_pending(a, c->key))
+	if (spawn_pending(a, c->key) || c->on_connect)
 		return 0;
 	r = declared_start(a, c->key);
 	return r ? error_set(e, r, "cannot start the app %s: %s", c->spec.name, strerror(-r)) : 0;
@@ -473,6 +479,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	a->policy.rules = a->config.rules;
 	r = r ? r : agent_tell_ctl(a);
 	r = r ? r : needs_hold(a);
+	on_connect_update(a);
 	if (!r && !upstreams_same(&old, &a->config))
 		r = names_set_upstreams(a, e);
 	/* the new apps last: what they connect to is there */

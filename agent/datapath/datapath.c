@@ -93,6 +93,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_LOOPBACK_SERVERS] = "loopback_servers",
 	[MAP_UDP_CLIENTS] = "udp_clients",
 	[MAP_APP_SERVERS] = "app_servers",
+	[MAP_ACCEPTS] = "accepts",
 	[MAP_RESERVED] = "reserved",
 	[MAP_OPEN_CONNS] = "open_conns",
 	[MAP_LISTENERS] = "listeners",
@@ -290,7 +291,7 @@ static bool may_be_missing(int m)
 	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_PORTS ||
 	       m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS ||
 	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD || m == MAP_EXPOSED ||
-	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS;
+	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS || m == MAP_ACCEPTS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)
@@ -568,6 +569,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->udp_told = &dp->skel->bss->udp_told;
 	dp->held_any = &dp->skel->bss->held_any;
 	dp->held_told = &dp->skel->bss->held_told;
+	dp->accepts_any = &dp->skel->bss->accepts_any;
 	dp->from_app = datapath_program_fd(dp, "ax_from_app");
 	dp->to_app = datapath_program_fd(dp, "ax_to_app");
 	dp->to_service = datapath_program_fd(dp, "ax_to_service");

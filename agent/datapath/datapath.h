@@ -116,6 +116,11 @@ int datapath_dual_udp(struct datapath *dp);
  * before. */
 int datapath_held_each(struct datapath *dp, int (*f)(void *arg, const struct ax_held *h),
 		       void *arg);
+/* How many connections an app has accepted since this was first asked. */
+int datapath_accepts(struct datapath *dp, uint32_t app, uint64_t *ret);
+void datapath_accepts_drop(struct datapath *dp, uint32_t app);
+/* Whether an app serves the endpoint, which is one of its own address. */
+bool datapath_is_served(struct datapath *dp, const struct ax_endpoint *ep);
 int datapath_counters(struct datapath *dp, uint64_t ret[AX_COUNTERS]);
 const char *datapath_counter_name(unsigned counter);
 

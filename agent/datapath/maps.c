@@ -311,6 +311,7 @@ int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 		 sweep_loopback},
 		{MAP_UDP_CLIENTS, sizeof(struct ax_app_endpoint), sizeof(uint32_t), sweep_loopback},
 		{MAP_APP_SERVERS, sizeof(uint32_t), sizeof(uint32_t), sweep_count},
+		{MAP_ACCEPTS, sizeof(uint32_t), sizeof(uint64_t), sweep_count},
 		{MAP_OPEN_CONNS, sizeof(struct ax_endpoint), sizeof(uint32_t), sweep_open},
 		{MAP_NETNS_APPS, sizeof(uint64_t), sizeof(struct ax_netns_app), sweep_netns},
 	};
@@ -459,6 +460,29 @@ int datapath_dual_udp(struct datapath *dp)
 		n = read(fd, none, sizeof(none));
 	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
 	return n < 0 ? -errno : 0;
+}
+
+int datapath_accepts(struct datapath *dp, uint32_t app, uint64_t *ret)
+{
+	uint64_t none = 0;
+
+	*dp->accepts_any = true;
+	*ret = 0;
+	if (map_get(dp, MAP_ACCEPTS, &app, ret) != -ENOENT)
+		return 0;
+	return map_set(dp, MAP_ACCEPTS, &app, &none);
+}
+
+void datapath_accepts_drop(struct datapath *dp, uint32_t app)
+{
+	map_del(dp, MAP_ACCEPTS, &app);
+}
+
+bool datapath_is_served(struct datapath *dp, const struct ax_endpoint *ep)
+{
+	struct ax_server s;
+
+	return map_get(dp, MAP_SERVERS, ep, &s) == 0;
 }
 
 struct held_each {

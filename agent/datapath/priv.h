@@ -17,6 +17,7 @@ enum datapath_map {
 	MAP_LOOPBACK_SERVERS,
 	MAP_UDP_CLIENTS,
 	MAP_APP_SERVERS,
+	MAP_ACCEPTS,
 	MAP_RESERVED,
 	MAP_OPEN_CONNS,
 	MAP_LISTENERS,
@@ -63,6 +64,7 @@ struct datapath {
 	struct bpf_link *held;
 	uint32_t *udp_told; /* the programs' */
 	uint32_t *held_any, *held_told;
+	bool *accepts_any;
 	struct ring_buffer *ring;
 	int (*event)(void *arg, const struct ax_event *ev);
 	void *event_arg;

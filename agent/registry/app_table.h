@@ -17,6 +17,15 @@ enum app_state {
 	APP_ENDED, /* lingers: no process, but the kernel still sends what it wrote */
 };
 
+/* Of an app that ends when nobody connects any more. */
+struct app_use {
+	uint64_t look_at_ns; /* whether it is in use; 0: it is not one of those */
+	uint64_t busy_ns;    /* when it was in use last */
+	uint64_t accepts;    /* connections so far */
+	bool busy;	     /* by the last look */
+	bool closed;	     /* new connections wait: it is about to end */
+};
+
 struct app {
 	struct app *next; /* in the list of those that run, ordered by id, or that linger */
 	uint32_t id;
@@ -47,6 +56,7 @@ struct app {
 	bool cut;	     /* its record had no room for the whole command */
 	struct app *id_next, *watch_next; /* in the tables of ids and watches */
 	uint32_t anchor;		  /* see anchors.h, 0: none */
+	struct app_use use;		  /* see on_connect.h */
 };
 
 /* The list, and its index by ids. Returns 0 or a negative errno; closing frees memory only. */

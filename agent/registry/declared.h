@@ -12,7 +12,9 @@ struct agent;
 struct declared {
 	struct config_app *conf; /* the config's */
 	struct ax_addr ip4, ip6;
-	uint32_t party; /* AX_PARTY_NONE: it has neither name nor addresses either */
+	uint32_t party;	      /* AX_PARTY_NONE: it has neither name nor addresses either */
+	unsigned failures;    /* starts in a row that came to nothing */
+	uint64_t retry_at_ns; /* it could not be started, and is not until then; 0: it may be */
 };
 
 /* All of them, in the config's order, and how many. */

@@ -49,6 +49,19 @@ struct vip *vip_get(struct agent *a, const struct ax_addr *addr)
 	return v;
 }
 
+/* Who connects to an app that is started by that waits for it; and is told of when it does not
+ * run, or is about to end. After a start that failed there is nothing to wait for. */
+static uint32_t start_flags(const struct vip *v)
+{
+	const struct declared *d = v->declared;
+
+	if (!d || !d->conf->on_connect || d->retry_at_ns)
+		return 0;
+	if (v->app && v->app->state < APP_STOPPING && !v->app->use.closed)
+		return AX_VIP_WAITS;
+	return AX_VIP_WAITS | AX_VIP_TELL;
+}
+
 /* The kernel's entry for an address; kind 0: none. */
 static struct ax_vip wanted_entry(const struct vip *v)
 {
@@ -63,11 +76,13 @@ static struct ax_vip wanted_entry(const struct vip *v)
 	}
 	if (v->declared && !v->service) {
 		e.kind = AX_VIP_DECLARED;
+		e.flags = start_flags(v);
 		e.party = v->declared->party;
 		e.twin = v4 ? v->declared->ip6 : v->declared->ip4;
 	}
 	if (v->app) {
 		e.kind = AX_VIP_APP;
+		e.flags |= start_flags(v);
 		e.id = v->app->id;
 		e.ifindex = v->app->ifindex;
 		e.party = v->app->party;

@@ -46,13 +46,22 @@ static int add_declared(struct agent *a, const struct service *s, const struct s
 	return r || addr_is_zero(&m.addr) ? r : add_member(list, n, size, &m);
 }
 
+/* Whoever connects while it ends waits, and has it started again. */
+static bool comes_again(struct agent *a, const struct app *app)
+{
+	const struct config_app *c = app->config_key ? declared_key(a, app->config_key) : NULL;
+
+	return c && c->on_connect;
+}
+
 static int add_apps(struct agent *a, const struct service *s, const struct service_backend *b,
 		    struct service_member **list, size_t *n, size_t *size)
 {
 	for (const struct app *app = a->apps; app; app = app->next) {
 		struct service_member m = {.app = app,
 					   .weight = b ? b->weight : 1,
-					   .draining = app->state == APP_STOPPING};
+					   .draining = app->state == APP_STOPPING &&
+						       !comes_again(a, app)};
 		int r = 0;
 
 		if (!service_chooses(s, b, app))

@@ -256,9 +256,16 @@ static void other_ways_to_write_an_app(void **state)
 		      "  b: {wait: 5, restart: always, net: private, user: 1000}\n"
 		      "  c: {wait: 2m, ip: 10.0.0.1, restart: 'no'}\n"
 		      "  d: {wait: 24m, ip: '[fd00::1]'}\n"
-		      "  e: {wait: 0, name: a, ip: 10.0.0.1}\n");
+		      "  e: {wait: 0, name: a, ip: 10.0.0.1}\n"
+		      "  f: {command: x, start: on-connect, idle: 5m, name: f}\n"
+		      "  g: {command: x, start: now}\n");
 
 	(void)state;
+	assert_false(c.apps[0].on_connect);
+	assert_true(c.apps[5].on_connect);
+	assert_int_equal(c.apps[5].idle_ms, 300000);
+	assert_false(c.apps[6].on_connect);
+	assert_int_equal(c.apps[6].idle_ms, 0);
 	assert_words(&c.apps[0].spec.env, "A=1|B=|C=x y=z|");
 	assert_labels(&c.apps[0].spec.labels, "a=1,b=2");
 	assert_int_equal(c.apps[0].spec.restart, RESTART_NO);

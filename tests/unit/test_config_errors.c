@@ -148,7 +148,7 @@ static void nesting_is_bounded(void **state)
 #define ROOT_KEYS "agent, apps, services, policy, xdp, probes"
 #define APP_KEYS                                                                        \
 	"name, command, ip, labels, user, net, env, directory, wait, egress, restart, " \
-	"splice, splice-emulation, memory, cpus, pids, volumes, read-only"
+	"splice, splice-emulation, memory, cpus, pids, volumes, read-only, start, idle"
 
 static void unknown_and_double_keys(void **state)
 {
@@ -373,6 +373,13 @@ static void the_apps_section(void **state)
 		{"apps: {a: {wait: 1441m}, b: {wait: 99999999999999999999999ms}}",
 		 "f:1:18: apps.a.wait: found \"1441m\", expected " WAIT
 		 "\nf:1:36: apps.b.wait: found \"99999999999999999999999ms\", expected " WAIT "\n"},
+		{"apps: {a: {command: x, start: later}, b: {start: on-connect}, c: {idle: 5s}}",
+		 "f:1:31: apps.a.start: found \"later\", expected now or on-connect\n"
+		 "f:1:39: apps.b: found start: on-connect without a command, expected command: "
+		 "...\n"
+		 "f:1:63: apps.c: found idle without start: on-connect, expected start: "
+		 "on-connect, "
+		 "or nobody would start it again\n"},
 		{"apps: {a: {egress: some}}",
 		 "f:1:20: apps.a.egress: found \"some\", expected true or false\n"},
 		{"apps: {a: {splice: true}}",
