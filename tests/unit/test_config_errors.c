@@ -148,7 +148,7 @@ static void nesting_is_bounded(void **state)
 #define ROOT_KEYS "agent, apps, services, policy, xdp, probes"
 #define APP_KEYS                                                                        \
 	"name, command, ip, labels, user, net, env, directory, wait, egress, restart, " \
-	"splice, splice-emulation, memory, cpus, pids, volumes, read-only, start, idle"
+	"splice, splice-emulation, memory, cpus, pids, volumes, read-only, expose, start, idle"
 
 static void unknown_and_double_keys(void **state)
 {
