@@ -131,8 +131,8 @@ struct route_request {
 struct found {
 	struct ax_endpoint ep;
 	struct ax_endpoint fallback; /* may be used, but nobody listens there */
-	__u32 fallback_rank; /* 0: there is none */
-	int denied; /* enum refusal of a backend that may not be had, or 0 */
+	__u32 fallback_rank;	     /* 0: there is none */
+	int denied;		     /* enum refusal of a backend that may not be had, or 0 */
 };
 
 /* How near who does not listen is to it: runs, will be started, is only declared. */
