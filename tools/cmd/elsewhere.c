@@ -24,8 +24,7 @@ const struct command_elsewhere commands_elsewhere[] = {
 	{"edit", "'ax config apply FILE' with the changed file"},
 	{"enable", "'ax config apply FILE': apps of the config are started by the agent"},
 	{"enter", "'ax exec APP sh'"},
-	{"expose", "'ax get services' to see what is there; see 'man ax-run' for what reaches "
-		   "an app"},
+	{"expose", "'ax run -p HOSTPORT:PORT ...', or expose: in the config"},
 	{"images", "'ax ps': apps are programs of this machine, there are no images"},
 	{"info", "'ax status'"},
 	{"inspect", "'ax get apps -o json APP'"},
