@@ -60,6 +60,56 @@ AX_MAP struct {
 } parties SEC(".maps");
 
 AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_RULE_SETS *AX_PARTIES_MAX);
+	__type(key, __u32);
+	__type(value, struct ax_party_rules);
+} party_rules SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_RULE_SETS);
+	__type(key, __u32);
+	__type(value, struct ax_rule_set);
+} rule_sets SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_RULE_SETS *AX_OUTSIDE_MAX);
+	__type(key, struct ax_outside_key);
+	__type(value, struct ax_party_rules);
+} outside_rules SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_RULE_SETS * 2 * AX_PORT_BLOCKS);
+	__type(key, __u32);
+	__type(value, struct ax_port_block);
+} rule_ports SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_RULE_SETS *AX_PORT_CLASSES);
+	__type(key, __u32);
+	__type(value, struct ax_rule_bits);
+} port_rules SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, AX_RULE_SETS *AX_RULES_MAX);
+	__type(key, __u32);
+	__type(value, struct ax_rule_hits);
+} rule_hits SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_RULE_SETS *AX_RULES_MAX);
+	__type(key, __u32);
+	__type(value, struct ax_rule_mark);
+} rule_marks SEC(".maps");
+
+AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, AX_MAX_SERVICES);

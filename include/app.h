@@ -5,37 +5,7 @@
 
 #include <linux/types.h>
 #include "addr.h"
-
-/*
- * Who may talk to whom. A party is all that have the same set of labels; apps and addresses name
- * theirs by its index in map `parties`. Labels are interned by the agent, one bit for each distinct
- * key=value; two parties may talk if they share a bit. Rules of the config come first: bit i of
- * `from` is set where the party matches the client side of rule i, bit i of `to` where it matches
- * the server side; the lowest bit of (client.from & server.to) is the first rule that matches, and
- * the same bit of ax_ctl.rule_allow is its verdict.
- *
- * There are two sets of rules, and ax_ctl.rule_set says which one holds: a change writes the other
- * one for all parties and then that number, so that every verdict is by the old rules or by the new
- * ones. Entries are written in place and keep their meaning while anybody names them.
- */
-#define AX_LABEL_WORDS 4
-#define AX_LABELS_MAX  (AX_LABEL_WORDS * 64)
-#define AX_RULES_MAX   64
-#define AX_RULE_SETS   2
-#define AX_PARTIES_MAX 8192
-#define AX_PARTY_NONE  0 /* of services and the host: its entry stays empty, nobody may reach it */
-
-struct ax_party_rules {
-	__u64 from;
-	__u64 to;
-};
-
-struct ax_party {
-	__u64 labels[AX_LABEL_WORDS];
-	struct ax_party_rules rules[AX_RULE_SETS];
-	__u64 used; /* 1: somebody has it; for the next agent */
-};
-_Static_assert(sizeof(struct ax_party) == 72, "struct ax_party is a map value");
+#include "party.h"
 
 enum ax_app_flag {
 	AX_APP_HOST = 1 << 0,	/* shares the host's network namespace */

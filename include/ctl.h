@@ -20,15 +20,14 @@ struct ax_ctl {
 	__u32 event_wakeup;	/* wake the reader when this many bytes wait */
 	__u32 service_ifindex;	/* device of services with private backends, 0: none */
 	__u32 ephemeral_first;	/* host byte order; ports from here on are given to clients */
-	__u64 rule_allow[AX_RULE_SETS]; /* bit i: verdict of policy rule i, see struct ax_party */
-	__u32 rule_set; /* the one that holds, 0 or 1: no more than one byte ever changes */
+	__u32 rule_set;		/* the one that holds, 0 or 1: no more than one byte ever changes */
 	/* AX_VIP_BALANCER, zero: no balancer sends to apps; and by which device it sends there: the
 	 * other end of the services' */
 	__u32 balancer_ifindex;
 	struct ax_addr balancer4;
 	struct ax_addr balancer6;
 };
-_Static_assert(sizeof(struct ax_ctl) == 128, "struct ax_ctl is a map value");
+_Static_assert(sizeof(struct ax_ctl) == 112, "struct ax_ctl is a map value");
 
 /* Map `counters`: per-CPU array of __u64, by this index. Names: agent/datapath/counters.c. */
 enum ax_counter {

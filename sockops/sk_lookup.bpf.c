@@ -40,12 +40,14 @@ struct caller {
 	bool app;      /* else a program outside ax */
 	bool dns;      /* the agent's, which answers */
 	bool balancer; /* who may is decided by who wrote it */
-	bool pad;      /* Linux 6.1 lets no function see what was not written */
+	bool exposed;  /* who is outside ax may have it whatever host_access says */
+	__be16 port_be;
+	__u16 pad; /* Linux 6.1 lets no function see what was not written */
 };
 
 /* False: a virtual IP as source is believed only from its owner's side (Linux 5.17). */
-static __always_inline bool caller_of(const struct bpf_sk_lookup *ctx, struct caller *who,
-				      const struct ax_ctl *c)
+static __noinline bool caller_of(const struct bpf_sk_lookup *ctx, struct caller *who,
+				 const struct ax_ctl *c)
 {
 	const struct ax_vip *client = bpf_map_lookup_elem(&vips, &who->addr);
 
@@ -62,13 +64,26 @@ static __always_inline bool caller_of(const struct bpf_sk_lookup *ctx, struct ca
 }
 
 /* Whether the caller may have what is there, by policy: to be asked of whoever gets it. */
-static __always_inline bool may_have(const struct caller *who, const struct ax_vip *to, __u32 proto,
-				     const struct ax_ctl *c)
+static __always_inline bool may_have(const struct caller *who, const struct ax_vip *to,
+				     const struct ax_endpoint *ep, const struct ax_ctl *c, __u64 *v)
 {
-	if (!who->app)
-		return c->host_access || who->dns || who->balancer;
-	return (proto == IPPROTO_UDP ? party_verdict_datagram(who->party, to->party)
-				     : party_verdict(who->party, to->party)) == 0;
+	struct question q = {question_parties(who->party, to->party),
+			     question_ports(ep->proto, ep->port_be, who->port_be)};
+
+	*v = 0;
+	if (who->dns || who->balancer)
+		return true;
+	*v = verdict_of(&q, &who->addr);
+	if (who->app || VERDICT_RULE(*v))
+		return !(*v & VERDICT_REFUSED);
+	return c->host_access || who->exposed;
+}
+
+/* What apps may is counted where they ask. */
+static __always_inline void count_caller(const struct caller *who, __u64 v)
+{
+	if (v && (!who->app || (v & VERDICT_DENY)))
+		count_verdict(v);
 }
 
 static __always_inline int deny(void)
@@ -121,8 +136,8 @@ static __noinline int assign_listener(struct bpf_sk_lookup *ctx, const struct ax
  * the kernel has let nobody else bind what the server has bound. (Of two sockets that SO_REUSEADDR
  * lets share an address and a UDP port, one may be somebody else's: both stand in the map.)
  */
-static __always_inline int assign_server(struct bpf_sk_lookup *ctx, struct ax_endpoint *ep,
-					 const struct ax_server *s)
+static __noinline int assign_server(struct bpf_sk_lookup *ctx, struct ax_endpoint *ep,
+				    const struct ax_server *s)
 {
 	if (assign_listener(ctx, ep) == 0)
 		return SK_PASS;
@@ -130,9 +145,8 @@ static __always_inline int assign_server(struct bpf_sk_lookup *ctx, struct ax_en
 }
 
 /* For open_accepted(). */
-static __always_inline void handed_to(const struct bpf_sk_lookup *ctx, const struct ax_addr *remote,
-				      const struct ax_endpoint *local,
-				      const struct ax_endpoint *backend)
+static __noinline void handed_to(const struct bpf_sk_lookup *ctx, const struct ax_addr *remote,
+				 const struct ax_endpoint *local, const struct ax_endpoint *backend)
 {
 	struct ax_flow_key flow = {.peer = *local};
 
@@ -153,7 +167,8 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 	struct choice choice = {};
 	struct ax_endpoint ep = {};
 	struct ax_service *svc;
-	bool denied = false;
+	__u64 v, denied = 0;
+	bool refused = false;
 
 	if (!local || !who || !c)
 		return SK_DROP;
@@ -171,70 +186,56 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
 		if (!vip)
 			continue;
-		if (!may_have(who, vip, IPPROTO_TCP, c)) {
-			denied = true;
+		if (!may_have(who, vip, &ep, c, &v)) {
+			refused = true;
+			denied = v;
 			continue;
 		}
 		if (!server_of(&ep, vip) || assign_listener(ctx, &ep))
 			continue;
 		if (choose_counts(svc))
 			handed_to(ctx, &who->addr, local, &ep);
+		count_caller(who, v);
 		return SK_PASS;
 	}
-	return denied ? deny() : SK_DROP;
+	count_caller(who, denied);
+	return refused ? deny() : SK_DROP;
 }
 
 /* --- to addresses of the host --- */
 
-/* A port of the host that is an app's or a service's (struct ax_exposed): *at becomes what is
- * there, and its flags are returned; or -ENOENT. (Functions that call each other have 512 bytes of
- * stack together: what follows is not called from here.) */
-__weak __noinline int find_exposed(struct bpf_sk_lookup *ctx, struct ax_endpoint *at)
-{
-	const struct ax_exposed *x;
-	struct ax_endpoint asked;
+#define TO_SERVICE 2 /* besides enum sk_action */
 
-	if (!at)
+/* A port of the host that is an app's or a service's (struct ax_exposed). Who is outside ax may
+ * have it whatever host_access says, if no rule keeps them out; for apps, policy holds. 0:
+ * assigned; TO_SERVICE: to be assigned by the caller, who has more stack left; -ENOENT: it is not
+ * exposed, or not to be had here. *to is where it leads. */
+__weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+				     struct caller *who, struct ax_endpoint *to)
+{
+	const struct ax_ctl *c = ctl_get();
+	const struct ax_exposed *x;
+	struct ax_endpoint at; /* keys are on the stack to Linux 6.1 */
+	struct ax_vip *vip;
+	bool may;
+	__u64 v;
+
+	if (!local || !who || !to || !c)
 		return -ENOENT;
-	asked = *at;
-	x = exposed_at(&asked, ctx->ingress_ifindex);
+	x = exposed_at(local, ctx->ingress_ifindex);
 	if (!x)
 		return -ENOENT;
-	*at = x->to;
-	return (int)(x->flags & 0xff);
-}
-
-/* An app's listener: for who is outside ax whatever host_access says, for apps by policy. */
-__weak __noinline int assign_app(struct bpf_sk_lookup *ctx, const struct ax_endpoint *at,
-				 const struct caller *who)
-{
-	struct ax_endpoint to;
-	struct ax_vip *vip;
-
-	if (!at || !who)
+	who->exposed = true;
+	at = x->to;
+	*to = at;
+	if (x->flags & AX_EXPOSED_SERVICE)
+		return TO_SERVICE;
+	vip = bpf_map_lookup_elem(&vips, &at.addr);
+	if (!vip || !server_of(&at, vip))
 		return -ENOENT;
-	to = *at;
-	vip = bpf_map_lookup_elem(&vips, &to.addr);
-	if (!vip || !server_of(&to, vip))
-		return -ENOENT;
-	if (who->app && party_verdict(who->party, vip->party))
-		return -EACCES;
-	return assign_listener(ctx, &to);
-}
-
-/* 0: assigned; -ENOENT: it is not exposed, or not to be had here. */
-static __always_inline int assign_exposed(struct bpf_sk_lookup *ctx,
-					  const struct ax_endpoint *local, struct caller *who)
-{
-	struct ax_endpoint to = *local;
-	int r = find_exposed(ctx, &to);
-
-	if (r < 0)
-		return -ENOENT;
-	if (!(r & AX_EXPOSED_SERVICE))
-		return assign_app(ctx, &to, who);
-	who->balancer = !who->app;
-	return assign_backend(ctx, &to, who) == SK_PASS ? 0 : -ENOENT;
+	may = may_have(who, vip, &at, c, &v);
+	count_caller(who, v);
+	return may ? assign_listener(ctx, &at) : -EACCES;
 }
 
 /* 0: assigned; else a negative errno. */
@@ -280,9 +281,16 @@ static __always_inline bool is_anchor(const struct ax_addr *addr, const struct a
 	       addr->w[1] == c->anchor6.w[1] && addr->w[2] == c->anchor6.w[2];
 }
 
+static __noinline int if_not_apps(const struct ax_endpoint *local)
+{
+	return is_apps(local, false) || (addr_is_v4(&local->addr) && is_apps(local, true))
+		       ? SK_DROP
+		       : SK_PASS;
+}
+
 /* A host-mode app's servers are reached at its own addresses; at loopback ones by itself. */
-static __always_inline int to_host(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
-				   struct caller *who, const struct ax_ctl *c)
+static __noinline int to_host(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+			      struct caller *who, const struct ax_ctl *c, struct ax_endpoint *to)
 {
 	int r;
 
@@ -295,13 +303,13 @@ static __always_inline int to_host(struct bpf_sk_lookup *ctx, const struct ax_en
 	if (c->exposed & AX_EXPOSED_HOST_TCP) {
 		if (!caller_of(ctx, who, c))
 			return deny();
-		r = assign_exposed(ctx, local, who);
+		r = assign_exposed(ctx, local, who, to);
+		if (r == TO_SERVICE)
+			return r;
 		if (r != -ENOENT)
 			return r ? deny() : SK_PASS;
 	}
-	return is_apps(local, false) || (addr_is_v4(&local->addr) && is_apps(local, true))
-		       ? SK_DROP
-		       : SK_PASS;
+	return if_not_apps(local);
 }
 
 /* UDP servers are known by post_bind, and so is, from ephemeral_first on, what has its port else:
@@ -320,23 +328,34 @@ SEC("sk_lookup")
 int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 {
 	const struct ax_ctl *c = ctl_get();
-	struct ax_endpoint local;
+	struct ax_endpoint local, to = {};
 	struct caller who = {};
 	struct ax_server *s;
 	struct ax_vip *vip;
+	bool may;
+	__u64 v;
+	int r;
 
 	if (!c)
 		return SK_PASS;
 	endpoints(ctx, &local, &who.addr);
+	who.port_be = (__be16)ctx->remote_port;
 	vip = bpf_map_lookup_elem(&vips, &local.addr);
-	if (!vip || vip->kind == AX_VIP_HOST)
-		return to_host(ctx, &local, &who, c);
+	if (!vip || vip->kind == AX_VIP_HOST) {
+		r = to_host(ctx, &local, &who, c, &to);
+		if (r == TO_SERVICE)
+			r = assign_backend(ctx, &to, &who) == SK_PASS ? SK_PASS
+								      : if_not_apps(&local);
+		return r;
+	}
 	if (!caller_of(ctx, &who, c))
 		return deny();
 	s = server_of(&local, vip);
 	if (!s && local.proto == IPPROTO_TCP && (vip->flags & AX_VIP_SERVICES))
 		return assign_backend(ctx, &local, &who) == SK_PASS ? SK_PASS : SK_DROP;
-	if (!may_have(&who, vip, local.proto, c))
+	may = may_have(&who, vip, &local, c, &v);
+	count_caller(&who, v);
+	if (!may)
 		return deny();
 	if (s)
 		return assign_server(ctx, &local, s);

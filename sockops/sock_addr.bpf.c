@@ -96,7 +96,7 @@ static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct
  * port at connect time, as it would have without us (BIND_FORCE_ADDRESS_NO_PORT). A socket that
  * the app bound itself is left alone.
  */
-static __always_inline void bind_source(struct bpf_sock_addr *ctx, const struct ax_addr *vip)
+static __noinline void bind_source(struct bpf_sock_addr *ctx, const struct ax_addr *vip)
 {
 	struct bpf_sock *sk = ctx->sk;
 
@@ -116,8 +116,7 @@ static __always_inline void bind_source(struct bpf_sock_addr *ctx, const struct 
 
 /* A socket of a host-mode app that has its port already: the agent's DNS sees the host's address.
  * Of TCP it is told when the SYN is made (asker_syn()), for then its end is, too. */
-static __always_inline void remember_asker(struct bpf_sock_addr *ctx,
-					   const struct route_request *rq)
+static __noinline void remember_asker(struct bpf_sock_addr *ctx, const struct route_request *rq)
 {
 	struct ax_dns_port key = {.port_be = rq->local_port_be,
 				  .proto = rq->peer.proto,

@@ -116,6 +116,7 @@ enum route {
 
 struct route_request {
 	struct ax_app *app;
+	__u64 verdict;		 /* out: the last one of the rules */
 	struct ax_endpoint peer; /* in: whom the app asks for; out: whom it gets */
 	__u32 seed;		 /* chooses the backend; equal seeds choose alike */
 	__u32 wait_ms;		 /* out: nobody listens there yet, wait so long */
@@ -143,24 +144,46 @@ static __always_inline __u32 nearness(const struct ax_vip *vip)
 	return vip->kind == AX_VIP_APP ? 3 : 1;
 }
 
+/* Of the caller and whoever has that party. */
+static __always_inline struct question question_of(const struct route_request *rq,
+						   const struct ax_endpoint *to, __u32 party)
+{
+	return (struct question){question_parties(rq->app->party, party),
+				 question_ports(to->proto, to->port_be, rq->local_port_be)};
+}
+
+/* Whether the caller may leave ax for that address: 0, or enum refusal. */
+static __always_inline int judge_world(struct route_request *rq, const struct ax_endpoint *to)
+{
+	struct question q = question_of(rq, to, AX_PARTY_NONE);
+
+	rq->verdict = verdict_of(&q, &to->addr);
+	if (rq->verdict & VERDICT_DENY)
+		return REFUSED_RULE;
+	if (VERDICT_RULE(rq->verdict) || (rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS)))
+		return 0;
+	return REFUSED_NO_EGRESS;
+}
+
 /* Judges f->ep. Returns true when it is good to use. */
-static __always_inline bool try_backend(const struct route_request *rq, struct found *f)
+static __always_inline bool try_backend(struct route_request *rq, struct found *f)
 {
 	struct ax_vip *vip = bpf_map_lookup_elem(&vips, &f->ep.addr);
+	struct question q;
 	int r;
 
 	if (!vip) { /* a fixed address outside: nothing is known of it */
-		if (rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS))
-			return true;
-		f->denied = REFUSED_NO_EGRESS;
-		return false;
+		r = judge_world(rq, &f->ep);
+	} else {
+		q = question_of(rq, &f->ep, vip->party);
+		rq->verdict = party_verdict(q.parties, q.ports, &f->ep.addr);
+		r = verdict_errno(rq->verdict);
 	}
-	r = party_verdict(rq->app->party, vip->party);
 	if (r < 0) {
 		f->denied = r;
 		return false;
 	}
-	if (server_of(&f->ep, vip))
+	if (!vip || server_of(&f->ep, vip))
 		return true;
 	if (f->fallback_rank < nearness(vip)) {
 		f->fallback = f->ep;
@@ -231,15 +254,26 @@ static __always_inline void wait_there(struct route_request *rq, const struct ax
 
 static __always_inline int route_direct(struct route_request *rq, const struct ax_vip *vip)
 {
-	int r = rq->peer.proto == IPPROTO_UDP ? party_verdict_datagram(rq->app->party, vip->party)
-					      : party_verdict(rq->app->party, vip->party);
+	struct question q = question_of(rq, &rq->peer, vip->party);
+	int r;
 
+	rq->verdict = verdict_of(&q, &rq->peer.addr);
+	r = verdict_errno(rq->verdict);
 	if (r < 0)
 		return refused(r);
 	if (rq->peer.proto == IPPROTO_TCP && (rq->app->wait_ms || (vip->flags & AX_VIP_WAITS)) &&
 	    !server_of(&rq->peer, vip))
 		wait_there(rq, vip, 0);
 	return ROUTE_DIRECT;
+}
+
+/* Of the one that was chosen, though others were looked at behind it. */
+static __noinline __u64 backend_verdict(const struct route_request *rq)
+{
+	const struct ax_vip *vip = bpf_map_lookup_elem(&vips, &rq->peer.addr);
+	struct question q = question_of(rq, &rq->peer, vip ? vip->party : AX_PARTY_NONE);
+
+	return party_verdict(q.parties, q.ports, &rq->peer.addr);
 }
 
 static __always_inline int route_to_service(struct route_request *rq, struct ax_service *svc,
@@ -249,6 +283,7 @@ static __always_inline int route_to_service(struct route_request *rq, struct ax_
 	int r = choose_backend(rq, svc);
 
 	if (r == 1) {
+		rq->verdict = backend_verdict(rq);
 		/* Nobody serves that port. A datagram is then for the app whose own address this
 		 * is: an answer to a client, most likely. */
 		if (before.proto == IPPROTO_UDP && vip->kind == AX_VIP_APP) {
@@ -280,7 +315,7 @@ static __always_inline bool to_agent_dns(struct route_request *rq, const struct 
 }
 
 /* A datagram in answer to one that came in from outside ax (see ax_to_app()). */
-static __always_inline bool answers_outside(const struct route_request *rq)
+static __noinline bool answers_outside(const struct route_request *rq)
 {
 	struct ax_flow_key flow = {};
 
@@ -335,6 +370,18 @@ static __always_inline int route_loopback(struct route_request *rq)
 	return ROUTE_TRANSLATED;
 }
 
+static __always_inline int leave_ax(struct route_request *rq, enum route route)
+{
+	int r = judge_world(rq, &rq->peer);
+
+	if (!r)
+		return route;
+	if (!answers_outside(rq))
+		return refused(r);
+	rq->verdict = 0;
+	return route;
+}
+
 static __always_inline int route_outside(struct route_request *rq, const struct ax_ctl *c)
 {
 	struct ax_app *app = rq->app;
@@ -347,20 +394,14 @@ static __always_inline int route_outside(struct route_request *rq, const struct 
 		rq->wait_ms = app->wait_ms; /* whoever gets the address is judged then */
 		return ROUTE_DIRECT;
 	}
-	if ((app->flags & (AX_APP_HOST | AX_APP_EGRESS)) == 0 && !answers_outside(rq))
-		return refused(REFUSED_NO_EGRESS);
-	return ROUTE_OUTSIDE;
+	return leave_ax(rq, ROUTE_OUTSIDE);
 }
 
-/* Decides where a connect or a datagram goes. Returns enum route or a negative errno. */
-static __always_inline int route_peer(struct route_request *rq)
+static __always_inline int find_route(struct route_request *rq)
 {
 	const struct ax_ctl *c = ctl_get();
 	struct ax_vip *vip;
 
-	rq->wait_ms = 0;
-	rq->implied = false;
-	rq->own = false;
 	if (!c)
 		return ROUTE_OUTSIDE;
 	count(AX_COUNT_CONNECT);
@@ -370,9 +411,7 @@ static __always_inline int route_peer(struct route_request *rq)
 	if (vip->kind == AX_VIP_HOST) {
 		if (to_agent_dns(rq, c))
 			return ROUTE_AGENT;
-		if ((rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS)) || answers_outside(rq))
-			return ROUTE_DIRECT;
-		return refused(REFUSED_NO_EGRESS); /* the host's own daemons are outside as well */
+		return leave_ax(rq, ROUTE_DIRECT); /* the host's own daemons are outside as well */
 	}
 	if (vip->kind == AX_VIP_BALANCER) /* datagrams that answer; it serves nothing */
 		return rq->peer.proto == IPPROTO_UDP ? ROUTE_DIRECT : -ECONNREFUSED;
@@ -385,6 +424,21 @@ static __always_inline int route_peer(struct route_request *rq)
 	if (vip->kind == AX_VIP_SERVICE)
 		return -ECONNREFUSED; /* a port that the service does not have */
 	return route_direct(rq, vip);
+}
+
+/* Decides where a connect or a datagram goes. Returns enum route or a negative errno. */
+static __always_inline int route_peer(struct route_request *rq)
+{
+	int r;
+
+	rq->wait_ms = 0;
+	rq->implied = false;
+	rq->own = false;
+	rq->verdict = 0;
+	r = find_route(rq);
+	if (rq->verdict)
+		count_verdict(rq->verdict);
+	return r;
 }
 
 #endif

@@ -33,13 +33,30 @@ static __always_inline bool is_answer(const struct packet *p)
 	return p->later || (p->has_l4 && (p->tcp_flags & (TCP_FLAG_ACK_BIT | TCP_FLAG_RST_BIT)));
 }
 
+static __always_inline struct question question_of(const struct packet *p, __u32 from, __u32 to)
+{
+	struct question q = {question_parties(from, to), question_ports(p->proto, 0, 0)};
+
+	if (p->has_l4)
+		q.ports = question_ports(p->proto, p->dport_be, p->sport_be);
+	if (p->later)
+		q.ports |= QUESTION_FRAGMENT;
+	return q;
+}
+
 static __always_inline bool may_pass(const struct packet *p, __u32 from, __u32 to)
 {
-	if (p->proto != IPPROTO_TCP)
-		return party_verdict_datagram(from, to) == 0;
-	if (party_verdict(from, to) == 0)
+	struct question q = question_of(p, from, to);
+	__u64 v = verdict_of(&q, &p->src);
+
+	if (!(v & VERDICT_REFUSED))
 		return true;
-	return is_answer(p) && party_verdict(to, from) == 0;
+	/* a segment of a connection goes by the verdict on whoever opened it */
+	if (is_answer(p) && !(turned_verdict(q.parties, q.ports, &p->src) & VERDICT_REFUSED))
+		return true;
+	if (v & VERDICT_DENY)
+		count_verdict(v);
+	return false;
 }
 
 static __always_inline bool is_multicast(const struct packet *p)
@@ -139,10 +156,10 @@ static __always_inline void remember_visitor(struct __sk_buff *skb, const struct
 
 /* What comes to an app itself, from outside ax. */
 static __always_inline void to_itself(struct __sk_buff *skb, const struct packet *p,
-				      const struct ax_ctl *c)
+				      const struct ax_ctl *c, bool let_in)
 {
 	end_flow(p, c);
-	if (!c->host_access)
+	if (!let_in)
 		return;
 	remember_datagram(p);
 	remember_visitor(skb, p);
@@ -166,15 +183,25 @@ static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 				 const struct ax_vip *src, bool host, const struct ax_ctl *c)
 {
 	int r = answer_of_flow(skb, p, c);
+	struct question q;
+	__u64 v;
 
 	if (r >= 0)
 		return r;
-	if ((src->flags & AX_VIP_EGRESS) || was_asked_for(skb, p))
+	q = question_of(p, src->party, AX_PARTY_NONE);
+	v = verdict_of(&q, &p->dst);
+	if (VERDICT_RULE(v) ? !(v & VERDICT_DENY) : src->flags & AX_VIP_EGRESS)
+		return TC_ACT_OK;
+	if (was_asked_for(skb, p))
 		return TC_ACT_OK;
 	if (host && p->has_l4 && c && p->dport_be == c->dns_port_be)
 		return TC_ACT_OK;
 	if (host && (p->proto == IPPROTO_ICMP || p->proto == IPPROTO_ICMPV6))
 		return TC_ACT_OK;
+	if (v & VERDICT_DENY) {
+		count_verdict(v);
+		return drop(AX_COUNT_FABRIC_DENIED);
+	}
 	return drop(AX_COUNT_NO_EGRESS);
 }
 
@@ -242,6 +269,25 @@ int ax_from_backends(struct __sk_buff *skb)
 	return bpf_redirect(*ifindex, 0);
 }
 
+/* What comes to an app from outside ax, or from the host. *let_in: by a rule, or because all are;
+ * else it may still be an answer. False: a rule says no. */
+static __always_inline bool may_enter(const struct packet *p, const struct ax_vip *dst,
+				      const struct ax_ctl *c, bool *let_in)
+{
+	struct question q = question_of(p, AX_PARTY_NONE, dst->party);
+	__u64 v;
+
+	*let_in = c->host_access;
+	if (is_answer(p))
+		return true;
+	v = verdict_of(&q, &p->src);
+	if (v)
+		count_verdict(v);
+	if (VERDICT_RULE(v))
+		*let_in = !(v & VERDICT_DENY);
+	return !(v & VERDICT_DENY);
+}
+
 /* To an app, from the host's stack: its host end's egress. (Packets of private apps do not come
  * by here.) */
 SEC("tc")
@@ -252,6 +298,7 @@ int ax_to_app(struct __sk_buff *skb)
 	struct packet p = {}; /* (see parse_tc()) */
 	__u32 zero = 0;
 	int r = parse_skb(skb, &p);
+	bool let_in;
 
 	if (r == PARSE_MALFORMED)
 		return drop(AX_COUNT_FABRIC_MALFORMED);
@@ -271,6 +318,10 @@ int ax_to_app(struct __sk_buff *skb)
 			return drop(AX_COUNT_FABRIC_DENIED);
 		return TC_ACT_OK;
 	}
+	if (src && p.has_l4 && p.sport_be == c->dns_port_be)
+		return TC_ACT_OK; /* the agent's DNS */
+	if (!may_enter(&p, dst, c, &let_in))
+		return drop(AX_COUNT_FABRIC_DENIED);
 	if (skb->tc_index == FOR_EXPOSED) {
 		skb->tc_index = 0;
 		return TC_ACT_OK;
@@ -278,10 +329,8 @@ int ax_to_app(struct __sk_buff *skb)
 	if (skb->tc_index == FOR_SERVICE)
 		skb->tc_index = 0;
 	else
-		to_itself(skb, &p, c);
-	if (c->host_access)
-		return TC_ACT_OK;
-	if (is_answer(&p))
+		to_itself(skb, &p, c, let_in);
+	if (let_in || is_answer(&p))
 		return TC_ACT_OK;
 	/* what this host says of packets of the app's that are too long (expose_answer.bpf.h) */
 	if (!skb->ingress_ifindex && c->exposed & AX_EXPOSED_PACKETS &&
@@ -290,7 +339,5 @@ int ax_to_app(struct __sk_buff *skb)
 	/* what answers an app's datagrams to the outside, but not from this host */
 	if (!src && (dst->flags & AX_VIP_EGRESS) && p.proto != IPPROTO_TCP)
 		return TC_ACT_OK;
-	if (src && p.has_l4 && p.sport_be == c->dns_port_be)
-		return TC_ACT_OK; /* the agent's DNS */
 	return drop(AX_COUNT_FABRIC_DENIED);
 }

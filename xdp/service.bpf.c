@@ -28,6 +28,8 @@ static __always_inline int drop(__u32 reason)
 struct caller {
 	const struct ax_vip *app;
 	const struct ax_ctl *ctl;
+	const struct ax_addr *addr;
+	__be16 port_be;
 };
 
 /* False: a private app's address comes in by its own device only, a host-mode one's from this host
@@ -40,6 +42,8 @@ static __always_inline bool caller_of(const struct __sk_buff *skb, const struct 
 
 	who->ctl = bpf_map_lookup_elem(&ctl, &zero);
 	who->app = NULL;
+	who->addr = &p->src;
+	who->port_be = p->has_l4 ? p->sport_be : 0;
 	if (!who->ctl)
 		return false;
 	if (!src || src->kind != AX_VIP_APP)
@@ -49,12 +53,20 @@ static __always_inline bool caller_of(const struct __sk_buff *skb, const struct 
 }
 
 /* By policy; to be asked of whoever gets the packet. */
-static __always_inline bool may_have(const struct caller *who, const struct ax_vip *to, __u8 proto)
+static __always_inline bool may_have(const struct caller *who, const struct ax_vip *to,
+				     const struct ax_endpoint *ep)
 {
-	if (!who->app)
-		return who->ctl->host_access;
-	return (proto == IPPROTO_TCP ? party_verdict(who->app->party, to->party)
-				     : party_verdict_datagram(who->app->party, to->party)) == 0;
+	struct question q = {
+		question_parties(who->app ? who->app->party : AX_PARTY_NONE, to->party),
+		question_ports(ep->proto, ep->port_be, who->port_be)};
+	__u64 v = verdict_of(&q, who->addr);
+
+	if (who->app || VERDICT_RULE(v)) {
+		if (v & VERDICT_DENY)
+			count_verdict(v);
+		return !(v & VERDICT_REFUSED);
+	}
+	return who->ctl->host_access;
 }
 
 /* A private backend that the caller may have, one that listens if there is any. Returns its host
@@ -78,7 +90,7 @@ static __noinline __u32 choose(const struct ax_flow_key *flow, const struct call
 		if (!choose_next(&c, svc, &ep))
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (!vip || !vip->ifindex || !may_have(who, vip, flow->peer.proto))
+		if (!vip || !vip->ifindex || !may_have(who, vip, &ep))
 			continue;
 		if (server_of(&ep, vip)) {
 			*ret = ep;
@@ -101,7 +113,7 @@ struct way {
 };
 
 /* A flow that stands. */
-static __always_inline bool known(const struct packet *p, struct way *w)
+static __noinline bool known(const struct packet *p, struct way *w)
 {
 	struct ax_flow *f = flow_find(&w->flow);
 	struct ax_vip *vip = f ? bpf_map_lookup_elem(&vips, &f->to.addr) : NULL;

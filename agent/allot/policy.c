@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Labels to bits, sets of labels to parties, rules to masks; see struct ax_party. */
+/* Labels to bits, and sets of labels to parties; see include/party.h. */
 #include <jansson.h>
 
 #include "allot/policy.h"
@@ -109,7 +109,14 @@ static uint16_t *party_bucket(const struct policy *p, const struct ax_party *mas
 
 	for (int i = 0; i < AX_LABEL_WORDS; i++)
 		h = (h ^ masks->labels[i]) * 0x9e3779b97f4a7c15; /* Fibonacci hashing */
+	for (int i = 0; i < AX_PARTY_NAME && masks->name[i]; i++)
+		h = (h ^ (uint8_t)masks->name[i]) * 0x9e3779b97f4a7c15;
 	return &p->parties->bucket[h >> 32 & (BUCKETS - 1)];
+}
+
+static bool same_party(const struct ax_party *a, const struct ax_party *b)
+{
+	return memcmp(a->labels, b->labels, sizeof(a->labels)) == 0 && streq(a->name, b->name);
 }
 
 /* AX_PARTY_NONE: there is none with these labels. */
@@ -117,8 +124,7 @@ static uint32_t party_find(const struct policy *p, const struct ax_party *masks)
 {
 	uint32_t i = *party_bucket(p, masks);
 
-	while (i &&
-	       memcmp(p->parties->v[i].masks.labels, masks->labels, sizeof(masks->labels)) != 0)
+	while (i && !same_party(&p->parties->v[i].masks, masks))
 		i = p->parties->v[i].next;
 	return i;
 }
@@ -160,19 +166,6 @@ static void party_drop(struct policy *p, uint32_t i)
 	memset(x, 0, sizeof(*x));
 }
 
-static void party_rules(const struct policy *p, struct policy_party *x, unsigned set)
-{
-	struct ax_party_rules *r = &x->masks.rules[set];
-
-	memset(r, 0, sizeof(*r));
-	for (size_t i = 0; i < p->n_rules && i < AX_RULES_MAX; i++) {
-		if (labels_subset(&p->rules[i].from, &x->labels))
-			r->from |= 1ull << i;
-		if (labels_subset(&p->rules[i].to, &x->labels))
-			r->to |= 1ull << i;
-	}
-}
-
 static int party_new(struct policy *p, const struct labels *l, const struct ax_party *masks,
 		     uint32_t *ret, struct error *e)
 {
@@ -189,13 +182,102 @@ static int party_new(struct policy *p, const struct labels *l, const struct ax_p
 		return error_set(e, -ENOMEM, "out of memory");
 	x = party_put(p, *ret, masks);
 	x->labels = copy;
-	for (unsigned set = 0; set < AX_RULE_SETS; set++)
-		party_rules(p, x, set);
 	p->next_party = *ret + 1;
 	return 1;
 }
 
-int policy_ref(struct policy *p, const struct labels *l, uint32_t *ret, struct error *e)
+/* --- names of apps --- */
+
+struct policy_names {
+	size_t n;
+	char *v[]; /* sorted, no duplicates */
+};
+
+static int name_cmp(const void *x, const void *y)
+{
+	return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+static bool is_named(const struct policy *p, const char *name)
+{
+	return p->names && name && *name &&
+	       bsearch(&name, p->names->v, p->names->n, sizeof(p->names->v[0]), name_cmp);
+}
+
+static void names_free(struct policy_names *n)
+{
+	for (size_t i = 0; n && i < n->n; i++)
+		free(n->v[i]);
+	free(n);
+}
+
+static size_t side_names(const struct config_side *s, char **v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->v[i].kind != WHO_NAME)
+			continue;
+		if (v)
+			v[n] = s->v[i].name;
+		n++;
+	}
+	return n;
+}
+
+/* The names of all rules, and those of before: none of them is a copy. */
+static size_t gather_names(const struct config_rule *rules, size_t n_rules,
+			   const struct policy_names *before, char **v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_rules; i++) {
+		n += side_names(&rules[i].from, v ? v + n : NULL);
+		n += side_names(&rules[i].to, v ? v + n : NULL);
+	}
+	for (size_t i = 0; before && i < before->n; i++, n++)
+		if (v)
+			v[n] = before->v[i];
+	return n;
+}
+
+int policy_name(struct policy *p, const struct config_rule *rules, size_t n, bool also)
+{
+	const struct policy_names *before = also ? p->names : NULL;
+	size_t all = gather_names(rules, n, before, NULL);
+	autofree char **v = calloc(all + 1, sizeof(*v));
+	struct policy_names *names = calloc(1, sizeof(*names) + all * sizeof(*v));
+
+	if (!v || !names) {
+		free(names);
+		return -ENOMEM;
+	}
+	gather_names(rules, n, before, v);
+	qsort(v, all, sizeof(*v), name_cmp);
+	for (size_t i = 0; i < all; i++) {
+		if (i && streq(v[i], v[i - 1]))
+			continue;
+		names->v[names->n] = strdup(v[i]);
+		if (!names->v[names->n]) {
+			names_free(names);
+			return -ENOMEM;
+		}
+		names->n++;
+	}
+	names_free(p->names);
+	p->names = names;
+	return 0;
+}
+
+bool policy_fits(const struct policy *p, uint32_t party, const char *name)
+{
+	const struct ax_party *x = policy_party(p, party);
+
+	return x && streq(x->name, is_named(p, name) ? name : "");
+}
+
+int policy_ref(struct policy *p, const struct labels *l, const char *name, uint32_t *ret,
+	       struct error *e)
 {
 	struct ax_party masks;
 	int r;
@@ -205,6 +287,8 @@ int policy_ref(struct policy *p, const struct labels *l, uint32_t *ret, struct e
 	r = labels_ref(p, l, &masks, e);
 	if (r)
 		return r;
+	if (is_named(p, name))
+		snprintf(masks.name, sizeof(masks.name), "%s", name);
 	*ret = party_find(p, &masks);
 	if (*ret != AX_PARTY_NONE)
 		p->parties->v[*ret].refs++;
@@ -231,37 +315,11 @@ const struct ax_party *policy_party(const struct policy *p, uint32_t party)
 	return p->parties && p->parties->v[party].refs ? &p->parties->v[party].masks : NULL;
 }
 
-void policy_rules(struct policy *p, unsigned set)
+struct policy_end policy_end_of(const struct policy *p, uint32_t party)
 {
-	for (uint32_t i = 0; p->parties && i < AX_PARTIES_MAX; i++)
-		if (p->parties->v[i].refs)
-			party_rules(p, &p->parties->v[i], set);
-}
+	const struct policy_party *x = &p->parties->v[party];
 
-bool policy_may(const struct policy *p, uint32_t client, uint32_t server, unsigned set)
-{
-	const struct ax_party *from = policy_party(p, client), *to = policy_party(p, server);
-	uint64_t rules;
-
-	if (!from || !to)
-		return false;
-	rules = from->rules[set].from & to->rules[set].to;
-	if (rules)
-		return (rules & -rules) & policy_allow_mask(p);
-	for (int i = 0; i < AX_LABEL_WORDS; i++)
-		if (from->labels[i] & to->labels[i])
-			return true;
-	return false;
-}
-
-uint64_t policy_allow_mask(const struct policy *p)
-{
-	uint64_t mask = 0;
-
-	for (size_t i = 0; i < p->n_rules && i < AX_RULES_MAX; i++)
-		if (p->rules[i].allow)
-			mask |= 1ull << i;
-	return mask;
+	return (struct policy_end){.labels = &x->labels, .name = x->masks.name};
 }
 
 /* --- from one agent to the next --- */
@@ -383,5 +441,6 @@ void policy_free(struct policy *p)
 	for (uint32_t i = 0; p->parties && i < AX_PARTIES_MAX; i++)
 		labels_free(&p->parties->v[i].labels);
 	free(p->parties);
+	names_free(p->names);
 	memset(p, 0, sizeof(*p));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Labels to bits, sets of labels to parties, rules to masks; see struct ax_party. */
+/* Labels to bits, sets of labels to parties, rules to vectors; see include/party.h. */
 #ifndef AX_ALLOT_POLICY_H
 #define AX_ALLOT_POLICY_H
 
-#include "app.h"
+#include "party.h"
 #include "config/config.h"
 
 struct policy {
@@ -14,29 +14,56 @@ struct policy {
 	} labels[AX_LABELS_MAX];
 	struct policy_parties *parties; /* NULL: none was asked for yet */
 	unsigned next_label, next_party;
-	struct config_rule *rules; /* the config's */
+	const struct config_rule *rules; /* the config's */
 	size_t n_rules;
-	bool changed; /* since policy_save() */
+	struct policy_names *names; /* of apps that have parties of their own; NULL: none */
+	bool changed;		    /* since policy_save() */
 };
 
-/* Takes a reference on the party of these labels. 0, 1 when it is new, or -ENOSPC with a sentence
- * when there are too many labels or parties. */
-int policy_ref(struct policy *p, const struct labels *l, uint32_t *ret, struct error *e);
+/* Apps that a rule names have parties of their own: those that these rules name, and with `also`
+ * those that had them before. 0 or -ENOMEM. */
+int policy_name(struct policy *p, const struct config_rule *rules, size_t n, bool also);
+/* Whether an app of that name and party is where policy_ref() would put it. */
+bool policy_fits(const struct policy *p, uint32_t party, const char *name);
+
+/* Takes a reference on the party of apps with these labels and this name (NULL: none). 0, 1 when it
+ * is new, or -ENOSPC with a sentence when there are too many labels or parties. */
+int policy_ref(struct policy *p, const struct labels *l, const char *name, uint32_t *ret,
+	       struct error *e);
 /* True when nobody has it any more. To be called when no program can find it by an app or an
  * address: its number will be another's. */
 bool policy_unref(struct policy *p, uint32_t party);
 
 /* As the programs are to see it; NULL: nobody has it. */
 const struct ax_party *policy_party(const struct policy *p, uint32_t party);
+/* And by p->rules; all zero: nobody has it. */
+void policy_party_rules(const struct policy *p, uint32_t party, struct ax_party_rules *ret);
 
-/* Puts p->rules into this set of all parties. (New parties have them in both.) */
-void policy_rules(struct policy *p, unsigned set);
+/* What the programs are to know of p->rules besides. */
+struct policy_outside {
+	struct prefix prefix;
+	struct ax_party_rules rules;
+};
+struct policy_tables {
+	struct ax_rule_set set;
+	struct ax_rule_bits classes[AX_PORT_CLASSES];
+	uint64_t hashes[AX_PORT_CLASSES];
+	unsigned n_classes;
+	uint16_t class_of[2][65536]; /* TCP, UDP; by port in host byte order */
+	struct policy_outside *outside;
+	size_t n_outside;
+};
+/* NULL: out of memory. */
+struct policy_tables *policy_compile(const struct policy *p);
+void policy_tables_free(struct policy_tables *t);
+/* What a rule goes by when rules change: its name, or else what it says. */
+uint64_t policy_rule_id(const struct config_rule *r);
 
-/* The rules that allow, a bit for each. */
-uint64_t policy_allow_mask(const struct policy *p);
-
-/* What bpf/verdict.bpf.h decides of two parties by this set. */
-bool policy_may(const struct policy *p, uint32_t client, uint32_t server, unsigned set);
+/* The end that an app of the party is. */
+struct policy_end policy_end_of(const struct policy *p, uint32_t party);
+/* What bpf/verdict.bpf.h decides of two parties: whether they may talk. */
+bool policy_may(const struct policy *p, uint32_t client, uint32_t server,
+		const struct policy_port *port);
 
 /*
  * Labels and parties keep their numbers from one agent to the next, as running apps go by them: the

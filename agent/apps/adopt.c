@@ -97,7 +97,7 @@ static int adopt_one(struct agent *a, const char *cgroup, struct error *e)
 	}
 	r = cgroup_id(cgroup, &app->cgroup_id);
 	if (!r)
-		r = party_ref(a, &app->spec.labels, &app->party, e);
+		r = party_ref(a, &app->spec.labels, app->spec.name, &app->party, e);
 	adopt_network(a, app);
 	anchor_adopt(a, app->anchor);
 	app_link(a, app);

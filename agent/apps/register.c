@@ -309,7 +309,7 @@ int app_register(struct agent *a, struct app_spec *spec, const char *config_key,
 	app->id = app_next_id(a);
 	if (svc)
 		service_join(a, svc, app);
-	r = party_ref(a, &app->spec.labels, &app->party, e);
+	r = party_ref(a, &app->spec.labels, app->spec.name, &app->party, e);
 	app_link(a, app);
 	r = r ? r : choose_addresses(a, app, svc, e);
 	r = r ? r : make_cgroup(a, app, e);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The config's sections agent: and policy:. */
+/* The config's section agent:. */
 #include "config/limits.h"
 #include "config/read.h"
-#include "app.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -250,63 +249,6 @@ void read_agent(struct reader *r, const struct node *n, void *to)
 		{"host-names", read_host_names, offsetof(struct config, host_names)},
 		{"logs", read_logs, 0},
 		{"splice", read_splice, offsetof(struct config, splice)},
-	};
-
-	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
-}
-
-/* --- policy --- */
-
-static void read_sides(struct reader *r, const struct node *n, struct config_rule *rule)
-{
-	static const struct key keys[] = {
-		{"from", read_labels, offsetof(struct config_rule, from)},
-		{"to", read_labels, offsetof(struct config_rule, to)},
-	};
-
-	read_mapping(r, n, keys, ARRAY_SIZE(keys), rule);
-}
-
-static void read_allow(struct reader *r, const struct node *n, void *to)
-{
-	((struct config_rule *)to)->allow = true;
-	read_sides(r, n, to);
-}
-
-static void read_deny(struct reader *r, const struct node *n, void *to)
-{
-	read_sides(r, n, to);
-}
-
-static void read_rule(struct reader *r, const struct node *n, void *to)
-{
-	static const struct key keys[] = {{"allow", read_allow, 0}, {"deny", read_deny, 0}};
-	struct config *c = to;
-	struct config_rule *rule = &c->rules[c->n_rules++];
-
-	/* a rule that says nothing, or both, must not be taken for one that denies everything */
-	if (n->kind == NODE_MAPPING && n->n > 1)
-		reject(r, n, "one of allow and deny in each rule");
-	else if (node_is_null(n) || (n->kind == NODE_MAPPING && n->n == 0))
-		reject(r, n, "a mapping with allow or deny");
-	else
-		read_mapping(r, n, keys, ARRAY_SIZE(keys), rule);
-}
-
-static void read_rules(struct reader *r, const struct node *n, void *to)
-{
-	struct config *c = to;
-
-	c->rules = calloc(AX_RULES_MAX, sizeof(*c->rules));
-	if (have(r, c->rules))
-		read_list(r, n, "rules, each with allow or deny", AX_RULES_MAX, read_rule, c);
-}
-
-void read_policy(struct reader *r, const struct node *n, void *to)
-{
-	static const struct key keys[] = {
-		{"labels", read_labels, offsetof(struct config, default_labels)},
-		{"rules", read_rules, 0},
 	};
 
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);

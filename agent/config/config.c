@@ -309,10 +309,8 @@ void config_free(struct config *c)
 		config_service_free(&c->services[i]);
 	free(c->services);
 	labels_free(&c->default_labels);
-	for (size_t i = 0; i < c->n_rules; i++) {
-		labels_free(&c->rules[i].from);
-		labels_free(&c->rules[i].to);
-	}
+	for (size_t i = 0; i < c->n_rules; i++)
+		config_rule_free(&c->rules[i]);
 	free(c->rules);
 	for (size_t i = 0; i < c->n_interfaces; i++)
 		config_interface_free(&c->interfaces[i]);

@@ -5,6 +5,7 @@
 
 #include "base/address.h"
 #include "base/labels.h"
+#include "config/policy.h"
 #include "rules/list.h"
 #include "base/strv.h"
 #include "base/util.h"
@@ -123,12 +124,6 @@ void config_service_free(struct config_service *s);
 int config_service_copy(const struct config_service *from, struct config_service *to);
 bool config_service_eq(const struct config_service *a, const struct config_service *b);
 
-struct config_rule {
-	bool allow;
-	struct labels from; /* empty: everyone */
-	struct labels to;
-};
-
 /* An interface of the `xdp:` section. Its list has the section's sets and balancers too. */
 struct config_interface {
 	char *name;
@@ -192,6 +187,7 @@ struct config {
 	size_t n_services;
 
 	struct labels default_labels; /* policy: labels: */
+	bool policy_audit;	      /* its deny rules only count */
 	struct config_rule *rules;
 	size_t n_rules;
 

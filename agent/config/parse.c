@@ -14,8 +14,10 @@ static int read_root(const struct node *root, struct config *c, struct config_er
 	struct reader r = {.context = &reading, .errs = errs};
 
 	read_mapping(&r, root, root_keys, ARRAY_SIZE(root_keys), c);
-	if (!errs->n && !r.out_of_memory)
+	if (!errs->n && !r.out_of_memory) {
 		check_limits(&r, root, c);
+		finish_policy(&r, root, c);
+	}
 	registry_free(&reading.names);
 	registry_free(&reading.addresses);
 	expose_lines_free(reading.exposed);

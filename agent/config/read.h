@@ -30,6 +30,8 @@ void read_probes(struct reader *r, const struct node *n, void *to);
 /* --- the whole file, when its entries are right (claims.c) --- */
 
 void check_limits(struct reader *r, const struct node *root, const struct config *c);
+/* Of rules (policy.c): what names of services stand for. */
+void finish_policy(struct reader *r, const struct node *root, struct config *c);
 
 /* --- names and addresses that nobody else may have (claims.c) --- */
 

@@ -43,6 +43,9 @@
  *      from socket to socket; else why none, of those that are established.
  *  {"op":"get","what":"names"}    -> {"ok":true,"domain":"ax.internal","names":[{"name","ip4"?,
  *      "ip6"?,"kind":"app|service|declared"}]}
+ *  {"op":"get","what":"policy"}   -> {"ok":true,"policy":[{"rule":N,"name"?,"action":
+ *      "allow|deny|log","audit":bool,"text","hits":N?,"last":UNIX_SECONDS?}]}
+ *      The config's rules in their order; `last`: when it was hit last.
  *  {"op":"get","what":"interfaces"} -> {"ok":true,"interfaces":[{"name",
  *      "state":"active|absent|failed","rules":N,"triggers":bool,"why"?}]}
  *      Those of the config: absent ones are waited for; `triggers`: their triggers are read.

@@ -354,7 +354,7 @@ static int take_over(struct agent *a, const struct config *next, struct error *e
 
 	service_device_adopt(a);
 	r = parties_adopt(a);
-	r = r ? r : parties_apply(a, next->rules, next->n_rules);
+	r = r ? r : parties_apply(a, next->rules, next->n_rules, e);
 	return r ? r : adopt_apps(a, e);
 }
 

@@ -247,9 +247,7 @@ static bool rules_same(const struct config *o, const struct config *n)
 	if (o->n_rules != n->n_rules)
 		return false;
 	for (size_t i = 0; i < o->n_rules; i++)
-		if (o->rules[i].allow != n->rules[i].allow ||
-		    !labels_eq(&o->rules[i].from, &n->rules[i].from) ||
-		    !labels_eq(&o->rules[i].to, &n->rules[i].to))
+		if (!config_rule_eq(&o->rules[i], &n->rules[i]))
 			return false;
 	return true;
 }
@@ -475,8 +473,9 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	a->names_changed = true;
 	/* (at the start, take_over() has told them) */
 	if (p->rules_changed && !a->starting)
-		r = parties_apply(a, a->config.rules, a->config.n_rules);
+		r = parties_apply(a, a->config.rules, a->config.n_rules, e);
 	a->policy.rules = a->config.rules;
+	a->policy.n_rules = a->config.n_rules;
 	r = r ? r : agent_tell_ctl(a);
 	r = r ? r : needs_hold(a);
 	on_connect_update(a);

@@ -19,6 +19,7 @@
 #include "datapath/datapath.h"
 #include "dns/dns.h"
 #include "registry/app_table.h"
+#include "registry/parties.h"
 #include "registry/declared.h"
 #include "registry/names.h"
 #include "registry/service_table.h"
@@ -442,6 +443,40 @@ static json_t *view_names(struct agent *a)
 	return NULL;
 }
 
+static json_t *rule_view(struct agent *a, unsigned i)
+{
+	const struct config_rule *rule = &a->config.rules[i];
+	autofree char *text = config_rule_text(rule);
+	json_t *j = json_pack("{si ss sb}", "rule", (int)i + 1, "action",
+			      rule_action_name(rule->action), "audit", rule->audit);
+	struct ax_rule_hits h;
+
+	if (!j || !text)
+		return j;
+	put_text(j, "text", strchr(text, ' ') + 1);
+	if (rule->name)
+		put_text(j, "name", rule->name);
+	if (parties_hits(a, i, &h) == 0) {
+		json_object_set_new(j, "hits", json_integer((json_int_t)h.hits));
+		if (h.last_ns)
+			json_object_set_new(j, "last",
+					    json_integer(time_unix_of_boot_ns(h.last_ns)));
+	}
+	return j;
+}
+
+static json_t *view_policy(struct agent *a)
+{
+	json_t *list = json_array(), *j;
+
+	for (unsigned i = 0; i < a->config.n_rules; i++) {
+		j = rule_view(a, i);
+		if (j)
+			json_array_append_new(list, j);
+	}
+	return list;
+}
+
 json_t *view_get(struct agent *a, const char *what, struct error *e)
 {
 	json_t *list = NULL, *answer;
@@ -456,12 +491,14 @@ json_t *view_get(struct agent *a, const char *what, struct error *e)
 		list = view_conns(a, e);
 	else if (streq(what, "names"))
 		list = view_names(a);
+	else if (streq(what, "policy"))
+		list = view_policy(a);
 	else if (streq(what, "interfaces"))
 		list = xdp_section_view(a);
 	else
 		error_set(e, -EINVAL,
 			  "there is no list of '%.30s': give apps, services, servers, "
-			  "conns, names or interfaces",
+			  "conns, names, policy or interfaces",
 			  what);
 	if (!list)
 		return NULL;

@@ -52,8 +52,6 @@ int datapath_program_fd(const struct datapath *dp, const char *name);
 /* --- tables; all return 0 or a negative errno. Deleting what is not there is no error. --- */
 int datapath_ctl_get(struct datapath *dp, struct ax_ctl *ret);
 int datapath_ctl_set(struct datapath *dp, const struct ax_ctl *c);
-int datapath_party_get(struct datapath *dp, uint32_t party, struct ax_party *ret);
-int datapath_party_set(struct datapath *dp, uint32_t party, const struct ax_party *p);
 int datapath_app_set(struct datapath *dp, uint64_t cgroup, const struct ax_app *a);
 int datapath_app_del(struct datapath *dp, uint64_t cgroup);
 int datapath_netns_del(struct datapath *dp, uint64_t cookie);

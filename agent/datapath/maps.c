@@ -107,16 +107,6 @@ int datapath_vip_set(struct datapath *dp, const struct ax_addr *addr, const stru
 	return map_change(dp, MAP_VIPS, addr, v, sizeof(*v));
 }
 
-int datapath_party_set(struct datapath *dp, uint32_t party, const struct ax_party *p)
-{
-	return map_set(dp, MAP_PARTIES, &party, p);
-}
-
-int datapath_party_get(struct datapath *dp, uint32_t party, struct ax_party *ret)
-{
-	return map_get(dp, MAP_PARTIES, &party, ret);
-}
-
 /* A grace period of RCU. (Kernels with nohz_full refuse it; there a program that is held up for as
  * long as there is between two changes may judge by the wrong rules.) */
 void datapath_wait_for_programs(void)

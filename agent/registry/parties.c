@@ -4,26 +4,43 @@
 #include "allot/policy.h"
 #include "base/work.h"
 #include "datapath/datapath.h"
+#include "datapath/policy.h"
+#include "registry/app_record.h"
+#include "registry/app_table.h"
+#include "registry/declared.h"
 #include "registry/instance_ctl.h"
 #include "registry/state.h"
+#include "registry/vips.h"
+
+static int party_tell(struct agent *a, uint32_t party, const struct ax_party *p)
+{
+	struct ax_party_rules rules;
+	int r = 0;
+
+	policy_party_rules(&a->policy, party, &rules);
+	for (unsigned set = 0; set < AX_RULE_SETS && !r; set++)
+		r = datapath_party_rules_set(a->dp, set, party, &rules);
+	return r ? r : datapath_party_set(a->dp, party, p);
+}
 
 static void party_clear(struct agent *a, uint32_t party)
 {
 	const struct ax_party none = {0};
 
-	datapath_party_set(a->dp, party, &none);
+	party_tell(a, party, &none);
 }
 
-int party_ref(struct agent *a, const struct labels *l, uint32_t *party, struct error *e)
+int party_ref(struct agent *a, const struct labels *l, const char *name, uint32_t *party,
+	      struct error *e)
 {
-	int r = policy_ref(&a->policy, l, party, e);
+	int r = policy_ref(&a->policy, l, name, party, e);
 
 	if (r <= 0) {
 		*party = r ? AX_PARTY_NONE : *party;
 		return r;
 	}
 	policy_save(&a->policy, a->cgroup);
-	r = datapath_party_set(a->dp, *party, policy_party(&a->policy, *party));
+	r = party_tell(a, *party, policy_party(&a->policy, *party));
 	if (r) {
 		party_unref(a, party);
 		return error_set(e, r, "the kernel refuses the labels: %s", strerror(-r));
@@ -38,36 +55,202 @@ void party_unref(struct agent *a, uint32_t *party)
 	*party = AX_PARTY_NONE;
 }
 
+/* --- other rules --- */
+
+static int move_app(struct agent *a, struct app *app, struct error *e)
+{
+	uint32_t was = app->party;
+	int r;
+
+	if (was == AX_PARTY_NONE || policy_fits(&a->policy, was, app->spec.name))
+		return 0;
+	r = party_ref(a, &app->spec.labels, app->spec.name, &app->party, e);
+	if (r) {
+		app->party = was;
+		return r;
+	}
+	r = app_tell(a, app);
+	r = r ? r : vip_resync(a, &app->vip4, e);
+	r = r ? r : vip_resync(a, &app->vip6, e);
+	if (!r)
+		party_unref(a, &was); /* else who was not told goes by it */
+	return r;
+}
+
+static int move_declared(struct agent *a, struct declared *d, struct error *e)
+{
+	const struct labels *l =
+		d->conf->spec.labels.n ? &d->conf->spec.labels : &a->config.default_labels;
+	uint32_t was = d->party;
+	int r;
+
+	if (was == AX_PARTY_NONE || policy_fits(&a->policy, was, d->conf->spec.name))
+		return 0;
+	r = party_ref(a, l, d->conf->spec.name, &d->party, e);
+	if (r) {
+		d->party = was;
+		return r;
+	}
+	r = vip_resync(a, &d->ip4, e);
+	r = r ? r : vip_resync(a, &d->ip6, e);
+	if (!r)
+		party_unref(a, &was);
+	return r;
+}
+
+/* Those whom rules name to parties of their own, and the others to those of their labels. */
+static int move_all(struct agent *a, struct error *e)
+{
+	size_t n;
+	const struct declared *v = declared_all(a, &n);
+	int r = 0;
+
+	for (struct app *app = a->apps; app && !r; app = app->next)
+		r = move_app(a, app, e);
+	for (size_t i = 0; i < n && !r; i++) {
+		struct declared *d = declared_find(a, v[i].conf->spec.name);
+
+		if (d == &v[i])
+			r = move_declared(a, d, e);
+	}
+	return r;
+}
+
 static void wait_for_programs(void *arg)
 {
 	(void)arg;
 	datapath_wait_for_programs();
 }
 
-int parties_apply(struct agent *a, struct config_rule *rules, size_t n)
+static int tell_parties(struct agent *a, unsigned set)
 {
-	unsigned next = !a->ctl.rule_set;
-	const struct ax_party *p;
+	struct ax_party_rules rules;
 	int r = 0;
+
+	for (uint32_t i = 0; i < AX_PARTIES_MAX && !r; i++) {
+		if (!policy_party(&a->policy, i))
+			continue;
+		policy_party_rules(&a->policy, i, &rules);
+		r = datapath_party_rules_set(a->dp, set, i, &rules);
+	}
+	return r;
+}
+
+static int tell_tables(struct agent *a, unsigned set)
+{
+	struct policy_tables *t = policy_compile(&a->policy);
+	const struct datapath_rules rules = {.set = t ? &t->set : NULL,
+					     .classes = t ? t->classes : NULL,
+					     .n_classes = t ? t->n_classes : 0,
+					     .class_of = t ? t->class_of[0] : NULL};
+	int r = t ? datapath_rules_set(a->dp, set, &rules) : -ENOMEM;
+
+	for (size_t i = 0; !r && i < t->n_outside; i++)
+		r = datapath_outside_add(a->dp, set, &t->outside[i].prefix.addr,
+					 t->outside[i].prefix.len, &t->outside[i].rules);
+	policy_tables_free(t);
+	return r;
+}
+
+/* What a rule of a set counted, with what it had counted in others. */
+static int hits_of(struct agent *a, unsigned set, unsigned rule, struct ax_rule_mark *ret)
+{
+	struct ax_rule_hits h;
+	int r = datapath_rule_mark_get(a->dp, set, rule, ret);
+
+	r = r || !ret->id ? r : datapath_rule_hits(a->dp, set, rule, &h);
+	if (r || !ret->id)
+		return r;
+	ret->before.hits += h.hits;
+	if (h.last_ns > ret->before.last_ns)
+		ret->before.last_ns = h.last_ns;
+	return 0;
+}
+
+int parties_hits(struct agent *a, unsigned rule, struct ax_rule_hits *ret)
+{
+	struct ax_rule_mark m;
+	int r = hits_of(a, a->ctl.rule_set, rule, &m);
+
+	*ret = m.before;
+	return r;
+}
+
+static void carry(struct ax_rule_mark *from, struct ax_rule_mark *to)
+{
+	for (unsigned k = 0; k < AX_RULES_MAX && from[k].id; k++) {
+		if (from[k].id != to->id)
+			continue;
+		to->before = from[k].before;
+		from[k].id = UINT64_MAX; /* of two that say the same the second has the next */
+		return;
+	}
+}
+
+/* Rules of one set that the other one has, too, go on counting where they were. */
+static int carry_hits(struct agent *a, unsigned from, unsigned to, bool begin)
+{
+	autofree struct ax_rule_mark *was = calloc(AX_RULES_MAX, sizeof(*was));
+	int r = was ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; i < AX_RULES_MAX && !r; i++) {
+		r = hits_of(a, from, i, &was[i]);
+		if (!was[i].id)
+			break;
+	}
+	if (begin)
+		r = r ? r : datapath_rule_hits_zero(a->dp, to, (unsigned)a->policy.n_rules);
+	for (unsigned i = 0; i < AX_RULES_MAX && !r; i++) {
+		struct ax_rule_mark m = {0};
+
+		if (i < a->policy.n_rules)
+			m.id = policy_rule_id(&a->policy.rules[i]);
+		if (m.id)
+			carry(was, &m);
+		r = datapath_rule_mark_set(a->dp, to, i, &m);
+		if (!m.id)
+			break;
+	}
+	return r;
+}
+
+static int tell_rules(struct agent *a, unsigned set)
+{
+	int r = tell_parties(a, set);
+
+	r = r ? r : tell_tables(a, set);
+	return r ? r : carry_hits(a, a->ctl.rule_set, set, true);
+}
+
+int parties_apply(struct agent *a, const struct config_rule *rules, size_t n, struct error *e)
+{
+	unsigned was = a->ctl.rule_set, next = !was;
+	int r;
 
 	/* Programs may still go by that set, if it held a moment ago. From then on nobody may come
 	 * in: a new party would have the new rules, which are not those that hold. */
 	work_offload(a->work, wait_for_programs, NULL);
+	/* apps that the new rules name: by the rules that hold they are what they were */
+	r = policy_name(&a->policy, rules, n, true);
+	r = r ? r : move_all(a, e);
+	if (r)
+		return r;
 	a->policy.rules = rules;
 	a->policy.n_rules = n;
-	policy_rules(&a->policy, next);
-	for (uint32_t i = 0; i < AX_PARTIES_MAX && !r; i++) {
-		p = policy_party(&a->policy, i);
-		if (p)
-			r = datapath_party_set(a->dp, i, p);
-	}
-	a->ctl.rule_allow[next] = policy_allow_mask(&a->policy);
-	r = r ? r : agent_tell_ctl(a);
+	r = tell_rules(a, next);
 	if (r)
 		return r;
 	a->ctl.rule_set = next;
-	return agent_tell_ctl(a);
+	r = agent_tell_ctl(a);
+	r = r ? r : policy_name(&a->policy, rules, n, false);
+	r = r ? r : move_all(a, e);
+	if (r)
+		return r;
+	work_offload(a->work, wait_for_programs, NULL); /* the last that counted by the old set */
+	return carry_hits(a, was, next, false);
 }
+
+/* --- from one agent to the next --- */
 
 int parties_adopt(struct agent *a)
 {
@@ -78,7 +261,6 @@ int parties_adopt(struct agent *a)
 	r = r ? r : datapath_ctl_get(a->dp, &was);
 	if (r)
 		return r;
-	memcpy(a->ctl.rule_allow, was.rule_allow, sizeof(was.rule_allow));
 	a->ctl.rule_set = was.rule_set;
 	for (uint32_t i = AX_PARTY_NONE + 1; i < AX_PARTIES_MAX && !r; i++) {
 		r = datapath_party_get(a->dp, i, &p);

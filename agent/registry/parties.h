@@ -3,21 +3,26 @@
 #ifndef AX_REGISTRY_PARTIES_H
 #define AX_REGISTRY_PARTIES_H
 
+#include "party.h"
 #include "base/labels.h"
 
 struct agent;
 struct config_rule;
 
-/* The party of these labels, for an app or an address. 0 or a negative errno with a sentence, and
+/* The party of an app with these labels and this name. 0 or a negative errno with a sentence, and
  * *party is AX_PARTY_NONE. */
-int party_ref(struct agent *a, const struct labels *l, uint32_t *party, struct error *e);
+int party_ref(struct agent *a, const struct labels *l, const char *name, uint32_t *party,
+	      struct error *e);
 /* To be called when no app and no address is told with it any more. *party is AX_PARTY_NONE then.
  */
 void party_unref(struct agent *a, uint32_t *party);
 
 /* These rules, the config's, hold from one moment to the next, for everybody at once. May let
  * others come in before that (work.h). */
-int parties_apply(struct agent *a, struct config_rule *rules, size_t n);
+int parties_apply(struct agent *a, const struct config_rule *rules, size_t n, struct error *e);
+
+/* How often that rule decided, or would have, since it is in the config. */
+int parties_hits(struct agent *a, unsigned rule, struct ax_rule_hits *ret);
 
 /* Of an earlier agent: its parties and the rules that hold, until they are released when all who
  * run are known. */

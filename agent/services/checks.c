@@ -118,7 +118,9 @@ int checks_socket(void *arg, const struct health_target *t)
 		return r ? r : cs.fd;
 	}
 	if (app && app->spec.net == NET_HOST) {
-		if (!policy_may(&a->policy, app->party, app->party, a->ctl.rule_set))
+		const struct policy_port port = {.proto = IPPROTO_TCP, .port = t->port};
+
+		if (!policy_may(&a->policy, app->party, app->party, &port))
 			return -EACCES;
 		cs.from = &t->addr;
 	}

@@ -16,6 +16,7 @@
 
 #include "machine/cgroup.h"
 #include "datapath/datapath.h"
+#include "datapath/policy.h"
 #include "tests/lib/frame_build.h"
 #include "tests/lib/instance.h"
 #include "tests/lib/netns.h"
@@ -269,7 +270,6 @@ static void set_ctl(bool host_access, unsigned rule_set)
 			   .host6 = w.addr[HOST][1],
 			   .dns_port_be = htons(DNS_PORT),
 			   .host_access = host_access,
-			   .rule_allow = {1 << 1 | 1 << 2, 1 << 0},
 			   .rule_set = rule_set};
 
 	assert_int_equal(datapath_ctl_set(w.dp, &c), 0);
@@ -403,7 +403,11 @@ static void test_service_gives_what_policy_allows(void **state)
 		b[0].be.addr = w.addr[PEER][v6];
 		b[1].be.addr = w.addr[STRANGER][v6];
 		assert_int_equal(datapath_vip_set(w.dp, &ep.addr, &service), 0);
-		assert_int_equal(datapath_service_set(w.dp, &ep, AX_STRATEGY_RANDOM, 0, b, 2), 0);
+		assert_int_equal(datapath_service_set(
+					 w.dp, &ep,
+					 &(struct datapath_service){.strategy = AX_STRATEGY_RANDOM},
+					 b, 2),
+				 0);
 		set_host_access(false);
 		for (uint16_t port = 1000; port < 1100; port++) {
 			const struct frame f = {
@@ -622,20 +626,26 @@ static int make_devices(void)
 	return r;
 }
 
-#define FROM_RULES(n)  .rules = {{.from = (n)}, {.from = 1 << 0 | 1 << 1}}
-#define TO_RULES(n, m) .rules = {{.to = (n)}, {.to = (m)}}
-
 static int tell_vip(int who, const struct ax_addr *addr)
 {
 	static const struct ax_party parties[VIPS] = {
-		[APP] = {.labels = {1}, FROM_RULES(1 << 0 | 1 << 1 | 1 << 2)},
+		[APP] = {.labels = {1}},
 		[PEER] = {.labels = {3, 1}},
 		[STRANGER] = {.labels = {0, 0, 0, 1ull << 63}},
-		[DENIED] = {.labels = {1}, TO_RULES(1 << 0 | 1 << 2, 1 << 0)},
-		[FRIEND] = {.labels = {0, 2}, TO_RULES(1 << 1, 1 << 1)},
+		[DENIED] = {.labels = {1}},
+		[FRIEND] = {.labels = {0, 2}},
 		[EGRESS] = {.labels = {1}},
 		[HOSTED] = {.labels = {1}},
 		[DECLARED] = {.labels = {1}},
+	};
+	/* set 0: rule 0 denies, 1 and 2 allow; set 1: 0 allows, and 1 denies */
+	static const struct ax_party_rules rules[AX_RULE_SETS][VIPS] = {
+		{[APP] = {.from = {{1 << 0 | 1 << 1 | 1 << 2}}},
+		 [DENIED] = {.to = {{1 << 0 | 1 << 2}}},
+		 [FRIEND] = {.to = {{1 << 1}}}},
+		{[APP] = {.from = {{1 << 0 | 1 << 1}}},
+		 [DENIED] = {.to = {{1 << 0}}},
+		 [FRIEND] = {.to = {{1 << 1}}}},
 	};
 	struct ax_vip v = {.kind = AX_VIP_APP, .id = (uint32_t)who + 1, .party = (uint32_t)who + 1};
 	int r;
@@ -651,12 +661,27 @@ static int tell_vip(int who, const struct ax_addr *addr)
 	if (who < PRIVATE)
 		v.ifindex = w.device[who];
 	r = datapath_party_set(w.dp, v.party, &parties[who]);
+	for (unsigned set = 0; set < AX_RULE_SETS && !r; set++)
+		r = datapath_party_rules_set(w.dp, set, v.party, &rules[set][who]);
 	return r ? r : datapath_vip_set(w.dp, addr, &v);
+}
+
+static int tell_rules(void)
+{
+	static const struct ax_rule_set sets[AX_RULE_SETS] = {
+		{.n_words = 1, .decide = {{7}}, .allow = {{1 << 1 | 1 << 2}}},
+		{.n_words = 1, .decide = {{3}}, .allow = {{1 << 0}}},
+	};
+	int r = 0;
+
+	for (unsigned set = 0; set < AX_RULE_SETS && !r; set++)
+		r = datapath_rules_set(w.dp, set, &(struct datapath_rules){.set = &sets[set]});
+	return r;
 }
 
 static int tell_kernel(void)
 {
-	int r = 0;
+	int r = tell_rules();
 
 	for (int i = 0; i < WHO && !r; i++) {
 		r = addr_parse(addresses[i].v4, &w.addr[i][0]);

@@ -429,18 +429,64 @@ static void the_policy_is_read(void **state)
 	(void)state;
 	assert_labels(&c.default_labels, "tier=x,zone=eu");
 	assert_int_equal(c.n_rules, 4);
-	assert_true(c.rules[0].allow);
-	assert_labels(&c.rules[0].from, "role=admin");
-	assert_labels(&c.rules[0].to, "tier=db,zone=eu");
-	assert_false(c.rules[1].allow);
-	assert_labels(&c.rules[1].from, "");
-	assert_labels(&c.rules[1].to, "tier=db");
-	assert_false(c.rules[2].allow);
-	assert_true(c.rules[3].allow);
+	assert_int_equal(c.rules[0].action, RULE_ALLOW);
+	assert_int_equal(c.rules[0].from.n, 1);
+	assert_labels(&c.rules[0].from.v[0].labels, "role=admin");
+	assert_labels(&c.rules[0].to.v[0].labels, "tier=db,zone=eu");
+	assert_int_equal(c.rules[1].action, RULE_DENY);
+	assert_int_equal(c.rules[1].from.n, 0);
+	assert_labels(&c.rules[1].to.v[0].labels, "tier=db");
+	assert_int_equal(c.rules[2].action, RULE_DENY);
+	assert_int_equal(c.rules[2].from.n, 0);
+	assert_int_equal(c.rules[3].action, RULE_ALLOW);
 	config_free(&c);
 	c = parse("policy: {labels: {}}"); /* said, and empty */
 	assert_labels(&c.default_labels, "");
 	config_free(&c);
+}
+
+static void rules_name_more_than_labels(void **state)
+{
+	static const struct {
+		const char *rule, *text;
+	} cases[] = {
+		{"deny: {from: web, to: [db, tier=back, {k: v, l: w}], port: 80}",
+		 "deny web -> db or tier=back or k=v,l=w port 80"},
+		{"allow: {to: [192.0.2.0/24, '2001:db8::1'], ports: [443, 8000-8099], protocol: "
+		 "tcp}",
+		 "allow any app -> 192.0.2.0/24 or 2001:db8::1/128 port 443,8000-8099 tcp"},
+		{"log: {from: 10.0.0.1, protocol: [udp, icmp]}",
+		 "log 10.0.0.1/32 -> any app udp,icmp"},
+		{"audit: {from: shop, name: trial}", "deny shop -> any app"},
+		{"deny: {audit: true}", "deny any app -> any app"},
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct config c, same;
+		autofree char *got = NULL;
+
+		snprintf(text, sizeof(text),
+			 "services: {shop: {ports: [80], backends: [front, {address: "
+			 "192.0.2.7}]}}\npolicy: {rules: [{%s}]}\n",
+			 cases[i].rule);
+		c = parse(text);
+		same = parse(text);
+		got = config_rule_text(&c.rules[0]);
+		assert_string_equal(got, cases[i].text);
+		assert_true(config_rule_eq(&c.rules[0], &same.rules[0]));
+		assert_int_equal(c.rules[0].audit, i >= 3);
+		if (i == 3) { /* those who serve it */
+			assert_int_equal(c.rules[0].from.n, 3);
+			assert_string_equal(c.rules[0].from.v[1].name, "front");
+			assert_string_equal(c.rules[0].name, "trial");
+			same.rules[0].from.v[1].name[0] = 'F';
+			assert_false(config_rule_eq(&c.rules[0], &same.rules[0]));
+		}
+		config_free(&c);
+		config_free(&same);
+	}
 }
 
 static void aliases_stand_for_their_anchors(void **state)
@@ -675,6 +721,7 @@ int main(void)
 		cmocka_unit_test(a_service_is_read),
 		cmocka_unit_test(every_strategy_is_read),
 		cmocka_unit_test(the_policy_is_read),
+		cmocka_unit_test(rules_name_more_than_labels),
 		cmocka_unit_test(aliases_stand_for_their_anchors),
 		cmocka_unit_test(copies_are_equal_until_changed),
 		cmocka_unit_test(a_change_of_any_field_is_seen),

@@ -556,39 +556,69 @@ static void names_and_addresses_that_two_have(void **state)
 	assert_all(cases, ARRAY_SIZE(cases));
 }
 
+#define WHO                                                                                 \
+	"labels such as k=v,k2=v2, the name of an app or service, or an address or prefix " \
+	"outside ax"
+
 static void the_policy_and_later_sections(void **state)
 {
 	static const struct wrong cases[] = {
 		{"policy: {rules: {allow: {}}}",
-		 "f:1:17: policy.rules: found a mapping, expected a list of rules, each with allow "
-		 "or deny\n"},
+		 "f:1:17: policy.rules: found a mapping, expected a list of rules, each with "
+		 "allow, deny, log or audit\n"},
 		{"policy: {rules: [{allow: {}, deny: {}}, {}, ~, x]}",
-		 "f:1:18: policy.rules[0]: found a mapping, expected one of allow and deny in each "
-		 "rule\n"
-		 "f:1:41: policy.rules[1]: found an empty mapping, expected a mapping with allow "
+		 "f:1:18: policy.rules[0]: found a mapping, expected one of allow, deny, log and "
+		 "audit in each rule\n"
+		 "f:1:41: policy.rules[1]: found an empty mapping, expected a mapping with allow, "
+		 "deny, log or audit\n"
+		 "f:1:45: policy.rules[2]: found \"~\", expected a mapping with allow, deny, log "
 		 "or "
-		 "deny\n"
-		 "f:1:45: policy.rules[2]: found \"~\", expected a mapping with allow or deny\n"
-		 "f:1:48: policy.rules[3]: found \"x\", expected a mapping of allow, deny\n"},
+		 "audit\n"
+		 "f:1:48: policy.rules[3]: found \"x\", expected a mapping of allow, deny, log, "
+		 "audit\n"},
 		{"policy: {rules: [{alow: {}}, {deny: {form: a=b}}, {deny: all}]}",
 		 "f:1:19: policy.rules[0].alow: found unknown key \"alow\", expected one of allow, "
-		 "deny; did you mean \"allow\"?\n"
+		 "deny, log, audit; did you mean \"allow\"?\n"
 		 "f:1:38: policy.rules[1].deny.form: found unknown key \"form\", expected one of "
-		 "from, to; did you mean \"from\"?\n"
-		 "f:1:58: policy.rules[2].deny: found \"all\", expected a mapping of from, to\n"},
-		{"policy: {rules: [{allow: {from: everyone}}]}",
-		 "f:1:33: policy.rules[0].allow.from: found \"everyone\", expected k=v or "
-		 "k=v,k2=v2, each key once, at most 63 letters, digits and . _ / - in a key and in "
-		 "a value\n"},
+		 "from, to, port, ports, protocol, name, audit; did you mean \"from\"?\n"
+		 "f:1:58: policy.rules[2].deny: found \"all\", expected a mapping of from, to, "
+		 "port, "
+		 "ports, protocol, name, audit\n"},
+		{"policy: {rules: [{allow: {from: '*'}}, {deny: {to: []}}, {deny: {from: [[]]}}]}",
+		 "f:1:33: policy.rules[0].allow.from: found \"*\", expected " WHO "\n"
+		 "f:1:52: policy.rules[1].deny.to: found an empty list, expected at least one "
+		 "of: " WHO "\n"
+		 "f:1:73: policy.rules[2].deny.from[0]: found an empty list, expected " WHO "\n"},
+		{"policy: {rules: [{deny: {from: 192.0.2.1/24}}, {deny: {port: 0}}, {deny: {port: "
+		 "9-8}}, {deny: {protocol: sctp}}, {deny: {protocol: icmp, port: 1}}]}",
+		 "f:1:32: policy.rules[0].deny.from: found \"192.0.2.1/24\", expected a prefix "
+		 "without host bits: 192.0.2.0/24\n"
+		 "f:1:62: policy.rules[1].deny.port: found \"0\", expected a port of 1 to 65535 or "
+		 "a "
+		 "range such as 8000-8099\n"
+		 "f:1:81: policy.rules[2].deny.port: found \"9-8\", expected a port of 1 to 65535 "
+		 "or "
+		 "a range such as 8000-8099\n"
+		 "f:1:106: policy.rules[3].deny.protocol: found \"sctp\", expected tcp, udp or "
+		 "icmp\n"
+		 "f:1:121: policy.rules[4].deny: found a mapping, expected no port in a rule of "
+		 "icmp "
+		 "alone\n"},
 	};
-	char text[4096], *p = stpcpy(text, "policy:\n  rules:\n");
+	autofree char *text = malloc(64 * AX_RULES_MAX);
+	char *p = stpcpy(text, "policy:\n  rules:\n");
 
 	(void)state;
 	assert_all(cases, ARRAY_SIZE(cases));
-	for (int i = 0; i < 66; i++)
+	for (int i = 0; i < AX_RULES_MAX + 2; i++)
 		p = stpcpy(p, "  - allow: {from: a=b}\n");
-	assert_errors(text, "f:67:5: policy.rules[64]: found a mapping, expected at most 64 items "
-			    "in this list\n");
+	assert_errors(text, "f:1027:5: policy.rules[1024]: found a mapping, expected at most 1024 "
+			    "items in this list\n");
+	p = stpcpy(text, "policy:\n  rules:\n");
+	for (int i = 0; i < AX_RULES_MAX / 2 + 1; i++)
+		p = stpcpy(p, "  - deny: {ports: [1, 3]}\n");
+	assert_errors(text, "f:1:1: found policy.rules, expected at most 1024 ports and ranges of "
+			    "all rules together\n");
 }
 
 static void too_many_labels(void **state)

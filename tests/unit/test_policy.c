@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include "allot/policy.h"
+#include "config/config.h"
+#include "config/parse.h"
 
 static struct labels parse(const char *s)
 {
@@ -21,7 +23,7 @@ static uint32_t take(struct policy *p, const char *text)
 	uint32_t party;
 	struct error e;
 
-	if (policy_ref(p, &l, &party, &e) < 0)
+	if (policy_ref(p, &l, NULL, &party, &e) < 0)
 		fail_msg("%s: %s", text, e.text);
 	assert_int_not_equal(party, AX_PARTY_NONE);
 	return party;
@@ -33,7 +35,7 @@ static void give_back(struct policy *p, const char *text)
 	uint32_t party;
 	struct error e;
 
-	assert_int_equal(policy_ref(p, &l, &party, &e), 0); /* somebody has it */
+	assert_int_equal(policy_ref(p, &l, NULL, &party, &e), 0); /* somebody has it */
 	assert_false(policy_unref(p, party));
 	policy_unref(p, party);
 }
@@ -146,13 +148,13 @@ static void there_are_256_labels(void **state)
 			assert_false(share(&p, k, one));
 	}
 	/* one bit is left for two new labels: neither may stay behind */
-	assert_int_equal(policy_ref(&p, &two, &one, &e), -ENOSPC);
+	assert_int_equal(policy_ref(&p, &two, NULL, &one, &e), -ENOSPC);
 	assert_int_equal(e.code, -ENOSPC);
 	assert_non_null(strstr(e.text, "256 different labels"));
 	assert_int_equal(labels_in_use(&p), AX_LABELS_MAX - 1);
 	one = take(&p, "last=1,n=0");
 	assert_int_equal(count_bits(&p, one), 2);
-	assert_int_equal(policy_ref(&p, &two, &one, &e), -ENOSPC);
+	assert_int_equal(policy_ref(&p, &two, NULL, &one, &e), -ENOSPC);
 	take(&p, "n=5"); /* those that are known still go */
 }
 
@@ -171,7 +173,7 @@ static void there_are_8191_parties(void **state)
 		take(&p, text);
 	}
 	assert_int_equal(parties_in_use(&p), AX_PARTIES_MAX - 1);
-	assert_int_equal(policy_ref(&p, &more, &party, &e), -ENOSPC);
+	assert_int_equal(policy_ref(&p, &more, NULL, &party, &e), -ENOSPC);
 	assert_non_null(strstr(e.text, "8191 different sets of labels"));
 	assert_int_equal(labels_in_use(&p), 100 + 82);
 	take(&p, "a=1,b=1");
@@ -207,15 +209,47 @@ static void an_agent_adopts_the_numbers_of_the_last(void **state)
 	assert_non_null(policy_party(&p, a));
 }
 
-static void rules_become_masks(void **state)
+/* --- rules --- */
+
+static struct config rules_of(const char *text)
 {
-	struct config_rule rules[] = {
-		{.allow = false, .from = parse("zone=eu"), .to = parse("app=db")},
-		{.allow = true, .from = {0}, .to = parse("app=db,tier=1")},
-		{.allow = true, .from = parse("app=web"), .to = {0}},
-	};
-	CLEANUP(policy_free)
-	struct policy p = {.rules = rules, .n_rules = ARRAY_SIZE(rules)};
+	struct config_errors errs;
+	struct config c;
+
+	if (config_parse(text, strlen(text), &c, &errs))
+		fail_msg("%s: %s, expected %s", text, errs.n ? errs.e[0].found : "?",
+			 errs.n ? errs.e[0].expected : "?");
+	return c;
+}
+
+static uint32_t take_named(struct policy *p, const char *text, const char *name)
+{
+	CLEANUP(labels_free) struct labels l = parse(text);
+	uint32_t party;
+	struct error e;
+
+	assert_true(policy_ref(p, &l, name, &party, &e) >= 0);
+	return party;
+}
+
+static void assert_vectors(const struct policy *p, uint32_t party, uint64_t from, uint64_t to)
+{
+	struct ax_party_rules r;
+
+	policy_party_rules(p, party, &r);
+	assert_true(r.from.w[0] == from);
+	assert_true(r.to.w[0] == to);
+}
+
+static void rules_become_vectors(void **state)
+{
+	struct config c = rules_of("policy:\n  rules:\n"
+				   "    - deny: {from: {zone: eu}, to: app=db}\n"
+				   "    - allow: {to: 'app=db,tier=1'}\n"
+				   "    - allow: {from: app=web}\n"
+				   "    - deny: {from: 10.0.0.0/8, to: [app=db, front]}\n");
+	CLEANUP(policy_free) struct policy p = {.rules = c.rules, .n_rules = c.n_rules};
+	const struct policy_port any = {.proto = IPPROTO_TCP, .port = 80};
 	static const struct {
 		const char *labels;
 		uint64_t from, to;
@@ -225,59 +259,150 @@ static void rules_become_masks(void **state)
 		{"zone=us", 2, 4},
 		{"app=web", 6, 4},
 		{"app=web,zone=eu", 7, 4},
-		{"app=db", 2, 5},
-		{"app=db,tier=1", 2, 7},
-		{"app=db,tier=2,zone=eu", 3, 5},
+		{"app=db", 2, 13},
+		{"app=db,tier=1", 2, 15},
+		{"app=db,tier=2,zone=eu", 3, 13},
 	};
-	struct ax_party before;
 	uint32_t web, db;
 
 	(void)state;
-	assert_int_equal(policy_allow_mask(&p), 6);
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct ax_party *party = policy_party(&p, take(&p, cases[i].labels));
-
-		for (int set = 0; set < AX_RULE_SETS; set++) {
-			assert_int_equal(party->rules[set].from, cases[i].from);
-			assert_int_equal(party->rules[set].to, cases[i].to);
-		}
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_vectors(&p, take(&p, cases[i].labels), cases[i].from, cases[i].to);
 	web = take(&p, "app=web,zone=eu");
 	db = take(&p, "app=db");
-	assert_false(policy_may(&p, web, db, 0));
-	assert_true(policy_may(&p, db, take(&p, "app=db,tier=1"), 0));
-	assert_true(policy_may(&p, web, take(&p, "zone=us"), 0));
-	assert_false(policy_may(&p, db, take(&p, "zone=us"), 0));
-	/* other rules: the bits of one set are new, all else stays */
-	before = *policy_party(&p, web);
-	p.n_rules = 0;
-	policy_rules(&p, 1);
-	assert_memory_equal(policy_party(&p, web)->labels, before.labels, sizeof(before.labels));
-	assert_int_equal(policy_party(&p, web)->rules[0].from, before.rules[0].from);
-	assert_int_equal(policy_party(&p, web)->rules[1].from, 0);
-	assert_int_equal(policy_party(&p, web)->rules[1].to, 0);
-	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
-		labels_free(&rules[i].from);
-		labels_free(&rules[i].to);
-	}
+	assert_false(policy_may(&p, web, db, &any));
+	assert_true(policy_may(&p, db, take(&p, "app=db,tier=1"), &any));
+	assert_true(policy_may(&p, web, take(&p, "zone=us"), &any));
+	assert_false(policy_may(&p, db, take(&p, "zone=us"), &any));
+	assert_false(policy_may(&p, db, AX_PARTIES_MAX - 1, &any));
+	config_free(&c);
 }
 
-static void there_are_64_rules(void **state)
+/* An app has a party of its own while a rule names it, and no longer. */
+static void names_make_parties(void **state)
 {
-	struct config_rule rules[AX_RULES_MAX + 1] = {0};
-	CLEANUP(policy_free) struct policy p = {.rules = rules, .n_rules = AX_RULES_MAX};
-	const struct ax_party *party;
+	struct config c = rules_of("services: {shop: {ports: [80], backends: [front, {labels: "
+				   "{tier: shop}}]}}\n"
+				   "policy: {rules: [{deny: {from: web, to: shop}}]}\n");
+	CLEANUP(policy_free) struct policy p = {0};
+	uint32_t plain = take_named(&p, "a=b", "web"), web, front;
 
 	(void)state;
-	rules[63].allow = true;
-	rules[AX_RULES_MAX].allow = true;
-	party = policy_party(&p, take(&p, ""));
-	assert_true(party->rules[0].from == UINT64_MAX && party->rules[0].to == UINT64_MAX);
-	assert_true(policy_allow_mask(&p) == 1ull << 63);
-	p.n_rules = AX_RULES_MAX + 1; /* the config refuses so many */
-	policy_rules(&p, 0);
-	assert_true(party->rules[0].from == UINT64_MAX);
-	assert_true(policy_allow_mask(&p) == 1ull << 63);
+	assert_int_equal(take_named(&p, "a=b", "other"), plain);
+	assert_int_equal(policy_name(&p, c.rules, c.n_rules, true), 0);
+	p.rules = c.rules;
+	p.n_rules = c.n_rules;
+	assert_false(policy_fits(&p, plain, "web"));
+	assert_true(policy_fits(&p, plain, "other"));
+	assert_int_equal(take_named(&p, "a=b", "other"), plain);
+	web = take_named(&p, "a=b", "web");
+	front = take_named(&p, "a=b", "front");
+	assert_int_not_equal(web, plain);
+	assert_true(policy_fits(&p, web, "web"));
+	assert_string_equal(policy_party(&p, web)->name, "web");
+	assert_vectors(&p, plain, 0, 0);
+	assert_vectors(&p, web, 1, 0);
+	assert_vectors(&p, front, 0, 1);
+	assert_vectors(&p, take_named(&p, "tier=shop", "x"), 0, 1);
+	/* other rules: both are known until all have moved */
+	assert_int_equal(policy_name(&p, NULL, 0, true), 0);
+	assert_true(policy_fits(&p, web, "web"));
+	assert_int_equal(policy_name(&p, NULL, 0, false), 0);
+	assert_false(policy_fits(&p, web, "web"));
+	assert_true(policy_fits(&p, plain, "web"));
+	config_free(&c);
+}
+
+static void assert_port(const struct policy_tables *t, int udp, unsigned port, uint64_t bits)
+{
+	assert_true(t->classes[t->class_of[udp][port]].w[0] == bits);
+}
+
+static void ports_become_classes(void **state)
+{
+	struct config c = rules_of("policy:\n  rules:\n"
+				   "    - allow: {port: 80, protocol: tcp}\n"
+				   "    - deny: {ports: [80, 8000-8099, 65535]}\n"
+				   "    - deny: {protocol: [udp, icmp]}\n"
+				   "    - deny: {}\n");
+	CLEANUP(policy_free) struct policy p = {.rules = c.rules, .n_rules = c.n_rules};
+	struct policy_tables *t = policy_compile(&p);
+
+	(void)state;
+	assert_non_null(t);
+	assert_int_equal(t->set.n_words, 1);
+	assert_int_equal(t->set.flags, AX_RULES_PORTS);
+	assert_int_equal(t->set.allow.w[0], 1);
+	assert_port(t, 0, 80, 8 | 2 | 1);
+	assert_port(t, 0, 81, 8);
+	assert_port(t, 0, 7999, 8);
+	assert_port(t, 0, 8000, 8 | 2);
+	assert_port(t, 0, 8099, 8 | 2);
+	assert_port(t, 0, 8100, 8);
+	assert_port(t, 0, 65535, 8 | 2);
+	assert_port(t, 0, 0, 8);
+	assert_port(t, 1, 80, 8 | 4 | 2);
+	assert_port(t, 1, 81, 8 | 4);
+	assert_true(t->classes[AX_PORTS_NONE].w[0] == (8 | 4));
+	/* a later fragment comes in where the first one may have */
+	assert_true(t->classes[AX_PORTS_TCP_FRAGMENT].w[0] == (8 | 1));
+	assert_true(t->classes[AX_PORTS_UDP_FRAGMENT].w[0] == (8 | 4));
+	policy_tables_free(t);
+	config_free(&c);
+}
+
+static void there_are_1024_rules(void **state)
+{
+	autofree char *text = malloc(AX_RULES_MAX * 64);
+	char *s = stpcpy(text, "policy:\n  rules:\n");
+	CLEANUP(policy_free) struct policy p = {0};
+	struct ax_party_rules r;
+	struct policy_tables *t;
+	struct config c;
+
+	(void)state;
+	for (int i = 0; i < AX_RULES_MAX; i++)
+		s += sprintf(s, "  - %s: {port: %d}\n", i == AX_RULES_MAX - 1 ? "allow" : "deny",
+			     2 * i + 1);
+	c = rules_of(text);
+	p.rules = c.rules;
+	p.n_rules = c.n_rules;
+	policy_party_rules(&p, take(&p, ""), &r);
+	for (int i = 0; i < AX_RULE_WORDS; i++)
+		assert_true(r.from.w[i] == UINT64_MAX && r.to.w[i] == UINT64_MAX);
+	t = policy_compile(&p);
+	assert_int_equal(t->set.n_words, AX_RULE_WORDS);
+	assert_true(t->set.allow.w[AX_RULE_WORDS - 1] == 1ull << 63);
+	assert_true(t->classes[t->class_of[0][2047]].w[AX_RULE_WORDS - 1] == 1ull << 63);
+	assert_true(t->n_classes < AX_PORT_CLASSES);
+	policy_tables_free(t);
+	config_free(&c);
+}
+
+/* The longest prefix that is found has what all that cover it have. */
+static void prefixes_are_united(void **state)
+{
+	struct config c = rules_of("policy:\n  rules:\n"
+				   "    - deny: {from: 192.0.2.0/24}\n"
+				   "    - deny: {to: [0.0.0.0/0, 192.0.2.128/25]}\n"
+				   "    - deny: {from: '2001:db8::/32', to: 192.0.2.0/24}\n");
+	CLEANUP(policy_free) struct policy p = {.rules = c.rules, .n_rules = c.n_rules};
+	struct policy_tables *t = policy_compile(&p);
+
+	(void)state;
+	assert_int_equal(t->n_outside, 4);
+	assert_int_equal(t->set.flags, AX_RULES_OUTSIDE);
+	for (size_t i = 0; i < 4; i++) {
+		const struct policy_outside *o = &t->outside[i];
+		char buf[ADDR_STRLEN];
+		bool all = streq(prefix_format(&o->prefix, buf), "0.0.0.0/0");
+		bool v6 = streq(buf, "2001:db8::/32");
+
+		assert_true(o->rules.from.w[0] == (v6 ? 4 : all ? 0 : 1));
+		assert_true(o->rules.to.w[0] == (v6 ? 0 : all ? 2 : 6));
+	}
+	policy_tables_free(t);
+	config_free(&c);
 }
 
 int main(void)
@@ -288,8 +413,11 @@ int main(void)
 		cmocka_unit_test(there_are_256_labels),
 		cmocka_unit_test(there_are_8191_parties),
 		cmocka_unit_test(an_agent_adopts_the_numbers_of_the_last),
-		cmocka_unit_test(rules_become_masks),
-		cmocka_unit_test(there_are_64_rules),
+		cmocka_unit_test(rules_become_vectors),
+		cmocka_unit_test(names_make_parties),
+		cmocka_unit_test(ports_become_classes),
+		cmocka_unit_test(there_are_1024_rules),
+		cmocka_unit_test(prefixes_are_united),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,8 @@
 #include "tools/lib/text.h"
 
 static const struct noun *const nouns[] = {
-	&noun_apps, &noun_services, &noun_servers, &noun_conns, &noun_names, &noun_interfaces,
+	&noun_apps,  &noun_services, &noun_servers,    &noun_conns,
+	&noun_names, &noun_policy,   &noun_interfaces,
 };
 
 #define NOUN_LIST_MAX 128

@@ -29,7 +29,7 @@ struct noun {
 #define COLUMNS_MAX 32
 
 extern const struct noun noun_apps, noun_services, noun_servers, noun_conns, noun_names;
-extern const struct noun noun_interfaces;
+extern const struct noun noun_interfaces, noun_policy;
 
 /* --- get_cells.c: cells that several nouns have --- */
 

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The config's section policy:. */
+#include "config/policy.h"
+#include "party.h"
+#include "config/read.h"
+#include "base/values.h"
+#include "rules/priv.h"
+
+static const char *const actions[] = {"deny", "allow", "log"};
+static const char *const protocols[] = {"tcp", "udp", "icmp"};
+
+const char *rule_action_name(enum rule_action a)
+{
+	return actions[a];
+}
+
+/* --- sides --- */
+
+#define WANT_WHO                                                                            \
+	"labels such as k=v,k2=v2, the name of an app or service, or an address or prefix " \
+	"outside ax"
+
+static struct config_who *who_add(struct reader *r, struct config_side *s)
+{
+	if (!done(r, array_grow(&s->v, s->n, sizeof(*s->v))))
+		return NULL;
+	s->v[s->n] = (struct config_who){0};
+	return &s->v[s->n++];
+}
+
+static void read_who_labels(struct reader *r, const struct node *n, struct config_side *s)
+{
+	size_t before = r->errs->n;
+	struct labels l = {0};
+	struct config_who *w;
+
+	read_labels(r, n, &l);
+	w = l.n && r->errs->n == before ? who_add(r, s) : NULL;
+	if (w) {
+		w->kind = WHO_LABELS;
+		w->labels = l;
+	} else {
+		labels_free(&l);
+	}
+}
+
+static void read_who_text(struct reader *r, const struct node *n, const char *text,
+			  struct config_side *s)
+{
+	char right[ADDR_STRLEN];
+	struct config_who *w;
+	struct prefix p;
+	int code;
+
+	if (strchr(text, '=')) {
+		read_who_labels(r, n, s);
+		return;
+	}
+	code = prefix_parse(text, &p);
+	if (code == -ERANGE && prefix_without_host_bits(text, &p) == 0) {
+		reject(r, n, "a prefix without host bits: %s", prefix_format(&p, right));
+		return;
+	}
+	if (code && want_name(text)) {
+		reject(r, n, "%s", WANT_WHO);
+		return;
+	}
+	w = who_add(r, s);
+	if (!w)
+		return;
+	w->kind = code ? WHO_NAME : WHO_PREFIX;
+	if (!code) {
+		w->prefix = p;
+		return;
+	}
+	w->name = strdup(text);
+	have(r, w->name);
+}
+
+static void read_who(struct reader *r, const struct node *n, void *to)
+{
+	const char *text;
+
+	if (n->kind == NODE_MAPPING) {
+		read_who_labels(r, n, to);
+		return;
+	}
+	text = scalar_text(r, n, WANT_WHO);
+	if (text)
+		read_who_text(r, n, text, to);
+}
+
+#define WHO_MAX 256 /* of a side */
+
+static void read_side(struct reader *r, const struct node *n, void *to)
+{
+	if (node_is_null(n))
+		return;
+	if (n->kind != NODE_LIST)
+		read_who(r, n, to);
+	else if (!n->n)
+		reject(r, n, "at least one of: " WANT_WHO); /* nobody is not everybody */
+	else
+		read_list(r, n, "labels, names and prefixes", WHO_MAX, read_who, to);
+}
+
+/* --- ports and protocols --- */
+
+#define RANGES_MAX 64 /* of a rule */
+
+static void read_range(struct reader *r, const struct node *n, void *to)
+{
+	const char *what = "a port of 1 to 65535 or a range such as 8000-8099";
+	const char *text = scalar_text(r, n, what);
+	struct config_rule *rule = to;
+	struct range range;
+
+	if (!text)
+		return;
+	if (value_range(text, UINT16_MAX, false, &range) < 0 || range.lo == 0) {
+		reject(r, n, "%s", what);
+		return;
+	}
+	if (!done(r, array_grow(&rule->ports, rule->n_ports, sizeof(*rule->ports))))
+		return;
+	rule->ports[rule->n_ports++] = (struct port_range){(uint16_t)range.lo, (uint16_t)range.hi};
+}
+
+static void read_rule_ports(struct reader *r, const struct node *n, void *to)
+{
+	if (n->kind == NODE_LIST && n->n)
+		read_list(r, n, "ports", RANGES_MAX, read_range, to);
+	else
+		read_range(r, n, to);
+}
+
+static void read_one_protocol(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "tcp, udp or icmp");
+	int i = text ? value_word(text, protocols, ARRAY_SIZE(protocols)) : -1;
+
+	if (text && i < 0)
+		reject(r, n, "tcp, udp or icmp");
+	else if (text)
+		((struct config_rule *)to)->protocols |= 1u << i;
+}
+
+static void read_protocol(struct reader *r, const struct node *n, void *to)
+{
+	if (n->kind == NODE_LIST && n->n)
+		read_list(r, n, "protocols", ARRAY_SIZE(protocols), read_one_protocol, to);
+	else
+		read_one_protocol(r, n, to);
+}
+
+static void read_rule_name(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a name of 1 to 63 letters, digits and . _ - :";
+	const char *text = scalar_text(r, n, what);
+	struct config_rule *rule = to;
+
+	if (!text)
+		return;
+	if (!value_is_name(text)) {
+		reject(r, n, "%s", what);
+		return;
+	}
+	free(rule->name);
+	rule->name = strdup(text);
+	have(r, rule->name);
+}
+
+/* --- rules --- */
+
+static void read_body(struct reader *r, const struct node *n, struct config_rule *rule)
+{
+	static const struct key keys[] = {
+		{"from", read_side, offsetof(struct config_rule, from)},
+		{"to", read_side, offsetof(struct config_rule, to)},
+		{"port", read_rule_ports, 0},
+		{"ports", read_rule_ports, 0},
+		{"protocol", read_protocol, 0},
+		{"name", read_rule_name, 0},
+		{"audit", read_bool, offsetof(struct config_rule, audit)},
+	};
+
+	if (read_mapping(r, n, keys, ARRAY_SIZE(keys), rule) && rule->n_ports &&
+	    rule->protocols == RULE_OTHER)
+		reject(r, n, "no port in a rule of icmp alone");
+}
+
+static void read_allow(struct reader *r, const struct node *n, void *to)
+{
+	((struct config_rule *)to)->action = RULE_ALLOW;
+	read_body(r, n, to);
+}
+
+static void read_deny(struct reader *r, const struct node *n, void *to)
+{
+	read_body(r, n, to);
+}
+
+static void read_log(struct reader *r, const struct node *n, void *to)
+{
+	((struct config_rule *)to)->action = RULE_LOG;
+	read_body(r, n, to);
+}
+
+/* A deny rule on trial. */
+static void read_audit(struct reader *r, const struct node *n, void *to)
+{
+	read_body(r, n, to);
+	((struct config_rule *)to)->audit = true;
+}
+
+static void read_rule(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {{"allow", read_allow, 0},
+					  {"deny", read_deny, 0},
+					  {"log", read_log, 0},
+					  {"audit", read_audit, 0}};
+	struct config *c = to;
+	struct config_rule *rule = &c->rules[c->n_rules++];
+
+	/* a rule that says nothing, or both, must not be taken for one that denies everything */
+	if (n->kind == NODE_MAPPING && n->n > 1)
+		reject(r, n, "one of allow, deny, log and audit in each rule");
+	else if (node_is_null(n) || (n->kind == NODE_MAPPING && n->n == 0))
+		reject(r, n, "a mapping with allow, deny, log or audit");
+	else
+		read_mapping(r, n, keys, ARRAY_SIZE(keys), rule);
+}
+
+static void read_rules(struct reader *r, const struct node *n, void *to)
+{
+	struct config *c = to;
+
+	c->rules = calloc(AX_RULES_MAX, sizeof(*c->rules));
+	if (have(r, c->rules))
+		read_list(r, n, "rules, each with allow, deny, log or audit", AX_RULES_MAX,
+			  read_rule, c);
+}
+
+void read_policy(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {
+		{"labels", read_labels, offsetof(struct config, default_labels)},
+		{"audit", read_bool, offsetof(struct config, policy_audit)},
+		{"rules", read_rules, 0},
+	};
+
+	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
+}
+
+/* --- when the whole file is read --- */
+
+static int derive_backend(struct config_side *s, const struct service_backend *b)
+{
+	struct config_who w = {.derived = true};
+	int r;
+
+	if (b->app) {
+		w.kind = WHO_NAME;
+		w.name = strdup(b->app);
+		r = w.name ? 0 : -ENOMEM;
+	} else if (b->labels.n) {
+		w.kind = WHO_LABELS;
+		r = labels_copy(&b->labels, &w.labels);
+	} else {
+		w.kind = WHO_PREFIX;
+		w.prefix = (struct prefix){.addr = b->address, .len = 128};
+		r = 0;
+	}
+	r = r ? r : array_grow(&s->v, s->n, sizeof(w));
+	if (r == 0)
+		s->v[s->n++] = w;
+	return r;
+}
+
+/* A service's name stands for those who serve it. */
+static int derive_side(const struct config *c, struct config_side *s)
+{
+	size_t given = s->n;
+	int r = 0;
+
+	for (size_t i = 0; i < given && !r; i++) {
+		for (size_t k = 0; s->v[i].kind == WHO_NAME && k < c->n_services && !r; k++) {
+			const struct config_service *svc = &c->services[k];
+
+			if (!streq(svc->name, s->v[i].name))
+				continue;
+			for (size_t b = 0; b < svc->n_backends && !r; b++)
+				r = derive_backend(s, &svc->backends[b]);
+		}
+	}
+	return r;
+}
+
+static size_t count_prefixes(const struct config_side *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		n += s->v[i].kind == WHO_PREFIX;
+	return n;
+}
+
+void finish_policy(struct reader *r, const struct node *root, struct config *c)
+{
+	size_t ranges = 0, prefixes = 0;
+
+	for (size_t i = 0; i < c->n_rules; i++) {
+		struct config_rule *rule = &c->rules[i];
+
+		if (!done(r, derive_side(c, &rule->from)) || !done(r, derive_side(c, &rule->to)))
+			return;
+		rule->audit |= c->policy_audit && rule->action == RULE_DENY;
+		ranges += rule->n_ports;
+		prefixes += count_prefixes(&rule->from) + count_prefixes(&rule->to);
+	}
+	if (ranges > AX_RULES_MAX)
+		report(r, root, "policy.rules", "at most %d ports and ranges of all rules together",
+		       AX_RULES_MAX);
+	if (prefixes > AX_OUTSIDE_MAX)
+		report(r, root, "policy.rules", "at most %d prefixes of all rules together",
+		       AX_OUTSIDE_MAX);
+}
+
+/* --- rules as values --- */
+
+static void side_free(struct config_side *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		labels_free(&s->v[i].labels);
+		free(s->v[i].name);
+	}
+	free(s->v);
+}
+
+void config_rule_free(struct config_rule *r)
+{
+	free(r->name);
+	side_free(&r->from);
+	side_free(&r->to);
+	free(r->ports);
+	*r = (struct config_rule){0};
+}
+
+static bool text_eq(const char *a, const char *b)
+{
+	return a && b ? streq(a, b) : a == b;
+}
+
+static bool side_eq(const struct config_side *a, const struct config_side *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (a->v[i].kind != b->v[i].kind || !labels_eq(&a->v[i].labels, &b->v[i].labels) ||
+		    !text_eq(a->v[i].name, b->v[i].name) ||
+		    a->v[i].prefix.len != b->v[i].prefix.len ||
+		    !addr_eq(&a->v[i].prefix.addr, &b->v[i].prefix.addr))
+			return false;
+	return true;
+}
+
+bool config_rule_eq(const struct config_rule *a, const struct config_rule *b)
+{
+	return a->action == b->action && a->audit == b->audit && text_eq(a->name, b->name) &&
+	       side_eq(&a->from, &b->from) && side_eq(&a->to, &b->to) &&
+	       a->protocols == b->protocols && a->n_ports == b->n_ports &&
+	       (!a->n_ports || memcmp(a->ports, b->ports, a->n_ports * sizeof(*a->ports)) == 0);
+}
+
+static void side_write(FILE *f, const struct config_side *s)
+{
+	char buf[ADDR_STRLEN];
+	const char *before = "";
+
+	if (!s->n)
+		fputs("any app", f);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct config_who *w = &s->v[i];
+		autofree char *labels = w->kind == WHO_LABELS ? labels_format(&w->labels) : NULL;
+
+		if (w->derived)
+			continue;
+		fprintf(f, "%s%s", before,
+			w->kind == WHO_LABELS ? (labels ? labels : "?")
+			: w->kind == WHO_NAME ? w->name
+					      : prefix_format(&w->prefix, buf));
+		before = " or ";
+	}
+}
+
+static void ports_write(FILE *f, const struct config_rule *r)
+{
+	const char *before = " ";
+
+	for (size_t i = 0; i < r->n_ports; i++) {
+		fprintf(f, "%s%u", i ? "," : " port ", r->ports[i].first);
+		if (r->ports[i].last != r->ports[i].first)
+			fprintf(f, "-%u", r->ports[i].last);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+		if (!(r->protocols >> i & 1))
+			continue;
+		fprintf(f, "%s%s", before, protocols[i]);
+		before = ",";
+	}
+}
+
+char *config_rule_text(const struct config_rule *r)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	fprintf(f, "%s ", actions[r->action]);
+	side_write(f, &r->from);
+	fputs(" -> ", f);
+	side_write(f, &r->to);
+	ports_write(f, r);
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}

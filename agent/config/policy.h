@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rules of the config's `policy:`, and the only place outside of the kernel that says what they
+ * decide: for the agent, which makes tables of them, and for whoever asks why. */
+#ifndef AX_CONFIG_POLICY_H
+#define AX_CONFIG_POLICY_H
+
+#include "base/address.h"
+#include "base/labels.h"
+
+enum rule_action { RULE_DENY, RULE_ALLOW, RULE_LOG };
+const char *rule_action_name(enum rule_action a);
+
+enum who_kind { WHO_LABELS, WHO_NAME, WHO_PREFIX };
+struct config_who {
+	enum who_kind kind;
+	bool derived;	      /* one who serves the service that is named before */
+	struct labels labels; /* has all of these */
+	char *name;	      /* an app's or a service's */
+	struct prefix prefix; /* addresses that are not ax's */
+};
+
+struct config_side {
+	struct config_who *v; /* one of them; none: every app */
+	size_t n;
+};
+
+struct port_range {
+	uint16_t first, last;
+};
+
+enum rule_protocol { RULE_TCP = 1 << 0, RULE_UDP = 1 << 1, RULE_OTHER = 1 << 2 };
+
+struct config_rule {
+	enum rule_action action;
+	bool audit; /* only counts */
+	char *name; /* NULL: none */
+	struct config_side from, to;
+	struct port_range *ports; /* the server's, one of them; none: all */
+	size_t n_ports;
+	unsigned protocols; /* enum rule_protocol, one of them; 0: all */
+};
+void config_rule_free(struct config_rule *r);
+bool config_rule_eq(const struct config_rule *a, const struct config_rule *b);
+/* "deny role=guest -> db port 5432/tcp", malloc'ed; NULL: out of memory. */
+char *config_rule_text(const struct config_rule *r);
+
+/* --- what they decide --- */
+
+/* An end of a connection: an app, or an address that is not ax's. */
+struct policy_end {
+	const struct labels *labels; /* of an app, NULL: it is none */
+	const char *name;	     /* of the app, NULL: none that counts */
+	struct ax_addr addr;	     /* of who is no app */
+};
+
+struct policy_port {
+	uint8_t proto;
+	uint16_t port; /* host byte order */
+	bool fragment; /* a later one: its port is not known */
+};
+
+bool policy_side_is(const struct config_side *s, const struct policy_end *end);
+bool policy_port_is(const struct config_rule *r, const struct policy_port *p);
+
+/* Indexes of rules, -1: none. */
+struct policy_verdict {
+	int rule;  /* the one that decides */
+	int audit; /* the first that would have decided, and only counts */
+	int log;
+	bool deny;
+	bool no_label; /* no rule, and two apps that have no label in common */
+};
+/* The first rule that matches. */
+void policy_judge(const struct config_rule *rules, size_t n, const struct policy_end *client,
+		  const struct policy_end *server, const struct policy_port *port,
+		  struct policy_verdict *ret);
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What rules decide. The programs do the same with vectors: bpf/verdict.bpf.h. */
+#include <netinet/in.h>
+
+#include "config/policy.h"
+
+static bool who_is(const struct config_who *w, const struct policy_end *end)
+{
+	switch (w->kind) {
+	case WHO_LABELS:
+		return end->labels && labels_subset(&w->labels, end->labels);
+	case WHO_NAME:
+		return end->labels && end->name && streq(w->name, end->name);
+	case WHO_PREFIX:
+		return !end->labels && prefix_contains(&w->prefix, &end->addr);
+	}
+	return false;
+}
+
+bool policy_side_is(const struct config_side *s, const struct policy_end *end)
+{
+	if (!s->n)
+		return end->labels != NULL;
+	for (size_t i = 0; i < s->n; i++)
+		if (who_is(&s->v[i], end))
+			return true;
+	return false;
+}
+
+bool policy_port_is(const struct config_rule *r, const struct policy_port *p)
+{
+	unsigned bit = p->proto == IPPROTO_TCP	 ? RULE_TCP
+		       : p->proto == IPPROTO_UDP ? RULE_UDP
+						 : RULE_OTHER;
+
+	if (r->protocols && !(r->protocols & bit))
+		return false;
+	if (!r->n_ports)
+		return true;
+	if (bit == RULE_OTHER)
+		return false;
+	/* who let the first one in lets the others in */
+	if (p->fragment)
+		return r->action == RULE_ALLOW;
+	for (size_t i = 0; i < r->n_ports; i++)
+		if (p->port >= r->ports[i].first && p->port <= r->ports[i].last)
+			return true;
+	return false;
+}
+
+static bool share_a_label(const struct labels *a, const struct labels *b)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (labels_has(b, a->items[i]))
+			return true;
+	return false;
+}
+
+void policy_judge(const struct config_rule *rules, size_t n, const struct policy_end *client,
+		  const struct policy_end *server, const struct policy_port *port,
+		  struct policy_verdict *ret)
+{
+	*ret = (struct policy_verdict){.rule = -1, .audit = -1, .log = -1};
+	for (size_t i = 0; i < n; i++) {
+		const struct config_rule *r = &rules[i];
+
+		if (!policy_side_is(&r->from, client) || !policy_side_is(&r->to, server) ||
+		    !policy_port_is(r, port))
+			continue;
+		if (r->action == RULE_LOG) {
+			ret->log = ret->log < 0 ? (int)i : ret->log;
+		} else if (r->audit) {
+			ret->audit = ret->audit < 0 ? (int)i : ret->audit;
+		} else {
+			ret->rule = (int)i;
+			ret->deny = r->action == RULE_DENY;
+			return;
+		}
+	}
+	ret->no_label =
+		client->labels && server->labels && !share_a_label(client->labels, server->labels);
+}

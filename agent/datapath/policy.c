@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Parties and rules in the dataplane's maps; see include/party.h. */
+#include <arpa/inet.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "datapath/policy.h"
+#include "datapath/priv.h"
+
+static int put(struct datapath *dp, enum datapath_map m, uint32_t key, const void *value)
+{
+	return bpf_map_update_elem(dp->map[m], &key, value, BPF_ANY) ? -errno : 0;
+}
+
+int datapath_party_set(struct datapath *dp, uint32_t party, const struct ax_party *p)
+{
+	return put(dp, MAP_PARTIES, party, p);
+}
+
+int datapath_party_get(struct datapath *dp, uint32_t party, struct ax_party *ret)
+{
+	return bpf_map_lookup_elem(dp->map[MAP_PARTIES], &party, ret) ? -errno : 0;
+}
+
+int datapath_party_rules_set(struct datapath *dp, unsigned set, uint32_t party,
+			     const struct ax_party_rules *r)
+{
+	return put(dp, MAP_PARTY_RULES, set * AX_PARTIES_MAX + party, r);
+}
+
+/* --- the tables of a set --- */
+
+static int put_ports(struct datapath *dp, unsigned set, const struct datapath_rules *r)
+{
+	int code = 0;
+
+	for (unsigned i = 0; i < 2 * AX_PORT_BLOCKS && !code; i++) {
+		struct ax_port_block b;
+
+		memcpy(b.class_of, r->class_of + i * AX_PORT_BLOCK, sizeof(b.class_of));
+		code = put(dp, MAP_RULE_PORTS, set * 2 * AX_PORT_BLOCKS + i, &b);
+	}
+	for (unsigned i = 0; i < r->n_classes && !code; i++)
+		code = put(dp, MAP_PORT_RULES, set * AX_PORT_CLASSES + i, &r->classes[i]);
+	return code;
+}
+
+/* What the set had before. (Behind an entry that was deleted the walk begins anew.) */
+static int forget_outside(struct datapath *dp, unsigned set)
+{
+	struct ax_outside_key key, next;
+	void *from = NULL;
+
+	while (bpf_map_get_next_key(dp->map[MAP_OUTSIDE_RULES], from, &next) == 0) {
+		key = next;
+		from = &key;
+		if (key.set != htonl(set))
+			continue;
+		if (bpf_map_delete_elem(dp->map[MAP_OUTSIDE_RULES], &key))
+			return -errno;
+		from = NULL;
+	}
+	return errno == ENOENT ? 0 : -errno;
+}
+
+int datapath_outside_add(struct datapath *dp, unsigned set, const struct ax_addr *addr,
+			 unsigned len, const struct ax_party_rules *r)
+{
+	struct ax_outside_key key = {.len = 32 + len, .set = htonl(set), .addr = *addr};
+
+	return bpf_map_update_elem(dp->map[MAP_OUTSIDE_RULES], &key, r, BPF_ANY) ? -errno : 0;
+}
+
+int datapath_rules_set(struct datapath *dp, unsigned set, const struct datapath_rules *r)
+{
+	int code = forget_outside(dp, set);
+
+	if (r->set->flags & AX_RULES_PORTS)
+		code = code ? code : put_ports(dp, set, r);
+	return code ? code : put(dp, MAP_RULE_SETS, set, r->set);
+}
+
+/* --- counts --- */
+
+static uint32_t rule_index(unsigned set, unsigned rule)
+{
+	return set * AX_RULES_MAX + rule;
+}
+
+int datapath_rule_mark_get(struct datapath *dp, unsigned set, unsigned rule,
+			   struct ax_rule_mark *ret)
+{
+	uint32_t i = rule_index(set, rule);
+
+	return bpf_map_lookup_elem(dp->map[MAP_RULE_MARKS], &i, ret) ? -errno : 0;
+}
+
+int datapath_rule_mark_set(struct datapath *dp, unsigned set, unsigned rule,
+			   const struct ax_rule_mark *m)
+{
+	return put(dp, MAP_RULE_MARKS, rule_index(set, rule), m);
+}
+
+static struct ax_rule_hits *per_cpu(int *n)
+{
+	*n = libbpf_num_possible_cpus();
+	return *n > 0 ? calloc((size_t)*n, sizeof(struct ax_rule_hits)) : NULL;
+}
+
+int datapath_rule_hits(struct datapath *dp, unsigned set, unsigned rule, struct ax_rule_hits *ret)
+{
+	int n;
+	autofree struct ax_rule_hits *v = per_cpu(&n);
+	uint32_t i = rule_index(set, rule);
+
+	*ret = (struct ax_rule_hits){0};
+	if (!v)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(dp->map[MAP_RULE_HITS], &i, v))
+		return -errno;
+	for (int c = 0; c < n; c++) {
+		ret->hits += v[c].hits;
+		if (v[c].last_ns > ret->last_ns)
+			ret->last_ns = v[c].last_ns;
+	}
+	return 0;
+}
+
+int datapath_rule_hits_zero(struct datapath *dp, unsigned set, unsigned n_rules)
+{
+	int n, r = 0;
+	autofree struct ax_rule_hits *v = per_cpu(&n);
+
+	if (!v)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n_rules && !r; i++)
+		r = put(dp, MAP_RULE_HITS, rule_index(set, i), v);
+	return r;
+}

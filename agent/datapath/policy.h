@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parties and rules in the dataplane's maps: include/party.h says what each is. All return 0 or a
+ * negative errno. */
+#ifndef AX_DATAPATH_POLICY_H
+#define AX_DATAPATH_POLICY_H
+
+#include "party.h"
+#include "base/util.h"
+
+struct datapath;
+
+int datapath_party_get(struct datapath *dp, uint32_t party, struct ax_party *ret);
+int datapath_party_set(struct datapath *dp, uint32_t party, const struct ax_party *p);
+int datapath_party_rules_set(struct datapath *dp, unsigned set, uint32_t party,
+			     const struct ax_party_rules *r);
+
+/* A set that does not hold now: its tables but for those of parties, and its prefixes are none
+ * until they are added. */
+struct datapath_rules {
+	const struct ax_rule_set *set;
+	const struct ax_rule_bits *classes;
+	unsigned n_classes;
+	const uint16_t *class_of; /* of 65536 TCP ports, then as many UDP ports */
+};
+int datapath_rules_set(struct datapath *dp, unsigned set, const struct datapath_rules *r);
+int datapath_outside_add(struct datapath *dp, unsigned set, const struct ax_addr *addr,
+			 unsigned len, const struct ax_party_rules *r);
+
+int datapath_rule_mark_get(struct datapath *dp, unsigned set, unsigned rule,
+			   struct ax_rule_mark *ret);
+int datapath_rule_mark_set(struct datapath *dp, unsigned set, unsigned rule,
+			   const struct ax_rule_mark *m);
+/* Of all processors. */
+int datapath_rule_hits(struct datapath *dp, unsigned set, unsigned rule, struct ax_rule_hits *ret);
+int datapath_rule_hits_zero(struct datapath *dp, unsigned set, unsigned n_rules);
+
+#endif
