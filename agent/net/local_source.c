@@ -45,7 +45,7 @@ static char *record_of_others(const struct instance *inst)
 
 int local_source_on(const struct instance *inst)
 {
-	autofree char *others = record_of_others(inst), *was = NULL;
+	autofree char *others = record_of_others(inst);
 	char file[128], path[128], text[64] = "";
 	autoclose int fd = -1;
 	int r = 0;

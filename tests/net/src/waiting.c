@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 
 	if (argc == 5 && !strcmp(argv[1], "listen"))
 		return serve(argv);
-	if (argc < 6 || strcmp(argv[1], "connect"))
+	if (argc < 6 || strcmp(argv[1], "connect") != 0)
 		return 2;
 	endpoint_parse(argv[2], argv[3], argv[4], &e);
 	if (argc > 6)
