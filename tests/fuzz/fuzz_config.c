@@ -66,6 +66,24 @@ static void check_probe(const struct config_probe *p)
 	config_probe_free(&copy);
 }
 
+static void check_side(const struct config_side *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		check_labels(&s->v[i].labels);
+}
+
+static void check_rule(const struct config_rule *r)
+{
+	autofree char *text = config_rule_text(r);
+
+	check(text && *text);
+	check(config_rule_eq(r, r));
+	check_side(&r->from);
+	check_side(&r->to);
+	for (size_t i = 0; i < r->n_ports; i++)
+		check(r->ports[i].first && r->ports[i].first <= r->ports[i].last);
+}
+
 static void check_config(const struct config *c)
 {
 	for (size_t i = 0; i < c->n_apps; i++)
@@ -73,10 +91,8 @@ static void check_config(const struct config *c)
 	for (size_t i = 0; i < c->n_services; i++)
 		check_service(&c->services[i]);
 	check_labels(&c->default_labels);
-	for (size_t i = 0; i < c->n_rules; i++) {
-		check_labels(&c->rules[i].from);
-		check_labels(&c->rules[i].to);
-	}
+	for (size_t i = 0; i < c->n_rules; i++)
+		check_rule(&c->rules[i]);
 	for (size_t i = 0; i < c->n_probes; i++)
 		check_probe(&c->probes[i]);
 	check(c->dns_domain && *c->dns_domain);
