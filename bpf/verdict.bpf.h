@@ -253,6 +253,12 @@ static __always_inline __u64 verdict_of(const struct question *q, const struct a
 		       : datagram_verdict(q->parties, q->ports, world);
 }
 
+/* Whether a rule lets it be. */
+static __always_inline bool allows(__u64 v)
+{
+	return VERDICT_RULE(v) && !(v & VERDICT_DENY);
+}
+
 static __always_inline int verdict_errno(__u64 v)
 {
 	return v & VERDICT_LABELS ? REFUSED_LABELS : v & VERDICT_DENY ? REFUSED_RULE : 0;

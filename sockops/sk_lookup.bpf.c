@@ -73,6 +73,8 @@ static __always_inline bool may_have(const struct caller *who, const struct ax_v
 	*v = 0;
 	if (who->dns || who->balancer)
 		return true;
+	if (who->app && (!who->party || !to->party))
+		return false;
 	*v = verdict_of(&q, &who->addr);
 	if (who->app || VERDICT_RULE(*v))
 		return !(*v & VERDICT_REFUSED);

@@ -20,6 +20,7 @@
 #include "parse_tc.bpf.h"
 #include "rewrite.bpf.h"
 #include "serving.bpf.h"
+#include "verdict.bpf.h"
 #include "verifier.bpf.h"
 
 #define LO_IFINDEX  1		  /* in every network namespace */
@@ -137,12 +138,35 @@ static __noinline bool enter(struct __sk_buff *skb, struct visit *v, const struc
 	return false;
 }
 
+static __always_inline bool is_first(const struct packet *p)
+{
+	return (p->tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_ACK_BIT)) == TCP_FLAG_SYN_BIT;
+}
+
+/* Rules about addresses outside ax come before the permission that exposing is. */
+static __noinline bool is_kept_out(const struct packet *p, const struct ax_endpoint *to,
+				   __u32 party)
+{
+	struct question q = {question_parties(AX_PARTY_NONE, party),
+			     question_ports(to->proto, to->port_be, p->sport_be)};
+	__u64 v;
+
+	if (p->proto == IPPROTO_TCP && !is_first(p))
+		return false;
+	v = verdict_of(&q, &p->src);
+	if (v)
+		count_verdict(v);
+	return v & VERDICT_DENY;
+}
+
 /* What does not begin a connection belongs to one whose entry is gone, or to none: then the app
  * says so. */
 static __always_inline bool may_enter(const struct packet *p, const struct visit *v)
 {
-	if (p->proto != IPPROTO_TCP || p->tcp_flags & TCP_FLAG_SYN_BIT)
+	if (p->proto != IPPROTO_TCP || is_first(p))
 		return true;
+	if (p->tcp_flags & TCP_FLAG_SYN_BIT) /* what answers a connection of somebody else's */
+		return false;
 	return !v->on_lo && !(p->tcp_flags & TCP_FLAG_RST_BIT);
 }
 
@@ -225,16 +249,20 @@ static __always_inline int to_service(struct __sk_buff *skb, const struct packet
 				      const struct ax_exposed *x)
 {
 	struct ax_endpoint service = x->to;
+	struct ax_vip *vip;
 
 	if (stands(p, v))
 		return deliver(skb, p, v);
 	/* (not even a look at backends that sk_lookup chooses of: strategies count them) */
 	if (!(x->flags & AX_EXPOSED_PRIVATE))
 		return NOT_OURS;
-	if (p->proto == IPPROTO_TCP && !(p->tcp_flags & TCP_FLAG_SYN_BIT))
+	if (p->proto == IPPROTO_TCP && !is_first(p))
 		return NOT_OURS;
 	v->ifindex = choose(&service, &v->flow.client.addr, &v->to);
-	if (!v->ifindex || !enter(skb, v, c, !v->on_lo))
+	vip = v->ifindex ? bpf_map_lookup_elem(&vips, &v->to.addr) : NULL;
+	if (vip && is_kept_out(p, &v->to, vip->party))
+		return TC_ACT_SHOT;
+	if (!vip || !enter(skb, v, c, !v->on_lo))
 		return NOT_OURS;
 	return deliver(skb, p, v);
 }
@@ -250,6 +278,8 @@ static __always_inline int to_app(struct __sk_buff *skb, const struct packet *p,
 	if (!vip || vip->kind != AX_VIP_APP || !vip->ifindex)
 		return NOT_OURS;
 	v->ifindex = vip->ifindex;
+	if (is_kept_out(p, &v->to, vip->party))
+		return TC_ACT_SHOT;
 	if (!known(p, v) && (!may_enter(p, v) || !enter(skb, v, c, !v->on_lo)))
 		return NOT_OURS;
 	return deliver(skb, p, v);

@@ -44,11 +44,21 @@ static __always_inline struct question question_of(const struct packet *p, __u32
 	return q;
 }
 
+/* A first fragment that is too short for its ports: they would come with the next one, which is not
+ * looked at. No sender makes such. */
+static __always_inline bool hides_ports(const struct packet *p)
+{
+	return (p->proto == IPPROTO_TCP || p->proto == IPPROTO_UDP) && !p->has_l4 && !p->later;
+}
+
 static __always_inline bool may_pass(const struct packet *p, __u32 from, __u32 to)
 {
 	struct question q = question_of(p, from, to);
-	__u64 v = verdict_of(&q, &p->src);
+	__u64 v;
 
+	if (!from || !to) /* a service's address, or an app whose labels could not be kept */
+		return false;
+	v = verdict_of(&q, &p->src);
 	if (!(v & VERDICT_REFUSED))
 		return true;
 	/* a segment of a connection goes by the verdict on whoever opened it */
@@ -184,13 +194,15 @@ static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 {
 	int r = answer_of_flow(skb, p, c);
 	struct question q;
-	__u64 v;
+	__u64 v, way_out;
 
 	if (r >= 0)
 		return r;
 	q = question_of(p, src->party, AX_PARTY_NONE);
-	v = verdict_of(&q, &p->dst);
-	if (VERDICT_RULE(v) ? !(v & VERDICT_DENY) : src->flags & AX_VIP_EGRESS)
+	v = way_out = party_verdict(q.parties, q.ports, &p->dst);
+	if (v & VERDICT_DENY) /* what may be an answer */
+		v = verdict_of(&q, &p->dst);
+	if (!(v & VERDICT_DENY) && (allows(way_out) || src->flags & AX_VIP_EGRESS))
 		return TC_ACT_OK;
 	if (was_asked_for(skb, p))
 		return TC_ACT_OK;
@@ -215,7 +227,7 @@ int ax_from_app(struct __sk_buff *skb)
 	__u32 zero = 0;
 	int r = parse_skb(skb, &p);
 
-	if (r == PARSE_MALFORMED)
+	if (r == PARSE_MALFORMED || (r == PARSE_OK && hides_ports(&p)))
 		return drop(AX_COUNT_FABRIC_MALFORMED);
 	if (r != PARSE_OK || is_multicast(&p))
 		return TC_ACT_SHOT; /* nobody on the other side: there is no ARP here */
@@ -300,7 +312,7 @@ int ax_to_app(struct __sk_buff *skb)
 	int r = parse_skb(skb, &p);
 	bool let_in;
 
-	if (r == PARSE_MALFORMED)
+	if (r == PARSE_MALFORMED || (r == PARSE_OK && hides_ports(&p)))
 		return drop(AX_COUNT_FABRIC_MALFORMED);
 	c = bpf_map_lookup_elem(&ctl, &zero);
 	if (r != PARSE_OK || !c || is_multicast(&p))
@@ -318,7 +330,8 @@ int ax_to_app(struct __sk_buff *skb)
 			return drop(AX_COUNT_FABRIC_DENIED);
 		return TC_ACT_OK;
 	}
-	if (src && p.has_l4 && p.sport_be == c->dns_port_be)
+	if (src && src->kind == AX_VIP_HOST && p.has_l4 && c->dns_port_be &&
+	    p.sport_be == c->dns_port_be)
 		return TC_ACT_OK; /* the agent's DNS */
 	if (!may_enter(&p, dst, c, &let_in))
 		return drop(AX_COUNT_FABRIC_DENIED);

@@ -29,10 +29,15 @@ struct syns {
 	size_t n, room;
 };
 
+#define SYNS_MAX    16384   /* of a look */
+#define LOOK_NS_MAX 5000000 /* nobody waits longer for a look */
+
 static int collect(void *arg, const struct ax_held *h)
 {
 	struct syns *s = arg;
 
+	if (s->n == SYNS_MAX)
+		return 1; /* the others wait for the next look, or for TCP */
 	if (s->n == s->room) {
 		size_t room = s->room ? 2 * s->room : 64;
 		struct ax_held *v = reallocarray(s->v, room, sizeof(*v));
@@ -66,16 +71,21 @@ static void resend(struct agent *a, const struct ax_held *h)
 static bool look(struct agent *a)
 {
 	struct syns s = {0};
-
+	uint64_t begin;
+	size_t first;
 	bool sent = false;
 
 	datapath_held_each(a->dp, collect, &s);
-	for (size_t i = 0; i < s.n; i++) {
-		if (s.v[i].why == AX_HELD_WANTED) {
-			on_connect_wanted(a, &s.v[i].to.addr);
+	begin = time_mono_ns();
+	first = s.n ? begin % s.n : 0; /* those that are left over are other ones each time */
+	for (size_t i = 0; i < s.n && time_mono_ns() - begin < LOOK_NS_MAX; i++) {
+		const struct ax_held *h = &s.v[(first + i) % s.n];
+
+		if (h->why == AX_HELD_WANTED) {
+			on_connect_wanted(a, &h->to.addr);
 			continue;
 		}
-		resend(a, &s.v[i]);
+		resend(a, h);
 		sent = true;
 	}
 	free(s.v);

@@ -450,9 +450,21 @@ static void apply_rest(struct plan *p)
 		p->failed = why;
 }
 
+static void swap_rules(struct config *a, struct config *b)
+{
+	struct config_rule *rules = a->rules;
+	size_t n = a->n_rules;
+
+	a->rules = b->rules;
+	a->n_rules = b->n_rules;
+	b->rules = rules;
+	b->n_rules = n;
+}
+
 static int apply(struct plan *p, bool *holds, struct error *e)
 {
 	struct agent *a = p->a;
+	const uint32_t rule_set = a->ctl.rule_set;
 	struct config old;
 	struct error why;
 	int r;
@@ -474,6 +486,8 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	/* (at the start, take_over() has told them) */
 	if (p->rules_changed && !a->starting)
 		r = parties_apply(a, a->config.rules, a->config.n_rules, e);
+	if (r && a->ctl.rule_set == rule_set) /* the old ones hold: the next apply tries again */
+		swap_rules(&a->config, &old);
 	a->policy.rules = a->config.rules;
 	a->policy.n_rules = a->config.n_rules;
 	r = r ? r : agent_tell_ctl(a);

@@ -102,7 +102,10 @@ static int watch(struct agent *a)
 		return fd;
 	in->links.kind = LOOP_INGRESS;
 	in->links.fd = fd;
-	return loop_add(a->epoll, &in->links, EPOLLIN);
+	fd = loop_add(a->epoll, &in->links, EPOLLIN);
+	if (fd)
+		close_fd(&in->links.fd);
+	return fd;
 }
 
 static int detach_one(void *arg, unsigned ifindex)

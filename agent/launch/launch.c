@@ -190,11 +190,17 @@ static int call_about(struct launch_session *s, json_t *request, int fd, struct 
 
 static int attach_netns(struct launch_session *s, struct error *e)
 {
+	struct launch_note note;
 	autoclose int fd = -1;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", s->child.pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* it has ended already, and said why */
+	if (fd < 0 && errno == ENOENT && launch_note_recv(s->child.gate, false, &note)) {
+		*e = note.error;
+		return e->code ? e->code : -ECHILD;
+	}
 	if (fd < 0)
 		return error_set(e, -errno, "cannot open %s (%s): is /proc mounted?", path,
 				 strerror(errno));

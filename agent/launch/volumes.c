@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Volumes, and files that are read-only, in the app's mount namespace. */
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <mntent.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 
 #include "base/strv.h"
 #include "config/limits.h"
@@ -10,13 +12,35 @@
 
 /* --- volumes --- */
 
+/* Of a path that no symbolic link is part of: whoever may write to a directory of it would choose
+ * by one what root mounts, and where. */
+static int open_straight(const char *path)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)); /* Linux 5.6 */
+
+	return fd < 0 ? -errno : fd;
+}
+
+static const char *because(int r)
+{
+	return r == -ELOOP    ? ": a symbolic link is part of it; give the path that it leads to"
+	       : r == -ENOSYS ? ": Linux 5.12 or newer is needed"
+			      : "";
+}
+
 /* As it is now: read-only mounts below it stay so, also in the copy. */
 static int open_volume(const struct volume *v)
 {
 	struct mount_attr to = {.attr_set = MOUNT_ATTR_RDONLY};
-	autoclose int fd =
-		open_tree(AT_FDCWD, v->source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	autoclose int path = open_straight(v->source);
+	autoclose int fd = path < 0 ? -1
+				    : open_tree(path, "",
+						AT_EMPTY_PATH | OPEN_TREE_CLONE |
+							OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 
+	if (path < 0)
+		return path;
 	if (fd < 0)
 		return -errno;
 	if (v->read_only &&
@@ -46,10 +70,20 @@ int launch_volumes_open(const struct app_spec *s, struct launch_volumes *v, stru
 		r = v->fds[v->n] = open_volume(&volume);
 		if (r < 0)
 			return error_set(e, r, "cannot take the volume %.200s (%s)%s",
-					 volume.source, strerror(-r),
-					 r == -ENOSYS ? ": Linux 5.12 or newer is needed" : "");
+					 volume.source, strerror(-r), because(r));
 	}
 	return 0;
+}
+
+static int place(int fd, const char *target)
+{
+	autoclose int at = open_straight(target);
+
+	if (at < 0)
+		return at;
+	return move_mount(fd, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+		       ? -errno
+		       : 0;
 }
 
 int launch_volumes_place(const struct app_spec *s, struct launch_volumes *v, struct error *e)
@@ -60,16 +94,14 @@ int launch_volumes_place(const struct app_spec *s, struct launch_volumes *v, str
 
 		if (r)
 			return r;
-		r = move_mount(v->fds[i], "", AT_FDCWD, volume.target,
-			       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_SYMLINKS) < 0
-			    ? -errno
-			    : 0;
+		r = place(v->fds[i], volume.target);
 		close_fd(&v->fds[i]);
 		if (r)
-			return error_set(e, r,
-					 "cannot put a volume at %.200s (%s): there has to be %s",
+			return error_set(e, r, "cannot put a volume at %.200s (%s)%s",
 					 volume.target, strerror(-r),
-					 "a directory for a directory, and a file for a file");
+					 *because(r) ? because(r)
+						     : ": there has to be a directory for a "
+						       "directory, and a file for a file");
 	}
 	free(v->fds);
 	v->fds = NULL;

@@ -46,7 +46,7 @@ static char *record_of_others(const struct instance *inst)
 int local_source_on(const struct instance *inst)
 {
 	autofree char *others = record_of_others(inst);
-	char file[128], path[128], text[64] = "";
+	char file[128], path[160], text[64] = "";
 	autoclose int fd = -1;
 	int r = 0;
 
@@ -57,8 +57,12 @@ int local_source_on(const struct instance *inst)
 				strcat(text, sysctls[i]);
 				strcat(text, "\n");
 			}
-		fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-		r = fd < 0 ? -errno : file_write(file, others ? others : text);
+		/* (whole or not at all: an empty one would say that nothing was changed) */
+		snprintf(path, sizeof(path), "%s.new", file);
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_TRUNC, 0600);
+		r = fd < 0 ? -errno : file_write(path, others ? others : text);
+		if (!r && rename(path, file) < 0)
+			r = -errno;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(sysctls) && !r; i++) {
 		sysctl_path(path, sysctls[i]);

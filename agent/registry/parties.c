@@ -242,6 +242,8 @@ int parties_apply(struct agent *a, const struct config_rule *rules, size_t n, st
 		return r;
 	a->ctl.rule_set = next;
 	r = agent_tell_ctl(a);
+	if (r)
+		a->ctl.rule_set = was;
 	r = r ? r : policy_name(&a->policy, rules, n, false);
 	r = r ? r : move_all(a, e);
 	if (r)

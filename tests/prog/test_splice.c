@@ -470,7 +470,7 @@ int main(void)
 						splice_teardown),
 	};
 
-	const struct rlimit files = {.rlim_cur = 2 * MANY + 100, .rlim_max = 2 * MANY + 100};
+	const struct rlimit files = {.rlim_cur = 2 * MANY + 400, .rlim_max = 2 * MANY + 400};
 
 	if (own_namespaces() || setrlimit(RLIMIT_NOFILE, &files))
 		return 1;

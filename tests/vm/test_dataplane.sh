@@ -57,7 +57,7 @@ start_agent()
 {
 	ax agent --config /tmp/ax.yaml >>/tmp/agent.log 2>&1 </dev/null &
 	agent=$!
-	eventually 20 up_or_dead
+	eventually 60 up_or_dead
 	ax status
 }
 

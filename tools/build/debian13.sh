@@ -73,6 +73,10 @@ unshare -m --propagation private bash -euc '
 	mount -t tmpfs tmpfs "$root/run"
 	mkdir -p "$root/run/lock"
 	cat /etc/resolv.conf >"$root/etc/resolv.conf"
-	exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
+	# (In a chroot nobody could make a user namespace.)
+	cd "$root"
+	pivot_root . .
+	umount -l .
+	exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
 		CI="${CI:-}" QUICK_GROUPS="unit prog net" bash -c "cd /src && git config --global --add safe.directory /src 2>/dev/null; $command"
 ' </dev/null
