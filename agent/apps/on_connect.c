@@ -189,6 +189,10 @@ static uint32_t idle_of(struct agent *a, const struct app *app)
 {
 	const struct declared *d = declared_of(a, app->config_key);
 
+	/* (who comes to a host-mode app by a port of the host, or by a service's address from
+	 * outside ax, is not seen to be there) */
+	if (app->spec.net == NET_HOST && (app->spec.expose.n || app->service))
+		return 0;
 	return d && app->state == APP_RUNNING ? d->conf->idle_ms : 0;
 }
 

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <linux/nsfs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -42,6 +44,17 @@ struct search {
 	bool other_user_namespace; /* of a process that was passed over */
 };
 
+/* Whose user namespace owns that namespace is asked of what was opened: a process that makes itself
+ * new ones has the mounts a moment before it is seen to have another user namespace. */
+static bool owned_by_ours(int ns)
+{
+	autoclose int owner = ioctl(ns, NS_GET_USERNS);
+	struct stat own, other;
+
+	return owner >= 0 && stat("/proc/self/ns/user", &own) == 0 && fstat(owner, &other) == 0 &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
 /*
  * What an unprivileged process makes for itself (a user namespace, in it mounts and a root
  * directory) is not what root's command may see as the machine's files. Who has made itself a user
@@ -61,7 +74,8 @@ static int try_process(int pid, void *arg)
 	in.mounts = open_of(pid, "ns/mnt", O_RDONLY);
 	in.root = open_of(pid, "root", O_PATH | O_DIRECTORY);
 	if (in.net >= 0 && in.mounts >= 0 && in.root >= 0) {
-		bool same = same_user_namespace(pid);
+		bool same = same_user_namespace(pid) && owned_by_ours(in.mounts) &&
+			    owned_by_ours(in.net);
 
 		if (same && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0) {
 			launch_enter_close(s->to);
