@@ -27,7 +27,10 @@
 #define AX_RULE_SETS   2
 #define AX_PARTIES_MAX 8192
 #define AX_PARTY_NONE  0 /* of services, the host and the world: its entries stay empty */
-#define AX_PARTY_NAME  64
+#define AX_PARTY_NOBODY                                                               \
+	0xffffffffu /* of an app whose labels could not be kept: it has no entry, and \
+		       shares no label with anybody */
+#define AX_PARTY_NAME 64
 
 /* Map `parties`, an array. */
 struct ax_party {

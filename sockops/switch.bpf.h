@@ -156,15 +156,13 @@ static __always_inline struct question question_of(const struct route_request *r
 static __always_inline int judge_world(struct route_request *rq, const struct ax_endpoint *to)
 {
 	struct question q = question_of(rq, to, AX_PARTY_NONE);
-	bool way_out;
 
-	rq->verdict = party_verdict(q.parties, q.ports, &to->addr);
-	way_out = allows(rq->verdict) || (rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS));
-	if (rq->verdict & VERDICT_DENY) /* it may be an answer: that is no way out of its own */
-		rq->verdict = verdict_of(&q, &to->addr);
+	rq->verdict = verdict_of(&q, &to->addr);
 	if (rq->verdict & VERDICT_DENY)
 		return REFUSED_RULE;
-	return way_out ? 0 : REFUSED_NO_EGRESS;
+	if (VERDICT_RULE(rq->verdict) || (rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS)))
+		return 0;
+	return REFUSED_NO_EGRESS;
 }
 
 /* Judges f->ep. Returns true when it is good to use. */
@@ -176,8 +174,6 @@ static __always_inline bool try_backend(struct route_request *rq, struct found *
 
 	if (!vip) { /* a fixed address outside: nothing is known of it */
 		r = judge_world(rq, &f->ep);
-	} else if (!rq->app->party || !vip->party) {
-		r = REFUSED_LABELS;
 	} else {
 		q = question_of(rq, &f->ep, vip->party);
 		rq->verdict = party_verdict(q.parties, q.ports, &f->ep.addr);
@@ -261,8 +257,6 @@ static __always_inline int route_direct(struct route_request *rq, const struct a
 	struct question q = question_of(rq, &rq->peer, vip->party);
 	int r;
 
-	if (!rq->app->party || !vip->party) /* its labels could not be kept */
-		return refused(REFUSED_LABELS);
 	rq->verdict = verdict_of(&q, &rq->peer.addr);
 	r = verdict_errno(rq->verdict);
 	if (r < 0)

@@ -2,6 +2,7 @@
 /* What is kept of an app outside of the agent. */
 #include <time.h>
 
+#include "registry/parties.h"
 #include "registry/app_record.h"
 #include "base/address.h"
 #include "machine/cgroup.h"
@@ -73,7 +74,7 @@ int app_tell(struct agent *a, struct app *app)
 			   .vip6 = app->vip6,
 			   .wait_ms = app->spec.wait_ms,
 			   .anchor = app->anchor,
-			   .party = app->party};
+			   .party = party_told(app->party)};
 
 	if (app->service && !addr_eq(&app->service->vip4, &app->vip4))
 		v.shared4 = app->service->vip4;

@@ -29,4 +29,10 @@ int parties_hits(struct agent *a, unsigned rule, struct ax_rule_hits *ret);
 int parties_adopt(struct agent *a);
 void parties_release(struct agent *a);
 
+/* What the programs are told: that an app has no party is not that it is the world. */
+static inline uint32_t party_told(uint32_t party)
+{
+	return party == AX_PARTY_NONE ? AX_PARTY_NOBODY : party;
+}
+
 #endif

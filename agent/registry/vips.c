@@ -7,6 +7,7 @@
 #include <net/if.h>
 #include <search.h>
 
+#include "registry/parties.h"
 #include "registry/vips.h"
 #include "base/address.h"
 #include "config/config.h"
@@ -77,7 +78,7 @@ static struct ax_vip wanted_entry(const struct vip *v)
 	if (v->declared && !v->service) {
 		e.kind = AX_VIP_DECLARED;
 		e.flags = start_flags(v);
-		e.party = v->declared->party;
+		e.party = party_told(v->declared->party);
 		e.twin = v4 ? v->declared->ip6 : v->declared->ip4;
 	}
 	if (v->app) {
@@ -85,7 +86,7 @@ static struct ax_vip wanted_entry(const struct vip *v)
 		e.flags |= start_flags(v);
 		e.id = v->app->id;
 		e.ifindex = v->app->ifindex;
-		e.party = v->app->party;
+		e.party = party_told(v->app->party);
 		e.twin = v4 ? v->app->vip6 : v->app->vip4;
 		if (v->app->spec.net == NET_HOST)
 			e.flags |= AX_VIP_LOCAL;
