@@ -231,7 +231,7 @@ pack "$tmp/root" "$tmp/initramfs" "$@"
 # Two serial lines: the kernel's messages on the first, the script's output on the second.
 # (One thread for both processors: with two, a jump label that one changes while the other runs it ended
 # in an oops of type int3 once.)
-qemu=(qemu-system-x86_64 -accel tcg,thread=single -cpu "qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2" -smp 2 -m 1024 -nodefaults -no-user-config
+qemu=(qemu-system-x86_64 -accel "tcg,thread=single" -cpu "qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2" -smp 2 -m 1024 -nodefaults -no-user-config
 	-display none -no-reboot -net none
 	-kernel "$(echo "$cache/linux-$kernel"/boot/vmlinuz-*)" -initrd "$tmp/initramfs"
 	-append "console=ttyS0 quiet loglevel=5 panic=-1 nowatchdog mitigations=off random.trust_cpu=on"
