@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <linux/in.h>
+#include <bpf/bpf_endian.h>
 
 #include "maps.bpf.h"
 
@@ -152,6 +153,18 @@ static __always_inline void flow_seen(const struct ax_flow_key *key, struct ax_f
 	next.seen = flow_now();
 	if (next.state != f->state || next.seen != f->seen)
 		flow_write_both(key, &next);
+}
+
+#define FLOW_PORT_FIRST 1024
+
+/* Some port for a flow: below those of clients, unless the machine has hardly any there. */
+static __always_inline __be16 flow_port(const struct ax_ctl *c)
+{
+	__u32 n = c->ephemeral_first > 2 * FLOW_PORT_FIRST && c->ephemeral_first <= 65536
+			  ? c->ephemeral_first - FLOW_PORT_FIRST
+			  : 65536 - FLOW_PORT_FIRST;
+
+	return bpf_htons((__u16)(FLOW_PORT_FIRST + bpf_get_prandom_u32() % n));
 }
 
 #endif

@@ -92,18 +92,7 @@ static __always_inline bool known(const struct packet *p, struct visit *v)
 	return true;
 }
 
-#define PORT_FIRST 1024
 #define PORT_TRIES 12
-
-/* Below those of clients, unless the machine has hardly any there. */
-static __always_inline __be16 some_port(const struct ax_ctl *c)
-{
-	__u32 n = c->ephemeral_first > 2 * PORT_FIRST && c->ephemeral_first <= 65536
-			  ? c->ephemeral_first - PORT_FIRST
-			  : 65536 - PORT_FIRST;
-
-	return bpf_htons((__u16)(PORT_FIRST + bpf_get_prandom_u32() % n));
-}
 
 /* Whether the client has a flow from that port with the app itself, or by another exposed port. */
 static __always_inline bool is_taken(struct __sk_buff *skb, const struct ax_flow_key *back)
@@ -129,7 +118,7 @@ static __noinline bool enter(struct __sk_buff *skb, struct visit *v, const struc
 	flow_forget(&v->flow);
 	for (int i = 0; i < PORT_TRIES; i++) {
 		if (i || !own)
-			back.client.port_be = some_port(c);
+			back.client.port_be = flow_port(c);
 		if (is_taken(skb, &back))
 			continue;
 		f.client_port_be = v->client_port_be = back.client.port_be;

@@ -139,18 +139,7 @@ static __always_inline bool is_for_balancer(const struct ax_addr *dst)
 
 /* --- the client's port --- */
 
-#define PORT_FIRST 1024
 #define PORT_TRIES 8
-
-/* Below those of clients, unless the machine has hardly any there. */
-static __always_inline __be16 some_port(const struct ax_ctl *c)
-{
-	__u32 n = c->ephemeral_first > 2 * PORT_FIRST && c->ephemeral_first <= 65536
-			  ? c->ephemeral_first - PORT_FIRST
-			  : 65536 - PORT_FIRST;
-
-	return bpf_htons((__u16)(PORT_FIRST + bpf_get_prandom_u32() % n));
-}
 
 /* Takes a port that the client does not have yet with that backend, and remembers the flow. */
 static __noinline bool enter(struct __sk_buff *skb, struct way *w, const struct ax_ctl *c)
@@ -163,7 +152,7 @@ static __noinline bool enter(struct __sk_buff *skb, struct way *w, const struct 
 	f.to = w->backend;
 	flow_forget(&w->flow);
 	for (int i = 0; i < PORT_TRIES; i++) {
-		back.client.port_be = some_port(c);
+		back.client.port_be = flow_port(c);
 		if (flow_find(&back) || (back.client.proto == IPPROTO_TCP &&
 					 host_is_connected(skb, &back.client, &back.peer)))
 			continue;
