@@ -180,13 +180,14 @@ static const struct row rows[] = {
 	{"IHL beyond the length", FROM, APP, PEER, SEGMENT(.ihl = 15, .payload = 100, .total = 39),
 	 DROP(MALFORMED), IPV4},
 	{"segment that is cut off", FROM, APP, OUTSIDE, SEGMENT(.flags = ACK, .cut = 14 + 20 + 19),
-	 DROP(NO_EGRESS), IPV4},
+	 DROP(MALFORMED), IPV4},
 	{"segment that is cut off", FROM, APP, OUTSIDE, SEGMENT(.flags = ACK, .cut = 14 + 40 + 19),
-	 DROP(NO_EGRESS), IPV6},
+	 DROP(MALFORMED), IPV6},
 	{"segment in padding", FROM, APP, OUTSIDE, SEGMENT(.flags = ACK, .total = 19),
-	 DROP(NO_EGRESS)},
+	 DROP(MALFORMED)},
 	{"segment of a header alone", FROM, APP, DENIED, SEGMENT(.flags = ACK, .total = 20), PEERS},
-	{"answer in padding", FROM, APP, DENIED, SEGMENT(.flags = ACK, .total = 1), DROP(REFUSED)},
+	{"answer in padding", FROM, APP, DENIED, SEGMENT(.flags = ACK, .total = 1),
+	 DROP(MALFORMED)},
 	{"extension header in padding", FROM, APP, PEER, SEGMENT(.options = 1, .total = -4),
 	 DROP(MALFORMED), IPV6},
 	{"length of 0, ACK", FROM, APP, DENIED, SEGMENT(.flags = ACK, .total = TOTAL_ZERO), PEERS},
@@ -209,7 +210,11 @@ static const struct row rows[] = {
 	{"first fragment, ACK to the outside", FROM, APP, OUTSIDE,
 	 SEGMENT(.flags = ACK, .frag = MORE), DROP(NO_EGRESS)},
 	{"first fragment without the flags", FROM, APP, DENIED,
-	 SEGMENT(.flags = ACK, .frag = MORE, .total = 8), DROP(REFUSED)},
+	 SEGMENT(.flags = ACK, .frag = MORE, .total = 8), DROP(MALFORMED)},
+	{"first fragment without the flags, to a peer", FROM, APP, PEER,
+	 SEGMENT(.flags = ACK, .frag = MORE, .total = 8), DROP(MALFORMED)},
+	{"first fragment without the ports, to a peer", FROM, APP, PEER,
+	 DATAGRAM(.frag = MORE, .total = 4), DROP(MALFORMED)},
 	{"later fragment", FROM, APP, PEER, SEGMENT(.offset = 10, .frag = MORE), PEERS},
 	{"last fragment", FROM, APP, PEER, SEGMENT(.offset = 10), PEERS},
 	{"later fragment to a deny rule", FROM, APP, DENIED, SEGMENT(.offset = 10), PEERS},
@@ -251,7 +256,7 @@ static const struct row rows[] = {
 	{"DNS answer of the outside, no host access", TO, OUTSIDE, APP,
 	 DATAGRAM(.sport = DNS_PORT), DROP(REFUSED)},
 	{"DNS port in padding, no host access", TO, HOST, APP,
-	 DATAGRAM(.sport = DNS_PORT, .total = 7), DROP(REFUSED)},
+	 DATAGRAM(.sport = DNS_PORT, .total = 7), DROP(MALFORMED)},
 	{"DNS port in a later fragment, no host access", TO, HOST, APP,
 	 DATAGRAM(.sport = DNS_PORT, .offset = 3), DROP(REFUSED)},
 	{"outside's SYN, no host access", TO, OUTSIDE, APP, TCP(SYN), DROP(REFUSED)},
@@ -602,7 +607,7 @@ static void test_runts(void **state)
 		for (size_t n = 15; n < ip; n++)
 			check_sent(p, n, 0, MALFORMED);
 		for (size_t n = ip; n < ip + TCP_HEADER; n++)
-			check_sent(p, n, 0, NO_EGRESS);
+			check_sent(p, n, 0, MALFORMED);
 	}
 }
 
