@@ -220,6 +220,18 @@ static __noinline int accept_count(struct bpf_sock_ops *ctx)
 	return 0;
 }
 
+/* A socket that has connected, and met a SYN that came the other way (its own, if it has connected
+ * to itself), is told of as one that was accepted. No accepted one has a storage yet. */
+static __always_inline __u32 how_established(struct bpf_sock_ops *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	if (ctx->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB ||
+	    (sk && bpf_sk_storage_get(&asked, sk, NULL, 0)))
+		return AX_EVENT_CONNECT;
+	return AX_EVENT_ACCEPT;
+}
+
 static __always_inline void connection(struct bpf_sock_ops *ctx, __u32 type)
 {
 	bool counts = type == AX_EVENT_CONNECT || (outside_counts && accepted_counts(ctx));
@@ -346,6 +358,15 @@ static __always_inline void connected(struct bpf_sock_ops *ctx)
 	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_USER_TIMEOUT, &none, sizeof(none));
 }
 
+static __always_inline void established_as(struct bpf_sock_ops *ctx, __u32 type)
+{
+	if (type == AX_EVENT_CONNECT)
+		connected(ctx);
+	else if (accepts_any)
+		accept_count(ctx);
+	connection(ctx, type);
+}
+
 /* Before Linux 6.15 the next try may come long after the wait is over. TCP is to give up with it
  * then, unless the app has a time-out of its own. */
 static __always_inline void end_in_time(struct bpf_sock_ops *ctx, struct ax_asked *a)
@@ -407,13 +428,8 @@ int ax_sock_ops(struct bpf_sock_ops *ctx)
 		listen_begin(ctx);
 		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
-		connected(ctx);
-		connection(ctx, AX_EVENT_CONNECT);
-		break;
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
-		if (accepts_any)
-			accept_count(ctx);
-		connection(ctx, AX_EVENT_ACCEPT);
+		established_as(ctx, how_established(ctx));
 		break;
 	case BPF_SOCK_OPS_STATE_CB:
 		if (ctx->args[0] == BPF_TCP_SYN_SENT)
