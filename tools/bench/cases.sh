@@ -13,7 +13,7 @@ baselines_up() {
 	haproxy_up
 	bridge_up
 	routed_up nat 10.77.0 10.78.0
-	publish_port nat 10.78.0.2 7002 'nat*'
+	publish_port nat 10.78.0.2 'nat*' 80:7002
 	start_server_in natserver nat-echo "${on_cpu[@]}" server echo 7002
 	routed_up fwd 10.77.0 10.78.0
 	start_server_in fwdserver fwd-sink "${on_cpu[@]}" server sink 7003
@@ -57,7 +57,7 @@ bridge_up() {
 		net.ipv4.conf.br0.send_redirects=0
 	veth_into br brclient 10.77.0.2 10.77.0.1 br0
 	veth_into br brserver 10.78.0.2 10.78.0.1 br0
-	publish_port br 10.78.0.2 7001 br0
+	publish_port br 10.78.0.2 br0 80:7001
 	start_server_in brserver bridge-close "${on_cpu[@]}" server close 7001
 	wait_for 10 "the bridge's forwarding" in_netns brclient "$bench" -t 1 connect-rate \
 		10.77.0.1 80
@@ -153,6 +153,8 @@ measure_case() {
 	xdp.* | live.*) measure_xdp "$1" ;;
 	trace.*) measure_trace "$1" ;;
 	splice.*.plain | splice.*.unix) measure_splice "$1" ;;
+	expose.*.dnat | expose.*.proxy) measure_expose "$1" ;;
+	expose.*) [ -z "$ax" ] || measure_expose "$1" ;;
 	splice.*) [ -z "$ax" ] || measure_splice "$1" ;;
 	*.plain | *.nat | *.fwd | *.haproxy* | *.unshare) measure_other "$1" ;;
 	*) [ -z "$ax" ] || measure_ax "$1" ;;

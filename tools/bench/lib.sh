@@ -94,21 +94,19 @@ veth_into() {
 	fi
 	in_netns "$name" ip route add default via "$gateway"
 }
-# What a container engine sets up for a published port: address 10.77.0.1, port 80, goes to the
-# server's; everything that passes is tracked.
-publish_port() { # ROUTER SERVER_ADDRESS SERVER_PORT INSIDE_INTERFACE_PATTERN
-	in_netns "$1" nft -f - <<-RULES
-		table ip nat {
-			chain prerouting {
-				type nat hook prerouting priority dstnat;
-				ip daddr 10.77.0.1 tcp dport 80 dnat to $2:$3
-			}
-			chain postrouting {
-				type nat hook postrouting priority srcnat;
-				oifname != "$4" masquerade
-			}
-		}
-	RULES
+# What a container engine sets up for published ports: those of address 10.77.0.1 go to the server's;
+# everything that passes is tracked.
+publish_port() { # ROUTER SERVER_ADDRESS INSIDE_INTERFACE_PATTERN PORT:SERVER_PORT...
+	local router=$1 server=$2 inside=$3 pair
+	shift 3
+	{
+		printf 'table ip nat {\nchain prerouting { type nat hook prerouting priority dstnat;\n'
+		for pair; do
+			echo "ip daddr 10.77.0.1 tcp dport ${pair%:*} dnat to $server:${pair#*:}"
+		done
+		printf '}\nchain postrouting { type nat hook postrouting priority srcnat;\n'
+		printf '%s\n' "oifname != \"$inside\" masquerade" '}' '}'
+	} | in_netns "$router" nft -f -
 }
 
 # --- measuring ---
@@ -116,13 +114,14 @@ publish_port() { # ROUTER SERVER_ADDRESS SERVER_PORT INSIDE_INTERFACE_PATTERN
 record() {
 	echo "$1 $round $2" >>"$tmp/raw"
 }
-# measure CASE COMMAND...: the command is axbench's, under whatever it is measured under
+# measure CASE COMMAND...: the command is axbench's, under whatever it is measured under; with field=p99
+# before it, that one of what it prints
 measure() {
 	local name=$1 line value
 	shift
 	line=$("$@" 2>"$tmp/$name.err" </dev/null) ||
 		die "measuring $name failed: $(tail -n 3 "$tmp/$name.err" | tr '\n' ' ')"
-	value=$(sed -n 's/.*"value":\([0-9.]*\).*/\1/p' <<<"$line")
+	value=$(sed -n 's/.*"'"${field:-value}"'":\([0-9.]*\).*/\1/p' <<<"$line")
 	[ -n "$value" ] || die "measuring $name printed no value: $line"
 	record "$name" "$value"
 }

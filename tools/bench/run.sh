@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# usage: tools/bench/run.sh [AX [apps|xdp|trace|splice]]      (make bench)
+# usage: tools/bench/run.sh [AX [apps|expose|xdp|trace|splice]]      (make bench)
 #
 # Measures ax against what a user would take instead, prints a table, and writes bench.json beside
-# AX. Without AX only the other ways are measured; of ax there are four parts, which can be measured
-# alone: apps, the packets of interfaces (xdp), tracing (trace), and splicing (splice). It fails on
+# AX. Without AX only the other ways are measured; of ax there are five parts, which can be measured
+# alone: apps, exposed ports (expose), the packets of interfaces (xdp), tracing (trace), and splicing (splice). It fails on
 # errors, never on figures.
 #
 # Everything happens in a network and a mount namespace of its own (with its own /run and bpffs)
@@ -52,10 +52,10 @@ if [ $# -gt 0 ]; then
 	output=$(dirname "$1")
 	ax=$(realpath "$1")
 fi
-parts=${2:-apps xdp trace splice}
+parts=${2:-apps expose xdp trace splice}
 case $parts in
-apps | xdp | trace | splice | 'apps xdp trace splice') ;;
-*) die "there is no part '$parts': apps, xdp, trace or splice" ;;
+apps | expose | xdp | trace | splice | 'apps expose xdp trace splice') ;;
+*) die "there is no part '$parts': apps, expose, xdp, trace or splice" ;;
 esac
 bench=${AXBENCH:-$(dirname "${ax:-$(realpath .output/ax)}")/bench/axbench}
 xdpbench=$(dirname "$bench")/xdpbench
@@ -70,6 +70,7 @@ cpu_b=${allowed%%[-,]*} # the other one, for the sender of a stream
 cpu=${allowed##*[-,]}	# the one where everything runs that is on one processor
 small=b$$		# instance names are at most 8 characters; no pid has more than 7
 large=l$$
+exposer=e$$
 xdp=x$$
 pins=/sys/fs/bpf/$xdp-xdp
 agents=()
@@ -103,6 +104,8 @@ ip link set lo up
 
 # shellcheck source=tools/bench/cases.sh
 . "$here/cases.sh"
+# shellcheck source=tools/bench/expose.sh
+. "$here/expose.sh"
 # shellcheck source=tools/bench/xdp.sh
 . "$here/xdp.sh"
 # shellcheck source=tools/bench/trace.sh
@@ -150,6 +153,11 @@ measure_apps() {
 	fi
 	rows >"$tmp/rows.apps"
 }
+measure_exposing() {
+	expose_up
+	rounds "${expose_cases[@]}"
+	expose_rows >"$tmp/rows.expose"
+}
 measure_packets() {
 	xdp_up
 	rounds "${xdp_cases[@]}"
@@ -186,13 +194,14 @@ report() {
 		awk -v headlines="$QUICK" "$@" -f "$here/report.awk" "$tmp/raw" "${files[@]}"
 }
 
-declare -A titles=([apps]='apps and services' [xdp]='packets of interfaces' [trace]='tracing' [splice]='splicing')
+declare -A titles=([apps]='apps and services' [expose]='exposed ports' [xdp]='packets of interfaces' [trace]='tracing' [splice]='splicing')
 n=0
 for part in $parts; do
 	n=$((n + 1))
 	note "part $n of $(wc -w <<<"$parts"): ${titles[$part]}"
 	case $part in
 	apps) measure_apps ;;
+	expose) measure_exposing ;;
 	xdp) measure_packets ;;
 	trace) measure_tracing ;;
 	splice) measure_splicing ;;
@@ -202,7 +211,7 @@ for part in $parts; do
 	echo
 done
 mkdir -p "$output"
-report "$tmp"/rows.{apps,xdp,trace,splice} -- -v silent=1 -v json="$output/bench.json" -v kernel="$(uname -r)" \
+report "$tmp"/rows.{apps,expose,xdp,trace,splice} -- -v silent=1 -v json="$output/bench.json" -v kernel="$(uname -r)" \
 	-v load="$load" -v cpus="$(nproc)" -v milliseconds="$MILLISECONDS" -v idle="$IDLE" \
 	-v idle_wakeups="${idle_wakeups:--1}"
 note "the same as JSON, with each round: $output/bench.json"
