@@ -76,40 +76,50 @@ static __always_inline void flow_other(const struct ax_flow_key *key, const stru
 	ret->peer = f->to;
 }
 
-/* Both directions. */
+/* Both directions. (One that is over by its time may stay: what is written next takes its place.)
+ */
 static __always_inline void flow_forget(const struct ax_flow_key *key)
 {
 	struct ax_flow_key other;
 	struct ax_flow *f;
 
 	f = flow_find(key);
-	if (f) {
-		flow_other(key, f, &other);
-		flow_delete(&other);
-	}
+	if (!f)
+		return;
+	flow_other(key, f, &other);
+	flow_delete(&other);
 	flow_delete(key);
 }
 
-/* TCP's are in `flows` while they are open, else in `new_flows`. */
-static __always_inline bool flow_write(const struct ax_flow_key *key, const struct ax_flow *f)
+static __always_inline bool flow_is_open(__u8 state)
+{
+	return state & AX_FLOW_OPEN && !flow_is_closed(state);
+}
+
+/* TCP's are in `flows` while they are open, else in `new_flows`. `moved`: it was in the other one,
+ * which costs a look. */
+static __always_inline bool flow_write(const struct ax_flow_key *key, const struct ax_flow *f,
+				       bool moved)
 {
 	if (key->client.proto == IPPROTO_UDP)
 		return !bpf_map_update_elem(&udp_flows, key, f, BPF_ANY);
-	if (f->state & AX_FLOW_OPEN && !flow_is_closed(f->state)) {
+	if (flow_is_open(f->state)) {
 		if (bpf_map_update_elem(&flows, key, f, BPF_ANY))
 			return false;
-		bpf_map_delete_elem(&new_flows, key);
+		if (moved)
+			bpf_map_delete_elem(&new_flows, key);
 		return true;
 	}
 	if (bpf_map_update_elem(&new_flows, key, f, BPF_ANY))
 		return false;
-	bpf_map_delete_elem(&flows, key);
+	if (moved)
+		bpf_map_delete_elem(&flows, key);
 	return true;
 }
 
 /* (No part of its callers: the stack is small. Not all who include this need it.) */
 static __noinline __attribute__((unused)) bool flow_write_both(const struct ax_flow_key *key,
-							       const struct ax_flow *f)
+							       const struct ax_flow *f, bool moved)
 {
 	struct ax_flow back = {.to = key->peer,
 			       .client_port_be = key->client.port_be,
@@ -119,7 +129,7 @@ static __noinline __attribute__((unused)) bool flow_write_both(const struct ax_f
 	struct ax_flow_key other;
 
 	flow_other(key, f, &other);
-	return flow_write(key, f) && flow_write(&other, &back);
+	return flow_write(key, f, moved) && flow_write(&other, &back, moved);
 }
 
 /* --- what happens to a flow --- */
@@ -147,12 +157,13 @@ static __always_inline __u8 flow_next_state(__u8 state, __u8 flags, bool from_ap
 static __always_inline void flow_seen(const struct ax_flow_key *key, struct ax_flow *f, __u8 flags,
 				      bool from_app)
 {
-	struct ax_flow next = *f;
+	const struct ax_flow was = *f;
+	struct ax_flow next = was;
 
-	next.state = flow_next_state(f->state, flags, from_app);
+	next.state = flow_next_state(was.state, flags, from_app);
 	next.seen = flow_now();
-	if (next.state != f->state || next.seen != f->seen)
-		flow_write_both(key, &next);
+	if (next.state != was.state || next.seen != was.seen)
+		flow_write_both(key, &next, flow_is_open(next.state) != flow_is_open(was.state));
 }
 
 #define FLOW_PORT_FIRST 1024

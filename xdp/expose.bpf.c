@@ -122,7 +122,7 @@ static __noinline bool enter(struct __sk_buff *skb, struct visit *v, const struc
 		if (is_taken(skb, &back))
 			continue;
 		f.client_port_be = v->client_port_be = back.client.port_be;
-		return flow_write_both(&v->flow, &f);
+		return flow_write_both(&v->flow, &f, false);
 	}
 	return false;
 }

@@ -157,7 +157,7 @@ static __noinline bool enter(struct __sk_buff *skb, struct way *w, const struct 
 					 host_is_connected(skb, &back.client, &back.peer)))
 			continue;
 		f.client_port_be = w->client_port_be = back.client.port_be;
-		return flow_write_both(&w->flow, &f);
+		return flow_write_both(&w->flow, &f, false);
 	}
 	return false;
 }

@@ -19,6 +19,10 @@ expose_up() {
 		server=$((server + 1))
 		start_server_in dnatserver "dnat-$mode" "${on_cpu[@]}" server "$mode" 700$server
 	done
+	# streams that are paced (BBR) say how well the pace is guessed
+	sysctl -qw net.ipv4.tcp_congestion_control=reno
+	in_netns dnat sysctl -qw net.ipv4.tcp_congestion_control=reno
+	in_netns dnatclient sysctl -qw net.ipv4.tcp_congestion_control=reno
 	expose_proxy_up
 	[ -n "$ax" ] || return 0
 	netns_add neighbour
@@ -27,6 +31,7 @@ expose_up() {
 	ip link set neighbour up
 	in_netns neighbour ip addr add 10.76.0.2/24 dev eth0
 	in_netns neighbour ip link set eth0 up
+	in_netns neighbour sysctl -qw net.ipv4.tcp_congestion_control=reno
 	agents+=("$exposer")
 	awk -v n=10 -f "$here/config.awk" >"$tmp/exposer.yaml"
 	start_agent "$exposer" "$tmp/exposer.yaml"
