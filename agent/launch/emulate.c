@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process that answers for an app's splice(2). It serves one app, and never waits for one call
- * while others may be asked about. An app cannot have it do what it could not do itself: the
- * descriptors are its own open files, which are used as they were opened.
+ * The process that answers for an app's splice(2), and sendfile(2). It serves one app, and never
+ * waits for one call while others may be asked about. An app cannot have it do what it could not do
+ * itself: the descriptors are its own open files, which are used as they were opened.
  *
  * A task that is asked about is woken by fatal signals only (WAIT_KILLABLE_RECV), so that no call
  * is begun again of which bytes were moved already; so answers come at once, or soon.
@@ -119,13 +119,15 @@ static int open_task(pid_t tid)
 static int get_files(const struct seccomp_notif *n, struct splice_call *c)
 {
 	autoclose int task = open_task((pid_t)n->pid);
+	bool sendfile = emulate_is_sendfile(&n->data);
 	uint64_t id = n->id;
 
 	if (task < 0)
 		return -ESRCH;
-	c->in = (int)syscall(SYS_pidfd_getfd, task, (int)n->data.args[0], 0);
+	c->in = (int)syscall(SYS_pidfd_getfd, task, (int)n->data.args[sendfile ? 1 : 0], 0);
 	if (c->in >= 0)
-		c->out = (int)syscall(SYS_pidfd_getfd, task, (int)n->data.args[2], 0);
+		c->out =
+			(int)syscall(SYS_pidfd_getfd, task, (int)n->data.args[sendfile ? 0 : 2], 0);
 	if (c->in < 0 || c->out < 0)
 		return errno == EBADF ? 1 : -errno;
 	/* it lives, so the task was no other one */
@@ -140,15 +142,25 @@ static void wait_for_room(struct server *s, uint64_t id, const struct splice_cal
 		(struct waiting){.id = id, .call = *c, .until_ms = now_ms() + WAIT_MS};
 }
 
+/* False: what is asked for is the kernel's to do, or to refuse. */
+static bool read_call(const struct seccomp_data *d, struct splice_call *c)
+{
+	*c = (struct splice_call){.in = -1, .out = -1, .len = d->args[4]};
+	if (emulate_is_sendfile(d)) {
+		*c = (struct splice_call){.in = -1, .out = -1, .len = d->args[3]};
+		return !d->args[2] && c->len;
+	}
+	c->flags = (unsigned)d->args[5];
+	/* Offsets are for files. */
+	return !d->args[1] && !d->args[3] && c->len &&
+	       !(c->flags & ~(SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT));
+}
+
 static void decide(struct server *s)
 {
 	const struct seccomp_notif *n = s->asked;
-	struct splice_call c = {
-		.in = -1, .out = -1, .len = n->data.args[4], .flags = (unsigned)n->data.args[5]};
-	/* Offsets are for files; the kernel knows what is wrong with the rest. */
-	bool odd = n->data.args[1] || n->data.args[3] || !c.len ||
-		   c.flags & ~(SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT);
-	int r = odd ? 1 : get_files(n, &c);
+	struct splice_call c;
+	int r = read_call(&n->data, &c) ? get_files(n, &c) : 1;
 
 	if (r < 0) /* programs take this for files that cannot be spliced */
 		answer(s, n->id, &c, SPLICE_DONE, -EINVAL);

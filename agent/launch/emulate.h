@@ -3,8 +3,9 @@
  * splice-emulation: splice(2) waits for ever for data that was handed from socket to socket
  * (ax-splice(7)), so for apps that ask for it a process of ax's moves such data instead. The app's
  * first process installs a filter, which all that it starts have too: the kernel asks the listener
- * about each splice(). Most answers are that the kernel shall do it. When nobody has the listener
- * any more the app's splice() fails with ENOSYS.
+ * about each splice() and sendfile(), which does the same from a socket to a pipe. Most answers are
+ * that the kernel shall do it. When nobody has the listener any more the app's splice() fails with
+ * ENOSYS, as its io_uring always does.
  */
 #ifndef AX_LAUNCH_EMULATE_H
 #define AX_LAUNCH_EMULATE_H
@@ -14,6 +15,9 @@
 /* In the child, as root: installs the filter and hands the listener to the other end of the gate.
  */
 int emulate_ask(int gate, struct error *e);
+/* What was asked about: sendfile(), else splice(). */
+struct seccomp_data;
+bool emulate_is_sendfile(const struct seccomp_data *d);
 /* In the parent: waits for it, and returns the listener. If the child gave up instead, *e is what
  * it said. */
 int emulate_receive(int gate, struct error *e);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The filter that has the kernel ask about each splice(2) of an app (seccomp_unotify(2)), and its
- * listener on the way from the app's first process to whoever answers.
+ * The filter that has the kernel ask about each splice(2) and sendfile(2) of an app
+ * (seccomp_unotify(2)) and refuses io_uring, and its listener on the way from the app's first
+ * process to whoever answers.
  */
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -17,22 +18,39 @@
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
 
-/* The number of splice() in each way in which a program can make system calls here. */
+/* The numbers of splice() and sendfile() in each way in which a program can make system calls here.
+ */
 #if defined(__x86_64__)
 #define NATIVE	      AUDIT_ARCH_X86_64
 #define COMPAT	      AUDIT_ARCH_I386
 #define COMPAT_SPLICE 313
-#define OTHER_SPLICE  (0x40000000 | __NR_splice) /* x32 */
+#define OTHER_BIT     0x40000000u /* x32, whose numbers are the native ones but for this */
 #elif defined(__aarch64__)
 #define NATIVE	      AUDIT_ARCH_AARCH64
 #define COMPAT	      AUDIT_ARCH_ARM
 #define COMPAT_SPLICE 340
-#define OTHER_SPLICE  __NR_splice
+#define OTHER_BIT     0u
 #else
 #error "the number of splice() is not known here"
 #endif
+#define COMPAT_SENDFILE	  187
+#define COMPAT_SENDFILE64 239
+
+/* io_uring_setup(), io_uring_enter() and io_uring_register() have these everywhere. */
+#define RING_FIRST 425
+#define RING_LAST  427
+
+bool emulate_is_sendfile(const struct seccomp_data *d)
+{
+	uint32_t nr = (uint32_t)d->nr;
+
+	return d->arch == COMPAT ? nr == COMPAT_SENDFILE || nr == COMPAT_SENDFILE64
+				 : (nr & ~OTHER_BIT) == __NR_sendfile;
+}
 
 /*
+ * A ring's splice() is no system call that anybody could be asked about: there are no rings.
+ *
  * Without conditions but on the number: the kernel then keeps a bitmap of the calls that are let
  * through, and runs no filter for them. What is allowed by it may be speculated about as without.
  */
@@ -40,14 +58,24 @@ static int install(void)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, COMPAT, 4, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 0, 6),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, COMPAT, 6, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 0, 13),
+		/* 3: native */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_splice, 3, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OTHER_SPLICE, 2, 3),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~OTHER_BIT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_splice, 8, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_sendfile, 7, 0),
+		BPF_STMT(BPF_JMP | BPF_JA, 4),
+		/* 8: compat */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, COMPAT_SPLICE, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, COMPAT_SPLICE, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, COMPAT_SENDFILE, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, COMPAT_SENDFILE64, 2, 0),
+		/* 12: both */
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, RING_FIRST, 0, 3),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, RING_LAST, 2, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {.len = ARRAY_SIZE(code), .filter = code};

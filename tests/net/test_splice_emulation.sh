@@ -51,8 +51,9 @@ gone() {
 # --- a program that waits for edges ---
 
 for mode in private host; do
-	for pipes in '' waiting; do
+	for pipes in '' waiting sendfile; do
 		what="a proxy with splice() and ${pipes:-non-blocking} pipes in $mode mode"
+		[ "$pipes" != sendfile ] || what="a proxy with sendfile() in $mode mode"
 		# shellcheck disable=SC2086
 		serve 7001 --splice-emulation --net $mode --ip 10.77.2.1 --name relay -- \
 			"$BIN/splice_relay" 10.77.2.1 7001 10.77.1.1 7000 $pipes
@@ -66,6 +67,22 @@ for mode in private host; do
 		gone "$what"
 	done
 done
+
+# --- io_uring, whose splice() nobody is asked about ---
+
+for number in 425 426 427; do
+	is "io_uring is refused: system call $number" \
+		"$(ax run --splice-emulation -- "$PYTHON" -c "
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+r = libc.syscall($number, 8, bytes(120), 0, 0, 0, 0)
+print(r, os.strerror(ctypes.get_errno()))" 2>&1)" "-1 Function not implemented"
+done
+is "the calls beside those are not" \
+	"$(ax run --splice-emulation -- "$PYTHON" -c "
+import os, signal
+fd = signal.pidfd_send_signal(os.pidfd_open(os.getpid()), 0)
+print('good')" 2>&1)" good
 
 # --- Go ---
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * splice_relay ADDR PORT TO_ADDR TO_PORT [waiting]
+ * splice_relay ADDR PORT TO_ADDR TO_PORT [waiting|sendfile]
  *     A proxy of bytes, by splice(2) from socket to pipe and from pipe to socket, edge-triggered
- * and without blocking; "waiting": its pipes may be waited for. Where splice() is refused (ENOSYS,
- *     EINVAL) it goes on with read() and write(). Prints "ready", and of each connection that ended
- *     "end SPLICED READ": bytes that splice() got from its sockets, and that read() did.
+ *     and without blocking. waiting: its pipes may be waited for. sendfile: from socket to pipe by
+ *     sendfile(2). Where that is refused (ENOSYS, EINVAL) it goes on with read() and write().
+ *     Prints "ready", and of each connection that ended "end SPLICED READ": bytes that splice() got
+ *     from its sockets, and that read() did.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 #include "netutil.h"
 
@@ -34,6 +36,8 @@ struct relay {
 	unsigned long long spliced, was_read;
 };
 
+static int by_sendfile;
+
 static int retry(void)
 {
 	return errno == EAGAIN || errno == EINTR;
@@ -45,7 +49,8 @@ static ssize_t get(struct relay *r, struct way *w)
 	ssize_t n;
 
 	if (!w->plain) {
-		n = splice(w->from, NULL, w->pipe[1], NULL, 1 << 20, SPLICE_F_MOVE);
+		n = by_sendfile ? sendfile(w->pipe[1], w->from, NULL, 1 << 20)
+				: splice(w->from, NULL, w->pipe[1], NULL, 1 << 20, SPLICE_F_MOVE);
 		if (n > 0) {
 			w->held += (size_t)n;
 			r->spliced += (size_t)n;
@@ -157,7 +162,8 @@ int main(int argc, char **argv)
 
 	if (argc < 5)
 		return 2;
-	flags = argc > 5 ? 0 : O_NONBLOCK;
+	by_sendfile = argc > 5 && strcmp(argv[5], "sendfile") == 0;
+	flags = argc > 5 && !by_sendfile ? 0 : O_NONBLOCK;
 	signal(SIGPIPE, SIG_IGN);
 	endpoint_parse("4", argv[1], argv[2], &at);
 	endpoint_parse("4", argv[3], argv[4], &to);
