@@ -252,13 +252,19 @@ static __always_inline void wait_there(struct route_request *rq, const struct ax
 	rq->implied = true;
 }
 
-static __always_inline int route_direct(struct route_request *rq, const struct ax_vip *vip)
+/* Whether the caller may have rq->peer, as it is: 0, or enum refusal. */
+static __always_inline int judge_direct(struct route_request *rq, const struct ax_vip *vip)
 {
 	struct question q = question_of(rq, &rq->peer, vip->party);
-	int r;
 
 	rq->verdict = verdict_of(&q, &rq->peer.addr);
-	r = verdict_errno(rq->verdict);
+	return verdict_errno(rq->verdict);
+}
+
+static __always_inline int route_direct(struct route_request *rq, const struct ax_vip *vip)
+{
+	int r = judge_direct(rq, vip);
+
 	if (r < 0)
 		return refused(r);
 	if (rq->peer.proto == IPPROTO_TCP && (rq->app->wait_ms || (vip->flags & AX_VIP_WAITS)) &&

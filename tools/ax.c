@@ -5,9 +5,9 @@
 #include "tools/xdp/common.h"
 
 static const struct command *const commands[] = {
-	&cmd_agent, &cmd_run,	&cmd_exec,   &cmd_ps,	      &cmd_get,	   &cmd_status,
-	&cmd_stop,  &cmd_rm,	&cmd_logs,   &cmd_events,     &cmd_config, &cmd_service,
-	&cmd_xdp,   &cmd_trace, &cmd_doctor, &cmd_completion, &cmd_help,   NULL,
+	&cmd_agent, &cmd_run,	 &cmd_exec,	  &cmd_ps,     &cmd_get,     &cmd_status, &cmd_stop,
+	&cmd_rm,    &cmd_logs,	 &cmd_events,	  &cmd_config, &cmd_service, &cmd_policy, &cmd_xdp,
+	&cmd_trace, &cmd_doctor, &cmd_completion, &cmd_help,   NULL,
 };
 
 static const struct command ax = {

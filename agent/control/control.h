@@ -72,6 +72,13 @@
  *  {"op":"service","action":"add|set|del","name":"shop","words":{KEY:VALUE}} -> {"ok":true}
  *      or {"op":"service","action":"drain","name","backend":"web","deadline_ms":N,"undo":bool}
  *      `words` (add, set): keys of the config's `services:` and what they are there.
+ *  {"op":"explain","from":NAME,"to":NAME,"port":N,"proto":"tcp|udp"?} -> {"ok":true,
+ *      "allowed":bool,"from","from_name"?,"to","to_name"?,"port","proto","verdicts":[{"allowed":bool,
+ *      "hook","why":"rule|label|no-label|egress|host-access|loopback|dns|no-port|no-backend",
+ *      "errno"?,"backend"?,"again"?,"decides"?:RULE,"audit"?:RULE,"log"?:RULE,"from_labels"?,
+ *      "to_labels"?}]}      RULE: {"rule":N,"name"?,"text"}
+ *      NAME: an app's or its id, a service's (to), an address, or "host". A verdict for each
+ *      backend; `again`: where the receiving side asks once more.
  *  {"op":"events"} -> {"ok":true}, then one line per event until the client closes:
  *      {"event":"launch|exit|listen|unlisten|connect|accept|close|lost|health|drain|trigger",
  *       "time":UNIX_SECONDS.FRACTION,

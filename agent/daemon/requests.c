@@ -408,7 +408,7 @@ static const struct {
 	{"stop", on_stop},	    {"logs", on_logs},
 	{"apply", request_apply},   {"service", request_service},
 	{"events", on_events},	    {"enter", request_enter},
-	{"remove", request_remove},
+	{"remove", request_remove}, {"explain", request_explain},
 };
 
 void request_handle(void *arg, struct client *c, json_t *request, int fd)

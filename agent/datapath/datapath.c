@@ -74,6 +74,8 @@ static const struct program_info {
 	 "Linux 5.3"},
 	{"ax_dns_tcp", AT_SOCKET, false, "the DNS answers neighbours of this host by TCP",
 	 "Linux 5.3"},
+	{"ax_explain", AT_SOCKET, false, "'ax policy explain' does not know what holds",
+	 "Linux 5.17"},
 	{"ax_from_balancer", AT_FABRIC, false, "XDP balancers do not reach apps of this machine",
 	 "Linux 5.17"},
 	{"ax_from_backends", AT_FABRIC, false,

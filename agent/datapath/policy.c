@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "question.h"
 #include "datapath/policy.h"
 #include "datapath/priv.h"
 
@@ -137,4 +138,23 @@ int datapath_rule_hits_zero(struct datapath *dp, unsigned set, unsigned n_rules)
 	for (unsigned i = 0; i < n_rules && !r; i++)
 		r = put(dp, MAP_RULE_HITS, rule_index(set, i), v);
 	return r;
+}
+
+/* --- questions --- */
+
+int datapath_ask(struct datapath *dp, struct ax_question *x)
+{
+	struct ax_question answer = {0};
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = x, .data_size_in = sizeof(*x),
+		    .data_out = &answer, .data_size_out = sizeof(answer));
+	int fd = datapath_program_fd(dp, "ax_explain");
+
+	if (fd < 0)
+		return -EOPNOTSUPP;
+	if (bpf_prog_test_run_opts(fd, &o))
+		return -errno;
+	if (o.retval)
+		return -EIO;
+	*x = answer;
+	return 0;
 }

@@ -34,4 +34,8 @@ int datapath_rule_mark_set(struct datapath *dp, unsigned set, unsigned rule,
 int datapath_rule_hits(struct datapath *dp, unsigned set, unsigned rule, struct ax_rule_hits *ret);
 int datapath_rule_hits_zero(struct datapath *dp, unsigned set, unsigned n_rules);
 
+/* Asks the programs' own verdict; nothing is counted. -EOPNOTSUPP: see doctor. */
+struct ax_question;
+int datapath_ask(struct datapath *dp, struct ax_question *x);
+
 #endif

@@ -22,6 +22,7 @@ extern const struct command cmd_exec;
 extern const struct command cmd_get;
 extern const struct command cmd_help;
 extern const struct command cmd_logs;
+extern const struct command cmd_policy, cmd_policy_ls;
 extern const struct command cmd_ps;
 extern const struct command cmd_rm;
 extern const struct command cmd_run;

@@ -4,6 +4,7 @@
 
 const struct command_elsewhere commands_elsewhere[] = {
 	{"add", "'ax run' for an app, 'ax config apply FILE' for what lasts"},
+	{"allow", "allow: in the config's policy:, see 'ax policy'"},
 	{"annotate", "'ax run --labels K=V' when it is started, or labels: in the config"},
 	{"apply", "'ax config apply FILE'"},
 	{"attach", "'ax logs -f APP' for its output, 'ax exec APP sh' for a shell in it"},
@@ -16,6 +17,7 @@ const struct command_elsewhere commands_elsewhere[] = {
 	{"daemon", "'ax agent'"},
 	{"del", "'ax rm APP', or 'ax config apply FILE' without it"},
 	{"delete", "'ax rm APP', or 'ax config apply FILE' without it"},
+	{"deny", "deny: in the config's policy:, see 'ax policy'"},
 	{"describe", "'ax get apps -o json APP', or 'ax get services -o wide'"},
 	{"diff", "'ax config apply FILE --dry-run'"},
 	{"disable", "'ax config apply FILE' with a config that does not have it"},
@@ -24,6 +26,7 @@ const struct command_elsewhere commands_elsewhere[] = {
 	{"edit", "'ax config apply FILE' with the changed file"},
 	{"enable", "'ax config apply FILE': apps of the config are started by the agent"},
 	{"enter", "'ax exec APP sh'"},
+	{"explain", "'ax policy explain FROM TO:PORT', or 'ax xdp explain' for packets"},
 	{"expose", "'ax run -p HOSTPORT:PORT ...', or expose: in the config"},
 	{"images", "'ax ps': apps are programs of this machine, there are no images"},
 	{"info", "'ax status'"},
@@ -38,6 +41,7 @@ const struct command_elsewhere commands_elsewhere[] = {
 	{"network", "'ax get names' or 'ax status': every app has a network of its own"},
 	{"port", "'ax get servers'"},
 	{"remove", "'ax rm APP'"},
+	{"rules", "'ax policy ls', or 'ax xdp rule ls' for an interface's"},
 	{"reload", "'ax config apply FILE', or send the agent SIGHUP"},
 	{"restart", "'ax stop APP' and 'ax run' again; 'ax run --restart always' does it by "
 		    "itself"},

@@ -222,6 +222,12 @@ static int run_ps(struct cmd *c, int argc, char **argv)
 	return list_noun(c, argc, argv, &noun_apps);
 }
 
+/* ax policy ls */
+static int run_policy_ls(struct cmd *c, int argc, char **argv)
+{
+	return list_noun(c, argc, argv, &noun_policy);
+}
+
 /* ax service ls */
 static int run_service_ls(struct cmd *c, int argc, char **argv)
 {
@@ -294,5 +300,22 @@ const struct command cmd_service_ls = {
 				 "same as 'ax get services'.",
 			.own = {{options, ARRAY_SIZE(options), 0}},
 			.rest = &listed_services,
+		},
+};
+
+static const struct words listed_rules = {.kind = WORDS_ASKED, .ask = "get policy -o name"};
+
+const struct command cmd_policy_ls = {
+	.name = "policy ls",
+	.about = "list the rules, and how often each decided (as 'get policy' does)",
+	.run = run_policy_ls,
+	.syntax =
+		{
+			.usage = "ax policy ls [options] [RULE]...",
+			.about = "Lists the rules of the config in their order with how often each "
+				 "has decided, or those of the RULEs (numbers or names): the same "
+				 "as 'ax get policy'.",
+			.own = {{options, ARRAY_SIZE(options), 0}},
+			.rest = &listed_rules,
 		},
 };

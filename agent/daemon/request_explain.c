@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who may connect to whom, and which rule says so: names become addresses here, and the programs
+ * themselves are asked for the verdict (sockops/explain.bpf.c). */
+#include <arpa/inet.h>
+
+#include "daemon/requests_priv.h"
+#include "base/address.h"
+#include "control/control.h"
+#include "control/server.h"
+#include "datapath/datapath.h"
+#include "datapath/policy.h"
+#include "question.h"
+#include "registry/app_table.h"
+#include "registry/declared.h"
+#include "registry/names.h"
+#include "registry/parties.h"
+#include "registry/service_table.h"
+#include "registry/state.h"
+#include "registry/vips.h"
+#include "services/members.h"
+
+/* One end of the connection that is asked about. */
+struct end {
+	const struct app *app;		 /* that runs */
+	const struct declared *declared; /* or does not */
+	const struct service *service;
+	struct ax_addr addr;
+};
+
+struct question {
+	struct agent *a;
+	struct end from, to;
+	uint16_t port; /* host byte order */
+	uint8_t proto;
+	json_t *verdicts;
+	bool allowed; /* one of them */
+};
+
+/* --- names --- */
+
+static struct ax_addr either(const struct ax_addr *v4, const struct ax_addr *v6)
+{
+	return addr_is_zero(v4) ? *v6 : *v4;
+}
+
+/* The name without the agent's domain behind it. */
+static void plain_name(const struct agent *a, const char *text, char *buf, size_t size)
+{
+	size_t len = strlen(text), domain = strlen(a->config.dns_domain);
+
+	if (len > domain + 1 && text[len - domain - 1] == '.' &&
+	    strcasecmp(text + len - domain, a->config.dns_domain) == 0)
+		len -= domain + 1;
+	snprintf(buf, size, "%.*s", (int)len, text);
+}
+
+static void end_of_addr(struct agent *a, struct end *ret)
+{
+	const struct vip *v = vip_find(a, &ret->addr);
+
+	if (!v)
+		return;
+	ret->app = v->app;
+	ret->declared = v->app ? NULL : v->declared;
+	ret->service = v->service;
+}
+
+static struct app *app_of_id(struct agent *a, const char *text)
+{
+	char *end;
+	unsigned long id = strtoul(text, &end, 10);
+
+	return *text && !*end && id && id <= UINT32_MAX ? app_by_id(a, (uint32_t)id) : NULL;
+}
+
+static bool end_of_name(struct agent *a, const char *text, bool server, struct end *ret)
+{
+	const struct name *n = name_find(a, text);
+	struct app *app = n ? n->app : app_of_id(a, text);
+
+	if (server && n && n->service) {
+		ret->service = n->service;
+		ret->addr = either(&n->service->vip4, &n->service->vip6);
+		return true;
+	}
+	ret->app = app;
+	ret->declared = !app && n ? n->declared : NULL;
+	if (app)
+		ret->addr = either(&app->vip4, &app->vip6);
+	else if (ret->declared)
+		ret->addr = either(&n->declared->ip4, &n->declared->ip6);
+	return app || ret->declared;
+}
+
+static int end_of(struct agent *a, const char *text, bool server, struct end *ret, struct error *e)
+{
+	char name[256];
+
+	*ret = (struct end){0};
+	if (!text || !*text)
+		return error_set(e, -EINVAL, "explain goes with from, to and port");
+	if (addr_parse(text, &ret->addr) == 0) {
+		end_of_addr(a, ret);
+		return 0;
+	}
+	plain_name(a, text, name, sizeof(name));
+	if (end_of_name(a, name, server, ret))
+		return 0;
+	if (streq(name, "host")) {
+		ret->addr = either(&a->host4, &a->host6);
+		return 0;
+	}
+	return error_set(
+		e, -ENOENT,
+		"there is no app%s %.60s: give one of 'ax get names', an address, or 'host' "
+		"for this machine",
+		server ? " or service" : "", name);
+}
+
+static void put_end(json_t *j, const char *key, const struct end *e)
+{
+	char buf[32];
+
+	json_object_set_new(j, key, json_addr(&e->addr));
+	snprintf(buf, sizeof(buf), "%s_name", key);
+	if (e->service)
+		json_object_set_new(j, buf, json_string(e->service->name));
+	else if (e->app)
+		json_object_set_new(j, buf, json_string(e->app->spec.name));
+	else if (e->declared)
+		json_object_set_new(j, buf, json_string(e->declared->conf->spec.name));
+}
+
+/* --- verdicts --- */
+
+static const struct labels *labels_of(const struct agent *a, const struct end *e)
+{
+	if (e->app)
+		return &e->app->spec.labels;
+	if (!e->declared)
+		return NULL;
+	return e->declared->conf->spec.labels.n ? &e->declared->conf->spec.labels
+						: &a->config.default_labels;
+}
+
+static void put_labels(json_t *j, const char *key, const struct agent *a, const struct end *e)
+{
+	const struct labels *l = labels_of(a, e);
+	autofree char *text = l ? labels_format(l) : NULL;
+
+	if (text)
+		json_object_set_new(j, key, json_string(text));
+}
+
+static void put_rule(json_t *j, const struct agent *a, const char *key, uint32_t number)
+{
+	const struct config_rule *rule;
+	autofree char *text = NULL;
+	json_t *one;
+
+	if (!number || number > a->policy.n_rules)
+		return;
+	rule = &a->policy.rules[number - 1];
+	text = config_rule_text(rule);
+	one = json_pack("{si ss}", "rule", (int)number, "text", text ? text : "?");
+	if (one && rule->name)
+		json_object_set_new(one, "name", json_string(rule->name));
+	json_object_set_new(j, key, one);
+}
+
+static bool is_private(const struct end *e)
+{
+	return e->app && e->app->ifindex;
+}
+
+/* Where the receiving side asks; NULL: nowhere. */
+static const char *receiver_of(const struct question *q, const struct end *to)
+{
+	if (is_private(to) || is_private(&q->from))
+		return to->app || to->declared ? "fabric" : "fabric (on its way out)";
+	return to->app || to->declared ? "sk_lookup" : NULL;
+}
+
+static const char *reason_of(const struct question *q, const struct ax_question *x,
+			     const struct end *to)
+{
+	if (x->rule)
+		return "rule";
+	if (x->no_label)
+		return "no-label";
+	if (!q->from.app && !q->from.declared)
+		return "host-access";
+	if (!to->app && !to->declared)
+		return "egress";
+	return "label";
+}
+
+/* What somebody who asks `to` gets. Takes over what the programs have said. */
+static void put_verdict(struct question *q, const struct ax_question *x, const struct end *to,
+			const char *backend)
+{
+	bool client = q->from.app || q->from.declared;
+	const char *receiver = receiver_of(q, to);
+	const char *hook = !client		     ? (receiver ? receiver : "none")
+			   : q->proto == IPPROTO_UDP ? "sendmsg"
+						     : "connect";
+	json_t *j = json_pack("{sb ss ss}", "allowed", x->code == 0, "hook", hook, "why",
+			      reason_of(q, x, to));
+
+	if (!j)
+		return;
+	if (x->code)
+		json_object_set_new(j, "errno", json_string(strerrorname_np(-x->code)));
+	if (backend)
+		json_object_set_new(j, "backend", json_string(backend));
+	if (client && receiver)
+		json_object_set_new(j, "again", json_string(receiver));
+	put_rule(j, q->a, "decides", x->rule);
+	/* one that stands behind the rule that decides is not reached */
+	if (!x->rule || x->audit < x->rule)
+		put_rule(j, q->a, "audit", x->audit);
+	if (!x->rule || x->log < x->rule)
+		put_rule(j, q->a, "log", x->log);
+	put_labels(j, "from_labels", q->a, &q->from);
+	put_labels(j, "to_labels", q->a, to);
+	json_array_append_new(q->verdicts, j);
+	q->allowed |= x->code == 0;
+}
+
+/* Without the programs: the answer is known. */
+static void put_known(struct question *q, bool allowed, const char *why, const char *errno_name)
+{
+	json_t *j = json_pack("{sb ss ss}", "allowed", allowed, "hook", "connect", "why", why);
+
+	if (j && errno_name)
+		json_object_set_new(j, "errno", json_string(errno_name));
+	json_array_append_new(q->verdicts, j);
+	q->allowed |= allowed;
+}
+
+static int ask(struct question *q, const struct end *to, uint16_t port, const char *backend,
+	       struct error *e)
+{
+	const struct end *from = &q->from;
+	struct ax_question x = {
+		.from = from->addr,
+		.to = {.addr = to->addr, .port_be = htons(port), .proto = q->proto}};
+	int r;
+
+	if (from->app || from->declared)
+		x.flags |= AX_QUESTION_APP;
+	if (from->app)
+		x.cgroup = from->app->cgroup_id;
+	if (from->declared) {
+		x.party = party_told(from->declared->party);
+		x.app_flags = (from->declared->conf->spec.net == NET_HOST ? AX_APP_HOST : 0) |
+			      (from->declared->conf->spec.egress ? AX_APP_EGRESS : 0);
+	}
+	if (backend)
+		x.flags |= AX_QUESTION_BACKEND;
+	r = datapath_ask(q->a->dp, &x);
+	if (r == -EOPNOTSUPP)
+		return error_set(e, r,
+				 "this kernel has not taken the program that answers: see "
+				 "'ax doctor'");
+	if (r)
+		return error_set(e, r, "the programs cannot be asked: %s", strerror(-r));
+	if (x.code == -ESRCH)
+		return error_set(e, -ESRCH, "it ended meanwhile: ask again");
+	put_verdict(q, &x, to, backend);
+	return 0;
+}
+
+/* --- services --- */
+
+/* The backends' port; -1: the service does not have that one, 0: the same. */
+static int target_of(const struct question *q, const struct service *s)
+{
+	if (!s->conf || !s->conf->n_ports)
+		return q->port;
+	for (size_t i = 0; i < s->conf->n_ports; i++)
+		if (s->conf->ports[i].port == q->port && s->conf->ports[i].proto == q->proto)
+			return s->conf->ports[i].target;
+	return -1;
+}
+
+static int ask_member(struct question *q, const struct service_member *m, int target,
+		      struct error *e)
+{
+	uint16_t port = m->port ? m->port : (uint16_t)target;
+	struct end to = {.addr = m->addr};
+	char addr[ADDR_STRLEN], text[ADDR_STRLEN + 80];
+	const char *name;
+
+	end_of_addr(q->a, &to);
+	to.service = NULL;
+	name = to.app ? to.app->spec.name : to.declared ? to.declared->conf->spec.name : NULL;
+	snprintf(text, sizeof(text), "%s%s%s", name ? name : "", name ? " " : "",
+		 addr_port_format(&m->addr, htons(port), addr));
+	return ask(q, &to, port, text, e);
+}
+
+static int ask_service(struct question *q, struct error *e)
+{
+	const struct service *s = q->to.service;
+	autofree struct service_member *list = NULL;
+	bool v4 = addr_is_v4(&q->to.addr);
+	int target = target_of(q, s), r;
+	size_t n = 0;
+
+	if (target < 0 && q->to.app) /* a port that the address's owner has */
+		return ask(q, &q->to, q->port, NULL, e);
+	if (target < 0) {
+		put_known(q, false, "no-port", "ECONNREFUSED");
+		return 0;
+	}
+	r = service_members(q->a, s, &list, &n);
+	if (r)
+		return error_set(e, r, "out of memory");
+	for (size_t i = 0; i < n && !r; i++)
+		if (addr_is_v4(&list[i].addr) == v4)
+			r = ask_member(q, &list[i], target, e);
+	if (!r && !json_array_size(q->verdicts))
+		put_known(q, false, "no-backend", "EHOSTUNREACH");
+	return r;
+}
+
+/* --- the request --- */
+
+static bool is_loopback(const struct ax_addr *a)
+{
+	struct ax_addr one = {.b[15] = 1};
+
+	return addr_is_v4(a) ? a->b[12] == 127 : addr_eq(a, &one);
+}
+
+static int explain(struct question *q, struct error *e)
+{
+	bool client = q->from.app || q->from.declared;
+	bool ours = q->to.app || q->to.declared || q->to.service;
+
+	if (client && !ours && is_loopback(&q->to.addr)) {
+		put_known(q, true, "loopback", NULL);
+		return 0;
+	}
+	if (client && !ours && q->port == 53 && q->a->dns) {
+		put_known(q, true, "dns", NULL);
+		return 0;
+	}
+	if (!client && !ours)
+		return error_set(e, -EINVAL,
+				 "neither end is an app's or a service's: ax is not asked");
+	return q->to.service ? ask_service(q, e) : ask(q, &q->to, q->port, NULL, e);
+}
+
+void request_explain(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	json_int_t port = json_integer_value(json_object_get(j, "port"));
+	struct question q = {.a = a, .port = (uint16_t)port, .proto = IPPROTO_TCP};
+	const char *proto = json_string_value(json_object_get(j, "proto"));
+	struct error e = {0};
+	json_t *answer;
+	int r = 0;
+
+	(void)fd;
+	if (proto && streq(proto, "udp"))
+		q.proto = IPPROTO_UDP;
+	if (port < 1 || port > UINT16_MAX)
+		r = error_set(&e, -EINVAL, "explain goes with a port of 1 to 65535");
+	r = r ? r : end_of(a, json_string_value(json_object_get(j, "from")), false, &q.from, &e);
+	r = r ? r : end_of(a, json_string_value(json_object_get(j, "to")), true, &q.to, &e);
+	q.verdicts = json_array();
+	r = r ? r : explain(&q, &e);
+	if (r) {
+		json_decref(q.verdicts);
+		client_error(c, r, e.text);
+		return;
+	}
+	answer = json_pack("{sb sb si ss so}", "ok", 1, "allowed", q.allowed, "port", (int)port,
+			   "proto", q.proto == IPPROTO_UDP ? "udp" : "tcp", "verdicts", q.verdicts);
+	put_end(answer, "from", &q.from);
+	put_end(answer, "to", &q.to);
+	client_reply(c, answer, -1);
+}
