@@ -11,8 +11,10 @@
 #include "maps.bpf.h"
 #include "open_conns.bpf.h"
 
-/* That of the port, else the one that has every port. */
-static __always_inline struct ax_service *find_service(const struct ax_endpoint *ep)
+/* That of the port, else the one that has every port. (No part of its callers: their stack is
+ * small.) */
+static __noinline __attribute__((unused)) struct ax_service *
+find_service(const struct ax_endpoint *ep)
 {
 	struct ax_service *svc = bpf_map_lookup_elem(&services, ep);
 	struct ax_endpoint any = *ep;
@@ -32,19 +34,18 @@ struct choice {
 	struct ax_endpoint asked;
 	struct ax_addr client;
 	__u32 seed;   /* of chance; equal seeds choose alike */
-	__u32 sticky; /* by seed where the strategy is no hash (datagrams of one socket) */
-	__u32 tries;  /* backends that were looked at */
 	__u32 start;  /* of the walk over the ring or the backends */
+	__u16 tries;  /* backends that were looked at */
+	__u16 sticky; /* by seed where the strategy is no hash (datagrams of one socket) */
 
 	/* of choose_least_connections() */
 	__u32 best;   /* the best so far, valid with `equals` */
 	__u32 open;   /* its connections */
 	__u32 weight; /* and weight */
 	__u32 equals; /* weights of all that are as good; 0: none yet */
-	__u32 pad;
-	__u64 tried; /* bit i: the i-th backend from `start` on did not do */
+	__u64 tried;  /* bit i: the i-th backend from `start` on did not do */
 };
-_Static_assert(sizeof(struct choice) == 80, "a hole would be stack that nobody has written");
+_Static_assert(sizeof(struct choice) == 72, "a hole would be stack that nobody has written");
 
 static __always_inline void backend_endpoint(const struct ax_backend *be,
 					     const struct ax_endpoint *asked,
@@ -212,17 +213,22 @@ static __always_inline bool choose_counts(const struct ax_service *svc)
 	}
 }
 
-/* --- for callers --- */
-
 static __always_inline bool choose_more(const struct choice *c, const struct ax_service *svc)
 {
 	return svc->backends && c->tries < CHOOSE_TRIES &&
 	       c->tries < svc->backends + (svc->ring ? 1 : 0);
 }
 
+/* --- for callers --- */
+
+enum chosen {
+	CHOSEN_NONE, /* all were tried */
+	CHOSEN_GONE, /* that one is: the agent has just written another list */
+	CHOSEN,
+};
+
 /*
- * The next backend to try, as the endpoint that stands for the one that was asked. To be called
- * while choose_more(). False: that one is gone (the agent has just written another list).
+ * The next backend to try, as the endpoint that stands for the one that was asked: enum chosen.
  * Not static: the verifier then looks at it once, and not again for each try of each caller.
  */
 __weak __noinline int choose_next(struct choice *c, struct ax_service *svc, struct ax_endpoint *ret)
@@ -230,15 +236,15 @@ __weak __noinline int choose_next(struct choice *c, struct ax_service *svc, stru
 	struct ax_backend *be;
 	__u32 i;
 
-	if (!c || !svc || !ret)
-		return false;
+	if (!c || !svc || !ret || !choose_more(c, svc))
+		return CHOSEN_NONE;
 	i = choose_index(c, svc);
 	c->tries++;
 	be = i == NO_BACKEND ? NULL : backend_at(svc, i);
 	if (!be)
-		return false;
+		return CHOSEN_GONE;
 	backend_endpoint(be, &c->asked, ret);
-	return true;
+	return CHOSEN;
 }
 
 #endif

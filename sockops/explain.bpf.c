@@ -10,31 +10,30 @@
 #include "switch.bpf.h"
 
 /* By the hooks on connect and sendmsg. */
-static __always_inline int ask_switch(struct route_request *rq, const struct ax_question *x)
+static __always_inline int ask_switch(struct route_request *rq, const struct ax_app *app,
+				      const struct ax_question *x)
 {
 	const struct ax_vip *vip = bpf_map_lookup_elem(&vips, &rq->peer.addr);
-	struct found f = {.ep = rq->peer};
 
-	if (x->flags & AX_QUESTION_BACKEND) {
-		try_backend(rq, &f);
-		return f.denied;
-	}
+	if (x->flags & AX_QUESTION_BACKEND)
+		return judge_backend(rq, app, vip, &rq->peer);
 	if (!vip || vip->kind == AX_VIP_HOST)
-		return judge_world(rq, &rq->peer);
-	return judge_direct(rq, vip);
+		return judge_world(rq, app, &rq->peer);
+	return judge_direct(rq, app, &rq->peer, vip);
 }
 
 static __always_inline int ask_for_app(struct ax_question *x, __u64 *verdict)
 {
 	struct ax_app idle = {.party = x->party, .flags = x->app_flags};
 	struct route_request rq = {.peer = x->to};
+	const struct ax_app *app;
 	__u64 cgroup = x->cgroup;
 	int r;
 
-	rq.app = cgroup ? bpf_map_lookup_elem(&apps, &cgroup) : &idle;
-	if (!rq.app)
+	app = cgroup ? bpf_map_lookup_elem(&apps, &cgroup) : &idle;
+	if (!app)
 		return -ESRCH;
-	r = ask_switch(&rq, x);
+	r = ask_switch(&rq, app, x);
 	*verdict = rq.verdict;
 	return r;
 }

@@ -171,6 +171,7 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 	struct ax_service *svc;
 	__u64 v, denied = 0;
 	bool refused = false;
+	int r;
 
 	if (!local || !who || !c)
 		return SK_DROP;
@@ -180,10 +181,13 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 		return SK_DROP;
 	choice.client = who->addr;
 	choice.seed = bpf_get_prandom_u32();
-	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&choice, svc); i++) {
+	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
 		struct ax_vip *vip;
 
-		if (!choose_next(&choice, svc, &ep))
+		r = choose_next(&choice, svc, &ep);
+		if (r == CHOSEN_NONE)
+			break;
+		if (r == CHOSEN_GONE)
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
 		if (!vip)

@@ -38,7 +38,7 @@ static __always_inline void end_with_wait(struct bpf_sock_addr *ctx, struct ax_a
 
 /* Its SYN is kept for when somebody listens; without room for it, TCP's own tries have to do. */
 static __always_inline void hold(struct bpf_sock_addr *ctx, struct ax_asked *a,
-				 const struct route_request *rq)
+				 const struct route_request *rq, __u32 app)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct ax_held *h;
@@ -50,13 +50,13 @@ static __always_inline void hold(struct bpf_sock_addr *ctx, struct ax_asked *a,
 		return;
 	h->len = 0;
 	h->to = rq->peer;
-	h->app = rq->app->id;
+	h->app = app;
 	h->implied = rq->implied;
 }
 
 /* Remembers what the app asked for. A socket that is connected again (UDP) forgets the last one. */
-static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct ax_endpoint *was,
-					 const struct route_request *rq, int route)
+static __noinline int remember_peer(struct bpf_sock_addr *ctx, const struct ax_endpoint *was,
+				    const struct route_request *rq, __u32 app, int route)
 {
 	bool translated = route == ROUTE_TRANSLATED || route == ROUTE_AGENT;
 	bool needed = translated || rq->wait_ms || rq->own;
@@ -77,7 +77,7 @@ static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct
 		a->dns_app = 0;
 	__sync_fetch_and_and(&a->flags, ~AX_ASKED_OWN);
 	if (rq->own) {
-		a->app = rq->app->id;
+		a->app = app;
 		__sync_fetch_and_or(&a->flags, AX_ASKED_OWN);
 	}
 	if (translated) {
@@ -87,7 +87,7 @@ static __always_inline int remember_peer(struct bpf_sock_addr *ctx, const struct
 			open_connect(a);
 	}
 	if (rq->wait_ms)
-		hold(ctx, a, rq);
+		hold(ctx, a, rq, app);
 	return 0;
 }
 
@@ -116,12 +116,13 @@ static __noinline void bind_source(struct bpf_sock_addr *ctx, const struct ax_ad
 
 /* A socket of a host-mode app that has its port already: the agent's DNS sees the host's address.
  * Of TCP it is told when the SYN is made (asker_syn()), for then its end is, too. */
-static __noinline void remember_asker(struct bpf_sock_addr *ctx, const struct route_request *rq)
+static __noinline void remember_asker(struct bpf_sock_addr *ctx, const struct route_request *rq,
+				      __u32 app)
 {
 	struct ax_dns_port key = {.port_be = rq->local_port_be,
 				  .proto = rq->peer.proto,
 				  .v4 = addr_is_v4(&rq->peer.addr)};
-	__u32 id = rq->app->id;
+	__u32 id = app;
 	struct ax_asked *a;
 
 	if (!key.port_be)
@@ -158,17 +159,17 @@ static __always_inline bool sits_on_v4(struct bpf_sock_addr *ctx)
  * The kernel does not let it connect to IPv6: it goes to its peer's IPv4 address, if its peer
  * serves both. True: rq->peer was changed.
  */
-static __always_inline bool to_twin(struct bpf_sock_addr *ctx, struct route_request *rq)
+static __noinline bool to_twin(struct bpf_sock_addr *ctx, struct route_request *rq,
+			       const struct ax_app *app)
 {
 	struct ax_endpoint twin = rq->peer;
 	struct ax_vip *vip;
 
-	if (addr_is_v4(&rq->peer.addr) || !rq->app || !(rq->app->flags & AX_APP_HOST) ||
-	    !sits_on_v4(ctx))
+	if (addr_is_v4(&rq->peer.addr) || !(app->flags & AX_APP_HOST) || !sits_on_v4(ctx))
 		return false;
 	if (rq->own) {
 		addr_set_v4(&twin.addr, bpf_htonl(INADDR_LOOPBACK));
-		if (!listens_by_wildcard(rq->app, &twin))
+		if (!listens_by_wildcard(app, &twin))
 			return false;
 		rq->peer = twin;
 		return true;
@@ -186,31 +187,28 @@ static __always_inline bool to_twin(struct bpf_sock_addr *ctx, struct route_requ
 /* Returns 0 or a negative errno; rq->peer is where it goes. */
 static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
 {
+	const struct ax_app *app = current_app();
 	struct ax_endpoint was = rq->peer;
+	const struct ax_addr *vip;
 	int route, r;
 
-	rq->app = current_app();
-	if (!rq->app)
+	if (!app)
 		return 0;
 	rq->seed = bpf_get_prandom_u32();
-	rq->sticky = false;
 	rq->local_port_be = local_port(ctx);
-	route = route_peer(rq);
+	route = route_peer(rq, app);
 	if (route < 0)
 		return route;
-	if (to_twin(ctx, rq))
+	if (to_twin(ctx, rq, app))
 		route = ROUTE_TRANSLATED;
-	r = remember_peer(ctx, &was, rq, route);
-	if (r)
+	r = remember_peer(ctx, &was, rq, app->id, route);
+	if (r || !(app->flags & AX_APP_HOST) || route == ROUTE_OUTSIDE)
 		return r;
-	if ((rq->app->flags & AX_APP_HOST) && route != ROUTE_OUTSIDE) {
-		const struct ax_addr *vip = app_vip(rq->app, &rq->peer.addr);
-
-		if (vip)
-			bind_source(ctx, vip);
-		if (route == ROUTE_AGENT)
-			remember_asker(ctx, rq);
-	}
+	vip = app_vip(app, &rq->peer.addr);
+	if (vip)
+		bind_source(ctx, vip);
+	if (route == ROUTE_AGENT)
+		remember_asker(ctx, rq, app->id);
 	return 0;
 }
 
@@ -252,9 +250,8 @@ static __always_inline __u32 socket_seed(__u64 cookie)
 	return (cookie * 0x9e3779b97f4a7c15ull) >> 32;
 }
 
-static __always_inline int remember_reply(struct bpf_sock_addr *ctx, __u64 cookie,
-					  const struct ax_endpoint *was,
-					  const struct ax_endpoint *now)
+static __noinline int remember_reply(struct bpf_sock_addr *ctx, __u64 cookie,
+				     const struct ax_endpoint *was, const struct ax_endpoint *now)
 {
 	struct ax_udp_reply_key key = {.cookie = cookie, .from = *now};
 	struct ax_endpoint *known = bpf_map_lookup_elem(&udp_replies, &key);
@@ -272,8 +269,8 @@ static __always_inline int remember_reply(struct bpf_sock_addr *ctx, __u64 cooki
 }
 
 /* The socket now asks directly whom it had asked through a service: the answer is not turned. */
-static __always_inline void forget_reply(struct bpf_sock_addr *ctx, __u64 cookie,
-					 const struct ax_endpoint *peer)
+static __noinline void forget_reply(struct bpf_sock_addr *ctx, __u64 cookie,
+				    const struct ax_endpoint *peer)
 {
 	struct ax_udp_reply_key key = {.cookie = cookie, .from = *peer};
 	struct ax_asked *a = asked_of(ctx, false);
@@ -283,22 +280,22 @@ static __always_inline void forget_reply(struct bpf_sock_addr *ctx, __u64 cookie
 }
 
 /* Returns enum route or a negative errno. */
-static __always_inline int send_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
+static __always_inline int send_peer(struct bpf_sock_addr *ctx, struct route_request *rq,
+				     const struct ax_app *app)
 {
 	struct ax_endpoint was = rq->peer;
 	__u64 cookie;
 	int route, r;
 
-	rq->app = current_app();
-	if (!rq->app)
+	if (!app)
 		return ROUTE_OUTSIDE;
 	cookie = bpf_get_socket_cookie(ctx);
 	rq->seed = socket_seed(cookie);
 	rq->sticky = true;
 	rq->local_port_be = local_port(ctx);
-	route = route_peer(rq);
-	if (route == ROUTE_AGENT && (rq->app->flags & AX_APP_HOST))
-		remember_asker(ctx, rq);
+	route = route_peer(rq, app);
+	if (route == ROUTE_AGENT && (app->flags & AX_APP_HOST))
+		remember_asker(ctx, rq, app->id);
 	if (route == ROUTE_TRANSLATED || route == ROUTE_AGENT) {
 		r = remember_reply(ctx, cookie, &was, &rq->peer);
 		if (r)
@@ -311,40 +308,69 @@ static __always_inline int send_peer(struct bpf_sock_addr *ctx, struct route_req
 
 /* The virtual IP that a host-mode app's datagram must carry, NULL when the socket has its own. */
 static __always_inline const struct ax_addr *send_source(struct bpf_sock_addr *ctx,
-							 const struct route_request *rq, int route)
+							 const struct route_request *rq,
+							 const struct ax_app *app, int route)
 {
 	struct bpf_sock *sk = ctx->sk;
 
-	if (!rq->app || !(rq->app->flags & AX_APP_HOST) || !sk)
+	if (!app || !(app->flags & AX_APP_HOST) || !sk)
 		return NULL;
 	if (route == ROUTE_OUTSIDE)
 		return NULL;
-	return app_vip(rq->app, &rq->peer.addr);
+	return app_vip(app, &rq->peer.addr);
+}
+
+/* Answers come to the app's address, at a port that the kernel may have given the socket just now:
+ * no hook has told of it. */
+static __noinline void answers_come(struct bpf_sock_addr *ctx, __be16 port_be,
+				    const struct ax_app *app, const struct ax_addr *source)
+{
+	struct ax_endpoint ep = {.addr = *source, .port_be = port_be, .proto = IPPROTO_UDP};
+	const struct ax_ctl *c = ctl_get();
+	const struct ax_netns_app *ns;
+	struct ax_asked *a;
+
+	if (!c || !app || !(app->flags & AX_APP_HOST) ||
+	    bpf_ntohs(ep.port_be) < c->ephemeral_first || addr_is_zero(source) ||
+	    !(addr_eq(source, &app->vip4) || addr_eq(source, &app->vip6)))
+		return;
+	a = asked_of(ctx, false);
+	if (a && is_client_at(a, &ep, app->id))
+		return;
+	ns = netns_of(ctx);
+	if (!ns || !is_home(ns, app))
+		return;
+	a = a ? a : asked_of(ctx, true);
+	if (a)
+		client_at(a, &ep, app->id);
+	else
+		count(AX_COUNT_ERROR);
 }
 
 SEC("cgroup/sendmsg4")
 int ax_sendmsg4(struct bpf_sock_addr *ctx)
 {
+	const struct ax_app *app = current_app();
 	struct route_request rq = {};
 	const struct ax_addr *source;
 	struct ax_addr own;
 	int route;
 
 	peer_get4(ctx, &rq.peer);
-	route = send_peer(ctx, &rq);
+	route = send_peer(ctx, &rq, app);
 	if (route < 0)
 		return refuse(route);
 	peer_set4(ctx, &rq.peer);
-	source = send_source(ctx, &rq, route);
+	source = send_source(ctx, &rq, app, route);
 	if (source && !ctx->msg_src_ip4)
 		ctx->msg_src_ip4 = source->w[3];
 	else if (ctx->msg_src_ip4) {
 		addr_set_v4(&own, ctx->msg_src_ip4);
-		if (!is_bound4(ctx) && is_anothers(rq.app, &own))
+		if (!is_bound4(ctx) && is_anothers(app, &own))
 			return refuse(-EADDRNOTAVAIL);
 	}
 	addr_set_v4(&own, ctx->msg_src_ip4);
-	answers_come(ctx, &rq, &own);
+	answers_come(ctx, rq.local_port_be, app, &own);
 	return 1;
 }
 
@@ -361,32 +387,33 @@ static __always_inline bool source6_is_to_be_set(const struct bpf_sock_addr *ctx
 SEC("cgroup/sendmsg6")
 int ax_sendmsg6(struct bpf_sock_addr *ctx)
 {
+	const struct ax_app *app = current_app();
 	struct route_request rq = {};
 	const struct ax_addr *source;
 	struct ax_addr own;
 	int route;
 
 	peer_get6(ctx, &rq.peer);
-	route = send_peer(ctx, &rq);
+	route = send_peer(ctx, &rq, app);
 	if (route < 0)
 		return refuse(route);
 	peer_set6(ctx, &rq.peer);
-	source = send_source(ctx, &rq, route);
+	source = send_source(ctx, &rq, app, route);
 	if (source && source6_is_to_be_set(ctx)) {
 		ctx->msg_src_ip6[0] = source->w[0];
 		ctx->msg_src_ip6[1] = source->w[1];
 		ctx->msg_src_ip6[2] = source->w[2];
 		ctx->msg_src_ip6[3] = source->w[3];
-		answers_come(ctx, &rq, source);
+		answers_come(ctx, rq.local_port_be, app, source);
 		return 1;
 	}
 	own.w[0] = ctx->msg_src_ip6[0];
 	own.w[1] = ctx->msg_src_ip6[1];
 	own.w[2] = ctx->msg_src_ip6[2];
 	own.w[3] = ctx->msg_src_ip6[3];
-	if (!is_bound6(ctx, &own) && is_anothers(rq.app, &own))
+	if (!is_bound6(ctx, &own) && is_anothers(app, &own))
 		return refuse(-EADDRNOTAVAIL);
-	answers_come(ctx, &rq, &own);
+	answers_come(ctx, rq.local_port_be, app, &own);
 	return 1;
 }
 

@@ -97,40 +97,46 @@ static __always_inline struct ax_asked *listener(struct bpf_sock_ops *ctx,
 	return a;
 }
 
-/* sk_lookup finds it by the endpoint. */
-static __always_inline void bring(struct bpf_sock_ops *ctx, struct ax_endpoint *ep)
+/* sk_lookup finds it by the endpoint. A global function, as is bring_loopback(): the verifier
+ * judges its loop once, and not for each way to it. */
+__weak __noinline int bring(struct bpf_sock_ops *ctx, const struct ax_endpoint *at)
 {
+	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
 	struct ax_vip *vip;
 	long r = -1;
 
-	if (!ep->port_be)
-		return;
-	vip = bpf_map_lookup_elem(&vips, &ep->addr);
+	if (!ctx || !at || !at->port_be)
+		return 0;
+	ep = *at;
+	vip = bpf_map_lookup_elem(&vips, &ep.addr);
 	if (!vip || !(vip->flags & AX_VIP_LOCAL))
-		return;
+		return 0;
 	/* others that share the port are found when this one is closed, and it when they are */
 	for (int i = 0; r && i < AX_LISTENERS_MAX; i++) {
-		ep->pad = (__u8)i;
-		r = bpf_sock_hash_update(ctx, &listeners, ep, BPF_NOEXIST);
+		ep.pad = (__u8)i;
+		r = bpf_sock_hash_update(ctx, &listeners, &ep, BPF_NOEXIST);
 	}
 	if (r)
 		count(AX_COUNT_SERVERS_REFUSED);
+	return 0;
 }
 
-static __always_inline void bring_loopback(struct bpf_sock_ops *ctx, const struct ax_endpoint *ep,
-					   __u32 app)
+__weak __noinline int bring_loopback(struct bpf_sock_ops *ctx, const struct ax_endpoint *ep,
+				     __u32 app)
 {
-	struct ax_app_endpoint key = {.app = app, .ep = *ep};
+	struct ax_app_endpoint key = {.app = app};
 	long r = -1;
 
-	if (!ep->port_be)
-		return;
+	if (!ctx || !ep || !ep->port_be)
+		return 0;
+	key.ep = *ep;
 	for (int i = 0; r && i < AX_LISTENERS_MAX; i++) {
 		key.ep.pad = (__u8)i;
 		r = bpf_sock_hash_update(ctx, &loopback_listeners, &key, BPF_NOEXIST);
 	}
 	if (r)
 		count(AX_COUNT_SERVERS_REFUSED);
+	return 0;
 }
 
 /* Of a host-mode app, to which bind() has left the wildcard: sk_lookup keeps others away. */
@@ -155,10 +161,8 @@ static __noinline int listen_begin(struct bpf_sock_ops *ctx)
 		return 0;
 	on_wildcard(ctx, &ep, a);
 	serve(a, &ep, &s);
-	for (int i = 0; i < 2; i++) {
-		ep = a->served[i]; /* a map's key is on the stack */
-		bring(ctx, &ep);
-	}
+	bring(ctx, &a->served[0]);
+	bring(ctx, &a->served[1]);
 	bring_loopback(ctx, &a->served[2], s.app);
 	bring_loopback(ctx, &a->served[3], s.app);
 	bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);

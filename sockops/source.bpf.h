@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The source of a datagram: whose it may be, and that answers to it come in. */
+/* The source of a datagram: whose it may be. */
 #ifndef AX_SOURCE_BPF_H
 #define AX_SOURCE_BPF_H
 
@@ -48,34 +48,6 @@ static __always_inline bool is_bound6(const struct bpf_sock_addr *ctx, const str
 
 	return sk && sk->src_ip6[0] == source->w[0] && sk->src_ip6[1] == source->w[1] &&
 	       sk->src_ip6[2] == source->w[2] && sk->src_ip6[3] == source->w[3];
-}
-
-/* Answers come to the app's address, at a port that the kernel may have given the socket just now:
- * no hook has told of it. */
-static __always_inline void answers_come(struct bpf_sock_addr *ctx, const struct route_request *rq,
-					 const struct ax_addr *source)
-{
-	struct ax_endpoint ep = {
-		.addr = *source, .port_be = rq->local_port_be, .proto = IPPROTO_UDP};
-	const struct ax_ctl *c = ctl_get();
-	const struct ax_netns_app *ns;
-	struct ax_asked *a;
-
-	if (!c || !rq->app || !(rq->app->flags & AX_APP_HOST) ||
-	    bpf_ntohs(ep.port_be) < c->ephemeral_first || addr_is_zero(source) ||
-	    !(addr_eq(source, &rq->app->vip4) || addr_eq(source, &rq->app->vip6)))
-		return;
-	a = asked_of(ctx, false);
-	if (a && is_client_at(a, &ep, rq->app->id))
-		return;
-	ns = netns_of(ctx);
-	if (!ns || !is_home(ns, rq->app))
-		return;
-	a = a ? a : asked_of(ctx, true);
-	if (a)
-		client_at(a, &ep, rq->app->id);
-	else
-		count(AX_COUNT_ERROR);
 }
 
 #endif

@@ -114,8 +114,8 @@ enum route {
 	ROUTE_AGENT,	  /* `peer` was changed to the agent's DNS */
 };
 
+/* No pointer and no hole: it is given to global functions, which the verifier judges once each. */
 struct route_request {
-	struct ax_app *app;
 	__u64 verdict;		 /* out: the last one of the rules */
 	struct ax_endpoint peer; /* in: whom the app asks for; out: whom it gets */
 	__u32 seed;		 /* chooses the backend; equal seeds choose alike */
@@ -126,14 +126,16 @@ struct route_request {
 	bool own;		 /* out: to a loopback server of the app itself */
 	bool implied;		 /* out: wait_ms is the called app's, nobody asked for it */
 	bool may_map;		 /* an IPv6 socket that may be given an IPv4 peer */
+	bool pad;
 };
+_Static_assert(sizeof(struct route_request) == 48, "a hole would be stack that nobody has written");
 
 /* What a search for a backend has found so far. */
 struct found {
 	struct ax_endpoint ep;
-	struct ax_endpoint fallback; /* may be used, but nobody listens there */
-	__u32 fallback_rank;	     /* 0: there is none */
-	int denied;		     /* enum refusal of a backend that may not be had, or 0 */
+	__u16 fallback_rank; /* 0: there is none; else rq->peer may be used, but nobody listens */
+	__s16 denied;	     /* enum refusal of a backend that may not be had, or 0 */
+	__u64 fallback_verdict;
 };
 
 /* How near who does not listen is to it: runs, will be started, is only declared. */
@@ -146,86 +148,108 @@ static __always_inline __u32 nearness(const struct ax_vip *vip)
 
 /* Of the caller and whoever has that party. */
 static __always_inline struct question question_of(const struct route_request *rq,
+						   const struct ax_app *app,
 						   const struct ax_endpoint *to, __u32 party)
 {
-	return (struct question){question_parties(rq->app->party, party),
+	return (struct question){question_parties(app->party, party),
 				 question_ports(to->proto, to->port_be, rq->local_port_be)};
 }
 
 /* Whether the caller may leave ax for that address: 0, or enum refusal. */
-static __always_inline int judge_world(struct route_request *rq, const struct ax_endpoint *to)
+static __always_inline int judge_world(struct route_request *rq, const struct ax_app *app,
+				       const struct ax_endpoint *to)
 {
-	struct question q = question_of(rq, to, AX_PARTY_NONE);
+	struct question q = question_of(rq, app, to, AX_PARTY_NONE);
 
 	rq->verdict = verdict_of(&q, &to->addr);
 	if (rq->verdict & VERDICT_DENY)
 		return REFUSED_RULE;
-	if (VERDICT_RULE(rq->verdict) || (rq->app->flags & (AX_APP_HOST | AX_APP_EGRESS)))
+	if (VERDICT_RULE(rq->verdict) || (app->flags & (AX_APP_HOST | AX_APP_EGRESS)))
 		return 0;
 	return REFUSED_NO_EGRESS;
 }
 
-/* Judges f->ep. Returns true when it is good to use. */
-static __always_inline bool try_backend(struct route_request *rq, struct found *f)
+/* Whether the caller may have a backend, whose address `vip` is: 0, or enum refusal. */
+static __always_inline int judge_backend(struct route_request *rq, const struct ax_app *app,
+					 const struct ax_vip *vip, const struct ax_endpoint *ep)
 {
-	struct ax_vip *vip = bpf_map_lookup_elem(&vips, &f->ep.addr);
 	struct question q;
+
+	if (!vip) /* a fixed address outside: nothing is known of it */
+		return judge_world(rq, app, ep);
+	q = question_of(rq, app, ep, vip->party);
+	rq->verdict = party_verdict(q.parties, q.ports, &ep->addr);
+	return verdict_errno(rq->verdict);
+}
+
+/* Returns true when f->ep is good to use: it is rq->peer then. A global function: the verifier
+ * judges it once, and not for each try. */
+__weak __noinline int try_backend(struct route_request *rq, const struct ax_app *app,
+				  const struct ax_vip *vip, struct found *f, __u32 listens)
+{
 	int r;
 
-	if (!vip) { /* a fixed address outside: nothing is known of it */
-		r = judge_world(rq, &f->ep);
-	} else {
-		q = question_of(rq, &f->ep, vip->party);
-		rq->verdict = party_verdict(q.parties, q.ports, &f->ep.addr);
-		r = verdict_errno(rq->verdict);
-	}
+	if (!rq || !app || !f)
+		return false;
+	r = judge_backend(rq, app, vip, &f->ep);
 	if (r < 0) {
-		f->denied = r;
+		f->denied = (__s16)r;
 		return false;
 	}
-	if (!vip || server_of(&f->ep, vip))
+	if (!vip || listens) {
+		rq->peer = f->ep;
 		return true;
+	}
 	if (f->fallback_rank < nearness(vip)) {
-		f->fallback = f->ep;
-		f->fallback_rank = nearness(vip);
+		rq->peer = f->ep;
+		f->fallback_verdict = rq->verdict;
+		f->fallback_rank = (__u16)nearness(vip);
 	}
 	return false;
 }
 
 /* By the app's address in the family of what it asks for: that is what the backend sees. */
-static __always_inline void client_of(const struct route_request *rq, struct ax_addr *ret)
+static __always_inline void client_of(const struct route_request *rq, const struct ax_app *app,
+				      struct ax_addr *ret)
 {
 	if (addr_is_v4(&rq->peer.addr)) {
-		*ret = rq->app->vip4;
+		*ret = app->vip4;
 		ctx_branch_end();
 	} else {
-		*ret = rq->app->vip6;
+		*ret = app->vip6;
 	}
 	if (addr_is_zero(ret))
-		ret->w[3] = rq->app->id;
+		ret->w[3] = app->id;
 }
 
 /* 0; 1: a backend where nobody listens yet; or a negative errno. */
-static __noinline int choose_backend(struct route_request *rq, struct ax_service *svc)
+__weak __noinline int choose_backend(struct route_request *rq, const struct ax_app *app,
+				     struct ax_service *svc)
 {
 	struct found f = {};
 	struct choice c = {};
+	struct ax_vip *vip;
+	int r;
 
-	if (!rq || !svc)
+	if (!rq || !app || !svc)
 		return -EINVAL;
 	c.asked = rq->peer;
-	client_of(rq, &c.client);
+	client_of(rq, app, &c.client);
 	c.seed = rq->seed;
 	c.sticky = rq->sticky;
 	rq->counts = choose_counts(svc);
-	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c, svc); i++) {
-		if (choose_next(&c, svc, &f.ep) && try_backend(rq, &f)) {
-			rq->peer = f.ep;
+	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
+		r = choose_next(&c, svc, &f.ep);
+		if (r == CHOSEN_NONE)
+			break;
+		if (r == CHOSEN_GONE)
+			continue;
+		vip = bpf_map_lookup_elem(&vips, &f.ep.addr);
+		if (try_backend(rq, app, vip, &f, vip && server_of(&f.ep, vip)))
 			return 0;
-		}
 	}
 	if (f.fallback_rank) {
-		rq->peer = f.fallback;
+		rq->verdict = f.fallback_verdict; /* though others were looked at behind it */
 		return 1;
 	}
 	return f.denied ? f.denied : REFUSED_NO_BACKEND;
@@ -240,10 +264,10 @@ static __always_inline bool serves(__u32 app)
 }
 
 /* Nobody listens at rq->peer: how long to wait, who asks for `wait_ms`. */
-static __always_inline void wait_there(struct route_request *rq, const struct ax_vip *vip,
-				       __u32 wait_ms)
+static __always_inline void wait_there(struct route_request *rq, const struct ax_app *app,
+				       const struct ax_vip *vip, __u32 wait_ms)
 {
-	rq->wait_ms = wait_ms > rq->app->wait_ms ? wait_ms : rq->app->wait_ms;
+	rq->wait_ms = wait_ms > app->wait_ms ? wait_ms : app->wait_ms;
 	if (rq->wait_ms || !(vip->flags & AX_VIP_WAITS))
 		return;
 	if (vip->kind == AX_VIP_APP && !(vip->flags & AX_VIP_TELL) && serves(vip->id))
@@ -252,58 +276,58 @@ static __always_inline void wait_there(struct route_request *rq, const struct ax
 	rq->implied = true;
 }
 
-/* Whether the caller may have rq->peer, as it is: 0, or enum refusal. */
-static __always_inline int judge_direct(struct route_request *rq, const struct ax_vip *vip)
+/* Whether the caller may have `to`, as it is: 0, or enum refusal. */
+static __always_inline int judge_direct(struct route_request *rq, const struct ax_app *app,
+					const struct ax_endpoint *to, const struct ax_vip *vip)
 {
-	struct question q = question_of(rq, &rq->peer, vip->party);
+	struct question q = question_of(rq, app, to, vip->party);
 
-	rq->verdict = verdict_of(&q, &rq->peer.addr);
+	rq->verdict = verdict_of(&q, &to->addr);
 	return verdict_errno(rq->verdict);
 }
 
-static __always_inline int route_direct(struct route_request *rq, const struct ax_vip *vip)
+static __always_inline int route_direct(struct route_request *rq, const struct ax_app *app,
+					const struct ax_endpoint *to, const struct ax_vip *vip)
 {
-	int r = judge_direct(rq, vip);
+	int r = judge_direct(rq, app, to, vip);
 
 	if (r < 0)
 		return refused(r);
-	if (rq->peer.proto == IPPROTO_TCP && (rq->app->wait_ms || (vip->flags & AX_VIP_WAITS)) &&
-	    !server_of(&rq->peer, vip))
-		wait_there(rq, vip, 0);
+	if (to->proto == IPPROTO_TCP && (app->wait_ms || (vip->flags & AX_VIP_WAITS)) &&
+	    !server_of(to, vip))
+		wait_there(rq, app, vip, 0);
 	return ROUTE_DIRECT;
 }
 
-/* Of the one that was chosen, though others were looked at behind it. */
-static __noinline __u64 backend_verdict(const struct route_request *rq)
+/* Nobody serves that port. A datagram is then for the app whose own address this is: an answer to
+ * a client, most likely. */
+static __always_inline bool is_for_owner(const struct ax_endpoint *asked, const struct ax_vip *vip)
 {
-	const struct ax_vip *vip = bpf_map_lookup_elem(&vips, &rq->peer.addr);
-	struct question q = question_of(rq, &rq->peer, vip ? vip->party : AX_PARTY_NONE);
-
-	return party_verdict(q.parties, q.ports, &rq->peer.addr);
+	return asked->proto == IPPROTO_UDP && vip->kind == AX_VIP_APP;
 }
 
-static __always_inline int route_to_service(struct route_request *rq, struct ax_service *svc,
+/* `asked` is a copy of rq->peer, on the stack. */
+static __always_inline int route_to_service(struct route_request *rq, const struct ax_app *app,
+					    const struct ax_endpoint *asked, struct ax_service *svc,
 					    const struct ax_vip *vip)
 {
-	struct ax_endpoint before = rq->peer;
-	int r = choose_backend(rq, svc);
+	int r = choose_backend(rq, app, svc);
+	struct ax_addr to;
 
 	if (r == 1) {
-		rq->verdict = backend_verdict(rq);
-		/* Nobody serves that port. A datagram is then for the app whose own address this
-		 * is: an answer to a client, most likely. */
-		if (before.proto == IPPROTO_UDP && vip->kind == AX_VIP_APP) {
-			rq->peer = before;
-			return route_direct(rq, vip);
+		if (is_for_owner(asked, vip)) {
+			rq->peer = *asked;
+			return route_direct(rq, app, asked, vip);
 		}
-		vip = bpf_map_lookup_elem(&vips, &rq->peer.addr);
-		if (before.proto == IPPROTO_TCP && vip)
-			wait_there(rq, vip, svc->wait_ms);
+		to = rq->peer.addr;
+		vip = bpf_map_lookup_elem(&vips, &to);
+		if (asked->proto == IPPROTO_TCP && vip)
+			wait_there(rq, app, vip, svc->wait_ms);
 		r = 0;
 	}
 	if (r < 0)
 		return refused(r);
-	if (endpoint_eq(&before, &rq->peer))
+	if (endpoint_eq(asked, &rq->peer))
 		return ROUTE_DIRECT; /* the app that owns the shared address was chosen */
 	count(AX_COUNT_TRANSLATED);
 	return ROUTE_TRANSLATED;
@@ -321,7 +345,7 @@ static __always_inline bool to_agent_dns(struct route_request *rq, const struct 
 }
 
 /* A datagram in answer to one that came in from outside ax (see ax_to_app()). */
-static __noinline bool answers_outside(const struct route_request *rq)
+static __noinline bool answers_outside(const struct route_request *rq, const struct ax_app *app)
 {
 	struct ax_flow_key flow = {};
 
@@ -330,10 +354,10 @@ static __noinline bool answers_outside(const struct route_request *rq)
 	flow.client = rq->peer;
 	/* copied here and there: Linux 6.1 loses track of a pointer that is chosen */
 	if (addr_is_v4(&rq->peer.addr)) {
-		flow.peer.addr = rq->app->vip4;
+		flow.peer.addr = app->vip4;
 		ctx_branch_end();
 	} else {
-		flow.peer.addr = rq->app->vip6;
+		flow.peer.addr = app->vip6;
 	}
 	flow.peer.port_be = rq->local_port_be;
 	flow.peer.proto = IPPROTO_UDP;
@@ -341,8 +365,7 @@ static __noinline bool answers_outside(const struct route_request *rq)
 }
 
 /* Whether the app listens there by a wildcard, and not at that very address. */
-static __always_inline bool listens_by_wildcard(const struct ax_app *app,
-						const struct ax_endpoint *ep)
+static __noinline bool listens_by_wildcard(const struct ax_app *app, const struct ax_endpoint *ep)
 {
 	struct ax_endpoint e = *ep;
 
@@ -357,91 +380,97 @@ static __always_inline bool listens_by_wildcard(const struct ax_app *app,
  * others. TCP goes there as it is, and sk_lookup brings it to the app's socket. A datagram goes to
  * the app's own address.
  */
-static __always_inline int route_loopback(struct route_request *rq)
+static __always_inline int route_loopback(struct route_request *rq, const struct ax_app *app,
+					  const struct ax_endpoint *to)
 {
 	const struct ax_addr *vip;
 
-	if (!listens_by_wildcard(rq->app, &rq->peer))
+	if (!listens_by_wildcard(app, to))
 		return ROUTE_OUTSIDE;
-	if (rq->peer.proto == IPPROTO_TCP) {
+	if (to->proto == IPPROTO_TCP) {
 		rq->own = true;
 		return ROUTE_OUTSIDE;
 	}
-	vip = app_vip(rq->app, &rq->peer.addr);
-	if (!vip && rq->may_map && !addr_is_zero(&rq->app->vip4))
-		vip = &rq->app->vip4;
+	vip = app_vip(app, &to->addr);
+	if (!vip && rq->may_map && !addr_is_zero(&app->vip4))
+		vip = &app->vip4;
 	if (!vip)
 		return ROUTE_OUTSIDE;
 	rq->peer.addr = *vip;
 	return ROUTE_TRANSLATED;
 }
 
-static __always_inline int leave_ax(struct route_request *rq, enum route route)
+static __always_inline int leave_ax(struct route_request *rq, const struct ax_app *app,
+				    const struct ax_endpoint *to, enum route route)
 {
-	int r = judge_world(rq, &rq->peer);
+	int r = judge_world(rq, app, to);
 
 	if (!r)
 		return route;
-	if (!answers_outside(rq))
+	if (!answers_outside(rq, app))
 		return refused(r);
 	rq->verdict = 0;
 	return route;
 }
 
-static __always_inline int route_outside(struct route_request *rq, const struct ax_ctl *c)
+static __always_inline int route_outside(struct route_request *rq, const struct ax_app *app,
+					 const struct ax_endpoint *to, const struct ax_ctl *c)
 {
-	struct ax_app *app = rq->app;
-
 	if (to_agent_dns(rq, c))
 		return ROUTE_AGENT;
-	if (addr_is_loopback(&rq->peer.addr))
-		return app->flags & AX_APP_HOST ? route_loopback(rq) : ROUTE_OUTSIDE;
-	if (rq->peer.proto == IPPROTO_TCP && app->wait_ms && is_nobodys(&rq->peer.addr)) {
+	if (addr_is_loopback(&to->addr))
+		return app->flags & AX_APP_HOST ? route_loopback(rq, app, to) : ROUTE_OUTSIDE;
+	if (to->proto == IPPROTO_TCP && app->wait_ms && is_nobodys(&to->addr)) {
 		rq->wait_ms = app->wait_ms; /* whoever gets the address is judged then */
 		return ROUTE_DIRECT;
 	}
-	return leave_ax(rq, ROUTE_OUTSIDE);
+	return leave_ax(rq, app, to, ROUTE_OUTSIDE);
 }
 
-static __always_inline int find_route(struct route_request *rq)
+static __always_inline int find_route(struct route_request *rq, const struct ax_app *app)
 {
+	struct ax_endpoint to = rq->peer; /* keys are on the stack to Linux 6.1 */
 	const struct ax_ctl *c = ctl_get();
 	struct ax_vip *vip;
 
 	if (!c)
 		return ROUTE_OUTSIDE;
 	count(AX_COUNT_CONNECT);
-	vip = bpf_map_lookup_elem(&vips, &rq->peer.addr);
+	vip = bpf_map_lookup_elem(&vips, &to.addr);
 	if (!vip)
-		return route_outside(rq, c);
+		return route_outside(rq, app, &to, c);
 	if (vip->kind == AX_VIP_HOST) {
 		if (to_agent_dns(rq, c))
 			return ROUTE_AGENT;
-		return leave_ax(rq, ROUTE_DIRECT); /* the host's own daemons are outside as well */
+		/* the host's own daemons are outside as well */
+		return leave_ax(rq, app, &to, ROUTE_DIRECT);
 	}
 	if (vip->kind == AX_VIP_BALANCER) /* datagrams that answer; it serves nothing */
-		return rq->peer.proto == IPPROTO_UDP ? ROUTE_DIRECT : -ECONNREFUSED;
+		return to.proto == IPPROTO_UDP ? ROUTE_DIRECT : -ECONNREFUSED;
 	if (vip->flags & AX_VIP_SERVICES) {
-		struct ax_service *svc = find_service(&rq->peer);
+		struct ax_service *svc = find_service(&to);
 
 		if (svc)
-			return route_to_service(rq, svc, vip);
+			return route_to_service(rq, app, &to, svc, vip);
 	}
 	if (vip->kind == AX_VIP_SERVICE)
 		return -ECONNREFUSED; /* a port that the service does not have */
-	return route_direct(rq, vip);
+	return route_direct(rq, app, &to, vip);
 }
 
-/* Decides where a connect or a datagram goes. Returns enum route or a negative errno. */
-static __always_inline int route_peer(struct route_request *rq)
+/* Decides where a connect or a datagram goes. Returns enum route or a negative errno. A global
+ * function: what follows is not judged for each way in which it may end. */
+__weak __noinline int route_peer(struct route_request *rq, const struct ax_app *app)
 {
 	int r;
 
+	if (!rq || !app)
+		return -EINVAL;
 	rq->wait_ms = 0;
 	rq->implied = false;
 	rq->own = false;
 	rq->verdict = 0;
-	r = find_route(rq);
+	r = find_route(rq, app);
 	if (rq->verdict)
 		count_verdict(rq->verdict);
 	return r;

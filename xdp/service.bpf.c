@@ -83,11 +83,15 @@ static __noinline __u32 choose(const struct ax_flow_key *flow, const struct call
 	if (choose_counts(svc))
 		outside_counts = true;
 	c.seed = bpf_get_prandom_u32();
-	for (__u32 i = 0; i < CHOOSE_TRIES && choose_more(&c, svc); i++) {
+	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
 		struct ax_endpoint ep = {};
 		struct ax_vip *vip;
+		int r;
 
-		if (!choose_next(&c, svc, &ep))
+		r = choose_next(&c, svc, &ep);
+		if (r == CHOSEN_NONE)
+			break;
+		if (r == CHOSEN_GONE)
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
 		if (!vip || !vip->ifindex || !may_have(who, vip, &ep))
