@@ -69,14 +69,32 @@ bool app_spec_eq(const struct app_spec *a, const struct app_spec *b)
 void service_check_free(struct service_check *c)
 {
 	free(c->path);
+	free(c->user);
+	strv_free(&c->command);
 	*c = (struct service_check){0};
+}
+
+int service_check_copy(const struct service_check *from, struct service_check *to)
+{
+	struct service_check copy = *from;
+
+	copy.path = copy.user = NULL;
+	copy.command = (struct strv){0};
+	if (copy_string(from->path, &copy.path) < 0 || copy_string(from->user, &copy.user) < 0 ||
+	    strv_copy(&from->command, &copy.command) < 0) {
+		service_check_free(&copy);
+		return -ENOMEM;
+	}
+	*to = copy;
+	return 0;
 }
 
 bool service_check_eq(const struct service_check *a, const struct service_check *b)
 {
 	return a->type == b->type && a->port == b->port && a->status == b->status &&
 	       string_eq(a->path, b->path) && a->every_ms == b->every_ms &&
-	       a->timeout_ms == b->timeout_ms && a->fall == b->fall && a->rise == b->rise;
+	       a->timeout_ms == b->timeout_ms && a->fall == b->fall && a->rise == b->rise &&
+	       strv_eq(&a->command, &b->command) && string_eq(a->user, b->user);
 }
 
 void config_service_free(struct config_service *s)
@@ -106,7 +124,7 @@ static int copy_backend(const struct service_backend *from, struct service_backe
 static int copy_lists(const struct config_service *from, struct config_service *to)
 {
 	if (copy_string(from->name, &to->name) < 0 ||
-	    copy_string(from->check.path, &to->check.path) < 0 ||
+	    service_check_copy(&from->check, &to->check) < 0 ||
 	    expose_list_copy(&from->expose, &to->expose) < 0)
 		return -ENOMEM;
 	if (from->n_ports) {
@@ -137,10 +155,8 @@ int config_service_copy(const struct config_service *from, struct config_service
 		.wait_ms = from->wait_ms,
 		.drain_ms = from->drain_ms,
 		.splice = from->splice,
-		.check = from->check,
 	};
 
-	copy.check.path = NULL;
 	if (copy_lists(from, &copy) < 0) {
 		config_service_free(&copy);
 		return -ENOMEM;

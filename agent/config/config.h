@@ -91,18 +91,21 @@ struct service_backend {
 	uint32_t weight; /* 1..1000, 1 unless given */
 };
 
-enum check_type { CHECK_NONE, CHECK_TCP, CHECK_HTTP };
+enum check_type { CHECK_NONE, CHECK_TCP, CHECK_HTTP, CHECK_EXEC };
 
 /* How the agent finds out whether a backend serves, see health.h. */
 struct service_check {
 	enum check_type type;
-	uint16_t port;	 /* host byte order; 0: where the service sends TCP connections */
-	uint16_t status; /* http: what the backend must answer; 0: anything of 200 to 399 */
-	char *path;	 /* http: what is asked for; NULL: / */
+	uint16_t port;	     /* host byte order; 0: where the service sends TCP connections */
+	uint16_t status;     /* http: what the backend must answer; 0: anything of 200 to 399 */
+	char *path;	     /* http: what is asked for; NULL: / */
+	struct strv command; /* exec: good if it ends with 0 */
+	char *user;	     /* exec: who runs it; NULL: nobody */
 	uint32_t every_ms, timeout_ms;
 	uint16_t fall, rise; /* so many in a row make it down, and up again */
 };
 void service_check_free(struct service_check *c);
+int service_check_copy(const struct service_check *from, struct service_check *to);
 bool service_check_eq(const struct service_check *a, const struct service_check *b);
 
 struct config_service {

@@ -59,6 +59,9 @@ bool read_addresses(struct reader *r, const struct node *n, struct ax_addr *ip4,
 void read_splice(struct reader *r, const struct node *n, void *to); /* enum splice_mode */
 /* A list of ports that nobody else of the file exposes (exposes.c). */
 void read_expose(struct reader *r, const struct node *n, void *to); /* struct expose_list */
+/* A service's, and whether it has all that it needs (checks.c). */
+void read_check(struct reader *r, const struct node *n, void *to); /* struct service_check */
+void check_check(struct reader *r, const struct node *key, const struct config_service *s);
 /* A backend's share: 1 to 1000. */
 void read_weight(struct reader *r, const struct node *n, void *to); /* uint32_t */
 

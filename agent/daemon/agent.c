@@ -63,6 +63,7 @@
 #include "sections/added_services.h"
 #include "sections/probes_section.h"
 #include "sections/services_section.h"
+#include "sections/check_commands.h"
 #include "sections/triggers.h"
 #include "sections/xdp_section.h"
 #include "services/checks.h"
@@ -295,6 +296,7 @@ static int open_parts(struct agent *a, struct error *e)
 {
 	const struct event_sink sink = {.watching = is_watching, .event = send_event, .arg = a};
 	const struct health_ops health = {.open = checks_socket,
+					  .start = check_command_start,
 					  .changed = services_backend_changed,
 					  .no_way = services_backend_no_way,
 					  .why_no_way = services_no_way,
@@ -439,7 +441,7 @@ static void reap(struct agent *a)
 	int pid, status;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if (!triggers_reap(a, pid, status))
+		if (!health_reap(a->health, pid, status) && !triggers_reap(a, pid, status))
 			spawn_reap(a, pid, status);
 }
 

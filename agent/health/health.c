@@ -229,13 +229,12 @@ static void drop_unmarked(struct health_group *g)
 
 static int take_check(struct health_group *g, const struct service_check *how)
 {
-	char *path = how->path ? strdup(how->path) : NULL;
+	struct service_check copy;
 
-	if (how->path && !path)
+	if (service_check_copy(how, &copy))
 		return -ENOMEM;
-	free(g->how.path);
-	g->how = *how;
-	g->how.path = path;
+	service_check_free(&g->how);
+	g->how = copy;
 	return 0;
 }
 
@@ -287,7 +286,7 @@ struct health_group *health_group_new(struct health *h, void *owner, const char 
 
 static void group_free(struct health_group *g)
 {
-	free(g->how.path);
+	service_check_free(&g->how);
 	free(g->name);
 	free(g);
 }
@@ -363,29 +362,69 @@ static void no_way(struct health_check *c)
 		h->ops.no_way(h->ops.arg, c->group->owner, &c->target, was_down);
 }
 
+/* What is new of it, or there is none: a descriptor or a pid, else a negative errno. */
+static int begin(struct health_check *c, int *output)
+{
+	struct health_group *g = c->group;
+	struct health *h = g->h;
+	int r;
+
+	if (g->how.type == CHECK_EXEC)
+		r = h->ops.start(h->ops.arg, &c->target, &g->how, g->name, output);
+	else
+		r = h->ops.open(h->ops.arg, &c->target);
+	if (r == -EACCES)
+		no_way(c);
+	else if (r < 0 && r != -EAGAIN)
+		log_debug("health check: %s", strerror(-r));
+	return r;
+}
+
 static void turn(struct health_check *c, uint64_t now)
 {
 	struct health_group *g = c->group;
 	struct health *h = g->h;
-	int fd;
+	int r, output = -1;
 
 	c->started_ns = now;
 	c->at_ns = now + g->how.every_ms * NS_PER_MS;
-	fd = h->ops.open(h->ops.arg, &c->target);
-	if (fd == -EAGAIN)
+	r = begin(c, &output);
+	if (r == -EACCES)
+		return; /* it may be gone */
+	if (r == -EAGAIN && g->how.type == CHECK_EXEC)
+		c->at_ns = first_turn(&g->how); /* not the same ones each time */
+	if (r != -EAGAIN)
+		c->unreachable = false;
+	if (r < 0)
 		return;
-	if (fd == -EACCES) {
-		no_way(c);
-		return;
-	}
-	c->unreachable = false;
-	if (fd < 0) {
-		log_debug("health check: %s", strerror(-fd));
-		return;
-	}
 	c->at_ns = now + g->how.timeout_ms * NS_PER_MS;
-	take(c,
-	     try_start(&c->try, h->epoll, fd, &c->target.addr, c->target.port, &g->how, g->name));
+	if (g->how.type == CHECK_EXEC)
+		take(c, try_watch(&c->try, h->epoll, r, output));
+	else
+		take(c, try_start(&c->try, h->epoll, r, &c->target.addr, c->target.port, &g->how,
+				  g->name));
+}
+
+size_t health_running(const struct health *h)
+{
+	size_t n = 0;
+
+	for (const struct health_group *g = h->groups; g; g = g->next)
+		for (const struct health_check *c = g->checks; c; c = c->next)
+			n += c->try.pid > 0;
+	return n;
+}
+
+bool health_reap(struct health *h, int pid, int status)
+{
+	for (struct health_group *g = h->groups; g; g = g->next)
+		for (struct health_check *c = g->checks; c; c = c->next) {
+			if (c->try.pid != pid)
+				continue;
+			take(c, try_ended(&c->try, status));
+			return true;
+		}
+	return false;
 }
 
 void health_on_socket(struct health *h, struct loop_item *item)
@@ -417,7 +456,7 @@ void health_on_timer(struct health *h)
 		return;
 	/* a result may change the list, so it is looked through anew */
 	while ((c = due(h, now, &next))) {
-		if (c->try.item.fd >= 0)
+		if (!try_rests(&c->try))
 			take(c, try_failed(&c->try, "no answer in time", 0));
 		else
 			turn(c, now);

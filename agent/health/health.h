@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Health checks: `check:` in the config. Every target of a group is connected to once in `every`;
- * http asks for a path besides. A target counts as up until `fall` checks in a row failed, and as
- * down until `rise` succeeded.
+ * http asks for a path besides, and exec runs a command instead. A target counts as up until `fall`
+ * checks in a row failed, and as down until `rise` succeeded.
  *
  * Groups are services and targets their backends, but nothing here knows that: whoever opens this
  * is told when a target's state changes, and opens the sockets, since only he knows the way.
@@ -28,6 +28,10 @@ struct health_ops {
 	 * errno. -EAGAIN: not yet, this turn is left out; -EACCES: there is no way to it, it counts
 	 * as up; another is the agent's own trouble, and says nothing about the target. */
 	int (*open)(void *arg, const struct health_target *t);
+	/* exec: starts the command in a process group of its own; *output is a pipe with what it
+	 * says. Its pid, or as open(). */
+	int (*start)(void *arg, const struct health_target *t, const struct service_check *c,
+		     const char *name, int *output);
 	/* Up became down or the other way round; why: the last failure, for a target that is down.
 	 * May change or free the group's targets, or the group. */
 	void (*changed)(void *arg, void *owner, const struct health_target *t, bool down,
@@ -71,6 +75,11 @@ struct health_seen {
  * for in the order of health_group_set() are found at once. NULL at first. */
 struct health_seen health_look(const struct health_group *g, const struct health_target *t,
 			       const void **place);
+
+/* How many commands run. */
+size_t health_running(const struct health *h);
+/* Whether the process was a check's; status: as waitpid() has it. */
+bool health_reap(struct health *h, int pid, int status);
 
 /* For the loop: LOOP_HEALTH and LOOP_HEALTH_TIMER. */
 void health_on_socket(struct health *h, struct loop_item *item);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <arpa/inet.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "health/try.h"
 #include "base/address.h"
@@ -20,10 +22,77 @@ void try_end(struct health_try *t, int epoll)
 	if (t->item.fd >= 0)
 		loop_del(epoll, &t->item);
 	close_fd(&t->item.fd);
+	/* (before it leads its group there is nobody else; whoever reaps strangers reaps it) */
+	if (t->pid > 0 && kill(-t->pid, SIGKILL))
+		kill(t->pid, SIGKILL);
+	t->pid = 0;
 	free(t->request);
 	t->request = NULL;
 	t->sent = t->got = 0;
 }
+
+/* --- commands --- */
+
+enum try_outcome try_watch(struct health_try *t, int epoll, int pid, int output)
+{
+	t->pid = pid;
+	t->item.fd = output;
+	if (loop_add(epoll, &t->item, EPOLLIN))
+		try_end(t, epoll);
+	return TRY_GOES_ON;
+}
+
+/* The beginning is for the reason, the rest is dropped. Says whether there may be more. */
+static bool read_output(struct health_try *t)
+{
+	char buf[4096];
+	ssize_t n = read(t->item.fd, buf, sizeof(buf));
+	size_t room = sizeof(t->answer) - t->got, take = n > 0 ? (size_t)n : 0;
+
+	take = take < room ? take : room;
+	memcpy(t->answer + t->got, buf, take);
+	t->got += take;
+	return n > 0 || (n < 0 && errno == EAGAIN);
+}
+
+/* The first line, as it may stand in tables and events. */
+static void first_line(const struct health_try *t, char buf[HEALTH_ANSWER_MAX + 1])
+{
+	size_t n = 0;
+
+	for (; n < t->got && t->answer[n] != '\n'; n++)
+		buf[n] = (char)(t->answer[n] >= ' ' && t->answer[n] <= '~' ? t->answer[n] : '?');
+	buf[n] = 0;
+}
+
+enum try_outcome try_ended(struct health_try *t, int status)
+{
+	char line[HEALTH_ANSWER_MAX + 1], what[96];
+
+	t->pid = 0;
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return TRY_GOOD;
+	if (t->item.fd >= 0)
+		read_output(t);
+	first_line(t, line);
+	if (WIFEXITED(status))
+		snprintf(what, sizeof(what), "exit status %d%s%s", WEXITSTATUS(status),
+			 line[0] ? ": " : "", line);
+	else
+		snprintf(what, sizeof(what), "ended by signal %d", WTERMSIG(status));
+	return try_failed(t, what, 0);
+}
+
+static enum try_outcome on_output(struct health_try *t, int epoll)
+{
+	if (read_output(t))
+		return TRY_GOES_ON;
+	loop_del(epoll, &t->item);
+	close_fd(&t->item.fd);
+	return TRY_GOES_ON;
+}
+
+/* --- sockets --- */
 
 enum try_outcome try_start(struct health_try *t, int epoll, int fd, const struct ax_addr *addr,
 			   uint16_t port, const struct service_check *c, const char *name)
@@ -90,6 +159,8 @@ enum try_outcome try_on_socket(struct health_try *t, int epoll, const struct ser
 	int error = 0;
 	socklen_t len = sizeof(error);
 
+	if (c->type == CHECK_EXEC)
+		return on_output(t, epoll);
 	if (t->request && t->sent == strlen(t->request))
 		return read_answer(t, c);
 	if (getsockopt(t->item.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)

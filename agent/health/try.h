@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One try of a check: connect, and for http ask and read the answer's first bytes. */
+/* One try of a check: connect, and for http ask and read the answer's first bytes; or the run of a
+ * command. */
 #ifndef AX_HEALTH_TRY_H
 #define AX_HEALTH_TRY_H
 
@@ -16,10 +17,11 @@ enum try_outcome {
 };
 
 struct health_try {
-	struct loop_item item; /* LOOP_HEALTH; fd -1: none is under way */
+	struct loop_item item; /* LOOP_HEALTH; the socket or the command's output, -1: none */
+	int pid;	       /* exec: leads the command's process group; 0: none runs */
 	char *request;	       /* what is left to send is at sent */
 	size_t sent, got;
-	char answer[HEALTH_ANSWER_MAX];
+	char answer[HEALTH_ANSWER_MAX]; /* of exec: the beginning of its output */
 	char why[96]; /* of the last failure; "": the last one was good, or there was none */
 };
 
@@ -28,13 +30,25 @@ struct health_try {
 enum try_outcome try_start(struct health_try *t, int epoll, int fd, const struct ax_addr *addr,
 			   uint16_t port, const struct service_check *c, const char *name);
 
-/* Its socket is ready. */
+/* Takes a command over that was started, and the pipe that has its output. */
+enum try_outcome try_watch(struct health_try *t, int epoll, int pid, int output);
+
+/* The command has ended; status: as waitpid() has it. */
+enum try_outcome try_ended(struct health_try *t, int status);
+
+/* Neither connected nor running. */
+static inline bool try_rests(const struct health_try *t)
+{
+	return t->item.fd < 0 && !t->pid;
+}
+
+/* Its socket is ready, or there is output. */
 enum try_outcome try_on_socket(struct health_try *t, int epoll, const struct service_check *c);
 
 /* A failure that the caller has found. */
 enum try_outcome try_failed(struct health_try *t, const char *what, int error);
 
-/* Closes the socket; why stays. */
+/* Closes the socket, kills the command and what it has started; why stays. */
 void try_end(struct health_try *t, int epoll);
 
 #endif

@@ -16,10 +16,10 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "config/config.h"
-#include "launch/parts.h"
 #include "packet/trigger.h"
 #include "registry/events.h"
 #include "registry/state.h"
+#include "sections/command.h"
 
 #define RUNS_MAX 8 /* at the same time */
 
@@ -267,73 +267,6 @@ int triggers_apply(struct agent *a, struct error *e)
 
 /* --- running --- */
 
-static const char path_value[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-/* Not execvp(3): that one runs a shell with whatever has no known format. */
-static void execute(char **argv, char **env)
-{
-	char path[4096];
-
-	if (strchr(argv[0], '/')) {
-		execve(argv[0], argv, env);
-		return;
-	}
-	for (const char *p = path_value; *p;) {
-		size_t len = strcspn(p, ":");
-
-		snprintf(path, sizeof(path), "%.*s/%s", (int)len, p, argv[0]);
-		execve(path, argv, env);
-		if (errno != ENOENT && errno != ENOTDIR)
-			return;
-		p += len + (p[len] == ':');
-	}
-}
-
-static int run_env(const struct config_trigger *t, const struct launch_user *u, const char *source,
-		   struct strv *env)
-{
-	const struct {
-		const char *key, *value;
-	} vars[] = {{"PATH", path_value},	  {"HOME", u->home},   {"USER", u->name},
-		    {"LOGNAME", u->name},	  {"SHELL", u->shell}, {"AX_TRIGGER_NAME", t->name},
-		    {"AX_TRIGGER_SOURCE", source}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(vars); i++) {
-		autofree char *text = NULL;
-
-		if (asprintf(&text, "%s=%s", vars[i].key, vars[i].value) < 0 || strv_add(env, text))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* The user is looked up in here: it may take its time, and the agent has none. */
-static _Noreturn void run_child(struct agent *a, const struct config_trigger *t, int log,
-				const char *source)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct launch_user user = {0};
-	struct strv env = {0};
-	struct error e = {0};
-
-	dup2(null, 0);
-	dup2(log, 1);
-	dup2(log, 2);
-	setsid();
-	sigprocmask(SIG_SETMASK, &a->caller_mask, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	setrlimit(RLIMIT_NOFILE, &a->caller_files);
-	umask(022);
-	if (chdir("/") < 0 || launch_user_find(t->user ? t->user : "nobody", &user, &e) ||
-	    run_env(t, &user, source, &env) || launch_user_become(&user, &e)) {
-		dprintf(2, "the trigger %s cannot run: %s\n", t->name, e.text);
-		_exit(LAUNCH_FAILED);
-	}
-	execute(t->command.v, env.v);
-	dprintf(2, "cannot execute %s: %s\n", t->command.v[0], strerror(errno));
-	_exit(errno == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_NOT_EXECUTED);
-}
-
 /* An app's log cannot have that name: there is no dot in an app's. */
 static int open_log(const struct agent *a, const char *name)
 {
@@ -350,17 +283,25 @@ static int run(struct agent *a, struct trigger_run *slot, const struct config_tr
 {
 	autoclose int log = open_log(a, t->name);
 	char source[ADDR_STRLEN] = "";
+	const struct command_word words[] = {{"AX_TRIGGER_NAME", t->name},
+					     {"AX_TRIGGER_SOURCE", source}};
+	const struct command_run c = {.kind = "trigger",
+				      .name = t->name,
+				      .user = t->user,
+				      .command = &t->command,
+				      .words = words,
+				      .n_words = ARRAY_SIZE(words),
+				      .output = log,
+				      .netns = -1};
 	int pid;
 
 	if (log < 0)
 		return log;
 	if (!addr_is_zero(from))
 		addr_format(from, source);
-	pid = fork();
+	pid = command_start(a, &c);
 	if (pid < 0)
-		return -errno;
-	if (!pid)
-		run_child(a, t, log, source);
+		return pid;
 	slot->pid = pid;
 	snprintf(slot->name, sizeof(slot->name), "%s", t->name);
 	return 0;

@@ -24,18 +24,23 @@ static uint16_t check_port(const struct service *s, const struct service_member 
 	for (size_t i = 0; i < c->n_ports; i++)
 		if (c->ports[i].proto == IPPROTO_TCP)
 			return c->ports[i].target;
+	if (c->check.type == CHECK_EXEC && c->n_ports)
+		return c->ports[0].target;
 	return 0;
 }
 
-/* Not an app of the config that does not run, and not without a port. */
+/* Not an app of the config that does not run, and not without a port, which only commands can do
+ * without. */
 static bool target_of(const struct service *s, const struct service_member *m,
 		      struct health_target *ret)
 {
+	bool needed = s->conf && s->conf->check.type != CHECK_EXEC;
+
 	if (!s->conf || s->conf->check.type == CHECK_NONE || m->draining || m->declared)
 		return false;
 	*ret = (struct health_target){
 		.addr = m->addr, .port = check_port(s, m), .app = m->app ? m->app->id : 0};
-	return ret->port != 0;
+	return ret->port != 0 || !needed;
 }
 
 void checks_sync(struct agent *a, struct service *s, const struct service_member *m, size_t n)
@@ -99,6 +104,23 @@ static int open_socket(void *arg)
 		return 0;
 	close(ps->fd);
 	return -errno;
+}
+
+int checks_netns(struct agent *a, const struct health_target *t, int *fd)
+{
+	const struct app *asked = t->app ? app_by_id(a, t->app) : NULL;
+	struct vip *v = a->config.host_access ? NULL : vip_find(a, &t->addr);
+	const struct app *app = v ? v->app : NULL;
+
+	*fd = -1;
+	if (asked && asked->state == APP_STARTING)
+		return -EAGAIN;
+	if (!app)
+		return 0;
+	if (app->spec.net != NET_PRIVATE)
+		return -EACCES;
+	*fd = app->netns_fd;
+	return 0;
 }
 
 int checks_socket(void *arg, const struct health_target *t)

@@ -10,7 +10,8 @@
  *
  * With `host_access: false` the host itself does not reach apps. Then a private app is asked from
  * within its own network namespace, and a host-mode app from its own address, which policy has to
- * allow; where it does not, the backend is not checked, counts as up, and that is said.
+ * allow; where it does not, the backend is not checked, counts as up, and that is said. Commands
+ * cannot have a host-mode app's address, and do not check it then.
  */
 #ifndef AX_SERVICES_CHECKS_H
 #define AX_SERVICES_CHECKS_H
@@ -29,6 +30,10 @@ void checks_mark(const struct service *s, struct service_member *m, size_t n);
 
 /* Ends all checks of the service, and forgets what they found. */
 void checks_forget(struct service *s);
+
+/* Where a command that checks the target runs: *fd is a network namespace, -1: the host's. 0, or
+ * as struct health_ops.open has it. */
+int checks_netns(struct agent *a, const struct health_target *t, int *fd);
 
 /* struct health_ops.open; arg: the agent. */
 int checks_socket(void *arg, const struct health_target *t);

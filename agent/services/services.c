@@ -24,8 +24,8 @@
 #include "services/drain.h"
 #include "services/members.h"
 
-const char services_no_way[] = "not checked: host_access is off, and policy does not let the app "
-			       "reach itself";
+const char services_no_way[] = "not checked: host_access is off, and the app cannot be asked from "
+			       "its own address: policy does not let it, or the check is a command";
 
 /* --- to the kernel --- */
 

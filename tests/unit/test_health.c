@@ -105,8 +105,7 @@ static struct service_check check_of(const char *text)
 		config_errors_print(&errs, "text", stderr);
 		fail_msg("refused: %s", text);
 	}
-	check = c.services[0].check;
-	check.path = check.path ? strdup(check.path) : NULL;
+	assert_int_equal(service_check_copy(&c.services[0].check, &check), 0);
 	config_free(&c);
 	return check;
 }
@@ -150,6 +149,12 @@ static void the_config_says_what_is_checked(void **state)
 		     "timeout: 5s, fall: 1, rise: 100}",
 		     c);
 	assert_check("~", (struct service_check){0});
+	c = tcp;
+	c.type = CHECK_EXEC;
+	c.command = (struct strv){.v = (char *[]){"/bin/ok", "a b", NULL}, .n = 2};
+	assert_check("exec /bin/ok 'a b'", c);
+	c.user = (char[]){"daemon"};
+	assert_check("{type: exec, command: [/bin/ok, a b], user: daemon}", c);
 }
 
 int main(void)

@@ -61,6 +61,35 @@ static void cell_backends(struct table *t, const struct cell *c)
 	builder_add_to(t, &b);
 }
 
+/* Why a backend is down, or its last check failed: "web: status 503; ..." */
+static void cell_why(struct table *t, const struct cell *c)
+{
+	bool any = false;
+	struct builder b;
+	char buf[256];
+	json_t *item;
+	size_t i;
+
+	if (!builder_open(&b)) {
+		t->failed = true;
+		return;
+	}
+	json_array_foreach (json_object_get(c->item, c->key), i, item) {
+		const char *why = member_string(item, "why");
+
+		if (!why)
+			continue;
+		fprintf(b.f, "%s%s: %s", any ? "; " : "",
+			cmd_party(member_string(item, "app"), member_string(item, "address"),
+				  member_int(item, "port"), buf, sizeof(buf)),
+			why);
+		any = true;
+	}
+	if (!any)
+		fputc('-', b.f);
+	builder_add_to(t, &b);
+}
+
 static void cell_kind(struct table *t, const struct cell *c)
 {
 	table_add(t, member_true(c->item, "added")  ? "added"
@@ -79,6 +108,7 @@ static const struct column columns[] = {
 	{{.title = "WAIT", .keep = 4, .wide = true}, cell_wait, "wait_ms"},
 	{{.title = "EXPOSED", .keep = 6, .min = 12, .wide = true}, cell_list, "expose"},
 	{{.title = "BACKENDS", .keep = 12, .min = 20}, cell_backends, "backends"},
+	{{.title = "WHY", .keep = 5, .min = 12, .wide = true}, cell_why, "backends"},
 };
 
 const struct noun noun_services = {

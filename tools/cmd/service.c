@@ -10,6 +10,8 @@ static const struct words words_strategy = {.nth = strategy_nth};
 struct args {
 	struct strv ports, backends;
 	const char *ip, *wait, *drain, *check, *splice;
+	const char *check_port, *check_status, *check_user;
+	const char *check_every, *check_timeout, *check_fall, *check_rise;
 	int strategy; /* -1: not given */
 };
 
@@ -71,6 +73,41 @@ static json_t *backend_words(const char *text)
 	return one;
 }
 
+/* What --check says, as a mapping: "http /path", "exec command". */
+static void put_check(json_t *check, const char *text)
+{
+	size_t len = strcspn(text, " ");
+
+	json_object_set_new(check, "type", json_stringn(text, len));
+	if (!text[len])
+		return;
+	json_object_set_new(check, starts_with(text, "exec") ? "command" : "path",
+			    json_string(text + len + 1));
+}
+
+/* NULL: nothing is said of it. */
+static json_t *check_of_args(const struct args *a)
+{
+	const struct {
+		const char *key, *value;
+	} texts[] = {{"port", a->check_port},	    {"status", a->check_status},
+		     {"user", a->check_user},	    {"every", a->check_every},
+		     {"timeout", a->check_timeout}, {"fall", a->check_fall},
+		     {"rise", a->check_rise}};
+	json_t *check = json_object();
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (texts[i].value)
+			json_object_set_new(check, texts[i].key, json_string(texts[i].value));
+	if (!json_object_size(check)) {
+		json_decref(check);
+		return a->check ? json_string(a->check) : NULL;
+	}
+	if (a->check)
+		put_check(check, a->check);
+	return check;
+}
+
 /* Keys that were not given are not there. */
 static json_t *words_of_args(const struct args *a)
 {
@@ -79,11 +116,12 @@ static json_t *words_of_args(const struct args *a)
 	} texts[] = {{"ip", a->ip},
 		     {"wait", a->wait},
 		     {"drain", a->drain},
-		     {"check", a->check},
 		     {"splice", a->splice},
 		     {"strategy", a->strategy < 0 ? NULL : strategy_name((uint32_t)a->strategy)}};
-	json_t *j = json_object(), *list;
+	json_t *j = json_object(), *check = check_of_args(a), *list;
 
+	if (check)
+		json_object_set_new(j, "check", check);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (texts[i].value)
 			json_object_set_new(j, texts[i].key, json_string(texts[i].value));
@@ -231,8 +269,23 @@ static const struct opt options[] = {
 	 offsetof(struct args, wait), NULL},
 	{"drain", 0, OPT_STRING, "TIME", "deadline of backends that drain",
 	 offsetof(struct args, drain), NULL},
-	{"check", 0, OPT_STRING, "CHECK", "how backends are checked: tcp, http or 'http /PATH'",
+	{"check", 0, OPT_STRING, "CHECK",
+	 "how backends are checked: tcp, http, 'http /PATH' or 'exec COMMAND'",
 	 offsetof(struct args, check), NULL},
+	{"check-port", 0, OPT_STRING, "PORT", "at which port (else where connections go)",
+	 offsetof(struct args, check_port), NULL},
+	{"check-status", 0, OPT_STRING, "STATUS", "http: what is answered (else 200 to 399)",
+	 offsetof(struct args, check_status), NULL},
+	{"check-user", 0, OPT_STRING, "USER", "exec: who runs the command (else nobody)",
+	 offsetof(struct args, check_user), NULL},
+	{"check-every", 0, OPT_STRING, "TIME", "how often (2s)", offsetof(struct args, check_every),
+	 NULL},
+	{"check-timeout", 0, OPT_STRING, "TIME", "and how long one may take (1s)",
+	 offsetof(struct args, check_timeout), NULL},
+	{"check-fall", 0, OPT_STRING, "N", "so many failures in a row make it down (3)",
+	 offsetof(struct args, check_fall), NULL},
+	{"check-rise", 0, OPT_STRING, "N", "and so many successes up again (2)",
+	 offsetof(struct args, check_rise), NULL},
 	{"splice", 0, OPT_STRING, "MODE", "whether its connections are spliced: auto, on or off",
 	 offsetof(struct args, splice), NULL},
 };
