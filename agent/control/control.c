@@ -47,8 +47,8 @@ int control_connect(const char *socket_path, struct control_conn *ret, struct er
 					 "member of group ax",
 					 socket_path);
 		return error_set(e, r,
-				 "no agent answers at %s (%s): start one with 'ax agent' or "
-				 "'systemctl start ax-agent'",
+				 "no agent answers at %s (%s): start one with 'ax agent --detach' "
+				 "or 'systemctl start ax-agent'",
 				 socket_path, strerror(-r));
 	}
 	memset(ret, 0, sizeof(*ret));

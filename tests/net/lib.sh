@@ -338,7 +338,7 @@ agent_again() {
 	"${1:-$AX}" --instance "$INST" agent --config "$T/$INST.yaml" >>"$T/$INST.log" 2>&1 </dev/null &
 	AGENT=$!
 	BACKGROUND+=("$AGENT")
-	if ! wait_for -t 15 "! alive $AGENT || ax status" || ! alive "$AGENT"; then
+	if ! wait_for -t 60 "! alive $AGENT || ax status" || ! alive "$AGENT"; then
 		diag "the agent does not start:"
 		diag "$(tail -n 20 "$T/$INST.log")"
 		[ -e "$T/$INST.baseline" ] && return 1

@@ -190,7 +190,7 @@ ok "what it would have named is there" test -e "$T/victim.log"
 
 # --- words from elsewhere ---
 
-for word in list ls start kill inspect describe restart delete top enter; do
+for word in list ls start kill inspect describe restart delete top enter pull compose journalctl is-active; do
 	out=$(ax $word 2>&1)
 	is "ax $word: is no command" "$?" 2
 	like "ax $word: the word for it" "$out" "write 'ax |write 'cp'"

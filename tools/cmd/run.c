@@ -7,6 +7,7 @@
 #include "config/spec.h"
 #include "datapath/splice.h"
 #include "launch/launch.h"
+#include "tools/cmd/agent_daemon.h"
 #include "tools/cmd/commands.h"
 #include "tools/lib/assignments.h"
 
@@ -17,7 +18,7 @@ struct run_args {
 	struct strv labels, env, env_files, volumes, expose;
 	int net, restart, splice;
 	uint32_t wait_ms;
-	bool egress, detach, read_only, splice_emulation;
+	bool agent, egress, detach, read_only, splice_emulation;
 };
 
 static void run_args_free(struct run_args *a)
@@ -197,6 +198,8 @@ static int launch(struct cmd *c, const struct run_args *a, int argc, char **argv
 
 	if (spec_fill(&o.spec, a, argc, argv, &e))
 		status = cmd_usage(c, "%s", e.text);
+	else if (a->agent && agent_daemon_need(&c->inst, &e))
+		status = cmd_unable(c, &e);
 	else
 		status = start(c, &o);
 	app_spec_free(&o.spec);
@@ -304,6 +307,8 @@ static const struct opt options[] = {
 	 offsetof(struct run_args, cpus), NULL},
 	{"pids", 0, OPT_STRING, "N", "let it have so many processes and threads",
 	 offsetof(struct run_args, pids), NULL},
+	{"agent", 0, OPT_FLAG, NULL, "start an agent first ('ax agent --detach') if none runs",
+	 offsetof(struct run_args, agent), NULL},
 	{"detach", 'd', OPT_FLAG, NULL, "start it in the background; 'ax logs' prints its output",
 	 offsetof(struct run_args, detach), NULL},
 };
