@@ -114,6 +114,15 @@ enum ax_splice_told {
 
 /* Map `splice_apps`: app id -> 1: connections of this app are worth a look; id 0: of every app. */
 
+/* Map `splice_sizes`: cookie -> what was sent there since it was put in. */
+struct ax_splice_size {
+	__u64 messages;
+	__u64 bytes;
+};
+_Static_assert(sizeof(struct ax_splice_size) == 16, "struct ax_splice_size is a map value");
+/* Sockets that are looked at so at a time. */
+#define AX_SPLICE_SIZES_MAX 256
+
 /* Map `splice_count`: per-CPU array by enum ax_splice_count. Names: agent/datapath/splice_names.c.
  */
 struct ax_splice_counted {

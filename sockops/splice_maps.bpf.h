@@ -57,6 +57,13 @@ AX_SPLICE_MAP struct {
 } splice_apps SEC(".maps");
 
 AX_SPLICE_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, AX_SPLICE_SIZES_MAX);
+	__type(key, __u64);
+	__type(value, struct ax_splice_size);
+} splice_sizes SEC(".maps");
+
+AX_SPLICE_MAP struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, AX_SPLICE_COUNTS);
 	__type(key, __u32);

@@ -17,8 +17,9 @@
 #define NEEDS	 "Linux 6.5, BTF"
 #define WITHOUT	 "connections between apps are not spliced"
 
-static const char *const programs[] = {"ax_splice_ops",	 "ax_splice_msg",     "ax_splice_conns",
-				       "ax_splice_join", "ax_splice_members", "ax_splice_agent"};
+static const char *const programs[] = {"ax_splice_ops",	 "ax_splice_msg",   "ax_splice_conns",
+				       "ax_splice_join", "ax_splice_sizes", "ax_splice_members",
+				       "ax_splice_agent"};
 
 /* What outlives the agent. */
 static const char *const kept[] = {"splice_members", "splice_ends", "splice_ctl", "splice_apps",
@@ -97,9 +98,11 @@ int splice_object_open(struct splice *s, struct error *e)
 {
 	datapath_log_libbpf();
 	s->skel = splicing__open();
-	return s->skel ? 0
-		       : error_set(e, -errno, "libbpf cannot open splicing's programs: %s",
-				   strerror(errno));
+	if (!s->skel)
+		return error_set(e, -errno, "libbpf cannot open splicing's programs: %s",
+				 strerror(errno));
+	bpf_program__set_autoload(s->skel->progs.ax_splice_sizes, splice_sizes_told());
+	return 0;
 }
 
 int splice_object_load(struct splice *s, struct error *e)
@@ -261,6 +264,7 @@ void datapath_splice_close(struct splice *s)
 	ring_buffer__free(s->ring);
 	bpf_link__destroy(s->conns);
 	bpf_link__destroy(s->join);
+	bpf_link__destroy(s->sizes);
 	splicing__destroy(s->skel);
 	free(s);
 }
@@ -292,6 +296,9 @@ int datapath_splice_doctor(int (*report)(void *arg, const struct feature_report 
 		struct feature_report f = {
 			.name = programs[i] + strlen("ax_"), .cost = WITHOUT, .needs = NEEDS};
 		struct splicing *skel = splicing__open();
+
+		if (streq(programs[i], "ax_splice_sizes"))
+			f.cost = "streams are not spliced";
 
 		if (!skel)
 			return -errno;

@@ -84,6 +84,16 @@ int datapath_splice_join(struct splice *s, struct splice_pair *pairs, size_t n);
  * netns_fd count; results as above, -ENOENT also of a socket that is no member. */
 int datapath_splice_part(struct splice *s, struct splice_pair *pairs, size_t n);
 
+/* --- how large the messages are that connections' ends send (splice_sizes.c) --- */
+
+/* Counts them from now on, for n cookies of sockets (AX_SPLICE_SIZES_MAX at most; more are not
+ * counted). Every send() of the machine costs a little more until it ends: to be done for moments.
+ * -EOPNOTSUPP: this kernel does not tell (before Linux 6.3). */
+int datapath_splice_sizes_begin(struct splice *s, const uint64_t *cookies, size_t n);
+/* Of one of those, so far: zeros for others. */
+struct ax_splice_size datapath_splice_size(struct splice *s, uint64_t cookie);
+void datapath_splice_sizes_end(struct splice *s);
+
 int datapath_splice_counters(struct splice *s, struct ax_splice_counted ret[AX_SPLICE_COUNTS]);
 /* "redirected", "passed", ...; "?" for other numbers. */
 const char *datapath_splice_counter_name(unsigned counter);

@@ -13,6 +13,7 @@ struct splice {
 	struct splicing *skel;
 	struct bpf_link *conns; /* iterators */
 	struct bpf_link *join;
+	struct bpf_link *sizes; /* NULL: nothing is counted */
 	struct ring_buffer *ring;
 	uint32_t told; /* read of it: enum ax_splice_told */
 };
@@ -22,6 +23,8 @@ int splice_object_open(struct splice *s, struct error *e);
 int splice_object_load(struct splice *s, struct error *e);
 /* Iterators, and the program on the map of members. */
 int splice_attach(struct splice *s, struct error *e);
+/* Whether this kernel has a tracepoint that tells how much was sent. */
+bool splice_sizes_told(void);
 /* Writes splice_ctl; nobody has been told then. */
 int splice_ctl_set(struct splice *s, bool redirect);
 

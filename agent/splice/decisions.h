@@ -6,11 +6,16 @@
 #include "base/util.h"
 #include "splice/reason.h"
 
+/* How large the messages of a stream are. */
+enum stream_size { STREAM_UNKNOWN, STREAM_COUNTED, STREAM_SMALL, STREAM_LARGE };
+
 struct decision {
 	uint64_t client, server;   /* cookies */
 	uint64_t first_ns;	   /* when it was first seen */
 	enum splice_reason reason; /* REASON_NONE: it was joined */
 	unsigned look;		   /* the last one that saw it */
+	enum stream_size stream;
+	uint64_t stream_ns; /* since when that is so */
 	struct decision *next;
 };
 

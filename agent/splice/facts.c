@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -340,6 +341,7 @@ struct tree {
 	bool emulated;
 	enum splice_fact fact;
 	uint64_t print;
+	bool edges;
 };
 
 static bool walk_processes(struct tree *t, const char *path)
@@ -437,4 +439,62 @@ uint64_t facts_print(const char *path)
 
 	walk(&t, path, 0);
 	return t.print;
+}
+
+/* --- how they wait --- */
+
+/* "tfd: 5 events: 80000019 data: ..." */
+static bool has_edges(const char *fdinfo)
+{
+	const char *at = fdinfo;
+	unsigned events;
+
+	while ((at = strstr(at, "tfd:"))) {
+		if (sscanf(at, "tfd: %*d events: %x", &events) == 1 && events & EPOLLET)
+			return true;
+		at++;
+	}
+	return false;
+}
+
+/* An epoll set that cannot be read may have edges. */
+static bool set_has_edges(int pid, const char *fd)
+{
+	autofree char *text = NULL;
+	char path[96], link[32];
+	ssize_t n;
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, fd);
+	n = readlink(path, link, sizeof(link) - 1);
+	link[n < 0 ? 0 : n] = 0;
+	if (!streq(link, "anon_inode:[eventpoll]"))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.16s", pid, fd);
+	r = file_read(path, MAPS_MAX, &text);
+	return r ? r != -ENOENT : has_edges(text);
+}
+
+static bool add_edges(struct tree *t, int pid)
+{
+	char path[64];
+	struct dirent *d;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	if (!dir)
+		return true; /* it ended */
+	while (!t->edges && (d = readdir(dir)))
+		t->edges = d->d_name[0] != '.' && set_has_edges(pid, d->d_name);
+	closedir(dir);
+	return !t->edges;
+}
+
+bool facts_wait_for_edges(const char *path)
+{
+	struct tree t = {.each = add_edges, .left = PROCESSES_MAX, .whole = true};
+
+	walk(&t, path, 0);
+	return t.edges || !t.whole;
 }

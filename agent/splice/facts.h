@@ -38,5 +38,7 @@ enum splice_fact facts_of_cgroup(struct facts *f, const char *path, bool emulate
  * program or maps another library: cheap, and no file of theirs is opened. Libraries are told by
  * the size of what is executable. */
 uint64_t facts_print(const char *path);
+/* Whether one of these processes has an epoll set that tells of edges, or may have. */
+bool facts_wait_for_edges(const char *path);
 
 #endif

@@ -7,6 +7,7 @@
 #include "registry/state.h"
 #include "registry/vips.h"
 #include "splice/policy.h"
+#include "splice/streams.h"
 
 #define YOUNG_NS (250 * 1000 * 1000ull)
 
@@ -117,6 +118,7 @@ enum splice_mode mode_of(struct agent *a, const struct ax_endpoint *asked, const
 struct app_fact {
 	struct watched is;
 	bool joined; /* has connections that are */
+	bool edges, edges_known;
 };
 
 struct looking {
@@ -130,6 +132,8 @@ struct looking {
 	struct shares shares;
 	struct splice_pair *joins, *parts;
 	struct decision **joined; /* of each of the joins */
+	uint64_t *counts;	  /* cookies of streams' ends whose messages are to be counted */
+	size_t n_counts;
 	size_t n_joins, n_parts;
 };
 
@@ -139,6 +143,7 @@ struct question {
 	bool emulated;
 	enum splice_fact answer;
 	uint64_t print;
+	bool edges;
 };
 
 /* In this order: what changes between the two is seen the next time. */
@@ -155,6 +160,13 @@ static void ask_print(void *arg)
 	struct question *q = arg;
 
 	q->print = facts_print(q->cgroup);
+}
+
+static void ask_edges(void *arg)
+{
+	struct question *q = arg;
+
+	q->edges = facts_wait_for_edges(q->cgroup);
 }
 
 static struct app_fact *known_in_look(struct looking *l, uint32_t id)
@@ -222,6 +234,25 @@ static enum splice_reason programs_allow(struct looking *l, const struct pair *p
 	return REASON_NONE;
 }
 
+/* Asked once in a look, like the rest. */
+static bool app_waits_for_edges(struct looking *l, uint32_t id)
+{
+	const struct app *app = app_by_id(l->a, id);
+	struct app_fact *of = app ? fact_of_app(l, app) : NULL;
+	struct question q = {.edges = true};
+
+	app = app_by_id(l->a, id); /* (others may have come in) */
+	if (!app || !of || of->edges_known)
+		return !of || !app || of->edges;
+	q.cgroup = app->cgroup ? strdup(app->cgroup) : NULL;
+	if (q.cgroup)
+		work_offload(l->a->work, ask_edges, &q);
+	free(q.cgroup);
+	of->edges = q.edges;
+	of->edges_known = true;
+	return of->edges;
+}
+
 /* Apps with joined connections, by this look. */
 static void watch_anew(struct looking *l)
 {
@@ -271,7 +302,57 @@ static enum splice_mode mode_of_pair(struct agent *a, const struct pair *p)
 		       app_by_id(a, p->server->app));
 }
 
-static enum splice_reason judge(struct looking *l, const struct pair *p, const struct decision *d)
+static void set_stream(struct decision *d, enum stream_size size)
+{
+	d->stream = size;
+	d->stream_ns = time_mono_ns();
+}
+
+/* How large its messages are: what was counted, and whether it is to be counted. */
+static void size_stream(struct looking *l, const struct pair *p, struct decision *d)
+{
+	const uint64_t cookies[] = {p->client->cookie, p->server->cookie};
+	uint64_t now = time_mono_ns();
+
+	if (d->stream == STREAM_COUNTED) {
+		struct ax_splice_size a = datapath_splice_size(l->sp->programs, cookies[0]);
+		struct ax_splice_size b = datapath_splice_size(l->sp->programs, cookies[1]);
+		enum stream_size size = streams_size_of(&a, &b);
+
+		if (size || now - d->stream_ns >= STREAMS_COUNT_MS * 1000000ull)
+			set_stream(d, size);
+		return;
+	}
+	if (l->sp->counting || !streams_is_due(d, now) ||
+	    l->n_counts + ARRAY_SIZE(cookies) > AX_SPLICE_SIZES_MAX)
+		return;
+	l->counts[l->n_counts++] = cookies[0];
+	l->counts[l->n_counts++] = cookies[1];
+	set_stream(d, STREAM_COUNTED);
+}
+
+static enum splice_reason edges_of(struct looking *l, const struct pair *p)
+{
+	return app_waits_for_edges(l, p->client->app) || app_waits_for_edges(l, p->server->app)
+		       ? REASON_STREAM_EDGES
+		       : REASON_NONE;
+}
+
+static enum splice_reason judge_stream(struct looking *l, const struct pair *p, struct decision *d,
+				       enum splice_mode mode)
+{
+	enum splice_reason r;
+
+	if (d->stream == STREAM_SMALL && !streams_is_due(d, time_mono_ns()))
+		return REASON_STREAM;
+	r = programs_allow(l, p, mode);
+	if (r)
+		return r;
+	size_stream(l, p, d);
+	return d->stream == STREAM_LARGE ? edges_of(l, p) : REASON_STREAM;
+}
+
+static enum splice_reason judge(struct looking *l, const struct pair *p, struct decision *d)
 {
 	enum splice_mode mode = mode_of_pair(l->a, p);
 	enum splice_reason r = splice_allowed(mode, gate_verdict(l->sp->gate));
@@ -279,8 +360,10 @@ static enum splice_reason judge(struct looking *l, const struct pair *p, const s
 	if (r)
 		return r;
 	r = pair_fits(p);
-	if (!r && time_mono_ns() - d->first_ns < YOUNG_NS)
-		r = REASON_YOUNG;
+	if ((!r || r == REASON_STREAM) && time_mono_ns() - d->first_ns < YOUNG_NS)
+		return REASON_YOUNG;
+	if (r == REASON_STREAM)
+		return judge_stream(l, p, d, mode);
 	return r ? r : programs_allow(l, p, mode);
 }
 
@@ -301,17 +384,30 @@ static enum splice_reason judge_place(struct looking *l, const struct pair *p,
 	return REASON_FULL;
 }
 
+/* It is of that kind that waits for edges now. Files of processes are not for each look. */
+static enum splice_reason judge_joined_stream(struct looking *l, const struct pair *p,
+					      struct decision *d)
+{
+	if (d->stream != STREAM_LARGE && pair_fits(p) != REASON_STREAM)
+		return REASON_NONE;
+	if (time_mono_ns() - d->stream_ns < STREAMS_AGAIN_MS * 1000000ull)
+		return REASON_NONE;
+	set_stream(d, STREAM_LARGE);
+	return edges_of(l, p);
+}
+
 /* Why one that joined is wanted no more, or may no more be: a program can execute another one, or
  * load a library that uses splice(2). As long as the kernel is being tried, what an earlier
  * agent has joined goes on. */
-static enum splice_reason judge_joined(struct looking *l, const struct pair *p)
+static enum splice_reason judge_joined(struct looking *l, const struct pair *p, struct decision *d)
 {
 	enum splice_mode mode = mode_of_pair(l->a, p);
 	enum splice_reason r = splice_allowed(mode, gate_verdict(l->sp->gate));
 
 	if (r == REASON_GATE_WAITS)
 		r = REASON_NONE;
-	return r ? r : programs_allow(l, p, mode);
+	r = r ? r : programs_allow(l, p, mode);
+	return r ? r : judge_joined_stream(l, p, d);
 }
 
 static struct splice_end_ref end_of(const struct census *c, const struct ax_splice_conn *conn)
@@ -340,7 +436,7 @@ static void look_at(struct looking *l, const struct pair *p)
 	if (pair_holds(p))
 		l->sp->holds = true;
 	d->look = l->sp->look;
-	r = joined ? judge_joined(l, p) : judge(l, p, d);
+	r = joined ? judge_joined(l, p, d) : judge(l, p, d);
 	d->reason = r || joined ? r : judge_place(l, p, d);
 	if (d->reason == REASON_YOUNG)
 		l->sp->young = true;
@@ -392,6 +488,30 @@ static void part(struct looking *l)
 		log_warn("splicing: connections cannot be parted: %s", strerror(-r));
 }
 
+/* Ends of streams. It goes on until the next look, or a later one. */
+static void count_messages(struct looking *l)
+{
+	struct splicing *sp = l->sp;
+	int r;
+
+	if (sp->counting || !l->n_counts)
+		return;
+	sp->counting_ns = time_mono_ns();
+	r = datapath_splice_sizes_begin(sp->programs, l->counts, l->n_counts);
+	sp->counting = r == 0;
+	if (r && r != -EOPNOTSUPP && !sp->uncounted)
+		log_warn("splicing: the messages of streams cannot be counted: %s", strerror(-r));
+	sp->uncounted = r != 0;
+}
+
+static void count_no_more(struct splicing *sp)
+{
+	if (!sp->counting || time_mono_ns() - sp->counting_ns < STREAMS_COUNT_MS * 1000000ull)
+		return;
+	datapath_splice_sizes_end(sp->programs);
+	sp->counting = false;
+}
+
 /* --- a look --- */
 
 static int prepare(struct looking *l)
@@ -405,9 +525,10 @@ static int prepare(struct looking *l)
 	l->joins = calloc(n, sizeof(*l->joins));
 	l->parts = calloc(n, sizeof(*l->parts));
 	l->joined = calloc(n, sizeof(struct decision *));
+	l->counts = calloc(AX_SPLICE_SIZES_MAX, sizeof(*l->counts));
 	if (r)
 		return r;
-	if (!l->pairs || !l->facts || !l->joins || !l->parts || !l->joined)
+	if (!l->pairs || !l->facts || !l->joins || !l->parts || !l->joined || !l->counts)
 		return -ENOMEM;
 	return shares_open(l->census.conns, l->census.n, &l->shares);
 }
@@ -421,6 +542,7 @@ void look(struct agent *a, struct splicing *sp)
 	sp->unread = sp->holds = sp->young = false;
 	sp->joined = 0;
 	facts_refresh(sp->facts);
+	count_no_more(sp); /* (the numbers stay) */
 	if (!r)
 		l.n_pairs = pairs_find(l.census.conns, l.census.n, census_owns, a, l.pairs);
 	for (size_t i = 0; i < l.n_pairs; i++)
@@ -428,6 +550,7 @@ void look(struct agent *a, struct splicing *sp)
 	if (!r) {
 		join(&l);
 		part(&l);
+		count_messages(&l);
 		watch_anew(&l);
 		decisions_sweep(&sp->decisions, sp->look);
 	} else {
@@ -440,4 +563,5 @@ void look(struct agent *a, struct splicing *sp)
 	free(l.parts);
 	shares_close(&l.shares);
 	free(l.joined);
+	free(l.counts);
 }

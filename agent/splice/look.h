@@ -36,15 +36,18 @@ struct splicing {
 	uint64_t listened_ns; /* since when programs tell of new ones */
 	size_t joined;	      /* pairs, by the last look */
 	bool young;	      /* one fits but for its age */
-	uint64_t full;	      /* sockets that found too many of their app's */
-	bool unread;	      /* a member had not read all that went by TCP */
-	bool holds;	      /* or what was handed on */
-	bool leaving;  /* nobody wants any more: the programs are closed when nothing is held */
-	bool looking;  /* a work is under way */
-	unsigned busy; /* works that others may come between, and that use the programs */
-	bool outdated; /* splice_update() was called meanwhile */
-	bool stopped;  /* what an earlier agent left, too */
-	bool failed;   /* the programs could not be loaded: said once */
+	bool counting;	      /* messages of streams, since: */
+	uint64_t counting_ns;
+	bool uncounted; /* they cannot be: said once */
+	uint64_t full;	/* sockets that found too many of their app's */
+	bool unread;	/* a member had not read all that went by TCP */
+	bool holds;	/* or what was handed on */
+	bool leaving;	/* nobody wants any more: the programs are closed when nothing is held */
+	bool looking;	/* a work is under way */
+	unsigned busy;	/* works that others may come between, and that use the programs */
+	bool outdated;	/* splice_update() was called meanwhile */
+	bool stopped;	/* what an earlier agent left, too */
+	bool failed;	/* the programs could not be loaded: said once */
 };
 
 /* Between these the programs stay loaded, whatever others want. */

@@ -4,8 +4,8 @@
 #include "splice/pairs.h"
 
 /* So much may move between the two moments at which the ends of a connection are looked at. Of
- * numbers at random, one in 128 is as near. */
-#define MOVED_MAX (16 << 20)
+ * numbers at random, one in 16 is as near. */
+#define MOVED_MAX (128 << 20)
 
 static int endpoint_cmp(const struct ax_endpoint *a, const struct ax_endpoint *b)
 {

@@ -21,6 +21,7 @@ static const struct {
 	[REASON_YOUNG] = {"young", true},
 	[REASON_FEW] = {"few messages", true},
 	[REASON_STREAM] = {"stream", true},
+	[REASON_STREAM_EDGES] = {"stream, edge-triggered", true},
 	[REASON_PROGRAM] = {"uses splice(2)", true},
 	[REASON_PROGRAM_UNKNOWN] = {"may use splice(2)", true},
 	[REASON_FULL] = {"too many members", true},

@@ -20,7 +20,8 @@ enum splice_reason {
 	REASON_BLOCKING,
 	REASON_YOUNG,
 	REASON_FEW,
-	REASON_STREAM,
+	REASON_STREAM,		/* of small messages, or not known yet */
+	REASON_STREAM_EDGES,	/* of large ones, to a program that waits for edges */
 	REASON_PROGRAM,		/* uses splice(2) */
 	REASON_PROGRAM_UNKNOWN, /* may use it */
 	REASON_FULL,

@@ -9,6 +9,7 @@
 #include "registry/state.h"
 #include "splice/look.h"
 #include "splice/policy.h"
+#include "splice/streams.h"
 
 /* A connection of requests and answers lives longer than the first pause; while there are some of
  * which it is not known, pauses double up to the last. They also do, less far, while connections
@@ -128,6 +129,7 @@ static void unload(struct agent *a)
 	arm(sp, 0);
 	datapath_splice_close(sp->programs);
 	sp->programs = NULL;
+	sp->counting = false;
 	decisions_free(&sp->decisions);
 }
 
@@ -306,6 +308,8 @@ static void look_again(struct splicing *sp, unsigned told)
 		look_within(sp, PAUSE_FIRST_MS);
 	if (decisions_open(&sp->decisions))
 		look_within(sp, sp->pause_ms);
+	if (sp->counting)
+		look_within(sp, STREAMS_COUNT_MS);
 	if (sp->unread) {
 		sp->wake_ms = doubled(sp->wake_ms, WAKE_FIRST_MS,
 				      told & AX_SPLICE_TOLD_UNREAD ? WAKE_LAST_MS : PAUSE_LAST_MS);

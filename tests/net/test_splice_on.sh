@@ -178,13 +178,33 @@ has_fate proxy "uses splice(2)" "and its own connection has, too"
 ends_good "HAProxy's client gets its answers"
 stop_app "$proxy"
 
-run_app --name sink --ip 10.77.1.2 -- "$ASK" drain 10.77.1.2 7001
-sink=$APP
-wait_for -t 10 'listens $sink 7001'
-client --name client -- "$ASK" pour 10.77.1.2 7001
-has_fate client stream "a stream"
-ends_good "a stream flows"
-stop_app "$sink"
+# poured SIZE PAUSE FATE TEXT [edges]: a stream, all of whose bytes are right
+poured() {
+	local sink sink_out client client_out sent
+	run_app --name sink --ip 10.77.1.2 -- "$ASK" drain 10.77.1.2 7001 "${5:-}"
+	sink=$APP sink_out=$OUT
+	wait_for -t 10 "listens $sink 7001"
+	run_app --name client -- "$ASK" pour 10.77.1.2 7001 "$1" "$2"
+	client=$APP client_out=$OUT
+	launched client
+	if [ "$3" = spliced ]; then
+		is_spliced client "$4"
+		is "$4: in one direction" "$(bytes sink)" 0
+	else
+		has_fate client "$3" "$4"
+	fi
+	stop_app "$client"
+	wait "$sink"
+	sent=$(cat "$client_out")
+	like "$4: it flows" "$sent" '^good [1-9][0-9]+$'
+	is "$4: every byte is right" "$(cat "$sink_out")" "$sent"
+}
+poured 512 50 stream "a stream of small writes"
+poured 4096 100 stream "a stream of writes of 4 KiB"
+poured 16384 100 spliced "a stream of writes of 16 KiB"
+poured 65536 0 spliced "a stream of writes of 64 KiB"
+poured 200000 0 spliced "a stream of writes that are larger than half a buffer"
+poured 65536 200 "stream, edge-triggered" "a stream for a reader that waits for edges" edges
 
 # --- the agent is killed, and another one takes over ---
 

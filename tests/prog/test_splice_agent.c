@@ -268,6 +268,45 @@ static void test_told(void **state)
 	assert_int_equal(datapath_splice_events_read(f.s), AX_SPLICE_TOLD_NEW);
 }
 
+/* --- how large messages are --- */
+
+static void assert_size(uint64_t cookie, uint64_t messages, uint64_t bytes)
+{
+	struct ax_splice_size size = datapath_splice_size(f.s, cookie);
+
+	assert_int_equal(size.messages, messages);
+	assert_int_equal(size.bytes, bytes);
+}
+
+static void test_sizes(void **state)
+{
+	uint64_t client, server;
+	struct tcp_stream to;
+	char some[10] = {0};
+
+	(void)state;
+	open_pair(&f.pair);
+	client = end_of(f.ns, f.pair.client).cookie;
+	server = end_of(f.ns, f.pair.server).cookie;
+	to = forward(&f.pair);
+	assert_goes(&to, 100);
+	assert_size(client, 0, 0);
+	assert_int_equal(datapath_splice_sizes_begin(f.s, &client, 1), 0);
+	assert_goes(&to, 300);
+	assert_goes(&to, 500);
+	assert_int_equal(write(f.pair.client, some, 10), 10);
+	assert_size(client, 3, 810);
+	assert_size(server, 0, 0);
+	datapath_splice_sizes_end(f.s);
+	assert_int_equal(write(f.pair.client, some, 10), 10);
+	assert_size(client, 3, 810); /* and stays */
+	assert_int_equal(datapath_splice_sizes_begin(f.s, &server, 1), 0);
+	assert_int_equal(write(f.pair.server, some, 5), 5);
+	assert_int_equal(write(f.pair.client, some, 5), 5);
+	assert_size(server, 1, 5);
+	assert_size(client, 0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +320,7 @@ int main(void)
 						splice_teardown),
 		cmocka_unit_test_setup_teardown(test_stopped, splice_setup_open, splice_teardown),
 		cmocka_unit_test_setup_teardown(test_told, splice_setup_open, splice_teardown),
+		cmocka_unit_test_setup_teardown(test_sizes, splice_setup_open, splice_teardown),
 	};
 
 	return own_namespaces() ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,11 +4,13 @@
  *
  *   ask serve ADDRESS PORT [blocking]   echoes what comes on any number of connections
  *   ask ask ADDRESS PORT [blocking]     sends requests of many sizes, and waits for each one's echo
- *   ask pour ADDRESS PORT               sends and never reads
- *   ask drain ADDRESS PORT              takes one connection, reads and never sends
+ *   ask pour ADDRESS PORT SIZE [PAUSE]  sends writes of SIZE bytes and never reads; PAUSE: us
+ *                                       between two
+ *   ask drain ADDRESS PORT [edges]      takes one connection, reads and never sends; edges: it
+ *                                       waits for them, and takes a short read for the last one
  *
- * Those that ask and pour end with SIGTERM and print "good N": how many requests, or bytes. What
- * does not come within 5 s, or is wrong, is an error.
+ * Those that ask and pour end with SIGTERM and print "good N": how many requests, or bytes; who
+ * drains does at the end of what comes. What does not come within 5 s, or is wrong, is an error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,10 +28,13 @@
 
 #define SERVED_MAX  64
 #define REQUEST_MAX 20000
+#define STREAM_MAX  262144
 #define PAUSE_NS    200000 /* between requests: the machine has other tests to run */
 
 static volatile sig_atomic_t ended;
-static bool blocking;
+static bool blocking, edges;
+static size_t stream_size;
+static long pause_us;
 
 static void on_term(int sig)
 {
@@ -134,17 +140,33 @@ static void run_ask(const struct endpoint *to)
 	printf("good %lu\n", good);
 }
 
+/* A stream's bytes are told by their positions. */
+#define PERIOD 65521
+
+static unsigned char pattern[PERIOD + STREAM_MAX];
+
+static void make_pattern(void)
+{
+	unsigned seed = 1;
+
+	for (size_t i = 0; i < sizeof(pattern); i++) {
+		seed = seed * 1103515245 + 12345;
+		pattern[i] = i < PERIOD ? (unsigned char)(seed >> 16) : pattern[i - PERIOD];
+	}
+}
+
 static void run_pour(const struct endpoint *to)
 {
-	static unsigned char buf[65536];
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	const struct timespec pause = {.tv_nsec = pause_us * 1000};
 	unsigned long good = 0;
 	int fd = connected(to);
 
+	make_pattern();
 	while (!ended) {
-		send_all(fd, buf, sizeof(buf));
-		good += sizeof(buf);
-		nanosleep(&pause, NULL);
+		send_all(fd, pattern + good % PERIOD, stream_size);
+		good += stream_size;
+		if (pause_us)
+			nanosleep(&pause, NULL);
 	}
 	printf("good %lu\n", good);
 }
@@ -189,20 +211,45 @@ static void run_serve(const struct endpoint *at)
 	}
 }
 
-static void run_drain(const struct endpoint *at)
+/* Until nothing is there; by edges: until less came than was asked for. False: the end. */
+static bool drain_some(int fd, unsigned long *good)
 {
-	static unsigned char buf[65536];
-	int fd = accept(listening(at), NULL, NULL);
+	static unsigned char buf[STREAM_MAX];
 
-	set_mode(fd);
 	for (;;) {
 		ssize_t n = recv(fd, buf, sizeof(buf), 0);
 
 		if (n == 0)
-			return;
+			return false;
+		if (n < 0 && errno == EAGAIN)
+			return true;
 		if (n < 0)
-			poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1);
+			fail("recv");
+		if (memcmp(buf, pattern + *good % PERIOD, (size_t)n) != 0) {
+			printf("error bytes from %lu on\n", *good);
+			exit(1);
+		}
+		*good += (unsigned long)n;
+		if (edges && n < (ssize_t)sizeof(buf))
+			return true;
 	}
+}
+
+static void run_drain(const struct endpoint *at)
+{
+	int fd = accept(listening(at), NULL, NULL), ep = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP | (edges ? EPOLLET : 0)};
+	unsigned long good = 0;
+
+	set_mode(fd);
+	make_pattern();
+	epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e);
+	do {
+		epoll_wait(ep, &e, 1, -1);
+	} while (drain_some(fd, &good) && !(edges && e.events & EPOLLRDHUP));
+	while (drain_some(fd, &good))
+		;
+	printf("good %lu\n", good);
 }
 
 int main(int argc, char **argv)
@@ -218,6 +265,11 @@ int main(int argc, char **argv)
 	if (argc < 4)
 		return 2;
 	blocking = argc > 4 && !strcmp(argv[4], "blocking");
+	edges = argc > 4 && !strcmp(argv[4], "edges");
+	stream_size = argc > 4 ? (size_t)atoi(argv[4]) : 0;
+	pause_us = argc > 5 ? atoi(argv[5]) : 0;
+	if (!strcmp(argv[1], "pour") && (!stream_size || stream_size > STREAM_MAX))
+		return 2;
 	endpoint_parse("4", argv[2], argv[3], &e);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		if (strcmp(argv[1], parts[i].name) != 0)
