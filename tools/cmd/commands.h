@@ -13,6 +13,9 @@ struct launch_options;
 struct splice_peers;
 void cmd_tell_spliced(struct launch_options *o, struct splice_peers *peers);
 
+/* The text of a config file, or of another one of its kind ("-": standard input). */
+int cmd_read_config(const char *path, char **text, size_t *len, struct error *e);
+
 extern const struct command cmd_agent;
 extern const struct command cmd_completion;
 extern const struct command cmd_config;
@@ -22,7 +25,7 @@ extern const struct command cmd_exec;
 extern const struct command cmd_get;
 extern const struct command cmd_help;
 extern const struct command cmd_logs;
-extern const struct command cmd_policy, cmd_policy_ls;
+extern const struct command cmd_policy, cmd_policy_ls, cmd_policy_test;
 extern const struct command cmd_ps;
 extern const struct command cmd_rm;
 extern const struct command cmd_run;

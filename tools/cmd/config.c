@@ -11,8 +11,7 @@
 /* Leaves room for the quoting in a line of the protocol. */
 #define CONFIG_MAX (CONTROL_LINE_MAX / 2)
 
-/* "-" is standard input. */
-static int read_config(const char *path, char **text, size_t *len, struct error *e)
+int cmd_read_config(const char *path, char **text, size_t *len, struct error *e)
 {
 	struct stat st;
 	int r = file_read(streq(path, "-") ? "/dev/stdin" : path, CONFIG_MAX, text);
@@ -56,7 +55,7 @@ static int check(struct cmd *c, const char *path)
 	int r, status;
 	size_t len;
 
-	if (read_config(path, &text, &len, &e))
+	if (cmd_read_config(path, &text, &len, &e))
 		return cmd_unable(c, &e);
 	r = config_parse(text, len, &config, &errs);
 	if (!r) {
@@ -180,7 +179,7 @@ static int apply(struct cmd *c, const char *path, bool dry_run)
 	struct error e = {0};
 	size_t len;
 
-	if (read_config(path, &text, &len, &e))
+	if (cmd_read_config(path, &text, &len, &e))
 		return cmd_unable(c, &e);
 	/* the agent may stand in another directory */
 	if (streq(path, "-") || !realpath(path, full))

@@ -198,9 +198,10 @@ static const struct command cmd_explain = {
 		},
 };
 
-/* --- --- */
+/* --- all of them --- */
 
-static const struct command *const commands[] = {&cmd_explain, &cmd_policy_ls, NULL};
+static const struct command *const commands[] = {&cmd_explain, &cmd_policy_test, &cmd_policy_ls,
+						 NULL};
 
 static const struct command_elsewhere elsewhere[] = {
 	{"add", "rules in the config, and 'ax config apply FILE'"},
@@ -222,11 +223,11 @@ const struct command cmd_policy = {
 	.about = "who may connect to whom: explain it, test it, list the rules",
 	.syntax =
 		{
-			.usage = "ax policy explain|ls ...",
+			.usage = "ax policy explain|test|ls ...",
 			.about = "Rules are written in the config's policy:, see ax.yaml(5).",
 			.command_follows = true,
 		},
 	.sub = commands,
 	.elsewhere = elsewhere,
-	.example = "'explain' or 'ls'",
+	.example = "'explain', 'test' or 'ls'",
 };
