@@ -249,6 +249,7 @@ void read_agent(struct reader *r, const struct node *n, void *to)
 		{"host-names", read_host_names, offsetof(struct config, host_names)},
 		{"logs", read_logs, 0},
 		{"splice", read_splice, offsetof(struct config, splice)},
+		{"zone", read_zone, offsetof(struct config, zone)},
 	};
 
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);

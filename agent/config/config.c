@@ -101,6 +101,7 @@ void config_service_free(struct config_service *s)
 {
 	for (size_t i = 0; i < s->n_backends; i++) {
 		free(s->backends[i].app);
+		free(s->backends[i].zone);
 		labels_free(&s->backends[i].labels);
 	}
 	free(s->backends);
@@ -114,9 +115,9 @@ void config_service_free(struct config_service *s)
 static int copy_backend(const struct service_backend *from, struct service_backend *to)
 {
 	*to = *from;
-	to->app = NULL;
+	to->app = to->zone = NULL;
 	to->labels = (struct labels){0};
-	if (copy_string(from->app, &to->app) < 0)
+	if (copy_string(from->app, &to->app) < 0 || copy_string(from->zone, &to->zone) < 0)
 		return -ENOMEM;
 	return labels_copy(&from->labels, &to->labels);
 }
@@ -154,6 +155,7 @@ int config_service_copy(const struct config_service *from, struct config_service
 		.strategy = from->strategy,
 		.wait_ms = from->wait_ms,
 		.drain_ms = from->drain_ms,
+		.slow_start_ms = from->slow_start_ms,
 		.splice = from->splice,
 	};
 
@@ -168,14 +170,16 @@ int config_service_copy(const struct config_service *from, struct config_service
 static bool backend_eq(const struct service_backend *a, const struct service_backend *b)
 {
 	return string_eq(a->app, b->app) && labels_eq(&a->labels, &b->labels) &&
-	       addr_eq(&a->address, &b->address) && a->port == b->port && a->weight == b->weight;
+	       addr_eq(&a->address, &b->address) && a->port == b->port && a->weight == b->weight &&
+	       string_eq(a->zone, b->zone);
 }
 
 bool config_service_eq(const struct config_service *a, const struct config_service *b)
 {
 	if (!string_eq(a->name, b->name) || !addr_eq(&a->ip4, &b->ip4) ||
 	    !addr_eq(&a->ip6, &b->ip6) || a->strategy != b->strategy || a->wait_ms != b->wait_ms ||
-	    a->drain_ms != b->drain_ms || a->splice != b->splice || a->n_ports != b->n_ports ||
+	    a->drain_ms != b->drain_ms || a->splice != b->splice ||
+	    a->slow_start_ms != b->slow_start_ms || a->n_ports != b->n_ports ||
 	    a->n_backends != b->n_backends)
 		return false;
 	for (size_t i = 0; i < a->n_ports; i++)
@@ -313,6 +317,7 @@ int config_init(struct config *c)
 void config_free(struct config *c)
 {
 	free(c->socket);
+	free(c->zone);
 	free(c->dns_domain);
 	free(c->dns_upstreams);
 	free(c->dns_upstream_ports_be);

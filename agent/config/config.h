@@ -89,6 +89,7 @@ struct service_backend {
 	struct ax_addr address; /* a fixed address */
 	uint16_t port;	 /* with an address: its port (host byte order), 0: the target port */
 	uint32_t weight; /* 1..1000, 1 unless given */
+	char *zone;	 /* where it is; NULL: near, as of every app */
 };
 
 enum check_type { CHECK_NONE, CHECK_TCP, CHECK_HTTP, CHECK_EXEC };
@@ -118,7 +119,8 @@ struct config_service {
 	size_t n_backends;
 	uint32_t strategy; /* enum ax_strategy of include/service.h */
 	uint32_t wait_ms;
-	uint32_t drain_ms; /* deadline of backends that drain; 0: none */
+	uint32_t drain_ms;	/* deadline of backends that drain; 0: none */
+	uint32_t slow_start_ms; /* how long a backend that comes takes to its full share */
 	enum splice_mode splice;
 	struct service_check check;
 	struct expose_list expose;
@@ -180,6 +182,7 @@ struct config {
 	size_t n_dns_upstreams; /* 0: those of /etc/resolv.conf */
 	bool host_access;	/* programs outside ax may reach VIPs */
 	enum host_names host_names;
+	char *zone;	    /* of this machine; NULL: backends are equally near */
 	uint64_t logs_size; /* bytes, of each detached app */
 	bool logs_to_journal;
 	enum splice_mode splice;

@@ -85,6 +85,8 @@ void config_describe_service(char *buf, size_t size, const struct config_service
 	if (o->n_ports != n->n_ports ||
 	    (o->n_ports && memcmp(o->ports, n->ports, o->n_ports * sizeof(*o->ports)) != 0))
 		part(buf, size, "ports");
+	if (o->slow_start_ms != n->slow_start_ms)
+		part(buf, size, "slow-start %ums -> %ums", o->slow_start_ms, n->slow_start_ms);
 	if (!service_check_eq(&o->check, &n->check))
 		part(buf, size, "check");
 	if (!expose_list_eq(&o->expose, &n->expose))

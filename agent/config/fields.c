@@ -175,6 +175,25 @@ void read_command(struct reader *r, const struct node *n, void *to)
 	reject(r, n, "%s", what);
 }
 
+void read_zone(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a zone's name: at most 63 letters, digits, -, _ and .";
+	const char *text = scalar_text(r, n, what);
+	static const char good[] =
+		"abcdefghijklmnopqrstuvwxyz0123456789-_.ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char **zone = to;
+
+	if (!text)
+		return;
+	if (!*text || strlen(text) > 63 || text[strspn(text, good)]) {
+		reject(r, n, "%s", what);
+		return;
+	}
+	free(*zone);
+	*zone = strdup(text);
+	have(r, *zone);
+}
+
 void read_user(struct reader *r, const struct node *n, void *to)
 {
 	static const char what[] = "a user's name or number";

@@ -62,6 +62,7 @@ void read_expose(struct reader *r, const struct node *n, void *to); /* struct ex
 /* A service's, and whether it has all that it needs (checks.c). */
 void read_check(struct reader *r, const struct node *n, void *to); /* struct service_check */
 void check_check(struct reader *r, const struct node *key, const struct config_service *s);
+void read_zone(struct reader *r, const struct node *n, void *to); /* char * */
 /* A backend's share: 1 to 1000. */
 void read_weight(struct reader *r, const struct node *n, void *to); /* uint32_t */
 

@@ -170,15 +170,17 @@ static const struct key backend_keys[] = {
 	{"labels", read_backend_labels, 0},
 	{"address", read_address, 0},
 	{"weight", read_weight, offsetof(struct service_backend, weight)},
+	{"zone", read_zone, offsetof(struct service_backend, zone)},
 };
 
-/* Keys of the mapping other than weight, that is, ways to say which backend. */
+/* Keys of the mapping other than those, that is, ways to say which backend. */
 static size_t count_targets(const struct node *n)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; n->kind == NODE_MAPPING && i < n->n; i++)
-		if (n->items[2 * i].kind == NODE_SCALAR && !streq(n->items[2 * i].text, "weight"))
+		if (n->items[2 * i].kind == NODE_SCALAR && !streq(n->items[2 * i].text, "weight") &&
+		    !streq(n->items[2 * i].text, "zone"))
 			count++;
 	return count;
 }
@@ -254,6 +256,7 @@ static const struct key service_keys[] = {
 	{"strategy", read_strategy, offsetof(struct config_service, strategy)},
 	{"wait", read_duration_ms, offsetof(struct config_service, wait_ms)},
 	{"drain", read_duration_ms, offsetof(struct config_service, drain_ms)},
+	{"slow-start", read_duration_ms, offsetof(struct config_service, slow_start_ms)},
 	{"splice", read_splice, offsetof(struct config_service, splice)},
 	{"check", read_check, offsetof(struct config_service, check)},
 	{"expose", read_expose, offsetof(struct config_service, expose)},

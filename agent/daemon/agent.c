@@ -67,6 +67,7 @@
 #include "sections/triggers.h"
 #include "sections/xdp_section.h"
 #include "services/checks.h"
+#include "services/ramp.h"
 #include "services/drain.h"
 #include "services/services.h"
 #include "splice/gate.h"
@@ -105,10 +106,11 @@ static void arm_timer(struct daemon *d)
 {
 	uint64_t next = 0, now = time_mono_ns();
 	struct itimerspec ts = {0};
-	const uint64_t at[] = {
-		apps_deadline(&d->a),	 linger_deadline(&d->a),     spawn_deadline(&d->a),
-		devices_deadline(&d->a), squat_deadline(&d->a),	     held_deadline(&d->a),
-		drains_deadline(&d->a),	 host_names_deadline(&d->a), on_connect_deadline(&d->a)};
+	const uint64_t at[] = {apps_deadline(&d->a),	   linger_deadline(&d->a),
+			       spawn_deadline(&d->a),	   devices_deadline(&d->a),
+			       squat_deadline(&d->a),	   held_deadline(&d->a),
+			       drains_deadline(&d->a),	   host_names_deadline(&d->a),
+			       on_connect_deadline(&d->a), d->a.ramps_at_ns};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -137,6 +139,7 @@ static void on_timer(struct daemon *d)
 	devices_due(a, now);
 	squat_due(a, now);
 	drains_due(a, now);
+	ramps_due(a, now);
 	on_connect_due(a, now);
 	held_due(a, now);
 	host_names_due(a, now);
@@ -212,10 +215,12 @@ static int take_agent_section(struct agent *a, const struct config *c, struct er
 	a->config.dns_forward = c->dns_forward;
 	a->config.host_access = c->host_access;
 	a->config.splice = c->splice;
+	a->config.zone = c->zone ? strdup(c->zone) : NULL;
 	free(a->config.dns_domain);
 	a->config.dns_domain = strdup(c->dns_domain);
 	a->config.socket = c->socket ? strdup(c->socket) : NULL;
-	if (!a->config.dns_domain || (c->socket && !a->config.socket))
+	if (!a->config.dns_domain || (c->socket && !a->config.socket) ||
+	    (c->zone && !a->config.zone))
 		return error_set(e, -ENOMEM, "out of memory");
 	/* --socket on the command line comes before the file */
 	r = instance_init(&plain, a->inst->name, e);

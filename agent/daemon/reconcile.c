@@ -32,6 +32,7 @@
 #include "sections/services_section.h"
 #include "sections/triggers.h"
 #include "sections/xdp_section.h"
+#include "services/services.h"
 #include "yaml/errors.h"
 
 /* --- the diff --- */
@@ -297,6 +298,8 @@ static void note_agent(struct plan *p)
 			 "for apps that are started from now on");
 	if (o->splice != n->splice)
 		note_splice(p, o->splice, n->splice);
+	if (!text_same(o->zone, n->zone))
+		diff_add(p->diff, "change", "agent", "zone", NULL);
 	if (o->host_names != n->host_names)
 		diff_add(p->diff, "change", "agent", "host-names",
 			 n->host_names == HOST_NAMES_HOSTS ? "off -> hosts" : "hosts -> off");
@@ -490,6 +493,8 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 		swap_rules(&a->config, &old);
 	a->policy.rules = a->config.rules;
 	a->policy.n_rules = a->config.n_rules;
+	if (!r && !a->starting && !text_same(old.zone, a->config.zone))
+		r = services_sync(a, NULL, e);
 	r = r ? r : agent_tell_ctl(a);
 	r = r ? r : needs_hold(a);
 	on_connect_update(a);

@@ -31,6 +31,7 @@
 #include "sections/xdp_section.h"
 #include "services/drain.h"
 #include "services/members.h"
+#include "services/ramp.h"
 #include "splice/splice.h"
 #include "datapath/splice.h"
 
@@ -188,6 +189,23 @@ static json_t *ports_of(const struct service *s)
 	return list;
 }
 
+/* Whether it listens at a port of the service; of one for all ports nothing is known. */
+static bool listens(struct agent *a, const struct service *s, const struct service_member *m)
+{
+	size_t n = s->conf ? s->conf->n_ports : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct service_port *p = &s->conf->ports[i];
+		const struct ax_endpoint ep = {.addr = m->addr,
+					       .port_be = htons(m->port ? m->port : p->target),
+					       .proto = p->proto};
+
+		if (datapath_is_served(a->dp, &ep))
+			return true;
+	}
+	return !n;
+}
+
 static void put_drain(struct agent *a, const struct service *s, const struct service_member *m,
 		      json_t *j)
 {
@@ -197,6 +215,23 @@ static void put_drain(struct agent *a, const struct service *s, const struct ser
 	put_text(j, "state", "draining");
 	if (d && drain_left_ms(d))
 		json_object_set_new(j, "left_ms", json_integer((json_int_t)drain_left_ms(d)));
+}
+
+/* What it gets now, where that is not what its weight says; who does not listen gets nothing. */
+static void put_share(struct agent *a, const struct service *s, const struct service_member *m,
+		      json_t *j)
+{
+	unsigned percent = ramps_percent(s, m);
+
+	put_text(j, "zone", m->zone);
+	if (percent < 100 && member_chosen(m))
+		json_object_set_new(j, "share", json_integer(percent));
+	if (!member_serves(m))
+		return;
+	if (m->far)
+		put_text(j, "state", "far");
+	else if (m->app && !m->checked && !listens(a, s, m))
+		put_text(j, "state", "silent");
 }
 
 static json_t *backends_of(struct agent *a, const struct service *s)
@@ -216,6 +251,7 @@ static json_t *backends_of(struct agent *a, const struct service *s)
 			      (int)m[i].weight);
 		if (m[i].checked)
 			put_text(j, "state", m[i].down ? "down" : "up");
+		put_share(a, s, &m[i], j);
 		if (m[i].drained)
 			put_drain(a, s, &m[i], j);
 		put_text(j, "why", m[i].why);

@@ -8,6 +8,7 @@
 struct agent;
 struct app;
 struct health_group;
+struct ramps;
 
 struct service {
 	struct service *next, **at; /* at: what points to it */
@@ -17,6 +18,7 @@ struct service {
 	struct ax_addr vip4, vip6;
 	uint32_t members;	     /* of one that apps form */
 	struct health_group *health; /* NULL: nothing of it was ever checked */
+	struct ramps *ramps;	     /* NULL: nobody comes slowly */
 };
 
 struct service *service_by_name(struct agent *a, const char *name);

@@ -84,6 +84,8 @@ struct agent {
 	bool splice_stale;	   /* who is there, or what they say of splicing, is another */
 	bool address_freed;	   /* services that could not be declared are tried again */
 
+	uint64_t ramps_at_ns; /* shares of services grow then (services/ramp.h), 0: never */
+
 	struct hooks hooks;
 
 	/* each is the one of its file */

@@ -34,6 +34,7 @@ static int add_declared(struct agent *a, const struct service *s, const struct s
 	const struct ax_addr none = {0};
 	struct service_member m = {.weight = b->weight,
 				   .declared = true,
+				   .zone = b->zone,
 				   .drained = drain_of(a, s, b->app, &none, 0) != NULL};
 	int r = 0;
 
@@ -60,6 +61,7 @@ static int add_apps(struct agent *a, const struct service *s, const struct servi
 	for (const struct app *app = a->apps; app; app = app->next) {
 		struct service_member m = {.app = app,
 					   .weight = b ? b->weight : 1,
+					   .zone = b ? b->zone : NULL,
 					   .draining = app->state == APP_STOPPING &&
 						       !comes_again(a, app)};
 		int r = 0;
@@ -78,6 +80,21 @@ static int add_apps(struct agent *a, const struct service *s, const struct servi
 	return b && b->app && !app_by_name(a, b->app) ? add_declared(a, s, b, list, n, size) : 0;
 }
 
+/* Those of other zones serve when nobody near does, in their family. (Who does not run yet is near
+ * only to those who wait.) */
+void members_mark_far(const struct agent *a, struct service_member *m, size_t n)
+{
+	bool near[2] = {false, false};
+
+	for (size_t i = 0; i < n; i++) {
+		m[i].far = a->config.zone && m[i].zone && !streq(m[i].zone, a->config.zone);
+		if (!m[i].far && !m[i].declared && member_serves(&m[i]))
+			near[addr_is_v4(&m[i].addr)] = true;
+	}
+	for (size_t i = 0; i < n; i++)
+		m[i].far &= near[addr_is_v4(&m[i].addr)];
+}
+
 int service_members(struct agent *a, const struct service *s, struct service_member **ret,
 		    size_t *ret_n)
 {
@@ -90,7 +107,7 @@ int service_members(struct agent *a, const struct service *s, struct service_mem
 	for (size_t i = 0; !r && s->conf && i < s->conf->n_backends; i++) {
 		const struct service_backend *b = &s->conf->backends[i];
 		struct service_member m = {
-			.addr = b->address, .port = b->port, .weight = b->weight};
+			.addr = b->address, .port = b->port, .weight = b->weight, .zone = b->zone};
 
 		r = addr_is_zero(&b->address) ? add_apps(a, s, b, &list, &n, &size)
 					      : add_member(&list, &n, &size, &m);
@@ -101,6 +118,7 @@ int service_members(struct agent *a, const struct service *s, struct service_mem
 		list[i].drained |= drain_of(a, s, list[i].app ? list[i].app->spec.name : NULL,
 					    &list[i].addr, list[i].port) != NULL;
 	checks_mark(s, list, n);
+	members_mark_far(a, list, n);
 	*ret = take_ptr(&list);
 	*ret_n = n;
 	return 0;

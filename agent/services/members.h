@@ -19,14 +19,25 @@ struct service_member {
 	bool draining;	    /* an app that is to end: no new connections */
 	bool drained;	    /* drain.h: no new connections, by order */
 	bool checked, down; /* checks.h */
+	const char *zone;   /* NULL: near */
+	bool far;	    /* it serves, but not as long as one that is near does */
 	const char *why; /* the last check failed, or there is none; lives as long as its check */
 };
 
-/* Whether new connections go there. */
+/* Whether new connections may go there. */
 static inline bool member_serves(const struct service_member *m)
 {
 	return !m->draining && !m->drained && !m->down;
 }
+
+/* Whether they do. */
+static inline bool member_chosen(const struct service_member *m)
+{
+	return member_serves(m) && !m->far;
+}
+
+/* Marks those that are far anew. */
+void members_mark_far(const struct agent *a, struct service_member *m, size_t n);
 
 /* The backends of one family (or of both, v4 and v6) as a malloc'ed array. Those that do not serve
  * are among them. */

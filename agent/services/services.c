@@ -23,6 +23,7 @@
 #include "services/checks.h"
 #include "services/drain.h"
 #include "services/members.h"
+#include "services/ramp.h"
 
 const char services_no_way[] = "not checked: host_access is off, and the app cannot be asked from "
 			       "its own address: policy does not let it, or the check is a command";
@@ -40,12 +41,12 @@ static int write_endpoint(struct agent *a, const struct service *s, const struct
 	if (!b)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		if (addr_is_v4(&m[i].addr) != addr_is_v4(&ep->addr) || !member_serves(&m[i]))
+		if (addr_is_v4(&m[i].addr) != addr_is_v4(&ep->addr) || !member_chosen(&m[i]))
 			continue;
 		b[used].be.addr = m[i].addr;
 		b[used].be.port_be = htons(m[i].port ? m[i].port : target);
 		b[used].be.app = m[i].app ? m[i].app->id : 0;
-		b[used++].weight = m[i].weight;
+		b[used++].weight = ramps_share(s, &m[i]);
 	}
 	if (s->conf) {
 		set.strategy = s->conf->strategy;
@@ -115,7 +116,10 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 	if (!r && (s->health || (s->conf && s->conf->check.type != CHECK_NONE))) {
 		checks_sync(a, s, w.m, w.n);
 		checks_mark(s, w.m, w.n);
+		members_mark_far(a, w.m, w.n);
 	}
+	if (!r)
+		ramps_sync(a, s, w.m, w.n);
 	if (!r)
 		r = each_endpoint(s->conf, &s->vip4, &s->vip6, write_one, &w);
 	free(w.m);
@@ -273,6 +277,7 @@ void service_remove(struct agent *a, struct service *s)
 	struct name *n = name_find(a, s->name);
 
 	checks_forget(s);
+	ramps_forget(s);
 	ingress_service_gone(a, s);
 	each_endpoint(s->conf, &s->vip4, &s->vip6, drop_one, &d);
 	for (struct app *app = a->apps; app; app = app->next) {
@@ -498,6 +503,7 @@ void services_free_all(struct agent *a)
 		struct service *s = a->services;
 
 		a->services = s->next;
+		ramps_forget(s);
 		free(s->name);
 		free(s);
 	}

@@ -161,7 +161,8 @@ static void unknown_and_double_keys(void **state)
 		 "f:1:3: a list: found unknown key a list, expected one of " ROOT_KEYS "\n"},
 		{"services:\n  api: {prots: [80]}\n",
 		 "f:2:9: services.api.prots: found unknown key \"prots\", expected one of ip, "
-		 "ports, backends, strategy, wait, drain, splice, check, expose; did you mean "
+		 "ports, backends, strategy, wait, drain, slow-start, splice, check, expose; did "
+		 "you mean "
 		 "\"ports\"?\n"},
 		{"apps: {a: {comand: x}}\n",
 		 "f:1:12: apps.a.comand: found unknown key \"comand\", expected one of " APP_KEYS
@@ -485,7 +486,7 @@ static void the_services_section(void **state)
 		 "\nf:1:38: services.a.backends[1].app: found \"-\", expected " NAME
 		 "\nf:1:42: services.a.backends[2]: found a list, expected a mapping of app, "
 		 "label, "
-		 "labels, address, weight\n"},
+		 "labels, address, weight, zone\n"},
 		{"services: {a: {backends: [{}, {weight: 2}, {app: x, address: 1.2.3.4}]}}",
 		 "f:1:27: services.a.backends[0]: found an empty mapping, expected exactly one of "
 		 "app, labels and address\n"

@@ -57,6 +57,8 @@ static void cell_backends(struct table *t, const struct cell *c)
 			fprintf(b.f, " (weight %lld)", weight);
 		if (state)
 			fprintf(b.f, " %s", state);
+		if (member_int(item, "share"))
+			fprintf(b.f, " %lld%%", member_int(item, "share"));
 	}
 	builder_add_to(t, &b);
 }

@@ -9,7 +9,7 @@ static const struct words words_strategy = {.nth = strategy_nth};
 
 struct args {
 	struct strv ports, backends;
-	const char *ip, *wait, *drain, *check, *splice;
+	const char *ip, *wait, *drain, *slow_start, *check, *splice;
 	const char *check_port, *check_status, *check_user;
 	const char *check_every, *check_timeout, *check_fall, *check_rise;
 	int strategy; /* -1: not given */
@@ -43,13 +43,24 @@ static json_t *labelled(char *text)
 	return one;
 }
 
+/* "weight=3", "zone=b": the agent says if there is no such key. */
+static void put_word(json_t *one, char *word)
+{
+	char *value = strchr(word, '=');
+
+	if (value)
+		*value++ = '\0';
+	json_object_set_new(one, word, json_string(value ? value : ""));
+}
+
 /* "web", "web,weight=3", "app:web", "address:10.0.0.1:80,weight=3", "labels:tier=back" */
 static json_t *backend_words(const char *text)
 {
 	static const char *const kinds[] = {"app:", "address:"};
 	autofree char *copy = strdup(text);
-	char *name = copy, *weight;
+	char *name = copy;
 	const char *kind = "app";
+	char *rest;
 	json_t *one;
 
 	if (!copy)
@@ -62,14 +73,16 @@ static json_t *backend_words(const char *text)
 		kind = i ? "address" : "app";
 		name = copy + strlen(kinds[i]);
 	}
-	weight = strstr(name, ",weight=");
-	if (weight) {
-		*weight = '\0';
-		weight += strlen(",weight=");
-	}
+	rest = strchr(name, ',');
+	if (rest)
+		*rest++ = '\0';
 	one = json_pack("{s:s}", kind, name);
-	if (one && weight)
-		json_object_set_new(one, "weight", json_string(weight));
+	for (char *word = rest; one && word; word = rest) {
+		rest = strchr(word, ',');
+		if (rest)
+			*rest++ = '\0';
+		put_word(one, word);
+	}
 	return one;
 }
 
@@ -116,6 +129,7 @@ static json_t *words_of_args(const struct args *a)
 	} texts[] = {{"ip", a->ip},
 		     {"wait", a->wait},
 		     {"drain", a->drain},
+		     {"slow-start", a->slow_start},
 		     {"splice", a->splice},
 		     {"strategy", a->strategy < 0 ? NULL : strategy_name((uint32_t)a->strategy)}};
 	json_t *j = json_object(), *check = check_of_args(a), *list;
@@ -261,7 +275,7 @@ static const struct opt options[] = {
 	 offsetof(struct args, ports), NULL},
 	{"backend", 'b', OPT_STRINGS, "BACKEND",
 	 "who serves: APP, labels:K=V,... or address:ADDR[:PORT], each with ,weight=N behind it if "
-	 "it is not 1 (may be given several times)",
+	 "it is not 1, and ,zone=ZONE behind APP and ADDR (may be given several times)",
 	 offsetof(struct args, backends), &words_app},
 	{"strategy", 0, OPT_CHOICE, "STRATEGY", "which backend a connection goes to",
 	 offsetof(struct args, strategy), &words_strategy},
@@ -269,6 +283,9 @@ static const struct opt options[] = {
 	 offsetof(struct args, wait), NULL},
 	{"drain", 0, OPT_STRING, "TIME", "deadline of backends that drain",
 	 offsetof(struct args, drain), NULL},
+	{"slow-start", 0, OPT_STRING, "TIME",
+	 "how long a backend that comes takes to get its full share",
+	 offsetof(struct args, slow_start), NULL},
 	{"check", 0, OPT_STRING, "CHECK",
 	 "how backends are checked: tcp, http, 'http /PATH' or 'exec COMMAND'",
 	 offsetof(struct args, check), NULL},
