@@ -5,10 +5,9 @@
  * A rule list is compiled by the agent into one flat piece of memory, the arena: an array map with
  * a single value, filled through mmap(2) before any packet sees it. With a program of its own it
  * makes a generation; one write to a program array puts a generation in the place of another, so
- * every packet is judged by exactly one of them. After that only single elements of large sets
- * change in it, see struct ax_journal. Offsets are bytes from the
- * arena's start. What says where things are (struct ax_layout) is constant data of the program, so
- * the verifier removes what a list does not use.
+ * every packet is judged by exactly one of them. After that only elements of sets change in it, see
+ * struct ax_journal. Offsets are bytes from the arena's start. What says where things are (struct
+ * ax_layout) is constant data of the program, so the verifier removes what a list does not use.
  *
  * Matching: each field that the list uses turns the packet's value into a class (values that no
  * rule tells apart have one class). Classes are then brought together in one of three ways, see
@@ -57,21 +56,31 @@ enum ax_fragment {
 };
 
 /*
- * One entry of a sorted table that is searched for the last key that is not above the wanted one;
- * tables are filled up with ~0 keys to a power of two, which say what holds for the value ~0, so a
- * search may end at any of them. The first key is 0. A MAC address is a number of 48 bits, the
- * first byte on the wire the highest; its table has no `sub`.
- * IPv6: the table of upper halves (host byte order). An upper half in which boundaries lie has a
- * table of lower halves at `sub`, which holds for exactly that upper half; `cls` is then the class
- * of what follows it.
+ * Tables of MAC addresses: sorted entries, of which the last counts whose key is not above the
+ * wanted one; the first key is 0. An address is a number of 48 bits, the first byte on the wire the
+ * highest.
  */
 struct ax_key64 {
 	__u64 key;
-	__u32 sub; /* offset of 1 << sub_log2 entries, 0: none */
 	__u16 cls;
-	__u16 sub_log2;
+	__u16 pad[3];
 };
 _Static_assert(sizeof(struct ax_key64) == 16, "struct ax_key64 is part of the arena");
+
+/*
+ * IPv6 addresses: such tables in two steps, with keys of 128 bits in host byte order. What counts
+ * in the first (root6) leads to a bucket, which has all keys from that one up to the next one's:
+ * `value` is the bucket's number of entries << 32 | its offset in units of 8 bytes from buckets6.
+ * In a bucket, `value` is the class.
+ */
+struct ax_key128 {
+	__u64 hi, lo;
+	__u64 value;
+};
+_Static_assert(sizeof(struct ax_key128) == 24, "struct ax_key128 is part of the arena");
+#define AX_ROOT6_LOG2_MAX      21
+#define AX_BUCKET6_LOG2_MAX    11
+#define AX_BUCKET6_OFFSET_MASK ((1u << 26) - 1)
 
 /*
  * IPv4 addresses: 65536 words (root4) by the address's upper half. With AX_ROOT_CLASS the low 16
@@ -90,15 +99,18 @@ struct ax_field_layout {
 	__u32 table;  /* __u16 classes[]; of an address: root4; of MAC: struct ax_key64[] */
 	__u32 none;   /* class of a packet that has no address (not IP) */
 	__u32 stride; /* AX_MATCH_PRODUCT: what its class is multiplied with */
-	__u32 rows;   /* AX_MATCH_BITMAP: of the bit vectors, one for each class */
+	/* AX_MATCH_BITMAP: of the bit vectors, one for each class. AX_MATCH_PRODUCT: for user
+	 * space, which makes changes in place by them; 0: there are none. */
+	__u32 rows;
 	__u32 classes;
 	__u32 buckets4, buckets4_size; /* size in bytes */
-	__u32 table6;		       /* struct ax_key64[1 << log2] */
-	__u32 log2;		       /* of table6, or of MAC's table */
-	__u32 subs6_end; /* where the last table of lower halves ends; 0: there are none */
-	__u32 spare4;	 /* bytes at the end of buckets4 for new ones, see struct ax_journal */
+	__u32 table6;		       /* root6: struct ax_key128[] */
+	__u32 entries;		       /* of root6, or of MAC's table */
+	__u32 buckets6, buckets6_size;
+	/* bytes at the end of the buckets for new ones, see struct ax_journal */
+	__u32 spare4, spare6;
 };
-_Static_assert(sizeof(struct ax_field_layout) == 48, "struct ax_field_layout is shared");
+_Static_assert(sizeof(struct ax_field_layout) == 56, "struct ax_field_layout is shared");
 
 enum ax_match {
 	AX_MATCH_NONE,	 /* no rule has a condition: `only` is what every packet gets */
@@ -236,29 +248,31 @@ struct ax_layout {
 	struct ax_field_layout field[AX_FIELDS];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */
-#define AX_ARENA_MAGIC (0x61785343 + AX_FIELDS)
+#define AX_ARENA_MAGIC (0x61785344 + AX_FIELDS)
 _Static_assert(AX_REASON_POLICIES <= 24, "every class has a policy");
 
 /*
- * An IPv4 prefix comes to a set, or goes, while packets are judged: a new bucket is written into
- * the spare room behind the others, and then the word of root4 that leads to it, so every packet
- * finds the one or the other. What `state` says of the sets holds with these changes, in their
- * order. The command has the interface's lock; readers need none: an entry is there once it is
- * counted in n, and stays as it is.
+ * Elements come to sets, or go, while packets are judged: new buckets are written into the spare
+ * room behind the others, and then the words that lead to them, root4's or `value` of root6, so
+ * every packet finds the one or the other; classes of ports are changed where they are. Whatever is
+ * in the set before and after is in it all the time. What `state` says of the sets holds with these
+ * changes, in their order. The command has the interface's lock; readers need none: entries are
+ * there once they are counted in n, and stay as they are.
  */
 #define AX_JOURNAL_MAX 4096
 struct ax_journal {
 	__u32 n;
-	__u32 applied;	     /* of them to the tables; not n: the command was killed over one */
-	__u32 spare_used[2]; /* bytes of spare4, of AX_FIELD_SRC and AX_FIELD_DST */
+	__u32 applied; /* of them to the tables; not n: the command was killed over one */
+	/* bytes of spare4 and spare6, of AX_FIELD_SRC and AX_FIELD_DST */
+	__u32 spare4_used[2], spare6_used[2];
 	struct ax_journal_entry {
-		__u32 addr; /* host byte order */
-		__u16 set;  /* its number in the list */
-		__u8 len;   /* 0..32 */
-		__u8 gone;  /* else it came */
+		struct ax_addr addr; /* of a prefix; of ports: w[0] and w[1], the first and last */
+		__u16 set;	     /* its number in the list */
+		__u8 len;	     /* 0..128 */
+		__u8 gone;	     /* else it came */
 	} v[AX_JOURNAL_MAX];
 };
-_Static_assert(sizeof(struct ax_journal_entry) == 8, "struct ax_journal is part of the arena");
+_Static_assert(sizeof(struct ax_journal_entry) == 20, "struct ax_journal is part of the arena");
 
 /* Map `rule_counts` (per CPU): counted under a rule's name, whichever generation it is in. */
 struct ax_rule_count {

@@ -25,6 +25,17 @@ static __always_inline __u64 mask_less(__u64 a, __u64 b)
 	return borrow;
 }
 
+/* The same of numbers of 128 bits. */
+static __always_inline __u64 mask_less128(__u64 hi, __u64 lo, __u64 than_hi, __u64 than_lo)
+{
+	__u64 borrow = ((~lo & than_lo) | ((~lo | than_lo) & (lo - than_lo))) >> 63;
+
+	borrow = ((~hi & than_hi) | ((~hi | than_hi) & (hi - than_hi - borrow))) >> 63;
+	borrow = 0 - borrow;
+	opaque(borrow);
+	return borrow;
+}
+
 /* The class of lower half `low` in an IPv4 bucket, see AX_ROOT_CLASS. */
 static __always_inline __u16 search_bucket(const __u8 *a, __u32 buckets, __u32 size, __u32 root,
 					   __u32 low)
@@ -55,29 +66,43 @@ static __always_inline __u16 search_bucket(const __u8 *a, __u32 buckets, __u32 s
 	return (__u16) * (const __u32 *)(a + buckets + at);
 }
 
-#define SEARCH_LOG2_MAX 25
+#define MAC_LOG2_MAX 25
 
-/* Offset in the arena of the last of 1 << log2 entries at `base` that is not above the key; `end`
- * bounds it. */
-static __always_inline __u32 search64(const __u8 *a, __u32 base, __u32 log2, __u32 end, __u64 key)
+/* Offset in the arena of the last of n entries at `base` that is not above the key; `end` bounds
+ * it. */
+static __always_inline __u32 search64(const __u8 *a, __u32 base, __u32 n, __u32 end, __u64 key)
 {
-	__u32 at = base, step = (1u << (log2 & 31)) >> 1;
+	__u32 at = base;
 
-	for (int i = 0; i < SEARCH_LOG2_MAX; i++) {
-		__u32 probe = at + step * sizeof(struct ax_key64);
+	for (int i = 0; i < MAC_LOG2_MAX; i++) {
+		__u32 step = n >> 1, probe = at + step * sizeof(struct ax_key64);
 
 		if (!step || probe > end - sizeof(struct ax_key64))
 			break;
 		at += step * sizeof(struct ax_key64) &
 		      ~(__u32)mask_less(key, ((const struct ax_key64 *)(a + probe))->key);
-		step >>= 1;
+		n -= step;
 	}
 	return at;
 }
 
-static __always_inline const struct ax_key64 *key64_at(const __u8 *a, __u32 at, __u32 end)
+/* The same of keys of 128 bits. */
+static __always_inline __u32 search128(const __u8 *a, __u32 base, __u32 n, __u32 end, int log2_max,
+				       __u64 hi, __u64 lo)
 {
-	return at > end - sizeof(struct ax_key64) ? NULL : (const struct ax_key64 *)(a + at);
+	__u32 at = base;
+
+	for (int i = 0; i < log2_max; i++) {
+		__u32 step = n >> 1, probe = at + step * (__u32)sizeof(struct ax_key128);
+		const struct ax_key128 *k;
+
+		if (!step || probe > end - sizeof(*k))
+			break;
+		k = (const struct ax_key128 *)(a + probe);
+		at += step * (__u32)sizeof(*k) & ~(__u32)mask_less128(hi, lo, k->hi, k->lo);
+		n -= step;
+	}
+	return at;
 }
 
 static __always_inline __u64 half(const struct ax_addr *addr, int i)
@@ -88,17 +113,20 @@ static __always_inline __u64 half(const struct ax_addr *addr, int i)
 static __always_inline __u16 class_v6(const __u8 *a, const volatile struct ax_field_layout *f,
 				      const struct ax_addr *addr)
 {
-	__u32 end = f->table6 + (sizeof(struct ax_key64) << f->log2);
-	__u64 hi = half(addr, 0);
-	const struct ax_key64 *k = key64_at(a, search64(a, f->table6, f->log2, end, hi), end);
+	__u32 root_end = f->table6 + f->entries * (__u32)sizeof(struct ax_key128), at;
+	__u32 end = f->buckets6 + f->buckets6_size;
+	__u64 hi = half(addr, 0), lo = half(addr, 1), leads;
 
-	if (!k)
+	at = search128(a, f->table6, f->entries, root_end, AX_ROOT6_LOG2_MAX, hi, lo);
+	if (at > root_end - sizeof(struct ax_key128))
 		return 0;
-	if (!f->subs6_end || !k->sub || k->key != hi)
-		return k->cls;
-	k = key64_at(a, search64(a, k->sub, k->sub_log2, f->subs6_end, half(addr, 1)),
-		     f->subs6_end);
-	return k ? k->cls : 0;
+	/* read once: it changes, see struct ax_journal */
+	leads = ((const volatile struct ax_key128 *)(a + at))->value;
+	at = f->buckets6 + (((__u32)leads & AX_BUCKET6_OFFSET_MASK) << 3);
+	at = search128(a, at, leads >> 32, end, AX_BUCKET6_LOG2_MAX, hi, lo);
+	if (at > end - sizeof(struct ax_key128))
+		return 0;
+	return (__u16)((const struct ax_key128 *)(a + at))->value;
 }
 
 static __always_inline __u16 class_v4(const __u8 *a, const volatile struct ax_field_layout *f,
@@ -136,14 +164,13 @@ static __always_inline __u16 class_at(const __u8 *a, __u32 table, __u32 index)
 static __noinline __u32 class_mac(__u64 mac)
 {
 	const volatile struct ax_field_layout *f = &layout.field[AX_FIELD_MAC];
-	__u32 end = f->table + (sizeof(struct ax_key64) << f->log2);
+	__u32 end = f->table + f->entries * (__u32)sizeof(struct ax_key64), at;
 	const __u8 *a = arena_get();
-	const struct ax_key64 *k;
 
 	if (!a)
 		return 0;
-	k = key64_at(a, search64(a, f->table, f->log2, end, mac), end);
-	return k ? k->cls : 0;
+	at = search64(a, f->table, f->entries, end, mac);
+	return at > end - sizeof(struct ax_key64) ? 0 : ((const struct ax_key64 *)(a + at))->cls;
 }
 
 /* What a packet is judged by, beside what the parser said. */

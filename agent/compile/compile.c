@@ -11,7 +11,7 @@
 
 #include "compile/priv.h"
 
-static void compiler_free(struct compiler *c)
+void compiler_free(struct compiler *c)
 {
 	for (int f = 0; f < AX_FIELDS; f++) {
 		classes_free(&c->field[f].classes);
@@ -133,7 +133,7 @@ static void set_shape(struct shape *s, size_t rules)
 	s->row_size = (s->words + s->summary) * (uint32_t)sizeof(uint64_t);
 }
 
-static int choose_rules(struct compiler *c)
+int compile_rules(struct compiler *c)
 {
 	size_t companions, n = rules_that_count(c->list, &companions), all = n + companions, k = 0;
 
@@ -258,12 +258,23 @@ static int write_state(struct compiler *c, struct arena *a, struct ax_layout *la
 	return 0;
 }
 
+#define IN_PLACE_FROM 16384 /* lists of smaller sets are compiled anew in no time */
+
+static bool has_many_elements(const struct rule_list *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n_sets; i++)
+		n += l->sets[i].n;
+	return n >= IN_PLACE_FROM;
+}
+
 /* What changes in place is written down there. */
-static int add_journal(struct arena *a, struct ax_layout *layout)
+static int add_journal(const struct compiler *c, struct arena *a, struct ax_layout *layout)
 {
 	int64_t at;
 
-	if (!layout->field[AX_FIELD_SRC].spare4 && !layout->field[AX_FIELD_DST].spare4)
+	if (!c->in_place)
 		return 0;
 	at = arena_add(a, sizeof(struct ax_journal), 64);
 	if (at < 0)
@@ -298,8 +309,9 @@ static int finish(struct arena *a, struct ax_layout *layout)
 static int compile(struct compiler *c, const struct rule_binding *bind,
 		   const struct real_binding *reals, struct arena *a, struct ax_layout *layout)
 {
-	int r = choose_rules(c);
+	int r = compile_rules(c);
 
+	c->in_place = has_many_elements(c->list);
 	if (r == 0)
 		r = classify(c);
 	if (r < 0)
@@ -313,7 +325,7 @@ static int compile(struct compiler *c, const struct rule_binding *bind,
 	if (r == 0)
 		r = write_state(c, a, layout);
 	if (r == 0)
-		r = add_journal(a, layout);
+		r = add_journal(c, a, layout);
 	return r < 0 ? r : finish(a, layout);
 }
 

@@ -41,20 +41,23 @@ int rule_compile(const struct rule_list *l, const struct rule_binding *bind,
 		 const struct real_binding *reals, struct arena *a, struct ax_layout *layout,
 		 struct error *e);
 
-/* --- patch.c: one element of a set, in an arena that packets are judged by --- */
+/* --- patch.c: elements of sets, in an arena that packets are judged by --- */
 
 struct set_change {
 	const char *set;
-	bool gone; /* else it comes */
-	struct prefix prefix;
+	bool gone;			     /* else they come */
+	const struct rule_set_def *elements; /* of the same kind; sorted */
 };
 struct set_changed {
-	size_t n;     /* elements of the set then */
-	bool missing; /* what was to go was not there */
+	enum set_kind kind;
+	size_t n;	/* elements of the set then */
+	size_t missing; /* of what was to go */
 };
-/* Returns 1 when it is done (or was so already), 0 when the list has to be compiled anew for it, or
- * a negative errno. `arena` is writable; one at a time may do this. Little of it is looked at. */
-int arena_change_set(struct lazy_view *arena, const struct set_change *ch, struct set_changed *ret);
+/* Returns 1 when all is done (or was so already), 0 when the list has to be compiled anew for it,
+ * or a negative errno; then nothing is changed. `ret` has an entry for each change. `arena` is
+ * writable; one at a time may do this. Little of it is looked at. */
+int arena_change_sets(struct lazy_view *arena, const struct set_change *ch, size_t n,
+		      struct set_changed *ret);
 /* How many elements a set has. -ENOENT: the list has no such set. */
 int arena_set_size(struct lazy_view *arena, const char *name, size_t *ret);
 /* The arena's list. */

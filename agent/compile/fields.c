@@ -56,6 +56,50 @@ void set_users_free(struct set_users *u)
 	*u = (struct set_users){0};
 }
 
+#define SPARE_CLASSES 1024 /* no more than there are then in all */
+
+/* That of what `bits` are of, and one of the sets besides. */
+static int add_classes(struct classes *classes, const struct set_users *users, const uint64_t *bits,
+		       uint64_t *room)
+{
+	uint32_t words = classes->shape->words;
+	int r = 0;
+
+	for (size_t i = 0; i < users->n && r >= 0; i++) {
+		if (!users->who[i])
+			continue;
+		memcpy(room, bits, words * sizeof(*bits));
+		bits_or(room, users->who[i], words);
+		r = class_of(classes, room);
+	}
+	return r;
+}
+
+int compile_set_classes(struct compiler *c, enum ax_field f, const struct set_users *users)
+{
+	struct classes *classes = &c->field[f].classes;
+	autofree uint64_t *bits = compile_base(c, f);
+	autofree uint64_t *room = calloc(c->shape.words, sizeof(*room));
+	uint32_t n = classes->n;
+	size_t sets = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < users->n; i++)
+		sets += users->who[i] != NULL;
+	if (!c->in_place || !sets)
+		return 0;
+	if (!bits || !room)
+		return -ENOMEM;
+	r = class_of(classes, bits);
+	r = r < 0 ? r : add_classes(classes, users, bits, room);
+	for (uint32_t i = 0; i < n && n * (sets + 1) <= SPARE_CLASSES && r >= 0; i++) {
+		/* adding may move them */
+		memcpy(bits, class_bits(classes, i), c->shape.words * sizeof(*bits));
+		r = add_classes(classes, users, bits, room);
+	}
+	return r < 0 ? r : 0;
+}
+
 uint64_t *compile_base(const struct compiler *c, enum ax_field f)
 {
 	uint64_t *bits = calloc(c->shape.words, sizeof(*bits));
@@ -219,7 +263,7 @@ int compile_numbers(struct compiler *c, const struct rule_field *row)
 		r = cls < 0 ? cls : cuts_add(&field->cuts, value, 0, (uint32_t)cls);
 		value = i < s.n ? s.events[i].value : UINT32_MAX;
 	}
-	return r;
+	return r < 0 ? r : compile_set_classes(c, row->number, &s.users);
 }
 
 /* --- bits --- */

@@ -136,6 +136,25 @@ static void make_map(const struct compiler *c, const struct classes *classes, en
 				   : (uint16_t)cls;
 }
 
+#define ROWS_MAX ((size_t)4 << 20) /* of a field, in bytes */
+
+/* What the classes of a field with sets are, for changes in place. */
+static int keep_rows(const struct compiler *c, const struct classes *classes, struct arena *a,
+		     struct ax_field_layout *l)
+{
+	size_t size = (size_t)classes->n * c->shape.row_size;
+	int64_t at;
+
+	if (size > ROWS_MAX)
+		return 0;
+	at = arena_add(a, size, sizeof(uint64_t));
+	if (at < 0)
+		return (int)at;
+	memcpy(a->data + at, c->rows.data + classes->first, size);
+	l->rows = (uint32_t)at;
+	return 0;
+}
+
 static int write_field(struct compiler *c, const struct rule_field *row, struct arena *a,
 		       struct ax_layout *layout)
 {
@@ -149,6 +168,12 @@ static int write_field(struct compiler *c, const struct rule_field *row, struct 
 	l->classes = layout->match == AX_MATCH_SINGLE ? c->shape.rules + 1 : classes->n;
 	if (layout->match == AX_MATCH_BITMAP)
 		l->rows = (uint32_t)classes->first;
+	if (layout->match == AX_MATCH_PRODUCT && c->in_place && row->sets) {
+		int r = keep_rows(c, classes, a, l);
+
+		if (r < 0)
+			return r;
+	}
 	make_map(c, classes, layout->match, map);
 	return compile_table(c, row, map, a, l);
 }

@@ -555,5 +555,5 @@ int compile_addresses(struct compiler *c, const struct rule_field *row)
 		r = sweep_family(&s, FAMILY_V4, &field->v4);
 	if (r == 0)
 		r = sweep_family(&s, FAMILY_V6, &field->cuts);
-	return r;
+	return r < 0 ? r : compile_set_classes(c, row->number, &s.users);
 }

@@ -87,8 +87,12 @@ struct compiler {
 	struct shape shape;
 	struct arena rows; /* room for the layout, then the classes' rows */
 	struct field field[AX_FIELDS];
+	bool in_place; /* elements of sets are to come and go in the arena */
 	struct error *e;
 };
+/* Which rules there are: c->rules, list_rule, companions and the shape. */
+int compile_rules(struct compiler *c);
+void compiler_free(struct compiler *c);
 
 /* The sets that a field's rules name: which rules, and by number in the list. */
 struct set_users {
@@ -97,6 +101,10 @@ struct set_users {
 };
 int set_users_init(struct compiler *c, const struct rule_field *row, struct set_users *ret);
 void set_users_free(struct set_users *u);
+/* Makes classes that no value has yet: what changes in place finds but those that are there. Of
+ * values that one set has and nothing else, and, if they are few, of those of each class that one
+ * set has besides. */
+int compile_set_classes(struct compiler *c, enum ax_field f, const struct set_users *users);
 /* A vector (malloc'ed) of the rules without a condition on the field. */
 uint64_t *compile_base(const struct compiler *c, enum ax_field f);
 
@@ -116,6 +124,8 @@ int compile_table(struct compiler *c, const struct rule_field *row, const uint16
  * arena; `before` holds up to the first of them. -EFBIG, -ENOMEM. */
 int64_t compile_root4(struct arena *a, uint32_t buckets4, const struct cut *v, size_t n,
 		      uint32_t before);
+/* `value` of root6 for a bucket with these cuts. */
+int64_t compile_bucket6(struct arena *a, uint32_t buckets6, const struct cut *v, size_t n);
 
 int compile_actions(struct compiler *c, const struct rule_binding *bind, struct arena *a,
 		    struct ax_layout *layout);

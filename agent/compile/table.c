@@ -158,23 +158,25 @@ static int write_root4(const struct cuts *t, struct arena *a, struct ax_field_la
 	return 0;
 }
 
-/* Lists with smaller tables are compiled anew in no time, and the largest need what room there is.
- */
-#define SPARE_FROM  ((size_t)256 << 10) /* bytes of buckets */
-#define SPARE_SHARE 16			/* one part of so many */
+/* The largest lists need what room there is. */
+#define SPARE_SHARE 16 /* one part of so many */
+#define SPARE_MIN   ((size_t)256 << 10)
 #define SPARE_MAX   ((size_t)4 << 20)
 
-static int add_spare(struct arena *a, struct ax_field_layout *layout)
+/* Room behind the buckets from `first` on, for those that come later. */
+static int add_spare(struct arena *a, uint32_t first, uint32_t *spare)
 {
-	size_t size = a->size - layout->buckets4, spare = size / SPARE_SHARE & ~(size_t)3;
+	size_t size = (a->size - first) / SPARE_SHARE & ~(size_t)7;
 
-	if (size <= SPARE_FROM || a->size > ARENA_MAX / 2)
+	if (a->size > ARENA_MAX / 2)
 		return 0;
-	layout->spare4 = (uint32_t)(spare < SPARE_MAX ? spare : SPARE_MAX);
-	return arena_add(a, layout->spare4, sizeof(uint32_t)) < 0 ? -ENOMEM : 0;
+	size = size < SPARE_MIN ? SPARE_MIN : size < SPARE_MAX ? size : SPARE_MAX;
+	*spare = (uint32_t)size;
+	return arena_add(a, size, sizeof(uint64_t)) < 0 ? -ENOMEM : 0;
 }
 
-static int write_v4(const struct cuts *t, struct arena *a, struct ax_field_layout *layout)
+static int write_v4(const struct cuts *t, bool in_place, struct arena *a,
+		    struct ax_field_layout *layout)
 {
 	int64_t at = arena_add(a, 65536 * sizeof(uint32_t), 64);
 	int r;
@@ -184,98 +186,59 @@ static int write_v4(const struct cuts *t, struct arena *a, struct ax_field_layou
 	layout->table = (uint32_t)at;
 	layout->buckets4 = (uint32_t)a->size;
 	r = write_root4(t, a, layout);
-	if (r == 0)
-		r = add_spare(a, layout);
+	if (r == 0 && in_place)
+		r = add_spare(a, layout->buckets4, &layout->spare4);
 	layout->buckets4_size = (uint32_t)a->size - layout->buckets4;
 	return r;
 }
 
-/* --- IPv6 and MAC --- */
+/* --- IPv6 --- */
 
-/* Cuts with the same upper half; *end is behind the last. They need a table of lower halves unless
- * there is but one, which holds from the beginning of that upper half on. */
-static bool upper_group(const struct cuts *t, size_t i, size_t *end)
+#define BUCKET6_CUTS 32 /* a change writes one anew, and root6 is to fit into the caches */
+
+int64_t compile_bucket6(struct arena *a, uint32_t buckets6, const struct cut *v, size_t n)
 {
-	size_t k = i + 1;
+	int64_t at = n >> AX_BUCKET6_LOG2_MAX
+			     ? -EFBIG
+			     : arena_add(a, n * sizeof(struct ax_key128), sizeof(uint64_t));
+	struct ax_key128 *to;
 
-	while (k < t->n && t->v[k].hi == t->v[i].hi)
-		k++;
-	*end = k;
-	return k > i + 1 || t->v[i].lo != 0;
-}
-
-static struct ax_key64 *key_at(struct arena *a, int64_t at)
-{
-	return (struct ax_key64 *)(a->data + at);
-}
-
-/* Tables are filled up with keys of ~0. These are found for the value ~0, so they say what holds
- * there. */
-static void fill_up(struct ax_key64 *to, size_t n, size_t size)
-{
-	struct ax_key64 last = to[n - 1];
-
-	if (last.key != ~0ull) {
-		last.key = ~0ull;
-		last.sub = 0;
-		last.sub_log2 = 0;
-	}
-	for (; n < size; n++)
-		to[n] = last;
-}
-
-static int write_sub(struct arena *a, const struct cut *v, size_t n, uint32_t before,
-		     struct ax_key64 *entry)
-{
-	size_t first = v[0].lo != 0, size;
-	struct ax_key64 *to;
-	int64_t at;
-
-	entry->sub_log2 = (uint16_t)log2_up(n + first);
-	size = (size_t)1 << entry->sub_log2;
-	at = arena_add(a, size * sizeof(*to), sizeof(*to));
 	if (at < 0)
-		return (int)at;
-	entry->sub = (uint32_t)at;
-	to = key_at(a, at);
-	to[0].cls = (uint16_t)before;
+		return at;
+	to = (struct ax_key128 *)(a->data + at);
 	for (size_t i = 0; i < n; i++)
-		to[first + i] = (struct ax_key64){.key = v[i].lo, .cls = (uint16_t)v[i].cls};
-	fill_up(to, n + first, size);
-	return 0;
+		to[i] = (struct ax_key128){v[i].hi, v[i].lo, v[i].cls};
+	return (int64_t)n << 32 | (at - buckets6) / (int64_t)sizeof(uint64_t);
 }
 
-/* The table itself at *table, then the tables of lower halves. */
-static int write_keys(const struct cuts *t, struct arena *a, uint32_t *table, uint32_t *log2,
-		      uint32_t *subs_end)
+static int write_v6(const struct cuts *t, bool in_place, struct arena *a,
+		    struct ax_field_layout *layout)
 {
-	size_t n = 0, end, k = 0;
-	int64_t at;
+	size_t n = (t->n + BUCKET6_CUTS - 1) / BUCKET6_CUTS;
+	int64_t at =
+		n >> AX_ROOT6_LOG2_MAX ? -EFBIG : arena_add(a, n * sizeof(struct ax_key128), 64);
+	int r = 0;
 
-	for (size_t i = 0; i < t->n; i = end, n++)
-		upper_group(t, i, &end);
-	/* below the first cut's upper half nothing is missing: the first is at 0 */
-	*log2 = log2_up(n);
-	at = arena_add(a, sizeof(struct ax_key64) << *log2, 64);
 	if (at < 0)
 		return (int)at;
-	*table = (uint32_t)at;
-	*subs_end = 0;
-	for (size_t i = 0; i < t->n; i = end) {
-		struct ax_key64 entry = {.key = t->v[i].hi};
+	layout->table6 = (uint32_t)at;
+	layout->entries = (uint32_t)n;
+	layout->buckets6 = (uint32_t)((a->size + 7) & ~(size_t)7);
+	for (size_t i = 0; i < n; i++) {
+		const struct cut *v = &t->v[i * BUCKET6_CUTS];
+		size_t left = t->n - i * BUCKET6_CUTS;
+		int64_t leads = compile_bucket6(a, layout->buckets6, v,
+						left < BUCKET6_CUTS ? left : BUCKET6_CUTS);
 
-		if (upper_group(t, i, &end)) {
-			int r = write_sub(a, &t->v[i], end - i, i ? t->v[i - 1].cls : 0, &entry);
-
-			if (r < 0)
-				return r;
-			*subs_end = (uint32_t)a->size;
-		}
-		entry.cls = (uint16_t)t->v[end - 1].cls;
-		key_at(a, at)[k++] = entry;
+		if (leads < 0)
+			return (int)leads;
+		((struct ax_key128 *)(a->data + at))[i] =
+			(struct ax_key128){v->hi, v->lo, (uint64_t)leads};
 	}
-	fill_up(key_at(a, at), n, (size_t)1 << *log2);
-	return 0;
+	if (in_place)
+		r = add_spare(a, layout->buckets6, &layout->spare6);
+	layout->buckets6_size = (uint32_t)a->size - layout->buckets6;
+	return r;
 }
 
 /* --- by the field's kind --- */
@@ -283,13 +246,18 @@ static int write_keys(const struct cuts *t, struct arena *a, uint32_t *table, ui
 static int write_mac(struct compiler *c, const struct rule_field *row, const uint16_t *map,
 		     struct arena *a, struct ax_field_layout *layout)
 {
-	struct cuts *t = &c->field[row->number].cuts;
-	uint32_t none;
+	const struct cuts *t = &c->field[row->number].cuts;
+	int64_t at = arena_add(a, t->n * sizeof(struct ax_key64), 64);
 
+	if (at < 0)
+		return (int)at;
 	layout->none = map[0];
+	layout->table = (uint32_t)at;
+	layout->entries = (uint32_t)t->n;
 	for (size_t i = 0; i < t->n; i++)
-		t->v[i].hi >>= 16;
-	return write_keys(t, a, &layout->table, &layout->log2, &none);
+		((struct ax_key64 *)(a->data + at))[i] =
+			(struct ax_key64){.key = t->v[i].hi >> 16, .cls = (uint16_t)t->v[i].cls};
+	return 0;
 }
 
 static int write_addresses(struct compiler *c, const struct rule_field *row, const uint16_t *map,
@@ -300,10 +268,8 @@ static int write_addresses(struct compiler *c, const struct rule_field *row, con
 
 	layout->none = map[0];
 	map_cuts(&field->v4, map);
-	r = write_v4(&field->v4, a, layout);
-	if (r < 0)
-		return r;
-	return write_keys(&field->cuts, a, &layout->table6, &layout->log2, &layout->subs6_end);
+	r = write_v4(&field->v4, c->in_place, a, layout);
+	return r < 0 ? r : write_v6(&field->cuts, c->in_place, a, layout);
 }
 
 static int write_indexes(struct compiler *c, const struct rule_field *row, const uint16_t *map,

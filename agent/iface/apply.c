@@ -397,6 +397,13 @@ static int take_along(struct applying *a, struct error *e)
 	return r;
 }
 
+/* What else packets meet stays: where rules lead is found anew for each list. */
+static bool changes_sets_only(const struct applying *a)
+{
+	return !a->o->confirm_ms && !a->nat && !sends(a->list) &&
+	       xdp_change_elements(&a->old, a->ifname, &a->old_list, a->list, a->o);
+}
+
 static int swap_loaded(struct applying *a, struct error *e)
 {
 	uint32_t sizes[XDP_MAPS];
@@ -421,6 +428,8 @@ static int swap_loaded(struct applying *a, struct error *e)
 				 a->ifname);
 	a->mode = a->old.layout.mode;
 	a->frags = a->old.layout.has_frags;
+	if (changes_sets_only(a))
+		return 0;
 	xdp_sizes(a->list, a->old_list.n_rules, a->nat, sizes);
 	r = xdp_grow(a->inst, &a->d, sizes, &a->growth, e);
 	a->new_counters = a->growth.old[XDP_MAP_RULE_COUNTS] >= 0;

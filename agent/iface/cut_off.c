@@ -8,8 +8,9 @@
 #include "iface/ssh_session.h"
 #include "iface/priv.h"
 
-#define FROM4 "192.0.2.1" /* of nobody: RFC 5737, RFC 3849 */
-#define FROM6 "2001:db8::1"
+#define FROM4	      "192.0.2.1" /* of nobody: RFC 5737, RFC 3849 */
+#define FROM6	      "2001:db8::1"
+#define ANSWERED_PORT 40000u
 
 /* The new generation, and the one that it replaces. */
 struct cutting {
@@ -135,8 +136,8 @@ static bool cuts_answer(const struct cutting *c, const struct answer *a)
 			continue;
 		addr_format(&own, address);
 		snprintf(packet, sizeof(packet),
-			 v6 ? "%s [" FROM6 "]:%u > [%s]:40000%s" : "%s " FROM4 ":%u > %s:40000%s",
-			 a->proto, a->sport, address, a->flags);
+			 v6 ? "%s [" FROM6 "]:%u > [%s]:%u%s" : "%s " FROM4 ":%u > %s:%u%s",
+			 a->proto, a->sport, address, ANSWERED_PORT, a->flags);
 		if (dropped_by_default(c->new, packet) &&
 		    !(c->old && dropped_by_default(c->old, packet)))
 			return true;
@@ -159,26 +160,62 @@ static void check_answers(const struct cutting *c)
 	}
 }
 
-static bool holds(const struct prefix *p, const char *address)
-{
-	struct ax_addr a;
+/* Whose packets it looks at: of the session, and between FROM4 or FROM6 and the own addresses. */
+struct looked_at {
+	struct ax_addr addr[6];
+	size_t n;
+	unsigned port[6];
+	size_t n_ports;
+};
 
-	return !addr_parse(address, &a) && prefix_contains(p, &a);
+static void look_at(struct looked_at *l, const char *address)
+{
+	if (!addr_parse(address, &l->addr[l->n]))
+		l->n++;
 }
 
-bool xdp_may_cut_off(const char *ifname, const struct prefix *p, const struct xdp_load_options *o)
+static void find_looked_at(const char *ifname, const struct xdp_load_options *o,
+			   struct looked_at *l)
 {
 	char ssh[128], client[64], server[64];
 	unsigned cport, sport;
-	struct ax_addr own;
 
-	if (session_of(o, ssh, client, server, &cport, &sport) &&
-	    (holds(p, client) || holds(p, server)))
-		return true;
-	for (int v6 = 0; v6 < 2; v6++)
-		if (holds(p, v6 ? FROM6 : FROM4) ||
-		    (own_address(ifname, v6 ? AF_INET6 : AF_INET, &own) &&
-		     prefix_contains(p, &own)))
+	if (session_of(o, ssh, client, server, &cport, &sport)) {
+		look_at(l, client);
+		look_at(l, server);
+		l->port[l->n_ports++] = cport;
+		l->port[l->n_ports++] = sport;
+	}
+	look_at(l, FROM4);
+	look_at(l, FROM6);
+	l->n += own_address(ifname, AF_INET, &l->addr[l->n]);
+	l->n += own_address(ifname, AF_INET6, &l->addr[l->n]);
+	for (size_t i = 0; i < ARRAY_SIZE(answers); i++)
+		l->port[l->n_ports++] = answers[i].sport;
+	l->port[l->n_ports++] = ANSWERED_PORT;
+}
+
+static bool holds_any(const struct rule_set_def *s, const struct looked_at *l)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		for (size_t k = 0; k < l->n && s->kind == SET_PREFIXES; k++)
+			if (prefix_contains(&s->prefixes[i], &l->addr[k]))
+				return true;
+		for (size_t k = 0; k < l->n_ports && s->kind == SET_PORTS; k++)
+			if (s->ports[i].lo <= l->port[k] && l->port[k] <= s->ports[i].hi)
+				return true;
+	}
+	return false;
+}
+
+bool xdp_may_cut_off(const char *ifname, const struct set_change *ch, size_t n,
+		     const struct xdp_load_options *o)
+{
+	struct looked_at l = {0};
+
+	find_looked_at(ifname, o, &l);
+	for (size_t i = 0; i < n; i++)
+		if (holds_any(ch[i].elements, &l))
 			return true;
 	return false;
 }

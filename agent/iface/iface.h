@@ -37,11 +37,12 @@ int xdp_apply(const struct instance *inst, const char *ifname, const struct rule
 int xdp_edit(const struct instance *inst, const char *ifname,
 	     int (*edit)(void *arg, struct rule_list *l, struct error *e), void *arg,
 	     const struct xdp_load_options *o, struct error *e);
-/* One element of a set comes or goes: at once, whatever the size of the set, where that can be done
- * beside the packets that are judged. Returns 1 when it is done, with what has become of the set in
- * *ret; 0: xdp_edit() has to do it, or to say why it cannot be done. */
-int xdp_change_set(const struct instance *inst, const char *ifname, const struct set_change *ch,
-		   const struct xdp_load_options *o, struct set_changed *ret);
+/* Elements of sets come or go: at once, whatever the size of the sets, where that can be done
+ * beside the packets that are judged. Returns 1 when all of it is done, with what has become of the
+ * sets in ret[n]; 0: none of it is, and xdp_edit() has to do it, or to say why it cannot be done.
+ */
+int xdp_change_sets(const struct instance *inst, const char *ifname, const struct set_change *ch,
+		    size_t n, const struct xdp_load_options *o, struct set_changed *ret);
 /* Ends a confirmation: the new list stays. -ENOENT: there is none, or it is too late. */
 int xdp_confirm(const struct instance *inst, const char *ifname, struct error *e);
 int xdp_rollback(const struct instance *inst, const char *ifname, struct error *e);

@@ -80,8 +80,14 @@ void xdp_answers_spread(const struct instance *inst, const char *ifname,
 void xdp_neighbours(const struct instance *inst, const char *ifname, const struct rule_list *old,
 		    const struct rule_list *now);
 
-/* cut_off.c: whether xdp_warn_cut_off() looks at what becomes of one of these addresses. */
-bool xdp_may_cut_off(const char *ifname, const struct prefix *p, const struct xdp_load_options *o);
+/* change_set.c: whether the list that judges has become another one by changes of its sets. */
+bool xdp_change_elements(const struct generation *g, const char *ifname,
+			 const struct rule_list *old, const struct rule_list *new,
+			 const struct xdp_load_options *o);
+
+/* cut_off.c: whether xdp_warn_cut_off() looks at what becomes of an address or port of these. */
+bool xdp_may_cut_off(const char *ifname, const struct set_change *ch, size_t n,
+		     const struct xdp_load_options *o);
 /* Warns of what a list cuts off that the one before it (NULL: none) let in. */
 void xdp_warn_cut_off(const char *ifname, const struct generation *new,
 		      const struct generation *old, const struct xdp_load_options *o);

@@ -102,6 +102,11 @@ int set_parse(struct rule_set_def *s, const char *text, size_t len, const char *
 int set_merge(struct rule_set_def *s, const struct rule_set_def *from);
 /* Removes those of `gone`; *missing counts those that were not there. */
 int set_remove(struct rule_set_def *s, const struct rule_set_def *gone, size_t *missing);
+/* The elements of s that `from`, a set of the same kind, does not have; both are sorted. The caller
+ * frees *ret. -E2BIG: more than max, -ENOMEM. */
+int set_missing(const struct rule_set_def *from, const struct rule_set_def *s, size_t max,
+		struct rule_set_def *ret);
+void set_free(struct rule_set_def *s);
 /* Reads the files of sets that name one, relative to `dir` (NULL: the working directory). */
 int rule_list_read_sets(struct rule_list *l, const char *dir, struct error *e);
 
@@ -112,13 +117,19 @@ int rule_list_restore(const void *data, size_t len, struct rule_list *l);
 
 /* The same without the elements of the sets, which stay where they are: for a look at a large one.
  * Whether they are in order and have no host bits is not looked at. */
-#define SET_OUTLINE_V4 5 /* bytes of an IPv4 prefix: address in network byte order, length + 96 */
+#define SET_OUTLINE_V4	 5 /* bytes of an IPv4 prefix: address in network byte order, length + 96 */
+#define SET_OUTLINE_V6	 17 /* of an IPv6 prefix: address, length */
+#define SET_OUTLINE_PORT 4  /* of ports: first and last, in host byte order */
+struct run_outline {
+	size_t at, n; /* where neighbours are, in their order, and how many */
+};
 struct rule_outline {
 	struct rule_list list; /* its sets have no elements */
 	struct set_outline {
-		size_t n;      /* elements */
-		size_t v4, n4; /* where the IPv4 prefixes are, in their order, and how many */
-	} * sets;	       /* list.n_sets */
+		size_t n; /* elements */
+		struct run_outline v4, ports;
+		struct run_outline v6[2]; /* in front of IPv4's, and behind */
+	} * sets;			  /* list.n_sets */
 };
 /* Of the `len` bytes at `at`, which are in the view. */
 int rule_list_outline(struct lazy_view *v, size_t at, size_t len, struct rule_outline *o);

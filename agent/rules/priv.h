@@ -68,7 +68,6 @@ void *array_new(size_t n, size_t size);
 /* --- sets --- */
 
 bool set_is_sorted(const struct rule_set_def *s); /* without duplicates */
-void set_free(struct rule_set_def *s);
 int set_copy(const struct rule_set_def *from, struct rule_set_def *to);
 
 /* --- lists and balancers --- */

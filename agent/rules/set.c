@@ -408,6 +408,40 @@ int set_remove(struct rule_set_def *s, const struct rule_set_def *gone, size_t *
 	return r;
 }
 
+static int add_element(struct rule_set_def *s, const struct rule_set_def *from, size_t i)
+{
+	bool ports = s->kind == SET_PORTS;
+	int r = ports ? array_grow(&s->ports, s->n, sizeof(*s->ports))
+		      : array_grow(&s->prefixes, s->n, sizeof(*s->prefixes));
+
+	if (r < 0)
+		return r;
+	if (ports)
+		s->ports[s->n++] = from->ports[i];
+	else
+		s->prefixes[s->n++] = from->prefixes[i];
+	return 0;
+}
+
+int set_missing(const struct rule_set_def *from, const struct rule_set_def *s, size_t max,
+		struct rule_set_def *ret)
+{
+	struct rule_set_def found = {.kind = s->kind};
+	size_t k = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < s->n && r == 0; i++) {
+		while (k < from->n && compare_elements(from, k, s, i) < 0)
+			k++;
+		if (k == from->n || compare_elements(from, k, s, i) != 0)
+			r = found.n == max ? -E2BIG : add_element(&found, s, i);
+	}
+	if (r < 0)
+		set_free(&found);
+	*ret = found;
+	return r;
+}
+
 /* --- files --- */
 
 static int read_set_file(struct rule_set_def *s, const char *path, struct error *e)

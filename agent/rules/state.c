@@ -548,20 +548,28 @@ int rule_list_restore(const void *data, size_t len, struct rule_list *l)
 
 /* --- without the elements --- */
 
+/* Those of IPv4 are neighbours in the order, all of them. */
+static struct run_outline *outline_run(struct set_outline *s, enum run_form form)
+{
+	if (form == RUN_IPV6)
+		return &s->v6[s->v6[0].n != 0];
+	return form == RUN_IPV4 ? &s->v4 : &s->ports;
+}
+
 static int outline_set(struct set_outline *s, enum set_kind kind, struct cursor *c)
 {
 	for (size_t left = s->n; left;) {
+		struct run_outline *to;
 		struct state_run run;
 		size_t at;
 		int r = next_run(kind, left, c, &run, &at);
 
-		/* those of IPv4 are neighbours in the order, all of them */
-		if (r < 0 || (run.form == RUN_IPV4 && s->n4))
+		if (r < 0)
 			return -EINVAL;
-		if (run.form == RUN_IPV4) {
-			s->v4 = at;
-			s->n4 = run.n;
-		}
+		to = outline_run(s, (enum run_form)run.form);
+		if (to->n)
+			return -EINVAL;
+		*to = (struct run_outline){.at = at, .n = run.n};
 		left -= run.n;
 	}
 	return 0;

@@ -56,39 +56,45 @@ static uint32_t eval_v4(const struct eval *e, const struct ax_field_layout *f, u
 	return cls;
 }
 
-/* The last entry that is not above the key; the order is checked on the way. */
-static const struct ax_key64 *eval_search(const struct eval *e, uint32_t table, uint32_t log2,
-					  uint64_t key)
+static bool key_above(const struct ax_key128 *k, uint64_t hi, uint64_t lo)
 {
-	const struct ax_key64 *k = eval_at(e, table, sizeof(*k) << log2);
-	size_t lo = 0, hi = (size_t)1 << log2;
+	return k->hi != hi ? k->hi > hi : k->lo > lo;
+}
 
-	assert_true(k[0].key == 0);
-	while (hi - lo > 1) {
-		size_t mid = (lo + hi) / 2;
+/* The value of the last entry that is not above the key; the order is checked on the way. */
+static uint64_t eval_search128(const struct eval *e, uint64_t table, size_t n, uint64_t hi,
+			       uint64_t lo)
+{
+	const struct ax_key128 *k = eval_at(e, table, n * sizeof(*k));
+	size_t first = 0, end = n;
 
-		assert_true(k[mid].key >= k[lo].key);
-		if (k[mid].key <= key)
-			lo = mid;
+	assert_true(n && !key_above(&k[0], hi, lo));
+	while (end - first > 1) {
+		size_t mid = (first + end) / 2;
+
+		assert_true(key_above(&k[mid], k[first].hi, k[first].lo));
+		if (key_above(&k[mid], hi, lo))
+			end = mid;
 		else
-			hi = mid;
+			first = mid;
 	}
-	return &k[lo];
+	return k[first].value;
 }
 
 static uint32_t eval_v6(const struct eval *e, const struct ax_field_layout *f,
 			const struct ax_addr *a)
 {
-	uint64_t hi, lo;
-	const struct ax_key64 *k;
+	uint64_t hi, lo, leads, at;
 
 	memcpy(&hi, &a->b[0], 8);
 	memcpy(&lo, &a->b[8], 8);
-	k = eval_search(e, f->table6, f->log2, be64toh(hi));
-	if (!k->sub || k->key != be64toh(hi))
-		return k->cls;
-	assert_true(k->sub + (sizeof(*k) << k->sub_log2) <= f->subs6_end);
-	return eval_search(e, k->sub, k->sub_log2, be64toh(lo))->cls;
+	hi = be64toh(hi);
+	lo = be64toh(lo);
+	leads = eval_search128(e, f->table6, f->entries, hi, lo);
+	at = (leads & UINT32_MAX) * 8;
+	assert_true(at + (leads >> 32) * sizeof(struct ax_key128) <= f->buckets6_size);
+	assert_true(leads >> 32 <= 1u << AX_BUCKET6_LOG2_MAX);
+	return (uint32_t)eval_search128(e, f->buckets6 + at, leads >> 32, hi, lo);
 }
 
 static uint32_t eval_addr(const struct eval *e, const struct ax_field_layout *f,
@@ -102,10 +108,17 @@ static uint32_t eval_addr(const struct eval *e, const struct ax_field_layout *f,
 static uint32_t eval_mac(const struct eval *e, const struct ax_field_layout *f, const uint8_t *mac)
 {
 	uint64_t key = 0;
+	const struct ax_key64 *k = eval_at(e, f->table, f->entries * sizeof(*k));
+	uint32_t cls = 0;
 
 	for (int i = 0; i < 6; i++)
 		key = key << 8 | mac[i];
-	return eval_search(e, f->table, f->log2, key)->cls;
+	for (uint32_t i = 0; i < f->entries; i++) {
+		assert_true(i ? k[i].key > k[i - 1].key : k[i].key == 0);
+		if (k[i].key <= key)
+			cls = k[i].cls;
+	}
+	return cls;
 }
 
 static uint32_t eval_class(const struct eval *e, const struct rule_field *row,

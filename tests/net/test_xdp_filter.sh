@@ -130,7 +130,18 @@ is "one less" "$(xdp set del bad 192.0.2.4/30)" "xc0: set bad has 39800 prefixes
 ok "lets them through at once" flows default
 is "what was not there" "$(xdp set del bad 192.0.2.4/30)" \
 	"xc0: set bad has 39800 prefixes (1 of those to remove was not there)"
-is "one of IPv6" "$(xdp set add bad 2001:db8:bad::/48)" "xc0: set bad has 39801 prefixes"
+is "one of IPv6 and others" "$(xdp set add bad 2001:db8:bad::/48 192.0.2.4/30 192.0.2.5)" \
+	"xc0: set bad has 39803 prefixes"
+ok "catch packets at once" flows bad
+ok "one goes that is in another" xdp set del bad 192.0.2.5
+ok "which still catches packets" flows bad
+is "all of this is the same list" "$(generation)" "$before"
+sed '1s/.*/192.0.2.4/' "$T/large" >"$T/nearly"
+is "nearly the same by a file" "$(xdp set replace bad --file "$T/nearly")" \
+	"xc0: set bad has 39800 prefixes"
+is "is the same list, too" "$(generation)" "$before"
+ok "which lets packets through at once" flows default
+is "a wide one" "$(xdp set add bad 0.0.0.0/0)" "xc0: set bad has 39801 prefixes"
 is "is a new list" "$(generation)" $((before + 1))
 is "the former one again" "$(xdp set replace bad --file "$T/many")" "xc0: set bad has 257 prefixes"
 ok "catches packets" flows bad

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // beside others
-/* Lists that change: counters and their names, edits, sets, and lists that are refused. */
+/* Lists that change: counters and their names, edits, and lists that are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include <linux/bpf.h>
-#include <sys/wait.h>
 
 #include "iface/iface.h"
 #include "tests/lib/descriptors.h"
@@ -127,103 +126,6 @@ static void names_of_rules(void **state)
 		"rules: [{src: 10.0.0.0/8, proto: udp, action: pass}, {action: drop, dport: 1}]\n");
 	assert_packets(names[0], 2);
 	assert_packets(names[3], 3);
-}
-
-/* --- single elements of a large set --- */
-
-static bool change_element(const char *prefix, bool gone)
-{
-	const struct xdp_load_options o = {.session = -1};
-	struct set_change ch = {.set = "big", .gone = gone};
-	struct set_changed done;
-
-	assert_int_equal(prefix_parse(prefix, &ch.prefix), 0);
-	return xdp_change_set(&filter.inst, IFNAME, &ch, &o, &done) == 1;
-}
-
-/* One for every other /16 below 240.0.0.0, and one behind. */
-static void load_large_set(void)
-{
-	struct rule_list l = rule_list_of("sets: {big: {prefixes: [240.0.200.1]}}\n"
-					  "rules: [{name: big, src: '@big', action: drop}]\n");
-	const struct xdp_load_options o = {.force = true};
-	autofree char *text = NULL;
-	struct error e = {0};
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
-
-	assert_non_null(f);
-	for (unsigned i = 0; i < 240 * 256; i += 2)
-		fprintf(f, "%u.%u.1.1\n", i / 256, i % 256);
-	fclose(f);
-	assert_int_equal(set_parse(&l.sets[0], text, len, "test", &e), 0);
-	filter_forget();
-	xdp_unload(&filter.inst, IFNAME, &e);
-	e = (struct error){0};
-	if (xdp_apply(&filter.inst, IFNAME, &l, &o, &e))
-		fail_msg("%s", e.text);
-	rule_list_free(&l);
-	filter_reopen();
-}
-
-static void change_elements(void)
-{
-	char prefix[32];
-
-	for (unsigned i = 0; i < 100; i++) {
-		snprintf(prefix, sizeof(prefix), "240.0.%u.1", i % 20);
-		if (!change_element(prefix, i % 40 >= 20))
-			_exit(1);
-	}
-	_exit(0);
-}
-
-static void elements_change_beside_packets(void **state)
-{
-	struct rule_list l;
-	struct error e = {0};
-	int status;
-	pid_t pid;
-
-	(void)state;
-	load_large_set();
-	assert_int_equal(filter_run("udp 240.0.7.1:5 > 10.0.0.2:9"), XDP_PASS);
-	assert_true(change_element("240.0.7.0/24", false));
-	assert_int_equal(filter_run("udp 240.0.7.1:5 > 10.0.0.2:9"), XDP_DROP);
-	assert_int_equal(filter_run("udp 240.0.8.1:5 > 10.0.0.2:9"), XDP_PASS);
-	assert_true(change_element("240.0.7.0/24", true));
-	assert_int_equal(filter_run("udp 240.0.7.1:5 > 10.0.0.2:9"), XDP_PASS);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid)
-		change_elements();
-	do { /* what is in the same bucket is judged as it was */
-		assert_int_equal(filter_run("udp 240.0.200.1:5 > 10.0.0.2:9"), XDP_DROP);
-		assert_int_equal(filter_run("udp 240.0.199.1:5 > 10.0.0.2:9"), XDP_PASS);
-	} while (!waitpid(pid, &status, WNOHANG));
-	assert_int_equal(status, 0);
-	assert_int_equal(filter_run("udp 240.0.5.1:5 > 10.0.0.2:9"), XDP_DROP);
-	rule_list_init(&l);
-	assert_int_equal(xdp_list(filter.x, &l, &e), 0); /* opened before it changed */
-	assert_int_equal(l.sets[0].n, 240 * 128 + 1 + 20);
-	rule_list_free(&l);
-	assert_true(change_element("240.0.5.1", true));
-	assert_int_equal(filter_run("udp 240.0.5.1:5 > 10.0.0.2:9"), XDP_PASS);
-	assert_int_equal(xdp_list(filter.x, &l, &e), 0);
-	assert_int_equal(l.sets[0].n, 240 * 128 + 20);
-	rule_list_free(&l);
-}
-
-/* What is to be confirmed stays, and what has a warning is not done in silence. */
-static void elements_that_need_a_new_list(void **state)
-{
-	(void)state;
-	load_large_set();
-	assert_false(change_element("192.0.2.1", false));
-	filter.maps.root->deadline_ns = ~0ull;
-	assert_false(change_element("240.0.9.1", false));
-	filter.maps.root->deadline_ns = 0;
-	assert_true(change_element("240.0.9.1", false));
 }
 
 /* --- edits --- */
@@ -641,8 +543,6 @@ int main(void)
 		cmocka_unit_test(reasons_are_the_interfaces),
 		cmocka_unit_test(unreachable_rules),
 		cmocka_unit_test(names_of_rules),
-		cmocka_unit_test(elements_change_beside_packets),
-		cmocka_unit_test(elements_that_need_a_new_list),
 		cmocka_unit_test(edits),
 		cmocka_unit_test(sets_of_addresses),
 		cmocka_unit_test(sets_of_ports),

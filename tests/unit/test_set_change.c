@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // build: unsanitized
 /* Elements of large sets that come and go in an arena which is in use. (With sanitizers:
- * prog/test_filter_lists.) */
+ * prog/test_filter_sets.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "tests/lib/arena_eval.h"
 #include "tests/lib/compiled.h"
 
-#define MANY 40000
+#define MANY 60000
 
 static struct prefix prefix4(uint32_t addr, unsigned len)
 {
@@ -24,14 +24,33 @@ static struct prefix prefix4(uint32_t addr, unsigned len)
 	return p;
 }
 
+/* Neighbours: most are in few networks. */
+static struct prefix prefix6(struct rnd *r, unsigned len)
+{
+	struct prefix p = {.len = len};
+
+	p.addr.w[0] = htonl(rnd_one_in(r, 3) ? (uint32_t)rnd_next(r) | 1 : 0x20010db8);
+	p.addr.w[1] = htonl(rnd_below(r, 300));
+	p.addr.w[2] = rnd_one_in(r, 3) ? (uint32_t)rnd_next(r) : 0;
+	p.addr.w[3] = (uint32_t)rnd_next(r);
+	rnd_mask(&p);
+	return p;
+}
+
+static struct prefix any_prefix(struct rnd *r)
+{
+	if (rnd_one_in(r, 2))
+		return prefix6(r, rnd_one_in(r, 2) ? 128 : 40 + rnd_below(r, 88));
+	return prefix4((uint32_t)rnd_next(r), rnd_one_in(r, 3) ? 32 : 18 + rnd_below(r, 15));
+}
+
 static void many_prefixes(struct rnd *r, struct rule_set_def *s)
 {
 	struct rule_set_def more = {.kind = SET_PREFIXES};
 
 	more.prefixes = rnd_alloc(MANY, sizeof(*more.prefixes));
 	for (; more.n < MANY; more.n++)
-		more.prefixes[more.n] = prefix4((uint32_t)rnd_next(r),
-						rnd_one_in(r, 3) ? 32 : 18 + rnd_below(r, 15));
+		more.prefixes[more.n] = any_prefix(r);
 	assert_int_equal(set_sort(&more), 0);
 	assert_int_equal(set_merge(s, &more), 0);
 	free(more.prefixes);
@@ -45,8 +64,9 @@ static struct rule_list list_of(const char *const *rules, uint64_t seed)
 
 	rule_list_init(&l);
 	add_set(&l, "big", SET_PREFIXES, "fd00::/8");
-	add_set(&l, "some", SET_PREFIXES, "10.0.0.0/8 10.1.0.0/16 172.16.3.0/24");
-	add_set(&l, "web", SET_PORTS, "80 443");
+	add_set(&l, "some", SET_PREFIXES, "10.0.0.0/8 10.1.0.0/16 172.16.3.0/24 fd77::/16 fd00::7");
+	add_set(&l, "web", SET_PORTS, "80 443 440-450");
+	add_set(&l, "none", SET_PREFIXES, "");
 	many_prefixes(&r, &l.sets[0]);
 	for (; *rules; rules++)
 		add_rule(&l, *rules);
@@ -58,57 +78,96 @@ static struct lazy_view view_of(const struct compiled *c)
 	return (struct lazy_view){.data = c->a.data, .size = c->a.size};
 }
 
+static int change_all(struct compiled *c, const char *set, const struct rule_set_def *elements,
+		      bool gone, struct set_changed *done)
+{
+	const struct set_change ch = {.set = set, .gone = gone, .elements = elements};
+	struct lazy_view v = view_of(c);
+
+	return arena_change_sets(&v, &ch, 1, done);
+}
+
 static int change(struct compiled *c, const char *set, struct prefix p, bool gone,
 		  struct set_changed *done)
 {
-	const struct set_change ch = {.set = set, .gone = gone, .prefix = p};
-	struct lazy_view v = view_of(c);
+	const struct rule_set_def one = {.kind = SET_PREFIXES, .prefixes = &p, .n = 1};
 
-	return arena_change_set(&v, &ch, done);
+	return change_all(c, set, &one, gone, done);
 }
 
 /* The same in the list. */
-static bool change_list(struct rule_list *l, size_t set, struct prefix p, bool gone)
+static size_t change_list(struct rule_list *l, size_t set, const struct rule_set_def *elements,
+			  bool gone)
 {
-	struct rule_set_def one = {.kind = SET_PREFIXES, .prefixes = &p, .n = 1};
 	size_t missing = 0;
 
 	if (gone)
-		assert_int_equal(set_remove(&l->sets[set], &one, &missing), 0);
+		assert_int_equal(set_remove(&l->sets[set], elements, &missing), 0);
 	else
-		assert_int_equal(set_merge(&l->sets[set], &one), 0);
+		assert_int_equal(set_merge(&l->sets[set], elements), 0);
 	return missing;
 }
 
-static void same_rule(const struct compiled *a, const struct compiled *b, uint32_t addr)
+static void same_rule(const struct compiled *a, const struct compiled *b,
+		      const struct ax_addr *addr, uint16_t port)
 {
-	struct match_packet p = packet("1.1.1.1", "1.1.1.1", 6, 80);
+	char text[ADDR_STRLEN];
+	bool v4 = addr_is_v4(addr);
 
 	for (int side = 0; side < 4; side++) {
-		p.src = addr_from_v4(htonl(side & 1 ? addr : 0x01010101));
-		p.dst = addr_from_v4(htonl(side & 1 ? 0x01010101 : addr));
-		p.dport = side & 2 ? 80 : 81;
+		struct match_packet p =
+			packet(v4 ? "1.1.1.1" : "::1", v4 ? "1.1.1.1" : "::1", 6, 80);
+
+		*(side & 1 ? &p.src : &p.dst) = *addr;
+		*(side & 2 ? &p.sport : &p.dport) = port;
 		if (compiled_judge(a, &p) != compiled_judge(b, &p))
-			fail_msg("%#x, side %d: rule %zu instead of %zu", addr, side,
-				 compiled_judge(a, &p), compiled_judge(b, &p));
+			fail_msg("%s port %u, side %d: rule %zu instead of %zu",
+				 addr_format(addr, text), port, side, compiled_judge(a, &p),
+				 compiled_judge(b, &p));
 	}
 }
 
-/* At the ends of the set's prefixes, and anywhere. */
+static struct ax_addr beside(struct ax_addr a, int by)
+{
+	for (int i = 15, n = by; i >= 0 && n; i--) {
+		n += a.b[i];
+		a.b[i] = (uint8_t)n;
+		n >>= 8;
+	}
+	return a;
+}
+
+static struct ax_addr last_of(const struct prefix *p)
+{
+	struct ax_addr a = p->addr;
+
+	for (unsigned i = p->len; i < 128; i++)
+		a.b[i / 8] |= (uint8_t)(0x80 >> i % 8);
+	return a;
+}
+
+/* At the ends of elements, and anywhere. */
 static void same_rules(const struct rule_list *l, const struct compiled *a,
 		       const struct compiled *b, struct rnd *r)
 {
 	const struct rule_set_def *s = &l->sets[0];
 
-	for (unsigned i = 0; i < 4000; i++) {
+	for (unsigned i = 0; i < 3000; i++) {
 		const struct prefix *p = &s->prefixes[rnd_below(r, (uint32_t)s->n)];
-		uint32_t addr = ntohl(p->addr.w[3]);
+		struct ax_addr end = last_of(p);
+		struct prefix any = any_prefix(r);
+		uint16_t port = (uint16_t)(rnd_one_in(r, 2) ? rnd_next(r) : rnd_below(r, 500));
 
-		same_rule(a, b, addr);
-		same_rule(a, b, addr - 1);
-		same_rule(a, b, addr + (p->len > 96 ? 1u << (128 - p->len) : 1));
-		same_rule(a, b, (uint32_t)rnd_next(r));
+		for (int by = -1; by <= 1; by++) {
+			struct ax_addr first = beside(p->addr, by), last = beside(end, by);
+
+			same_rule(a, b, &first, port);
+			same_rule(a, b, &last, port);
+		}
+		same_rule(a, b, &any.addr, port);
 	}
+	for (uint32_t port = 0; port < 65536; port++)
+		same_rule(a, b, &s->prefixes[0].addr, (uint16_t)port);
 }
 
 static void same_list(const struct rule_list *l, const struct compiled *c)
@@ -124,21 +183,51 @@ static void same_list(const struct rule_list *l, const struct compiled *c)
 		assert_int_equal(arena_set_size(&v, l->sets[i].name, &n), 0);
 		assert_int_equal(n, l->sets[i].n);
 	}
-	assert_int_equal(arena_set_size(&v, "none", &n), -ENOENT);
+	assert_int_equal(arena_set_size(&v, "nobody", &n), -ENOENT);
 }
 
 /* One that is there, one in it or around it, or any. */
 static struct prefix pick(struct rnd *r, const struct rule_set_def *s)
 {
 	struct prefix p = s->prefixes[rnd_below(r, (uint32_t)s->n)];
-	unsigned len;
+	bool v4 = addr_is_v4(&p.addr) && p.len >= 96;
+	unsigned min = v4 ? 108 : 62;
 
-	if (!addr_is_v4(&p.addr) || p.len < 112 || rnd_one_in(r, 2))
-		return prefix4((uint32_t)rnd_next(r), 16 + rnd_below(r, 17));
-	len = p.len - 96;
+	if (p.len < min || rnd_one_in(r, 2))
+		return any_prefix(r);
 	if (rnd_one_in(r, 4))
-		len = 16 + rnd_below(r, 17);
-	return prefix4(ntohl(p.addr.w[3]) ^ (rnd_one_in(r, 4) ? 0x100 : 0), len);
+		p.len = min + rnd_below(r, 129 - min);
+	if (rnd_one_in(r, 4))
+		p.addr.b[14] ^= 1;
+	if (rnd_one_in(r, 8))
+		p.addr.w[3] = (uint32_t)rnd_next(r);
+	rnd_mask(&p);
+	return p;
+}
+
+#define AT_ONCE 20
+
+/* Some elements for set 0 or set 2, in room for AT_ONCE of either kind. */
+static struct rule_set_def pick_some(struct rnd *r, const struct rule_list *l, bool ports,
+				     struct prefix *prefixes, struct range *ranges)
+{
+	struct rule_set_def s = {.kind = ports ? SET_PORTS : SET_PREFIXES};
+	size_t n = rnd_one_in(r, 2) ? 1 : 1 + rnd_below(r, AT_ONCE);
+
+	for (; s.n < n; s.n++) {
+		uint32_t lo = rnd_one_in(r, 2) ? rnd_below(r, 500) : (uint32_t)rnd_next(r) & 0xffff;
+
+		prefixes[s.n] = pick(r, &l->sets[0]);
+		ranges[s.n] = (struct range){lo, lo + rnd_below(r, rnd_one_in(r, 2) ? 1 : 30)};
+		if (ranges[s.n].hi > 65535)
+			ranges[s.n].hi = 65535;
+		if (ports && l->sets[2].n && rnd_one_in(r, 2))
+			ranges[s.n] = l->sets[2].ports[rnd_below(r, (uint32_t)l->sets[2].n)];
+	}
+	s.prefixes = ports ? NULL : prefixes;
+	s.ports = ports ? ranges : NULL;
+	assert_int_equal(set_sort(&s), 0);
+	return s;
 }
 
 /* Returns how many changes were made in place. */
@@ -151,16 +240,18 @@ static unsigned random_changes(const char *const *rules, enum ax_match match, ui
 
 	assert_int_equal(c.l.match, match);
 	for (unsigned i = 1; i <= 900; i++) {
-		struct prefix p = pick(&r, &l.sets[0]);
-		struct set_changed done;
-		bool gone = rnd_one_in(&r, 2), missing;
-		int did = change(&c, "big", p, gone, &done);
+		struct prefix prefixes[AT_ONCE + 1];
+		struct range ranges[AT_ONCE + 1];
+		bool gone = rnd_one_in(&r, 2), ports = rnd_one_in(&r, 4);
+		struct rule_set_def some = pick_some(&r, &l, ports, prefixes, ranges);
+		struct set_changed done = {0};
+		int did = change_all(&c, ports ? "web" : "big", &some, gone, &done);
+		size_t missing = change_list(&l, ports ? 2 : 0, &some, gone);
 
-		missing = change_list(&l, 0, p, gone);
 		assert_true(did >= 0);
 		if (did) {
 			assert_int_equal(done.missing, missing);
-			assert_int_equal(done.n, l.sets[0].n);
+			assert_int_equal(done.n, l.sets[ports ? 2 : 0].n);
 			in_place++;
 		}
 		if (!did || i % 150 == 0) {
@@ -191,10 +282,17 @@ static void packets_get_the_rules_of_the_changed_list(void **state)
 		"dst @some proto tcp dport 81 action drop",
 		NULL,
 	};
+	static const char *const sides[] = {
+		"src @big dst @some action drop",
+		"dst @big sport @web proto tcp action pass",
+		"src 2001:db8::/34 dport @web proto tcp action drop",
+		NULL,
+	};
 
 	(void)state;
-	assert_true(random_changes(single, AX_MATCH_SINGLE, 1) > 500);
-	assert_true(random_changes(product, AX_MATCH_PRODUCT, 2) > 500);
+	assert_true(random_changes(single, AX_MATCH_SINGLE, 1) > 800);
+	assert_true(random_changes(product, AX_MATCH_PRODUCT, 2) > 800);
+	assert_true(random_changes(sides, AX_MATCH_PRODUCT, 4) > 800);
 }
 
 /* So many rules that their classes have rows. */
@@ -214,7 +312,7 @@ static void rules_by_the_thousand(void **state)
 		rules[n++] = line;
 	}
 	rules[n] = NULL;
-	assert_true(random_changes(rules, AX_MATCH_BITMAP, 3) > 300);
+	assert_true(random_changes(rules, AX_MATCH_BITMAP, 3) > 800);
 	for (size_t i = 1; i < n; i++)
 		free((void *)(uintptr_t)rules[i]);
 }
@@ -237,24 +335,57 @@ static void not_in_place(const char *const *rules, const char *set, const char *
 
 static void other_changes_need_a_new_list(void **state)
 {
-	static const char *const one[] = {"src @big action drop", "src @some action pass", NULL};
-	static const char *const both[] = {"src @big action drop", "dst @big action pass", NULL};
-	static const char *const around[] = {"src @big action drop", "src 0.0.0.0/0 action pass",
-					     NULL};
-	static const char *const small[] = {"src @some action drop", NULL};
+	static const char *const one[] = {"src @big action drop", "src @some action pass",
+					  "src @none dport 7 proto tcp action drop", NULL};
 
 	(void)state;
-	not_in_place(one, "big", "11.0.0.0/15", false);
-	not_in_place(one, "big", "fd77::/16", false);
-	not_in_place(one, "big", "fd00::/8", true);
-	not_in_place(one, "big", "10.1.2.3/32", false); /* in one of @some */
-	not_in_place(one, "some", "172.16.0.0/16", false);
-	not_in_place(one, "some", "10.1.0.0/16", true); /* in 10.0.0.0/8 */
-	not_in_place(one, "none", "192.0.2.1", false);
+	not_in_place(one, "big", "0.0.0.0/0", false);
+	not_in_place(one, "big", "::/0", false);
+	not_in_place(one, "nobody", "192.0.2.1", false);
 	not_in_place(one, "web", "192.0.2.1", false);
-	not_in_place(both, "big", "192.0.2.1/32", false);
-	not_in_place(around, "big", "192.0.2.1/32", false);
-	not_in_place(small, "some", "192.0.2.1/32", false);
+}
+
+/* In others, around them, and the first one of a set. */
+static void whatever_overlaps_is_changed_in_place(void **state)
+{
+	static const char *const rules[] = {"src @big action drop",
+					    "src @none dport 7 proto tcp action drop",
+					    "src @some,192.168.0.0/16 action pass", NULL};
+	static const struct {
+		const char *set, *prefix;
+		bool gone;
+	} changes[] = {
+		{"big", "10.1.2.3/32", false},	  {"big", "10.1.2.3/32", true},
+		{"big", "fd77::1/128", false},	  {"big", "fd00::/8", true},
+		{"big", "192.168.0.0/17", false}, {"some", "172.16.0.0/16", false},
+		{"some", "10.1.0.0/16", true},	  {"some", "10.1.2.0/24", false},
+		{"none", "203.0.113.9", false},	  {"none", "2001:db9::9", false},
+		{"none", "10.77.2.3", false},
+	};
+	CLEANUP(rule_list_free) struct rule_list l = list_of(rules, 8);
+	struct compiled c = compile(&l), fresh;
+	struct rnd r = {8};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		struct rule_set_def one = {.kind = SET_PREFIXES};
+		size_t set = (size_t)(rule_list_set(&l, changes[i].set) - l.sets);
+		struct set_changed done;
+		struct prefix p;
+
+		assert_int_equal(prefix_parse(changes[i].prefix, &p), 0);
+		one.prefixes = &p;
+		one.n = 1;
+		if (change_all(&c, changes[i].set, &one, changes[i].gone, &done) != 1)
+			fail_msg("%s in %s needs a new list", changes[i].prefix, changes[i].set);
+		change_list(&l, set, &one, changes[i].gone);
+		fresh = compile(&l);
+		same_rule(&c, &fresh, &p.addr, 7);
+		same_rules(&l, &c, &fresh, &r);
+		same_list(&l, &c);
+		arena_free(&fresh.a);
+	}
+	arena_free(&c.a);
 }
 
 static void a_full_journal_needs_a_new_list(void **state)
@@ -299,6 +430,7 @@ static void what_was_left_undone_needs_a_new_list(void **state)
 	struct compiled c = compile(&l);
 	struct ax_journal *j = (struct ax_journal *)(c.a.data + c.l.journal);
 	struct prefix p = prefix4(0xc0000201, 32);
+	struct rule_set_def one = {.kind = SET_PREFIXES, .n = 1};
 	struct set_changed done;
 
 	(void)state;
@@ -308,7 +440,8 @@ static void what_was_left_undone_needs_a_new_list(void **state)
 	j->applied = 0;
 	assert_int_equal(change(&c, "big", p, false, &done), 0);
 	assert_int_equal(change(&c, "big", prefix4(0xc0000301, 32), false, &done), 0);
-	change_list(&l, 0, p, false);
+	one.prefixes = &p;
+	change_list(&l, 0, &one, false);
 	same_list(&l, &c);
 	arena_free(&c.a);
 }
@@ -381,15 +514,17 @@ static void little_of_a_large_list_is_looked_at(void **state)
 	CLEANUP(rule_list_free) struct rule_list l = huge_list();
 	struct compiled c = compile(&l);
 	struct guarded g = guard(&c);
-	struct set_change ch = {.set = "big", .prefix = prefix4(0xf0000201, 32)};
+	struct prefix p = prefix4(0xf0000201, 32);
+	const struct rule_set_def one = {.kind = SET_PREFIXES, .prefixes = &p, .n = 1};
+	const struct set_change ch = {.set = "big", .elements = &one};
 	struct set_changed done;
 	size_t n = 0;
 
 	(void)state;
 	assert_int_equal(arena_set_size(&g.v, "big", &n), 0);
 	assert_int_equal(n, l.sets[0].n);
-	assert_true(g.fetched < 64 << 10);
-	assert_int_equal(arena_change_set(&g.v, &ch, &done), 1);
+	assert_true(g.fetched < 128 << 10);
+	assert_int_equal(arena_change_sets(&g.v, &ch, 1, &done), 1);
 	assert_int_equal(done.n, n + 1);
 	if (g.fetched > c.a.size / 10)
 		fail_msg("%zu of %zu bytes were fetched", g.fetched, c.a.size);
@@ -402,7 +537,9 @@ static void what_cannot_be_fetched_is_not_changed(void **state)
 	static const char *const rules[] = {"src @big action drop", NULL};
 	CLEANUP(rule_list_free) struct rule_list l = list_of(rules, 15);
 	struct compiled c = compile(&l);
-	struct set_change ch = {.set = "big", .prefix = prefix4(0xf0000201, 32)};
+	struct prefix p = prefix4(0xf0000201, 32);
+	const struct rule_set_def one = {.kind = SET_PREFIXES, .prefixes = &p, .n = 1};
+	const struct set_change ch = {.set = "big", .elements = &one};
 	struct set_changed done;
 
 	(void)state;
@@ -413,7 +550,7 @@ static void what_cannot_be_fetched_is_not_changed(void **state)
 		/* what comes first is there, then nothing more */
 		fetch_guarded(&g.v, 0, front);
 		g.fail = -ENOMEM;
-		r = arena_change_set(&g.v, &ch, &done);
+		r = arena_change_sets(&g.v, &ch, 1, &done);
 		if (r != -ENOMEM)
 			fail_msg("%d with %zu of %zu bytes", r, front, c.a.size);
 		mprotect(g.v.data, g.v.size, PROT_READ);
@@ -429,6 +566,7 @@ int main(void)
 		cmocka_unit_test(packets_get_the_rules_of_the_changed_list),
 		cmocka_unit_test(rules_by_the_thousand),
 		cmocka_unit_test(other_changes_need_a_new_list),
+		cmocka_unit_test(whatever_overlaps_is_changed_in_place),
 		cmocka_unit_test(a_full_journal_needs_a_new_list),
 		cmocka_unit_test(what_was_left_undone_needs_a_new_list),
 		cmocka_unit_test(little_of_a_large_list_is_looked_at),

@@ -31,14 +31,6 @@ struct change {
 	size_t n;
 };
 
-static void set_free(struct rule_set_def *s)
-{
-	free(s->name);
-	free(s->file);
-	free(s->prefixes);
-	free(s->ports);
-}
-
 /* What a new set's elements are, is what the caller said or what a set of that name has. */
 static int parse_elements(const struct change *ch, struct rule_set_def *s, struct error *e)
 {
@@ -53,21 +45,6 @@ static int parse_elements(const struct change *ch, struct rule_set_def *s, struc
 		return r;
 	r = set_sort(s);
 	return r ? error_set(e, r, "the elements could not be sorted: %s", strerror(-r)) : 0;
-}
-
-static int create_set(struct rule_list *l, const char *name, enum set_kind kind)
-{
-	struct rule_set_def *sets = realloc(l->sets, (l->n_sets + 1) * sizeof(*sets));
-	char *copy = strdup(name);
-
-	if (sets)
-		l->sets = sets;
-	if (!sets || !copy) {
-		free(copy);
-		return -ENOMEM;
-	}
-	sets[l->n_sets++] = (struct rule_set_def){.name = copy, .kind = kind};
-	return 0;
 }
 
 static int find_set(const struct rule_list *l, const char *name, struct rule_set_def **ret,
@@ -91,6 +68,20 @@ static int find_set(const struct rule_list *l, const char *name, struct rule_set
 			 name);
 }
 
+static int create_set(struct rule_list *l, const char *name, enum set_kind kind,
+		      struct rule_set_def **ret, struct error *e)
+{
+	int r = rule_list_add_set(l, name, kind, ret);
+
+	if (r == -EINVAL)
+		return error_set(e, r, "'%.60s' is no name of a set: use letters, digits, - and _",
+				 name);
+	if (r == -E2BIG)
+		return error_set(e, r, "there are %u sets already, as many as there can be",
+				 SETS_MAX);
+	return r ? error_set(e, r, "out of memory") : 0;
+}
+
 static int find_or_create(const struct change *ch, struct rule_list *l, struct rule_set_def **ret,
 			  struct error *e)
 {
@@ -102,33 +93,18 @@ static int find_or_create(const struct change *ch, struct rule_list *l, struct r
 	if (*ret && (*ret)->kind != kind)
 		return error_set(e, -EEXIST, "there is a set '%s' already, and it is one of %s",
 				 ch->name, kind_names[(*ret)->kind]);
-	if (*ret)
-		return 0;
-	if (create_set(l, ch->name, kind))
-		return error_set(e, -ENOMEM, "out of memory");
-	*ret = rule_list_set(l, ch->name);
-	return 0;
+	return *ret ? 0 : create_set(l, ch->name, kind, ret, e);
 }
 
-/* Puts the elements of `from` behind those of `s`, or in their place. */
-static int take_elements(struct rule_set_def *s, const struct rule_set_def *from, bool keep)
+/* Gives `s` those of `from` in the place of its own. */
+static int replace_elements(struct rule_set_def *s, const struct rule_set_def *from)
 {
-	bool ports = s->kind == SET_PORTS;
-	size_t size = ports ? sizeof(*s->ports) : sizeof(*s->prefixes), old = keep ? s->n : 0;
-	void *have = ports ? (void *)s->ports : (void *)s->prefixes;
-	const void *more = ports ? (const void *)from->ports : (const void *)from->prefixes;
-	char *v = realloc(have, (old + from->n + 1) * size);
-
-	if (!v)
-		return -ENOMEM;
-	if (from->n)
-		memcpy(v + old * size, more, from->n * size);
-	if (ports)
-		s->ports = (void *)v;
-	else
-		s->prefixes = (void *)v;
-	s->n = old + from->n;
-	return set_sort(s);
+	free(s->prefixes);
+	free(s->ports);
+	s->prefixes = NULL;
+	s->ports = NULL;
+	s->n = 0;
+	return set_merge(s, from);
 }
 
 static int edit_set(void *arg, struct rule_list *l, struct error *e)
@@ -146,8 +122,10 @@ static int edit_set(void *arg, struct rule_list *l, struct error *e)
 		return r;
 	if (ch->action == SET_DEL)
 		r = set_remove(s, &given, &ch->missing);
+	else if (ch->action == SET_ADD)
+		r = set_merge(s, &given);
 	else
-		r = take_elements(s, &given, ch->action == SET_ADD);
+		r = replace_elements(s, &given);
 	ch->kind = s->kind;
 	ch->n = s->n;
 	return r ? error_set(e, r, "the set could not be changed: %s", strerror(-r)) : 0;
@@ -175,21 +153,29 @@ static void put_changed(const char *ifname, const struct change *ch)
 	putchar('\n');
 }
 
-/* A prefix alone needs no new list, if all goes well. */
-static bool change_one(const struct cmd *c, const char *ifname, struct change *ch,
-		       const struct xdp_load_options *o)
-{
-	struct set_change one = {.set = ch->name, .gone = ch->action == SET_DEL};
-	struct set_changed done;
+#define IN_PLACE_TEXT_MAX (64u << 10) /* more elements than that are not few */
 
-	if (ch->action == SET_REPLACE || ch->file || ch->create >= 0 || ch->n_words != 1 ||
-	    prefix_parse(ch->words[0], &one.prefix) ||
-	    !xdp_change_set(&c->inst, ifname, &one, o, &done))
+/* Few elements need no new list, if all goes well; of which kind the set is, shows. */
+static bool change_in_place(const struct cmd *c, const char *ifname, struct change *ch,
+			    const struct xdp_load_options *o)
+{
+	if (ch->action == SET_REPLACE || ch->create >= 0 || ch->len > IN_PLACE_TEXT_MAX)
 		return false;
-	ch->kind = SET_PREFIXES;
-	ch->n = done.n;
-	ch->missing = done.missing;
-	return true;
+	for (int kind = SET_PREFIXES; kind <= SET_PORTS; kind++) {
+		CLEANUP(set_free) struct rule_set_def given = {.kind = (enum set_kind)kind};
+		const struct set_change one = {ch->name, ch->action == SET_DEL, &given};
+		struct error ignored = {0};
+		struct set_changed done;
+
+		if (parse_elements(ch, &given, &ignored) ||
+		    !xdp_change_sets(&c->inst, ifname, &one, 1, o, &done))
+			continue;
+		ch->kind = given.kind;
+		ch->n = done.n;
+		ch->missing = done.missing;
+		return true;
+	}
+	return false;
 }
 
 /* Returns 1, 0: the interface has no such set; or a negative errno. */
@@ -199,7 +185,7 @@ static int change_on(const struct cmd *c, const char *ifname, bool named, struct
 	int r;
 
 	ch->missing = 0;
-	if (!change_one(c, ifname, ch, o)) {
+	if (!change_in_place(c, ifname, ch, o)) {
 		r = xdp_edit(&c->inst, ifname, edit_set, ch, o, e);
 		if (r == -ENOENT && !named) { /* unloaded, or the set gone, a moment ago */
 			*e = (struct error){0};
