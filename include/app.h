@@ -9,7 +9,7 @@
 
 enum ax_app_flag {
 	AX_APP_HOST = 1 << 0,	/* shares the host's network namespace */
-	AX_APP_EGRESS = 1 << 1, /* may reach addresses that are not ax's */
+	AX_APP_EGRESS = 1 << 1, /* may reach addresses that are not ax's, if no rule says no */
 };
 
 /* Map `apps`: cgroup id -> app. Addresses that an app does not have are all zero. */
@@ -37,7 +37,8 @@ enum ax_vip_kind {
 enum ax_vip_flag {
 	AX_VIP_LOCAL = 1 << 0,	  /* lives in the host's network namespace (host-mode app) */
 	AX_VIP_SERVICES = 1 << 1, /* map `services` has entries for this address */
-	AX_VIP_EGRESS = 1 << 2,	  /* the owner may reach addresses that are not ax's */
+	AX_VIP_EGRESS = 1 << 2,	  /* the owner may reach addresses that are not ax's, or */
+	AX_VIP_LEAVES = 1 << 3,	  /* some of them, by rules */
 	/* of an app that is started by connections: */
 	AX_VIP_WAITS = 1 << 8, /* connects wait for it, though nobody has asked for that */
 	AX_VIP_TELL = 1 << 9,  /* it does not run, or ends: it serves nobody, who waits is told */

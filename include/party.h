@@ -31,12 +31,14 @@
 	0xffffffffu /* of an app whose labels could not be kept: it has no entry, and \
 		       shares no label with anybody */
 #define AX_PARTY_NAME 64
+#define AX_PARTY_USED 1
 
 /* Map `parties`, an array. */
 struct ax_party {
 	__u64 labels[AX_LABEL_WORDS];
 	char name[AX_PARTY_NAME]; /* of its apps, "": no rule names them; for the next agent */
-	__u64 used;		  /* 1: somebody has it; for the next agent */
+	__u64 used; /* 0: nobody has it; AX_PARTY_USED, or what their egress lists have in
+		       common; for the next agent */
 };
 _Static_assert(sizeof(struct ax_party) == 104, "struct ax_party is a map value");
 

@@ -164,7 +164,7 @@ static __always_inline int judge_world(struct route_request *rq, const struct ax
 	rq->verdict = verdict_of(&q, &to->addr);
 	if (rq->verdict & VERDICT_DENY)
 		return REFUSED_RULE;
-	if (VERDICT_RULE(rq->verdict) || (app->flags & (AX_APP_HOST | AX_APP_EGRESS)))
+	if (VERDICT_RULE(rq->verdict) || (app->flags & AX_APP_EGRESS))
 		return 0;
 	return REFUSED_NO_EGRESS;
 }

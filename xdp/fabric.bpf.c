@@ -350,7 +350,7 @@ int ax_to_app(struct __sk_buff *skb)
 	    (p.proto == IPPROTO_ICMP || p.proto == IPPROTO_ICMPV6))
 		return TC_ACT_OK;
 	/* what answers an app's datagrams to the outside, but not from this host */
-	if (!src && (dst->flags & AX_VIP_EGRESS) && p.proto != IPPROTO_TCP)
+	if (!src && (dst->flags & (AX_VIP_EGRESS | AX_VIP_LEAVES)) && p.proto != IPPROTO_TCP)
 		return TC_ACT_OK;
 	return drop(AX_COUNT_FABRIC_DENIED);
 }

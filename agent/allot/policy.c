@@ -105,7 +105,7 @@ static bool parties_ready(struct policy *p)
 
 static uint16_t *party_bucket(const struct policy *p, const struct ax_party *masks)
 {
-	uint64_t h = 0;
+	uint64_t h = masks->used;
 
 	for (int i = 0; i < AX_LABEL_WORDS; i++)
 		h = (h ^ masks->labels[i]) * 0x9e3779b97f4a7c15; /* Fibonacci hashing */
@@ -116,7 +116,8 @@ static uint16_t *party_bucket(const struct policy *p, const struct ax_party *mas
 
 static bool same_party(const struct ax_party *a, const struct ax_party *b)
 {
-	return memcmp(a->labels, b->labels, sizeof(a->labels)) == 0 && streq(a->name, b->name);
+	return memcmp(a->labels, b->labels, sizeof(a->labels)) == 0 && streq(a->name, b->name) &&
+	       a->used == b->used;
 }
 
 /* AX_PARTY_NONE: there is none with these labels. */
@@ -147,7 +148,6 @@ static struct policy_party *party_put(struct policy *p, uint32_t i, const struct
 	uint16_t *b = party_bucket(p, masks);
 
 	x->masks = *masks;
-	x->masks.used = 1;
 	x->refs = 1;
 	x->next = *b;
 	*b = (uint16_t)i;
@@ -276,8 +276,8 @@ bool policy_fits(const struct policy *p, uint32_t party, const char *name)
 	return x && streq(x->name, is_named(p, name) ? name : "");
 }
 
-int policy_ref(struct policy *p, const struct labels *l, const char *name, uint32_t *ret,
-	       struct error *e)
+int policy_ref(struct policy *p, const struct labels *l, const char *name, uint64_t egress,
+	       uint32_t *ret, struct error *e)
 {
 	struct ax_party masks;
 	int r;
@@ -289,6 +289,7 @@ int policy_ref(struct policy *p, const struct labels *l, const char *name, uint3
 		return r;
 	if (is_named(p, name))
 		snprintf(masks.name, sizeof(masks.name), "%s", name);
+	masks.used = egress ? egress : AX_PARTY_USED;
 	*ret = party_find(p, &masks);
 	if (*ret != AX_PARTY_NONE)
 		p->parties->v[*ret].refs++;
@@ -319,7 +320,11 @@ struct policy_end policy_end_of(const struct policy *p, uint32_t party)
 {
 	const struct policy_party *x = &p->parties->v[party];
 
-	return (struct policy_end){.labels = &x->labels, .name = x->masks.name};
+	return (struct policy_end){
+		.labels = &x->labels,
+		.name = x->masks.name,
+		.egress = x->masks.used == AX_PARTY_USED ? 0 : x->masks.used,
+	};
 }
 
 /* --- from one agent to the next --- */

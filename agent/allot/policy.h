@@ -25,11 +25,14 @@ struct policy {
 int policy_name(struct policy *p, const struct config_rule *rules, size_t n, bool also);
 /* Whether an app of that name and party is where policy_ref() would put it. */
 bool policy_fits(const struct policy *p, uint32_t party, const char *name);
+/* Whether a rule lets those of the party reach an address that is not ax's. */
+bool policy_leaves(const struct policy *p, uint32_t party);
 
-/* Takes a reference on the party of apps with these labels and this name (NULL: none). 0, 1 when it
+/* Takes a reference on the party of apps with these labels, this name (NULL: none) and this list of
+ * where they may go (egress_id()). 0, 1 when it
  * is new, or -ENOSPC with a sentence when there are too many labels or parties. */
-int policy_ref(struct policy *p, const struct labels *l, const char *name, uint32_t *ret,
-	       struct error *e);
+int policy_ref(struct policy *p, const struct labels *l, const char *name, uint64_t egress,
+	       uint32_t *ret, struct error *e);
 /* True when nobody has it any more. To be called when no program can find it by an app or an
  * address: its number will be another's. */
 bool policy_unref(struct policy *p, uint32_t party);

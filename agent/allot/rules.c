@@ -179,6 +179,28 @@ static void put_set(const struct policy *p, struct ax_rule_set *set)
 	}
 }
 
+static bool is_outside(const struct config_side *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].kind == WHO_PREFIX || s->v[i].kind == WHO_DOMAIN)
+			return true;
+	return false;
+}
+
+bool policy_leaves(const struct policy *p, uint32_t party)
+{
+	struct policy_end end;
+
+	if (!policy_party(p, party))
+		return false;
+	end = policy_end_of(p, party);
+	for (size_t i = 0; i < n_rules(p); i++)
+		if (p->rules[i].action == RULE_ALLOW && !p->rules[i].audit &&
+		    is_outside(&p->rules[i].to) && policy_side_is(&p->rules[i].from, &end))
+			return true;
+	return false;
+}
+
 struct policy_tables *policy_compile(const struct policy *p)
 {
 	struct policy_tables *t = calloc(1, sizeof(*t));

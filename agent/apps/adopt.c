@@ -21,6 +21,7 @@
 #include "net/netlink.h"
 #include "registry/app_record.h"
 #include "registry/app_table.h"
+#include "registry/in_force.h"
 #include "registry/parties.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
@@ -97,7 +98,9 @@ static int adopt_one(struct agent *a, const char *cgroup, struct error *e)
 	}
 	r = cgroup_id(cgroup, &app->cgroup_id);
 	if (!r)
-		r = party_ref(a, &app->spec.labels, app->spec.name, &app->party, e);
+		r = party_ref(a, &app->spec.labels, app->spec.name, app_egress_id(app), &app->party,
+			      e);
+	in_force_note(a, app);
 	adopt_network(a, app);
 	anchor_adopt(a, app->anchor);
 	app_link(a, app);
@@ -152,6 +155,41 @@ int adopt_list(const char *root, struct strv *ret)
 	if (ret->n)
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_name);
 	return r;
+}
+
+static void free_apps(struct app **list)
+{
+	while (*list) {
+		struct app *app = *list;
+
+		*list = app->next;
+		app_free(app);
+	}
+}
+
+int adopt_rules(struct agent *a, const struct config *c, struct error *e)
+{
+	CLEANUP(strv_free) struct strv paths = {0};
+	CLEANUP(free_apps) struct app *apps = NULL;
+	int r = adopt_list(a->cgroup, &paths);
+	autofree struct egress_of *of = calloc(paths.n + 1, sizeof(*of));
+	size_t n = 0;
+
+	if (r || !of)
+		return error_set(e, r ? r : -ENOMEM, "cannot read %s: %s", a->cgroup,
+				 strerror(r ? -r : ENOMEM));
+	for (size_t i = 0; i < paths.n; i++) {
+		autofree char *text = NULL;
+		struct app *app;
+
+		if (cgroup_record_get(paths.v[i], "app", &text) ||
+		    app_from_record(paths.v[i], text, &app))
+			continue;
+		app->next = apps;
+		apps = app;
+		of[n++] = (struct egress_of){app->spec.name, &app->spec.egress};
+	}
+	return in_force_apply(a, c, of, n, e);
 }
 
 int adopt_apps(struct agent *a, struct error *e)

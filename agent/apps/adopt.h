@@ -11,6 +11,11 @@ struct agent;
 /* Takes over the apps of the instance's cgroups. */
 int adopt_apps(struct agent *a, struct error *e);
 
+/* The rules that hold from now on: the config's, and of the lists of those apps (in_force.h).
+ * Before adopt_apps(). */
+struct config;
+int adopt_rules(struct agent *a, const struct config *c, struct error *e);
+
 /* The paths of the apps' cgroups below the instance's. */
 int adopt_list(const char *root, struct strv *ret);
 

@@ -51,7 +51,7 @@ void app_release(struct agent *a, struct app *app)
 	datapath_servers_drop(a->dp, app->id, app->spec.net == NET_HOST);
 	if (app->netns_cookie)
 		datapath_netns_del(a->dp, app->netns_cookie);
-	if (app->spec.egress)
+	if (needs_way_out(app))
 		needs_egress(a, NULL);
 	party_unref(a, &app->party);
 	app_free(app);

@@ -80,12 +80,17 @@ int needs_hold(struct agent *a)
 	return r;
 }
 
+bool needs_way_out(const struct app *app)
+{
+	return app->leaves || app->spec.egress.mode == EGRESS_ALL || app->spec.egress.to.n;
+}
+
 static size_t add_egress(const struct app *list, struct ax_addr *ret, size_t n)
 {
 	for (const struct app *app = list; app; app = app->next) {
 		/* host-mode apps too: a socket that was bound before it connects has the virtual IP
 		 */
-		if (!app->spec.egress || (app->spec.net == NET_PRIVATE && !app->ifindex))
+		if (!needs_way_out(app) || (app->spec.net == NET_PRIVATE && !app->ifindex))
 			continue;
 		if (!addr_is_zero(&app->vip4))
 			ret[n++] = app->vip4;

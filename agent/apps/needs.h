@@ -6,6 +6,7 @@
 #include "base/util.h"
 
 struct agent;
+struct app;
 
 /* Returns 0 or a negative errno. free(a->needs) undoes it. */
 int needs_open(struct agent *a);
@@ -18,5 +19,7 @@ void needs_hold_anew(struct agent *a);
 
 /* Whose sources are rewritten on their way out of the machine (`egress:`). */
 int needs_egress(struct agent *a, struct error *e);
+/* Whether it is one of those. */
+bool needs_way_out(const struct app *app);
 
 #endif

@@ -20,6 +20,7 @@
 #include "registry/app_record.h"
 #include "registry/app_table.h"
 #include "registry/declared.h"
+#include "registry/in_force.h"
 #include "registry/names.h"
 #include "registry/parties.h"
 #include "registry/service_table.h"
@@ -72,7 +73,10 @@ static int take_declared(struct app_spec *s, const struct app_spec *d, bool from
 		s->wait_ms = d->wait_ms;
 	if (s->net == NET_PRIVATE)
 		s->net = d->net;
-	s->egress |= d->egress;
+	if (s->egress.mode == EGRESS_DEFAULT && !r) {
+		egress_free(&s->egress);
+		r = egress_copy(&d->egress, &s->egress);
+	}
 	if (s->splice == SPLICE_AUTO)
 		s->splice = d->splice;
 	s->splice_emulation |= d->splice_emulation;
@@ -309,7 +313,8 @@ int app_register(struct agent *a, struct app_spec *spec, const char *config_key,
 	app->id = app_next_id(a);
 	if (svc)
 		service_join(a, svc, app);
-	r = party_ref(a, &app->spec.labels, app->spec.name, &app->party, e);
+	r = party_ref(a, &app->spec.labels, app->spec.name, app_egress_id(app), &app->party, e);
+	in_force_note(a, app);
 	app_link(a, app);
 	r = r ? r : choose_addresses(a, app, svc, e);
 	r = r ? r : make_cgroup(a, app, e);

@@ -169,7 +169,7 @@ static const struct key app_keys[] = {
 	{"env", read_env, offsetof(struct config_app, spec.env)},
 	{"directory", read_absolute_path, offsetof(struct config_app, spec.directory)},
 	{"wait", read_duration_ms, offsetof(struct config_app, spec.wait_ms)},
-	{"egress", read_bool, offsetof(struct config_app, spec.egress)},
+	{"egress", read_egress, offsetof(struct config_app, spec.egress)},
 	{"restart", read_restart, offsetof(struct config_app, spec.restart)},
 	{"splice", read_splice, offsetof(struct config_app, spec.splice)},
 	{"splice-emulation", read_bool, offsetof(struct config_app, spec.splice_emulation)},

@@ -27,6 +27,7 @@ void app_spec_free(struct app_spec *s)
 	strv_free(&s->volumes);
 	free(s->directory);
 	expose_list_free(&s->expose);
+	egress_free(&s->egress);
 	*s = (struct app_spec){0};
 }
 
@@ -38,12 +39,14 @@ int app_spec_copy(const struct app_spec *from, struct app_spec *to)
 	copy.labels = (struct labels){0};
 	copy.env = copy.command = copy.volumes = (struct strv){0};
 	copy.expose = (struct expose_list){0};
+	copy.egress = (struct egress){0};
 	if (copy_string(from->name, &copy.name) < 0 || copy_string(from->user, &copy.user) < 0 ||
 	    copy_string(from->directory, &copy.directory) < 0 ||
 	    labels_copy(&from->labels, &copy.labels) < 0 || strv_copy(&from->env, &copy.env) < 0 ||
 	    strv_copy(&from->command, &copy.command) < 0 ||
 	    strv_copy(&from->volumes, &copy.volumes) < 0 ||
-	    expose_list_copy(&from->expose, &copy.expose) < 0) {
+	    expose_list_copy(&from->expose, &copy.expose) < 0 ||
+	    egress_copy(&from->egress, &copy.egress) < 0) {
 		app_spec_free(&copy);
 		return -ENOMEM;
 	}
@@ -57,8 +60,8 @@ bool app_spec_eq(const struct app_spec *a, const struct app_spec *b)
 	       addr_eq(&a->ip6, &b->ip6) && labels_eq(&a->labels, &b->labels) &&
 	       string_eq(a->user, b->user) && a->net == b->net && strv_eq(&a->env, &b->env) &&
 	       strv_eq(&a->command, &b->command) && string_eq(a->directory, b->directory) &&
-	       a->wait_ms == b->wait_ms && a->egress == b->egress && a->detach == b->detach &&
-	       a->restart == b->restart && a->splice == b->splice &&
+	       a->wait_ms == b->wait_ms && egress_eq(&a->egress, &b->egress) &&
+	       a->detach == b->detach && a->restart == b->restart && a->splice == b->splice &&
 	       a->splice_emulation == b->splice_emulation && a->memory == b->memory &&
 	       a->cpus == b->cpus && a->pids == b->pids && strv_eq(&a->volumes, &b->volumes) &&
 	       a->read_only == b->read_only && expose_list_eq(&a->expose, &b->expose);
@@ -333,6 +336,9 @@ void config_free(struct config *c)
 	for (size_t i = 0; i < c->n_rules; i++)
 		config_rule_free(&c->rules[i]);
 	free(c->rules);
+	for (size_t i = 0; i < c->n_egress; i++)
+		config_egress_free(&c->egress[i]);
+	free(c->egress);
 	for (size_t i = 0; i < c->n_interfaces; i++)
 		config_interface_free(&c->interfaces[i]);
 	free(c->interfaces);

@@ -5,6 +5,7 @@
 
 #include "base/address.h"
 #include "base/labels.h"
+#include "config/egress.h"
 #include "config/policy.h"
 #include "rules/list.h"
 #include "base/strv.h"
@@ -51,7 +52,7 @@ struct app_spec {
 	struct strv command;
 	char *directory; /* working directory; NULL: the caller's (root's: /) */
 	uint32_t wait_ms;
-	bool egress;
+	struct egress egress;
 	bool detach;
 	enum restart_policy restart;
 	enum splice_mode splice;
@@ -196,6 +197,8 @@ struct config {
 	bool policy_audit;	      /* its deny rules only count */
 	struct config_rule *rules;
 	size_t n_rules;
+	struct config_egress *egress; /* see egress.h */
+	size_t n_egress;
 
 	/* xdp: */
 	struct config_interface *interfaces;

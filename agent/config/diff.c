@@ -31,6 +31,17 @@ static void describe_addr(char *buf, size_t size, const char *key, const struct 
 		     addr_is_zero(new) ? "pool" : addr_format(new, y));
 }
 
+static void describe_egress(char *buf, size_t size, const struct egress *o, const struct egress *n)
+{
+	autofree char *ot = egress_format(o), *nt = egress_format(n);
+
+	if (ot && nt && !streq(ot, nt))
+		part(buf, size, "egress %s -> %s", *ot ? ot : "as its network has it",
+		     *nt ? nt : "as its network has it");
+	else
+		part(buf, size, "egress");
+}
+
 void config_describe_app(char *buf, size_t size, const struct app_spec *o, const struct app_spec *n)
 {
 	autofree char *ol = labels_format(&o->labels), *nl = labels_format(&n->labels);
@@ -44,9 +55,8 @@ void config_describe_app(char *buf, size_t size, const struct app_spec *o, const
 		part(buf, size, "net %s -> %s", net_mode_name(o->net), net_mode_name(n->net));
 	if (o->wait_ms != n->wait_ms)
 		part(buf, size, "wait %ums -> %ums", o->wait_ms, n->wait_ms);
-	if (o->egress != n->egress)
-		part(buf, size, "egress %s -> %s", o->egress ? "true" : "false",
-		     n->egress ? "true" : "false");
+	if (!egress_eq(&o->egress, &n->egress))
+		describe_egress(buf, size, &o->egress, &n->egress);
 	if (o->restart != n->restart)
 		part(buf, size, "restart %s -> %s", restart_policy_name(o->restart),
 		     restart_policy_name(n->restart));

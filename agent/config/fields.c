@@ -2,6 +2,7 @@
 /* Readers of fields that several sections have. */
 #include "base/values.h"
 #include "config/read.h"
+#include "config/egress.h"
 #include "config/spec.h"
 
 #include <arpa/inet.h>
@@ -209,4 +210,65 @@ void read_user(struct reader *r, const struct node *n, void *to)
 	}
 	*user = strdup(text);
 	have(r, *user);
+}
+
+/* --- where apps may go outside --- */
+
+static void read_egress_entry(struct reader *r, const struct node *n, void *to)
+{
+	const char *text =
+		scalar_text(r, n, "an address, a prefix or a DNS name, maybe with a port");
+	struct egress one = {0}, *e = to;
+	const char *want;
+	int code;
+
+	if (!text)
+		return;
+	want = want_egress(text, &one, &code);
+	if (!want && done(r, code) && one.mode != EGRESS_LIST)
+		want = "all and none by themselves, and not in a list";
+	if (want)
+		reject(r, n, "%s", want);
+	e->mode = EGRESS_LIST;
+	for (size_t i = 0; i < one.to.n; i++)
+		done(r, strv_add(&e->to, one.to.v[i]));
+	egress_free(&one);
+}
+
+void read_egress_to(struct reader *r, const struct node *n, void *to)
+{
+	struct egress *e = to;
+	const char *text, *want;
+	int code;
+
+	if (n->kind == NODE_LIST) {
+		e->mode = EGRESS_LIST;
+		read_list(r, n, "addresses, prefixes and DNS names", EGRESS_ENTRIES_MAX,
+			  read_egress_entry, to);
+		return;
+	}
+	text = scalar_text(r, n, "all, none, or a list of what it may reach");
+	if (!text)
+		return;
+	want = want_egress(text, e, &code);
+	if (want)
+		reject(r, n, "%s", want);
+	else
+		done(r, code);
+}
+
+void read_egress(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {
+		{"to", read_egress_to, 0},
+		{"audit", read_bool, offsetof(struct egress, audit)},
+	};
+	struct egress *e = to;
+
+	if (n->kind != NODE_MAPPING) {
+		read_egress_to(r, n, to);
+		return;
+	}
+	if (read_mapping(r, n, keys, ARRAY_SIZE(keys), to) && e->audit && e->mode != EGRESS_LIST)
+		reject(r, n, "audit with a list: it counts what the list does not have");
 }

@@ -3,6 +3,7 @@
 #include "config/policy.h"
 #include "party.h"
 #include "config/read.h"
+#include "base/domain.h"
 #include "base/values.h"
 #include "rules/priv.h"
 
@@ -19,6 +20,7 @@ const char *rule_action_name(enum rule_action a)
 #define WANT_WHO                                                                            \
 	"labels such as k=v,k2=v2, the name of an app or service, or an address or prefix " \
 	"outside ax"
+#define WANT_WHOM WANT_WHO ", or a DNS name such as *.example.com"
 
 static struct config_who *who_add(struct reader *r, struct config_side *s)
 {
@@ -44,10 +46,11 @@ static void read_who_labels(struct reader *r, const struct node *n, struct confi
 	}
 }
 
-static void read_who_text(struct reader *r, const struct node *n, const char *text,
+/* With `domains` names of the DNS, too: an app's name has no dot. */
+static void read_who_text(struct reader *r, const struct node *n, const char *text, bool domains,
 			  struct config_side *s)
 {
-	char right[ADDR_STRLEN];
+	char right[ADDR_STRLEN], domain[DOMAIN_STRLEN];
 	struct config_who *w;
 	struct prefix p;
 	int code;
@@ -61,23 +64,24 @@ static void read_who_text(struct reader *r, const struct node *n, const char *te
 		reject(r, n, "a prefix without host bits: %s", prefix_format(&p, right));
 		return;
 	}
-	if (code && want_name(text)) {
-		reject(r, n, "%s", WANT_WHO);
+	domains = domains && code && want_name(text);
+	if (code && (domains ? want_domain(text, true, domain) : want_name(text))) {
+		reject(r, n, "%s", domains ? WANT_WHOM : WANT_WHO);
 		return;
 	}
 	w = who_add(r, s);
 	if (!w)
 		return;
-	w->kind = code ? WHO_NAME : WHO_PREFIX;
+	w->kind = domains ? WHO_DOMAIN : code ? WHO_NAME : WHO_PREFIX;
 	if (!code) {
 		w->prefix = p;
 		return;
 	}
-	w->name = strdup(text);
+	w->name = strdup(domains ? domain : text);
 	have(r, w->name);
 }
 
-static void read_who(struct reader *r, const struct node *n, void *to)
+static void read_any_who(struct reader *r, const struct node *n, bool domains, void *to)
 {
 	const char *text;
 
@@ -85,23 +89,43 @@ static void read_who(struct reader *r, const struct node *n, void *to)
 		read_who_labels(r, n, to);
 		return;
 	}
-	text = scalar_text(r, n, WANT_WHO);
+	text = scalar_text(r, n, domains ? WANT_WHOM : WANT_WHO);
 	if (text)
-		read_who_text(r, n, text, to);
+		read_who_text(r, n, text, domains, to);
+}
+
+static void read_who(struct reader *r, const struct node *n, void *to)
+{
+	read_any_who(r, n, false, to);
+}
+
+static void read_whom(struct reader *r, const struct node *n, void *to)
+{
+	read_any_who(r, n, true, to);
 }
 
 #define WHO_MAX 256 /* of a side */
 
-static void read_side(struct reader *r, const struct node *n, void *to)
+static void read_side(struct reader *r, const struct node *n, read_fn one, void *to)
 {
 	if (node_is_null(n))
 		return;
 	if (n->kind != NODE_LIST)
-		read_who(r, n, to);
+		one(r, n, to);
 	else if (!n->n)
 		reject(r, n, "at least one of: " WANT_WHO); /* nobody is not everybody */
 	else
-		read_list(r, n, "labels, names and prefixes", WHO_MAX, read_who, to);
+		read_list(r, n, "labels, names and prefixes", WHO_MAX, one, to);
+}
+
+static void read_from(struct reader *r, const struct node *n, void *to)
+{
+	read_side(r, n, read_who, to);
+}
+
+static void read_to(struct reader *r, const struct node *n, void *to)
+{
+	read_side(r, n, read_whom, to);
 }
 
 /* --- ports and protocols --- */
@@ -155,9 +179,10 @@ static void read_protocol(struct reader *r, const struct node *n, void *to)
 
 static void read_rule_name(struct reader *r, const struct node *n, void *to)
 {
+	char **name = to;
+
 	static const char what[] = "a name of 1 to 63 letters, digits and . _ - :";
 	const char *text = scalar_text(r, n, what);
-	struct config_rule *rule = to;
 
 	if (!text)
 		return;
@@ -165,9 +190,9 @@ static void read_rule_name(struct reader *r, const struct node *n, void *to)
 		reject(r, n, "%s", what);
 		return;
 	}
-	free(rule->name);
-	rule->name = strdup(text);
-	have(r, rule->name);
+	free(*name);
+	*name = strdup(text);
+	have(r, *name);
 }
 
 /* --- rules --- */
@@ -175,12 +200,12 @@ static void read_rule_name(struct reader *r, const struct node *n, void *to)
 static void read_body(struct reader *r, const struct node *n, struct config_rule *rule)
 {
 	static const struct key keys[] = {
-		{"from", read_side, offsetof(struct config_rule, from)},
-		{"to", read_side, offsetof(struct config_rule, to)},
+		{"from", read_from, offsetof(struct config_rule, from)},
+		{"to", read_to, offsetof(struct config_rule, to)},
 		{"port", read_rule_ports, 0},
 		{"ports", read_rule_ports, 0},
 		{"protocol", read_protocol, 0},
-		{"name", read_rule_name, 0},
+		{"name", read_rule_name, offsetof(struct config_rule, name)},
 		{"audit", read_bool, offsetof(struct config_rule, audit)},
 	};
 
@@ -241,12 +266,39 @@ static void read_rules(struct reader *r, const struct node *n, void *to)
 			  read_rule, c);
 }
 
+/* --- where apps may go outside --- */
+
+static void read_one_egress(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {
+		{"from", read_from, offsetof(struct config_egress, from)},
+		{"to", read_egress_to, offsetof(struct config_egress, egress)},
+		{"audit", read_bool, offsetof(struct config_egress, egress.audit)},
+		{"name", read_rule_name, offsetof(struct config_egress, name)},
+	};
+	struct config *c = to;
+	struct config_egress *e = &c->egress[c->n_egress++];
+
+	if (read_mapping(r, n, keys, ARRAY_SIZE(keys), e) && e->egress.mode == EGRESS_DEFAULT)
+		reject(r, n, "to: all, none, or what those apps may reach");
+}
+
+static void read_egresses(struct reader *r, const struct node *n, void *to)
+{
+	struct config *c = to;
+
+	c->egress = calloc(AX_RULES_MAX, sizeof(*c->egress));
+	if (have(r, c->egress))
+		read_list(r, n, "from, to and audit", AX_RULES_MAX, read_one_egress, c);
+}
+
 void read_policy(struct reader *r, const struct node *n, void *to)
 {
 	static const struct key keys[] = {
 		{"labels", read_labels, offsetof(struct config, default_labels)},
 		{"audit", read_bool, offsetof(struct config, policy_audit)},
 		{"rules", read_rules, 0},
+		{"egress", read_egresses, 0},
 	};
 
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
@@ -296,13 +348,29 @@ static int derive_side(const struct config *c, struct config_side *s)
 	return r;
 }
 
-static size_t count_prefixes(const struct config_side *s)
+size_t config_side_prefixes(const struct config_side *s)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n; i++)
 		n += s->v[i].kind == WHO_PREFIX;
 	return n;
+}
+
+static void check_egress(struct reader *r, const struct node *root, const struct config *c)
+{
+	struct config_rule *rules = NULL;
+	struct error e = {0};
+	size_t n = 0;
+	int code = egress_rules(c, NULL, 0, &rules, &n, &e);
+
+	if (code == -ENOSPC)
+		report(r, root, "egress lists and policy.rules",
+		       "at most %d rules, ports and ranges of all together, and %d prefixes",
+		       AX_RULES_MAX, AX_OUTSIDE_MAX);
+	else
+		done(r, code);
+	config_rules_free(rules, n);
 }
 
 void finish_policy(struct reader *r, const struct node *root, struct config *c)
@@ -316,32 +384,40 @@ void finish_policy(struct reader *r, const struct node *root, struct config *c)
 			return;
 		rule->audit |= c->policy_audit && rule->action == RULE_DENY;
 		ranges += rule->n_ports;
-		prefixes += count_prefixes(&rule->from) + count_prefixes(&rule->to);
+		prefixes += config_side_prefixes(&rule->from) + config_side_prefixes(&rule->to);
+	}
+	for (size_t i = 0; i < c->n_egress; i++) {
+		if (!done(r, derive_side(c, &c->egress[i].from)))
+			return;
+		c->egress[i].egress.audit |= c->policy_audit;
 	}
 	if (ranges > AX_RULES_MAX)
 		report(r, root, "policy.rules", "at most %d ports and ranges of all rules together",
 		       AX_RULES_MAX);
-	if (prefixes > AX_OUTSIDE_MAX)
+	else if (prefixes > AX_OUTSIDE_MAX)
 		report(r, root, "policy.rules", "at most %d prefixes of all rules together",
 		       AX_OUTSIDE_MAX);
+	else
+		check_egress(r, root, c);
 }
 
 /* --- rules as values --- */
 
-static void side_free(struct config_side *s)
+void config_side_free(struct config_side *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		labels_free(&s->v[i].labels);
 		free(s->v[i].name);
 	}
 	free(s->v);
+	*s = (struct config_side){0};
 }
 
 void config_rule_free(struct config_rule *r)
 {
 	free(r->name);
-	side_free(&r->from);
-	side_free(&r->to);
+	config_side_free(&r->from);
+	config_side_free(&r->to);
 	free(r->ports);
 	*r = (struct config_rule){0};
 }
@@ -351,44 +427,118 @@ static bool text_eq(const char *a, const char *b)
 	return a && b ? streq(a, b) : a == b;
 }
 
-static bool side_eq(const struct config_side *a, const struct config_side *b)
+static bool who_eq(const struct config_who *a, const struct config_who *b)
+{
+	return a->kind == b->kind && labels_eq(&a->labels, &b->labels) &&
+	       text_eq(a->name, b->name) && a->prefix.len == b->prefix.len &&
+	       addr_eq(&a->prefix.addr, &b->prefix.addr) && a->egress == b->egress;
+}
+
+bool config_side_eq(const struct config_side *a, const struct config_side *b)
 {
 	if (a->n != b->n)
 		return false;
 	for (size_t i = 0; i < a->n; i++)
-		if (a->v[i].kind != b->v[i].kind || !labels_eq(&a->v[i].labels, &b->v[i].labels) ||
-		    !text_eq(a->v[i].name, b->v[i].name) ||
-		    a->v[i].prefix.len != b->v[i].prefix.len ||
-		    !addr_eq(&a->v[i].prefix.addr, &b->v[i].prefix.addr))
+		if (!who_eq(&a->v[i], &b->v[i]))
 			return false;
 	return true;
+}
+
+static int who_copy(const struct config_who *from, struct config_who *to)
+{
+	*to = *from;
+	to->labels = (struct labels){0};
+	to->name = from->name ? strdup(from->name) : NULL;
+	if (from->name && !to->name)
+		return -ENOMEM;
+	return labels_copy(&from->labels, &to->labels);
+}
+
+int config_side_copy(const struct config_side *from, struct config_side *to)
+{
+	*to = (struct config_side){0};
+	to->v = from->n ? calloc(from->n, sizeof(*to->v)) : NULL;
+	if (from->n && !to->v)
+		return -ENOMEM;
+	for (; to->n < from->n; to->n++) {
+		if (who_copy(&from->v[to->n], &to->v[to->n]) == 0)
+			continue;
+		to->n++;
+		config_side_free(to);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int ports_copy(const struct config_rule *from, struct config_rule *to)
+{
+	to->ports = from->n_ports ? calloc(from->n_ports, sizeof(*to->ports)) : NULL;
+	if (!to->ports)
+		return from->n_ports ? -ENOMEM : 0;
+	memcpy(to->ports, from->ports, from->n_ports * sizeof(*to->ports));
+	to->n_ports = from->n_ports;
+	return 0;
+}
+
+int config_rule_copy(const struct config_rule *from, struct config_rule *to)
+{
+	struct config_rule copy = {
+		.action = from->action, .audit = from->audit, .protocols = from->protocols};
+	int r = config_side_copy(&from->from, &copy.from);
+
+	copy.name = from->name ? strdup(from->name) : NULL;
+	if (from->name && !copy.name)
+		r = -ENOMEM;
+	r = r ? r : config_side_copy(&from->to, &copy.to);
+	r = r ? r : ports_copy(from, &copy);
+	if (r)
+		config_rule_free(&copy);
+	else
+		*to = copy;
+	return r;
 }
 
 bool config_rule_eq(const struct config_rule *a, const struct config_rule *b)
 {
 	return a->action == b->action && a->audit == b->audit && text_eq(a->name, b->name) &&
-	       side_eq(&a->from, &b->from) && side_eq(&a->to, &b->to) &&
+	       config_side_eq(&a->from, &b->from) && config_side_eq(&a->to, &b->to) &&
 	       a->protocols == b->protocols && a->n_ports == b->n_ports &&
 	       (!a->n_ports || memcmp(a->ports, b->ports, a->n_ports * sizeof(*a->ports)) == 0);
 }
 
+static void who_write(FILE *f, const struct config_who *w)
+{
+	autofree char *labels = w->kind == WHO_LABELS ? labels_format(&w->labels) : NULL;
+	char buf[ADDR_STRLEN];
+
+	switch (w->kind) {
+	case WHO_LABELS:
+		fputs(labels ? labels : "?", f);
+		break;
+	case WHO_EGRESS:
+		fprintf(f, "egress of %s", w->name);
+		break;
+	case WHO_NAME:
+	case WHO_DOMAIN:
+		fputs(w->name, f);
+		break;
+	case WHO_PREFIX:
+		fputs(w->prefix.len ? prefix_format(&w->prefix, buf) : "outside", f);
+		break;
+	}
+}
+
 static void side_write(FILE *f, const struct config_side *s)
 {
-	char buf[ADDR_STRLEN];
 	const char *before = "";
 
 	if (!s->n)
 		fputs("any app", f);
 	for (size_t i = 0; i < s->n; i++) {
-		const struct config_who *w = &s->v[i];
-		autofree char *labels = w->kind == WHO_LABELS ? labels_format(&w->labels) : NULL;
-
-		if (w->derived)
+		if (s->v[i].derived)
 			continue;
-		fprintf(f, "%s%s", before,
-			w->kind == WHO_LABELS ? (labels ? labels : "?")
-			: w->kind == WHO_NAME ? w->name
-					      : prefix_format(&w->prefix, buf));
+		fputs(before, f);
+		who_write(f, &s->v[i]);
 		before = " or ";
 	}
 }

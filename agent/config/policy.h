@@ -6,23 +6,36 @@
 
 #include "base/address.h"
 #include "base/labels.h"
+#include "base/strv.h"
 
 enum rule_action { RULE_DENY, RULE_ALLOW, RULE_LOG };
 const char *rule_action_name(enum rule_action a);
 
-enum who_kind { WHO_LABELS, WHO_NAME, WHO_PREFIX };
+enum who_kind {
+	WHO_LABELS,
+	WHO_NAME,
+	WHO_PREFIX,
+	WHO_DOMAIN, /* addresses that the agent's DNS has given for names of that pattern */
+	WHO_EGRESS, /* apps with that list of egress.h */
+};
 struct config_who {
 	enum who_kind kind;
 	bool derived;	      /* one who serves the service that is named before */
 	struct labels labels; /* has all of these */
-	char *name;	      /* an app's or a service's */
+	char *name;	      /* an app's or a service's; a pattern; who has the list */
 	struct prefix prefix; /* addresses that are not ax's */
+	uint64_t egress;      /* egress_id() */
 };
 
 struct config_side {
 	struct config_who *v; /* one of them; none: every app */
 	size_t n;
 };
+
+void config_side_free(struct config_side *s);
+bool config_side_eq(const struct config_side *a, const struct config_side *b);
+int config_side_copy(const struct config_side *from, struct config_side *to);
+size_t config_side_prefixes(const struct config_side *s);
 
 struct port_range {
 	uint16_t first, last;
@@ -40,6 +53,7 @@ struct config_rule {
 	unsigned protocols; /* enum rule_protocol, one of them; 0: all */
 };
 void config_rule_free(struct config_rule *r);
+int config_rule_copy(const struct config_rule *from, struct config_rule *to);
 bool config_rule_eq(const struct config_rule *a, const struct config_rule *b);
 /* "deny role=guest -> db port 5432/tcp", malloc'ed; NULL: out of memory. */
 char *config_rule_text(const struct config_rule *r);
@@ -50,7 +64,9 @@ char *config_rule_text(const struct config_rule *r);
 struct policy_end {
 	const struct labels *labels; /* of an app, NULL: it is none */
 	const char *name;	     /* of the app, NULL: none that counts */
-	struct ax_addr addr;	     /* of who is no app */
+	uint64_t egress;	     /* egress_id() of the app's list, 0: none */
+	struct ax_addr addr;	     /* of who is no app, */
+	const struct strv *names;    /* and what it is called; NULL: nobody knows */
 };
 
 struct policy_port {

@@ -2,7 +2,16 @@
 /* What rules decide. The programs do the same with vectors: bpf/verdict.bpf.h. */
 #include <netinet/in.h>
 
+#include "base/domain.h"
 #include "config/policy.h"
+
+static bool is_called(const struct policy_end *end, const char *pattern)
+{
+	for (size_t i = 0; end->names && i < end->names->n; i++)
+		if (domain_matches(pattern, end->names->v[i]))
+			return true;
+	return false;
+}
 
 static bool who_is(const struct config_who *w, const struct policy_end *end)
 {
@@ -13,6 +22,10 @@ static bool who_is(const struct config_who *w, const struct policy_end *end)
 		return end->labels && end->name && streq(w->name, end->name);
 	case WHO_PREFIX:
 		return !end->labels && prefix_contains(&w->prefix, &end->addr);
+	case WHO_DOMAIN:
+		return !end->labels && is_called(end, w->name);
+	case WHO_EGRESS:
+		return end->labels && end->egress == w->egress;
 	}
 	return false;
 }

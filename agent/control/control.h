@@ -24,7 +24,7 @@
  *
  *  {"op":"get","what":"apps"}     -> {"ok":true,"apps":[{"id","name","ip4"?,"ip6"?,"net","labels",
  *      "user"?,"pid","state":"starting|running|stopping|declared","since":UNIX_SECONDS,"command":[..],
- *      "service"?,"egress":bool,"restart","detached":bool,"wait_ms","splice",
+ *      "service"?,"egress":bool,"egress_to":TEXT?,"restart","detached":bool,"wait_ms","splice",
  *      "splice_emulation":bool,"cgroup","restarts":N,"memory":BYTES,"cpus_milli":N,"pids":N,
  *      "volumes":[..],"read_only":bool,"expose":[TEXT]}]}   (expose: as in SPEC)
  *  {"op":"get","what":"services"} -> {"ok":true,"services":[{"id","name","ip4"?,"ip6"?,
@@ -91,7 +91,8 @@
  *      datagram claims.
  *
  * SPEC: {"name"?,"ip4"?,"ip6"?,"labels":"k=v,..","user"?,"net":"private|host","env":[..],
- *        "command":[..],"directory"?,"wait_ms","egress":bool,"detach":bool,
+ *        "command":[..],"directory"?,"wait_ms","egress":bool|"none"|"list",
+ *        "egress_to":[TEXT]?,"egress_audit":bool?,"egress_source4"?,"egress_source6"?,"detach":bool,
  *        "restart":"no|on-failure|always","splice":"auto|on|off|forced","memory"?:BYTES,
  *        "cpus_milli"?,"pids"?,"volumes"?:["SOURCE:TARGET[:ro]",..],"read_only"?:bool,
  *        "expose"?:["[ADDRESS:|INTERFACE:]HOSTPORT:PORT/PROTO"]}; keys that

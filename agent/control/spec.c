@@ -60,6 +60,22 @@ json_t *control_expose_to_json(const struct expose_list *l)
 	return a;
 }
 
+static int egress_to_json(json_t *j, const struct egress *e)
+{
+	bool listed = e->mode == EGRESS_LIST;
+	int bad = json_object_set_new(j, "egress",
+				      e->mode == EGRESS_NONE ? json_string("none")
+				      : listed		     ? json_string("list")
+							     : json_boolean(e->mode == EGRESS_ALL));
+
+	if (!bad && listed)
+		bad = json_object_set_new(j, "egress_to", strv_to_json(&e->to));
+	if (!bad && e->audit)
+		bad = json_object_set_new(j, "egress_audit", json_true());
+	return bad || set_addr(j, "egress_source4", &e->source4) ||
+	       set_addr(j, "egress_source6", &e->source6);
+}
+
 json_t *control_spec_to_json(const struct app_spec *s)
 {
 	autofree char *labels = labels_format(&s->labels);
@@ -75,7 +91,7 @@ json_t *control_spec_to_json(const struct app_spec *s)
 	      json_object_set_new(j, "env", strv_to_json(&s->env)) ||
 	      json_object_set_new(j, "command", strv_to_json(&s->command)) ||
 	      json_object_set_new(j, "wait_ms", json_integer(s->wait_ms)) ||
-	      json_object_set_new(j, "egress", json_boolean(s->egress)) ||
+	      egress_to_json(j, &s->egress) ||
 	      json_object_set_new(j, "splice_emulation", json_boolean(s->splice_emulation)) ||
 	      (s->expose.n &&
 	       json_object_set_new(j, "expose", control_expose_to_json(&s->expose))) ||
@@ -218,9 +234,51 @@ static int read_wait(const json_t *v, struct app_spec *s, struct error *e)
 
 static int read_egress(const json_t *v, struct app_spec *s, struct error *e)
 {
+	const char *t = json_string_value(v);
+
 	(void)e;
-	s->egress = json_is_true(v);
+	if (t)
+		s->egress.mode = streq(t, "none") ? EGRESS_NONE : EGRESS_LIST;
+	else if (json_is_true(v))
+		s->egress.mode = EGRESS_ALL;
+	return json_is_boolean(v) || (t && (streq(t, "none") || streq(t, "list"))) ? 0 : -EINVAL;
+}
+
+static int read_egress_to(const json_t *v, struct app_spec *s, struct error *e)
+{
+	CLEANUP(strv_free) struct strv texts = {0};
+	int r = read_strv(v, &texts);
+
+	if (!r && texts.n > EGRESS_ENTRIES_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < texts.n && !r; i++) {
+		const char *want = want_egress_entry(texts.v[i], NULL, &r);
+
+		if (want)
+			r = error_set(e, -EINVAL, "'%.200s' is no egress: give %s", texts.v[i],
+				      want);
+		r = r ? r : strv_add(&s->egress.to, texts.v[i]);
+	}
+	return r;
+}
+
+static int read_egress_audit(const json_t *v, struct app_spec *s, struct error *e)
+{
+	(void)e;
+	s->egress.audit = json_is_true(v);
 	return json_is_boolean(v) ? 0 : -EINVAL;
+}
+
+static int read_egress_source4(const json_t *v, struct app_spec *s, struct error *e)
+{
+	(void)e;
+	return read_addr(v, &s->egress.source4, true);
+}
+
+static int read_egress_source6(const json_t *v, struct app_spec *s, struct error *e)
+{
+	(void)e;
+	return read_addr(v, &s->egress.source6, false);
 }
 
 static int read_detach(const json_t *v, struct app_spec *s, struct error *e)
@@ -321,6 +379,10 @@ static const struct {
 	{"command", read_command},
 	{"wait_ms", read_wait},
 	{"egress", read_egress},
+	{"egress_to", read_egress_to},
+	{"egress_audit", read_egress_audit},
+	{"egress_source4", read_egress_source4},
+	{"egress_source6", read_egress_source6},
 	{"detach", read_detach},
 	{"splice", read_splice},
 	{"splice_emulation", read_splice_emulation},

@@ -54,6 +54,7 @@
 #include "registry/app_table.h"
 #include "registry/declared.h"
 #include "registry/events.h"
+#include "registry/in_force.h"
 #include "registry/instance_ctl.h"
 #include "registry/names.h"
 #include "registry/parties.h"
@@ -361,7 +362,7 @@ static int take_over(struct agent *a, const struct config *next, struct error *e
 
 	service_device_adopt(a);
 	r = parties_adopt(a);
-	r = r ? r : parties_apply(a, next->rules, next->n_rules, e);
+	r = r ? r : adopt_rules(a, next, e);
 	return r ? r : adopt_apps(a, e);
 }
 
@@ -571,6 +572,7 @@ static void agent_free(struct agent *a)
 	name_free_all(a);
 	declared_free_all(a);
 	policy_free(&a->policy);
+	in_force_free(a);
 	devices_free(a);
 	anchors_free(a);
 	watches_close(a);

@@ -140,8 +140,7 @@ static bool zone_asker(void *arg, const struct ax_addr *addr, __be16 port_be, ui
 		return (v && v->host) || !zone_owns(a, addr);
 	ret->wait_ms = app->spec.wait_ms;
 	ret->self = addr_is_zero(&app->vip4) ? app->vip6 : app->vip4;
-	ret->forward = a->config.dns_forward == DNS_FORWARD_ALL || app->spec.egress ||
-		       app->spec.net == NET_HOST;
+	ret->forward = a->config.dns_forward == DNS_FORWARD_ALL || app_egress_is_open(app);
 	return true;
 }
 

@@ -23,8 +23,8 @@
 #include "registry/app_record.h"
 #include "registry/app_table.h"
 #include "registry/declared.h"
+#include "registry/in_force.h"
 #include "registry/instance_ctl.h"
-#include "registry/parties.h"
 #include "registry/state.h"
 #include "registry/vips.h"
 #include "sections/added_services.h"
@@ -253,6 +253,26 @@ static bool rules_same(const struct config *o, const struct config *n)
 	return true;
 }
 
+static bool egress_same(const struct config *o, const struct config *n)
+{
+	if (o->n_egress != n->n_egress)
+		return false;
+	for (size_t i = 0; i < o->n_egress; i++)
+		if (!config_egress_eq(&o->egress[i], &n->egress[i]))
+			return false;
+	return true;
+}
+
+/* Whether what holds knows the lists of the file's apps. */
+static bool lists_known(const struct plan *p)
+{
+	for (size_t i = 0; i < p->next->n_apps; i++) {
+		if (!in_force_has(p->a, &p->next->apps[i].spec.egress))
+			return false;
+	}
+	return true;
+}
+
 static bool upstreams_same(const struct config *o, const struct config *n)
 {
 	return o->n_dns_upstreams == n->n_dns_upstreams &&
@@ -310,12 +330,13 @@ static void note_agent(struct plan *p)
 		diff_add(p->diff, "change", "agent", "pool, dns or socket",
 			 "takes effect when the agent is started again");
 	p->labels_changed = !labels_eq(&o->default_labels, &n->default_labels);
-	p->rules_changed = !rules_same(o, n);
+	p->rules_changed = !rules_same(o, n) || !egress_same(o, n);
 	if (p->labels_changed)
 		diff_add(p->diff, "change", "policy", "labels",
 			 "for apps that are started from now on");
 	if (p->rules_changed)
-		diff_add(p->diff, "change", "policy", "rules", NULL);
+		diff_add(p->diff, "change", "policy", rules_same(o, n) ? "egress" : "rules", NULL);
+	p->rules_changed |= !lists_known(p);
 }
 
 static const struct config_trigger *trigger_of(const struct config *c, const char *name)
@@ -455,13 +476,18 @@ static void apply_rest(struct plan *p)
 
 static void swap_rules(struct config *a, struct config *b)
 {
+	struct config_egress *egress = a->egress;
 	struct config_rule *rules = a->rules;
-	size_t n = a->n_rules;
+	size_t n = a->n_rules, n_egress = a->n_egress;
 
 	a->rules = b->rules;
 	a->n_rules = b->n_rules;
 	b->rules = rules;
 	b->n_rules = n;
+	a->egress = b->egress;
+	a->n_egress = b->n_egress;
+	b->egress = egress;
+	b->n_egress = n_egress;
 }
 
 static int apply(struct plan *p, bool *holds, struct error *e)
@@ -488,15 +514,15 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	a->names_changed = true;
 	/* (at the start, take_over() has told them) */
 	if (p->rules_changed && !a->starting)
-		r = parties_apply(a, a->config.rules, a->config.n_rules, e);
+		r = in_force_apply(a, &a->config, NULL, 0, e);
 	if (r && a->ctl.rule_set == rule_set) /* the old ones hold: the next apply tries again */
 		swap_rules(&a->config, &old);
-	a->policy.rules = a->config.rules;
-	a->policy.n_rules = a->config.n_rules;
 	if (!r && !a->starting && !text_same(old.zone, a->config.zone))
 		r = services_sync(a, NULL, e);
 	r = r ? r : agent_tell_ctl(a);
 	r = r ? r : needs_hold(a);
+	if (p->rules_changed && !a->starting)
+		r = r ? r : needs_egress(a, e);
 	on_connect_update(a);
 	if (!r && !upstreams_same(&old, &a->config))
 		r = names_set_upstreams(a, e);

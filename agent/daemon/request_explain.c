@@ -245,6 +245,7 @@ static int ask(struct question *q, const struct end *to, uint16_t port, const ch
 	struct ax_question x = {
 		.from = from->addr,
 		.to = {.addr = to->addr, .port_be = htons(port), .proto = q->proto}};
+	bool host_mode = from->declared && from->declared->conf->spec.net == NET_HOST;
 	int r;
 
 	if (from->app || from->declared)
@@ -253,8 +254,10 @@ static int ask(struct question *q, const struct end *to, uint16_t port, const ch
 		x.cgroup = from->app->cgroup_id;
 	if (from->declared) {
 		x.party = party_told(from->declared->party);
-		x.app_flags = (from->declared->conf->spec.net == NET_HOST ? AX_APP_HOST : 0) |
-			      (from->declared->conf->spec.egress ? AX_APP_EGRESS : 0);
+		x.app_flags = (host_mode ? AX_APP_HOST : 0) |
+			      (egress_is_open(&from->declared->conf->spec.egress, host_mode)
+				       ? AX_APP_EGRESS
+				       : 0);
 	}
 	if (backend)
 		x.flags |= AX_QUESTION_BACKEND;

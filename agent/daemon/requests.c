@@ -23,6 +23,7 @@
 #include "registry/app_table.h"
 #include "registry/declared.h"
 #include "registry/events.h"
+#include "registry/in_force.h"
 #include "registry/state.h"
 #include "sections/probes_section.h"
 #include "sections/xdp_section.h"
@@ -104,11 +105,13 @@ static json_t *launch_answer(struct agent *a, const struct app *app)
 	return j;
 }
 
-/* An app that waits for its probes. */
+/* An app that waits for its probes, or for rules. */
 struct launch_work {
 	struct agent *a;
 	struct client *c; /* NULL: gone, and the app with it */
 	uint32_t id;
+	struct app_spec spec; /* what is to be launched then, */
+	json_t *request;      /* with the rest of the request */
 };
 
 static void answer_launch(struct agent *a, struct client *c, const struct app *app)
@@ -135,35 +138,12 @@ static void put_probes(void *arg)
 	free(w);
 }
 
-static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
+/* Answers when its probes are there. */
+static void finish_launch(struct agent *a, struct client *c, struct app *app)
 {
-	struct client_state *st = client_state_get(c);
-	const char *key = json_string_value(json_object_get(j, "config"));
-	CLEANUP(app_spec_free) struct app_spec spec = {0};
-	struct launch_work *w;
-	struct error e = {0};
-	struct app *app;
-	int r;
+	struct client_state *st = client_kept(c);
+	struct launch_work *w = probes_has_app(a, app) ? calloc(1, sizeof(*w)) : NULL;
 
-	(void)fd;
-	if (!st || only_root(c))
-		return;
-	if (st->launch_id) {
-		client_error(c, -EBUSY, "this connection is launching an app already");
-		return;
-	}
-	r = control_spec_from_json(json_object_get(j, "spec"), &spec, &e);
-	/* an entry that was removed while its launch was under way */
-	if (!r && key && !declared_key(a, key))
-		r = error_set(&e, -ENOENT, "the config has no app '%.63s' any more", key);
-	r = r ? r : app_register(a, &spec, key, &app, &e);
-	if (r) {
-		client_error(c, r, e.text);
-		return;
-	}
-	app->launcher_pid = (int)json_integer_value(json_object_get(j, "pid"));
-	st->launch_id = app->id;
-	w = probes_has_app(a, app) ? calloc(1, sizeof(*w)) : NULL;
 	if (!w) {
 		answer_launch(a, c, app);
 		return;
@@ -175,6 +155,93 @@ static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
 		free(w);
 		answer_launch(a, c, app);
 	}
+}
+
+static void launch(struct agent *a, struct client *c, struct app_spec *spec, const json_t *j)
+{
+	const char *key = json_string_value(json_object_get(j, "config"));
+	struct client_state *st = client_kept(c);
+	struct error e = {0};
+	struct app *app;
+	int r = 0;
+
+	/* an entry that was removed while its launch was under way */
+	if (key && !declared_key(a, key))
+		r = error_set(&e, -ENOENT, "the config has no app '%.63s' any more", key);
+	r = r ? r : app_register(a, spec, key, &app, &e);
+	if (r) {
+		client_error(c, r, e.text);
+		return;
+	}
+	app->launcher_pid = (int)json_integer_value(json_object_get(j, "pid"));
+	st->launch_id = app->id;
+	finish_launch(a, c, app);
+}
+
+/* The rules first that its list becomes: they change as by an apply, and not beside one. */
+static void launch_listed(void *arg)
+{
+	struct launch_work *w = arg;
+	struct app_spec *s = &w->spec;
+	const struct egress_of of = {s->name	    ? s->name
+				     : s->command.n ? s->command.v[0]
+						    : "app",
+				     &s->egress};
+	struct error e = {0};
+	int r = in_force_apply(w->a, &w->a->config, &of, 1, &e);
+
+	if (w->c)
+		((struct client_state *)client_kept(w->c))->launch = NULL;
+	if (w->c && r)
+		client_error(w->c, r, e.text[0] ? e.text : strerror(-r));
+	else if (w->c)
+		launch(w->a, w->c, s, w->request);
+	json_decref(w->request);
+	app_spec_free(s);
+	free(w);
+}
+
+static int start_listed(struct agent *a, struct client *c, struct app_spec *spec, json_t *j)
+{
+	struct client_state *st = client_kept(c);
+	struct launch_work *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct launch_work){.a = a, .c = c, .spec = *spec, .request = json_incref(j)};
+	st->launch = w;
+	if (work_start(a->work, 0, launch_listed, w)) {
+		st->launch = NULL;
+		json_decref(j);
+		free(w);
+		return -ENOMEM;
+	}
+	memset(spec, 0, sizeof(*spec));
+	return 0;
+}
+
+static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	struct client_state *st = client_state_get(c);
+	CLEANUP(app_spec_free) struct app_spec spec = {0};
+	struct error e = {0};
+	int r;
+
+	(void)fd;
+	if (!st || only_root(c))
+		return;
+	if (st->launch_id || st->launch) {
+		client_error(c, -EBUSY, "this connection is launching an app already");
+		return;
+	}
+	r = control_spec_from_json(json_object_get(j, "spec"), &spec, &e);
+	if (!r && in_force_has(a, &spec.egress)) {
+		launch(a, c, &spec, j);
+		return;
+	}
+	r = r ? r : start_listed(a, c, &spec, j);
+	if (r)
+		client_error(c, r, e.text[0] ? e.text : "out of memory");
 }
 
 static void on_attach(struct agent *a, struct client *c, json_t *j, int fd)

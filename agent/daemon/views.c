@@ -100,14 +100,17 @@ static struct app *next_app(struct agent *a, const struct snapshot *s, size_t *i
 
 static json_t *spec_view(const struct app_spec *s, const char *state)
 {
-	autofree char *labels = labels_format(&s->labels);
+	autofree char *labels = labels_format(&s->labels), *egress = egress_format(&s->egress);
 	json_t *j = json_pack("{ss ss ss ss so sb ss sb si ss sb}", "name", s->name, "net",
 			      net_mode_name(s->net), "labels", labels ? labels : "", "state", state,
-			      "command", list_of(&s->command), "egress", s->egress, "restart",
-			      restart_policy_name(s->restart), "detached", s->detach, "wait_ms",
-			      (int)s->wait_ms, "splice", splice_mode_name(s->splice),
+			      "command", list_of(&s->command), "egress",
+			      egress_is_open(&s->egress, s->net == NET_HOST) || s->egress.to.n,
+			      "restart", restart_policy_name(s->restart), "detached", s->detach,
+			      "wait_ms", (int)s->wait_ms, "splice", splice_mode_name(s->splice),
 			      "splice_emulation", s->splice_emulation);
 
+	if (egress && *egress)
+		put_text(j, "egress_to", egress);
 	put_text(j, "user", s->user);
 	json_object_set_new(j, "memory", json_integer((json_int_t)s->memory));
 	json_object_set_new(j, "cpus_milli", json_integer(s->cpus));
@@ -481,7 +484,7 @@ static json_t *view_names(struct agent *a)
 
 static json_t *rule_view(struct agent *a, unsigned i)
 {
-	const struct config_rule *rule = &a->config.rules[i];
+	const struct config_rule *rule = &a->rules[i];
 	autofree char *text = config_rule_text(rule);
 	json_t *j = json_pack("{si ss sb}", "rule", (int)i + 1, "action",
 			      rule_action_name(rule->action), "audit", rule->audit);
@@ -505,7 +508,7 @@ static json_t *view_policy(struct agent *a)
 {
 	json_t *list = json_array(), *j;
 
-	for (unsigned i = 0; i < a->config.n_rules; i++) {
+	for (unsigned i = 0; i < a->n_rules; i++) {
 		j = rule_view(a, i);
 		if (j)
 			json_array_append_new(list, j);

@@ -69,7 +69,7 @@ int app_tell(struct agent *a, struct app *app)
 {
 	struct ax_app v = {.id = app->id,
 			   .flags = (app->spec.net == NET_HOST ? AX_APP_HOST : 0) |
-				    (app->spec.egress ? AX_APP_EGRESS : 0),
+				    (app_egress_is_open(app) ? AX_APP_EGRESS : 0),
 			   .vip4 = app->vip4,
 			   .vip6 = app->vip6,
 			   .wait_ms = app->spec.wait_ms,

@@ -16,6 +16,16 @@ const char *app_state_name(enum app_state s)
 	return names[s];
 }
 
+uint64_t app_egress_id(const struct app *app)
+{
+	return egress_id(&app->spec.egress);
+}
+
+bool app_egress_is_open(const struct app *app)
+{
+	return egress_is_open(&app->spec.egress, app->spec.net == NET_HOST);
+}
+
 #define APP_BUCKETS 4096
 
 struct app_index {

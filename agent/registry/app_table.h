@@ -33,6 +33,7 @@ struct app {
 	struct app_spec spec; /* spec.name is the name; ip4 and ip6 as asked for */
 	struct ax_addr vip4, vip6;
 	uint32_t party;		 /* see parties.h */
+	bool leaves;		 /* a rule lets it reach addresses outside */
 	struct service *service; /* the one it forms with others, or NULL */
 	char *config_key;
 	char *cgroup; /* path */
@@ -73,6 +74,11 @@ struct app *app_by_name(struct agent *a, const char *name); /* the first */
 /* Into the list, the ids and the names, and out of them; that takes nothing else along. */
 void app_link(struct agent *a, struct app *app);
 void app_unlink(struct agent *a, struct app *app);
+
+/* What its egress list says (config/egress.h), and whether the kernel lets it out where no rule
+ * says a word. */
+uint64_t app_egress_id(const struct app *app);
+bool app_egress_is_open(const struct app *app);
 
 /* An id that no app has. */
 uint32_t app_next_id(struct agent *a);

@@ -108,7 +108,7 @@ static int declared_add(struct agent *a, struct declared *d, const struct labels
 	if (!n)
 		return error_set(e, -ENOMEM, "out of memory");
 	r = party_ref(a, d->conf->spec.labels.n ? &d->conf->spec.labels : defaults,
-		      d->conf->spec.name, &d->party, e);
+		      d->conf->spec.name, egress_id(&d->conf->spec.egress), &d->party, e);
 	if (!r)
 		n->declared = d;
 	r = r ? r : declared_addresses(a, d, e);
@@ -191,7 +191,8 @@ int declared_relabel(struct agent *a, const struct labels *defaults, struct erro
 		if (d->conf->spec.labels.n || was == AX_PARTY_NONE ||
 		    declared_find(a, d->conf->spec.name) != d)
 			continue;
-		r = party_ref(a, defaults, d->conf->spec.name, &d->party, e);
+		r = party_ref(a, defaults, d->conf->spec.name, egress_id(&d->conf->spec.egress),
+			      &d->party, e);
 		r = r ? r : vip_resync(a, &d->ip4, e);
 		r = r ? r : vip_resync(a, &d->ip6, e);
 		if (r && d->party == AX_PARTY_NONE)

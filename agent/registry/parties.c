@@ -30,10 +30,10 @@ static void party_clear(struct agent *a, uint32_t party)
 	party_tell(a, party, &none);
 }
 
-int party_ref(struct agent *a, const struct labels *l, const char *name, uint32_t *party,
-	      struct error *e)
+int party_ref(struct agent *a, const struct labels *l, const char *name, uint64_t egress,
+	      uint32_t *party, struct error *e)
 {
-	int r = policy_ref(&a->policy, l, name, party, e);
+	int r = policy_ref(&a->policy, l, name, egress, party, e);
 
 	if (r <= 0) {
 		*party = r ? AX_PARTY_NONE : *party;
@@ -64,7 +64,7 @@ static int move_app(struct agent *a, struct app *app, struct error *e)
 
 	if (was == AX_PARTY_NONE || policy_fits(&a->policy, was, app->spec.name))
 		return 0;
-	r = party_ref(a, &app->spec.labels, app->spec.name, &app->party, e);
+	r = party_ref(a, &app->spec.labels, app->spec.name, app_egress_id(app), &app->party, e);
 	if (r) {
 		app->party = was;
 		return r;
@@ -86,7 +86,7 @@ static int move_declared(struct agent *a, struct declared *d, struct error *e)
 
 	if (was == AX_PARTY_NONE || policy_fits(&a->policy, was, d->conf->spec.name))
 		return 0;
-	r = party_ref(a, l, d->conf->spec.name, &d->party, e);
+	r = party_ref(a, l, d->conf->spec.name, egress_id(&d->conf->spec.egress), &d->party, e);
 	if (r) {
 		d->party = was;
 		return r;

@@ -9,15 +9,15 @@
 struct agent;
 struct config_rule;
 
-/* The party of an app with these labels and this name. 0 or a negative errno with a sentence, and
- * *party is AX_PARTY_NONE. */
-int party_ref(struct agent *a, const struct labels *l, const char *name, uint32_t *party,
-	      struct error *e);
+/* The party of an app with these labels, this name and that egress_id(). 0 or a negative errno with
+ * a sentence, and *party is AX_PARTY_NONE. */
+int party_ref(struct agent *a, const struct labels *l, const char *name, uint64_t egress,
+	      uint32_t *party, struct error *e);
 /* To be called when no app and no address is told with it any more. *party is AX_PARTY_NONE then.
  */
 void party_unref(struct agent *a, uint32_t *party);
 
-/* These rules, the config's, hold from one moment to the next, for everybody at once. May let
+/* These rules hold from one moment to the next, for everybody at once. May let
  * others come in before that (work.h). */
 int parties_apply(struct agent *a, const struct config_rule *rules, size_t n, struct error *e);
 

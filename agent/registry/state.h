@@ -57,6 +57,8 @@ struct agent {
 	/* what holds, and what is given out */
 	struct config config;
 	struct policy policy;
+	struct config_rule *rules; /* the policy's, see in_force.h */
+	size_t n_rules;
 	struct pool pool4, pool6;
 
 	/* see apps/squat.h; times of CLOCK_MONOTONIC */

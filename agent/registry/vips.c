@@ -90,8 +90,10 @@ static struct ax_vip wanted_entry(const struct vip *v)
 		e.twin = v4 ? v->app->vip6 : v->app->vip4;
 		if (v->app->spec.net == NET_HOST)
 			e.flags |= AX_VIP_LOCAL;
-		if (v->app->spec.egress)
+		if (app_egress_is_open(v->app))
 			e.flags |= AX_VIP_EGRESS;
+		if (v->app->leaves)
+			e.flags |= AX_VIP_LEAVES;
 	}
 	if (v->host)
 		e.kind = AX_VIP_HOST;

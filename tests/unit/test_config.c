@@ -222,7 +222,7 @@ static void an_app_is_read(void **state)
 	assert_words(&s->env, "A=b=c|EMPTY=|N=1|");
 	assert_string_equal(s->directory, "/srv/my www");
 	assert_int_equal(s->wait_ms, 300);
-	assert_true(s->egress);
+	assert_int_equal(s->egress.mode, EGRESS_ALL);
 	assert_false(s->detach);
 	assert_int_equal(s->restart, RESTART_ON_FAILURE);
 	assert_int_equal(s->splice, SPLICE_FORCED);
@@ -242,7 +242,7 @@ static void an_app_is_read(void **state)
 	assert_int_equal(s->env.n, 0);
 	assert_null(s->directory);
 	assert_int_equal(s->wait_ms, 0);
-	assert_false(s->egress);
+	assert_int_equal(s->egress.mode, EGRESS_DEFAULT);
 	assert_int_equal(s->restart, RESTART_NO);
 	assert_int_equal(s->splice, SPLICE_AUTO);
 	config_free(&c);

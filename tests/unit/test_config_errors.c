@@ -10,6 +10,10 @@
 #include "config/parse.h"
 
 /* Parses a text that is wrong and compares all that is printed about it. */
+#define EGRESS                                                                                \
+	"all, none, or addresses, prefixes and DNS names, maybe with a port and a protocol, " \
+	"such as 10.0.0.0/8, 192.0.2.7:443, \"[2001:db8::/32]:443/tcp\" or *.example.com:443"
+
 static void assert_errors_n(const char *text, size_t len, const char *expected)
 {
 	autofree char *printed = NULL;
@@ -389,7 +393,7 @@ static void what_apps_are_given(void **state)
 		 "on-connect, "
 		 "or nobody would start it again\n"},
 		{"apps: {a: {egress: some}}",
-		 "f:1:20: apps.a.egress: found \"some\", expected true or false\n"},
+		 "f:1:20: apps.a.egress: found \"some\", expected " EGRESS "\n"},
 		{"apps: {a: {splice: true}}",
 		 "f:1:20: apps.a.splice: found \"true\", expected auto, on, off or forced\n"},
 		{"apps: {a: {splice-emulation: forced}}",
@@ -707,7 +711,7 @@ static void all_errors_come_at_once_and_in_order(void **state)
 		"f:3:11: services.web.wait: found \"x\", expected " WAIT
 		"\nf:5:3: apps.web: found \"web\", which a service has since line 2, expected "
 		"a name that no app and no other service has\n"
-		"f:6:13: apps.web.egress: found \"7\", expected true or false\n"
+		"f:6:13: apps.web.egress: found \"7\", expected " EGRESS "\n"
 		"f:8:8: agent.dns: found \"1\", expected a mapping of enabled, domain, "
 		"upstreams, forward\n");
 }

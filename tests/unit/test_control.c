@@ -117,7 +117,7 @@ static void fields_arrive_where_they_belong(void **state)
 	assert_null(s.command.v[2]);
 	assert_string_equal(s.directory, "/d");
 	assert_int_equal(s.wait_ms, 7);
-	assert_true(s.egress && s.detach);
+	assert_true(s.egress.mode == EGRESS_ALL && s.detach);
 	assert_int_equal(s.restart, RESTART_ON_FAILURE);
 	assert_int_equal(s.splice, SPLICE_OFF);
 	assert_true(s.splice_emulation);

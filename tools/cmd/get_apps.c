@@ -82,6 +82,17 @@ static void cell_pid(struct table *t, const struct cell *c)
 		table_add(t, NULL);
 }
 
+/* The list, or whether it may go anywhere. */
+static void cell_egress(struct table *t, const struct cell *c)
+{
+	const char *to = json_string_value(json_object_get(c->item, "egress_to"));
+
+	if (to && *to && !streq(to, "all"))
+		table_add(t, to);
+	else
+		cell_yes(t, c);
+}
+
 /* "512M cpus=1.5 pids=100": what there is of it. */
 static void cell_limits(struct table *t, const struct cell *c)
 {
@@ -114,7 +125,7 @@ static const struct column columns[] = {
 	{{.title = "LABELS", .keep = 7, .min = 12, .wide = true}, cell_labels, "labels"},
 	{{.title = "USER", .keep = 6, .wide = true}, cell_text, "user"},
 	{{.title = "SERVICE", .keep = 6, .min = 8, .wide = true}, cell_text, "service"},
-	{{.title = "EGRESS", .keep = 5, .wide = true}, cell_yes, "egress"},
+	{{.title = "EGRESS", .keep = 5, .wide = true}, cell_egress, "egress"},
 	{{.title = "RESTART", .keep = 4, .wide = true}, cell_text, "restart"},
 	{{.title = "RESTARTS", .keep = 4, .wide = true}, cell_int, "restarts"},
 	{{.title = "WAIT", .keep = 4, .wide = true}, cell_wait, "wait_ms"},

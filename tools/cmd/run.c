@@ -14,11 +14,11 @@
 /* What the options said, as text; spec_fill() makes the app's specification of it. */
 struct run_args {
 	const char *ip, *name, *user, *directory;
-	const char *memory, *cpus, *pids;
+	const char *memory, *cpus, *pids, *egress;
 	struct strv labels, env, env_files, volumes, expose;
 	int net, restart, splice;
 	uint32_t wait_ms;
-	bool agent, egress, detach, read_only, splice_emulation;
+	bool agent, egress_audit, detach, read_only, splice_emulation;
 };
 
 static void run_args_free(struct run_args *a)
@@ -138,6 +138,21 @@ static int set_command(struct app_spec *spec, int argc, char **argv, struct erro
 	return 0;
 }
 
+static int set_egress(struct app_spec *spec, const struct run_args *a, struct error *e)
+{
+	struct egress *to = &spec->egress;
+	int r = 0;
+
+	if (a->egress)
+		r = spec_parse_egress(*a->egress ? a->egress : "all", to, e);
+	to->audit = a->egress_audit;
+	if (!r && to->audit && to->mode != EGRESS_LIST)
+		r = error_set(e, -EINVAL,
+			      "--egress-audit goes with a list, as in --egress=10.0.0.0/8: it "
+			      "counts what the list does not have");
+	return r;
+}
+
 static int spec_fill(struct app_spec *spec, const struct run_args *a, int argc, char **argv,
 		     struct error *e)
 {
@@ -147,7 +162,6 @@ static int spec_fill(struct app_spec *spec, const struct run_args *a, int argc, 
 	spec->restart = (enum restart_policy)a->restart;
 	spec->splice = (enum splice_mode)a->splice;
 	spec->wait_ms = a->wait_ms;
-	spec->egress = a->egress;
 	spec->detach = a->detach;
 	spec->splice_emulation = a->splice_emulation;
 	if (a->ip)
@@ -161,6 +175,7 @@ static int spec_fill(struct app_spec *spec, const struct run_args *a, int argc, 
 	r = r ? r : set_limits(spec, a, e);
 	r = r ? r : set_labels(spec, &a->labels, e);
 	r = r ? r : set_expose(spec, &a->expose, e);
+	r = r ? r : set_egress(spec, a, e);
 	return r ? r : set_command(spec, argc, argv, e);
 }
 
@@ -277,8 +292,12 @@ static const struct opt options[] = {
 	{"wait", 0, OPT_DURATION, "TIME",
 	 "let its connects wait this long for a server that has not started",
 	 offsetof(struct run_args, wait_ms), NULL},
-	{"egress", 0, OPT_FLAG, NULL, "let it reach addresses outside ax",
+	{"egress", 0, OPT_MAYBE, "[=LIST]",
+	 "let it reach addresses outside ax: all of them, or a list such as "
+	 "10.0.0.0/8,192.0.2.7:443,*.example.com:443; none: not one",
 	 offsetof(struct run_args, egress), NULL},
+	{"egress-audit", 0, OPT_FLAG, NULL, "only count what the list of --egress does not have",
+	 offsetof(struct run_args, egress_audit), NULL},
 	{"expose", 'p', OPT_STRINGS, "[A:]P:PORT",
 	 "let programs outside reach its PORT (8080:80, 127.0.0.1:8080:80, 53:53/udp) by port P of "
 	 "this machine",

@@ -16,7 +16,7 @@ static void put_options(const struct command *cmd, bool valued, FILE *to)
 	const struct opt *o;
 
 	for (size_t i = 0; (o = opt_own(&cmd->syntax, i, NULL)); i++) {
-		if (valued && o->type == OPT_FLAG)
+		if (valued && !opt_takes_next(o))
 			continue;
 		fprintf(to, " --%s", o->name);
 		if (o->letter)
@@ -53,7 +53,7 @@ static void put_table(const struct command *root, FILE *to)
 	}
 	fputs("'\n\tvalued+='", to);
 	for (size_t i = 0; i < cmd_globals.n; i++)
-		if (cmd_globals.v[i].type != OPT_FLAG)
+		if (opt_takes_next(&cmd_globals.v[i]))
 			fprintf(to, " --%s", cmd_globals.v[i].name);
 	fputs("'\n}\n", to);
 }
@@ -132,7 +132,7 @@ static void put_answer(const struct command *root, const struct words *w, FILE *
 
 static void put_value(const struct command *root, const char *name, const struct opt *o, FILE *to)
 {
-	if (o->type == OPT_FLAG)
+	if (!opt_takes_next(o))
 		return;
 	fprintf(to, "\t%s/--%s", name, o->name);
 	if (o->letter)

@@ -38,14 +38,14 @@ static void put_valued(const struct command *cmd, FILE *to)
 
 	fprintf(to, "        case '%s'\n            printf '%%s\\n'", completion_name(cmd));
 	for (size_t i = 0; (o = opt_own(&cmd->syntax, i, NULL)); i++) {
-		if (o->type == OPT_FLAG)
+		if (!opt_takes_next(o))
 			continue;
 		fprintf(to, " --%s", o->name);
 		if (o->letter)
 			fprintf(to, " -%c", o->letter);
 	}
 	for (size_t i = 0; i < cmd_globals.n; i++)
-		if (cmd_globals.v[i].type != OPT_FLAG)
+		if (opt_takes_next(&cmd_globals.v[i]))
 			fprintf(to, " --%s", cmd_globals.v[i].name);
 	putc('\n', to);
 }
@@ -128,7 +128,7 @@ static void put_option(const struct command *root, const char *when, const struc
 	fprintf(to, "complete -c ax%s -l %s", when, o->name);
 	if (o->letter)
 		fprintf(to, " -s %c", o->letter);
-	if (o->type != OPT_FLAG) /* -x: no files */
+	if (opt_takes_next(o)) /* -x: no files */
 		fputs(o->words && o->words->kind == WORDS_FILE ? " -r" : " -x", to);
 	if (o->words && o->words->kind == WORDS_PROGRAM)
 		fputs(" -a '(__fish_complete_command)'", to);

@@ -78,7 +78,7 @@ static void put_action(const struct command *root, const char *text, const struc
 
 static void put_option(const struct command *root, const struct opt *o, FILE *to)
 {
-	bool valued = o->type != OPT_FLAG, again = o->type == OPT_STRINGS;
+	bool valued = opt_takes_next(o), again = o->type == OPT_STRINGS;
 
 	fputs("\t\t", to);
 	if (o->letter && !again)
@@ -241,10 +241,10 @@ void completion_zsh(const struct command *root, FILE *to)
 		if (o->letter)
 			fprintf(to, "'(-%c --%s)-%c[", o->letter, o->name, o->letter);
 		else
-			fprintf(to, "'--%s%s[", o->name, o->type == OPT_FLAG ? "" : "=");
+			fprintf(to, "'--%s%s[", o->name, !opt_takes_next(o) ? "" : "=");
 		put_text(o->help, to);
 		putc(']', to);
-		if (o->type != OPT_FLAG)
+		if (opt_takes_next(o))
 			put_action(root, o->value, o->words, to);
 		fputs("'\n", to);
 		if (o->letter) {

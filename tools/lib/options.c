@@ -155,6 +155,7 @@ static int set_value(const struct opt *o, void *to, const char *dashed, const ch
 	switch (o->type) {
 	case OPT_FLAG:
 		break;
+	case OPT_MAYBE:
 	case OPT_STRING:
 		*(const char **)to = value;
 		return 0;
@@ -171,6 +172,14 @@ static int set_value(const struct opt *o, void *to, const char *dashed, const ch
 		return set_duration(o, to, dashed, value, e);
 	}
 	return error_set(e, -EINVAL, "%s takes no value", dashed);
+}
+
+static void set_flag(const struct opt *o, void *to)
+{
+	if (o->type == OPT_MAYBE)
+		*(const char **)to = "";
+	else
+		*(bool *)to = true;
 }
 
 /* The next argument as the value of an option; "--" is none: a forgotten value must not make the
@@ -193,11 +202,11 @@ static int take_long(struct cursor *c, struct error *e)
 	snprintf(dashed, sizeof(dashed), "--%.*s", (int)(len < 60 ? len : 60), name);
 	if (!o)
 		return unknown_long(c, dashed + 2, e);
-	if (o->type != OPT_FLAG)
+	if (opt_takes_next(o) || (equals && o->type == OPT_MAYBE))
 		return set_value(o, to, dashed, equals ? equals + 1 : next_value(c), e);
 	if (equals)
 		return error_set(e, -EINVAL, "%s takes no value", dashed);
-	*(bool *)to = true;
+	set_flag(o, to);
 	return 0;
 }
 
@@ -211,12 +220,12 @@ static int take_short(struct cursor *c, struct error *e)
 
 		if (!o)
 			return error_set(e, -EINVAL, "there is no option %.60s", c->argv[c->at]);
-		if (o->type != OPT_FLAG) {
+		if (opt_takes_next(o)) {
 			if (p[1])
 				return set_value(o, to, dashed, p + 1 + (p[1] == '='), e);
 			return set_value(o, to, dashed, next_value(c), e);
 		}
-		*(bool *)to = true;
+		set_flag(o, to);
 	}
 	return 0;
 }
@@ -292,7 +301,7 @@ static void help_entry(const struct opt *o, FILE *to)
 	char left[80];
 	int n = snprintf(left, sizeof(left), "  %c%c%s --%s%s%s", o->letter ? '-' : ' ',
 			 o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name,
-			 o->value ? " " : "", o->value ? o->value : "");
+			 o->value && o->type != OPT_MAYBE ? " " : "", o->value ? o->value : "");
 
 	fputs(left, to);
 	if (n > HELP_COLUMN - 2) {

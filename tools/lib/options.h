@@ -12,6 +12,7 @@
 
 enum opt_type {
 	OPT_FLAG,     /* bool: no value */
+	OPT_MAYBE,    /* const char *: "" without a value, which only `=` gives it */
 	OPT_STRING,   /* const char *: into argv */
 	OPT_STRINGS,  /* struct strv: may be given several times */
 	OPT_CHOICE,   /* int: which one of `words` */
@@ -29,6 +30,12 @@ struct opt {
 	size_t at;		   /* offset of what is set in the command's own struct */
 	const struct words *words; /* what the value is; NULL: nothing that could be listed */
 };
+
+/* Whether the next argument is its value. */
+static inline bool opt_takes_next(const struct opt *o)
+{
+	return o->type != OPT_FLAG && o->type != OPT_MAYBE;
+}
 
 /* A table of options, and where in the command's own struct the one begins which it is about. */
 struct opt_part {

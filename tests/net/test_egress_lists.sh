@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# timeout: 240
+# Where apps may go outside by a list: of a flag, of the config's apps, of labels; in both modes and
+# families; what is refused is refused at once, counted by its rule, and only counted by audit; a
+# source address.
+. "$(dirname "$0")/lib.sh"
+need nft
+build_c tcp udp
+
+bg /dev/null unshare -n sleep 600
+OUTSIDE=$BG
+wait_for "[ \"\$(readlink /proc/$OUTSIDE/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ] &&
+	grep -q sleep /proc/$OUTSIDE/comm"
+outside() {
+	nsenter -t "$OUTSIDE" -n "$@"
+}
+ip link add wan0 type veth peer name wan1 netns /proc/$OUTSIDE/ns/net
+for a in 198.51.100.1/24 198.51.100.9/24; do ip addr add $a dev wan0; done
+for a in 2001:db8:1::9/64 2001:db8:1::1/64; do ip addr add $a dev wan0 nodad; done
+ip link set wan0 up
+outside ip link set lo up
+for a in 198.51.100.2/24 198.51.100.3/24; do outside ip addr add $a dev wan1; done
+for a in 2001:db8:1::3/64 2001:db8:1::2/64; do outside ip addr add $a dev wan1 nodad; done
+outside ip link set wan1 up
+for port in 80 443; do
+	bg "$T/tcp$port" nsenter -t "$OUTSIDE" -n "$BIN/tcp" listen 6 :: $port outside
+	wait_for "grep -q listening $T/tcp$port"
+done
+bg "$T/udp" nsenter -t "$OUTSIDE" -n "$BIN/udp" serve 6 :: 7053 outside
+wait_for "grep -q bound $T/udp && $BIN/tcp connect 6 2001:db8:1::2 80"
+
+agent_start - <<EOF
+agent:
+  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
+apps:
+  listed: {egress: {to: ["198.51.100.2:80", "[2001:db8:1::2]:80"]}}
+  hosted: {net: host, egress: ["198.51.100.2:80/tcp", "198.51.100.2:7053/udp"]}
+policy:
+  egress:
+    - {from: {tier: back}, to: [198.51.100.3, "2001:db8:1::3"], name: back}
+    - {from: {tier: watched}, to: "198.51.100.3", audit: true, name: watched}
+EOF
+
+# error_of OPTIONS... -- PROGRAM...
+error_of() {
+	in_app "$@" 2>&1 |
+		sed -n 's/^error [a-z]* //p; s/^peer=.* you=.*/connected/p; s/^from=.*/answered/p' | sort -u
+}
+hits() {
+	ax get policy -o json |
+		jq -r --arg t "$1" '[.[] | select(.text == $t or .name == $t) | .hits] | add'
+}
+
+list="198.51.100.2:80,[2001:db8:1::2]:80/tcp,198.51.100.2:7053/udp,[2001:db8:1::2]:7053"
+# shellcheck disable=SC2086 # $to: a family, an address
+for mode in private host; do
+	for to in "4 198.51.100.2" "6 2001:db8:1::2" "6 198.51.100.2"; do
+		is "$mode: what the list has, $to" \
+			"$(error_of --net $mode --egress="$list" -- "$BIN/tcp" connect $to 80)" connected
+		is "$mode: not another port, $to" \
+			"$(error_of --net $mode --egress="$list" -- "$BIN/tcp" connect $to 443)" EACCES
+	done
+	for to in "4 198.51.100.3" "6 2001:db8:1::3" "4 198.51.100.1" "6 2001:db8:1::1"; do
+		is "$mode: not another address, at once, $to" \
+			"$(TIME_LIMIT=20 error_of --net $mode --egress="$list" -- \
+				timeout 15 "$BIN/tcp" connect $to 80)" EACCES
+	done
+	for method in connected sendto; do
+		for to in "4 198.51.100.2" "6 2001:db8:1::2"; do
+			is "$mode: UDP $method $to" \
+				"$(error_of --net $mode --egress="$list" -- "$BIN/udp" ask $method $to 7053)" \
+				answered
+		done
+		for to in "4 198.51.100.3" "6 2001:db8:1::3"; do
+			is "$mode: UDP $method $to, which the list does not have" \
+				"$(error_of --net $mode --egress="$list" -- "$BIN/udp" ask $method $to 7053)" EACCES
+		done
+	done
+	is "$mode: a list has no effect on others" "$(error_of --net $mode --egress -- \
+		"$BIN/tcp" connect 4 198.51.100.3 443)" connected
+	is "$mode: none" "$(error_of --net $mode --egress=none -- "$BIN/tcp" connect 4 198.51.100.2 80)" \
+		ENETUNREACH
+	is "$mode: by labels" "$(error_of --net $mode --labels tier=back,zone=default -- \
+		"$BIN/tcp" connect 6 2001:db8:1::3 443)" connected
+	is "$mode: by labels, another address" "$(error_of --net $mode --labels tier=back -- \
+		"$BIN/tcp" connect 4 198.51.100.2 80)" EACCES
+	before=$(hits watched)
+	is "$mode: an audit by labels lets it be" "$(error_of --net $mode --egress \
+		--labels tier=watched -- "$BIN/tcp" connect 4 198.51.100.2 80)" connected
+	like "$mode: and counts it" "$(($(hits watched) - before))" "^[1-9]"
+	is "$mode: an audited list lets it be" "$(error_of --net $mode --name audited --egress-audit \
+		--egress=198.51.100.2:80 -- "$BIN/tcp" connect 4 198.51.100.3 80)" connected
+done
+like "what the audited list does not have was counted" "$(hits "egress of audited -> outside")" "^[1-9]"
+is "the config's list" "$(error_of --name listed -- "$BIN/tcp" connect 4 198.51.100.2 80)" connected
+is "the config's list in host mode" \
+	"$(error_of --name hosted -- "$BIN/udp" ask sendto 4 198.51.100.2 7053)" answered
+is "which has no more" "$(error_of --name hosted -- "$BIN/tcp" connect 4 198.51.100.2 443)" EACCES
+is "it reaches the host's loopback" "$(error_of --name hosted -- "$BIN/tcp" connect 4 127.0.0.1 1)" \
+	ECONNREFUSED
+like "a mistake is told" "$(ax run --egress=10.0.0.1/8 -- true 2>&1)" "egress.*host bits"
+like "a list is shown" "$(ax get apps -o wide)" "198.51.100.2:80/tcp"
+
+# the list goes with the app, also when the agent is another one
+run_app --egress=198.51.100.2:80 --ip 10.77.1.5 --name kept -- sleep 100
+launched kept
+in_kept() {
+	ax exec kept "$BIN/tcp" connect 4 "$@" 2>&1 |
+		sed -n 's/^error [a-z]* //p; s/^peer=.* you=.*/connected/p'
+}
+is "an app with a list" "$(in_kept 198.51.100.2 80) $(in_kept 198.51.100.2 443)" "connected EACCES"
+before=$(hits "egress of kept -> outside")
+agent_kill9
+is "while there is no agent" "$(nsenter -t "$(child_of "$APP")" -n "$BIN/tcp" connect 4 198.51.100.2 80 |
+	sed 's/ .*//')" "peer=198.51.100.2:80"
+agent_again
+is "and with the next agent" "$(in_kept 198.51.100.2 80) $(in_kept 198.51.100.2 443)" "connected EACCES"
+is "which counts on" "$(hits "egress of kept -> outside")" $((before + 1))
+sed 's/to: \[198.51.100.3,/to: [198.51.100.2, 198.51.100.3,/' "$T/$INST.yaml" >"$T/next.yaml"
+ok "another list for labels" ax config apply "$T/next.yaml"
+is "holds at once" "$(error_of --labels tier=back -- "$BIN/tcp" connect 4 198.51.100.2 80)" connected
+is "and the app has its own" "$(in_kept 198.51.100.2 80) $(in_kept 198.51.100.2 443)" \
+	"connected EACCES"
+stop_apps
+leftovers
+end "$OUTSIDE"
+wait_for "! ip link show wan0"
+done_testing
