@@ -36,8 +36,11 @@ static int add(struct subjects *s, const struct subject *one)
 static int add_app(const struct config *c, const struct config_app *app, uint16_t port,
 		   struct subjects *to)
 {
-	struct subject one = {.end = {.labels = labels_of(c, app), .name = app->spec.name},
-			      .leaves = app->spec.egress || app->spec.net == NET_HOST,
+	const struct egress *e = &app->spec.egress;
+	struct subject one = {.end = {.labels = labels_of(c, app),
+				      .name = app->spec.name,
+				      .egress = egress_id(e)},
+			      .leaves = egress_is_open(e, app->spec.net == NET_HOST),
 			      .port = port};
 
 	return add(to, &one);
@@ -288,17 +291,25 @@ static int answer(const struct config *c, const struct expectation *x, struct su
 int expectation_holds(const struct config *c, const struct expectation *x, char **why)
 {
 	struct subjects clients = {0}, servers = {0};
+	struct config all = *c; /* with the rules that its egress lists become */
+	struct error e = {0};
 	size_t size;
 	FILE *f;
 	int r;
 
 	*why = NULL;
+	r = egress_rules(c, NULL, 0, &all.rules, &all.n_rules, &e);
+	if (r)
+		return r;
 	f = open_memstream(why, &size);
-	if (!f)
+	if (!f) {
+		config_rules_free(all.rules, all.n_rules);
 		return -ENOMEM;
-	r = answer(c, x, &clients, &servers, f);
+	}
+	r = answer(&all, x, &clients, &servers, f);
 	free(clients.v);
 	free(servers.v);
+	config_rules_free(all.rules, all.n_rules);
 	if (fclose(f))
 		r = -ENOMEM;
 	return r;
