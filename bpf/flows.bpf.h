@@ -78,7 +78,7 @@ static __always_inline void flow_other(const struct ax_flow_key *key, const stru
 
 /* Both directions. (One that is over by its time may stay: what is written next takes its place.)
  */
-static __always_inline void flow_forget(const struct ax_flow_key *key)
+static __noinline __attribute__((unused)) void flow_forget(const struct ax_flow_key *key)
 {
 	struct ax_flow_key other;
 	struct ax_flow *f;
@@ -154,8 +154,8 @@ static __always_inline __u8 flow_next_state(__u8 state, __u8 flags, bool from_ap
 }
 
 /* A packet of a flow that flow_find() found. */
-static __always_inline void flow_seen(const struct ax_flow_key *key, struct ax_flow *f, __u8 flags,
-				      bool from_app)
+static __noinline __attribute__((unused)) void
+flow_seen(const struct ax_flow_key *key, struct ax_flow *f, __u8 flags, bool from_app)
 {
 	const struct ax_flow was = *f;
 	struct ax_flow next = was;
@@ -168,13 +168,14 @@ static __always_inline void flow_seen(const struct ax_flow_key *key, struct ax_f
 
 #define FLOW_PORT_FIRST 1024
 
-/* Some port for a flow: below those of clients, unless the machine has hardly any there. */
-static __always_inline __be16 flow_port(const struct ax_ctl *c)
+/* Some port for a flow: below those of clients, unless the machine has hardly any there. (Not
+ * static: the verifier looks at it once, and not for each try.) */
+__weak __noinline __be16 flow_port(const struct ax_ctl *c)
 {
-	__u32 n = c->ephemeral_first > 2 * FLOW_PORT_FIRST && c->ephemeral_first <= 65536
-			  ? c->ephemeral_first - FLOW_PORT_FIRST
-			  : 65536 - FLOW_PORT_FIRST;
+	__u32 n = 65536 - FLOW_PORT_FIRST;
 
+	if (c && c->ephemeral_first > 2 * FLOW_PORT_FIRST && c->ephemeral_first <= 65536)
+		n = c->ephemeral_first - FLOW_PORT_FIRST;
 	return bpf_htons((__u16)(FLOW_PORT_FIRST + bpf_get_prandom_u32() % n));
 }
 

@@ -54,37 +54,35 @@ static __always_inline __u64 question_parties(__u32 client, __u32 server)
  * again for each way to it, nor for each backend that is tried.
  */
 
-/* The number of the lowest bit, plus one; 0: there is none. (There is no instruction for it.) */
-__weak __noinline __u32 bit_number(__u64 bits)
+/* The number of the lowest bit that is set: that many bits are below it. (There is no instruction
+ * for it; a sum has no branches, which the verifier would follow.) */
+static __always_inline __u32 lowest_bit(__u64 bits)
 {
-	__u64 b = bits & -bits;
-	__u32 n = 1;
+	__u64 below = (bits & -bits) - 1;
 
-	if (!b)
-		return 0;
-	n += b & 0xffffffff00000000ull ? 32 : 0;
-	n += b & 0xffff0000ffff0000ull ? 16 : 0;
-	n += b & 0xff00ff00ff00ff00ull ? 8 : 0;
-	n += b & 0xf0f0f0f0f0f0f0f0ull ? 4 : 0;
-	n += b & 0xccccccccccccccccull ? 2 : 0;
-	n += b & 0xaaaaaaaaaaaaaaaaull ? 1 : 0;
-	return n;
+	below -= below >> 1 & 0x5555555555555555ull;
+	below = (below & 0x3333333333333333ull) + (below >> 2 & 0x3333333333333333ull);
+	below = (below + (below >> 4)) & 0x0f0f0f0f0f0f0f0full;
+	return (__u32)(below * 0x0101010101010101ull >> 56);
 }
 
-/* The first word in which all four have a bit in common; AX_RULE_WORDS: none. */
-__weak __noinline __u32 common_word(const struct ax_rule_bits *a, const struct ax_rule_bits *b,
-				    const struct ax_rule_bits *c, const struct ax_rule_bits *d,
-				    __u32 n_words)
+/* The number of the first rule that is in all four, plus one; 0: none. */
+__weak __noinline __u32 first_of(const struct ax_rule_bits *from, const struct ax_rule_bits *to,
+				 const struct ax_rule_bits *ports, const struct ax_rule_bits *kind,
+				 __u32 n_words)
 {
-	if (!a || !b || !c || !d)
-		return AX_RULE_WORDS;
+	__u64 bits;
+
+	if (!from || !to || !ports || !kind)
+		return 0;
 	for (__u32 i = 0; i < AX_RULE_WORDS; i++) {
 		if (i >= n_words)
 			break;
-		if (a->w[i] & b->w[i] & c->w[i] & d->w[i])
-			return i;
+		bits = from->w[i] & to->w[i] & ports->w[i] & kind->w[i];
+		if (bits)
+			return i * 64 + lowest_bit(bits) + 1;
 	}
-	return AX_RULE_WORDS;
+	return 0;
 }
 
 /* NULL: no rule names it. (It has a frame of its own: stack is short where this is asked.) */
@@ -130,19 +128,6 @@ ports_rules(__u32 set, const struct ax_rule_set *rs, __u64 ports)
 	return bpf_map_lookup_elem(&port_rules, &i);
 }
 
-/* The number of the first rule that is in all four, plus one; 0: none. */
-static __always_inline __u32 first_of(const struct ax_party_rules *from,
-				      const struct ax_party_rules *to,
-				      const struct ax_rule_bits *ports,
-				      const struct ax_rule_bits *kind, __u32 n_words)
-{
-	__u32 i = common_word(&from->from, &to->to, ports, kind, n_words);
-
-	if (i >= AX_RULE_WORDS)
-		return 0;
-	return i * 64 + bit_number(from->from.w[i] & to->to.w[i] & ports->w[i] & kind->w[i]);
-}
-
 static __always_inline bool has_bit(const struct ax_rule_bits *b, __u32 i)
 {
 	return i / 64 < AX_RULE_WORDS && b->w[i / 64] >> i % 64 & 1;
@@ -174,12 +159,14 @@ static __always_inline __u64 judge_rules(__u64 parties, __u64 port, const struct
 	ports = ports_rules(set, rs, port);
 	if (!ports)
 		ports = &client->from; /* once more the same: no rule is about ports */
-	v = first_of(client, server, ports, &rs->decide, rs->n_words);
+	v = first_of(&client->from, &server->to, ports, &rs->decide, rs->n_words);
 	if (v && !has_bit(&rs->allow, v - 1))
 		v |= VERDICT_DENY;
 	if (rs->flags & AX_RULES_PASS) {
-		v |= (__u64)first_of(client, server, ports, &rs->audit, rs->n_words) << 16;
-		v |= (__u64)first_of(client, server, ports, &rs->log, rs->n_words) << 32;
+		v |= (__u64)first_of(&client->from, &server->to, ports, &rs->audit, rs->n_words)
+		     << 16;
+		v |= (__u64)first_of(&client->from, &server->to, ports, &rs->log, rs->n_words)
+		     << 32;
 	}
 	return set ? v | VERDICT_SET : v;
 }

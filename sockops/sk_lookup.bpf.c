@@ -63,18 +63,24 @@ static __noinline bool caller_of(const struct bpf_sk_lookup *ctx, struct caller 
 	return ctx->ingress_ifindex == (client->ifindex ? client->ifindex : LO_IFINDEX);
 }
 
-/* Whether the caller may have what is there, by policy: to be asked of whoever gets it. */
-static __always_inline bool may_have(const struct caller *who, const struct ax_vip *to,
-				     const struct ax_endpoint *ep, const struct ax_ctl *c, __u64 *v)
+/* Whether the caller may have what is there, by policy: to be asked of whoever gets it, whose party
+ * is `party`. A global function, as are assign_backend() and is_clients(): the verifier judges it
+ * once, and not with all that its caller did before. */
+__weak __noinline int may_have(const struct caller *who, const struct ax_endpoint *ep, __u32 party,
+			       __u64 *v)
 {
-	struct question q = {question_parties(who->party, to->party),
-			     question_ports(ep->proto, ep->port_be, who->port_be)};
+	const struct ax_ctl *c = ctl_get();
+	struct question q;
 
+	if (!who || !ep || !v || !c)
+		return false;
 	*v = 0;
 	if (who->dns || who->balancer)
 		return true;
-	if (who->app && (!who->party || !to->party))
+	if (who->app && (!who->party || !party))
 		return false;
+	q.parties = question_parties(who->party, party);
+	q.ports = question_ports(ep->proto, ep->port_be, who->port_be);
 	*v = verdict_of(&q, &who->addr);
 	if (who->app || VERDICT_RULE(*v))
 		return !(*v & VERDICT_REFUSED);
@@ -160,20 +166,18 @@ static __noinline void handed_to(const struct bpf_sk_lookup *ctx, const struct a
 }
 
 /* A service's address that no app owns, or whose owner shares it: TCP goes to a listener in this
- * namespace, of a backend that the caller may have. A global function, as is is_clients(): the
- * verifier judges it once, and not with all that its caller did before. */
+ * namespace, of a backend that the caller may have. */
 __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
 				     const struct caller *who)
 {
-	const struct ax_ctl *c = ctl_get();
 	struct choice choice = {};
 	struct ax_endpoint ep = {};
 	struct ax_service *svc;
-	__u64 v, denied = 0;
+	__u64 v = 0, denied = 0;
 	bool refused = false;
 	int r;
 
-	if (!local || !who || !c)
+	if (!local || !who)
 		return SK_DROP;
 	choice.asked = *local;
 	svc = find_service(&choice.asked); /* (keys are on the stack to Linux 6.1) */
@@ -192,7 +196,7 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
 		if (!vip)
 			continue;
-		if (!may_have(who, vip, &ep, c, &v)) {
+		if (!may_have(who, &ep, vip->party, &v)) {
 			refused = true;
 			denied = v;
 			continue;
@@ -219,14 +223,13 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 __weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
 				     struct caller *who, struct ax_endpoint *to)
 {
-	const struct ax_ctl *c = ctl_get();
 	const struct ax_exposed *x;
 	struct ax_endpoint at; /* keys are on the stack to Linux 6.1 */
 	struct ax_vip *vip;
+	__u64 v = 0;
 	bool may;
-	__u64 v;
 
-	if (!local || !who || !to || !c)
+	if (!local || !who || !to)
 		return -ENOENT;
 	x = exposed_at(local, ctx->ingress_ifindex);
 	if (!x)
@@ -239,7 +242,7 @@ __weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_
 	vip = bpf_map_lookup_elem(&vips, &at.addr);
 	if (!vip || !server_of(&at, vip))
 		return -ENOENT;
-	may = may_have(who, vip, &at, c, &v);
+	may = may_have(who, &at, vip->party, &v);
 	count_caller(who, v);
 	return may ? assign_listener(ctx, &at) : -EACCES;
 }
@@ -338,8 +341,8 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 	struct caller who = {};
 	struct ax_server *s;
 	struct ax_vip *vip;
+	__u64 v = 0;
 	bool may;
-	__u64 v;
 	int r;
 
 	if (!c)
@@ -359,7 +362,7 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 	s = server_of(&local, vip);
 	if (!s && local.proto == IPPROTO_TCP && (vip->flags & AX_VIP_SERVICES))
 		return assign_backend(ctx, &local, &who) == SK_PASS ? SK_PASS : SK_DROP;
-	may = may_have(&who, vip, &local, c, &v);
+	may = may_have(&who, &local, vip->party, &v);
 	count_caller(&who, v);
 	if (!may)
 		return deny();

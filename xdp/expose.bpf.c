@@ -132,20 +132,23 @@ static __always_inline bool is_first(const struct packet *p)
 	return (p->tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_ACK_BIT)) == TCP_FLAG_SYN_BIT;
 }
 
-/* Rules about addresses outside ax come before the permission that exposing is. */
-static __noinline bool is_kept_out(const struct packet *p, const struct ax_endpoint *to,
-				   __u32 party)
+/* Rules about addresses outside ax come before the permission that exposing is. (Not static: the
+ * verifier looks at it once.) */
+__weak __noinline int is_kept_out(const struct packet *p, const struct ax_endpoint *to, __u32 party)
 {
-	struct question q = {question_parties(AX_PARTY_NONE, party),
-			     question_ports(to->proto, to->port_be, p->sport_be)};
+	struct question q;
 	__u64 v;
 
+	if (!p || !to)
+		return true;
 	if (p->proto == IPPROTO_TCP && !is_first(p))
 		return false;
+	q.parties = question_parties(AX_PARTY_NONE, party);
+	q.ports = question_ports(to->proto, to->port_be, p->sport_be);
 	v = verdict_of(&q, &p->src);
 	if (v)
 		count_verdict(v);
-	return v & VERDICT_DENY;
+	return v & VERDICT_DENY ? 1 : 0;
 }
 
 /* What does not begin a connection belongs to one whose entry is gone, or to none: then the app

@@ -24,49 +24,48 @@ static __always_inline int drop(__u32 reason)
 	return TC_ACT_SHOT;
 }
 
-/* Who asks: `app` is NULL for a program outside ax. */
+/* Who asks. */
 struct caller {
-	const struct ax_vip *app;
-	const struct ax_ctl *ctl;
-	const struct ax_addr *addr;
-	__be16 port_be;
+	__u32 party; /* AX_PARTY_NONE: a program outside ax */
+	bool app;    /* (one whose labels could not be kept has no party) */
+	bool host_access;
+	__u16 pad; /* Linux 6.1 lets no function see what was not written */
 };
 
 /* False: a private app's address comes in by its own device only, a host-mode one's from this host
  * itself: whoever else has it lies. */
 static __always_inline bool caller_of(const struct __sk_buff *skb, const struct packet *p,
-				      struct caller *who)
+				      const struct ax_ctl *c, struct caller *who)
 {
 	const struct ax_vip *src = bpf_map_lookup_elem(&vips, &p->src);
-	__u32 zero = 0;
 
-	who->ctl = bpf_map_lookup_elem(&ctl, &zero);
-	who->app = NULL;
-	who->addr = &p->src;
-	who->port_be = p->has_l4 ? p->sport_be : 0;
-	if (!who->ctl)
-		return false;
-	if (!src || src->kind != AX_VIP_APP)
+	who->host_access = c->host_access;
+	who->app = src && src->kind == AX_VIP_APP;
+	if (!who->app)
 		return true;
-	who->app = src;
+	who->party = src->party;
 	return !src->ifindex && !skb->ingress_ifindex;
 }
 
-/* By policy; to be asked of whoever gets the packet. */
-static __always_inline bool may_have(const struct caller *who, const struct ax_vip *to,
-				     const struct ax_endpoint *ep)
+/* By policy; to be asked of whoever gets the packet, whose party is `party`. A global function: the
+ * verifier judges it once, and not for each backend that is tried. */
+__weak __noinline int may_have_backend(const struct caller *who, const struct ax_endpoint *client,
+				       const struct ax_endpoint *ep, __u32 party)
 {
-	struct question q = {
-		question_parties(who->app ? who->app->party : AX_PARTY_NONE, to->party),
-		question_ports(ep->proto, ep->port_be, who->port_be)};
-	__u64 v = verdict_of(&q, who->addr);
+	struct question q;
+	__u64 v;
 
+	if (!who || !client || !ep)
+		return false;
+	q.parties = question_parties(who->party, party);
+	q.ports = question_ports(ep->proto, ep->port_be, client->port_be);
+	v = verdict_of(&q, &client->addr);
 	if (who->app || VERDICT_RULE(v)) {
 		if (v & VERDICT_DENY)
 			count_verdict(v);
 		return !(v & VERDICT_REFUSED);
 	}
-	return who->ctl->host_access;
+	return who->host_access;
 }
 
 /* A private backend that the caller may have, one that listens if there is any. Returns its host
@@ -94,7 +93,7 @@ static __noinline __u32 choose(const struct ax_flow_key *flow, const struct call
 		if (r == CHOSEN_GONE)
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (!vip || !vip->ifindex || !may_have(who, vip, &ep))
+		if (!vip || !vip->ifindex || !may_have_backend(who, &flow->client, &ep, vip->party))
 			continue;
 		if (server_of(&ep, vip)) {
 			*ret = ep;
@@ -167,28 +166,43 @@ static __noinline bool enter(struct __sk_buff *skb, struct way *w, const struct 
 }
 
 static __always_inline bool find_way(struct __sk_buff *skb, const struct packet *p,
-				     const struct caller *who, struct way *w)
+				     const struct caller *who, const struct ax_ctl *c,
+				     struct way *w)
 {
 	if (known(p, w))
 		return true;
 	if (p->proto == IPPROTO_TCP && !(p->tcp_flags & TCP_FLAG_SYN_BIT))
 		return false;
 	w->ifindex = choose(&w->flow, who, &w->backend);
-	return w->ifindex && who->ctl && enter(skb, w, who->ctl);
+	return w->ifindex && enter(skb, w, c);
+}
+
+/* Out of the backend's host end, whose egress judges whether the sender may. (No part of its
+ * caller: the stack is small.) */
+static __noinline int deliver(struct __sk_buff *skb, const struct packet *p, const struct way *w)
+{
+	if (rewrite_endpoint(skb, p, false, &w->backend) ||
+	    rewrite_port(skb, p, true, w->client_port_be))
+		return drop(AX_COUNT_ERROR);
+	skb->tc_index = FOR_SERVICE;
+	return bpf_redirect(w->ifindex, 0);
 }
 
 SEC("tc")
 int ax_to_service(struct __sk_buff *skb)
 {
-	struct caller who;
+	struct caller who = {};
 	struct way w = {};
 	struct packet p = {};
+	struct ax_ctl *c;
+	__u32 zero = 0;
 
 	if (parse_tc(skb, &p) != PARSE_OK)
 		return TC_ACT_SHOT;
 	if (is_for_balancer(&p.dst))
 		return TC_ACT_OK;
-	if (!p.has_l4)
+	c = bpf_map_lookup_elem(&ctl, &zero);
+	if (!p.has_l4 || !c)
 		return TC_ACT_SHOT; /* a service has nothing but its ports */
 	w.flow.client.addr = p.src;
 	w.flow.client.port_be = p.sport_be;
@@ -196,14 +210,9 @@ int ax_to_service(struct __sk_buff *skb)
 	w.flow.peer.addr = p.dst;
 	w.flow.peer.port_be = p.dport_be;
 	w.flow.peer.proto = p.proto;
-	if (!caller_of(skb, &p, &who))
+	if (!caller_of(skb, &p, c, &who))
 		return drop(AX_COUNT_FABRIC_SOURCE);
-	if (!find_way(skb, &p, &who, &w))
+	if (!find_way(skb, &p, &who, c, &w))
 		return drop(AX_COUNT_NO_BACKEND);
-	if (rewrite_endpoint(skb, &p, false, &w.backend) ||
-	    rewrite_port(skb, &p, true, w.client_port_be))
-		return drop(AX_COUNT_ERROR);
-	skb->tc_index = FOR_SERVICE;
-	/* out of the backend's host end, whose egress judges whether the sender may */
-	return bpf_redirect(w.ifindex, 0);
+	return deliver(skb, &p, &w);
 }

@@ -233,25 +233,40 @@ static struct dataplane *open_skel(const bool *wanted, const struct instance *in
 	return skel;
 }
 
+/* For an object that is thrown away at once. */
+static int load_with_small_maps(struct bpf_object *obj)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map (map, obj) {
+		if (bpf_map__max_entries(map) > 64 && bpf_map__type(map) != BPF_MAP_TYPE_RINGBUF)
+			bpf_map__set_max_entries(map, 64);
+	}
+	return bpf_object__load(obj);
+}
+
 int datapath_try(struct bpf_object *obj, const char *program, struct feature_report *f)
 {
 	struct bpf_program *p;
-	struct bpf_map *map;
 	int r;
 
 	last_word[0] = 0;
 	bpf_object__for_each_program (p, obj)
 		bpf_program__set_autoload(p, streq(bpf_program__name(p), program));
-	bpf_object__for_each_map (map, obj) {
-		/* small maps: this one is thrown away at once */
-		if (bpf_map__max_entries(map) > 64 && bpf_map__type(map) != BPF_MAP_TYPE_RINGBUF)
-			bpf_map__set_max_entries(map, 64);
-	}
-	r = bpf_object__load(obj);
+	r = load_with_small_maps(obj);
 	f->on = r == 0;
 	if (r)
 		snprintf(f->why, sizeof(f->why), "%s", last_word[0] ? last_word : strerror(-r));
 	return r;
+}
+
+static struct feature_report feature_of(size_t i, bool on)
+{
+	return (struct feature_report){.name = programs[i].name + strlen("ax_"),
+				       .on = on,
+				       .required = programs[i].required,
+				       .cost = programs[i].cost,
+				       .needs = programs[i].needs};
 }
 
 /* Loads one program alone. 0 or a negative errno with *f filled. */
@@ -262,10 +277,7 @@ static int probe_program(size_t i, struct feature_report *f)
 	int r;
 
 	wanted[i] = true;
-	*f = (struct feature_report){.name = programs[i].name + strlen("ax_"),
-				     .required = programs[i].required,
-				     .cost = programs[i].cost,
-				     .needs = programs[i].needs};
+	*f = feature_of(i, false);
 	skel = open_skel(wanted, NULL);
 	if (!skel)
 		return -errno;
@@ -274,18 +286,38 @@ static int probe_program(size_t i, struct feature_report *f)
 	return r;
 }
 
+/* All of them at once: with maps made once, and not for each. */
+static bool all_load(void)
+{
+	bool wanted[ARRAY_SIZE(programs)];
+	struct dataplane *skel;
+	int r;
+
+	memset(wanted, true, sizeof(wanted));
+	skel = open_skel(wanted, NULL);
+	if (!skel)
+		return false;
+	r = load_with_small_maps(skel->obj);
+	dataplane__destroy(skel);
+	return r == 0;
+}
+
 int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), void *arg,
 		    struct error *e)
 {
+	bool all;
+
 	if (geteuid() != 0)
 		return error_set(e, -EPERM, "loading programs needs root: run it with sudo");
 	if (mount_check(e))
 		return e->code;
+	all = all_load();
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		struct feature_report f;
+		struct feature_report f = feature_of(i, true);
 		int r;
 
-		probe_program(i, &f);
+		if (!all)
+			probe_program(i, &f);
 		r = report(arg, &f);
 		if (r)
 			return r;
@@ -369,11 +401,7 @@ static int load(struct datapath *dp, const struct instance *inst, bool fresh, st
 
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		wanted[i] = true;
-		dp->features[i] = (struct feature_report){.name = programs[i].name + strlen("ax_"),
-							  .on = true,
-							  .required = programs[i].required,
-							  .cost = programs[i].cost,
-							  .needs = programs[i].needs};
+		dp->features[i] = feature_of(i, true);
 	}
 	dp->n_features = ARRAY_SIZE(programs);
 	r = try_load(dp, inst, wanted, fresh, e);
