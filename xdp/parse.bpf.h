@@ -22,6 +22,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "addr.h"
+#include "verifier.bpf.h"
 #include "xdp.h"
 
 enum parse_result {
@@ -213,6 +214,8 @@ static __always_inline void parse_ipv4(void *l3, void *end, __u32 frame, struct 
 	parse_rest(l3 + header, end, total ? total - header : 0, total, header > sizeof(*ip), p);
 }
 
+#define IPV6_HEADERS_SIZE_MAX 0x3fff
+
 struct ipv6_frag {
 	__u8 next;
 	__u8 reserved; /* the others' length beyond 8 bytes, in units of 8 (AH: 4) */
@@ -314,8 +317,14 @@ static __always_inline void parse_ipv6(void *l3, void *end, __u32 frame, struct 
 	at = skip_extensions(at, end, p, &frag);
 	if (!at)
 		return odd(p, AX_REASON_TOO_MANY_HEADERS);
-	note_fragment(frag, p);
+	/* By a number, and not by the pointer of one of the many ways to here: the verifier would
+	 * follow what comes now for each. */
 	headers = at - (void *)(ip + 1);
+	opaque(headers);
+	if (headers > IPV6_HEADERS_SIZE_MAX)
+		return odd(p, AX_REASON_TOO_MANY_HEADERS);
+	at = (void *)(ip + 1) + headers;
+	note_fragment(frag, p);
 	p->l4_off = (__u16)(p->l3_off + sizeof(*ip) + headers);
 	if ((payload || frame) && headers > payload)
 		return odd(p, AX_REASON_BAD_LENGTH);
