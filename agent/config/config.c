@@ -170,11 +170,19 @@ int config_service_copy(const struct config_service *from, struct config_service
 	return 0;
 }
 
+struct ax_addr service_backend_address(const struct service_backend *b, uint32_t i)
+{
+	struct ax_addr a = b->address;
+
+	a.w[3] = htobe32(be32toh(a.w[3]) + i);
+	return a;
+}
+
 static bool backend_eq(const struct service_backend *a, const struct service_backend *b)
 {
 	return string_eq(a->app, b->app) && labels_eq(&a->labels, &b->labels) &&
 	       addr_eq(&a->address, &b->address) && a->port == b->port && a->weight == b->weight &&
-	       string_eq(a->zone, b->zone);
+	       a->more == b->more && string_eq(a->zone, b->zone);
 }
 
 bool config_service_eq(const struct config_service *a, const struct config_service *b)

@@ -87,11 +87,15 @@ struct service_port {
 struct service_backend {
 	char *app;		/* by app name, or */
 	struct labels labels;	/* apps that carry all of these, or */
-	struct ax_addr address; /* a fixed address */
+	struct ax_addr address; /* a fixed address, */
+	uint16_t more;		/* and so many behind it */
 	uint16_t port;	 /* with an address: its port (host byte order), 0: the target port */
 	uint32_t weight; /* 1..1000, 1 unless given */
 	char *zone;	 /* where it is; NULL: near, as of every app */
 };
+
+/* One of its fixed addresses, 0 to `more`: a range stays one entry, however many it has. */
+struct ax_addr service_backend_address(const struct service_backend *b, uint32_t i);
 
 enum check_type { CHECK_NONE, CHECK_TCP, CHECK_HTTP, CHECK_EXEC };
 

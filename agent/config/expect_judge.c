@@ -80,8 +80,13 @@ static int add_backend(const struct config *c, const struct service_backend *b, 
 		/* of the config no more than its name is known: `ax run` starts it */
 		return r || to->n > before ? r : add(to, &one);
 	}
+	for (uint32_t i = 0; !b->labels.n && i <= b->more && !r; i++) {
+		struct ax_addr a = service_backend_address(b, i);
+
+		r = add_address(c, &a, b->port ? b->port : port, to);
+	}
 	if (!b->labels.n)
-		return add_address(c, &b->address, b->port ? b->port : port, to);
+		return r;
 	for (size_t i = 0; i < c->n_apps && !r; i++)
 		if (labels_subset(&b->labels, labels_of(c, &c->apps[i])))
 			r = add_app(c, &c->apps[i], port, to);

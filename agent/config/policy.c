@@ -306,6 +306,19 @@ void read_policy(struct reader *r, const struct node *n, void *to)
 
 /* --- when the whole file is read --- */
 
+static int derive_addresses(struct config_side *s, const struct service_backend *b)
+{
+	struct config_who w = {.derived = true, .kind = WHO_PREFIX};
+
+	for (uint32_t i = 0; i <= b->more; i++) {
+		if (array_grow(&s->v, s->n, sizeof(w)))
+			return -ENOMEM;
+		w.prefix = (struct prefix){.addr = service_backend_address(b, i), .len = 128};
+		s->v[s->n++] = w;
+	}
+	return 0;
+}
+
 static int derive_backend(struct config_side *s, const struct service_backend *b)
 {
 	struct config_who w = {.derived = true};
@@ -319,9 +332,7 @@ static int derive_backend(struct config_side *s, const struct service_backend *b
 		w.kind = WHO_LABELS;
 		r = labels_copy(&b->labels, &w.labels);
 	} else {
-		w.kind = WHO_PREFIX;
-		w.prefix = (struct prefix){.addr = b->address, .len = 128};
-		r = 0;
+		return derive_addresses(s, b);
 	}
 	r = r ? r : array_grow(&s->v, s->n, sizeof(w));
 	if (r == 0)

@@ -157,11 +157,56 @@ static void read_backend_labels(struct reader *r, const struct node *n, void *to
 		reject(r, n, "at least one label"); /* none would stand for every app */
 }
 
+/* What is between the first and the last; false: that is not in order, or too many. */
+static bool count_range(const struct ax_addr *first, const struct ax_addr *last, uint16_t *more)
+{
+	uint32_t from = be32toh(first->w[3]), to = be32toh(last->w[3]);
+
+	if (memcmp(first->w, last->w, 3 * sizeof(first->w[0])) != 0 || to < from ||
+	    to - from >= CONFIG_SERVICE_BACKENDS_MAX)
+		return false;
+	*more = (uint16_t)(to - from);
+	return true;
+}
+
+/* "10.0.0.1-10.0.0.100", "10.0.0.1-10.0.0.100:80", "fd00::1-fd00::64", "[fd00::1-fd00::64]:80" */
+static void read_range(struct reader *r, const struct node *n, const char *dash,
+		       struct service_backend *b)
+{
+	static const char what[] = "two addresses in order, such as 10.0.0.1-10.0.0.100, with "
+				   "or without a port, for at most 65535";
+	const char *text = n->text, *v6 = text[0] == '[' ? "[" : "";
+	struct node last = *n;
+	char from[ADDR_STRLEN + 2], to[2 * ADDR_STRLEN];
+	struct ax_addr first;
+	size_t before = r->errs->n;
+
+	if (snprintf(from, sizeof(from), "%.*s%s", (int)(dash - text), text, *v6 ? "]" : "") >=
+		    (int)sizeof(from) ||
+	    snprintf(to, sizeof(to), "%s%s", v6, dash + 1) >= (int)sizeof(to) ||
+	    addr_parse(from, &first)) {
+		reject(r, n, "%s", what);
+		return;
+	}
+	last.text = to;
+	last.len = strlen(to);
+	read_address_port(r, &last, want_server, &b->address, &b->port);
+	if (r->errs->n != before)
+		return;
+	if (want_server(&first) || !count_range(&first, &b->address, &b->more))
+		reject(r, n, "%s", what);
+	b->address = first;
+}
+
 static void read_address(struct reader *r, const struct node *n, void *to)
 {
+	const char *dash = n->kind == NODE_SCALAR ? strchr(n->text, '-') : NULL;
 	struct service_backend *b = to;
 
-	read_address_port(r, n, want_server, &b->address, &b->port);
+	if (dash)
+		read_range(r, n, dash, b);
+	else
+		read_address_port(r, n, want_server, &b->address, &b->port);
 }
 
 static const struct key backend_keys[] = {

@@ -95,6 +95,19 @@ void members_mark_far(const struct agent *a, struct service_member *m, size_t n)
 		m[i].far &= near[addr_is_v4(&m[i].addr)];
 }
 
+static int add_addresses(const struct service_backend *b, struct service_member **list, size_t *n,
+			 size_t *size)
+{
+	struct service_member m = {.port = b->port, .weight = b->weight, .zone = b->zone};
+	int r = 0;
+
+	for (uint32_t i = 0; i <= b->more && !r; i++) {
+		m.addr = service_backend_address(b, i);
+		r = add_member(list, n, size, &m);
+	}
+	return r;
+}
+
 int service_members(struct agent *a, const struct service *s, struct service_member **ret,
 		    size_t *ret_n)
 {
@@ -106,11 +119,9 @@ int service_members(struct agent *a, const struct service *s, struct service_mem
 		r = add_apps(a, s, NULL, &list, &n, &size);
 	for (size_t i = 0; !r && s->conf && i < s->conf->n_backends; i++) {
 		const struct service_backend *b = &s->conf->backends[i];
-		struct service_member m = {
-			.addr = b->address, .port = b->port, .weight = b->weight, .zone = b->zone};
 
 		r = addr_is_zero(&b->address) ? add_apps(a, s, b, &list, &n, &size)
-					      : add_member(&list, &n, &size, &m);
+					      : add_addresses(b, &list, &n, &size);
 	}
 	if (r)
 		return r;

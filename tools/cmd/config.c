@@ -17,7 +17,10 @@ int cmd_read_config(const char *path, char **text, size_t *len, struct error *e)
 	int r = file_read(streq(path, "-") ? "/dev/stdin" : path, CONFIG_MAX, text);
 
 	if (r == -EFBIG)
-		return error_set(e, r, "%s is too long for a config file: at most %u MiB are read",
+		return error_set(e, r,
+				 "%s is too long for a config file: at most %u MiB are read; "
+				 "backends in a row may be written as FIRST-LAST, and 'ax agent "
+				 "--config' itself reads up to 64 MiB",
 				 path, CONFIG_MAX >> 20);
 	if (r == -ESPIPE)
 		return error_set(e, r, "%s is a FIFO: give a file, or - for standard input", path);
