@@ -50,6 +50,17 @@ static __always_inline bool addr_is_loopback(const struct ax_addr *a)
 	return !a->w[0] && !a->w[1] && !a->w[2] && (!a->w[3] || a->w[3] == bpf_htonl(1));
 }
 
+/* 127.0.0.1 or ::1 */
+static __always_inline void addr_set_loopback(struct ax_addr *a, bool v4)
+{
+	__be32 third = v4 ? bpf_htonl(0xffff) : 0, fourth = bpf_htonl(v4 ? 0x7f000001 : 1);
+
+	a->w[0] = 0;
+	a->w[1] = 0;
+	a->w[2] = third;
+	a->w[3] = fourth;
+}
+
 /* The wildcard of the family of `like`. */
 static __always_inline void addr_set_wildcard(struct ax_addr *a, const struct ax_addr *like)
 {

@@ -15,7 +15,8 @@
  *
  * TCP of host-mode apps needs no packet touched: sk_lookup finds the listener. All else is
  * translated on the host's interfaces (xdp/expose.bpf.c), as flows (struct ax_flow) of which the
- * asked endpoint is the host's.
+ * asked endpoint is the host's. (UDP of host-mode apps, too: sk_lookup would find the socket, but
+ * what that answers would come from the app's address.)
  */
 struct ax_exposed_key {
 	struct ax_endpoint at;
@@ -38,6 +39,7 @@ _Static_assert(sizeof(struct ax_exposed) == 24, "struct ax_exposed is a map valu
 enum ax_exposed_kind {
 	AX_EXPOSED_HOST_TCP = 1 << 0, /* something that sk_lookup has to know */
 	AX_EXPOSED_PACKETS = 1 << 1,  /* something that is translated */
+	AX_EXPOSED_HOST_UDP = 1 << 2, /* of that, something that this host itself answers */
 };
 
 /*

@@ -333,6 +333,19 @@ __weak __noinline int is_clients(const struct ax_endpoint *local, __u32 app)
 	return bpf_map_lookup_elem(&udp_clients, &key) != NULL;
 }
 
+/* UDP by an exposed port (xdp/expose.bpf.c): exposing is the permission. */
+static __noinline bool came_by_exposed(const struct ax_endpoint *local, const struct caller *who)
+{
+	struct ax_flow_key flow = {.peer = *local};
+	const struct ax_flow *f;
+
+	flow.client.addr = who->addr;
+	flow.client.port_be = who->port_be;
+	flow.client.proto = IPPROTO_UDP;
+	f = flow_find(&flow);
+	return f && f->kind == AX_FLOW_EXPOSED;
+}
+
 SEC("sk_lookup")
 int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 {
@@ -362,6 +375,8 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 	s = server_of(&local, vip);
 	if (!s && local.proto == IPPROTO_TCP && (vip->flags & AX_VIP_SERVICES))
 		return assign_backend(ctx, &local, &who) == SK_PASS ? SK_PASS : SK_DROP;
+	if (local.proto == IPPROTO_UDP && c->exposed & AX_EXPOSED_HOST_UDP && !who.app)
+		who.exposed = came_by_exposed(&local, &who);
 	may = may_have(&who, &local, vip->party, &v);
 	count_caller(&who, v);
 	if (!may)

@@ -399,6 +399,10 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 		return refuse(route);
 	peer_set6(ctx, &rq.peer);
 	source = send_source(ctx, &rq, app, route);
+	/* what a dual-stack socket answers to the outside (an IPv4 address is no source of it) */
+	if (route == ROUTE_OUTSIDE && app && app->flags & AX_APP_HOST && ctx->msg_src_ip6[2] &&
+	    !addr_is_zero(&app->vip6))
+		source = &app->vip6;
 	if (source && source6_is_to_be_set(ctx)) {
 		ctx->msg_src_ip6[0] = source->w[0];
 		ctx->msg_src_ip6[1] = source->w[1];

@@ -3,7 +3,8 @@
  * Ports of the host that are exposed (include/expose.h), for private apps: a program at the ingress
  * of the host's interfaces, lo among them, that gives packets to the app instead of to the host.
  * fabric.bpf.c turns the answers back (expose_answer.bpf.h). TCP of host-mode apps passes:
- * sk_lookup has it.
+ * sk_lookup has it. Their UDP gets the app's address here, and the host's again at the egress of
+ * the same interfaces.
  *
  * The client keeps its address and, where no other flow of its has it, its port. What is found to
  * have no flow, because others pushed it out, has one again with the client's next segment: where
@@ -26,6 +27,7 @@
 #define LO_IFINDEX  1		  /* in every network namespace */
 #define PACKET_HOST 0		  /* addressed to this machine */
 #define NOT_OURS    TC_ACT_UNSPEC /* whoever else has a program here is asked next */
+#define THIS_HOST   (~0u)	  /* instead of an app's host end: the host's own stack has it */
 
 /* Of ax's devices, both ends of each. */
 const volatile __u8 device_mac[6] = {};
@@ -36,8 +38,16 @@ struct visit {
 	__be16 client_port_be; /* as the app sees it */
 	bool on_lo;	       /* from 127.0.0.1 or ::1, to which the app could not answer */
 	bool pad;
-	__u32 ifindex; /* the app's host end */
+	__u32 ifindex; /* the app's host end, or THIS_HOST */
 };
+
+/* Where packets for an app go, 0: nowhere. TCP of host-mode apps is none of this. */
+static __always_inline __u32 way_to(const struct ax_vip *vip, __u8 proto)
+{
+	if (!vip || vip->kind != AX_VIP_APP)
+		return 0;
+	return vip->ifindex || proto != IPPROTO_UDP ? vip->ifindex : THIS_HOST;
+}
 
 /* Another program of this machine asks by a loopback address: from the usual one, which the answer
  * goes to. */
@@ -152,14 +162,23 @@ __weak __noinline int is_kept_out(const struct packet *p, const struct ax_endpoi
 }
 
 /* What does not begin a connection belongs to one whose entry is gone, or to none: then the app
- * says so. */
-static __always_inline bool may_enter(const struct packet *p, const struct visit *v)
+ * says so. But by a port that connections get which the host masquerades it may be one of those:
+ * there an entry has to be left, though its time is over. */
+static __always_inline bool may_enter(const struct packet *p, const struct visit *v,
+				      const struct ax_ctl *c)
 {
+	const struct ax_flow *left;
+
 	if (p->proto != IPPROTO_TCP || is_first(p))
 		return true;
 	if (p->tcp_flags & TCP_FLAG_SYN_BIT) /* what answers a connection of somebody else's */
 		return false;
-	return !v->on_lo && !(p->tcp_flags & TCP_FLAG_RST_BIT);
+	if (v->on_lo || p->tcp_flags & TCP_FLAG_RST_BIT)
+		return false;
+	if (bpf_ntohs(p->dport_be) < c->ephemeral_first)
+		return true;
+	left = bpf_map_lookup_elem(&flows, &v->flow);
+	return left && endpoint_eq(&left->to, &v->to);
 }
 
 /* --- packets --- */
@@ -176,6 +195,8 @@ static __noinline int deliver(struct __sk_buff *skb, const struct packet *p, con
 		goto failed;
 	if (rewrite_endpoint(skb, p, false, &v->to))
 		goto failed;
+	if (v->ifindex == THIS_HOST)
+		return NOT_OURS;
 	if (skb->ifindex != LO_IFINDEX)
 		return bpf_redirect_peer(v->ifindex, 0);
 	/* What is on lo has been routed already, and is sent anew. */
@@ -190,14 +211,14 @@ failed:
 
 /* --- services --- */
 
-/* A private backend, one that listens if there is any: exposing is the permission. (Those in the
- * host's namespace are sk_lookup's.) Returns its host end's ifindex or 0. */
+/* A backend, one that listens if there is any: exposing is the permission. (TCP of those in the
+ * host's namespace is sk_lookup's.) Returns the way to it or 0. */
 static __noinline __u32 choose(const struct ax_endpoint *service, const struct ax_addr *client,
 			       struct ax_endpoint *ret)
 {
 	struct ax_service *svc = find_service(service);
 	struct choice c = {.asked = *service, .client = *client};
-	__u32 fallback = 0;
+	__u32 fallback = 0, way;
 
 	if (!svc)
 		return 0;
@@ -213,15 +234,16 @@ static __noinline __u32 choose(const struct ax_endpoint *service, const struct a
 		if (r == CHOSEN_GONE)
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (!vip || !vip->ifindex)
+		way = way_to(vip, service->proto);
+		if (!vip || !way)
 			continue;
 		if (server_of(&ep, vip)) {
 			*ret = ep;
-			return vip->ifindex;
+			return way;
 		}
 		if (!fallback) {
 			*ret = ep;
-			fallback = vip->ifindex;
+			fallback = way;
 		}
 	}
 	return fallback;
@@ -233,11 +255,11 @@ static __always_inline bool stands(const struct packet *p, struct visit *v)
 	struct ax_flow *f = flow_find(&v->flow);
 	struct ax_vip *vip = f ? bpf_map_lookup_elem(&vips, &f->to.addr) : NULL;
 
-	if (!vip || !vip->ifindex)
+	if (!f || !vip)
 		return false;
+	v->ifindex = way_to(vip, p->proto);
 	v->to = f->to;
-	v->ifindex = vip->ifindex;
-	return known(p, v);
+	return v->ifindex && known(p, v);
 }
 
 static __always_inline int to_service(struct __sk_buff *skb, const struct packet *p,
@@ -250,7 +272,7 @@ static __always_inline int to_service(struct __sk_buff *skb, const struct packet
 	if (stands(p, v))
 		return deliver(skb, p, v);
 	/* (not even a look at backends that sk_lookup chooses of: strategies count them) */
-	if (!(x->flags & AX_EXPOSED_PRIVATE))
+	if (!(x->flags & AX_EXPOSED_PRIVATE) && p->proto == IPPROTO_TCP)
 		return NOT_OURS;
 	if (p->proto == IPPROTO_TCP && !is_first(p))
 		return NOT_OURS;
@@ -271,12 +293,12 @@ static __always_inline int to_app(struct __sk_buff *skb, const struct packet *p,
 
 	v->to = x->to;
 	vip = bpf_map_lookup_elem(&vips, &v->to.addr);
-	if (!vip || vip->kind != AX_VIP_APP || !vip->ifindex)
+	v->ifindex = way_to(vip, p->proto);
+	if (!vip || !v->ifindex)
 		return NOT_OURS;
-	v->ifindex = vip->ifindex;
 	if (is_kept_out(p, &v->to, vip->party))
 		return TC_ACT_SHOT;
-	if (!known(p, v) && (!may_enter(p, v) || !enter(skb, v, c, !v->on_lo)))
+	if (!known(p, v) && (!may_enter(p, v, c) || !enter(skb, v, c, !v->on_lo)))
 		return NOT_OURS;
 	return deliver(skb, p, v);
 }
@@ -304,4 +326,47 @@ int ax_from_outside(struct __sk_buff *skb)
 		return NOT_OURS;
 	return x->flags & AX_EXPOSED_SERVICE ? to_service(skb, &p, c, &v, x)
 					     : to_app(skb, &p, c, &v, x);
+}
+
+/* --- answers of host-mode apps --- */
+
+/* What leaves by an interface of the host, lo among them. */
+SEC("tc")
+int ax_to_outside(struct __sk_buff *skb)
+{
+	struct ax_flow_key flow = {};
+	struct ax_endpoint asked, client;
+	const struct ax_vip *src;
+	struct packet p = {};
+	struct ax_ctl *c;
+	struct ax_flow *f;
+	__u32 zero = 0;
+
+	c = bpf_map_lookup_elem(&ctl, &zero);
+	if (!c || !(c->exposed & AX_EXPOSED_HOST_UDP))
+		return NOT_OURS;
+	if (parse_skb(skb, &p) != PARSE_OK || p.proto != IPPROTO_UDP || !p.has_l4 || p.fragment)
+		return NOT_OURS;
+	src = bpf_map_lookup_elem(&vips, &p.src);
+	if (way_to(src, IPPROTO_UDP) != THIS_HOST)
+		return NOT_OURS;
+	flow.client.addr = p.dst;
+	flow.client.port_be = p.dport_be;
+	flow.client.proto = IPPROTO_UDP;
+	flow.peer.addr = p.src;
+	flow.peer.port_be = p.sport_be;
+	flow.peer.proto = IPPROTO_UDP;
+	f = flow_find(&flow);
+	if (!f || f->kind != AX_FLOW_EXPOSED)
+		return NOT_OURS;
+	asked = f->to;
+	client.addr = p.dst;
+	client.port_be = f->client_port_be;
+	if (addr_is_loopback(&asked.addr))
+		addr_set_loopback(&client.addr, p.v4);
+	flow_seen(&flow, f, 0, true);
+	if (!rewrite_endpoint(skb, &p, true, &asked) && !rewrite_endpoint(skb, &p, false, &client))
+		return NOT_OURS;
+	count(AX_COUNT_ERROR);
+	return TC_ACT_SHOT;
 }

@@ -82,12 +82,7 @@ static __noinline __attribute__((unused)) int answer_exposed(struct __sk_buff *s
 	int ifindex = 0;
 
 	if (addr_is_loopback(&from.addr)) {
-		if (p->v4) {
-			addr_set_v4(&client.addr, bpf_htonl(0x7f000001));
-			ctx_branch_end();
-		} else {
-			client.addr = (struct ax_addr){.w = {0, 0, 0, bpf_htonl(1)}};
-		}
+		addr_set_loopback(&client.addr, p->v4);
 	} else {
 		own = is_own_addr(&p->dst);
 	}

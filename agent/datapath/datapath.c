@@ -69,6 +69,8 @@ static const struct program_info {
 	 "services with private backends are closed to programs outside ax", "Linux 5.17"},
 	{"ax_from_outside", AT_FABRIC, false,
 	 "ports of private apps, and of services, are not exposed", "Linux 5.17"},
+	{"ax_to_outside", AT_FABRIC, false, "UDP ports of apps in host mode are not exposed",
+	 "Linux 5.17"},
 	{"ax_dns_udp", AT_SOCKET, false,
 	 "the DNS answers neighbours of this host, and one app's flood loses others' queries",
 	 "Linux 5.3"},
@@ -575,6 +577,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	if (!dp)
 		return error_set(e, -ENOMEM, "out of memory");
 	dp->from_app = dp->to_app = dp->to_service = dp->from_outside = -1;
+	dp->to_outside = -1;
 	dp->from_balancer = dp->from_backends = -1;
 	snprintf(dp->cgroup_path, sizeof(dp->cgroup_path), "%s", cgroup_path);
 	r = pin_dir_of(inst, false, dp->pin_dir, sizeof(dp->pin_dir), e);
@@ -611,6 +614,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->to_app = datapath_program_fd(dp, "ax_to_app");
 	dp->to_service = datapath_program_fd(dp, "ax_to_service");
 	dp->from_outside = datapath_program_fd(dp, "ax_from_outside");
+	dp->to_outside = datapath_program_fd(dp, "ax_to_outside");
 	dp->from_balancer = datapath_program_fd(dp, "ax_from_balancer");
 	dp->from_backends = datapath_program_fd(dp, "ax_from_backends");
 	*ret = dp;

@@ -142,9 +142,13 @@ int datapath_fabric_attach(struct datapath *dp, unsigned ifindex);
 /* The same for the device to which services with private backends are routed. -EOPNOTSUPP. */
 int datapath_service_attach(struct datapath *dp, unsigned ifindex);
 /* The program for exposed ports at one of the host's interfaces, by a number that is the instance's
- * own: others' programs there stay. -EOPNOTSUPP. */
-int datapath_outside_attach(struct datapath *dp, unsigned ifindex, uint32_t handle);
+ * own: others' programs there stay. With `answers` also that for what apps in host mode answer.
+ * *made: the interface had no place for such programs (clsact) before. -EOPNOTSUPP. */
+int datapath_outside_attach(struct datapath *dp, unsigned ifindex, uint32_t handle, bool answers,
+			    bool *made);
 void datapath_outside_detach(unsigned ifindex, uint32_t handle);
+/* Takes that place away: nobody must have a program there. */
+void datapath_outside_unmake(unsigned ifindex);
 /* And there and at its other end, for what NAT balancers send to apps and get from there.
  * -EOPNOTSUPP. */
 int datapath_balancer_attach(struct datapath *dp, unsigned ifindex, unsigned peer);

@@ -33,23 +33,46 @@ static int make_clsact(unsigned ifindex)
 
 #define OUTSIDE_PRIORITY 0x6178 /* "ax": nobody has that by chance */
 
-int datapath_outside_attach(struct datapath *dp, unsigned ifindex, uint32_t handle)
+static int outside(unsigned ifindex, enum bpf_tc_attach_point point, uint32_t handle, int prog_fd)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex, .attach_point = point);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = handle, .priority = OUTSIDE_PRIORITY,
+		    .prog_fd = prog_fd, .flags = BPF_TC_F_REPLACE);
+
+	if (prog_fd >= 0)
+		return bpf_tc_attach(&hook, &opts);
+	opts.prog_fd = 0;
+	opts.flags = 0;
+	return bpf_tc_detach(&hook, &opts);
+}
+
+int datapath_outside_attach(struct datapath *dp, unsigned ifindex, uint32_t handle, bool answers,
+			    bool *made)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex, .attach_point = BPF_TC_INGRESS);
-	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = handle, .priority = OUTSIDE_PRIORITY,
-		    .prog_fd = dp->from_outside, .flags = BPF_TC_F_REPLACE);
-	int r = dp->from_outside < 0 ? -EOPNOTSUPP : make_clsact(ifindex);
+	int r = dp->from_outside < 0 || (answers && dp->to_outside < 0) ? -EOPNOTSUPP
+									: bpf_tc_hook_create(&hook);
 
-	return r ? r : bpf_tc_attach(&hook, &opts);
+	*made = r == 0;
+	r = r == -EEXIST ? 0 : r;
+	r = r ? r : outside(ifindex, BPF_TC_INGRESS, handle, dp->from_outside);
+	return r || !answers ? r : outside(ifindex, BPF_TC_EGRESS, handle, dp->to_outside);
 }
 
 void datapath_outside_detach(unsigned ifindex, uint32_t handle)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex, .attach_point = BPF_TC_INGRESS);
-	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = handle, .priority = OUTSIDE_PRIORITY);
+	datapath_log_libbpf();
+	outside(ifindex, BPF_TC_INGRESS, handle, -1);
+	outside(ifindex, BPF_TC_EGRESS, handle, -1);
+}
+
+void datapath_outside_unmake(unsigned ifindex)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex,
+		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 
 	datapath_log_libbpf();
-	bpf_tc_detach(&hook, &opts);
+	bpf_tc_hook_destroy(&hook);
 }
 
 int datapath_service_attach(struct datapath *dp, unsigned ifindex)

@@ -64,6 +64,7 @@ struct datapath {
 	int to_app;
 	int to_service;
 	int from_outside;
+	int to_outside;
 	int from_balancer;
 	int from_backends;
 	struct bpf_link *conns; /* NULL: off */

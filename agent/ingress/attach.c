@@ -13,41 +13,62 @@
 #include "registry/app_table.h"
 #include "registry/vips.h"
 
-static bool is_attached(const struct ingress *in, unsigned ifindex)
+static const struct attached *attached_at(const struct ingress *in, unsigned ifindex)
 {
 	for (size_t i = 0; i < in->n_attached; i++)
-		if (in->attached[i] == ifindex)
-			return true;
-	return false;
+		if (in->attached[i].ifindex == ifindex)
+			return &in->attached[i];
+	return NULL;
 }
 
 struct links {
 	struct agent *a;
-	unsigned *v;
+	struct attached *v;
 	size_t n;
 };
 
-static int attach_one(void *arg, unsigned ifindex)
+/* Nothing of this instance is left there; nor a place for programs that it has made, if it is
+ * empty. (An agent that was killed is not asked any more whether it had made it: then it stays.) */
+static void clear(struct agent *a, unsigned ifindex)
+{
+	const struct attached *was = a->ingress ? attached_at(a->ingress, ifindex) : NULL;
+
+	datapath_outside_detach(ifindex, a->inst->route_metric);
+	if (was && was->made && !nl_link_has_filters(a->nl, ifindex))
+		datapath_outside_unmake(ifindex);
+}
+
+static int attach_one(void *arg, const struct nl_host_link *link)
 {
 	struct links *l = arg;
-	unsigned *more = reallocarray(l->v, l->n + 1, sizeof(*more));
-	int r;
+	const struct attached *was = attached_at(l->a->ingress, link->ifindex);
+	bool answers = l->a->ctl.exposed & AX_EXPOSED_HOST_UDP, made = false;
+	struct attached *more;
+	int r = 0;
 
+	if (link->enslaved) { /* what comes in by it is its master's */
+		if (was)
+			clear(l->a, link->ifindex);
+		return 0;
+	}
+	more = reallocarray(l->v, l->n + 1, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	l->v = more;
-	r = is_attached(l->a->ingress, ifindex)
-		    ? 0
-		    : datapath_outside_attach(l->a->dp, ifindex, l->a->inst->route_metric);
+	if (!was || was->answers != answers)
+		r = datapath_outside_attach(l->a->dp, link->ifindex, l->a->inst->route_metric,
+					    answers, &made);
 	if (r)
-		log_warn("exposed ports are not reached by the interface %u: %s", ifindex,
+		log_warn("exposed ports are not reached by the interface %u: %s", link->ifindex,
 			 strerror(-r));
 	else
-		l->v[l->n++] = ifindex;
+		l->v[l->n++] = (struct attached){.ifindex = link->ifindex,
+						 .answers = answers,
+						 .made = made || (was && was->made)};
 	return 0;
 }
 
-/* Interfaces that have gone took their programs along; one that became a bridge's keeps it. */
+/* Interfaces that have gone took their programs along. */
 static int attach_all(struct agent *a)
 {
 	struct links l = {.a = a};
@@ -108,16 +129,21 @@ static int watch(struct agent *a)
 	return fd;
 }
 
-static int detach_one(void *arg, unsigned ifindex)
+static int detach_one(void *arg, const struct nl_host_link *link)
 {
-	const struct agent *a = arg;
-
-	datapath_outside_detach(ifindex, a->inst->route_metric);
+	clear(arg, link->ifindex);
 	return 0;
+}
+
+static void device_name(const struct agent *a, const struct app *app, char name[16])
+{
+	snprintf(name, 16, "%s%u", a->inst->device_prefix, app->id);
 }
 
 void ingress_detach(struct agent *a)
 {
+	char device[16];
+
 	nl_host_link_each(a->nl, detach_one, a);
 	if (a->ingress) {
 		loop_del(a->epoll, &a->ingress->links);
@@ -125,6 +151,11 @@ void ingress_detach(struct agent *a)
 		free(a->ingress->attached);
 		a->ingress->attached = NULL;
 		a->ingress->n_attached = 0;
+	}
+	for (const struct app *app = a->apps; app; app = app->next) {
+		device_name(a, app, device);
+		if (app->ifindex)
+			local_source_device(device, false);
 	}
 	local_source_restore(a->inst);
 }
@@ -137,8 +168,8 @@ void ingress_device(struct agent *a, const struct app *app)
 
 	if (!app->ifindex || !(a->ctl.exposed & AX_EXPOSED_PACKETS))
 		return;
-	snprintf(device, sizeof(device), "%s%u", a->inst->device_prefix, app->id);
-	local_source_device(device);
+	device_name(a, app, device);
+	local_source_device(device, true);
 }
 
 /* The addresses come before the programs that ask for them, and that before the ports. */

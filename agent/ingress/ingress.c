@@ -66,7 +66,7 @@ static uint16_t kinds_of(const struct exposure *x)
 	bool host = x->app && x->app->spec.net == NET_HOST;
 
 	if (x->x.proto == IPPROTO_UDP)
-		return AX_EXPOSED_PACKETS;
+		return AX_EXPOSED_PACKETS | (x->app && !host ? 0 : AX_EXPOSED_HOST_UDP);
 	if (x->app)
 		return host ? AX_EXPOSED_HOST_TCP : AX_EXPOSED_PACKETS;
 	return AX_EXPOSED_HOST_TCP | AX_EXPOSED_PACKETS;
@@ -74,6 +74,7 @@ static uint16_t kinds_of(const struct exposure *x)
 
 static int tell_kinds(struct agent *a)
 {
+	const uint16_t of_packets = AX_EXPOSED_PACKETS | AX_EXPOSED_HOST_UDP;
 	uint16_t kinds = 0, packets;
 	int r = 0;
 
@@ -82,7 +83,7 @@ static int tell_kinds(struct agent *a)
 			kinds |= kinds_of(x);
 	if (kinds == a->ctl.exposed)
 		return 0;
-	packets = (kinds ^ a->ctl.exposed) & AX_EXPOSED_PACKETS;
+	packets = (kinds ^ a->ctl.exposed) & of_packets;
 	a->ctl.exposed = kinds;
 	if (packets && kinds & AX_EXPOSED_PACKETS)
 		r = ingress_attach(a);
@@ -207,12 +208,10 @@ static int check_family(const struct expose *x, const struct owner *o, struct er
 static int claim(struct agent *a, const struct expose *x, const struct owner *o, struct error *e)
 {
 	struct exposure *own = find(a, x, o);
+	bool is_new = !own;
+	char text[EXPOSE_STRLEN];
 	int r = check_family(x, o, e);
 
-	if (!r && x->proto == IPPROTO_UDP && o->app && o->app->spec.net == NET_HOST)
-		r = error_set(e, -EOPNOTSUPP,
-			      "UDP of apps in host mode cannot be exposed: give the app a network "
-			      "of its own (--net private)");
 	r = r ? r : check_free(a, x, o, e);
 	if (r)
 		return r;
@@ -234,6 +233,11 @@ static int claim(struct agent *a, const struct expose *x, const struct owner *o,
 			r = tell(a, own, f, o, e);
 	}
 	r = r ? r : tell_ports(a, x);
+	if (is_new && !r && a->ctl.ephemeral_first && x->host_port >= a->ctl.ephemeral_first)
+		log_warn("%s is exposed by a port that connections get as well (see sysctl "
+			 "net.ipv4.ip_local_port_range): what this host masquerades may clash with "
+			 "it",
+			 expose_format(x, text));
 	return r;
 }
 

@@ -29,10 +29,17 @@ struct exposure {
 	struct ax_exposed_key key[FAMILIES]; /* the kernel's entry, if has */
 };
 
+/* An interface of the host with our program. */
+struct attached {
+	unsigned ifindex;
+	bool answers; /* also the one for answers of host-mode apps */
+	bool made;    /* its clsact is ours */
+};
+
 struct ingress {
 	struct exposure *list;
 	struct loop_item links; /* fd -1: not watched */
-	unsigned *attached;	/* interfaces */
+	struct attached *attached;
 	size_t n_attached;
 };
 

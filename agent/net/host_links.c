@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <net/if.h>
+#include <linux/pkt_sched.h>
 #include <net/if_arp.h>
 
 #include "net/host_links.h"
@@ -66,14 +67,17 @@ static int note_link(void *arg, const struct nlmsghdr *nlh)
 {
 	const struct host_link l = link_of(nlh);
 
-	if (!l.ifindex || !l.ethernet || l.master || l.group == NL_LINK_GROUP)
+	const struct nl_host_link one = {.ifindex = l.ifindex, .enslaved = l.master != 0};
+
+	if (!l.ifindex || !l.ethernet || l.group == NL_LINK_GROUP)
 		return 0;
-	return list_add(arg, &l.ifindex);
+	return list_add(arg, &one);
 }
 
-int nl_host_link_each(struct nl *nl, int (*f)(void *arg, unsigned ifindex), void *arg)
+int nl_host_link_each(struct nl *nl, int (*f)(void *arg, const struct nl_host_link *link),
+		      void *arg)
 {
-	struct list l = {.size = sizeof(unsigned)};
+	struct list l = {.size = sizeof(struct nl_host_link)};
 	const struct nl_dump d = {.type = RTM_GETLINK,
 				  .put = put_links,
 				  .on_entry = note_link,
@@ -82,14 +86,65 @@ int nl_host_link_each(struct nl *nl, int (*f)(void *arg, unsigned ifindex), void
 	int r = nl_dump_run(nl, &d);
 
 	for (size_t i = 0; i < l.n && !r; i++) {
-		unsigned ifindex;
+		struct nl_host_link one;
 
-		memcpy(&ifindex, l.v + l.size * i, sizeof(ifindex));
-		r = f(arg, ifindex);
+		memcpy(&one, l.v + l.size * i, sizeof(one));
+		r = f(arg, &one);
 	}
 	free(l.v);
 	return r;
 }
+
+/* --- filters --- */
+
+struct filters {
+	unsigned ifindex;
+	uint32_t parent;
+	bool any;
+};
+
+static void put_filters(struct nlmsghdr *nlh, void *arg)
+{
+	const struct filters *f = arg;
+	struct tcmsg *tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+
+	tc->tcm_family = AF_UNSPEC;
+	tc->tcm_ifindex = (int)f->ifindex;
+	tc->tcm_parent = f->parent;
+}
+
+static int note_filter(void *arg, const struct nlmsghdr *nlh)
+{
+	((struct filters *)arg)->any |= nlh->nlmsg_type == RTM_NEWTFILTER;
+	return 0;
+}
+
+static void filters_forget(void *arg)
+{
+	((struct filters *)arg)->any = false;
+}
+
+bool nl_link_has_filters(struct nl *nl, unsigned ifindex)
+{
+	static const uint32_t minors[] = {TC_H_MIN_INGRESS, TC_H_MIN_EGRESS};
+
+	for (size_t i = 0; i < ARRAY_SIZE(minors); i++) {
+		struct filters f = {.ifindex = ifindex,
+				    .parent = TC_H_MAKE(TC_H_CLSACT, minors[i])};
+		const struct nl_dump d = {.type = RTM_GETTFILTER,
+					  .put = put_filters,
+					  .on_entry = note_filter,
+					  .restart = filters_forget,
+					  .arg = &f};
+
+		/* (an error says nothing of what is there) */
+		if (nl_dump_run(nl, &d) || f.any)
+			return true;
+	}
+	return false;
+}
+
+/* --- addresses --- */
 
 static void put_addrs(struct nlmsghdr *nlh, void *arg)
 {

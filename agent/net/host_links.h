@@ -5,9 +5,16 @@
 
 #include "net/netlink.h"
 
-/* By which packets for the host come in: those with Ethernet headers, and lo; not ax's own, and not
- * those that are part of another (a bridge's, a bond's). */
-int nl_host_link_each(struct nl *nl, int (*f)(void *arg, unsigned ifindex), void *arg);
+struct nl_host_link {
+	unsigned ifindex;
+	bool enslaved; /* part of another (a bridge's, a bond's), whose packets its are */
+};
+
+/* By which packets for the host come in: those with Ethernet headers, and lo; not ax's own. */
+int nl_host_link_each(struct nl *nl, int (*f)(void *arg, const struct nl_host_link *link),
+		      void *arg);
+/* Whether anybody has a filter in its clsact. */
+bool nl_link_has_filters(struct nl *nl, unsigned ifindex);
 
 /* Every address of every interface. */
 int nl_host_addr_each(struct nl *nl, int (*f)(void *arg, const struct ax_addr *addr), void *arg);

@@ -88,14 +88,20 @@ void local_source_restore(const struct instance *inst)
 	unlink(file);
 }
 
-void local_source_device(const char *device)
+void local_source_device(const char *device, bool on)
 {
 	static const char *const families[] = {"ipv4", "ipv6"};
-	char path[128];
 
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		autofree char *usual = NULL;
+		char path[128];
+
+		snprintf(path, sizeof(path), "/proc/sys/net/%s/conf/default/forwarding",
+			 families[i]);
+		if (!on && file_read(path, 16, &usual))
+			continue;
 		snprintf(path, sizeof(path), "/proc/sys/net/%s/conf/%s/forwarding", families[i],
 			 device);
-		file_write(path, "1\n");
+		file_write(path, on ? "1\n" : usual);
 	}
 }

@@ -13,7 +13,8 @@
 int local_source_on(const struct instance *inst);
 void local_source_restore(const struct instance *inst);
 
-/* Forwarding for one of ax's devices, where only what its program lets through is forwarded. */
-void local_source_device(const char *device);
+/* Forwarding for one of ax's devices, where only what its program lets through is forwarded; or as
+ * this host has it for new ones. */
+void local_source_device(const char *device, bool on);
 
 #endif

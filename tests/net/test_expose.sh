@@ -4,7 +4,7 @@
 # Exposed ports: programs on other machines, and on this one, reach apps of both modes at the host's
 # addresses and are seen with their own; whose port it is; what stays when the agent dies.
 . "$(dirname "$0")/lib.sh"
-need ip jq curl "$PYTHON" nginx
+need ip jq curl "$PYTHON" nginx nft tc
 build_c tcp udp
 
 config() {
@@ -142,21 +142,34 @@ stop_apps
 
 # --- UDP ---
 
-serve 53/udp --name udp --ip 10.77.1.4,fd77::1:4 -p 5353:53/udp -- "$BIN/udp" serve 6 :: 53 echo
-for to in "ROUTED 4 198.51.100.1" "ROUTED 6 2001:db8:1::1" "BRIDGED 4 203.0.113.1" \
-	"BRIDGED 6 2001:db8:2::1"; do
-	# shellcheck disable=SC2086 # fields
-	set -- $to
-	for how in sendto connected; do
-		like "UDP by $how: $1 at $3" "$(on "${!1}" "$BIN/udp" ask $how "$2" "$3" 5353 2>&1)" \
-			"from=\[?$3\]?:5353 "
+for mode in private host; do
+	serve 53/udp --net $mode --name udp --ip 10.77.1.4,fd77::1:4 -p 5353:53/udp -- "$BIN/udp" serve 6 :: 53 echo
+	for to in "ROUTED 4 198.51.100.1" "ROUTED 6 2001:db8:1::1" "BRIDGED 4 203.0.113.1" \
+		"BRIDGED 6 2001:db8:2::1"; do
+		# shellcheck disable=SC2086 # fields
+		set -- $to
+		for how in sendto connected; do
+			like "$mode: UDP by $how: $1 at $3" "$(on "${!1}" "$BIN/udp" ask $how "$2" "$3" 5353 2>&1)" \
+				"from=\[?$3\]?:5353 "
+		done
 	done
+	for to in "4 127.0.0.1" "6 ::1" "4 198.51.100.1"; do
+		# shellcheck disable=SC2086 # fields
+		like "$mode: UDP from this host: $to" "$(timeout 5 "$BIN/udp" ask sendto $to 5353 2>&1)" ":5353 "
+	done
+	ok "$mode: exposing is the permission" ax config apply <(config false)
+	like "$mode: UDP with host_access: false" \
+		"$(on "$ROUTED" "$BIN/udp" ask connected 4 198.51.100.1 5353 2>&1)" "from=198.51.100.1:5353 "
+	unlike "$mode: no other way is open" "$(timeout 3 "$BIN/udp" ask connected 4 10.77.1.4 53 2>&1)" "from="
+	agent_kill9
+	like "$mode: UDP without an agent" \
+		"$(on "$ROUTED" "$BIN/udp" ask connected 4 198.51.100.1 5353 2>&1)" "from=198.51.100.1:5353 "
+	agent_again
+	like "$mode: UDP with another agent" \
+		"$(on "$BRIDGED" "$BIN/udp" ask connected 6 2001:db8:2::1 5353 2>&1)" "from=\[2001:db8:2::1\]:5353 "
+	ok "$mode: as it was" ax config apply <(config)
+	stop_apps
 done
-for to in "4 127.0.0.1" "6 ::1" "4 198.51.100.1"; do
-	# shellcheck disable=SC2086 # fields
-	like "UDP from this host: $to" "$(timeout 5 "$BIN/udp" ask sendto $to 5353 2>&1)" ":5353 "
-done
-stop_apps
 
 # --- services ---
 
@@ -175,13 +188,61 @@ for mode in private host; do
 	like "$mode: from this host" "$(timeout 5 "$BIN/tcp" connect 4 127.0.0.1 8090)" " b[12] you="
 	stop_apps
 done
-serve 53/udp --name b1 --ip 10.77.2.1,fd77::2:1 -- "$BIN/udp" serve 6 :: 53 b1
-like "UDP" "$(on "$ROUTED" "$BIN/udp" ask connected 4 198.51.100.1 8090)" "from=198.51.100.1:8090 b1"
+for mode in host private; do
+	serve 53/udp --net $mode --name b1 --ip 10.77.2.1,fd77::2:1 -- "$BIN/udp" serve 6 :: 53 b1
+	for to in "4 198.51.100.1" "6 2001:db8:1::1"; do
+		# shellcheck disable=SC2086 # fields
+		like "$mode: UDP, $to" "$(on "$ROUTED" "$BIN/udp" ask connected $to 8090)" ":8090 b1"
+	done
+	like "$mode: UDP, from this host" "$(timeout 5 "$BIN/udp" ask connected 4 127.0.0.1 8090)" ":8090 b1"
+	[ $mode = private ] || stop_apps
+done
 like "a service's port is taken, too" "$(in_app -p 8090:80 -- true 2>&1)" \
 	"the service both exposes that port already"
 stop_apps
 ok "it is exposed no more" ax config apply <(config)
 is "and the port free" "$("$BIN/tcp" bind 4 0.0.0.0 8090)" "bound 0.0.0.0:8090"
+
+# --- what is somebody else's ---
+
+# a connection that this host masquerades has got the number of an exposed port
+serve 80 --name high --ip 10.77.1.6,fd77::1:6 -p 40000:80 -- "$BIN/tcp" listen 6 :: 80 high
+like "a port that connections get as well is exposed" "$(on "$ROUTED" "$BIN/tcp" connect 4 198.51.100.1 40000)" " high you="
+like "and the log says what may come of it" "$(cat "$T/$INST.log")" "40000:80/tcp is exposed by a port that connections get"
+bg "$T/far" nsenter -t "$BRIDGED" -n "$BIN/tcp" listen 4 0.0.0.0 7777 far
+wait_for "grep -q listening $T/far"
+forward=$(sysctl -n net.ipv4.ip_forward)
+sysctl -qw net.ipv4.ip_forward=1
+nft add table ip masq
+nft 'add chain ip masq post { type nat hook postrouting priority srcnat; }'
+nft add rule ip masq post oifname br0 masquerade
+like "a masqueraded connection by the same number goes on" \
+	"$(on "$ROUTED" "$BIN/tcp" connect 4 203.0.113.2 7777 -b 198.51.100.2 40000 2>&1)" " far you=203.0.113.1:40000"
+nft delete table ip masq
+sysctl -qw net.ipv4.ip_forward="$forward"
+end "$BG"
+
+# an interface that becomes part of another, and what is left when nothing is exposed any more
+ip link add d0 type veth peer name d1
+ip link set d0 up
+ip link set d1 up
+filters() {
+	tc filter show dev "$1" ingress | grep -c bpf
+}
+ok "an interface that comes gets the program" wait_for "[ \$(filters d0) -gt 0 ]"
+ip link set d0 master br0
+ok "one that becomes part of a bridge loses it" wait_for "[ \$(filters d0) = 0 ]"
+is "and its clsact" "$(tc qdisc show dev d0 | grep -c clsact)" 0
+run_app --name plain -- sleep 1000
+wait_for "launched plain"
+plain=/proc/sys/net/ipv4/conf/$INST-$(ax get apps -o json plain | jq '.[0].id')/forwarding
+is "while a port is exposed the devices of apps forward" "$(cat "$plain")" 1
+stop_app "$(ps -o ppid= -p "$(ax get apps -o json high | jq '.[0].pid')" | tr -d ' ')"
+ok "nothing is exposed any more: no program is left" wait_for "[ \$(filters br0) = 0 ] && [ \$(filters n0) = 0 ]"
+is "nor a clsact that it made" "$(tc qdisc show dev d1 | grep -c clsact)" 0
+is "and the devices do as the host does" "$(cat "$plain")" "$forward"
+ip link del d0
+stop_apps
 
 # --- bytes ---
 
