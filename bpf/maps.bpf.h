@@ -234,11 +234,11 @@ AX_MAP struct {
 } established SEC(".maps");
 
 AX_MAP struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, struct ax_udp_reply_key);
-	__type(value, struct ax_endpoint);
-} udp_replies SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct ax_replies);
+} replies SEC(".maps");
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -276,14 +276,13 @@ AX_MAP struct {
 	__type(value, __u32);
 } visitors SEC(".maps");
 
-/* Host-mode apps whose sockets ask the agent's DNS from the host's address: see struct
- * ax_dns_port. */
 AX_MAP struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct ax_dns_port);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_SERVERS_MAX);
+	__type(key, struct ax_endpoint);
 	__type(value, __u32);
-} dns_ports SEC(".maps");
+} dns_sources SEC(".maps");
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -56,15 +56,6 @@ struct ax_vip {
 };
 _Static_assert(sizeof(struct ax_vip) == 36, "struct ax_vip is a map value");
 
-/* Map `dns_ports` (LRU): a socket of a host-mode app that was bound to a port, and not to the app's
- * address, before it asked the agent's DNS -> the app's id. */
-struct ax_dns_port {
-	__be16 port_be;
-	__u8 proto; /* IPPROTO_TCP or IPPROTO_UDP */
-	__u8 v4;    /* 1: the packets are IPv4, 0: IPv6 */
-};
-_Static_assert(sizeof(struct ax_dns_port) == 4, "struct ax_dns_port is a map key");
-
 /* Map `netns_apps`: network namespace cookie of a private app -> its addresses and identity, and
  * that of the host -> nothing but zeros. A namespace that is not there is nobody's: whatever
  * addresses it has, no packet of ax gets there. */

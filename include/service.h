@@ -121,7 +121,10 @@ _Static_assert(sizeof(struct ax_app_endpoint) == 24, "struct ax_app_endpoint is 
  * a socket that the kernel gave its port. Who sits on no port there is nobody to sk_lookup: else
  * the kernel would find any wildcard socket of the host by the app's address.
  *
- * Map `app_servers`: app id -> entries of the three maps that its sockets stand for; 0 -> those of
+ * Map `dns_sources`: where a host-mode app's socket asks the agent's DNS from, if that is not the
+ * app's own address (it was bound before) -> the app's id.
+ *
+ * Map `app_servers`: app id -> entries of these four maps that its sockets stand for; 0 -> those of
  * all. (Those for a wildcard come with one for an address, and only alone do they count.)
  * The agent makes an app's entry and removes it. Nobody has more than AX_APP_SERVERS_MAX, and
  * while half of `servers` is in use nobody gets more than AX_APP_SERVERS_SURE: whoever fills the
@@ -139,7 +142,7 @@ _Static_assert(AX_APP_SERVERS_MAX <= 0xffff, "one app's sockets fit half a word 
  */
 enum ax_asked_flag {
 	AX_ASKED_LOCAL = 1 << 0,     /* (a wildcard: as long as it is not connected) */
-	AX_ASKED_UDP = 1 << 1,	     /* unconnected: see map `udp_replies` */
+	AX_ASKED_UDP = 1 << 1,	     /* unconnected: it has a storage `replies` */
 	AX_ASKED_COUNT = 1 << 2,     /* TCP that counts for its backend once its SYN is made */
 	AX_ASKED_COUNTED = 1 << 3,   /* counted in `open_conns` under real_peer */
 	AX_ASKED_ELSEWHERE = 1 << 4, /* served[1] is not the address that the socket sits on */
@@ -150,11 +153,12 @@ enum ax_asked_flag {
 	AX_ASKED_TIMEOUT = 1 << 9,   /* its TCP_USER_TIMEOUT is the wait's, until it is connected */
 	AX_ASKED_CLIENT = 1 << 10,   /* served[0] (IPv4), served[1] (IPv6): of map `udp_clients` */
 	AX_ASKED_ONLY6 = 1 << 11,    /* bound to port 0 with IPV6_V6ONLY */
+	AX_ASKED_BOUND = 1 << 12,    /* TCP in the host's netns that bind() was called for */
 };
 _Static_assert((AX_ASKED_LOCAL ^ AX_ASKED_UDP ^ AX_ASKED_COUNT ^ AX_ASKED_COUNTED ^
 		AX_ASKED_ELSEWHERE ^ AX_ASKED_SHARED ^ AX_ASKED_ANY4 ^ AX_ASKED_ANY6 ^
-		AX_ASKED_OWN ^ AX_ASKED_TIMEOUT ^ AX_ASKED_CLIENT ^ AX_ASKED_ONLY6) ==
-		       (1 << 12) - 1,
+		AX_ASKED_OWN ^ AX_ASKED_TIMEOUT ^ AX_ASKED_CLIENT ^ AX_ASKED_ONLY6 ^
+		AX_ASKED_BOUND) == (1 << 13) - 1,
 	       "each flag has a bit of its own");
 
 struct ax_asked {
@@ -169,10 +173,11 @@ struct ax_asked {
 					 stands for; port 0: none */
 	__u64 hold_until_ns; /* SYNs are held back until a server listens or this CLOCK_MONOTONIC
 				time has come; 0: not held */
-	struct ax_dns_port dns_port; /* entry of map `dns_ports` that the socket stands for */
+	struct ax_endpoint dns_source; /* entry of map `dns_sources` that the socket stands for;
+					  port 0: none */
 	__u32 dns_app; /* whose; of TCP: who gets one when the SYN is made, 0: nobody */
 };
-_Static_assert(sizeof(struct ax_asked) == 160, "struct ax_asked is a map value");
+_Static_assert(sizeof(struct ax_asked) == 176, "struct ax_asked is a map value");
 
 /*
  * Socket storage `held`: the SYN of a connect that waits, for the agent, which sends it once more
@@ -265,12 +270,22 @@ _Static_assert(sizeof(struct ax_flow) == 28, "struct ax_flow is a map value");
  * address where the app itself listens on the wildcard, from before the SYN until it is answered.
  */
 
-/* Map `udp_replies` (LRU): where an unconnected socket's reply comes from -> whom it had asked. */
-struct ax_udp_reply_key {
-	__u64 cookie;
-	struct ax_endpoint from;
-	__u32 pad;
+/*
+ * Socket storage `replies`: where replies to an unconnected socket come from -> whom it had asked.
+ * Each socket has its own, so that none pushes out what another waits for: a ring of those whom it
+ * has asked of late. (Its size is what the kernel allocates in 2 KiB.)
+ */
+#define AX_REPLIES_MAX 48
+
+struct ax_reply {
+	struct ax_endpoint from; /* port 0: none */
+	struct ax_endpoint asked;
 };
-_Static_assert(sizeof(struct ax_udp_reply_key) == 32, "struct ax_udp_reply_key is a map key");
+
+struct ax_replies {
+	__u32 n; /* ever written; the next one is at n % AX_REPLIES_MAX */
+	struct ax_reply r[AX_REPLIES_MAX];
+};
+_Static_assert(sizeof(struct ax_replies) == 1924, "struct ax_replies is a map value");
 
 #endif

@@ -43,13 +43,12 @@ static __always_inline int source_of(struct __sk_buff *skb, struct ax_addr *ret)
 static __always_inline __u32 app_of_port(struct __sk_buff *skb, const struct ax_addr *source,
 					 bool tcp)
 {
-	struct ax_dns_port key = {.proto = tcp ? IPPROTO_TCP : IPPROTO_UDP,
-				  .v4 = addr_is_v4(source)};
+	struct ax_endpoint key = {.addr = *source, .proto = tcp ? IPPROTO_TCP : IPPROTO_UDP};
 	__u32 *id;
 
 	if (bpf_skb_load_bytes(skb, 0, &key.port_be, sizeof(key.port_be)))
 		return 0;
-	id = bpf_map_lookup_elem(&dns_ports, &key);
+	id = bpf_map_lookup_elem(&dns_sources, &key);
 	return id ? *id : 0;
 }
 

@@ -8,6 +8,8 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -91,5 +93,11 @@ struct bpf_iter__tcp {
 };
 
 #pragma clang attribute pop
+
+/* IPV6_V6ONLY is not to be had from bpf_getsockopt(); CO-RE reads the bit. */
+static __always_inline bool is_v6only(const struct sock_common *skc)
+{
+	return BPF_CORE_READ_BITFIELD(skc, skc_ipv6only);
+}
 
 #endif

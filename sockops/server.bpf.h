@@ -328,10 +328,12 @@ __weak __noinline int client_at(struct ax_asked *a, const struct ax_endpoint *ep
 	return 0;
 }
 
-/* In place of what it stood for. `ep` has port and protocol. */
-static __always_inline void serve(struct ax_asked *a, struct ax_endpoint *ep,
-				  const struct serving *s)
+/* In place of what it stood for. `ep` has port and protocol. A global function, as is client_at().
+ */
+__weak __noinline int serve(struct ax_asked *a, struct ax_endpoint *ep, const struct serving *s)
 {
+	if (!a || !ep || !s)
+		return 0;
 	serve_end(a);
 	a->app = s->app;
 	if (s->elsewhere)
@@ -342,6 +344,7 @@ static __always_inline void serve(struct ax_asked *a, struct ax_endpoint *ep,
 		serve_at(a, 1, ep, &s->second, s->app, s->elsewhere);
 	if (counts_by_address(a) || (addr_is_zero(&s->first) && addr_is_zero(&s->second)))
 		serve_loopback(a, ep, s->app);
+	return 0;
 }
 
 #endif

@@ -2,6 +2,7 @@
 /* sock_create: protocols that no other hook judges. post_bind and sock_release: UDP servers, which
  * no listen() announces, and who has bound a TCP socket in the host's network namespace. */
 #include "switch.bpf.h"
+#include "asker.bpf.h"
 #include "open.bpf.h"
 #include "server.bpf.h"
 
@@ -123,6 +124,7 @@ static __always_inline void tcp_bound(struct bpf_sock *ctx, const struct ax_addr
 	if (!a)
 		return;
 	serve_end(a);
+	__sync_fetch_and_or(&a->flags, AX_ASKED_BOUND);
 	a->app = host_app(ns);
 	app = a->app && addr_is_wildcard(addr) ? current_app() : NULL;
 	if (!app)

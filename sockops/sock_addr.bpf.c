@@ -5,7 +5,9 @@
  * the result back.
  */
 #include "sock_addr.bpf.h"
+#include "asker.bpf.h"
 #include "open.bpf.h"
+#include "replies.bpf.h"
 #include "source.bpf.h"
 
 #define SOL_TCP_BPF	 6
@@ -114,36 +116,30 @@ static __noinline void bind_source(struct bpf_sock_addr *ctx, const struct ax_ad
 	}
 }
 
-/* A socket of a host-mode app that has its port already: the agent's DNS sees the host's address.
- * Of TCP it is told when the SYN is made (asker_syn()), for then its end is, too. */
+/*
+ * A socket of a host-mode app that has its port already asks from another address than the app's:
+ * the agent's DNS is told whose that is, *source if the socket has it, else the one that the kernel
+ * takes to get to an address of this machine: that itself. Of TCP it is told when the SYN is made
+ * (asker_syn()), for then its end is, too.
+ */
 static __noinline void remember_asker(struct bpf_sock_addr *ctx, const struct route_request *rq,
-				      __u32 app)
+				      const struct ax_app *app, const struct ax_addr *source)
 {
-	struct ax_dns_port key = {.port_be = rq->local_port_be,
-				  .proto = rq->peer.proto,
-				  .v4 = addr_is_v4(&rq->peer.addr)};
-	__u32 id = app;
+	struct ax_endpoint from = {.port_be = rq->local_port_be, .proto = rq->peer.proto};
 	struct ax_asked *a;
 
-	if (!key.port_be)
+	if (!from.port_be)
 		return;
+	from.addr = addr_is_wildcard(source) ? rq->peer.addr : *source;
+	if (addr_eq(&from.addr, &app->vip4) || addr_eq(&from.addr, &app->vip6))
+		return; /* it is known by that */
 	a = asked_of(ctx, true);
-	if (!a) {
+	if (!a)
 		count(AX_COUNT_ERROR);
-		return;
-	}
-	if (key.proto == IPPROTO_TCP) {
-		a->dns_app = id;
-		return;
-	}
-	if (a->dns_port.port_be != key.port_be || a->dns_port.v4 != key.v4 || a->dns_app != id)
-		forget_asker(a);
-	if (bpf_map_update_elem(&dns_ports, &key, &id, BPF_ANY)) {
-		count(AX_COUNT_ERROR);
-		return;
-	}
-	a->dns_port = key;
-	a->dns_app = id;
+	else if (from.proto == IPPROTO_TCP)
+		a->dns_app = app->id;
+	else
+		asker_at(a, &from, app->id);
 }
 
 /* A dual-stack socket that bind() has put on the app's IPv4 address. */
@@ -184,6 +180,25 @@ static __noinline bool to_twin(struct bpf_sock_addr *ctx, struct route_request *
 	return true;
 }
 
+/* The address that the socket has, or a wildcard. */
+static __always_inline void bound_to(struct bpf_sock_addr *ctx, struct ax_addr *ret)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	__builtin_memset(ret, 0, sizeof(*ret));
+	if (!sk)
+		return;
+	if (ctx->user_family == AF_INET) { /* of an IPv6 socket, too */
+		addr_set_v4(ret, sk->src_ip4);
+		ctx_branch_end();
+	} else {
+		ret->w[0] = sk->src_ip6[0];
+		ret->w[1] = sk->src_ip6[1];
+		ret->w[2] = sk->src_ip6[2];
+		ret->w[3] = sk->src_ip6[3];
+	}
+}
+
 /* Returns 0 or a negative errno; rq->peer is where it goes. */
 static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
 {
@@ -207,8 +222,10 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 	vip = app_vip(app, &rq->peer.addr);
 	if (vip)
 		bind_source(ctx, vip);
-	if (route == ROUTE_AGENT)
-		remember_asker(ctx, rq, app->id);
+	if (route == ROUTE_AGENT) {
+		bound_to(ctx, &was.addr);
+		remember_asker(ctx, rq, app, &was.addr);
+	}
 	return 0;
 }
 
@@ -250,33 +267,46 @@ static __always_inline __u32 socket_seed(__u64 cookie)
 	return (cookie * 0x9e3779b97f4a7c15ull) >> 32;
 }
 
-static __noinline int remember_reply(struct bpf_sock_addr *ctx, __u64 cookie,
-				     const struct ax_endpoint *was, const struct ax_endpoint *now)
+static __always_inline struct ax_replies *replies_of(struct bpf_sock_addr *ctx, bool create)
 {
-	struct ax_udp_reply_key key = {.cookie = cookie, .from = *now};
-	struct ax_endpoint *known = bpf_map_lookup_elem(&udp_replies, &key);
-	struct ax_asked *a;
+	struct bpf_sock *sk = ctx->sk;
 
-	if (known && endpoint_eq(known, was))
-		return 0;
-	a = asked_of(ctx, true);
-	if (!a || bpf_map_update_elem(&udp_replies, &key, was, BPF_ANY)) {
+	if (!sk)
+		return NULL;
+	return bpf_sk_storage_get(&replies, sk, NULL, create ? BPF_SK_STORAGE_GET_F_CREATE : 0);
+}
+
+static __noinline int remember_reply(struct bpf_sock_addr *ctx, const struct ax_endpoint *was,
+				     const struct ax_endpoint *now)
+{
+	struct ax_asked *a = asked_of(ctx, true);
+	struct ax_replies *r = a ? replies_of(ctx, true) : NULL;
+
+	if (!r) {
 		count(AX_COUNT_ERROR);
 		return -ENOMEM;
 	}
-	__sync_fetch_and_or(&a->flags, AX_ASKED_UDP);
+	reply_set(r, now, was);
+	if (!(a->flags & AX_ASKED_UDP))
+		__sync_fetch_and_or(&a->flags, AX_ASKED_UDP);
 	return 0;
 }
 
 /* The socket now asks directly whom it had asked through a service: the answer is not turned. */
-static __noinline void forget_reply(struct bpf_sock_addr *ctx, __u64 cookie,
-				    const struct ax_endpoint *peer)
+static __noinline void forget_reply(struct bpf_sock_addr *ctx, const struct ax_endpoint *peer)
 {
-	struct ax_udp_reply_key key = {.cookie = cookie, .from = *peer};
 	struct ax_asked *a = asked_of(ctx, false);
+	struct ax_replies *r;
+	int i;
 
-	if (a && (a->flags & AX_ASKED_UDP))
-		bpf_map_delete_elem(&udp_replies, &key);
+	if (!a || !(a->flags & AX_ASKED_UDP))
+		return;
+	r = replies_of(ctx, false);
+	if (!r)
+		return;
+	i = reply_find(r, peer);
+	if (i >= 0 && i < AX_REPLIES_MAX)
+		r->r[i].from.port_be = 0;
 }
 
 /* Returns enum route or a negative errno. */
@@ -284,24 +314,20 @@ static __always_inline int send_peer(struct bpf_sock_addr *ctx, struct route_req
 				     const struct ax_app *app)
 {
 	struct ax_endpoint was = rq->peer;
-	__u64 cookie;
 	int route, r;
 
 	if (!app)
 		return ROUTE_OUTSIDE;
-	cookie = bpf_get_socket_cookie(ctx);
-	rq->seed = socket_seed(cookie);
+	rq->seed = socket_seed(bpf_get_socket_cookie(ctx));
 	rq->sticky = true;
 	rq->local_port_be = local_port(ctx);
 	route = route_peer(rq, app);
-	if (route == ROUTE_AGENT && (app->flags & AX_APP_HOST))
-		remember_asker(ctx, rq, app->id);
 	if (route == ROUTE_TRANSLATED || route == ROUTE_AGENT) {
-		r = remember_reply(ctx, cookie, &was, &rq->peer);
+		r = remember_reply(ctx, &was, &rq->peer);
 		if (r)
 			return r;
 	} else if (route == ROUTE_DIRECT) {
-		forget_reply(ctx, cookie, &rq->peer);
+		forget_reply(ctx, &rq->peer);
 	}
 	return route;
 }
@@ -347,6 +373,16 @@ static __noinline void answers_come(struct bpf_sock_addr *ctx, __be16 port_be,
 		count(AX_COUNT_ERROR);
 }
 
+/* The datagram's source is known. */
+static __always_inline void sent_from(struct bpf_sock_addr *ctx, const struct route_request *rq,
+				      const struct ax_app *app, int route,
+				      const struct ax_addr *source)
+{
+	answers_come(ctx, rq->local_port_be, app, source);
+	if (route == ROUTE_AGENT && (app->flags & AX_APP_HOST))
+		remember_asker(ctx, rq, app, source);
+}
+
 SEC("cgroup/sendmsg4")
 int ax_sendmsg4(struct bpf_sock_addr *ctx)
 {
@@ -370,7 +406,7 @@ int ax_sendmsg4(struct bpf_sock_addr *ctx)
 			return refuse(-EADDRNOTAVAIL);
 	}
 	addr_set_v4(&own, ctx->msg_src_ip4);
-	answers_come(ctx, rq.local_port_be, app, &own);
+	sent_from(ctx, &rq, app, route, &own);
 	return 1;
 }
 
@@ -404,20 +440,20 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 	    !addr_is_zero(&app->vip6))
 		source = &app->vip6;
 	if (source && source6_is_to_be_set(ctx)) {
-		ctx->msg_src_ip6[0] = source->w[0];
-		ctx->msg_src_ip6[1] = source->w[1];
-		ctx->msg_src_ip6[2] = source->w[2];
-		ctx->msg_src_ip6[3] = source->w[3];
-		answers_come(ctx, rq.local_port_be, app, source);
-		return 1;
+		own = *source;
+		ctx->msg_src_ip6[0] = own.w[0];
+		ctx->msg_src_ip6[1] = own.w[1];
+		ctx->msg_src_ip6[2] = own.w[2];
+		ctx->msg_src_ip6[3] = own.w[3];
+	} else {
+		own.w[0] = ctx->msg_src_ip6[0];
+		own.w[1] = ctx->msg_src_ip6[1];
+		own.w[2] = ctx->msg_src_ip6[2];
+		own.w[3] = ctx->msg_src_ip6[3];
+		if (!is_bound6(ctx, &own) && is_anothers(app, &own))
+			return refuse(-EADDRNOTAVAIL);
 	}
-	own.w[0] = ctx->msg_src_ip6[0];
-	own.w[1] = ctx->msg_src_ip6[1];
-	own.w[2] = ctx->msg_src_ip6[2];
-	own.w[3] = ctx->msg_src_ip6[3];
-	if (!is_bound6(ctx, &own) && is_anothers(app, &own))
-		return refuse(-EADDRNOTAVAIL);
-	answers_come(ctx, rq.local_port_be, app, &own);
+	sent_from(ctx, &rq, app, route, &own);
 	return 1;
 }
 
@@ -425,8 +461,8 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 static __always_inline bool reply_source(struct bpf_sock_addr *ctx, struct ax_endpoint *from)
 {
 	struct ax_asked *a = asked_of(ctx, false);
-	struct ax_udp_reply_key key = {};
-	struct ax_endpoint *was;
+	struct ax_replies *r;
+	int i;
 
 	if (!a)
 		return false;
@@ -436,12 +472,13 @@ static __always_inline bool reply_source(struct bpf_sock_addr *ctx, struct ax_en
 	}
 	if (!(a->flags & AX_ASKED_UDP))
 		return false;
-	key.cookie = bpf_get_socket_cookie(ctx);
-	key.from = *from;
-	was = bpf_map_lookup_elem(&udp_replies, &key);
-	if (!was)
+	r = replies_of(ctx, false);
+	if (!r)
 		return false;
-	*from = *was;
+	i = reply_find(r, from);
+	if (i < 0 || i >= AX_REPLIES_MAX)
+		return false;
+	*from = r->r[i].asked;
 	return true;
 }
 

@@ -9,8 +9,6 @@
 #include "switch.bpf.h"
 #include "kernel.bpf.h"
 
-#include <bpf/bpf_core_read.h>
-
 #define SOCK_STREAM_BPF 1
 #define SOL_SOCKET_BPF	1
 
@@ -61,7 +59,6 @@ static __always_inline int refuse(int err)
 	return 0;
 }
 
-/* IPV6_V6ONLY is not to be had from bpf_getsockopt(); CO-RE reads the bit. */
 static __always_inline bool socket_v6only(struct bpf_sock_addr *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
@@ -73,7 +70,7 @@ static __always_inline bool socket_v6only(struct bpf_sock_addr *ctx)
 		skc = (const struct sock_common *)bpf_skc_to_tcp6_sock(sk);
 	else if (ctx->protocol == IPPROTO_UDP)
 		skc = (const struct sock_common *)bpf_skc_to_udp6_sock(sk);
-	return skc && BPF_CORE_READ_BITFIELD(skc, skc_ipv6only);
+	return skc && is_v6only(skc);
 }
 
 #endif

@@ -4,7 +4,9 @@
 #include <linux/tcp.h>
 
 #include "switch.bpf.h"
+#include "asker.bpf.h"
 #include "held.bpf.h"
+#include "maker.bpf.h"
 #include "open.bpf.h"
 #include "ops_ends.bpf.h"
 #include "payload.bpf.h"
@@ -76,6 +78,47 @@ static __noinline int event_send(struct bpf_sock_ops *ctx, __u32 type, __u32 app
 
 /* --- servers --- */
 
+/*
+ * listen() without bind(): the kernel has put the socket on the wildcard, at a port that nobody
+ * has, and no hook has told of it. In the host's network namespace it is treated like one that
+ * bind() has left there.
+ */
+static __noinline struct ax_asked *unbound(struct bpf_sock_ops *ctx, struct bpf_sock *sk)
+{
+	struct ax_app *app = app_of_maker(sk);
+	const struct sock_common *skc;
+	struct ax_asked *a;
+	bool only6;
+
+	if (!app || !(app->flags & AX_APP_HOST))
+		return NULL;
+	a = bpf_sk_storage_get(&asked, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!a) {
+		count(AX_COUNT_ERROR);
+		return NULL;
+	}
+	skc = (const struct sock_common *)bpf_skc_to_tcp_sock(sk);
+	only6 = ctx->family == AF_INET6 && skc && is_v6only(skc);
+	a->app = app->id;
+	if (!only6) {
+		__sync_fetch_and_or(&a->flags, AX_ASKED_ANY4);
+		a->served[0].addr = app->vip4;
+	}
+	if (ctx->family == AF_INET6) {
+		__sync_fetch_and_or(&a->flags, AX_ASKED_ANY6);
+		a->served[1].addr = app->vip6;
+	}
+	return a;
+}
+
+static __always_inline bool is_unbound(const struct ax_netns_app *ns, const struct ax_asked *a,
+				       const struct ax_endpoint *local)
+{
+	const __u32 known = AX_ASKED_BOUND | AX_ASKED_ANY4 | AX_ASKED_ANY6;
+
+	return !ns->id && addr_is_wildcard(&local->addr) && !(a && (a->flags & known));
+}
+
 /* Runs in process context at listen(), but sockops programs may not ask for the current cgroup: the
  * namespace tells who listens, in the host's it is who has bound the socket. */
 static __always_inline struct ax_asked *listener(struct bpf_sock_ops *ctx,
@@ -88,6 +131,8 @@ static __always_inline struct ax_asked *listener(struct bpf_sock_ops *ctx,
 	if (!ns || !sk)
 		return NULL;
 	a = bpf_sk_storage_get(&asked, sk, NULL, 0);
+	if (is_unbound(ns, a, local))
+		a = unbound(ctx, sk);
 	if (!serving_of(ns, a, a ? a->app : 0, ctx->family, &local->addr, s))
 		return NULL;
 	if (!a)
@@ -304,11 +349,9 @@ static __noinline int own_answered(struct bpf_sock_ops *ctx)
 /* Tells the DNS whose SYN is coming. */
 static __noinline int asker_syn(struct bpf_sock_ops *ctx)
 {
-	struct ax_dns_port key = {.proto = IPPROTO_TCP};
-	struct ax_endpoint peer = {};
+	struct ax_endpoint source = {};
 	struct bpf_sock *sk;
 	struct ax_asked *a;
-	__u32 app;
 
 	if (!ctx)
 		return 0;
@@ -317,14 +360,8 @@ static __noinline int asker_syn(struct bpf_sock_ops *ctx)
 	/* it is also told when that is over: the next one with that port may be anybody */
 	if (!a || bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG))
 		return 0;
-	remote_of(ctx, &peer);
-	app = a->dns_app;
-	key.port_be = bpf_htons(ctx->local_port);
-	key.v4 = addr_is_v4(&peer.addr);
-	if (bpf_map_update_elem(&dns_ports, &key, &app, BPF_ANY))
-		count(AX_COUNT_ERROR);
-	else
-		a->dns_port = key;
+	local_of(ctx, &source);
+	asker_at(a, &source, a->dns_app);
 	return 0;
 }
 

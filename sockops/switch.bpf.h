@@ -90,21 +90,6 @@ static __always_inline bool is_nobodys(const struct ax_addr *addr)
 	return bpf_map_lookup_elem(&reserved, &p) && !bpf_map_lookup_elem(&vips, addr);
 }
 
-/* The socket has that port no more: whoever has it next is another asker. (Somebody may have it
- * already, at another address of the host.) */
-static __always_inline void forget_asker(struct ax_asked *a)
-{
-	struct ax_dns_port key = a->dns_port;
-	__u32 *app;
-
-	if (!key.port_be)
-		return;
-	__builtin_memset(&a->dns_port, 0, sizeof(a->dns_port));
-	app = bpf_map_lookup_elem(&dns_ports, &key);
-	if (app && *app == a->dns_app)
-		bpf_map_delete_elem(&dns_ports, &key);
-}
-
 /* --- the switch --- */
 
 enum route {

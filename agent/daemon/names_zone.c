@@ -127,8 +127,7 @@ static bool zone_owns(void *arg, const struct ax_addr *addr)
 static bool zone_asker(void *arg, const struct ax_addr *addr, __be16 port_be, uint8_t proto,
 		       struct dns_rights *ret)
 {
-	const struct ax_dns_port from = {
-		.port_be = port_be, .proto = proto, .v4 = addr_is_v4(addr)};
+	const struct ax_endpoint from = {.addr = *addr, .port_be = port_be, .proto = proto};
 	struct agent *a = arg;
 	const struct vip *v = vip_find(a, addr);
 	const struct app *app = v ? v->app : NULL;

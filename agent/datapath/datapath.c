@@ -113,14 +113,14 @@ static const char *const map_names[MAPS] = {
 	[MAP_ASKED] = "asked",
 	[MAP_HELD] = "held",
 	[MAP_ESTABLISHED] = "established",
-	[MAP_UDP_REPLIES] = "udp_replies",
+	[MAP_REPLIES] = "replies",
 	[MAP_FLOWS] = "flows",
 	[MAP_NEW_FLOWS] = "new_flows",
 	[MAP_UDP_FLOWS] = "udp_flows",
 	[MAP_DATAGRAMS] = "datagrams",
 	[MAP_HANDED] = "handed",
 	[MAP_VISITORS] = "visitors",
-	[MAP_DNS_PORTS] = "dns_ports",
+	[MAP_DNS_SOURCES] = "dns_sources",
 	[MAP_EXPOSED] = "exposed",
 	[MAP_EXPOSED_PORTS] = "exposed_ports",
 	[MAP_LOCAL_ADDRS] = "local_addrs",
@@ -331,8 +331,8 @@ int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), vo
 static bool may_be_missing(int m)
 {
 	return m == MAP_OPEN_CONNS || m == MAP_HANDED || m == MAP_LOOPBACK_SERVERS ||
-	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_PORTS ||
-	       m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS ||
+	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_SOURCES ||
+	       m == MAP_REPLIES || m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS ||
 	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD || m == MAP_EXPOSED ||
 	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS || m == MAP_ACCEPTS;
 }

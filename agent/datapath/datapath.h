@@ -159,7 +159,7 @@ int datapath_hold(struct datapath *dp, bool on);
 /* A queue of theirs was found empty: each asker may fill its part of it again. */
 void datapath_dns_turn(struct datapath *dp);
 /* The host-mode app that asks from a port of the host's own address; 0: none that is known. */
-uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_dns_port *from);
+uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_endpoint *from);
 
 /* --- events --- */
 /* Descriptor to poll; records are consumed with datapath_events_read(). */

@@ -95,11 +95,11 @@ int datapath_netns_del(struct datapath *dp, uint64_t cookie)
 	return map_del(dp, MAP_NETNS_APPS, &cookie);
 }
 
-uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_dns_port *from)
+uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_endpoint *from)
 {
 	uint32_t id = 0;
 
-	return map_get(dp, MAP_DNS_PORTS, from, &id) ? 0 : id;
+	return map_get(dp, MAP_DNS_SOURCES, from, &id) ? 0 : id;
 }
 
 int datapath_vip_set(struct datapath *dp, const struct ax_addr *addr, const struct ax_vip *v)
@@ -258,6 +258,14 @@ static int sweep_loopback(void *arg, const void *key, const void *value)
 	return !s->keep->app(s->keep->arg, ((const struct ax_app_endpoint *)key)->app);
 }
 
+static int sweep_source(void *arg, const void *key, const void *value)
+{
+	struct sweep *s = arg;
+
+	(void)key;
+	return !s->keep->app(s->keep->arg, *(const uint32_t *)value);
+}
+
 static int sweep_count(void *arg, const void *key, const void *value)
 {
 	uint32_t app = *(const uint32_t *)key;
@@ -300,6 +308,7 @@ int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 		{MAP_LOOPBACK_SERVERS, sizeof(struct ax_app_endpoint), sizeof(uint32_t),
 		 sweep_loopback},
 		{MAP_UDP_CLIENTS, sizeof(struct ax_app_endpoint), sizeof(uint32_t), sweep_loopback},
+		{MAP_DNS_SOURCES, sizeof(struct ax_endpoint), sizeof(uint32_t), sweep_source},
 		{MAP_APP_SERVERS, sizeof(uint32_t), sizeof(uint32_t), sweep_count},
 		{MAP_ACCEPTS, sizeof(uint32_t), sizeof(uint64_t), sweep_count},
 		{MAP_OPEN_CONNS, sizeof(struct ax_endpoint), sizeof(uint32_t), sweep_open},
@@ -389,6 +398,14 @@ static int drop_loopback(void *arg, const void *key, const void *value)
 	return ((const struct ax_app_endpoint *)key)->app == d->app;
 }
 
+static int drop_source(void *arg, const void *key, const void *value)
+{
+	struct drop_servers *d = arg;
+
+	(void)key;
+	return *(const uint32_t *)value == d->app;
+}
+
 int datapath_servers_drop(struct datapath *dp, uint32_t app, bool host)
 {
 	struct drop_servers d = {.dp = dp, .app = app, .host = host};
@@ -406,6 +423,9 @@ int datapath_servers_drop(struct datapath *dp, uint32_t app, bool host)
 		r = r ? r
 		      : map_walk(dp, MAP_UDP_CLIENTS, sizeof(struct ax_app_endpoint),
 				 sizeof(uint32_t), drop_loopback, &d);
+		r = r ? r
+		      : map_walk(dp, MAP_DNS_SOURCES, sizeof(struct ax_endpoint), sizeof(uint32_t),
+				 drop_source, &d);
 	}
 	return r ? r : map_del(dp, MAP_APP_SERVERS, &app);
 }

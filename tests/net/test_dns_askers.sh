@@ -133,6 +133,51 @@ wait_for "grep -q closed $OUT"
 is "who has a port that an app had is not taken for the app" \
 	"$(status +time=1 -b 10.77.0.1#45000 @10.77.0.1 later.ax.internal)" "no answer"
 stop_app "$APP"
+# While an app has a port at one address of the host, it is another's at the next; and who asks from
+# many ports takes none of others' away.
+run_app --net host -- "$PYTHON" -c 'import os, socket, sys, time
+QUERY = b"\0\7\1\0\0\1\0\0\0\0\0\0\5later\2ax\x08internal\0\0\1\0\1"
+bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+bound.bind(("127.0.0.1", 45010))
+any4 = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+any4.bind(("0.0.0.0", 0))
+any6 = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+any6.bind(("::", 0))
+socks = [(bound, "10.77.0.1"), (any4, "10.77.0.1"), (any6, "fd77::1")]
+def ask():
+	for s, to in socks:
+		s.settimeout(5)
+		s.send(QUERY)
+		print("answer", len(s.recv(512)) > len(QUERY), flush=True)
+for s, to in socks:
+	s.connect((to, 53))
+ask()
+while not os.path.exists(sys.argv[1]):
+	time.sleep(0.02)
+ask()
+time.sleep(600)' "$T/again"
+asker=$APP asker_out=$OUT
+wait_for "[ \$(grep -c answer $asker_out) -eq 3 ]"
+is "sockets with ports of their own are answered" "$(xargs <"$asker_out")" \
+	"answer True answer True answer True"
+for from in 127.0.0.2 127.0.0.3; do
+	is "who has an app's port at another address is not taken for the app" \
+		"$(status +time=1 -b "$from#45010" @10.77.0.1 later.ax.internal)" "no answer"
+done
+is "an app asks from 10,000 ports" "$(in_app --net host -- prlimit --nofile=20000 "$PYTHON" -c '
+import socket
+kept = []
+for i in range(10000):
+	s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+	s.bind(("127.0.0.1", 0))
+	s.connect(("10.77.0.1", 53))
+	kept.append(s)
+print("all")')" all
+touch "$T/again"
+wait_for "[ \$(grep -c answer $asker_out) -eq 6 ]"
+is "the first one's are still answered" "$(tail -n 3 "$asker_out" | xargs)" \
+	"answer True answer True answer True"
+stop_app "$asker"
 # of TCP: closed, and one that lets go of its port only
 run_app --net host -- "$PYTHON" -c 'import ctypes, socket, struct, time
 QUERY = b"\0\7\1\0\0\1\0\0\0\0\0\0\5later\2ax\x08internal\0\0\1\0\1"

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where sockets of host-mode apps ask the agent's DNS from, if that is not the app's own address.
+ * By all of the endpoint: another program may have the same port at another address of the host. An
+ * entry takes a place of its app's share (server.bpf.h), so that none pushes out another's.
+ */
+#ifndef AX_ASKER_BPF_H
+#define AX_ASKER_BPF_H
+
+#include "server.bpf.h"
+
+/* The socket is there no more: whoever is next is another asker. */
+static __always_inline void forget_asker(struct ax_asked *a)
+{
+	struct ax_endpoint at = a->dns_source;
+	__u32 *app;
+
+	if (!at.port_be || !__sync_lock_test_and_set(endpoint_word(&a->dns_source), 0))
+		return;
+	app = bpf_map_lookup_elem(&dns_sources, &at);
+	if (app && *app == a->dns_app)
+		bpf_map_delete_elem(&dns_sources, &at);
+	share_return(a->dns_app);
+}
+
+static __always_inline bool is_asker_at(const struct ax_asked *a, const struct ax_endpoint *at,
+					__u32 app)
+{
+	__u32 *known;
+
+	if (a->dns_app != app || !endpoint_eq(&a->dns_source, at))
+		return false;
+	known = bpf_map_lookup_elem(&dns_sources, at);
+	return known && *known == app;
+}
+
+/* A global function: the verifier judges it once, and not with all that its callers did before. */
+__weak __noinline int asker_at(struct ax_asked *a, const struct ax_endpoint *at, __u32 app)
+{
+	struct ax_endpoint key; /* a map's key is on the stack */
+
+	if (!a || !at)
+		return 0;
+	key = *at;
+	if (!key.port_be || is_asker_at(a, &key, app))
+		return 0;
+	forget_asker(a);
+	if (!share_take(app)) {
+		count(AX_COUNT_SERVERS_REFUSED);
+		return 0;
+	}
+	if (bpf_map_update_elem(&dns_sources, &key, &app, BPF_ANY)) {
+		share_return(app);
+		count(AX_COUNT_SERVERS_REFUSED);
+		return 0;
+	}
+	a->dns_app = app;
+	a->dns_source.addr = key.addr;
+	if (__sync_val_compare_and_swap(endpoint_word(&a->dns_source), 0, *endpoint_word(&key)))
+		share_return(app); /* another thread was faster */
+	return 0;
+}
+
+#endif

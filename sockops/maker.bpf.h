@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whose socket it is, for programs that may not ask for the current cgroup: the app in whose cgroup
+ * it was made, which is also why the program runs. BPF only. */
+#ifndef AX_MAKER_BPF_H
+#define AX_MAKER_BPF_H
+
+#include <bpf/bpf_core_read.h>
+
+#include "kernel.bpf.h"
+#include "switch.bpf.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	int level;
+	struct cgroup *ancestors[]; /* Linux 6.1 */
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
+};
+
+/* (sockops/splice_kernel.bpf.h has other members of it) */
+struct sock___made {
+	struct sock_cgroup_data sk_cgrp_data;
+};
+
+#pragma clang attribute pop
+
+static __always_inline struct ax_app *app_of_cgroup(const struct cgroup *cg)
+{
+	__u64 id = BPF_CORE_READ(cg, kn, id);
+
+	return bpf_map_lookup_elem(&apps, &id);
+}
+
+/* It may have been made in a cgroup below the app's. */
+static __noinline struct ax_app *app_above(const struct cgroup *cg)
+{
+	const void *all = (const void *)cg + bpf_core_field_offset(cg->ancestors);
+	int levels = BPF_CORE_READ(cg, level);
+
+	for (int level = 1; level < CGROUP_DEPTH_MAX && level < levels; level++) {
+		struct cgroup *above = NULL;
+		struct ax_app *app;
+
+		if (bpf_probe_read_kernel(&above, sizeof(above), all + level * sizeof(above)) ||
+		    !above)
+			return NULL;
+		app = app_of_cgroup(above);
+		if (app)
+			return app;
+	}
+	return NULL;
+}
+
+static __always_inline struct ax_app *app_of_maker(struct bpf_sock *sk)
+{
+	const struct sock___made *s = (const struct sock___made *)bpf_skc_to_tcp_sock(sk);
+	const struct cgroup *cg;
+	struct ax_app *app;
+
+	if (!s)
+		return NULL;
+	cg = BPF_CORE_READ(s, sk_cgrp_data.cgroup);
+	if (!cg)
+		return NULL;
+	app = app_of_cgroup(cg);
+	return app || !bpf_core_field_exists(cg->ancestors) ? app : app_above(cg);
+}
+
+#endif
