@@ -76,10 +76,27 @@ AX_MAP struct {
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, AX_RULE_SETS *AX_OUTSIDE_MAX);
+	__uint(max_entries, AX_RULE_SETS *(AX_OUTSIDE_MAX + AX_LEARNT_MAX));
 	__type(key, struct ax_outside_key);
 	__type(value, struct ax_party_rules);
 } outside_rules SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_LEARNT_MAX);
+	__type(key, struct ax_learnt_key);
+	__type(value, struct ax_learnt);
+} learnt SEC(".maps");
+
+/* TCP of private apps to the outside that a rule has let through: it goes on when the rule has
+ * forgotten the address of a name. The agent empties it when the rules are others. */
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct ax_flow_key);
+	__type(value, __u32);
+} leavers SEC(".maps");
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

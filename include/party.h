@@ -62,6 +62,20 @@ struct ax_outside_key {
 };
 _Static_assert(sizeof(struct ax_outside_key) == 24, "struct ax_outside_key is a map key");
 #define AX_OUTSIDE_MAX 4096 /* prefixes of a set */
+#define AX_LEARNT_MAX  4096 /* addresses of names, besides */
+
+/* Map `learnt`: addresses of names of the DNS that rules speak of; for the agent, and the next. */
+struct ax_learnt_key {
+	struct ax_addr addr;
+	char name[256]; /* the rest is zero */
+};
+_Static_assert(sizeof(struct ax_learnt_key) == 272, "struct ax_learnt_key is a map key");
+struct ax_learnt {
+	__u64 until_ns; /* CLOCK_BOOTTIME */
+	__u32 app;	/* who had asked */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct ax_learnt) == 16, "struct ax_learnt is a map value");
 
 enum ax_rule_set_flag {
 	AX_RULES_PORTS = 1 << 0,   /* a rule names a protocol or ports */

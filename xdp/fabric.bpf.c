@@ -184,8 +184,20 @@ static __always_inline bool was_asked_for(struct __sk_buff *skb, const struct pa
 	if (p->proto != IPPROTO_TCP || !p->has_l4 || !is_answer(p))
 		return false;
 	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
-	return bpf_map_lookup_elem(&visitors, &flow) ||
+	return bpf_map_lookup_elem(&visitors, &flow) || bpf_map_lookup_elem(&leavers, &flow) ||
 	       host_is_connected(skb, &flow.client, &flow.peer);
+}
+
+/* A connection begins that a rule lets through, maybe for a name whose address is soon another. */
+static __always_inline void remember_leaver(const struct packet *p)
+{
+	struct ax_flow_key flow;
+	__u32 one = 1;
+
+	if (p->proto != IPPROTO_TCP || !p->has_l4 || is_answer(p))
+		return;
+	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
+	bpf_map_update_elem(&leavers, &flow, &one, BPF_ANY);
 }
 
 /* To an address that is not an app's: the host, or the world. */
@@ -202,8 +214,11 @@ static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 	v = way_out = party_verdict(q.parties, q.ports, &p->dst);
 	if (v & VERDICT_DENY) /* what may be an answer */
 		v = verdict_of(&q, &p->dst);
-	if (!(v & VERDICT_DENY) && (allows(way_out) || src->flags & AX_VIP_EGRESS))
+	if (!(v & VERDICT_DENY) && (allows(way_out) || src->flags & AX_VIP_EGRESS)) {
+		if (allows(way_out))
+			remember_leaver(p);
 		return TC_ACT_OK;
+	}
 	if (was_asked_for(skb, p))
 		return TC_ACT_OK;
 	if (host && p->has_l4 && c && p->dport_be == c->dns_port_be)

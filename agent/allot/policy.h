@@ -18,6 +18,7 @@ struct policy {
 	size_t n_rules;
 	struct policy_names *names; /* of apps that have parties of their own; NULL: none */
 	bool changed;		    /* since policy_save() */
+	struct learnt *learnt;	    /* addresses of names; NULL: none */
 };
 
 /* Apps that a rule names have parties of their own: those that these rules name, and with `also`
@@ -41,6 +42,17 @@ bool policy_unref(struct policy *p, uint32_t party);
 const struct ax_party *policy_party(const struct policy *p, uint32_t party);
 /* And by p->rules; all zero: nobody has it. */
 void policy_party_rules(const struct policy *p, uint32_t party, struct ax_party_rules *ret);
+
+/* The same of an address outside, with its names. False: no rule names it, but maybe a prefix. */
+bool policy_address_rules(const struct policy *p, const struct ax_addr *addr,
+			  struct ax_party_rules *ret);
+
+/* About names of the DNS that a party asks for: the rule that decides (NULL: none), whether any
+ * speaks of that name, and whether any speaks of names. */
+const struct config_rule *policy_name_rule(const struct policy *p, uint32_t party,
+					   const char *name);
+bool policy_learns(const struct policy *p, uint32_t party, const char *name);
+bool policy_speaks_of_names(const struct policy *p, uint32_t party);
 
 /* What the programs are to know of p->rules besides. */
 struct policy_outside {

@@ -2,6 +2,7 @@
 /* Rules to vectors; see include/party.h. What a rule matches says config/policy_match.c alone. */
 #include <netinet/in.h>
 
+#include "allot/learnt.h"
 #include "allot/policy.h"
 
 static size_t n_rules(const struct policy *p)
@@ -114,6 +115,15 @@ static size_t gather(const struct config_side *s, struct policy_outside *v)
 	return n;
 }
 
+static bool has_address(const struct config_side *s, const struct ax_addr *addr)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].kind == WHO_PREFIX && s->v[i].prefix.len == 128 &&
+		    addr_eq(&s->v[i].prefix.addr, addr))
+			return true;
+	return false;
+}
+
 /* Whether the side has all addresses of that prefix. */
 static bool side_covers(const struct config_side *s, const struct prefix *p)
 {
@@ -179,6 +189,74 @@ static void put_set(const struct policy *p, struct ax_rule_set *set)
 	}
 }
 
+bool policy_address_rules(const struct policy *p, const struct ax_addr *addr,
+			  struct ax_party_rules *ret)
+{
+	struct policy_end end = {.addr = *addr};
+	struct strv names = {0};
+	bool any;
+
+	memset(ret, 0, sizeof(*ret));
+	if (p->learnt && learnt_names(p->learnt, addr, &names))
+		return false;
+	end.names = &names;
+	any = names.n;
+	for (size_t i = 0; i < n_rules(p); i++) {
+		any = any || has_address(&p->rules[i].from, addr) ||
+		      has_address(&p->rules[i].to, addr);
+		if (p->rules[i].from.n && policy_side_is(&p->rules[i].from, &end))
+			bit_set(&ret->from, i);
+		if (p->rules[i].to.n && policy_side_is(&p->rules[i].to, &end))
+			bit_set(&ret->to, i);
+	}
+	free(names.v);
+	return any;
+}
+
+static bool names_names(const struct policy *p)
+{
+	for (size_t i = 0; i < n_rules(p); i++)
+		if (policy_side_names(&p->rules[i].to, NULL))
+			return true;
+	return false;
+}
+
+const struct config_rule *policy_name_rule(const struct policy *p, uint32_t party, const char *name)
+{
+	struct policy_end end;
+	int i;
+
+	if (!policy_party(p, party))
+		return NULL;
+	end = policy_end_of(p, party);
+	i = policy_judge_name(p->rules, n_rules(p), &end, name);
+	return i < 0 ? NULL : &p->rules[i];
+}
+
+static bool speaks_of(const struct policy *p, uint32_t party, const char *name)
+{
+	struct policy_end end;
+
+	if (!policy_party(p, party))
+		return false;
+	end = policy_end_of(p, party);
+	for (size_t i = 0; i < n_rules(p); i++)
+		if (policy_side_names(&p->rules[i].to, name) &&
+		    policy_side_is(&p->rules[i].from, &end))
+			return true;
+	return false;
+}
+
+bool policy_learns(const struct policy *p, uint32_t party, const char *name)
+{
+	return speaks_of(p, party, name);
+}
+
+bool policy_speaks_of_names(const struct policy *p, uint32_t party)
+{
+	return speaks_of(p, party, NULL);
+}
+
 static bool is_outside(const struct config_side *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -220,7 +298,7 @@ struct policy_tables *policy_compile(const struct policy *p)
 		policy_tables_free(t);
 		return NULL;
 	}
-	if (t->n_outside)
+	if (t->n_outside || names_names(p))
 		t->set.flags |= AX_RULES_OUTSIDE;
 	return t;
 }

@@ -188,6 +188,7 @@ static void read_dns(struct reader *r, const struct node *n, void *to)
 		{"domain", read_domain, offsetof(struct config, dns_domain)},
 		{"upstreams", read_upstreams, 0},
 		{"forward", read_forward, offsetof(struct config, dns_forward)},
+		{"keep", read_duration_ms, offsetof(struct config, dns_keep_ms)},
 	};
 
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);

@@ -312,6 +312,7 @@ bool config_probe_eq(const struct config_probe *a, const struct config_probe *b)
 int config_init(struct config *c)
 {
 	*c = (struct config){.dns = CONFIG_DNS,
+			     .dns_keep_ms = CONFIG_DNS_KEEP_MS,
 			     .host_access = CONFIG_HOST_ACCESS,
 			     .logs_size = CONFIG_LOGS_SIZE,
 			     .splice = CONFIG_SPLICE};

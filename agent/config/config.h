@@ -182,6 +182,7 @@ struct config {
 	char *dns_domain;    /* without dots at the ends, lower case */
 	bool dns;	     /* answer DNS at all */
 	enum dns_forward dns_forward;
+	uint32_t dns_keep_ms; /* addresses of names that rules speak of hold so long at least */
 	struct ax_addr *dns_upstreams;
 	__be16 *dns_upstream_ports_be;
 	size_t n_dns_upstreams; /* 0: those of /etc/resolv.conf */

@@ -9,7 +9,8 @@
 /* --- agent: --- */
 #define CONFIG_POOL4	   "10.217.0.0/16" /* addresses of apps and services; no IPv6 ones */
 #define CONFIG_HOST_ACCESS true		   /* programs outside ax may reach them */
-#define CONFIG_DNS	   true		   /* answer DNS at all; its TTL: dns/defaults.h */
+#define CONFIG_DNS_KEEP_MS 60000
+#define CONFIG_DNS	   true /* answer DNS at all; its TTL: dns/defaults.h */
 #define CONFIG_DNS_DOMAIN  "ax.internal"
 #define CONFIG_DNS_DOMAIN_MAX \
 	189 /* bytes: with a name of 63 and a dot before it it is the DNS's 253 */

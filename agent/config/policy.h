@@ -78,6 +78,13 @@ struct policy_port {
 bool policy_side_is(const struct config_side *s, const struct policy_end *end);
 bool policy_port_is(const struct config_rule *r, const struct policy_port *p);
 
+/* Whether it names names of the DNS, and that one (NULL: any). */
+bool policy_side_names(const struct config_side *s, const char *name);
+/* The first rule that decides whether the client may ask the DNS for a name; -1: none. Rules about
+ * anywhere outside are about every name, those about some ports deny none. */
+int policy_judge_name(const struct config_rule *rules, size_t n, const struct policy_end *client,
+		      const char *name);
+
 /* Indexes of rules, -1: none. */
 struct policy_verdict {
 	int rule;  /* the one that decides */

@@ -93,3 +93,35 @@ void policy_judge(const struct config_rule *rules, size_t n, const struct policy
 	ret->no_label =
 		client->labels && server->labels && !share_a_label(client->labels, server->labels);
 }
+
+bool policy_side_names(const struct config_side *s, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].kind == WHO_DOMAIN && (!name || domain_matches(s->v[i].name, name)))
+			return true;
+	return false;
+}
+
+static bool is_anywhere(const struct config_side *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].kind == WHO_PREFIX && !s->v[i].prefix.len)
+			return true;
+	return false;
+}
+
+int policy_judge_name(const struct config_rule *rules, size_t n, const struct policy_end *client,
+		      const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct config_rule *r = &rules[i];
+		bool some_ports = r->n_ports || r->protocols;
+
+		if (r->action == RULE_LOG || r->audit || (r->action == RULE_DENY && some_ports) ||
+		    (!policy_side_names(&r->to, name) && !is_anywhere(&r->to)))
+			continue;
+		if (policy_side_is(&r->from, client))
+			return (int)i;
+	}
+	return -1;
+}

@@ -56,6 +56,7 @@
 #include "registry/events.h"
 #include "registry/in_force.h"
 #include "registry/instance_ctl.h"
+#include "registry/names_outside.h"
 #include "registry/names.h"
 #include "registry/parties.h"
 #include "registry/service_device.h"
@@ -107,11 +108,11 @@ static void arm_timer(struct daemon *d)
 {
 	uint64_t next = 0, now = time_mono_ns();
 	struct itimerspec ts = {0};
-	const uint64_t at[] = {apps_deadline(&d->a),	   linger_deadline(&d->a),
-			       spawn_deadline(&d->a),	   devices_deadline(&d->a),
-			       squat_deadline(&d->a),	   held_deadline(&d->a),
-			       drains_deadline(&d->a),	   host_names_deadline(&d->a),
-			       on_connect_deadline(&d->a), d->a.ramps_at_ns};
+	const uint64_t at[] = {
+		apps_deadline(&d->a),	 linger_deadline(&d->a),       spawn_deadline(&d->a),
+		devices_deadline(&d->a), squat_deadline(&d->a),	       held_deadline(&d->a),
+		drains_deadline(&d->a),	 host_names_deadline(&d->a),   on_connect_deadline(&d->a),
+		d->a.ramps_at_ns,	 names_outside_deadline(&d->a)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -144,6 +145,7 @@ static void on_timer(struct daemon *d)
 	on_connect_due(a, now);
 	held_due(a, now);
 	host_names_due(a, now);
+	names_outside_due(a);
 	a->timers_stale = true;
 }
 
@@ -318,6 +320,7 @@ static int open_parts(struct agent *a, struct error *e)
 	r = r ? r : work_open(a->epoll, &a->work);
 	r = r ? r : work_open(a->epoll, &a->reads);
 	r = r ? r : needs_open(a);
+	r = r ? r : names_outside_open(a);
 	r = r ? r : ingress_open(a);
 	r = r ? r : xdp_section_open(a);
 	r = r ? r : watches_open(a);
@@ -571,6 +574,7 @@ static void agent_free(struct agent *a)
 	vip_free_all(a);
 	name_free_all(a);
 	declared_free_all(a);
+	names_outside_close(a);
 	policy_free(&a->policy);
 	in_force_free(a);
 	devices_free(a);

@@ -11,6 +11,7 @@
 #include "registry/app_table.h"
 #include "registry/declared.h"
 #include "registry/names.h"
+#include "registry/names_outside.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
@@ -139,8 +140,31 @@ static bool zone_asker(void *arg, const struct ax_addr *addr, __be16 port_be, ui
 		return (v && v->host) || !zone_owns(a, addr);
 	ret->wait_ms = app->spec.wait_ms;
 	ret->self = addr_is_zero(&app->vip4) ? app->vip6 : app->vip4;
-	ret->forward = a->config.dns_forward == DNS_FORWARD_ALL || app_egress_is_open(app);
+	ret->app = app->id;
+	ret->judged = names_outside_judged(a, app);
+	ret->forward =
+		ret->judged || a->config.dns_forward == DNS_FORWARD_ALL || app_egress_is_open(app);
 	return true;
+}
+
+static bool zone_may_ask(void *arg, const struct dns_rights *who, const char *name)
+{
+	struct agent *a = arg;
+	const struct app *app = app_by_id(a, who->app);
+
+	return app && names_outside_may_ask(a, app, name,
+					    a->config.dns_forward == DNS_FORWARD_ALL ||
+						    app_egress_is_open(app));
+}
+
+static void zone_learn(void *arg, const struct dns_rights *who, const char *name,
+		       const struct dns_learnt *v, size_t n)
+{
+	struct agent *a = arg;
+	const struct app *app = app_by_id(a, who->app);
+
+	for (size_t i = 0; app && i < n; i++)
+		names_outside_learn(a, app, name, &v[i].addr, v[i].ttl_s);
 }
 
 static int filter_of(struct agent *a, const char *program)
@@ -193,6 +217,8 @@ int names_open(struct agent *a, struct error *e)
 			 .reverse = zone_reverse,
 			 .owns = zone_owns,
 			 .asker = zone_asker,
+			 .may_ask = zone_may_ask,
+			 .learn = zone_learn,
 			 .arg = a},
 		.upstreams = up,
 		.n_upstreams = upstreams(a, up),

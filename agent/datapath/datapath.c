@@ -105,6 +105,8 @@ static const char *const map_names[MAPS] = {
 	[MAP_UDP_CLIENTS] = "udp_clients",
 	[MAP_APP_SERVERS] = "app_servers",
 	[MAP_ACCEPTS] = "accepts",
+	[MAP_LEARNT] = "learnt",
+	[MAP_LEAVERS] = "leavers",
 	[MAP_RESERVED] = "reserved",
 	[MAP_OPEN_CONNS] = "open_conns",
 	[MAP_LISTENERS] = "listeners",
@@ -334,7 +336,8 @@ static bool may_be_missing(int m)
 	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_SOURCES ||
 	       m == MAP_REPLIES || m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS ||
 	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD || m == MAP_EXPOSED ||
-	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS || m == MAP_ACCEPTS;
+	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS || m == MAP_ACCEPTS ||
+	       m == MAP_LEARNT || m == MAP_LEAVERS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)

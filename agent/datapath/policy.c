@@ -73,6 +73,80 @@ int datapath_outside_add(struct datapath *dp, unsigned set, const struct ax_addr
 	return bpf_map_update_elem(dp->map[MAP_OUTSIDE_RULES], &key, r, BPF_ANY) ? -errno : 0;
 }
 
+int datapath_outside_del(struct datapath *dp, unsigned set, const struct ax_addr *addr,
+			 unsigned len)
+{
+	struct ax_outside_key key = {.len = 32 + len, .set = htonl(set), .addr = *addr};
+
+	return map_del(dp, MAP_OUTSIDE_RULES, &key);
+}
+
+static void learnt_key(const struct ax_addr *addr, const char *name, struct ax_learnt_key *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->addr = *addr;
+	snprintf(ret->name, sizeof(ret->name), "%s", name);
+}
+
+int datapath_learnt_set(struct datapath *dp, const struct ax_addr *addr, const char *name,
+			uint64_t until_ns, uint32_t app)
+{
+	struct ax_learnt v = {.until_ns = until_ns, .app = app};
+	struct ax_learnt_key key;
+
+	learnt_key(addr, name, &key);
+	return map_set(dp, MAP_LEARNT, &key, &v);
+}
+
+int datapath_learnt_del(struct datapath *dp, const struct ax_addr *addr, const char *name)
+{
+	struct ax_learnt_key key;
+
+	learnt_key(addr, name, &key);
+	return map_del(dp, MAP_LEARNT, &key);
+}
+
+struct learnt_walk {
+	int (*f)(void *arg, const struct ax_addr *addr, const char *name, uint64_t until_ns,
+		 uint32_t app);
+	void *arg;
+};
+
+static int learnt_one(void *arg, const void *key, const void *value)
+{
+	const struct ax_learnt_key *k = key;
+	const struct ax_learnt *v = value;
+	struct learnt_walk *w = arg;
+	char name[sizeof(k->name) + 1] = "";
+
+	memcpy(name, k->name, sizeof(k->name));
+	return w->f(w->arg, &k->addr, name, v->until_ns, v->app);
+}
+
+int datapath_learnt_each(struct datapath *dp,
+			 int (*f)(void *arg, const struct ax_addr *addr, const char *name,
+				  uint64_t until_ns, uint32_t app),
+			 void *arg)
+{
+	struct learnt_walk w = {f, arg};
+
+	return map_walk(dp, MAP_LEARNT, sizeof(struct ax_learnt_key), sizeof(struct ax_learnt),
+			learnt_one, &w);
+}
+
+static int forget_one(void *arg, const void *key, const void *value)
+{
+	(void)arg;
+	(void)key;
+	(void)value;
+	return 1;
+}
+
+void datapath_leavers_forget(struct datapath *dp)
+{
+	map_walk(dp, MAP_LEAVERS, sizeof(struct ax_flow_key), sizeof(uint32_t), forget_one, NULL);
+}
+
 int datapath_rules_set(struct datapath *dp, unsigned set, const struct datapath_rules *r)
 {
 	int code = forget_outside(dp, set);

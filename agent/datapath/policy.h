@@ -26,6 +26,20 @@ int datapath_rules_set(struct datapath *dp, unsigned set, const struct datapath_
 int datapath_outside_add(struct datapath *dp, unsigned set, const struct ax_addr *addr,
 			 unsigned len, const struct ax_party_rules *r);
 
+int datapath_outside_del(struct datapath *dp, unsigned set, const struct ax_addr *addr,
+			 unsigned len);
+
+/* Addresses of names, see map `learnt`. f returns 1 to delete one, else 0. */
+int datapath_learnt_set(struct datapath *dp, const struct ax_addr *addr, const char *name,
+			uint64_t until_ns, uint32_t app);
+int datapath_learnt_del(struct datapath *dp, const struct ax_addr *addr, const char *name);
+int datapath_learnt_each(struct datapath *dp,
+			 int (*f)(void *arg, const struct ax_addr *addr, const char *name,
+				  uint64_t until_ns, uint32_t app),
+			 void *arg);
+/* Connections to the outside that stand are judged anew. */
+void datapath_leavers_forget(struct datapath *dp);
+
 int datapath_rule_mark_get(struct datapath *dp, unsigned set, unsigned rule,
 			   struct ax_rule_mark *ret);
 int datapath_rule_mark_set(struct datapath *dp, unsigned set, unsigned rule,

@@ -32,8 +32,18 @@ struct dns_rights {
 				askers, so that nobody takes it all */
 	bool forward;	     /* names that are not the zone's are asked for at the upstreams; else
 				they do not exist */
+	bool judged;	     /* each of those names only if may_ask() lets it, and learn() is told
+				of the answer */
+	uint32_t app;	     /* for these two */
 	uint32_t wait_ms;    /* how long a query may wait for a name that nobody has yet */
 };
+
+/* An address of a name, by an upstream's answer. */
+struct dns_learnt {
+	struct ax_addr addr;
+	uint32_t ttl_s; /* the shortest of the records that lead to it */
+};
+#define DNS_LEARNT_MAX 128 /* of one answer */
 
 struct dns_zone {
 	const char *domain; /* "ax.internal": lower case, no dots at the ends */
@@ -52,6 +62,10 @@ struct dns_zone {
 	 * each address is an asker of its own, who may everything. */
 	bool (*asker)(void *arg, const struct ax_addr *from, __be16 port_be, uint8_t proto,
 		      struct dns_rights *ret);
+	bool (*may_ask)(void *arg, const struct dns_rights *who, const char *name);
+	/* Before the answer goes out. */
+	void (*learn)(void *arg, const struct dns_rights *who, const char *name,
+		      const struct dns_learnt *v, size_t n);
 	void *arg;
 	/* Addresses of ns.dns.<domain>, the name server that SOA and NS speak of; zero: none.
 	 * dns_server_open() fills in those that it listens on where they are zero. */

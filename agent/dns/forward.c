@@ -177,13 +177,26 @@ static void refuse(struct dns_server *s, const struct dns_asker *a, const uint8_
 		dns_reply(a, out, (size_t)n);
 }
 
+static bool may_forward(struct dns_server *s, const struct dns_asker *a, const uint8_t *query,
+			size_t len)
+{
+	char name[DOMAIN_STRLEN];
+
+	if (!a->rights.forward || !a->rights.judged || !s->zone.may_ask)
+		return a->rights.forward;
+	return dns_asked_name(query, len, name) && s->zone.may_ask(s->zone.arg, &a->rights, name);
+}
+
 void dns_forward(struct dns_server *s, const struct dns_asker *a, const uint8_t *query, size_t len)
 {
 	struct dns_share *share;
 	struct dns_query *q;
 
-	if (!a->rights.forward) {
-		refuse(s, a, query, len);
+	if (!may_forward(s, a, query, len)) {
+		struct dns_asker none = *a;
+
+		none.rights.forward = false; /* for whoever asks, it does not exist */
+		refuse(s, &none, query, len);
 		return;
 	}
 	share = dns_share_get(s, &a->rights.self);
@@ -229,6 +242,21 @@ void dns_queries_cancel(struct dns_server *s, const struct dns_client *client)
 	}
 }
 
+/* Whoever knows the address may connect to it: so rules know it before. */
+static void query_learn(struct dns_query *q, const uint8_t *msg, size_t len)
+{
+	const struct dns_zone *z = &q->server->zone;
+	struct dns_learnt v[DNS_LEARNT_MAX];
+	char name[DOMAIN_STRLEN];
+	size_t n;
+
+	if (!q->asker.rights.judged || !z->learn)
+		return;
+	n = dns_answer_addresses(msg, len, name, v, DNS_LEARNT_MAX);
+	if (n)
+		z->learn(z->arg, &q->asker.rights, name, v, n);
+}
+
 /* An upstream's answer: passed on, unless it says that this upstream is of no use and another one
  * is left. */
 static void query_answered(struct dns_query *q, uint8_t *msg, size_t len)
@@ -241,8 +269,10 @@ static void query_answered(struct dns_query *q, uint8_t *msg, size_t len)
 		query_next(q);
 		return;
 	}
-	if (rcode != LDNS_RCODE_NXDOMAIN || !query_hold(q))
-		query_answer(q, msg, len);
+	if (rcode == LDNS_RCODE_NXDOMAIN && query_hold(q))
+		return;
+	query_learn(q, msg, len);
+	query_answer(q, msg, len);
 }
 
 static void query_read_udp(struct dns_query *q)

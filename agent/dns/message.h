@@ -3,6 +3,7 @@
 #ifndef AX_DNS_MESSAGE_H
 #define AX_DNS_MESSAGE_H
 
+#include "base/domain.h"
 #include "dns/dns.h"
 /* After stdbool.h: without it ldns makes bool a signed char, in this file alone. */
 #include <ldns/ldns.h>
@@ -60,6 +61,14 @@ bool dns_zone_may_come(const struct dns_zone *zone, const struct dns_question *q
 
 /* The port that a service name such as "http" stands for, -ENOENT when it is not known. */
 int dns_service_port(const char *name, uint8_t proto);
+
+/* The name that a query asks for, as want_domain() makes it. False: it is none that can be written
+ * so. */
+bool dns_asked_name(const uint8_t *query, size_t len, char ret[DOMAIN_STRLEN]);
+/* The addresses that an answer gives for the name it was asked for, by way of its CNAMEs. Returns
+ * how many are in ret. */
+size_t dns_answer_addresses(const uint8_t *msg, size_t len, char name[DOMAIN_STRLEN],
+			    struct dns_learnt *ret, size_t max);
 
 /* An answer without records to a query that dns_answer() wanted forwarded. Returns as it does. */
 int dns_answer_error(const uint8_t *query, size_t len, ldns_pkt_rcode rcode, uint8_t *out,

@@ -245,6 +245,59 @@ void events_app(struct agent *a, const char *what, const struct app *app)
 	emit(a, j);
 }
 
+/* A program that is refused tries again and again: it is told of once in a while, with how often.
+ */
+#define REFUSED_NAMES 32
+#define REFUSED_NS    10000000000ull
+
+struct refused_name {
+	uint32_t app;
+	uint32_t times;
+	uint64_t told_ns;
+	uint64_t hash;
+};
+
+static uint64_t name_hash(const char *name)
+{
+	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
+
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * 0x100000001b3;
+	return h;
+}
+
+/* How often since the last time, 0: it is not to be told. */
+static unsigned refused_times(uint32_t app, const char *name)
+{
+	static struct refused_name seen[REFUSED_NAMES];
+	uint64_t hash = name_hash(name), now = time_mono_ns();
+	struct refused_name *r = &seen[(hash ^ app) % REFUSED_NAMES];
+	unsigned times;
+
+	if (r->app != app || r->hash != hash)
+		*r = (struct refused_name){.app = app, .hash = hash};
+	r->times++;
+	if (r->told_ns && now - r->told_ns < REFUSED_NS)
+		return 0;
+	times = r->times;
+	r->times = 0;
+	r->told_ns = now;
+	return times;
+}
+
+void events_name_refused(struct agent *a, const struct app *app, const char *name)
+{
+	unsigned times = watched(a) ? refused_times(app->id, name) : 0;
+	json_t *j;
+
+	if (!times)
+		return;
+	j = json_pack("{ss sf ss si}", "event", "name-refused", "time", wall_time(time_boot_ns()),
+		      "asked", name, "times", (int)times);
+	put_app(j, app);
+	emit(a, j);
+}
+
 void events_trigger(struct agent *a, const char *name, int pid, const char *ifname,
 		    const struct ax_capture *c)
 {

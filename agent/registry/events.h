@@ -38,6 +38,9 @@ void events_app(struct agent *a, const char *what, const struct app *app);
 void events_trigger(struct agent *a, const char *name, int pid, const char *ifname,
 		    const struct ax_capture *c);
 
+/* A name of the DNS that rules do not let the app ask for; not more often than each 10 s. */
+void events_name_refused(struct agent *a, const struct app *app, const char *name);
+
 /* ended: connections that the deadline has ended, -1: nothing is said of that. */
 void events_drain(struct agent *a, const struct service *s, const char *backend, const char *state,
 		  int ended);

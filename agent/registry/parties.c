@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the programs are told of who may talk to whom. */
 #include "registry/parties.h"
+#include "allot/learnt.h"
 #include "allot/policy.h"
 #include "base/work.h"
 #include "datapath/datapath.h"
@@ -9,6 +10,7 @@
 #include "registry/app_table.h"
 #include "registry/declared.h"
 #include "registry/instance_ctl.h"
+#include "registry/names_outside.h"
 #include "registry/state.h"
 #include "registry/vips.h"
 
@@ -136,8 +138,27 @@ static int tell_parties(struct agent *a, unsigned set)
 	return r;
 }
 
+struct learnt_to {
+	struct agent *a;
+	unsigned set;
+};
+
+/* (The map may be full of what an older agent made it for.) */
+static int tell_learnt(void *arg, const struct ax_addr *addr)
+{
+	struct learnt_to *to = arg;
+	struct ax_party_rules rules;
+	int r;
+
+	if (!policy_address_rules(&to->a->policy, addr, &rules))
+		return 0;
+	r = datapath_outside_add(to->a->dp, to->set, addr, 128, &rules);
+	return r == -ENOSPC ? 0 : r;
+}
+
 static int tell_tables(struct agent *a, unsigned set)
 {
+	struct learnt_to to = {a, set};
 	struct policy_tables *t = policy_compile(&a->policy);
 	const struct datapath_rules rules = {.set = t ? &t->set : NULL,
 					     .classes = t ? t->classes : NULL,
@@ -149,7 +170,7 @@ static int tell_tables(struct agent *a, unsigned set)
 		r = datapath_outside_add(a->dp, set, &t->outside[i].prefix.addr,
 					 t->outside[i].prefix.len, &t->outside[i].rules);
 	policy_tables_free(t);
-	return r;
+	return r || !a->policy.learnt ? r : learnt_each(a->policy.learnt, tell_learnt, &to);
 }
 
 /* What a rule of a set counted, with what it had counted in others. */
@@ -249,6 +270,7 @@ int parties_apply(struct agent *a, const struct config_rule *rules, size_t n, st
 	if (r)
 		return r;
 	work_offload(a->work, wait_for_programs, NULL); /* the last that counted by the old set */
+	datapath_leavers_forget(a->dp);
 	return carry_hits(a, was, next, false);
 }
 
@@ -260,6 +282,7 @@ int parties_adopt(struct agent *a)
 	struct ax_ctl was;
 	int r = policy_load(&a->policy, a->cgroup);
 
+	r = r ? r : names_outside_adopt(a);
 	r = r ? r : datapath_ctl_get(a->dp, &was);
 	if (r)
 		return r;

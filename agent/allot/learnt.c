@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "allot/learnt.h"
+#include "allot/policy.h"
+
+#define BUCKETS 1024
+
+struct place {
+	struct place *next; /* in its bucket */
+	struct learnt_entry e;
+	char name[];
+};
+
+struct learnt {
+	struct place *bucket[BUCKETS];
+	size_t n;
+	uint64_t next_ns; /* not later than the first that is over; 0: nobody knows */
+};
+
+struct learnt *learnt_new(void)
+{
+	return calloc(1, sizeof(struct learnt));
+}
+
+void learnt_free(struct learnt *l)
+{
+	for (size_t i = 0; l && i < BUCKETS; i++) {
+		while (l->bucket[i]) {
+			struct place *p = l->bucket[i];
+
+			l->bucket[i] = p->next;
+			free(p);
+		}
+	}
+	free(l);
+}
+
+size_t learnt_count(const struct learnt *l)
+{
+	return l->n;
+}
+
+static unsigned bucket_of(const struct ax_addr *a)
+{
+	uint32_t h = 0;
+
+	for (int i = 0; i < 4; i++)
+		h = (h ^ a->w[i]) * 0x9e3779b1; /* Fibonacci hashing */
+	return h >> 22;
+}
+
+static struct place *find(const struct learnt *l, const struct learnt_entry *e)
+{
+	struct place *p = l->bucket[bucket_of(&e->addr)];
+
+	while (p && (!addr_eq(&p->e.addr, &e->addr) || !streq(p->name, e->name)))
+		p = p->next;
+	return p;
+}
+
+/* Takes it out; ret->name is malloc'ed, NULL: out of memory. */
+static void take(struct learnt *l, struct place *p, struct learnt_entry *ret)
+{
+	struct place **at = &l->bucket[bucket_of(&p->e.addr)];
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	l->n--;
+	*ret = p->e;
+	ret->name = strdup(p->name);
+	free(p);
+}
+
+/* Room for one more of that app: its own that goes first, if it has as many as it may. */
+static int make_room(struct learnt *l, uint32_t app, struct learnt_entry *gone)
+{
+	struct place *first = NULL;
+	size_t own = 0;
+
+	for (size_t i = 0; i < BUCKETS; i++) {
+		for (struct place *p = l->bucket[i]; p; p = p->next) {
+			if (p->e.app != app)
+				continue;
+			own++;
+			if (!first || p->e.until_ns < first->e.until_ns)
+				first = p;
+		}
+	}
+	if (own < LEARNT_SHARE && l->n < AX_LEARNT_MAX)
+		return 0;
+	if (!first)
+		return -ENOSPC;
+	take(l, first, gone);
+	return 0;
+}
+
+int learnt_put(struct learnt *l, const struct learnt_entry *e, struct learnt_entry *gone)
+{
+	struct place *p = find(l, e);
+	size_t len = strlen(e->name) + 1;
+	int r;
+
+	*gone = (struct learnt_entry){.name = NULL};
+	if (p) {
+		if (e->until_ns > p->e.until_ns)
+			p->e.until_ns = e->until_ns;
+		return 0;
+	}
+	r = make_room(l, e->app, gone);
+	if (r)
+		return r;
+	p = malloc(sizeof(*p) + len);
+	if (!p)
+		return -ENOMEM;
+	memcpy(p->name, e->name, len);
+	p->e = *e;
+	p->e.name = p->name;
+	p->next = l->bucket[bucket_of(&e->addr)];
+	l->bucket[bucket_of(&e->addr)] = p;
+	l->n++;
+	if (l->n == 1 || (l->next_ns && e->until_ns < l->next_ns))
+		l->next_ns = e->until_ns;
+	return 1;
+}
+
+static struct place *first_of(const struct learnt *l)
+{
+	struct place *first = NULL;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct place *p = l->bucket[i]; p; p = p->next)
+			if (!first || p->e.until_ns < first->e.until_ns)
+				first = p;
+	return first;
+}
+
+bool learnt_take_old(struct learnt *l, uint64_t now_ns, struct learnt_entry *ret)
+{
+	struct place *p = l->next_ns > now_ns ? NULL : first_of(l);
+
+	if (!p)
+		return false;
+	l->next_ns = p->e.until_ns;
+	if (p->e.until_ns > now_ns)
+		return false;
+	take(l, p, ret);
+	l->next_ns = 0;
+	return true;
+}
+
+uint64_t learnt_next_ns(const struct learnt *l)
+{
+	const struct place *first;
+
+	if (l->next_ns || !l->n)
+		return l->n ? l->next_ns : 0;
+	first = first_of(l);
+	return first ? first->e.until_ns : 0;
+}
+
+int learnt_names(const struct learnt *l, const struct ax_addr *addr, struct strv *ret)
+{
+	*ret = (struct strv){0};
+	for (struct place *p = l->bucket[bucket_of(addr)]; p; p = p->next) {
+		char **more;
+
+		if (!addr_eq(&p->e.addr, addr))
+			continue;
+		more = reallocarray(ret->v, ret->n + 1, sizeof(*more));
+		if (!more) {
+			free(ret->v);
+			*ret = (struct strv){0};
+			return -ENOMEM;
+		}
+		ret->v = more;
+		ret->v[ret->n++] = p->name;
+	}
+	return 0;
+}
+
+int learnt_each(const struct learnt *l, int (*f)(void *arg, const struct ax_addr *addr), void *arg)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < BUCKETS && !r; i++) {
+		for (struct place *p = l->bucket[i]; p && !r; p = p->next) {
+			const struct place *x = l->bucket[i];
+
+			while (!addr_eq(&x->e.addr, &p->e.addr))
+				x = x->next;
+			if (x == p) /* the first of its address */
+				r = f(arg, &p->e.addr);
+		}
+	}
+	return r;
+}

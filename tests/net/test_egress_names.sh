@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# timeout: 240
+# Where apps may go outside by names of the DNS: learnt from the answers that they get, for as long as
+# they hold; nobody else's names are asked for; what names cannot do; agents that are killed.
+. "$(dirname "$0")/lib.sh"
+need nft python3 dig
+
+bg /dev/null unshare -n sleep 600
+OUTSIDE=$BG
+wait_for "[ \"\$(readlink /proc/$OUTSIDE/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ] &&
+	grep -q sleep /proc/$OUTSIDE/comm"
+outside() {
+	nsenter -t "$OUTSIDE" -n "$@"
+}
+ip link add wan0 type veth peer name wan1 netns /proc/$OUTSIDE/ns/net
+ip addr add 198.51.100.1/24 dev wan0
+ip addr add 2001:db8:1::1/64 dev wan0 nodad
+ip link set wan0 up
+outside ip link set lo up
+for i in 2 3 4 5 6; do
+	outside ip addr add 198.51.100.$i/24 dev wan1
+	outside ip addr add 2001:db8:1::$i/64 dev wan1 nodad
+done
+outside ip link set wan1 up
+bg "$T/echo" nsenter -t "$OUTSIDE" -n "$PYTHON" -c '
+import socket, threading
+def serve(c):
+    while True:
+        data = c.recv(100)
+        if not data:
+            return
+        c.sendall(data)
+s = socket.create_server(("::", 443), family=socket.AF_INET6, dualstack_ipv6=True, backlog=64)
+print("listening", flush=True)
+while True:
+    threading.Thread(target=serve, args=(s.accept()[0],), daemon=True).start()'
+bg "$T/names.out" "$PYTHON" "$SRC/names.py" 127.0.0.53 5300 "$T/names.log" 1 \
+	www.good.test=198.51.100.2 www.good.test=2001:db8:1::2 \
+	deep.er.good.test=198.51.100.3 good.test=198.51.100.4 \
+	alias.good.test=edge.cdn.test edge.cdn.test=198.51.100.5 \
+	evil.test=198.51.100.4 dot.good.test.evil.test=198.51.100.4 \
+	loop.good.test=127.0.0.1 loop.good.test=::1 host.good.test=198.51.100.1 \
+	late.good.test=late.cdn.test late.cdn.test=198.51.100.6 link.good.test=169.254.169.254
+wait_for "grep -q ready $T/names.out && grep -q listening $T/echo"
+
+agent_start - <<EOF
+agent:
+  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
+  dns: {upstreams: ["127.0.0.53:5300"], keep: 60m}
+policy:
+  rules:
+    - allow: {from: {app: ruled}, to: ["*.good.test"], port: 443, name: by-name}
+    - deny: {from: {app: fenced}, to: evil.test, name: no-evil}
+  egress:
+    - {from: {tier: back}, to: ["www.good.test:443"], name: back}
+EOF
+
+# to_name OPTIONS... -- NAME PORT [FAMILY]
+to_name() {
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	in_app "${options[@]}" -- "$PYTHON" "$SRC/to_name.py" "$@" 2>&1
+}
+hits() {
+	ax get policy -o json |
+		jq -r --arg t "$1" '[.[] | select(.text == $t or .name == $t) | .hits] | add'
+}
+
+for mode in private host; do
+	listed=(--net "$mode" --name "n-$mode" --egress="*.good.test:443/tcp,[2001:db8:9::/48]:443")
+	is "$mode: a name of the list" "$(to_name "${listed[@]}" -- www.good.test 443)" \
+		"connected 198.51.100.2"
+	is "$mode: IPv6" "$(to_name "${listed[@]}" -- www.good.test 443 6)" "connected 2001:db8:1::2"
+	is "$mode: in other letters, with a dot" "$(to_name "${listed[@]}" -- WWW.Good.TEST. 443)" \
+		"connected 198.51.100.2"
+	is "$mode: a star is for names of any depth" "$(to_name "${listed[@]}" -- deep.er.good.test 443)" \
+		"connected 198.51.100.3"
+	is "$mode: by a CNAME to a name that the list does not have" \
+		"$(to_name "${listed[@]}" -- alias.good.test 443)" "connected 198.51.100.5"
+	is "$mode: that one's own name is not asked for" \
+		"$(to_name "${listed[@]}" -- edge.cdn.test 443)" "no name"
+	is "$mode: another port" "$(to_name "${listed[@]}" -- www.good.test 80)" EACCES
+	for name in good.test evil.test dot.good.test.evil.test xgood.test; do
+		is "$mode: a name that the list does not have: $name" \
+			"$(to_name "${listed[@]}" -- $name 443)" "no name"
+	done
+	is "$mode: an address without its name" "$(to_name "${listed[@]}" -- 198.51.100.4 443)" EACCES
+	is "$mode: the host by a name" "$(to_name "${listed[@]}" -- host.good.test 443)" EACCES
+	is "$mode: link-local by a name" "$(to_name "${listed[@]}" -- link.good.test 443)" EACCES
+	is "$mode: loopback is the app's own, or the host's, as ever" \
+		"$(to_name "${listed[@]}" -- loop.good.test 444)" ECONNREFUSED
+	is "$mode: what one has learnt is no other's" "$(to_name --net $mode --egress=www.bad.test -- \
+		198.51.100.2 443)" EACCES
+	is "$mode: by labels" "$(to_name --net $mode --labels tier=back -- www.good.test 443)" \
+		"connected 198.51.100.2"
+	is "$mode: by labels, another name" \
+		"$(to_name --net $mode --labels tier=back -- deep.er.good.test 443)" "no name"
+	is "$mode: by a rule" "$(to_name --net $mode --labels app=ruled -- deep.er.good.test 443)" \
+		"connected 198.51.100.3"
+	is "$mode: a name that a rule denies" \
+		"$(to_name --net $mode --labels app=fenced --egress -- evil.test 443)" "no name"
+	is "$mode: and others not" \
+		"$(to_name --net $mode --labels app=fenced --egress -- good.test 443)" \
+		"connected 198.51.100.4"
+	is "$mode: all names, and no address without one" \
+		"$(to_name --net $mode --egress='*' -- good.test 443) $(to_name --net $mode --egress='*' \
+			-- 2001:db8:1::5 443 6)" "connected 198.51.100.4 EACCES"
+	audited=(--net "$mode" --name audited --egress-audit --egress="www.good.test")
+	is "$mode: an audit lets all names be" "$(to_name "${audited[@]}" -- evil.test 443)" \
+		"connected 198.51.100.4"
+done
+like "connections by name are counted" "$(hits by-name)" "^[2-9]"
+like "what an audit would have refused, too" "$(hits "egress of audited -> outside")" "^[1-9]"
+unlike "no name was asked for that no list has" "$(cat "$T/names.log")" "edge.cdn|dot.good|xgood"
+
+# a refused name is an event
+bg "$T/events" "$AX" --instance "$INST" events -o json
+wait_for "ax run --name poked -- true; grep -q poked $T/events"
+to_name --name asks --egress=www.good.test -- evil.test 443 >/dev/null
+wait_for "grep -q name-refused $T/events"
+is "a name that is refused is an event" \
+	"$(grep name-refused "$T/events" | jq -r '"\(.app) \(.asked)"' | sort -u)" "asks evil.test"
+end "$BG"
+
+# the agent is killed: what was learnt stays
+run_app --name kept --egress="*.good.test:443" -- sleep 300
+launched kept
+in_kept() {
+	ax exec kept "$PYTHON" "$SRC/to_name.py" "$@" 2>&1
+}
+is "learnt by one agent" "$(in_kept www.good.test 443)" "connected 198.51.100.2"
+agent_kill9
+sed -i 's/keep: 60m/keep: 1s/' "$T/$INST.yaml"
+agent_again
+is "it holds with the next" "$(in_kept 198.51.100.2 443)" "connected 198.51.100.2"
+is "a name that it has not learnt" "$(in_kept 198.51.100.4 443)" EACCES
+ok "another list of rules" ax config apply <(sed 's/name: by-name/name: by-names/' "$T/$INST.yaml")
+is "leaves what was learnt" "$(in_kept 198.51.100.2 443)" "connected 198.51.100.2"
+
+# time: what stands stays
+mkfifo "$T/orders"
+run_app --name holds --egress="late.good.test:443" -- \
+	"$PYTHON" "$SRC/to_name.py" late.good.test 443 4 hold "$T/orders"
+HELD=$OUT
+wait_for "grep -q connected $HELD"
+launched holds
+wait_for "[ \"\$(ax exec holds $PYTHON $SRC/to_name.py 198.51.100.6 443 2>&1)\" = EACCES ]"
+is "when its time is over, an address is no name's any more" \
+	"$(ax exec holds "$PYTHON" "$SRC/to_name.py" 198.51.100.6 443 2>&1)" EACCES
+echo still >"$T/orders"
+wait_for "grep -q '^got' $HELD"
+is "but connections that stand stay" "$(sed -n 2p "$HELD")" "got still"
+is "and it may be asked for again" \
+	"$(ax exec holds "$PYTHON" "$SRC/to_name.py" late.good.test 443 2>&1)" "connected 198.51.100.6"
+stop_apps
+leftovers
+end "$OUTSIDE"
+wait_for "! ip link show wan0"
+done_testing
