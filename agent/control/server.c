@@ -22,6 +22,7 @@
 #define GROUP_LINE_MAX (1u << 20)
 #define PARSE_AT_ONCE  (64u << 10) /* a longer request is read by a thread */
 #define MEMORY_MAX     REPLY_MAX  /* root's clients, and as much the group's: 100,000 connections */
+#define FLUSH_AT_ONCE  (1u << 20) /* a client that reads as fast as we write gets the rest later */
 #define EVENTS_MAX     (4u << 20) /* queued events for one reader; more are lost, and counted */
 
 unsigned client_uid(const struct client *c)
@@ -270,7 +271,9 @@ static ssize_t send_chunk(int sock, struct chunk *k)
 /* Returns false when the client is lost. */
 static bool client_flush(struct client *c)
 {
-	while (c->out) {
+	size_t sent = 0;
+
+	while (c->out && sent < FLUSH_AT_ONCE) {
 		struct chunk *k = c->out;
 		ssize_t n = send_chunk(c->item.fd, k);
 
@@ -282,6 +285,7 @@ static bool client_flush(struct client *c)
 			return false;
 		k->off += (size_t)n;
 		c->out_len -= (size_t)n;
+		sent += (size_t)n;
 		if (k->off < k->data.len)
 			continue;
 		c->out = k->next;

@@ -8,22 +8,23 @@ need jq
 SERVICES=32000
 agent_start
 DNS=$(ax status -o json | jq -r .dns.address)
+AGENT=$(ax status -o json | jq .pid)
 
 # meanwhile NAME COMMAND...: what requests and lookups waited at most, beside the command.
 meanwhile() {
 	local name=$1 before=${EPOCHREALTIME/./} out worst
 	shift
 	rm -f "$T/over" "$T/waits"
-	bg "$T/waits" "$PYTHON" "$SRC/stall.py" "/run/ax/$INST/control.sock" "$DNS" nobody.ax.internal "$T/over"
+	bg "$T/waits" "$PYTHON" "$SRC/stall.py" "/run/ax/$INST/control.sock" "$DNS" nobody.ax.internal "$T/over" "$AGENT"
 	wait_for "grep -q asks $T/waits"
 	ok "$name" "$@"
 	diag "$(((${EPOCHREALTIME/./} - before) / 1000)) ms"
 	touch "$T/over"
 	wait "$BG"
 	diag "$(cat "$T/waits")"
-	worst=$(awk '$3 == "ms" && $2 > most { most = $2 } END { print most }' "$T/waits")
-	# 50 ms are meant; other tests are on these CPUs, too
-	ok "nobody waited for it ($name)" test "$worst" -lt 500
+	# other tests are on these CPUs, too: what they take is not the agent's
+	worst=$(awk '/by the agent/ && $7 > most { most = $7 } END { print most + 0 }' "$T/waits")
+	ok "nobody waited for it ($name)" test "$worst" -le 50
 }
 
 {
@@ -64,7 +65,7 @@ meanwhile "an app is launched beside them" ax run -- true
 meanwhile "$PROBES probes go" ax config apply "$T/none.yaml"
 is "they are gone" "$(ax trace ls -o json | jq length)" 0
 
-# --- lists of interfaces: what 64 balancers sent to, other interfaces' lists may send to, too ---
+# --- lists of interfaces: what 256 balancers sent to, other interfaces' lists may send to, too ---
 
 ip link add xa0 type veth peer name xa1
 ip link add xb0 type veth peer name xb1
@@ -73,7 +74,7 @@ for link in xa0 xa1 xb0 xb1; do ip link set $link up; done
 lists() {
 	default_config
 	echo "xdp: {balancers: {"
-	for i in $(seq 64); do
+	for i in $(seq 256); do
 		echo "  b$i: {mode: nat, backends: [{address: 10.2.$((i / 250)).$((i % 250 + 1)), port: 80}]},"
 	done
 	echo "}, interfaces: {"
@@ -86,15 +87,47 @@ lists() {
 	done
 	echo "}}"
 }
-lists 64 64 >"$T/lists.yaml"
+lists 256 256 >"$T/lists.yaml"
 lists 1 1 | grep -v "^  b[2-9]\|^  b1[0-9]" >"$T/short.yaml"
 # (that packets which it sends from a veth may be lost is said, and of no matter here)
 of_xdp() {
 	ax config apply "$1" >"$T/said" 2>&1 || grep -q "has its list, but" "$T/said" || cat "$T/said"
 	[ "$(ax get interfaces -o json | jq -c 'map(.rules)')" = "[$2,$2]" ]
 }
-meanwhile "lists with 64 balancers come" of_xdp "$T/lists.yaml" 64
+meanwhile "lists with 256 balancers come" of_xdp "$T/lists.yaml" 256
 meanwhile "and go" of_xdp "$T/short.yaml" 1
+
+# --- large sets, and a service with many backends on balancers ---
+
+sets() {
+	default_config
+	echo "xdp: {sets: {big: {file: $1}}, interfaces: {"
+	echo "  xa0: {rules: [{src: '@big', action: drop}]}}}"
+}
+awk 'BEGIN { srand(7); for (i = 0; i < 500000; i++) {
+	print int(rand() * 220) + 1 "." int(rand() * 256) "." int(rand() * 256) "." int(rand() * 256)
+	printf "2001:db9:%x:%x::%x\n", rand() * 65535, rand() * 65535, i % 65536 } }' >"$T/elements"
+sed '1d' "$T/elements" >"$T/fewer"
+sets "$T/elements" >"$T/set.yaml"
+sets "$T/fewer" >"$T/smaller.yaml"
+meanwhile "a set of 1,000,000 comes" ax config apply "$T/set.yaml"
+meanwhile "loses an element" ax config apply "$T/smaller.yaml"
+meanwhile "and goes" ax config apply "$T/none.yaml"
+backends() {
+	default_config
+	echo "services:"
+	awk -v n="$1" 'BEGIN { print "  many: {ip: 10.9.200.1, ports: [80], backends: ["
+		for (i = 0; i < n; i++) printf "    {address: 10.10.%d.%d},\n", i / 250, i % 250 + 1; print "  ]}" }'
+	echo "xdp: {balancers: {many: {mode: nat, service: many}}, interfaces: {"
+	for i in xa0 xb0; do
+		echo "  $i: {rules: [{dst: 10.9.200.1, proto: tcp, dport: 80, action: balance many}]},"
+	done
+	echo "}}"
+}
+backends 4000 >"$T/4000.yaml"
+backends 1 >"$T/1.yaml"
+meanwhile "a service of 4,000 comes to balancers" of_xdp "$T/4000.yaml" 1
+meanwhile "and loses most" of_xdp "$T/1.yaml" 1
 ax config apply "$T/none.yaml" >/dev/null
 ip link del xa0
 ip link del xb0

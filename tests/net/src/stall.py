@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How long others wait: stall.py SOCKET DNS_ADDRESS NAME UNTIL
+"""How long others wait: stall.py SOCKET DNS_ADDRESS NAME UNTIL PID
 
 Asks the agent's socket and its DNS server in turn, until the file UNTIL exists; prints the longest
-wait of each in milliseconds, and how often they were asked."""
+wait of each in milliseconds, how long it was without what the agent (PID) and this program waited
+for a processor that others had, and how often they were asked."""
 import os, socket, struct, sys, time
 
-path, dns, name, until = sys.argv[1:]
+path, dns, name, until, pid = sys.argv[1:]
 agent = socket.socket(socket.AF_UNIX)
 agent.connect(path)
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -26,15 +27,26 @@ def lookup():
     udp.recv(4096)
 
 
+def queued():
+    """Seconds that the agent's loop and we could have run, but did not."""
+    ns = 0
+    for task in f"/proc/{pid}/task/{pid}", "/proc/self":
+        with open(task + "/schedstat") as f:
+            ns += int(f.read().split()[1])
+    return ns / 1e9
+
+
 waits = {request: [], lookup: []}
 print("asks", flush=True)
 while not os.path.exists(until):
     for ask, seen in waits.items():
-        before = time.monotonic()
+        others, before = queued(), time.monotonic()
         ask()
-        seen.append(time.monotonic() - before)
+        waited = time.monotonic() - before
+        seen.append((max(waited - (queued() - others), 0), waited))
     time.sleep(0.001)
 for ask, seen in waits.items():
-    seen.sort()
-    late = sum(1 for s in seen if s > 0.05)
-    print(f"{ask.__name__} {max(seen) * 1000:.0f} ms of {len(seen)}, {late} above 50 ms")
+    held = max(s[0] for s in seen)
+    late = sum(1 for s in seen if s[1] > 0.05)
+    print(f"{ask.__name__} {max(s[1] for s in seen) * 1000:.0f} ms, by the agent {held * 1000:.0f} ms, "
+          f"of {len(seen)}, {late} above 50 ms")
