@@ -55,6 +55,8 @@ enum ax_splice_conn_flag {
 	AX_SPLICE_OTHER = 1 << 3,  /* MPTCP, TCP_REPAIR, or the kernel's or somebody else's: cannot
 				      join */
 	AX_SPLICE_PARTED = 1 << 4, /* a member that is told to send by TCP */
+	AX_SPLICE_STUCK = 1 << 5,  /* a member that waits for room although it has nothing queued:
+				      when memory was short, nobody wakes it but the agent */
 };
 
 /* One end of an established connection, written by ax_splice_conns. */
@@ -97,7 +99,8 @@ struct ax_splice_ctl {
 	__u32 redirect; /* 0: members pass everything on to TCP */
 	/* 1: the agent was told, and will look: */
 	__u32 told_new;	   /* a connection is worth a look */
-	__u32 told_unread; /* a reader may sleep before what it has not read */
+	__u32 told_unread; /* a reader may sleep before what it has not read, or a
+			    * writer before room */
 	__u32 pad;
 	/* Whoever wakes readers, see sockops/sk_msg.bpf.c: when he is gone, members pass everything
 	 * on. The kernel's address of his task, and when that was started. */
@@ -142,7 +145,8 @@ enum ax_splice_count {
 	AX_SPLICE_GONE,	     /* the other end is no member (any more) */
 	AX_SPLICE_UNREAD,    /* the other end has not read all that went by TCP */
 	AX_SPLICE_NO_ROOM,   /* the other end's receive buffer */
-	AX_SPLICE_MEMORY,    /* TCP is short of memory on this machine: redirecting would fail */
+	AX_SPLICE_MEMORY,    /* TCP is short of memory on this machine, or the other end's control
+				group is: redirecting would fail */
 	AX_SPLICE_BLOCKING,  /* O_NONBLOCK is off at the other end */
 	AX_SPLICE_LOWAT,     /* SO_RCVLOWAT there */
 	AX_SPLICE_PEEK_OFF,  /* SO_PEEK_OFF there */

@@ -64,6 +64,7 @@ struct tcp_sock {
 	__u32 data_segs_in;
 	__u32 data_segs_out;
 	__u32 srtt_us;
+	__u32 notsent_lowat;
 	__u8 nonagle : 4; /* TCP_NAGLE_* */
 	__u8 recvmsg_inq : 1;
 	__u8 repair : 1;

@@ -30,6 +30,9 @@
 #define O_NONBLOCK     04000
 #define TCP_NAGLE_CORK 2
 #define MESSAGE_COST   1024 /* the kernel's struct sk_msg, as it is allocated */
+#define PAGE	       4096u
+#define PAGES_LEFT     32 /* of a control group's limit */
+#define GROUPS_MAX     8
 
 const volatile bool gate = false;
 
@@ -53,10 +56,32 @@ struct other {
 	int peek_off;
 	bool inq;
 	bool repair;
+	bool poor; /* the control group that pays for what it holds has little left */
 };
 
+/* A group and those above it may each have a limit. Others take of it meanwhile, by the piece. */
+static __always_inline bool is_near_limit(const struct page_counter *at, __u32 pages)
+{
+	for (int i = 0; i < GROUPS_MAX && at; i++) {
+		if ((unsigned long)at->usage.counter + pages > at->max)
+			return true;
+		at = at->parent;
+	}
+	return false;
+}
+
+/* Sockets count with all else there, or by themselves (the first version of control groups). */
+static __always_inline bool is_poor(const struct mem_cgroup *group, __u32 size)
+{
+	__u32 pages = size / PAGE + PAGES_LEFT;
+
+	if (bpf_core_field_exists(group->tcpmem) && group->tcpmem_active)
+		return is_near_limit(&group->tcpmem, pages);
+	return is_near_limit(&group->memory, pages);
+}
+
 /* An address that nothing is at reads as 0: then the cookie is wrong. */
-static __always_inline void look(struct other *o, const struct tcp_sock *tp)
+static __always_inline void look(struct other *o, const struct tcp_sock *tp, __u32 size)
 {
 	const struct sock_common *skc = (const void *)tp;
 	const struct sock *sk = (const void *)tp;
@@ -74,6 +99,8 @@ static __always_inline void look(struct other *o, const struct tcp_sock *tp)
 	o->copied_seq = tp->copied_seq;
 	o->inq = BPF_CORE_READ_BITFIELD(tp, recvmsg_inq);
 	o->repair = BPF_CORE_READ_BITFIELD(tp, repair);
+	if (bpf_core_field_exists(sk->sk_memcg) && sk->sk_memcg)
+		o->poor = is_poor(sk->sk_memcg, size);
 }
 
 static __always_inline void look_by_calls(struct other *o, const struct tcp_sock *tp)
@@ -264,8 +291,10 @@ static __always_inline __u32 obstacle(struct sk_msg_md *msg, struct bpf_sock *sk
 	if (!tp || !is_layout_known(tp))
 		return AX_SPLICE_UNKNOWN;
 	if (bpf_rdonly_cast)
-		look(&o, bpf_rdonly_cast((void *)end->peer_sk,
-					 bpf_core_type_id_kernel(struct tcp_sock)));
+		look(&o,
+		     bpf_rdonly_cast((void *)end->peer_sk,
+				     bpf_core_type_id_kernel(struct tcp_sock)),
+		     msg->size);
 	else
 		look_by_calls(&o, (void *)end->peer_sk);
 	if (!o.held)
@@ -273,7 +302,7 @@ static __always_inline __u32 obstacle(struct sk_msg_md *msg, struct bpf_sock *sk
 	why = other_obstacle(end, &o, tp->write_seq, msg->size);
 	*behind = why != AX_SPLICE_UNREAD && is_behind(&o);
 	why = why ? why : own_obstacle(tp);
-	why = why ? why : is_memory_short(tp) ? AX_SPLICE_MEMORY : 0;
+	why = why ? why : o.poor || is_memory_short(tp) ? AX_SPLICE_MEMORY : 0;
 	if (!*behind) {
 		why = why ? why : switched_off(c, end);
 		why = why ? why : other_option(&o);
@@ -334,7 +363,7 @@ int ax_splice_msg(struct sk_msg_md *msg)
 		end->passed_bytes += size;
 		splice_counted(AX_SPLICE_PASSED, size);
 		splice_counted(why, size);
-		if (behind)
+		if (behind || why == AX_SPLICE_MEMORY)
 			splice_tell(AX_SPLICE_TOLD_UNREAD);
 	} else {
 		end->since_empty++;

@@ -13,6 +13,10 @@
 #define SOL_SOCKET  1
 #define SO_RCVLOWAT 18
 
+#define SOL_TCP		  6
+#define TCP_NOTSENT_LOWAT 25
+#define SOCK_NOSPACE	  2 /* of socket flags: somebody waits for room */
+
 /* Of somebody else: sockets of a user of the kernel's own, and those in other maps than ours. */
 static __always_inline bool is_taken(const struct tcp_sock *tp, bool member)
 {
@@ -94,6 +98,22 @@ static __always_inline void wake_reader(struct tcp_sock *tp)
 		bpf_setsockopt(tp, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat));
 }
 
+/* One who could send nothing because memory was short waits for an edge that nobody makes:
+ * tcp_bpf_sendmsg() leaves that to what is queued, and nothing is. */
+static __always_inline bool is_stuck(const struct tcp_sock *tp)
+{
+	return ((const struct sock *)tp)->sk_socket->flags & (1UL << SOCK_NOSPACE) &&
+	       tp->write_seq == tp->snd_una;
+}
+
+/* Setting what is set has a look at the room, and wakes who waits for it. */
+static __always_inline void wake_writer(struct tcp_sock *tp)
+{
+	int lowat = (int)tp->notsent_lowat;
+
+	bpf_setsockopt(tp, SOL_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
+}
+
 SEC("iter/tcp")
 int ax_splice_conns(struct bpf_iter__tcp *ctx)
 {
@@ -119,8 +139,13 @@ int ax_splice_conns(struct bpf_iter__tcp *ctx)
 	if (a)
 		conn.asked = a->peer;
 	describe(&conn, tp, end);
-	if (end && end->member)
+	if (end && end->member) {
 		wake_reader(tp);
+		if (is_stuck(tp)) {
+			conn.flags |= AX_SPLICE_STUCK;
+			wake_writer(tp);
+		}
+	}
 	bpf_seq_write(ctx->meta->seq, &conn, sizeof(conn));
 	return 0;
 }

@@ -12,7 +12,22 @@ struct file {
 };
 
 struct socket {
+	unsigned long flags;
 	struct file *file;
+};
+
+struct page_counter {
+	struct {
+		long counter;
+	} usage;
+	unsigned long max;
+	struct page_counter *parent;
+};
+
+struct mem_cgroup {
+	struct page_counter memory;
+	struct page_counter tcpmem; /* only with the first version of control groups */
+	bool tcpmem_active;
 };
 
 struct sock {
@@ -28,6 +43,7 @@ struct sock {
 	__u32 sk_tsflags; /* 16 bits before Linux 6.6 */
 	unsigned long sk_max_pacing_rate;
 	void *sk_user_data;
+	struct mem_cgroup *sk_memcg; /* only with CONFIG_MEMCG */
 };
 
 struct bpf_iter__sockmap {

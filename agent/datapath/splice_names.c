@@ -15,7 +15,9 @@ static const struct {
 	[AX_SPLICE_GONE] = {"gone", "the other end is not spliced"},
 	[AX_SPLICE_UNREAD] = {"unread", "the other end had not read what came by TCP"},
 	[AX_SPLICE_NO_ROOM] = {"no-room", "the other end's receive buffer was full"},
-	[AX_SPLICE_MEMORY] = {"memory", "TCP was short of memory on this machine"},
+	[AX_SPLICE_MEMORY] =
+		{"memory",
+		 "TCP was short of memory on this machine, or the other end's control group was"},
 	[AX_SPLICE_BLOCKING] = {"blocking", "the other end's socket is not O_NONBLOCK"},
 	[AX_SPLICE_LOWAT] = {"lowat", "the other end has set SO_RCVLOWAT"},
 	[AX_SPLICE_PEEK_OFF] = {"peek-off", "the other end has set SO_PEEK_OFF"},

@@ -431,7 +431,8 @@ static void look_at(struct looking *l, const struct pair *p)
 	if (!d)
 		return;
 	if ((p->client->flags & p->server->flags & AX_SPLICE_MEMBER) &&
-	    (is_unread(p->client) || is_unread(p->server)))
+	    (is_unread(p->client) || is_unread(p->server) ||
+	     (p->client->flags | p->server->flags) & AX_SPLICE_STUCK))
 		l->sp->unread = true;
 	if (pair_holds(p))
 		l->sp->holds = true;

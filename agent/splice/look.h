@@ -40,7 +40,7 @@ struct splicing {
 	uint64_t counting_ns;
 	bool uncounted; /* they cannot be: said once */
 	uint64_t full;	/* sockets that found too many of their app's */
-	bool unread;	/* a member had not read all that went by TCP */
+	bool unread;	/* a member had not read all that went by TCP, or was stuck */
 	bool holds;	/* or what was handed on */
 	bool leaving;	/* nobody wants any more: the programs are closed when nothing is held */
 	bool looking;	/* a work is under way */

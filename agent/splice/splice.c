@@ -17,9 +17,11 @@
 #define PAUSE_FIRST_MS 300
 #define PAUSE_CHURN_MS 1200
 #define PAUSE_LAST_MS  5000
-/* For readers to be woken: the first time, and at most while they go on telling. */
+/* For readers and writers to be woken: the first time, at most while they go on telling, and at
+ * most while they just are. */
 #define WAKE_FIRST_MS 20
 #define WAKE_LAST_MS  320
+#define WAKE_QUIET_MS 1000
 
 /* --- the timer --- */
 
@@ -312,7 +314,7 @@ static void look_again(struct splicing *sp, unsigned told)
 		look_within(sp, STREAMS_COUNT_MS);
 	if (sp->unread) {
 		sp->wake_ms = doubled(sp->wake_ms, WAKE_FIRST_MS,
-				      told & AX_SPLICE_TOLD_UNREAD ? WAKE_LAST_MS : PAUSE_LAST_MS);
+				      told & AX_SPLICE_TOLD_UNREAD ? WAKE_LAST_MS : WAKE_QUIET_MS);
 		look_within(sp, sp->wake_ms);
 	} else if (!(told & AX_SPLICE_TOLD_UNREAD)) {
 		sp->wake_ms = 0;
