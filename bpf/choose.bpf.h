@@ -131,7 +131,7 @@ static __always_inline __u32 choose_maglev(struct choice *c, struct ax_service *
  * cost that does not grow.
  */
 #define LEAST_ALL  64 /* bits of choice.tried */
-#define LEAST_SOME 16
+#define LEAST_SOME 8
 
 /*
  * What changes from one look to the next is in *c, which is memory of unknown contents to the
@@ -142,6 +142,13 @@ struct look {
 	struct choice *c;
 	struct ax_service *svc;
 };
+
+/* Whether the first that has no connection at all is as good as any: many are looked at from a
+ * random place on, and without a ring all weigh the same. */
+static __always_inline bool is_by_chance(const struct ax_service *svc)
+{
+	return svc->backends > LEAST_ALL && !svc->ring;
+}
 
 /* Fewer connections for its weight than the best so far, or drawn by lot, by weight, of equals. */
 static long least_look(__u32 i, struct look *l)
@@ -170,7 +177,7 @@ static long least_look(__u32 i, struct look *l)
 	c->best = i;
 	c->open = open;
 	c->weight = weight;
-	return 0;
+	return !open && is_by_chance(l->svc);
 }
 
 static __always_inline __u32 choose_least_connections(struct choice *c, struct ax_service *svc)
