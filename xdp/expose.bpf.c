@@ -14,6 +14,7 @@
 
 #include "choose.bpf.h"
 #include "count.bpf.h"
+#include "expose_icmp.bpf.h"
 #include "exposed.bpf.h"
 #include "flows.bpf.h"
 #include "host_socket.bpf.h"
@@ -303,6 +304,26 @@ static __always_inline int to_app(struct __sk_buff *skb, const struct packet *p,
 	return deliver(skb, p, v);
 }
 
+/* An error about what an app has sent: to the app. */
+static __noinline int to_sender(struct __sk_buff *skb, const struct packet *p)
+{
+	struct quote q = {};
+	const struct ax_vip *vip;
+	__u32 way;
+
+	if (skb->ifindex == LO_IFINDEX || !quote_read(skb, p, &q))
+		return NOT_OURS;
+	vip = bpf_map_lookup_elem(&vips, &q.to.addr);
+	way = way_to(vip, q.flow.peer.proto);
+	if (!way)
+		return NOT_OURS;
+	if (quote_write(skb, p, &q)) {
+		count(AX_COUNT_ERROR);
+		return TC_ACT_SHOT;
+	}
+	return way == THIS_HOST ? NOT_OURS : bpf_redirect_peer(way, 0);
+}
+
 SEC("tc")
 int ax_from_outside(struct __sk_buff *skb)
 {
@@ -317,7 +338,11 @@ int ax_from_outside(struct __sk_buff *skb)
 	if (!c || !(c->exposed & AX_EXPOSED_PACKETS) || skb->pkt_type != PACKET_HOST ||
 	    skb->vlan_present)
 		return NOT_OURS;
-	if (parse_skb(skb, &p) != PARSE_OK || !p.has_l4 || p.fragment)
+	if (parse_skb(skb, &p) != PARSE_OK)
+		return NOT_OURS;
+	if (is_icmp_error(&p))
+		return to_sender(skb, &p);
+	if (!p.has_l4 || p.fragment)
 		return NOT_OURS;
 	if (!port_is_exposed(p.dport_be, p.proto) || !client_of(skb, &p, c, &v))
 		return NOT_OURS;

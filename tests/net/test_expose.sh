@@ -203,6 +203,31 @@ stop_apps
 ok "it is exposed no more" ax config apply <(config)
 is "and the port free" "$("$BIN/tcp" bind 4 0.0.0.0 8090)" "bound 0.0.0.0:8090"
 
+# --- a narrow way: the router behind the bridge has one that is smaller than both ends know ---
+
+neighbour FAR
+on "$BRIDGED" sh -c "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	ip link add far mtu 1300 type veth peer name eth0 mtu 1500 netns $FAR
+	ip addr add 192.0.2.1/24 dev far; ip addr add 2001:db8:3::1/64 dev far nodad; ip link set far up"
+on "$FAR" sh -c "ip addr add 192.0.2.2/24 dev eth0; ip addr add 2001:db8:3::2/64 dev eth0 nodad
+	ip link set eth0 up; ip route add default via 192.0.2.1; ip -6 route add default via 2001:db8:3::1"
+ip route add 192.0.2.0/24 via 203.0.113.2
+ip -6 route add 2001:db8:3::/64 via 2001:db8:2::2
+head -c 300000 /dev/urandom >"$T/long"
+chmod 644 "$T/long"
+for mode in private host; do
+	serve 80 --net $mode --name long --ip 10.77.1.7,fd77::1:7 -p 8080:80 -- \
+		"$PYTHON" -m http.server --bind :: -d "$T" 80
+	for url in http://203.0.113.1:8080/long "http://[2001:db8:2::1]:8080/long"; do
+		is "$mode: what is too long for the way is said to the app, $url" \
+			"$(on "$FAR" curl -sS -g --max-time 9 "$url" | sha256sum)" "$(sha256sum <"$T/long")"
+	done
+	stop_apps
+done
+end "$FAR"
+ip route del 192.0.2.0/24
+ip -6 route del 2001:db8:3::/64
+
 # --- what is somebody else's ---
 
 # a connection that this host masquerades has got the number of an exposed port
