@@ -191,6 +191,14 @@ AX_MAP struct {
 } accepts SEC(".maps");
 
 AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_APPS);
+	__type(key, __u32);
+	__type(value, struct ax_source);
+} sources SEC(".maps");
+
+AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 64);

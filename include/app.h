@@ -9,6 +9,7 @@
 
 enum ax_app_flag {
 	AX_APP_HOST = 1 << 0,	/* shares the host's network namespace */
+	AX_APP_SOURCE = 1 << 2, /* map `sources` has by what address the outside sees it */
 	AX_APP_EGRESS = 1 << 1, /* may reach addresses that are not ax's, if no rule says no */
 };
 
@@ -25,6 +26,13 @@ struct ax_app {
 	__u32 party;   /* index in `parties` */
 };
 _Static_assert(sizeof(struct ax_app) == 84, "struct ax_app is a map value");
+
+/* Map `sources`: id of an app in host mode -> addresses of the host; all zero: the route's. */
+struct ax_source {
+	struct ax_addr v4;
+	struct ax_addr v6;
+};
+_Static_assert(sizeof(struct ax_source) == 32, "struct ax_source is a map value");
 
 enum ax_vip_kind {
 	AX_VIP_APP = 1,	     /* an app's own address */

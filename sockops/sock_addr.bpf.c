@@ -199,6 +199,23 @@ static __always_inline void bound_to(struct bpf_sock_addr *ctx, struct ax_addr *
 	}
 }
 
+/* By what the outside is to see an app in host mode; NULL: as the route has it. */
+static __noinline const struct ax_addr *way_out(const struct ax_app *app, const struct ax_addr *to)
+{
+	const struct ax_source *s;
+	const struct ax_addr *source;
+	__u32 id;
+
+	if (!app || !to || !(app->flags & AX_APP_SOURCE) || addr_is_loopback(to))
+		return NULL;
+	id = app->id;
+	s = bpf_map_lookup_elem(&sources, &id);
+	if (!s)
+		return NULL;
+	source = addr_is_v4(to) ? &s->v4 : &s->v6;
+	return addr_is_zero(source) ? NULL : source;
+}
+
 /* Returns 0 or a negative errno; rq->peer is where it goes. */
 static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
 {
@@ -217,9 +234,9 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 	if (to_twin(ctx, rq, app))
 		route = ROUTE_TRANSLATED;
 	r = remember_peer(ctx, &was, rq, app->id, route);
-	if (r || !(app->flags & AX_APP_HOST) || route == ROUTE_OUTSIDE)
+	if (r || !(app->flags & AX_APP_HOST))
 		return r;
-	vip = app_vip(app, &rq->peer.addr);
+	vip = route == ROUTE_OUTSIDE ? way_out(app, &rq->peer.addr) : app_vip(app, &rq->peer.addr);
 	if (vip)
 		bind_source(ctx, vip);
 	if (route == ROUTE_AGENT) {
@@ -342,7 +359,7 @@ static __always_inline const struct ax_addr *send_source(struct bpf_sock_addr *c
 	if (!app || !(app->flags & AX_APP_HOST) || !sk)
 		return NULL;
 	if (route == ROUTE_OUTSIDE)
-		return NULL;
+		return way_out(app, &rq->peer.addr);
 	return app_vip(app, &rq->peer.addr);
 }
 

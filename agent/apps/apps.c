@@ -244,6 +244,7 @@ void app_remove(struct agent *a, struct app *app)
 	service_leave(a, app);
 	if (app->cgroup_id)
 		datapath_app_del(a->dp, app->cgroup_id);
+	datapath_source_set(a->dp, app->id, &(struct ax_source){.v4 = {.w = {0}}});
 	if (app->spec.wait_ms)
 		needs_hold(a);
 	app_unwatch(a, app);

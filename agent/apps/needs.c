@@ -85,7 +85,7 @@ bool needs_way_out(const struct app *app)
 	return app->leaves || app->spec.egress.mode == EGRESS_ALL || app->spec.egress.to.n;
 }
 
-static size_t add_egress(const struct app *list, struct ax_addr *ret, size_t n)
+static size_t add_egress(const struct app *list, struct egress_addr *ret, size_t n)
 {
 	for (const struct app *app = list; app; app = app->next) {
 		/* host-mode apps too: a socket that was bound before it connects has the virtual IP
@@ -93,16 +93,16 @@ static size_t add_egress(const struct app *list, struct ax_addr *ret, size_t n)
 		if (!needs_way_out(app) || (app->spec.net == NET_PRIVATE && !app->ifindex))
 			continue;
 		if (!addr_is_zero(&app->vip4))
-			ret[n++] = app->vip4;
+			ret[n++] = (struct egress_addr){app->vip4, app->spec.egress.source4};
 		if (!addr_is_zero(&app->vip6))
-			ret[n++] = app->vip6;
+			ret[n++] = (struct egress_addr){app->vip6, app->spec.egress.source6};
 	}
 	return n;
 }
 
 int needs_egress(struct agent *a, struct error *e)
 {
-	autofree struct ax_addr *list = NULL;
+	autofree struct egress_addr *list = NULL;
 	size_t n = a->n_apps;
 
 	for (const struct app *app = a->lingering; app; app = app->next)

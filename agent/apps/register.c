@@ -291,6 +291,26 @@ static int prepare(struct agent *a, struct app *app, struct service **svc, struc
 	return r;
 }
 
+/* What is no address of this machine gets no answers. */
+static int check_source(struct agent *a, const struct app_spec *s, struct error *e)
+{
+	const struct ax_addr *given[] = {&s->egress.source4, &s->egress.source6};
+	char text[ADDR_STRLEN];
+
+	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
+		bool local = false;
+
+		if (addr_is_zero(given[i]))
+			continue;
+		if (nl_addr_is_local(a->nl, given[i], &local) || !local || vip_find(a, given[i]))
+			return error_set(e, -EADDRNOTAVAIL,
+					 "the outside cannot see %s as %s, which is no address of "
+					 "this machine's own",
+					 s->name, addr_format(given[i], text));
+	}
+	return 0;
+}
+
 int app_register(struct agent *a, struct app_spec *spec, const char *config_key, struct app **ret,
 		 struct error *e)
 {
@@ -305,6 +325,7 @@ int app_register(struct agent *a, struct app_spec *spec, const char *config_key,
 	app->since_boot = time_boot_s();
 	app->config_key = config_key ? strdup(config_key) : NULL;
 	r = prepare(a, app, &svc, e);
+	r = r ? r : check_source(a, &app->spec, e);
 	if (r) {
 		app_free(app);
 		return r;

@@ -257,10 +257,18 @@ void read_egress_to(struct reader *r, const struct node *n, void *to)
 		done(r, code);
 }
 
+static void read_egress_source(struct reader *r, const struct node *n, void *to)
+{
+	struct egress *e = to;
+
+	read_addresses(r, n, &e->source4, &e->source6);
+}
+
 void read_egress(struct reader *r, const struct node *n, void *to)
 {
 	static const struct key keys[] = {
 		{"to", read_egress_to, 0},
+		{"source", read_egress_source, 0},
 		{"audit", read_bool, offsetof(struct egress, audit)},
 	};
 	struct egress *e = to;

@@ -105,6 +105,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_UDP_CLIENTS] = "udp_clients",
 	[MAP_APP_SERVERS] = "app_servers",
 	[MAP_ACCEPTS] = "accepts",
+	[MAP_SOURCES] = "sources",
 	[MAP_LEARNT] = "learnt",
 	[MAP_LEAVERS] = "leavers",
 	[MAP_RESERVED] = "reserved",
@@ -337,7 +338,7 @@ static bool may_be_missing(int m)
 	       m == MAP_REPLIES || m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS ||
 	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD || m == MAP_EXPOSED ||
 	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS || m == MAP_ACCEPTS ||
-	       m == MAP_LEARNT || m == MAP_LEAVERS;
+	       m == MAP_LEARNT || m == MAP_SOURCES || m == MAP_LEAVERS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)

@@ -53,6 +53,8 @@ int datapath_program_fd(const struct datapath *dp, const char *name);
 int datapath_ctl_get(struct datapath *dp, struct ax_ctl *ret);
 int datapath_ctl_set(struct datapath *dp, const struct ax_ctl *c);
 int datapath_app_set(struct datapath *dp, uint64_t cgroup, const struct ax_app *a);
+/* By what addresses the outside sees an app in host mode; both zero: none was chosen. */
+int datapath_source_set(struct datapath *dp, uint32_t app, const struct ax_source *s);
 int datapath_app_del(struct datapath *dp, uint64_t cgroup);
 int datapath_netns_del(struct datapath *dp, uint64_t cookie);
 int datapath_netns_set(struct datapath *dp, uint64_t cookie, const struct ax_netns_app *a);

@@ -80,6 +80,13 @@ int datapath_app_set(struct datapath *dp, uint64_t cgroup, const struct ax_app *
 	return r ? r : map_change(dp, MAP_APPS, &cgroup, a, sizeof(*a));
 }
 
+int datapath_source_set(struct datapath *dp, uint32_t app, const struct ax_source *s)
+{
+	if (addr_is_zero(&s->v4) && addr_is_zero(&s->v6))
+		return map_del(dp, MAP_SOURCES, &app);
+	return map_set(dp, MAP_SOURCES, &app, s);
+}
+
 int datapath_app_del(struct datapath *dp, uint64_t cgroup)
 {
 	return map_del(dp, MAP_APPS, &cgroup);

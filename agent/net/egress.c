@@ -38,11 +38,13 @@ static void table_name(const struct instance *inst, char ret[TABLE_NAME_MAX])
 	snprintf(ret, TABLE_NAME_MAX, "ax_%s", inst->name);
 }
 
-static size_t table_size(size_t n_addrs)
+static size_t table_size(const struct egress_addr *addrs, size_t n)
 {
-	size_t chunks = n_addrs / ELEMENTS_MAX + 2;
+	size_t messages = n / ELEMENTS_MAX + 2;
 
-	return FIXED_SIZE + chunks * NFT_MESSAGE_SIZE + n_addrs * ELEMENT_SIZE;
+	for (size_t i = 0; i < n; i++)
+		messages += 2 * !addr_is_zero(&addrs[i].source);
+	return FIXED_SIZE + messages * NFT_MESSAGE_SIZE + n * ELEMENT_SIZE;
 }
 
 static struct nftnl_set *new_set(const struct nft_batch *b, bool v4)
@@ -73,8 +75,8 @@ static int add_set(struct nft_batch *b, bool v4)
 }
 
 /* One message of elements of a family, from addrs[*pos] on; leaves *pos where it stopped. */
-static int add_some_elements(struct nft_batch *b, bool v4, const struct ax_addr *addrs, size_t n,
-			     size_t *pos)
+static int add_some_elements(struct nft_batch *b, bool v4, const struct egress_addr *addrs,
+			     size_t n, size_t *pos)
 {
 	struct nftnl_set *s = new_set(b, v4);
 	unsigned count = 0;
@@ -82,7 +84,7 @@ static int add_some_elements(struct nft_batch *b, bool v4, const struct ax_addr 
 	if (!s)
 		return -ENOMEM;
 	for (; *pos < n && count < ELEMENTS_MAX; ++*pos) {
-		const struct ax_addr *a = &addrs[*pos];
+		const struct ax_addr *a = &addrs[*pos].addr;
 		struct nftnl_set_elem *e;
 
 		if (addr_is_v4(a) != v4)
@@ -106,7 +108,7 @@ static int add_some_elements(struct nft_batch *b, bool v4, const struct ax_addr 
 	return 0;
 }
 
-static int add_elements(struct nft_batch *b, bool v4, const struct ax_addr *addrs, size_t n)
+static int add_elements(struct nft_batch *b, bool v4, const struct egress_addr *addrs, size_t n)
 {
 	int r = 0;
 
@@ -115,7 +117,7 @@ static int add_elements(struct nft_batch *b, bool v4, const struct ax_addr *addr
 	return r;
 }
 
-static int match_source(struct nftnl_rule *rule, bool v4)
+static int load_source(struct nftnl_rule *rule, bool v4)
 {
 	struct nftnl_expr *e;
 
@@ -126,7 +128,14 @@ static int match_source(struct nftnl_rule *rule, bool v4)
 			   v4 ? offsetof(struct iphdr, saddr) : offsetof(struct ip6_hdr, ip6_src));
 	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, v4 ? 4 : 16);
 	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
-	if (nft_expr_add(rule, "lookup", &e))
+	return 0;
+}
+
+static int match_source(struct nftnl_rule *rule, bool v4)
+{
+	struct nftnl_expr *e;
+
+	if (load_source(rule, v4) || nft_expr_add(rule, "lookup", &e))
 		return -ENOMEM;
 	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
 	nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, v4 ? SET4 : SET6);
@@ -134,23 +143,77 @@ static int match_source(struct nftnl_rule *rule, bool v4)
 	return 0;
 }
 
-static int fill_rule(struct nftnl_rule *rule, bool v4, const void *arg)
+/* Not by lo: host-mode apps talk to each other there. Comparing only the prefix's bytes of the name
+ * is what nft's "ax-*" does. */
+static int match_way_out(struct nftnl_rule *rule, const struct instance *inst)
 {
-	const struct instance *inst = arg;
 	uint32_t lo = LOOPBACK_IFINDEX;
-	struct nftnl_expr *e;
 
-	/* Not by lo: host-mode apps talk to each other there. Comparing only the prefix's bytes of
-	 * the name is what nft's "ax-*" does. */
 	if (nft_match_meta(rule, NFT_META_OIF, NFT_CMP_NEQ, &lo, sizeof(lo)) ||
 	    nft_match_meta(rule, NFT_META_OIFNAME, NFT_CMP_NEQ, inst->device_prefix,
-			   (uint32_t)strlen(inst->device_prefix)) ||
-	    match_source(rule, v4))
+			   (uint32_t)strlen(inst->device_prefix)))
+		return -ENOMEM;
+	return 0;
+}
+
+static int fill_rule(struct nftnl_rule *rule, bool v4, const void *arg)
+{
+	struct nftnl_expr *e;
+
+	if (match_way_out(rule, arg) || match_source(rule, v4))
 		return -ENOMEM;
 	return nft_expr_add(rule, "masq", &e);
 }
 
-static int table_replace(const struct instance *inst, const struct ax_addr *addrs, size_t n,
+struct chosen {
+	const struct instance *inst;
+	const struct egress_addr *addr;
+};
+
+static const void *bytes_of(const struct ax_addr *a, bool v4)
+{
+	return v4 ? (const void *)&a->w[3] : a->b;
+}
+
+static int fill_chosen(struct nftnl_rule *rule, bool v4, const void *arg)
+{
+	const struct chosen *c = arg;
+	uint32_t len = v4 ? 4 : 16;
+	struct nftnl_expr *e;
+
+	if (match_way_out(rule, c->inst) || load_source(rule, v4) || nft_expr_add(rule, "cmp", &e))
+		return -ENOMEM;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_OP, NFT_CMP_EQ);
+	nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA, bytes_of(&c->addr->addr, v4), len);
+	if (nft_expr_add(rule, "immediate", &e))
+		return -ENOMEM;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, NFT_REG_1);
+	nftnl_expr_set(e, NFTNL_EXPR_IMM_DATA, bytes_of(&c->addr->source, v4), len);
+	if (nft_expr_add(rule, "nat", &e))
+		return -ENOMEM;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_NAT_TYPE, NFT_NAT_SNAT);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_NAT_FAMILY, v4 ? NFPROTO_IPV4 : NFPROTO_IPV6);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_NAT_REG_ADDR_MIN, NFT_REG_1);
+	return 0;
+}
+
+/* Those with a source of their own, before all others. */
+static int add_chosen(struct nft_batch *b, const struct instance *inst,
+		      const struct egress_addr *addrs, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && !r; i++) {
+		const struct chosen c = {inst, &addrs[i]};
+
+		if (!addr_is_zero(&addrs[i].source))
+			r = nft_rule_add(b, addr_is_v4(&addrs[i].addr), fill_chosen, &c);
+	}
+	return r;
+}
+
+static int table_replace(const struct instance *inst, const struct egress_addr *addrs, size_t n,
 			 struct error *e)
 {
 	CLEANUP(nft_batch_free) struct nft_batch b;
@@ -158,8 +221,9 @@ static int table_replace(const struct instance *inst, const struct ax_addr *addr
 	int r;
 
 	table_name(inst, name);
-	r = nft_table_begin(&b, name, table_size(n), "postrouting", "nat", NF_INET_POST_ROUTING,
-			    PRIORITY_SRCNAT);
+	r = nft_table_begin(&b, name, table_size(addrs, n), "postrouting", "nat",
+			    NF_INET_POST_ROUTING, PRIORITY_SRCNAT);
+	r = r ? r : add_chosen(&b, inst, addrs, n);
 	for (int v4 = 1; v4 >= 0 && !r; v4--) {
 		r = add_set(&b, v4);
 		r = r ? r : add_elements(&b, v4, addrs, n);
@@ -181,7 +245,8 @@ static int table_remove(const struct instance *inst, struct error *e)
 	return nft_table_remove(name, e);
 }
 
-int egress_set(const struct instance *inst, const struct ax_addr *addrs, size_t n, struct error *e)
+int egress_set(const struct instance *inst, const struct egress_addr *addrs, size_t n,
+	       struct error *e)
 {
 	bool v4 = false, v6 = false;
 	int r, r2;
@@ -192,7 +257,7 @@ int egress_set(const struct instance *inst, const struct ax_addr *addrs, size_t 
 		return r ? r : r2;
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (addr_is_v4(&addrs[i]))
+		if (addr_is_v4(&addrs[i].addr))
 			v4 = true;
 		else
 			v6 = true;

@@ -21,6 +21,11 @@
  * if ax had changed it (remembered in <run_dir>/forwarding). forwarding.h says what that means for
  * IPv6 router advertisements and for other instances. -EOPNOTSUPP: the kernel cannot masquerade.
  */
-int egress_set(const struct instance *inst, const struct ax_addr *addrs, size_t n, struct error *e);
+struct egress_addr {
+	struct ax_addr addr;
+	struct ax_addr source; /* what it becomes; zero: the address of the interface */
+};
+int egress_set(const struct instance *inst, const struct egress_addr *addrs, size_t n,
+	       struct error *e);
 
 #endif

@@ -75,7 +75,15 @@ int app_tell(struct agent *a, struct app *app)
 			   .wait_ms = app->spec.wait_ms,
 			   .anchor = app->anchor,
 			   .party = party_told(app->party)};
+	const struct ax_source source = {app->spec.egress.source4, app->spec.egress.source6};
+	int r;
 
+	if (app->spec.net == NET_HOST && (!addr_is_zero(&source.v4) || !addr_is_zero(&source.v6))) {
+		v.flags |= AX_APP_SOURCE;
+		r = datapath_source_set(a->dp, app->id, &source);
+		if (r)
+			return r;
+	}
 	if (app->service && !addr_eq(&app->service->vip4, &app->vip4))
 		v.shared4 = app->service->vip4;
 	if (app->service && !addr_eq(&app->service->vip6, &app->vip6))

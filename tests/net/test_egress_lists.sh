@@ -91,6 +91,22 @@ for mode in private host; do
 	like "$mode: and counts it" "$(($(hits watched) - before))" "^[1-9]"
 	is "$mode: an audited list lets it be" "$(error_of --net $mode --name audited --egress-audit \
 		--egress=198.51.100.2:80 -- "$BIN/tcp" connect 4 198.51.100.3 80)" connected
+	source=(--net "$mode" --egress="198.51.100.0/24,2001:db8:1::/64"
+		--egress-source "198.51.100.9,2001:db8:1::9")
+	for to in "4 198.51.100.2" "6 2001:db8:1::2" "6 198.51.100.2"; do
+		like "$mode: a source of its own, $to" \
+			"$(in_app "${source[@]}" -- "$BIN/tcp" connect $to 80)" \
+			"you=\[(::ffff:198.51.100.9|2001:db8:1::9)\]:"
+	done
+	for to in "4 198.51.100.2" "6 2001:db8:1::2"; do
+		for method in connected sendto; do
+			like "$mode: a source of its own, $method, $to" \
+				"$(in_app "${source[@]}" -- "$BIN/udp" ask $method $to 7053)" \
+				"(198.51.100.9|2001:db8:1::9)"
+		done
+	done
+	is "$mode: loopback is as ever" "$(error_of "${source[@]}" -- "$BIN/tcp" connect 4 127.0.0.1 1)" \
+		ECONNREFUSED
 done
 like "what the audited list does not have was counted" "$(hits "egress of audited -> outside")" "^[1-9]"
 is "the config's list" "$(error_of --name listed -- "$BIN/tcp" connect 4 198.51.100.2 80)" connected
@@ -100,6 +116,8 @@ is "which has no more" "$(error_of --name hosted -- "$BIN/tcp" connect 4 198.51.
 is "it reaches the host's loopback" "$(error_of --name hosted -- "$BIN/tcp" connect 4 127.0.0.1 1)" \
 	ECONNREFUSED
 like "a mistake is told" "$(ax run --egress=10.0.0.1/8 -- true 2>&1)" "egress.*host bits"
+like "a source that is none of this machine" \
+	"$(ax run --egress --egress-source 203.0.113.77 -- true 2>&1)" "203.0.113.77.*no address of this"
 like "a list is shown" "$(ax get apps -o wide)" "198.51.100.2:80/tcp"
 
 # the list goes with the app, also when the agent is another one

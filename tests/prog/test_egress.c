@@ -151,7 +151,13 @@ static int egress_call(void *arg)
 {
 	struct egress_args *a = arg;
 
-	return egress_set(a->inst, a->addrs, a->n, &a->e);
+	autofree struct egress_addr *list = calloc(a->n + 1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->n; i++)
+		list[i].addr = a->addrs[i];
+	return egress_set(a->inst, list, a->n, &a->e);
 }
 static void set_egress(struct fixture *f, const struct instance *inst, const struct ax_addr *addrs,
 		       size_t n)

@@ -14,7 +14,7 @@
 /* What the options said, as text; spec_fill() makes the app's specification of it. */
 struct run_args {
 	const char *ip, *name, *user, *directory;
-	const char *memory, *cpus, *pids, *egress;
+	const char *memory, *cpus, *pids, *egress, *egress_source;
 	struct strv labels, env, env_files, volumes, expose;
 	int net, restart, splice;
 	uint32_t wait_ms;
@@ -145,6 +145,8 @@ static int set_egress(struct app_spec *spec, const struct run_args *a, struct er
 
 	if (a->egress)
 		r = spec_parse_egress(*a->egress ? a->egress : "all", to, e);
+	if (!r && a->egress_source)
+		r = spec_parse_ip(a->egress_source, &to->source4, &to->source6, e);
 	to->audit = a->egress_audit;
 	if (!r && to->audit && to->mode != EGRESS_LIST)
 		r = error_set(e, -EINVAL,
@@ -296,6 +298,9 @@ static const struct opt options[] = {
 	 "let it reach addresses outside ax: all of them, or a list such as "
 	 "10.0.0.0/8,192.0.2.7:443,*.example.com:443; none: not one",
 	 offsetof(struct run_args, egress), NULL},
+	{"egress-source", 0, OPT_STRING, "A[,A6]",
+	 "the addresses of this machine by which the outside sees it (the route's unless given)",
+	 offsetof(struct run_args, egress_source), NULL},
 	{"egress-audit", 0, OPT_FLAG, NULL, "only count what the list of --egress does not have",
 	 offsetof(struct run_args, egress_audit), NULL},
 	{"expose", 'p', OPT_STRINGS, "[A:]P:PORT",
