@@ -58,7 +58,7 @@ under() {
 	is "$what: the server saw nothing odd" "$(cat "$T/server")" ready
 	stop_app "$server"
 }
-under 262144 -n 2 -s 300000
+under 600000 -n 4 -s 500000
 under 400000 -n 3 -s 300000 -p
 cleanup_limited
 done_testing
