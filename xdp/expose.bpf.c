@@ -213,19 +213,25 @@ failed:
 /* --- services --- */
 
 /* A backend, one that listens if there is any: exposing is the permission. (TCP of those in the
- * host's namespace is sk_lookup's.) Returns the way to it or 0. */
-static __noinline __u32 choose(const struct ax_endpoint *service, const struct ax_addr *client,
-			       struct ax_endpoint *ret)
+ * host's namespace is sk_lookup's.) Returns the way to it or 0. (Not static: the verifier looks at
+ * it once, and keys are on the stack to Linux 6.1.) */
+__weak __noinline __u32 choose_exposed(const struct ax_endpoint *service,
+				       const struct ax_addr *client, struct ax_endpoint *ret)
 {
-	struct ax_service *svc = find_service(service);
-	struct choice c = {.asked = *service, .client = *client};
+	struct ax_endpoint ep = {};
+	struct choice c = {};
+	struct ax_service *svc;
 	__u32 fallback = 0, way;
 
+	if (!service || !client || !ret)
+		return 0;
+	c.asked = *service;
+	c.client = *client;
+	svc = find_service(&c.asked);
 	if (!svc)
 		return 0;
 	c.seed = bpf_get_prandom_u32();
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
-		struct ax_endpoint ep = {};
 		struct ax_vip *vip;
 		int r;
 
@@ -235,7 +241,7 @@ static __noinline __u32 choose(const struct ax_endpoint *service, const struct a
 		if (r == CHOSEN_GONE)
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		way = way_to(vip, service->proto);
+		way = way_to(vip, c.asked.proto);
 		if (!vip || !way)
 			continue;
 		if (server_of(&ep, vip)) {
@@ -277,7 +283,7 @@ static __always_inline int to_service(struct __sk_buff *skb, const struct packet
 		return NOT_OURS;
 	if (p->proto == IPPROTO_TCP && !is_first(p))
 		return NOT_OURS;
-	v->ifindex = choose(&service, &v->flow.client.addr, &v->to);
+	v->ifindex = choose_exposed(&service, &v->flow.client.addr, &v->to);
 	vip = v->ifindex ? bpf_map_lookup_elem(&vips, &v->to.addr) : NULL;
 	if (vip && is_kept_out(p, &v->to, vip->party))
 		return TC_ACT_SHOT;
