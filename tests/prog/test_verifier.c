@@ -25,7 +25,7 @@
 #include "base/util.h"
 
 #define FOLLOWED_MAX	  4000	 /* of programs that are not named below */
-#define FOLLOWED_ALL_MAX  290000 /* of the dataplane, which an agent loads at its start */
+#define FOLLOWED_ALL_MAX  320000 /* of the dataplane, which an agent loads at its start */
 #define STACK_MAX	  448	 /* of 512 */
 #define FUNCTIONS_MAX	  64
 #define LOG_SIZE	  4096
@@ -37,12 +37,12 @@ static const struct {
 	const char *program;
 	uint32_t max;
 } followed_max[] = {
-	{"ax_connect4", 18000},	     {"ax_connect6", 19000},   {"ax_sendmsg4", 20000},
-	{"ax_sendmsg6", 20000},	     {"ax_sk_lookup", 21000},  {"ax_sock_ops", 30000},
+	{"ax_connect4", 18000},	     {"ax_connect6", 19000},   {"ax_sendmsg4", 24000},
+	{"ax_sendmsg6", 24000},	     {"ax_sk_lookup", 21000},  {"ax_sock_ops", 30000},
 	{"ax_post_bind4", 15000},    {"ax_post_bind6", 16000}, {"ax_from_app", 26000},
 	{"ax_to_app", 21000},	     {"ax_to_service", 35000}, {"ax_from_outside", 45000},
-	{"ax_from_balancer", 12000}, {"ax_explain", 6000},     {"ax_filter", 34000},
-	{"ax_reverse", 6000},
+	{"ax_from_balancer", 12000}, {"ax_explain", 6000},     {"ax_to_outside", 14000},
+	{"ax_filter", 34000},	     {"ax_reverse", 6000},     {"ax_splice_msg", 6000},
 };
 
 static uint32_t max_of(const char *program)
@@ -150,6 +150,8 @@ static uint32_t number_behind(const char *log, const char *word)
 	return (uint32_t)strtoul(p + strlen(word), NULL, 10);
 }
 
+static int too_much; /* what a test has found, all of which is told */
+
 /* Loads one program of an object, alone. Returns how many instructions the verifier followed; 0:
  * this kernel has not got what the program wants, which is 'ax doctor's matter. */
 static uint32_t judge(struct bpf_object *obj, const char *name)
@@ -182,12 +184,14 @@ static uint32_t judge(struct bpf_object *obj, const char *name)
 		stack = stack_from(&f, 0);
 	print_message("# %-18s %6u instructions followed, %3d bytes of stack\n", name, followed,
 		      stack);
-	if (followed > max_of(name))
-		fail_msg("the verifier followed %u instructions of %s, more than %u", followed,
-			 name, max_of(name));
-	if (stack > STACK_MAX)
-		fail_msg("%s needs %d bytes of stack on Linux 6.1, more than %d", name, stack,
-			 STACK_MAX);
+	if (followed > max_of(name)) {
+		print_message("# %s: more than %u instructions\n", name, max_of(name));
+		too_much++;
+	}
+	if (stack > STACK_MAX) {
+		print_message("# %s: more than %d bytes of stack\n", name, STACK_MAX);
+		too_much++;
+	}
 	return followed;
 }
 
@@ -210,6 +214,7 @@ static uint32_t judge_all(const char *name)
 	char path[PATH_MAX];
 	uint32_t sum = 0;
 
+	too_much = 0;
 	object_path(name, path, sizeof(path));
 	all = bpf_object__open(path);
 	assert_non_null(all);
@@ -220,6 +225,7 @@ static uint32_t judge_all(const char *name)
 		bpf_object__close(obj);
 	}
 	bpf_object__close(all);
+	assert_int_equal(too_much, 0);
 	return sum;
 }
 
