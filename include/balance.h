@@ -128,7 +128,8 @@ _Static_assert(sizeof(struct ax_flow_real) == 8, "struct ax_flow_real is a map v
  *
  * A port is taken from a former flow when that was closed for AX_NAT_CLOSED, or idle for what its
  * state allows. When none of AX_NAT_TRIES ports is to be had so, the one is taken that has been
- * idle for longest of those that are half-open: TCP whose handshake has not ended, datagrams that
+ * idle for longest of those that are half-open (of a new client's SYN: of the first AX_NAT_ENOUGH
+ * of them, which keeps a flood cheap): TCP whose handshake has not ended, datagrams that
  * were not answered. Anybody can make these, without being at the address that he says; flows that
  * are open are left alone, and the packet is dropped (AX_REASON_NO_PORT) when there is nothing
  * else.
@@ -136,6 +137,8 @@ _Static_assert(sizeof(struct ax_flow_real) == 8, "struct ax_flow_real is a map v
 #define AX_NAT_PORT  1024
 #define AX_NAT_PORTS 31744
 #define AX_NAT_TRIES 24
+#define AX_NAT_ENOUGH \
+	8 /* half-open flows among which a new client's SYN takes the oldest one's port */
 /* In seconds. */
 #define AX_NAT_CLOSED	1    /* the longest closed one is taken */
 #define AX_NAT_IDLE_TCP 7440 /* RFC 5382 */

@@ -68,10 +68,20 @@ struct search {
 	__be16 best_be;
 	__be16 opening_be; /* or has been half-open, one more than that; 0: there is none */
 	__u32 opening;
+	__u32 openings; /* so many were seen */
 	bool found;
 };
 
-/* One try. Returns 1 to end the search. */
+/* Of a flow that may have a port already all are tried; one that begins is not to cost more than
+ * that in a flood. */
+static __always_inline bool begins(const struct handover *h)
+{
+	return h->nat_key.proto == IPPROTO_TCP &&
+	       (h->p.tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_ACK_BIT)) == TCP_FLAG_SYN_BIT;
+}
+
+/* One try. Returns 1 to end the search. (It looks first: an update takes an element from those that
+ * are free, and gives it back when there is one already, which costs ten times as much.) */
 static long try_port(__u32 i, struct search *s)
 {
 	struct ax_nat_key *key = &s->h->nat_key;
@@ -81,12 +91,15 @@ static long try_port(__u32 i, struct search *s)
 	(void)i;
 	key->source_port_be = nat_port(s->hash);
 	s->hash = s->hash * 1664525 + 1013904223;
-	s->found = !bpf_map_update_elem(&nat, key, &s->h->nat, BPF_NOEXIST);
-	if (s->found)
-		return 1;
 	n = bpf_map_lookup_elem(&nat, key);
-	if (!n)
-		return 0;
+	if (!n) {
+		s->found = !bpf_map_update_elem(&nat, key, &s->h->nat, BPF_NOEXIST);
+		if (s->found)
+			return 1;
+		n = bpf_map_lookup_elem(&nat, key); /* another CPU was faster */
+		if (!n)
+			return 0;
+	}
 	s->found = same_flow(n, &s->h->nat);
 	if (s->found)
 		return 1;
@@ -95,12 +108,14 @@ static long try_port(__u32 i, struct search *s)
 		s->longest = idle;
 		s->best_be = key->source_port_be;
 	}
+	if (n->state & AX_NAT_OPEN)
+		return 0;
 	idle = s->h->nat.seen - n->seen + 1;
-	if (!(n->state & AX_NAT_OPEN) && idle > s->opening) {
+	if (idle > s->opening) {
 		s->opening = idle;
 		s->opening_be = key->source_port_be;
 	}
-	return 0;
+	return ++s->openings >= AX_NAT_ENOUGH && begins(s->h);
 }
 
 /*

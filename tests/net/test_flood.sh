@@ -1,70 +1,109 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What packets of nobody, in any number, do to those who have connections.
+# timeout: 180
+# 100,000 SYNs a second of nobody at a NAT balancer: those who are connected stay so, and new
+# clients connect.
 . "$(dirname "$0")/lib.sh"
-need "$PYTHON" bpftool
-build_c tcp
+. "$(dirname "$0")/xdp.sh"
+need ip ethtool jq "$PYTHON"
+build_c flood storm
 
-agent_start - <<-EOC
-	agent:
-	  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
-	services:
-	  private:
-	    ip: 10.77.200.1
-	    ports: ["80:7000"]
-	    backends: [inner]
-	  hosted:
-	    ip: 10.77.200.2
-	    ports: ["80:7000"]
-	    backends: [outer]
-	    strategy: least-connections
-EOC
-serve 7000 --name inner -- "$BIN/tcp" listen 4 0.0.0.0 7000
-serve 7000 --net host --name outer -- "$BIN/tcp" listen 4 0.0.0.0 7000
+RATE=120000
+SYSCTLS="$(sysctl net.ipv4.ip_forward net.ipv4.conf.all.rp_filter)"
+sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0
 
-# flood COUNT: segments that belong to no connection, two from each of COUNT sources
+# client 10.1.1.2 - cl [this host] fl - attacker 10.1.2.2
+#                        | bk
+#                   backend 10.1.3.2; the service 10.0.0.100 is nobody's address
+in_ns() { # NAMESPACE COMMAND...
+	timeout --foreground -k 1 60 ip netns exec "$@"
+}
+net=0
+for pair in cl:client fl:attacker bk:backend; do
+	name=${pair%:*} ns=${pair#*:}
+	net=$((net + 1))
+	ip netns add "$ns"
+	ip link add "$name" type veth peer name eth0 netns "$ns"
+	ip addr add 10.1.$net.1/24 dev "$name"
+	ip link set "$name" up
+	ip -n "$ns" link set lo up
+	ip -n "$ns" addr add 10.1.$net.2/24 dev eth0
+	ip -n "$ns" link set eth0 up
+	ip -n "$ns" route add default via 10.1.$net.1
+	in_ns "$ns" ethtool -K eth0 tx off gro on >/dev/null
+done
+bg "$T/server" ip netns exec backend "$PYTHON" "$SRC/service_ports.py" serve 7000
+wait_for 'ip netns exec backend ss -Hltn "sport = :7000" | grep -q .'
+
+cat >"$T/list.yaml" <<'END'
+balancers:
+  web: {mode: nat, backends: [{address: 10.1.3.2, port: 7000}]}
+rules:
+  - {name: web, dst: 10.0.0.100, proto: tcp, dport: 80, action: balance web}
+END
+echo 'rules: []' >"$T/answers.yaml"
+for name in cl fl; do
+	ok "a balancer on $name" ax xdp load $name --rules "$T/list.yaml" --fix
+done
+ok "its answers come in by bk" ax xdp load bk --rules "$T/answers.yaml" --fix
+# a backend's kernel does not answer as many: what has no TCP options (the clients' have) gets no
+# answer, which leaves more half open at the balancer, not less
+echo 'rules: [{name: unanswered, proto: tcp, flags: "syn,!ack", length: 0-60, action: drop}]' >"$T/silent.yaml"
+ok "the backend answers no SYN of nobody" nsenter --net=/run/netns/backend "$AX" --instance "$INST" \
+	xdp load eth0 --rules "$T/silent.yaml"
+wait_for 'ip neigh show 10.1.3.2 | grep -q lladdr'
+
+without_port() { # INTERFACE
+	ax xdp stats "$1" -o json | jq '.reasons["no-port"] // 0'
+}
+judged() {
+	count web packets fl
+}
+clients() { # NAME
+	bg "$T/$1" ip netns exec client "$PYTHON" "$SRC/service_ports.py" keep 10.0.0.100:80 50 "$T/go.$1"
+	# shellcheck disable=SC2034 # wait_for sees it
+	keeper=$BG
+	wait_for -t 40 "[ -s '$T/$1' ] || ! kill -0 $BG"
+	head -n 1 "$T/$1"
+}
+went_on() {
+	touch "$T/go.$1"
+	wait_for -t 60 "[ \$(wc -l <'$T/$1') = 2 ]"
+	tail -n 1 "$T/$1"
+}
+mac() { # NAMESPACE, or nothing and a device
+	ip ${2:+-n "$2"} -o link show "$1" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/'
+}
 flood() {
-	"$PYTHON" - "$1" <<-'EOP'
-		import socket, struct, sys
-		s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-		dst = socket.inet_aton("10.77.200.2")
-		for i in range(int(sys.argv[1])):
-		    src = struct.pack(">I", 0xc6120000 + i // 50000)
-		    tcp = struct.pack(">HHIIBBHHH", 10000 + i % 50000, 80, 1, 1, 80, 16, 512, 0, 0)
-		    total = src + dst + struct.pack(">BBH", 0, 6, 20) + tcp
-		    n = sum(struct.unpack(">16H", total))
-		    n = (n & 0xffff) + (n >> 16)
-		    n = ~((n & 0xffff) + (n >> 16)) & 0xffff
-		    tcp = tcp[:16] + struct.pack(">H", n) + tcp[18:]
-		    ip = struct.pack(">BBHHHBBH", 69, 0, 40, i & 0xffff, 0, 64, 6, 0) + src + dst
-		    for _ in range(2):
-		        s.sendto(ip + tcp, ("10.77.200.2", 0))
-	EOP
+	in_ns attacker nice -n -10 "$BIN/flood" eth0 "$(mac eth0 attacker)" "$(mac fl)" 10.0.0.100 80 "$RATE" "$1" ||
+		{ [ $? = 3 ] && echo raw && in_ns attacker "$BIN/storm" syns 10.0.0.100 80 "$1"; }
 }
 
-mkfifo "$T/go"
-"$PYTHON" - "$T/go" >"$T/client" 2>&1 <<-'EOP' &
-	import socket, sys
-	c = [socket.create_connection(("10.77.200.1", 80), 5) for _ in range(20)]
-	for s in c:
-	    s.recv(256)
-	print("connected", flush=True)
-	open(sys.argv[1]).read()
-	good = 0
-	for s in c:
-	    try:
-	        s.send(b"still there\n")
-	        good += s.recv(256) == b"still there\n"
-	    except OSError as e:
-	        print(e)
-	print(good, "of", len(c), "go on")
-EOP
-client=$!
-ok "a program outside ax has connections to private servers" wait_for "grep -q connected $T/client"
-ok "others send it segments of no connection" flood 50000
-is "they take no room among the connections that are translated" \
-	"$(bpftool map dump pinned "/sys/fs/bpf/$INST/map_flows" | grep -c key)" 40
-echo >"$T/go"
-wait "$client"
-is "all of them go on" "$(tail -n 1 "$T/client")" "20 of 20 go on"
+is "clients connect" "$(clients before)" 50
+was=$(judged)
+begin=${EPOCHREALTIME/./}
+bg "$T/rate" flood 12
+flooder=$BG
+wait_for "[ \$(judged) -gt $((was + 100000)) ]"
+is "new clients connect during the flood" "$(clients during)" 50
+is "and talk on" "$(went_on during)" 50
+is "those who were there before, too" "$(went_on before)" 50
+ok "the flood lasted as long" alive "$flooder"
+wait "$flooder"
+now=$(judged)
+rate=$(((now - was) * 1000000 / (${EPOCHREALTIME/./} - begin)))
+diag "SYNs a second: made $(xargs <"$T/rate"), judged $rate"
+diag "without a port: $(without_port fl) of the flood's, $(without_port cl) of the clients'"
+is "no client was without a port" "$(without_port cl)" 0
+is "afterwards clients connect" "$(clients after)" 50
+is "and talk on" "$(went_on after)" 50
+
+nsenter --net=/run/netns/backend "$AX" --instance "$INST" xdp unload eth0 >/dev/null
+for name in cl fl bk; do
+	ax xdp unload $name >/dev/null
+	ip link del $name
+done
+# shellcheck disable=SC2086 # a list
+sysctl -qw ${SYSCTLS// = /=}
+for ns in client attacker backend; do ip netns del $ns; done
 done_testing
