@@ -223,17 +223,22 @@ static int choose_addresses(struct agent *a, struct app *app, const struct servi
 	const struct declared *d = declared_find(a, app->spec.name);
 	bool shared4 = svc && !addr_is_zero(&svc->vip4) && addr_eq(&svc->vip4, &app->spec.ip4);
 	bool shared6 = svc && !addr_is_zero(&svc->vip6) && addr_eq(&svc->vip6, &app->spec.ip6);
+	bool declared;
 	int r = 0;
 
 	app->vip4 = shared4 ? (struct ax_addr){0} : app->spec.ip4;
 	app->vip6 = shared6 ? (struct ax_addr){0} : app->spec.ip6;
 	squat_warn(app, &app->vip4);
 	squat_warn(app, &app->vip6);
-	if (addr_is_zero(&app->spec.ip4) && addr_is_zero(&app->spec.ip6) && d && !svc) {
+	declared = addr_is_zero(&app->spec.ip4) && addr_is_zero(&app->spec.ip6) && d && !svc;
+	if (declared) {
 		app->vip4 = d->ip4; /* the one that its name already resolves to */
 		app->vip6 = d->ip6;
-		return 0;
 	}
+	squat_end_last(app, &app->vip4);
+	squat_end_last(app, &app->vip6);
+	if (declared)
+		return 0;
 	if (addr_is_zero(&app->vip4) && (shared4 || addr_is_zero(&app->spec.ip6)))
 		r = take_from_pool(a, app, &a->pool4, &app->vip4, "IPv4", e);
 	if (!r && addr_is_zero(&app->vip6) && (shared6 || addr_is_zero(&app->spec.ip4)))

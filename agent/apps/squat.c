@@ -105,6 +105,17 @@ void squat_warn(const struct app *app, const struct ax_addr *addr)
 			 who.port, app->spec.name);
 }
 
+void squat_end_last(const struct app *app, const struct ax_addr *addr)
+{
+	int r;
+
+	if (app->spec.net != NET_HOST || addr_is_zero(addr))
+		return;
+	r = socks_end_orphans(addr);
+	if (r < 0)
+		log_debug("connections of the last app at the address: %s", strerror(-r));
+}
+
 /* --- the walk --- */
 
 /* Which addresses of a pool some program has bound. */

@@ -26,6 +26,11 @@ int squat_take_free(struct agent *a, const struct app *app, struct pool *p, stru
 /* An address that was asked for is had whoever has bound it: the log says who that is. */
 void squat_warn(const struct app *app, const struct ax_addr *addr);
 
+/* Ends what TCP still does for the last app in host mode that had the address, and which would keep
+ * its ports from this one: closes that nobody answers, TIME-WAIT. (A private app's is gone with its
+ * network; and the pool comes round to an address late.) */
+void squat_end_last(const struct app *app, const struct ax_addr *addr);
+
 /* Does the walk when it is time, and when that is; 0: none is wanted. */
 void squat_due(struct agent *a, uint64_t now_ns);
 uint64_t squat_deadline(const struct agent *a);

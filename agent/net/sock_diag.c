@@ -75,9 +75,11 @@ static struct ax_addr addr_of(const struct inet_diag_msg *d, const __be32 words[
 	return a;
 }
 
-/* The first sockets of a dump that are connected to an address, and how many there are. */
+/* The first sockets of a dump that are connected to an address, or that nobody has any more at one;
+ * and how many there are. */
 struct ends {
 	const struct ax_addr *peer;
+	const struct ax_addr *local;
 	int n;
 	struct inet_diag_msg found[FOUND_MAX];
 };
@@ -192,12 +194,13 @@ int socks_end_tcp(int netns_fd, const struct ax_endpoint (*ends)[2], size_t n)
 }
 
 /* include/net/tcp_states.h; FIN-WAIT-2 has all its data acknowledged */
-#define TCP_STATES_SENDING (1 << 4 | 1 << 9 | 1 << 11) /* FIN-WAIT-1, LAST-ACK, CLOSING */
-#define TCP_TIME_WAIT	   6
-#define TCP_LISTENING	   10
-#define TCP_BOUND_INACTIVE 13 /* Linux 6.8 */
-#define TCP_STATES_SERVING (1 << TCP_LISTENING)
-#define TCP_STATES_BOUND   ((1 << (TCP_BOUND_INACTIVE + 1)) - 1 - (1 << TCP_TIME_WAIT))
+#define TCP_STATES_SENDING  (1 << 4 | 1 << 9 | 1 << 11) /* FIN-WAIT-1, LAST-ACK, CLOSING */
+#define TCP_FIN_WAIT2_STATE 5
+#define TCP_TIME_WAIT	    6
+#define TCP_LISTENING	    10
+#define TCP_BOUND_INACTIVE  13 /* Linux 6.8 */
+#define TCP_STATES_SERVING  (1 << TCP_LISTENING)
+#define TCP_STATES_BOUND    ((1 << (TCP_BOUND_INACTIVE + 1)) - 1 - (1 << TCP_TIME_WAIT))
 
 /* struct inet_diag_hostcond, which ends with an array of no size, and its array */
 struct host_condition {
@@ -272,6 +275,68 @@ static int ask_bound_tcp(int fd, uint32_t states, const struct prefix *within)
 	       .c = condition_of(within)};
 
 	return send_whole(fd, &m, sizeof(m));
+}
+
+/* --- what is left of those who are gone --- */
+
+#define TCP_STATES_ORPHANS (TCP_STATES_SENDING | 1 << TCP_FIN_WAIT2_STATE | 1 << TCP_TIME_WAIT)
+
+static void keep_orphan(const struct inet_diag_msg *d, void *arg)
+{
+	struct ends *e = arg;
+	struct ax_addr a = addr_of(d, d->id.idiag_src);
+
+	if (e->n < FOUND_MAX && !d->idiag_inode && addr_eq(&a, e->local))
+		e->found[e->n++] = *d;
+}
+
+static int end_found(int fd, const struct ends *ends)
+{
+	int ended = 0;
+
+	for (int i = 0; i < ends->n; i++) {
+		int r = send_request(fd, SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK,
+				     ends->found[i].idiag_family, IPPROTO_TCP, ~0u,
+				     &ends->found[i].id);
+
+		r = r ? r : read_ack(fd);
+		ended += r == 0; /* else it has come to its end, or the kernel does not do it */
+	}
+	return ended;
+}
+
+static int find_orphans(int fd, struct ends *ends)
+{
+	struct prefix one = {.addr = *ends->local, .len = 128};
+	int r;
+
+	ends->n = 0;
+	r = addr_is_v4(ends->local)
+		    ? ask_bound_tcp(fd, TCP_STATES_ORPHANS, &one)
+		    : ask_bound(fd, AF_INET6, IPPROTO_TCP, TCP_STATES_ORPHANS, &one);
+	return r ? r : read_dump(fd, keep_orphan, ends);
+}
+
+int socks_end_orphans(const struct ax_addr *local)
+{
+	struct ends ends = {.local = local};
+	int n, r, ended = 0;
+	autoclose int fd = -1;
+
+	if (sockstat(SOCKSTAT, "TCP: ", " orphan ") == 0 &&
+	    sockstat(SOCKSTAT, "TCP: ", " tw ") == 0)
+		return 0;
+	fd = open_diag(NULL);
+	if (fd < 0)
+		return fd;
+	do {
+		r = find_orphans(fd, &ends);
+		if (r < 0)
+			return r;
+		n = end_found(fd, &ends);
+		ended += n;
+	} while (n && ends.n == FOUND_MAX);
+	return ended || !ends.n ? ended : -EOPNOTSUPP;
 }
 
 /* One question, and who hears of each socket. */

@@ -27,6 +27,14 @@ int socks_end_tcp(int netns_fd, const struct ax_endpoint (*ends)[2], size_t n);
  */
 int socks_sending(int netns_fd, const struct ax_addr *local);
 
+/*
+ * Ends what TCP still does in the caller's network namespace from an address in the names of those
+ * who are gone: closes that nobody answers, and TIME-WAIT (from Linux 6.5 on). Costs next to
+ * nothing where there is none. Returns how many there were, or a negative errno; -EOPNOTSUPP as
+ * above.
+ */
+int socks_end_orphans(const struct ax_addr *local);
+
 struct sock_found {
 	uint8_t proto; /* IPPROTO_TCP or IPPROTO_UDP */
 	uint16_t port; /* host byte order */
