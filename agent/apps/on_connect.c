@@ -59,8 +59,16 @@ void on_connect_wanted(struct agent *a, const struct ax_addr *addr)
 	}
 	if (spawn_pending(a, d->conf->key))
 		return;
-	log_info("the app %s is started by a connection", d->conf->spec.name);
+	log_msg(d->failures ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO,
+		"the app %s is started by a connection", d->conf->spec.name);
 	declared_start(a, d->conf->key);
+}
+
+bool on_connect_is_failing(struct agent *a, const char *key)
+{
+	const struct declared *d = declared_of(a, key);
+
+	return d && d->failures;
 }
 
 void on_connect_failed(struct agent *a, const char *key)
@@ -74,8 +82,10 @@ void on_connect_failed(struct agent *a, const char *key)
 	d->failures++;
 	d->retry_at_ns = time_mono_ns() + delay * NS_PER_MS;
 	a->timers_stale = true;
-	log_error("the app %s does not start: connections to it are refused for %u s",
-		  d->conf->spec.name, delay / 1000);
+	if (d->failures == 1)
+		log_error("the app %s does not start: connections to it are refused for %u s, and "
+			  "longer each time; only this once is it said",
+			  d->conf->spec.name, delay / 1000);
 	tell(a, d);
 	held_soon(a);
 }
@@ -90,14 +100,21 @@ static bool came_to_nothing(struct agent *a, const struct app *app)
 	return app->exit_status || (datapath_accepts(a->dp, app->id, &accepts) == 0 && !accepts);
 }
 
+/* Else the end of its launch tells that it has failed (spawn_failed()). */
+static bool was_launched(const struct app *app)
+{
+	return app->pid > 0;
+}
+
 void on_connect_gone(struct agent *a, const struct app *app)
 {
 	struct declared *d = declared_of(a, app->config_key);
 
-	if (d && came_to_nothing(a, app)) {
+	if (d && was_launched(app) && came_to_nothing(a, app)) {
 		on_connect_failed(a, app->config_key);
 	} else if (d) {
-		d->failures = 0;
+		if (was_launched(app))
+			d->failures = 0;
 		tell(a, d); /* it may linger at its address */
 		held_soon(a);
 	}

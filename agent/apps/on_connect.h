@@ -4,6 +4,8 @@
 #ifndef AX_APPS_ON_CONNECT_H
 #define AX_APPS_ON_CONNECT_H
 
+#include <stdbool.h>
+
 #include "base/address.h"
 
 struct agent;
@@ -15,6 +17,9 @@ void on_connect_wanted(struct agent *a, const struct ax_addr *addr);
 /* A start of the config's app of that key came to nothing: who waits for it is refused, and it is
  * not tried again for a while. */
 void on_connect_failed(struct agent *a, const char *key);
+
+/* The last start of the config's app of that key came to nothing: why was said then. */
+bool on_connect_is_failing(struct agent *a, const char *key);
 
 /* An app runs. */
 void on_connect_started(struct agent *a, struct app *app);

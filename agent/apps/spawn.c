@@ -106,7 +106,7 @@ static int spawn_give(const struct spawn *s, struct error *e)
 	return launch_give(&spec, s->config_key, e);
 }
 
-static void spawn_child(struct agent *a, const struct strv *args, int given)
+static void spawn_child(struct agent *a, const struct strv *args, int given, bool quiet)
 {
 	static const char *const not_for_apps[] = {
 		"NOTIFY_SOCKET", "INVOCATION_ID",  "JOURNAL_STREAM", "LISTEN_PID",
@@ -117,6 +117,8 @@ static void spawn_child(struct agent *a, const struct strv *args, int given)
 	if (null >= 0) {
 		dup2(null, 0);
 		dup2(null, 1); /* its line for a person; errors go to the agent's stderr */
+		if (quiet)     /* as the last one said */
+			dup2(null, 2);
 	}
 	/* not with the agent's terminal, and not with its signals */
 	setsid();
@@ -139,12 +141,13 @@ static int spawn_start(struct agent *a, struct spawn *s)
 	struct strv args = {0};
 	struct error e;
 	autoclose int given = spawn_give(s, &e);
+	bool quiet = s->config_key && on_connect_is_failing(a, s->config_key);
 	int r = given < 0 ? given : spawn_args(a, s, &args);
 
 	if (!r) {
 		s->pid = fork();
 		if (s->pid == 0)
-			spawn_child(a, &args, given);
+			spawn_child(a, &args, given, quiet);
 		if (s->pid < 0)
 			r = -errno;
 	}
@@ -199,8 +202,10 @@ static void spawn_failed(struct agent *a, struct spawn *s, int status)
 {
 	if (s->config_key && !declared_key(a, s->config_key))
 		return; /* removed meanwhile: it was refused */
-	log_error("the app %s could not be started: 'ax run' ended with status %d", s->spec.name,
-		  WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	if (!s->config_key || !on_connect_is_failing(a, s->config_key))
+		log_error("the app %s could not be started: 'ax run' ended with status %d",
+			  s->spec.name,
+			  WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 	if (s->spec.restart != RESTART_NO) {
 		uint32_t delay = 1000u << (s->restarts < 5 ? s->restarts : 5);
 

@@ -45,6 +45,15 @@ apps:
     command: [$T/count, shy]
     labels: {zone: other}
     start: on-connect
+  never:
+    ip: 10.77.3.6
+    command: [/no/such/program]
+    start: on-connect
+  unborn:
+    ip: 10.77.3.7
+    command: [$T/count, unborn]
+    volumes: [/no/such/dir:/mnt]
+    start: on-connect
 services:
   svc:
     ip: 10.77.200.1,fd77::200:1
@@ -103,6 +112,24 @@ like "a port that it does not serve is refused while it runs" \
 	"$(in_app -- "$BIN/tcp" connect 4 10.77.3.1 7001)" "^error connect ECONNREFUSED$"
 gone lazy
 
+# A start that fails, before or after there is an app, is tried at longer and longer intervals, and why
+# is said once.
+is "somebody connects all the time to what does not start" "$(in_app -- "$PYTHON" -c '
+import socket, time
+end = time.time() + 6
+while time.time() < end:
+    for to in "10.77.3.6", "10.77.3.7":
+        s = socket.socket()
+        s.settimeout(0.3)
+        s.connect_ex((to, 80))
+        s.close()
+    time.sleep(0.02)
+print("asked")')" asked
+for name in never unborn; do
+	is "that $name does not start is said once" \
+		"$(grep -c "the app $name does not start" "$T/$INST.log")" 1
+	like "and so is why" "$(grep -c "^ax run: .*no/such" "$T/$INST.log")" '^2$'
+done
 # who may not reach it does not start it
 like "who may not reach it is refused" "$(in_app -- "$BIN/tcp" connect 4 10.77.3.5 7000)" \
 	"^error connect "
