@@ -109,10 +109,10 @@ static void arm_timer(struct daemon *d)
 	uint64_t next = 0, now = time_mono_ns();
 	struct itimerspec ts = {0};
 	const uint64_t at[] = {
-		apps_deadline(&d->a),	 linger_deadline(&d->a),       spawn_deadline(&d->a),
-		devices_deadline(&d->a), squat_deadline(&d->a),	       held_deadline(&d->a),
-		drains_deadline(&d->a),	 host_names_deadline(&d->a),   on_connect_deadline(&d->a),
-		d->a.ramps_at_ns,	 names_outside_deadline(&d->a)};
+		apps_deadline(&d->a),	 linger_deadline(&d->a),	spawn_deadline(&d->a),
+		devices_deadline(&d->a), squat_deadline(&d->a),		held_deadline(&d->a),
+		drains_deadline(&d->a),	 host_names_deadline(&d->a),	on_connect_deadline(&d->a),
+		d->a.ramps_at_ns,	 names_outside_deadline(&d->a), ingress_deadline(&d->a)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -143,6 +143,7 @@ static void on_timer(struct daemon *d)
 	drains_due(a, now);
 	ramps_due(a, now);
 	on_connect_due(a, now);
+	ingress_due(a, now);
 	held_due(a, now);
 	host_names_due(a, now);
 	names_outside_due(a);

@@ -135,6 +135,8 @@ static int tell(struct agent *a, struct exposure *x, int family, const struct ow
 		return error_set(e, r, "the kernel refuses the exposed port %s: %s",
 				 expose_format(&x->x, text), strerror(-r));
 	x->has[family] = true;
+	if (x->fd[family] < 0)
+		reserve_later(a);
 	return 0;
 }
 

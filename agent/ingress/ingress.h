@@ -33,6 +33,11 @@ void ingress_service_gone(struct agent *a, const struct service *s);
 /* A private app has its device now. */
 void ingress_device(struct agent *a, const struct app *app);
 
+/* Tries to keep ports that others' connections of before have been in the way of; and when; 0:
+ * never. */
+void ingress_due(struct agent *a, uint64_t now_ns);
+uint64_t ingress_deadline(const struct agent *a);
+
 /* For the loop: LOOP_INGRESS. */
 void ingress_on_link(struct agent *a);
 

@@ -41,6 +41,8 @@ struct ingress {
 	struct loop_item links; /* fd -1: not watched */
 	struct attached *attached;
 	size_t n_attached;
+	uint64_t again_ns; /* when ports are tried to be kept that could not be; 0: there is none */
+	uint32_t again_ms; /* the interval, which grows */
 };
 
 /* attach.c: all that packets need is there. 0 or a negative errno. */
@@ -52,5 +54,7 @@ void ingress_links_changed(struct agent *a);
 /* Keeps the port of one family from others, for what is not in the kernel's table yet. With `known`
  * it is: then who has the port meanwhile is put up with. */
 int reserve(struct exposure *x, int family, bool known, struct error *e);
+/* It has been told, but could not be kept: it is tried again. */
+void reserve_later(struct agent *a);
 
 #endif

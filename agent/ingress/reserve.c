@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Keeping a port from others. */
+/* Keeping a port from others. What is in the way of that, connections of a former server or a
+ * program that was there before this agent, goes some time, and nobody tells of it. */
+#include "ingress/ingress.h"
 #include "ingress/priv.h"
 #include "base/log.h"
 #include "net/sock_port.h"
@@ -62,4 +64,50 @@ int reserve(struct exposure *x, int family, bool known, struct error *e)
 	if (e)
 		*e = why;
 	return r;
+}
+
+/* --- what could not be kept --- */
+
+#define AGAIN_MIN_MS 500
+#define AGAIN_MAX_MS 30000
+#define NS_PER_MS    1000000ull
+
+void reserve_later(struct agent *a)
+{
+	struct ingress *in = a->ingress;
+
+	in->again_ms = AGAIN_MIN_MS;
+	in->again_ns = time_mono_ns() + AGAIN_MIN_MS * NS_PER_MS;
+	a->timers_stale = true;
+}
+
+/* False: there is still something in the way. */
+static bool keep(struct exposure *x, int family)
+{
+	struct ax_addr addr;
+
+	if (!x->has[family] || x->fd[family] >= 0)
+		return true;
+	addr = bind_addr(&x->x, family);
+	x->fd[family] = port_reserve(&addr, x->x.proto, x->x.host_port, x->x.device);
+	return x->fd[family] >= 0;
+}
+
+void ingress_due(struct agent *a, uint64_t now_ns)
+{
+	struct ingress *in = a->ingress;
+	bool all = true;
+
+	if (!ingress_deadline(a) || in->again_ns > now_ns)
+		return;
+	for (struct exposure *x = in->list; x; x = x->next)
+		for (int f = 0; f < FAMILIES; f++)
+			all = keep(x, f) && all;
+	in->again_ms = 2 * in->again_ms < AGAIN_MAX_MS ? 2 * in->again_ms : AGAIN_MAX_MS;
+	in->again_ns = all ? 0 : now_ns + in->again_ms * NS_PER_MS;
+}
+
+uint64_t ingress_deadline(const struct agent *a)
+{
+	return a->ingress ? a->ingress->again_ns : 0;
 }
