@@ -330,20 +330,24 @@ __weak __noinline int client_at(struct ax_asked *a, const struct ax_endpoint *ep
 
 /* In place of what it stood for. `ep` has port and protocol. A global function, as is client_at().
  */
-__weak __noinline int serve(struct ax_asked *a, struct ax_endpoint *ep, const struct serving *s)
+__weak __noinline int serve(struct ax_asked *a, const struct ax_endpoint *ep,
+			    const struct serving *s)
 {
+	struct ax_endpoint at; /* keys are on the stack to Linux 6.1 */
+
 	if (!a || !ep || !s)
 		return 0;
+	at = *ep;
 	serve_end(a);
 	a->app = s->app;
 	if (s->elsewhere)
 		__sync_fetch_and_or(&a->flags, AX_ASKED_ELSEWHERE);
 	if (!addr_is_zero(&s->first))
-		serve_at(a, 0, ep, &s->first, s->app, false);
+		serve_at(a, 0, &at, &s->first, s->app, false);
 	if (!addr_is_zero(&s->second))
-		serve_at(a, 1, ep, &s->second, s->app, s->elsewhere);
+		serve_at(a, 1, &at, &s->second, s->app, s->elsewhere);
 	if (counts_by_address(a) || (addr_is_zero(&s->first) && addr_is_zero(&s->second)))
-		serve_loopback(a, ep, s->app);
+		serve_loopback(a, &at, s->app);
 	return 0;
 }
 
