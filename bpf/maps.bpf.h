@@ -199,6 +199,14 @@ AX_MAP struct {
 } sources SEC(".maps");
 
 AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_FAILING_MAX);
+	__type(key, struct ax_endpoint);
+	__type(value, struct ax_failing);
+} failing SEC(".maps");
+
+AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 64);

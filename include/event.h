@@ -15,6 +15,7 @@ enum ax_event_type {
 	/* for the agent alone, and at once: */
 	AX_EVENT_DUAL_UDP = 6, /* see sockops/dual_udp.bpf.c */
 	AX_EVENT_AWAITED = 7,  /* who waits is to be looked at: see sockops/held.bpf.c */
+	AX_EVENT_FAILING = 8,  /* map `failing` is to be looked at */
 };
 
 struct ax_event {

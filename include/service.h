@@ -154,11 +154,12 @@ enum ax_asked_flag {
 	AX_ASKED_CLIENT = 1 << 10,   /* served[0] (IPv4), served[1] (IPv6): of map `udp_clients` */
 	AX_ASKED_ONLY6 = 1 << 11,    /* bound to port 0 with IPV6_V6ONLY */
 	AX_ASKED_BOUND = 1 << 12,    /* TCP in the host's netns that bind() was called for */
+	AX_ASKED_WATCHED = 1 << 13,  /* TCP whose failure is counted in `failing` */
 };
 _Static_assert((AX_ASKED_LOCAL ^ AX_ASKED_UDP ^ AX_ASKED_COUNT ^ AX_ASKED_COUNTED ^
 		AX_ASKED_ELSEWHERE ^ AX_ASKED_SHARED ^ AX_ASKED_ANY4 ^ AX_ASKED_ANY6 ^
 		AX_ASKED_OWN ^ AX_ASKED_TIMEOUT ^ AX_ASKED_CLIENT ^ AX_ASKED_ONLY6 ^
-		AX_ASKED_BOUND) == (1 << 13) - 1,
+		AX_ASKED_BOUND ^ AX_ASKED_WATCHED) == (1 << 14) - 1,
 	       "each flag has a bit of its own");
 
 struct ax_asked {
@@ -201,6 +202,18 @@ struct ax_held {
 	__u8 packet[AX_HELD_MAX]; /* from its IP header on, without a checksum */
 };
 _Static_assert(sizeof(struct ax_held) == 128, "struct ax_held is a map value");
+
+/*
+ * Map `failing`: struct ax_endpoint of a backend -> how many TCP connections of apps to it have
+ * failed, of those backends alone for which the agent has made an entry (passive health checks).
+ * Refused, timed out or reset by the other end, that is: what the app itself ends is no failure.
+ */
+struct ax_failing {
+	__u32 count;
+	__u32 error; /* errno of the last one */
+};
+_Static_assert(sizeof(struct ax_failing) == 8, "struct ax_failing is a map value");
+#define AX_FAILING_MAX 65536
 
 /*
  * Map `accepts`: app id -> __u64, how many connections it has accepted, of those apps alone for

@@ -5,6 +5,7 @@
 
 #include "switch.bpf.h"
 #include "asker.bpf.h"
+#include "failing.bpf.h"
 #include "held.bpf.h"
 #include "maker.bpf.h"
 #include "open.bpf.h"
@@ -379,9 +380,16 @@ static __noinline int asker_end(struct bpf_sock_ops *ctx)
 	return 0;
 }
 
+static __noinline int failed(struct bpf_sock_ops *ctx)
+{
+	return failing_end(ctx);
+}
+
 static __always_inline void connection_state(struct bpf_sock_ops *ctx, __u32 state)
 {
 	open_state(ctx, state);
+	if (failing_any && state == BPF_TCP_CLOSE)
+		failed(ctx);
 	if (state == BPF_TCP_CLOSE)
 		event_send(ctx, AX_EVENT_CLOSE, 0);
 }
@@ -446,6 +454,8 @@ static __always_inline int first_timeout(struct bpf_sock_ops *ctx)
 		open_syn(ctx, a);
 	if (a->flags & AX_ASKED_OWN)
 		own_syn(ctx, a);
+	if (failing_any && a->peer.port_be)
+		failing_syn(ctx, a);
 	if (a->dns_app)
 		asker_syn(ctx);
 	if (!a->hold_until_ns)

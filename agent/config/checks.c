@@ -8,7 +8,8 @@
 static const struct {
 	const char *name;
 	enum check_type type;
-} types[] = {{"tcp", CHECK_TCP}, {"http", CHECK_HTTP}, {"exec", CHECK_EXEC}};
+} types[] = {
+	{"tcp", CHECK_TCP}, {"http", CHECK_HTTP}, {"exec", CHECK_EXEC}, {"passive", CHECK_PASSIVE}};
 
 static bool parse_type(const char *text, size_t len, enum check_type *ret)
 {
@@ -23,10 +24,10 @@ static bool parse_type(const char *text, size_t len, enum check_type *ret)
 
 static void read_check_type(struct reader *r, const struct node *n, void *to)
 {
-	const char *text = scalar_text(r, n, "tcp, http or exec");
+	const char *text = scalar_text(r, n, "tcp, http, exec or passive");
 
 	if (text && !parse_type(text, strlen(text), to))
-		reject(r, n, "tcp, http or exec");
+		reject(r, n, "tcp, http, exec or passive");
 }
 
 /* What stands in a request line: a blank or a line's end would make another request of it. */
@@ -114,14 +115,16 @@ static void set_check_command(struct reader *r, const struct node *n, const char
 /* "tcp", "http", "http /healthz", "exec /usr/bin/good --quick" */
 static void read_check_text(struct reader *r, const struct node *n, struct service_check *c)
 {
-	static const char what[] = "tcp, http, \"http /path\", \"exec command\" or a mapping";
+	static const char what[] =
+		"tcp, http, passive, \"http /path\", \"exec command\" or a mapping";
 	const char *text = scalar_text(r, n, what);
 	size_t len = text ? strcspn(text, " ") : 0;
 	const char *rest = text && text[len] ? text + len + 1 : NULL;
 
 	if (!text)
 		return;
-	if (!parse_type(text, len, &c->type) || (c->type == CHECK_TCP && rest) ||
+	if (!parse_type(text, len, &c->type) ||
+	    ((c->type == CHECK_TCP || c->type == CHECK_PASSIVE) && rest) ||
 	    (c->type == CHECK_EXEC && !rest))
 		reject(r, n, "%s", what);
 	else if (c->type == CHECK_HTTP && rest)
@@ -133,13 +136,15 @@ static void read_check_text(struct reader *r, const struct node *n, struct servi
 static void check_type_keys(struct reader *r, const struct node *n, const struct service_check *c)
 {
 	if (c->type == CHECK_NONE)
-		reject(r, n, "a mapping with the key type (tcp, http or exec)");
+		reject(r, n, "a mapping with the key type (tcp, http, exec or passive)");
 	else if (c->type != CHECK_HTTP && (c->path || c->status))
 		reject(r, n, "path and status only with type: http");
 	else if (c->type != CHECK_EXEC && (c->command.n || c->user))
 		reject(r, n, "command and user only with type: exec");
 	else if (c->type == CHECK_EXEC && !c->command.n)
 		reject(r, n, "a mapping with the key command, since its type is exec");
+	else if (c->window_ms && !c->passive && c->type != CHECK_PASSIVE)
+		reject(r, n, "window only with passive");
 	else if (c->timeout_ms > c->every_ms)
 		reject(r, n, "a timeout that is not longer than every");
 }
@@ -157,6 +162,8 @@ static void read_check_mapping(struct reader *r, const struct node *n, struct se
 		{"timeout", read_check_timeout, offsetof(struct service_check, timeout_ms)},
 		{"fall", read_check_count, offsetof(struct service_check, fall)},
 		{"rise", read_check_count, offsetof(struct service_check, rise)},
+		{"passive", read_check_count, offsetof(struct service_check, passive)},
+		{"window", read_check_timeout, offsetof(struct service_check, window_ms)},
 	};
 	size_t before = r->errs->n;
 
@@ -177,6 +184,10 @@ void read_check(struct reader *r, const struct node *n, void *to)
 		read_check_text(r, n, c);
 	else
 		read_check_mapping(r, n, c);
+	if (c->type == CHECK_PASSIVE && !c->passive)
+		c->passive = CONFIG_CHECK_PASSIVE;
+	if (c->passive && !c->window_ms)
+		c->window_ms = CONFIG_CHECK_WINDOW_MS;
 	if (!c->timeout_ms)
 		c->timeout_ms = c->every_ms < CONFIG_CHECK_TIMEOUT_MS ? c->every_ms
 								      : CONFIG_CHECK_TIMEOUT_MS;

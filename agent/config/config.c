@@ -97,7 +97,8 @@ bool service_check_eq(const struct service_check *a, const struct service_check 
 	return a->type == b->type && a->port == b->port && a->status == b->status &&
 	       string_eq(a->path, b->path) && a->every_ms == b->every_ms &&
 	       a->timeout_ms == b->timeout_ms && a->fall == b->fall && a->rise == b->rise &&
-	       strv_eq(&a->command, &b->command) && string_eq(a->user, b->user);
+	       strv_eq(&a->command, &b->command) && string_eq(a->user, b->user) &&
+	       a->passive == b->passive && a->window_ms == b->window_ms;
 }
 
 void config_service_free(struct config_service *s)

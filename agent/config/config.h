@@ -97,7 +97,8 @@ struct service_backend {
 /* One of its fixed addresses, 0 to `more`: a range stays one entry, however many it has. */
 struct ax_addr service_backend_address(const struct service_backend *b, uint32_t i);
 
-enum check_type { CHECK_NONE, CHECK_TCP, CHECK_HTTP, CHECK_EXEC };
+/* CHECK_PASSIVE is CHECK_TCP of backends that are suspected, or down. */
+enum check_type { CHECK_NONE, CHECK_TCP, CHECK_HTTP, CHECK_EXEC, CHECK_PASSIVE };
 
 /* How the agent finds out whether a backend serves, see health.h. */
 struct service_check {
@@ -109,6 +110,9 @@ struct service_check {
 	char *user;	     /* exec: who runs it; NULL: nobody */
 	uint32_t every_ms, timeout_ms;
 	uint16_t fall, rise; /* so many in a row make it down, and up again */
+	uint16_t passive;    /* so many failed connections make a check due at once, and its failure
+			      * final; 0: they are not counted */
+	uint32_t window_ms;  /* within this */
 };
 void service_check_free(struct service_check *c);
 int service_check_copy(const struct service_check *from, struct service_check *to);

@@ -46,11 +46,13 @@
 /* health checks */
 #define CONFIG_CHECK_EVERY_MS	  2000
 #define CONFIG_CHECK_EVERY_MIN_MS 100
-#define CONFIG_CHECK_TIMEOUT_MS	  1000 /* at most: a check that comes more often has less */
-#define CONFIG_CHECK_FALL	  3    /* failures in a row that make a backend down */
-#define CONFIG_CHECK_RISE	  2    /* successes in a row that make it up again */
-#define CONFIG_CHECK_COUNT_MAX	  100  /* of both */
-#define CONFIG_CHECK_PATH_MAX	  1024 /* bytes */
+#define CONFIG_CHECK_TIMEOUT_MS	  1000	/* at most: a check that comes more often has less */
+#define CONFIG_CHECK_FALL	  3	/* failures in a row that make a backend down */
+#define CONFIG_CHECK_RISE	  2	/* successes in a row that make it up again */
+#define CONFIG_CHECK_COUNT_MAX	  100	/* of both */
+#define CONFIG_CHECK_PASSIVE	  5	/* failed connections that make a backend suspect, */
+#define CONFIG_CHECK_WINDOW_MS	  10000 /* within this */
+#define CONFIG_CHECK_PATH_MAX	  1024	/* bytes */
 
 /* --- xdp: (a rule list's own: rules/defaults.h) --- */
 #define CONFIG_TRIGGER_WINDOW_MS 30000 /* how far the sender's clock may be off */

@@ -69,6 +69,7 @@
 #include "sections/triggers.h"
 #include "sections/xdp_section.h"
 #include "services/checks.h"
+#include "services/passive.h"
 #include "services/ramp.h"
 #include "services/drain.h"
 #include "services/services.h"
@@ -112,7 +113,8 @@ static void arm_timer(struct daemon *d)
 		apps_deadline(&d->a),	 linger_deadline(&d->a),	spawn_deadline(&d->a),
 		devices_deadline(&d->a), squat_deadline(&d->a),		held_deadline(&d->a),
 		drains_deadline(&d->a),	 host_names_deadline(&d->a),	on_connect_deadline(&d->a),
-		d->a.ramps_at_ns,	 names_outside_deadline(&d->a), ingress_deadline(&d->a)};
+		d->a.ramps_at_ns,	 names_outside_deadline(&d->a), ingress_deadline(&d->a),
+		d->a.failing_at_ns};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -142,6 +144,7 @@ static void on_timer(struct daemon *d)
 	squat_due(a, now);
 	drains_due(a, now);
 	ramps_due(a, now);
+	passive_due(a, now);
 	on_connect_due(a, now);
 	ingress_due(a, now);
 	held_due(a, now);
@@ -314,6 +317,7 @@ static int open_parts(struct agent *a, struct error *e)
 
 	a->hooks.app_gone = on_app_gone;
 	a->hooks.awaited = held_awaited;
+	a->hooks.failing = passive_failing;
 	a->hooks.service_changed = xdp_section_service;
 	a->health = health_open(a->epoll, a->cgroup, &health);
 	r = a->health ? 0 : -ENOMEM;

@@ -108,6 +108,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_SOURCES] = "sources",
 	[MAP_LEARNT] = "learnt",
 	[MAP_LEAVERS] = "leavers",
+	[MAP_FAILING] = "failing",
 	[MAP_RESERVED] = "reserved",
 	[MAP_OPEN_CONNS] = "open_conns",
 	[MAP_LISTENERS] = "listeners",
@@ -614,6 +615,8 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->held_any = &dp->skel->bss->held_any;
 	dp->held_told = &dp->skel->bss->held_told;
 	dp->accepts_any = &dp->skel->bss->accepts_any;
+	dp->failing_any = &dp->skel->bss->failing_any;
+	dp->failing_told = &dp->skel->bss->failing_told;
 	dp->from_app = datapath_program_fd(dp, "ax_from_app");
 	dp->to_app = datapath_program_fd(dp, "ax_to_app");
 	dp->to_service = datapath_program_fd(dp, "ax_to_service");

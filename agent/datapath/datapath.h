@@ -118,6 +118,15 @@ int datapath_held_each(struct datapath *dp, int (*f)(void *arg, const struct ax_
 		       void *arg);
 /* How many connections an app has accepted since this was first asked. */
 int datapath_accepts(struct datapath *dp, uint32_t app, uint64_t *ret);
+/* From now on failed connections to that backend are counted. -E2BIG: there are too many. */
+int datapath_failing_add(struct datapath *dp, const struct ax_endpoint *backend);
+/* Hands over each backend with what was counted since the last time (which may be nothing); f says
+ * whether it still is to be. To be called after AX_EVENT_FAILING, which does not come again before.
+ */
+int datapath_failing_each(struct datapath *dp,
+			  bool (*f)(void *arg, const struct ax_endpoint *backend,
+				    const struct ax_failing *counted),
+			  void *arg);
 void datapath_accepts_drop(struct datapath *dp, uint32_t app);
 /* Whether an app serves the endpoint, which is one of its own address. */
 bool datapath_is_served(struct datapath *dp, const struct ax_endpoint *ep);

@@ -495,6 +495,47 @@ void datapath_accepts_drop(struct datapath *dp, uint32_t app)
 	map_del(dp, MAP_ACCEPTS, &app);
 }
 
+int datapath_failing_add(struct datapath *dp, const struct ax_endpoint *backend)
+{
+	const struct ax_failing none = {0};
+
+	*dp->failing_any = true;
+	return bpf_map_update_elem(dp->map[MAP_FAILING], backend, &none, BPF_NOEXIST) &&
+			       errno != EEXIST
+		       ? -errno
+		       : 0;
+}
+
+struct failing_each {
+	struct datapath *dp;
+	bool (*f)(void *arg, const struct ax_endpoint *backend, const struct ax_failing *counted);
+	void *arg;
+};
+
+static int each_failing(void *arg, const void *key, const void *value)
+{
+	const struct ax_failing none = {0}, *v = value;
+	struct failing_each *e = arg;
+
+	if (!e->f(e->arg, key, v))
+		return 1;
+	if (v->count) /* what fails just now is counted the next time */
+		map_set(e->dp, MAP_FAILING, key, &none);
+	return 0;
+}
+
+int datapath_failing_each(struct datapath *dp,
+			  bool (*f)(void *arg, const struct ax_endpoint *backend,
+				    const struct ax_failing *counted),
+			  void *arg)
+{
+	struct failing_each e = {.dp = dp, .f = f, .arg = arg};
+
+	__atomic_store_n(dp->failing_told, 0, __ATOMIC_SEQ_CST);
+	return map_walk(dp, MAP_FAILING, sizeof(struct ax_endpoint), sizeof(struct ax_failing),
+			each_failing, &e);
+}
+
 bool datapath_is_served(struct datapath *dp, const struct ax_endpoint *ep)
 {
 	struct ax_server s;

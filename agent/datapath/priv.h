@@ -28,6 +28,7 @@ enum datapath_map {
 	MAP_SOURCES,
 	MAP_LEARNT,
 	MAP_LEAVERS,
+	MAP_FAILING,
 	MAP_RESERVED,
 	MAP_OPEN_CONNS,
 	MAP_LISTENERS,
@@ -76,6 +77,8 @@ struct datapath {
 	uint32_t *udp_told; /* the programs' */
 	uint32_t *held_any, *held_told;
 	bool *accepts_any;
+	bool *failing_any;
+	uint32_t *failing_told;
 	struct ring_buffer *ring;
 	int (*event)(void *arg, const struct ax_event *ev);
 	void *event_arg;

@@ -12,6 +12,7 @@
 #include "health/try.h"
 
 #define NS_PER_MS 1000000ull
+#define NEVER	  UINT64_MAX
 
 struct health_check { /* of one target */
 	struct health_check *next;
@@ -20,6 +21,9 @@ struct health_check { /* of one target */
 	struct health_state state;
 	struct health_try try;
 	uint64_t started_ns, at_ns; /* at_ns: its next turn, or the time-out of this one */
+	uint64_t window_ns;	    /* when the first of these failed */
+	unsigned failed;	    /* connections of others to it */
+	bool suspect;		    /* one failure is enough */
 	bool marked;		    /* still a target */
 	bool unreachable;
 };
@@ -185,6 +189,12 @@ static uint64_t first_turn(const struct service_check *how)
 	return time_mono_ns() + random % how->every_ms * NS_PER_MS;
 }
 
+/* Nothing is to be found out about it now. */
+static bool rests(const struct health_check *c)
+{
+	return c->group->how.type == CHECK_PASSIVE && !c->state.down && !c->suspect;
+}
+
 static struct health_check *check_new(struct health_group *g, const struct health_target *t)
 {
 	struct health_check *c = calloc(1, sizeof(*c));
@@ -194,8 +204,8 @@ static struct health_check *check_new(struct health_group *g, const struct healt
 	c->try.item = (struct loop_item){.kind = LOOP_HEALTH, .fd = -1};
 	c->group = g;
 	c->target = *t;
-	c->at_ns = first_turn(&g->how);
 	c->state.down = was_down(g->h, c);
+	c->at_ns = rests(c) ? NEVER : first_turn(&g->how);
 	if (c->state.down)
 		snprintf(c->try.why, sizeof(c->try.why), "it was when the agent started");
 	g->h->n_checks++;
@@ -259,7 +269,8 @@ void health_group_set(struct health_group *g, const struct service_check *how,
 				continue; /* not checked: it counts as up */
 			*end = c;
 			end = &c->next;
-			arm_for(g->h, c->at_ns);
+			if (c->at_ns != NEVER)
+				arm_for(g->h, c->at_ns);
 		}
 		c->marked = true;
 		last = c;
@@ -332,12 +343,19 @@ static void result(struct health_check *c, bool good)
 {
 	struct health_group *g = c->group;
 	struct health *h = g->h;
+	bool changed;
 
 	try_end(&c->try, h->epoll);
 	if (good)
 		c->try.why[0] = 0;
-	c->at_ns = c->started_ns + g->how.every_ms * NS_PER_MS;
-	if (!health_count(&c->state, good, &g->how))
+	changed = health_count(&c->state, good, &g->how);
+	if (c->suspect && !good && !c->state.down) {
+		c->state = (struct health_state){.down = true};
+		changed = true;
+	}
+	c->suspect = false;
+	c->at_ns = rests(c) ? NEVER : c->started_ns + g->how.every_ms * NS_PER_MS;
+	if (!changed)
 		return;
 	save(h);
 	h->ops.changed(h->ops.arg, g->owner, &c->target, c->state.down, c->try.why);
@@ -405,6 +423,67 @@ static void turn(struct health_check *c, uint64_t now)
 				  g->name));
 }
 
+/* --- failures that others have seen --- */
+
+static bool is_watched(const struct health_check *c, const struct ax_addr *addr, uint16_t port)
+{
+	const struct service_check *how = &c->group->how;
+
+	/* with a port of its own, a check speaks for the others */
+	return how->passive && addr_eq(&c->target.addr, addr) &&
+	       (how->port || c->target.port == port);
+}
+
+bool health_is_watched(const struct health *h, const struct ax_addr *addr, uint16_t port)
+{
+	for (const struct health_group *g = h->groups; g; g = g->next)
+		for (const struct health_check *c = g->how.passive ? g->checks : NULL; c;
+		     c = c->next)
+			if (is_watched(c, addr, port))
+				return true;
+	return false;
+}
+
+/*
+ * Whoever connects can make connections fail, by what it sends, or does not. So they make nobody
+ * down: they have the agent look, at once, and it believes what it sees by itself.
+ */
+static void suspect(struct health_check *c, unsigned n, int error, uint64_t now)
+{
+	const struct service_check *how = &c->group->how;
+
+	if (c->state.down || c->suspect)
+		return;
+	if (now - c->window_ns > how->window_ms * NS_PER_MS) {
+		c->window_ns = now;
+		c->failed = 0;
+	}
+	c->failed += n;
+	if (c->failed < how->passive)
+		return;
+	log_debug("%u connections to a backend of %s have failed (%s): it is checked", c->failed,
+		  c->group->name, strerror(error));
+	c->failed = 0;
+	c->suspect = true;
+	if (try_rests(&c->try)) {
+		c->at_ns = now;
+		arm_for(c->group->h, now);
+	}
+}
+
+void health_failed(struct health *h, const struct ax_addr *addr, uint16_t port, unsigned n,
+		   int error)
+{
+	uint64_t now = time_mono_ns();
+
+	for (struct health_group *g = h->groups; g; g = g->next)
+		for (struct health_check *c = g->how.passive ? g->checks : NULL; c; c = c->next)
+			if (is_watched(c, addr, port))
+				suspect(c, n, error, now);
+}
+
+/* --- commands --- */
+
 size_t health_running(const struct health *h)
 {
 	size_t n = 0;
@@ -441,7 +520,7 @@ static struct health_check *due(struct health *h, uint64_t now, uint64_t *next)
 		for (struct health_check *c = g->checks; c; c = c->next) {
 			if (c->at_ns <= now)
 				return c;
-			if (!*next || c->at_ns < *next)
+			if (c->at_ns != NEVER && (!*next || c->at_ns < *next))
 				*next = c->at_ns;
 		}
 	return NULL;

@@ -76,6 +76,13 @@ struct health_seen {
 struct health_seen health_look(const struct health_group *g, const struct health_target *t,
 			       const void **place);
 
+/* Connections to that address (port: host byte order) have failed: who is checked for it, and how
+ * often that may be, is checked at once. */
+void health_failed(struct health *h, const struct ax_addr *addr, uint16_t port, unsigned n,
+		   int error);
+/* Whether any check asks for failed connections to that address. */
+bool health_is_watched(const struct health *h, const struct ax_addr *addr, uint16_t port);
+
 /* How many commands run. */
 size_t health_running(const struct health *h);
 /* Whether the process was a check's; status: as waitpid() has it. */

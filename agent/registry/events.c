@@ -103,6 +103,8 @@ int events_read(struct agent *a)
 		datapath_dual_udp(a->dp); /* those that were bound while no agent ran */
 	if (!r)
 		a->hooks.awaited(a);
+	if (!r)
+		a->hooks.failing(a); /* while no agent ran */
 	return r;
 }
 
@@ -179,6 +181,8 @@ static int on_event(void *arg, const struct ax_event *ev)
 		a->events->udp_bound = true;
 	if (ev->type == AX_EVENT_AWAITED)
 		a->hooks.awaited(a);
+	if (ev->type == AX_EVENT_FAILING)
+		a->hooks.failing(a);
 	if (ev->type >= ARRAY_SIZE(names) || !names[ev->type])
 		return 0;
 	j = json_pack("{ss sf}", "event", names[ev->type], "time", wall_time(ev->time_ns));

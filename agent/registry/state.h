@@ -26,6 +26,8 @@ struct hooks {
 	void (*service_changed)(struct agent *a, const struct service *s);
 	/* Somebody listens while connects wait, or may have begun to. */
 	void (*awaited)(struct agent *a);
+	/* Connections to backends that the kernel counts for have failed. */
+	void (*failing)(struct agent *a);
 };
 
 /* Looks after connects that wait, see apps/held.c. */
@@ -86,7 +88,8 @@ struct agent {
 	bool splice_stale;	   /* who is there, or what they say of splicing, is another */
 	bool address_freed;	   /* services that could not be declared are tried again */
 
-	uint64_t ramps_at_ns; /* shares of services grow then (services/ramp.h), 0: never */
+	uint64_t failing_at_ns; /* failed connections are looked at then, 0: never */
+	uint64_t ramps_at_ns;	/* shares of services grow then (services/ramp.h), 0: never */
 
 	struct hooks hooks;
 

@@ -23,6 +23,7 @@
 #include "services/checks.h"
 #include "services/drain.h"
 #include "services/members.h"
+#include "services/passive.h"
 #include "services/ramp.h"
 
 const char services_no_way[] = "not checked: host_access is off, and the app cannot be asked from "
@@ -120,6 +121,8 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 	}
 	if (!r)
 		ramps_sync(a, s, w.m, w.n);
+	if (!r)
+		passive_sync(a, s, w.m, w.n);
 	if (!r)
 		r = each_endpoint(s->conf, &s->vip4, &s->vip6, write_one, &w);
 	free(w.m);

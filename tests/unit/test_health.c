@@ -153,6 +153,13 @@ static void the_config_says_what_is_checked(void **state)
 	c.type = CHECK_EXEC;
 	c.command = (struct strv){.v = (char *[]){"/bin/ok", "a b", NULL}, .n = 2};
 	assert_check("exec /bin/ok 'a b'", c);
+	assert_check("passive", (struct service_check){.type = CHECK_PASSIVE,
+						       .every_ms = 2000,
+						       .timeout_ms = 1000,
+						       .fall = 3,
+						       .rise = 2,
+						       .passive = 5,
+						       .window_ms = 10000});
 	c.user = (char[]){"daemon"};
 	assert_check("{type: exec, command: [/bin/ok, a b], user: daemon}", c);
 }

@@ -12,6 +12,7 @@ struct args {
 	const char *ip, *wait, *drain, *slow_start, *check, *splice;
 	const char *check_port, *check_status, *check_user;
 	const char *check_every, *check_timeout, *check_fall, *check_rise;
+	const char *check_passive, *check_window;
 	int strategy; /* -1: not given */
 };
 
@@ -106,7 +107,8 @@ static json_t *check_of_args(const struct args *a)
 	} texts[] = {{"port", a->check_port},	    {"status", a->check_status},
 		     {"user", a->check_user},	    {"every", a->check_every},
 		     {"timeout", a->check_timeout}, {"fall", a->check_fall},
-		     {"rise", a->check_rise}};
+		     {"rise", a->check_rise},	    {"passive", a->check_passive},
+		     {"window", a->check_window}};
 	json_t *check = json_object();
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -287,7 +289,7 @@ static const struct opt options[] = {
 	 "how long a backend that comes takes to get its full share",
 	 offsetof(struct args, slow_start), NULL},
 	{"check", 0, OPT_STRING, "CHECK",
-	 "how backends are checked: tcp, http, 'http /PATH' or 'exec COMMAND'",
+	 "how backends are checked: tcp, http, 'http /PATH', 'exec COMMAND' or passive",
 	 offsetof(struct args, check), NULL},
 	{"check-port", 0, OPT_STRING, "PORT", "at which port (else where connections go)",
 	 offsetof(struct args, check_port), NULL},
@@ -303,6 +305,11 @@ static const struct opt options[] = {
 	 offsetof(struct args, check_fall), NULL},
 	{"check-rise", 0, OPT_STRING, "N", "and so many successes up again (2)",
 	 offsetof(struct args, check_rise), NULL},
+	{"check-passive", 0, OPT_STRING, "N",
+	 "so many failed connections have it checked at once (passive: 5)",
+	 offsetof(struct args, check_passive), NULL},
+	{"check-window", 0, OPT_STRING, "TIME", "within this (10s)",
+	 offsetof(struct args, check_window), NULL},
 	{"splice", 0, OPT_STRING, "MODE", "whether its connections are spliced: auto, on or off",
 	 offsetof(struct args, splice), NULL},
 };

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
+# timeout: 240
+# Passive health checks: connections that fail have a backend checked at once; it is down if the
+# check fails too, and comes back when a later one succeeds. An app that makes its own connections
+# fail takes no backend from others.
+. "$(dirname "$0")/lib.sh"
+need jq
+
+# Answers; "reset" has it reset each connection that asks for that.
+cat >"$T/server.py" <<'PY'
+import socket, struct, sys
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind((sys.argv[1], 7800))
+s.listen(64)
+while True:
+    c, peer = s.accept()
+    print("accepted", flush=True)
+    try:
+        c.settimeout(5)
+        if c.recv(100) == b"reset\n":
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            c.sendall(sys.argv[1].encode() + b"\n")
+    except OSError:
+        pass
+    c.close()
+PY
+cat >"$T/client.py" <<'PY'
+import collections, errno, socket, struct, sys
+got = collections.Counter()
+for i in range(int(sys.argv[2])):
+    try:
+        s = socket.create_connection((sys.argv[1], 80), 10)
+        if sys.argv[3] == "abort":
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            s.sendall(sys.argv[3].encode() + b"\n")
+            got[s.recv(100).decode().strip()] += 1
+        s.close()
+    except OSError as e:
+        got[errno.errorcode.get(e.errno, str(e))] += 1
+print(" ".join("%s=%d" % x for x in sorted(got.items())))
+PY
+hits() { in_app --net "$3" -- "$PYTHON" "$T/client.py" "$1" "$2" "${4:-hello}"; }
+state() {
+	ax get services -o json | jq -r --arg s "$1" --arg b "$2" '.[] | select(.name == $s) |
+		.backends[] | select(.address == $b) | .state // "-"'
+}
+server() { # ADDRESS: sets BG
+	bg "$T/server.$1" "$PYTHON" "$T/server.py" "$1"
+	wait_for "ss -Hltn 'src $1:7800' | grep -q ."
+}
+
+ip address add 192.0.2.1/32 dev lo
+ip address add 192.0.2.2/32 dev lo
+agent_start - <<-EOF2
+	agent:
+	  pool: {ipv4: $POOL4}
+	services:
+	  passive:
+	    ip: 10.77.200.1
+	    ports: ["80:7800"]
+	    strategy: round-robin
+	    backends: [{address: 192.0.2.1}, {address: 192.0.2.2}]
+	    check: {type: passive, passive: 3, window: 60s, every: 200ms, rise: 2}
+	  slow:
+	    ip: 10.77.200.2
+	    ports: ["80:7800"]
+	    strategy: round-robin
+	    backends: [{address: 192.0.2.1}, {address: 192.0.2.2}]
+	    check: {type: tcp, passive: 3, window: 60s, every: 60s, timeout: 5s, fall: 3, rise: 1}
+	  plain:
+	    ip: 10.77.200.3
+	    ports: ["80:7800"]
+	    strategy: round-robin
+	    backends: [{address: 192.0.2.1}, {address: 192.0.2.2}]
+EOF2
+bg "$T/events" "$AX" --instance "$INST" events -f -o json
+EVENTS=$BG
+server 192.0.2.1
+ONE=$BG
+server 192.0.2.2
+TWO=$BG
+is "both serve" "$(hits 10.77.200.1 4 host)" "192.0.2.1=2 192.0.2.2=2"
+is "nobody is down" "$(state passive 192.0.2.1) $(state passive 192.0.2.2)" "up up"
+accepted=$(wc -l <"$T/server.192.0.2.1")
+sleep 0.5
+is "nobody is asked without a reason" "$(wc -l <"$T/server.192.0.2.1")" "$accepted"
+
+# what an app does to its own connections
+is "connections that the server resets" "$(hits 10.77.200.1 8 host reset)" "ECONNRESET=8"
+ok "make no backend down that answers the agent" wait_for "[ \$(wc -l <$T/server.192.0.2.1) -gt $((accepted + 4)) ]"
+is "which stays up" "$(state passive 192.0.2.1) $(state passive 192.0.2.2)" "up up"
+hits 10.77.200.1 20 host abort >/dev/null
+is "nor do those that the app aborts" "$(state passive 192.0.2.1) $(state passive 192.0.2.2)" "up up"
+
+# a backend that is gone
+end "$TWO"
+is "the first connections to a dead backend fail" "$(hits 10.77.200.1 6 host)" "192.0.2.1=3 ECONNREFUSED=3"
+ok "then it is down" wait_for -t 20 "[ \$(state passive 192.0.2.2) = down ]"
+like "and why" "$(ax get services -o wide passive)" "192.0.2.2: connect: Connection refused"
+is "the others get all" "$(hits 10.77.200.1 6 host)" "192.0.2.1=6"
+ok "an event says it" wait_for "grep -q '\"service\":\"passive\",\"state\":\"down\",\"local\":\"192.0.2.2\"' $T/events"
+ok "a service with checks a minute apart knows it as well" wait_for -t 20 "[ \$(state slow 192.0.2.2) = down ]"
+is "one without is not asked" "$(state plain 192.0.2.2)" "-"
+agent_kill9
+agent_again
+is "the next agent knows it" "$(state passive 192.0.2.2)" down
+server 192.0.2.2
+TWO=$BG
+ok "it is up again when it answers" wait_for -t 20 "[ \$(state passive 192.0.2.2) = up ]"
+is "and serves" "$(hits 10.77.200.1 4 host)" "192.0.2.1=2 192.0.2.2=2"
+end "$TWO"
+is "what fails after a restart of the agent counts" "$(hits 10.77.200.1 6 host)" "192.0.2.1=3 ECONNREFUSED=3"
+ok "too" wait_for -t 20 "[ \$(state passive 192.0.2.2) = down ]"
+
+end "$EVENTS"
+end "$ONE"
+for bad in "passive x" "{type: tcp, window: 5s}" "{type: passive, path: /}" "{type: tcp, passive: 0}"; do
+	fails "refused: check: $bad" ax config check <(
+		echo "services: {s: {ports: [80], backends: [a], check: $bad}}")
+done
+for good in passive "{type: http, passive: 3}" "{type: passive, window: 1m}"; do
+	ok "check: $good" ax config check <(echo "services: {s: {ports: [80], backends: [a], check: $good}}")
+done
+done_testing
