@@ -71,8 +71,8 @@ int app_publish(struct agent *a, struct app *app, struct error *e)
 			error_set(e, r, "the kernel refuses the app: %s", strerror(-r));
 	}
 	r = r ? r : services_sync(a, app, e);
-	if (!r && needs_way_out(app) && app->spec.net == NET_HOST)
-		r = needs_egress(a, e);
+	if (!r && app->spec.net == NET_HOST)
+		r = needs_way(a, app, e);
 	if (!r && app->spec.wait_ms) {
 		r = needs_hold(a);
 		if (r)
@@ -135,8 +135,7 @@ int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e)
 	r = vip_resync(a, &app->vip4, e);
 	r = r ? r : vip_resync(a, &app->vip6, e);
 	r = r ? r : services_route(a, app, e);
-	if (!r && needs_way_out(app))
-		r = needs_egress(a, e);
+	r = r ? r : needs_way(a, app, e);
 	return r;
 }
 

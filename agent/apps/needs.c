@@ -2,6 +2,7 @@
 /* What running apps need of the machine. */
 #include "apps/needs.h"
 #include "base/address.h"
+#include "base/log.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "net/egress.h"
@@ -116,4 +117,17 @@ int needs_egress(struct agent *a, struct error *e)
 		return 0;
 	a->needs->had_egress = n > 0;
 	return egress_set(a->inst, list, n, e);
+}
+
+int needs_way(struct agent *a, const struct app *app, struct error *e)
+{
+	struct error why = {0};
+	int r = needs_way_out(app) ? needs_egress(a, &why) : 0;
+
+	if (!r)
+		return 0;
+	if (app->spec.egress.mode == EGRESS_ALL || app->spec.egress.to.n)
+		return error_set(e, r, "%s", why.text);
+	log_warn("%s: %s", app->spec.name, why.text);
+	return 0;
 }

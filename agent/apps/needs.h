@@ -19,6 +19,9 @@ void needs_hold_anew(struct agent *a);
 
 /* Whose sources are rewritten on their way out of the machine (`egress:`). */
 int needs_egress(struct agent *a, struct error *e);
+/* The same for an app that comes: what it has asked for must be had, what rules let it do need not.
+ */
+int needs_way(struct agent *a, const struct app *app, struct error *e);
 /* Whether it is one of those. */
 bool needs_way_out(const struct app *app);
 

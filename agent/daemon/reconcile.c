@@ -521,8 +521,8 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 		r = services_sync(a, NULL, e);
 	r = r ? r : agent_tell_ctl(a);
 	r = r ? r : needs_hold(a);
-	if (p->rules_changed && !a->starting)
-		r = r ? r : needs_egress(a, e);
+	if (!r && p->rules_changed && !a->starting && needs_egress(a, &why))
+		log_warn("%s", why.text);
 	on_connect_update(a);
 	if (!r && !upstreams_same(&old, &a->config))
 		r = names_set_upstreams(a, e);
