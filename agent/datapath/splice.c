@@ -14,6 +14,7 @@
 
 #define OPS_LINK "link_ax_splice_ops"
 #define TOO_OLD	 "before Linux 6.5 connections cannot join while they are open"
+#define UNTOLD	 "before Linux 6.3 nobody tells how large messages are"
 #define NEEDS	 "Linux 6.5, BTF"
 #define WITHOUT	 "connections between apps are not spliced"
 
@@ -308,6 +309,8 @@ int datapath_splice_doctor(int (*report)(void *arg, const struct feature_report 
 			f.on = false;
 			snprintf(f.why, sizeof(f.why), "%s", TOO_OLD);
 		}
+		if (streq(programs[i], "ax_splice_sizes") && !f.on && !splice_sizes_told())
+			snprintf(f.why, sizeof(f.why), "%s", UNTOLD);
 		r = report(arg, &f);
 	}
 	return r;

@@ -120,7 +120,7 @@ refused()
 
 refused_none()
 {
-	! awk '($2 == "off" || $2 == "MISSING") && $3 != "probes" && $1 != "splice_join" && $1 != "splice-auto"' /tmp/doctor | grep .
+	! awk '($2 == "off" || $2 == "MISSING") && $3 != "probes" && $1 != "splice_join" && $1 != "splice_sizes" && $1 != "splice-auto"' /tmp/doctor | grep .
 }
 
 # Linux 6.5 and later
