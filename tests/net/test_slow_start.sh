@@ -60,7 +60,7 @@ config() {
 }
 share() {
 	ax get services -o json | jq -r --arg b "$1" '.[] | select(.name == "slow") |
-		.backends[] | select(.app == $b) | .share // 100'
+		.backends[] | select(.app == $b) | if .state == "up" then .share // 100 else 0 end'
 }
 state() {
 	ax get services -o json | jq -r --arg s "$1" --arg b "$2" '.[] | select(.name == $s) |
@@ -93,7 +93,7 @@ seen=$(for _ in $(seq 400); do
 	share s2
 	[ "$(share s2)" = 100 ] && break
 	sleep 0.1
-done | sort -nu | tr '\n' ' ')
+done | grep -vx 0 | sort -nu | tr '\n' ' ')
 like "the share grows" "$seen" "^(10 )?[1-9]0 .*[4-9]0 .*100 $"
 is "until it is full" "$(hits 10.77.200.1 24)" "s1=8 s2=16"
 
