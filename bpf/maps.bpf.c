@@ -10,5 +10,6 @@ __u32 held_any, held_told;
 bool accepts_any;
 bool failing_any;
 __u32 failing_told;
+__u32 seen_any, seen_added;
 
 char LICENSE[] SEC("license") = "GPL";

@@ -13,6 +13,7 @@
 #include "ctl.h"
 #include "event.h"
 #include "expose.h"
+#include "seen.h"
 #include "service.h"
 
 #ifndef AX_MAP /* the defining unit sets it to nothing */
@@ -300,6 +301,14 @@ AX_MAP struct {
 	__type(key, struct ax_flow_key);
 	__type(value, __u32);
 } datagrams SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_SEEN_MAX);
+	__type(key, struct ax_seen_key);
+	__type(value, struct ax_seen);
+} seen SEC(".maps");
 
 /* TCP of programs on other machines to private apps, by way of this host. */
 AX_MAP struct {

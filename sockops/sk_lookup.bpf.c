@@ -94,6 +94,15 @@ static __always_inline void count_caller(const struct caller *who, __u64 v)
 		count_verdict(v);
 }
 
+static __always_inline void saw_caller(const struct caller *who, const struct ax_endpoint *ep,
+				       __u64 v, bool may)
+{
+	if (who->app && may) /* it was seen where it asked */
+		return;
+	saw(&who->addr, ep, v,
+	    SEEN(AX_SEEN_AT_SK_LOOKUP, may || who->app ? 0 : AX_SEEN_HOST_ACCESS), 0);
+}
+
 static __always_inline int deny(void)
 {
 	count(AX_COUNT_FABRIC_DENIED);
@@ -209,6 +218,8 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 		return SK_PASS;
 	}
 	count_caller(who, denied);
+	if (refused)
+		saw_caller(who, local, denied, false);
 	return refused ? deny() : SK_DROP;
 }
 
@@ -244,6 +255,7 @@ __weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_
 		return -ENOENT;
 	may = may_have(who, &at, vip->party, &v);
 	count_caller(who, v);
+	saw_caller(who, &at, v, may);
 	return may ? assign_listener(ctx, &at) : -EACCES;
 }
 
@@ -379,6 +391,7 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 		who.exposed = came_by_exposed(&local, &who);
 	may = may_have(&who, &local, vip->party, &v);
 	count_caller(&who, v);
+	saw_caller(&who, &local, v, may);
 	if (!may)
 		return deny();
 	if (s)

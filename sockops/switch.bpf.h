@@ -18,6 +18,7 @@
 #include "flows.bpf.h"
 #include "home.bpf.h"
 #include "maps.bpf.h"
+#include "seen.bpf.h"
 #include "serving.bpf.h"
 #include "verdict.bpf.h"
 #include "verifier.bpf.h"
@@ -443,6 +444,21 @@ static __always_inline int find_route(struct route_request *rq, const struct ax_
 	return route_direct(rq, app, &to, vip);
 }
 
+/* Whom the app was refused, or would have been. */
+static __always_inline void saw_route(const struct route_request *rq, const struct ax_app *app,
+				      int r)
+{
+	__u32 where = SEEN(AX_SEEN_AT_CONNECT, r == REFUSED_NO_EGRESS ? AX_SEEN_EGRESS : 0);
+
+	if (!(rq->verdict & VERDICT_REFUSED) && !VERDICT_AUDIT(rq->verdict) &&
+	    r != REFUSED_NO_EGRESS)
+		return;
+	if (addr_is_v4(&rq->peer.addr))
+		saw(&app->vip4, &rq->peer, rq->verdict, where, app->id);
+	else
+		saw(&app->vip6, &rq->peer, rq->verdict, where, app->id);
+}
+
 /* Decides where a connect or a datagram goes. Returns enum route or a negative errno. A global
  * function: what follows is not judged for each way in which it may end. */
 __weak __noinline int route_peer(struct route_request *rq, const struct ax_app *app)
@@ -458,6 +474,7 @@ __weak __noinline int route_peer(struct route_request *rq, const struct ax_app *
 	r = find_route(rq, app);
 	if (rq->verdict)
 		count_verdict(rq->verdict);
+	saw_route(rq, app, r);
 	return r;
 }
 

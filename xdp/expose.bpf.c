@@ -22,6 +22,7 @@
 #include "parse_tc.bpf.h"
 #include "rewrite.bpf.h"
 #include "serving.bpf.h"
+#include "seen.bpf.h"
 #include "verdict.bpf.h"
 #include "verifier.bpf.h"
 
@@ -157,8 +158,10 @@ __weak __noinline int is_kept_out(const struct packet *p, const struct ax_endpoi
 	q.parties = question_parties(AX_PARTY_NONE, party);
 	q.ports = question_ports(to->proto, to->port_be, p->sport_be);
 	v = verdict_of(&q, &p->src);
-	if (v)
+	if (v) {
 		count_verdict(v);
+		saw(&p->src, to, v, SEEN(AX_SEEN_AT_FABRIC, 0), 0);
+	}
 	return v & VERDICT_DENY ? 1 : 0;
 }
 

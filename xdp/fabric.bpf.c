@@ -14,6 +14,7 @@
 #include "host_socket.bpf.h"
 #include "maps.bpf.h"
 #include "parse_tc.bpf.h"
+#include "seen.bpf.h"
 #include "verdict.bpf.h"
 #include "rewrite.bpf.h"
 
@@ -51,6 +52,16 @@ static __always_inline bool hides_ports(const struct packet *p)
 	return (p->proto == IPPROTO_TCP || p->proto == IPPROTO_UDP) && !p->has_l4 && !p->later;
 }
 
+/* An answer has been asked for: whoever is refused it did not ask. */
+static __noinline int saw_packet(const struct packet *p, __u64 v, __u32 why)
+{
+	struct ax_endpoint to = {.addr = p->dst, .proto = p->proto};
+
+	if (p->has_l4)
+		to.port_be = p->dport_be;
+	return saw(&p->src, &to, v, SEEN(AX_SEEN_AT_FABRIC, why), 0);
+}
+
 static __always_inline bool may_pass(const struct packet *p, __u32 from, __u32 to)
 {
 	struct question q = question_of(p, from, to);
@@ -66,6 +77,7 @@ static __always_inline bool may_pass(const struct packet *p, __u32 from, __u32 t
 		return true;
 	if (v & VERDICT_DENY)
 		count_verdict(v);
+	saw_packet(p, v, 0);
 	return false;
 }
 
@@ -225,6 +237,7 @@ static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 		return TC_ACT_OK;
 	if (host && (p->proto == IPPROTO_ICMP || p->proto == IPPROTO_ICMPV6))
 		return TC_ACT_OK;
+	saw_packet(p, v, AX_SEEN_EGRESS);
 	if (v & VERDICT_DENY) {
 		count_verdict(v);
 		return drop(AX_COUNT_FABRIC_DENIED);
@@ -308,8 +321,10 @@ static __always_inline bool may_enter(const struct packet *p, const struct ax_vi
 	if (is_answer(p))
 		return true;
 	v = verdict_of(&q, &p->src);
-	if (v)
+	if (v) {
 		count_verdict(v);
+		saw_packet(p, v, 0);
+	}
 	if (VERDICT_RULE(v))
 		*let_in = !(v & VERDICT_DENY);
 	return !(v & VERDICT_DENY);
@@ -367,5 +382,6 @@ int ax_to_app(struct __sk_buff *skb)
 	/* what answers an app's datagrams to the outside, but not from this host */
 	if (!src && (dst->flags & (AX_VIP_EGRESS | AX_VIP_LEAVES)) && p.proto != IPPROTO_TCP)
 		return TC_ACT_OK;
+	saw_packet(&p, 0, AX_SEEN_HOST_ACCESS);
 	return drop(AX_COUNT_FABRIC_DENIED);
 }

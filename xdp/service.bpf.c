@@ -14,6 +14,7 @@
 #include "maps.bpf.h"
 #include "open_conns.bpf.h"
 #include "serving.bpf.h"
+#include "seen.bpf.h"
 #include "verdict.bpf.h"
 #include "parse_tc.bpf.h"
 #include "rewrite.bpf.h"
@@ -63,6 +64,7 @@ __weak __noinline int may_have_backend(const struct caller *who, const struct ax
 	if (who->app || VERDICT_RULE(v)) {
 		if (v & VERDICT_DENY)
 			count_verdict(v);
+		saw(&client->addr, ep, v, SEEN(AX_SEEN_AT_FABRIC, 0), 0);
 		return !(v & VERDICT_REFUSED);
 	}
 	return who->host_access;

@@ -36,6 +36,7 @@
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
+#include "registry/verdicts.h"
 #include "services/services.h"
 
 static int claim(struct agent *a, struct app *app, const struct ax_addr *addr, struct error *e)
@@ -172,9 +173,10 @@ void app_stop(struct agent *a, struct app *app, uint32_t timeout_ms)
 
 static void finish(struct agent *a, struct app *app)
 {
-	events_on_ring(a); /* what it did, while its name is known */
+	events_ending(a, app);
 	events_app(a, "exit", app);
 	app_remove(a, app);
+	verdicts_sweep(a);
 }
 
 /* What the supervisor wrote before it told, or before it could tell nobody. */

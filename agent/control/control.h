@@ -79,7 +79,8 @@
  *      "to_labels"?}]}      RULE: {"rule":N,"name"?,"text"}
  *      NAME: an app's or its id, a service's (to), an address, or "host". A verdict for each
  *      backend; `again`: where the receiving side asks once more.
- *  {"op":"events"} -> {"ok":true}, then one line per event until the client closes:
+ *  {"op":"events","verdicts":true?} -> {"ok":true}, then one line per event until the client
+ * closes:
  *      {"event":"launch|exit|listen|unlisten|connect|accept|close|lost|health|drain|trigger",
  *       "time":UNIX_SECONDS.FRACTION,
  *       "app"?,"app_id"?,"local"?,"local_port"?,"remote"?,"remote_port"?,"remote_name"?,"service"?,
@@ -89,6 +90,11 @@
  *      connections that the deadline has ended.
  *      trigger: a command was started, with "trigger", "pid", "interface"; "remote" is what the
  *      datagram claims.
+ *      With "verdicts" those who were refused instead, or would have been, and no others:
+ *      {"event":"verdict","time":LAST,"first":TIME,"count":N,"verdict":"refused|audited",
+ *       "why":"rule|labels|egress|host-access","hook":"connect|sk_lookup|fabric","proto",
+ *       "app"?,"app_id"?,"local"?,"remote","remote_port","remote_name"?,"rule"?,"rule_name"?,"text"?}
+ *      All that is remembered at first; then what is new at once, and how often every few seconds.
  *
  * SPEC: {"name"?,"ip4"?,"ip6"?,"labels":"k=v,..","user"?,"net":"private|host","env":[..],
  *        "command":[..],"directory"?,"wait_ms","egress":bool|"none"|"list",

@@ -50,9 +50,9 @@ struct client *client_next(const struct control_server *s, const struct client *
 	return c ? c->next : s ? s->clients : NULL;
 }
 
-void client_watch(struct client *c, bool on)
+void client_watch(struct client *c, unsigned kinds)
 {
-	c->watches = on;
+	c->watches = kinds;
 }
 
 /* --- shares --- */
@@ -380,12 +380,12 @@ void client_ok(struct client *c)
 	client_reply(c, json_pack("{sb}", "ok", 1), -1);
 }
 
-size_t clients_watching(const struct control_server *s)
+size_t clients_watching(const struct control_server *s, unsigned kind)
 {
 	size_t n = 0;
 
 	for (const struct client *c = s ? s->clients : NULL; c; c = c->next)
-		n += c->watches && !c->closing;
+		n += (c->watches & kind) && !c->closing;
 	return n;
 }
 
@@ -397,14 +397,26 @@ static void queue_event(struct client *c, const json_t *event)
 		client_queue(c, &text, -1);
 }
 
+void client_event(struct client *c, const json_t *event)
+{
+	if (c->closing)
+		return;
+	if (c->out_len > EVENTS_MAX) {
+		c->events_lost++;
+		return;
+	}
+	queue_event(c, event);
+	client_arm(c);
+}
+
 /* Queued here and sent when the socket takes it: sending might close the client, and its end
  * may bring about events in turn. */
-void clients_event(struct control_server *s, json_t *event)
+void clients_event(struct control_server *s, unsigned kind, json_t *event)
 {
 	bool group_full = s && memory_of(s, false, ANYBODY) > MEMORY_MAX - EVENTS_MAX;
 
 	for (struct client *c = s ? s->clients : NULL; c; c = c->next) {
-		if (!c->watches || c->closing)
+		if (!(c->watches & kind) || c->closing)
 			continue;
 		if (c->out_len > EVENTS_MAX || (c->out && c->uid && group_full)) {
 			c->events_lost++;

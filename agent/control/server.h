@@ -58,9 +58,12 @@ void *client_kept(const struct client *c);
 /* The first client (NULL), or the one after that one; NULL: no more. s NULL: there are none. */
 struct client *client_next(const struct control_server *s, const struct client *c);
 
-/* Whether it gets events, how many do, and one event for all of them (takes no reference). */
-void client_watch(struct client *c, bool on);
-size_t clients_watching(const struct control_server *s);
-void clients_event(struct control_server *s, json_t *event);
+/* Which events it gets, how many do, and one event for all of them (takes no reference). */
+enum watch { WATCH_EVENTS = 1 << 0, WATCH_VERDICTS = 1 << 1 };
+void client_watch(struct client *c, unsigned kinds);
+size_t clients_watching(const struct control_server *s, unsigned kind);
+void clients_event(struct control_server *s, unsigned kind, json_t *event);
+/* One for this one alone, within a request of its own: what was before it came. */
+void client_event(struct client *c, const json_t *event);
 
 #endif

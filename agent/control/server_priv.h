@@ -39,7 +39,8 @@ struct client {
 	struct chunk *out, **out_tail;
 	size_t out_len;
 	uint64_t events_lost;
-	bool closing, busy, watches;
+	bool closing, busy;
+	unsigned watches;    /* enum watch */
 	bool held;	     /* its request takes longer: see client_hold() */
 	struct parse *parse; /* what its next request will be; NULL: it is known */
 	bool waiting;	     /* for its turn */

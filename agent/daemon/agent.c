@@ -294,14 +294,14 @@ static void on_app_gone(struct agent *a, struct app *app)
 	spawn_app_gone(a, app);
 }
 
-static bool is_watching(void *arg)
+static bool is_watching(void *arg, unsigned kind)
 {
-	return clients_watching(((struct agent *)arg)->control) > 0;
+	return clients_watching(((struct agent *)arg)->control, kind) > 0;
 }
 
-static void send_event(void *arg, json_t *event)
+static void send_event(void *arg, unsigned kind, json_t *event)
 {
-	clients_event(((struct agent *)arg)->control, event);
+	clients_event(((struct agent *)arg)->control, kind, event);
 }
 
 static int open_parts(struct agent *a, struct error *e)

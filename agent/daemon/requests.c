@@ -25,6 +25,7 @@
 #include "registry/events.h"
 #include "registry/in_force.h"
 #include "registry/state.h"
+#include "registry/verdicts.h"
 #include "sections/probes_section.h"
 #include "sections/xdp_section.h"
 #include "yaml/errors.h"
@@ -449,19 +450,29 @@ static void on_logs(struct agent *a, struct client *c, json_t *j, int fd)
 		no_such_app(c, text ? text : "");
 }
 
+static void send_verdict(void *arg, json_t *event)
+{
+	client_event(arg, event);
+	json_decref(event);
+}
+
 static void on_events(struct agent *a, struct client *c, json_t *j, int fd)
 {
+	bool verdicts = json_is_true(json_object_get(j, "verdicts"));
 	int r;
 
-	(void)j;
 	(void)fd;
-	client_watch(c, true);
+	if (verdicts) /* the others: this one is told all that there is */
+		events_verdicts(a);
+	client_watch(c, verdicts ? WATCH_VERDICTS : WATCH_EVENTS);
 	r = events_update(a);
 	if (!r) {
 		client_ok(c);
+		if (verdicts)
+			verdicts_all(a, send_verdict, c);
 		return;
 	}
-	client_watch(c, false);
+	client_watch(c, 0);
 	client_error(c, r, "the events of this kernel's dataplane cannot be read: see 'ax doctor'");
 }
 

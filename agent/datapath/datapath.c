@@ -125,6 +125,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_HANDED] = "handed",
 	[MAP_VISITORS] = "visitors",
 	[MAP_DNS_SOURCES] = "dns_sources",
+	[MAP_SEEN] = "seen",
 	[MAP_EXPOSED] = "exposed",
 	[MAP_EXPOSED_PORTS] = "exposed_ports",
 	[MAP_LOCAL_ADDRS] = "local_addrs",
@@ -339,7 +340,7 @@ static bool may_be_missing(int m)
 	       m == MAP_REPLIES || m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS ||
 	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD || m == MAP_EXPOSED ||
 	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS || m == MAP_ACCEPTS ||
-	       m == MAP_LEARNT || m == MAP_SOURCES || m == MAP_LEAVERS;
+	       m == MAP_LEARNT || m == MAP_SOURCES || m == MAP_SEEN || m == MAP_LEAVERS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)
@@ -617,6 +618,8 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->accepts_any = &dp->skel->bss->accepts_any;
 	dp->failing_any = &dp->skel->bss->failing_any;
 	dp->failing_told = &dp->skel->bss->failing_told;
+	dp->seen_any = &dp->skel->bss->seen_any;
+	dp->seen_added = &dp->skel->bss->seen_added;
 	dp->from_app = datapath_program_fd(dp, "ax_from_app");
 	dp->to_app = datapath_program_fd(dp, "ax_to_app");
 	dp->to_service = datapath_program_fd(dp, "ax_to_service");

@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 
 #include "question.h"
+#include "seen.h"
 #include "datapath/policy.h"
 #include "datapath/priv.h"
 
@@ -231,4 +232,42 @@ int datapath_ask(struct datapath *dp, struct ax_question *x)
 		return -EIO;
 	*x = answer;
 	return 0;
+}
+
+/* --- who was refused --- */
+
+struct seen_each {
+	int (*f)(void *arg, const struct ax_seen_key *key, const struct ax_seen *seen);
+	void *arg;
+};
+
+static int each_seen(void *arg, const void *key, const void *value)
+{
+	const struct seen_each *e = arg;
+
+	return e->f(e->arg, key, value);
+}
+
+int datapath_seen_each(struct datapath *dp,
+		       int (*f)(void *arg, const struct ax_seen_key *key,
+				const struct ax_seen *seen),
+		       void *arg)
+{
+	struct seen_each e = {f, arg};
+
+	return map_walk(dp, MAP_SEEN, sizeof(struct ax_seen_key), sizeof(struct ax_seen), each_seen,
+			&e);
+}
+
+bool datapath_seen_any(struct datapath *dp)
+{
+	return __atomic_exchange_n(dp->seen_any, 0, __ATOMIC_SEQ_CST);
+}
+
+bool datapath_seen_many(struct datapath *dp, uint32_t n)
+{
+	if (__atomic_load_n(dp->seen_added, __ATOMIC_RELAXED) < n)
+		return false;
+	__atomic_store_n(dp->seen_added, 0, __ATOMIC_RELAXED);
+	return true;
 }

@@ -52,4 +52,16 @@ int datapath_rule_hits_zero(struct datapath *dp, unsigned set, unsigned n_rules)
 struct ax_question;
 int datapath_ask(struct datapath *dp, struct ax_question *x);
 
+/* Who was refused (include/seen.h). f: 1 to forget it, 0 to keep it, or a negative errno. */
+struct ax_seen_key;
+struct ax_seen;
+int datapath_seen_each(struct datapath *dp,
+		       int (*f)(void *arg, const struct ax_seen_key *key,
+				const struct ax_seen *seen),
+		       void *arg);
+/* Whether anything was seen since this was asked last; and at least n entries that there were not.
+ */
+bool datapath_seen_any(struct datapath *dp);
+bool datapath_seen_many(struct datapath *dp, uint32_t n);
+
 #endif

@@ -45,6 +45,7 @@ enum datapath_map {
 	MAP_HANDED,
 	MAP_VISITORS,
 	MAP_DNS_SOURCES,
+	MAP_SEEN,
 	MAP_EXPOSED,
 	MAP_EXPOSED_PORTS,
 	MAP_LOCAL_ADDRS,
@@ -79,6 +80,7 @@ struct datapath {
 	bool *accepts_any;
 	bool *failing_any;
 	uint32_t *failing_told;
+	uint32_t *seen_any, *seen_added;
 	struct ring_buffer *ring;
 	int (*event)(void *arg, const struct ax_event *ev);
 	void *event_arg;

@@ -12,22 +12,27 @@
 #include "base/address.h"
 #include "base/loop.h"
 #include "control/control.h"
+#include "control/server.h"
 #include "datapath/datapath.h"
 #include "registry/app_table.h"
 #include "registry/instance_ctl.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
+#include "registry/verdicts.h"
 #include "registry/vips.h"
 
-#define FETCH_MS   50
-#define UDP_MS	   10 /* between two looks at all UDP sockets, which others can make us take */
-#define WAKE_BYTES (256 * 1024) /* a quarter of the ring */
+#define FETCH_MS      50
+#define VERDICT_TICKS 4
+#define UDP_MS	      10 /* between two looks at all UDP sockets, which others can make us take */
+#define WAKE_BYTES    (256 * 1024) /* a quarter of the ring */
 
 struct events {
 	struct event_sink sink;
 	struct loop_item ring, timer;
-	uint64_t lost;	      /* the counter when it was last looked at */
-	bool udp_bound;	      /* there are servers that the kernel does not find by itself */
+	uint64_t lost;	/* the counter when it was last looked at */
+	bool udp_bound; /* there are servers that the kernel does not find by itself */
+	bool ticks;	/* the timer does, as long as somebody watches */
+	unsigned tick;
 	uint64_t udp_next_ns; /* they are handed over then, or when they come */
 };
 
@@ -55,13 +60,24 @@ void events_close(struct agent *a)
 
 static bool watched(const struct agent *a)
 {
-	return a->events->sink.watching(a->events->sink.arg);
+	return a->events->sink.watching(a->events->sink.arg, WATCH_EVENTS);
+}
+
+static bool watched_verdicts(const struct agent *a)
+{
+	return a->events->sink.watching(a->events->sink.arg, WATCH_VERDICTS);
 }
 
 /* Takes the reference. */
 static void emit(struct agent *a, json_t *j)
 {
-	a->events->sink.event(a->events->sink.arg, j);
+	a->events->sink.event(a->events->sink.arg, WATCH_EVENTS, j);
+	json_decref(j);
+}
+
+static void emit_verdict(struct agent *a, json_t *j)
+{
+	a->events->sink.event(a->events->sink.arg, WATCH_VERDICTS, j);
 	json_decref(j);
 }
 
@@ -82,7 +98,7 @@ static void hand_udp(struct agent *a)
 	if (!a->events->udp_bound)
 		return;
 	if (now < a->events->udp_next_ns) {
-		if (!a->ctl.events) /* else it ticks anyway */
+		if (!a->events->ticks) /* else it does so anyway */
 			timerfd_settime(a->events->timer.fd, 0, &once, NULL);
 		return;
 	}
@@ -110,8 +126,13 @@ int events_read(struct agent *a)
 
 int events_update(struct agent *a)
 {
-	bool want = watched(a);
+	bool want = watched(a), verdicts = watched_verdicts(a);
 
+	if (!verdicts)
+		verdicts_unwatched(a);
+	if ((want || verdicts) != a->events->ticks)
+		set_timer(a, want || verdicts);
+	a->events->ticks = want || verdicts;
 	if (want == !!a->ctl.events)
 		return 0;
 	if (want) {
@@ -123,12 +144,11 @@ int events_update(struct agent *a)
 	}
 	a->ctl.events = want;
 	a->ctl.event_wakeup = WAKE_BYTES;
-	set_timer(a, want);
 	hand_udp(a);
 	return agent_tell_ctl(a);
 }
 
-static double wall_time(uint64_t boot_ns)
+double events_wall_time(uint64_t boot_ns)
 {
 	struct timespec ts;
 
@@ -185,7 +205,7 @@ static int on_event(void *arg, const struct ax_event *ev)
 		a->hooks.failing(a);
 	if (ev->type >= ARRAY_SIZE(names) || !names[ev->type])
 		return 0;
-	j = json_pack("{ss sf}", "event", names[ev->type], "time", wall_time(ev->time_ns));
+	j = json_pack("{ss sf}", "event", names[ev->type], "time", events_wall_time(ev->time_ns));
 	put_app(j, ev->app ? app_by_id(a, ev->app) : local ? local->app : NULL);
 	put_endpoint(j, "local", &ev->local);
 	put_endpoint(j, "remote", &ev->remote);
@@ -214,8 +234,9 @@ static void fetch(struct agent *a)
 		return;
 	lost = counters[AX_COUNT_EVENTS_LOST];
 	if (lost > a->events->lost) {
-		j = json_pack("{ss sf sI}", "event", "lost", "time", wall_time(time_boot_ns()),
-			      "count", (json_int_t)(lost - a->events->lost));
+		j = json_pack("{ss sf sI}", "event", "lost", "time",
+			      events_wall_time(time_boot_ns()), "count",
+			      (json_int_t)(lost - a->events->lost));
 		emit(a, j);
 	}
 	a->events->lost = lost;
@@ -226,12 +247,28 @@ void events_on_ring(struct agent *a)
 	fetch(a);
 }
 
+void events_verdicts(struct agent *a)
+{
+	if (watched_verdicts(a))
+		verdicts_look(a, 0, emit_verdict);
+}
+
+void events_ending(struct agent *a, const struct app *app)
+{
+	fetch(a);
+	if (watched_verdicts(a))
+		verdicts_look(a, app->id, emit_verdict);
+}
+
 void events_on_timer(struct agent *a)
 {
 	uint64_t n;
 
-	if (read(a->events->timer.fd, &n, sizeof(n)) == sizeof(n))
-		fetch(a);
+	if (read(a->events->timer.fd, &n, sizeof(n)) != sizeof(n))
+		return;
+	fetch(a);
+	if (a->events->tick++ % VERDICT_TICKS == 0 && watched_verdicts(a))
+		verdicts_look(a, 0, emit_verdict);
 }
 
 void events_app(struct agent *a, const char *what, const struct app *app)
@@ -240,7 +277,7 @@ void events_app(struct agent *a, const char *what, const struct app *app)
 
 	if (!watched(a))
 		return;
-	j = json_pack("{ss sf}", "event", what, "time", wall_time(time_boot_ns()));
+	j = json_pack("{ss sf}", "event", what, "time", events_wall_time(time_boot_ns()));
 	put_app(j, app);
 	json_object_set_new(j, "local",
 			    json_addr(addr_is_zero(&app->vip4) ? &app->vip6 : &app->vip4));
@@ -296,8 +333,8 @@ void events_name_refused(struct agent *a, const struct app *app, const char *nam
 
 	if (!times)
 		return;
-	j = json_pack("{ss sf ss si}", "event", "name-refused", "time", wall_time(time_boot_ns()),
-		      "asked", name, "times", (int)times);
+	j = json_pack("{ss sf ss si}", "event", "name-refused", "time",
+		      events_wall_time(time_boot_ns()), "asked", name, "times", (int)times);
 	put_app(j, app);
 	emit(a, j);
 }
@@ -309,7 +346,7 @@ void events_trigger(struct agent *a, const char *name, int pid, const char *ifna
 
 	if (!watched(a))
 		return;
-	j = json_pack("{ss sf ss si ss}", "event", "trigger", "time", wall_time(c->time_ns),
+	j = json_pack("{ss sf ss si ss}", "event", "trigger", "time", events_wall_time(c->time_ns),
 		      "trigger", name, "pid", pid, "interface", ifname);
 	if (!addr_is_zero(&c->src))
 		json_object_set_new(j, "remote", json_addr(&c->src));
@@ -325,9 +362,9 @@ void events_health(struct agent *a, const struct service *s, const struct app *a
 
 	if (!watched(a))
 		return;
-	j = json_pack("{ss sf ss ss so si}", "event", "health", "time", wall_time(time_boot_ns()),
-		      "service", s->name, "state", down ? "down" : "up", "local", json_addr(addr),
-		      "local_port", (int)port);
+	j = json_pack("{ss sf ss ss so si}", "event", "health", "time",
+		      events_wall_time(time_boot_ns()), "service", s->name, "state",
+		      down ? "down" : "up", "local", json_addr(addr), "local_port", (int)port);
 	put_app(j, app);
 	if (down)
 		json_object_set_new(j, "why", json_string(why));
@@ -341,8 +378,9 @@ void events_drain(struct agent *a, const struct service *s, const char *backend,
 
 	if (!watched(a))
 		return;
-	j = json_pack("{ss sf ss ss ss}", "event", "drain", "time", wall_time(time_boot_ns()),
-		      "service", s->name, "state", state, "backend", backend);
+	j = json_pack("{ss sf ss ss ss}", "event", "drain", "time",
+		      events_wall_time(time_boot_ns()), "service", s->name, "state", state,
+		      "backend", backend);
 	if (ended >= 0)
 		json_object_set_new(j, "ended", json_integer(ended));
 	emit(a, j);

@@ -13,11 +13,14 @@ struct app;
 struct ax_capture;
 struct service;
 
-struct event_sink { /* where events go */
-	bool (*watching)(void *arg);
-	void (*event)(void *arg, json_t *event); /* takes no reference */
+struct event_sink { /* where events go; kind: enum watch of control/server.h */
+	bool (*watching)(void *arg, unsigned kind);
+	void (*event)(void *arg, unsigned kind, json_t *event); /* takes no reference */
 	void *arg;
 };
+
+/* The time of day, in seconds, of a time of CLOCK_BOOTTIME. */
+double events_wall_time(uint64_t boot_ns);
 
 /* Returns 0 or a negative errno. */
 int events_open(struct agent *a, const struct event_sink *sink);
@@ -32,6 +35,12 @@ int events_update(struct agent *a);
 /* For the loop: LOOP_EVENT_RING and LOOP_EVENT_TIMER. The first also fetches what there is. */
 void events_on_ring(struct agent *a);
 void events_on_timer(struct agent *a);
+
+/* What that app did, while its name is known. */
+void events_ending(struct agent *a, const struct app *app);
+
+/* Those who watch verdicts are told what they were not yet. */
+void events_verdicts(struct agent *a);
 
 /* One event of the agent's own each. */
 void events_app(struct agent *a, const char *what, const struct app *app);

@@ -12,6 +12,7 @@
 #include "registry/instance_ctl.h"
 #include "registry/names_outside.h"
 #include "registry/state.h"
+#include "registry/verdicts.h"
 #include "registry/vips.h"
 
 static int party_tell(struct agent *a, uint32_t party, const struct ax_party *p)
@@ -243,6 +244,22 @@ static int tell_rules(struct agent *a, unsigned set)
 	return r ? r : carry_hits(a, a->ctl.rule_set, set, true);
 }
 
+/* Whether each rule of that set has the number that it had. */
+static bool same_numbers(struct agent *a, unsigned set, const struct config_rule *rules, size_t n)
+{
+	struct ax_rule_mark m;
+
+	for (unsigned i = 0; i < AX_RULES_MAX; i++) {
+		if (datapath_rule_mark_get(a->dp, set, i, &m))
+			return false;
+		if (!m.id)
+			break;
+		if (i >= n || m.id != policy_rule_id(&rules[i]))
+			return false;
+	}
+	return true;
+}
+
 int parties_apply(struct agent *a, const struct config_rule *rules, size_t n, struct error *e)
 {
 	unsigned was = a->ctl.rule_set, next = !was;
@@ -271,6 +288,8 @@ int parties_apply(struct agent *a, const struct config_rule *rules, size_t n, st
 		return r;
 	work_offload(a->work, wait_for_programs, NULL); /* the last that counted by the old set */
 	datapath_leavers_forget(a->dp);
+	if (!same_numbers(a, was, rules, n))
+		verdicts_forget(a);
 	return carry_hits(a, was, next, false);
 }
 

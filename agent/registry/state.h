@@ -116,6 +116,7 @@ struct agent {
 	struct spawn *spawns;
 	struct splicing *splicing;
 	struct triggers *triggers;
+	struct verdicts *verdicts; /* NULL: nobody watches them */
 	struct watches *watches;
 	struct xdp_section *xdp;
 };

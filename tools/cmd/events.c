@@ -12,7 +12,7 @@ struct event_limits {
 	uint32_t duration_ms; /* 0: no end */
 };
 
-static void put_time(double t)
+static void put_clock(double t)
 {
 	time_t seconds = (time_t)t;
 	char buf[32] = "";
@@ -20,7 +20,13 @@ static void put_time(double t)
 
 	if (localtime_r(&seconds, &tm))
 		strftime(buf, sizeof(buf), "%H:%M:%S", &tm);
-	printf("%s.%03d  ", buf, (int)((t - (double)seconds) * 1000));
+	fputs(buf, stdout);
+}
+
+static void put_time(double t)
+{
+	put_clock(t);
+	printf(".%03d  ", (int)((t - (double)(time_t)t) * 1000));
 }
 
 static void put_party(const char *name, const char *address, long long port)
@@ -91,11 +97,58 @@ static void put_details(const json_t *j)
 		printf("  status %lld", member_int(j, "status"));
 }
 
+static void put_why(const json_t *j)
+{
+	static const struct {
+		const char *why, *text;
+	} all[] = {{"labels", "no label in common"},
+		   {"egress", "it may not leave (egress)"},
+		   {"host-access", "programs outside may not come in (host_access)"}};
+	const char *why = member_string(j, "why"), *name = member_string(j, "rule_name");
+
+	for (size_t i = 0; why && i < ARRAY_SIZE(all); i++)
+		if (streq(all[i].why, why))
+			printf("  %s", all[i].text);
+	if (!json_object_get(j, "rule"))
+		return;
+	printf("  rule %lld", member_int(j, "rule"));
+	if (name) {
+		fputs(" (", stdout);
+		text_put(name, stdout);
+		putchar(')');
+	}
+}
+
+static void put_verdict(const json_t *j)
+{
+	const char *proto = member_string(j, "proto"), *hook = member_string(j, "hook");
+	long long count = member_int(j, "count");
+
+	put_party(member_string(j, "app"), member_string(j, "local"), 0);
+	fputs(" -> ", stdout);
+	put_party(member_string(j, "remote_name"), member_string(j, "remote"),
+		  member_int(j, "remote_port"));
+	printf("/%s", proto ? proto : "?");
+	put_why(j);
+	printf("  at %s", hook ? hook : "?");
+	if (count > 1) {
+		printf("  %lld times since ", count);
+		put_clock(member_number(j, "first"));
+	}
+	putchar('\n');
+}
+
 static void put_event(const json_t *j)
 {
 	const char *event = member_string(j, "event");
 
 	put_time(member_number(j, "time"));
+	if (event && streq(event, "verdict")) {
+		event = member_string(j, "verdict");
+		printf("%-8s  ", event ? event : "?");
+		put_verdict(j);
+		return;
+	}
 	printf("%-8s  ", event ? event : "?");
 	if (event && streq(event, "trigger"))
 		put_trigger(j);
@@ -166,10 +219,10 @@ static int print_events(struct control_conn *conn, const struct event_limits *li
 	return 0;
 }
 
-static int events(struct cmd *c, const struct event_limits *limits, bool as_json)
+static int events(struct cmd *c, const struct event_limits *limits, bool as_json, bool verdicts)
 {
 	CLEANUP(control_closep) struct control_conn conn = {.fd = -1};
-	autojson json_t *request = json_pack("{s:s}", "op", "events");
+	autojson json_t *request = json_pack("{s:s,s:b}", "op", "events", "verdicts", verdicts);
 	autojson json_t *reply = NULL;
 	struct error e = {0};
 	int r;
@@ -185,6 +238,7 @@ static int events(struct cmd *c, const struct event_limits *limits, bool as_json
 
 struct args {
 	struct event_limits limits;
+	bool verdicts;
 	bool follow; /* the default; accepted because other tools want it */
 	int output;
 };
@@ -200,12 +254,15 @@ static int run(struct cmd *c, int argc, char **argv)
 		return cmd_usage(c, "'%.60s' is not understood: there is nothing to name here",
 				 argv[0]);
 	cmd_output();
-	return events(c, &a.limits, a.output != 0);
+	return events(c, &a.limits, a.output != 0, a.verdicts);
 }
 
 static const struct opt options[] = {
 	{"follow", 'f', OPT_FLAG, NULL, "go on until Ctrl-C (the default)",
 	 offsetof(struct args, follow), NULL},
+	{"verdicts", 0, OPT_FLAG, NULL,
+	 "who was refused, or would have been (audit), and how often, instead of events",
+	 offsetof(struct args, verdicts), NULL},
 	{"count", 'n', OPT_NUMBER, "N", "end after N events", offsetof(struct args, limits.count),
 	 NULL},
 	{"duration", 'd', OPT_DURATION, "TIME", "end after this time",
@@ -218,7 +275,7 @@ const struct command cmd_events = {
 	.run = run,
 	.syntax =
 		{
-			.usage = "ax events [-f] [-o FORMAT] [-n N] [-d TIME]",
+			.usage = "ax events [-f] [--verdicts] [-o FORMAT] [-n N] [-d TIME]",
 			.about = "Prints events as they happen: launch, exit, listen, unlisten, "
 				 "connect, accept, close, health (a backend of a service went "
 				 "down or came back), drain (one finishes), trigger (a signed "
