@@ -47,6 +47,15 @@ static void read_who_labels(struct reader *r, const struct node *n, struct confi
 }
 
 /* With `domains` names of the DNS, too: an app's name has no dot. */
+/* What an app asks for there is its own, or the host's: it is not switched. */
+static bool is_loopback(const struct prefix *p)
+{
+	static const struct ax_addr one = {.b[15] = 1};
+
+	return addr_is_v4(&p->addr) ? p->len >= 96 + 8 && p->addr.b[12] == 127
+				    : p->len == 128 && addr_eq(&p->addr, &one);
+}
+
 static void read_who_text(struct reader *r, const struct node *n, const char *text, bool domains,
 			  struct config_side *s)
 {
@@ -62,6 +71,12 @@ static void read_who_text(struct reader *r, const struct node *n, const char *te
 	code = prefix_parse(text, &p);
 	if (code == -ERANGE && prefix_without_host_bits(text, &p) == 0) {
 		reject(r, n, "a prefix without host bits: %s", prefix_format(&p, right));
+		return;
+	}
+	if (!code && is_loopback(&p)) {
+		reject(r, n,
+		       "an address outside ax, and not a loopback address: those are never asked "
+		       "about");
 		return;
 	}
 	domains = domains && code && want_name(text);

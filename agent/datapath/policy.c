@@ -48,22 +48,23 @@ static int put_ports(struct datapath *dp, unsigned set, const struct datapath_ru
 	return code;
 }
 
-/* What the set had before. (Behind an entry that was deleted the walk begins anew.) */
+/* What the set had before. (The next one is asked for first: behind an entry that was deleted the
+ * walk would begin anew.) */
 static int forget_outside(struct datapath *dp, unsigned set)
 {
+	int fd = dp->map[MAP_OUTSIDE_RULES];
 	struct ax_outside_key key, next;
-	void *from = NULL;
+	bool more = bpf_map_get_next_key(fd, NULL, &key) == 0;
 
-	while (bpf_map_get_next_key(dp->map[MAP_OUTSIDE_RULES], from, &next) == 0) {
-		key = next;
-		from = &key;
-		if (key.set != htonl(set))
-			continue;
-		if (bpf_map_delete_elem(dp->map[MAP_OUTSIDE_RULES], &key))
+	while (more) {
+		more = bpf_map_get_next_key(fd, &key, &next) == 0;
+		if (!more && errno != ENOENT)
 			return -errno;
-		from = NULL;
+		if (key.set == htonl(set) && bpf_map_delete_elem(fd, &key))
+			return -errno;
+		key = next;
 	}
-	return errno == ENOENT ? 0 : -errno;
+	return 0;
 }
 
 int datapath_outside_add(struct datapath *dp, unsigned set, const struct ax_addr *addr,

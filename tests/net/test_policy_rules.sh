@@ -24,7 +24,7 @@ rules() {
 		    - log: {to: server, port: 7000, name: seen}
 		    - allow: {from: app-web, to: shop, port: 7000, protocol: tcp, name: web}
 		    - allow: {from: asker, to: names, port: 7053, protocol: udp, name: ask}
-		    - deny: {from: [guest, 198.51.100.0/24], to: 127.0.0.0/8, name: never}
+		    - deny: {from: [guest, 198.51.100.0/24], to: 192.0.2.0/24, name: never}
 		    - deny: {name: rest}
 		    - deny: {from: 0.0.0.0/0, to: server, port: 7001, name: outside}
 	EOC

@@ -601,6 +601,11 @@ static void the_policy_and_later_sections(void **state)
 		 "f:1:52: policy.rules[1].deny.to: found an empty list, expected at least one "
 		 "of: " WHO "\n"
 		 "f:1:73: policy.rules[2].deny.from[0]: found an empty list, expected " WHO "\n"},
+		{"policy: {rules: [{deny: {to: 127.0.0.0/8}}, {deny: {to: '::1'}}]}",
+		 "f:1:30: policy.rules[0].deny.to: found \"127.0.0.0/8\", expected an address "
+		 "outside ax, and not a loopback address: those are never asked about\n"
+		 "f:1:57: policy.rules[1].deny.to: found \"::1\", expected an address outside ax, "
+		 "and not a loopback address: those are never asked about\n"},
 		{"policy: {rules: [{deny: {from: 192.0.2.1/24}}, {deny: {port: 0}}, {deny: {port: "
 		 "9-8}}, {deny: {protocol: sctp}}, {deny: {protocol: icmp, port: 1}}]}",
 		 "f:1:32: policy.rules[0].deny.from: found \"192.0.2.1/24\", expected a prefix "
