@@ -718,7 +718,7 @@ static void all_errors_come_at_once_and_in_order(void **state)
 		"a name that no app and no other service has\n"
 		"f:6:13: apps.web.egress: found \"7\", expected " EGRESS "\n"
 		"f:8:8: agent.dns: found \"1\", expected a mapping of enabled, domain, "
-		"upstreams, forward\n");
+		"upstreams, forward, keep\n");
 }
 
 static void a_flood_of_errors_is_cut_off(void **state)
