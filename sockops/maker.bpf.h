@@ -4,8 +4,6 @@
 #ifndef AX_MAKER_BPF_H
 #define AX_MAKER_BPF_H
 
-#include <bpf/bpf_core_read.h>
-
 #include "kernel.bpf.h"
 #include "switch.bpf.h"
 

@@ -33,11 +33,11 @@ static void describe_addr(char *buf, size_t size, const char *key, const struct 
 
 static void describe_egress(char *buf, size_t size, const struct egress *o, const struct egress *n)
 {
-	autofree char *ot = egress_format(o), *nt = egress_format(n);
+	autofree char *was = egress_format(o), *is = egress_format(n);
 
-	if (ot && nt && !streq(ot, nt))
-		part(buf, size, "egress %s -> %s", *ot ? ot : "as its network has it",
-		     *nt ? nt : "as its network has it");
+	if (was && is && !streq(was, is))
+		part(buf, size, "egress %s -> %s", *was ? was : "as its network has it",
+		     *is ? is : "as its network has it");
 	else
 		part(buf, size, "egress");
 }
