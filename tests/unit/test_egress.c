@@ -135,8 +135,9 @@ static void lists_become_rules(void **state)
 {
 	static const char *const texts[] = {
 		"deny any app -> 192.0.2.9/32",	   "allow tier=back -> *.a.test port 443 tcp",
-		"allow egress of x -> 10.0.0.0/8", "deny tier=back -> outside",
-		"deny egress of x -> outside",	   "deny egress of y -> outside",
+		"allow egress of x -> 10.0.0.0/8", "allow egress of y -> 192.0.2.1/32",
+		"deny tier=back -> outside",	   "deny egress of x -> outside",
+		"deny egress of y -> outside",
 	};
 	struct config c = parse("apps:\n"
 				"  x: {egress: [10.0.0.0/8]}\n"
@@ -152,13 +153,12 @@ static void lists_become_rules(void **state)
 
 	(void)state;
 	assert_int_equal(egress_rules(&c, NULL, 0, &rules, &n, &e), 0);
+	assert_int_equal(n, ARRAY_SIZE(texts)); /* lists that say the same are one */
 	for (size_t i = 0; i < n; i++) {
 		autofree char *text = config_rule_text(&rules[i]);
 
-		if (i < ARRAY_SIZE(texts))
-			assert_string_equal(text, texts[i]);
+		assert_string_equal(text, texts[i]);
 	}
-	assert_int_equal(n, 7); /* lists that say the same are one; and y's entry */
 	assert_true(rules[6].audit);
 	assert_int_equal(egress_id(&c.apps[0].spec.egress), egress_id(&c.apps[1].spec.egress));
 	assert_int_equal(egress_id(&c.apps[3].spec.egress), 0);
