@@ -31,8 +31,9 @@
  *      "declared":bool,"added":true?,"strategy":NAME,"wait_ms",
  *      "expose":[TEXT],"ports":[{"port","target","proto"}],
  *      "backends":[{"app"?,"app_id"?,"address","port"?,"weight","state":"up|down|draining"?,"left_ms"?,"why"?}]}]}
- *      `state` is there for backends that are checked, `why` says what the last check met with, or
- *      why there is none.
+ *      With "names":[TEXT] in the request (up to 64) only those of these names or ids.
+ *      `address`: also FIRST-LAST, those in a row of a range that are alike. `state` is there for
+ *      backends that are checked, `why` says what the last check met with, or why there is none.
  *  {"op":"get","what":"servers"}  -> {"ok":true,"servers":[{"app","app_id","proto":"tcp|udp",
  *      "address","port","since":UNIX_SECONDS,"sockets":N}]}
  *  {"op":"get","what":"conns"}    -> {"ok":true,"conns":[{"proto":"tcp","state":"established",

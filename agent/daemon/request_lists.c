@@ -13,6 +13,7 @@ struct get_work {
 	struct agent *a;
 	struct client *c; /* NULL: gone */
 	char what[16];
+	json_t *names; /* NULL: all */
 	json_t *answer;
 	struct reply text;
 	int r;
@@ -26,16 +27,23 @@ static void write_answer(void *arg)
 	json_decref(w->answer);
 }
 
+static void get_free(struct get_work *w)
+{
+	if (w)
+		json_decref(w->names);
+	free(w);
+}
+
 static void get(void *arg)
 {
 	struct get_work *w = arg;
 	struct error e = {0};
 
 	if (!w->c) {
-		free(w);
+		get_free(w);
 		return;
 	}
-	w->answer = view_get(w->a, w->what, &e);
+	w->answer = view_get(w->a, w->what, w->names, &e);
 	if (!w->answer)
 		w->r = e.code ? e.code : -ENOMEM;
 	else if (json_array_size(json_object_get(w->answer, w->what)) > REQUEST_ROWS_AT_ONCE)
@@ -55,7 +63,7 @@ static void get(void *arg)
 				     : "out of memory");
 	else if (!w->r)
 		reply_free(&w->text);
-	free(w);
+	get_free(w);
 }
 
 void request_get(struct agent *a, struct client *c, json_t *j, int fd)
@@ -69,7 +77,8 @@ void request_get(struct agent *a, struct client *c, json_t *j, int fd)
 		return;
 	w = calloc(1, sizeof(*w));
 	if (w) {
-		*w = (struct get_work){.a = a, .c = c};
+		*w = (struct get_work){
+			.a = a, .c = c, .names = json_incref(json_object_get(j, "names"))};
 		snprintf(w->what, sizeof(w->what), "%s", what ? what : "");
 		st->get = w;
 		client_hold(c);
@@ -77,7 +86,7 @@ void request_get(struct agent *a, struct client *c, json_t *j, int fd)
 			return;
 	}
 	st->get = NULL;
-	free(w);
+	get_free(w);
 	client_error(c, -ENOMEM, "out of memory");
 }
 

@@ -237,6 +237,50 @@ static void put_share(struct agent *a, const struct service *s, const struct ser
 		put_text(j, "state", "silent");
 }
 
+/* Whether there is nothing to tell of y that was not told of x, but the address. */
+static bool same_news(const struct service *s, const struct service_member *x,
+		      const struct service_member *y)
+{
+	return x->fixed && x->fixed == y->fixed && !x->drained && !y->drained &&
+	       x->checked == y->checked && x->down == y->down && x->far == y->far &&
+	       (x->why == y->why || (x->why && y->why && streq(x->why, y->why))) &&
+	       ramps_percent(s, x) == ramps_percent(s, y);
+}
+
+/* Of a range those in a row with the same news are one, as the config has them: a service of a
+ * hundred addresses takes no hundred entries. */
+static json_t *addresses(const struct service_member *first, const struct service_member *last)
+{
+	char text[2 * ADDR_STRLEN + 1], to[ADDR_STRLEN];
+
+	if (first == last)
+		return json_addr(&first->addr);
+	addr_format(&first->addr, text);
+	strcat(strcat(text, "-"), addr_format(&last->addr, to));
+	return json_string(text);
+}
+
+/* One, or a few of a range. */
+static json_t *backend_view(struct agent *a, const struct service *s,
+			    const struct service_member *m, const struct service_member *last)
+{
+	json_t *j = json_pack("{so si}", "address", addresses(m, last), "weight", (int)m->weight);
+
+	if (m->checked)
+		put_text(j, "state", m->down ? "down" : "up");
+	put_share(a, s, m, j);
+	if (m->drained)
+		put_drain(a, s, m, j);
+	put_text(j, "why", m->why);
+	if (m->app) {
+		put_text(j, "app", m->app->spec.name);
+		json_object_set_new(j, "app_id", json_integer(m->app->id));
+	}
+	if (m->port)
+		json_object_set_new(j, "port", json_integer(m->port));
+	return j;
+}
+
 static json_t *backends_of(struct agent *a, const struct service *s)
 {
 	json_t *list = json_array();
@@ -245,27 +289,13 @@ static json_t *backends_of(struct agent *a, const struct service *s)
 
 	if (service_members(a, s, &m, &n))
 		return list;
-	for (size_t i = 0; i < n; i++) {
-		json_t *j;
-
+	for (size_t i = 0, last; i < n; i = last + 1) {
+		last = i;
 		if (m[i].draining)
 			continue;
-		j = json_pack("{so si}", "address", json_addr(&m[i].addr), "weight",
-			      (int)m[i].weight);
-		if (m[i].checked)
-			put_text(j, "state", m[i].down ? "down" : "up");
-		put_share(a, s, &m[i], j);
-		if (m[i].drained)
-			put_drain(a, s, &m[i], j);
-		put_text(j, "why", m[i].why);
-
-		if (m[i].app) {
-			put_text(j, "app", m[i].app->spec.name);
-			json_object_set_new(j, "app_id", json_integer(m[i].app->id));
-		}
-		if (m[i].port)
-			json_object_set_new(j, "port", json_integer(m[i].port));
-		json_array_append_new(list, j);
+		while (last + 1 < n && same_news(s, &m[i], &m[last + 1]))
+			last++;
+		json_array_append_new(list, backend_view(a, s, &m[i], &m[last]));
 	}
 	free(m);
 	return list;
@@ -288,7 +318,26 @@ static json_t *service_view(struct agent *a, const struct service *s)
 	return j;
 }
 
-static json_t *view_services(struct agent *a)
+/* More than that are as good as all: who asks picks his own. */
+#define ASKED_MAX 64
+
+/* By name or id; those who name none ask for all. */
+static bool is_asked(const json_t *names, const struct service *s)
+{
+	size_t n = json_array_size(names);
+	char id[16];
+
+	snprintf(id, sizeof(id), "%u", s->id);
+	for (size_t i = 0; n <= ASKED_MAX && i < n; i++) {
+		const char *one = json_string_value(json_array_get(names, i));
+
+		if (one && (streq(one, s->name) || streq(one, id)))
+			return true;
+	}
+	return !n || n > ASKED_MAX;
+}
+
+static json_t *view_services(struct agent *a, const json_t *names)
 {
 	struct snapshot s CLEANUP(snapshot_free) = {0};
 	json_t *list = json_array();
@@ -304,7 +353,7 @@ static json_t *view_services(struct agent *a)
 
 		work_pause(a->reads);
 		one = service_by_name(a, s.names.v[i]);
-		if (one)
+		if (one && is_asked(names, one))
 			json_array_append_new(list, service_view(a, one));
 	}
 	return list;
@@ -516,14 +565,14 @@ static json_t *view_policy(struct agent *a)
 	return list;
 }
 
-json_t *view_get(struct agent *a, const char *what, struct error *e)
+json_t *view_get(struct agent *a, const char *what, const json_t *names, struct error *e)
 {
 	json_t *list = NULL, *answer;
 
 	if (streq(what, "apps"))
 		list = view_apps(a);
 	else if (streq(what, "services"))
-		list = view_services(a);
+		list = view_services(a, names);
 	else if (streq(what, "servers"))
 		list = view_servers(a);
 	else if (streq(what, "conns"))

@@ -98,7 +98,8 @@ void members_mark_far(const struct agent *a, struct service_member *m, size_t n)
 static int add_addresses(const struct service_backend *b, struct service_member **list, size_t *n,
 			 size_t *size)
 {
-	struct service_member m = {.port = b->port, .weight = b->weight, .zone = b->zone};
+	struct service_member m = {
+		.fixed = b, .port = b->port, .weight = b->weight, .zone = b->zone};
 	int r = 0;
 
 	for (uint32_t i = 0; i <= b->more && !r; i++) {

@@ -9,9 +9,11 @@
 struct agent;
 struct app;
 struct service;
+struct service_backend;
 
 struct service_member {
-	const struct app *app; /* NULL: a fixed address */
+	const struct app *app;		     /* NULL: a fixed address */
+	const struct service_backend *fixed; /* what it comes from; NULL: an app */
 	struct ax_addr addr;
 	uint16_t port; /* host byte order, 0: the target's */
 	uint32_t weight;

@@ -50,9 +50,18 @@ SERVER=$BG
 wait_for "ss -Hltn 'sport = :7900' | grep -q ."
 is "each address of a range serves" "$(hits 10.77.200.1 8)" \
 	"127.0.9.1=2 127.0.9.2=2 127.0.9.3=2 127.0.9.9=2"
-is "IPv6 too" "$(ax get services -o json one | jq -r '[.[].backends[].address] | join(" ")')" \
-	"fd00::fffe fd00::ffff fd00::1:0 fd00::1:1"
+addresses() {
+	ax get services -o json "$1" |
+		jq -r '[.[].backends[] | .address + (if .state then "=" + .state else "" end)] | join(" ")'
+}
+is "a range is shown as one, as the config has it" "$(addresses one)" "fd00::fffe-fd00::1:1"
+ok "one of it drains" ax service drain one '[fd00::1:0]:80'
+is "and is shown alone, between the others" "$(addresses one)" \
+	"fd00::fffe-fd00::ffff fd00::1:0=draining fd00::1:1"
+like "in the table too" "$(ax get services one)" \
+	' \[fd00::fffe-fd00::ffff\]:80, \[fd00::1:0\]:80 draining, \[fd00::1:1\]:80'
 ok "one of a range drains" ax service drain ranges 127.0.9.2
+is "with IPv4" "$(addresses ranges)" "127.0.9.1 127.0.9.2=draining 127.0.9.3 127.0.9.9"
 is "and gets nothing more" "$(hits 10.77.200.1 6)" "127.0.9.1=2 127.0.9.3=2 127.0.9.9=2"
 ok "a service of the command line" ax service add cli --port 80:7900 \
 	--backend address:127.0.9.5-127.0.9.6,weight=2 --strategy round-robin
@@ -81,6 +90,10 @@ ok "10,000 services with 100 backends each" ax config apply "$T/many.yaml"
 like "serve" "$(hits 10.77.149.200 1)" '^127\.100\.99\.[0-9]+=1$'
 like "a change of one is one difference" "$(ax config apply "$T/one.yaml")" "^~ service s77: strategy random -> round-robin.*1 difference applied"
 is "it holds" "$(hits 10.77.100.78 100 | wc -w)" 100
+is "all are listed" "$(ax get services -o name | grep -cx 's[0-9]*')" 10000
+is "with their backends" "$(ax get services | grep -c '127\.[0-9]*\.[0-9]*\.1-127\.[0-9]*\.[0-9]*\.100 *$')" 10000
+is "one of them by its name" "$(addresses s9999)" 127.100.99.1-127.100.99.100
+fails "another name is none" ax get services s10000
 less() { [ "$(awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$AGENT/status")" -lt 150 ]; }
 ok "the agent needs little memory for them" less
 agent_kill9

@@ -161,6 +161,19 @@ struct get_options {
 	char **words;
 };
 
+/* The agent may know the words, and leave out what they do not name: there may be much of it. */
+static json_t *request_of(const struct get_options *o)
+{
+	json_t *j = json_pack("{s:s,s:s}", "op", "get", "what", o->noun->name);
+	json_t *names = o->n_words ? json_array() : NULL;
+
+	for (int i = 0; names && i < o->n_words; i++)
+		json_array_append_new(names, json_string(o->words[i]));
+	if (names)
+		json_object_set_new(j, "names", names);
+	return j;
+}
+
 static int get(struct cmd *c, const struct get_options *o)
 {
 	const char *what = o->noun->name;
@@ -169,7 +182,7 @@ static int get(struct cmd *c, const struct get_options *o)
 	json_t *list;
 
 	cmd_output();
-	if (cmd_ask(c, json_pack("{s:s,s:s}", "op", "get", "what", what), &reply, &e))
+	if (cmd_ask(c, request_of(o), &reply, &e))
 		return cmd_failed(c, &e);
 	list = json_object_get(reply, what);
 	if (!json_is_array(list)) {
