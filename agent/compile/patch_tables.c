@@ -3,8 +3,9 @@
  * words that lead to them. */
 #include "compile/patch.h"
 
-#define PIECES_MAX 256 /* that one element may change */
-#define FOUND_MAX  (65536 + 2)
+#define PIECES_MAX     256  /* that one element may change */
+#define ALL_PIECES_MAX 4096 /* of more the list is compiled as fast */
+#define FOUND_MAX      (65536 + 2)
 
 void patch_tables_free(struct patch *c)
 {
@@ -137,6 +138,8 @@ static int take_piece(struct patch *c, enum ax_field f, enum line line, uint32_t
 	*ret = find_piece(c, f, line, index);
 	if (*ret)
 		return 0;
+	if (c->n_pieces == ALL_PIECES_MAX)
+		return -E2BIG;
 	if (c->n_pieces == c->room) {
 		size_t room = c->room ? 2 * c->room : 16;
 		struct patch_piece *more = realloc(c->pieces, room * sizeof(*more));

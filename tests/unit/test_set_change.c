@@ -230,6 +230,36 @@ static struct rule_set_def pick_some(struct rnd *r, const struct rule_list *l, b
 	return s;
 }
 
+/* Changes of `big` or `web`, and often at once of `some`, which has to do with the same values. */
+static int change_both(struct compiled *c, struct rule_list *l, struct rnd *r)
+{
+	struct prefix prefixes[2][AT_ONCE + 1];
+	struct range ranges[2][AT_ONCE + 1];
+	bool ports = rnd_one_in(r, 4);
+	const size_t set[2] = {ports ? 2 : 0, 1};
+	size_t n = rnd_one_in(r, 3) ? 2 : 1;
+	struct rule_set_def some[2];
+	struct set_change ch[2];
+	struct set_changed done[2];
+	struct lazy_view v = view_of(c);
+	int did;
+
+	for (size_t i = 0; i < n; i++) {
+		some[i] = pick_some(r, l, ports && i == 0, prefixes[i], ranges[i]);
+		ch[i] = (struct set_change){l->sets[set[i]].name, rnd_one_in(r, 2), &some[i]};
+	}
+	did = arena_change_sets(&v, ch, n, done);
+	for (size_t i = 0; i < n; i++) {
+		size_t missing = change_list(l, set[i], &some[i], ch[i].gone);
+
+		if (did > 0) {
+			assert_int_equal(done[i].missing, missing);
+			assert_int_equal(done[i].n, l->sets[set[i]].n);
+		}
+	}
+	return did;
+}
+
 /* Returns how many changes were made in place. */
 static unsigned random_changes(const char *const *rules, enum ax_match match, uint64_t seed)
 {
@@ -240,20 +270,10 @@ static unsigned random_changes(const char *const *rules, enum ax_match match, ui
 
 	assert_int_equal(c.l.match, match);
 	for (unsigned i = 1; i <= 900; i++) {
-		struct prefix prefixes[AT_ONCE + 1];
-		struct range ranges[AT_ONCE + 1];
-		bool gone = rnd_one_in(&r, 2), ports = rnd_one_in(&r, 4);
-		struct rule_set_def some = pick_some(&r, &l, ports, prefixes, ranges);
-		struct set_changed done = {0};
-		int did = change_all(&c, ports ? "web" : "big", &some, gone, &done);
-		size_t missing = change_list(&l, ports ? 2 : 0, &some, gone);
+		int did = change_both(&c, &l, &r);
 
 		assert_true(did >= 0);
-		if (did) {
-			assert_int_equal(done.missing, missing);
-			assert_int_equal(done.n, l.sets[ports ? 2 : 0].n);
-			in_place++;
-		}
+		in_place += did > 0;
 		if (!did || i % 150 == 0) {
 			struct compiled fresh = compile(&l);
 
@@ -343,6 +363,64 @@ static void other_changes_need_a_new_list(void **state)
 	not_in_place(one, "big", "::/0", false);
 	not_in_place(one, "nobody", "192.0.2.1", false);
 	not_in_place(one, "web", "192.0.2.1", false);
+}
+
+/* Of several changes all are done or none: the last one names nobody's set, another kind's, or
+ * comes when there is no room left to write it down. */
+static void all_is_changed_or_nothing(void **state)
+{
+	static const char *const rules[] = {"src @big dst @some dport @web proto tcp action drop",
+					    NULL};
+	static const char *const last[] = {"nobody", "web", "some"};
+	CLEANUP(rule_list_free) struct rule_list l = list_of(rules, 17);
+	struct compiled c = compile(&l);
+	struct ax_journal *j = (struct ax_journal *)(c.a.data + c.l.journal);
+	struct prefix p = prefix4(0xf0000201, 32);
+	const struct rule_set_def one = {.kind = SET_PREFIXES, .prefixes = &p, .n = 1};
+	uint8_t *before = rnd_alloc(c.a.size, 1);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(last); i++) {
+		const struct set_change ch[] = {{"big", false, &one}, {last[i], false, &one}};
+		struct lazy_view v = view_of(&c);
+		struct set_changed done[2];
+
+		j->n = j->applied = i == 2 ? AX_JOURNAL_MAX - 1 : 0;
+		memcpy(before, c.a.data, c.a.size);
+		assert_int_equal(arena_change_sets(&v, ch, 2, done), 0);
+		assert_memory_equal(before, c.a.data, c.a.size);
+	}
+	free(before);
+	arena_free(&c.a);
+}
+
+/* Each changes 256 words, and nothing is there: compiling the list is faster. */
+static void too_wide_together(void **state)
+{
+	CLEANUP(rule_list_free) struct rule_list l;
+	struct rule_set_def near = {.kind = SET_PREFIXES};
+	struct prefix wide[100];
+	const struct rule_set_def some = {
+		.kind = SET_PREFIXES, .prefixes = wide, .n = ARRAY_SIZE(wide)};
+	struct compiled c;
+	struct set_changed done;
+
+	(void)state;
+	rule_list_init(&l);
+	add_set(&l, "big", SET_PREFIXES, "");
+	add_rule(&l, "src @big action drop");
+	near.prefixes = rnd_alloc(MANY, sizeof(*near.prefixes));
+	for (; near.n < MANY; near.n++)
+		near.prefixes[near.n] = prefix4(0x0a000000 + 2 * (uint32_t)near.n, 32);
+	change_list(&l, 0, &near, false);
+	free(near.prefixes);
+	c = compile(&l);
+	for (uint32_t i = 0; i < ARRAY_SIZE(wide); i++)
+		wide[i] = prefix4((100 + i) << 24, 8);
+	assert_int_equal(change_all(&c, "big", &some, false, &done), 0);
+	same_list(&l, &c);
+	assert_int_equal(change(&c, "big", wide[0], false, &done), 1);
+	arena_free(&c.a);
 }
 
 /* In others, around them, and the first one of a set. */
@@ -566,6 +644,8 @@ int main(void)
 		cmocka_unit_test(packets_get_the_rules_of_the_changed_list),
 		cmocka_unit_test(rules_by_the_thousand),
 		cmocka_unit_test(other_changes_need_a_new_list),
+		cmocka_unit_test(all_is_changed_or_nothing),
+		cmocka_unit_test(too_wide_together),
 		cmocka_unit_test(whatever_overlaps_is_changed_in_place),
 		cmocka_unit_test(a_full_journal_needs_a_new_list),
 		cmocka_unit_test(what_was_left_undone_needs_a_new_list),
