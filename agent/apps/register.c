@@ -131,6 +131,25 @@ static void settle(struct agent *a, const struct app_spec *s)
 		app_check(a, n->app);
 }
 
+/* What is shared with another app is one thing, what is asked for besides another. */
+static int check_not_local(struct agent *a, const struct ax_addr *const asked[2], struct error *e)
+{
+	char text[ADDR_STRLEN];
+
+	for (size_t i = 0; i < 2; i++) {
+		bool local = false;
+
+		if (addr_is_zero(asked[i]) || vip_find(a, asked[i]))
+			continue;
+		if (nl_addr_is_local(a->nl, asked[i], &local) == 0 && local)
+			return error_set(e, -EADDRINUSE,
+					 "%s is an address of this machine already: its own "
+					 "services would be cut off",
+					 addr_format(asked[i], text));
+	}
+	return 0;
+}
+
 /* The app (or service of apps) whose address or name the new app shares, if any. */
 static int find_partner(struct agent *a, const struct app *app, struct service **svc,
 			struct app **owner, struct error *e)
@@ -138,6 +157,7 @@ static int find_partner(struct agent *a, const struct app *app, struct service *
 	const struct ax_addr *asked[] = {&app->spec.ip4, &app->spec.ip6};
 	char text[ADDR_STRLEN];
 	struct name *n;
+	int r;
 
 	*svc = NULL;
 	*owner = NULL;
@@ -163,19 +183,9 @@ static int find_partner(struct agent *a, const struct app *app, struct service *
 		else if (v->app)
 			*owner = v->app;
 	}
-	if (*svc || *owner)
-		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
-		bool local = false;
-
-		if (addr_is_zero(asked[i]) || vip_find(a, asked[i]))
-			continue;
-		if (nl_addr_is_local(a->nl, asked[i], &local) == 0 && local)
-			return error_set(e, -EADDRINUSE,
-					 "%s is an address of this machine already: its own "
-					 "services would be cut off",
-					 addr_format(asked[i], text));
-	}
+	r = check_not_local(a, asked, e);
+	if (r || *svc || *owner)
+		return r;
 	n = name_find(a, app->spec.name);
 	if (n && n->service)
 		*svc = n->service;

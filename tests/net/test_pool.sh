@@ -21,6 +21,12 @@ for mode in private host; do
 		like "$mode: the sentence says why, $addr" "$out" "$addr is an address of this machine"
 	done
 done
+# not even beside one that is another app's, which may be shared
+ok "an app with an IPv6 address" ax run -d --net host --name six --ip fd77::7:1 -- sleep 1000
+out=$(in_app --net host --ip 192.0.2.7,fd77::7:1 -- true 2>&1)
+is "--ip with that one and one of the machine" "$?" 125
+like "the sentence says why" "$out" "192.0.2.7 is an address of this machine"
+ok "it ends" ax stop six
 like "the machine's address stays" "$(ip -o -4 addr show dev lo; ip -o -4 addr show dev spare)" \
 	"192.0.2.8/32.*192.0.2.7/24"
 ip link del spare
