@@ -328,6 +328,13 @@ AX_MAP struct {
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct ax_endpoint);
+	__type(value, struct ax_dns_gone);
+} dns_gone SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
 	__type(key, struct ax_flow_key);
 	__type(value, struct ax_endpoint);

@@ -122,7 +122,11 @@ _Static_assert(sizeof(struct ax_app_endpoint) == 24, "struct ax_app_endpoint is 
  * the kernel would find any wildcard socket of the host by the app's address.
  *
  * Map `dns_sources`: where a host-mode app's socket asks the agent's DNS from, if that is not the
- * app's own address (it was bound before) -> the app's id.
+ * app's own address (it was bound before) -> the app's id. A socket keeps its place as long as it
+ * has its port: who asks on from elsewhere by the same socket is refused.
+ *
+ * Map `dns_gone` (LRU): what was in it, and when it went. What was sent before may be read
+ * later, and is the app's, and not this host's.
  *
  * Map `app_servers`: app id -> entries of these four maps that its sockets stand for; 0 -> those of
  * all. (Those for a wildcard come with one for an address, and only alone do they count.)
@@ -130,6 +134,13 @@ _Static_assert(sizeof(struct ax_app_endpoint) == 24, "struct ax_app_endpoint is 
  * while half of `servers` is in use nobody gets more than AX_APP_SERVERS_SURE: whoever fills the
  * map leaves room for the others.
  */
+struct ax_dns_gone {
+	__u64 at_ns; /* CLOCK_MONOTONIC */
+	__u32 app;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct ax_dns_gone) == 16, "struct ax_dns_gone is a map value");
+
 #define AX_SERVERS_MAX	    131072
 #define AX_APP_SERVERS_MAX  8192
 #define AX_APP_SERVERS_SURE 64

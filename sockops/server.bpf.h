@@ -81,6 +81,18 @@ static __always_inline void share_return(__u32 app)
 		__sync_fetch_and_sub(of_all, 1);
 }
 
+/* For what is taken a little later. */
+static __always_inline bool share_is_left(__u32 app)
+{
+	__u32 *of_app = bpf_map_lookup_elem(&app_servers, &app), all = 0;
+	__u32 *of_all = bpf_map_lookup_elem(&app_servers, &all);
+
+	if (!of_app || !of_all)
+		return false;
+	return *of_app < AX_APP_SERVERS_SURE ||
+	       (*of_app < AX_APP_SERVERS_MAX && *of_all < AX_SERVERS_MAX / 2);
+}
+
 static __always_inline bool share_take(__u32 app)
 {
 	__u32 *of_app = bpf_map_lookup_elem(&app_servers, &app), all = 0;

@@ -120,26 +120,32 @@ static __noinline void bind_source(struct bpf_sock_addr *ctx, const struct ax_ad
  * A socket of a host-mode app that has its port already asks from another address than the app's:
  * the agent's DNS is told whose that is, *source if the socket has it, else the one that the kernel
  * takes to get to an address of this machine: that itself. Of TCP it is told when the SYN is made
- * (asker_syn()), for then its end is, too.
+ * (asker_syn()), for then its end is, too. 0, or a negative errno: the agent would not know it.
  */
-static __noinline void remember_asker(struct bpf_sock_addr *ctx, const struct route_request *rq,
-				      const struct ax_app *app, const struct ax_addr *source)
+static __noinline int remember_asker(struct bpf_sock_addr *ctx, const struct route_request *rq,
+				     const struct ax_app *app, const struct ax_addr *source)
 {
 	struct ax_endpoint from = {.port_be = rq->local_port_be, .proto = rq->peer.proto};
 	struct ax_asked *a;
 
 	if (!from.port_be)
-		return;
+		return 0;
 	from.addr = addr_is_wildcard(source) ? rq->peer.addr : *source;
 	if (addr_eq(&from.addr, &app->vip4) || addr_eq(&from.addr, &app->vip6))
-		return; /* it is known by that */
+		return 0; /* it is known by that */
 	a = asked_of(ctx, true);
-	if (!a)
+	if (!a) {
 		count(AX_COUNT_ERROR);
-	else if (from.proto == IPPROTO_TCP)
-		a->dns_app = app->id;
-	else
-		asker_at(a, &from, app->id);
+		return -ENOMEM;
+	}
+	if (from.proto != IPPROTO_TCP)
+		return asker_at(a, &from, app->id);
+	if (!share_is_left(app->id)) {
+		count(AX_COUNT_SERVERS_REFUSED);
+		return -ENOBUFS;
+	}
+	a->dns_app = app->id;
+	return 0;
 }
 
 /* A dual-stack socket that bind() has put on the app's IPv4 address. */
@@ -241,7 +247,7 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 		bind_source(ctx, vip);
 	if (route == ROUTE_AGENT) {
 		bound_to(ctx, &was.addr);
-		remember_asker(ctx, rq, app, &was.addr);
+		return remember_asker(ctx, rq, app, &was.addr);
 	}
 	return 0;
 }
@@ -390,14 +396,15 @@ static __noinline void answers_come(struct bpf_sock_addr *ctx, __be16 port_be,
 		count(AX_COUNT_ERROR);
 }
 
-/* The datagram's source is known. */
-static __always_inline void sent_from(struct bpf_sock_addr *ctx, const struct route_request *rq,
-				      const struct ax_app *app, int route,
-				      const struct ax_addr *source)
+/* The datagram's source is known. 0 or a negative errno. */
+static __always_inline int sent_from(struct bpf_sock_addr *ctx, const struct route_request *rq,
+				     const struct ax_app *app, int route,
+				     const struct ax_addr *source)
 {
 	answers_come(ctx, rq->local_port_be, app, source);
 	if (route == ROUTE_AGENT && (app->flags & AX_APP_HOST))
-		remember_asker(ctx, rq, app, source);
+		return remember_asker(ctx, rq, app, source);
+	return 0;
 }
 
 SEC("cgroup/sendmsg4")
@@ -407,7 +414,7 @@ int ax_sendmsg4(struct bpf_sock_addr *ctx)
 	struct route_request rq = {};
 	const struct ax_addr *source;
 	struct ax_addr own;
-	int route;
+	int route, r;
 
 	peer_get4(ctx, &rq.peer);
 	route = send_peer(ctx, &rq, app);
@@ -423,8 +430,8 @@ int ax_sendmsg4(struct bpf_sock_addr *ctx)
 			return refuse(-EADDRNOTAVAIL);
 	}
 	addr_set_v4(&own, ctx->msg_src_ip4);
-	sent_from(ctx, &rq, app, route, &own);
-	return 1;
+	r = sent_from(ctx, &rq, app, route, &own);
+	return r ? refuse(r) : 1;
 }
 
 /* None, or the IPv4 address on which a dual-stack socket sits (wildcard6()). */
@@ -444,7 +451,7 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 	struct route_request rq = {};
 	const struct ax_addr *source;
 	struct ax_addr own;
-	int route;
+	int route, r;
 
 	peer_get6(ctx, &rq.peer);
 	route = send_peer(ctx, &rq, app);
@@ -470,8 +477,8 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 		if (!is_bound6(ctx, &own) && is_anothers(app, &own))
 			return refuse(-EADDRNOTAVAIL);
 	}
-	sent_from(ctx, &rq, app, route, &own);
-	return 1;
+	r = sent_from(ctx, &rq, app, route, &own);
+	return r ? refuse(r) : 1;
 }
 
 /* Turns the source of what was received back into what the app had asked. */

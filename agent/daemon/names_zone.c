@@ -132,10 +132,16 @@ static bool zone_asker(void *arg, const struct ax_addr *addr, __be16 port_be, ui
 	struct agent *a = arg;
 	const struct vip *v = vip_find(a, addr);
 	const struct app *app = v ? v->app : NULL;
+	uint32_t id = 0;
 
 	*ret = (struct dns_rights){.forward = v && v->host};
 	if (!app && (!v || v->host))
-		app = app_by_id(a, datapath_dns_asker(a->dp, &from));
+		id = datapath_dns_asker(a->dp, &from, dns_sent_after(a->dns));
+	if (id) {
+		app = app_by_id(a, id);
+		if (!app) /* it has just ended: what it asked is not this host's question */
+			return false;
+	}
 	if (!app)
 		return (v && v->host) || !zone_owns(a, addr);
 	ret->wait_ms = app->spec.wait_ms;

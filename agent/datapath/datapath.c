@@ -125,6 +125,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_HANDED] = "handed",
 	[MAP_VISITORS] = "visitors",
 	[MAP_DNS_SOURCES] = "dns_sources",
+	[MAP_DNS_GONE] = "dns_gone",
 	[MAP_SEEN] = "seen",
 	[MAP_EXPOSED] = "exposed",
 	[MAP_EXPOSED_PORTS] = "exposed_ports",
@@ -340,7 +341,8 @@ static bool may_be_missing(int m)
 	       m == MAP_REPLIES || m == MAP_VISITORS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS ||
 	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD || m == MAP_EXPOSED ||
 	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS || m == MAP_ACCEPTS ||
-	       m == MAP_LEARNT || m == MAP_SOURCES || m == MAP_SEEN || m == MAP_LEAVERS;
+	       m == MAP_LEARNT || m == MAP_SOURCES || m == MAP_SEEN || m == MAP_LEAVERS ||
+	       m == MAP_DNS_GONE;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)

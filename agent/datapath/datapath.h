@@ -169,8 +169,9 @@ int datapath_hold(struct datapath *dp, bool on);
 /* --- DNS: the programs ax_dns_udp and ax_dns_tcp are filters for the server's sockets --- */
 /* A queue of theirs was found empty: each asker may fill its part of it again. */
 void datapath_dns_turn(struct datapath *dp);
-/* The host-mode app that asks from a port of the host's own address; 0: none that is known. */
-uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_endpoint *from);
+/* The host-mode app that asks from a port of the host's own address, or had it when it asked, not
+ * before `since_ns`; 0: none that is known. */
+uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_endpoint *from, uint64_t since_ns);
 
 /* --- events --- */
 /* Descriptor to poll; records are consumed with datapath_events_read(). */

@@ -103,11 +103,14 @@ int datapath_netns_del(struct datapath *dp, uint64_t cookie)
 	return map_del(dp, MAP_NETNS_APPS, &cookie);
 }
 
-uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_endpoint *from)
+uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_endpoint *from, uint64_t since_ns)
 {
+	struct ax_dns_gone gone;
 	uint32_t id = 0;
 
-	return map_get(dp, MAP_DNS_SOURCES, from, &id) ? 0 : id;
+	if (map_get(dp, MAP_DNS_SOURCES, from, &id) == 0)
+		return id;
+	return map_get(dp, MAP_DNS_GONE, from, &gone) || gone.at_ns < since_ns ? 0 : gone.app;
 }
 
 int datapath_vip_set(struct datapath *dp, const struct ax_addr *addr, const struct ax_vip *v)

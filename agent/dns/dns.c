@@ -238,7 +238,9 @@ static void dns_on_udp(struct loop_item *item)
 	struct dns_socket *sock = LOOP_OWNER(item, struct dns_socket, item);
 	struct dns_server *s = sock->server;
 	uint8_t query[DNS_QUERY_MAX];
+	uint64_t began = time_mono_ns();
 
+	s->sent_after_ns = sock->empty_ns;
 	/* Bounded, so that a flood does not keep the agent from its other work. */
 	for (int i = 0; i < 32; i++) {
 		struct dns_asker a = {.udp = sock, .from_len = sizeof(a.from)};
@@ -247,6 +249,7 @@ static void dns_on_udp(struct loop_item *item)
 		int len;
 
 		if (n < 0 && errno == EAGAIN) {
+			sock->empty_ns = began;
 			dns_drained(s, EAGAIN);
 			break;
 		}
@@ -263,6 +266,11 @@ static void dns_on_udp(struct loop_item *item)
 			dns_forward(s, &a, query, (size_t)n);
 	}
 	dns_settle(s);
+}
+
+uint64_t dns_sent_after(const struct dns_server *s)
+{
+	return s->sent_after_ns;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)

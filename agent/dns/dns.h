@@ -114,6 +114,9 @@ int dns_server_set_upstreams(struct dns_server *s, const struct dns_upstream *u,
 /* A name came, or is ready: whoever waits for it is answered. */
 void dns_server_names_added(struct dns_server *s);
 /* For the loop: false, if it is of another kind than LOOP_DNS_*. */
+/* The datagram that is being read, or the connection, came to its socket after this
+ * (CLOCK_MONOTONIC). */
+uint64_t dns_sent_after(const struct dns_server *s);
 bool dns_on_loop(struct loop_item *item, uint32_t events);
 
 /* The nameservers of a resolv.conf text (loopback ones included). Returns how many were put into

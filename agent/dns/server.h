@@ -20,6 +20,7 @@ struct dns_wait {
 struct dns_socket {
 	struct loop_item item;
 	struct dns_server *server;
+	uint64_t empty_ns; /* what is in its queue came after this */
 };
 
 /* What one asker has open. It is freed when that is nothing. */
@@ -41,8 +42,9 @@ struct dns_server {
 	struct dns_socket timer;
 	void (*drained)(void *arg);
 	void *arg;
-	uint64_t timer_ns;  /* when it is set to expire, 0: not set */
-	uint64_t resume_ns; /* when to accept connections again, 0: not paused */
+	uint64_t sent_after_ns; /* see dns_sent_after() */
+	uint64_t timer_ns;	/* when it is set to expire, 0: not set */
+	uint64_t resume_ns;	/* when to accept connections again, 0: not paused */
 	struct dns_wait queries;
 	size_t n_queries;
 	struct dns_wait clients;

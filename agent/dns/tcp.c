@@ -17,6 +17,7 @@ struct dns_client {
 	struct dns_client *next_unsettled;
 	struct dns_share *share;
 	struct sockaddr_storage from;
+	uint64_t since_ns; /* it came after this */
 	uint32_t events;
 	unsigned queries; /* open at the upstreams */
 	bool eof;	  /* it sends no more, and may still read */
@@ -129,6 +130,7 @@ static void client_query(struct dns_client *c, const uint8_t *query, size_t len)
 	int n;
 
 	client_renew(c);
+	s->sent_after_ns = c->since_ns;
 	if (!dns_rights_of(s, &c->from, IPPROTO_TCP, &a.rights)) {
 		c->broken = true;
 		return;
@@ -317,6 +319,7 @@ static void client_open(struct dns_server *s, int fd_, const struct sockaddr_sto
 	}
 	take_fd(&fd);
 	c->from = *from;
+	c->since_ns = s->sent_after_ns;
 	dns_wait_init(&c->wait);
 	s->n_clients++;
 	client_renew(c);
@@ -335,8 +338,11 @@ int dns_listen_events(struct dns_server *s, uint32_t events)
 
 void dns_on_listen(struct loop_item *item)
 {
-	struct dns_server *s = LOOP_OWNER(item, struct dns_socket, item)->server;
+	struct dns_socket *sock = LOOP_OWNER(item, struct dns_socket, item);
+	struct dns_server *s = sock->server;
+	uint64_t began = time_mono_ns();
 
+	s->sent_after_ns = sock->empty_ns;
 	for (int i = 0; i < 16; i++) {
 		struct sockaddr_storage from;
 		socklen_t len = sizeof(from);
@@ -347,6 +353,8 @@ void dns_on_listen(struct loop_item *item)
 			client_open(s, fd, &from);
 			continue;
 		}
+		if (errno == EAGAIN)
+			sock->empty_ns = began;
 		dns_drained(s, errno);
 		/* Such a connection stays in the queue, and epoll would report it for ever. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {

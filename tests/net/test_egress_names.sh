@@ -127,6 +127,70 @@ is "a name that is refused is an event" \
 	"$(grep name-refused "$T/events" | jq -r '"\(.app) \(.asked)"' | sort -u)" "asks evil.test"
 end "$BG"
 
+# Who asks from ports of its own is known by a list of them, where each app has a share: one that has
+# filled its own is not taken for this host, which may ask for every name.
+asked=$(grep -c evil.test "$T/names.log")
+run_app --net host --name full --egress=www.good.test -- prlimit --nofile=20000 "$PYTHON" -c '
+import socket, struct
+QUERY = b"\0\7\1\0\0\1\0\0\0\0\0\0\4evil\4test\0\0\1\0\1"
+kept = []
+def ask(kind, address):
+    six = ":" in address
+    s = socket.socket(socket.AF_INET6 if six else socket.AF_INET, kind)
+    kept.append(s)
+    s.settimeout(5)
+    s.bind((address, 0))
+    s.connect(("2001:db8::99" if six else "192.0.2.99", 53))
+    return s
+def status(kind, address):
+    tcp = kind == socket.SOCK_STREAM
+    try:
+        s = ask(kind, address)
+        s.sendall((struct.pack(">H", len(QUERY)) if tcp else b"") + QUERY)
+        return s.recv(512)[5 if tcp else 3] & 15
+    except OSError as e:
+        return e.strerror
+def all():
+    return [status(kind, address) for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM)
+            for address in ("0.0.0.0", "::", "127.0.0.1")]
+print("before", *all(), flush=True)
+try:
+    while len(kept) < 9000:
+        ask(socket.SOCK_DGRAM, "127.0.0.1")
+except OSError as e:
+    print("full", e.strerror)
+print("after", *all(), flush=True)'
+wait_for -t 30 "grep -q after $OUT"
+is "an app with ports of its own is told that a name does not exist" \
+	"$(grep before "$OUT")" "before 3 3 3 3 3 3"
+room="No buffer space available"
+is "and with more of them than it may have, it may not ask" "$(grep -v before "$OUT" | xargs)" \
+	"full $room after $room $room $room 3 $room $room"
+is "and nobody outside is asked" "$(grep -c evil.test "$T/names.log")" "$asked"
+
+# Nor is one that closes its socket before the agent reads what it has sent.
+asked=$(grep -c evil.test "$T/names.log")
+run_app --net host --name hasty --egress=www.good.test -- "$PYTHON" -c '
+import socket, struct
+QUERY = b"\1\0\0\1\0\0\0\0\0\0\4evil\4test\0\0\1\0\1"
+for i in range(300):
+    tcp = i % 10 == 0
+    kind, address, to = (socket.SOCK_DGRAM, "0.0.0.0", "192.0.2.99")
+    if tcp:
+        kind, address, to = (socket.SOCK_STREAM, "::", "2001:db8::99")
+    s = socket.socket(socket.AF_INET6 if tcp else socket.AF_INET, kind)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.bind((address, 0))
+    s.connect((to, 53))
+    for j in range(4):
+        query = struct.pack(">H", j) + QUERY
+        s.send((struct.pack(">H", len(query)) if tcp else b"") + query)
+    s.close()
+print("sent", flush=True)'
+wait_for "grep -q sent $OUT"
+is "the agent is there" "$(to_name --net host --egress=www.good.test -- www.good.test 443)" "connected 198.51.100.2"
+is "who has gone before the agent reads asks nobody outside" "$(grep -c evil.test "$T/names.log")" "$asked"
+
 # the agent is killed: what was learnt stays
 run_app --name kept --egress="*.good.test:443" -- sleep 300
 launched kept
