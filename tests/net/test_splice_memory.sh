@@ -51,7 +51,7 @@ under() {
 	limit_set "$limit"
 	splice_mark
 	out=$(limited timeout -k 1 120 "$AX" --instance "$INST" run -- \
-		"$BIN/talk" client 4 10.77.1.1 7000 -w $JOIN_MS -k 100 "$@" 2>&1)
+		"$BIN/talk" client 4 10.77.1.1 7000 -w $((4 * JOIN_MS)) -k 100 "$@" 2>&1)
 	like "$what: every byte is where it should be" "$out" $'(^|\n)good [0-9]+$'
 	spliced "$what" 100
 	ok "$what: they took nearly all of it" [ "$(most)" -gt $((limit - 65536)) ]

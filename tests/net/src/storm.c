@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@
 
 #define BATCH	     64
 #define PORTS	     7
-#define FIRST_PORT   40000
+#define FIRST_PORT   20000 /* below those that the kernel gives to whoever connects */
 #define SHOWN_ERRORS 20
 
 static struct sockaddr_in address(const char *ip, const char *port)
@@ -77,6 +78,27 @@ static void cmd_serve(const char *port)
 
 /* --- direct and service connections --- */
 
+static unsigned own_ports[PORTS];
+
+static bool is_free(unsigned port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	bool got = bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+
+	close(fd);
+	return got;
+}
+
+static void find_ports(void)
+{
+	unsigned port = FIRST_PORT + (unsigned)getpid() % 10000;
+
+	for (unsigned n = 0; n < PORTS; port++)
+		if (is_free(port))
+			own_ports[n++] = port;
+}
+
 /* From that port of ours, which may have another connection that goes elsewhere. */
 static int connect_from(const struct sockaddr_in *to, unsigned port)
 {
@@ -108,7 +130,7 @@ static int ask(int fd, uint64_t word)
 
 static int talk(const struct sockaddr_in to[2], uint64_t i)
 {
-	unsigned port = FIRST_PORT + i % PORTS;
+	unsigned port = own_ports[i % PORTS];
 	int first = connect_from(&to[i % 2], port), second = -1, good = first >= 0, err;
 
 	if (good && i % 3 == 0) {
@@ -131,6 +153,7 @@ static void cmd_mix(char **argv)
 	struct sockaddr_in to[] = {address(argv[2], argv[3]), address(argv[4], argv[5])};
 	uint64_t n = strtoull(argv[6], NULL, 10), wrong = 0, made = 0;
 
+	find_ports();
 	for (uint64_t i = 0; made < n; i++) {
 		made += i % 3 ? 1 : 2;
 		if (talk(to, i))
