@@ -244,9 +244,10 @@ build_resolve() {
 	build resolve "resolve.c" musl-gcc -static "${CFLAGS_TEST[@]}" "$SRC/resolve.c" -o %o
 }
 
+# build_go NAME: NAME.go as a static program
 build_go() {
-	build web web.go env CGO_ENABLED=0 GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$BIN/go-cache" \
-		HOME="${HOME:-/root}" go build -tags netgo -o %o "$SRC/web.go"
+	build "$1" "$1.go" env CGO_ENABLED=0 GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$BIN/go-cache" \
+		HOME="${HOME:-/root}" go build -tags netgo -o %o "$SRC/$1.go"
 }
 
 # --- the private host ----------------------------------------------------------------------------

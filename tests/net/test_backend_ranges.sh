@@ -7,30 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 need jq
 
-cat >"$T/server.py" <<'PY'
-import socket
-s = socket.socket()
-s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind(("0.0.0.0", 7900))
-s.listen(64)
-while True:
-    c, _ = s.accept()
-    c.sendall(c.getsockname()[0].encode() + b"\n")
-    c.close()
-PY
-cat >"$T/client.py" <<'PY'
-import collections, socket, sys
-got = collections.Counter()
-for i in range(int(sys.argv[2])):
-    try:
-        s = socket.create_connection((sys.argv[1], 80), 10)
-        got[s.recv(100).decode().strip()] += 1
-        s.close()
-    except OSError as e:
-        got["error %s" % e] += 1
-print(" ".join("%s=%d" % x for x in sorted(got.items())))
-PY
-hits() { in_app --net host -- "$PYTHON" "$T/client.py" "$1" "$2"; }
+hits() { in_app --net host -- "$PYTHON" "$SRC/hits.py" ask "$1" "$2"; }
 agent_start - <<-EOF2
 	agent:
 	  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
@@ -45,7 +22,7 @@ agent_start - <<-EOF2
 	    ports: ["80"]
 	    backends: [{address: "[fd00::fffe-fd00::1:1]:80"}]
 EOF2
-bg "$T/server.out" "$PYTHON" "$T/server.py"
+bg "$T/server.out" "$PYTHON" "$SRC/hits.py" serve 0.0.0.0 7900
 SERVER=$BG
 wait_for "ss -Hltn 'sport = :7900' | grep -q ."
 is "each address of a range serves" "$(hits 10.77.200.1 8)" \

@@ -3,7 +3,7 @@
 # A static Go server and client (no libc, Go's own resolver), in private and host mode.
 . "$(dirname "$0")/lib.sh"
 need go
-build_go
+build_go web
 
 agent_start - <<EOF
 agent:

@@ -8,49 +8,13 @@
 . "$(dirname "$0")/lib.sh"
 need jq
 
-# Answers; "reset" has it reset each connection that asks for that.
-cat >"$T/server.py" <<'PY'
-import socket, struct, sys
-s = socket.socket()
-s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind((sys.argv[1], 7800))
-s.listen(64)
-while True:
-    c, peer = s.accept()
-    print("accepted", flush=True)
-    try:
-        c.settimeout(5)
-        if c.recv(100) == b"reset\n":
-            c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        else:
-            c.sendall(sys.argv[1].encode() + b"\n")
-    except OSError:
-        pass
-    c.close()
-PY
-cat >"$T/client.py" <<'PY'
-import collections, errno, socket, struct, sys
-got = collections.Counter()
-for i in range(int(sys.argv[2])):
-    try:
-        s = socket.create_connection((sys.argv[1], 80), 10)
-        if sys.argv[3] == "abort":
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        else:
-            s.sendall(sys.argv[3].encode() + b"\n")
-            got[s.recv(100).decode().strip()] += 1
-        s.close()
-    except OSError as e:
-        got[errno.errorcode.get(e.errno, str(e))] += 1
-print(" ".join("%s=%d" % x for x in sorted(got.items())))
-PY
-hits() { in_app --net "$3" -- "$PYTHON" "$T/client.py" "$1" "$2" "${4:-hello}"; }
+hits() { in_app --net "$3" -- "$PYTHON" "$SRC/hits.py" ask "$1" "$2" "${4:-hello}"; }
 state() {
 	ax get services -o json | jq -r --arg s "$1" --arg b "$2" '.[] | select(.name == $s) |
 		.backends[] | select(.address == $b) | .state // "-"'
 }
 server() { # ADDRESS: sets BG
-	bg "$T/server.$1" "$PYTHON" "$T/server.py" "$1"
+	bg "$T/server.$1" "$PYTHON" "$SRC/hits.py" serve "$1" 7800
 	wait_for "ss -Hltn 'src $1:7800' | grep -q ."
 }
 

@@ -7,30 +7,7 @@
 need jq
 build_c tcp
 
-cat >"$T/server.py" <<'PY'
-import socket, sys
-s = socket.socket()
-s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind(("0.0.0.0", 8000))
-s.listen(256)
-while True:
-    c, _ = s.accept()
-    c.sendall(sys.argv[1].encode() + b"\n")
-    c.close()
-PY
-cat >"$T/client.py" <<'PY'
-import collections, socket, sys
-got = collections.Counter()
-for i in range(int(sys.argv[2])):
-    try:
-        s = socket.create_connection((sys.argv[1], 80), 10)
-        got[s.recv(100).decode().strip()] += 1
-        s.close()
-    except OSError as e:
-        got["error"] += 1
-print(" ".join("%s=%d" % x for x in sorted(got.items())))
-PY
-hits() { in_app -- "$PYTHON" "$T/client.py" "$1" "$2"; }
+hits() { in_app -- "$PYTHON" "$SRC/hits.py" ask "$1" "$2"; }
 
 # config SLOW-START ZONE
 config() {
@@ -66,7 +43,7 @@ state() {
 	ax get services -o json | jq -r --arg s "$1" --arg b "$2" '.[] | select(.name == $s) |
 		.backends[] | select(.app == $b) | .state // "-"'
 }
-start_server() { serve 8000 --name "$1" --ip "$2" -- "$PYTHON" "$T/server.py" "$1"; }
+start_server() { serve 8000 --name "$1" --ip "$2" -- "$PYTHON" "$SRC/hits.py" serve 0.0.0.0 8000 "$1"; }
 
 agent_start - < <(config 600s)
 start_server s1 10.77.1.1
@@ -83,8 +60,8 @@ agent_again
 is "whom the next agent finds has its share" "$(share s2)" 100
 is "that is" "$(hits 10.77.200.1 24)" "s1=8 s2=16"
 
-config 4s >"$T/fast.yaml"
-like "it is a key like others" "$(ax config apply --dry-run "$T/fast.yaml")" "slow-start 600000ms -> 4000ms"
+config 8s >"$T/fast.yaml"
+like "it is a key like others" "$(ax config apply --dry-run "$T/fast.yaml")" "slow-start 600000ms -> 8000ms"
 ok "applied" ax config apply "$T/fast.yaml"
 stop_app "$S2"
 start_server s2 10.77.1.2

@@ -8,8 +8,7 @@
 . "$(dirname "$0")/splice.sh"
 need jq bpftool haproxy go
 build_c talk splice_relay
-build relay relay.go env CGO_ENABLED=0 GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$BIN/go-cache" \
-	HOME="${HOME:-/root}" go build -tags netgo -o %o "$SRC/relay.go"
+build_go relay
 
 BYTES=20000000
 [ -z "${AX_TEST_QUICK:-}" ] || BYTES=3000000

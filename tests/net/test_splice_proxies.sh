@@ -8,8 +8,7 @@
 . "$(dirname "$0")/splice.sh"
 need jq bpftool haproxy nginx curl go
 build_c talk
-build relay relay.go env CGO_ENABLED=0 GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$BIN/go-cache" \
-	HOME="${HOME:-/root}" go build -tags netgo -o %o "$SRC/relay.go"
+build_go relay
 
 BYTES=50000000
 [ -z "${AX_TEST_QUICK:-}" ] || BYTES=5000000

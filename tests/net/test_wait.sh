@@ -3,29 +3,10 @@
 # beside others
 # Servers that start after their clients: connects wait for them, as long as was asked, not longer.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/late.sh"
 build_c tcp udp
 
-agent_start - <<EOF
-agent:
-  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
-apps:
-  late:
-    ip: 10.77.3.1,fd77::3:1
-  latehost:
-    ip: 10.77.3.2,fd77::3:2
-    net: host
-services:
-  svc:
-    ip: 10.77.200.1,fd77::200:1
-    ports: ["80:7000"]
-    backends: [late]
-    wait: 10s
-  svchost:
-    ip: 10.77.200.2,fd77::200:2
-    ports: ["80:7000"]
-    backends: [latehost]
-    wait: 10s
-EOF
+late_agent 10s
 
 milliseconds() {
 	echo $((${EPOCHREALTIME/./} / 1000))

@@ -4,29 +4,10 @@
 # Connects that wait are there soon after listen(), however long they have waited: TCP's own tries
 # come a second apart by then, or further.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/late.sh"
 build_c waiting
 
-agent_start - <<EOF
-agent:
-  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
-apps:
-  late:
-    ip: 10.77.3.1,fd77::3:1
-  latehost:
-    ip: 10.77.3.2,fd77::3:2
-    net: host
-services:
-  svc:
-    ip: 10.77.200.1,fd77::200:1
-    ports: ["80:7000"]
-    backends: [late]
-    wait: 60s
-  svchost:
-    ip: 10.77.200.2,fd77::200:2
-    ports: ["80:7000"]
-    backends: [latehost]
-    wait: 60s
-EOF
+late_agent 60s
 
 # latencies FILE LISTENED: in ms, sorted
 latencies() {

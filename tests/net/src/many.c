@@ -69,13 +69,10 @@ static void watch(int epoll_fd, int fd, uint32_t events)
 static int server_listen(char **argv, int epoll_fd)
 {
 	struct endpoint e;
-	int fd, one = 1;
+	int fd;
 
 	endpoint_parse(argv[2], argv[3], argv[4], &e);
-	fd = endpoint_socket(argv[2], &e, SOCK_STREAM | SOCK_NONBLOCK);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&e.ss, e.len))
-		fail("bind");
+	fd = endpoint_bound(argv[2], &e, SOCK_NONBLOCK);
 	if (listen(fd, 4096))
 		fail("listen");
 	watch(epoll_fd, fd, EPOLLIN);

@@ -52,6 +52,16 @@ int endpoint_socket(const char *family, const struct endpoint *e, int type)
 	return fd;
 }
 
+int endpoint_bound(const char *family, const struct endpoint *e, int flags)
+{
+	int fd = endpoint_socket(family, e, SOCK_STREAM | flags), one = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (const struct sockaddr *)&e->ss, e->len))
+		fail("bind");
+	return fd;
+}
+
 char *endpoint_text(const struct endpoint *e, char buf[ADDR_TEXT])
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&e->ss;

@@ -19,6 +19,9 @@ struct endpoint {
 void endpoint_parse(const char *family, const char *addr, const char *port, struct endpoint *ret);
 /* Opens a socket of the endpoint's family and sets IPV6_V6ONLY as `family` says. */
 int endpoint_socket(const char *family, const struct endpoint *e, int type);
+/* Such a socket of TCP that is bound there, also if others were a moment ago. Exits if that fails.
+ */
+int endpoint_bound(const char *family, const struct endpoint *e, int flags);
 /* "1.2.3.4:80", "[fd00::1]:80"; v4-mapped addresses are shown as they are: "[::ffff:1.2.3.4]:80".
  */
 char *endpoint_text(const struct endpoint *e, char buf[ADDR_TEXT]);

@@ -29,13 +29,10 @@ static int listen_at(const char *family, const char *addr, const char *port)
 {
 	struct endpoint e, local;
 	char text[ADDR_TEXT];
-	int fd, one = 1;
+	int fd;
 
 	endpoint_parse(family, addr, port, &e);
-	fd = endpoint_socket(family, &e, SOCK_STREAM);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&e.ss, e.len))
-		fail("bind");
+	fd = endpoint_bound(family, &e, 0);
 	if (listen(fd, 128))
 		fail("listen");
 	local_of(fd, &local);

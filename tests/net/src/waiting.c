@@ -39,13 +39,10 @@ static void say(int err)
 static int serve(char **argv)
 {
 	struct endpoint e;
-	int fd, one = 1;
+	int fd;
 
 	endpoint_parse(argv[2], argv[3], argv[4], &e);
-	fd = endpoint_socket(argv[2], &e, SOCK_STREAM);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&e.ss, e.len))
-		fail("bind");
+	fd = endpoint_bound(argv[2], &e, 0);
 	printf("listens %llu\n", now());
 	fflush(stdout);
 	if (listen(fd, 1024))
