@@ -119,7 +119,7 @@ haproxy_conf() {
 haproxy_conf
 chmod 711 "$T"
 for mode in private host; do
-	serve 7001 --splice-emulation --net $mode --user nobody --ip 10.77.2.3 --name hap -- \
+	serve 7001 --splice-emulation --net $mode --user nobody -w / --ip 10.77.2.3 --name hap -- \
 		haproxy -db -q -f "$T/haproxy.cfg"
 	pid=$APP
 	splice_mark

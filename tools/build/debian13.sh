@@ -51,6 +51,7 @@ git ls-files -z | while IFS= read -r -d '' file; do
 	[ ! -e "$file" ] || printf '%s\0' "$file"
 done >"$cache/files"
 copied=$(mktemp -d "$cache/copy.XXXXXX")
+chmod 755 "$copied" # as a clone has it
 trap 'rm -rf --one-file-system "$copied"' EXIT
 tar -c --null -T "$cache/files" | tar -x -C "$copied"
 # what is the same stays, with its time
