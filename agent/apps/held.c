@@ -23,6 +23,8 @@
  * kernel's list moves under the reader when sockets are closed). */
 #define AGAIN_TIMES 3
 #define AGAIN_MS    10
+/* And after looks that ended before all were sent, as they do where others have the processors. */
+#define REST_LOOKS_MAX 50
 
 struct syns {
 	struct ax_held *v;
@@ -67,18 +69,20 @@ static void resend(struct agent *a, const struct ax_held *h)
 			  strerror(-r));
 }
 
+enum looked { FOUND_NONE, SENT_ALL, SENT_SOME };
+
 /* (all are collected first: each one that is sent may end a socket) */
-static bool look(struct agent *a)
+static enum looked look(struct agent *a)
 {
 	struct syns s = {0};
 	uint64_t begin;
-	size_t first;
-	bool sent = false;
+	enum looked sent = FOUND_NONE;
+	size_t first, i;
 
 	datapath_held_each(a->dp, collect, &s);
 	begin = time_mono_ns();
 	first = s.n ? begin % s.n : 0; /* those that are left over are other ones each time */
-	for (size_t i = 0; i < s.n && time_mono_ns() - begin < LOOK_NS_MAX; i++) {
+	for (i = 0; i < s.n && time_mono_ns() - begin < LOOK_NS_MAX; i++) {
 		const struct ax_held *h = &s.v[(first + i) % s.n];
 
 		if (h->why == AX_HELD_WANTED) {
@@ -86,8 +90,10 @@ static bool look(struct agent *a)
 			continue;
 		}
 		resend(a, h);
-		sent = true;
+		sent = SENT_ALL;
 	}
+	if (i < s.n || s.n == SYNS_MAX)
+		sent = SENT_SOME;
 	free(s.v);
 	return sent;
 }
@@ -95,18 +101,23 @@ static bool look(struct agent *a)
 void held_due(struct agent *a, uint64_t now_ns)
 {
 	struct held *h = &a->held;
+	enum looked sent;
 	uint64_t end;
 
 	if (!h->at_ns || h->at_ns > now_ns)
 		return;
 	h->at_ns = 0;
-	if (!look(a))
+	sent = look(a);
+	if (sent == FOUND_NONE)
 		h->again = 0;
 	end = time_mono_ns();
 	h->rest_ns = end + (end - now_ns) * REST_TIMES;
 	if (!h->again)
 		return;
-	h->again--;
+	if (sent == SENT_SOME && h->rest_looks)
+		h->rest_looks--;
+	else
+		h->again--;
 	h->at_ns = end + AGAIN_MS * 1000000ull;
 	if (h->at_ns < h->rest_ns)
 		h->at_ns = h->rest_ns;
@@ -119,6 +130,7 @@ void held_soon(struct agent *a)
 	uint64_t now = time_mono_ns();
 
 	h->again = AGAIN_TIMES;
+	h->rest_looks = REST_LOOKS_MAX;
 	h->at_ns = now > h->rest_ns ? now : h->rest_ns;
 	a->timers_stale = true;
 }

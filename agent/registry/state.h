@@ -34,6 +34,7 @@ struct hooks {
 struct held {
 	uint64_t at_ns, rest_ns; /* the next one, 0: none; and not before then */
 	unsigned again;		 /* so many more */
+	unsigned rest_looks;	 /* and of those that ended before all were sent */
 };
 
 struct agent {
