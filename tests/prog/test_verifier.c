@@ -25,7 +25,7 @@
 #include "base/util.h"
 
 #define FOLLOWED_MAX	  4000	 /* of programs that are not named below */
-#define FOLLOWED_ALL_MAX  320000 /* of the dataplane, which an agent loads at its start */
+#define FOLLOWED_ALL_MAX  420000 /* of the dataplane, which an agent loads at its start */
 #define STACK_MAX	  448	 /* of 512 */
 #define FUNCTIONS_MAX	  64
 #define LOG_SIZE	  4096
@@ -37,10 +37,10 @@ static const struct {
 	const char *program;
 	uint32_t max;
 } followed_max[] = {
-	{"ax_connect4", 18000},	     {"ax_connect6", 19000},   {"ax_sendmsg4", 24000},
-	{"ax_sendmsg6", 24000},	     {"ax_sk_lookup", 21000},  {"ax_sock_ops", 30000},
-	{"ax_post_bind4", 15000},    {"ax_post_bind6", 16000}, {"ax_from_app", 26000},
-	{"ax_to_app", 21000},	     {"ax_to_service", 35000}, {"ax_from_outside", 45000},
+	{"ax_connect4", 30000},	     {"ax_connect6", 31000},   {"ax_sendmsg4", 35000},
+	{"ax_sendmsg6", 37000},	     {"ax_sk_lookup", 33000},  {"ax_sock_ops", 34000},
+	{"ax_post_bind4", 15000},    {"ax_post_bind6", 16000}, {"ax_from_app", 36000},
+	{"ax_to_app", 29000},	     {"ax_to_service", 46000}, {"ax_from_outside", 60000},
 	{"ax_from_balancer", 12000}, {"ax_explain", 6000},     {"ax_to_outside", 14000},
 	{"ax_filter", 34000},	     {"ax_reverse", 6000},     {"ax_splice_msg", 6000},
 };
