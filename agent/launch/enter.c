@@ -76,13 +76,14 @@ static int try_process(int pid, void *arg)
 	if (in.net >= 0 && in.mounts >= 0 && in.root >= 0) {
 		bool same = same_user_namespace(pid) && owned_by_ours(in.mounts) &&
 			    owned_by_ours(in.net);
+		bool there = syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0;
 
-		if (same && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0) {
+		if (same && there) {
 			launch_enter_close(s->to);
 			*s->to = in;
 			return 1;
 		}
-		s->other_user_namespace |= !same;
+		s->other_user_namespace |= !same && there;
 	}
 	launch_enter_close(&in);
 	return 0;

@@ -25,8 +25,8 @@ subcommands() { # WORD...
 }
 options() { # WORD...
 	"$AX" "$@" --help | awk '
-		/^  -., --/ { print substr($1, 1, 2); print $2 }
-		/^      --/ { print $1 }'
+		/^  -., --/ { print substr($1, 1, 2); sub(/\[=.*/, "", $2); print $2 }
+		/^      --/ { sub(/\[=.*/, "", $1); print $1 }'
 }
 
 # all that the help of each command lists

@@ -17,7 +17,7 @@ for page in tools/share/*.[1578]; do
 done
 for page in "${pages[@]}"; do
 	is "${page##*/} is formatted without a warning" "$(LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -l "$page" 2>&1 >/dev/null)" ""
-	is "and names no place that was to be filled" "$(grep -nE '@[A-Z]+@' "$page")" ""
+	is "and names no place that was to be filled" "$(grep -nE '@(TABLE|VERSION|[A-Z]*DIR)@' "$page")" ""
 done
 
 # -o: nothing is built; env: without what make check-quick tells its own makes

@@ -278,12 +278,14 @@ is "is no new list" "$(generation xa0)" "$before"
 stop_app "$B1"
 shows "one that is gone is gone" "10.77.1.2:8000*1 127.0.0.9:81*1down"
 # it does not end at once: no new flows, but those that it has
-run_app --name b1 --ip 10.77.1.1 -- sh -c 'trap "" TERM; for i in 1 2 3 4 5 6; do sleep 1; done'
+touch "$T/stays"
+run_app --name b1 --ip 10.77.1.1 -- sh -c "trap : TERM; while [ -e $T/stays ]; do sleep 0.2; done"
 launched b1
 shows "one whose check fails is down" "10.77.1.1:8000*3down 10.77.1.2:8000*1 127.0.0.9:81*1down"
 bg "$T/stop" "$AX" --instance "$INST" stop b1
 STOP=$BG
 shows "one that is to end drains" "10.77.1.1:8000*3drain 10.77.1.2:8000*1 127.0.0.9:81*1down"
+rm "$T/stays"
 wait "$STOP"
 shows "and then it is gone" "10.77.1.2:8000*1 127.0.0.9:81*1down"
 # each app comes and goes within much less than 100 ms
