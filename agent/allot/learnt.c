@@ -94,7 +94,7 @@ static int make_room(struct learnt *l, uint32_t app, struct learnt_entry *gone)
 	return 0;
 }
 
-int learnt_put(struct learnt *l, const struct learnt_entry *e, struct learnt_entry *gone)
+int learnt_put(struct learnt *l, struct learnt_entry *e, struct learnt_entry *gone)
 {
 	struct place *p = find(l, e);
 	size_t len = strlen(e->name) + 1;
@@ -104,6 +104,8 @@ int learnt_put(struct learnt *l, const struct learnt_entry *e, struct learnt_ent
 	if (p) {
 		if (e->until_ns > p->e.until_ns)
 			p->e.until_ns = e->until_ns;
+		e->until_ns = p->e.until_ns;
+		e->app = p->e.app;
 		return 0;
 	}
 	r = make_room(l, e->app, gone);

@@ -24,9 +24,9 @@ struct learnt_entry {
 };
 
 /* 1: the address has that name from now on; 0: it had it, and maybe for longer now; -ENOMEM, or
- * -ENOSPC if all places are others'. *gone: what had to go for it, addr zero: nothing; its name is
- * the caller's to free. */
-int learnt_put(struct learnt *l, const struct learnt_entry *e, struct learnt_entry *gone);
+ * -ENOSPC if all places are others'. *e then has the time and the asker that hold. *gone: what had
+ * to go for it, addr zero: nothing; its name is the caller's to free. */
+int learnt_put(struct learnt *l, struct learnt_entry *e, struct learnt_entry *gone);
 /* Takes one that is over by then; its name is the caller's to free. False: there is none. */
 bool learnt_take_old(struct learnt *l, uint64_t now_ns, struct learnt_entry *ret);
 /* When the first is over; 0: there is none. */

@@ -69,6 +69,9 @@ enum try_outcome try_ended(struct health_try *t, int status)
 {
 	char line[HEALTH_ANSWER_MAX + 1], what[96];
 
+	/* what it has started ends with it: nobody would, and there is a next one soon (its number
+	 * was free for an instant only, and is the group's as long as there is one) */
+	kill(-t->pid, SIGKILL);
 	t->pid = 0;
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return TRY_GOOD;

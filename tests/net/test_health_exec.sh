@@ -102,6 +102,15 @@ ok "those that hung were killed, and what they had started" wait_for \
 	"! pgrep -g \"\$(cat $T/said/hanging)\" && ! grep -lz '98765[45]' /proc/[0-9]*/cmdline 2>/dev/null | grep -q ."
 ok "and reaped" wait_for "! ps -o stat= --ppid $AGENT | grep -q Z"
 
+# what one that ends in time leaves behind
+# shellcheck disable=SC2016
+mood e1 'sleep 987657 >/dev/null 2>&1 & echo $! >'"$T"'/said/hanging; exit 0'
+: >"$T/said/hanging"
+wait_for -t 20 "[ -s $T/said/hanging ]"
+LEFT=$(cat "$T/said/hanging")
+mood e1 'exit 0'
+ok "what a command leaves behind ends with it" wait_for "! kill -0 $LEFT 2>/dev/null"
+
 # another user; and no such one
 config true daemon >"$T/user.yaml"
 ok "another user" ax config apply "$T/user.yaml"

@@ -210,6 +210,11 @@ static void addresses_have_names_for_a_while(void **state)
 	assert_int_equal(learnt_put(l, &a, &gone), 1);
 	b.until_ns = 50;
 	assert_int_equal(learnt_put(l, &b, &gone), 0);
+	b.until_ns = 45; /* a shorter time, which another has heard of, takes nothing away */
+	b.app = 2;
+	assert_int_equal(learnt_put(l, &b, &gone), 0);
+	assert_int_equal(b.until_ns, 50);
+	assert_int_equal(b.app, 1);
 	assert_false(learnt_take_old(l, 29, &gone));
 	assert_int_equal(learnt_next_ns(l), 30);
 	learnt_free(l);
