@@ -6,19 +6,10 @@
 need nft
 build_c tcp udp spoof
 
-# a process in it; nothing else has a reference to it
-bg /dev/null unshare -n sleep 600
-OUTSIDE=$BG
-wait_for "[ \"\$(readlink /proc/$OUTSIDE/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ] &&
-	grep -q sleep /proc/$OUTSIDE/comm"
-outside() {
-	nsenter -t "$OUTSIDE" -n "$@"
-}
-ip link add wan0 type veth peer name wan1 netns /proc/$OUTSIDE/ns/net
+. "$(dirname "$0")/outside.sh"
 ip addr add 198.51.100.1/24 dev wan0
 ip addr add 2001:db8:1::1/64 dev wan0 nodad
 ip link set wan0 up
-outside ip link set lo up
 outside ip addr add 198.51.100.2/24 dev wan1
 outside ip addr add 2001:db8:1::2/64 dev wan1 nodad
 outside ip link set wan1 up

@@ -8,18 +8,10 @@
 need nft
 build_c tcp udp
 
-bg /dev/null unshare -n sleep 600
-OUTSIDE=$BG
-wait_for "[ \"\$(readlink /proc/$OUTSIDE/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ] &&
-	grep -q sleep /proc/$OUTSIDE/comm"
-outside() {
-	nsenter -t "$OUTSIDE" -n "$@"
-}
-ip link add wan0 type veth peer name wan1 netns /proc/$OUTSIDE/ns/net
+. "$(dirname "$0")/outside.sh"
 for a in 198.51.100.1/24 198.51.100.9/24; do ip addr add $a dev wan0; done
 for a in 2001:db8:1::9/64 2001:db8:1::1/64; do ip addr add $a dev wan0 nodad; done
 ip link set wan0 up
-outside ip link set lo up
 for a in 198.51.100.2/24 198.51.100.3/24; do outside ip addr add $a dev wan1; done
 for a in 2001:db8:1::3/64 2001:db8:1::2/64; do outside ip addr add $a dev wan1 nodad; done
 outside ip link set wan1 up

@@ -6,18 +6,10 @@
 . "$(dirname "$0")/lib.sh"
 need nft python3 dig
 
-bg /dev/null unshare -n sleep 600
-OUTSIDE=$BG
-wait_for "[ \"\$(readlink /proc/$OUTSIDE/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ] &&
-	grep -q sleep /proc/$OUTSIDE/comm"
-outside() {
-	nsenter -t "$OUTSIDE" -n "$@"
-}
-ip link add wan0 type veth peer name wan1 netns /proc/$OUTSIDE/ns/net
+. "$(dirname "$0")/outside.sh"
 ip addr add 198.51.100.1/24 dev wan0
 ip addr add 2001:db8:1::1/64 dev wan0 nodad
 ip link set wan0 up
-outside ip link set lo up
 for i in 2 3 4 5 6; do
 	outside ip addr add 198.51.100.$i/24 dev wan1
 	outside ip addr add 2001:db8:1::$i/64 dev wan1 nodad
