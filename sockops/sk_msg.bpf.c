@@ -33,6 +33,7 @@
 #define PAGE	       4096u
 #define PAGES_LEFT     32 /* of a control group's limit */
 #define GROUPS_MAX     8
+#define UNLIMITED      (~0UL / 2 / PAGE) /* what PAGE_COUNTER_MAX is with such pages */
 
 const volatile bool gate = false;
 
@@ -63,7 +64,10 @@ struct other {
 static __always_inline bool is_near_limit(const struct page_counter *at, __u32 pages)
 {
 	for (int i = 0; i < GROUPS_MAX && at; i++) {
-		if ((unsigned long)at->usage.counter + pages > at->max)
+		unsigned long max = at->max;
+
+		/* usage is written by every processor: not read where there is no limit */
+		if (max < UNLIMITED && (unsigned long)at->usage.counter + pages > max)
 			return true;
 		at = at->parent;
 	}
@@ -270,10 +274,14 @@ static __always_inline __u32 switched_off(const struct ax_splice_ctl *c,
 static __always_inline bool is_memory_short(const struct tcp_sock *tp)
 {
 	const struct sock_common *skc = (const void *)tp;
+	const unsigned long *at = skc->skc_prot->memory_pressure;
 	unsigned long since = 0;
 
-	return bpf_probe_read_kernel(&since, sizeof(since), skc->skc_prot->memory_pressure) ||
-	       since;
+	if (bpf_rdonly_cast) /* a pointer stands for the number: there is no structure of it */
+		return ((const struct list_head *)bpf_rdonly_cast(
+				at, bpf_core_type_id_kernel(struct list_head)))
+			->next;
+	return bpf_probe_read_kernel(&since, sizeof(since), at) || since;
 }
 
 /* 0, or why this message goes by TCP. */

@@ -5,7 +5,9 @@
 
 #include "switch.bpf.h"
 #include "asker.bpf.h"
+#include "exposed.bpf.h"
 #include "failing.bpf.h"
+#include "flows.bpf.h"
 #include "held.bpf.h"
 #include "maker.bpf.h"
 #include "open.bpf.h"
@@ -26,6 +28,36 @@ extern bool accepts_any; /* map `accepts` has entries */
 const volatile __u32 jiffies_per_second = 250;
 
 /* --- events --- */
+
+/* Of a connection by an exposed port (include/expose.h): where the client has asked, and, where
+ * that is the socket's own address, whose socket it is. */
+static __noinline int tell_exposed(struct bpf_sock_ops *ctx, struct ax_event *ev)
+{
+	const struct ax_ctl *c = ctl_get();
+	struct ax_flow_key key = {};
+	const struct ax_flow *f;
+	const struct ax_app *app;
+	struct bpf_sock *sk;
+
+	if (!ctx || !ev || !c || !c->exposed)
+		return 0;
+	remote_of(ctx, &key.client);
+	local_of(ctx, &key.peer);
+	if (bpf_map_lookup_elem(&vips, &key.peer.addr)) {
+		f = c->exposed & AX_EXPOSED_PACKETS ? flow_find(&key) : NULL;
+		if (f && f->kind == AX_FLOW_EXPOSED)
+			ev->asked = f->to;
+		return 0;
+	}
+	sk = ctx->sk;
+	if (!sk || !port_is_exposed(key.peer.port_be, IPPROTO_TCP))
+		return 0;
+	ev->asked = key.peer;
+	app = app_of_maker(sk);
+	if (app)
+		ev->app = app->id;
+	return 0;
+}
 
 /* Wakes the reader only when much is waiting; else its timer finds the records (notes: a wake-up
  * costs more than six times what the record does). */
@@ -62,6 +94,8 @@ static __noinline int event_send(struct bpf_sock_ops *ctx, __u32 type, __u32 app
 		if (since && type == AX_EVENT_CLOSE)
 			ev->duration_ns = ev->time_ns - *since;
 	}
+	if (!ev->asked.port_be && (type == AX_EVENT_ACCEPT || type == AX_EVENT_CLOSE))
+		tell_exposed(ctx, ev);
 	if (type == AX_EVENT_CLOSE) {
 		ev->srtt_us = ctx->srtt_us >> 3; /* tcp_sock keeps eight times the value */
 		tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;

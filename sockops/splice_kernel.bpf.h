@@ -7,6 +7,10 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct file {
 	unsigned int f_flags;
 };

@@ -22,9 +22,10 @@ static const char *const programs[] = {"ax_splice_ops",	 "ax_splice_msg",   "ax_
 				       "ax_splice_join", "ax_splice_sizes", "ax_splice_members",
 				       "ax_splice_agent"};
 
-/* What outlives the agent. */
-static const char *const kept[] = {"splice_members", "splice_ends", "splice_ctl", "splice_apps",
-				   "splice_count"};
+/* What outlives the agent. Members go on with the program that they joined with: its events are to
+ * be read by whoever comes next. */
+static const char *const kept[] = {"splice_members", "splice_ends",  "splice_ctl",
+				   "splice_apps",    "splice_count", "splice_events"};
 
 /* With this function came the iterator that holds sockets in a way in which maps can take them. */
 static bool can_join(void)

@@ -105,8 +105,9 @@ const char *datapath_splice_counter_text(unsigned counter);
  * agent (splice_peer.c) --- */
 struct splice_peers {
 	const struct instance *inst;
-	int vips;	    /* -1: not open (yet) */
-	uint64_t looked_ns; /* when it was tried last */
+	int vips;	    /* -1: not open (yet); what was closed by somebody is opened anew */
+	uint64_t looked_ns; /* when that was tried last, and by which process */
+	int looked_by;
 };
 /* Whether a connection with that address may be of spliced ends, now or within a moment: something
  * may be spliced at all, and it is an app's address or a service's. */

@@ -225,9 +225,9 @@ static int tell_started(struct launch_session *s, struct error *e)
 /* Before the command is executed there is somebody who answers for its splice(). */
 static int start_emulation(struct launch_session *s, struct error *e)
 {
-	autoclose int listener = emulate_receive(s->child.gate, e);
+	int listener = emulate_receive(s->child.gate, e);
 
-	return listener < 0 ? listener : emulate_start(s, listener, e);
+	return listener < 0 ? listener : emulate_start(s, listener, &s->emulation, e);
 }
 
 int launch_session_start(struct launch_session *s, struct error *e)
@@ -263,6 +263,7 @@ int launch_session_start(struct launch_session *s, struct error *e)
 
 void launch_session_close(struct launch_session *s)
 {
+	emulate_leave(s->emulation);
 	launch_child_kill(&s->child);
 	if (s->conn.fd >= 0)
 		control_close(&s->conn);
@@ -272,6 +273,23 @@ void launch_session_close(struct launch_session *s)
 	json_decref(s->answer);
 	close_fd(&s->cgroup_fd);
 	launch_enter_close(&s->enter);
+}
+
+/* Whether this process is in the cgroup already: to be moved it would wait for all CPUs. */
+static bool is_in_cgroup(const char *path)
+{
+	autofree char *text = NULL;
+	const char *own;
+	size_t len, n = strlen(path);
+
+	if (file_read("/proc/self/cgroup", 65536, &text))
+		return false;
+	own = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
+	if (!own)
+		return false;
+	own = strchr(own, '0') + 3;
+	len = strcspn(own, "\n");
+	return len > 1 && len < n && memcmp(path + n - len, own, len) == 0;
 }
 
 int launch_leave_cgroup(const struct launch_session *s, struct error *e)
@@ -285,7 +303,7 @@ int launch_leave_cgroup(const struct launch_session *s, struct error *e)
 		return error_set(e, -EPROTO, "the agent's cgroup %s is not a path", s->cgroup);
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		r = -errno;
-	if (!r)
+	if (!r && !is_in_cgroup(path))
 		r = cgroup_move(path, 0);
 	return r ? error_set(e, r, "cannot move to the cgroup %s (%s)", path, strerror(-r)) : 0;
 }

@@ -136,6 +136,7 @@ struct launch_session {
 	struct launch_enter enter;
 	struct launch_user user; /* of spec.user; empty without */
 	struct launch_child child;
+	struct emulation *emulation; /* emulate.h; NULL: none */
 };
 /* Registers with the agent. On failure, too, the session is to be closed. */
 int launch_session_open(const struct launch_options *o, struct launch_session *s, struct error *e);

@@ -546,6 +546,8 @@ void look(struct agent *a, struct splicing *sp)
 	count_no_more(sp); /* (the numbers stay) */
 	if (!r)
 		l.n_pairs = pairs_find(l.census.conns, l.census.n, census_owns, a, l.pairs);
+	/* nobody tells again of a connection whose other end comes after this */
+	sp->partial = r || l.census.n > 2 * l.n_pairs;
 	for (size_t i = 0; i < l.n_pairs; i++)
 		look_at(&l, &l.pairs[i]);
 	if (!r) {

@@ -8,6 +8,7 @@
 #include "splice/facts.h"
 #include "splice/gate.h"
 #include "splice/pairs.h"
+#include "splice/pause.h"
 #include "splice/shares.h"
 
 struct agent;
@@ -31,11 +32,12 @@ struct splicing {
 	struct watched *watched;
 	size_t n_watched;
 	unsigned told; /* since the last look: enum ax_splice_told */
-	unsigned pause_ms, wake_ms, look;
-	unsigned vain;	      /* looks in a row of which new connections told, and none joined */
+	struct pauses pauses;
+	unsigned look;
 	uint64_t listened_ns; /* since when programs tell of new ones */
 	size_t joined;	      /* pairs, by the last look */
 	bool young;	      /* one fits but for its age */
+	bool partial;	      /* not all could be seen, or one end of a connection only */
 	bool counting;	      /* messages of streams, since: */
 	uint64_t counting_ns;
 	bool uncounted; /* they cannot be: said once */

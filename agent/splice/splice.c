@@ -11,18 +11,6 @@
 #include "splice/policy.h"
 #include "splice/streams.h"
 
-/* A connection of requests and answers lives longer than the first pause; while there are some of
- * which it is not known, pauses double up to the last. They also do, less far, while connections
- * come and go that never join. */
-#define PAUSE_FIRST_MS 300
-#define PAUSE_CHURN_MS 1200
-#define PAUSE_LAST_MS  5000
-/* For readers and writers to be woken: the first time, at most while they go on telling, and at
- * most while they just are. */
-#define WAKE_FIRST_MS 20
-#define WAKE_LAST_MS  320
-#define WAKE_QUIET_MS 1000
-
 /* --- the timer --- */
 
 static void arm(struct splicing *sp, unsigned ms)
@@ -54,19 +42,6 @@ static void look_within(struct splicing *sp, unsigned ms)
 	ns = (uint64_t)left.it_value.tv_sec * 1000000000 + (uint64_t)left.it_value.tv_nsec;
 	if (!ns || ns > ms * 1000000ull)
 		arm(sp, ms);
-}
-
-/* After the first look in vain it may still be too early to say. */
-static unsigned pause_when_told(const struct splicing *sp)
-{
-	unsigned ms = PAUSE_FIRST_MS << (sp->vain > 1 ? sp->vain - 1 : 0);
-
-	return ms < PAUSE_CHURN_MS ? ms : PAUSE_CHURN_MS;
-}
-
-static unsigned doubled(unsigned ms, unsigned first, unsigned last)
-{
-	return !ms ? first : 2 * ms < last ? 2 * ms : last;
 }
 
 /* --- what is wanted --- */
@@ -227,7 +202,7 @@ static void want(struct agent *a)
 		return;
 	}
 	tell_apps(a);
-	sp->vain = 0;
+	sp->pauses.vain = 0;
 	look_within(sp, PAUSE_FIRST_MS);
 }
 
@@ -270,16 +245,13 @@ void splice_on_events(struct agent *a)
 		return;
 	sp->told |= (unsigned)told;
 	if (told & AX_SPLICE_TOLD_NEW) {
-		/* where many come and go, it would have been told at once */
-		if (time_mono_ns() - sp->listened_ns > PAUSE_FIRST_MS * 1000000ull)
-			sp->vain = 0;
+		bool churn = time_mono_ns() - sp->listened_ns <= PAUSE_FIRST_MS * 1000000ull;
+
 		datapath_splice_rest(sp->programs);
-		look_within(sp, pause_when_told(sp));
+		look_within(sp, pause_when_new(&sp->pauses, churn));
 	}
-	if (told & AX_SPLICE_TOLD_UNREAD) {
-		sp->wake_ms = doubled(sp->wake_ms, WAKE_FIRST_MS, WAKE_LAST_MS);
-		look_within(sp, sp->wake_ms);
-	}
+	if (told & AX_SPLICE_TOLD_UNREAD)
+		look_within(sp, pause_when_unread(&sp->pauses));
 }
 
 void splice_hold(struct splicing *sp)
@@ -301,24 +273,19 @@ void splice_release(struct agent *a)
  */
 static void look_again(struct splicing *sp, unsigned told)
 {
-	bool new = told &AX_SPLICE_TOLD_NEW;
+	const struct look_seen seen = {
+		.told_new = told & AX_SPLICE_TOLD_NEW,
+		.told_unread = told & AX_SPLICE_TOLD_UNREAD,
+		.joined = sp->joined > 0,
+		.young = sp->young,
+		.open = sp->partial || decisions_open(&sp->decisions),
+		.streams = sp->counting,
+		.unread = sp->unread,
+	};
+	unsigned ms = pause_after_look(&sp->pauses, &seen);
 
-	sp->vain = !new || sp->joined ? 0 : sp->vain < 8 ? sp->vain + 1 : sp->vain;
-	sp->pause_ms =
-		new ? pause_when_told(sp) : doubled(sp->pause_ms, PAUSE_FIRST_MS, PAUSE_LAST_MS);
-	if (sp->young)
-		look_within(sp, PAUSE_FIRST_MS);
-	if (decisions_open(&sp->decisions))
-		look_within(sp, sp->pause_ms);
-	if (sp->counting)
-		look_within(sp, STREAMS_COUNT_MS);
-	if (sp->unread) {
-		sp->wake_ms = doubled(sp->wake_ms, WAKE_FIRST_MS,
-				      told & AX_SPLICE_TOLD_UNREAD ? WAKE_LAST_MS : WAKE_QUIET_MS);
-		look_within(sp, sp->wake_ms);
-	} else if (!(told & AX_SPLICE_TOLD_UNREAD)) {
-		sp->wake_ms = 0;
-	}
+	if (ms)
+		look_within(sp, ms);
 }
 
 /* What was handed on is read now, or waited for; nobody else needs the programs. */
@@ -329,7 +296,7 @@ static void leave(struct agent *a)
 	if (!sp->holds && sp->busy == 1)
 		close_programs(a);
 	else
-		look_within(sp, sp->wake_ms = doubled(sp->wake_ms, WAKE_FIRST_MS, PAUSE_LAST_MS));
+		look_within(sp, pause_when_leaving(&sp->pauses));
 }
 
 static void look_work(void *arg)
@@ -370,8 +337,10 @@ void splice_on_timer(struct agent *a)
 		return;
 	}
 	sp->looking = true; /* until the work's end, which may come before this returns */
-	if (work_start(a->work, 0, look_work, a))
+	if (work_start(a->work, 0, look_work, a)) {
 		sp->looking = false;
+		arm(sp, PAUSE_LAST_MS);
+	}
 }
 
 static void beat_work(void *arg)
@@ -399,8 +368,10 @@ void splice_on_beat(struct agent *a)
 		return;
 	}
 	sp->looking = true;
-	if (work_start(a->work, 0, beat_work, a))
+	if (work_start(a->work, 0, beat_work, a)) {
 		sp->looking = false;
+		set_beat(sp);
+	}
 }
 
 static int open_timer(struct agent *a, struct loop_item *item, enum loop_kind kind)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # timeout: 240
 # Each byte of spliced connections, by its position: a gigabyte both ways with pauses and odd sizes,
 # thousands of pairs at once, readers that stall, too little memory; and what is seen of an end, or
@@ -32,19 +33,19 @@ EDGES_OUT=$OUT
 # --- bytes ---
 
 splice_mark
-talk "a gigabyte both ways, private, with pauses" -- 4 10.77.1.1 7000 -w $JOIN_MS -k 20 -s $GIGABYTE -p
+JOINS=2 talk "a gigabyte both ways, private, with pauses" -- 4 10.77.1.1 7000 -w $JOIN_MS -k 20 -s $GIGABYTE -p
 spliced "a gigabyte both ways, private" 500
 for mode in private host; do
 	splice_mark
-	talk "in and out of redirecting, $mode, IPv4" --net $mode -- \
+	JOINS=6 talk "in and out of redirecting, $mode, IPv4" --net $mode -- \
 		4 10.77.1.2 7000 -n 3 -w $JOIN_MS -k 20 -s $((GIGABYTE / 50)) -m -p
 	spliced "in and out of redirecting, $mode, IPv4" 300 6
 	splice_mark
-	talk "readers that wait for edges, $mode" --net $mode -- 4 10.77.1.3 7000 -n 5 -w $JOIN_MS -k 100 \
+	JOINS=10 talk "readers that wait for edges, $mode" --net $mode -- 4 10.77.1.3 7000 -n 5 -w $JOIN_MS -k 100 \
 		-s $((GIGABYTE / 50)) -E -m
 	spliced "readers that wait for edges, $mode" 300 10
 	splice_mark
-	talk "by service, level-triggered, $mode, IPv6" --net $mode -- \
+	JOINS=6 talk "by service, level-triggered, $mode, IPv6" --net $mode -- \
 		6 fd77::200:1 70 -n 3 -w $JOIN_MS -k 20 -s $((GIGABYTE / 50)) -l
 	spliced "by service, level-triggered, $mode, IPv6" 300 6
 done
@@ -126,7 +127,7 @@ like "the agent is killed in the middle: every byte is right" "$(cat "$out")" $'
 stop_app "$client"
 spliced "the agent is killed in the middle" 1000 8
 splice_mark
-talk "under the next agent" -- 4 10.77.1.1 7000 -n 4 -w $JOIN_MS -k 20 -s 1000000
+JOINS=8 talk "under the next agent" -- 4 10.77.1.1 7000 -n 4 -w $JOIN_MS -k 20 -s 1000000
 spliced "under the next agent" 100 8
 
 # --- thousands ---

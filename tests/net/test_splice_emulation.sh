@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 240
+# beside others
+# timeout: 400
 # splice-emulation: proxies that take splice(2) are spliced when they ask for it, and every byte is
-# right: HAProxy, Go's io.Copy and a program that waits for edges; what becomes of them when the
-# process that moves their bytes is killed.
+# right: HAProxy, Go's io.Copy and a program that waits for edges; also when the process that moves
+# their bytes is killed, again and again, with its successor and without; what becomes of them when
+# nobody is left who could go on.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/splice.sh"
-need jq bpftool haproxy go
+need jq bpftool haproxy go prlimit
 build_c talk splice_relay
 build_go relay
 
@@ -20,7 +22,7 @@ TALK_OUT=$OUT
 through() {
 	local what=$1 ip=$2 port=$3 mode=$4
 	shift 4
-	talk "$what, client in $mode mode" --net "$mode" -- 4 "$ip" "$port" -n 5 -w $JOIN_MS -k 500 \
+	JOINS=20 talk "$what, client in $mode mode" --net "$mode" -- 4 "$ip" "$port" -n 5 -w $JOIN_MS -k 500 \
 		-s $BYTES -p "$@"
 }
 
@@ -31,9 +33,12 @@ process() {
 		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" != "$1" ] || echo "$pid"
 	done <"$CGROUP2/$INST/supervisors/cgroup.procs"
 }
-# emulator: the one that moves the bytes of the app that was started last
+# emulator: the one that moves the bytes of the app that was started last; standby: who takes over
 emulator() {
 	process ax-splice
+}
+standby() {
+	process ax-standby
 }
 
 # moved TEXT: whoever serves the app has moved its bytes (they go through a pipe of its own)
@@ -44,7 +49,7 @@ moved() {
 
 # gone TEXT: whoever served the app that was stopped has ended
 gone() {
-	ok "$1: nobody is left who moved its bytes" wait_for -t 10 '[ -z "$(emulator)" ]'
+	ok "$1: nobody is left who moved its bytes" wait_for -t 10 '[ -z "$(emulator)$(standby)" ]'
 }
 
 # --- a program that waits for edges ---
@@ -161,39 +166,107 @@ ax stop declared >"$T/stopped" 2>&1
 gone "an app of the config that was stopped"
 ax config apply "$T/without.yaml" >"$T/stopped" 2>&1
 
-# --- who moves the bytes is killed ---
+# --- who moves the bytes is killed, and followed ---
 
-# killed WHAT ADDRESS [EXPECTED]: while bytes flow. Nothing hangs.
-killed() {
-	local client out
-	TIME_LIMIT=90 in_app -- "$BIN/talk" client 4 "$2" 7001 -n 5 -w $JOIN_MS -k 500 -s 10000000 \
-		>"$T/killed" 2>&1 &
-	client=$!
-	BACKGROUND+=("$client")
-	ok "$1: bytes flow" wait_for -t 30 "grep -q '^under way' $T/killed"
-	kill -9 "$(emulator)"
-	wait "$client"
-	out=$(cat "$T/killed")
-	like "$1: who moves its bytes is killed meanwhile" "$out" "(^|"$'\n'")good ${3:-[0-9]+$}"
+# are_two: one moves the bytes, and one stands by
+are_two() {
+	[ "$(emulator | wc -l) $(standby | wc -l)" = "1 1" ]
+}
+
+# chase: kills one of the two or both again and again at moments of its own, until it is told to stop,
+# and says how often. There have to be two again before the next kill.
+chase() {
+	local n=0 pids
+	while [ ! -e "$T/enough" ]; do
+		sleep "0.0$((RANDOM % 10))$((RANDOM % 10))"
+		are_two || continue
+		case $((RANDOM % 4)) in
+		0) mapfile -t pids < <(standby) ;;
+		1) mapfile -t pids < <(emulator && standby) ;;
+		*) mapfile -t pids < <(emulator) ;;
+		esac
+		[ ${#pids[@]} -gt 0 ] && kill -9 "${pids[@]}" 2>/dev/null && n=$((n + 1))
+		while (emulator; standby) | grep -qxF "$(printf '%s\n' "${pids[@]}")"; do
+			sleep 0.01
+		done
+	done
+	echo "$n"
+}
+
+# chased WHAT ADDRESS: a hundred megabytes each way, and not one wrong byte
+chased() {
+	local chaser
+	rm -f "$T/enough"
+	chase >"$T/kills" 2>/dev/null &
+	chaser=$!
+	BACKGROUND+=("$chaser")
+	splice_mark
+	through "$1 whose bytes are moved by who is killed" "$2" 7001 private
+	spliced "$1 whose bytes are moved by who is killed" 200 20
+	touch "$T/enough"
+	wait "$chaser"
+	ok "$1: who moves its bytes was killed $(cat "$T/kills") times" [ "$(cat "$T/kills")" -ge 5 ]
+	ok "$1: there are two again" wait_for -t 10 are_two
+	ok "$1: who moves them has no descriptor too many" wait_for -t 10 \
+		'[ "$(find "/proc/$(emulator)/fd" -mindepth 1 | wc -l)" -le 10 ]'
 }
 
 serve 7001 --splice-emulation --ip 10.77.2.1 --name relay -- \
 	"$BIN/splice_relay" 10.77.2.1 7001 10.77.1.1 7000
-pid=$APP
-killed "a proxy with splice()" 10.77.2.1
-talk "a proxy that splice() is refused" -- 4 10.77.2.1 7001 -n 2 -w 100 -k 100 -s 500000
+pid=$APP out=$OUT
+chased "a proxy with splice()" 10.77.2.1
+ok "a proxy with splice(): the end of each is seen" wait_for -t 10 '[ "$(grep -c ^end '"$out"')" = 5 ]'
+is "a proxy with splice(): it was refused to nobody" \
+	"$(awk '/^end/ && $2 > 100000 && $3 == 0' "$out" | wc -l)" 5
+
+# what is lacking for a moment
+files=$(prlimit --pid "$pid" --nofile --noheadings --output SOFT | tr -d ' ')
+prlimit --pid "$pid" --nofile="3:" # its launcher can open nothing
+mapfile -t pids < <(emulator && standby)
+kill -9 "${pids[@]}"
+ok "nobody moves its bytes while nobody can be started" wait_for -t 10 '[ -z "$(emulator)$(standby)" ]'
+prlimit --pid "$pid" --nofile="$files:"
+ok "somebody does when that is over" wait_for -t 10 are_two
+talk "a proxy after that" -- 4 10.77.2.1 7001 -n 2 -w 100 -k 100 -s 500000
 stop_app "$pid"
-is "no server saw anything odd" "$(grep -hv '^ready' "$TALK_OUT")" ""
+gone "a proxy with splice(), killed often"
+serve 7001 --splice-emulation --ip 10.77.2.2 --name go -- "$BIN/relay" 0.0.0.0:7001 10.77.1.1:7000
+pid=$APP out=$OUT
+chased "a Go proxy" 10.77.2.2
+is "the Go proxy met no error" "$(cat "$out")" ""
+stop_app "$pid"
 serve 7001 --splice-emulation --ip 10.77.2.3 --name hap -- haproxy -db -q -f "$T/haproxy.cfg"
 pid=$APP
-# (it resets a connection whose bytes are in a pipe that it cannot splice from)
-killed "HAProxy" 10.77.2.3 '[0-9]+'
-talk "HAProxy that splice() is refused" -- 4 10.77.2.3 7001 -n 2 -w 100 -k 100 -s 500000
+chased "HAProxy" 10.77.2.3
 stop_app "$pid"
+is "no server saw anything odd" "$(grep -hv '^ready' "$TALK_OUT")" ""
 
-# Go takes ENOSYS for an error of the connection: it ends
+# --- all who could go on are killed ---
+
+# nobody_left WHAT: also the app's launcher, which starts who moves its bytes when both are gone
+nobody_left() {
+	kill -9 "$APP"
+	wait_for -t 10 '[ ! -e /proc/'"$APP"' ]'
+	mapfile -t pids < <(emulator && standby)
+	kill -9 "${pids[@]}"
+	ok "$1: nobody is left who moves its bytes" wait_for -t 10 '[ -z "$(emulator)$(standby)" ]'
+}
+
+serve 7001 --splice-emulation --ip 10.77.2.1 --name relay -- \
+	"$BIN/splice_relay" 10.77.2.1 7001 10.77.1.1 7000
+nobody_left "a proxy with splice()"
+talk "a proxy that splice() is refused" -- 4 10.77.2.1 7001 -n 2 -w 100 -k 100 -s 500000
+ax stop relay >/dev/null
+serve 7001 --splice-emulation --ip 10.77.2.3 --name hap -- haproxy -db -q -f "$T/haproxy.cfg"
+nobody_left "HAProxy"
+talk "HAProxy that splice() is refused" -- 4 10.77.2.3 7001 -n 2 -w 100 -k 100 -s 500000
+ax stop hap >/dev/null
+
+# Go takes ENOSYS for an error of the connection: it ends, and nobody waits
 serve 7001 --splice-emulation --ip 10.77.2.2 --name go -- "$BIN/relay" 0.0.0.0:7001 10.77.1.1:7000
-pid=$APP
-killed "a Go proxy" 10.77.2.2 '[0-9]+'
-stop_app "$pid"
+nobody_left "a Go proxy"
+TIME_LIMIT=90 in_app -- "$BIN/talk" client 4 10.77.2.2 7001 -n 2 -w 100 -k 100 -s 500000 \
+	>"$T/refused" 2>&1
+unlike "a Go proxy that splice() is refused: nobody hangs" "$(cat "$T/refused")" hang
+ax stop go >/dev/null
 done_testing

@@ -11,7 +11,7 @@ build_c talk ask
 splice_agent </dev/null
 
 # The first version of control groups counts sockets apart; the second one with all else, and ends
-# processes at the limit, which shows nothing of sockets.
+# processes at the limit: tests/vm/test_splice_memory.sh goes near it.
 V1=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/self/mounts)
 [ -n "$V1" ] || skip_all "sockets have no limit of their own here (control groups of the first version)"
 LIMITED=$V1/$INST

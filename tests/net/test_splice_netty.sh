@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # timeout: 180
 # Netty, as a server that echoes and as a proxy of bytes between two such, over spliced connections.
 # (Debian's has the selectors of Java, and not Netty's own by epoll.)
@@ -18,7 +19,7 @@ NETTY=(java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xmx128m
 # echoed WHAT MODE ADDRESS PORT SOCKETS: byte for byte, one connection after the other and at once
 echoed() {
 	splice_mark
-	talk "$1, client in $2 mode" --net "$2" -- 4 "$3" "$4" -e -n 5 -w $JOIN_MS -k 30 -s 20000000 -p
+	JOINS=$5 talk "$1, client in $2 mode" --net "$2" -- 4 "$3" "$4" -e -n 5 -w $JOIN_MS -k 30 -s 20000000 -p
 	spliced "$1" 200 "$5"
 }
 

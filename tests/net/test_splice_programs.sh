@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # timeout: 180
 # Real programs over spliced connections: redis with pipelines, PostgreSQL, a Java selector, Node.js,
 # nginx with wrk and curl, iperf3. What they answer is checked.
@@ -95,7 +96,7 @@ echo_server() {
 	serve "$port" --net "$mode" --ip 10.77.1.3 --name echo -- "$@"
 	pid=$APP out=$OUT
 	splice_mark
-	talk "$what in $mode mode" --net "$mode" -- 4 10.77.1.3 "$port" -e -n 5 -w $JOIN_MS -k 30 \
+	JOINS=10 talk "$what in $mode mode" --net "$mode" -- 4 10.77.1.3 "$port" -e -n 5 -w $JOIN_MS -k 30 \
 		-s 20000000
 	spliced "$what in $mode mode" 200 10
 	ECHO=$pid

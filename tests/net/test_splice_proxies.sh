@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # timeout: 180
 # Proxies between ends that are spliced: HAProxy, which takes splice(2) or could, and a static Go program,
 # whose io.Copy does, are left to TCP; nginx, as a proxy of bytes and of requests, is spliced at
@@ -144,10 +145,10 @@ for mode in private host; do
 	serve 7001 --net $mode --ip 10.77.2.3 --name nginx -- nginx -c "$conf"
 	pid=$APP
 	splice_mark
-	through "nginx in $mode mode as a proxy of bytes" 10.77.2.3 7001 $mode $RELAYED
+	JOINS=20 through "nginx in $mode mode as a proxy of bytes" 10.77.2.3 7001 $mode $RELAYED
 	spliced "nginx in $mode mode as a proxy of bytes: both sides" 200 20
 	splice_mark
-	through "nginx in $mode mode, its server off" 10.77.2.3 7002 $mode $RELAYED
+	JOINS=10 through "nginx in $mode mode, its server off" 10.77.2.3 7002 $mode $RELAYED
 	spliced "nginx in $mode mode, its server off: one side" 100 10
 	[ "$SPLICE" = off ] || is "nginx in $mode mode, its server off: the other side is plain" \
 		"$(($(joined) - MARK_JOINED))" 10

@@ -169,6 +169,22 @@ static void test_sleeper_is_woken(void **state)
 	assert_int_equal(to.got, to.sent);
 }
 
+/* Members go on with the program that they joined with, when that agent is gone. */
+static void test_next_agent_is_told(void **state)
+{
+	struct tcp_stream to;
+
+	(void)state;
+	open_joined();
+	to = forward(&f.pair);
+	datapath_splice_close(f.s);
+	open_splice(0);
+	assert_true(datapath_splice_events_fd(f.s) >= 0);
+	assert_int_equal(datapath_splice_redirect(f.s, true), 0);
+	fill(&to);
+	assert_int_equal(datapath_splice_events_read(f.s), AX_SPLICE_TOLD_UNREAD);
+}
+
 static void test_no_sleeper_without_agent(void **state)
 {
 	autoclose int ep = -1;
@@ -315,6 +331,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_parted, splice_setup_open, splice_teardown),
 		cmocka_unit_test_setup_teardown(test_agent_killed, splice_setup, splice_teardown),
 		cmocka_unit_test_setup_teardown(test_sleeper_is_woken, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_next_agent_is_told, splice_setup_open,
 						splice_teardown),
 		cmocka_unit_test_setup_teardown(test_no_sleeper_without_agent, splice_setup_open,
 						splice_teardown),

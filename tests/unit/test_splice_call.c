@@ -8,8 +8,14 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "launch/emulate.h"
 
@@ -167,6 +173,204 @@ static void the_kernel_waits_and_signals(void **state)
 	end(&t);
 }
 
+/* One that ends with this one. */
+static pid_t start(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+/* A process of its own does the call, or goes on with it, and is killed when it has made, or is
+ * about to make, so many system calls: a stop each. False: it ended before. */
+static bool killed_after(struct test *t, unsigned stops, bool resume)
+{
+	pid_t pid = start();
+	int status;
+
+	if (pid == 0) {
+		ssize_t r;
+
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		if (!resume || !splice_call_resume(&t->call, t->mover, &r))
+			splice_call_move(&t->call, t->mover, &r);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	for (unsigned i = 0; i < stops && WIFSTOPPED(status); i++) {
+		ptrace(PTRACE_SYSCALL, pid, NULL, NULL);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+	}
+	if (!WIFSTOPPED(status))
+		return false;
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return true;
+}
+
+/* What is in the app's pipe and what is left in the connection is what was sent, whoever goes on.
+ */
+static void expect_whole(struct test *t, size_t n, size_t sent)
+{
+	int left;
+
+	assert_int_equal(ioctl(t->call.in, FIONREAD, &left), 0);
+	assert_int_equal(left, sent - n);
+	expect_in_pipe(t, n, 0);
+	t->call.len = sent;
+	expect(t, SPLICE_DONE, (ssize_t)(sent - n));
+	expect_in_pipe(t, sent - n, n);
+}
+
+static bool whole_after(unsigned stops, unsigned again, size_t len)
+{
+	struct test t;
+	ssize_t n = 0;
+	bool killed;
+
+	begin(&t, O_NONBLOCK);
+	send_bytes(&t, 5000, 0);
+	t.call.len = len;
+	splice_call_begin(t.mover);
+	killed = killed_after(&t, stops, false);
+	if (killed && again)
+		killed_after(&t, again, true);
+	if (!splice_call_resume(&t.call, t.mover, &n))
+		assert_int_equal(splice_call_move(&t.call, t.mover, &n), SPLICE_DONE);
+	assert_int_equal(n, len);
+	expect_whole(&t, len, 5000);
+	end(&t);
+	return killed;
+}
+
+/* At each of its system calls, before and after: none of them is lost, and none done twice. */
+static void who_is_killed_is_followed(void **state)
+{
+	unsigned stops = 0;
+
+	(void)state;
+	while (whole_after(stops, 0, 3000))
+		stops++;
+	assert_true(stops > 10);
+	for (unsigned i = 0; i < stops; i += 3)
+		for (unsigned k = 1; k < stops; k += 3)
+			whole_after(i, k, 3000);
+}
+
+static bool right_after(unsigned stops)
+{
+	struct test gone, t;
+	bool killed;
+
+	begin(&gone, O_NONBLOCK);
+	send_bytes(&gone, 5000, 1);
+	splice_call_begin(gone.mover);
+	killed = killed_after(&gone, stops, false);
+	end(&gone);
+	splice_call_forget(mover);
+	begin(&t, O_NONBLOCK);
+	send_bytes(&t, 100, 0);
+	expect(&t, SPLICE_DONE, 100);
+	expect_in_pipe(&t, 100, 0);
+	end(&t);
+	return killed;
+}
+
+/* Who is killed, and the one whose call it was, too: nothing of that is in another one's pipe. */
+static void what_nobody_asks_about_goes_nowhere(void **state)
+{
+	unsigned stops = 0;
+
+	(void)state;
+	while (right_after(stops))
+		stops++;
+	assert_true(stops > 10);
+}
+
+static void fill_for_ever(int fd)
+{
+	static char buf[100000];
+	size_t at = 0, have = 0;
+	ssize_t n;
+
+	for (;; at += (size_t)n, have -= (size_t)n) {
+		if (!have)
+			for (have = 0; have < sizeof(buf); have++)
+				buf[have] = byte_at(at + have);
+		n = send(fd, buf + sizeof(buf) - have, have, MSG_NOSIGNAL);
+		if (n <= 0)
+			_exit(0);
+	}
+}
+
+/* Reads what came, and looks at each byte. */
+static void check_pipe(struct test *t, size_t *at)
+{
+	struct pollfd p = {.fd = t->pipe_out, .events = POLLIN};
+	static char buf[PIPE_SIZE];
+	ssize_t n = poll(&p, 1, 10) > 0 ? read(t->pipe_out, buf, sizeof(buf)) : 0;
+
+	for (ssize_t i = 0; i < n; i++)
+		if (buf[i] != byte_at(*at + (size_t)i))
+			fail_msg("byte %zu is wrong", *at + (size_t)i);
+	*at += n > 0 ? (size_t)n : 0;
+}
+
+static void kill_after_ns(pid_t pid, long ns)
+{
+	const struct timespec ts = {.tv_nsec = ns};
+	int status;
+
+	nanosleep(&ts, NULL);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+}
+
+static void mover_loop(struct test *t)
+{
+	ssize_t r;
+
+	for (;;) {
+		if (!splice_call_resume(&t->call, t->mover, &r))
+			splice_call_move(&t->call, t->mover, &r);
+		splice_call_begin(t->mover);
+	}
+}
+
+/* A hundred megabytes, of which each is looked at, and a kill at any moment again and again. */
+static void killed_at_any_moment(void **state)
+{
+	const size_t total = 100 << 20;
+	size_t at = 0;
+	struct test t;
+	pid_t filler, pid;
+	unsigned kills = 0;
+
+	(void)state;
+	begin(&t, O_NONBLOCK);
+	splice_call_begin(t.mover);
+	filler = start();
+	if (filler == 0)
+		fill_for_ever(t.peer);
+	for (; at < total; kills++) {
+		pid = start();
+		if (pid == 0)
+			mover_loop(&t);
+		for (size_t until = at + (kills % 16) * 65536; at < until;)
+			check_pipe(&t, &at);
+		kill_after_ns(pid, (long)(kills * 7919 % 400) * 1000);
+		check_pipe(&t, &at);
+	}
+	kill(filler, SIGKILL);
+	waitpid(filler, NULL, 0);
+	assert_true(kills > 100);
+	end(&t);
+}
+
 static bool is_loopback(void *arg, const struct ax_addr *remote)
 {
 	struct ax_addr loopback;
@@ -211,15 +415,19 @@ static void others_are_the_kernels(void **state)
 
 int main(void)
 {
+	int ends[2];
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_there_is_moved_once),
 		cmocka_unit_test(what_has_no_room_stays),
 		cmocka_unit_test(a_pipe_may_be_waited_for),
 		cmocka_unit_test(the_kernel_waits_and_signals),
+		cmocka_unit_test(who_is_killed_is_followed),
+		cmocka_unit_test(what_nobody_asks_about_goes_nowhere),
+		cmocka_unit_test(killed_at_any_moment),
 		cmocka_unit_test(others_are_the_kernels),
 	};
 
-	if (mover_open(&mover))
+	if (mover_open(&mover, ends))
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

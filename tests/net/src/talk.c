@@ -10,7 +10,8 @@
  *      Each connection asks and is answered, then all of them send and get bytes at the same time:
  *      "warm" is printed before that, "under way" when some have come on each connection, and in
  *      the end "good N ERROR=N ...".
- *      -n CONNECTIONS  -w MS, -k ROUNDS: how long it is asked at least  -s BYTES  -r SEED
+ *      -n CONNECTIONS  -w MS, -k ROUNDS: how long it is asked at least  -W FILE: and until it is
+ *      there, for 20 s at most  -s BYTES  -r SEED
  *      -p: with pauses  -m: with MSG_MORE and SO_RCVLOWAT now and then  -l: level-triggered epoll
  *      -e: the server is any that echoes  -q MS: the server does not read for so long before the
  *      bytes; how many were queued is printed  -b BYTES: the server's buffer for receiving then
@@ -30,7 +31,6 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 #include "netutil.h"
 
@@ -75,6 +75,7 @@ struct conn {
 static struct options {
 	unsigned conns, warm_ms, rounds;
 	uint64_t bytes, seed, stall_ms, buffer;
+	const char *until;
 	bool pauses, mixed, level, echo, client, edges;
 } opt = {.conns = 1, .warm_ms = 0, .rounds = 1, .bytes = 0};
 
@@ -86,14 +87,6 @@ static struct {
 	unsigned n;
 } ends[ENDS_MAX];
 static unsigned char buf[CHUNK + 8], want[CHUNK + 8];
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static uint64_t mix(uint64_t x)
 {
@@ -294,13 +287,21 @@ static void client_next(struct conn *c)
 		client_finish(c);
 }
 
+static bool is_warm(const struct conn *c)
+{
+	uint64_t ms = now_ms() - begun_ms;
+
+	return c->rounds >= opt.rounds && ms >= opt.warm_ms &&
+	       (!opt.until || ms > 20000 || access(opt.until, F_OK) == 0);
+}
+
 /* What was asked for is there. */
 static void client_answered(struct conn *c)
 {
 	if (c->phase == LAST) {
 		c->answered = true;
 		client_finish(c);
-	} else if (c->rounds < opt.rounds || now_ms() - begun_ms < opt.warm_ms) {
+	} else if (!is_warm(c)) {
 		ping(c);
 	} else if (c->phase == WARM) {
 		c->phase = WAITING;
@@ -730,7 +731,7 @@ static bool options(int argc, char **argv)
 	int o;
 
 	opt.seed = (uint64_t)getpid() ^ now_ms() << 20;
-	while ((o = getopt(argc, argv, "n:w:k:s:r:q:b:pmleE")) != -1) {
+	while ((o = getopt(argc, argv, "n:w:W:k:s:r:q:b:pmleE")) != -1) {
 		uint64_t value = optarg ? strtoull(optarg, NULL, 10) : 0;
 
 		switch (o) {
@@ -739,6 +740,9 @@ static bool options(int argc, char **argv)
 			break;
 		case 'w':
 			opt.warm_ms = (unsigned)value;
+			break;
+		case 'W':
+			opt.until = optarg;
 			break;
 		case 'k':
 			opt.rounds = (unsigned)value;
