@@ -28,17 +28,22 @@ ALL_CFLAGS = $(IN_SYSROOT) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) -MMD -MP \
 	     -fno-strict-aliasing
 SANITIZE  := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	     -fno-omit-frame-pointer
+# the skeletons of what ax carries, packed
+SKELETON  := BPFTOOL=$(BPFTOOL) tools/build/skeleton.sh
 BPF_CFLAGS := -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextra -Werror \
 	     -Wno-missing-declarations -mcpu=v3 -MMD -MP \
 	     -idirafter $(SYSROOT)/usr/include/$(TRIPLET)
 
 comma     := ,
-LIBS_DYN  := -lxdp -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lmnl -lnftnl -lyaml -ljansson -lldns -lnettle
+LIBS_DYN  := -lxdp -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -lmnl -lnftnl -lyaml -ljansson -lldns -lnettle -lzstd
 ifneq ($(STATIC),)
 # Debian's libmnl-dev has no static archive. Where none is installed the compiler echoes the bare
 # name, and the archive is built from Debian's source package.
 LIBMNL_A  := $(shell $(CC) $(IN_SYSROOT) -print-file-name=libmnl.a)
 LIBMNL_A  := $(if $(filter /%,$(LIBMNL_A)),$(LIBMNL_A),$(OUT)/libmnl.a)
+# Nor has libipt-dev one: without, a static ax reads no Intel PT (LIBIPT_A=FILE names one).
+LIBIPT_A  ?= $(filter /%,$(shell $(CC) $(IN_SYSROOT) -print-file-name=libipt.a))
+LIBIPT_FLAGS := -DAX_STATIC $(if $(LIBIPT_A),-DAX_LIBIPT_LINKED)
 endif
 # `ax run` starts a process of this binary for every app, so what its start costs counts: with the
 # libraries inside, it takes less than half of what loading eleven shared ones (OpenSSL's, for ldns,
@@ -48,8 +53,8 @@ endif
 ELF_IS_WHOLE = $(shell echo 'void *elf_begin(void); int main(void) { return !elf_begin(); }' | \
 	     $(CC) $(IN_SYSROOT) -x c - -o $(OUT)/elf-is-whole -Wl,-Bstatic -lelf -lz -Wl,-Bdynamic 2>/dev/null && echo yes)
 LIBS       = -Wl,-Bstatic -lxdp -lbpf $(if $(ELF_IS_WHOLE),-ldw -lelf,-Wl$(comma)-Bdynamic -ldw -lelf -Wl$(comma)-Bstatic) \
-	     -lz -llzma -lbz2 -liberty -lnftnl -lyaml -ljansson -lnettle $(OUT)/libldns.a \
-	     $(if $(STATIC),$(LIBMNL_A),-Wl,-Bdynamic -lmnl)
+	     -lz -llzma -lbz2 -liberty -lnftnl -lyaml -ljansson -lnettle -lzstd $(OUT)/libldns.a \
+	     $(if $(STATIC),$(LIBMNL_A) $(LIBIPT_A),-Wl,-Bdynamic -lmnl)
 # A static link warns of every function in glibc that may load a module of another glibc: ours look
 # up users and groups, which agent/control/group.c makes safe; no library gets to call the others.
 QUIET_LINK = $(if $(STATIC),2>$@.log || { cat $@.log >&2; rm -f $@.log; exit 1; }; \
@@ -59,6 +64,10 @@ LDFLAGS_AX := $(if $(STATIC),-static -Wl$(comma)--gc-sections) -Wl$(comma)-z$(co
 # agent/ and tools/ are rooms: folders below them (ARCHITECTURE.md, tools/rooms/table).
 SOURCES    = $(sort $(shell find $(1) -name '*.c' $(2)))
 AGENT_SRC := $(call SOURCES,agent,! -name '*.bpf.c')
+ifneq ($(MACHINE),x86_64)
+# Debian has libipt, which decodes Intel PT, for Intel's processors only.
+AGENT_SRC := $(filter-out $(addprefix agent/probes/pt/,library.c packets.c flow.c),$(AGENT_SRC))
+endif
 TOOLS_SRC := tools/ax.c $(call SOURCES,tools/lib tools/cmd tools/completion tools/xdp tools/trace)
 # What rules on interfaces need is loaded apart from it, once for each rule list.
 FILTER_SRC := xdp/filter.bpf.c $(wildcard xdp/balance*.bpf.c)
@@ -96,7 +105,7 @@ $(OUT)/%.bpf.o: %.bpf.c
 $(PROBES_OBJ): $(OUT)/%.bpf.o: %.bpf.c
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -Iinclude -Ibpf -c $< -o $@
+	$(Q)$(CLANG) $(BPF_CFLAGS) -Iinclude -Ibpf -Iagent/probes/watch -c $< -o $@
 $(OUT)/dataplane.bpf.o: $(BPF_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(BPFTOOL) gen object $@ $^
@@ -106,22 +115,22 @@ $(OUT)/splicing.bpf.o: $(SPLICE_OBJ)
 $(SKEL): $(OUT)/skel/%.skel.h: $(OUT)/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
+	$(Q)$(SKELETON) $< $* > $@
 $(OUT)/filter.bpf.o: $(FILTER_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(BPFTOOL) gen object $@ $^
 $(OUT)/skel/filter.skel.h: $(OUT)/filter.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen skeleton $< name filter > $@
+	$(Q)$(SKELETON) $< filter > $@
 $(OUT)/skel/%.skel.h: $(OUT)/xdp/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
+	$(Q)$(SKELETON) $< $* > $@
 $(OUT)/skel/probes/%.skel.h: $(OUT)/agent/probes/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen skeleton $< name $(*F) > $@
+	$(Q)$(SKELETON) $< $(*F) > $@
 
 # Under the name by which libxdp looks for the one that it carries: the linker takes the first.
 DISPATCHER_OBJ := $(OUT)/dispatcher/embedded.o
@@ -138,10 +147,12 @@ LOADER_OBJ := $(call OBJ_OF,$(LOADER_SRC))
 $(LOADER_OBJ): ALL_CFLAGS += -I$(OUT)/skel
 $(LOADER_OBJ): $(SKEL) $(XDP_SKEL)
 PROBES_SKEL := $(PROBES_SRC:agent/probes/%.bpf.c=$(OUT)/skel/probes/%.skel.h)
-PROBES_LOADER_SRC := $(filter agent/probes/engine/% agent/probes/watch/%,$(AGENT_SRC))
+$(SKEL) $(XDP_SKEL) $(PROBES_SKEL): tools/build/skeleton.sh
+PROBES_LOADER_SRC := $(filter agent/probes/engine/% agent/probes/follow/% agent/probes/tally/% agent/probes/watch/%,$(AGENT_SRC))
 PROBES_LOADER_OBJ := $(call OBJ_OF,$(PROBES_LOADER_SRC))
-$(PROBES_LOADER_OBJ): ALL_CFLAGS += -I$(OUT)/skel/probes/engine -I$(OUT)/skel/probes/watch
+$(PROBES_LOADER_OBJ): ALL_CFLAGS += -I$(OUT)/skel/probes/engine -I$(OUT)/skel/probes/follow -I$(OUT)/skel/probes/tally -I$(OUT)/skel/probes/watch
 $(PROBES_LOADER_OBJ): $(PROBES_SKEL)
+$(call OBJ_OF,agent/probes/pt/library.c): ALL_CFLAGS += $(LIBIPT_FLAGS)
 $(OUT)/agent/%.o: agent/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

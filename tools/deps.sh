@@ -13,18 +13,19 @@ export LC_ALL=C
 # The minimal forms: what is only recommended by another package is named here if it is needed.
 declare -A groups=(
 	[build]='gcc libc6-dev make clang bpftool libbpf-dev libxdp-dev libelf-dev libdw-dev zlib1g-dev liblzma-dev libbz2-dev
-		libiberty-dev libmnl-dev libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev nettle-dev'
+		libiberty-dev libmnl-dev libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev nettle-dev libzstd-dev zstd libipt-dev'
 	[test]='libcmocka-dev libclang-rt-dev llvm nginx-light libnginx-mod-stream redis-server redis-tools haproxy
 		postgresql wrk iperf3
 		bind9-dnsutils socat musl-tools golang-go default-jdk-headless python3 curl iproute2
 		procps util-linux man-db jq libnetty-java nftables ethtool g++ binutils
-		xz-utils systemtap-sdt-dev liburing-dev nodejs bash zsh fish'
+		xz-utils linux-perf systemtap-sdt-dev liburing-dev nodejs bash zsh fish cmake strace graphviz
+		bpftrace gnutls-bin openssl babeltrace2'
 	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1'
 	[static]='dpkg-dev' # unpacks the source package that tools/build/libmnl.sh builds
 	[lint]='clang-format clang-tidy shellcheck codespell'
 	[debian13]='debootstrap'
 	[arm64]='gcc-aarch64-linux-gnu qemu-user'
-	[bench]='bpftrace haproxy nftables iproute2 util-linux ethtool jq libxdp1' # the last has xdp-filter's objects
+	[bench]='bpftrace bear strace linux-perf haproxy nftables iproute2 util-linux ethtool jq libxdp1' # the last has xdp-filter's objects
 	[demo]='nginx-light curl python3 iproute2 procps'
 )
 # the standard library's tests are a package of each version

@@ -16,7 +16,7 @@ lint: need-lint ## what clang-tidy, shellcheck and codespell find
 # A file is looked at again when it, or a header, has changed. The analyzer looks at each function by
 # itself (mode=shallow): what it finds beyond that is not worth the ten times as long.
 LINT_C    := $(AGENT_SRC) $(TOOLS_SRC) $(call SOURCES,tests tools/bench,! -name '*.bpf.c' ! -path 'tests/fuzz/corpus/*')
-LINT_INC  := -I. -Iagent -Iinclude -Ibpf -I$(OUT) -I$(OUT)/skel -I$(OUT)/skel/probes/engine -I$(OUT)/skel/probes/watch \
+LINT_INC  := -I. -Iagent -Iinclude -Ibpf -I$(OUT) -I$(OUT)/skel -I$(OUT)/skel/probes/engine -I$(OUT)/skel/probes/follow -I$(OUT)/skel/probes/tally -I$(OUT)/skel/probes/watch \
 	     -I$(OUT)/bench -I$(OUT)/tests/splice
 LINT_OK   := $(LINT_C:%.c=$(OUT)/lint/%.ok)
 lint-c: $(LINT_OK)

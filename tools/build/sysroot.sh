@@ -25,7 +25,7 @@ for tool in apt-get apt-cache dpkg; do
 	command -v "$tool" >/dev/null ||
 		die "$tool is missing; on other systems give make a folder with libraries for $arch: SYSROOT=DIR"
 done
-mapfile -t packages < <(tools/deps.sh --names build | grep -e '-dev$')
+mapfile -t packages < <(tools/deps.sh --names build | grep -e '-dev$' | grep -vx libipt-dev) # amd64's only
 rm -rf "$work"
 mkdir -p "$work/root"
 trap 'rm -rf "$work"' EXIT
