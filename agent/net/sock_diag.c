@@ -161,22 +161,24 @@ static int sockstat(const char *path, const char *line, const char *what)
 /* --- who has an address --- */
 
 /* v4-mapped sockets are found as IPv4 ones. */
-static int end_tcp(int fd, const struct ax_endpoint *local, const struct ax_endpoint *remote)
+static int end_conn(int fd, const struct sock_conn *conn)
 {
+	const struct ax_endpoint *local = &conn->local, *remote = &conn->remote;
 	bool v4 = addr_is_v4(&local->addr);
-	struct inet_diag_sockid id = {.idiag_sport = local->port_be,
-				      .idiag_dport = remote->port_be,
-				      .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}};
+	struct inet_diag_sockid id = {
+		.idiag_sport = local->port_be,
+		.idiag_dport = remote->port_be,
+		.idiag_cookie = {(uint32_t)conn->cookie, (uint32_t)(conn->cookie >> 32)}};
 	int r;
 
 	memcpy(id.idiag_src, v4 ? &local->addr.w[3] : local->addr.w, v4 ? 4 : 16);
 	memcpy(id.idiag_dst, v4 ? &remote->addr.w[3] : remote->addr.w, v4 ? 4 : 16);
 	r = send_request(fd, SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK, v4 ? AF_INET : AF_INET6,
-			 IPPROTO_TCP, ~0u, &id);
+			 local->proto, ~0u, &id);
 	return r ? r : read_ack(fd);
 }
 
-int socks_end_tcp(int netns_fd, const struct ax_endpoint (*ends)[2], size_t n)
+int socks_end_conns(int netns_fd, const struct sock_conn *conns, size_t n)
 {
 	autoclose int fd = netns_fd < 0 ? open_diag(NULL) : netns_call(netns_fd, open_diag, NULL);
 	int ended = 0;
@@ -184,9 +186,9 @@ int socks_end_tcp(int netns_fd, const struct ax_endpoint (*ends)[2], size_t n)
 	if (fd < 0)
 		return fd;
 	for (size_t i = 0; i < n; i++) {
-		int r = end_tcp(fd, &ends[i][0], &ends[i][1]);
+		int r = end_conn(fd, &conns[i]);
 
-		if (r && r != -ENOENT) /* closed meanwhile */
+		if (r && r != -ENOENT && r != -ESTALE) /* closed meanwhile, its ends another's */
 			return ended ? ended : r;
 		ended += r == 0;
 	}

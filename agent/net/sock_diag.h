@@ -15,12 +15,19 @@
  */
 int socks_end_udp(int netns_fd, const struct ax_addr *peer);
 
+/* A TCP connection or connected UDP socket: `proto` of its ends says which, and its cookie
+ * (SO_COOKIE) which one, or another one might have the ends by the time. */
+struct sock_conn {
+	struct ax_endpoint local, remote;
+	uint64_t cookie;
+};
+
 /*
- * Ends TCP connections of a network namespace (-1: the caller's) by their two ends, local and
- * remote: their next call fails with ECONNABORTED, and the other side is reset. Returns how many
- * there still were, or a negative errno; -EOPNOTSUPP as above.
+ * Ends such sockets of a network namespace (-1: the caller's), those that are still there: their
+ * next call fails with ECONNABORTED, and the other side of TCP is
+ * reset. Returns how many there still were, or a negative errno; -EOPNOTSUPP as above.
  */
-int socks_end_tcp(int netns_fd, const struct ax_endpoint (*ends)[2], size_t n);
+int socks_end_conns(int netns_fd, const struct sock_conn *conns, size_t n);
 
 /* How many TCP sockets that nobody holds any more still have to send something from this address
  * (zero: 0), in a network namespace (-1: the caller's). A negative errno where it cannot be told.
