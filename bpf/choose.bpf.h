@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "affinity.bpf.h"
+#include "choice.bpf.h"
 #include "maps.bpf.h"
 #include "open_conns.bpf.h"
 
@@ -29,55 +31,6 @@ find_service(const struct ax_endpoint *ep)
  * ones after it. */
 #define CHOOSE_TRIES (1 + 16)
 
-/* One connection's search for a backend. */
-struct choice {
-	struct ax_endpoint asked;
-	struct ax_addr client;
-	__u32 seed;   /* of chance; equal seeds choose alike */
-	__u32 start;  /* of the walk over the ring or the backends */
-	__u16 tries;  /* backends that were looked at */
-	__u16 sticky; /* by seed where the strategy is no hash (datagrams of one socket) */
-
-	/* of choose_least_connections() */
-	__u32 best;   /* the best so far, valid with `equals` */
-	__u32 open;   /* its connections */
-	__u32 weight; /* and weight */
-	__u32 equals; /* weights of all that are as good; 0: none yet */
-	__u64 tried;  /* bit i: the i-th backend from `start` on did not do */
-};
-_Static_assert(sizeof(struct choice) == 72, "a hole would be stack that nobody has written");
-
-static __always_inline void backend_endpoint(const struct ax_backend *be,
-					     const struct ax_endpoint *asked,
-					     struct ax_endpoint *ret)
-{
-	ret->addr = be->addr;
-	ret->port_be = be->port_be ? be->port_be : asked->port_be;
-	ret->proto = asked->proto;
-	ret->pad = 0;
-}
-
-static __always_inline struct ax_backend *backend_at(const struct ax_service *svc, __u32 i)
-{
-	struct ax_list_key key = {
-		.service = svc->id, .generation = svc->generation, .chunk = i / AX_BACKENDS_CHUNK};
-	struct ax_backends *c = bpf_map_lookup_elem(&backends, &key);
-
-	return c ? &c->b[i % AX_BACKENDS_CHUNK] : NULL;
-}
-
-/* No backend has it. */
-#define NO_BACKEND (~0u)
-
-static __always_inline __u32 ring_at(const struct ax_service *svc, __u32 slot)
-{
-	struct ax_list_key key = {
-		.service = svc->id, .generation = svc->generation, .chunk = slot / AX_RING_CHUNK};
-	struct ax_ring *r = bpf_map_lookup_elem(&rings, &key);
-
-	return r ? r->backend[slot % AX_RING_CHUNK] : NO_BACKEND;
-}
-
 /* --- choosers: the backend to look at, c->tries of them did not do --- */
 
 /* First the one in a slot of the ring, then each backend in turn. */
@@ -92,7 +45,6 @@ static __always_inline __u32 walk(const struct choice *c, const struct ax_servic
 
 static __always_inline __u32 choose_random(struct choice *c, struct ax_service *svc)
 {
-	c->start = c->seed;
 	return walk(c, svc);
 }
 
@@ -101,20 +53,6 @@ static __always_inline __u32 choose_round_robin(struct choice *c, struct ax_serv
 	if (!c->tries)
 		c->start = __sync_fetch_and_add(&svc->next, 1);
 	return walk(c, svc);
-}
-
-/* A client's address as one number: all its bits are in each of the number's. */
-static __always_inline __u32 client_hash(const struct ax_addr *a)
-{
-	__u64 h = ((__u64)a->w[0] << 32 | a->w[1]) ^ 0x9e3779b97f4a7c15ull;
-
-	h *= 0xd6e8feb86659fd93ull;
-	h ^= h >> 32;
-	h ^= (__u64)a->w[2] << 32 | a->w[3];
-	h *= 0xd6e8feb86659fd93ull;
-	h ^= h >> 32;
-	h *= 0xd6e8feb86659fd93ull;
-	return (__u32)(h >> 32);
 }
 
 static __always_inline __u32 choose_maglev(struct choice *c, struct ax_service *svc)
@@ -174,7 +112,7 @@ static long least_look(__u32 i, struct look *l)
 	c->equals = weight + (here == best ? c->equals : 0);
 	if (bpf_get_prandom_u32() % c->equals >= weight)
 		return 0;
-	c->best = i;
+	c->index = i;
 	c->open = open;
 	c->weight = weight;
 	return !open && is_by_chance(l->svc);
@@ -185,14 +123,12 @@ static __always_inline __u32 choose_least_connections(struct choice *c, struct a
 	__u32 n = svc->backends <= LEAST_ALL ? svc->backends : LEAST_SOME + c->tries;
 	struct look l = {.c = c, .svc = svc};
 
-	if (!c->tries)
-		c->start = c->seed;
 	c->open = c->weight = c->equals = 0;
 	bpf_loop(n, least_look, &l, 0);
 	if (!c->equals)
 		return NO_BACKEND;
-	c->tried |= 1ull << (c->best & 63);
-	return (c->start + c->best) % svc->backends;
+	c->tried |= 1ull << (c->index & 63);
+	return (c->start + c->index) % svc->backends;
 }
 
 static __always_inline __u32 choose_index(struct choice *c, struct ax_service *svc)
@@ -234,11 +170,10 @@ enum chosen {
 	CHOSEN,
 };
 
-/*
- * The next backend to try, as the endpoint that stands for the one that was asked: enum chosen.
- * Not static: the verifier then looks at it once, and not again for each try of each caller.
- */
-__weak __noinline int choose_next(struct choice *c, struct ax_service *svc, struct ax_endpoint *ret)
+/* By the strategy. Not static: the verifier then looks at it once, and not again for each try of
+ * each caller. */
+__weak __noinline int choose_by_strategy(struct choice *c, struct ax_service *svc,
+					 struct ax_endpoint *ret)
 {
 	struct ax_backend *be;
 	__u32 i;
@@ -247,11 +182,22 @@ __weak __noinline int choose_next(struct choice *c, struct ax_service *svc, stru
 		return CHOSEN_NONE;
 	i = choose_index(c, svc);
 	c->tries++;
+	c->index = i;
 	be = i == NO_BACKEND ? NULL : backend_at(svc, i);
 	if (!be)
 		return CHOSEN_GONE;
 	backend_endpoint(be, &c->asked, ret);
 	return CHOSEN;
+}
+
+/* The next backend to try, as the endpoint that stands for the one that was asked: enum chosen. */
+static __always_inline int choose_next(struct choice *c, struct ax_service *svc,
+				       struct ax_endpoint *ret)
+{
+	if (affinity_looks(c, svc) && affinity_find(c, svc, ret))
+		return CHOSEN;
+	c->kept &= (__u8)~KEPT_CHOSEN;
+	return choose_by_strategy(c, svc, ret);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "app.h"
+#include "awaited.h"
 #include "ctl.h"
 #include "event.h"
 #include "expose.h"
@@ -150,6 +151,22 @@ AX_MAP struct {
 	__type(key, struct ax_list_key);
 	__type(value, struct ax_ring);
 } rings SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_AFFINITY_MAX);
+	__type(key, struct ax_affinity_key);
+	__type(value, struct ax_affinity);
+} affinity SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_APPS + AX_MAX_SERVICES);
+	__type(key, __u64);
+	__type(value, __u32);
+} affinity_counts SEC(".maps");
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -303,6 +320,13 @@ AX_MAP struct {
 } datagrams SEC(".maps");
 
 AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, AX_AWAITED_MAX);
+	__type(key, struct ax_awaited_key);
+	__type(value, struct ax_awaited);
+} awaited SEC(".maps");
+
+AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, AX_SEEN_MAX);
@@ -347,6 +371,13 @@ AX_MAP struct {
 	__type(key, struct ax_exposed_key);
 	__type(value, struct ax_exposed);
 } exposed SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, AX_FRAGMENTS_MAX);
+	__type(key, struct ax_exposed_fragment_key);
+	__type(value, struct ax_exposed_fragment);
+} fragments SEC(".maps");
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

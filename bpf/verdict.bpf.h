@@ -213,12 +213,12 @@ static __always_inline __u64 turned_verdict(__u64 parties, __u64 ports, const st
 }
 
 /*
- * For a datagram, which may be an answer: nothing tells them apart, so both ways are asked, and the
- * first rule that matches either way decides. (A server need not share a label with a client that
- * an allow rule lets in, and answers although a later rule denies all else.)
+ * For what has no ports, and may be an answer: nothing tells them apart, so both ways are asked,
+ * and the first rule that matches either way decides. (Who an allow rule lets ping a server gets
+ * its answer, although they share no label or a later rule denies all else.)
  */
-static __always_inline __u64 datagram_verdict(__u64 parties, __u64 ports,
-					      const struct ax_addr *world)
+static __always_inline __u64 either_way_verdict(__u64 parties, __u64 ports,
+						const struct ax_addr *world)
 {
 	__u64 v = party_verdict(parties, ports, world), b;
 
@@ -232,12 +232,15 @@ static __always_inline __u64 datagram_verdict(__u64 parties, __u64 ports,
 	return VERDICT_RULE(b) && VERDICT_RULE(b) < VERDICT_RULE(v) ? b : v;
 }
 
-/* Of an app and the world: whoever asks knows what holds if no rule matches. */
+/* Of an app and the world: whoever asks knows what holds if no rule matches. (UDP that is refused
+ * may be an answer: answer.bpf.h.) */
 static __always_inline __u64 verdict_of(const struct question *q, const struct ax_addr *world)
 {
-	return QUESTION_PROTO(q->ports) == IPPROTO_TCP
+	__u8 proto = QUESTION_PROTO(q->ports);
+
+	return proto == IPPROTO_TCP || proto == IPPROTO_UDP
 		       ? party_verdict(q->parties, q->ports, world)
-		       : datagram_verdict(q->parties, q->ports, world);
+		       : either_way_verdict(q->parties, q->ports, world);
 }
 
 /* Whether a rule lets it be. */

@@ -24,8 +24,9 @@ struct ax_app {
 	__u32 wait_ms; /* how long its connects wait for a server; 0: not at all */
 	__u32 anchor;  /* last word (host byte order) of its address below ctl.anchor6, 0: none */
 	__u32 party;   /* index in `parties` */
+	__u32 name[2]; /* a hash of its name: those of one name are one client (affinity) */
 };
-_Static_assert(sizeof(struct ax_app) == 84, "struct ax_app is a map value");
+_Static_assert(sizeof(struct ax_app) == 92, "struct ax_app is a map value");
 
 /* Map `sources`: id of an app in host mode -> addresses of the host; all zero: the route's. */
 struct ax_source {

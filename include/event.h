@@ -24,7 +24,8 @@ struct ax_event {
 	__u64 time_ns; /* CLOCK_BOOTTIME */
 	struct ax_endpoint local;
 	struct ax_endpoint remote;
-	struct ax_endpoint asked; /* the service that was asked for, or all zero */
+	struct ax_endpoint asked; /* the service that was asked for, or the exposed port of this
+				     host, or all zero */
 	__u32 srtt_us;		  /* smoothed round trip time (close only) */
 	__u64 sent;		  /* payload bytes that were acknowledged (close only) */
 	__u64 received;		  /* payload bytes that arrived (close only) */
@@ -42,7 +43,8 @@ struct ax_conn {
 	__u32 srtt_us;
 	__u64 sent;
 	__u64 received;
+	__u64 cookie; /* the socket's */
 };
-_Static_assert(sizeof(struct ax_conn) == 88, "struct ax_conn is read by user space");
+_Static_assert(sizeof(struct ax_conn) == 96, "struct ax_conn is read by user space");
 
 #endif

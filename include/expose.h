@@ -52,4 +52,31 @@ enum ax_exposed_kind {
 #define AX_EXPOSED_WORD(port, is_udp) (((__u32)(port) >> 6) + ((is_udp) ? 1024u : 0u))
 #define AX_EXPOSED_BIT(port)	      (1ull << ((port)&63))
 
+/*
+ * Map `fragments` (LRU): a datagram of which a first fragment was led to an app or (answer) to the
+ * client, as it came in -> what its later fragments get, and where they go. The key's end is laid
+ * out as IPv6's fragment header is.
+ */
+struct ax_exposed_fragment_key {
+	struct ax_addr src, dst;
+	__u8 proto;
+	__u8 answer;
+	__u16 pad;
+	__be32 id_be; /* of IPv4: 16 bits of it */
+};
+_Static_assert(sizeof(struct ax_exposed_fragment_key) == 40,
+	       "struct ax_exposed_fragment_key is a map key");
+
+struct ax_exposed_fragment {
+	struct ax_addr addr; /* its destination; of an answer its source: a loopback address has the
+				usual one for its client */
+	__u32 ifindex;
+};
+_Static_assert(sizeof(struct ax_exposed_fragment) == 20,
+	       "struct ax_exposed_fragment is a map value");
+#define AX_FRAGMENTS_MAX 8192
+
+/* The copy of both maps for XDP lists with `exposed: pass` (xdp/rules.bpf.h): addresses besides. */
+#define AX_XDP_EXPOSED (2 * AX_EXPOSED_MAX)
+
 #endif

@@ -2,7 +2,8 @@
 /*
  * Who may talk to whom: parties and rules, as the programs see them.
  *
- * A party is all apps that have the same set of labels and, where a rule names apps, the same name;
+ * A party is all apps that have the same set of labels and, where a rule names apps, the same name,
+ * or where it names an address of an app, that address;
  * apps and addresses name theirs by its index in map `parties`. Labels are interned by the agent,
  * one bit for each distinct key=value; two parties may talk if they share a bit. Rules of the
  * config come first. Three vectors have a bit for each rule: those that match the client's side,
@@ -37,10 +38,12 @@
 struct ax_party {
 	__u64 labels[AX_LABEL_WORDS];
 	char name[AX_PARTY_NAME]; /* of its apps, "": no rule names them; for the next agent */
-	__u64 used; /* 0: nobody has it; AX_PARTY_USED, or what their egress lists have in
-		       common; for the next agent */
+	__u64 used;	     /* 0: nobody has it; AX_PARTY_USED, or what their egress lists have in
+				common; for the next agent */
+	struct ax_addr own4; /* of its app, zero: no rule names it; for the next agent */
+	struct ax_addr own6;
 };
-_Static_assert(sizeof(struct ax_party) == 104, "struct ax_party is a map value");
+_Static_assert(sizeof(struct ax_party) == 136, "struct ax_party is a map value");
 
 /* A bit for each rule. */
 struct ax_rule_bits {

@@ -16,20 +16,29 @@ enum ax_strategy {
 	AX_STRATEGIES,
 };
 
+enum ax_service_flag {
+	AX_SERVICE_BY_APP = 1 << 0,   /* a client keeps its backend: by the app's name, or */
+	AX_SERVICE_BY_SRC = 1 << 1,   /* by its address; who is outside ax always by that */
+	AX_SERVICE_PER_SEND = 1 << 2, /* each datagram of an unconnected socket for itself */
+};
+#define AX_SERVICE_AFFINITY (AX_SERVICE_BY_APP | AX_SERVICE_BY_SRC)
+
 /*
  * Map `services`: struct ax_endpoint -> service. A port of 0 in the key stands for every port
  * that has no entry of its own (services that several apps form by sharing a name or an address).
  */
 struct ax_service {
-	__u32 id;	  /* of this endpoint's backend list */
-	__u32 generation; /* of its backends; see struct ax_list_key */
-	__u32 backends;	  /* how many it has */
-	__u32 ring;	  /* slots of its ring; 0: none, since all its backends weigh the same */
-	__u32 strategy;	  /* enum ax_strategy */
-	__u32 wait_ms;	  /* how long a connect waits for a server; 0: not at all */
-	__u32 next;	  /* round-robin counter, advanced by the programs */
+	__u32 id;	   /* of this endpoint's backend list */
+	__u32 generation;  /* of its backends; see struct ax_list_key */
+	__u32 backends;	   /* how many it has */
+	__u32 ring;	   /* slots of its ring; 0: none, since all its backends weigh the same */
+	__u32 strategy;	   /* enum ax_strategy */
+	__u32 wait_ms;	   /* how long a connect waits for a server; 0: not at all */
+	__u32 next;	   /* round-robin counter, advanced by the programs */
+	__u32 flags;	   /* enum ax_service_flag */
+	__u32 affinity_ms; /* without a connection for so long a client has no backend any more */
 };
-_Static_assert(sizeof(struct ax_service) == 28, "struct ax_service is a map value");
+_Static_assert(sizeof(struct ax_service) == 36, "struct ax_service is a map value");
 
 /*
  * Maps `backends` and `rings`, in chunks: a list of many is written with few calls. All chunks of a
@@ -67,6 +76,47 @@ struct ax_ring {
 	__u16 backend[AX_RING_CHUNK];
 };
 _Static_assert(sizeof(struct ax_ring) == 1024, "struct ax_ring is a map value");
+
+/*
+ * Map `affinity`: which backend a client of a service with affinity has. By the list's id, which
+ * outlives every change of the list, and the agent.
+ *
+ * Nobody may fill it for others. Entries of apps are counted for each app, those of programs
+ * outside ax for each list, since they choose their addresses as they like; apps have one half of
+ * the map, and who is outside the other. Whoever gets no entry is sent by a hash of what he is: he
+ * keeps his backend as long as the list stays as it is.
+ *
+ * Map `affinity_counts`: AX_AFFINITY_OWNER() -> how many entries. Of number 0 of a kind: of all.
+ */
+struct ax_affinity_key {
+	__u32 list;
+	__u32 named; /* 1: client is two words of the app's name */
+	struct ax_addr client;
+};
+_Static_assert(sizeof(struct ax_affinity_key) == 24, "struct ax_affinity_key is a map key");
+
+struct ax_affinity {
+	__u64 backend; /* AX_AFFINITY_BACKEND bits of its address and port, and how often it has
+			  changed: who chooses another one does it in one step */
+	__u64 seen_ns; /* CLOCK_MONOTONIC of about the last connection */
+	__u32 index;   /* where it stood in the list last */
+	__u32 app;     /* the entry is counted for it; 0: for the list, a program outside ax has it
+			*/
+};
+_Static_assert(sizeof(struct ax_affinity) == 24, "struct ax_affinity is a map value");
+#define AX_AFFINITY_BACKEND (~0xffull)
+
+#define AX_AFFINITY_MAX	     131072
+#define AX_AFFINITY_HALF     (AX_AFFINITY_MAX / 2)
+#define AX_AFFINITY_APP_MAX  4096 /* of one app, while its half is half empty, and else */
+#define AX_AFFINITY_APP_SURE 64
+#define AX_AFFINITY_SRC_MAX  16384 /* of one list's clients outside ax, and so on */
+#define AX_AFFINITY_SRC_SURE 256
+
+#define AX_AFFINITY_APP		       1ull
+#define AX_AFFINITY_SRC		       2ull
+#define AX_AFFINITY_OWNER(kind, n)     ((kind) << 32 | (n))
+#define AX_AFFINITY_OWNER_LIST(number) AX_AFFINITY_OWNER(AX_AFFINITY_SRC, (number) + 1ull)
 
 /*
  * Map `open_conns`: struct ax_endpoint of a backend -> __u32, how many connections are open to it

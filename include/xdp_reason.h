@@ -30,6 +30,7 @@ enum ax_reason {
 	AX_REASON_NEIGHBOUR,  /* neighbour and router discovery */
 	AX_REASON_MLD,	      /* and IGMP */
 	AX_REASON_ICMP_ERROR, /* about a packet of a flow that the rules let through */
+	AX_REASON_EXPOSED,    /* to a port that an app or service exposes */
 	AX_REASON_POLICIES,   /* those below have no policy */
 	AX_REASON_RATE_LIMITED = AX_REASON_POLICIES,
 	AX_REASON_CAPTURE_LOST, /* the reader was too slow, or there is none: nothing captured */

@@ -53,7 +53,7 @@ int ax_hold_syn(struct __sk_buff *skb)
 	keep(skb, sk);
 	/* first that, and then the look: whoever listens meanwhile tells the agent */
 	__sync_lock_test_and_set(&held_any, 1);
-	if (!listening(&ep) && (bpf_ktime_get_ns() < a->hold_until_ns || is_nobodys(&ep.addr))) {
+	if (!is_served(&ep) && (bpf_ktime_get_ns() < a->hold_until_ns || is_nobodys(&ep.addr))) {
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
 		if (vip && (vip->flags & AX_VIP_TELL))
 			tell_held();

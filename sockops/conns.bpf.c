@@ -29,6 +29,7 @@ int ax_conns(struct bpf_iter__tcp *ctx)
 	a = bpf_sk_storage_get(&asked, tp, NULL, 0);
 	if (a)
 		conn.asked = a->peer;
+	conn.cookie = bpf_get_socket_cookie(tp);
 	conn.uid = ctx->uid;
 	conn.srtt_us = tp->srtt_us >> 3;
 	conn.sent = payload_sent(tp, conn.state);

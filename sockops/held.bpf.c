@@ -16,7 +16,7 @@ static __always_inline __u8 why_now(const struct ax_held *h)
 
 	if (!vip)
 		return 0;
-	if (server_of(&to, vip))
+	if (is_served(&to))
 		return AX_HELD_READY;
 	if (vip->flags & AX_VIP_TELL)
 		return AX_HELD_WANTED;

@@ -42,7 +42,9 @@ struct caller {
 	bool balancer; /* who may is decided by who wrote it */
 	bool exposed;  /* who is outside ax may have it whatever host_access says */
 	__be16 port_be;
-	__u16 pad; /* Linux 6.1 lets no function see what was not written */
+	bool may;
+	__u8 pad; /* Linux 6.1 lets no function see what was not written */
+	__u32 id; /* the app's */
 };
 
 /* False: a virtual IP as source is believed only from its owner's side (Linux 5.17). */
@@ -60,6 +62,7 @@ static __noinline bool caller_of(const struct bpf_sk_lookup *ctx, struct caller 
 		return true;
 	who->app = true;
 	who->party = client->party;
+	who->id = client->id;
 	return ctx->ingress_ifindex == (client->ifindex ? client->ifindex : LO_IFINDEX);
 }
 
@@ -85,6 +88,62 @@ __weak __noinline int may_have(const struct caller *who, const struct ax_endpoin
 	if (who->app || VERDICT_RULE(*v))
 		return !(*v & VERDICT_REFUSED);
 	return c->host_access || who->exposed;
+}
+
+/* A datagram that was let through: its answer will be (answer.bpf.h). */
+static __noinline void let_through(const struct caller *who, const struct ax_endpoint *ep,
+				   const struct question *q)
+{
+	struct ax_flow_key flow = {};
+	struct ax_endpoint asked = *ep;
+	__u32 one = 1;
+
+	if (who->app) {
+		await_answer(q->parties, q->ports, &asked.addr, who->id, &asked, true);
+		return;
+	}
+	flow.client.addr = who->addr;
+	flow.client.port_be = who->port_be;
+	flow.client.proto = IPPROTO_UDP;
+	flow.peer = asked;
+	if (!bpf_map_lookup_elem(&datagrams, &flow))
+		bpf_map_update_elem(&datagrams, &flow, &one, BPF_NOEXIST);
+}
+
+/* One that answers the app whose address this is: by what is said of its question. */
+static __noinline bool is_answer(const struct caller *who, const struct ax_endpoint *ep,
+				 const struct question *q, __u32 app, __u64 *v)
+{
+	struct ax_endpoint from = {.port_be = who->port_be, .proto = IPPROTO_UDP};
+	__u64 question;
+
+	from.addr = who->addr;
+	if (!is_awaited(app, &from, ep->port_be))
+		return false;
+	question = turned_verdict(q->parties, q->ports, &from.addr);
+	if (question & VERDICT_REFUSED)
+		return false;
+	*v = question;
+	return true;
+}
+
+/* A datagram to an app's own address: one that may come is remembered, one that may not comes if it
+ * is an answer. A global function, as may_have(). */
+__weak __noinline int may_have_datagram(const struct caller *who, const struct ax_endpoint *ep,
+					__u32 party, __u32 app, __u64 *v)
+{
+	struct question q;
+
+	if (!who || !ep || !v)
+		return false;
+	if (who->dns || who->balancer)
+		return who->may;
+	q.parties = question_parties(who->party, party);
+	q.ports = question_ports(IPPROTO_UDP, ep->port_be, who->port_be);
+	if (!who->may)
+		return is_answer(who, ep, &q, app, v);
+	let_through(who, ep, &q);
+	return true;
 }
 
 /* What apps may is counted where they ask. */
@@ -193,7 +252,7 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 	if (!svc)
 		return SK_DROP;
 	choice.client = who->addr;
-	choice.seed = bpf_get_prandom_u32();
+	choice.start = bpf_get_prandom_u32();
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
 		struct ax_vip *vip;
 
@@ -210,7 +269,8 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 			denied = v;
 			continue;
 		}
-		if (!server_of(&ep, vip) || assign_listener(ctx, &ep))
+		if (!server_of(&ep, vip) || !affinity_keep(&choice, svc) ||
+		    assign_listener(ctx, &ep))
 			continue;
 		if (choose_counts(svc))
 			handed_to(ctx, &who->addr, local, &ep);
@@ -389,7 +449,9 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 		return assign_backend(ctx, &local, &who) == SK_PASS ? SK_PASS : SK_DROP;
 	if (local.proto == IPPROTO_UDP && c->exposed & AX_EXPOSED_HOST_UDP && !who.app)
 		who.exposed = came_by_exposed(&local, &who);
-	may = may_have(&who, &local, vip->party, &v);
+	may = who.may = may_have(&who, &local, vip->party, &v);
+	if (local.proto == IPPROTO_UDP && vip->kind == AX_VIP_APP)
+		may = may_have_datagram(&who, &local, vip->party, vip->id, &v);
 	count_caller(&who, v);
 	saw_caller(&who, &local, v, may);
 	if (!may)

@@ -48,15 +48,20 @@ static __always_inline __u32 host_app(const struct ax_netns_app *ns)
 	return app && (app->flags & AX_APP_HOST) ? app->id : 0;
 }
 
-/* Ports from ephemeral_first on are given to clients. Who asks for one there is known for a server
- * only if others may have it as well: else the kernel finds no other. */
+/*
+ * Ports from ephemeral_first on are given to clients. Who asks for one there is known for a server
+ * only if it is to be found in another way than by its address: because others may have the port as
+ * well, or because both families are to come to a socket that sits on an address of one.
+ */
 static __always_inline bool is_server(__u32 port, const struct ax_asked *a)
 {
+	const __u32 both = AX_ASKED_ANY4 | AX_ASKED_ANY6;
 	const struct ax_ctl *c = ctl_get();
 
 	if (!c || !port)
 		return false;
-	return port < c->ephemeral_first || (a && (a->flags & AX_ASKED_SHARED));
+	return port < c->ephemeral_first ||
+	       (a && ((a->flags & AX_ASKED_SHARED) || (a->flags & both) == both));
 }
 
 /* No server, and yet to be found by the app's own address, which is where it sits, or on a wildcard

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <bpf/bpf_endian.h>
 
+#include "answer.bpf.h"
 #include "choose.bpf.h"
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
@@ -208,6 +209,22 @@ static __always_inline void client_of(const struct route_request *rq, const stru
 		ret->w[3] = app->id;
 }
 
+/* What the search knows of who asks. */
+static __always_inline void choose_for(struct choice *c, const struct route_request *rq,
+				       const struct ax_app *app, const struct ax_service *svc)
+{
+	c->asked = rq->peer;
+	client_of(rq, app, &c->client);
+	affinity_of_app(c, svc, app);
+	c->start = rq->seed;
+	c->sticky = rq->sticky;
+	if (!rq->sticky || !(svc->flags & AX_SERVICE_PER_SEND))
+		return;
+	c->start = bpf_get_prandom_u32();
+	c->sticky = false;
+	c->kept |= KEPT_OFF;
+}
+
 /* 0; 1: a backend where nobody listens yet; or a negative errno. */
 __weak __noinline int choose_backend(struct route_request *rq, const struct ax_app *app,
 				     struct ax_service *svc)
@@ -219,10 +236,7 @@ __weak __noinline int choose_backend(struct route_request *rq, const struct ax_a
 
 	if (!rq || !app || !svc)
 		return -EINVAL;
-	c.asked = rq->peer;
-	client_of(rq, app, &c.client);
-	c.seed = rq->seed;
-	c.sticky = rq->sticky;
+	choose_for(&c, rq, app, svc);
 	rq->counts = choose_counts(svc);
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
 		r = choose_next(&c, svc, &f.ep);
@@ -231,7 +245,8 @@ __weak __noinline int choose_backend(struct route_request *rq, const struct ax_a
 		if (r == CHOSEN_GONE)
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &f.ep.addr);
-		if (try_backend(rq, app, vip, &f, vip && server_of(&f.ep, vip)))
+		if (try_backend(rq, app, vip, &f, vip && server_of(&f.ep, vip)) &&
+		    affinity_keep(&c, svc))
 			return 0;
 	}
 	if (f.fallback_rank) {
@@ -262,6 +277,28 @@ static __always_inline void wait_there(struct route_request *rq, const struct ax
 	rq->implied = true;
 }
 
+/* The verdict on a datagram that rules refuse: it may answer whose address this is. A global
+ * function: the verifier judges it once. */
+__weak __noinline int judge_answer(struct route_request *rq, const struct ax_app *app,
+				   const struct ax_endpoint *to, __u32 client, __u32 party)
+{
+	struct ax_endpoint own = {.proto = IPPROTO_UDP};
+	struct question q;
+
+	if (!rq || !app || !to)
+		return 0;
+	if (addr_is_v4(&to->addr)) {
+		own.addr = app->vip4;
+		ctx_branch_end();
+	} else {
+		own.addr = app->vip6;
+	}
+	own.port_be = rq->local_port_be;
+	q = question_of(rq, app, to, party);
+	rq->verdict = answer_verdict(rq->verdict, q.parties, q.ports, &to->addr, client, &own);
+	return 0;
+}
+
 /* Whether the caller may have `to`, as it is: 0, or enum refusal. */
 static __always_inline int judge_direct(struct route_request *rq, const struct ax_app *app,
 					const struct ax_endpoint *to, const struct ax_vip *vip)
@@ -269,6 +306,9 @@ static __always_inline int judge_direct(struct route_request *rq, const struct a
 	struct question q = question_of(rq, app, to, vip->party);
 
 	rq->verdict = verdict_of(&q, &to->addr);
+	if (rq->verdict & VERDICT_REFUSED && to->proto == IPPROTO_UDP && rq->local_port_be &&
+	    vip->kind == AX_VIP_APP)
+		judge_answer(rq, app, to, vip->id, vip->party);
 	return verdict_errno(rq->verdict);
 }
 
@@ -386,11 +426,27 @@ static __always_inline int route_loopback(struct route_request *rq, const struct
 	return ROUTE_TRANSLATED;
 }
 
+/* For sk_lookup. (What a private app asks the fabric sees.) */
+static __noinline void await_world(const struct route_request *rq, const struct ax_app *app,
+				   const struct ax_endpoint *to)
+{
+	struct ax_endpoint asked = *to;
+	const struct ax_ctl *c = ctl_get();
+	struct question q;
+
+	if (!c || !(app->flags & AX_APP_HOST))
+		return;
+	q = question_of(rq, app, to, AX_PARTY_NONE);
+	await_answer(q.parties, q.ports, &asked.addr, app->id, &asked, c->host_access);
+}
+
 static __always_inline int leave_ax(struct route_request *rq, const struct ax_app *app,
 				    const struct ax_endpoint *to, enum route route)
 {
 	int r = judge_world(rq, app, to);
 
+	if (!r && to->proto == IPPROTO_UDP && rq->local_port_be)
+		await_world(rq, app, to);
 	if (!r)
 		return route;
 	if (!answers_outside(rq, app))

@@ -3,6 +3,7 @@
 #ifndef AX_CHECKSUM_BPF_H
 #define AX_CHECKSUM_BPF_H
 
+#include "csum_fold.bpf.h"
 #include "rules.bpf.h"
 
 #define SCRATCH_SIZE 512 /* bpf_csum_diff() takes no more */
@@ -20,15 +21,6 @@ struct {
 static __always_inline struct scratch *scratch_get(void)
 {
 	return bpf_map_lookup_elem(&scratches, &(__u32){0});
-}
-
-static __always_inline __u16 csum_fold(__u64 sum)
-{
-	sum = (sum >> 32) + (sum & 0xffffffff);
-	sum = (sum >> 16) + (sum & 0xffff);
-	sum = (sum >> 16) + (sum & 0xffff);
-	sum = (sum >> 16) + (sum & 0xffff);
-	return (__u16)~sum;
 }
 
 /* A checksum after one of its 16-bit words was changed. */

@@ -17,6 +17,7 @@
 #include "expose_icmp.bpf.h"
 #include "exposed.bpf.h"
 #include "flows.bpf.h"
+#include "fragments.bpf.h"
 #include "host_socket.bpf.h"
 #include "maps.bpf.h"
 #include "parse_tc.bpf.h"
@@ -187,11 +188,36 @@ static __always_inline bool may_enter(const struct packet *p, const struct visit
 
 /* --- packets --- */
 
+/* (What this host sends itself by lo is not in fragments.) */
+static __always_inline void remember_fragment(struct __sk_buff *skb, const struct packet *p,
+					      const struct visit *v)
+{
+	if (!v->on_lo)
+		fragment_remember(skb, p, &v->to.addr, v->ifindex);
+}
+
+static __noinline int deliver_fragment(struct __sk_buff *skb, const struct packet *p)
+{
+	const struct ax_exposed_fragment *f = fragment_find(skb, p, false);
+	__u32 way;
+
+	if (!f)
+		return NOT_OURS;
+	way = f->ifindex;
+	if (fragment_rewrite(skb, p, false, f)) {
+		count(AX_COUNT_ERROR);
+		return TC_ACT_SHOT;
+	}
+	return way == THIS_HOST ? NOT_OURS : bpf_redirect_peer(way, 0);
+}
+
 static __noinline int deliver(struct __sk_buff *skb, const struct packet *p, const struct visit *v)
 {
 	struct ax_endpoint client = v->flow.client;
 
 	client.port_be = v->client_port_be;
+	if (p->fragment)
+		remember_fragment(skb, p, v);
 	if (v->on_lo && rewrite_endpoint(skb, p, true, &client))
 		goto failed;
 	if (!v->on_lo && client.port_be != p->sport_be &&
@@ -233,7 +259,7 @@ __weak __noinline __u32 choose_exposed(const struct ax_endpoint *service,
 	svc = find_service(&c.asked);
 	if (!svc)
 		return 0;
-	c.seed = bpf_get_prandom_u32();
+	c.start = bpf_get_prandom_u32();
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
 		struct ax_vip *vip;
 		int r;
@@ -248,6 +274,8 @@ __weak __noinline __u32 choose_exposed(const struct ax_endpoint *service,
 		if (!vip || !way)
 			continue;
 		if (server_of(&ep, vip)) {
+			if (!affinity_keep(&c, svc))
+				continue;
 			*ret = ep;
 			return way;
 		}
@@ -351,7 +379,11 @@ int ax_from_outside(struct __sk_buff *skb)
 		return NOT_OURS;
 	if (is_icmp_error(&p))
 		return to_sender(skb, &p);
-	if (!p.has_l4 || p.fragment)
+	if (p.later)
+		return skb->ifindex == LO_IFINDEX ? NOT_OURS : deliver_fragment(skb, &p);
+	if (p.fragment)
+		fragment_forget(skb, &p);
+	if (!p.has_l4)
 		return NOT_OURS;
 	if (!port_is_exposed(p.dport_be, p.proto) || !client_of(skb, &p, c, &v))
 		return NOT_OURS;
@@ -363,6 +395,16 @@ int ax_from_outside(struct __sk_buff *skb)
 }
 
 /* --- answers of host-mode apps --- */
+
+static __noinline int answer_fragment(struct __sk_buff *skb, const struct packet *p)
+{
+	const struct ax_exposed_fragment *f = fragment_find(skb, p, true);
+
+	if (!f || !fragment_rewrite(skb, p, true, f))
+		return NOT_OURS;
+	count(AX_COUNT_ERROR);
+	return TC_ACT_SHOT;
+}
 
 /* What leaves by an interface of the host, lo among them. */
 SEC("tc")
@@ -379,11 +421,13 @@ int ax_to_outside(struct __sk_buff *skb)
 	c = bpf_map_lookup_elem(&ctl, &zero);
 	if (!c || !(c->exposed & AX_EXPOSED_HOST_UDP))
 		return NOT_OURS;
-	if (parse_skb(skb, &p) != PARSE_OK || p.proto != IPPROTO_UDP || !p.has_l4 || p.fragment)
+	if (parse_skb(skb, &p) != PARSE_OK || p.proto != IPPROTO_UDP || !(p.has_l4 || p.later))
 		return NOT_OURS;
 	src = bpf_map_lookup_elem(&vips, &p.src);
 	if (way_to(src, IPPROTO_UDP) != THIS_HOST)
 		return NOT_OURS;
+	if (p.later)
+		return answer_fragment(skb, &p);
 	flow.client.addr = p.dst;
 	flow.client.port_be = p.dport_be;
 	flow.client.proto = IPPROTO_UDP;
@@ -399,6 +443,8 @@ int ax_to_outside(struct __sk_buff *skb)
 	if (addr_is_loopback(&asked.addr))
 		addr_set_loopback(&client.addr, p.v4);
 	flow_seen(&flow, f, 0, true);
+	if (p.fragment)
+		fragment_remember(skb, &p, &asked.addr, FRAGMENT_ANSWER);
 	if (!rewrite_endpoint(skb, &p, true, &asked) && !rewrite_endpoint(skb, &p, false, &client))
 		return NOT_OURS;
 	count(AX_COUNT_ERROR);

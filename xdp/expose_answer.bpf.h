@@ -7,6 +7,7 @@
 
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
+#include "fragments.bpf.h"
 #include "maps.bpf.h"
 #include "rewrite.bpf.h"
 #include "verifier.bpf.h"
@@ -51,15 +52,24 @@ static __noinline int way_out(struct __sk_buff *skb, const struct packet *p,
 									       : 0;
 }
 
-/* Too long for the way: as it stands the stack would send it on, but says instead what fits. */
+#define MAY_NOT_FRAGMENT 0x4000 /* of IPv4 */
+
+/* Too long for the way: as it stands the stack would send it on, but says instead what fits. (Also
+ * of IPv4's packets that routers may cut, which is not done here: who sends them heeds it.) */
 static __always_inline int too_long(struct __sk_buff *skb, const struct packet *p)
 {
-	__be16 fragments = 0;
+	const __u32 field = p->l3_off + offsetof(struct iphdr, frag_off);
+	__be16 was, now;
 
-	if (p->v4 && bpf_skb_load_bytes(skb, p->l3_off + offsetof(struct iphdr, frag_off),
-					&fragments, sizeof(fragments)))
+	if (!p->v4)
+		return TC_ACT_OK;
+	if (bpf_skb_load_bytes(skb, field, &was, sizeof(was)))
 		return TC_ACT_SHOT;
-	return !p->v4 || fragments & bpf_htons(0x4000) ? TC_ACT_OK : TC_ACT_SHOT;
+	now = was | bpf_htons(MAY_NOT_FRAGMENT);
+	return bpf_l3_csum_replace(skb, p->l3_off + offsetof(struct iphdr, check), was, now, 2) ||
+			       bpf_skb_store_bytes(skb, field, &now, sizeof(now), 0)
+		       ? TC_ACT_SHOT
+		       : TC_ACT_OK;
 }
 
 /* To a program of this host: it gets in by lo, as if it had never been elsewhere. */
@@ -74,28 +84,45 @@ static __always_inline int to_own(struct __sk_buff *skb)
 
 static __noinline __attribute__((unused)) int answer_exposed(struct __sk_buff *skb,
 							     const struct packet *p,
-							     const struct ax_endpoint *asked,
+							     const struct ax_endpoint *from,
 							     __be16 client_port_be)
 {
-	struct ax_endpoint from = *asked, client = {.addr = p->dst, .port_be = client_port_be};
+	struct ax_endpoint client = {.addr = p->dst, .port_be = client_port_be};
 	bool own = true;
 	int ifindex = 0;
 
-	if (addr_is_loopback(&from.addr)) {
+	if (addr_is_loopback(&from->addr)) {
 		addr_set_loopback(&client.addr, p->v4);
 	} else {
 		own = is_own_addr(&p->dst);
 	}
 	if (!own)
-		ifindex = way_out(skb, p, &from, client_port_be);
+		ifindex = way_out(skb, p, from, client_port_be);
 	if (ifindex < 0)
 		return too_long(skb, p);
-	if ((!own && !ifindex) || rewrite_endpoint(skb, p, true, &from) ||
+	if (p->fragment)
+		fragment_remember(skb, p, &from->addr, FRAGMENT_ANSWER | (__u32)ifindex);
+	if ((!own && !ifindex) || rewrite_endpoint(skb, p, true, from) ||
 	    rewrite_endpoint(skb, p, false, &client)) {
 		count(AX_COUNT_ERROR);
 		return TC_ACT_SHOT;
 	}
 	return own ? to_own(skb) : bpf_redirect_neigh(ifindex, NULL, 0, 0);
+}
+
+/* A later fragment: goes where its first one went. -1: there was none. */
+static __noinline __attribute__((unused)) int answer_exposed_fragment(struct __sk_buff *skb,
+								      const struct packet *p)
+{
+	const struct ax_exposed_fragment *f = fragment_find(skb, p, true);
+
+	if (!f)
+		return -1;
+	if (fragment_rewrite(skb, p, true, f)) {
+		count(AX_COUNT_ERROR);
+		return TC_ACT_SHOT;
+	}
+	return f->ifindex ? bpf_redirect_neigh((int)f->ifindex, NULL, 0, 0) : to_own(skb);
 }
 
 #endif

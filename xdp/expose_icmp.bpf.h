@@ -13,6 +13,7 @@
 #include "endpoint.bpf.h"
 #include "flows.bpf.h"
 #include "parse.bpf.h"
+#include "rewrite.bpf.h"
 #include "verifier.bpf.h"
 
 /* Quoted headers without options and extensions: others no host sends to a client. */
@@ -98,11 +99,11 @@ static __always_inline int quote_set6(struct __sk_buff *skb, const struct packet
 				      const struct quote *q)
 {
 	struct ax_addr old = p->dst, new = q->to.addr;
-	__s64 diff = bpf_csum_diff((__be32 *)&old, sizeof(old), (__be32 *)&new, sizeof(new), 0);
+	__s64 diff = diff6(&old, &new);
 
 	/* the address is in what is quoted, and in what the checksum says of the packet itself */
 	return diff < 0 || bpf_l4_csum_replace(skb, q->check_off, 0, diff, 0) ||
-	       bpf_l4_csum_replace(skb, q->check_off, 0, diff, BPF_F_PSEUDO_HDR) ||
+	       check_address6(skb, q->check_off, 0, &old, &new) ||
 	       bpf_skb_store_bytes(skb, q->l3_off + offsetof(struct ipv6hdr, saddr), &new,
 				   sizeof(new), 0) ||
 	       bpf_skb_store_bytes(skb, sizeof(struct ethhdr) + offsetof(struct ipv6hdr, daddr),

@@ -7,6 +7,7 @@
  */
 #include <linux/pkt_cls.h>
 
+#include "answer.bpf.h"
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
 #include "expose_answer.bpf.h"
@@ -14,6 +15,7 @@
 #include "host_socket.bpf.h"
 #include "maps.bpf.h"
 #include "parse_tc.bpf.h"
+#include "refuse_ping.bpf.h"
 #include "seen.bpf.h"
 #include "verdict.bpf.h"
 #include "rewrite.bpf.h"
@@ -62,15 +64,47 @@ static __noinline int saw_packet(const struct packet *p, __u64 v, __u32 why)
 	return saw(&p->src, &to, v, SEEN(AX_SEEN_AT_FABRIC, why), 0);
 }
 
-static __always_inline bool may_pass(const struct packet *p, __u32 from, __u32 to)
+/* Of a datagram that is let through: who was asked may answer. `open`: as any question may come. */
+static __noinline void await_packet(const struct packet *p, __u32 from, __u32 to, __u32 app,
+				    bool open)
 {
 	struct question q = question_of(p, from, to);
+	struct ax_endpoint asked = {.port_be = p->dport_be, .proto = IPPROTO_UDP};
+
+	if (!p->has_l4)
+		return;
+	asked.addr = p->dst;
+	await_answer(q.parties, q.ports, &asked.addr, app, &asked, open);
+}
+
+/* The verdict on a datagram to the app, which may have asked for it. */
+static __noinline __u64 awaited_verdict(const struct packet *p, const struct question *q, __u32 app,
+					__u64 v)
+{
+	struct ax_endpoint from = {.proto = IPPROTO_UDP};
+
+	from.addr = p->src;
+	if (p->has_l4)
+		from.port_be = p->sport_be;
+	return answer_verdict(v, q->parties, q->ports, &from.addr, app, &from);
+}
+
+static __noinline bool may_pass(const struct packet *p, const struct ax_vip *src,
+				const struct ax_vip *dst)
+{
+	struct question q = question_of(p, src->party, dst->party);
 	__u64 v;
 
-	if (!from || !to) /* a service's address, or an app whose labels could not be kept */
+	if (!src->party || !dst->party) /* a service's address, or labels that could not be kept */
 		return false;
 	v = verdict_of(&q, &p->src);
-	if (!(v & VERDICT_REFUSED))
+	if (!(v & VERDICT_REFUSED)) {
+		if (p->proto == IPPROTO_UDP)
+			await_packet(p, src->party, dst->party, src->id, true);
+		return true;
+	}
+	if (p->proto == IPPROTO_UDP && dst->kind == AX_VIP_APP &&
+	    !(awaited_verdict(p, &q, dst->id, v) & VERDICT_REFUSED))
 		return true;
 	/* a segment of a connection goes by the verdict on whoever opened it */
 	if (is_answer(p) && !(turned_verdict(q.parties, q.ports, &p->src) & VERDICT_REFUSED))
@@ -114,7 +148,11 @@ static __always_inline int answer_of_flow(struct __sk_buff *skb, const struct pa
 	struct ax_flow *f;
 	__u8 kind;
 
-	if (!c || !p->has_l4)
+	if (!c)
+		return -1;
+	if (p->later && c->exposed & AX_EXPOSED_PACKETS)
+		return answer_exposed_fragment(skb, p);
+	if (!p->has_l4)
 		return -1;
 	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
 	f = c->service_ifindex || c->exposed & AX_EXPOSED_PACKETS ? flow_find(&flow) : NULL;
@@ -189,7 +227,7 @@ static __always_inline void to_itself(struct __sk_buff *skb, const struct packet
 
 /* Flags prove nothing: who may send what it likes sets them as it likes. So somebody must have
  * asked for this, which only the whole header says. */
-static __always_inline bool was_asked_for(struct __sk_buff *skb, const struct packet *p)
+static __noinline bool was_asked_for(struct __sk_buff *skb, const struct packet *p)
 {
 	struct ax_flow_key flow;
 
@@ -201,7 +239,7 @@ static __always_inline bool was_asked_for(struct __sk_buff *skb, const struct pa
 }
 
 /* A connection begins that a rule lets through, maybe for a name whose address is soon another. */
-static __always_inline void remember_leaver(const struct packet *p)
+static __noinline void remember_leaver(const struct packet *p)
 {
 	struct ax_flow_key flow;
 	__u32 one = 1;
@@ -212,23 +250,32 @@ static __always_inline void remember_leaver(const struct packet *p)
 	bpf_map_update_elem(&leavers, &flow, &one, BPF_ANY);
 }
 
+/* The verdict on what leaves ax, and on it as a question. (It has a frame of its own: its caller's
+ * is short.) */
+static __noinline __u64 way_out_verdict(const struct packet *p, __u32 party, __u64 *way_out)
+{
+	struct question q = question_of(p, party, AX_PARTY_NONE);
+	__u64 v = party_verdict(q.parties, q.ports, &p->dst);
+
+	*way_out = v;
+	return v & VERDICT_DENY ? verdict_of(&q, &p->dst) : v; /* what may be an answer */
+}
+
 /* To an address that is not an app's: the host, or the world. */
 static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 				 const struct ax_vip *src, bool host, const struct ax_ctl *c)
 {
 	int r = answer_of_flow(skb, p, c);
-	struct question q;
 	__u64 v, way_out;
 
 	if (r >= 0)
 		return r;
-	q = question_of(p, src->party, AX_PARTY_NONE);
-	v = way_out = party_verdict(q.parties, q.ports, &p->dst);
-	if (v & VERDICT_DENY) /* what may be an answer */
-		v = verdict_of(&q, &p->dst);
+	v = way_out_verdict(p, src->party, &way_out);
 	if (!(v & VERDICT_DENY) && (allows(way_out) || src->flags & AX_VIP_EGRESS)) {
 		if (allows(way_out))
 			remember_leaver(p);
+		if (p->proto == IPPROTO_UDP)
+			await_packet(p, src->party, AX_PARTY_NONE, src->id, c && c->host_access);
 		return TC_ACT_OK;
 	}
 	if (was_asked_for(skb, p))
@@ -240,9 +287,9 @@ static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 	saw_packet(p, v, AX_SEEN_EGRESS);
 	if (v & VERDICT_DENY) {
 		count_verdict(v);
-		return drop(AX_COUNT_FABRIC_DENIED);
+		return refuse_packet(skb, p, AX_COUNT_FABRIC_DENIED);
 	}
-	return drop(AX_COUNT_NO_EGRESS);
+	return refuse_packet(skb, p, AX_COUNT_NO_EGRESS);
 }
 
 /* From an app: its host end's ingress. */
@@ -268,8 +315,8 @@ int ax_from_app(struct __sk_buff *skb)
 		return c ? bpf_redirect(c->service_ifindex, 0) : TC_ACT_SHOT;
 	if (!dst || dst->kind == AX_VIP_HOST)
 		return leave(skb, &p, src, dst != NULL, c);
-	if (!may_pass(&p, src->party, dst->party))
-		return drop(AX_COUNT_FABRIC_DENIED);
+	if (!may_pass(&p, src, dst))
+		return refuse_packet(skb, &p, AX_COUNT_FABRIC_DENIED);
 	if (dst->ifindex)
 		return bpf_redirect_peer(dst->ifindex, 0);
 	return TC_ACT_OK;
@@ -309,10 +356,28 @@ int ax_from_backends(struct __sk_buff *skb)
 	return bpf_redirect(*ifindex, 0);
 }
 
+/* Whether the app has asked outside for it, by UDP. */
+static __noinline bool answers_datagram(const struct packet *p, const struct ax_vip *dst)
+{
+	struct question q = question_of(p, AX_PARTY_NONE, dst->party);
+	struct ax_endpoint from = {.proto = IPPROTO_UDP};
+	__u64 question;
+
+	from.addr = p->src;
+	if (p->has_l4)
+		from.port_be = p->sport_be;
+	if (!is_awaited(dst->id, &from, p->has_l4 ? p->dport_be : 0))
+		return false;
+	question = turned_verdict(q.parties, q.ports, &from.addr);
+	return allows(question) || (!(question & VERDICT_DENY) && dst->flags & AX_VIP_EGRESS);
+}
+
+#define ANSWERS 2 /* besides true */
+
 /* What comes to an app from outside ax, or from the host. *let_in: by a rule, or because all are;
- * else it may still be an answer. False: a rule says no. */
-static __always_inline bool may_enter(const struct packet *p, const struct ax_vip *dst,
-				      const struct ax_ctl *c, bool *let_in)
+ * else it may still be an answer; a datagram that is one ANSWERS. False: a rule says no. */
+static __always_inline int may_enter(const struct packet *p, const struct ax_vip *dst,
+				     const struct ax_ctl *c, bool *let_in)
 {
 	struct question q = question_of(p, AX_PARTY_NONE, dst->party);
 	__u64 v;
@@ -321,13 +386,15 @@ static __always_inline bool may_enter(const struct packet *p, const struct ax_vi
 	if (is_answer(p))
 		return true;
 	v = verdict_of(&q, &p->src);
+	if (VERDICT_RULE(v))
+		*let_in = !(v & VERDICT_DENY);
+	if (!*let_in && p->proto == IPPROTO_UDP && answers_datagram(p, dst))
+		return ANSWERS;
 	if (v) {
 		count_verdict(v);
 		saw_packet(p, v, 0);
 	}
-	if (VERDICT_RULE(v))
-		*let_in = !(v & VERDICT_DENY);
-	return !(v & VERDICT_DENY);
+	return v & VERDICT_DENY ? 0 : 1;
 }
 
 /* To an app, from the host's stack: its host end's egress. (Packets of private apps do not come
@@ -341,6 +408,7 @@ int ax_to_app(struct __sk_buff *skb)
 	__u32 zero = 0;
 	int r = parse_skb(skb, &p);
 	bool let_in;
+	int may;
 
 	if (r == PARSE_MALFORMED || (r == PARSE_OK && hides_ports(&p)))
 		return drop(AX_COUNT_FABRIC_MALFORMED);
@@ -356,15 +424,20 @@ int ax_to_app(struct __sk_buff *skb)
 		 * whoever comes in from elsewhere with such a source lies */
 		if (src->ifindex || skb->ingress_ifindex)
 			return drop(AX_COUNT_FABRIC_SOURCE);
-		if (!may_pass(&p, src->party, dst->party))
+		if (!may_pass(&p, src, dst))
 			return drop(AX_COUNT_FABRIC_DENIED);
 		return TC_ACT_OK;
 	}
 	if (src && src->kind == AX_VIP_HOST && p.has_l4 && c->dns_port_be &&
 	    p.sport_be == c->dns_port_be)
 		return TC_ACT_OK; /* the agent's DNS */
-	if (!may_enter(&p, dst, c, &let_in))
+	may = may_enter(&p, dst, c, &let_in);
+	if (!may)
 		return drop(AX_COUNT_FABRIC_DENIED);
+	if (may == ANSWERS) {
+		skb->tc_index = 0;
+		return TC_ACT_OK;
+	}
 	if (skb->tc_index == FOR_EXPOSED) {
 		skb->tc_index = 0;
 		return TC_ACT_OK;
@@ -379,8 +452,9 @@ int ax_to_app(struct __sk_buff *skb)
 	if (!skb->ingress_ifindex && c->exposed & AX_EXPOSED_PACKETS &&
 	    (p.proto == IPPROTO_ICMP || p.proto == IPPROTO_ICMPV6))
 		return TC_ACT_OK;
-	/* what answers an app's datagrams to the outside, but not from this host */
-	if (!src && (dst->flags & (AX_VIP_EGRESS | AX_VIP_LEAVES)) && p.proto != IPPROTO_TCP)
+	/* what answers an app's pings and the like to the outside, but not from this host */
+	if (!src && (dst->flags & (AX_VIP_EGRESS | AX_VIP_LEAVES)) && p.proto != IPPROTO_TCP &&
+	    p.proto != IPPROTO_UDP)
 		return TC_ACT_OK;
 	saw_packet(&p, 0, AX_SEEN_HOST_ACCESS);
 	return drop(AX_COUNT_FABRIC_DENIED);

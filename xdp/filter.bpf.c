@@ -7,6 +7,7 @@
 #include "act.bpf.h"
 #include "balance_fast.bpf.h"
 #include "classify.bpf.h"
+#include "exposed_ports.bpf.h"
 #include "nat.bpf.h"
 
 const volatile struct ax_layout layout = {};
@@ -157,19 +158,34 @@ static __always_inline const struct ax_action *action_of(const __u8 *a, __u32 ru
 /* Whether the flow that an ICMP error is about is let through. */
 static __always_inline bool quoted_passes(struct xdp_md *ctx, const __u8 *a, struct turn *t)
 {
+	const struct ax_action *act;
 	struct packet q;
 
 	if (!layout.quotes || !quote(ctx, &t->p, &q))
 		return false;
 	t->quoted_rule = (__u16)match_quoted(ctx, &q, t->len);
-	return action_of(a, t->quoted_rule)->verdict != AX_VERDICT_DROP;
+	act = action_of(a, t->quoted_rule);
+	return act->verdict != AX_VERDICT_DROP ||
+	       (layout.policy[AX_REASON_EXPOSED] == AX_POLICY_PASS &&
+		act->flags & AX_ACTION_CATCH_ALL && to_exposed(&q));
+}
+
+/* Which class with a policy a packet is of that nothing is wrong with; 0: none. */
+static __always_inline __u32 policy_class(struct xdp_md *ctx, const struct turn *t)
+{
+	__u32 reason = needed(&t->p);
+
+	if (!reason && layout.policy[AX_REASON_EXPOSED] != AX_POLICY_RULES &&
+	    is_exposed(ctx, &t->p, t->explain))
+		reason = AX_REASON_EXPOSED;
+	return reason;
 }
 
 /* The default (or a rule without conditions) would drop it: is it one of those that a list needs
  * to let through? */
 static __always_inline bool let_through(struct xdp_md *ctx, const __u8 *a, struct turn *t)
 {
-	__u32 reason = needed(&t->p);
+	__u32 reason = policy_class(ctx, t);
 
 	if (!reason || reason >= AX_REASON_POLICIES || layout.policy[reason] != AX_POLICY_PASS)
 		return false;
@@ -398,7 +414,8 @@ static __always_inline bool drops_needed(void)
 	return layout.policy[AX_REASON_ARP] == AX_POLICY_DROP ||
 	       layout.policy[AX_REASON_NEIGHBOUR] == AX_POLICY_DROP ||
 	       layout.policy[AX_REASON_MLD] == AX_POLICY_DROP ||
-	       layout.policy[AX_REASON_ICMP_ERROR] == AX_POLICY_DROP;
+	       layout.policy[AX_REASON_ICMP_ERROR] == AX_POLICY_DROP ||
+	       layout.policy[AX_REASON_EXPOSED] == AX_POLICY_DROP;
 }
 
 /* Applies a class' policy. False: the rules decide. */
@@ -501,7 +518,7 @@ int ax_filter(struct xdp_md *ctx)
 			return done(ctx, &t, action);
 	}
 	if (drops_needed()) {
-		__u32 reason = needed(&t.p);
+		__u32 reason = policy_class(ctx, &t);
 
 		if (reason && layout.policy[reason] == AX_POLICY_DROP) {
 			if (!t.explain)

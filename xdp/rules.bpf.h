@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "balance.h"
+#include "expose.h"
 #include "parse.bpf.h"
 #include "xdp.h"
 #include "verifier.bpf.h"
@@ -233,6 +234,32 @@ AX_RULES_MAP struct {
 	__type(key, struct ax_nat_fragment);
 	__type(value, struct ax_nat);
 } nat_fragments SEC(".maps");
+
+/* What is exposed, as the agent has it (include/expose.h): see struct ax_exposed_key. With port and
+ * protocol 0 it is an address of the host's. */
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_XDP_EXPOSED);
+	__type(key, struct ax_exposed_key);
+	__type(value, __u32);
+} exposed SEC(".maps");
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_EXPOSED_WORDS);
+	__type(key, __u32);
+	__type(value, __u64);
+} exposed_ports SEC(".maps");
+
+/* --- of the generation again --- */
+
+/* Datagrams of which the first fragment was for an exposed port. */
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, AX_NAT_FRAGMENTS);
+	__type(key, struct ax_nat_fragment);
+	__type(value, __u32);
+} exposed_fragments SEC(".maps");
 
 /*
  * What the filter hands over to another stage, on its CPU: a tail call passes nothing but the

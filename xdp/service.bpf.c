@@ -71,22 +71,22 @@ __weak __noinline int may_have_backend(const struct caller *who, const struct ax
 }
 
 /* A private backend that the caller may have, one that listens if there is any. Returns its host
- * end's ifindex or 0. */
+ * end's ifindex or 0. *ret is all zero before. */
 static __noinline __u32 choose(const struct ax_flow_key *flow, const struct caller *who,
 			       struct ax_endpoint *ret)
 {
 	struct ax_service *svc = find_service(&flow->peer);
 	struct choice c = {.asked = flow->peer, .client = flow->client.addr};
-	__u32 fallback = 0;
+	struct ax_vip *vip;
 
 	if (!svc)
 		return 0;
 	if (choose_counts(svc))
 		outside_counts = true;
-	c.seed = bpf_get_prandom_u32();
+	c.start = bpf_get_prandom_u32();
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
 		struct ax_endpoint ep = {};
-		struct ax_vip *vip;
+		bool listens;
 		int r;
 
 		r = choose_next(&c, svc, &ep);
@@ -97,16 +97,16 @@ static __noinline __u32 choose(const struct ax_flow_key *flow, const struct call
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
 		if (!vip || !vip->ifindex || !may_have_backend(who, &flow->client, &ep, vip->party))
 			continue;
-		if (server_of(&ep, vip)) {
+		listens = server_of(&ep, vip) != NULL;
+		if (listens && !affinity_keep(&c, svc))
+			continue;
+		if (listens || !ret->port_be)
 			*ret = ep;
-			return vip->ifindex;
-		}
-		if (!fallback) {
-			*ret = ep;
-			fallback = vip->ifindex;
-		}
+		if (listens)
+			break;
 	}
-	return fallback;
+	vip = bpf_map_lookup_elem(&vips, &ret->addr);
+	return vip ? vip->ifindex : 0;
 }
 
 /* What is known of a flow, or decided about a new one. */

@@ -8,7 +8,9 @@
 #include "base/strv.h"
 #include "party.h"
 
-#define LEARNT_SHARE 512 /* of one app; one more takes the place of what would go first */
+#define LEARNT_SHARE  512 /* of one app; one more takes the place of what would go first */
+#define LEARNT_SURE   64  /* which it has also where others have all: who has most gives one */
+#define LEARNT_ASKERS 4	  /* of one entry that are known: it goes with the last */
 
 struct learnt;
 struct learnt *learnt_new(void); /* NULL: out of memory */
@@ -24,8 +26,9 @@ struct learnt_entry {
 };
 
 /* 1: the address has that name from now on; 0: it had it, and maybe for longer now; -ENOMEM, or
- * -ENOSPC if all places are others'. *e then has the time and the asker that hold. *gone: what had
- * to go for it, addr zero: nothing; its name is the caller's to free. */
+ * -ENOSPC if there is no place for more of that app. *e then has the time and the asker that hold.
+ * *gone: what had to go for it, addr zero: nothing; its name is the caller's to free. What another
+ * app has learnt, too, does not go for it. */
 int learnt_put(struct learnt *l, struct learnt_entry *e, struct learnt_entry *gone);
 /* Takes one that is over by then; its name is the caller's to free. False: there is none. */
 bool learnt_take_old(struct learnt *l, uint64_t now_ns, struct learnt_entry *ret);
@@ -35,6 +38,8 @@ uint64_t learnt_next_ns(const struct learnt *l);
 /* The names of an address, into ret (the strings stay the table's); 0 or -ENOMEM. Free with
  * free(ret->v). */
 int learnt_names(const struct learnt *l, const struct ax_addr *addr, struct strv *ret);
+/* A name of the address that the app is known to have asked for, or NULL. */
+const char *learnt_name(const struct learnt *l, const struct ax_addr *addr, uint32_t app);
 /* Calls f for each address once, until it returns anything but 0, which is returned. */
 int learnt_each(const struct learnt *l, int (*f)(void *arg, const struct ax_addr *addr), void *arg);
 

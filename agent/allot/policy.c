@@ -111,13 +111,15 @@ static uint16_t *party_bucket(const struct policy *p, const struct ax_party *mas
 		h = (h ^ masks->labels[i]) * 0x9e3779b97f4a7c15; /* Fibonacci hashing */
 	for (int i = 0; i < AX_PARTY_NAME && masks->name[i]; i++)
 		h = (h ^ (uint8_t)masks->name[i]) * 0x9e3779b97f4a7c15;
+	for (int i = 0; i < 4; i++)
+		h = (h ^ masks->own4.w[i] ^ (uint64_t)masks->own6.w[i] << 32) * 0x9e3779b97f4a7c15;
 	return &p->parties->bucket[h >> 32 & (BUCKETS - 1)];
 }
 
 static bool same_party(const struct ax_party *a, const struct ax_party *b)
 {
 	return memcmp(a->labels, b->labels, sizeof(a->labels)) == 0 && streq(a->name, b->name) &&
-	       a->used == b->used;
+	       a->used == b->used && addr_eq(&a->own4, &b->own4) && addr_eq(&a->own6, &b->own6);
 }
 
 /* AX_PARTY_NONE: there is none with these labels. */
@@ -186,7 +188,7 @@ static int party_new(struct policy *p, const struct labels *l, const struct ax_p
 	return 1;
 }
 
-/* --- names of apps --- */
+/* --- names and addresses of apps --- */
 
 struct policy_names {
 	size_t n;
@@ -241,7 +243,72 @@ static size_t gather_names(const struct config_rule *rules, size_t n_rules,
 	return n;
 }
 
-int policy_name(struct policy *p, const struct config_rule *rules, size_t n, bool also)
+struct policy_addresses {
+	size_t n;
+	struct ax_addr v[]; /* sorted */
+};
+
+static int address_cmp(const void *x, const void *y)
+{
+	return addr_cmp(x, y);
+}
+
+/* The address, if a rule names it; else zero. */
+static struct ax_addr if_addressed(const struct policy *p, const struct ax_addr *addr)
+{
+	static const struct ax_addr none;
+
+	return p->addresses && addr && !addr_is_zero(addr) &&
+			       bsearch(addr, p->addresses->v, p->addresses->n, sizeof(*addr),
+				       address_cmp)
+		       ? *addr
+		       : none;
+}
+
+static size_t side_addresses(const struct config_side *s, struct ax_addr *v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->v[i].kind != WHO_PREFIX || !s->v[i].derived)
+			continue;
+		if (v)
+			v[n] = s->v[i].prefix.addr;
+		n++;
+	}
+	return n;
+}
+
+static size_t gather_addresses(const struct config_rule *rules, size_t n_rules,
+			       const struct policy_addresses *before, struct ax_addr *v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_rules; i++) {
+		n += side_addresses(&rules[i].from, v ? v + n : NULL);
+		n += side_addresses(&rules[i].to, v ? v + n : NULL);
+	}
+	if (v && before)
+		memcpy(v + n, before->v, before->n * sizeof(*v));
+	return n + (before ? before->n : 0);
+}
+
+static int name_addresses(struct policy *p, const struct config_rule *rules, size_t n, bool also)
+{
+	const struct policy_addresses *before = also ? p->addresses : NULL;
+	size_t all = gather_addresses(rules, n, before, NULL);
+	struct policy_addresses *a = calloc(1, sizeof(*a) + all * sizeof(a->v[0]));
+
+	if (!a)
+		return -ENOMEM;
+	a->n = gather_addresses(rules, n, before, a->v);
+	qsort(a->v, a->n, sizeof(a->v[0]), address_cmp);
+	free(p->addresses);
+	p->addresses = a;
+	return 0;
+}
+
+static int name_names(struct policy *p, const struct config_rule *rules, size_t n, bool also)
 {
 	const struct policy_names *before = also ? p->names : NULL;
 	size_t all = gather_names(rules, n, before, NULL);
@@ -269,14 +336,23 @@ int policy_name(struct policy *p, const struct config_rule *rules, size_t n, boo
 	return 0;
 }
 
-bool policy_fits(const struct policy *p, uint32_t party, const char *name)
+int policy_name(struct policy *p, const struct config_rule *rules, size_t n, bool also)
 {
-	const struct ax_party *x = policy_party(p, party);
+	int r = name_names(p, rules, n, also);
 
-	return x && streq(x->name, is_named(p, name) ? name : "");
+	return r ? r : name_addresses(p, rules, n, also);
 }
 
-int policy_ref(struct policy *p, const struct labels *l, const char *name, uint64_t egress,
+bool policy_fits(const struct policy *p, uint32_t party, const struct policy_who *who)
+{
+	const struct ax_party *x = policy_party(p, party);
+	struct ax_addr own4 = if_addressed(p, who->ip4), own6 = if_addressed(p, who->ip6);
+
+	return x && streq(x->name, is_named(p, who->name) ? who->name : "") &&
+	       addr_eq(&x->own4, &own4) && addr_eq(&x->own6, &own6);
+}
+
+int policy_ref(struct policy *p, const struct labels *l, const struct policy_who *who,
 	       uint32_t *ret, struct error *e)
 {
 	struct ax_party masks;
@@ -287,9 +363,11 @@ int policy_ref(struct policy *p, const struct labels *l, const char *name, uint6
 	r = labels_ref(p, l, &masks, e);
 	if (r)
 		return r;
-	if (is_named(p, name))
-		snprintf(masks.name, sizeof(masks.name), "%s", name);
-	masks.used = egress ? egress : AX_PARTY_USED;
+	if (is_named(p, who->name))
+		snprintf(masks.name, sizeof(masks.name), "%s", who->name);
+	masks.used = who->egress ? who->egress : AX_PARTY_USED;
+	masks.own4 = if_addressed(p, who->ip4);
+	masks.own6 = if_addressed(p, who->ip6);
 	*ret = party_find(p, &masks);
 	if (*ret != AX_PARTY_NONE)
 		p->parties->v[*ret].refs++;
@@ -324,6 +402,8 @@ struct policy_end policy_end_of(const struct policy *p, uint32_t party)
 		.labels = &x->labels,
 		.name = x->masks.name,
 		.egress = x->masks.used == AX_PARTY_USED ? 0 : x->masks.used,
+		.own4 = x->masks.own4,
+		.own6 = x->masks.own6,
 	};
 }
 
@@ -447,5 +527,6 @@ void policy_free(struct policy *p)
 		labels_free(&p->parties->v[i].labels);
 	free(p->parties);
 	names_free(p->names);
+	free(p->addresses);
 	memset(p, 0, sizeof(*p));
 }

@@ -16,23 +16,31 @@ struct policy {
 	unsigned next_label, next_party;
 	const struct config_rule *rules; /* the config's */
 	size_t n_rules;
-	struct policy_names *names; /* of apps that have parties of their own; NULL: none */
-	bool changed;		    /* since policy_save() */
-	struct learnt *learnt;	    /* addresses of names; NULL: none */
+	struct policy_names *names;	    /* of apps that have parties of their own; NULL: none */
+	struct policy_addresses *addresses; /* whose apps have, too; NULL: none */
+	bool changed;			    /* since policy_save() */
+	struct learnt *learnt;		    /* addresses of names; NULL: none */
 };
 
-/* Apps that a rule names have parties of their own: those that these rules name, and with `also`
- * those that had them before. 0 or -ENOMEM. */
+/* Apps that a rule names, by name or by an address of a service's backend, have parties of their
+ * own: those that these rules name, and with `also` those that had them before. 0 or -ENOMEM. */
 int policy_name(struct policy *p, const struct config_rule *rules, size_t n, bool also);
-/* Whether an app of that name and party is where policy_ref() would put it. */
-bool policy_fits(const struct policy *p, uint32_t party, const char *name);
+
+/* Who is an app: its name (NULL: none), its addresses (NULL, or zero: none), and its list of where
+ * it may go (egress_id()). */
+struct policy_who {
+	const char *name;
+	const struct ax_addr *ip4, *ip6;
+	uint64_t egress;
+};
+/* Whether an app that is in the party is where policy_ref() would put it. */
+bool policy_fits(const struct policy *p, uint32_t party, const struct policy_who *who);
 /* Whether a rule lets those of the party reach an address that is not ax's. */
 bool policy_leaves(const struct policy *p, uint32_t party);
 
-/* Takes a reference on the party of apps with these labels, this name (NULL: none) and this list of
- * where they may go (egress_id()). 0, 1 when it
- * is new, or -ENOSPC with a sentence when there are too many labels or parties. */
-int policy_ref(struct policy *p, const struct labels *l, const char *name, uint64_t egress,
+/* Takes a reference on the party of apps like that one with these labels. 0, 1 when it is new, or
+ * -ENOSPC with a sentence when there are too many labels or parties. */
+int policy_ref(struct policy *p, const struct labels *l, const struct policy_who *who,
 	       uint32_t *ret, struct error *e);
 /* True when nobody has it any more. To be called when no program can find it by an app or an
  * address: its number will be another's. */

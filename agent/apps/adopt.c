@@ -66,7 +66,7 @@ static void adopt_network(struct agent *a, struct app *app)
 	app->netns_fd = app_netns(app);
 	if (nl_link_index(a->nl, device, &app->ifindex) == 0) {
 		nl_link_set_group(a->nl, app->ifindex); /* older agents did not */
-		datapath_fabric_attach(a->dp, app->ifindex);
+		datapath_fabric_attach(a->dp, a->nl, app->ifindex);
 	}
 }
 
@@ -85,6 +85,7 @@ static void adopt_address(struct agent *a, struct app *app, const struct ax_addr
 static int adopt_one(struct agent *a, const char *cgroup, struct error *e)
 {
 	autofree char *text = NULL;
+	struct policy_who who;
 	struct app *app;
 	int r = cgroup_record_get(cgroup, "app", &text);
 
@@ -97,9 +98,9 @@ static int adopt_one(struct agent *a, const char *cgroup, struct error *e)
 		return 0;
 	}
 	r = cgroup_id(cgroup, &app->cgroup_id);
+	who = app_who(app);
 	if (!r)
-		r = party_ref(a, &app->spec.labels, app->spec.name, app_egress_id(app), &app->party,
-			      e);
+		r = party_ref(a, &app->spec.labels, &who, &app->party, e);
 	in_force_note(a, app);
 	adopt_network(a, app);
 	anchor_adopt(a, app->anchor);

@@ -122,7 +122,7 @@ int app_attach(struct agent *a, struct app *app, int netns_fd, struct error *e)
 		r = nl_link_add_veth(a->nl, device, "eth0", netns_fd, mac, 0, &app->ifindex);
 	/* the source check stands before the app has a way to send */
 	if (!r)
-		r = datapath_fabric_attach(a->dp, app->ifindex);
+		r = datapath_fabric_attach(a->dp, a->nl, app->ifindex);
 	if (!r)
 		r = netns_configure(netns_fd, "eth0", &app->vip4, &app->vip6);
 	/* or the host end would lose the first packets */

@@ -94,9 +94,9 @@ static size_t add_egress(const struct app *list, struct egress_addr *ret, size_t
 		if (!needs_way_out(app) || (app->spec.net == NET_PRIVATE && !app->ifindex))
 			continue;
 		if (!addr_is_zero(&app->vip4))
-			ret[n++] = (struct egress_addr){app->vip4, app->spec.egress.source4};
+			ret[n++] = (struct egress_addr){app->vip4, app->source.v4};
 		if (!addr_is_zero(&app->vip6))
-			ret[n++] = (struct egress_addr){app->vip6, app->spec.egress.source6};
+			ret[n++] = (struct egress_addr){app->vip6, app->source.v6};
 	}
 	return n;
 }

@@ -112,8 +112,9 @@ static int check_service_name(struct agent *a, const char *name, struct error *e
 			 name);
 }
 
-/* An app that has ended, but whose end was not heard of yet, holds neither name nor address: the
- * next `ax run` of a script gets them. */
+/* An app that has ended, but whose end was not heard of yet, or that TCP still sends for, holds
+ * neither name nor address: the next `ax run` of a script gets them. (Declared ones, too: it comes
+ * after take_declared().) */
 static void settle(struct agent *a, const struct app_spec *s)
 {
 	const struct ax_addr *asked[] = {&s->ip4, &s->ip6};
@@ -138,10 +139,17 @@ static int check_not_local(struct agent *a, const struct ax_addr *const asked[2]
 
 	for (size_t i = 0; i < 2; i++) {
 		bool local = false;
+		int r;
 
 		if (addr_is_zero(asked[i]) || vip_find(a, asked[i]))
 			continue;
-		if (nl_addr_is_local(a->nl, asked[i], &local) == 0 && local)
+		r = nl_addr_is_local(a->nl, asked[i], &local);
+		if (r)
+			return error_set(e, r,
+					 "the kernel does not say whether %s is an address of this "
+					 "machine already: %s",
+					 addr_format(asked[i], text), strerror(-r));
+		if (local)
 			return error_set(e, -EADDRINUSE,
 					 "%s is an address of this machine already: its own "
 					 "services would be cut off",
@@ -290,7 +298,6 @@ static int prepare(struct agent *a, struct app *app, struct service **svc, struc
 	const struct declared *d;
 	int r;
 
-	settle(a, s);
 	if (!s->name)
 		r = make_name(a, s) ? error_set(e, -ENOMEM, "out of memory") : 0;
 	else
@@ -300,6 +307,7 @@ static int prepare(struct agent *a, struct app *app, struct service **svc, struc
 		r = take_declared(s, &d->conf->spec, app->config_key != NULL, e);
 	if (!r && !s->labels.n)
 		r = labels_copy(&a->config.default_labels, &s->labels);
+	settle(a, s);
 	r = r ? r : find_partner(a, app, svc, &owner, e);
 	if (!r && owner)
 		r = service_of_app(a, owner, svc, e);
@@ -314,10 +322,17 @@ static int check_source(struct agent *a, const struct app_spec *s, struct error 
 
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
 		bool local = false;
+		int r;
 
 		if (addr_is_zero(given[i]))
 			continue;
-		if (nl_addr_is_local(a->nl, given[i], &local) || !local || vip_find(a, given[i]))
+		r = nl_addr_is_local(a->nl, given[i], &local);
+		if (r)
+			return error_set(e, r,
+					 "the kernel does not say whether %s is an address of this "
+					 "machine: %s",
+					 addr_format(given[i], text), strerror(-r));
+		if (!local || vip_find(a, given[i]))
 			return error_set(e, -EADDRNOTAVAIL,
 					 "the outside cannot see %s as %s, which is no address of "
 					 "this machine's own",
@@ -331,6 +346,7 @@ int app_register(struct agent *a, struct app_spec *spec, const char *config_key,
 {
 	struct app *app = app_new();
 	struct service *svc = NULL;
+	struct policy_who who;
 	int r;
 
 	if (!app)
@@ -349,10 +365,12 @@ int app_register(struct agent *a, struct app_spec *spec, const char *config_key,
 	app->id = app_next_id(a);
 	if (svc)
 		service_join(a, svc, app);
-	r = party_ref(a, &app->spec.labels, app->spec.name, app_egress_id(app), &app->party, e);
-	in_force_note(a, app);
+	who = app_who(app);
+	r = party_ref(a, &app->spec.labels, &who, &app->party, e);
 	app_link(a, app);
 	r = r ? r : choose_addresses(a, app, svc, e);
+	r = r ? r : party_of_address(a, app, e);
+	in_force_note(a, app);
 	r = r ? r : make_cgroup(a, app, e);
 	r = r ? r : app_publish(a, app, e);
 	if (r) {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/work.h"
 #include "config/config.h"
+#include "net/netlink.h"
 #include "net/sock_diag.h"
 #include "registry/app_table.h"
 #include "registry/state.h"
@@ -48,10 +49,14 @@ static void jump(struct pool *p)
 		pool_jump(p, by);
 }
 
-/* Which question an address is asked; begins elsewhere in the pool if it is the short one. */
+/*
+ * Which question an address is asked. The long one takes longer than the rest of a launch: the
+ * short one is enough for an address that nobody could foresee, and who binds many of them is found
+ * out after the launch.
+ */
 static enum sock_question question(struct agent *a, const struct app *app, struct pool *p)
 {
-	if (app->spec.net != NET_HOST || p->size < LARGE_POOL || !many_sockets())
+	if (app->spec.net != NET_HOST || p->size < LARGE_POOL)
 		return SOCKS_ALL;
 	if (!a->squat_look_ns) {
 		uint64_t now = time_mono_ns(), next = a->squat_looked_ns;
@@ -62,32 +67,47 @@ static enum sock_question question(struct agent *a, const struct app *app, struc
 			a->squat_look_ns = next;
 		a->timers_stale = true;
 	}
-	if (a->squatted || !a->work)
+	/* (before the first look nobody knows of those who were here before the agent) */
+	if (a->squatted || !a->squat_looked_ns || !a->work)
 		return SOCKS_ALL;
 	jump(p);
 	return SOCKS_SERVING;
 }
 
+/* An address of this machine that a pool happens to have. */
+static bool is_own(struct agent *a, const struct ax_addr *addr)
+{
+	bool local = false;
+
+	return nl_addr_is_local(a->nl, addr, &local) == 0 && local;
+}
+
 int squat_take_free(struct agent *a, const struct app *app, struct pool *p, struct ax_addr *ret)
 {
 	enum sock_question what = question(a, app, p);
-	struct ax_addr passed[PASS_OVER_MAX];
+	struct ax_addr passed[PASS_OVER_MAX], bound;
+	bool own = false, any_bound = false;
 	struct sock_found who;
 	size_t n = 0;
 	int r = pool_take(p, ret);
 
-	while (!r && n < PASS_OVER_MAX && is_bound(app, ret, what, &who)) {
+	while (!r && n < PASS_OVER_MAX &&
+	       ((own = is_own(a, ret)) || is_bound(app, ret, what, &who))) {
+		if (!own)
+			bound = *ret;
+		any_bound |= !own;
 		passed[n++] = *ret;
 		if (n > 1)
 			jump(p);
 		r = pool_take(p, ret);
 	}
-	if (r && n) { /* better one that somebody has bound than none */
-		*ret = passed[--n];
-		r = 0;
-	}
 	while (n)
 		pool_mark(p, &passed[--n], false);
+	if (r && any_bound) { /* better one that somebody has bound than none */
+		*ret = bound;
+		pool_mark(p, ret, true);
+		r = 0;
+	}
 	return r;
 }
 
@@ -158,6 +178,8 @@ static void look(void *arg)
 	if (found && !a->squatted)
 		log_warn("a program outside ax has bound an address of the pool that no app has: "
 			 "launches in host mode take longer until that ends");
+	if (!found && a->squatted)
+		log_info("no program outside ax has bound an address of the pool any more");
 	a->squatted = found;
 	a->squat_looked_ns = time_mono_ns();
 	a->squat_look_ns = 0;

@@ -160,6 +160,10 @@ int config_service_copy(const struct config_service *from, struct config_service
 		.wait_ms = from->wait_ms,
 		.drain_ms = from->drain_ms,
 		.slow_start_ms = from->slow_start_ms,
+		.affinity = from->affinity,
+		.affinity_timeout_ms = from->affinity_timeout_ms,
+		.udp = from->udp,
+		.on_remove = from->on_remove,
 		.splice = from->splice,
 	};
 
@@ -190,9 +194,10 @@ bool config_service_eq(const struct config_service *a, const struct config_servi
 {
 	if (!string_eq(a->name, b->name) || !addr_eq(&a->ip4, &b->ip4) ||
 	    !addr_eq(&a->ip6, &b->ip6) || a->strategy != b->strategy || a->wait_ms != b->wait_ms ||
-	    a->drain_ms != b->drain_ms || a->splice != b->splice ||
-	    a->slow_start_ms != b->slow_start_ms || a->n_ports != b->n_ports ||
-	    a->n_backends != b->n_backends)
+	    a->drain_ms != b->drain_ms || a->splice != b->splice || a->affinity != b->affinity ||
+	    a->affinity_timeout_ms != b->affinity_timeout_ms || a->udp != b->udp ||
+	    a->on_remove != b->on_remove || a->slow_start_ms != b->slow_start_ms ||
+	    a->n_ports != b->n_ports || a->n_backends != b->n_backends)
 		return false;
 	for (size_t i = 0; i < a->n_ports; i++)
 		if (a->ports[i].port != b->ports[i].port ||
@@ -276,6 +281,7 @@ void config_probe_free(struct config_probe *p)
 	free(p->probe);
 	free(p->app);
 	free(p->cgroup);
+	free(p->types);
 	strv_free(&p->armed_by);
 	strv_free(&p->disarmed_by);
 	*p = (struct config_probe){0};
@@ -285,10 +291,11 @@ int config_probe_copy(const struct config_probe *from, struct config_probe *to)
 {
 	struct config_probe copy = *from;
 
-	copy.name = copy.probe = copy.app = copy.cgroup = NULL;
+	copy.name = copy.probe = copy.app = copy.cgroup = copy.types = NULL;
 	copy.armed_by = copy.disarmed_by = (struct strv){0};
 	if (copy_string(from->name, &copy.name) < 0 || copy_string(from->probe, &copy.probe) < 0 ||
 	    copy_string(from->app, &copy.app) < 0 || copy_string(from->cgroup, &copy.cgroup) < 0 ||
+	    copy_string(from->types, &copy.types) < 0 ||
 	    strv_copy(&from->armed_by, &copy.armed_by) < 0 ||
 	    strv_copy(&from->disarmed_by, &copy.disarmed_by) < 0) {
 		config_probe_free(&copy);
@@ -304,8 +311,9 @@ bool config_probe_eq(const struct config_probe *a, const struct config_probe *b)
 	       a->action == b->action && a->last == b->last &&
 	       memcmp(a->linear, b->linear, sizeof(a->linear)) == 0 && a->pid == b->pid &&
 	       string_eq(a->app, b->app) && string_eq(a->cgroup, b->cgroup) &&
-	       strv_eq(&a->armed_by, &b->armed_by) && strv_eq(&a->disarmed_by, &b->disarmed_by) &&
-	       a->per_thread == b->per_thread && a->exact == b->exact && a->enabled == b->enabled;
+	       string_eq(a->types, b->types) && strv_eq(&a->armed_by, &b->armed_by) &&
+	       strv_eq(&a->disarmed_by, &b->disarmed_by) && a->per_thread == b->per_thread &&
+	       a->exact == b->exact && a->enabled == b->enabled;
 }
 
 /* --- the config --- */

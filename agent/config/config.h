@@ -118,6 +118,14 @@ void service_check_free(struct service_check *c);
 int service_check_copy(const struct service_check *from, struct service_check *to);
 bool service_check_eq(const struct service_check *a, const struct service_check *b);
 
+/* Which clients of a service keep their backend: those of an app's name, or of an address. */
+enum service_affinity { AFFINITY_NONE, AFFINITY_APP, AFFINITY_SRC };
+/* What datagrams of a socket that is not connected do: stay with one backend, or not. */
+enum service_udp { UDP_AFFINITY, UDP_PER_SEND };
+/* Which sockets end that are connected to a backend that is removed or down: UDP ones, TCP as well,
+ * or none. */
+enum service_on_remove { ON_REMOVE_UDP, ON_REMOVE_DESTROY, ON_REMOVE_KEEP };
+
 struct config_service {
 	char *name;
 	struct ax_addr ip4; /* zero: from the pool */
@@ -130,6 +138,10 @@ struct config_service {
 	uint32_t wait_ms;
 	uint32_t drain_ms;	/* deadline of backends that drain; 0: none */
 	uint32_t slow_start_ms; /* how long a backend that comes takes to its full share */
+	enum service_affinity affinity;
+	uint32_t affinity_timeout_ms; /* 0: CONFIG_AFFINITY_TIMEOUT_MS */
+	enum service_udp udp;
+	enum service_on_remove on_remove;
 	enum splice_mode splice;
 	struct service_check check;
 	struct expose_list expose;
@@ -171,6 +183,7 @@ struct config_probe {
 	uint32_t pid;	   /* only this process, 0: all */
 	char *app;	   /* only this app's processes, by name or number, or */
 	char *cgroup;	   /* only those below this directory; NULL: all */
+	char *types;	   /* a file with what functions take and return; NULL: none */
 	struct strv armed_by, disarmed_by; /* probes */
 	bool per_thread, exact;
 	bool enabled;

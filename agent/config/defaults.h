@@ -38,6 +38,7 @@
 #define CONFIG_SERVICE_BACKENDS_MAX AX_SERVICE_BACKENDS_MAX
 #define CONFIG_BACKEND_WEIGHT	    1 /* of a service; a balancer's: rules/defaults.h */
 #define CONFIG_BACKEND_WEIGHT_MAX   1000
+#define CONFIG_AFFINITY_TIMEOUT_MS  10800000 /* Kubernetes' */
 
 /* of an app, and of a service */
 #define CONFIG_EXPOSE_MAX      256

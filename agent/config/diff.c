@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdarg.h>
 
+#include "config/service_words.h"
 #include "config/strategy.h"
 #include "config/diff.h"
 #include "config/spec.h"
@@ -97,6 +98,17 @@ void config_describe_service(char *buf, size_t size, const struct config_service
 		part(buf, size, "ports");
 	if (o->slow_start_ms != n->slow_start_ms)
 		part(buf, size, "slow-start %ums -> %ums", o->slow_start_ms, n->slow_start_ms);
+	if (o->affinity != n->affinity)
+		part(buf, size, "affinity %s -> %s", affinity_name(o->affinity),
+		     affinity_name(n->affinity));
+	if (o->affinity_timeout_ms != n->affinity_timeout_ms)
+		part(buf, size, "affinity-timeout %ums -> %ums", o->affinity_timeout_ms,
+		     n->affinity_timeout_ms);
+	if (o->udp != n->udp)
+		part(buf, size, "udp %s -> %s", udp_choice_name(o->udp), udp_choice_name(n->udp));
+	if (o->on_remove != n->on_remove)
+		part(buf, size, "on-remove %s -> %s", on_remove_name(o->on_remove),
+		     on_remove_name(n->on_remove));
 	if (!service_check_eq(&o->check, &n->check))
 		part(buf, size, "check");
 	if (!expose_list_eq(&o->expose, &n->expose))

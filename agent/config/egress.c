@@ -273,6 +273,21 @@ char *egress_format(const struct egress *e)
 	return NULL;
 }
 
+void config_egress_sources(const struct config_egress *v, size_t n, const struct policy_end *app,
+			   struct ax_addr *source4, struct ax_addr *source6)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct egress *e = &v[i].egress;
+
+		if (!egress_has_source(e) || !policy_side_is(&v[i].from, app))
+			continue;
+		if (addr_is_zero(source4))
+			*source4 = e->source4;
+		if (addr_is_zero(source6))
+			*source6 = e->source6;
+	}
+}
+
 /* --- rules --- */
 
 struct built {
@@ -389,8 +404,18 @@ static int check_room(const struct built *b, struct error *e)
 			 b->n, AX_RULES_MAX);
 }
 
-int egress_rules(const struct config *c, const struct egress_of *others, size_t n,
-		 struct config_rule **ret, size_t *n_ret, struct error *e)
+/* (The config's services are derived already.) */
+static void derive_added(struct built *b, const struct config *added)
+{
+	for (size_t i = 0; added && i < b->n && !b->r; i++) {
+		b->r = config_side_derive(&b->v[i].from, added->services, added->n_services);
+		if (!b->r)
+			b->r = config_side_derive(&b->v[i].to, added->services, added->n_services);
+	}
+}
+
+int egress_rules(const struct config *c, const struct config *added, const struct egress_of *others,
+		 size_t n, struct config_rule **ret, size_t *n_ret, struct error *e)
 {
 	size_t n_whose = 0;
 	autofree struct whose *whose = calloc(c->n_egress + c->n_apps + n + 1, sizeof(*whose));
@@ -404,8 +429,9 @@ int egress_rules(const struct config *c, const struct egress_of *others, size_t 
 			b.r = config_rule_copy(&c->rules[i], rule);
 	}
 	for (size_t i = 0; i < c->n_egress && !b.r; i++)
-		whose[n_whose++] =
-			(struct whose){.of_config = &c->egress[i], .egress = &c->egress[i].egress};
+		if (c->egress[i].egress.mode != EGRESS_DEFAULT)
+			whose[n_whose++] = (struct whose){.of_config = &c->egress[i],
+							  .egress = &c->egress[i].egress};
 	for (size_t i = 0; i < c->n_apps && !b.r; i++) {
 		const struct app_spec *s = &c->apps[i].spec;
 
@@ -416,6 +442,7 @@ int egress_rules(const struct config *c, const struct egress_of *others, size_t 
 		add_whose(&whose, &n_whose, &others[i]);
 	if (!b.r)
 		add_lists(&b, whose, n_whose);
+	derive_added(&b, added);
 	b.r = b.r ? error_set(e, b.r, "out of memory") : check_room(&b, e);
 	if (b.r) {
 		config_rules_free(b.v, b.n);

@@ -27,6 +27,10 @@ struct egress {
 void egress_free(struct egress *e);
 int egress_copy(const struct egress *from, struct egress *to);
 bool egress_eq(const struct egress *a, const struct egress *b);
+static inline bool egress_has_source(const struct egress *e)
+{
+	return !addr_is_zero(&e->source4) || !addr_is_zero(&e->source6);
+}
 
 #define EGRESS_ENTRIES_MAX 256 /* of a list */
 
@@ -46,7 +50,7 @@ uint64_t egress_id(const struct egress *e);
 /* Whether it lets an app out where no rule says a word. */
 bool egress_is_open(const struct egress *e, bool host_mode);
 
-/* An entry of `policy: egress:`. */
+/* An entry of `policy: egress:`. EGRESS_DEFAULT: it has a source and nothing else. */
 struct config_egress {
 	struct config_side from;
 	char *name; /* of its rules, NULL: none */
@@ -54,6 +58,9 @@ struct config_egress {
 };
 void config_egress_free(struct config_egress *e);
 bool config_egress_eq(const struct config_egress *a, const struct config_egress *b);
+/* The sources of the first of them that speak of that app, one of each family; none: left alone. */
+void config_egress_sources(const struct config_egress *v, size_t n, const struct policy_end *app,
+			   struct ax_addr *source4, struct ax_addr *source6);
 
 /* An app whose list is to hold. */
 struct egress_of {
@@ -63,9 +70,10 @@ struct egress_of {
 
 struct config;
 /* All rules that hold: the config's, then those of its lists, its apps' and the others', each list
- * once. -ENOMEM, or -ENOSPC with a sentence. Free them with config_rules_free(). */
-int egress_rules(const struct config *c, const struct egress_of *others, size_t n,
-		 struct config_rule **ret, size_t *n_ret, struct error *e);
+ * once. `added`: services besides the config's that rules may name; NULL: none. -ENOMEM, or -ENOSPC
+ * with a sentence. Free them with config_rules_free(). */
+int egress_rules(const struct config *c, const struct config *added, const struct egress_of *others,
+		 size_t n, struct config_rule **ret, size_t *n_ret, struct error *e);
 void config_rules_free(struct config_rule *v, size_t n);
 
 #endif

@@ -39,7 +39,9 @@ static int add_app(const struct config *c, const struct config_app *app, uint16_
 	const struct egress *e = &app->spec.egress;
 	struct subject one = {.end = {.labels = labels_of(c, app),
 				      .name = app->spec.name,
-				      .egress = egress_id(e)},
+				      .egress = egress_id(e),
+				      .own4 = app->spec.ip4,
+				      .own6 = app->spec.ip6},
 			      .leaves = egress_is_open(e, app->spec.net == NET_HOST),
 			      .port = port};
 
@@ -303,7 +305,7 @@ int expectation_holds(const struct config *c, const struct expectation *x, char 
 	int r;
 
 	*why = NULL;
-	r = egress_rules(c, NULL, 0, &all.rules, &all.n_rules, &e);
+	r = egress_rules(c, NULL, NULL, 0, &all.rules, &all.n_rules, &e);
 	if (r)
 		return r;
 	f = open_memstream(why, &size);

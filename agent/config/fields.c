@@ -257,7 +257,7 @@ void read_egress_to(struct reader *r, const struct node *n, void *to)
 		done(r, code);
 }
 
-static void read_egress_source(struct reader *r, const struct node *n, void *to)
+void read_egress_source(struct reader *r, const struct node *n, void *to)
 {
 	struct egress *e = to;
 

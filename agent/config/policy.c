@@ -288,14 +288,16 @@ static void read_one_egress(struct reader *r, const struct node *n, void *to)
 	static const struct key keys[] = {
 		{"from", read_from, offsetof(struct config_egress, from)},
 		{"to", read_egress_to, offsetof(struct config_egress, egress)},
+		{"source", read_egress_source, offsetof(struct config_egress, egress)},
 		{"audit", read_bool, offsetof(struct config_egress, egress.audit)},
 		{"name", read_rule_name, offsetof(struct config_egress, name)},
 	};
 	struct config *c = to;
 	struct config_egress *e = &c->egress[c->n_egress++];
 
-	if (read_mapping(r, n, keys, ARRAY_SIZE(keys), e) && e->egress.mode == EGRESS_DEFAULT)
-		reject(r, n, "to: all, none, or what those apps may reach");
+	if (read_mapping(r, n, keys, ARRAY_SIZE(keys), e) && e->egress.mode == EGRESS_DEFAULT &&
+	    !egress_has_source(&e->egress))
+		reject(r, n, "to: all, none, or what those apps may reach; or source");
 }
 
 static void read_egresses(struct reader *r, const struct node *n, void *to)
@@ -355,23 +357,39 @@ static int derive_backend(struct config_side *s, const struct service_backend *b
 	return r;
 }
 
+static bool names(const struct config_who *w, const char *name)
+{
+	return w->kind == WHO_NAME && !w->derived && streq(w->name, name);
+}
+
 /* A service's name stands for those who serve it. */
-static int derive_side(const struct config *c, struct config_side *s)
+int config_side_derive(struct config_side *s, const struct config_service *v, size_t n)
 {
 	size_t given = s->n;
 	int r = 0;
 
 	for (size_t i = 0; i < given && !r; i++) {
-		for (size_t k = 0; s->v[i].kind == WHO_NAME && k < c->n_services && !r; k++) {
-			const struct config_service *svc = &c->services[k];
-
-			if (!streq(svc->name, s->v[i].name))
+		for (size_t k = 0; k < n && !r; k++) {
+			if (!names(&s->v[i], v[k].name))
 				continue;
-			for (size_t b = 0; b < svc->n_backends && !r; b++)
-				r = derive_backend(s, &svc->backends[b]);
+			for (size_t b = 0; b < v[k].n_backends && !r; b++)
+				r = derive_backend(s, &v[k].backends[b]);
 		}
 	}
 	return r;
+}
+
+bool config_side_has_name(const struct config_side *s, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (names(&s->v[i], name))
+			return true;
+	return false;
+}
+
+static int derive_side(const struct config *c, struct config_side *s)
+{
+	return config_side_derive(s, c->services, c->n_services);
 }
 
 size_t config_side_prefixes(const struct config_side *s)
@@ -388,7 +406,7 @@ static void check_egress(struct reader *r, const struct node *root, const struct
 	struct config_rule *rules = NULL;
 	struct error e = {0};
 	size_t n = 0;
-	int code = egress_rules(c, NULL, 0, &rules, &n, &e);
+	int code = egress_rules(c, NULL, NULL, 0, &rules, &n, &e);
 
 	if (code == -ENOSPC)
 		report(r, root, "egress lists and policy.rules",

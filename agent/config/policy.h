@@ -20,7 +20,8 @@ enum who_kind {
 };
 struct config_who {
 	enum who_kind kind;
-	bool derived;	      /* one who serves the service that is named before */
+	bool derived; /* one who serves the service that is named before: a prefix is then an
+			 address, maybe of an app */
 	struct labels labels; /* has all of these */
 	char *name;	      /* an app's or a service's; a pattern; who has the list */
 	struct prefix prefix; /* addresses that are not ax's */
@@ -36,6 +37,10 @@ void config_side_free(struct config_side *s);
 bool config_side_eq(const struct config_side *a, const struct config_side *b);
 int config_side_copy(const struct config_side *from, struct config_side *to);
 size_t config_side_prefixes(const struct config_side *s);
+struct config_service;
+/* Adds who serves the services that the side names: of these. 0 or -ENOMEM. */
+int config_side_derive(struct config_side *s, const struct config_service *v, size_t n);
+bool config_side_has_name(const struct config_side *s, const char *name);
 
 struct port_range {
 	uint16_t first, last;
@@ -65,6 +70,7 @@ struct policy_end {
 	const struct labels *labels; /* of an app, NULL: it is none */
 	const char *name;	     /* of the app, NULL: none that counts */
 	uint64_t egress;	     /* egress_id() of the app's list, 0: none */
+	struct ax_addr own4, own6;   /* the app's, zero: none that counts */
 	struct ax_addr addr;	     /* of who is no app, */
 	const struct strv *names;    /* and what it is called; NULL: nobody knows */
 };

@@ -21,7 +21,10 @@ static bool who_is(const struct config_who *w, const struct policy_end *end)
 	case WHO_NAME:
 		return end->labels && end->name && streq(w->name, end->name);
 	case WHO_PREFIX:
-		return !end->labels && prefix_contains(&w->prefix, &end->addr);
+		if (end->labels)
+			return w->derived && (addr_eq(&w->prefix.addr, &end->own4) ||
+					      addr_eq(&w->prefix.addr, &end->own6));
+		return prefix_contains(&w->prefix, &end->addr);
 	case WHO_DOMAIN:
 		return !end->labels && is_called(end, w->name);
 	case WHO_EGRESS:

@@ -385,6 +385,7 @@ static const struct key keys[] = {
 	{"disarmed-by", read_armings, offsetof(struct entry, probe.disarmed_by)},
 	{"per-thread", read_bool, offsetof(struct entry, probe.per_thread)},
 	{"exact", read_bool, offsetof(struct entry, probe.exact)},
+	{"types", read_absolute_path, offsetof(struct entry, probe.types)},
 };
 
 static void take_name(struct reader *r, struct section *s, const struct entry *entry)

@@ -66,6 +66,7 @@ void read_zone(struct reader *r, const struct node *n, void *to); /* char * */
 /* Where apps may go outside (fields.c), all of it, and parts of it: struct egress. */
 void read_egress(struct reader *r, const struct node *n, void *to);
 void read_egress_to(struct reader *r, const struct node *n, void *to);
+void read_egress_source(struct reader *r, const struct node *n, void *to);
 /* A backend's share: 1 to 1000. */
 void read_weight(struct reader *r, const struct node *n, void *to); /* uint32_t */
 

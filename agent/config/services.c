@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The config's section services:. */
+#include "config/service_words.h"
 #include "config/strategy.h"
 #include "base/values.h"
 #include "config/read.h"
@@ -274,6 +275,12 @@ static void check_strategy(struct reader *r, const struct node *key, const struc
 		       "ports: [...], by which its connections are counted");
 }
 
+static void check_affinity(struct reader *r, const struct node *key, const struct config_service *s)
+{
+	if (s->affinity_timeout_ms && s->affinity == AFFINITY_NONE)
+		report(r, key, "affinity-timeout without affinity", "affinity: app or src");
+}
+
 /* --- the section --- */
 
 static void read_ip(struct reader *r, const struct node *n, void *to)
@@ -294,11 +301,43 @@ static void read_strategy(struct reader *r, const struct node *n, void *to)
 		reject(r, n, "%s", what);
 }
 
+static void read_affinity(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "none, app or src");
+	const char *want = text ? want_affinity(text, to) : NULL;
+
+	if (want)
+		reject(r, n, "%s", want);
+}
+
+static void read_udp_choice(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "affinity or per-send");
+	const char *want = text ? want_udp_choice(text, to) : NULL;
+
+	if (want)
+		reject(r, n, "%s", want);
+}
+
+static void read_on_remove(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "udp, destroy or keep");
+	const char *want = text ? want_on_remove(text, to) : NULL;
+
+	if (want)
+		reject(r, n, "%s", want);
+}
+
 static const struct key service_keys[] = {
 	{"ip", read_ip, 0},
 	{"ports", read_ports, 0},
 	{"backends", read_backends, 0},
 	{"strategy", read_strategy, offsetof(struct config_service, strategy)},
+	{"affinity", read_affinity, offsetof(struct config_service, affinity)},
+	{"affinity-timeout", read_duration_ms,
+	 offsetof(struct config_service, affinity_timeout_ms)},
+	{"udp", read_udp_choice, offsetof(struct config_service, udp)},
+	{"on-remove", read_on_remove, offsetof(struct config_service, on_remove)},
 	{"wait", read_duration_ms, offsetof(struct config_service, wait_ms)},
 	{"drain", read_duration_ms, offsetof(struct config_service, drain_ms)},
 	{"slow-start", read_duration_ms, offsetof(struct config_service, slow_start_ms)},
@@ -324,6 +363,7 @@ static void read_service(struct reader *r, const struct node *key, const struct 
 	read_mapping(r, value, service_keys, ARRAY_SIZE(service_keys), s);
 	check_check(r, key, s);
 	check_strategy(r, key, s);
+	check_affinity(r, key, s);
 }
 
 void read_services(struct reader *r, const struct node *n, void *to)

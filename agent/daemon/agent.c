@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -71,6 +72,7 @@
 #include "services/checks.h"
 #include "services/passive.h"
 #include "services/ramp.h"
+#include "services/affinity.h"
 #include "services/drain.h"
 #include "services/services.h"
 #include "splice/gate.h"
@@ -85,8 +87,11 @@ struct daemon {
 
 /* --- telling systemd (sd_notify(3)), without its library --- */
 
+/* (A name of the abstract namespace is anybody's when who was told first has gone, as the caller of
+ * ax agent --detach has: one who does not read is not waited for.) */
 static void notify(const char *text)
 {
+	const struct timeval most = {.tv_sec = 2};
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	autoclose int fd = -1;
@@ -98,7 +103,7 @@ static void notify(const char *text)
 	if (path[0] == '@') /* the abstract namespace */
 		sun.sun_path[0] = 0;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0)
+	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)))
 		sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&sun,
 		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 }
@@ -114,7 +119,7 @@ static void arm_timer(struct daemon *d)
 		devices_deadline(&d->a), squat_deadline(&d->a),		held_deadline(&d->a),
 		drains_deadline(&d->a),	 host_names_deadline(&d->a),	on_connect_deadline(&d->a),
 		d->a.ramps_at_ns,	 names_outside_deadline(&d->a), ingress_deadline(&d->a),
-		d->a.failing_at_ns};
+		d->a.failing_at_ns,	 d->a.checks_sweep_at_ns,	d->a.affinity_at_ns};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -145,6 +150,8 @@ static void on_timer(struct daemon *d)
 	drains_due(a, now);
 	ramps_due(a, now);
 	passive_due(a, now);
+	check_commands_due(a, now);
+	affinity_due(a, now);
 	on_connect_due(a, now);
 	ingress_due(a, now);
 	held_due(a, now);
@@ -370,6 +377,7 @@ static int take_over(struct agent *a, const struct config *next, struct error *e
 
 	service_device_adopt(a);
 	r = parties_adopt(a);
+	added_read(a, next);
 	r = r ? r : adopt_rules(a, next, e);
 	return r ? r : adopt_apps(a, e);
 }
@@ -409,6 +417,7 @@ static int start(struct daemon *d, struct error *e)
 		return r;
 	}
 	a->starting = true;
+	check_commands_flush(a->cgroup);
 	drains_load(a);
 	xdp_section_load(a);
 	if (reconcile(a, &next, false, &diff, &holds, e))
@@ -569,6 +578,8 @@ static void agent_free(struct agent *a)
 	splice_close(a);
 	dns_server_close(a->dns);
 	health_close(a->health);
+	if (a->cgroup[0])
+		check_commands_flush(a->cgroup);
 	app_table_close(a);
 	ingress_close(a);
 	services_free_all(a);
@@ -597,13 +608,15 @@ static void agent_free(struct agent *a)
 	close_fd(&a->epoll);
 }
 
-static int sweep_gate(const struct instance *inst, struct error *e)
+static int sweep_own(const struct instance *inst, struct error *e)
 {
 	char cgroup[4096];
 	int r = cgroup_root(inst, cgroup, NULL, e);
 
-	if (!r)
+	if (!r) {
 		gate_sweep(cgroup);
+		check_commands_flush(cgroup);
+	}
 	return r;
 }
 
@@ -613,7 +626,7 @@ static int flush(struct daemon *d)
 	struct error e = {0};
 
 	if (mount_check(&e) || take_lock(inst, &d->lock_fd, &e) || xdp_section_flush(inst, &e) ||
-	    named_flush(inst, &e) || sweep_gate(inst, &e) || flush_instance(inst, &e)) {
+	    named_flush(inst, &e) || sweep_own(inst, &e) || flush_instance(inst, &e)) {
 		log_error("%s", e.text);
 		return 1;
 	}

@@ -9,6 +9,7 @@
 #include "datapath/datapath.h"
 #include "dns/dns.h"
 #include "registry/app_table.h"
+#include "registry/asked_names.h"
 #include "registry/declared.h"
 #include "registry/names.h"
 #include "registry/names_outside.h"
@@ -148,6 +149,8 @@ static bool zone_asker(void *arg, const struct ax_addr *addr, __be16 port_be, ui
 	ret->self = addr_is_zero(&app->vip4) ? app->vip6 : app->vip4;
 	ret->app = app->id;
 	ret->judged = names_outside_judged(a, app);
+	/* (who may have everything is refused nothing) */
+	ret->told = ret->judged || a->n_rules || !app_egress_is_open(app);
 	ret->forward =
 		ret->judged || a->config.dns_forward == DNS_FORWARD_ALL || app_egress_is_open(app);
 	return true;
@@ -167,10 +170,13 @@ static void zone_learn(void *arg, const struct dns_rights *who, const char *name
 		       const struct dns_learnt *v, size_t n)
 {
 	struct agent *a = arg;
-	const struct app *app = app_by_id(a, who->app);
+	struct app *app = app_by_id(a, who->app);
 
-	for (size_t i = 0; app && i < n; i++)
-		names_outside_learn(a, app, name, &v[i].addr, v[i].ttl_s);
+	for (size_t i = 0; app && i < n; i++) {
+		asked_name_note(app, &v[i].addr, name);
+		if (who->judged)
+			names_outside_learn(a, app, name, &v[i].addr, v[i].ttl_s);
+	}
 }
 
 static int filter_of(struct agent *a, const char *program)

@@ -428,8 +428,10 @@ static int put_service(struct plan *p, void *o, void *n, struct error *e)
 	int r = n ? services_section_put(p->a, added ? added : o, n, &why) : 0;
 
 	(void)e;
-	if (added)
+	if (added) {
 		added_taken_over(p->a, c->name);
+		p->rules_changed = true; /* they may name it */
+	}
 	if (r && !p->failed.code)
 		p->failed = why;
 	return 0;

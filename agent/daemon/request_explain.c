@@ -5,7 +5,9 @@
 
 #include "daemon/requests_priv.h"
 #include "base/address.h"
+#include "base/work.h"
 #include "control/control.h"
+#include "control/reply.h"
 #include "control/server.h"
 #include "datapath/datapath.h"
 #include "datapath/policy.h"
@@ -29,12 +31,16 @@ struct end {
 
 struct question {
 	struct agent *a;
+	const char *from_text, *to_text;
 	struct end from, to;
 	uint16_t port; /* host byte order */
 	uint8_t proto;
 	json_t *verdicts;
+	size_t more;  /* that are not said */
 	bool allowed; /* one of them */
 };
+
+#define VERDICTS_MAX 16384 /* so long an answer clients take */
 
 /* --- names --- */
 
@@ -204,9 +210,15 @@ static void put_verdict(struct question *q, const struct ax_question *x, const s
 	const char *hook = !client		     ? (receiver ? receiver : "none")
 			   : q->proto == IPPROTO_UDP ? "sendmsg"
 						     : "connect";
-	json_t *j = json_pack("{sb ss ss}", "allowed", x->code == 0, "hook", hook, "why",
-			      reason_of(q, x, to));
+	json_t *j;
 
+	q->allowed |= x->code == 0;
+	if (json_array_size(q->verdicts) >= VERDICTS_MAX) {
+		q->more++;
+		return;
+	}
+	j = json_pack("{sb ss ss}", "allowed", x->code == 0, "hook", hook, "why",
+		      reason_of(q, x, to));
 	if (!j)
 		return;
 	if (x->code)
@@ -224,7 +236,6 @@ static void put_verdict(struct question *q, const struct ax_question *x, const s
 	put_labels(j, "from_labels", q->a, &q->from);
 	put_labels(j, "to_labels", q->a, to);
 	json_array_append_new(q->verdicts, j);
-	q->allowed |= x->code == 0;
 }
 
 /* Without the programs: the answer is known. */
@@ -303,6 +314,16 @@ static int ask_member(struct question *q, const struct service_member *m, int ta
 	return ask(q, &to, port, text, e);
 }
 
+/* Others may come in: who both ends are is looked up anew. */
+static int pause_explain(struct question *q, struct error *e)
+{
+	int r;
+
+	work_pause(q->a->reads);
+	r = end_of(q->a, q->from_text, false, &q->from, e);
+	return r ? r : end_of(q->a, q->to_text, true, &q->to, e);
+}
+
 static int ask_service(struct question *q, struct error *e)
 {
 	const struct service *s = q->to.service;
@@ -320,9 +341,12 @@ static int ask_service(struct question *q, struct error *e)
 	r = service_members(q->a, s, &list, &n);
 	if (r)
 		return error_set(e, r, "out of memory");
-	for (size_t i = 0; i < n && !r; i++)
-		if (addr_is_v4(&list[i].addr) == v4)
-			r = ask_member(q, &list[i], target, e);
+	for (size_t i = 0; i < n && !r; i++) {
+		if (addr_is_v4(&list[i].addr) != v4)
+			continue;
+		r = ask_member(q, &list[i], target, e);
+		r = r ? r : pause_explain(q, e);
+	}
 	if (!r && !json_array_size(q->verdicts))
 		put_known(q, false, "no-backend", "EHOSTUNREACH");
 	return r;
@@ -356,32 +380,109 @@ static int explain(struct question *q, struct error *e)
 	return q->to.service ? ask_service(q, e) : ask(q, &q->to, q->port, NULL, e);
 }
 
-void request_explain(struct agent *a, struct client *c, json_t *j, int fd)
-{
-	json_int_t port = json_integer_value(json_object_get(j, "port"));
-	struct question q = {.a = a, .port = (uint16_t)port, .proto = IPPROTO_TCP};
-	const char *proto = json_string_value(json_object_get(j, "proto"));
-	struct error e = {0};
+/* Of a service there may be many answers: they are found, and written, beside what else there is to
+ * do. */
+struct explain_work {
+	struct agent *a;
+	struct client *c; /* NULL: gone */
+	json_t *request;
 	json_t *answer;
+	struct reply text;
+	int r;
+};
+
+static void write_answer(void *arg)
+{
+	struct explain_work *w = arg;
+
+	w->r = reply_make(w->answer, &w->text);
+	json_decref(w->answer);
+	w->answer = NULL;
+}
+
+static int make_answer(struct explain_work *w, struct error *e)
+{
+	json_int_t port = json_integer_value(json_object_get(w->request, "port"));
+	const char *proto = json_string_value(json_object_get(w->request, "proto"));
+	struct question q = {
+		.a = w->a,
+		.from_text = json_string_value(json_object_get(w->request, "from")),
+		.to_text = json_string_value(json_object_get(w->request, "to")),
+		.port = (uint16_t)port,
+		.proto = proto && streq(proto, "udp") ? IPPROTO_UDP : IPPROTO_TCP,
+	};
 	int r = 0;
 
-	(void)fd;
-	if (proto && streq(proto, "udp"))
-		q.proto = IPPROTO_UDP;
 	if (port < 1 || port > UINT16_MAX)
-		r = error_set(&e, -EINVAL, "explain goes with a port of 1 to 65535");
-	r = r ? r : end_of(a, json_string_value(json_object_get(j, "from")), false, &q.from, &e);
-	r = r ? r : end_of(a, json_string_value(json_object_get(j, "to")), true, &q.to, &e);
+		r = error_set(e, -EINVAL, "explain goes with a port of 1 to 65535");
+	r = r ? r : end_of(w->a, q.from_text, false, &q.from, e);
+	r = r ? r : end_of(w->a, q.to_text, true, &q.to, e);
 	q.verdicts = json_array();
-	r = r ? r : explain(&q, &e);
+	r = r ? r : explain(&q, e);
 	if (r) {
 		json_decref(q.verdicts);
-		client_error(c, r, e.text);
-		return;
+		return r;
 	}
-	answer = json_pack("{sb sb si ss so}", "ok", 1, "allowed", q.allowed, "port", (int)port,
-			   "proto", q.proto == IPPROTO_UDP ? "udp" : "tcp", "verdicts", q.verdicts);
-	put_end(answer, "from", &q.from);
-	put_end(answer, "to", &q.to);
-	client_reply(c, answer, -1);
+	w->answer = json_pack("{sb sb si ss so sI}", "ok", 1, "allowed", q.allowed, "port",
+			      (int)port, "proto", q.proto == IPPROTO_UDP ? "udp" : "tcp",
+			      "verdicts", q.verdicts, "more", (json_int_t)q.more);
+	if (!w->answer)
+		return error_set(e, -ENOMEM, "out of memory");
+	put_end(w->answer, "from", &q.from);
+	put_end(w->answer, "to", &q.to);
+	if (json_array_size(q.verdicts) > REQUEST_ROWS_AT_ONCE)
+		work_offload(w->a->reads, write_answer, w);
+	else
+		write_answer(w);
+	return w->r ? error_set(e, w->r, "the answer is longer than the agent keeps for one client")
+		    : 0;
+}
+
+static void work_free(struct explain_work *w)
+{
+	json_decref(w->request);
+	free(w);
+}
+
+static void run(void *arg)
+{
+	struct explain_work *w = arg;
+	struct error e = {0};
+	int r = w->c ? make_answer(w, &e) : 0;
+
+	if (w->c)
+		((struct client_state *)client_kept(w->c))->explain = NULL;
+	if (w->c && r)
+		client_error(w->c, r, e.text);
+	else if (w->c)
+		client_reply_made(w->c, &w->text);
+	else
+		reply_free(&w->text);
+	work_free(w);
+}
+
+void request_explain(struct agent *a, struct client *c, json_t *j, int fd)
+{
+	struct client_state *st = client_state_get(c);
+	struct explain_work *w;
+
+	(void)fd;
+	if (!st)
+		return;
+	w = calloc(1, sizeof(*w));
+	if (w) {
+		*w = (struct explain_work){.a = a, .c = c, .request = json_incref(j)};
+		st->explain = w;
+		client_hold(c);
+		if (!work_start(a->reads, client_uid(c), run, w))
+			return;
+		work_free(w);
+	}
+	st->explain = NULL;
+	client_error(c, -ENOMEM, "out of memory");
+}
+
+void request_explain_orphan(struct explain_work *w)
+{
+	w->c = NULL;
 }

@@ -544,6 +544,8 @@ void request_client_gone(void *arg, struct client *c)
 		request_get_orphan(st->get);
 	if (st && st->service)
 		request_service_orphan(st->service);
+	if (st && st->explain)
+		request_explain_orphan(st->explain);
 	if (st)
 		undo_launch(a, st->launch_id);
 	if (st)

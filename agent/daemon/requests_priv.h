@@ -22,6 +22,7 @@ struct client_state {	    /* what is kept about a client */
 	struct launch_work *launch;   /* the same */
 	struct get_work *get;	      /* the same */
 	struct service_work *service; /* the same */
+	struct explain_work *explain; /* the same */
 };
 
 /* NULL: out of memory, and the client has been told. */
@@ -50,6 +51,7 @@ void request_entered(struct agent *a, uint32_t id);
 /* The client has gone: what it asked for goes on, and nobody is answered. */
 void request_apply_orphan(struct apply_work *w);
 void request_get_orphan(struct get_work *w);
+void request_explain_orphan(struct explain_work *w);
 void request_service_orphan(struct service_work *w);
 
 #endif

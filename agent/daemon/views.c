@@ -14,6 +14,8 @@
 #include "base/work.h"
 #include "config/config.h"
 #include "config/spec.h"
+#include "config/defaults.h"
+#include "config/service_words.h"
 #include "config/strategy.h"
 #include "control/control.h"
 #include "datapath/datapath.h"
@@ -29,6 +31,7 @@
 #include "sections/probes_section.h"
 #include "sections/triggers.h"
 #include "sections/xdp_section.h"
+#include "services/affinity.h"
 #include "services/drain.h"
 #include "services/members.h"
 #include "services/ramp.h"
@@ -301,7 +304,28 @@ static json_t *backends_of(struct agent *a, const struct service *s)
 	return list;
 }
 
-static json_t *service_view(struct agent *a, const struct service *s)
+/* What the service says that not all do. */
+static void put_words(struct agent *a, json_t *j, const struct service *s, struct affinity_tally *t)
+{
+	const struct config_service *c = s->conf;
+
+	if (c->affinity != AFFINITY_NONE) {
+		put_text(j, "affinity", affinity_name(c->affinity));
+		json_object_set_new(j, "affinity_timeout_ms",
+				    json_integer(c->affinity_timeout_ms
+							 ? c->affinity_timeout_ms
+							 : CONFIG_AFFINITY_TIMEOUT_MS));
+		json_object_set_new(j, "clients", json_integer(affinity_clients(a, s, t)));
+	}
+	if (c->udp != UDP_AFFINITY)
+		put_text(j, "udp", udp_choice_name(c->udp));
+	if (c->on_remove != ON_REMOVE_UDP)
+		put_text(j, "on_remove", on_remove_name(c->on_remove));
+	if (s->ended)
+		json_object_set_new(j, "ended", json_integer(s->ended));
+}
+
+static json_t *service_view(struct agent *a, const struct service *s, struct affinity_tally *t)
 {
 	uint32_t strategy = s->conf ? s->conf->strategy : AX_STRATEGY_RANDOM;
 	json_t *j = json_pack("{si ss sb ss si so so}", "id", (int)s->id, "name", s->name,
@@ -311,6 +335,8 @@ static json_t *service_view(struct agent *a, const struct service *s)
 
 	put_addr(j, "ip4", &s->vip4);
 	put_addr(j, "ip6", &s->vip6);
+	if (s->conf)
+		put_words(a, j, s, t);
 	if (added_find(a, s->name))
 		json_object_set_new(j, "added", json_true());
 	json_object_set_new(j, "expose",
@@ -340,6 +366,7 @@ static bool is_asked(const json_t *names, const struct service *s)
 static json_t *view_services(struct agent *a, const json_t *names)
 {
 	struct snapshot s CLEANUP(snapshot_free) = {0};
+	CLEANUP(affinity_tally_free) struct affinity_tally t = {0};
 	json_t *list = json_array();
 
 	for (const struct service *one = a->services; one; one = one->next) {
@@ -354,7 +381,7 @@ static json_t *view_services(struct agent *a, const json_t *names)
 		work_pause(a->reads);
 		one = service_by_name(a, s.names.v[i]);
 		if (one && is_asked(names, one))
-			json_array_append_new(list, service_view(a, one));
+			json_array_append_new(list, service_view(a, one, &t));
 	}
 	return list;
 }

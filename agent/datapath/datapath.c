@@ -61,6 +61,8 @@ static const struct program_info {
 	 "connects that wait notice a server up to a second late, or later before Linux 6.15",
 	 "Linux 5.10, BTF"},
 	{"ax_conns", AT_ITER, false, "'ax get conns' is empty", "Linux 5.10, BTF"},
+	{"ax_udp_conns", AT_ITER, false, "UDP sockets stay with backends that are removed",
+	 "Linux 5.10, BTF"},
 	{"ax_dual_udp", AT_ITER, false,
 	 "dual-stack UDP servers in host mode are not reached by IPv6", "Linux 5.10, BTF"},
 	{"ax_from_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
@@ -100,6 +102,8 @@ static const char *const map_names[MAPS] = {
 	[MAP_SERVICES] = "services",
 	[MAP_BACKENDS] = "backends",
 	[MAP_RINGS] = "rings",
+	[MAP_AFFINITY] = "affinity",
+	[MAP_AFFINITY_COUNTS] = "affinity_counts",
 	[MAP_SERVERS] = "servers",
 	[MAP_LOOPBACK_SERVERS] = "loopback_servers",
 	[MAP_UDP_CLIENTS] = "udp_clients",
@@ -122,6 +126,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_NEW_FLOWS] = "new_flows",
 	[MAP_UDP_FLOWS] = "udp_flows",
 	[MAP_DATAGRAMS] = "datagrams",
+	[MAP_AWAITED] = "awaited",
 	[MAP_HANDED] = "handed",
 	[MAP_VISITORS] = "visitors",
 	[MAP_DNS_SOURCES] = "dns_sources",
@@ -129,6 +134,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_SEEN] = "seen",
 	[MAP_EXPOSED] = "exposed",
 	[MAP_EXPOSED_PORTS] = "exposed_ports",
+	[MAP_FRAGMENTS] = "fragments",
 	[MAP_LOCAL_ADDRS] = "local_addrs",
 	[MAP_CTL] = "ctl",
 	[MAP_COUNTERS] = "counters",
@@ -342,7 +348,8 @@ static bool may_be_missing(int m)
 	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD || m == MAP_EXPOSED ||
 	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS || m == MAP_ACCEPTS ||
 	       m == MAP_LEARNT || m == MAP_SOURCES || m == MAP_SEEN || m == MAP_LEAVERS ||
-	       m == MAP_DNS_GONE;
+	       m == MAP_DNS_GONE || m == MAP_FRAGMENTS || m == MAP_AWAITED || m == MAP_AFFINITY ||
+	       m == MAP_AFFINITY_COUNTS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)
@@ -584,6 +591,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 
 	if (!dp)
 		return error_set(e, -ENOMEM, "out of memory");
+	dp->inst = inst;
 	dp->from_app = dp->to_app = dp->to_service = dp->from_outside = -1;
 	dp->to_outside = -1;
 	dp->from_balancer = dp->from_backends = -1;
@@ -613,6 +621,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	}
 	dp->conns = attach_iter(dp, "ax_conns", -1);
 	dp->dual_udp = attach_iter(dp, "ax_dual_udp", -1);
+	dp->udp_conns = attach_iter(dp, "ax_udp_conns", -1);
 	dp->held = attach_iter(dp, "ax_held_syns", dp->map[MAP_HELD]);
 	dp->udp_told = &dp->skel->bss->udp_told;
 	dp->held_any = &dp->skel->bss->held_any;
@@ -640,6 +649,7 @@ void datapath_close(struct datapath *dp)
 	ring_buffer__free(dp->ring);
 	bpf_link__destroy(dp->conns);
 	bpf_link__destroy(dp->dual_udp);
+	bpf_link__destroy(dp->udp_conns);
 	bpf_link__destroy(dp->held);
 	if (dp->skel)
 		dataplane__destroy(dp->skel);

@@ -17,6 +17,7 @@
 #include "base/util.h"
 
 struct datapath;
+struct nl;
 
 /*
  * Loads the programs and attaches them to the instance's cgroup and to the caller's network
@@ -73,6 +74,8 @@ struct datapath_backend {
 struct datapath_service {
 	uint32_t strategy; /* enum ax_strategy */
 	uint32_t wait_ms;
+	uint32_t flags; /* enum ax_service_flag */
+	uint32_t affinity_ms;
 };
 /* Replaces a service's endpoint and its backends; connects see the old list or the new one.
  * -E2BIG: more than AX_SERVICE_BACKENDS_MAX; -ENOSPC: all services have as many as there is room
@@ -81,6 +84,19 @@ int datapath_service_set(struct datapath *dp, const struct ax_endpoint *ep,
 			 const struct datapath_service *s, const struct datapath_backend *b,
 			 size_t n);
 int datapath_service_del(struct datapath *dp, const struct ax_endpoint *ep);
+
+/* Forgets the backends of clients whose time-out is over or whose service is gone, and, where the
+ * apps' half is nearly full, those of apps that are; not of who has connected since it was called,
+ * so that a thread may. Returns how many are left, or a negative errno. */
+int datapath_affinity_sweep(struct datapath *dp, bool (*app)(void *arg, uint32_t id), void *arg);
+/* How many clients have one, for each list: a malloc'ed array of *n, by datapath_service_list(). */
+int datapath_affinity_tally(struct datapath *dp, uint32_t **ret, size_t *n);
+/* Calls f for each backend that the kernel has of an endpoint, until it returns anything but 0. 0
+ * if there is no such endpoint. */
+int datapath_backends_each(struct datapath *dp, const struct ax_endpoint *ep,
+			   int (*f)(void *arg, const struct ax_backend *b), void *arg);
+/* The number of an endpoint's list; a negative errno. */
+int64_t datapath_service_list(struct datapath *dp, const struct ax_endpoint *ep);
 
 /* Forgets whatever is recorded of apps, addresses and services for which keep() says false (what a
  * dead agent left behind), and the servers and namespaces of app ids that are not kept. */
@@ -107,6 +123,9 @@ int datapath_servers_each(struct datapath *dp,
 /* TCP connections of ax in a network namespace (-1: the caller's). -EOPNOTSUPP: see doctor. */
 int datapath_conns_each(struct datapath *dp, int netns_fd,
 			int (*f)(void *arg, const struct ax_conn *c), void *arg);
+/* UDP sockets that are connected through a service: their two ends, and what was asked. */
+int datapath_udp_conns_each(struct datapath *dp, int netns_fd,
+			    int (*f)(void *arg, const struct ax_conn *c), void *arg);
 /* Hands sk_lookup the UDP servers of host-mode apps that the kernel would not find by itself
  * (sockops/dual_udp.bpf.c): to be called after AX_EVENT_DUAL_UDP, which does not come again before,
  * in the host's network namespace. */
@@ -149,20 +168,18 @@ int datapath_local_addrs(struct datapath *dp, const struct ax_addr *list, size_t
 
 /* --- packets --- */
 /* Attaches the fabric to the host end of a private app's veth pair, or replaces it there. */
-int datapath_fabric_attach(struct datapath *dp, unsigned ifindex);
+int datapath_fabric_attach(struct datapath *dp, struct nl *nl, unsigned ifindex);
 /* The same for the device to which services with private backends are routed. -EOPNOTSUPP. */
-int datapath_service_attach(struct datapath *dp, unsigned ifindex);
+int datapath_service_attach(struct datapath *dp, struct nl *nl, unsigned ifindex);
+/* And there and at its other end, for what NAT balancers send to apps and get from there.
+ * -EOPNOTSUPP. */
+int datapath_balancer_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, unsigned peer);
 /* The program for exposed ports at one of the host's interfaces, by a number that is the instance's
  * own: others' programs there stay. With `answers` also that for what apps in host mode answer.
  * *made: the interface had no place for such programs (clsact) before. -EOPNOTSUPP. */
-int datapath_outside_attach(struct datapath *dp, unsigned ifindex, uint32_t handle, bool answers,
-			    bool *made);
-void datapath_outside_detach(unsigned ifindex, uint32_t handle);
-/* Takes that place away: nobody must have a program there. */
-void datapath_outside_unmake(unsigned ifindex);
-/* And there and at its other end, for what NAT balancers send to apps and get from there.
- * -EOPNOTSUPP. */
-int datapath_balancer_attach(struct datapath *dp, unsigned ifindex, unsigned peer);
+int datapath_outside_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle,
+			    bool answers, bool *made);
+void datapath_outside_detach(struct nl *nl, unsigned ifindex, uint32_t handle);
 /* Attaches or detaches the program that holds SYNs back. */
 int datapath_hold(struct datapath *dp, bool on);
 

@@ -14,21 +14,31 @@ int datapath_exposed_set(struct datapath *dp, const struct ax_exposed_key *key,
 			 const struct ax_exposed *x)
 {
 	struct ax_exposed was;
+	bool same = !datapath_exposed_get(dp, key, &was) && memcmp(&was, x, sizeof(was)) == 0;
 
 	/* an element that is replaced may be another's while a program still reads it */
-	if (!datapath_exposed_get(dp, key, &was) && memcmp(&was, x, sizeof(was)) == 0)
-		return 0;
-	return bpf_map_update_elem(dp->map[MAP_EXPOSED], key, x, BPF_ANY) ? -errno : 0;
+	if (!same && bpf_map_update_elem(dp->map[MAP_EXPOSED], key, x, BPF_ANY))
+		return -errno;
+	return xdp_exposed_put(dp, key);
 }
 
 int datapath_exposed_del(struct datapath *dp, const struct ax_exposed_key *key)
 {
-	return bpf_map_delete_elem(dp->map[MAP_EXPOSED], key) && errno != ENOENT ? -errno : 0;
+	int r = bpf_map_delete_elem(dp->map[MAP_EXPOSED], key) && errno != ENOENT ? -errno : 0;
+
+	xdp_exposed_drop(dp, key);
+	return r;
 }
 
 int datapath_exposed_ports(struct datapath *dp, uint32_t word, uint64_t bits)
 {
-	return bpf_map_update_elem(dp->map[MAP_EXPOSED_PORTS], &word, &bits, BPF_ANY) ? -errno : 0;
+	uint64_t was;
+
+	if (!bpf_map_lookup_elem(dp->map[MAP_EXPOSED_PORTS], &word, &was) && was == bits)
+		return 0;
+	if (bpf_map_update_elem(dp->map[MAP_EXPOSED_PORTS], &word, &bits, BPF_ANY))
+		return -errno;
+	return xdp_exposed_ports(dp, word, bits);
 }
 
 /* The keys of a map for which keep() says false, and how many; -ENOMEM. */
@@ -54,6 +64,7 @@ static int keys_to_drop(int map, size_t size, bool (*keep)(void *arg, const void
 	return 0;
 }
 
+/* Returns how many, or a negative errno. */
 static int drop(int map, size_t size, bool (*keep)(void *arg, const void *key), void *arg)
 {
 	autofree char *keys = NULL;
@@ -63,7 +74,7 @@ static int drop(int map, size_t size, bool (*keep)(void *arg, const void *key), 
 	for (size_t i = 0; i < n && !r; i++)
 		if (bpf_map_delete_elem(map, keys + size * i) && errno != ENOENT)
 			r = -errno;
-	return r;
+	return r ? r : (int)n;
 }
 
 struct exposed_keep {
@@ -83,7 +94,9 @@ int datapath_exposed_sweep(struct datapath *dp,
 {
 	struct exposed_keep k = {.keep = keep, .arg = arg};
 
-	return drop(dp->map[MAP_EXPOSED], sizeof(struct ax_exposed_key), keep_exposed, &k);
+	int r = drop(dp->map[MAP_EXPOSED], sizeof(struct ax_exposed_key), keep_exposed, &k);
+
+	return r < 0 ? r : xdp_exposed_copy(dp);
 }
 
 struct addr_keep {
@@ -104,11 +117,18 @@ static bool keep_addr(void *arg, const void *key)
 int datapath_local_addrs(struct datapath *dp, const struct ax_addr *list, size_t n)
 {
 	struct addr_keep k = {.list = list, .n = n};
+	bool changed = false;
 	uint32_t one = 1;
+	int r;
 
-	for (size_t i = 0; i < n; i++)
-		if (bpf_map_update_elem(dp->map[MAP_LOCAL_ADDRS], &list[i], &one, BPF_NOEXIST) &&
-		    errno != EEXIST)
+	for (size_t i = 0; i < n; i++) {
+		if (!bpf_map_update_elem(dp->map[MAP_LOCAL_ADDRS], &list[i], &one, BPF_NOEXIST))
+			changed = true;
+		else if (errno != EEXIST)
 			return -errno;
-	return drop(dp->map[MAP_LOCAL_ADDRS], sizeof(*list), keep_addr, &k);
+	}
+	r = drop(dp->map[MAP_LOCAL_ADDRS], sizeof(*list), keep_addr, &k);
+	if (r < 0 || (!r && !changed))
+		return r;
+	return xdp_exposed_copy(dp);
 }

@@ -8,94 +8,85 @@
  * 10 to 50 ms for the two programs of an app, measured on Linux 6.18 with two CPUs, against 0.3 ms
  * for this, and every launch would pay for it; what tcx saves on a packet are some nanoseconds.
  */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-
 #include "datapath/priv.h"
-
-static int attach(unsigned ifindex, enum bpf_tc_attach_point point, int prog_fd)
-{
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex, .attach_point = point);
-	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .priority = 1, .prog_fd = prog_fd,
-		    .flags = BPF_TC_F_REPLACE);
-
-	return bpf_tc_attach(&hook, &opts);
-}
-
-/* It serves both directions. */
-static int make_clsact(unsigned ifindex)
-{
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex, .attach_point = BPF_TC_INGRESS);
-	int r = bpf_tc_hook_create(&hook);
-
-	return r == -EEXIST ? 0 : r;
-}
+#include "net/traffic_control.h"
 
 #define OUTSIDE_PRIORITY 0x6178 /* "ax": nobody has that by chance */
 
-static int outside(unsigned ifindex, enum bpf_tc_attach_point point, uint32_t handle, int prog_fd)
+/* At a device of ours, where nobody else has programs. */
+static struct tc_program at_ours(unsigned ifindex, bool egress, int fd, const char *name)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex, .attach_point = point);
-	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = handle, .priority = OUTSIDE_PRIORITY,
-		    .prog_fd = prog_fd, .flags = BPF_TC_F_REPLACE);
-
-	if (prog_fd >= 0)
-		return bpf_tc_attach(&hook, &opts);
-	opts.prog_fd = 0;
-	opts.flags = 0;
-	return bpf_tc_detach(&hook, &opts);
+	return (struct tc_program){.ifindex = ifindex,
+				   .egress = egress,
+				   .priority = 1,
+				   .handle = 1,
+				   .fd = fd,
+				   .name = name};
 }
 
-int datapath_outside_attach(struct datapath *dp, unsigned ifindex, uint32_t handle, bool answers,
-			    bool *made)
-{
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex, .attach_point = BPF_TC_INGRESS);
-	int r = dp->from_outside < 0 || (answers && dp->to_outside < 0) ? -EOPNOTSUPP
-									: bpf_tc_hook_create(&hook);
+/* At a device of the machine: in and, second, out. */
+struct outside {
+	struct tc_program v[2];
+};
 
-	*made = r == 0;
-	r = r == -EEXIST ? 0 : r;
-	r = r ? r : outside(ifindex, BPF_TC_INGRESS, handle, dp->from_outside);
-	return r || !answers ? r : outside(ifindex, BPF_TC_EGRESS, handle, dp->to_outside);
+static struct outside at_outside(unsigned ifindex, uint32_t handle)
+{
+	struct outside o = {.v = {{.name = "ax_from_outside"}, {.name = "ax_to_outside"}}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(o.v); i++) {
+		o.v[i].ifindex = ifindex;
+		o.v[i].egress = i;
+		o.v[i].priority = OUTSIDE_PRIORITY;
+		o.v[i].handle = handle;
+	}
+	return o;
 }
 
-void datapath_outside_detach(unsigned ifindex, uint32_t handle)
+int datapath_outside_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle,
+			    bool answers, bool *made)
 {
-	datapath_log_libbpf();
-	outside(ifindex, BPF_TC_INGRESS, handle, -1);
-	outside(ifindex, BPF_TC_EGRESS, handle, -1);
+	struct outside o = at_outside(ifindex, handle);
+
+	*made = false;
+	if (dp->from_outside < 0 || (answers && dp->to_outside < 0))
+		return -EOPNOTSUPP;
+	o.v[0].fd = dp->from_outside;
+	o.v[1].fd = dp->to_outside;
+	return tc_attach(nl, o.v, answers ? 2 : 1, made);
 }
 
-void datapath_outside_unmake(unsigned ifindex)
+void datapath_outside_detach(struct nl *nl, unsigned ifindex, uint32_t handle)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex,
-		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	struct outside o = at_outside(ifindex, handle);
 
-	datapath_log_libbpf();
-	bpf_tc_hook_destroy(&hook);
+	tc_detach(nl, o.v, ARRAY_SIZE(o.v));
 }
 
-int datapath_service_attach(struct datapath *dp, unsigned ifindex)
+int datapath_service_attach(struct datapath *dp, struct nl *nl, unsigned ifindex)
 {
-	int r = dp->to_service < 0 ? -EOPNOTSUPP : make_clsact(ifindex);
+	const struct tc_program program = at_ours(ifindex, true, dp->to_service, "ax_to_service");
 
-	return r ? r : attach(ifindex, BPF_TC_EGRESS, dp->to_service);
+	return dp->to_service < 0 ? -EOPNOTSUPP : tc_attach(nl, &program, 1, NULL);
 }
 
-int datapath_balancer_attach(struct datapath *dp, unsigned ifindex, unsigned peer)
+int datapath_balancer_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, unsigned peer)
 {
-	int r = dp->from_balancer < 0 || dp->from_backends < 0 ? -EOPNOTSUPP : 0;
+	const struct tc_program programs[] = {
+		at_ours(ifindex, false, dp->from_balancer, "ax_from_balancer"),
+		at_ours(peer, false, dp->from_backends, "ax_from_backends"),
+	};
 
-	r = r ? r : make_clsact(ifindex);
-	r = r ? r : attach(ifindex, BPF_TC_INGRESS, dp->from_balancer);
-	r = r ? r : make_clsact(peer);
-	return r ? r : attach(peer, BPF_TC_INGRESS, dp->from_backends);
+	if (dp->from_balancer < 0 || dp->from_backends < 0)
+		return -EOPNOTSUPP;
+	return tc_attach(nl, programs, ARRAY_SIZE(programs), NULL);
 }
 
-int datapath_fabric_attach(struct datapath *dp, unsigned ifindex)
+int datapath_fabric_attach(struct datapath *dp, struct nl *nl, unsigned ifindex)
 {
-	int r = make_clsact(ifindex);
+	const struct tc_program programs[] = {
+		at_ours(ifindex, false, dp->from_app, "ax_from_app"),
+		at_ours(ifindex, true, dp->to_app, "ax_to_app"),
+	};
 
-	r = r ? r : attach(ifindex, BPF_TC_INGRESS, dp->from_app);
-	return r ? r : attach(ifindex, BPF_TC_EGRESS, dp->to_app);
+	return tc_attach(nl, programs, ARRAY_SIZE(programs), NULL);
 }

@@ -235,7 +235,10 @@ int datapath_service_set(struct datapath *dp, const struct ax_endpoint *ep,
 			 const struct datapath_service *set, const struct datapath_backend *b,
 			 size_t n)
 {
-	struct ax_service old = {0}, s = {.strategy = set->strategy, .wait_ms = set->wait_ms};
+	struct ax_service old = {0}, s = {.strategy = set->strategy,
+					  .wait_ms = set->wait_ms,
+					  .flags = set->flags,
+					  .affinity_ms = set->affinity_ms};
 	struct ax_list_key key = {0};
 	autofree uint16_t *ring = NULL;
 	bool known;
@@ -274,6 +277,36 @@ int datapath_service_del(struct datapath *dp, const struct ax_endpoint *ep)
 	if (!r)
 		drop_list(dp, &old);
 	return r;
+}
+
+int datapath_backends_each(struct datapath *dp, const struct ax_endpoint *ep,
+			   int (*f)(void *arg, const struct ax_backend *b), void *arg)
+{
+	struct ax_service s;
+	struct ax_list_key key = {0};
+	struct ax_backends c;
+	int r = map_get(dp, MAP_SERVICES, ep, &s);
+
+	if (r)
+		return r == -ENOENT ? 0 : r;
+	key.service = s.id;
+	key.generation = s.generation;
+	for (uint32_t i = 0; i < s.backends && !r; i++) {
+		if (i % AX_BACKENDS_CHUNK == 0) {
+			key.chunk = i / AX_BACKENDS_CHUNK;
+			r = map_get(dp, MAP_BACKENDS, &key, &c);
+		}
+		r = r ? r : f(arg, &c.b[i % AX_BACKENDS_CHUNK]);
+	}
+	return r;
+}
+
+int64_t datapath_service_list(struct datapath *dp, const struct ax_endpoint *ep)
+{
+	struct ax_service s;
+	int r = map_get(dp, MAP_SERVICES, ep, &s);
+
+	return r ? (int64_t)r : (int64_t)s.id;
 }
 
 /* --- what an earlier agent left --- */

@@ -464,6 +464,14 @@ int datapath_conns_each(struct datapath *dp, int netns_fd,
 	return datapath_iter_each(dp->conns, netns_fd, sizeof(struct ax_conn), each_conn, &c);
 }
 
+int datapath_udp_conns_each(struct datapath *dp, int netns_fd,
+			    int (*f)(void *arg, const struct ax_conn *c), void *arg)
+{
+	struct conns_each c = {.f = f, .arg = arg};
+
+	return datapath_iter_each(dp->udp_conns, netns_fd, sizeof(struct ax_conn), each_conn, &c);
+}
+
 int datapath_dual_udp(struct datapath *dp)
 {
 	autoclose int fd = -1;

@@ -20,6 +20,8 @@ enum datapath_map {
 	MAP_SERVICES,
 	MAP_BACKENDS,
 	MAP_RINGS,
+	MAP_AFFINITY,
+	MAP_AFFINITY_COUNTS,
 	MAP_SERVERS,
 	MAP_LOOPBACK_SERVERS,
 	MAP_UDP_CLIENTS,
@@ -42,6 +44,7 @@ enum datapath_map {
 	MAP_NEW_FLOWS,
 	MAP_UDP_FLOWS,
 	MAP_DATAGRAMS,
+	MAP_AWAITED,
 	MAP_HANDED,
 	MAP_VISITORS,
 	MAP_DNS_SOURCES,
@@ -49,6 +52,7 @@ enum datapath_map {
 	MAP_SEEN,
 	MAP_EXPOSED,
 	MAP_EXPOSED_PORTS,
+	MAP_FRAGMENTS,
 	MAP_LOCAL_ADDRS,
 	MAP_CTL,
 	MAP_COUNTERS,
@@ -57,13 +61,14 @@ enum datapath_map {
 };
 
 #define PIN_PATH_MAX	      512 /* of a pin, with its directory */
-#define DATAPATH_PROGRAMS_MAX 32
+#define DATAPATH_PROGRAMS_MAX 40
 
 struct ring_buffer;
 struct bpf_link;
 struct dataplane;
 
 struct datapath {
+	const struct instance *inst;
 	struct dataplane *skel;
 	int map[MAPS]; /* descriptors; owned by the skeleton */
 	int from_app;  /* programs of the fabric, -1: not loaded; owned by the skeleton */
@@ -75,6 +80,7 @@ struct datapath {
 	int from_backends;
 	struct bpf_link *conns; /* NULL: off */
 	struct bpf_link *dual_udp;
+	struct bpf_link *udp_conns;
 	struct bpf_link *held;
 	uint32_t *udp_told; /* the programs' */
 	uint32_t *held_any, *held_told;
@@ -101,6 +107,12 @@ int datapath_take_lists(struct datapath *dp);
 
 /* lists.c: drops what is of a generation that no service names. */
 int datapath_sweep_lists(struct datapath *dp);
+
+/* xdp_exposed.c: keeps the copy that XDP lists have, if there is one. 0, or a negative errno. */
+int xdp_exposed_put(const struct datapath *dp, const struct ax_exposed_key *key);
+void xdp_exposed_drop(const struct datapath *dp, const struct ax_exposed_key *key);
+int xdp_exposed_ports(const struct datapath *dp, uint32_t word, uint64_t bits);
+int xdp_exposed_copy(const struct datapath *dp); /* all of it */
 
 /* maps.c: what the programs need before they run. */
 int datapath_tell_host(struct datapath *dp);

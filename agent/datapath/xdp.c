@@ -34,6 +34,8 @@ static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_NAT] = "nat",
 	[XDP_MAP_NAT_FRAGMENTS] = "nat_fragments",
 	[XDP_MAP_NAT_SOURCES] = "nat_sources",
+	[XDP_MAP_EXPOSED] = "exposed",
+	[XDP_MAP_EXPOSED_PORTS] = "exposed_ports",
 	[XDP_MAP_JUMPS] = "jumps",
 	[XDP_MAP_VARIABLES] = "variables",
 	[XDP_MAP_CARRIED] = "carried",
@@ -210,7 +212,16 @@ static const struct shared {
 				   sizeof(struct ax_nat), AX_NAT_FRAGMENTS, 0},
 	[XDP_MAP_NAT_SOURCES] = {BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint32_t),
 				 AX_NAT_FAMILIES, BPF_F_MMAPABLE},
+	[XDP_MAP_EXPOSED] = {BPF_MAP_TYPE_HASH, sizeof(struct ax_exposed_key), sizeof(uint32_t),
+			     AX_XDP_EXPOSED, BPF_F_NO_PREALLOC},
+	[XDP_MAP_EXPOSED_PORTS] = {BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint64_t),
+				   AX_EXPOSED_WORDS, 0},
 };
+
+bool datapath_xdp_is_shared(enum xdp_map m)
+{
+	return shared_maps[m].entries != 0;
+}
 
 static int make_shared(enum xdp_map m)
 {
@@ -303,6 +314,8 @@ static void skeleton_maps(struct filter *skel, struct bpf_map *ret[XDP_MAPS])
 		[XDP_MAP_NAT] = skel->maps.nat,
 		[XDP_MAP_NAT_FRAGMENTS] = skel->maps.nat_fragments,
 		[XDP_MAP_NAT_SOURCES] = skel->maps.nat_sources,
+		[XDP_MAP_EXPOSED] = skel->maps.exposed,
+		[XDP_MAP_EXPOSED_PORTS] = skel->maps.exposed_ports,
 	};
 
 	memcpy(ret, maps, sizeof(maps));
@@ -510,6 +523,8 @@ static void leave_out(struct filter *skel, const struct ax_layout *layout)
 {
 	bool answers = layout->nat || layout->answers;
 
+	if (layout->policy[AX_REASON_EXPOSED] == AX_POLICY_RULES)
+		bpf_map__set_max_entries(skel->maps.exposed_fragments, 1);
 	if (!layout->balancers_n)
 		bpf_program__set_autoload(skel->progs.ax_balance, false);
 	if (!answers)

@@ -8,12 +8,13 @@
  * "jumps" holds its program, the program its maps. The NAT tables are the instance's, in
  * <bpffs>/<instance>-xdp/all-interfaces-nat, -nat_fragments and -nat_sources, because answers come
  * in by other interfaces; while no list of the instance has a NAT balancer, interfaces have small
- * ones of their own in the place of these.
+ * ones of their own in the place of these. So it is with all-interfaces-exposed and -exposed_ports.
  */
 #ifndef AX_DATAPATH_XDP_DATAPATH_H
 #define AX_DATAPATH_XDP_DATAPATH_H
 
 #include "balance.h"
+#include "expose.h"
 #include "machine/instance.h"
 #include "base/lazy_view.h"
 #include "base/xdp_mode.h"
@@ -38,6 +39,8 @@ enum xdp_map {
 	XDP_MAP_NAT, /* this and the next two: see datapath_xdp_shared() */
 	XDP_MAP_NAT_FRAGMENTS,
 	XDP_MAP_NAT_SOURCES,
+	XDP_MAP_EXPOSED, /* the instance's too, where lists let exposed ports through */
+	XDP_MAP_EXPOSED_PORTS,
 	XDP_MAP_JUMPS,	   /* from here on: see datapath_xdp_open_root() */
 	XDP_MAP_VARIABLES, /* struct ax_root */
 	XDP_MAP_CARRIED,   /* what rules counted before their counters' map was replaced */
@@ -69,6 +72,10 @@ int datapath_xdp_open(const char *dir, struct datapath_xdp *d);
 int datapath_xdp_open_root(const char *dir, struct datapath_xdp *d);
 /* The instance's own map of this kind, made if need be. Its descriptor, or a negative errno. */
 int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct error *e);
+/* Whether an interface has its own small one as long as its list does not need the instance's. */
+bool datapath_xdp_is_shared(enum xdp_map m);
+/* What the agent exposes now is what lists let through. 0, or a negative errno. (xdp_exposed.c) */
+int datapath_xdp_exposed(const struct instance *inst, const struct datapath_xdp *d);
 /* Whether the instance's maps are there: some list has, or had, a NAT balancer. */
 bool datapath_xdp_has_nat(const struct instance *inst);
 /* Makes the maps of a new interface, not pinned yet, with so many entries (0: as they are). */

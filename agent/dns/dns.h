@@ -32,9 +32,9 @@ struct dns_rights {
 				askers, so that nobody takes it all */
 	bool forward;	     /* names that are not the zone's are asked for at the upstreams; else
 				they do not exist */
-	bool judged;	     /* each of those names only if may_ask() lets it, and learn() is told
-				of the answer */
-	uint32_t app;	     /* for these two */
+	bool judged;	     /* each of those names only if may_ask() lets it */
+	bool told;	     /* learn() is told of the answers */
+	uint32_t app;	     /* for these */
 	uint32_t wait_ms;    /* how long a query may wait for a name that nobody has yet */
 };
 

@@ -250,7 +250,7 @@ static void query_learn(struct dns_query *q, const uint8_t *msg, size_t len)
 	char name[DOMAIN_STRLEN];
 	size_t n;
 
-	if (!q->asker.rights.judged || !z->learn)
+	if (!q->asker.rights.told || !z->learn)
 		return;
 	n = dns_answer_addresses(msg, len, name, v, DNS_LEARNT_MAX);
 	if (n)

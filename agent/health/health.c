@@ -380,15 +380,15 @@ static void no_way(struct health_check *c)
 		h->ops.no_way(h->ops.arg, c->group->owner, &c->target, was_down);
 }
 
-/* What is new of it, or there is none: a descriptor or a pid, else a negative errno. */
-static int begin(struct health_check *c, int *output)
+/* A socket, or 0 and a command; or a negative errno. */
+static int begin(struct health_check *c, struct health_command *command)
 {
 	struct health_group *g = c->group;
 	struct health *h = g->h;
 	int r;
 
 	if (g->how.type == CHECK_EXEC)
-		r = h->ops.start(h->ops.arg, &c->target, &g->how, g->name, output);
+		r = h->ops.start(h->ops.arg, &c->target, &g->how, g->name, command);
 	else
 		r = h->ops.open(h->ops.arg, &c->target);
 	if (r == -EACCES)
@@ -402,11 +402,12 @@ static void turn(struct health_check *c, uint64_t now)
 {
 	struct health_group *g = c->group;
 	struct health *h = g->h;
-	int r, output = -1;
+	struct health_command command;
+	int r;
 
 	c->started_ns = now;
 	c->at_ns = now + g->how.every_ms * NS_PER_MS;
-	r = begin(c, &output);
+	r = begin(c, &command);
 	if (r == -EACCES)
 		return; /* it may be gone */
 	if (r == -EAGAIN && g->how.type == CHECK_EXEC)
@@ -417,7 +418,7 @@ static void turn(struct health_check *c, uint64_t now)
 		return;
 	c->at_ns = now + g->how.timeout_ms * NS_PER_MS;
 	if (g->how.type == CHECK_EXEC)
-		take(c, try_watch(&c->try, h->epoll, r, output));
+		take(c, try_watch(&c->try, h->epoll, &command));
 	else
 		take(c, try_start(&c->try, h->epoll, r, &c->target.addr, c->target.port, &g->how,
 				  g->name));

@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "base/loop.h"
 #include "config/config.h"
+#include "health/try.h"
 
 struct health;	     /* all checks of an agent */
 struct health_group; /* those of one service */
@@ -28,10 +29,9 @@ struct health_ops {
 	 * errno. -EAGAIN: not yet, this turn is left out; -EACCES: there is no way to it, it counts
 	 * as up; another is the agent's own trouble, and says nothing about the target. */
 	int (*open)(void *arg, const struct health_target *t);
-	/* exec: starts the command in a process group of its own; *output is a pipe with what it
-	 * says. Its pid, or as open(). */
+	/* exec: starts the command. 0, or as open(). */
 	int (*start)(void *arg, const struct health_target *t, const struct service_check *c,
-		     const char *name, int *output);
+		     const char *name, struct health_command *ret);
 	/* Up became down or the other way round; why: the last failure, for a target that is down.
 	 * May change or free the group's targets, or the group. */
 	void (*changed)(void *arg, void *owner, const struct health_target *t, bool down,

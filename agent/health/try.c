@@ -9,12 +9,23 @@
 #include "base/loop.h"
 #include "config/config.h"
 #include "health/answer.h"
+#include "machine/cgroup.h"
 
 enum try_outcome try_failed(struct health_try *t, const char *what, int error)
 {
 	snprintf(t->why, sizeof(t->why), "%s%s%s", what, error ? ": " : "",
 		 error ? strerror(error) : "");
 	return TRY_BAD;
+}
+
+/* What the command has started, wherever it went: to a session of its own, too. Whoever made the
+ * cgroup removes it when they are gone. */
+static void kill_rest(struct health_try *t)
+{
+	if (t->cgroup)
+		cgroup_signal(t->cgroup, SIGKILL);
+	free(t->cgroup);
+	t->cgroup = NULL;
 }
 
 void try_end(struct health_try *t, int epoll)
@@ -26,6 +37,7 @@ void try_end(struct health_try *t, int epoll)
 	if (t->pid > 0 && kill(-t->pid, SIGKILL))
 		kill(t->pid, SIGKILL);
 	t->pid = 0;
+	kill_rest(t);
 	free(t->request);
 	t->request = NULL;
 	t->sent = t->got = 0;
@@ -33,10 +45,11 @@ void try_end(struct health_try *t, int epoll)
 
 /* --- commands --- */
 
-enum try_outcome try_watch(struct health_try *t, int epoll, int pid, int output)
+enum try_outcome try_watch(struct health_try *t, int epoll, const struct health_command *c)
 {
-	t->pid = pid;
-	t->item.fd = output;
+	t->pid = c->pid;
+	t->item.fd = c->output;
+	t->cgroup = c->cgroup;
 	if (loop_add(epoll, &t->item, EPOLLIN))
 		try_end(t, epoll);
 	return TRY_GOES_ON;
@@ -73,6 +86,7 @@ enum try_outcome try_ended(struct health_try *t, int status)
 	 * was free for an instant only, and is the group's as long as there is one) */
 	kill(-t->pid, SIGKILL);
 	t->pid = 0;
+	kill_rest(t);
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return TRY_GOOD;
 	if (t->item.fd >= 0)

@@ -16,10 +16,17 @@ enum try_outcome {
 	TRY_BAD, /* try.why says why */
 };
 
+struct health_command { /* that runs */
+	int pid;	/* leads a process group */
+	int output;	/* a pipe with what it says */
+	char *cgroup;	/* a path, malloc'ed: where it and all that it starts is */
+};
+
 struct health_try {
 	struct loop_item item; /* LOOP_HEALTH; the socket or the command's output, -1: none */
-	int pid;	       /* exec: leads the command's process group; 0: none runs */
-	char *request;	       /* what is left to send is at sent */
+	int pid;	       /* exec: the command's; 0: none runs */
+	char *cgroup;
+	char *request; /* what is left to send is at sent */
 	size_t sent, got;
 	char answer[HEALTH_ANSWER_MAX]; /* of exec: the beginning of its output */
 	char why[96]; /* of the last failure; "": the last one was good, or there was none */
@@ -30,8 +37,8 @@ struct health_try {
 enum try_outcome try_start(struct health_try *t, int epoll, int fd, const struct ax_addr *addr,
 			   uint16_t port, const struct service_check *c, const char *name);
 
-/* Takes a command over that was started, and the pipe that has its output. */
-enum try_outcome try_watch(struct health_try *t, int epoll, int pid, int output);
+/* Takes over what *c has. */
+enum try_outcome try_watch(struct health_try *t, int epoll, const struct health_command *c);
 
 /* The command has ended; status: as waitpid() has it. */
 enum try_outcome try_ended(struct health_try *t, int status);

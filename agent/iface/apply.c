@@ -276,6 +276,11 @@ static int prepare(struct applying *a, struct error *e)
 		if (r)
 			error_set(e, r, "cannot note NAT's addresses: %s", strerror(-r));
 	}
+	if (!r && a->list->policy[AX_REASON_EXPOSED] != AX_POLICY_RULES) {
+		r = datapath_xdp_exposed(a->inst, &a->d);
+		if (r)
+			error_set(e, r, "cannot tell the list what is exposed: %s", strerror(-r));
+	}
 	if (!r)
 		r = generation_load(&a->d, a->arena.data, a->arena.size, &a->layout, &a->new, e);
 	if (!r)

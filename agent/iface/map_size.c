@@ -31,6 +31,7 @@ void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t 
 	/* old and new rules count at the same time, and some room saves the next growth */
 	size_t rules = 2 * (l->n_rules + 1) + more_rules;
 	uint32_t counters = IFACE_COUNTERS_MIN;
+	bool exposed = l->policy[AX_REASON_EXPOSED] != AX_POLICY_RULES;
 
 	while (counters < rules && counters < IFACE_COUNTERS_MAX)
 		counters *= 2;
@@ -41,6 +42,8 @@ void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t 
 	sizes[XDP_MAP_NAT] = nat ? AX_BALANCE_FLOWS : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_NAT_FRAGMENTS] = nat ? AX_NAT_FRAGMENTS : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_NAT_SOURCES] = nat ? AX_NAT_FAMILIES : 1;
+	sizes[XDP_MAP_EXPOSED] = exposed ? AX_XDP_EXPOSED : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_EXPOSED_PORTS] = exposed ? AX_EXPOSED_WORDS : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_SOURCE_LIMITS] = limits_sources(l) ? IFACE_SOURCES : IFACE_UNUSED_ENTRIES;
 }
 
@@ -95,7 +98,7 @@ static int grow_one(const struct instance *inst, struct datapath_xdp *d, enum xd
 
 	if (!entries || was >= entries)
 		return 0;
-	if (m == XDP_MAP_NAT || m == XDP_MAP_NAT_FRAGMENTS || m == XDP_MAP_NAT_SOURCES)
+	if (datapath_xdp_is_shared(m))
 		fd = datapath_xdp_shared(inst, m, e);
 	else
 		fd = bigger(d->map[m], entries);

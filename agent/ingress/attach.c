@@ -10,6 +10,7 @@
 #include "datapath/datapath.h"
 #include "net/host_links.h"
 #include "net/local_source.h"
+#include "net/traffic_control.h"
 #include "registry/app_table.h"
 #include "registry/vips.h"
 
@@ -33,9 +34,9 @@ static void clear(struct agent *a, unsigned ifindex)
 {
 	const struct attached *was = a->ingress ? attached_at(a->ingress, ifindex) : NULL;
 
-	datapath_outside_detach(ifindex, a->inst->route_metric);
+	datapath_outside_detach(a->nl, ifindex, a->inst->route_metric);
 	if (was && was->made && !nl_link_has_filters(a->nl, ifindex))
-		datapath_outside_unmake(ifindex);
+		tc_clsact_del(a->nl, ifindex);
 }
 
 static int attach_one(void *arg, const struct nl_host_link *link)
@@ -56,8 +57,8 @@ static int attach_one(void *arg, const struct nl_host_link *link)
 		return -ENOMEM;
 	l->v = more;
 	if (!was || was->answers != answers)
-		r = datapath_outside_attach(l->a->dp, link->ifindex, l->a->inst->route_metric,
-					    answers, &made);
+		r = datapath_outside_attach(l->a->dp, l->a->nl, link->ifindex,
+					    l->a->inst->route_metric, answers, &made);
 	if (r)
 		log_warn("exposed ports are not reached by the interface %u: %s", link->ifindex,
 			 strerror(-r));
@@ -111,7 +112,7 @@ static int tell_addrs(struct agent *a)
 	return r;
 }
 
-static int watch(struct agent *a)
+int ingress_watch(struct agent *a)
 {
 	struct ingress *in = a->ingress;
 	int fd;
@@ -126,7 +127,13 @@ static int watch(struct agent *a)
 	fd = loop_add(a->epoll, &in->links, EPOLLIN);
 	if (fd)
 		close_fd(&in->links.fd);
-	return fd;
+	return fd ? fd : tell_addrs(a);
+}
+
+static void unwatch(struct agent *a)
+{
+	loop_del(a->epoll, &a->ingress->links);
+	close_fd(&a->ingress->links.fd);
 }
 
 static int detach_one(void *arg, const struct nl_host_link *link)
@@ -146,8 +153,8 @@ void ingress_detach(struct agent *a)
 
 	nl_host_link_each(a->nl, detach_one, a);
 	if (a->ingress) {
-		loop_del(a->epoll, &a->ingress->links);
-		close_fd(&a->ingress->links.fd);
+		if (!a->ctl.exposed)
+			unwatch(a);
 		free(a->ingress->attached);
 		a->ingress->attached = NULL;
 		a->ingress->n_attached = 0;
@@ -175,9 +182,8 @@ void ingress_device(struct agent *a, const struct app *app)
 /* The addresses come before the programs that ask for them, and that before the ports. */
 int ingress_attach(struct agent *a)
 {
-	int r = watch(a);
+	int r = ingress_watch(a);
 
-	r = r ? r : tell_addrs(a);
 	r = r ? r : local_source_on(a->inst);
 	r = r ? r : attach_all(a);
 	for (const struct app *app = a->apps; app && !r; app = app->next)
@@ -189,7 +195,7 @@ void ingress_on_link(struct agent *a)
 {
 	if (!nl_host_watch_read(a->ingress->links.fd))
 		return;
-	if (tell_addrs(a) || attach_all(a))
+	if (tell_addrs(a) || (a->ctl.exposed & AX_EXPOSED_PACKETS && attach_all(a)))
 		log_warn("the host's interfaces cannot be read: exposed ports may not be reached "
 			 "by new ones");
 	ingress_links_changed(a);

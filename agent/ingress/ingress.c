@@ -85,10 +85,12 @@ static int tell_kinds(struct agent *a)
 		return 0;
 	packets = (kinds ^ a->ctl.exposed) & of_packets;
 	a->ctl.exposed = kinds;
-	if (packets && kinds & AX_EXPOSED_PACKETS)
+	if (kinds)
+		r = ingress_watch(a);
+	if (!r && packets && kinds & AX_EXPOSED_PACKETS)
 		r = ingress_attach(a);
 	r = r ? r : agent_tell_ctl(a);
-	if (packets && !(kinds & AX_EXPOSED_PACKETS))
+	if (!kinds || (packets && !(kinds & AX_EXPOSED_PACKETS)))
 		ingress_detach(a);
 	return r;
 }

@@ -45,6 +45,8 @@ struct ingress {
 	uint32_t again_ms; /* the interval, which grows */
 };
 
+/* attach.c: the programs know which addresses are the host's, from now on. */
+int ingress_watch(struct agent *a);
 /* attach.c: all that packets need is there. 0 or a negative errno. */
 int ingress_attach(struct agent *a);
 

@@ -65,8 +65,19 @@ int app_save(const struct app *app)
 	return r;
 }
 
+/* FNV-1a: two names that have one in common are one client, and no more. */
+static uint64_t hash_of(const char *name)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (const char *p = name; *p; p++)
+		h = (h ^ (unsigned char)*p) * 0x100000001b3ull;
+	return h;
+}
+
 int app_tell(struct agent *a, struct app *app)
 {
+	const uint64_t name = hash_of(app->spec.name);
 	struct ax_app v = {.id = app->id,
 			   .flags = (app->spec.net == NET_HOST ? AX_APP_HOST : 0) |
 				    (app_egress_is_open(app) ? AX_APP_EGRESS : 0),
@@ -74,13 +85,14 @@ int app_tell(struct agent *a, struct app *app)
 			   .vip6 = app->vip6,
 			   .wait_ms = app->spec.wait_ms,
 			   .anchor = app->anchor,
-			   .party = party_told(app->party)};
-	const struct ax_source source = {app->spec.egress.source4, app->spec.egress.source6};
+			   .party = party_told(app->party),
+			   .name = {(uint32_t)(name >> 32), (uint32_t)name}};
+	const struct ax_source *s = &app->source;
 	int r;
 
-	if (app->spec.net == NET_HOST && (!addr_is_zero(&source.v4) || !addr_is_zero(&source.v6))) {
+	if (app->spec.net == NET_HOST && (!addr_is_zero(&s->v4) || !addr_is_zero(&s->v6))) {
 		v.flags |= AX_APP_SOURCE;
-		r = datapath_source_set(a->dp, app->id, &source);
+		r = datapath_source_set(a->dp, app->id, s);
 		if (r)
 			return r;
 	}

@@ -6,6 +6,7 @@
 #include "machine/cgroup.h"
 #include "base/loop.h"
 #include "config/config.h"
+#include "registry/asked_names.h"
 #include "registry/names.h"
 #include "registry/state.h"
 
@@ -19,6 +20,14 @@ const char *app_state_name(enum app_state s)
 uint64_t app_egress_id(const struct app *app)
 {
 	return egress_id(&app->spec.egress);
+}
+
+struct policy_who app_who(const struct app *app)
+{
+	return (struct policy_who){.name = app->spec.name,
+				   .ip4 = &app->vip4,
+				   .ip6 = &app->vip6,
+				   .egress = app_egress_id(app)};
 }
 
 bool app_egress_is_open(const struct app *app)
@@ -76,6 +85,7 @@ struct app *app_new(void)
 void app_free(struct app *app)
 {
 	app_spec_free(&app->spec);
+	asked_names_free(app->asked);
 	free(app->config_key);
 	free(app->cgroup);
 	close_fd(&app->launcher.fd);

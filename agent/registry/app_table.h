@@ -34,6 +34,7 @@ struct app {
 	struct ax_addr vip4, vip6;
 	uint32_t party;		 /* see parties.h */
 	bool leaves;		 /* a rule lets it reach addresses outside */
+	struct ax_source source; /* by which the outside sees it; zero: as the route has it */
 	struct service *service; /* the one it forms with others, or NULL */
 	char *config_key;
 	char *cgroup; /* path */
@@ -58,6 +59,7 @@ struct app {
 	struct app *id_next, *watch_next; /* in the tables of ids and watches */
 	uint32_t anchor;		  /* see anchors.h, 0: none */
 	struct app_use use;		  /* see on_connect.h */
+	struct asked_names *asked;	  /* see asked_names.h; NULL: none */
 };
 
 /* The list, and its index by ids. Returns 0 or a negative errno; closing frees memory only. */
@@ -78,6 +80,8 @@ void app_unlink(struct agent *a, struct app *app);
 /* What its egress list says (config/egress.h), and whether the kernel lets it out where no rule
  * says a word. */
 uint64_t app_egress_id(const struct app *app);
+/* For its party. */
+struct policy_who app_who(const struct app *app);
 bool app_egress_is_open(const struct app *app);
 
 /* An id that no app has. */

@@ -41,6 +41,14 @@ const struct config_app *declared_key(struct agent *a, const char *key)
 	return NULL;
 }
 
+struct policy_who declared_who(const struct declared *d)
+{
+	return (struct policy_who){.name = d->conf->spec.name,
+				   .ip4 = &d->ip4,
+				   .ip6 = &d->ip6,
+				   .egress = egress_id(&d->conf->spec.egress)};
+}
+
 struct app *app_of_config(struct agent *a, const char *key)
 {
 	for (struct app *app = a->apps; app; app = app->next)
@@ -103,15 +111,18 @@ static int declared_add(struct agent *a, struct declared *d, const struct labels
 			struct error *e)
 {
 	struct name *n = name_get(a, d->conf->spec.name);
+	struct policy_who who;
 	int r;
 
 	if (!n)
 		return error_set(e, -ENOMEM, "out of memory");
-	r = party_ref(a, d->conf->spec.labels.n ? &d->conf->spec.labels : defaults,
-		      d->conf->spec.name, egress_id(&d->conf->spec.egress), &d->party, e);
+	who = declared_who(d);
+	r = party_ref(a, d->conf->spec.labels.n ? &d->conf->spec.labels : defaults, &who, &d->party,
+		      e);
 	if (!r)
 		n->declared = d;
 	r = r ? r : declared_addresses(a, d, e);
+	r = r ? r : party_of_declared(a, d, defaults, e);
 	r = r ? r : declared_claim(a, d, &d->ip4, e);
 	return r ? r : declared_claim(a, d, &d->ip6, e);
 }
@@ -186,13 +197,14 @@ int declared_relabel(struct agent *a, const struct labels *defaults, struct erro
 
 	for (size_t i = 0; a->declared && i < a->declared->n && !r; i++) {
 		struct declared *d = &a->declared->v[i];
+		struct policy_who who;
 		uint32_t was = d->party;
 
 		if (d->conf->spec.labels.n || was == AX_PARTY_NONE ||
 		    declared_find(a, d->conf->spec.name) != d)
 			continue;
-		r = party_ref(a, defaults, d->conf->spec.name, egress_id(&d->conf->spec.egress),
-			      &d->party, e);
+		who = declared_who(d);
+		r = party_ref(a, defaults, &who, &d->party, e);
 		r = r ? r : vip_resync(a, &d->ip4, e);
 		r = r ? r : vip_resync(a, &d->ip6, e);
 		if (r && d->party == AX_PARTY_NONE)

@@ -5,6 +5,7 @@
 #define AX_REGISTRY_DECLARED_H
 
 #include "app.h"
+#include "allot/policy.h"
 #include "config/config.h"
 
 struct agent;
@@ -28,6 +29,9 @@ const struct config_app *declared_key(struct agent *a, const char *key);
 
 /* The running app that was started from that key, or NULL. */
 struct app *app_of_config(struct agent *a, const char *key);
+
+/* For its party. */
+struct policy_who declared_who(const struct declared *d);
 
 /* Gives back its name, addresses and labels; its entry stays until the next declared_set(). */
 void declared_remove(struct agent *a, struct declared *d);

@@ -185,6 +185,21 @@ static void put_close(json_t *j, const struct ax_event *ev)
 		json_object_set_new(j, "duration_ms", json_real((double)ev->duration_ns / 1e6));
 }
 
+/* A service, or an exposed port. */
+static void put_asked(struct agent *a, json_t *j, const struct ax_event *ev)
+{
+	const char *service = name_of_addr(a, &ev->asked.addr);
+	struct vip *v = vip_find(a, &ev->asked.addr);
+
+	if (!ev->asked.port_be)
+		return;
+	if (ev->type == AX_EVENT_CONNECT || service || v)
+		json_object_set_new(j, "service",
+				    service ? json_string(service) : json_addr(&ev->asked.addr));
+	else
+		put_endpoint(j, "exposed", &ev->asked);
+}
+
 static int on_event(void *arg, const struct ax_event *ev)
 {
 	static const char *const names[] = {[AX_EVENT_LISTEN] = "listen",
@@ -211,12 +226,7 @@ static int on_event(void *arg, const struct ax_event *ev)
 	put_endpoint(j, "remote", &ev->remote);
 	if (remote && ev->remote.port_be)
 		json_object_set_new(j, "remote_name", json_string(remote));
-	if (ev->asked.port_be) {
-		const char *service = name_of_addr(a, &ev->asked.addr);
-
-		json_object_set_new(j, "service",
-				    service ? json_string(service) : json_addr(&ev->asked.addr));
-	}
+	put_asked(a, j, ev);
 	if (ev->type == AX_EVENT_CLOSE)
 		put_close(j, ev);
 	emit(a, j);
@@ -371,7 +381,7 @@ void events_health(struct agent *a, const struct service *s, const struct app *a
 	emit(a, j);
 }
 
-void events_drain(struct agent *a, const struct service *s, const char *backend, const char *state,
+void events_drain(struct agent *a, const char *service, const char *backend, const char *state,
 		  int ended)
 {
 	json_t *j;
@@ -379,7 +389,7 @@ void events_drain(struct agent *a, const struct service *s, const char *backend,
 	if (!watched(a))
 		return;
 	j = json_pack("{ss sf ss ss ss}", "event", "drain", "time",
-		      events_wall_time(time_boot_ns()), "service", s->name, "state", state,
+		      events_wall_time(time_boot_ns()), "service", service, "state", state,
 		      "backend", backend);
 	if (ended >= 0)
 		json_object_set_new(j, "ended", json_integer(ended));

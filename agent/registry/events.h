@@ -51,7 +51,7 @@ void events_trigger(struct agent *a, const char *name, int pid, const char *ifna
 void events_name_refused(struct agent *a, const struct app *app, const char *name);
 
 /* ended: connections that the deadline has ended, -1: nothing is said of that. */
-void events_drain(struct agent *a, const struct service *s, const char *backend, const char *state,
+void events_drain(struct agent *a, const char *service, const char *backend, const char *state,
 		  int ended);
 
 /* app NULL: a fixed address. */

@@ -12,9 +12,11 @@ struct app;
  * what that makes of them. */
 int in_force_apply(struct agent *a, const struct config *c, const struct egress_of *others,
 		   size_t n, struct error *e);
+/* Whether a rule of the config names that service, or an app of that name. */
+bool in_force_names(const struct agent *a, const char *service);
 /* Whether they know that list. */
 bool in_force_has(const struct agent *a, const struct egress *e);
-/* What they say of an app that has its party. */
+/* What they say of an app that has its party, its labels and addresses. */
 void in_force_note(struct agent *a, struct app *app);
 void in_force_free(struct agent *a);
 

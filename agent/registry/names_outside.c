@@ -86,6 +86,25 @@ static void forget(struct agent *a, const struct learnt_entry *e)
 	free((char *)e->name);
 }
 
+#define WARN_EVERY_NS 60000000000
+
+/* (Whoever asks for many names may have it said as often.) */
+static void warn_seldom(const char *name, int r)
+{
+	static uint64_t next_ns, more;
+	uint64_t now = time_boot_ns();
+
+	if (now < next_ns) {
+		more++;
+		return;
+	}
+	log_warn("an address of %s is not let through: %s (nor were %llu others that nobody was "
+		 "told of)",
+		 name, strerror(-r), (unsigned long long)more);
+	more = 0;
+	next_ns = now + WARN_EVERY_NS;
+}
+
 void names_outside_learn(struct agent *a, const struct app *app, const char *name,
 			 const struct ax_addr *addr, uint32_t ttl_s)
 {
@@ -106,7 +125,7 @@ void names_outside_learn(struct agent *a, const struct app *app, const char *nam
 	if (r > 0)
 		r = tell(a, addr);
 	if (r < 0)
-		log_warn("an address of %s is not let through: %s", name, strerror(-r));
+		warn_seldom(name, r);
 	a->timers_stale = true;
 }
 

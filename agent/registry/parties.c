@@ -33,10 +33,10 @@ static void party_clear(struct agent *a, uint32_t party)
 	party_tell(a, party, &none);
 }
 
-int party_ref(struct agent *a, const struct labels *l, const char *name, uint64_t egress,
+int party_ref(struct agent *a, const struct labels *l, const struct policy_who *who,
 	      uint32_t *party, struct error *e)
 {
-	int r = policy_ref(&a->policy, l, name, egress, party, e);
+	int r = policy_ref(&a->policy, l, who, party, e);
 
 	if (r <= 0) {
 		*party = r ? AX_PARTY_NONE : *party;
@@ -60,19 +60,20 @@ void party_unref(struct agent *a, uint32_t *party)
 
 /* --- other rules --- */
 
-static int move_app(struct agent *a, struct app *app, struct error *e)
+int party_of_address(struct agent *a, struct app *app, struct error *e)
 {
+	const struct policy_who who = app_who(app);
 	uint32_t was = app->party;
 	int r;
 
-	if (was == AX_PARTY_NONE || policy_fits(&a->policy, was, app->spec.name))
+	if (was == AX_PARTY_NONE || policy_fits(&a->policy, was, &who))
 		return 0;
-	r = party_ref(a, &app->spec.labels, app->spec.name, app_egress_id(app), &app->party, e);
+	r = party_ref(a, &app->spec.labels, &who, &app->party, e);
 	if (r) {
 		app->party = was;
 		return r;
 	}
-	r = app_tell(a, app);
+	r = app->cgroup_id ? app_tell(a, app) : 0;
 	r = r ? r : vip_resync(a, &app->vip4, e);
 	r = r ? r : vip_resync(a, &app->vip6, e);
 	if (!r)
@@ -80,16 +81,17 @@ static int move_app(struct agent *a, struct app *app, struct error *e)
 	return r;
 }
 
-static int move_declared(struct agent *a, struct declared *d, struct error *e)
+int party_of_declared(struct agent *a, struct declared *d, const struct labels *defaults,
+		      struct error *e)
 {
-	const struct labels *l =
-		d->conf->spec.labels.n ? &d->conf->spec.labels : &a->config.default_labels;
+	const struct labels *l = d->conf->spec.labels.n ? &d->conf->spec.labels : defaults;
+	const struct policy_who who = declared_who(d);
 	uint32_t was = d->party;
 	int r;
 
-	if (was == AX_PARTY_NONE || policy_fits(&a->policy, was, d->conf->spec.name))
+	if (was == AX_PARTY_NONE || policy_fits(&a->policy, was, &who))
 		return 0;
-	r = party_ref(a, l, d->conf->spec.name, egress_id(&d->conf->spec.egress), &d->party, e);
+	r = party_ref(a, l, &who, &d->party, e);
 	if (r) {
 		d->party = was;
 		return r;
@@ -109,12 +111,12 @@ static int move_all(struct agent *a, struct error *e)
 	int r = 0;
 
 	for (struct app *app = a->apps; app && !r; app = app->next)
-		r = move_app(a, app, e);
+		r = party_of_address(a, app, e);
 	for (size_t i = 0; i < n && !r; i++) {
 		struct declared *d = declared_find(a, v[i].conf->spec.name);
 
 		if (d == &v[i])
-			r = move_declared(a, d, e);
+			r = party_of_declared(a, d, &a->config.default_labels, e);
 	}
 	return r;
 }

@@ -7,15 +7,23 @@
 #include "base/labels.h"
 
 struct agent;
+struct app;
 struct config_rule;
+struct declared;
+struct policy_who;
 
-/* The party of an app with these labels, this name and that egress_id(). 0 or a negative errno with
- * a sentence, and *party is AX_PARTY_NONE. */
-int party_ref(struct agent *a, const struct labels *l, const char *name, uint64_t egress,
+/* The party of such an app with these labels. 0 or a negative errno with a sentence, and *party is
+ * AX_PARTY_NONE. */
+int party_ref(struct agent *a, const struct labels *l, const struct policy_who *who,
 	      uint32_t *party, struct error *e);
 /* To be called when no app and no address is told with it any more. *party is AX_PARTY_NONE then.
  */
 void party_unref(struct agent *a, uint32_t *party);
+
+/* The app, or the declared one, has got addresses: a rule may name them. */
+int party_of_address(struct agent *a, struct app *app, struct error *e);
+int party_of_declared(struct agent *a, struct declared *d, const struct labels *defaults,
+		      struct error *e);
 
 /* These rules hold from one moment to the next, for everybody at once. May let
  * others come in before that (work.h). */

@@ -43,7 +43,7 @@ void service_device_adopt(struct agent *a)
 	if (nl_link_index(a->nl, device, &ifindex))
 		return;
 	nl_link_set_group(a->nl, ifindex); /* older agents did not */
-	if (datapath_service_attach(a->dp, ifindex) == 0)
+	if (datapath_service_attach(a->dp, a->nl, ifindex) == 0)
 		a->ctl.service_ifindex = ifindex;
 }
 
@@ -69,7 +69,7 @@ int service_device_open(struct agent *a)
 		if (!r)
 			r = nl_link_set_up(a->nl, peer_ifindex);
 	}
-	r = r ? r : datapath_service_attach(a->dp, ifindex);
+	r = r ? r : datapath_service_attach(a->dp, a->nl, ifindex);
 	if (r)
 		return r;
 	a->ctl.service_ifindex = ifindex;
@@ -167,7 +167,7 @@ int service_device_take_balancers(struct agent *a, struct error *e)
 	service_device_peer(a, peer);
 	r = nl_link_index(a->nl, peer, &ifindex);
 	r = r ? r : set_features(a->ctl.service_ifindex);
-	r = r ? r : datapath_balancer_attach(a->dp, a->ctl.service_ifindex, ifindex);
+	r = r ? r : datapath_balancer_attach(a->dp, a->nl, a->ctl.service_ifindex, ifindex);
 	if (!r) {
 		a->ctl.balancer4 = v4;
 		a->ctl.balancer6 = v6;

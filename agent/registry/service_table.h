@@ -9,6 +9,7 @@ struct agent;
 struct app;
 struct health_group;
 struct ramps;
+struct removed;
 
 struct service {
 	struct service *next, **at; /* at: what points to it */
@@ -19,6 +20,8 @@ struct service {
 	uint32_t members;	     /* of one that apps form */
 	struct health_group *health; /* NULL: nothing of it was ever checked */
 	struct ramps *ramps;	     /* NULL: nobody comes slowly */
+	struct removed *removed;     /* see services/removed.h */
+	uint32_t ended;		     /* connections, by that, since the agent was started */
 };
 
 struct service *service_by_name(struct agent *a, const char *name);

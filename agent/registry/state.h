@@ -60,8 +60,11 @@ struct agent {
 	/* what holds, and what is given out */
 	struct config config;
 	struct policy policy;
-	struct config_rule *rules; /* the policy's, see in_force.h */
+	const struct config *added_config; /* services besides it; NULL: none */
+	struct config_rule *rules;	   /* the policy's, see in_force.h */
 	size_t n_rules;
+	struct config_egress *sources; /* of the config's, those that have one */
+	size_t n_sources;
 	struct pool pool4, pool6;
 
 	/* see apps/squat.h; times of CLOCK_MONOTONIC */
@@ -89,8 +92,10 @@ struct agent {
 	bool splice_stale;	   /* who is there, or what they say of splicing, is another */
 	bool address_freed;	   /* services that could not be declared are tried again */
 
-	uint64_t failing_at_ns; /* failed connections are looked at then, 0: never */
-	uint64_t ramps_at_ns;	/* shares of services grow then (services/ramp.h), 0: never */
+	uint64_t failing_at_ns;	     /* failed connections are looked at then, 0: never */
+	uint64_t affinity_at_ns;     /* clients of services are forgotten then, 0: never */
+	uint64_t ramps_at_ns;	     /* shares of services grow then (services/ramp.h), 0: never */
+	uint64_t checks_sweep_at_ns; /* see sections/check_commands.h; 0: never */
 
 	struct hooks hooks;
 
@@ -99,7 +104,8 @@ struct agent {
 	void *names;	    /* and of struct name by text */
 	struct work *work;  /* changes, in their order; NULL: what takes long is done at once */
 	struct work *reads; /* long answers, beside them */
-	struct added_services *added; /* NULL: none */
+	struct added_services *added;	     /* NULL: none */
+	struct added_services *added_before; /* of the former agent, while this one starts */
 	struct anchors *anchors;
 	struct app_index *app_index;
 	struct control_server *control;

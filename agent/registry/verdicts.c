@@ -2,11 +2,13 @@
 #include <arpa/inet.h>
 
 #include "registry/verdicts.h"
+#include "allot/learnt.h"
 #include "base/address.h"
 #include "control/control.h"
 #include "datapath/datapath.h"
 #include "datapath/policy.h"
 #include "registry/app_table.h"
+#include "registry/asked_names.h"
 #include "registry/events.h"
 #include "registry/state.h"
 #include "registry/vips.h"
@@ -136,11 +138,21 @@ static const char *proto_name(uint8_t proto)
 	return proto == IPPROTO_TCP ? "tcp" : proto == IPPROTO_UDP ? "udp" : "other";
 }
 
+/* The name that it had asked for. A former agent's are known as far as rules speak of them. */
+static const char *asked_of(const struct agent *a, const struct app *app,
+			    const struct ax_addr *addr)
+{
+	const char *name = asked_name(app, addr);
+
+	return name ? name : learnt_name(a->policy.learnt, addr, app->id);
+}
+
 static json_t *in_words(struct agent *a, const struct due *d)
 {
 	const struct app *app = d->key.app ? app_by_id(a, d->key.app) : NULL;
 	const char *from = app ? app->spec.name : name_of_addr(a, &d->seen.from);
 	const char *to = name_of_addr(a, &d->seen.to.addr);
+	const char *asked = app && !to ? asked_of(a, app, &d->seen.to.addr) : NULL;
 	const struct ax_seen *s = &d->seen;
 	json_t *j = json_pack("{ss sf ss ss ss ss sI sf}", "event", "verdict", "time",
 			      events_wall_time(s->last_ns), "verdict",
@@ -162,6 +174,8 @@ static json_t *in_words(struct agent *a, const struct due *d)
 	json_object_set_new(j, "remote_port", json_integer(ntohs(s->to.port_be)));
 	if (to)
 		json_object_set_new(j, "remote_name", json_string(to));
+	if (asked)
+		json_object_set_new(j, "asked", json_string(asked));
 	put_rule(j, a, s->rule);
 	return j;
 }

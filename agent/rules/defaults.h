@@ -30,6 +30,8 @@
 #define POLICY_NEIGHBOUR  AX_POLICY_PASS
 #define POLICY_MLD	  AX_POLICY_PASS
 #define POLICY_ICMP_ERROR AX_POLICY_PASS
+/* Who exposes a port does not decide what a list of the whole interface's lets in. */
+#define POLICY_EXPOSED AX_POLICY_RULES
 
 /* --- rules --- */
 

@@ -26,6 +26,7 @@ const struct rule_reason rule_reasons[AX_REASONS] = {
 	[AX_REASON_NEIGHBOUR] = {"neighbour", POLICY_NEIGHBOUR},
 	[AX_REASON_MLD] = {"mld", POLICY_MLD},
 	[AX_REASON_ICMP_ERROR] = {"icmp-error", POLICY_ICMP_ERROR},
+	[AX_REASON_EXPOSED] = {"exposed", POLICY_EXPOSED},
 	/* these have no policy */
 	[AX_REASON_RATE_LIMITED] = {.name = "rate-limited"},
 	[AX_REASON_CAPTURE_LOST] = {.name = "capture-lost"},

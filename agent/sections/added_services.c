@@ -6,7 +6,9 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "config/parse.h"
+#include "config/service_words.h"
 #include "registry/app_table.h"
+#include "registry/in_force.h"
 #include "registry/names.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
@@ -28,10 +30,19 @@ static void drop(struct added_services *v)
 	free(v);
 }
 
+/* Rules may name them (registry/in_force.h). */
+static void set(struct agent *a, struct added_services *v)
+{
+	a->added = v;
+	a->added_config = v ? &v->config : NULL;
+}
+
 void added_free(struct agent *a)
 {
+	drop(a->added_before);
+	a->added_before = NULL;
 	drop(a->added);
-	a->added = NULL;
+	set(a, NULL);
 }
 
 static struct config_service *find(const struct added_services *v, const char *name)
@@ -184,10 +195,40 @@ static void keep_addresses(struct agent *a, struct added_services *v)
 	}
 }
 
+/* Whether rules speak of a service that is another now. */
+static bool rules_speak_of(const struct agent *a, const struct added_services *x,
+			   const struct added_services *y)
+{
+	for (size_t i = 0; x && i < x->config.n_services; i++) {
+		const struct config_service *s = &x->config.services[i];
+		const struct config_service *other = find(y, s->name);
+
+		if ((!other || !config_service_eq(s, other)) && in_force_names(a, s->name))
+			return true;
+	}
+	return false;
+}
+
+/* The rules speak of these. */
+static int tell_rules(struct agent *a, struct added_services *was, struct added_services *next,
+		      struct error *e)
+{
+	int r;
+
+	set(a, next);
+	if (!rules_speak_of(a, was, next) && !rules_speak_of(a, next, was))
+		return 0;
+	r = in_force_apply(a, &a->config, NULL, 0, e);
+	if (r)
+		set(a, was);
+	return r && !e->text[0] ? error_set(e, r, "the rules cannot be told: %s", strerror(-r)) : r;
+}
+
 /* Takes the reference to words. */
 static int change(struct agent *a, json_t *words, struct error *e)
 {
 	struct added_services *was = a->added, *next = NULL;
+	struct error why = {0};
 	int r = make(words, &next, e);
 
 	if (r)
@@ -200,16 +241,17 @@ static int change(struct agent *a, json_t *words, struct error *e)
 	r = stand_on(a, was, next, e);
 	if (!r)
 		keep_addresses(a, next);
+	r = r ? r : tell_rules(a, was, next, e);
 	if (!r) {
 		r = save(a, next->words);
 		if (r)
 			error_set(e, r, "the service cannot be recorded in %s: %s",
 				  a->inst->run_dir, strerror(-r));
-	}
-	if (!r) {
-		a->added = next;
-		drop(was);
-		return 0;
+		if (!r) {
+			drop(was);
+			return 0;
+		}
+		tell_rules(a, next, was, &why);
 	}
 	if (was) {
 		stand_on(a, next, was, NULL);
@@ -223,10 +265,10 @@ static int change(struct agent *a, json_t *words, struct error *e)
 
 /* --- what is asked for --- */
 
-static bool is_declared(const struct agent *a, const char *name)
+static bool is_declared(const struct config *c, const char *name)
 {
-	for (size_t i = 0; i < a->config.n_services; i++)
-		if (streq(a->config.services[i].name, name))
+	for (size_t i = 0; i < c->n_services; i++)
+		if (streq(c->services[i].name, name))
 			return true;
 	return false;
 }
@@ -242,7 +284,7 @@ static int check_name(struct agent *a, const char *name, struct error *e)
 {
 	const struct name *n = name_find(a, name);
 
-	if (is_declared(a, name))
+	if (is_declared(&a->config, name))
 		return declared_error(a, name, e);
 	if (added_find(a, name))
 		return error_set(e, -EEXIST, "there is a service %s: 'ax service set' changes it",
@@ -276,10 +318,20 @@ static int check_added(const struct agent *a, const char *name, struct error *e)
 {
 	if (added_find(a, name))
 		return 0;
-	if (is_declared(a, name))
+	if (is_declared(&a->config, name))
 		return declared_error(a, name, e);
 	return error_set(e, -ENOENT, "no service %.60s was added: see 'ax get services -o wide'",
 			 name);
+}
+
+/* Whoever gives up affinity has not to know that a time-out was given, too. */
+static void drop_idle_words(json_t *one, const json_t *words)
+{
+	const char *affinity = json_string_value(json_object_get(words, "affinity"));
+
+	if (affinity && streq(affinity, affinity_name(AFFINITY_NONE)) &&
+	    !json_object_get(words, "affinity-timeout"))
+		json_object_del(one, "affinity-timeout");
 }
 
 int added_set(struct agent *a, const char *name, json_t *words, struct error *e)
@@ -296,6 +348,7 @@ int added_set(struct agent *a, const char *name, json_t *words, struct error *e)
 		json_decref(all);
 		return error_set(e, -ENOMEM, "out of memory");
 	}
+	drop_idle_words(one, words);
 	json_decref(one);
 	return change(a, all, e);
 }
@@ -333,7 +386,7 @@ void added_taken_over(struct agent *a, const char *name)
 				     &next->config.services[i], &e);
 	if (save(a, next->words))
 		log_error("the added services cannot be recorded in %s", a->inst->run_dir);
-	a->added = next;
+	set(a, next);
 	drop(was);
 }
 
@@ -348,9 +401,8 @@ void added_retry(struct agent *a)
 	}
 }
 
-void added_load(struct agent *a)
+static json_t *load(const struct agent *a, const struct config *c)
 {
-	struct error e = {0};
 	json_error_t why;
 	const char *name;
 	json_t *words, *v;
@@ -359,18 +411,43 @@ void added_load(struct agent *a)
 
 	path_of(a, path);
 	words = json_load_file(path, 0, &why);
-	if (!words) {
-		if (access(path, F_OK) == 0)
-			log_error("the added services in %s cannot be read: %s", path, why.text);
-		return;
-	}
+	if (!words && access(path, F_OK) == 0)
+		log_error("the added services in %s cannot be read: %s", path, why.text);
+	if (!words)
+		return NULL;
 	json_object_foreach_safe(words, next, name,
-				 v) if (is_declared(a, name)) /* by a file that is newer */
+				 v) if (is_declared(c, name)) /* by a file that is newer */
 		json_object_del(words, name);
-	if (make(words, &a->added, &e)) {
-		log_error("the added services in %s cannot be read: %s", path, e.text);
+	return words;
+}
+
+void added_read(struct agent *a, const struct config *next)
+{
+	json_t *words = load(a, next);
+	struct error e;
+
+	/* (added_load() says it) */
+	if (words && !make(words, &a->added_before, &e))
+		a->added_config = &a->added_before->config;
+}
+
+static void forget_read(struct agent *a)
+{
+	drop(a->added_before);
+	a->added_before = NULL;
+	set(a, a->added);
+}
+
+void added_load(struct agent *a)
+{
+	json_t *words = load(a, &a->config);
+	struct error e = {0};
+
+	if (words && make(words, &a->added, &e))
+		log_error("the added services in %s cannot be read: %s", a->inst->run_dir, e.text);
+	forget_read(a);
+	if (!a->added)
 		return;
-	}
 	if (stand_on(a, NULL, a->added, &e))
 		log_error("%s", e.text);
 	if (save(a, a->added->words))

@@ -13,8 +13,11 @@
 #include "base/util.h"
 
 struct agent;
+struct config;
 struct config_service;
 
+/* Those of an earlier agent, beside that config: for the rules alone, which are told first. */
+void added_read(struct agent *a, const struct config *next);
 /* Those of an earlier agent: declares them, as far as it goes. After the config's. */
 void added_load(struct agent *a);
 void added_free(struct agent *a); /* memory only */

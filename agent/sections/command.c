@@ -7,6 +7,7 @@
 
 #include "sections/command.h"
 #include "launch/parts.h"
+#include "machine/cgroup.h"
 #include "registry/state.h"
 
 static const char path_value[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -85,7 +86,11 @@ static _Noreturn void run_child(struct agent *a, const struct command_run *c, pi
 	signal(SIGPIPE, SIG_DFL);
 	setrlimit(RLIMIT_NOFILE, &a->caller_files);
 	umask(022);
-	if (c->netns >= 0 && setns(c->netns, CLONE_NEWNET) < 0)
+	/* (not clone3() into it: the agent may have a thread in the midst of malloc()) */
+	r = c->cgroup ? cgroup_move(c->cgroup, 0) : 0;
+	if (r)
+		error_set(&e, r, "its cgroup: %s", strerror(-r));
+	if (!r && c->netns >= 0 && setns(c->netns, CLONE_NEWNET) < 0)
 		r = error_set(&e, -errno, "its network namespace: %s", strerror(errno));
 	if (!r && chdir("/") < 0)
 		r = error_set(&e, -errno, "/: %s", strerror(errno));

@@ -18,9 +18,10 @@ struct command_run {
 	const struct strv *command;
 	const struct command_word *words; /* of its environment */
 	size_t n_words;
-	int output;	   /* its standard output and error */
-	int netns;	   /* the network namespace it runs in, -1: the agent's */
-	bool ends_with_us; /* killed when the agent ends */
+	int output;	    /* its standard output and error */
+	int netns;	    /* the network namespace it runs in, -1: the agent's */
+	bool ends_with_us;  /* killed when the agent ends */
+	const char *cgroup; /* a path: it goes there before all else; NULL: nowhere */
 };
 
 /* Its pid, which leads a session and a process group, or a negative errno. What goes wrong in the

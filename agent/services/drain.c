@@ -6,12 +6,11 @@
 #include "services/drain.h"
 #include "base/log.h"
 #include "config/config.h"
-#include "datapath/datapath.h"
-#include "net/sock_diag.h"
 #include "registry/app_table.h"
 #include "registry/events.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
+#include "services/ending.h"
 #include "services/services.h"
 
 struct drain {
@@ -20,6 +19,7 @@ struct drain {
 	struct ax_addr addr;	 /* zero: it is an app's name */
 	uint16_t port;		 /* 0: any */
 	uint64_t until_ns;	 /* CLOCK_MONOTONIC; 0: no deadline, or that is over */
+	bool ending;		 /* what is open is being ended */
 };
 
 static void drain_free(struct drain *d)
@@ -201,10 +201,11 @@ int service_drain(struct agent *a, struct service *s, const char *backend, uint3
 		}
 	}
 	d->until_ns = deadline_ms ? time_mono_ns() + deadline_ms * 1000000ull : 0;
+	d->ending = false;
 	a->timers_stale = true;
 	save(a); /* first: an agent that dies now goes on with it */
 	r = service_sync(a, s, e);
-	events_drain(a, s, backend, "draining", -1);
+	events_drain(a, s->name, backend, "draining", -1);
 	return r;
 }
 
@@ -218,7 +219,7 @@ int service_undrain(struct agent *a, struct service *s, const char *backend, str
 	drain_remove(p);
 	save(a);
 	r = service_sync(a, s, e);
-	events_drain(a, s, backend, "serving", -1);
+	events_drain(a, s->name, backend, "serving", -1);
 	return r;
 }
 
@@ -240,37 +241,6 @@ void drains_forget(struct agent *a, const char *service)
 
 /* --- the deadline --- */
 
-/* The connections of one network namespace that are to be ended. */
-struct stuck {
-	const struct service *s;
-	struct ax_addr addr; /* of the backend */
-	uint16_t port;
-	struct ax_endpoint (*ends)[2];
-	size_t n, size;
-};
-
-static int note_stuck(void *arg, const struct ax_conn *c)
-{
-	struct stuck *k = arg;
-
-	if (!addr_eq(&c->remote.addr, &k->addr) || !c->asked.port_be ||
-	    (!addr_eq(&c->asked.addr, &k->s->vip4) && !addr_eq(&c->asked.addr, &k->s->vip6)) ||
-	    (k->port && c->remote.port_be != htons(k->port)))
-		return 0;
-	if (k->n == k->size) {
-		size_t more = k->size ? 2 * k->size : 64;
-		void *p = realloc(k->ends, more * sizeof(*k->ends));
-
-		if (!p)
-			return -ENOMEM;
-		k->ends = p;
-		k->size = more;
-	}
-	k->ends[k->n][0] = c->local;
-	k->ends[k->n++][1] = c->remote;
-	return 0;
-}
-
 static bool has_udp(const struct service *s)
 {
 	bool udp = !s->conf || !s->conf->n_ports;
@@ -280,51 +250,64 @@ static bool has_udp(const struct service *s)
 	return udp;
 }
 
-/* Returns how many were ended. */
-static int end_in(struct agent *a, int netns_fd, struct stuck *k)
+/* Whether it drains still, and its time is over. */
+static bool is_due(const struct ending *e, const struct ending_backend *b)
 {
-	int r, ended;
+	const struct drain *d = *find(e->a, e->service, e->what);
 
-	k->n = 0;
-	datapath_conns_each(a->dp, netns_fd, note_stuck, k);
-	ended = k->n ? socks_end_tcp(netns_fd, (const struct ax_endpoint(*)[2])k->ends, k->n) : 0;
-	r = has_udp(k->s) ? socks_end_udp(netns_fd, &k->addr) : 0;
-	return (ended > 0 ? ended : 0) + (r > 0 ? r : 0);
+	(void)b;
+	return d && d->ending;
 }
 
-static int end_address(struct agent *a, struct stuck *k)
+/* (After that it is recorded: the agent that comes after one that was killed begins anew.) */
+static void drained(const struct ending *e)
 {
-	int ended = end_in(a, -1, k);
+	struct drain *d = *find(e->a, e->service, e->what);
 
-	for (const struct app *x = a->apps; x; x = x->next) {
-		autoclose int fd = x->spec.net == NET_PRIVATE ? app_netns(x) : -1;
-
-		if (fd >= 0)
-			ended += end_in(a, fd, k);
-	}
-	return ended;
+	if (!d || !d->ending)
+		return; /* somebody wants it otherwise now */
+	d->ending = false;
+	d->until_ns = 0;
+	save(e->a);
+	log_info("service %s: %s has drained, %u connection%s had to be ended", e->service, e->what,
+		 e->ended, e->ended == 1 ? "" : "s");
+	events_drain(e->a, e->service, e->what, "drained", (int)e->ended);
 }
 
-static void end_open(struct agent *a, const struct drain *d)
+static struct ending *ending_of(struct agent *a, const struct service *s, const struct drain *d)
 {
-	const struct service *s = service_by_name(a, d->service);
 	struct service_member *m = NULL;
-	int ended = 0;
+	struct ending *e = NULL;
 	size_t n = 0;
 
-	if (!s || service_members(a, s, &m, &n))
-		return;
-	for (size_t i = 0; i < n; i++) {
-		struct stuck k = {.s = s, .addr = m[i].addr, .port = d->port};
-
+	if (service_members(a, s, &m, &n))
+		return NULL;
+	e = ending_new(a, s, n);
+	for (size_t i = 0; e && i < n; i++)
 		if (is_of(d, m[i].app ? m[i].app->spec.name : NULL, &m[i].addr, m[i].port))
-			ended += end_address(a, &k);
-		free(k.ends);
-	}
+			e->b[e->n++] = (struct ending_backend){m[i].addr, d->port};
 	free(m);
-	log_info("service %s: %s has drained, %d connection%s had to be ended", s->name, d->backend,
-		 ended, ended == 1 ? "" : "s");
-	events_drain(a, s, d->backend, "drained", ended);
+	if (!e)
+		return NULL;
+	e->tcp = true;
+	e->udp = has_udp(s);
+	e->holds = is_due;
+	e->done = drained;
+	e->what = strdup(d->backend);
+	if (e->what)
+		return e;
+	ending_free(e);
+	return NULL;
+}
+
+/* False: it cannot be for want of memory. */
+static bool end_open(struct agent *a, struct drain *d)
+{
+	const struct service *s = service_by_name(a, d->service);
+	struct ending *e = s ? ending_of(a, s, d) : NULL;
+
+	d->ending = true;
+	return e && ending_start(e);
 }
 
 uint64_t drains_deadline(const struct agent *a)
@@ -332,21 +315,27 @@ uint64_t drains_deadline(const struct agent *a)
 	uint64_t next = 0;
 
 	for (const struct drain *d = a->drains; d; d = d->next)
-		if (d->until_ns && (!next || d->until_ns < next))
+		if (d->until_ns && !d->ending && (!next || d->until_ns < next))
 			next = d->until_ns;
 	return next;
 }
 
 void drains_due(struct agent *a, uint64_t now_ns)
 {
+	struct drain *d = a->drains;
 	bool any = false;
 
-	for (struct drain *d = a->drains; d; d = d->next) {
-		if (!d->until_ns || d->until_ns > now_ns)
+	while (d) {
+		if (!d->until_ns || d->ending || d->until_ns > now_ns) {
+			d = d->next;
 			continue;
-		end_open(a, d);
-		d->until_ns = 0;
-		any = true;
+		}
+		if (!end_open(a, d)) {
+			d->ending = false;
+			d->until_ns = 0;
+			any = true;
+		}
+		d = a->drains; /* (without works it is done by now, and the list another) */
 	}
 	if (any)
 		save(a);

@@ -20,16 +20,29 @@
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
+#include "services/affinity.h"
 #include "services/checks.h"
 #include "services/drain.h"
 #include "services/members.h"
 #include "services/passive.h"
 #include "services/ramp.h"
+#include "services/removed.h"
 
 const char services_no_way[] = "not checked: host_access is off, and the app cannot be asked from "
 			       "its own address: policy does not let it, or the check is a command";
 
 /* --- to the kernel --- */
+
+static void say_how(const struct config_service *c, struct datapath_service *set)
+{
+	set->strategy = c->strategy;
+	set->wait_ms = c->wait_ms;
+	set->flags = (c->affinity == AFFINITY_APP ? AX_SERVICE_BY_APP : 0) |
+		     (c->affinity == AFFINITY_SRC ? AX_SERVICE_BY_SRC : 0) |
+		     (c->udp == UDP_PER_SEND ? AX_SERVICE_PER_SEND : 0);
+	set->affinity_ms =
+		c->affinity_timeout_ms ? c->affinity_timeout_ms : CONFIG_AFFINITY_TIMEOUT_MS;
+}
 
 /* Writes one endpoint with the members of its family. */
 static int write_endpoint(struct agent *a, const struct service *s, const struct ax_endpoint *ep,
@@ -49,10 +62,8 @@ static int write_endpoint(struct agent *a, const struct service *s, const struct
 		b[used].be.app = m[i].app ? m[i].app->id : 0;
 		b[used++].weight = ramps_share(s, &m[i]);
 	}
-	if (s->conf) {
-		set.strategy = s->conf->strategy;
-		set.wait_ms = s->conf->wait_ms;
-	}
+	if (s->conf)
+		say_how(s->conf, &set);
 	return datapath_service_set(a->dp, ep, &set, b, used);
 }
 
@@ -95,6 +106,14 @@ static int write_one(void *arg, const struct ax_endpoint *ep, uint16_t target)
 	return write_endpoint(w->a, w->s, ep, target, w->m, w->n);
 }
 
+static int adopt_one(void *arg, const struct ax_endpoint *ep, uint16_t target)
+{
+	const struct write_ctx *w = arg;
+
+	(void)target;
+	return removed_adopt(w->a, w->s, ep);
+}
+
 static int refused(const struct service *s, int r, struct error *e)
 {
 	if (r == -E2BIG)
@@ -123,9 +142,14 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 		ramps_sync(a, s, w.m, w.n);
 	if (!r)
 		passive_sync(a, s, w.m, w.n);
+	if (!r && !s->removed) /* if it fails, less is ended */
+		each_endpoint(s->conf, &s->vip4, &s->vip6, adopt_one, &w);
 	if (!r)
 		r = each_endpoint(s->conf, &s->vip4, &s->vip6, write_one, &w);
+	if (!r)
+		removed_sync(a, s, w.m, w.n);
 	free(w.m);
+	affinity_sync(a, s);
 	a->hooks.service_changed(a, s);
 	ingress_service_moved(a, s);
 	/* its route depends on where its backends are */
@@ -283,6 +307,7 @@ void service_remove(struct agent *a, struct service *s)
 	ramps_forget(s);
 	ingress_service_gone(a, s);
 	each_endpoint(s->conf, &s->vip4, &s->vip6, drop_one, &d);
+	removed_all(a, s);
 	for (struct app *app = a->apps; app; app = app->next) {
 		if (app->service != s)
 			continue;
@@ -507,6 +532,7 @@ void services_free_all(struct agent *a)
 
 		a->services = s->next;
 		ramps_forget(s);
+		removed_forget(s);
 		free(s->name);
 		free(s);
 	}

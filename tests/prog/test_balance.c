@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // beside others
+// timeout: 300
 /* The balancer: who gets a packet, how it gets there in a tunnel, and what happens when it cannot.
  */
 #include <setjmp.h>

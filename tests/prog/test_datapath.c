@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 // beside others
+// timeout: 300
 /* Loading, pinning, taking over and removing the dataplane, and its tables. */
 #include <setjmp.h>
 #include <stdarg.h>

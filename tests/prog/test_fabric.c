@@ -20,11 +20,13 @@
 #include "tests/lib/frame_build.h"
 #include "tests/lib/instance.h"
 #include "tests/lib/netns.h"
+#include "tests/lib/random.h"
 
 #define DNS_PORT     5353
 #define RANDOM_TIMES 20000
 #define EXTENSIONS   8 /* IPv6 extension headers that the parser follows */
 #define NONE	     (-1)
+#define ECHO_REQUEST (8 << 8) /* type and code, where TCP and UDP have the source port */
 
 /* Short names of the counters that the rows below speak of. */
 enum {
@@ -100,12 +102,14 @@ struct row {
 #define TCP(f)	      {.proto = IPPROTO_TCP, .flags = (f)}
 #define UDP	      {.proto = IPPROTO_UDP}
 #define PING	      {.proto = IPPROTO_ICMP}
+#define ECHO	      {.proto = IPPROTO_ICMP, .sport = ECHO_REQUEST}
 #define SEGMENT(...)  {.proto = IPPROTO_TCP, __VA_ARGS__}
 #define DATAGRAM(...) {.proto = IPPROTO_UDP, __VA_ARGS__}
 #define PASS	      TC_ACT_OK, .counter = NONE
 #define PEERS	      TC_ACT_REDIRECT, .counter = NONE /* to the peer's device */
 #define IGNORE	      TC_ACT_SHOT, .counter = NONE
 #define DROP(c)	      TC_ACT_SHOT, .counter = (c)
+#define TOLD(c)	      TC_ACT_REDIRECT, .counter = (c) /* back, as an error */
 #define OPEN	      .host_access = true
 #define IPV4	      .only = 4
 #define IPV6	      .only = 6
@@ -141,10 +145,16 @@ static const struct row rows[] = {
 	{"deny rule, RST to the other way", FROM, APP, DENIED, TCP(RST), PEERS},
 	{"deny rule, datagram", FROM, APP, DENIED, UDP, DROP(REFUSED)},
 	{"deny rule, ping", FROM, APP, DENIED, PING, DROP(REFUSED)},
+	{"no shared label, echo request", FROM, APP, STRANGER, ECHO, TOLD(REFUSED)},
+	{"no egress, echo request", FROM, APP, OUTSIDE, ECHO, TOLD(NO_EGRESS)},
+	{"echo request with much in it", FROM, APP, STRANGER,
+	 {.proto = IPPROTO_ICMP, .sport = ECHO_REQUEST, .payload = 200}, TOLD(REFUSED)},
+	{"first fragment of an echo request", FROM, APP, STRANGER,
+	 {.proto = IPPROTO_ICMP, .sport = ECHO_REQUEST, .frag = MORE, .payload = 8}, DROP(REFUSED)},
 	{"allow rule", FROM, APP, FRIEND, TCP(SYN), PEERS},
 	{"allow rule, the other way", FROM, FRIEND, APP, TCP(SYN), DROP(REFUSED)},
 	{"allow rule, answer", FROM, FRIEND, APP, TCP(SYN | ACK), PEERS},
-	{"allow rule, answering datagram", FROM, FRIEND, APP, UDP, PEERS},
+	{"allow rule, datagram of who was not asked", FROM, FRIEND, APP, UDP, DROP(REFUSED)},
 	{"allow rule, answer to a ping", FROM, FRIEND, APP, PING, PEERS},
 
 	/* the source */
@@ -261,7 +271,7 @@ static const struct row rows[] = {
 	 DATAGRAM(.sport = DNS_PORT, .offset = 3), DROP(REFUSED)},
 	{"outside's SYN, no host access", TO, OUTSIDE, APP, TCP(SYN), DROP(REFUSED)},
 	{"outside's SYN, host access", TO, OUTSIDE, APP, TCP(SYN), PASS, OPEN},
-	{"outside's datagram to one with egress", TO, OUTSIDE, EGRESS, UDP, PASS},
+	{"outside's datagram, egress, not asked", TO, OUTSIDE, EGRESS, UDP, DROP(REFUSED)},
 	{"address of nobody", TO, HOST, OUTSIDE, TCP(SYN), DROP(REFUSED), OPEN},
 	{"multicast", TO, HOST, MULTICAST, UDP, IGNORE, OPEN},
 	{"ARP", TO, HOST, APP, SEGMENT(.ethertype = ETH_P_ARP), IGNORE, OPEN},
@@ -321,6 +331,8 @@ static void check_frame(const struct row *row, const struct frame *f, int v6)
 
 	if (frame.proto == IPPROTO_ICMP && v6)
 		frame.proto = IPPROTO_ICMPV6;
+	if (frame.proto == IPPROTO_ICMPV6 && frame.sport == ECHO_REQUEST)
+		frame.sport = 128 << 8;
 	n = put_frame(p, &frame, v6, &w.addr[row->src][v6], &w.addr[row->dst][v6]);
 	set_host_access(row->host_access);
 	assert_int_equal(datapath_counters(w.dp, before), 0);
@@ -389,6 +401,42 @@ static void test_the_set_of_rules_that_holds(void **state)
 			assert_int_equal(verdict, to[i].verdict[set]);
 		}
 	}
+}
+
+/* One datagram after the other: who was asked answers, at the port from which he was, and nobody
+ * else does; later fragments go with their first one. */
+static void test_answers(void **state)
+{
+#define UDP_PORTS(s, d) DATAGRAM(.sport = (s), .dport = (d))
+	static const struct row steps[] = {
+		{"", FROM, FRIEND, APP, UDP_PORTS(53, 4000), DROP(REFUSED)},
+		{"", FROM, APP, FRIEND, UDP_PORTS(4000, 53), PEERS},
+		{"", FROM, FRIEND, APP, UDP_PORTS(53, 4000), PEERS},
+		{"", FROM, FRIEND, APP, DATAGRAM(.offset = 3), PEERS},
+		{"", FROM, FRIEND, APP, UDP_PORTS(53, 4001), DROP(REFUSED)},
+		{"", TO, OUTSIDE, EGRESS, UDP_PORTS(53, 4000), DROP(REFUSED)},
+		{"", FROM, EGRESS, OUTSIDE, UDP_PORTS(4000, 53), PASS},
+		{"", TO, OUTSIDE, EGRESS, UDP_PORTS(53, 4000), PASS},
+		{"", TO, OUTSIDE, EGRESS, UDP_PORTS(53, 7000), DROP(REFUSED)},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(steps); i++)
+		check_frame(&steps[i / 2], &steps[i / 2].frame, i % 2);
+}
+
+/* More questions than an app has room for: it is its own that are forgotten. */
+static void test_answers_of_others_are_kept(void **state)
+{
+	static const struct row other[] = {{"", FROM, APP, FRIEND, UDP_PORTS(4000, 53), PEERS},
+					   {"", FROM, FRIEND, APP, UDP_PORTS(53, 4000), PEERS}};
+	struct row flood = {"", FROM, EGRESS, OUTSIDE, UDP, PASS};
+
+	(void)state;
+	check_frame(&other[0], &other[0].frame, 0);
+	for (flood.frame.sport = 20000; flood.frame.sport; flood.frame.sport--)
+		check_frame(&flood, &flood.frame, 0);
+	check_frame(&other[1], &other[1].frame, 0);
 }
 
 /* A service's device gets packets of programs outside ax, and of who makes his own: of the
@@ -460,18 +508,6 @@ static void test_extension_headers(void **state)
 }
 
 /* --- any bytes --- */
-
-static uint64_t random_state;
-
-static uint32_t random_number(void)
-{
-	/* splitmix64, public domain: https://prng.di.unimi.it/splitmix64.c */
-	uint64_t z = random_state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return (uint32_t)(z ^ z >> 31);
-}
 
 /* The kernel (6.18) runs programs on nothing shorter; packets on the wire may be. */
 static size_t shortest(const uint8_t *p)
@@ -577,7 +613,7 @@ static void check_sent(const uint8_t *frame, size_t n, uint16_t linear, int coun
 static int attach_to_device(void **state)
 {
 	(void)state;
-	return datapath_fabric_attach(w.dp, w.device[APP]) || nl_link_set_up(w.nl, w.far) ||
+	return datapath_fabric_attach(w.dp, w.nl, w.device[APP]) || nl_link_set_up(w.nl, w.far) ||
 	       nl_link_wait_up(w.nl, w.device[APP], 1000);
 }
 
@@ -730,7 +766,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 7];
+	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 9];
 	static char names[ARRAY_SIZE(tests)][100];
 	size_t n = 0;
 
@@ -751,6 +787,8 @@ int main(void)
 	}
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_source_of_another_device);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_the_set_of_rules_that_holds);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_answers);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_answers_of_others_are_kept);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_service_gives_what_policy_allows);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_extension_headers);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_any_bytes);

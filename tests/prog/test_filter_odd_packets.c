@@ -250,6 +250,7 @@ static const struct class_row classes[] = {
 	{AX_REASON_MLD, "2 172.16.0.1 > 224.0.0.22 data hex:2200f9fd00000000", "default"},
 	{AX_REASON_ICMP_ERROR,
 	 "icmp 172.16.0.9 > 10.0.0.2 type 3/1 quoting (udp 10.0.0.2:9999 > 10.0.0.1:5)", "default"},
+	{AX_REASON_EXPOSED, "tcp 10.0.0.1:5 > 10.0.0.2:8080", "default"},
 };
 
 static const char *const policies[] = {"rules", "pass", "drop"};
@@ -274,6 +275,8 @@ static void test_class(void **state)
 
 		class_list(row, policy, list, sizeof(list));
 		filter_load_once(list);
+		if (row->reason == AX_REASON_EXPOSED && policy != AX_POLICY_RULES)
+			filter_expose("10.0.0.2", NULL, IPPROTO_TCP, 8080, 0);
 		dropped = policy == AX_POLICY_DROP ||
 			  (policy == AX_POLICY_RULES &&
 			   (streq(row->rule, "net") || streq(row->rule, "default")));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // beside others
+// timeout: 300
 /* The balancer's NAT: to the backend, and its answers back to the client. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -95,7 +95,8 @@ static void make_party(unsigned end)
 	snprintf(text, sizeof(text), "a=%u,b=%u,c=%u", random_number() % 3, random_number() % 3,
 		 random_number() % 3);
 	assert_int_equal(labels_parse(text, &l, &e), 0);
-	assert_true(policy_ref(&policy, &l, name, 0, &party[end], &e) >= 0);
+	assert_true(policy_ref(&policy, &l, &(struct policy_who){.name = name}, &party[end], &e) >=
+		    0);
 	labels_free(&l);
 }
 
@@ -174,8 +175,6 @@ static void question(void)
 
 	if (client >= ENDS && server >= ENDS)
 		return;
-	if (client >= ENDS || server >= ENDS)
-		port.proto = IPPROTO_TCP; /* (of datagrams both ways are judged there) */
 	if (client < ENDS) {
 		from = policy_end_of(&policy, party[client]);
 		x.flags |= AX_QUESTION_APP;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // beside others
+// timeout: 300
 /* Services' lists of backends in the dataplane's maps: order, rings, and how many there is room
  * for. */
 #include <setjmp.h>
@@ -317,6 +318,81 @@ static void test_maglev_sizes(void **state)
 	}
 }
 
+/* --- clients that keep their backend --- */
+
+static void put_client(int map, uint32_t n, uint32_t list, uint32_t app, uint64_t seen_ns)
+{
+	const struct ax_affinity_key key = {.list = list, .client.w = {[3] = n}};
+	const struct ax_affinity value = {.backend = 256, .seen_ns = seen_ns, .app = app};
+
+	assert_int_equal(bpf_map_update_elem(map, &key, &value, BPF_ANY), 0);
+}
+
+static bool has_client(int map, uint32_t n, uint32_t list)
+{
+	const struct ax_affinity_key key = {.list = list, .client.w = {[3] = n}};
+	struct ax_affinity value;
+
+	return bpf_map_lookup_elem(map, &key, &value) == 0;
+}
+
+static bool runs(void *arg, uint32_t id)
+{
+	(void)arg;
+	return id != 7;
+}
+
+static uint32_t count_of(int counts, uint64_t owner)
+{
+	uint32_t n = 0;
+
+	return bpf_map_lookup_elem(counts, &owner, &n) ? 0 : n;
+}
+
+static void set_count(int counts, uint64_t owner, uint32_t n)
+{
+	assert_int_equal(bpf_map_update_elem(counts, &owner, &n, BPF_ANY), 0);
+}
+
+/* Entries of apps that have ended go when their half is a quarter full, not before; those that are
+ * over, at once; what is newer than the sweep stays. */
+static void test_affinity_sweep(void **state)
+{
+	const uint64_t all = AX_AFFINITY_OWNER(AX_AFFINITY_APP, 0ull);
+	const uint64_t ended = AX_AFFINITY_OWNER(AX_AFFINITY_APP, 7ull);
+	const uint64_t hour = 3600000000000ull, now = time_mono_ns();
+	autoclose int map = dataplane_map("affinity"), counts = dataplane_map("affinity_counts");
+	const struct datapath_service set = {.flags = AX_SERVICE_BY_APP, .affinity_ms = 3600000};
+	const struct datapath_backend b = dataplane_backend(1, 1);
+	uint32_t list;
+
+	(void)state;
+	assert_int_equal(datapath_service_set(own.dp, &web, &set, &b, 1), 0);
+	list = (uint32_t)datapath_service_list(own.dp, &web);
+	put_client(map, 1, list, 7, now - 1);
+	put_client(map, 2, list, 8, now - 1);
+	put_client(map, 3, list, 8, now - 2 * hour);
+	put_client(map, 4, list, 7, now + hour);
+	put_client(map, 5, list + 9, 8, now - 1);
+	put_client(map, 6, list + 9, 8, now + hour);
+	set_count(counts, ended, 2);
+	set_count(counts, all, 6);
+	assert_int_equal(datapath_affinity_sweep(own.dp, runs, NULL), 4);
+	assert_true(has_client(map, 1, list));
+	assert_false(has_client(map, 3, list));
+	assert_false(has_client(map, 5, list + 9));
+	assert_true(has_client(map, 6, list + 9));
+	assert_int_equal(count_of(counts, all), 4);
+	assert_int_equal(count_of(counts, ended), 2);
+	set_count(counts, all, AX_AFFINITY_HALF / 4 + 1);
+	assert_int_equal(datapath_affinity_sweep(own.dp, runs, NULL), 3);
+	assert_false(has_client(map, 1, list));
+	assert_true(has_client(map, 2, list));
+	assert_true(has_client(map, 4, list));
+	assert_int_equal(count_of(counts, ended), 1);
+	assert_int_equal(count_of(counts, all), 3);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, dataplane_setup_open, dataplane_teardown)
 
 int main(void)
@@ -331,6 +407,7 @@ int main(void)
 		TEST(test_many_services),
 		TEST(test_maglev),
 		TEST(test_maglev_sizes),
+		TEST(test_affinity_sweep),
 	};
 
 	return own_namespaces() ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,8 +165,8 @@ static void unknown_and_double_keys(void **state)
 		 "f:1:3: a list: found unknown key a list, expected one of " ROOT_KEYS "\n"},
 		{"services:\n  api: {prots: [80]}\n",
 		 "f:2:9: services.api.prots: found unknown key \"prots\", expected one of ip, "
-		 "ports, backends, strategy, wait, drain, slow-start, splice, check, expose; did "
-		 "you mean "
+		 "ports, backends, strategy, affinity, affinity-timeout, udp, on-remove, wait, "
+		 "drain, slow-start, splice, check, expose; did you mean "
 		 "\"ports\"?\n"},
 		{"apps: {a: {comand: x}}\n",
 		 "f:1:12: apps.a.comand: found unknown key \"comand\", expected one of " APP_KEYS

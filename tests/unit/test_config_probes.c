@@ -104,6 +104,7 @@ static void probes_are_copied_and_compared(void **state)
 		"name: a, probe: 'u:/x:f arg0', pid: 1",
 		"name: a, probe: 'u:/x:f arg0', cgroup: /c",
 		"name: a, probe: 'u:/x:f arg0', exact: true",
+		"name: a, probe: 'u:/x:f arg0', types: /t.o",
 		"name: a, probe: 'u:/x:f arg0', armed-by: 'u:/x:g'",
 		"name: a, probe: 'u:/x:f arg0', armed-by: 'u:/x:g', disarmed-by: 'u:/x:h'",
 		"name: a, probe: 'u:/x:f arg0', armed-by: 'u:/x:g', per-thread: true",
@@ -214,7 +215,8 @@ static void mistakes_have_a_place(void **state)
 		{"probes: {a: b}\n", "f:1:9: probes: found a mapping, expected a list of probes\n"},
 		{"probes: [a]\n",
 		 "f:1:10: probes[0]: found \"a\", expected a mapping of name, probe, action, last, "
-		 "linear, enabled, app, cgroup, pid, armed-by, disarmed-by, per-thread, exact\n"},
+		 "linear, enabled, app, cgroup, pid, armed-by, disarmed-by, per-thread, exact, "
+		 "types\n"},
 		{"probes:\n  - name: a\n",
 		 "f:2:5: probes[0]: found a mapping, expected a mapping with name and probe\n"},
 		{"probes:\n  - probe: 'u:/x:f'\n",
@@ -228,7 +230,7 @@ static void mistakes_have_a_place(void **state)
 		{P "acton: watch}]\n",
 		 "f:1:37: probes[0].acton: found unknown key \"acton\", expected one of name, "
 		 "probe, action, last, linear, enabled, app, cgroup, pid, armed-by, disarmed-by, "
-		 "per-thread, exact; did you mean \"action\"?\n"},
+		 "per-thread, exact, types; did you mean \"action\"?\n"},
 		{P "action: look}]\n",
 		 "f:1:45: probes[0].action: found \"look\", expected watch, count, hist, stats or "
 		 "latency\n"},

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+
 #include "allot/learnt.h"
 #include "base/domain.h"
 #include "config/config.h"
@@ -152,7 +154,7 @@ static void lists_become_rules(void **state)
 	struct error e;
 
 	(void)state;
-	assert_int_equal(egress_rules(&c, NULL, 0, &rules, &n, &e), 0);
+	assert_int_equal(egress_rules(&c, NULL, NULL, 0, &rules, &n, &e), 0);
 	assert_int_equal(n, ARRAY_SIZE(texts)); /* lists that say the same are one */
 	for (size_t i = 0; i < n; i++) {
 		autofree char *text = config_rule_text(&rules[i]);
@@ -243,6 +245,87 @@ static void nobody_takes_all_places(void **state)
 	learnt_free(l);
 }
 
+static void learn(struct learnt *l, unsigned i, uint32_t app, int expected)
+{
+	char name[32] = "";
+	struct learnt_entry gone, e = entry("192.0.2.1", name, 100 + i, app);
+
+	snprintf(name, sizeof(name), "n%u.test", i);
+	e.addr.w[3] = htonl(i);
+	assert_int_equal(learnt_put(l, &e, &gone), expected);
+	free((char *)gone.name);
+}
+
+static size_t names_of(struct learnt *l, unsigned i)
+{
+	struct ax_addr addr = entry("192.0.2.1", "", 0, 0).addr;
+	struct strv names;
+
+	addr.w[3] = htonl(i);
+	assert_int_equal(learnt_names(l, &addr, &names), 0);
+	free(names.v);
+	return names.n;
+}
+
+/* What two have learnt goes when both have had to give it up. */
+static void what_two_have_learnt_stays(void **state)
+{
+	struct learnt *l = learnt_new();
+
+	(void)state;
+	assert_non_null(l);
+	learn(l, 1, 1, 1);
+	learn(l, 1, 2, 0);
+	for (unsigned i = 2; i < 2 + LEARNT_SHARE; i++)
+		learn(l, i, 1, 1);
+	assert_int_equal(names_of(l, 1), 1);
+	assert_int_equal(learnt_count(l), LEARNT_SHARE + 1);
+	for (unsigned i = 10000; i < 10000 + LEARNT_SHARE; i++)
+		learn(l, i, 2, 1);
+	assert_int_equal(names_of(l, 1), 0);
+	assert_int_equal(learnt_count(l), 2 * LEARNT_SHARE);
+	learnt_free(l);
+}
+
+/* Whoever comes when others have all places has some from who has most. */
+static void who_comes_late_has_places(void **state)
+{
+	struct learnt *l = learnt_new();
+	uint32_t app = 1;
+
+	(void)state;
+	assert_non_null(l);
+	for (unsigned i = 0; i < AX_LEARNT_MAX; i++)
+		learn(l, i, app += i && i % LEARNT_SHARE == 0, 1);
+	for (unsigned i = 0; i < LEARNT_SURE; i++)
+		learn(l, 100000 + i, app + 1, 1);
+	for (unsigned i = 0; i < LEARNT_SURE; i++)
+		assert_int_equal(names_of(l, 100000 + i), 1);
+	learn(l, 200000, app + 1, 1); /* for its own first */
+	assert_int_equal(names_of(l, 100000), 0);
+	assert_int_equal(learnt_count(l), AX_LEARNT_MAX);
+	learnt_free(l);
+}
+
+/* What somebody else has learnt, too, is not taken for them. */
+static void late_comers_take_what_one_has_learnt(void **state)
+{
+	struct learnt *l = learnt_new();
+	uint32_t app = 1;
+
+	(void)state;
+	assert_non_null(l);
+	for (unsigned i = 0; i < AX_LEARNT_MAX; i++)
+		learn(l, i, app += i && i % LEARNT_SHARE == 0, 1);
+	learn(l, 0, app + 1, 0); /* of who has most the one that goes first */
+	learn(l, 100000, app + 2, 1);
+	assert_int_equal(names_of(l, 0), 1);
+	assert_int_equal(names_of(l, 1), 0);
+	assert_int_equal(names_of(l, 100000), 1);
+	assert_int_equal(learnt_count(l), AX_LEARNT_MAX);
+	learnt_free(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +335,9 @@ int main(void)
 		cmocka_unit_test(lists_become_rules),
 		cmocka_unit_test(addresses_have_names_for_a_while),
 		cmocka_unit_test(nobody_takes_all_places),
+		cmocka_unit_test(what_two_have_learnt_stays),
+		cmocka_unit_test(who_comes_late_has_places),
+		cmocka_unit_test(late_comers_take_what_one_has_learnt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static uint32_t take(struct policy *p, const char *text)
 	uint32_t party;
 	struct error e;
 
-	if (policy_ref(p, &l, NULL, 0, &party, &e) < 0)
+	if (policy_ref(p, &l, &(struct policy_who){0}, &party, &e) < 0)
 		fail_msg("%s: %s", text, e.text);
 	assert_int_not_equal(party, AX_PARTY_NONE);
 	return party;
@@ -35,7 +35,8 @@ static void give_back(struct policy *p, const char *text)
 	uint32_t party;
 	struct error e;
 
-	assert_int_equal(policy_ref(p, &l, NULL, 0, &party, &e), 0); /* somebody has it */
+	assert_int_equal(policy_ref(p, &l, &(struct policy_who){0}, &party, &e),
+			 0); /* somebody has it */
 	assert_false(policy_unref(p, party));
 	policy_unref(p, party);
 }
@@ -148,13 +149,13 @@ static void there_are_256_labels(void **state)
 			assert_false(share(&p, k, one));
 	}
 	/* one bit is left for two new labels: neither may stay behind */
-	assert_int_equal(policy_ref(&p, &two, NULL, 0, &one, &e), -ENOSPC);
+	assert_int_equal(policy_ref(&p, &two, &(struct policy_who){0}, &one, &e), -ENOSPC);
 	assert_int_equal(e.code, -ENOSPC);
 	assert_non_null(strstr(e.text, "256 different labels"));
 	assert_int_equal(labels_in_use(&p), AX_LABELS_MAX - 1);
 	one = take(&p, "last=1,n=0");
 	assert_int_equal(count_bits(&p, one), 2);
-	assert_int_equal(policy_ref(&p, &two, NULL, 0, &one, &e), -ENOSPC);
+	assert_int_equal(policy_ref(&p, &two, &(struct policy_who){0}, &one, &e), -ENOSPC);
 	take(&p, "n=5"); /* those that are known still go */
 }
 
@@ -173,7 +174,7 @@ static void there_are_8191_parties(void **state)
 		take(&p, text);
 	}
 	assert_int_equal(parties_in_use(&p), AX_PARTIES_MAX - 1);
-	assert_int_equal(policy_ref(&p, &more, NULL, 0, &party, &e), -ENOSPC);
+	assert_int_equal(policy_ref(&p, &more, &(struct policy_who){0}, &party, &e), -ENOSPC);
 	assert_non_null(strstr(e.text, "8191 different sets of labels"));
 	assert_int_equal(labels_in_use(&p), 100 + 82);
 	take(&p, "a=1,b=1");
@@ -228,7 +229,7 @@ static uint32_t take_named(struct policy *p, const char *text, const char *name)
 	uint32_t party;
 	struct error e;
 
-	assert_true(policy_ref(p, &l, name, 0, &party, &e) >= 0);
+	assert_true(policy_ref(p, &l, &(struct policy_who){.name = name}, &party, &e) >= 0);
 	return party;
 }
 
@@ -292,13 +293,13 @@ static void names_make_parties(void **state)
 	assert_int_equal(policy_name(&p, c.rules, c.n_rules, true), 0);
 	p.rules = c.rules;
 	p.n_rules = c.n_rules;
-	assert_false(policy_fits(&p, plain, "web"));
-	assert_true(policy_fits(&p, plain, "other"));
+	assert_false(policy_fits(&p, plain, &(struct policy_who){.name = "web"}));
+	assert_true(policy_fits(&p, plain, &(struct policy_who){.name = "other"}));
 	assert_int_equal(take_named(&p, "a=b", "other"), plain);
 	web = take_named(&p, "a=b", "web");
 	front = take_named(&p, "a=b", "front");
 	assert_int_not_equal(web, plain);
-	assert_true(policy_fits(&p, web, "web"));
+	assert_true(policy_fits(&p, web, &(struct policy_who){.name = "web"}));
 	assert_string_equal(policy_party(&p, web)->name, "web");
 	assert_vectors(&p, plain, 0, 0);
 	assert_vectors(&p, web, 1, 0);
@@ -306,10 +307,10 @@ static void names_make_parties(void **state)
 	assert_vectors(&p, take_named(&p, "tier=shop", "x"), 0, 1);
 	/* other rules: both are known until all have moved */
 	assert_int_equal(policy_name(&p, NULL, 0, true), 0);
-	assert_true(policy_fits(&p, web, "web"));
+	assert_true(policy_fits(&p, web, &(struct policy_who){.name = "web"}));
 	assert_int_equal(policy_name(&p, NULL, 0, false), 0);
-	assert_false(policy_fits(&p, web, "web"));
-	assert_true(policy_fits(&p, plain, "web"));
+	assert_false(policy_fits(&p, web, &(struct policy_who){.name = "web"}));
+	assert_true(policy_fits(&p, plain, &(struct policy_who){.name = "web"}));
 	config_free(&c);
 }
 

@@ -347,7 +347,7 @@ static void wrong_files(void **state)
 #define CLASSES                                                                                    \
 	"runt, too-many-tags, bad-version, bad-header, bad-length, mapped-address, "               \
 	"too-many-headers, short-fragment, short-l4, bad-tcp, bad-udp, split-header, ip-options, " \
-	"later-fragment, tunnel, arp, neighbour, mld, icmp-error"
+	"later-fragment, tunnel, arp, neighbour, mld, icmp-error, exposed"
 	static const struct wrong cases[] = {
 		{"mode: fast\n",
 		 "f:1:7: mode: found \"fast\", expected auto, native, generic or offload\n"},

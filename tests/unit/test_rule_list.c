@@ -106,6 +106,7 @@ static void a_list_starts_empty(void **state)
 		assert_int_equal(l.policy[i], AX_POLICY_RULES);
 	for (int i = AX_REASON_ARP; i <= AX_REASON_ICMP_ERROR; i++)
 		assert_int_equal(l.policy[i], AX_POLICY_PASS);
+	assert_int_equal(l.policy[AX_REASON_EXPOSED], AX_POLICY_RULES);
 	assert_int_equal(rule_list_check(&l, NULL), 0);
 	assert_names(&l, "default|");
 	rule_list_free(&l);

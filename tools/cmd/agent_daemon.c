@@ -95,14 +95,17 @@ static __attribute__((noreturn)) void be_daemon(const struct agent_options *o, c
 
 /* --- the caller's side --- */
 
-/* A socket that sd_notify's protocol writes to; its name is the kernel's choice. */
+/* A socket that sd_notify's protocol writes to; its name is the kernel's choice. Anybody may write
+ * to it (it is in no directory), so that each message tells who has sent it. */
 static int notify_socket(char name[32], struct error *e)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	autoclose int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(sun);
+	int on = 1;
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&sun, sizeof(sa_family_t)) < 0 ||
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
+	    bind(fd, (struct sockaddr *)&sun, sizeof(sa_family_t)) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&sun, &len) < 0)
 		return error_set(e, -errno, "cannot make a Unix socket: %s", strerror(errno));
 	snprintf(name, 32, "@%.*s", (int)(len - offsetof(struct sockaddr_un, sun_path) - 1),
@@ -126,23 +129,41 @@ static off_t size_of(const char *path)
 	return stat(path, &st) ? 0 : st.st_size;
 }
 
+/* Takes a message, if there is one (*any). Whether one of this user says so. */
+static bool says_ready(int notify, bool *any)
+{
+	char text[64], control[CMSG_SPACE(sizeof(struct ucred))]
+		__attribute__((aligned(__alignof__(struct cmsghdr))));
+	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text) - 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(notify, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	struct ucred from;
+
+	*any = n >= 0;
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
+		return false;
+	memcpy(&from, CMSG_DATA(c), sizeof(from));
+	text[n] = 0;
+	return from.uid == geteuid() && strstr(text, "READY=1");
+}
+
 /* 0: ready; 1: it has ended. */
 static int wait_ready(int notify, pid_t pid)
 {
 	autoclose int child = pidfd_open(pid, 0);
 	struct pollfd fds[] = {{.fd = notify, .events = POLLIN}, {.fd = child, .events = POLLIN}};
-	char text[64];
+	bool any;
 
 	for (;;) {
-		ssize_t n;
-
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			return 1;
-		n = recv(notify, text, sizeof(text) - 1, MSG_DONTWAIT);
-		text[n > 0 ? n : 0] = 0;
-		if (strstr(text, "READY=1"))
+		if (says_ready(notify, &any))
 			return 0;
-		if (n <= 0 && fds[1].revents)
+		if (!any && fds[1].revents)
 			return 1;
 	}
 }

@@ -82,6 +82,10 @@ static void put_details(const json_t *j)
 		fputs("  service ", stdout);
 		text_put(service, stdout);
 	}
+	if (member_string(j, "exposed")) {
+		fputs("  exposed as ", stdout);
+		put_party(NULL, member_string(j, "exposed"), member_int(j, "exposed_port"));
+	}
 	if (json_object_get(j, "ended"))
 		printf("  %lld ended", member_int(j, "ended"));
 	if (json_object_get(j, "sent"))
@@ -122,6 +126,7 @@ static void put_why(const json_t *j)
 static void put_verdict(const json_t *j)
 {
 	const char *proto = member_string(j, "proto"), *hook = member_string(j, "hook");
+	const char *asked = member_string(j, "asked"); /* the name of the DNS */
 	long long count = member_int(j, "count");
 
 	put_party(member_string(j, "app"), member_string(j, "local"), 0);
@@ -129,6 +134,11 @@ static void put_verdict(const json_t *j)
 	put_party(member_string(j, "remote_name"), member_string(j, "remote"),
 		  member_int(j, "remote_port"));
 	printf("/%s", proto ? proto : "?");
+	if (asked) {
+		fputs(" (", stdout);
+		text_put(asked, stdout);
+		putchar(')');
+	}
 	put_why(j);
 	printf("  at %s", hook ? hook : "?");
 	if (count > 1) {
@@ -265,7 +275,7 @@ static const struct opt options[] = {
 	 offsetof(struct args, verdicts), NULL},
 	{"count", 'n', OPT_NUMBER, "N", "end after N events", offsetof(struct args, limits.count),
 	 NULL},
-	{"duration", 'd', OPT_DURATION, "TIME", "end after this time",
+	{"duration", 'd', OPT_SPAN, "TIME", "end after this time",
 	 offsetof(struct args, limits.duration_ms), NULL},
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax get services */
+#include "config/service_words.h"
 #include "tools/cmd/get.h"
 
 static void cell_ports(struct table *t, const struct cell *c)
@@ -99,6 +100,41 @@ static void cell_kind(struct table *t, const struct cell *c)
 						    : "shared");
 }
 
+/* "src 180m, 12": by what, how long, and clients that have a backend now */
+static void cell_affinity(struct table *t, const struct cell *c)
+{
+	const char *by = member_string(c->item, c->key);
+	long long ms = member_int(c->item, "affinity_timeout_ms");
+	char text[64];
+
+	if (!by) {
+		table_add(t, "-");
+		return;
+	}
+	if (ms % 60000 == 0)
+		snprintf(text, sizeof(text), "%s %lldm", by, ms / 60000);
+	else if (ms % 1000 == 0)
+		snprintf(text, sizeof(text), "%s %llds", by, ms / 1000);
+	else
+		snprintf(text, sizeof(text), "%s %lldms", by, ms);
+	if (member_int(c->item, "clients"))
+		table_addf(t, "%s, %lld", text, member_int(c->item, "clients"));
+	else
+		table_add(t, text);
+}
+
+/* "destroy, 3 ended" */
+static void cell_on_remove(struct table *t, const struct cell *c)
+{
+	const char *what = member_string(c->item, c->key);
+
+	if (member_int(c->item, "ended"))
+		table_addf(t, "%s, %lld ended", what ? what : on_remove_name(ON_REMOVE_UDP),
+			   member_int(c->item, "ended"));
+	else
+		table_add(t, what);
+}
+
 static const struct column columns[] = {
 	{{.title = "NAME", .keep = 20, .min = 12}, cell_text, "name"},
 	{{.title = "ID", .keep = 3, .wide = true}, cell_int, "id"},
@@ -106,6 +142,8 @@ static const struct column columns[] = {
 	{{.title = "IP6", .keep = 9, .wide = true}, cell_text, "ip6"},
 	{{.title = "PORTS", .keep = 15, .min = 12}, cell_ports, "ports"},
 	{{.title = "STRATEGY", .keep = 10}, cell_text, "strategy"},
+	{{.title = "AFFINITY", .keep = 5, .wide = true}, cell_affinity, "affinity"},
+	{{.title = "ON-REMOVE", .keep = 5, .wide = true}, cell_on_remove, "on_remove"},
 	{{.title = "KIND", .keep = 4, .wide = true}, cell_kind, "declared"},
 	{{.title = "WAIT", .keep = 4, .wide = true}, cell_wait, "wait_ms"},
 	{{.title = "EXPOSED", .keep = 6, .min = 12, .wide = true}, cell_list, "expose"},

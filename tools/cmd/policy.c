@@ -139,6 +139,8 @@ static void put_answer(const json_t *j)
 	printf("/%s: %s\n", proto ? proto : "?", member_true(j, "allowed") ? "allowed" : "refused");
 	json_array_foreach (json_object_get(j, "verdicts"), i, v)
 		put_verdict(v);
+	if (member_int(j, "more"))
+		printf("  and %lld more backends\n", (long long)member_int(j, "more"));
 }
 
 struct explain_args {

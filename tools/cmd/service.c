@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax service: services that are added while the agent runs, in the config's words. */
+#include "config/service_words.h"
 #include "config/strategy.h"
 #include "tools/cmd/commands.h"
 #include "tools/lib/text.h"
 
 static const struct words words_service = {.kind = WORDS_ASKED, .ask = "get services -o name"};
 static const struct words words_strategy = {.nth = strategy_nth};
+static const struct words words_affinity = {.nth = affinity_nth};
+static const struct words words_udp = {.nth = udp_choice_nth};
+static const struct words words_on_remove = {.nth = on_remove_nth};
 
 struct args {
 	struct strv ports, backends;
@@ -13,7 +17,8 @@ struct args {
 	const char *check_port, *check_status, *check_user;
 	const char *check_every, *check_timeout, *check_fall, *check_rise;
 	const char *check_passive, *check_window;
-	int strategy; /* -1: not given */
+	const char *affinity_timeout;
+	int strategy, affinity, udp, on_remove; /* -1: not given */
 };
 
 static void args_free(struct args *a)
@@ -128,7 +133,11 @@ static json_t *words_of_args(const struct args *a)
 {
 	const struct {
 		const char *key, *value;
-	} texts[] = {{"ip", a->ip},
+	} texts[] = {{"affinity", a->affinity < 0 ? NULL : affinity_nth((size_t)a->affinity)},
+		     {"affinity-timeout", a->affinity_timeout},
+		     {"udp", a->udp < 0 ? NULL : udp_choice_nth((size_t)a->udp)},
+		     {"on-remove", a->on_remove < 0 ? NULL : on_remove_nth((size_t)a->on_remove)},
+		     {"ip", a->ip},
 		     {"wait", a->wait},
 		     {"drain", a->drain},
 		     {"slow-start", a->slow_start},
@@ -173,7 +182,8 @@ static int ask(struct cmd *c, const char *action, const char *name, json_t *word
 
 static int put(struct cmd *c, int argc, char **argv, const char *action)
 {
-	CLEANUP(args_free) struct args a = {.strategy = -1};
+	CLEANUP(args_free)
+	struct args a = {.strategy = -1, .affinity = -1, .udp = -1, .on_remove = -1};
 	json_t *words;
 	int status;
 
@@ -281,6 +291,18 @@ static const struct opt options[] = {
 	 offsetof(struct args, backends), &words_app},
 	{"strategy", 0, OPT_CHOICE, "STRATEGY", "which backend a connection goes to",
 	 offsetof(struct args, strategy), &words_strategy},
+	{"affinity", 0, OPT_CHOICE, "WHO",
+	 "who keeps a backend once it has one: each app's name, each address, or nobody",
+	 offsetof(struct args, affinity), &words_affinity},
+	{"affinity-timeout", 0, OPT_STRING, "TIME",
+	 "without a connection for so long it is forgotten (180m)",
+	 offsetof(struct args, affinity_timeout), NULL},
+	{"udp", 0, OPT_CHOICE, "WAY", "whether datagrams of one socket stay with one backend",
+	 offsetof(struct args, udp), &words_udp},
+	{"on-remove", 0, OPT_CHOICE, "WHAT",
+	 "which sockets end that are connected to a backend that is removed or down: UDP ones, "
+	 "TCP as well (destroy), or none (keep)",
+	 offsetof(struct args, on_remove), &words_on_remove},
 	{"wait", 0, OPT_STRING, "TIME", "how long connections wait for a server that is not there",
 	 offsetof(struct args, wait), NULL},
 	{"drain", 0, OPT_STRING, "TIME", "deadline of backends that drain",

@@ -233,7 +233,7 @@ static const struct opt options[] = {
 	 offsetof(struct args, format), &format_words},
 	{"count", 'n', OPT_NUMBER, "N", "end after N records", offsetof(struct args, q.count),
 	 NULL},
-	{"duration", 'd', OPT_DURATION, "TIME", "end after this time",
+	{"duration", 'd', OPT_SPAN, "TIME", "end after this time",
 	 offsetof(struct args, q.duration_ms), NULL},
 	{"write", 'w', OPT_STRING, "FILE", "write there; as pcap unless -f says otherwise",
 	 offsetof(struct args, q.path), &words_file},

@@ -3,9 +3,9 @@
 #include "tools/xdp/common.h"
 
 struct load {
-	const char *rules;	  /* NULL: an empty list */
-	int mode, default_action; /* -1: what the list says */
-	uint32_t priority;	  /* 0: what the list says */
+	const char *rules;		   /* NULL: an empty list */
+	int mode, default_action, exposed; /* -1: what the list says */
+	uint32_t priority;		   /* 0: what the list says */
 	bool replace;
 	struct cmd_xdp_change change;
 };
@@ -17,6 +17,8 @@ static bool make_list(struct cmd *c, const struct load *o, struct rule_list *l, 
 		return false;
 	if (o->default_action >= 0)
 		l->default_action = o->default_action ? AX_VERDICT_DROP : AX_VERDICT_PASS;
+	if (o->exposed >= 0)
+		l->policy[AX_REASON_EXPOSED] = (uint8_t)o->exposed;
 	if (o->mode >= 0)
 		l->mode = (enum xdp_mode)o->mode;
 	if (o->priority)
@@ -68,12 +70,21 @@ static const char *default_action(size_t i)
 			: NULL;
 }
 
+/* by enum ax_policy */
+static const char *policy(size_t i)
+{
+	static const char *const names[] = {"rules", "pass", "drop"};
+
+	return i < ARRAY_SIZE(names) ? names[i] : NULL;
+}
+
 static const char *mode(size_t i)
 {
 	return xdp_mode_name((enum xdp_mode)i);
 }
 
-static const struct words action_words = {.nth = default_action}, mode_words = {.nth = mode};
+static const struct words action_words = {.nth = default_action}, mode_words = {.nth = mode},
+			  policy_words = {.nth = policy};
 
 static const struct opt options[] = {
 	{"rules", 'r', OPT_STRING, "FILE", "the rule file, see ax.yaml(5); '-' is standard input",
@@ -81,6 +92,10 @@ static const struct opt options[] = {
 	{"default", 0, OPT_CHOICE, "ACTION",
 	 "what happens to packets that no rule matches: pass or drop",
 	 offsetof(struct load, default_action), &action_words},
+	{"exposed", 0, OPT_CHOICE, "POLICY",
+	 "packets for exposed ports that the default would drop: pass; or drop, or as the rules "
+	 "say",
+	 offsetof(struct load, exposed), &policy_words},
 	{"mode", 'm', OPT_CHOICE, "MODE",
 	 "native (in the driver), generic (behind it: every device has it), offload (in the "
 	 "device) or auto (native, else generic)",
@@ -94,7 +109,7 @@ static const struct opt options[] = {
 
 static int run_load(struct cmd *c, int argc, char **argv)
 {
-	struct load o = {.mode = -1, .default_action = -1};
+	struct load o = {.mode = -1, .default_action = -1, .exposed = -1};
 	int status;
 
 	if (!begin(c, &o, &argc, argv, &status))
@@ -121,7 +136,7 @@ const struct command cmd_xdp_load = {
 
 static int run_apply(struct cmd *c, int argc, char **argv)
 {
-	struct load o = {.mode = -1, .default_action = -1};
+	struct load o = {.mode = -1, .default_action = -1, .exposed = -1};
 	int status;
 
 	if (!begin(c, &o, &argc, argv, &status))

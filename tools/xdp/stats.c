@@ -306,8 +306,6 @@ static int run(struct cmd *c, int argc, char **argv)
 		return status;
 	if (argc != 1)
 		return cmd_usage(c, "say which interface");
-	if (!o.interval_ms)
-		return cmd_usage(c, "--interval cannot be 0");
 	cmd_output();
 	return stats(c, argv[0], &o);
 }
@@ -315,7 +313,7 @@ static int run(struct cmd *c, int argc, char **argv)
 static const struct opt options[] = {
 	{"follow", 'f', OPT_FLAG, NULL, "go on, with what was counted per second, until Ctrl-C",
 	 offsetof(struct stats_options, follow), NULL},
-	{"interval", 'i', OPT_DURATION, "TIME", "with -f: how often (1s)",
+	{"interval", 'i', OPT_SPAN, "TIME", "with -f: how often (1s)",
 	 offsetof(struct stats_options, interval_ms), NULL},
 	{"output", 'o', OPT_CHOICE, "FORMAT",
 	 "table (the default) or json (with -f one object a line)",

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "services/ending.h"
+#include "base/work.h"
+#include "config/config.h"
+#include "datapath/datapath.h"
+#include "net/sock_diag.h"
+#include "registry/app_table.h"
+#include "registry/service_table.h"
+#include "registry/state.h"
+
+int ending_compare(const struct ending_backend *x, const struct ending_backend *y)
+{
+	int r = memcmp(&x->addr, &y->addr, sizeof(x->addr));
+
+	return r ? r : (int)x->port - (int)y->port;
+}
+
+static int compare(const void *x, const void *y)
+{
+	return ending_compare(x, y);
+}
+
+static bool has(const struct ending *e, const struct ax_endpoint *remote)
+{
+	struct ending_backend one = {.addr = remote->addr, .port = ntohs(remote->port_be)};
+
+	if (bsearch(&one, e->b, e->n, sizeof(*e->b), compare))
+		return true;
+	one.port = 0;
+	return bsearch(&one, e->b, e->n, sizeof(*e->b), compare) != NULL;
+}
+
+static int note(void *arg, const struct ax_conn *c)
+{
+	struct ending *e = arg;
+
+	if (!c->asked.port_be ||
+	    (!addr_eq(&c->asked.addr, &e->vip4) && !addr_eq(&c->asked.addr, &e->vip6)) ||
+	    !has(e, &c->remote))
+		return 0;
+	if (e->n_conns == e->size) {
+		size_t more = e->size ? 2 * e->size : 64;
+		void *p = realloc(e->conns, more * sizeof(*e->conns));
+
+		if (!p)
+			return -ENOMEM;
+		e->conns = p;
+		e->size = more;
+	}
+	e->conns[e->n_conns++] = (struct sock_conn){c->local, c->remote, c->cookie};
+	return 0;
+}
+
+/* By a thread. */
+static void end_there(void *arg)
+{
+	struct ending *e = arg;
+	int n = 0;
+
+	e->n_conns = 0;
+	if (e->udp)
+		datapath_udp_conns_each(e->a->dp, e->netns, note, e);
+	if (e->tcp)
+		datapath_conns_each(e->a->dp, e->netns, note, e);
+	if (e->n_conns)
+		n = socks_end_conns(e->netns, e->conns, e->n_conns);
+	e->ended += n > 0 ? (uint32_t)n : 0;
+}
+
+/* Who has connected to the others since goes on. */
+static void drop_others(struct ending *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < e->n; i++)
+		if (e->holds(e, &e->b[i]))
+			e->b[n++] = e->b[i];
+	e->n = n;
+}
+
+static void run(void *arg)
+{
+	struct ending *e = arg;
+	struct agent *a = e->a;
+
+	qsort(e->b, e->n, sizeof(*e->b), compare);
+	drop_others(e); /* others' works came before */
+	if (e->n)
+		work_offload(a->work, end_there, e);
+	for (size_t i = 0; i < e->n_apps; i++) {
+		const struct app *x = app_by_id(a, e->apps[i]);
+		autoclose int fd = x ? app_netns(x) : -1;
+
+		drop_others(e);
+		if (!e->n)
+			break;
+		e->netns = fd;
+		if (fd >= 0)
+			work_offload(a->work, end_there, e);
+		work_pause(a->work);
+	}
+	e->done(e);
+	ending_free(e);
+}
+
+static int note_apps(struct ending *e)
+{
+	size_t n = 0;
+
+	for (const struct app *x = e->a->apps; x; x = x->next)
+		n += x->spec.net == NET_PRIVATE;
+	e->apps = calloc(n + 1, sizeof(*e->apps));
+	if (!e->apps)
+		return -ENOMEM;
+	for (const struct app *x = e->a->apps; x; x = x->next)
+		if (x->spec.net == NET_PRIVATE)
+			e->apps[e->n_apps++] = x->id;
+	return 0;
+}
+
+struct ending *ending_new(struct agent *a, const struct service *s, size_t most)
+{
+	struct ending *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	*e = (struct ending){.a = a,
+			     .service = strdup(s->name),
+			     .vip4 = s->vip4,
+			     .vip6 = s->vip6,
+			     .b = calloc(most + 1, sizeof(*e->b)),
+			     .netns = -1};
+	if (e->service && e->b && !note_apps(e))
+		return e;
+	ending_free(e);
+	return NULL;
+}
+
+void ending_free(struct ending *e)
+{
+	if (!e)
+		return;
+	free(e->service);
+	free(e->what);
+	free(e->b);
+	free(e->apps);
+	free(e->conns);
+	free(e);
+}
+
+bool ending_start(struct ending *e)
+{
+	if (!e->a->work) {
+		run(e);
+		return true;
+	}
+	if (!work_start(e->a->work, 0, run, e))
+		return true;
+	ending_free(e);
+	return false;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Connections through a service to some backends, which are ended, so that their programs connect
+ * anew. It takes 10 us for each, and as much for each app, so it is a work (base/work.h), which
+ * begins when those before it have ended.
+ */
+#ifndef AX_SERVICES_ENDING_H
+#define AX_SERVICES_ENDING_H
+
+#include "base/address.h"
+
+struct agent;
+struct service;
+
+struct ending_backend {
+	struct ax_addr addr;
+	uint16_t port; /* 0: any */
+};
+
+struct ending {
+	struct agent *a;
+	/* the service as it was: it may be another one, or gone, between two slices */
+	char *service;
+	struct ax_addr vip4, vip6;
+	bool tcp, udp;		  /* which */
+	struct ending_backend *b; /* in order of address and port, once it has begun */
+	size_t n;
+	/* Asked each time before any is ended: whether that backend is still one of these. */
+	bool (*holds)(const struct ending *e, const struct ending_backend *b);
+	/* At the end. */
+	void (*done)(const struct ending *e);
+	char *what; /* theirs, malloc'ed or NULL */
+	uint32_t ended;
+
+	/* its own */
+	uint32_t *apps; /* private ones, by id */
+	size_t n_apps;
+	int netns;		 /* the one that is looked at, -1: the host's */
+	struct sock_conn *conns; /* the connections to them there */
+	size_t n_conns, size;
+};
+
+/* For so many backends at most, without one. NULL: out of memory. */
+struct ending *ending_new(struct agent *a, const struct service *s, size_t most);
+void ending_free(struct ending *e);
+/* Takes it over; without a queue of works all is done at once. False: out of memory, it is freed.
+ */
+bool ending_start(struct ending *e);
+
+/* By address, then port. */
+int ending_compare(const struct ending_backend *x, const struct ending_backend *y);
+
+#endif

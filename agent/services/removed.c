@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <netinet/in.h>
+
+#include "services/removed.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "datapath/datapath.h"
+#include "registry/events.h"
+#include "registry/service_table.h"
+#include "registry/state.h"
+#include "services/ending.h"
+
+/* What a service had when it was told last. */
+struct told {
+	struct ending_backend b;
+	bool down; /* so are those who do not run */
+};
+
+struct removed {
+	size_t n;
+	bool adopted;	 /* by the kernel's list, which has more of ports: addresses alone count */
+	struct told b[]; /* in order */
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct told *x = a, *y = b;
+
+	return ending_compare(&x->b, &y->b);
+}
+
+static const struct told *find(const struct told *b, size_t n, const struct told *one)
+{
+	return bsearch(one, b, n, sizeof(*b), compare);
+}
+
+/* Any of that address. */
+static bool has_address(const struct removed *r, const struct ax_addr *addr)
+{
+	const struct ending_backend one = {.addr = *addr};
+	size_t first = 0, behind = r ? r->n : 0;
+
+	while (first < behind) {
+		size_t middle = (first + behind) / 2;
+
+		if (ending_compare(&r->b[middle].b, &one) < 0)
+			first = middle + 1;
+		else
+			behind = middle;
+	}
+	return r && first < r->n && addr_eq(&r->b[first].b.addr, addr);
+}
+
+static bool ends_tcp(const struct service *s)
+{
+	return s->conf->on_remove == ON_REMOVE_DESTROY;
+}
+
+static bool ends_udp(const struct service *s)
+{
+	bool udp = !s->conf->n_ports;
+
+	for (size_t i = 0; i < s->conf->n_ports; i++)
+		udp |= s->conf->ports[i].proto == IPPROTO_UDP;
+	return udp && s->conf->on_remove != ON_REMOVE_KEEP;
+}
+
+/* Whether the backend has come back meanwhile: it is not lost then. */
+static bool is_lost(const struct ending *e, const struct ending_backend *b)
+{
+	const struct service *s = service_by_name(e->a, e->service);
+	const struct removed *is = s ? s->removed : NULL;
+	const struct told one = {.b = *b}, *now = is ? find(is->b, is->n, &one) : NULL;
+
+	return !now || now->down;
+}
+
+static bool is_lost_address(const struct ending *e, const struct ending_backend *b)
+{
+	const struct service *s = service_by_name(e->a, e->service);
+
+	return !s || !has_address(s->removed, &b->addr);
+}
+
+static void tell_ended(const struct ending *e)
+{
+	struct service *s = service_by_name(e->a, e->service);
+	char text[ADDR_STRLEN] = "*";
+
+	if (!e->ended)
+		return;
+	log_info("service %s: %u connection%s to backends that it has lost, or that are down, had "
+		 "to be ended",
+		 e->service, e->ended, e->ended == 1 ? "" : "s");
+	if (s)
+		s->ended += e->ended;
+	if (e->n == 1)
+		addr_format(&e->b[0].addr, text);
+	events_drain(e->a, e->service, text, "removed", (int)e->ended);
+}
+
+static struct ending *lost_new(struct agent *a, const struct service *s, size_t most)
+{
+	struct ending *e = ending_new(a, s, most);
+
+	if (!e)
+		return NULL;
+	e->tcp = ends_tcp(s);
+	e->udp = ends_udp(s);
+	e->holds = is_lost;
+	e->done = tell_ended;
+	return e;
+}
+
+/* --- who is lost --- */
+
+/* Those of `was` that `is` (NULL: nothing) has not, or has as down. */
+static void end_missing(struct agent *a, const struct service *s, const struct removed *was,
+			const struct removed *is)
+{
+	struct ending *e = NULL;
+
+	for (size_t i = 0; was && i < was->n; i++) {
+		const struct told *now = is ? find(is->b, is->n, &was->b[i]) : NULL;
+
+		if (was->adopted && has_address(is, &was->b[i].b.addr))
+			continue;
+		if (now && (!now->down || was->b[i].down))
+			continue;
+		e = e ? e : lost_new(a, s, was->n);
+		if (!e)
+			break;
+		e->b[e->n++] = was->b[i].b;
+	}
+	if (!e)
+		return;
+	if (was->adopted)
+		e->holds = is_lost_address;
+	ending_start(e);
+}
+
+static int adopt(void *arg, const struct ax_backend *b)
+{
+	struct service *s = arg;
+	size_t n = s->removed ? s->removed->n : 0;
+	struct removed *more;
+
+	more = realloc(s->removed, sizeof(*more) + (n + 1) * sizeof(more->b[0]));
+	if (!more)
+		return -ENOMEM;
+	s->removed = more;
+	more->adopted = true;
+	more->b[n] = (struct told){.b = {.addr = b->addr}};
+	more->n = n + 1;
+	return 0;
+}
+
+int removed_adopt(struct agent *a, struct service *s, const struct ax_endpoint *ep)
+{
+	if (!s->conf || (!ends_tcp(s) && !ends_udp(s)))
+		return 0;
+	return datapath_backends_each(a->dp, ep, adopt, s);
+}
+
+void removed_sync(struct agent *a, struct service *s, const struct service_member *m, size_t n)
+{
+	autofree struct removed *was = s->removed;
+	struct removed *is;
+
+	s->removed = NULL;
+	if (!s->conf || (!ends_tcp(s) && !ends_udp(s)))
+		return;
+	is = calloc(1, sizeof(*is) + n * sizeof(is->b[0]));
+	if (!is)
+		return;
+	for (size_t i = 0; i < n; i++)
+		is->b[is->n++] = (struct told){.b = {m[i].addr, m[i].port},
+					       .down = m[i].down || m[i].declared};
+	qsort(is->b, is->n, sizeof(is->b[0]), compare);
+	s->removed = is;
+	end_missing(a, s, was, is);
+}
+
+void removed_all(struct agent *a, struct service *s)
+{
+	autofree struct removed *was = s->removed;
+
+	s->removed = NULL;
+	if (s->conf)
+		end_missing(a, s, was, NULL);
+}
+
+void removed_forget(struct service *s)
+{
+	free(s->removed);
+	s->removed = NULL;
+}
