@@ -10,22 +10,25 @@
 #define AX_PROBE_H
 
 #include <linux/types.h>
+#include "scope.h"
 
-#define AX_PROBE_STACK	  8    /* values below the accumulator */
-#define AX_PROBE_OPS_MAX  256  /* of one probe */
-#define AX_PROBE_VALUES	  16   /* of a record: a mask is made of it */
-#define AX_PROBE_SAVED	  8    /* values kept from a function's entry: a mask is made of it */
-#define AX_PROBE_TEXT	  64   /* of a constant text, with its NUL */
-#define AX_PROBE_BYTES	  8192 /* of a record's strings and buffers: a mask is made of it */
-#define AX_PROBE_FETCH	  4096 /* the most that one string or buffer has */
-#define AX_PROBE_KEY	  64   /* words of a table's key: a mask is made of it */
-#define AX_PROBE_KEY_TEXT 64   /* bytes of a string in a key */
-#define AX_PROBE_COMM	  16
-#define AX_PROBE_SLOTS	  4   /* probes that can be at work on a CPU at the same time */
-#define AX_PROBE_SLEEPERS 16  /* the same of those that wait for memory */
-#define AX_PROBE_FRAMES	  127 /* of a call stack */
-#define AX_PROBE_STATES	  16
-#define AX_PROBE_CHAIN	  16 /* probes on one place, one after the other */
+#define AX_PROBE_STACK	   8	/* values below the accumulator */
+#define AX_PROBE_OPS_MAX   256	/* of one probe */
+#define AX_PROBE_VALUES	   32	/* of a record, less one: a mask is made of it */
+#define AX_PROBE_SAVED	   8	/* values kept from a function's entry: a mask is made of it */
+#define AX_PROBE_TEXT	   64	/* of a constant text, with its NUL */
+#define AX_PROBE_BYTES	   8192 /* of a record's strings and buffers: a mask is made of it */
+#define AX_PROBE_FETCH	   4096 /* the most that one string or buffer has */
+#define AX_PROBE_KEY	   64	/* words of a table's key: a mask is made of it */
+#define AX_PROBE_KEY_SHORT 8	/* words that are made 0 at once */
+#define AX_PROBE_KEY_TEXT  64	/* bytes of a string in a key */
+#define AX_PROBE_COMM	   16
+#define AX_PROBE_SLOTS	   4   /* probes that can be at work on a CPU at the same time */
+#define AX_PROBE_SLEEPERS  16  /* the same of those that wait for memory */
+#define AX_PROBE_FRAMES	   127 /* of a call stack */
+#define AX_PROBE_STATES	   16
+#define AX_PROBE_CHAIN	   128 /* probes on one place, one after the other */
+#define AX_PROBE_VARIABLES 32  /* of a script, of all threads and of each: from 1 on */
 
 enum ax_probe_code {
 	AX_CODE_CONST,	  /* value */
@@ -45,11 +48,22 @@ enum ax_probe_code {
 	AX_CODE_FIND,	/* the other probe's time by what was kept as number 0, immediate: by thread
 			 */
 	AX_CODE_FAULTS, /* a bit for each word of the key that could not be fetched */
+	AX_CODE_GLOBAL, /* value: which variable; 0 until it is set */
+	AX_CODE_THREAD, /* the same of this thread */
+	AX_CODE_SET_GLOBAL, /* the accumulator becomes it; immediate: is added to it */
+	AX_CODE_SET_THREAD,
+	/* The key begins with value, and is 0 behind that up to AX_PROBE_KEY_SHORT. */
+	AX_CODE_TABLE,
 	AX_CODE_EXTEND, /* the accumulator's low bytes, with their sign or without */
+	/* the floating-point number that it is the bits of (size: 4 or 8) as a signed integer, so
+	 * that these are in the same order; what is not a number could not be fetched */
+	AX_CODE_ORDER,
+	AX_CODE_SWAP, /* the accumulator with the last value on the stack */
 	AX_CODE_NOT,
 	/* two operands: what was pushed and the accumulator, or the accumulator and the value */
 	AX_CODE_ADD,
 	AX_CODE_SUB,
+	AX_CODE_MUL,
 	AX_CODE_AND,
 	AX_CODE_OR,
 	AX_CODE_XOR,
@@ -64,10 +78,18 @@ enum ax_probe_code {
 	AX_CODE_LAND,
 	AX_CODE_LOR,
 	/* texts; of memory at the accumulator */
-	AX_CODE_TEXT_EQ,    /* is the string there the constant text number `value`? */
-	AX_CODE_COMM_EQ,    /* is the process's name? */
-	AX_CODE_STRING,	    /* into the record; at most value bytes with the NUL */
-	AX_CODE_BUFFER,	    /* value bytes */
+	AX_CODE_TEXT_EQ, /* is the string there the constant text number `value`? */
+	AX_CODE_COMM_EQ, /* is the process's name? */
+	AX_CODE_STRING,	 /* into the record; at most value bytes with the NUL */
+	AX_CODE_BUFFER,	 /* value bytes */
+	/* the accumulator's bytes into the record, of which the last so many (value, if it is
+	 * stored) are a buffer; the next ones come `size` bytes behind */
+	AX_CODE_PUT,
+	/* these three as those without _LONG, of texts whose length is the last value on the stack
+	 */
+	AX_CODE_TEXT_EQ_LONG,
+	AX_CODE_STRING_LONG,
+	AX_CODE_KEY_STRING_LONG,
 	AX_CODE_COMM,	    /* the process's name, into the record */
 	AX_CODE_KEY_STRING, /* into the key, from word `to` on */
 	AX_CODE_KEY_COMM,
@@ -105,6 +127,7 @@ enum ax_probe_action {
 	AX_ACTION_START, /* keeps the time for another probe, by number 0 of what is kept */
 	AX_ACTION_ARM,	 /* a state, until ... */
 	AX_ACTION_DISARM,
+	AX_ACTION_SET, /* nothing but what its operations do; or decides for those that follow */
 };
 enum ax_probe_flag {
 	AX_PROBE_PAIRED = 1,	  /* on a return: happens only if the entry was seen */
@@ -116,7 +139,10 @@ enum ax_probe_flag {
 	AX_PROBE_POPPED = 64,	  /* the return has taken its address from the stack already */
 	AX_PROBE_CHAINED = 128,	  /* there is a next one */
 	AX_PROBE_FINE = 256,	  /* AX_ACTION_LOG2: AX_BUCKETS_FINE of each power of two */
-	AX_PROBE_NESTED = 512,	  /* on the entry of a function whose return the kernel tells */
+	AX_PROBE_FOLLOWS = 1024,  /* happens only if the one before it did that does not follow */
+	AX_PROBE_ONLY_COUNTS = 2048, /* of a bucket nothing but the number is told */
+	AX_PROBE_NESTED = 512,	     /* on the entry of a function whose return the kernel tells */
+	AX_PROBE_STOPS = 4096,	     /* behind its record, its thread waits for its tracer */
 };
 
 /* What a probe does, found by the BPF cookie of its attachment. */
@@ -145,9 +171,9 @@ _Static_assert(sizeof(struct ax_probe_text) == 64, "struct ax_probe_text is a ma
 
 /* The same for all probes of a session; read-only in the program. */
 struct ax_probe_config {
-	__u32 pid;	    /* of the only process that counts, 0: any */
-	__u32 cgroup_level; /* of its cgroup below the root */
-	__u64 cgroup;	    /* only processes below, 0: any */
+	__u32 pid; /* of the only process that counts, 0: any */
+	__u32 pad0;
+	struct ax_scope scope;
 	/* The last records are kept, and none is sent: how many, and of how many bytes at most. */
 	__u32 flight_slots;
 	__u32 flight_bytes;
@@ -162,12 +188,17 @@ struct ax_probe_config {
 	/* Where the kernel has task_struct.utask and uprobe_task.depth; 0: it is not known. */
 	__u32 utask_offset;
 	__u32 utask_depth_offset;
+	__u32 thread_variables; /* the highest number of one */
+	__u32 flags_offset;	/* of task_struct.flags, 0: it is not known */
+	__u32 tree;		/* only processes of the map of that name */
+	__u32 ptrace_offset;	/* of task_struct.ptrace, 0: it is not known */
 };
 _Static_assert(AX_CODE_FILTER < 64, "codes have a bit each");
-_Static_assert(sizeof(struct ax_probe_config) == 64, "struct ax_probe_config is read-only data");
+_Static_assert(sizeof(struct ax_probe_config) == 208, "struct ax_probe_config is read-only data");
 
-/* A record. Values follow, then the bytes of strings and buffers. The value of a string or buffer
- * says where: AX_BYTES_OFF(value) from the record's beginning on, AX_BYTES_LEN(value). */
+/* A record. Values follow, also some that are parts of others, then the bytes of strings and
+ * buffers. The value of a string or buffer says where: AX_BYTES_OFF(value) from the record's
+ * beginning on, AX_BYTES_LEN(value). */
 struct ax_probe_record {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u64 sp;     /* where the function's return address is, or was; 0: no function. Go: how far
@@ -244,6 +275,7 @@ enum ax_probe_counter {
 	AX_PROBE_UNMATCHED, /* returns whose entry was not seen */
 	AX_PROBE_NO_CALL,   /* entries for which there was no room */
 	AX_PROBE_TOO_DEEP,  /* entries whose returns the kernel does not tell */
+	AX_PROBE_STOPPED,   /* threads that were told to stop */
 	AX_PROBE_COUNTERS,
 };
 

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the programs of `ax trace exec|open|tcp` tell user space, and what they are told. */
+/* What the programs of `ax trace exec`, `tcp` and others tell user space, and what they are told.
+ */
 #ifndef AX_TRACE_EVENT_H
 #define AX_TRACE_EVENT_H
 
 #include <linux/types.h>
 #include "addr.h"
+#include "scope.h"
 
 #define AX_EVENT_COMM 16
 #define AX_EVENT_APP  72 /* "web-7", the name of its cgroup */
 
 /* Who is watched; read-only in the programs. */
 struct ax_watch_config {
-	__u64 cgroup; /* only processes below this one, 0: all */
-	__u32 cgroup_level;
-	__u32 app_level; /* how far below the root the cgroups of apps are, 0: there are none */
+	struct ax_scope scope;
 	__u64 apps;	 /* the cgroup that has those of all apps */
+	__u32 app_level; /* how far below the root the cgroups of apps are, 0: there are none */
 	__u32 tree;	 /* only processes of map `tree` */
-	__u32 pad;
 };
-_Static_assert(sizeof(struct ax_watch_config) == 32, "struct ax_watch_config is read-only data");
+_Static_assert(sizeof(struct ax_watch_config) == 152, "struct ax_watch_config is read-only data");
 
 enum ax_watch_counter {
-	AX_WATCH_EMITTED, /* events, whatever became of them */
-	AX_WATCH_DROPPED, /* those for which the ring had no room */
-	AX_WATCH_CUT,	  /* pieces of arguments or environments for which it had none */
+	AX_WATCH_EMITTED,    /* events, whatever became of them */
+	AX_WATCH_DROPPED,    /* those for which the ring had no room */
+	AX_WATCH_CUT,	     /* pieces of arguments or environments for which it had none */
+	AX_WATCH_UNFOLLOWED, /* processes for which the table had no room */
+	AX_WATCH_NO_STACK,   /* events whose call stack could not be kept */
+	AX_WATCH_UNKNOWN,    /* memory that is freed, but was not seen to be allocated */
+	AX_WATCH_OTHERS,     /* calls of processes of other users, which are not told */
 	AX_WATCH_COUNTERS,
 };
 
@@ -33,6 +37,12 @@ enum ax_watch_type {
 	AX_WATCH_OPEN,
 	AX_WATCH_TCP_STATE,
 	AX_WATCH_TCP_END, /* of a connection */
+	AX_WATCH_VCPU,	  /* a thread that runs one */
+	AX_WATCH_HYPERCALL,
+	AX_WATCH_SIGNAL,
+	AX_WATCH_TLS,
+	AX_WATCH_TLS_END,
+	AX_WATCH_LOCK,
 };
 
 /* Every event begins with it. */

@@ -4,9 +4,11 @@
  * and behind them, and the members of their types, some levels deep. What is said of a place fits
  * into what holds it, and what is refused is explained.
  */
+#include <elf.h>
 #include <sys/mman.h>
 
-#include "probes/types/dwarf.h"
+#include "probes/types/given.h"
+#include "probes/types/shape.h"
 
 #define PLACES_MAX 64
 #define TYPES_MAX  200
@@ -51,6 +53,19 @@ static int on_member(void *arg, const struct ctype_member *m)
 	return l->w->types >= TYPES_MAX;
 }
 
+/* Whatever a type says, its shape ends. */
+static void check_shape(const struct ctype *t)
+{
+	struct shape *s = NULL;
+	int64_t value;
+
+	if (shape_make(t, &s) == 0) {
+		check(shape_is_sound(s));
+		shape_free(s);
+	}
+	ctype_enumerator(t, "RED", &value);
+}
+
 static void walk_type(struct walk *w, const struct ctype *t, unsigned depth)
 {
 	struct level l = {w, depth};
@@ -62,6 +77,10 @@ static void walk_type(struct walk *w, const struct ctype *t, unsigned depth)
 		return;
 	ctype_describe(t, text, sizeof(text));
 	check(*text);
+	ctype_write(t, "name", text, sizeof(text));
+	check(*text);
+	if (depth < 2)
+		check_shape(t);
 	if (t->kind == CTYPE_POINTER || t->kind == CTYPE_ARRAY) {
 		if (ctype_target(t, &target) == 0)
 			walk_type(w, &target, depth + 1);
@@ -118,6 +137,9 @@ static void walk_place(struct walk *w, uint64_t offset)
 {
 	struct error e = {0};
 	struct dwarf_variable v = {0};
+	struct prototype p;
+	char text[300];
+	int r;
 
 	w->types = 0;
 	explained(dwarf_variables(w->d, offset, false, on_variable, w, &e), &e);
@@ -127,12 +149,40 @@ static void walk_place(struct walk *w, uint64_t offset)
 	explained(dwarf_parameter(w->d, offset, 1, &v, &e), &e);
 	e = (struct error){0};
 	explained(dwarf_return_value(w->d, offset, &v, &e), &e);
+	e = (struct error){0};
+	r = dwarf_prototype(w->d, offset, &p, &e);
+	explained(r, &e);
+	if (r == 0) {
+		memset(text, '!', sizeof(text));
+		prototype_write(&p, NULL, text, sizeof(text));
+		check(memchr(text, '\0', sizeof(text)) != NULL);
+	}
+}
+
+/* As a file of --types: an object's debug data is relocated, and BTF is taken, too. */
+static void walk_given(const char *path)
+{
+	static const char *const names[] = {"work", "add", "main", "f"};
+	struct walk w = {0};
+	struct given_types *g;
+	struct error e = {0};
+	int r = given_types_open(path, &g, &e);
+
+	explained(r, &e);
+	if (r < 0)
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		e = (struct error){0};
+		explained(given_types_parameters(g, EM_X86_64, names[i], on_variable, &w, &e), &e);
+	}
+	given_types_free(g);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct walk w = {0};
 	struct error e = {0};
+	uint32_t below, above;
 	char path[64];
 	int fd;
 
@@ -147,9 +197,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		e = (struct error){0};
 		explained(dwarf_lines(w.d, "t.c", line, on_line, &w, &e), &e);
 	}
+	e = (struct error){0};
+	explained(dwarf_statements(w.d, "*", NULL, on_line, &w, &e), &e);
+	dwarf_lines_with(w.d, "t.c", 5, "counter", &below, &above);
 	for (size_t i = 0; i < w.n; i++)
 		walk_place(&w, w.offsets[i]);
 	dwarf_free(w.d);
+	walk_given(path);
 	close(fd);
 	return 0;
 }

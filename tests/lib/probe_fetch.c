@@ -29,6 +29,20 @@ static uint64_t run_binary(enum ax_probe_code code, uint64_t a, uint64_t b)
 		return a + b;
 	case AX_CODE_SUB:
 		return a - b;
+	case AX_CODE_MUL:
+		return a * b;
+	case AX_CODE_LT:
+		return (int64_t)a < (int64_t)b;
+	case AX_CODE_LE:
+		return (int64_t)a <= (int64_t)b;
+	case AX_CODE_GT:
+		return (int64_t)a > (int64_t)b;
+	case AX_CODE_GE:
+		return (int64_t)a >= (int64_t)b;
+	case AX_CODE_EQ:
+		return a == b;
+	case AX_CODE_NE:
+		return a != b;
 	case AX_CODE_AND:
 		return a & b;
 	case AX_CODE_OR:
@@ -76,6 +90,23 @@ static void run_one(struct fetch_run *r, const struct ax_probe_op *op)
 	case AX_CODE_NOT:
 		r->acc = !r->acc;
 		return;
+	case AX_CODE_SWAP:
+		assert_true(r->depth > 0);
+		v = r->acc;
+		r->acc = r->stack[r->depth - 1];
+		r->stack[r->depth - 1] = v;
+		return;
+	case AX_CODE_PUT:
+		assert_true(r->n_put + op->size <= sizeof(r->put));
+		memcpy(r->put + r->n_put, &r->acc, op->size < 8 ? op->size : 8);
+		r->n_put += op->size;
+		return;
+	case AX_CODE_STRING_LONG:
+		assert_true(r->depth > 0);
+		r->len = r->stack[--r->depth];
+		if (r->len > op->value)
+			r->len = op->value;
+		return;
 	case AX_CODE_STRING:
 	case AX_CODE_BUFFER:
 		return;
@@ -97,10 +128,19 @@ static void run_show(struct fetch_run *r, const struct fetch_shown *s, const str
 	char bytes[600];
 	size_t n;
 
-	n = (size_t)snprintf(to, size, "%s%s=", len ? " " : "", s->name);
+	n = (size_t)snprintf(to, size, "%s%s=", len ? " " : "", s ? s->name : "hidden");
 	to += n;
 	size -= n;
-	switch (s->type) {
+	if (op->code == AX_CODE_STRING_LONG && (!s || s->type == VALUE_STRING)) {
+		for (n = 0; n < r->len && n + 1 < sizeof(bytes); n++)
+			bytes[n] = (char)run_byte(r, r->acc + n);
+		snprintf(to, size, "\"%.*s\"", (int)n, bytes);
+		return;
+	}
+	switch (s ? s->type : VALUE_STRING) {
+	case VALUE_FLOAT:
+		snprintf(to, size, "0x%llx", (unsigned long long)r->acc);
+		break;
 	case VALUE_SIGNED:
 		snprintf(to, size, "%lld", (long long)r->acc);
 		break;
@@ -118,7 +158,9 @@ static void run_show(struct fetch_run *r, const struct fetch_shown *s, const str
 		break;
 	case VALUE_BUFFER:
 		for (n = 0; n < op->value && n < 64; n++)
-			snprintf(to + 2 * n, size - 2 * n, "%02x", run_byte(r, r->acc + n));
+			snprintf(to + 2 * n, size - 2 * n, "%02x",
+				 op->code == AX_CODE_PUT ? r->put[n] : run_byte(r, r->acc + n));
+		r->n_put = 0;
 		break;
 	default:
 		snprintf(to, size, "%llu", (unsigned long long)r->acc);
@@ -132,7 +174,8 @@ void run_ops(struct fetch_run *r, const struct fetch *f, const struct ax_probe_o
 		if (ops[i].flags & AX_OP_KEEP)
 			r->saved[ops[i].to] = r->acc;
 		if (ops[i].flags & AX_OP_STORE)
-			run_show(r, &f->values[ops[i].to], &ops[i]);
+			run_show(r, ops[i].to < f->n_values ? &f->values[ops[i].to] : NULL,
+				 &ops[i]);
 		if (ops[i].flags & (AX_OP_STORE | AX_OP_KEEP))
 			r->depth = 0;
 	}

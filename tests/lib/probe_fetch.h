@@ -12,6 +12,9 @@ struct fetch_run {
 	uint64_t acc, stack[AX_PROBE_STACK];
 	unsigned depth;
 	uint64_t saved[AX_PROBE_SAVED];
+	uint64_t len; /* of the text that was read last */
+	uint8_t put[512];
+	size_t n_put;
 	char text[4096]; /* of all values: "a=1 b=\"x\"" */
 };
 

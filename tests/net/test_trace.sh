@@ -131,6 +131,19 @@ out=$(unshare -pf --mount-proc "$AX" trace count "uprobe:$PROBED_LOAD:at" pid -c
 like "in a pid namespace the command is found by its number there" "$out" '"emitted":3'
 like "which is what is shown" "$out" '"pid":[1-9]\b'
 
+# a command goes when there is nobody left who traces it
+cp "$P" "$T/piped"
+runs_piped() {
+	[ -n "$(find /proc/[0-9]*/exe -maxdepth 0 -lname "$T/piped" 2>/dev/null)" ]
+}
+ax trace watch "uprobe:$T/piped:work" -c "$T/piped 1000000 0 slowly" 2>/dev/null | head -n 1 >"$T/one"
+is "whoever has seen enough" "$(wc -l <"$T/one")" 1
+ok "ends the command, too" wait_for '! runs_piped'
+bg "$T/null" "$AX" --instance "$INST" trace watch "uprobe:$T/piped:work" -c "$T/piped 1000000 0 slowly"
+wait_for runs_piped
+kill -KILL "$BG"
+ok "as does who kills ax" wait_for '! runs_piped'
+
 mkdir "$T/many"
 cp "$P" "$T/many/a"
 cp "$P" "$T/many/b"

@@ -37,7 +37,31 @@ is "a condition takes one app" "$(jq -rs 'map(.values.app // empty) | unique | j
 	second
 out=$(json watch "uprobe:$T/loop:step" app --app first -n 20)
 is "--app does, too" "$(jq -rs 'map(.values.app // empty) | unique | join(" ")' <<<"$out")" first
+run_app --name second -- "$T/loop"
+wait_for '[ "$(ax get apps -o json | jq "[.[] | select(.name == \"second\")] | length")" = 2 ]'
+out=$(json count "uprobe:$T/loop:step" by pid --app second -d 500ms)
+is "all apps of a name" "$(jq -rs '.[0].table | length' <<<"$out")" 2
+ax trace add steps "uprobe:$T/loop:step" by pid -a count --app second
+ok "also of a probe that stays" wait_for '[ "$(ax trace view steps -o json | jq -s ".[0].table | length")" = 2 ]'
+is "which is not stale" "$(ax trace ls -o json | jq -r '.. | .stale? // empty')" ""
+ax trace rm steps
 like "an app that does not run is told" "$(trace count "uprobe:$T/loop:step" if 'app == "third"')" \
 	"no app 'third' is running"
 like "also for --app" "$(trace count "uprobe:$T/loop:step" --app third)" "no app 'third' is running"
+# --- ready commands ---
+
+out=$(json syscalls --by app --top 0 -d 1s)
+# two apps that have the same name have a line each
+is "system calls are counted by app" \
+	"$(jq -r 'select(.syscall == "clock_nanosleep" and .count > 10) | .app' <<<"$out" | sort | tr '\n' ' ')" "- first second second "
+out=$(json syscalls --by process --app second -d 1s)
+is "and with --app of one, by process" "$(jq -r 'select(.syscall) | "\(.comm) \(.app)"' <<<"$out" | sort -u)" "loop second"
+like "as text" "$(trace syscalls --by app --app first -d 500ms)" $'^.*APP +SYSCALL .*\nfirst +clock_nanosleep '
+first=$(json syscalls --by process --app first -d 500ms | jq -r 'select(.comm == "loop") | .pid' | head -n 1)
+bg "$T/signals.out" "$AX" --instance "$INST" trace signals USR2 --app first -o json -O "$T/signals" -n 1
+watcher=$BG
+wait_for "grep -q attached $T/signals.out"
+kill -USR2 "$first" # ends it
+wait_for -t 5 "! alive $watcher" || kill "$watcher"
+is "signals to an app have its name" "$(jq -r 'select(.to_app) | "\(.signal) \(.to_comm) \(.to_app)"' "$T/signals")" "SIGUSR2 loop first"
 done_testing

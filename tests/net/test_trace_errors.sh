@@ -14,7 +14,7 @@ cat >"$T/lines.c" <<'EOF'
 volatile int sink;
 __attribute__((noinline)) int work(int n)
 {
-	int unused = n * n;
+	int unused = n / 3;
 	for (int i = 0; i < n; i++)
 		sink = i;
 	return n + 1;
@@ -44,6 +44,18 @@ refused 2 "expected uprobe:FILE" watch uprobe
 refused 2 "expected no -i" watch "uprobe:$P:work" -i 1s
 refused 2 "expected -i with it" count "uprobe:$P:work" -n 3
 refused 2 "two processes" count "uprobe:$P:work" -p 1 -c true
+for time in 0s 0 0ms; do
+	refused 2 "-d cannot be 0" watch "uprobe:$P:work" -d "$time"
+done
+refused 2 "-i cannot be 0" count "uprobe:$P:work" -i 0s
+refused 2 "-d cannot be 0" run -e 'BEGIN { print "x" }' -d 0s
+refused 2 "-d cannot be 0" flow "$P" work -d 0s
+refused 2 "-d cannot be 0" exec -d 0s
+refused 2 "give a whole number" watch "uprobe:$P:work" -p 1,x
+refused 2 "a number missing" watch "uprobe:$P:work" -p 1,
+refused 1 "no process 99999999" count "uprobe:$P:work" -p "$$,99999999"
+refused 2 "one process" add some "uprobe:$P:work" -p "$$" -p 1
+refused 2 "the opposite of" exec --alone -f -c true
 refused 2 "no linear buckets" hist "uprobe:$P:work" arg0 -l 5,1,1
 refused 2 "no return" latency tracepoint:sched:sched_switch
 refused 2 "expected 'r'" latency "p:x $P:0x1190"

@@ -24,6 +24,9 @@ like "a program goes on as without probes" "$out" "(^|
 came 160 "$out"
 like "arguments are those of Go's registers" "$out" 'arg0=19 arg1=7 .*"abc.* arg3=3'
 
+like "a list has signatures as Go writes them" "$("$AX" trace list "uprobe:$grow:main.add")" \
+	"func main\.add\([a-z]+ int, [a-z]+ int, [a-z]+ string\) int  grow\.go:[1-9]"
+
 out=$(trace watch "uretprobe:$grow:main.add" arg0@entry:s64 arg1@entry:s64 retval:s64 -o json \
 	-c "$grow 20 30")
 is "values at the entry and the return belong together" "$(grep '"probe"' <<<"$out" |

@@ -65,6 +65,10 @@ static const char program[] =
 	"{\n"
 	"	struct big r = {{k, k + 1}};\n"
 	"	sink = k;\n"
+	"	{\n"
+	"		volatile int k = 55;\n"
+	"		sink = k; /*@block*/\n"
+	"	}\n"
 	"	return r;\n"
 	"}\n"
 	"NOINLINE const char *word(int k) { sink = k; return \"a word\"; }\n"
@@ -335,6 +339,9 @@ static void check_locals(struct target *t)
 	assert_non_null(strstr(got, " s=\"a word\" c=-5 q=0600000000000000"));
 	assert_non_null(strstr(got, " last=65535 b=06000000000000000700000000000000"));
 	assert_non_null(strstr(got, " on_stack=-77 i=0 total=4"));
+
+	/* what a block calls like a parameter */
+	expect_local(t, "/*@block*/", "k", "55", false);
 }
 
 struct function_list {
@@ -498,6 +505,48 @@ static void test_classes(void **state)
 	}
 }
 
+/* --- what is only computed --- */
+
+static const char computing[] =
+	"volatile int sink;\n"
+	"__attribute__((noinline, noclone)) int f(int a, int b, const int *p)\n"
+	"{\n"
+	"	int most = a > b ? a : b, least = a < b ? a : b;\n"
+	"	int product = a * b;\n"
+	"	long twice = a * 2;\n"
+	"	int half = a >> 1;\n"
+	"	sink = a;\n" /* 8 */
+	"	sink = b;\n"
+	"	return *p;\n"
+	"}\n"
+	"int main(int argc, char **argv)\n"
+	"{\n"
+	"	int v = argc;\n"
+	"	return f(-5 * argc, 7 * argc, &v) == !argv;\n"
+	"}\n";
+
+/* Products, signs, and the branches of a choice. What gcc writes wrongly is not shown. */
+static void test_computed(void **state)
+{
+	struct places at = {0};
+	struct error e = {0};
+	struct target t;
+	char got[4096];
+
+	(void)state;
+	build_source("computing.c", computing);
+	build_run("gcc -w -g -O2 -o computing computing.c");
+	t = open_target("computing");
+	assert_int_equal(dwarf_lines(t.d, "computing.c", 8, on_line, &at, &e), 0);
+	fetch_at(&t, "line:/x:computing.c:8 a b most least product twice", at.offsets[0], false,
+		 got, sizeof(got));
+	assert_string_equal(got, "a=-5 b=7 most=7 least=-5 product=-35 twice=-10");
+	fetch_at(&t, "line:/x:computing.c:8 half", at.offsets[0], false, got, sizeof(got));
+	if (!strstr(got, "cannot be done") && !streq(got, "half=-3"))
+		fail_msg("%s", got);
+	close_target(&t);
+}
+
 /* --- Go --- */
 
 static const char go_program[] =
@@ -542,6 +591,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_gcc_fixed),     cmocka_unit_test(test_clang),
 	cmocka_unit_test(test_separate_file), cmocka_unit_test(test_no_data),
 	cmocka_unit_test(test_classes),	      cmocka_unit_test(test_go),
+	cmocka_unit_test(test_computed),
 };
 #else
 static void test_other_machine(void **state)

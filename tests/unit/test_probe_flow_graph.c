@@ -123,7 +123,7 @@ static int folded_calls(const struct flow_tree *t, const struct flow_names *n, F
 
 static int svg(const struct flow_tree *t, const struct flow_names *n, FILE *f)
 {
-	return flow_write_svg(t, n, "calls in <a> & \"b\"", f);
+	return flow_write_svg(t, n, &(struct flow_picture){.title = "calls in <a> & \"b\""}, f);
 }
 
 static const char *const plain[] = {"zero", "one", "two", "three"};
@@ -219,12 +219,48 @@ static void test_extremes(void **state)
 	flow_free(r.flow);
 }
 
+/* Stacks that were sampled: what was innermost has the samples, callers are below it. */
+static void test_sampled(void **state)
+{
+	static const uint32_t one[] = {0, 1, 2}, two[] = {0, 1}, deep[] = {3};
+	struct flow_picture picture = {.title = "t", .amount = FLOW_SAMPLES};
+	struct flow_stacks *s = flow_stacks_new();
+	char *text = NULL, *at, *below;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(flow_stacks_add(s, one, 3, 5, 5), 0);
+	assert_int_equal(flow_stacks_add(s, two, 2, 2, 2), 0);
+	assert_int_equal(flow_stacks_add(s, one, 3, 1, 1), 0);
+	assert_int_equal(flow_stacks_add(s, deep, 1, 1, 1), 0);
+	assert_int_equal(flow_write_folded(flow_stacks_tree(s), &plain_names, true, f), 0);
+	fflush(f);
+	assert_string_equal(text, "zero;one 2\nzero;one;two 6\nthree 1\n");
+	assert_int_equal(flow_write_svg(flow_stacks_tree(s), &plain_names, &picture, f), 0);
+	fclose(f);
+	assert_non_null(
+		strstr(text, "<title>one (total 8 samples, self 2 samples, 88.89% of all)"));
+	assert_non_null(
+		strstr(text, "<title>three (total 1 sample, self 1 sample, 11.11% of all)"));
+	at = strstr(text, "<title>two ");
+	below = strstr(text, "<title>zero ");
+	assert_non_null(at);
+	assert_non_null(below);
+	at = strstr(at, " y=\"");
+	below = strstr(below, " y=\"");
+	assert_true(at && below && atof(at + 4) < atof(below + 4));
+	free(text);
+	flow_stacks_free(s);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_graph),	 cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_names),	 cmocka_unit_test(test_dot),
-		cmocka_unit_test(test_extremes),
+		cmocka_unit_test(test_extremes), cmocka_unit_test(test_sampled),
 	};
 
 	return cmocka_run_group_tests_name("flow_graph", tests, NULL, NULL);

@@ -200,7 +200,7 @@ static void test_kernel_programs(void **state)
 	fetch_free(&f);
 	if (compile("kretprobe:vfs_read retval count@entry", false, &f, &e))
 		fail_msg("%s", e.text);
-	assert_int_equal(f.values[0].type, VALUE_SIGNED);
+	assert_int_equal(f.values[0].type, VALUE_ERRNO);
 	assert_int_equal(f.n_kept, 1);
 	fetch_free(&f);
 	assert_int_equal(compile("kprobe:vfs_read nothing", false, &f, &e), -EINVAL);

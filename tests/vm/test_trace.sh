@@ -29,6 +29,17 @@ exactly "under a condition" . 3 \
 exactly "all functions of a glob" . 10 \
 	ax trace count "uprobe:$traced:[tn][wa]*e*" if 'comm == "traced"' -c "$traced 5"
 
+# --- by the types of the program ---
+
+typed=/bin/typed
+exactly "texts of a length, structs in registers and in memory" \
+	's="hello" p=.a=1, b="pair". \*r=.name="in a record", d=0.5, color=BLUE, list=.1, 2, 3..$' 3 \
+	ax trace watch "uprobe:$typed:take" s p '*r' -c $typed
+exactly "in conditions" 'r->d=0.5' 1 ax trace watch "uprobe:$typed:take" 'r->d' \
+	if 's == "hello" && r->d > 0.25 && r->d < 1.0 && r->color == BLUE' -c $typed
+exactly "and counted by" 'hello +BLUE +3' 3 ax trace count "uprobe:$typed:take" s 'r->color' -c $typed
+exactly "all registers" 'regs=.ax=0x.*, flags=0x' 3 ax trace watch "uprobe:$typed:take" '$regs' -c $typed
+
 # --- the kernel ---
 
 exactly "a function of the kernel" 'vfs_read .*=10$' 10 \
@@ -46,9 +57,18 @@ exactly "a program's string as ftrace has it" 'myopen dfd=0x.* filename="/dev/ze
 like "one that is not there" "no function|not there|did you mean" \
 	ax trace watch kprobe:vfs_raed -c "$traced 1"
 like "functions are listed" '^kprobe:vfs_read$|vfs_read' ax trace list 'kprobe:vfs_r*'
+like "with what they take and return" 'vfs_read  ssize_t vfs_read.struct file .file, char .buf, size_t count' \
+	ax trace list kprobe:vfs_read
+exactly "parameters are shown without being asked for" 'vfs_read file=0x.* buf=.* count=5 pos=0x' 5 \
+	ax trace watch kprobe:vfs_read if 'comm == "traced"' -c "$traced 5"
+exactly "those of a program, too" 'take .*s=' 3 ax trace watch "uprobe:$typed:take" -c $typed
 exactly "members of structs by the kernel's own types" 'vfs_read .*"zero"' 5 \
 	ax trace watch kprobe:vfs_read 'arg0->f_path.dentry->d_name.name:string' \
 	if 'comm == "traced"' -c "$traced 5"
+exactly "whole structs by them" 'd_name=.*name="zero"|f_flags=' 5 \
+	ax trace watch kprobe:vfs_read '*file' if 'comm == "traced"' -c "$traced 5"
+exactly "errors by their names" 'ret=-ENOENT' 1 ax trace watch tracepoint:syscalls:sys_exit_openat \
+	'if ret == -2' -c "cat /nowhere"
 exactly "between two functions" . 10 \
 	ax trace latency kprobe:vfs_read if 'comm == "traced"' to kretprobe:vfs_read -c "$traced 10"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The ready commands on this kernel: ax trace exec, open and tcp.
+# The ready commands on this kernel: ax trace exec, open, tcp, profile and offcpu.
 . "${0%/*}/lib.sh"
 
 # exactly NAME REGEX N COMMAND...: what comes out matches, and N events came and all were received.
@@ -87,5 +87,18 @@ like "changes of state" 'SYN_SENT -> ESTABLISHED$' \
 	ax trace tcp --live -c "wget -q -O /dev/null http://127.0.0.1:8099/file"
 kill "$server"
 wait "$server" 2>/dev/null
+
+# --- profile and offcpu ---
+
+# the shell is busy for a while
+spin='i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done'
+ax trace profile -F 499 -o folded -c "/bin/busybox sh -c '$spin'" >/tmp/watch.out 2>&1
+like "where a processor is busy" '^(busybox|sh);.* [0-9]+$' cat /tmp/watch.out
+like "samples are all received" '^[0-9,]+ events?, .* 0 dropped$' cat /tmp/watch.out
+ax trace profile -F 499 --stack fp -c "/bin/busybox sh -c '$spin'" >/tmp/watch.out 2>&1
+like "and by frame pointers" ' - +(busybox|sh) ' cat /tmp/watch.out
+ax trace offcpu -c "/bin/busybox sleep 1" >/tmp/watch.out 2>&1
+like "where a thread waits" '^ +[0-9.]+m?s .* - +(busybox|sleep) ' cat /tmp/watch.out
+like "functions of the kernel have names" '^ +do_nanosleep \(kernel\)$' cat /tmp/watch.out
 
 done_testing

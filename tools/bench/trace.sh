@@ -83,6 +83,28 @@ bt_record() { # CASE OPTION...
 	record "$name.cpu" "$(jq .tracer_ns <<<"$measured")"
 }
 
+# --- a script of five probes: what the first one does is given ---
+ax_script() { # ACTIONS
+	cat <<-END
+		$(probe push_probed) { $1 }
+		$(probe nop5_probed) { set thread.began = nsecs }
+		uretprobe:$tracebench:nop5_probed if thread.began {
+			hist nsecs-thread.began as times; set thread.began = 0 }
+		$(probe endbr_probed) if arg0 > 100 { count by comm as large }
+		$(probe many_10000) { stats arg0 by comm as sums }
+	END
+}
+bt_script() { # ACTIONS
+	cat <<-END
+		$(probe push_probed) { $1 }
+		$(probe nop5_probed) { @began[tid] = nsecs; }
+		uretprobe:$tracebench:nop5_probed /@began[tid]/ {
+			@times = hist(nsecs - @began[tid]); delete(@began[tid]); }
+		$(probe endbr_probed) /arg0 > 100/ { @large[comm] = count(); }
+		$(probe many_10000) { @sums[comm] = stats(arg0); }
+	END
+}
+
 # --- what is on the disk ---
 mib() { # FILE...
 	du -Lbc "$@" | awk 'END {printf "%.2f\n", $1 / 1048576}'
@@ -100,13 +122,46 @@ measure_size() {
 	record trace.sizebt "$(mib "$(command -v bpftrace)" "$llvm")"
 }
 
+# --- Intel PT in perf.data ---
+# The events of the sample that the tests have, ten times: a hundred thousand packets.
+make_pt() { # FILE
+	local sample=$here/../../tests/perfdata/intel_pt.data data=744 size i
+	size=$(($(stat -c %s "$sample") - data))
+	head -c $data "$sample" >"$1"
+	for ((i = 0; i < 10; i++)); do
+		tail -c +$((data + 1)) "$sample" >>"$1"
+	done
+	# data_size, its lowest bytes first
+	for ((i = 0; i < 8; i++)); do
+		printf '%b' "\\x$(printf %02x $((size * 10 >> 8 * i & 255)))"
+	done | dd of="$1" bs=1 seek=48 conv=notrunc status=none
+}
+measure_pt() { # CASE COMMAND...
+	local name=$1 start
+	shift
+	[ -e "$tmp/pt.data" ] || make_pt "$tmp/pt.data"
+	start=${EPOCHREALTIME/./}
+	"$@" "$tmp/pt.data" >"$tmp/$name.said" 2>"$tmp/$name.err" || die "$name failed: $(tail -n 1 "$tmp/$name.err")"
+	record "$name" "$(awk -v us=$((${EPOCHREALTIME/./} - start)) 'BEGIN { print us / 1000 }')"
+	# as many of those that perf shows one by one
+	[ "$(grep -cE ' MTC (ctc=)?0x' "$tmp/$name.said")" = 3250 ] || die "$name: packets are missing"
+	rm "$tmp/$name.said"
+}
+
 # --- one round ---
+# shellcheck source=tools/bench/build.sh
+. "$here/build.sh"
+# shellcheck source=tools/bench/profile.sh
+. "$here/profile.sh"
 trace_cases=(trace.firstbt trace.first trace.pushbt trace.push trace.nop5bt trace.nop5
 	trace.endbrbt trace.endbr trace.recordbt trace.record trace.ratebt trace.rate
-	trace.manybt trace.many)
+	trace.manybt trace.many trace.scriptbt trace.script trace.keybt trace.key trace.pairbt trace.pair
+	trace.ptperf trace.pt "${profile_cases[@]}" "${build_cases[@]}")
 
 measure_trace() {
 	case $1 in
+	trace.build.*) measure_build "$1" ;;
+	trace.profilebt | trace.profileperf) measure_profile "$1" ;;
 	trace.firstbt)
 		tb "$1" first push_probed -- bpftrace -e \
 			"$(probe push_probed) { printf(\"push_probed\\n\"); exit(); }"
@@ -118,15 +173,38 @@ measure_trace() {
 		tb "$1" -n $some_probes many -- bpftrace -e "$(probe 'many_101*') { @ = count(); }"
 		check_calls "$1" "$(awk '/^@: / {print $2}' "$tmp/$1.said")"
 		;;
+	trace.scriptbt)
+		tb "$1" first push_probed -- bpftrace -e "$(bt_script 'printf("push_probed\n"); exit();')"
+		;;
+	trace.keybt | trace.pairbt)
+		tb "$1" -t "$MILLISECONDS" call "$(function_of "${1%bt}")" -- \
+			bpftrace -e "$(bt_script '@calls[arg0] = count();')"
+		;;
+	trace.ptperf) measure_pt "$1" perf script -D -i ;;
 	trace.*bt) bt_count "$1" "$(expr "$1" : 'trace\.\(.*\)bt')" ;;
 	*) [ -z "$ax" ] || measure_ax_trace "$1" ;;
 	esac
 }
+function_of() {
+	[ "$1" = trace.key ] && echo push || echo nop5
+}
 measure_ax_trace() {
 	case $1 in
+	trace.script)
+		tb "$1" first push_probed -- "${ax_trace[@]}" run -e "$(ax_script 'print "push_probed"; exit')"
+		;;
+	trace.key | trace.pair)
+		tb "$1" -t "$MILLISECONDS" call "$(function_of "$1")" -- \
+			"${ax_trace[@]}" run -e "$(ax_script 'count by arg0 as calls')"
+		ax_said "$1"
+		check_calls "$1" "$events"
+		record "$1.lost" "$dropped"
+		;;
 	trace.first)
 		tb "$1" first push_probed -- "${ax_trace[@]}" watch "$(probe push_probed)" -n 1
 		;;
+	trace.pt) measure_pt "$1" "${ax_trace[@]}" perfdata pt ;;
+	trace.profile*) measure_profile "$1" ;;
 	trace.record) ax_record "$1" -t "$MILLISECONDS" ;;
 	trace.rate) ax_record "$1" -r "$RATE" -t $((RATE_SECONDS * 1000)) ;;
 	trace.many)
@@ -161,5 +239,14 @@ trace_rows() {
 	row "attach and detach $many_probes uprobes" s trace.many '' '' '<=' 0.3
 	row "attach and detach $many_probes uprobes" s trace.many "$bt, $some_probes of them" \
 		trace.manybt '' ''
+	row 'start of a script of five probes to its first line' ms trace.script "$bt" \
+		trace.scriptbt '' ''
+	row 'its count by an argument, push first' ns trace.key.median "$bt" trace.keybt.median '' ''
+	row 'its entry and return with a variable, nop5 first' ns trace.pair.median "$bt" \
+		trace.pairbt.median '' ''
+	row 'events lost then' events trace.pair.lost '' '' '<=' 0
+	row '100,000 packets of Intel PT as text' ms trace.pt 'perf script -D' trace.ptperf '<=' 0.2
+	profile_rows
+	build_rows
 	row 'size of the program, stripped' MiB trace.size "$bt + libLLVM" trace.sizebt '<=' 0.05
 }

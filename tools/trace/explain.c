@@ -21,6 +21,7 @@
 struct explainer {
 	struct trace t;
 	struct binary *binary; /* of the place, NULL: none */
+	struct dwarf *dwarf;   /* of the place, NULL: not asked for */
 	struct format format;  /* of a tracepoint */
 	bool has_format;
 	bool verbose;
@@ -99,11 +100,17 @@ static const char *type_name(const struct fetch_shown *v, char buf[32])
 		[VALUE_STRING] = "string",
 		[VALUE_BUFFER] = "buf",
 		[VALUE_SYMBOL] = "symbol",
+		[VALUE_FLOAT] = "f",
+		[VALUE_ERRNO] = "errno",
+		[VALUE_SYSCALL] = "syscall",
 		[VALUE_USER_STACK] = "user stack",
 		[VALUE_KERNEL_STACK] = "kernel stack",
 	};
 
-	if (v->type == VALUE_UNSIGNED || v->type == VALUE_SIGNED || v->type == VALUE_HEX)
+	if (v->shape)
+		snprintf(buf, 32, "%s", v->type == VALUE_BUFFER ? "by its type" : "enum");
+	else if (v->type == VALUE_UNSIGNED || v->type == VALUE_SIGNED || v->type == VALUE_HEX ||
+		 v->type == VALUE_FLOAT)
 		snprintf(buf, 32, "%s%u", names[v->type], v->size * 8);
 	else if (v->type == VALUE_STRING || v->type == VALUE_BUFFER)
 		snprintf(buf, 32, "%s[%u]", names[v->type], v->size);
@@ -180,22 +187,66 @@ static void put_line(struct explainer *x, const char *title, const char *text)
 	trace_out_char(o, '\n');
 }
 
-static void put_shown(struct explainer *x, const char *title, const struct fetch_shown *v,
-		      const char *from)
+/* The first variable that is named in what a value is made of. */
+static const char *variable_of(const struct probe_spec *spec, size_t value, const char *name)
+{
+	const struct expr *expr = value < spec->n_args ? &spec->args[value].expr : NULL;
+
+	for (size_t i = 0; expr && i < expr->n; i++)
+		if (expr->v[i].op == EXPR_NAME)
+			return expr->v[i].text;
+	return spec->n_args ? NULL : name;
+}
+
+/* Which lines near a probe on one have what it has not. */
+static void find_lines(struct explainer *x, const struct session_probe *p, const char *name,
+		       uint32_t *below, uint32_t *above)
+{
+	const struct probe_spec *spec = &x->t.specs[p->part];
+
+	*below = *above = 0;
+	if (spec->kind != PROBE_LINE || !spec->line || !name)
+		return;
+	if (!x->dwarf && dwarf_new(session_path(x->t.session, p), &x->dwarf) < 0)
+		return;
+	dwarf_lines_with(x->dwarf, spec->source, spec->line, name, below, above);
+}
+
+static void write_gone(struct explainer *x, const struct session_probe *p, size_t value, char *buf,
+		       size_t size)
+{
+	const struct fetch_shown *v = &p->fetch.values[value];
+	uint32_t below, above;
+	int len = snprintf(buf, size, "%s: nothing: %s", v->name, v->gone);
+
+	find_lines(x, p, variable_of(&x->t.specs[p->part], value, v->name), &below, &above);
+	if (len < 0 || (size_t)len >= size || (!below && !above))
+		return;
+	if (below && above)
+		snprintf(buf + len, size - (size_t)len, "; it has a value at lines %u and %u",
+			 below, above);
+	else
+		snprintf(buf + len, size - (size_t)len, "; it has a value at line %u",
+			 below ? below : above);
+}
+
+static void put_shown(struct explainer *x, const struct session_probe *p, const char *title,
+		      const struct fetch_shown *v, const char *from)
 {
 	char type[32], line[1400];
 
 	/* what it is compiled to then is only a fault */
 	if (v->gone)
-		snprintf(line, sizeof(line), "%s: nothing: %s", v->name, v->gone);
+		write_gone(x, p, (size_t)(v - p->fetch.values), line, sizeof(line));
 	else
 		snprintf(line, sizeof(line), "%s: %s, from %s", v->name, type_name(v, type),
 			 from ? from : "?");
 	put_line(x, title, line);
 }
 
-static void put_fetched(struct explainer *x, const struct fetch *f)
+static void put_fetched(struct explainer *x, const struct session_probe *p)
 {
+	const struct fetch *f = &p->fetch;
 	autofree char *filter = source_of(x, f, FETCH_TEXT_FILTER, 0);
 
 	if (filter)
@@ -203,12 +254,12 @@ static void put_fetched(struct explainer *x, const struct fetch *f)
 	for (size_t i = 0; i < f->n_values; i++) {
 		autofree char *from = source_of(x, f, FETCH_TEXT_VALUE, (uint32_t)i);
 
-		put_shown(x, i ? "" : "fetches", &f->values[i], from);
+		put_shown(x, p, i ? "" : "fetches", &f->values[i], from);
 	}
 	for (size_t i = 0; i < f->n_keys; i++) {
 		autofree char *from = source_of(x, f, FETCH_TEXT_KEY, f->keys[i].word);
 
-		put_shown(x, i ? "" : "by", &f->keys[i], from);
+		put_shown(x, p, i ? "" : "by", &f->keys[i], from);
 	}
 	if (!f->n_values && !f->n_keys)
 		put_line(x, "fetches", "nothing but time, process and thread");
@@ -228,7 +279,8 @@ static void put_place(struct explainer *x, const struct session_probe *p)
 			 (unsigned long long)p->semaphore);
 		put_line(x, "semaphore", line);
 	}
-	put_line(x, "instruction", place->instruction);
+	if (*place->instruction)
+		put_line(x, "instruction", place->instruction);
 	if (place->cost == PLACE_REFUSED) {
 		put_line(x, "refused", place->why);
 		return;
@@ -256,9 +308,10 @@ static void put_block(struct explainer *x, const struct session_probe *p)
 	trace_out_char(o, '\n');
 	if (p->placed)
 		put_place(x, p);
-	put_fetched(x, &p->fetch);
-	if (!p->placed || p->place.cost != PLACE_REFUSED)
+	if (p->attached) {
+		put_fetched(x, p);
 		put_line(x, "attaches", attachment(x, p));
+	}
 }
 
 static int put_overview(struct explainer *x)
@@ -315,8 +368,22 @@ static void put_member(struct explainer *x, const char *name, const char *text)
 	trace_out_json(&x->t.out, text, strlen(text));
 }
 
-static void put_json_shown(struct explainer *x, const struct fetch *f, const char *name, bool keys)
+static void put_json_lines(struct explainer *x, const struct session_probe *p, size_t value)
 {
+	uint32_t below, above;
+
+	find_lines(x, p, variable_of(&x->t.specs[p->part], value, p->fetch.values[value].name),
+		   &below, &above);
+	if (below || above)
+		trace_out_printf(&x->t.out,
+				 below && above ? ",\"lines\":[%u,%u]" : ",\"lines\":[%u]",
+				 below ? below : above, above);
+}
+
+static void put_json_shown(struct explainer *x, const struct session_probe *p, const char *name,
+			   bool keys)
+{
+	const struct fetch *f = &p->fetch;
 	const struct fetch_shown *v = keys ? f->keys : f->values;
 	size_t n = keys ? f->n_keys : f->n_values;
 	char type[32];
@@ -333,6 +400,8 @@ static void put_json_shown(struct explainer *x, const struct fetch *f, const cha
 		put_member(x, "from", from && !v[i].gone ? from : "");
 		if (v[i].gone)
 			put_member(x, "gone", v[i].gone);
+		if (v[i].gone && !keys)
+			put_json_lines(x, p, i);
 		trace_out_char(&x->t.out, '}');
 	}
 	trace_out_char(&x->t.out, ']');
@@ -357,8 +426,8 @@ static void put_json(struct explainer *x, const struct session_probe *p)
 		put_member(x, "cost", cost_name(p->place.cost));
 		put_member(x, "why", p->place.why);
 	}
-	put_json_shown(x, &p->fetch, "values", false);
-	put_json_shown(x, &p->fetch, "by", true);
+	put_json_shown(x, p, "values", false);
+	put_json_shown(x, p, "by", true);
 	put_member(x, "attaches", attachment(x, p));
 	trace_out_text(o, "}\n");
 }
@@ -388,6 +457,18 @@ static int explain(struct explainer *x, struct error *e)
 	return 0;
 }
 
+/* What was explained may be that there will be no probe. */
+static int check(const struct explainer *x, struct error *e)
+{
+	enum probe_kind kind = x->t.specs[0].kind;
+
+	if ((kind == PROBE_KPROBE || kind == PROBE_KRETPROBE) && no_kprobes())
+		return error_set(e, -ENOTSUP,
+				 "this kernel has no kprobes (CONFIG_KPROBES): the probe would be "
+				 "refused");
+	return session_check(x->t.session, e);
+}
+
 static int run(struct explainer *x, int argc, char **argv)
 {
 	struct error e = {0};
@@ -402,6 +483,8 @@ static int run(struct explainer *x, int argc, char **argv)
 		return CMD_FAILED;
 	r = explain(x, &e);
 	trace_out_flush(&x->t.out);
+	if (r >= 0)
+		r = check(x, &e);
 	if (r >= 0 && x->t.out.error)
 		r = error_set(&e, -x->t.out.error, "the output could not be written: %s",
 			      strerror(x->t.out.error));
@@ -421,6 +504,7 @@ static int run_explain(struct cmd *c, int argc, char **argv)
 	status = run(&x, argc, argv);
 	if (x.binary)
 		binary_close(x.binary);
+	dwarf_freep(&x.dwarf);
 	if (x.has_format)
 		format_free(&x.format);
 	trace_free(&x.t);
@@ -432,6 +516,8 @@ static const struct opt options[] = {
 	 offsetof(struct explainer, pid), &words_process},
 	{"exact", 0, OPT_FLAG, NULL, "as if the probe were not to be moved",
 	 offsetof(struct explainer, t.options.exact), NULL},
+	{"types", 0, OPT_STRING, "FILE", TRACE_TYPES_TEXT,
+	 offsetof(struct explainer, t.options.types), &words_file},
 	{"verbose", 'v', OPT_FLAG, NULL, "all there is to say also of many places",
 	 offsetof(struct explainer, verbose), NULL},
 };

@@ -12,6 +12,7 @@ struct machine {
 	char acc[TEXT_MAX];
 	char stack[AX_PROBE_STACK][TEXT_MAX];
 	size_t depth;
+	char put[TEXT_MAX / 2]; /* what a buffer is put together of so far */
 };
 
 /* In two steps, since what is made mostly contains what was there. Too long texts are cut off. */
@@ -88,7 +89,8 @@ static void set_memory(struct machine *m, const struct ax_probe_op *op, const ch
 static void set_binary(struct machine *m, const struct ax_probe_op *op)
 {
 	static const char *const signs[] = {
-		"+", "-", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">=", "&&", "||",
+		"+",  "-",  "*", "&",  "|", "^",  "<<", ">>",
+		"==", "!=", "<", "<=", ">", ">=", "&&", "||",
 	};
 	const char *sign = signs[op->code - AX_CODE_ADD];
 	long long v = (long long)op->value;
@@ -102,6 +104,32 @@ static void set_binary(struct machine *m, const struct ax_probe_op *op)
 	} else {
 		set(m, "(%s %s %lld)", m->acc, sign, v);
 	}
+}
+
+static void put_part(struct machine *m, const struct ax_probe_op *op)
+{
+	size_t len = strlen(m->put);
+
+	snprintf(m->put + len, sizeof(m->put) - len, "%s%.200s", len ? ", " : "", m->acc);
+	if (!(op->flags & AX_OP_STORE))
+		return;
+	set(m, "%llu bytes of %s", (unsigned long long)op->value, m->put);
+	*m->put = '\0';
+}
+
+/* Its length was pushed before its address. */
+static void set_long_text(struct machine *m, const struct ax_probe_op *op, const char *text)
+{
+	const char *whose = op->flags & AX_OP_KERNEL ? "kernel " : "";
+	const char *len = m->depth ? m->stack[--m->depth] : "?";
+
+	if (op->code == AX_CODE_TEXT_EQ_LONG)
+		set(m, "(%.300s bytes at %s(%.300s) == \"%s\")", len, whose, m->acc, text);
+	else
+		set(m, "%.300s bytes, at most %llu, at %s(%.300s)", len,
+		    op->code == AX_CODE_STRING_LONG ? (unsigned long long)op->value
+						    : AX_PROBE_KEY_TEXT - 1ull,
+		    whose, m->acc);
 }
 
 static void set_text(struct machine *m, const struct ax_probe_op *op)
@@ -132,6 +160,14 @@ static void set_text(struct machine *m, const struct ax_probe_op *op)
 	case AX_CODE_KEY_COMM:
 		set(m, "name of the process");
 		break;
+	case AX_CODE_PUT:
+		put_part(m, op);
+		break;
+	case AX_CODE_TEXT_EQ_LONG:
+	case AX_CODE_STRING_LONG:
+	case AX_CODE_KEY_STRING_LONG:
+		set_long_text(m, op, text);
+		break;
 	default:
 		break;
 	}
@@ -157,18 +193,44 @@ static void set_source(struct machine *m, const struct ax_probe_op *op)
 			set(m, "%s", plain[i].text);
 }
 
+static void swap(struct machine *m)
+{
+	char text[TEXT_MAX];
+
+	if (!m->depth)
+		return;
+	memcpy(text, m->acc, sizeof(text));
+	memcpy(m->acc, m->stack[m->depth - 1], sizeof(text));
+	memcpy(m->stack[m->depth - 1], text, sizeof(text));
+}
+
+/* Nothing but another copy of the accumulator. */
+static bool is_double(const struct ax_probe_op *op)
+{
+	return op->code == AX_CODE_ADD && op->flags & AX_OP_PUSH && op->flags & AX_OP_IMMEDIATE &&
+	       !op->value;
+}
+
 static void run_op(struct machine *m, const struct ax_probe_op *op)
 {
 	char type[8];
 
 	if (op->flags & AX_OP_PUSH && m->depth < AX_PROBE_STACK)
 		memcpy(m->stack[m->depth++], m->acc, sizeof(m->acc));
-	if (op->code >= AX_CODE_TEXT_EQ)
+	if (is_double(op))
+		return;
+	if (op->code == AX_CODE_SWAP)
+		swap(m);
+	else if (op->code == AX_CODE_ORDER)
+		set(m, "order of the f%u with the bits %s", op->size * 8u, m->acc);
+	else if (op->code >= AX_CODE_TEXT_EQ)
 		set_text(m, op);
 	else if (op->code >= AX_CODE_ADD)
 		set_binary(m, op);
 	else if (op->code == AX_CODE_CONST)
 		set(m, "%lld", (long long)op->value);
+	else if (op->code == AX_CODE_ADDRESS && !m->c->format)
+		set(m, "all registers");
 	else if ((op->code == AX_CODE_CTX && m->c->format) || op->code == AX_CODE_ADDRESS)
 		set_field(m, op);
 	else if (op->code == AX_CODE_CTX)
@@ -202,7 +264,8 @@ char *fetch_text(const struct ax_probe_op *ops, size_t n, const struct fetch_tex
 	m->c = c;
 	for (size_t i = 0; i < n; i++) {
 		const struct ax_probe_op *op = &ops[i];
-		bool text_key = op->code == AX_CODE_KEY_STRING || op->code == AX_CODE_KEY_COMM;
+		bool text_key = op->code == AX_CODE_KEY_STRING ||
+				op->code == AX_CODE_KEY_STRING_LONG || op->code == AX_CODE_KEY_COMM;
 
 		if (op->code == AX_CODE_FILTER) {
 			if (what == FETCH_TEXT_FILTER)

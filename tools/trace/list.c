@@ -3,24 +3,12 @@
 #include <glob.h>
 
 #include "tools/lib/output.h"
-#include "tools/trace/run/run.h"
+#include "tools/trace/list.h"
 #include "tools/trace/trace.h"
 #include "probes/kernel/symbols.h"
 #include "probes/kernel/tracefs.h"
-
-struct lister {
-	struct cmd *c;
-	struct probe_spec spec;
-	struct trace_out out;
-	struct error *e;
-	const char *path; /* of the file that is being listed */
-	int output;
-	uint32_t pid;
-	bool json, verbose;
-	int tracefs;
-	size_t n;
-	int failed; /* in a callback */
-};
+#include "probes/elf/usdt.h"
+#include "probes/place/place.h"
 
 /* --- pieces --- */
 
@@ -36,14 +24,13 @@ static void put_part(struct trace_out *o, const char *s)
 		trace_out_char(o, '"');
 }
 
-static void put_member(struct trace_out *o, const char *name, const char *text)
+void list_put_member(struct trace_out *o, const char *name, const char *text)
 {
 	trace_out_printf(o, ",\"%s\":", name);
 	trace_out_json(o, text, strlen(text));
 }
 
-/* The beginning of an object, with the probe as a text that can be given to the others. */
-static void begin_json(struct lister *l, const char *a, const char *b)
+void list_begin_json(struct lister *l, const char *a, const char *b)
 {
 	struct trace_out text;
 
@@ -67,7 +54,7 @@ static void begin_json(struct lister *l, const char *a, const char *b)
 	trace_out_close(&text);
 }
 
-static void put_probe(struct lister *l, const char *a, const char *b)
+void list_put_probe(struct lister *l, const char *a, const char *b)
 {
 	trace_out_printf(&l->out, "%s:", probe_kind_name(l->spec.kind));
 	if (l->path) {
@@ -89,18 +76,16 @@ static int on_function(void *arg, const struct symbol *s)
 
 	l->n++;
 	if (l->json) {
-		begin_json(l, NULL, s->name);
+		list_begin_json(l, NULL, s->name);
 		if (s->demangled)
-			put_member(&l->out, "demangled", s->demangled);
+			list_put_member(&l->out, "demangled", s->demangled);
+		list_put_function(l, s);
 		trace_out_printf(&l->out, ",\"offset\":%llu,\"size\":%llu}\n",
 				 (unsigned long long)s->offset, (unsigned long long)s->size);
 		return l->failed;
 	}
-	put_probe(l, NULL, s->name);
-	if (s->demangled) {
-		trace_out_text(&l->out, "  ");
-		trace_out_safe(&l->out, s->demangled, strlen(s->demangled));
-	}
+	list_put_probe(l, NULL, s->name);
+	list_put_function(l, s);
 	if (l->verbose)
 		trace_out_printf(&l->out, "  at 0x%llx, %llu bytes", (unsigned long long)s->offset,
 				 (unsigned long long)s->size);
@@ -117,14 +102,16 @@ static int on_kernel_function(void *arg, const char *name, const char *module, u
 		module = NULL;
 	l->n++;
 	if (l->json) {
-		begin_json(l, NULL, name);
+		list_begin_json(l, NULL, name);
 		if (module && *module)
-			put_member(&l->out, "module", module);
+			list_put_member(&l->out, "module", module);
+		list_put_kernel_function(l, name, module);
 		trace_out_printf(&l->out, ",\"probeable\":%s}\n",
 				 kernel_symbol_probeable(name) ? "true" : "false");
 		return l->failed;
 	}
-	put_probe(l, module && *module ? module : NULL, name);
+	list_put_probe(l, module && *module ? module : NULL, name);
+	list_put_kernel_function(l, name, module);
 	if (!kernel_symbol_probeable(name))
 		trace_out_text(&l->out, "  (the kernel takes no probe there)");
 	trace_out_char(&l->out, '\n');
@@ -138,18 +125,36 @@ static char type_letter(const struct usdt_arg *a)
 	return a->is_float ? 'f' : a->is_signed ? 's' : 'u';
 }
 
+/* Of an operand as the note has it, "-4@-20(%rbp)", what is behind its size. */
+static size_t operand(const char **text, const char **ret)
+{
+	const char *s = *text + strspn(*text, " \t");
+	size_t len = 0;
+	int depth = 0;
+
+	for (; s[len] && (depth > 0 || !strchr(" \t", s[len])); len++)
+		depth += (s[len] == '(' || s[len] == '[') - (s[len] == ')' || s[len] == ']');
+	*text = s + len;
+	*ret = memchr(s, '@', len) ? memchr(s, '@', len) : s;
+	*ret += **ret == '@';
+	return (size_t)(s + len - *ret);
+}
+
 static void put_usdt_args(struct lister *l, const struct usdt *u)
 {
 	struct trace_out *o = &l->out;
+	const char *text = u->args_text ? u->args_text : "", *where;
 
 	for (size_t i = 0; i < u->n_args; i++) {
 		const struct usdt_arg *a = &u->args[i];
+		size_t len = operand(&text, &where);
 
-		trace_out_printf(o, " arg%zu:%c%u", i, type_letter(a), a->size * 8u);
+		trace_out_printf(o, " arg%zu:%c%u@", i, type_letter(a), a->size * 8u);
+		trace_out_safe(o, where, len);
 		if (a->is_float || a->unfetchable)
 			trace_out_text(o, "(cannot be fetched)");
 	}
-	if (l->verbose || (!u->n_args && u->args_text && *u->args_text)) {
+	if (!u->n_args && u->args_text && *u->args_text) {
 		trace_out_text(o, "  [");
 		trace_out_safe(o, u->args_text, strlen(u->args_text));
 		trace_out_char(o, ']');
@@ -163,18 +168,27 @@ static void put_usdt_args(struct lister *l, const struct usdt *u)
 static int put_json_usdt(struct lister *l, const struct usdt *u)
 {
 	struct trace_out *o = &l->out;
+	const char *text = u->args_text ? u->args_text : "", *where;
 
-	begin_json(l, u->provider, u->name);
+	list_begin_json(l, u->provider, u->name);
 	trace_out_printf(o, ",\"offset\":%llu,\"semaphore\":", (unsigned long long)u->offset);
 	if (u->semaphore)
 		trace_out_u64(o, u->semaphore);
 	else
 		trace_out_text(o, "null");
-	put_member(o, "operands", u->args_text ? u->args_text : "");
+	list_put_member(o, "operands", u->args_text ? u->args_text : "");
 	trace_out_text(o, ",\"args\":[");
-	for (size_t i = 0; i < u->n_args; i++)
-		trace_out_printf(o, "%s\"%c%u\"", i ? "," : "", type_letter(&u->args[i]),
-				 u->args[i].size * 8u);
+	for (size_t i = 0; i < u->n_args; i++) {
+		const struct usdt_arg *a = &u->args[i];
+		size_t len = operand(&text, &where);
+
+		trace_out_printf(
+			o, "%s{\"name\":\"arg%zu\",\"type\":\"%c%u\",\"fetchable\":%s,\"where\":",
+			i ? "," : "", i, type_letter(a), a->size * 8u,
+			a->is_float || a->unfetchable ? "false" : "true");
+		trace_out_json(o, where, len);
+		trace_out_char(o, '}');
+	}
 	trace_out_text(o, "]}\n");
 	return l->failed;
 }
@@ -186,7 +200,7 @@ static int on_usdt(void *arg, const struct usdt *u)
 	l->n++;
 	if (l->json)
 		return put_json_usdt(l, u);
-	put_probe(l, u->provider, u->name);
+	list_put_probe(l, u->provider, u->name);
 	put_usdt_args(l, u);
 	trace_out_char(&l->out, '\n');
 	return 0;
@@ -210,7 +224,7 @@ static void put_field(struct lister *l, const struct field *f, bool first)
 	}
 	trace_out_text(o, first ? "{\"name\":" : ",{\"name\":");
 	trace_out_json(o, f->name, strlen(f->name));
-	put_member(o, "type", f->type);
+	list_put_member(o, "type", f->type);
 	trace_out_printf(o, ",\"offset\":%u,\"size\":%u}", f->offset, f->size);
 }
 
@@ -239,12 +253,12 @@ static int on_tracepoint(void *arg, const char *category, const char *name)
 
 	l->n++;
 	if (!l->json) {
-		put_probe(l, category, name);
+		list_put_probe(l, category, name);
 		trace_out_char(&l->out, '\n');
 		l->failed = fields ? put_fields(l, category, name) : 0;
 		return l->failed;
 	}
-	begin_json(l, category, name);
+	list_begin_json(l, category, name);
 	if (fields) {
 		trace_out_text(&l->out, ",\"fields\":[");
 		l->failed = put_fields(l, category, name);
@@ -269,21 +283,48 @@ static int list_tracepoints(struct lister *l)
 
 /* --- files --- */
 
+/* Without debug data there is still a name. */
+static int open_debug_data(struct lister *l)
+{
+	struct error ignored = {0};
+
+	if (l->spec.kind == PROBE_USDT)
+		return 0;
+	if (dwarf_new(binary_path(l->binary), &l->dwarf) < 0 ||
+	    (l->types && dwarf_look_in(l->dwarf, l->types) < 0))
+		return error_set(l->e, -ENOMEM, "out of memory");
+	if (l->spec.kind == PROBE_LINE || dwarf_load(l->dwarf, &ignored) == 0)
+		return 0;
+	dwarf_freep(&l->dwarf);
+	l->dwarf = NULL;
+	return 0;
+}
+
+static void close_binary(struct lister *l)
+{
+	dwarf_freep(&l->dwarf);
+	binary_closep(&l->binary);
+	l->dwarf = NULL;
+	l->binary = NULL;
+}
+
 static int list_binary(struct lister *l, const char *name)
 {
 	const struct probe_spec *p = &l->spec;
-	CLEANUP(binary_closep) struct binary *b = NULL;
-	int r = binary_open(name, (int)l->pid, &b, l->e);
+	int r = binary_open(name, (int)l->pid, &l->binary, l->e);
 
 	if (r < 0)
 		return r;
 	/* as it was asked for, unless that was a glob or is looked for */
-	l->path = strchr(name, '/') ? name : binary_path(b);
-	if (p->kind == PROBE_USDT)
-		r = binary_usdts(b, p->group ? p->group : "*", p->symbol ? p->symbol : "*", on_usdt,
-				 l, l->e);
-	else
-		r = binary_functions(b, p->symbol ? p->symbol : "*", on_function, l, l->e);
+	l->path = strchr(name, '/') ? name : binary_path(l->binary);
+	r = open_debug_data(l);
+	if (r == 0 && p->kind == PROBE_USDT)
+		r = binary_usdts(l->binary, p->group ? p->group : "*", p->symbol ? p->symbol : "*",
+				 on_usdt, l, l->e);
+	else if (r == 0 && p->kind == PROBE_LINE)
+		r = list_lines(l);
+	else if (r == 0)
+		r = binary_functions(l->binary, p->symbol ? p->symbol : "*", on_function, l, l->e);
 	return l->failed < 0 ? l->failed : r;
 }
 
@@ -294,8 +335,11 @@ static int list_files(struct lister *l)
 	glob_t g = {0};
 	int r;
 
-	if (!strpbrk(l->spec.file, "*?[") || access(l->spec.file, F_OK) == 0)
-		return list_binary(l, l->spec.file);
+	if (!strpbrk(l->spec.file, "*?[") || access(l->spec.file, F_OK) == 0) {
+		r = list_binary(l, l->spec.file);
+		close_binary(l);
+		return r;
+	}
 	r = glob(l->spec.file, 0, NULL, &g);
 	if (r) {
 		globfree(&g);
@@ -306,6 +350,7 @@ static int list_files(struct lister *l)
 		own = (struct error){0};
 		if (list_binary(l, g.gl_pathv[i]) < 0 && !first.code)
 			first = own;
+		close_binary(l);
 	}
 	l->e = e;
 	l->path = NULL;
@@ -330,10 +375,6 @@ static int list(struct lister *l)
 	case PROBE_KRETPROBE:
 		return kernel_functions(p->group, p->symbol ? p->symbol : "*", on_kernel_function,
 					l, l->e);
-	case PROBE_LINE:
-		return error_set(l->e, -EINVAL,
-				 "lines of source files are not listed: expected uprobe:FILE:GLOB, "
-				 "usdt:FILE, kprobe:GLOB or tracepoint:CATEGORY:GLOB");
 	default:
 		return list_files(l);
 	}
@@ -350,6 +391,12 @@ static int parse(struct lister *l, const char *text, struct error *e)
 		return r;
 	if (probe_parse(all, &l->spec, &ignored) == 0)
 		return 0;
+	if (starts_with(text, "line:") &&
+	    (size_t)snprintf(all, sizeof(all), "%s:*:*", text) < sizeof(all) &&
+	    probe_parse(all, &l->spec, &ignored) == 0) {
+		l->sources = true;
+		return 0;
+	}
 	if (streq(text, "tracepoint:*") || streq(text, "tracepoint"))
 		return probe_parse("tracepoint:*:*", &l->spec, &ignored);
 	return r;
@@ -365,7 +412,9 @@ static int run(struct lister *l, const char *text)
 	if (trace_out_open(&l->out, STDOUT_FILENO) < 0)
 		return CMD_FAILED;
 	l->e = &e;
-	r = list(l);
+	r = l->types && !l->given ? given_types_open(l->types, &l->given, &e) : 0;
+	if (r == 0)
+		r = list(l);
 	trace_out_flush(&l->out);
 	if (r >= 0 && l->out.error)
 		r = error_set(&e, -l->out.error, "the output could not be written: %s",
@@ -391,9 +440,12 @@ static int run_list(struct cmd *c, int argc, char **argv)
 		l.n = 0;
 		l.failed = 0;
 		l.path = NULL;
+		l.sources = false;
 		status = run(&l, argv[i]);
 		worst = status > worst ? status : worst;
 	}
+	btf_types_freep(&l.btf);
+	given_types_freep(&l.given);
 	return worst;
 }
 
@@ -402,19 +454,25 @@ static const struct opt options[] = {
 	 offsetof(struct lister, pid), &words_process},
 	{"verbose", 'v', OPT_FLAG, NULL, "also where they are, and fields of all tracepoints",
 	 offsetof(struct lister, verbose), NULL},
+	{"types", 0, OPT_STRING, "FILE", TRACE_TYPES_TEXT, offsetof(struct lister, types),
+	 &words_file},
 };
 
 const struct command cmd_trace_list = {
 	.name = "trace list",
-	.about = "list functions, static probes, tracepoints",
+	.about = "list functions, lines, static probes, tracepoints",
 	.run = run_list,
 	.syntax =
 		{
 			.usage = "ax trace list PROBE ...",
 			.about = "Lists what matches: 'usdt:/usr/bin/python3*' (with their "
-				 "arguments), 'uprobe:/bin/bash:read*', 'kprobe:vfs_*', "
-				 "'tracepoint:sock:*'. Names of files may be globs too. A single "
-				 "tracepoint is shown with its fields.",
+				 "arguments), 'uprobe:/bin/bash:read*', 'kprobe:vfs_*' (with what "
+				 "they take and return, where that is known), "
+				 "'tracepoint:sock:*', 'line:./prog' (source files), "
+				 "'line:./prog:db.c' (lines with code), 'line:./prog:db.c:add' "
+				 "(of one function), 'line:./prog:db.c:12' (variables of a line). "
+				 "Names of files may be globs too. A single tracepoint is shown "
+				 "with its fields.",
 			.own = {{options, ARRAY_SIZE(options), 0},
 				{output_text_lines, 1, offsetof(struct lister, output)}},
 			.rest = &trace_probe_words,

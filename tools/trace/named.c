@@ -27,6 +27,17 @@ static int set_text(char **to, const char *text, struct error *e)
 	return text && !*to ? error_set(e, -ENOMEM, "out of memory") : 0;
 }
 
+/* As the agent will look for it. */
+static int take_types(struct config_probe *p, const char *path, const char *dir, struct error *e)
+{
+	if (!path || *path == '/' || !dir)
+		return set_text(&p->types, path, e);
+	if (asprintf(&p->types, "%s/%s", dir, path) >= 0)
+		return 0;
+	p->types = NULL;
+	return error_set(e, -ENOMEM, "out of memory");
+}
+
 /* Words as they are: config_probe_check() parses them, and makes them canonical. */
 static int take_probe(struct config_probe *p, int argc, char **argv, struct error *e)
 {
@@ -38,15 +49,31 @@ static int take_probe(struct config_probe *p, int argc, char **argv, struct erro
 	return f && fclose(f) == 0 ? 0 : error_set(e, -ENOMEM, "out of memory");
 }
 
+static int take_process(struct adding *a, struct error *e)
+{
+	struct trace_whom whom = {0};
+	int r = trace_whom_read(&whom, &a->args.pid, e);
+
+	if (r == 0 && whom.n > 1)
+		r = error_set(e, -EINVAL,
+			      "a probe that stays is about one process: expected one -p");
+	if (r == 0 && whom.n)
+		a->probe.pid = whom.v[0];
+	trace_whom_free(&whom);
+	return r;
+}
+
 static int take_request(struct adding *a, int argc, char **argv, struct error *e)
 {
 	struct config_probe *p = &a->probe;
 	autofree char *dir = getcwd(NULL, 0);
 	int r = config_probe_check_name(argv[0], e);
 
+	r = r ? r : take_process(a, e);
 	r = r ? r : set_text(&p->name, argv[0], e);
 	r = r ? r : set_text(&p->app, a->args.app, e);
 	r = r ? r : set_text(&p->cgroup, a->args.cgroup, e);
+	r = r ? r : take_types(p, a->arming.types, dir, e);
 	r = r ? r : take_probe(p, argc - 1, argv + 1, e);
 	if (r == 0 && a->linear)
 		r = config_probe_parse_linear(a->linear, p->linear, e);
@@ -78,14 +105,14 @@ static int run_add_command(struct cmd *c, int argc, char **argv)
 	int status;
 
 	if (cmd_begin(c, &a, &argc, argv, &status)) {
-		p->pid = a.args.pid;
 		p->armed_by = a.arming.armed_by;
 		p->disarmed_by = a.arming.disarmed_by;
 		p->per_thread = a.arming.per_thread;
 		p->exact = a.arming.exact;
-		a.arming = (struct trace_arming){0};
+		a.arming = (struct trace_arming){.types = a.arming.types};
 		status = run_add(&a, argc, argv);
 	}
+	trace_args_free(&a.args);
 	strv_free(&a.arming.armed_by);
 	strv_free(&a.arming.disarmed_by);
 	config_probe_free(p);

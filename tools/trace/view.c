@@ -13,11 +13,12 @@ struct viewing {
 	struct trace_args args;
 	struct named named;
 	bool follow, began;
-	uint64_t seen;	/* records, of all that there have been */
-	uint64_t skip;	/* the first so many of those that are kept */
-	uint64_t shown; /* or counted, in tables */
-	uint64_t cut;	/* of the shown ones: whose last strings are not whole */
-	uint64_t lost;	/* while following: written over before they were shown */
+	const char *ctf; /* --ctf DIR: -o ctf -O DIR */
+	uint64_t seen;	 /* records, of all that there have been */
+	uint64_t skip;	 /* the first so many of those that are kept */
+	uint64_t shown;	 /* or counted, in tables */
+	uint64_t cut;	 /* of the shown ones: whose last strings are not whole */
+	uint64_t lost;	 /* while following: written over before they were shown */
 };
 
 /* --- records --- */
@@ -131,15 +132,30 @@ static void put_summary(struct viewing *v, const struct session_totals *n)
 	fputs(v->named.enabled ? "\n" : "; disabled\n", stderr);
 }
 
+static int not_written(const struct viewing *v, struct error *e)
+{
+	return error_set(e, -v->t.out.error, "the output could not be written: %s",
+			 strerror(v->t.out.error));
+}
+
+static void flush_ctf(struct viewing *v, bool end)
+{
+	struct session_totals totals;
+
+	session_totals(v->t.session, &totals);
+	trace_ctf_flush(&v->t, totals.dropped + v->lost, end);
+}
+
 static int step(struct viewing *v, struct error *e)
 {
 	struct trace *t = &v->t;
 	int r = t->parts[0].action == TRACE_WATCH ? put_records(v, e) : put_table(v, e);
 
+	if (r == 0 && trace_ctf_is_due(t))
+		flush_ctf(v, false);
 	trace_out_flush(&t->out);
 	if (r == 0 && t->out.error)
-		return error_set(e, -t->out.error, "the output could not be written: %s",
-				 strerror(t->out.error));
+		return not_written(v, e);
 	return r;
 }
 
@@ -164,6 +180,10 @@ static int show(struct viewing *v, struct error *e)
 	}
 	if (r < 0)
 		return r;
+	if (v->t.ctf)
+		flush_ctf(v, true);
+	if (v->t.out.error)
+		return not_written(v, e);
 	session_totals(v->t.session, &totals);
 	put_summary(v, &totals);
 	return 0;
@@ -183,7 +203,10 @@ static int run_view(struct viewing *v, const char *name)
 	t->real_offset_ns = (int64_t)(time_real_ns() - time_mono_ns());
 	if (t->parts[0].action != TRACE_WATCH && t->count)
 		return cmd_usage(t->c, "-n is a number of records, but '%s' only counts", name);
-	if (trace_out_file(&t->out, t->path, &e) < 0 || show(v, &e) < 0)
+	if (t->parts[0].action != TRACE_WATCH && t->ctf_path)
+		return cmd_usage(t->c, "CTF has records, but '%s' only counts", name);
+	if (trace_out_file(&t->out, t->path, &e) < 0 || trace_ctf_open(t, &e) < 0 ||
+	    show(v, &e) < 0)
 		return cmd_failed(t->c, &e);
 	trace_out_flush(&t->out);
 	return CMD_OK;
@@ -192,12 +215,20 @@ static int run_view(struct viewing *v, const char *name)
 static int run(struct cmd *c, int argc, char **argv)
 {
 	struct viewing v = {.t = {.c = c, .out.fd = -1}};
+	struct error e = {0};
 	int status;
 
 	if (cmd_begin(c, &v, &argc, argv, &status)) {
+		if (v.ctf && (v.args.path || v.args.output))
+			return cmd_usage(c, "--ctf is -o ctf with a directory: expected no -o "
+					    "or -O with it");
+		if (v.ctf)
+			v.args = (struct trace_args){.output = TRACE_CTF, .path = v.ctf};
 		trace_take_args(&v.t, &v.args);
 		cmd_output();
-		if (argc != 1)
+		if (trace_check_output(&v.args, &e) < 0)
+			status = cmd_usage(c, "%s", e.text);
+		else if (argc != 1)
 			status = cmd_usage(c, "expected one name: 'ax trace ls' lists the probes "
 					      "that there are");
 		else if (!cmd_root(c))
@@ -216,6 +247,8 @@ static const struct opt options[] = {
 	 offsetof(struct viewing, follow), NULL},
 	{"count", 'n', OPT_NUMBER, "N", "only the last N of the records that are kept",
 	 offsetof(struct viewing, t.count), NULL},
+	{"ctf", 0, OPT_STRING, "DIR", "write its records as CTF: the same as -o ctf -O DIR",
+	 offsetof(struct viewing, ctf), &words_directory},
 };
 
 const struct command cmd_trace_view = {
@@ -229,7 +262,7 @@ const struct command cmd_trace_view = {
 				 "its last records, or its counts. Nothing is taken away by that, "
 				 "and the probe need not be enabled.",
 			.own = {{options, ARRAY_SIZE(options), 0},
-				{&trace_opts[TRACE_OPT_OUTPUT], TRACE_OPTS - TRACE_OPT_OUTPUT,
+				{trace_record_opts, ARRAY_SIZE(trace_record_opts),
 				 offsetof(struct viewing, args)}},
 			.args = {&trace_named_words},
 		},

@@ -121,6 +121,11 @@ const char *binary_path(const struct binary *b)
 	return b->path;
 }
 
+int binary_fd(const struct binary *b)
+{
+	return b->image.fd;
+}
+
 bool binary_is_go(const struct binary *b)
 {
 	return b->go;

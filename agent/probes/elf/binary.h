@@ -22,6 +22,7 @@ static inline void binary_closep(struct binary **b)
 		binary_close(*b);
 }
 const char *binary_path(const struct binary *b); /* absolute, what the kernel is to open */
+int binary_fd(const struct binary *b);		 /* as long as it is open */
 bool binary_is_go(const struct binary *b);
 uint16_t binary_machine(const struct binary *b); /* EM_X86_64, EM_AARCH64 ... */
 

@@ -56,61 +56,23 @@ static int keep_link(struct engine *g, struct bpf_link *link)
 }
 
 /* The last ones first. */
-static void close_links(struct engine *g)
+static void close_links(void *arg)
 {
+	struct engine *g = arg;
+
 	while (g->n_link_fds)
 		close(g->link_fds[--g->n_link_fds]);
 	while (g->n_links)
 		bpf_link__destroy(g->links[--g->n_links]);
 }
 
-static _Noreturn void close_when_told(struct engine *g, int told)
-{
-	sigset_t all;
-	char c;
-
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	setsid();
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		close(fd); /* whoever reads what we write is not to wait for this */
-	while (read(told, &c, 1) < 0 && errno == EINTR)
-		continue;
-	close_links(g);
-	_exit(0);
-}
-
-/*
- * Who is killed (SIGKILL, another Ctrl-C) while the kernel takes breakpoints out of programs leaves
- * the rest of them there for good. So the last to close is a process that nobody kills: it has
- * another number and session. False: there is none.
- */
-static bool close_apart(struct engine *g)
-{
-	int told[2];
-	pid_t pid;
-
-	if (pipe2(told, O_CLOEXEC) < 0)
-		return false;
-	pid = fork();
-	if (pid == 0) {
-		close(told[1]);
-		close_when_told(g, told[0]);
-	}
-	close(told[0]);
-	if (pid > 0)
-		close_links(g);
-	close(told[1]); /* or by the kernel, when we are killed */
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
-	return pid > 0;
-}
-
 void engine_close_links(struct engine *g)
 {
 	/* what is pinned, the kernel detaches by itself when its file goes */
-	if (!g->uses[PROGRAM_USER] || !g->n_link_fds || g->plan->pin || !close_apart(g))
+	if (!g->uses[PROGRAM_USER] || !g->n_link_fds || g->plan->pin)
 		close_links(g);
+	else
+		link_close_apart(close_links, g);
 	while (g->n_mappings) {
 		g->n_mappings--;
 		munmap(g->mappings[g->n_mappings].at, g->mappings[g->n_mappings].bytes);
@@ -165,6 +127,18 @@ static int open_event(struct perf_event_attr *attr, int pid)
 
 /* --- functions of programs --- */
 
+#define FILE_NAME 32
+
+/*
+ * The file that was read, also where another one has taken its path since, as when it is built: a
+ * breakpoint in the midst of an instruction there would end whoever executes it.
+ */
+static const char *name_file(const struct engine_site *s, char name[FILE_NAME])
+{
+	snprintf(name, FILE_NAME, "/proc/self/fd/%d", s->fd);
+	return name;
+}
+
 /*
  * With the file mapped executable somewhere, the kernel looks at the instructions when it attaches,
  * and refuses those that cannot be probed; else it would attach, and nothing would ever happen.
@@ -190,7 +164,8 @@ static void map_file(struct engine *g, const char *path)
 static int attach_multi(struct engine *g, const struct engine_site *const *sites, size_t n, int pid)
 {
 	autofree uint64_t *v = calloc(3 * n, sizeof(*v));
-	struct link_uprobes u = {.path = sites[0]->path,
+	char name[FILE_NAME];
+	struct link_uprobes u = {.path = name_file(sites[0], name),
 				 .offsets = v,
 				 .cookies = v + n,
 				 .n = (uint32_t)n,
@@ -264,10 +239,11 @@ static int attach_user_single(struct engine *g, const struct engine_site *s, str
 {
 	int type = event_number(UPROBE_EVENTS "type", "%d");
 	int bit = event_number(UPROBE_EVENTS "format/retprobe", "config:%d");
+	char name[FILE_NAME];
 	struct perf_event_attr attr = {.type = (uint32_t)type,
 				       .config = (s->is_return ? 1ull << (bit & 63) : 0) |
 						 s->semaphore << REF_CTR_SHIFT,
-				       .uprobe_path = (uint64_t)(uintptr_t)s->path,
+				       .uprobe_path = (uint64_t)(uintptr_t)name_file(s, name),
 				       .probe_offset = s->offset};
 	int fd, r;
 
@@ -283,10 +259,11 @@ static int attach_user_single(struct engine *g, const struct engine_site *s, str
 static int attach_user(struct engine *g, const struct engine_site *const *sites, size_t n,
 		       struct error *e)
 {
+	char name[FILE_NAME];
 	size_t needed = 0;
 	int r = 0;
 
-	map_file(g, sites[0]->path);
+	map_file(g, name_file(sites[0], name));
 	if (g->user_multi)
 		return attach_user_multi(g, sites, n, e);
 	for (size_t i = 0; i < n; i++)
@@ -402,8 +379,12 @@ static int attach_raw(struct engine *g, const struct engine_site *s)
 static int attach_tracepoints(struct engine *g, const struct engine_site *const *sites, size_t n,
 			      struct error *e)
 {
-	if (!g->uses[PROGRAM_RAW] && g->n_link_fds + n > ENGINE_PERF_LINKS_MAX)
-		return too_many(n, "way but perf events for these", e);
+	if (!g->uses[PROGRAM_RAW] && g->n_link_fds + n > ENGINE_TRACEPOINTS_MAX)
+		return error_set(e, -E2BIG,
+				 "%zu tracepoints with their fields, or of the category syscalls, "
+				 "at a time would take too long to detach, one after the other: "
+				 "expected at most %d, or a count without fields of others",
+				 n, ENGINE_TRACEPOINTS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		const struct engine_site *s = sites[i];
 		int r = g->uses[PROGRAM_RAW] ? attach_raw(g, s) : attach_classic(g, s);
@@ -436,26 +417,52 @@ static int attach_alike(struct engine *g, const struct engine_site *const *sites
 	}
 }
 
+/* Without a cookie, which it needs none of. */
+static int attach_plain(struct engine *g, enum engine_program which, const char *name)
+{
+	int fd;
+
+	if (!g->uses[which])
+		return 0;
+	fd = bpf_raw_tracepoint_open(name, program_fd(g, which));
+	return fd < 0 ? fd : keep_fd(g, fd);
+}
+
+int engine_attach_threads(struct engine *g, struct error *e)
+{
+	int r = attach_plain(g, PROGRAM_FORGET, "sched_process_exit");
+
+	if (r == 0)
+		r = attach_plain(g, PROGRAM_RENUMBER, "sched_process_exec");
+	if (r < 0)
+		return error_set(e, r,
+				 "the end of threads cannot be watched, whose variables would "
+				 "stay: %s",
+				 strerror(-r));
+	return 0;
+}
+
 /*
  * Of each kind and file together. Where returns need what their entries kept, entries come first:
  * else there would be returns that find nothing. Where both are records of their own, returns come
  * first: of whatever entry the kernel tells, it knows then that the return is wanted, too.
  */
-int engine_attach_sites(struct engine *g, struct error *e)
+int engine_attach_sites(struct engine *g, size_t first_site, struct error *e)
 {
 	const struct engine_plan *p = g->plan;
 	autofree const struct engine_site **sites = calloc(p->n_sites + 1, sizeof(*sites));
 	autofree bool *done = calloc(p->n_sites + 1, sizeof(*done));
+	int r;
 
 	if (!sites || !done)
 		return out_of_memory(e);
 	for (int turn = 0; turn <= 1; turn++)
-		for (size_t i = 0; i < p->n_sites; i++) {
+		for (size_t i = first_site; i < p->n_sites; i++) {
 			const struct engine_site *first = &p->sites[i];
 			size_t n = 0;
-			int r;
 
-			if (done[i] || first->is_return != (p->paired ? turn : !turn))
+			if (done[i] || first->kind == SITE_SELF ||
+			    first->is_return != (p->paired ? turn : !turn))
 				continue;
 			for (size_t j = i; j < p->n_sites; j++)
 				if (!done[j] && alike(first, &p->sites[j])) {

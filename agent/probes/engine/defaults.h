@@ -5,14 +5,16 @@
 
 /* The table of probes that count (ax trace count, hist, stats, latency): different keys. What comes
  * later is dropped, and said to be. */
-#define ENGINE_TABLE_ENTRIES 65536
-#define ENGINE_RING_BYTES    (2 << 20) /* records on their way; a power of two */
-#define ENGINE_CALLS	     32768     /* functions that were entered and have not returned yet */
-#define ENGINE_STACKS	     8192      /* different call stacks */
-#define ENGINE_THREAD_STATES 16384     /* threads that are armed, and states of each */
+#define ENGINE_TABLE_ENTRIES	65536
+#define ENGINE_RING_BYTES	(2 << 20) /* records on their way; a power of two */
+#define ENGINE_CALLS		32768 /* functions that were entered and have not returned yet */
+#define ENGINE_STACKS		8192  /* different call stacks */
+#define ENGINE_THREAD_STATES	16384 /* threads that are armed, and states of each */
+#define ENGINE_THREAD_VARIABLES 16384 /* of all threads together, those that are not 0 */
 
 /* Links without uprobe_multi and kprobe_multi: each costs a tenth of a second to detach. */
-#define ENGINE_PERF_LINKS_MAX 64
-#define ENGINE_GONE_MS	      2000 /* for links to end when pinned ones are removed */
+#define ENGINE_PERF_LINKS_MAX  64
+#define ENGINE_TRACEPOINTS_MAX 512  /* the same of tracepoints whose fields are wanted */
+#define ENGINE_GONE_MS	       2000 /* for links to end when pinned ones are removed */
 
 #endif

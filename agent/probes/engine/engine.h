@@ -7,14 +7,16 @@
 #include "base/util.h"
 
 /* Where a program goes, and which probe it then is. Texts are borrowed. */
-enum engine_site_kind { SITE_USER, SITE_KERNEL, SITE_TRACEPOINT };
+enum engine_site_kind { SITE_USER, SITE_KERNEL, SITE_TRACEPOINT, SITE_SELF };
 struct engine_site {
 	enum engine_site_kind kind;
 	uint32_t probe;
-	bool is_return;	    /* functions */
-	bool is_optional;   /* left out where each place is an attachment, and there are too many */
-	const char *path;   /* SITE_USER; the same text for the same file */
-	uint64_t offset;    /* in the file; of SITE_KERNEL from the function, or an address */
+	bool is_return;	  /* functions */
+	bool is_optional; /* left out where each place is an attachment, and there are too many */
+	const char *path; /* SITE_USER; the same text for the same file */
+	int fd;		  /* SITE_USER: of the file, open, whose path may be another one's by now */
+	/* in the file; of SITE_KERNEL from the function, or an address; of SITE_SELF a number */
+	uint64_t offset;
 	uint64_t semaphore; /* in the file, 0: none */
 	const char *name;   /* SITE_KERNEL: function, NULL: an address; SITE_TRACEPOINT */
 	uint64_t address;   /* SITE_KERNEL: of the function; 0: not known */
@@ -32,20 +34,36 @@ struct engine_plan {
 	size_t n_texts;
 	uint32_t key_words; /* with that of a histogram's bucket; 0: there is no table */
 	bool records, paired, states, stacks;
-	bool sleeps; /* only functions of programs, of which memory is read, and no stacks */
+	bool sleeps; /* programs on functions of programs, whose memory is read; without stacks */
 	struct ax_probe_config config;
 	int pid; /* functions of programs: only in this process, 0: in all */
 	const struct engine_site *sites;
 	size_t n_sites;
 	const char *pin; /* a directory of a bpf filesystem, made when it is missing; NULL: none */
 	const char *about; /* with `pin`: a text that is kept with it */
+	int tree;	   /* with config.tree: the map of processes */
+	/* More can come by engine_extend(), up to these numbers; of `probes`, n_probes is how many
+	 * there may be, and n_used of each half are there. They fetch what those do that are there,
+	 * or variables that are elsewhere; or, with `any`, whatever there is. */
+	bool later, any;
+	uint32_t actions; /* of those that may come, a bit for each */
+	size_t n_used, max_ops, max_texts;
 };
 
 struct engine;
 int engine_load(const struct engine_plan *p, struct engine **ret, struct error *e);
 int engine_attach(struct engine *g, struct error *e);
+/* Probes, operations, texts and sites that the plan has got since, from these on. Probes of entries
+ * are in the second half. Those that were attached stay so when it fails. */
+struct engine_from {
+	size_t probe, end; /* of both halves */
+	size_t op, text, site;
+};
+int engine_extend(struct engine *g, const struct engine_from *from, struct error *e);
 void engine_detach(struct engine *g);
 void engine_free(struct engine *g);
+/* Makes a probe of SITE_SELF happen, and those that are chained to it. */
+int engine_run(struct engine *g, uint32_t probe);
 /* How it attaches: "one uprobe_multi link" ... */
 const char *engine_method(const struct engine *g);
 
@@ -70,8 +88,8 @@ int engine_records(struct engine *g,
 int engine_table(struct engine *g,
 		 int (*f)(void *arg, const uint64_t *key, const struct ax_probe_cell *c),
 		 void *arg);
-int engine_hits(struct engine *g, uint64_t *hits); /* of each probe */
-size_t engine_n_probes(const struct engine *g);	   /* of the plan, also when it was pinned */
+int engine_hits(struct engine *g, uint64_t *hits, size_t n); /* of the first probes */
+size_t engine_n_probes(const struct engine *g); /* of the plan, also when it was pinned */
 /* Words of a table's key; 0: there is no table. */
 uint32_t engine_key_words(const struct engine *g);
 /* The records that are kept, oldest first, but for the first *seen that there have ever been; cut
@@ -83,6 +101,8 @@ int engine_flight(struct engine *g,
 /* The addresses of a call stack, the innermost first. Their number, or -ENOENT. */
 int engine_stack(struct engine *g, uint64_t id, uint64_t *addresses, size_t max);
 uint64_t engine_counter(struct engine *g, enum ax_probe_counter which);
+/* Variables of threads that were not set, since there was no room. */
+uint64_t engine_no_variable(struct engine *g);
 /* Events that the kernel kept from the programs, since they happened on a CPU that was at work on
  * another one: a tracepoint in what a program does itself. Not of what was pinned by others. */
 uint64_t engine_missed(const struct engine *g);

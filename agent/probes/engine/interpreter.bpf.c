@@ -82,6 +82,15 @@ struct {
 	__type(value, __u64);
 } thread_states SEC(".maps");
 
+/* Processes that are followed (probes/follow). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} tree SEC(".maps");
+
 /* Text of who pinned this; no program reads it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -100,12 +109,14 @@ static __always_inline void count_hit(__u32 probe)
 
 static __always_inline bool is_wanted(void)
 {
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	__u64 ids;
 
 	if (config.pid && (!own_ids(&ids) || ids >> 32 != config.pid))
 		return false;
-	return !config.cgroup ||
-	       bpf_get_current_ancestor_cgroup_id((int)config.cgroup_level) == config.cgroup;
+	if (config.tree && !bpf_map_lookup_elem(&tree, &tgid))
+		return false;
+	return scope_has_current(&config.scope);
 }
 
 static __always_inline struct scratch *take_scratch(bool sleeps)
@@ -145,6 +156,24 @@ static __always_inline void keep_record(const struct scratch *s, __u32 len)
 	*(volatile __u64 *)&f->number = number + 1;
 }
 
+/*
+ * The thread stops before it is back in its program, and alone: the signal is taken by the tracer
+ * that has seized it. Without one the whole process would stop for good.
+ */
+#define SIGSTOP 19
+static __always_inline void stop_thread(void)
+{
+	__u64 task = bpf_get_current_task();
+	__u32 traced = 0;
+
+	if (!config.ptrace_offset ||
+	    bpf_probe_read_kernel(&traced, sizeof(traced), (void *)(task + config.ptrace_offset)) ||
+	    !traced)
+		return;
+	if (!bpf_send_signal_thread(SIGSTOP))
+		count(AX_PROBE_STOPPED);
+}
+
 static __always_inline void put_record(struct scratch *s, __u32 index, const struct ax_probe *p)
 {
 	struct ax_probe_record *rec = &s->record;
@@ -166,6 +195,8 @@ static __always_inline void put_record(struct scratch *s, __u32 index, const str
 	/* The reader looks every few milliseconds: waking it would cost more than all else. */
 	else if (!len || bpf_ringbuf_output(&records, rec, len, BPF_RB_NO_WAKEUP))
 		count(AX_PROBE_DROPPED);
+	else if (has_flags(AX_PROBE_STOPS) && p->flags & AX_PROBE_STOPS)
+		stop_thread();
 }
 
 static __always_inline void raise(__u64 *most, __u64 v)
@@ -201,7 +232,8 @@ static __always_inline void add_to_table(struct scratch *s, const struct ax_prob
 		return;
 	}
 	__sync_fetch_and_add(&cell->count, 1);
-	if (!has_actions(TABLE_ACTIONS & ~ACTION(AX_ACTION_COUNT)) || p->action == AX_ACTION_COUNT)
+	if (!has_actions(TABLE_ACTIONS & ~ACTION(AX_ACTION_COUNT)) ||
+	    p->action == AX_ACTION_COUNT || p->flags & AX_PROBE_ONLY_COUNTS)
 		return;
 	__sync_fetch_and_add(&cell->sum, v);
 	if (p->flags & AX_PROBE_SIGNED)
@@ -335,6 +367,10 @@ static __always_inline void act(struct scratch *s, __u32 index, const struct ax_
 	case AX_ACTION_COUNT:
 		if (!p->key_words)
 			return;
+		*bucket = 0; /* a histogram of the session may have one there */
+		break;
+	case AX_ACTION_STATS:
+		*bucket = 0;
 		break;
 	case AX_ACTION_LOG2:
 		if (has_flags(AX_PROBE_FINE) && p->flags & AX_PROBE_FINE)
@@ -397,7 +433,8 @@ static __always_inline void run_probe(const struct happening *h, __u32 index,
 	s->record.faults = 0;
 	s->key_faults = 0;
 	s->used = sizeof(s->record) + (p->n_values & (AX_PROBE_VALUES - 1)) * sizeof(__u64);
-	s->now_ns = p->action != AX_ACTION_COUNT ? bpf_ktime_get_ns() : 0;
+	s->now_ns =
+		p->action != AX_ACTION_COUNT && p->action != AX_ACTION_SET ? bpf_ktime_get_ns() : 0;
 	if (has_codes(~0ull) && p->n_ops) {
 		if (h->sleeps)
 			bpf_loop(p->n_ops, run_op_sleeping, &r, 0);
@@ -405,6 +442,8 @@ static __always_inline void run_probe(const struct happening *h, __u32 index,
 			bpf_loop(p->n_ops, run_op, &r, 0);
 	}
 	if (s->filtered)
+		return;
+	if (p->action == AX_ACTION_SET)
 		return;
 	if (p->action == AX_ACTION_ENTRY || p->action == AX_ACTION_START) {
 		if (has_actions(ACTION(AX_ACTION_ENTRY) | ACTION(AX_ACTION_START)))
@@ -434,40 +473,49 @@ static __always_inline bool is_too_deep(void)
 	return depth >= CALLS_DEPTH;
 }
 
-static __always_inline void do_probe(const struct happening *h, __u32 index,
+/* False: its condition was not true, or that is not known. */
+static __always_inline bool do_probe(const struct happening *h, __u32 index,
 				     const struct ax_probe *p)
 {
 	struct scratch *s;
+	bool passed;
 
 	if (!is_armed(p, h->thread, h->sp))
-		return;
+		return false;
 	if (has_flags(AX_PROBE_NESTED) && p->flags & AX_PROBE_NESTED && is_too_deep()) {
 		count(AX_PROBE_TOO_DEEP);
-		return;
+		return false;
 	}
 	if (has_actions(ACTION(AX_ACTION_LOOK)) && p->action == AX_ACTION_LOOK)
-		return;
+		return true;
 	if (!p->n_ops && p->action == AX_ACTION_COUNT) {
 		count_hit(index);
-		return;
+		return true;
 	}
 	if (!has_codes(~0ull) && !has_actions(~ACTION(AX_ACTION_COUNT)))
-		return; /* that was all that there is */
+		return true; /* that was all that there is */
 	if (has_actions(ACTION(AX_ACTION_ARM) | ACTION(AX_ACTION_DISARM)) && !p->n_ops &&
-	    p->action >= AX_ACTION_ARM) {
+	    (p->action == AX_ACTION_ARM || p->action == AX_ACTION_DISARM)) {
 		set_state(p, h->thread, h->sp);
-		return;
+		return true;
 	}
 	s = take_scratch(h->sleeps);
 	if (s) {
 		run_probe(h, index, p, s);
+		passed = !s->filtered;
 		*(volatile __u32 *)&s->busy = 0;
+		return passed;
+	}
+	if (p->action == AX_ACTION_SET) {
+		count(AX_PROBE_DROPPED);
+		count_hit(index);
 	} else if (p->action >= AX_ACTION_ENTRY) {
 		count(AX_PROBE_NO_CALL);
 	} else {
 		count_hit(index);
 		count(AX_PROBE_DROPPED);
 	}
+	return false;
 }
 
 /* A goroutine is at the start of what %r14 points to: the bounds of its stack, which is moved as a
@@ -483,20 +531,23 @@ static __always_inline bool find_goroutine(struct happening *h)
 	return true;
 }
 
-static __always_inline void function_returns(struct happening *h, __u32 index,
-					     const struct ax_probe *p)
+static __always_inline bool function_returns(struct happening *h, __u32 index,
+					     const struct ax_probe *p, bool wanted)
 {
 	struct ax_probe_call_key key = {.thread = h->thread, .sp = h->sp, .pair = p->pair};
+	bool passed = false;
 
 	h->call = bpf_map_lookup_elem(&calls, &key);
 	if (!h->call) {
 		/* while nothing is armed, entries are not kept */
-		if (is_armed(p, h->thread, h->sp))
+		if (wanted && is_armed(p, h->thread, h->sp))
 			count(AX_PROBE_UNMATCHED);
-		return;
+		return false;
 	}
-	do_probe(h, index, p);
+	if (wanted)
+		passed = do_probe(h, index, p);
 	bpf_map_delete_elem(&calls, &key);
+	return passed;
 }
 
 const volatile __u32 never;
@@ -517,40 +568,50 @@ static __always_inline void keep_own_stack(void *ctx)
 /* Those on one place. All of a loop's function is looked at once by the verifier. */
 struct chain {
 	void *ctx;
-	__u32 next; /* 1 + the index of a probe */
+	__u32 next;  /* 1 + the index of a probe */
+	bool passed; /* the last one that follows none happened */
 };
 
+static __always_inline bool follows(const struct ax_probe *p)
+{
+	return has_flags(AX_PROBE_FOLLOWS) && p->flags & AX_PROBE_FOLLOWS;
+}
+
 /* Returns what struct ax_probe has as `next`. */
-static __always_inline __u32 probe_function(void *ctx, bool sleeps, __u32 index)
+static __always_inline __u32 probe_function(void *ctx, bool sleeps, __u32 index, bool *passed)
 {
 	const struct ax_probe *p = bpf_map_lookup_elem(&probes, &index);
 	struct happening h = {.ctx = ctx, .sleeps = sleeps, .sp = *(__u64 *)(ctx + CTX_SP)};
+	bool wanted, happened = false;
 
 	if (!p)
 		return 0;
+	wanted = !follows(p) || *passed;
 	h.thread = (__u32)bpf_get_current_pid_tgid();
 	if (p->flags & AX_PROBE_POPPED)
 		h.sp -= RETURN_POP;
 	if (has_flags(AX_PROBE_GO) && p->flags & AX_PROBE_GO && !find_goroutine(&h))
 		return p->next;
 	if (has_flags(AX_PROBE_PAIRED) && p->flags & AX_PROBE_PAIRED)
-		function_returns(&h, index, p);
-	else
-		do_probe(&h, index, p);
+		happened = function_returns(&h, index, p, wanted);
+	else if (wanted)
+		happened = do_probe(&h, index, p);
+	if (!follows(p))
+		*passed = happened;
 	return p->next;
 }
 
 static long chained_function(__u32 i, struct chain *c)
 {
 	(void)i;
-	c->next = probe_function(c->ctx, false, c->next - 1);
+	c->next = probe_function(c->ctx, false, c->next - 1, &c->passed);
 	return !c->next;
 }
 
 static long chained_function_sleeping(__u32 i, struct chain *c)
 {
 	(void)i;
-	c->next = probe_function(c->ctx, true, c->next - 1);
+	c->next = probe_function(c->ctx, true, c->next - 1, &c->passed);
 	return !c->next;
 }
 
@@ -563,7 +624,7 @@ static __always_inline int at_function(void *ctx, bool sleeps)
 	if (!is_wanted())
 		return 0;
 	if (!has_flags(AX_PROBE_CHAINED))
-		probe_function(ctx, sleeps, index);
+		probe_function(ctx, sleeps, index, &c.passed);
 	else if (sleeps)
 		bpf_loop(AX_PROBE_CHAIN, chained_function_sleeping, &c, 0);
 	else
@@ -590,36 +651,41 @@ int ax_kernel_function(void *ctx)
 	return at_function(ctx, false);
 }
 
-static __always_inline __u32 probe_tracepoint(void *ctx, __u32 index)
+static __always_inline __u32 probe_tracepoint(void *ctx, __u32 index, bool *passed)
 {
 	const struct ax_probe *p = bpf_map_lookup_elem(&probes, &index);
 	struct happening h = {.ctx = ctx, .thread = (__u32)bpf_get_current_pid_tgid()};
 
 	if (!p)
 		return 0;
-	do_probe(&h, index, p);
+	if (!follows(p))
+		*passed = do_probe(&h, index, p);
+	else if (*passed)
+		do_probe(&h, index, p);
 	return p->next;
 }
 
 static long chained_tracepoint(__u32 i, struct chain *c)
 {
 	(void)i;
-	c->next = probe_tracepoint(c->ctx, c->next - 1);
+	c->next = probe_tracepoint(c->ctx, c->next - 1, &c->passed);
 	return !c->next;
+}
+
+static __always_inline int probe_tracepoints(void *ctx, __u32 index)
+{
+	struct chain c = {.ctx = ctx, .next = index + 1};
+
+	if (has_flags(AX_PROBE_CHAINED))
+		bpf_loop(AX_PROBE_CHAIN, chained_tracepoint, &c, 0);
+	else
+		probe_tracepoint(ctx, index, &c.passed);
+	return 0;
 }
 
 static __always_inline int at_tracepoint(void *ctx)
 {
-	__u32 index = (__u32)bpf_get_attach_cookie(ctx);
-	struct chain c = {.ctx = ctx, .next = index + 1};
-
-	if (!is_wanted())
-		return 0;
-	if (has_flags(AX_PROBE_CHAINED))
-		bpf_loop(AX_PROBE_CHAIN, chained_tracepoint, &c, 0);
-	else
-		probe_tracepoint(ctx, index);
-	return 0;
+	return is_wanted() ? probe_tracepoints(ctx, (__u32)bpf_get_attach_cookie(ctx)) : 0;
 }
 
 /* A tracepoint's context is its record, as its format file describes it. */
@@ -634,6 +700,56 @@ SEC("raw_tracepoint")
 int ax_raw_tracepoint(void *ctx)
 {
 	return at_tracepoint(ctx);
+}
+
+/* Variables of a thread that ends: another one may get its number. */
+SEC("raw_tracepoint")
+int ax_forget(void *ctx)
+{
+	struct ax_probe_state_key key = {.thread = (__u32)bpf_get_current_pid_tgid()};
+
+	(void)ctx;
+	for (__u32 i = 1; i < AX_PROBE_VARIABLES; i++) {
+		if (i > config.thread_variables)
+			break;
+		key.state = i;
+		bpf_map_delete_elem(&thread_variables, &key);
+	}
+	return 0;
+}
+
+/* A thread that executes becomes its process's first one, with that one's number: its variables go
+ * with it. The first thread's own are gone, since it has ended. */
+SEC("raw_tracepoint")
+int ax_renumber(__u64 *ctx)
+{
+	struct ax_probe_state_key old = {.thread = (__u32)ctx[1]};
+	struct ax_probe_state_key now = {.thread = (__u32)bpf_get_current_pid_tgid()};
+
+	if (old.thread == now.thread)
+		return 0;
+	for (__u32 i = 1; i < AX_PROBE_VARIABLES; i++) {
+		__u64 *v, value;
+
+		if (i > config.thread_variables)
+			break;
+		old.state = now.state = i;
+		v = bpf_map_lookup_elem(&thread_variables, &old);
+		if (!v)
+			continue;
+		value = *v;
+		bpf_map_delete_elem(&thread_variables, &old);
+		if (bpf_map_update_elem(&thread_variables, &now, &value, BPF_ANY))
+			count_no_variable();
+	}
+	return 0;
+}
+
+/* What a script does by itself: run by its process, which names the probe. */
+SEC("raw_tracepoint")
+int ax_self(__u64 *ctx)
+{
+	return probe_tracepoints(ctx, (__u32)ctx[0]);
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -9,6 +9,7 @@
 
 #include "probe.h"
 #include "defaults.h"
+#include "scope.bpf.h"
 #include "verifier.bpf.h"
 
 /* Where a probe at work keeps what it has. */
@@ -66,6 +67,20 @@ struct {
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, AX_PROBE_FRAMES * sizeof(__u64));
 } stacks SEC(".maps");
+/* A script's. Number 0 counts those of threads for which there was no room. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AX_PROBE_VARIABLES);
+	__type(key, __u32);
+	__type(value, __u64);
+} globals SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct ax_probe_state_key);
+	__type(value, __u64);
+} thread_variables SEC(".maps");
 
 const volatile struct ax_probe_config config;
 
@@ -276,6 +291,86 @@ static __always_inline __u64 add_comm(struct scratch *s)
 	return record_add(s, r ? -1 : AX_PROBE_COMM, 0);
 }
 
+/* The next bytes of a buffer that is put together. */
+static __always_inline __u64 put(struct scratch *s, const struct ax_probe_op *op)
+{
+	__u64 *to = record_end(s);
+
+	if (!to) {
+		s->fault = true;
+		return 0;
+	}
+	*to = s->acc;
+	s->used += op->size;
+	return (__u64)(s->used - (__u32)op->value) << 32 | (__u32)op->value;
+}
+
+/* --- texts of a length that is told --- */
+
+/* The length is the last value on the stack. */
+static __always_inline __u32 pop_length(struct scratch *s, __u32 most)
+{
+	__u32 at = --s->depth & (AX_PROBE_STACK - 1);
+	__u64 len = s->stack[at];
+
+	s->fault |= s->faults >> at & 1;
+	return len < most ? (__u32)len : most;
+}
+
+/* How many bytes, or less than 0. */
+static __always_inline long read_long(bool sleeps, struct scratch *s, void *to, __u32 len,
+				      __u32 most, bool kernel)
+{
+	__u32 size = size_within(len, most);
+
+	if (s->fault)
+		return -1;
+	if (!size)
+		return 0;
+	return read_memory(sleeps, to, size, s->acc, kernel) ? -1 : (long)size;
+}
+
+static __always_inline __u64 add_string_long(bool sleeps, struct scratch *s,
+					     const struct ax_probe_op *op)
+{
+	__u32 most = (__u32)op->value < AX_PROBE_FETCH ? (__u32)op->value : AX_PROBE_FETCH;
+	__u32 len = pop_length(s, most);
+	void *to = record_end(s);
+	long n = -1;
+
+	if (to)
+		n = read_long(sleeps, s, to, len, AX_PROBE_FETCH, op->flags & AX_OP_KERNEL);
+	return record_add(s, n, 0);
+}
+
+static __always_inline __u64 op_text_long(bool sleeps, struct scratch *s,
+					  const struct ax_probe_op *op)
+{
+	__u64 *key = s->key + (op->to & (AX_PROBE_KEY - 1));
+	bool kernel = op->flags & AX_OP_KERNEL;
+
+	if (op->code == AX_CODE_STRING_LONG)
+		return has_codes(CODE(AX_CODE_STRING_LONG)) ? add_string_long(sleeps, s, op) : 0;
+	if (op->code == AX_CODE_TEXT_EQ_LONG) {
+		if (!has_codes(CODE(AX_CODE_TEXT_EQ_LONG)))
+			return 0;
+		clear_text(s->text);
+		if (read_long(sleeps, s, s->text, pop_length(s, AX_PROBE_TEXT), AX_PROBE_TEXT,
+			      kernel) < 0)
+			s->fault = true;
+		return text_is(s, op->value);
+	}
+	if (!has_codes(CODE(AX_CODE_KEY_STRING_LONG)))
+		return 0;
+	clear_text(key);
+	if (read_long(sleeps, s, key, pop_length(s, AX_PROBE_KEY_TEXT - 1), AX_PROBE_KEY_TEXT,
+		      kernel) < 0)
+		s->key_faults |= 1ull << (op->to & (AX_PROBE_KEY - 1));
+	s->fault = false;
+	s->depth = 0;
+	return 0;
+}
+
 /* --- operations --- */
 
 static __always_inline __u64 op_text(bool sleeps, struct scratch *s, const struct ax_probe_op *op)
@@ -287,6 +382,12 @@ static __always_inline __u64 op_text(bool sleeps, struct scratch *s, const struc
 		return has_codes(CODE(AX_CODE_STRING)) ? add_string(sleeps, s, op) : 0;
 	case AX_CODE_BUFFER:
 		return has_codes(CODE(AX_CODE_BUFFER)) ? add_buffer(sleeps, s, op) : 0;
+	case AX_CODE_PUT:
+		return has_codes(CODE(AX_CODE_PUT)) ? put(s, op) : 0;
+	case AX_CODE_TEXT_EQ_LONG:
+	case AX_CODE_STRING_LONG:
+	case AX_CODE_KEY_STRING_LONG:
+		return op_text_long(sleeps, s, op);
 	case AX_CODE_COMM:
 		return has_codes(CODE(AX_CODE_COMM)) ? add_comm(s) : 0;
 	case AX_CODE_KEY_STRING:
@@ -333,6 +434,94 @@ static __always_inline __u64 op_stack(struct run *r, const struct ax_probe_op *o
 	return id < 0 ? ~0ull : (__u64)id;
 }
 
+static __always_inline void begin_key(struct scratch *s, __u64 table)
+{
+	s->key[0] = table;
+#pragma unroll
+	for (int i = 1; i < AX_PROBE_KEY_SHORT; i++)
+		s->key[i] = 0;
+}
+
+/* --- variables --- */
+
+static __always_inline __u64 *global_variable(const struct ax_probe_op *op)
+{
+	__u32 index = (__u32)op->value;
+
+	return bpf_map_lookup_elem(&globals, &index);
+}
+
+static __always_inline __u64 get_variable(const struct scratch *s, const struct ax_probe_op *op)
+{
+	struct ax_probe_state_key key = {.thread = s->thread, .state = op->value};
+	__u64 *v = op->code == AX_CODE_GLOBAL ? global_variable(op)
+					      : bpf_map_lookup_elem(&thread_variables, &key);
+
+	return v ? *v : 0;
+}
+
+/* Of a thread that ends, ax_forget has taken what it had, or is about to: what it is given from now
+ * on would stay for good, as in the last sched_switch. */
+#define PF_EXITING 0x4
+static __always_inline bool is_ending(void)
+{
+	__u64 task = bpf_get_current_task();
+	__u32 flags = 0;
+
+	return config.flags_offset &&
+	       !bpf_probe_read_kernel(&flags, sizeof(flags),
+				      (void *)(task + config.flags_offset)) &&
+	       flags & PF_EXITING;
+}
+
+static __always_inline void count_no_variable(void)
+{
+	__u32 full = 0;
+	__u64 *n = bpf_map_lookup_elem(&globals, &full);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+static __always_inline void set_thread(const struct scratch *s, const struct ax_probe_op *op)
+{
+	struct ax_probe_state_key key = {.thread = s->thread, .state = op->value};
+	__u64 *old, v = s->acc;
+
+	if (!v && !(op->flags & AX_OP_IMMEDIATE)) {
+		bpf_map_delete_elem(&thread_variables, &key);
+		return;
+	}
+	old = bpf_map_lookup_elem(&thread_variables, &key);
+	if (op->flags & AX_OP_IMMEDIATE && old)
+		v += *old;
+	if (v && old) {
+		*old = v;
+	} else if (!v) {
+		bpf_map_delete_elem(&thread_variables, &key);
+	} else if (!is_ending() && bpf_map_update_elem(&thread_variables, &key, &v, BPF_ANY)) {
+		count_no_variable();
+	}
+}
+
+/* What could not be fetched leaves the variable as it was. */
+static __always_inline void set_variable(struct scratch *s, const struct ax_probe_op *op)
+{
+	__u64 *v;
+
+	if (s->fault)
+		return;
+	if (op->code == AX_CODE_SET_THREAD) {
+		set_thread(s, op);
+		return;
+	}
+	v = global_variable(op);
+	if (v && op->flags & AX_OP_IMMEDIATE)
+		__sync_fetch_and_add(v, s->acc);
+	else if (v)
+		*(volatile __u64 *)v = s->acc;
+}
+
 static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct ax_probe_op *op)
 {
 	struct scratch *s = r->s;
@@ -367,6 +556,19 @@ static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct 
 		return r->began_ns && s->now_ns > r->began_ns ? s->now_ns - r->began_ns : 0;
 	case AX_CODE_FAULTS:
 		return s->key_faults;
+	case AX_CODE_GLOBAL:
+	case AX_CODE_THREAD:
+		return has_codes(CODE(AX_CODE_GLOBAL) | CODE(AX_CODE_THREAD)) ? get_variable(s, op)
+									      : 0;
+	case AX_CODE_SET_GLOBAL:
+	case AX_CODE_SET_THREAD:
+		if (has_codes(CODE(AX_CODE_SET_GLOBAL) | CODE(AX_CODE_SET_THREAD)))
+			set_variable(s, op);
+		return s->acc;
+	case AX_CODE_TABLE:
+		if (has_codes(CODE(AX_CODE_TABLE)))
+			begin_key(s, op->value);
+		return s->acc;
 	case AX_CODE_STACK:
 		/* such maps are not for those that sleep */
 		return sleeps || !has_codes(CODE(AX_CODE_STACK)) ? 0 : op_stack(r, op);
@@ -408,6 +610,8 @@ static __always_inline __u64 op_binary(struct scratch *s, const struct ax_probe_
 		return a + b;
 	case AX_CODE_SUB:
 		return a - b;
+	case AX_CODE_MUL:
+		return a * b;
 	case AX_CODE_AND:
 		return a & b;
 	case AX_CODE_OR:
@@ -435,6 +639,29 @@ static __always_inline __u64 op_binary(struct scratch *s, const struct ax_probe_
 	}
 }
 
+static __always_inline __u64 ordered(struct scratch *s, const struct ax_probe_op *op)
+{
+	__u64 sign = op->size == 4 ? 1ull << 31 : 1ull << 63;
+	__u64 infinite = op->size == 4 ? 0x7f800000ull : 0x7ff0000000000000ull;
+	__u64 most = s->acc & (sign - 1);
+
+	if (most > infinite)
+		s->fault = true;
+	return s->acc & sign ? 0 - most : most;
+}
+
+static __always_inline __u64 swap(struct scratch *s)
+{
+	__u32 at = (s->depth - 1) & (AX_PROBE_STACK - 1);
+	__u64 v = s->stack[at];
+	bool fault = s->faults >> at & 1;
+
+	s->stack[at] = s->acc;
+	s->faults = (__u8)((s->faults & ~(1u << at)) | (__u32)s->fault << at);
+	s->fault = fault;
+	return v;
+}
+
 static __always_inline __u64 op_unary(bool sleeps, struct scratch *s, const struct ax_probe_op *op)
 {
 	switch (op->code) {
@@ -450,6 +677,10 @@ static __always_inline __u64 op_unary(bool sleeps, struct scratch *s, const stru
 		return s->ctx + op->value + (s->acc & 0xffff);
 	case AX_CODE_EXTEND:
 		return extended(s->acc, op->size, op->flags & AX_OP_SIGNED);
+	case AX_CODE_ORDER:
+		return has_codes(CODE(AX_CODE_ORDER)) ? ordered(s, op) : 0;
+	case AX_CODE_SWAP:
+		return has_codes(CODE(AX_CODE_SWAP)) ? swap(s) : 0;
 	default: /* AX_CODE_NOT */
 		return !s->acc;
 	}
@@ -464,8 +695,8 @@ static __always_inline __u64 op_result(bool sleeps, struct run *r, const struct 
 	if (code >= AX_CODE_ADD)
 		return has_codes(CODE(AX_CODE_TEXT_EQ) - CODE(AX_CODE_ADD)) ? op_binary(r->s, op)
 									    : 0;
-	if (code == AX_CODE_USER || code == AX_CODE_KERNEL || code == AX_CODE_EXTEND ||
-	    code == AX_CODE_NOT || code == AX_CODE_DATA_LOC)
+	if (code == AX_CODE_USER || code == AX_CODE_KERNEL || code == AX_CODE_DATA_LOC ||
+	    (code >= AX_CODE_EXTEND && code <= AX_CODE_NOT))
 		return op_unary(sleeps, r->s, op);
 	return op_source(sleeps, r, op);
 }

@@ -19,18 +19,24 @@ static int64_t member_offset(const struct btf *btf, const char *type, const char
 	return -1;
 }
 
-void engine_find_utask(struct ax_probe_config *config)
+void engine_find_offsets(struct ax_probe_config *config)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	int64_t utask, depth;
+	int64_t utask, depth, flags, ptrace;
 
 	if (!btf)
 		return;
 	utask = member_offset(btf, "task_struct", "utask");
 	depth = member_offset(btf, "uprobe_task", "depth");
+	flags = member_offset(btf, "task_struct", "flags");
+	ptrace = member_offset(btf, "task_struct", "ptrace");
 	if (utask > 0 && depth >= 0) {
 		config->utask_offset = (uint32_t)utask;
 		config->utask_depth_offset = (uint32_t)depth;
 	}
+	if (flags > 0)
+		config->flags_offset = (uint32_t)flags;
+	if (ptrace > 0)
+		config->ptrace_offset = (uint32_t)ptrace;
 	btf__free(btf);
 }

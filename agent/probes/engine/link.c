@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <linux/bpf.h>
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -81,6 +82,44 @@ int link_uprobes(int prog_fd, const struct link_uprobes *u)
 	};
 
 	return sys_bpf_apart(BPF_LINK_CREATE, &attr, sizeof(attr));
+}
+
+static _Noreturn void close_when_told(void (*f)(void *arg), void *arg, int told)
+{
+	sigset_t all;
+	char c;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		close(fd); /* whoever reads what we write is not to wait for this */
+	while (read(told, &c, 1) < 0 && errno == EINTR)
+		continue;
+	f(arg);
+	_exit(0);
+}
+
+/* The last to close is that process: it has another number and session. */
+void link_close_apart(void (*f)(void *arg), void *arg)
+{
+	int told[2];
+	pid_t pid;
+
+	if (pipe2(told, O_CLOEXEC) < 0) {
+		f(arg);
+		return;
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(told[1]);
+		close_when_told(f, arg, told[0]);
+	}
+	close(told[0]);
+	f(arg);
+	close(told[1]); /* or by the kernel, when we are killed */
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
 }
 
 int link_raw_tracepoint(int prog_fd, const char *name, uint64_t cookie)

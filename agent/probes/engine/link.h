@@ -26,6 +26,12 @@ struct link_uprobes {
 };
 /* A descriptor, or a negative errno. */
 int link_uprobes(int prog_fd, const struct link_uprobes *u);
+/*
+ * Closes links to functions of programs by f(arg), here and in a process that nobody kills: who is
+ * killed (SIGKILL, another Ctrl-C) while the kernel takes breakpoints out of programs leaves the
+ * rest of them there for good.
+ */
+void link_close_apart(void (*f)(void *arg), void *arg);
 /* Raw tracepoints take a cookie. */
 bool link_has_raw_tracepoint_cookie(void);
 /* With a cookie (Linux 6.10). A descriptor, or a negative errno. */

@@ -8,14 +8,24 @@
 #include "interpreter.skel.h"
 
 const char *const engine_map_names[MAPS] = {
-	[MAP_PROBES] = "probes",   [MAP_SCRATCHES] = "scratches",
-	[MAP_OPS] = "ops",	   [MAP_TEXTS] = "texts",
-	[MAP_HITS] = "hits",	   [MAP_COUNTERS] = "probe_counters",
-	[MAP_RECORDS] = "records", [MAP_TABLE] = "table",
-	[MAP_CALLS] = "calls",	   [MAP_STACKS] = "stacks",
-	[MAP_FLIGHT] = "flight",   [MAP_FLIGHT_NUMBER] = "flight_number",
-	[MAP_STATES] = "states",   [MAP_THREAD_STATES] = "thread_states",
+	[MAP_PROBES] = "probes",
+	[MAP_SCRATCHES] = "scratches",
+	[MAP_OPS] = "ops",
+	[MAP_TEXTS] = "texts",
+	[MAP_HITS] = "hits",
+	[MAP_COUNTERS] = "probe_counters",
+	[MAP_RECORDS] = "records",
+	[MAP_TABLE] = "table",
+	[MAP_CALLS] = "calls",
+	[MAP_STACKS] = "stacks",
+	[MAP_FLIGHT] = "flight",
+	[MAP_FLIGHT_NUMBER] = "flight_number",
+	[MAP_STATES] = "states",
+	[MAP_THREAD_STATES] = "thread_states",
 	[MAP_ABOUT] = "about",
+	[MAP_GLOBALS] = "globals",
+	[MAP_THREAD_VARIABLES] = "thread_variables",
+	[MAP_TREE] = "tree",
 };
 
 static struct bpf_map *map_of(const struct engine *g, enum engine_map which)
@@ -33,6 +43,8 @@ const char *engine_method(const struct engine *g)
 		return g->user_multi ? "uprobe_multi link" : "perf events";
 	if (g->uses[PROGRAM_KERNEL])
 		return g->kernel_multi ? "kprobe_multi link" : "perf events";
+	if (!tracepoint)
+		return "ax alone";
 	return g->uses[PROGRAM_RAW] ? "raw tracepoint" : "perf event on the tracepoint";
 }
 
@@ -48,9 +60,10 @@ static int on_ring(void *ctx, void *data, size_t size)
 	return g->on_record(g->arg, r, size);
 }
 
-static int fill(const struct engine *g, enum engine_map which, const void *v, size_t n, size_t size)
+static int fill(const struct engine *g, enum engine_map which, const void *v, size_t from, size_t n,
+		size_t size)
 {
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = (uint32_t)from; i < n; i++) {
 		int r = bpf_map_update_elem(g->maps[which], &i, (const char *)v + i * size,
 					    BPF_ANY);
 
@@ -75,20 +88,36 @@ static int fill_about(const struct engine *g, const char *about)
 	if (!buf)
 		return -ENOMEM;
 	strcpy(buf, about);
-	return fill(g, MAP_ABOUT, buf, 1, about_size(about));
+	return fill(g, MAP_ABOUT, buf, 0, 1, about_size(about));
+}
+
+static int fill_from(struct engine *g, const struct engine_from *from)
+{
+	const struct engine_plan *p = g->plan;
+	size_t size = sizeof(*p->probes), half = p->n_probes / 2;
+	int r = fill(g, MAP_PROBES, p->probes, from->probe, from->end, size);
+
+	if (r == 0)
+		r = fill(g, MAP_PROBES, p->probes, half + from->probe, half + from->end, size);
+	if (r == 0)
+		r = fill(g, MAP_OPS, p->ops, from->op, p->n_ops, sizeof(*p->ops));
+	return r < 0 ? r : fill(g, MAP_TEXTS, p->texts, from->text, p->n_texts, sizeof(*p->texts));
 }
 
 static int fill_maps(struct engine *g, const struct engine_plan *p)
 {
+	struct engine_from all = {.end = p->n_used};
 	int r;
 
 	for (unsigned i = 0; i < MAPS; i++)
 		g->maps[i] = bpf_map__fd(map_of(g, i));
-	r = fill(g, MAP_PROBES, p->probes, p->n_probes, sizeof(*p->probes));
+	if (p->later)
+		return fill_from(g, &all);
+	r = fill(g, MAP_PROBES, p->probes, 0, p->n_probes, sizeof(*p->probes));
 	if (r == 0)
-		r = fill(g, MAP_OPS, p->ops, p->n_ops, sizeof(*p->ops));
+		r = fill(g, MAP_OPS, p->ops, 0, p->n_ops, sizeof(*p->ops));
 	if (r == 0)
-		r = fill(g, MAP_TEXTS, p->texts, p->n_texts, sizeof(*p->texts));
+		r = fill(g, MAP_TEXTS, p->texts, 0, p->n_texts, sizeof(*p->texts));
 	return r == 0 ? fill_about(g, p->about) : r;
 }
 
@@ -107,11 +136,12 @@ static int size_maps(struct engine *g, const struct engine_plan *p)
 		{MAP_PROBES, at_least_one(p->n_probes)},
 		{MAP_SCRATCHES, p->sleeps ? AX_PROBE_SLEEPERS : AX_PROBE_SLOTS},
 		{MAP_HITS, at_least_one(p->n_probes)},
-		{MAP_OPS, at_least_one(p->n_ops)},
-		{MAP_TEXTS, at_least_one(p->n_texts)},
+		{MAP_OPS, at_least_one(p->later ? p->max_ops : p->n_ops)},
+		{MAP_TEXTS, at_least_one(p->later ? p->max_texts : p->n_texts)},
 		{MAP_FLIGHT, at_least_one(p->config.flight_slots)},
 		{MAP_STACKS, p->stacks ? ENGINE_STACKS : 1},
 		{MAP_THREAD_STATES, p->states ? ENGINE_THREAD_STATES : 1},
+		{MAP_THREAD_VARIABLES, p->config.thread_variables ? ENGINE_THREAD_VARIABLES : 1},
 	};
 	int r = 0;
 
@@ -193,6 +223,9 @@ static void choose_programs(struct engine *g)
 	g->programs[PROGRAM_KERNEL] = g->skel->progs.ax_kernel_function;
 	g->programs[PROGRAM_CLASSIC] = g->skel->progs.ax_tracepoint;
 	g->programs[PROGRAM_RAW] = g->skel->progs.ax_raw_tracepoint;
+	g->programs[PROGRAM_FORGET] = g->skel->progs.ax_forget;
+	g->programs[PROGRAM_RENUMBER] = g->skel->progs.ax_renumber;
+	g->programs[PROGRAM_SELF] = g->skel->progs.ax_self;
 	bpf_object__for_each_program (each, g->skel->obj)
 		bpf_program__set_autoload(each, false);
 	for (unsigned i = 0; i < PROGRAMS; i++)
@@ -203,6 +236,25 @@ static void choose_programs(struct engine *g)
 	if (g->kernel_multi)
 		bpf_program__set_expected_attach_type(g->programs[PROGRAM_KERNEL],
 						      BPF_TRACE_KPROBE_MULTI);
+}
+
+#define CODE_BIT(c) (UINT64_C(1) << (c))
+/* Where compilers have variables. */
+#define VARIABLE_CODES                                                              \
+	(CODE_BIT(AX_CODE_CONST) | CODE_BIT(AX_CODE_CTX) | CODE_BIT(AX_CODE_USER) | \
+	 CODE_BIT(AX_CODE_EXTEND) | CODE_BIT(AX_CODE_ADD) | CODE_BIT(AX_CODE_SUB) | \
+	 CODE_BIT(AX_CODE_AND) | CODE_BIT(AX_CODE_SHL) | CODE_BIT(AX_CODE_SHR))
+
+static void allow_later(const struct engine_plan *p, struct ax_probe_config *config)
+{
+	config->codes |= VARIABLE_CODES;
+	config->actions |= p->actions;
+	config->flags |= AX_PROBE_CHAINED;
+	if (!p->any)
+		return;
+	config->codes = ~(p->stacks ? 0 : CODE_BIT(AX_CODE_STACK));
+	config->actions |= 1u << AX_ACTION_ENTRY | 1u << AX_ACTION_LOOK;
+	config->flags = ~0u;
 }
 
 /* Half of the time to the first event would be the verifier's: it leaves out what is known to be
@@ -217,8 +269,10 @@ static struct ax_probe_config config_of(const struct engine_plan *p)
 		config.actions |= 1u << p->probes[i].action;
 		config.flags |= p->probes[i].flags;
 	}
-	if (config.flags & AX_PROBE_NESTED)
-		engine_find_utask(&config);
+	if (p->later)
+		allow_later(p, &config);
+	if (config.flags & (AX_PROBE_NESTED | AX_PROBE_STOPS) || config.thread_variables)
+		engine_find_offsets(&config);
 	return config;
 }
 
@@ -232,6 +286,8 @@ static int load_skeleton(struct engine *g, const struct engine_plan *p)
 	*(struct ax_probe_config *)&g->skel->rodata->config = config_of(p);
 	choose_programs(g);
 	r = size_maps(g, p);
+	if (r == 0 && p->config.tree)
+		r = bpf_map__reuse_fd(map_of(g, MAP_TREE), p->tree);
 	if (r == 0)
 		r = pin_maps(g, p->pin);
 	if (r == 0)
@@ -246,6 +302,8 @@ static enum engine_program program_for(const struct engine_site *s, bool raw)
 		return PROGRAM_USER;
 	if (s->kind == SITE_KERNEL)
 		return PROGRAM_KERNEL;
+	if (s->kind == SITE_SELF)
+		return PROGRAM_SELF;
 	return raw && !s->has_fields && !streq(s->category, "syscalls") ? PROGRAM_RAW
 									: PROGRAM_CLASSIC;
 }
@@ -264,6 +322,9 @@ static void choose_methods(struct engine *g, const struct engine_plan *p, bool r
 		if (s->kind == SITE_KERNEL && (!s->name || s->offset))
 			g->kernel_multi = false;
 	}
+	g->uses[PROGRAM_USER] |= p->later;
+	g->uses[PROGRAM_FORGET] = p->config.thread_variables;
+	g->uses[PROGRAM_RENUMBER] = p->config.thread_variables;
 	g->user_multi = g->uses[PROGRAM_USER] && link_has_uprobe_multi();
 	g->kernel_multi &= g->uses[PROGRAM_KERNEL] && link_has_kprobe_multi();
 }
@@ -341,10 +402,49 @@ int engine_load(const struct engine_plan *p, struct engine **ret, struct error *
 int engine_attach(struct engine *g, struct error *e)
 {
 	libbpf_print_fn_t print = libbpf_set_print(quiet);
-	int r = engine_attach_sites(g, e);
+	int r = engine_attach_threads(g, e);
 
+	if (r == 0)
+		r = engine_attach_sites(g, 0, e);
 	if (r == 0 && g->plan->pin)
 		r = engine_pin_links(g, e);
+	libbpf_set_print(print);
+	return r;
+}
+
+/* The verifier has not seen what was not to be used. */
+static int check_seen(const struct engine *g, const struct engine_from *from, struct error *e)
+{
+	const struct ax_probe_config *seen = (const void *)&g->skel->rodata->config;
+	const struct engine_plan *p = g->plan;
+	bool known = true;
+
+	for (size_t i = from->op; i < p->n_ops; i++)
+		known &= seen->codes >> p->ops[i].code & 1;
+	for (size_t i = from->probe; i < from->end; i++) {
+		const struct ax_probe *a = &p->probes[i], *b = &p->probes[p->n_probes / 2 + i];
+
+		known &= seen->actions >> a->action & 1 && !((a->flags | b->flags) & ~seen->flags);
+		known &= !b->action || seen->actions >> b->action & 1;
+	}
+	return known ? 0
+		     : error_set(e, -EPROTONOSUPPORT,
+				 "it needs probes of another kind than at the start: start anew");
+}
+
+int engine_extend(struct engine *g, const struct engine_from *from, struct error *e)
+{
+	libbpf_print_fn_t print;
+	int r = check_seen(g, from, e);
+
+	if (r < 0)
+		return r;
+	print = libbpf_set_print(quiet);
+	r = fill_from(g, from);
+	if (r < 0)
+		error_set(e, r, "the probes' program cannot be told of more: %s", strerror(-r));
+	else
+		r = engine_attach_sites(g, from->site, e);
 	libbpf_set_print(print);
 	return r;
 }
@@ -376,6 +476,14 @@ void engine_free(struct engine *g)
 	free(g->links);
 	free(g->mappings);
 	free(g);
+}
+
+int engine_run(struct engine *g, uint32_t probe)
+{
+	uint64_t ctx[1] = {probe};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = ctx, .ctx_size_in = sizeof(ctx));
+
+	return bpf_prog_test_run_opts(bpf_program__fd(g->programs[PROGRAM_SELF]), &opts);
 }
 
 int engine_records(struct engine *g,

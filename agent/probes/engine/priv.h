@@ -25,6 +25,9 @@ enum engine_map {
 	MAP_STATES,
 	MAP_THREAD_STATES,
 	MAP_ABOUT,
+	MAP_GLOBALS,
+	MAP_THREAD_VARIABLES,
+	MAP_TREE,
 	MAPS,
 };
 /* As in the program, and as a pinned file. */
@@ -38,6 +41,9 @@ enum engine_program {
 	PROGRAM_KERNEL,
 	PROGRAM_CLASSIC, /* tracepoints with their records */
 	PROGRAM_RAW,
+	PROGRAM_FORGET,	  /* on the end of threads, where they have variables */
+	PROGRAM_RENUMBER, /* on exec, for the same */
+	PROGRAM_SELF,	  /* attached to nothing: run by us */
 	PROGRAMS,
 };
 
@@ -65,13 +71,14 @@ struct engine {
 	int n_cpus;
 };
 
-/* attach.c */
-int engine_attach_sites(struct engine *g, struct error *e);
+/* attach.c: the plan's sites from number `first` on. */
+int engine_attach_sites(struct engine *g, size_t first, struct error *e);
+int engine_attach_threads(struct engine *g, struct error *e);
 /* Unlinks and closes. */
 void engine_close_links(struct engine *g);
 
-/* kernel_offsets.c: sets offsets of utask, if they are known. */
-void engine_find_utask(struct ax_probe_config *config);
+/* kernel_offsets.c: sets offsets of what is read of tasks, if they are known. */
+void engine_find_offsets(struct ax_probe_config *config);
 
 /* pin.c */
 int engine_pin_links(struct engine *g, struct error *e);

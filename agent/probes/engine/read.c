@@ -58,9 +58,9 @@ static uint64_t percpu_sum(struct engine *g, enum engine_map which, uint32_t ind
 	return sum;
 }
 
-int engine_hits(struct engine *g, uint64_t *hits)
+int engine_hits(struct engine *g, uint64_t *hits, size_t n)
 {
-	for (uint32_t i = 0; i < g->n_probes; i++)
+	for (uint32_t i = 0; i < n && i < g->n_probes; i++)
 		hits[i] = percpu_sum(g, MAP_HITS, i);
 	return 0;
 }
@@ -68,6 +68,14 @@ int engine_hits(struct engine *g, uint64_t *hits)
 uint64_t engine_counter(struct engine *g, enum ax_probe_counter which)
 {
 	return percpu_sum(g, MAP_COUNTERS, which);
+}
+
+uint64_t engine_no_variable(struct engine *g)
+{
+	uint64_t n = 0;
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(g->maps[MAP_GLOBALS], &zero, &n) ? 0 : n;
 }
 
 uint64_t engine_missed(const struct engine *g)

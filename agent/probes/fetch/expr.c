@@ -91,6 +91,10 @@ static int text_index(struct maker *m, const char *text, uint64_t *ret)
 
 void fetch_texts_free(struct fetch_texts *t)
 {
+	for (size_t i = 0; i < t->n_shapes; i++)
+		if (t->shapes[i].shape)
+			shape_free(t->shapes[i].shape);
+	free(t->shapes);
 	free(t->v);
 	*t = (struct fetch_texts){0};
 }
@@ -142,11 +146,18 @@ static int compare_text(struct maker *m, const struct expr_item *v, size_t start
 	if (end - start == 1 && v[start].op == EXPR_COMM)
 		return compare_comm(m, text, index);
 	r = make_expr(m, v, end, &made);
+	if (r == 0)
+		r = make_text(m, &made);
 	if (r < 0)
 		return r;
 	if (made.type != VALUE_STRING && made.type != VALUE_USTRING)
 		made.kernel = maker_in_kernel(m);
-	return make_op(m, AX_CODE_TEXT_EQ, made.kernel ? AX_OP_KERNEL : 0, 8, index);
+	if (made.form == MADE_COUNTED && made.type == VALUE_STRING) {
+		m->list->depth--;
+		return make_op(m, AX_CODE_TEXT_EQ_LONG, made.kernel ? AX_OP_KERNEL : 0, 8, index);
+	}
+	r = need_plain(m, &made);
+	return r < 0 ? r : make_op(m, AX_CODE_TEXT_EQ, made.kernel ? AX_OP_KERNEL : 0, 8, index);
 }
 
 /* --- operators --- */
@@ -173,6 +184,121 @@ static bool is_text_item(const struct expr_item *i)
 	return i->op == EXPR_STRING || i->op == EXPR_COMM || i->op == EXPR_APP;
 }
 
+/* --- floating point --- */
+
+/* As AX_CODE_ORDER makes it, of a number of that size. */
+static uint64_t order_of(double v, uint32_t size)
+{
+	uint64_t bits = 0, sign = size == 4 ? 1ull << 31 : 1ull << 63;
+	float f = (float)v;
+
+	if (size == 4)
+		memcpy(&bits, &f, sizeof(f));
+	else
+		memcpy(&bits, &v, sizeof(v));
+	return bits & sign ? 0 - (bits & (sign - 1)) : bits;
+}
+
+static bool is_constant(const struct expr_item *i)
+{
+	return i->op == EXPR_FLOAT || i->op == EXPR_NUMBER;
+}
+
+static double constant_of(const struct expr_item *i)
+{
+	double v;
+
+	if (i->op == EXPR_NUMBER)
+		return (double)i->value;
+	memcpy(&v, &i->value, sizeof(v));
+	return v;
+}
+
+static int make_ordered(struct maker *m, const struct expr_item *v, size_t end, uint32_t *size)
+{
+	struct made made;
+	int r = make_expr(m, v, end, &made);
+
+	if (r == 0 && made.type != VALUE_FLOAT)
+		return maker_fault(m, -EINVAL,
+				   "a floating-point number is compared with what is none: "
+				   "expected another one, or a constant");
+	if (r == 0 && *size && *size != made.size)
+		return maker_fault(m, -ENOTSUP,
+				   "two floating-point numbers of different sizes cannot be "
+				   "compared");
+	*size = made.size;
+	return r < 0 ? r : make_op(m, AX_CODE_ORDER, 0, (uint8_t)made.size, 0);
+}
+
+/* The left one is made, in order, if it is no constant. */
+static int compare_floats(struct maker *m, const struct expr_item *v, size_t end, size_t middle,
+			  enum ax_probe_code code)
+{
+	const struct expr_item *left = &v[middle - 1], *right = &v[end - 2];
+	uint32_t size = 0;
+	size_t at;
+	int r;
+
+	if (is_constant(left) && is_constant(right) && middle == end - 2)
+		return maker_fault(m, -EINVAL, "two constants are compared: expected a value");
+	if (!is_constant(left)) {
+		r = make_ordered(m, v, middle, &size);
+		if (r < 0)
+			return r;
+		if (is_constant(right))
+			return make_op(m, code, AX_OP_IMMEDIATE, 8,
+				       order_of(constant_of(right), size));
+		r = make_ordered(m, v, end - 1, &size);
+		return r < 0 ? r : make_op(m, code, 0, 8, 0);
+	}
+	r = make_leaf(m, AX_CODE_CONST, 0, 8, 0);
+	at = m->list->n - 1;
+	if (r == 0)
+		r = make_ordered(m, v, end - 1, &size);
+	if (r < 0)
+		return r;
+	m->list->v[at].value = order_of(constant_of(left), size);
+	return make_op(m, code, 0, 8, 0);
+}
+
+static bool is_comparison(enum expr_op op)
+{
+	return op >= EXPR_EQ && op <= EXPR_GE;
+}
+
+/* --- values of enums --- */
+
+/* 1: the right side is a name that the left one's type has. */
+static int make_enumerator(struct maker *m, const struct expr_item *right, const struct made *left,
+			   enum ax_probe_code code)
+{
+	int64_t value;
+	int r;
+
+	if (right->op != EXPR_NAME || !left->typed || left->ctype.kind != CTYPE_ENUM ||
+	    ctype_enumerator(&left->ctype, right->text, &value))
+		return 0;
+	r = make_op(m, code, AX_OP_IMMEDIATE, 8, (uint64_t)value);
+	return r < 0 ? r : 1;
+}
+
+static int make_operand(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
+{
+	int r = make_expr(m, v, end, ret);
+
+	return r < 0 ? r : need_plain(m, ret);
+}
+
+static int refuse_arithmetic(struct maker *m, const struct made *made, enum expr_op op)
+{
+	if (made->type != VALUE_FLOAT || op == EXPR_LAND || op == EXPR_LOR)
+		return 0;
+	return maker_fault(m, -ENOTSUP,
+			   "a floating-point number can be printed, compared and counted by, but "
+			   "not computed with");
+}
+
 static int make_binary(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
 {
 	static const uint8_t codes[] = {
@@ -185,6 +311,7 @@ static int make_binary(struct maker *m, const struct expr_item *v, size_t end, s
 	size_t middle = operand_start(v, end - 1);
 	enum ax_probe_code code = codes[v[end - 1].op];
 	const struct expr_item *right = &v[end - 2];
+	struct op_list start;
 	struct made made;
 	int r;
 
@@ -192,12 +319,27 @@ static int make_binary(struct maker *m, const struct expr_item *v, size_t end, s
 	if ((v[end - 1].op == EXPR_EQ || v[end - 1].op == EXPR_NE) &&
 	    (is_text_item(right) || is_text_item(&v[middle - 1])))
 		return make_texts(m, v, end, middle);
-	r = make_expr(m, v, middle, &made);
-	if (r < 0)
-		return r;
+	if (is_comparison(v[end - 1].op) &&
+	    (right->op == EXPR_FLOAT || v[middle - 1].op == EXPR_FLOAT))
+		return compare_floats(m, v, end, middle, code);
+	start = *m->list;
+	r = make_operand(m, v, middle, &made);
+	if (r == 0 && made.type == VALUE_FLOAT && is_comparison(v[end - 1].op)) {
+		m->list->n = start.n;
+		m->list->depth = start.depth;
+		return compare_floats(m, v, end, middle, code);
+	}
+	if (r == 0)
+		r = refuse_arithmetic(m, &made, v[end - 1].op);
+	if (r == 0 && middle == end - 2)
+		r = make_enumerator(m, right, &made, code);
+	if (r)
+		return r < 0 ? r : 0;
 	if (right->op == EXPR_NUMBER)
 		return make_op(m, code, AX_OP_IMMEDIATE, 8, (uint64_t)right->value);
-	r = make_expr(m, v, end - 1, &made);
+	r = make_operand(m, v, end - 1, &made);
+	if (r == 0)
+		r = refuse_arithmetic(m, &made, v[end - 1].op);
 	return r < 0 ? r : make_op(m, code, 0, 8, 0);
 }
 
@@ -209,9 +351,13 @@ static int make_memory(struct maker *m, const struct expr_item *v, size_t end, s
 	int r = make_expr(m, v, end - 1, &made);
 
 	*ret = (struct made){.type = VALUE_UNSIGNED, .size = 8};
+	if (r == 0)
+		r = need_plain(m, &made);
 	if (r < 0)
 		return r;
-	if (made.typed && !item->value && item->op == EXPR_DEREF) {
+	if (!made.typed && !item->value && item->op == EXPR_DEREF)
+		find_pointed(m, &v[end - 2], &made);
+	if ((made.typed || made.pointed) && !item->value && item->op == EXPR_DEREF) {
 		r = make_typed_deref(m, &made, ret);
 		if (r != -ENOENT)
 			return r;
@@ -248,7 +394,7 @@ static int make_index(struct maker *m, const struct expr_item *v, size_t end, st
 	if (r)
 		return r < 0 ? r : 0;
 	m->element = 8; /* what is before it is an address */
-	r = make_expr(m, v, middle, &made);
+	r = make_operand(m, v, middle, &made);
 	if (r == 0 && made.typed) {
 		r = make_typed_index(m, &made, v, end, ret);
 		if (r != -ENOENT) {
@@ -275,6 +421,31 @@ static int make_index(struct maker *m, const struct expr_item *v, size_t end, st
 		     : make_op(m, kernel ? AX_CODE_KERNEL : AX_CODE_USER, 0, (uint8_t)size, offset);
 }
 
+static void keep_last(struct maker *m)
+{
+	struct ax_probe_op *last = &m->entry.v[m->entry.n - 1];
+
+	last->flags |= AX_OP_KEEP;
+	last->to = (uint8_t)m->out->n_kept++;
+	m->out->paired = true;
+	m->entry.depth = 0;
+}
+
+/* Of a text both are kept; its address is made anew then. */
+static int keep_length(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
+{
+	int r;
+
+	if (m->out->n_kept + 1 == AX_PROBE_SAVED)
+		return maker_fault(m, -E2BIG, "at most %d values can be kept from the entry",
+				   AX_PROBE_SAVED);
+	r = make_op(m, AX_CODE_SWAP, 0, 8, 0);
+	if (r < 0)
+		return r;
+	keep_last(m);
+	return make_expr(m, v, end - 1, ret);
+}
+
 /* The value at the entry is fetched there, and kept. */
 static int make_entry(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
 {
@@ -287,15 +458,13 @@ static int make_entry(struct maker *m, const struct expr_item *v, size_t end, st
 	m->list = &m->entry;
 	m->entry.depth = 0;
 	r = make_expr(m, v, end - 1, ret);
-	if (r == 0) {
-		struct ax_probe_op *last = &m->entry.v[m->entry.n - 1];
-
-		last->flags |= AX_OP_KEEP;
-		last->to = (uint8_t)kept;
-		m->out->n_kept++;
-		m->out->paired = true;
-	}
+	if (r == 0 && ret->form == MADE_COUNTED)
+		r = keep_length(m, v, end, ret);
+	if (r == 0)
+		keep_last(m);
 	m->list = &m->main;
+	if (r == 0 && ret->form == MADE_COUNTED)
+		r = make_leaf(m, AX_CODE_SAVED, 0, 8, kept++);
 	return r < 0 ? r : make_leaf(m, AX_CODE_SAVED, 0, 8, kept);
 }
 
@@ -337,10 +506,25 @@ static int make_symbol(struct maker *m, const struct expr_item *item, struct mad
 	return r < 0 ? r : make_op(m, AX_CODE_ADD, AX_OP_IMMEDIATE, 8, (uint64_t)distance);
 }
 
+/* Of what happens at the place of a probe. */
+static bool is_of_place(enum expr_op op)
+{
+	return op == EXPR_ARG || op == EXPR_RETVAL || op == EXPR_REG || op == EXPR_REGS ||
+	       op == EXPR_STACK || op == EXPR_NAME || op == EXPR_SYMBOL;
+}
+
 static int make_leaf_item(struct maker *m, const struct expr_item *item, struct made *ret)
 {
 	*ret = (struct made){.type = VALUE_UNSIGNED, .size = 8};
+	if (m->spec->kind == PROBE_SELF && is_of_place(item->op))
+		return maker_fault(m, -EINVAL,
+				   "%s happens in ax itself: expected numbers, nsecs or variables",
+				   m->spec->symbol);
 	switch (item->op) {
+	case EXPR_GLOBAL:
+		return make_leaf(m, AX_CODE_GLOBAL, 0, 8, (uint64_t)item->value);
+	case EXPR_THREAD:
+		return make_leaf(m, AX_CODE_THREAD, 0, 8, (uint64_t)item->value);
 	case EXPR_NUMBER:
 		return make_leaf(m, AX_CODE_CONST, 0, 8, (uint64_t)item->value);
 	case EXPR_ARG:
@@ -349,6 +533,11 @@ static int make_leaf_item(struct maker *m, const struct expr_item *item, struct 
 		return make_return_value(m, ret);
 	case EXPR_REG:
 		return make_register(m, item->text, ret);
+	case EXPR_REGS:
+		return make_registers(m, ret);
+	case EXPR_FLOAT:
+		return maker_fault(m, -EINVAL, "%s is only compared, with a floating-point number",
+				   item->text);
 	case EXPR_STACK:
 		return make_stack_word(m, item->value, ret);
 	case EXPR_NAME:
@@ -377,21 +566,35 @@ static int make_leaf_item(struct maker *m, const struct expr_item *item, struct 
 
 /* In conditions, a value that is also an argument with a type has that type there too: who prints
  * retval:s32 means that in "if retval < 0". */
-static int make_typed_as_argument(struct maker *m, const struct expr_item *item, struct made *ret)
+static int make_typed_like(struct maker *m, const struct probe_spec *spec,
+			   const struct expr_item *item, struct made *ret)
 {
-	for (size_t i = 0; m->names_args && i < m->spec->n_args; i++) {
-		const struct probe_arg *a = &m->spec->args[i];
+	for (size_t i = 0; i < spec->n_args; i++) {
+		const struct probe_arg *a = &spec->args[i];
 		const struct expr_item *other = a->expr.v;
+		int r;
 
 		if (a->expr.n != 1 || other->op != item->op || other->value != item->value ||
 		    (item->text && !streq(item->text, other->text)))
 			continue;
-		if (!a->size || a->size > 8 || a->type < VALUE_UNSIGNED || a->type > VALUE_CHAR)
+		if (!a->size || a->size > 8 || a->bits ||
+		    (a->type != VALUE_FLOAT && a->type != VALUE_ERRNO &&
+		     (a->type < VALUE_UNSIGNED || a->type > VALUE_CHAR)))
 			continue;
 		*ret = (struct made){.type = a->type, .size = a->size};
-		return make_number(m, a->size, a->type == VALUE_SIGNED);
+		r = make_number(m, a->size, a->type == VALUE_SIGNED);
+		return r < 0 ? r : 1;
 	}
 	return 0;
+}
+
+static int make_typed_as_argument(struct maker *m, const struct expr_item *item, struct made *ret)
+{
+	int r = m->names_args ? make_typed_like(m, m->spec, item, ret) : 0;
+
+	for (size_t i = 0; r == 0 && m->names_args && i < m->place->n_likes; i++)
+		r = make_typed_like(m, m->place->likes[i], item, ret);
+	return r < 0 ? r : 0;
 }
 
 int make_expr(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
@@ -410,7 +613,8 @@ int make_expr(struct maker *m, const struct expr_item *v, size_t end, struct mad
 	case EXPR_MEMBER:
 		return make_member(m, v, end, ret);
 	case EXPR_NOT:
-		r = make_expr(m, v, end - 1, ret);
+		r = make_operand(m, v, end - 1, ret);
+		*ret = (struct made){.type = VALUE_UNSIGNED, .size = 8};
 		return r < 0 ? r : make_op(m, AX_CODE_NOT, 0, 8, 0);
 	default:
 		if (expr_arity(item->op) == 2)

@@ -56,18 +56,14 @@ static bool is_comm(const struct probe_arg *a)
 	return a->expr.n == 1 && a->expr.v[0].op == EXPR_COMM;
 }
 
-/* The expression, and what it is by its own type or the one that was asked for. */
-static int make_typed(struct maker *m, const struct probe_arg *a, struct made *made)
+/* The type that was asked for. */
+static int give_type(struct maker *m, const struct probe_arg *a, struct made *made)
 {
-	int r;
+	int r = made->form == MADE_COUNTED && is_text_type(a->type) ? 0 : need_plain(m, made);
 
-	m->list->depth = 0;
-	m->type_given = a->type != VALUE_NONE;
-	m->element = a->type != VALUE_NONE && !is_text_type(a->type) ? a->size : 0;
-	r = make_expr(m, a->expr.v, a->expr.n, made);
-	m->type_given = false;
-	if (r < 0 || a->type == VALUE_NONE)
+	if (r < 0)
 		return r;
+	made->typed = made->registers = false;
 	if (is_text_type(a->type)) {
 		if (!is_text_type(made->type))
 			made->kernel = maker_in_kernel(m);
@@ -85,7 +81,25 @@ static int make_typed(struct maker *m, const struct probe_arg *a, struct made *m
 				   a->text);
 	made->type = a->type;
 	made->size = a->size ? a->size : 8;
-	return make_number(m, made->size, a->type == VALUE_SIGNED);
+	r = make_number(m, made->size, a->type == VALUE_SIGNED);
+	return r == 0 && a->bits ? make_bits(m, a->bit, a->bits, false) : r;
+}
+
+/* The expression, and what it is by its own type or the one that was asked for. */
+static int make_typed(struct maker *m, const struct probe_arg *a, struct made *made)
+{
+	int r;
+
+	m->list->depth = 0;
+	m->type_given = a->type != VALUE_NONE;
+	m->element = a->type != VALUE_NONE && !is_text_type(a->type) ? a->size : 0;
+	r = make_expr(m, a->expr.v, a->expr.n, made);
+	m->type_given = false;
+	if (r == 0 && (a->type == VALUE_NONE || is_text_type(a->type)))
+		r = make_text(m, made);
+	if (r < 0 || a->type == VALUE_NONE)
+		return r;
+	return give_type(m, a, made);
 }
 
 static const char *shown_name(const struct probe_arg *a)
@@ -114,6 +128,11 @@ static int store_text(struct maker *m, const struct made *made)
 	uint32_t size = made->size ? made->size : FETCH_STRING_DEFAULT;
 	uint8_t flags = (uint8_t)(AX_OP_STORE | (made->kernel ? AX_OP_KERNEL : 0));
 
+	if (made->form == MADE_PUT)
+		return 0; /* it is there already */
+	if (made->form == MADE_COUNTED)
+		return make_op(m, AX_CODE_STRING_LONG, flags, 8,
+			       size < AX_PROBE_FETCH ? size : AX_PROBE_FETCH);
 	if (made->type == VALUE_BUFFER) {
 		if (size > AX_PROBE_FETCH)
 			size = AX_PROBE_FETCH;
@@ -139,9 +158,11 @@ int store_made(struct maker *m, const struct made *made, const char *name)
 	m->list->depth = 0;
 	r = set_shown(m, &m->out->values[i], name, made->type,
 		      made->size ? made->size : FETCH_STRING_DEFAULT);
-	if (r == 0)
-		m->out->n_values++;
-	return r;
+	if (r < 0)
+		return r;
+	m->out->n_values++;
+	m->out->values[i].counted = made->form == MADE_COUNTED;
+	return give_shape(m, made, &m->out->values[i]);
 }
 
 static int store_comm(struct maker *m, const char *name)
@@ -160,6 +181,33 @@ static int store_comm(struct maker *m, const char *name)
 	return r;
 }
 
+/* Computes the value again, which is an address. */
+static int load_again(struct maker *m, const struct loader *l, uint64_t offset)
+{
+	struct made made;
+	int r;
+
+	m->element = 0;
+	r = make_expr(m, l->arg->expr.v, l->arg->expr.n, &made);
+	return r < 0 ? r : make_fetch(m, made.kernel, 0, 8, (int64_t)offset);
+}
+
+/* What a struct points to. What was kept from the entry is not kept twice. */
+static int follow_value(struct maker *m, const struct probe_arg *a, const struct made *made)
+{
+	struct loader l = {.load = load_again, .arg = a};
+
+	if (a->type != VALUE_NONE || made->type != VALUE_BUFFER || made->registers)
+		return 0;
+	if (made->form == MADE_PUT)
+		l = (struct loader){
+			.load = load_of_variable, .where = &m->pieces, .base = made->at};
+	for (size_t i = 0; i < a->expr.n; i++)
+		if (a->expr.v[i].op == EXPR_ENTRY)
+			return 0;
+	return follow_texts(m, made, &l);
+}
+
 static int make_value(struct maker *m, const struct probe_arg *a)
 {
 	size_t before = m->list->n;
@@ -171,13 +219,15 @@ static int make_value(struct maker *m, const struct probe_arg *a)
 	if (is_comm(a))
 		return store_comm(m, shown_name(a));
 	r = is_stack(a) ? make_stack(m, a, &made) : make_typed(m, a, &made);
-	if (r == -ENODATA && m->gone && m->spec->kind == PROBE_LINE) {
+	if (r == -ENODATA && m->gone && (m->spec->kind == PROBE_LINE || m->place->many)) {
 		m->list->n = before;
 		return store_gone(m, shown_name(a));
 	}
 	if (r == 0 && made.type == VALUE_USER_STACK)
 		m->out->values[m->out->n_values].has_caller = m->place->at_entry;
-	return r < 0 ? r : store_made(m, &made, shown_name(a));
+	if (r == 0)
+		r = store_made(m, &made, shown_name(a));
+	return r < 0 ? r : follow_value(m, a, &made);
 }
 
 /* Behind all values, if one of them is a call stack that lacks it. */
@@ -188,9 +238,10 @@ static int make_caller(struct maker *m)
 	bool wanted = false;
 	int r;
 
+	settle_hidden(m);
 	for (size_t i = 0; i < f->n_values; i++)
 		wanted |= f->values[i].has_caller;
-	if (!wanted || f->n_values >= AX_PROBE_VALUES - 1)
+	if (!wanted || f->n_values >= FETCH_VALUES)
 		return 0;
 	m->what = "ustack";
 	m->list->depth = 0;
@@ -198,9 +249,8 @@ static int make_caller(struct maker *m)
 	if (r < 0)
 		return r;
 	last_op(m)->flags |= AX_OP_STORE;
-	last_op(m)->to = (uint8_t)f->n_values;
+	last_op(m)->to = (uint8_t)(f->n_values + f->n_hidden++);
 	m->list->depth = 0;
-	f->n_hidden = 1;
 	return 0;
 }
 
@@ -250,12 +300,24 @@ static int all_fields(struct maker *m)
 	return 0;
 }
 
+static int make_asked(struct maker *m)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < m->spec->n_args; i++)
+		r = make_value(m, &m->spec->args[i]);
+	return r == 0 ? make_caller(m) : r;
+}
+
 static int make_values(struct maker *m)
 {
 	int r = 0;
 
-	if (!m->spec->n_args && m->spec->kind == PROBE_LINE)
-		return fetch_all_parameters(m);
+	if (!m->spec->n_args && m->spec->kind == PROBE_LINE) {
+		r = fetch_all_parameters(m);
+		settle_hidden(m);
+		return r;
+	}
 	if (!m->spec->n_args && m->place->usdt)
 		return all_usdt_args(m);
 	if (!m->spec->n_args && m->place->format)
@@ -289,11 +351,16 @@ static int make_key(struct maker *m, const struct probe_arg *a)
 	} else {
 		r = make_typed(m, a, &made);
 		if (r == 0 && made.type == VALUE_BUFFER)
-			return maker_fault(m, -ENOTSUP, "a buffer cannot be a key");
+			return maker_fault(m, -ENOTSUP,
+					   "a buffer or a struct cannot be a key: expected one of "
+					   "its members");
 		if (r == 0 && made.type == VALUE_STRING) {
 			words = KEY_TEXT_WORDS;
 			made.size = AX_PROBE_KEY_TEXT;
-			r = make_op(m, AX_CODE_KEY_STRING, made.kernel ? AX_OP_KERNEL : 0, 8, 0);
+			r = make_op(m,
+				    made.form == MADE_COUNTED ? AX_CODE_KEY_STRING_LONG
+							      : AX_CODE_KEY_STRING,
+				    made.kernel ? AX_OP_KERNEL : 0, 8, 0);
 		} else if (r == 0) {
 			last_op(m)->flags |= AX_OP_KEY;
 		}
@@ -324,13 +391,15 @@ static int make_key(struct maker *m, const struct probe_arg *a)
 	k->word = f->key_words;
 	f->key_words += words;
 	f->n_keys++;
-	return set_shown(m, k, shown_name(a), made.type, made.size);
+	r = set_shown(m, k, shown_name(a), made.type, made.size);
+	return r < 0 ? r : give_shape(m, &made, k);
 }
 
 static bool can_fault(const struct ax_probe_op *op)
 {
 	return op->code == AX_CODE_USER || op->code == AX_CODE_KERNEL ||
-	       op->code == AX_CODE_SAVED || op->code == AX_CODE_KEY_STRING;
+	       op->code == AX_CODE_SAVED || op->code == AX_CODE_KEY_STRING ||
+	       op->code == AX_CODE_KEY_STRING_LONG;
 }
 
 /* Else a number that cannot be read would be counted as the number 0. */
@@ -386,6 +455,8 @@ static int make_condition(struct maker *m)
 	m->element = 0;
 	m->list->depth = 0;
 	r = make_expr(m, m->spec->condition.v, m->spec->condition.n, &made);
+	if (r == 0)
+		r = need_plain(m, &made);
 	m->names_args = false;
 	return r < 0 ? r : make_op(m, AX_CODE_FILTER, 0, 8, 0);
 }
@@ -408,6 +479,10 @@ static int make_measured(struct maker *m, const char *command)
 		r = make_typed(m, a, &made);
 	if (r == 0 && is_text_type(made.type))
 		r = maker_fault(m, -EINVAL, "expected a number");
+	if (r == 0 && made.type == VALUE_FLOAT)
+		r = maker_fault(m, -ENOTSUP,
+				"sums and buckets are of integers: expected one; floating-point "
+				"numbers can be printed, compared and counted by");
 	return r < 0 ? r : store_made(m, &made, shown_name(a));
 }
 
@@ -491,17 +566,38 @@ static int refuse_values(struct maker *m)
 			 m->spec->symbol ? m->spec->symbol : "the probe");
 }
 
+static int make_set(struct maker *m)
+{
+	const struct probe_arg *a = &m->spec->args[0];
+	struct made made;
+	int r;
+
+	m->what = a->text;
+	r = is_comm(a) || is_stack(a) ? maker_fault(m, -EINVAL, "expected a number") : 0;
+	if (r == 0)
+		r = make_typed(m, a, &made);
+	if (r == 0 && (is_text_type(made.type) || made.type == VALUE_FLOAT))
+		r = maker_fault(m, -ENOTSUP,
+				"a variable holds a number, no text: expected one, or an address");
+	return r < 0 ? r
+		     : make_op(m, m->place->of_thread ? AX_CODE_SET_THREAD : AX_CODE_SET_GLOBAL,
+			       m->place->adds ? AX_OP_IMMEDIATE : 0, 8, m->place->variable);
+}
+
 static int make_action(struct maker *m, enum trace_action action)
 {
 	int r = 0;
 
 	switch (action) {
+	case TRACE_PRINT:
 	case TRACE_WATCH:
 		if (m->spec->n_by)
 			return error_set(m->e, -EINVAL,
 					 "'watch' prints records, there is nothing to divide 'by': "
 					 "expected count, hist, stats or latency");
-		return make_values(m);
+		return action == TRACE_PRINT ? make_asked(m) : make_values(m);
+	case TRACE_SET:
+		return m->place->variable ? make_set(m) : 0;
 	case TRACE_HIST:
 		r = make_measured(m, "hist");
 		break;
@@ -553,12 +649,20 @@ int fetch_compile(const struct probe_spec *p, enum trace_action action,
 	return r;
 }
 
+void fetch_shown_free(struct fetch_shown *s)
+{
+	free(s->name);
+	if (s->shape)
+		shape_free(s->shape);
+	*s = (struct fetch_shown){0};
+}
+
 void fetch_free(struct fetch *f)
 {
 	for (size_t i = 0; i < f->n_values; i++)
-		free(f->values[i].name);
+		fetch_shown_free(&f->values[i]);
 	for (size_t i = 0; i < f->n_keys; i++)
-		free(f->keys[i].name);
+		fetch_shown_free(&f->keys[i]);
 	free(f->ops);
 	free(f->entry_ops);
 	*f = (struct fetch){0};

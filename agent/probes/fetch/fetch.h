@@ -5,6 +5,8 @@
 
 #include "probes/types/btf.h"
 #include "probes/types/dwarf.h"
+#include "probes/types/given.h"
+#include "probes/types/shape.h"
 #include "probes/kernel/fields.h"
 #include "probe.h"
 #include "probes/text/action.h"
@@ -12,11 +14,19 @@
 #include "probes/elf/usdt.h"
 
 #define FETCH_STRING_DEFAULT 512
+#define FETCH_VALUES	     16 /* that are shown, of one record */
+#define FETCH_HIDDEN	     15 /* besides: texts that values point to, and a stack's caller */
+#define FETCH_SHAPES	     64
 
-/* Constant texts of all probes of a session. */
+/* Constant texts of all probes of a session, and shapes of types that many of them have. */
 struct fetch_texts {
 	struct ax_probe_text *v;
 	size_t n;
+	struct fetch_shape {
+		struct ctype type;
+		struct shape *shape; /* NULL: it has none */
+	} * shapes;
+	size_t n_shapes;
 };
 void fetch_texts_free(struct fetch_texts *t);
 
@@ -29,18 +39,26 @@ struct fetch_place {
 	struct binary *binary; /* the probed file */
 	struct dwarf *dwarf;   /* of the probed file */
 	uint64_t offset;       /* in it, as it was asked for; of a return the function's entry */
-	struct btf_types *btf; /* of the kernel */
-	const char *function;  /* kprobes: whose entry or return it is; NULL: inside one */
-	const char *module;    /* of the function; NULL: the kernel itself, or not known */
-	bool all_parameters;   /* without values: all that the place's types tell of */
-	bool go;	       /* functions are called by Go's ABI, not by C's */
-	bool at_entry;	       /* of a user function, whose return address is on top of the stack */
+	struct given_types *given; /* for functions that `dwarf` knows nothing of; NULL: none */
+	struct btf_types *btf;	   /* of the kernel */
+	const char *function;	   /* whose entry or return it is; NULL: inside one, or not known */
+	const char *module;	   /* of the function; NULL: the kernel itself, or not known */
+	bool all_parameters;	   /* without values: all that the place's types tell of */
+	bool go;		   /* functions are called by Go's ABI, not by C's */
+	bool at_entry;	  /* of a user function, whose return address is on top of the stack */
 	const char *apps; /* where apps have their cgroups (base/cgroup_apps.h); NULL: not known */
+	bool many;	  /* one of several: values that it has not are left out */
 	bool by_name;	  /* the key begins with this number, of a name of several */
 	uint32_t name;
 	bool between; /* TRACE_LATENCY: from the session's TRACE_START on */
 	/* of those two: by which value they are matched; NULL: by the thread */
 	const struct probe_arg *on;
+	/* TRACE_SET: the variable, from 1 on; 0: there is only a condition. */
+	uint32_t variable;
+	bool of_thread, adds;
+	/* Whose values, besides its own, have the types that they have in the condition. */
+	const struct probe_spec *const *likes;
+	size_t n_likes;
 };
 
 /* How a value or a part of a key is shown. */
@@ -55,6 +73,10 @@ struct fetch_shown {
 	 * unwinding would leave it out. Of values, the caller is the last one of the record. */
 	bool has_caller;
 	const char *gone; /* why it has no value at this place: it always is a fault */
+	/* By its type: of buffers how their bytes are shown, of numbers the names of an enum; NULL:
+	 * that is all that is known. */
+	struct shape *shape;
+	bool counted; /* of strings: all of its bytes belong to it, NULs too */
 };
 struct fetch {
 	struct ax_probe_op *ops;
@@ -66,9 +88,10 @@ struct fetch {
 	bool needs_fields; /* of a tracepoint's record */
 	bool needs_stacks; /* call stacks */
 	bool needs_exact;  /* fetches registers that may be others a few instructions on */
-	struct fetch_shown values[AX_PROBE_VALUES];
+	struct fetch_shown values[FETCH_VALUES];
 	size_t n_values;
-	size_t n_hidden; /* values behind those, which are not shown by themselves */
+	size_t n_hidden; /* values behind those, which are not shown by themselves: texts that their
+			    shapes follow, and the caller of a stack as the last one */
 	struct fetch_shown keys[PROBE_BY_MAX];
 	size_t n_keys;
 	uint32_t key_words;
@@ -77,6 +100,7 @@ struct fetch {
 	uint32_t fault_word;
 };
 void fetch_free(struct fetch *f);
+void fetch_shown_free(struct fetch_shown *s);
 
 /* -EINVAL or -ENOTSUP with a sentence that names the argument. */
 int fetch_compile(const struct probe_spec *p, enum trace_action action,

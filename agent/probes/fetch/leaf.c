@@ -97,6 +97,53 @@ int make_register(struct maker *m, const char *name, struct made *ret)
 	return register_leaf(m, name, 0, 0);
 }
 
+#define REGISTERS_MAX 40
+/* In the order in which they are shown. */
+static const char *const x86_all[] = {"ax",  "bx",  "cx",  "dx",  "si",	 "di",
+				      "bp",  "sp",  "r8",  "r9",  "r10", "r11",
+				      "r12", "r13", "r14", "r15", "ip",	 "flags"};
+static const char *const arm64_all[] = {
+	"x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",	 "x7",	"x8",  "x9",	"x10", "x11",
+	"x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",	"x22", "x23",
+	"x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp",	"pc",  "pstate"};
+
+static size_t all_registers(uint16_t machine, const char *const **names, uint32_t *offsets,
+			    uint32_t *size)
+{
+	bool arm64 = machine == EM_AARCH64;
+	size_t n = arm64 ? ARRAY_SIZE(arm64_all) : ARRAY_SIZE(x86_all);
+	struct fetch_register r;
+
+	*names = arm64 ? arm64_all : x86_all;
+	*size = 0;
+	for (size_t i = 0; i < n; i++) {
+		offsets[i] = fetch_register_find(machine, (*names)[i], &r) == 0 ? r.offset : 0;
+		if (offsets[i] + 8 > *size)
+			*size = offsets[i] + 8;
+	}
+	return n;
+}
+
+int registers_shape(struct maker *m, struct shape **ret)
+{
+	uint32_t offsets[REGISTERS_MAX], size;
+	const char *const *names;
+	size_t n = all_registers(m->place->machine, &names, offsets, &size);
+
+	return shape_of_words(names, offsets, n, size, ret);
+}
+
+int make_registers(struct maker *m, struct made *ret)
+{
+	uint32_t offsets[REGISTERS_MAX], size;
+	const char *const *names;
+
+	all_registers(m->place->machine, &names, offsets, &size);
+	m->out->needs_exact = true;
+	*ret = (struct made){.type = VALUE_BUFFER, .size = size, .kernel = true, .registers = true};
+	return make_leaf(m, AX_CODE_ADDRESS, 0, 8, 0);
+}
+
 int make_argument(struct maker *m, int64_t which, struct made *ret)
 {
 	struct abi abi = abi_of(m);
@@ -197,13 +244,33 @@ int make_usdt_argument(struct maker *m, int64_t which, struct made *ret)
 
 /* --- tracepoints --- */
 
-static struct made number_of(const struct field *f)
+/* Of system calls, and of those that tell of all of them. */
+static enum value_type system_call_type(const struct format *f, const struct field *field)
+{
+	bool all = streq(f->name, "sys_enter") || streq(f->name, "sys_exit");
+
+	if (!field->is_signed && !streq(field->name, "__syscall_nr"))
+		return VALUE_NONE;
+	if (all ? streq(field->name, "id") : f->user && streq(field->name, "__syscall_nr"))
+		return VALUE_SYSCALL;
+	if (streq(field->name, "ret") && (all || f->user))
+		return VALUE_ERRNO;
+	return VALUE_NONE;
+}
+
+static struct made number_of(struct maker *m, const struct field *f)
 {
 	enum value_type type = f->is_signed ? VALUE_SIGNED : VALUE_UNSIGNED;
+	enum value_type own = system_call_type(m->place->format, f);
+	struct made made = {.size = f->size};
+	struct error e = {0};
 
 	if (f->kind == FIELD_POINTER)
 		type = VALUE_HEX;
-	return (struct made){.type = type, .size = f->size};
+	made.type = own != VALUE_NONE ? own : type;
+	made.typed = starts_with(f->type, "enum ") && m->place->btf &&
+		     btf_types_enum(m->place->btf, f->type + strlen("enum "), &made.ctype, &e) == 0;
+	return made;
 }
 
 int make_field(struct maker *m, const struct field *f, struct made *ret)
@@ -236,7 +303,7 @@ int make_field(struct maker *m, const struct field *f, struct made *ret)
 				   "fetched",
 				   f->name);
 	default:
-		*ret = number_of(f);
+		*ret = number_of(m, f);
 		return make_leaf(m, AX_CODE_CTX, f->is_signed ? AX_OP_SIGNED : 0, (uint8_t)f->size,
 				 f->offset);
 	}
@@ -280,9 +347,11 @@ static int make_named(struct maker *m, const struct probe_arg *a, struct made *r
 		ret->kernel = maker_in_kernel(m) && a->type == VALUE_STRING;
 		return 0;
 	}
-	return a->size && a->size <= 8 && a->type != VALUE_BUFFER
-		       ? make_number(m, a->size, a->type == VALUE_SIGNED)
-		       : 0;
+	if (!a->size || a->size > 8 || a->type == VALUE_BUFFER)
+		return 0;
+	ret->typed = false;
+	r = make_number(m, a->size, a->type == VALUE_SIGNED);
+	return r == 0 && a->bits ? make_bits(m, a->bit, a->bits, false) : r;
 }
 
 int make_name(struct maker *m, const char *name, struct made *ret)

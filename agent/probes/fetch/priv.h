@@ -23,6 +23,14 @@ struct maker {
 	bool names_args;		   /* a name may be that of an argument */
 	const char *gone;		   /* why a variable has no value here */
 	bool type_given;		   /* it does not matter what type it has by itself */
+	struct where pieces;		   /* of what was made last in the form MADE_PUT */
+};
+
+/* Where what was made is, if not all of it is in the accumulator. */
+enum made_form {
+	MADE_PLAIN,
+	MADE_COUNTED, /* a text's or list's address; its length is the value below it */
+	MADE_PUT,     /* bytes that were put into the record one after the other */
 };
 
 /* What an expression is by itself. */
@@ -32,9 +40,13 @@ struct made {
 	uint32_t size;
 	bool kernel;  /* where that address is */
 	bool pointer; /* that address is itself the value: it can be a number, too */
+	bool pointed; /* of what it points to, the type is known: `ctype` */
 	bool typed;   /* its type in the program or the kernel is known: of structs, unions and
 			 arrays the accumulator has the address */
 	struct ctype ctype;
+	enum made_form form;
+	bool registers; /* all of them: a struct that no debug data has */
+	uint64_t at;	/* MADE_PUT: where it begins in what the maker's pieces are of */
 };
 
 int maker_fault(struct maker *m, int code, const char *fmt, ...) PRINTF(3, 4);
@@ -43,6 +55,8 @@ int make_op(struct maker *m, enum ax_probe_code code, uint8_t flags, uint8_t siz
 int make_leaf(struct maker *m, enum ax_probe_code code, uint8_t flags, uint8_t size,
 	      uint64_t value);
 bool maker_in_kernel(const struct maker *m);
+/* What is to be one number, or an address, is a text or in pieces. */
+int need_plain(struct maker *m, const struct made *made);
 /* The accumulator is the next value of the record. */
 int store_made(struct maker *m, const struct made *made, const char *name);
 
@@ -57,6 +71,9 @@ int make_number(struct maker *m, uint32_t size, bool is_signed);
 int make_register(struct maker *m, const char *name, struct made *ret);
 int make_argument(struct maker *m, int64_t which, struct made *ret);
 int make_usdt_argument(struct maker *m, int64_t which, struct made *ret);
+/* $regs, and how they are shown. */
+int make_registers(struct maker *m, struct made *ret);
+int registers_shape(struct maker *m, struct shape **ret);
 /* NULL: it is in no register of its own */
 const char *argument_register(const struct maker *m, int64_t which);
 int make_return_value(struct maker *m, struct made *ret);
@@ -66,8 +83,40 @@ int make_name(struct maker *m, const char *name, struct made *ret);
 /* Memory at the accumulator, on the side that is probed. */
 int make_fetch(struct maker *m, bool kernel, uint8_t flags, uint32_t size, int64_t offset);
 
+/* --- names.c: as dwarf_variable() and so on, of the place --- */
+int place_variable(const struct maker *m, const char *name, struct dwarf_variable *ret,
+		   struct error *e);
+int place_variables(const struct maker *m, bool parameters,
+		    int (*f)(void *arg, const struct dwarf_variable *v), void *arg,
+		    struct error *e);
+int place_return(const struct maker *m, struct dwarf_variable *ret, struct error *e);
+/* Adds to the sentence in which lines near a probe on one the variable has a value. */
+void say_lines_with(const struct maker *m, const char *name);
+
+/* --- text.c: what stands for a text, and texts that are pointed to --- */
+
+/* Brings 8 bytes of a value, `offset` from its beginning, into the accumulator. */
+struct loader {
+	int (*load)(struct maker *m, const struct loader *l, uint64_t offset);
+	const struct probe_arg *arg;
+	const struct where *where;
+	uint64_t base;
+};
+/* If it is of a type that stands for a text or a list, at an address that the accumulator has. */
+int make_text(struct maker *m, struct made *made);
+/* The same of a variable. 1: it was one, and was made. */
+int make_variable_text(struct maker *m, const struct where *w, uint64_t base, const struct ctype *t,
+		       struct made *ret);
+int load_of_variable(struct maker *m, const struct loader *l, uint64_t offset);
+/* How what was made is shown by its type. */
+int give_shape(struct maker *m, const struct made *made, struct fetch_shown *shown);
+/* What the last value's shape points to, as hidden values. */
+int follow_texts(struct maker *m, const struct made *made, const struct loader *l);
+/* When all values are made: the numbers of hidden ones. */
+void settle_hidden(struct maker *m);
+
 /* --- typed_value.c --- */
-#define SHOWN_MAX 64 /* bytes of a struct, when nobody asked for it by name */
+#define SHOWN_MAX 512 /* bytes of a struct, when nobody asked for it by name */
 /* A part of something: what a path of members and indices leads to. */
 struct part {
 	struct ctype type;
@@ -76,6 +125,8 @@ struct part {
 };
 /* How a number of that type is shown and fetched. */
 void part_show_number(struct maker *m, const struct ctype *t, struct made *ret);
+/* The lowest bits of the accumulator, `bit` further up. */
+int make_bits(struct maker *m, unsigned bit, unsigned bits, bool is_signed);
 /* A member takes its struct's place. */
 void part_enter_member(struct part *p, const struct ctype_member *f);
 /* Loads it from the address in the accumulator and `base`. */
@@ -93,6 +144,7 @@ int make_member(struct maker *m, const struct expr_item *v, size_t end, struct m
 int make_known(struct maker *m, const struct expr_item *v, size_t end, struct made *ret);
 /* What the typed value in the accumulator points to, and an element of it: `end` is that of the
  * whole E[N]. -ENOENT, without a sentence: it points to nothing that has a type. */
+void find_pointed(struct maker *m, const struct expr_item *item, struct made *made);
 int make_typed_deref(struct maker *m, const struct made *pointer, struct made *ret);
 int make_typed_index(struct maker *m, const struct made *base, const struct expr_item *v,
 		     size_t end, struct made *ret);

@@ -116,15 +116,20 @@ static int find_variable(struct maker *m, const struct expr_item *item, struct d
 			return 0;
 		if (is_return(m) && m->list == &m->main)
 			return refuse_at_return(m, item->text);
-		r = dwarf_variable(m->place->dwarf, m->place->offset, item->text, v, &e);
+		r = place_variable(m, item->text, v, &e);
 		if (r == -ESRCH)
 			m->gone = "it is optimised away here, or of another block";
-		return r < 0 ? maker_fault(m, r == -ESRCH ? -ENODATA : -EINVAL, "%s", e.text) : 1;
+		if (r >= 0)
+			return 1;
+		maker_fault(m, r == -ESRCH ? -ENODATA : -EINVAL, "%s", e.text);
+		if (r == -ESRCH && m->names_args)
+			say_lines_with(m, item->text);
+		return m->e->code;
 	}
 	if (item->op != EXPR_RETVAL || m->spec->kind != PROBE_URETPROBE || !has_names(m) ||
 	    m->list != &m->main)
 		return 0;
-	r = dwarf_return_value(m->place->dwarf, m->place->offset, v, &e);
+	r = place_return(m, v, &e);
 	return r < 0 || v->type.kind == CTYPE_VOID ? 0 : 1;
 }
 
@@ -202,6 +207,8 @@ int make_known(struct maker *m, const struct expr_item *v, size_t end, struct ma
 	if (r <= 0)
 		return r;
 	r = make_part(m, &var.where, &p, ret);
+	if (r == -ENODATA && m->names_args)
+		say_lines_with(m, var.name);
 	return r < 0 ? r : 1;
 }
 
@@ -238,7 +245,7 @@ static void find_type(struct maker *m, const struct expr_item *item, struct made
 			made->typed = true;
 		}
 	} else if (x.reg) {
-		dwarf_variables(m->place->dwarf, m->place->offset, true, on_in_register, &x, &e);
+		place_variables(m, true, on_in_register, &x, &e);
 	}
 }
 
@@ -269,6 +276,25 @@ static bool field_struct(struct maker *m, const struct expr_item *item, struct c
 	return btf_types_struct(m->place->btf, name, ret, &e) == 0;
 }
 
+/* The struct that an argument by its number, or a tracepoint's field, points to, if that is known:
+ * other things there are the 8 bytes that they have always been. */
+void find_pointed(struct maker *m, const struct expr_item *item, struct made *made)
+{
+	struct made typed = *made;
+	struct ctype pointed;
+
+	find_type(m, item, &typed);
+	if (typed.typed) {
+		if (typed.ctype.kind != CTYPE_POINTER || ctype_target(&typed.ctype, &pointed) ||
+		    !ctype_is_aggregate(&pointed))
+			return;
+	} else if (!field_struct(m, item, &pointed)) {
+		return;
+	}
+	made->ctype = pointed;
+	made->pointed = true;
+}
+
 static int untyped(struct maker *m, const char *member)
 {
 	return maker_fault(m, -ENOTSUP,
@@ -287,6 +313,9 @@ int make_member(struct maker *m, const struct expr_item *v, size_t end, struct m
 	if (r)
 		return r < 0 ? r : 0;
 	r = make_expr(m, v, end - 1, &made);
+	if (r < 0)
+		return r;
+	r = need_plain(m, &made);
 	if (r < 0)
 		return r;
 	find_type(m, base, &made);
@@ -310,6 +339,10 @@ int make_typed_deref(struct maker *m, const struct made *pointer, struct made *r
 {
 	struct part p = {0};
 
+	if (pointer->pointed) {
+		p.type = pointer->ctype;
+		return part_load(m, maker_in_kernel(m), &p, 0, ret);
+	}
 	if (!pointer->typed || !pointer->ctype.source ||
 	    (pointer->ctype.kind != CTYPE_POINTER && pointer->ctype.kind != CTYPE_ARRAY) ||
 	    ctype_target(&pointer->ctype, &p.type) || !p.type.size || p.type.kind == CTYPE_FUNCTION)
@@ -396,35 +429,51 @@ int make_typed_return(struct maker *m, struct made *ret)
 	if (r == 0)
 		r = make_number(m, (uint32_t)f.returns.size, f.returns.is_signed);
 	part_show_number(m, &f.returns, ret);
+	/* what functions of the kernel return below 0 is an error mostly */
+	if (f.returns.kind == CTYPE_INTEGER && f.returns.is_signed && f.returns.size >= 4)
+		ret->type = VALUE_ERRNO;
 	return r;
 }
 
 /* --- all of them --- */
 
 struct state {
-	size_t n, n_values;
+	size_t n, n_values, n_hidden;
 	bool exact;
 	struct error e;
 };
 
 static struct state save(const struct maker *m)
 {
-	return (struct state){m->list->n, m->out->n_values, m->out->needs_exact, *m->e};
+	return (struct state){m->list->n, m->out->n_values, m->out->n_hidden, m->out->needs_exact,
+			      *m->e};
+}
+
+static void forget_values(struct fetch *f, size_t n)
+{
+	for (; f->n_values > n; f->n_values--)
+		fetch_shown_free(&f->values[f->n_values - 1]);
 }
 
 /* Keeps what was made, or leaves it out if it could not be fetched. */
-static int keep_or_undo(struct maker *m, const struct state *s, int r, const struct made *made,
-			const char *name)
+static int keep_or_undo(struct maker *m, const struct state *s, int r, struct made *made,
+			const char *name, const struct loader *l)
 {
-	if (r == 0 && made->type == VALUE_BUFFER && (made->size > SHOWN_MAX || !made->size))
+	if (r == 0 && made->type == VALUE_BUFFER && !made->size)
 		r = -ENOTSUP;
+	if (r == 0 && made->type == VALUE_BUFFER && made->form != MADE_PUT &&
+	    made->size > SHOWN_MAX)
+		made->size = SHOWN_MAX;
 	if (r == 0)
 		r = store_made(m, made, name);
+	if (r == 0 && l)
+		r = follow_texts(m, made, l);
 	if (r == 0 || r == -ENOMEM)
 		return r;
 	m->list->n = s->n;
 	m->list->depth = 0;
-	m->out->n_values = s->n_values;
+	forget_values(m->out, s->n_values);
+	m->out->n_hidden = s->n_hidden;
 	m->out->needs_exact = s->exact;
 	*m->e = s->e;
 	return 0;
@@ -435,6 +484,7 @@ static int on_parameter(void *arg, const struct dwarf_variable *v)
 	struct maker *m = arg;
 	struct state s = save(m);
 	struct part p = {.type = v->type};
+	struct loader l = {.load = load_of_variable, .where = &v->where};
 	struct made made;
 	int r;
 
@@ -445,7 +495,7 @@ static int on_parameter(void *arg, const struct dwarf_variable *v)
 	m->what = v->name;
 	m->list->depth = 0;
 	r = make_part(m, &v->where, &p, &made);
-	return keep_or_undo(m, &s, r, &made, v->name);
+	return keep_or_undo(m, &s, r, &made, v->name, &l);
 }
 
 static int all_of_kernel(struct maker *m)
@@ -465,7 +515,7 @@ static int all_of_kernel(struct maker *m)
 		m->what = f.parameters[i].name;
 		m->list->depth = 0;
 		r = kernel_argument(m, &f, i, &made);
-		r = keep_or_undo(m, &s, r, &made, f.parameters[i].name);
+		r = keep_or_undo(m, &s, r, &made, f.parameters[i].name, NULL);
 	}
 	return r;
 }
@@ -479,7 +529,7 @@ static int all_of_return(struct maker *m)
 	m->what = "retval";
 	m->list->depth = 0;
 	r = make_typed_return(m, &made);
-	return keep_or_undo(m, &s, r, &made, "retval");
+	return keep_or_undo(m, &s, r, &made, "retval", NULL);
 }
 
 int fetch_all_parameters(struct maker *m)
@@ -493,7 +543,6 @@ int fetch_all_parameters(struct maker *m)
 		return all_of_return(m);
 	if (maker_in_kernel(m))
 		return all_of_kernel(m);
-	r = dwarf_variables(m->place->dwarf, m->place->offset, m->spec->kind != PROBE_LINE,
-			    on_parameter, m, &e);
+	r = place_variables(m, m->spec->kind != PROBE_LINE, on_parameter, m, &e);
 	return r == -ENOMEM ? error_set(m->e, r, "out of memory") : 0;
 }

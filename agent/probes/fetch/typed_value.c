@@ -18,10 +18,10 @@ static int emit_operator(struct maker *m, const struct where_item *item)
 {
 	static const uint8_t codes[] = {
 		[WHERE_ADD] = AX_CODE_ADD, [WHERE_SUB] = AX_CODE_SUB, [WHERE_AND] = AX_CODE_AND,
-		[WHERE_OR] = AX_CODE_OR,   [WHERE_XOR] = AX_CODE_XOR, [WHERE_SHL] = AX_CODE_SHL,
-		[WHERE_SHR] = AX_CODE_SHR, [WHERE_EQ] = AX_CODE_EQ,   [WHERE_NE] = AX_CODE_NE,
-		[WHERE_LT] = AX_CODE_LT,   [WHERE_LE] = AX_CODE_LE,   [WHERE_GT] = AX_CODE_GT,
-		[WHERE_GE] = AX_CODE_GE,
+		[WHERE_MUL] = AX_CODE_MUL, [WHERE_OR] = AX_CODE_OR,   [WHERE_XOR] = AX_CODE_XOR,
+		[WHERE_SHL] = AX_CODE_SHL, [WHERE_SHR] = AX_CODE_SHR, [WHERE_EQ] = AX_CODE_EQ,
+		[WHERE_NE] = AX_CODE_NE,   [WHERE_LT] = AX_CODE_LT,   [WHERE_LE] = AX_CODE_LE,
+		[WHERE_GT] = AX_CODE_GT,   [WHERE_GE] = AX_CODE_GE,
 	};
 
 	if (item->op == WHERE_EXTEND)
@@ -110,28 +110,39 @@ void part_show_number(struct maker *m, const struct ctype *t, struct made *ret)
 		break;
 	case CTYPE_BOOL:
 		break;
+	case CTYPE_FLOAT:
+		ret->type = t->size == 4 || t->size == 8 ? VALUE_FLOAT : VALUE_HEX;
+		break;
 	default: /* the bits of what is no integer */
 		ret->type = VALUE_HEX;
 	}
 }
 
 /* What the accumulator has the address of. */
-static int show_aggregate(struct maker *m, bool kernel, const struct ctype *t, struct made *ret)
+static int show_aggregate(bool kernel, const struct ctype *t, struct made *ret)
 {
 	struct ctype element;
 
 	*ret = (struct made){.type = VALUE_BUFFER, .kernel = kernel, .typed = true};
 	ret->ctype = *t;
+	ret->size = t->size < SHAPE_BYTES_MAX ? (uint32_t)t->size : SHAPE_BYTES_MAX;
+	if (t->kind != CTYPE_ARRAY || ctype_target(t, &element) || element.kind != CTYPE_CHAR)
+		return 0;
+	ret->type = VALUE_STRING;
 	ret->size = t->size < AX_PROBE_FETCH ? (uint32_t)t->size : AX_PROBE_FETCH;
-	if (t->kind == CTYPE_ARRAY && ctype_target(t, &element) == 0 && element.kind == CTYPE_CHAR)
-		ret->type = VALUE_STRING;
-	(void)m;
 	return 0;
 }
 
 static bool fits_number(const struct ctype *t)
 {
 	return t->size == 1 || t->size == 2 || t->size == 4 || t->size == 8;
+}
+
+/* Also numbers that are too wide to be one here. */
+static bool is_bytes(const struct ctype *t)
+{
+	return ctype_is_aggregate(t) || ((t->kind == CTYPE_FLOAT || t->kind == CTYPE_INTEGER) &&
+					 t->size > 8 && t->size <= 16);
 }
 
 static int refuse_type(struct maker *m, const struct ctype *t)
@@ -143,8 +154,7 @@ static int refuse_type(struct maker *m, const struct ctype *t)
 			   (unsigned long long)t->size);
 }
 
-/* The lowest bits of the accumulator, `bit` further up. */
-static int take_bits(struct maker *m, unsigned bit, unsigned bits, bool is_signed)
+int make_bits(struct maker *m, unsigned bit, unsigned bits, bool is_signed)
 {
 	uint64_t sign = 1ull << (bits - 1);
 	int r = bit ? make_op(m, AX_CODE_SHR, AX_OP_IMMEDIATE, 8, bit) : 0;
@@ -167,9 +177,14 @@ void part_enter_member(struct part *p, const struct ctype_member *f)
 
 static int show_bits(struct maker *m, const struct part *p, struct made *ret)
 {
-	int r = take_bits(m, p->bit, p->bits, p->type.is_signed);
+	bool named = p->type.kind == CTYPE_ENUM;
+	int r = make_bits(m, p->bit, p->bits, p->type.is_signed);
 
 	*ret = (struct made){.type = p->type.is_signed ? VALUE_SIGNED : VALUE_UNSIGNED, .size = 8};
+	if (named) {
+		ret->typed = true;
+		ret->ctype = p->type;
+	}
 	return r;
 }
 
@@ -190,9 +205,9 @@ int part_load(struct maker *m, bool kernel, const struct part *p, int64_t base, 
 		r = make_fetch(m, kernel, 0, size, at);
 		return r < 0 ? r : show_bits(m, p, ret);
 	}
-	if (ctype_is_aggregate(&p->type)) {
+	if (is_bytes(&p->type)) {
 		r = settle(m, &at);
-		return r < 0 ? r : show_aggregate(m, kernel, &p->type, ret);
+		return r < 0 ? r : show_aggregate(kernel, &p->type, ret);
 	}
 	if (!fits_number(&p->type))
 		return refuse_type(m, &p->type);
@@ -250,6 +265,97 @@ int store_gone(struct maker *m, const char *name)
 	return r;
 }
 
+/* --- what is in several registers --- */
+
+/* The bytes from `at` on, at most 8, of a piece; what is in no register that is known is 0. */
+static int load_piece(struct maker *m, const struct where *w, const struct where_piece *p,
+		      uint64_t at, uint32_t size)
+{
+	uint64_t inner = at - p->offset;
+	int64_t pending;
+	int r;
+
+	if (p->kind == WHERE_NOWHERE)
+		return make_leaf(m, AX_CODE_CONST, 0, 8, 0);
+	r = emit(m, w, p, &pending);
+	if (r < 0)
+		return r;
+	if (p->kind == WHERE_MEMORY) {
+		uint32_t fetched = 8;
+
+		while (fetched > size)
+			fetched /= 2; /* what is behind may not be there */
+		pending = (int64_t)((uint64_t)pending + inner);
+		return make_fetch(m, maker_in_kernel(m), 0, fetched, pending);
+	}
+	r = settle(m, &pending);
+	return r == 0 && inner ? make_op(m, AX_CODE_SHR, AX_OP_IMMEDIATE, 8, inner * 8) : r;
+}
+
+static int put_bytes(struct maker *m, uint32_t size)
+{
+	m->list->depth = 0;
+	return make_op(m, AX_CODE_PUT, 0, (uint8_t)size, 0);
+}
+
+/* Up to where the next piece begins. */
+static uint64_t put_piece(struct maker *m, const struct where *w, uint64_t at, uint64_t end, int *r)
+{
+	const struct where_piece *found = NULL, all = {.size = (uint32_t)(end - at)};
+	uint64_t next = end, size;
+
+	for (size_t i = 0; i < w->n_pieces; i++) {
+		const struct where_piece *p = &w->pieces[i];
+		uint64_t behind = p->size ? (uint64_t)p->offset + p->size : end;
+
+		if (p->offset <= at && at < behind) {
+			found = p;
+			next = behind < end ? behind : end;
+		} else if (!found && p->offset > at && p->offset < next) {
+			next = p->offset; /* there is nothing before it */
+		}
+	}
+	size = next - at < 8 ? next - at : 8;
+	if (found && found->kind == WHERE_MEMORY)
+		while (size & (size - 1))
+			size &= size - 1;
+	*r = load_piece(m, w, found ? found : &all, at, (uint32_t)size);
+	if (*r == 0)
+		*r = put_bytes(m, (uint32_t)size);
+	return at + size;
+}
+
+static int put_pieces(struct maker *m, const struct where *w, const struct part *p,
+		      struct made *ret)
+{
+	uint64_t at = p->offset, end = p->offset + p->type.size;
+	bool some = false;
+	int r = 0;
+
+	for (size_t i = 0; i < w->n_pieces; i++)
+		some |= w->pieces[i].kind != WHERE_NOWHERE;
+	if (!some)
+		return no_value(m, w->pieces[0].why);
+	if (m->list->depth || m->list != &m->main || !p->type.size ||
+	    p->type.size > 8ull * 2 * WHERE_PIECES)
+		return maker_fault(m, -ENOTSUP,
+				   "it is in several registers: expected one of its members");
+	m->pieces = *w;
+	while (r == 0 && at < end)
+		at = put_piece(m, &m->pieces, at, end, &r);
+	if (r < 0)
+		return r;
+	m->list->v[m->list->n - 1].value = p->type.size;
+	m->list->depth = 1;
+	*ret = (struct made){.type = VALUE_BUFFER,
+			     .size = (uint32_t)p->type.size,
+			     .typed = true,
+			     .ctype = p->type,
+			     .form = MADE_PUT,
+			     .at = p->offset};
+	return 0;
+}
+
 int make_part(struct maker *m, const struct where *w, const struct part *p, struct made *ret)
 {
 	uint64_t size = p->bits ? (p->bit + p->bits + 7u) / 8 : p->type.size;
@@ -257,9 +363,11 @@ int make_part(struct maker *m, const struct where *w, const struct part *p, stru
 	int64_t pending;
 	int r;
 
-	if (!piece && ctype_is_aggregate(&p->type))
-		return maker_fault(m, -ENOTSUP,
-				   "it is in several registers: expected one of its members");
+	r = p->bits ? 0 : make_variable_text(m, w, p->offset, &p->type, ret);
+	if (r)
+		return r < 0 ? r : 0;
+	if (is_bytes(&p->type) && (!piece || piece->kind == WHERE_VALUE))
+		return put_pieces(m, w, p, ret);
 	if (!piece || piece->kind == WHERE_NOWHERE)
 		return no_value(m, piece ? piece->why : "it is optimised away in this part");
 	if (piece->kind == WHERE_VALUE &&

@@ -33,10 +33,35 @@ int flow_write_dot(const struct flow_tree *t, const struct flow_names *names, FI
  * was called that way. */
 int flow_write_folded(const struct flow_tree *t, const struct flow_names *names, bool calls,
 		      FILE *f);
-/* A picture of who called whom and for how long, from top to bottom. Nothing in it is loaded from
- * elsewhere, and no script runs. */
-int flow_write_svg(const struct flow_tree *t, const struct flow_names *names, const char *title,
-		   FILE *f);
+/* What the width of a function in a picture is. Of calls, callers are above what they call; of the
+ * others (flame graphs) below it. */
+enum flow_amount {
+	FLOW_CALLS,   /* the time of calls */
+	FLOW_SAMPLES, /* how often it was on a call stack: a nanosecond stands for a sample */
+	FLOW_WAITS,   /* how long was waited in it */
+};
+struct flow_picture {
+	const char *title;
+	enum flow_amount amount;
+};
+/* Nothing in the picture is loaded from elsewhere, and no script runs. */
+int flow_write_svg(const struct flow_tree *t, const struct flow_names *names,
+		   const struct flow_picture *p, FILE *f);
+
+/* Call stacks that were sampled, as a tree in which `calls` is how often a node was the innermost
+ * one. */
+struct flow_stacks;
+struct flow_stacks *flow_stacks_new(void);
+void flow_stacks_free(struct flow_stacks *s);
+static inline void flow_stacks_freep(struct flow_stacks **s)
+{
+	if (*s)
+		flow_stacks_free(*s);
+}
+/* The outermost function first. -ENOMEM. */
+int flow_stacks_add(struct flow_stacks *s, const uint32_t *functions, size_t n, uint64_t times,
+		    uint64_t ns);
+const struct flow_tree *flow_stacks_tree(const struct flow_stacks *s);
 
 /* A name as valid UTF-8 without control characters. Bytes that are none are taken for Latin-1. For
  * each character, `put` writes it or what stands for it. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The tree of calls as a picture: each call as wide as it took long, below the one that made it. */
+/* The tree of calls as a picture: each call as wide as it took long, below the one that made it; of
+ * samples, above it, as flame graphs are. */
 #include <inttypes.h>
 
 #include "probes/flow/graph.h"
@@ -14,11 +15,13 @@
 
 struct drawing {
 	const struct flow_tree *t;
+	const struct flow_picture *p;
 	const struct flow_names *names;
 	FILE *f;
 	double *x;    /* where each node begins, in nanoseconds */
 	uint64_t all; /* of the root */
 	uint64_t n_left_out;
+	uint32_t rows;
 };
 
 static void put_xml(FILE *f, const char *c, size_t len)
@@ -45,15 +48,21 @@ static void put_xml(FILE *f, const char *c, size_t len)
 	}
 }
 
-/* A name has the same colour in each picture. */
+/* A name has the same colour in each picture; those of the kernel are of another kind. */
 static void put_colour(const char *name, FILE *f)
 {
+	size_t len = strlen(name);
+	bool kernel = len > 4 && streq(name + len - 4, "_[k]");
 	uint32_t h = 2166136261u;
 
 	for (; *name; name++)
 		h = (h ^ (unsigned char)*name) * 16777619u;
-	fprintf(f, "rgb(%u,%u,%u)", 205 + (h & 0xff) % 50, 120 + (h >> 8 & 0xff) % 100,
-		40 + (h >> 16 & 0xff) % 50);
+	if (kernel)
+		fprintf(f, "rgb(%u,%u,%u)", 110 + (h & 0xff) % 50, 150 + (h >> 8 & 0xff) % 60,
+			200 + (h >> 16 & 0xff) % 50);
+	else
+		fprintf(f, "rgb(%u,%u,%u)", 205 + (h & 0xff) % 50, 120 + (h >> 8 & 0xff) % 100,
+			40 + (h >> 16 & 0xff) % 50);
 }
 
 /* As many characters as there is room for; ".." stands for the others. */
@@ -100,6 +109,21 @@ static void put_us(FILE *f, uint64_t ns)
 	fprintf(f, "%" PRIu64 ".%" PRIu64 " us", ns / 1000, ns % 1000 / 100);
 }
 
+static void put_amount(const struct drawing *d, uint64_t v)
+{
+	if (d->p->amount == FLOW_SAMPLES)
+		fprintf(d->f, "%" PRIu64 " sample%s", v, v == 1 ? "" : "s");
+	else
+		put_us(d->f, v);
+}
+
+static double row_of(const struct drawing *d, const struct flow_node *n)
+{
+	bool downward = d->p->amount == FLOW_CALLS;
+
+	return TOP + ROW * (downward ? n->depth - 1 : d->rows - n->depth);
+}
+
 static void put_node(struct drawing *d, uint32_t i, double at, double width)
 {
 	const struct flow_node *n = &d->t->v[i];
@@ -107,13 +131,16 @@ static void put_node(struct drawing *d, uint32_t i, double at, double width)
 
 	fputs("<g><title>", d->f);
 	flow_put_name(name, put_xml, d->f);
-	fprintf(d->f, " (%" PRIu64 " call%s, total ", n->calls, n->calls == 1 ? "" : "s");
-	put_us(d->f, n->total_ns);
+	fputs(" (", d->f);
+	if (d->p->amount == FLOW_CALLS)
+		fprintf(d->f, "%" PRIu64 " call%s, ", n->calls, n->calls == 1 ? "" : "s");
+	fputs("total ", d->f);
+	put_amount(d, n->total_ns);
 	fputs(", self ", d->f);
-	put_us(d->f, n->self_ns);
+	put_amount(d, n->self_ns);
 	fprintf(d->f, ", %.2f%% of all)</title>",
 		d->all ? 100.0 * (double)n->total_ns / (double)d->all : 0);
-	put_box(d, name, at, width, TOP + ROW * (n->depth - 1));
+	put_box(d, name, at, width, row_of(d, n));
 	fputs("</g>\n", d->f);
 }
 
@@ -148,9 +175,16 @@ static void draw(struct drawing *d)
 	}
 }
 
-static void put_head(struct drawing *d, const char *title, uint32_t rows)
+static void put_head(struct drawing *d)
 {
-	double height = TOP + ROW * rows + 28;
+	static const char *const about[] = {
+		[FLOW_CALLS] = "; a call's width is its time, with what it calls below it",
+		[FLOW_SAMPLES] = "; a function's width is how often it was on a call stack, with "
+				 "what it called above it",
+		[FLOW_WAITS] = "; a function's width is how long was waited in it, with what it "
+			       "called above it",
+	};
+	double height = TOP + ROW * d->rows + 28;
 	FILE *f = d->f;
 
 	fprintf(f,
@@ -163,18 +197,18 @@ static void put_head(struct drawing *d, const char *title, uint32_t rows)
 	      "rect{stroke:#000;stroke-width:1}</style>\n<rect width=\"100%\" height=\"100%\" "
 	      "fill=\"#fff\"/>\n<text class=\"t\" x=\"10\" y=\"24\">",
 	      f);
-	flow_put_name(title, put_xml, f);
+	flow_put_name(d->p->title, put_xml, f);
 	fputs("</text>\n<text class=\"s\" x=\"10\" y=\"42\">total ", f);
-	put_us(f, d->all);
-	fputs("; a call's width is its time, with what it calls below it</text>\n", f);
+	put_amount(d, d->all);
+	fputs(about[d->p->amount], f);
+	fputs("</text>\n", f);
 }
 
-int flow_write_svg(const struct flow_tree *t, const struct flow_names *names, const char *title,
-		   FILE *f)
+int flow_write_svg(const struct flow_tree *t, const struct flow_names *names,
+		   const struct flow_picture *p, FILE *f)
 {
-	struct drawing d = {.t = t, .names = names, .f = f};
+	struct drawing d = {.t = t, .p = p, .names = names, .f = f};
 	autofree double *x = calloc(t->n, sizeof(*x));
-	uint32_t rows = 0;
 
 	if (!x)
 		return -ENOMEM;
@@ -182,13 +216,13 @@ int flow_write_svg(const struct flow_tree *t, const struct flow_names *names, co
 	for (size_t i = 1; i < t->n; i++) {
 		if (t->v[i].depth == 1)
 			d.all += t->v[i].total_ns;
-		if (t->v[i].depth > rows)
-			rows = t->v[i].depth;
+		if (t->v[i].depth > d.rows)
+			d.rows = t->v[i].depth;
 	}
-	rows = rows < ROWS_MAX ? rows : ROWS_MAX;
-	put_head(&d, title, rows);
+	d.rows = d.rows < ROWS_MAX ? d.rows : ROWS_MAX;
+	put_head(&d);
 	draw(&d);
-	fprintf(f, "<text class=\"s\" x=\"10\" y=\"%.0f\">", TOP + ROW * rows + 18);
+	fprintf(f, "<text class=\"s\" x=\"10\" y=\"%.0f\">", TOP + ROW * d.rows + 18);
 	if (d.n_left_out)
 		fprintf(f, "%" PRIu64 " ways of calling are too short to be seen", d.n_left_out);
 	fputs("</text>\n</svg>\n", f);

@@ -119,6 +119,7 @@ char *kept_format(const struct kept *k)
 	}
 	put_text(j, "app", p->app);
 	put_text(j, "cgroup", p->cgroup);
+	put_text(j, "types", p->types);
 	put_texts(j, "armed-by", &p->armed_by);
 	put_texts(j, "disarmed-by", &p->disarmed_by);
 	for (size_t i = 0; i < k->n_files; i++)
@@ -181,6 +182,7 @@ static int take_all(const json_t *j, struct kept *k)
 	r = r ? r : take_text(j, "probe", &p->probe);
 	r = r ? r : take_text(j, "app", &p->app);
 	r = r ? r : take_text(j, "cgroup", &p->cgroup);
+	r = r ? r : take_text(j, "types", &p->types);
 	r = r ? r : take_texts(j, "armed-by", &p->armed_by);
 	r = r ? r : take_texts(j, "disarmed-by", &p->disarmed_by);
 	r = r ? r : take_files(json_object_get(j, "files"), k);

@@ -155,7 +155,7 @@ static bool find_stale(const struct instance *inst, const struct kept *k, char *
 	if (k->probe.app ? scope_app(inst, k->probe.app, &now, &e)
 			 : scope_cgroup(k->probe.cgroup, &now, &e))
 		snprintf(why, size, "%.150s", e.text);
-	else if (now.cgroup != k->cgroup)
+	else if (scope_number(&now) != k->cgroup)
 		snprintf(why, size, "%.100s was started anew",
 			 k->probe.app ? k->probe.app : k->probe.cgroup);
 	return false;
@@ -322,6 +322,7 @@ static int make_options(const struct instance *inst, const struct config_probe *
 {
 	o->pid = (int)p->pid;
 	o->exact = p->exact;
+	o->types = p->types;
 	o->flight = p->action == TRACE_WATCH ? p->last : 0;
 	if (p->app)
 		return scope_app(inst, p->app, o, e);
@@ -345,7 +346,7 @@ static int make(const struct instance *inst, const char *dir, struct kept *k, bo
 		r = session_open(m->parts, m->n, &o, &m->session, e);
 	if (r < 0)
 		return r;
-	k->cgroup = o.cgroup;
+	k->cgroup = scope_number(&o);
 	r = kept_take_files(k, m->session);
 	return r < 0 ? error_set(e, r, "out of memory") : 0;
 }

@@ -36,3 +36,12 @@ int place_load_code(struct binary *b, uint64_t address, uint64_t end, struct cod
 	*c = (struct code){.bytes = bytes, .len = len, .address = address};
 	return 0;
 }
+
+int place_bytes(struct binary *b, uint64_t offset, uint8_t *bytes, size_t *n)
+{
+	if (offset >= b->image.size)
+		return -ENOEXEC;
+	if (*n > b->image.size - offset)
+		*n = b->image.size - offset;
+	return image_read(&b->image, offset, bytes, *n);
+}

@@ -321,3 +321,23 @@ int binary_place(struct binary *b, const struct symbol *s, uint64_t offset, bool
 				 b->path);
 	}
 }
+
+size_t place_instruction(uint16_t machine, const uint8_t *bytes, size_t n, uint64_t address,
+			 char *text, size_t len)
+{
+	struct x86_insn i;
+	uint32_t insn;
+
+	text[0] = 0;
+	if (machine == EM_AARCH64) {
+		if (n < sizeof(insn))
+			return 0;
+		memcpy(&insn, bytes, sizeof(insn));
+		arm64_text(insn, text, len);
+		return sizeof(insn);
+	}
+	if (!x86_decode(bytes, n, &i))
+		return 0;
+	x86_text(&i, bytes, address, text, len);
+	return i.len;
+}

@@ -25,7 +25,7 @@ struct place {
 	uint32_t slid;	 /* bytes behind where it was asked for */
 	enum place_cost cost;
 	char instruction[64]; /* its text */
-	char why[160];	      /* of the choice, or of the refusal */
+	char why[256];	      /* of the choice, or of the refusal */
 };
 /*
  * Where a probe on a function's entry is cheapest: slides past instructions that leave the argument
@@ -37,6 +37,13 @@ struct place {
  */
 int binary_place(struct binary *b, const struct symbol *s, uint64_t offset, bool exact,
 		 struct place *ret, struct error *e);
+/* The bytes at an offset, at most *n; *n becomes how many there are. -ENOEXEC: none. */
+int place_bytes(struct binary *b, uint64_t offset, uint8_t *bytes, size_t *n);
+/* The instruction at `bytes`, which is at `address`, as text: at most n bytes of it are there. Its
+ * length; 0: it is none that is known. */
+#define PLACE_INSTRUCTION_MAX 15
+size_t place_instruction(uint16_t machine, const uint8_t *bytes, size_t n, uint64_t address,
+			 char *text, size_t len);
 /* The returns of a function, as offsets in the file (Go: a uretprobe would break its stack).
  * -ENOENT: it has none (it never returns, or ends by jumping to another function). */
 int binary_returns(struct binary *b, const struct symbol *s, uint64_t **offsets, size_t *n,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probes/process/priv.h"
 
+#define BYTES_MAX (256u << 20)
+
 static uint64_t hash(const char *s)
 {
 	uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
@@ -39,6 +41,7 @@ static bool grow(struct names *n)
 
 static struct name *intern(struct names *n, const char *text)
 {
+	size_t len = strlen(text) + 1;
 	struct name *p;
 
 	if (!grow(n))
@@ -46,10 +49,13 @@ static struct name *intern(struct names *n, const char *text)
 	p = place_of(n, text);
 	if (p->text)
 		return p;
+	if (n->bytes > BYTES_MAX && !streq(text, "[...]"))
+		return intern(n, "[...]");
 	p->text = strdup(text);
 	if (!p->text)
 		return NULL;
 	n->n++;
+	n->bytes += len + sizeof(*p);
 	return p;
 }
 
@@ -67,7 +73,9 @@ const char *names_demangled(struct names *n, const char *text)
 	if (!p)
 		return NULL;
 	if (!p->tried)
-		p->shown = demangle(text, false);
+		p->shown = demangle(p->text, false);
+	if (!p->tried && p->shown)
+		n->bytes += strlen(p->shown) + 1;
 	p->tried = true;
 	return p->shown ? p->shown : p->text;
 }

@@ -14,6 +14,7 @@
 
 #define KEPT_MAX  512 /* files that no process has mapped any more */
 #define FDS_MAX	  256 /* files that are open at once; more are looked for by their path */
+#define COST_MAX  (512ull << 20) /* bytes that tables of symbols of all files may take */
 #define VDSO_MAX  (64u << 10)
 #define VDSO_NAME "[vdso]"
 
@@ -35,10 +36,25 @@ static int find_path(int pid, uint64_t from, uint64_t to, const char *path, char
 	return stat(ret, st) ? -errno : 0;
 }
 
+static struct mapped **bucket_of(struct files *f, const char *path)
+{
+	uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
+
+	for (; *path; path++)
+		h = (h ^ (uint8_t)*path) * 0x100000001b3ull;
+	return &f->buckets[(h ^ h >> 32) & (FILES_BUCKETS - 1)];
+}
+
 static void mapped_free(struct files *f, struct mapped *m)
 {
+	struct mapped **at = bucket_of(f, m->path);
+
+	while (*at != m)
+		at = &(*at)->next_alike;
+	*at = m->next_alike;
 	if (m->binary)
 		binary_close(m->binary);
+	f->cost -= m->cost;
 	f->n_fds -= m->counted;
 	close_fd(&m->fd);
 	free(m->path);
@@ -73,6 +89,7 @@ static void forget_some(struct files *f)
 		*at = m->next;
 		mapped_free(f, m);
 	}
+	f->looked_at = f->n;
 }
 
 static struct mapped *add(struct files *f, const char *path, const struct stat *st)
@@ -86,6 +103,7 @@ static struct mapped *add(struct files *f, const char *path, const struct stat *
 		free(m);
 		return NULL;
 	}
+	m->number = ++f->last_number;
 	m->dev = st->st_dev;
 	m->ino = st->st_ino;
 	m->size = st->st_size;
@@ -94,6 +112,8 @@ static struct mapped *add(struct files *f, const char *path, const struct stat *
 	m->refs = 1;
 	m->next = f->first;
 	f->first = m;
+	m->next_alike = *bucket_of(f, path);
+	*bucket_of(f, path) = m;
 	f->n++;
 	return m;
 }
@@ -106,12 +126,12 @@ struct mapped *files_get(struct files *f, int pid, uint64_t from, uint64_t to, c
 
 	if (find_path(pid, from, to, path, full, sizeof(full), &st) || !S_ISREG(st.st_mode))
 		return NULL;
-	for (m = f->first; m; m = m->next)
+	for (m = *bucket_of(f, path); m; m = m->next_alike)
 		if (is_same(m, &st) && streq(m->path, path)) {
 			m->refs++;
 			return m;
 		}
-	if (f->n > KEPT_MAX)
+	if (f->n > KEPT_MAX && f->n > f->looked_at + f->looked_at / 2)
 		forget_some(f);
 	m = add(f, path, &st);
 	if (m && f->n_fds < FDS_MAX)
@@ -150,7 +170,7 @@ struct mapped *files_vdso(struct files *f)
 	struct mapped *m;
 	size_t len;
 
-	for (m = f->first; m; m = m->next)
+	for (m = *bucket_of(f, VDSO_NAME); m; m = m->next_alike)
 		if (streq(m->path, VDSO_NAME)) {
 			m->refs++;
 			return m;
@@ -163,6 +183,31 @@ struct mapped *files_vdso(struct files *f)
 	if (m->fd >= 0 && write(m->fd, (void *)(uintptr_t)address, len) != (ssize_t)len)
 		m->tried = true;
 	return m;
+}
+
+static uint64_t at_most(uint64_t v)
+{
+	return v < IMAGE_LOAD_MAX ? v : IMAGE_LOAD_MAX;
+}
+
+/* Of a line of a table of symbols some more is kept; what is packed is not known. */
+static uint64_t cost_of(const struct image *im)
+{
+	uint64_t cost = im->names_len;
+
+	for (size_t i = 0; i < im->n_sections; i++) {
+		const Elf64_Shdr *s = &im->sections[i];
+
+		if (s->sh_type == SHT_SYMTAB || s->sh_type == SHT_DYNSYM)
+			cost += 4 * at_most(s->sh_size);
+		else if (s->sh_type == SHT_STRTAB)
+			cost += at_most(s->sh_size);
+	}
+	if (image_section(im, ".gopclntab"))
+		cost += 4 * at_most(image_section(im, ".gopclntab")->sh_size);
+	if (image_section(im, ".gnu_debugdata"))
+		cost += 1u << 20;
+	return cost;
 }
 
 static void open_binary(struct mapped *m)
@@ -179,10 +224,33 @@ static void open_binary(struct mapped *m)
 	binary_open_fd(take_fd(&fd), m->path, "", &m->binary, &ignored);
 }
 
-int mapped_symbolise(struct mapped *m, uint64_t offset, struct symbol *ret)
+/* Those for which there is no room have no names: a file with holes can have tables of any size. */
+static void open_within(struct files *f, struct mapped *m)
+{
+	open_binary(m);
+	m->cost = m->binary ? cost_of(&m->binary->image) : 0;
+	if (m->cost > COST_MAX - f->cost) {
+		binary_close(m->binary);
+		m->binary = NULL;
+		m->cost = 0;
+	}
+	f->cost += m->cost;
+}
+
+static bool is_open(struct files *f, struct mapped *m)
 {
 	if (!m->binary && !m->tried)
-		open_binary(m);
+		open_within(f, m);
 	m->tried = true;
-	return m->binary ? binary_symbolise(m->binary, offset, ret) : -ENOENT;
+	return m->binary;
+}
+
+const struct image *mapped_image(struct files *f, struct mapped *m)
+{
+	return is_open(f, m) ? &m->binary->image : NULL;
+}
+
+int mapped_symbolise(struct files *f, struct mapped *m, uint64_t offset, struct symbol *ret)
+{
+	return is_open(f, m) ? binary_symbolise(m->binary, offset, ret) : -ENOENT;
 }

@@ -191,6 +191,11 @@ void jit_read(struct jit *j)
 		qsort(j->v, j->n, sizeof(*j->v), compare);
 }
 
+uint64_t jit_cost(const struct jit *j)
+{
+	return (uint64_t)j->at + j->max * sizeof(*j->v) + j->names_max;
+}
+
 const char *jit_find(const struct jit *j, uint64_t address, uint64_t *offset)
 {
 	size_t above =

@@ -12,7 +12,8 @@
 #define CHECK_NS      100000000ull  /* how often it is looked whether it is still the same */
 #define WAIT_MAX_NS   3200000000ull /* for those whose addresses are never found */
 #define JIT_NS	      10000000ull
-#define GONE_MAX      4096 /* what a process had mapped before is kept so often */
+#define JIT_ALL_MAX   (512u << 20) /* bytes that maps of all processes may take */
+#define GONE_MAX      4096	   /* what a process had mapped before is kept so often */
 
 struct mapping {
 	uint64_t from, to, offset;
@@ -44,6 +45,7 @@ struct processes {
 	struct names names;
 	struct files files;
 	struct kernel_names kernel;
+	struct rows *rows;
 };
 
 int processes_new(struct processes **ret)
@@ -90,6 +92,7 @@ void processes_free(struct processes *p)
 	files_free(&p->files);
 	names_free(&p->names);
 	kernel_names_free(&p->kernel);
+	rows_free(p->rows);
 	free(p);
 }
 
@@ -225,6 +228,16 @@ static void keep_gone(struct process *fresh, struct process *before)
 		qsort(fresh->v, fresh->n, sizeof(*fresh->v), compare);
 }
 
+/* Code that is in no file. */
+static bool may_have_jit(const struct process *one)
+{
+	for (size_t i = 0; i < one->n; i++)
+		if (one->v[i].code && !one->v[i].file &&
+		    !(one->v[i].name && starts_with(one->v[i].name, "[v")))
+			return true;
+	return false;
+}
+
 /* What it had is kept if it has ended by now. */
 static void read_maps(struct processes *p, struct process *one)
 {
@@ -249,7 +262,8 @@ static void read_maps(struct processes *p, struct process *one)
 	one->n = fresh.n;
 	one->max = fresh.max;
 	/* once the process has ended nothing leads to the file */
-	jit_open(&one->jit, one->pid);
+	if (may_have_jit(one))
+		jit_open(&one->jit, one->pid);
 }
 
 /* --- which process it is --- */
@@ -359,7 +373,19 @@ static const struct mapping *look_again(struct processes *p, struct process *one
 	return m;
 }
 
-static const char *jit_name(struct process *one, uint64_t address, uint64_t *offset)
+/* A file of many names costs a process nothing that is a link to another one's. */
+static bool may_read_jit(const struct processes *p)
+{
+	uint64_t cost = 0;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct process *one = p->buckets[i]; one; one = one->next)
+			cost += jit_cost(&one->jit);
+	return cost < JIT_ALL_MAX;
+}
+
+static const char *jit_name(struct processes *p, struct process *one, uint64_t address,
+			    uint64_t *offset)
 {
 	const char *name = jit_find(&one->jit, address, offset);
 	uint64_t now;
@@ -371,7 +397,8 @@ static const char *jit_name(struct process *one, uint64_t address, uint64_t *off
 		return NULL;
 	one->jit_at = now;
 	jit_open(&one->jit, one->pid);
-	jit_read(&one->jit);
+	if (may_read_jit(p))
+		jit_read(&one->jit);
 	return jit_find(&one->jit, address, offset);
 }
 
@@ -384,18 +411,26 @@ static int name_function(struct processes *p, struct process *one, const struct 
 
 	ret->file = m->name;
 	ret->offset = m->file ? offset : address;
-	if (m->file && mapped_symbolise(m->file, offset, &s) == 0) {
+	if (m->file && mapped_symbolise(&p->files, m->file, offset, &s) == 0) {
 		ret->offset = offset - s.offset;
 		ret->function = names_demangled(&p->names, s.name);
 		return ret->function ? 0 : -ENOMEM;
 	}
-	name = m->code ? jit_name(one, address, &offset) : NULL;
+	name = m->code ? jit_name(p, one, address, &offset) : NULL;
 	if (name) {
 		ret->offset = offset;
 		ret->function = names_intern(&p->names, name);
 		return ret->function ? 0 : -ENOMEM;
 	}
 	return m->name ? 0 : -ENOENT;
+}
+
+static const struct mapping *find_mapping(struct processes *p, struct process *one,
+					  uint64_t address)
+{
+	const struct mapping *m = mapping_at(one, address);
+
+	return m ? m : look_again(p, one, address);
 }
 
 int processes_symbolise(struct processes *p, int pid, uint64_t address, struct place_name *ret)
@@ -406,10 +441,36 @@ int processes_symbolise(struct processes *p, int pid, uint64_t address, struct p
 	*ret = (struct place_name){.offset = address};
 	if (!one)
 		return -ENOMEM;
-	m = mapping_at(one, address);
-	if (!m)
-		m = look_again(p, one, address);
+	m = find_mapping(p, one, address);
 	return m ? name_function(p, one, m, address, ret) : -ENOENT;
+}
+
+int process_code(struct processes *p, int pid, uint64_t address, struct code_place *ret)
+{
+	struct process *one = get(p, pid);
+	const struct mapping *m = one ? find_mapping(p, one, address) : NULL;
+
+	if (!m || (!m->code && !m->file))
+		return -ENOENT;
+	*ret = (struct code_place){.file = m->file, .offset = address - m->from + m->offset};
+	return 0;
+}
+
+bool processes_has_code(struct processes *p, int pid, uint64_t address)
+{
+	struct code_place ignored;
+
+	return process_code(p, pid, address, &ignored) == 0;
+}
+
+struct files *processes_files(struct processes *p)
+{
+	return &p->files;
+}
+
+struct rows **processes_rows(struct processes *p)
+{
+	return &p->rows;
 }
 
 int processes_kernel(struct processes *p, uint64_t address, struct place_name *ret)

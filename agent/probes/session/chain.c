@@ -28,14 +28,14 @@ static int compare_asked(const void *a, const void *b, void *arg)
 }
 
 /* What names one place is one place, even if a part could have its probe further down. */
-int session_align(struct session *s)
+int session_align(struct session *s, size_t first_probe)
 {
 	autofree size_t *v = calloc(s->n_probes + 1, sizeof(*v));
 	size_t n = 0, end;
 
 	if (!v)
 		return -ENOMEM;
-	for (size_t i = 0; s->n_parts > 1 && i < s->n_probes; i++)
+	for (size_t i = first_probe; s->n_parts > 1 && i < s->n_probes; i++)
 		if (s->probes[i].placed)
 			v[n++] = i;
 	qsort_r(v, n, sizeof(*v), compare_asked, s);
@@ -55,8 +55,13 @@ int session_align(struct session *s)
 
 /* What is armed by this event counts it already, what it disarms counts it still; and a time ends
  * before the next one begins. */
-static int rank(const struct ax_probe *d)
+static int rank(const struct session *s, uint32_t probe)
 {
+	const struct ax_probe *d = &s->descriptions[probe];
+
+	/* of a script, all happens in its order */
+	if (s->in_order && d->action != AX_ACTION_LOOK && d->action != AX_ACTION_ENTRY)
+		return 2;
 	switch (d->action) {
 	case AX_ACTION_ARM:
 		return 0;
@@ -109,7 +114,7 @@ static int compare_sites(const void *a, const void *b, void *arg)
 	int r = compare_places(x, y);
 
 	if (!r)
-		r = rank(&s->descriptions[x->probe]) - rank(&s->descriptions[y->probe]);
+		r = rank(s, x->probe) - rank(s, y->probe);
 	return r ? r : compare_numbers(x->probe, y->probe);
 }
 
@@ -132,24 +137,34 @@ static void chain(struct session *s, const size_t *v, size_t n, bool *gone)
 	}
 }
 
-int session_chain(struct session *s)
+/* What only keeps the time for a return is not what was asked for. */
+static bool is_place(const struct session *s, const size_t *v, size_t n)
 {
-	size_t n = s->plan.n_sites, kept = 0, end;
+	for (size_t i = 0; i < n; i++)
+		if (s->all_sites[v[i]].kind != SITE_SELF && s->all_sites[v[i]].probe < s->room)
+			return true;
+	return false;
+}
+
+int session_chain(struct session *s, size_t first_site)
+{
+	size_t n = s->plan.n_sites - first_site, kept = first_site, end;
 	autofree size_t *v = calloc(n + 1, sizeof(*v));
-	autofree bool *gone = calloc(n + 1, sizeof(*gone));
+	autofree bool *gone = calloc(s->plan.n_sites + 1, sizeof(*gone));
 
 	if (!v || !gone)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		v[i] = i;
+		v[i] = first_site + i;
 	qsort_r(v, n, sizeof(*v), compare_sites, s);
 	for (size_t i = 0; i < n; i = end) {
 		for (end = i + 1; end < n && end - i < AX_PROBE_CHAIN; end++)
 			if (compare_places(&s->all_sites[v[i]], &s->all_sites[v[end]]))
 				break;
 		chain(s, v + i, end - i, gone);
+		s->n_places += is_place(s, v + i, end - i);
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = first_site; i < s->plan.n_sites; i++)
 		if (!gone[i])
 			s->all_sites[kept++] = s->all_sites[i];
 	s->plan.n_sites = kept;

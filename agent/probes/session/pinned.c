@@ -4,6 +4,8 @@
 
 #include "probes/session/priv.h"
 
+static const char not_kept[] = "it is not known";
+
 static inline void json_unref(json_t **j)
 {
 	json_decref(*j);
@@ -12,14 +14,44 @@ static inline void json_unref(json_t **j)
 
 /* --- writing --- */
 
+/* Numbers of the nodes and the enumerators, and the names with a newline for each NUL. */
+static json_t *shape_json(const struct shape *s)
+{
+	json_t *nodes = json_array(), *enums = json_array();
+	autofree char *names = calloc(1, s->names_len + 1);
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct shape_node *n = &s->v[i];
+
+		json_array_append_new(nodes, json_pack("[i, i, i, i, i, i, i, I, I, I, I, I, b]",
+						       n->kind, n->bit, n->bits, n->is_signed,
+						       n->followed, n->ptr_at, n->len_at,
+						       (json_int_t)n->offset, (json_int_t)n->size,
+						       (json_int_t)n->name, (json_int_t)n->first,
+						       (json_int_t)n->count, n->absent != NULL));
+	}
+	for (size_t i = 0; i < s->n_enums; i++)
+		json_array_append_new(enums, json_pack("[I, I]", (json_int_t)s->enums[i].value,
+						       (json_int_t)s->enums[i].name));
+	for (size_t i = 0; names && i < s->names_len; i++)
+		names[i] = s->names[i] ? s->names[i] : '\n';
+	return json_pack("{s:o, s:o, s:s%}", "nodes", nodes, "enums", enums, "names",
+			 names ? names : "", names ? s->names_len : 0);
+}
+
 static json_t *shown_list(const struct fetch_shown *v, size_t n)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < n; i++)
-		json_array_append_new(list, json_pack("[s, i, i, i, i]", v[i].name, (int)v[i].type,
-						      (int)v[i].size, (int)v[i].word,
-						      (int)v[i].has_caller));
+	for (size_t i = 0; i < n; i++) {
+		json_t *j =
+			json_pack("[s, i, i, i, i, i]", v[i].name, (int)v[i].type, (int)v[i].size,
+				  (int)v[i].word, (int)v[i].has_caller, (int)v[i].counted);
+
+		if (v[i].shape)
+			json_array_append_new(j, shape_json(v[i].shape));
+		json_array_append_new(list, j);
+	}
 	return list;
 }
 
@@ -34,7 +66,7 @@ static json_t *fetch_json(const struct fetch *f)
 static void add_probes(const struct session *s, json_t *probes, json_t *fetches)
 {
 	for (size_t i = 0; i < s->n_probes; i++) {
-		json_t *f = fetch_json(&s->probes[i].fetch);
+		json_t *f = fetch_json(session_fetch(s, (uint32_t)i));
 		size_t n = json_array_size(fetches);
 
 		if (n && json_equal(json_array_get(fetches, n - 1), f))
@@ -71,6 +103,63 @@ char *session_about(const struct session *s)
 
 /* --- reading --- */
 
+static uint32_t number_at(const json_t *list, size_t i)
+{
+	return (uint32_t)json_integer_value(json_array_get(list, i));
+}
+
+static void read_node(const json_t *j, struct shape_node *n)
+{
+	*n = (struct shape_node){
+		.kind = (uint8_t)number_at(j, 0),
+		.bit = (uint8_t)number_at(j, 1),
+		.bits = (uint8_t)number_at(j, 2),
+		.is_signed = number_at(j, 3),
+		.followed = (uint8_t)number_at(j, 4),
+		.ptr_at = (uint8_t)number_at(j, 5),
+		.len_at = (uint8_t)number_at(j, 6),
+		.offset = number_at(j, 7),
+		.size = number_at(j, 8),
+		.name = number_at(j, 9),
+		.first = number_at(j, 10),
+		.count = number_at(j, 11),
+		.absent = json_is_true(json_array_get(j, 12)) ? not_kept : NULL,
+	};
+}
+
+/* NULL: it is none, or memory is out: then the bytes are shown. */
+static struct shape *read_shape(const json_t *j)
+{
+	const json_t *nodes = json_object_get(j, "nodes"), *enums = json_object_get(j, "enums");
+	const json_t *names = json_object_get(j, "names");
+	size_t n = json_array_size(nodes), n_enums = json_array_size(enums);
+	struct shape_node *v = calloc(n + 1, sizeof(*v));
+	struct shape_enumerator *e = calloc(n_enums + 1, sizeof(*e));
+	struct shape s = {.v = v, .n = n, .enums = e, .n_enums = n_enums}, *ret = NULL;
+
+	s.names_len = json_string_length(names);
+	s.names = calloc(1, s.names_len + 1);
+	if (v && e && s.names && s.names_len) {
+		memcpy(s.names, json_string_value(names), s.names_len);
+		for (size_t i = 0; i < s.names_len; i++)
+			if (s.names[i] == '\n')
+				s.names[i] = '\0';
+		for (size_t i = 0; i < n; i++)
+			read_node(json_array_get(nodes, i), &v[i]);
+		for (size_t i = 0; i < n_enums; i++) {
+			const json_t *pair = json_array_get(enums, i);
+
+			e[i].value = json_integer_value(json_array_get(pair, 0));
+			e[i].name = number_at(pair, 1);
+		}
+		ret = shape_is_sound(&s) ? shape_copy(&s) : NULL;
+	}
+	free(v);
+	free(e);
+	free(s.names);
+	return ret;
+}
+
 static int read_shown(const json_t *list, struct fetch_shown *v, size_t max, size_t *n)
 {
 	for (size_t i = 0; i < json_array_size(list) && i < max; i++) {
@@ -82,6 +171,8 @@ static int read_shown(const json_t *list, struct fetch_shown *v, size_t max, siz
 		v[i].size = (uint32_t)json_integer_value(json_array_get(j, 2));
 		v[i].word = (uint32_t)json_integer_value(json_array_get(j, 3)) % AX_PROBE_KEY;
 		v[i].has_caller = json_integer_value(json_array_get(j, 4)) != 0;
+		v[i].counted = json_integer_value(json_array_get(j, 5)) != 0;
+		v[i].shape = read_shape(json_array_get(j, 6));
 		*n = i + 1;
 		if (!v[i].name)
 			return -ENOMEM;
@@ -91,7 +182,7 @@ static int read_shown(const json_t *list, struct fetch_shown *v, size_t max, siz
 
 static int read_fetch(const json_t *j, struct fetch *f)
 {
-	int r = read_shown(json_object_get(j, "values"), f->values, AX_PROBE_VALUES, &f->n_values);
+	int r = read_shown(json_object_get(j, "values"), f->values, FETCH_VALUES, &f->n_values);
 
 	f->key_words = (uint32_t)json_integer_value(json_object_get(j, "words"));
 	f->fault_word = (uint32_t)json_integer_value(json_object_get(j, "faults")) % AX_PROBE_KEY;

@@ -1,37 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* From the names in a probe's text to places. */
-#include <elf.h>
+#include <fnmatch.h>
 #include <glob.h>
 #include <limits.h>
+#include <sys/stat.h>
 
-#include "probes/kernel/symbols.h"
-#include "probes/session/priv.h"
-#include "probes/kernel/tracefs.h"
+#include "probes/session/resolve.h"
 
-#if defined(__aarch64__)
-#define NATIVE_MACHINE EM_AARCH64
-#else
-#define NATIVE_MACHINE EM_X86_64
-#endif
-
-struct resolver {
-	struct session *s;
-	struct error *e;
-	const struct session_part *part;
-	const struct probe_spec *spec;
-	uint32_t index;		   /* of the part */
-	struct session_file *file; /* NULL: the kernel */
-	int r;			   /* an error in a callback */
-	bool many;		   /* the name is a glob: what cannot be probed is left out */
-	bool files;		   /* so is the file's */
-};
-
-static bool is_glob(const char *s)
+bool resolve_is_glob(const char *s)
 {
 	return s && strpbrk(s, "*?[");
 }
 
-static int out_of_memory(struct resolver *r)
+/* Of a file's name, which may have such characters itself. */
+bool session_is_glob(const char *name)
+{
+	return resolve_is_glob(name) && access(name, F_OK);
+}
+
+int resolve_no_memory(struct resolver *r)
 {
 	return error_set(r->e, -ENOMEM, "out of memory");
 }
@@ -49,8 +36,7 @@ static int add_name(struct session *s, const char *name)
 	return r < 0 ? r : (int)s->names.n - 1;
 }
 
-/* A copy that lives as long as the session. */
-static const char *keep_text(struct resolver *r, const char *text)
+const char *resolve_keep(struct resolver *r, const char *text)
 {
 	struct strv *kept = &r->s->texts_kept;
 
@@ -79,13 +65,15 @@ static int grow(struct session *s)
 	return 0;
 }
 
-static int add_probe(struct resolver *r, const char *name, struct session_probe **ret,
-		     struct engine_site **site)
+int resolve_add(struct resolver *r, const char *name, struct session_probe **ret,
+		struct engine_site **site)
 {
 	struct session *s = r->s;
 	autofree char *own = NULL;
 	int index;
 
+	if (s->plan.later && s->n_probes == s->room)
+		return error_set(r->e, -ENOSPC, "there is no room for so many more probes");
 	if (s->n_probes == SESSION_PLACES_MAX)
 		return error_set(r->e, -E2BIG, "this names more than %d places: narrow it down",
 				 SESSION_PLACES_MAX);
@@ -96,26 +84,26 @@ static int add_probe(struct resolver *r, const char *name, struct session_probe 
 		if (asprintf(&own, "%s:%s", strrchr(binary_path(r->file->binary), '/') + 1, name) <
 		    0) {
 			own = NULL;
-			return out_of_memory(r);
+			return resolve_no_memory(r);
 		}
 		name = own;
 	}
 	index = add_name(s, name);
 	if (index < 0 || grow(s) < 0)
-		return out_of_memory(r);
+		return resolve_no_memory(r);
 	*ret = &s->probes[s->n_probes];
 	**ret = (struct session_probe){.part = r->index,
 				       .name = (uint32_t)index,
 				       .attached = true,
 				       .entry_of = (uint32_t)s->n_probes};
 	*site = &s->sites[s->n_probes];
-	**site = (struct engine_site){.path = r->file ? binary_path(r->file->binary) : NULL};
+	**site = (struct engine_site){.path = r->file ? binary_path(r->file->binary) : NULL,
+				      .fd = r->file ? binary_fd(r->file->binary) : -1};
 	s->n_probes++;
 	return 0;
 }
 
-/* What the part wants of a place; the caller adds what it knows of it. */
-static struct fetch_place place_of(const struct resolver *r, const struct session_probe *p)
+struct fetch_place resolve_place(const struct resolver *r, const struct session_probe *p)
 {
 	const struct session_part *part = r->part;
 
@@ -123,19 +111,28 @@ static struct fetch_place place_of(const struct resolver *r, const struct sessio
 		.machine = r->file ? binary_machine(r->file->binary) : NATIVE_MACHINE,
 		.binary = r->file ? r->file->binary : NULL,
 		.dwarf = r->file ? r->file->dwarf : NULL,
+		.given = r->s->given,
 		.btf = r->s->btf,
 		.go = p->go,
 		.apps = r->s->options.apps,
-		.all_parameters = part->all_parameters,
+		.all_parameters =
+			part->all_parameters || (part->action == TRACE_WATCH && !r->spec->n_args),
+		.many = r->many,
 		.by_name = r->many && part->action != TRACE_WATCH &&
-			   (part->action != TRACE_COUNT || r->spec->n_by || r->spec->n_args),
+			   (part->action != TRACE_COUNT || part->table || r->spec->n_by ||
+			    r->spec->n_args),
 		.name = p->name,
 		.between = part->between,
 		.on = part->on,
+		.variable = part->variable,
+		.of_thread = part->of_thread,
+		.adds = part->adds,
+		.likes = part->likes,
+		.n_likes = part->n_likes,
 	};
 }
 
-static int compile(struct resolver *r, struct session_probe *p, const struct fetch_place *place)
+int resolve_compile(struct resolver *r, struct session_probe *p, const struct fetch_place *place)
 {
 	return fetch_compile(r->spec, r->part->action, place, &r->s->texts, &p->fetch, r->e);
 }
@@ -172,26 +169,42 @@ static bool at_rets(const struct resolver *r)
 	return r->part->at_rets || r->file->throws || binary_is_go(r->file->binary);
 }
 
+/* One of many that has not what is asked for: it is there only to be told. */
+static void leave_out(struct resolver *r, struct session_probe *p, const struct spot *spot)
+{
+	p->placed = true;
+	p->place = (struct place){.offset = spot->offset, .cost = PLACE_REFUSED};
+	snprintf(p->place.why, sizeof(p->place.why), "%.255s", r->e->text);
+	*r->e = (struct error){0};
+	judge(r, p);
+}
+
 static int add_spot(struct resolver *r, const struct spot *spot, struct session_probe **ret)
 {
 	struct session *s = r->s;
 	struct fetch_place place;
 	struct session_probe *p;
 	struct engine_site *site;
-	int err = add_probe(r, spot->name, &p, &site);
+	int err = resolve_add(r, spot->name, &p, &site);
 
 	if (err < 0)
 		return err;
 	p->go = binary_is_go(r->file->binary);
 	p->is_return = r->spec->kind == PROBE_URETPROBE && !at_rets(r);
-	place = place_of(r, p);
+	place = resolve_place(r, p);
 	place.offset = is_return_kind(r->spec->kind) ? spot->begin : spot->offset;
+	place.function = spot->function ? spot->function->name : NULL;
 	place.at_entry = r->spec->kind == PROBE_UPROBE && spot->function && spot->function->name &&
 			 spot->offset == spot->function->offset;
-	err = compile(r, p, &place);
+	*ret = p;
+	site->offset = spot->begin;
+	err = resolve_compile(r, p, &place);
+	if (err == -ENODATA && r->many) {
+		leave_out(r, p, spot);
+		return 0;
+	}
 	if (err < 0)
 		return err;
-	site->offset = spot->begin;
 	site->semaphore = r->spec->semaphore;
 	p->placed = true;
 	p->semaphore = r->spec->semaphore;
@@ -202,7 +215,6 @@ static int add_spot(struct resolver *r, const struct spot *spot, struct session_
 	if (err < 0)
 		return err;
 	judge(r, p);
-	*ret = p;
 	return 0;
 }
 
@@ -324,7 +336,7 @@ static int resolve_functions(struct resolver *r)
 	}
 	if (!p->symbol)
 		return resolve_offset(r, p->offset, true);
-	r->many = r->files || is_glob(p->symbol);
+	r->many = r->files || resolve_is_glob(p->symbol);
 	err = binary_functions(r->file->binary, p->symbol, on_function, r, r->e);
 	return r->r < 0 ? r->r : err;
 }
@@ -342,7 +354,7 @@ static int on_line(void *arg, const struct dwarf_line *l)
 	snprintf(name, sizeof(name), "%.80s:%u",
 		 strrchr(r->spec->source, '/') ? strrchr(r->spec->source, '/') + 1
 					       : r->spec->source,
-		 r->spec->line);
+		 l->line);
 	if (l->function)
 		snprintf(name + strlen(name), sizeof(name) - strlen(name), "(%.120s)", function);
 	spot.name = name;
@@ -355,7 +367,11 @@ static int resolve_line(struct resolver *r)
 	int err;
 
 	r->many = true;
-	err = dwarf_lines(r->file->dwarf, r->spec->source, r->spec->line, on_line, r, r->e);
+	if (r->spec->symbol)
+		err = dwarf_statements(r->file->dwarf, r->spec->source, r->spec->symbol, on_line, r,
+				       r->e);
+	else
+		err = dwarf_lines(r->file->dwarf, r->spec->source, r->spec->line, on_line, r, r->e);
 	return r->r < 0 ? r->r : err;
 }
 
@@ -371,16 +387,16 @@ static int on_usdt(void *arg, const struct usdt *u)
 
 	if (asprintf(&name, "%s:%s", u->provider, u->name) < 0) {
 		name = NULL;
-		r->r = out_of_memory(r);
+		r->r = resolve_no_memory(r);
 		return r->r;
 	}
-	r->r = add_probe(r, name, &p, &site);
+	r->r = resolve_add(r, name, &p, &site);
 	if (r->r)
 		return r->r;
-	place = place_of(r, p);
+	place = resolve_place(r, p);
 	place.usdt = u;
 	place.offset = u->offset;
-	r->r = compile(r, p, &place);
+	r->r = resolve_compile(r, p, &place);
 	if (r->r < 0)
 		return r->r;
 	site->offset = u->offset;
@@ -398,116 +414,9 @@ static int resolve_usdt(struct resolver *r)
 	const struct probe_spec *p = r->spec;
 	int err;
 
-	r->many = r->files || !p->symbol || is_glob(p->symbol) || is_glob(p->group);
+	r->many = r->files || !p->symbol || resolve_is_glob(p->symbol) || resolve_is_glob(p->group);
 	err = binary_usdts(r->file->binary, p->group ? p->group : "*", p->symbol ? p->symbol : "*",
 			   on_usdt, r, r->e);
-	return r->r < 0 ? r->r : err;
-}
-
-/* --- the kernel's functions --- */
-
-static int add_kernel_function(struct resolver *r, const char *function, const char *module,
-			       uint64_t address, uint64_t offset)
-{
-	struct session_probe *p;
-	struct engine_site *site;
-	struct fetch_place place;
-	char number[32];
-	int err;
-
-	snprintf(number, sizeof(number), "0x%llx", (unsigned long long)offset);
-	err = add_probe(r, function ? function : number, &p, &site);
-	if (err < 0)
-		return err;
-	p->is_return = r->spec->kind == PROBE_KRETPROBE;
-	place = place_of(r, p);
-	place.function = function && !offset ? function : NULL;
-	place.module = module && *module ? module : NULL;
-	err = compile(r, p, &place);
-	if (err < 0)
-		return err;
-	site->kind = SITE_KERNEL;
-	site->offset = offset;
-	site->address = address;
-	site->name = function ? keep_text(r, function) : NULL;
-	return function && !site->name ? out_of_memory(r) : 0;
-}
-
-static int on_kernel_function(void *arg, const char *name, const char *module, uint64_t address)
-{
-	struct resolver *r = arg;
-
-	r->r = add_kernel_function(r, name, module, address, r->spec->offset);
-	return r->r;
-}
-
-static int resolve_kernel(struct resolver *r)
-{
-	const struct probe_spec *p = r->spec;
-	int err;
-
-	if (!p->symbol)
-		return add_kernel_function(r, NULL, NULL, 0, p->offset);
-	r->many = is_glob(p->symbol);
-	err = kernel_functions(p->group, p->symbol, on_kernel_function, r, r->e);
-	return r->r < 0 ? r->r : err;
-}
-
-/* --- tracepoints --- */
-
-struct tracepoint_resolver {
-	struct resolver *r;
-	int tracefs;
-};
-
-static int add_tracepoint(struct resolver *r, const struct format *f, const char *category)
-{
-	struct fetch_place place;
-	struct session_probe *p;
-	struct engine_site *site;
-	char full[256];
-	int err;
-
-	snprintf(full, sizeof(full), "%s:%s", category, f->name);
-	err = add_probe(r, full, &p, &site);
-	if (err < 0)
-		return err;
-	place = place_of(r, p);
-	place.format = f;
-	err = compile(r, p, &place);
-	if (err < 0)
-		return err;
-	site->kind = SITE_TRACEPOINT;
-	site->id = f->id;
-	site->category = keep_text(r, category);
-	site->name = keep_text(r, f->name);
-	return site->category && site->name ? 0 : out_of_memory(r);
-}
-
-static int on_tracepoint(void *arg, const char *category, const char *name)
-{
-	struct tracepoint_resolver *t = arg;
-	struct format format = {0};
-
-	t->r->r = tracefs_format(t->tracefs, category, name, &format, t->r->e);
-	if (t->r->r == 0)
-		t->r->r = add_tracepoint(t->r, &format, category);
-	format_free(&format);
-	return t->r->r;
-}
-
-static int resolve_tracepoints(struct resolver *r)
-{
-	const struct probe_spec *p = r->spec;
-	autoclose int tracefs = tracefs_open(r->e);
-	struct tracepoint_resolver t = {.r = r, .tracefs = tracefs};
-	int err;
-
-	if (tracefs < 0)
-		return tracefs;
-	r->many = is_glob(p->symbol) || is_glob(p->group);
-	err = tracefs_tracepoints(tracefs, p->group ? p->group : "*", p->symbol, on_tracepoint, &t,
-				  r->e);
 	return r->r < 0 ? r->r : err;
 }
 
@@ -525,10 +434,34 @@ static int check_machine(struct resolver *r)
 			 binary_path(r->file->binary), machine);
 }
 
+/* The next file of the session, which is not there yet. */
+static int take_file(struct session *s, const char *name, int pid, struct error *e)
+{
+	struct session_file *f = &s->files[s->n_files];
+	struct stat st = {0};
+	int err;
+
+	if (s->n_files == SESSION_FILES_MAX)
+		return error_set(e, -E2BIG, "this names more than %d files: narrow it down",
+				 SESSION_FILES_MAX);
+	err = binary_open(name, pid, &f->binary, e);
+	if (err < 0)
+		return err;
+	s->n_files++;
+	if (fstat(binary_fd(f->binary), &st) == 0) {
+		f->dev = st.st_dev;
+		f->ino = st.st_ino;
+	}
+	f->name = strdup(name);
+	if (!f->name || dwarf_new(binary_path(f->binary), &f->dwarf) < 0 ||
+	    (s->options.types && dwarf_look_in(f->dwarf, s->options.types) < 0))
+		return error_set(e, -ENOMEM, "out of memory");
+	return 0;
+}
+
 static int open_file(struct resolver *r, const char *name)
 {
 	struct session *s = r->s;
-	struct session_file *f;
 	int err;
 
 	for (size_t i = 0; i < s->n_files; i++)
@@ -536,20 +469,10 @@ static int open_file(struct resolver *r, const char *name)
 			r->file = &s->files[i];
 			return 0;
 		}
-	if (s->n_files == SESSION_FILES_MAX)
-		return error_set(r->e, -E2BIG, "this names more than %d files: narrow it down",
-				 SESSION_FILES_MAX);
-	f = &s->files[s->n_files];
-	err = binary_open(name, s->options.pid, &f->binary, r->e);
+	err = take_file(s, name, s->options.pid, r->e);
 	if (err < 0)
 		return err;
-	s->n_files++;
-	f->name = strdup(name);
-	if (!f->name)
-		return out_of_memory(r);
-	r->file = f;
-	if (dwarf_new(binary_path(f->binary), &f->dwarf) < 0)
-		return out_of_memory(r);
+	r->file = &s->files[s->n_files - 1];
 	return check_machine(r);
 }
 
@@ -622,18 +545,41 @@ static int resolve_files(struct resolver *r)
 	return err;
 }
 
+/* Each clause of a script is a place of its own. */
+static int resolve_self(struct resolver *r)
+{
+	struct fetch_place place;
+	struct session_probe *p;
+	struct engine_site *site;
+	int err = resolve_add(r, r->spec->symbol, &p, &site);
+
+	if (err < 0)
+		return err;
+	place = resolve_place(r, p);
+	err = resolve_compile(r, p, &place);
+	site->kind = SITE_SELF;
+	site->offset = r->s->n_selves += !r->part->follows;
+	return err;
+}
+
 static int resolve_part(struct resolver *r)
 {
 	const char *file = r->spec->file;
 	int err;
 
+	if (r->spec->kind == PROBE_SELF)
+		return resolve_self(r);
 	if (r->spec->kind == PROBE_TRACEPOINT)
 		return resolve_tracepoints(r);
 	if (!file)
 		return resolve_kernel(r);
-	if (is_glob(file) && access(file, F_OK))
-		return resolve_files(r);
+	if (session_is_glob(file)) {
+		err = resolve_files(r);
+		return err == -ENOENT && session_waits(r->s, r->index) ? 0 : err;
+	}
 	err = open_file(r, file);
+	if (err == -ENOENT && session_waits(r->s, r->index))
+		return 0; /* not yet */
 	return err < 0 ? err : resolve_in_file(r);
 }
 
@@ -649,8 +595,83 @@ int session_resolve(struct session *s, struct error *e)
 				     .index = (uint32_t)i};
 		int err = resolve_part(&r);
 
+		if (err < 0 && s->options.failed)
+			*s->options.failed = (uint32_t)i;
 		if (err < 0)
 			return err;
 	}
-	return session_align(s) < 0 ? error_set(e, -ENOMEM, "out of memory") : 0;
+	return session_align(s, 0) < 0 ? error_set(e, -ENOMEM, "out of memory") : 0;
+}
+
+/* --- later --- */
+
+static bool is_known(const struct session *s, const struct session_file *f)
+{
+	for (size_t i = 0; i < s->n_files; i++)
+		if (&s->files[i] != f && s->files[i].dev == f->dev && s->files[i].ino == f->ino &&
+		    streq(s->files[i].name, f->name))
+			return true;
+	return false;
+}
+
+static void drop_last_file(struct session *s)
+{
+	struct session_file *f = &s->files[--s->n_files];
+
+	if (f->binary)
+		binary_close(f->binary);
+	if (f->dwarf)
+		dwarf_free(f->dwarf);
+	free(f->name);
+	*f = (struct session_file){0};
+}
+
+static bool means(const struct session_part *p, const char *name)
+{
+	const char *file = p->spec->file;
+
+	return file && !p->offsets &&
+	       (streq(file, name) || (resolve_is_glob(file) && !fnmatch(file, name, FNM_PATHNAME)));
+}
+
+/* Links lead to the same file: the part has probes in it already, by another name. */
+static bool has_probed(const struct session *s, const struct session_part *p,
+		       const struct session_file *f)
+{
+	for (const struct session_file *o = s->files; o < f; o++)
+		if (f->ino && o->dev == f->dev && o->ino == f->ino && means(p, o->name))
+			return true;
+	return false;
+}
+
+int session_resolve_later(struct session *s, const char *name, int pid, const char **path,
+			  struct error *e)
+{
+	struct error none = {0};
+	struct resolver r = {.s = s, .e = e, .file = &s->files[s->n_files]};
+	size_t before = s->n_probes;
+	int err;
+
+	err = take_file(s, name, pid, s->n_files == SESSION_FILES_MAX ? e : &none);
+	if (err < 0 && s->n_files > (size_t)(r.file - s->files))
+		drop_last_file(s);
+	if (err < 0) /* most processes have no such file */
+		return err == -ENOMEM ? err : 0;
+	if (is_known(s, r.file)) {
+		drop_last_file(s);
+		return 0;
+	}
+	*path = binary_path(r.file->binary);
+	err = check_machine(&r);
+	for (size_t i = 0; err >= 0 && i < s->n_parts; i++) {
+		r.part = &s->parts[i];
+		r.spec = s->parts[i].spec;
+		r.index = (uint32_t)i;
+		r.many = false;
+		r.files = !streq(r.spec->file ? r.spec->file : name, name);
+		r.r = 0;
+		if (means(r.part, name) && !has_probed(s, r.part, r.file))
+			err = resolve_in_file(&r);
+	}
+	return err < 0 ? err : s->n_probes > before;
 }

@@ -8,9 +8,11 @@
 
 /* Only processes of that cgroup and those below it. -ENOENT. */
 int scope_cgroup(const char *path, struct session_options *o, struct error *e);
-/* Only those of a running app, by its name or number. -ENOENT: it does not run; -EINVAL: several
- * of that name do. */
+/* Only those of a running app, by its name or number: of all that have the name, up to
+ * AX_SCOPE_CGROUPS. -ENOENT: none runs; -E2BIG. */
 int scope_app(const struct instance *inst, const char *app, struct session_options *o,
 	      struct error *e);
+/* The same for the same cgroups. */
+uint64_t scope_number(const struct session_options *o);
 
 #endif

@@ -18,6 +18,8 @@ static void free_probes(struct session *s)
 	}
 	if (s->btf)
 		btf_types_free(s->btf);
+	if (s->given)
+		given_types_free(s->given);
 	strv_free(&s->names);
 	strv_free(&s->texts_kept);
 	fetch_texts_free(&s->texts);
@@ -28,6 +30,8 @@ static void free_probes(struct session *s)
 void session_close(struct session *s)
 {
 	engine_free(s->engine);
+	if (s->follow)
+		follow_close(s->follow);
 	free_probes(s);
 	free(s->descriptions);
 	free(s->ops);
@@ -58,15 +62,16 @@ static int check_part(const struct session_part *p, struct error *e)
 static int add_parts(struct session *s, const struct session_part *parts, size_t n, struct error *e)
 {
 	s->table_part = -1;
-	if (!n || n > SESSION_PARTS_MAX)
+	if (!n || n > SESSION_SCRIPT_MAX)
 		return error_set(e, -E2BIG, "expected at most %d probes at a time",
-				 SESSION_PARTS_MAX);
+				 SESSION_SCRIPT_MAX);
 	for (size_t i = 0; i < n; i++) {
 		int r = check_part(&parts[i], e);
 
 		if (r < 0)
 			return r;
-		if (is_table(parts[i].action) && s->table_part >= 0)
+		s->tables |= parts[i].table;
+		if (is_table(parts[i].action) && !parts[i].table && s->table_part >= 0)
 			return error_set(e, -EINVAL, "expected one probe that counts");
 		if (is_table(parts[i].action))
 			s->table_part = (int)i;
@@ -87,13 +92,22 @@ int session_open(const struct session_part *parts, size_t n, const struct sessio
 	if (!s)
 		return error_set(e, -ENOMEM, "out of memory");
 	s->options = *o;
+	s->in_order = o->script;
 	r = add_parts(s, parts, n, e);
+	if (r == 0 && o->types)
+		r = given_types_open(o->types, &s->given, e);
 	if (r == 0)
 		r = session_resolve(s, e);
 	if (r < 0)
 		return r;
+	s->room = s->n_probes;
 	*ret = take_ptr(&s);
 	return 0;
+}
+
+size_t session_max_probes(const struct session *s)
+{
+	return s->room > s->n_probes ? s->room : s->n_probes;
 }
 
 size_t session_n_probes(const struct session *s)
@@ -124,7 +138,16 @@ const char *session_path(const struct session *s, const struct session_probe *p)
 /* The probes on entries, which make no records, come behind those that the text names. */
 const struct fetch *session_fetch(const struct session *s, uint32_t probe)
 {
-	return &s->probes[probe < s->n_probes ? probe : 0].fetch;
+	if (probe >= s->n_probes)
+		probe = 0;
+	/* what was left out fetches nothing */
+	for (size_t i = 0; i < s->n_probes; i++) {
+		const struct session_probe *p = &s->probes[(probe + i) % s->n_probes];
+
+		if (p->attached)
+			return &p->fetch;
+	}
+	return &s->probes[0].fetch;
 }
 
 struct trace_buckets session_buckets(const struct session *s)
@@ -135,6 +158,11 @@ struct trace_buckets session_buckets(const struct session *s)
 const char *session_method(const struct session *s)
 {
 	return s->engine ? engine_method(s->engine) : "";
+}
+
+size_t session_n_places(const struct session *s)
+{
+	return s->n_places;
 }
 
 /* --- the plan --- */
@@ -156,6 +184,8 @@ static enum ax_probe_action action_of(const struct session_part *p)
 		return AX_ACTION_DISARM;
 	case TRACE_START:
 		return AX_ACTION_START;
+	case TRACE_SET:
+		return AX_ACTION_SET;
 	default:
 		return AX_ACTION_RECORD;
 	}
@@ -175,7 +205,8 @@ static uint32_t pair_of(const struct session *s, const struct session_probe *p)
 {
 	const struct session_part *part = &s->parts[p->part];
 
-	return part->between || part->action == TRACE_START ? UINT32_MAX : p->entry_of;
+	return part->between || part->action == TRACE_START ? UINT32_MAX - part->timer
+							    : p->entry_of;
 }
 
 static uint32_t flags_of(const struct session *s, const struct session_probe *p)
@@ -185,7 +216,10 @@ static uint32_t flags_of(const struct session *s, const struct session_probe *p)
 
 	if (p->fetch.paired)
 		flags |= AX_PROBE_PAIRED;
-	if (p->fetch.n_values && p->fetch.values[0].type == VALUE_SIGNED)
+	/* (who counts from below 0 on means a signed one, whatever its type says) */
+	if (part->buckets.least < 0 ||
+	    (p->fetch.n_values &&
+	     (p->fetch.values[0].type == VALUE_SIGNED || p->fetch.values[0].type == VALUE_ERRNO)))
 		flags |= AX_PROBE_SIGNED;
 	if (part->spec->kind == PROBE_URETPROBE || part->spec->kind == PROBE_KRETPROBE)
 		flags |= AX_PROBE_RETURN;
@@ -199,14 +233,38 @@ static uint32_t flags_of(const struct session *s, const struct session_probe *p)
 		flags |= AX_PROBE_BY_THREAD;
 	if (part->buckets.fine)
 		flags |= AX_PROBE_FINE;
+	if (part->stops)
+		flags |= AX_PROBE_STOPS;
+	if (part->follows)
+		flags |= AX_PROBE_FOLLOWS;
+	if (part->action == TRACE_HIST)
+		flags |= AX_PROBE_ONLY_COUNTS;
 	return flags;
+}
+
+static bool fills_table(const struct session *s, const struct session_probe *p)
+{
+	return s->tables ? is_table(s->parts[p->part].action) : (int)p->part == s->table_part;
+}
+
+/* Of its key: with the table's number. */
+static uint32_t own_words(const struct session *s, const struct session_probe *p)
+{
+	return p->fetch.key_words + s->tables;
 }
 
 /* Words of the table's keys that this probe does not fill, since others of its part have longer
  * ones (a text where it has a number). */
 static uint32_t key_padding(const struct session *s, const struct session_probe *p)
 {
-	return (int)p->part == s->table_part ? s->key_words - p->fetch.key_words : 0;
+	return fills_table(s, p) ? s->key_words - own_words(s, p) : 0;
+}
+
+static void add_zero(struct session *s, uint32_t word, struct ax_probe *d)
+{
+	s->ops[s->plan.n_ops++] = (struct ax_probe_op){
+		.code = AX_CODE_CONST, .flags = AX_OP_KEY, .size = 8, .to = (uint8_t)word};
+	d->n_ops++;
 }
 
 static void add_padding(struct session *s, const struct session_probe *p, struct ax_probe *d)
@@ -214,14 +272,36 @@ static void add_padding(struct session *s, const struct session_probe *p, struct
 	uint32_t n = key_padding(s, p);
 
 	for (uint32_t i = 0; i < n; i++)
-		s->ops[s->plan.n_ops++] = (struct ax_probe_op){
-			.code = AX_CODE_CONST,
-			.flags = AX_OP_KEY,
-			.size = 8,
-			.to = (uint8_t)(p->fetch.key_words + i),
-		};
-	d->n_ops += n;
+		if (!s->tables || own_words(s, p) + i >= AX_PROBE_KEY_SHORT)
+			add_zero(s, own_words(s, p) + i, d);
 	d->key_words += n;
+}
+
+static bool is_of_key(const struct ax_probe_op *op)
+{
+	return op->flags & AX_OP_KEY || op->code == AX_CODE_KEY_STRING ||
+	       op->code == AX_CODE_KEY_COMM;
+}
+
+/* The key that the probe makes comes behind the number of its table. */
+static void add_table(struct session *s, const struct session_probe *p, struct ax_probe *d)
+{
+	uint32_t at = d->n_ops;
+
+	if (!s->tables || !fills_table(s, p))
+		return;
+	for (uint32_t i = 0; i < d->n_ops; i++)
+		if (is_of_key(&s->ops[d->first_op + i]))
+			s->ops[d->first_op + i].to++;
+	while (at && s->ops[d->first_op + at - 1].code != AX_CODE_FILTER)
+		at--;
+	memmove(&s->ops[d->first_op + at + 1], &s->ops[d->first_op + at],
+		(d->n_ops - at) * sizeof(*s->ops));
+	s->ops[d->first_op + at] = (struct ax_probe_op){
+		.code = AX_CODE_TABLE, .size = 8, .value = s->parts[p->part].table};
+	s->plan.n_ops++;
+	d->n_ops++;
+	d->key_words++;
 }
 
 /* Its return is told by the kernel, which gives up where calls are nested too deeply. */
@@ -233,7 +313,9 @@ static bool is_nested(const struct session *s, const struct session_probe *p)
 /* A probe on the function's entry belongs to it. */
 static bool has_entry(const struct session *s, const struct session_probe *p)
 {
-	return (p->fetch.paired || is_nested(s, p)) && &s->probes[p->entry_of] == p;
+	bool nested = is_nested(s, p) && !s->parts[p->part].follows;
+
+	return (p->fetch.paired || nested) && &s->probes[p->entry_of] == p;
 }
 
 static void describe(struct session *s, size_t i)
@@ -255,10 +337,11 @@ static void describe(struct session *s, size_t i)
 		.step = part->buckets.step,
 	};
 	add_ops(s, p->fetch.ops, p->fetch.n_ops, d);
+	add_table(s, p, d);
 	add_padding(s, p, d);
 	if (!has_entry(s, p))
 		return;
-	d = &s->descriptions[s->n_probes + i];
+	d = &s->descriptions[s->room + i];
 	*d = (struct ax_probe){
 		.action = p->fetch.paired ? AX_ACTION_ENTRY : AX_ACTION_LOOK,
 		.pair = (uint32_t)i,
@@ -286,10 +369,33 @@ static void add_sites(struct session *s, size_t i)
 	*site = s->sites[i];
 	site->is_return = false;
 	site->is_optional = !p->fetch.paired;
-	site->probe = (uint32_t)(s->n_probes + i);
+	site->probe = (uint32_t)(s->room + i);
 	/* of several returns the place is that of one; sites have the function's own beginning */
 	if (p->placed && p->is_return)
 		site->offset = p->place.offset;
+}
+
+uint32_t session_key_words_of(const struct session *s, size_t i)
+{
+	return fills_table(s, &s->probes[i]) ? own_words(s, &s->probes[i]) : 0;
+}
+
+size_t session_ops_of(const struct session *s, size_t i)
+{
+	const struct session_probe *p = &s->probes[i];
+
+	return p->fetch.n_ops + p->fetch.n_entry_ops + key_padding(s, p) + 1;
+}
+
+/* What is behind `by` in a file that nobody has yet may be numbers or texts. */
+static uint32_t most_key_words(const struct session *s, const struct session_part *part)
+{
+	size_t n = part->spec->n_by + (part->action == TRACE_COUNT ? part->spec->n_args : 0);
+	size_t words = n * (AX_PROBE_KEY_TEXT / 8) + 2 + s->tables;
+
+	if (!n || !is_table(part->action))
+		return is_table(part->action) ? s->tables : 0;
+	return words < AX_PROBE_KEY - 1 ? (uint32_t)words : AX_PROBE_KEY - 2;
 }
 
 static int allocate(struct session *s)
@@ -297,40 +403,66 @@ static int allocate(struct session *s)
 	size_t n_ops = 1;
 
 	for (size_t i = 0; i < s->n_probes; i++)
-		if ((int)s->probes[i].part == s->table_part &&
-		    s->probes[i].fetch.key_words > s->key_words)
-			s->key_words = s->probes[i].fetch.key_words;
+		if (session_key_words_of(s, i) > s->key_words)
+			s->key_words = session_key_words_of(s, i);
+	for (size_t i = 0; i < s->n_parts; i++)
+		if (session_waits(s, (uint32_t)i) && most_key_words(s, &s->parts[i]) > s->key_words)
+			s->key_words = most_key_words(s, &s->parts[i]);
 	for (size_t i = 0; i < s->n_probes; i++)
-		n_ops += s->probes[i].fetch.n_ops + s->probes[i].fetch.n_entry_ops +
-			 key_padding(s, &s->probes[i]);
-	s->descriptions = calloc(2 * s->n_probes, sizeof(*s->descriptions));
+		n_ops += session_ops_of(s, i);
+	if (s->options.follow)
+		session_make_room(s, &n_ops);
+	s->descriptions = calloc(2 * s->room + 1, sizeof(*s->descriptions));
 	s->ops = calloc(n_ops, sizeof(*s->ops));
-	s->all_sites = calloc(2 * s->n_probes, sizeof(*s->all_sites));
+	s->all_sites = calloc(2 * s->room + 1, sizeof(*s->all_sites));
 	return s->descriptions && s->ops && s->all_sites ? 0 : -ENOMEM;
+}
+
+static void needs_of_part(struct session *s, const struct session_part *part)
+{
+	struct engine_plan *plan = &s->plan;
+
+	plan->actions |= 1u << action_of(part);
+	plan->paired |= part->between;
+	plan->states |= part->per_thread && part->state;
+	plan->records |= part->action == TRACE_WATCH || part->action == TRACE_PRINT;
+	if (part->of_thread && part->variable > plan->config.thread_variables)
+		plan->config.thread_variables = part->variable;
 }
 
 static void needs_of(struct session *s, const struct session_probe *p)
 {
-	const struct session_part *part = &s->parts[p->part];
-	struct engine_plan *plan = &s->plan;
-
-	plan->paired |= p->fetch.paired || part->between;
-	plan->stacks |= p->fetch.needs_stacks;
-	plan->states |= part->per_thread && part->state;
-	plan->records |= part->action == TRACE_WATCH;
+	s->plan.paired |= p->fetch.paired;
+	s->plan.stacks |= p->fetch.needs_stacks;
 }
 
-/* Programs that may sleep are for functions of programs alone, and take no call stacks. (6.0) */
+static bool reads_memory(uint8_t code)
+{
+	switch (code) {
+	case AX_CODE_USER:
+	case AX_CODE_TEXT_EQ:
+	case AX_CODE_STRING:
+	case AX_CODE_BUFFER:
+	case AX_CODE_KEY_STRING:
+	case AX_CODE_TEXT_EQ_LONG:
+	case AX_CODE_STRING_LONG:
+	case AX_CODE_KEY_STRING_LONG:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Programs that may sleep are for functions of programs, and take no call stacks. (6.0) */
 static bool can_sleep(const struct session *s)
 {
-	bool reads = false;
+	bool reads = s->plan.later, user = s->plan.later;
 
 	for (size_t i = 0; i < s->n_probes; i++)
-		if (s->sites[i].kind != SITE_USER)
-			return false;
+		user |= s->sites[i].kind == SITE_USER;
 	for (size_t i = 0; i < s->plan.n_ops; i++)
-		reads |= s->ops[i].code == AX_CODE_USER || s->ops[i].code >= AX_CODE_TEXT_EQ;
-	return reads && !s->plan.stacks;
+		reads |= reads_memory(s->ops[i].code);
+	return user && reads && !s->plan.stacks;
 }
 
 /* In a container, -p and the numbers that are shown are those of its own pid namespace. */
@@ -345,48 +477,75 @@ static void find_pid_namespace(struct ax_probe_config *c)
 	c->pidns_number = st.st_ino;
 }
 
+void session_plan_probe(struct session *s, size_t i)
+{
+	describe(s, i);
+	needs_of(s, &s->probes[i]);
+	if (s->probes[i].attached)
+		add_sites(s, i);
+}
+
+/* Whose events they are. */
+static void plan_scope(struct session *s)
+{
+	const struct session_options *o = &s->options;
+	struct engine_plan *p = &s->plan;
+	bool tree = o->pid && (o->follow || o->n_pids > 1);
+
+	p->config.pid = tree ? 0 : (uint32_t)o->pid;
+	p->pid = tree ? 0 : o->pid;
+	p->config.tree = tree;
+	p->tree = tree ? follow_tree(s->follow) : -1;
+	p->config.scope = o->scope;
+	find_pid_namespace(&p->config);
+}
+
+static void plan_records(struct session *s)
+{
+	struct engine_plan *p = &s->plan;
+
+	p->config.flight_slots = s->options.flight;
+	p->config.flight_bytes = s->options.flight ? SESSION_FLIGHT_BYTES : 0;
+	p->pin = s->options.pin;
+	p->about = s->about;
+}
+
 static int make_plan(struct session *s)
 {
 	struct engine_plan *p = &s->plan;
-	const struct session_part *table = s->table_part < 0 ? NULL : &s->parts[s->table_part];
-	bool entries = false;
+	bool entries = p->later, buckets = false, stats = false;
 
 	p->key_words = s->key_words;
 	for (size_t i = 0; i < s->n_probes; i++) {
-		describe(s, i);
-		needs_of(s, &s->probes[i]);
+		session_plan_probe(s, i);
 		entries |= has_entry(s, &s->probes[i]);
-		if (s->probes[i].attached)
-			add_sites(s, i);
 	}
-	if (table && (table->action == TRACE_HIST || table->action == TRACE_LATENCY))
+	for (size_t i = 0; i < s->n_parts; i++) {
+		needs_of_part(s, &s->parts[i]);
+		buckets |= s->parts[i].action == TRACE_HIST || s->parts[i].action == TRACE_LATENCY;
+		stats |= s->parts[i].action == TRACE_STATS;
+	}
+	if (buckets)
 		p->key_words++;
-	else if (table && table->action == TRACE_STATS && !p->key_words)
+	else if (stats && !p->key_words)
 		p->key_words = 1; /* a key there must be, all of it 0 */
 	p->probes = s->descriptions;
-	p->n_probes = (entries ? 2 : 1) * s->n_probes;
+	p->n_probes = (entries ? 2 : 1) * s->room;
+	p->n_used = s->n_probes;
 	p->ops = s->ops;
 	p->texts = s->texts.v;
 	p->n_texts = s->texts.n;
-	p->config = (struct ax_probe_config){.pid = (uint32_t)s->options.pid,
-					     .cgroup_level = s->options.cgroup_level,
-					     .cgroup = s->options.cgroup,
-					     .flight_slots = s->options.flight,
-					     .flight_bytes =
-						     s->options.flight ? SESSION_FLIGHT_BYTES : 0};
-	find_pid_namespace(&p->config);
-	p->pid = s->options.pid;
 	p->sites = s->all_sites;
 	p->sleeps = can_sleep(s);
-	p->pin = s->options.pin;
-	p->about = s->about;
-	return session_chain(s);
+	plan_scope(s);
+	plan_records(s);
+	return session_chain(s, 0);
 }
 
 /* --- attaching --- */
 
 /* What is refused is left out, but not everything may be. */
-static int check_refused(const struct session *s, struct error *e)
+int session_check(const struct session *s, struct error *e)
 {
 	for (size_t part = 0; part < s->n_parts; part++) {
 		const struct session_probe *refused = NULL;
@@ -398,6 +557,8 @@ static int check_refused(const struct session *s, struct error *e)
 				if (!s->probes[i].attached)
 					refused = &s->probes[i];
 			}
+		if (!some && session_waits(s, (uint32_t)part))
+			continue;
 		if (!some && refused)
 			return error_set(
 				e, -ENOTSUP, "%.80s cannot be probed at 0x%llx%s%s%s: %s",
@@ -414,9 +575,9 @@ static int check_refused(const struct session *s, struct error *e)
 	return 0;
 }
 
-int session_attach(struct session *s, struct error *e)
+int session_load(struct session *s, struct error *e)
 {
-	int r = check_refused(s, e);
+	int r = session_check(s, e);
 
 	if (r < 0)
 		return r;
@@ -429,10 +590,22 @@ int session_attach(struct session *s, struct error *e)
 					 "this names %zu places, too many to keep: narrow it down",
 					 s->n_probes);
 	}
+	r = session_open_follow(s, e);
+	if (r < 0)
+		return r;
 	if (allocate(s) < 0 || make_plan(s) < 0)
 		return error_set(e, -ENOMEM, "out of memory");
-	r = engine_load(&s->plan, &s->engine, e);
-	return r < 0 || s->options.disabled ? r : engine_attach(s->engine, e);
+	return engine_load(&s->plan, &s->engine, e);
+}
+
+int session_attach(struct session *s, struct error *e)
+{
+	int r = s->engine ? 0 : session_load(s, e);
+
+	if (r == 0 && !s->options.disabled)
+		r = engine_attach(s->engine, e);
+	/* behind probes on what it looks at, who are to know that a process was followed */
+	return r < 0 || !s->follow ? r : session_attach_follow(s, e);
 }
 
 int session_symbolise(struct session *s, uint32_t probe, uint64_t hit, uint64_t *address,
@@ -445,6 +618,14 @@ int session_symbolise(struct session *s, uint32_t probe, uint64_t hit, uint64_t 
 		    streq(binary_path(s->files[i].binary), s->sites[p - s->probes].path))
 			return binary_symbolise_near(s->files[i].binary, p->place.offset, hit,
 						     address, ret);
+	return -ENOENT;
+}
+
+int session_run(struct session *s, uint32_t part)
+{
+	for (size_t i = 0; i < s->n_probes; i++)
+		if (s->probes[i].part == part)
+			return engine_run(s->engine, (uint32_t)i);
 	return -ENOENT;
 }
 

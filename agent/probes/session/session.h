@@ -37,24 +37,62 @@ struct session_part {
 	/* Returns of functions are probed at their RET instructions, as in Go programs: a uretprobe
 	 * is in the way of C++'s exceptions. */
 	bool at_rets;
+	/* TRACE_WATCH: the thread stops behind it, if a tracer has seized it (probes/step). */
+	bool stops;
+	/* Several parts may count, each into a table of its own or one that it shares: which one,
+	 * from 1 on; 0: this part is the only one that counts. */
+	uint32_t table;
+	/* Happens only if the last part that does not follow did, on the same place. */
+	bool follows;
+	uint32_t timer; /* `between`, TRACE_START: which of several */
+	/* TRACE_SET: the variable, from 1 on; 0: only the condition is looked at. */
+	uint32_t variable;
+	bool of_thread, adds;
+	/* Whose values have their types also in this part's condition. Borrowed. */
+	const struct probe_spec *const *likes;
+	size_t n_likes;
 };
 
 struct latency;
 /* What measures time: at most two parts, which point into *l. Their number. */
 size_t latency_parts(const struct latency *l, struct session_part *parts);
 
+struct session_probe;
+
+/* What came of a file that a followed process came to. */
+struct session_later {
+	const char *path; /* as the kernel opened it */
+	int pid;	  /* of who came to it */
+	size_t n_places;
+	const char *failed; /* why there are none, NULL: there are */
+};
+
 struct session_options {
-	int pid;	 /* only this process, 0: all */
-	uint64_t cgroup; /* only processes below this one, 0: all */
-	uint32_t cgroup_level;
-	uint32_t flight; /* records are kept, the last so many, and not sent; 0: sent */
-	bool exact;	 /* places are not moved */
+	/* Only this process, 0: all; files' names are as it sees them. */
+	int pid;
+	const uint32_t
+		*pids; /* only these, of which `pid` is the first; 0: `pid` alone. Borrowed */
+	size_t n_pids;
+	/* Also processes that those start; and files that fit the probes' names and that processes
+	 * come to while the session is at work. */
+	bool follow;
+	void (*on_later)(void *arg, const struct session_later *l);
+	/* Whether what one of them fetches can be used; NULL: all can. */
+	int (*accept)(void *arg, const struct session_probe *p, struct error *e);
+	void *later_arg;
+	struct ax_scope scope; /* only processes of these cgroups and those below them */
+	uint32_t flight;       /* records are kept, the last so many, and not sent; 0: sent */
+	bool exact;	       /* places are not moved */
+	/* A file with types of functions that programs have no debug data of; NULL: none. */
+	const char *types;
+	bool script; /* parts on one place happen in their order */
 	/* A directory of a bpf filesystem where the session stays when this process ends, and its
 	 * text (pinned.c); NULL: it ends with the process. */
 	const char *pin, *text;
 	const char *apps; /* where apps have their cgroups (base/cgroup_apps.h), for `app`; NULL:
 			     not known */
 	bool disabled;	  /* with `pin`: all is made, but nothing attached */
+	uint32_t *failed; /* becomes the part that cannot be resolved; NULL: nobody asks */
 };
 
 /* One place, as it was resolved. */
@@ -84,6 +122,8 @@ static inline void session_closep(struct session **s)
 		session_close(*s);
 }
 size_t session_n_probes(const struct session *s);
+/* How many there may be in the end. */
+size_t session_max_probes(const struct session *s);
 const struct session_probe *session_probe(const struct session *s, size_t i);
 size_t session_n_names(const struct session *s);
 /* "readline", "db:snapshot", "syscalls:sys_enter_openat" */
@@ -99,7 +139,21 @@ struct trace_buckets session_buckets(const struct session *s);
 
 /* -ENOENT: none of the places can be probed, for the reason that is given. */
 int session_attach(struct session *s, struct error *e);
+/* Whether it would come so far, as far as that is known before it is tried. */
+int session_check(const struct session *s, struct error *e);
+/* Only its first half: programs and maps are there, but nothing happens yet. */
+int session_load(struct session *s, struct error *e);
 const char *session_method(const struct session *s);
+/* Of what is loaded: several probes may be at one. */
+size_t session_n_places(const struct session *s);
+/* Makes a part of PROBE_SELF happen, and those that follow it. */
+int session_run(struct session *s, uint32_t part);
+/* Readable when there is something to follow; -1: nothing is followed. */
+int session_follow_fd(const struct session *s);
+/* Does so, and tells options.on_later. */
+void session_follow(struct session *s);
+/* Whether the part has no place yet, but may get some. */
+bool session_waits(const struct session *s, uint32_t part);
 /* Ends what comes in; what is there can still be read. */
 void session_detach(struct session *s);
 
@@ -138,6 +192,8 @@ struct session_table {
 	uint32_t words;
 };
 int session_table(struct session *s, struct session_table *ret);
+/* The one that parts have as `table`; its keys are as if it were the only one. */
+int session_table_of(struct session *s, uint32_t table, struct session_table *ret);
 void session_table_free(struct session_table *t);
 /* Takes from `now` what was in `before`; both sorted. Lines in which nothing was added go. */
 void session_table_since(struct session_table *now, const struct session_table *before);
@@ -148,7 +204,10 @@ struct session_totals {
 	uint64_t unmatched; /* returns whose entry was before the start: no events */
 	uint64_t no_call;   /* entries for which there was no room: their returns are unmatched */
 	uint64_t too_deep;  /* calls nested so deeply that the kernel does not tell their returns */
-	uint64_t missed;    /* no events: they happened while their CPU was busy with another one */
+	uint64_t no_variable; /* variables of threads that could not be set: there was no room */
+	uint64_t unfollowed;  /* processes for which there was no room */
+	uint64_t stopped;     /* threads that a probe told to stop */
+	uint64_t missed; /* no events: they happened while their CPU was busy with another one */
 };
 void session_totals(struct session *s, struct session_totals *ret);
 

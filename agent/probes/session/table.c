@@ -48,7 +48,7 @@ static int rows_of_hits(struct session *s, struct table_reader *reader)
 
 	if (!hits || !by_name)
 		return -ENOMEM;
-	engine_hits(s->engine, hits);
+	engine_hits(s->engine, hits, s->n_probes);
 	for (size_t i = 0; i < s->n_probes; i++)
 		if ((int)s->probes[i].part == s->table_part)
 			by_name[s->probes[i].name] += hits[i];
@@ -92,6 +92,61 @@ int session_table(struct session *s, struct session_table *ret)
 	return r;
 }
 
+/* Of a row of several tables: to the key that this one's fetch makes, and the bucket behind it. */
+static void take_key(const struct session *s, const struct session_probe *p,
+		     const struct session_table *t, struct session_row *row)
+{
+	uint64_t bucket = row->key[s->key_words];
+
+	memmove(row->key, row->key + 1, (AX_PROBE_KEY - 1) * sizeof(row->key[0]));
+	if (p->fetch.fault_word) /* its bits are those of words, too */
+		row->key[p->fetch.fault_word] >>= 1;
+	for (uint32_t i = p->fetch.key_words; i < AX_PROBE_KEY; i++)
+		row->key[i] = 0;
+	if (!p->fetch.key_words && s->parts[p->part].action == TRACE_COUNT)
+		row->key[0] = p->name;
+	else if (t->words > p->fetch.key_words)
+		row->key[p->fetch.key_words] = bucket;
+}
+
+/* The first probe that fills it. */
+static const struct session_probe *probe_of_table(const struct session *s, uint32_t table)
+{
+	for (size_t i = 0; i < s->n_probes; i++)
+		if (s->parts[s->probes[i].part].table == table)
+			return &s->probes[i];
+	return NULL;
+}
+
+int session_table_of(struct session *s, uint32_t table, struct session_table *ret)
+{
+	const struct session_probe *p = probe_of_table(s, table);
+	struct session_table all;
+	enum trace_action action;
+	int r = session_table(s, &all);
+
+	*ret = (struct session_table){0};
+	if (r == 0 && !p) {
+		session_table_free(&all);
+		return s->options.follow ? 0 : -ENOENT; /* what fills it has no place yet */
+	}
+	if (r < 0)
+		return r;
+	action = s->parts[p->part].action;
+	*ret = (struct session_table){
+		.v = all.v,
+		.words = p->fetch.key_words + (action == TRACE_HIST || action == TRACE_LATENCY),
+	};
+	if (!ret->words)
+		ret->words = 1;
+	for (size_t i = 0; i < all.n; i++)
+		if (all.v[i].key[0] == table) {
+			all.v[ret->n] = all.v[i];
+			take_key(s, p, ret, &all.v[ret->n++]);
+		}
+	return 0;
+}
+
 void session_table_since(struct session_table *now, const struct session_table *before)
 {
 	size_t n = 0, j = 0;
@@ -120,11 +175,16 @@ void session_totals(struct session *s, struct session_totals *ret)
 		.unmatched = engine_counter(s->engine, AX_PROBE_UNMATCHED),
 		.too_deep = engine_counter(s->engine, AX_PROBE_TOO_DEEP),
 		.no_call = engine_counter(s->engine, AX_PROBE_NO_CALL),
+		.stopped = engine_counter(s->engine, AX_PROBE_STOPPED),
+		.no_variable = engine_no_variable(s->engine),
 		.missed = engine_missed(s->engine),
 	};
+	if (s->follow)
+		ret->unfollowed = follow_counter(s->follow, AX_FOLLOW_LOST) +
+				  follow_counter(s->follow, AX_FOLLOW_FILES);
 	if (!hits)
 		return;
-	engine_hits(s->engine, hits);
+	engine_hits(s->engine, hits, s->n_probes);
 	for (size_t i = 0; i < s->n_probes; i++)
 		ret->emitted += hits[i];
 }

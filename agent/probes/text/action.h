@@ -16,6 +16,8 @@ enum trace_action {
 	TRACE_ARM, /* a state that other probes test */
 	TRACE_DISARM,
 	TRACE_START, /* of the time that a TRACE_LATENCY of the session measures */
+	TRACE_PRINT, /* as TRACE_WATCH, but nothing that was not asked for */
+	TRACE_SET,   /* a variable; or nothing: only whether what follows happens */
 };
 
 /* Where the buckets of a linear histogram are; a step of 0: powers of two. */
@@ -25,5 +27,7 @@ struct trace_buckets {
 	uint32_t n;
 	bool fine; /* each power of two has AX_BUCKETS_FINE, for quantiles */
 };
+/* LEAST,GREATEST,STEP */
+int trace_buckets_parse(const char *text, struct trace_buckets *ret, struct error *e);
 
 #endif

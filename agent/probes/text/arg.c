@@ -23,17 +23,23 @@ static const struct {
 	{"x16", VALUE_HEX, 2},
 	{"x32", VALUE_HEX, 4},
 	{"x64", VALUE_HEX, 8},
+	{"f32", VALUE_FLOAT, 4},
+	{"f64", VALUE_FLOAT, 8},
 	{"char", VALUE_CHAR, 1},
 	{"string", VALUE_STRING, 0},
 	{"ustring", VALUE_USTRING, 0},
 	{"buf", VALUE_BUFFER, 0},
 	{"symbol", VALUE_SYMBOL, 8},
 	{"symstr", VALUE_SYMBOL, 8},
+	{"errno", VALUE_ERRNO, 8},
+	{"syscall", VALUE_SYSCALL, 8},
 	{"ustack", VALUE_USER_STACK, 0},
 	{"kstack", VALUE_KERNEL_STACK, 0},
 	{"stack", VALUE_NONE, 0},
 };
-#define TYPES_SHOWN "u8..u64, s8..s64, x8..x64, char, string[N], ustring[N], buf[N] or symbol"
+#define TYPES_SHOWN                                                                         \
+	"u8..u64, s8..s64, x8..x64, f32, f64, char, string[N], ustring[N], buf[N], errno, " \
+	"syscall or symbol"
 
 static bool is_stack(enum value_type t)
 {
@@ -116,11 +122,49 @@ static int parse_size(struct probe_parser *p, struct probe_arg *a)
 	return 0;
 }
 
+/* bWIDTH@OFFSET/SIZE, all in bits: -ENOENT: it is something else. */
+static int parse_bits(struct probe_parser *p, struct probe_arg *a)
+{
+	const char *at = p->s;
+	uint64_t width, offset, size;
+	int r;
+
+	if (*at != 'b' || at[1] < '0' || at[1] > '9')
+		return -ENOENT;
+	p->s = at + 1;
+	width = strtoul(p->s, (char **)&p->s, 10);
+	if (*p->s != '@')
+		return probe_fault(p, at,
+				   "expected bits of a number as bWIDTH@OFFSET/SIZE, b3@5/32");
+	p->s++;
+	r = probe_number(p, 63, &offset);
+	if (r == 0 && *p->s != '/')
+		r = probe_fault(p, p->s, "expected the number's size in bits, as b3@5/32");
+	if (r < 0)
+		return r;
+	p->s++;
+	r = probe_number(p, 64, &size);
+	if (r < 0)
+		return r;
+	if ((size != 8 && size != 16 && size != 32 && size != 64) || !width || width > size ||
+	    offset > size - width)
+		return probe_fault(p, at,
+				   "expected bits that a number of 8, 16, 32 or 64 bits has, as "
+				   "b3@5/32");
+	a->type = VALUE_UNSIGNED;
+	a->size = (uint32_t)size / 8;
+	a->bits = (uint8_t)width;
+	a->bit = (uint8_t)offset;
+	return 0;
+}
+
 static int parse_type(struct probe_parser *p, struct probe_arg *a)
 {
 	size_t len = ident_len(p->s);
-	int i = find_type(p->s, len);
+	int i = find_type(p->s, len), r = parse_bits(p, a);
 
+	if (r != -ENOENT)
+		return r;
 	if (i < 0)
 		return type_fault(p, p->s, len);
 	a->type = type_of(p->spec, i);
@@ -159,7 +203,8 @@ static bool is_fetch(const struct expr *e)
 	for (size_t i = 0; i < e->n; i++) {
 		enum expr_op op = e->v[i].op;
 
-		if (op == EXPR_NAME || op == EXPR_MEMBER || (op >= EXPR_PID && op <= EXPR_ELAPSED))
+		if (op == EXPR_NAME || op == EXPR_MEMBER || op == EXPR_REGS ||
+		    (op >= EXPR_PID && op <= EXPR_ELAPSED))
 			return false;
 	}
 	return true;
@@ -274,6 +319,10 @@ static void write_type(FILE *f, const struct probe_arg *a)
 {
 	if (a->type == VALUE_NONE)
 		return;
+	if (a->bits) {
+		fprintf(f, ":b%u@%u/%u", a->bits, a->bit, a->size * 8);
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		if (types[i].type != a->type || (!is_memory(a->type) && types[i].size != a->size))
 			continue;

@@ -3,8 +3,9 @@
 #include "base/near.h"
 #include "probes/text/priv.h"
 
-#define DEPTH_MAX 32
-#define NO_ITEM	  SIZE_MAX
+#define DEPTH_MAX     32
+#define NO_ITEM	      SIZE_MAX
+#define FLOAT_MAX_LEN 40
 
 struct expr_parser {
 	struct probe_parser *p;
@@ -206,6 +207,9 @@ static int expect_return(struct expr_parser *x, const char *at, const char *what
 
 static int expect_registers(struct expr_parser *x, const char *at)
 {
+	if (x->p->spec->kind == PROBE_SELF)
+		return probe_fault(x->p, at, "%s has neither registers nor a stack",
+				   x->p->spec->symbol);
 	if (x->p->spec->kind != PROBE_TRACEPOINT)
 		return 0;
 	return probe_fault(x->p, at,
@@ -337,10 +341,36 @@ static int parse_field(struct expr_parser *x, const char *s)
 	return push_text(x, EXPR_NAME, s, len);
 }
 
+/* global.NAME, thread.NAME: 1 if it was one. */
+static int parse_variable(struct expr_parser *x, const char *s, size_t len)
+{
+	struct probe_scope *scope = x->p->scope;
+	bool global = word_is(s, len, "global");
+	const char *name = s + len + 1;
+	size_t n = s[len] == '.' ? ident_len(name) : 0;
+	int i;
+
+	if (!scope || !n || (!global && !word_is(s, len, "thread")))
+		return 0;
+	i = probe_variable(global ? &scope->globals : &scope->threads, scope->max, name, n);
+	if (i == -E2BIG)
+		return probe_fault(x->p, s, "too many variables: expected at most %zu",
+				   scope->max - 1);
+	if (i < 0)
+		return probe_no_memory(x->p);
+	x->p->s = name + n;
+	i = expr_push(x->p, x->out, global ? EXPR_GLOBAL : EXPR_THREAD, i, name, n);
+	return i < 0 ? i : 1;
+}
+
 static int parse_word(struct expr_parser *x, struct operand *ret)
 {
 	const char *s = x->p->s;
 	size_t len = ident_len(s);
+	int r = parse_variable(x, s, len);
+
+	if (r)
+		return r < 0 ? r : 0;
 
 	if (word_is(s, len, "if") || word_is(s, len, "by"))
 		return probe_fault(x->p, s, "expected a value before '%.*s'", (int)len, s);
@@ -384,11 +414,12 @@ static int parse_register(struct expr_parser *x)
 
 static int dollar_fault(struct expr_parser *x, const char *s, size_t len)
 {
-	static const char *const names[] = {"stack", "stack0", "retval", "arg1", "comm"};
+	static const char *const names[] = {"stack", "stack0", "retval", "arg1", "comm", "regs"};
 	autofree char *word = strndup(s, len);
 	const char *near = word ? nearest_word(word, names, ARRAY_SIZE(names)) : NULL;
 
-	return probe_fault(x->p, s - 1, "expected $stack, $stackN, $retval, $argN or $comm%s%s%s",
+	return probe_fault(x->p, s - 1,
+			   "expected $stack, $stackN, $regs, $retval, $argN or $comm%s%s%s",
 			   near ? "; did you mean '$" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -434,9 +465,9 @@ static int parse_dollar(struct expr_parser *x, struct operand *ret)
 	if (r != -ENOENT)
 		return r < 0 ? r : parse_dollar_arg(x, s, n);
 	x->p->s = s + len;
-	if (word_is(s, len, "stack")) {
+	if (word_is(s, len, "stack") || word_is(s, len, "regs")) {
 		r = expect_registers(x, s - 1);
-		return r < 0 ? r : push(x, EXPR_STACK, -1);
+		return r < 0 ? r : *s == 's' ? push(x, EXPR_STACK, -1) : push(x, EXPR_REGS, 0);
 	}
 	if (word_is(s, len, "retval")) {
 		r = expect_return(x, s - 1, "$retval");
@@ -510,6 +541,25 @@ static int parse_memory(struct expr_parser *x)
 	return r < 0 ? r : push_fetch(x, EXPR_DEREF, 0);
 }
 
+static int parse_float(struct expr_parser *x)
+{
+	const char *at = x->p->s;
+	size_t len = float_len(at);
+	int64_t bits;
+	double v;
+
+	if (!x->condition)
+		return probe_fault(x->p, at,
+				   "a number with a point is only compared: expected it behind "
+				   "'if'");
+	if (ident_char(at[len]) || at[len] == '.' || len > FLOAT_MAX_LEN)
+		return probe_fault(x->p, at, "expected a number, as 42, 0x2a or 1.5");
+	v = strtod(at, NULL);
+	memcpy(&bits, &v, sizeof(bits));
+	x->p->s = at + len;
+	return expr_push(x->p, x->out, EXPR_FLOAT, bits, at, len);
+}
+
 /* +8(E), -8(E), +u8(E); or a negative number */
 static int parse_signed(struct expr_parser *x)
 {
@@ -519,6 +569,8 @@ static int parse_signed(struct expr_parser *x)
 	uint64_t n;
 	int r;
 
+	if (minus && float_len(at))
+		return parse_float(x);
 	x->p->s = at + 1 + user;
 	if (!all_digits(x->p->s, 1))
 		return probe_fault(x->p, at,
@@ -549,6 +601,8 @@ static int parse_constant(struct expr_parser *x)
 	int r;
 
 	x->p->s += *x->p->s == '\\';
+	if (float_len(x->p->s))
+		return parse_float(x);
 	minus = *x->p->s == '-';
 	x->p->s += minus;
 	r = probe_number(x->p, minus ? 1ull << 63 : UINT64_MAX, &n);

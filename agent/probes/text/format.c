@@ -112,6 +112,16 @@ static void write_leaf(const struct expr_writer *w, const struct expr_item *item
 	case EXPR_STRING:
 		write_quoted(w->f, item->text);
 		break;
+	case EXPR_FLOAT:
+		fputs(item->text, w->f);
+		break;
+	case EXPR_REGS:
+		fputs("$regs", w->f);
+		break;
+	case EXPR_GLOBAL:
+	case EXPR_THREAD:
+		fprintf(w->f, "%s.%s", item->op == EXPR_GLOBAL ? "global" : "thread", item->text);
+		break;
 	case EXPR_ARG:
 		fprintf(w->f, "arg%" PRId64, item->value);
 		break;
@@ -268,8 +278,8 @@ static bool args_eq(const struct probe_arg *a, size_t n_a, const struct probe_ar
 		return false;
 	for (size_t i = 0; i < n_a; i++) {
 		if (!text_eq(a[i].name, b[i].name) || !text_eq(a[i].text, b[i].text) ||
-		    a[i].type != b[i].type || a[i].size != b[i].size ||
-		    !expr_eq(&a[i].expr, &b[i].expr))
+		    a[i].type != b[i].type || a[i].size != b[i].size || a[i].bits != b[i].bits ||
+		    a[i].bit != b[i].bit || !expr_eq(&a[i].expr, &b[i].expr))
 			return false;
 	}
 	return true;

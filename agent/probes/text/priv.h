@@ -10,7 +10,8 @@ struct probe_parser {
 	const char *s;	  /* where we are */
 	struct probe_spec *spec;
 	struct error *error;
-	bool ftrace; /* a line of ftrace's: numbers without a type are hexadecimal */
+	struct probe_scope *scope; /* of a script, or NULL */
+	bool ftrace;		   /* a line of ftrace's: numbers without a type are hexadecimal */
 };
 
 /* What a value can be used for. */
@@ -37,6 +38,8 @@ const char *word_end(const char *s);
 const char *find_colon(const char *s, const char *end, bool last);
 /* A number at p->s, decimal or 0x; what follows may not go on as a word. */
 int probe_number(struct probe_parser *p, uint64_t max, uint64_t *ret);
+/* Of 1.5, -0.25e3 at s; 0: it is none. */
+size_t float_len(const char *s);
 /* "..." at p->s, with its escapes undone. */
 int probe_quoted(struct probe_parser *p, char **ret);
 void write_quoted(FILE *f, const char *s);

@@ -69,9 +69,13 @@ int probe_fault(struct probe_parser *p, const char *at, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
+	if (p->scope)
+		p->scope->fault = (size_t)(at - p->text);
 	for (size_t i = 0; i < n; i++)
 		word[i] = (unsigned char)at[i] < ' ' || at[i] == 127 ? '?' : at[i];
 	word[n] = '\0';
+	if (p->scope)
+		return error_set(p->error, -EINVAL, n ? "'%s': %s" : "%s%s", word, message);
 	if (n)
 		return error_set(p->error, -EINVAL, "in the probe at column %zu, '%s': %s",
 				 (size_t)(at - p->text) + 1, word, message);
@@ -155,6 +159,35 @@ int probe_number(struct probe_parser *p, uint64_t max, uint64_t *ret)
 	p->s = s + n;
 	*ret = v;
 	return 0;
+}
+
+static size_t digits_len(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n] >= '0' && s[n] <= '9')
+		n++;
+	return n;
+}
+
+size_t float_len(const char *s)
+{
+	size_t n = *s == '-', whole = digits_len(s + n), part;
+
+	n += whole;
+	if (!whole || s[n] != '.')
+		return 0;
+	part = digits_len(s + n + 1);
+	if (!part)
+		return 0;
+	n += 1 + part;
+	if (s[n] == 'e' || s[n] == 'E') {
+		size_t sign = s[n + 1] == '-' || s[n + 1] == '+';
+		size_t power = digits_len(s + n + 1 + sign);
+
+		n += power ? 1 + sign + power : 0;
+	}
+	return n;
 }
 
 /* --- quotes --- */

@@ -159,10 +159,12 @@ static int check_length(struct probe_parser *p)
 	return strlen(text) > PROBE_TEXT_MAX ? too_long(p->error) : 0;
 }
 
-int probe_parse(const char *text, struct probe_spec *ret, struct error *e)
+int probe_parse_in(const char *text, struct probe_scope *scope, struct probe_spec *ret,
+		   struct error *e)
 {
 	struct probe_spec spec = {0};
-	struct probe_parser p = {.text = text, .s = text, .spec = &spec, .error = e};
+	struct probe_parser p = {
+		.text = text, .s = text, .spec = &spec, .error = e, .scope = scope};
 	int r;
 
 	*ret = (struct probe_spec){0};
@@ -176,6 +178,33 @@ int probe_parse(const char *text, struct probe_spec *ret, struct error *e)
 	else
 		*ret = spec;
 	return r;
+}
+
+int probe_parse(const char *text, struct probe_spec *ret, struct error *e)
+{
+	return probe_parse_in(text, NULL, ret, e);
+}
+
+void probe_scope_free(struct probe_scope *s)
+{
+	strv_free(&s->globals);
+	strv_free(&s->threads);
+	*s = (struct probe_scope){0};
+}
+
+int probe_variable(struct strv *names, size_t max, const char *name, size_t len)
+{
+	autofree char *copy = NULL;
+
+	for (size_t i = 0; i < names->n; i++)
+		if (strlen(names->v[i]) == len && !memcmp(names->v[i], name, len))
+			return (int)i + 1;
+	if (names->n + 1 >= max)
+		return -E2BIG;
+	copy = strndup(name, len);
+	if (!copy || strv_add(names, copy) < 0)
+		return -ENOMEM;
+	return (int)names->n;
 }
 
 int probe_parse_words(const char *const *words, size_t n, struct probe_spec *p, struct error *e)

@@ -8,7 +8,7 @@
  * TARGET, one of
  *   uprobe:FILE:SYMBOL[+OFF]      uretprobe:FILE:SYMBOL     FILE: a path, or a library's name
  *   uprobe:FILE:0xOFFSET          uretprobe:FILE:0xOFFSET   OFFSET: in the file
- *   usdt:FILE[:[PROVIDER:]NAME]   line:FILE:SOURCE:LINE
+ *   usdt:FILE[:[PROVIDER:]NAME]   line:FILE:SOURCE:LINE|FUNCTION
  *   kprobe:[MODULE:]SYMBOL[+OFF]  kretprobe:[MODULE:]SYMBOL kprobe:0xADDRESS
  *   tracepoint:CATEGORY:NAME      SYMBOL and NAME may be globs
  *   (also as bpftrace shortens them: u, ur, U, k, kr, t; a part with blanks or colons in "...")
@@ -23,7 +23,8 @@
  *   cpu, elapsed, numbers; A@entry (the value that A had at the function's entry); *E, E[N],
  *   E->MEMBER, E.MEMBER, E+N, E-N, E&N, E|N, E^N, E>>N, E<<N, (E); args.NAME: a tracepoint's
  *   field whose name is one of those words; ustack, kstack, stack (of the side probed)
- *   TYPE: u8..u64, s8..s64, x8..x64, char, string, ustring, string[N], buf[N], symbol
+ *   TYPE: u8..u64, s8..s64, x8..x64, f32, f64, char, string, ustring, string[N], buf[N], symbol,
+ *   errno, syscall, bWIDTH@OFFSET/SIZE (bits of a number, as ftrace has them)
  * CONDITION: E OP E with == != < <= > >= &, joined by && and ||, (..), !; comm == "bash"
  *
  * Arguments are divided by blanks or commas. Within one, an operator has blanks on both sides or on
@@ -54,15 +55,18 @@ enum probe_kind {
 	PROBE_KPROBE,
 	PROBE_KRETPROBE,
 	PROBE_TRACEPOINT,
+	PROBE_SELF, /* only of scripts: BEGIN, END, every; the word is the symbol */
 };
 
 /* An expression in postfix order. */
 enum expr_op {
 	EXPR_NUMBER, /* value */
 	EXPR_STRING, /* text: a constant, only in comparisons */
+	EXPR_FLOAT,  /* the same; value: the bits of a double */
 	EXPR_ARG,    /* value: which */
 	EXPR_RETVAL,
 	EXPR_REG,    /* text: "ax", "rdi", "ip", "sp" ... */
+	EXPR_REGS,   /* all of them */
 	EXPR_STACK,  /* value: which word from the stack pointer on; -1: the pointer itself */
 	EXPR_NAME,   /* text: a tracepoint's field, or a variable */
 	EXPR_SYMBOL, /* text, value: an address in the probed file or kernel, plus an offset;
@@ -75,6 +79,8 @@ enum expr_op {
 	EXPR_NSECS,
 	EXPR_CPU,
 	EXPR_ELAPSED,
+	EXPR_GLOBAL, /* text, value: a script's variable, and its number */
+	EXPR_THREAD,
 	EXPR_ENTRY,  /* the expression before it, at the function's entry */
 	EXPR_DEREF,  /* value: offset that is added first; size and user/kernel from the type */
 	EXPR_UDEREF, /* the same, in user memory from a kernel probe */
@@ -120,14 +126,18 @@ enum value_type {
 	VALUE_USER_STACK,
 	VALUE_KERNEL_STACK,
 	VALUE_APP, /* of a cgroup, by its number; not to be asked for: what `app` is */
+	VALUE_FLOAT,
+	VALUE_ERRNO,   /* signed; errors by their names */
+	VALUE_SYSCALL, /* a system call by its number */
 };
 struct probe_arg {
 	char *name; /* NULL: its text */
 	char *text; /* as it was written, without NAME= and :TYPE */
 	struct expr expr;
 	enum value_type type;
-	uint32_t size; /* bytes: 1, 2, 4, 8; of strings and buffers the most that is fetched, 0:
-			  default */
+	uint32_t size;	   /* bytes: 1, 2, 4, 8; of strings and buffers the most that is fetched, 0:
+			      default */
+	uint8_t bits, bit; /* only so many bits of that number, and the lowest of them; 0: all */
 };
 
 struct probe_spec {
@@ -135,7 +145,7 @@ struct probe_spec {
 	char *name;	  /* p:NAME of ftrace's lines; NULL: none */
 	char *name_group; /* p:GRP/NAME; NULL: none */
 	char *file;	  /* of user probes; of PROBE_LINE the program */
-	char *symbol;	  /* function, USDT name, tracepoint; NULL: by offset */
+	char *symbol;	  /* function, USDT name, tracepoint; NULL: by offset, by line */
 	char *group;	  /* USDT provider, tracepoint category, module of kprobes; NULL: any */
 	char *source;	  /* PROBE_LINE */
 	uint32_t line;
@@ -151,6 +161,19 @@ struct probe_spec {
 void probe_spec_free(struct probe_spec *p);
 /* TARGET alone or the whole text in one string. -EINVAL with a sentence that names the place. */
 int probe_parse(const char *text, struct probe_spec *ret, struct error *e);
+/* What the probes of a script have in common. */
+struct probe_scope {
+	struct strv globals, threads; /* its variables' names: their numbers count from 1 */
+	size_t max;		      /* of each */
+	size_t fault;		      /* where in the text the last mistake was */
+};
+void probe_scope_free(struct probe_scope *s);
+/* The number of a variable, which is new if it has to be. -E2BIG, -ENOMEM. */
+int probe_variable(struct strv *names, size_t max, const char *name, size_t len);
+/* As probe_parse(), but of a script: values may be variables, the target BEGIN, END or every; the
+ * sentence does not name the place, which is scope->fault. */
+int probe_parse_in(const char *text, struct probe_scope *scope, struct probe_spec *ret,
+		   struct error *e);
 /* The words of a command line: TARGET first, then arguments, "if ...", "by". */
 int probe_parse_words(const char *const *words, size_t n, struct probe_spec *p, struct error *e);
 /* The canonical text, which parses into an equal probe. malloc'ed. */

@@ -14,7 +14,7 @@ static const struct {
 	[PROBE_UPROBE] = {"uprobe", "u", "uprobe:FILE:SYMBOL[+OFFSET]"},
 	[PROBE_URETPROBE] = {"uretprobe", "ur", "uretprobe:FILE:SYMBOL"},
 	[PROBE_USDT] = {"usdt", "U", "usdt:FILE:[PROVIDER:]NAME"},
-	[PROBE_LINE] = {"line", "line", "line:FILE:SOURCE:LINE"},
+	[PROBE_LINE] = {"line", "line", "line:FILE:SOURCE:LINE|FUNCTION"},
 	[PROBE_KPROBE] = {"kprobe", "k", "kprobe:[MODULE:]SYMBOL[+OFFSET]"},
 	[PROBE_KRETPROBE] = {"kretprobe", "kr", "kretprobe:[MODULE:]SYMBOL"},
 	[PROBE_TRACEPOINT] = {"tracepoint", "t", "tracepoint:CATEGORY:NAME"},
@@ -223,6 +223,8 @@ static int parse_line(struct probe_parser *p, const char *from, const char *end)
 	if (r < 0)
 		return r;
 	p->s = colon + 1;
+	if (!digit(colon[1]))
+		return take_part(p, colon + 1, end, &p->spec->symbol);
 	r = probe_number(p, UINT32_MAX, &n);
 	if (r == 0 && !n)
 		return probe_fault(p, colon + 1, "lines count from 1: expected %s",
@@ -396,6 +398,25 @@ static int find_kind(const char *s, size_t len)
 	return -1;
 }
 
+/* What a script does by itself. */
+static bool at_self(const char *s, const char *end)
+{
+	static const char *const words[] = {"BEGIN", "END", "every"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strlen(words[i]) == (size_t)(end - s) && starts_with(s, words[i]))
+			return true;
+	return false;
+}
+
+static int parse_self(struct probe_parser *p, const char *end)
+{
+	p->spec->kind = PROBE_SELF;
+	p->spec->symbol = strndup(p->s, (size_t)(end - p->s));
+	p->s = end;
+	return p->spec->symbol ? 0 : probe_no_memory(p);
+}
+
 int probe_target(struct probe_parser *p)
 {
 	const char *s = p->s, *end = word_end(s), *colon = find_colon(s, end, false);
@@ -404,6 +425,8 @@ int probe_target(struct probe_parser *p)
 
 	if (!*s)
 		return probe_fault(p, s, "expected a probe: %s", KINDS_SHOWN);
+	if (p->scope && at_self(s, end))
+		return parse_self(p, end);
 	if (starts_with(s, "-:"))
 		return probe_fault(
 			p, s,
@@ -484,6 +507,10 @@ void write_target(FILE *f, const struct probe_spec *p)
 		write_ftrace(f, p);
 		return;
 	}
+	if (p->kind == PROBE_SELF) {
+		fputs(p->symbol, f);
+		return;
+	}
 	fprintf(f, "%s:", kinds[p->kind].name);
 	if (p->file) {
 		write_part(f, p->file);
@@ -491,7 +518,12 @@ void write_target(FILE *f, const struct probe_spec *p)
 	}
 	if (p->kind == PROBE_LINE) {
 		write_part(f, p->source);
-		fprintf(f, ":%" PRIu32, p->line);
+		putc(':', f);
+		if (p->symbol) /* a name that begins like a number is one in quotes only */
+			write_quotable(f, p->symbol,
+				       strpbrk(p->symbol, " \":\t") || digit(*p->symbol));
+		else
+			fprintf(f, "%" PRIu32, p->line);
 		return;
 	}
 	if (p->group) {

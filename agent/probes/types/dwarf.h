@@ -20,13 +20,16 @@ static inline void dwarf_freep(struct dwarf **d)
 	if (*d)
 		dwarf_free(*d);
 }
+/* Debug data is also looked for in that file, which counts if it is of the same build. -ENOMEM. */
+int dwarf_look_in(struct dwarf *d, const char *path);
 /* Reads it now. */
 int dwarf_load(struct dwarf *d, struct error *e);
 
 /* --- source lines --- */
 
 struct dwarf_line {
-	uint64_t offset;      /* of a statement's first instruction, in the file */
+	uint64_t offset; /* of a statement's first instruction, in the file */
+	uint32_t line;
 	const char *function; /* the one whose source it is; NULL: not known */
 	const char *inlined;  /* the function that it was inlined into; NULL: it is its own */
 	const char *source;   /* the file's whole path */
@@ -38,6 +41,22 @@ struct dwarf_line {
  */
 int dwarf_lines(struct dwarf *d, const char *source, uint32_t line,
 		int (*f)(void *arg, const struct dwarf_line *l), void *arg, struct error *e);
+/* The same of all lines, sorted by file, line and offset; `glob`: only what is of functions of such
+ * a name, also where it was inlined. `source` may be a glob. */
+int dwarf_statements(struct dwarf *d, const char *source, const char *glob,
+		     int (*f)(void *arg, const struct dwarf_line *l), void *arg, struct error *e);
+/* The source files that have code, sorted; with their whole paths. */
+int dwarf_source_files(struct dwarf *d, int (*f)(void *arg, const char *source), void *arg,
+		       struct error *e);
+
+/* Which line an instruction is of. */
+struct dwarf_at {
+	const char *source; /* the file's whole path; lives as long as the struct dwarf */
+	uint32_t line;
+	bool begins; /* a statement of the line begins there */
+};
+/* -ENOENT: of none that is known. */
+int dwarf_line_at(struct dwarf *d, uint64_t offset, struct dwarf_at *ret, struct error *e);
 
 /* --- functions --- */
 
@@ -56,6 +75,9 @@ int dwarf_functions(struct dwarf *d, const char *source, const char *glob,
 		    int (*f)(void *arg, const struct dwarf_function *fn), void *arg,
 		    size_t *inlined, struct error *e);
 
+/* The function whose first instruction is there, as it is declared. -ENOENT: none is known. */
+int dwarf_prototype(struct dwarf *d, uint64_t offset, struct prototype *ret, struct error *e);
+
 /* --- variables --- */
 
 /* How a value or its address is computed from the registers: in postfix order. */
@@ -69,6 +91,7 @@ enum where_op {
 	WHERE_NOT,    /* 1 for 0, else 0 */
 	WHERE_ADD,    /* from here on two operands */
 	WHERE_SUB,
+	WHERE_MUL,
 	WHERE_AND,
 	WHERE_OR,
 	WHERE_XOR,
@@ -94,7 +117,7 @@ enum where_kind {
 	WHERE_VALUE,   /* the items are its value, of which higher bytes may be anything */
 };
 #define WHERE_ITEMS  40
-#define WHERE_PIECES 8
+#define WHERE_PIECES 16
 struct where_piece {
 	enum where_kind kind;
 	uint32_t offset, size; /* bytes of the variable; of the only piece 0: all of it */
@@ -135,6 +158,9 @@ int dwarf_variables(struct dwarf *d, uint64_t offset, bool parameters,
 /* The function's parameter of that number, from 0 on. */
 int dwarf_parameter(struct dwarf *d, uint64_t offset, size_t which, struct dwarf_variable *ret,
 		    struct error *e);
+/* The nearest lines of the same function in which a variable has a value, 0: none. */
+void dwarf_lines_with(struct dwarf *d, const char *source, uint32_t line, const char *name,
+		      uint32_t *below, uint32_t *above);
 /* What the function that has this offset returns, at its return; of type void it is nowhere. */
 int dwarf_return_value(struct dwarf *d, uint64_t offset, struct dwarf_variable *ret,
 		       struct error *e);

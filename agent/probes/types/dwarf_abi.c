@@ -11,7 +11,9 @@
 #define SCALARS_MAX 16
 #define FLOAT_REGS  8
 
-static const char in_vector[] = "it is passed in a floating-point or vector register";
+static const char in_vector[] =
+	"it is passed in a floating-point or vector register, which no probe "
+	"can read";
 static const char not_known[] = "how it is passed is not known";
 static const char follows_unknown[] =
 	"how it is passed is not known, since it follows a parameter of a type that is not simple";
@@ -28,6 +30,7 @@ struct scalars {
 	uint32_t base;
 	unsigned depth;
 	bool wide; /* has something that is aligned to 16 bytes */
+	bool list; /* has an array of more than one element */
 };
 
 static int flatten(struct scalars *s, const struct ctype *t, uint64_t offset);
@@ -53,6 +56,7 @@ static int flatten_array(struct scalars *s, const struct ctype *t, uint64_t offs
 
 	if (r < 0 || !element.size)
 		return -ENOTSUP;
+	s->list |= t->count > 1;
 	for (uint64_t i = 0; r == 0 && i < t->count; i++)
 		r = flatten(s, &element, offset + i * element.size);
 	return r;
@@ -301,11 +305,12 @@ static void next_c(struct dwarf_abi *a, const struct ctype *t, struct where *ret
 
 /* --- Go --- */
 
-static bool go_fits(const struct dwarf_abi *a, const struct ctype *t, const struct scalars *s)
+/* What has an array of several elements does not, wherever it has it. */
+static bool go_fits(const struct dwarf_abi *a, const struct scalars *s)
 {
 	unsigned integers = 0, floats = 0;
 
-	if (t->kind == CTYPE_ARRAY && t->count > 1)
+	if (s->list)
 		return false;
 	for (size_t i = 0; i < s->n; i++)
 		if (s->v[i].is_float)
@@ -320,12 +325,15 @@ static void next_go(struct dwarf_abi *a, const struct ctype *t, struct where *re
 {
 	struct scalars s = {0};
 
-	if (flatten(&s, t, 0) < 0 || s.n > WHERE_PIECES) {
+	int r = flatten(&s, t, 0);
+
+	/* what has too many parts for registers is on the stack; there are more for floats */
+	if (r < 0 && (s.n < SCALARS_MAX || (!s.list && go_fits(a, &s)))) {
 		lose(a, ret);
 		return;
 	}
 	*ret = (struct where){0};
-	if (!go_fits(a, t, &s)) {
+	if (r < 0 || !go_fits(a, &s)) {
 		on_stack(a, t->size, 8, ret);
 		return;
 	}
@@ -406,7 +414,9 @@ void dwarf_abi_return(uint16_t machine, const struct ctype *t, struct where *ret
 		return;
 	}
 	if (t->kind == CTYPE_FLOAT) {
-		where_nowhere(ret, "it is returned in a floating-point register");
+		where_nowhere(
+			ret,
+			"it is returned in a floating-point register, which no probe can read");
 		return;
 	}
 	if (!t->size || t->size > 16 || flatten(&s, t, 0) < 0) {

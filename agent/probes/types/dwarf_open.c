@@ -68,9 +68,18 @@ void dwarf_free(struct dwarf *d)
 	close_fd(&d->debug_fd);
 	close_fd(&d->fd);
 	free(d->segments);
+	free(d->named);
+	free(d->other);
 	free(d->path);
 	free(d->root);
 	free(d);
+}
+
+int dwarf_look_in(struct dwarf *d, const char *path)
+{
+	free(d->other);
+	d->other = strdup(path);
+	return d->other ? 0 : -ENOMEM;
 }
 
 static int open_elf(const char *path, int *fd, Elf **ret)
@@ -107,6 +116,7 @@ static int load_segments(struct dwarf *d)
 		return -ENOEXEC;
 	d->machine = eh.e_machine;
 	d->fixed = eh.e_type == ET_EXEC;
+	d->object = eh.e_type == ET_REL;
 	d->segments = calloc(n + 1, sizeof(*d->segments));
 	if (!d->segments)
 		return -ENOMEM;
@@ -165,6 +175,19 @@ static bool has_section(Elf *elf, const char *name)
 			return true;
 	}
 	return false;
+}
+
+bool dwarf_file_has(const char *path, const char *section)
+{
+	autoclose int fd = -1;
+	Elf *elf;
+	bool has;
+
+	if (open_elf(path, &fd, &elf) < 0)
+		return false;
+	has = has_section(elf, section);
+	elf_end(elf);
+	return has;
 }
 
 static bool has_debug_data(Elf *elf)
@@ -279,6 +302,8 @@ static int find_debug_data(struct dwarf *d, struct error *e)
 		l.id = id;
 		l.id_len = (size_t)n;
 	}
+	if (d->other && try_file(d, "", d->other, &l) == 0)
+		return 0;
 	if (by_build_id(d, &l) == 0 || by_link(d, &l) == 0)
 		return 0;
 	return error_set(
@@ -328,6 +353,8 @@ static int load_image(struct dwarf *d)
 		   MAP_FAILED) {
 		return -ENOMEM;
 	}
+	if (d->object)
+		dwarf_relocate(d->elf, d->machine, d->image, size);
 	d->data = elf_memory(mem, size);
 	return d->data ? 0 : -ENODATA;
 }
@@ -338,20 +365,11 @@ static int unreadable(struct dwarf *d, struct error *e)
 			 dwarf_errmsg(-1));
 }
 
-static int load(struct dwarf *d, struct error *e)
+/* From the debug data that was found on. */
+static int read_data(struct dwarf *d, struct error *e)
 {
-	int r = open_elf(d->path, &d->fd, &d->elf);
+	int r = load_image(d);
 
-	if (r == 0)
-		r = load_segments(d);
-	if (r < 0)
-		return error_set(e, r == -ENOMEM ? r : -ENODATA, "%.200s cannot be read: %s",
-				 d->path,
-				 r == -ENOEXEC ? "it is no 64-bit ELF file" : strerror(-r));
-	r = find_debug_data(d, e);
-	if (r < 0)
-		return r;
-	r = load_image(d);
 	if (r == -ENOMEM)
 		return error_set(e, r, "out of memory");
 	d->dw = r == 0 ? dwarf_begin_elf(d->data, DWARF_C_READ, NULL) : NULL;
@@ -370,6 +388,40 @@ static int load(struct dwarf *d, struct error *e)
 	if (r < 0)
 		return r == -ENOMEM ? error_set(e, r, "out of memory") : unreadable(d, e);
 	return 0;
+}
+
+static int open_program(struct dwarf *d, struct error *e)
+{
+	int r = open_elf(d->path, &d->fd, &d->elf);
+
+	if (r == 0)
+		r = load_segments(d);
+	if (r < 0)
+		return error_set(e, r == -ENOMEM ? r : -ENODATA, "%.200s cannot be read: %s",
+				 d->path,
+				 r == -ENOEXEC ? "it is no 64-bit ELF file" : strerror(-r));
+	return 0;
+}
+
+static int load(struct dwarf *d, struct error *e)
+{
+	int r = open_program(d, e);
+
+	if (r == 0)
+		r = find_debug_data(d, e);
+	return r < 0 ? r : read_data(d, e);
+}
+
+int dwarf_load_given(struct dwarf *d, struct error *e)
+{
+	int r = open_program(d, e);
+
+	if (r == 0 && !has_debug_data(d->elf))
+		r = -ENODATA;
+	if (r == 0)
+		r = read_data(d, e);
+	d->tried = true;
+	return r;
 }
 
 int dwarf_load(struct dwarf *d, struct error *e)

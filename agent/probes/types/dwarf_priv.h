@@ -28,6 +28,13 @@ struct dwarf_code {
 	uint64_t entry;
 };
 
+struct dwarf_named {
+	const char *name;
+	Dwarf_Die die;
+	int language;
+	bool declared; /* only that: parameters may have no names */
+};
+
 struct dwarf {
 	struct type_source types; /* first: what types point to is this */
 	char *path;
@@ -43,7 +50,8 @@ struct dwarf {
 	Dwarf *dw;
 	Dwarf_CFI *eh_frame, *debug_frame;
 	uint16_t machine;
-	bool fixed; /* runs at the addresses that the file has */
+	bool fixed;  /* runs at the addresses that the file has */
+	bool object; /* was not linked */
 	struct dwarf_segment *segments;
 	size_t n_segments;
 
@@ -57,15 +65,32 @@ struct dwarf {
 	size_t n_functions, max_functions;
 	struct dwarf_span *function_spans; /* sorted */
 	size_t n_function_spans, max_function_spans;
+	/* functions by name, sorted, once one is looked for */
+	struct dwarf_named *named;
+	size_t n_named, max_named;
+
+	char *other; /* a file that may have its debug data, too; NULL: none is known */
 };
 
 /* --- dwarf_open.c --- */
 bool dwarf_to_offset(const struct dwarf *d, uint64_t address, uint64_t *offset);
 bool dwarf_to_address(const struct dwarf *d, uint64_t offset, uint64_t *address);
 
+/* The file's own debug data, of code or of declarations only; relocated if it is an object. */
+int dwarf_load_given(struct dwarf *d, struct error *e);
+
+/* Whether a file is an ELF file that has such a section. */
+bool dwarf_file_has(const char *path, const char *section);
+
+/* --- dwarf_relocate.c --- */
+/* Of an object file: puts into its debug data what a linker would. `image`: the whole file. */
+void dwarf_relocate(Elf *elf, uint16_t machine, uint8_t *image, size_t size);
+
 /* --- dwarf_units.c --- */
 int dwarf_index_units(struct dwarf *d);
 void dwarf_free_units(struct dwarf *d);
+/* NULL: none that is known has code there. */
+struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t address);
 /* The entries of one level, with their number bounded: f returns non-zero to end. */
 int dwarf_children(Dwarf_Die *parent, int (*f)(void *arg, Dwarf_Die *die), void *arg);
 /* The entries that the address is in: the function, blocks in it, functions inlined into it. */
@@ -88,11 +113,26 @@ bool dwarf_flag(Dwarf_Die *die, unsigned attribute);
 bool dwarf_place(Dwarf_Die *die, unsigned attribute, Dwarf_Attribute *ret);
 /* Of attributes that are numbers; also of what the entry is a copy of. */
 bool dwarf_number(Dwarf_Die *die, unsigned attribute, uint64_t *ret);
+bool dwarf_language_is_c(int language);
+bool dwarf_language_is_cxx(int language);
+/* The file that an entry is declared in; NULL: not known. */
+const char *dwarf_declared_in(Dwarf_Die *die);
 
 /* --- dwarf_types.c --- */
 void dwarf_init_types(struct dwarf *d);
 /* The type of a variable, parameter, member or function; void where there is none. */
 int dwarf_type_of(struct dwarf *d, Dwarf_Die *die, struct ctype *ret);
+/* How many elements an array has in its dimension of that number. -ENOENT: it has fewer. */
+int dwarf_array_count(Dwarf_Die *die, unsigned dimension, uint64_t *ret);
+
+/* --- dwarf_written.c --- */
+int dwarf_written(struct type_source *s, struct written *w);
+int dwarf_type_parameter(struct type_source *s, const struct ctype *t, size_t which,
+			 struct ctype *ret);
+/* A function by its name, its own or as symbols have it. -ENOENT. */
+int dwarf_prototype_named(struct dwarf *d, const char *name, struct prototype *ret);
+/* What a function's entry says of it. */
+void dwarf_prototype_of(struct dwarf *d, Dwarf_Die *die, int language, struct prototype *ret);
 
 /* --- dwarf_where.c --- */
 struct dwarf_context {

@@ -88,29 +88,34 @@ static int no_source(struct dwarf *d, const char *source, struct error *e)
 struct found_line {
 	uint64_t address;
 	const char *source;
+	uint32_t line;
 };
 struct line_search {
 	struct dwarf *d;
 	struct source_match match;
-	uint32_t line, below, above; /* the nearest lines with code, 0: none */
-	bool any;		     /* the file has code */
+	uint32_t line;	       /* 0: all */
+	uint32_t below, above; /* the nearest lines with code, 0: none */
+	bool any;	       /* the file has code */
+	bool only_sources;     /* one line of each is enough */
 	struct found_line *v;
 	size_t n, max;
 };
 
-static int add_line(struct line_search *s, uint64_t address, const char *source)
+static int add_line(struct line_search *s, uint64_t address, const char *source, uint32_t line)
 {
 	if (s->n == s->max) {
 		size_t more = s->max ? s->max * 2 : 16;
-		struct found_line *bigger =
-			more <= FOUND_MAX * 2 ? realloc(s->v, more * sizeof(*bigger)) : NULL;
+		struct found_line *bigger;
 
+		if (s->n >= FOUND_MAX)
+			return -E2BIG;
+		bigger = realloc(s->v, more * sizeof(*bigger));
 		if (!bigger)
 			return -ENOMEM;
 		s->v = bigger;
 		s->max = more;
 	}
-	s->v[s->n++] = (struct found_line){address, source};
+	s->v[s->n++] = (struct found_line){address, source, line};
 	return 0;
 }
 
@@ -144,13 +149,20 @@ static bool read_row(Dwarf_Lines *lines, size_t i, struct row *ret)
 	return true;
 }
 
-/* A statement of the line begins where the row before is of another one: rows of the same line in a
+static bool is_asked(const struct line_search *s, const struct row *row)
+{
+	if (s->only_sources)
+		return !s->n || s->v[s->n - 1].source != row->source;
+	return !s->line || row->line == s->line;
+}
+
+/* A statement of a line begins where the row before is of another one: rows of the same line in a
  * row are parts of one statement. */
 static int search_unit(struct line_search *s, struct dwarf_unit *u)
 {
 	Dwarf_Lines *lines;
+	uint32_t inside = 0;
 	size_t n;
-	bool inside = false;
 	int r = 0;
 
 	if (dwarf_getsrclines(&u->die, &lines, &n))
@@ -163,16 +175,17 @@ static int search_unit(struct line_search *s, struct dwarf_unit *u)
 		if (!read_row(lines, i, &row))
 			continue;
 		here = !row.end && row.line && matches(&s->match, row.source);
-		if (here && row.statement && dwarf_to_offset(s->d, row.address, &offset)) {
+		if (!here || row.line != inside)
+			inside = 0;
+		if (!here || !row.statement)
+			continue;
+		if (dwarf_to_offset(s->d, row.address, &offset)) {
 			s->any = true;
 			note_near(s, row.line);
-			if (row.line == s->line && !inside)
-				r = add_line(s, row.address, row.source);
+			if (is_asked(s, &row) && !inside)
+				r = add_line(s, row.address, row.source, row.line);
 		}
-		if (!here || row.line != s->line)
-			inside = false;
-		else if (row.statement)
-			inside = true;
+		inside = row.line;
 	}
 	return r;
 }
@@ -235,7 +248,7 @@ static void give_lines(struct line_search *s, int (*f)(void *arg, const struct d
 		       void *arg)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		struct dwarf_line l = {.source = s->v[i].source};
+		struct dwarf_line l = {.source = s->v[i].source, .line = s->v[i].line};
 
 		if ((i && s->v[i].address == s->v[i - 1].address) ||
 		    !dwarf_to_offset(s->d, s->v[i].address, &l.offset))
@@ -246,17 +259,27 @@ static void give_lines(struct line_search *s, int (*f)(void *arg, const struct d
 	}
 }
 
+static int search_units(struct line_search *s, struct error *e)
+{
+	int r = dwarf_load(s->d, e);
+
+	for (size_t i = 0; r == 0 && i < s->d->n_units; i++)
+		r = search_unit(s, &s->d->units[i]);
+	if (r == -E2BIG)
+		return error_set(e, r,
+				 "these are more than %d statements: expected a narrower name of "
+				 "source files",
+				 FOUND_MAX);
+	return r == -ENOMEM ? error_set(e, r, "out of memory") : r;
+}
+
 int dwarf_lines(struct dwarf *d, const char *source, uint32_t line,
 		int (*f)(void *arg, const struct dwarf_line *l), void *arg, struct error *e)
 {
 	struct line_search s = {.d = d, .match = {.name = source}, .line = line};
-	int r = dwarf_load(d, e);
+	int r = search_units(&s, e);
 
-	for (size_t i = 0; r == 0 && i < d->n_units; i++)
-		r = search_unit(&s, &d->units[i]);
-	if (r == -ENOMEM)
-		error_set(e, r, "out of memory");
-	else if (r == 0 && !s.n)
+	if (r == 0 && !s.n)
 		r = no_line(&s, source, e);
 	else if (r == 0)
 		r = refuse_several(&s, source, e);
@@ -266,6 +289,144 @@ int dwarf_lines(struct dwarf *d, const char *source, uint32_t line,
 	}
 	free(s.v);
 	return r;
+}
+
+/* --- all lines --- */
+
+static int compare_sources(const char *a, const char *b)
+{
+	return a == b ? 0 : strcmp(a, b);
+}
+
+static int compare_statements(const void *a, const void *b)
+{
+	const struct found_line *x = a, *y = b;
+	int r = compare_sources(x->source, y->source);
+
+	if (r)
+		return r;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return compare_lines(a, b);
+}
+
+static bool is_of(const struct dwarf_line *l, const char *glob)
+{
+	return !glob || (l->function && !fnmatch(glob, l->function, 0));
+}
+
+/* -ENOENT: none is of such a function. */
+static int give_statements(struct line_search *s, const char *glob,
+			   int (*f)(void *arg, const struct dwarf_line *l), void *arg)
+{
+	const struct found_line *last = NULL;
+	bool any = false;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct found_line *x = &s->v[i];
+		struct dwarf_line l = {.source = x->source, .line = x->line};
+
+		if ((last && last->address == x->address && last->line == x->line) ||
+		    !dwarf_to_offset(s->d, x->address, &l.offset))
+			continue;
+		name_line(s->d, x->address, &l);
+		if (!is_of(&l, glob))
+			continue;
+		any = true;
+		last = x;
+		if (f(arg, &l))
+			return 0;
+	}
+	return any ? 0 : -ENOENT;
+}
+
+int dwarf_statements(struct dwarf *d, const char *source, const char *glob,
+		     int (*f)(void *arg, const struct dwarf_line *l), void *arg, struct error *e)
+{
+	struct line_search s = {.d = d, .match = {.name = source}};
+	int r = search_units(&s, e);
+
+	if (r == 0 && !s.n)
+		r = no_source(d, source, e);
+	if (r == 0) {
+		qsort(s.v, s.n, sizeof(*s.v), compare_statements);
+		r = give_statements(&s, glob, f, arg);
+		if (r < 0)
+			error_set(e, r,
+				  "no code of %.200s is of a function %.80s in source file %.200s, "
+				  "as its debug data says",
+				  d->path, glob, source);
+	}
+	free(s.v);
+	return r;
+}
+
+int dwarf_source_files(struct dwarf *d, int (*f)(void *arg, const char *source), void *arg,
+		       struct error *e)
+{
+	struct line_search s = {.d = d, .match = {.name = "*"}, .only_sources = true};
+	char path[PATH_MAX], last[PATH_MAX] = "";
+	int r = search_units(&s, e);
+
+	if (r == 0 && s.n)
+		qsort(s.v, s.n, sizeof(*s.v), compare_statements);
+	for (size_t i = 0; r == 0 && i < s.n; i++) {
+		if (i && s.v[i].source == s.v[i - 1].source)
+			continue;
+		normalise(s.v[i].source, path, sizeof(path));
+		if (streq(path, last))
+			continue;
+		memcpy(last, path, sizeof(last));
+		if (f(arg, path))
+			break;
+	}
+	free(s.v);
+	return r;
+}
+
+/* Of the rows of one address, which may be of several lines, the last that begins a statement. */
+static Dwarf_Line *statement_at(struct dwarf_unit *u, uint64_t address)
+{
+	size_t n, from = 0, to;
+	Dwarf_Lines *lines;
+	struct row row;
+
+	if (dwarf_getsrclines(&u->die, &lines, &n))
+		return NULL;
+	to = n;
+	while (from < to) { /* behind those of the address: libdw has sorted them */
+		size_t middle = from + (to - from) / 2;
+
+		if (read_row(lines, middle, &row) && row.address <= address)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	while (from-- && read_row(lines, from, &row) && row.address == address)
+		if (row.statement && !row.end && row.line)
+			return dwarf_onesrcline(lines, from);
+	return NULL;
+}
+
+int dwarf_line_at(struct dwarf *d, uint64_t offset, struct dwarf_at *ret, struct error *e)
+{
+	struct dwarf_unit *u;
+	Dwarf_Line *l, *statement;
+	uint64_t address;
+	int line, r = dwarf_load(d, e);
+
+	if (r < 0)
+		return r;
+	u = dwarf_to_address(d, offset, &address) ? dwarf_unit_at(d, address) : NULL;
+	l = u ? dwarf_getsrc_die(&u->die, address) : NULL;
+	statement = l ? statement_at(u, address) : NULL;
+	l = statement ? statement : l;
+	if (!l || dwarf_lineno(l, &line) || line <= 0)
+		return -ENOENT;
+	*ret = (struct dwarf_at){.source = dwarf_linesrc(l, NULL, NULL),
+				 .line = (uint32_t)line,
+				 .begins = statement != NULL};
+	return ret->source ? 0 : -ENOENT;
 }
 
 /* --- functions --- */
@@ -347,7 +508,7 @@ static const char *linkage_name(Dwarf_Die *die)
 }
 
 /* dwarf_decl_file() of elfutils before 0.189 does not know that DWARF 5 counts files from 0. */
-static const char *declared_in(Dwarf_Die *die)
+const char *dwarf_declared_in(Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word index;
@@ -368,7 +529,7 @@ static bool function_wanted(struct function_search *s, Dwarf_Die *die, struct dw
 	int line;
 
 	f->name = dwarf_name(die);
-	f->source = declared_in(die);
+	f->source = dwarf_declared_in(die);
 	if (!f->name || !f->source || !matches(&s->match, f->source))
 		return false;
 	s->any = true;

@@ -57,7 +57,7 @@ static int type_of_die(struct dwarf *d, Dwarf_Die *die, unsigned depth, struct c
 static int type_at(struct dwarf *d, Dwarf_Die *die, unsigned depth, struct ctype *ret)
 {
 	Dwarf_Attribute attr;
-	Dwarf_Die type;
+	Dwarf_Die type, written;
 	int r;
 
 	*ret = (struct ctype){.kind = CTYPE_VOID, .source = &d->types};
@@ -65,10 +65,13 @@ static int type_at(struct dwarf *d, Dwarf_Die *die, unsigned depth, struct ctype
 		return 0;
 	if (!dwarf_formref_die(&attr, &type))
 		return -EINVAL;
+	written = type;
 	r = peel(&type);
-	if (r == -ENOENT)
-		return 0;
-	return r < 0 ? r : type_of_die(d, &type, depth, ret);
+	if (r == 0)
+		r = type_of_die(d, &type, depth, ret);
+	ret->written_id = (uint64_t)(uintptr_t)written.addr;
+	ret->written_unit = written.cu;
+	return r == -ENOENT ? 0 : r;
 }
 
 static void fill_base(Dwarf_Die *die, struct ctype *t)
@@ -153,6 +156,17 @@ static int array_count(Dwarf_Die *die, unsigned from, struct dimensions *a, uint
 		if (!a->count[i] || __builtin_mul_overflow(*all, a->count[i], all) ||
 		    *all > ARRAY_MAX)
 			*all = 0;
+	return 0;
+}
+
+int dwarf_array_count(Dwarf_Die *die, unsigned dimension, uint64_t *ret)
+{
+	struct dimensions a = {0};
+
+	dwarf_children(die, on_dimension, &a);
+	if (dimension >= a.n)
+		return -ENOENT;
+	*ret = a.count[dimension];
 	return 0;
 }
 
@@ -403,7 +417,70 @@ static const char *source_name(struct type_source *s, const struct ctype *t)
 	return name && *name ? name : NULL;
 }
 
+/* --- values of enums --- */
+
+struct enumerator_walk {
+	int (*f)(void *arg, const char *name, int64_t value);
+	void *arg;
+	int r;
+};
+
+/* Of the forms that say nothing of a sign, negative values have none. */
+static bool enumerator_value(Dwarf_Die *die, int64_t *ret)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word word;
+	Dwarf_Sword sword;
+	unsigned form;
+
+	if (!dwarf_attr(die, DW_AT_const_value, &attr))
+		return false;
+	form = dwarf_whatform(&attr);
+	if (form == DW_FORM_sdata || form == DW_FORM_implicit_const) {
+		if (dwarf_formsdata(&attr, &sword))
+			return false;
+		*ret = sword;
+		return true;
+	}
+	if (dwarf_formudata(&attr, &word))
+		return false;
+	*ret = (int64_t)word;
+	return true;
+}
+
+static int on_die_enumerator(void *arg, Dwarf_Die *die)
+{
+	struct enumerator_walk *w = arg;
+	const char *name = dwarf_name(die);
+	int64_t value;
+
+	if (dwarf_tag(die) != DW_TAG_enumerator || !name || !*name ||
+	    !enumerator_value(die, &value))
+		return 0;
+	w->r = w->f(w->arg, name, value);
+	return w->r;
+}
+
+static int source_enumerators(struct type_source *s, const struct ctype *t,
+			      int (*f)(void *arg, const char *name, int64_t value), void *arg)
+{
+	struct enumerator_walk w = {.f = f, .arg = arg};
+	Dwarf_Die die;
+
+	(void)s;
+	if (t->kind != CTYPE_ENUM || !t->id)
+		return -ENOENT;
+	restore_die(t, &die);
+	dwarf_children(&die, on_die_enumerator, &w);
+	return w.r;
+}
+
 void dwarf_init_types(struct dwarf *d)
 {
-	d->types = (struct type_source){source_target, source_members, source_name};
+	d->types = (struct type_source){.target = source_target,
+					.members = source_members,
+					.name = source_name,
+					.enumerators = source_enumerators,
+					.written = dwarf_written,
+					.parameter = dwarf_type_parameter};
 }

@@ -117,6 +117,42 @@ bool dwarf_number(Dwarf_Die *die, unsigned attribute, uint64_t *ret)
 	return true;
 }
 
+/* Numbers that are newer than the library: C17, C++17 and C++20. */
+#define LANG_C_PLUS_PLUS_17 0x2a
+#define LANG_C_PLUS_PLUS_20 0x2b
+#define LANG_C17	    0x2c
+
+bool dwarf_language_is_c(int language)
+{
+	switch (language) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_ObjC:
+	case LANG_C17:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool dwarf_language_is_cxx(int language)
+{
+	switch (language) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case DW_LANG_ObjC_plus_plus:
+	case LANG_C_PLUS_PLUS_17:
+	case LANG_C_PLUS_PLUS_20:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool has_address(Dwarf_Die *die, uint64_t address)
 {
 	return dwarf_haspc(die, address) > 0;
@@ -229,8 +265,7 @@ void dwarf_free_units(struct dwarf *d)
 	free(d->function_spans);
 }
 
-/* NULL: none that is known has code there. */
-static struct dwarf_unit *unit_at(struct dwarf *d, uint64_t address)
+struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t address)
 {
 	size_t i = find_span(d->unit_spans, d->n_unit_spans, address);
 
@@ -336,7 +371,7 @@ int dwarf_scopes_at(struct dwarf *d, uint64_t address, struct dwarf_scopes *ret)
 	int r;
 
 	ret->n = 0;
-	ret->unit = unit_at(d, address);
+	ret->unit = dwarf_unit_at(d, address);
 	if (!ret->unit)
 		return -ENOENT;
 	r = load_functions(d, ret->unit);

@@ -53,22 +53,8 @@ static bool is_go(const struct place_of *p)
 
 static bool c_convention(const struct place_of *p)
 {
-	switch (p->scopes.unit->language) {
-	case DW_LANG_C89:
-	case DW_LANG_C:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_C_plus_plus:
-	case DW_LANG_C_plus_plus_03:
-	case DW_LANG_C_plus_plus_11:
-	case DW_LANG_C_plus_plus_14:
-	case DW_LANG_ObjC:
-	case DW_LANG_ObjC_plus_plus:
-		return true;
-	default:
-		/* numbers that are newer than the library: C17, C++17 and C++20 */
-		return p->scopes.unit->language >= 0x2a && p->scopes.unit->language <= 0x2c;
-	}
+	return dwarf_language_is_c(p->scopes.unit->language) ||
+	       dwarf_language_is_cxx(p->scopes.unit->language);
 }
 
 /* --- parameters at the entry --- */
@@ -202,7 +188,8 @@ static int entry_parameters(struct place_of *p, bool results, struct seen *seen,
 struct variable_walk {
 	struct place_of *p;
 	struct seen *seen;
-	int tag; /* that is asked for */
+	int tag;	   /* that is asked for */
+	size_t first, end; /* scopes of one function, from the outermost on */
 	bool global;
 	int (*f)(void *arg, const struct dwarf_variable *v);
 	void *arg;
@@ -248,6 +235,22 @@ static int give(struct variable_walk *w, Dwarf_Die *die, const char *name)
 	return w->r;
 }
 
+static int is_variable_named(void *arg, Dwarf_Die *die)
+{
+	const char *name = dwarf_tag(die) == DW_TAG_variable ? dwarf_name(die) : NULL;
+
+	return name && streq(name, arg);
+}
+
+/* What a block inside the function calls so is meant there. */
+static bool is_of_block(const struct variable_walk *w, const char *name)
+{
+	for (size_t i = w->end; i-- > w->first + 1;)
+		if (dwarf_children(&w->p->scopes.dies[i], is_variable_named, (void *)name))
+			return true;
+	return false;
+}
+
 static int on_variable(void *arg, Dwarf_Die *die)
 {
 	struct variable_walk *w = arg;
@@ -256,9 +259,11 @@ static int on_variable(void *arg, Dwarf_Die *die)
 	if (dwarf_tag(die) != w->tag)
 		return 0;
 	name = dwarf_name(die);
-	if (!name || !*name || seen_before(w->seen, name))
+	if (!name || !*name)
 		return 0;
-	return give(w, die, name);
+	if (w->tag == DW_TAG_formal_parameter && is_of_block(w, name))
+		return 0;
+	return seen_before(w->seen, name) ? 0 : give(w, die, name);
 }
 
 /* Where the innermost function begins, of those that are inlined into each other before `end`. */
@@ -279,6 +284,8 @@ static int function_variables(struct place_of *p, size_t first, size_t end, bool
 	if (first == 0 && p->context.at_entry) {
 		w->r = entry_parameters(p, false, w->seen, w->f, w->arg);
 	} else {
+		w->first = first;
+		w->end = end;
 		w->tag = DW_TAG_formal_parameter;
 		dwarf_children(&p->scopes.dies[first], on_variable, w);
 	}

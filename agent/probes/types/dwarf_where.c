@@ -14,9 +14,12 @@ static const char gone[] = "it is optimised away";
 static const char gone_here[] = "it is optimised away at this instruction";
 static const char entry_only[] =
 	"it is optimised away: only what it was when the function began could be found out";
-static const char no_integer[] = "it is in a floating-point or vector register";
+static const char no_integer[] = "it is in a floating-point or vector register, which no probe can "
+				 "read";
 static const char thread_local[] = "it is a variable of each thread, whose place is not known";
 static const char too_complex[] = "what the debug data has to compute for it is too much";
+static const char not_here[] =
+	"what the debug data has to compute for it cannot be done in a probe";
 static const char broken[] = "the debug data of it is broken";
 
 void where_nowhere(struct where *w, const char *why)
@@ -60,8 +63,11 @@ struct translation {
 	size_t base; /* items before are of other pieces */
 	bool is_value, in_register;
 	unsigned *budget;
-	unsigned nested;
+	unsigned nested, branches;
 	const char *why;
+	const Dwarf_Op *ops; /* what is being translated */
+	size_t n_ops;
+	size_t floor; /* what is below on the stack is of what this is nested in */
 };
 
 static int fail(struct translation *t, const char *why)
@@ -319,6 +325,29 @@ static int indexed(struct translation *t, const Dwarf_Op *op)
 	return dwarf_formudata(&attr, &word) ? fail(t, broken) : push_const(t, word);
 }
 
+/* Up by some bits and down again by as many is how gcc writes that a number has a sign. Else there
+ * is no DW_OP_shra here, nor DW_OP_abs: gcc has them also of numbers of 4 bytes in registers, whose
+ * upper halves may be anything, and what comes out then is wrong. */
+static int extend_sign(struct translation *t)
+{
+	struct where_item *end = &t->out->items[t->out->n_items];
+	uint64_t by;
+
+	if (t->depth < 2)
+		return fail(t, broken);
+	/* the second operand is one item, and the first ends with a shift of one */
+	if (t->starts[t->depth - 1] != t->out->n_items - 1 ||
+	    t->out->n_items - t->starts[t->depth - 2] < 4 || end[-1].op != WHERE_CONST ||
+	    end[-2].op != WHERE_SHL || end[-3].op != WHERE_CONST)
+		return fail(t, not_here);
+	by = (uint64_t)end[-1].value;
+	if ((uint64_t)end[-3].value != by || (by != 32 && by != 48 && by != 56))
+		return fail(t, not_here);
+	t->out->n_items -= 3;
+	t->depth--;
+	return unary(t, WHERE_EXTEND, (uint8_t)((64 - by) / 8), true);
+}
+
 static int arithmetic(struct translation *t, const Dwarf_Op *op)
 {
 	static const struct {
@@ -326,19 +355,20 @@ static int arithmetic(struct translation *t, const Dwarf_Op *op)
 		enum where_op op;
 	} two[] = {
 		{DW_OP_plus, WHERE_ADD}, {DW_OP_minus, WHERE_SUB}, {DW_OP_and, WHERE_AND},
-		{DW_OP_or, WHERE_OR},	 {DW_OP_xor, WHERE_XOR},   {DW_OP_shl, WHERE_SHL},
-		{DW_OP_shr, WHERE_SHR},	 {DW_OP_eq, WHERE_EQ},	   {DW_OP_ne, WHERE_NE},
-		{DW_OP_lt, WHERE_LT},	 {DW_OP_le, WHERE_LE},	   {DW_OP_gt, WHERE_GT},
-		{DW_OP_ge, WHERE_GE},
+		{DW_OP_mul, WHERE_MUL},	 {DW_OP_or, WHERE_OR},	   {DW_OP_xor, WHERE_XOR},
+		{DW_OP_shl, WHERE_SHL},	 {DW_OP_shr, WHERE_SHR},   {DW_OP_eq, WHERE_EQ},
+		{DW_OP_ne, WHERE_NE},	 {DW_OP_lt, WHERE_LT},	   {DW_OP_le, WHERE_LE},
+		{DW_OP_gt, WHERE_GT},	 {DW_OP_ge, WHERE_GE},
 	};
 	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(two); i++)
 		if (two[i].atom == op->atom)
 			return binary(t, two[i].op);
+	if (op->atom == DW_OP_shra)
+		return extend_sign(t);
 	if (op->atom != DW_OP_not && op->atom != DW_OP_neg)
-		return fail(t, "what the debug data has to compute for it cannot be done in a "
-			       "probe");
+		return fail(t, not_here);
 	r = push_const(t, UINT64_MAX);
 	if (r == 0)
 		r = binary(t, WHERE_XOR);
@@ -476,15 +506,139 @@ static void end_piece(struct translation *t, uint32_t offset, uint32_t size, con
 	t->is_value = t->in_register = false;
 }
 
-static int translate(struct translation *t, const Dwarf_Op *ops, size_t n)
+/* Where a branch goes, or n_ops for the end. Backwards would be a loop. */
+static int branch_target(struct translation *t, size_t at, size_t *ret)
 {
-	for (size_t i = 0; i < n; i++) {
-		int r = one(t, &ops[i]);
+	const Dwarf_Op *op = &t->ops[at];
+	int64_t to = (int64_t)op->offset + 3 + (int16_t)op->number;
 
+	for (*ret = at + 1; *ret < t->n_ops; ++*ret)
+		if ((int64_t)t->ops[*ret].offset >= to)
+			break;
+	if (*ret < t->n_ops ? (int64_t)t->ops[*ret].offset != to
+			    : to <= (int64_t)t->ops[t->n_ops - 1].offset)
+		return fail(t, "what the debug data has to compute for it is a loop");
+	return 0;
+}
+
+static int translate_from(struct translation *t, size_t at);
+
+/* What is on the stack, to be gone back to. */
+struct saved_stack {
+	struct where_item items[WHERE_ITEMS];
+	size_t n_items, depth;
+	uint16_t starts[STACK_MAX];
+	bool is_value, in_register;
+};
+
+static void save_stack(const struct translation *t, struct saved_stack *s)
+{
+	memcpy(s->items, t->out->items, sizeof(s->items));
+	memcpy(s->starts, t->starts, sizeof(s->starts));
+	s->n_items = t->out->n_items;
+	s->depth = t->depth;
+	s->is_value = t->is_value;
+	s->in_register = t->in_register;
+}
+
+static void restore_stack(struct translation *t, const struct saved_stack *s)
+{
+	memcpy(t->out->items, s->items, sizeof(s->items));
+	memcpy(t->starts, s->starts, sizeof(s->starts));
+	t->out->n_items = s->n_items;
+	t->depth = s->depth;
+	t->is_value = s->is_value;
+	t->in_register = s->in_register;
+}
+
+/* The items of `from` that its top is, as one more. */
+static int push_run(struct translation *t, const struct saved_stack *from, size_t which)
+{
+	size_t end = which + 1 < from->depth ? from->starts[which + 1] : from->n_items;
+	int r = 0;
+
+	if (t->depth == STACK_MAX)
+		return fail(t, too_complex);
+	t->starts[t->depth++] = (uint16_t)t->out->n_items;
+	for (size_t i = from->starts[which]; r == 0 && i < end; i++)
+		r = add_item(t, from->items[i]);
+	return r;
+}
+
+/* Both ways are gone to the end, and the number that decides takes one of the results:
+ * no ^ ((yes ^ no) & -(number != 0)). */
+static int branch(struct translation *t, size_t at)
+{
+	struct saved_stack before, yes, no;
+	size_t to, condition;
+	int r = branch_target(t, at, &to);
+
+	if (r == 0 && t->depth <= t->floor)
+		r = fail(t, broken);
+	if (r < 0 || ++t->branches > 3)
+		return r < 0 ? r : fail(t, too_complex);
+	save_stack(t, &before);
+	condition = before.depth - 1;
+	drop(t);
+	r = translate_from(t, to);
+	save_stack(t, &yes);
+	if (r < 0)
+		return r;
+	restore_stack(t, &before);
+	drop(t);
+	r = translate_from(t, at + 1);
+	save_stack(t, &no);
+	if (r == 0 && (yes.depth <= t->floor || no.depth <= t->floor ||
+		       yes.is_value != no.is_value || yes.in_register || no.in_register))
+		r = fail(t, too_complex);
+	if (r < 0)
+		return r;
+	t->out->n_items = before.starts[t->floor];
+	t->depth = t->floor;
+	if ((r = push_run(t, &no, no.depth - 1)) < 0 ||
+	    (r = push_run(t, &yes, yes.depth - 1)) < 0 ||
+	    (r = push_run(t, &no, no.depth - 1)) < 0 || (r = binary(t, WHERE_XOR)) < 0 ||
+	    (r = push_const(t, 0)) < 0 || (r = push_run(t, &before, condition)) < 0 ||
+	    (r = push_const(t, 0)) < 0 || (r = binary(t, WHERE_NE)) < 0 ||
+	    (r = binary(t, WHERE_SUB)) < 0 || (r = binary(t, WHERE_AND)) < 0)
+		return r;
+	return binary(t, WHERE_XOR);
+}
+
+static int translate_from(struct translation *t, size_t at)
+{
+	while (at < t->n_ops) {
+		const Dwarf_Op *op = &t->ops[at];
+		int r;
+
+		if (op->atom == DW_OP_bra)
+			return branch(t, at);
+		if (op->atom == DW_OP_skip) {
+			r = branch_target(t, at, &at);
+		} else {
+			r = one(t, op);
+			at++;
+		}
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+static int translate(struct translation *t, const Dwarf_Op *ops, size_t n)
+{
+	const Dwarf_Op *outer = t->ops;
+	size_t n_outer = t->n_ops, floor = t->floor;
+	int r;
+
+	t->ops = ops;
+	t->n_ops = n;
+	t->floor = t->depth;
+	r = translate_from(t, 0);
+	t->ops = outer;
+	t->n_ops = n_outer;
+	t->floor = floor;
+	return r;
 }
 
 /* Up to the next DW_OP_piece, or all. */

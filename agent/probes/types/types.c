@@ -13,6 +13,30 @@ int ctype_target(const struct ctype *t, struct ctype *ret)
 	return t->source->target(t->source, t, ret);
 }
 
+struct enumerator_search {
+	const char *name;
+	int64_t *ret;
+};
+
+static int on_enumerator(void *arg, const char *name, int64_t value)
+{
+	struct enumerator_search *s = arg;
+
+	if (!streq(s->name, name))
+		return 0;
+	*s->ret = value;
+	return 1;
+}
+
+int ctype_enumerator(const struct ctype *t, const char *name, int64_t *ret)
+{
+	struct enumerator_search s = {name, ret};
+
+	if (t->kind != CTYPE_ENUM || !t->source || !t->source->enumerators)
+		return -ENOENT;
+	return t->source->enumerators(t->source, t, on_enumerator, &s) > 0 ? 0 : -ENOENT;
+}
+
 struct member_search {
 	const char *name;
 	struct ctype_member *ret;

@@ -3,11 +3,6 @@
 #include "probes/watch/priv.h"
 #include "open.skel.h"
 
-static void destroy(void *skel)
-{
-	open__destroy(skel);
-}
-
 int watch_open_load(const struct watch_options *o, const struct watch_open_options *x,
 		    struct watch **ret, struct error *e)
 {
@@ -15,8 +10,7 @@ int watch_open_load(const struct watch_options *o, const struct watch_open_optio
 	struct ax_open_config *config;
 
 	if (!skel)
-		return error_set(e, -errno, "the programs of ax trace open cannot be opened: %s",
-				 strerror(errno));
+		return watch_not_opened("open", e);
 	config = (void *)&skel->rodata->wanted;
 	config->failed_only = x->failed_only;
 	config->latency = x->latency;
@@ -24,9 +18,7 @@ int watch_open_load(const struct watch_options *o, const struct watch_open_optio
 	memcpy(config->prefix, x->prefix, config->prefix_len);
 	bpf_program__set_autoload(skel->progs.ax_open_enter, x->latency);
 	return watch_load(&(struct watch_parts){.skel = skel,
-						.destroy = destroy,
 						.skeleton = skel->skeleton,
-						.obj = skel->obj,
 						.config = (void *)&skel->rodata->watch},
 			  o, ret, e);
 }

@@ -8,13 +8,14 @@
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs___kernel {
-	unsigned long di, si, dx, r10, orig_ax;
+	unsigned long di, si, dx, r10, r8, orig_ax;
 } __attribute__((preserve_access_index));
 #define SYSCALL_NR(regs) ((long)(regs)->orig_ax)
 #define SYSCALL_A(regs)	 ((regs)->di)
 #define SYSCALL_B(regs)	 ((regs)->si)
 #define SYSCALL_C(regs)	 ((regs)->dx)
 #define SYSCALL_D(regs)	 ((regs)->r10)
+#define SYSCALL_E(regs)	 ((regs)->r8)
 #define NR_OPEN		 2
 #define NR_CREAT	 85
 #define NR_EXECVE	 59
@@ -33,6 +34,7 @@ struct pt_regs___kernel {
 #define SYSCALL_B(r)  ((r)->regs[1])
 #define SYSCALL_C(r)  ((r)->regs[2])
 #define SYSCALL_D(r)  ((r)->regs[3])
+#define SYSCALL_E(r)  ((r)->regs[4])
 #define NR_OPEN	      (-2) /* there are none */
 #define NR_CREAT      (-3)
 #define NR_EXECVE     221

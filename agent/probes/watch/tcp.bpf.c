@@ -118,10 +118,10 @@ static __always_inline bool in_cgroup(struct sock *sk)
 {
 	struct cgroup *c;
 
-	if (!watch.cgroup)
+	if (!watch.scope.n)
 		return true;
-	c = cgroup_above(BPF_CORE_READ(sk, sk_cgrp_data.cgroup), watch.cgroup_level);
-	return c && BPF_CORE_READ(c, kn, id) == watch.cgroup;
+	c = cgroup_above(BPF_CORE_READ(sk, sk_cgrp_data.cgroup), watch.scope.level);
+	return c && scope_has(&watch.scope, BPF_CORE_READ(c, kn, id));
 }
 
 static __always_inline bool in_tree(__u32 tgid)

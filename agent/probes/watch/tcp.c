@@ -3,11 +3,6 @@
 #include "probes/watch/tcp.h"
 #include "tcp.skel.h"
 
-static void destroy(void *skel)
-{
-	tcp__destroy(skel);
-}
-
 /* What cannot be used is no failure: connections then show where they went to. */
 static void reuse_asked(struct tcp *skel, const char *path)
 {
@@ -23,17 +18,14 @@ int watch_tcp_load(const struct watch_options *o, const struct watch_tcp_options
 	struct tcp *skel = tcp__open();
 
 	if (!skel)
-		return error_set(e, -errno, "the programs of ax trace tcp cannot be opened: %s",
-				 strerror(errno));
+		return watch_not_opened("tcp", e);
 	skel->rodata->wanted.live = x->live;
 	reuse_asked(skel, x->asked);
 	bpf_program__set_autoattach(skel->progs.ax_tcp_before, false);
 	bpf_program__set_autoattach(skel->progs.ax_tcp_open, false);
 	bpf_program__set_autoattach(skel->progs.ax_tcp_orphans, false);
 	return watch_load(&(struct watch_parts){.skel = skel,
-						.destroy = destroy,
 						.skeleton = skel->skeleton,
-						.obj = skel->obj,
 						.config = (void *)&skel->rodata->watch},
 			  o, ret, e);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the programs of `ax trace exec|open|tcp` have in common: who is watched, and where records
- * go. The kernel's structures are CO-RE subsets, as libbpf finds their members in its BTF.
+ * What the programs of `ax trace exec|open|tcp|build` have in common: who is watched, and where
+ * records go. The kernel's structures are CO-RE subsets, as libbpf finds their members in its BTF.
  */
 #ifndef AX_PROBES_WATCH_WATCH_BPF_H
 #define AX_PROBES_WATCH_WATCH_BPF_H
@@ -13,7 +13,10 @@
 #include <bpf/bpf_tracing.h>
 
 #include "defaults.h"
+#include "scope.bpf.h"
 #include "trace_event.h"
+
+#define SIGNAL_GROUP_EXIT 4
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -94,7 +97,7 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } watch_counters SEC(".maps");
-/* Processes that are watched, with those that they started since. */
+/* Processes that are watched: of ax trace build its own, else those of probes/follow. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -128,8 +131,7 @@ static __always_inline bool watch_current(void)
 
 	if (watch.tree && !bpf_map_lookup_elem(&tree, &tgid))
 		return false;
-	return !watch.cgroup ||
-	       bpf_get_current_ancestor_cgroup_id((int)watch.cgroup_level) == watch.cgroup;
+	return scope_has_current(&watch.scope);
 }
 
 static __always_inline struct cgroup *cgroup_above(struct cgroup *c, __u32 level)
@@ -172,30 +174,6 @@ static __always_inline void watch_head(struct ax_watch_head *h, __u32 type)
 	h->pad = 0;
 	bpf_get_current_comm(h->comm, sizeof(h->comm));
 	watch_app(BPF_CORE_READ(task, cgroups, dfl_cgrp), h->app);
-}
-
-/* --- whom a watched process starts (loaded only if that matters) --- */
-
-SEC("tp_btf/sched_process_fork")
-int ax_watch_fork(__u64 *ctx)
-{
-	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
-	__u32 from = parent->tgid, to = child->tgid, one = 1;
-
-	if (from != to && bpf_map_lookup_elem(&tree, &from))
-		bpf_map_update_elem(&tree, &to, &one, BPF_ANY);
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exit")
-int ax_watch_gone(__u64 *ctx)
-{
-	struct task_struct *task = (void *)ctx[0];
-	__u32 tgid = task->tgid;
-
-	if (task->signal->live.counter == 0)
-		bpf_map_delete_elem(&tree, &tgid);
-	return 0;
 }
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Loading the programs of ready commands, and reading what they tell. */
-#include <dirent.h>
-
+#include "probes/follow/follow.h"
 #include "probes/watch/priv.h"
 
 struct watch {
 	struct watch_parts parts;
+	struct follow *follow; /* NULL: all processes */
 	struct ring_buffer *ring;
 	int counters;
 	int (*f)(void *arg, const void *record, size_t len);
@@ -21,127 +21,71 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-struct bpf_object *watch_object(struct watch *w)
+libbpf_print_fn_t watch_quiet(void)
 {
-	return w->parts.obj;
+	return libbpf_set_print(quiet);
 }
 
-/* --- the process and those that it has started already --- */
-
-struct family {
-	uint32_t *pids, *parents;
-	size_t n, size;
-};
-
-static int family_add(struct family *f, uint32_t pid, uint32_t parent)
+struct bpf_object *watch_object(const struct watch *w)
 {
-	if (f->n == f->size) {
-		size_t size = f->size ? 2 * f->size : 256;
-		uint32_t *pids = realloc(f->pids, size * sizeof(*pids)), *parents;
-
-		if (!pids)
-			return -ENOMEM;
-		f->pids = pids;
-		parents = realloc(f->parents, size * sizeof(*parents));
-		if (!parents)
-			return -ENOMEM;
-		f->parents = parents;
-		f->size = size;
-	}
-	f->pids[f->n] = pid;
-	f->parents[f->n++] = parent;
-	return 0;
+	return *w->parts.skeleton->obj;
 }
 
-/* 0: the process has gone. */
-static uint32_t parent_of(const char *pid)
+void *watch_skeleton(struct watch *w)
 {
-	autofree char *text = NULL;
-	char path[64];
-	const char *end;
-	unsigned parent = 0;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
-	if (file_read(path, 4096, &text) < 0)
-		return 0;
-	end = strrchr(text, ')'); /* the name before it may have anything in it */
-	return end && sscanf(end, ") %*c %u", &parent) == 1 ? parent : 0;
-}
-
-static int read_family(struct family *f)
-{
-	DIR *d = opendir("/proc");
-	struct dirent *de;
-	int r = 0;
-
-	if (!d)
-		return -errno;
-	while (r == 0 && (de = readdir(d)))
-		if (de->d_name[0] >= '1' && de->d_name[0] <= '9')
-			r = family_add(f, (uint32_t)strtoul(de->d_name, NULL, 10),
-				       parent_of(de->d_name));
-	closedir(d);
-	return r;
-}
-
-static int add_descendants(int map, uint32_t pid, uint32_t one)
-{
-	struct family f = {0};
-	bool more = true;
-	int r = read_family(&f);
-
-	while (r == 0 && more) {
-		more = false;
-		for (size_t i = 0; r == 0 && i < f.n; i++) {
-			uint32_t value;
-
-			if (f.pids[i] == pid || bpf_map_lookup_elem(map, &f.pids[i], &value) == 0 ||
-			    bpf_map_lookup_elem(map, &f.parents[i], &value) < 0)
-				continue;
-			r = bpf_map_update_elem(map, &f.pids[i], &one, BPF_ANY);
-			more = true;
-		}
-	}
-	free(f.pids);
-	free(f.parents);
-	return r;
-}
-
-static struct bpf_program *find_program(struct watch *w, const char *name)
-{
-	return bpf_object__find_program_by_name(w->parts.obj, name);
+	return w->parts.skel;
 }
 
 /* --- loading --- */
 
+int watch_not_opened(const char *command, struct error *e)
+{
+	return error_set(e, -errno, "the programs of ax trace %s cannot be opened: %s", command,
+			 strerror(errno));
+}
+
+void watch_parts_destroy(const struct watch_parts *p)
+{
+	if (p->destroy) {
+		p->destroy(p->skel);
+		return;
+	}
+	bpf_object__destroy_skeleton(p->skeleton);
+	free(p->skel);
+}
+
 static void configure(struct watch *w, const struct watch_options *o)
 {
 	*w->parts.config = (struct ax_watch_config){
-		.cgroup = o->cgroup,
-		.cgroup_level = o->cgroup_level,
+		.scope = o->scope,
 		.app_level = o->apps ? o->apps_level + 1 : 0,
 		.apps = o->apps,
-		.tree = o->pid != 0,
+		.tree = o->n_pids != 0,
 	};
-	bpf_program__set_autoload(find_program(w, "ax_watch_fork"), o->pid && !o->alone);
-	bpf_program__set_autoload(find_program(w, "ax_watch_gone"), o->pid != 0);
 }
 
-static int load(struct watch *w, const struct watch_options *o)
+/* Whom it is about is known to others' programs. */
+static int follow(struct watch *w, const struct watch_options *o, struct error *e)
 {
-	libbpf_print_fn_t print = libbpf_set_print(quiet);
-	int r = bpf_object__load_skeleton(w->parts.skeleton), records;
-	uint32_t pid = (uint32_t)o->pid, one = 1;
+	struct follow_options f = {.pids = o->pids, .n_pids = o->n_pids, .children = !o->alone};
+	int r = o->n_pids ? follow_open(&f, &w->follow, e) : 0;
+
+	if (r == 0 && w->follow)
+		r = bpf_map__reuse_fd(bpf_object__find_map_by_name(watch_object(w), "tree"),
+				      follow_tree(w->follow));
+	return r;
+}
+
+static int load(struct watch *w)
+{
+	libbpf_print_fn_t print = watch_quiet();
+	int r = bpf_object__load_skeleton(w->parts.skeleton);
 
 	libbpf_set_print(print);
 	if (r < 0)
 		return r;
-	w->counters = bpf_object__find_map_fd_by_name(w->parts.obj, "watch_counters");
-	records = bpf_object__find_map_fd_by_name(w->parts.obj, "records");
-	if (pid)
-		r = bpf_map_update_elem(bpf_object__find_map_fd_by_name(w->parts.obj, "tree"), &pid,
-					&one, BPF_ANY);
-	return r < 0 ? r : records;
+	w->counters = bpf_object__find_map_fd_by_name(watch_object(w), "watch_counters");
+	return bpf_object__find_map_fd_by_name(watch_object(w), "records");
 }
 
 static int on_record(void *ctx, void *data, size_t size)
@@ -158,12 +102,17 @@ int watch_load(const struct watch_parts *p, const struct watch_options *o, struc
 	int r;
 
 	if (!w) {
-		p->destroy(p->skel);
+		watch_parts_destroy(p);
 		return error_set(e, -ENOMEM, "out of memory");
 	}
 	w->parts = *p;
 	configure(w, o);
-	r = load(w, o);
+	r = follow(w, o, e);
+	if (r < 0) {
+		watch_free(w);
+		return r;
+	}
+	r = load(w);
 	if (r >= 0) {
 		w->ring = ring_buffer__new(r, on_record, w, NULL);
 		r = w->ring ? 0 : -errno;
@@ -185,20 +134,18 @@ int watch_load(const struct watch_parts *p, const struct watch_options *o, struc
 
 int watch_attach(struct watch *w, struct error *e)
 {
-	libbpf_print_fn_t print = libbpf_set_print(quiet);
-	struct bpf_program *fork = find_program(w, "ax_watch_fork");
-	uint32_t one = 1, pid = 0;
-	int r = bpf_object__attach_skeleton(w->parts.skeleton), map;
+	libbpf_print_fn_t print = watch_quiet();
+	int r = bpf_object__attach_skeleton(w->parts.skeleton);
 
 	libbpf_set_print(print);
 	if (r < 0)
 		return error_set(e, r, "the tracing programs cannot be attached: %s", strerror(-r));
 	w->attached = true;
-	/* after new ones are seen, so that none is left out */
-	map = bpf_object__find_map_fd_by_name(w->parts.obj, "tree");
-	if (bpf_program__autoload(fork) && bpf_map_get_next_key(map, NULL, &pid) == 0)
-		r = add_descendants(map, pid, one);
-	return r < 0 ? error_set(e, r, "the processes cannot be listed: %s", strerror(-r)) : 0;
+	r = w->parts.attach ? w->parts.attach(w->parts.skel, e) : 0;
+	if (r < 0)
+		return r;
+	/* behind the others, who are to know at the end of a process that it was followed */
+	return w->follow ? follow_attach(w->follow, e) : 0;
 }
 
 int watch_fd(const struct watch *w)
@@ -215,6 +162,8 @@ int watch_records(struct watch *w, int (*f)(void *arg, const void *record, size_
 
 void watch_detach(struct watch *w)
 {
+	if (w->attached && w->parts.detach)
+		w->parts.detach(w->parts.skel);
 	if (w->attached)
 		bpf_object__detach_skeleton(w->parts.skeleton);
 	w->attached = false;
@@ -226,14 +175,56 @@ void watch_free(struct watch *w)
 	if (!w)
 		return;
 	ring_buffer__free(w->ring);
-	w->parts.destroy(w->parts.skel);
+	if (w->attached && w->parts.detach)
+		w->parts.detach(w->parts.skel);
+	watch_parts_destroy(&w->parts);
+	if (w->follow)
+		follow_close(w->follow);
 	free(w);
+}
+
+/* --- tables --- */
+
+int watch_map(const struct watch *w, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(watch_object(w), name);
+}
+
+/* A key that goes while it is the last one seen would have the kernel begin again, so this is for
+ * tables in which nothing is deleted meanwhile. */
+int watch_each(const struct watch *w, const char *map,
+	       int (*f)(void *arg, const void *key, const void *value), void *arg)
+{
+	struct bpf_map *m = bpf_object__find_map_by_name(watch_object(w), map);
+	autofree uint8_t *v = NULL;
+	uint32_t key_size, value_size;
+	const void *last = NULL;
+	int fd, r = 0;
+
+	if (!m)
+		return -ENOENT;
+	fd = bpf_map__fd(m);
+	key_size = bpf_map__key_size(m);
+	value_size = bpf_map__value_size(m);
+	v = malloc(2 * (((size_t)key_size + 7) & ~(size_t)7) + value_size);
+	if (!v)
+		return -ENOMEM;
+	while (r >= 0 && bpf_map_get_next_key(fd, last, v) == 0) {
+		uint8_t *value = v + 2 * ((key_size + 7) & ~7u);
+
+		if (bpf_map_lookup_elem(fd, v, value) == 0)
+			r = f(arg, v, value);
+		memcpy(v + key_size, v, key_size);
+		last = v + key_size;
+	}
+	return r;
 }
 
 /* --- totals --- */
 
-static uint64_t counter(const struct watch *w, uint32_t which)
+uint64_t watch_counter(const struct watch *w, enum ax_watch_counter counter)
 {
+	uint32_t which = counter;
 	int n = libbpf_num_possible_cpus();
 	autofree uint64_t *v = n > 0 ? calloc((size_t)n, sizeof(*v)) : NULL;
 	uint64_t sum = 0;
@@ -250,7 +241,7 @@ static uint64_t missed(const struct watch *w)
 	struct bpf_program *p;
 	uint64_t sum = 0;
 
-	bpf_object__for_each_program (p, w->parts.obj) {
+	bpf_object__for_each_program (p, watch_object(w)) {
 		struct bpf_prog_info info = {0};
 		uint32_t len = sizeof(info);
 
@@ -264,9 +255,12 @@ static uint64_t missed(const struct watch *w)
 void watch_totals(struct watch *w, struct watch_totals *ret)
 {
 	*ret = (struct watch_totals){
-		.emitted = counter(w, AX_WATCH_EMITTED),
-		.dropped = counter(w, AX_WATCH_DROPPED),
-		.cut = counter(w, AX_WATCH_CUT),
+		.emitted = watch_counter(w, AX_WATCH_EMITTED),
+		.dropped = watch_counter(w, AX_WATCH_DROPPED),
+		.cut = watch_counter(w, AX_WATCH_CUT),
 		.missed = missed(w),
+		.unfollowed = watch_counter(w, AX_WATCH_UNFOLLOWED),
 	};
+	if (w->follow)
+		ret->unfollowed += follow_counter(w->follow, AX_FOLLOW_LOST);
 }

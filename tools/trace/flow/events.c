@@ -113,7 +113,7 @@ static int write_graph(struct flow_request *q, const struct flow_names *names, F
 		return flow_write_dot(tree, names, f);
 	case FLOW_SVG:
 		snprintf(title, sizeof(title), "calls in %s", binary_path(q->binary));
-		return flow_write_svg(tree, names, title, f);
+		return flow_write_svg(tree, names, &(struct flow_picture){.title = title}, f);
 	default:
 		return flow_write_folded(tree, names, q->calls, f);
 	}

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax trace flow: which functions call which, with their arguments and what they return. */
-#include <signal.h>
-
-#include "probes/session/scope.h"
 #include "tools/trace/flow/flow.h"
 
 /* Mistakes that need no look at the machine. */
 static int check_request(struct flow_request *q, struct error *e)
 {
-	if (q->args.pid && q->t.command)
-		return error_set(e, -EINVAL, "-p and -c name two processes: expected one");
-	if (q->args.cgroup && q->args.app)
-		return error_set(e, -EINVAL, "--app and --cgroup name two cgroups: expected one");
-	if (q->args.pid > INT32_MAX)
-		return error_set(e, -EINVAL, "%u is no number of a process", q->args.pid);
+	int r = trace_check_args(&q->t, &q->args, e);
+
+	if (r < 0)
+		return r;
 	if (q->graph && q->folded)
 		return error_set(e, -EINVAL,
 				 "--graph and --folded are two kinds of output: expected one");
@@ -24,19 +19,6 @@ static int check_request(struct flow_request *q, struct error *e)
 		return error_set(e, -EINVAL, "--calls is about --folded: expected that with it");
 	q->kind = q->folded ? FLOW_FOLDED : (enum flow_graph_kind)q->graph;
 	return 0;
-}
-
-/* What has to be there. */
-static int find_targets(struct flow_request *q, struct error *e)
-{
-	struct session_options *o = &q->t.options;
-
-	if (q->args.pid && kill((pid_t)q->args.pid, 0) && errno == ESRCH)
-		return error_set(e, -ESRCH, "there is no process %u", q->args.pid);
-	o->pid = (int)q->args.pid;
-	if (q->args.cgroup)
-		return scope_cgroup(q->args.cgroup, o, e);
-	return q->args.app ? scope_app(&q->t.c->inst, q->args.app, o, e) : 0;
 }
 
 /* --- the session's parts --- */
@@ -138,7 +120,7 @@ static int prepare(struct flow_request *q, const char *file, char **globs, size_
 		   struct error *e)
 {
 	struct flow_options o = {0};
-	int r = find_targets(q, e);
+	int r = trace_find_scope(&q->t, &q->args, e);
 
 	if (r == 0)
 		r = binary_open(file, q->t.options.pid, &q->binary, e);
@@ -196,6 +178,7 @@ static int run(struct cmd *c, int argc, char **argv)
 		status = run_flow(&q, argc, argv);
 	}
 	free_request(&q);
+	trace_args_free(&q.args);
 	return status;
 }
 
@@ -221,7 +204,9 @@ static const struct opt options[] = {
 	 "see returns at every RET instruction: slower, but recursion may be deeper than 64 "
 	 "(always so where C++ exceptions can be)",
 	 offsetof(struct flow_request, at_rets), NULL},
-	{"duration", 'd', OPT_DURATION, "TIME", "end after this time",
+	{"types", 0, OPT_STRING, "FILE", TRACE_TYPES_TEXT,
+	 offsetof(struct flow_request, t.options.types), &words_file},
+	{"duration", 'd', OPT_SPAN, "TIME", "end after this time",
 	 offsetof(struct flow_request, t.duration_ms), NULL},
 	{"count", 'n', OPT_NUMBER, "N", "end after N entries and returns",
 	 offsetof(struct flow_request, t.count), NULL},

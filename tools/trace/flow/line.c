@@ -136,7 +136,7 @@ static void put_head(struct flow_request *q, const struct flow_step *s)
 	n = snprintf(buf, sizeof(buf), s->thread >> 32 ? "0x%llx" : "%llu",
 		     (unsigned long long)s->thread);
 	put_column(o, buf, (size_t)n, THREAD_WIDTH);
-	if (!q->t.options.pid && r) {
+	if ((!q->t.options.pid || q->t.options.follow || q->t.whom.n > 1) && r) {
 		trace_out_char(o, ' ');
 		trace_out_safe(o, r->comm, strnlen(r->comm, sizeof(r->comm)));
 	}

@@ -194,9 +194,14 @@ void ready_shell_word(struct trace_out *o, const char *word, size_t len)
 
 const char *ready_app_name(const struct ax_watch_head *h, char buf[AX_EVENT_APP])
 {
+	return ready_app_text(h->app, buf);
+}
+
+const char *ready_app_text(const char cgroup[AX_EVENT_APP], char buf[AX_EVENT_APP])
+{
 	char *number;
 
-	snprintf(buf, AX_EVENT_APP, "%.*s", AX_EVENT_APP - 1, h->app);
+	snprintf(buf, AX_EVENT_APP, "%.*s", AX_EVENT_APP - 1, cgroup);
 	number = strrchr(buf, '-');
 	if (number && number[1] && !number[1 + strspn(number + 1, "0123456789")])
 		*number = '\0';

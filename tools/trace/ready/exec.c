@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "tools/trace/ready/ready.h"
+#include "probes/build/path.h"
 #include "probes/watch/exec.h"
 
 #define TEXTS_MAX   (16u << 20) /* the kernel's limit for both is far below */
@@ -23,6 +24,11 @@ struct pending {
 struct collection {
 	struct pending *v;
 	size_t n, size;
+};
+
+struct request {
+	struct watch_exec_options x;
+	struct collection collected;
 };
 
 /* --- pieces --- */
@@ -147,31 +153,6 @@ static void put_json_words(struct ready *r, const char *key, const struct text *
 	trace_out_char(&r->out, ']');
 }
 
-/* The directories come from the innermost to the root. malloc'ed. */
-static char *path_of(const struct text *t, bool deep)
-{
-	char *path = malloc(t->len + 8), *at = path;
-
-	if (!path)
-		return NULL;
-	if (deep)
-		at = stpcpy(at, "...");
-	for (size_t end = t->len; end > 0;) {
-		size_t begin = end - 1;
-
-		while (begin > 0 && t->buf[begin - 1])
-			begin--;
-		*at++ = '/';
-		memcpy(at, t->buf + begin, end - 1 - begin);
-		at += end - 1 - begin;
-		end = begin;
-	}
-	if (at == path)
-		*at++ = '/';
-	*at = '\0';
-	return path;
-}
-
 struct exec_view {
 	const struct ax_exec_event *e;
 	const struct text *file, *argv, *env;
@@ -239,7 +220,7 @@ static int put_exec(struct ready *r, struct collection *c, const struct ax_exec_
 	v.complete = is_complete(v.argv, e->argv_len) && is_complete(v.env, e->env_len) &&
 		     !(e->flags & AX_EXEC_MORE_ARGS);
 	if (cwd->size)
-		v.cwd = path_of(cwd, e->flags & AX_EXEC_DEEP_CWD);
+		v.cwd = path_of_names(cwd->buf, cwd->len, e->flags & AX_EXEC_DEEP_CWD);
 	if (r->json)
 		put_json(r, &v);
 	else
@@ -298,9 +279,10 @@ static int put(struct ready *r, const void *record, size_t len)
 	const struct ax_watch_head *h = record;
 
 	if (len >= sizeof(*piece) && piece->no_time == 0)
-		return add_piece(r->own, piece, len - sizeof(*piece));
+		return add_piece(&((struct request *)r->own)->collected, piece,
+				 len - sizeof(*piece));
 	if (len >= sizeof(struct ax_exec_event) && h->type == AX_WATCH_EXEC)
-		return put_exec(r, r->own, record);
+		return put_exec(r, &((struct request *)r->own)->collected, record);
 	if (len >= sizeof(struct ax_exit_event) && h->type == AX_WATCH_EXIT)
 		return put_exit(r, record);
 	return READY_HIDDEN;
@@ -308,54 +290,46 @@ static int put(struct ready *r, const void *record, size_t len)
 
 /* --- the command --- */
 
-static int run(struct ready *r, const struct watch_exec_options *x, int argc, char **argv)
-{
-	struct error e = {0};
-	int status, err;
-
-	if (argc)
-		return cmd_usage(r->c, "unexpected word '%.100s'", argv[0]);
-	if (!ready_begin(r, &status))
-		return status;
-	if (!r->json)
-		trace_out_text(&r->out,
-			       "TIME                PID    PPID   UID COMM            RET     "
-			       "COMMAND\n");
-	err = watch_exec_load(&r->options, x, &r->watch, &e);
-	return ready_run(r, err, &e);
-}
-
 struct args {
 	struct ready r;
-	struct watch_exec_options x;
+	struct request q;
 };
+
+static int load(struct ready *r, struct error *e)
+{
+	const struct request *q = r->own;
+
+	return watch_exec_load(&r->options, &q->x, &r->watch, e);
+}
 
 static int run_exec(struct cmd *c, int argc, char **argv)
 {
-	struct collection collected = {0};
-	struct args a = {.r = {.c = c, .put = put, .own = &collected, .out.fd = -1}};
-	int status;
+	struct args a = {
+		.r = {.c = c,
+		      .heading = "TIME                PID    PPID   UID COMM            RET     "
+				 "COMMAND\n",
+		      .load = load,
+		      .put = put,
+		      .own = &a.q},
+	};
+	int status = ready_command(&a.r, argc, argv);
 
-	if (cmd_begin(c, &a, &argc, argv, &status)) {
-		cmd_output();
-		status = run(&a.r, &a.x, argc, argv);
-	}
 	ready_end(&a.r);
-	for (size_t i = 0; i < collected.n; i++)
-		pending_free(&collected.v[i]);
-	free(collected.v);
+	for (size_t i = 0; i < a.q.collected.n; i++)
+		pending_free(&a.q.collected.v[i]);
+	free(a.q.collected.v);
 	return status;
 }
 
 static const struct opt options[] = {
-	{"env", 'e', OPT_FLAG, NULL, "show the environment too", offsetof(struct args, x.env),
+	{"env", 'e', OPT_FLAG, NULL, "show the environment too", offsetof(struct args, q.x.env),
 	 NULL},
-	{"cwd", 0, OPT_FLAG, NULL, "show the current directory too", offsetof(struct args, x.cwd),
+	{"cwd", 0, OPT_FLAG, NULL, "show the current directory too", offsetof(struct args, q.x.cwd),
 	 NULL},
 	{"failed", 'x', OPT_FLAG, NULL, "show also commands that could not be executed, and why",
-	 offsetof(struct args, x.failed), NULL},
+	 offsetof(struct args, q.x.failed), NULL},
 	{"exit", 0, OPT_FLAG, NULL, "show also how and when the commands ended that were seen",
-	 offsetof(struct args, x.exits), NULL},
+	 offsetof(struct args, q.x.exits), NULL},
 };
 
 const struct command cmd_trace_exec = {

@@ -178,42 +178,42 @@ static void set_pattern(struct request *q, const char *pattern)
 	snprintf(q->prefix, sizeof(q->prefix), "%.*s", (int)(n < 4096 ? n : 4096), pattern);
 }
 
-static int run(struct ready *r, struct request *q, int argc, char **argv)
-{
-	struct error e = {0};
-	int status, err;
-
-	if (argc > 1)
-		return cmd_usage(r->c, "unexpected word '%.100s': expected one pattern", argv[1]);
-	if (argc)
-		set_pattern(q, argv[0]);
-	if (!ready_begin(r, &status))
-		return status;
-	if (!r->json)
-		trace_out_text(&r->out,
-			       "TIME                PID COMM               TOOK RESULT  FLAGS "
-			       "AND MODE                NAME\n");
-	q->x.prefix = q->prefix;
-	q->x.latency = !q->quick;
-	err = watch_open_load(&r->options, &q->x, &r->watch, &e);
-	return ready_run(r, err, &e);
-}
-
 struct args {
 	struct ready r;
 	struct request q;
 };
 
+static int check(struct ready *r, const char *word, struct error *e)
+{
+	(void)e;
+	if (word)
+		set_pattern(r->own, word);
+	return 0;
+}
+
+static int load(struct ready *r, struct error *e)
+{
+	struct request *q = r->own;
+
+	q->x.prefix = q->prefix;
+	q->x.latency = !q->quick;
+	return watch_open_load(&r->options, &q->x, &r->watch, e);
+}
+
 static int run_open(struct cmd *c, int argc, char **argv)
 {
-	struct args a = {.r = {.c = c, .put = put, .out.fd = -1}};
-	int status;
+	struct args a = {
+		.r = {.c = c,
+		      .word = "pattern",
+		      .heading = "TIME                PID COMM               TOOK RESULT  FLAGS "
+				 "AND MODE                NAME\n",
+		      .check = check,
+		      .load = load,
+		      .put = put,
+		      .own = &a.q},
+	};
+	int status = ready_command(&a.r, argc, argv);
 
-	a.r.own = &a.q;
-	if (cmd_begin(c, &a, &argc, argv, &status)) {
-		cmd_output();
-		status = run(&a.r, &a.q, argc, argv);
-	}
 	ready_end(&a.r);
 	return status;
 }

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A run of a ready command, from its options to the line that says what became of every event. */
-#include <poll.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <time.h>
-
 #include "probes/session/scope.h"
 #include "tools/lib/run_signals.h"
 #include "tools/trace/ready/ready.h"
@@ -14,8 +9,8 @@
 
 struct ready_run {
 	struct ready *r;
-	int pidfd;
-	uint64_t end_ns, flush_ns;
+	struct trace_ends ends;
+	uint64_t end_ns, flush_ns, look_ns;
 	bool done;
 	sigset_t open_mask; /* signals while waiting */
 };
@@ -23,29 +18,34 @@ struct ready_run {
 /* --- the command line --- */
 
 const struct opt ready_opts[] = {
-	{"pid", 'p', OPT_NUMBER, "PID", "only this process and those that it starts",
+	{"pid", 'p', OPT_STRINGS, "PID",
+	 "only this process and those that it starts; several: -p 1,2 or -p 1 -p 2",
 	 offsetof(struct ready, args.pid), &words_process},
 	{"command", 'c', OPT_STRING, "CMD",
 	 "run a command; only it and those that it starts, until it ends, with its exit status",
 	 offsetof(struct ready, args.command), &words_program},
+	{"follow", 'f', OPT_FLAG, NULL, "those that it starts, too: so it is without it",
+	 offsetof(struct ready, args.follow), NULL},
 	{"alone", 0, OPT_FLAG, NULL, "with -p or -c: not those that it starts",
 	 offsetof(struct ready, alone), NULL},
-	{"duration", 'd', OPT_DURATION, "TIME", "end after this time",
+	{"duration", 'd', OPT_SPAN, "TIME", "end after this time",
 	 offsetof(struct ready, duration_ms), NULL},
 	{"count", 'n', OPT_NUMBER, "N", "end after N lines", offsetof(struct ready, count), NULL},
 };
 
-static int check(const struct ready *r, struct error *e)
+static int check(struct ready *r, struct error *e)
 {
-	if (r->args.pid && r->args.command)
+	bool named = r->args.pid.n || r->args.command;
+
+	if (r->args.pid.n && r->args.command)
 		return error_set(e, -EINVAL, "-p and -c name two processes: expected one");
 	if (r->args.cgroup && r->args.app)
 		return error_set(e, -EINVAL, "--app and --cgroup name two cgroups: expected one");
-	if (r->args.pid > INT32_MAX)
-		return error_set(e, -EINVAL, "%u is no number of a process", r->args.pid);
-	if (r->alone && !r->args.pid && !r->args.command)
+	if (r->alone && !named)
 		return error_set(e, -EINVAL, "--alone is about -p or -c: expected one with it");
-	return 0;
+	if (r->alone && r->args.follow)
+		return error_set(e, -EINVAL, "--alone is the opposite of --follow: expected one");
+	return trace_whom_read(&r->whom, &r->args.pid, e);
 }
 
 /* Where the cgroups of apps are, if there are any. */
@@ -60,37 +60,36 @@ static void find_apps(struct ready *r)
 	snprintf(apps, sizeof(apps), "%s/%s", root, r->c->inst.name);
 	if (access(apps, F_OK) < 0 || scope_cgroup(apps, &o, &e) < 0)
 		return;
-	r->options.apps = o.cgroup;
-	r->options.apps_level = o.cgroup_level;
+	r->options.apps = o.scope.cgroups[0];
+	r->options.apps_level = o.scope.level;
 }
 
 static int find_targets(struct ready *r, struct error *e)
 {
 	struct session_options o = {0};
-	int status = 0;
+	int status = trace_whom_check(&r->whom, e);
 
-	if (r->args.pid && kill((pid_t)r->args.pid, 0) && errno == ESRCH)
-		return error_set(e, -ESRCH, "there is no process %u", r->args.pid);
+	if (status < 0)
+		return status;
 	find_apps(r);
 	if (r->args.cgroup)
 		status = scope_cgroup(r->args.cgroup, &o, e);
 	else if (r->args.app)
 		status = scope_app(&r->c->inst, r->args.app, &o, e);
-	r->options.pid = (int)r->args.pid;
 	r->options.alone = r->alone;
-	r->options.cgroup = o.cgroup;
-	r->options.cgroup_level = o.cgroup_level;
+	r->options.scope = o.scope;
 	return status;
 }
 
-bool ready_begin(struct ready *r, int *status)
+/* Finds what the options name, starts the command of -c, opens the output. True: the programs can
+ * be loaded with r->options. False: *status is to be returned. */
+static bool begin(struct ready *r, int *status)
 {
 	struct error e = {0};
 	int err;
 
 	r->json = r->args.output != 0;
 	r->child = TRACE_NO_CHILD;
-	r->out.fd = -1;
 	if (check(r, &e) < 0) {
 		*status = cmd_usage(r->c, "%s", e.text);
 		return false;
@@ -101,15 +100,17 @@ bool ready_begin(struct ready *r, int *status)
 	}
 	err = find_targets(r, &e);
 	if (err == 0)
-		err = trace_out_file(&r->out, r->args.path, &e);
+		err = r->secret && r->args.path ? trace_out_private(&r->out, r->args.path, &e)
+						: trace_out_file(&r->out, r->args.path, &e);
 	if (err == 0 && r->args.command)
 		err = trace_child_start(&r->child, r->args.command, &e);
 	if (err < 0) {
 		*status = cmd_failed(r->c, &e);
 		return false;
 	}
-	if (r->child.pid)
-		r->options.pid = r->child.pid;
+	r->own_pid = (uint32_t)r->child.pid;
+	r->options.pids = r->child.pid ? &r->own_pid : r->whom.v;
+	r->options.n_pids = r->child.pid ? 1 : r->whom.n;
 	return true;
 }
 
@@ -120,6 +121,8 @@ void ready_end(struct ready *r)
 	if (r->child.pid)
 		trace_child_end(&r->child, &by_itself);
 	watch_free(r->watch);
+	trace_whom_free(&r->whom);
+	trace_args_free(&r->args);
 	trace_out_close(&r->out);
 }
 
@@ -171,11 +174,9 @@ static int on_last_record(void *arg, const void *record, size_t len)
 /* Nothing wakes us up but a ring that fills, so this is also how long records lie in it. */
 static void wait_a_little(struct ready_run *run)
 {
-	struct pollfd p[] = {{.fd = run->pidfd, .events = POLLIN},
-			     {.fd = watch_fd(run->r->watch), .events = POLLIN}};
-	struct timespec ts = {.tv_nsec = WATCH_POLL_MS * 1000000L};
+	uint64_t ms = run->r->poll_ms ? run->r->poll_ms : WATCH_POLL_MS;
 
-	if (ppoll(p, ARRAY_SIZE(p), &ts, &run->open_mask) > 0 && p[0].revents)
+	if (trace_ends_wait(&run->ends, watch_fd(run->r->watch), ms * NS_PER_MS, &run->open_mask))
 		run->done = true;
 }
 
@@ -200,6 +201,16 @@ static void flush(struct ready_run *run)
 	trace_out_flush(&run->r->out);
 }
 
+static void look(struct ready_run *run)
+{
+	uint64_t now = run->r->look ? time_mono_ns() : 0;
+
+	if (!now || now < run->look_ns)
+		return;
+	run->look_ns = now + TRACE_NOTE_MS * NS_PER_MS;
+	run->r->look(run->r);
+}
+
 static int step(struct ready_run *run, struct error *e)
 {
 	int err = watch_records(run->r->watch, on_record, run);
@@ -207,6 +218,7 @@ static int step(struct ready_run *run, struct error *e)
 	if (err < 0 && err != -ECANCELED)
 		return error_set(e, err, "records cannot be read: %s", strerror(-err));
 	flush(run);
+	look(run);
 	if (run->r->out.error)
 		return output_failed(run->r, e);
 	if (!is_over(run))
@@ -218,6 +230,7 @@ static int step(struct ready_run *run, struct error *e)
 static int finish(struct ready_run *run, struct watch_totals *totals, struct error *e)
 {
 	struct ready *r = run->r;
+	uint64_t counted = 0;
 	int err = r->at_end ? r->at_end(r, e) : 0;
 
 	if (err < 0)
@@ -228,11 +241,17 @@ static int finish(struct ready_run *run, struct watch_totals *totals, struct err
 		if (err < 0)
 			return error_set(e, err, "records cannot be read: %s", strerror(-err));
 		watch_totals(r->watch, totals);
-		if (totals->emitted == r->received + totals->dropped)
+		if (r->read_counts)
+			err = r->read_counts(r, &counted, e);
+		if (err < 0)
+			return err;
+		if (totals->emitted == r->received + counted + totals->dropped)
 			break;
 		usleep(1000);
 	}
-	return 0;
+	r->received += counted;
+	r->shown += counted;
+	return r->put_counts ? r->put_counts(r, e) : 0;
 }
 
 /* --- the summary --- */
@@ -248,8 +267,12 @@ static void put_json_summary(struct ready *r, const struct watch_totals *n, bool
 		trace_out_printf(o, ",\"shown\":%llu", (unsigned long long)r->shown);
 	if (n->missed)
 		trace_out_printf(o, ",\"missed\":%llu", (unsigned long long)n->missed);
+	if (n->unfollowed)
+		trace_out_printf(o, ",\"unfollowed\":%llu", (unsigned long long)n->unfollowed);
 	if (n->cut)
 		trace_out_printf(o, ",\"cut\":%llu", (unsigned long long)n->cut);
+	if (r->put_more)
+		r->put_more(r);
 	if (child)
 		trace_out_printf(o, ",\"status\":%d", status);
 	trace_out_text(o, "}\n");
@@ -272,8 +295,12 @@ static void put_text_summary(struct ready *r, const struct watch_totals *n, bool
 		put_number(", ", r->shown, " shown");
 	if (n->missed)
 		put_number("; ", n->missed, " missed while their processor saw another one");
+	if (n->unfollowed)
+		put_number("; ", n->unfollowed, " processes could not be followed");
 	if (n->cut)
 		put_number("; ", n->cut, " pieces of arguments or environments are missing");
+	if (r->put_more)
+		r->put_more(r);
 	putc('\n', stderr);
 	if (child && status > 128)
 		fprintf(stderr, "ax %s: the command was ended by signal %d\n", r->c->name,
@@ -308,22 +335,21 @@ static int start(struct ready_run *run, struct error *e)
 	r->real_offset_ns = (int64_t)(time_real_ns() - now);
 	if (r->duration_ms)
 		run->end_ns = now + r->duration_ms * NS_PER_MS;
-	if (r->child.pid) {
-		run->pidfd = r->child.pidfd;
+	if (trace_ends_open(&run->ends, r->options.pids, r->options.n_pids) < 0)
+		return error_set(e, -ENOMEM, "out of memory");
+	if (r->child.pid)
 		return trace_child_go(&r->child, r->args.command, e);
-	}
-	if (r->args.pid)
-		run->pidfd = (int)syscall(SYS_pidfd_open, r->args.pid, 0);
 	fprintf(stderr, "ax %s: attached; Ctrl-C ends\n", r->c->name);
 	return 0;
 }
 
-int ready_run(struct ready *r, int load_result, struct error *e)
+/* Loads the programs, and goes on until the end. Returns the exit status. */
+static int go_on(struct ready *r, struct error *e)
 {
-	struct ready_run run = {.r = r, .pidfd = -1};
+	struct ready_run run = {.r = r};
 	struct watch_totals totals = {0};
 	bool child = r->child.pid > 0, by_itself = true;
-	int err = load_result, status = 0;
+	int err = r->load(r, e), status = 0;
 
 	run_signals_catch();
 	run_signals_block(&run.open_mask);
@@ -335,8 +361,7 @@ int ready_run(struct ready *r, int load_result, struct error *e)
 		err = finish(&run, &totals, e);
 	if (child)
 		status = trace_child_end(&r->child, &by_itself);
-	else
-		close_fd(&run.pidfd);
+	trace_ends_close(&run.ends);
 	status = by_itself ? status : 0; /* not what became of it by our signal */
 	if (err == 0)
 		put_summary(r, &totals, child, status);
@@ -344,4 +369,35 @@ int ready_run(struct ready *r, int load_result, struct error *e)
 	if (err == 0 && r->out.error)
 		err = output_failed(r, e);
 	return err < 0 ? cmd_failed(r->c, e) : status;
+}
+
+static int run(struct ready *r, int argc, char **argv)
+{
+	const char *word = r->word && argc ? argv[0] : NULL;
+	struct error e = {0};
+	int status;
+
+	if (argc > 1 && word)
+		return cmd_usage(r->c, "unexpected word '%.100s': expected one %s", argv[1],
+				 r->word);
+	if (argc && !word)
+		return cmd_usage(r->c, "unexpected word '%.100s'", argv[0]);
+	if (r->check && r->check(r, word, &e) < 0)
+		return cmd_usage(r->c, "%s", e.text);
+	if (!begin(r, &status))
+		return status;
+	if (r->heading && !r->json)
+		trace_out_text(&r->out, r->heading);
+	return go_on(r, &e);
+}
+
+int ready_command(struct ready *r, int argc, char **argv)
+{
+	int status;
+
+	r->out.fd = -1;
+	if (!cmd_begin(r->c, r, &argc, argv, &status))
+		return status;
+	cmd_output();
+	return run(r, argc, argv);
 }

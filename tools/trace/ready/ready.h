@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the ready commands ax trace exec, open and tcp have in common. */
+/* What the ready commands ax trace exec, open, tcp and others have in common. */
 #ifndef AX_TOOLS_TRACE_READY_READY_H
 #define AX_TOOLS_TRACE_READY_READY_H
 
@@ -15,16 +15,27 @@ enum ready_result {
 
 struct ready {
 	struct cmd *c;
+	/* What its word is, as "pattern" ("expected one pattern"); NULL: it takes none. */
+	const char *word;
+	const char *heading; /* of text, before anything is loaded; NULL: none */
+	/* More about the command line (word: NULL if there is none), before anything is begun.
+	 * Below 0, with a sentence: what is expected instead. May be NULL. */
+	int (*check)(struct ready *r, const char *word, struct error *e);
+	/* Loads the programs into r->watch with r->options. Below 0, with a sentence. */
+	int (*load)(struct ready *r, struct error *e);
 	/* of the command line */
 	struct trace_args args;
 	uint32_t count, duration_ms;
 	bool alone;
 	/* of the run */
+	struct trace_whom whom; /* -p */
+	uint32_t own_pid;	/* of the command */
 	struct watch_options options;
 	struct watch *watch;
 	struct trace_child child;
 	struct trace_out out;
 	bool json;
+	bool secret;		/* what is written to a file is its owner's alone */
 	int64_t real_offset_ns; /* from CLOCK_MONOTONIC to the time of day */
 	uint64_t received, shown;
 	/* Writes a record. Below 0: no more can be written. */
@@ -33,17 +44,25 @@ struct ready {
 	int (*after_attach)(struct ready *r, struct error *e);
 	/* Before the last records are read, with everything attached still; may be NULL. */
 	int (*at_end)(struct ready *r, struct error *e);
+	/* Of commands that count in the kernel: when nothing is attached any more, reads what was
+	 * counted, and says how many events that are (maybe again, if some are on their way still);
+	 * then writes it. May be NULL. */
+	int (*read_counts)(struct ready *r, uint64_t *events, struct error *e);
+	int (*put_counts)(struct ready *r, struct error *e);
+	/* Every TRACE_NOTE_MS while it goes on; may be NULL. */
+	void (*look)(struct ready *r);
+	/* More of the summary, as ", ..." and as members of the object; may be NULL. */
+	void (*put_more)(struct ready *r);
+	uint32_t poll_ms; /* 0: WATCH_POLL_MS */
 	void *own;
 };
 
 /* Of a struct ready; those of trace_opts from TRACE_OPT_APP on, of its args, belong to them. */
-extern const struct opt ready_opts[5];
-/* Checks the options, finds what they name, starts the command of -c, opens the output. True: the
- * programs can be loaded with r->options. False: *status is to be returned. */
-bool ready_begin(struct ready *r, int *status);
-/* Attaches r->watch (load_result: what loading it returned, below 0 with a sentence in e), and goes
- * on until the end. Returns the exit status. */
-int ready_run(struct ready *r, int load_result, struct error *e);
+extern const struct opt ready_opts[6];
+#define READY_OPTS_TABLE 5 /* so many of them have commands that print nothing but tables */
+/* The whole of a command: r is the first member of what its options are read into, and says what is
+ * its own. Returns the exit status; ready_end() is to be called then. */
+int ready_command(struct ready *r, int argc, char **argv);
 /* Frees everything but `own`. */
 void ready_end(struct ready *r);
 
@@ -65,11 +84,19 @@ void ready_json_number(struct ready *r, const char *key, int64_t v);
 /* A word (with a NUL behind) so that a shell takes it back; what a terminal would not show as it
  * is stands as in $'\033'. */
 void ready_shell_word(struct trace_out *o, const char *word, size_t len);
-/* Into buf; NULL: it is no app of ax. */
+/* "web" of "web-7"; into buf; NULL: it is no app of ax. */
+const char *ready_app_text(const char cgroup[AX_EVENT_APP], char buf[AX_EVENT_APP]);
 const char *ready_app_name(const struct ax_watch_head *h, char buf[AX_EVENT_APP]);
 
 extern const struct command cmd_trace_exec;
 extern const struct command cmd_trace_open;
 extern const struct command cmd_trace_tcp;
+extern const struct command cmd_trace_hypercall;
+extern const struct command cmd_trace_syscalls;
+extern const struct command cmd_trace_signals;
+extern const struct command cmd_trace_files;
+extern const struct command cmd_trace_tls;
+extern const struct command cmd_trace_malloc;
+extern const struct command cmd_trace_locks;
 
 #endif

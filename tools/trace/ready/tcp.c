@@ -255,21 +255,16 @@ static int at_end(struct ready *r, struct error *e)
 	return watch_tcp_open(r->watch, e);
 }
 
-static int run(struct ready *r, struct request *q, int argc, char **argv)
+static int load(struct ready *r, struct error *e)
 {
+	struct request *q = r->own;
 	char bpffs[512], asked[600];
-	struct error e = {0};
-	int status, err;
+	struct error ignored = {0};
 
-	if (argc)
-		return cmd_usage(r->c, "unexpected word '%.100s'", argv[0]);
-	if (!ready_begin(r, &status))
-		return status;
-	if (mount_bpffs(&r->c->inst, false, bpffs, sizeof(bpffs), &e) == 0) {
+	if (mount_bpffs(&r->c->inst, false, bpffs, sizeof(bpffs), &ignored) == 0) {
 		snprintf(asked, sizeof(asked), "%s/%s/map_asked", bpffs, r->c->inst.name);
 		q->x.asked = asked;
 	}
-	e = (struct error){0};
 	if (!r->json)
 		trace_out_text(&r->out,
 			       q->x.live ? "TIME                PID COMM         APP      LOCAL "
@@ -279,8 +274,7 @@ static int run(struct ready *r, struct request *q, int argc, char **argv)
 					   "                        REMOTE                     "
 					   "   SENT RECEIVD     RTT RETRA    TIME END\n");
 	address_names_load(&q->names, r->c);
-	err = watch_tcp_load(&r->options, &q->x, &r->watch, &e);
-	return ready_run(r, err, &e);
+	return watch_tcp_load(&r->options, &q->x, &r->watch, e);
 }
 
 struct args {
@@ -292,18 +286,14 @@ static int run_tcp(struct cmd *c, int argc, char **argv)
 {
 	struct args a = {
 		.r = {.c = c,
+		      .load = load,
 		      .put = put,
 		      .after_attach = after_attach,
 		      .at_end = at_end,
-		      .out.fd = -1},
+		      .own = &a.q},
 	};
-	int status;
+	int status = ready_command(&a.r, argc, argv);
 
-	a.r.own = &a.q;
-	if (cmd_begin(c, &a, &argc, argv, &status)) {
-		cmd_output();
-		status = run(&a.r, &a.q, argc, argv);
-	}
 	ready_end(&a.r);
 	address_names_free(&a.q.names);
 	return status;

@@ -43,12 +43,21 @@ static bool is_one_program(const char *command)
 	return true;
 }
 
+static _Noreturn void tell_failure(int errors)
+{
+	int err = errno;
+
+	/* nobody reads it when ax is gone, and then nobody wants to know */
+	if (write(errors, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
 static _Noreturn void execute(char *command, int errors)
 {
 	char *shell[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", command, NULL};
 	char *words[WORDS_MAX + 1] = {0}, *at = NULL;
 	size_t n = 0;
-	int err;
 
 	command += strspn(command, " \t");
 	if (needs_shell(command)) {
@@ -63,16 +72,14 @@ static _Noreturn void execute(char *command, int errors)
 		if (words[0])
 			execvp(words[0], words);
 	}
-	err = errno;
-	/* nobody reads it when ax is gone, and then nobody wants to know */
-	if (write(errors, &err, sizeof(err)) < 0)
-		_exit(126);
-	_exit(127);
+	tell_failure(errors);
 }
 
-static _Noreturn void run_child(const char *command, int go, int errors, int parent)
+/* `words`: the command as it is, or NULL: `command` is its text. */
+static _Noreturn void run_child(const char *command, char **words, int go, int errors, int parent)
 {
 	autofree char *copy = strdup(command);
+	struct sigaction hup;
 	sigset_t none;
 	char c;
 
@@ -80,21 +87,24 @@ static _Noreturn void run_child(const char *command, int go, int errors, int par
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!copy || getppid() != parent || read(go, &c, 1) != 1)
 		_exit(127);
-	prctl(PR_SET_PDEATHSIG, 0);
+	/* nor a command that nobody traces any more, and whose output may have nowhere to go */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	for (int sig = 1; sig < NSIG; sig++)
-		if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP)
-			signal(sig, SIG_DFL);
-	execute(copy, errors);
+	signal(SIGINT, SIG_DFL); /* whoever started ax in the background had it ignored */
+	signal(SIGTERM, SIG_DFL);
+	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
+		signal(SIGHUP, SIG_DFL);
+	if (!words)
+		execute(copy, errors);
+	execvp(words[0], words);
+	tell_failure(errors);
 }
 
-int trace_child_start(struct trace_child *c, const char *command, struct error *e)
+static int start(struct trace_child *c, const char *command, char **words, struct error *e)
 {
 	int go[2] = {-1, -1}, errors[2] = {-1, -1}, parent = getpid();
 
-	if (!command[strspn(command, " \t")])
-		return error_set(e, -EINVAL, "-c names no command");
 	if (pipe2(go, O_CLOEXEC) < 0)
 		return error_set(e, -errno, "no pipe can be made: %s", strerror(errno));
 	if (pipe2(errors, O_CLOEXEC) < 0) {
@@ -105,7 +115,7 @@ int trace_child_start(struct trace_child *c, const char *command, struct error *
 	c->pid = fork();
 	if (c->pid == 0) {
 		close(go[1]);
-		run_child(command, go[0], errors[1], parent);
+		run_child(command, words, go[0], errors[1], parent);
 	}
 	close(go[0]);
 	close(errors[1]);
@@ -119,6 +129,18 @@ int trace_child_start(struct trace_child *c, const char *command, struct error *
 	if (c->pidfd < 0)
 		return error_set(e, -errno, "a process cannot be watched: %s", strerror(errno));
 	return 0;
+}
+
+int trace_child_start(struct trace_child *c, const char *command, struct error *e)
+{
+	if (!command[strspn(command, " \t")])
+		return error_set(e, -EINVAL, "-c names no command");
+	return start(c, command, NULL, e);
+}
+
+int trace_child_start_words(struct trace_child *c, char **words, struct error *e)
+{
+	return start(c, words[0], words, e);
 }
 
 int trace_child_go(struct trace_child *c, const char *command, struct error *e)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The commands of ax trace that attach, and the options that they have in common. */
-#include <signal.h>
-
 #include "probes/session/scope.h"
 #include "tools/lib/output.h"
 #include "tools/trace/run/run.h"
@@ -14,28 +12,21 @@ struct request {
 	const char *buckets;
 };
 
-/* LEAST,GREATEST,STEP */
-static int set_buckets(struct request *q, struct error *e)
+int trace_check_args(struct trace *t, const struct trace_args *a, struct error *e)
 {
-	long long least, most, step;
-	int end = 0;
+	if (a->pid.n && t->command)
+		return error_set(e, -EINVAL, "-p and -c name two processes: expected one");
+	if (a->cgroup && a->app)
+		return error_set(e, -EINVAL, "--app and --cgroup name two cgroups: expected one");
+	if (trace_check_output(a, e) < 0)
+		return e->code;
+	return trace_whom_read(&t->whom, &a->pid, e);
+}
 
-	if (!q->buckets)
-		return 0;
-	if (sscanf(q->buckets, "%lld,%lld,%lld%n", &least, &most, &step, &end) != 3 ||
-	    q->buckets[end] || least >= most || step <= 0 ||
-	    ((unsigned long long)most - (unsigned long long)least) / (unsigned long long)step >
-		    TRACE_BUCKETS_MAX)
-		return error_set(e, -EINVAL,
-				 "'%.60s' are no linear buckets: expected LEAST,GREATEST,STEP with "
-				 "at most %d steps, as in 0,100,10",
-				 q->buckets, TRACE_BUCKETS_MAX);
-	q->t.parts[0].buckets = (struct trace_buckets){
-		.least = least,
-		.step = (uint64_t)step,
-		.n = (uint32_t)(((uint64_t)most - (uint64_t)least + (uint64_t)step - 1) /
-				(uint64_t)step),
-	};
+int trace_check_output(const struct trace_args *a, struct error *e)
+{
+	if (a->output == TRACE_CTF && !a->path)
+		return error_set(e, -EINVAL, "-o ctf writes a directory: expected -O DIR with it");
 	return 0;
 }
 
@@ -43,13 +34,10 @@ static int set_buckets(struct request *q, struct error *e)
 static int check_request(struct request *q, enum trace_action action, struct error *e)
 {
 	struct trace *t = &q->t;
+	int r = trace_check_args(t, &q->args, e);
 
-	if (q->args.pid && t->command)
-		return error_set(e, -EINVAL, "-p and -c name two processes: expected one");
-	if (q->args.cgroup && q->args.app)
-		return error_set(e, -EINVAL, "--app and --cgroup name two cgroups: expected one");
-	if (q->args.pid > INT32_MAX)
-		return error_set(e, -EINVAL, "%u is no number of a process", q->args.pid);
+	if (r < 0)
+		return r;
 	if (action == TRACE_WATCH && t->interval_ms)
 		return error_set(e, -EINVAL, "'watch' prints records as they come: expected no -i");
 	if (action != TRACE_WATCH && t->count && !t->interval_ms)
@@ -62,21 +50,22 @@ static int check_request(struct request *q, enum trace_action action, struct err
 		return error_set(e, -EINVAL,
 				 "--disarmed-by takes back what --armed-by did: expected that "
 				 "with it");
-	return set_buckets(q, e);
+	return q->buckets ? trace_buckets_parse(q->buckets, &t->parts[0].buckets, e) : 0;
 }
 
-/* What has to be there. */
-static int find_targets(struct request *q, struct error *e)
+int trace_find_scope(struct trace *t, const struct trace_args *a, struct error *e)
 {
-	struct session_options *o = &q->t.options;
+	struct session_options *o = &t->options;
+	int r = trace_whom_check(&t->whom, e);
 
-	if (q->args.pid && kill((pid_t)q->args.pid, 0) && errno == ESRCH)
-		return error_set(e, -ESRCH, "there is no process %u", q->args.pid);
-	o->pid = (int)q->args.pid;
-	trace_find_apps(&q->t);
-	if (q->args.cgroup)
-		return scope_cgroup(q->args.cgroup, o, e);
-	return q->args.app ? scope_app(&q->t.c->inst, q->args.app, o, e) : 0;
+	if (r < 0)
+		return r;
+	o->follow = a->follow;
+	trace_take_whom(t);
+	trace_find_apps(t);
+	if (a->cgroup)
+		return scope_cgroup(a->cgroup, o, e);
+	return a->app ? scope_app(&t->c->inst, a->app, o, e) : 0;
 }
 
 /* The main part happens only while the state is armed. */
@@ -122,7 +111,8 @@ static int run_request(struct request *q, enum trace_action action, int argc, ch
 		return status;
 	if (!cmd_root(q->t.c))
 		return CMD_FAILED;
-	if (find_targets(q, &e) < 0 || trace_out_file(&q->t.out, q->t.path, &e) < 0)
+	if (trace_find_scope(&q->t, &q->args, &e) < 0 ||
+	    trace_out_file(&q->t.out, q->t.path, &e) < 0 || trace_ctf_open(&q->t, &e) < 0)
 		return cmd_failed(q->t.c, &e);
 	return trace_run(&q->t);
 }
@@ -131,12 +121,34 @@ static int run_request(struct request *q, enum trace_action action, int argc, ch
 
 void trace_take_args(struct trace *t, const struct trace_args *a)
 {
-	t->json = a->output != 0;
+	t->json = a->output == TRACE_JSON;
 	t->command = a->command;
-	t->path = a->path;
+	t->path = a->output == TRACE_CTF ? NULL : a->path;
+	t->ctf_path = a->output == TRACE_CTF ? a->path : NULL;
 }
 
-static int run(struct cmd *c, int argc, char **argv, enum trace_action action)
+void trace_args_free(struct trace_args *a)
+{
+	strv_free(&a->pid);
+}
+
+static int show_request(struct request *q, enum trace_action action, int argc, char **argv)
+{
+	struct error e = {0};
+	int status;
+
+	if (!trace_parse(&q->t, argc, argv, action, &status))
+		return status;
+	if (check_request(q, action, &e) < 0)
+		return cmd_usage(q->t.c, "%s", e.text);
+	if (!add_states(q, &status))
+		return status;
+	if (trace_write_script(&q->t, &q->args, q->buckets, stdout) < 0)
+		return cmd_usage(q->t.c, "out of memory");
+	return cmd_finish(q->t.c, CMD_OK);
+}
+
+static int run_or_show(struct cmd *c, int argc, char **argv, enum trace_action action, bool show)
 {
 	struct request q = {.t = {.c = c, .out.fd = -1}};
 	int status;
@@ -144,22 +156,86 @@ static int run(struct cmd *c, int argc, char **argv, enum trace_action action)
 	if (cmd_begin(c, &q, &argc, argv, &status)) {
 		trace_take_args(&q.t, &q.args);
 		q.t.options.exact = q.arming.exact;
+		q.t.options.types = q.arming.types;
 		cmd_output();
-		status = run_request(&q, action, argc, argv);
+		status = show ? show_request(&q, action, argc, argv)
+			      : run_request(&q, action, argc, argv);
 	}
 	trace_free(&q.t);
+	trace_args_free(&q.args);
 	strv_free(&q.arming.armed_by);
 	strv_free(&q.arming.disarmed_by);
 	return status;
 }
 
+static int run(struct cmd *c, int argc, char **argv, enum trace_action action)
+{
+	return run_or_show(c, argc, argv, action, false);
+}
+
+/* The options of the other command are those that it has: it becomes the one that runs. */
+static int run_show_script(struct cmd *c, int argc, char **argv)
+{
+	static const struct {
+		const struct command *command;
+		enum trace_action action;
+	} shown[] = {
+		{&cmd_trace_watch, TRACE_WATCH},     {&cmd_trace_count, TRACE_COUNT},
+		{&cmd_trace_hist, TRACE_HIST},	     {&cmd_trace_stats, TRACE_STATS},
+		{&cmd_trace_latency, TRACE_LATENCY},
+	};
+	int status;
+
+	for (size_t i = 0; argc && i < ARRAY_SIZE(shown); i++)
+		if (streq(argv[0], command_word(shown[i].command))) {
+			c->command = shown[i].command;
+			c->name = shown[i].command->name;
+			return run_or_show(c, argc - 1, argv + 1, shown[i].action, true);
+		}
+	if (argc && argv[0][0] == '-') {
+		if (!cmd_begin(c, c, &argc, argv, &status))
+			return status;
+	}
+	return cmd_usage(c, "expected watch, count, hist, stats or latency, and what would be "
+			    "behind it, as in 'ax trace show-script count PROBE by comm'");
+}
+
+static const char *shown_verb(size_t i)
+{
+	static const char *const verbs[] = {"watch", "count", "hist", "stats", "latency"};
+
+	return i < ARRAY_SIZE(verbs) ? verbs[i] : NULL;
+}
+
+static const struct words shown_verbs = {.nth = shown_verb};
+
+const struct command cmd_trace_show_script = {
+	.name = "trace show-script",
+	.about = "print what another command would be as a script",
+	.run = run_show_script,
+	.syntax =
+		{
+			.usage = "ax trace show-script watch|count|hist|stats|latency PROBE ...",
+			.about = "Prints the script of 'ax trace run' that does what another "
+				 "command does, to begin one of one's own with.",
+			.args = {&shown_verbs},
+			.rest = &trace_probe_words,
+			.command_follows = true,
+		},
+};
+
 const struct opt trace_opts[] = {
-	[TRACE_OPT_PID] = {"pid", 'p', OPT_NUMBER, "PID", "only this process",
+	[TRACE_OPT_PID] = {"pid", 'p', OPT_STRINGS, "PID",
+			   "only this process; several: -p 1,2 or -p 1 -p 2",
 			   offsetof(struct trace_args, pid), &words_process},
 	[TRACE_OPT_COMMAND] = {"command", 'c', OPT_STRING, "CMD",
 			       "run a command; only its own process, until it ends, with its exit "
 			       "status",
 			       offsetof(struct trace_args, command), &words_program},
+	[TRACE_OPT_FOLLOW] = {"follow", 'f', OPT_FLAG, NULL,
+			      "also the processes that these start, and the files under a probe's "
+			      "name that they come to later",
+			      offsetof(struct trace_args, follow), NULL},
 	[TRACE_OPT_APP] = {"app", 0, OPT_STRING, "NAME",
 			   "only processes of this app of ax (or its number)",
 			   offsetof(struct trace_args, app), &words_app},
@@ -174,6 +250,18 @@ const struct opt trace_opts[] = {
 			    offsetof(struct trace_args, path), &words_file},
 };
 
+static const char *const record_formats[] = {
+	[TRACE_TEXT] = "text", [TRACE_JSON] = "json", [TRACE_CTF] = "ctf", NULL};
+static const struct words record_words = {.choices = record_formats};
+
+const struct opt trace_record_opts[] = {
+	{"output", 'o', OPT_CHOICE, "FORMAT",
+	 "text (the default), json (one object a line) or ctf (with -O: a directory)",
+	 offsetof(struct trace_args, output), &record_words},
+	{"output-file", 'O', OPT_STRING, "FILE", "write to a file, not to the terminal",
+	 offsetof(struct trace_args, path), &words_file},
+};
+
 const struct opt trace_arming_opts[] = {
 	{"armed-by", 0, OPT_STRINGS, "PROBE",
 	 "nothing counts before this probe happens ('PROBE if CONDITION' in one word)",
@@ -185,15 +273,16 @@ const struct opt trace_arming_opts[] = {
 	{"exact", 0, OPT_FLAG, NULL,
 	 "put probes exactly where they were asked for, whatever that costs",
 	 offsetof(struct trace_arming, exact), NULL},
+	{"types", 0, OPT_STRING, "FILE", TRACE_TYPES_TEXT, offsetof(struct trace_arming, types),
+	 &words_file},
 };
 
 static const struct opt own[] = {
-	{"duration", 'd', OPT_DURATION, "TIME", "end after this time",
+	{"duration", 'd', OPT_SPAN, "TIME", "end after this time",
 	 offsetof(struct request, t.duration_ms), NULL},
 	{"count", 'n', OPT_NUMBER, "N", "end after N records, or N tables",
 	 offsetof(struct request, t.count), NULL},
-	{"interval", 'i', OPT_DURATION, "TIME",
-	 "print tables of each interval, not of the whole time",
+	{"interval", 'i', OPT_SPAN, "TIME", "print tables of each interval, not of the whole time",
 	 offsetof(struct request, t.interval_ms), NULL},
 };
 static const struct opt linear[] = {
@@ -227,9 +316,12 @@ const struct command cmd_trace_watch = {
 				"ax trace watch PROBE [VALUE ...] [if CONDITION] [-p PID] [-c CMD] "
 				"[-d TIME] [-n N]",
 			.about = "Prints a record each time a probe happens. Without values, all "
-				 "arguments of static probes and all fields of tracepoints are "
-				 "shown." SEE_MAN,
-			.own = {{trace_opts, TRACE_OPTS, offsetof(struct request, args)},
+				 "parameters of functions whose types are known, all arguments of "
+				 "static probes, all fields of tracepoints and all variables of "
+				 "lines are shown." SEE_MAN,
+			.own = {{trace_opts, TRACE_OPT_OUTPUT, offsetof(struct request, args)},
+				{trace_record_opts, ARRAY_SIZE(trace_record_opts),
+				 offsetof(struct request, args)},
 				{own, ARRAY_SIZE(own), 0},
 				{trace_arming_opts, ARRAY_SIZE(trace_arming_opts),
 				 offsetof(struct request, arming)}},

@@ -5,12 +5,14 @@
 void trace_free(struct trace *t)
 {
 	trace_layouts_free(t);
+	trace_ctf_free(t);
 	trace_names_free(t);
 	if (t->session)
 		session_close(t->session);
 	for (size_t i = 0; i < t->n_parts; i++)
 		probe_spec_free(&t->specs[i]);
 	latency_free(&t->latency);
+	trace_whom_free(&t->whom);
 	trace_out_close(&t->out);
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A trace from attaching to the last line, which says what became of every event. */
-#include <poll.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "tools/trace/run/run.h"
@@ -15,7 +13,7 @@
 struct run {
 	struct trace *t;
 	struct trace_child child;
-	int pidfd; /* of what is watched for its end, -1: nothing */
+	struct trace_ends ends;
 	uint64_t start_ns, end_ns, interval_ns, flush_ns; /* monotonic; 0: none */
 	uint32_t records;				  /* since the last look at the time */
 	uint32_t tables;
@@ -131,30 +129,35 @@ static int put_interval(struct run *run, bool last, struct error *e)
 
 /* --- the loop --- */
 
-static int wait_ms(const struct run *run, uint64_t now)
+static uint64_t wait_ns(const struct run *run, uint64_t now)
 {
 	uint64_t until = now + TRACE_TABLE_MS * NS_PER_MS;
 
 	if (is_records(run->t))
-		return SESSION_POLL_MS;
+		return SESSION_POLL_MS * NS_PER_MS;
 	if (trace_table_has_names(run->t))
 		until = now + TRACE_NOTE_MS * NS_PER_MS;
 	if (run->end_ns && run->end_ns < until)
 		until = run->end_ns;
 	if (run->interval_ns && run->interval_ns < until)
 		until = run->interval_ns;
-	return until > now ? (int)((until - now + NS_PER_MS - 1) / NS_PER_MS) : 0;
+	return until > now ? until - now : 0;
 }
 
 /* Nothing wakes us up for records, so this is also how long they lie in the ring. */
 static void wait_a_little(struct run *run)
 {
-	struct pollfd p = {.fd = run->pidfd, .events = POLLIN};
-	int ms = wait_ms(run, time_mono_ns());
-	struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-
-	if (ppoll(&p, 1, &ts, &run->open_mask) > 0)
+	if (trace_ends_wait(&run->ends, session_follow_fd(run->t->session),
+			    wait_ns(run, time_mono_ns()), &run->open_mask))
 		run->done = true;
+}
+
+static uint64_t dropped(const struct trace *t)
+{
+	struct session_totals totals;
+
+	session_totals(t->session, &totals);
+	return totals.dropped;
 }
 
 static void flush(struct run *run)
@@ -162,6 +165,8 @@ static void flush(struct run *run)
 	struct trace *t = run->t;
 	uint64_t now;
 
+	if (trace_ctf_is_due(t))
+		trace_ctf_flush(t, dropped(t), false);
 	if (!t->out.n)
 		return;
 	if (t->path) {
@@ -183,6 +188,7 @@ static int step(struct run *run, struct error *e)
 		if (r < 0 && r != -ECANCELED && !t->out.error)
 			return error_set(e, r, "records cannot be read: %s", strerror(-r));
 	}
+	session_follow(t->session);
 	if (!is_records(t) && trace_table_has_names(t))
 		trace_note_table(t);
 	if (run->interval_ns && time_mono_ns() >= run->interval_ns) {
@@ -219,12 +225,14 @@ static int finish(struct run *run, struct error *e)
 	while (r > 0);
 	if (r < 0 && !t->out.error)
 		return error_set(e, r, "records cannot be read: %s", strerror(-r));
+	if (t->ctf)
+		trace_ctf_flush(t, dropped(t), true);
 	return t->on_end ? t->on_end(t, e) : 0;
 }
 
 /* --- the summary --- */
 
-static void put_json_summary(struct trace *t, const struct session_totals *n, const struct run *run,
+static void put_json_summary(struct trace *t, const struct session_totals *n, bool command,
 			     int status)
 {
 	struct trace_out *o = &t->out;
@@ -242,12 +250,26 @@ static void put_json_summary(struct trace *t, const struct session_totals *n, co
 		trace_out_printf(o, ",\"too_deep\":%llu", (unsigned long long)n->too_deep);
 	if (n->missed)
 		trace_out_printf(o, ",\"missed\":%llu", (unsigned long long)n->missed);
-	if (run->child.pid)
+	if (n->unfollowed)
+		trace_out_printf(o, ",\"unfollowed\":%llu", (unsigned long long)n->unfollowed);
+	if (n->no_variable)
+		trace_out_printf(o, ",\"no_variable\":%llu", (unsigned long long)n->no_variable);
+	if (command)
 		trace_out_printf(o, ",\"status\":%d", status);
 	trace_out_text(o, "}\n");
 }
 
-static void put_text_summary(struct trace *t, const struct session_totals *n, const struct run *run,
+/* A time is between two probes, not only that of a function. */
+static bool has_beginnings(const struct trace *t)
+{
+	bool between = t->parts[0].between;
+
+	for (size_t i = 0; i < t->n_script; i++)
+		between |= t->script[i].between;
+	return between;
+}
+
+static void put_text_summary(struct trace *t, const struct session_totals *n, bool command,
 			     int status)
 {
 	char a[TRACE_THOUSANDS_MAX], b[TRACE_THOUSANDS_MAX], c[TRACE_THOUSANDS_MAX];
@@ -258,7 +280,7 @@ static void put_text_summary(struct trace *t, const struct session_totals *n, co
 		trace_thousands(n->dropped, c));
 	if (is_records(t) && t->shown != t->received)
 		fprintf(stderr, ", %s shown", trace_thousands(t->shown, a));
-	if (n->unmatched && t->parts[0].between)
+	if (n->unmatched && has_beginnings(t))
 		fprintf(stderr, "; %s time%s the end came without its beginning",
 			trace_thousands(n->unmatched, a), n->unmatched == 1 ? "" : "s");
 	else if (n->unmatched)
@@ -274,8 +296,14 @@ static void put_text_summary(struct trace *t, const struct session_totals *n, co
 	if (n->missed)
 		fprintf(stderr, "; %s missed while their processor saw another one",
 			trace_thousands(n->missed, a));
+	if (n->unfollowed)
+		fprintf(stderr, "; %s process%s or files could not be followed",
+			trace_thousands(n->unfollowed, a), n->unfollowed == 1 ? "" : "es");
+	if (n->no_variable)
+		fprintf(stderr, "; %s variable%s of threads not set, since there was no room",
+			trace_thousands(n->no_variable, a), n->no_variable == 1 ? "" : "s");
 	putc('\n', stderr);
-	if (run->child.pid && status) {
+	if (command && status) {
 		fprintf(stderr, "ax %s: the command ", t->c->name);
 		if (status > 128)
 			fprintf(stderr, "was ended by signal %d\n", status - 128);
@@ -284,16 +312,17 @@ static void put_text_summary(struct trace *t, const struct session_totals *n, co
 	}
 }
 
-static void put_summary(struct trace *t, const struct run *run, int status)
+void trace_put_summary(struct trace *t, bool command, int status)
 {
 	struct session_totals n;
 	char a[TRACE_THOUSANDS_MAX];
 
 	session_totals(t->session, &n);
+	n.emitted -= t->controls;
 	if (t->json)
-		put_json_summary(t, &n, run, status);
+		put_json_summary(t, &n, command, status);
 	else
-		put_text_summary(t, &n, run, status);
+		put_text_summary(t, &n, command, status);
 	if (n.emitted != t->received + n.dropped)
 		fprintf(stderr, "ax %s: the sum is wrong by %s%s: this is a mistake of ax\n",
 			t->c->name, n.emitted > t->received + n.dropped ? "" : "-",
@@ -305,20 +334,90 @@ static void put_summary(struct trace *t, const struct run *run, int status)
 
 /* --- the whole --- */
 
-/* How many places, in what, and by which means. */
-static void say_attached(const struct trace *t)
+#define SAID_MAX 4 /* of what is left out */
+
+static void say_missing(const struct trace *t, const struct session_probe *p, const char *value,
+			const char *why)
+{
+	fprintf(stderr, "ax %s: ", t->c->name);
+	text_put(session_name(t->session, p->name), stderr);
+	fputs(value ? ": " : " is left out: ", stderr);
+	if (value) {
+		text_put(value, stderr);
+		fputs(" is not shown: ", stderr);
+	}
+	text_put(why, stderr);
+	putc('\n', stderr);
+}
+
+/* Of several places, those that have not what was asked for. That a value is not there is to be
+ * expected at lines, and each record says so. */
+static void say_left_out(const struct trace *t)
+{
+	size_t said = 0;
+
+	for (size_t i = 0; i < session_n_probes(t->session) && said < SAID_MAX; i++) {
+		const struct session_probe *p = session_probe(t->session, i);
+
+		if (!p->attached) {
+			say_missing(t, p, NULL, p->place.why);
+			said++;
+		}
+		if (t->parts[p->part < t->n_parts ? p->part : 0].spec->kind == PROBE_LINE)
+			continue;
+		for (size_t v = 0; v < p->fetch.n_values && said < SAID_MAX; v++)
+			if (p->fetch.values[v].gone) {
+				say_missing(t, p, p->fetch.values[v].name, p->fetch.values[v].gone);
+				said++;
+			}
+	}
+}
+
+/* A file that nobody has yet may also be one whose name is mistyped. */
+static void say_waiting(const struct trace *t)
+{
+	const struct session_part *parts = t->script ? t->script : t->parts;
+	size_t n = t->script ? t->n_script : t->n_parts;
+
+	for (size_t i = 0; i < n; i++) {
+		bool again = false;
+
+		if (!session_waits(t->session, (uint32_t)i))
+			continue;
+		for (size_t j = 0; j < i && !again; j++)
+			again = parts[j].spec->file &&
+				streq(parts[j].spec->file, parts[i].spec->file);
+		if (again)
+			continue;
+		fprintf(stderr, "ax %s: there is no ", t->c->name);
+		text_put(parts[i].spec->file, stderr);
+		fputs(" yet: waiting for a process to come to one\n", stderr);
+	}
+}
+
+void trace_say_attached(const struct trace *t)
 {
 	size_t n = 0, refused = 0;
 
 	for (size_t i = 0; i < session_n_probes(t->session); i++) {
-		n += session_probe(t->session, i)->attached;
-		refused += !session_probe(t->session, i)->attached;
+		const struct session_probe *p = session_probe(t->session, i);
+
+		n += p->attached;
+		refused += !p->attached;
 	}
-	fprintf(stderr, "ax %s: %zu place%s probed by ", t->c->name, n, n == 1 ? "" : "s");
-	text_put(session_method(t->session), stderr);
+	if (t->script) /* several of its parts may be at one place, and some are at none */
+		n = session_n_places(t->session);
+	fprintf(stderr, "ax %s: %zu place%s probed", t->c->name, n, n == 1 ? "" : "s");
+	if (n) {
+		fputs(" by ", stderr);
+		text_put(session_method(t->session), stderr);
+	}
 	if (refused)
 		fprintf(stderr, "; %zu left out, see 'ax trace explain'", refused);
 	fputs("; Ctrl-C ends\n", stderr);
+	if (!t->script)
+		say_left_out(t);
+	say_waiting(t);
 }
 
 static int attach(struct run *run, struct error *e)
@@ -331,13 +430,16 @@ static int attach(struct run *run, struct error *e)
 	if (r < 0)
 		return r;
 	if (run->child.pid)
-		t->options.pid = run->child.pid;
+		r = trace_take_child(t, run->child.pid, e);
+	if (r < 0)
+		return r;
+	trace_take_whom(t);
 	r = session_open(t->parts, t->n_parts, &t->options, &t->session, e);
 	if (r == 0)
 		r = session_attach(t->session, e);
 	if (r < 0)
 		return r;
-	say_attached(t);
+	trace_say_attached(t);
 	run->start_ns = time_mono_ns();
 	t->begin_ns = run->start_ns;
 	t->real_offset_ns = (int64_t)(time_real_ns() - run->start_ns);
@@ -345,21 +447,19 @@ static int attach(struct run *run, struct error *e)
 		run->end_ns = run->start_ns + t->duration_ms * NS_PER_MS;
 	if (t->interval_ms)
 		run->interval_ns = run->start_ns + t->interval_ms * NS_PER_MS;
+	if (trace_ends_open(&run->ends, t->whom.v, t->whom.n) < 0)
+		return error_set(e, -ENOMEM, "out of memory");
 	if (run->child.pid) {
-		run->pidfd = run->child.pidfd;
 		r = trace_child_go(&run->child, t->command, e);
 		if (r == 0)
 			trace_note_command(t, run->child.pid);
-		return r;
 	}
-	if (t->options.pid)
-		run->pidfd = (int)syscall(SYS_pidfd_open, t->options.pid, 0);
-	return 0;
+	return r;
 }
 
 int trace_run(struct trace *t)
 {
-	struct run run = {.t = t, .child = TRACE_NO_CHILD, .pidfd = -1};
+	struct run run = {.t = t, .child = TRACE_NO_CHILD};
 	struct error e = {0};
 	int r, status = 0;
 	bool by_itself = false;
@@ -377,11 +477,10 @@ int trace_run(struct trace *t)
 		status = trace_child_end(&run.child, &by_itself);
 		status = by_itself ? status : 0; /* not what became of it by our signal */
 		run.child.pid = pid;
-	} else {
-		close_fd(&run.pidfd);
 	}
+	trace_ends_close(&run.ends);
 	if (r == 0)
-		put_summary(t, &run, status);
+		trace_put_summary(t, run.child.pid, status);
 	session_table_free(&run.before);
 	trace_out_flush(&t->out);
 	if (r == 0 && t->out.error)

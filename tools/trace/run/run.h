@@ -3,8 +3,20 @@
 #ifndef AX_TOOLS_TRACE_RUN_RUN_H
 #define AX_TOOLS_TRACE_RUN_RUN_H
 
+#include <poll.h>
+#include <signal.h>
+
 #include "tools/lib/command.h"
 #include "tools/trace/show/show.h"
+
+enum trace_format { TRACE_TEXT, TRACE_JSON, TRACE_CTF };
+struct trace_args {
+	struct strv pid;
+	bool follow;
+	const char *command, *app, *cgroup;
+	int output; /* enum trace_format */
+	const char *path;
+};
 
 /* --- parts.c: the probes that a command line names --- */
 
@@ -16,23 +28,50 @@ void trace_free(struct trace *t);
 /* PROBE [on VALUE] to PROBE [on VALUE] [by ...] */
 bool trace_parse_latency(struct trace *t, int argc, char **argv, int *status);
 
+/* --- whom.c --- */
+
+#define TRACE_PIDS_MAX 256
+
+/* The numbers in what -p had, which may be several with commas. -EINVAL. */
+int trace_whom_read(struct trace_whom *w, const struct strv *texts, struct error *e);
+int trace_whom_check(const struct trace_whom *w, struct error *e); /* -ESRCH */
+void trace_whom_free(struct trace_whom *w);
+/* The process of -c is the one that it is about. -ENOMEM. */
+int trace_take_child(struct trace *t, int pid, struct error *e);
+/* t->whom becomes what the session is about. */
+void trace_take_whom(struct trace *t);
+
+/* When all of some processes have ended. */
+struct trace_ends {
+	struct pollfd *v; /* of those that run, and room for one more */
+	size_t n;
+	bool ended;
+};
+int trace_ends_open(struct trace_ends *ends, const uint32_t *pids, size_t n); /* -ENOMEM */
+void trace_ends_close(struct trace_ends *ends);
+/* Waits until then, until `also` (-1: nothing) can be read, or so long. True: they have ended. */
+bool trace_ends_wait(struct trace_ends *ends, int also, uint64_t ns, const sigset_t *mask);
+
 /* --- run.c --- */
 
 /* Attaches, goes on until the end, and prints what came out. */
 int trace_run(struct trace *t);
+/* What became of every event; `command`: there was one, which ended with that status. */
+void trace_put_summary(struct trace *t, bool command, int status);
+/* How many places, in what, and by which means. */
+void trace_say_attached(const struct trace *t);
+/* What has to be there of what the options name; scope and apps go into t->options. */
+int trace_find_scope(struct trace *t, const struct trace_args *a, struct error *e);
+int trace_check_args(struct trace *t, const struct trace_args *a, struct error *e);
+int trace_check_output(const struct trace_args *a, struct error *e);
 
 /* --- options.c: what the commands that attach have in common --- */
 
-struct trace_args {
-	uint32_t pid;
-	const char *command, *app, *cgroup;
-	int output; /* 0: text, 1: JSON */
-	const char *path;
-};
 /* In parts, since some commands have not all of them, or others under these names. */
 enum {
 	TRACE_OPT_PID,
 	TRACE_OPT_COMMAND,
+	TRACE_OPT_FOLLOW,
 	TRACE_OPT_APP,
 	TRACE_OPT_CGROUP,
 	TRACE_OPT_OUTPUT,
@@ -40,18 +79,24 @@ enum {
 	TRACE_OPTS
 };
 extern const struct opt trace_opts[TRACE_OPTS];
+/* The last two, of commands whose records can be CTF. */
+extern const struct opt trace_record_opts[2];
 
 struct trace_arming {
 	struct strv armed_by, disarmed_by;
 	bool per_thread, exact;
+	const char *types;
 };
-extern const struct opt trace_arming_opts[4];
+extern const struct opt trace_arming_opts[5];
+/* --types: for commands that have no others of them. */
+#define TRACE_TYPES_TEXT "what functions take and return, for programs without debug data"
 
 /* The kinds of probes, with which each one begins. */
 extern const struct words trace_probe_words;
 
 /* What is in the options goes where the trace looks for it. */
 void trace_take_args(struct trace *t, const struct trace_args *a);
+void trace_args_free(struct trace_args *a);
 
 /* --- child.c: the process of -c, which waits until probes are attached --- */
 
@@ -67,11 +112,21 @@ struct trace_child {
 		.go = -1, .pidfd = -1, .errors = -1 \
 	}
 int trace_child_start(struct trace_child *c, const char *command, struct error *e);
+/* The same for a command that is in words, the last one NULL. */
+int trace_child_start_words(struct trace_child *c, char **words, struct error *e);
 /* Executes the command. A negative errno with a sentence when there is no such program. */
 int trace_child_go(struct trace_child *c, const char *command, struct error *e);
 /* Ends it if it still runs; its exit status as in $?. */
 int trace_child_end(struct trace_child *c, bool *by_itself);
 
+/* --- show_script.c --- */
+
+/* What the command line asks for, as a script of ax trace run. `buckets`: of -l, or NULL. -ENOMEM
+ */
+int trace_write_script(const struct trace *t, const struct trace_args *a, const char *buckets,
+		       FILE *f);
+
+extern const struct command cmd_trace_show_script;
 extern const struct command cmd_trace_watch;
 extern const struct command cmd_trace_count;
 extern const struct command cmd_trace_hist;

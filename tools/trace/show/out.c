@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 
 #include "tools/lib/text.h"
 #include "tools/trace/show/out.h"
@@ -39,6 +40,46 @@ int trace_out_file(struct trace_out *o, const char *path, struct error *e)
 	if (path)
 		close(fd);
 	return error_set(e, -ENOMEM, "out of memory");
+}
+
+/* Nobody else is to read it, now or later: who has a file open goes on reading whatever its mode
+ * becomes, so one that others may have open is replaced. */
+static int open_private(const char *path)
+{
+	for (int tries = 0; tries < 3; tries++) {
+		autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		struct stat st;
+
+		if (fd < 0 || fstat(fd, &st) < 0)
+			return -errno;
+		if (!S_ISREG(st.st_mode))
+			return take_fd(&fd);
+		if (st.st_uid != geteuid())
+			return -EPERM;
+		if (!(st.st_mode & 077))
+			return ftruncate(fd, 0) < 0 ? -errno : take_fd(&fd);
+		if (unlink(path) < 0)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+int trace_out_private(struct trace_out *o, const char *path, struct error *e)
+{
+	int fd = open_private(path), r = fd;
+
+	if (r >= 0)
+		r = trace_out_open(o, fd);
+	if (r == 0)
+		return 0;
+	if (fd >= 0)
+		close(fd);
+	if (fd == -EPERM)
+		return error_set(e, r,
+				 "'%.200s' is there and belongs to another user, who could read "
+				 "it: remove it, or name another file",
+				 path);
+	return error_set(e, r, "cannot write to '%.200s': %s", path, strerror(-r));
 }
 
 void trace_out_close(struct trace_out *o)
@@ -143,7 +184,7 @@ static bool is_plain(const char *s, size_t len)
 }
 
 /* The character at s (UTF-8) and its length; of a byte that begins none, itself. */
-static uint32_t decode(const unsigned char *s, size_t len, size_t *used)
+static uint32_t decode_utf8(const unsigned char *s, size_t len, size_t *used)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	unsigned n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 1;
@@ -191,7 +232,7 @@ void trace_out_json(struct trace_out *o, const char *s, size_t len)
 	}
 	while (len) {
 		size_t used;
-		uint32_t c = decode((const unsigned char *)s, len, &used);
+		uint32_t c = decode_utf8((const unsigned char *)s, len, &used);
 
 		trace_out_end(o, write_json(trace_out_room(o, 16), c));
 		s += used;

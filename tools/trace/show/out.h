@@ -20,6 +20,8 @@ struct trace_out {
 int trace_out_open(struct trace_out *o, int fd);
 /* The same with a new file, or standard output (path NULL). */
 int trace_out_file(struct trace_out *o, const char *path, struct error *e);
+/* The same with a file for secrets: only its owner can read it, also if it was there before. */
+int trace_out_private(struct trace_out *o, const char *path, struct error *e);
 /* Also writes what is left. */
 void trace_out_close(struct trace_out *o);
 void trace_out_flush(struct trace_out *o);

@@ -2,6 +2,7 @@
 /* Records of probes, a line each. */
 #include <time.h>
 
+#include "tools/trace/show/shape.h"
 #include "tools/trace/show/show.h"
 #include "tools/lib/text.h"
 
@@ -14,9 +15,9 @@ struct piece {
 	size_t len;
 };
 struct trace_layout {
-	struct piece head;		      /* the probe's name */
-	struct piece before[AX_PROBE_VALUES]; /* each value's name */
-	const struct fetch *fetch;	      /* NULL: not made yet */
+	struct piece head;		   /* the probe's name */
+	struct piece before[FETCH_VALUES]; /* each value's name */
+	const struct fetch *fetch;	   /* NULL: not made yet */
 	bool stacks;
 	bool symbols; /* or stacks: the process's functions will be asked for */
 };
@@ -99,7 +100,7 @@ static bool make_layout(struct trace *t, uint32_t probe, struct trace_layout *l)
 static const struct trace_layout *layout_of(struct trace *t, uint32_t probe)
 {
 	if (!t->layouts)
-		t->layouts = calloc(session_n_probes(t->session), sizeof(*t->layouts));
+		t->layouts = calloc(session_max_probes(t->session), sizeof(*t->layouts));
 	if (!t->layouts || (!t->layouts[probe].fetch && !make_layout(t, probe, &t->layouts[probe])))
 		return NULL;
 	return &t->layouts[probe];
@@ -107,9 +108,9 @@ static const struct trace_layout *layout_of(struct trace *t, uint32_t probe)
 
 void trace_layouts_free(struct trace *t)
 {
-	for (size_t i = 0; t->layouts && i < session_n_probes(t->session); i++) {
+	for (size_t i = 0; t->layouts && i < session_max_probes(t->session); i++) {
 		free(t->layouts[i].head.text);
-		for (size_t j = 0; j < AX_PROBE_VALUES; j++)
+		for (size_t j = 0; j < FETCH_VALUES; j++)
 			free(t->layouts[i].before[j].text);
 	}
 	free(t->layouts);
@@ -117,9 +118,8 @@ void trace_layouts_free(struct trace *t)
 
 /* --- values --- */
 
-/* The bytes of a string or buffer, NULL: the record does not have them. */
-static const char *bytes_of(const struct ax_probe_record *r, size_t record_len, uint64_t v,
-			    size_t *len)
+const char *trace_bytes_of(const struct ax_probe_record *r, size_t record_len, uint64_t v,
+			   size_t *len)
 {
 	uint32_t off = AX_BYTES_OFF(v);
 
@@ -132,8 +132,10 @@ static const char *bytes_of(const struct ax_probe_record *r, size_t record_len, 
 static void put_bytes(struct trace_out *o, const struct fetch_shown *shown, const char *s,
 		      size_t len, bool json)
 {
+	size_t text = shown->counted ? len : strnlen(s, len);
+
 	if (json && shown->type == VALUE_STRING) {
-		trace_out_json(o, s, strnlen(s, len));
+		trace_out_json(o, s, text);
 		return;
 	}
 	if (json || shown->type == VALUE_STRING)
@@ -141,7 +143,7 @@ static void put_bytes(struct trace_out *o, const struct fetch_shown *shown, cons
 	if (shown->type == VALUE_BUFFER)
 		trace_out_bytes(o, s, len);
 	else
-		trace_out_safe(o, s, strnlen(s, len));
+		trace_out_safe(o, s, text);
 	if (json || shown->type == VALUE_STRING)
 		trace_out_char(o, '"');
 	if (!json && shown->type == VALUE_STRING && len >= shown->size &&
@@ -169,6 +171,35 @@ static uint64_t caller_of(const struct fetch_shown *shown, const struct ax_probe
 	return shown->has_caller && !(r->faults & 1u << last) ? r->values[last] : 0;
 }
 
+/* What a shape follows: hidden values, behind those that are shown. */
+struct hidden {
+	const struct ax_probe_record *r;
+	size_t len, first;
+};
+
+static const uint8_t *hidden_bytes(void *arg, unsigned which, size_t *len)
+{
+	const struct hidden *h = arg;
+	size_t i = h->first + which;
+
+	if (i >= h->r->n_values || i >= AX_PROBE_VALUES || h->r->faults & 1u << i)
+		return NULL;
+	return (const uint8_t *)trace_bytes_of(h->r, h->len, h->r->values[i], len);
+}
+
+static void put_shape(struct trace *t, const struct ax_probe_record *r, size_t len, size_t i,
+		      const struct shape *shape)
+{
+	struct hidden h = {r, len, session_fetch(t->session, r->probe)->n_values};
+	struct shape_bytes b = {.followed = hidden_bytes, .arg = &h};
+
+	b.at = (const uint8_t *)trace_bytes_of(r, len, r->values[i], &b.len);
+	if (b.at)
+		trace_put_shape(&t->out, shape, &b, t->json);
+	else
+		trace_out_text(&t->out, t->json ? "null" : "?");
+}
+
 void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t len, size_t i,
 		     const struct fetch_shown *shown)
 {
@@ -178,8 +209,10 @@ void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t le
 
 	if (r->faults & 1u << i) {
 		put_fault(o, shown, t->json);
+	} else if (shown->type == VALUE_BUFFER && shown->shape) {
+		put_shape(t, r, len, i, shown->shape);
 	} else if (shown->type == VALUE_STRING || shown->type == VALUE_BUFFER) {
-		s = bytes_of(r, len, r->values[i], &n);
+		s = trace_bytes_of(r, len, r->values[i], &n);
 		put_bytes(o, shown, s ? s : "", s ? n : 0, t->json);
 	} else if (shown->type == VALUE_APP) {
 		trace_put_app(t, r->values[i]);
@@ -253,7 +286,7 @@ static char *write_name(char *at, const char *name, size_t len)
 }
 
 static void put_json(struct trace *t, const struct trace_layout *l, const struct ax_probe_record *r,
-		     size_t len, uint64_t real_ns)
+		     size_t len, uint64_t real_ns, const char *print, size_t print_len)
 {
 	struct trace_out *o = &t->out;
 	char *at = trace_out_room(o, 2 * TRACE_NUMBER_MAX);
@@ -272,10 +305,16 @@ static void put_json(struct trace *t, const struct trace_layout *l, const struct
 		trace_out_put(o, l->before[i].text, l->before[i].len);
 		trace_put_value(t, r, len, i, &l->fetch->values[i]);
 	}
-	trace_out_put(o, "}}\n", 3);
+	trace_out_char(o, '}');
+	if (print) {
+		trace_out_text(o, ",\"text\":");
+		trace_out_json(o, print, print_len);
+	}
+	trace_out_put(o, "}\n", 2);
 }
 
-int trace_put_record(struct trace *t, const struct ax_probe_record *r, size_t len)
+int trace_put_record_text(struct trace *t, const struct ax_probe_record *r, size_t len,
+			  const char *text, size_t text_len)
 {
 	uint64_t real_ns = r->time_ns + (uint64_t)t->real_offset_ns;
 	const struct trace_layout *l;
@@ -287,9 +326,16 @@ int trace_put_record(struct trace *t, const struct ax_probe_record *r, size_t le
 		return -ENOMEM;
 	if (l->symbols)
 		trace_note_process(t, r->pid);
+	if (t->ctf)
+		return trace_ctf_put(t, r, len, text, text_len);
 	if (t->json)
-		put_json(t, l, r, len, real_ns);
+		put_json(t, l, r, len, real_ns, text, text_len);
 	else
 		put_text(t, l, r, len, real_ns);
 	return t->out.error ? -EIO : 0;
+}
+
+int trace_put_record(struct trace *t, const struct ax_probe_record *r, size_t len)
+{
+	return trace_put_record_text(t, r, len, NULL, 0);
 }

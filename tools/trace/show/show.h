@@ -11,8 +11,18 @@
 #include "tools/trace/show/defaults.h"
 #include "tools/trace/show/out.h"
 
+/* Where records become events of CTF. */
+struct trace_ctf;
+/* Where records become CTF. */
+struct trace_ctf;
 /* Its number shows how a record's parts are written that are the same each time. */
 struct trace_layout;
+
+/* Processes by their numbers. */
+struct trace_whom {
+	uint32_t *v;
+	size_t n;
+};
 
 /* What a command line asks for, and how far it is done. */
 struct trace {
@@ -24,18 +34,29 @@ struct trace {
 	size_t n_parts;
 	struct latency latency; /* what TRACE_LATENCY's parts point to */
 	struct session *session;
+	/* Of a script: all its parts, and which of its tables is at hand. NULL: there is one table,
+	 * the first part's. */
+	const struct session_part *script;
+	size_t n_script;
+	uint32_t table;
+	const char *table_name;
 	bool json;
 	uint32_t count; /* records, or tables at intervals; 0: no end */
 	uint32_t duration_ms, interval_ms;
-	char apps[PATH_MAX]; /* where apps have their cgroups, "" */
-	const char *command; /* -c */
-	const char *path;    /* -O */
+	char apps[PATH_MAX];	/* where apps have their cgroups, "" */
+	struct trace_whom whom; /* -p, or the process of -c */
+	const char *command;	/* -c */
+	const char *path;	/* -O, a file */
+	const char *ctf_path;	/* -O with -o ctf, a directory: NULL: records become no CTF */
+	struct trace_ctf *ctf;
 
 	struct trace_out out;
 	struct trace_layout *layouts; /* of each probe, made when its first record comes */
 	struct processes *names;      /* of functions in processes and the kernel */
 	int64_t real_offset_ns;	      /* from CLOCK_MONOTONIC to the time of day */
 	uint64_t received, shown;
+	uint64_t controls; /* of a script: records that only had something done, which are no events
+			    */
 	uint64_t begin_ns, end_ns; /* monotonic: all probes are attached, 0: not yet */
 
 	/* Of commands that make more of records than a line each: called for each record of the
@@ -55,13 +76,31 @@ void trace_put_key(struct trace *t, const struct fetch_shown *shown, const uint6
 /* --- record.c --- */
 
 int trace_put_record(struct trace *t, const struct ax_probe_record *r, size_t len);
+/* The same with a text of `text_len` bytes, which only JSON has beside the values. */
+int trace_put_record_text(struct trace *t, const struct ax_probe_record *r, size_t len,
+			  const char *text, size_t text_len);
 /* Its value number i. */
 void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t len, size_t i,
 		     const struct fetch_shown *shown);
 void trace_layouts_free(struct trace *t);
+/* The bytes of a string or buffer, NULL: the record does not have them. */
+const char *trace_bytes_of(const struct ax_probe_record *r, size_t record_len, uint64_t v,
+			   size_t *len);
 /* "19:02:11.123456" */
 #define TRACE_TIME_MAX 24
 char *trace_write_time(char *at, uint64_t ns);
+
+/* --- ctf.c: records as events of a trace in CTF --- */
+
+/* If t->ctf_path names a directory for one. */
+int trace_ctf_open(struct trace *t, struct error *e);
+int trace_ctf_put(struct trace *t, const struct ax_probe_record *r, size_t len, const char *text,
+		  size_t text_len);
+/* Whether records are CTF, and some are to be written by now, or at the end. What fails is
+ * t->out.error. `discarded`: how many events were lost since the start. */
+bool trace_ctf_is_due(const struct trace *t);
+int trace_ctf_flush(struct trace *t, uint64_t discarded, bool end);
+void trace_ctf_free(struct trace *t);
 
 /* --- stack.c: addresses as names --- */
 
@@ -82,8 +121,15 @@ void trace_names_free(struct trace *t);
 
 /* --- table.c --- */
 
+/* What the session has counted: of a script, the table at hand. */
+int trace_read_table(const struct trace *t, struct session_table *ret);
+/* How its keys are shown. */
+const struct fetch *trace_table_fetch(const struct trace *t);
 /* `ns`: time of day, 0: of the whole run. */
 void trace_put_table(struct trace *t, const struct session_table *table, uint64_t ns);
+/* A line of a histogram: of 0 (order 0), or of what is from 2^(order - 1) to 2^order; `most`: the
+ * greatest count of its lines. */
+void trace_put_power_bar(struct trace_out *o, unsigned order, uint64_t count, uint64_t most);
 
 /* --- times.c --- */
 

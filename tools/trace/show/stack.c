@@ -39,7 +39,7 @@ void trace_note_process(struct trace *t, uint32_t pid)
 
 static const struct fetch_shown *key_with_process(const struct trace *t)
 {
-	const struct fetch *f = session_fetch(t->session, 0);
+	const struct fetch *f = trace_table_fetch(t);
 
 	for (size_t i = 0; i < f->n_keys; i++)
 		if (f->keys[i].type == VALUE_USER_STACK || f->keys[i].type == VALUE_SYMBOL)
@@ -88,7 +88,7 @@ void trace_note_table(struct trace *t)
 	uint64_t last = 0;
 	int looks = 0;
 
-	if (!k || !names || session_table(t->session, &table) < 0)
+	if (!k || !names || trace_read_table(t, &table) < 0)
 		return;
 	for (size_t i = 0; i < table.n; i++) {
 		uint64_t pid = table.v[i].key[k->word + 1];

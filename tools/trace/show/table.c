@@ -18,6 +18,7 @@ struct view {
 	const struct fetch *fetch;    /* of the row at hand */
 	const struct fetch **by_name; /* each name's, where the key begins with one */
 	enum trace_action action;
+	struct trace_buckets buckets;
 	bool names;	  /* the key begins with the number of a name */
 	bool is_signed;	  /* the value of a histogram or of statistics */
 	bool stacks;	  /* a part of the key is one: no table has room for it */
@@ -29,25 +30,60 @@ static bool is_histogram(enum trace_action a)
 	return a == TRACE_HIST || a == TRACE_LATENCY;
 }
 
-static const struct fetch *main_fetch(const struct session *s)
+static bool is_signed(enum value_type type)
 {
+	return type == VALUE_SIGNED || type == VALUE_ERRNO;
+}
+
+static bool fills_table(const struct trace *t, const struct session_probe *p)
+{
+	if (!p->attached)
+		return false;
+	return t->script ? p->part < t->n_script && t->script[p->part].table == t->table
+			 : p->part == 0;
+}
+
+/* The part that counts. */
+static const struct session_part *table_part(const struct trace *t)
+{
+	for (size_t i = 0; t->script && i < t->n_script; i++)
+		if (t->script[i].table == t->table)
+			return &t->script[i];
+	return &t->parts[0];
+}
+
+const struct fetch *trace_table_fetch(const struct trace *t)
+{
+	const struct session *s = t->session;
+
 	for (size_t i = 0; i < session_n_probes(s); i++)
-		if (session_probe(s, i)->part == 0 && session_probe(s, i)->attached)
+		if (fills_table(t, session_probe(s, i)))
 			return session_fetch(s, (uint32_t)i);
 	return session_fetch(s, 0);
 }
 
+int trace_read_table(const struct trace *t, struct session_table *ret)
+{
+	return t->script ? session_table_of(t->session, t->table, ret)
+			 : session_table(t->session, ret);
+}
+
 static struct view make_view(struct trace *t, const struct session_table *table)
 {
-	const struct fetch *f = main_fetch(t->session);
-	struct view v = {.t = t, .table = table, .fetch = f, .action = t->parts[0].action};
+	const struct fetch *f = trace_table_fetch(t);
+	const struct session_part *part = table_part(t);
+	struct view v = {.t = t,
+			 .table = table,
+			 .fetch = f,
+			 .action = part->action,
+			 .buckets = part->buckets};
 
 	if (!f->key_words)
 		v.names = v.action == TRACE_COUNT; /* then each name's hits are a line */
 	else
 		v.names = f->n_keys ? f->keys[0].word > 0 : true;
 	v.n_words = is_histogram(v.action) ? table->words - 1 : table->words;
-	v.is_signed = f->n_values && f->values[0].type == VALUE_SIGNED;
+	v.is_signed = f->n_values && is_signed(f->values[0].type);
 	for (size_t i = 0; i < f->n_keys; i++)
 		v.stacks |= trace_is_stack(&f->keys[i]);
 	return v;
@@ -62,7 +98,7 @@ static bool find_fetches(struct view *v)
 		return true;
 	v->by_name = calloc(session_n_names(s) + 1, sizeof(*v->by_name));
 	for (size_t i = session_n_probes(s); v->by_name && i-- > 0;)
-		if (session_probe(s, i)->part == 0 && session_probe(s, i)->attached)
+		if (fills_table(v->t, session_probe(s, i)))
 			v->by_name[session_probe(s, i)->name] = session_fetch(s, (uint32_t)i);
 	return v->by_name;
 }
@@ -76,7 +112,7 @@ static void begin_row(struct view *v, const struct session_row *row)
 	if (!f)
 		return;
 	v->fetch = f;
-	v->is_signed = f->n_values && f->values[0].type == VALUE_SIGNED;
+	v->is_signed = f->n_values && is_signed(f->values[0].type);
 }
 
 /* --- keys --- */
@@ -157,7 +193,8 @@ static size_t key_columns(const struct view *v, struct table_column columns[KEYS
 			.title = v->fetch->keys[i].name,
 			.keep = 9,
 			.min = 12,
-			.right = type == VALUE_UNSIGNED || type == VALUE_SIGNED,
+			.right = (type == VALUE_UNSIGNED || is_signed(type)) &&
+				 !v->fetch->keys[i].shape,
 		};
 	}
 	return n;
@@ -424,7 +461,7 @@ static void label_linear(const struct trace_buckets *b, int64_t order, char buf[
 
 static void label(const struct view *v, int64_t order, char buf[64])
 {
-	const struct trace_buckets *b = &v->t->parts[0].buckets;
+	const struct trace_buckets *b = &v->buckets;
 
 	if (b->step)
 		label_linear(b, order, buf);
@@ -432,16 +469,31 @@ static void label(const struct view *v, int64_t order, char buf[64])
 		label_log2(order, buf);
 }
 
-static void put_bar(const struct view *v, int64_t order, uint64_t count, uint64_t most)
+static void write_bar(struct trace_out *o, const char *name, uint64_t count, uint64_t most)
 {
-	char name[64], bar[BAR_WIDTH + 1];
 	size_t n = most ? (size_t)((double)count / (double)most * BAR_WIDTH) : 0;
+	char bar[BAR_WIDTH + 1];
 
-	label(v, order, name);
 	memset(bar, ' ', BAR_WIDTH);
 	memset(bar, '@', n);
 	bar[BAR_WIDTH] = '\0';
-	trace_out_printf(&v->t->out, "%-20s %10llu |%s|\n", name, (unsigned long long)count, bar);
+	trace_out_printf(o, "%-20s %10llu |%s|\n", name, (unsigned long long)count, bar);
+}
+
+static void put_bar(const struct view *v, int64_t order, uint64_t count, uint64_t most)
+{
+	char name[64];
+
+	label(v, order, name);
+	write_bar(&v->t->out, name, count, most);
+}
+
+void trace_put_power_bar(struct trace_out *o, unsigned order, uint64_t count, uint64_t most)
+{
+	char name[64];
+
+	label_log2(order, name);
+	write_bar(o, name, count, most);
 }
 
 /* The buckets of one key in the order of what they hold: with the one below 0 first. */
@@ -484,7 +536,7 @@ static void put_histogram(struct view *v, size_t begin, size_t end, size_t first
 	if (v->action == TRACE_LATENCY)
 		trace_out_printf(&v->t->out, "%-20s %10s\n", "NANOSECONDS", "COUNT");
 	order = order_of(rows[first].key[v->n_words]);
-	if (order < 0 && !v->t->parts[0].buckets.step) {
+	if (order < 0 && !v->buckets.step) {
 		put_bar(v, order, rows[first].cell.count, most);
 		end--;
 		if (begin == end)
@@ -514,7 +566,7 @@ static void put_histograms(struct view *v)
 
 static void put_json_bucket(struct view *v, const struct session_row *row)
 {
-	const struct trace_buckets *b = &v->t->parts[0].buckets;
+	const struct trace_buckets *b = &v->buckets;
 	int64_t order = b->step ? (int64_t)row->key[v->n_words] : order_of(row->key[v->n_words]);
 	struct trace_out *o = &v->t->out;
 
@@ -573,7 +625,11 @@ static void put_json_table(struct view *v, const struct session_row **rows, uint
 	if (ns)
 		trace_out_printf(o, "{\"time\":%llu.%06llu,", (unsigned long long)(ns / 1000000000),
 				 (unsigned long long)(ns % 1000000000 / 1000));
-	trace_out_text(o, ns ? "\"table\":[" : "{\"table\":[");
+	else
+		trace_out_char(o, '{');
+	if (v->t->table_name)
+		trace_out_printf(o, "\"name\":\"%s\",", v->t->table_name);
+	trace_out_text(o, "\"table\":[");
 	if (is_histogram(v->action))
 		put_json_histograms(v);
 	else
@@ -606,7 +662,7 @@ static void put_text_table(struct view *v, const struct session_row **rows, uint
 static int find_times(struct view *v)
 {
 	v->times = v->table;
-	if (v->action != TRACE_LATENCY || session_buckets(v->t->session).step)
+	if (v->action != TRACE_LATENCY || v->buckets.step)
 		return 0;
 	v->table = &v->merged;
 	return trace_times_merge(v->times, v->n_words, &v->merged);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Values of probes as text and as JSON. */
+#include "probes/kernel/syscalls.h"
+#include "tools/trace/show/shape.h"
 #include "tools/trace/show/show.h"
+
+#define ERRNO_MAX 4095 /* a system call's result below 0 is an error from -1 to this */
 
 static void put_char(struct trace_out *o, uint64_t v, bool json)
 {
@@ -31,9 +35,47 @@ static void put_hex(struct trace_out *o, uint64_t v, bool json)
 	trace_out_end(o, at);
 }
 
+/* Functions that return an int leave the upper half of the register as it was, or 0. */
+static void put_errno(struct trace_out *o, uint64_t v, bool json)
+{
+	int64_t n = (int64_t)v;
+	const char *name;
+
+	if (v <= UINT32_MAX && (int32_t)v < 0 && (int32_t)v >= -ERRNO_MAX)
+		n = (int32_t)v;
+	name = n < 0 && n >= -ERRNO_MAX ? strerrorname_np((int)-n) : NULL;
+	if (name && !json)
+		trace_out_printf(o, "-%s", name);
+	else
+		trace_out_end(o, trace_write_s64(trace_out_room(o, TRACE_NUMBER_MAX), n));
+}
+
+static void put_system_call(struct trace_out *o, uint64_t v, bool json)
+{
+	const char *name = json ? NULL : syscall_name(v);
+
+	if (name)
+		trace_out_text(o, name);
+	else
+		trace_out_end(o, trace_write_s64(trace_out_room(o, TRACE_NUMBER_MAX), (int64_t)v));
+}
+
 void trace_put_number(struct trace_out *o, const struct fetch_shown *shown, uint64_t v, bool json)
 {
+	if (shown->shape && (shown->type == VALUE_UNSIGNED || shown->type == VALUE_SIGNED)) {
+		trace_put_enum(o, shown->shape, v, json);
+		return;
+	}
 	switch (shown->type) {
+	case VALUE_FLOAT:
+		trace_put_float(o, v, shown->size, json);
+		break;
+	case VALUE_ERRNO:
+		put_errno(o, v, json);
+		break;
+	case VALUE_SYSCALL:
+		put_system_call(o, v, json);
+		break;
 	case VALUE_SIGNED:
 		trace_out_end(o, trace_write_s64(trace_out_room(o, TRACE_NUMBER_MAX), (int64_t)v));
 		break;

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Threads of a process that is traced by ptrace, seized and not stopped: they run as they do
+ * without it, but for those that a probe stopped (AX_PROBE_STOPS), each alone. The thread that
+ * seized has to do all else, too, and to look after signals: step_wait() again and again.
+ *
+ * Whoever is seized is let go when the tracer's process ends. But one that was told to execute an
+ * instruction is ended by the trap behind it if nobody takes that: step_let_go() before.
+ */
+#ifndef AX_PROBES_STEP_STEP_H
+#define AX_PROBES_STEP_STEP_H
+
+#include "base/util.h"
+
+struct step_process;
+/* Every thread of the process, and those that they will start. -EPERM: another tracer has it (the
+ * sentence names that), or it may not be traced; -ESRCH. */
+int step_seize(int pid, struct step_process **ret, struct error *e);
+void step_free(struct step_process *p);
+
+enum step_event {
+	STEP_NOTHING, /* a signal for the tracer came, or something that needs nobody */
+	STEP_PROBE,   /* a thread stands behind a probe, and waits */
+	STEP_DONE,    /* a thread has executed an instruction, and waits */
+	STEP_HANDLER, /* a thread stands at the beginning of a signal's handler, and waits */
+	STEP_SIGNAL,  /* a thread that is stepped gets a signal of the process's own */
+	STEP_EXEC,    /* the process runs another program: nobody is stepped any more */
+	STEP_EXIT,    /* a thread ended */
+	STEP_GONE,    /* the process ended */
+};
+struct step_report {
+	enum step_event event;
+	int tid;
+	int signal; /* STEP_SIGNAL */
+};
+/* Waits until something happens or a signal comes. */
+struct step_report step_wait(struct step_process *p);
+/* A thread that waits: on as before; or one instruction. False: that cannot be so that the program
+ * does not notice, since it ignores SIGTRAP, or has one waiting that it blocks: it still waits. */
+void step_on(struct step_process *p, int tid);
+bool step_one(struct step_process *p, int tid);
+/*
+ * Ends all stepping, when probes tell nobody to stop any more; `stopped`: how many they told.
+ * Threads that are inside a system call are called back from it: most of these begin anew. False:
+ * not all of them could be brought to an end within a second or two.
+ */
+bool step_let_go(struct step_process *p, uint64_t stopped);
+
+/* --- memory.c: of a thread that waits --- */
+
+/* As the kernel's struct pt_regs begins: where probes' programs find registers, too. */
+#define STEP_REGISTERS 34
+struct step_registers {
+	uint64_t v[STEP_REGISTERS];
+	size_t bytes; /* that there are */
+};
+/* -ENOTSUP: of a 32-bit program. */
+int step_get_registers(int tid, struct step_registers *ret);
+int step_set_registers(int tid, const struct step_registers *r);
+uint64_t step_ip(const struct step_registers *r);
+
+/* All of it or nothing: 0, -EFAULT or -ESRCH. Only what the process itself may write is written. */
+int step_read(int tid, uint64_t address, void *to, size_t len);
+int step_write(int tid, uint64_t address, const void *from, size_t len);
+
+/*
+ * The memory that a process has now, as a file: whoever becomes another program, maybe of another
+ * user, takes new memory, which is never meant by this. A file descriptor, or -errno.
+ */
+int step_memory(int tid);
+int step_read_memory(int memory, uint64_t address, void *to, size_t len);
+int step_write_memory(int memory, int pid, uint64_t address, const void *from, size_t len);
+
+/* What is mapped at an address. */
+struct step_mapping {
+	uint64_t from, to, offset;
+	bool writable;
+	char path[256]; /* "[uprobes]", "", or of a file, whose name may be cut off */
+};
+/* -ENOENT. */
+int step_mapping(int pid, uint64_t address, struct step_mapping *ret);
+
+#endif

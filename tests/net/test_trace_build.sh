@@ -1,0 +1,332 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
+# timeout: 300
+# ax trace build: what a build executes and does with files, and what is made of it.
+. "$(dirname "$0")/lib.sh"
+need gcc make jq python3 strace dot cmake go unshare
+# no compiler cache between: its files are not the build's
+PATH=$(tr : '\n' <<<"$PATH" | grep -v ccache | paste -sd:)
+export PATH
+
+traced() {
+	"$AX" --instance "$INST" trace build "$@"
+}
+# whole NAME FILE: nothing was lost
+whole() {
+	is "$1: nothing was lost" \
+		"$(traced json "$2" | jq -c 'select(.whole != null) | [.emitted == .received, .dropped, .cut, .missed, .whole]')" \
+		"[true,0,0,0,true]"
+}
+
+# --- a small project: a header that the Makefile does not know, a list that nobody reads ---
+
+mkdir -p "$T/project/lib" "$T/project/include"
+cd "$T/project" || exit 1
+export T
+cat >Makefile <<'END2'
+all: prog lib/part.o
+prog: main.o other.o generated.o
+	gcc -o $@.tmp $^
+	mv $@.tmp $@
+	ln -sf $@ latest
+%.o: %.c
+	gcc -Iinclude -c -o $@ $<
+	nm -g $@ >$*.list
+main.o: include/known.h
+generated.c: rule.txt
+	(echo '/* made */'; sed 's/^/int /;s/$$/;/' $<) >$@
+lib/part.o:
+	$(MAKE) -C lib part.o
+END2
+echo 'part.o: part.c; gcc -c -o $@ $<' >lib/Makefile
+echo 'int part;' >lib/part.c
+printf '#include "known.h"\n#include "hidden.h"\nint other(void);\nint main(void) { return other() + HIDDEN; }\n' >main.c
+echo 'int other(void) { return 0; }' >other.c
+echo '#define KNOWN 1' >include/known.h
+echo '#define HIDDEN 0' >include/hidden.h
+echo made >rule.txt
+
+out=$(traced -o "$T/trace" -- make -j2 2>&1)
+is "the build succeeds" "$?" 0
+like "an account" "$out" '[0-9]+ events, [0-9]+ received, 0 dropped'
+whole "the project" "$T/trace"
+is "the trace is its owner's alone" "$(stat -c %a "$T/trace")" 600
+traced report "$T/trace" >"$T/report"
+like "a compilation" "$(grep ' exec ' "$T/report")" 'gcc -Iinclude -c -o main.o main.c'
+like "a rename" "$(<"$T/report")" ' mv +rename +prog.tmp to prog'
+like "a link" "$(<"$T/report")" ' ln +symlink +latest -> prog'
+like "a redirection" "$(<"$T/report")" ' sh +write +main.list'
+is "by time" "$(awk 'NR > 1 { print $1 }' "$T/report" | sort -cn 2>&1)" ""
+unlike "no files of the system" "$(<"$T/report")" '/usr/include|/etc/ld'
+like "but with --system" "$(traced report --system "$T/trace")" ' read +/etc/ld.so.cache'
+like "calls that failed" "$(traced report -x --only '*/include/*' "$T/trace")" 'cc1 +read +[^ ]*: ENOENT'
+is "only some files" "$(traced report --only main.c "$T/trace" | awk 'NR > 1 { print $4, $5 }' | sort -u)" "read main.c"
+
+files=$(traced report --files "$T/trace")
+like "who made a file, by the names it had" "$files" \
+	$'prog \(first prog.tmp\)\n +made by +[0-9]+  [^\n]*ld '
+like "who read it" "$files" $'include/hidden.h\n +read by +[0-9]+  [^\n]*cc1[^\n]* main.c'
+
+# --- other forms ---
+
+traced compile-commands -O "$T/compile_commands.json" "$T/trace"
+is "compilations" "$(jq -r '.[] | .file' "$T/compile_commands.json" | sort | xargs)" \
+	"generated.c main.c other.c part.c"
+is "their directory" "$(jq -r '.[] | select(.file == "part.c") | .directory' "$T/compile_commands.json")" \
+	"$T/project/lib"
+is "their arguments" "$(jq -c '.[] | select(.file == "main.c") | .arguments' "$T/compile_commands.json")" \
+	'["gcc","-Iinclude","-c","-o","main.o","main.c"]'
+
+deps=$(traced deps "$T/trace")
+like "what a file was made of" "$deps" $'main.o: include/hidden.h include/known.h main.c'
+like "through a rename" "$deps" $'\nprog: generated.o main.o other.o'
+like "in another directory" "$deps" $'lib/part.o: lib/part.c\n'
+{ make -pq; make -pq -C lib part.o; } >"$T/database"
+is "what the Makefile does not declare" "$(traced deps --undeclared "$T/database" "$T/trace")" \
+	"main.o: include/hidden.h"
+traced deps --undeclared "$T/database" "$T/trace" >/dev/null
+is "is an error" "$?" 1
+is "with it, nothing is left" "$(sed 's|^main.o:.*|& include/hidden.h|' "$T/database" >"$T/database2"
+	traced deps --undeclared "$T/database2" "$T/trace")" ""
+is "what nobody reads" "$(traced deps --unread "$T/trace" | sed 's/  #.*//' | sort | xargs)" \
+	"generated.list latest lib/part.o main.list other.list prog"
+fails "a database that is none" traced deps --undeclared Makefile "$T/trace"
+
+traced graph "$T/trace" >"$T/graph"
+ok "Graphviz takes the graph" dot -Tplain "$T/graph"
+like "a command with its files" "$(<"$T/graph")" 'label="gcc -Iinclude -c -o main.o main.c"'
+like "in its directory" "$(<"$T/graph")" 'label="include";'
+unlike "without what only one command knew" "$(<"$T/graph")" '\.s"'
+ok "a picture" traced graph -o svg -O "$T/graph.svg" "$T/trace"
+like "is SVG" "$(head -c 300 "$T/graph.svg")" '<svg'
+is "each process" "$(traced graph -p "$T/trace" | grep -c '/cc1\|label="cc1 ')" 4
+like "the system in few files" "$(traced graph -p --system "$T/trace")" 'label="...", tooltip="/usr/lib/..."'
+like "without Graphviz" "$(PATH=$T/none "$AX" trace build graph -o svg "$T/trace" 2>&1)" \
+	"'dot' cannot be executed.*install graphviz"
+
+rm -f main.o
+traced replay -O "$T/again.sh" "$T/trace" main.o
+ok "a command is repeated" env -i /bin/bash "$T/again.sh"
+ok "and makes its file" test -s main.o
+like "by a word" "$(traced replay "$T/trace" 'other.o' 2>&1 | tail -n 1)" \
+	'gcc -Iinclude -c -o other.o other.c'
+like "a word of several commands" "$(traced replay "$T/trace" gcc 2>&1)" 'several commands have .gcc.'
+rm -f generated.c
+traced replay "$T/trace" generated.c | env -i /bin/bash
+is "with what its shell did" "$(tail -n 1 generated.c)" "int made;"
+
+# what differs from one run to the next is not there
+rm -f ./*.o lib/*.o prog latest generated.c ./*.list
+traced -o "$T/trace2" -- make -j1 >/dev/null 2>&1
+for i in "" 2; do
+	traced normalize "$T/trace$i" | sed '1s/-j.//; s/ -j[12]/ -j/; s/--jobserver-[^ ]*//' >"$T/normal$i"
+done
+ok "two builds are the same" diff "$T/normal" "$T/normal2"
+like "with status and environment" "$(traced normalize -e "$T/trace")" $'make -j2 [^\n]*\n[^\n]*='
+
+# --- strace as the second opinion, of the very same processes ---
+
+rm -f ./*.o lib/*.o prog latest generated.c ./*.list
+traced -o "$T/both" -- strace -ff -s 4096 -o "$T/st" -e trace=file,process,fchdir,fchmod,ftruncate make -j2 >/dev/null 2>&1
+"$PYTHON" "$SRC/strace_list.py" strace "$T/st" | sort >"$T/list.strace"
+traced json "$T/both" >"$T/both.json"
+# strace itself, and each child of it before it is the build's
+"$PYTHON" "$SRC/strace_list.py" ax "$T/both.json" |
+	awk 'NR == FNR { seen[$1]; next } $1 in seen' <(cut -d' ' -f1 "$T/list.strace" | sort -u) - |
+	sort >"$T/list.ax"
+ok "there is much to compare" test "$(wc -l <"$T/list.strace")" -gt 400
+is "what strace saw and ax did not" "$(comm -23 "$T/list.strace" "$T/list.ax" | head -n 20)" ""
+is "what ax saw and strace did not" "$(comm -13 "$T/list.strace" "$T/list.ax" | head -n 20)" ""
+
+# --- processes ---
+
+mkfifo "$T/hold"
+cat >"$T/family.sh" <<'END2'
+cd /
+(setsid sh -c 'exec 3<&-; (cat $T/hold; echo daemon >$T/by-daemon) &') &
+exit 5
+END2
+bg "$T/err" "$AX" --instance "$INST" trace build -o "$T/trace" --wait -- sh "$T/family.sh"
+wait_for 'grep -q "waiting for [0-9]* more process" "$T/err"'
+ok "a daemon is waited for" alive "$BG"
+echo go >"$T/hold"
+wait "$BG"
+is "the command's status" "$?" 5
+like "it is seen" "$(traced report "$T/trace")" " write +$T/by-daemon"
+traced -o "$T/trace" -- sh "$T/family.sh" >"$T/err" 2>&1
+like "without --wait it is said" "$(<"$T/err")" 'of its processes still runs?'
+echo go >"$T/hold"
+traced -o "$T/trace" -- "$PYTHON" -c '
+import os, threading
+def work(i):
+    os.mkdir(f"d{i}"); os.rename(f"d{i}", f"e{i}"); os.rmdir(f"e{i}")
+os.chdir("'"$T"'")
+d = os.open(".", os.O_RDONLY)
+threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+fd = os.open("project/../by-dir", os.O_WRONLY | os.O_CREAT, dir_fd=d); os.close(fd)
+os.rename("by-dir", "by-dir2", src_dir_fd=d, dst_dir_fd=d); os.unlink("by-dir2", dir_fd=d)
+os.chmod("project", 0o750)
+if os.posix_spawn("/bin/true", ["true", "by vfork"], {"A": "b"}): os.wait()
+os.kill(os.getpid(), 9)' 2>"$T/err"
+is "a signal" "$?" 137
+traced report --all "$T/trace" >"$T/report"
+is "threads" "$(grep -c ' mkdir \| rmdir \| rename  *d' <(sed 's/\/[^ ]*\///g' "$T/report"))" 24
+like "a descriptor's directory" "$(<"$T/report")" " write +$T/by-dir"$'\n'
+like "two of them" "$(<"$T/report")" " rename +$T/by-dir to $T/by-dir2"
+like "a mode" "$(<"$T/report")" " chmod +0750 $T/project"
+like "vfork" "$(<"$T/report")" " exec +true 'by vfork'"
+like "its end" "$(<"$T/report")" " exit +SIGKILL after"
+is "the whole environment" "$(traced json "$T/trace" | jq -c 'select(.argv[1]? == "by vfork") | .env')" '["A=b"]'
+
+head -c 1000000 /dev/zero | tr '\0' 'x' | fold -w 100000 >"$T/words"
+mapfile -t words <"$T/words"
+traced -o "$T/trace" -- env "BIG=${words[0]}" /bin/true "${words[@]}" 2>/dev/null
+is "a megabyte of arguments" "$(traced json "$T/trace" |
+	jq -c 'select(.event == "exec" and .file == "/bin/true") | [(.argv | length), (.argv | join("") | length), .complete]')" \
+	"[11,1000009,null]"
+whole "a megabyte" "$T/trace"
+
+# --- names and variables that would be commands elsewhere ---
+
+mkdir "$T/odd" && cd "$T/odd" || exit 1
+cat >odd.py <<'END2'
+import os
+def run(file, words, env):
+    if os.fork() == 0:
+        os.execve(file, words, env)
+    os.wait()
+run("/usr/bin/touch", ["/usr/bin/touch", "out\n$(touch injected)"], {"-Sx": "touch injected", "PATH": "/usr/bin:/bin"})
+os.symlink("/bin/echo", "a=b"); os.symlink("/bin/echo", "-e")
+run("./a=b", ["./a=b", "equals"], {"A": "1"})
+run("-e", ["-e", "dash"], {"A": "1"})
+run(os.open("/bin/echo", os.O_RDONLY), ["echo", "descriptor"], {"A": "1"})
+os.mkdir("\033]0;d\n"); os.chdir("\033]0;d\n")
+run("/bin/true", ["true"], {})
+END2
+traced -o "$T/trace" -- "$PYTHON" odd.py >/dev/null 2>&1
+rm -f out*
+traced replay "$T/trace" "injected)" | env -i /bin/bash
+is "a file's name and a variable are no commands" \
+	"$(find . -name 'out*' -printf made -o -name injected -print)" made
+for word in equals dash descriptor; do
+	is "a program called oddly: $word" "$(traced replay "$T/trace" $word | env -i /bin/bash)" $word
+done
+like "no control characters" "$(traced normalize "$T/trace" | grep -a ' true ')" " true \\(in \\$'.033]0;d.n'\\)"
+ok "a graph of such names" dot -Tplain <(traced graph "$T/trace")
+
+# --- who may read it, whose signals and whose numbers ---
+
+cd "$T" || exit 1
+: >"$T/open"
+chmod 644 "$T/open"
+traced -o "$T/open" -- true 2>/dev/null
+is "a file that others could read" "$(stat -c %a "$T/open")" 600
+chown 65534 "$T/open"
+like "a file of another user" "$(traced -o "$T/open" -- true 2>&1)" 'belongs to another user'
+rm -f "$T/again.sh"
+traced replay -O "$T/again.sh" "$T/trace" dash
+is "a script with an environment" "$(stat -c %a "$T/again.sh")" 600
+# shellcheck disable=SC2016
+is "as with nohup" "$(trap '' HUP; traced -o "$T/trace" -- sh -c 'kill -HUP $PPID $$; echo alive' 2>/dev/null)" alive
+unshare -pf --mount-proc "$AX" --instance "$INST" trace build -o "$T/trace" -- sh -c 'mkdir made; rmdir made' 2>/dev/null
+like "numbers of a container" "$(traced report "$T/trace")" ' rmdir +made'
+# (not make: now and then make itself ends with 2, "wait: No child processes", where ^C interrupts it)
+TYPED="trap 'echo interrupted >>told; exit 130' INT; echo >ready; while :; do sleep 0.1; done"
+"$PYTHON" - "$AX" --instance "$INST" trace build -o "$T/trace" -- sh -c "$TYPED" >/dev/null 2>&1 <<'END2'
+import os, pty, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+while not os.path.exists("ready"):
+    time.sleep(0.01)
+os.write(fd, b"\x03")
+try:
+    while os.read(fd, 4096):
+        pass
+except OSError:
+    pass
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END2
+is "Ctrl-C is the command's, once" "$? $(cat told)" "130 interrupted"
+
+# --- builds by others ---
+
+mkdir -p "$T/cmake" && cd "$T/cmake" || exit 1
+cat >CMakeLists.txt <<'END2'
+cmake_minimum_required(VERSION 3.13)
+project(small C)
+add_library(part STATIC part.c)
+add_executable(small small.c)
+target_link_libraries(small part)
+END2
+echo 'int part(void) { return 0; }' >part.c
+echo 'int part(void); int main(void) { return part(); }' >small.c
+traced -o "$T/trace" -- sh -c 'cmake -S . -B out && cmake --build out' >"$T/out" 2>&1
+is "CMake" "$?" 0
+whole "CMake" "$T/trace"
+is "CMake: its compilations" \
+	"$(traced compile-commands --only '*/cmake/*.c' "$T/trace" | jq -r '.[].file' | xargs -n1 basename | sort -u | xargs)" "CMakeCCompilerId.c part.c small.c"
+like "CMake: an archive's members" "$(traced deps --only '*.a' --only '*.o' "$T/trace")" \
+	$'out/libpart.a:[^\n]*part.c.o'
+like "CMake: files that come and go" "$(traced report -f --only '*/CMakeFiles/*' "$T/trace")" '\(gone\)'
+ok "CMake: a graph" dot -Tplain <(traced graph --except '*/CMakeFiles/*' "$T/trace")
+
+mkdir -p "$T/go" && cd "$T/go" || exit 1
+echo 'module web' >go.mod
+printf 'package main\n\nfunc main() { println("%s") }\n' "$INST" >web.go # no cache has it
+traced -o "$T/trace" -- env GOCACHE="$BIN/go-cache" HOME="${HOME:-/root}" GOPROXY=off GOFLAGS=-mod=mod GO111MODULE=on CGO_ENABLED=0 go build -o web . >"$T/out" 2>&1
+is "Go" "$?" 0
+whole "Go" "$T/trace"
+like "Go: its compiler" "$(traced report "$T/trace" | grep ' exec ')" 'tool/linux_[a-z0-9]+/compile '
+like "Go: what a program was made of" "$(traced report -f --only web.go "$T/trace")" 'read by'
+is "Go: its program was made" "$(traced report -f --only web "$T/trace" | head -n 1 | cut -d' ' -f1)" web
+
+# --- the tour of ax-trace-build(8), as it is written there ---
+
+mkdir "$T/tour" "$T/path"
+printf '#!/bin/sh\nexec "%s" --instance %s "$@"\n' "$AX" "$INST" >"$T/path/ax"
+chmod +x "$T/path/ax"
+{
+	echo "set -eu; cd '$T/tour'; PATH='$T/path':\$PATH"
+	tour_of "$TOP/tools/share/ax-trace-build.8"
+} >"$T/tour.sh"
+bash "$T/tour.sh" >"$T/out" 2>&1
+is "the tour's commands succeed" "$?" 0
+like "they say what a file was made of" "$(<"$T/out")" $'\nmain.o: inc/answer.h main.c\n'
+like "what is not declared" "$(<"$T/out")" $'\nmain.o: inc/answer.h\n'
+like "what nobody reads" "$(<"$T/out")" $'\nprog.map  # /bin/sh -c '
+like "what was repeated" "$(<"$T/out")" $'\nmain.o\n'
+unlike "and two builds are alike" "$(grep '^[<>]' "$T/out")" 'main.o'
+
+# --- what is lost is said ---
+
+# the tracer is stopped while a program fills its buffer
+traced -o "$T/trace" --buffer 1 -- sh -c 'kill -STOP $PPID; i=0
+	while [ $i -lt 20000 ]; do : </dev/null; i=$((i+1)); done; kill -CONT $PPID' 2>"$T/err"
+is "a trace with a hole is no success" "$?" 1
+like "it says how many are missing" "$(tr -d , <"$T/err")" ' [1-9][0-9]* dropped'
+like "and so do those that read it" "$(traced report "$T/trace" 2>&1 >/dev/null)" 'not whole: [0-9]+ records were lost'
+fails "without success, too" traced report "$T/trace"
+is "the sum is right" "$(traced json "$T/trace" 2>/dev/null | jq -c 'select(.whole != null) | [.emitted == .received + .dropped, .whole]')" \
+	"[true,false]"
+
+# --- mistakes ---
+
+traced -o "$T/small" --buffer 1 -- true 2>/dev/null
+for n in 0 1 20 39 41 200 900; do
+	head -c "$n" "$T/small" >"$T/cut"
+	like "a trace of $n bytes" "$(traced report "$T/cut" 2>&1 >/dev/null)" \
+		'is empty|is no trace|ends in its header|not whole'
+	fails "and no success" traced report "$T/cut"
+done
+like "another file" "$(traced json /bin/sh 2>&1)" 'it is no trace of a build'
+fails "no file" traced -- true
+fails "no command" traced -o "$T/x"
+fails "a buffer of an odd size" traced -o "$T/x" --buffer 3 -- true
+like "a program that is not there" "$(traced -o "$T/x" -- /none/there 2>&1)" '/none/there.*No such file'
+like "a file that cannot be written" "$(traced -o /none/x -- true 2>&1)" '/none/x.*No such file'
+traced -o /dev/full -- true 2>"$T/err"
+like "a full disk" "$?$(<"$T/err")" '^1.*could not be written'
+done_testing

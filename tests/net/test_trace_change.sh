@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
+# ax trace change: results and memory of a program that its probe changes, and that are taken back.
+. "$(dirname "$0")/lib.sh"
+need gcc jq
+build changed changed.c gcc -std=gnu11 -O1 -g "$SRC/changed.c" -o %o
+p=$BIN/changed
+
+change() {
+	ax trace change "$@" 2>"$T/change.err"
+}
+printf 'ann\nbob\n' >"$T/names"
+
+# --- with a command ---
+
+is "what a function returns" "$(change "uretprobe:$p:check" --return 7 -c "$p" --unsafe -O "$T/out" <"$T/names" | grep :)" \
+	$'ann: 7\nbob: 7'
+like "each change is told" "$(cat "$T/out")" "returns 7 instead of 1"
+is "only where the condition is true" "$(change "uretprobe:$p:check" 'if retval == 0' --return -3 -c "$p" --unsafe -O "$T/out" \
+	< <(printf 'ann\nbert\n') | grep :)" $'ann: 1\nbert: -3'
+is "memory that a pointer leads to, and a variable" \
+	"$(change "uprobe:$p:greet" --write '*arg0:u8=88' --write @limit:s32=-5 -c "$p" --unsafe -O "$T/out" <"$T/names" |
+		grep hello)" $'hello Xnn, limit -5\nhello Xob, limit -5'
+is "only so often" "$(change "uprobe:$p:greet" --write '*arg0:u8=88' --times 1 -c "$p" --unsafe -O "$T/out" <"$T/names" |
+	grep hello)" $'hello Xnn, limit 10\nhello bob, limit 10'
+like "memory that is not there" "$(change "uprobe:$p:greet" --write '*(arg0 - arg0):u8=1' -c "$p" --unsafe <"$T/names")" \
+	"not written: there is no memory"
+like "memory that the program may not write" "$(change "uprobe:$p:greet" --write '*%ip:u8=1' -c "$p" --unsafe <"$T/names")" \
+	"not written: the program may not write there"
+
+# --- a program that goes on ---
+
+rm -f "$T/fifo"
+mkfifo "$T/fifo"
+: >"$T/said"
+"$p" <"$T/fifo" >>"$T/said" &
+program=$!
+exec 8>"$T/fifo"
+# says NAME LINE: what the program answers next
+says() {
+	: >"$T/said"
+	echo zoe >&8
+	wait_for 'grep -q zoe: "$T/said"'
+	is "$1" "$(head -n 1 "$T/said")" "$2"
+}
+says "before" "hello zoe, limit 10"
+for signal in INT KILL; do
+	: >"$T/change.err"
+	"$AX" --instance "$INST" trace change "uprobe:$p:greet" --write @limit:s32=77 --unsafe -p "$program" -O "$T/out" \
+		2>"$T/change.err" &
+	changer=$!
+	wait_for 'grep -q Ctrl-C "$T/change.err"'
+	says "while it is changed" "hello zoe, limit 77"
+	is "it is listed" "$(ax trace changes)" "$program  uprobe:$p:greet  writes @limit:s32=77"
+	kill -"$signal" "$changer"
+	wait "$changer" 2>/dev/null
+	ok "nobody traces it after SIG$signal" wait_for 'grep -q "^TracerPid:.0" "/proc/$program/status"'
+	is "it is listed no more" "$(ax trace changes)" ""
+	says "and the variable has again what it had" "hello zoe, limit 10"
+done
+like "whose process it is not" "$(SUDO_UID=12345 ax trace change "uprobe:$p:greet" --write @limit:s32=1 --unsafe \
+	-p "$program" 2>&1)" "is not a process of user 12345 alone"
+like "an owner that is not its" "$(ax trace change "uprobe:$p:greet" --write @limit:s32=1 --unsafe --owner nobody \
+	-p "$program" 2>&1)" "is not a process of user [0-9]+ alone"
+like "an owner that is none" "$(ax trace change "uprobe:$p:greet" --write @limit:s32=1 --unsafe --owner no-such-user \
+	-p "$program" 2>&1)" "there is no user 'no-such-user'"
+says "nothing was changed" "hello zoe, limit 10"
+exec 8>&-
+wait "$program"
+
+# --- refusals ---
+
+refuses() {
+	local name=$1 pattern=$2
+	shift 2
+	like "$name" "$(ax trace change "$@" 2>&1 </dev/null; echo "status $?")" "$pattern.*"$'\n'".*status 2"
+}
+refuses "without --unsafe" "say --unsafe if that is meant" "uprobe:$p:greet" --write @limit:s32=1 -c "$p"
+refuses "nothing to change" "expected --return or --write" "uprobe:$p:greet" --unsafe -c "$p"
+refuses "a result at the entry" "expected uretprobe:" "uprobe:$p:check" --return 1 --unsafe -c "$p"
+refuses "no place" "is no place in memory" "uprobe:$p:greet" --write arg0:u8=1 --unsafe -c "$p"
+refuses "no type" "is no type of a number" "uprobe:$p:greet" --write '*arg0:string=1' --unsafe -c "$p"
+refuses "no number" "is no number" "uprobe:$p:greet" --write '*arg0:u8=x' --unsafe -c "$p"
+refuses "the kernel" "only programs can be changed" tracepoint:sched:sched_switch --write @x:u8=1 --unsafe -c "$p"
+refuses "nobody's" "expected -p or -c" "uprobe:$p:greet" --write @limit:s32=1 --unsafe
+done_testing

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
+# timeout: 240
+# Values by their types: structs, arrays, unions, enums, bit fields, floats and strings of C, C++ and
+# Go, as text and as JSON, in conditions and as keys; registers, errors and system calls by name.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/trace.sh"
+need gcc g++ clang go jq
+
+# first NAME ARG...: the value of the first record, as JSON
+first() {
+	local name=$1
+	shift
+	trace_json watch "$@" | jq -cs --arg n "$name" 'map(.values // empty)[0][$n]'
+}
+
+# --- C, by two compilers, optimised and not ---
+
+item='{"name":"abc","why":"because","color":"BLUE","flags":"F_READ|F_EXEC","low":5,"mid":-3,'
+item+='"wide":78187493520,"on":true,"at":{"x":0,"y":-0.1},"u":{"i":1065353216,"f":1},'
+item+='"list":[1,2,3],"grid":[[1,2],[3,-4]],"exact":3.25,"rest":""}'
+for cc in gcc clang; do
+	for level in 0 2; do
+		build "typed-$cc-$level" typed.c $cc -std=gnu11 -g -O$level "$SRC/typed.c" -o %o
+		p=$BIN/typed-$cc-$level
+		out=$(trace_json watch "uprobe:$p:take" v='*it' s p c n=m.n numbers e='it->exact' \
+			-c "$p")
+		is "a struct with all that C has, $cc -O$level" "$(jq -cs \
+			'map(.values // empty)[0].v | del(.next)' <<<"$out")" "$item"
+		is "structs in registers, enums, arrays, $cc -O$level" "$(jq -cs \
+			'map(.values // empty)[1] | [.s, .p, .c, .n, .numbers, .e]' <<<"$out")" \
+			'[{"a":1,"b":-7},{"a":1,"b":"pair"},"GREEN",1,[1.5,-0.25,1e+300],3.25]'
+		is "what is returned, $cc -O$level" \
+			"$(first retval "uretprobe:$p:give" retval -c "$p")" '{"a":0,"b":5}'
+	done
+done
+like "text has no quotes, and says where it ends" "$(ax trace watch "uprobe:$p:take" v='*it' -n 1 \
+	-c "$p" 2>/dev/null)" 'v=\{name="abc", why="because", color=BLUE, flags=F_READ\|F_EXEC, .*grid=\[\[1, 2\], \[3, -4\]\], next=0x.*\}'
+is "floating point and names of enums in conditions" "$(trace_json watch "uprobe:$p:take" x=it-\>at.x \
+	'if it->at.x >= 0.5 && it->at.y < -0.09 && it->color == BLUE' -c "$p" | values x)" 2
+is "and in what they are counted by" "$(trace_json count "uprobe:$p:take" it-\>at.x it-\>color -c "$p" |
+	jq -cs '[.[0].table[].key | [.[]]] | sort')" '[[0,"BLUE"],[1,"GREEN"],[2,"BLUE"]]'
+is "a float at an address" "$(first v "uprobe:$p:take" 'v=+40(%di):f64' -c "$p")" -0.1
+is "bits of a number, as ftrace has them" "$(first v "uprobe:$p:take" 'v=+20(%di):b4@1/32' -c "$p")" 2
+is "all registers" "$(trace_json watch "uprobe:$p:take" r='$regs' -n 1 -c "$p" | jq -cs \
+	'map(.values // empty)[0] | .r | [length >= 18, has("di", "sp", "ip")]')" '[true,true,true,true]'
+is "a register that probes cannot read is none" "$(first m "uprobe:$p:take" m -c "$p")" '{"n":0,"d":null}'
+like "and is said to be so" "$(ax trace watch "uprobe:$p:take" d -c "$p" 2>&1)" "floating-point"
+like "a struct is no key" "$(ax trace count "uprobe:$p:take" it-\>at -c "$p" 2>&1)" "cannot be a key"
+like "nor is there a sum of floats" "$(ax trace hist "uprobe:$p:take" it-\>at.x -c "$p" 2>&1)" \
+	"buckets are of integers"
+
+# --- a probe that stays shows its values to others ---
+
+probe=typed$$
+ax trace add "$probe" "uprobe:$p:take" v='*it' c >/dev/null
+"$p"
+is "what was kept has its types" "$(ax trace view "$probe" -o json | jq -cs \
+	'map(.values // empty)[0] | [.v.color, .v.flags, .v.list, .v.at, .c]')" \
+	'["BLUE","F_READ|F_EXEC",[1,2,3],{"x":0,"y":-0.1},"GREEN"]'
+ax trace rm "$probe" >/dev/null
+
+# --- C++ ---
+
+for abi in 0 1; do
+	build "typed-cc-$abi" typed.cc g++ -std=c++17 -g -O$((abi * 2)) \
+		-D_GLIBCXX_USE_CXX11_ABI=$abi "$SRC/typed.cc" -o %o
+	p=$BIN/typed-cc-$abi
+	out=$(trace_json watch "uprobe:$p:take" s='*s' r='*r' m v copy -c "$p")
+	is "strings of C++, ABI $abi" "$(jq -cs 'map(.values // empty)[0] | [.s, .r, .m, .v, .copy]' \
+		<<<"$out")" \
+		'["short\u0000x",{"id":7,"name":"in a struct","view":"seen"},"on","a view","by value and long enough"]'
+	is "long and empty ones, ABI $abi" "$(jq -cs 'map(.values // empty)[1] | [(.s | length), .m, .v]' \
+		<<<"$out")" '[300,"off",""]'
+	is "compared, ABI $abi" "$(trace_json watch "uprobe:$p:take" id='r->id' \
+		'if r->name == "in a struct" && v == "a view" && *s != "x"' -c "$p" | values id)" 7
+	is "counted by, ABI $abi" "$(trace_json count "uprobe:$p:take" v -c "$p" |
+		jq -cs '[.[0].table[].key.v] | sort')" '["","a view"]'
+done
+
+# --- Go ---
+
+build typed-go typed.go env CGO_ENABLED=0 GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$BIN/go-cache" \
+	HOME="${HOME:-/root}" go build -o %o "$SRC/typed.go"
+p=$BIN/typed-go
+out=$(trace_json watch "uprobe:$p:main.take" s list r='*r' all pt=p -c "$p")
+is "strings and slices of Go" "$(jq -cs 'map(.values // empty)[0] | [.s, .list, .pt]' <<<"$out")" \
+	'["hello",[{"X":1,"Y":2},{"X":3,"Y":4}],{"X":8,"Y":9}]'
+go='{"Name":"in go","N":-3,"Ok":true,"F":2.5,"Tags":[4,5]}'
+is "structs of Go behind a pointer and on the stack" "$(jq -cs 'map(.values // empty)[1] |
+	[.r, .all] | map(del(.P, .Err))' <<<"$out")" "[$go,$go]"
+is "compared" "$(trace_json watch "uprobe:$p:main.take" n=r.N \
+	'if s == "hello" && r.Name == "in go" && r.F > 2.25' -c "$p" | values n)" "-3 -3"
+is "counted by" "$(trace_json count "uprobe:$p:main.take" s -c "$p" |
+	jq -cs '[.[0].table[] | [.key.s, .count]]')" '[["hello",2]]'
+is "results, and strings kept from the entry" "$(trace_json watch "uretprobe:$p:main.join" \
+	retval n=n@entry 'if retval == "j!"' -c "$p" | jq -cs '[.[].values // empty]')" \
+	'[{"retval":"j!","n":"j"},{"retval":"j!","n":"j"}]'
+
+# --- errors and system calls ---
+
+like "errors by their names" "$(ax trace watch tracepoint:syscalls:sys_exit_openat 'if ret < 0' \
+	-c "cat /nowhere" 2>/dev/null)" 'ret=-ENOENT'
+p=$BIN/typed-gcc-2
+like "also of a function of one's own" "$(ax trace watch "uretprobe:$p:take" retval:errno -c "$p" \
+	2>/dev/null)" 'retval=-ENOENT'
+like "system calls by their names" "$(ax trace count tracepoint:raw_syscalls:sys_enter by id \
+	-c "cat /dev/null" 2>/dev/null)" '(^|
+)openat +[0-9]'
+like "more tracepoints than 64" "$(ax trace count 'tracepoint:syscalls:sys_enter_[a-g]*' pid \
+	'if comm == "nobody"' -c true 2>&1)" "(6[5-9]|[7-9][0-9]|[1-9][0-9][0-9]) places probed"
+done_testing

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Scripts of several probes on this kernel: all kinds of probes at once, variables, BEGIN and END.
+. "${0%/*}/lib.sh"
+
+traced=/bin/traced
+cat >/tmp/s.ax <<EOF
+BEGIN { print "begin"; set global.least = 2 }
+uprobe:$traced:twice if arg0 >= global.least { set thread.n += 1; print "twice %d" arg0; count by comm as calls }
+uretprobe:$traced:twice if thread.n { hist retval as results; print "%s -> %d" comm retval if retval > 6 }
+kprobe:vfs_read if comm == "traced" { stats arg2 by comm as reads; set global.reads += 1 }
+tracepoint:syscalls:sys_exit_read if comm == "traced" { count as exits }
+every 50ms { set global.ticks += 1 }
+END { print "end %d" global.least; print "read" if global.reads > 0; show calls results }
+EOF
+ax trace run /tmp/s.ax -c "$traced 5" >/tmp/script.out 2>&1 </dev/null
+like "BEGIN comes first" '^begin' cat /tmp/script.out
+like "a function under a condition on a variable" 'twice 4' cat /tmp/script.out
+like "its return, by a variable of the thread" 'traced -> 8' cat /tmp/script.out
+like "END has variables that the kernel's functions set" '^read' cat /tmp/script.out
+like "a table" 'traced  *3' cat /tmp/script.out
+like "a histogram" '\[4, 8\)  *2' cat /tmp/script.out
+like "all are received" ' 0 dropped' cat /tmp/script.out
+done_testing

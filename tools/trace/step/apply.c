@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Changing a thread that waits, and taking that back. */
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "tools/trace/step/change.h"
+
+#define OLDS_MAX 4096 /* places that are taken back */
+
+#if defined(__aarch64__)
+#define RESULT_WORD 0
+#else
+#define RESULT_WORD 10
+#define CALL_WORD   15 /* else the kernel may take a result for one of a system call */
+#endif
+
+/* All of the process's numbers have to be the owner's: it may have become another one's since. */
+bool change_is_owned(const struct step_request *q)
+{
+	autofree char *text = NULL;
+	unsigned ids[4];
+	const char *at;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", q->t.options.pid);
+	if (file_read(path, 1 << 16, &text) < 0)
+		return false;
+	at = strstr(text, "\nUid:");
+	if (!at || sscanf(at + 5, "%u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
+		if (ids[i] != q->change->owner)
+			return false;
+	return true;
+}
+
+/* --- results --- */
+
+static void set_result(struct step_request *q, int tid)
+{
+	struct step_registers r;
+	char text[128];
+	uint64_t old;
+
+	if (step_get_registers(tid, &r) < 0)
+		return;
+	old = r.v[RESULT_WORD];
+	r.v[RESULT_WORD] = q->change->value;
+#if !defined(__aarch64__)
+	r.v[CALL_WORD] = UINT64_MAX;
+#endif
+	if (step_set_registers(tid, &r) < 0)
+		snprintf(text, sizeof(text), "the result could not be set");
+	else
+		snprintf(text, sizeof(text), "returns %lld instead of %lld",
+			 (long long)q->change->value, (long long)old);
+	step_put_event(q, tid, text, 0);
+}
+
+/* --- memory --- */
+
+static struct change_old *old_at(struct change *c, uint64_t address, uint32_t size)
+{
+	struct change_old *v;
+	size_t more = c->max_olds ? c->max_olds * 2 : 16;
+
+	for (size_t i = 0; i < c->n_olds; i++)
+		if (c->olds[i].address == address && c->olds[i].size == size)
+			return &c->olds[i];
+	if (c->n_olds == OLDS_MAX)
+		return NULL;
+	if (c->n_olds == c->max_olds) {
+		v = reallocarray(c->olds, more, sizeof(*v));
+		if (!v)
+			return NULL;
+		c->olds = v;
+		c->max_olds = more;
+	}
+	c->olds[c->n_olds] = (struct change_old){.address = address, .size = size};
+	return &c->olds[c->n_olds++];
+}
+
+/* A variable that could not be taken back is not written; what else is in memory (on the stack,
+ * from malloc()) may be something else at the end, and is never taken back. */
+static const char *write_one(struct change *c, int pid, const struct change_write *w,
+			     uint64_t address, uint64_t *before)
+{
+	struct change_old *old;
+	size_t known = c->n_olds;
+
+	*before = 0;
+	if (step_read_memory(c->memory, address, before, w->size) < 0)
+		return "not written: there is no memory";
+	old = w->is_static ? old_at(c, address, w->size) : NULL;
+	if (!old && w->is_static)
+		return "not written: too many places to take back";
+	if (step_write_memory(c->memory, pid, address, &w->value, w->size) < 0) {
+		c->n_olds = known;
+		return "not written: the program may not write there";
+	}
+	if (!old)
+		return NULL;
+	if (c->n_olds > known)
+		old->old = *before;
+	old->now = 0;
+	memcpy(&old->now, &w->value, w->size);
+	return NULL;
+}
+
+static void write_memory(struct step_request *q, int tid, const struct ax_probe_record *r)
+{
+	struct change *c = q->change;
+
+	for (size_t i = 0; i < c->n_writes && i < r->n_values; i++) {
+		const struct change_write *w = &c->writes[i];
+		uint64_t before = 0;
+		const char *why =
+			r->faults & 1u << i
+				? "not written: the address could not be fetched"
+				: write_one(c, q->t.options.pid, w, r->values[i], &before);
+		char text[256];
+
+		if (why)
+			snprintf(text, sizeof(text), "%.100s: %s", w->text, why);
+		else
+			snprintf(text, sizeof(text), "%.100s: written at 0x%llx, where 0x%llx was",
+				 w->text, (unsigned long long)r->values[i],
+				 (unsigned long long)before);
+		step_put_event(q, tid, text, 0);
+	}
+}
+
+/* Its memory is taken before it is asked whose the process is: so what is written to was the
+ * owner's, even if another thread has it become another one's program meanwhile. */
+void change_apply(struct step_request *q, int tid, const struct ax_probe_record *r)
+{
+	struct change *c = q->change;
+
+	if (c->memory < 0)
+		c->memory = step_memory(tid);
+	if (!change_is_owned(q)) {
+		step_put_event(q, tid, "left as it is: the process is not its owner's any more", 0);
+		return;
+	}
+	write_memory(q, tid, r);
+	if (c->returns)
+		set_result(q, tid);
+}
+
+void change_forget(struct change *c)
+{
+	c->n_olds = 0;
+	close_fd(&c->memory);
+}
+
+void change_undo(struct step_request *q)
+{
+	struct change *c = q->change;
+	int pid = q->t.options.pid;
+	size_t back = 0, others = 0;
+
+	for (size_t i = c->n_olds; i-- > 0;) {
+		struct change_old *o = &c->olds[i];
+		uint64_t now = 0;
+
+		if (!change_is_owned(q) ||
+		    step_read_memory(c->memory, o->address, &now, o->size) < 0 || now != o->now) {
+			others++;
+			continue;
+		}
+		if (step_write_memory(c->memory, pid, o->address, &o->old, o->size) == 0)
+			back++;
+		else
+			others++;
+	}
+	if (c->n_olds)
+		fprintf(stderr,
+			"ax %s: %zu of %zu places have again what they had; %zu are others by "
+			"now\n",
+			q->t.c->name, back, c->n_olds, others);
+	c->n_olds = 0;
+}
+
+/* --- the list --- */
+
+/* Who looks at the list may take the file for one that was left, and delete it, before it is
+ * locked. */
+static int open_listed(struct change *c, const struct instance *inst)
+{
+	struct stat st;
+
+	for (;;) {
+		int r = mkdir_parents(inst->run_dir, 0755);
+
+		if (r < 0)
+			return r;
+		c->listed =
+			open(c->path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (c->listed < 0 && errno == ENOENT)
+			continue; /* another one's end has taken the directory away */
+		if (c->listed < 0)
+			return -errno;
+		while (flock(c->listed, LOCK_EX) < 0)
+			if (errno != EINTR)
+				return -errno;
+		if (fstat(c->listed, &st) == 0 && st.st_nlink)
+			return 0;
+		close_fd(&c->listed);
+	}
+}
+
+int change_list(struct step_request *q, struct error *e)
+{
+	const struct instance *inst = &q->t.c->inst;
+	struct change *c = q->change;
+	struct probe_spec probe = q->t.specs[0];
+	char *text, line[1024];
+	int n, r;
+
+	probe.n_args = 0; /* addresses of what is written */
+	text = probe_format(&probe);
+	n = snprintf(line, sizeof(line), "%d  %.500s%s", q->t.options.pid, text ? text : "?",
+		     c->returns ? "  returns" : "");
+	free(text);
+	if (c->returns)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, " %lld", (long long)c->value);
+	for (size_t i = 0; i < c->n_writes && n < (int)sizeof(line) - 120; i++)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "  writes %.100s",
+			      c->writes[i].text);
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "\n");
+	snprintf(c->path, sizeof(c->path), "%s/change-%d", inst->run_dir, getpid());
+	r = open_listed(c, inst);
+	if (r == 0)
+		r = write_whole(c->listed, line, (size_t)n);
+	return r < 0 ? error_set(e, r, "the change cannot be listed in %s: %s", inst->run_dir,
+				 strerror(-r))
+		     : 0;
+}
+
+void change_unlist(struct change *c)
+{
+	if (c->listed < 0)
+		return;
+	unlink(c->path);
+	close_fd(&c->listed);
+	*strrchr(c->path, '/') = 0;
+	rmdir(c->path); /* unless an agent has it */
+}
+
+void change_free(struct change *c)
+{
+	free(c->olds);
+	close_fd(&c->memory);
+}

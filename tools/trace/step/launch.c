@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Two processes. The one that traces must not be killed in the midst of a step, since the trap
+ * behind an instruction would end the program: so it is another one than the command's, in a
+ * process group of its own and under another name, which lets the program go when the command's is
+ * no more. It writes to memory only, so that it never waits for a reader either.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "tools/lib/run_signals.h"
+#include "tools/trace/step/step.h"
+
+#define TRACER_NAME "stepper"
+#define PIECE	    65536
+
+void step_say_ready(int fd)
+{
+	/* nobody reads it when the command's process is gone, which a signal tells */
+	if (write(fd, "r", 1) < 0)
+		return;
+}
+
+int step_check_whom(const struct step_request *q, struct error *e)
+{
+	if (q->pid && q->args.command)
+		return error_set(e, -EINVAL, "-p and -c name two processes: expected one");
+	if (!q->pid && !q->args.command)
+		return error_set(e, -EINVAL, "say whose threads are meant: expected -p or -c");
+	if (q->pid > INT32_MAX)
+		return error_set(e, -EINVAL, "%u is no number of a process", q->pid);
+	if (q->args.output == TRACE_CTF)
+		return error_set(e, -EINVAL, "-o ctf is not for what is stopped: expected json");
+	return 0;
+}
+
+int step_find_whom(struct step_request *q, struct error *e)
+{
+	const struct trace_whom whom = {.v = &q->pid, .n = q->pid != 0};
+	int r = trace_whom_check(&whom, e);
+
+	if (r < 0)
+		return r;
+	q->t.options.pid = (int)q->pid;
+	trace_find_apps(&q->t);
+	return 0;
+}
+
+/* --- the process that traces --- */
+
+static void on_tick(int signal)
+{
+	(void)signal;
+}
+
+/* It is to go on whatever comes, but for what tells it to end. */
+static void set_signals(void)
+{
+	static const int ignored[] = {SIGHUP, SIGPIPE, SIGTTOU, SIGTTIN, SIGTSTP, SIGQUIT};
+	const struct itimerval tick = {.it_interval.tv_usec = STEP_TICK_MS * 1000,
+				       .it_value.tv_usec = STEP_TICK_MS * 1000};
+	struct sigaction sa = {.sa_handler = on_tick};
+
+	run_signals_catch_all();
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &tick, NULL);
+}
+
+static _Noreturn void trace(struct step_request *q, int memory, int ready, int parent)
+{
+	int status = CMD_FAILED;
+
+	setpgid(0, 0);
+	prctl(PR_SET_NAME, TRACER_NAME);
+	set_signals();
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	/* without the right to it nothing is lost but some safety */
+	file_write("/proc/self/oom_score_adj", "-1000");
+	if (getppid() == parent && trace_out_open(&q->t.out, memory) == 0)
+		status = step_run(q, ready);
+	/* without what atexit() has to do for the other process; this lets go of all threads */
+	_exit(status);
+}
+
+/* --- the command's process --- */
+
+struct launch {
+	struct step_request *q;
+	struct trace_child child;
+	int tracer; /* 0: there is none */
+	int memory, ready;
+	off_t copied;
+	bool told;
+};
+
+/* What the other one has written since. */
+static void copy_output(struct launch *l)
+{
+	static char piece[PIECE];
+	ssize_t n;
+
+	while ((n = pread(l->memory, piece, sizeof(piece), l->copied)) > 0) {
+		l->copied += n;
+		trace_out_put(&l->q->t.out, piece, (size_t)n);
+		fallocate(l->memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, l->copied);
+	}
+	trace_out_flush(&l->q->t.out);
+}
+
+static int start_tracer(struct launch *l, struct error *e)
+{
+	int ready[2], parent = getpid();
+
+	l->memory = memfd_create("ax-trace-step", MFD_CLOEXEC);
+	if (l->memory < 0 || pipe(ready) < 0)
+		return error_set(e, -errno, "there is no memory for output: %s", strerror(errno));
+	l->tracer = fork();
+	if (!l->tracer) {
+		close(ready[0]);
+		close_fd(&l->child.go);
+		trace(l->q, l->memory, ready[1], parent);
+	}
+	close(ready[1]);
+	l->ready = ready[0];
+	if (l->tracer < 0) {
+		l->tracer = 0;
+		return error_set(e, -errno, "no process can be started: %s", strerror(errno));
+	}
+	return 0;
+}
+
+/* Its exit status when it has ended, -1 as long as it has not. */
+static int tracer_status(struct launch *l)
+{
+	int status;
+
+	if (waitpid(l->tracer, &status, WNOHANG) != l->tracer)
+		return -1;
+	l->tracer = 0;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	fprintf(stderr,
+		"ax %s: the process that traced was killed: a thread that it was stepping may "
+		"have ended its program, or be stopped%s (see 'man ax-trace')\n",
+		l->q->t.c->name, l->q->change ? ", and what was written stays" : "");
+	return CMD_FAILED;
+}
+
+static void tell_end(struct launch *l)
+{
+	if (!l->told && run_signals_came()) {
+		kill(l->tracer, SIGTERM);
+		l->told = true;
+	}
+}
+
+static int watch_tracer(struct launch *l)
+{
+	int status;
+
+	while ((status = tracer_status(l)) < 0) {
+		tell_end(l);
+		copy_output(l);
+		if (l->q->t.out.error && !l->told) { /* nobody reads any more */
+			kill(l->tracer, SIGTERM);
+			l->told = true;
+		}
+		usleep(STEP_TICK_MS * 1000 / 2);
+	}
+	copy_output(l);
+	return status;
+}
+
+/* The command goes on by itself when all was seen that was asked for. */
+static int wait_command(struct launch *l, int status)
+{
+	bool by_itself = true;
+	siginfo_t info;
+	int r;
+
+	while (!run_signals_came()) {
+		info.si_pid = 0;
+		if (waitid(P_PID, (id_t)l->child.pid, &info, WEXITED | WNOWAIT) < 0 &&
+		    errno != EINTR)
+			break;
+		if (info.si_pid)
+			break;
+	}
+	r = trace_child_end(&l->child, &by_itself);
+	return status ? status : by_itself ? r : 0;
+}
+
+static int run_launch(struct launch *l, struct error *e)
+{
+	struct trace *t = &l->q->t;
+	int status, r = 0;
+	char byte;
+
+	if (t->command)
+		r = trace_child_start(&l->child, t->command, e);
+	if (r < 0)
+		return r;
+	if (l->child.pid)
+		t->options.pid = l->child.pid;
+	r = start_tracer(l, e);
+	if (r < 0)
+		return r;
+	while ((r = (int)read(l->ready, &byte, 1)) < 0 && errno == EINTR)
+		tell_end(l);
+	if (r == 1 && l->child.pid && trace_child_go(&l->child, t->command, e) < 0) {
+		kill(l->tracer, SIGTERM);
+		l->told = true;
+		watch_tracer(l);
+		return e->code;
+	}
+	status = watch_tracer(l);
+	if (r != 1) /* the command was never told to begin */
+		return status ? status : CMD_FAILED;
+	return l->child.pid ? wait_command(l, status) : status;
+}
+
+int step_launch(struct step_request *q)
+{
+	struct launch l = {.q = q, .child = TRACE_NO_CHILD, .memory = -1, .ready = -1};
+	struct error e = {0};
+	bool by_itself;
+	int r;
+
+	run_signals_catch();
+	r = run_launch(&l, &e);
+	if (l.child.pid)
+		trace_child_end(&l.child, &by_itself);
+	if (r >= 0 && q->t.out.error)
+		r = error_set(&e, -q->t.out.error, "the output could not be written: %s",
+			      strerror(q->t.out.error));
+	close_fd(&l.memory);
+	close_fd(&l.ready);
+	return r < 0 ? cmd_failed(q->t.c, &e) : r;
+}

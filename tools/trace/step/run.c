@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The process that traces: threads that a probe stopped, step by step. */
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "tools/lib/run_signals.h"
+#include "tools/trace/step/change.h"
+#include "tools/trace/step/step.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define BLOCK	  512 /* of struct stat */
+
+/* A record whose thread was not seen to stop yet. */
+struct waiting {
+	struct waiting *next;
+	size_t len;
+	struct ax_probe_record record;
+};
+/* A thread that is stepped. */
+struct hit {
+	int tid;
+	bool began; /* `before` is the first instruction's that is one of the program's */
+	uint32_t done, instructions;
+	struct step_registers before;
+	struct dwarf_at line;
+	uint64_t line_ip;
+};
+struct run {
+	struct step_request *q;
+	struct step_process *process;
+	struct step_places *places;
+	struct waiting *records;
+	struct hit *hits;
+	size_t n, max;
+	uint32_t begun;
+	uint64_t end_ns;
+	bool gone, full;
+};
+
+/* --- records --- */
+
+static int on_record(void *arg, const struct ax_probe_record *r, size_t len)
+{
+	struct run *run = arg;
+	struct waiting *w;
+
+	run->q->t.received++;
+	w = malloc(offsetof(struct waiting, record) + len);
+	if (!w)
+		return -ENOMEM;
+	w->len = len;
+	memcpy(&w->record, r, len);
+	w->next = run->records;
+	run->records = w;
+	return 0;
+}
+
+static struct waiting *take_record(struct run *run, int tid)
+{
+	for (struct waiting **at = &run->records; *at; at = &(*at)->next)
+		if ((int)(*at)->record.tid == tid) {
+			struct waiting *w = *at;
+
+			*at = w->next;
+			return w;
+		}
+	return NULL;
+}
+
+/* --- hits --- */
+
+static struct hit *find_hit(struct run *run, int tid)
+{
+	for (size_t i = 0; i < run->n; i++)
+		if (run->hits[i].tid == tid)
+			return &run->hits[i];
+	return NULL;
+}
+
+static struct hit *add_hit(struct run *run, int tid)
+{
+	if (run->n == run->max) {
+		size_t more = run->max ? run->max * 2 : 16;
+		struct hit *v = reallocarray(run->hits, more, sizeof(*v));
+
+		if (!v)
+			return NULL;
+		run->hits = v;
+		run->max = more;
+	}
+	run->hits[run->n] = (struct hit){.tid = tid};
+	return &run->hits[run->n++];
+}
+
+static void end_hit(struct run *run, struct hit *h)
+{
+	*h = run->hits[--run->n];
+}
+
+static void end_all(struct run *run, const char *what)
+{
+	for (size_t i = 0; i < run->n; i++)
+		step_put_event(run->q, run->hits[i].tid, what, 0);
+	run->n = 0;
+}
+
+static bool wants_more(const struct run *run)
+{
+	return !run->q->times || run->begun < run->q->times;
+}
+
+/* --- steps --- */
+
+static struct step_stop stop_of(const struct run *run, const struct hit *h,
+				const struct step_registers *now)
+{
+	return (struct step_stop){.number = h->done,
+				  .pid = (uint32_t)run->q->t.options.pid,
+				  .tid = h->tid,
+				  .now = now};
+}
+
+/* A statement of a line begins, or the same line begins again. */
+static bool is_new_line(struct run *run, struct hit *h, uint64_t ip)
+{
+	struct dwarf_at at;
+	bool first = !h->line.source;
+
+	if (step_places_line(run->places, ip, &at) < 0 || (!at.begins && !first))
+		return false;
+	if (!first && at.line == h->line.line && at.source == h->line.source && ip > h->line_ip)
+		return false;
+	h->line = at;
+	h->line_ip = ip;
+	return true;
+}
+
+/* True: it was the last one. */
+static bool note_line(struct run *run, struct hit *h, const struct step_registers *now)
+{
+	struct step_stop s;
+
+	if (is_new_line(run, h, step_ip(now))) {
+		h->done++;
+		s = stop_of(run, h, now);
+		step_put(run->q, run->places, &s);
+	}
+	if (h->instructions < STEP_LINES_INSTRUCTIONS)
+		return h->done == run->q->steps;
+	step_put_event(run->q, h->tid, "so many instructions without further lines", 0);
+	return true;
+}
+
+static bool note_instruction(struct run *run, struct hit *h, const struct step_registers *now)
+{
+	struct step_stop s;
+
+	h->done++;
+	s = stop_of(run, h, now);
+	s.before = &h->before;
+	step_put(run->q, run->places, &s);
+	return h->done == run->q->steps;
+}
+
+static void let_on(struct run *run, struct hit *h)
+{
+	step_on(run->process, h->tid);
+	end_hit(run, h);
+}
+
+static void one_more(struct run *run, struct hit *h)
+{
+	if (step_one(run->process, h->tid))
+		return;
+	step_put_event(run->q, h->tid,
+		       "not stepped: it ignores SIGTRAP, or has one waiting, which would be lost",
+		       0);
+	let_on(run, h);
+}
+
+/* The thread waits; a step is what was executed since `before`. */
+static void advance(struct run *run, struct hit *h)
+{
+	struct step_registers now;
+	bool last = false;
+
+	if (step_get_registers(h->tid, &now) < 0) {
+		let_on(run, h);
+		return;
+	}
+	h->instructions++;
+	if (step_places_is_kernels(run->places, step_ip(&now)) &&
+	    h->instructions < STEP_LINES_INSTRUCTIONS) {
+		one_more(run, h);
+		return;
+	}
+	if (run->q->lines)
+		last = note_line(run, h, &now);
+	else if (h->began)
+		last = note_instruction(run, h, &now);
+	h->began = true;
+	h->before = now;
+	if (!last && !run->full) {
+		one_more(run, h);
+		return;
+	}
+	let_on(run, h);
+}
+
+/* No instruction was executed on the way to it. */
+static void enter_handler(struct run *run, struct hit *h)
+{
+	if (step_get_registers(h->tid, &h->before) == 0)
+		h->began = true;
+	one_more(run, h);
+}
+
+static void begin(struct run *run, int tid)
+{
+	struct waiting *w = take_record(run, tid);
+	struct hit *h;
+
+	if (!w || !wants_more(run)) {
+		free(w);
+		step_on(run->process, tid);
+		return;
+	}
+	run->begun++;
+	run->q->t.shown++;
+	trace_put_record(&run->q->t, &w->record, w->len);
+	if (run->q->change) {
+		change_apply(run->q, tid, &w->record);
+		step_on(run->process, tid);
+	}
+	free(w);
+	if (run->q->change)
+		return;
+	step_places_look_again(run->places);
+	h = add_hit(run, tid);
+	if (h)
+		advance(run, h);
+	else
+		step_on(run->process, tid);
+}
+
+static void on_probe(struct run *run, int tid)
+{
+	struct hit *h = find_hit(run, tid);
+
+	while (session_records(run->q->t.session, on_record, run) > 0)
+		;
+	if (!h) {
+		begin(run, tid);
+		return;
+	}
+	/* it came to the probe again by its own steps */
+	free(take_record(run, tid));
+	one_more(run, h);
+}
+
+static void on_report(struct run *run, const struct step_report *r)
+{
+	struct hit *h = find_hit(run, r->tid);
+
+	switch (r->event) {
+	case STEP_PROBE:
+		on_probe(run, r->tid);
+		break;
+	case STEP_DONE:
+		if (h)
+			advance(run, h);
+		else
+			step_on(run->process, r->tid);
+		break;
+	case STEP_HANDLER:
+		if (h)
+			enter_handler(run, h);
+		else
+			step_on(run->process, r->tid);
+		break;
+	case STEP_SIGNAL:
+		if (h)
+			step_put_event(run->q, r->tid, "signal", r->signal);
+		break;
+	case STEP_EXEC:
+		end_all(run, "exec: the process is another program");
+		step_places_forget(run->places);
+		if (run->q->change) /* its memory is gone, and what was changed there */
+			change_forget(run->q->change);
+		break;
+	case STEP_EXIT:
+		if (h) {
+			step_put_event(run->q, r->tid, "the thread ended", 0);
+			end_hit(run, h);
+		}
+		break;
+	case STEP_GONE:
+		end_all(run, "the process ended");
+		run->gone = true;
+		break;
+	case STEP_NOTHING:
+		break;
+	}
+}
+
+/* --- the whole --- */
+
+/* What was read has no memory any more. */
+static bool is_full(const struct trace_out *o)
+{
+	struct stat st;
+
+	return o->error || fstat(o->fd, &st) || st.st_blocks > STEP_OUTPUT_MAX / BLOCK;
+}
+
+static bool is_over(struct run *run)
+{
+	trace_out_flush(&run->q->t.out);
+	run->full = is_full(&run->q->t.out);
+	return run->gone || run->full || run_signals_came() ||
+	       (run->end_ns && time_mono_ns() >= run->end_ns) || (!run->n && !wants_more(run));
+}
+
+static int attach(struct run *run, struct error *e)
+{
+	struct step_request *q = run->q;
+	struct trace *t = &q->t;
+	int r = session_open(t->parts, t->n_parts, &t->options, &t->session, e);
+
+	if (r == 0 && step_places_new(q, t->options.pid, &run->places) < 0)
+		r = error_set(e, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = session_load(t->session, e);
+	if (r == 0 && q->change)
+		r = change_list(q, e);
+	if (r == 0)
+		r = step_seize(t->options.pid, &run->process, e);
+	if (r == 0)
+		r = session_attach(t->session, e);
+	if (r < 0)
+		return r;
+	trace_say_attached(t);
+	t->begin_ns = time_mono_ns();
+	t->real_offset_ns = (int64_t)(time_real_ns() - t->begin_ns);
+	if (t->duration_ms)
+		run->end_ns = t->begin_ns + t->duration_ms * NS_PER_MS;
+	return 0;
+}
+
+/* No probe tells a thread to stop any more, and nobody is in the midst of a step. */
+static void let_go(struct run *run)
+{
+	struct trace *t = &run->q->t;
+	struct session_totals n = {0};
+
+	if (t->session) {
+		session_detach(t->session);
+		while (session_records(t->session, on_record, run) > 0)
+			;
+		session_totals(t->session, &n);
+	}
+	if (run->process && !run->gone && !step_let_go(run->process, n.stopped))
+		fprintf(stderr,
+			"ax %s: a thread of process %d could not be brought to the end of its step "
+			"in time\n",
+			t->c->name, t->options.pid);
+}
+
+static void say_unknown(const struct run *run)
+{
+	for (size_t i = 0; i < run->q->n_values; i++) {
+		const char *why = step_places_unknown(run->places, i);
+
+		if (why)
+			fprintf(stderr, "ax %s: nowhere known: %s\n", run->q->t.c->name, why);
+	}
+}
+
+static void free_run(struct run *run)
+{
+	while (run->records) {
+		struct waiting *next = run->records->next;
+
+		free(run->records);
+		run->records = next;
+	}
+	if (run->places)
+		step_places_free(run->places);
+	if (run->process)
+		step_free(run->process);
+	free(run->hits);
+}
+
+static void say_end(const struct run *run)
+{
+	say_unknown(run);
+	trace_put_summary(&run->q->t, false, 0);
+	if (run->full)
+		fprintf(stderr, "ax %s: ended, since there is no room for more output\n",
+			run->q->t.c->name);
+	trace_out_flush(&run->q->t.out);
+}
+
+int step_run(struct step_request *q, int ready)
+{
+	struct run run = {.q = q};
+	struct step_report report;
+	struct error e = {0};
+	int r = attach(&run, &e);
+
+	if (r == 0)
+		step_say_ready(ready);
+	while (r == 0 && !is_over(&run)) {
+		report = step_wait(run.process);
+		on_report(&run, &report);
+	}
+	if (run.process)
+		let_go(&run);
+	if (q->change) {
+		if (!run.gone)
+			change_undo(q);
+		change_unlist(q->change);
+		change_free(q->change);
+	}
+	if (r == 0)
+		say_end(&run);
+	free_run(&run);
+	return r < 0 ? cmd_failed(q->t.c, &e) : CMD_OK;
+}
