@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 
 # What ax, and what its tests compare it with, need of a kernel whose drivers are modules.
 modules=(veth tun dummy nf_tables nft_masq nft_nat nft_chain_nat nft_ct inet_diag tcp_diag
-	udp_diag sch_ingress cls_bpf 8021q tls gcm ctr ghash-generic)
+	udp_diag sch_ingress cls_bpf 8021q tls gcm ctr ghash-generic kvm-amd)
 # Programs of others for the same interface, of Debian's xdp-tools.
 others=(xdp-filter xdp-loader)
 cache=.output/vm
@@ -231,7 +231,7 @@ pack "$tmp/root" "$tmp/initramfs" "$@"
 # Two serial lines: the kernel's messages on the first, the script's output on the second.
 # (One thread for both processors: with two, a jump label that one changes while the other runs it ended
 # in an oops of type int3 once.)
-qemu=(qemu-system-x86_64 -accel "tcg,thread=single" -cpu "qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2" -smp 2 -m 1024 -nodefaults -no-user-config
+qemu=(qemu-system-x86_64 -accel "tcg,thread=single" -cpu "qemu64,+svm,+npt,+rdrand,+ssse3,+sse4.1,+sse4.2" -smp 2 -m 1024 -nodefaults -no-user-config
 	-display none -no-reboot -net none
 	-kernel "$(echo "$cache/linux-$kernel"/boot/vmlinuz-*)" -initrd "$tmp/initramfs"
 	-append "console=ttyS0 quiet loglevel=5 panic=-1 nowatchdog mitigations=off random.trust_cpu=on"

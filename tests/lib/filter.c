@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "tests/lib/instance.h"
 #include "tests/lib/rule_lists.h"
 
@@ -137,6 +139,26 @@ struct ax_rule_count filter_rule_count(const char *name)
 	r = s.rules[i];
 	xdp_stats_free(&s);
 	return r;
+}
+
+void filter_expose(const char *host, const char *at, uint8_t proto, uint16_t port, unsigned ifindex)
+{
+	uint32_t one = 1, word = AX_EXPOSED_WORD(port, proto == IPPROTO_UDP);
+	struct ax_exposed_key key = {0};
+	uint64_t bits;
+
+	assert_int_equal(addr_parse(host, &key.at.addr), 0);
+	assert_int_equal(bpf_map_update_elem(filter.maps.map[XDP_MAP_EXPOSED], &key, &one, 0), 0);
+	assert_int_equal(addr_parse(at ? at : host, &key.at.addr), 0);
+	key.at.port_be = htons(port);
+	key.at.proto = proto;
+	key.ifindex = ifindex;
+	assert_int_equal(bpf_map_update_elem(filter.maps.map[XDP_MAP_EXPOSED], &key, &one, 0), 0);
+	assert_int_equal(bpf_map_lookup_elem(filter.maps.map[XDP_MAP_EXPOSED_PORTS], &word, &bits),
+			 0);
+	bits |= AX_EXPOSED_BIT(port);
+	assert_int_equal(
+		bpf_map_update_elem(filter.maps.map[XDP_MAP_EXPOSED_PORTS], &word, &bits, 0), 0);
 }
 
 uint64_t filter_reason_count(enum ax_reason reason)

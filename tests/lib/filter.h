@@ -49,6 +49,11 @@ void filter_load_afresh(const char *text);
 struct ax_rule_count filter_rule_count(const char *name);
 uint64_t filter_reason_count(enum ax_reason reason);
 
+/* As the agent does: this host has that address, and at it, or at `at` ("0.0.0.0", "::"), exposes a
+ * port, by one interface (0: by all). The loaded list has `exposed: pass`. */
+void filter_expose(const char *host, const char *at, uint8_t proto, uint16_t port,
+		   unsigned ifindex);
+
 /* The action of a program; how the frame goes out is in *out, which may be NULL. */
 uint32_t filter_run_frame(int prog, const struct frame_bytes *in, struct frame_bytes *out);
 

@@ -5,8 +5,14 @@
 # The address of an app that has ended is the next one's at once, whatever TCP still does with the
 # last one's connections: LAST-ACK and FIN-WAIT-1 to a client that says nothing more, TIME-WAIT.
 . "$(dirname "$0")/lib.sh"
-need ss "$PYTHON"
-agent_start
+need ss jq "$PYTHON"
+agent_start - <<EOF
+agent:
+  pool: {ipv4: $POOL4, ipv6: "$POOL6"}
+apps:
+  declared:
+    ip: 10.77.2.1,fd77::2:1
+EOF
 
 # Serves without SO_REUSEADDR, as programs do that never had to share a port with their past. What it
 # does with a connection is in its argument.
@@ -84,6 +90,26 @@ print(socket.create_connection(('$to', 7000), 5).recv(10).decode())" 2>&1)" hell
 			stop_app $client
 			stop_app $new
 		done
+	done
+done
+
+# Whose address the config gives, too: he shares it with nobody, and no service of both comes to be,
+# in which the last one would stay.
+for mode in private host; do
+	for i in 1 2; do
+		name="$mode, start $i of a declared app"
+		serve 7000 --net $mode --name declared -- "$PYTHON" "$T/server.py" fin-wait
+		server=$APP out=$OUT
+		is "it has its address ($name)" "$(ax get apps -o json | jq -r '.[] | select(.name == "declared") | .ip4')" \
+			10.77.2.1
+		is "and is no service ($name)" "$(ax get services | grep -c declared)" 0
+		run_app --name client -- "$PYTHON" "$T/client.py" 10.77.2.1 fin-wait
+		client=$APP
+		ok "it is reached ($name)" wait_for "grep -q got $out"
+		nsenter -t "$(child_of "$client")" -n ip link set eth0 down
+		own_child "$server" && kill -KILL "$(child_of "$server")"
+		wait_for "! alive $server"
+		stop_app "$client"
 	done
 done
 done_testing

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # What both ends of a TCP connection see: accept(), getpeername(), getsockname(), for IPv4, IPv6 and
 # v4-mapped sockets, direct and by service; implicit and explicit binds.
 . "$(dirname "$0")/lib.sh"

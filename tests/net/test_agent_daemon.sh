@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # timeout: 180
 # Agents that nobody but themselves looks after: started by `ax agent --detach` or `ax run --agent`, ended by
 # `ax agent --stop`; what goes wrong is said to whoever asked.
@@ -75,19 +76,78 @@ echo 'agent: {pool: {ipv4: nonsense}}' >"$T/bad.yaml"
 out=$(ax agent --detach --config "$T/bad.yaml" 2>&1)
 is "a config with errors: it does not start" "$?" 1
 like "and says which" "$out" "bad.yaml:1:.*nonsense"
+cat >"$T/forge.py" <<'EOF'
+# Says READY=1 at every nameless socket for datagrams that was not there when it began.
+import os, socket
+os.setregid(64998, 64998)
+os.setreuid(64998, 64998)
+def sockets():
+    with open("/proc/net/unix") as f:
+        return {l.split()[7] for l in f if " 0002 " in l and l.rstrip().split()[-1].startswith("@")}
+before, told = sockets(), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+print("begins", flush=True)
+while True:
+    for name in sockets() - before:
+        try:
+            told.sendto(b"READY=1", b"\0" + name[1:].encode())
+            print("said", name, flush=True)
+        except OSError:
+            pass
+EOF
+bg "$T/forge" python3 "$T/forge.py"
+wait_for "grep -q begins $T/forge"
+ok "somebody else says that it is ready: it starts" ax agent --detach --config "$T/$INST.yaml"
+ok "(he has said so)" grep -q said "$T/forge"
+ok "and it is ready when that returns" ax status
+end "$BG"
+# The name at which it has said so is free then, for everybody.
+cat >"$T/full.py" <<'EOF'
+# Has sockets of these names, and has them full.
+import os, socket, sys, time
+os.setregid(64998, 64998)
+os.setreuid(64998, 64998)
+told, kept = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK), []
+for name in sys.argv[1:]:
+    kept.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    kept[-1].bind(b"\0" + name[1:].encode())
+    try:
+        while True:
+            told.sendto(b"x", kept[-1].getsockname())
+    except BlockingIOError:
+        print("full", flush=True)
+time.sleep(600)
+EOF
+pid=$(agent_pid)
+# shellcheck disable=SC2046 # names
+bg "$T/full" python3 "$T/full.py" $(sed -n 's/^said //p' "$T/forge" | sort -u)
+ok "(somebody else has it, and does not read)" wait_for "grep -q full $T/full"
+kill -HUP "$pid"
+ok "the agent does not wait for him" wait_for "grep -q 'is applied' $LOG"
+ok "and answers" timeout 60 "$AX" --instance "$INST" status
+ok "it is ended once more" timeout 60 "$AX" --instance "$INST" agent --stop
+end "$BG"
 like "a file that is not there" "$(ax agent --detach --config "$T/none.yaml" 2>&1)" "cannot read .*none.yaml"
 like "who is not root is told" "$(setpriv --reuid 64998 --regid 64998 --clear-groups "$AX" --instance "$INST" \
 	run --agent -- true 2>&1)" "root|denied"
 
 ok "ax agent --stop, --detach and --flush do not go together" \
 	sh -c "! '$AX' --instance $INST agent --stop --flush"
+# whether somebody keeps the log of an agent of this host
+loggers() {
+	local pid
+	for pid in $(pgrep -x ax-agent-log); do
+		[ ! "/proc/$pid/ns/net" -ef /proc/self/ns/net ] || return 0
+	done
+	return 1
+}
 ok "once more" ax run --agent -- true
 pid=$(agent_pid)
+ok "somebody keeps its log" loggers
 ax stop stays >/dev/null
 leftovers
 ok "and ended" ax agent --stop
 ended "$pid"
-wait_for "! pgrep -x ax-agent-log -s 0"
+ok "with whoever kept its log" wait_for "! loggers"
 AGENT=
 rm "$T/$INST.baseline"
 agent_start

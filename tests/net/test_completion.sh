@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
+# timeout: 240
 # ax completion: the scripts for bash, zsh and fish know all that the help knows, and what ax knows.
 . "$(dirname "$0")/lib.sh"
 export PATH=$T/bin:$PATH
-mkdir "$T/bin"
+mkdir "$T/bin" "$T/help"
 ln -s "$AX" "$T/bin/ax"
 "$AX" completion bash >"$T/ax.bash"
 "$AX" completion zsh >"$T/_ax"
@@ -20,11 +21,16 @@ in_bash() {
 in_fish() { # LINE
 	fish --no-config -c "source $T/ax.fish; complete -C '$1'" | cut -f1
 }
+# help_of WORD...: each is asked for once
+help_of() {
+	[ -e "$T/help/ax $*" ] || "$AX" "$@" --help >"$T/help/ax $*"
+	cat "$T/help/ax $*"
+}
 subcommands() { # WORD...
-	"$AX" "$@" --help | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'
+	help_of "$@" | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'
 }
 options() { # WORD...
-	"$AX" "$@" --help | awk '
+	help_of "$@" | awk '
 		/^  -., --/ { print substr($1, 1, 2); sub(/\[=.*/, "", $2); print $2 }
 		/^      --/ { sub(/\[=.*/, "", $1); print $1 }'
 }
@@ -49,7 +55,7 @@ is "there are commands of three words" "$(printf '%s\n' "${commands[@]}" | grep 
 # what a usage line names is there
 for name in "${commands[@]}"; do
 	# shellcheck disable=SC2086
-	for word in $("$AX" $name --help | sed '/^$/,$d' | grep -oE -e '(^|[^[:alnum:]-])--?[a-z][a-z-]*' | grep -oE -e '--?[a-z].*'); do
+	for word in $(help_of $name | sed '/^$/,$d' | grep -oE -e '(^|[^[:alnum:]-])--?[a-z][a-z-]*' | grep -oE -e '--?[a-z].*'); do
 		options $name | grep -qx -e "$word" || echo "ax $name $word"
 	done
 done >"$T/missing"
@@ -105,18 +111,16 @@ if command -v fish >/dev/null; then
 	for name in "${commands[@]}"; do
 		printf '%s\n' "ax $name --" "ax $name "
 	done | fish --no-config -c "source $T/ax.fish
-		while read -l line; complete -C \$line | sed \"s/^/\$line:/\"; end" | cut -f1 >"$T/fish"
+		while read -l line; complete -C \$line | string replace -r '^' \$line:; end" 2>"$T/complaints" |
+		cut -f1 | sort >"$T/fish"
 	for name in "${commands[@]}"; do
 		# shellcheck disable=SC2086
-		for want in $(options $name | grep '^--'); do
-			grep -qxF -e "ax $name --:$want" "$T/fish" || echo "ax $name $want"
-		done
+		options $name | grep '^--' | sed "s/^/ax $name --:/"
 		# shellcheck disable=SC2086
-		for want in $(subcommands $name); do
-			grep -qxF -e "ax $name :$want" "$T/fish" || echo "ax $name $want"
-		done
-	done >"$T/missing"
+		subcommands $name | sed "s/^/ax $name :/"
+	done | sort | comm -23 - "$T/fish" >"$T/missing"
 	is "fish: all commands and options" "$(cat "$T/missing")" ""
+	is "fish complains of nothing" "$(cat "$T/complaints")" ""
 	while IFS='|' read -r line want; do
 		is "fish: $line" "$(in_fish "$line" | xargs)" "$want"
 	done <<-EOF
@@ -132,6 +136,7 @@ if command -v fish >/dev/null; then
 		ax --instance $INST exec alpha basenam|basename
 		ax exec alpha basename --us|
 		ax run basename --instanc|
+		ax run basename --|
 	EOF
 else
 	skip "fish" "missing program fish"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # quick
 # The config file: its errors, what apply and SIGHUP change and what they leave alone.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Private apps reach the outside only with egress. The outside is a network namespace behind a veth
 # pair that knows nothing of virtual IPs.
 . "$(dirname "$0")/lib.sh"

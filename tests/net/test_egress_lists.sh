@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # timeout: 240
 # Where apps may go outside by a list: of a flag, of the config's apps, of labels; in both modes and
 # families; what is refused is refused at once, counted by its rule, and only counted by audit; a
@@ -32,6 +33,8 @@ policy:
   egress:
     - {from: {tier: back}, to: [198.51.100.3, "2001:db8:1::3"], name: back}
     - {from: {tier: watched}, to: "198.51.100.3", audit: true, name: watched}
+    - {from: {tier: seen}, source: "198.51.100.9,2001:db8:1::9"}
+    - {from: {app: also}, to: 198.51.100.0/24, source: 198.51.100.9}
 EOF
 
 # error_of OPTIONS... -- PROGRAM...
@@ -97,10 +100,26 @@ for mode in private host; do
 				"(198.51.100.9|2001:db8:1::9)"
 		done
 	done
+	for to in "4 198.51.100.2" "6 2001:db8:1::2" "6 198.51.100.2"; do
+		like "$mode: a source by labels, $to" \
+			"$(in_app --net "$mode" --egress --labels tier=seen -- "$BIN/tcp" connect $to 80)" \
+			"you=\[(::ffff:198.51.100.9|2001:db8:1::9)\]:"
+	done
+	like "$mode: by an entry with a list" "$(in_app --net "$mode" --labels app=also -- "$BIN/tcp" connect 4 198.51.100.2 80)" \
+		"you=\[::ffff:198.51.100.9\]:"
+	like "$mode: its own comes first" "$(in_app --net "$mode" --egress --egress-source 198.51.100.1 --labels tier=seen -- \
+		"$BIN/tcp" connect 4 198.51.100.2 80)" "you=\[::ffff:198.51.100.1\]:"
+	like "$mode: others have the route's" "$(in_app --net "$mode" --egress -- "$BIN/tcp" connect 4 198.51.100.2 80)" \
+		"you=\[::ffff:198.51.100.1\]:"
 	is "$mode: loopback is as ever" "$(error_of "${source[@]}" -- "$BIN/tcp" connect 4 127.0.0.1 1)" \
 		ECONNREFUSED
 done
-like "what the audited list does not have was counted" "$(hits "egress of audited -> outside")" "^[1-9]"
+# (a list's rules are there as long as its app)
+run_app --name audited --egress-audit --egress=198.51.100.2:80 -- \
+	sh -c "'$BIN/tcp' connect 4 198.51.100.3 80; echo over; exec sleep 1000"
+wait_for "grep -q over $OUT"
+like "what an audited list does not have is counted" "$(hits "egress of audited -> outside")" "^[1-9]"
+stop_app "$APP"
 is "the config's list" "$(error_of --name listed -- "$BIN/tcp" connect 4 198.51.100.2 80)" connected
 is "the config's list in host mode" \
 	"$(error_of --name hosted -- "$BIN/udp" ask sendto 4 198.51.100.2 7053)" answered
@@ -111,6 +130,45 @@ like "a mistake is told" "$(ax run --egress=10.0.0.1/8 -- true 2>&1)" "egress.*h
 like "a source that is none of this machine" \
 	"$(ax run --egress --egress-source 203.0.113.77 -- true 2>&1)" "203.0.113.77.*no address of this"
 like "a list is shown" "$(ax get apps -o wide)" "198.51.100.2:80/tcp"
+
+# nobody gets all the room that there is
+entries() { # SECOND N
+	seq -s, -f "10.$1.%g.0/24" 1 "$2"
+}
+like "a list has an end" "$(ax run --egress="$(entries 1 200),$(entries 2 200)" -- true 2>&1)" "at most 256 entries"
+for i in 1 2 3 4 5; do
+	run_app --name "long$i" --egress="$(entries "$i" 250),198.51.100.2:80" -- sleep 1000
+	wait_for "! alive $APP || ax get apps -o name | grep -qx long$i"
+done
+wait_for "! alive $APP"
+like "whoever has no room is told so" "$(cat "$OUT")" "no room for so many rules: .* 1024 may be"
+is "and the others have theirs" "$(ax exec long4 "$BIN/tcp" connect 4 198.51.100.2 80 | sed 's/ .*//')" "peer=198.51.100.2:80"
+for i in 1 2 3 4; do ax stop "long$i" >/dev/null; done
+
+# a source by labels, of apps that run
+for mode in private host; do
+	run_app --net $mode --egress --name "late-$mode" --labels tier=late -- sleep 1000
+	launched "late-$mode"
+done
+seen_as() {
+	ax exec "late-$1" "$BIN/tcp" connect 4 198.51.100.2 80 | sed -n 's/.*you=\[::ffff:\([0-9.]*\)\].*/\1/p'
+}
+cp "$T/$INST.yaml" "$T/without.yaml"
+echo '    - {from: {tier: late}, source: 198.51.100.9}' >>"$T/$INST.yaml"
+is "without one" "$(seen_as private) $(seen_as host)" "198.51.100.1 198.51.100.1"
+ok "they get one" ax config apply "$T/$INST.yaml"
+is "which holds at once" "$(seen_as private) $(seen_as host)" "198.51.100.9 198.51.100.9"
+agent_kill9
+agent_again
+is "and with the next agent" "$(seen_as private) $(seen_as host)" "198.51.100.9 198.51.100.9"
+ok "they lose it" ax config apply "$T/without.yaml"
+is "at once, too" "$(seen_as private) $(seen_as host)" "198.51.100.1 198.51.100.1"
+cp "$T/without.yaml" "$T/$INST.yaml"
+ok "as with the next agent's file" ax config apply "$T/$INST.yaml"
+like "one that is none of this machine is warned of" \
+	"$(ax config apply <(cat "$T/without.yaml"; echo '    - {from: {tier: x}, source: 203.0.113.77}') 2>&1)" \
+	"203.0.113.77.*no address of this machine"
+ok "the former" ax config apply "$T/$INST.yaml"
 
 # the list goes with the app, also when the agent is another one
 run_app --egress=198.51.100.2:80 --ip 10.77.1.5 --name kept -- sleep 100

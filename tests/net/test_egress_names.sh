@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # timeout: 240
 # Where apps may go outside by names of the DNS: learnt from the answers that they get, for as long as
 # they hold; nobody else's names are asked for; what names cannot do; agents that are killed.
@@ -33,7 +34,8 @@ bg "$T/names.out" "$PYTHON" "$SRC/names.py" 127.0.0.53 5300 "$T/names.log" 1 \
 	alias.good.test=edge.cdn.test edge.cdn.test=198.51.100.5 \
 	evil.test=198.51.100.4 dot.good.test.evil.test=198.51.100.4 \
 	loop.good.test=127.0.0.1 loop.good.test=::1 host.good.test=198.51.100.1 \
-	late.good.test=late.cdn.test late.cdn.test=198.51.100.6 link.good.test=169.254.169.254
+	late.good.test=late.cdn.test late.cdn.test=198.51.100.6 link.good.test=169.254.169.254 \
+	only.good.test=198.51.100.5
 wait_for "grep -q ready $T/names.out && grep -q listening $T/echo"
 
 agent_start - <<EOF
@@ -58,6 +60,13 @@ to_name() {
 	shift
 	in_app "${options[@]}" -- "$PYTHON" "$SRC/to_name.py" "$@" 2>&1
 }
+bg "$T/verdicts" "$AX" --instance "$INST" events --verdicts -o json
+VERDICTS=$BG
+# asked WHAT FILTER NAME: by which name somebody asked who was refused
+asked() {
+	wait_for -t 15 "[ \"\$(jq -r 'select($2) | .asked' <$T/verdicts | sort -u)\" = $3 ]"
+	is "$1" "$(jq -r "select($2) | .asked" <"$T/verdicts" | sort -u)" "$3"
+}
 hits() {
 	ax get policy -o json |
 		jq -r --arg t "$1" '[.[] | select(.text == $t or .name == $t) | .hits] | add'
@@ -77,6 +86,7 @@ for mode in private host; do
 	is "$mode: that one's own name is not asked for" \
 		"$(to_name "${listed[@]}" -- edge.cdn.test 443)" "no name"
 	is "$mode: another port" "$(to_name "${listed[@]}" -- www.good.test 80)" EACCES
+	asked "$mode: an event of it has the name" ".app == \"n-$mode\" and .remote_port == 80" www.good.test
 	for name in good.test evil.test dot.good.test.evil.test xgood.test; do
 		is "$mode: a name that the list does not have: $name" \
 			"$(to_name "${listed[@]}" -- $name 443)" "no name"
@@ -106,6 +116,7 @@ for mode in private host; do
 	is "$mode: an audit lets all names be" "$(to_name "${audited[@]}" -- evil.test 443)" \
 		"connected 198.51.100.4"
 done
+asked "what an audit would have refused, by its name" '.app == "audited"' evil.test
 like "connections by name are counted" "$(hits by-name)" "^[2-9]"
 like "what an audit would have refused, too" "$(hits "egress of audited -> outside")" "^[1-9]"
 unlike "no name was asked for that no list has" "$(cat "$T/names.log")" "edge.cdn|dot.good|xgood"
@@ -190,11 +201,26 @@ in_kept() {
 	ax exec kept "$PYTHON" "$SRC/to_name.py" "$@" 2>&1
 }
 is "learnt by one agent" "$(in_kept www.good.test 443)" "connected 198.51.100.2"
+is "and another" "$(in_kept only.good.test 443)" "connected 198.51.100.5"
+is "another port of it" "$(in_kept only.good.test 80)" EACCES
+like "of which is told in words" "$(ax events --verdicts -d 2s)" \
+	"refused +kept .* -> 198.51.100.5:80/tcp \(only.good.test\)"
 agent_kill9
+end "$VERDICTS"
 sed -i 's/keep: 60m/keep: 1s/' "$T/$INST.yaml"
 agent_again
 is "it holds with the next" "$(in_kept 198.51.100.2 443)" "connected 198.51.100.2"
 is "a name that it has not learnt" "$(in_kept 198.51.100.4 443)" EACCES
+is "another port of what it had asked the last one for" "$(in_kept 198.51.100.5 80)" EACCES
+like "the next agent knows what it was refused by its name" "$(ax events --verdicts -o json -d 2s |
+	jq -r 'select(.app == "kept" and .remote_port == 80) | .asked')" "^only.good.test$"
+sed -i 's/keep: 1s/keep: 1s, forward: all/' "$T/$INST.yaml"
+ok "who may not leave may ask for names" ax config apply "$T/$INST.yaml"
+: >"$T/verdicts"
+bg "$T/verdicts" "$AX" --instance "$INST" events --verdicts -o json
+is "and is refused the address" "$(to_name --name inmate -- www.good.test 443)" ENETUNREACH
+asked "of which is told by its name" '.app == "inmate"' www.good.test
+end "$BG"
 ok "another list of rules" ax config apply <(sed 's/name: by-name/name: by-names/' "$T/$INST.yaml")
 is "leaves what was learnt" "$(in_kept 198.51.100.2 443)" "connected 198.51.100.2"
 

@@ -23,9 +23,10 @@ bg "$T/table" "$AX" --instance "$INST" events
 TABLE=$BG
 sleep 0.5
 
-# event FILTER: the values of the events that match, one JSON array a line
+# event FILTER: the values of the events that match, one JSON array a line. (There are others, of what
+# else connects on this machine.)
 event() {
-	jq -c "select($1) | $2" <"$T/events"
+	jq -c "select((.local // \"10.77.\" | startswith(\"10.77.\")) and ($1)) | $2" <"$T/events"
 }
 for mode in private host; do
 	: >"$T/events"

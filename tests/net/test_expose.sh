@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # timeout: 300
 # Exposed ports: programs on other machines, and on this one, reach apps of both modes at the host's
 # addresses and are seen with their own; whose port it is; what stays when the agent dies.
@@ -110,6 +111,22 @@ is "the port is free again" "$("$BIN/tcp" bind 4 0.0.0.0 8080)" "bound 0.0.0.0:8
 serve 80 --name private --ip 10.77.1.2,fd77::1:2 -p 8080:80 -- "$BIN/tcp" listen 6 :: 80 hello
 reach "private" 8080
 from_host "private" 8080 10.77.0.1 fd77::1
+
+# --- what ax events tells of it ---
+
+for mode in private host; do
+	serve 80 --net $mode --name seen --ip 10.77.1.8,fd77::1:8 -p 8088:80 -- "$BIN/tcp" listen 6 :: 80 hello
+	bg "$T/events.$mode" "$AX" --instance "$INST" events -f -o json
+	EVENTS=$BG
+	wait_for "on $ROUTED $BIN/tcp connect 4 198.51.100.1 8088 && grep -q exposed $T/events.$mode"
+	is "$mode: events: who was seen, and by which exposed port" \
+		"$(jq -rc 'select(.event == "accept") | [.app, .remote, .exposed, .exposed_port]' <"$T/events.$mode" | sort -u)" \
+		'["seen","198.51.100.2","198.51.100.1",8088]'
+	on "$ROUTED" "$BIN/tcp" connect 6 2001:db8:1::1 8088 >/dev/null
+	ok "$mode: events: IPv6" wait_for "grep -q '\"exposed\": *\"2001:db8:1::1\"' $T/events.$mode"
+	end "$EVENTS"
+	stop_app "$APP"
+done
 
 # --- while no agent runs, and when another one has come ---
 

@@ -82,13 +82,21 @@ flood() {
 is "clients connect" "$(clients before)" 50
 was=$(judged)
 begin=${EPOCHREALTIME/./}
-bg "$T/rate" flood 12
+# in turns: it lasts as long as it has to
+flood_on() {
+	while [ ! -e "$T/enough" ]; do
+		flood 4
+	done
+}
+bg "$T/rate" flood_on
 flooder=$BG
 wait_for "[ \$(judged) -gt $((was + 100000)) ]"
 is "new clients connect during the flood" "$(clients during)" 50
 is "and talk on" "$(went_on during)" 50
 is "those who were there before, too" "$(went_on before)" 50
-ok "the flood lasted as long" alive "$flooder"
+last=$(judged)
+ok "and it goes on" wait_for "[ \$(judged) -gt $((last + 10000)) ]"
+touch "$T/enough"
 wait "$flooder"
 now=$(judged)
 rate=$(((now - was) * 1000000 / (${EPOCHREALTIME/./} - begin)))

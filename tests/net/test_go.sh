@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # A static Go server and client (no libc, Go's own resolver), in private and host mode.
 . "$(dirname "$0")/lib.sh"
 need go

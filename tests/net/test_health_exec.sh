@@ -13,7 +13,7 @@ chmod 711 "$T"
 { sed '/^ax:/d' /etc/group; echo "ax:x:64999:"; } >"$T/group"
 mount --bind "$T/group" /etc/group
 mkdir "$T/said"
-for f in e1 e2 hanging left; do
+for f in e1 e2 hanging left strayed; do
 	: >"$T/said/$f"
 	chmod 666 "$T/said/$f"
 done
@@ -57,6 +57,14 @@ why() {
 	ax get services -o json | jq -r --arg b "$1" '.[] | select(.name == "web") |
 		.backends | map(select(.app == $b) | .why // "")[0]'
 }
+# any_alive FILE: of the pids in it
+any_alive() {
+	local pid
+	while read -r pid; do
+		! alive "$pid" || return 0
+	done <"$T/said/$1"
+	return 1
+}
 says() {
 	ok "$1" wait_for -t 20 "grep -qxF '$3' $T/said/$2" || diag "said: $(tail -n 3 "$T/said/$2")"
 }
@@ -93,18 +101,20 @@ mood e1 'yes | head -c 1000000; exit 0'
 becomes "much output does no harm" "e1=up e2=up"
 
 # shellcheck disable=SC2016
-mood e1 'echo $$ >'"$T"'/said/hanging; sleep 987654 & sleep 987655'
+mood e1 'cd '"$T"'/said; echo $$ >>hanging; sleep 1000 & echo $! >>hanging
+	setsid sh -c "echo \$\$ >>hanging; setsid sleep 1000 & echo \$! >>hanging; sleep 1000" & sleep 1000'
 becomes "one that hangs makes it down" "e1=down e2=up"
 ok "and why" wait_for "[ \"\$(why e1)\" = 'no answer in time' ]"
 mood e1 'exit 0'
 becomes "it is back" "e1=up e2=up"
-ok "those that hung were killed, and what they had started" wait_for \
-	"! pgrep -g \"\$(cat $T/said/hanging)\" && ! grep -lz '98765[45]' /proc/[0-9]*/cmdline 2>/dev/null | grep -q ."
+ok "those that hung were killed, and what they had started, in whichever session" wait_for "! any_alive hanging" ||
+	diag "$(ps -o pid,ppid,sid,args -p "$(paste -sd, "$T/said/hanging")")"
+ok "of all four that there are each time" test "$(wc -l <"$T/said/hanging")" -ge 8
 ok "and reaped" wait_for "! ps -o stat= --ppid $AGENT | grep -q Z"
 
 # what one that ends in time leaves behind
 # shellcheck disable=SC2016
-mood e1 'sleep 987657 >/dev/null 2>&1 & echo $! >'"$T"'/said/hanging; exit 0'
+mood e1 'setsid sleep 1000 >/dev/null 2>&1 & echo $! >'"$T"'/said/hanging; exit 0'
 : >"$T/said/hanging"
 wait_for -t 20 "[ -s $T/said/hanging ]"
 LEFT=$(cat "$T/said/hanging")
@@ -124,14 +134,16 @@ becomes "up again" "e1=up e2=up"
 
 # the agent's death is theirs
 # shellcheck disable=SC2016
-mood e1 'echo $$ >'"$T"'/said/left; exec sleep 987656'
+mood e1 'echo $$ >'"$T"'/said/left; setsid sleep 1000 & echo $! >'"$T"'/said/strayed; exec sleep 1000'
 : >"$T/said/left"
 ok "a command that takes its time" ax config apply <(sed 's/timeout: 500ms/timeout: 20s/; s/every: 500ms/every: 20s/' "$T/user.yaml")
 wait_for -t 30 "[ -s $T/said/left ]"
+wait_for "[ -s $T/said/strayed ]"
 agent_kill9
 ok "runs no longer than the agent" wait_for "! kill -0 \$(cat $T/said/left) 2>/dev/null"
 mood e1 'exit 0'
 agent_again
+ok "what it has started, no longer than until the next" wait_for "! any_alive strayed"
 
 # without host access: from within a private app's namespace, a host-mode app's not at all
 config false daemon >"$T/closed.yaml"

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 need jq
 
-hits() { in_app --net "$3" -- "$PYTHON" "$SRC/hits.py" ask "$1" "$2" "${4:-hello}"; }
+hits() { in_app --net "$3" --egress -- "$PYTHON" "$SRC/hits.py" ask "$1" "$2" "${4:-hello}"; }
 state() {
 	ax get services -o json | jq -r --arg s "$1" --arg b "$2" '.[] | select(.name == $s) |
 		.backends[] | select(.address == $b) | .state // "-"'
@@ -80,6 +80,18 @@ is "and serves" "$(hits 10.77.200.1 4 host)" "192.0.2.1=2 192.0.2.2=2"
 end "$TWO"
 is "what fails after a restart of the agent counts" "$(hits 10.77.200.1 6 host)" "192.0.2.1=3 ECONNREFUSED=3"
 ok "too" wait_for -t 20 "[ \$(state passive 192.0.2.2) = down ]"
+
+# clients with a network of their own
+server 192.0.2.2
+TWO=$BG
+ok "up again" wait_for -t 20 "[ \$(state passive 192.0.2.2) = up ]"
+is "private clients: both serve" "$(hits 10.77.200.1 4 private)" "192.0.2.1=2 192.0.2.2=2"
+hits 10.77.200.1 20 private abort >/dev/null
+is "those that they abort count for nothing" "$(state passive 192.0.2.1) $(state passive 192.0.2.2)" "up up"
+end "$TWO"
+is "they see it fail" "$(hits 10.77.200.1 6 private)" "192.0.2.1=3 ECONNREFUSED=3"
+ok "so it is down" wait_for -t 20 "[ \$(state passive 192.0.2.2) = down ]"
+is "and the others get all" "$(hits 10.77.200.1 6 private)" "192.0.2.1=6"
 
 end "$EVENTS"
 end "$ONE"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # A Java HTTP server and client (dual-stack sockets), in private and host mode.
 . "$(dirname "$0")/lib.sh"
 need java

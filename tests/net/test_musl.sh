@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Static musl programs: TCP, UDP, and musl's resolver (all nameservers at once, no nsswitch).
 . "$(dirname "$0")/lib.sh"
 need musl-gcc

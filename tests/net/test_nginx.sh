@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # quick
 # nginx, in private and host mode, by address, name and service; two of them on port 80 of one host.
 . "$(dirname "$0")/lib.sh"

@@ -103,6 +103,13 @@ for client in private host; do
 	done
 done
 
+# who starts an app is where no app's end, nor the agent's, reaches him, from the first of them on
+in_app -- "$BIN/tcp" connect 4 10.77.3.1 7000 >/dev/null
+like "its supervisor is in the instance's cgroup of them" \
+	"$(grep ^0:: "/proc/$(ps -o ppid= -p "$(ax get apps -o json lazy | jq '.[0].pid')" | tr -d ' ')/cgroup")" \
+	"/$INST/supervisors$"
+gone lazy
+
 # one start for many
 before=$(starts lazy)
 is "100 clients at a time: all are connected" \

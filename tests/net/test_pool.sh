@@ -32,6 +32,17 @@ like "the machine's address stays" "$(ip -o -4 addr show dev lo; ip -o -4 addr s
 ip link del spare
 ip addr del 192.0.2.8/32 dev lo
 
+# one that a pool happens to have, too
+for mode in private host; do
+	for last in $(seq 2 14); do ip addr add "10.77.9.$last/32" dev lo 2>/dev/null; done
+	ip addr del 10.77.9.11/32 dev lo
+	got=$(ax run -d --net $mode --name only -- sleep 1000 && ax get apps -o json | jq -r '.[] | select(.name == "only") | .ip4')
+	is "$mode: an address of the machine is not given out" "$(tail -n 1 <<<"$got")" 10.77.9.11
+	like "$mode: not when there is no other" "$(ax run --net $mode -- true 2>&1)" "pool has no address left"
+	ax stop only >/dev/null
+	for last in $(seq 2 14); do ip addr del "10.77.9.$last/32" dev lo 2>/dev/null; done
+done
+
 ip_of() {
 	ax get apps -o json | jq -r --arg n "$1" '.[] | select(.name == $n) | .ip4'
 }

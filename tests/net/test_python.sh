@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # python3 -m http.server on the dual-stack wildcard, in private and host mode; a Python client.
 . "$(dirname "$0")/lib.sh"
 need python3 curl

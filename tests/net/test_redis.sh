@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # redis-server with redis-benchmark, in private and host mode, by address, name and service.
 . "$(dirname "$0")/lib.sh"
 need redis-server redis-benchmark redis-cli

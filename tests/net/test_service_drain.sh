@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # timeout: 240
 # Backends that drain: they get no new connections, those that are open finish, or are ended at the
 # deadline; with nginx and many connections no request fails.

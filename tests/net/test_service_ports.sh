@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Programs outside ax reach a service with a private backend and the backend itself, from whatever
 # port: neither takes the other's answers. Nobody's datagrams or SYNs end connections that are open.
 # MIXED: how many direct and service connections are made (20000).
@@ -33,7 +34,7 @@ keep() {
 }
 went_on() {
 	touch "$T/go.$1"
-	wait_for "[ \$(wc -l <'$T/$1') = 2 ]"
+	wait_for -t 40 "[ \$(wc -l <'$T/$1') = 2 ]"
 	xargs <"$T/$1"
 }
 keep datagrams

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # quick
 # Services: strategies, weights, target ports, backends by label and by fixed address, backends that
 # come and go, draining, and the services that apps form by sharing a name or an address.

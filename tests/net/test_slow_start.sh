@@ -48,9 +48,11 @@ start_server() { serve 8000 --name "$1" --ip "$2" -- "$PYTHON" "$SRC/hits.py" se
 agent_start - < <(config 600s)
 start_server s1 10.77.1.1
 S1=$APP
+wait_for '[ "$(share s1)" != 0 ]' # until it was looked at
 is "whom a service begins with has its share at once" "$(share s1)" 100
 start_server s2 10.77.1.2
 S2=$APP
+wait_for '[ "$(share s2)" != 0 ]'
 is "who comes has a tenth" "$(share s2)" 10
 is "of its weight" "$(hits 10.77.200.1 24)" "s1=20 s2=4"
 like "which the table shows" "$(ax get services)" "s2 10.77.1.2 \(weight 2\) up 10%"
@@ -67,8 +69,9 @@ stop_app "$S2"
 start_server s2 10.77.1.2
 S2=$APP
 seen=$(for _ in $(seq 400); do
-	share s2
-	[ "$(share s2)" = 100 ] && break
+	now=$(share s2)
+	echo "$now"
+	[ "$now" = 100 ] && break
 	sleep 0.1
 done | grep -vx 0 | sort -nu | tr '\n' ' ')
 like "the share grows" "$seen" "^(10 )?[1-9]0 .*[4-9]0 .*100 $"

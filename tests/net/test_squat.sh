@@ -69,9 +69,15 @@ serve 7000/udp --net host --name second -- "$BIN/udp" serve 6only :: 7000 second
 ip6=$(ax get apps -o json | jq -r '.[] | select(.name == "second") | .ip6')
 like "clients get to the app by IPv6" "$(in_app --net host -- "$BIN/udp" ask sendto 6 "$ip6" 7000 2>&1)" \
 	" second you="
+ok "and it is said" wait_for "grep -q 'has bound an address of the pool that' $T/$INST.log"
 stop_apps
 end "$v4"
 end "$v6"
+ended() { # each launch has the agent look again
+	ax run --net host -- true
+	grep -q 'has bound an address of the pool any more' "$T/$INST.log"
+}
+ok "and when it has ended" wait_for ended
 
 # Where the machine has many TCP sockets the kernel needs long to tell who has bound an address
 # without listening: launches do not wait for that, and yet it is found out.
@@ -84,7 +90,7 @@ outsider "$T/silent" "$BIN/squat" hold $silently 4 7000 $(seq -f 10.77.0.%g 2 25
 silent=$BG
 wait_for "grep -q holds $T/crowd && grep -q holds $T/silent"
 is "an app is launched among many sockets" "$(in_app --net host -- echo launched)" launched
-ok "who has bound them is found out" wait_for "grep -q 'has bound an address of the pool' $T/$INST.log"
+ok "who has bound them is found out" wait_for "[ \$(grep -c 'has bound an address of the pool that' $T/$INST.log) = 2 ]"
 for i in 1 2 3; do
 	run_app --net host --name "next$i" -- sleep 100
 	launched "next$i"
@@ -150,4 +156,23 @@ for proto in tcp udp+; do
 	stop_apps
 	kill "$left"
 done
+
+# Before the first look the agent knows nothing of who has bound three quarters of a large pool: its
+# first apps have addresses that are free all the same.
+agent_stop
+ulimit -n 4096
+# shellcheck disable=SC2046
+outsider "$T/most" "$BIN/squat" hold $silently 4 7000 $(for i in {17..28}; do seq -f "10.77.$i.%g" 0 255; done)
+most=$BG
+wait_for "grep -q holds $T/most"
+for i in 1 2 3; do
+	agent_start - <<-EOC
+		agent:
+		  pool: {ipv4: 10.77.16.0/20}
+	EOC
+	is "an agent's first app has an address that nobody has bound, $i" \
+		"$(in_app --net host -- "$BIN/squat" bind tcp 4 0.0.0.0 7000)" bound
+	agent_stop
+done
+end "$most"
 done_testing

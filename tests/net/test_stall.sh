@@ -113,6 +113,19 @@ sets "$T/fewer" >"$T/smaller.yaml"
 meanwhile "a set of 1,000,000 comes" ax config apply "$T/set.yaml"
 meanwhile "loses an element" ax config apply "$T/smaller.yaml"
 meanwhile "and goes" ax config apply "$T/none.yaml"
+{
+	default_config
+	echo "services: {big: {ip: 10.9.200.1, ports: [80], backends: [{address: 10.10.0.1-10.10.255.255}]}}"
+} >"$T/big.yaml"
+run_app --name asks -- sleep 1000
+launched asks
+ok "a service of 65,535 addresses" ax config apply "$T/big.yaml"
+big() {
+	ax policy explain asks big:80 -o json >"$T/explained" # (it is refused: there is no egress)
+	jq -e '(.verdicts | length) + .more == 65535' "$T/explained"
+}
+meanwhile "its verdicts are explained" big
+stop_app "$APP"
 backends() {
 	default_config
 	echo "services:"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # timeout: 240
 # Strategies of services, for apps and for programs outside ax: who gets how many connections.
 . "$(dirname "$0")/lib.sh"

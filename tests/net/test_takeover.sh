@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # What a restart of the agent must not change for a moment: who may connect to whom, the backends of
 # services, connections of programs outside ax; and what the next agent makes of a config that
 # changed meanwhile, and of an app whose record is too long.

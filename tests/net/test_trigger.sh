@@ -53,7 +53,7 @@ config() {
 		      command: [$T/command, "a b", "\$(id)", $T/out/deploy]
 		      window: ${1:-30s}
 		    other: {key-file: $T/other.key, command: ["$T/command", x, y, "$T/out/other"], user: daemon}
-		    slow: {key-file: $T/key, command: [sleep, "${2:-3}"]}
+		    slow: {key-file: $T/key, command: [sleep, "${2:-6}"]}
 		    noformat: {key-file: $T/key, command: [$T/noformat]}
 		    none: {key-file: $T/key, command: [/nonexistent/program]}
 		  interfaces:
@@ -166,16 +166,22 @@ ok "a program that is not there is told" wait_for \
 is "both were accepted" "$(ax status -o json | jq '.counters["trigger-accepted"]')" $((accepted + 2))
 
 # at most eight at a time
+many=()
 for _ in 1 2 3 4 5 6 7 8; do
-	send "$(make slow "$T/key")"
+	many+=("$(make slow "$T/key")")
+done
+extra=$(make slow "$T/key")
+for text in "${many[@]}"; do
+	send "$text"
 done
 ok "eight run" wait_for "[ \$(pgrep -P $AGENT -x sleep | wc -l) -eq 8 ]"
-extra=$(make slow "$T/key")
 counted "a ninth" overload "$extra"
 counted "and is used up" replayed "$extra"
-ok "they end" wait_for -t 6 "! pgrep -P $AGENT -x sleep"
+ok "they end" wait_for -t 20 "! pgrep -P $AGENT -x sleep"
 is "and are reaped" "$(pgrep -c -P "$AGENT" -r Z)" 0
 ok "then there is room" wait_for "send '$(make slow "$T/key")'; pgrep -P $AGENT -x sleep"
+mapfile -t slow < <(pgrep -P "$AGENT" -x sleep)
+kill "${slow[@]}"
 
 # the next agent remembers
 rm -f "$T/out"/*

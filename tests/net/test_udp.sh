@@ -79,6 +79,26 @@ data, who = s.recvfrom(2000)
 print("echo" in data.decode(), who[:2] == s.getpeername()[:2] == (to, port))' $to $port 2>&1)" \
 			"True True"
 	done
+	# and is brought what comes to the IPv6 one, wherever its port is, once the agent has seen it
+	for own in 6000 50000; do
+		for to in fd77::1:1 ::ffff:10.77.1.1; do
+			is "$mode server, host client, dual-stack socket with port $own asks $to" \
+				"$(in_app --net host --ip "10.77.1.9,fd77::1:9" -- "$PYTHON" -c '
+import socket, sys
+to, own = sys.argv[1], int(sys.argv[2])
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.settimeout(1)
+s.bind(("::", own))
+for i in range(10):
+    s.sendto(b"hello", (to, 7000))
+    try:
+        data, who = s.recvfrom(2000)
+        print("echo" in data.decode(), who[:2] == (to, 7000))
+        break
+    except TimeoutError:
+        pass' $to $own 2>&1)" "True True"
+		done
+	done
 	stop_app $first
 	stop_app $second
 done

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Whom the answers to UDP clients reach: apps that share an address, and clients whose ports the
 # machine takes from an unusual range.
 . "$(dirname "$0")/lib.sh"

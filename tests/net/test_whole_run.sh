@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
+# timeout: 300
 # tests/run finds what a whole run, from building on, left in the tree.
 . "$(dirname "$0")/lib.sh"
 
@@ -26,4 +27,11 @@ unlike "what is built may stay" "$(whole 'touch .output/built')" "$found"
 bash "$T/tree/tests/run" --files >"$T/files"
 touch "$T/tree/core" # by building, say
 like "what came before the tests, but after the list" "$(whole : "$T/files")" "$found.*file core"
+rm "$T/tree/core"
+# in this script's own network: what an ax beside the run has is not the run's, whenever it ends
+cp /bin/sleep "$T/ax"
+unlike "somebody's ax that ends during the run" \
+	"$("$T/ax" 600 & whole "kill $!; while [ -e /proc/$!/exe ]; do sleep 0.1; done")" "$found"
+like "a rule is found" "$(whole 'ip rule add prio 7 lookup 7')" "$found.*rule 7:"
+ip rule del prio 7
 done_testing

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # How the outside reaches apps: the config's balancers of services whose backends are apps of this
 # machine, private and in host mode, whatever comes in and leaves by whichever interface.
 . "$(dirname "$0")/lib.sh"

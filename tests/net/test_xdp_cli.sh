@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # quick
 # ax xdp: each command, what it prints, what it changes, and what it says when it cannot.
 . "$(dirname "$0")/lib.sh"

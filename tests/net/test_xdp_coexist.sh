@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Interfaces that others have programs on, that vanish, are renamed or have odd names; loads that
 # are killed; several instances; and what is left after an unload: nothing.
 . "$(dirname "$0")/lib.sh"

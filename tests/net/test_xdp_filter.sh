@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # quick
 # A rule list as a filter of real traffic: what passes, what does not, what is counted; sets, rules
 # and lists that change while traffic flows; what a list that denies everything lets through.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# beside others
 # Packets that turn around in the driver, with checksums that a sender left to its device; packets
 # that another processor takes; rates.
 . "$(dirname "$0")/lib.sh"

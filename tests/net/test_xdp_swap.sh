@@ -44,7 +44,7 @@ no_ports() {
 
 ok "load 1,000 rules" xdp load xc0 --rules "$T/a.yaml"
 packets_before=$(queue xdp_packets) drops_before=$(queue xdp_drops) ports_before=$(no_ports)
-bg "$T/flood" nsenter -t "$PEER_PID" -n "$PYTHON" "$SRC/packets.py" flood eth0 60 \
+bg "$T/flood" nsenter -t "$PEER_PID" -n "$PYTHON" "$SRC/packets.py" flood eth0 300 \
 	dport=7001,7002,7003,7004t
 flood=$BG
 wait_for '[ "$(count a-7001)" -gt 100 ]'

@@ -7,6 +7,7 @@
  *   axbench [-c CPU] [-t MS] server close|echo|sink [ADDR] PORT
  *   axbench [-c CPU] [-t MS] connect-rate|connect-time|rr|stream ADDR PORT
  *   axbench [-c CPU] [-n N] spawn-time -- COMMAND [ARG ...]
+ *   axbench [-c CPU] first-byte ADDR PORT [COMMAND [ARG ...]]
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -508,9 +509,57 @@ static int usage(void)
 {
 	fputs("usage: axbench [-c CPU] [-t MS] server close|echo|sink [ADDR] PORT\n"
 	      "       axbench [-c CPU] [-t MS] connect-rate|connect-time|rr|stream ADDR PORT\n"
-	      "       axbench [-c CPU] [-n N] spawn-time -- COMMAND [ARG ...]\n",
+	      "       axbench [-c CPU] [-n N] spawn-time -- COMMAND [ARG ...]\n"
+	      "       axbench [-c CPU] first-byte ADDR PORT [COMMAND [ARG ...]]\n",
 	      stderr);
 	return 2;
+}
+
+/* Until a server that echoes has answered, which may only just be starting. */
+static int first_answer(const struct endpoint *to, uint64_t end)
+{
+	const struct timespec pause = {.tv_nsec = 50 * 1000};
+	char buf[SMALL] = {0};
+
+	for (;;) {
+		int fd = tcp_connect(to), err = fd < 0 ? fd : set_up(fd);
+
+		err = err ? err : send_all(fd, buf, sizeof(buf));
+		err = err ? err : recv_all(fd, buf, sizeof(buf));
+		if (fd >= 0)
+			close(fd);
+		if (err == 1)
+			return 0;
+		if (now_ns() > end)
+			return err ? err : -EPIPE;
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Starts the server, if a command is given, and stops it again. */
+static int first_byte(char **argv)
+{
+	struct endpoint to;
+	uint64_t start;
+	pid_t pid = 0;
+	int err = 0;
+
+	if (endpoint_parse(argv[0], argv[1], &to))
+		return usage();
+	start = now_ns();
+	if (argv[2])
+		err = -posix_spawnp(&pid, argv[2], NULL, NULL, argv + 2, environ);
+	err = err ? err : first_answer(&to, start + IO_SECONDS * 1000000000ull);
+	start = now_ns() - start;
+	if (pid > 0) {
+		kill(pid, SIGTERM);
+		waitpid(pid, NULL, 0);
+	}
+	if (err)
+		return failed("waiting for the server", err);
+	printf("{\"mode\":\"first-byte\",\"unit\":\"ns\",\"value\":%llu}\n",
+	       (unsigned long long)start);
+	return 0;
 }
 
 static int pin(const char *cpu)
@@ -572,5 +621,7 @@ int main(int argc, char **argv)
 		return server(argc - 1, argv + 1) == 2 ? usage() : 1;
 	if (!strcmp(argv[0], "spawn-time"))
 		return spawn_time(argv + 1 + !strcmp(argv[1], "--"), &o);
+	if (!strcmp(argv[0], "first-byte") && argc >= 3)
+		return first_byte(argv + 1);
 	return argc == 3 ? client(argv, &o) : usage();
 }

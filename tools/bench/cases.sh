@@ -30,7 +30,7 @@ haproxy_up() {
 	wait_for 10 "haproxy's answer" "$bench" -t 1 connect-rate 127.0.0.1 7005
 	wait_for 10 "haproxy's answer" "$bench" -t 1 connect-rate 127.0.0.1 7006
 }
-haproxy_config() { # PORT
+haproxy_config() { # PORT [SERVER_PORT]
 	cat >"$tmp/haproxy-$1.cfg" <<-CONFIG
 		defaults
 			mode tcp
@@ -41,7 +41,7 @@ haproxy_config() { # PORT
 			bind 127.0.0.1:$1
 			default_backend out
 		backend out
-			server one 127.0.0.1:7001
+			server one 127.0.0.1:${2:-7001}
 	CONFIG
 }
 
@@ -153,6 +153,8 @@ measure_case() {
 	xdp.* | live.*) measure_xdp "$1" ;;
 	trace.*) measure_trace "$1" ;;
 	splice.*.plain | splice.*.unix) measure_splice "$1" ;;
+	svc.web.haproxy | svc.web.nat) measure_services "$1" ;;
+	svc.*) [ -z "$ax" ] || measure_services "$1" ;;
 	expose.*.dnat | expose.*.proxy) measure_expose "$1" ;;
 	expose.*) [ -z "$ax" ] || measure_expose "$1" ;;
 	splice.*) [ -z "$ax" ] || measure_splice "$1" ;;
@@ -223,7 +225,7 @@ rows() {
 	row '64 KiB stream, private' Gbit/s stream.private 'two routed veth pairs' stream.fwd \
 		'>=' 1.0
 	row 'ax run --net host -- true' ns launch.host 'unshare -n true' launch.unshare '<=' 1.0
-	row 'ax run -- true (private)' ns launch.private 'unshare -n true' launch.unshare '<=' 2.5
+	row 'ax run -- true (private)' ns launch.private 'unshare -n true' launch.unshare '<=' 2.0
 	row "connect time to an app, $many" ns time.large 'with 10' time.small '<=' 1.1
 	row "connect time to a service, $many" ns time.largeservice 'with 10' \
 		time.smallservice '<=' 1.1

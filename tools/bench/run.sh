@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# usage: tools/bench/run.sh [AX [apps|expose|xdp|trace|splice]]      (make bench)
+# usage: tools/bench/run.sh [AX [apps|services|expose|xdp|trace|splice]]      (make bench)
 #
 # Measures ax against what a user would take instead, prints a table, and writes bench.json beside
-# AX. Without AX only the other ways are measured; of ax there are five parts, which can be measured
-# alone: apps, exposed ports (expose), the packets of interfaces (xdp), tracing (trace), and splicing (splice). It fails on
-# errors, never on figures.
+# AX. Without AX only the other ways are measured; of ax there are six parts, which can be measured
+# alone: apps, services, exposed ports (expose), the packets of interfaces (xdp), tracing (trace), and splicing (splice).
+# It fails on errors, never on figures.
 #
 # Everything happens in a network and a mount namespace of its own (with its own /run and bpffs)
 # and in namespaces below it: no packet leaves them. Rounds are interleaved (A B C C B A A ...), and
@@ -16,7 +16,7 @@
 # sender on one and the receiver on another. Starting programs is not pinned. haproxy is measured
 # both left to the scheduler and on the same processor.
 #
-# Each part prints its table when it is done. QUICK=1 measures the headlines alone, in three short
+# Each part prints its table when it is done, and how long it took. QUICK=1 measures the headlines alone, in three short
 # rounds (make bench-quick).
 #
 # Settings from the environment: ROUNDS (7), MILLISECONDS per figure (800), IDLE seconds (60),
@@ -36,8 +36,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 
 [ "$(id -u)" = 0 ] || die "it makes namespaces and loads programs: run it as root"
-for tool in ip nft haproxy unshare nsenter awk jq ethtool bpftrace strip redis-server redis-benchmark nginx wrk \
-	taskset ss; do
+for tool in ip nft haproxy unshare nsenter awk jq ethtool bpftrace strace bear strip redis-server redis-benchmark nginx wrk \
+	taskset ss perf; do
 	command -v "$tool" >/dev/null || die "$tool is missing: 'make bench' installs it"
 done
 if [ "${AX_BENCH_INSIDE:-}" != 1 ]; then
@@ -52,10 +52,10 @@ if [ $# -gt 0 ]; then
 	output=$(dirname "$1")
 	ax=$(realpath "$1")
 fi
-parts=${2:-apps expose xdp trace splice}
+parts=${2:-apps services expose xdp trace splice}
 case $parts in
-apps | expose | xdp | trace | splice | 'apps expose xdp trace splice') ;;
-*) die "there is no part '$parts': apps, expose, xdp, trace or splice" ;;
+apps | services | expose | xdp | trace | splice | 'apps services expose xdp trace splice') ;;
+*) die "there is no part '$parts': apps, services, expose, xdp, trace or splice" ;;
 esac
 bench=${AXBENCH:-$(dirname "${ax:-$(realpath .output/ax)}")/bench/axbench}
 xdpbench=$(dirname "$bench")/xdpbench
@@ -71,6 +71,9 @@ cpu=${allowed##*[-,]}	# the one where everything runs that is on one processor
 small=b$$		# instance names are at most 8 characters; no pid has more than 7
 large=l$$
 exposer=e$$
+service_agent=s$$
+ruled=r$$
+crowd=c$$
 xdp=x$$
 pins=/sys/fs/bpf/$xdp-xdp
 agents=()
@@ -104,6 +107,8 @@ ip link set lo up
 
 # shellcheck source=tools/bench/cases.sh
 . "$here/cases.sh"
+# shellcheck source=tools/bench/services.sh
+. "$here/services.sh"
 # shellcheck source=tools/bench/expose.sh
 . "$here/expose.sh"
 # shellcheck source=tools/bench/xdp.sh
@@ -117,6 +122,8 @@ if [ -n "$QUICK" ]; then
 	main_cases=(conn.plain conn.host conn.service conn.nat rr.plain rr.host rr.private rr.nat
 		stream.private stream.fwd launch.host launch.unshare launch.private)
 	large_cases=()
+	service_cases=(svc.conn.direct svc.conn.random.1 svc.conn.least-connections.1000 svc.rules.none svc.rules.1000
+		svc.web.direct svc.web.service svc.web.nat svc.start.hand svc.start.connect)
 	xdp_cases=(xdp.ports xdp.xdpfilter xdp.mixed10 xdp.mixed1000 xdp.nat xdp.ipip
 		live.ports live.xdpfilter live.nftset)
 	trace_cases=(trace.firstbt trace.first trace.pushbt trace.push)
@@ -153,6 +160,12 @@ measure_apps() {
 	fi
 	rows >"$tmp/rows.apps"
 }
+measure_many_services() {
+	services_up
+	rounds "${service_cases[@]}"
+	starts_compared
+	service_rows >"$tmp/rows.services"
+}
 measure_exposing() {
 	expose_up
 	rounds "${expose_cases[@]}"
@@ -173,6 +186,7 @@ measure_tracing() {
 	round=1
 	measure_size
 	rounds "${trace_cases[@]}"
+	build_added
 	trace_rows >"$tmp/rows.trace"
 }
 
@@ -194,13 +208,15 @@ report() {
 		awk -v headlines="$QUICK" "$@" -f "$here/report.awk" "$tmp/raw" "${files[@]}"
 }
 
-declare -A titles=([apps]='apps and services' [expose]='exposed ports' [xdp]='packets of interfaces' [trace]='tracing' [splice]='splicing')
+declare -A titles=([apps]='apps' [services]='services' [expose]='exposed ports' [xdp]='packets of interfaces' [trace]='tracing' [splice]='splicing')
 n=0
 for part in $parts; do
 	n=$((n + 1))
+	since=$SECONDS
 	note "part $n of $(wc -w <<<"$parts"): ${titles[$part]}"
 	case $part in
 	apps) measure_apps ;;
+	services) measure_many_services ;;
 	expose) measure_exposing ;;
 	xdp) measure_packets ;;
 	trace) measure_tracing ;;
@@ -209,9 +225,10 @@ for part in $parts; do
 	echo "${titles[$part]^}:"
 	report "$tmp/rows.$part" --
 	echo
+	note "part $n took $((SECONDS - since)) s"
 done
 mkdir -p "$output"
-report "$tmp"/rows.{apps,expose,xdp,trace,splice} -- -v silent=1 -v json="$output/bench.json" -v kernel="$(uname -r)" \
+report "$tmp"/rows.{apps,services,expose,xdp,trace,splice} -- -v silent=1 -v json="$output/bench.json" -v kernel="$(uname -r)" \
 	-v load="$load" -v cpus="$(nproc)" -v milliseconds="$MILLISECONDS" -v idle="$IDLE" \
 	-v idle_wakeups="${idle_wakeups:--1}"
 note "the same as JSON, with each round: $output/bench.json"

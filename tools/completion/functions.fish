@@ -1,9 +1,20 @@
 # fish completion for ax, printed by 'ax completion fish'. Commands, options and fixed words stand
 # in it; names of apps, services, rules and so on come from ax when they are asked for.
 
-# Prints which command the line has so far, and then its arguments, one a line.
+# Prints which command the line has so far, and then its arguments, one a line. Many conditions ask
+# for the same line, so the last one's is kept.
 function __ax_scan
     set -l tokens (commandline -opc)
+    set -l line (string escape -- $tokens)
+    if test "$line" != "$__ax_line"
+        set -g __ax_scanned (__ax_scan_tokens $tokens)
+        set -g __ax_line $line
+    end
+    printf '%s\n' $__ax_scanned
+end
+
+function __ax_scan_tokens # TOKEN...
+    set -l tokens $argv
     set -l command ''
     set -l words
     set -l i 2
@@ -78,7 +89,8 @@ end
 function __ax_program
     set -l scan (__ax_scan)
     set -l from (math 2 + (__ax_leading $scan[1]))
-    complete -C "$(string join ' ' -- (string escape -- $scan[$from..]) (commandline -ct))"
+    # (attached: what begins with a dash would be an option)
+    complete --do-complete="$(string join ' ' -- (string escape -- $scan[$from..]) (commandline -ct))"
 end
 
 function __ax_processes

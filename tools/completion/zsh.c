@@ -196,11 +196,15 @@ static void put_below(const struct command *cmd, FILE *to)
 		put_function(*sub, to);
 		fputs(" ;;\n", to);
 	}
+	if (completion_runs_program(cmd)) /* which is none of its own commands */
+		fputs("\t\t*) _normal ;;\n", to);
 	fputs("\t\tesac\n\t\t;;\n\tesac\n}\n", to);
 }
 
-static void put_group(const struct command *cmd, FILE *to)
+static void put_group(const struct command *root, const struct command *cmd, FILE *to)
 {
+	const struct opt *o;
+
 	putc('\n', to);
 	put_function(cmd, to);
 	fputs("() {\n\tlocal curcontext=$curcontext state\n\tlocal -a line below\n\tlocal -A "
@@ -214,7 +218,10 @@ static void put_group(const struct command *cmd, FILE *to)
 		      "\t\t--instance|--socket) _ax_agent+=(\"$words[i]=$words[++i]\") ;;\n"
 		      "\t\tesac\n\tdone\n",
 		      to);
-	fputs("\n\t_arguments -C -S : $_ax_globals '1: :->command' '*:: :->below' && return 0\n"
+	fputs("\n\t_arguments -C -S : $_ax_globals \\\n", to);
+	for (size_t i = 0; (o = opt_own(&cmd->syntax, i, NULL)); i++)
+		put_option(root, o, to);
+	fputs("\t\t'1: :->command' '*:: :->below' && return 0\n"
 	      "\tcase $state in\n\tcommand)\n",
 	      to);
 	put_below(cmd, to);
@@ -223,7 +230,7 @@ static void put_group(const struct command *cmd, FILE *to)
 static void put_command(const struct command *root, const struct command *cmd, FILE *to)
 {
 	if (cmd->sub)
-		put_group(cmd, to);
+		put_group(root, cmd, to);
 	else
 		put_leaf(root, cmd, to);
 	for (const struct command *const *sub = cmd->sub; sub && *sub; sub++)

@@ -55,7 +55,7 @@ bool cmd_begin(struct cmd *c, void *args, int *argc, char **argv, int *status)
 
 	if (n >= 0 && (c->help || c->version)) {
 		if (c->help)
-			opt_help(s, &common, stdout);
+			command_help(c, c->command, stdout);
 		else
 			printf("ax %s\n", AX_VERSION);
 		*status = cmd_finish(c, CMD_OK);

@@ -46,18 +46,25 @@ const struct command *command_find(struct cmd *c, const struct command *cmd, con
 	return NULL;
 }
 
-void command_help(struct cmd *c, const struct command *cmd, FILE *to)
+static void put_commands(const struct command *cmd, FILE *to)
 {
-	const struct opt_common common = cmd_common(c);
 	size_t width = 9; /* the columns of most */
 
 	for (const struct command *const *sub = cmd->sub; *sub; sub++)
 		if (strlen(command_word(*sub)) > width)
 			width = strlen(command_word(*sub));
-	opt_help(&cmd->syntax, &common, to);
 	fputs("\nCommands:\n", to);
 	for (const struct command *const *sub = cmd->sub; *sub; sub++)
 		fprintf(to, "  %-*s %s\n", (int)width, command_word(*sub), (*sub)->about);
+}
+
+void command_help(struct cmd *c, const struct command *cmd, FILE *to)
+{
+	const struct opt_common common = cmd_common(c);
+
+	opt_help(&cmd->syntax, &common, to);
+	if (cmd->sub)
+		put_commands(cmd, to);
 	if (cmd->more)
 		fprintf(to, "\n%s\n", cmd->more);
 }
@@ -99,6 +106,11 @@ int command_run(struct cmd *c, const struct command *cmd, int argc, char **argv)
 {
 	c->command = cmd;
 	c->name = cmd->name;
+	/* one that does something itself, too, has its own words behind an option */
+	if (cmd->run && cmd->sub && argc)
+		for (const struct command *const *sub = cmd->sub; *sub; sub++)
+			if (streq(command_word(*sub), argv[0]))
+				return command_run(c, *sub, argc - 1, argv + 1);
 	return cmd->run ? cmd->run(c, argc, argv) : run_below(c, cmd, argc, argv);
 }
 

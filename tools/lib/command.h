@@ -11,7 +11,8 @@ struct command_elsewhere {
 	const char *here; /* completes "write " */
 };
 
-/* Either a command that does something, or one that has others below it. */
+/* A command that does something, or one that has others below it; or both: then the others are
+ * meant if the first word names one. */
 struct command {
 	const char *name;  /* with those above it, "xdp rule add"; NULL: ax itself */
 	const char *about; /* in the list of commands */
@@ -32,7 +33,7 @@ int command_run(struct cmd *c, const struct command *cmd, int argc, char **argv)
  * returned. */
 const struct command *command_find(struct cmd *c, const struct command *cmd, const char *word,
 				   int *status);
-/* The help of a command that has others below it. */
+/* Its help, with those below it. */
 void command_help(struct cmd *c, const struct command *cmd, FILE *to);
 
 /* True: the caller is root. Else a sentence was printed. */

@@ -2,29 +2,38 @@
 #include "tools/lib/run_signals.h"
 
 #include <stddef.h>
+#include <time.h>
 
 #define N_SIGNALS 3
 static const int signals[N_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 
-static volatile sig_atomic_t came;
+static volatile sig_atomic_t came, typed;
 
-static void on_signal(int sig)
+static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	(void)sig;
+	(void)context;
+	typed = info->si_code == SI_KERNEL;
 	came = 1;
 }
 
 void run_signals_catch(void)
 {
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction sa = {.sa_sigaction = on_signal,
+			       .sa_flags = SA_SIGINFO | (int)SA_RESETHAND};
+
+	struct sigaction old;
 
 	for (int i = 0; i < N_SIGNALS; i++)
-		sigaction(signals[i], &sa, NULL);
+		/* nohup(1) means what is started by it, too */
+		if (signals[i] != SIGHUP || sigaction(SIGHUP, NULL, &old) < 0 ||
+		    old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &sa, NULL);
 }
 
 void run_signals_catch_all(void)
 {
-	struct sigaction sa = {.sa_handler = on_signal};
+	struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
@@ -42,11 +51,22 @@ void run_signals_block(sigset_t *open)
 
 bool run_signals_came(void)
 {
-	sigset_t pending;
+	const struct timespec now = {0};
+	sigset_t pending, set;
+	siginfo_t info;
 
-	if (!came && sigpending(&pending) == 0)
-		for (int i = 0; i < N_SIGNALS; i++)
-			if (sigismember(&pending, signals[i]))
-				came = 1;
+	if (came || sigpending(&pending) < 0)
+		return came;
+	sigemptyset(&set);
+	for (int i = 0; i < N_SIGNALS; i++)
+		if (sigismember(&pending, signals[i]))
+			sigaddset(&set, signals[i]);
+	if (!sigisemptyset(&set) && sigtimedwait(&set, &info, &now) > 0)
+		on_signal(info.si_signo, &info, NULL);
 	return came;
+}
+
+bool run_signals_typed(void)
+{
+	return came && typed;
 }

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* From now on SIGINT, SIGTERM and SIGHUP end the command's loop and not the process, but a second
- * one ends that too. */
+/* From now on SIGINT, SIGTERM and SIGHUP (unless it was ignored) end the command's loop and not the
+ * process, but a second one ends that too. */
 void run_signals_catch(void);
 /* The same, but SIGHUP is left as it is, and any number of them only ends the loop: what is written
  * stays whole. */
@@ -16,5 +16,7 @@ void run_signals_catch_all(void);
 void run_signals_block(sigset_t *open);
 /* Whether one has come, also one that is blocked: a flood of work may leave no time to wait. */
 bool run_signals_came(void);
+/* Whether it was Ctrl-C or the end of the terminal, which all programs there are told. */
+bool run_signals_typed(void);
 
 #endif

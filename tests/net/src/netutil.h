@@ -4,10 +4,13 @@
 #define TEST_NETUTIL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #define TIMEOUT_MS 5000 /* for everything that a test program waits for */
 #define ADDR_TEXT  72
+
+uint64_t now_ms(void); /* of the monotonic clock */
 
 struct endpoint {
 	struct sockaddr_storage ss;

@@ -109,11 +109,17 @@ def keep(service, n, go):
     print(sum(ask(s) for s in socks), flush=True)
     while not os.path.exists(go):
         time.sleep(0.05)
-    good = 0
     for s in socks:
-        s.settimeout(1)
         try:
-            good += ask(s)
+            s.sendall(b"x\n")
+        except OSError:
+            pass
+    good = 0
+    until = time.monotonic() + 20  # for all of them: whoever lives answers, also on a busy machine
+    for s in socks:
+        s.settimeout(max(0.1, until - time.monotonic()))
+        try:
+            good += s.recv(100).endswith(b"\n")
         except OSError:
             pass
     print(good)
