@@ -245,6 +245,7 @@ is "no server saw anything odd" "$(grep -hv '^ready' "$TALK_OUT")" ""
 
 # nobody_left WHAT: also the app's launcher, which starts who moves its bytes when both are gone
 nobody_left() {
+	wait_for -t 10 are_two # else who is being started would be left
 	kill -9 "$APP"
 	wait_for -t 10 '[ ! -e /proc/'"$APP"' ]'
 	mapfile -t pids < <(emulator && standby)
