@@ -6,6 +6,7 @@
 # file, of which one may change while the others stand.
 . "$(dirname "$0")/lib.sh"
 need jq
+POOL4=10.77.0.0/18 # apps get addresses at random: none may be one of the 10,000 services
 
 hits() { in_app --net host -- "$PYTHON" "$SRC/hits.py" ask "$1" "$2"; }
 agent_start - <<-EOF2
