@@ -5,6 +5,7 @@
 # file is applied in which it has another place, and while an agent starts with such a file.
 . "$(dirname "$0")/lib.sh"
 build_c knock
+POOL4=10.77.0.0/17 # none of the thousand that are declared gets an address of those below
 
 # Two files; what guests may not do stands in both, at another place and among other labels.
 config() {

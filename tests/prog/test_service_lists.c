@@ -360,9 +360,9 @@ static void test_affinity_sweep(void **state)
 {
 	const uint64_t all = AX_AFFINITY_OWNER(AX_AFFINITY_APP, 0ull);
 	const uint64_t ended = AX_AFFINITY_OWNER(AX_AFFINITY_APP, 7ull);
-	const uint64_t hour = 3600000000000ull, now = time_mono_ns();
+	const uint64_t second = 1000000000ull, now = time_mono_ns(); /* it may just have started */
 	autoclose int map = dataplane_map("affinity"), counts = dataplane_map("affinity_counts");
-	const struct datapath_service set = {.flags = AX_SERVICE_BY_APP, .affinity_ms = 3600000};
+	const struct datapath_service set = {.flags = AX_SERVICE_BY_APP, .affinity_ms = 30000};
 	const struct datapath_backend b = dataplane_backend(1, 1);
 	uint32_t list;
 
@@ -371,10 +371,10 @@ static void test_affinity_sweep(void **state)
 	list = (uint32_t)datapath_service_list(own.dp, &web);
 	put_client(map, 1, list, 7, now - 1);
 	put_client(map, 2, list, 8, now - 1);
-	put_client(map, 3, list, 8, now - 2 * hour);
-	put_client(map, 4, list, 7, now + hour);
+	put_client(map, 3, list, 8, now - 60 * second);
+	put_client(map, 4, list, 7, now + 600 * second);
 	put_client(map, 5, list + 9, 8, now - 1);
-	put_client(map, 6, list + 9, 8, now + hour);
+	put_client(map, 6, list + 9, 8, now + 600 * second);
 	set_count(counts, ended, 2);
 	set_count(counts, all, 6);
 	assert_int_equal(datapath_affinity_sweep(own.dp, runs, NULL), 4);
