@@ -219,11 +219,19 @@ ok "a proxy with splice(): the end of each is seen" wait_for -t 10 '[ "$(grep -c
 is "a proxy with splice(): it was refused to nobody" \
 	"$(awk '/^end/ && $2 > 100000 && $3 == 0' "$out" | wc -l)" 5
 
+# kill_both: neither gets to see the other's end, and to start a successor
+kill_both() {
+	local pids
+	wait_for -t 10 are_two
+	mapfile -t pids < <(emulator && standby)
+	kill -STOP "${pids[@]}"
+	kill -9 "${pids[@]}"
+}
+
 # what is lacking for a moment
 files=$(prlimit --pid "$pid" --nofile --noheadings --output SOFT | tr -d ' ')
 prlimit --pid "$pid" --nofile="3:" # its launcher can open nothing
-mapfile -t pids < <(emulator && standby)
-kill -9 "${pids[@]}"
+kill_both
 ok "nobody moves its bytes while nobody can be started" wait_for -t 10 '[ -z "$(emulator)$(standby)" ]'
 prlimit --pid "$pid" --nofile="$files:"
 ok "somebody does when that is over" wait_for -t 10 are_two
@@ -245,11 +253,10 @@ is "no server saw anything odd" "$(grep -hv '^ready' "$TALK_OUT")" ""
 
 # nobody_left WHAT: also the app's launcher, which starts who moves its bytes when both are gone
 nobody_left() {
-	wait_for -t 10 are_two # else who is being started would be left
+	wait_for -t 10 are_two
 	kill -9 "$APP"
 	wait_for -t 10 '[ ! -e /proc/'"$APP"' ]'
-	mapfile -t pids < <(emulator && standby)
-	kill -9 "${pids[@]}"
+	kill_both
 	ok "$1: nobody is left who moves its bytes" wait_for -t 10 '[ -z "$(emulator)$(standby)" ]'
 }
 

@@ -132,11 +132,14 @@ is "all came, with those" "$(jq -c 'select(.emitted) | [.emitted, .received, .dr
 
 # --- retransmits ---
 
+# (An acknowledgement that is lost is not sent again, and two packets that are lost are sent as one
+# if the kernel may.)
+sysctl -qw net.ipv4.tcp_retrans_collapse=0
 if nft -f - 2>"$T/nft" <<-END; then
 	table inet lossy {
 		chain in {
 			type filter hook input priority 0
-			tcp dport 7003 numgen inc mod 7 == 3 counter drop
+			tcp dport 7003 meta length > 200 numgen inc mod 7 == 3 counter drop
 		}
 	}
 END
