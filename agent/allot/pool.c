@@ -78,8 +78,14 @@ int pool_take(struct pool *p, struct ax_addr *ret)
 
 void pool_jump(struct pool *p, uint32_t by)
 {
-	if (p->size > 2)
-		p->next = 2 + (p->next - 2 + by % (p->size - 2)) % (p->size - 2);
+	uint32_t quarter = p->size / 4;
+
+	if (p->size <= 2)
+		return;
+	p->next = 2 + (p->next - 2 + by % (p->size - 2)) % (p->size - 2);
+	/* who picks an address by hand takes one of the first: chance takes none of those away */
+	if (p->size >= POOL_LARGE && p->next < quarter)
+		p->next += quarter * (1 + p->next % 3);
 }
 
 void pool_mark(struct pool *p, const struct ax_addr *addr, bool used)

@@ -25,7 +25,11 @@ struct ax_addr pool_last(const struct pool *p);
 /* -ENOSPC when none is left. */
 int pool_take(struct pool *p, struct ax_addr *ret);
 
-/* Goes on giving out at another place, so many addresses further on. */
+/* Addresses: nobody foresees which one of them is next after a jump by chance. */
+#define POOL_LARGE 4096
+
+/* Goes on giving out at another place, so many addresses further on; in a large pool not in its
+ * first quarter, but once the rest has been gone through. */
 void pool_jump(struct pool *p, uint32_t by);
 
 /* Marks or clears one address; those outside of the pool are ignored. */

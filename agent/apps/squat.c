@@ -14,7 +14,6 @@
 
 #define PASS_OVER_MAX 32   /* a look takes up to a millisecond */
 #define MANY_SOCKETS  1000 /* of TCP: a walk takes some tenths of a millisecond */
-#define LARGE_POOL    4096 /* addresses: nobody foresees which is next */
 #define LOOK_AFTER_MS 50   /* after a launch: not beside it */
 #define LOOK_AGAIN_MS 1000
 
@@ -56,7 +55,7 @@ static void jump(struct pool *p)
  */
 static enum sock_question question(struct agent *a, const struct app *app, struct pool *p)
 {
-	if (app->spec.net != NET_HOST || p->size < LARGE_POOL)
+	if (app->spec.net != NET_HOST || p->size < POOL_LARGE)
 		return SOCKS_ALL;
 	if (!a->squat_look_ns) {
 		uint64_t now = time_mono_ns(), next = a->squat_looked_ns;

@@ -164,6 +164,25 @@ static void jumps_stay_in_the_pool(void **state)
 	pool_free(&p);
 }
 
+static void jumps_leave_the_first_quarter_to_others(void **state)
+{
+	struct pool p = pool_of("10.0.0.0/16");
+	unsigned quarters[4] = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < 4000; i++) {
+		struct ax_addr a;
+
+		pool_jump(&p, i * 2654435761u);
+		assert_int_equal(pool_take(&p, &a), 0);
+		quarters[ntohl(a.w[3]) >> 14 & 3]++;
+	}
+	assert_int_equal(quarters[0], 0);
+	for (int i = 1; i < 4; i++)
+		assert_in_range(quarters[i], 1000, 1700);
+	pool_free(&p);
+}
+
 static void addresses_outside_are_ignored(void **state)
 {
 	static const char *const outside[] = {"10.0.0.7",	"10.0.0.16",	  "11.0.0.9",
@@ -202,6 +221,7 @@ int main(void)
 		cmocka_unit_test(an_address_rests_before_it_comes_back),
 		cmocka_unit_test(marked_addresses_are_passed_over),
 		cmocka_unit_test(jumps_stay_in_the_pool),
+		cmocka_unit_test(jumps_leave_the_first_quarter_to_others),
 		cmocka_unit_test(addresses_outside_are_ignored),
 	};
 
