@@ -43,7 +43,7 @@ static void check_text(const char *text)
 
 static void check_instruction(const uint8_t *data, size_t size)
 {
-	const struct place_kernel all = {.long_nops = true, .nop5 = true};
+	const struct place_kernel all = {.long_nops = true, .nop5 = true, .arm64_nop = true};
 	uint8_t bytes[X86_LEN_MAX] = {0};
 	struct x86_insn i;
 	const char *why = NULL;
@@ -53,7 +53,9 @@ static void check_instruction(const uint8_t *data, size_t size)
 	memcpy(bytes, data, size < sizeof(bytes) ? size : sizeof(bytes));
 	memcpy(&word, bytes, sizeof(word));
 	arm64_text(word, text, sizeof(text));
-	check(*text && arm64_cost(word, &why) <= PLACE_REFUSED && why);
+	check(*text && arm64_cost(word, all, &why) <= PLACE_REFUSED && why);
+	arm64_in_exclusive(data, size & ~(size_t)3);
+	check(arm64_go_prologue(data, size) <= size);
 	if (!x86_decode(bytes, sizeof(bytes), &i))
 		return;
 	check(i.len >= 1 && i.len <= X86_LEN_MAX);

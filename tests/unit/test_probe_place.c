@@ -536,55 +536,11 @@ static void functions_of_go(void **state)
 	binary_close(b);
 }
 
-static void instructions_of_arm64(void **state)
-{
-	static const struct {
-		uint32_t insn;
-		enum place_cost cost;
-		const char *text;
-	} list[] = {
-		{0xd65f03c0, E, "ret"},
-		{0xd503201f, S, "nop"},
-		{0xd503233f, S, "paciasp"},
-		{0xd503245f, S, "bti c"},
-		{0x94000010, E, ".inst 0x94000010"}, /* bl */
-		{0x54000040, E, NULL},		     /* b.eq */
-		{0xb4000040, E, NULL},		     /* cbz */
-		{0x37000040, E, NULL},		     /* tbnz */
-		{0x10000000, E, NULL},		     /* adr */
-		{0x90000000, E, NULL},		     /* adrp */
-		{0x58000040, E, NULL},		     /* ldr x0, literal */
-		{0x98000040, E, NULL},		     /* ldrsw x0, literal */
-		{0xa9bf7bfd, S, NULL},		     /* stp x29, x30, [sp, #-16]! */
-		{0x910003fd, S, NULL},		     /* mov x29, sp */
-		{0xd4000001, X, NULL},		     /* svc */
-		{0xd4200000, X, NULL},		     /* brk */
-		{0xc85f7c00, X, NULL},		     /* ldxr */
-		{0xd65f0bff, X, NULL},		     /* retaa */
-		{0x9c000040, X, NULL},		     /* ldr q0, literal */
-		{0x00000000, X, NULL},		     /* udf */
-	};
-	const char *why;
-	char text[64];
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
-		if (arm64_cost(list[i].insn, &why) != list[i].cost || !*why)
-			fail_msg("%08x: %s", list[i].insn, why);
-		arm64_text(list[i].insn, text, sizeof(text));
-		if (list[i].text)
-			assert_string_equal(text, list[i].text);
-	}
-	assert_true(arm64_is_return(0xd65f03c0) && arm64_is_return(0xd65f0bff));
-	assert_true(arm64_is_return(0xd65f0fff) && !arm64_is_return(0xd61f03c0));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(costs_of_instructions),
 		cmocka_unit_test(a_nop5_across_pages),
-		cmocka_unit_test(instructions_of_arm64),
 		cmocka_unit_test(functions_of_go),
 #ifdef __x86_64__
 		cmocka_unit_test(lengths_of_all_instructions_of_libc),

@@ -234,7 +234,6 @@ static int make_value(struct maker *m, const struct probe_arg *a)
 static int make_caller(struct maker *m)
 {
 	struct fetch *f = m->out;
-	struct made made;
 	bool wanted = false;
 	int r;
 
@@ -245,7 +244,7 @@ static int make_caller(struct maker *m)
 		return 0;
 	m->what = "ustack";
 	m->list->depth = 0;
-	r = make_stack_word(m, 0, &made);
+	r = make_return_address(m);
 	if (r < 0)
 		return r;
 	last_op(m)->flags |= AX_OP_STORE;
@@ -379,7 +378,7 @@ static int make_key(struct maker *m, const struct probe_arg *a)
 	}
 	if (made.type == VALUE_USER_STACK && m->place->at_entry) {
 		m->list->depth = 0;
-		r = make_stack_word(m, 0, &made);
+		r = make_return_address(m);
 		if (r < 0)
 			return r;
 		last_op(m)->flags |= AX_OP_KEY;

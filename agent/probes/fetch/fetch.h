@@ -45,7 +45,7 @@ struct fetch_place {
 	const char *module;	   /* of the function; NULL: the kernel itself, or not known */
 	bool all_parameters;	   /* without values: all that the place's types tell of */
 	bool go;		   /* functions are called by Go's ABI, not by C's */
-	bool at_entry;	  /* of a user function, whose return address is on top of the stack */
+	bool at_entry;	  /* of a user function, which has not saved its return address yet */
 	const char *apps; /* where apps have their cgroups (base/cgroup_apps.h); NULL: not known */
 	bool many;	  /* one of several: values that it has not are left out */
 	bool by_name;	  /* the key begins with this number, of a name of several */

@@ -188,6 +188,15 @@ int make_stack_word(struct maker *m, int64_t which, struct made *ret)
 	return r < 0 || which < 0 ? r : memory_at(m, 0, 8, which * 8);
 }
 
+int make_return_address(struct maker *m)
+{
+	struct made word;
+
+	if (m->place->machine == EM_AARCH64)
+		return register_leaf(m, "lr", 0, 0);
+	return make_stack_word(m, 0, &word);
+}
+
 /* --- USDT --- */
 
 /* base + index * scale + displacement */

@@ -78,6 +78,8 @@ int registers_shape(struct maker *m, struct shape **ret);
 const char *argument_register(const struct maker *m, int64_t which);
 int make_return_value(struct maker *m, struct made *ret);
 int make_stack_word(struct maker *m, int64_t which, struct made *ret);
+/* At the entry of a function: on arm64 it is in a register until the function has saved it. */
+int make_return_address(struct maker *m);
 int make_field(struct maker *m, const struct field *f, struct made *ret);
 int make_name(struct maker *m, const char *name, struct made *ret);
 /* Memory at the accumulator, on the side that is probed. */

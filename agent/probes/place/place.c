@@ -18,6 +18,7 @@ struct place_kernel place_kernel_now(void)
 	return (struct place_kernel){
 		.long_nops = major > 6 || (major == 6 && minor >= 16),
 		.nop5 = major > 6 || (major == 6 && minor >= 18),
+		.arm64_nop = major > 6 || (major == 6 && minor >= 13),
 	};
 }
 
@@ -281,24 +282,59 @@ static int place_x86(struct binary *b, const struct symbol *s, uint64_t address,
 	return place_exactly(b, &c, address - start, s && address == start, ret, e);
 }
 
-static int place_arm64(struct binary *b, uint64_t offset, struct place *ret, struct error *e)
+#define ARM64_BEFORE 128 /* bytes in which an exclusive load is looked for */
+#define ARM64_AHEAD  48	 /* bytes in which Go checks its stack */
+
+/* The instruction at c->bytes + at; the function's code from c->bytes on is before it. */
+static void judge_arm64(const struct code *c, size_t at, struct place *ret)
 {
+	uint32_t insn = get_u32(c->bytes + at);
 	const char *why;
-	uint32_t insn;
+
+	ret->cost = arm64_cost(insn, place_kernel_now(), &why);
+	arm64_text(insn, ret->instruction, sizeof(ret->instruction));
+	if (ret->cost != PLACE_REFUSED && arm64_in_exclusive(c->bytes, at)) {
+		ret->cost = PLACE_REFUSED;
+		why = "between an exclusive load and its store a probe would have the program try "
+		      "again for ever";
+	}
+	snprintf(ret->why, sizeof(ret->why), "%s%s",
+		 ret->slid ? "behind the check of Go's stack, which starts the function anew when "
+			     "it has grown; "
+			   : "",
+		 why);
+}
+
+static int place_arm64(struct binary *b, const struct symbol *s, uint64_t address, bool exact,
+		       struct place *ret, struct error *e)
+{
+	struct code c CLEANUP(place_code_free) = {0};
+	uint64_t from = address, to = address + 4, end;
+	size_t at;
 	int r;
 
-	if (offset & 3) {
+	if (address & 3) {
 		ret->cost = PLACE_REFUSED;
 		snprintf(ret->why, sizeof(ret->why),
 			 "instructions of arm64 are at multiples of four");
 		return 0;
 	}
-	r = image_read(&b->image, offset, &insn, sizeof(insn));
+	if (s && address >= s->address) {
+		end = symbols_end(b, s->address, s->size);
+		from -= address - s->address < ARM64_BEFORE ? address - s->address : ARM64_BEFORE;
+		if (!exact && from == address && end > to)
+			to = end - address < ARM64_AHEAD ? end : address + ARM64_AHEAD;
+	}
+	r = place_load_code(b, from, to, &c, e);
 	if (r < 0)
-		return place_no_code(b, offset, e);
-	ret->cost = arm64_cost(insn, &why);
-	arm64_text(insn, ret->instruction, sizeof(ret->instruction));
-	snprintf(ret->why, sizeof(ret->why), "%s", why);
+		return r;
+	at = address - from;
+	if (c.len < at + 4)
+		return place_no_code(b, ret->offset, e);
+	if (b->go && from == address)
+		ret->slid = (uint32_t)arm64_go_prologue(c.bytes, c.len);
+	ret->offset += ret->slid;
+	judge_arm64(&c, at + ret->slid, ret);
 	return 0;
 }
 
@@ -315,7 +351,7 @@ int binary_place(struct binary *b, const struct symbol *s, uint64_t offset, bool
 	case EM_X86_64:
 		return place_x86(b, s, address, exact, ret, e);
 	case EM_AARCH64:
-		return place_arm64(b, offset, ret, e);
+		return place_arm64(b, s, address, exact, ret, e);
 	default:
 		return error_set(e, -ENOTSUP, "%s is for a processor that ax does not know",
 				 b->path);

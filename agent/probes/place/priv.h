@@ -78,6 +78,7 @@ bool x86_is_nop(const struct x86_insn *i);
 struct place_kernel {
 	bool long_nops; /* emulates nops of 2 to 8 bytes as the kernel writes them (6.16) */
 	bool nop5;	/* puts a call in the place of a 5-byte nop (6.18) */
+	bool arm64_nop; /* simulates arm64's nop (6.13) */
 };
 struct place_kernel place_kernel_now(void);
 
@@ -88,8 +89,15 @@ enum place_cost x86_cost(const struct x86_insn *i, const uint8_t *bytes, unsigne
  * fault, and the next instruction is what comes after it. `readable`: of a rip-relative operand. */
 bool x86_slides(const struct x86_insn *i, bool go, bool readable);
 
-enum place_cost arm64_cost(uint32_t insn, const char **why);
+/* Of the instruction alone. */
+enum place_cost arm64_cost(uint32_t insn, struct place_kernel k, const char **why);
 bool arm64_is_return(uint32_t insn);
+/* The instruction at `at` is between an exclusive load and its store: whatever stops there loses
+ * what the load has reserved, so that the program would try again for ever. `code` begins within
+ * the same function. */
+bool arm64_in_exclusive(const uint8_t *code, size_t at);
+/* The bytes of the check of Go's stack, with which its functions start. 0: there is none. */
+size_t arm64_go_prologue(const uint8_t *code, size_t len);
 void arm64_text(uint32_t insn, char *to, size_t len);
 
 #define CODE_MAX (1u << 20) /* bytes; bigger functions are left as they are */

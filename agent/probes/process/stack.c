@@ -80,7 +80,8 @@ static enum unwind_result step(struct walker *w)
 	return unwind_step(im, &k->row, w->stack, &w->regs);
 }
 
-/* A caller's stack is above that of what it called; but a signal may have one of its own. */
+/* A caller's stack is above that of what it called; but a signal may have one of its own, and who
+ * has called nobody (the first, and who was interrupted) may have put nothing onto it. */
 static bool goes_up(const struct walker *w, uint64_t sp, uint64_t pc, bool first)
 {
 	uint64_t now = w->regs.v[unwind_stack_pointer(UNWIND_MACHINE)];
@@ -105,9 +106,11 @@ int processes_callers(struct processes *p, int pid, const struct unwind_regs *re
 	while (n < max) {
 		uint64_t sp = w.regs.v[unwind_stack_pointer(UNWIND_MACHINE)], pc = w.regs.pc;
 
-		addresses[n++] = pc - !w.interrupted;
+		bool first = w.interrupted;
+
+		addresses[n++] = pc - !first;
 		r = step(&w);
-		if (r != UNWIND_CALLER || !w.regs.pc || !goes_up(&w, sp, pc, n == 1))
+		if (r != UNWIND_CALLER || !w.regs.pc || !goes_up(&w, sp, pc, first))
 			break;
 	}
 	*cut = r == UNWIND_CUT || (r == UNWIND_CALLER && n == max);

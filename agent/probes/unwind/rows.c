@@ -181,6 +181,7 @@ static void execute(struct maker *m, uint8_t op)
 	case 0x0b:
 		recall(m);
 		break;
+	case 0x2c:
 	case 0x2d: /* whether the return address is signed: its address is taken in any case */
 		break;
 	case 0x2e: /* how much a call's arguments take */

@@ -6,6 +6,7 @@
 #define X86_SP	 7
 #define X86_IP	 16
 #define ARM64_FP 29
+#define ARM64_LR 30
 #define ARM64_SP 31
 /* Above them arm64 has a signature in return addresses. */
 #define ARM64_ADDRESS ((UINT64_C(1) << 48) - 1)
@@ -124,7 +125,6 @@ enum unwind_result unwind_by_frame_pointer(uint16_t machine, const struct unwind
 	r->v[fp] = next;
 	r->v[unwind_stack_pointer(machine)] = at + 16;
 	r->pc = code_address(machine, back);
-	if (machine != EM_AARCH64)
-		r->v[X86_IP] = r->pc;
+	r->v[machine == EM_AARCH64 ? ARM64_LR : X86_IP] = r->pc;
 	return r->pc ? UNWIND_CALLER : UNWIND_END;
 }
