@@ -51,6 +51,28 @@ like "a struct is no key" "$(ax trace count "uprobe:$p:take" it-\>at -c "$p" 2>&
 like "nor is there a sum of floats" "$(ax trace hist "uprobe:$p:take" it-\>at.x -c "$p" 2>&1)" \
 	"buckets are of integers"
 
+# --- texts that look like what stands around them ---
+
+cat >"$T/quotes.c" <<'EOF'
+struct named { const char *name; char text[16]; char c; };
+__attribute__((noinline)) void take(const struct named *p, const char *t)
+{
+	__asm__ volatile("" : : "r"(p), "r"(t) : "memory");
+}
+int main(void)
+{
+	struct named n = {"a\", text=\"b\\\n", "x\\\"y", '\''};
+	take(&n, n.name);
+	return 0;
+}
+EOF
+gcc -g -O1 -o "$T/quotes" "$T/quotes.c"
+like "quotes and backslashes are told from those around the text, in structs as elsewhere" \
+	"$(ax trace watch "uprobe:$T/quotes:take" '*p' t c='p->c' -c "$T/quotes" 2>/dev/null)" \
+	' \*p=\{name="a\\", text=\\"b\\\\\\n", text="x\\\\\\"y", c='"'\\\\''"'\} t="a\\", text=\\"b\\\\\\n" c='"'\\\\''"
+like "and in what it is counted by" "$(ax trace hist "uprobe:$T/quotes:take" 1 by t:string -c "$T/quotes" 2>/dev/null)" \
+	't="a\\", text=\\"b\\\\\\n"'
+
 # --- a probe that stays shows its values to others ---
 
 probe=typed$$

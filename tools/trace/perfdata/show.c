@@ -44,10 +44,9 @@ static void put_text(struct perf_show *s, const char *text, size_t len)
 		return;
 	}
 	if (quote)
-		trace_out_char(s->out, '"');
-	trace_out_safe(s->out, text, len);
-	if (quote)
-		trace_out_char(s->out, '"');
+		trace_out_quoted(s->out, text, len);
+	else
+		trace_out_safe(s->out, text, len);
 }
 
 static void put_bytes(struct perf_show *s, const char *data, size_t len)

@@ -257,6 +257,35 @@ void trace_out_safe(struct trace_out *o, const char *s, size_t len)
 		o->error = ENOMEM;
 }
 
+void trace_out_quoted(struct trace_out *o, const char *s, size_t len)
+{
+	trace_out_char(o, '"');
+	for (size_t n; len; s += n, len -= n) {
+		for (n = 0; n < len && s[n] && s[n] != '"' && s[n] != '\\';)
+			n++;
+		trace_out_safe(o, s, n);
+		if (n == len)
+			break;
+		if (s[n])
+			trace_out_char(o, '\\');
+		trace_out_put(o, s[n] ? s + n : "\\x00", s[n] ? 1 : 4);
+		n++;
+	}
+	trace_out_char(o, '"');
+}
+
+void trace_out_quoted_char(struct trace_out *o, char c)
+{
+	trace_out_char(o, '\'');
+	if (c == '\'' || c == '\\')
+		trace_out_char(o, '\\');
+	if (c >= ' ' && c <= '~')
+		trace_out_char(o, c);
+	else
+		trace_out_printf(o, "\\x%02x", (unsigned char)c);
+	trace_out_char(o, '\'');
+}
+
 void trace_out_bytes(struct trace_out *o, const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {

@@ -57,6 +57,11 @@ void trace_out_u64(struct trace_out *o, uint64_t v);
 void trace_out_json(struct trace_out *o, const char *s, size_t len);
 /* For people, made harmless for a terminal. */
 void trace_out_safe(struct trace_out *o, const char *s, size_t len);
+/* The same in double quotes; quotes and backslashes in it have a backslash before them, so that it
+ * is seen where it ends. */
+void trace_out_quoted(struct trace_out *o, const char *s, size_t len);
+/* One in single quotes. */
+void trace_out_quoted_char(struct trace_out *o, char c);
 void trace_out_bytes(struct trace_out *o, const char *s, size_t len); /* as hexadecimal digits */
 
 /* "1,234,567" */

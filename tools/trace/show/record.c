@@ -138,13 +138,15 @@ static void put_bytes(struct trace_out *o, const struct fetch_shown *shown, cons
 		trace_out_json(o, s, text);
 		return;
 	}
-	if (json || shown->type == VALUE_STRING)
+	if (json)
 		trace_out_char(o, '"');
 	if (shown->type == VALUE_BUFFER)
 		trace_out_bytes(o, s, len);
+	else if (shown->type == VALUE_STRING)
+		trace_out_quoted(o, s, text);
 	else
 		trace_out_safe(o, s, text);
-	if (json || shown->type == VALUE_STRING)
+	if (json)
 		trace_out_char(o, '"');
 	if (!json && shown->type == VALUE_STRING && len >= shown->size &&
 	    shown->size > AX_PROBE_COMM)

@@ -38,9 +38,7 @@ static void put_quoted(struct walk *w, const char *s, size_t len)
 		trace_out_json(w->o, s, len);
 		return;
 	}
-	trace_out_char(w->o, '"');
-	trace_out_safe(w->o, s, len);
-	trace_out_char(w->o, '"');
+	trace_out_quoted(w->o, s, len);
 }
 
 /* Of a member; those without one are counted in JSON. */
@@ -390,13 +388,7 @@ static void put_char(struct walk *w, char c)
 		put_quoted(w, &c, 1);
 		return;
 	}
-	trace_out_char(w->o, '\'');
-	if (c >= ' ' && c <= '~')
-		trace_out_char(w->o, c);
-	else
-		trace_out_printf(w->o, "\\x%02x", (unsigned char)c);
-	trace_out_char(w->o, '\'');
-	put(w, "", 0);
+	trace_out_quoted_char(w->o, c);
 }
 
 static void put_scalar(struct walk *w, const struct shape_node *n, const uint8_t *at, size_t len)

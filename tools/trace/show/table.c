@@ -223,11 +223,12 @@ static void put_key_line(struct view *v, const struct session_row *row)
 		if (parts++)
 			trace_out_char(o, ' ');
 		trace_out_safe(o, k->name, strlen(k->name));
-		trace_out_text(o, missing ? "=?" : quoted ? "=\"" : "=");
-		if (!missing)
-			trace_put_key(v->t, k, row->key + k->word);
+		trace_out_text(o, missing ? "=?" : "=");
 		if (quoted)
-			trace_out_char(o, '"');
+			trace_out_quoted(o, (const char *)(row->key + k->word),
+					 strnlen((const char *)(row->key + k->word), k->size));
+		else if (!missing)
+			trace_put_key(v->t, k, row->key + k->word);
 	}
 	if (parts)
 		trace_out_char(o, '\n');

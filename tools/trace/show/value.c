@@ -14,12 +14,7 @@ static void put_char(struct trace_out *o, uint64_t v, bool json)
 		trace_out_json(o, &c, 1);
 		return;
 	}
-	trace_out_char(o, '\'');
-	if (c >= ' ' && c <= '~')
-		trace_out_char(o, c);
-	else
-		trace_out_printf(o, "\\x%02x", (unsigned char)c);
-	trace_out_char(o, '\'');
+	trace_out_quoted_char(o, c);
 }
 
 static void put_hex(struct trace_out *o, uint64_t v, bool json)
