@@ -17,6 +17,20 @@ printf 'ann\nbob\n' >"$T/names"
 is "what a function returns" "$(change "uretprobe:$p:check" --return 7 -c "$p" --unsafe -O "$T/out" <"$T/names" | grep :)" \
 	$'ann: 7\nbob: 7'
 like "each change is told" "$(cat "$T/out")" "returns 7 instead of 1"
+# told NAME PATTERN ARG...: what is told of two writes
+told() {
+	local name=$1 pattern=$2
+	shift 2
+	change "uprobe:$p:greet" --write '*arg0:u8=344' --write @limit:s32=-5 --times 1 "$@" -c "$p" --unsafe -O "$T/out" \
+		<"$T/names" >/dev/null
+	like "$name" "$(cat "$T/out")" "$pattern"
+}
+told "what was written, where, and what was there; addresses are no values" ' changed +greet
+ +[0-9]+     - \*arg0:u8=344: wrote 88 at 0x[0-9a-f]+, where 97 was
+ +[0-9]+     - @limit:s32=-5: wrote -5 at 0x[0-9a-f]+, where 10 was$'
+told "as JSON, too" '"values":\{\}\}
+.*"value":88,"before":97,"address":"0x.*
+\{"event":"write","write":"@limit:s32=-5","value":-5,"before":10,"address":"0x[0-9a-f]+","tid":[0-9]+\}' -o json
 is "only where the condition is true" "$(change "uretprobe:$p:check" 'if retval == 0' --return -3 -c "$p" --unsafe -O "$T/out" \
 	< <(printf 'ann\nbert\n') | grep :)" $'ann: 1\nbert: -3'
 is "memory that a pointer leads to, and a variable" \

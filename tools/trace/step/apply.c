@@ -108,6 +108,63 @@ static const char *write_one(struct change *c, int pid, const struct change_writ
 	return NULL;
 }
 
+/* `v` as the type that was asked for has it. */
+static void put_number(struct trace_out *o, const struct change_write *w, uint64_t v)
+{
+	unsigned above = 64 - 8 * w->size;
+
+	v = v << above >> above;
+	if (w->type == 'x')
+		trace_out_printf(o, "0x%llx", (unsigned long long)v);
+	else if (w->type == 's')
+		trace_out_printf(o, "%lld", (long long)((int64_t)(v << above) >> above));
+	else
+		trace_out_u64(o, v);
+}
+
+static void put_json_number(struct trace_out *o, const char *name, const struct change_write *w,
+			    uint64_t v)
+{
+	const char *quote = w->type == 'x' ? "\"" : "";
+
+	trace_out_printf(o, ",\"%s\":%s", name, quote);
+	put_number(o, w, v);
+	trace_out_text(o, quote);
+}
+
+/* What was written, where, and what was there; or why not. */
+static void put_write(struct step_request *q, int tid, const struct change_write *w,
+		      uint64_t address, uint64_t before, const char *why)
+{
+	struct trace_out *o = &q->t.out;
+
+	if (!q->t.json) {
+		trace_out_printf(o, "%7d     - ", tid);
+		trace_out_safe(o, w->text, strlen(w->text));
+		if (why) {
+			trace_out_printf(o, ": %s\n", why);
+			return;
+		}
+		trace_out_printf(o, ": wrote ");
+		put_number(o, w, w->value);
+		trace_out_printf(o, " at 0x%llx, where ", (unsigned long long)address);
+		put_number(o, w, before);
+		trace_out_text(o, " was\n");
+		return;
+	}
+	trace_out_text(o, "{\"event\":\"write\",\"write\":");
+	trace_out_json(o, w->text, strlen(w->text));
+	if (why) {
+		trace_out_text(o, ",\"error\":");
+		trace_out_json(o, why, strlen(why));
+	} else {
+		put_json_number(o, "value", w, w->value);
+		put_json_number(o, "before", w, before);
+		trace_out_printf(o, ",\"address\":\"0x%llx\"", (unsigned long long)address);
+	}
+	trace_out_printf(o, ",\"tid\":%d}\n", tid);
+}
+
 static void write_memory(struct step_request *q, int tid, const struct ax_probe_record *r)
 {
 	struct change *c = q->change;
@@ -119,15 +176,8 @@ static void write_memory(struct step_request *q, int tid, const struct ax_probe_
 			r->faults & 1u << i
 				? "not written: the address could not be fetched"
 				: write_one(c, q->t.options.pid, w, r->values[i], &before);
-		char text[256];
 
-		if (why)
-			snprintf(text, sizeof(text), "%.100s: %s", w->text, why);
-		else
-			snprintf(text, sizeof(text), "%.100s: written at 0x%llx, where 0x%llx was",
-				 w->text, (unsigned long long)r->values[i],
-				 (unsigned long long)before);
-		step_put_event(q, tid, text, 0);
+		put_write(q, tid, w, r->values[i], before, why);
 	}
 }
 

@@ -59,6 +59,7 @@ static int parse_write(char *text, struct change_write *w, struct error *e)
 				 "'--write @counter:u32=5' or '--write *arg1:u8=0'");
 	*type++ = 0;
 	r = parse_size(type, &w->size, e);
+	w->type = *type;
 	return r < 0 ? r : parse_number(number, &w->value, e);
 }
 

@@ -13,6 +13,7 @@ struct change_write {
 	char *text; /* as it was asked for */
 	uint64_t value;
 	uint32_t size;
+	char type;	/* u, s, x: as the number is shown */
 	bool is_static; /* a variable that is there as long as the program: taken back at the end */
 };
 /* What was somewhere in memory before. */

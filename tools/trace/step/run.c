@@ -215,6 +215,17 @@ static void enter_handler(struct run *run, struct hit *h)
 	one_more(run, h);
 }
 
+/* The values of what is written are its addresses, which are told with what is written there. */
+static void put_record(struct run *run, struct waiting *w)
+{
+	uint16_t n = w->record.n_values;
+
+	if (run->q->change && run->q->change->n_writes)
+		w->record.n_values = 0;
+	trace_put_record(&run->q->t, &w->record, w->len);
+	w->record.n_values = n;
+}
+
 static void begin(struct run *run, int tid)
 {
 	struct waiting *w = take_record(run, tid);
@@ -227,7 +238,7 @@ static void begin(struct run *run, int tid)
 	}
 	run->begun++;
 	run->q->t.shown++;
-	trace_put_record(&run->q->t, &w->record, w->len);
+	put_record(run, w);
 	if (run->q->change) {
 		change_apply(run->q, tid, &w->record);
 		step_on(run->process, tid);
