@@ -133,6 +133,41 @@ bg "$T/killed.out" "$AX" --instance "$INST" trace tls --library ./flood -p $$
 wait_for "grep -q attached $T/killed.out"
 kill -KILL "$BG"
 wait "$BG" 2>/dev/null
+# 300 connections at once, of which every third ends and is followed by another one: a connection is
+# known by its address, which the next one may get
+cat >many.py <<'END'
+import ssl
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("cert.pem", "key.pem")
+anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+def connect():
+    a, b = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [anybody.wrap_bio(a, b), context.wrap_bio(b, a, server_side=True)]
+    left = list(ends)
+    while left:
+        for end in list(left):
+            try:
+                end.do_handshake()
+                left.remove(end)
+            except ssl.SSLWantReadError:
+                pass
+    return ends[0]
+open_now = {n: connect() for n in range(300)}
+for n, c in open_now.items():
+    c.write(b"c%d" % n)
+for n in range(0, 300, 3):
+    del open_now[n], c
+    c = open_now[1000 + n] = connect()
+for n, c in open_now.items():
+    c.write(b"c%d" % n)
+    c.write(b"c%d" % n)
+END
+trace --format text -o json -O "$T/json" -c "$PYTHON many.py"
+jq -r 'select(.event == "tls" and .direction == "sent") | "\(.data) \(.connection)"' "$T/json" | sort | uniq -c >"$T/many"
+is "of many connections each has a number of its own" "$(wc -l <"$T/many") $(awk '{ print $2 }' "$T/many" | sort -u | wc -l) \
+$(awk '{ print $3 }' "$T/many" | sort -u | wc -l)" "400 400 400"
+is "which it keeps" "$(awk '{ print $1 }' "$T/many" | sort | uniq -c | tr -s ' \n' ' ')" " 100 1 100 2 200 3 "
 like "a program goes on when it was killed" "$(./flood 1000 && echo fine)" '^fine'
 cd / || exit 1
 done_testing

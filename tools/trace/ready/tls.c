@@ -16,8 +16,11 @@ static const struct words format_words = {.choices = formats};
 struct connection {
 	uint64_t address;
 	uint32_t pid;
-	uint32_t number; /* 0: it has ended */
+	uint32_t number;
+	uint32_t next; /* 1 + the index of the next one with such a hash; 0: none */
 };
+
+#define SLOTS_MIN 64 /* of the hash; as many as connections, at least */
 
 struct request {
 	struct tally_tls_options x;
@@ -25,6 +28,9 @@ struct request {
 	int format; /* enum data_format */
 	bool any_user;
 	struct tally_lines connections;
+	uint32_t *slots; /* 1 + the index of the first one with such a hash; 0: none */
+	size_t n_slots;
+	uint32_t unused; /* 1 + the index of the first of those that have ended; 0: none */
 	uint32_t n_numbers;
 	/* of the last part that was shown */
 	uint32_t tid;
@@ -34,30 +40,95 @@ struct request {
 
 /* --- connections --- */
 
-static struct connection *find(struct request *q, const struct ax_tls_event *e)
+static struct connection *at(const struct request *q, uint32_t place)
 {
-	struct connection *c = q->connections.v, *unused = NULL;
+	return (struct connection *)q->connections.v + place - 1;
+}
 
-	for (size_t i = 0; i < q->connections.n; i++) {
-		if (c[i].number && c[i].address == e->connection && c[i].pid == e->head.pid)
-			return &c[i];
-		if (!c[i].number)
-			unused = &c[i];
-	}
-	return unused ? unused : tally_add(&q->connections);
+/* Addresses come from malloc: their lowest bits say little. */
+static uint32_t *slot_of(const struct request *q, uint64_t address, uint32_t pid)
+{
+	uint64_t h = (address >> 4 ^ (uint64_t)pid << 40) * 0x9e3779b97f4a7c15u;
+
+	return &q->slots[h >> 32 & (q->n_slots - 1)];
+}
+
+static void link_in(struct request *q, uint32_t place)
+{
+	struct connection *c = at(q, place);
+	uint32_t *slot = slot_of(q, c->address, c->pid);
+
+	c->next = *slot;
+	*slot = place;
+}
+
+/* Twice as many slots when there are as many connections. */
+static int make_slots(struct request *q)
+{
+	size_t n = q->n_slots ? 2 * q->n_slots : SLOTS_MIN;
+	uint32_t *slots;
+
+	if (q->connections.n < q->n_slots)
+		return 0;
+	slots = calloc(n, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	free(q->slots);
+	q->slots = slots;
+	q->n_slots = n;
+	for (uint32_t i = 1; i <= q->connections.n; i++)
+		link_in(q, i);
+	return 0;
+}
+
+/* Where its place is said, or would be: then that is 0. */
+static uint32_t *find(const struct request *q, const struct ax_tls_event *e)
+{
+	uint32_t *place = slot_of(q, e->connection, e->head.pid);
+
+	while (*place &&
+	       (at(q, *place)->address != e->connection || at(q, *place)->pid != e->head.pid))
+		place = &at(q, *place)->next;
+	return place;
+}
+
+static int add(struct request *q, const struct ax_tls_event *e, uint32_t *number)
+{
+	uint32_t place = q->unused;
+
+	if (place)
+		q->unused = at(q, place)->next;
+	else if (make_slots(q) == 0 && tally_add(&q->connections))
+		place = (uint32_t)q->connections.n;
+	if (!place)
+		return -ENOMEM;
+	*number = ++q->n_numbers;
+	*at(q, place) = (struct connection){
+		.address = e->connection, .pid = e->head.pid, .number = *number};
+	link_in(q, place);
+	return 0;
 }
 
 static int number_of(struct request *q, const struct ax_tls_event *e, uint32_t *number)
 {
-	struct connection *c = find(q, e);
+	uint32_t *place = q->n_slots ? find(q, e) : NULL;
 
-	if (!c)
-		return -ENOMEM;
-	if (!c->number)
-		*c = (struct connection){
-			.address = e->connection, .pid = e->head.pid, .number = ++q->n_numbers};
-	*number = c->number;
+	if (!place || !*place)
+		return add(q, e, number);
+	*number = at(q, *place)->number;
 	return 0;
+}
+
+/* Its address may become another one's. */
+static void forget(struct request *q, const struct ax_tls_event *e)
+{
+	uint32_t *place = find(q, e), ended = *place;
+
+	if (!ended)
+		return;
+	*place = at(q, ended)->next;
+	at(q, ended)->next = q->unused;
+	q->unused = ended;
 }
 
 /* --- data --- */
@@ -232,7 +303,7 @@ static int put(struct ready *r, const void *record, size_t len)
 	else
 		put_text(r, e, number);
 	if (e->head.type == AX_WATCH_TLS_END)
-		find(q, e)->number = 0;
+		forget(q, e);
 	return READY_SHOWN;
 }
 
@@ -322,6 +393,7 @@ static int run_tls(struct cmd *c, int argc, char **argv)
 	ready_end(&a.r);
 	strv_free(&a.q.files);
 	free(a.q.connections.v);
+	free(a.q.slots);
 	return status;
 }
 
