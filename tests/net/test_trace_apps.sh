@@ -54,6 +54,12 @@ out=$(json syscalls --by app --top 0 -d 1s)
 # two apps that have the same name have a line each
 is "system calls are counted by app" \
 	"$(jq -r 'select(.syscall == "clock_nanosleep" and .count > 10) | .app' <<<"$out" | sort | tr '\n' ' ')" "- first second second "
+ids=$(ax get apps -o json | jq -r '.[] | select(.name == "second") | .id' | sort -n | tr '\n' ' ')
+is "and can be told from each other" "$(jq -r 'select(.syscall == "clock_nanosleep" and .app == "second") | .app_id' <<<"$out" |
+	sort -n | tr '\n' ' ')" "$ids"
+is "also as text, where others have their names alone" "$(trace syscalls --by app --top 0 -d 1s |
+	grep -oE '^(first|second)[-0-9]* +clock_nanosleep' | cut -d' ' -f1 | sort | tr '\n' ' ')" \
+	"first $(printf 'second-%s\n' $ids | sort | tr '\n' ' ')"
 out=$(json syscalls --by process --app second -d 1s)
 is "and with --app of one, by process" "$(jq -r 'select(.syscall) | "\(.comm) \(.app)"' <<<"$out" | sort -u)" "loop second"
 like "as text" "$(trace syscalls --by app --app first -d 500ms)" $'^.*APP +SYSCALL .*\nfirst +clock_nanosleep '

@@ -80,6 +80,30 @@ static int compare_names(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static int compare_apps(const void *a, const void *b)
+{
+	const struct tally_name *const *x = a, *const *y = b;
+	char one[AX_EVENT_APP], other[AX_EVENT_APP];
+	const char *p = ready_app_text((*x)->is.app, one), *q = ready_app_text((*y)->is.app, other);
+
+	return strcmp(p ? p : "", q ? q : "");
+}
+
+static int mark_shared(struct tally_name *v, size_t n)
+{
+	autofree struct tally_name **sorted = calloc(n, sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &v[i];
+	qsort(sorted, n, sizeof(struct tally_name *), compare_apps);
+	for (size_t i = 0; i + 1 < n; i++)
+		if (compare_apps(&sorted[i], &sorted[i + 1]) == 0)
+			sorted[i]->is_shared = sorted[i + 1]->is_shared = true;
+	return 0;
+}
+
 int tally_read_names(struct ready *r, struct tally_view *v, struct error *e)
 {
 	struct tally_lines l = {
@@ -95,6 +119,8 @@ int tally_read_names(struct ready *r, struct tally_view *v, struct error *e)
 	v->n_names = l.n;
 	if (l.n)
 		qsort(l.v, l.n, sizeof(struct tally_name), compare_names);
+	if (l.n && err >= 0 && v->by == AX_TALLY_APP && mark_shared(v->names, l.n) < 0)
+		return error_set(e, -ENOMEM, "out of memory");
 	return err;
 }
 
@@ -105,21 +131,20 @@ void tally_free(struct tally_view *v)
 	v->n_names = 0;
 }
 
-static const struct ax_tally_group *group_of(const struct tally_view *v, uint64_t id)
+static const struct tally_name *name_of(const struct tally_view *v, uint64_t id)
 {
-	static const struct ax_tally_group unknown;
+	static const struct tally_name unknown;
 	const struct tally_name key = {.id = id}, *n = NULL;
 
 	if (v->n_names)
 		n = bsearch(&key, v->names, v->n_names, sizeof(key), compare_names);
-	return n ? &n->is : &unknown;
+	return n ? n : &unknown;
 }
 
 /* "-" and, as the last resort, the number. */
-static const char *app_of(const struct ax_tally_group *g, uint64_t id, int by,
-			  char buf[AX_EVENT_APP])
+static const char *app_of(const struct tally_name *n, uint64_t id, int by, char buf[AX_EVENT_APP])
 {
-	const char *app = ready_app_text(g->app, buf);
+	const char *app = ready_app_text(n->is.app, buf);
 
 	if (app || by == AX_TALLY_PROCESS || !id)
 		return app ? app : "-";
@@ -137,34 +162,40 @@ static void put_heading(struct ready *r, const struct tally_view *v)
 
 void tally_put_group(struct ready *r, const struct tally_view *v, uint64_t id)
 {
-	const struct ax_tally_group *g = group_of(v, id);
+	const struct tally_name *n = name_of(v, id);
 	char buf[AX_EVENT_APP];
 
 	if (v->by == AX_TALLY_PROCESS) {
 		ready_number(r, id, 7);
-		ready_cell_safe(r, g->comm, strnlen(g->comm, sizeof(g->comm)), 12);
-		ready_cell(r, app_of(g, id, v->by, buf), 8);
+		ready_cell_safe(r, n->is.comm, strnlen(n->is.comm, sizeof(n->is.comm)), 12);
+		ready_cell(r, app_of(n, id, v->by, buf), 8);
+	} else if (v->by == AX_TALLY_APP && n->is_shared) { /* with its number behind */
+		ready_cell_safe(r, n->is.app, strnlen(n->is.app, sizeof(n->is.app)), 12);
 	} else if (v->by == AX_TALLY_APP) {
-		ready_cell(r, app_of(g, id, v->by, buf), 12);
+		ready_cell(r, app_of(n, id, v->by, buf), 12);
 	}
 }
 
 bool tally_put_json_group(struct ready *r, const struct tally_view *v, uint64_t id)
 {
-	const struct ax_tally_group *g = group_of(v, id);
+	const struct tally_name *n = name_of(v, id);
 	char buf[AX_EVENT_APP];
-	const char *app = app_of(g, id, v->by, buf);
+	const char *app = app_of(n, id, v->by, buf);
+	size_t len = strlen(app);
 
 	if (v->by == AX_TALLY_ALL)
 		return false;
 	if (v->by == AX_TALLY_PROCESS) {
 		trace_out_printf(&r->out, "\"pid\":%llu", (unsigned long long)id);
-		ready_json_string(r, "comm", g->comm, strnlen(g->comm, sizeof(g->comm)));
+		ready_json_string(r, "comm", n->is.comm, strnlen(n->is.comm, sizeof(n->is.comm)));
 		if (!streq(app, "-"))
 			ready_json_string(r, "app", app, strlen(app));
 	} else {
 		trace_out_text(&r->out, "\"app\":");
-		trace_out_json(&r->out, app, strlen(app));
+		trace_out_json(&r->out, app, len);
+		/* NAME-ID */
+		if (*n->is.app && n->is.app[len] == '-')
+			ready_json_number(r, "app_id", atoi(n->is.app + len + 1));
 	}
 	return true;
 }

@@ -9,6 +9,7 @@
 struct tally_name {
 	uint64_t id;
 	struct ax_tally_group is;
+	bool is_shared; /* another app has the same name */
 };
 
 /* Of the command line, and of the run. */
