@@ -43,6 +43,7 @@ enum ax_watch_type {
 	AX_WATCH_TLS,
 	AX_WATCH_TLS_END,
 	AX_WATCH_LOCK,
+	AX_WATCH_JIT,
 };
 
 /* Every event begins with it. */

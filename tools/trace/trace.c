@@ -2,6 +2,7 @@
 /* ax trace: the table of its commands. */
 #include "tools/trace/build/build.h"
 #include "tools/trace/flow/flow.h"
+#include "tools/trace/jit/jit.h"
 #include "tools/trace/perfdata/perfdata.h"
 #include "tools/trace/profile/profile.h"
 #include "tools/trace/ready/ready.h"
@@ -11,41 +12,15 @@
 #include "tools/trace/trace.h"
 
 static const struct command *const commands[] = {
-	&cmd_trace_watch,
-	&cmd_trace_count,
-	&cmd_trace_hist,
-	&cmd_trace_stats,
-	&cmd_trace_latency,
-	&cmd_trace_run,
-	&cmd_trace_show_script,
-	&cmd_trace_exec,
-	&cmd_trace_open,
-	&cmd_trace_tcp,
-	&cmd_trace_syscalls,
-	&cmd_trace_signals,
-	&cmd_trace_files,
-	&cmd_trace_tls,
-	&cmd_trace_malloc,
-	&cmd_trace_locks,
-	&cmd_trace_hypercall,
-	&cmd_trace_profile,
-	&cmd_trace_offcpu,
-	&cmd_trace_build,
-	&cmd_trace_flow,
-	&cmd_trace_step,
-	&cmd_trace_change,
-	&cmd_trace_changes,
-	&cmd_trace_list,
-	&cmd_trace_explain,
-	&cmd_trace_add,
-	&cmd_trace_ls,
-	&cmd_trace_view,
-	&cmd_trace_enable,
-	&cmd_trace_disable,
-	&cmd_trace_reset,
-	&cmd_trace_rm,
-	&cmd_trace_perfdata,
-	NULL,
+	&cmd_trace_watch,     &cmd_trace_count,	  &cmd_trace_hist,	  &cmd_trace_stats,
+	&cmd_trace_latency,   &cmd_trace_run,	  &cmd_trace_show_script, &cmd_trace_exec,
+	&cmd_trace_open,      &cmd_trace_tcp,	  &cmd_trace_syscalls,	  &cmd_trace_signals,
+	&cmd_trace_files,     &cmd_trace_tls,	  &cmd_trace_malloc,	  &cmd_trace_locks,
+	&cmd_trace_hypercall, &cmd_trace_profile, &cmd_trace_offcpu,	  &cmd_trace_build,
+	&cmd_trace_jit,	      &cmd_trace_flow,	  &cmd_trace_step,	  &cmd_trace_change,
+	&cmd_trace_changes,   &cmd_trace_list,	  &cmd_trace_explain,	  &cmd_trace_add,
+	&cmd_trace_ls,	      &cmd_trace_view,	  &cmd_trace_enable,	  &cmd_trace_disable,
+	&cmd_trace_reset,     &cmd_trace_rm,	  &cmd_trace_perfdata,	  NULL,
 };
 
 const struct command cmd_trace = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sizes and times of the programs of ax trace exec, open, tcp, build and hypercall. */
+/* Sizes and times of the programs of ax trace exec, open, tcp, build, hypercall and jit. */
 #ifndef AX_PROBES_WATCH_DEFAULTS_H
 #define AX_PROBES_WATCH_DEFAULTS_H
 
@@ -9,6 +9,8 @@
 #define WATCH_TREE_ENTRIES   65536 /* processes that are watched, with those that they started */
 #define WATCH_RUNNING_MAX    65536 /* exec: processes whose times are known */
 #define WATCH_HYPERCALL_ROWS 16384 /* hypercall: lines of its table */
+#define WATCH_JIT_RING	     (32u << 20) /* jit: bytes of pages on their way; a power of two */
+#define WATCH_JIT_POLL_MS    20		 /* a reader is woken by what becomes executable */
 
 /* profile and offcpu */
 #define WATCH_STACKS	      16384 /* different call stacks, of programs and of the kernel */

@@ -17,6 +17,12 @@ struct pt_regs___kernel {
 #define SYSCALL_D(regs)	 ((regs)->r10)
 #define SYSCALL_E(regs)	 ((regs)->r8)
 #define NR_OPEN		 2
+#define NR_MMAP		 9
+#define NR_MPROTECT	 10
+#define NR_PKEY_MPROTECT 329
+#define NR_MUNMAP	 11
+#define NR_MADVISE	 28
+#define NR_EXIT_GROUP	 231
 #define NR_CREAT	 85
 #define NR_EXECVE	 59
 #define NR_OPENAT	 257
@@ -29,19 +35,25 @@ struct pt_regs___kernel {
 	__u64 orig_x0;
 	__s32 syscallno;
 } __attribute__((preserve_access_index));
-#define SYSCALL_NR(r) ((long)(r)->syscallno)
-#define SYSCALL_A(r)  ((r)->orig_x0)
-#define SYSCALL_B(r)  ((r)->regs[1])
-#define SYSCALL_C(r)  ((r)->regs[2])
-#define SYSCALL_D(r)  ((r)->regs[3])
-#define SYSCALL_E(r)  ((r)->regs[4])
-#define NR_OPEN	      (-2) /* there are none */
-#define NR_CREAT      (-3)
-#define NR_EXECVE     221
-#define NR_OPENAT     56
-#define NR_EXECVEAT   281
-#define NR_OPENAT2    437
-#define TIF_32BIT     22
+#define SYSCALL_NR(r)	 ((long)(r)->syscallno)
+#define SYSCALL_A(r)	 ((r)->orig_x0)
+#define SYSCALL_B(r)	 ((r)->regs[1])
+#define SYSCALL_C(r)	 ((r)->regs[2])
+#define SYSCALL_D(r)	 ((r)->regs[3])
+#define SYSCALL_E(r)	 ((r)->regs[4])
+#define NR_MMAP		 222
+#define NR_MPROTECT	 226
+#define NR_PKEY_MPROTECT 288
+#define NR_MUNMAP	 215
+#define NR_MADVISE	 233
+#define NR_EXIT_GROUP	 94
+#define NR_OPEN		 (-2) /* there are none */
+#define NR_CREAT	 (-3)
+#define NR_EXECVE	 221
+#define NR_OPENAT	 56
+#define NR_EXECVEAT	 281
+#define NR_OPENAT2	 437
+#define TIF_32BIT	 22
 #else
 #error "the numbers of system calls are not known for this architecture"
 #endif

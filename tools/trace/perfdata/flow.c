@@ -20,7 +20,7 @@ struct whole {
 struct flow {
 	struct cmd *c;
 	int output;
-	const char *root;
+	const char *root, *jit;
 	bool calls;
 	struct trace_out out;
 	struct perf_show show;
@@ -301,9 +301,10 @@ static int run_flow(struct cmd *c, int argc, char **argv)
 		return status;
 	if (space_new(l.root, &l.space, &e) < 0)
 		return cmd_failed(c, &e);
-	if (trace_out_open(&l.out, STDOUT_FILENO) < 0) {
+	if ((l.jit && space_add_jit(l.space, l.jit, &e) < 0) ||
+	    trace_out_open(&l.out, STDOUT_FILENO) < 0) {
 		space_free(l.space);
-		return CMD_FAILED;
+		return e.code ? cmd_failed(c, &e) : CMD_FAILED;
 	}
 	l.p = p;
 	l.show = (struct perf_show){.out = &l.out, .json = l.output != 0};
@@ -322,6 +323,9 @@ static const struct opt options[] = {
 	 offsetof(struct flow, calls), NULL},
 	{"root", 0, OPT_STRING, "DIR", "look for the programs below DIR",
 	 offsetof(struct flow, root), &words_directory},
+	{"jit", 0, OPT_STRING, "DIR",
+	 "code that was made at run time, as 'ax trace jit' or a program kept it (jit-*.dump)",
+	 offsetof(struct flow, jit), &words_file},
 };
 
 const struct command cmd_trace_perfdata_flow = {
@@ -330,7 +334,7 @@ const struct command cmd_trace_perfdata_flow = {
 	.run = run_flow,
 	.syntax =
 		{
-			.usage = "ax trace perfdata flow [-c] [--root DIR] FILE",
+			.usage = "ax trace perfdata flow [-c] [--root DIR] [--jit DIR] FILE",
 			.about = "Prints each instruction that was executed, by its address and "
 				 "function, as Intel PT and the programs tell that were recorded, "
 				 "which must be at hand as they were. Where they are not, a gap is "

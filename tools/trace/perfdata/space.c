@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Memory of processes as perf's events tell of it. */
+#include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "probes/elf/binary.h"
+#include "probes/jit/jitdump.h"
 #include "tools/trace/perfdata/space.h"
 
 #define BLOCK	   65536u
 #define EVENTS_MAX (1u << 20) /* maps and switches that are kept */
 #define FILES_MAX  4096
+#define DUMPS_MAX  256
 #define NOBODY	   UINT32_MAX
 
 struct file {
@@ -49,6 +53,11 @@ struct space {
 	const struct map *last; /* that was found, for this pid and time */
 	struct symbol symbol;	/* that was found last */
 	const struct map *symbol_map;
+	struct jitdump *dumps[DUMPS_MAX];
+	size_t n_dumps;
+	const struct jitdump_code *code; /* that was found last, for this pid and time */
+	const struct jitdump *code_dump;
+	char code_name[256];
 };
 
 int space_new(const char *root, struct space **ret, struct error *e)
@@ -83,6 +92,8 @@ void space_free(struct space *s)
 		free(f->block);
 		free(f->path);
 	}
+	for (size_t i = 0; i < s->n_dumps; i++)
+		jitdump_close(s->dumps[i]);
 	close_fd(&s->root_fd);
 	free(s->files);
 	free(s->maps);
@@ -297,6 +308,7 @@ void space_at(struct space *s, uint32_t cpu, uint32_t tid, uint64_t time)
 	s->time = time;
 	s->last = NULL;
 	s->symbol_map = NULL;
+	s->code = NULL;
 }
 
 uint32_t space_pid(const struct space *s)
@@ -350,6 +362,78 @@ static const struct map *map_at(struct space *s, uint64_t address)
 		s->last = m;
 	return m;
 }
+
+/* --- code that was made at run time --- */
+
+static int add_dump(struct space *s, int dir, const char *name, struct error *e)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int r;
+
+	if (fd < 0)
+		return error_set(e, -errno, "cannot open '%.200s': %s", name, strerror(errno));
+	if (s->n_dumps == DUMPS_MAX) {
+		close(fd);
+		return error_set(e, -E2BIG, "there are more than %d files jit-*.dump", DUMPS_MAX);
+	}
+	r = jitdump_open(fd, name, &s->dumps[s->n_dumps], e);
+	s->n_dumps += r == 0;
+	return r;
+}
+
+int space_add_jit(struct space *s, const char *path, struct error *e)
+{
+	DIR *d = opendir(path);
+	struct dirent *entry;
+	size_t before = s->n_dumps;
+	int r = 0;
+
+	if (!d && errno == ENOTDIR)
+		return add_dump(s, AT_FDCWD, path, e);
+	if (!d)
+		return error_set(e, -errno, "cannot open '%.200s': %s", path, strerror(errno));
+	while (r == 0 && (entry = readdir(d)))
+		if (fnmatch("jit-*.dump", entry->d_name, 0) == 0)
+			r = add_dump(s, dirfd(d), entry->d_name, e);
+	closedir(d);
+	if (r == 0 && s->n_dumps == before)
+		return error_set(e, -ENOENT, "'%.200s' has no files jit-*.dump", path);
+	return r;
+}
+
+/* The newest one of all files until then, else the first one later. */
+static bool find_code(struct space *s, uint32_t pid, uint64_t address)
+{
+	for (size_t i = 0; i < s->n_dumps; i++) {
+		const struct jitdump_code *c = jitdump_find(s->dumps[i], pid, address, s->time);
+
+		if (!c || (s->code && (c->time_ns > s->time || c->time_ns < s->code->time_ns)))
+			continue;
+		s->code = c;
+		s->code_dump = s->dumps[i];
+	}
+	if (s->code)
+		jitdump_name(s->code_dump, s->code, s->code_name, sizeof(s->code_name));
+	return s->code != NULL;
+}
+
+/* A child has what its parents had made. */
+static bool code_at(struct space *s, uint64_t address)
+{
+	uint32_t pid = s->pid;
+
+	if (s->code && address >= s->code->address && address - s->code->address < s->code->size)
+		return true;
+	s->code = NULL;
+	for (unsigned depth = 0; s->n_dumps && pid != NOBODY && depth < 8; depth++) {
+		if (find_code(s, pid, address))
+			return true;
+		pid = parent_of(s, pid);
+	}
+	return false;
+}
+
+/* --- files --- */
 
 /* Links, also absolute ones, and ".." stay below the root. */
 static int open_below(const struct space *s, const char *path)
@@ -405,10 +489,14 @@ static size_t read_file(struct file *f, uint64_t at, uint8_t *buf, size_t len)
 
 size_t space_read(struct space *s, uint64_t address, uint8_t *buf, size_t len)
 {
-	const struct map *m = map_at(s, address);
-	struct file *f = m ? file_of(s, m) : NULL;
+	const struct map *m;
+	struct file *f;
 	uint64_t at;
 
+	if (code_at(s, address))
+		return jitdump_read(s->code_dump, s->code, address, buf, len);
+	m = map_at(s, address);
+	f = m ? file_of(s, m) : NULL;
 	if (!f || f->fd < 0)
 		return 0;
 	if (len > m->end - address)
@@ -436,9 +524,15 @@ void space_name(struct space *s, uint64_t address, struct space_name *ret)
 {
 	const struct map *m = map_at(s, address);
 	struct file *f = m ? file_of(s, m) : NULL;
-	struct binary *b = f ? binary_of(s, f) : NULL;
+	struct binary *b;
 	uint64_t at;
 
+	if (code_at(s, address)) {
+		*ret = (struct space_name){.offset = address - s->code->address,
+					   .function = s->code_name};
+		return;
+	}
+	b = f ? binary_of(s, f) : NULL;
 	*ret = (struct space_name){.offset = address, .file = f ? f->path : NULL};
 	if (!b)
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was in the memory of processes when perf recorded, by its events: who ran on which CPU when,
- * and which file stood at an address. The files are those of this machine. */
+ * and which file stood at an address; and by the code that was kept (ax trace jit). The files are
+ * those of this machine. */
 #ifndef AX_TOOLS_TRACE_PERFDATA_SPACE_H
 #define AX_TOOLS_TRACE_PERFDATA_SPACE_H
 
@@ -10,6 +11,9 @@ struct space;
 
 /* `root`: files are looked for below it; NULL: as they are named. */
 int space_new(const char *root, struct space **ret, struct error *e);
+/* Code that was made at run time comes before files: a jitdump, or a directory with such ones
+ * (jit-*.dump), as of ax trace jit. */
+int space_add_jit(struct space *s, const char *path, struct error *e);
 void space_free(struct space *s);
 /* Each event of the file, and when all were seen. */
 int space_see(struct space *s, const struct perfdata *p, const struct perfdata_event *ev);

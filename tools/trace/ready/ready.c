@@ -207,7 +207,7 @@ static void look(struct ready_run *run)
 
 	if (!now || now < run->look_ns)
 		return;
-	run->look_ns = now + TRACE_NOTE_MS * NS_PER_MS;
+	run->look_ns = now + (run->r->look_ms ? run->r->look_ms : TRACE_NOTE_MS) * NS_PER_MS;
 	run->r->look(run->r);
 }
 
@@ -298,7 +298,8 @@ static void put_text_summary(struct ready *r, const struct watch_totals *n, bool
 	if (n->unfollowed)
 		put_number("; ", n->unfollowed, " processes could not be followed");
 	if (n->cut)
-		put_number("; ", n->cut, " pieces of arguments or environments are missing");
+		put_number("; ", n->cut,
+			   r->cut ? r->cut : " pieces of arguments or environments are missing");
 	if (r->put_more)
 		r->put_more(r);
 	putc('\n', stderr);

@@ -49,11 +49,13 @@ struct ready {
 	 * then writes it. May be NULL. */
 	int (*read_counts)(struct ready *r, uint64_t *events, struct error *e);
 	int (*put_counts)(struct ready *r, struct error *e);
-	/* Every TRACE_NOTE_MS while it goes on; may be NULL. */
+	/* Every look_ms while it goes on; may be NULL. */
 	void (*look)(struct ready *r);
+	uint32_t look_ms; /* 0: TRACE_NOTE_MS */
 	/* More of the summary, as ", ..." and as members of the object; may be NULL. */
 	void (*put_more)(struct ready *r);
 	uint32_t poll_ms; /* 0: WATCH_POLL_MS */
+	const char *cut;  /* what is missing of records; NULL: pieces of arguments */
 	void *own;
 };
 

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * ax trace jit: memory that becomes executable is copied by the system call that makes it so,
+ * before it returns: nobody can have executed it yet, and who changes it afterwards does not change
+ * the copy. What stays writable, there or through another mapping, is copied again at the end of
+ * the process; in between user space looks at it.
+ *
+ * Only pages that are there are read: a page that nobody has written has no code in it.
+ */
+#include "jit_event.h"
+#include "pid_number.bpf.h"
+#include "syscall.bpf.h"
+
+#define PROT_WRITE    2
+#define PROT_EXEC     4
+#define VM_SHARED     8
+#define MAP_ANONYMOUS 0x20
+#define MAP_FIXED     0x10
+#define MADV_DONTNEED 4
+#define MADV_FREE     8
+#define ERRNO_MAX     4095
+#define PAGE_MASK     (AX_JIT_PAGE - 1ull)
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct vm_area_struct {
+	unsigned long vm_flags;
+	void *vm_file;
+};
+#pragma clang attribute pop
+
+const volatile struct {
+	__u32 pidns;
+	__u32 pad;
+} wanted;
+
+/* By processes of the map `tree`. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, WATCH_TREE_ENTRIES);
+	__type(key, __u32);
+	__type(value, struct ax_jit_ranges);
+} writable SEC(".maps");
+
+static const struct ax_jit_ranges no_ranges;
+
+/* --- copies --- */
+
+struct copy {
+	__u64 address, time;
+	__u32 number, tid;
+};
+
+static long copy_page(__u32 i, struct copy *c)
+{
+	__u64 address = c->address + (__u64)i * AX_JIT_PAGE;
+	struct ax_jit_page *p;
+	__u8 byte;
+
+	if (bpf_probe_read_user(&byte, 1, (void *)address))
+		return 0;
+	p = bpf_ringbuf_reserve(&records, sizeof(*p), 0);
+	if (!p) {
+		watch_count(AX_WATCH_CUT);
+		return 0;
+	}
+	p->no_time = 0;
+	p->time_ns = c->time;
+	p->address = address;
+	p->number = c->number;
+	p->tid = c->tid;
+	if (bpf_probe_read_user(p->data, AX_JIT_PAGE, (void *)address))
+		bpf_ringbuf_discard(p, BPF_RB_NO_WAKEUP);
+	else
+		bpf_ringbuf_submit(p, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __always_inline void copy_range(struct copy *c, __u64 start, __u64 end)
+{
+	__u64 n = (end - start) / AX_JIT_PAGE;
+
+	if (n > AX_JIT_PAGES_MAX) {
+		n = AX_JIT_PAGES_MAX;
+		watch_count(AX_WATCH_CUT);
+	}
+	c->address = start;
+	bpf_loop((__u32)n, copy_page, c, 0);
+}
+
+static __always_inline void begin_copy(struct copy *c, struct task_struct *task)
+{
+	c->time = bpf_ktime_get_ns();
+	c->number = pid_number((void *)task, wanted.pidns);
+	c->tid = (__u32)bpf_get_current_pid_tgid();
+}
+
+/* --- what is told --- */
+
+static __always_inline struct ax_jit_event *begin_event(__u32 kind, __u32 number)
+{
+	struct ax_jit_event *e = watch_reserve(sizeof(*e));
+
+	if (!e)
+		return NULL;
+	watch_head(&e->head, AX_WATCH_JIT);
+	e->address = e->length = 0;
+	e->kind = kind;
+	e->prot = e->shared = e->file = e->parent = 0;
+	e->number = number;
+	return e;
+}
+
+/* --- what becomes executable --- */
+
+struct found {
+	__u32 shared, file;
+};
+
+static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct found *f)
+{
+	(void)task;
+	f->shared = (BPF_CORE_READ(vma, vm_flags) & VM_SHARED) != 0;
+	f->file = BPF_CORE_READ(vma, vm_file) != NULL;
+	return 0;
+}
+
+/* Ranges that touch are one, as those that a heap for code grows by. Two threads at once may take
+ * a place each for the same, which does no harm. */
+static __always_inline void keep_range(__u32 tgid, __u64 start, __u64 end)
+{
+	struct ax_jit_ranges *r = bpf_map_lookup_elem(&writable, &tgid);
+	__u64 at;
+
+	if (!r) {
+		bpf_map_update_elem(&writable, &tgid, &no_ranges, BPF_NOEXIST);
+		r = bpf_map_lookup_elem(&writable, &tgid);
+	}
+	if (!r)
+		return;
+	for (__u32 i = 0; i < AX_JIT_RANGES_MAX; i++) {
+		struct ax_jit_range *v = &r->v[i];
+
+		if (i >= r->n)
+			break;
+		if (start >= v->start && end <= v->end)
+			return;
+		if (start <= v->end && end >= v->start) {
+			if (start < v->start)
+				v->start = start;
+			if (end > v->end)
+				v->end = end;
+			return;
+		}
+	}
+	at = __sync_fetch_and_add(&r->n, 1);
+	if (at < AX_JIT_RANGES_MAX) {
+		r->v[at].start = start;
+		r->v[at].end = end;
+	}
+}
+
+static __always_inline void see_executable(__u32 kind, __u64 start, __u64 length, __u32 prot,
+					   bool empty)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u64 end = (start + length + PAGE_MASK) & ~PAGE_MASK;
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct found f = {};
+	struct copy c = {};
+	struct ax_jit_event *e;
+
+	if (end <= start)
+		return;
+	bpf_find_vma((void *)task, start, see_vma, &f, 0);
+	begin_copy(&c, task);
+	/* programs and libraries are files that anybody may read later */
+	if (!empty && !(kind == AX_JIT_MMAP && f.file && !f.shared))
+		copy_range(&c, start, end);
+	if (prot & PROT_WRITE || f.shared)
+		keep_range(tgid, start, end);
+	e = begin_event(kind, c.number);
+	if (!e)
+		return;
+	e->head.time_ns = c.time;
+	e->address = start;
+	e->length = end - start;
+	e->prot = prot;
+	e->shared = f.shared;
+	e->file = f.file;
+	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
+}
+
+SEC("tp_btf/sys_exit")
+int ax_jit_mapped(__u64 *ctx)
+{
+	struct pt_regs___kernel *regs = (void *)ctx[0];
+	__u64 ret = ctx[1];
+	long nr = SYSCALL_NR(regs);
+	__u32 prot;
+
+	if (nr != NR_MMAP && nr != NR_MPROTECT && nr != NR_PKEY_MPROTECT)
+		return 0;
+	prot = (__u32)SYSCALL_C(regs);
+	if (!(prot & PROT_EXEC) || ret > -(__u64)ERRNO_MAX - 1 || syscall_is_compat() ||
+	    !watch_current())
+		return 0;
+	if (nr == NR_MMAP)
+		see_executable(AX_JIT_MMAP, ret, SYSCALL_B(regs), prot,
+			       SYSCALL_D(regs) & MAP_ANONYMOUS);
+	else
+		see_executable(AX_JIT_MPROTECT, SYSCALL_A(regs), SYSCALL_B(regs), prot, false);
+	return 0;
+}
+
+/* --- ends --- */
+
+/* The part of a range that is in another one; false: none. */
+static __always_inline bool common_part(const struct ax_jit_range *v, __u64 *start, __u64 *end)
+{
+	if (*start < v->start)
+		*start = v->start;
+	if (*end > v->end)
+		*end = v->end;
+	return *start < *end;
+}
+
+/* What was copied is to be copied no more. Of one that loses its middle the whole stays. */
+static __always_inline void trim(struct ax_jit_range *v, __u64 start, __u64 end)
+{
+	if (start <= v->start)
+		v->start = end;
+	else if (end >= v->end)
+		v->end = start;
+}
+
+static __always_inline bool copy_ranges(struct ax_jit_ranges *r, struct copy *c, __u64 start,
+					__u64 end, bool gone)
+{
+	bool any = false;
+
+	for (__u32 i = 0; i < AX_JIT_RANGES_MAX; i++) {
+		__u64 from = start, to = end;
+
+		if (i >= r->n)
+			break;
+		if (!common_part(&r->v[i], &from, &to))
+			continue;
+		any = true;
+		copy_range(c, from, to);
+		if (gone)
+			trim(&r->v[i], from, to);
+	}
+	return any;
+}
+
+/* Whether the call takes pages away from the range that it names, or `*gone`, makes it another. */
+static __always_inline bool takes_away(const struct pt_regs___kernel *regs, long nr, bool *gone)
+{
+	*gone = true;
+	switch (nr) {
+	case NR_MUNMAP:
+		return true;
+	case NR_MPROTECT:
+	case NR_PKEY_MPROTECT:
+		return !(SYSCALL_C(regs) & PROT_EXEC);
+	case NR_MMAP:
+		return SYSCALL_D(regs) & MAP_FIXED;
+	case NR_MADVISE:
+		*gone = false;
+		return SYSCALL_C(regs) == MADV_DONTNEED || SYSCALL_C(regs) == MADV_FREE;
+	default:
+		return false;
+	}
+}
+
+/* Programs give their code back before they end, as Node.js does. */
+SEC("tp_btf/sys_enter")
+int ax_jit_last(__u64 *ctx)
+{
+	struct pt_regs___kernel *regs = (void *)ctx[0];
+	__u64 start = 0, end = ~0ull;
+	long nr = (long)ctx[1];
+	struct ax_jit_ranges *r;
+	struct ax_jit_event *e;
+	struct copy c = {};
+	bool gone = false;
+	__u32 tgid;
+
+	if (nr != NR_EXIT_GROUP && nr != NR_EXECVE && nr != NR_EXECVEAT) {
+		if (!takes_away(regs, nr, &gone))
+			return 0;
+		start = SYSCALL_A(regs) & ~PAGE_MASK;
+		end = (start + SYSCALL_B(regs) + PAGE_MASK) & ~PAGE_MASK;
+	}
+	tgid = bpf_get_current_pid_tgid() >> 32;
+	r = bpf_map_lookup_elem(&writable, &tgid);
+	if (!r || syscall_is_compat())
+		return 0;
+	begin_copy(&c, (void *)bpf_get_current_task_btf());
+	if (!copy_ranges(r, &c, start, end, gone) || !gone)
+		return 0;
+	e = begin_event(AX_JIT_GONE, c.number);
+	if (!e)
+		return 0;
+	e->address = start;
+	e->length = end - start;
+	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int ax_jit_program(__u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct ax_jit_event *e;
+
+	if (!watch_current())
+		return 0;
+	bpf_map_delete_elem(&writable, &tgid);
+	e = begin_event(AX_JIT_PROGRAM, pid_number((void *)task, wanted.pidns));
+	if (e)
+		bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* The map `tree` has the child only afterwards, maybe. */
+SEC("tp_btf/sched_process_fork")
+int ax_jit_fork(__u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	__u32 from = parent->tgid, tgid = child->tgid;
+	struct ax_jit_ranges *r;
+	struct ax_jit_event *e;
+
+	if (from == tgid || !watch_current())
+		return 0;
+	r = bpf_map_lookup_elem(&writable, &from);
+	if (r)
+		bpf_map_update_elem(&writable, &tgid, r, BPF_ANY);
+	e = begin_event(AX_JIT_FORK, pid_number((void *)child, wanted.pidns));
+	if (!e)
+		return 0;
+	e->parent = pid_number((void *)parent, wanted.pidns);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int ax_jit_end(__u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	__u32 tgid = task->tgid;
+	struct ax_jit_event *e;
+
+	if (task->signal->live.counter)
+		return 0;
+	bpf_map_delete_elem(&writable, &tgid);
+	/* whether the map `tree` has it still depends on who is first */
+	if (!bpf_map_lookup_elem(&tree, &tgid))
+		return 0;
+	e = begin_event(AX_JIT_END, pid_number((void *)task, wanted.pidns));
+	if (e)
+		bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <sys/stat.h>
+
+#include "probes/watch/jit.h"
+#include "probes/watch/priv.h"
+#include "jit.skel.h"
+
+int watch_jit_load(const struct watch_options *o, struct watch **ret, struct error *e)
+{
+	struct jit *skel;
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st))
+		return error_set(e, -errno,
+				 "/proc/self/ns/pid, which tells processes apart, cannot be "
+				 "looked at: %s; mount /proc",
+				 strerror(errno));
+	skel = jit__open();
+	if (!skel)
+		return watch_not_opened("jit", e);
+	*(uint32_t *)&skel->rodata->wanted.pidns = (uint32_t)st.st_ino;
+	bpf_map__set_max_entries(skel->maps.records, WATCH_JIT_RING);
+	bpf_program__set_autoload(skel->progs.ax_jit_fork, !o->alone);
+	return watch_load(&(struct watch_parts){.skel = skel,
+						.skeleton = skel->skeleton,
+						.config = (void *)&skel->rodata->watch},
+			  o, ret, e);
+}
