@@ -63,6 +63,33 @@ tour_of() {
 		sed "s/^\\\\&//; s/\\\\-/-/g; s/\\\\(aq/'/g; s/\\\\(ga/\`/g; s/\\\\(ha/^/g; s/\\\\(ti/~/g; s/\\\\e/\\\\/g"
 }
 
+# tour_run PAGE LINES: runs them, which are more than so many lines, in a folder of their own, with this
+# build's ax and the test's instance; what they print is in $T/out.
+tour_run() {
+	tour_of "$TOP/tools/share/$1" >"$T/commands"
+	ok "the tour has commands" test "$(wc -l <"$T/commands")" -gt "$2"
+	mkdir "$T/work" "$T/path"
+	printf '#!/bin/sh\nexec "%s" --instance %s "$@"\n' "$AX" "$INST" >"$T/path/ax"
+	chmod +x "$T/path/ax"
+	{
+		echo "set -eu; cd '$T/work'; PATH='$T/path':\$PATH"
+		cat "$T/commands"
+	} >"$T/script"
+	bg "$T/out" timeout -k 1 90 bash "$T/script"
+	wait "$BG"
+	is "they all succeed" "$?" 0
+	[ "$FAILED" -eq 0 ] || diag "$(tail -n 30 "$T/out")"
+}
+
+# tour_says WHAT PATTERN: a line of what they printed has it.
+tour_says() {
+	if grep -qE -- "$2" "$T/out"; then
+		pass "$1"
+	else
+		not_ok "$1" "not in the output: $2"
+	fi
+}
+
 # ok NAME COMMAND...: passes when the command ends with 0.
 ok() {
 	local name=$1 out rc

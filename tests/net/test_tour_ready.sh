@@ -5,20 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need gcc openssl curl
 
-tour_of "$TOP/tools/share/ax-trace-ready.8" >"$T/commands"
-ok "the tour has commands" test "$(wc -l <"$T/commands")" -gt 20
-# `ax` is this build's with this test's instance
-mkdir "$T/work" "$T/path"
-printf '#!/bin/sh\nexec "%s" --instance %s "$@"\n' "$AX" "$INST" >"$T/path/ax"
-chmod +x "$T/path/ax"
-{
-	echo "set -eu; cd '$T/work'; PATH='$T/path':\$PATH"
-	cat "$T/commands"
-} >"$T/script"
-bg "$T/out" timeout -k 1 90 bash "$T/script"
-wait "$BG"
-is "they all succeed" "$?" 0
-[ "$FAILED" -eq 0 ] || diag "$(tail -n 30 "$T/out")"
+tour_run ax-trace-ready.8 20
 out=$(<"$T/out")
 like "system calls" "$out" $'\nSYSCALL +CALLS +FAILED +TIME +MEAN LONGEST ERRORS\n[a-z_0-9]+ +[0-9]+ '
 like "signals" "$out" ' SIGUSR1 +SI_USER +sent +[0-9]+ sh +- +-> +[0-9]+ sh '

@@ -4,16 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 need ip python3 curl
 
-tour_of "$TOP/tools/share/ax-xdp.8" >"$T/commands"
-ok "the tour has commands" test "$(wc -l <"$T/commands")" -gt 40
-# `ax` is this build's with this test's instance
-mkdir "$T/work" "$T/path"
-printf '#!/bin/sh\nexec "%s" --instance %s "$@"\n' "$AX" "$INST" >"$T/path/ax"
-chmod +x "$T/path/ax"
-{
-	echo "set -eu; cd '$T/work'; PATH='$T/path':\$PATH"
-	cat "$T/commands"
-} >"$T/script"
 # What is left when the script did not come to its end; nothing otherwise.
 undo() {
 	local rc=$? ns
@@ -26,11 +16,8 @@ undo() {
 	return "$rc"
 }
 trap 'undo; on_exit' EXIT
-bg "$T/out" timeout -k 1 90 bash "$T/script"
-wait "$BG"
-is "they all succeed" "$?" 0
+tour_run ax-xdp.8 40
 out=$(cat "$T/out")
-[ "$FAILED" -eq 0 ] || diag "$out"
 
 # says WHAT TEXT: the output has it
 says() {

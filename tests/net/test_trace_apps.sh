@@ -59,7 +59,7 @@ is "and can be told from each other" "$(jq -r 'select(.syscall == "clock_nanosle
 	sort -n | tr '\n' ' ')" "$ids"
 is "also as text, where others have their names alone" "$(trace syscalls --by app --top 0 -d 1s |
 	grep -oE '^(first|second)[-0-9]* +clock_nanosleep' | cut -d' ' -f1 | sort | tr '\n' ' ')" \
-	"first $(printf 'second-%s\n' $ids | sort | tr '\n' ' ')"
+	"first $(tr ' ' '\n' <<<"$ids" | sed -n 's/./second-&/p' | sort | tr '\n' ' ')"
 out=$(json syscalls --by process --app second -d 1s)
 is "and with --app of one, by process" "$(jq -r 'select(.syscall) | "\(.comm) \(.app)"' <<<"$out" | sort -u)" "loop second"
 like "as text" "$(trace syscalls --by app --app first -d 500ms)" $'^.*APP +SYSCALL .*\nfirst +clock_nanosleep '
