@@ -8,176 +8,93 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #ifdef __x86_64__
-static uint64_t run_extended(uint64_t v, unsigned size, bool with_sign)
-{
-	unsigned shift = 64 - size * 8;
+#define BUFFER_SHOWN 64 /* bytes */
 
-	return with_sign ? (uint64_t)((int64_t)(v << shift) >> shift) : v << shift >> shift;
+static union {
+	struct ax_probe_record record;
+	char bytes[16384];
+} room;
+
+static int read_stopped(void *arg, uint64_t address, void *to, size_t len)
+{
+	const struct stopped *s = arg;
+	struct iovec own = {.iov_base = to, .iov_len = len}, its = {.iov_len = len};
+
+	memcpy(&its.iov_base, &address, sizeof(address));
+	return process_vm_readv(s->pid, &own, 1, &its, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
 }
 
-static uint8_t run_byte(const struct fetch_run *r, uint64_t address)
+/* Between an entry and its return the kernel keeps values: here they are constants. */
+static void evaluate(const struct fetch_run *r, const struct fetch *f)
 {
-	return (uint8_t)peek(r->s, address);
-}
+	struct stopped s = *r->s;
+	const struct fetch_thread t = {.registers = &s.regs,
+				       .n_registers = sizeof(s.regs),
+				       .pid = (uint32_t)s.pid,
+				       .tid = (uint32_t)s.pid,
+				       .read = read_stopped,
+				       .arg = &s};
 
-static uint64_t run_binary(enum ax_probe_code code, uint64_t a, uint64_t b)
-{
-	switch (code) {
-	case AX_CODE_ADD:
-		return a + b;
-	case AX_CODE_SUB:
-		return a - b;
-	case AX_CODE_MUL:
-		return a * b;
-	case AX_CODE_LT:
-		return (int64_t)a < (int64_t)b;
-	case AX_CODE_LE:
-		return (int64_t)a <= (int64_t)b;
-	case AX_CODE_GT:
-		return (int64_t)a > (int64_t)b;
-	case AX_CODE_GE:
-		return (int64_t)a >= (int64_t)b;
-	case AX_CODE_EQ:
-		return a == b;
-	case AX_CODE_NE:
-		return a != b;
-	case AX_CODE_AND:
-		return a & b;
-	case AX_CODE_OR:
-		return a | b;
-	case AX_CODE_XOR:
-		return a ^ b;
-	case AX_CODE_SHL:
-		return b < 64 ? a << b : 0;
-	case AX_CODE_SHR:
-		return b < 64 ? a >> b : 0;
-	default:
-		fail_msg("operation %d", code);
-		return 0;
-	}
-}
-
-static void run_one(struct fetch_run *r, const struct ax_probe_op *op)
-{
-	uint64_t a, v;
-
-	if (op->flags & AX_OP_PUSH) {
-		assert_true(r->depth < AX_PROBE_STACK);
-		r->stack[r->depth++] = r->acc;
-	}
-	switch (op->code) {
-	case AX_CODE_CONST:
-		r->acc = op->value;
-		return;
-	case AX_CODE_CTX:
-		assert_true(op->value + op->size <= sizeof(r->s->regs));
-		v = 0;
-		memcpy(&v, (const char *)&r->s->regs + op->value, op->size);
-		r->acc = run_extended(v, op->size, op->flags & AX_OP_SIGNED);
-		return;
-	case AX_CODE_USER:
-		v = r->acc + op->value ? peek(r->s, r->acc + op->value) : 0; /* a fault */
-		r->acc = run_extended(v, op->size, op->flags & AX_OP_SIGNED);
-		return;
-	case AX_CODE_SAVED:
-		r->acc = r->saved[op->value];
-		return;
-	case AX_CODE_EXTEND:
-		r->acc = run_extended(r->acc, op->size, op->flags & AX_OP_SIGNED);
-		return;
-	case AX_CODE_NOT:
-		r->acc = !r->acc;
-		return;
-	case AX_CODE_SWAP:
-		assert_true(r->depth > 0);
-		v = r->acc;
-		r->acc = r->stack[r->depth - 1];
-		r->stack[r->depth - 1] = v;
-		return;
-	case AX_CODE_PUT:
-		assert_true(r->n_put + op->size <= sizeof(r->put));
-		memcpy(r->put + r->n_put, &r->acc, op->size < 8 ? op->size : 8);
-		r->n_put += op->size;
-		return;
-	case AX_CODE_STRING_LONG:
-		assert_true(r->depth > 0);
-		r->len = r->stack[--r->depth];
-		if (r->len > op->value)
-			r->len = op->value;
-		return;
-	case AX_CODE_STRING:
-	case AX_CODE_BUFFER:
-		return;
-	default:
-		if (op->flags & AX_OP_IMMEDIATE) {
-			r->acc = run_binary(op->code, r->acc, op->value);
-		} else {
-			assert_true(r->depth > 0);
-			a = r->stack[--r->depth];
-			r->acc = run_binary(op->code, a, r->acc);
+	for (size_t i = 0; i < f->n_ops; i++)
+		if (f->ops[i].code == AX_CODE_SAVED) {
+			f->ops[i].code = AX_CODE_CONST;
+			f->ops[i].value = r->saved[f->ops[i].value];
 		}
-	}
+	assert_true(fetch_evaluate(f, &t, &room.record, sizeof(room)) > 0);
 }
 
-static void run_show(struct fetch_run *r, const struct fetch_shown *s, const struct ax_probe_op *op)
+void run_entry(struct fetch_run *r, const struct fetch *f)
 {
-	size_t len = strlen(r->text), size = sizeof(r->text) - len;
+	const struct fetch kept = {
+		.ops = f->entry_ops, .n_ops = f->n_entry_ops, .n_values = f->n_kept};
+
+	for (size_t i = 0; i < f->n_entry_ops; i++)
+		if (f->entry_ops[i].flags & AX_OP_KEEP)
+			f->entry_ops[i].flags ^= AX_OP_KEEP | AX_OP_STORE;
+	assert_true(f->n_kept <= AX_PROBE_SAVED);
+	evaluate(r, &kept);
+	memcpy(r->saved, room.record.values, f->n_kept * sizeof(r->saved[0]));
+}
+
+static void show(struct fetch_run *r, const struct fetch_shown *s, uint64_t v, bool fault)
+{
+	size_t len = strlen(r->text), size = sizeof(r->text) - len, n;
+	enum value_type type = s ? s->type : VALUE_STRING;
+	const char *bytes = room.bytes + AX_BYTES_OFF(v);
 	char *to = r->text + len;
-	char bytes[600];
-	size_t n;
 
 	n = (size_t)snprintf(to, size, "%s%s=", len ? " " : "", s ? s->name : "hidden");
 	to += n;
 	size -= n;
-	if (op->code == AX_CODE_STRING_LONG && (!s || s->type == VALUE_STRING)) {
-		for (n = 0; n < r->len && n + 1 < sizeof(bytes); n++)
-			bytes[n] = (char)run_byte(r, r->acc + n);
-		snprintf(to, size, "\"%.*s\"", (int)n, bytes);
-		return;
-	}
-	switch (s ? s->type : VALUE_STRING) {
-	case VALUE_FLOAT:
-		snprintf(to, size, "0x%llx", (unsigned long long)r->acc);
-		break;
-	case VALUE_SIGNED:
-		snprintf(to, size, "%lld", (long long)r->acc);
-		break;
-	case VALUE_HEX:
-		snprintf(to, size, "0x%llx", (unsigned long long)r->acc);
-		break;
-	case VALUE_CHAR:
-		snprintf(to, size, "'%c'", (int)r->acc);
-		break;
-	case VALUE_STRING:
-		for (n = 0; n + 1 < op->value && n + 1 < sizeof(bytes); n++)
-			if (!(bytes[n] = (char)run_byte(r, r->acc + n)))
-				break;
-		snprintf(to, size, "\"%.*s\"", (int)n, bytes);
-		break;
-	case VALUE_BUFFER:
-		for (n = 0; n < op->value && n < 64; n++)
-			snprintf(to + 2 * n, size - 2 * n, "%02x",
-				 op->code == AX_CODE_PUT ? r->put[n] : run_byte(r, r->acc + n));
-		r->n_put = 0;
-		break;
-	default:
-		snprintf(to, size, "%llu", (unsigned long long)r->acc);
-	}
+	if (fault)
+		snprintf(to, size, "?");
+	else if (type == VALUE_FLOAT || type == VALUE_HEX)
+		snprintf(to, size, "0x%llx", (unsigned long long)v);
+	else if (type == VALUE_SIGNED)
+		snprintf(to, size, "%lld", (long long)v);
+	else if (type == VALUE_CHAR)
+		snprintf(to, size, "'%c'", (int)v);
+	else if (type == VALUE_STRING)
+		snprintf(to, size, "\"%.*s\"", (int)AX_BYTES_LEN(v), bytes);
+	else if (type == VALUE_BUFFER)
+		for (n = 0; n < AX_BYTES_LEN(v) && n < BUFFER_SHOWN; n++)
+			snprintf(to + 2 * n, size - 2 * n, "%02x", (uint8_t)bytes[n]);
+	else
+		snprintf(to, size, "%llu", (unsigned long long)v);
 }
 
-void run_ops(struct fetch_run *r, const struct fetch *f, const struct ax_probe_op *ops, size_t n)
+void run_values(struct fetch_run *r, const struct fetch *f)
 {
-	for (size_t i = 0; i < n; i++) {
-		run_one(r, &ops[i]);
-		if (ops[i].flags & AX_OP_KEEP)
-			r->saved[ops[i].to] = r->acc;
-		if (ops[i].flags & AX_OP_STORE)
-			run_show(r, ops[i].to < f->n_values ? &f->values[ops[i].to] : NULL,
-				 &ops[i]);
-		if (ops[i].flags & (AX_OP_STORE | AX_OP_KEEP))
-			r->depth = 0;
+	evaluate(r, f);
+	for (size_t i = 0; i < f->n_ops; i++) {
+		uint8_t to = f->ops[i].to;
+
+		if (f->ops[i].flags & AX_OP_STORE)
+			show(r, to < f->n_values ? &f->values[to] : NULL, room.record.values[to],
+			     room.record.faults & 1u << to);
 	}
 }
 #endif

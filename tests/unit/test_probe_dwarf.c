@@ -183,10 +183,10 @@ static void fetch_at(struct target *t, const char *text, uint64_t offset, bool a
 	} else {
 		s = stop_at(t->b, address_of(t->b, offset), offset);
 		r.s = &s;
-		run_ops(&r, &f, f.entry_ops, f.n_entry_ops);
+		run_entry(&r, &f);
 		if (p.kind == PROBE_URETPROBE)
 			run_to_return(&s);
-		run_ops(&r, &f, f.ops, f.n_ops);
+		run_values(&r, &f);
 		snprintf(buf, size, "%s", r.text);
 		if (f.n_values && f.values[0].gone)
 			snprintf(buf, size, "%s", f.values[0].gone);
