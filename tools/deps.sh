@@ -19,7 +19,7 @@ declare -A groups=(
 		bind9-dnsutils socat musl-tools golang-go default-jdk-headless python3 curl iproute2
 		procps util-linux man-db jq libnetty-java nftables ethtool g++ binutils
 		xz-utils linux-perf systemtap-sdt-dev liburing-dev nodejs luajit bash zsh fish cmake strace graphviz
-		bpftrace gnutls-bin openssl babeltrace2'
+		bpftrace gnutls-bin openssl babeltrace2 dbus-daemon'
 	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1'
 	[static]='dpkg-dev' # unpacks the source package that tools/build/libmnl.sh builds
 	[lint]='clang-format clang-tidy shellcheck codespell'
@@ -32,6 +32,10 @@ declare -A groups=(
 python=3.11
 [ "$(. /etc/os-release && echo "${VERSION_ID:-}")" != 13 ] || python=3.13
 groups[test]+=" libpython$python-testsuite"
+# What would take over this machine's own names if it were installed (the package replaces
+# /etc/resolv.conf) is unpacked into $AX_CACHE/unpacked/PACKAGE instead. Tests are skipped without it.
+declare -A unpacked=([test]='systemd-resolved libsystemd-shared resolvconf openresolv')
+cache=${AX_CACHE:-/var/cache/ax}/unpacked
 # Their services would start on this machine, now and at each boot.
 services=(nginx redis-server haproxy postgresql)
 # where the archive is out of reach, that is to be said soon
@@ -99,24 +103,49 @@ install_missing()
 	done
 }
 
+# Whatever of "$@" is not there yet.
+unpack_missing()
+{
+	local p dir list=()
+
+	for p; do
+		[ -d "$cache/$p" ] || list+=("$p")
+	done
+	[ ${#list[@]} -gt 0 ] || return 0
+	[ "$(id -u)" = 0 ] && mkdir -p "$cache" || return 1
+	echo "deps.sh: unpacking ${list[*]}" >&2
+	for p in "${list[@]}"; do
+		dir=$(mktemp -d "$cache/.new.XXXXXX")
+		(cd "$dir" && apt-get -q "${apt_options[@]}" -o APT::Sandbox::User=root download "$p" &&
+			dpkg-deb -x ./*.deb root && chmod 755 root && mv -T root "$cache/$p") >&2 ||
+			echo "deps.sh: $p cannot be had; tests that need it are skipped" >&2
+		rm -rf "$dir"
+	done
+}
+
 check='' names=''
 case ${1:-} in
 --check) check=1 && shift ;;
 --names) names=1 && shift ;;
 esac
 [ $# -gt 0 ] || die "name the groups to install: ${!groups[*]}"
-wanted=()
+wanted=() wanted_unpacked=()
 for g in "$@"; do
 	[ -n "${groups[$g]:-}" ] || die "there is no group '$g'; groups: ${!groups[*]}"
 	read -r -d '' -a list <<<"${groups[$g]}" || true
 	wanted+=("${list[@]}")
+	read -r -d '' -a list <<<"${unpacked[$g]:-}" || true
+	wanted_unpacked+=("${list[@]}")
 done
 [ -z "$names" ] || { printf '%s\n' "${wanted[@]}" && exit 0; }
 
 command -v dpkg-query >/dev/null ||
 	die "this machine has no dpkg; install what these packages of Debian 12 hold: ${wanted[*]}"
 mapfile -t need < <(missing "${wanted[@]}")
-[ ${#need[@]} -gt 0 ] || exit 0
+if [ ${#need[@]} = 0 ]; then
+	[ -n "$check" ] || unpack_missing "${wanted_unpacked[@]}" || true
+	exit 0
+fi
 [ -z "$check" ] || die "packages are missing, which 'make deps-${*: -1}' installs as root: ${need[*]}"
 [ "$(id -u)" = 0 ] ||
 	die "packages are missing; as root: apt-get install --no-install-recommends ${need[*]}"
@@ -125,7 +154,9 @@ mapfile -t need < <(missing "${wanted[@]}")
 exec 9>/run/lock/ax-deps.lock
 flock 9
 mapfile -t need < <(missing "${wanted[@]}")
-[ ${#need[@]} -gt 0 ] || exit 0
-echo "deps.sh: installing ${need[*]}" >&2
-export DEBIAN_FRONTEND=noninteractive
-install_missing "${need[@]}" 9>&- >&2
+if [ ${#need[@]} -gt 0 ]; then
+	echo "deps.sh: installing ${need[*]}" >&2
+	export DEBIAN_FRONTEND=noninteractive
+	install_missing "${need[@]}" 9>&- >&2
+fi
+unpack_missing "${wanted_unpacked[@]}" || true

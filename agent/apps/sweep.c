@@ -74,13 +74,15 @@ static int note_route(void *arg, const struct nl_route *r)
 	return 0;
 }
 
-/* "<instance>-<number>" or the services' pair: others may have names that begin alike. */
+/* "<instance>-<number>", the services' pair or the DNS's: others may have names that begin alike.
+ */
 static bool is_device_of_ours(const struct agent *a, const char *name)
 {
 	const char *rest = name + strlen(a->inst->device_prefix);
 	size_t digits = strspn(rest, "0123456789");
 
-	return service_device_is(a, name) || (digits && digits <= 6 && !rest[digits]);
+	return service_device_is(a, name) || streq(name, a->inst->dns_device) ||
+	       streq(name, a->inst->dns_peer) || (digits && digits <= 6 && !rest[digits]);
 }
 
 static int note_link(void *arg, const char *name, unsigned ifindex)

@@ -229,15 +229,29 @@ static void read_logs(struct reader *r, const struct node *n, void *to)
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
 }
 
+static const char *const host_names_words[] = {[HOST_NAMES_OFF] = "off",
+					       [HOST_NAMES_HOSTS] = "hosts",
+					       [HOST_NAMES_RESOLVED] = "resolved",
+					       [HOST_NAMES_RESOLVCONF] = "resolvconf"};
+
+const char *host_names_word(enum host_names h)
+{
+	return host_names_words[h];
+}
+
 static void read_host_names(struct reader *r, const struct node *n, void *to)
 {
-	static const char what[] = "off or hosts";
+	static const char what[] = "off, hosts, resolved or resolvconf";
 	const char *text = scalar_text(r, n, what);
 
-	if (text && !streq(text, "off") && !streq(text, "hosts"))
-		reject(r, n, "%s", what);
-	else if (text)
-		*(enum host_names *)to = streq(text, "hosts") ? HOST_NAMES_HOSTS : HOST_NAMES_OFF;
+	if (!text)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(host_names_words); i++)
+		if (streq(text, host_names_words[i])) {
+			*(enum host_names *)to = (enum host_names)i;
+			return;
+		}
+	reject(r, n, "%s", what);
 }
 
 void read_agent(struct reader *r, const struct node *n, void *to)

@@ -16,7 +16,9 @@ enum net_mode { NET_PRIVATE, NET_HOST };
 /* Whose queries for names outside are forwarded: of those who may reach the outside, or of all. */
 enum dns_forward { DNS_FORWARD_EGRESS, DNS_FORWARD_ALL };
 /* Where programs outside ax find names of apps and services. */
-enum host_names { HOST_NAMES_OFF, HOST_NAMES_HOSTS };
+enum host_names { HOST_NAMES_OFF, HOST_NAMES_HOSTS, HOST_NAMES_RESOLVED, HOST_NAMES_RESOLVCONF };
+/* As the file has it: "hosts". */
+const char *host_names_word(enum host_names h);
 enum restart_policy { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
 /* Whether local TCP connections are spliced. Of apps and services SPLICE_AUTO is: they say nothing.
  * How words of several of them add up: splice/policy.h. */

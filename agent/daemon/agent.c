@@ -64,6 +64,7 @@
 #include "registry/state.h"
 #include "registry/vips.h"
 #include "sections/added_services.h"
+#include "sections/host_resolver.h"
 #include "sections/probes_section.h"
 #include "sections/services_section.h"
 #include "sections/check_commands.h"
@@ -114,12 +115,22 @@ static void arm_timer(struct daemon *d)
 {
 	uint64_t next = 0, now = time_mono_ns();
 	struct itimerspec ts = {0};
-	const uint64_t at[] = {
-		apps_deadline(&d->a),	 linger_deadline(&d->a),	spawn_deadline(&d->a),
-		devices_deadline(&d->a), squat_deadline(&d->a),		held_deadline(&d->a),
-		drains_deadline(&d->a),	 host_names_deadline(&d->a),	on_connect_deadline(&d->a),
-		d->a.ramps_at_ns,	 names_outside_deadline(&d->a), ingress_deadline(&d->a),
-		d->a.failing_at_ns,	 d->a.checks_sweep_at_ns,	d->a.affinity_at_ns};
+	const uint64_t at[] = {apps_deadline(&d->a),
+			       linger_deadline(&d->a),
+			       spawn_deadline(&d->a),
+			       devices_deadline(&d->a),
+			       squat_deadline(&d->a),
+			       held_deadline(&d->a),
+			       drains_deadline(&d->a),
+			       host_names_deadline(&d->a),
+			       on_connect_deadline(&d->a),
+			       d->a.ramps_at_ns,
+			       names_outside_deadline(&d->a),
+			       ingress_deadline(&d->a),
+			       d->a.failing_at_ns,
+			       d->a.checks_sweep_at_ns,
+			       d->a.affinity_at_ns,
+			       host_resolver_deadline(&d->a)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -156,6 +167,7 @@ static void on_timer(struct daemon *d)
 	ingress_due(a, now);
 	held_due(a, now);
 	host_names_due(a, now);
+	host_resolver_due(a, now);
 	names_outside_due(a);
 	a->timers_stale = true;
 }
@@ -464,7 +476,8 @@ static void reap(struct agent *a)
 	int pid, status;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if (!health_reap(a->health, pid, status) && !triggers_reap(a, pid, status))
+		if (!health_reap(a->health, pid, status) && !triggers_reap(a, pid, status) &&
+		    !host_resolver_reap(a, pid, status))
 			spawn_reap(a, pid, status);
 }
 
@@ -625,13 +638,17 @@ static int flush(struct daemon *d)
 	const struct instance *inst = d->a.inst;
 	struct error e = {0};
 
-	if (mount_check(&e) || take_lock(inst, &d->lock_fd, &e) || xdp_section_flush(inst, &e) ||
-	    named_flush(inst, &e) || sweep_own(inst, &e) || flush_instance(inst, &e)) {
-		log_error("%s", e.text);
-		return 1;
+	int r = mount_check(&e) || take_lock(inst, &d->lock_fd, &e);
+
+	if (!r) {
+		getrlimit(RLIMIT_NOFILE, &d->a.caller_files);
+		host_names_remove(&d->a); /* as long as it is known what is to be taken back */
+		r = xdp_section_flush(inst, &e) || named_flush(inst, &e) || sweep_own(inst, &e) ||
+		    flush_instance(inst, &e);
 	}
-	host_names_remove(inst);
-	return 0;
+	if (r)
+		log_error("%s", e.text);
+	return r;
 }
 
 static int run(struct daemon *d)
@@ -705,7 +722,7 @@ int agent_run(const struct agent_options *o)
 		status = run(&d);
 	}
 	if (!status) {
-		host_names_remove(d.a.inst);
+		host_names_remove(&d.a);
 		notify("STOPPING=1");
 		unlink(d.a.own.socket_path);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of apps and services in /etc/hosts, so that programs outside ax find them, too. */
+/* Names of apps and services in /etc/hosts, or what has the host's resolver ask the agent, so that
+ * programs outside ax find them, too. */
 #include "daemon/host_names.h"
 #include "base/address.h"
 #include "base/log.h"
@@ -9,6 +10,7 @@
 #include "machine/instance.h"
 #include "registry/names.h"
 #include "registry/state.h"
+#include "sections/host_resolver.h"
 
 #define DEBOUNCE_NS (200ull * 1000 * 1000)
 #define LINES_MAX   (1u << 20) /* bytes */
@@ -88,6 +90,7 @@ void host_names_due(struct agent *a, uint64_t now_ns)
 		return;
 	a->host_names_at_ns = 0;
 	write_names(a);
+	host_resolver_set(a, a->config.host_access ? a->config.host_names : HOST_NAMES_OFF);
 }
 
 uint64_t host_names_deadline(const struct agent *a)
@@ -103,10 +106,11 @@ void host_names_changed(struct agent *a)
 	a->timers_stale = true;
 }
 
-void host_names_remove(const struct instance *inst)
+void host_names_remove(struct agent *a)
 {
 	struct error e = {0};
 
-	if (hosts_file_update(HOSTS_FILE, inst->name, "", &e))
+	if (hosts_file_update(HOSTS_FILE, a->inst->name, "", &e))
 		log_warn("%s", e.text);
+	host_resolver_remove(a);
 }

@@ -6,7 +6,6 @@
 #include "base/util.h"
 
 struct agent;
-struct instance;
 
 /* Writes the names if they are to be known, some time after they changed; the next deadline, 0:
  * none. */
@@ -17,6 +16,6 @@ uint64_t host_names_deadline(const struct agent *a);
 void host_names_changed(struct agent *a);
 
 /* Takes back what this or an earlier agent of the instance wrote. */
-void host_names_remove(const struct instance *inst);
+void host_names_remove(struct agent *a);
 
 #endif

@@ -2,9 +2,11 @@
 /* The DNS zone that is made of names and addresses. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 
 #include "daemon/names_zone.h"
 #include "base/address.h"
+#include "base/log.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "dns/dns.h"
@@ -17,7 +19,9 @@
 #include "registry/state.h"
 #include "registry/vips.h"
 
-#define UPSTREAMS_MAX 8
+#define UPSTREAMS_MAX	    8
+#define RESOLV_CONF	    "/etc/resolv.conf"
+#define RESOLV_CONF_LOOK_NS 1000000000ull
 
 static void add_srv(struct dns_name_info *info, uint8_t proto, uint16_t port)
 {
@@ -122,6 +126,59 @@ static bool zone_owns(void *arg, const struct ax_addr *addr)
 	       (a->pool6.size && prefix_contains(&a->pool6.prefix, addr));
 }
 
+static size_t upstreams(struct agent *a, struct dns_upstream ret[UPSTREAMS_MAX])
+{
+	autofree char *text = NULL;
+	size_t n = 0;
+
+	for (; n < a->config.n_dns_upstreams && n < UPSTREAMS_MAX; n++) {
+		ret[n].addr = a->config.dns_upstreams[n];
+		ret[n].port_be = a->config.dns_upstream_ports_be[n];
+	}
+	if (n || file_read(RESOLV_CONF, 65536, &text))
+		return n;
+	return dns_upstreams_from_resolv_conf(text, ret, UPSTREAMS_MAX);
+}
+
+int names_set_upstreams(struct agent *a, struct error *e)
+{
+	struct dns_upstream up[UPSTREAMS_MAX];
+	size_t n = upstreams(a, up);
+	int r = a->dns ? dns_server_set_upstreams(a->dns, up, n) : 0;
+
+	return r ? error_set(e, r, "cannot use the DNS upstreams: %s", strerror(-r)) : 0;
+}
+
+/* Who has the network change changes that file: at most once a second it is looked at. */
+static void look_at_resolv_conf(struct agent *a)
+{
+	static struct stat seen;
+	static uint64_t looked_ns;
+	uint64_t now = time_mono_ns();
+	struct error e = {0};
+	struct stat st;
+
+	if (a->config.n_dns_upstreams || now - looked_ns < RESOLV_CONF_LOOK_NS)
+		return;
+	looked_ns = now;
+	if (stat(RESOLV_CONF, &st) < 0 ||
+	    (st.st_ino == seen.st_ino && st.st_dev == seen.st_dev && st.st_size == seen.st_size &&
+	     st.st_mtim.tv_sec == seen.st_mtim.tv_sec &&
+	     st.st_mtim.tv_nsec == seen.st_mtim.tv_nsec))
+		return;
+	if (names_set_upstreams(a, &e))
+		log_error("%s", e.text);
+	else
+		seen = st;
+}
+
+/* The host's own resolver asks us for our names alone, and would be asked by us for those of others
+ * that it has asked us for. */
+static bool host_may_forward(const struct agent *a)
+{
+	return a->config.host_names != HOST_NAMES_RESOLVED;
+}
+
 /*
  * Who asks. An address of a pool that nobody has (any more) is nobody's, and what else is not known
  * as this host's own has no way out by us.
@@ -135,7 +192,8 @@ static bool zone_asker(void *arg, const struct ax_addr *addr, __be16 port_be, ui
 	const struct app *app = v ? v->app : NULL;
 	uint32_t id = 0;
 
-	*ret = (struct dns_rights){.forward = v && v->host};
+	look_at_resolv_conf(a);
+	*ret = (struct dns_rights){.forward = v && v->host && host_may_forward(a)};
 	if (!app && (!v || v->host))
 		id = datapath_dns_asker(a->dp, &from, dns_sent_after(a->dns));
 	if (id) {
@@ -191,29 +249,6 @@ static void on_drained(void *arg)
 	struct agent *a = arg;
 
 	datapath_dns_turn(a->dp);
-}
-
-static size_t upstreams(struct agent *a, struct dns_upstream ret[UPSTREAMS_MAX])
-{
-	autofree char *text = NULL;
-	size_t n = 0;
-
-	for (; n < a->config.n_dns_upstreams && n < UPSTREAMS_MAX; n++) {
-		ret[n].addr = a->config.dns_upstreams[n];
-		ret[n].port_be = a->config.dns_upstream_ports_be[n];
-	}
-	if (n || file_read("/etc/resolv.conf", 65536, &text))
-		return n;
-	return dns_upstreams_from_resolv_conf(text, ret, UPSTREAMS_MAX);
-}
-
-int names_set_upstreams(struct agent *a, struct error *e)
-{
-	struct dns_upstream up[UPSTREAMS_MAX];
-	size_t n = upstreams(a, up);
-	int r = a->dns ? dns_server_set_upstreams(a->dns, up, n) : 0;
-
-	return r ? error_set(e, r, "cannot use the DNS upstreams: %s", strerror(-r)) : 0;
 }
 
 int names_open(struct agent *a, struct error *e)

@@ -28,6 +28,7 @@
 #include "registry/state.h"
 #include "registry/vips.h"
 #include "sections/added_services.h"
+#include "sections/host_resolver.h"
 #include "sections/probes_section.h"
 #include "sections/services_section.h"
 #include "sections/triggers.h"
@@ -304,6 +305,14 @@ static void note_splice(struct plan *p, enum splice_mode old, enum splice_mode n
 	diff_add(p->diff, "change", "agent", "splice", text);
 }
 
+static void note_host_names(struct plan *p, enum host_names old, enum host_names new)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%s -> %s", host_names_word(old), host_names_word(new));
+	diff_add(p->diff, "change", "agent", "host-names", text);
+}
+
 static void note_agent(struct plan *p)
 {
 	const struct config *o = &p->a->config, *n = p->next;
@@ -321,8 +330,7 @@ static void note_agent(struct plan *p)
 	if (!text_same(o->zone, n->zone))
 		diff_add(p->diff, "change", "agent", "zone", NULL);
 	if (o->host_names != n->host_names)
-		diff_add(p->diff, "change", "agent", "host-names",
-			 n->host_names == HOST_NAMES_HOSTS ? "off -> hosts" : "hosts -> off");
+		note_host_names(p, o->host_names, n->host_names);
 	if (o->dns_forward != n->dns_forward)
 		diff_add(p->diff, "change", "agent", "dns.forward",
 			 n->dns_forward == DNS_FORWARD_ALL ? "egress -> all" : "all -> egress");
@@ -565,6 +573,7 @@ int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff,
 	}
 	r = a->starting ? 0 : merge_apps(&p, check_app, e);
 	r = r || a->starting ? r : merge_services(&p, check_service, e);
+	r = r || a->starting ? r : host_resolver_check(a, next, e);
 	if (r) {
 		config_free(next);
 		return r;

@@ -38,6 +38,8 @@ int instance_init(struct instance *i, const char *name, struct error *e)
 	snprintf(i->lock_path, sizeof(i->lock_path), "/run/ax/%s/lock", i->name);
 	snprintf(i->log_dir, sizeof(i->log_dir), "/run/ax/%s/log", i->name);
 	snprintf(i->device_prefix, sizeof(i->device_prefix), "%s-", i->name);
+	snprintf(i->dns_device, sizeof(i->dns_device), "%s-dns", i->name);
+	snprintf(i->dns_peer, sizeof(i->dns_peer), "%s-dnp", i->name);
 	i->route_metric = metric_of(i->name);
 	return 0;
 }

@@ -117,6 +117,7 @@ struct agent {
 	struct ingress *ingress;
 	struct health *health;
 	struct held held;
+	struct host_resolver *host_resolver; /* NULL: it has never been told anything */
 	struct needs *needs;
 	struct probe_failed *probes_failed;
 	struct service_device service_device;

@@ -12,10 +12,23 @@
 
 static const char path_value[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+bool command_path(const char *name, char path[COMMAND_PATH_MAX])
+{
+	for (const char *p = path_value; *p;) {
+		size_t len = strcspn(p, ":");
+
+		snprintf(path, COMMAND_PATH_MAX, "%.*s/%s", (int)len, p, name);
+		if (access(path, X_OK) == 0)
+			return true;
+		p += len + (p[len] == ':');
+	}
+	return false;
+}
+
 /* Not execvp(3): that one runs a shell with whatever has no known format. */
 static void execute(char **argv, char **env)
 {
-	char path[4096];
+	char path[COMMAND_PATH_MAX];
 
 	if (strchr(argv[0], '/')) {
 		execve(argv[0], argv, env);
@@ -59,7 +72,7 @@ static void take_descriptors(const struct command_run *c)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	dup2(null, 0);
+	dup2(c->input ? c->input : null, 0);
 	dup2(c->output, 1);
 	dup2(c->output, 2);
 }
