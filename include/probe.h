@@ -25,6 +25,7 @@
 #define AX_PROBE_COMM	   16
 #define AX_PROBE_SLOTS	   4   /* probes that can be at work on a CPU at the same time */
 #define AX_PROBE_SLEEPERS  16  /* the same of those that wait for memory */
+#define AX_PROBE_WORK	   16  /* of a CPU in at_work: as many as there are of either */
 #define AX_PROBE_FRAMES	   127 /* of a call stack */
 #define AX_PROBE_STATES	   16
 #define AX_PROBE_CHAIN	   128 /* probes on one place, one after the other */
@@ -171,8 +172,8 @@ _Static_assert(sizeof(struct ax_probe_text) == 64, "struct ax_probe_text is a ma
 
 /* The same for all probes of a session; read-only in the program. */
 struct ax_probe_config {
-	__u32 pid; /* of the only process that counts, 0: any */
-	__u32 pad0;
+	__u32 pid;     /* of the only process that counts, 0: any */
+	__u32 ordered; /* at_work is kept: by it a reader knows until when all records are there */
 	struct ax_scope scope;
 	/* The last records are kept, and none is sent: how many, and of how many bytes at most. */
 	__u32 flight_slots;
@@ -269,6 +270,12 @@ struct ax_probe_call {
 	__u64 values[AX_PROBE_SAVED];
 };
 _Static_assert(sizeof(struct ax_probe_call) == 80, "struct ax_probe_call is a map value");
+
+/* In at_work, of each slot of a CPU: since when (CLOCK_MONOTONIC) a record is being made there; or
+ * AX_WORK_BEGINS, before that is known; 0: none is. */
+#define AX_WORK_BEGINS 1
+_Static_assert(AX_PROBE_WORK >= AX_PROBE_SLOTS && AX_PROBE_WORK >= AX_PROBE_SLEEPERS,
+	       "each slot has its place in at_work");
 
 enum ax_probe_counter {
 	AX_PROBE_DROPPED,   /* no room in the ring or the table, or all slots taken */

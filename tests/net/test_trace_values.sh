@@ -66,4 +66,11 @@ out=$(trace_json count "uprobe:$p:one_*" x -c "$p few 1" | head -n 1)
 is "a value that is a text in one place and a number in another" \
 	"$(jq -c '[.table[] | [.key.x, .count]] | sort' <<<"$out")" \
 	'[[-1,1],[0,1],[1,1],["a text longer",1],["a text longer than a word",2]]'
+
+# --- many tracepoints with records, which are detached by several threads ---
+
+out=$(trace_json count 'tracepoint:syscalls:sys_*_clock_*' -c "sleep 0.01")
+is "each tracepoint of a glob is counted" "$(jq -cs '.[0].table | map(.probe | select(endswith("clock_nanosleep"))) | unique' \
+	<<<"$out")" '["syscalls:sys_enter_clock_nanosleep","syscalls:sys_exit_clock_nanosleep"]'
+is "and nothing is lost when they end" "$(total <<<"$out" | awk '{ print $1 == $2, $3 }')" "1 0"
 done_testing

@@ -10,11 +10,12 @@
 #define ENGINE_CALLS		32768 /* functions that were entered and have not returned yet */
 #define ENGINE_STACKS		8192  /* different call stacks */
 #define ENGINE_THREAD_STATES	16384 /* threads that are armed, and states of each */
-#define ENGINE_THREAD_VARIABLES 16384 /* of all threads together, those that are not 0 */
+#define ENGINE_THREAD_VARIABLES 32768 /* of all threads that live, once they are not 0 */
 
 /* Links without uprobe_multi and kprobe_multi: each costs a tenth of a second to detach. */
 #define ENGINE_PERF_LINKS_MAX  64
 #define ENGINE_TRACEPOINTS_MAX 512  /* the same of tracepoints whose fields are wanted */
+#define ENGINE_CLOSERS	       1    /* threads that help to detach them: more are not faster */
 #define ENGINE_GONE_MS	       2000 /* for links to end when pinned ones are removed */
 
 #endif

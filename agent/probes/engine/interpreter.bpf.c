@@ -44,6 +44,14 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } hits SEC(".maps");
+/* AX_PROBE_WORK of each CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} at_work SEC(".maps");
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, ENGINE_RING_BYTES);
@@ -125,8 +133,10 @@ static __always_inline struct scratch *take_scratch(bool sleeps)
 		__u32 index = i;
 		struct scratch *s = bpf_map_lookup_elem(&scratches, &index);
 
-		if (s && !__sync_lock_test_and_set(&s->busy, 1))
+		if (s && !__sync_lock_test_and_set(&s->busy, 1)) {
+			s->slot = i;
 			return s;
+		}
 	}
 	return NULL;
 }
@@ -250,12 +260,16 @@ static __always_inline __u64 log2_bucket(__u64 v, bool with_sign)
 		return AX_BUCKET_NEGATIVE;
 	if (!v)
 		return 0;
+		/* without branches, which the verifier would follow in all combinations */
 #pragma unroll
-	for (int shift = 32; shift; shift >>= 1)
-		if (v >> shift) {
-			v >>= shift;
-			n += shift;
-		}
+	for (int shift = 32; shift; shift >>= 1) {
+		__u64 none = (v >> shift) - 1, by;
+
+		opaque(none);
+		by = (__u64)shift & ~(__u64)((__s64)none >> 63);
+		v >>= by & 63;
+		n += by;
+	}
 	return n;
 }
 
@@ -353,20 +367,31 @@ static __always_inline bool is_armed(const struct ax_probe *p, __u64 thread, __u
 	return armed && (!sp || !*armed || sp <= *armed);
 }
 
-static __always_inline void act(struct scratch *s, __u32 index, const struct ax_probe *p)
+/*
+ * What is made of what was fetched. Not static, so that the verifier looks at it by itself, once,
+ * and not anew for whatever may be the case where it is called: that would be half of the time of a
+ * start. By numbers, since kernels before 6.2 take no key from memory that such a function is
+ * given.
+ */
+__noinline int act(__u32 slot, __u32 index)
 {
-	__u64 v = s->record.values[0];
-	__u64 *bucket = &s->key[p->key_words & (AX_PROBE_KEY - 1)];
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &slot);
+	const struct ax_probe *p = bpf_map_lookup_elem(&probes, &index);
+	__u64 *bucket, v;
 
+	if (!s || !p)
+		return 0;
+	v = s->record.values[0];
+	bucket = &s->key[p->key_words & (AX_PROBE_KEY - 1)];
 	count_hit(index);
 	switch (p->action) {
 	case AX_ACTION_RECORD:
 		if (has_actions(ACTION(AX_ACTION_RECORD)))
 			put_record(s, index, p);
-		return;
+		return 0;
 	case AX_ACTION_COUNT:
 		if (!p->key_words)
-			return;
+			return 0;
 		*bucket = 0; /* a histogram of the session may have one there */
 		break;
 	case AX_ACTION_STATS:
@@ -386,12 +411,13 @@ static __always_inline void act(struct scratch *s, __u32 index, const struct ax_
 		break;
 	}
 	if (!has_actions(TABLE_ACTIONS))
-		return;
+		return 0;
 	/* A value that could not be fetched is none. */
 	if (p->action != AX_ACTION_COUNT && s->record.faults & 1)
 		count(AX_PROBE_DROPPED);
 	else
 		add_to_table(s, p);
+	return 0;
 }
 
 /* --- a probe --- */
@@ -400,33 +426,96 @@ static __always_inline void act(struct scratch *s, __u32 index, const struct ax_
  */
 static long run_op(__u32 i, struct run *r)
 {
-	return do_op(false, i, r);
+	return do_op(false, r->s, r->first_op + i);
 }
 
 static long run_op_sleeping(__u32 i, struct run *r)
 {
-	return do_op(true, i, r);
+	return do_op(true, r->s, r->first_op + i);
+}
+
+/* Not static for the verifier, as act(). Return how many were begun. */
+__noinline int run_ops(struct scratch *s, __u32 first, __u32 n)
+{
+	struct run r = {.s = s, .first_op = first};
+
+	return (int)bpf_loop(n, run_op, &r, 0);
+}
+
+__noinline int run_ops_sleeping(struct scratch *s, __u32 first, __u32 n)
+{
+	struct run r = {.s = s, .first_op = first};
+
+	return (int)bpf_loop(n, run_op_sleeping, &r, 0);
+}
+
+/* Up to the next call stack, which needs the context. */
+static long run_to_stack(__u32 i, struct run *r)
+{
+	__u32 done = (__u32)run_ops(r->s, r->first_op, r->n_ops) - 1;
+
+	(void)i;
+	if (!r->s->wants_stack || done >= r->n_ops)
+		return 1;
+	r->first_op += done;
+	r->n_ops -= done;
+	find_stack(r);
+	return 0;
+}
+
+static __always_inline void run_all(bool sleeps, void *ctx, const struct ax_probe *p,
+				    struct scratch *s)
+{
+	struct run r = {.s = s, .ctx = ctx, .first_op = p->first_op, .n_ops = p->n_ops};
+
+	if (sleeps) {
+		run_ops_sleeping(s, p->first_op, p->n_ops);
+	} else if (has_codes(CODE(AX_CODE_STACK))) { /* whose maps are not for those that sleep */
+		s->has_stack = false;
+		s->wants_stack = false;
+		bpf_loop(AX_PROBE_OPS_MAX, run_to_stack, &r, 0);
+	} else {
+		run_ops(s, p->first_op, p->n_ops);
+	}
 }
 
 struct happening {
 	void *ctx;
 	__u64 thread, sp;
 	struct ax_probe_call *call;
-	bool sleeps; /* a constant of each program */
 };
 
-static __always_inline void run_probe(const struct happening *h, __u32 index,
-				      const struct ax_probe *p, struct scratch *s)
+static __always_inline void begin_call(struct scratch *s, const struct ax_probe_call *call)
 {
-	struct run r = {.s = s,
-			.call = h->call,
-			.began_ns = h->call ? h->call->time_ns : 0,
-			.ctx = h->ctx,
-			.p = p};
+	s->is_return = call;
+	s->began_ns = call ? call->time_ns : 0;
+	if (call && has_codes(CODE(AX_CODE_SAVED)))
+		s->call = *call;
+}
 
+/* Where it is said that a record is being made; NULL: nobody wants to know. */
+static __always_inline __u64 *begin_work(const struct scratch *s, const struct ax_probe *p)
+{
+	__u32 index;
+	__u64 *work;
+
+	if (!config.ordered || p->action != AX_ACTION_RECORD)
+		return NULL;
+	index = bpf_get_smp_processor_id() * AX_PROBE_WORK + s->slot;
+	work = bpf_map_lookup_elem(&at_work, &index);
+	if (work) /* before the clock is looked at: what begins later has a later time */
+		__sync_lock_test_and_set(work, AX_WORK_BEGINS);
+	return work;
+}
+
+static __always_inline void run_probe(bool sleeps, const struct happening *h, __u32 index,
+				      const struct ax_probe *p, struct scratch *s, __u64 *work)
+{
 	s->ctx = (__u64)h->ctx;
 	s->thread = h->thread;
 	s->sp = h->sp;
+	s->pair = p->pair;
+	begin_call(s, h->call);
 	s->depth = 0;
 	s->fault = false;
 	s->filtered = false;
@@ -435,12 +524,10 @@ static __always_inline void run_probe(const struct happening *h, __u32 index,
 	s->used = sizeof(s->record) + (p->n_values & (AX_PROBE_VALUES - 1)) * sizeof(__u64);
 	s->now_ns =
 		p->action != AX_ACTION_COUNT && p->action != AX_ACTION_SET ? bpf_ktime_get_ns() : 0;
-	if (has_codes(~0ull) && p->n_ops) {
-		if (h->sleeps)
-			bpf_loop(p->n_ops, run_op_sleeping, &r, 0);
-		else
-			bpf_loop(p->n_ops, run_op, &r, 0);
-	}
+	if (work)
+		*(volatile __u64 *)work = s->now_ns;
+	if (has_codes(~0ull) && p->n_ops)
+		run_all(sleeps, h->ctx, p, s);
 	if (s->filtered)
 		return;
 	if (p->action == AX_ACTION_SET)
@@ -452,7 +539,7 @@ static __always_inline void run_probe(const struct happening *h, __u32 index,
 		if (has_actions(ACTION(AX_ACTION_ARM) | ACTION(AX_ACTION_DISARM)))
 			set_state(p, h->thread, h->sp);
 	} else {
-		act(s, index, p);
+		act(s->slot, index);
 	}
 }
 
@@ -474,10 +561,11 @@ static __always_inline bool is_too_deep(void)
 }
 
 /* False: its condition was not true, or that is not known. */
-static __always_inline bool do_probe(const struct happening *h, __u32 index,
+static __always_inline bool do_probe(bool sleeps, const struct happening *h, __u32 index,
 				     const struct ax_probe *p)
 {
 	struct scratch *s;
+	__u64 *work;
 	bool passed;
 
 	if (!is_armed(p, h->thread, h->sp))
@@ -499,9 +587,12 @@ static __always_inline bool do_probe(const struct happening *h, __u32 index,
 		set_state(p, h->thread, h->sp);
 		return true;
 	}
-	s = take_scratch(h->sleeps);
+	s = take_scratch(sleeps);
 	if (s) {
-		run_probe(h, index, p, s);
+		work = begin_work(s, p);
+		run_probe(sleeps, h, index, p, s, work);
+		if (work)
+			*(volatile __u64 *)work = 0;
 		passed = !s->filtered;
 		*(volatile __u32 *)&s->busy = 0;
 		return passed;
@@ -531,7 +622,7 @@ static __always_inline bool find_goroutine(struct happening *h)
 	return true;
 }
 
-static __always_inline bool function_returns(struct happening *h, __u32 index,
+static __always_inline bool function_returns(bool sleeps, struct happening *h, __u32 index,
 					     const struct ax_probe *p, bool wanted)
 {
 	struct ax_probe_call_key key = {.thread = h->thread, .sp = h->sp, .pair = p->pair};
@@ -545,7 +636,7 @@ static __always_inline bool function_returns(struct happening *h, __u32 index,
 		return false;
 	}
 	if (wanted)
-		passed = do_probe(h, index, p);
+		passed = do_probe(sleeps, h, index, p);
 	bpf_map_delete_elem(&calls, &key);
 	return passed;
 }
@@ -581,7 +672,7 @@ static __always_inline bool follows(const struct ax_probe *p)
 static __always_inline __u32 probe_function(void *ctx, bool sleeps, __u32 index, bool *passed)
 {
 	const struct ax_probe *p = bpf_map_lookup_elem(&probes, &index);
-	struct happening h = {.ctx = ctx, .sleeps = sleeps, .sp = *(__u64 *)(ctx + CTX_SP)};
+	struct happening h = {.ctx = ctx, .sp = *(__u64 *)(ctx + CTX_SP)};
 	bool wanted, happened = false;
 
 	if (!p)
@@ -593,22 +684,23 @@ static __always_inline __u32 probe_function(void *ctx, bool sleeps, __u32 index,
 	if (has_flags(AX_PROBE_GO) && p->flags & AX_PROBE_GO && !find_goroutine(&h))
 		return p->next;
 	if (has_flags(AX_PROBE_PAIRED) && p->flags & AX_PROBE_PAIRED)
-		happened = function_returns(&h, index, p, wanted);
+		happened = function_returns(sleeps, &h, index, p, wanted);
 	else if (wanted)
-		happened = do_probe(&h, index, p);
+		happened = do_probe(sleeps, &h, index, p);
 	if (!follows(p))
 		*passed = happened;
 	return p->next;
 }
 
-static long chained_function(__u32 i, struct chain *c)
+/* Not part of who calls them, who would be twice as long for it. */
+static __noinline long chained_function(__u32 i, struct chain *c)
 {
 	(void)i;
 	c->next = probe_function(c->ctx, false, c->next - 1, &c->passed);
 	return !c->next;
 }
 
-static long chained_function_sleeping(__u32 i, struct chain *c)
+static __noinline long chained_function_sleeping(__u32 i, struct chain *c)
 {
 	(void)i;
 	c->next = probe_function(c->ctx, true, c->next - 1, &c->passed);
@@ -623,12 +715,16 @@ static __always_inline int at_function(void *ctx, bool sleeps)
 	keep_own_stack(ctx);
 	if (!is_wanted())
 		return 0;
-	if (!has_flags(AX_PROBE_CHAINED))
-		probe_function(ctx, sleeps, index, &c.passed);
-	else if (sleeps)
-		bpf_loop(AX_PROBE_CHAIN, chained_function_sleeping, &c, 0);
-	else
-		bpf_loop(AX_PROBE_CHAIN, chained_function, &c, 0);
+	if (has_flags(AX_PROBE_CHAINED)) {
+		if (sleeps)
+			bpf_loop(AX_PROBE_CHAIN, chained_function_sleeping, &c, 0);
+		else
+			bpf_loop(AX_PROBE_CHAIN, chained_function, &c, 0);
+	} else if (sleeps) {
+		chained_function_sleeping(0, &c);
+	} else {
+		chained_function(0, &c);
+	}
 	return 0;
 }
 
@@ -659,13 +755,13 @@ static __always_inline __u32 probe_tracepoint(void *ctx, __u32 index, bool *pass
 	if (!p)
 		return 0;
 	if (!follows(p))
-		*passed = do_probe(&h, index, p);
+		*passed = do_probe(false, &h, index, p);
 	else if (*passed)
-		do_probe(&h, index, p);
+		do_probe(false, &h, index, p);
 	return p->next;
 }
 
-static long chained_tracepoint(__u32 i, struct chain *c)
+static __noinline long chained_tracepoint(__u32 i, struct chain *c)
 {
 	(void)i;
 	c->next = probe_tracepoint(c->ctx, c->next - 1, &c->passed);
@@ -679,7 +775,7 @@ static __always_inline int probe_tracepoints(void *ctx, __u32 index)
 	if (has_flags(AX_PROBE_CHAINED))
 		bpf_loop(AX_PROBE_CHAIN, chained_tracepoint, &c, 0);
 	else
-		probe_tracepoint(ctx, index, &c.passed);
+		chained_tracepoint(0, &c);
 	return 0;
 }
 

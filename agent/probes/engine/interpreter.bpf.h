@@ -15,12 +15,19 @@
 /* Where a probe at work keeps what it has. */
 struct scratch {
 	__u32 busy;
+	__u32 slot; /* its index */
 	__u32 used; /* bytes of the record */
 	__u64 ctx;  /* as a number: places in it are not constant */
 	__u64 now_ns;
 	__u64 thread, sp; /* as in a record */
+	__u64 began_ns;	  /* the entry's time, or that of the other probe; 0: none */
+	__u64 stack_id;	  /* of the call stack that the next operation is about, with has_stack */
 	__u64 acc;
 	__u32 depth;
+	__u32 pair;		   /* the probe's */
+	struct ax_probe_call call; /* what the entry kept, if is_return */
+	bool is_return;
+	bool has_stack, wants_stack;
 	bool fault;	  /* something of the accumulator could not be fetched */
 	bool filtered;	  /* the probe does not happen */
 	__u8 faults;	  /* bit of each value on the stack: the same */
@@ -101,13 +108,12 @@ static __always_inline bool has_flags(__u32 flags)
 	return config.flags & flags;
 }
 
-/* What the operations of one probe work with. */
+/* The operations of one probe, from one on. */
 struct run {
 	struct scratch *s;
-	struct ax_probe_call *call; /* what the entry kept, or NULL */
-	__u64 began_ns;		    /* the entry's time, or that of the other probe; 0: none */
-	void *ctx;
-	const struct ax_probe *p;
+	void *ctx; /* only where there are call stacks */
+	__u32 first_op;
+	__u32 n_ops;
 };
 
 /* As bpf_get_current_pid_tgid(), but in the pid namespace of who traces. False: the process is in
@@ -420,18 +426,20 @@ static __always_inline __u64 op_text(bool sleeps, struct scratch *s, const struc
 	}
 }
 
+#define NO_STACK (~0ull)
 /* One stack may not be told from another with the same hash: that one could not be fetched. */
-static __always_inline __u64 op_stack(struct run *r, const struct ax_probe_op *op)
+static __always_inline void find_stack(const struct run *r)
 {
+	const struct ax_probe_op *op = bpf_map_lookup_elem(&ops, &r->first_op);
 	long id;
 
-	if (op->value & BPF_F_USER_STACK)
+	if (op && op->value & BPF_F_USER_STACK)
 		id = bpf_get_stackid(r->ctx, &stacks, BPF_F_USER_STACK);
 	else
 		id = bpf_get_stackid(r->ctx, &stacks, 0);
-	if (id < 0)
-		r->s->fault = true;
-	return id < 0 ? ~0ull : (__u64)id;
+	r->s->stack_id = id < 0 ? NO_STACK : (__u64)id;
+	r->s->has_stack = true;
+	r->s->wants_stack = false;
 }
 
 static __always_inline void begin_key(struct scratch *s, __u64 table)
@@ -483,25 +491,21 @@ static __always_inline void count_no_variable(void)
 		__sync_fetch_and_add(n, 1);
 }
 
+/* One that becomes 0 keeps its room, to be set again: to give it back and to find some anew would
+ * cost more than all else. That of a goroutine does not, since nobody tells of its end. */
 static __always_inline void set_thread(const struct scratch *s, const struct ax_probe_op *op)
 {
 	struct ax_probe_state_key key = {.thread = s->thread, .state = op->value};
-	__u64 *old, v = s->acc;
+	__u64 *old = bpf_map_lookup_elem(&thread_variables, &key), v = s->acc;
 
-	if (!v && !(op->flags & AX_OP_IMMEDIATE)) {
-		bpf_map_delete_elem(&thread_variables, &key);
-		return;
-	}
-	old = bpf_map_lookup_elem(&thread_variables, &key);
 	if (op->flags & AX_OP_IMMEDIATE && old)
 		v += *old;
-	if (v && old) {
-		*old = v;
-	} else if (!v) {
+	if (old && (v || !(s->thread >> 32)))
+		*(volatile __u64 *)old = v;
+	else if (old)
 		bpf_map_delete_elem(&thread_variables, &key);
-	} else if (!is_ending() && bpf_map_update_elem(&thread_variables, &key, &v, BPF_ANY)) {
+	else if (v && !is_ending() && bpf_map_update_elem(&thread_variables, &key, &v, BPF_ANY))
 		count_no_variable();
-	}
 }
 
 /* What could not be fetched leaves the variable as it was. */
@@ -522,10 +526,8 @@ static __always_inline void set_variable(struct scratch *s, const struct ax_prob
 		*(volatile __u64 *)v = s->acc;
 }
 
-static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct ax_probe_op *op)
+static __always_inline __u64 op_source(bool sleeps, struct scratch *s, const struct ax_probe_op *op)
 {
-	struct scratch *s = r->s;
-
 	switch (op->code) {
 	case AX_CODE_CONST:
 		return op->value;
@@ -536,11 +538,11 @@ static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct 
 	case AX_CODE_SAVED:
 		if (!has_codes(CODE(AX_CODE_SAVED)))
 			return 0;
-		if (!r->call || r->call->faults & 1u << (op->value & 31)) {
+		if (!s->is_return || s->call.faults & 1u << (op->value & 31)) {
 			s->fault = true;
 			return 0;
 		}
-		return r->call->values[op->value & (AX_PROBE_SAVED - 1)];
+		return s->call.values[op->value & (AX_PROBE_SAVED - 1)];
 	case AX_CODE_PID:
 		return shown_ids() >> 32;
 	case AX_CODE_TID:
@@ -553,7 +555,7 @@ static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct 
 		return bpf_get_current_cgroup_id();
 	case AX_CODE_ELAPSED:
 		/* another thread may have begun while this program waited for memory */
-		return r->began_ns && s->now_ns > r->began_ns ? s->now_ns - r->began_ns : 0;
+		return s->began_ns && s->now_ns > s->began_ns ? s->now_ns - s->began_ns : 0;
 	case AX_CODE_FAULTS:
 		return s->key_faults;
 	case AX_CODE_GLOBAL:
@@ -570,8 +572,9 @@ static __always_inline __u64 op_source(bool sleeps, struct run *r, const struct 
 			begin_key(s, op->value);
 		return s->acc;
 	case AX_CODE_STACK:
-		/* such maps are not for those that sleep */
-		return sleeps || !has_codes(CODE(AX_CODE_STACK)) ? 0 : op_stack(r, op);
+		s->has_stack = false;
+		s->fault |= s->stack_id == NO_STACK;
+		return s->stack_id;
 	default:
 		return s->acc;
 	}
@@ -686,19 +689,18 @@ static __always_inline __u64 op_unary(bool sleeps, struct scratch *s, const stru
 	}
 }
 
-static __always_inline __u64 op_result(bool sleeps, struct run *r, const struct ax_probe_op *op)
+static __always_inline __u64 op_result(bool sleeps, struct scratch *s, const struct ax_probe_op *op)
 {
 	__u8 code = op->code;
 
 	if (code >= AX_CODE_TEXT_EQ)
-		return has_codes(-CODE(AX_CODE_TEXT_EQ)) ? op_text(sleeps, r->s, op) : 0;
+		return has_codes(-CODE(AX_CODE_TEXT_EQ)) ? op_text(sleeps, s, op) : 0;
 	if (code >= AX_CODE_ADD)
-		return has_codes(CODE(AX_CODE_TEXT_EQ) - CODE(AX_CODE_ADD)) ? op_binary(r->s, op)
-									    : 0;
+		return has_codes(CODE(AX_CODE_TEXT_EQ) - CODE(AX_CODE_ADD)) ? op_binary(s, op) : 0;
 	if (code == AX_CODE_USER || code == AX_CODE_KERNEL || code == AX_CODE_DATA_LOC ||
 	    (code >= AX_CODE_EXTEND && code <= AX_CODE_NOT))
-		return op_unary(sleeps, r->s, op);
-	return op_source(sleeps, r, op);
+		return op_unary(sleeps, s, op);
+	return op_source(sleeps, s, op);
 }
 
 /* An expression's end. */
@@ -720,34 +722,36 @@ static __always_inline void op_end(struct scratch *s, const struct ax_probe_op *
 
 /* The other probe's time, which serves once: for who deletes it. What was deleted may be another
  * call at once, since elements are given back without a grace period. */
-static __always_inline bool op_find(struct run *r, const struct ax_probe_op *op)
+static __always_inline bool op_find(struct scratch *s, const struct ax_probe_op *op)
 {
-	struct ax_probe_call_key key = {.pair = r->p->pair};
+	struct ax_probe_call_key key = {.pair = s->pair};
 	struct ax_probe_call *call;
 
 	if (op->flags & AX_OP_IMMEDIATE)
-		key.thread = r->s->thread;
+		key.thread = s->thread;
 	else
-		key.sp = r->s->kept[0];
+		key.sp = s->kept[0];
 	call = bpf_map_lookup_elem(&calls, &key);
 	if (call)
-		r->began_ns = call->time_ns;
+		s->began_ns = call->time_ns;
 	if (!call || bpf_map_delete_elem(&calls, &key)) {
 		count(AX_PROBE_UNMATCHED);
 		return false;
 	}
-	r->s->record.faults = 0;
+	s->record.faults = 0;
 	return true;
 }
 
-static __always_inline long do_op(bool sleeps, __u32 i, struct run *r)
+static __always_inline long do_op(bool sleeps, struct scratch *s, __u32 index)
 {
-	__u32 index = r->p->first_op + i;
 	const struct ax_probe_op *op = bpf_map_lookup_elem(&ops, &index);
-	struct scratch *s = r->s;
 
-	if (!op)
+	if (!op || !s)
 		return 1;
+	if (has_codes(CODE(AX_CODE_STACK)) && op->code == AX_CODE_STACK && !s->has_stack) {
+		s->wants_stack = true; /* of who has the context; it comes here again then */
+		return 1;
+	}
 	if (op->flags & AX_OP_PUSH) {
 		__u32 at = s->depth & (AX_PROBE_STACK - 1);
 
@@ -759,14 +763,14 @@ static __always_inline long do_op(bool sleeps, __u32 i, struct run *r)
 	if (has_codes(CODE(AX_CODE_FILTER) | CODE(AX_CODE_FIND)) &&
 	    (op->code == AX_CODE_FILTER || op->code == AX_CODE_FIND)) {
 		if (has_codes(CODE(AX_CODE_FIND)) && op->code == AX_CODE_FIND)
-			s->filtered = !op_find(r, op);
+			s->filtered = !op_find(s, op);
 		else
 			s->filtered = !s->acc || s->fault;
 		s->fault = false;
 		s->depth = 0;
 		return s->filtered;
 	}
-	s->acc = op_result(sleeps, r, op);
+	s->acc = op_result(sleeps, s, op);
 	if (op->flags & (AX_OP_STORE | AX_OP_KEY | AX_OP_KEEP))
 		op_end(s, op, s->acc);
 	return 0;

@@ -67,9 +67,9 @@ static int sys_bpf_apart(int command, void *attr, size_t size)
 	return r;
 }
 
-int link_uprobes(int prog_fd, const struct link_uprobes *u)
+static struct attr_uprobe_multi uprobes_attr(int prog_fd, const struct link_uprobes *u)
 {
-	struct attr_uprobe_multi attr = {
+	return (struct attr_uprobe_multi){
 		.prog_fd = (uint32_t)prog_fd,
 		.attach_type = LINK_UPROBE_MULTI,
 		.path = address_of(u->path),
@@ -80,6 +80,11 @@ int link_uprobes(int prog_fd, const struct link_uprobes *u)
 		.flags = u->is_return ? UPROBE_MULTI_RETURN : 0,
 		.pid = (uint32_t)u->pid,
 	};
+}
+
+int link_uprobes(int prog_fd, const struct link_uprobes *u)
+{
+	struct attr_uprobe_multi attr = uprobes_attr(prog_fd, u);
 
 	return sys_bpf_apart(BPF_LINK_CREATE, &attr, sizeof(attr));
 }
@@ -142,14 +147,61 @@ static int load_nothing(enum bpf_prog_type type, int attach_type)
 	return bpf_prog_load(type, "ax_try", "GPL", insns, ARRAY_SIZE(insns), &opts);
 }
 
+static void close_others(unsigned a, unsigned b)
+{
+	unsigned low = a < b ? a : b, high = a < b ? b : a;
+
+	if (low > 0)
+		syscall(SYS_close_range, 0, low - 1, 0);
+	if (high > low + 1)
+		syscall(SYS_close_range, low + 1, high - 1, 0);
+	syscall(SYS_close_range, high + 1, ~0u, 0);
+}
+
+int link_expect_uprobes(void)
+{
+	/* nobody has this file in memory to be executed, so that nothing is put anywhere */
+	autoclose int file = memfd_create("nothing", MFD_CLOEXEC);
+	autoclose int prog = load_nothing(BPF_PROG_TYPE_KPROBE, LINK_UPROBE_MULTI);
+	const uint64_t zero = 0;
+	char path[32];
+	const struct link_uprobes u = {.path = path, .offsets = &zero, .cookies = &zero, .n = 1};
+	struct attr_uprobe_multi attr = uprobes_attr(prog, &u);
+	sigset_t all;
+	long pid;
+
+	if (prog < 0 || file < 0 || ftruncate(file, sysconf(_SC_PAGESIZE)))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	sigfillset(&all);
+	pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
+	if (pid)
+		return pid > 0 ? (int)pid : 0;
+	/* the child of a process that may have threads calls nothing that takes a lock */
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	/* whoever waits for the end of one of them is not to wait for this */
+	close_others((unsigned)prog, (unsigned)file);
+	sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+	_exit(0);
+}
+
+void link_expected(int pid)
+{
+	while (pid && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+		continue;
+}
+
 /* A kernel that knows these links says that a directory is no file; an older one knows nothing. */
 bool link_has_uprobe_multi(void)
 {
 	uint64_t zero = 0;
 	struct link_uprobes u = {.path = "/", .offsets = &zero, .cookies = &zero, .n = 1};
 	autoclose int prog = load_nothing(BPF_PROG_TYPE_KPROBE, LINK_UPROBE_MULTI);
+	struct attr_uprobe_multi attr = uprobes_attr(prog, &u);
 
-	return prog >= 0 && link_uprobes(prog, &u) == -EBADF;
+	/* there are no breakpoints that would stay */
+	return prog >= 0 && sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr)) == -EBADF;
 }
 
 /* Without fprobes (CONFIG_FPROBE) it says -EOPNOTSUPP, not that there is no such function. */

@@ -24,6 +24,13 @@ struct link_uprobes {
 	bool is_return;
 	int pid; /* 0: any */
 };
+/*
+ * The first link to functions of programs after a while waits for a grace period of RCU (10 ms and
+ * more), those soon after it do not. So it is made by another process, to nothing, while there is
+ * other work to do. That process, for link_expected(), which waits for its end; 0: there is none.
+ */
+int link_expect_uprobes(void);
+void link_expected(int pid);
 /* A descriptor, or a negative errno. */
 int link_uprobes(int prog_fd, const struct link_uprobes *u);
 /*

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The interpreter: loading it with what it is to do. */
 #include <linux/membarrier.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "probes/engine/link.h"
@@ -15,6 +16,7 @@ const char *const engine_map_names[MAPS] = {
 	[MAP_HITS] = "hits",
 	[MAP_COUNTERS] = "probe_counters",
 	[MAP_RECORDS] = "records",
+	[MAP_AT_WORK] = "at_work",
 	[MAP_TABLE] = "table",
 	[MAP_CALLS] = "calls",
 	[MAP_STACKS] = "stacks",
@@ -126,6 +128,22 @@ static uint32_t at_least_one(size_t n)
 	return n ? (uint32_t)n : 1;
 }
 
+static size_t n_at_work(const struct engine *g)
+{
+	return (size_t)g->n_cpus * AX_PROBE_WORK;
+}
+
+static int map_at_work(struct engine *g)
+{
+	void *at = mmap(NULL, n_at_work(g) * sizeof(*g->at_work), PROT_READ, MAP_SHARED,
+			g->maps[MAP_AT_WORK], 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	g->at_work = at;
+	return 0;
+}
+
 /* What the probes do not need takes no memory. */
 static int size_maps(struct engine *g, const struct engine_plan *p)
 {
@@ -136,6 +154,7 @@ static int size_maps(struct engine *g, const struct engine_plan *p)
 		{MAP_PROBES, at_least_one(p->n_probes)},
 		{MAP_SCRATCHES, p->sleeps ? AX_PROBE_SLEEPERS : AX_PROBE_SLOTS},
 		{MAP_HITS, at_least_one(p->n_probes)},
+		{MAP_AT_WORK, p->config.ordered ? (uint32_t)n_at_work(g) : 1},
 		{MAP_OPS, at_least_one(p->later ? p->max_ops : p->n_ops)},
 		{MAP_TEXTS, at_least_one(p->later ? p->max_texts : p->n_texts)},
 		{MAP_FLIGHT, at_least_one(p->config.flight_slots)},
@@ -343,6 +362,8 @@ static int load_by_method(struct engine *g, const struct engine_plan *p)
 	int r;
 
 	choose_methods(g, p, true);
+	if (g->user_multi)
+		g->expecting = link_expect_uprobes();
 	r = load_skeleton(g, p);
 	if (r < 0 && g->uses[PROGRAM_RAW]) { /* cookies came with Linux 6.10 */
 		interpreter__destroy(g->skel);
@@ -386,6 +407,8 @@ int engine_load(const struct engine_plan *p, struct engine **ret, struct error *
 		return r;
 	}
 	r = load_by_method(g, p);
+	if (r == 0 && p->config.ordered)
+		r = map_at_work(g);
 	if (r == 0 && p->records && !p->config.flight_slots) {
 		g->ring = ring_buffer__new(g->maps[MAP_RECORDS], on_ring, g, NULL);
 		if (!g->ring)
@@ -465,7 +488,10 @@ void engine_free(struct engine *g)
 	if (!g)
 		return;
 	engine_close_links(g);
+	link_expected(g->expecting);
 	ring_buffer__free(g->ring);
+	if (g->at_work)
+		munmap((void *)g->at_work, n_at_work(g) * sizeof(*g->at_work));
 	if (g->skel)
 		interpreter__destroy(g->skel);
 	else
@@ -484,6 +510,24 @@ int engine_run(struct engine *g, uint32_t probe)
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = ctx, .ctx_size_in = sizeof(ctx));
 
 	return bpf_prog_test_run_opts(bpf_program__fd(g->programs[PROGRAM_SELF]), &opts);
+}
+
+uint64_t engine_settled_ns(const struct engine *g)
+{
+	uint64_t settled = time_mono_ns();
+
+	if (!g->at_work)
+		return 0;
+	__sync_synchronize(); /* what begins behind this look has a later time */
+	for (size_t i = 0; i < n_at_work(g); i++) {
+		uint64_t since = __atomic_load_n(&g->at_work[i], __ATOMIC_ACQUIRE);
+
+		if (since == AX_WORK_BEGINS)
+			return 0;
+		if (since && since < settled)
+			settled = since;
+	}
+	return settled;
 }
 
 int engine_records(struct engine *g,

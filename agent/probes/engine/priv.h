@@ -17,6 +17,7 @@ enum engine_map {
 	MAP_HITS,
 	MAP_COUNTERS,
 	MAP_RECORDS,
+	MAP_AT_WORK,
 	MAP_TABLE,
 	MAP_CALLS,
 	MAP_STACKS,
@@ -68,7 +69,9 @@ struct engine {
 		size_t bytes;
 	} * mappings;
 	size_t n_mappings;
+	const uint64_t *at_work; /* NULL: it is not kept */
 	int n_cpus;
+	int expecting; /* a process of link_expect_uprobes(), 0: none */
 };
 
 /* attach.c: the plan's sites from number `first` on. */

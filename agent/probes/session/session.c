@@ -504,6 +504,7 @@ static void plan_records(struct session *s)
 {
 	struct engine_plan *p = &s->plan;
 
+	p->config.ordered = s->in_order && p->records;
 	p->config.flight_slots = s->options.flight;
 	p->config.flight_bytes = s->options.flight ? SESSION_FLIGHT_BYTES : 0;
 	p->pin = s->options.pin;
@@ -633,6 +634,11 @@ void session_detach(struct session *s)
 {
 	if (s->engine)
 		engine_detach(s->engine);
+}
+
+uint64_t session_settled_ns(const struct session *s)
+{
+	return engine_settled_ns(s->engine);
 }
 
 int session_records(struct session *s, session_record_fn f, void *arg)

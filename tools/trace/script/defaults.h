@@ -4,7 +4,8 @@
 #define AX_TOOLS_TRACE_SCRIPT_DEFAULTS_H
 
 /* Records of several processors come in the order in which their programs ended: they are held back
- * for so long, and those that come later are printed late. */
+ * while a program is at work that began before, but no longer than this; those that come later are
+ * printed late. */
 #define SCRIPT_ORDER_MS	   20
 #define SCRIPT_ORDER_BYTES (64u << 20) /* held back at most */
 #define SCRIPT_LOOK_MS	   100	       /* how often processes of tables' keys are looked at */

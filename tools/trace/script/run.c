@@ -99,10 +99,15 @@ static int not_written(const struct script_run *run, struct error *e)
 			 strerror(run->t.out.error));
 }
 
-static int take_records(struct script_run *run, struct error *e)
+/* *settled_ns: until when all records are there, 0: that is not known. */
+static int take_records(struct script_run *run, uint64_t *settled_ns, struct error *e)
 {
-	int r = session_records(run->t.session, on_record, run);
+	int r;
 
+	*settled_ns = session_settled_ns(run->t.session);
+	r = session_records(run->t.session, on_record, run);
+	if (r == -ECANCELED)
+		*settled_ns = 0;
 	return r >= 0 || r == -ECANCELED ? 0 : not_read(r, e);
 }
 
@@ -152,16 +157,24 @@ static void wait_a_little(struct script_run *run)
 		run->done = true;
 }
 
+/* A program that waits for memory is not waited for longer than that. */
+static uint64_t in_order_until(uint64_t now, uint64_t settled)
+{
+	uint64_t held = SCRIPT_ORDER_MS * NS_PER_MS, until = now > held ? now - held : 0;
+
+	return settled > until ? settled - 1 : until;
+}
+
 static int step(struct script_run *run, struct error *e)
 {
-	uint64_t now = time_mono_ns(), held = SCRIPT_ORDER_MS * NS_PER_MS;
-	int r = take_records(run, e);
+	uint64_t now = time_mono_ns(), settled;
+	int r = take_records(run, &settled, e);
 
 	session_follow(run->t.session);
 	if (r == 0) /* there is room now for its records, however many others come */
 		r = run_every(run, now, e);
 	if (r == 0)
-		r = give_records(run, now > held ? now - held : 0, e);
+		r = give_records(run, in_order_until(now, settled), e);
 	if (r < 0)
 		return r;
 	if (run->has_keys && now >= run->look_ns) {
