@@ -26,6 +26,7 @@ struct health_check { /* of one target */
 	bool suspect;		    /* one failure is enough */
 	bool marked;		    /* still a target */
 	bool unreachable;
+	bool troubled; /* the agent could not begin the last one */
 };
 
 struct health_group {
@@ -167,7 +168,7 @@ struct health_seen health_look(const struct health_group *g, const struct health
 	if (!c)
 		return (struct health_seen){0};
 	*place = c;
-	return (struct health_seen){.checked = !c->unreachable,
+	return (struct health_seen){.checked = !c->unreachable && (!c->troubled || c->state.down),
 				    .down = c->state.down && !c->unreachable,
 				    .why = c->try.why[0] ? c->try.why : NULL};
 }
@@ -380,6 +381,22 @@ static void no_way(struct health_check *c)
 		h->ops.no_way(h->ops.arg, c->group->owner, &c->target, was_down);
 }
 
+/* It is said once, and what a target is down for stays what is said of that. */
+static void trouble(struct health_check *c, int r)
+{
+	char text[ADDR_STRLEN];
+
+	if (!c->troubled)
+		log_warn("service %s: %s is not checked, as the agent cannot begin a check: %s",
+			 c->group->name,
+			 addr_port_format(&c->target.addr, htons(c->target.port), text),
+			 strerror(-r));
+	c->troubled = true;
+	if (!c->state.down)
+		snprintf(c->try.why, sizeof(c->try.why),
+			 "not checked: the agent cannot begin a check: %s", strerror(-r));
+}
+
 /* A socket, or 0 and a command; or a negative errno. */
 static int begin(struct health_check *c, struct health_command *command)
 {
@@ -391,10 +408,10 @@ static int begin(struct health_check *c, struct health_command *command)
 		r = h->ops.start(h->ops.arg, &c->target, &g->how, g->name, command);
 	else
 		r = h->ops.open(h->ops.arg, &c->target);
-	if (r == -EACCES)
+	if (r == HEALTH_NO_WAY)
 		no_way(c);
 	else if (r < 0 && r != -EAGAIN)
-		log_debug("health check: %s", strerror(-r));
+		trouble(c, r);
 	return r;
 }
 
@@ -408,7 +425,7 @@ static void turn(struct health_check *c, uint64_t now)
 	c->started_ns = now;
 	c->at_ns = now + g->how.every_ms * NS_PER_MS;
 	r = begin(c, &command);
-	if (r == -EACCES)
+	if (r == HEALTH_NO_WAY)
 		return; /* it may be gone */
 	if (r == -EAGAIN && g->how.type == CHECK_EXEC)
 		c->at_ns = first_turn(&g->how); /* not the same ones each time */
@@ -416,6 +433,7 @@ static void turn(struct health_check *c, uint64_t now)
 		c->unreachable = false;
 	if (r < 0)
 		return;
+	c->troubled = false;
 	c->at_ns = now + g->how.timeout_ms * NS_PER_MS;
 	if (g->how.type == CHECK_EXEC)
 		take(c, try_watch(&c->try, h->epoll, &command));

@@ -24,10 +24,13 @@ struct health_target {
 	uint32_t app;  /* id, 0: a fixed address */
 };
 
+#define HEALTH_NO_WAY (-4096) /* no errno */
+
 struct health_ops {
 	/* A non-blocking socket to connect to the target with, bound if need be, or a negative
-	 * errno. -EAGAIN: not yet, this turn is left out; -EACCES: there is no way to it, it counts
-	 * as up; another is the agent's own trouble, and says nothing about the target. */
+	 * errno. -EAGAIN: not yet, this turn is left out; HEALTH_NO_WAY: there is none to it, it
+	 * counts as up; another is the agent's own trouble, which says nothing about the target: it
+	 * stays what it is, is shown as not checked unless it is down, and the log says why. */
 	int (*open)(void *arg, const struct health_target *t);
 	/* exec: starts the command. 0, or as open(). */
 	int (*start)(void *arg, const struct health_target *t, const struct service_check *c,

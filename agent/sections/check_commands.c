@@ -149,8 +149,8 @@ int check_command_start(void *arg, const struct health_target *t, const struct s
 	addr_format(&t->addr, address);
 	snprintf(port, sizeof(port), "%u", t->port);
 	run.cgroup = cgroup = make_cgroup(a);
-	if (!cgroup)
-		return -errno;
+	if (!cgroup) /* EAGAIN is a limit of cgroups there, and no turn that is left out */
+		return errno == EAGAIN ? -ENOSPC : -errno;
 	sweep_later(a);
 	r = start(a, &run, &read_end);
 	if (r < 0)

@@ -118,7 +118,7 @@ int checks_netns(struct agent *a, const struct health_target *t, int *fd)
 	if (!app)
 		return 0;
 	if (app->spec.net != NET_PRIVATE)
-		return -EACCES;
+		return HEALTH_NO_WAY;
 	*fd = app->netns_fd;
 	return 0;
 }
@@ -143,7 +143,7 @@ int checks_socket(void *arg, const struct health_target *t)
 		const struct policy_port port = {.proto = IPPROTO_TCP, .port = t->port};
 
 		if (!policy_may(&a->policy, app->party, app->party, &port))
-			return -EACCES;
+			return HEALTH_NO_WAY;
 		cs.from = &t->addr;
 	}
 	r = open_socket(&cs);

@@ -18,7 +18,7 @@ struct told {
 
 struct removed {
 	size_t n;
-	bool adopted;	 /* by the kernel's list, which has more of ports: addresses alone count */
+	bool adopted;	 /* from the kernel's lists, which have the port of each endpoint */
 	struct told b[]; /* in order */
 };
 
@@ -34,11 +34,11 @@ static const struct told *find(const struct told *b, size_t n, const struct told
 	return bsearch(one, b, n, sizeof(*b), compare);
 }
 
-/* Any of that address. */
-static bool has_address(const struct removed *r, const struct ax_addr *addr)
+/* The first one of that address, r->n or more: none. */
+static size_t first_of(const struct removed *r, const struct ax_addr *addr)
 {
 	const struct ending_backend one = {.addr = *addr};
-	size_t first = 0, behind = r ? r->n : 0;
+	size_t first = 0, behind = r->n;
 
 	while (first < behind) {
 		size_t middle = (first + behind) / 2;
@@ -48,7 +48,36 @@ static bool has_address(const struct removed *r, const struct ax_addr *addr)
 		else
 			behind = middle;
 	}
-	return r && first < r->n && addr_eq(&r->b[first].b.addr, addr);
+	return first;
+}
+
+static bool is_at(const struct removed *r, size_t i, const struct ax_addr *addr)
+{
+	return i < r->n && addr_eq(&r->b[i].b.addr, addr);
+}
+
+/* Whether connections to that port of that address are what the service's would be now. Port 0: it
+ * is the one that was asked for. */
+static bool serves(const struct service *s, const struct removed *r,
+		   const struct ending_backend *old)
+{
+	const struct config_service *c = s->conf;
+	bool asked_for = false;
+	size_t i = r ? first_of(r, &old->addr) : 0;
+
+	if (!r || !is_at(r, i, &old->addr))
+		return false;
+	if (!old->port || !c->n_ports)
+		return true;
+	for (; is_at(r, i, &old->addr); i++) {
+		if (r->b[i].b.port == old->port)
+			return true;
+		asked_for |= !r->b[i].b.port;
+	}
+	for (size_t p = 0; p < c->n_ports && asked_for; p++)
+		if (c->ports[p].target == old->port)
+			return true;
+	return false;
 }
 
 static bool ends_tcp(const struct service *s)
@@ -75,11 +104,11 @@ static bool is_lost(const struct ending *e, const struct ending_backend *b)
 	return !now || now->down;
 }
 
-static bool is_lost_address(const struct ending *e, const struct ending_backend *b)
+static bool is_lost_adopted(const struct ending *e, const struct ending_backend *b)
 {
 	const struct service *s = service_by_name(e->a, e->service);
 
-	return !s || !has_address(s->removed, &b->addr);
+	return !s || !s->conf || !serves(s, s->removed, b);
 }
 
 static void tell_ended(const struct ending *e)
@@ -123,9 +152,9 @@ static void end_missing(struct agent *a, const struct service *s, const struct r
 	for (size_t i = 0; was && i < was->n; i++) {
 		const struct told *now = is ? find(is->b, is->n, &was->b[i]) : NULL;
 
-		if (was->adopted && has_address(is, &was->b[i].b.addr))
+		if (was->adopted && serves(s, is, &was->b[i].b))
 			continue;
-		if (now && (!now->down || was->b[i].down))
+		if (!was->adopted && now && (!now->down || was->b[i].down))
 			continue;
 		e = e ? e : lost_new(a, s, was->n);
 		if (!e)
@@ -135,7 +164,7 @@ static void end_missing(struct agent *a, const struct service *s, const struct r
 	if (!e)
 		return;
 	if (was->adopted)
-		e->holds = is_lost_address;
+		e->holds = is_lost_adopted;
 	ending_start(e);
 }
 
@@ -150,7 +179,7 @@ static int adopt(void *arg, const struct ax_backend *b)
 		return -ENOMEM;
 	s->removed = more;
 	more->adopted = true;
-	more->b[n] = (struct told){.b = {.addr = b->addr}};
+	more->b[n] = (struct told){.b = {b->addr, ntohs(b->port_be)}};
 	more->n = n + 1;
 	return 0;
 }

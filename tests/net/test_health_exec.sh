@@ -156,6 +156,27 @@ like "which is said" "$(why e2)" "not checked: host_access is off"
 ok "host access again" ax config apply "$T/user.yaml"
 becomes "both are checked" "e1=up e2=up"
 
+# an agent that may not make a check's cgroup: what is not checked is not said to be up
+printf '#!/bin/sh\nexec setpriv --bounding-set -dac_override,-dac_read_search "%s" "$@"\n' "$AX" >"$T/weak"
+chmod 755 "$T/weak"
+mood e1 'exit 0'
+mood e2 'exit 0'
+cp "$T/user.yaml" "$T/$INST.yaml"
+agent_stop
+agent_again "$T/weak"
+becomes "an agent with fewer rights checks" "e1=up e2=up"
+checks=$CGROUP2/$INST/.checks
+wait_for "mkdir -p $checks/kept && chmod 500 $checks && [ -d $checks/kept ]"
+becomes "one that may not make a check's cgroup checks nothing" "e1=- e2=-"
+like "and that is said" "$(why e1)" "not checked: the agent cannot begin a check: Permission denied"
+is "once for each in the log" "$(grep -c 'is not checked, as the agent cannot begin' "$T/$INST.log")" 2
+chmod 755 "$checks"
+becomes "when it may again, they are checked" "e1=up e2=up"
+is "and there is no reason any more" "$(why e1)" ""
+rmdir "$checks/kept" 2>/dev/null
+agent_stop
+agent_again
+
 # ax service, in the same words; root's alone
 ok "ax service add --check exec" ax service add cli --port 80:8000 --backend e2 \
 	--check "exec $T/check 'x y'" --check-every 200ms --check-rise 1

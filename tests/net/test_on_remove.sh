@@ -180,6 +180,34 @@ for how in destroy keep; do
 	fi
 	for client in "${clients[@]}"; do stop_app "$client"; done
 done
+
+# another port of the same address, or no service at all, while no agent runs
+target() {
+	lost "one" destroy
+	sed -i "s/80:7000/80:$1/; s/81:7001/81:$2/" "$T/$INST.yaml"
+}
+target 7000 7001
+ok "the ports of a service" ax config apply "$T/$INST.yaml"
+outs=() clients=()
+for mode in private host; do
+	stay $mode 10.217.91.2
+	outs+=("$OUT")
+	clients+=("$APP")
+done
+agent_kill9
+agent_again
+ok "an agent that finds all as it was: time passes" ax config apply "$T/$INST.yaml"
+is "it ends nothing" "$(sort -u "${outs[@]}" | tr '\n' ' ')" "tcp one udp one "
+agent_kill9
+target 7000 7003
+agent_again
+for out in "${outs[@]}"; do
+	ok "what went to a port that it has lost meanwhile is ended by the next agent" \
+		wait_for -t 20 "grep -q 'udp E' $out"
+	is "and nothing else" "$(grep -c 'tcp E' "$out")" 0
+done
+for client in "${clients[@]}"; do stop_app "$client"; done
+
 sed '/^services:/,$d' "$T/$INST.yaml" >"$T/none.yaml"
 ok "no service any more" ax config apply "$T/none.yaml"
 done_testing
