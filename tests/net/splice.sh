@@ -67,9 +67,10 @@ NO_FIONREAD="missing kernel feature: FIONREAD that is right for sockets in a soc
 
 # talk WHAT [ax run's options] -- FAMILY ADDR PORT OPTIONS...: every byte is right, and every
 # connection ended as it should. With $JOINS they are not warm before so many sockets have joined
-# since the mark (on a machine with much else to do the agent's looks take longer).
+# since the mark (on a machine with much else to do the agent's looks take longer), with $UNTIL not
+# before that is true.
 talk() {
-	local what=$1 out go=() waiter=
+	local what=$1 out go=() waiter= until=${UNTIL:-}
 	shift
 	local run=()
 	while [ "$1" != -- ]; do
@@ -77,10 +78,11 @@ talk() {
 		shift
 	done
 	shift
-	if [ "$SPLICE" != off ] && [ -n "${JOINS:-}" ]; then
+	[ -z "${JOINS:-}" ] || until='[ $(($(joined) - MARK_JOINED)) -ge '"$JOINS"' ]'
+	if [ "$SPLICE" != off ] && [ -n "$until" ]; then
 		go=(-W "$T/joined")
 		rm -f "$T/joined"
-		wait_for -t 20 '[ $(($(joined) - MARK_JOINED)) -ge '"$JOINS"' ] && touch "$T/joined"' &
+		wait_for -t 40 "$until && touch '$T/joined'" &
 		waiter=$!
 	fi
 	out=$(TIME_LIMIT=90 in_app "${run[@]}" -- "$BIN/talk" client "$@" "${go[@]}" 2>&1)

@@ -133,12 +133,14 @@ spliced "under the next agent" 100 8
 # --- thousands ---
 
 splice_mark
-talk "$PAIRS pairs at once" --net host -- 4 10.77.1.2 7000 -n $PAIRS -w 2500 -k 30 -s 20000
+full() {
+	[ "$(ax status -o json | jq .counters.splice_full)" -gt 0 ]
+}
+until=true # an app has places for 8,192 of its own: the rest finds none, all being there
+[ -n "${AX_TEST_QUICK:-}" ] || until=full
+UNTIL=$until talk "$PAIRS pairs at once" --net host -- 4 10.77.1.2 7000 -n $PAIRS -w 2500 -k 30 -s 20000
 spliced "$PAIRS pairs at once" $((2 * PAIRS)) $((2 * PAIRS * 9 / 10))
-# (those that join late may find the places of others that have ended)
-if [ $(($(joined) - MARK_JOINED)) -ge $((2 * 8192)) ]; then
-	ok "who finds his app's places taken is counted" [ "$(ax status -o json | jq .counters.splice_full)" -gt 0 ]
-fi
+[ "$SPLICE" = off ] || [ -n "${AX_TEST_QUICK:-}" ] || ok "who finds his app's places taken is counted" full
 
 is "no server saw anything odd" "$(grep -hvE '^(ready|memory .*)$' "$TALK_OUT" "$HTALK_OUT" "$EDGES_OUT")" ""
 stop_app $TALK

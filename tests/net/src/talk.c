@@ -11,7 +11,7 @@
  *      "warm" is printed before that, "under way" when some have come on each connection, and in
  *      the end "good N ERROR=N ...".
  *      -n CONNECTIONS  -w MS, -k ROUNDS: how long it is asked at least  -W FILE: and until it is
- *      there, for 20 s at most  -s BYTES  -r SEED
+ *      there, for 40 s at most  -s BYTES  -r SEED
  *      -p: with pauses  -m: with MSG_MORE and SO_RCVLOWAT now and then  -l: level-triggered epoll
  *      -e: the server is any that echoes  -q MS: the server does not read for so long before the
  *      bytes; how many were queued is printed  -b BYTES: the server's buffer for receiving then
@@ -292,7 +292,7 @@ static bool is_warm(const struct conn *c)
 	uint64_t ms = now_ms() - begun_ms;
 
 	return c->rounds >= opt.rounds && ms >= opt.warm_ms &&
-	       (!opt.until || ms > 20000 || access(opt.until, F_OK) == 0);
+	       (!opt.until || ms > 40000 || access(opt.until, F_OK) == 0);
 }
 
 /* What was asked for is there. */
