@@ -125,34 +125,43 @@ static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct
 	return 0;
 }
 
+struct joined {
+	__u64 start, end;
+	__u32 tgid, done;
+};
+
+/* Loops are the kernel's, since what the verifier follows would be multiplied by those of ours. */
+static long join_range(__u32 i, struct joined *j)
+{
+	struct ax_jit_ranges *r = bpf_map_lookup_elem(&writable, &j->tgid);
+	struct ax_jit_range *v;
+
+	if (!r || i >= AX_JIT_RANGES_MAX || i >= r->n)
+		return 1;
+	v = &r->v[i];
+	if (j->start > v->end || j->end < v->start)
+		return 0;
+	if (j->start < v->start)
+		v->start = j->start;
+	if (j->end > v->end)
+		v->end = j->end;
+	j->done = true;
+	return 1;
+}
+
 /* Ranges that touch are one, as those that a heap for code grows by. Two threads at once may take
  * a place each for the same, which does no harm. */
 static __always_inline void keep_range(__u32 tgid, __u64 start, __u64 end)
 {
-	struct ax_jit_ranges *r = bpf_map_lookup_elem(&writable, &tgid);
+	struct joined j = {.start = start, .end = end, .tgid = tgid};
+	struct ax_jit_ranges *r;
 	__u64 at;
 
-	if (!r) {
-		bpf_map_update_elem(&writable, &tgid, &no_ranges, BPF_NOEXIST);
-		r = bpf_map_lookup_elem(&writable, &tgid);
-	}
-	if (!r)
+	bpf_map_update_elem(&writable, &tgid, &no_ranges, BPF_NOEXIST);
+	bpf_loop(AX_JIT_RANGES_MAX, join_range, &j, 0);
+	r = bpf_map_lookup_elem(&writable, &tgid);
+	if (!r || j.done)
 		return;
-	for (__u32 i = 0; i < AX_JIT_RANGES_MAX; i++) {
-		struct ax_jit_range *v = &r->v[i];
-
-		if (i >= r->n)
-			break;
-		if (start >= v->start && end <= v->end)
-			return;
-		if (start <= v->end && end >= v->start) {
-			if (start < v->start)
-				v->start = start;
-			if (end > v->end)
-				v->end = end;
-			return;
-		}
-	}
 	at = __sync_fetch_and_add(&r->n, 1);
 	if (at < AX_JIT_RANGES_MAX) {
 		r->v[at].start = start;
@@ -215,15 +224,12 @@ int ax_jit_mapped(__u64 *ctx)
 
 /* --- ends --- */
 
-/* The part of a range that is in another one; false: none. */
-static __always_inline bool common_part(const struct ax_jit_range *v, __u64 *start, __u64 *end)
-{
-	if (*start < v->start)
-		*start = v->start;
-	if (*end > v->end)
-		*end = v->end;
-	return *start < *end;
-}
+struct last {
+	struct copy copy;
+	__u64 start, end;
+	__u32 tgid;
+	__u16 gone, any;
+};
 
 /* What was copied is to be copied no more. Of one that loses its middle the whole stays. */
 static __always_inline void trim(struct ax_jit_range *v, __u64 start, __u64 end)
@@ -234,24 +240,26 @@ static __always_inline void trim(struct ax_jit_range *v, __u64 start, __u64 end)
 		v->end = start;
 }
 
-static __always_inline bool copy_ranges(struct ax_jit_ranges *r, struct copy *c, __u64 start,
-					__u64 end, bool gone)
+static long copy_last(__u32 i, struct last *l)
 {
-	bool any = false;
+	struct ax_jit_ranges *r = bpf_map_lookup_elem(&writable, &l->tgid);
+	__u64 start = l->start, end = l->end;
+	struct ax_jit_range *v;
 
-	for (__u32 i = 0; i < AX_JIT_RANGES_MAX; i++) {
-		__u64 from = start, to = end;
-
-		if (i >= r->n)
-			break;
-		if (!common_part(&r->v[i], &from, &to))
-			continue;
-		any = true;
-		copy_range(c, from, to);
-		if (gone)
-			trim(&r->v[i], from, to);
-	}
-	return any;
+	if (!r || i >= AX_JIT_RANGES_MAX || i >= r->n)
+		return 1;
+	v = &r->v[i];
+	if (start < v->start)
+		start = v->start;
+	if (end > v->end)
+		end = v->end;
+	if (start >= end)
+		return 0;
+	l->any = true;
+	copy_range(&l->copy, start, end);
+	if (l->gone)
+		trim(v, start, end);
+	return 0;
 }
 
 /* Whether the call takes pages away from the range that it names, or `*gone`, makes it another. */
@@ -279,32 +287,30 @@ SEC("tp_btf/sys_enter")
 int ax_jit_last(__u64 *ctx)
 {
 	struct pt_regs___kernel *regs = (void *)ctx[0];
-	__u64 start = 0, end = ~0ull;
+	struct last l = {.end = ~0ull};
 	long nr = (long)ctx[1];
-	struct ax_jit_ranges *r;
 	struct ax_jit_event *e;
-	struct copy c = {};
 	bool gone = false;
-	__u32 tgid;
 
 	if (nr != NR_EXIT_GROUP && nr != NR_EXECVE && nr != NR_EXECVEAT) {
 		if (!takes_away(regs, nr, &gone))
 			return 0;
-		start = SYSCALL_A(regs) & ~PAGE_MASK;
-		end = (start + SYSCALL_B(regs) + PAGE_MASK) & ~PAGE_MASK;
+		l.start = SYSCALL_A(regs) & ~PAGE_MASK;
+		l.end = (l.start + SYSCALL_B(regs) + PAGE_MASK) & ~PAGE_MASK;
 	}
-	tgid = bpf_get_current_pid_tgid() >> 32;
-	r = bpf_map_lookup_elem(&writable, &tgid);
-	if (!r || syscall_is_compat())
+	l.gone = gone;
+	l.tgid = bpf_get_current_pid_tgid() >> 32;
+	if (!bpf_map_lookup_elem(&writable, &l.tgid) || syscall_is_compat())
 		return 0;
-	begin_copy(&c, (void *)bpf_get_current_task_btf());
-	if (!copy_ranges(r, &c, start, end, gone) || !gone)
+	begin_copy(&l.copy, (void *)bpf_get_current_task_btf());
+	bpf_loop(AX_JIT_RANGES_MAX, copy_last, &l, 0);
+	if (!l.any || !gone)
 		return 0;
-	e = begin_event(AX_JIT_GONE, c.number);
+	e = begin_event(AX_JIT_GONE, l.copy.number);
 	if (!e)
 		return 0;
-	e->address = start;
-	e->length = end - start;
+	e->address = l.start;
+	e->length = l.end - l.start;
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
