@@ -153,6 +153,7 @@ PROBES_LOADER_OBJ := $(call OBJ_OF,$(PROBES_LOADER_SRC))
 $(PROBES_LOADER_OBJ): ALL_CFLAGS += -I$(OUT)/skel/probes/engine -I$(OUT)/skel/probes/follow -I$(OUT)/skel/probes/tally -I$(OUT)/skel/probes/watch
 $(PROBES_LOADER_OBJ): $(PROBES_SKEL)
 $(call OBJ_OF,agent/probes/pt/library.c): ALL_CFLAGS += $(LIBIPT_FLAGS)
+$(call OBJ_OF,agent/etcd/library.c): ALL_CFLAGS += $(if $(STATIC),-DAX_STATIC)
 $(OUT)/agent/%.o: agent/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

@@ -13,13 +13,14 @@ export LC_ALL=C
 # The minimal forms: what is only recommended by another package is named here if it is needed.
 declare -A groups=(
 	[build]='gcc libc6-dev make clang bpftool libbpf-dev libxdp-dev libelf-dev libdw-dev zlib1g-dev liblzma-dev libbz2-dev
-		libiberty-dev libmnl-dev libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev nettle-dev libzstd-dev zstd libipt-dev'
+		libiberty-dev libmnl-dev libnftnl-dev libyaml-dev libjansson-dev libldns-dev libssl-dev nettle-dev libzstd-dev zstd libipt-dev
+		libcurl4-openssl-dev'
 	[test]='libcmocka-dev libclang-rt-dev llvm nginx-light libnginx-mod-stream redis-server redis-tools haproxy
 		postgresql wrk iperf3
 		bind9-dnsutils socat musl-tools golang-go default-jdk-headless python3 curl iproute2
 		procps util-linux man-db jq libnetty-java nftables ethtool g++ binutils
 		xz-utils linux-perf systemtap-sdt-dev liburing-dev nodejs luajit bash zsh fish cmake strace graphviz
-		bpftrace gnutls-bin openssl babeltrace2 dbus-daemon'
+		bpftrace gnutls-bin openssl babeltrace2 dbus-daemon etcd-server'
 	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1'
 	[static]='dpkg-dev' # unpacks the source package that tools/build/libmnl.sh builds
 	[lint]='clang-format clang-tidy shellcheck codespell'
@@ -37,7 +38,7 @@ groups[test]+=" libpython$python-testsuite"
 declare -A unpacked=([test]='systemd-resolved libsystemd-shared resolvconf openresolv')
 cache=${AX_CACHE:-/var/cache/ax}/unpacked
 # Their services would start on this machine, now and at each boot.
-services=(nginx redis-server haproxy postgresql)
+services=(nginx redis-server haproxy postgresql etcd)
 # where the archive is out of reach, that is to be said soon
 apt_options=(-o DPkg::Lock::Timeout=120 -o Acquire::Retries=1 -o Acquire::http::Timeout=20
 	-o Acquire::https::Timeout=20)

@@ -37,6 +37,8 @@ enum loop_kind {
 	LOOP_SPLICE_EVENTS,  /* a connection that may be spliced was established */
 	LOOP_SPLICE_TIMER,   /* armed only while connections may still come to be spliced */
 	LOOP_SPLICE_BEAT,    /* armed only while some are */
+	LOOP_ETCD,	     /* connection to the cluster's etcd */
+	LOOP_ETCD_TIMER,     /* armed only while a cluster is configured */
 	LOOP_WORK,	     /* readable when a long work is to go on */
 };
 

@@ -48,6 +48,7 @@
 #include "daemon/requests.h"
 #include "datapath/datapath.h"
 #include "dns/dns.h"
+#include "etcd/etcd.h"
 #include "health/health.h"
 #include "ingress/ingress.h"
 #include "net/netlink.h"
@@ -558,6 +559,12 @@ static void dispatch(struct daemon *d, struct loop_item *item, uint32_t events)
 		break;
 	case LOOP_XDP_TIMER:
 		xdp_section_on_timer(a);
+		break;
+	case LOOP_ETCD:
+		etcd_on_socket(item, events);
+		break;
+	case LOOP_ETCD_TIMER:
+		etcd_on_timer(item);
 		break;
 	case LOOP_WORK:
 		work_on_loop(item);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* libcurl. It and what it needs (OpenSSL, Kerberos, LDAP, ...) are more shared libraries than all
+ * that ax has, and each `ax run` would pay for them: it is opened by who has a cluster. A static ax
+ * cannot open any. */
+#include <dlfcn.h>
+
+#include "etcd/library.h"
+
+#ifdef AX_STATIC
+const struct curl_library *curl_library(struct error *e)
+{
+	error_set(e, -ENOTSUP,
+		  "a cluster's etcd is reached by the library libcurl, which a static ax cannot "
+		  "load: use one that was built without STATIC=1");
+	return NULL;
+}
+#else
+static const struct {
+	const char *name;
+	size_t at;
+} functions[] = {
+	{"curl_global_init", offsetof(struct curl_library, global_init)},
+	{"curl_slist_append", offsetof(struct curl_library, slist_append)},
+	{"curl_slist_free_all", offsetof(struct curl_library, slist_free_all)},
+	{"curl_easy_init", offsetof(struct curl_library, easy_init)},
+	{"curl_easy_setopt", offsetof(struct curl_library, easy_setopt)},
+	{"curl_easy_getinfo", offsetof(struct curl_library, easy_getinfo)},
+	{"curl_easy_cleanup", offsetof(struct curl_library, easy_cleanup)},
+	{"curl_easy_strerror", offsetof(struct curl_library, easy_strerror)},
+	{"curl_multi_init", offsetof(struct curl_library, multi_init)},
+	{"curl_multi_setopt", offsetof(struct curl_library, multi_setopt)},
+	{"curl_multi_add_handle", offsetof(struct curl_library, multi_add_handle)},
+	{"curl_multi_remove_handle", offsetof(struct curl_library, multi_remove_handle)},
+	{"curl_multi_socket_action", offsetof(struct curl_library, multi_socket_action)},
+	{"curl_multi_assign", offsetof(struct curl_library, multi_assign)},
+	{"curl_multi_info_read", offsetof(struct curl_library, multi_info_read)},
+	{"curl_multi_cleanup", offsetof(struct curl_library, multi_cleanup)},
+};
+
+const struct curl_library *curl_library(struct error *e)
+{
+	static struct curl_library opened;
+	static bool done;
+	void *library;
+
+	if (done)
+		return &opened;
+	library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		error_set(e, -ENOTSUP,
+			  "a cluster's etcd is reached by the library libcurl, which is missing: "
+			  "install Debian's package libcurl4");
+		return NULL;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
+		void *function = dlsym(library, functions[i].name);
+
+		if (!function) {
+			error_set(e, -ENOTSUP,
+				  "the library libcurl has no function %s: it is too old",
+				  functions[i].name);
+			dlclose(library);
+			return NULL;
+		}
+		memcpy((char *)&opened + functions[i].at, &function, sizeof(function));
+	}
+	if (opened.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+		error_set(e, -ENOTSUP, "the library libcurl cannot be used: it does not start");
+		return NULL;
+	}
+	done = true;
+	return &opened;
+}
+#endif
