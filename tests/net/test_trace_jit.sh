@@ -55,8 +55,12 @@ is "writable while it is executable: as it was at the end" "$(numbers rwx | xarg
 is "which the index says" "$(events rwx 'select(.event == "executable") | .writable')" here
 keep unmapped -c "$jit unmapped 10"
 is "or when it was given back" "$(numbers unmapped | xargs -n 1 | tail -n 1)" 10
+keep many --again 50s -c "$jit many 60"
+is "or at each of many places" "$(numbers many)" "$(seq 60 | xargs)"
 keep dual -c "$jit dual 11"
 is "written by another mapping" "$(numbers dual | xargs -n 1 | tail -n 1)" 11
+keep readonly -c "$jit readonly 12"
+is "also if the one that is executed is not for writing" "$(numbers readonly | xargs -n 1 | tail -n 1)" 12
 keep program -c "$jit program 3"
 is "what was there when another program began, and of that one" "$(numbers program)" "4 1 2 3"
 
@@ -84,6 +88,10 @@ like "nowhere" "$(ax trace jit -c true 2>&1)" "expected -o with a directory"
 keep max --max 1 -c "$jit threads 200"
 like "no more than --max" "$(cat "$T/max.err")" 'pages more than --max allows'
 ok "is kept" test "$(stat -c %s "$T"/max/jit-*.dump)" -le $((2 << 20))
+keep lines --max 1 -c "$jit toggle 60000"
+like "nor of the index" "$(cat "$T/lines.err")" 'lines of the index more than --max allows'
+ok "which ends with a whole line" jq -es 'length > 1000' "$T/lines/index.jsonl"
+ok "below the limit" test "$(stat -c %s "$T/lines/index.jsonl")" -le $((2 << 20))
 like "the exit status is the command's" "$(keep status -c 'sh -c "exit 3"'; echo $?)" '^3$'
 
 # --- real compilers ---
@@ -142,18 +150,40 @@ if [ "$(uname -m)" = x86_64 ]; then
 	read -r address offset size <<<"$text"
 	bytes=$(od -An -v -tx1 -j $((offset)) -N $((size)) first | tr -d ' \n')
 	wrong=${bytes//[0-9a-f][0-9a-f]/cc}
+	# kept PIECE...: as jitdump.py has them
+	kept() {
+		rm -rf kept
+		mkdir kept
+		"$PYTHON" "$SRC/jitdump.py" write kept/jit-1.dump "$@"
+	}
+	steps() { # FILE, without functions: the kept ones have another name
+		"$AX" trace perfdata flow --jit kept "$1" | sed '$d' | cut -d: -f1,2 | cut -d' ' -f1-5
+	}
+	kept "100:500:$address:$wrong" "100:5000:$address:$wrong" "200:500:$address:$wrong"
+	is "a file that was mapped later is what was executed" "$("$AX" trace perfdata flow --jit kept pt.data)" \
+		"$("$AX" trace perfdata flow pt.data)"
+	"$PYTHON" "$SRC/pt_trace.py" --fork fork.data first second
 	rm first second
 	like "programs that are gone" "$("$AX" trace perfdata flow pt.data | tail -n 1)" '^0 instructions'
 	# the first version is the right one when each of them ran, and another one came later; a
 	# file that ends in the middle of a piece is one whose writer was killed
-	mkdir kept
-	"$PYTHON" "$SRC/jitdump.py" write kept/jit-1.dump "100:950:$address:$bytes" "100:1500:$address:$wrong" \
+	kept "100:950:$address:$bytes" "100:1500:$address:$wrong" \
 		"200:900:$address:$wrong" "200:1950:$address:$bytes" "200:9000:$address:$wrong"
 	printf '\0\0\0\0\xff\0\0\0' >>kept/jit-1.dump
 	"$AX" trace perfdata flow --jit kept pt.data >with_jit
-	is "the code of that time, as it was kept" "$(sed '$d' with_jit | cut -d: -f1,2 | cut -d' ' -f1-5)" "$(cat with_files)"
+	is "the code of that time, as it was kept" "$(steps pt.data)" "$(cat with_files)"
 	like "all of it" "$(tail -n 1 with_jit)" '^28 instructions, 0 gaps$'
 	is "also of one file" "$("$AX" trace perfdata flow --jit kept/jit-1.dump pt.data)" "$(cat with_jit)"
+	jumps=$((14 * 2)) # so many digits are the instructions up to the jump
+	kept "100:900:$address:${bytes:0:jumps}${wrong:jumps}" "100:950:$((address + 14)):${bytes:jumps}" \
+		"200:900:$address:${bytes:0:2}" "200:950:$((address + 1)):${bytes:2}"
+	is "the newer one of two that overlap, and an instruction that lies in two" "$(steps pt.data)" "$(cat with_files)"
+	kept "100:900:$address:$bytes" "100:1960:$address:$wrong" "200:9000:$address:$wrong"
+	is "a child executes what its parent had when it began" "$(steps fork.data)" "$(cat with_files)"
+	kept "100:1500:$address:$wrong" "200:2500:$address:$wrong"
+	"$PYTHON" "$SRC/jitdump.py" write kept/jit-2.dump "100:900:$address:$bytes"
+	"$PYTHON" "$SRC/jitdump.py" write kept/jit-3.dump "200:900:$address:$bytes"
+	is "of several files, whichever has the right time" "$(steps pt.data)" "$(cat with_files)"
 	mkdir none
 	like "nothing that was kept" "$("$AX" trace perfdata flow --jit none pt.data 2>&1)" "has no files jit-"
 	like "what is no such file" "$("$AX" trace perfdata flow --jit pt.data pt.data 2>&1)" "is no jitdump"

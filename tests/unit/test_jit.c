@@ -221,6 +221,60 @@ static void watched_memory_is_looked_at_again(void **state)
 	munmap(at, size);
 }
 
+/* The record of what the kernel copied can come after a look that was later. */
+static void what_is_told_late_keeps_its_time(void **state)
+{
+	size_t size = 65536;
+	uint8_t *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t address = (uint64_t)(uintptr_t)at, seen;
+	uint32_t self = (uint32_t)getpid();
+	struct kept k;
+
+	(void)state;
+	assert_ptr_not_equal(at, MAP_FAILED);
+	memset(at, 2, JIT_PAGE);
+	begin(&k, 1 << 20);
+	jit_capture_watch(k.capture, self, address, address + size, 1234);
+	seen = time_mono_ns();
+	jit_capture_look(k.capture, self);
+	jit_capture_page(k.capture, self, self, seen, address, page(1));
+	jit_capture_flush(k.capture);
+	assert_int_equal(k.last.c.time_ns, seen);
+	jit_capture_page(k.capture, self, self, time_mono_ns(), address, page(3));
+	jit_capture_flush(k.capture);
+	assert_true(k.last.c.time_ns > seen && k.last.c.time_ns < k.last.seen_ns);
+	end(&k);
+	munmap(at, size);
+}
+
+/* A short piece among long ones, and each byte is that of the newest one. */
+static void pieces_that_overlap_are_found(void **state)
+{
+	struct kept k;
+	struct jitdump *d;
+
+	(void)state;
+	begin(&k, 1 << 20);
+	for (unsigned i = 0; i < 8; i++)
+		jit_capture_page(k.capture, 7, 7, 100, 0x10000 + i * JIT_PAGE, page(1));
+	jit_capture_page(k.capture, 7, 7, 200, 0x13000, page(2));
+	jit_capture_page(k.capture, 7, 7, 300, 0x12000, page(3));
+	jit_capture_page(k.capture, 7, 7, 300, 0x13000, page(3));
+	jit_capture_page(k.capture, 6, 6, 400, 0x12000, page(4));
+	jit_capture_page(k.capture, 8, 8, 50, 0x11000, page(5));
+	d = read_back(&k);
+	assert_int_equal(byte_at(d, 7, 0x11fff, 1000), 1);
+	assert_int_equal(byte_at(d, 7, 0x13000, 199), 1);
+	assert_int_equal(byte_at(d, 7, 0x13000, 299), 2);
+	assert_int_equal(byte_at(d, 7, 0x12fff, 299), 1);
+	assert_int_equal(byte_at(d, 7, 0x13fff, 300), 3);
+	assert_int_equal(byte_at(d, 7, 0x17fff, 1000), 1);
+	assert_null(jitdump_find(d, 7, 0x18000, 1000));
+	assert_null(jitdump_find(d, 6, 0x11fff, 1000));
+	jitdump_close(d);
+	end(&k);
+}
+
 static int open_bytes(const void *b, size_t n, struct error *e)
 {
 	struct jitdump *d = NULL;
@@ -284,6 +338,8 @@ int main(void)
 		cmocka_unit_test(each_page_is_told_apart),
 		cmocka_unit_test(no_more_than_was_allowed),
 		cmocka_unit_test(watched_memory_is_looked_at_again),
+		cmocka_unit_test(what_is_told_late_keeps_its_time),
+		cmocka_unit_test(pieces_that_overlap_are_found),
 		cmocka_unit_test(what_is_no_dump_is_refused),
 		cmocka_unit_test(moved_code_is_found_where_it_went),
 	};

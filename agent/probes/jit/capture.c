@@ -160,10 +160,12 @@ static bool goes_on(const struct jit_capture *c, const struct jitdump_code *next
 	       run->address + run->size == next->address;
 }
 
+/* What the kernel copied may be older than a look that was faster than its record. */
 static uint64_t since(const struct process *p, uint64_t address, uint64_t seen_ns)
 {
 	for (size_t i = 0; i < p->n_ranges; i++)
-		if (address >= p->ranges[i].start && address < p->ranges[i].end)
+		if (address >= p->ranges[i].start && address < p->ranges[i].end &&
+		    p->ranges[i].looked_ns < seen_ns)
 			return p->ranges[i].looked_ns;
 	return seen_ns;
 }

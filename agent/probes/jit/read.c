@@ -13,7 +13,9 @@ struct jitdump {
 	int fd;
 	const char *path; /* while it is opened */
 	uint64_t size;
-	struct code *v; /* by time */
+	struct code *v;	  /* by time */
+	uint32_t *places; /* of v, by process and address */
+	uint64_t longest; /* bytes of a piece */
 	size_t n, max;
 	uint64_t steps; /* that were made to find what was moved */
 };
@@ -106,6 +108,33 @@ static int by_time(const void *a, const void *b)
 	return x->c.index < y->c.index ? -1 : x->c.index > y->c.index;
 }
 
+static int by_place(const void *a, const void *b, void *arg)
+{
+	const struct code *v = arg;
+	const struct jitdump_code *x = &v[*(const uint32_t *)a].c, *y = &v[*(const uint32_t *)b].c;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static int sort(struct jitdump *d, struct error *e)
+{
+	if (!d->n)
+		return 0;
+	qsort(d->v, d->n, sizeof(*d->v), by_time);
+	d->places = malloc(d->n * sizeof(*d->places));
+	if (!d->places)
+		return error_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < d->n; i++) {
+		d->places[i] = (uint32_t)i;
+		if (d->v[i].c.size > d->longest)
+			d->longest = d->v[i].c.size;
+	}
+	qsort_r(d->places, d->n, sizeof(*d->places), by_place, d->v);
+	return 0;
+}
+
 static int read_all(struct jitdump *d, struct error *e)
 {
 	struct jitdump_header h;
@@ -132,9 +161,7 @@ static int read_all(struct jitdump *d, struct error *e)
 		else if (p.id == JITDUMP_MOVE)
 			r = see_move(d, at, p.total_size, e);
 	}
-	if (r == 0 && d->n)
-		qsort(d->v, d->n, sizeof(*d->v), by_time);
-	return r;
+	return r == 0 ? sort(d, e) : r;
 }
 
 int jitdump_open(int fd, const char *path, struct jitdump **ret, struct error *e)
@@ -162,6 +189,7 @@ int jitdump_open(int fd, const char *path, struct jitdump **ret, struct error *e
 void jitdump_close(struct jitdump *d)
 {
 	close_fd(&d->fd);
+	free(d->places);
 	free(d->v);
 	free(d);
 }
@@ -171,31 +199,41 @@ const struct jitdump_code *jitdump_nth(const struct jitdump *d, size_t i)
 	return i < d->n ? &d->v[i].c : NULL;
 }
 
-static bool has(const struct jitdump_code *c, uint32_t pid, uint64_t address)
-{
-	return c->pid == pid && address >= c->address && address - c->address < c->size;
-}
-
-const struct jitdump_code *jitdump_find(const struct jitdump *d, uint32_t pid, uint64_t address,
-					uint64_t time_ns)
+/* How many of `places` come until then, of processes and addresses up to these. */
+static size_t places_until(const struct jitdump *d, uint32_t pid, uint64_t address)
 {
 	size_t from = 0, to = d->n;
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
+		const struct jitdump_code *c = &d->v[d->places[middle]].c;
 
-		if (d->v[middle].c.time_ns <= time_ns)
+		if (c->pid < pid || (c->pid == pid && c->address <= address))
 			from = middle + 1;
 		else
 			to = middle;
 	}
-	for (size_t i = from; i--;)
-		if (has(&d->v[i].c, pid, address))
-			return &d->v[i].c;
-	for (size_t i = from; i < d->n; i++)
-		if (has(&d->v[i].c, pid, address))
-			return &d->v[i].c;
-	return NULL;
+	return from;
+}
+
+const struct jitdump_code *jitdump_find(const struct jitdump *d, uint32_t pid, uint64_t address,
+					uint64_t time_ns)
+{
+	const struct code *until = NULL, *later = NULL;
+
+	for (size_t i = places_until(d, pid, address); i--;) {
+		const struct code *v = &d->v[d->places[i]];
+
+		if (v->c.pid != pid || address - v->c.address >= d->longest)
+			break;
+		if (address - v->c.address >= v->c.size)
+			continue;
+		if (v->c.time_ns > time_ns)
+			later = !later || v < later ? v : later;
+		else
+			until = !until || v > until ? v : until;
+	}
+	return until ? &until->c : later ? &later->c : NULL;
 }
 
 size_t jitdump_read(const struct jitdump *d, const struct jitdump_code *c, uint64_t address,

@@ -13,7 +13,8 @@
 
 #define PROT_WRITE    2
 #define PROT_EXEC     4
-#define VM_SHARED     8
+#define VM_MAYSHARE   0x80 /* also if it is of a file that was opened only for reading */
+#define MAP_SHARED    1
 #define MAP_ANONYMOUS 0x20
 #define MAP_FIXED     0x10
 #define MADV_DONTNEED 4
@@ -120,7 +121,7 @@ struct found {
 static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct found *f)
 {
 	(void)task;
-	f->shared = (BPF_CORE_READ(vma, vm_flags) & VM_SHARED) != 0;
+	f->shared = (BPF_CORE_READ(vma, vm_flags) & VM_MAYSHARE) != 0;
 	f->file = BPF_CORE_READ(vma, vm_file) != NULL;
 	return 0;
 }
@@ -128,6 +129,7 @@ static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct
 struct joined {
 	__u64 start, end;
 	__u32 tgid, done;
+	__u64 place; /* one that is free again */
 };
 
 /* Loops are the kernel's, since what the verifier follows would be multiplied by those of ours. */
@@ -139,6 +141,8 @@ static long join_range(__u32 i, struct joined *j)
 	if (!r || i >= AX_JIT_RANGES_MAX || i >= r->n)
 		return 1;
 	v = &r->v[i];
+	if (!v->end)
+		j->place = i;
 	if (j->start > v->end || j->end < v->start)
 		return 0;
 	if (j->start < v->start)
@@ -153,7 +157,7 @@ static long join_range(__u32 i, struct joined *j)
  * a place each for the same, which does no harm. */
 static __always_inline void keep_range(__u32 tgid, __u64 start, __u64 end)
 {
-	struct joined j = {.start = start, .end = end, .tgid = tgid};
+	struct joined j = {.start = start, .end = end, .tgid = tgid, .place = AX_JIT_RANGES_MAX};
 	struct ax_jit_ranges *r;
 	__u64 at;
 
@@ -162,31 +166,33 @@ static __always_inline void keep_range(__u32 tgid, __u64 start, __u64 end)
 	r = bpf_map_lookup_elem(&writable, &tgid);
 	if (!r || j.done)
 		return;
-	at = __sync_fetch_and_add(&r->n, 1);
+	/* of two threads at once one gets the free place */
+	at = j.place;
+	if (at >= AX_JIT_RANGES_MAX || __sync_val_compare_and_swap(&r->v[at].start, 0, start))
+		at = __sync_fetch_and_add(&r->n, 1);
 	if (at < AX_JIT_RANGES_MAX) {
 		r->v[at].start = start;
 		r->v[at].end = end;
 	}
 }
 
+/* `empty`: nobody can have written there. */
 static __always_inline void see_executable(__u32 kind, __u64 start, __u64 length, __u32 prot,
-					   bool empty)
+					   const struct found *f, bool empty)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u64 end = (start + length + PAGE_MASK) & ~PAGE_MASK;
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct found f = {};
 	struct copy c = {};
 	struct ax_jit_event *e;
 
 	if (end <= start)
 		return;
-	bpf_find_vma((void *)task, start, see_vma, &f, 0);
 	begin_copy(&c, task);
 	/* programs and libraries are files that anybody may read later */
-	if (!empty && !(kind == AX_JIT_MMAP && f.file && !f.shared))
+	if (!empty && !(kind == AX_JIT_MMAP && f->file && !f->shared))
 		copy_range(&c, start, end);
-	if (prot & PROT_WRITE || f.shared)
+	if (prot & PROT_WRITE || f->shared)
 		keep_range(tgid, start, end);
 	e = begin_event(kind, c.number);
 	if (!e)
@@ -195,8 +201,8 @@ static __always_inline void see_executable(__u32 kind, __u64 start, __u64 length
 	e->address = start;
 	e->length = end - start;
 	e->prot = prot;
-	e->shared = f.shared;
-	e->file = f.file;
+	e->shared = f->shared;
+	e->file = f->file;
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 }
 
@@ -204,7 +210,9 @@ SEC("tp_btf/sys_exit")
 int ax_jit_mapped(__u64 *ctx)
 {
 	struct pt_regs___kernel *regs = (void *)ctx[0];
-	__u64 ret = ctx[1];
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct found f = {};
+	__u64 ret = ctx[1], flags;
 	long nr = SYSCALL_NR(regs);
 	__u32 prot;
 
@@ -214,11 +222,16 @@ int ax_jit_mapped(__u64 *ctx)
 	if (!(prot & PROT_EXEC) || ret > -(__u64)ERRNO_MAX - 1 || syscall_is_compat() ||
 	    !watch_current())
 		return 0;
-	if (nr == NR_MMAP)
-		see_executable(AX_JIT_MMAP, ret, SYSCALL_B(regs), prot,
-			       SYSCALL_D(regs) & MAP_ANONYMOUS);
-	else
-		see_executable(AX_JIT_MPROTECT, SYSCALL_A(regs), SYSCALL_B(regs), prot, false);
+	if (nr == NR_MMAP) {
+		/* as asked for: to look at the mapping fails while another thread changes one */
+		flags = SYSCALL_D(regs);
+		f.shared = flags & MAP_SHARED;
+		f.file = !(flags & MAP_ANONYMOUS);
+		see_executable(AX_JIT_MMAP, ret, SYSCALL_B(regs), prot, &f, !f.file);
+		return 0;
+	}
+	bpf_find_vma((void *)task, SYSCALL_A(regs), see_vma, &f, 0);
+	see_executable(AX_JIT_MPROTECT, SYSCALL_A(regs), SYSCALL_B(regs), prot, &f, false);
 	return 0;
 }
 
@@ -234,7 +247,9 @@ struct last {
 /* What was copied is to be copied no more. Of one that loses its middle the whole stays. */
 static __always_inline void trim(struct ax_jit_range *v, __u64 start, __u64 end)
 {
-	if (start <= v->start)
+	if (start <= v->start && end >= v->end)
+		v->start = v->end = 0;
+	else if (start <= v->start)
 		v->start = end;
 	else if (end >= v->end)
 		v->end = start;

@@ -5,14 +5,18 @@
  *
  *	jit wx N	N versions on one page, which is never writable and executable
  *	jit pkey N	the same by pkey_mprotect()
+ *	jit toggle N	N changes of permissions, every second one executable, of nothing
  *	jit threads N	the same in four threads: numbers from 1000, 2000, ...
  *	jit fork N	a child has one version of its own of its parent's page, N; the parent 1
  *	jit rwx N	version N on a page that is both
  *	jit unmapped N	the same, given back before the end
- *	jit dual N	version N written by another mapping of the same memory (memfd)
+ *	jit many N	N versions, each on such a page at another place, given back but for the
+ *last jit dual N	version N written by another mapping of the same memory (memfd) jit readonly
+ *N	the same, executed by a descriptor that is not for writing
  *	jit program N	executes `jit wx N` after it made version N + 1 on a page that is both
  *	jit wait N	version N on a page that is both; a line when it is there; then it waits
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -84,6 +88,14 @@ static void versions(unsigned first, unsigned n)
 		version(at, first + i);
 }
 
+static void toggle(unsigned n)
+{
+	void *at = map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	for (unsigned i = 0; i < n; i++)
+		must(protect(at, PAGE, i % 2 ? PROT_READ : PROT_READ | PROT_EXEC) == 0, "mprotect");
+}
+
 static unsigned count;
 
 static void *thread(void *arg)
@@ -131,14 +143,38 @@ static void *both(unsigned n)
 	return at;
 }
 
-static void dual(unsigned n)
+/* None of the places is beside another one. */
+static void many(unsigned n)
 {
-	int fd = (int)syscall(SYS_memfd_create, "code", 0);
+	size_t size = 2 * PAGE * (size_t)n;
+	char *room = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	must(room != MAP_FAILED, "mmap");
+	for (unsigned i = 1; i <= n; i++) {
+		void *at = mmap(room + 2 * PAGE * (size_t)(i - 1), PAGE,
+				PROT_READ | PROT_WRITE | PROT_EXEC,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+		must(at != MAP_FAILED, "mmap");
+		write_code(at, i);
+		run_code(at, i);
+		if (i < n)
+			must(munmap(at, PAGE) == 0, "munmap");
+	}
+}
+
+static void dual(unsigned n, int flags)
+{
+	int fd = (int)syscall(SYS_memfd_create, "code", 0), again;
+	char path[32];
 	void *w, *x;
 
 	must(fd >= 0 && ftruncate(fd, PAGE) == 0, "memfd_create");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, flags);
+	must(again >= 0, path);
 	w = map(PROT_READ | PROT_WRITE, MAP_SHARED, fd);
-	x = map(PROT_READ | PROT_EXEC, MAP_SHARED, fd);
+	x = map(PROT_READ | PROT_EXEC, MAP_SHARED, again);
 	write_code(w, n);
 	run_code(x, n);
 }
@@ -154,6 +190,8 @@ int main(int argc, char **argv)
 		protect = by_pkey;
 	if (!strcmp(what, "wx") || !strcmp(what, "pkey"))
 		versions(1, count);
+	else if (!strcmp(what, "toggle"))
+		toggle(count);
 	else if (!strcmp(what, "threads"))
 		threads();
 	else if (!strcmp(what, "fork"))
@@ -162,8 +200,12 @@ int main(int argc, char **argv)
 		both(count);
 	else if (!strcmp(what, "unmapped"))
 		must(munmap(both(count), PAGE) == 0, "munmap");
+	else if (!strcmp(what, "many"))
+		many(count);
 	else if (!strcmp(what, "dual"))
-		dual(count);
+		dual(count, O_RDWR);
+	else if (!strcmp(what, "readonly"))
+		dual(count, O_RDONLY);
 	else if (!strcmp(what, "program")) {
 		both(count + 1);
 		execl(argv[0], argv[0], "wx", argv[2], (char *)NULL);

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes a perf.data with a trace of Intel PT that no processor made:
 
-  pt_trace.py [--hole] FILE PROGRAM...
+  pt_trace.py [--hole | --fork] FILE PROGRAM...
 
 Each PROGRAM (its _start calls a function twice, and ends) ran once on CPU 2, one after the other, with
 process numbers 100, 200, ... and a time of its own. With --hole the trace lacks a part, while
-the first program runs."""
+the first program runs; with --fork each process but the first is a child of the one before."""
 import os
 import struct
 import subprocess
 import sys
 
-MMAP, ITRACE_START, SWITCH, MMAP2, INFO, AUXTRACE = 1, 12, 15, 10, 70, 71
+MMAP, FORK, ITRACE_START, SWITCH, MMAP2, INFO, AUXTRACE = 1, 7, 12, 15, 10, 70, 71
 ID = 5
 
 
@@ -78,13 +78,15 @@ def pieces(programs, hole):
 
 
 def main():
-    hole = sys.argv[1] == "--hole"
-    path, *programs = sys.argv[1 + hole:]
+    hole, fork = sys.argv[1] == "--hole", sys.argv[1] == "--fork"
+    path, *programs = sys.argv[1 + hole + fork:]
     info = [6, 0, 1, 0, 1] + [0] * 12  # time is the TSC
     data = event(INFO, u32(1, 0) + u64(*info))
     data += event(ITRACE_START, u32(100, 100) + sample_id(100, 900))
     for i, program in enumerate(programs):
         pid, time = 100 * (i + 1), 1000 * (i + 1)
+        if fork and i:
+            data += event(FORK, u32(pid, pid - 100, pid, pid - 100) + u64(time - 60) + sample_id(pid - 100, time - 60))
         data += mapped(pid, program, time - 50)
         data += event(SWITCH, u32(1, 1) + sample_id(pid, time - 10))
     data += pieces(programs, hole)

@@ -21,11 +21,13 @@ int jit_dir_make(struct jit_dir *d, const char *path, struct error *e)
 	int fd, r;
 
 	if (mkdir(path, 0700) < 0)
-		return error_set(e, -errno,
-				 errno == EEXIST ? "'%.200s' is there already: -o names a "
-						   "directory that is to be made"
-						 : "the directory '%.200s' cannot be made",
-				 path);
+		return errno == EEXIST
+			       ? error_set(e, -EEXIST,
+					   "'%.200s' is there already: -o names a directory that "
+					   "is to be made",
+					   path)
+			       : error_set(e, -errno, "the directory '%.200s' cannot be made: %s",
+					   path, strerror(errno));
 	d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (d->fd < 0)
 		return error_set(e, -errno, "'%.200s' cannot be opened: %s", path, strerror(errno));
@@ -63,30 +65,48 @@ void jit_dir_close(struct jit_dir *d)
 
 /* --- lines --- */
 
+void jit_dir_flush(struct jit_dir *d)
+{
+	d->index_size += d->index.n;
+	trace_out_flush(&d->index);
+}
+
+/* A line is never flushed in its middle, so that its bytes are counted. */
 void jit_dir_begin(struct jit_dir *d, const char *event, uint64_t time_ns, uint32_t pid,
 		   uint32_t tid)
 {
-	trace_out_printf(&d->index, "{\"time_ns\":%llu,\"event\":\"%s\",\"pid\":%u,\"tid\":%u",
-			 (unsigned long long)time_ns, event, pid, tid);
+	if (d->index.n > TRACE_OUT_SIZE / 2)
+		jit_dir_flush(d);
+	d->full = d->index_size + d->index.n >= d->index_max;
+	d->left_out += d->full;
+	if (!d->full)
+		trace_out_printf(&d->index,
+				 "{\"time_ns\":%llu,\"event\":\"%s\",\"pid\":%u,\"tid\":%u",
+				 (unsigned long long)time_ns, event, pid, tid);
 }
 
 void jit_dir_number(struct jit_dir *d, const char *key, uint64_t v)
 {
-	trace_out_printf(&d->index, ",\"%s\":%llu", key, (unsigned long long)v);
+	if (!d->full)
+		trace_out_printf(&d->index, ",\"%s\":%llu", key, (unsigned long long)v);
 }
 
 void jit_dir_hex(struct jit_dir *d, const char *key, uint64_t v)
 {
-	trace_out_printf(&d->index, ",\"%s\":\"0x%llx\"", key, (unsigned long long)v);
+	if (!d->full)
+		trace_out_printf(&d->index, ",\"%s\":\"0x%llx\"", key, (unsigned long long)v);
 }
 
 void jit_dir_text(struct jit_dir *d, const char *key, const char *v)
 {
+	if (d->full)
+		return;
 	trace_out_printf(&d->index, ",\"%s\":", key);
 	trace_out_json(&d->index, v, strlen(v));
 }
 
 void jit_dir_end(struct jit_dir *d)
 {
-	trace_out_text(&d->index, "}\n");
+	if (!d->full)
+		trace_out_text(&d->index, "}\n");
 }

@@ -193,7 +193,7 @@ static void look(struct ready *r)
 	struct request *q = r->own;
 
 	jit_capture_look(q->capture, 0);
-	trace_out_flush(&q->dir.index);
+	jit_dir_flush(&q->dir);
 }
 
 static int at_end(struct ready *r, struct error *e)
@@ -231,6 +231,7 @@ static int load(struct ready *r, struct error *e)
 	int err = watch_jit_load(&r->options, &r->watch, e);
 
 	r->look_ms = q->again_ms;
+	q->dir.index_max = o.max_bytes;
 	if (err == 0)
 		err = jit_dir_make(&q->dir, q->path, e);
 	return err < 0 ? err : jit_capture_new(&o, &q->capture, e);
@@ -248,6 +249,9 @@ static void put_more(struct ready *r)
 	if (n->left_out)
 		fprintf(stderr, "; %llu pages more than --max allows",
 			(unsigned long long)n->left_out);
+	if (q->dir.left_out)
+		fprintf(stderr, "; %llu lines of the index more than --max allows",
+			(unsigned long long)q->dir.left_out);
 }
 
 struct args {
@@ -277,7 +281,7 @@ static int run_jit(struct cmd *c, int argc, char **argv)
 	if (a.q.capture)
 		err = jit_capture_counts(a.q.capture)->error;
 	if (a.q.dir.index.buf)
-		trace_out_flush(&a.q.dir.index);
+		jit_dir_flush(&a.q.dir);
 	if (!err && a.q.dir.index.error)
 		err = -a.q.dir.index.error;
 	ready_end(&a.r);
@@ -296,7 +300,7 @@ static const struct opt options[] = {
 	{"again", 0, OPT_SPAN, "TIME",
 	 "how often code is looked at that can be written while it is executable: 100ms",
 	 offsetof(struct args, q.again_ms), NULL},
-	{"max", 0, OPT_NUMBER, "MIB", "keep no more than so many MiB of code: 1024",
+	{"max", 0, OPT_NUMBER, "MIB", "keep no more than so many MiB of code, and of index: 1024",
 	 offsetof(struct args, q.max_mb), NULL},
 };
 

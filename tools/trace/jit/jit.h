@@ -16,6 +16,9 @@ struct jit_dir {
 	int fd, dump_fd; /* -1: not open */
 	struct jitdump_writer dump;
 	struct trace_out index;
+	uint64_t index_max; /* bytes of it; lines that would come after them are only counted */
+	uint64_t index_size, left_out;
+	bool full;    /* and so is this line */
 	void *marker; /* the dump, mapped so that perf sees it; NULL: it cannot be */
 };
 #define JIT_NO_DIR                                            \
@@ -23,7 +26,8 @@ struct jit_dir {
 	{                                                     \
 		.fd = -1, .dump_fd = -1, .index = {.fd = -1 } \
 	}
-/* Makes it and its files, which are the caller's alone. -EEXIST: it must not be there. */
+/* Makes it and its files, which are the caller's alone; index_max is set before. -EEXIST: it must
+ * not be there. */
 int jit_dir_make(struct jit_dir *d, const char *path, struct error *e);
 void jit_dir_close(struct jit_dir *d);
 /* Lines of the index. `event`: what follows is about. The caller writes more and ends it. */
@@ -33,6 +37,7 @@ void jit_dir_number(struct jit_dir *d, const char *key, uint64_t v);
 void jit_dir_hex(struct jit_dir *d, const char *key, uint64_t v);
 void jit_dir_text(struct jit_dir *d, const char *key, const char *v);
 void jit_dir_end(struct jit_dir *d);
+void jit_dir_flush(struct jit_dir *d);
 
 /* --- maps.c --- */
 

@@ -16,6 +16,7 @@
 #define FILES_MAX  4096
 #define DUMPS_MAX  256
 #define NOBODY	   UINT32_MAX
+#define PAGE	   4096u /* no smaller ones are known */
 
 struct file {
 	char *path; /* as the event names it */
@@ -55,8 +56,6 @@ struct space {
 	const struct map *symbol_map;
 	struct jitdump *dumps[DUMPS_MAX];
 	size_t n_dumps;
-	const struct jitdump_code *code; /* that was found last, for this pid and time */
-	const struct jitdump *code_dump;
 	char code_name[256];
 };
 
@@ -308,7 +307,6 @@ void space_at(struct space *s, uint32_t cpu, uint32_t tid, uint64_t time)
 	s->time = time;
 	s->last = NULL;
 	s->symbol_map = NULL;
-	s->code = NULL;
 }
 
 uint32_t space_pid(const struct space *s)
@@ -335,12 +333,19 @@ static const struct map *find_map(const struct space *s, uint32_t pid, uint64_t 
 	return found;
 }
 
-static uint32_t parent_of(const struct space *s, uint32_t pid)
+static const struct turn *fork_of(const struct space *s, uint32_t pid)
 {
 	for (size_t i = 0; i < s->forks.n; i++)
 		if (s->forks.v[i].pid == pid && s->forks.v[i].cpu != pid)
-			return s->forks.v[i].cpu;
-	return NOBODY;
+			return &s->forks.v[i];
+	return NULL;
+}
+
+static uint32_t parent_of(const struct space *s, uint32_t pid)
+{
+	const struct turn *t = fork_of(s, pid);
+
+	return t ? t->cpu : NOBODY;
 }
 
 static const struct map *map_at(struct space *s, uint64_t address)
@@ -401,38 +406,6 @@ int space_add_jit(struct space *s, const char *path, struct error *e)
 	return r;
 }
 
-/* The newest one of all files until then, else the first one later. */
-static bool find_code(struct space *s, uint32_t pid, uint64_t address)
-{
-	for (size_t i = 0; i < s->n_dumps; i++) {
-		const struct jitdump_code *c = jitdump_find(s->dumps[i], pid, address, s->time);
-
-		if (!c || (s->code && (c->time_ns > s->time || c->time_ns < s->code->time_ns)))
-			continue;
-		s->code = c;
-		s->code_dump = s->dumps[i];
-	}
-	if (s->code)
-		jitdump_name(s->code_dump, s->code, s->code_name, sizeof(s->code_name));
-	return s->code != NULL;
-}
-
-/* A child has what its parents had made. */
-static bool code_at(struct space *s, uint64_t address)
-{
-	uint32_t pid = s->pid;
-
-	if (s->code && address >= s->code->address && address - s->code->address < s->code->size)
-		return true;
-	s->code = NULL;
-	for (unsigned depth = 0; s->n_dumps && pid != NOBODY && depth < 8; depth++) {
-		if (find_code(s, pid, address))
-			return true;
-		pid = parent_of(s, pid);
-	}
-	return false;
-}
-
 /* --- files --- */
 
 /* Links, also absolute ones, and ".." stay below the root. */
@@ -487,22 +460,103 @@ static size_t read_file(struct file *f, uint64_t at, uint8_t *buf, size_t len)
 	return len;
 }
 
-size_t space_read(struct space *s, uint64_t address, uint8_t *buf, size_t len)
+/* --- what is read --- */
+
+/* What is at an address: code that was kept, or else a file's. */
+struct place {
+	const struct jitdump *dump;
+	const struct jitdump_code *code; /* NULL: of the file */
+	const struct map *map;
+	struct file *file; /* NULL: it is not known which */
+};
+
+static bool is_better(const struct jitdump_code *c, const struct jitdump_code *than, uint64_t time)
+{
+	if (!than || (c->time_ns <= time) != (than->time_ns <= time))
+		return !than || c->time_ns <= time;
+	return c->time_ns <= time ? c->time_ns > than->time_ns : c->time_ns < than->time_ns;
+}
+
+/* The newest one of all dumps until then, else the first one later. */
+static void find_code(const struct space *s, uint32_t pid, uint64_t address, uint64_t time,
+		      struct place *at)
+{
+	for (size_t i = 0; i < s->n_dumps; i++) {
+		const struct jitdump_code *c = jitdump_find(s->dumps[i], pid, address, time);
+
+		if (!c || !is_better(c, at->code, time))
+			continue;
+		at->code = c;
+		at->dump = s->dumps[i];
+	}
+}
+
+/* A child has what its parents had when it began, until it makes its own. */
+static void code_at(const struct space *s, uint64_t address, struct place *at)
+{
+	uint64_t time = s->time;
+	uint32_t pid = s->pid;
+	struct place later = {0};
+
+	for (unsigned depth = 0; s->n_dumps && pid != NOBODY && depth < 8; depth++) {
+		const struct turn *born;
+
+		find_code(s, pid, address, time, at);
+		if (at->code && at->code->time_ns <= time)
+			return;
+		if (!later.code)
+			later = *at;
+		*at = (struct place){0};
+		born = fork_of(s, pid);
+		pid = born ? born->cpu : NOBODY;
+		time = born && born->time < time ? born->time : time;
+	}
+	*at = later;
+}
+
+/* A file that was mapped later is there instead of the code. */
+static void place_at(struct space *s, uint64_t address, struct place *at)
+{
+	*at = (struct place){0};
+	code_at(s, address, at);
+	at->map = map_at(s, address);
+	at->file = at->map ? file_of(s, at->map) : NULL;
+	if (at->code && at->file && at->file->fd >= 0 && at->map->time <= s->time &&
+	    (at->code->time_ns > s->time || at->code->time_ns < at->map->time))
+		at->code = NULL;
+}
+
+static size_t read_place(struct space *s, uint64_t address, uint8_t *buf, size_t len)
 {
 	const struct map *m;
-	struct file *f;
+	struct place p;
 	uint64_t at;
 
-	if (code_at(s, address))
-		return jitdump_read(s->code_dump, s->code, address, buf, len);
-	m = map_at(s, address);
-	f = m ? file_of(s, m) : NULL;
-	if (!f || f->fd < 0)
+	place_at(s, address, &p);
+	if (p.code)
+		return jitdump_read(p.dump, p.code, address, buf, len);
+	if (!p.file || p.file->fd < 0)
 		return 0;
+	m = p.map;
 	if (len > m->end - address)
 		len = m->end - address;
 	at = m->offset + (address - m->start);
-	return at > INT64_MAX - BLOCK ? 0 : read_file(f, at, buf, len);
+	return at > INT64_MAX - BLOCK ? 0 : read_file(p.file, at, buf, len);
+}
+
+/* Each page may be of another version, and an instruction may lie in two. */
+size_t space_read(struct space *s, uint64_t address, uint8_t *buf, size_t len)
+{
+	size_t done = 0, n;
+
+	do {
+		n = PAGE - (address + done) % PAGE;
+		if (n > len - done)
+			n = len - done;
+		n = read_place(s, address + done, buf + done, n);
+		done += n;
+	} while (n && done < len);
+	return done;
 }
 
 /* --- names --- */
@@ -522,18 +576,21 @@ static struct binary *binary_of(const struct space *s, struct file *f)
 
 void space_name(struct space *s, uint64_t address, struct space_name *ret)
 {
-	const struct map *m = map_at(s, address);
-	struct file *f = m ? file_of(s, m) : NULL;
+	const struct map *m;
 	struct binary *b;
+	struct place p;
 	uint64_t at;
 
-	if (code_at(s, address)) {
-		*ret = (struct space_name){.offset = address - s->code->address,
+	place_at(s, address, &p);
+	if (p.code) {
+		jitdump_name(p.dump, p.code, s->code_name, sizeof(s->code_name));
+		*ret = (struct space_name){.offset = address - p.code->address,
 					   .function = s->code_name};
 		return;
 	}
-	b = f ? binary_of(s, f) : NULL;
-	*ret = (struct space_name){.offset = address, .file = f ? f->path : NULL};
+	m = p.map;
+	b = p.file ? binary_of(s, p.file) : NULL;
+	*ret = (struct space_name){.offset = address, .file = p.file ? p.file->path : NULL};
 	if (!b)
 		return;
 	at = m->offset + (address - m->start);
