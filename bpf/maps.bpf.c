@@ -7,6 +7,7 @@
 bool outside_counts;
 __u32 udp_told;
 __u32 held_any, held_told;
+__u32 servers_watched, servers_told;
 bool accepts_any;
 bool failing_any;
 __u32 failing_told;

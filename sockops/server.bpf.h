@@ -14,6 +14,27 @@
 #include "home.bpf.h"
 #include "maps.bpf.h"
 
+extern __u32 servers_watched; /* 1: the agent wants to know when they change */
+extern __u32 servers_told;    /* 1: it is told, and has not looked since */
+
+/* The agent is told once until it looks, however often somebody listens and closes again. A global
+ * function: the verifier judges it once. */
+__weak __noinline int tell_servers(void)
+{
+	struct ax_event *ev;
+
+	if (!servers_watched || servers_told)
+		return 0;
+	ev = bpf_ringbuf_reserve(&events, sizeof(*ev), 0);
+	if (!ev)
+		return 0; /* it looks now and then by itself */
+	__builtin_memset(ev, 0, sizeof(*ev));
+	ev->type = AX_EVENT_SERVERS;
+	servers_told = 1;
+	bpf_ringbuf_submit(ev, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
 /* What a socket serves. */
 struct serving {
 	__u32 app;
@@ -280,13 +301,18 @@ static __always_inline void loopback_no_more(struct ax_asked *a, int i)
  * judges it once, and not with all that its callers did before. */
 __weak __noinline int serve_end(struct ax_asked *a)
 {
+	bool served;
+
 	if (!a)
 		return 0;
+	served = a->served[0].port_be || a->served[1].port_be;
 	loopback_no_more(a, 2);
 	loopback_no_more(a, 3);
 	serve_no_more(a, 0, false);
 	serve_no_more(a, 1, a->flags & AX_ASKED_ELSEWHERE);
 	__sync_fetch_and_and(&a->flags, ~(AX_ASKED_ELSEWHERE | AX_ASKED_CLIENT));
+	if (served)
+		tell_servers();
 	return 0;
 }
 
@@ -360,6 +386,7 @@ __weak __noinline int serve(struct ax_asked *a, const struct ax_endpoint *ep,
 		serve_at(a, 1, &at, &s->second, s->app, s->elsewhere);
 	if (counts_by_address(a) || (addr_is_zero(&s->first) && addr_is_zero(&s->second)))
 		serve_loopback(a, &at, s->app);
+	tell_servers();
 	return 0;
 }
 

@@ -28,6 +28,7 @@ int pool_init(struct pool *p, const struct prefix *prefix)
 void pool_free(struct pool *p)
 {
 	free(p->used);
+	free(p->shut);
 	memset(p, 0, sizeof(*p));
 }
 
@@ -55,7 +56,7 @@ struct ax_addr pool_last(const struct pool *p)
 
 static bool pool_usable(const struct pool *p, uint32_t i)
 {
-	if (i < 2 || i >= p->size)
+	if (i < 2 || i >= p->size || (p->shut && p->shut[i / 8] & (1 << i % 8)))
 		return false;
 	return !(addr_is_v4(&p->prefix.addr) && i == p->size - 1);
 }
@@ -74,6 +75,52 @@ int pool_take(struct pool *p, struct ax_addr *ret)
 		return 0;
 	}
 	return -ENOSPC;
+}
+
+int pool_shut(struct pool *p)
+{
+	if (!p->size || p->shut)
+		return 0;
+	p->shut = malloc(p->size / 8 + 1);
+	if (!p->shut)
+		return -ENOMEM;
+	memset(p->shut, 0xff, p->size / 8 + 1);
+	p->n_shut = p->size;
+	return 0;
+}
+
+void pool_open(struct pool *p, const struct prefix *part, bool open)
+{
+	uint32_t first = ntohl(part->addr.w[3]) - ntohl(p->prefix.addr.w[3]);
+	uint32_t n = part->len > 96 ? 1u << (128 - part->len) : 0;
+
+	if (!p->shut || part->len < p->prefix.len || !prefix_contains(&p->prefix, &part->addr))
+		return;
+	for (uint32_t i = first / 8; n >= 8 && i < (first + n) / 8 && i < p->size / 8; i++) {
+		if ((p->shut[i] == 0) == open)
+			continue;
+		p->shut[i] = open ? 0 : 0xff;
+		p->n_shut += open ? -8u : 8;
+	}
+	/* the first that is given out is one of the new ones, and no long search is needed for it
+	 */
+	if (open && first >= 2)
+		p->next = first;
+}
+
+uint32_t pool_left(const struct pool *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->size / 8; i++) {
+		unsigned char taken = p->used[i] | (p->shut ? p->shut[i] : 0);
+
+		if (taken == 0xff)
+			continue;
+		for (uint32_t k = 8 * i; k < 8 * i + 8; k++)
+			n += pool_usable(p, k) && !(p->used[i] & (1 << k % 8));
+	}
+	return n;
 }
 
 void pool_jump(struct pool *p, uint32_t by)

@@ -8,7 +8,9 @@
 struct pool {
 	struct prefix prefix; /* len 0: no such pool */
 	unsigned char *used;
+	unsigned char *shut; /* those that are not to be given out; NULL: all are */
 	uint32_t size, in_use, next;
+	uint32_t n_shut;
 };
 
 /* A pool of the prefix's addresses (of its first 2^20); len 0: one that has none. -ENOMEM. */
@@ -24,6 +26,14 @@ struct ax_addr pool_last(const struct pool *p);
 
 /* -ENOSPC when none is left. */
 int pool_take(struct pool *p, struct ax_addr *ret);
+
+/* From now on none is given out, but for those that are opened: a part of a pool that is shared
+ * with other machines. Others can be marked all the same. -ENOMEM. */
+int pool_shut(struct pool *p);
+/* Opens or shuts those of a prefix, of 8 addresses at least. */
+void pool_open(struct pool *p, const struct prefix *part, bool open);
+/* How many could be given out now. */
+uint32_t pool_left(const struct pool *p);
 
 /* Addresses: nobody foresees which one of them is next after a jump by chance. */
 #define POOL_LARGE 4096

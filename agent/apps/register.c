@@ -227,6 +227,11 @@ static int take_from_pool(struct agent *a, struct app *app, struct pool *p, stru
 		notice_ended(a);
 		r = squat_take_free(a, app, p, addr);
 	}
+	if (r && p->shut && p->n_shut == p->size)
+		return error_set(
+			e, r,
+			"this node has no block of the cluster's pool yet: see 'ax status', "
+			"or give an address with --ip");
 	if (r)
 		return error_set(e, r,
 				 "the %s pool has no address left: end some apps, give one with "
@@ -248,7 +253,8 @@ static int choose_addresses(struct agent *a, struct app *app, const struct servi
 	app->vip6 = shared6 ? (struct ax_addr){0} : app->spec.ip6;
 	squat_warn(app, &app->vip4);
 	squat_warn(app, &app->vip6);
-	declared = addr_is_zero(&app->spec.ip4) && addr_is_zero(&app->spec.ip6) && d && !svc;
+	declared = addr_is_zero(&app->spec.ip4) && addr_is_zero(&app->spec.ip6) && d && !svc &&
+		   (!addr_is_zero(&d->ip4) || !addr_is_zero(&d->ip6));
 	if (declared) {
 		app->vip4 = d->ip4; /* the one that its name already resolves to */
 		app->vip6 = d->ip6;

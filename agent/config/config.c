@@ -339,6 +339,7 @@ void config_free(struct config *c)
 {
 	free(c->socket);
 	free(c->zone);
+	config_cluster_free(&c->cluster);
 	free(c->dns_domain);
 	free(c->dns_upstreams);
 	free(c->dns_upstream_ports_be);

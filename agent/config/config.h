@@ -5,6 +5,7 @@
 
 #include "base/address.h"
 #include "base/labels.h"
+#include "config/cluster.h"
 #include "config/egress.h"
 #include "config/policy.h"
 #include "rules/list.h"
@@ -211,6 +212,8 @@ struct config {
 	uint64_t logs_size; /* bytes, of each detached app */
 	bool logs_to_journal;
 	enum splice_mode splice;
+
+	struct config_cluster cluster;
 
 	struct config_app *apps;
 	size_t n_apps;

@@ -21,6 +21,11 @@
 #define CONFIG_LOGS_SIZE_MAX	 (1ull << 40)
 #define CONFIG_SPLICE		 SPLICE_AUTO
 
+/* --- cluster: --- */
+#define CONFIG_ETCD_MAX		    64 /* URLs */
+#define CONFIG_CLUSTER_POOL_LEN_MIN 12 /* the 2^20 addresses that a pool manages */
+#define CONFIG_CLUSTER_POOL_LEN_MAX 24
+
 /* --- apps: --- */
 #define CONFIG_MEMORY_MIN  (1ull << 20)
 #define CONFIG_MEMORY_MAX  (1ull << 40)

@@ -4,8 +4,9 @@
 #include "config/read.h"
 
 static const struct key root_keys[] = {
-	{"agent", read_agent, 0},   {"apps", read_apps, 0}, {"services", read_services, 0},
-	{"policy", read_policy, 0}, {"xdp", read_xdp, 0},   {"probes", read_probes, 0},
+	{"agent", read_agent, 0},	{"cluster", read_cluster, 0}, {"apps", read_apps, 0},
+	{"services", read_services, 0}, {"policy", read_policy, 0},   {"xdp", read_xdp, 0},
+	{"probes", read_probes, 0},
 };
 
 static int read_root(const struct node *root, struct config *c, struct config_errors *errs)
@@ -15,6 +16,7 @@ static int read_root(const struct node *root, struct config *c, struct config_er
 
 	read_mapping(&r, root, root_keys, ARRAY_SIZE(root_keys), c);
 	if (!errs->n && !r.out_of_memory) {
+		finish_cluster(&r, root, c);
 		check_limits(&r, root, c);
 		finish_policy(&r, root, c);
 	}

@@ -21,6 +21,7 @@ struct config_reading {
 /* --- sections; `to` is the struct config --- */
 
 void read_agent(struct reader *r, const struct node *n, void *to);
+void read_cluster(struct reader *r, const struct node *n, void *to);
 void read_policy(struct reader *r, const struct node *n, void *to);
 void read_apps(struct reader *r, const struct node *n, void *to);
 void read_services(struct reader *r, const struct node *n, void *to);
@@ -30,6 +31,8 @@ void read_probes(struct reader *r, const struct node *n, void *to);
 /* --- the whole file, when its entries are right (claims.c) --- */
 
 void check_limits(struct reader *r, const struct node *root, const struct config *c);
+/* The pool is one: the cluster's (cluster.c). Before check_limits(). */
+void finish_cluster(struct reader *r, const struct node *root, struct config *c);
 /* Of rules (policy.c): what names of services stand for. */
 void finish_policy(struct reader *r, const struct node *root, struct config *c);
 

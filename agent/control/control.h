@@ -27,6 +27,8 @@
  *      "service"?,"egress":bool,"egress_to":TEXT?,"restart","detached":bool,"wait_ms","splice",
  *      "splice_emulation":bool,"cgroup","restarts":N,"memory":BYTES,"cpus_milli":N,"pids":N,
  *      "volumes":[..],"read_only":bool,"expose":[TEXT]}]}   (expose: as in SPEC)
+ *      With "all":true also those of other nodes: {"node","name","id","ip4"?,"ip6"?,"net","labels",
+ *      "state":"running|unknown","since","ports":["80/tcp"]}; the others have "node" too, then.
  *  {"op":"get","what":"services"} -> {"ok":true,"services":[{"id","name","ip4"?,"ip6"?,
  *      "declared":bool,"added":true?,"strategy":NAME,"wait_ms",
  *      "expose":[TEXT],"ports":[{"port","target","proto"}],
@@ -50,10 +52,16 @@
  *  {"op":"get","what":"interfaces"} -> {"ok":true,"interfaces":[{"name",
  *      "state":"active|absent|failed","rules":N,"triggers":bool,"why"?}]}
  *      Those of the config: absent ones are waited for; `triggers`: their triggers are read.
+ *  {"op":"get","what":"nodes"} -> {"ok":true,"nodes":[{"name","address"?,
+ *      "state":"up|away|unknown|partitioned|refused","blocks":[PREFIX],"apps":N,"since"?:UNIX_SECONDS,
+ *      "seen"?:UNIX_SECONDS,"version"?,"self":bool}]}   (seen: when it went away)
  *  {"op":"status"} ->
  * {"ok":true,"version","instance","pid","since":UNIX_SECONDS,"config"?,"socket",
  *      "dns":{"address","port","domain","upstreams":[..]}?,"pool4":{"prefix","used","size"},
  *      "pool6"?,"apps":N,"services":N,"features":[{"name","on":bool,"why"?}],"counters":{NAME:N},
+ *      "cluster":{"name","node","address"?,"state":"connected|joining|refused|partitioned|failed",
+ *      "member"?,"since"?:UNIX_SECONDS,"why"?,"lease"?,"blocks":[PREFIX],"current":bool,"nodes":N,
+ *      "apps":N,"writes":N,"revision"?,"refused"?:N,"refused_why"?}?,
  *      "interfaces":[as above]?,"probes":[{"name","state":"attached|waiting|failed","why"?}]?}
  *      Those of the config; waiting: for an app that does not run.
  *  {"op":"stop","app":"web" or "7","timeout_ms":10000} -> {"ok":true,"stopped":[{"id","name"}]}
@@ -66,7 +74,7 @@
  *      The log of an app that has ended, and its next start. EBUSY: one of that name runs.
  *  {"op":"logs","app":"web" or "7"} -> {"ok":true,"logs":[{"id","name","path"}]}
  *  {"op":"apply","file":NAME,"text":TEXT,"dry_run":bool} -> {"ok":true,"diff":[{"action":
- *      "add|remove|change","kind":"app|service|agent|policy|trigger|xdp|probe","name","detail"}],
+ *      "add|remove|change","kind":"app|service|agent|cluster|policy|trigger|xdp|probe","name","detail"}],
  *      "applied":bool,
  *      "warnings":[TEXT]}
  *      or {"ok":false,"errno":22,"error":..,"errors":[{"line","column","path","found","expected"}]}

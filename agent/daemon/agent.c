@@ -32,6 +32,7 @@
 #include "apps/sweep.h"
 #include "apps/watch.h"
 #include "machine/cgroup.h"
+#include "cluster/cluster.h"
 #include "control/group.h"
 #include "machine/instance.h"
 #include "base/log.h"
@@ -131,7 +132,8 @@ static void arm_timer(struct daemon *d)
 			       d->a.failing_at_ns,
 			       d->a.checks_sweep_at_ns,
 			       d->a.affinity_at_ns,
-			       host_resolver_deadline(&d->a)};
+			       host_resolver_deadline(&d->a),
+			       cluster_deadline(&d->a)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
@@ -166,6 +168,7 @@ static void on_timer(struct daemon *d)
 	affinity_due(a, now);
 	on_connect_due(a, now);
 	ingress_due(a, now);
+	cluster_due(a, now);
 	held_due(a, now);
 	host_names_due(a, now);
 	host_resolver_due(a, now);
@@ -256,8 +259,10 @@ static int take_agent_section(struct agent *a, const struct config *c, struct er
 			return error_set(e, -ENAMETOOLONG, "agent.socket is too long");
 		snprintf(a->own.socket_path, sizeof(a->own.socket_path), "%s", c->socket);
 	}
+	r = r ? r : config_cluster_copy(&c->cluster, &a->config.cluster);
 	r = r ? r : pool_init(&a->pool4, &c->pool4);
-	return r ? r : pool_init(&a->pool6, &c->pool6);
+	r = r ? r : pool_init(&a->pool6, &c->pool6);
+	return r ? r : cluster_open(a, &a->config.cluster, e);
 }
 
 static int add_item(struct agent *a, struct loop_item *item, enum loop_kind kind, int fd)
@@ -338,6 +343,7 @@ static int open_parts(struct agent *a, struct error *e)
 	a->hooks.app_gone = on_app_gone;
 	a->hooks.awaited = held_awaited;
 	a->hooks.failing = passive_failing;
+	a->hooks.servers = cluster_apps_changed;
 	a->hooks.service_changed = xdp_section_service;
 	a->health = health_open(a->epoll, a->cgroup, &health);
 	r = a->health ? 0 : -ENOMEM;
@@ -450,6 +456,8 @@ static int start(struct daemon *d, struct error *e)
 	r = r ? r : needs_egress(a, e);
 	if (!r && events_read(a))
 		log_warn("events of this kernel's dataplane cannot be read: see 'ax doctor'");
+	if (!r)
+		cluster_start(a);
 	return r ? r : listen_for_clients(a, e);
 }
 
@@ -595,6 +603,7 @@ static void agent_free(struct agent *a)
 	control_server_close(a->control);
 	work_close(a->work);
 	work_close(a->reads);
+	cluster_close(a);
 	splice_close(a);
 	dns_server_close(a->dns);
 	health_close(a->health);
@@ -671,6 +680,7 @@ static int run(struct daemon *d)
 		/* (the config that is being applied may not have them any more) */
 		if (a->address_freed && work_is_idle(a->work)) {
 			a->address_freed = false;
+			declared_retry(a);
 			services_section_retry(a);
 		}
 		if (a->name_added) {
@@ -681,6 +691,7 @@ static int run(struct daemon *d)
 		if (a->names_changed) {
 			a->names_changed = false;
 			host_names_changed(a);
+			cluster_apps_changed(a);
 		}
 		if (a->splice_stale && work_is_idle(a->work)) {
 			a->splice_stale = false;

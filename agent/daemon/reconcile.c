@@ -11,6 +11,7 @@
 #include "apps/needs.h"
 #include "apps/on_connect.h"
 #include "apps/spawn.h"
+#include "cluster/cluster.h"
 #include "base/address.h"
 #include "base/labels.h"
 #include "base/log.h"
@@ -313,6 +314,17 @@ static void note_host_names(struct plan *p, enum host_names old, enum host_names
 	diff_add(p->diff, "change", "agent", "host-names", text);
 }
 
+static void note_cluster(struct plan *p)
+{
+	const struct config_cluster *o = &p->a->config.cluster, *n = &p->next->cluster;
+
+	if (!config_cluster_same_node(o, n) || !o->name != !n->name)
+		diff_add(p->diff, "change", "cluster", n->name ? n->name : o->name,
+			 "takes effect when the agent is started again");
+	else if (!config_cluster_eq(o, n))
+		diff_add(p->diff, "change", "cluster", n->name, "the way to etcd");
+}
+
 static void note_agent(struct plan *p)
 {
 	const struct config *o = &p->a->config, *n = p->next;
@@ -337,6 +349,7 @@ static void note_agent(struct plan *p)
 	if (needs_restart(o, n))
 		diff_add(p->diff, "change", "agent", "pool, dns or socket",
 			 "takes effect when the agent is started again");
+	note_cluster(p);
 	p->labels_changed = !labels_eq(&o->default_labels, &n->default_labels);
 	p->rules_changed = !rules_same(o, n) || !egress_same(o, n);
 	if (p->labels_changed)
@@ -534,6 +547,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	if (!r && p->rules_changed && !a->starting && needs_egress(a, &why))
 		log_warn("%s", why.text);
 	on_connect_update(a);
+	cluster_reconfigure(a);
 	if (!r && !upstreams_same(&old, &a->config))
 		r = names_set_upstreams(a, e);
 	/* the new apps last: what they connect to is there */

@@ -14,6 +14,7 @@ struct get_work {
 	struct client *c; /* NULL: gone */
 	char what[16];
 	json_t *names; /* NULL: all */
+	bool all;      /* nodes */
 	json_t *answer;
 	struct reply text;
 	int r;
@@ -37,13 +38,14 @@ static void get_free(struct get_work *w)
 static void get(void *arg)
 {
 	struct get_work *w = arg;
+	const struct view_asked asked = {w->what, w->names, w->all};
 	struct error e = {0};
 
 	if (!w->c) {
 		get_free(w);
 		return;
 	}
-	w->answer = view_get(w->a, w->what, w->names, &e);
+	w->answer = view_get(w->a, &asked, &e);
 	if (!w->answer)
 		w->r = e.code ? e.code : -ENOMEM;
 	else if (json_array_size(json_object_get(w->answer, w->what)) > REQUEST_ROWS_AT_ONCE)
@@ -77,8 +79,10 @@ void request_get(struct agent *a, struct client *c, json_t *j, int fd)
 		return;
 	w = calloc(1, sizeof(*w));
 	if (w) {
-		*w = (struct get_work){
-			.a = a, .c = c, .names = json_incref(json_object_get(j, "names"))};
+		*w = (struct get_work){.a = a,
+				       .c = c,
+				       .names = json_incref(json_object_get(j, "names")),
+				       .all = json_is_true(json_object_get(j, "all"))};
 		snprintf(w->what, sizeof(w->what), "%s", what ? what : "");
 		st->get = w;
 		client_hold(c);

@@ -12,6 +12,7 @@
 #include "base/labels.h"
 #include "base/strv.h"
 #include "base/work.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "config/spec.h"
 #include "config/defaults.h"
@@ -151,7 +152,18 @@ static json_t *declared_view(const struct declared *d)
 	return j;
 }
 
-static json_t *view_apps(struct agent *a)
+/* Those of other nodes; and those that are there say which node they are on. */
+static int put_others(struct agent *a, json_t *list)
+{
+	json_t *app;
+	size_t i;
+
+	json_array_foreach (list, i, app)
+		put_text(app, "node", cluster_node(a));
+	return cluster_put_apps(a, list);
+}
+
+static json_t *view_apps(struct agent *a, bool all)
 {
 	struct snapshot s CLEANUP(snapshot_free) = {0};
 	size_t n_declared, i = 0;
@@ -173,6 +185,8 @@ static json_t *view_apps(struct agent *a)
 		if (d && !app_by_name(a, s.names.v[k]))
 			json_array_append_new(list, declared_view(d));
 	}
+	if (all && put_others(a, list))
+		goto fail;
 	return list;
 fail:
 	json_decref(list);
@@ -592,14 +606,15 @@ static json_t *view_policy(struct agent *a)
 	return list;
 }
 
-json_t *view_get(struct agent *a, const char *what, const json_t *names, struct error *e)
+json_t *view_get(struct agent *a, const struct view_asked *asked, struct error *e)
 {
+	const char *what = asked->what;
 	json_t *list = NULL, *answer;
 
 	if (streq(what, "apps"))
-		list = view_apps(a);
+		list = view_apps(a, asked->all);
 	else if (streq(what, "services"))
-		list = view_services(a, names);
+		list = view_services(a, asked->names);
 	else if (streq(what, "servers"))
 		list = view_servers(a);
 	else if (streq(what, "conns"))
@@ -610,10 +625,12 @@ json_t *view_get(struct agent *a, const char *what, const json_t *names, struct 
 		list = view_policy(a);
 	else if (streq(what, "interfaces"))
 		list = xdp_section_view(a);
+	else if (streq(what, "nodes"))
+		list = cluster_nodes(a);
 	else
 		error_set(e, -EINVAL,
 			  "there is no list of '%.30s': give apps, services, servers, "
-			  "conns, names, policy or interfaces",
+			  "conns, names, policy, interfaces or nodes",
 			  what);
 	if (!list)
 		return NULL;
@@ -628,7 +645,8 @@ json_t *view_get(struct agent *a, const char *what, const json_t *names, struct 
 static json_t *pool_view(const struct pool *p)
 {
 	char text[ADDR_STRLEN];
-	uint32_t reserved = addr_is_v4(&p->prefix.addr) ? 3 : 2; /* network, host, broadcast */
+	/* network, host, broadcast; of a part of a pool that is shared nearly all is its own */
+	uint32_t reserved = p->shut ? p->n_shut : addr_is_v4(&p->prefix.addr) ? 3 : 2;
 
 	return json_pack("{ss si si}", "prefix", prefix_format(&p->prefix, text), "used",
 			 (int)p->in_use, "size", (int)(p->size - reserved));
@@ -705,6 +723,8 @@ json_t *view_status(struct agent *a)
 		json_object_set_new(j, "pool6", pool_view(&a->pool6));
 	if (a->dns)
 		json_object_set_new(j, "dns", dns_view(a));
+	if (a->cluster)
+		json_object_set_new(j, "cluster", cluster_status(a));
 	if (json_array_size(interfaces))
 		json_object_set(j, "interfaces", interfaces);
 	json_decref(interfaces);

@@ -8,9 +8,14 @@
 
 struct agent;
 
-/* The answer to a `get`, of `names` alone where there may be too many (NULL: all); NULL: there is
- * none, and *e says why (code 0: out of memory). */
-json_t *view_get(struct agent *a, const char *what, const json_t *names, struct error *e);
+struct view_asked {
+	const char *what;
+	const json_t *names; /* these alone, where there may be too many; NULL: all */
+	bool all;	     /* those of other nodes too, where they are known */
+};
+
+/* The answer to a `get`; NULL: there is none, and *e says why (code 0: out of memory). */
+json_t *view_get(struct agent *a, const struct view_asked *asked, struct error *e);
 json_t *view_status(struct agent *a);
 
 #endif

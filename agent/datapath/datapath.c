@@ -626,6 +626,8 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->udp_told = &dp->skel->bss->udp_told;
 	dp->held_any = &dp->skel->bss->held_any;
 	dp->held_told = &dp->skel->bss->held_told;
+	dp->servers_watched = &dp->skel->bss->servers_watched;
+	dp->servers_told = &dp->skel->bss->servers_told;
 	dp->accepts_any = &dp->skel->bss->accepts_any;
 	dp->failing_any = &dp->skel->bss->failing_any;
 	dp->failing_told = &dp->skel->bss->failing_told;

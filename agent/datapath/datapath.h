@@ -120,6 +120,9 @@ int datapath_servers_each(struct datapath *dp,
 			  int (*f)(void *arg, const struct ax_endpoint *ep,
 				   const struct ax_server *s),
 			  void *arg);
+/* From now on AX_EVENT_SERVERS says that they are to be looked at, or no more. It does not come
+ * again before this is called again: before each look. */
+void datapath_servers_watch(struct datapath *dp, bool on);
 /* TCP connections of ax in a network namespace (-1: the caller's). -EOPNOTSUPP: see doctor. */
 int datapath_conns_each(struct datapath *dp, int netns_fd,
 			int (*f)(void *arg, const struct ax_conn *c), void *arg);

@@ -385,6 +385,12 @@ int datapath_servers_each(struct datapath *dp,
 			each_server, &s);
 }
 
+void datapath_servers_watch(struct datapath *dp, bool on)
+{
+	__atomic_store_n(dp->servers_watched, on, __ATOMIC_SEQ_CST);
+	__atomic_store_n(dp->servers_told, 0, __ATOMIC_SEQ_CST);
+}
+
 struct drop_servers {
 	struct datapath *dp;
 	uint32_t app;

@@ -84,6 +84,7 @@ struct datapath {
 	struct bpf_link *held;
 	uint32_t *udp_told; /* the programs' */
 	uint32_t *held_any, *held_told;
+	uint32_t *servers_watched, *servers_told;
 	bool *accepts_any;
 	bool *failing_any;
 	uint32_t *failing_told;

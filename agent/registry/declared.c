@@ -191,6 +191,20 @@ int declared_set(struct agent *a, struct config *next, struct error *failed, str
 	return 0;
 }
 
+void declared_retry(struct agent *a)
+{
+	for (size_t i = 0; a->declared && i < a->declared->n; i++) {
+		struct declared *d = &a->declared->v[i];
+		struct error e;
+
+		if (d->party == AX_PARTY_NONE || !addr_is_zero(&d->ip4) || !addr_is_zero(&d->ip6))
+			continue;
+		if (declared_addresses(a, d, &e) || declared_claim(a, d, &d->ip4, &e) ||
+		    declared_claim(a, d, &d->ip6, &e))
+			return; /* the others will not find one either */
+	}
+}
+
 int declared_relabel(struct agent *a, const struct labels *defaults, struct error *e)
 {
 	int r = 0;

@@ -41,6 +41,9 @@ void declared_remove(struct agent *a, struct declared *d);
  * thing that could not be had, if it has no error yet. */
 int declared_set(struct agent *a, struct config *next, struct error *failed, struct error *e);
 
+/* Those that could have no address get one if there is one by now. */
+void declared_retry(struct agent *a);
+
 /* Entries without labels of their own take other defaults. The first error, of which *e tells. */
 int declared_relabel(struct agent *a, const struct labels *defaults, struct error *e);
 

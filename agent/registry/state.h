@@ -28,6 +28,8 @@ struct hooks {
 	void (*awaited)(struct agent *a);
 	/* Connections to backends that the kernel counts for have failed. */
 	void (*failing)(struct agent *a);
+	/* Somebody listens, or does not any more; only while datapath_servers_watch() is on. */
+	void (*servers)(struct agent *a);
 };
 
 /* Looks after connects that wait, see apps/held.c. */
@@ -107,6 +109,7 @@ struct agent {
 	struct added_services *added;	     /* NULL: none */
 	struct added_services *added_before; /* of the former agent, while this one starts */
 	struct anchors *anchors;
+	struct cluster *cluster; /* NULL: this node is in none */
 	struct app_index *app_index;
 	struct control_server *control;
 	struct declared_list *declared;

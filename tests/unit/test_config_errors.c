@@ -107,7 +107,7 @@ static void what_is_no_text(void **state)
 	/* nothing that the terminal would obey is printed */
 	assert_errors("\"\\e[31m\\u009b\": 1\n",
 		      "f:1:1: \"\\x1b[31m\\xc2\\x9b\": found unknown key \"\\x1b[31m\\xc2\\x9b\", "
-		      "expected one of agent, apps, services, policy, xdp, probes\n");
+		      "expected one of agent, cluster, apps, services, policy, xdp, probes\n");
 }
 
 static void aliases_are_bounded(void **state)
@@ -147,7 +147,7 @@ static void nesting_is_bounded(void **state)
 			    "levels deep\n");
 }
 
-#define ROOT_KEYS "agent, apps, services, policy, xdp, probes"
+#define ROOT_KEYS "agent, cluster, apps, services, policy, xdp, probes"
 #define APP_KEYS                                                                        \
 	"name, command, ip, labels, user, net, env, directory, wait, egress, restart, " \
 	"splice, splice-emulation, memory, cpus, pids, volumes, read-only, expose, start, idle"

@@ -8,7 +8,7 @@
 
 static const struct noun *const nouns[] = {
 	&noun_apps,  &noun_services, &noun_servers,    &noun_conns,
-	&noun_names, &noun_policy,   &noun_interfaces,
+	&noun_names, &noun_policy,   &noun_interfaces, &noun_nodes,
 };
 
 #define NOUN_LIST_MAX 128
@@ -102,34 +102,52 @@ static int select_items(const struct noun *noun, json_t *list, int n, char **wor
 	return 0;
 }
 
-static void add_row(struct table *t, const struct noun *noun, const json_t *item,
+struct get_options {
+	const struct noun *noun;
+	int output;
+	bool no_headers, all;
+	int n_words; /* only what they name is wanted; 0: everything */
+	char **words;
+};
+
+static bool is_shown(const struct get_options *o, const struct column *c)
+{
+	return o->all || !o->noun->all_nodes || !c->key || !streq(c->key, o->noun->all_nodes);
+}
+
+static void add_row(struct table *t, const struct get_options *o, const json_t *item,
 		    const json_t *reply)
 {
-	for (size_t i = 0; i < noun->n_columns; i++) {
-		const struct cell c = {item, reply, noun->columns[i].key};
+	for (size_t i = 0; i < o->noun->n_columns; i++) {
+		const struct column *column = &o->noun->columns[i];
+		const struct cell c = {item, reply, column->key};
 
-		noun->columns[i].add(t, &c);
+		if (is_shown(o, column))
+			column->add(t, &c);
 	}
 }
 
-static int print_table(const struct noun *noun, const json_t *list, const json_t *reply,
+static int print_table(const struct get_options *o, const json_t *list, const json_t *reply,
 		       struct table_style style)
 {
 	struct table_column columns[COLUMNS_MAX];
 	CLEANUP(table_free) struct table t;
+	size_t i, n = 0;
 	json_t *item;
-	size_t i;
 
-	for (i = 0; i < noun->n_columns; i++)
-		columns[i] = noun->columns[i].shown;
-	table_init(&t, columns, noun->n_columns);
+	for (i = 0; i < o->noun->n_columns; i++)
+		if (is_shown(o, &o->noun->columns[i]))
+			columns[n++] = o->noun->columns[i].shown;
+	table_init(&t, columns, n);
 	json_array_foreach (list, i, item)
-		add_row(&t, noun, item, reply);
+		add_row(&t, o, item, reply);
 	return table_print(&t, &style, stdout);
 }
 
-static int print(const struct noun *noun, const json_t *reply, int output, bool no_headers)
+static int print(const struct get_options *o, const json_t *reply)
 {
+	const struct noun *noun = o->noun;
+	const int output = o->output;
 	const json_t *list = json_object_get(reply, noun->name);
 	struct table_style style = table_style_for(stdout);
 	char buf[256];
@@ -149,17 +167,9 @@ static int print(const struct noun *noun, const json_t *reply, int output, bool 
 		return 0;
 	}
 	style.wide = output == OUTPUT_WIDE;
-	style.headers = !no_headers;
-	return print_table(noun, list, reply, style);
+	style.headers = !o->no_headers;
+	return print_table(o, list, reply, style);
 }
-
-struct get_options {
-	const struct noun *noun;
-	int output;
-	bool no_headers;
-	int n_words; /* only what they name is wanted; 0: everything */
-	char **words;
-};
 
 /* The agent may know the words, and leave out what they do not name: there may be much of it. */
 static json_t *request_of(const struct get_options *o)
@@ -167,6 +177,8 @@ static json_t *request_of(const struct get_options *o)
 	json_t *j = json_pack("{s:s,s:s}", "op", "get", "what", o->noun->name);
 	json_t *names = o->n_words ? json_array() : NULL;
 
+	if (o->all)
+		json_object_set_new(j, "all", json_true());
 	for (int i = 0; names && i < o->n_words; i++)
 		json_array_append_new(names, json_string(o->words[i]));
 	if (names)
@@ -181,6 +193,9 @@ static int get(struct cmd *c, const struct get_options *o)
 	struct error e = {0};
 	json_t *list;
 
+	if (o->all && !o->noun->all_nodes)
+		return cmd_usage(
+			c, "of %s the agent knows this node's alone: leave --all-nodes out", what);
 	cmd_output();
 	if (cmd_ask(c, request_of(o), &reply, &e))
 		return cmd_failed(c, &e);
@@ -194,7 +209,7 @@ static int get(struct cmd *c, const struct get_options *o)
 	}
 	if (select_items(o->noun, list, o->n_words, o->words, &e))
 		return cmd_failed(c, &e);
-	if (print(o->noun, reply, o->output, o->no_headers)) {
+	if (print(o, reply)) {
 		error_set(&e, -ENOMEM, "out of memory");
 		return cmd_failed(c, &e);
 	}
@@ -265,15 +280,18 @@ static const struct opt options[] = {
 	 offsetof(struct get_options, output), &output_words},
 	{"no-headers", 0, OPT_FLAG, NULL, "leave the line of column titles out",
 	 offsetof(struct get_options, no_headers), NULL},
+	{"all-nodes", 'A', OPT_FLAG, NULL, "apps: also those of the cluster's other nodes",
+	 offsetof(struct get_options, all), NULL},
 };
 
 const struct command cmd_get = {
 	.name = "get",
-	.about = "list apps, services, servers, connections or names",
+	.about = "list apps, services, servers, connections, names or nodes",
 	.run = run,
 	.syntax =
 		{
-			.usage = "ax get apps|services|servers|conns|names|interfaces [options] "
+			.usage = "ax get apps|services|servers|conns|names|interfaces|nodes "
+				 "[options] "
 				 "[NAME]...",
 			.about = "Lists what the agent knows: everything, or what belongs to the "
 				 "NAMEs (ids will do). A table fits the terminal: what matters "

@@ -23,13 +23,14 @@ struct noun {
 	const char *aliases[4]; /* besides every unambiguous abbreviation */
 	const char *keys[4];	/* members by which one can be asked for */
 	const struct column *columns;
-	size_t n_columns;					     /* at most COLUMNS_MAX */
+	size_t n_columns;      /* at most COLUMNS_MAX */
+	const char *all_nodes; /* the column for all nodes alone; NULL: others' are not known */
 	void (*name_of)(const json_t *item, char *buf, size_t size); /* for -o name */
 };
 #define COLUMNS_MAX 32
 
 extern const struct noun noun_apps, noun_services, noun_servers, noun_conns, noun_names;
-extern const struct noun noun_interfaces, noun_policy;
+extern const struct noun noun_interfaces, noun_policy, noun_nodes;
 
 /* --- get_cells.c: cells that several nouns have --- */
 

@@ -115,6 +115,7 @@ static void cell_limits(struct table *t, const struct cell *c)
 
 static const struct column columns[] = {
 	{{.title = "NAME", .keep = 20, .min = 12}, cell_text, "name"},
+	{{.title = "NODE", .keep = 19, .min = 8}, cell_text, "node"},
 	{{.title = "ID", .keep = 15}, cell_int, "id"},
 	{{.title = "IP", .keep = 19}, cell_ip, NULL},
 	{{.title = "IP6", .keep = 9, .wide = true}, cell_text, "ip6"},
@@ -142,5 +143,6 @@ const struct noun noun_apps = {
 	.keys = {"name", "id"},
 	.columns = columns,
 	.n_columns = ARRAY_SIZE(columns),
+	.all_nodes = "node",
 	.name_of = name_member,
 };

@@ -115,6 +115,47 @@ static void put_probes(json_t *probes)
 	}
 }
 
+/* "east, node n1 at 10.0.0.11: connected to https://10.0.0.5:2379 for 3m" */
+static void put_cluster(const json_t *c)
+{
+	const char *name = member_string(c, "name"), *node = member_string(c, "node");
+	const char *address = member_string(c, "address"), *state = member_string(c, "state");
+	const char *member = member_string(c, "member"), *why = member_string(c, "why");
+	char age[TEXT_SHORT];
+	json_t *item;
+	size_t i;
+
+	if (!c || !name || !node || !state)
+		return;
+	printf("%-10s ", "Cluster");
+	text_put(name, stdout);
+	fputs(", node ", stdout);
+	text_put(node, stdout);
+	if (address)
+		printf(" at %s", address);
+	printf(": %s", state);
+	if (member) {
+		fputs(streq(state, "partitioned") ? " from " : " to ", stdout);
+		text_put(member, stdout);
+	}
+	if (member_int(c, "since"))
+		printf(" for %s", text_age((double)time(NULL) - member_number(c, "since"), age));
+	if (why) {
+		fputs(": ", stdout);
+		text_put(why, stdout);
+	}
+	printf("\n%-10s %lld nodes, %lld apps; blocks", "", member_int(c, "nodes"),
+	       member_int(c, "apps"));
+	json_array_foreach (json_object_get(c, "blocks"), i, item)
+		printf("%s %s", i ? "," : "", json_string_value(item));
+	puts(json_array_size(json_object_get(c, "blocks")) ? "" : " none");
+	if (!member_int(c, "refused"))
+		return;
+	printf("%-10s %lld records left out, the last one: ", "", member_int(c, "refused"));
+	text_put(member_string(c, "refused_why"), stdout);
+	putchar('\n');
+}
+
 static void print(const json_t *j)
 {
 	const char *version = member_string(j, "version"), *config = member_string(j, "config");
@@ -130,6 +171,7 @@ static void print(const json_t *j)
 	put_dns(json_object_get(j, "dns"));
 	put_pool("Pool", json_object_get(j, "pool4"));
 	put_pool("Pool IPv6", json_object_get(j, "pool6"));
+	put_cluster(json_object_get(j, "cluster"));
 	printf("%-10s %lld\n", "Apps", member_int(j, "apps"));
 	printf("%-10s %lld\n", "Services", member_int(j, "services"));
 	put_probes(json_object_get(j, "probes"));

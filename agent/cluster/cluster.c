@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The client of etcd, its lease, and what is due. */
+#include <time.h>
+
+#include "allot/pool.h"
+#include "base/log.h"
+#include "cluster/priv.h"
+#include "config/config.h"
+#include "datapath/datapath.h"
+#include "registry/state.h"
+
+void cluster_at(struct cluster *c, uint64_t *deadline, uint64_t in_ms)
+{
+	uint64_t at = time_mono_ns() + in_ms * NS_PER_MS;
+
+	if (*deadline && *deadline <= at)
+		return;
+	*deadline = at;
+	c->a->timers_stale = true;
+}
+
+int cluster_open(struct agent *a, const struct config_cluster *conf, struct error *e)
+{
+	struct cluster *c;
+
+	if (!conf->name)
+		return 0;
+	c = calloc(1, sizeof(*c));
+	if (!c || config_cluster_copy(conf, &c->conf) || pool_shut(&a->pool4)) {
+		free(c);
+		return error_set(e, -ENOMEM, "out of memory");
+	}
+	c->a = a;
+	a->cluster = c;
+	memory_read(c);
+	return 0;
+}
+
+static void on_lease(void *arg, enum etcd_lease_event event, int64_t id, const char *why)
+{
+	struct cluster *c = arg;
+
+	switch (event) {
+	case ETCD_LEASE_HELD:
+		if (c->lease_id == id && c->registered)
+			return;
+		c->lease_id = id;
+		memory_write(c);
+		node_unregistered(c);
+		break;
+	case ETCD_LEASE_LATE:
+		log_warn("the cluster %s may take this node for away: %s", c->conf.name, why);
+		break;
+	case ETCD_LEASE_LOST:
+		log_warn("the cluster %s took this node for away: %s", c->conf.name, why);
+		c->lease_id = 0;
+		c->registered = false;
+		break;
+	}
+}
+
+static void on_change(void *arg)
+{
+	struct cluster *c = arg;
+	struct etcd_state s = etcd_state(c->etcd);
+
+	if (s.connected)
+		log_info("the cluster %s: connected to %s", c->conf.name, s.endpoint);
+	else
+		log_warn("the cluster %s is out of reach: %s", c->conf.name, s.error);
+}
+
+static int start(struct cluster *c, struct error *e)
+{
+	const struct etcd_options o = {
+		.endpoints = (const char *const *)c->conf.etcd.v,
+		.n_endpoints = c->conf.etcd.n,
+		.ca = c->conf.ca,
+		.cert = c->conf.cert,
+		.key = c->conf.key,
+	};
+	int r = etcd_open(c->a->epoll, &o, &c->etcd, e);
+
+	if (r)
+		return r;
+	etcd_on_change(c->etcd, on_change, c);
+	r = etcd_lease_open(c->etcd, CLUSTER_TTL_S, c->lease_id, on_lease, c, &c->lease);
+	if (r)
+		return error_set(e, r, "cannot ask for a lease: %s", strerror(-r));
+	watch_begin(c);
+	return 0;
+}
+
+/* (its lease is kept by the next client) */
+static void stop(struct cluster *c)
+{
+	watch_end(c);
+	etcd_lease_free(c->lease);
+	etcd_close(c->etcd);
+	c->lease = NULL;
+	c->etcd = NULL;
+	c->registering = c->publishing = c->claiming = false;
+	c->registered = false;
+	for (size_t i = 0; i < c->n_apps; i++)
+		c->apps[i].sent = false;
+}
+
+static void begin(struct cluster *c)
+{
+	struct error e = {0};
+
+	c->failed[0] = 0;
+	if (!node_identify(c, &e) && !start(c, &e))
+		return;
+	log_error("the cluster %s: %s", c->conf.name, e.text);
+	snprintf(c->failed, sizeof(c->failed), "%s", e.text);
+	stop(c);
+}
+
+void cluster_start(struct agent *a)
+{
+	datapath_servers_watch(a->dp, a->cluster != NULL);
+	if (a->cluster)
+		begin(a->cluster);
+}
+
+void cluster_reconfigure(struct agent *a)
+{
+	struct cluster *c = a->cluster;
+	struct config_cluster next;
+
+	if (!c || a->starting || !config_cluster_same_node(&c->conf, &a->config.cluster) ||
+	    config_cluster_eq(&c->conf, &a->config.cluster) ||
+	    config_cluster_copy(&a->config.cluster, &next))
+		return;
+	stop(c);
+	config_cluster_free(&c->conf);
+	c->conf = next;
+	begin(c);
+}
+
+void cluster_close(struct agent *a)
+{
+	struct cluster *c = a->cluster;
+
+	if (!c)
+		return;
+	stop(c);
+	peers_free(&c->peers);
+	publish_free(c);
+	free(c->blocks);
+	config_cluster_free(&c->conf);
+	free(c);
+	a->cluster = NULL;
+}
+
+const char *cluster_node(const struct agent *a)
+{
+	return a->cluster ? a->cluster->node : NULL;
+}
+
+/* --- what is due --- */
+
+/* A look at all apps takes no more than a fifth of the agent's time. */
+#define LOOK_DELAY_MS	3
+#define LOOK_REST_TIMES 4
+
+void cluster_apps_changed(struct agent *a)
+{
+	struct cluster *c = a->cluster;
+	uint64_t now = time_mono_ns(), at = now + LOOK_DELAY_MS * NS_PER_MS, rest;
+
+	if (!c || c->publish_at_ns)
+		return;
+	rest = c->published_ns + LOOK_REST_TIMES * c->look_took_ns;
+	c->publish_at_ns = rest > at ? rest : at;
+	a->timers_stale = true;
+}
+
+static bool is_due(uint64_t *at, uint64_t now_ns)
+{
+	if (!*at || *at > now_ns)
+		return false;
+	*at = 0;
+	return true;
+}
+
+void cluster_due(struct agent *a, uint64_t now_ns)
+{
+	struct cluster *c = a->cluster;
+
+	if (!c)
+		return;
+	if (is_due(&c->register_at_ns, now_ns))
+		node_register(c);
+	if (is_due(&c->read_at_ns, now_ns))
+		watch_begin(c);
+	if (is_due(&c->claim_at_ns, now_ns))
+		blocks_want(c);
+	if (is_due(&c->publish_at_ns, now_ns)) {
+		c->dirty = true;
+		publish(c);
+		blocks_want(c);
+	}
+	if (is_due(&c->forget_at_ns, now_ns))
+		peers_forget(c, now_ns);
+}
+
+uint64_t cluster_deadline(const struct agent *a)
+{
+	const struct cluster *c = a->cluster;
+	uint64_t next = 0;
+
+	if (!c)
+		return 0;
+	const uint64_t at[] = {c->register_at_ns, c->read_at_ns, c->claim_at_ns, c->publish_at_ns,
+			       c->forget_at_ns};
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
+		if (at[i] && (!next || at[i] < next))
+			next = at[i];
+	return next;
+}

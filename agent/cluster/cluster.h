@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * This node among others: it has its name and its apps in etcd, a part of the pool for its own, and
+ * knows what the others wrote. All of it goes on with what is known when etcd is away.
+ */
+#ifndef AX_CLUSTER_CLUSTER_H
+#define AX_CLUSTER_CLUSTER_H
+
+#include <jansson.h>
+
+#include "base/util.h"
+#include "config/cluster.h"
+
+struct agent;
+
+/* Takes the section over; from now on apps get addresses of this node's blocks alone, which are
+ * those that an agent before this one had since the machine was started. Nothing without a name in
+ * it. -ENOMEM. */
+int cluster_open(struct agent *a, const struct config_cluster *conf, struct error *e);
+/* Begins to talk to etcd, when there is nothing left of an earlier agent that is not known. What is
+ * wrong with the section is logged, and is in the status. */
+void cluster_start(struct agent *a);
+/* Memory only: what is in etcd stays as long as its lease. */
+void cluster_close(struct agent *a);
+/* Another way to etcd; what else is new needs a new agent. */
+void cluster_reconfigure(struct agent *a);
+
+/* Apps came or went, or listen somewhere else. */
+void cluster_apps_changed(struct agent *a);
+
+void cluster_due(struct agent *a, uint64_t now_ns);
+uint64_t cluster_deadline(const struct agent *a);
+
+/* --- lists (view.c); NULL: this node is in no cluster, or out of memory --- */
+json_t *cluster_status(const struct agent *a);
+json_t *cluster_nodes(const struct agent *a);
+/* This node's name; NULL: it is in no cluster. */
+const char *cluster_node(const struct agent *a);
+/* Appends the apps of other nodes, in slices of a->reads. */
+int cluster_put_apps(struct agent *a, json_t *list);
+
+#endif

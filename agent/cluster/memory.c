@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What an agent that starts while etcd is away must know: the blocks out of which this node's apps
+ * have addresses. It is kept where all else of them is, until the machine is started again.
+ */
+#include <fcntl.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "cluster/priv.h"
+#include "machine/instance.h"
+#include "registry/state.h"
+
+#define MEMORY_MAX (1u << 20)
+
+static void memory_path(const struct cluster *c, char path[128])
+{
+	snprintf(path, 128, "%s/cluster.json", c->a->inst->run_dir);
+}
+
+static void take(struct cluster *c, const json_t *j)
+{
+	const char *name = json_string_value(json_object_get(j, "cluster"));
+	const char *id = json_string_value(json_object_get(j, "id"));
+	const json_t *one;
+	struct prefix p;
+	size_t i;
+
+	if (!name || !id || !streq(name, c->conf.name) || !streq(id, c->id))
+		return;
+	c->since = json_integer_value(json_object_get(j, "since"));
+	c->lease_id = json_integer_value(json_object_get(j, "lease"));
+	json_array_foreach (json_object_get(j, "blocks"), i, one)
+		if (json_is_string(one) && !prefix_parse(json_string_value(one), &p) &&
+		    block_of_pool(&c->conf.pool, &p))
+			block_add(c, &p);
+}
+
+void memory_read(struct cluster *c)
+{
+	autofree char *text = NULL;
+	char path[128];
+	json_t *j;
+
+	node_make_id(c);
+	memory_path(c, path);
+	j = file_read(path, MEMORY_MAX, &text) ? NULL : json_loads(text, 0, NULL);
+	if (j)
+		take(c, j);
+	json_decref(j);
+	if (c->since <= 0)
+		c->since = time(NULL);
+}
+
+static json_t *memory_of(const struct cluster *c)
+{
+	json_t *blocks = json_array();
+	char text[ADDR_STRLEN];
+
+	for (size_t i = 0; i < c->n_blocks; i++)
+		if (!c->blocks[i].lost)
+			json_array_append_new(
+				blocks, json_string(prefix_format(&c->blocks[i].prefix, text)));
+	return json_pack("{ss ss sI sI so}", "cluster", c->conf.name, "id", c->id, "since",
+			 (json_int_t)c->since, "lease", (json_int_t)c->lease_id, "blocks", blocks);
+}
+
+void memory_write(const struct cluster *c)
+{
+	char path[128], fresh[136];
+	json_t *j = memory_of(c);
+	autofree char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
+	autoclose int fd = -1;
+	int r = text ? 0 : -ENOMEM;
+
+	json_decref(j);
+	memory_path(c, path);
+	snprintf(fresh, sizeof(fresh), "%s.new", path);
+	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (!r && fd < 0)
+		r = -errno;
+	r = r ? r : write_whole(fd, text, strlen(text));
+	if (!r && rename(fresh, path) < 0)
+		r = -errno;
+	if (r)
+		log_error(
+			"%s cannot be written (%s): an agent that starts while etcd is away has no "
+			"addresses to give out",
+			path, strerror(-r));
+}

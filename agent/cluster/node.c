@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who this node is, and its name in the registry. */
+#include <ctype.h>
+
+#include "base/log.h"
+#include "base/values.h"
+#include "cluster/priv.h"
+#include "machine/instance.h"
+#include "net/host_links.h"
+#include "registry/state.h"
+
+/* --- who it is --- */
+
+/* The machine's name up to its first dot. */
+static int find_name(char ret[RECORD_NAME_MAX + 1], struct error *e)
+{
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	host[strcspn(host, ".")] = 0;
+	for (char *p = host; *p; p++)
+		*p = (char)tolower((unsigned char)*p);
+	if (want_name(host))
+		return error_set(e, -EINVAL,
+				 "this machine's name '%.60s' is none for a node: give one as "
+				 "cluster.node.name",
+				 host);
+	snprintf(ret, RECORD_NAME_MAX + 1, "%.63s", host);
+	return 0;
+}
+
+struct found {
+	const struct prefix *pool;
+	struct ax_addr addr;
+	unsigned n;
+};
+
+static int note_address(void *arg, const struct ax_addr *addr)
+{
+	struct prefix p;
+	struct found *f = arg;
+
+	prefix_parse("169.254.0.0/16", &p);
+	if (!addr_is_v4(addr) || want_unicast(addr) || prefix_contains(&p, addr) ||
+	    prefix_contains(f->pool, addr) || addr_eq(addr, &f->addr))
+		return 0;
+	f->addr = *addr;
+	f->n++;
+	return 0;
+}
+
+static int find_address(struct cluster *c, struct error *e)
+{
+	struct found f = {.pool = &c->conf.pool};
+	int r = nl_host_addr_each(c->a->nl, note_address, &f);
+
+	if (r)
+		return error_set(e, r, "this machine's addresses cannot be read: %s", strerror(-r));
+	if (f.n != 1)
+		return error_set(
+			e, -EINVAL,
+			f.n ? "this machine has several IPv4 addresses: say which one the "
+			      "other nodes reach it by, as cluster.node.address"
+			    : "this machine has no IPv4 address: give the one by which other "
+			      "nodes reach it as cluster.node.address");
+	c->address = f.addr;
+	return 0;
+}
+
+static uint64_t hash(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3ull; /* FNV-1a */
+	return h;
+}
+
+/* The same after a new start of the machine; another for each instance on it. Machines that were
+ * copied may have it in common: an address is part of who a node is, too (is_own()). */
+void node_make_id(struct cluster *c)
+{
+	autofree char *machine = NULL;
+	uint64_t h[2];
+
+	if (file_read("/etc/machine-id", 4096, &machine))
+		machine = strdup("");
+	for (unsigned i = 0; i < 2; i++) {
+		h[i] = hash(0xcbf29ce484222325ull + i, machine ? machine : "");
+		h[i] = hash(hash(h[i], "/"), c->a->inst->name);
+	}
+	snprintf(c->id, sizeof(c->id), "%016llx%016llx", (unsigned long long)h[0],
+		 (unsigned long long)h[1]);
+}
+
+int node_identify(struct cluster *c, struct error *e)
+{
+	int r = 0;
+
+	if (c->conf.node)
+		snprintf(c->node, sizeof(c->node), "%.63s", c->conf.node);
+	else
+		r = find_name(c->node, e);
+	c->address = c->conf.address;
+	if (!r && addr_is_zero(&c->address))
+		r = find_address(c, e);
+	return r;
+}
+
+/* --- its key --- */
+
+static bool is_own(const struct cluster *c, const struct record_node *n)
+{
+	return streq(n->id, c->id) && addr_eq(&n->address, &c->address);
+}
+
+static void wrong(struct cluster *c, const char *text)
+{
+	if (!streq(c->wrong, text))
+		log_error("the cluster %s: %s", c->conf.name, text);
+	snprintf(c->wrong, sizeof(c->wrong), "%s", text);
+	cluster_at(c, &c->register_at_ns, CLUSTER_RETRY_MS);
+}
+
+static void done(struct cluster *c)
+{
+	if (!c->registered)
+		log_info("the cluster %s: this is its node %s", c->conf.name, c->node);
+	c->wrong[0] = 0;
+	c->registered = true;
+	publish_anew(c);
+	blocks_sync(c);
+}
+
+static void failed(struct cluster *c, int err, const char *error)
+{
+	c->registering = false;
+	/* (without the lease there is another one soon) */
+	if (err == -EHOSTUNREACH || err == -ETIMEDOUT || err == -ENOENT)
+		cluster_at(c, &c->register_at_ns, CLUSTER_RETRY_MS / 10);
+	else
+		wrong(c, error);
+}
+
+static char *own_text(const struct cluster *c)
+{
+	struct record_node n = {.address = c->address, .since = c->since, .version = AX_VERSION};
+
+	snprintf(n.name, sizeof(n.name), "%s", c->node);
+	snprintf(n.id, sizeof(n.id), "%s", c->id);
+	return record_node_text(&n);
+}
+
+static void on_taken_over(void *arg, int err, const struct etcd_answer *answer, const char *error)
+{
+	struct cluster *c = arg;
+
+	c->registering = false;
+	if (err)
+		failed(c, err, error);
+	else if (answer->succeeded)
+		done(c);
+	else /* it has changed meanwhile: read it again */
+		cluster_at(c, &c->register_at_ns, 1);
+}
+
+/* This node's, of before: an agent's that ended, or under a lease that did. */
+static void take_over(struct cluster *c, const struct etcd_kv *kv)
+{
+	char key[RECORD_KEY_MAX];
+	autofree char *text = own_text(c);
+	struct etcd_compare same = {.key = bytes_of(record_node_key(c->conf.name, c->node, key)),
+				    .target = ETCD_MOD_REVISION,
+				    .number = kv->mod_revision};
+	struct etcd_op put = {.kind = ETCD_PUT,
+			      .key = bytes_of(key),
+			      .value = bytes_of(text ? text : ""),
+			      .lease = c->lease_id};
+	struct etcd_txn t = {.compares = &same, .n_compares = 1, .success = &put, .n_success = 1};
+
+	c->registering = text && !etcd_txn(c->etcd, &t, on_taken_over, c, NULL);
+	if (!c->registering)
+		cluster_at(c, &c->register_at_ns, CLUSTER_RETRY_MS);
+}
+
+static void name_is_taken(struct cluster *c, const struct etcd_kv *kv)
+{
+	char text[320], addr[ADDR_STRLEN];
+	struct record_node n;
+	struct error e = {0};
+
+	if (record_node_read(kv->value.data, kv->value.len, &n, &e)) {
+		snprintf(text, sizeof(text), "the record of a node %s cannot be understood: %.150s",
+			 c->node, e.text);
+	} else if (is_own(c, &n)) {
+		take_over(c, kv);
+		return;
+	} else {
+		snprintf(text, sizeof(text),
+			 "it has a node %s already, at %s: give this one another cluster.node.name",
+			 c->node, addr_format(&n.address, addr));
+	}
+	wrong(c, text);
+}
+
+static bool pool_fits(struct cluster *c, const struct etcd_op_answer *got)
+{
+	char text[320], theirs[ADDR_STRLEN], ours[ADDR_STRLEN];
+	struct error e = {0};
+	struct prefix p;
+
+	if (!got->n || record_pool_read(got->kvs[0].value.data, got->kvs[0].value.len, &p, &e)) {
+		snprintf(text, sizeof(text), "its pool cannot be read: %.150s", e.text);
+	} else if (p.len == c->conf.pool.len && addr_eq(&p.addr, &c->conf.pool.addr)) {
+		return true;
+	} else {
+		snprintf(text, sizeof(text),
+			 "its pool is %s, and this node's config has %s: give all nodes the same "
+			 "cluster.pool",
+			 prefix_format(&p, theirs), prefix_format(&c->conf.pool, ours));
+	}
+	wrong(c, text);
+	return false;
+}
+
+static void on_registered(void *arg, int err, const struct etcd_answer *answer, const char *error)
+{
+	struct cluster *c = arg;
+
+	c->registering = false;
+	if (err)
+		failed(c, err, error);
+	else if (answer->succeeded)
+		done(c);
+	else if (answer->n_ops != 1 || !answer->ops[0].n)
+		cluster_at(c, &c->register_at_ns, 1);
+	else
+		name_is_taken(c, &answer->ops[0].kvs[0]);
+}
+
+/* The name, if nobody has it. */
+static int take_name(struct cluster *c)
+{
+	char key[RECORD_KEY_MAX];
+	autofree char *text = own_text(c);
+	struct etcd_compare none = {.key = bytes_of(record_node_key(c->conf.name, c->node, key)),
+				    .target = ETCD_VERSION};
+	struct etcd_op put = {.kind = ETCD_PUT,
+			      .key = bytes_of(key),
+			      .value = bytes_of(text ? text : ""),
+			      .lease = c->lease_id};
+	struct etcd_op get = {.kind = ETCD_GET, .key = bytes_of(key)};
+	struct etcd_txn t = {.compares = &none,
+			     .n_compares = 1,
+			     .success = &put,
+			     .n_success = 1,
+			     .failure = &get,
+			     .n_failure = 1,
+			     .twice = true}; /* (who finds his own record there takes it over) */
+
+	return text ? etcd_txn(c->etcd, &t, on_registered, c, NULL) : -ENOMEM;
+}
+
+static void on_pool(void *arg, int err, const struct etcd_answer *answer, const char *error)
+{
+	struct cluster *c = arg;
+
+	c->registering = false;
+	if (err) {
+		failed(c, err, error);
+		return;
+	}
+	if (!answer->succeeded && (answer->n_ops != 1 || !pool_fits(c, &answer->ops[0])))
+		return;
+	c->registering = !take_name(c);
+	if (!c->registering)
+		cluster_at(c, &c->register_at_ns, CLUSTER_RETRY_MS);
+}
+
+/* First the pool, which is the same for all: who has another one is told before he has any part of
+ * it. */
+void node_register(struct cluster *c)
+{
+	char key[RECORD_KEY_MAX];
+	autofree char *text = record_pool_text(&c->conf.pool);
+	struct etcd_compare none = {.key = bytes_of(record_pool_key(c->conf.name, key)),
+				    .target = ETCD_VERSION};
+	struct etcd_op put = {
+		.kind = ETCD_PUT, .key = bytes_of(key), .value = bytes_of(text ? text : "")};
+	struct etcd_op get = {.kind = ETCD_GET, .key = bytes_of(key)};
+	struct etcd_txn t = {.compares = &none,
+			     .n_compares = 1,
+			     .success = &put,
+			     .n_success = 1,
+			     .failure = &get,
+			     .n_failure = 1,
+			     .twice = true};
+
+	if (!c->etcd || !c->lease_id || c->registering || c->registered)
+		return;
+	c->registering = text && !etcd_txn(c->etcd, &t, on_pool, c, NULL);
+	if (!c->registering)
+		cluster_at(c, &c->register_at_ns, CLUSTER_RETRY_MS);
+}
+
+void node_unregistered(struct cluster *c)
+{
+	c->registered = false;
+	cluster_at(c, &c->register_at_ns, 0);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of this room share. */
+#ifndef AX_CLUSTER_PRIV_H
+#define AX_CLUSTER_PRIV_H
+
+#include "cluster/cluster.h"
+#include "cluster/record.h"
+#include "etcd/etcd.h"
+
+#define NS_PER_MS 1000000ull
+
+/* A node whose agent says nothing for so long is taken for away. */
+#define CLUSTER_TTL_S 10
+/* After something that can be put right elsewhere: a name that is taken, an etcd that refuses. */
+#define CLUSTER_RETRY_MS 3000
+/* What a full read does not have any more is forgotten so much later: nodes write it again when
+ * etcd has lost it. */
+#define CLUSTER_FORGET_MS 30000
+
+struct peer_node {
+	struct record_node rec; /* its name alone, if it was never seen */
+	bool up;		/* its key is there */
+	uint64_t read;		/* the full read that had it last */
+	uint64_t missing_ns;	/* since when reads do not have it; 0: they do */
+	int64_t seen;		/* UNIX time when its key went; 0: it is there, or never was */
+	size_t n_apps, n_blocks;
+};
+
+struct peer_app {
+	struct record_app rec;
+	struct peer_node *node;
+	unsigned refs; /* of the table, and of who makes a list */
+	uint64_t read, missing_ns;
+};
+
+struct peer_block {
+	struct record_block rec;
+	struct peer_node *node;
+	uint64_t read, missing_ns;
+};
+
+/* What is in etcd, as far as this node knows; this node's own too. */
+struct peers {
+	void *nodes, *apps, *blocks; /* tsearch(3) */
+	size_t n_nodes, n_apps, n_blocks;
+	uint64_t read;	  /* counts full reads */
+	uint64_t refused; /* records that were not understood */
+	char why[256];	  /* the last of them */
+};
+
+/* A block that is this node's. */
+struct own_block {
+	struct prefix prefix;
+	bool lost; /* etcd has another owner: nothing more is given out of it */
+	bool sure; /* etcd says so too */
+};
+
+/* An app of this node, as etcd has it. */
+struct own_app {
+	uint32_t id;
+	char *text; /* "": not known */
+	char *next; /* what it is to be; NULL: it is to go */
+	bool sent;  /* next is on its way */
+};
+
+struct cluster {
+	struct agent *a;
+	struct config_cluster conf;
+	char node[RECORD_NAME_MAX + 1], id[RECORD_ID_LEN + 1];
+	struct ax_addr address;
+	int64_t since;	  /* UNIX time: the agent's first start since the machine's */
+	char failed[512]; /* why there is no client; "": there is one */
+	char wrong[320];  /* why this node is not registered; "": it is, or nobody knows yet */
+
+	struct etcd *etcd;
+	struct etcd_lease *lease;
+	struct etcd_watch *watch;
+	struct etcd_request *reading;
+	int64_t lease_id; /* 0: none is held */
+	bool registered, registering;
+	bool current; /* all was read, and the watch tells of what is new */
+	bool was_read;
+	uint64_t register_at_ns, read_at_ns; /* 0: not */
+
+	struct peers peers;
+	uint64_t forget_at_ns;
+
+	struct own_block *blocks;
+	size_t n_blocks;
+	bool claiming, exhausted;
+	uint32_t cursor; /* of the block that is tried next */
+	uint64_t claim_at_ns;
+
+	struct own_app *apps; /* by id */
+	size_t n_apps;
+	bool publishing, dirty;
+	uint64_t publish_at_ns, published_ns; /* not before; when it was looked at last */
+	uint64_t look_took_ns;
+	uint64_t writes; /* transactions with apps in them */
+};
+
+static inline struct etcd_bytes bytes_of(const char *text)
+{
+	return (struct etcd_bytes){text, strlen(text)};
+}
+
+/* cluster.c: a deadline moved. */
+void cluster_at(struct cluster *c, uint64_t *deadline, uint64_t in_ms);
+
+/* --- node.c --- */
+/* Who this is: the config's words, or the machine's. -EINVAL with a sentence. */
+void node_make_id(struct cluster *c); /* its number alone */
+int node_identify(struct cluster *c, struct error *e);
+void node_register(struct cluster *c);
+/* The lease is another, or etcd says that the node's key is not this one's: all is written anew. */
+void node_unregistered(struct cluster *c);
+
+/* --- watch.c --- */
+void watch_begin(struct cluster *c);
+void watch_end(struct cluster *c);
+
+/* --- peers.c --- */
+void peers_put(struct cluster *c, const struct etcd_kv *kv);
+void peers_delete(struct cluster *c, const struct etcd_kv *kv);
+/* A full read has ended: what it did not have is missing. */
+void peers_read(struct cluster *c);
+/* Forgets what is missing for long enough. */
+void peers_forget(struct cluster *c, uint64_t now_ns);
+void peers_free(struct peers *p);
+struct peer_block *peers_block(const struct cluster *c, const struct prefix *p);
+void peers_each_block(struct cluster *c, void (*f)(struct cluster *c, struct peer_block *b));
+void peer_app_put(struct peer_app *app);
+
+/* --- blocks.c --- */
+/* What is this node's is what etcd says, and what it had before. */
+void blocks_sync(struct cluster *c);
+/* Claims another one if few addresses are left. */
+void blocks_want(struct cluster *c);
+/* A block and whether etcd gave it: the transaction that is asked. 0 or as etcd_txn(). */
+int block_claim(struct etcd *e, const char *cluster, const struct record_block *b, int64_t lease,
+		etcd_done_fn done, void *arg);
+/* NULL: out of memory. */
+struct own_block *block_add(struct cluster *c, const struct prefix *p);
+unsigned block_len(const struct prefix *pool);
+bool block_of_pool(const struct prefix *pool, const struct prefix *block);
+
+/* --- memory.c: what the next agent is to know, in the instance's run directory --- */
+void memory_read(struct cluster *c);
+void memory_write(const struct cluster *c);
+
+/* --- publish.c --- */
+void publish(struct cluster *c);
+/* An app of this node that etcd has. */
+void publish_known(struct cluster *c, uint32_t id);
+/* Nothing of it is in etcd, as far as is known. */
+void publish_anew(struct cluster *c);
+void publish_free(struct cluster *c);
+
+#endif

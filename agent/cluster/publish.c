@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* This node's apps in etcd: what they are is compared with what was written, and only what differs
+ * is sent, some of it at a time; the next part when etcd has answered. */
+#include <arpa/inet.h>
+
+#include "base/labels.h"
+#include "base/log.h"
+#include "cluster/priv.h"
+#include "config/config.h"
+#include "datapath/datapath.h"
+#include "registry/app_table.h"
+#include "registry/state.h"
+#include "registry/vips.h"
+
+#define BATCH	    100 /* of the 128 that etcd takes */
+#define SERVERS_MAX 65536
+
+/* --- who listens where --- */
+
+struct server {
+	uint32_t app;
+	struct record_port port;
+};
+
+struct servers {
+	struct agent *a;
+	struct server *v;
+	size_t n, room;
+};
+
+static int note_server(void *arg, const struct ax_endpoint *ep, const struct ax_server *s)
+{
+	struct servers *l = arg;
+	const struct vip *v = vip_find(l->a, &ep->addr);
+
+	if (!v || !v->app || v->app->id != s->app || !ep->port_be)
+		return 0;
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 256;
+		struct server *more =
+			room > SERVERS_MAX ? NULL : reallocarray(l->v, room, sizeof(*more));
+
+		if (!more)
+			return 1;
+		l->v = more;
+		l->room = room;
+	}
+	l->v[l->n++] =
+		(struct server){.app = s->app, .port = {ntohs(ep->port_be), (uint8_t)ep->proto}};
+	return 0;
+}
+
+static int server_cmp(const void *x, const void *y)
+{
+	const struct server *a = x, *b = y;
+
+	if (a->app != b->app)
+		return a->app < b->app ? -1 : 1;
+	if (a->port.port != b->port.port)
+		return a->port.port < b->port.port ? -1 : 1;
+	return (int)a->port.proto - (int)b->port.proto;
+}
+
+static int by_app(const void *key, const void *one)
+{
+	uint32_t id = *(const uint32_t *)key, app = ((const struct server *)one)->app;
+
+	return id < app ? -1 : id > app;
+}
+
+/* Those of one app, each once. Returns how many. */
+static size_t ports_of(const struct servers *l, uint32_t id, struct record_port *ret)
+{
+	const struct server *s = l->n ? bsearch(&id, l->v, l->n, sizeof(*l->v), by_app) : NULL;
+	size_t n = 0;
+
+	while (s && s > l->v && s[-1].app == id)
+		s--;
+	for (; s && s < l->v + l->n && s->app == id && n < RECORD_PORTS_MAX; s++)
+		if (!n || ret[n - 1].port != s->port.port || ret[n - 1].proto != s->port.proto)
+			ret[n++] = s->port;
+	return n;
+}
+
+/* --- what is to be --- */
+
+static char *text_of(const struct cluster *c, const struct app *app, const struct servers *l)
+{
+	struct record_port ports[RECORD_PORTS_MAX];
+	autofree char *labels = labels_format(&app->spec.labels);
+	struct record_app rec = {.id = app->id,
+				 .ip4 = app->vip4,
+				 .ip6 = app->vip6,
+				 .host = app->spec.net == NET_HOST,
+				 .since = time_unix_of_boot(app->since_boot),
+				 .labels = labels,
+				 .ports = ports};
+
+	if (!labels)
+		return NULL;
+	if (strlen(labels) > RECORD_LABELS_MAX)
+		labels[0] = 0;
+	rec.n_ports = ports_of(l, app->id, ports);
+	snprintf(rec.node, sizeof(rec.node), "%s", c->node);
+	snprintf(rec.name, sizeof(rec.name), "%s", app->spec.name);
+	return record_app_text(&rec);
+}
+
+static int own_cmp(const void *x, const void *y)
+{
+	uint32_t a = ((const struct own_app *)x)->id, b = ((const struct own_app *)y)->id;
+
+	return (a > b) - (a < b);
+}
+
+static struct own_app *find(const struct cluster *c, uint32_t id)
+{
+	const struct own_app key = {.id = id};
+
+	return c->n_apps ? bsearch(&key, c->apps, c->n_apps, sizeof(key), own_cmp) : NULL;
+}
+
+/* A new one, to its place. Ids grow: it is mostly the last. NULL: out of memory. */
+static struct own_app *add(struct cluster *c, uint32_t id)
+{
+	struct own_app *more = reallocarray(c->apps, c->n_apps + 1, sizeof(*more));
+	char *text = strdup("");
+	size_t at;
+
+	if (more)
+		c->apps = more;
+	if (!more || !text) {
+		free(text);
+		return NULL;
+	}
+	for (at = c->n_apps; at && more[at - 1].id > id; at--)
+		more[at] = more[at - 1];
+	more[at] = (struct own_app){.id = id, .text = text};
+	c->n_apps++;
+	return &more[at];
+}
+
+void publish_known(struct cluster *c, uint32_t id)
+{
+	if (find(c, id) || !add(c, id))
+		return;
+	cluster_apps_changed(c->a);
+}
+
+void publish_anew(struct cluster *c)
+{
+	for (size_t i = 0; i < c->n_apps; i++)
+		c->apps[i].text[0] = 0;
+	cluster_apps_changed(c->a);
+}
+
+void publish_free(struct cluster *c)
+{
+	for (size_t i = 0; i < c->n_apps; i++) {
+		free(c->apps[i].text);
+		free(c->apps[i].next);
+	}
+	free(c->apps);
+	c->apps = NULL;
+	c->n_apps = 0;
+}
+
+static void look(struct cluster *c)
+{
+	struct servers l = {.a = c->a};
+	uint64_t began = time_mono_ns();
+
+	/* from here on it is told of what comes next */
+	datapath_servers_watch(c->a->dp, true);
+	datapath_servers_each(c->a->dp, note_server, &l);
+	if (l.n)
+		qsort(l.v, l.n, sizeof(*l.v), server_cmp);
+	for (size_t i = 0; i < c->n_apps; i++) {
+		free(c->apps[i].next);
+		c->apps[i].next = NULL;
+	}
+	for (const struct app *app = c->a->apps; app; app = app->next) {
+		struct own_app *own = find(c, app->id);
+
+		own = own ? own : add(c, app->id);
+		if (own)
+			own->next = text_of(c, app, &l);
+	}
+	free(l.v);
+	c->published_ns = time_mono_ns();
+	c->look_took_ns = c->published_ns - began;
+	c->dirty = false;
+}
+
+/* --- what is sent --- */
+
+static bool is_same(const struct own_app *own)
+{
+	return own->next && streq(own->next, own->text);
+}
+
+static void drop(struct cluster *c, size_t i)
+{
+	free(c->apps[i].text);
+	free(c->apps[i].next);
+	memmove(&c->apps[i], &c->apps[i + 1], (c->n_apps - i - 1) * sizeof(*c->apps));
+	c->n_apps--;
+}
+
+static void written(struct cluster *c)
+{
+	for (size_t i = c->n_apps; i-- > 0;) {
+		struct own_app *own = &c->apps[i];
+
+		if (!own->sent)
+			continue;
+		own->sent = false;
+		if (!own->next) {
+			drop(c, i);
+			continue;
+		}
+		free(own->text);
+		own->text = own->next;
+		own->next = strdup(own->text);
+	}
+	c->writes++;
+}
+
+static void on_written(void *arg, int err, const struct etcd_answer *answer, const char *error)
+{
+	struct cluster *c = arg;
+
+	c->publishing = false;
+	if (!err && answer->succeeded) {
+		written(c);
+		publish(c);
+		return;
+	}
+	for (size_t i = 0; i < c->n_apps; i++)
+		c->apps[i].sent = false;
+	if (!err) {
+		node_unregistered(c); /* somebody else has its name, or its lease has ended */
+		return;
+	}
+	if (err != -EHOSTUNREACH && err != -ETIMEDOUT)
+		log_warn("the cluster %s does not take this node's apps: %s", c->conf.name, error);
+	cluster_at(c, &c->publish_at_ns, CLUSTER_RETRY_MS / 3);
+}
+
+static int send_batch(struct cluster *c, char (*keys)[RECORD_KEY_MAX])
+{
+	struct etcd_op ops[BATCH];
+	char node[RECORD_KEY_MAX];
+	const struct etcd_compare mine = {
+		.key = bytes_of(record_node_key(c->conf.name, c->node, node)),
+		.target = ETCD_LEASE,
+		.number = c->lease_id};
+	struct etcd_txn t = {.compares = &mine, .n_compares = 1, .success = ops, .twice = true};
+
+	for (size_t i = 0; i < c->n_apps && t.n_success < BATCH; i++) {
+		struct own_app *own = &c->apps[i];
+		char *key = keys[t.n_success];
+
+		if (is_same(own))
+			continue;
+		own->sent = true;
+		record_app_key(c->conf.name, c->node, own->id, key);
+		ops[t.n_success++] =
+			own->next ? (struct etcd_op){.kind = ETCD_PUT,
+						     .key = bytes_of(key),
+						     .value = bytes_of(own->next),
+						     .lease = c->lease_id}
+				  : (struct etcd_op){.kind = ETCD_DELETE, .key = bytes_of(key)};
+	}
+	if (!t.n_success)
+		return 0;
+	c->publishing = true;
+	return etcd_txn(c->etcd, &t, on_written, c, NULL);
+}
+
+void publish(struct cluster *c)
+{
+	autofree char(*keys)[RECORD_KEY_MAX] = NULL;
+
+	/* (what was read says which of them are there from an agent before this one) */
+	if (!c->registered || !c->was_read || c->publishing)
+		return;
+	if (c->dirty)
+		look(c);
+	keys = calloc(BATCH, sizeof(*keys));
+	if (keys && !send_batch(c, keys))
+		return;
+	c->publishing = false;
+	for (size_t i = 0; i < c->n_apps; i++)
+		c->apps[i].sent = false;
+	cluster_at(c, &c->publish_at_ns, CLUSTER_RETRY_MS / 3);
+}

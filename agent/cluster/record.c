@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <jansson.h>
+#include <netinet/in.h>
+
+#include "base/labels.h"
+#include "base/values.h"
+#include "cluster/record.h"
+
+/* --- writing --- */
+
+static char *text_of(json_t *j)
+{
+	char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
+
+	json_decref(j);
+	return text;
+}
+
+static void put_addr(json_t *j, const char *key, const struct ax_addr *addr)
+{
+	char text[ADDR_STRLEN];
+
+	if (j && !addr_is_zero(addr))
+		json_object_set_new(j, key, json_string(addr_format(addr, text)));
+}
+
+char *record_node_text(const struct record_node *n)
+{
+	json_t *j = json_pack("{si ss ss sI ss}", "v", RECORD_VERSION, "name", n->name, "id", n->id,
+			      "since", (json_int_t)n->since, "version", n->version);
+
+	put_addr(j, "address", &n->address);
+	return text_of(j);
+}
+
+char *record_block_text(const struct record_block *b)
+{
+	char text[ADDR_STRLEN];
+
+	return text_of(json_pack("{si ss ss ss}", "v", RECORD_VERSION, "prefix",
+				 prefix_format(&b->prefix, text), "node", b->node, "id", b->id));
+}
+
+char *record_pool_text(const struct prefix *pool)
+{
+	char text[ADDR_STRLEN];
+
+	return text_of(
+		json_pack("{si ss}", "v", RECORD_VERSION, "prefix", prefix_format(pool, text)));
+}
+
+char *record_app_text(const struct record_app *a)
+{
+	json_t *j =
+		json_pack("{si ss ss sI ss sI ss}", "v", RECORD_VERSION, "node", a->node, "name",
+			  a->name, "id", (json_int_t)a->id, "net", a->host ? "host" : "private",
+			  "since", (json_int_t)a->since, "labels", a->labels ? a->labels : "");
+	json_t *ports = json_array();
+
+	put_addr(j, "ip4", &a->ip4);
+	put_addr(j, "ip6", &a->ip6);
+	for (size_t i = 0; i < a->n_ports && i < RECORD_PORTS_MAX; i++)
+		json_array_append_new(ports,
+				      json_pack("{ss si}", "proto",
+						a->ports[i].proto == IPPROTO_UDP ? "udp" : "tcp",
+						"port", (int)a->ports[i].port));
+	if (!j || !ports || json_object_set_new(j, "ports", ports)) {
+		json_decref(j);
+		return NULL;
+	}
+	return text_of(j);
+}
+
+/* --- reading --- */
+
+struct fields {
+	json_t *j;
+	struct error *e;
+	int r; /* the first error */
+};
+
+static void bad(struct fields *f, const char *key, const char *want)
+{
+	if (!f->r)
+		f->r = error_set(f->e, -EINVAL, "its member \"%s\" is not %s", key, want);
+}
+
+static int begin(const void *data, size_t len, struct fields *f, struct error *e)
+{
+	json_int_t v;
+
+	*f = (struct fields){.e = e};
+	if (len > RECORD_VALUE_MAX)
+		return f->r = error_set(e, -EMSGSIZE, "it is longer than %d bytes",
+					RECORD_VALUE_MAX);
+	f->j = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
+	if (!json_is_object(f->j))
+		return f->r = error_set(e, -EINVAL, "it is no JSON object");
+	v = json_integer_value(json_object_get(f->j, "v"));
+	if (v > RECORD_VERSION)
+		return f->r = error_set(
+			       e, -EOPNOTSUPP,
+			       "it is of schema version %lld, and this ax knows those up to "
+			       "%d: update ax on this node",
+			       (long long)v, RECORD_VERSION);
+	if (v < 1)
+		bad(f, "v", "the version of a schema");
+	return f->r;
+}
+
+static int end(struct fields *f)
+{
+	json_decref(f->j);
+	return f->r;
+}
+
+/* buf: of size bytes. */
+static void read_text(struct fields *f, const char *key, char *buf, size_t size)
+{
+	const char *text = json_string_value(json_object_get(f->j, key));
+
+	if (!text || strlen(text) >= size)
+		bad(f, key, "a text of the right length");
+	else
+		memcpy(buf, text, strlen(text) + 1);
+}
+
+static void read_name(struct fields *f, const char *key, char buf[RECORD_NAME_MAX + 1])
+{
+	read_text(f, key, buf, RECORD_NAME_MAX + 1);
+	if (!f->r && want_name(buf))
+		bad(f, key, "a name");
+}
+
+static void read_id(struct fields *f, char buf[RECORD_ID_LEN + 1])
+{
+	read_text(f, "id", buf, RECORD_ID_LEN + 1);
+	if (!f->r && strspn(buf, "0123456789abcdef") != RECORD_ID_LEN)
+		bad(f, "id", "a node's number");
+}
+
+/* Zero where there is none. */
+static void read_addr(struct fields *f, const char *key, struct ax_addr *ret)
+{
+	const json_t *value = json_object_get(f->j, key);
+	const char *text = json_string_value(value);
+
+	*ret = (struct ax_addr){0};
+	if (value && (!text || addr_parse(text, ret) || want_unicast(ret)))
+		bad(f, key, "an address");
+}
+
+static int64_t read_int(struct fields *f, const char *key, int64_t min, int64_t max)
+{
+	const json_t *value = json_object_get(f->j, key);
+	int64_t n = json_integer_value(value);
+
+	if (json_is_integer(value) && n >= min && n <= max)
+		return n;
+	bad(f, key, "a number in its range");
+	return min;
+}
+
+static void read_prefix(struct fields *f, struct prefix *ret)
+{
+	const char *text = json_string_value(json_object_get(f->j, "prefix"));
+
+	if (!text || prefix_parse(text, ret))
+		bad(f, "prefix", "a prefix");
+}
+
+int record_node_read(const void *data, size_t len, struct record_node *ret, struct error *e)
+{
+	struct fields f;
+
+	memset(ret, 0, sizeof(*ret));
+	if (begin(data, len, &f, e))
+		return end(&f);
+	read_name(&f, "name", ret->name);
+	read_id(&f, ret->id);
+	read_addr(&f, "address", &ret->address);
+	ret->since = read_int(&f, "since", 0, INT64_MAX / 2);
+	read_text(&f, "version", ret->version, sizeof(ret->version));
+	return end(&f);
+}
+
+int record_block_read(const void *data, size_t len, struct record_block *ret, struct error *e)
+{
+	struct fields f;
+
+	memset(ret, 0, sizeof(*ret));
+	if (begin(data, len, &f, e))
+		return end(&f);
+	read_prefix(&f, &ret->prefix);
+	read_name(&f, "node", ret->node);
+	read_id(&f, ret->id);
+	return end(&f);
+}
+
+int record_pool_read(const void *data, size_t len, struct prefix *ret, struct error *e)
+{
+	struct fields f;
+
+	memset(ret, 0, sizeof(*ret));
+	if (begin(data, len, &f, e))
+		return end(&f);
+	read_prefix(&f, ret);
+	return end(&f);
+}
+
+static void read_ports(struct fields *f, struct record_app *ret)
+{
+	json_t *list = json_object_get(f->j, "ports"), *one;
+	size_t n = json_array_size(list), i;
+
+	if (!json_is_array(list) || n > RECORD_PORTS_MAX) {
+		bad(f, "ports", "a list of ports");
+		return;
+	}
+	ret->ports = calloc(n + 1, sizeof(*ret->ports));
+	if (!ret->ports) {
+		f->r = error_set(f->e, -ENOMEM, "out of memory");
+		return;
+	}
+	json_array_foreach (list, i, one) {
+		const char *proto = json_string_value(json_object_get(one, "proto"));
+		json_int_t port = json_integer_value(json_object_get(one, "port"));
+
+		if (port < 1 || port > 65535 || !proto) {
+			bad(f, "ports", "a list of ports");
+			return;
+		}
+		if (!streq(proto, "tcp") && !streq(proto, "udp"))
+			continue; /* a newer one */
+		ret->ports[ret->n_ports++] = (struct record_port){
+			.port = (uint16_t)port,
+			.proto = streq(proto, "udp") ? IPPROTO_UDP : IPPROTO_TCP};
+	}
+}
+
+static void read_labels(struct fields *f, struct record_app *ret)
+{
+	const char *text = json_string_value(json_object_get(f->j, "labels"));
+	struct labels l = {0};
+	struct error e;
+	int r = 0;
+
+	if (!text || strlen(text) > RECORD_LABELS_MAX ||
+	    (*text && (r = labels_parse(text, &l, &e))))
+		bad(f, "labels", "labels");
+	else
+		ret->labels = labels_format(&l);
+	labels_free(&l);
+	if (r == -ENOMEM || (!f->r && !ret->labels))
+		f->r = error_set(f->e, -ENOMEM, "out of memory");
+}
+
+int record_app_read(const void *data, size_t len, struct record_app *ret, struct error *e)
+{
+	const char *net;
+	struct fields f;
+
+	memset(ret, 0, sizeof(*ret));
+	if (begin(data, len, &f, e))
+		return end(&f);
+	read_name(&f, "node", ret->node);
+	read_name(&f, "name", ret->name);
+	ret->id = (uint32_t)read_int(&f, "id", 1, UINT32_MAX);
+	ret->since = read_int(&f, "since", 0, INT64_MAX / 2);
+	read_addr(&f, "ip4", &ret->ip4);
+	read_addr(&f, "ip6", &ret->ip6);
+	net = json_string_value(json_object_get(f.j, "net"));
+	ret->host = net && streq(net, "host");
+	if (!f.r)
+		read_labels(&f, ret);
+	if (!f.r)
+		read_ports(&f, ret);
+	if (end(&f))
+		record_app_free(ret);
+	return f.r;
+}
+
+void record_app_free(struct record_app *a)
+{
+	free(a->labels);
+	free(a->ports);
+	memset(a, 0, sizeof(*a));
+}
+
+/* --- keys --- */
+
+char *record_root(const char *cluster, char *buf)
+{
+	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/", cluster);
+	return buf;
+}
+
+char *record_pool_key(const char *cluster, char *buf)
+{
+	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/pool", cluster);
+	return buf;
+}
+
+char *record_node_key(const char *cluster, const char *node, char *buf)
+{
+	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/nodes/%.63s", cluster, node);
+	return buf;
+}
+
+char *record_block_key(const char *cluster, const struct prefix *p, char *buf)
+{
+	char text[ADDR_STRLEN], *slash;
+
+	slash = strchr(prefix_format(p, text), '/');
+	if (slash)
+		*slash = '-';
+	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/blocks/%.63s", cluster, text);
+	return buf;
+}
+
+char *record_app_key(const char *cluster, const char *node, uint32_t id, char *buf)
+{
+	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/apps/%.63s/%u", cluster, node, id);
+	return buf;
+}
+
+enum record_kind record_kind(const char *cluster, const void *key, size_t len)
+{
+	static const struct {
+		const char *below;
+		enum record_kind kind;
+	} kinds[] = {{"nodes/", RECORD_NODE}, {"blocks/", RECORD_BLOCK}, {"apps/", RECORD_APP}};
+	char root[RECORD_KEY_MAX];
+	size_t at = strlen(record_root(cluster, root));
+	const char *rest = (const char *)key + at;
+
+	if (len < at || len >= RECORD_KEY_MAX || memcmp(key, root, at) || memchr(key, 0, len))
+		return RECORD_OTHER;
+	len -= at;
+	if (len == 4 && memcmp(rest, "pool", 4) == 0)
+		return RECORD_POOL;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		size_t n = strlen(kinds[i].below);
+
+		if (len > n && memcmp(rest, kinds[i].below, n) == 0)
+			return kinds[i].kind;
+	}
+	return RECORD_OTHER;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What clients are shown of the cluster. */
+#include <search.h>
+#include <time.h>
+
+#include "base/work.h"
+#include "cluster/priv.h"
+#include "control/control.h"
+#include "registry/state.h"
+
+static void put_text(json_t *j, const char *key, const char *text)
+{
+	if (text && *text)
+		json_object_set_new(j, key, json_string(text));
+}
+
+/* --- status --- */
+
+static json_t *own_blocks(const struct cluster *c)
+{
+	json_t *list = json_array();
+	char text[ADDR_STRLEN];
+
+	for (size_t i = 0; i < c->n_blocks; i++)
+		if (!c->blocks[i].lost)
+			json_array_append_new(
+				list, json_string(prefix_format(&c->blocks[i].prefix, text)));
+	return list;
+}
+
+static void put_etcd(const struct cluster *c, json_t *j)
+{
+	struct etcd_state s = etcd_state(c->etcd);
+
+	put_text(j, "state",
+		 !s.connected	 ? "partitioned"
+		 : c->registered ? "connected"
+		 : c->wrong[0]	 ? "refused"
+				 : "joining");
+	put_text(j, "member", s.endpoint);
+	json_object_set_new(j, "since", json_integer(time_unix_of_boot(s.since_boot_s)));
+	put_text(j, "why", !s.connected ? s.error : c->wrong);
+	json_object_set_new(j, "revision", json_integer((json_int_t)s.revision));
+}
+
+json_t *cluster_status(const struct agent *a)
+{
+	const struct cluster *c = a->cluster;
+	char lease[24];
+	json_t *j;
+
+	if (!c)
+		return NULL;
+	j = json_pack("{ss ss so sb si si sI}", "name", c->conf.name, "node", c->node, "blocks",
+		      own_blocks(c), "current", c->current, "nodes", (int)c->peers.n_nodes, "apps",
+		      (int)c->peers.n_apps, "writes", (json_int_t)c->writes);
+	if (!j)
+		return NULL;
+	if (!addr_is_zero(&c->address))
+		json_object_set_new(j, "address", json_addr(&c->address));
+	if (c->lease_id) { /* as etcdctl shows it */
+		snprintf(lease, sizeof(lease), "%llx", (unsigned long long)c->lease_id);
+		put_text(j, "lease", lease);
+	}
+	if (c->etcd) {
+		put_etcd(c, j);
+	} else {
+		put_text(j, "state", "failed");
+		put_text(j, "why", c->failed);
+	}
+	if (c->peers.refused) {
+		json_object_set_new(j, "refused", json_integer((json_int_t)c->peers.refused));
+		put_text(j, "refused_why", c->peers.why);
+	}
+	return j;
+}
+
+/* --- nodes --- */
+
+/* Away: its lease has ended; unknown: nobody can tell now. */
+static const char *state_of(const struct cluster *c, const struct peer_node *n)
+{
+	if (streq(n->rec.name, c->node))
+		return c->registered && c->current ? "up" : c->wrong[0] ? "refused" : "partitioned";
+	if (!n->up)
+		return "away";
+	return c->current && !n->missing_ns ? "up" : "unknown";
+}
+
+struct list {
+	const struct cluster *c;
+	json_t *nodes;
+};
+
+static void add_node(const void *at, VISIT which, void *arg)
+{
+	const struct peer_node *n = *(struct peer_node *const *)at;
+	struct list *l = arg;
+	json_t *j;
+
+	if ((which != postorder && which != leaf) || (!n->up && !n->n_blocks && !n->seen))
+		return;
+	j = json_pack("{ss ss sI so sb}", "name", n->rec.name, "state", state_of(l->c, n), "apps",
+		      (json_int_t)n->n_apps, "blocks", json_array(), "self",
+		      streq(n->rec.name, l->c->node));
+	if (!j)
+		return;
+	if (!addr_is_zero(&n->rec.address))
+		json_object_set_new(j, "address", json_addr(&n->rec.address));
+	if (n->rec.since)
+		json_object_set_new(j, "since", json_integer((json_int_t)n->rec.since));
+	if (n->seen)
+		json_object_set_new(j, "seen", json_integer((json_int_t)n->seen));
+	put_text(j, "version", n->rec.version);
+	json_array_append_new(l->nodes, j);
+}
+
+/* Nodes come in the order of their names. */
+static json_t *find_node(json_t *nodes, const char *name)
+{
+	size_t low = 0, high = json_array_size(nodes);
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		json_t *one = json_array_get(nodes, mid);
+		int r = strcmp(json_string_value(json_object_get(one, "name")), name);
+
+		if (!r)
+			return one;
+		if (r < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+static void add_block(const void *at, VISIT which, void *arg)
+{
+	const struct peer_block *b = *(struct peer_block *const *)at;
+	struct list *l = arg;
+	char text[ADDR_STRLEN];
+	json_t *node;
+
+	if (which != postorder && which != leaf)
+		return;
+	node = find_node(l->nodes, b->node->rec.name);
+	if (node)
+		json_array_append_new(json_object_get(node, "blocks"),
+				      json_string(prefix_format(&b->rec.prefix, text)));
+}
+
+json_t *cluster_nodes(const struct agent *a)
+{
+	struct list l = {.c = a->cluster, .nodes = json_array()};
+
+	if (!l.c || !l.nodes)
+		return l.nodes;
+	twalk_r(l.c->peers.nodes, add_node, &l);
+	twalk_r(l.c->peers.blocks, add_block, &l);
+	return l.nodes;
+}
+
+/* --- apps --- */
+
+struct snapshot {
+	const struct cluster *c;
+	struct peer_app **v;
+	size_t n;
+};
+
+static void snapshot_free(struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		peer_app_put(s->v[i]);
+	free(s->v);
+}
+
+static void snapshot_add(const void *at, VISIT which, void *arg)
+{
+	struct peer_app *app = *(struct peer_app *const *)at;
+	struct snapshot *s = arg;
+
+	if ((which != postorder && which != leaf) || streq(app->rec.node, s->c->node))
+		return;
+	app->refs++;
+	s->v[s->n++] = app;
+}
+
+static json_t *ports_view(const struct record_app *rec)
+{
+	json_t *list = json_array();
+	char text[16];
+
+	for (size_t i = 0; i < rec->n_ports; i++) {
+		snprintf(text, sizeof(text), "%u/%s", rec->ports[i].port,
+			 rec->ports[i].proto == IPPROTO_UDP ? "udp" : "tcp");
+		json_array_append_new(list, json_string(text));
+	}
+	return list;
+}
+
+static json_t *app_view(const struct record_app *rec, const char *node_state)
+{
+	json_t *j =
+		json_pack("{ss ss sI ss ss ss sI so}", "node", rec->node, "name", rec->name, "id",
+			  (json_int_t)rec->id, "net", rec->host ? "host" : "private", "state",
+			  streq(node_state, "up") ? "running" : "unknown", "labels", rec->labels,
+			  "since", (json_int_t)rec->since, "ports", ports_view(rec));
+
+	if (j && !addr_is_zero(&rec->ip4))
+		json_object_set_new(j, "ip4", json_addr(&rec->ip4));
+	if (j && !addr_is_zero(&rec->ip6))
+		json_object_set_new(j, "ip6", json_addr(&rec->ip6));
+	return j;
+}
+
+int cluster_put_apps(struct agent *a, json_t *list)
+{
+	CLEANUP(snapshot_free) struct snapshot s = {.c = a->cluster};
+
+	if (!s.c)
+		return 0;
+	s.v = calloc(s.c->peers.n_apps + 1, sizeof(*s.v));
+	if (!s.v)
+		return -ENOMEM;
+	twalk_r(s.c->peers.apps, snapshot_add, &s);
+	for (size_t i = 0; i < s.n; i++) {
+		json_array_append_new(list, app_view(&s.v[i]->rec, state_of(s.c, s.v[i]->node)));
+		work_pause(a->reads);
+	}
+	return 0;
+}

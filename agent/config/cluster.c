@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The config's section cluster:. */
+#include "base/values.h"
+#include "config/read.h"
+
+#include <ctype.h>
+
+/* --- its life --- */
+
+void config_cluster_free(struct config_cluster *c)
+{
+	free(c->name);
+	strv_free(&c->etcd);
+	free(c->ca);
+	free(c->cert);
+	free(c->key);
+	free(c->node);
+	*c = (struct config_cluster){0};
+}
+
+int config_cluster_copy(const struct config_cluster *from, struct config_cluster *to)
+{
+	const char *const text[] = {from->name, from->ca, from->cert, from->key, from->node};
+	struct config_cluster copy = {.address = from->address, .pool = from->pool};
+	char **const into[] = {&copy.name, &copy.ca, &copy.cert, &copy.key, &copy.node};
+	int r = strv_copy(&from->etcd, &copy.etcd);
+
+	for (size_t i = 0; !r && i < ARRAY_SIZE(into); i++) {
+		*into[i] = text[i] ? strdup(text[i]) : NULL;
+		r = text[i] && !*into[i] ? -ENOMEM : 0;
+	}
+	if (r)
+		config_cluster_free(&copy);
+	else
+		*to = copy;
+	return r;
+}
+
+static bool text_eq(const char *a, const char *b)
+{
+	return a == b || (a && b && streq(a, b));
+}
+
+bool config_cluster_same_node(const struct config_cluster *a, const struct config_cluster *b)
+{
+	return text_eq(a->name, b->name) && text_eq(a->node, b->node) &&
+	       addr_eq(&a->address, &b->address) && addr_eq(&a->pool.addr, &b->pool.addr) &&
+	       a->pool.len == b->pool.len;
+}
+
+bool config_cluster_eq(const struct config_cluster *a, const struct config_cluster *b)
+{
+	return config_cluster_same_node(a, b) && strv_eq(&a->etcd, &b->etcd) &&
+	       text_eq(a->ca, b->ca) && text_eq(a->cert, b->cert) && text_eq(a->key, b->key);
+}
+
+/* --- the file --- */
+
+static void read_name(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n,
+				       "a name: at most 63 lower-case letters, digits and "
+				       "hyphens");
+	const char *want = text ? want_name(text) : NULL;
+	char **name = to;
+
+	if (want)
+		reject(r, n, "%s", want);
+	if (!text || want)
+		return;
+	free(*name);
+	*name = strdup(text);
+	have(r, *name);
+}
+
+/* HOST or [ADDRESS], as far as a URL goes: whether it is there shows when it is asked. */
+static bool is_host(const char *s, size_t len)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				   "-.";
+	char text[256];
+	struct ax_addr a;
+
+	if (!len || len >= sizeof(text))
+		return false;
+	memcpy(text, s, len);
+	text[len] = 0;
+	if (text[0] == '[')
+		return text[len - 1] == ']' && addr_parse(text, &a) == 0;
+	return strspn(text, name) == len && text[0] != '-' && text[0] != '.';
+}
+
+static bool is_url(const char *s)
+{
+	size_t scheme = starts_with(s, "http://") ? 7 : starts_with(s, "https://") ? 8 : 0;
+	const char *host = s + scheme, *end = host;
+
+	if (!scheme)
+		return false;
+	end += *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+	if ((size_t)(end - host) > strlen(host) || !is_host(host, (size_t)(end - host)))
+		return false;
+	return !*end || (*end == ':' && port_parse(end + 1) > 0);
+}
+
+static void read_url(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a URL such as https://10.0.0.5:2379, without a path";
+	const char *text = scalar_text(r, n, what);
+	struct strv *list = to;
+
+	if (!text)
+		return;
+	if (!is_url(text)) {
+		reject(r, n, "%s", what);
+		return;
+	}
+	for (size_t i = 0; i < list->n; i++) {
+		if (streq(list->v[i], text)) {
+			reject(r, n, "each member of etcd once");
+			return;
+		}
+	}
+	done(r, strv_add(list, text));
+}
+
+static void read_etcd(struct reader *r, const struct node *n, void *to)
+{
+	read_list(r, n, "URLs of etcd's members", CONFIG_ETCD_MAX, read_url, to);
+}
+
+static void read_node_address(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "this node's address, by which the others reach it";
+	const char *text = scalar_text(r, n, what), *want;
+	struct ax_addr a;
+
+	if (!text)
+		return;
+	want = addr_parse(text, &a) < 0 ? what : want_unicast(&a);
+	if (want)
+		reject(r, n, "%s", want);
+	else
+		*(struct ax_addr *)to = a;
+}
+
+static void read_node(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {
+		{"name", read_name, offsetof(struct config_cluster, node)},
+		{"address", read_node_address, offsetof(struct config_cluster, address)},
+	};
+
+	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
+}
+
+static void read_cluster_pool(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "an IPv4 prefix of a length of 12 to 24, such as 10.217.0.0/16";
+	const char *text = scalar_text(r, n, what);
+	char right[ADDR_STRLEN];
+	struct prefix p;
+	int code;
+
+	if (!text)
+		return;
+	code = prefix_parse(text, &p);
+	if (code == -ERANGE && prefix_without_host_bits(text, &p) == 0)
+		reject(r, n, "a prefix without host bits: %s", prefix_format(&p, right));
+	else if (code || strchr(text, ':') || p.len < 96 + CONFIG_CLUSTER_POOL_LEN_MIN ||
+		 p.len > 96 + CONFIG_CLUSTER_POOL_LEN_MAX || want_unicast(&p.addr))
+		reject(r, n, "%s", what);
+	else
+		*(struct prefix *)to = p;
+}
+
+static void read_routes(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "none";
+	const char *text = scalar_text(r, n, what);
+
+	(void)to;
+	if (!text || streq(text, what))
+		return;
+	if (streq(text, "direct") || streq(text, "wireguard") || streq(text, "translate"))
+		reject(r, n,
+		       "none: this version lists the apps of other nodes, and has no way to "
+		       "them yet");
+	else
+		reject(r, n, "%s", what);
+}
+
+/* What holds of the whole section. */
+static void check_cluster(struct reader *r, const struct node *n, const struct config_cluster *c)
+{
+	bool files = c->ca || c->cert;
+
+	if (!c->name)
+		reject(r, n, "the cluster's name, the same on all of its nodes");
+	if (!c->etcd.n)
+		reject(r, n, "etcd: the URLs of etcd's members");
+	if (!c->cert != !c->key)
+		reject(r, n, "cert and key together, or none of the two");
+	for (size_t i = 0; files && i < c->etcd.n; i++) {
+		if (starts_with(c->etcd.v[i], "https:"))
+			continue;
+		reject(r, n, "only https URLs where there is a ca or a cert");
+		return;
+	}
+}
+
+void read_cluster(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {
+		{"name", read_name, offsetof(struct config_cluster, name)},
+		{"etcd", read_etcd, offsetof(struct config_cluster, etcd)},
+		{"ca", read_absolute_path, offsetof(struct config_cluster, ca)},
+		{"cert", read_absolute_path, offsetof(struct config_cluster, cert)},
+		{"key", read_absolute_path, offsetof(struct config_cluster, key)},
+		{"node", read_node, 0},
+		{"pool", read_cluster_pool, offsetof(struct config_cluster, pool)},
+		{"routes", read_routes, 0},
+	};
+	struct config *c = to;
+	size_t errors = r->errs->n;
+
+	/* (nothing behind the key is no cluster, as for other sections) */
+	if (read_mapping(r, n, keys, ARRAY_SIZE(keys), &c->cluster) && n->n && errors == r->errs->n)
+		check_cluster(r, n, &c->cluster);
+}
+
+void finish_cluster(struct reader *r, const struct node *root, struct config *c)
+{
+	struct prefix usual;
+
+	if (!c->cluster.name)
+		return;
+	prefix_parse(CONFIG_POOL4, &usual);
+	if (!c->cluster.pool.len) {
+		c->cluster.pool = c->pool4;
+		if (c->pool4.len < 96 + CONFIG_CLUSTER_POOL_LEN_MIN ||
+		    c->pool4.len > 96 + CONFIG_CLUSTER_POOL_LEN_MAX)
+			reject(r, root,
+			       "agent.pool.ipv4 of a length of 12 to 24, or cluster.pool: "
+			       "the nodes share it");
+		return;
+	}
+	if ((c->pool4.len != usual.len || !addr_eq(&c->pool4.addr, &usual.addr)) &&
+	    (c->pool4.len != c->cluster.pool.len ||
+	     !addr_eq(&c->pool4.addr, &c->cluster.pool.addr)))
+		reject(r, root, "cluster.pool or agent.pool.ipv4, and not two pools");
+	c->pool4 = c->cluster.pool;
+}

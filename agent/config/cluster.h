@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The config's section cluster:, which this node shares with others through etcd. */
+#ifndef AX_CONFIG_CLUSTER_H
+#define AX_CONFIG_CLUSTER_H
+
+#include "base/address.h"
+#include "base/strv.h"
+#include "base/util.h"
+
+struct config_cluster {
+	char *name;		/* NULL: this node is in none, and nothing else here is set */
+	struct strv etcd;	/* http(s)://HOST[:PORT], without a path */
+	char *ca;		/* file of certificates; NULL: the system's */
+	char *cert, *key;	/* files, both or none */
+	char *node;		/* this node's name; NULL: the machine's */
+	struct ax_addr address; /* by which others reach it; zero: the only one that it has */
+	struct prefix pool;	/* cut into blocks; the pool that apps get addresses from */
+};
+void config_cluster_free(struct config_cluster *c);
+int config_cluster_copy(const struct config_cluster *from, struct config_cluster *to);
+bool config_cluster_eq(const struct config_cluster *a, const struct config_cluster *b);
+/* Whether all is the same that only a new agent can change: all but the way to etcd. */
+bool config_cluster_same_node(const struct config_cluster *a, const struct config_cluster *b);
+
+#endif

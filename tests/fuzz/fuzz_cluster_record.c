@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Any bytes as a record of the registry, and as its key: refused with a sentence, or what is
+ * written of it is read again as the same. */
+#include "cluster/record.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool good)
+{
+	if (!good)
+		abort();
+}
+
+static void check_app(const uint8_t *data, size_t size)
+{
+	struct record_app a, b;
+	struct error e = {0};
+
+	if (record_app_read(data, size, &a, &e)) {
+		check(e.text[0] && !a.labels && !a.ports);
+		return;
+	}
+	autofree char *text = record_app_text(&a);
+
+	check(text && record_app_read(text, strlen(text), &b, &e) == 0);
+	autofree char *again = record_app_text(&b);
+
+	check(again && streq(text, again));
+	record_app_free(&a);
+	record_app_free(&b);
+}
+
+static void check_others(const uint8_t *data, size_t size)
+{
+	struct record_node n, n2;
+	struct record_block b, b2;
+	struct error e = {0};
+	struct prefix p;
+
+	if (record_node_read(data, size, &n, &e) == 0) {
+		autofree char *text = record_node_text(&n);
+
+		check(text && record_node_read(text, strlen(text), &n2, &e) == 0);
+		check(streq(n.name, n2.name) && addr_eq(&n.address, &n2.address));
+	}
+	if (record_block_read(data, size, &b, &e) == 0) {
+		autofree char *text = record_block_text(&b);
+
+		check(text && record_block_read(text, strlen(text), &b2, &e) == 0);
+		check(addr_eq(&b.prefix.addr, &b2.prefix.addr) && b.prefix.len == b2.prefix.len);
+	}
+	if (record_pool_read(data, size, &p, &e))
+		check(e.text[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	record_kind("east", data, size);
+	check_app(data, size);
+	check_others(data, size);
+	return 0;
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Records of the registry: what is written is read again, newer members are left alone, a newer
+ * schema is refused with a sentence, and so is what is no record. */
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "allot/pool.h"
+#include "cluster/record.h"
+
+#define ID "0123456789abcdef0123456789abcdef"
+
+static void nodes_and_blocks(void **state)
+{
+	struct record_node n = {.name = "n1", .id = ID, .since = 1700000000, .version = "1.2"}, n2;
+	struct record_block b = {.node = "n1", .id = ID}, b2;
+	autofree char *node = NULL, *block = NULL, *pool = NULL;
+	struct prefix p;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(addr_parse("10.0.0.11", &n.address), 0);
+	node = record_node_text(&n);
+	assert_int_equal(record_node_read(node, strlen(node), &n2, &e), 0);
+	assert_memory_equal(&n, &n2, sizeof(n));
+	assert_int_equal(prefix_parse("10.217.3.0/24", &b.prefix), 0);
+	block = record_block_text(&b);
+	assert_int_equal(record_block_read(block, strlen(block), &b2, &e), 0);
+	assert_memory_equal(&b, &b2, sizeof(b));
+	pool = record_pool_text(&b.prefix);
+	assert_int_equal(record_pool_read(pool, strlen(pool), &p, &e), 0);
+	assert_memory_equal(&b.prefix, &p, sizeof(p));
+}
+
+static void apps(void **state)
+{
+	struct record_port ports[] = {{80, IPPROTO_TCP}, {53, IPPROTO_UDP}};
+	struct record_app a = {.node = "n1",
+			       .name = "web",
+			       .id = 7,
+			       .host = true,
+			       .since = 5,
+			       .labels = (char *)(uintptr_t) "tier=db,zone=eu",
+			       .ports = ports,
+			       .n_ports = 2};
+	CLEANUP(record_app_free) struct record_app b = {0};
+	autofree char *text = NULL, *again = NULL;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(addr_parse("10.217.3.5", &a.ip4), 0);
+	text = record_app_text(&a);
+	assert_int_equal(record_app_read(text, strlen(text), &b, &e), 0);
+	assert_string_equal(b.name, "web");
+	assert_int_equal(b.id, 7);
+	assert_true(b.host);
+	assert_true(addr_eq(&a.ip4, &b.ip4) && addr_is_zero(&b.ip6));
+	assert_int_equal(b.n_ports, 2);
+	assert_memory_equal(b.ports, ports, sizeof(ports));
+	again = record_app_text(&b);
+	assert_string_equal(text, again);
+}
+
+static void versions(void **state)
+{
+	static const char more[] =
+		"{\"v\":1,\"prefix\":\"10.1.0.0/16\",\"colour\":[1,{\"x\":null}]}",
+			  newer[] = "{\"v\":2,\"prefix\":\"10.1.0.0/16\"}";
+	struct error e = {0};
+	struct prefix p;
+
+	(void)state;
+	assert_int_equal(record_pool_read(more, strlen(more), &p, &e), 0);
+	assert_int_equal(record_pool_read(newer, strlen(newer), &p, &e), -EOPNOTSUPP);
+	assert_string_equal(e.text, "it is of schema version 2, and this ax knows those up to 1: "
+				    "update ax on this node");
+}
+
+static void what_is_none(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"x",
+		"[]",
+		"{}",
+		"{\"v\":\"1\"}",
+		"{\"v\":0}",
+		"{\"v\":1}",
+		"{\"v\":1,\"v\":1,\"prefix\":\"10.1.0.0/16\"}",
+		"{\"v\":1,\"node\":\"N1\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
+		"\"ports\":[]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"../"
+		"a\",\"id\":1,\"since\":1,\"labels\":\"\",\"ports\":[]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":0,\"since\":1,\"labels\":\"\","
+		"\"ports\":[]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":4294967296,\"since\":1,\"labels\":"
+		"\"\",\"ports\":[]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":-1,\"labels\":\"\","
+		"\"ports\":[]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"x\","
+		"\"ports\":[]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
+		"\"ports\":[1]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
+		"\"ports\":[{\"proto\":\"tcp\",\"port\":65536}]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
+		"\"ports\":[],"
+		"\"ip4\":\"127.0.0.1\"}",
+	};
+	autofree char *large = malloc(RECORD_VALUE_MAX + 1);
+	struct record_app a;
+	struct error e;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		e.text[0] = 0;
+		assert_int_equal(record_app_read(bad[i], strlen(bad[i]), &a, &e), -EINVAL);
+		assert_true(e.text[0] && !a.labels && !a.ports);
+	}
+	memset(large, ' ', RECORD_VALUE_MAX + 1);
+	assert_int_equal(record_app_read(large, RECORD_VALUE_MAX + 1, &a, &e), -EMSGSIZE);
+}
+
+static void keys(void **state)
+{
+	static const struct {
+		const char *key;
+		enum record_kind kind;
+	} cases[] = {
+		{"/ax/east/pool", RECORD_POOL},	     {"/ax/east/nodes/n1", RECORD_NODE},
+		{"/ax/east/blocks/x", RECORD_BLOCK}, {"/ax/east/apps/n1/7", RECORD_APP},
+		{"/ax/east/nodes/", RECORD_OTHER},   {"/ax/west/nodes/n1", RECORD_OTHER},
+		{"/ax/east/policy/1", RECORD_OTHER}, {"/ax/east", RECORD_OTHER},
+		{"/ax/east/poolx", RECORD_OTHER},    {"", RECORD_OTHER},
+	};
+	char key[RECORD_KEY_MAX];
+	struct prefix p;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(record_kind("east", cases[i].key, strlen(cases[i].key)),
+				 cases[i].kind);
+	assert_int_equal(record_kind("east", "/ax/east/nodes/a\0b", 18), RECORD_OTHER);
+	assert_int_equal(prefix_parse("10.217.3.0/24", &p), 0);
+	assert_string_equal(record_block_key("east", &p, key), "/ax/east/blocks/10.217.3.0-24");
+	assert_string_equal(record_app_key("east", "n1", 7, key), "/ax/east/apps/n1/7");
+}
+
+/* A pool of which only blocks may be given out. */
+static void shut_pools(void **state)
+{
+	struct prefix all, block, other;
+	struct ax_addr a, given;
+	struct pool p;
+
+	(void)state;
+	assert_int_equal(prefix_parse("10.217.0.0/16", &all), 0);
+	assert_int_equal(prefix_parse("10.217.3.0/24", &block), 0);
+	assert_int_equal(prefix_parse("10.217.9.0/24", &other), 0);
+	assert_int_equal(addr_parse("10.217.9.9", &given), 0);
+	assert_int_equal(pool_init(&p, &all), 0);
+	assert_int_equal(pool_shut(&p), 0);
+	assert_int_equal(pool_left(&p), 0);
+	assert_int_equal(pool_take(&p, &a), -ENOSPC);
+	/* an address that was given by hand opens nothing when it is given back */
+	pool_mark(&p, &given, true);
+	pool_mark(&p, &given, false);
+	assert_int_equal(pool_take(&p, &a), -ENOSPC);
+	pool_open(&p, &block, true);
+	pool_open(&p, &block, true);
+	assert_int_equal(pool_left(&p), 256);
+	for (unsigned i = 0; i < 256; i++) {
+		assert_int_equal(pool_take(&p, &a), 0);
+		assert_true(prefix_contains(&block, &a));
+	}
+	assert_int_equal(pool_take(&p, &a), -ENOSPC);
+	pool_open(&p, &other, true);
+	pool_mark(&p, &given, true);
+	assert_int_equal(pool_left(&p), 255);
+	pool_open(&p, &other, false);
+	assert_int_equal(pool_take(&p, &a), -ENOSPC);
+	assert_int_equal(p.size - p.n_shut, 256);
+	/* the first block has the pool's own address and the host's */
+	assert_int_equal(prefix_parse("10.217.0.0/24", &block), 0);
+	pool_open(&p, &block, true);
+	assert_int_equal(pool_left(&p), 254);
+	pool_free(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nodes_and_blocks),
+		cmocka_unit_test(apps),
+		cmocka_unit_test(versions),
+		cmocka_unit_test(what_is_none),
+		cmocka_unit_test(keys),
+		cmocka_unit_test(shut_pools),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ax get nodes */
+#include "tools/cmd/get.h"
+
+/* When an agent that is away was there last. */
+static void cell_seen(struct table *t, const struct cell *c)
+{
+	const char *state = member_string(c->item, "state");
+
+	if (state && streq(state, "up"))
+		table_add(t, "now");
+	else
+		cell_age(t, c);
+}
+
+static void cell_node_state(struct table *t, const struct cell *c)
+{
+	const char *state = member_string(c->item, c->key);
+
+	table_add(t, state);
+	table_colour(t, state && streq(state, "up") ? COLOUR_GREEN : COLOUR_YELLOW);
+}
+
+static const struct column columns[] = {
+	{{.title = "NAME", .keep = 20, .min = 12}, cell_text, "name"},
+	{{.title = "ADDRESS", .keep = 19}, cell_text, "address"},
+	{{.title = "STATE", .keep = 18}, cell_node_state, "state"},
+	{{.title = "BLOCKS", .keep = 14, .min = 14}, cell_list, "blocks"},
+	{{.title = "APPS", .keep = 13}, cell_int, "apps"},
+	{{.title = "AGE", .keep = 12}, cell_age, "since"},
+	{{.title = "SEEN", .keep = 11}, cell_seen, "seen"},
+	{{.title = "SELF", .keep = 4, .wide = true}, cell_yes, "self"},
+	{{.title = "VERSION", .keep = 5, .wide = true}, cell_text, "version"},
+};
+
+const struct noun noun_nodes = {
+	.name = "nodes",
+	.aliases = {"node"},
+	.keys = {"name", "address"},
+	.columns = columns,
+	.n_columns = ARRAY_SIZE(columns),
+	.name_of = name_member,
+};
