@@ -79,6 +79,19 @@ id=$(readelf -n "$jit" | sed -n 's/.*Build ID: //p')
 is "and the files that they have, with their build ids" \
 	"$(events p "select(.event == \"file\" and .path == \"$jit\") | .build_id")" "$id"
 
+# each of them has two files open at the tracer
+pids=()
+for i in $(seq 30); do
+	bg "$T/wait.$i" "$jit" wait "$i"
+	pids+=("$BG")
+done
+wait_for '[ "$(cat "$T"/wait.[0-9]* | wc -l)" = 30 ]'
+bg "$T/crowd.bg" sh -c 'ulimit -Sn 40; exec "$@"' - "$AX" --instance "$INST" trace jit -o "$T/crowd" -p "$(IFS=,; echo "${pids[*]}")"
+wait_for '[ "$(numbers crowd 2>/dev/null | tr " " "\n" | sort -nu | wc -l)" = 30 ]'
+is "of more processes than there may be open files at first" "$(numbers crowd | tr ' ' '\n' | sort -n | xargs)" "$(seq 30 | xargs)"
+kill "${pids[@]}"
+wait "$BG"
+
 # --- what cannot be ---
 
 mkdir "$T/there"

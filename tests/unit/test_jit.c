@@ -185,6 +185,41 @@ static void no_more_than_was_allowed(void **state)
 	end(&k);
 }
 
+/* Who forks a lot makes nobody hold a table for each child. */
+static void no_more_pages_are_told_apart_than_was_allowed(void **state)
+{
+	struct jit_capture_options o = {.max_bytes = 1 << 20, .max_pages = 8};
+	const struct jit_counts *n;
+	struct error e = {0};
+	struct kept k;
+
+	(void)state;
+	begin(&k, 1 << 20);
+	jit_capture_free(k.capture);
+	o.writer = &k.writer;
+	assert_int_equal(jit_capture_new(&o, &k.capture, &e), 0);
+	n = jit_capture_counts(k.capture);
+	for (unsigned i = 1; i <= 3; i++)
+		jit_capture_page(k.capture, 7, 7, 1, i * JIT_PAGE, page(1));
+	jit_capture_fork(k.capture, 7, 8, 2);
+	jit_capture_page(k.capture, 8, 8, 3, JIT_PAGE, page(1));
+	assert_int_equal(n->same, 1);
+	/* a third one does not fit: its pages are new, as far as they do */
+	jit_capture_fork(k.capture, 7, 9, 4);
+	for (unsigned i = 1; i <= 3; i++)
+		jit_capture_page(k.capture, 9, 9, 5, i * JIT_PAGE, page(1));
+	jit_capture_flush(k.capture);
+	assert_int_equal(n->same, 1);
+	assert_int_equal(n->pages, 5);
+	assert_int_equal(n->too_many, 1);
+	/* and who ends makes room */
+	jit_capture_forget(k.capture, 8);
+	jit_capture_page(k.capture, 9, 9, 6, 3 * JIT_PAGE, page(1));
+	jit_capture_flush(k.capture);
+	assert_int_equal(n->pages, 6);
+	end(&k);
+}
+
 static void watched_memory_is_looked_at_again(void **state)
 {
 	size_t size = 16 * 65536; /* some pages of any system's */
@@ -337,6 +372,7 @@ int main(void)
 		cmocka_unit_test(only_what_differs_is_kept),
 		cmocka_unit_test(each_page_is_told_apart),
 		cmocka_unit_test(no_more_than_was_allowed),
+		cmocka_unit_test(no_more_pages_are_told_apart_than_was_allowed),
 		cmocka_unit_test(watched_memory_is_looked_at_again),
 		cmocka_unit_test(what_is_told_late_keeps_its_time),
 		cmocka_unit_test(pieces_that_overlap_are_found),

@@ -24,6 +24,7 @@ struct jit_capture {
 	struct jit_capture_options o;
 	struct process *v;
 	size_t n, max;
+	size_t n_pages; /* that are told apart, of all processes */
 	struct jit_counts counts;
 	/* pages side by side that wait for the next one */
 	struct jitdump_code run;
@@ -38,6 +39,8 @@ int jit_capture_new(const struct jit_capture_options *o, struct jit_capture **re
 
 	if (c) {
 		c->o = *o;
+		if (!o->max_pages)
+			c->o.max_pages = JIT_PAGES_ALL;
 		c->bytes = malloc(JIT_RUN_PAGES * JIT_PAGE);
 		c->buf = malloc(JIT_RUN_PAGES * JIT_PAGE);
 	}
@@ -110,6 +113,7 @@ void jit_capture_forget(struct jit_capture *c, uint32_t pid)
 
 	if (!p)
 		return;
+	c->n_pages -= p->pages.n;
 	end_process(p);
 	*p = c->v[--c->n];
 }
@@ -123,8 +127,9 @@ void jit_capture_fork(struct jit_capture *c, uint32_t parent, uint32_t child, ui
 	p = find_process(c, parent); /* it may have moved */
 	if (!q)
 		return;
-	if (jit_pages_copy(&q->pages, &p->pages) < 0)
-		return; /* all is new in it then */
+	/* else all is new in it */
+	if (c->n_pages + p->pages.n <= c->o.max_pages && jit_pages_copy(&q->pages, &p->pages) == 0)
+		c->n_pages += q->pages.n;
 	for (size_t i = 0; i < p->n_ranges; i++)
 		jit_capture_watch(c, child, p->ranges[i].start, p->ranges[i].end, time_ns);
 }
@@ -170,21 +175,34 @@ static uint64_t since(const struct process *p, uint64_t address, uint64_t seen_n
 	return seen_ns;
 }
 
+/* A page that is told apart from then on; false: it is known as it is. */
+static bool is_new(struct jit_capture *c, struct process *p, uint64_t address, const uint8_t *data)
+{
+	size_t n = p->pages.n;
+	bool is = jit_pages_see(&p->pages, address, data);
+
+	c->n_pages += p->pages.n - n;
+	return is;
+}
+
 void jit_capture_page(struct jit_capture *c, uint32_t pid, uint32_t tid, uint64_t seen_ns,
 		      uint64_t address, const uint8_t *data)
 {
 	struct process *p = process_of(c, pid);
-	struct jitdump_code next = {.time_ns = p ? since(p, address, seen_ns) : seen_ns,
-				    .address = address,
-				    .pid = pid,
-				    .tid = tid};
+	struct jitdump_code next = {.time_ns = seen_ns, .address = address, .pid = pid, .tid = tid};
 
 	if (c->counts.error)
 		return;
-	if (p && !jit_pages_see(&p->pages, address, data)) {
+	if (c->n_pages >= c->o.max_pages) {
+		c->counts.too_many++;
+		return;
+	}
+	if (p && !is_new(c, p, address, data)) {
 		c->counts.same++;
 		return;
 	}
+	if (p)
+		next.time_ns = since(p, address, seen_ns);
 	if (c->o.writer->size + c->run.size + JIT_PAGE > c->o.max_bytes) {
 		c->counts.left_out++;
 		return;

@@ -10,6 +10,7 @@
 struct jit_capture_options {
 	struct jitdump_writer *writer;
 	uint64_t max_bytes; /* of code; what is more is only counted */
+	size_t max_pages;   /* of all processes that are told apart; 0: JIT_PAGES_ALL */
 	/* For each piece that was written; it was seen then, and may have been there since its
 	 * time. */
 	void (*written)(void *arg, const struct jitdump_code *c, uint64_t seen_ns);
@@ -19,6 +20,7 @@ struct jit_counts {
 	uint64_t pages, pieces; /* that were written */
 	uint64_t same;		/* pages as they were known already */
 	uint64_t left_out;	/* beyond max_bytes */
+	uint64_t too_many;	/* when max_pages were known: they were not looked at */
 	uint64_t looks;
 	int error; /* negative errno: nothing more could be written */
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* ax trace jit: what becomes executable while programs run, as it was then. */
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "probes/jit/defaults.h"
 #include "tools/trace/jit/jit.h"
@@ -219,6 +220,17 @@ static int check(struct ready *r, const char *word, struct error *e)
 	return 0;
 }
 
+/* Two files are open of each process. A command has its own limits by now. */
+static void open_many(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
 static int load(struct ready *r, struct error *e)
 {
 	struct request *q = r->own;
@@ -232,6 +244,7 @@ static int load(struct ready *r, struct error *e)
 
 	r->look_ms = q->again_ms;
 	q->dir.index_max = o.max_bytes;
+	open_many();
 	if (err == 0)
 		err = jit_dir_make(&q->dir, q->path, e);
 	return err < 0 ? err : jit_capture_new(&o, &q->capture, e);
@@ -249,6 +262,9 @@ static void put_more(struct ready *r)
 	if (n->left_out)
 		fprintf(stderr, "; %llu pages more than --max allows",
 			(unsigned long long)n->left_out);
+	if (n->too_many)
+		fprintf(stderr, "; %llu pages were too many to be told apart",
+			(unsigned long long)n->too_many);
 	if (q->dir.left_out)
 		fprintf(stderr, "; %llu lines of the index more than --max allows",
 			(unsigned long long)q->dir.left_out);
