@@ -164,7 +164,7 @@ for i in 1 2; do
 		n=$([ $mode = private ] && echo 1 || echo 2)
 		name=${mode:0:1}$i
 		serve 7000 --net $mode --ip "10.77.$n.$i,fd77::$n:$i" --name "$name" -- sh -c \
-			"setpriv --pdeathsig TERM $BIN/udp serve 6 :: 7001 $name & exec $BIN/tcp listen 6 :: 7000 $name"
+			"setpriv --pdeathsig TERM $BIN/udp serve 6 :: 7001 $name & exec $BIN/tcp listen 6 :: 7000 $name patient"
 	done
 	SERVER=$APP
 done
@@ -305,12 +305,12 @@ stop_app "$SERVER"
 client host tcp 10.77.202.3 80
 say open 4
 is "one server" "$GOT" "h1=4"
-serve 7000 --net host --ip 10.77.2.2,fd77::2:2 --name h2 -- "$BIN/tcp" listen 6 :: 7000 h2
+serve 7000 --net host --ip 10.77.2.2,fd77::2:2 --name h2 -- "$BIN/tcp" listen 6 :: 7000 h2 patient
 say open 4
 is "one that starts gets what comes" "$GOT" "h2=4"
 stop_app "$APP"
-sleep 0.3
-serve 7000 --net host --ip 10.77.2.2,fd77::2:2 --name h2 -- "$BIN/tcp" listen 6 :: 7000 h2
+wait_for "[ \$(ss -Htn state close-wait dst 10.77.2.2 | wc -l) = 4 ]"
+serve 7000 --net host --ip 10.77.2.2,fd77::2:2 --name h2 -- "$BIN/tcp" listen 6 :: 7000 h2 patient
 say open 3
 is "one that ended has no connections when it starts again" "$GOT" "h2=3"
 bye

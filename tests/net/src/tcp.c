@@ -2,10 +2,11 @@
 /*
  * TCP and the addresses that both ends see.
  *
- *  tcp listen FAMILY ADDR PORT [NAME]
+ *  tcp listen FAMILY ADDR PORT [NAME [patient]]
  *      For every connection prints "accept=PEER getpeer=PEER local=LOCAL"; sends the client
  *      "NAME you=PEER me=LOCAL" and then echoes until the client closes. First of all prints
- *      "listening at LOCAL".
+ *      "listening at LOCAL". A client that says nothing for 5 s is left, but by a patient server,
+ *      whose connections end with it.
  *  tcp connect FAMILY ADDR PORT [-b ADDR PORT] [-n] [-k SECONDS]
  *      Prints "peer=PEER local=LOCAL" and the server's line, checks that an echo comes back, and
  *      ends with 0; or "error connect ERRNO" and 1. -b binds first, -n connects without blocking,
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "netutil.h"
@@ -40,13 +42,17 @@ static int listen_at(const char *family, const char *addr, const char *port)
 	return fd;
 }
 
+/* Of a server that leaves it to its clients how long they stay, and takes its children with it. */
+static bool patient;
+
 static void serve(int fd, const char *name, const char *peer)
 {
 	char text[ADDR_TEXT], line[256];
 	struct endpoint local;
 	ssize_t n;
 
-	set_timeouts(fd);
+	if (!patient)
+		set_timeouts(fd);
 	local_of(fd, &local);
 	n = snprintf(line, sizeof(line), "%s you=%s me=%s\n", name, peer,
 		     endpoint_text(&local, text));
@@ -70,6 +76,8 @@ static void accept_one(int listener, const char *name)
 	       endpoint_text(&again, text[1]), endpoint_text(&local, text[2]));
 	fflush(stdout);
 	if (fork() == 0) {
+		if (patient && prctl(PR_SET_PDEATHSIG, SIGKILL))
+			fail("prctl");
 		serve(fd, name, text[0]);
 		_exit(0);
 	}
@@ -81,6 +89,7 @@ static void cmd_listen(int argc, char **argv)
 	const char *name = argc > 5 ? argv[5] : "server";
 	int fd = listen_at(argv[2], argv[3], argv[4]);
 
+	patient = argc > 6;
 	fflush(stdout);
 	signal(SIGCHLD, SIG_IGN);
 	for (;;)
