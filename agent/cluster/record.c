@@ -334,7 +334,7 @@ enum record_kind record_kind(const char *cluster, const void *key, size_t len)
 	size_t at = strlen(record_root(cluster, root));
 	const char *rest = (const char *)key + at;
 
-	if (len < at || len >= RECORD_KEY_MAX || memcmp(key, root, at) || memchr(key, 0, len))
+	if (len < at || len >= RECORD_KEY_MAX || memcmp(key, root, at) != 0 || memchr(key, 0, len))
 		return RECORD_OTHER;
 	len -= at;
 	if (len == 4 && memcmp(rest, "pool", 4) == 0)

@@ -124,7 +124,6 @@ like "and ax get nodes" "$(ax_in "$INST" get nodes)" "n1 +10.99.0.11 +up +$B1 +0
 
 on n1
 serve 7000 --name web --labels tier=front -- "$BIN/tcp" listen 4 0.0.0.0 7000 first
-WEB=$APP
 like "an app's address is of its node's block" "$(ax get apps -o json web | jq -r '.[0].ip4')" "^${B1%.0/24}\\."
 ok "another node knows it" wait_for -t 20 '[ "$(others n2)" = "n1 web running " ]'
 ok "with its port" wait_for -t 20 "ax_in ${NODE_INST[n2]} get apps -A -o json | jq -e '.[] | select(.name == \"web\" and .node == \"n1\") | .ports == [\"7000/tcp\"]'"
@@ -227,7 +226,7 @@ for n in n1 n2 n3; do
 	on $n
 	ok "ax agent --flush in $n" ax agent --flush
 done
-AX=$REAL_AX AGENT= INST=${NODE_INST[n1]}
+AX=$REAL_AX AGENT="" INST=${NODE_INST[n1]}
 for n in n1 n2 n3; do ip netns del $n; done
 ip addr del 10.99.0.1/32 dev lo
 done_testing
