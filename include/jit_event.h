@@ -48,10 +48,11 @@ struct ax_jit_range {
 	__u64 start, end;
 };
 struct ax_jit_ranges {
-	__u64 n; /* may be more than there are */
+	__u64 n;   /* may be more than there are */
+	__u64 own; /* some became so since the process was forked */
 	struct ax_jit_range v[AX_JIT_RANGES_MAX];
 };
-_Static_assert(sizeof(struct ax_jit_ranges) == 8 + 16 * AX_JIT_RANGES_MAX,
+_Static_assert(sizeof(struct ax_jit_ranges) == 16 + 16 * AX_JIT_RANGES_MAX,
 	       "struct ax_jit_ranges is a map's value");
 
 #endif

@@ -63,6 +63,9 @@ keep readonly -c "$jit readonly 12"
 is "also if the one that is executed is not for writing" "$(numbers readonly | xargs -n 1 | tail -n 1)" 12
 keep program -c "$jit program 3"
 is "what was there when another program began, and of that one" "$(numbers program)" "4 1 2 3"
+keep spawned --again 50s -c "$jit commands 40"
+ok "who starts commands is not copied for each" \
+	test "$(sed -n 's/.* pieces of code, \([0-9]*\) unchanged.*/\1/p' "$T/spawned.err")" -lt $((20 * 64))
 
 # --- programs that run already ---
 

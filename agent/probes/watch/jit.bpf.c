@@ -164,7 +164,10 @@ static __always_inline void keep_range(__u32 tgid, __u64 start, __u64 end)
 	bpf_map_update_elem(&writable, &tgid, &no_ranges, BPF_NOEXIST);
 	bpf_loop(AX_JIT_RANGES_MAX, join_range, &j, 0);
 	r = bpf_map_lookup_elem(&writable, &tgid);
-	if (!r || j.done)
+	if (!r)
+		return;
+	r->own = true;
+	if (j.done)
 		return;
 	/* of two threads at once one gets the free place */
 	at = j.place;
@@ -304,6 +307,7 @@ int ax_jit_last(__u64 *ctx)
 	struct pt_regs___kernel *regs = (void *)ctx[0];
 	struct last l = {.end = ~0ull};
 	long nr = (long)ctx[1];
+	struct ax_jit_ranges *r;
 	struct ax_jit_event *e;
 	bool gone = false;
 
@@ -315,7 +319,11 @@ int ax_jit_last(__u64 *ctx)
 	}
 	l.gone = gone;
 	l.tgid = bpf_get_current_pid_tgid() >> 32;
-	if (!bpf_map_lookup_elem(&writable, &l.tgid) || syscall_is_compat())
+	r = bpf_map_lookup_elem(&writable, &l.tgid);
+	if (!r || syscall_is_compat())
+		return 0;
+	/* who starts a command has its parent's code, and calls this for each directory of PATH */
+	if ((nr == NR_EXECVE || nr == NR_EXECVEAT) && !r->own)
 		return 0;
 	begin_copy(&l.copy, (void *)bpf_get_current_task_btf());
 	bpf_loop(AX_JIT_RANGES_MAX, copy_last, &l, 0);
@@ -358,8 +366,12 @@ int ax_jit_fork(__u64 *ctx)
 	if (from == tgid || !watch_current())
 		return 0;
 	r = bpf_map_lookup_elem(&writable, &from);
-	if (r)
+	if (r) {
 		bpf_map_update_elem(&writable, &tgid, r, BPF_ANY);
+		r = bpf_map_lookup_elem(&writable, &tgid);
+		if (r)
+			r->own = false;
+	}
 	e = begin_event(AX_JIT_FORK, pid_number((void *)child, wanted.pidns));
 	if (!e)
 		return 0;

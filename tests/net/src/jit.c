@@ -14,6 +14,7 @@
  *last jit dual N	version N written by another mapping of the same memory (memfd) jit readonly
  *N	the same, executed by a descriptor that is not for writing
  *	jit program N	executes `jit wx N` after it made version N + 1 on a page that is both
+ *	jit commands N	starts N commands, and has 64 pages that are both
  *	jit wait N	version N on a page that is both; a line when it is there; then it waits
  */
 #include <fcntl.h>
@@ -179,6 +180,24 @@ static void dual(unsigned n, int flags)
 	run_code(x, n);
 }
 
+static void commands(unsigned n)
+{
+	char *at = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	must(at != MAP_FAILED, "mmap");
+	memset(at, 1, 64 * 4096);
+	for (unsigned i = 0; i < n; i++) {
+		pid_t pid = vfork();
+
+		if (!pid) {
+			execlp("true", "true", (char *)NULL);
+			_exit(1);
+		}
+		must(pid > 0 && waitpid(pid, NULL, 0) == pid, "vfork");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -210,6 +229,8 @@ int main(int argc, char **argv)
 		both(count + 1);
 		execl(argv[0], argv[0], "wx", argv[2], (char *)NULL);
 		must(0, "execl");
+	} else if (!strcmp(what, "commands")) {
+		commands(count);
 	} else if (!strcmp(what, "wait")) {
 		both(count);
 		printf("%d\n", getpid());
