@@ -98,8 +98,12 @@ install_missing()
 		die "apt-get could not install: ${pkgs[*]} (its message is above)"
 	}
 	for s in "${fresh[@]}"; do
-		[ -e "/etc/init.d/$s" ] || continue
-		update-rc.d "$s" disable || # of systemd too
+		[ -e "/etc/init.d/$s" ] || [ -e "/lib/systemd/system/$s.service" ] || continue
+		if [ -e "/etc/init.d/$s" ]; then
+			update-rc.d "$s" disable # of systemd too
+		else
+			deb-systemd-helper disable "$s.service"
+		fi ||
 			echo "deps.sh: could not keep $s from starting at boot" >&2
 	done
 }

@@ -113,7 +113,7 @@ static int get_head(const json_t *j, struct answer_head *ret)
 	if (!json_is_object(h) || get_u64(h, "cluster_id", &ret->cluster) < 0 ||
 	    get_u64(h, "member_id", &ret->member) < 0 || get_i64(h, "revision", &ret->revision) < 0)
 		return -EPROTO;
-	return 0;
+	return ret->revision < INT64_MAX ? 0 : -EPROTO; /* a watch goes on with the next one */
 }
 
 static int get_kv(struct answer *a, const json_t *j, struct etcd_kv *ret)
@@ -124,7 +124,7 @@ static int get_kv(struct answer *a, const json_t *j, struct etcd_kv *ret)
 	    get_i64(j, "mod_revision", &ret->mod_revision) < 0 ||
 	    get_i64(j, "version", &ret->version) < 0 || get_i64(j, "lease", &ret->lease) < 0)
 		return -EPROTO;
-	return ret->key.len && ret->mod_revision ? 0 : -EPROTO;
+	return ret->key.len && ret->mod_revision && ret->mod_revision < INT64_MAX ? 0 : -EPROTO;
 }
 
 static int make_bytes(struct answer *a, size_t len)

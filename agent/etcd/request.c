@@ -27,11 +27,15 @@ static void link_first(struct etcd_request **list, struct etcd_request *r)
 	*list = r;
 }
 
+/* Before others of its kind: urgent ones are before all that are not. */
 static void wait_first(struct etcd_request *r)
 {
 	struct requests *all = &r->e->requests;
+	struct etcd_request **at = &all->first;
 
-	link_first(&all->first, r);
+	while (!r->urgent && *at && (*at)->urgent)
+		at = &(*at)->next;
+	link_first(at, r);
 	if (!r->next)
 		all->end = &r->next;
 }
@@ -67,6 +71,7 @@ void etcd_cancel(struct etcd_request *r)
 		r->cancelled = true;
 		return;
 	}
+	etcd_want_tick(r->e, 0); /* who waited for its place is sent */
 	request_free(r);
 }
 

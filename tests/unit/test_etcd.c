@@ -84,7 +84,7 @@ static void a_range_is_read(void **state)
 {
 	static const char text[] =
 		"{" HEAD8 ",\"kvs\":[{\"key\":\"AP8=\",\"create_revision\":\"2\",\"mod_revision\":"
-		"\"9223372036854775807\",\"version\":\"3\",\"value\":\"Yw==\",\"lease\":\"77\"},"
+		"\"9223372036854775806\",\"version\":\"3\",\"value\":\"Yw==\",\"lease\":\"77\"},"
 		"{\"key\":\"Yg==\",\"mod_revision\":\"4\"}],\"more\":true,\"count\":\"9\"}";
 	struct answer a;
 
@@ -94,7 +94,7 @@ static void a_range_is_read(void **state)
 	assert_int_equal(a.n_kvs, 2);
 	assert_int_equal(a.kvs[0].key.len, 2);
 	assert_memory_equal(a.kvs[0].key.data, "\0\xff", 3);
-	assert_true(a.kvs[0].mod_revision == INT64_MAX && a.kvs[0].lease == 77);
+	assert_true(a.kvs[0].mod_revision == INT64_MAX - 1 && a.kvs[0].lease == 77);
 	assert_int_equal(a.kvs[1].value.len, 0);
 	assert_non_null(a.kvs[1].value.data);
 	answer_free(&a);
@@ -119,6 +119,9 @@ static void what_is_wrong_is_refused(void **state)
 		"{" HEAD8 ",\"kvs\":[{\"key\":\"YQ==\",\"mod_revision\":\" 1\"}]}",
 		"{" HEAD8 ",\"kvs\":[{\"key\":\"\",\"mod_revision\":\"1\"}]}",
 		"{" HEAD8 ",\"kvs\":[],\"more\":true}", /* would be asked for ever */
+		/* nothing could come after these */
+		"{" HEAD8 ",\"kvs\":[{\"key\":\"YQ==\",\"mod_revision\":\"9223372036854775807\"}]}",
+		"{\"header\":{\"cluster_id\":\"1\",\"revision\":\"9223372036854775807\"}}",
 	};
 	struct answer a;
 
@@ -452,6 +455,32 @@ static void what_is_cancelled_is_never_called(void **state)
 	assert_int_equal(t.calls, 0);
 }
 
+static void who_waits_is_sent_when_others_are_cancelled(void **state)
+{
+	struct etcd_request *r[16];
+	struct told t = {0};
+	struct peer p;
+
+	(void)state;
+	peer_open(&p);
+	request_within(&p, "/v3/nothing", 50); /* it is asked whether it is there */
+	/* more than are sent at once */
+	for (size_t i = 0; i < ARRAY_SIZE(r); i++)
+		assert_int_equal(etcd_put(p.etcd, bytes("a"), bytes("b"), 0, on_done, &t, &r[i]),
+				 0);
+	assert_int_equal(etcd_put(p.etcd, bytes("zzz"), bytes("b"), 0, on_done, &t, NULL), 0);
+	for (int i = 0; i < 50; i++) {
+		turn(&p);
+		take(&p);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(r); i++)
+		etcd_cancel(r[i]);
+	/* (at once: libcurl's time-outs would have it done, too) */
+	assert_non_null(request_within(&p, "enp6", 40));
+	peer_close(&p);
+	assert_int_equal(t.calls, 0);
+}
+
 static void what_is_wrong_is_not_sent(void **state)
 {
 	static char much[1048577], long_key[ETCD_MAX_KEY + 1];
@@ -500,6 +529,7 @@ int main(void)
 		cmocka_unit_test(a_watch_and_the_client_may_end_while_they_are_told),
 		cmocka_unit_test(a_transaction_whose_answer_is_lost_is_not_sent_again),
 		cmocka_unit_test(what_is_cancelled_is_never_called),
+		cmocka_unit_test(who_waits_is_sent_when_others_are_cancelled),
 		cmocka_unit_test(what_is_wrong_is_not_sent),
 		cmocka_unit_test(endpoints_are_addresses_and_nothing_else),
 	};
