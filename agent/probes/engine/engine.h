@@ -85,8 +85,12 @@ bool engine_is_suspended(const char *pin);
 int engine_records(struct engine *g,
 		   int (*f)(void *arg, const struct ax_probe_record *r, size_t len), void *arg);
 /* Asked before engine_records(), which then has all records of before that time (CLOCK_MONOTONIC),
- * if it comes to its end. 0: that is not known, as without ax_probe_config.ordered. */
-uint64_t engine_settled_ns(const struct engine *g);
+ * if engine_has_settled() is true of it. 0: that is not known, as without ax_probe_config.ordered.
+ */
+uint64_t engine_settled_ns(struct engine *g);
+/* False: engine_records() ended before that, as it does at a record that is just being written,
+ * behind which there may be whole ones of earlier times. */
+bool engine_has_settled(const struct engine *g);
 /* Calls f for each line of the table, sums over all CPUs. */
 int engine_table(struct engine *g,
 		 int (*f)(void *arg, const uint64_t *key, const struct ax_probe_cell *c),

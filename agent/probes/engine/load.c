@@ -133,6 +133,11 @@ static size_t n_at_work(const struct engine *g)
 	return (size_t)g->n_cpus * AX_PROBE_WORK;
 }
 
+static size_t ring_pages_size(void)
+{
+	return 2 * (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static int map_at_work(struct engine *g)
 {
 	void *at = mmap(NULL, n_at_work(g) * sizeof(*g->at_work), PROT_READ, MAP_SHARED,
@@ -141,6 +146,10 @@ static int map_at_work(struct engine *g)
 	if (at == MAP_FAILED)
 		return -errno;
 	g->at_work = at;
+	at = mmap(NULL, ring_pages_size(), PROT_READ, MAP_SHARED, g->maps[MAP_RECORDS], 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	g->ring_pages = at;
 	return 0;
 }
 
@@ -492,6 +501,8 @@ void engine_free(struct engine *g)
 	ring_buffer__free(g->ring);
 	if (g->at_work)
 		munmap((void *)g->at_work, n_at_work(g) * sizeof(*g->at_work));
+	if (g->ring_pages)
+		munmap((void *)g->ring_pages, ring_pages_size());
 	if (g->skel)
 		interpreter__destroy(g->skel);
 	else
@@ -512,7 +523,15 @@ int engine_run(struct engine *g, uint32_t probe)
 	return bpf_prog_test_run_opts(bpf_program__fd(g->programs[PROGRAM_SELF]), &opts);
 }
 
-uint64_t engine_settled_ns(const struct engine *g)
+/* The first page tells how far records were read, the second one how far they were written. */
+static uint64_t ring_place(const struct engine *g, bool written)
+{
+	const char *page = g->ring_pages + (written ? ring_pages_size() / 2 : 0);
+
+	return __atomic_load_n((const unsigned long *)page, __ATOMIC_ACQUIRE);
+}
+
+uint64_t engine_settled_ns(struct engine *g)
 {
 	uint64_t settled = time_mono_ns();
 
@@ -527,7 +546,13 @@ uint64_t engine_settled_ns(const struct engine *g)
 		if (since && since < settled)
 			settled = since;
 	}
+	g->settled_at = ring_place(g, true);
 	return settled;
+}
+
+bool engine_has_settled(const struct engine *g)
+{
+	return g->at_work && ring_place(g, false) >= g->settled_at;
 }
 
 int engine_records(struct engine *g,

@@ -70,6 +70,8 @@ struct engine {
 	} * mappings;
 	size_t n_mappings;
 	const uint64_t *at_work; /* NULL: it is not kept */
+	const char *ring_pages;	 /* with at_work: how far records were read, and were written */
+	uint64_t settled_at;	 /* how far they were written when at_work was looked at */
 	int n_cpus;
 	int expecting; /* a process of link_expect_uprobes(), 0: none */
 };

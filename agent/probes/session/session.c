@@ -636,9 +636,14 @@ void session_detach(struct session *s)
 		engine_detach(s->engine);
 }
 
-uint64_t session_settled_ns(const struct session *s)
+uint64_t session_settled_ns(struct session *s)
 {
 	return engine_settled_ns(s->engine);
+}
+
+bool session_has_settled(const struct session *s)
+{
+	return engine_has_settled(s->engine);
 }
 
 int session_records(struct session *s, session_record_fn f, void *arg)

@@ -177,8 +177,9 @@ int session_symbolise(struct session *s, uint32_t probe, uint64_t hit, uint64_t 
 		      struct symbol *ret);
 
 /* Of a script, asked before session_records(): that has all records of before this time
- * (CLOCK_MONOTONIC), if it comes to its end. 0: that is not known. */
-uint64_t session_settled_ns(const struct session *s);
+ * (CLOCK_MONOTONIC), if session_has_settled() is true of it. 0: that is not known. */
+uint64_t session_settled_ns(struct session *s);
+bool session_has_settled(const struct session *s);
 typedef int (*session_record_fn)(void *arg, const struct ax_probe_record *r, size_t len);
 /* Calls f for every record. Their number, or what f returned below 0. */
 int session_records(struct session *s, session_record_fn f, void *arg);

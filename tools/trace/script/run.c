@@ -106,7 +106,7 @@ static int take_records(struct script_run *run, uint64_t *settled_ns, struct err
 
 	*settled_ns = session_settled_ns(run->t.session);
 	r = session_records(run->t.session, on_record, run);
-	if (r == -ECANCELED)
+	if (!session_has_settled(run->t.session))
 		*settled_ns = 0;
 	return r >= 0 || r == -ECANCELED ? 0 : not_read(r, e);
 }
