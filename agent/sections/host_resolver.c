@@ -227,7 +227,7 @@ static void close_device(struct agent *a)
 static int open_device(struct agent *a)
 {
 	autoclose int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	unsigned ifindex, peer;
+	unsigned ifindex = 0, peer = 0;
 	uint8_t mac[6];
 	int r;
 

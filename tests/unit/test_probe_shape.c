@@ -293,7 +293,7 @@ static void test_struct(void **state)
 	v.y = (double)INFINITY;
 	memcpy(v.name, "a\033\"b", 4);
 	expect(OUTER, &v, sizeof(v),
-	       "{c=7, i=1069547520, f=1.5, list=[1, -2, 3], name=\"a\\e\"b\", at={x=nan, "
+	       "{c=7, i=1069547520, f=1.5, list=[1, -2, 3], name=\"a\\e\\\"b\", at={x=nan, "
 	       "y=inf}, to=0xbeef}",
 	       "{\"c\":7,\"i\":1069547520,\"f\":1.5,\"list\":[1,-2,3],"
 	       "\"name\":\"a\\u001b\\u0022b\",\"at\":{\"x\":\"nan\",\"y\":\"inf\"},"
