@@ -70,7 +70,7 @@ NO_FIONREAD="missing kernel feature: FIONREAD that is right for sockets in a soc
 # since the mark (on a machine with much else to do the agent's looks take longer), with $UNTIL not
 # before that is true.
 talk() {
-	local what=$1 out go=() waiter= until=${UNTIL:-}
+	local what=$1 out go=() waiter='' until=${UNTIL:-}
 	shift
 	local run=()
 	while [ "$1" != -- ]; do
