@@ -132,9 +132,12 @@ is "ax run --name takes over what the config declares" \
 		sed "s/.*inet \([^ ]*\) .*/\1/"' | tr '\n' ' ')" "blue round 10.88.0.5/32 "
 is "and the command line wins" \
 	"$(in_app --name known --env COLOUR=green -- sh -c 'echo $COLOUR $SHAPE')" "green round"
-is "no --name: one made from the command" \
-	"$(in_app -- sh -c 'sleep 0.2' & sleep 0.1; ax get apps -o json | jq -r '.[] |
-		select(.state == "running") | .name'; wait)" sh
+running() { ax get apps -o json | jq -r '.[] | select(.state == "running") | .name'; }
+run_app -- sh -c 'exec sleep 60'
+wait_for '[ "$(running)" = sh ]'
+is "no --name: one made from the command" "$(running)" sh
+stop_app "$APP"
+wait_for '[ -z "$(running)" ]'
 
 # detached
 out=$(ax run --detach --name service1 --ip 10.77.1.7 -- sh -c 'echo to stdout; echo to stderr >&2
