@@ -57,6 +57,8 @@ enum ax_splice_conn_flag {
 	AX_SPLICE_PARTED = 1 << 4, /* a member that is told to send by TCP */
 	AX_SPLICE_STUCK = 1 << 5,  /* a member that waits for room although it has nothing queued:
 				      when memory was short, nobody wakes it but the agent */
+	AX_SPLICE_LIMITED = 1 << 6, /* a member whose control group has a limit of memory: it may
+				       become stuck, of which nobody tells */
 };
 
 /* One end of an established connection, written by ax_splice_conns. */

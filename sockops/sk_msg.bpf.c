@@ -26,14 +26,12 @@
 #include "splice_call.bpf.h"
 #include "splice_kernel.bpf.h"
 #include "splice_maps.bpf.h"
+#include "splice_memory.bpf.h"
 
 #define O_NONBLOCK     04000
 #define TCP_NAGLE_CORK 2
 #define MESSAGE_COST   1024 /* the kernel's struct sk_msg, as it is allocated */
-#define PAGE	       4096u
-#define PAGES_LEFT     32 /* of a control group's limit */
-#define GROUPS_MAX     8
-#define UNLIMITED      (~0UL / 2 / PAGE) /* what PAGE_COUNTER_MAX is with such pages */
+#define PAGES_LEFT     32   /* of a control group's limit */
 
 const volatile bool gate = false;
 
@@ -60,30 +58,6 @@ struct other {
 	bool poor; /* the control group that pays for what it holds has little left */
 };
 
-/* A group and those above it may each have a limit. Others take of it meanwhile, by the piece. */
-static __always_inline bool is_near_limit(const struct page_counter *at, __u32 pages)
-{
-	for (int i = 0; i < GROUPS_MAX && at; i++) {
-		unsigned long max = at->max;
-
-		/* usage is written by every processor: not read where there is no limit */
-		if (max < UNLIMITED && (unsigned long)at->usage.counter + pages > max)
-			return true;
-		at = at->parent;
-	}
-	return false;
-}
-
-/* Sockets count with all else there, or by themselves (the first version of control groups). */
-static __always_inline bool is_poor(const struct mem_cgroup *group, __u32 size)
-{
-	__u32 pages = size / PAGE + PAGES_LEFT;
-
-	if (bpf_core_field_exists(group->tcpmem) && group->tcpmem_active)
-		return is_near_limit(&group->tcpmem, pages);
-	return is_near_limit(&group->memory, pages);
-}
-
 /* An address that nothing is at reads as 0: then the cookie is wrong. */
 static __always_inline void look(struct other *o, const struct tcp_sock *tp, __u32 size)
 {
@@ -104,7 +78,7 @@ static __always_inline void look(struct other *o, const struct tcp_sock *tp, __u
 	o->inq = BPF_CORE_READ_BITFIELD(tp, recvmsg_inq);
 	o->repair = BPF_CORE_READ_BITFIELD(tp, repair);
 	if (bpf_core_field_exists(sk->sk_memcg) && sk->sk_memcg)
-		o->poor = is_poor(sk->sk_memcg, size);
+		o->poor = group_is_near_limit(sk->sk_memcg, size / PAGE + PAGES_LEFT);
 }
 
 static __always_inline void look_by_calls(struct other *o, const struct tcp_sock *tp)

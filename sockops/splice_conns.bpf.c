@@ -7,6 +7,7 @@
 #include "sock_ends.bpf.h"
 #include "splice_kernel.bpf.h"
 #include "splice_maps.bpf.h"
+#include "splice_memory.bpf.h"
 #include <bpf/bpf_core_read.h>
 
 #define O_NONBLOCK  04000
@@ -106,6 +107,14 @@ static __always_inline bool is_stuck(const struct tcp_sock *tp)
 	       tp->write_seq == tp->snd_una;
 }
 
+/* There it may become one at any time, and no program of ours sees that. */
+static __always_inline bool is_limited(const struct tcp_sock *tp)
+{
+	const struct sock *sk = (const void *)tp;
+
+	return bpf_core_field_exists(sk->sk_memcg) && sk->sk_memcg && group_has_limit(sk->sk_memcg);
+}
+
 /* Setting what is set has a look at the room, and wakes who waits for it. */
 static __always_inline void wake_writer(struct tcp_sock *tp)
 {
@@ -145,6 +154,8 @@ int ax_splice_conns(struct bpf_iter__tcp *ctx)
 			conn.flags |= AX_SPLICE_STUCK;
 			wake_writer(tp);
 		}
+		if (is_limited(tp))
+			conn.flags |= AX_SPLICE_LIMITED;
 	}
 	bpf_seq_write(ctx->meta->seq, &conn, sizeof(conn));
 	return 0;

@@ -38,7 +38,8 @@ limited() {
 	)
 }
 
-# under LIMIT OPTIONS...: a conversation whose sockets may take so much
+# under LIMIT OPTIONS...: a conversation whose sockets may take so much. (TCP drops what comes to a
+# socket that gets no memory, and sends it again after pauses that double: 0.2 s to 25 s.)
 under() {
 	local limit=$1 what="sockets that may take $1 bytes" server out
 	shift
@@ -51,7 +52,7 @@ under() {
 	limit_set "$limit"
 	splice_mark
 	out=$(limited timeout -k 1 120 "$AX" --instance "$INST" run -- \
-		"$BIN/talk" client 4 10.77.1.1 7000 -w $((4 * JOIN_MS)) -k 100 "$@" 2>&1)
+		"$BIN/talk" client 4 10.77.1.1 7000 -w $((4 * JOIN_MS)) -k 100 -i 40000 "$@" 2>&1)
 	like "$what: every byte is where it should be" "$out" $'(^|\n)good [0-9]+$'
 	spliced "$what" 100
 	ok "$what: they took nearly all of it" [ "$(most)" -gt $((limit - 65536)) ]

@@ -16,8 +16,9 @@
  *      -e: the server is any that echoes  -q MS: the server does not read for so long before the
  *      bytes; how many were queued is printed  -b BYTES: the server's buffer for receiving then
  *      -E: a read that is shorter than asked for is the last one before the next edge
+ *      -i MS: how long there may be nothing to do, instead of 10 s
  *
- * Who waits for 10 s with nothing to do prints "hang" and ends with 3.
+ * A client that waits longer with nothing to do prints "hang" and ends with 3.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -74,10 +75,10 @@ struct conn {
 
 static struct options {
 	unsigned conns, warm_ms, rounds;
-	uint64_t bytes, seed, stall_ms, buffer;
+	uint64_t bytes, seed, stall_ms, buffer, idle_ms;
 	const char *until;
 	bool pauses, mixed, level, echo, client, edges;
-} opt = {.conns = 1, .warm_ms = 0, .rounds = 1, .bytes = 0};
+} opt = {.conns = 1, .warm_ms = 0, .rounds = 1, .bytes = 0, .idle_ms = HANG_MS};
 
 static int epoll_fd;
 static uint64_t dice, begun_ms;
@@ -680,7 +681,7 @@ static void client_loop(struct conn *conns, const char *family, const struct end
 
 		if (n > 0)
 			idle_since = now_ms();
-		else if (now_ms() - idle_since > HANG_MS)
+		else if (now_ms() - idle_since > opt.idle_ms)
 			hang();
 		for (int i = 0; i < n; i++)
 			if (((struct conn *)ev[i].data.ptr)->fd >= 0) {
@@ -731,7 +732,7 @@ static bool options(int argc, char **argv)
 	int o;
 
 	opt.seed = (uint64_t)getpid() ^ now_ms() << 20;
-	while ((o = getopt(argc, argv, "n:w:W:k:s:r:q:b:pmleE")) != -1) {
+	while ((o = getopt(argc, argv, "n:w:W:k:s:r:q:b:i:pmleE")) != -1) {
 		uint64_t value = optarg ? strtoull(optarg, NULL, 10) : 0;
 
 		switch (o) {
@@ -758,6 +759,9 @@ static bool options(int argc, char **argv)
 			break;
 		case 'b':
 			opt.buffer = value;
+			break;
+		case 'i':
+			opt.idle_ms = value;
 			break;
 		case 'p':
 			opt.pauses = true;
