@@ -18,12 +18,20 @@
 #define TCP_NOTSENT_LOWAT 25
 #define SOCK_NOSPACE	  2 /* of socket flags: somebody waits for room */
 
+/* At such a limit a member has been seen to sleep for good. */
+static __always_inline bool has_socket_limit(const struct sock *sk)
+{
+	return bpf_core_field_exists(sk->sk_memcg) && sk->sk_memcg &&
+	       group_limits_sockets(sk->sk_memcg);
+}
+
 /* Of somebody else: sockets of a user of the kernel's own, and those in other maps than ours. */
 static __always_inline bool is_taken(const struct tcp_sock *tp, bool member)
 {
 	const struct sock *sk = (const void *)tp;
 
-	if (BPF_CORE_READ_BITFIELD(tp, repair) || (!member && sk->sk_user_data))
+	if (BPF_CORE_READ_BITFIELD(tp, repair) ||
+	    (!member && (sk->sk_user_data || has_socket_limit(sk))))
 		return true;
 	return bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp;
 }

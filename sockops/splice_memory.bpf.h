@@ -31,6 +31,13 @@ static __always_inline bool group_is_near_limit(const struct mem_cgroup *group, 
 	return is_near_limit(&group->memory, pages);
 }
 
+/* Sockets have a limit of their own. */
+static __always_inline bool group_limits_sockets(const struct mem_cgroup *group)
+{
+	return bpf_core_field_exists(group->tcpmem) && group->tcpmem_active &&
+	       is_near_limit(&group->tcpmem, ~0u);
+}
+
 /* There is a limit at all. */
 static __always_inline bool group_has_limit(const struct mem_cgroup *group)
 {
