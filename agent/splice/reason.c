@@ -16,7 +16,7 @@ static const struct {
 	[REASON_FIONREAD] = {"FIONREAD is wrong here", false},
 	[REASON_NO_PEER] = {"other end is no app", true},
 	[REASON_STRANGER] = {"not its app's address", true},
-	[REASON_CANNOT] = {"TLS, MPTCP, repair or a limit of sockets", true},
+	[REASON_CANNOT] = {"TLS, MPTCP, repair, memory limit", true},
 	[REASON_BLOCKING] = {"blocking", true},
 	[REASON_YOUNG] = {"young", true},
 	[REASON_FEW] = {"few messages", true},

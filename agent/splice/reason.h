@@ -16,7 +16,7 @@ enum splice_reason {
 	REASON_FIONREAD,
 	REASON_NO_PEER,	 /* the other end is nobody's that is known */
 	REASON_STRANGER, /* a network namespace has an address that is not its app's */
-	REASON_CANNOT,	 /* kTLS, MPTCP, TCP_REPAIR */
+	REASON_CANNOT,	 /* kTLS, MPTCP, TCP_REPAIR, a control group that limits its sockets */
 	REASON_BLOCKING,
 	REASON_YOUNG,
 	REASON_FEW,
