@@ -43,7 +43,7 @@ LIBMNL_A  := $(shell $(CC) $(IN_SYSROOT) -print-file-name=libmnl.a)
 LIBMNL_A  := $(if $(filter /%,$(LIBMNL_A)),$(LIBMNL_A),$(OUT)/libmnl.a)
 # Nor has libipt-dev one: without, a static ax reads no Intel PT (LIBIPT_A=FILE names one).
 LIBIPT_A  ?= $(filter /%,$(shell $(CC) $(IN_SYSROOT) -print-file-name=libipt.a))
-LIBIPT_FLAGS := -DAX_STATIC $(if $(LIBIPT_A),-DAX_LIBIPT_LINKED)
+LIBIPT_FLAGS := $(if $(LIBIPT_A),-DAX_LIBIPT_LINKED)
 endif
 # `ax run` starts a process of this binary for every app, so what its start costs counts: with the
 # libraries inside, it takes less than half of what loading eleven shared ones (OpenSSL's, for ldns,
@@ -153,7 +153,7 @@ PROBES_LOADER_OBJ := $(call OBJ_OF,$(PROBES_LOADER_SRC))
 $(PROBES_LOADER_OBJ): ALL_CFLAGS += -I$(OUT)/skel/probes/engine -I$(OUT)/skel/probes/follow -I$(OUT)/skel/probes/tally -I$(OUT)/skel/probes/watch
 $(PROBES_LOADER_OBJ): $(PROBES_SKEL)
 $(call OBJ_OF,agent/probes/pt/library.c): ALL_CFLAGS += $(LIBIPT_FLAGS)
-$(call OBJ_OF,agent/etcd/library.c): ALL_CFLAGS += $(if $(STATIC),-DAX_STATIC)
+$(call OBJ_OF,agent/base/library.c): ALL_CFLAGS += $(if $(STATIC),-DAX_STATIC)
 $(OUT)/agent/%.o: agent/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* libcurl. It and what it needs (OpenSSL, Kerberos, LDAP, ...) are more shared libraries than all
- * that ax has, and each `ax run` would pay for them: it is opened by who has a cluster. A static ax
- * cannot open any. */
-#include <dlfcn.h>
-
+ * that ax has: it is opened by who has a cluster. */
+#include "base/library.h"
 #include "etcd/library.h"
 
-#ifdef AX_STATIC
-const struct curl_library *curl_library(struct error *e)
-{
-	error_set(e, -ENOTSUP,
-		  "a cluster's etcd is reached by the library libcurl, which a static ax cannot "
-		  "load: use one that was built without STATIC=1");
-	return NULL;
-}
-#else
-static const struct {
-	const char *name;
-	size_t at;
-} functions[] = {
+static const struct library_function functions[] = {
 	{"curl_global_init", offsetof(struct curl_library, global_init)},
 	{"curl_slist_append", offsetof(struct curl_library, slist_append)},
 	{"curl_slist_free_all", offsetof(struct curl_library, slist_free_all)},
@@ -39,31 +25,19 @@ static const struct {
 
 const struct curl_library *curl_library(struct error *e)
 {
+	static const struct library libcurl = {
+		.file = "libcurl.so.4",
+		.name = "libcurl",
+		.package = "libcurl4",
+		.does = "a cluster's etcd is reached",
+	};
 	static struct curl_library opened;
 	static bool done;
-	void *library;
 
 	if (done)
 		return &opened;
-	library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		error_set(e, -ENOTSUP,
-			  "a cluster's etcd is reached by the library libcurl, which is missing: "
-			  "install Debian's package libcurl4");
+	if (library_open(&libcurl, functions, ARRAY_SIZE(functions), &opened, e))
 		return NULL;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
-		void *function = dlsym(library, functions[i].name);
-
-		if (!function) {
-			error_set(e, -ENOTSUP,
-				  "the library libcurl has no function %s: it is too old",
-				  functions[i].name);
-			dlclose(library);
-			return NULL;
-		}
-		memcpy((char *)&opened + functions[i].at, &function, sizeof(function));
-	}
 	if (opened.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
 		error_set(e, -ENOTSUP, "the library libcurl cannot be used: it does not start");
 		return NULL;
@@ -71,4 +45,3 @@ const struct curl_library *curl_library(struct error *e)
 	done = true;
 	return &opened;
 }
-#endif

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* libipt. Debian has no archive of it that could be linked, and each `ax run` would pay for a
- * shared library that hardly anybody needs: it is opened by who needs it. A static ax cannot open
- * any, and has it inside if an archive was there when it was built. */
-#include <dlfcn.h>
-
+/* libipt. Debian has no archive of it that could be linked: it is opened by who needs it. A static
+ * ax has it inside if an archive was there when it was built. */
+#include "base/library.h"
 #include "probes/pt/priv.h"
 
-#if defined(AX_LIBIPT_LINKED)
+#ifdef AX_LIBIPT_LINKED
 const struct pt_library *pt_library(struct error *e)
 {
 	static const struct pt_library linked = {
@@ -31,19 +29,8 @@ const struct pt_library *pt_library(struct error *e)
 	(void)e;
 	return &linked;
 }
-#elif defined(AX_STATIC)
-const struct pt_library *pt_library(struct error *e)
-{
-	error_set(e, -ENOTSUP,
-		  "Intel PT is decoded by the library libipt, which this static ax was built "
-		  "without");
-	return NULL;
-}
 #else
-static const struct {
-	const char *name;
-	size_t at;
-} functions[] = {
+static const struct library_function functions[] = {
 	{"pt_errstr", offsetof(struct pt_library, errstr)},
 	{"pt_pkt_alloc_decoder", offsetof(struct pt_library, pkt_alloc_decoder)},
 	{"pt_pkt_free_decoder", offsetof(struct pt_library, pkt_free_decoder)},
@@ -64,31 +51,17 @@ static const struct {
 
 const struct pt_library *pt_library(struct error *e)
 {
+	static const struct library libipt = {
+		.file = "libipt.so.2",
+		.name = "libipt",
+		.package = "libipt2",
+		.does = "Intel PT is decoded",
+	};
 	static struct pt_library opened;
 	static bool done;
-	void *library;
 
-	if (done)
-		return &opened;
-	library = dlopen("libipt.so.2", RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		error_set(e, -ENOTSUP,
-			  "Intel PT is decoded by the library libipt, which is missing: install "
-			  "Debian's package libipt2");
+	if (!done && library_open(&libipt, functions, ARRAY_SIZE(functions), &opened, e))
 		return NULL;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
-		void *function = dlsym(library, functions[i].name);
-
-		if (!function) {
-			error_set(e, -ENOTSUP,
-				  "the library libipt has no function %s: it is too old",
-				  functions[i].name);
-			dlclose(library);
-			return NULL;
-		}
-		memcpy((char *)&opened + functions[i].at, &function, sizeof(function));
-	}
 	done = true;
 	return &opened;
 }
