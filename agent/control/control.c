@@ -197,13 +197,19 @@ int control_recv(struct control_conn *c, json_t **ret, int *fd, struct error *e)
 int control_call(struct control_conn *c, const json_t *request, int send_fd, json_t **ret,
 		 int *recv_fd, struct error *e)
 {
+	int r = control_send(c, request, send_fd, e);
+
+	return control_answer(c, r, ret, recv_fd, e);
+}
+
+int control_answer(struct control_conn *c, int sent, json_t **ret, int *recv_fd, struct error *e)
+{
 	const char *text;
 	json_t *reply;
-	int r, code;
+	int r = sent, code;
 
 	if (ret)
 		*ret = NULL;
-	r = control_send(c, request, send_fd, e);
 	/* an agent that refuses the client says why and closes, perhaps before this was sent */
 	if (!r || r == -EPIPE || r == -ECONNRESET) {
 		struct error why;

@@ -16,6 +16,7 @@
  *      The app is undone if the connection closes before "started".
  *  {"op":"attach","id":7} + fd: the app's network namespace   (private apps only)
  *      -> {"ok":true}                  the network is ready, the command may be executed
+ *      Nobody has to be in the namespace yet: the launcher makes its child meanwhile.
  *  {"op":"started","id":7,"pid":PID}   PID: the command's   -> {"ok":true}
  *      The launcher does not wait for the answer.
  *  {"op":"exited","id":7,"status":N}   N: as in $?          -> {"ok":true}
@@ -147,6 +148,10 @@ int control_recv(struct control_conn *c, json_t **ret, int *fd, struct error *e)
  * set if ret_on_error is wanted by passing a json_t * that is NULL; free with json_decref). */
 int control_call(struct control_conn *c, const json_t *request, int send_fd, json_t **ret,
 		 int *recv_fd, struct error *e);
+
+/* The second half of control_call(), for who does something else meanwhile: `sent` is what
+ * control_send() returned, and *e what it said. */
+int control_answer(struct control_conn *c, int sent, json_t **ret, int *recv_fd, struct error *e);
 
 /* --- line framing, shared with the agent's side and the fuzzer --- */
 /* Parses one line (without newline) that must be a JSON object. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <linux/keyctl.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -50,6 +51,14 @@ static int set_netns_sysctl(const char *path, const char *value, struct error *e
 
 	if (r && r != -ENOENT)
 		return error_set(e, r, "cannot write %s (%s)", path, strerror(-r));
+	return 0;
+}
+
+static int enter_netns(const struct launch_plan *p, struct error *e)
+{
+	if (setns(p->netns_fd, CLONE_NEWNET) < 0)
+		return error_set(e, -errno, "cannot enter the app's network namespace (%s)",
+				 strerror(errno));
 	return 0;
 }
 
@@ -121,11 +130,14 @@ static int leave_keyring(struct error *e)
 
 static int prepare(const struct launch_plan *p, int gate, struct error *e)
 {
+	bool private = p->netns_fd >= 0;
 	int r = p->enter ? launch_enter(p->enter, e) : 0;
 
+	if (!r && private)
+		r = enter_netns(p, e);
 	if (!r && p->new_mounts)
 		r = launch_mount(p, e);
-	if (!r && p->new_netns)
+	if (!r && private)
 		r = prepare_netns(p, e);
 	if (r)
 		return r;
@@ -226,8 +238,6 @@ int launch_child_start(const struct launch_plan *p, struct launch_child *ret, st
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)p->cgroup_fd;
 	}
-	if (p->new_netns)
-		args.flags |= CLONE_NEWNET;
 	if (p->new_mounts)
 		args.flags |= CLONE_NEWNS;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, gate) < 0)

@@ -153,10 +153,23 @@ static void session_init(struct launch_session *s, const struct launch_options *
 		.options = o,
 		.conn.fd = -1,
 		.cgroup_fd = -1,
+		.netns_fd = -1,
 		.terminal_fd = -1,
 		.enter = {.net = -1, .mounts = -1, .root = -1},
 		.child = {.pidfd = -1, .gate = -1},
 	};
+}
+
+/* A network namespace takes as long as all else that is done before the agent's answer, so it is
+ * made meanwhile. (The config may say that the app is one in host mode: then it was for nothing.)
+ */
+static int ask_for_app(struct launch_session *s, const json_t *request, struct error *e)
+{
+	int r = control_send(&s->conn, request, -1, e);
+
+	if (!r && s->options->spec.net == NET_PRIVATE)
+		s->netns_fd = launch_netns_make();
+	return control_answer(&s->conn, r, &s->answer, &s->cgroup_fd, e);
 }
 
 int launch_session_open(const struct launch_options *o, struct launch_session *s, struct error *e)
@@ -169,7 +182,7 @@ int launch_session_open(const struct launch_options *o, struct launch_session *s
 	if (!r)
 		r = control_connect(o->inst->socket_path, &s->conn, e);
 	if (!r)
-		r = control_call(&s->conn, request, -1, &s->answer, &s->cgroup_fd, e);
+		r = ask_for_app(s, request, e);
 	json_decref(request);
 	if (!r)
 		r = read_answer(s, e);
@@ -180,31 +193,22 @@ int launch_session_open(const struct launch_options *o, struct launch_session *s
 	return r;
 }
 
-static int call_about(struct launch_session *s, json_t *request, int fd, struct error *e)
-{
-	int r = request ? control_call(&s->conn, request, fd, NULL, NULL, e) : no_memory(e);
-
-	json_decref(request);
-	return r;
-}
-
+/* The agent connects the namespace while the child is made. */
 static int attach_netns(struct launch_session *s, struct error *e)
 {
-	struct launch_note note;
-	autoclose int fd = -1;
-	char path[32];
+	json_t *request;
+	int r;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", s->child.pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* it has ended already, and said why */
-	if (fd < 0 && errno == ENOENT && launch_note_recv(s->child.gate, false, &note)) {
-		*e = note.error;
-		return e->code ? e->code : -ECHILD;
-	}
-	if (fd < 0)
-		return error_set(e, -errno, "cannot open %s (%s): is /proc mounted?", path,
-				 strerror(errno));
-	return call_about(s, json_pack("{s:s, s:i}", "op", "attach", "id", s->id), fd, e);
+	if (s->netns_fd < 0)
+		return error_set(
+			e, s->netns_fd,
+			"cannot make a network namespace (%s): run as root, see the limit "
+			"in /proc/sys/user/max_net_namespaces, and whether /proc is mounted",
+			strerror(-s->netns_fd));
+	request = json_pack("{s:s, s:i}", "op", "attach", "id", s->id);
+	r = request ? control_send(&s->conn, request, s->netns_fd, e) : no_memory(e);
+	json_decref(request);
+	return r;
 }
 
 /*
@@ -239,18 +243,23 @@ int launch_session_start(struct launch_session *s, struct error *e)
 		.close_fd = s->conn.fd,
 		.terminal_fd = s->terminal_fd,
 		.user = s->spec.user ? &s->user : NULL,
-		.new_netns = s->spec.net == NET_PRIVATE && !s->entering,
+		.netns_fd = -1,
 		.new_mounts = !s->entering && (s->spec.net == NET_PRIVATE || s->spec.volumes.n ||
 					       s->spec.read_only),
 		.enter = s->entering ? &s->enter : NULL,
 	};
-	int r = 0;
+	bool private = s->spec.net == NET_PRIVATE && !s->entering;
+	int r = private ? attach_netns(s, e) : 0;
 
-	if (plan.new_netns)
+	if (private) {
+		plan.netns_fd = s->netns_fd;
 		plan.resolv_conf = s->resolv_conf;
-	r = launch_child_start(&plan, &s->child, e);
-	if (!r && plan.new_netns)
-		r = attach_netns(s, e);
+	}
+	if (!r)
+		r = launch_child_start(&plan, &s->child, e);
+	if (private)
+		r = control_answer(&s->conn, r, NULL, NULL, e);
+	close_fd(&s->netns_fd);
 	if (!r && !s->entering)
 		r = tell_started(s, e);
 	if (!r && s->spec.splice_emulation)
@@ -272,6 +281,7 @@ void launch_session_close(struct launch_session *s)
 	launch_user_free(&s->user);
 	json_decref(s->answer);
 	close_fd(&s->cgroup_fd);
+	close_fd(&s->netns_fd);
 	launch_enter_close(&s->enter);
 }
 

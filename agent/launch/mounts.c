@@ -172,7 +172,7 @@ int launch_mount(const struct launch_plan *p, struct error *e)
 	if (r)
 		return error_set(e, r, "cannot part the app's mounts from the machine's (%s)",
 				 strerror(-r));
-	if (p->new_netns)
+	if (p->netns_fd >= 0)
 		r = mount_private(p, e);
 	r = r ? r : launch_volumes_open(p->spec, &volumes, e);
 	if (!r && p->spec->read_only)

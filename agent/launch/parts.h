@@ -55,8 +55,8 @@ struct launch_plan {
 	int close_fd;			/* closed in the child at once; -1: none */
 	int terminal_fd;		/* with a user: what it has in place of the caller's
 					 * terminals, which leads the session; -1: none */
-	bool new_netns;
-	bool new_mounts;		  /* a mount namespace */
+	int netns_fd;	 /* of the network namespace that is to be the child's; -1: the caller's */
+	bool new_mounts; /* a mount namespace */
 	const struct launch_enter *enter; /* NULL: it is no command for an app that runs */
 };
 /* In the child, in a mount namespace of its own: what it sees of the machine's files. */
@@ -72,6 +72,9 @@ int launch_volumes_open(const struct app_spec *s, struct launch_volumes *v, stru
 int launch_volumes_place(const struct app_spec *s, struct launch_volumes *v, struct error *e);
 /* Everything but /dev, /proc and /sys, with an empty /tmp. */
 int launch_read_only(struct error *e);
+
+/* A new network namespace, in which nobody is: its descriptor, or a negative errno. */
+int launch_netns_make(void);
 
 struct launch_child {
 	pid_t pid;
@@ -131,6 +134,8 @@ struct launch_session {
 	struct app_spec spec;	       /* the one that holds, if has_spec */
 	bool has_spec;
 	int cgroup_fd;
+	int netns_fd;	 /* of a private app, until its first process has it; or why there is none,
+			  * a negative errno */
 	int terminal_fd; /* see launch_plan; -1: none */
 	bool entering;	 /* `enter` says where; the app runs already */
 	struct launch_enter enter;

@@ -38,6 +38,7 @@ static int launch_here(const struct run *r)
 				   .user = r->user,
 				   .cgroup_fd = -1,
 				   .close_fd = -1,
+				   .netns_fd = -1,
 				   .terminal_fd = -1};
 	struct launch_child child;
 	struct launch_note note;
@@ -534,7 +535,8 @@ static void test_not_to_its_sender(void **state)
 
 static void test_killed_before_exec(void **state)
 {
-	struct launch_plan plan = {.cgroup_fd = -1, .close_fd = -1, .terminal_fd = -1};
+	struct launch_plan plan = {
+		.cgroup_fd = -1, .close_fd = -1, .netns_fd = -1, .terminal_fd = -1};
 	struct app_spec spec = {0};
 	struct launch_child child;
 	struct error e;
@@ -552,7 +554,8 @@ static void test_killed_before_exec(void **state)
 /* A child whose parent goes away before the word to go ends without executing anything. */
 static void test_parent_gone(void **state)
 {
-	struct launch_plan plan = {.cgroup_fd = -1, .close_fd = -1, .terminal_fd = -1};
+	struct launch_plan plan = {
+		.cgroup_fd = -1, .close_fd = -1, .netns_fd = -1, .terminal_fd = -1};
 	struct app_spec spec = {0};
 	struct launch_child child;
 	siginfo_t si = {0};
