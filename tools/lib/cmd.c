@@ -24,11 +24,19 @@ struct opt_common cmd_common(struct cmd *c)
 	return (struct opt_common){cmd_globals, c};
 }
 
+/* In one write: stderr may be a log that others write to, as the agent's is. */
 static void put_sentence(const struct cmd *c, const char *text)
 {
-	fprintf(stderr, "ax%s%s: ", c->name ? " " : "", c->name ? c->name : "");
-	text_put(text, stderr);
-	putc('\n', stderr);
+	autofree char *line = NULL;
+	size_t len;
+	FILE *f = open_memstream(&line, &len);
+	FILE *to = f ? f : stderr;
+
+	fprintf(to, "ax%s%s: ", c->name ? " " : "", c->name ? c->name : "");
+	text_put(text, to);
+	putc('\n', to);
+	if (f && fclose(f) == 0)
+		fwrite(line, 1, len, stderr);
 }
 
 static int set_instance(struct cmd *c, struct error *e)

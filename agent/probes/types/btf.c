@@ -302,6 +302,43 @@ int btf_types_new(struct btf_types **ret)
 	return 0;
 }
 
+static bool names_are_there_of(const struct btf *btf, const struct btf_type *t)
+{
+	const struct btf_enum64 *enums64 = btf_enum64(t);
+	const struct btf_member *members = btf_members(t);
+	const struct btf_param *params = btf_params(t);
+	const struct btf_enum *enums = btf_enum(t);
+	uint16_t kind = btf_kind(t);
+	bool there = btf__name_by_offset(btf, t->name_off) != NULL;
+
+	for (uint16_t i = 0; there && i < btf_vlen(t); i++) {
+		uint32_t name = 0;
+
+		if (kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION)
+			name = members[i].name_off;
+		else if (kind == BTF_KIND_ENUM)
+			name = enums[i].name_off;
+		else if (kind == BTF_KIND_ENUM64)
+			name = enums64[i].name_off;
+		else if (kind == BTF_KIND_FUNC_PROTO)
+			name = params[i].name_off;
+		there = btf__name_by_offset(btf, name) != NULL;
+	}
+	return there;
+}
+
+/* libbpf before 1.3 does not look whether names are within the text of a file, and falls over those
+ * that are not when it looks for one. */
+static bool names_are_there(const struct btf *btf)
+{
+	uint32_t end = btf__type_cnt(btf);
+
+	for (uint32_t id = 1; id < end; id++)
+		if (!names_are_there_of(btf, btf__type_by_id(btf, id)))
+			return false;
+	return true;
+}
+
 int btf_types_open(const char *path, struct btf_types **ret)
 {
 	struct btf *btf = btf__parse(path, NULL);
@@ -309,6 +346,10 @@ int btf_types_open(const char *path, struct btf_types **ret)
 
 	if (!btf)
 		return errno == ENOMEM ? -ENOMEM : -ENODATA;
+	if (!names_are_there(btf)) {
+		btf__free(btf);
+		return -ENODATA;
+	}
 	r = btf_types_new(ret);
 	if (r < 0) {
 		btf__free(btf);
