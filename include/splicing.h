@@ -51,14 +51,12 @@ _Static_assert(sizeof(struct ax_splice_joined) == 16,
 enum ax_splice_conn_flag {
 	AX_SPLICE_NONBLOCK = 1 << 0, /* O_NONBLOCK is set on its file */
 	AX_SPLICE_MEMBER = 1 << 1,
-	AX_SPLICE_ULP = 1 << 2,	    /* kTLS or the like: cannot join */
-	AX_SPLICE_OTHER = 1 << 3,   /* MPTCP, TCP_REPAIR, or the kernel's or somebody else's: cannot
-				       join */
-	AX_SPLICE_PARTED = 1 << 4,  /* a member that is told to send by TCP */
-	AX_SPLICE_STUCK = 1 << 5,   /* a member that waits for room although it has nothing queued:
+	AX_SPLICE_ULP = 1 << 2,	   /* kTLS or the like: cannot join */
+	AX_SPLICE_OTHER = 1 << 3,  /* MPTCP, TCP_REPAIR, or the kernel's or somebody else's: cannot
+				      join */
+	AX_SPLICE_PARTED = 1 << 4, /* a member that is told to send by TCP */
+	AX_SPLICE_STUCK = 1 << 5,  /* a member that waits for room although it has nothing queued:
 				       when memory was short, nobody wakes it but the agent */
-	AX_SPLICE_LIMITED = 1 << 6, /* a member whose control group has a limit of memory: it may
-				       become stuck, of which nobody tells */
 };
 
 /* One end of an established connection, written by ax_splice_conns. */

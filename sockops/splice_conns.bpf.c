@@ -18,7 +18,8 @@
 #define TCP_NOTSENT_LOWAT 25
 #define SOCK_NOSPACE	  2 /* of socket flags: somebody waits for room */
 
-/* At such a limit a member has been seen to sleep for good. */
+/* Of a group whose sockets have a limit of their own: who reaches it gets nothing as a member, as
+ * long as others hold all of it, where TCP gives each socket a page. */
 static __always_inline bool has_socket_limit(const struct sock *sk)
 {
 	return bpf_core_field_exists(sk->sk_memcg) && sk->sk_memcg &&
@@ -115,14 +116,6 @@ static __always_inline bool is_stuck(const struct tcp_sock *tp)
 	       tp->write_seq == tp->snd_una;
 }
 
-/* There it may become one at any time, and no program of ours sees that. */
-static __always_inline bool is_limited(const struct tcp_sock *tp)
-{
-	const struct sock *sk = (const void *)tp;
-
-	return bpf_core_field_exists(sk->sk_memcg) && sk->sk_memcg && group_has_limit(sk->sk_memcg);
-}
-
 /* Setting what is set has a look at the room, and wakes who waits for it. */
 static __always_inline void wake_writer(struct tcp_sock *tp)
 {
@@ -162,8 +155,6 @@ int ax_splice_conns(struct bpf_iter__tcp *ctx)
 			conn.flags |= AX_SPLICE_STUCK;
 			wake_writer(tp);
 		}
-		if (is_limited(tp))
-			conn.flags |= AX_SPLICE_LIMITED;
 	}
 	bpf_seq_write(ctx->meta->seq, &conn, sizeof(conn));
 	return 0;

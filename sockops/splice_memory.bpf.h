@@ -38,10 +38,4 @@ static __always_inline bool group_limits_sockets(const struct mem_cgroup *group)
 	       is_near_limit(&group->tcpmem, ~0u);
 }
 
-/* There is a limit at all. */
-static __always_inline bool group_has_limit(const struct mem_cgroup *group)
-{
-	return group_is_near_limit(group, ~0u);
-}
-
 #endif

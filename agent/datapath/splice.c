@@ -18,9 +18,9 @@
 #define NEEDS	 "Linux 6.5, BTF"
 #define WITHOUT	 "connections between apps are not spliced"
 
-static const char *const programs[] = {"ax_splice_ops",	 "ax_splice_msg",   "ax_splice_conns",
-				       "ax_splice_join", "ax_splice_sizes", "ax_splice_members",
-				       "ax_splice_agent"};
+static const char *const programs[] = {"ax_splice_ops",	  "ax_splice_msg",   "ax_splice_conns",
+				       "ax_splice_join",  "ax_splice_sizes", "ax_splice_members",
+				       "ax_splice_agent", "ax_splice_stuck"};
 
 /* What outlives the agent. Members go on with the program that they joined with: its events are to
  * be read by whoever comes next. */
@@ -148,6 +148,17 @@ int splice_attach(struct splice *s, struct error *e)
 				   strerror(errno));
 }
 
+/* Before anything joins. */
+static int attach_stuck(struct splice *s, struct error *e)
+{
+	s->stuck = bpf_program__attach(s->skel->progs.ax_splice_stuck);
+	return s->stuck ? 0
+			: error_set(e, -errno,
+				    "nobody would tell of members that get no memory: "
+				    "ax_splice_stuck cannot be attached: %s",
+				    strerror(errno));
+}
+
 static int pin_maps(struct splice *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
@@ -244,6 +255,7 @@ int datapath_splice_open(struct datapath *dp, uint32_t members_max, struct splic
 	s->dp = dp;
 	r = load(s, members_max, e);
 	r = r ? r : splice_attach(s, e);
+	r = r ? r : attach_stuck(s, e);
 	if (!r) {
 		r = pin_maps(s);
 		r = r ? r : listen_anew(s);
@@ -267,6 +279,7 @@ void datapath_splice_close(struct splice *s)
 	bpf_link__destroy(s->conns);
 	bpf_link__destroy(s->join);
 	bpf_link__destroy(s->sizes);
+	bpf_link__destroy(s->stuck);
 	splicing__destroy(s->skel);
 	free(s);
 }

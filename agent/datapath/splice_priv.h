@@ -14,6 +14,7 @@ struct splice {
 	struct bpf_link *conns; /* iterators */
 	struct bpf_link *join;
 	struct bpf_link *sizes; /* NULL: nothing is counted */
+	struct bpf_link *stuck; /* NULL: of the gate */
 	struct ring_buffer *ring;
 	uint32_t told; /* read of it: enum ax_splice_told */
 };

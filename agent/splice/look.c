@@ -434,8 +434,6 @@ static void look_at(struct looking *l, const struct pair *p)
 	    (is_unread(p->client) || is_unread(p->server) ||
 	     (p->client->flags | p->server->flags) & AX_SPLICE_STUCK))
 		l->sp->unread = true;
-	if ((p->client->flags | p->server->flags) & AX_SPLICE_LIMITED)
-		l->sp->limited = true;
 	if (pair_holds(p))
 		l->sp->holds = true;
 	d->look = l->sp->look;
@@ -542,7 +540,7 @@ void look(struct agent *a, struct splicing *sp)
 	int r = prepare(&l);
 
 	sp->look++;
-	sp->unread = sp->limited = sp->holds = sp->young = false;
+	sp->unread = sp->holds = sp->young = false;
 	sp->joined = 0;
 	facts_refresh(sp->facts);
 	count_no_more(sp); /* (the numbers stay) */

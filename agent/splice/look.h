@@ -43,7 +43,6 @@ struct splicing {
 	bool uncounted; /* they cannot be: said once */
 	uint64_t full;	/* sockets that found too many of their app's */
 	bool unread;	/* a member had not read all that went by TCP, or was stuck */
-	bool limited;	/* the memory of a member's control group has a limit */
 	bool holds;	/* or what was handed on */
 	bool leaving;	/* nobody wants any more: the programs are closed when nothing is held */
 	bool looking;	/* a work is under way */

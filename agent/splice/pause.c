@@ -35,8 +35,6 @@ unsigned pause_after_look(struct pauses *p, const struct look_seen *s)
 		next = earlier(next, p->open_ms);
 	if (s->streams)
 		next = earlier(next, STREAMS_COUNT_MS);
-	if (s->limited)
-		next = earlier(next, LIMITED_MS);
 	if (s->unread) {
 		p->wake_ms = doubled(p->wake_ms, WAKE_FIRST_MS,
 				     s->told_unread ? WAKE_LAST_MS : WAKE_QUIET_MS);

@@ -16,8 +16,6 @@
 #define WAKE_FIRST_MS 20
 #define WAKE_LAST_MS  320
 #define WAKE_QUIET_MS 1000
-/* While a member's memory has a limit. */
-#define LIMITED_MS 2000
 
 struct pauses {
 	unsigned open_ms; /* the last one for those of which it is not known */
@@ -33,7 +31,6 @@ struct look_seen {
 	bool open;    /* some may become others, or were not seen whole */
 	bool streams; /* are counted */
 	bool unread;  /* a member may sleep before what it has not read, or before room */
-	bool limited; /* a member may at any time sleep before room, of which nobody tells */
 };
 
 /* In how many ms the next look is due: of the earliest that anything asks for. 0: of none. */

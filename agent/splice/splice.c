@@ -281,7 +281,6 @@ static void look_again(struct splicing *sp, unsigned told)
 		.open = sp->partial || decisions_open(&sp->decisions),
 		.streams = sp->counting,
 		.unread = sp->unread,
-		.limited = sp->limited,
 	};
 	unsigned ms = pause_after_look(&sp->pauses, &seen);
 

@@ -8,10 +8,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <mntent.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "machine/cgroup.h"
 #include "tests/lib/netns.h"
@@ -167,6 +172,114 @@ static void test_sleeper_is_woken(void **state)
 	assert_int_equal(datapath_splice_conns_each(f.s, f.ns, nothing, NULL), 0);
 	read_by_edges(ep, &to);
 	assert_int_equal(to.got, to.sent);
+}
+
+/* --- writers for whom there is no memory --- */
+
+/* A control group of the first version, where sockets have a limit of their own. */
+struct group {
+	char path[4096];
+	char parent[3072];
+};
+
+static void group_write(const char *dir, const char *file, const char *text)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	assert_int_equal(file_write(path, text), 0);
+}
+
+/* No more than what its sockets have taken: they get no page more. */
+static void group_is_full(const struct group *g)
+{
+	char path[4200];
+	autofree char *taken = NULL;
+
+	snprintf(path, sizeof(path), "%s/memory.kmem.tcp.usage_in_bytes", g->path);
+	assert_int_equal(file_read(path, 64, &taken), 0);
+	group_write(g->path, "memory.kmem.tcp.limit_in_bytes", taken);
+}
+
+static void group_unlimited(const struct group *g)
+{
+	group_write(g->path, "memory.kmem.tcp.limit_in_bytes", "-1");
+}
+
+/* Where this process is; false: such groups do not count memory here. */
+static bool group_parent(struct group *g)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "r");
+	autofree char *mine = NULL;
+	const struct mntent *m;
+	const char *path;
+
+	assert_non_null(mounts);
+	do
+		m = getmntent(mounts);
+	while (m && (strcmp(m->mnt_type, "cgroup") != 0 || !hasmntopt(m, "memory")));
+	assert_int_equal(file_read("/proc/self/cgroup", 65536, &mine), 0);
+	path = strstr(mine, ":memory:");
+	if (m && path)
+		snprintf(g->parent, sizeof(g->parent), "%s%.*s", m->mnt_dir,
+			 (int)strcspn(path + 8, "\n"), path + 8);
+	endmntent(mounts);
+	return m && path;
+}
+
+/* f.pair, joined, in a group of its own that has no limit yet; false: there are no such groups. */
+static bool open_joined_in_group(struct group *g)
+{
+	if (!group_parent(g))
+		return false;
+	snprintf(g->path, sizeof(g->path), "%s/%s", g->parent, f.inst.name);
+	assert_int_equal(mkdir(g->path, 0755), 0);
+	group_unlimited(g); /* from now on they are counted */
+	group_write(g->path, "cgroup.procs", "0");
+	open_joined();
+	group_write(g->parent, "cgroup.procs", "0");
+	return true;
+}
+
+static struct group group;
+
+static int group_teardown(void **state)
+{
+	int r = splice_teardown(state);
+
+	if (!group.path[0])
+		return r;
+	group_write(group.parent, "cgroup.procs", "0");
+	return rmdir(group.path) ? -1 : r;
+}
+
+/* More than a page, which a socket may have left, and so little that it is not given above the
+ * limit. */
+#define REFUSED 4500
+
+/* The kernel has nobody wake him when there is memory again. */
+static void test_writer_without_memory(void **state)
+{
+	struct epoll_event e = {.events = EPOLLOUT | EPOLLET};
+	autoclose int ep = epoll_create1(EPOLL_CLOEXEC);
+	struct tcp_stream to;
+
+	(void)state;
+	if (!open_joined_in_group(&group))
+		skip();
+	to = forward(&f.pair);
+	assert_true(datapath_splice_events_fd(f.s) >= 0);
+	assert_goes(&to, REFUSED);
+	assert_int_equal(epoll_ctl(ep, EPOLL_CTL_ADD, f.pair.client, &e), 0);
+	assert_int_equal(epoll_wait(ep, &e, 1, 1000), 1);
+	group_is_full(&group);
+	assert_int_equal(tcp_stream_put(&to, REFUSED, 0), -EAGAIN);
+	assert_int_equal(datapath_splice_events_read(f.s), AX_SPLICE_TOLD_UNREAD);
+	group_unlimited(&group);
+	assert_true(conn_of(f.ns, f.pair.client).flags & AX_SPLICE_STUCK); /* it was looked at */
+	assert_int_equal(epoll_wait(ep, &e, 1, 1000), 1);
+	assert_goes(&to, REFUSED);
+	assert_false(conn_of(f.ns, f.pair.client).flags & AX_SPLICE_STUCK);
 }
 
 /* Members go on with the program that they joined with, when that agent is gone. */
@@ -332,6 +445,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_agent_killed, splice_setup, splice_teardown),
 		cmocka_unit_test_setup_teardown(test_sleeper_is_woken, splice_setup_open,
 						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_writer_without_memory, splice_setup_open,
+						group_teardown),
 		cmocka_unit_test_setup_teardown(test_next_agent_is_told, splice_setup_open,
 						splice_teardown),
 		cmocka_unit_test_setup_teardown(test_no_sleeper_without_agent, splice_setup_open,

@@ -430,7 +430,7 @@ static void test_doctor(void **state)
 
 	(void)state;
 	assert_int_equal(datapath_splice_doctor(count_features, &n), 0);
-	assert_int_equal(n, 7);
+	assert_int_equal(n, 8);
 	assert_int_equal(datapath_splice_supported(&e), 0);
 }
 

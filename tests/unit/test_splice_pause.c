@@ -74,17 +74,6 @@ static void sleepers_are_woken_soon(void **state)
 	assert_int_equal(pause_when_unread(&p), WAKE_FIRST_MS);
 }
 
-/* Nobody tells of a writer for whom there was no memory. */
-static void members_with_a_limit_are_looked_at_for_ever(void **state)
-{
-	const struct look_seen seen = {.joined = true, .limited = true};
-	struct pauses p = {0};
-
-	(void)state;
-	for (int i = 0; i < 100; i++)
-		assert_int_equal(pause_after_look(&p, &seen), LIMITED_MS);
-}
-
 static void the_earliest_counts(void **state)
 {
 	struct pauses p = {.open_ms = PAUSE_LAST_MS};
@@ -92,8 +81,6 @@ static void the_earliest_counts(void **state)
 
 	(void)state;
 	assert_int_equal(pause_after_look(&p, &seen), PAUSE_LAST_MS);
-	seen.limited = true;
-	assert_int_equal(pause_after_look(&p, &seen), LIMITED_MS);
 	seen.young = true;
 	assert_int_equal(pause_after_look(&p, &seen), PAUSE_FIRST_MS);
 	seen.streams = true;
@@ -125,7 +112,6 @@ int main(void)
 		cmocka_unit_test(open_ones_are_looked_at_more_and_more_seldom),
 		cmocka_unit_test(churn_is_looked_at_seldom),
 		cmocka_unit_test(sleepers_are_woken_soon),
-		cmocka_unit_test(members_with_a_limit_are_looked_at_for_ever),
 		cmocka_unit_test(the_earliest_counts),
 		cmocka_unit_test(leaving_waits_longer_and_longer),
 	};
