@@ -65,12 +65,27 @@ fionread_is_right() {
 # shellcheck disable=SC2034 # for those who source this
 NO_FIONREAD="missing kernel feature: FIONREAD that is right for sockets in a sockhash"
 
+# until_true COMMAND: the file $T/true comes to be when that is true, for a program that goes on
+# until then. done_until: it has ended.
+until_true() {
+	rm -f "$T/true"
+	wait_for -t 40 "$1 && touch '$T/true'" &
+	WAITER=$!
+}
+done_until() {
+	{
+		kill "$WAITER"
+		wait "$WAITER"
+	} 2>/dev/null
+	return 0
+}
+
 # talk WHAT [ax run's options] -- FAMILY ADDR PORT OPTIONS...: every byte is right, and every
 # connection ended as it should. With $JOINS they are not warm before so many sockets have joined
 # since the mark (on a machine with much else to do the agent's looks take longer), with $UNTIL not
 # before that is true.
 talk() {
-	local what=$1 out go=() waiter='' until=${UNTIL:-}
+	local what=$1 out go=() until=${UNTIL:-}
 	shift
 	local run=()
 	while [ "$1" != -- ]; do
@@ -80,15 +95,10 @@ talk() {
 	shift
 	[ -z "${JOINS:-}" ] || until='[ $(($(joined) - MARK_JOINED)) -ge '"$JOINS"' ]'
 	if [ "$SPLICE" != off ] && [ -n "$until" ]; then
-		go=(-W "$T/joined")
-		rm -f "$T/joined"
-		wait_for -t 40 "$until && touch '$T/joined'" &
-		waiter=$!
+		go=(-W "$T/true")
+		until_true "$until"
 	fi
 	out=$(TIME_LIMIT=90 in_app "${run[@]}" -- "$BIN/talk" client "$@" "${go[@]}" 2>&1)
-	[ -z "$waiter" ] || {
-		kill "$waiter"
-		wait "$waiter"
-	} 2>/dev/null
+	[ ${#go[@]} -eq 0 ] || done_until
 	like "$what: every byte is where it should be" "$out" $'(^|\n)good [0-9]+$'
 }

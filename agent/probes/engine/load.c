@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The interpreter: loading it with what it is to do. */
 #include <linux/membarrier.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -304,6 +305,20 @@ static struct ax_probe_config config_of(const struct engine_plan *p)
 	return config;
 }
 
+/* The verifier gives up (EAGAIN) at a signal, and libbpf after five of them: a timer of the
+ * caller's may tick more often than a busy machine takes to verify. */
+static int load_undisturbed(struct interpreter *skel)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = interpreter__load(skel);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
 static int load_skeleton(struct engine *g, const struct engine_plan *p)
 {
 	int r;
@@ -319,7 +334,7 @@ static int load_skeleton(struct engine *g, const struct engine_plan *p)
 	if (r == 0)
 		r = pin_maps(g, p->pin);
 	if (r == 0)
-		r = interpreter__load(g->skel);
+		r = load_undisturbed(g->skel);
 	return r == 0 ? fill_maps(g, p) : r;
 }
 

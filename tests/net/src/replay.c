@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * replay FAMILY ADDR PORT REQUESTS ANSWERS MS
+ * replay FAMILY ADDR PORT REQUESTS ANSWERS MS [FILE]
  *
- * Sends the bytes of the file REQUESTS over one connection, again and again for MS ms, without
- * waiting for answers and without blocking, and compares what comes with the file ANSWERS. Prints
- * "replayed N times" or "bad ...".
+ * Sends the bytes of the file REQUESTS over one connection, again and again for MS ms (and until
+ * FILE is there, but no more than 40 s longer), without waiting for answers and without blocking,
+ * and compares what comes with the file ANSWERS. Prints "replayed N times" or "bad ...".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,9 @@
 #include <unistd.h>
 #include "netutil.h"
 
-#define CHUNK (64u * 1024)
-#define AHEAD 3 /* runs of requests that may be under way */
+#define CHUNK	(64u * 1024)
+#define MORE_MS 40000
+#define AHEAD	3 /* runs of requests that may be under way */
 
 struct file {
 	const char *data;
@@ -79,7 +80,16 @@ static size_t receive_some(int fd, const struct file *f, size_t at)
 	return (size_t)n;
 }
 
-static unsigned replay(int fd, const struct file *out, const struct file *in, unsigned ms)
+/* Until then, and until the file is there if one is named. */
+static bool goes_on(uint64_t end, const char *file)
+{
+	uint64_t now = now_ms();
+
+	return now < end || (file && now < end + MORE_MS && access(file, F_OK));
+}
+
+static unsigned replay(int fd, const struct file *out, const struct file *in, unsigned ms,
+		       const char *file)
 {
 	unsigned sent = 0, got = 0;
 	size_t out_at = 0, in_at = 0, n, m;
@@ -93,7 +103,7 @@ static unsigned replay(int fd, const struct file *out, const struct file *in, un
 		if (out_at == out->len) {
 			out_at = 0;
 			sent++;
-			more = now_ms() < end;
+			more = goes_on(end, file);
 		}
 		in_at += m = receive_some(fd, in, in_at);
 		if (in_at == in->len) {
@@ -116,7 +126,7 @@ int main(int argc, char **argv)
 	struct file out, in;
 	int fd;
 
-	if (argc != 7)
+	if (argc != 7 && argc != 8)
 		return 2;
 	out = file_map(argv[4]);
 	in = file_map(argv[5]);
@@ -124,6 +134,6 @@ int main(int argc, char **argv)
 	fd = endpoint_socket(argv[1], &to, SOCK_STREAM);
 	if (connect(fd, (const struct sockaddr *)&to.ss, to.len) || fcntl(fd, F_SETFL, O_NONBLOCK))
 		fail("connect");
-	printf("replayed %u times\n", replay(fd, &out, &in, (unsigned)atoi(argv[6])));
+	printf("replayed %u times\n", replay(fd, &out, &in, (unsigned)atoi(argv[6]), argv[7]));
 	return 0;
 }
