@@ -3,6 +3,8 @@
 #ifndef AX_SERVING_BPF_H
 #define AX_SERVING_BPF_H
 
+#include <stdbool.h>
+
 #include "maps.bpf.h"
 
 /* NULL: nobody. `vip` is that of the endpoint's address: a socket that its app left behind, and
@@ -17,6 +19,26 @@ static __always_inline struct ax_server *server_of(const struct ax_endpoint *ep,
 		return NULL;
 	s = bpf_map_lookup_elem(&servers, ep);
 	return s && s->app == vip->id ? s : NULL;
+}
+
+/* Of another node's app that node knows whether it listens: here it is taken for served. */
+static __always_inline bool is_serving(const struct ax_endpoint *ep, const struct ax_vip *vip)
+{
+	return vip->kind == AX_VIP_REMOTE || server_of(ep, vip);
+}
+
+/* Of an app that runs, here or on another node. */
+static __always_inline bool is_running(const struct ax_vip *vip)
+{
+	return vip->kind == AX_VIP_APP || vip->kind == AX_VIP_REMOTE;
+}
+
+/* An address that ax gives out, and nobody has now. */
+static __always_inline bool is_nobodys(const struct ax_addr *addr)
+{
+	struct ax_prefix p = {.len = 128, .addr = *addr};
+
+	return bpf_map_lookup_elem(&reserved, &p) && !bpf_map_lookup_elem(&vips, addr);
 }
 
 #endif

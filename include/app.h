@@ -41,6 +41,7 @@ enum ax_vip_kind {
 	AX_VIP_SERVICE = 3,  /* a service's address, which no app owns */
 	AX_VIP_HOST = 4,     /* the instance's own address: the agent's DNS, and the host to apps */
 	AX_VIP_BALANCER = 5, /* where NAT balancers send from to apps, which answer to it */
+	AX_VIP_REMOTE = 6,   /* an app's of another node of the cluster, reached by a route */
 };
 
 enum ax_vip_flag {
@@ -56,10 +57,12 @@ enum ax_vip_flag {
 
 /* Map `vips`: address -> what it is. */
 struct ax_vip {
-	__u32 kind;	     /* enum ax_vip_kind */
-	__u32 flags;	     /* enum ax_vip_flag */
-	__u32 id;	     /* app or service id */
-	__u32 ifindex;	     /* host end of a private app's veth pair, else 0 */
+	__u32 kind;  /* enum ax_vip_kind */
+	__u32 flags; /* enum ax_vip_flag */
+	__u32 id;    /* app or service id */
+	/* host end of a private app's veth pair; AX_VIP_REMOTE: by which its packets come in; else
+	 * 0 */
+	__u32 ifindex;
 	struct ax_addr twin; /* the owner's address of the other family, or zero */
 	__u32 party;	     /* index in `parties` */
 };

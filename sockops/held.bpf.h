@@ -29,7 +29,7 @@ __weak __noinline int is_served(const struct ax_endpoint *at)
 	vip = bpf_map_lookup_elem(&vips, &ep.addr);
 	if (!vip)
 		return false;
-	if (server_of(&ep, vip))
+	if (is_serving(&ep, vip))
 		return true;
 	if (!(vip->flags & AX_VIP_SERVICES) || vip->ifindex)
 		return false;

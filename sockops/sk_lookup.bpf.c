@@ -58,7 +58,9 @@ static __noinline bool caller_of(const struct bpf_sk_lookup *ctx, struct caller 
 	who->balancer = client && client->kind == AX_VIP_BALANCER;
 	if (who->balancer)
 		return ctx->ingress_ifindex == c->service_ifindex;
-	if (!client || client->kind != AX_VIP_APP)
+	if (!client)
+		return ctx->ingress_ifindex == LO_IFINDEX || !is_nobodys(&who->addr);
+	if (!is_running(client))
 		return true;
 	who->app = true;
 	who->party = client->party;

@@ -84,14 +84,6 @@ static __always_inline const struct ax_addr *app_vip(const struct ax_app *app,
 	return addr_is_zero(vip) ? NULL : vip;
 }
 
-/* An address that ax gives out, and nobody has now. */
-static __always_inline bool is_nobodys(const struct ax_addr *addr)
-{
-	struct ax_prefix p = {.len = 128, .addr = *addr};
-
-	return bpf_map_lookup_elem(&reserved, &p) && !bpf_map_lookup_elem(&vips, addr);
-}
-
 /* --- the switch --- */
 
 enum route {
@@ -245,7 +237,7 @@ __weak __noinline int choose_backend(struct route_request *rq, const struct ax_a
 		if (r == CHOSEN_GONE)
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &f.ep.addr);
-		if (try_backend(rq, app, vip, &f, vip && server_of(&f.ep, vip)) &&
+		if (try_backend(rq, app, vip, &f, vip && is_serving(&f.ep, vip)) &&
 		    affinity_keep(&c, svc))
 			return 0;
 	}
@@ -307,9 +299,25 @@ static __always_inline int judge_direct(struct route_request *rq, const struct a
 
 	rq->verdict = verdict_of(&q, &to->addr);
 	if (rq->verdict & VERDICT_REFUSED && to->proto == IPPROTO_UDP && rq->local_port_be &&
-	    vip->kind == AX_VIP_APP)
+	    is_running(vip))
 		judge_answer(rq, app, to, vip->id, vip->party);
 	return verdict_errno(rq->verdict);
+}
+
+/* Who is asked is not on this machine, or outside ax; for sk_lookup. (What a private app asks the
+ * fabric sees.) */
+static __noinline void await_elsewhere(const struct route_request *rq, const struct ax_app *app,
+				       const struct ax_endpoint *to, __u32 party)
+{
+	struct ax_endpoint asked = *to;
+	const struct ax_ctl *c = ctl_get();
+	struct question q;
+
+	if (!c || !(app->flags & AX_APP_HOST))
+		return;
+	q = question_of(rq, app, to, party);
+	await_answer(q.parties, q.ports, &asked.addr, app->id, &asked,
+		     party != AX_PARTY_NONE || c->host_access);
 }
 
 static __always_inline int route_direct(struct route_request *rq, const struct ax_app *app,
@@ -319,8 +327,10 @@ static __always_inline int route_direct(struct route_request *rq, const struct a
 
 	if (r < 0)
 		return refused(r);
+	if (vip->kind == AX_VIP_REMOTE && to->proto == IPPROTO_UDP && rq->local_port_be)
+		await_elsewhere(rq, app, to, vip->party);
 	if (to->proto == IPPROTO_TCP && (app->wait_ms || (vip->flags & AX_VIP_WAITS)) &&
-	    !server_of(to, vip))
+	    !is_serving(to, vip))
 		wait_there(rq, app, vip, 0);
 	return ROUTE_DIRECT;
 }
@@ -426,27 +436,13 @@ static __always_inline int route_loopback(struct route_request *rq, const struct
 	return ROUTE_TRANSLATED;
 }
 
-/* For sk_lookup. (What a private app asks the fabric sees.) */
-static __noinline void await_world(const struct route_request *rq, const struct ax_app *app,
-				   const struct ax_endpoint *to)
-{
-	struct ax_endpoint asked = *to;
-	const struct ax_ctl *c = ctl_get();
-	struct question q;
-
-	if (!c || !(app->flags & AX_APP_HOST))
-		return;
-	q = question_of(rq, app, to, AX_PARTY_NONE);
-	await_answer(q.parties, q.ports, &asked.addr, app->id, &asked, c->host_access);
-}
-
 static __always_inline int leave_ax(struct route_request *rq, const struct ax_app *app,
 				    const struct ax_endpoint *to, enum route route)
 {
 	int r = judge_world(rq, app, to);
 
 	if (!r && to->proto == IPPROTO_UDP && rq->local_port_be)
-		await_world(rq, app, to);
+		await_elsewhere(rq, app, to, AX_PARTY_NONE);
 	if (!r)
 		return route;
 	if (!answers_outside(rq, app))

@@ -17,6 +17,7 @@
 #include "parse_tc.bpf.h"
 #include "refuse_ping.bpf.h"
 #include "seen.bpf.h"
+#include "serving.bpf.h"
 #include "verdict.bpf.h"
 #include "rewrite.bpf.h"
 
@@ -103,7 +104,7 @@ static __noinline bool may_pass(const struct packet *p, const struct ax_vip *src
 			await_packet(p, src->party, dst->party, src->id, true);
 		return true;
 	}
-	if (p->proto == IPPROTO_UDP && dst->kind == AX_VIP_APP &&
+	if (p->proto == IPPROTO_UDP && is_running(dst) &&
 	    !(awaited_verdict(p, &q, dst->id, v) & VERDICT_REFUSED))
 		return true;
 	/* a segment of a connection goes by the verdict on whoever opened it */
@@ -317,7 +318,7 @@ int ax_from_app(struct __sk_buff *skb)
 		return leave(skb, &p, src, dst != NULL, c);
 	if (!may_pass(&p, src, dst))
 		return refuse_packet(skb, &p, AX_COUNT_FABRIC_DENIED);
-	if (dst->ifindex)
+	if (dst->ifindex && dst->kind == AX_VIP_APP)
 		return bpf_redirect_peer(dst->ifindex, 0);
 	return TC_ACT_OK;
 }
@@ -397,6 +398,15 @@ static __always_inline int may_enter(const struct packet *p, const struct ax_vip
 	return v & VERDICT_DENY ? 0 : 1;
 }
 
+/* Private apps come through the peer's door, host-mode ones from this host itself, those of another
+ * node by the way to it: whoever comes in from elsewhere with such a source lies. */
+static __always_inline bool is_believed(const struct __sk_buff *skb, const struct ax_vip *src)
+{
+	if (src->kind == AX_VIP_REMOTE)
+		return skb->ingress_ifindex == src->ifindex;
+	return !src->ifindex && !skb->ingress_ifindex;
+}
+
 /* To an app, from the host's stack: its host end's egress. (Packets of private apps do not come
  * by here.) */
 SEC("tc")
@@ -419,10 +429,8 @@ int ax_to_app(struct __sk_buff *skb)
 	if (!dst)
 		return drop(AX_COUNT_FABRIC_DENIED);
 	src = bpf_map_lookup_elem(&vips, &p.src);
-	if (src && src->kind == AX_VIP_APP) {
-		/* private apps come through the peer's door, host-mode ones from this host itself:
-		 * whoever comes in from elsewhere with such a source lies */
-		if (src->ifindex || skb->ingress_ifindex)
+	if (src && is_running(src)) {
+		if (!is_believed(skb, src))
 			return drop(AX_COUNT_FABRIC_SOURCE);
 		if (!may_pass(&p, src, dst))
 			return drop(AX_COUNT_FABRIC_DENIED);
@@ -431,6 +439,8 @@ int ax_to_app(struct __sk_buff *skb)
 	if (src && src->kind == AX_VIP_HOST && p.has_l4 && c->dns_port_be &&
 	    p.sport_be == c->dns_port_be)
 		return TC_ACT_OK; /* the agent's DNS */
+	if (!src && skb->ingress_ifindex && is_nobodys(&p.src))
+		return drop(AX_COUNT_FABRIC_SOURCE);
 	may = may_enter(&p, dst, c, &let_in);
 	if (!may)
 		return drop(AX_COUNT_FABRIC_DENIED);
@@ -458,4 +468,36 @@ int ax_to_app(struct __sk_buff *skb)
 		return TC_ACT_OK;
 	saw_packet(&p, 0, AX_SEEN_HOST_ACCESS);
 	return drop(AX_COUNT_FABRIC_DENIED);
+}
+
+/*
+ * What comes in by an interface that leads to other nodes: a source of the pool is believed if it
+ * is known and comes by the right one. Nothing is answered, so that TCP asks again when an app is
+ * known that has just begun. The ports of host-mode apps sk_lookup judges, and private apps their
+ * devices; what has no ports and goes to the former nobody else does.
+ */
+SEC("tc")
+int ax_from_nodes(struct __sk_buff *skb)
+{
+	struct ax_prefix source = {.len = 128};
+	struct ax_vip *src, *dst;
+	struct packet p = {}; /* (see parse_tc()) */
+	__be32 saddr;
+
+	if (skb->protocol != bpf_htons(ETH_P_IP) ||
+	    bpf_skb_load_bytes_relative(skb, offsetof(struct iphdr, saddr), &saddr, sizeof(saddr),
+					BPF_HDR_START_NET))
+		return TC_ACT_UNSPEC;
+	addr_set_v4(&source.addr, saddr);
+	if (!bpf_map_lookup_elem(&reserved, &source))
+		return TC_ACT_UNSPEC;
+	src = bpf_map_lookup_elem(&vips, &source.addr);
+	if (!src || src->kind != AX_VIP_REMOTE || src->ifindex != skb->ifindex)
+		return drop(AX_COUNT_FABRIC_SOURCE);
+	if (parse_skb(skb, &p) != PARSE_OK)
+		return TC_ACT_UNSPEC;
+	dst = bpf_map_lookup_elem(&vips, &p.dst);
+	if (!dst || dst->ifindex || p.proto == IPPROTO_TCP || p.proto == IPPROTO_UDP)
+		return TC_ACT_UNSPEC;
+	return may_pass(&p, src, dst) ? TC_ACT_UNSPEC : drop(AX_COUNT_FABRIC_DENIED);
 }

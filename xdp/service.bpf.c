@@ -34,13 +34,15 @@ struct caller {
 };
 
 /* False: a private app's address comes in by its own device only, a host-mode one's from this host
- * itself: whoever else has it lies. */
+ * itself: whoever else has it lies. Apps of other nodes choose of a service's backends there. */
 static __always_inline bool caller_of(const struct __sk_buff *skb, const struct packet *p,
 				      const struct ax_ctl *c, struct caller *who)
 {
 	const struct ax_vip *src = bpf_map_lookup_elem(&vips, &p->src);
 
 	who->host_access = c->host_access;
+	if (src && src->kind == AX_VIP_REMOTE)
+		return false;
 	who->app = src && src->kind == AX_VIP_APP;
 	if (!who->app)
 		return true;
@@ -70,6 +72,12 @@ __weak __noinline int may_have_backend(const struct caller *who, const struct ax
 	return who->host_access;
 }
 
+/* Of a private app of this machine. */
+static __always_inline bool is_private(const struct ax_vip *vip)
+{
+	return vip && vip->kind == AX_VIP_APP && vip->ifindex;
+}
+
 /* A private backend that the caller may have, one that listens if there is any. Returns its host
  * end's ifindex or 0. *ret is all zero before. */
 static __noinline __u32 choose(const struct ax_flow_key *flow, const struct caller *who,
@@ -95,7 +103,7 @@ static __noinline __u32 choose(const struct ax_flow_key *flow, const struct call
 		if (r == CHOSEN_GONE)
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (!vip || !vip->ifindex || !may_have_backend(who, &flow->client, &ep, vip->party))
+		if (!is_private(vip) || !may_have_backend(who, &flow->client, &ep, vip->party))
 			continue;
 		listens = server_of(&ep, vip) != NULL;
 		if (listens && !affinity_keep(&c, svc))
@@ -106,7 +114,7 @@ static __noinline __u32 choose(const struct ax_flow_key *flow, const struct call
 			break;
 	}
 	vip = bpf_map_lookup_elem(&vips, &ret->addr);
-	return vip ? vip->ifindex : 0;
+	return is_private(vip) ? vip->ifindex : 0;
 }
 
 /* What is known of a flow, or decided about a new one. */
@@ -123,7 +131,7 @@ static __noinline bool known(const struct packet *p, struct way *w)
 	struct ax_flow *f = flow_find(&w->flow);
 	struct ax_vip *vip = f ? bpf_map_lookup_elem(&vips, &f->to.addr) : NULL;
 
-	if (!vip || !vip->ifindex)
+	if (!is_private(vip))
 		return false;
 	if (p->tcp_flags & TCP_FLAG_SYN_BIT && flow_is_closed(f->state))
 		return false; /* another one from the same port */

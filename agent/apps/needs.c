@@ -18,8 +18,15 @@ struct needs {
 
 int needs_open(struct agent *a)
 {
+	char path[128];
+
 	a->needs = calloc(1, sizeof(*a->needs));
-	return a->needs ? 0 : -ENOMEM;
+	if (!a->needs)
+		return -ENOMEM;
+	/* (an agent before this one) */
+	snprintf(path, sizeof(path), "%s/forwarding", a->inst->run_dir);
+	a->needs->had_egress = access(path, F_OK) == 0;
+	return 0;
 }
 
 static void route_pool(struct agent *a, const struct pool *p, const struct ax_addr *host, bool on)
@@ -103,6 +110,7 @@ static size_t add_egress(const struct app *list, struct egress_addr *ret, size_t
 
 int needs_egress(struct agent *a, struct error *e)
 {
+	const struct prefix *nodes = a->nodes.len ? &a->nodes : NULL;
 	autofree struct egress_addr *list = NULL;
 	size_t n = a->n_apps;
 
@@ -113,10 +121,10 @@ int needs_egress(struct agent *a, struct error *e)
 		return error_set(e, -ENOMEM, "out of memory");
 	n = add_egress(a->apps, list, 0);
 	n = add_egress(a->lingering, list, n);
-	if (!n && !a->needs->had_egress)
+	if (!n && !nodes && !a->needs->had_egress)
 		return 0;
-	a->needs->had_egress = n > 0;
-	return egress_set(a->inst, list, n, e);
+	a->needs->had_egress = n || nodes;
+	return egress_set(a->inst, list, n, nodes, e);
 }
 
 int needs_way(struct agent *a, const struct app *app, struct error *e)

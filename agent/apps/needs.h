@@ -17,7 +17,8 @@ int needs_hold(struct agent *a);
 /* The same, told to the kernel whatever the last agent has left there. */
 void needs_hold_anew(struct agent *a);
 
-/* Whose sources are rewritten on their way out of the machine (`egress:`). */
+/* Whose sources are rewritten on their way out of the machine (`egress:`), and whether apps of
+ * other nodes are forwarded to. */
 int needs_egress(struct agent *a, struct error *e);
 /* The same for an app that comes: what it has asked for must be had, what rules let it do need not.
  */

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "ingress/ingress.h"
+#include "net/host_links.h"
 #include "net/netlink.h"
 #include "registry/app_table.h"
 #include "registry/instance_ctl.h"
@@ -160,6 +161,14 @@ static int remove_anchor(void *arg, const struct ax_addr *addr)
 	return 0;
 }
 
+static int forget_nodes(void *arg, const struct nl_host_link *link)
+{
+	const struct agent *a = arg;
+
+	datapath_nodes_detach(a->nl, link->ifindex, a->inst->route_metric);
+	return 0;
+}
+
 int sweep_all(const struct instance *inst)
 {
 	CLEANUP(nl_closep) struct nl *nl = NULL;
@@ -174,6 +183,7 @@ int sweep_all(const struct instance *inst)
 		return r;
 	none.nl = nl;
 	ingress_detach(&none);
+	nl_host_link_each(nl, forget_nodes, &none);
 	r = nl_link_each(nl, inst->device_prefix, note_link, &s);
 	for (size_t i = 0; i < s.n_links; i++)
 		nl_link_del(nl, s.links[i]);

@@ -33,6 +33,8 @@ int cluster_open(struct agent *a, const struct config_cluster *conf, struct erro
 	c->a = a;
 	a->cluster = c;
 	memory_read(c);
+	if (conf->routes == CLUSTER_ROUTES_DIRECT)
+		a->nodes = conf->pool;
 	return 0;
 }
 
@@ -120,6 +122,7 @@ static void begin(struct cluster *c)
 void cluster_start(struct agent *a)
 {
 	datapath_servers_watch(a->dp, a->cluster != NULL);
+	routes_open(a);
 	if (a->cluster)
 		begin(a->cluster);
 }
@@ -146,6 +149,7 @@ void cluster_close(struct agent *a)
 	if (!c)
 		return;
 	stop(c);
+	routes_close(c);
 	peers_free(&c->peers);
 	publish_free(c);
 	free(c->blocks);
@@ -204,6 +208,10 @@ void cluster_due(struct agent *a, uint64_t now_ns)
 	}
 	if (is_due(&c->forget_at_ns, now_ns))
 		peers_forget(c, now_ns);
+	if (is_due(&c->routes_at_ns, now_ns))
+		routes_sync(c);
+	if (is_due(&c->tell_at_ns, now_ns))
+		routes_tell(c);
 }
 
 uint64_t cluster_deadline(const struct agent *a)
@@ -213,8 +221,8 @@ uint64_t cluster_deadline(const struct agent *a)
 
 	if (!c)
 		return 0;
-	const uint64_t at[] = {c->register_at_ns, c->read_at_ns, c->claim_at_ns, c->publish_at_ns,
-			       c->forget_at_ns};
+	const uint64_t at[] = {c->register_at_ns, c->read_at_ns,   c->claim_at_ns, c->publish_at_ns,
+			       c->forget_at_ns,	  c->routes_at_ns, c->tell_at_ns};
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
 			next = at[i];

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cluster/priv.h"
+#include "registry/remotes.h"
 #include "registry/state.h"
 
 /* Nodes are kept as long as the agent lives: so many of them, whatever somebody writes. */
@@ -71,24 +72,27 @@ void peer_app_put(struct peer_app *app)
 	free(app);
 }
 
-static void drop_app(struct peers *p, struct peer_app *app)
+static void drop_app(struct cluster *c, struct peer_app *app)
 {
-	tdelete(app, &p->apps, app_cmp);
-	p->n_apps--;
+	tdelete(app, &c->peers.apps, app_cmp);
+	c->peers.n_apps--;
 	app->node->n_apps--;
+	routes_app_gone(c, app);
 	peer_app_put(app);
 }
 
-static void drop_block(struct peers *p, struct peer_block *b)
+static void drop_block(struct cluster *c, struct peer_block *b)
 {
-	tdelete(b, &p->blocks, block_cmp);
-	p->n_blocks--;
+	tdelete(b, &c->peers.blocks, block_cmp);
+	c->peers.n_blocks--;
 	b->node->n_blocks--;
 	free(b);
+	routes_stale(c);
 }
 
-static void node_gone(struct peer_node *n)
+static void node_gone(struct cluster *c, struct peer_node *n)
 {
+	routes_stale(c);
 	n->up = false;
 	n->missing_ns = 0;
 	n->seen = time(NULL);
@@ -133,6 +137,7 @@ static int put_node(struct cluster *c, const struct etcd_kv *kv, struct error *e
 	n->read = c->peers.read;
 	n->missing_ns = 0;
 	n->seen = 0;
+	routes_stale(c);
 	return 0;
 }
 
@@ -168,6 +173,7 @@ static int put_block(struct cluster *c, const struct etcd_kv *kv, struct error *
 	b->read = c->peers.read;
 	b->missing_ns = 0;
 	n->n_blocks++;
+	routes_stale(c);
 	return 0;
 }
 
@@ -179,40 +185,51 @@ static struct peer_app *find_app(const struct peers *p, const struct record_app 
 	return found ? *found : NULL;
 }
 
-static int add_app(struct cluster *c, struct record_app *rec)
+/* NULL: out of memory. */
+static struct peer_app *add_app(struct cluster *c, struct record_app *rec)
 {
 	struct peer_node *n = get_node(&c->peers, rec->node);
 	struct peer_app *app = n ? calloc(1, sizeof(*app)) : NULL;
 
 	if (!app)
-		return -ENOMEM;
+		return NULL;
 	*app = (struct peer_app){.rec = *rec, .node = n, .refs = 1, .read = c->peers.read};
 	if (!tsearch(app, &c->peers.apps, app_cmp)) {
 		free(app);
-		return -ENOMEM;
+		return NULL;
 	}
 	*rec = (struct record_app){0};
 	c->peers.n_apps++;
 	n->n_apps++;
-	return 0;
+	return app;
 }
 
 static int put_app(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 {
 	CLEANUP(record_app_free) struct record_app rec;
 	char key[RECORD_KEY_MAX];
-	struct peer_app *old;
+	struct remote *told = NULL;
+	struct peer_app *app;
 	int r = record_app_read(kv->value.data, kv->value.len, &rec, e);
 
 	if (r || !fits(c, kv, record_app_key(c->conf.name, rec.node, rec.id, key)))
 		return r;
 	if (streq(rec.node, c->node))
 		publish_known(c, rec.id);
-	old = find_app(&c->peers, &rec);
-	if (old)
-		drop_app(&c->peers, old);
-	r = add_app(c, &rec);
-	return r ? error_set(e, r, "out of memory") : 0;
+	app = find_app(&c->peers, &rec);
+	if (app) { /* (what is told of it stays as it is, if that is the same) */
+		told = app->remote;
+		app->remote = NULL;
+		drop_app(c, app);
+	}
+	app = add_app(c, &rec);
+	if (!app) {
+		remote_drop(c->a, told);
+		return error_set(e, -ENOMEM, "out of memory");
+	}
+	app->remote = told;
+	routes_app(c, app);
+	return 0;
 }
 
 void peers_put(struct cluster *c, const struct etcd_kv *kv)
@@ -268,7 +285,7 @@ static void delete_block(struct cluster *c, char *text)
 		*dash = '/';
 	b = prefix_parse(text, &p) ? NULL : peers_block(c, &p);
 	if (b)
-		drop_block(&c->peers, b);
+		drop_block(c, b);
 }
 
 void peers_delete(struct cluster *c, const struct etcd_kv *kv)
@@ -286,7 +303,7 @@ void peers_delete(struct cluster *c, const struct etcd_kv *kv)
 	if (kind == RECORD_NODE) {
 		n = find_node(&c->peers, last);
 		if (n && n->up)
-			node_gone(n);
+			node_gone(c, n);
 		if (streq(last, c->node) && c->registered)
 			node_unregistered(c);
 	} else if (kind == RECORD_BLOCK) {
@@ -296,7 +313,7 @@ void peers_delete(struct cluster *c, const struct etcd_kv *kv)
 		rec.id = (uint32_t)strtoul(last, NULL, 10);
 		app = find_app(&c->peers, &rec);
 		if (app)
-			drop_app(&c->peers, app);
+			drop_app(c, app);
 	}
 }
 
@@ -342,9 +359,10 @@ static void add_gone(struct sweep *s, void *what)
 static void sweep_node(const void *at, VISIT which, void *arg)
 {
 	struct peer_node *n = *(struct peer_node *const *)at;
+	struct sweep *s = arg;
 
-	if ((which == postorder || which == leaf) && n->up && is_gone(arg, n->read, &n->missing_ns))
-		node_gone(n);
+	if ((which == postorder || which == leaf) && n->up && is_gone(s, n->read, &n->missing_ns))
+		node_gone(s->c, n);
 }
 
 static void sweep_app(const void *at, VISIT which, void *arg)
@@ -370,11 +388,11 @@ static void sweep(struct cluster *c, uint64_t now_ns)
 	twalk_r(c->peers.nodes, sweep_node, &s);
 	twalk_r(c->peers.apps, sweep_app, &s);
 	for (size_t i = 0; i < s.n; i++)
-		drop_app(&c->peers, s.gone[i]);
+		drop_app(c, s.gone[i]);
 	s.n = 0;
 	twalk_r(c->peers.blocks, sweep_block, &s);
 	for (size_t i = 0; i < s.n; i++)
-		drop_block(&c->peers, s.gone[i]);
+		drop_block(c, s.gone[i]);
 	free(s.gone);
 	if (s.missing)
 		cluster_at(c, &c->forget_at_ns, CLUSTER_FORGET_MS);

@@ -29,13 +29,28 @@ struct peer_node {
 struct peer_app {
 	struct record_app rec;
 	struct peer_node *node;
-	unsigned refs; /* of the table, and of who makes a list */
+	unsigned refs;	       /* of the table, and of who makes a list */
+	bool gone;	       /* out of the table */
+	struct remote *remote; /* as the programs are told of it; NULL: they are not */
 	uint64_t read, missing_ns;
+};
+
+/* How packets get there and come from there. */
+struct block_way {
+	unsigned ifindex; /* 0: they do not */
+	char why[256];	  /* why not; "": nobody wants them to */
+};
+
+/* An interface that leads to nodes. */
+struct node_link {
+	unsigned ifindex;
+	bool made; /* the place for programs there */
 };
 
 struct peer_block {
 	struct record_block rec;
 	struct peer_node *node;
+	struct block_way way;
 	uint64_t read, missing_ns;
 };
 
@@ -97,6 +112,14 @@ struct cluster {
 	uint64_t publish_at_ns, published_ns; /* not before; when it was looked at last */
 	uint64_t look_took_ns;
 	uint64_t writes; /* transactions with apps in them */
+
+	bool ways_changed; /* maybe: all apps of others are looked at */
+	uint64_t routes_at_ns, tell_at_ns;
+	struct node_link *links;
+	size_t n_links;
+	struct peer_app **telling; /* who is yet to be looked at */
+	size_t n_telling;
+	char untold[256]; /* why the programs could not be told of the last one */
 };
 
 static inline struct etcd_bytes bytes_of(const char *text)
@@ -143,6 +166,20 @@ int block_claim(struct etcd *e, const char *cluster, const struct record_block *
 struct own_block *block_add(struct cluster *c, const struct prefix *p);
 unsigned block_len(const struct prefix *pool);
 bool block_of_pool(const struct prefix *pool, const struct prefix *block);
+
+/* --- routes.c --- */
+/* At the agent's start: what is not wanted any more is undone. */
+void routes_open(struct agent *a);
+/* Memory only. */
+void routes_close(struct cluster *c);
+/* Nodes or blocks have changed: routes_sync() is due. */
+void routes_stale(struct cluster *c);
+void routes_sync(struct cluster *c);
+/* The next slice of the apps. */
+void routes_tell(struct cluster *c);
+/* An app is known, or is not any more. */
+void routes_app(struct cluster *c, struct peer_app *app);
+void routes_app_gone(struct cluster *c, struct peer_app *app);
 
 /* --- memory.c: what the next agent is to know, in the instance's run directory --- */
 void memory_read(struct cluster *c);

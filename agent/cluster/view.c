@@ -43,6 +43,38 @@ static void put_etcd(const struct cluster *c, json_t *j)
 	json_object_set_new(j, "revision", json_integer((json_int_t)s.revision));
 }
 
+struct ways {
+	json_t *failed;
+	int n; /* that there are */
+};
+
+static void add_way(const void *at, VISIT which, void *arg)
+{
+	const struct peer_block *b = *(struct peer_block *const *)at;
+	struct ways *w = arg;
+	char text[ADDR_STRLEN];
+
+	if (which != postorder && which != leaf)
+		return;
+	w->n += b->way.ifindex != 0;
+	if (b->way.why[0])
+		json_array_append_new(w->failed,
+				      json_pack("{ss ss ss}", "node", b->rec.node, "prefix",
+						prefix_format(&b->rec.prefix, text), "why",
+						b->way.why));
+}
+
+static void put_ways(const struct cluster *c, json_t *j)
+{
+	struct ways w = {.failed = json_array()};
+
+	twalk_r(c->peers.blocks, add_way, &w);
+	json_object_set_new(
+		j, "ways",
+		json_pack("{ss si so}", "kind", "direct", "routes", w.n, "failed", w.failed));
+	put_text(j, "untold", c->untold);
+}
+
 json_t *cluster_status(const struct agent *a)
 {
 	const struct cluster *c = a->cluster;
@@ -68,6 +100,8 @@ json_t *cluster_status(const struct agent *a)
 		put_text(j, "state", "failed");
 		put_text(j, "why", c->failed);
 	}
+	if (c->conf.routes == CLUSTER_ROUTES_DIRECT)
+		put_ways(c, j);
 	if (c->peers.refused) {
 		json_object_set_new(j, "refused", json_integer((json_int_t)c->peers.refused));
 		put_text(j, "refused_why", c->peers.why);

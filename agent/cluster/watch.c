@@ -66,6 +66,7 @@ static void on_page(void *arg, int err, const struct etcd_page *page, const char
 	c->reading = NULL;
 	c->was_read = true;
 	peers_read(c);
+	routes_stale(c);
 	if (etcd_watch_open(c->etcd, bytes_of(record_root(c->conf.name, root)), true,
 			    page->revision + 1, on_news, c, &c->watch))
 		again(c);

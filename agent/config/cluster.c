@@ -21,7 +21,8 @@ void config_cluster_free(struct config_cluster *c)
 int config_cluster_copy(const struct config_cluster *from, struct config_cluster *to)
 {
 	const char *const text[] = {from->name, from->ca, from->cert, from->key, from->node};
-	struct config_cluster copy = {.address = from->address, .pool = from->pool};
+	struct config_cluster copy = {
+		.address = from->address, .pool = from->pool, .routes = from->routes};
 	char **const into[] = {&copy.name, &copy.ca, &copy.cert, &copy.key, &copy.node};
 	int r = strv_copy(&from->etcd, &copy.etcd);
 
@@ -45,7 +46,7 @@ bool config_cluster_same_node(const struct config_cluster *a, const struct confi
 {
 	return text_eq(a->name, b->name) && text_eq(a->node, b->node) &&
 	       addr_eq(&a->address, &b->address) && addr_eq(&a->pool.addr, &b->pool.addr) &&
-	       a->pool.len == b->pool.len;
+	       a->pool.len == b->pool.len && a->routes == b->routes;
 }
 
 bool config_cluster_eq(const struct config_cluster *a, const struct config_cluster *b)
@@ -176,16 +177,18 @@ static void read_cluster_pool(struct reader *r, const struct node *n, void *to)
 
 static void read_routes(struct reader *r, const struct node *n, void *to)
 {
-	static const char what[] = "none";
+	static const char what[] = "none or direct";
+	enum cluster_routes *routes = to;
 	const char *text = scalar_text(r, n, what);
 
-	(void)to;
-	if (!text || streq(text, what))
+	if (!text)
 		return;
-	if (streq(text, "direct") || streq(text, "wireguard") || streq(text, "translate"))
-		reject(r, n,
-		       "none: this version lists the apps of other nodes, and has no way to "
-		       "them yet");
+	if (streq(text, "none"))
+		*routes = CLUSTER_ROUTES_NONE;
+	else if (streq(text, "direct"))
+		*routes = CLUSTER_ROUTES_DIRECT;
+	else if (streq(text, "wireguard") || streq(text, "translate"))
+		reject(r, n, "%s: this version has no other way between nodes yet", what);
 	else
 		reject(r, n, "%s", what);
 }
@@ -199,6 +202,9 @@ static void check_cluster(struct reader *r, const struct node *n, const struct c
 		reject(r, n, "the cluster's name, the same on all of its nodes");
 	if (!c->etcd.n)
 		reject(r, n, "etcd: the URLs of etcd's members");
+	if (c->routes == CLUSTER_ROUTES_DIRECT && !addr_is_zero(&c->address) &&
+	    !addr_is_v4(&c->address))
+		reject(r, n, "an IPv4 address of the node where routes are direct");
 	if (!c->cert != !c->key)
 		reject(r, n, "cert and key together, or none of the two");
 	for (size_t i = 0; files && i < c->etcd.n; i++) {
@@ -219,7 +225,7 @@ void read_cluster(struct reader *r, const struct node *n, void *to)
 		{"key", read_absolute_path, offsetof(struct config_cluster, key)},
 		{"node", read_node, 0},
 		{"pool", read_cluster_pool, offsetof(struct config_cluster, pool)},
-		{"routes", read_routes, 0},
+		{"routes", read_routes, offsetof(struct config_cluster, routes)},
 	};
 	struct config *c = to;
 	size_t errors = r->errs->n;

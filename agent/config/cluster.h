@@ -7,6 +7,9 @@
 #include "base/strv.h"
 #include "base/util.h"
 
+/* The ways between nodes. */
+enum cluster_routes { CLUSTER_ROUTES_NONE, CLUSTER_ROUTES_DIRECT };
+
 struct config_cluster {
 	char *name;		/* NULL: this node is in none, and nothing else here is set */
 	struct strv etcd;	/* http(s)://HOST[:PORT], without a path */
@@ -15,6 +18,7 @@ struct config_cluster {
 	char *node;		/* this node's name; NULL: the machine's */
 	struct ax_addr address; /* by which others reach it; zero: the only one that it has */
 	struct prefix pool;	/* cut into blocks; the pool that apps get addresses from */
+	enum cluster_routes routes;
 };
 void config_cluster_free(struct config_cluster *c);
 int config_cluster_copy(const struct config_cluster *from, struct config_cluster *to);

@@ -62,6 +62,7 @@
 #include "registry/names_outside.h"
 #include "registry/names.h"
 #include "registry/parties.h"
+#include "registry/remotes.h"
 #include "registry/service_device.h"
 #include "registry/state.h"
 #include "registry/vips.h"
@@ -604,6 +605,7 @@ static void agent_free(struct agent *a)
 	work_close(a->work);
 	work_close(a->reads);
 	cluster_close(a);
+	remote_free_all(a);
 	splice_close(a);
 	dns_server_close(a->dns);
 	health_close(a->health);

@@ -183,6 +183,10 @@ int datapath_balancer_attach(struct datapath *dp, struct nl *nl, unsigned ifinde
 int datapath_outside_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle,
 			    bool answers, bool *made);
 void datapath_outside_detach(struct nl *nl, unsigned ifindex, uint32_t handle);
+/* The same for the program that looks at the sources of what comes from other nodes. */
+int datapath_nodes_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle,
+			  bool *made);
+void datapath_nodes_detach(struct nl *nl, unsigned ifindex, uint32_t handle);
 /* Attaches or detaches the program that holds SYNs back. */
 int datapath_hold(struct datapath *dp, bool on);
 

@@ -12,6 +12,7 @@
 #include "net/traffic_control.h"
 
 #define OUTSIDE_PRIORITY 0x6178 /* "ax": nobody has that by chance */
+#define NODES_PRIORITY	 0x6177 /* before that */
 
 /* At a device of ours, where nobody else has programs. */
 static struct tc_program at_ours(unsigned ifindex, bool egress, int fd, const char *name)
@@ -60,6 +61,31 @@ void datapath_outside_detach(struct nl *nl, unsigned ifindex, uint32_t handle)
 	struct outside o = at_outside(ifindex, handle);
 
 	tc_detach(nl, o.v, ARRAY_SIZE(o.v));
+}
+
+static struct tc_program at_nodes(unsigned ifindex, uint32_t handle, int fd)
+{
+	return (struct tc_program){.ifindex = ifindex,
+				   .priority = NODES_PRIORITY,
+				   .handle = handle,
+				   .fd = fd,
+				   .name = "ax_from_nodes"};
+}
+
+int datapath_nodes_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle,
+			  bool *made)
+{
+	const struct tc_program program = at_nodes(ifindex, handle, dp->from_nodes);
+
+	*made = false;
+	return dp->from_nodes < 0 ? -EOPNOTSUPP : tc_attach(nl, &program, 1, made);
+}
+
+void datapath_nodes_detach(struct nl *nl, unsigned ifindex, uint32_t handle)
+{
+	const struct tc_program program = at_nodes(ifindex, handle, -1);
+
+	tc_detach(nl, &program, 1);
 }
 
 int datapath_service_attach(struct datapath *dp, struct nl *nl, unsigned ifindex)

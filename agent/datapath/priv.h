@@ -78,6 +78,7 @@ struct datapath {
 	int to_outside;
 	int from_balancer;
 	int from_backends;
+	int from_nodes;
 	struct bpf_link *conns; /* NULL: off */
 	struct bpf_link *dual_udp;
 	struct bpf_link *udp_conns;

@@ -213,8 +213,17 @@ static int add_chosen(struct nft_batch *b, const struct instance *inst,
 	return r;
 }
 
+/* Before all others: what goes to other nodes is done with. */
+static int fill_nodes(struct nftnl_rule *rule, bool v4, const void *arg)
+{
+	(void)v4;
+	if (nft_match_prefix4(rule, offsetof(struct iphdr, daddr), arg))
+		return -ENOMEM;
+	return nft_verdict(rule, NF_ACCEPT);
+}
+
 static int table_replace(const struct instance *inst, const struct egress_addr *addrs, size_t n,
-			 struct error *e)
+			 const struct prefix *nodes, struct error *e)
 {
 	CLEANUP(nft_batch_free) struct nft_batch b;
 	char name[TABLE_NAME_MAX];
@@ -223,6 +232,8 @@ static int table_replace(const struct instance *inst, const struct egress_addr *
 	table_name(inst, name);
 	r = nft_table_begin(&b, name, table_size(addrs, n), "postrouting", "nat",
 			    NF_INET_POST_ROUTING, PRIORITY_SRCNAT);
+	if (nodes)
+		r = r ? r : nft_rule_add(&b, true, fill_nodes, nodes);
 	r = r ? r : add_chosen(&b, inst, addrs, n);
 	for (int v4 = 1; v4 >= 0 && !r; v4--) {
 		r = add_set(&b, v4);
@@ -246,12 +257,12 @@ static int table_remove(const struct instance *inst, struct error *e)
 }
 
 int egress_set(const struct instance *inst, const struct egress_addr *addrs, size_t n,
-	       struct error *e)
+	       const struct prefix *nodes, struct error *e)
 {
-	bool v4 = false, v6 = false;
+	bool v4 = nodes, v6 = false;
 	int r, r2;
 
-	if (!n) {
+	if (!n && !nodes) {
 		r = forwarding_restore(inst, e);
 		r2 = table_remove(inst, r ? NULL : e);
 		return r ? r : r2;
@@ -263,6 +274,6 @@ int egress_set(const struct instance *inst, const struct egress_addr *addrs, siz
 			v6 = true;
 	}
 	/* In this order nothing leaves with an app's address on it. */
-	r = table_replace(inst, addrs, n, e);
-	return r ? r : forwarding_on(inst, v4, v6, e);
+	r = n ? table_replace(inst, addrs, n, nodes, e) : table_remove(inst, e);
+	return r ? r : forwarding_on(inst, v4, v6, nodes, e);
 }

@@ -16,16 +16,18 @@
 #include "base/util.h"
 
 /*
- * Replaces the whole table in one transaction by one that masquerades these addresses; with n == 0
- * removes it. Also turns IP forwarding on for their families, and when n == 0 back to what it was
- * if ax had changed it (remembered in <run_dir>/forwarding). forwarding.h says what that means for
- * IPv6 router advertisements and for other instances. -EOPNOTSUPP: the kernel cannot masquerade.
+ * Replaces the whole table in one transaction by one that masquerades these addresses on their way
+ * to all but `nodes` (IPv4; NULL: none), whose apps see each other as they are; with n == 0
+ * removes it. Also turns IP forwarding on for their families and for nodes, and when there are
+ * neither back to what it was if ax had changed it (remembered in <run_dir>/forwarding).
+ * forwarding.h says what that means for IPv6 router advertisements and for other instances.
+ * -EOPNOTSUPP: the kernel cannot masquerade.
  */
 struct egress_addr {
 	struct ax_addr addr;
 	struct ax_addr source; /* what it becomes; zero: the address of the interface */
 };
 int egress_set(const struct instance *inst, const struct egress_addr *addrs, size_t n,
-	       struct error *e);
+	       const struct prefix *nodes, struct error *e);
 
 #endif

@@ -12,6 +12,7 @@
 #define SYSCTL_ROOT "/proc/sys/"
 #define CONF6	    "net/ipv6/conf"
 #define FILE_NAME   "forwarding"
+#define NODES_NAME  "forwarding-nodes" /* beside it: their prefix, if there are any */
 #define FILE_MAX    (1 << 20)
 
 /* The file's lines, "<sysctl> <value before> <value set>", in the order of the changes. */
@@ -230,8 +231,25 @@ static bool has_line(const char *text, const char *name)
 	return false;
 }
 
-/* Whether it is ax, this instance or another one, that has switched a family on. */
-static int add_recorded(const char *parent, bool on[2])
+/* What is recorded of all instances. */
+struct recorded {
+	bool on[2]; /* it is ax that has switched the family on */
+	struct prefix nodes[GUARD_NODES_MAX];
+	size_t n_nodes;
+};
+
+static void add_nodes(const char *run_dir, struct recorded *ret)
+{
+	char path[PATH_MAX + sizeof(NODES_NAME)];
+	autofree char *text = NULL;
+
+	snprintf(path, sizeof(path), "%s/" NODES_NAME, run_dir);
+	if (ret->n_nodes < GUARD_NODES_MAX && file_read(path, ADDR_STRLEN, &text) == 0 &&
+	    prefix_parse(text, &ret->nodes[ret->n_nodes]) == 0)
+		ret->n_nodes++;
+}
+
+static int add_recorded(const char *parent, struct recorded *ret)
 {
 	struct dirent *d;
 	DIR *dir = opendir(parent);
@@ -249,7 +267,8 @@ static int add_recorded(const char *parent, bool on[2])
 		    record_read(run_dir, &record, &exists) || !exists)
 			continue;
 		for (int v6 = 0; v6 < 2; v6++)
-			on[v6] |= has_line(record.text, sysctl_of(v6));
+			ret->on[v6] |= has_line(record.text, sysctl_of(v6));
+		add_nodes(run_dir, ret);
 	}
 	closedir(dir);
 	return 0;
@@ -258,8 +277,8 @@ static int add_recorded(const char *parent, bool on[2])
 /* What ax switched on, or is about to, is guarded before it is on. */
 static int guard(const char *parent, const bool needed[2], struct error *e)
 {
-	bool on[2] = {false, false};
-	int r = add_recorded(parent, on);
+	struct recorded all = {0};
+	int r = add_recorded(parent, &all);
 
 	if (r)
 		return error_set(e, r, "cannot list %s: %s", parent, strerror(-r));
@@ -267,12 +286,27 @@ static int guard(const char *parent, const bool needed[2], struct error *e)
 		int value;
 
 		if (needed[v6] && sysctl_read(sysctl_of(v6), &value) == 0 && !value)
-			on[v6] = true;
+			all.on[v6] = true;
 	}
-	return on[0] || on[1] ? guard_set(on[0], on[1], e) : 0;
+	return all.on[0] || all.on[1] ? guard_set(all.on[0], all.on[1], all.nodes, all.n_nodes, e)
+				      : 0;
 }
 
-int forwarding_on(const struct instance *inst, bool v4, bool v6, struct error *e)
+static int record_nodes(const char *run_dir, const struct prefix *nodes)
+{
+	char path[PATH_MAX + sizeof(NODES_NAME)], text[ADDR_STRLEN];
+	autoclose int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/" NODES_NAME, run_dir);
+	if (!nodes)
+		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	prefix_format(nodes, text);
+	return fd < 0 ? -errno : write_whole(fd, text, strlen(text));
+}
+
+int forwarding_on(const struct instance *inst, bool v4, bool v6, const struct prefix *nodes,
+		  struct error *e)
 {
 	CLEANUP(record_close) struct record record = {0};
 	struct change c = {.inst = inst, .record = &record, .e = e};
@@ -284,6 +318,7 @@ int forwarding_on(const struct instance *inst, bool v4, bool v6, struct error *e
 	/* Also where nothing is changed: the file tells siblings that forwarding is needed. */
 	if (!r && !exists)
 		r = record_write(inst->run_dir, &record);
+	r = r ? r : record_nodes(inst->run_dir, nodes);
 	if (r)
 		return error_set(e, r, "cannot keep %s/" FILE_NAME ": %s", inst->run_dir,
 				 strerror(-r));
@@ -382,6 +417,7 @@ int forwarding_restore(const struct instance *inst, struct error *e)
 	}
 	if (!r)
 		r = hand_over(parent, inst->run_dir, record.text, &done);
+	r = r ? r : record_nodes(inst->run_dir, NULL);
 	if (r)
 		return error_set(e, r, "cannot read or hand over %s: %s", path, strerror(-r));
 	if (!done) {

@@ -7,19 +7,22 @@
 #ifndef AX_NET_FORWARDING_H
 #define AX_NET_FORWARDING_H
 
+#include "base/address.h"
 #include "machine/instance.h"
 #include "base/util.h"
 
 /*
  * Where it is ax that switches it on, nothing is forwarded but what comes from the devices of its
- * instances, and the answers to that (guard.h).
+ * instances, the answers to that, and to these devices what comes from `nodes` (IPv4; NULL: none),
+ * whose apps are a cluster's (guard.h).
  *
  * IPv6 forwarding makes the kernel ignore router advertisements and drop what it learned from
  * them, except on interfaces whose accept_ra is 2: those that have 1 (and are not the instance's)
  * get 2 first, so that a host with an address from its router keeps it. Interfaces that appear
  * later are the administrator's to set.
  */
-int forwarding_on(const struct instance *inst, bool v4, bool v6, struct error *e);
+int forwarding_on(const struct instance *inst, bool v4, bool v6, const struct prefix *nodes,
+		  struct error *e);
 
 /*
  * Puts back what forwarding_on() changed, unless somebody else has changed it since. While another

@@ -2,6 +2,7 @@
 #include "net/guard.h"
 
 #include <netinet/in.h>
+#include <netinet/ip.h>
 
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_conntrack_common.h>
@@ -13,7 +14,7 @@
 
 /* No instance's: those are called ax_<name>. */
 #define TABLE "ax-forwarding"
-#define SIZE  8192
+#define SIZE  (8192 + GUARD_NODES_MAX * NFT_MESSAGE_SIZE)
 
 #define PRIORITY_FILTER 0 /* NF_IP_PRI_FILTER, and its name in nft */
 
@@ -50,18 +51,17 @@ static int match_answer(struct nftnl_rule *rule)
 	return 0;
 }
 
-static int set_verdict(struct nftnl_rule *rule, uint32_t verdict)
-{
-	struct nftnl_expr *e;
-
-	if (nft_expr_add(rule, "immediate", &e))
-		return -ENOMEM;
-	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_VERDICT, verdict);
-	return 0;
-}
-
 enum what { FROM_US, ANSWERS_TO_US, THE_REST };
+
+/* Apps of other nodes, to ours: whether it comes from their node the program at our device sees. */
+static int fill_nodes(struct nftnl_rule *rule, bool v4, const void *arg)
+{
+	(void)v4;
+	if (match_group(rule, NFT_META_OIFGROUP) ||
+	    nft_match_prefix4(rule, offsetof(struct iphdr, saddr), arg))
+		return -ENOMEM;
+	return nft_verdict(rule, NF_ACCEPT);
+}
 
 static int fill_rule(struct nftnl_rule *rule, bool v4, const void *arg)
 {
@@ -75,7 +75,7 @@ static int fill_rule(struct nftnl_rule *rule, bool v4, const void *arg)
 		r = match_group(rule, NFT_META_OIFGROUP);
 		r = r ? r : match_answer(rule);
 	}
-	return r ? r : set_verdict(rule, what == THE_REST ? NF_DROP : NF_ACCEPT);
+	return r ? r : nft_verdict(rule, what == THE_REST ? NF_DROP : NF_ACCEPT);
 }
 
 static int add_rules(struct nft_batch *b, bool v4)
@@ -87,12 +87,14 @@ static int add_rules(struct nft_batch *b, bool v4)
 	return r;
 }
 
-int guard_set(bool v4, bool v6, struct error *e)
+int guard_set(bool v4, bool v6, const struct prefix *nodes, size_t n, struct error *e)
 {
 	CLEANUP(nft_batch_free) struct nft_batch b;
 	int r = nft_table_begin(&b, TABLE, SIZE, "forward", "filter", NF_INET_FORWARD,
 				PRIORITY_FILTER);
 
+	for (size_t i = 0; i < n && v4 && !r; i++)
+		r = nft_rule_add(&b, true, fill_nodes, &nodes[i]);
 	if (!r && v4)
 		r = add_rules(&b, true);
 	if (!r && v6)

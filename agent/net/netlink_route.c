@@ -23,6 +23,8 @@ static bool route_is_valid(const struct nl_route *r)
 	if (!r->v4_default && !r->v6_default &&
 	    (r->dst.len > 128 || (route_is_v4(r) && r->dst.len < 96)))
 		return false;
+	if (!addr_is_zero(&r->gateway) && (!addr_is_v4(&r->gateway) || !route_is_v4(r)))
+		return false;
 	return addr_is_zero(&r->prefsrc) || addr_is_v4(&r->prefsrc) == route_is_v4(r);
 }
 
@@ -55,11 +57,15 @@ void nl_put_route(struct nl_request *rq, const struct nl_route *r, bool del)
 	rtm->rtm_dst_len = (uint8_t)route_dst_len(r);
 	rtm->rtm_table = r->local ? RT_TABLE_LOCAL : RT_TABLE_MAIN;
 	rtm->rtm_protocol = AX_ROUTE_PROTOCOL;
-	rtm->rtm_scope = r->local ? RT_SCOPE_HOST : RT_SCOPE_LINK;
+	rtm->rtm_scope = r->local		     ? RT_SCOPE_HOST
+			 : addr_is_zero(&r->gateway) ? RT_SCOPE_LINK
+						     : RT_SCOPE_UNIVERSE;
 	rtm->rtm_type = r->local ? RTN_LOCAL : RTN_UNICAST;
 	if (rtm->rtm_dst_len)
 		put_addr(nlh, RTA_DST, &r->dst.addr, v4);
 	mnl_attr_put_u32(nlh, RTA_OIF, !r->ifindex && r->local ? LOOPBACK_IFINDEX : r->ifindex);
+	if (!addr_is_zero(&r->gateway))
+		put_addr(nlh, RTA_GATEWAY, &r->gateway, v4);
 	if (r->metric)
 		mnl_attr_put_u32(nlh, RTA_PRIORITY, r->metric);
 	/* Deleting matches on the source too where it is given; destination and metric tell enough,
@@ -152,6 +158,7 @@ int nl_route_del_many(struct nl *nl, const struct nl_route *r, size_t n, int *er
 
 struct route_list {
 	uint8_t family;
+	bool foreign; /* those of others, of table main */
 	uint32_t metric;
 	struct nl_route *v;
 	size_t n, size;
@@ -163,7 +170,10 @@ static void put_route_dump(struct nlmsghdr *nlh, void *arg)
 	struct rtmsg *rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
 
 	rtm->rtm_family = ((struct route_list *)arg)->family;
-	rtm->rtm_protocol = AX_ROUTE_PROTOCOL;
+	if (((struct route_list *)arg)->foreign)
+		rtm->rtm_table = RT_TABLE_MAIN;
+	else
+		rtm->rtm_protocol = AX_ROUTE_PROTOCOL;
 }
 
 static struct ax_addr get_addr(const struct nlattr *a, bool v4)
@@ -201,6 +211,10 @@ static void parse_route(const struct nlmsghdr *nlh, struct nl_route *r)
 			if (mnl_attr_get_payload_len(a) == len)
 				r->prefsrc = get_addr(a, v4);
 			break;
+		case RTA_GATEWAY:
+			if (mnl_attr_get_payload_len(a) == len)
+				r->gateway = get_addr(a, v4);
+			break;
 		case RTA_OIF:
 			r->ifindex = mnl_attr_get_u32(a);
 			break;
@@ -219,10 +233,12 @@ static int collect_route(void *arg, const struct nlmsghdr *nlh)
 
 	/* The family too: a kernel without it answers with those that it has. */
 	if (nlh->nlmsg_type != RTM_NEWROUTE || rtm->rtm_family != l->family ||
-	    rtm->rtm_protocol != AX_ROUTE_PROTOCOL || rtm->rtm_flags & RTM_F_CLONED)
+	    (rtm->rtm_protocol == AX_ROUTE_PROTOCOL) == l->foreign || rtm->rtm_flags & RTM_F_CLONED)
+		return 0;
+	if (l->foreign && rtm->rtm_table != RT_TABLE_MAIN)
 		return 0;
 	parse_route(nlh, &r);
-	if (r.metric != l->metric)
+	if (!l->foreign && r.metric != l->metric)
 		return 0;
 	if (l->n == l->size) {
 		size_t size = l->size ? 2 * l->size : 64;
@@ -265,6 +281,22 @@ int nl_route_each(struct nl *nl, uint32_t metric, int (*f)(void *arg, const stru
 			r = 0;
 	}
 	/* Only now, so that f may use nl itself. */
+	for (size_t i = 0; i < l.n && !r; i++)
+		r = f(arg, &l.v[i]);
+	free(l.v);
+	return r;
+}
+
+int nl_route_each_foreign(struct nl *nl, int (*f)(void *arg, const struct nl_route *r), void *arg)
+{
+	struct route_list l = {.family = AF_INET, .foreign = true};
+	struct nl_dump d = {.type = RTM_GETROUTE,
+			    .put = put_route_dump,
+			    .on_entry = collect_route,
+			    .restart = forget_routes,
+			    .arg = &l};
+	int r = nl_dump_run(nl, &d);
+
 	for (size_t i = 0; i < l.n && !r; i++)
 		r = f(arg, &l.v[i]);
 	free(l.v);

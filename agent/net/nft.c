@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "net/nft.h"
 
+#include <arpa/inet.h>
 #include <libmnl/libmnl.h>
 #include <libnftnl/chain.h>
 #include <libnftnl/common.h>
@@ -129,6 +130,44 @@ int nft_match_meta(struct nftnl_rule *rule, uint32_t key, uint32_t op, const voi
 	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
 	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_OP, op);
 	nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA, data, len);
+	return 0;
+}
+
+int nft_verdict(struct nftnl_rule *rule, uint32_t verdict)
+{
+	struct nftnl_expr *e;
+
+	if (nft_expr_add(rule, "immediate", &e))
+		return -ENOMEM;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_VERDICT, verdict);
+	return 0;
+}
+
+int nft_match_prefix4(struct nftnl_rule *rule, uint32_t offset, const struct prefix *p)
+{
+	unsigned len = p->len - 96;
+	uint32_t mask = len ? htonl(~0u << (32 - len)) : 0, zero = 0;
+	struct nftnl_expr *e;
+
+	if (nft_expr_add(rule, "payload", &e))
+		return -ENOMEM;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_BASE, NFT_PAYLOAD_NETWORK_HEADER);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_OFFSET, offset);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, 4);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
+	if (nft_expr_add(rule, "bitwise", &e))
+		return -ENOMEM;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_LEN, sizeof(mask));
+	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_MASK, &mask, sizeof(mask));
+	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_XOR, &zero, sizeof(zero));
+	if (nft_expr_add(rule, "cmp", &e))
+		return -ENOMEM;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_OP, NFT_CMP_EQ);
+	nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA, &p->addr.w[3], 4);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "registry/declared.h"
 #include "registry/instance_ctl.h"
 #include "registry/names_outside.h"
+#include "registry/remotes.h"
 #include "registry/state.h"
 #include "registry/verdicts.h"
 #include "registry/vips.h"
@@ -118,6 +119,8 @@ static int move_all(struct agent *a, struct error *e)
 		if (d == &v[i])
 			r = party_of_declared(a, d, &a->config.default_labels, e);
 	}
+	for (struct remote *o = a->remotes; o && !r; o = o->next)
+		r = remote_party(a, o, e);
 	return r;
 }
 

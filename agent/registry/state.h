@@ -16,6 +16,7 @@
 
 struct agent;
 struct app;
+struct remote;
 struct service;
 
 /* What is told to those who must not be known. Set before anything is there. */
@@ -68,6 +69,9 @@ struct agent {
 	struct config_egress *sources; /* of the config's, those that have one */
 	size_t n_sources;
 	struct pool pool4, pool6;
+	struct prefix nodes;	/* of a cluster whose apps are routed to; len 0: none */
+	struct remote *remotes; /* those of other nodes, see remotes.h */
+	uint32_t next_remote;
 
 	/* see apps/squat.h; times of CLOCK_MONOTONIC */
 	bool squatted;		  /* the last walk found somebody */

@@ -15,6 +15,7 @@
 #include "net/netlink.h"
 #include "registry/app_table.h"
 #include "registry/declared.h"
+#include "registry/remotes.h"
 #include "registry/service_device.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
@@ -69,6 +70,14 @@ static struct ax_vip wanted_entry(const struct vip *v)
 	bool v4 = addr_is_v4(&v->addr);
 	struct ax_vip e = {0};
 
+	if (v->remote) { /* unless it is somebody's here */
+		e.kind = AX_VIP_REMOTE;
+		e.id = v->remote->id;
+		e.ifindex = v->remote->ifindex;
+		e.party = party_told(v->remote->party);
+	}
+	if (v->service || v->declared || v->app)
+		e = (struct ax_vip){0};
 	if (v->service) {
 		e.kind = AX_VIP_SERVICE;
 		e.id = v->service->id;
@@ -243,5 +252,6 @@ const char *name_of_addr(struct agent *a, const struct ax_addr *addr)
 	return v->app	     ? v->app->spec.name
 	       : v->service  ? v->service->name
 	       : v->declared ? v->declared->conf->spec.name
+	       : v->remote   ? v->remote->name
 			     : "host";
 }

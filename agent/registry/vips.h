@@ -12,6 +12,7 @@
 struct agent;
 struct app;
 struct declared;
+struct remote;
 struct service;
 
 struct vip {
@@ -21,6 +22,7 @@ struct vip {
 	struct app *app;	   /* the running app whose own it is */
 	struct service *service;   /* the service that is reached by it */
 	struct declared *declared; /* the app of the config that is not running */
+	struct remote *remote;	   /* the app of another node (remotes.h) */
 	struct ax_vip told;	   /* the kernel's entry; kind 0: none */
 	bool bindable;		   /* an address on lo */
 	struct nl_route route;	   /* the kernel's route; dst.len 0: none */

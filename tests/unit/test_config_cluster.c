@@ -42,7 +42,7 @@ static void assert_errors(const char *text, const char *expected)
 	"  ca: /etc/ca.pem\n  cert: /etc/cert.pem\n  key: /etc/key.pem\n"                     \
 	"  node: {name: n1, address: 10.0.0.11}\n"                                            \
 	"  pool: 10.50.0.0/16\n"                                                              \
-	"  routes: none\n"
+	"  routes: direct\n"
 
 static void all_of_it(void **state)
 {
@@ -61,6 +61,7 @@ static void all_of_it(void **state)
 	assert_string_equal(addr_format(&c.cluster.address, text), "10.0.0.11");
 	assert_string_equal(prefix_format(&c.cluster.pool, text), "10.50.0.0/16");
 	assert_string_equal(prefix_format(&c.pool4, text), "10.50.0.0/16");
+	assert_int_equal(c.cluster.routes, CLUSTER_ROUTES_DIRECT);
 	config_free(&c);
 }
 
@@ -82,6 +83,7 @@ static void none_and_little(void **state)
 	assert_string_equal(prefix_format(&c.cluster.pool, text), "10.60.0.0/20");
 	assert_null(c.cluster.node);
 	assert_true(addr_is_zero(&c.cluster.address));
+	assert_int_equal(c.cluster.routes, CLUSTER_ROUTES_NONE);
 	config_free(&c);
 }
 
@@ -99,6 +101,10 @@ static void copies_and_differences(void **state)
 	copy.key = strdup("/etc/other.pem");
 	assert_false(config_cluster_eq(&c.cluster, &copy));
 	assert_true(config_cluster_same_node(&c.cluster, &copy));
+	/* another way between nodes is another one */
+	copy.routes = CLUSTER_ROUTES_NONE;
+	assert_false(config_cluster_same_node(&c.cluster, &copy));
+	copy.routes = c.cluster.routes;
 	free(copy.node);
 	copy.node = NULL;
 	assert_false(config_cluster_same_node(&c.cluster, &copy));
@@ -165,14 +171,16 @@ static void what_is_wrong(void **state)
 		{"cluster: {name: e, etcd: [http://a], pool: \"fd00::/112\"}",
 		 "f:1:44: cluster.pool: found \"fd00::/112\", " POOL},
 		{"cluster: {name: e, etcd: [http://a], routes: wireguard}",
-		 "f:1:46: cluster.routes: found \"wireguard\", expected none: this version lists "
-		 "the "
-		 "apps of other nodes, and has no way to them yet\n"},
-		{"cluster: {name: e, etcd: [http://a], routes: direct}",
-		 "f:1:46: cluster.routes: found \"direct\", expected none: this version lists the "
-		 "apps of other nodes, and has no way to them yet\n"},
+		 "f:1:46: cluster.routes: found \"wireguard\", expected none or direct: this "
+		 "version "
+		 "has no other way between nodes yet\n"},
 		{"cluster: {name: e, etcd: [http://a], routes: bgp}",
-		 "f:1:46: cluster.routes: found \"bgp\", expected none\n"},
+		 "f:1:46: cluster.routes: found \"bgp\", expected none or direct\n"},
+		{"cluster: {name: e, etcd: [http://a], routes: direct, node: {address: "
+		 "\"fd00::1\"}}",
+		 "f:1:10: cluster: found a mapping, expected an IPv4 address of the node where "
+		 "routes "
+		 "are direct\n"},
 		{"cluster: {name: e, etcd: [http://a], pool: 10.1.0.0/16}\n"
 		 "agent: {pool: {ipv4: 10.2.0.0/16}}\n",
 		 "f:1:1: found a mapping, expected cluster.pool or agent.pool.ipv4, and not two "

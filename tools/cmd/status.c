@@ -115,6 +115,31 @@ static void put_probes(json_t *probes)
 	}
 }
 
+/* The ways to other nodes, and to whom there is none. */
+static void put_ways(const json_t *c)
+{
+	const json_t *ways = json_object_get(c, "ways");
+	json_t *item;
+	size_t i;
+
+	if (!ways)
+		return;
+	printf("%-10s routes: %s, to %lld blocks of other nodes\n", "", member_string(ways, "kind"),
+	       member_int(ways, "routes"));
+	json_array_foreach (json_object_get(ways, "failed"), i, item) {
+		printf("%-10s no way to %s, a block of ", "", member_string(item, "prefix"));
+		text_put(member_string(item, "node"), stdout);
+		fputs(": ", stdout);
+		text_put(member_string(item, "why"), stdout);
+		putchar('\n');
+	}
+	if (!member_string(c, "untold"))
+		return;
+	printf("%-10s some apps of other nodes cannot be reached: ", "");
+	text_put(member_string(c, "untold"), stdout);
+	putchar('\n');
+}
+
 /* "east, node n1 at 10.0.0.11: connected to https://10.0.0.5:2379 for 3m" */
 static void put_cluster(const json_t *c)
 {
@@ -149,6 +174,7 @@ static void put_cluster(const json_t *c)
 	json_array_foreach (json_object_get(c, "blocks"), i, item)
 		printf("%s %s", i ? "," : "", json_string_value(item));
 	puts(json_array_size(json_object_get(c, "blocks")) ? "" : " none");
+	put_ways(c);
 	if (!member_int(c, "refused"))
 		return;
 	printf("%-10s %lld records left out, the last one: ", "", member_int(c, "refused"));

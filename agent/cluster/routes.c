@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The direct way between nodes: the blocks of the others are routed to their nodes' addresses, and
+ * the programs are told whose addresses are in them. What the kernel has is compared with what is
+ * known, when something changes and from time to time: routes and interfaces are not ours alone.
+ */
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <search.h>
+
+#include "base/log.h"
+#include "cluster/priv.h"
+#include "datapath/datapath.h"
+#include "net/host_links.h"
+#include "net/neighbour.h"
+#include "net/traffic_control.h"
+#include "registry/remotes.h"
+#include "registry/state.h"
+
+#define LOOK_MS	   5000
+#define TELL_SLICE 256 /* apps; then others have their turn */
+
+static bool is_direct(const struct cluster *c)
+{
+	return c->conf.routes == CLUSTER_ROUTES_DIRECT;
+}
+
+void routes_stale(struct cluster *c)
+{
+	if (!is_direct(c))
+		return;
+	c->ways_changed = true;
+	cluster_at(c, &c->routes_at_ns, 0);
+}
+
+/* --- apps --- */
+
+static struct peer_block *block_of(const struct cluster *c, const struct ax_addr *addr)
+{
+	struct prefix p = {.addr = *addr, .len = block_len(&c->conf.pool)};
+
+	if (addr_is_zero(addr) || !prefix_contains(&c->conf.pool, addr))
+		return NULL;
+	p.addr.w[3] &= htonl(~0u << (128 - p.len));
+	return peers_block(c, &p);
+}
+
+/* A node speaks for the addresses of its own blocks alone. */
+void routes_app(struct cluster *c, struct peer_app *app)
+{
+	const struct peer_block *b = is_direct(c) ? block_of(c, &app->rec.ip4) : NULL;
+	const struct remote_app to = {.addr = &app->rec.ip4,
+				      .name = app->rec.name,
+				      .labels = app->rec.labels,
+				      .ifindex = b ? b->way.ifindex : 0};
+	struct error e = {0};
+
+	if (!to.ifindex || b->node != app->node) {
+		remote_drop(c->a, app->remote);
+		app->remote = NULL;
+		return;
+	}
+	if (remote_put(c->a, &to, &app->remote, &e) == 0)
+		return;
+	if (!streq(c->untold, e.text))
+		log_error("apps of other nodes cannot be reached, such as %s of %s: %s",
+			  app->rec.name, app->rec.node, e.text);
+	snprintf(c->untold, sizeof(c->untold), "%.255s", e.text);
+}
+
+void routes_app_gone(struct cluster *c, struct peer_app *app)
+{
+	remote_drop(c->a, app->remote);
+	app->remote = NULL;
+	app->gone = true;
+}
+
+static void note_app(const void *at, VISIT which, void *arg)
+{
+	struct peer_app *app = *(struct peer_app *const *)at;
+	struct cluster *c = arg;
+
+	if (which != postorder && which != leaf)
+		return;
+	app->refs++;
+	c->telling[c->n_telling++] = app;
+}
+
+static void end_telling(struct cluster *c)
+{
+	while (c->n_telling)
+		peer_app_put(c->telling[--c->n_telling]);
+	free(c->telling);
+	c->telling = NULL;
+}
+
+static void begin_telling(struct cluster *c)
+{
+	end_telling(c);
+	c->telling = calloc(c->peers.n_apps + 1, sizeof(struct peer_app *));
+	if (!c->telling) {
+		c->ways_changed = true; /* the next time */
+		return;
+	}
+	twalk_r(c->peers.apps, note_app, c);
+	cluster_at(c, &c->tell_at_ns, 0);
+}
+
+void routes_tell(struct cluster *c)
+{
+	for (unsigned i = 0; i < TELL_SLICE && c->n_telling; i++) {
+		struct peer_app *app = c->telling[--c->n_telling];
+
+		if (!app->gone)
+			routes_app(c, app);
+		peer_app_put(app);
+	}
+	if (c->n_telling)
+		cluster_at(c, &c->tell_at_ns, 0);
+	else
+		end_telling(c);
+}
+
+/* --- routes --- */
+
+struct table {
+	struct nl_route *v;
+	size_t n, room;
+	const struct prefix *pool;
+};
+
+static int table_add(struct table *t, const struct nl_route *r)
+{
+	struct nl_route *more = t->v;
+
+	if (t->n == t->room) {
+		t->room = t->room ? 2 * t->room : 64;
+		more = reallocarray(t->v, t->room, sizeof(*more));
+	}
+	if (!more)
+		return -ENOMEM;
+	t->v = more;
+	t->v[t->n++] = *r;
+	return 0;
+}
+
+static void table_free(struct table *t)
+{
+	free(t->v);
+}
+
+/* Of all that ax routes only these have a gateway. */
+static int note_own(void *arg, const struct nl_route *r)
+{
+	return addr_is_zero(&r->gateway) ? 0 : table_add(arg, r);
+}
+
+static int note_foreign(void *arg, const struct nl_route *r)
+{
+	struct table *t = arg;
+
+	if (r->v4_default || r->dst.len <= t->pool->len || !prefix_contains(t->pool, &r->dst.addr))
+		return 0;
+	return table_add(t, r);
+}
+
+static bool is_same(const struct nl_route *x, const struct nl_route *y)
+{
+	return x->dst.len == y->dst.len && addr_eq(&x->dst.addr, &y->dst.addr) &&
+	       x->ifindex == y->ifindex && addr_eq(&x->gateway, &y->gateway);
+}
+
+static const struct nl_route *find_inside(const struct table *t, const struct prefix *p)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i].dst.len >= p->len && prefix_contains(p, &t->v[i].dst.addr))
+			return &t->v[i];
+	return NULL;
+}
+
+static bool has(const struct table *t, const struct nl_route *r)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (is_same(&t->v[i], r))
+			return true;
+	return false;
+}
+
+/* --- who comes in by their interfaces --- */
+
+static void clear_link(struct agent *a, const struct node_link *l)
+{
+	datapath_nodes_detach(a->nl, l->ifindex, a->inst->route_metric);
+	if (l->made && !nl_link_has_filters(a->nl, l->ifindex))
+		tc_clsact_del(a->nl, l->ifindex);
+}
+
+static struct node_link *find_link(struct cluster *c, unsigned ifindex)
+{
+	for (size_t i = 0; i < c->n_links; i++)
+		if (c->links[i].ifindex == ifindex)
+			return &c->links[i];
+	return NULL;
+}
+
+static void add_link(struct cluster *c, unsigned ifindex)
+{
+	struct node_link *more;
+	bool made = false;
+	int r;
+
+	if (find_link(c, ifindex))
+		return;
+	more = reallocarray(c->links, c->n_links + 1, sizeof(*more));
+	if (!more)
+		return;
+	c->links = more;
+	r = datapath_nodes_attach(c->a->dp, c->a->nl, ifindex, c->a->inst->route_metric, &made);
+	if (r)
+		log_warn("the cluster %s: who comes in by the interface %u cannot be looked at: %s",
+			 c->conf.name, ifindex, strerror(-r));
+	more[c->n_links++] = (struct node_link){.ifindex = ifindex, .made = made};
+}
+
+/* The program is there before anybody may come by the interface, and as long as one may. */
+static void drop_links(struct cluster *c, const struct table *want)
+{
+	for (size_t i = c->n_links; i-- > 0;) {
+		bool used = false;
+
+		for (size_t k = 0; k < want->n && !used; k++)
+			used = want->v[k].ifindex == c->links[i].ifindex;
+		if (used)
+			continue;
+		clear_link(c->a, &c->links[i]);
+		c->links[i] = c->links[--c->n_links];
+	}
+}
+
+static int forget_link(void *arg, const struct nl_host_link *link)
+{
+	const struct agent *a = arg;
+
+	datapath_nodes_detach(a->nl, link->ifindex, a->inst->route_metric);
+	return 0;
+}
+
+/* --- the blocks --- */
+
+struct sync {
+	struct cluster *c;
+	struct table own, foreign, want;
+	bool moved; /* a block is reached by another interface */
+};
+
+/* What is in the way is not ours to take away. */
+static bool is_free(const struct sync *s, struct peer_block *b)
+{
+	const struct nl_route *r = find_inside(&s->foreign, &b->rec.prefix);
+	char text[ADDR_STRLEN], device[IF_NAMESIZE] = "?";
+
+	if (!r)
+		return true;
+	if_indextoname(r->ifindex, device);
+	snprintf(b->way.why, sizeof(b->way.why),
+		 "a route to %s by %s that is not ax's is in the way: remove it (ip route del %s), "
+		 "or give the cluster another pool",
+		 prefix_format(&r->dst, text), device, text);
+	return false;
+}
+
+static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop *hop)
+{
+	const struct record_node *n = &b->node->rec;
+	char text[ADDR_STRLEN];
+	int r = -EHOSTUNREACH;
+
+	if (!addr_is_v4(&n->address)) {
+		snprintf(b->way.why, sizeof(b->way.why),
+			 "its node has no IPv4 address: give it one as cluster.node.address");
+		return false;
+	}
+	if (prefix_contains(&s->c->conf.pool, &n->address))
+		r = -ELOOP;
+	else
+		r = next_hop_find(s->c->a->nl, &n->address, hop);
+	if (!r && addr_is_v4(&hop->addr) && hop->ifindex != s->c->a->lo)
+		return true;
+	snprintf(b->way.why, sizeof(b->way.why), "there is no way to its node's address %s: %s",
+		 addr_format(&n->address, text),
+		 r == -EADDRINUSE ? "it is this machine's own"
+		 : r == -ELOOP	  ? "it is one of the cluster's pool"
+		 : r		  ? strerror(-r)
+				  : "it is not reached by IPv4");
+	return false;
+}
+
+static void route_block(struct sync *s, struct peer_block *b)
+{
+	struct nl_route r = {.dst = b->rec.prefix, .metric = s->c->a->inst->route_metric};
+	struct next_hop hop;
+	int err;
+
+	b->way.why[0] = 0;
+	if (!b->node->up || streq(b->rec.id, s->c->id) || streq(b->node->rec.name, s->c->node) ||
+	    !is_free(s, b) || !find_hop(s, b, &hop))
+		return;
+	r.ifindex = hop.ifindex;
+	r.gateway = hop.addr;
+	add_link(s->c, r.ifindex);
+	err = table_add(&s->want, &r);
+	if (!err && !has(&s->own, &r))
+		err = nl_route_add(s->c->a->nl, &r);
+	if (err)
+		snprintf(b->way.why, sizeof(b->way.why), "the kernel refuses the route: %s",
+			 strerror(-err));
+	else
+		b->way.ifindex = r.ifindex;
+}
+
+static void sync_block(const void *at, VISIT which, void *arg)
+{
+	struct peer_block *b = *(struct peer_block *const *)at;
+	struct sync *s = arg;
+	char was[sizeof(b->way.why)], text[ADDR_STRLEN];
+	unsigned ifindex = b->way.ifindex;
+
+	if (which != postorder && which != leaf)
+		return;
+	memcpy(was, b->way.why, sizeof(was));
+	b->way.ifindex = 0;
+	route_block(s, b);
+	s->moved |= b->way.ifindex != ifindex;
+	if (b->way.why[0] && !streq(b->way.why, was))
+		log_error("the cluster %s: the apps of %s (%s) cannot be reached: %s",
+			  s->c->conf.name, b->rec.node, prefix_format(&b->rec.prefix, text),
+			  b->way.why);
+}
+
+/* --- all together --- */
+
+/* Those that are there and not wanted any more. */
+static void undo(struct agent *a, const struct table *own, const struct table *want)
+{
+	for (size_t i = 0; i < own->n; i++)
+		if (!has(want, &own->v[i]))
+			nl_route_del(a->nl, &own->v[i]);
+}
+
+void routes_sync(struct cluster *c)
+{
+	struct sync s = {.c = c, .foreign.pool = &c->conf.pool};
+	int r;
+
+	if (!is_direct(c) || !c->was_read) /* (what is not known yet is not undone) */
+		return;
+	r = nl_route_each(c->a->nl, c->a->inst->route_metric, note_own, &s.own);
+	r = r ? r : nl_route_each_foreign(c->a->nl, note_foreign, &s.foreign);
+	if (r) {
+		log_warn("the cluster %s: the machine's routes cannot be read: %s", c->conf.name,
+			 strerror(-r));
+	} else {
+		twalk_r(c->peers.blocks, sync_block, &s);
+		undo(c->a, &s.own, &s.want);
+		drop_links(c, &s.want);
+	}
+	if (!r && (s.moved || c->ways_changed)) {
+		c->ways_changed = false;
+		begin_telling(c);
+	}
+	table_free(&s.own);
+	table_free(&s.foreign);
+	table_free(&s.want);
+	cluster_at(c, &c->routes_at_ns, LOOK_MS);
+}
+
+void routes_open(struct agent *a)
+{
+	const struct cluster *c = a->cluster;
+	struct table own = {0}, none = {0};
+
+	if (c && is_direct(c))
+		return;
+	if (nl_route_each(a->nl, a->inst->route_metric, note_own, &own) == 0)
+		undo(a, &own, &none);
+	table_free(&own);
+	nl_host_link_each(a->nl, forget_link, a);
+}
+
+void routes_close(struct cluster *c)
+{
+	end_telling(c);
+	free(c->links);
+}
