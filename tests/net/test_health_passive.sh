@@ -34,7 +34,7 @@ agent_start - <<-EOF2
 	    ip: 10.77.200.2
 	    ports: ["80:7800"]
 	    strategy: round-robin
-	    backends: [{address: 192.0.2.1}, {address: 192.0.2.2}]
+	    backends: [{address: 192.0.2.2}] # (who is asked is counted at the other)
 	    check: {type: tcp, passive: 3, window: 60s, every: 60s, timeout: 5s, fall: 3, rise: 1}
 	  plain:
 	    ip: 10.77.200.3
