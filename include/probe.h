@@ -28,8 +28,16 @@
 #define AX_PROBE_WORK	   16  /* of a CPU in at_work: as many as there are of either */
 #define AX_PROBE_FRAMES	   127 /* of a call stack */
 #define AX_PROBE_STATES	   16
+#define AX_PROBE_QUICK_OPS 3   /* of a probe that is AX_PROBE_QUICK, at most */
 #define AX_PROBE_CHAIN	   128 /* probes on one place, one after the other */
 #define AX_PROBE_VARIABLES 32  /* of a script, of all threads and of each: from 1 on */
+
+/* Words of 8 bytes in the context of a function, struct pt_regs. */
+#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
+#define AX_PROBE_REGISTERS 21
+#else
+#define AX_PROBE_REGISTERS 34
+#endif
 
 enum ax_probe_code {
 	AX_CODE_CONST,	  /* value */
@@ -144,6 +152,7 @@ enum ax_probe_flag {
 	AX_PROBE_ONLY_COUNTS = 2048, /* of a bucket nothing but the number is told */
 	AX_PROBE_NESTED = 512,	     /* on the entry of a function whose return the kernel tells */
 	AX_PROBE_STOPS = 4096,	     /* behind its record, its thread waits for its tracer */
+	AX_PROBE_QUICK = 8192, /* on a function: done without a slot and the loop of operations */
 };
 
 /* What a probe does, found by the BPF cookie of its attachment. */
@@ -193,9 +202,10 @@ struct ax_probe_config {
 	__u32 flags_offset;	/* of task_struct.flags, 0: it is not known */
 	__u32 tree;		/* only processes of the map of that name */
 	__u32 ptrace_offset;	/* of task_struct.ptrace, 0: it is not known */
+	__u64 registers; /* that probes on functions fetch: a bit for each 8 bytes of the context */
 };
 _Static_assert(AX_CODE_FILTER < 64, "codes have a bit each");
-_Static_assert(sizeof(struct ax_probe_config) == 208, "struct ax_probe_config is read-only data");
+_Static_assert(sizeof(struct ax_probe_config) == 216, "struct ax_probe_config is read-only data");
 
 /* A record. Values follow, also some that are parts of others, then the bytes of strings and
  * buffers. The value of a string or buffer says where: AX_BYTES_OFF(value) from the record's

@@ -50,6 +50,37 @@ is "linear buckets" "$(table results '.[0].buckets | map(.count) | add')" 1208
 is "times" "$(table times '.[0].buckets | map(.count) | add')" 1208
 is "all are accounted for" "$(total <"$T/out")" "5426 5426 0"
 
+# --- counts by registers, which are done without what a condition needs ---
+
+build registers registers.c gcc -O1 "$SRC/registers.c" -o %o
+script -o json -c "$BIN/registers" <<EOF
+uprobe:$BIN/registers:sized {
+	count by arg0:s8 arg1:u16 as quick;
+	count by arg2 as whole;
+	count by arg0:u8 arg1:s16 as two;
+	count by arg0:u8 arg1:s16 arg2:s64 as three;
+	count as none;
+	set thread.last = 5;
+	set global.last = nsecs;
+}
+uprobe:$BIN/registers:sized if thread.last == 5 && global.last > 0 {
+	count by arg0:s8 arg1:u16 as quick_if;
+	count by arg2 as whole_if;
+	count by arg0:u8 arg1:s16 as two_if;
+	count by arg0:u8 arg1:s16 arg2:s64 as three_if;
+	count as none_if;
+}
+EOF
+rows() {
+	table "$1" 'map([([.key[]?] | map(tostring)), .count]) | sort'
+}
+for t in quick whole two three none; do
+	is "a table by registers has the same lines under a condition: $t" "$(rows $t)" "$(rows ${t}_if)"
+	is "and all calls: $t" "$(table $t 'map(.count) | add')" 303
+done
+is "parts of registers have their signs" \
+	"$(table quick 'map([.key[]] | map(tonumber)) | map(select(. == [-3, 62536])) | length')" 1
+
 # --- variables and conditions ---
 
 script -c "$PROBED" <<EOF

@@ -159,23 +159,32 @@ static __always_inline void raise(__u64 *most, __u64 v)
 	(ACTION(AX_ACTION_COUNT) | ACTION(AX_ACTION_LOG2) | ACTION(AX_ACTION_LINEAR) | \
 	 ACTION(AX_ACTION_STATS))
 
-/* Also of each bucket: mean and quantiles are told by that. */
-static __always_inline void add_to_table(struct scratch *s, const struct ax_probe *p)
+/* Returns the key's cell, of this CPU; NULL: there is no room. */
+static __always_inline struct ax_probe_cell *count_in_table(const void *key)
 {
-	struct ax_probe_cell *cell = bpf_map_lookup_elem(&table, s->key);
-	__u64 v = s->record.values[0];
+	struct ax_probe_cell *cell = bpf_map_lookup_elem(&table, key);
 
 	if (!cell) {
 		struct ax_probe_cell none = {0};
 
-		bpf_map_update_elem(&table, s->key, &none, BPF_NOEXIST);
-		cell = bpf_map_lookup_elem(&table, s->key);
+		bpf_map_update_elem(&table, key, &none, BPF_NOEXIST);
+		cell = bpf_map_lookup_elem(&table, key);
 	}
-	if (!cell) {
+	if (cell)
+		__sync_fetch_and_add(&cell->count, 1);
+	else
 		count(AX_PROBE_DROPPED);
+	return cell;
+}
+
+/* Also of each bucket: mean and quantiles are told by that. */
+static __always_inline void add_to_table(struct scratch *s, const struct ax_probe *p)
+{
+	struct ax_probe_cell *cell = count_in_table(s->key);
+	__u64 v = s->record.values[0];
+
+	if (!cell)
 		return;
-	}
-	__sync_fetch_and_add(&cell->count, 1);
 	if (!has_actions(TABLE_ACTIONS & ~ACTION(AX_ACTION_COUNT)) ||
 	    p->action == AX_ACTION_COUNT || p->flags & AX_PROBE_ONLY_COUNTS)
 		return;

@@ -51,13 +51,16 @@ struct {
 
 static __always_inline bool is_wanted(void)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	__u64 ids;
+	__u32 tgid;
 
 	if (config.pid && (!own_ids(&ids) || ids >> 32 != config.pid))
 		return false;
-	if (config.tree && !bpf_map_lookup_elem(&tree, &tgid))
-		return false;
+	if (config.tree) {
+		tgid = bpf_get_current_pid_tgid() >> 32;
+		if (!bpf_map_lookup_elem(&tree, &tgid))
+			return false;
+	}
 	return scope_has_current(&config.scope);
 }
 
@@ -138,6 +141,7 @@ struct happening {
 	void *ctx;
 	__u64 thread, sp;
 	struct ax_probe_call *call;
+	bool has_registers; /* as a function's context has */
 };
 
 static __always_inline void begin_call(struct scratch *s, const struct ax_probe_call *call)
@@ -163,6 +167,18 @@ static __always_inline __u64 *begin_work(const struct scratch *s, const struct a
 	return work;
 }
 
+/* At constant places the context is read as any memory is, without a helper. */
+static __always_inline void copy_registers(const struct happening *h, struct scratch *s)
+{
+	s->has_registers = h->has_registers;
+	if (!h->has_registers)
+		return;
+#pragma unroll
+	for (__u32 i = 0; i < AX_PROBE_REGISTERS; i++)
+		if (config.registers & 1ull << i)
+			s->registers[i] = *(__u64 *)(h->ctx + i * sizeof(__u64));
+}
+
 static __always_inline void run_probe(bool sleeps, const struct happening *h, __u32 index,
 				      const struct ax_probe *p, struct scratch *s, __u64 *work)
 {
@@ -170,6 +186,8 @@ static __always_inline void run_probe(bool sleeps, const struct happening *h, __
 	s->thread = h->thread;
 	s->sp = h->sp;
 	s->pair = p->pair;
+	if (config.registers)
+		copy_registers(h, s);
 	begin_call(s, h->call);
 	s->depth = 0;
 	s->fault = false;
@@ -203,17 +221,75 @@ static __always_inline void run_probe(bool sleeps, const struct happening *h, __
 #define CALLS_DEPTH 64
 static __always_inline bool is_too_deep(void)
 {
-	__u64 task = bpf_get_current_task(), utask = 0;
-	__u32 depth = 0;
+	const void *task, *utask;
 
-	if (!config.utask_offset ||
-	    bpf_probe_read_kernel(&utask, sizeof(utask), (void *)(task + config.utask_offset)) ||
-	    !utask ||
-	    bpf_probe_read_kernel(&depth, sizeof(depth),
-				  (void *)(utask + config.utask_depth_offset)))
+	if (!config.utask_offset)
 		return false;
-	return depth >= CALLS_DEPTH;
+	task = bpf_get_current_task_btf(); /* read without a helper, at constant offsets */
+	utask = *(const void *const *)(task + config.utask_offset);
+	return utask && *(const int *)(utask + config.utask_depth_offset) >= CALLS_DEPTH;
 }
+
+/* --- quick probes (quick.c) --- */
+
+/* What is counted by most often needs no slot and no loop, whose calls cost more than what is done.
+ */
+static __always_inline __u64 register_of(const struct happening *h, const struct ax_probe_op *op)
+{
+	__u64 v = 0;
+
+#pragma unroll
+	for (__u32 i = 0; i < AX_PROBE_REGISTERS; i++)
+		if (config.registers & 1ull << i && op->value == i * sizeof(__u64))
+			v = *(__u64 *)(h->ctx + i * sizeof(__u64));
+	return extended(v, op->size, op->flags & AX_OP_SIGNED);
+}
+
+static __always_inline void count_quickly(const struct happening *h, const struct ax_probe *p)
+{
+	__u64 key[AX_PROBE_KEY_SHORT] = {0};
+
+#pragma unroll
+	for (__u32 i = 0; i < AX_PROBE_QUICK_OPS; i++) {
+		__u32 index = p->first_op + i;
+		const struct ax_probe_op *op = bpf_map_lookup_elem(&ops, &index);
+
+		if (!op || i >= p->n_ops)
+			break;
+		key[i] = op->code == AX_CODE_TABLE ? op->value : register_of(h, op);
+	}
+	count_in_table(key);
+}
+
+static __always_inline void set_quickly(const struct happening *h, const struct ax_probe *p)
+{
+	__u32 from = p->first_op, to = from + 1;
+	const struct ax_probe_op *source = bpf_map_lookup_elem(&ops, &from);
+	const struct ax_probe_op *op = bpf_map_lookup_elem(&ops, &to);
+
+	if (source && op)
+		set_variable(h->thread, op,
+			     source->code == AX_CODE_NSECS ? bpf_ktime_get_ns() : source->value);
+}
+
+static __always_inline void do_quickly(const struct happening *h, __u32 index,
+				       const struct ax_probe *p)
+{
+	if (p->action == AX_ACTION_SET) {
+		if (has_codes(SETS_VARIABLE))
+			set_quickly(h, p);
+	} else if (has_actions(ACTION(AX_ACTION_COUNT))) {
+		count_hit(index);
+		count_quickly(h, p);
+	}
+}
+
+static __always_inline bool is_quick(const struct ax_probe *p)
+{
+	return has_flags(AX_PROBE_QUICK) && p->flags & AX_PROBE_QUICK;
+}
+
+/* --- all probes --- */
 
 /* False: its condition was not true, or that is not known. */
 static __always_inline bool do_probe(bool sleeps, const struct happening *h, __u32 index,
@@ -314,6 +390,7 @@ static __always_inline void keep_own_stack(void *ctx)
 /* Those on one place. All of a loop's function is looked at once by the verifier. */
 struct chain {
 	void *ctx;
+	__u64 thread;
 	__u32 next;  /* 1 + the index of a probe */
 	bool passed; /* the last one that follows none happened */
 };
@@ -324,26 +401,32 @@ static __always_inline bool follows(const struct ax_probe *p)
 }
 
 /* Returns what struct ax_probe has as `next`. */
-static __always_inline __u32 probe_function(void *ctx, bool sleeps, __u32 index, bool *passed)
+static __always_inline __u32 probe_function(const struct chain *c, bool sleeps, bool *passed)
 {
+	__u32 index = c->next - 1;
 	const struct ax_probe *p = bpf_map_lookup_elem(&probes, &index);
-	struct happening h = {.ctx = ctx, .sp = *(__u64 *)(ctx + CTX_SP)};
+	struct happening h = {.ctx = c->ctx,
+			      .thread = c->thread,
+			      .sp = *(__u64 *)(c->ctx + CTX_SP),
+			      .has_registers = true};
 	bool wanted, happened = false;
 
 	if (!p)
 		return 0;
 	wanted = !follows(p) || *passed;
-	h.thread = (__u32)bpf_get_current_pid_tgid();
 	if (p->flags & AX_PROBE_POPPED)
 		h.sp -= RETURN_POP;
 	if (has_flags(AX_PROBE_GO) && p->flags & AX_PROBE_GO && !find_goroutine(&h))
 		return p->next;
 	if (has_flags(AX_PROBE_PAIRED) && p->flags & AX_PROBE_PAIRED)
 		happened = function_returns(sleeps, &h, index, p, wanted);
+	else if (wanted && is_quick(p))
+		do_quickly(&h, index, p);
 	else if (wanted)
 		happened = do_probe(sleeps, &h, index, p);
+	/* by what it is and not by what was done: a third less for the verifier to follow */
 	if (!follows(p))
-		*passed = happened;
+		*passed = happened || is_quick(p);
 	return p->next;
 }
 
@@ -351,15 +434,23 @@ static __always_inline __u32 probe_function(void *ctx, bool sleeps, __u32 index,
 static __noinline long chained_function(__u32 i, struct chain *c)
 {
 	(void)i;
-	c->next = probe_function(c->ctx, false, c->next - 1, &c->passed);
+	c->next = probe_function(c, false, &c->passed);
 	return !c->next;
 }
 
 static __noinline long chained_function_sleeping(__u32 i, struct chain *c)
 {
 	(void)i;
-	c->next = probe_function(c->ctx, true, c->next - 1, &c->passed);
+	c->next = probe_function(c, true, &c->passed);
 	return !c->next;
+}
+
+/* Those that only count by what is fetched do not. */
+#define THREAD_CODES (CODE(AX_CODE_THREAD) | CODE(AX_CODE_SET_THREAD) | CODE(AX_CODE_FIND))
+static __always_inline bool wants_thread(void)
+{
+	return has_actions(~(TABLE_ACTIONS | ACTION(AX_ACTION_SET))) || has_codes(THREAD_CODES) ||
+	       has_flags(AX_PROBE_PAIRED | AX_PROBE_PER_THREAD);
 }
 
 static __always_inline int at_function(void *ctx, bool sleeps)
@@ -370,6 +461,8 @@ static __always_inline int at_function(void *ctx, bool sleeps)
 	keep_own_stack(ctx);
 	if (!is_wanted())
 		return 0;
+	if (wants_thread())
+		c.thread = (__u32)bpf_get_current_pid_tgid();
 	if (has_flags(AX_PROBE_CHAINED)) {
 		if (sleeps)
 			bpf_loop(AX_PROBE_CHAIN, chained_function_sleeping, &c, 0);

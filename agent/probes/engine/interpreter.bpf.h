@@ -12,6 +12,8 @@
 #include "scope.bpf.h"
 #include "verifier.bpf.h"
 
+#define REGISTERS_ROOM 64 /* for AX_PROBE_REGISTERS: a mask is made of it */
+
 /* Where a probe at work keeps what it has. */
 struct scratch {
 	__u32 busy;
@@ -20,13 +22,15 @@ struct scratch {
 	__u64 ctx;  /* as a number: places in it are not constant */
 	__u64 now_ns;
 	__u64 thread, sp; /* as in a record */
-	__u64 began_ns;	  /* the entry's time, or that of the other probe; 0: none */
-	__u64 stack_id;	  /* of the call stack that the next operation is about, with has_stack */
+	__u64 registers[REGISTERS_ROOM];
+	__u64 began_ns; /* the entry's time, or that of the other probe; 0: none */
+	__u64 stack_id; /* of the call stack that the next operation is about, with has_stack */
 	__u64 acc;
 	__u32 depth;
 	__u32 pair;		   /* the probe's */
 	struct ax_probe_call call; /* what the entry kept, if is_return */
 	bool is_return;
+	bool has_registers; /* those that config.registers has */
 	bool has_stack, wants_stack;
 	bool fault;	  /* something of the accumulator could not be fetched */
 	bool filtered;	  /* the probe does not happen */
@@ -212,6 +216,20 @@ static __always_inline __u64 fetch(bool sleeps, struct scratch *s, const struct 
 		return 0;
 	}
 	return op->flags & AX_OP_SIGNED ? extended(v, op->size, true) : v;
+}
+
+/* A helper's call costs more than all else that is done for an operation: what the context of a
+ * function has is there already. */
+static __always_inline __u64 fetch_context(bool sleeps, struct scratch *s,
+					   const struct ax_probe_op *op)
+{
+	__u64 at = op->value;
+
+	if (!config.registers || !s->has_registers ||
+	    at >= AX_PROBE_REGISTERS * sizeof(s->registers[0]))
+		return fetch(sleeps, s, op, s->ctx + at, true);
+	return extended(s->registers[at / 8 & (REGISTERS_ROOM - 1)] >> (at % 8 * 8), op->size,
+			op->flags & AX_OP_SIGNED);
 }
 
 static __always_inline long read_text(bool sleeps, void *to, __u32 size, __u64 address, bool kernel)
@@ -452,6 +470,8 @@ static __always_inline void begin_key(struct scratch *s, __u64 table)
 
 /* --- variables --- */
 
+#define SETS_VARIABLE (CODE(AX_CODE_SET_GLOBAL) | CODE(AX_CODE_SET_THREAD))
+
 static __always_inline __u64 *global_variable(const struct ax_probe_op *op)
 {
 	__u32 index = (__u32)op->value;
@@ -493,14 +513,14 @@ static __always_inline void count_no_variable(void)
 
 /* One that becomes 0 keeps its room, to be set again: to give it back and to find some anew would
  * cost more than all else. That of a goroutine does not, since nobody tells of its end. */
-static __always_inline void set_thread(const struct scratch *s, const struct ax_probe_op *op)
+static __always_inline void set_thread(__u64 thread, const struct ax_probe_op *op, __u64 v)
 {
-	struct ax_probe_state_key key = {.thread = s->thread, .state = op->value};
-	__u64 *old = bpf_map_lookup_elem(&thread_variables, &key), v = s->acc;
+	struct ax_probe_state_key key = {.thread = thread, .state = op->value};
+	__u64 *old = bpf_map_lookup_elem(&thread_variables, &key);
 
 	if (op->flags & AX_OP_IMMEDIATE && old)
 		v += *old;
-	if (old && (v || !(s->thread >> 32)))
+	if (old && (v || !(thread >> 32)))
 		*(volatile __u64 *)old = v;
 	else if (old)
 		bpf_map_delete_elem(&thread_variables, &key);
@@ -508,22 +528,19 @@ static __always_inline void set_thread(const struct scratch *s, const struct ax_
 		count_no_variable();
 }
 
-/* What could not be fetched leaves the variable as it was. */
-static __always_inline void set_variable(struct scratch *s, const struct ax_probe_op *op)
+static __always_inline void set_variable(__u64 thread, const struct ax_probe_op *op, __u64 v)
 {
-	__u64 *v;
+	__u64 *global;
 
-	if (s->fault)
-		return;
 	if (op->code == AX_CODE_SET_THREAD) {
-		set_thread(s, op);
+		set_thread(thread, op, v);
 		return;
 	}
-	v = global_variable(op);
-	if (v && op->flags & AX_OP_IMMEDIATE)
-		__sync_fetch_and_add(v, s->acc);
-	else if (v)
-		*(volatile __u64 *)v = s->acc;
+	global = global_variable(op);
+	if (global && op->flags & AX_OP_IMMEDIATE)
+		__sync_fetch_and_add(global, v);
+	else if (global)
+		*(volatile __u64 *)global = v;
 }
 
 static __always_inline __u64 op_source(bool sleeps, struct scratch *s, const struct ax_probe_op *op)
@@ -532,7 +549,7 @@ static __always_inline __u64 op_source(bool sleeps, struct scratch *s, const str
 	case AX_CODE_CONST:
 		return op->value;
 	case AX_CODE_CTX:
-		return fetch(sleeps, s, op, s->ctx + op->value, true);
+		return fetch_context(sleeps, s, op);
 	case AX_CODE_ADDRESS:
 		return s->ctx + op->value;
 	case AX_CODE_SAVED:
@@ -564,8 +581,9 @@ static __always_inline __u64 op_source(bool sleeps, struct scratch *s, const str
 									      : 0;
 	case AX_CODE_SET_GLOBAL:
 	case AX_CODE_SET_THREAD:
-		if (has_codes(CODE(AX_CODE_SET_GLOBAL) | CODE(AX_CODE_SET_THREAD)))
-			set_variable(s, op);
+		/* what could not be fetched leaves the variable as it was */
+		if (has_codes(SETS_VARIABLE) && !s->fault)
+			set_variable(s->thread, op, s->acc);
 		return s->acc;
 	case AX_CODE_TABLE:
 		if (has_codes(CODE(AX_CODE_TABLE)))

@@ -94,14 +94,32 @@ static int fill_about(const struct engine *g, const char *about)
 	return fill(g, MAP_ABOUT, buf, 0, 1, about_size(about));
 }
 
+static uint32_t flags_of(const struct engine_plan *p, const struct ax_probe *d)
+{
+	return d->flags | (engine_is_quick(p, d) ? AX_PROBE_QUICK : 0);
+}
+
+static int fill_probes(const struct engine *g, size_t from, size_t n)
+{
+	int r = 0;
+
+	for (uint32_t i = (uint32_t)from; r == 0 && i < n; i++) {
+		struct ax_probe d = g->plan->probes[i];
+
+		d.flags = flags_of(g->plan, &d);
+		r = bpf_map_update_elem(g->maps[MAP_PROBES], &i, &d, BPF_ANY);
+	}
+	return r;
+}
+
 static int fill_from(struct engine *g, const struct engine_from *from)
 {
 	const struct engine_plan *p = g->plan;
-	size_t size = sizeof(*p->probes), half = p->n_probes / 2;
-	int r = fill(g, MAP_PROBES, p->probes, from->probe, from->end, size);
+	size_t half = p->n_probes / 2;
+	int r = fill_probes(g, from->probe, from->end);
 
 	if (r == 0)
-		r = fill(g, MAP_PROBES, p->probes, half + from->probe, half + from->end, size);
+		r = fill_probes(g, half + from->probe, half + from->end);
 	if (r == 0)
 		r = fill(g, MAP_OPS, p->ops, from->op, p->n_ops, sizeof(*p->ops));
 	return r < 0 ? r : fill(g, MAP_TEXTS, p->texts, from->text, p->n_texts, sizeof(*p->texts));
@@ -116,7 +134,7 @@ static int fill_maps(struct engine *g, const struct engine_plan *p)
 		g->maps[i] = bpf_map__fd(map_of(g, i));
 	if (p->later)
 		return fill_from(g, &all);
-	r = fill(g, MAP_PROBES, p->probes, 0, p->n_probes, sizeof(*p->probes));
+	r = fill_probes(g, 0, p->n_probes);
 	if (r == 0)
 		r = fill(g, MAP_OPS, p->ops, 0, p->n_ops, sizeof(*p->ops));
 	if (r == 0)
@@ -279,11 +297,18 @@ static void allow_later(const struct engine_plan *p, struct ax_probe_config *con
 	config->codes |= VARIABLE_CODES;
 	config->actions |= p->actions;
 	config->flags |= AX_PROBE_CHAINED;
+	config->registers = ~UINT64_C(0);
 	if (!p->any)
 		return;
 	config->codes = ~(p->stacks ? 0 : CODE_BIT(AX_CODE_STACK));
 	config->actions |= 1u << AX_ACTION_ENTRY | 1u << AX_ACTION_LOOK;
-	config->flags = ~0u;
+	config->flags = ~(engine_keys_are_short(p) ? 0 : (uint32_t)AX_PROBE_QUICK);
+}
+
+/* Of a tracepoint's record they are none, which does no harm. */
+static uint64_t registers_of(const struct ax_probe_op *op)
+{
+	return op->value / 8 < AX_PROBE_REGISTERS ? UINT64_C(1) << op->value / 8 : 0;
 }
 
 /* Half of the time to the first event would be the verifier's: it leaves out what is known to be
@@ -292,11 +317,14 @@ static struct ax_probe_config config_of(const struct engine_plan *p)
 {
 	struct ax_probe_config config = p->config;
 
-	for (size_t i = 0; i < p->n_ops; i++)
+	for (size_t i = 0; i < p->n_ops; i++) {
 		config.codes |= UINT64_C(1) << p->ops[i].code;
+		if (p->ops[i].code == AX_CODE_CTX)
+			config.registers |= registers_of(&p->ops[i]);
+	}
 	for (size_t i = 0; i < p->n_probes; i++) {
 		config.actions |= 1u << p->probes[i].action;
-		config.flags |= p->probes[i].flags;
+		config.flags |= flags_of(p, &p->probes[i]);
 	}
 	if (p->later)
 		allow_later(p, &config);

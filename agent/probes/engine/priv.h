@@ -85,6 +85,10 @@ void engine_close_links(struct engine *g);
 /* kernel_offsets.c: sets offsets of what is read of tasks, if they are known. */
 void engine_find_offsets(struct ax_probe_config *config);
 
+/* quick.c */
+bool engine_is_quick(const struct engine_plan *p, const struct ax_probe *d);
+bool engine_keys_are_short(const struct engine_plan *p);
+
 /* pin.c */
 int engine_pin_links(struct engine *g, struct error *e);
 int engine_pin_directory(const char *pin, struct error *e);
