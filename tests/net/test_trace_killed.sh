@@ -54,5 +54,17 @@ for delay in 0.04 0.08 0.15; do
 	wait "$BG" 2>/dev/null
 	ok "none is left when ax is killed $delay s after its start" wait_for '[ "$(changed)" = 0 ]'
 done
+
+# --- its helpers ---
+
+: >"$T/out"
+bg "$T/out" "$AX" --instance "$INST" trace count "uprobe:$T/many:fn1"
+tracer=$BG
+wait_for "grep -q 'Ctrl-C ends' '$T/out'"
+ok "the process that waited for the kernel's first grace period is gone while the trace goes on" \
+	wait_for -t 60 '[ -z "$(ps -o pid= --ppid "$tracer")" ]'
+ok "which does go on" kill -0 "$tracer"
+kill -INT "$tracer"
+wait "$tracer" 2>/dev/null
 end "$many"
 done_testing

@@ -132,4 +132,12 @@ like "system calls by their names" "$(ax trace count tracepoint:raw_syscalls:sys
 )openat +[0-9]'
 like "more tracepoints than 64" "$(ax trace count 'tracepoint:syscalls:sys_enter_[a-g]*' pid \
 	'if comm == "nobody"' -c true 2>&1)" "(6[5-9]|[7-9][0-9]|[1-9][0-9][0-9]) places probed"
+# of a pid namespace, so that there are no others
+ok "what ends so many ends by itself, when ax has ended" unshare -pf --mount-proc bash -c '
+	"$0" trace count "tracepoint:syscalls:sys_enter_[a-g]*" pid if "comm == \"nobody\"" -c true || exit 1
+	for i in {1..600}; do
+		ps -e -o comm= | grep -q "^ax" || exit 0
+		sleep 0.1
+	done
+	exit 1' "$AX"
 done_testing

@@ -87,6 +87,8 @@ exactly "a tracepoint's fields" 'sys_enter_read .*count=10' 10 \
 exactly "a tracepoint that disarms itself" . 1 \
 	ax trace count tracepoint:syscalls:sys_enter_read --armed-by uprobe:$traced:named \
 	--disarmed-by tracepoint:syscalls:sys_enter_read -c "$traced 1"
+like "many tracepoints, whose events end later" 'sys_enter_read  *5' ax trace count \
+	'tracepoint:syscalls:sys_enter_[r-s]*' 'if comm == "traced"' -c "$traced 5"
 exactly "without fields" . 1 \
 	ax trace count tracepoint:sched:sched_process_exec if 'comm == "traced"' -c "$traced 1"
 

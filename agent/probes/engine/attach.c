@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Attaching the interpreter to functions and tracepoints. */
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -57,73 +56,6 @@ static int keep_link(struct engine *g, struct bpf_link *link)
 	return 0;
 }
 
-struct closing {
-	const int *fds;
-	atomic_long left;
-};
-
-static void *close_next(void *arg)
-{
-	struct closing *c = arg;
-
-	for (long i; (i = atomic_fetch_sub(&c->left, 1)) > 0;)
-		close(c->fds[i - 1]);
-	return NULL;
-}
-
-/*
- * The kernel waits twice when a perf event of a tracepoint ends, some 75 ms together, once with a
- * lock: with another thread one waits while the other has the lock. Only where none of the links
- * has to go before another one.
- */
-static void close_at_once(struct engine *g)
-{
-	struct closing c = {.fds = g->link_fds};
-	pthread_t threads[ENGINE_CLOSERS];
-	sigset_t all, before;
-	size_t n = 0;
-
-	if (!g->uses[PROGRAM_CLASSIC] || g->uses[PROGRAM_USER] || g->uses[PROGRAM_KERNEL] ||
-	    g->n_link_fds < 2)
-		return;
-	atomic_init(&c.left, (long)g->n_link_fds);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (n < ENGINE_CLOSERS && n + 1 < g->n_link_fds &&
-	       pthread_create(&threads[n], NULL, close_next, &c) == 0)
-		n++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	close_next(&c);
-	for (size_t i = 0; i < n; i++)
-		pthread_join(threads[i], NULL);
-	g->n_link_fds = 0;
-}
-
-/* The last ones first. */
-static void close_links(void *arg)
-{
-	struct engine *g = arg;
-
-	close_at_once(g);
-	while (g->n_link_fds)
-		close(g->link_fds[--g->n_link_fds]);
-	while (g->n_links)
-		bpf_link__destroy(g->links[--g->n_links]);
-}
-
-void engine_close_links(struct engine *g)
-{
-	/* what is pinned, the kernel detaches by itself when its file goes */
-	if (!g->uses[PROGRAM_USER] || !g->n_link_fds || g->plan->pin)
-		close_links(g);
-	else
-		link_close_apart(close_links, g);
-	while (g->n_mappings) {
-		g->n_mappings--;
-		munmap(g->mappings[g->n_mappings].at, g->mappings[g->n_mappings].bytes);
-	}
-}
-
 static int program_fd(const struct engine *g, enum engine_program which)
 {
 	return bpf_program__fd(g->programs[which]);
@@ -138,13 +70,12 @@ static int too_many(size_t n, const char *lacks, struct error *e)
 }
 
 /*
- * A link of a perf event, which the link owns then. Not by libbpf: when its own are closed, it
- * switches the event off, also for those who have the link pinned.
+ * Returns a link of a perf event. Not by libbpf: when its own are closed, it switches the event
+ * off, also for those who have the link pinned.
  */
-static int link_event(struct engine *g, enum engine_program which, int fd, uint64_t cookie)
+static int link_event(struct engine *g, enum engine_program which, int event, uint64_t cookie)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
-	autoclose int event = fd;
 	int link = bpf_link_create(program_fd(g, which), event, BPF_PERF_EVENT, &opts);
 
 	if (link < 0)
@@ -155,7 +86,16 @@ static int link_event(struct engine *g, enum engine_program which, int fd, uint6
 		close(link);
 		return r;
 	}
-	return keep_fd(g, link);
+	return link;
+}
+
+/* The link, which owns the event then. */
+static int keep_link_of(struct engine *g, enum engine_program which, int fd, uint64_t cookie)
+{
+	autoclose int event = fd;
+	int link = link_event(g, which, event, cookie);
+
+	return link < 0 ? link : keep_fd(g, link);
 }
 
 static int open_event(struct perf_event_attr *attr, int pid)
@@ -297,7 +237,7 @@ static int attach_user_single(struct engine *g, const struct engine_site *s, str
 	fd = open_event(&attr, g->plan->pid);
 	if (fd < 0)
 		return site_failed(s, fd, e);
-	r = link_event(g, PROGRAM_USER, fd, s->probe);
+	r = keep_link_of(g, PROGRAM_USER, fd, s->probe);
 	return r < 0 ? site_failed(s, r, e) : 0;
 }
 
@@ -386,7 +326,7 @@ static int attach_kernel_single(struct engine *g, const struct engine_site *s, s
 	fd = open_event(&attr, 0);
 	if (fd < 0)
 		return kernel_failed(s, fd, e);
-	r = link_event(g, PROGRAM_KERNEL, fd, s->probe);
+	r = keep_link_of(g, PROGRAM_KERNEL, fd, s->probe);
 	return r < 0 ? kernel_failed(s, r, e) : 0;
 }
 
@@ -406,12 +346,23 @@ static int attach_kernel(struct engine *g, const struct engine_site *const *site
 
 /* --- tracepoints --- */
 
-static int attach_classic(struct engine *g, const struct engine_site *s)
+/* The event outlives the link (close.c), by a descriptor that is none of the first ones. */
+static int attach_classic(struct engine *g, const struct engine_site *s, int least)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .config = s->id};
-	int fd = open_event(&attr, 0);
+	int fd = open_event(&attr, 0), event, link;
 
-	return fd < 0 ? fd : link_event(g, PROGRAM_CLASSIC, fd, s->probe);
+	if (fd < 0)
+		return fd;
+	event = g->plan->pin ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, least);
+	if (event < 0)
+		return keep_link_of(g, PROGRAM_CLASSIC, fd, s->probe);
+	link = link_event(g, PROGRAM_CLASSIC, fd, s->probe);
+	close(fd);
+	if (link >= 0)
+		return engine_keep_event(g, link, event);
+	close(event);
+	return link;
 }
 
 static int attach_raw(struct engine *g, const struct engine_site *s)
@@ -421,24 +372,46 @@ static int attach_raw(struct engine *g, const struct engine_site *s)
 	return fd < 0 ? fd : keep_fd(g, fd);
 }
 
+/*
+ * Where descriptors of events go: above what is allowed, if that is little, which stays for others.
+ * It may be less again once they are there. Without room for them, links own their events.
+ */
+#define EVENTS_FROM 4096
+static int make_room(struct rlimit *own)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, own) || own->rlim_cur >= 2 * EVENTS_FROM)
+		return EVENTS_FROM;
+	most = (struct rlimit){.rlim_cur = own->rlim_max, .rlim_max = own->rlim_max};
+	setrlimit(RLIMIT_NOFILE, &most);
+	return (int)own->rlim_cur;
+}
+
 static int attach_tracepoints(struct engine *g, const struct engine_site *const *sites, size_t n,
 			      struct error *e)
 {
-	if (!g->uses[PROGRAM_RAW] && g->n_link_fds + n > ENGINE_TRACEPOINTS_MAX)
+	struct rlimit own;
+	int least, r = 0;
+
+	if (!g->uses[PROGRAM_RAW] && g->n_link_fds + g->n_events + n > ENGINE_TRACEPOINTS_MAX)
 		return error_set(e, -E2BIG,
 				 "%zu tracepoints with their fields, or of the category syscalls, "
-				 "at a time would take too long to detach, one after the other: "
-				 "expected at most %d, or a count without fields of others",
+				 "at a time are too many: expected at most %d, or a count without "
+				 "fields of others",
 				 n, ENGINE_TRACEPOINTS_MAX);
-	for (size_t i = 0; i < n; i++) {
+	least = make_room(&own);
+	for (size_t i = 0; r == 0 && i < n; i++) {
 		const struct engine_site *s = sites[i];
-		int r = g->uses[PROGRAM_RAW] ? attach_raw(g, s) : attach_classic(g, s);
 
+		r = g->uses[PROGRAM_RAW] ? attach_raw(g, s) : attach_classic(g, s, least);
 		if (r < 0)
-			return error_set(e, r, "attaching to tracepoint %.64s:%.64s failed: %s",
-					 s->category, s->name, strerror(-r));
+			error_set(e, r, "attaching to tracepoint %.64s:%.64s failed: %s",
+				  s->category, s->name, strerror(-r));
 	}
-	return 0;
+	if (least != EVENTS_FROM)
+		setrlimit(RLIMIT_NOFILE, &own);
+	return r;
 }
 
 /* --- all --- */

@@ -14,8 +14,9 @@
 
 /* Links without uprobe_multi and kprobe_multi: each costs a tenth of a second to detach. */
 #define ENGINE_PERF_LINKS_MAX  64
-#define ENGINE_TRACEPOINTS_MAX 512  /* the same of tracepoints whose fields are wanted */
-#define ENGINE_CLOSERS	       1    /* threads that help to detach them: more are not faster */
+#define ENGINE_TRACEPOINTS_MAX 512  /* of tracepoints whose fields are wanted */
+#define ENGINE_CLOSERS	       31   /* threads that help to detach them, and wait together */
+#define ENGINE_EVENTS_AT_ONCE  16   /* tracepoints whose end is waited for, 40 ms each */
 #define ENGINE_GONE_MS	       2000 /* for links to end when pinned ones are removed */
 
 #endif

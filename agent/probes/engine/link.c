@@ -127,6 +127,61 @@ void link_close_apart(void (*f)(void *arg), void *arg)
 		continue;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Closes what is not among these, which are sorted. */
+static void keep_only(const int *fds, size_t n)
+{
+	unsigned next = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if ((unsigned)fds[i] > next)
+			syscall(SYS_close_range, next, (unsigned)fds[i] - 1, 0);
+		next = (unsigned)fds[i] + 1;
+	}
+	syscall(SYS_close_range, next, ~0u, 0);
+}
+
+/* What it has is closed by the kernel as it ends: nobody can keep it from that. */
+static _Noreturn void end_when_told(const int *fds, size_t n, int told)
+{
+	sigset_t all;
+	char c;
+
+	/* the child of a process that may have threads calls nothing that takes a lock */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	keep_only(fds, n);
+	while (read(told, &c, 1) < 0 && errno == EINTR)
+		continue;
+	_exit(0);
+}
+
+int link_close_later(const int *fds, size_t n)
+{
+	autofree int *kept = calloc(n + 1, sizeof(*kept));
+	int told[2];
+	long pid;
+
+	if (!kept || pipe2(told, O_CLOEXEC) < 0)
+		return -errno;
+	memcpy(kept, fds, n * sizeof(*kept));
+	kept[n] = told[0];
+	qsort(kept, n + 1, sizeof(*kept), by_number);
+	pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
+	if (pid == 0)
+		end_when_told(kept, n + 1, told[0]);
+	close(told[0]);
+	if (pid > 0)
+		return told[1];
+	close(told[1]);
+	return -EAGAIN;
+}
+
 int link_raw_tracepoint(int prog_fd, const char *name, uint64_t cookie)
 {
 	struct attr_raw_tracepoint attr = {
@@ -158,7 +213,27 @@ static void close_others(unsigned a, unsigned b)
 	syscall(SYS_close_range, high + 1, ~0u, 0);
 }
 
-int link_expect_uprobes(void)
+static void *wait_for_end(void *arg)
+{
+	const struct link_expected *x = arg;
+
+	while (waitpid(x->pid, NULL, __WCLONE) < 0 && errno == EINTR)
+		continue;
+	return NULL;
+}
+
+/* It takes no signal, which is for those who wait for one. */
+static void begin_waiting(struct link_expected *x)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	x->begun = pthread_create(&x->waits, NULL, wait_for_end, x) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void link_expect_uprobes(struct link_expected *x)
 {
 	/* nobody has this file in memory to be executed, so that nothing is put anywhere */
 	autoclose int file = memfd_create("nothing", MFD_CLOEXEC);
@@ -170,13 +245,18 @@ int link_expect_uprobes(void)
 	sigset_t all;
 	long pid;
 
+	*x = (struct link_expected){0};
 	if (prog < 0 || file < 0 || ftruncate(file, sysconf(_SC_PAGESIZE)))
-		return 0;
+		return;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 	sigfillset(&all);
 	pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
-	if (pid)
-		return pid > 0 ? (int)pid : 0;
+	if (pid) {
+		x->pid = pid > 0 ? (int)pid : 0;
+		if (x->pid)
+			begin_waiting(x);
+		return;
+	}
 	/* the child of a process that may have threads calls nothing that takes a lock */
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
@@ -186,10 +266,13 @@ int link_expect_uprobes(void)
 	_exit(0);
 }
 
-void link_expected(int pid)
+void link_expected(struct link_expected *x)
 {
-	while (pid && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
-		continue;
+	if (x->begun)
+		pthread_join(x->waits, NULL);
+	else if (x->pid)
+		wait_for_end(x);
+	*x = (struct link_expected){0};
 }
 
 /* A kernel that knows these links says that a directory is no file; an older one knows nothing. */

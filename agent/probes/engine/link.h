@@ -3,6 +3,8 @@
 #ifndef AX_PROBES_ENGINE_LINK_H
 #define AX_PROBES_ENGINE_LINK_H
 
+#include <pthread.h>
+
 #include "base/util.h"
 
 /* BPF_TRACE_UPROBE_MULTI of Linux 6.6. */
@@ -27,10 +29,16 @@ struct link_uprobes {
 /*
  * The first link to functions of programs after a while waits for a grace period of RCU (10 ms and
  * more), those soon after it do not. So it is made by another process, to nothing, while there is
- * other work to do. That process, for link_expected(), which waits for its end; 0: there is none.
+ * other work to do, and a thread of ours takes note of that one's end: it is soon, and the session
+ * may go on for long. link_expected() waits for it, if there is one.
  */
-int link_expect_uprobes(void);
-void link_expected(int pid);
+struct link_expected {
+	pthread_t waits;
+	int pid;
+	bool begun;
+};
+void link_expect_uprobes(struct link_expected *x);
+void link_expected(struct link_expected *x);
 /* A descriptor, or a negative errno. */
 int link_uprobes(int prog_fd, const struct link_uprobes *u);
 /*
@@ -39,6 +47,9 @@ int link_uprobes(int prog_fd, const struct link_uprobes *u);
  * rest of them there for good.
  */
 void link_close_apart(void (*f)(void *arg), void *arg);
+/* A process has them too, and nothing else, and ends when the descriptor is closed that is
+ * returned: so it is the last one that closes them, for which nobody waits. Or a negative errno. */
+int link_close_later(const int *fds, size_t n);
 /* Raw tracepoints take a cookie. */
 bool link_has_raw_tracepoint_cookie(void);
 /* With a cookie (Linux 6.10). A descriptor, or a negative errno. */

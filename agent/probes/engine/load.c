@@ -415,7 +415,7 @@ static int load_by_method(struct engine *g, const struct engine_plan *p)
 
 	choose_methods(g, p, true);
 	if (g->user_multi)
-		g->expecting = link_expect_uprobes();
+		link_expect_uprobes(&g->expecting);
 	r = load_skeleton(g, p);
 	if (r < 0 && g->uses[PROGRAM_RAW]) { /* cookies came with Linux 6.10 */
 		interpreter__destroy(g->skel);
@@ -540,7 +540,7 @@ void engine_free(struct engine *g)
 	if (!g)
 		return;
 	engine_close_links(g);
-	link_expected(g->expecting);
+	link_expected(&g->expecting);
 	ring_buffer__free(g->ring);
 	if (g->at_work)
 		munmap((void *)g->at_work, n_at_work(g) * sizeof(*g->at_work));
@@ -553,6 +553,8 @@ void engine_free(struct engine *g)
 			if (g->maps[i] > 0)
 				close(g->maps[i]);
 	free(g->link_fds);
+	free(g->event_links);
+	free(g->events);
 	free(g->links);
 	free(g->mappings);
 	free(g);

@@ -8,6 +8,7 @@
 
 #include "probes/engine/defaults.h"
 #include "probes/engine/engine.h"
+#include "probes/engine/link.h"
 
 enum engine_map {
 	MAP_PROBES,
@@ -64,6 +65,8 @@ struct engine {
 	int *link_fds;
 	struct bpf_link **links;
 	size_t n_link_fds, n_links, max_link_fds, max_links;
+	int *event_links, *events; /* of tracepoints, each with its own */
+	size_t n_events, max_events;
 	struct mapping { /* of a file */
 		void *at;
 		size_t bytes;
@@ -73,14 +76,17 @@ struct engine {
 	const char *ring_pages;	 /* with at_work: how far records were read, and were written */
 	uint64_t settled_at;	 /* how far they were written when at_work was looked at */
 	int n_cpus;
-	int expecting; /* a process of link_expect_uprobes(), 0: none */
+	struct link_expected expecting;
 };
 
 /* attach.c: the plan's sites from number `first` on. */
 int engine_attach_sites(struct engine *g, size_t first, struct error *e);
 int engine_attach_threads(struct engine *g, struct error *e);
-/* Unlinks and closes. */
+
+/* close.c: unlinks and closes */
 void engine_close_links(struct engine *g);
+/* A tracepoint's; both are closed, also on failure. */
+int engine_keep_event(struct engine *g, int link, int event);
 
 /* kernel_offsets.c: sets offsets of what is read of tasks, if they are known. */
 void engine_find_offsets(struct ax_probe_config *config);
