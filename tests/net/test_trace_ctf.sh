@@ -91,6 +91,10 @@ like "with their fields" "$(cat "$T/read")" ' syscalls:sys_enter_openat: .* file
 out=$(ax trace watch "uprobe:$P:work" -o ctf 2>&1)
 is "without a directory" "$?" 2
 like "it says what is missing" "$out" "-o ctf writes a directory: expected -O DIR"
+out=$(cd "$T" && "$AX" trace watch "uprobe:$P:work" -o ctf -O - -c "$P 1" 2>&1)
+is "standard output is none" "$?" 2
+like "it says so" "$out" "directory, which cannot go to standard output: expected -O DIR"
+ok "and makes none of that name" test ! -e "$T/-"
 out=$(ax trace watch "uprobe:$P:work" -o ctf -O "$T/watch" -c "$P 1" 2>&1)
 is "a directory that is not empty" "$?" 1
 like "it says so" "$out" "'.*/watch' is not empty"

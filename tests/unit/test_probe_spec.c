@@ -311,6 +311,9 @@ static void conditions(void **state)
 		{"args.pid == pid", "name:pid pid ==", "args.pid == pid"},
 		{"args.args && args.by && args.arg1", "name:args name:by && name:arg1 &&",
 		 "args.args && args.by && args.arg1"},
+		/* a script would take them for its variables */
+		{"global.x && thread->x", "name:global member:x name:thread member:x &&",
+		 "args.global->x && args.thread->x"},
 		{"%di ^ $stack1 | $stack", "reg:di stack:1 ^ stack:-1 |", "%di ^ $stack1 | $stack"},
 	};
 

@@ -324,8 +324,11 @@ bool expr_is_builtin(const struct probe_spec *p, const char *word)
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (streq(words[i].name, word))
 			return true;
-	return is_arg_word(word, strlen(word)) || streq(word, "if") || streq(word, "by") ||
-	       (has_args(p) && streq(word, "args"));
+	if (is_arg_word(word, strlen(word)) || streq(word, "if") || streq(word, "by"))
+		return true;
+	/* variables of scripts are global.NAME and thread.NAME */
+	return has_args(p) &&
+	       (streq(word, "args") || streq(word, "global") || streq(word, "thread"));
 }
 
 /* args.NAME: a field, whatever it is called */

@@ -27,6 +27,11 @@ int trace_check_output(const struct trace_args *a, struct error *e)
 {
 	if (a->output == TRACE_CTF && !a->path)
 		return error_set(e, -EINVAL, "-o ctf writes a directory: expected -O DIR with it");
+	if (a->output == TRACE_CTF && streq(a->path, "-"))
+		return error_set(
+			e, -EINVAL,
+			"-o ctf writes a directory, which cannot go to standard output: expected "
+			"-O DIR (./- for one of that name)");
 	return 0;
 }
 
