@@ -56,17 +56,17 @@ static void *close_next(void *arg)
 	return NULL;
 }
 
-static void close_event_links(struct engine *g)
+static void close_together(const int *fds, size_t n_fds)
 {
-	struct closing c = {.fds = g->event_links};
+	struct closing c = {.fds = fds};
 	pthread_t threads[ENGINE_CLOSERS];
 	sigset_t all, before;
 	size_t n = 0;
 
-	atomic_init(&c.left, (long)g->n_events);
+	atomic_init(&c.left, (long)n_fds);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (n < ENGINE_CLOSERS && n + 1 < g->n_events &&
+	while (n < ENGINE_CLOSERS && n + 1 < n_fds &&
 	       pthread_create(&threads[n], NULL, close_next, &c) == 0)
 		n++;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -88,11 +88,16 @@ static void close_events(struct engine *g)
 		close(g->events[--g->n_events]);
 }
 
-/* The last ones first. */
+/* The last ones first, but for those of which none has to go before another one: links that own
+ * their tracepoints' events. */
 static void close_links(void *arg)
 {
 	struct engine *g = arg;
 
+	if (g->uses[PROGRAM_CLASSIC] && !g->uses[PROGRAM_USER] && !g->uses[PROGRAM_KERNEL]) {
+		close_together(g->link_fds, g->n_link_fds);
+		g->n_link_fds = 0;
+	}
 	while (g->n_link_fds)
 		close(g->link_fds[--g->n_link_fds]);
 	while (g->n_links)
@@ -106,7 +111,7 @@ void engine_close_links(struct engine *g)
 		close_links(g);
 	else
 		link_close_apart(close_links, g);
-	close_event_links(g);
+	close_together(g->event_links, g->n_events);
 	close_events(g);
 	while (g->n_mappings) {
 		g->n_mappings--;

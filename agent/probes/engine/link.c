@@ -155,6 +155,7 @@ static _Noreturn void end_when_told(const int *fds, size_t n, int told)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
+	syscall(SYS_chdir, "/"); /* what is mounted where we are is not to be held */
 	keep_only(fds, n);
 	while (read(told, &c, 1) < 0 && errno == EINTR)
 		continue;
