@@ -7,7 +7,7 @@
  * them.
  */
 // build: unsanitized
-// timeout: 240
+// timeout: 600
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
