@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a block is, and the transaction by which it becomes a node's. */
+/* What a block is, and the transactions by which blocks and addresses become a node's. */
 #include "cluster/priv.h"
 
 /* A /24, or a sixteenth of a pool that is smaller than /20. */
@@ -41,4 +41,40 @@ int block_claim(struct etcd *e, const char *cluster, const struct record_block *
 				   .twice = true}; /* (what is found is one's own then) */
 
 	return text ? etcd_txn(e, &t, done, arg, NULL) : -ENOMEM;
+}
+
+int address_claim(struct etcd *e, const char *cluster, const struct record_address *rec,
+		  const int64_t *revision, size_t n, int64_t lease, etcd_done_fn done, void *arg)
+{
+	char key[2][RECORD_KEY_MAX], node[RECORD_KEY_MAX];
+	struct etcd_compare compares[3] = {
+		{.key = bytes_of(record_node_key(cluster, rec->node, node)),
+		 .target = ETCD_LEASE,
+		 .number = lease}};
+	struct etcd_op put[2], get[2];
+	autofree char *first = record_address_text(&rec[0]);
+	autofree char *second = record_address_text(&rec[n - 1]);
+	const char *const text[] = {first, second};
+	const struct etcd_txn t = {.compares = compares,
+				   .n_compares = 1 + n,
+				   .success = put,
+				   .n_success = n,
+				   .failure = get,
+				   .n_failure = n,
+				   .twice = true}; /* (what is found is one's own then) */
+
+	if (!first || !second)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct etcd_bytes k = bytes_of(record_address_key(cluster, &rec[i].addr, key[i]));
+
+		compares[1 + i] = (struct etcd_compare){.key = k,
+							.target = revision[i] ? ETCD_MOD_REVISION
+									      : ETCD_VERSION,
+							.number = revision[i]};
+		put[i] = (struct etcd_op){
+			.kind = ETCD_PUT, .key = k, .value = bytes_of(text[i]), .lease = lease};
+		get[i] = (struct etcd_op){.kind = ETCD_GET, .key = k};
+	}
+	return etcd_txn(e, &t, done, arg, NULL);
 }

@@ -94,13 +94,14 @@ static int start(struct cluster *c, struct error *e)
 }
 
 /* (its lease is kept by the next client) */
-static void stop(struct cluster *c)
+static void stop(struct cluster *c, bool tell)
 {
 	watch_end(c);
 	etcd_lease_free(c->lease);
 	etcd_close(c->etcd);
 	c->lease = NULL;
 	c->etcd = NULL;
+	addresses_stop(c, tell);
 	c->registering = c->publishing = c->claiming = false;
 	c->registered = false;
 	for (size_t i = 0; i < c->n_apps; i++)
@@ -116,7 +117,7 @@ static void begin(struct cluster *c)
 		return;
 	log_error("the cluster %s: %s", c->conf.name, e.text);
 	snprintf(c->failed, sizeof(c->failed), "%s", e.text);
-	stop(c);
+	stop(c, true);
 }
 
 void cluster_start(struct agent *a)
@@ -136,10 +137,11 @@ void cluster_reconfigure(struct agent *a)
 	    config_cluster_eq(&c->conf, &a->config.cluster) ||
 	    config_cluster_copy(&a->config.cluster, &next))
 		return;
-	stop(c);
+	stop(c, true);
 	config_cluster_free(&c->conf);
 	c->conf = next;
 	begin(c);
+	others_all_stale(a); /* which of them are chosen may be another matter now */
 }
 
 void cluster_close(struct agent *a)
@@ -148,11 +150,12 @@ void cluster_close(struct agent *a)
 
 	if (!c)
 		return;
-	stop(c);
+	stop(c, false);
 	routes_close(c);
 	peers_free(&c->peers);
 	publish_free(c);
 	free(c->blocks);
+	free(c->addresses);
 	config_cluster_free(&c->conf);
 	free(c);
 	a->cluster = NULL;
@@ -205,7 +208,10 @@ void cluster_due(struct agent *a, uint64_t now_ns)
 		c->dirty = true;
 		publish(c);
 		blocks_want(c);
+		addresses_sync(c);
 	}
+	if (is_due(&c->addresses_at_ns, now_ns))
+		addresses_sync(c);
 	if (is_due(&c->forget_at_ns, now_ns))
 		peers_forget(c, now_ns);
 	if (is_due(&c->routes_at_ns, now_ns))
@@ -221,8 +227,9 @@ uint64_t cluster_deadline(const struct agent *a)
 
 	if (!c)
 		return 0;
-	const uint64_t at[] = {c->register_at_ns, c->read_at_ns,   c->claim_at_ns, c->publish_at_ns,
-			       c->forget_at_ns,	  c->routes_at_ns, c->tell_at_ns};
+	const uint64_t at[] = {c->register_at_ns, c->read_at_ns,     c->claim_at_ns,
+			       c->publish_at_ns,  c->forget_at_ns,   c->routes_at_ns,
+			       c->tell_at_ns,	  c->addresses_at_ns};
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
 			next = at[i];

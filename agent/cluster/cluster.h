@@ -28,6 +28,15 @@ void cluster_reconfigure(struct agent *a);
 /* Apps came or went, or listen somewhere else. */
 void cluster_apps_changed(struct agent *a);
 
+/*
+ * An app is to have these addresses (zero: none), which somebody has asked for: no other node may
+ * have them. 0: there is nothing to wait for; 1: done() comes later, once, with 0 or -EADDRINUSE
+ * and a sentence; else a negative errno with a sentence. Without etcd what is known has to do.
+ */
+typedef void (*cluster_claimed_fn)(void *arg, int err, const char *why);
+int cluster_claim(struct agent *a, const struct ax_addr *const asked[2], const char *app,
+		  cluster_claimed_fn done, void *arg, struct error *e);
+
 void cluster_due(struct agent *a, uint64_t now_ns);
 uint64_t cluster_deadline(const struct agent *a);
 

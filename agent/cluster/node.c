@@ -128,6 +128,7 @@ static void done(struct cluster *c)
 	c->registered = true;
 	publish_anew(c);
 	blocks_sync(c);
+	addresses_sync(c);
 }
 
 static void failed(struct cluster *c, int err, const char *error)

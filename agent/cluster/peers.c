@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What nodes have written, this one's own too. Nothing is forgotten because a read did not have it:
  * only what is told to be deleted, and what is missing for long while etcd answers. */
+#include <arpa/inet.h>
 #include <search.h>
 #include <time.h>
 
@@ -90,10 +91,12 @@ static void drop_block(struct cluster *c, struct peer_block *b)
 	routes_stale(c);
 }
 
-static void node_gone(struct cluster *c, struct peer_node *n)
+static void node_gone(struct cluster *c, struct peer_node *n, int64_t revision)
 {
 	routes_stale(c);
 	n->up = false;
+	n->gone_revision = revision;
+	n->away_ns = revision ? time_mono_ns() : 0;
 	n->missing_ns = 0;
 	n->seen = time(NULL);
 }
@@ -120,6 +123,12 @@ static bool fits(struct cluster *c, const struct etcd_kv *kv, const char *key)
 	return false;
 }
 
+bool peers_up(const struct cluster *c, const struct peer_node *n)
+{
+	return n->up ||
+	       (n->away_ns && time_mono_ns() - n->away_ns < c->conf.dead_after_ms * NS_PER_MS);
+}
+
 static int put_node(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 {
 	char key[RECORD_KEY_MAX];
@@ -137,6 +146,7 @@ static int put_node(struct cluster *c, const struct etcd_kv *kv, struct error *e
 	n->read = c->peers.read;
 	n->missing_ns = 0;
 	n->seen = 0;
+	n->away_ns = 0;
 	routes_stale(c);
 	return 0;
 }
@@ -247,7 +257,8 @@ void peers_put(struct cluster *c, const struct etcd_kv *kv)
 	case RECORD_APP:
 		r = put_app(c, kv, &e);
 		break;
-	case RECORD_POOL: /* see node_register() */
+	case RECORD_ADDRESS: /* see addresses.c */
+	case RECORD_POOL:    /* see node_register() */
 	case RECORD_OTHER:
 		break;
 	}
@@ -288,6 +299,23 @@ static void delete_block(struct cluster *c, char *text)
 		drop_block(c, b);
 }
 
+/* A lease that ends deletes all that is under it in one revision, and its node's key as the last:
+ * what has become of the app is decided when all is read. */
+static void delete_app(struct cluster *c, struct peer_app *app, int64_t revision)
+{
+	struct peer_app **more =
+		reallocarray(c->peers.deleted, c->peers.n_deleted + 1, sizeof(*more));
+
+	if (!more) {
+		drop_app(c, app);
+		return;
+	}
+	c->peers.deleted = more;
+	more[c->peers.n_deleted++] = app;
+	app->refs++;
+	app->deleted = revision;
+}
+
 void peers_delete(struct cluster *c, const struct etcd_kv *kv)
 {
 	enum record_kind kind = record_kind(c->conf.name, kv->key.data, kv->key.len);
@@ -303,18 +331,45 @@ void peers_delete(struct cluster *c, const struct etcd_kv *kv)
 	if (kind == RECORD_NODE) {
 		n = find_node(&c->peers, last);
 		if (n && n->up)
-			node_gone(c, n);
+			node_gone(c, n, kv->mod_revision);
 		if (streq(last, c->node) && c->registered)
 			node_unregistered(c);
+	} else if (kind == RECORD_ADDRESS) {
+		addresses_deleted(c, kv);
 	} else if (kind == RECORD_BLOCK) {
 		delete_block(c, last);
 	} else if (kind == RECORD_APP) {
 		snprintf(rec.node, sizeof(rec.node), "%.63s", before);
 		rec.id = (uint32_t)strtoul(last, NULL, 10);
 		app = find_app(&c->peers, &rec);
-		if (app)
-			drop_app(c, app);
+		if (app && !app->deleted)
+			delete_app(c, app, kv->mod_revision);
 	}
+}
+
+/* Its node went with it, and does not say that it has ended. */
+static void lose(struct cluster *c, struct peer_app *app)
+{
+	app->lost_ns = time_mono_ns();
+	cluster_at(c, &c->forget_at_ns, c->conf.dead_after_ms);
+}
+
+void peers_settle(struct cluster *c)
+{
+	for (size_t i = 0; i < c->peers.n_deleted; i++) {
+		struct peer_app *app = c->peers.deleted[i];
+		const struct peer_node *n = app->node;
+
+		if (!app->gone && !n->up && n->gone_revision == app->deleted &&
+		    !streq(n->rec.name, c->node))
+			lose(c, app);
+		else if (!app->gone)
+			drop_app(c, app);
+		peer_app_put(app);
+	}
+	free(c->peers.deleted);
+	c->peers.deleted = NULL;
+	c->peers.n_deleted = 0;
 }
 
 /* --- what a full read did not have --- */
@@ -322,10 +377,22 @@ void peers_delete(struct cluster *c, const struct etcd_kv *kv)
 struct sweep {
 	struct cluster *c;
 	uint64_t now_ns;
-	bool missing; /* some are */
-	void **gone;  /* to be dropped when the tree is not walked any more */
+	uint64_t next_ns; /* when the next one may be gone; 0: none is missing */
+	void **gone;	  /* to be dropped when the tree is not walked any more */
 	size_t n, room;
 };
+
+/* Whether so much time has passed; if not, it is looked at again then. */
+static bool is_over(struct sweep *s, uint64_t since_ns, uint64_t ms)
+{
+	uint64_t at = since_ns + ms * NS_PER_MS;
+
+	if (s->now_ns >= at)
+		return true;
+	if (!s->next_ns || at < s->next_ns)
+		s->next_ns = at;
+	return false;
+}
 
 /* Whether it is missing for long enough. */
 static bool is_gone(struct sweep *s, uint64_t read, uint64_t *missing_ns)
@@ -334,10 +401,7 @@ static bool is_gone(struct sweep *s, uint64_t read, uint64_t *missing_ns)
 		return false;
 	if (!*missing_ns)
 		*missing_ns = s->now_ns;
-	if (s->now_ns - *missing_ns >= CLUSTER_FORGET_MS * NS_PER_MS)
-		return true;
-	s->missing = true;
-	return false;
+	return is_over(s, *missing_ns, CLUSTER_FORGET_MS);
 }
 
 static void add_gone(struct sweep *s, void *what)
@@ -347,7 +411,7 @@ static void add_gone(struct sweep *s, void *what)
 	if (s->n == s->room) {
 		more = reallocarray(s->gone, s->room ? 2 * s->room : 64, sizeof(*more));
 		if (!more) {
-			s->missing = true; /* the next time */
+			s->next_ns = s->now_ns + CLUSTER_RETRY_MS * NS_PER_MS;
 			return;
 		}
 		s->gone = more;
@@ -362,15 +426,19 @@ static void sweep_node(const void *at, VISIT which, void *arg)
 	struct sweep *s = arg;
 
 	if ((which == postorder || which == leaf) && n->up && is_gone(s, n->read, &n->missing_ns))
-		node_gone(s->c, n);
+		node_gone(s->c, n, 0);
 }
 
 static void sweep_app(const void *at, VISIT which, void *arg)
 {
 	struct peer_app *app = *(struct peer_app *const *)at;
+	struct sweep *s = arg;
 
-	if ((which == postorder || which == leaf) && is_gone(arg, app->read, &app->missing_ns))
-		add_gone(arg, app);
+	if (which != postorder && which != leaf)
+		return;
+	if (app->lost_ns ? is_over(s, app->lost_ns, s->c->conf.dead_after_ms)
+			 : is_gone(s, app->read, &app->missing_ns))
+		add_gone(s, app);
 }
 
 static void sweep_block(const void *at, VISIT which, void *arg)
@@ -394,8 +462,8 @@ static void sweep(struct cluster *c, uint64_t now_ns)
 	for (size_t i = 0; i < s.n; i++)
 		drop_block(c, s.gone[i]);
 	free(s.gone);
-	if (s.missing)
-		cluster_at(c, &c->forget_at_ns, CLUSTER_FORGET_MS);
+	if (s.next_ns)
+		cluster_at(c, &c->forget_at_ns, (s.next_ns - now_ns) / NS_PER_MS + 1);
 }
 
 void peers_read(struct cluster *c)
@@ -405,14 +473,24 @@ void peers_read(struct cluster *c)
 
 void peers_forget(struct cluster *c, uint64_t now_ns)
 {
-	/* (who cannot be asked has deleted nothing) */
+	/* (who cannot be asked has deleted nothing, and does not say who has come back) */
 	if (c->current)
 		sweep(c, now_ns);
 	else
-		cluster_at(c, &c->forget_at_ns, CLUSTER_FORGET_MS);
+		cluster_at(c, &c->forget_at_ns, CLUSTER_RETRY_MS);
 }
 
 /* --- lists --- */
+
+struct peer_block *peers_block_of(const struct cluster *c, const struct ax_addr *addr)
+{
+	struct prefix p = {.addr = *addr, .len = block_len(&c->conf.pool)};
+
+	if (!prefix_contains(&c->conf.pool, addr))
+		return NULL;
+	p.addr.w[3] &= htonl(~0u << (128 - p.len));
+	return peers_block(c, &p);
+}
 
 struct peer_block *peers_block(const struct cluster *c, const struct prefix *p)
 {

@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 #include "cluster/record.h"
 #include "etcd/etcd.h"
+#include "registry/others.h"
 
 #define NS_PER_MS 1000000ull
 
@@ -23,6 +24,8 @@ struct peer_node {
 	uint64_t read;		/* the full read that had it last */
 	uint64_t missing_ns;	/* since when reads do not have it; 0: they do */
 	int64_t seen;		/* UNIX time when its key went; 0: it is there, or never was */
+	int64_t gone_revision;	/* that deleted it */
+	uint64_t away_ns;	/* since when it is; 0: it is not, or for long */
 	size_t n_apps, n_blocks;
 };
 
@@ -33,6 +36,10 @@ struct peer_app {
 	bool gone;	       /* out of the table */
 	struct remote *remote; /* as the programs are told of it; NULL: they are not */
 	uint64_t read, missing_ns;
+	int64_t deleted;  /* the revision that deleted it; 0: it is there */
+	uint64_t lost_ns; /* since when it is deleted, and known all the same: its node's lease
+			     has ended */
+	struct other_app other; /* how it is found; only if there is a way */
 };
 
 /* How packets get there and come from there. */
@@ -57,6 +64,8 @@ struct peer_block {
 /* What is in etcd, as far as this node knows; this node's own too. */
 struct peers {
 	void *nodes, *apps, *blocks; /* tsearch(3) */
+	struct peer_app **deleted;   /* by the news that is being read */
+	size_t n_deleted;
 	size_t n_nodes, n_apps, n_blocks;
 	uint64_t read;	  /* counts full reads */
 	uint64_t refused; /* records that were not understood */
@@ -76,6 +85,17 @@ struct own_app {
 	char *text; /* "": not known */
 	char *next; /* what it is to be; NULL: it is to go */
 	bool sent;  /* next is on its way */
+};
+
+/* An address that an app of this node has asked for, of no block of its own. */
+struct own_address {
+	struct ax_addr addr;
+	char app[RECORD_NAME_MAX + 1]; /* the first that had it */
+	int64_t lease;		       /* under which etcd has it; 0: it has not */
+	uint64_t keep_until_ns;	       /* though nobody has it */
+	uint64_t again_ns;	       /* not asked for before */
+	bool used, asking, leaving;
+	char refused[256]; /* another node has it, too; "": not that it is known */
 };
 
 struct cluster {
@@ -105,6 +125,12 @@ struct cluster {
 	bool claiming, exhausted;
 	uint32_t cursor; /* of the block that is tried next */
 	uint64_t claim_at_ns;
+
+	struct own_address *addresses;
+	size_t n_addresses;
+	struct address_ask *asks;
+	bool releasing;
+	uint64_t addresses_at_ns;
 
 	struct own_app *apps; /* by id */
 	size_t n_apps;
@@ -145,12 +171,20 @@ void watch_end(struct cluster *c);
 /* --- peers.c --- */
 void peers_put(struct cluster *c, const struct etcd_kv *kv);
 void peers_delete(struct cluster *c, const struct etcd_kv *kv);
+/* Whether the node is there, or may come back: its lease has ended not longer than dead-after ago.
+ */
+bool peers_up(const struct cluster *c, const struct peer_node *n);
+/* One piece of news has ended: apps that were deleted together with their node's key are lost, and
+ * known until dead-after; others are no more. */
+void peers_settle(struct cluster *c);
 /* A full read has ended: what it did not have is missing. */
 void peers_read(struct cluster *c);
 /* Forgets what is missing for long enough. */
 void peers_forget(struct cluster *c, uint64_t now_ns);
 void peers_free(struct peers *p);
 struct peer_block *peers_block(const struct cluster *c, const struct prefix *p);
+/* The one that an address is in; NULL: nobody has that. */
+struct peer_block *peers_block_of(const struct cluster *c, const struct ax_addr *addr);
 void peers_each_block(struct cluster *c, void (*f)(struct cluster *c, struct peer_block *b));
 void peer_app_put(struct peer_app *app);
 
@@ -166,6 +200,18 @@ int block_claim(struct etcd *e, const char *cluster, const struct record_block *
 struct own_block *block_add(struct cluster *c, const struct prefix *p);
 unsigned block_len(const struct prefix *pool);
 bool block_of_pool(const struct prefix *pool, const struct prefix *block);
+
+/* --- addresses.c --- */
+/* Apps have come or gone, or this node has another lease. */
+void addresses_sync(struct cluster *c);
+/* A key of one is not there any more. */
+void addresses_deleted(struct cluster *c, const struct etcd_kv *kv);
+/* There is no client any more; whoever waits is told, or not. */
+void addresses_stop(struct cluster *c, bool tell);
+/* Claims up to two addresses at once, whose keys have these revisions (0: there is none), of one
+ * node; else the answer has what is there. 0 or as etcd_txn(). */
+int address_claim(struct etcd *e, const char *cluster, const struct record_address *rec,
+		  const int64_t *revision, size_t n, int64_t lease, etcd_done_fn done, void *arg);
 
 /* --- routes.c --- */
 /* At the agent's start: what is not wanted any more is undone. */

@@ -19,7 +19,7 @@
 
 struct server {
 	uint32_t app;
-	struct record_port port;
+	struct other_port port;
 };
 
 struct servers {
@@ -69,7 +69,7 @@ static int by_app(const void *key, const void *one)
 }
 
 /* Those of one app, each once. Returns how many. */
-static size_t ports_of(const struct servers *l, uint32_t id, struct record_port *ret)
+static size_t ports_of(const struct servers *l, uint32_t id, struct other_port *ret)
 {
 	const struct server *s = l->n ? bsearch(&id, l->v, l->n, sizeof(*l->v), by_app) : NULL;
 	size_t n = 0;
@@ -86,7 +86,7 @@ static size_t ports_of(const struct servers *l, uint32_t id, struct record_port 
 
 static char *text_of(const struct cluster *c, const struct app *app, const struct servers *l)
 {
-	struct record_port ports[RECORD_PORTS_MAX];
+	struct other_port ports[RECORD_PORTS_MAX];
 	autofree char *labels = labels_format(&app->spec.labels);
 	struct record_app rec = {.id = app->id,
 				 .ip4 = app->vip4,

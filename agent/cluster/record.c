@@ -41,6 +41,15 @@ char *record_block_text(const struct record_block *b)
 				 prefix_format(&b->prefix, text), "node", b->node, "id", b->id));
 }
 
+char *record_address_text(const struct record_address *a)
+{
+	json_t *j = json_pack("{si ss ss ss}", "v", RECORD_VERSION, "node", a->node, "app", a->app,
+			      "id", a->id);
+
+	put_addr(j, "address", &a->addr);
+	return text_of(j);
+}
+
 char *record_pool_text(const struct prefix *pool)
 {
 	char text[ADDR_STRLEN];
@@ -197,6 +206,22 @@ int record_block_read(const void *data, size_t len, struct record_block *ret, st
 	return end(&f);
 }
 
+int record_address_read(const void *data, size_t len, struct record_address *ret, struct error *e)
+{
+	struct fields f;
+
+	memset(ret, 0, sizeof(*ret));
+	if (begin(data, len, &f, e))
+		return end(&f);
+	read_addr(&f, "address", &ret->addr);
+	if (addr_is_zero(&ret->addr))
+		bad(&f, "address", "an address");
+	read_name(&f, "node", ret->node);
+	read_name(&f, "app", ret->app);
+	read_id(&f, ret->id);
+	return end(&f);
+}
+
 int record_pool_read(const void *data, size_t len, struct prefix *ret, struct error *e)
 {
 	struct fields f;
@@ -232,7 +257,7 @@ static void read_ports(struct fields *f, struct record_app *ret)
 		}
 		if (!streq(proto, "tcp") && !streq(proto, "udp"))
 			continue; /* a newer one */
-		ret->ports[ret->n_ports++] = (struct record_port){
+		ret->ports[ret->n_ports++] = (struct other_port){
 			.port = (uint16_t)port,
 			.proto = streq(proto, "udp") ? IPPROTO_UDP : IPPROTO_TCP};
 	}
@@ -324,12 +349,24 @@ char *record_app_key(const char *cluster, const char *node, uint32_t id, char *b
 	return buf;
 }
 
+char *record_address_key(const char *cluster, const struct ax_addr *addr, char *buf)
+{
+	char text[ADDR_STRLEN];
+
+	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/addresses/%.63s", cluster,
+		 addr_format(addr, text));
+	return buf;
+}
+
 enum record_kind record_kind(const char *cluster, const void *key, size_t len)
 {
 	static const struct {
 		const char *below;
 		enum record_kind kind;
-	} kinds[] = {{"nodes/", RECORD_NODE}, {"blocks/", RECORD_BLOCK}, {"apps/", RECORD_APP}};
+	} kinds[] = {{"nodes/", RECORD_NODE},
+		     {"blocks/", RECORD_BLOCK},
+		     {"apps/", RECORD_APP},
+		     {"addresses/", RECORD_ADDRESS}};
 	char root[RECORD_KEY_MAX];
 	size_t at = strlen(record_root(cluster, root));
 	const char *rest = (const char *)key + at;

@@ -7,6 +7,8 @@
  *   /ax/CLUSTER/blocks/ADDRESS-LEN who has a block; under no lease: it is nobody else's while its
  *				    node is away
  *   /ax/CLUSTER/apps/NODE/ID	    an app, under its node's lease
+ *   /ax/CLUSTER/addresses/ADDRESS  who has an address that was asked for and is of no block of his,
+ *				    under his lease
  *
  * Values are JSON objects with the schema's version "v". Members that are not known are left alone:
  * a newer version may add some. Whoever changes the meaning of one raises "v", and is not
@@ -17,6 +19,7 @@
 
 #include "base/address.h"
 #include "base/util.h"
+#include "registry/others.h"
 
 #define RECORD_VERSION	  1
 #define RECORD_NAME_MAX	  63
@@ -42,9 +45,10 @@ struct record_block {
 	char id[RECORD_ID_LEN + 1];
 };
 
-struct record_port {
-	uint16_t port; /* host byte order */
-	uint8_t proto; /* IPPROTO_TCP or IPPROTO_UDP */
+struct record_address {
+	struct ax_addr addr;
+	char node[RECORD_NAME_MAX + 1], app[RECORD_NAME_MAX + 1];
+	char id[RECORD_ID_LEN + 1]; /* the node's */
 };
 
 struct record_app {
@@ -54,7 +58,7 @@ struct record_app {
 	bool host;		 /* network mode */
 	int64_t since;		 /* UNIX time */
 	char *labels;		 /* "k=v,.." */
-	struct record_port *ports;
+	struct other_port *ports;
 	size_t n_ports;
 };
 void record_app_free(struct record_app *a);
@@ -63,6 +67,7 @@ void record_app_free(struct record_app *a);
 char *record_node_text(const struct record_node *n);
 char *record_block_text(const struct record_block *b);
 char *record_app_text(const struct record_app *a);
+char *record_address_text(const struct record_address *a);
 char *record_pool_text(const struct prefix *pool);
 
 /* Any bytes. -EINVAL, -EMSGSIZE (too long), -EOPNOTSUPP (a newer schema), -ENOMEM, with a sentence
@@ -70,9 +75,17 @@ char *record_pool_text(const struct prefix *pool);
 int record_node_read(const void *data, size_t len, struct record_node *ret, struct error *e);
 int record_block_read(const void *data, size_t len, struct record_block *ret, struct error *e);
 int record_app_read(const void *data, size_t len, struct record_app *ret, struct error *e);
+int record_address_read(const void *data, size_t len, struct record_address *ret, struct error *e);
 int record_pool_read(const void *data, size_t len, struct prefix *ret, struct error *e);
 
-enum record_kind { RECORD_OTHER, RECORD_POOL, RECORD_NODE, RECORD_BLOCK, RECORD_APP };
+enum record_kind {
+	RECORD_OTHER,
+	RECORD_POOL,
+	RECORD_NODE,
+	RECORD_BLOCK,
+	RECORD_APP,
+	RECORD_ADDRESS
+};
 
 /* What a key (any bytes) is of. */
 enum record_kind record_kind(const char *cluster, const void *key, size_t len);
@@ -83,5 +96,6 @@ char *record_pool_key(const char *cluster, char *buf);
 char *record_node_key(const char *cluster, const char *node, char *buf);
 char *record_block_key(const char *cluster, const struct prefix *p, char *buf);
 char *record_app_key(const char *cluster, const char *node, uint32_t id, char *buf);
+char *record_address_key(const char *cluster, const struct ax_addr *addr, char *buf);
 
 #endif

@@ -4,7 +4,6 @@
  * the programs are told whose addresses are in them. What the kernel has is compared with what is
  * known, when something changes and from time to time: routes and interfaces are not ours alone.
  */
-#include <arpa/inet.h>
 #include <net/if.h>
 #include <search.h>
 
@@ -35,20 +34,29 @@ void routes_stale(struct cluster *c)
 
 /* --- apps --- */
 
-static struct peer_block *block_of(const struct cluster *c, const struct ax_addr *addr)
+/* By its name it is found as long as there is a way to it. */
+static void name_app(struct cluster *c, struct peer_app *app)
 {
-	struct prefix p = {.addr = *addr, .len = block_len(&c->conf.pool)};
-
-	if (addr_is_zero(addr) || !prefix_contains(&c->conf.pool, addr))
-		return NULL;
-	p.addr.w[3] &= htonl(~0u << (128 - p.len));
-	return peers_block(c, &p);
+	if (!app->remote) {
+		other_remove(c->a, &app->other);
+		return;
+	}
+	if (app->other.in)
+		return;
+	app->other = (struct other_app){.node = app->rec.node,
+					.app = app->rec.name,
+					.ip4 = app->rec.ip4,
+					.ports = app->rec.ports,
+					.n_ports = app->rec.n_ports};
+	if (other_add(c->a, &app->other))
+		log_error("the cluster %s: out of memory: %s of %s is not found by name",
+			  c->conf.name, app->rec.name, app->rec.node);
 }
 
 /* A node speaks for the addresses of its own blocks alone. */
-void routes_app(struct cluster *c, struct peer_app *app)
+static void tell_app(struct cluster *c, struct peer_app *app)
 {
-	const struct peer_block *b = is_direct(c) ? block_of(c, &app->rec.ip4) : NULL;
+	const struct peer_block *b = is_direct(c) ? peers_block_of(c, &app->rec.ip4) : NULL;
 	const struct remote_app to = {.addr = &app->rec.ip4,
 				      .name = app->rec.name,
 				      .labels = app->rec.labels,
@@ -68,8 +76,15 @@ void routes_app(struct cluster *c, struct peer_app *app)
 	snprintf(c->untold, sizeof(c->untold), "%.255s", e.text);
 }
 
+void routes_app(struct cluster *c, struct peer_app *app)
+{
+	tell_app(c, app);
+	name_app(c, app);
+}
+
 void routes_app_gone(struct cluster *c, struct peer_app *app)
 {
+	other_remove(c->a, &app->other);
 	remote_drop(c->a, app->remote);
 	app->remote = NULL;
 	app->gone = true;
@@ -302,8 +317,8 @@ static void route_block(struct sync *s, struct peer_block *b)
 	int err;
 
 	b->way.why[0] = 0;
-	if (!b->node->up || streq(b->rec.id, s->c->id) || streq(b->node->rec.name, s->c->node) ||
-	    !is_free(s, b) || !find_hop(s, b, &hop))
+	if (!peers_up(s->c, b->node) || streq(b->rec.id, s->c->id) ||
+	    streq(b->node->rec.name, s->c->node) || !is_free(s, b) || !find_hop(s, b, &hop))
 		return;
 	r.ifindex = hop.ifindex;
 	r.gateway = hop.addr;

@@ -43,6 +43,17 @@ static void put_etcd(const struct cluster *c, json_t *j)
 	json_object_set_new(j, "revision", json_integer((json_int_t)s.revision));
 }
 
+/* Addresses of apps of this node that another node has, too. */
+static json_t *conflicts(const struct cluster *c)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->n_addresses; i++)
+		if (c->addresses[i].refused[0])
+			json_array_append_new(list, json_string(c->addresses[i].refused));
+	return list;
+}
+
 struct ways {
 	json_t *failed;
 	int n; /* that there are */
@@ -83,9 +94,10 @@ json_t *cluster_status(const struct agent *a)
 
 	if (!c)
 		return NULL;
-	j = json_pack("{ss ss so sb si si sI}", "name", c->conf.name, "node", c->node, "blocks",
-		      own_blocks(c), "current", c->current, "nodes", (int)c->peers.n_nodes, "apps",
-		      (int)c->peers.n_apps, "writes", (json_int_t)c->writes);
+	j = json_pack("{ss ss so so sb si si sI}", "name", c->conf.name, "node", c->node, "blocks",
+		      own_blocks(c), "conflicts", conflicts(c), "current", c->current, "nodes",
+		      (int)c->peers.n_nodes, "apps", (int)c->peers.n_apps, "writes",
+		      (json_int_t)c->writes);
 	if (!j)
 		return NULL;
 	if (!addr_is_zero(&c->address))

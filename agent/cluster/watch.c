@@ -31,6 +31,7 @@ static void on_news(void *arg, const struct etcd_news *news)
 			else
 				peers_put(c, &news->events[i].kv);
 		}
+		peers_settle(c);
 		blocks_sync(c);
 		break;
 	case ETCD_NEWS_CURRENT:

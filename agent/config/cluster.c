@@ -21,8 +21,11 @@ void config_cluster_free(struct config_cluster *c)
 int config_cluster_copy(const struct config_cluster *from, struct config_cluster *to)
 {
 	const char *const text[] = {from->name, from->ca, from->cert, from->key, from->node};
-	struct config_cluster copy = {
-		.address = from->address, .pool = from->pool, .routes = from->routes};
+	struct config_cluster copy = {.address = from->address,
+				      .pool = from->pool,
+				      .routes = from->routes,
+				      .dead_after_ms = from->dead_after_ms,
+				      .prefer_local = from->prefer_local};
 	char **const into[] = {&copy.name, &copy.ca, &copy.cert, &copy.key, &copy.node};
 	int r = strv_copy(&from->etcd, &copy.etcd);
 
@@ -52,6 +55,7 @@ bool config_cluster_same_node(const struct config_cluster *a, const struct confi
 bool config_cluster_eq(const struct config_cluster *a, const struct config_cluster *b)
 {
 	return config_cluster_same_node(a, b) && strv_eq(&a->etcd, &b->etcd) &&
+	       a->dead_after_ms == b->dead_after_ms && a->prefer_local == b->prefer_local &&
 	       text_eq(a->ca, b->ca) && text_eq(a->cert, b->cert) && text_eq(a->key, b->key);
 }
 
@@ -193,6 +197,18 @@ static void read_routes(struct reader *r, const struct node *n, void *to)
 		reject(r, n, "%s", what);
 }
 
+static void read_prefer(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "any or local";
+	const char *text = scalar_text(r, n, what);
+
+	if (!text)
+		return;
+	if (!streq(text, "any") && !streq(text, "local"))
+		reject(r, n, "%s", what);
+	*(bool *)to = streq(text, "local");
+}
+
 /* What holds of the whole section. */
 static void check_cluster(struct reader *r, const struct node *n, const struct config_cluster *c)
 {
@@ -226,6 +242,8 @@ void read_cluster(struct reader *r, const struct node *n, void *to)
 		{"node", read_node, 0},
 		{"pool", read_cluster_pool, offsetof(struct config_cluster, pool)},
 		{"routes", read_routes, offsetof(struct config_cluster, routes)},
+		{"dead-after", read_duration_ms, offsetof(struct config_cluster, dead_after_ms)},
+		{"prefer", read_prefer, offsetof(struct config_cluster, prefer_local)},
 	};
 	struct config *c = to;
 	size_t errors = r->errs->n;
@@ -241,6 +259,8 @@ void finish_cluster(struct reader *r, const struct node *root, struct config *c)
 
 	if (!c->cluster.name)
 		return;
+	if (!c->cluster.dead_after_ms)
+		c->cluster.dead_after_ms = CONFIG_DEAD_AFTER_MS;
 	prefix_parse(CONFIG_POOL4, &usual);
 	if (!c->cluster.pool.len) {
 		c->cluster.pool = c->pool4;

@@ -62,6 +62,7 @@
 #include "registry/names_outside.h"
 #include "registry/names.h"
 #include "registry/parties.h"
+#include "registry/others.h"
 #include "registry/remotes.h"
 #include "registry/service_device.h"
 #include "registry/state.h"
@@ -73,6 +74,7 @@
 #include "sections/check_commands.h"
 #include "sections/triggers.h"
 #include "sections/xdp_section.h"
+#include "services/across.h"
 #include "services/checks.h"
 #include "services/passive.h"
 #include "services/ramp.h"
@@ -128,6 +130,7 @@ static void arm_timer(struct daemon *d)
 			       host_names_deadline(&d->a),
 			       on_connect_deadline(&d->a),
 			       d->a.ramps_at_ns,
+			       d->a.others_at_ns,
 			       names_outside_deadline(&d->a),
 			       ingress_deadline(&d->a),
 			       d->a.failing_at_ns,
@@ -170,6 +173,7 @@ static void on_timer(struct daemon *d)
 	on_connect_due(a, now);
 	ingress_due(a, now);
 	cluster_due(a, now);
+	across_due(a, now);
 	held_due(a, now);
 	host_names_due(a, now);
 	host_resolver_due(a, now);
@@ -619,6 +623,7 @@ static void agent_free(struct agent *a)
 	xdp_section_free(a);
 	probes_free(a);
 	vip_free_all(a);
+	others_free(a);
 	name_free_all(a);
 	declared_free_all(a);
 	names_outside_close(a);

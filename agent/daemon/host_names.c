@@ -41,7 +41,8 @@ static void on_name(void *arg, const struct name *n)
 	struct listing *l = arg;
 	struct ax_addr ip4, ip6;
 
-	if (streq(n->text, "localhost"))
+	/* (programs outside ax do not reach those of other nodes) */
+	if (streq(n->text, "localhost") || !names_is_here(n))
 		return;
 	names_address(n, &ip4, &ip6);
 	put(l, &ip4, n->text);

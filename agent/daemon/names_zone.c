@@ -15,6 +15,7 @@
 #include "registry/declared.h"
 #include "registry/names.h"
 #include "registry/names_outside.h"
+#include "registry/others.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
@@ -54,6 +55,13 @@ static int srv_of_server(void *arg, const struct ax_endpoint *ep, const struct a
 	return c->info->n_srv == ARRAY_SIZE(c->info->srv); /* the rest has no room */
 }
 
+static void srv_of_others(struct dns_name_info *info, const struct name *n)
+{
+	for (const struct other_app *r = n ? n->others : NULL; r; r = r->next)
+		for (size_t i = 0; i < r->n_ports; i++)
+			add_srv(info, r->ports[i].proto, r->ports[i].port);
+}
+
 static void zone_ports(void *arg, const char *text, struct dns_name_info *ret)
 {
 	struct agent *a = arg;
@@ -63,13 +71,25 @@ static void zone_ports(void *arg, const char *text, struct dns_name_info *ret)
 
 	for (size_t i = 0; conf && i < conf->n_ports; i++)
 		add_srv(ret, conf->ports[i].proto, conf->ports[i].port);
-	if (!conf)
-		datapath_servers_each(a->dp, srv_of_server, &c);
+	if (conf)
+		return;
+	datapath_servers_each(a->dp, srv_of_server, &c);
+	srv_of_others(ret, name_find(a, text));
+}
+
+/* An app of another node, where nobody of this node has the name. One that the config starts when
+ * somebody connects is to be started. */
+static const struct other_app *other_for(const struct name *n)
+{
+	bool here = n->service || n->app || (n->declared && n->declared->conf->on_connect);
+
+	return here ? NULL : other_serving(n);
 }
 
 void names_address(const struct name *n, struct ax_addr *ip4, struct ax_addr *ip6)
 {
 	const struct service *s = n->service ? n->service : n->app ? n->app->service : NULL;
+	const struct other_app *other = other_for(n);
 
 	*ip4 = *ip6 = (struct ax_addr){0};
 	if (s) {
@@ -78,10 +98,27 @@ void names_address(const struct name *n, struct ax_addr *ip4, struct ax_addr *ip
 	} else if (n->app) {
 		*ip4 = n->app->vip4;
 		*ip6 = n->app->vip6;
+	} else if (other) {
+		*ip4 = other->ip4;
+		*ip6 = other->ip6;
 	} else if (n->declared) {
 		*ip4 = n->declared->ip4;
 		*ip6 = n->declared->ip6;
 	}
+}
+
+bool names_is_here(const struct name *n)
+{
+	const struct service *s = n->service;
+
+	return n->app || n->declared || (s && (s->conf || s->members));
+}
+
+/* Whoever is on another node alone is found as soon as he listens: connects do not wait for that
+ * there. */
+static bool is_found(const struct name *n)
+{
+	return names_is_here(n) || other_serving(n);
 }
 
 static bool zone_lookup(void *arg, const char *text, struct dns_name_info *ret)
@@ -89,7 +126,7 @@ static bool zone_lookup(void *arg, const char *text, struct dns_name_info *ret)
 	struct agent *a = arg;
 	struct name *n = name_find(a, text);
 
-	if (!n)
+	if (!n || !is_found(n))
 		return false;
 	memset(ret, 0, sizeof(*ret));
 	names_address(n, &ret->ip4, &ret->ip6);
@@ -103,7 +140,7 @@ static bool zone_ready(void *arg, const char *text)
 	const struct name *n = name_find(a, text);
 	const struct app *app = n ? n->app : NULL;
 
-	return n &&
+	return n && is_found(n) &&
 	       (n->service || n->declared || !app || app->spec.net == NET_HOST || app->ifindex);
 }
 
@@ -111,7 +148,8 @@ static bool zone_reverse(void *arg, const struct ax_addr *addr, char name[DNS_NA
 {
 	struct agent *a = arg;
 	struct vip *v = vip_find(a, addr);
-	const char *text = v && !v->host ? name_of_addr(a, addr) : NULL;
+	const struct other_app *r = vip_is_here(v) ? NULL : other_of_addr(a, addr);
+	const char *text = r ? r->app : v && !v->host ? name_of_addr(a, addr) : NULL;
 
 	if (text)
 		snprintf(name, DNS_NAME_MAX, "%s", text);

@@ -15,6 +15,9 @@ int names_open(struct agent *a, struct error *e);
 /* The config's upstreams, or those of /etc/resolv.conf. */
 int names_set_upstreams(struct agent *a, struct error *e);
 
+/* Whether anybody of this node has it. */
+bool names_is_here(const struct name *n);
+
 /* What a name resolves to; zero: nothing of that family. */
 void names_address(const struct name *n, struct ax_addr *ip4, struct ax_addr *ip6);
 

@@ -322,7 +322,8 @@ static void note_cluster(struct plan *p)
 		diff_add(p->diff, "change", "cluster", n->name ? n->name : o->name,
 			 "takes effect when the agent is started again");
 	else if (!config_cluster_eq(o, n))
-		diff_add(p->diff, "change", "cluster", n->name, "the way to etcd");
+		diff_add(p->diff, "change", "cluster", n->name,
+			 "the way to etcd, or how long and where apps of other nodes are backends");
 }
 
 static void note_agent(struct plan *p)

@@ -15,6 +15,7 @@
 #include "registry/app_table.h"
 #include "registry/declared.h"
 #include "registry/names.h"
+#include "registry/others.h"
 #include "registry/parties.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
@@ -83,6 +84,7 @@ static bool end_of_name(struct agent *a, const char *text, bool server, struct e
 {
 	const struct name *n = name_find(a, text);
 	struct app *app = n ? n->app : app_of_id(a, text);
+	const struct other_app *other;
 
 	if (server && n && n->service) {
 		ret->service = n->service;
@@ -95,7 +97,10 @@ static bool end_of_name(struct agent *a, const char *text, bool server, struct e
 		ret->addr = either(&app->vip4, &app->vip6);
 	else if (ret->declared)
 		ret->addr = either(&n->declared->ip4, &n->declared->ip6);
-	return app || ret->declared;
+	other = !app && !ret->declared && n ? other_serving(n) : NULL;
+	if (other)
+		ret->addr = either(&other->ip4, &other->ip6);
+	return app || ret->declared || other;
 }
 
 static int end_of(struct agent *a, const char *text, bool server, struct end *ret, struct error *e)
@@ -304,11 +309,15 @@ static int ask_member(struct question *q, const struct service_member *m, int ta
 	uint16_t port = m->port ? m->port : (uint16_t)target;
 	struct end to = {.addr = m->addr};
 	char addr[ADDR_STRLEN], text[ADDR_STRLEN + 80];
+	const struct other_app *other = other_of_addr(q->a, &m->addr); /* (m's may be gone) */
 	const char *name;
 
 	end_of_addr(q->a, &to);
 	to.service = NULL;
-	name = to.app ? to.app->spec.name : to.declared ? to.declared->conf->spec.name : NULL;
+	name = to.app	     ? to.app->spec.name
+	       : to.declared ? to.declared->conf->spec.name
+	       : other	     ? other->app
+			     : NULL;
 	snprintf(text, sizeof(text), "%s%s%s", name ? name : "", name ? " " : "",
 		 addr_port_format(&m->addr, htons(port), addr));
 	return ask(q, &to, port, text, e);

@@ -12,6 +12,7 @@
 #include "machine/cgroup.h"
 #include "base/log.h"
 #include "base/work.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "config/spec.h"
 #include "control/control.h"
@@ -106,7 +107,7 @@ static json_t *launch_answer(struct agent *a, const struct app *app)
 	return j;
 }
 
-/* An app that waits for its probes, or for rules. */
+/* An app that waits for its addresses, its probes, or for rules. */
 struct launch_work {
 	struct agent *a;
 	struct client *c; /* NULL: gone, and the app with it */
@@ -221,6 +222,61 @@ static int start_listed(struct agent *a, struct client *c, struct app_spec *spec
 	return 0;
 }
 
+static void launch_or_list(struct agent *a, struct client *c, struct app_spec *spec, json_t *j)
+{
+	if (in_force_has(a, &spec->egress))
+		launch(a, c, spec, j);
+	else if (start_listed(a, c, spec, j))
+		client_error(c, -ENOMEM, "out of memory");
+}
+
+static void on_claimed(void *arg, int err, const char *why)
+{
+	struct launch_work *w = arg;
+
+	if (w->c)
+		((struct client_state *)client_kept(w->c))->launch = NULL;
+	if (w->c && err)
+		client_error(w->c, err, why);
+	else if (w->c)
+		launch_or_list(w->a, w->c, &w->spec, w->request);
+	json_decref(w->request);
+	app_spec_free(&w->spec);
+	free(w);
+}
+
+/* The addresses that it asks for, or that the config gives it, are no other node's. 0; 1: it is
+ * launched, or refused, when that is known; else a negative errno. */
+static int claim_addresses(struct agent *a, struct client *c, struct app_spec *spec, json_t *j,
+			   struct error *e)
+{
+	const struct declared *d = spec->name ? declared_find(a, spec->name) : NULL;
+	bool given = !d || !addr_is_zero(&spec->ip4) || !addr_is_zero(&spec->ip6);
+	const struct app_spec *of = given ? spec : &d->conf->spec;
+	const struct ax_addr *const asked[2] = {&of->ip4, &of->ip6};
+	struct client_state *st = client_kept(c);
+	struct launch_work *w;
+	int r;
+
+	if (addr_is_zero(asked[0]) && addr_is_zero(asked[1]))
+		return 0;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return error_set(e, -ENOMEM, "out of memory");
+	*w = (struct launch_work){.a = a, .c = c, .request = json_incref(j)};
+	st->launch = w;
+	r = cluster_claim(a, asked, spec->name ? spec->name : "app", on_claimed, w, e);
+	if (r == 1) {
+		w->spec = *spec;
+		memset(spec, 0, sizeof(*spec));
+		return 1;
+	}
+	st->launch = NULL;
+	json_decref(j);
+	free(w);
+	return r;
+}
+
 static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
 {
 	struct client_state *st = client_state_get(c);
@@ -236,12 +292,10 @@ static void on_launch(struct agent *a, struct client *c, json_t *j, int fd)
 		return;
 	}
 	r = control_spec_from_json(json_object_get(j, "spec"), &spec, &e);
-	if (!r && in_force_has(a, &spec.egress)) {
-		launch(a, c, &spec, j);
-		return;
-	}
-	r = r ? r : start_listed(a, c, &spec, j);
-	if (r)
+	r = r ? r : claim_addresses(a, c, &spec, j, &e);
+	if (!r)
+		launch_or_list(a, c, &spec, j);
+	else if (r < 0)
 		client_error(c, r, e.text[0] ? e.text : "out of memory");
 }
 

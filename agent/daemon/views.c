@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "daemon/views.h"
+#include "daemon/names_zone.h"
 #include "allot/pool.h"
 #include "base/address.h"
 #include "machine/cgroup.h"
@@ -25,6 +26,7 @@
 #include "registry/parties.h"
 #include "registry/declared.h"
 #include "registry/names.h"
+#include "registry/others.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
@@ -214,13 +216,16 @@ static bool listens(struct agent *a, const struct service *s, const struct servi
 {
 	size_t n = s->conf ? s->conf->n_ports : 0;
 
+	if (m->other && !n)
+		return m->other->n_ports;
 	for (size_t i = 0; i < n; i++) {
 		const struct service_port *p = &s->conf->ports[i];
 		const struct ax_endpoint ep = {.addr = m->addr,
 					       .port_be = htons(m->port ? m->port : p->target),
 					       .proto = p->proto};
 
-		if (datapath_is_served(a->dp, &ep))
+		if (m->other ? other_listens(m->other, p->target, p->proto)
+			     : datapath_is_served(a->dp, &ep))
 			return true;
 	}
 	return !n;
@@ -250,7 +255,7 @@ static void put_share(struct agent *a, const struct service *s, const struct ser
 		return;
 	if (m->far)
 		put_text(j, "state", "far");
-	else if (m->app && !m->checked && !listens(a, s, m))
+	else if ((m->app || m->other) && !m->checked && !listens(a, s, m))
 		put_text(j, "state", "silent");
 }
 
@@ -289,7 +294,12 @@ static json_t *backend_view(struct agent *a, const struct service *s,
 	if (m->drained)
 		put_drain(a, s, m, j);
 	put_text(j, "why", m->why);
+	if (m->other) {
+		put_text(j, "app", m->other->app);
+		put_text(j, "node", m->other->node);
+	}
 	if (m->app) {
+		put_text(j, "node", cluster_node(a));
 		put_text(j, "app", m->app->spec.name);
 		json_object_set_new(j, "app_id", json_integer(m->app->id));
 	}
@@ -529,11 +539,20 @@ static json_t *one_name(const char *name, const struct ax_addr *ip4, const struc
 static json_t *name_view(const struct name *n)
 {
 	const struct service *s = n->service ? n->service : n->app ? n->app->service : NULL;
+	json_t *j;
 
 	if (s)
 		return one_name(n->text, &s->vip4, &s->vip6, "service");
 	if (n->app)
 		return one_name(n->text, &n->app->vip4, &n->app->vip6, "app");
+	if (other_serving(n)) {
+		struct ax_addr ip4, ip6;
+
+		names_address(n, &ip4, &ip6);
+		j = one_name(n->text, &ip4, &ip6, "app");
+		put_text(j, "node", other_serving(n)->node);
+		return j;
+	}
 	return n->declared ? one_name(n->text, &n->declared->ip4, &n->declared->ip6, "declared")
 			   : NULL;
 }

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "registry/asked_names.h"
 #include "registry/names.h"
+#include "registry/others.h"
 #include "registry/state.h"
 
 const char *app_state_name(enum app_state s)
@@ -126,6 +127,8 @@ void app_link(struct agent *a, struct app *app)
 	*bucket(a, app->id) = app;
 	if (n && (!n->app || n->app->id > app->id))
 		n->app = app;
+	if (n && n->others)
+		name_stale(a, n);
 }
 
 void app_unlink(struct agent *a, struct app *app)
@@ -144,6 +147,8 @@ void app_unlink(struct agent *a, struct app *app)
 	while (*p != app)
 		p = &(*p)->id_next;
 	*p = app->id_next;
+	if (n && n->others)
+		name_stale(a, n);
 	if (!n || n->app != app)
 		return;
 	n->app = NULL;

@@ -48,7 +48,7 @@ struct name *name_get(struct agent *a, const char *text)
 void name_put(struct agent *a, struct name *n)
 {
 	a->names_changed = true;
-	if (n->app || n->service || n->declared)
+	if (n->app || n->service || n->declared || n->others || n->stale || n->held)
 		return;
 	tdelete(n, &a->names, name_cmp);
 	name_free(n);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who has which name: apps, services and declared apps may share one. */
+/* Who has which name: apps, also of other nodes, services and declared apps may share one. */
 #ifndef AX_REGISTRY_NAMES_H
 #define AX_REGISTRY_NAMES_H
+
+#include "base/util.h"
 
 struct agent;
 struct app;
 struct declared;
+struct other_app;
 struct service;
 
 struct name {
@@ -13,6 +16,11 @@ struct name {
 	struct app *app; /* the first running one of that name */
 	struct service *service;
 	struct declared *declared;
+	struct other_app *others; /* apps of other nodes, see others.h */
+	size_t n_others;
+	struct name *stale_next;
+	bool stale; /* in the list of those */
+	bool held;  /* by who took it out of that */
 };
 
 struct name *name_find(struct agent *a, const char *text);

@@ -9,6 +9,7 @@ struct agent;
 struct app;
 struct health_group;
 struct ramps;
+struct other_port;
 struct removed;
 
 struct service {
@@ -17,7 +18,9 @@ struct service {
 	char *name;
 	struct config_service *conf; /* declared: the config's; else NULL */
 	struct ax_addr vip4, vip6;
-	uint32_t members;	     /* of one that apps form */
+	uint32_t members;	  /* of one that apps form: this node's */
+	struct other_port *ports; /* with lists of their own, see services/across.h; in order */
+	size_t n_ports;
 	struct health_group *health; /* NULL: nothing of it was ever checked */
 	struct ramps *ramps;	     /* NULL: nobody comes slowly */
 	struct removed *removed;     /* see services/removed.h */

@@ -16,6 +16,7 @@
 
 struct agent;
 struct app;
+struct name;
 struct remote;
 struct service;
 
@@ -98,6 +99,8 @@ struct agent {
 	bool splice_stale;	   /* who is there, or what they say of splicing, is another */
 	bool address_freed;	   /* services that could not be declared are tried again */
 
+	uint64_t others_at_ns; /* services of names that other nodes have are made then, 0: never */
+	uint64_t others_rest_ns;     /* and not before */
 	uint64_t failing_at_ns;	     /* failed connections are looked at then, 0: never */
 	uint64_t affinity_at_ns;     /* clients of services are forgotten then, 0: never */
 	uint64_t ramps_at_ns;	     /* shares of services grow then (services/ramp.h), 0: never */
@@ -106,8 +109,10 @@ struct agent {
 	struct hooks hooks;
 
 	/* each is the one of its file */
-	void *vips;	    /* tsearch(3) tree of struct vip by address */
-	void *names;	    /* and of struct name by text */
+	void *vips;	   /* tsearch(3) tree of struct vip by address */
+	void *names;	   /* and of struct name by text */
+	void *other_addrs; /* and of others.c's by address */
+	struct name *stale_names, *stale_last;
 	struct work *work;  /* changes, in their order; NULL: what takes long is done at once */
 	struct work *reads; /* long answers, beside them */
 	struct added_services *added;	     /* NULL: none */

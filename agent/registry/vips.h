@@ -28,6 +28,12 @@ struct vip {
 	struct nl_route route;	   /* the kernel's route; dst.len 0: none */
 };
 
+/* Whether somebody of this node has it. NULL is allowed. */
+static inline bool vip_is_here(const struct vip *v)
+{
+	return v && (v->host || v->balancer || v->app || v->service || v->declared);
+}
+
 struct vip *vip_find(struct agent *a, const struct ax_addr *addr);
 
 /* Finds or makes. NULL: out of memory. */

@@ -29,14 +29,14 @@ static uint16_t check_port(const struct service *s, const struct service_member 
 	return 0;
 }
 
-/* Not an app of the config that does not run, and not without a port, which only commands can do
- * without. */
+/* Not an app of the config that does not run, nor one of another node, and not without a port,
+ * which only commands can do without. */
 static bool target_of(const struct service *s, const struct service_member *m,
 		      struct health_target *ret)
 {
 	bool needed = s->conf && s->conf->check.type != CHECK_EXEC;
 
-	if (!s->conf || s->conf->check.type == CHECK_NONE || m->draining || m->declared)
+	if (!s->conf || s->conf->check.type == CHECK_NONE || m->draining || m->declared || m->other)
 		return false;
 	*ret = (struct health_target){
 		.addr = m->addr, .port = check_port(s, m), .app = m->app ? m->app->id : 0};

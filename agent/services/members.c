@@ -5,8 +5,11 @@
 #include "config/config.h"
 #include "registry/app_table.h"
 #include "registry/declared.h"
+#include "registry/names.h"
+#include "registry/others.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
+#include "registry/vips.h"
 #include "services/checks.h"
 #include "services/drain.h"
 
@@ -55,6 +58,28 @@ static bool comes_again(struct agent *a, const struct app *app)
 	return c && c->on_connect;
 }
 
+/* Apps of other nodes, by their name. An address that this node has, too, is this node's. */
+static int add_others(struct agent *a, const char *name, const struct service_backend *b,
+		      struct service_member **list, size_t *n, size_t *size)
+{
+	const struct name *of = name_find(a, name);
+	int r = 0;
+
+	for (const struct other_app *x = of ? of->others : NULL; x && !r; x = x->next) {
+		const struct ax_addr *const both[] = {&x->ip4, &x->ip6};
+		struct service_member m = {
+			.other = x, .weight = b ? b->weight : 1, .zone = b ? b->zone : NULL};
+
+		for (size_t i = 0; i < ARRAY_SIZE(both) && !r; i++) {
+			if (addr_is_zero(both[i]) || vip_is_here(vip_find(a, both[i])))
+				continue;
+			m.addr = *both[i];
+			r = add_member(list, n, size, &m);
+		}
+	}
+	return r;
+}
+
 static int add_apps(struct agent *a, const struct service *s, const struct service_backend *b,
 		    struct service_member **list, size_t *n, size_t *size)
 {
@@ -77,7 +102,16 @@ static int add_apps(struct agent *a, const struct service *s, const struct servi
 		if (r)
 			return r;
 	}
-	return b && b->app && !app_by_name(a, b->app) ? add_declared(a, s, b, list, n, size) : 0;
+	if (b && b->app && !app_by_name(a, b->app)) {
+		int r = add_declared(a, s, b, list, n, size);
+
+		if (r)
+			return r;
+	}
+	if (!b)
+		return service_by_name(a, s->name) == s ? add_others(a, s->name, b, list, n, size)
+							: 0;
+	return b->app ? add_others(a, b->app, b, list, n, size) : 0;
 }
 
 /* Those of other zones serve when nobody near does, in their family. (Who does not run yet is near
@@ -88,6 +122,7 @@ void members_mark_far(const struct agent *a, struct service_member *m, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		m[i].far = a->config.zone && m[i].zone && !streq(m[i].zone, a->config.zone);
+		m[i].far |= m[i].other && a->config.cluster.prefer_local;
 		if (!m[i].far && !m[i].declared && member_serves(&m[i]))
 			near[addr_is_v4(&m[i].addr)] = true;
 	}

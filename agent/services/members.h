@@ -8,11 +8,13 @@
 
 struct agent;
 struct app;
+struct other_app;
 struct service;
 struct service_backend;
 
 struct service_member {
-	const struct app *app;		     /* NULL: a fixed address */
+	const struct app *app;		     /* NULL: a fixed address, or of another node */
+	const struct other_app *other;	     /* of another node; NULL: it is not */
 	const struct service_backend *fixed; /* what it comes from; NULL: an app */
 	struct ax_addr addr;
 	uint16_t port; /* host byte order, 0: the target's */

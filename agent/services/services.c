@@ -17,9 +17,11 @@
 #include "registry/declared.h"
 #include "registry/events.h"
 #include "registry/names.h"
+#include "registry/others.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
+#include "services/across.h"
 #include "services/affinity.h"
 #include "services/checks.h"
 #include "services/drain.h"
@@ -44,18 +46,29 @@ static void say_how(const struct config_service *c, struct datapath_service *set
 		c->affinity_timeout_ms ? c->affinity_timeout_ms : CONFIG_AFFINITY_TIMEOUT_MS;
 }
 
+/* Whether it gets connections to that endpoint of the service. */
+static bool gets(const struct service_member *m, const struct ax_endpoint *ep, uint16_t target,
+		 bool local)
+{
+	return addr_is_v4(&m->addr) == addr_is_v4(&ep->addr) && member_chosen(m) &&
+	       across_serves(m, target, ep->proto, local);
+}
+
 /* Writes one endpoint with the members of its family. */
 static int write_endpoint(struct agent *a, const struct service *s, const struct ax_endpoint *ep,
 			  uint16_t target, const struct service_member *m, size_t n)
 {
 	autofree struct datapath_backend *b = calloc(n ? n : 1, sizeof(*b));
 	struct datapath_service set = {.strategy = AX_STRATEGY_RANDOM};
+	bool local = false;
 	size_t used = 0;
 
 	if (!b)
 		return -ENOMEM;
+	for (size_t i = 0; i < n && !local; i++)
+		local = !m[i].other && gets(&m[i], ep, target, false);
 	for (size_t i = 0; i < n; i++) {
-		if (addr_is_v4(&m[i].addr) != addr_is_v4(&ep->addr) || !member_chosen(&m[i]))
+		if (!gets(&m[i], ep, target, local))
 			continue;
 		b[used].be.addr = m[i].addr;
 		b[used].be.port_be = htons(m[i].port ? m[i].port : target);
@@ -106,6 +119,54 @@ static int write_one(void *arg, const struct ax_endpoint *ep, uint16_t target)
 	return write_endpoint(w->a, w->s, ep, target, w->m, w->n);
 }
 
+/* At one port, which the service has by its members of other nodes alone. */
+static int each_of_port(const struct service *s, const struct other_port *p,
+			int (*f)(void *arg, const struct ax_endpoint *ep, uint16_t target),
+			void *arg)
+{
+	struct ax_endpoint ep[] = {{.addr = s->vip4}, {.addr = s->vip6}};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ep) && !r; i++) {
+		ep[i].port_be = htons(p->port);
+		ep[i].proto = p->proto;
+		r = addr_is_zero(&ep[i].addr) ? 0 : f(arg, &ep[i], p->port);
+	}
+	return r;
+}
+
+static int del_one(void *arg, const struct ax_endpoint *ep, uint16_t target)
+{
+	const struct write_ctx *w = arg;
+
+	(void)target;
+	return datapath_service_del(w->a->dp, ep);
+}
+
+static bool is_own_port(const struct service *s, const struct other_port *p)
+{
+	for (size_t i = 0; s->conf && i < s->conf->n_ports; i++)
+		if (s->conf->ports[i].port == p->port && s->conf->ports[i].proto == p->proto)
+			return true;
+	return false;
+}
+
+/* Their lists come first: a port that has none of its own is the apps' of this node. */
+static int write_ports(struct write_ctx *w)
+{
+	autofree struct other_port *gone = NULL;
+	struct service *s = w->s;
+	size_t n_gone;
+	int r = across_ports(s, w->m, w->n, &gone, &n_gone);
+
+	for (size_t i = 0; !r && i < s->n_ports; i++)
+		r = each_of_port(s, &s->ports[i], write_one, w);
+	for (size_t i = 0; !r && i < n_gone; i++)
+		if (!is_own_port(s, &gone[i]))
+			r = each_of_port(s, &gone[i], del_one, w);
+	return r;
+}
+
 static int adopt_one(void *arg, const struct ax_endpoint *ep, uint16_t target)
 {
 	const struct write_ctx *w = arg;
@@ -146,6 +207,8 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 		each_endpoint(s->conf, &s->vip4, &s->vip6, adopt_one, &w);
 	if (!r)
 		r = each_endpoint(s->conf, &s->vip4, &s->vip6, write_one, &w);
+	if (!r)
+		r = write_ports(&w);
 	if (!r)
 		removed_sync(a, s, w.m, w.n);
 	free(w.m);
@@ -301,12 +364,15 @@ static struct service *service_new(struct agent *a, const char *name, struct err
 void service_remove(struct agent *a, struct service *s)
 {
 	struct drop_ctx d = {.a = a};
+	struct write_ctx w = {.a = a, .s = s};
 	struct name *n = name_find(a, s->name);
 
 	checks_forget(s);
 	ramps_forget(s);
 	ingress_service_gone(a, s);
 	each_endpoint(s->conf, &s->vip4, &s->vip6, drop_one, &d);
+	for (size_t i = 0; i < s->n_ports; i++)
+		each_of_port(s, &s->ports[i], del_one, &w);
 	removed_all(a, s);
 	for (struct app *app = a->apps; app; app = app->next) {
 		if (app->service != s)
@@ -323,8 +389,11 @@ void service_remove(struct agent *a, struct service *s)
 	a->n_services--;
 	if (n && n->service == s) {
 		n->service = NULL;
+		if (s->conf && n->others) /* they may be one by themselves */
+			name_stale(a, n);
 		name_put(a, n);
 	}
+	free(s->ports);
 	free(s->name);
 	free(s);
 }
@@ -401,10 +470,14 @@ static int service_tell(struct agent *a, struct service *s, struct error *e)
 
 int service_declare(struct agent *a, struct config_service *conf, struct error *e)
 {
-	struct service *s;
+	struct service *s = service_by_name(a, conf->name);
 	int r;
 
-	if (service_by_name(a, conf->name))
+	if (s && !s->conf && !s->members) { /* only of other nodes' apps: here the config decides */
+		service_remove(a, s);
+		s = NULL;
+	}
+	if (s)
 		return error_set(e, -EEXIST, "apps have formed a service named %s", conf->name);
 	s = service_new(a, conf->name, e);
 	if (!s)
@@ -498,10 +571,27 @@ static bool owns_address(const struct service *s, const struct app *app)
 				      : addr_eq(&s->vip4, &app->vip4);
 }
 
-/*
- * The last but one member leaves: if the one that stays owns the address, there is nothing left to
- * translate. The address itself outlives its owner as long as anybody serves it.
- */
+/* The one app that is left, and owns the address: there is nothing left to translate. */
+static bool is_owner_alone(struct agent *a, const struct service *s)
+{
+	if (s->members != 1)
+		return false;
+	for (const struct app *x = a->apps; x; x = x->next)
+		if (x->service == s && owns_address(s, x))
+			return true;
+	return false;
+}
+
+/* The address itself outlives its owner as long as anybody serves it. */
+int service_settle(struct agent *a, struct service *s, struct error *e)
+{
+	if (across_members(a, s) || (s->members && !is_owner_alone(a, s)))
+		return service_sync(a, s, e);
+	drains_forget(a, s->name);
+	service_remove(a, s);
+	return 0;
+}
+
 void service_leave(struct agent *a, struct app *app)
 {
 	struct service *s = app->service;
@@ -510,19 +600,25 @@ void service_leave(struct agent *a, struct app *app)
 		return;
 	app->service = NULL;
 	s->members--;
-	if (s->members == 1) {
-		for (struct app *x = a->apps; x; x = x->next) {
-			if (x->service != s || !owns_address(s, x))
-				continue;
-			s->members = 0;
-		}
-	}
-	if (!s->members) {
-		drains_forget(a, s->name);
+	service_settle(a, s, NULL);
+}
+
+int service_of_others(struct agent *a, const char *name, struct error *e)
+{
+	struct service *s = service_new(a, name, e);
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	r = a->pool4.size ? pool_take(&a->pool4, &s->vip4) : 0;
+	if (!r && a->pool6.size)
+		r = pool_take(&a->pool6, &s->vip6);
+	if (r)
+		error_set(e, r, "the pool has no address left for it");
+	r = r ? r : service_tell(a, s, e);
+	if (r)
 		service_remove(a, s);
-	} else {
-		service_sync(a, s, NULL);
-	}
+	return r;
 }
 
 void services_free_all(struct agent *a)
@@ -533,6 +629,7 @@ void services_free_all(struct agent *a)
 		a->services = s->next;
 		ramps_forget(s);
 		removed_forget(s);
+		free(s->ports);
 		free(s->name);
 		free(s);
 	}

@@ -28,6 +28,11 @@ int service_check_addresses(struct agent *a, const struct service *s,
 /* Makes the service that `owner` and further apps form (or finds it). */
 int service_of_app(struct agent *a, struct app *owner, struct service **ret, struct error *e);
 
+/* Makes the service that apps of other nodes form, at an address of this node's pool. */
+int service_of_others(struct agent *a, const char *name, struct error *e);
+/* Who forms a service has changed: it gets its backends, or ends if it is none any more. */
+int service_settle(struct agent *a, struct service *s, struct error *e);
+
 /* For adoption: the service and its members, with nothing told to the kernel yet. */
 int service_adopt(struct agent *a, const char *name, const struct ax_addr *ip4,
 		  const struct ax_addr *ip6, struct service **ret);

@@ -34,6 +34,7 @@ static void check_others(const uint8_t *data, size_t size)
 {
 	struct record_node n, n2;
 	struct record_block b, b2;
+	struct record_address a, a2;
 	struct error e = {0};
 	struct prefix p;
 
@@ -48,6 +49,12 @@ static void check_others(const uint8_t *data, size_t size)
 
 		check(text && record_block_read(text, strlen(text), &b2, &e) == 0);
 		check(addr_eq(&b.prefix.addr, &b2.prefix.addr) && b.prefix.len == b2.prefix.len);
+	}
+	if (record_address_read(data, size, &a, &e) == 0) {
+		autofree char *text = record_address_text(&a);
+
+		check(text && record_address_read(text, strlen(text), &a2, &e) == 0);
+		check(addr_eq(&a.addr, &a2.addr) && streq(a.node, a2.node) && streq(a.app, a2.app));
 	}
 	if (record_pool_read(data, size, &p, &e))
 		check(e.text[0]);

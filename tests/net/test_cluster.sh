@@ -64,7 +64,7 @@ node_make() {
 # node_config NAME [MORE...]: of the cluster east; MORE: further lines of its section
 node_config() {
 	printf '%s\n' 'cluster:' '  name: east' '  etcd: ["http://10.99.0.1:2379"]' \
-		"  pool: ${POOL:-10.80.0.0/16}" "  node: {name: $1}" "${@:2}"
+		"  pool: ${POOL:-10.80.0.0/16}" "  node: {name: $1}" "  dead-after: 1s" "${@:2}"
 }
 
 # on NODE: what lib.sh does from here on is that node's
@@ -195,7 +195,9 @@ ok "and the apps are known as they were" wait_for -t 60 '[ "$(others n2)" = "n1 
 gcc -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra -I"$TOP/agent" -I"$TOP/include" "$SRC/cluster_claims.c" \
 	"$(dirname "$REAL_AX")/libax.a" -ljansson -lnettle -o "$T/claims"
 like "of two claimants of a block one gets it, in 1,000 tries" \
-	"$(timeout 100 "$T/claims" http://10.99.0.1:2379 1000 2>&1)" '^1000 one, 0 none, 0 both; [1-9][0-9]* and [1-9][0-9]*$'
+	"$(timeout 100 "$T/claims" http://10.99.0.1:2379 1000 blocks 2>&1)" '^1000 one, 0 none, 0 both; [1-9][0-9]* and [1-9][0-9]*$'
+like "and so of an address" \
+	"$(timeout 100 "$T/claims" http://10.99.0.1:2379 1000 addresses 2>&1)" '^1000 one, 0 none, 0 both; [1-9][0-9]* and [1-9][0-9]*$'
 
 # --- what others may write -------------------------------------------------------------------------
 

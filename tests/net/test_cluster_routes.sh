@@ -10,7 +10,7 @@ build_c tcp
 
 lan_make
 lan_etcd_start
-CLUSTER='  routes: direct'
+CLUSTER=$'  routes: direct\n  dead-after: 1s'
 node_make n1 11
 node_make n2 12
 node_start n1

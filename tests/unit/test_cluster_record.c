@@ -37,7 +37,7 @@ static void nodes_and_blocks(void **state)
 
 static void apps(void **state)
 {
-	struct record_port ports[] = {{80, IPPROTO_TCP}, {53, IPPROTO_UDP}};
+	struct other_port ports[] = {{80, IPPROTO_TCP}, {53, IPPROTO_UDP}};
 	struct record_app a = {.node = "n1",
 			       .name = "web",
 			       .id = 7,
@@ -62,6 +62,26 @@ static void apps(void **state)
 	assert_memory_equal(b.ports, ports, sizeof(ports));
 	again = record_app_text(&b);
 	assert_string_equal(text, again);
+}
+
+static void addresses(void **state)
+{
+	static const char none[] = "{\"v\":1,\"node\":\"n1\",\"app\":\"web\",\"id\":\"" ID "\"}";
+	struct record_address a = {.node = "n1", .app = "web", .id = ID}, b;
+	char key[RECORD_KEY_MAX];
+	autofree char *text = NULL;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(addr_parse("192.0.2.7", &a.addr), 0);
+	text = record_address_text(&a);
+	assert_int_equal(record_address_read(text, strlen(text), &b, &e), 0);
+	assert_memory_equal(&a, &b, sizeof(a));
+	assert_string_equal(record_address_key("east", &a.addr, key),
+			    "/ax/east/addresses/192.0.2.7");
+	assert_int_equal(record_kind("east", key, strlen(key)), RECORD_ADDRESS);
+	assert_int_equal(record_address_read(none, strlen(none), &b, &e), -EINVAL);
+	assert_string_equal(e.text, "its member \"address\" is not an address");
 }
 
 static void versions(void **state)
@@ -193,11 +213,9 @@ static void shut_pools(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nodes_and_blocks),
-		cmocka_unit_test(apps),
-		cmocka_unit_test(versions),
-		cmocka_unit_test(what_is_none),
-		cmocka_unit_test(keys),
+		cmocka_unit_test(nodes_and_blocks), cmocka_unit_test(apps),
+		cmocka_unit_test(addresses),	    cmocka_unit_test(versions),
+		cmocka_unit_test(what_is_none),	    cmocka_unit_test(keys),
 		cmocka_unit_test(shut_pools),
 	};
 

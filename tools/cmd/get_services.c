@@ -54,6 +54,8 @@ static void cell_backends(struct table *t, const struct cell *c)
 		fprintf(b.f, "%s%s", i ? ", " : "",
 			cmd_party(member_string(item, "app"), member_string(item, "address"),
 				  member_int(item, "port"), buf, sizeof(buf)));
+		if (member_string(item, "node"))
+			fprintf(b.f, " on %s", member_string(item, "node"));
 		if (weight > 1)
 			fprintf(b.f, " (weight %lld)", weight);
 		if (state)

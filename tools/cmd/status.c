@@ -175,6 +175,11 @@ static void put_cluster(const json_t *c)
 		printf("%s %s", i ? "," : "", json_string_value(item));
 	puts(json_array_size(json_object_get(c, "blocks")) ? "" : " none");
 	put_ways(c);
+	json_array_foreach (json_object_get(c, "conflicts"), i, item) {
+		printf("%-10s ", "");
+		text_put(json_string_value(item), stdout);
+		putchar('\n');
+	}
 	if (!member_int(c, "refused"))
 		return;
 	printf("%-10s %lld records left out, the last one: ", "", member_int(c, "refused"));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two nodes that want the same blocks at the same time: cluster_claims ENDPOINT TRIES
- * Prints how many blocks one of the two has got, neither, and both; then those of each.
+ * Two nodes that want the same blocks, or addresses, at the same time:
+ * cluster_claims ENDPOINT TRIES blocks|addresses
+ * Prints how many one of the two has got, neither, and both; then those of each.
  */
 #include "cluster/priv.h"
 #include "allot/pool.h"
@@ -24,6 +25,7 @@ static struct claimant nodes[2];
 static struct claim claims[2][TRIES_MAX];
 static unsigned tries, answers, wins[2], won[TRIES_MAX];
 static struct prefix pool;
+static bool addresses;
 
 static void fail(const char *what)
 {
@@ -42,6 +44,19 @@ static void on_claimed(void *arg, int err, const struct etcd_answer *answer, con
 		wins[c->by == &nodes[1]]++;
 	}
 	answers++;
+}
+
+static void claim_address(struct claim *c)
+{
+	const int64_t none = 0;
+	struct record_address a = {.addr = pool.addr, .app = "web"};
+
+	a.addr.w[3] = htobe32(be32toh(a.addr.w[3]) + c->block);
+	snprintf(a.node, sizeof(a.node), "%s", c->by->name);
+	snprintf(a.id, sizeof(a.id), "%032x", c->by == &nodes[1]);
+	if (address_claim(c->by->etcd, "east", &a, &none, 1, etcd_lease_id(c->by->lease),
+			  on_claimed, c))
+		fail("a claim cannot be sent");
 }
 
 static void claim(struct claim *c)
@@ -69,7 +84,7 @@ static void on_node(void *arg, int err, const struct etcd_answer *answer, const 
 	for (unsigned i = 0; i < tries; i++) {
 		for (unsigned k = 0; k < 2; k++) {
 			claims[k][i] = (struct claim){&nodes[k], i};
-			claim(&claims[k][i]);
+			(addresses ? claim_address : claim)(&claims[k][i]);
 		}
 	}
 }
@@ -110,6 +125,7 @@ int main(int argc, char **argv)
 	int epoll = loop_open();
 
 	tries = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+	addresses = argc > 3 && streq(argv[3], "addresses");
 	if (!tries || tries > TRIES_MAX || prefix_parse("10.0.0.0/12", &pool))
 		return 2;
 	for (unsigned k = 0; k < 2; k++) {

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Addresses that apps ask for: what is of a block is its node's by that, any other is claimed, so
+ * that no two nodes have it. Whoever launches an app waits for the claim. Without etcd what is
+ * known has to do, and the claim is made up for when it is back.
+ */
+#include <arpa/inet.h>
+#include <search.h>
+
+#include "base/log.h"
+#include "cluster/priv.h"
+#include "registry/app_table.h"
+#include "registry/state.h"
+#include "registry/vips.h"
+
+#define TRIES	    5	  /* while its key changes under the claim */
+#define UNUSED_MS   60000 /* nobody has it yet: a launch may be under way */
+#define REFUSED_MS  30000 /* until it is asked for again */
+#define ADDRESS_ASK 2
+
+struct address_ask {
+	struct address_ask *next;
+	struct cluster *c;
+	struct ax_addr addr[ADDRESS_ASK];
+	size_t n;
+	int64_t revision[ADDRESS_ASK]; /* of its key, 0: there is none */
+	int64_t lease;
+	unsigned tries;
+	char app[RECORD_NAME_MAX + 1];
+	cluster_claimed_fn done; /* NULL: nobody waits */
+	void *arg;
+};
+
+/* --- this node's --- */
+
+static struct own_address *find(const struct cluster *c, const struct ax_addr *addr)
+{
+	for (size_t i = 0; i < c->n_addresses; i++)
+		if (addr_eq(&c->addresses[i].addr, addr))
+			return &c->addresses[i];
+	return NULL;
+}
+
+static struct own_address *get(struct cluster *c, const struct ax_addr *addr, const char *app)
+{
+	struct own_address *own = find(c, addr), *more;
+
+	if (own)
+		return own;
+	more = reallocarray(c->addresses, c->n_addresses + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	c->addresses = more;
+	own = &more[c->n_addresses++];
+	*own = (struct own_address){.addr = *addr};
+	snprintf(own->app, sizeof(own->app), "%.63s", app);
+	return own;
+}
+
+static void forget(struct cluster *c, struct own_address *own)
+{
+	size_t i = (size_t)(own - c->addresses);
+
+	memmove(own, own + 1, (c->n_addresses - i - 1) * sizeof(*own));
+	c->n_addresses--;
+}
+
+static bool is_of_own_block(const struct cluster *c, const struct ax_addr *addr)
+{
+	for (size_t i = 0; i < c->n_blocks; i++)
+		if (!c->blocks[i].lost && prefix_contains(&c->blocks[i].prefix, addr))
+			return true;
+	return false;
+}
+
+/* --- what is known --- */
+
+struct search {
+	const struct cluster *c;
+	const struct ax_addr *addr;
+	const struct peer_app *found;
+};
+
+static void look_at(const void *at, VISIT which, void *arg)
+{
+	const struct peer_app *app = *(struct peer_app *const *)at;
+	struct search *s = arg;
+
+	if ((which == postorder || which == leaf) && !streq(app->rec.node, s->c->node) &&
+	    (addr_eq(&app->rec.ip4, s->addr) || addr_eq(&app->rec.ip6, s->addr)))
+		s->found = app;
+}
+
+static int taken(const struct ax_addr *addr, const char *app, const char *node, struct error *e)
+{
+	char text[ADDR_STRLEN];
+
+	return error_set(e, -EADDRINUSE,
+			 "the address %s is the app %s's on the node %s: give another one, or none",
+			 addr_format(addr, text), app, node);
+}
+
+/* Whether it may be had, as far as this node knows. */
+static int judge(const struct cluster *c, const struct ax_addr *addr, struct error *e)
+{
+	struct search s = {.c = c, .addr = addr};
+	char text[ADDR_STRLEN], pool[ADDR_STRLEN];
+	const struct peer_block *b;
+
+	twalk_r(c->peers.apps, look_at, &s);
+	if (s.found)
+		return taken(addr, s.found->rec.name, s.found->rec.node, e);
+	if (!prefix_contains(&c->conf.pool, addr))
+		return 0;
+	b = peers_block_of(c, addr);
+	if (b && !streq(b->rec.id, c->id))
+		return error_set(e, -EADDRINUSE,
+				 "the address %s is in a block of the node %s: give one of this "
+				 "node's, see 'ax get nodes', or one outside %s",
+				 addr_format(addr, text), b->rec.node,
+				 prefix_format(&c->conf.pool, pool));
+	return error_set(e, -EADDRINUSE,
+			 "the address %s is in the cluster's pool %s, and in no block of this "
+			 "node: give one of those, see 'ax get nodes', or one outside the pool",
+			 addr_format(addr, text), prefix_format(&c->conf.pool, pool));
+}
+
+/* --- claims --- */
+
+static void ask_free(struct address_ask *k)
+{
+	struct address_ask **p = &k->c->asks;
+
+	while (*p && *p != k)
+		p = &(*p)->next;
+	if (*p)
+		*p = k->next;
+	free(k);
+}
+
+static void ended(struct address_ask *k, int err, const char *why)
+{
+	struct cluster *c = k->c;
+	cluster_claimed_fn done = k->done;
+	void *arg = k->arg;
+
+	for (size_t i = 0; i < k->n; i++) {
+		struct own_address *own = find(c, &k->addr[i]);
+
+		if (own)
+			own->asking = false;
+	}
+	ask_free(k);
+	if (done)
+		done(arg, err, why);
+}
+
+static void held(struct address_ask *k)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		struct own_address *own = find(k->c, &k->addr[i]);
+
+		if (!own)
+			continue;
+		own->lease = k->lease;
+		own->refused[0] = 0;
+	}
+	ended(k, 0, NULL);
+}
+
+/* Another node has it. Whoever waits is told, and an app that has it already goes on with it. */
+static void refused(struct address_ask *k, size_t i, const struct record_address *rec)
+{
+	struct own_address *own = find(k->c, &k->addr[i]);
+	struct error e = {0};
+	bool waits = k->done;
+
+	taken(&rec->addr, rec->app, rec->node, &e);
+	if (own && !waits) {
+		if (!streq(own->refused, e.text))
+			log_error("the cluster %s: the app %s of this node has an address of "
+				  "another's: %s",
+				  k->c->conf.name, own->app, e.text);
+		snprintf(own->refused, sizeof(own->refused), "%.255s", e.text);
+		own->again_ns = time_mono_ns() + REFUSED_MS * NS_PER_MS;
+		cluster_at(k->c, &k->c->addresses_at_ns, REFUSED_MS);
+	}
+	for (size_t n = 0; waits && n < k->n; n++) {
+		own = find(k->c, &k->addr[n]);
+		if (own && !own->lease)
+			forget(k->c, own);
+	}
+	ended(k, -EADDRINUSE, e.text);
+}
+
+static int ask(struct address_ask *k);
+
+/* Its keys, as they are: this node's own, of before, is taken over. */
+static void look_at_keys(struct address_ask *k, const struct etcd_answer *answer)
+{
+	struct record_address rec;
+	bool any = false;
+	struct error e;
+
+	for (size_t i = 0; i < k->n && i < answer->n_ops; i++) {
+		const struct etcd_op_answer *got = &answer->ops[i];
+
+		k->revision[i] = got->n ? got->kvs[0].mod_revision : 0;
+		if (!got->n)
+			continue;
+		any = true;
+		if (record_address_read(got->kvs[0].value.data, got->kvs[0].value.len, &rec, &e)) {
+			rec = (struct record_address){.addr = k->addr[i], .app = "?", .node = "?"};
+		}
+		if (!streq(rec.id, k->c->id)) {
+			refused(k, i, &rec);
+			return;
+		}
+	}
+	if (any && ++k->tries < TRIES && !ask(k))
+		return;
+	if (!any) /* it has another lease than this */
+		node_unregistered(k->c);
+	ended(k, 0, NULL);
+}
+
+static void on_asked(void *arg, int err, const struct etcd_answer *answer, const char *error)
+{
+	struct address_ask *k = arg;
+	struct cluster *c = k->c;
+
+	if (!err && answer->succeeded) {
+		held(k);
+	} else if (!err) {
+		look_at_keys(k, answer);
+	} else {
+		log_warn("the cluster %s cannot be asked for an address, what is known has to do: "
+			 "%s",
+			 c->conf.name, error);
+		ended(k, 0, NULL);
+	}
+	cluster_at(c, &c->addresses_at_ns, CLUSTER_RETRY_MS);
+}
+
+static int ask(struct address_ask *k)
+{
+	struct cluster *c = k->c;
+	struct record_address rec[ADDRESS_ASK];
+
+	k->lease = c->lease_id;
+	for (size_t i = 0; i < k->n; i++) {
+		rec[i] = (struct record_address){.addr = k->addr[i]};
+		memcpy(rec[i].node, c->node, sizeof(rec[i].node));
+		memcpy(rec[i].id, c->id, sizeof(rec[i].id));
+		memcpy(rec[i].app, k->app, sizeof(rec[i].app));
+	}
+	return address_claim(c->etcd, c->conf.name, rec, k->revision, k->n, k->lease, on_asked, k);
+}
+
+static int begin(struct cluster *c, const struct ax_addr *addr, size_t n, const char *app,
+		 cluster_claimed_fn done, void *arg)
+{
+	struct address_ask *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return -ENOMEM;
+	*k = (struct address_ask){.next = c->asks, .c = c, .n = n, .done = done, .arg = arg};
+	memcpy(k->addr, addr, n * sizeof(*addr));
+	snprintf(k->app, sizeof(k->app), "%.63s", app);
+	c->asks = k;
+	for (size_t i = 0; i < n; i++) {
+		struct own_address *own = find(c, &addr[i]);
+
+		if (own)
+			own->asking = true;
+	}
+	if (!ask(k))
+		return 0;
+	k->done = NULL;
+	ended(k, 0, NULL);
+	return -EBUSY;
+}
+
+int cluster_claim(struct agent *a, const struct ax_addr *const asked[2], const char *app,
+		  cluster_claimed_fn done, void *arg, struct error *e)
+{
+	struct cluster *c = a->cluster;
+	struct ax_addr addr[ADDRESS_ASK];
+	size_t n = 0;
+	int r;
+
+	for (size_t i = 0; c && i < 2; i++) {
+		/* (who shares one with an app of this node has it by that) */
+		if (addr_is_zero(asked[i]) || is_of_own_block(c, asked[i]) ||
+		    vip_is_here(vip_find(a, asked[i])))
+			continue;
+		r = judge(c, asked[i], e);
+		if (r)
+			return r;
+		addr[n++] = *asked[i];
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct own_address *own = get(c, &addr[i], app);
+
+		if (!own)
+			return error_set(e, -ENOMEM, "out of memory");
+		own->keep_until_ns = time_mono_ns() + UNUSED_MS * NS_PER_MS;
+	}
+	if (!n || !c->registered || !etcd_state(c->etcd).connected)
+		return 0;
+	return begin(c, addr, n, app, done, arg) ? 0 : 1;
+}
+
+/* --- what apps have --- */
+
+static void on_released(void *arg, int err, const struct etcd_answer *answer, const char *error)
+{
+	struct cluster *c = arg;
+
+	(void)answer, (void)error;
+	c->releasing = false;
+	for (size_t i = c->n_addresses; i-- > 0;)
+		if (c->addresses[i].leaving && !err)
+			forget(c, &c->addresses[i]);
+		else
+			c->addresses[i].leaving = false;
+	cluster_at(c, &c->addresses_at_ns, err ? CLUSTER_RETRY_MS : 1);
+}
+
+/* Only what is this node's is deleted, and one at a time. */
+static void release(struct cluster *c, struct own_address *own)
+{
+	char key[RECORD_KEY_MAX];
+	const struct etcd_compare mine = {
+		.key = bytes_of(record_address_key(c->conf.name, &own->addr, key)),
+		.target = ETCD_LEASE,
+		.number = own->lease};
+	const struct etcd_op del = {.kind = ETCD_DELETE, .key = mine.key};
+	const struct etcd_txn t = {
+		.compares = &mine, .n_compares = 1, .success = &del, .n_success = 1, .twice = true};
+
+	if (c->releasing)
+		return;
+	own->leaving = true;
+	c->releasing = !etcd_txn(c->etcd, &t, on_released, c, NULL);
+	if (!c->releasing) {
+		own->leaving = false;
+		cluster_at(c, &c->addresses_at_ns, CLUSTER_RETRY_MS);
+	}
+}
+
+static void mark_used(struct cluster *c)
+{
+	for (size_t i = 0; i < c->n_addresses; i++)
+		c->addresses[i].used = false;
+	for (const struct app *app = c->a->apps; app; app = app->next) {
+		const struct ax_addr *const both[] = {&app->spec.ip4, &app->spec.ip6};
+
+		for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
+			struct own_address *own;
+
+			if (addr_is_zero(both[i]) || is_of_own_block(c, both[i]))
+				continue;
+			own = get(c, both[i], app->spec.name);
+			if (!own)
+				continue;
+			own->used = true;
+			own->keep_until_ns = 0;
+		}
+	}
+}
+
+void addresses_sync(struct cluster *c)
+{
+	uint64_t now = time_mono_ns();
+
+	if (!c->etcd || !c->registered)
+		return;
+	mark_used(c);
+	for (size_t i = c->n_addresses; i-- > 0;) {
+		struct own_address *own = &c->addresses[i];
+
+		if (own->asking || own->leaving)
+			continue;
+		if (!own->used && own->keep_until_ns > now)
+			cluster_at(c, &c->addresses_at_ns,
+				   (own->keep_until_ns - now) / NS_PER_MS + 1);
+		else if (!own->used && own->lease == c->lease_id)
+			release(c, own);
+		else if (!own->used)
+			forget(c, own); /* its key went with its lease */
+		else if (own->lease != c->lease_id && own->again_ns <= now)
+			begin(c, &own->addr, 1, own->app, NULL, NULL);
+	}
+}
+
+void addresses_deleted(struct cluster *c, const struct etcd_kv *kv)
+{
+	char key[RECORD_KEY_MAX];
+
+	for (size_t i = 0; i < c->n_addresses; i++) {
+		record_address_key(c->conf.name, &c->addresses[i].addr, key);
+		if (c->addresses[i].leaving || kv->key.len != strlen(key) ||
+		    memcmp(kv->key.data, key, kv->key.len) != 0)
+			continue;
+		c->addresses[i].lease = 0;
+		cluster_at(c, &c->addresses_at_ns, 0);
+	}
+}
+
+/* The client is gone, and with it the answers: whoever waits has what is known. */
+void addresses_stop(struct cluster *c, bool tell)
+{
+	while (c->asks) {
+		if (!tell)
+			c->asks->done = NULL;
+		ended(c->asks, 0, NULL);
+	}
+	c->releasing = false;
+	for (size_t i = 0; i < c->n_addresses; i++)
+		c->addresses[i].leaving = false;
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Apps of other nodes: who has a name and an address, which names are to be looked at again, and at
+ * which ports a service gets lists of its own. */
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "registry/app_table.h"
+#include "registry/names.h"
+#include "registry/others.h"
+#include "registry/service_table.h"
+#include "registry/state.h"
+#include "services/across.h"
+
+static const struct other_port http[] = {{80, IPPROTO_TCP}, {443, IPPROTO_TCP}};
+static const struct other_port dns[] = {{53, IPPROTO_UDP}, {80, IPPROTO_TCP}};
+
+static struct other_app other(const char *node, const char *app, const char *ip4)
+{
+	struct other_app r = {.node = node, .app = app};
+
+	assert_int_equal(addr_parse(ip4, &r.ip4), 0);
+	return r;
+}
+
+static void names_and_addresses(void **state)
+{
+	struct other_app first = other("n1", "web", "10.1.1.1"), second = first;
+	struct agent a = {0};
+	struct ax_addr addr;
+	struct name *n;
+
+	(void)state;
+	second.node = "n2";
+	assert_int_equal(addr_parse("10.1.2.1", &second.ip4), 0);
+	second.ports = http;
+	second.n_ports = 2;
+	assert_int_equal(other_add(&a, &first), 0);
+	n = name_find(&a, "web");
+	assert_non_null(n);
+	assert_null(other_serving(n)); /* it does not listen yet */
+	assert_false(a.names_changed); /* nothing of this node's has */
+	assert_int_equal(other_add(&a, &second), 0);
+	assert_int_equal(n->n_others, 2);
+	assert_ptr_equal(other_serving(n), &second);
+	assert_ptr_equal(other_of_addr(&a, &second.ip4), &second);
+
+	other_remove(&a, &second);
+	other_remove(&a, &second);
+	assert_int_equal(n->n_others, 1);
+	assert_null(other_of_addr(&a, &second.ip4));
+	assert_int_equal(addr_parse("10.1.1.1", &addr), 0);
+	assert_ptr_equal(other_of_addr(&a, &addr), &first);
+	other_remove(&a, &first);
+	assert_ptr_equal(others_next_stale(&a), n); /* it stays for who looks at it */
+	others_settled(&a, n);
+	assert_null(name_find(&a, "web"));
+	others_free(&a);
+	name_free_all(&a);
+}
+
+static void an_address_is_the_first_ones(void **state)
+{
+	struct other_app x = other("n1", "a", "10.1.1.1"), y = other("n2", "b", "10.1.1.1");
+	struct agent a = {0};
+
+	(void)state;
+	assert_int_equal(other_add(&a, &x), 0);
+	assert_int_equal(other_add(&a, &y), 0);
+	assert_ptr_equal(other_of_addr(&a, &x.ip4), &x);
+	other_remove(&a, &y);
+	assert_ptr_equal(other_of_addr(&a, &x.ip4), &x);
+	others_free(&a);
+	name_free_all(&a);
+}
+
+static void stale_names_come_once_and_in_order(void **state)
+{
+	struct other_app x = other("n1", "a", "10.1.1.1"), y = other("n1", "b", "10.1.1.2");
+	struct agent a = {0};
+
+	(void)state;
+	assert_int_equal(other_add(&a, &x), 0);
+	assert_int_equal(other_add(&a, &y), 0);
+	other_remove(&a, &x);
+	assert_true(a.others_at_ns);
+	assert_true(a.timers_stale);
+	assert_string_equal(others_next_stale(&a)->text, "a");
+	assert_string_equal(others_next_stale(&a)->text, "b");
+	assert_null(others_next_stale(&a));
+	others_all_stale(&a); /* only those that other nodes have */
+	assert_string_equal(others_next_stale(&a)->text, "b");
+	assert_null(others_next_stale(&a));
+	others_free(&a);
+	name_free_all(&a);
+}
+
+static void a_member_is_one_where_it_listens(void **state)
+{
+	struct other_app x = other("n1", "web", "10.1.1.1");
+	struct service_member m = {.other = &x}, local = {0};
+
+	(void)state;
+	x.ports = dns;
+	x.n_ports = 2;
+	assert_true(across_serves(&m, 80, IPPROTO_TCP, true));
+	assert_true(across_serves(&m, 53, IPPROTO_UDP, false));
+	assert_false(across_serves(&m, 53, IPPROTO_TCP, false));
+	assert_false(across_serves(&m, 81, IPPROTO_TCP, true));
+	/* at all other ports this node's own come first: they may be waited for */
+	assert_false(across_serves(&m, 0, IPPROTO_TCP, true));
+	assert_true(across_serves(&m, 0, IPPROTO_TCP, false));
+	assert_true(across_serves(&local, 0, IPPROTO_TCP, true));
+	assert_true(across_serves(&local, 81, IPPROTO_TCP, true));
+}
+
+static void ports_have_lists(void **state)
+{
+	struct other_app x = other("n1", "web", "10.1.1.1"), y = other("n2", "web", "10.1.2.1");
+	struct service_member m[] = {{.other = &x}, {.weight = 1}, {.other = &y}};
+	struct other_port *gone;
+	struct service s = {0};
+	size_t n_gone;
+
+	(void)state;
+	x.ports = http;
+	y.ports = dns;
+	x.n_ports = y.n_ports = 2;
+	assert_int_equal(across_ports(&s, m, 3, &gone, &n_gone), 0);
+	assert_int_equal(n_gone, 0);
+	free(gone);
+	assert_int_equal(s.n_ports, 3); /* 80 once */
+	assert_int_equal(s.ports[0].port, 53);
+	assert_int_equal(s.ports[1].port, 80);
+	assert_int_equal(s.ports[2].port, 443);
+	assert_int_equal(across_ports(&s, m, 2, &gone, &n_gone), 0);
+	assert_int_equal(s.n_ports, 2);
+	assert_int_equal(n_gone, 1);
+	assert_int_equal(gone[0].port, 53);
+	free(gone);
+	assert_int_equal(across_ports(&s, m, 0, &gone, &n_gone), 0);
+	assert_int_equal(s.n_ports, 0);
+	assert_int_equal(n_gone, 2);
+	free(gone);
+	free(s.ports);
+}
+
+static void ports_of_one_service_are_bounded(void **state)
+{
+	static struct other_port many[1000];
+	struct other_app x = other("n1", "web", "10.1.1.1");
+	struct service_member m = {.other = &x};
+	struct other_port *gone;
+	struct service s = {0};
+	size_t n_gone;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++)
+		many[i] = (struct other_port){(uint16_t)(1000 - i), IPPROTO_TCP};
+	x.ports = many;
+	x.n_ports = 1000;
+	assert_int_equal(across_ports(&s, &m, 1, &gone, &n_gone), 0);
+	assert_int_equal(s.n_ports, 256);
+	assert_int_equal(s.ports[255].port, 256);
+	free(gone);
+	free(s.ports);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_and_addresses),
+		cmocka_unit_test(an_address_is_the_first_ones),
+		cmocka_unit_test(stale_names_come_once_and_in_order),
+		cmocka_unit_test(a_member_is_one_where_it_listens),
+		cmocka_unit_test(ports_have_lists),
+		cmocka_unit_test(ports_of_one_service_are_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
