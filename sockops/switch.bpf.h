@@ -175,7 +175,7 @@ __weak __noinline int try_backend(struct route_request *rq, const struct ax_app 
 		f->denied = (__s16)r;
 		return false;
 	}
-	if (!vip || listens) {
+	if (!vip || listens || vip->kind == AX_VIP_REMOTE) { /* (that is known there) */
 		rq->peer = f->ep;
 		return true;
 	}
@@ -237,7 +237,7 @@ __weak __noinline int choose_backend(struct route_request *rq, const struct ax_a
 		if (r == CHOSEN_GONE)
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &f.ep.addr);
-		if (try_backend(rq, app, vip, &f, vip && is_serving(&f.ep, vip)) &&
+		if (try_backend(rq, app, vip, &f, vip && server_of(&f.ep, vip)) &&
 		    affinity_keep(&c, svc))
 			return 0;
 	}
@@ -299,7 +299,7 @@ static __always_inline int judge_direct(struct route_request *rq, const struct a
 
 	rq->verdict = verdict_of(&q, &to->addr);
 	if (rq->verdict & VERDICT_REFUSED && to->proto == IPPROTO_UDP && rq->local_port_be &&
-	    is_running(vip))
+	    vip->kind == AX_VIP_APP)
 		judge_answer(rq, app, to, vip->id, vip->party);
 	return verdict_errno(rq->verdict);
 }
@@ -327,11 +327,35 @@ static __always_inline int route_direct(struct route_request *rq, const struct a
 
 	if (r < 0)
 		return refused(r);
-	if (vip->kind == AX_VIP_REMOTE && to->proto == IPPROTO_UDP && rq->local_port_be)
-		await_elsewhere(rq, app, to, vip->party);
 	if (to->proto == IPPROTO_TCP && (app->wait_ms || (vip->flags & AX_VIP_WAITS)) &&
-	    !is_serving(to, vip))
+	    !server_of(to, vip))
 		wait_there(rq, app, vip, 0);
+	return ROUTE_DIRECT;
+}
+
+/* To an app of another node, whose label and rules are judged there once more. A global function:
+ * the verifier judges it once, and Linux 6.1 has no room for more in its callers. */
+__weak __noinline int route_remote(struct route_request *rq, const struct ax_app *app, __u32 id,
+				   __u32 party)
+{
+	struct ax_endpoint to; /* keys are on the stack to Linux 6.1 */
+	struct question q;
+	bool datagram;
+	int r;
+
+	if (!rq || !app)
+		return -EINVAL;
+	to = rq->peer;
+	datagram = to.proto == IPPROTO_UDP && rq->local_port_be;
+	q = question_of(rq, app, &to, party);
+	rq->verdict = verdict_of(&q, &to.addr);
+	if (rq->verdict & VERDICT_REFUSED && datagram)
+		judge_answer(rq, app, &to, id, party);
+	r = verdict_errno(rq->verdict);
+	if (r < 0)
+		return refused(r);
+	if (datagram)
+		await_elsewhere(rq, app, &to, party);
 	return ROUTE_DIRECT;
 }
 
@@ -483,6 +507,8 @@ static __always_inline int find_route(struct route_request *rq, const struct ax_
 		/* the host's own daemons are outside as well */
 		return leave_ax(rq, app, &to, ROUTE_DIRECT);
 	}
+	if (vip->kind == AX_VIP_REMOTE)
+		return route_remote(rq, app, vip->id, vip->party);
 	if (vip->kind == AX_VIP_BALANCER) /* datagrams that answer; it serves nothing */
 		return to.proto == IPPROTO_UDP ? ROUTE_DIRECT : -ECONNREFUSED;
 	if (vip->flags & AX_VIP_SERVICES) {
