@@ -196,6 +196,35 @@ static void check_pools(struct reader *r, const struct node *root, const struct 
 	registry_free(&pools[1].given);
 }
 
+/* --- the same without a list of what was given --- */
+
+static bool takes(const struct prefix *pool, const struct ax_addr *ip4, const struct ax_addr *ip6,
+		  bool v4)
+{
+	const struct ax_addr *given = v4 ? ip4 : ip6;
+
+	return (addr_is_zero(ip4) && addr_is_zero(ip6)) ||
+	       (!addr_is_zero(given) && prefix_contains(pool, given));
+}
+
+static bool pool_suffices(const struct config *c, const struct prefix *pool, bool v4)
+{
+	size_t n = 0;
+
+	if (!pool->len)
+		return true;
+	for (size_t i = 0; i < c->n_apps; i++)
+		n += takes(pool, &c->apps[i].spec.ip4, &c->apps[i].spec.ip6, v4);
+	for (size_t i = 0; i < c->n_services; i++)
+		n += takes(pool, &c->services[i].ip4, &c->services[i].ip6, v4);
+	return n <= pool_places(pool, v4);
+}
+
+bool pools_suffice(const struct config *c)
+{
+	return pool_suffices(c, &c->pool4, true) && pool_suffices(c, &c->pool6, false);
+}
+
 void check_limits(struct reader *r, const struct node *root, const struct config *c)
 {
 	check_labels(r, root, c);

@@ -9,7 +9,7 @@ static const struct key root_keys[] = {
 	{"probes", read_probes, 0},
 };
 
-static int read_root(const struct node *root, struct config *c, struct config_errors *errs)
+int config_read_root(const struct node *root, struct config *c, struct config_errors *errs)
 {
 	struct config_reading reading = {.root = root};
 	struct reader r = {.context = &reading, .errs = errs};
@@ -39,7 +39,7 @@ int config_parse(const char *text, size_t len, struct config *c, struct config_e
 		return r;
 	r = node_parse(text, len, &root, errs);
 	if (r == 0)
-		r = read_root(&root, c, errs);
+		r = config_read_root(&root, c, errs);
 	node_free(&root);
 	if (r < 0)
 		config_free(c);

@@ -18,6 +18,10 @@ struct config_reading {
 	struct expose_lines *exposed; /* see exposes.c */
 };
 
+/* All of them, into an initialised config. -EINVAL with errors, -ENOMEM; the config is the caller's
+ * to free in any case (parse.c). */
+int config_read_root(const struct node *root, struct config *c, struct config_errors *errs);
+
 /* --- sections; `to` is the struct config --- */
 
 void read_agent(struct reader *r, const struct node *n, void *to);
@@ -31,6 +35,8 @@ void read_probes(struct reader *r, const struct node *n, void *to);
 /* --- the whole file, when its entries are right (claims.c) --- */
 
 void check_limits(struct reader *r, const struct node *root, const struct config *c);
+/* Whether the pools have room for all; false: maybe not. */
+bool pools_suffice(const struct config *c);
 /* The pool is one: the cluster's (cluster.c). Before check_limits(). */
 void finish_cluster(struct reader *r, const struct node *root, struct config *c);
 /* Of rules (policy.c): what names of services stand for. */

@@ -424,7 +424,7 @@ static int check_files(struct error *e)
 static int start(struct daemon *d, struct error *e)
 {
 	struct agent *a = &d->a;
-	struct config next;
+	struct config_next next;
 	json_t *diff = NULL;
 	bool holds;
 	int r = check_files(e);
@@ -434,10 +434,10 @@ static int start(struct daemon *d, struct error *e)
 	r = r ? r : config_file_read(a->inst, a->config_path, &next, e);
 	if (r)
 		return r;
-	r = open_machine(d, &next, e);
-	r = r ? r : take_over(a, &next, e);
+	r = open_machine(d, &next.config, e);
+	r = r ? r : take_over(a, &next.config, e);
 	if (r) {
-		config_free(&next);
+		config_next_free(&next);
 		return r;
 	}
 	a->starting = true;
@@ -639,6 +639,7 @@ static void agent_free(struct agent *a)
 	added_free(a);
 	drains_free(a);
 	config_free(&a->config);
+	config_source_free(a->source);
 	datapath_close(a->dp);
 	nl_closep(&a->nl);
 	close_fd(&a->epoll);

@@ -5,8 +5,7 @@
 #include "daemon/config_file.h"
 #include "machine/instance.h"
 #include "base/log.h"
-#include "config/config.h"
-#include "config/parse.h"
+#include "config/edit.h"
 #include "yaml/errors.h"
 
 static void applied_path(const struct instance *inst, char buf[128])
@@ -34,7 +33,7 @@ static const char *which(const char *file, const char *applied)
 	return applied;
 }
 
-int config_file_read(const struct instance *inst, const char *path, struct config *ret,
+int config_file_read(const struct instance *inst, const char *path, struct config_next *ret,
 		     struct error *e)
 {
 	CLEANUP(config_errors_free) struct config_errors errs = {0};
@@ -47,7 +46,7 @@ int config_file_read(const struct instance *inst, const char *path, struct confi
 	r = path ? file_read(path, 64u << 20, &text) : 0;
 	if (r)
 		return error_set(e, r, "cannot read the config %s: %s", path, strerror(-r));
-	r = config_parse(text ? text : "", text ? strlen(text) : 0, ret, &errs);
+	r = config_read(NULL, NULL, text ? text : "", text ? strlen(text) : 0, ret, &errs);
 	if (!r)
 		return 0;
 	config_errors_print(&errs, path, stderr);

@@ -18,7 +18,7 @@
 #include "base/work.h"
 #include "config/config.h"
 #include "config/diff.h"
-#include "config/parse.h"
+#include "config/edit.h"
 #include "config/spec.h"
 #include "daemon/names_zone.h"
 #include "registry/app_record.h"
@@ -26,6 +26,7 @@
 #include "registry/declared.h"
 #include "registry/in_force.h"
 #include "registry/instance_ctl.h"
+#include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
 #include "sections/added_services.h"
@@ -71,22 +72,24 @@ static struct config_app **sort_apps(const struct config *c)
 	return v;
 }
 
-static struct config_service **sort_services(const struct config *c)
+static struct config_service **sort_services(const struct config *c, size_t first, size_t n)
 {
-	struct config_service **v = calloc(c->n_services + 1, sizeof(*v));
+	struct config_service **v = calloc(n + 1, sizeof(*v));
 
-	for (size_t i = 0; v && i < c->n_services; i++)
-		v[i] = &c->services[i];
+	for (size_t i = 0; v && i < n; i++)
+		v[i] = &c->services[first + i];
 	if (v)
-		qsort(v, c->n_services, sizeof(*v), service_cmp);
+		qsort(v, n, sizeof(*v), service_cmp);
 	return v;
 }
 
 struct plan {
 	struct agent *a;
-	struct config *next;
+	struct config_next *read;
+	struct config *next; /* the same one's */
 	struct config_app **old_apps, **new_apps;
-	struct config_service **old_services, **new_services;
+	struct config_service **old_services, **new_services; /* that may differ */
+	size_t n_old_services, n_new_services;
 	json_t *diff;
 	struct xdp_plan *xdp;
 	bool labels_changed, rules_changed;
@@ -133,8 +136,8 @@ static int merge_services(struct plan *p,
 			  int (*f)(struct plan *p, void *o, void *n, struct error *e),
 			  struct error *e)
 {
-	return merge((void **)p->old_services, p->a->config.n_services, (void **)p->new_services,
-		     p->next->n_services, service_cmp, f, p, e);
+	return merge((void **)p->old_services, p->n_old_services, (void **)p->new_services,
+		     p->n_new_services, service_cmp, f, p, e);
 }
 
 /* --- checks against what runs --- */
@@ -459,6 +462,28 @@ static int put_service(struct plan *p, void *o, void *n, struct error *e)
 	return 0;
 }
 
+/* Those that the next config has from this one stand on its memory. */
+static void keep_services(struct plan *p)
+{
+	const struct config_next *x = p->read;
+	struct error e;
+
+	for (size_t i = 0; x->edited && i < p->a->config.n_services; i++) {
+		struct config_service *old = &p->a->config.services[i], *next;
+		struct service *s;
+
+		if (i >= x->first && i < x->first + x->n_old)
+			continue;
+		next = &p->next->services[i < x->first ? i : i - x->n_old + x->n_new];
+		s = service_by_name(p->a, old->name);
+		if (s && s->conf == old)
+			s->conf = next;
+		else
+			put_service(p, old, next, &e); /* it could not be there yet */
+		work_pause(p->a->work);
+	}
+}
+
 static int start_app(struct agent *a, const struct config_app *c, struct error *e)
 {
 	struct app *app;
@@ -478,9 +503,21 @@ static int start_app(struct agent *a, const struct config_app *c, struct error *
 	return r ? error_set(e, r, "cannot start the app %s: %s", c->spec.name, strerror(-r)) : 0;
 }
 
-static void free_config(void *arg)
+static void free_next(void *arg)
 {
-	config_free(arg);
+	config_next_free(arg);
+}
+
+struct replaced {
+	const struct config_next *by;
+	struct config old;
+};
+
+static void free_replaced(void *arg)
+{
+	struct replaced *x = arg;
+
+	config_next_holds(x->by, &x->old);
 }
 
 /* What fails here takes nothing else down. */
@@ -518,7 +555,8 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 {
 	struct agent *a = p->a;
 	const uint32_t rule_set = a->ctl.rule_set;
-	struct config old;
+	struct replaced replaced = {.by = p->read};
+	struct config *old = &replaced.old;
 	struct error why;
 	int r;
 
@@ -530,7 +568,8 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	if (r)
 		return r; /* out of memory, and nothing was moved yet */
 	merge_services(p, put_service, e);
-	old = a->config;
+	keep_services(p);
+	*old = a->config;
 	a->config = *p->next;
 	*holds = true;
 	a->ctl.host_access = a->config.host_access;
@@ -540,8 +579,8 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	if (p->rules_changed && !a->starting)
 		r = in_force_apply(a, &a->config, NULL, 0, e);
 	if (r && a->ctl.rule_set == rule_set) /* the old ones hold: the next apply tries again */
-		swap_rules(&a->config, &old);
-	if (!r && !a->starting && !text_same(old.zone, a->config.zone))
+		swap_rules(&a->config, old);
+	if (!r && !a->starting && !text_same(old->zone, a->config.zone))
 		r = services_sync(a, NULL, e);
 	r = r ? r : agent_tell_ctl(a);
 	r = r ? r : needs_hold(a);
@@ -549,7 +588,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 		log_warn("%s", why.text);
 	on_connect_update(a);
 	cluster_reconfigure(a);
-	if (!r && !upstreams_same(&old, &a->config))
+	if (!r && !upstreams_same(old, &a->config))
 		r = names_set_upstreams(a, e);
 	/* the new apps last: what they connect to is there */
 	for (size_t i = 0; i < a->config.n_apps && !r; i++) {
@@ -557,7 +596,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 		r = start_app(a, &a->config.apps[i], e);
 	}
 	apply_rest(p);
-	work_offload(a->work, free_config, &old);
+	work_offload(a->work, free_replaced, &replaced);
 	if (!r && p->failed.code) {
 		*e = p->failed;
 		r = p->failed.code;
@@ -567,30 +606,51 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	return r;
 }
 
-int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, bool *holds,
+static int sort(struct plan *p)
+{
+	const struct config_next *x = p->read;
+	const struct config *old = &p->a->config, *next = p->next;
+
+	p->n_old_services = x->edited ? x->n_old : old->n_services;
+	p->n_new_services = x->edited ? x->n_new : next->n_services;
+	p->old_apps = sort_apps(old);
+	p->new_apps = sort_apps(next);
+	p->old_services = sort_services(old, x->first, p->n_old_services);
+	work_pause(p->a->work);
+	p->new_services = sort_services(next, x->first, p->n_new_services);
+	return p->old_apps && p->new_apps && p->old_services && p->new_services ? 0 : -ENOMEM;
+}
+
+/* The text is known by which the next one is told from this, unless something of it does not hold.
+ */
+static void keep_source(struct agent *a, struct config_next *read, bool good)
+{
+	config_source_free(a->source);
+	a->source = good ? read->source : NULL;
+	if (!good)
+		config_source_free(read->source);
+	read->source = NULL;
+}
+
+int reconcile(struct agent *a, struct config_next *read, bool dry_run, json_t **diff, bool *holds,
 	      struct error *e)
 {
-	CLEANUP(plan_free) struct plan p = {.a = a, .next = next};
+	struct config *next = &read->config;
+	CLEANUP(plan_free) struct plan p = {.a = a, .read = read, .next = next};
 	struct error why = {0};
 	int r;
 
 	*holds = false;
 	*diff = json_array();
 	p.diff = *diff;
-	p.old_apps = sort_apps(&a->config);
-	p.new_apps = sort_apps(next);
-	p.old_services = sort_services(&a->config);
-	work_pause(a->work);
-	p.new_services = sort_services(next);
-	if (!p.old_apps || !p.new_apps || !p.old_services || !p.new_services) {
-		config_free(next);
-		return error_set(e, -ENOMEM, "out of memory");
-	}
-	r = a->starting ? 0 : merge_apps(&p, check_app, e);
+	r = sort(&p);
+	if (r)
+		error_set(e, r, "out of memory");
+	r = r || a->starting ? r : merge_apps(&p, check_app, e);
 	r = r || a->starting ? r : merge_services(&p, check_service, e);
 	r = r || a->starting ? r : host_resolver_check(a, next, e);
 	if (r) {
-		config_free(next);
+		work_offload(a->work, free_next, read);
 		return r;
 	}
 	note_agent(&p);
@@ -601,10 +661,14 @@ int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff,
 	/* reads files, and so may find what is wrong with them */
 	r = xdp_plan_make(a, next, *diff, &p.xdp, e);
 	if (r || dry_run) {
-		work_offload(a->work, free_config, next);
+		work_offload(a->work, free_next, read);
 		return r;
 	}
 	r = apply(&p, holds, &why);
+	if (*holds)
+		keep_source(a, read, !r);
+	else
+		work_offload(a->work, free_next, read);
 	if (r)
 		return error_set(e, r, "the config holds now, but not all of it could be done: %s",
 				 why.text);
@@ -646,9 +710,10 @@ void reconcile_adopted(struct agent *a)
 }
 
 struct parse {
+	const struct agent *a;
 	const char *text;
 	size_t len;
-	struct config *ret;
+	struct config_next *ret;
 	struct config_errors *errs;
 	int r;
 };
@@ -657,13 +722,14 @@ static void parse(void *arg)
 {
 	struct parse *p = arg;
 
-	p->r = config_parse(p->text, p->len, p->ret, p->errs);
+	/* (works alone change them, and this is part of one) */
+	p->r = config_read(&p->a->config, p->a->source, p->text, p->len, p->ret, p->errs);
 }
 
-int reconcile_parse(struct agent *a, const char *text, size_t len, struct config *ret,
+int reconcile_parse(struct agent *a, const char *text, size_t len, struct config_next *ret,
 		    struct config_errors *errs)
 {
-	struct parse p = {.text = text, .len = len, .ret = ret, .errs = errs};
+	struct parse p = {.a = a, .text = text, .len = len, .ret = ret, .errs = errs};
 
 	work_offload(a->work, parse, &p);
 	return p.r;
@@ -678,7 +744,7 @@ int reconcile_file(struct agent *a, const char *path, struct error *e)
 {
 	CLEANUP(config_errors_free) struct config_errors errs = {0};
 	autofree char *text = NULL;
-	struct config next;
+	struct config_next next;
 	json_t *diff = NULL;
 	bool holds;
 	int r = file_read(path, 64u << 20, &text);

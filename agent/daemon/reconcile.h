@@ -4,19 +4,20 @@
 #define AX_DAEMON_RECONCILE_H
 
 #include <jansson.h>
-#include "config/config.h"
+#include "config/edit.h"
 
 struct agent;
 struct config_errors;
 
-/* config_parse(), beside the loop. All that is here may be part of a work (base/work.h). */
-int reconcile_parse(struct agent *a, const char *text, size_t len, struct config *ret,
+/* config_read(), beside the loop. All that is here may be part of a work (base/work.h). What was
+ * read is for reconcile() within the same work. */
+int reconcile_parse(struct agent *a, const char *text, size_t len, struct config_next *ret,
 		    struct config_errors *errs);
 
 /* Computes the difference between `next` and what is declared now, and applies it unless dry_run.
  * *next is taken over or freed in any case; *holds says which (it may hold though not all of it
  * could be done). The diff goes to *diff (JSON array). */
-int reconcile(struct agent *a, struct config *next, bool dry_run, json_t **diff, bool *holds,
+int reconcile(struct agent *a, struct config_next *next, bool dry_run, json_t **diff, bool *holds,
 	      struct error *e);
 
 /* Ends apps of the config that it does not have any more, or has otherwise, since an agent that

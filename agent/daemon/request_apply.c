@@ -77,7 +77,7 @@ static void forget(void *json)
 	json_decref(json);
 }
 
-static void apply_config(const struct apply_work *w, struct config *next)
+static void apply_config(const struct apply_work *w, struct config_next *next)
 {
 	struct agent *a = w->a;
 	json_t *diff = NULL, *warnings = json_array();
@@ -107,7 +107,7 @@ static void apply(void *arg)
 	struct apply_work *w = arg;
 	struct config_errors errs = {0};
 	struct client_state *st;
-	struct config next;
+	struct config_next next;
 	int r = reconcile_parse(w->a, json_string_value(w->text), json_string_length(w->text),
 				&next, &errs);
 
@@ -116,9 +116,9 @@ static void apply(void *arg)
 					  "the config has errors, nothing was changed", "errors",
 					  errors_to_json(&errs)));
 		config_errors_free(&errs);
-	} else if (!w->by_root && xdp_section_reads_files(&next)) {
+	} else if (!w->by_root && xdp_section_reads_files(&next.config)) {
 		/* messages about a file may quote it */
-		config_free(&next);
+		config_next_free(&next);
 		fail_apply(w, -EPERM, "only root may do that: use sudo");
 	} else {
 		apply_config(w, &next);

@@ -63,6 +63,7 @@ struct agent {
 
 	/* what holds, and what is given out */
 	struct config config;
+	struct config_source *source; /* its text, config/edit.h; NULL: not known */
 	struct policy policy;
 	const struct config *added_config; /* services besides it; NULL: none */
 	struct config_rule *rules;	   /* the policy's, see in_force.h */

@@ -259,6 +259,7 @@ static int build(struct loader *l, yaml_event_t *ev, unsigned depth, struct node
 	case YAML_MAPPING_START_EVENT:
 		anchor = ev->data.mapping_start.anchor;
 		ret->kind = NODE_MAPPING;
+		ret->block = ev->data.mapping_start.style == YAML_BLOCK_MAPPING_STYLE;
 		r = build_items(l, &start, YAML_MAPPING_END_EVENT, depth, ret);
 		break;
 	default: /* the parser's grammar leaves no other event here */
@@ -316,6 +317,7 @@ int node_parse(const char *text, size_t len, struct node *ret, struct config_err
 	yaml_parser_set_encoding(&l->parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&l->parser, (const unsigned char *)text, len);
 	r = build_stream(l, ret);
+	ret->anchors = l->n_anchors;
 	for (size_t i = 0; i < l->n_anchors; i++)
 		free(l->anchors[i].name);
 	yaml_parser_delete(&l->parser);

@@ -13,12 +13,14 @@ struct node {
 	enum node_kind kind;
 	unsigned line, column; /* from 1 */
 	bool plain;	       /* a scalar without quotes */
+	bool block;	       /* a mapping of lines, without braces */
 	bool shared;	       /* made by an alias: the contents belong to the anchor's node */
 	char *text;	       /* of a scalar; NUL-terminated, but may hold more NULs */
 	size_t len;
 	struct node *items; /* of a list, or key, value, key, value ... of a mapping */
 	size_t n;	    /* items, or pairs */
 	size_t weight;	    /* nodes and bytes of text in it, with aliases expanded */
+	size_t anchors;	    /* of node_parse()'s result: different ones in the text */
 };
 
 /* Parses one YAML document. What is no YAML gives -EINVAL and one error; an empty text an empty

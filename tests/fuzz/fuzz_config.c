@@ -2,6 +2,7 @@
 /* Any text: the config parser either takes it, and every part can be copied and compares equal to
  * its copy, or explains itself with errors that have a place and are in the file's order. */
 #include "config/config.h"
+#include "config/edit.h"
 #include "config/parse.h"
 #include "config/probes.h"
 #include "config/spec.h"
@@ -121,6 +122,50 @@ static void check_errors(const struct config_errors *errs)
 		check((unsigned char)text[i] >= ' ' || text[i] == '\n');
 }
 
+/* A line of it twice, or none of it: read in part or as a whole, it is the same. */
+static void check_edit(const char *text, size_t size, size_t line, bool twice)
+{
+	struct config_errors errs = {0}, whole_errs = {0};
+	struct config_next old, next;
+	struct config whole;
+	const char *from = text + line, *nl = memchr(from, '\n', size - line);
+	size_t n = nl ? (size_t)(nl + 1 - from) : size - line, len = twice ? size + n : size - n;
+	autofree char *other = malloc(size + n + 1);
+	int r;
+
+	check(other && config_read(NULL, NULL, text, size, &old, &errs) == 0);
+	memcpy(other, text, line);
+	memcpy(other + line, from, size - line);
+	memcpy(other + line + (twice ? n : 0), twice ? from : from + n,
+	       size - line - (twice ? 0 : n));
+	r = config_parse(other, len, &whole, &whole_errs);
+	check(config_read(&old.config, old.source, other, len, &next, &errs) == r);
+	check(errs.n == whole_errs.n);
+	if (r == 0) {
+		check(next.config.n_services == whole.n_services);
+		for (size_t i = 0; i < whole.n_services; i++)
+			check(config_service_eq(&next.config.services[i], &whole.services[i]));
+		config_next_free(&next);
+		config_free(&whole);
+	}
+	config_errors_free(&errs);
+	config_errors_free(&whole_errs);
+	config_next_free(&old);
+}
+
+static void check_edits(const char *text, size_t size)
+{
+	size_t line = 0, lines = 0;
+
+	for (const char *nl; lines++ < 64 && line < size; line = (size_t)(nl + 1 - text)) {
+		check_edit(text, size, line, false);
+		check_edit(text, size, line, true);
+		nl = memchr(text + line, '\n', size - line);
+		if (!nl)
+			break;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct config_errors errs;
@@ -129,6 +174,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (config_parse((const char *)data, size, &c, &errs) == 0) {
 		check(errs.n == 0);
 		check_config(&c);
+		if (c.n_services > 1)
+			check_edits((const char *)data, size);
 		config_free(&c);
 	} else {
 		check_errors(&errs);
