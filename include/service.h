@@ -20,6 +20,9 @@ enum ax_service_flag {
 	AX_SERVICE_BY_APP = 1 << 0,   /* a client keeps its backend: by the app's name, or */
 	AX_SERVICE_BY_SRC = 1 << 1,   /* by its address; who is outside ax always by that */
 	AX_SERVICE_PER_SEND = 1 << 2, /* each datagram of an unconnected socket for itself */
+	/* for an agent whose config does not have the service any more: what is ended then */
+	AX_SERVICE_ENDS_TCP = 1 << 3,
+	AX_SERVICE_ENDS_UDP = 1 << 4,
 };
 #define AX_SERVICE_AFFINITY (AX_SERVICE_BY_APP | AX_SERVICE_BY_SRC)
 

@@ -78,6 +78,7 @@
 #include "services/checks.h"
 #include "services/passive.h"
 #include "services/ramp.h"
+#include "services/removed.h"
 #include "services/affinity.h"
 #include "services/drain.h"
 #include "services/services.h"
@@ -455,6 +456,9 @@ static int start(struct daemon *d, struct error *e)
 	reconcile_adopted(a);
 	parties_release(a);
 	needs_hold_anew(a);
+	if (removed_while_away(a))
+		log_warn("connections through services that were removed while no agent ran may go "
+			 "on");
 	r = sweep(a, e);
 	if (!r)
 		service_device_settle(a);

@@ -95,6 +95,10 @@ int datapath_affinity_tally(struct datapath *dp, uint32_t **ret, size_t *n);
  * if there is no such endpoint. */
 int datapath_backends_each(struct datapath *dp, const struct ax_endpoint *ep,
 			   int (*f)(void *arg, const struct ax_backend *b), void *arg);
+/* Calls f for each endpoint with its enum ax_service_flag, until it returns anything but 0. */
+int datapath_services_each(struct datapath *dp,
+			   int (*f)(void *arg, const struct ax_endpoint *ep, uint32_t flags),
+			   void *arg);
 /* The number of an endpoint's list; a negative errno. */
 int64_t datapath_service_list(struct datapath *dp, const struct ax_endpoint *ep);
 

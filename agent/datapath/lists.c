@@ -318,6 +318,31 @@ static int services_walk(struct datapath *dp,
 			arg);
 }
 
+struct each_service {
+	int (*f)(void *arg, const struct ax_endpoint *ep, uint32_t flags);
+	void *arg;
+	int r;
+};
+
+static int each_service(void *arg, const void *key, const void *value)
+{
+	struct each_service *x = arg;
+
+	if (!x->r)
+		x->r = x->f(x->arg, key, ((const struct ax_service *)value)->flags);
+	return 0;
+}
+
+int datapath_services_each(struct datapath *dp,
+			   int (*f)(void *arg, const struct ax_endpoint *ep, uint32_t flags),
+			   void *arg)
+{
+	struct each_service x = {.f = f, .arg = arg};
+	int r = services_walk(dp, each_service, &x);
+
+	return r ? r : x.r;
+}
+
 static int after_list(void *arg, const void *key, const void *value)
 {
 	const struct ax_service *v = value;

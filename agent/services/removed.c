@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include "services/removed.h"
+#include "base/address.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "registry/events.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
+#include "registry/vips.h"
 #include "services/ending.h"
 
 /* What a service had when it was told last. */
@@ -80,18 +83,24 @@ static bool serves(const struct service *s, const struct removed *r,
 	return false;
 }
 
+uint32_t removed_flags(const struct config_service *c)
+{
+	bool udp = !c->n_ports;
+
+	for (size_t i = 0; i < c->n_ports; i++)
+		udp |= c->ports[i].proto == IPPROTO_UDP;
+	return (c->on_remove == ON_REMOVE_DESTROY ? AX_SERVICE_ENDS_TCP : 0) |
+	       (udp && c->on_remove != ON_REMOVE_KEEP ? AX_SERVICE_ENDS_UDP : 0);
+}
+
 static bool ends_tcp(const struct service *s)
 {
-	return s->conf->on_remove == ON_REMOVE_DESTROY;
+	return removed_flags(s->conf) & AX_SERVICE_ENDS_TCP;
 }
 
 static bool ends_udp(const struct service *s)
 {
-	bool udp = !s->conf->n_ports;
-
-	for (size_t i = 0; i < s->conf->n_ports; i++)
-		udp |= s->conf->ports[i].proto == IPPROTO_UDP;
-	return udp && s->conf->on_remove != ON_REMOVE_KEEP;
+	return removed_flags(s->conf) & AX_SERVICE_ENDS_UDP;
 }
 
 /* Whether the backend has come back meanwhile: it is not lost then. */
@@ -217,6 +226,79 @@ void removed_all(struct agent *a, struct service *s)
 	s->removed = NULL;
 	if (s->conf)
 		end_missing(a, s, was, NULL);
+}
+
+/* --- services that were removed while no agent ran --- */
+
+static bool is_gone(struct agent *a, const struct ax_addr *vip)
+{
+	const struct vip *v = addr_is_zero(vip) ? NULL : vip_find(a, vip);
+
+	return !v || !v->service;
+}
+
+/* (Another service may have come to the address meanwhile, with the same backend.) */
+static bool is_lost_with_all(const struct ending *e, const struct ending_backend *b)
+{
+	(void)b;
+	return is_gone(e->a, &e->vip4) && is_gone(e->a, &e->vip6);
+}
+
+static void tell_gone(const struct ending *e)
+{
+	if (!e->ended)
+		return;
+	log_info("%u connection%s through %s had to be ended: the service was removed while no "
+		 "agent ran",
+		 e->ended, e->ended == 1 ? "" : "s", e->service);
+	events_drain(e->a, e->service, "*", "removed", (int)e->ended);
+}
+
+static int note_backend(void *arg, const struct ax_backend *b)
+{
+	struct ending *e = arg;
+	struct ending_backend *more = realloc(e->b, (e->n + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	e->b = more;
+	e->b[e->n++] = (struct ending_backend){b->addr, ntohs(b->port_be)};
+	return 0;
+}
+
+static int end_gone(void *arg, const struct ax_endpoint *ep, uint32_t flags)
+{
+	struct agent *a = arg;
+	char text[ADDR_STRLEN];
+	struct service s = {.name = text};
+	struct ending *e;
+	int r;
+
+	flags &= ep->port_be == 0	    ? AX_SERVICE_ENDS_TCP | AX_SERVICE_ENDS_UDP
+		 : ep->proto == IPPROTO_UDP ? AX_SERVICE_ENDS_UDP
+					    : AX_SERVICE_ENDS_TCP;
+	if (!flags || !is_gone(a, &ep->addr))
+		return 0;
+	addr_port_format(&ep->addr, ep->port_be, text);
+	*(addr_is_v4(&ep->addr) ? &s.vip4 : &s.vip6) = ep->addr;
+	e = ending_new(a, &s, 0);
+	if (!e)
+		return -ENOMEM;
+	e->tcp = flags & AX_SERVICE_ENDS_TCP;
+	e->udp = flags & AX_SERVICE_ENDS_UDP;
+	e->holds = is_lost_with_all;
+	e->done = tell_gone;
+	r = datapath_backends_each(a->dp, ep, note_backend, e);
+	if (r)
+		ending_free(e);
+	else if (!ending_start(e))
+		r = -ENOMEM;
+	return r;
+}
+
+int removed_while_away(struct agent *a)
+{
+	return datapath_services_each(a->dp, end_gone, a);
 }
 
 void removed_forget(struct service *s)

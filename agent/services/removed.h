@@ -8,6 +8,7 @@
 #ifndef AX_SERVICES_REMOVED_H
 #define AX_SERVICES_REMOVED_H
 
+#include "config/config.h"
 #include "services/members.h"
 
 /* Before the service's first removed_sync(), for each of its endpoints: what the kernel has was
@@ -17,6 +18,13 @@ int removed_adopt(struct agent *a, struct service *s, const struct ax_endpoint *
 void removed_sync(struct agent *a, struct service *s, const struct service_member *m, size_t n);
 /* The service is gone, and the kernel knows it. */
 void removed_all(struct agent *a, struct service *s);
+/* What the kernel is told of the service's on-remove: enum ax_service_flag, for the next function.
+ */
+uint32_t removed_flags(const struct config_service *c);
+/* When an agent starts and knows its services and apps, before it sweeps: those that the kernel has
+ * besides are gone, and so are connections through them, as their config had it. 0 or a negative
+ * errno. */
+int removed_while_away(struct agent *a);
 /* Memory only. */
 void removed_forget(struct service *s);
 

@@ -41,7 +41,7 @@ static void say_how(const struct config_service *c, struct datapath_service *set
 	set->wait_ms = c->wait_ms;
 	set->flags = (c->affinity == AFFINITY_APP ? AX_SERVICE_BY_APP : 0) |
 		     (c->affinity == AFFINITY_SRC ? AX_SERVICE_BY_SRC : 0) |
-		     (c->udp == UDP_PER_SEND ? AX_SERVICE_PER_SEND : 0);
+		     (c->udp == UDP_PER_SEND ? AX_SERVICE_PER_SEND : 0) | removed_flags(c);
 	set->affinity_ms =
 		c->affinity_timeout_ms ? c->affinity_timeout_ms : CONFIG_AFFINITY_TIMEOUT_MS;
 }

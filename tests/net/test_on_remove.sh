@@ -208,6 +208,44 @@ for out in "${outs[@]}"; do
 done
 for client in "${clients[@]}"; do stop_app "$client"; done
 
+# services that the config does not have any more, removed while no agent runs
+{
+	sed '/^services:/,$d' "$T/$INST.yaml"
+	echo services:
+	for how in 2=destroy 3=udp 4=keep 5=destroy; do
+		echo "  ${how#*=}${how%=*}: {ip: 10.217.91.${how%=*}, ports: [\"80:7000\", \"81:7001/udp\"],"
+		echo "    backends: [one], on-remove: ${how#*=}}"
+	done
+} >"$T/four.yaml"
+ok "four services" ax config apply "$T/four.yaml"
+cp "$T/four.yaml" "$T/$INST.yaml"
+declare -A out_of
+clients=()
+for mode in private host; do
+	for n in 2 3 4 5; do
+		stay $mode 10.217.91.$n
+		out_of[$mode$n]=$OUT
+		clients+=("$APP")
+	done
+done
+agent_kill9
+sed '/ip: 10.217.91.[234],/,+1d' "$T/four.yaml" >"$T/$INST.yaml"
+agent_again
+for mode in private host; do
+	ok "$mode: destroy: TCP through a service that was removed while no agent ran is ended" \
+		wait_for -t 20 "grep -q 'tcp E' ${out_of[${mode}2]}"
+	for n in 2 3; do
+		ok "$mode: UDP is, as the config had it ($n)" wait_for -t 20 "grep -q 'udp E' ${out_of[$mode$n]}"
+	done
+	is "$mode: udp: TCP goes on" "$(grep -c 'tcp E' "${out_of[${mode}3]}")" 0
+	is "$mode: keep: both go on" "$(sort "${out_of[${mode}4]}" | tr '\n' ' ')" "tcp one udp one "
+	is "$mode: a service that is there: both go on" "$(sort "${out_of[${mode}5]}" | tr '\n' ' ')" \
+		"tcp one udp one "
+done
+like "the log says so" "$(cat "$T/$INST.log")" \
+	'connections? through 10.217.91.2:80 had to be ended: the service was removed while no agent ran'
+for client in "${clients[@]}"; do stop_app "$client"; done
+
 sed '/^services:/,$d' "$T/$INST.yaml" >"$T/none.yaml"
 ok "no service any more" ax config apply "$T/none.yaml"
 done_testing
