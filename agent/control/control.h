@@ -59,6 +59,7 @@
  *  {"op":"status"} ->
  * {"ok":true,"version","instance","pid","since":UNIX_SECONDS,"config"?,"socket",
  *      "dns":{"address","port","domain","upstreams":[..]}?,"pool4":{"prefix","used","size"},
+ *      "host_names":{"wanted":"resolved|resolvconf|off","state":"told|working|failed","why"?}?,
  *      "pool6"?,"apps":N,"services":N,"features":[{"name","on":bool,"why"?}],"counters":{NAME:N},
  *      "cluster":{"name","node","address"?,"state":"connected|joining|refused|partitioned|failed",
  *      "member"?,"since"?:UNIX_SECONDS,"why"?,"lease"?,"blocks":[PREFIX],"current":bool,"nodes":N,

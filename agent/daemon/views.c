@@ -33,6 +33,7 @@
 #include "sections/added_services.h"
 #include "sections/probes_section.h"
 #include "sections/triggers.h"
+#include "sections/host_resolver.h"
 #include "sections/xdp_section.h"
 #include "services/affinity.h"
 #include "services/drain.h"
@@ -721,10 +722,29 @@ static void put_splice_counters(struct agent *a, json_t *counts)
 	}
 }
 
+/* NULL: nothing is told, and nothing is to be. */
+static json_t *host_names_view(const struct agent *a)
+{
+	static const char *const words[] = {[HOST_RESOLVER_TOLD] = "told",
+					    [HOST_RESOLVER_WORKING] = "working",
+					    [HOST_RESOLVER_FAILED] = "failed"};
+	const char *why;
+	enum host_resolver_state state = host_resolver_state(a, &why);
+	json_t *j;
+
+	if (state == HOST_RESOLVER_OFF)
+		return NULL;
+	j = json_pack("{ss ss}", "wanted", host_names_word(a->config.host_names), "state",
+		      words[state]);
+	put_text(j, "why", why);
+	return j;
+}
+
 json_t *view_status(struct agent *a)
 {
 	uint64_t counters[AX_COUNTERS];
 	json_t *j, *counts = json_object(), *interfaces = xdp_section_view(a);
+	json_t *host_names = host_names_view(a);
 
 	if (datapath_counters(a->dp, counters) == 0)
 		for (unsigned i = 0; i < AX_COUNTERS; i++)
@@ -742,6 +762,8 @@ json_t *view_status(struct agent *a)
 		json_object_set_new(j, "pool6", pool_view(&a->pool6));
 	if (a->dns)
 		json_object_set_new(j, "dns", dns_view(a));
+	if (host_names)
+		json_object_set_new(j, "host_names", host_names);
 	if (a->cluster)
 		json_object_set_new(j, "cluster", cluster_status(a));
 	if (json_array_size(interfaces))

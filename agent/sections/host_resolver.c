@@ -13,6 +13,7 @@
  */
 #include <fcntl.h>
 #include <libgen.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,9 +28,13 @@
 #include "registry/state.h"
 #include "sections/command.h"
 
-#define RETRY_NS   (10ull * 1000 * 1000 * 1000)
+#define RETRY_NS   (10 * NS_PER_S)
+#define STEP_S	   30 /* for one command: calls to systemd-resolved end after 25 */
+#define UNWANTED_S 5  /* and so long when something else is wanted already */
+#define NS_PER_S   1000000000ull
 #define STEPS_MAX  7
-#define END_MS	   10000 /* for the last command, when the agent ends */
+#define END_MS	   10000 /* for the last command, when the agent ends, */
+#define BEGUN_MS   2000	 /* and for the one that ran when it was told to */
 #define OUTPUT_MAX 256
 #define DNS_PORT   53
 
@@ -40,8 +45,11 @@ struct host_resolver {
 	bool undoing;
 	bool complained; /* of what has failed and is tried again */
 	int pid;	 /* of the step before `next`, 0: none */
+	bool killed;	 /* it took too long */
+	uint64_t started_ns, kill_ns;
 	int input, output;
 	uint64_t again_ns;
+	char why[OUTPUT_MAX]; /* what failed last, "": nothing has since */
 };
 
 static bool is_one(enum host_names how)
@@ -250,8 +258,18 @@ static void try_later(struct agent *a, struct host_resolver *r)
 	a->timers_stale = true;
 }
 
+/* Its process group too: resolvconf is a script. */
+static void kill_step(struct host_resolver *r)
+{
+	kill(-r->pid, SIGKILL);
+	kill(r->pid, SIGKILL);
+	r->killed = true;
+	r->kill_ns = 0;
+}
+
 static void failed(struct agent *a, struct host_resolver *r, const char *why)
 {
+	snprintf(r->why, sizeof(r->why), "%s", why);
 	if (!r->complained)
 		log_error("agent.host-names: %s cannot be told of the agent's DNS: %s",
 			  r->undoing || r->begun == HOST_NAMES_RESOLVCONF ? "resolvconf"
@@ -286,6 +304,10 @@ static void start_step(struct agent *a, struct host_resolver *r)
 		return;
 	}
 	r->pid = pid;
+	r->killed = false;
+	r->started_ns = time_mono_ns();
+	r->kill_ns = r->started_ns + STEP_S * NS_PER_S;
+	a->timers_stale = true;
 	r->next++;
 }
 
@@ -331,6 +353,7 @@ static void done(struct agent *a, struct host_resolver *r)
 
 	forget_steps(r);
 	r->complained = false;
+	r->why[0] = 0;
 	r->holds = r->begun;
 	mark_path(a, path);
 	if (r->undoing)
@@ -351,12 +374,39 @@ static void advance(struct agent *a, struct host_resolver *r)
 		begin(a, r);
 }
 
+/* The step that runs is for what is not wanted any more. */
+static void hurry(struct agent *a, struct host_resolver *r)
+{
+	uint64_t at = time_mono_ns() + UNWANTED_S * NS_PER_S;
+
+	if (!r->pid || !r->kill_ns || r->kill_ns < at)
+		return;
+	r->kill_ns = at;
+	a->timers_stale = true;
+}
+
+/* What has failed is not wanted any more: what is does not have to wait for another attempt. */
+static void go_elsewhere(struct agent *a, struct host_resolver *r)
+{
+	if (r->want == r->begun)
+		return;
+	if (r->begun == HOST_NAMES_RESOLVCONF) /* which may have come to something all the same */
+		r->holds = HOST_NAMES_RESOLVCONF;
+	if (r->want == HOST_NAMES_OFF)
+		r->why[0] = 0;
+	r->again_ns = 0;
+	r->complained = false;
+	advance(a, r);
+}
+
 static void step_ended(struct agent *a, struct host_resolver *r, int status)
 {
-	char text[OUTPUT_MAX] = "";
+	const struct strv *step = &r->steps[r->next - 1];
+	char text[OUTPUT_MAX] = "", why[OUTPUT_MAX];
 	ssize_t n;
 
 	r->pid = 0;
+	r->kill_ns = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
 		if (r->next < r->n_steps) {
 			start_step(a, r);
@@ -369,7 +419,10 @@ static void step_ended(struct agent *a, struct host_resolver *r, int status)
 	n = pread(r->output, text, sizeof(text) - 1, 0);
 	text[n > 0 ? n : 0] = 0;
 	text[strcspn(text, "\n")] = 0;
-	failed(a, r, *text ? text : "its program failed");
+	snprintf(why, sizeof(why), "'%s %s' had not ended after %llu s and was killed", step->v[0],
+		 step->v[1], (unsigned long long)((time_mono_ns() - r->started_ns) / NS_PER_S));
+	failed(a, r, r->killed ? why : *text ? text : "its program failed");
+	go_elsewhere(a, r);
 }
 
 bool host_resolver_reap(struct agent *a, int pid, int status)
@@ -386,6 +439,8 @@ void host_resolver_due(struct agent *a, uint64_t now_ns)
 {
 	struct host_resolver *r = a->host_resolver;
 
+	if (r && r->kill_ns && now_ns >= r->kill_ns)
+		kill_step(r);
 	if (!r || !r->again_ns || now_ns < r->again_ns)
 		return;
 	r->again_ns = 0;
@@ -394,7 +449,21 @@ void host_resolver_due(struct agent *a, uint64_t now_ns)
 
 uint64_t host_resolver_deadline(const struct agent *a)
 {
-	return a->host_resolver ? a->host_resolver->again_ns : 0;
+	const struct host_resolver *r = a->host_resolver;
+
+	return !r ? 0 : r->pid ? r->kill_ns : r->again_ns;
+}
+
+enum host_resolver_state host_resolver_state(const struct agent *a, const char **why)
+{
+	const struct host_resolver *r = a->host_resolver;
+
+	*why = r && r->why[0] ? r->why : NULL;
+	if (!r || (r->want == HOST_NAMES_OFF && r->holds == HOST_NAMES_OFF && !r->pid))
+		return HOST_RESOLVER_OFF;
+	if (r->holds == r->want && !r->pid)
+		return HOST_RESOLVER_TOLD;
+	return *why ? HOST_RESOLVER_FAILED : HOST_RESOLVER_WORKING;
 }
 
 static struct host_resolver *get(struct agent *a, bool wanted)
@@ -427,18 +496,20 @@ void host_resolver_set(struct agent *a, enum host_names how)
 		r->want = how;
 		r->complained = false;
 		r->again_ns = 0;
+		r->why[0] = 0;
+		hurry(a, r);
 	}
 	advance(a, r);
 }
 
 /* --- the end --- */
 
-static void wait_for_step(struct agent *a, struct host_resolver *r)
+static void wait_for_step(struct agent *a, struct host_resolver *r, int most_ms)
 {
 	const struct timespec moment = {.tv_nsec = 5 * 1000 * 1000};
 	int status;
 
-	for (int ms = 0; r->pid && ms < END_MS; ms += 5) {
+	for (int ms = 0; r->pid && ms < most_ms; ms += 5) {
 		int pid = waitpid(r->pid, &status, WNOHANG);
 
 		if (pid)
@@ -446,6 +517,11 @@ static void wait_for_step(struct agent *a, struct host_resolver *r)
 		else
 			nanosleep(&moment, NULL);
 	}
+	if (!r->pid)
+		return;
+	kill_step(r);
+	waitpid(r->pid, &status, 0);
+	r->pid = 0;
 }
 
 void host_resolver_remove(struct agent *a)
@@ -455,12 +531,12 @@ void host_resolver_remove(struct agent *a)
 	if (r) {
 		r->n_steps = r->next; /* no more of what has begun */
 		r->want = HOST_NAMES_OFF;
-		wait_for_step(a, r);
+		wait_for_step(a, r, BEGUN_MS);
 		r->again_ns = 0;
 		if (is_marked(a))
 			r->holds = HOST_NAMES_RESOLVCONF;
 		advance(a, r);
-		wait_for_step(a, r);
+		wait_for_step(a, r, END_MS);
 		forget_steps(r);
 		free(r);
 		a->host_resolver = NULL;

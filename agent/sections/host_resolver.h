@@ -13,8 +13,18 @@ struct agent;
 int host_resolver_check(const struct agent *a, const struct config *c, struct error *e);
 
 /* From now on this one is told, and whatever else was is taken back; others than RESOLVED and
- * RESOLVCONF mean none. What fails is logged, and tried again. */
+ * RESOLVCONF mean none. What fails, or does not end within half a minute, is logged and tried
+ * again. */
 void host_resolver_set(struct agent *a, enum host_names how);
+
+/* What has become of that, for people; *why (NULL: nothing) is what failed last. */
+enum host_resolver_state {
+	HOST_RESOLVER_OFF,
+	HOST_RESOLVER_TOLD,
+	HOST_RESOLVER_WORKING,
+	HOST_RESOLVER_FAILED, /* and is tried again */
+};
+enum host_resolver_state host_resolver_state(const struct agent *a, const char **why);
 
 /* For the loop. Deadline: CLOCK_MONOTONIC, 0: none. reap: whether the process was one of these;
  * status: as waitpid() has it. */

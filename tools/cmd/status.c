@@ -187,6 +187,23 @@ static void put_cluster(const json_t *c)
 	putchar('\n');
 }
 
+/* "resolved: failed, and is tried again: 'resolvectl dns' did not end ..." */
+static void put_host_names(const json_t *h)
+{
+	const char *wanted = member_string(h, "wanted"), *state = member_string(h, "state");
+	const char *why = member_string(h, "why");
+
+	if (!h || !wanted || !state)
+		return;
+	printf("%-10s %s: %s", "Host names", wanted,
+	       streq(state, "failed") ? "failed, and is tried again" : state);
+	if (why) {
+		fputs(": ", stdout);
+		text_put(why, stdout);
+	}
+	putchar('\n');
+}
+
 static void print(const json_t *j)
 {
 	const char *version = member_string(j, "version"), *config = member_string(j, "config");
@@ -200,6 +217,7 @@ static void print(const json_t *j)
 	put_text("Socket", member_string(j, "socket"));
 	put_text("Config", config ? config : "none");
 	put_dns(json_object_get(j, "dns"));
+	put_host_names(json_object_get(j, "host_names"));
 	put_pool("Pool", json_object_get(j, "pool4"));
 	put_pool("Pool IPv6", json_object_get(j, "pool6"));
 	put_cluster(json_object_get(j, "cluster"));
