@@ -75,7 +75,8 @@
  *  {"op":"remove","app":"web"} -> {"ok":true}
  *      The log of an app that has ended, and its next start. EBUSY: one of that name runs.
  *  {"op":"logs","app":"web" or "7"} -> {"ok":true,"logs":[{"id","name","path"}]}
- *  {"op":"apply","file":NAME,"text":TEXT,"dry_run":bool} -> {"ok":true,"diff":[{"action":
+ *  {"op":"apply","file":NAME,"text":TEXT,"dry_run":bool}, or instead of "text" "sealed":true + fd:
+ * the text in sealed memory (text.h) -> {"ok":true,"diff":[{"action":
  *      "add|remove|change","kind":"app|service|agent|cluster|policy|trigger|xdp|probe","name","detail"}],
  *      "applied":bool,
  *      "warnings":[TEXT]}

@@ -480,7 +480,7 @@ static void client_request(struct client *c, int r, json_t *j, const struct erro
 		return;
 	}
 	op = json_string_value(json_object_get(j, "op"));
-	if (op && streq(op, "attach"))
+	if (op && (streq(op, "attach") || json_is_true(json_object_get(j, "sealed"))))
 		fd = take_fd_of_request(c);
 	c->s->ops.request(c->s->ops.arg, c, j, fd);
 	json_decref(j);
@@ -495,7 +495,7 @@ static void client_line(struct client *c, const char *line, size_t len)
 	client_request(c, r, j, &e);
 }
 
-static size_t line_max(const struct client *c)
+size_t client_line_max(const struct client *c)
 {
 	return c->uid == 0 ? CONTROL_LINE_MAX : GROUP_LINE_MAX;
 }
@@ -517,14 +517,14 @@ static int make_space(struct client *c)
 	if (c->in_at)
 		memmove(c->in, c->in + c->in_at, c->in_len);
 	c->in_at = 0;
-	if (c->in_len >= line_max(c)) {
+	if (c->in_len >= client_line_max(c)) {
 		c->too_long = true;
 		c->in_len = 0;
 	}
 	if (c->in_size - c->in_len >= 4096)
 		return 0;
-	if (size > line_max(c) + 8192)
-		size = line_max(c) + 8192;
+	if (size > client_line_max(c) + 8192)
+		size = client_line_max(c) + 8192;
 	more = realloc(c->in, size);
 	if (!more)
 		return -ENOMEM;

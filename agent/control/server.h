@@ -15,7 +15,7 @@ struct work;
 struct client;
 
 struct control_ops {
-	/* fd: came with the request (attach), -1: none; it is closed afterwards. */
+	/* fd: came with the request (attach, "sealed"), -1: none; it is closed afterwards. */
 	void (*request)(void *arg, struct client *c, json_t *request, int fd);
 	/* The client is gone: answers to it are dropped, and it watches no events. */
 	void (*gone)(void *arg, struct client *c);
@@ -50,6 +50,8 @@ void client_hold(struct client *c);
 /* Who it is, as the kernel says. */
 unsigned client_uid(const struct client *c);
 int client_pid(const struct client *c);
+/* Bytes that its requests may have. */
+size_t client_line_max(const struct client *c);
 
 /* What the handler keeps about a client, NULL at first. */
 void client_keep(struct client *c, void *kept);

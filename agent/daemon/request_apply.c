@@ -6,6 +6,7 @@
 #include "control/control.h"
 #include "control/reply.h"
 #include "control/server.h"
+#include "control/text.h"
 #include "daemon/config_file.h"
 #include "daemon/permissions.h"
 #include "daemon/reconcile.h"
@@ -29,10 +30,18 @@ static json_t *errors_to_json(const struct config_errors *errs)
 struct apply_work {
 	struct agent *a;
 	struct client *c; /* NULL: gone */
-	json_t *text;
+	char *text;
+	size_t len;
 	bool dry_run, by_root;
 	int pid;
 };
+
+static void work_free(struct apply_work *w)
+{
+	if (w)
+		free(w->text);
+	free(w);
+}
 
 struct apply_answer {
 	json_t *json;
@@ -91,7 +100,7 @@ static void apply_config(const struct apply_work *w, struct config_next *next)
 	a->applying = 0;
 	a->warnings = NULL;
 	if (holds)
-		config_file_keep(a->inst, json_string_value(w->text));
+		config_file_keep(a->inst, w->text);
 	if (r) {
 		work_offload(a->work, forget, diff);
 		json_decref(warnings);
@@ -108,8 +117,7 @@ static void apply(void *arg)
 	struct config_errors errs = {0};
 	struct client_state *st;
 	struct config_next next;
-	int r = reconcile_parse(w->a, json_string_value(w->text), json_string_length(w->text),
-				&next, &errs);
+	int r = reconcile_parse(w->a, w->text, w->len, &next, &errs);
 
 	if (r) {
 		answer_apply(w, json_pack("{sb si ss so}", "ok", 0, "errno", -r, "error",
@@ -126,43 +134,64 @@ static void apply(void *arg)
 	st = w->c ? client_kept(w->c) : NULL;
 	if (st)
 		st->apply = NULL;
-	json_decref(w->text);
-	free(w);
+	work_free(w);
+}
+
+/* The client has been told what is wrong. */
+static bool take_text(struct client *c, const json_t *j, int fd, struct apply_work *w)
+{
+	const json_t *text = json_object_get(j, "text");
+	int r = -EINVAL;
+
+	if (fd >= 0) {
+		r = control_text_read(fd, client_line_max(c), &w->text, &w->len);
+	} else if (json_is_string(text)) {
+		w->len = json_string_length(text);
+		w->text = strdup(json_string_value(text));
+		r = w->text ? 0 : -ENOMEM;
+	}
+	if (!r && strlen(w->text) != w->len)
+		r = -EINVAL;
+	if (r == -EFBIG)
+		client_error(c, r,
+			     client_uid(c)
+				     ? "a config of more than 1 MiB is root's: use sudo"
+				     : "a config of more than 8 MiB is too long for the agent");
+	else if (r)
+		client_error(c, r,
+			     r == -ENOMEM ? "out of memory" : "apply goes with a config's text");
+	return !r;
 }
 
 void request_apply(struct agent *a, struct client *c, json_t *j, int fd)
 {
-	json_t *text = json_object_get(j, "text");
 	bool dry_run = json_is_true(json_object_get(j, "dry_run"));
 	struct client_state *st = client_state_get(c);
 	struct apply_work *w;
 
-	(void)fd;
 	if (!st || (!dry_run && only_root(c)))
 		return;
 	if (st->apply) {
 		client_error(c, -EBUSY, "this connection is applying a config already");
 		return;
 	}
-	if (!json_is_string(text)) {
-		client_error(c, -EINVAL, "apply goes with a config's text");
-		return;
-	}
 	w = calloc(1, sizeof(*w));
-	if (w)
+	if (w) {
 		*w = (struct apply_work){.a = a,
 					 .c = c,
-					 .text = json_incref(text),
 					 .dry_run = dry_run,
 					 .by_root = client_uid(c) == 0,
 					 .pid = client_pid(c)};
+		if (!take_text(c, j, fd, w)) {
+			work_free(w);
+			return;
+		}
+	}
 	st->apply = w;
 	if (w && !work_start(a->work, client_uid(c), apply, w))
 		return;
 	st->apply = NULL;
-	if (w)
-		json_decref(w->text);
-	free(w);
+	work_free(w);
 	client_error(c, -ENOMEM, "out of memory");
 }
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "config/parse.h"
+#include "control/text.h"
 #include "tools/cmd/commands.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
@@ -174,6 +175,24 @@ static void put_warnings(const struct cmd *c, const json_t *reply)
 	}
 }
 
+#define SEAL_FROM (64u << 10) /* shorter texts are handed over as fast within the request */
+
+static int ask(struct cmd *c, const char *file, const char *text, size_t len, bool dry_run,
+	       json_t **reply, struct error *e)
+{
+	autoclose int fd = len < SEAL_FROM ? -1 : control_text_seal(text, len);
+
+	if (fd >= 0)
+		return cmd_ask_with(c,
+				    json_pack("{s:s,s:s,s:b,s:b}", "op", "apply", "file", file,
+					      "sealed", 1, "dry_run", dry_run),
+				    fd, reply, e);
+	return cmd_ask(c,
+		       json_pack("{s:s,s:s,s:s,s:b}", "op", "apply", "file", file, "text", text,
+				 "dry_run", dry_run),
+		       reply, e);
+}
+
 static int apply(struct cmd *c, const char *path, bool dry_run)
 {
 	autojson json_t *reply = NULL;
@@ -187,10 +206,7 @@ static int apply(struct cmd *c, const char *path, bool dry_run)
 	/* the agent may stand in another directory */
 	if (streq(path, "-") || !realpath(path, full))
 		snprintf(full, sizeof(full), "%s", shown_name(path));
-	if (cmd_ask(c,
-		    json_pack("{s:s,s:s,s:s,s:b}", "op", "apply", "file", full, "text", text,
-			      "dry_run", dry_run),
-		    &reply, &e))
+	if (ask(c, full, text, len, dry_run, &reply, &e))
 		return refused(c, path, reply, &e);
 	put_warnings(c, reply);
 	put_diff(reply, dry_run);

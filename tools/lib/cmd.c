@@ -120,7 +120,7 @@ int cmd_finish(const struct cmd *c, int status)
 	return cmd_failed(c, &e);
 }
 
-int cmd_ask(const struct cmd *c, json_t *request, json_t **reply, struct error *e)
+int cmd_ask_with(const struct cmd *c, json_t *request, int fd, json_t **reply, struct error *e)
 {
 	autojson json_t *j = request;
 	CLEANUP(control_closep) struct control_conn conn = {.fd = -1};
@@ -132,7 +132,12 @@ int cmd_ask(const struct cmd *c, json_t *request, json_t **reply, struct error *
 	r = control_connect(c->inst.socket_path, &conn, e);
 	if (r)
 		return r;
-	return control_call(&conn, j, -1, reply, NULL, e);
+	return control_call(&conn, j, fd, reply, NULL, e);
+}
+
+int cmd_ask(const struct cmd *c, json_t *request, json_t **reply, struct error *e)
+{
+	return cmd_ask_with(c, request, -1, reply, e);
 }
 
 void cmd_put_json(const json_t *j, size_t flags)

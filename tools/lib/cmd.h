@@ -53,6 +53,8 @@ int cmd_finish(const struct cmd *c, int status);
 /* One request (whose reference is taken; NULL stands for a text that is not UTF-8) to the agent
  * and its answer. *reply may be set on failure too: see control_call(). */
 int cmd_ask(const struct cmd *c, json_t *request, json_t **reply, struct error *e);
+/* The same with a descriptor beside it, -1: none. */
+int cmd_ask_with(const struct cmd *c, json_t *request, int fd, json_t **reply, struct error *e);
 /* Pretty-prints JSON in plain ASCII, which no terminal can misunderstand. */
 void cmd_put_json(const json_t *j, size_t flags);
 
