@@ -36,6 +36,7 @@ enum ax_field {
 	AX_FIELD_LENGTH,    /* of the frame from its Ethernet header on; 65536, longer as 65535 */
 	AX_FIELD_MAC,	    /* searched, see struct ax_key64; the source of the frame */
 	AX_FIELD_TTL,	    /* of IPv4, or IPv6's hop limit: 256 and AX_TTL_NONE */
+	AX_FIELD_STATE,	    /* enum ax_state */
 	AX_FIELDS
 };
 
@@ -53,6 +54,22 @@ enum ax_fragment {
 	AX_FRAGMENT_LATER,
 	AX_FRAGMENT_NOT_IP,
 	AX_FRAGMENTS
+};
+
+/*
+ * What a packet is to the flows that this host knows of. To ask costs more than all else, so the
+ * rules are first held against AX_STATE_UNASKED, for which every condition on it holds: only when
+ * the rule that is found so has one (AX_ACTION_ASKS_STATE), the host is asked, and the rules are
+ * held against what it says.
+ */
+enum ax_state {
+	AX_STATE_ESTABLISHED, /* of a connection of a socket, or of a flow that was answered */
+	AX_STATE_NEW,	      /* it may begin one */
+	AX_STATE_RELATED,     /* an ICMP error about a flow that is established */
+	AX_STATE_INVALID,     /* it claims to belong to one, of which nothing is known */
+	AX_STATE_NONE,	      /* not IP */
+	AX_STATE_UNASKED,
+	AX_STATES
 };
 
 /*
@@ -140,12 +157,13 @@ enum ax_action_flag {
 	/* It has no conditions: as the list's default, it does not cut off what AX_REASON_ARP to
 	 * AX_REASON_ICMP_ERROR let through. */
 	AX_ACTION_CATCH_ALL = 1 << 0,
-	AX_ACTION_RING = 1 << 1,     /* captured payload goes to map `captures`, */
-	AX_ACTION_SLOT = 1 << 2,     /* to map `slots`, */
-	AX_ACTION_FRAME = 1 << 3,    /* capture from the frame's start, not its payload's */
-	AX_ACTION_LOG = 1 << 4,	     /* a record without data */
-	AX_ACTION_TRIGGER = 1 << 5,  /* payload goes to map `triggers` */
-	AX_ACTION_CHECKSUM = 1 << 6, /* compute the checksums anew, trust nothing (redirect) */
+	AX_ACTION_RING = 1 << 1,       /* captured payload goes to map `captures`, */
+	AX_ACTION_SLOT = 1 << 2,       /* to map `slots`, */
+	AX_ACTION_FRAME = 1 << 3,      /* capture from the frame's start, not its payload's */
+	AX_ACTION_LOG = 1 << 4,	       /* a record without data */
+	AX_ACTION_TRIGGER = 1 << 5,    /* payload goes to map `triggers` */
+	AX_ACTION_CHECKSUM = 1 << 6,   /* compute the checksums anew, trust nothing (redirect) */
+	AX_ACTION_ASKS_STATE = 1 << 7, /* it has a condition on AX_FIELD_STATE */
 };
 
 /*
@@ -243,8 +261,10 @@ struct ax_layout {
 	__u32 hz;	  /* ticks (jiffies) in a second */
 	__u32 mode;	  /* how the root was attached: enum xdp_mode (agent/rules/list.h) */
 	__u32 has_frags;  /* loaded as the root is, see datapath_xdp_attach() */
-	__u32 journal;	  /* struct ax_journal; 0: nothing changes in place */
-	__u8 policy[24];  /* enum ax_policy by enum ax_reason */
+	__u32 conntrack;  /* the kernel's is asked for states, too; the loader sets it */
+	__u32 pad;
+	__u32 journal;	 /* struct ax_journal; 0: nothing changes in place */
+	__u8 policy[24]; /* enum ax_policy by enum ax_reason */
 	struct ax_field_layout field[AX_FIELDS];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */
@@ -378,7 +398,10 @@ struct ax_explain {
 	__u16 quoted_rule; /* ICMP_ERROR: the rule of the flow it is about */
 	__u16 vlan;
 	__u32 l4_off;
-	__u32 pad[2];
+	/* enum ax_state: it was asked and is this; AX_STATE_UNASKED: it was not. Before: it is to
+	 * be taken for this; AX_STATE_UNASKED: to be asked. */
+	__u8 state;
+	__u8 pad[7];
 };
 _Static_assert(sizeof(struct ax_explain) == 32, "struct ax_explain fits XDP metadata");
 

@@ -9,6 +9,7 @@
 #include "classify.bpf.h"
 #include "exposed_ports.bpf.h"
 #include "nat.bpf.h"
+#include "state.bpf.h"
 
 const volatile struct ax_layout layout = {};
 /* Which devmap's failures are ours, see failures.bpf.c; and what explain needs. */
@@ -33,6 +34,14 @@ static __always_inline bool explaining(struct xdp_md *ctx)
 	return (void *)(x + 1) <= (void *)(long)ctx->data && x->key == layout.explain_key;
 }
 
+static __always_inline void assume_state(struct xdp_md *ctx, struct packet *p)
+{
+	struct ax_explain *x = (void *)(long)ctx->data_meta;
+
+	if ((void *)(x + 1) <= (void *)(long)ctx->data)
+		p->state = x->state;
+}
+
 static __noinline int answer(struct xdp_md *ctx, const struct turn *t, int action)
 {
 	struct ax_explain *x = (void *)(long)ctx->data_meta;
@@ -47,6 +56,7 @@ static __noinline int answer(struct xdp_md *ctx, const struct turn *t, int actio
 	x->quoted_rule = t->quoted_rule;
 	x->vlan = t->p.vlan;
 	x->l4_off = t->p.l4_off;
+	x->state = (__u8)t->p.state;
 	return action;
 }
 
@@ -69,6 +79,15 @@ static __always_inline __u64 source_mac(struct xdp_md *ctx)
 	return mac;
 }
 
+static __always_inline const struct ax_action *action_of(const __u8 *a, __u32 rule)
+{
+	/* so that the register that is compared is the one that is used */
+	opaque(rule);
+	if (rule > layout.rules)
+		rule = layout.rules;
+	return (const void *)(a + layout.actions + rule * sizeof(struct ax_action));
+}
+
 static __always_inline __u32 match(struct xdp_md *ctx, const __u8 *a, const struct packet *p,
 				   __u32 len)
 {
@@ -79,48 +98,63 @@ static __always_inline __u32 match(struct xdp_md *ctx, const __u8 *a, const stru
 	return classify(a, &j);
 }
 
-/* The rule of a packet that another one quotes. A global function: it is verified once. (The packet
- * itself is matched inline: where returns are guarded against speculation, each costs as much as
- * the rest of the matching.) */
-__noinline __u32 match_quoted(struct xdp_md *ctx, const struct packet *q, __u32 len)
+/* The same in a global function, which is verified once: for a packet that another one quotes, and
+ * for one that is judged again. (Others are matched inline: where returns are guarded against
+ * speculation, each costs as much as the rest of the matching.) */
+__noinline __u32 match_apart(struct xdp_md *ctx, const struct packet *p, __u32 len)
 {
 	const __u8 *a = arena_get();
 
-	return a && q ? match(ctx, a, q, len) : layout.rules;
+	return a && p ? match(ctx, a, p, len) : layout.rules;
 }
 
-/* --- what a packet quotes --- */
-
-static __always_inline bool is_icmp_error(const struct packet *p)
+/* The rule that was found for a packet wants its state, which nobody has asked for. */
+static __always_inline bool wants_state(const __u8 *a, const struct packet *p, __u32 rule)
 {
-	__u32 type = p->icmp >> 8;
-
-	if (!p->has_icmp)
-		return false;
-	return p->v4 ? type == 3 || type == 11 || type == 12 : type < 5;
+	return layout.field[AX_FIELD_STATE].used && p->state == AX_STATE_UNASKED &&
+	       action_of(a, rule)->flags & AX_ACTION_ASKS_STATE;
 }
 
-/*
- * The packet that an ICMP error is about, with its ends swapped: the packet that was answered by
- * what the error is about. Of its transport header only 8 bytes need to be there (RFC 792).
- */
-static __noinline bool quote(struct xdp_md *ctx, const struct packet *p, struct packet *q)
+static __always_inline __u32 match_own(struct xdp_md *ctx, const __u8 *a, struct turn *t)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	void *l3 = packet_at(data, p->l4_off + 8);
-	__u32 ip_end =
-		p->l4_off + p->l4_len; /* what is behind it, the IP header does not vouch for */
+	__u32 rule = match(ctx, a, &t->p, t->len);
 
-	packet_init(q);
-	q->vlan = p->vlan;
-	q->l3_off = p->l4_off + 8;
-	q->ethertype_be = p->ethertype_be;
-	if (!read_quoted(l3, end, p->v4, q) || q->l4_off > ip_end)
-		return false;
-	if (q->l4_off + 4u > ip_end) /* ports, or ICMP's type and code, would be the padding's */
-		q->has_l4 = q->has_icmp = false;
-	swap_packet(q);
-	return true;
+	if (!wants_state(a, &t->p, rule))
+		return rule;
+	t->p.state = packet_state(ctx, &t->p, t->explain);
+	return match_apart(ctx, &t->p, t->len);
+}
+
+/* The rule of a packet that another one quotes. */
+static __always_inline __u32 match_quoted(struct xdp_md *ctx, const __u8 *a, struct packet *q,
+					  __u32 len)
+{
+	__u32 rule = match_apart(ctx, q, len);
+
+	if (!wants_state(a, q, rule))
+		return rule;
+	q->state = quoted_state(ctx, q);
+	return match_apart(ctx, q, len);
+}
+
+/* What was found of an error is not asked for again for what it quotes. What somebody else has sent
+ * is none of this host's flows. */
+static __always_inline void quoted_as_asked(const struct packet *p, struct packet *q)
+{
+	if (!layout.field[AX_FIELD_STATE].used)
+		return;
+	if (p->state == AX_STATE_RELATED)
+		q->state = AX_STATE_ESTABLISHED;
+	else if (p->state == AX_STATE_INVALID || !quotes_own(p, q))
+		q->state = q->proto == IPPROTO_TCP ? AX_STATE_INVALID : AX_STATE_NEW;
+}
+
+/* And the other way round. */
+static __always_inline void asked_as_quoted(const struct packet *q, struct packet *p)
+{
+	if (layout.field[AX_FIELD_STATE].used && q->has_l4 && q->state != AX_STATE_UNASKED &&
+	    p->state == AX_STATE_UNASKED)
+		p->state = q->state == AX_STATE_ESTABLISHED ? AX_STATE_RELATED : AX_STATE_INVALID;
 }
 
 /* --- the default's exceptions --- */
@@ -146,28 +180,23 @@ static __always_inline __u32 needed(const struct packet *p)
 	return is_icmp_error(p) ? AX_REASON_ICMP_ERROR : 0;
 }
 
-static __always_inline const struct ax_action *action_of(const __u8 *a, __u32 rule)
-{
-	/* so that the register that is compared is the one that is used */
-	opaque(rule);
-	if (rule > layout.rules)
-		rule = layout.rules;
-	return (const void *)(a + layout.actions + rule * sizeof(struct ax_action));
-}
-
 /* Whether the flow that an ICMP error is about is let through. */
 static __always_inline bool quoted_passes(struct xdp_md *ctx, const __u8 *a, struct turn *t)
 {
 	const struct ax_action *act;
-	struct packet q;
+	struct packet *q;
 
-	if (!layout.quotes || !quote(ctx, &t->p, &q))
+	if (!layout.quotes)
 		return false;
-	t->quoted_rule = (__u16)match_quoted(ctx, &q, t->len);
+	q = quoted_get();
+	if (!q || !quote(ctx, &t->p, q))
+		return false;
+	quoted_as_asked(&t->p, q);
+	t->quoted_rule = (__u16)match_quoted(ctx, a, q, t->len);
 	act = action_of(a, t->quoted_rule);
 	return act->verdict != AX_VERDICT_DROP ||
 	       (layout.policy[AX_REASON_EXPOSED] == AX_POLICY_PASS &&
-		act->flags & AX_ACTION_CATCH_ALL && to_exposed(&q));
+		act->flags & AX_ACTION_CATCH_ALL && to_exposed(q));
 }
 
 /* Which class with a policy a packet is of that nothing is wrong with; 0: none. */
@@ -355,10 +384,13 @@ static __always_inline int follow(struct xdp_md *ctx, const __u8 *a, struct turn
 
 	if (!quote(ctx, &t->p, &q))
 		return -1;
-	rule = match_quoted(ctx, &q, t->len);
+	quoted_as_asked(&t->p, &q);
+	rule = match_quoted(ctx, a, &q, t->len);
 	act = action_of(a, rule);
-	if (act->verdict != AX_VERDICT_BALANCE)
+	if (act->verdict != AX_VERDICT_BALANCE) {
+		asked_as_quoted(&q, &t->p);
 		return -1;
+	}
 	t->rule = t->quoted_rule = (__u16)rule;
 	t->verdict = AX_VERDICT_BALANCE;
 	t->reason = AX_REASON_ICMP_ERROR;
@@ -402,7 +434,7 @@ static __always_inline int judge(struct xdp_md *ctx, struct turn *t)
 		if (r >= 0)
 			return r;
 	}
-	t->rule = (__u16)match(ctx, a, &t->p, t->len);
+	t->rule = (__u16)match_own(ctx, a, t);
 	return act_on(ctx, a, t, action_of(a, t->rule));
 }
 
@@ -511,6 +543,8 @@ int ax_filter(struct xdp_md *ctx)
 	t.rule = layout.rules;
 	t.quoted_rule = layout.rules;
 	read_packet(ctx, &t);
+	if (layout.field[AX_FIELD_STATE].used && t.explain)
+		assume_state(ctx, &t.p);
 	if (t.p.odd) {
 		if (!t.explain)
 			count_reason(t.p.odd);

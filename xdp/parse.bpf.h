@@ -59,6 +59,7 @@ struct packet {
 	bool has_icmp;	   /* ICMP or ICMPv6, and its header is in the packet */
 	__u16 payload_off; /* behind the transport header, if it was understood */
 	__u16 ttl;	   /* or hop limit; AX_TTL_NONE: not IP, or only quoted by an ICMP error */
+	__u32 state;	   /* enum ax_state: the parser leaves it AX_STATE_UNASKED */
 };
 
 /* A place in the packet at an offset that the verifier does not know: it follows none beyond 64
@@ -369,6 +370,7 @@ static __always_inline void packet_init(struct packet *p)
 	__builtin_memset(p, 0, sizeof(*p));
 	p->vlan = AX_VLAN_NONE;
 	p->ttl = AX_TTL_NONE;
+	p->state = AX_STATE_UNASKED;
 	p->fragment = AX_FRAGMENT_NOT_IP;
 	p->l3_off = sizeof(struct ethhdr);
 }
@@ -454,6 +456,8 @@ static __always_inline __u32 packet_value(const struct packet *p, enum ax_field 
 		return len > 65535 ? 65535 : len;
 	case AX_FIELD_TTL:
 		return p->ttl > AX_TTL_NONE ? AX_TTL_NONE : p->ttl;
+	case AX_FIELD_STATE:
+		return p->state > AX_STATE_UNASKED ? AX_STATE_UNASKED : p->state;
 	case AX_FIELD_SRC: /* see classify.bpf.h */
 	case AX_FIELD_DST:
 	case AX_FIELD_MAC:

@@ -261,6 +261,15 @@ AX_RULES_MAP struct {
 	__type(value, __u32);
 } exposed_fragments SEC(".maps");
 
+/* Datagrams of which the first fragment was of an established flow, and until when (CLOCK_MONOTONIC
+ * in ns) their later ones are taken for that. */
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, AX_NAT_FRAGMENTS);
+	__type(key, struct ax_nat_fragment);
+	__type(value, __u64);
+} state_fragments SEC(".maps");
+
 /*
  * What the filter hands over to another stage, on its CPU: a tail call passes nothing but the
  * context. Nothing else runs between the two.
@@ -284,6 +293,14 @@ AX_RULES_MAP struct {
 	__type(key, __u32);
 	__type(value, struct handover);
 } handovers SEC(".maps");
+
+/* Room for a packet that another one quotes: on the stack, what is called besides would not fit. */
+static __always_inline struct packet *quoted_get(void)
+{
+	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
+
+	return h ? &h->quoted : NULL;
+}
 
 static __always_inline void count_reason(__u32 reason)
 {

@@ -79,6 +79,8 @@ static uint8_t flags_of(const struct rule *r)
 		f |= AX_ACTION_TRIGGER;
 	if (r->checksum)
 		f |= AX_ACTION_CHECKSUM;
+	if (!condition_is_empty(&r->in[AX_FIELD_STATE]))
+		f |= AX_ACTION_ASKS_STATE;
 	return f;
 }
 

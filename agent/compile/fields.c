@@ -246,6 +246,18 @@ static int sweep_init(struct sweep *s)
 	return collect_events(s);
 }
 
+/* The value, behind all others, for which every condition holds. */
+static int add_unasked(struct sweep *s)
+{
+	struct field *field = &s->c->field[s->row->number];
+	int cls;
+
+	for (uint32_t i = 0; i < s->c->shape.rules; i++)
+		bit_set(s->now, i);
+	cls = class_of(&field->classes, s->now);
+	return cls < 0 ? cls : cuts_add(&field->cuts, s->row->unasked, 0, (uint32_t)cls);
+}
+
 /* The ends at one value may come before its beginnings or behind: only what is open then counts.
  * The value of packets without the field comes behind those that ranges speak of. */
 int compile_numbers(struct compiler *c, const struct rule_field *row)
@@ -263,6 +275,8 @@ int compile_numbers(struct compiler *c, const struct rule_field *row)
 		r = cls < 0 ? cls : cuts_add(&field->cuts, value, 0, (uint32_t)cls);
 		value = i < s.n ? s.events[i].value : UINT32_MAX;
 	}
+	if (r == 0 && row->unasked)
+		r = add_unasked(&s);
 	return r < 0 ? r : compile_set_classes(c, row->number, &s.users);
 }
 

@@ -440,13 +440,15 @@ static size_t page_round(size_t size)
 	return (size + page - 1) / page * page;
 }
 
-static int fill_arena(int fd, const void *data, size_t size)
+/* `layout`: what is to stand at its start */
+static int fill_arena(int fd, const void *data, size_t size, const struct ax_layout *layout)
 {
 	void *p = mmap(NULL, page_round(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (p == MAP_FAILED)
 		return -errno;
 	memcpy(p, data, size);
+	memcpy(p, layout, sizeof(*layout));
 	munmap(p, page_round(size));
 	return 0;
 }
@@ -525,6 +527,8 @@ static void leave_out(struct filter *skel, const struct ax_layout *layout)
 
 	if (layout->policy[AX_REASON_EXPOSED] == AX_POLICY_RULES)
 		bpf_map__set_max_entries(skel->maps.exposed_fragments, 1);
+	if (!layout->field[AX_FIELD_STATE].used)
+		bpf_map__set_max_entries(skel->maps.state_fragments, 1);
 	if (!layout->balancers_n)
 		bpf_program__set_autoload(skel->progs.ax_balance, false);
 	if (!answers)
@@ -559,16 +563,15 @@ static int put_stages(struct filter *skel, const struct ax_layout *layout)
 	return 0;
 }
 
-int generation_load(const struct datapath_xdp *d, const void *arena, size_t size,
-		    const struct ax_layout *layout, struct generation *g, struct error *e)
+static int load(const struct datapath_xdp *d, const void *arena, size_t size,
+		const struct ax_layout *layout, struct generation *g)
 {
 	struct filter *skel;
 	int r;
 
 	skel = filter__open();
-	*g = (struct generation){.prog = -1, .arena = -1};
 	if (!skel)
-		return error_set(e, -errno, "cannot open the XDP programs: %s", strerror(errno));
+		return -errno;
 	memcpy((void *)(uintptr_t)&skel->rodata->layout, layout, sizeof(*layout));
 	leave_out(skel, layout);
 	load_like_root(skel, layout->has_frags);
@@ -580,16 +583,41 @@ int generation_load(const struct datapath_xdp *d, const void *arena, size_t size
 	if (!r)
 		r = put_stages(skel, layout);
 	if (!r)
-		r = fill_arena(bpf_map__fd(skel->maps.arena), arena, size);
+		r = fill_arena(bpf_map__fd(skel->maps.arena), arena, size, layout);
 	if (!r) {
 		g->prog = fcntl(bpf_program__fd(skel->progs.ax_filter), F_DUPFD_CLOEXEC, 3);
 		g->arena = fcntl(bpf_map__fd(skel->maps.arena), F_DUPFD_CLOEXEC, 3);
 		r = g->prog < 0 || g->arena < 0 ? -errno : map_arena(g, size);
 	}
 	filter__destroy(skel);
+	if (r)
+		generation_close(g);
+	return r;
+}
+
+/* Whether the kernel's connection tracking may be there. Whether programs can ask it (Linux 5.18,
+ * and the module's types), loading one says. */
+static bool may_have_conntrack(void)
+{
+	return access("/sys/module/nf_conntrack", F_OK) == 0;
+}
+
+int generation_load(const struct datapath_xdp *d, const void *arena, size_t size,
+		    const struct ax_layout *layout, struct generation *g, struct error *e)
+{
+	struct ax_layout l = *layout;
+	int r = -ENOENT;
+
+	*g = (struct generation){.prog = -1, .arena = -1};
+	l.conntrack = l.field[AX_FIELD_STATE].used && may_have_conntrack();
+	if (l.conntrack)
+		r = load(d, arena, size, &l, g);
+	if (r) {
+		l.conntrack = 0;
+		r = load(d, arena, size, &l, g);
+	}
 	if (!r)
 		return 0;
-	generation_close(g);
 	return error_set(e, r, "the kernel refuses the compiled rule list (%s)%s", strerror(-r),
 			 r == -ENOMEM ? ": there is not enough memory" : "");
 }
@@ -715,7 +743,8 @@ int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct
 #define EXPLAIN_ROOM 256 /* for headers that a balancer puts in front */
 
 int generation_explain(const struct generation *g, const void *frame, size_t len,
-		       struct ax_explain *x, uint32_t *action, uint8_t **out, size_t *out_len)
+		       enum ax_state state, struct ax_explain *x, uint32_t *action, uint8_t **out,
+		       size_t *out_len)
 {
 	struct xdp_md md = {.data = sizeof(*x), .data_end = (uint32_t)(len + sizeof(*x))};
 	autofree uint8_t *in = malloc(len + sizeof(*x));
@@ -727,7 +756,7 @@ int generation_explain(const struct generation *g, const void *frame, size_t len
 
 	if (!in || !res)
 		return -ENOMEM;
-	*x = (struct ax_explain){.key = g->layout.explain_key};
+	*x = (struct ax_explain){.key = g->layout.explain_key, .state = (uint8_t)state};
 	memcpy(in, x, sizeof(*x));
 	memcpy(in + sizeof(*x), frame, len);
 	if (bpf_prog_test_run_opts(g->prog, &o) < 0)

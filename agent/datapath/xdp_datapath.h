@@ -106,7 +106,8 @@ struct generation {
 	size_t size;	     /* as mapped, whole pages */
 };
 void generation_close(struct generation *g);
-/* Loads a generation's programs over the maps of d; `size` bytes become its arena. */
+/* Loads a generation's programs over the maps of d; `size` bytes become its arena. States are asked
+ * of the kernel's connection tracking too (layout.conntrack) where it is there now. */
 int generation_load(const struct datapath_xdp *d, const void *arena, size_t size,
 		    const struct ax_layout *layout, struct generation *g, struct error *e);
 /* The one in an entry of the root's program array. -ENOENT: none. */
@@ -128,9 +129,11 @@ int generation_view_open(const struct generation *g, bool writable, struct gener
 void generation_view_close(struct generation_view *w);
 /* Puts it there (NULL: nothing). Returns when no CPU runs the former one any more. */
 int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct generation *g);
-/* Runs it on a frame with an explanation's metadata. *out (malloc'ed) is the frame after it. */
+/* Runs it on a frame with an explanation's metadata, as one of that state (AX_STATE_UNASKED: that
+ * of the caller's network namespace is asked for). *out (malloc'ed) is the frame after it. */
 int generation_explain(const struct generation *g, const void *frame, size_t len,
-		       struct ax_explain *x, uint32_t *action, uint8_t **out, size_t *out_len);
+		       enum ax_state state, struct ax_explain *x, uint32_t *action, uint8_t **out,
+		       size_t *out_len);
 
 /* --- apps of this machine as backends (xdp_apps.c), as the agent told the kernel of them --- */
 

@@ -25,8 +25,10 @@ static void say(const struct cutting *c, const char *text)
 		c->o->say(c->o->arg, text);
 }
 
-/* What becomes of a packet; false: that cannot be told. */
-static bool judge(const struct generation *g, const char *packet, struct ax_explain *x)
+/* What becomes of a packet of that state (AX_STATE_UNASKED: as it is now); false: that cannot be
+ * told. */
+static bool judge(const struct generation *g, const char *packet, enum ax_state state,
+		  struct ax_explain *x)
 {
 	autofree uint8_t *frame = NULL, *out = NULL;
 	struct error ignored = {0};
@@ -39,7 +41,7 @@ static bool judge(const struct generation *g, const char *packet, struct ax_expl
 		return false;
 	r = packet_build(&p, &frame, &len);
 	packet_free(&p);
-	return !r && !generation_explain(g, frame, len, x, &action, &out, &out_len);
+	return !r && !generation_explain(g, frame, len, state, x, &action, &out, &out_len);
 }
 
 /* Client's and server's address, in text, with their ports. */
@@ -62,7 +64,7 @@ static void check_session(const struct cutting *c)
 		 strchr(client, ':') ? "tcp [%s]:%u > [%s]:%u flags ack"
 				     : "tcp %s:%u > %s:%u flags ack",
 		 client, cport, server, sport);
-	if (!judge(c->new, text, &x) || x.verdict == AX_VERDICT_PASS)
+	if (!judge(c->new, text, AX_STATE_UNASKED, &x) || x.verdict == AX_VERDICT_PASS)
 		return;
 	snprintf(text, sizeof(text),
 		 "warning: if your SSH session (%s) comes in by %s, this list cuts it off%s", ssh,
@@ -108,19 +110,20 @@ static bool own_address(const char *ifname, int family, struct ax_addr *ret)
 static const struct answer {
 	const char *to, *proto;
 	unsigned sport;
-	const char *flags, *rule;
+	const char *flags;
 } answers[] = {
-	{"TCP connections", "tcp", 443, " flags syn,ack", "{proto: tcp, flags: ack, action: pass}"},
-	{"DNS queries", "udp", 53, "", "{proto: udp, sport: 53, action: pass}"},
+	{"TCP connections", "tcp", 443, " flags syn,ack"},
+	{"DNS queries", "udp", 53, ""},
 };
+#define LET_IN "{state: established, action: pass}"
 
 /* Whether the default drops it, or a rule that holds for everything: another rule was meant so. */
 static bool dropped_by_default(const struct generation *g, const char *packet)
 {
 	struct ax_explain x;
 
-	if (!judge(g, packet, &x) || x.verdict != AX_VERDICT_DROP || x.decided != AX_DECIDED_RULE ||
-	    x.rule > g->layout.rules)
+	if (!judge(g, packet, AX_STATE_ESTABLISHED, &x) || x.verdict != AX_VERDICT_DROP ||
+	    x.decided != AX_DECIDED_RULE || x.rule > g->layout.rules)
 		return false;
 	return ((const struct ax_action *)(g->data + g->layout.actions))[x.rule].flags &
 	       AX_ACTION_CATCH_ALL;
@@ -154,8 +157,8 @@ static void check_answers(const struct cutting *c)
 			continue;
 		snprintf(text, sizeof(text),
 			 "warning: this list drops the answers to this host's own %s that come in "
-			 "by %s, since rules know no connections; to let them in: %s",
-			 answers[i].to, c->ifname, answers[i].rule);
+			 "by %s; to let them in: %s",
+			 answers[i].to, c->ifname, LET_IN);
 		say(c, text);
 	}
 }

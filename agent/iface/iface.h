@@ -86,6 +86,7 @@ struct xdp_status {
 	size_t arena_size;
 	uint32_t match;	 /* enum ax_match */
 	uint32_t fields; /* bits by enum ax_field */
+	bool conntrack;	 /* states are asked of the kernel's connection tracking, too */
 	struct xdp_program_info *programs;
 	size_t n_programs;
 };
@@ -125,6 +126,9 @@ struct xdp_explanation {
 };
 int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explanation *ret,
 		struct error *e);
+/* The same, as if it were of that state (AX_STATE_UNASKED: the host is asked). */
+int xdp_explain_as(struct xdp *x, const void *frame, size_t len, enum ax_state state,
+		   struct xdp_explanation *ret, struct error *e);
 void xdp_explanation_free(struct xdp_explanation *x);
 
 /* --- captures --- */

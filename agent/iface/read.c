@@ -332,6 +332,7 @@ int xdp_status(struct xdp *x, struct xdp_status *ret, struct error *e)
 		.arena_size = x->g.layout.size,
 		.match = x->g.layout.match,
 		.fields = used_fields(&x->g.layout),
+		.conntrack = x->g.layout.conntrack,
 		.programs = p.v,
 		.n_programs = p.n,
 	};
@@ -390,11 +391,17 @@ static int name_rule(struct xdp *x, uint16_t rule, char **name, char **line)
 int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explanation *ret,
 		struct error *e)
 {
+	return xdp_explain_as(x, frame, len, AX_STATE_UNASKED, ret, e);
+}
+
+int xdp_explain_as(struct xdp *x, const void *frame, size_t len, enum ax_state state,
+		   struct xdp_explanation *ret, struct error *e)
+{
 	int r = xdp_refresh(x);
 
 	*ret = (struct xdp_explanation){0};
 	if (!r)
-		r = generation_explain(&x->g, frame, len, &ret->x, &ret->action, &ret->out,
+		r = generation_explain(&x->g, frame, len, state, &ret->x, &ret->action, &ret->out,
 				       &ret->out_len);
 	if (r == -EINVAL)
 		return error_set(

@@ -176,6 +176,9 @@ static int check_modifiers(const struct rule *r, uint32_t given, struct rule_fau
 			 ax_verdict_names[r->verdict]);
 		return fault_set(f, found, "it with action redirect only");
 	}
+	if (r->verdict == AX_VERDICT_BALANCE && !condition_is_empty(&r->in[AX_FIELD_STATE]))
+		return fault_set(f, "state with action balance",
+				 "balance without state, since no socket here knows its flows");
 	if (r->sample && !r->capture && !r->log)
 		return fault_set(f, "sample without capture and log",
 				 "it with capture or log, of which it makes fewer");

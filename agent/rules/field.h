@@ -76,6 +76,8 @@ struct rule_field {
 	 * field, where there are such), and the greatest that a rule can name. */
 	uint32_t size, last;
 	const struct field_header *header; /* TCP's and UDP's fields; NULL: of none of them */
+	/* The index for which every condition holds, since it is not known yet; 0: there is none */
+	uint32_t unasked;
 };
 extern const struct rule_field rule_fields[AX_FIELDS];
 

@@ -209,6 +209,41 @@ static void write_fragment(struct field_text *to, const struct rule_field *row, 
 	}
 }
 
+static const char *const state_names[] = {
+	[AX_STATE_ESTABLISHED] = "established",
+	[AX_STATE_NEW] = "new",
+	[AX_STATE_RELATED] = "related",
+	[AX_STATE_INVALID] = "invalid",
+};
+
+const char *rule_state_name(enum ax_state state)
+{
+	return state < ARRAY_SIZE(state_names) ? state_names[state] : NULL;
+}
+
+static int add_state(const struct rule_field *row, struct condition *c, const char *item,
+		     struct rule_fault *f)
+{
+	int i = value_word(item, state_names, ARRAY_SIZE(state_names));
+
+	(void)row;
+	(void)f;
+	if (i < 0)
+		return -EINVAL;
+	return add_range(c, &(struct range){(uint32_t)i, (uint32_t)i});
+}
+
+static void write_state(struct field_text *to, const struct rule_field *row, const void *item)
+{
+	const struct range *r = item;
+
+	(void)row;
+	for (uint32_t v = r->lo; v <= r->hi; v++) {
+		separate(to);
+		fputs(state_names[v], to->f);
+	}
+}
+
 static int add_icmp(const struct rule_field *row, struct condition *c, const char *item,
 		    struct rule_fault *f)
 {
@@ -427,6 +462,16 @@ const struct rule_field rule_fields[AX_FIELDS] = {
 			  .add = add_open, .write = write_open}},
 		.size = AX_TTL_NONE + 1,
 		.last = AX_TTL_NONE - 1,
+	},
+	{
+		.number = AX_FIELD_STATE,
+		.kind = FIELD_NUMBER,
+		.layer = LAYER_IP,
+		.keys = {{"state", "established, new, related or invalid", .add = add_state,
+			  .write = write_state}},
+		.size = AX_STATES,
+		.last = AX_STATE_INVALID,
+		.unasked = AX_STATE_UNASKED,
 	},
 	{
 		.number = AX_FIELD_MAC,

@@ -17,6 +17,7 @@
  *   fragment             none|first|later, lists
  *   length               0-64,1500-: of the frame in bytes, from its Ethernet header on
  *   ttl                  1-5,64-: of IPv4, or the hop limit of IPv6
+ *   state                established|new|related|invalid, lists: what this host knows of its flow
  *   mac                  source addresses of the frame, lists
  *   action               pass | drop | reflect | redirect IFACE | cpu N | balance NAME
  *   smac, dmac, to, to-port    redirect: what is rewritten (to: address, to-port: port)
@@ -111,8 +112,9 @@ char *rule_format(const struct rule *r);
 bool rule_catches_all(const struct rule *r);
 
 /* What single values are; also for the matcher's tests and for `ax xdp explain`. */
-int rule_parse_proto(const char *s);	    /* 0..255 or -EINVAL */
-const char *rule_proto_name(uint8_t proto); /* NULL: it has none, the number is written */
+int rule_parse_proto(const char *s);		  /* 0..255 or -EINVAL */
+const char *rule_proto_name(uint8_t proto);	  /* NULL: it has none, the number is written */
+const char *rule_state_name(enum ax_state state); /* NULL: no rule can ask for it */
 
 extern const char *const ax_verdict_names[6]; /* "pass" ... */
 const char *rule_key_name(size_t i);	      /* "name", "src" ..., NULL behind the last one */

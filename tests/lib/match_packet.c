@@ -24,6 +24,8 @@ uint32_t match_value_of(const struct match_packet *p, enum ax_field f)
 		return p->len > 65535 ? 65535 : p->len;
 	case AX_FIELD_TTL:
 		return p->ip ? p->ttl : AX_TTL_NONE;
+	case AX_FIELD_STATE:
+		return p->ip ? p->state : AX_STATE_NONE;
 	case AX_FIELD_SRC: /* these are no numbers */
 	case AX_FIELD_DST:
 	case AX_FIELD_MAC:
@@ -48,6 +50,9 @@ void match_set_value(struct match_packet *p, enum ax_field f, uint32_t value)
 		break;
 	case AX_FIELD_TTL:
 		p->ttl = (uint8_t)value;
+		break;
+	case AX_FIELD_STATE:
+		p->state = (uint8_t)value;
 		break;
 	case AX_FIELD_SRC: /* these say what the packet is */
 	case AX_FIELD_DST:

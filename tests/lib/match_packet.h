@@ -28,6 +28,7 @@ struct match_packet {
 	uint32_t len;
 	uint8_t mac[6];
 	uint8_t ttl;
+	uint8_t state; /* enum ax_state, as the host would say when it is asked */
 };
 
 /* The value of a field of numbers or bits, or what stands for packets without the field. */
@@ -52,6 +53,7 @@ static inline struct packet match_parsed(const struct match_packet *m)
 		.tcp_flags = m->tcp_flags,
 		.fragment = m->fragment,
 		.ttl = m->ip ? m->ttl : AX_TTL_NONE,
+		.state = AX_STATE_UNASKED,
 		.v4 = m->v4,
 		.later = m->fragment == AX_FRAGMENT_LATER,
 		.has_l4 = m->has_l4,

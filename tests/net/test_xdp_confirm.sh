@@ -168,11 +168,13 @@ warned() {
 }
 is "a list that drops by default, and lets answers in" "$(warned 'default: drop
 rules: [{proto: tcp, flags: ack, action: pass}, {proto: udp, sport: 53, action: pass}]')" ""
+is "one that lets in what belongs to a socket" "$(warned 'default: drop
+rules: [{state: established, action: pass}]')" ""
 out=$(warned 'default: drop
 rules: [{proto: tcp, dport: 22, action: pass}]')
 like "one that forgets them is warned of" "$out" \
-	"warning: this list drops the answers to this host's own TCP connections that come in by xc0, .*: \{proto: tcp, flags: ack, action: pass\}"
-like "for DNS, too" "$out" "own DNS queries .*: \{proto: udp, sport: 53, action: pass\}"
+	"warning: this list drops the answers to this host's own TCP connections that come in by xc0; to let them in: \{state: established, action: pass\}"
+like "for DNS, too" "$out" "own DNS queries .*: \{state: established, action: pass\}"
 is "not again when another rule changes" "$(xdp rule add xc0 proto tcp dport 80 action pass 2>&1 >/dev/null)" ""
 is "a rule that drops them is meant so" "$(warned 'rules: [{proto: tcp, sport: 443, action: drop}]')" ""
 like "one without conditions at the end is a default" "$(warned 'rules: [{icmp: echo-request, action: pass}, {action: drop}]')" \

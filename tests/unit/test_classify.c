@@ -56,6 +56,11 @@ static void *bpf_map_lookup_elem(const void *map, const void *key)
 #define LISTS_QUICK 10000 /* in `make check-quick` */
 #define PACKETS	    20	  /* for each of them */
 
+static const struct ax_action *action_of(uint32_t rule)
+{
+	return (const struct ax_action *)(arena_now + layout_now->actions) + rule;
+}
+
 static uint32_t judge(const struct match_packet *m)
 {
 	struct packet p = match_parsed(m);
@@ -66,7 +71,12 @@ static uint32_t judge(const struct match_packet *m)
 		j.mac = j.mac << 8 | m->mac[i];
 	rule = classify(arena_now, &j);
 	assert_true(rule <= layout_now->rules);
-	return ((const struct ax_action *)(arena_now + layout_now->actions))[rule].rule;
+	if (action_of(rule)->flags & AX_ACTION_ASKS_STATE) { /* as the filter does */
+		p.state = m->ip ? m->state : AX_STATE_NONE;
+		rule = classify(arena_now, &j);
+	}
+	assert_true(rule <= layout_now->rules);
+	return action_of(rule)->rule;
 }
 
 /* The arena in memory of exactly its size, so that the sanitizer sees what lies outside. */

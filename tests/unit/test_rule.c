@@ -115,6 +115,10 @@ static const struct {
 	{"length 65535 action drop", "length 65535 action drop"},
 	{"ttl 1-5,255 action drop", "ttl 1-5,255 action drop"},
 	{"ttl 5,1,2-4,64-255 action drop", "ttl 1-5,64- action drop"},
+	{"state established action pass", "state established action pass"},
+	{"state invalid,established,related,new action drop",
+	 "state established,new,related,invalid action drop"},
+	{"state related,new ttl 9 action drop", "ttl 9 state new,related action drop"},
 	{"mac ff:ff:ff:ff:ff:ff ttl 0 length 60 action drop",
 	 "length 60 ttl 0 mac ff:ff:ff:ff:ff:ff action drop"},
 	{"mac 02:00:00:00:00:0A,aa:bb:cc:dd:ee:ff action drop",
@@ -224,6 +228,7 @@ static void values_arrive_in_the_struct(void **state)
 	"echo-request, echo-reply, unreachable, frag-needed, time-exceeded, redirect, " \
 	"parameter-problem, TYPE or TYPE/CODE of 0 to 255"
 #define LENGTHS "lengths of 0 to 65535 bytes such as 64, 0-64 or 1500-"
+#define STATES	"established, new, related or invalid"
 #define TTLS	"TTLs or hop limits of 0 to 255 such as 1, 1-5 or 64-"
 #define MAC	"an Ethernet address such as 02:00:00:00:00:01"
 #define RATE	"a rate such as 1000pps or 10mbit, then burst=N and per=src if wanted"
@@ -289,6 +294,10 @@ static const struct {
 	{"ttl", "256", "\"256\"", TTLS},
 	{"ttl", "5-1", "\"5-1\"", TTLS},
 	{"ttl", "@low", "\"@low\"", TTLS},
+	{"state", "Established", "\"Established\"", STATES},
+	{"state", "new,unasked", "\"unasked\"", STATES},
+	{"state", "0", "\"0\"", STATES},
+	{"state", "@new", "\"@new\"", STATES},
 	{"mac", "2:0:0:0:0:1", "\"2:0:0:0:0:1\"", MAC},
 	{"mac", "02:00:00:00:00:01,02-00-00-00-00-01", "\"02-00-00-00-00-01\"", MAC},
 	{"mac", "02:00:00:00:00:0g", "\"02:00:00:00:00:0g\"", MAC},
@@ -382,7 +391,7 @@ static void keys_are_known_and_come_once(void **state)
 	assert_string_equal(
 		e.text,
 		"\"dprot\" is no key of a rule: use name, src, dst, proto, sport, dport, "
-		"flags, icmp, icmp6, vlan, fragment, length, ttl, mac, action, smac, dmac, "
+		"flags, icmp, icmp6, vlan, fragment, length, ttl, state, mac, action, smac, dmac, "
 		"to, to-port, checksum, capture, rate, sample, log or trigger; did you mean "
 		"\"dport\"?");
 	assert_int_equal(rule_set(&r, &given, "", "22", &e), -ENOENT);
@@ -465,6 +474,7 @@ static void what_does_not_go_together(void **state)
 		{"proto icmp to-port 80 action redirect e",
 		 "to-port with a protocol that has no ports"},
 		{"sample 5 action pass", "sample without capture and log"},
+		{"state new action balance b", "state with action balance"},
 		{"trigger yes action pass", "trigger without proto udp"},
 		{"trigger yes proto tcp,udp action pass", "trigger without proto udp"},
 	};
@@ -512,7 +522,7 @@ static void conditions_are_seen(void **state)
 		"icmp6 1",	  "vlan none",
 		"fragment none",  "length 1-",
 		"dst @x",	  "mac 02:00:00:00:00:01",
-		"ttl 0-255",
+		"ttl 0-255",	  "state new",
 	};
 	struct rule all = parse("name x action drop log yes capture 5 rate 1pps");
 
@@ -585,6 +595,8 @@ static void equal_means_the_same(void **state)
 		"fragment first action drop",
 		"ttl 1 action drop",
 		"ttl 1-255 action drop",
+		"state new action drop",
+		"state new,invalid action drop",
 		"mac 02:00:00:00:00:01 action drop",
 		"mac 02:00:00:00:00:02 action drop",
 	};

@@ -2,60 +2,9 @@
 # What this kernel's verifier makes of lists: every field, in each way in which a list can be
 # compiled, and everything that rules do. Generic mode on lo: it is about loading and judging.
 . "${0%/*}/lib.sh"
+. "${0%/*}/lists.sh"
 
 ip link set lo up
-
-# Rules for 70 values in each of three fields, which match none of the packets: too many for a
-# table of products, so the list is compiled to bit vectors.
-fillers()
-{
-	awk 'BEGIN {
-		for (i = 0; i < 70; i++)
-			printf "- {src: 172.16.%d.1, action: drop}\n- {dst: 172.17.%d.1, action: drop}\n" \
-			       "- {sport: %d, action: drop}\n", i, i, 60000 + 3 * i
-	}'
-}
-
-# verdict WORD PACKET
-verdict()
-{
-	ax --instance l xdp explain lo --packet "$2" >/tmp/explained 2>&1
-	cat /tmp/explained
-	grep -qE "^verdict +$1\$" /tmp/explained
-}
-
-# taken HIT [MISS]: the list in /tmp/list.yaml is loaded, HIT passes and MISS is dropped.
-taken()
-{
-	local status=0
-
-	ax --instance l xdp load lo --mode generic --force --rules /tmp/list.yaml || return 1
-	verdict pass "$1" || status=1
-	[ -z "${2:-}" ] || verdict drop "$2" || status=1
-	ax --instance l xdp unload lo || status=1
-	return "$status"
-}
-
-# field CONDITION HIT MISS
-field()
-{
-	local start="default: drop
-rules:
-- {$1, action: pass}"
-
-	echo "$start" >/tmp/list.yaml
-	tap "$1, alone" taken "$2" "$3"
-	{
-		echo "$start"
-		echo "- {vlan: 1, proto: gre, action: pass}"
-	} >/tmp/list.yaml
-	tap "$1, with others" taken "$2" "$3"
-	{
-		echo "$start"
-		fillers
-	} >/tmp/list.yaml
-	tap "$1, in bit vectors" taken "$2" "$3"
-}
 
 udp="udp 10.0.0.1:5 > 10.0.0.2:53"
 field "src: 10.0.0.0/9" "$udp" "udp 10.128.0.1:5 > 10.0.0.2:53"
@@ -69,6 +18,7 @@ field "icmp: 8, icmp6: echo-request" "icmp6 fd00::1 > fd00::2" "icmp 10.0.0.1 > 
 field "vlan: 7" "vlan 7 $udp" "vlan 8 $udp"
 field "fragment: later" "udp 10.0.0.1 > 10.0.0.2 frag later data 'x'" "$udp"
 field "length: 0-99" "$udp" "$udp len 100"
+field "ttl: 1-9" "$udp ttl 9" "$udp ttl 10"
 field "mac: '02:00:00:00:00:01'" "$udp" "$udp mac 02:00:00:00:00:03 > 02:00:00:00:00:02"
 
 cat >/tmp/fields.yaml <<'E'

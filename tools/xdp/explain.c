@@ -15,6 +15,7 @@ struct request {
 	const char *packet, *hex, *pcap; /* exactly one */
 	uint32_t count;			 /* of a pcap file's packets, 0: all */
 	int as_json;
+	int as_state; /* enum ax_state; AX_STATE_UNASKED: the host is asked */
 };
 
 /* A frame and what became of it. */
@@ -131,6 +132,10 @@ static int put_answer(const struct answer *a)
 		text_put(x->line ? x->line : "default", stdout);
 		putchar('\n');
 	}
+	if (rule_state_name(x->x.state)) {
+		put_key("state");
+		puts(rule_state_name(x->x.state));
+	}
 	put_key("reason");
 	put_reason(x, stdout);
 	putchar('\n');
@@ -194,6 +199,8 @@ static int put_json(const struct answer *a, uint32_t number)
 		json_object_set_new(j, "reason", json_string(reason_name(x)));
 	if (is_error(x))
 		json_object_set_new(j, "quoted_rule", json_string(x->quoted_rule));
+	if (rule_state_name(x->x.state))
+		json_object_set_new(j, "state", json_string(rule_state_name(x->x.state)));
 	json_object_set_new(j, "limited", json_boolean(x->x.limited));
 	if (!r && changed(a))
 		r = add_packet(j, "becomes", "becomes_bytes", x->out, x->out_len);
@@ -204,21 +211,21 @@ static int put_json(const struct answer *a, uint32_t number)
 
 /* number: of a file's packet, else 0 */
 static int explain_frame(struct xdp *x, const uint8_t *frame, size_t len, uint32_t number,
-			 bool as_json, struct error *e)
+			 const struct request *q, struct error *e)
 {
 	struct answer a = {.frame = frame, .len = len};
-	int r = xdp_explain(x, frame, len, &a.x, e);
+	int r = xdp_explain_as(x, frame, len, (enum ax_state)q->as_state, &a.x, e);
 
 	if (r)
 		return r;
-	r = as_json ? put_json(&a, number) : number ? put_short(&a, number) : put_answer(&a);
+	r = q->as_json ? put_json(&a, number) : number ? put_short(&a, number) : put_answer(&a);
 	xdp_explanation_free(&a.x);
 	return r ? error_set(e, r, "the answer could not be printed: %s", strerror(-r)) : 0;
 }
 
 /* What a capture cut off counts for the packet's length: zeros stand for it. */
-static int explain_packet(struct xdp *x, const struct pcap_packet *p, uint32_t number, bool as_json,
-			  struct error *e)
+static int explain_packet(struct xdp *x, const struct pcap_packet *p, uint32_t number,
+			  const struct request *q, struct error *e)
 {
 	size_t len = p->original_len > p->len && p->original_len <= UINT16_MAX + ETH_HLEN
 			     ? p->original_len
@@ -226,12 +233,12 @@ static int explain_packet(struct xdp *x, const struct pcap_packet *p, uint32_t n
 	autofree uint8_t *frame = NULL;
 
 	if (len == p->len)
-		return explain_frame(x, p->data, p->len, number, as_json, e);
+		return explain_frame(x, p->data, p->len, number, q, e);
 	frame = calloc(1, len);
 	if (!frame)
 		return error_set(e, -ENOMEM, "out of memory");
 	memcpy(frame, p->data, p->len);
-	return explain_frame(x, frame, len, number, as_json, e);
+	return explain_frame(x, frame, len, number, q, e);
 }
 
 static int explain_pcap(struct xdp *x, const struct request *q, struct error *e)
@@ -252,7 +259,7 @@ static int explain_pcap(struct xdp *x, const struct request *q, struct error *e)
 		r = pcap_next(&file, &packet, &why);
 		if (r <= 0)
 			break;
-		r = explain_packet(x, &packet, file.count, q->as_json, e);
+		r = explain_packet(x, &packet, file.count, q, e);
 		if (r)
 			return r;
 	}
@@ -283,14 +290,14 @@ static int explain(struct cmd *c, const char *ifname, const struct request *q)
 	if (!r && q->pcap)
 		r = explain_pcap(x, q, &e);
 	else if (!r)
-		r = explain_frame(x, frame, len, 0, q->as_json, &e);
+		r = explain_frame(x, frame, len, 0, q, &e);
 	fflush(stdout);
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
 }
 
 static int run(struct cmd *c, int argc, char **argv)
 {
-	struct request q = {0};
+	struct request q = {.as_state = AX_STATE_UNASKED};
 	int status;
 
 	if (!cmd_begin(c, &q, &argc, argv, &status))
@@ -303,6 +310,13 @@ static int run(struct cmd *c, int argc, char **argv)
 	return explain(c, argv[0], &q);
 }
 
+static const char *state_choice(size_t i)
+{
+	return rule_state_name((enum ax_state)i);
+}
+
+static const struct words state_words = {.nth = state_choice};
+
 static const struct opt options[] = {
 	{"packet", 'P', OPT_STRING, "TEXT",
 	 "describe it: [vlan N] PROTO SRC[:PORT] > DST[:PORT], then flags, type, quoting, frag, "
@@ -314,6 +328,11 @@ static const struct opt options[] = {
 	 offsetof(struct request, pcap), &words_file},
 	{"count", 'n', OPT_NUMBER, "N", "with --pcap: only the first N packets",
 	 offsetof(struct request, count), NULL},
+	{"state", 's', OPT_CHOICE, "STATE",
+	 "take it for established, new, related or invalid; without, this host is asked when a "
+	 "rule "
+	 "wants to know",
+	 offsetof(struct request, as_state), &state_words},
 	{"output", 'o', OPT_CHOICE, "FORMAT",
 	 "table (the default) or json (with --pcap one object a line)",
 	 offsetof(struct request, as_json), &output_table_words},
@@ -325,8 +344,8 @@ const struct command cmd_xdp_explain = {
 	.run = run,
 	.syntax =
 		{
-			.usage = "ax xdp explain IFACE --packet TEXT|--hex BYTES|--pcap FILE [-o "
-				 "FORMAT]",
+			.usage = "ax xdp explain IFACE --packet TEXT|--hex BYTES|--pcap FILE "
+				 "[-s STATE] [-o FORMAT]",
 			.about = "Tells what would happen to a packet that arrives at the "
 				 "interface now, by which rule and why, and what it would be "
 				 "turned into. The kernel runs the loaded program on it; nothing "

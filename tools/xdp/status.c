@@ -137,6 +137,12 @@ static void put_ours(const struct view *v)
 	       s->match < ARRAY_SIZE(match_texts) ? match_texts[s->match] : "?");
 	put_fields(s->fields);
 	printf(" (%sB)\n", text_bytes(s->arena_size, buf));
+	if (s->fields & 1u << AX_FIELD_STATE) {
+		put_key("states");
+		puts(s->conntrack ? "of sockets and of connection tracking"
+				  : "of sockets alone: this kernel's connection tracking was not "
+				    "there when the list came");
+	}
 	if (s->confirm_ms) {
 		put_key("confirm");
 		printf("%s in %us unless: ax xdp confirm %s\n",
@@ -255,6 +261,8 @@ static void add_ours(json_t *j, const struct view *v)
 		j, "match",
 		json_string(s->match < ARRAY_SIZE(match_names) ? match_names[s->match] : "?"));
 	json_object_set_new(j, "fields", fields);
+	if (s->fields & 1u << AX_FIELD_STATE)
+		json_object_set_new(j, "conntrack", json_boolean(s->conntrack));
 	json_object_set_new(j, "arena_bytes", json_integer((json_int_t)s->arena_size));
 	json_object_set_new(j, "sets", sets_json(&v->l));
 	json_object_set_new(j, "balancers", balancers);

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Rules that ask for a packet's state: what this kernel's verifier makes of them, with connection
+# tracking and without its module, and whether its sockets are found. Generic mode on lo.
+. "${0%/*}/lib.sh"
+. "${0%/*}/lists.sh"
+
+ip link set lo up
+
+listens()
+{
+	netstat -tln | grep -q ':4053 '
+}
+connected() # sets port to the client's
+{
+	port=$(netstat -tn | awk '$5 == "127.0.0.1:4053" && $6 == "ESTABLISHED" {sub(".*:", "", $4); print $4}')
+	[ -n "$port" ]
+}
+nc -l -p 4053 -e sleep 1000 &
+server=$!
+tap "a server" eventually 60 listens
+# what it reads never comes, so it stays
+sleep 1000 | nc 127.0.0.1 4053 &
+client=$!
+eventually 60 connected
+tap "a connection" [ -n "$port" ]
+
+states()
+{
+	echo "rules: [{state: established, action: pass}]" >/tmp/list.yaml
+	ax --instance l xdp load lo --mode generic --force --rules /tmp/list.yaml || return 1
+	ax --instance l xdp status lo >/tmp/status
+	ax --instance l xdp unload lo
+	cat /tmp/status
+	grep -q "^ *states *of $1" /tmp/status
+}
+too_big="icmp 192.0.2.9 > 127.0.0.1 type 3/4 quoting"
+found()
+{
+	field "state: established" "tcp 127.0.0.1:4053 > 127.0.0.1:$port flags ack" \
+		"tcp 127.0.0.1:4055 > 127.0.0.1:$port flags ack"
+}
+
+tap "connection tracking is asked, too" states "sockets and of connection tracking"
+found
+field "state: [related, new]" "$too_big (tcp 127.0.0.1:$port > 127.0.0.1:4053)" \
+	"$too_big (tcp 127.0.0.1:$port > 127.0.0.1:4055)"
+field "state: invalid" "tcp [fd00::1]:5 > [fd00::2]:53 flags ack" "udp [fd00::1]:5 > [fd00::2]:53"
+
+# Where a list needs the most of the stack.
+cat >/tmp/list.yaml <<'E'
+default: drop
+rules:
+- {src: [10.0.0.0/8, 'fd00::/16'], dst: 10.0.0.2, proto: udp, sport: 5, dport: [53, 9999], fragment: none, action: pass}
+- {proto: tcp, flags: [syn, '!ack'], dport: 80, length: 0-200, action: drop}
+- {icmp: [3, 8], icmp6: [1, 2, echo-request], action: pass}
+- {vlan: [none, 7, 9-4095], mac: '02:00:00:00:00:01', length: 100-, ttl: 3-, action: pass}
+- {state: established, action: pass}
+E
+fillers >>/tmp/list.yaml
+tap "with all other fields, in bit vectors" taken "tcp 127.0.0.1:4053 > 127.0.0.1:$port flags ack" \
+	"tcp 127.0.0.1:4055 > 127.0.0.1:$port flags ack"
+
+unload_conntrack()
+{
+	for m in nft_ct nft_masq nft_nat nft_chain_nat nf_nat nf_conntrack; do
+		rmmod "$m"
+	done
+	[ ! -e /sys/module/nf_conntrack ]
+}
+tap "without its module" unload_conntrack
+tap "sockets are asked alone" states "sockets alone"
+found
+kill $client $server 2>/dev/null
+done_testing

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a packet is to the flows that this host knows of (enum ax_state), without a table of our
+ * own: the host's sockets are asked, and the kernel's connection tracking where it is there, which
+ * knows what this host forwards, masquerades, or sends from sockets that are not connected. No
+ * packet costs more than one look at each.
+ *
+ * A connected UDP socket is asked for datagrams of its peer only. One that is not connected says
+ * nothing: it may be a server's, which takes what nobody asked for.
+ *
+ * Where things are said of a quoted packet, it is one that an ICMP error quotes, ends swapped.
+ */
+#ifndef AX_STATE_BPF_H
+#define AX_STATE_BPF_H
+
+#include "exposed_ports.bpf.h"
+#include "nat.bpf.h"
+#include "quote.bpf.h"
+
+/* --- the kernel's connection tracking --- */
+
+/* As kernels have them since 5.18; later ones have more behind it, and take it so. */
+struct bpf_ct_opts {
+	__s32 netns_id;
+	__s32 error;
+	__u8 l4proto;
+	__u8 dir;
+	__u8 reserved[2];
+};
+struct nf_conn {
+	unsigned long status;
+} __attribute__((preserve_access_index));
+
+#define CT_DIR_REPLY  1
+#define CT_SEEN_REPLY 2 /* IPS_SEEN_REPLY */
+
+extern struct nf_conn *bpf_xdp_ct_lookup(struct xdp_md *ctx, struct bpf_sock_tuple *tuple,
+					 __u32 tuple_len, struct bpf_ct_opts *opts,
+					 __u32 opts_len) __ksym __weak;
+extern void bpf_ct_release(struct nf_conn *ct) __ksym __weak;
+
+/* Says it where a packet comes from: as sockets and flows are looked for by it. */
+static __always_inline __u32 tuple_of(const struct packet *p, struct bpf_sock_tuple *t)
+{
+	if (p->v4) {
+		t->ipv4.saddr = p->src.w[3];
+		t->ipv4.daddr = p->dst.w[3];
+		t->ipv4.sport = p->sport_be;
+		t->ipv4.dport = p->dport_be;
+		return sizeof(t->ipv4);
+	}
+	__builtin_memcpy(t->ipv6.saddr, &p->src, sizeof(t->ipv6.saddr));
+	__builtin_memcpy(t->ipv6.daddr, &p->dst, sizeof(t->ipv6.daddr));
+	t->ipv6.sport = p->sport_be;
+	t->ipv6.dport = p->dport_be;
+	return sizeof(t->ipv6);
+}
+
+/* Whether a flow was answered that the packet belongs to, or is the answer of. (A global function,
+ * as those below: the verifier looks at it once.) */
+__weak __noinline int tracked(struct xdp_md *ctx, const struct packet *p)
+{
+	struct bpf_ct_opts opts = {.netns_id = BPF_F_CURRENT_NETNS};
+	struct bpf_sock_tuple t = {};
+	struct nf_conn *ct;
+	int answered;
+
+	if (!layout.conntrack || !p)
+		return 0;
+	opts.l4proto = p->proto;
+	if (tuple_of(p, &t) == sizeof(t.ipv4))
+		ct = bpf_xdp_ct_lookup(ctx, &t, sizeof(t.ipv4), &opts, sizeof(opts));
+	else
+		ct = bpf_xdp_ct_lookup(ctx, &t, sizeof(t.ipv6), &opts, sizeof(opts));
+	if (!ct)
+		return 0;
+	answered = opts.dir == CT_DIR_REPLY || ct->status & CT_SEEN_REPLY;
+	bpf_ct_release(ct);
+	return answered;
+}
+
+/* --- sockets --- */
+
+/* An ACK to a listening socket that has its SYN cookie: the listener has answered a SYN of it, and
+ * kept nothing. Where none were sent lately, this costs nothing. */
+static __always_inline bool has_cookie(struct xdp_md *ctx, const struct packet *p,
+				       struct bpf_sock *sk)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	void *l3 = packet_at(data, p->l3_off), *l4 = packet_at(data, p->l4_off);
+	__u32 l3_len = p->v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+
+	if (p->tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_RST_BIT | TCP_FLAG_FIN_BIT) ||
+	    l4 + sizeof(struct tcphdr) > end)
+		return false;
+	if (l3_len == sizeof(struct iphdr))
+		return l3 + sizeof(struct iphdr) <= end &&
+		       !bpf_tcp_check_syncookie(sk, l3, sizeof(struct iphdr), l4,
+						sizeof(struct tcphdr));
+	return l3 + sizeof(struct ipv6hdr) <= end &&
+	       !bpf_tcp_check_syncookie(sk, l3, sizeof(struct ipv6hdr), l4, sizeof(struct tcphdr));
+}
+
+static __always_inline bool is_syn(const struct packet *p)
+{
+	return (p->tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_ACK_BIT | TCP_FLAG_RST_BIT |
+				TCP_FLAG_FIN_BIT)) == TCP_FLAG_SYN_BIT;
+}
+
+/* A connection's socket, a request that waits for its last ACK included. One that is over (time
+ * wait) may be followed by another between the same ends: a SYN then begins it. */
+__weak __noinline int connected_tcp(struct xdp_md *ctx, const struct packet *p, __u32 quoted)
+{
+	struct bpf_sock_tuple t = {};
+	struct bpf_sock *sk;
+	int known;
+
+	if (!p)
+		return 0;
+	if (tuple_of(p, &t) == sizeof(t.ipv4))
+		sk = bpf_skc_lookup_tcp(ctx, &t, sizeof(t.ipv4), BPF_F_CURRENT_NETNS, 0);
+	else
+		sk = bpf_skc_lookup_tcp(ctx, &t, sizeof(t.ipv6), BPF_F_CURRENT_NETNS, 0);
+	if (!sk)
+		return 0;
+	if (sk->state == BPF_TCP_LISTEN)
+		known = !quoted && has_cookie(ctx, p, sk);
+	else
+		known = sk->state != BPF_TCP_TIME_WAIT || !is_syn(p);
+	bpf_sk_release(sk);
+	return known;
+}
+
+__weak __noinline int connected_udp(struct xdp_md *ctx, const struct packet *p)
+{
+	struct bpf_sock_tuple t = {};
+	struct bpf_sock *sk;
+	int known;
+
+	if (!p)
+		return 0;
+	if (tuple_of(p, &t) == sizeof(t.ipv4))
+		sk = bpf_sk_lookup_udp(ctx, &t, sizeof(t.ipv4), BPF_F_CURRENT_NETNS, 0);
+	else
+		sk = bpf_sk_lookup_udp(ctx, &t, sizeof(t.ipv6), BPF_F_CURRENT_NETNS, 0);
+	if (!sk)
+		return 0;
+	known = sk->state == BPF_TCP_ESTABLISHED;
+	bpf_sk_release(sk);
+	return known;
+}
+
+/* --- flows --- */
+
+static __always_inline __u32 tcp_state(struct xdp_md *ctx, const struct packet *p, bool quoted)
+{
+	/* a SYN begins a flow, whatever flow connection tracking still remembers there */
+	bool begins = is_syn(p) && !quoted;
+
+	if (connected_tcp(ctx, p, quoted) || (!begins && tracked(ctx, p)))
+		return AX_STATE_ESTABLISHED;
+	/* what is led to an app belongs to a socket that is not found from here */
+	return begins || (layout.policy[AX_REASON_EXPOSED] != AX_POLICY_RULES && to_exposed(p))
+		       ? AX_STATE_NEW
+		       : AX_STATE_INVALID;
+}
+
+/* Of a packet with ports. */
+static __always_inline __u32 flow_state(struct xdp_md *ctx, const struct packet *p, bool quoted)
+{
+	if (p->proto == IPPROTO_TCP)
+		return tcp_state(ctx, p, quoted);
+	return connected_udp(ctx, p) || tracked(ctx, p) ? AX_STATE_ESTABLISHED : AX_STATE_NEW;
+}
+
+/* --- fragments --- */
+
+#define FRAGMENTS_TIME (30 * 1000000000ull) /* so long a receiver waits for them (ip_frag_time) */
+
+static __noinline void remember_fragments(struct xdp_md *ctx, const struct packet *p)
+{
+	__u64 until = bpf_ktime_get_ns() + FRAGMENTS_TIME;
+	struct ax_nat_fragment key;
+
+	if (nat_fragment_key(ctx, p, &key))
+		bpf_map_update_elem(&state_fragments, &key, &until, BPF_ANY);
+}
+
+/* A later fragment: as its first one was, if that came before it. */
+static __noinline __u32 fragment_state(struct xdp_md *ctx, const struct packet *p)
+{
+	struct ax_nat_fragment key;
+	__u64 *until;
+
+	if (!nat_fragment_key(ctx, p, &key))
+		return AX_STATE_NEW;
+	until = bpf_map_lookup_elem(&state_fragments, &key);
+	return until && *until > bpf_ktime_get_ns() ? AX_STATE_ESTABLISHED : AX_STATE_NEW;
+}
+
+/* --- packets --- */
+
+/* The flow that a quoted packet is of. What has no ports is nothing that could be asked for. */
+__weak __noinline int quoted_state(struct xdp_md *ctx, const struct packet *q)
+{
+	return q && q->has_l4 ? (int)flow_state(ctx, q, true) : AX_STATE_NEW;
+}
+
+/* An error is for who sent what it quotes; else it is about nothing of ours. */
+static __always_inline __u32 error_state(struct xdp_md *ctx, const struct packet *p)
+{
+	struct packet *q = quoted_get();
+	__u32 state;
+
+	if (!q || !quote(ctx, p, q) || !quotes_own(p, q))
+		return AX_STATE_INVALID;
+	if (!q->has_l4)
+		return q->later ? AX_STATE_INVALID : AX_STATE_NEW;
+	state = flow_state(ctx, q, true);
+	return state == AX_STATE_ESTABLISHED ? AX_STATE_RELATED : AX_STATE_INVALID;
+}
+
+/* enum ax_state. With `keep` no trace of the packet is left. */
+__weak __noinline int packet_state(struct xdp_md *ctx, const struct packet *p, __u32 keep)
+{
+	__u32 state;
+
+	if (!p || p->fragment == AX_FRAGMENT_NOT_IP)
+		return AX_STATE_NONE;
+	if (p->later)
+		return fragment_state(ctx, p);
+	if (is_icmp_error(p))
+		return error_state(ctx, p);
+	if (!p->has_l4) /* no protocol with sockets that could be asked for */
+		return AX_STATE_NEW;
+	state = flow_state(ctx, p, false);
+	if (state == AX_STATE_ESTABLISHED && p->fragment == AX_FRAGMENT_FIRST && !keep)
+		remember_fragments(ctx, p);
+	return (int)state;
+}
+
+#endif
