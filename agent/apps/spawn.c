@@ -5,6 +5,7 @@
  * by its exit status is only whether the launch succeeded.
  */
 #include <fcntl.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -96,62 +97,102 @@ static int spawn_args(struct agent *a, const struct spawn *s, struct strv *v)
 }
 
 /* The specification, as a descriptor of `ax run`. */
-static int spawn_give(const struct spawn *s, struct error *e)
+static int spawn_give(const struct agent *a, const struct spawn *s, struct error *e)
 {
 	struct app_spec spec = s->spec;
 	static char root[] = "/";
 
 	if (!spec.directory) /* and not where the agent stands */
 		spec.directory = root;
-	return launch_give(&spec, s->config_key, e);
+	return launch_give(&spec, s->config_key, &a->caller_files, e);
 }
 
-static void spawn_child(struct agent *a, const struct strv *args, int given, bool quiet)
+/* The agent's variables, without what systemd told the agent, and with where the description is. */
+static int spawn_environment(int given, struct strv *v)
 {
 	static const char *const not_for_apps[] = {
 		"NOTIFY_SOCKET", "INVOCATION_ID",  "JOURNAL_STREAM", "LISTEN_PID",
 		"LISTEN_FDS",	 "LISTEN_FDNAMES", "WATCHDOG_PID",   "WATCHDOG_USEC"};
-	int null = open("/dev/null", O_RDWR);
-	char number[16];
+	char number[sizeof(LAUNCH_GIVEN) + 16];
+	int bad = 0;
 
-	if (null >= 0) {
-		dup2(null, 0);
-		dup2(null, 1); /* its line for a person; errors go to the agent's stderr */
-		if (quiet)     /* as the last one said */
-			dup2(null, 2);
+	for (char **from = environ; *from; from++) {
+		size_t len = strcspn(*from, "=");
+		bool drop = !strncmp(*from, LAUNCH_GIVEN "=", sizeof(LAUNCH_GIVEN));
+
+		for (size_t i = 0; i < ARRAY_SIZE(not_for_apps) && !drop; i++)
+			drop = strlen(not_for_apps[i]) == len &&
+			       !memcmp(*from, not_for_apps[i], len);
+		if (!drop)
+			bad |= strv_add(v, *from);
 	}
-	/* not with the agent's terminal, and not with its signals */
-	setsid();
-	sigprocmask(SIG_SETMASK, &a->caller_mask, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	setrlimit(RLIMIT_NOFILE, &a->caller_files);
-	/* what systemd told the agent is not for its apps */
-	for (size_t i = 0; i < ARRAY_SIZE(not_for_apps); i++)
-		unsetenv(not_for_apps[i]);
-	snprintf(number, sizeof(number), "%d", given);
-	setenv(LAUNCH_GIVEN, number, 1);
-	fcntl(given, F_SETFD, 0);
-	/* also after an upgrade replaced the file: the launch is this version's */
-	execv("/proc/self/exe", args->v);
-	_exit(127);
+	snprintf(number, sizeof(number), LAUNCH_GIVEN "=%d", given);
+	bad |= strv_add(v, number);
+	return bad ? -ENOMEM : 0;
+}
+
+/* Its descriptors: no input, no line for a person, and errors go to where the agent's do. (dup2()
+ * to itself: open in the child.) */
+static int spawn_files(int given, bool quiet, posix_spawn_file_actions_t *files)
+{
+	int r = posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDWR, 0);
+
+	r = r ? r : posix_spawn_file_actions_adddup2(files, 0, 1);
+	if (quiet) /* as the last one said */
+		r = r ? r : posix_spawn_file_actions_adddup2(files, 0, 2);
+	return r ? r : posix_spawn_file_actions_adddup2(files, given, given);
+}
+
+/* Not with the agent's terminal, and not with its signals. */
+static int spawn_attributes(const struct agent *a, posix_spawnattr_t *attr)
+{
+	sigset_t pipe;
+	int r;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	r = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+						   POSIX_SPAWN_SETSIGDEF);
+	r = r ? r : posix_spawnattr_setsigmask(attr, &a->caller_mask);
+	return r ? r : posix_spawnattr_setsigdefault(attr, &pipe);
+}
+
+/* Nothing of the agent's memory is copied, as fork() would: a large one would stand still for some
+ * milliseconds. */
+static int spawn_process(struct agent *a, const struct strv *args, int given, bool quiet, int *pid)
+{
+	CLEANUP(strv_free) struct strv env = {0};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	int r = spawn_environment(given, &env);
+
+	if (r)
+		return r;
+	r = posix_spawn_file_actions_init(&files);
+	if (r)
+		return -r;
+	r = posix_spawnattr_init(&attr);
+	if (!r) {
+		r = spawn_files(given, quiet, &files);
+		r = r ? r : spawn_attributes(a, &attr);
+		/* also after an upgrade replaced the file: the launch is this version's */
+		r = r ? r : posix_spawn(pid, "/proc/self/exe", &files, &attr, args->v, env.v);
+		posix_spawnattr_destroy(&attr);
+	}
+	posix_spawn_file_actions_destroy(&files);
+	return -r;
 }
 
 static int spawn_start(struct agent *a, struct spawn *s)
 {
-	struct strv args = {0};
+	CLEANUP(strv_free) struct strv args = {0};
 	struct error e;
-	autoclose int given = spawn_give(s, &e);
+	autoclose int given = spawn_give(a, s, &e);
 	bool quiet = s->config_key && on_connect_is_failing(a, s->config_key);
 	int r = given < 0 ? given : spawn_args(a, s, &args);
 
-	if (!r) {
-		s->pid = fork();
-		if (s->pid == 0)
-			spawn_child(a, &args, given, quiet);
-		if (s->pid < 0)
-			r = -errno;
-	}
-	strv_free(&args);
+	if (!r)
+		r = spawn_process(a, &args, given, quiet, &s->pid);
 	s->at_ns = 0;
 	return r;
 }

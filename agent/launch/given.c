@@ -11,11 +11,14 @@ static int no_memory(struct error *e)
 	return error_set(e, -ENOMEM, "out of memory");
 }
 
-int launch_give(const struct app_spec *spec, const char *config_key, struct error *e)
+int launch_give(const struct app_spec *spec, const char *config_key, const struct rlimit *files,
+		struct error *e)
 {
 	autofree char *text = NULL;
 	autoclose int fd = -1;
-	json_t *j = json_pack("{s:o}", "spec", control_spec_to_json(spec));
+	json_t *j =
+		json_pack("{s:o, s:I, s:I}", "spec", control_spec_to_json(spec), "files_soft",
+			  (json_int_t)files->rlim_cur, "files_hard", (json_int_t)files->rlim_max);
 	size_t len, done = 0;
 
 	if (j && config_key)
@@ -41,16 +44,21 @@ int launch_give(const struct app_spec *spec, const char *config_key, struct erro
 
 static int read_given(const char *text, size_t len, struct launch_options *o, struct error *e)
 {
+	json_int_t soft, hard; /* RLIM_INFINITY is -1 */
 	const char *key = NULL;
 	json_t *j = NULL, *spec;
 	int r = control_parse_line(text, len, &j, e);
 
-	if (!r && json_unpack(j, "{s:o, s?s}", "spec", &spec, "config", &key) < 0)
+	if (!r && json_unpack(j, "{s:o, s:I, s:I, s?s}", "spec", &spec, "files_soft", &soft,
+			      "files_hard", &hard, "config", &key) < 0)
 		r = error_set(e, -EPROTO, "the agent's description of the app is not understood");
 	if (!r)
 		r = control_spec_from_json(spec, &o->spec, e);
 	if (!r && key && !(o->config_key = strdup(key)))
 		r = no_memory(e);
+	if (!r)
+		setrlimit(RLIMIT_NOFILE,
+			  &(struct rlimit){.rlim_cur = (rlim_t)soft, .rlim_max = (rlim_t)hard});
 	json_decref(j);
 	return r;
 }

@@ -3,6 +3,8 @@
 #ifndef AX_LAUNCH_LAUNCH_H
 #define AX_LAUNCH_LAUNCH_H
 
+#include <sys/resource.h>
+
 #include "config/config.h"
 #include "machine/instance.h"
 
@@ -19,9 +21,12 @@ struct launch_options {
 /* In the environment: the number of the descriptor by which the agent says what it has `ax run`
  * start. */
 #define LAUNCH_GIVEN "AX_LAUNCH"
-/* The agent's side: a descriptor (closed on exec) for that. */
-int launch_give(const struct app_spec *spec, const char *config_key, struct error *e);
-/* The other side. 1: spec and config_key are the agent's; 0: this run is not the agent's. */
+/* The agent's side: a descriptor (closed on exec) for that. files: how many descriptors it may
+ * have, which the agent itself has changed. */
+int launch_give(const struct app_spec *spec, const char *config_key, const struct rlimit *files,
+		struct error *e);
+/* The other side. 1: spec and config_key are the agent's, and its limit of descriptors holds; 0:
+ * this run is not the agent's. */
 int launch_take_given(struct launch_options *o, struct error *e);
 
 /*
