@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "net/forwarding.h"
 #include "net/guard.h"
+#include "net/local_source.h"
+#include "net/netlink.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,12 +12,14 @@
 #include <time.h>
 
 #define SYSCTL_ROOT "/proc/sys/"
+#define CONF4	    "net/ipv4/conf"
 #define CONF6	    "net/ipv6/conf"
 #define FILE_NAME   "forwarding"
 #define NODES_NAME  "forwarding-nodes" /* beside it: their prefix, if there are any */
 #define FILE_MAX    (1 << 20)
 
-/* The file's lines, "<sysctl> <value before> <value set>", in the order of the changes. */
+/* The file's lines, "<sysctl> <value before> <value set>", in the order of the changes; or, before
+ * that of all interfaces, "<sysctl> 1 0" of one that is to forward when all others do not again. */
 struct record {
 	char *text;
 	size_t len;
@@ -195,6 +199,42 @@ static int keep_router_advertisements(struct change *c)
 	return r;
 }
 
+static bool is_ours(const char *device)
+{
+	char path[NAME_MAX + 32];
+	autofree char *group = NULL;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/netdev_group", device);
+	return file_read(path, 16, &group) == 0 && strtoul(group, NULL, 10) == NL_LINK_GROUP;
+}
+
+/* Switching all interfaces off takes it from those, too, that had it before. (Ax's own are set by
+ * who needs them: local_source.h.) */
+static int remember_forwarders(struct change *c, bool v6)
+{
+	const char *conf = v6 ? CONF6 : CONF4;
+	char path[64];
+	struct dirent *d;
+	int value;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), SYSCTL_ROOT "%s", conf);
+	dir = opendir(path);
+	if (!dir)
+		return error_set(c->e, -errno, "cannot list %s: %s", path, strerror(errno));
+	while ((d = readdir(dir))) {
+		char name[sizeof(CONF6) + NAME_MAX + 16];
+
+		if (d->d_name[0] == '.' || streq(d->d_name, "all") || streq(d->d_name, "default"))
+			continue;
+		snprintf(name, sizeof(name), "%s/%s/forwarding", conf, d->d_name);
+		if (sysctl_read(name, &value) == 0 && value == 1 && !is_ours(d->d_name))
+			fprintf(c->record->f, "%s 1 0\n", name);
+	}
+	closedir(dir);
+	return 0;
+}
+
 static int switch_on(struct change *c, const char *name, bool v6)
 {
 	int value, r = sysctl_read(name, &value);
@@ -211,7 +251,8 @@ static int switch_on(struct change *c, const char *name, bool v6)
 		if (r)
 			return r;
 	}
-	return change_sysctl(c, name, 0, 1);
+	r = remember_forwarders(c, v6);
+	return r ? r : change_sysctl(c, name, 0, 1);
 }
 
 static const char *sysctl_of(bool v6)
@@ -422,6 +463,7 @@ int forwarding_restore(const struct instance *inst, struct error *e)
 		return error_set(e, r, "cannot read or hand over %s: %s", path, strerror(-r));
 	if (!done) {
 		r = restore_all(record.text, e);
+		local_source_devices(parent);
 		r = r ? r : guard_remove(e);
 	}
 	if (!r && unlink(path) < 0 && errno != ENOENT)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <fcntl.h>
 #include <glob.h>
+#include <limits.h>
 
 #include "net/local_source.h"
 
@@ -104,4 +105,35 @@ void local_source_device(const char *device, bool on)
 			 device);
 		file_write(path, on ? "1\n" : usual);
 	}
+}
+
+static void devices_again(const char *instance)
+{
+	static const char *const families[] = {"ipv4", "ipv6"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		char pattern[256];
+		glob_t g = {0};
+
+		snprintf(pattern, sizeof(pattern), "/proc/sys/net/%s/conf/%s-*/forwarding",
+			 families[i], instance);
+		if (glob(pattern, GLOB_NOSORT, NULL, &g) == 0)
+			for (size_t k = 0; k < g.gl_pathc; k++)
+				file_write(g.gl_pathv[k], "1\n");
+		globfree(&g);
+	}
+}
+
+void local_source_devices(const char *parent)
+{
+	char pattern[PATH_MAX];
+	glob_t g = {0};
+
+	snprintf(pattern, sizeof(pattern), "%s/*/" FILE_NAME, parent);
+	if (glob(pattern, 0, NULL, &g) == 0)
+		for (size_t i = 0; i < g.gl_pathc; i++) {
+			*strrchr(g.gl_pathv[i], '/') = '\0';
+			devices_again(strrchr(g.gl_pathv[i], '/') + 1);
+		}
+	globfree(&g);
 }

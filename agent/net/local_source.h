@@ -17,4 +17,8 @@ void local_source_restore(const struct instance *inst);
  * this host has it for new ones. */
 void local_source_device(const char *device, bool on);
 
+/* Forwarding once more for the devices of all instances with exposed ports, whose run_dirs are in
+ * `parent`: switching it off for the host took it from them. */
+void local_source_devices(const char *parent);
+
 #endif

@@ -135,6 +135,15 @@ reach "no agent" 8080
 agent_again
 reach "another agent" 8080
 from_host "another agent" 8080 10.77.0.1 fd77::1
+# who switches forwarding off for the host takes it from each of its interfaces
+sysctl -qw net.ipv4.conf.n0.forwarding=1 net.ipv6.conf.n0.forwarding=1
+in_app --egress -- true
+wait_for '[ -z "$(nft list ruleset)" ]'
+is "forwarding of the host is off again" "$(sysctl -n net.ipv4.ip_forward)" 0
+reach "another app had a way out" 8080
+is "an interface that forwarded before does so" \
+	"$(sysctl -n net.ipv4.conf.n0.forwarding net.ipv6.conf.n0.forwarding | tr '\n' ' ')" "1 1 "
+sysctl -qw net.ipv4.conf.n0.forwarding=0 net.ipv6.conf.n0.forwarding=0
 is "it keeps the port" "$("$BIN/tcp" bind 4 0.0.0.0 8080)" "error bind EADDRINUSE"
 ok "exposing is the permission" ax config apply <(config false)
 reach "host_access: false" 8080
