@@ -114,6 +114,7 @@ ok "nor anywhere, if nowhere" wait_for -t 20 '[ "$(answers n3 two 7101)" = "erro
 
 on n3
 run_app --wait 60s --name patient -- sh -c "exec '$BIN/tcp' connect 4 \"\$(dig +short +time=55 +tries=1 later.ax.internal)\" 7200"
+# shellcheck disable=SC2034 # wait_for sees SAID
 PATIENT=$APP SAID=$OUT
 wait_for -t 20 'ax get apps -o json patient | jq -e ".[0].state == \"running\""'
 on n1

@@ -81,6 +81,7 @@ is "and none is in the host's" "$(grep -cxF "$HOST" "$T/row")" 0
 
 # --- what is not finished ----------------------------------------------------------------------
 
+# shellcheck disable=SC2034 # wait_for sees it
 before=$(ip -o link | wc -l)
 fails "the agent refuses a launch" ax run --ip 10.77.0.1 -- true
 fails "the command is not there" ax run -- /nonexistent

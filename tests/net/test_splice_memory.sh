@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
+# timeout: 400
 # Spliced connections whose ends come to have little memory: both are in a control group whose sockets
 # get a limit of their own and reach it. Every byte arrives, nobody is told that memory is short, and
 # nobody sleeps for good who was told to wait for room. Sockets that have one already are not spliced.
@@ -38,7 +39,7 @@ limited() {
 # Requests and answers only: two that send much at each other may stand still for good at such a limit,
 # by TCP alone (ax-splice(7)).
 talk_limited() {
-	limited timeout -k 1 100 "$AX" --instance "$INST" run -- "$BIN/talk" client 4 10.77.1.1 7000 \
+	limited timeout -k 1 250 "$AX" --instance "$INST" run -- "$BIN/talk" client 4 10.77.1.1 7000 \
 		-k 100 -i 40000 "$@"
 }
 
@@ -60,7 +61,7 @@ wait_for -t 30 "[ \$((\$(joined) - MARK_JOINED)) -ge $((2 * N)) ]"
 ok "spliced sockets get no more memory than they have" wait_for -t 10 'in_group limit_in_bytes "$(taken)"'
 ok "what they send goes by TCP then" wait_for -t 30 '[ "$(short)" -gt 1000 ]'
 touch "$T/enough"
-ok "they go on so" wait_for -t 60 "! alive $client"
+ok "they go on so" wait_for -t 200 "! alive $client"
 like "every byte is where it should be" "$(cat "$T/client")" $'(^|\n)good '"$N"'$'
 spliced "with memory, before" 100 $((2 * N))
 

@@ -203,9 +203,13 @@ static char *edit(const char *text)
 					   ":",	 ": ",	"-", "- ", ",",	       "|",  ">", "&a ",
 					   "*a", "~",	" ", "  ", "\n",       "1",  "7", "x",
 					   "s",	 "!t ", "@", "%",  "\xc2\x85", "\\"};
-	size_t len = strlen(text), at = any(len), line = line_at(text, at), n;
+	size_t len = strlen(text), at, line, n;
 	char bit[2] = "";
 
+	if (!len)
+		return insert_line(text, 0);
+	at = any(len);
+	line = line_at(text, at);
 	switch (any(8)) {
 	case 0:
 	case 1:

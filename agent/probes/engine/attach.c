@@ -373,26 +373,30 @@ static int attach_raw(struct engine *g, const struct engine_site *s)
 }
 
 /*
- * Where descriptors of events go: above what is allowed, if that is little, which stays for others.
- * It may be less again once they are there. Without room for them, links own their events.
+ * Where descriptors of events go (*from): above what is allowed, if that is little, which stays for
+ * others. It may be less again once they are there: true if it was raised, from *own. Without room
+ * for them, links own their events.
  */
 #define EVENTS_FROM 4096
-static int make_room(struct rlimit *own)
+static bool make_room(struct rlimit *own, int *from)
 {
 	struct rlimit most;
 
+	*from = EVENTS_FROM;
 	if (getrlimit(RLIMIT_NOFILE, own) || own->rlim_cur >= 2 * EVENTS_FROM)
-		return EVENTS_FROM;
+		return false;
 	most = (struct rlimit){.rlim_cur = own->rlim_max, .rlim_max = own->rlim_max};
 	setrlimit(RLIMIT_NOFILE, &most);
-	return (int)own->rlim_cur;
+	*from = (int)own->rlim_cur;
+	return true;
 }
 
 static int attach_tracepoints(struct engine *g, const struct engine_site *const *sites, size_t n,
 			      struct error *e)
 {
 	struct rlimit own;
-	int least, r = 0;
+	int from, r = 0;
+	bool raised;
 
 	if (!g->uses[PROGRAM_RAW] && g->n_link_fds + g->n_events + n > ENGINE_TRACEPOINTS_MAX)
 		return error_set(e, -E2BIG,
@@ -400,16 +404,16 @@ static int attach_tracepoints(struct engine *g, const struct engine_site *const 
 				 "at a time are too many: expected at most %d, or a count without "
 				 "fields of others",
 				 n, ENGINE_TRACEPOINTS_MAX);
-	least = make_room(&own);
+	raised = make_room(&own, &from);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		const struct engine_site *s = sites[i];
 
-		r = g->uses[PROGRAM_RAW] ? attach_raw(g, s) : attach_classic(g, s, least);
+		r = g->uses[PROGRAM_RAW] ? attach_raw(g, s) : attach_classic(g, s, from);
 		if (r < 0)
 			error_set(e, r, "attaching to tracepoint %.64s:%.64s failed: %s",
 				  s->category, s->name, strerror(-r));
 	}
-	if (least != EVENTS_FROM)
+	if (raised)
 		setrlimit(RLIMIT_NOFILE, &own);
 	return r;
 }

@@ -11,7 +11,7 @@
  *      "warm" is printed before that, "under way" when some have come on each connection, and in
  *      the end "good N ERROR=N ...".
  *      -n CONNECTIONS  -w MS, -k ROUNDS: how long it is asked at least  -W FILE: and until it is
- *      there, for 40 s at most  -s BYTES  -r SEED
+ *      there, for 75 s at most  -s BYTES  -r SEED
  *      -p: with pauses  -m: with MSG_MORE and SO_RCVLOWAT now and then  -l: level-triggered epoll
  *      -e: the server is any that echoes  -q MS: the server does not read for so long before the
  *      bytes; how many were queued is printed  -b BYTES: the server's buffer for receiving then
@@ -39,6 +39,7 @@
 #define CHUNK	    (256u * 1024)
 #define PING_MAX    2000u
 #define HANG_MS	    10000
+#define UNTIL_MS    75000 /* -W */
 #define ENDS_MAX    4u
 #define OPENING_MAX 200u
 #define TURN_MAX    256u /* calls for one connection before the others have their turn */
@@ -293,7 +294,7 @@ static bool is_warm(const struct conn *c)
 	uint64_t ms = now_ms() - begun_ms;
 
 	return c->rounds >= opt.rounds && ms >= opt.warm_ms &&
-	       (!opt.until || ms > 40000 || access(opt.until, F_OK) == 0);
+	       (!opt.until || ms > UNTIL_MS || access(opt.until, F_OK) == 0);
 }
 
 /* What was asked for is there. */
