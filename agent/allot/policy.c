@@ -87,9 +87,10 @@ static int labels_ref(struct policy *p, const struct labels *l, struct ax_party 
 struct policy_parties {
 	struct policy_party {
 		struct labels labels;
-		uint32_t refs; /* 0: free */
-		bool held;     /* one of refs: known from the last agent */
-		uint16_t next; /* in its bucket; 0: the last */
+		uint32_t refs;	 /* 0: free */
+		uint32_t others; /* of refs: apps of other nodes */
+		bool held;	 /* one of refs: known from the last agent */
+		uint16_t next;	 /* in its bucket; 0: the last */
 		struct ax_party masks;
 	} v[AX_PARTIES_MAX];
 	uint16_t bucket[BUCKETS];
@@ -186,6 +187,53 @@ static int party_new(struct policy *p, const struct labels *l, const struct ax_p
 	x->labels = copy;
 	p->next_party = *ret + 1;
 	return 1;
+}
+
+/* --- apps of other nodes --- */
+
+static int too_many_others(struct error *e, const char *what, int max)
+{
+	return error_set(e, -ENOSPC,
+			 "apps of other nodes have %d different %s, and are given no more: use "
+			 "fewer",
+			 max, what);
+}
+
+/* Nothing is taken to be given back at once: numbers that were somebody's are not to come round
+ * sooner by that. */
+static int others_have_room(const struct policy *p, const struct labels *l, struct error *e)
+{
+	unsigned used = 0, fresh = 0;
+	bool unknown = false;
+
+	for (unsigned i = 0; i < AX_LABELS_MAX; i++)
+		used += p->labels[i].others > 0;
+	for (size_t i = 0; i < l->n; i++) {
+		int bit = label_find(p, l->items[i]);
+
+		unknown |= bit < 0;
+		fresh += bit < 0 || !p->labels[bit].others;
+	}
+	if (fresh && used + fresh > POLICY_OTHERS_LABELS_MAX)
+		return too_many_others(e, "labels", POLICY_OTHERS_LABELS_MAX);
+	/* (one with a label that nobody has is new) */
+	if (unknown && p->others >= POLICY_OTHERS_PARTIES_MAX)
+		return too_many_others(e, "sets of labels", POLICY_OTHERS_PARTIES_MAX);
+	return 0;
+}
+
+static void others_count(struct policy *p, uint32_t party, bool come)
+{
+	struct policy_party *x = &p->parties->v[party];
+	bool was = x->others;
+
+	x->others += come ? 1 : -1u;
+	if (was == (x->others != 0))
+		return;
+	p->others += come ? 1 : -1u;
+	for (unsigned i = 0; i < AX_LABELS_MAX; i++)
+		if (has_bit(&x->masks, i))
+			p->labels[i].others += come ? 1 : -1u;
 }
 
 /* --- names and addresses of apps --- */
@@ -360,7 +408,8 @@ int policy_ref(struct policy *p, const struct labels *l, const struct policy_who
 
 	if (!parties_ready(p))
 		return error_set(e, -ENOMEM, "out of memory");
-	r = labels_ref(p, l, &masks, e);
+	r = who->other ? others_have_room(p, l, e) : 0;
+	r = r ? r : labels_ref(p, l, &masks, e);
 	if (r)
 		return r;
 	if (is_named(p, who->name))
@@ -369,12 +418,17 @@ int policy_ref(struct policy *p, const struct labels *l, const struct policy_who
 	masks.own4 = if_addressed(p, who->ip4);
 	masks.own6 = if_addressed(p, who->ip6);
 	*ret = party_find(p, &masks);
-	if (*ret != AX_PARTY_NONE)
+	if (who->other && p->others >= POLICY_OTHERS_PARTIES_MAX &&
+	    (*ret == AX_PARTY_NONE || !p->parties->v[*ret].others))
+		r = too_many_others(e, "sets of labels", POLICY_OTHERS_PARTIES_MAX);
+	else if (*ret != AX_PARTY_NONE)
 		p->parties->v[*ret].refs++;
 	else
 		r = party_new(p, l, &masks, ret, e);
 	if (r <= 0)
 		labels_unref(p, &masks); /* a party has each of its labels once */
+	if (r >= 0 && who->other)
+		others_count(p, *ret, true);
 	return r;
 }
 
@@ -387,6 +441,12 @@ bool policy_unref(struct policy *p, uint32_t party)
 	party_drop(p, party);
 	labels_unref(p, &masks);
 	return true;
+}
+
+bool policy_unref_other(struct policy *p, uint32_t party)
+{
+	others_count(p, party, false);
+	return policy_unref(p, party);
 }
 
 const struct ax_party *policy_party(const struct policy *p, uint32_t party)

@@ -10,10 +10,12 @@ struct policy {
 	struct {
 		char *text; /* "": of an older agent, which did not say */
 		uint32_t refs;
-		bool held; /* one of refs: known from the last agent */
+		uint32_t others; /* parties with it that apps of other nodes are in */
+		bool held;	 /* one of refs: known from the last agent */
 	} labels[AX_LABELS_MAX];
 	struct policy_parties *parties; /* NULL: none was asked for yet */
 	unsigned next_label, next_party;
+	unsigned others;		 /* parties that apps of other nodes are in */
 	const struct config_rule *rules; /* the config's */
 	size_t n_rules;
 	struct policy_names *names;	    /* of apps that have parties of their own; NULL: none */
@@ -32,11 +34,17 @@ struct policy_who {
 	const char *name;
 	const struct ax_addr *ip4, *ip6;
 	uint64_t egress;
+	bool other; /* of another node */
 };
 /* Whether an app that is in the party is where policy_ref() would put it. */
 bool policy_fits(const struct policy *p, uint32_t party, const struct policy_who *who);
 /* Whether a rule lets those of the party reach an address that is not ax's. */
 bool policy_leaves(const struct policy *p, uint32_t party);
+
+/* Apps of other nodes have no more than these: the rest is for those of this node, whatever the
+ * others say. */
+#define POLICY_OTHERS_LABELS_MAX  (AX_LABELS_MAX / 2)
+#define POLICY_OTHERS_PARTIES_MAX (AX_PARTIES_MAX / 2)
 
 /* Takes a reference on the party of apps like that one with these labels. 0, 1 when it is new, or
  * -ENOSPC with a sentence when there are too many labels or parties. */
@@ -45,6 +53,8 @@ int policy_ref(struct policy *p, const struct labels *l, const struct policy_who
 /* True when nobody has it any more. To be called when no program can find it by an app or an
  * address: its number will be another's. */
 bool policy_unref(struct policy *p, uint32_t party);
+/* The same of one that was taken for an app of another node. */
+bool policy_unref_other(struct policy *p, uint32_t party);
 
 /* As the programs are to see it; NULL: nobody has it. */
 const struct ax_party *policy_party(const struct policy *p, uint32_t party);

@@ -45,16 +45,23 @@ int party_ref(struct agent *a, const struct labels *l, const struct policy_who *
 	}
 	policy_save(&a->policy, a->cgroup);
 	r = party_tell(a, *party, policy_party(&a->policy, *party));
-	if (r) {
+	if (r && who->other)
+		party_unref_other(a, party);
+	else if (r)
 		party_unref(a, party);
-		return error_set(e, r, "the kernel refuses the labels: %s", strerror(-r));
-	}
-	return 0;
+	return r ? error_set(e, r, "the kernel refuses the labels: %s", strerror(-r)) : 0;
 }
 
 void party_unref(struct agent *a, uint32_t *party)
 {
 	if (*party != AX_PARTY_NONE && policy_unref(&a->policy, *party))
+		party_clear(a, *party);
+	*party = AX_PARTY_NONE;
+}
+
+void party_unref_other(struct agent *a, uint32_t *party)
+{
+	if (*party != AX_PARTY_NONE && policy_unref_other(&a->policy, *party))
 		party_clear(a, *party);
 	*party = AX_PARTY_NONE;
 }

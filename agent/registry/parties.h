@@ -19,6 +19,8 @@ int party_ref(struct agent *a, const struct labels *l, const struct policy_who *
 /* To be called when no app and no address is told with it any more. *party is AX_PARTY_NONE then.
  */
 void party_unref(struct agent *a, uint32_t *party);
+/* The same of one that was taken for an app of another node. */
+void party_unref_other(struct agent *a, uint32_t *party);
 
 /* The app, or the declared one, has got addresses: a rule may name them. */
 int party_of_address(struct agent *a, struct app *app, struct error *e);

@@ -12,13 +12,23 @@ static struct policy_who who_of(const struct remote *r)
 	bool v4 = addr_is_v4(&r->addr);
 
 	return (struct policy_who){
-		.name = r->name, .ip4 = v4 ? &r->addr : NULL, .ip6 = v4 ? NULL : &r->addr};
+		.name = r->name,
+		.ip4 = v4 ? &r->addr : NULL,
+		.ip6 = v4 ? NULL : &r->addr,
+		.other = true,
+	};
 }
 
 static void remote_free(struct remote *r)
 {
 	labels_free(&r->labels);
 	free(r);
+}
+
+static void set_told(struct agent *a, struct remote *r, bool told)
+{
+	a->n_untold += (size_t)r->told - (size_t)told;
+	r->told = told;
 }
 
 static struct remote *add(struct agent *a, const struct remote_app *app)
@@ -36,6 +46,7 @@ static struct remote *add(struct agent *a, const struct remote_app *app)
 	if (r->next)
 		r->next->at = &r->next;
 	a->remotes = r;
+	a->n_untold++;
 	return r;
 }
 
@@ -73,7 +84,7 @@ int remote_put(struct agent *a, const struct remote_app *app, struct remote **re
 		remote_drop(a, r);
 		r = *ret = NULL;
 	}
-	if (r && r->ifindex == app->ifindex)
+	if (r && r->told && r->ifindex == app->ifindex)
 		return 0;
 	if (!r) {
 		r = *ret = add(a, app);
@@ -81,11 +92,13 @@ int remote_put(struct agent *a, const struct remote_app *app, struct remote **re
 			return error_set(e, -ENOMEM, "out of memory");
 		r->labels = labels;
 		labels = (struct labels){0};
-		who = who_of(r);
-		err = party_ref(a, &r->labels, &who, &r->party, &why);
 	}
+	who = who_of(r);
+	if (r->party == AX_PARTY_NONE)
+		err = party_ref(a, &r->labels, &who, &r->party, &why);
 	r->ifindex = app->ifindex;
 	told = tell(a, r, e);
+	set_told(a, r, !told && !err);
 	if (!told && err)
 		error_set(e, err, "%s", why.text);
 	return told ? told : err;
@@ -101,7 +114,8 @@ void remote_drop(struct agent *a, struct remote *r)
 		v->remote = NULL;
 		vip_sync(a, v, NULL);
 	}
-	party_unref(a, &r->party);
+	party_unref_other(a, &r->party);
+	set_told(a, r, true);
 	*r->at = r->next;
 	if (r->next)
 		r->next->at = r->at;
@@ -112,18 +126,22 @@ int remote_party(struct agent *a, struct remote *r, struct error *e)
 {
 	const struct policy_who who = who_of(r);
 	uint32_t was = r->party;
+	struct error why = {0};
 	int err;
 
 	if (was == AX_PARTY_NONE || policy_fits(&a->policy, was, &who))
 		return 0;
-	err = party_ref(a, &r->labels, &who, &r->party, e);
-	if (err) {
+	err = party_ref(a, &r->labels, &who, &r->party, &why);
+	if (err && err != -ENOSPC) {
 		r->party = was;
-		return err;
+		return error_set(e, err, "%s", why.text);
 	}
+	set_told(a, r, !err && r->told);
 	err = vip_resync(a, &r->addr, e);
-	if (!err)
-		party_unref(a, &was);
+	if (err)
+		set_told(a, r, false);
+	else
+		party_unref_other(a, &was);
 	return err;
 }
 

@@ -17,6 +17,7 @@ struct remote {
 	unsigned ifindex; /* by which packets of its node come in */
 	uint32_t id;	  /* no local app has it */
 	uint32_t party;	  /* AX_PARTY_NONE: its labels could not be kept, nobody may talk to it */
+	bool told;	  /* the programs know it, with its party; else remote_put() tries again */
 };
 
 /* What is to be told of an address. */
@@ -32,7 +33,8 @@ struct remote_app {
 int remote_put(struct agent *a, const struct remote_app *app, struct remote **r, struct error *e);
 /* NULL is allowed. */
 void remote_drop(struct agent *a, struct remote *r);
-/* Rules have changed: to the party where it belongs now. */
+/* Rules have changed: to the party where it belongs now. Without room for that it has none, which
+ * is no error. */
 int remote_party(struct agent *a, struct remote *r, struct error *e);
 /* Memory only. */
 void remote_free_all(struct agent *a);

@@ -74,6 +74,7 @@ struct agent {
 	struct prefix nodes;	/* of a cluster whose apps are routed to; len 0: none */
 	struct remote *remotes; /* those of other nodes, see remotes.h */
 	uint32_t next_remote;
+	size_t n_untold; /* of them, whom the programs do not know as they are, or not at all */
 
 	/* see apps/squat.h; times of CLOCK_MONOTONIC */
 	bool squatted;		  /* the last walk found somebody */
@@ -100,6 +101,7 @@ struct agent {
 	bool splice_stale;	   /* who is there, or what they say of splicing, is another */
 	bool address_freed;	   /* services that could not be declared are tried again */
 
+	bool others_refused;   /* a service of names that other nodes have got no address */
 	uint64_t others_at_ns; /* services of names that other nodes have are made then, 0: never */
 	uint64_t others_rest_ns;     /* and not before */
 	uint64_t failing_at_ns;	     /* failed connections are looked at then, 0: never */

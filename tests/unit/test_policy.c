@@ -406,6 +406,65 @@ static void prefixes_are_united(void **state)
 	config_free(&c);
 }
 
+static int take_other(struct policy *p, const char *text, uint32_t *party, struct error *e)
+{
+	CLEANUP(labels_free) struct labels l = parse(text);
+
+	return policy_ref(p, &l, &(struct policy_who){.other = true}, party, e);
+}
+
+static void other_nodes_have_half_of_the_labels(void **state)
+{
+	CLEANUP(policy_free) struct policy p = {0};
+	uint32_t party[POLICY_OTHERS_LABELS_MAX], none;
+	struct error e = {0};
+	char text[32];
+
+	(void)state;
+	for (int i = 0; i < POLICY_OTHERS_LABELS_MAX; i++) {
+		snprintf(text, sizeof(text), "k=%d", i);
+		assert_int_equal(take_other(&p, text, &party[i], &e), 1);
+	}
+	assert_int_equal(take_other(&p, "new=1", &none, &e), -ENOSPC);
+	assert_non_null(strstr(e.text, "of other nodes"));
+	assert_int_equal(labels_in_use(&p), POLICY_OTHERS_LABELS_MAX);
+	for (int i = POLICY_OTHERS_LABELS_MAX; i < AX_LABELS_MAX; i++) {
+		snprintf(text, sizeof(text), "k=%d", i);
+		take(&p, text); /* those of this node have what is left */
+	}
+	/* nor have they what others have brought here */
+	assert_int_equal(take_other(&p, "k=200", &none, &e), -ENOSPC);
+	assert_int_equal(take_other(&p, "k=1", &none, &e), 0);
+	assert_false(policy_unref_other(&p, none));
+	take(&p, "k=1");
+	assert_false(policy_unref_other(&p, party[1])); /* its label is this node's alone now */
+	assert_int_equal(take_other(&p, "k=200", &none, &e), 0);
+	assert_int_equal(take_other(&p, "k=1", &none, &e), -ENOSPC);
+	assert_true(policy_unref_other(&p, party[2]));
+	assert_int_equal(take_other(&p, "k=1", &none, &e), 0);
+}
+
+static void other_nodes_have_half_of_the_parties(void **state)
+{
+	CLEANUP(policy_free) struct policy p = {0};
+	uint32_t party = 0, none;
+	struct error e = {0};
+	char text[64];
+
+	(void)state;
+	for (int i = 0; i < POLICY_OTHERS_PARTIES_MAX; i++) {
+		snprintf(text, sizeof(text), "x=%d,y=%d", i % 64, i / 64 % 64);
+		assert_int_equal(take_other(&p, text, &party, &e), 1);
+	}
+	assert_int_equal(take_other(&p, "x=1", &none, &e), -ENOSPC);
+	assert_int_equal(take_other(&p, "z=1", &none, &e), -ENOSPC);
+	assert_int_equal(parties_in_use(&p), POLICY_OTHERS_PARTIES_MAX);
+	take(&p, "x=1");
+	assert_int_equal(take_other(&p, "x=1", &none, &e), -ENOSPC);
+	assert_true(policy_unref_other(&p, party));
+	assert_int_equal(take_other(&p, "x=1", &none, &e), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +478,8 @@ int main(void)
 		cmocka_unit_test(ports_become_classes),
 		cmocka_unit_test(there_are_1024_rules),
 		cmocka_unit_test(prefixes_are_united),
+		cmocka_unit_test(other_nodes_have_half_of_the_labels),
+		cmocka_unit_test(other_nodes_have_half_of_the_parties),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
