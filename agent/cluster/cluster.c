@@ -184,6 +184,12 @@ void cluster_apps_changed(struct agent *a)
 	a->timers_stale = true;
 }
 
+void cluster_addresses_taken(struct agent *a)
+{
+	if (a->cluster)
+		cluster_at(a->cluster, &a->cluster->claim_at_ns, 0);
+}
+
 static bool is_due(uint64_t *at, uint64_t now_ns)
 {
 	if (!*at || *at > now_ns)

@@ -27,6 +27,8 @@ void cluster_reconfigure(struct agent *a);
 
 /* Apps came or went, or listen somewhere else. */
 void cluster_apps_changed(struct agent *a);
+/* Somebody else than an app has got one out of the pool, or has found none there. */
+void cluster_addresses_taken(struct agent *a);
 
 /*
  * An app is to have these addresses (zero: none), which somebody has asked for: no other node may

@@ -174,7 +174,8 @@ static void on_timer(struct daemon *d)
 	on_connect_due(a, now);
 	ingress_due(a, now);
 	cluster_due(a, now);
-	across_due(a, now);
+	if (across_due(a, now))
+		cluster_addresses_taken(a);
 	held_due(a, now);
 	host_names_due(a, now);
 	host_resolver_due(a, now);
@@ -694,6 +695,7 @@ static int run(struct daemon *d)
 			a->address_freed = false;
 			declared_retry(a);
 			services_section_retry(a);
+			across_again(a);
 		}
 		if (a->name_added) {
 			a->name_added = false;

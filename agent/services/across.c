@@ -13,8 +13,8 @@
 #define SLICE_NS   2000000ull
 #define REST_TIMES 4
 
-/* Of one service: a list in the kernel for each. */
-#define PORTS_MAX 256
+/* Of one service: a list in the kernel for each, which other nodes' words alone make. */
+#define PORTS_MAX 64
 
 size_t across_members(struct agent *a, const struct service *s)
 {
@@ -91,6 +91,17 @@ int across_ports(struct service *s, const struct service_member *m, size_t n,
 	return 0;
 }
 
+int across_port_stays(struct service *s, const struct other_port *p)
+{
+	struct other_port *more = reallocarray(s->ports, s->n_ports + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	s->ports = more;
+	more[s->n_ports++] = *p;
+	return 0;
+}
+
 /* --- names that are stale --- */
 
 static bool names_as_backend(const struct service *s, const char *name)
@@ -106,10 +117,12 @@ static void failed(const char *name, const struct error *e)
 	log_error("apps of other nodes are no backends of %s: %s", name, e->text);
 }
 
-/* The service that those of the name are together, if there is to be one. */
-static void settle(struct agent *a, const struct name *n)
+/* The service that those of the name are together, if there is to be one. True: it wanted an
+ * address. */
+static bool settle(struct agent *a, const struct name *n)
 {
 	struct service *s = n->service ? n->service : n->app ? n->app->service : NULL;
+	bool made = !s && !n->app && n->n_others > 1;
 	struct error e = {0};
 	int r = 0;
 
@@ -117,34 +130,45 @@ static void settle(struct agent *a, const struct name *n)
 		r = service_settle(a, s, &e);
 	else if (!s && n->app && n->others)
 		r = service_of_app(a, n->app, &s, &e);
-	else if (!s && !n->app && n->n_others > 1)
+	else if (made)
 		r = service_of_others(a, n->text, &e);
-	if (r)
+	if (r && !(made && a->others_refused)) /* (of many without an address one is told) */
 		failed(n->text, &e);
+	a->others_refused |= made && r; /* see across_again() */
+	return made;
 }
 
-static void sync_name(struct agent *a, struct name *n)
+static bool sync_name(struct agent *a, struct name *n)
 {
 	struct error e = {0};
+	bool made = settle(a, n);
 
-	settle(a, n);
 	for (struct service *s = a->services; s; s = s->next)
 		if (names_as_backend(s, n->text) && service_sync(a, s, &e))
 			failed(s->name, &e);
 	others_settled(a, n);
+	return made;
 }
 
-void across_due(struct agent *a, uint64_t now_ns)
+void across_again(struct agent *a)
+{
+	if (!a->others_refused)
+		return;
+	a->others_refused = false;
+	others_all_stale(a);
+}
+
+bool across_due(struct agent *a, uint64_t now_ns)
 {
 	uint64_t began = time_mono_ns(), end = began;
-	bool was = a->names_changed;
+	bool was = a->names_changed, made = false;
 	struct name *n;
 
 	if (!a->others_at_ns || a->others_at_ns > now_ns)
-		return;
+		return false;
 	a->others_at_ns = 0;
 	while (end - began < SLICE_NS && (n = others_next_stale(a))) {
-		sync_name(a, n);
+		made |= sync_name(a, n);
 		end = time_mono_ns();
 	}
 	a->names_changed = was; /* nothing that is this node's is new */
@@ -153,4 +177,5 @@ void across_due(struct agent *a, uint64_t now_ns)
 		a->others_at_ns = a->others_rest_ns;
 		a->timers_stale = true;
 	}
+	return made;
 }

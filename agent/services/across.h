@@ -16,8 +16,11 @@
 struct agent;
 struct service;
 
-/* a->others_at_ns has come. */
-void across_due(struct agent *a, uint64_t now_ns);
+/* a->others_at_ns has come. True: an address was taken, or there was none left to take. */
+bool across_due(struct agent *a, uint64_t now_ns);
+
+/* An address is free again: names whose apps could have none are looked at again. */
+void across_again(struct agent *a);
 
 /* How many apps of other nodes have the service's name. */
 size_t across_members(struct agent *a, const struct service *s);
@@ -30,5 +33,7 @@ bool across_serves(const struct service_member *m, uint16_t port, uint8_t proto,
  * (malloc'ed): those that were in it and are no longer. -ENOMEM: nothing has changed. */
 int across_ports(struct service *s, const struct service_member *m, size_t n,
 		 struct other_port **gone, size_t *n_gone);
+/* One of those that are gone has its list still: it is gone the next time, too. -ENOMEM. */
+int across_port_stays(struct service *s, const struct other_port *p);
 
 #endif

@@ -161,9 +161,14 @@ static int write_ports(struct write_ctx *w)
 
 	for (size_t i = 0; !r && i < s->n_ports; i++)
 		r = each_of_port(s, &s->ports[i], write_one, w);
-	for (size_t i = 0; !r && i < n_gone; i++)
-		if (!is_own_port(s, &gone[i]))
-			r = each_of_port(s, &gone[i], del_one, w);
+	/* whatever became of the others: nobody asks for these a second time */
+	for (size_t i = 0; i < n_gone; i++) {
+		int d = is_own_port(s, &gone[i]) ? 0 : each_of_port(s, &gone[i], del_one, w);
+
+		if (d)
+			across_port_stays(s, &gone[i]);
+		r = r ? r : d;
+	}
 	return r;
 }
 

@@ -163,8 +163,35 @@ static void ports_of_one_service_are_bounded(void **state)
 	x.ports = many;
 	x.n_ports = 1000;
 	assert_int_equal(across_ports(&s, &m, 1, &gone, &n_gone), 0);
-	assert_int_equal(s.n_ports, 256);
-	assert_int_equal(s.ports[255].port, 256);
+	assert_int_equal(s.n_ports, 64);
+	assert_int_equal(s.ports[63].port, 64);
+	free(gone);
+	free(s.ports);
+}
+
+static void a_port_that_stays_is_gone_the_next_time_too(void **state)
+{
+	struct other_app x = other("n1", "web", "10.1.1.1");
+	struct service_member m = {.other = &x};
+	struct other_port *gone;
+	struct service s = {0};
+	size_t n_gone;
+
+	(void)state;
+	x.ports = http;
+	x.n_ports = 2;
+	assert_int_equal(across_ports(&s, &m, 1, &gone, &n_gone), 0);
+	free(gone);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(across_ports(&s, &m, 0, &gone, &n_gone), 0);
+		assert_int_equal(n_gone, i ? 1 : 2);
+		assert_int_equal(gone[0].port, 80);
+		assert_int_equal(across_port_stays(&s, &gone[0]), 0);
+		free(gone);
+	}
+	assert_int_equal(across_ports(&s, &m, 1, &gone, &n_gone), 0); /* it is there again */
+	assert_int_equal(s.n_ports, 2);
+	assert_int_equal(n_gone, 0);
 	free(gone);
 	free(s.ports);
 }
@@ -178,6 +205,7 @@ int main(void)
 		cmocka_unit_test(a_member_is_one_where_it_listens),
 		cmocka_unit_test(ports_have_lists),
 		cmocka_unit_test(ports_of_one_service_are_bounded),
+		cmocka_unit_test(a_port_that_stays_is_gone_the_next_time_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
