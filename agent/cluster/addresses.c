@@ -100,20 +100,18 @@ static int taken(const struct ax_addr *addr, const char *app, const char *node, 
 			 addr_format(addr, text), app, node);
 }
 
-/* Whether it may be had, as far as this node knows. */
-static int judge(const struct cluster *c, const struct ax_addr *addr, struct error *e)
+/* Of the pool it may have those of this node's blocks. */
+static int judge_block(const struct cluster *c, const struct ax_addr *addr, struct error *e)
 {
-	struct search s = {.c = c, .addr = addr};
 	char text[ADDR_STRLEN], pool[ADDR_STRLEN];
 	const struct peer_block *b;
 
-	twalk_r(c->peers.apps, look_at, &s);
-	if (s.found)
-		return taken(addr, s.found->rec.name, s.found->rec.node, e);
 	if (!prefix_contains(&c->conf.pool, addr))
 		return 0;
 	b = peers_block_of(c, addr);
-	if (b && !streq(b->rec.id, c->id))
+	if (b && streq(b->rec.id, c->id))
+		return 0;
+	if (b)
 		return error_set(e, -EADDRINUSE,
 				 "the address %s is in a block of the node %s: give one of this "
 				 "node's, see 'ax get nodes', or one outside %s",
@@ -123,6 +121,16 @@ static int judge(const struct cluster *c, const struct ax_addr *addr, struct err
 			 "the address %s is in the cluster's pool %s, and in no block of this "
 			 "node: give one of those, see 'ax get nodes', or one outside the pool",
 			 addr_format(addr, text), prefix_format(&c->conf.pool, pool));
+}
+
+/* Whether it may be had, as far as this node knows. */
+static int judge(const struct cluster *c, const struct ax_addr *addr, struct error *e)
+{
+	struct search s = {.c = c, .addr = addr};
+
+	twalk_r(c->peers.apps, look_at, &s);
+	return s.found ? taken(addr, s.found->rec.name, s.found->rec.node, e)
+		       : judge_block(c, addr, e);
 }
 
 /* --- claims --- */
@@ -168,7 +176,18 @@ static void held(struct address_ask *k)
 	ended(k, 0, NULL);
 }
 
-/* Another node has it. Whoever waits is told, and an app that has it already goes on with it. */
+/* An app that has it already goes on with it. */
+static void note_refused(struct cluster *c, struct own_address *own, const char *why)
+{
+	if (!streq(own->refused, why))
+		log_error("the cluster %s: the app %s of this node has an address of another's: %s",
+			  c->conf.name, own->app, why);
+	snprintf(own->refused, sizeof(own->refused), "%.255s", why);
+	own->again_ns = time_mono_ns() + REFUSED_MS * NS_PER_MS;
+	cluster_at(c, &c->addresses_at_ns, REFUSED_MS);
+}
+
+/* Another node has it: whoever waits is told. */
 static void refused(struct address_ask *k, size_t i, const struct record_address *rec)
 {
 	struct own_address *own = find(k->c, &k->addr[i]);
@@ -176,15 +195,8 @@ static void refused(struct address_ask *k, size_t i, const struct record_address
 	bool waits = k->done;
 
 	taken(&rec->addr, rec->app, rec->node, &e);
-	if (own && !waits) {
-		if (!streq(own->refused, e.text))
-			log_error("the cluster %s: the app %s of this node has an address of "
-				  "another's: %s",
-				  k->c->conf.name, own->app, e.text);
-		snprintf(own->refused, sizeof(own->refused), "%.255s", e.text);
-		own->again_ns = time_mono_ns() + REFUSED_MS * NS_PER_MS;
-		cluster_at(k->c, &k->c->addresses_at_ns, REFUSED_MS);
-	}
+	if (own && !waits)
+		note_refused(k->c, own, e.text);
 	for (size_t n = 0; waits && n < k->n; n++) {
 		own = find(k->c, &k->addr[n]);
 		if (own && !own->lease)
@@ -281,6 +293,16 @@ static int begin(struct cluster *c, const struct ax_addr *addr, size_t n, const 
 	return -EBUSY;
 }
 
+/* Who shares one with an app of this node has it by that. That of a config's app which does not run
+ * is as good as any other, but before all was read this node's own block may not be known. */
+static bool is_ours(const struct cluster *c, const struct ax_addr *addr)
+{
+	const struct vip *v = vip_find(c->a, addr);
+
+	return is_of_own_block(c, addr) || (v && (v->host || v->balancer || v->app || v->service ||
+						  (v->declared && !c->was_read)));
+}
+
 int cluster_claim(struct agent *a, const struct ax_addr *const asked[2], const char *app,
 		  cluster_claimed_fn done, void *arg, struct error *e)
 {
@@ -290,9 +312,7 @@ int cluster_claim(struct agent *a, const struct ax_addr *const asked[2], const c
 	int r;
 
 	for (size_t i = 0; c && i < 2; i++) {
-		/* (who shares one with an app of this node has it by that) */
-		if (addr_is_zero(asked[i]) || is_of_own_block(c, asked[i]) ||
-		    vip_is_here(vip_find(a, asked[i])))
+		if (addr_is_zero(asked[i]) || is_ours(c, asked[i]))
 			continue;
 		r = judge(c, asked[i], e);
 		if (r)
@@ -370,6 +390,17 @@ static void mark_used(struct cluster *c)
 	}
 }
 
+/* Its key decides, and of the pool the blocks do, as far as they are known. */
+static void claim_used(struct cluster *c, struct own_address *own)
+{
+	struct error e = {0};
+
+	if (c->was_read && judge_block(c, &own->addr, &e))
+		note_refused(c, own, e.text);
+	else
+		begin(c, &own->addr, 1, own->app, NULL, NULL);
+}
+
 void addresses_sync(struct cluster *c)
 {
 	uint64_t now = time_mono_ns();
@@ -390,8 +421,35 @@ void addresses_sync(struct cluster *c)
 		else if (!own->used)
 			forget(c, own); /* its key went with its lease */
 		else if (own->lease != c->lease_id && own->again_ns <= now)
-			begin(c, &own->addr, 1, own->app, NULL, NULL);
+			claim_used(c, own);
 	}
+}
+
+int addresses_put(struct cluster *c, const struct etcd_kv *kv, struct error *e)
+{
+	char key[RECORD_KEY_MAX];
+	struct record_address rec;
+	struct own_address *own;
+	int r;
+
+	if (!kv->lease || kv->lease != c->lease_id)
+		return 0;
+	r = record_address_read(kv->value.data, kv->value.len, &rec, e);
+	if (r || !streq(rec.id, c->id))
+		return r;
+	record_address_key(c->conf.name, &rec.addr, key);
+	if (kv->key.len != strlen(key) || memcmp(kv->key.data, key, kv->key.len) != 0)
+		return error_set(e, -EINVAL, "it speaks of something else");
+	own = find(c, &rec.addr);
+	if (own && (own->asking || own->leaving))
+		return 0; /* the answer says what becomes of it */
+	own = own ? own : get(c, &rec.addr, rec.app);
+	if (!own)
+		return error_set(e, -ENOMEM, "out of memory");
+	own->lease = kv->lease;
+	own->refused[0] = 0;
+	cluster_at(c, &c->addresses_at_ns, CLUSTER_RETRY_MS);
+	return 0;
 }
 
 void addresses_deleted(struct cluster *c, const struct etcd_kv *kv)

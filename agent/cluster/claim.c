@@ -65,7 +65,7 @@ int address_claim(struct etcd *e, const char *cluster, const struct record_addre
 
 	if (!first || !second)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && i < ARRAY_SIZE(put); i++) {
 		struct etcd_bytes k = bytes_of(record_address_key(cluster, &rec[i].addr, key[i]));
 
 		compares[1 + i] = (struct etcd_compare){.key = k,

@@ -12,6 +12,7 @@
 
 /* Nodes are kept as long as the agent lives: so many of them, whatever somebody writes. */
 #define NODES_MAX 10000
+#define APPS_MAX  262144 /* of all nodes */
 
 static int node_cmp(const void *x, const void *y)
 {
@@ -111,6 +112,19 @@ static void refused(struct cluster *c, const struct etcd_kv *kv, const char *why
 	c->peers.refused++;
 	if (!streq(text, c->peers.why))
 		log_warn("the cluster %s has a record that is left out, %s", c->conf.name, text);
+	memcpy(c->peers.why, text, sizeof(text));
+}
+
+/* (one sentence for all of them, whose number is in the status) */
+static void too_many_apps(struct cluster *c)
+{
+	char text[sizeof(c->peers.why)];
+
+	snprintf(text, sizeof(text), "apps: there are more than %d, the rest is not known here",
+		 APPS_MAX);
+	c->peers.refused++;
+	if (!streq(text, c->peers.why))
+		log_error("the cluster %s has too many %s", c->conf.name, text);
 	memcpy(c->peers.why, text, sizeof(text));
 }
 
@@ -232,6 +246,10 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 		app->remote = NULL;
 		drop_app(c, app);
 	}
+	if (c->peers.n_apps >= APPS_MAX) {
+		too_many_apps(c);
+		return 0;
+	}
 	app = add_app(c, &rec);
 	if (!app) {
 		remote_drop(c->a, told);
@@ -257,8 +275,10 @@ void peers_put(struct cluster *c, const struct etcd_kv *kv)
 	case RECORD_APP:
 		r = put_app(c, kv, &e);
 		break;
-	case RECORD_ADDRESS: /* see addresses.c */
-	case RECORD_POOL:    /* see node_register() */
+	case RECORD_ADDRESS:
+		r = addresses_put(c, kv, &e);
+		break;
+	case RECORD_POOL: /* see node_register() */
 	case RECORD_OTHER:
 		break;
 	}

@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 #include "cluster/record.h"
 #include "etcd/etcd.h"
+#include "net/neighbour.h"
 #include "registry/others.h"
 
 #define NS_PER_MS 1000000ull
@@ -27,6 +28,9 @@ struct peer_node {
 	int64_t gone_revision;	/* that deleted it */
 	uint64_t away_ns;	/* since when it is; 0: it is not, or for long */
 	size_t n_apps, n_blocks;
+	uint64_t look; /* of routes_sync(), that asked for the way there last; 0: none */
+	int no_hop;    /* a negative errno: there is none */
+	struct next_hop hop;
 };
 
 struct peer_app {
@@ -51,7 +55,9 @@ struct block_way {
 /* An interface that leads to nodes. */
 struct node_link {
 	unsigned ifindex;
-	bool made; /* the place for programs there */
+	bool made;     /* the place for programs there */
+	uint64_t look; /* that tried it last */
+	int err;       /* 0: the program is there */
 };
 
 struct peer_block {
@@ -141,11 +147,14 @@ struct cluster {
 
 	bool ways_changed; /* maybe: all apps of others are looked at */
 	uint64_t routes_at_ns, tell_at_ns;
-	struct node_link *links;
+	uint64_t routes_rest_ns; /* not before */
+	uint64_t looks;		 /* counts those of routes_sync() */
+	struct node_link *links; /* that have the program, or are to have it */
 	size_t n_links;
 	struct peer_app **telling; /* who is yet to be looked at */
 	size_t n_telling;
-	char untold[256]; /* why the programs could not be told of the last one */
+	char untold[256]; /* why the programs could not be told of the last one; "": of all */
+	bool tell_failed; /* of one since all began to be looked at */
 };
 
 static inline struct etcd_bytes bytes_of(const char *text)
@@ -204,6 +213,9 @@ bool block_of_pool(const struct prefix *pool, const struct prefix *block);
 /* --- addresses.c --- */
 /* Apps have come or gone, or this node has another lease. */
 void addresses_sync(struct cluster *c);
+/* One is there. If it is this node's own, of an agent before this one, it is released when nobody
+ * has the address; others' are not looked at. As record_address_read(). */
+int addresses_put(struct cluster *c, const struct etcd_kv *kv, struct error *e);
 /* A key of one is not there any more. */
 void addresses_deleted(struct cluster *c, const struct etcd_kv *kv);
 /* There is no client any more; whoever waits is told, or not. */

@@ -17,6 +17,7 @@
 #include "registry/state.h"
 
 #define LOOK_MS	   5000
+#define REST_TIMES 4   /* as long as the last look took others have the loop before the next one */
 #define TELL_SLICE 256 /* apps; then others have their turn */
 
 static bool is_direct(const struct cluster *c)
@@ -26,10 +27,13 @@ static bool is_direct(const struct cluster *c)
 
 void routes_stale(struct cluster *c)
 {
+	uint64_t now = time_mono_ns();
+
 	if (!is_direct(c))
 		return;
 	c->ways_changed = true;
-	cluster_at(c, &c->routes_at_ns, 0);
+	cluster_at(c, &c->routes_at_ns,
+		   c->routes_rest_ns > now ? (c->routes_rest_ns - now) / NS_PER_MS + 1 : 0);
 }
 
 /* --- apps --- */
@@ -70,10 +74,12 @@ static void tell_app(struct cluster *c, struct peer_app *app)
 	}
 	if (remote_put(c->a, &to, &app->remote, &e) == 0)
 		return;
-	if (!streq(c->untold, e.text))
+	/* (one for all of them: what is wrong may be said with other words for each) */
+	if (!c->tell_failed && !streq(c->untold, e.text))
 		log_error("apps of other nodes cannot be reached, such as %s of %s: %s",
 			  app->rec.name, app->rec.node, e.text);
 	snprintf(c->untold, sizeof(c->untold), "%.255s", e.text);
+	c->tell_failed = true;
 }
 
 void routes_app(struct cluster *c, struct peer_app *app)
@@ -117,6 +123,7 @@ static void begin_telling(struct cluster *c)
 		c->ways_changed = true; /* the next time */
 		return;
 	}
+	c->tell_failed = false;
 	twalk_r(c->peers.apps, note_app, c);
 	cluster_at(c, &c->tell_at_ns, 0);
 }
@@ -130,10 +137,13 @@ void routes_tell(struct cluster *c)
 			routes_app(c, app);
 		peer_app_put(app);
 	}
-	if (c->n_telling)
+	if (c->n_telling) {
 		cluster_at(c, &c->tell_at_ns, 0);
-	else
-		end_telling(c);
+		return;
+	}
+	if (!c->tell_failed)
+		c->untold[0] = 0;
+	end_telling(c);
 }
 
 /* --- routes --- */
@@ -179,26 +189,43 @@ static int note_foreign(void *arg, const struct nl_route *r)
 	return table_add(t, r);
 }
 
-static bool is_same(const struct nl_route *x, const struct nl_route *y)
+/* By address, larger prefixes first. */
+static int route_cmp(const void *a, const void *b)
 {
-	return x->dst.len == y->dst.len && addr_eq(&x->dst.addr, &y->dst.addr) &&
-	       x->ifindex == y->ifindex && addr_eq(&x->gateway, &y->gateway);
+	const struct nl_route *x = a, *y = b;
+	int r = addr_cmp(&x->dst.addr, &y->dst.addr);
+
+	r = r ? r : (x->dst.len > y->dst.len) - (x->dst.len < y->dst.len);
+	r = r ? r : (x->ifindex > y->ifindex) - (x->ifindex < y->ifindex);
+	return r ? r : addr_cmp(&x->gateway, &y->gateway);
 }
 
+static void table_sort(struct table *t)
+{
+	if (t->n)
+		qsort(t->v, t->n, sizeof(*t->v), route_cmp);
+}
+
+/* In a sorted one. */
 static const struct nl_route *find_inside(const struct table *t, const struct prefix *p)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i].dst.len >= p->len && prefix_contains(p, &t->v[i].dst.addr))
-			return &t->v[i];
-	return NULL;
+	const struct nl_route key = {.dst = *p};
+	size_t low = 0, high = t->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (route_cmp(&t->v[mid], &key) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < t->n && prefix_contains(p, &t->v[low].dst.addr) ? &t->v[low] : NULL;
 }
 
 static bool has(const struct table *t, const struct nl_route *r)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (is_same(&t->v[i], r))
-			return true;
-	return false;
+	return t->n && bsearch(r, t->v, t->n, sizeof(*r), route_cmp);
 }
 
 /* --- who comes in by their interfaces --- */
@@ -218,23 +245,24 @@ static struct node_link *find_link(struct cluster *c, unsigned ifindex)
 	return NULL;
 }
 
-static void add_link(struct cluster *c, unsigned ifindex)
+static int add_link(struct cluster *c, unsigned ifindex)
 {
-	struct node_link *more;
-	bool made = false;
-	int r;
+	struct node_link *l = find_link(c, ifindex);
 
-	if (find_link(c, ifindex))
-		return;
-	more = reallocarray(c->links, c->n_links + 1, sizeof(*more));
-	if (!more)
-		return;
-	c->links = more;
-	r = datapath_nodes_attach(c->a->dp, c->a->nl, ifindex, c->a->inst->route_metric, &made);
-	if (r)
-		log_warn("the cluster %s: who comes in by the interface %u cannot be looked at: %s",
-			 c->conf.name, ifindex, strerror(-r));
-	more[c->n_links++] = (struct node_link){.ifindex = ifindex, .made = made};
+	if (l && (!l->err || l->look == c->looks))
+		return l->err;
+	if (!l) {
+		l = reallocarray(c->links, c->n_links + 1, sizeof(*l));
+		if (!l)
+			return -ENOMEM;
+		c->links = l;
+		l = &l[c->n_links++];
+		*l = (struct node_link){.ifindex = ifindex};
+	}
+	l->look = c->looks;
+	l->err = datapath_nodes_attach(c->a->dp, c->a->nl, ifindex, c->a->inst->route_metric,
+				       &l->made);
+	return l->err;
 }
 
 /* The program is there before anybody may come by the interface, and as long as one may. */
@@ -258,6 +286,14 @@ static int forget_link(void *arg, const struct nl_host_link *link)
 
 	datapath_nodes_detach(a->nl, link->ifindex, a->inst->route_metric);
 	return 0;
+}
+
+/* An agent before this one may have had it there. */
+static int forget_unwanted(void *arg, const struct nl_host_link *link)
+{
+	struct cluster *c = arg;
+
+	return find_link(c, link->ifindex) ? 0 : forget_link(c->a, link);
 }
 
 /* --- the blocks --- */
@@ -284,21 +320,32 @@ static bool is_free(const struct sync *s, struct peer_block *b)
 	return false;
 }
 
+/* Asked for once in a look, however many blocks the node has. */
+static int hop_of(struct cluster *c, struct peer_node *n)
+{
+	if (n->look == c->looks)
+		return n->no_hop;
+	n->look = c->looks;
+	n->hop = (struct next_hop){0};
+	n->no_hop = prefix_contains(&c->conf.pool, &n->rec.address)
+			    ? -ELOOP
+			    : next_hop_find(c->a->nl, &n->rec.address, &n->hop);
+	return n->no_hop;
+}
+
 static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop *hop)
 {
 	const struct record_node *n = &b->node->rec;
 	char text[ADDR_STRLEN];
-	int r = -EHOSTUNREACH;
+	int r;
 
 	if (!addr_is_v4(&n->address)) {
 		snprintf(b->way.why, sizeof(b->way.why),
 			 "its node has no IPv4 address: give it one as cluster.node.address");
 		return false;
 	}
-	if (prefix_contains(&s->c->conf.pool, &n->address))
-		r = -ELOOP;
-	else
-		r = next_hop_find(s->c->a->nl, &n->address, hop);
+	r = hop_of(s->c, b->node);
+	*hop = b->node->hop;
 	if (!r && addr_is_v4(&hop->addr) && hop->ifindex != s->c->a->lo)
 		return true;
 	snprintf(b->way.why, sizeof(b->way.why), "there is no way to its node's address %s: %s",
@@ -313,6 +360,7 @@ static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop
 static void route_block(struct sync *s, struct peer_block *b)
 {
 	struct nl_route r = {.dst = b->rec.prefix, .metric = s->c->a->inst->route_metric};
+	char device[IF_NAMESIZE] = "?";
 	struct next_hop hop;
 	int err;
 
@@ -322,7 +370,14 @@ static void route_block(struct sync *s, struct peer_block *b)
 		return;
 	r.ifindex = hop.ifindex;
 	r.gateway = hop.addr;
-	add_link(s->c, r.ifindex);
+	err = add_link(s->c, r.ifindex);
+	if (err) {
+		if_indextoname(r.ifindex, device);
+		snprintf(b->way.why, sizeof(b->way.why),
+			 "who comes in by the interface %s cannot be looked at: %s", device,
+			 strerror(-err));
+		return;
+	}
 	err = table_add(&s->want, &r);
 	if (!err && !has(&s->own, &r))
 		err = nl_route_add(s->c->a->nl, &r);
@@ -354,7 +409,7 @@ static void sync_block(const void *at, VISIT which, void *arg)
 
 /* --- all together --- */
 
-/* Those that are there and not wanted any more. */
+/* Those that are there and not wanted (sorted) any more. */
 static void undo(struct agent *a, const struct table *own, const struct table *want)
 {
 	for (size_t i = 0; i < own->n; i++)
@@ -365,6 +420,8 @@ static void undo(struct agent *a, const struct table *own, const struct table *w
 void routes_sync(struct cluster *c)
 {
 	struct sync s = {.c = c, .foreign.pool = &c->conf.pool};
+	uint64_t began = time_mono_ns(), end;
+	bool untold, first;
 	int r;
 
 	if (!is_direct(c) || !c->was_read) /* (what is not known yet is not undone) */
@@ -375,17 +432,27 @@ void routes_sync(struct cluster *c)
 		log_warn("the cluster %s: the machine's routes cannot be read: %s", c->conf.name,
 			 strerror(-r));
 	} else {
+		table_sort(&s.own);
+		table_sort(&s.foreign);
+		first = !c->looks++;
 		twalk_r(c->peers.blocks, sync_block, &s);
+		table_sort(&s.want);
 		undo(c->a, &s.own, &s.want);
 		drop_links(c, &s.want);
+		if (first)
+			nl_host_link_each(c->a->nl, forget_unwanted, c);
 	}
-	if (!r && (s.moved || c->ways_changed)) {
+	/* (a round that goes on comes to them) */
+	untold = (c->untold[0] || c->a->n_untold) && !c->telling;
+	if (!r && (s.moved || c->ways_changed || untold)) {
 		c->ways_changed = false;
 		begin_telling(c);
 	}
 	table_free(&s.own);
 	table_free(&s.foreign);
 	table_free(&s.want);
+	end = time_mono_ns();
+	c->routes_rest_ns = end + REST_TIMES * (end - began);
 	cluster_at(c, &c->routes_at_ns, LOOK_MS);
 }
 
