@@ -30,7 +30,7 @@
 
 #define RETRY_NS   (10 * NS_PER_S)
 #define STEP_S	   30 /* for one command: calls to systemd-resolved end after 25 */
-#define UNWANTED_S 5  /* and so long when something else is wanted already */
+#define UNWANTED_S 5  /* and so long when something else is wanted */
 #define NS_PER_S   1000000000ull
 #define STEPS_MAX  7
 #define END_MS	   10000 /* for the last command, when the agent ends, */
@@ -285,6 +285,17 @@ static void failed(struct agent *a, struct host_resolver *r, const char *why)
 	try_later(a, r);
 }
 
+/* The step that runs: how long it may depends on whether it is for what is wanted. */
+static void limit_step(struct agent *a, struct host_resolver *r)
+{
+	bool wanted = r->undoing ? r->want != HOST_NAMES_RESOLVCONF : r->want == r->begun;
+
+	if (!r->pid || r->killed)
+		return;
+	r->kill_ns = r->started_ns + (wanted ? STEP_S : UNWANTED_S) * NS_PER_S;
+	a->timers_stale = true;
+}
+
 static void start_step(struct agent *a, struct host_resolver *r)
 {
 	const struct strv *command = &r->steps[r->next];
@@ -306,8 +317,7 @@ static void start_step(struct agent *a, struct host_resolver *r)
 	r->pid = pid;
 	r->killed = false;
 	r->started_ns = time_mono_ns();
-	r->kill_ns = r->started_ns + STEP_S * NS_PER_S;
-	a->timers_stale = true;
+	limit_step(a, r);
 	r->next++;
 }
 
@@ -372,17 +382,6 @@ static void advance(struct agent *a, struct host_resolver *r)
 	r->undoing = r->holds == HOST_NAMES_RESOLVCONF;
 	if (r->undoing || r->want != HOST_NAMES_OFF)
 		begin(a, r);
-}
-
-/* The step that runs is for what is not wanted any more. */
-static void hurry(struct agent *a, struct host_resolver *r)
-{
-	uint64_t at = time_mono_ns() + UNWANTED_S * NS_PER_S;
-
-	if (!r->pid || !r->kill_ns || r->kill_ns < at)
-		return;
-	r->kill_ns = at;
-	a->timers_stale = true;
 }
 
 /* What has failed is not wanted any more: what is does not have to wait for another attempt. */
@@ -497,7 +496,7 @@ void host_resolver_set(struct agent *a, enum host_names how)
 		r->complained = false;
 		r->again_ns = 0;
 		r->why[0] = 0;
-		hurry(a, r);
+		limit_step(a, r);
 	}
 	advance(a, r);
 }
