@@ -287,6 +287,7 @@ static void hand_over(struct launch_session *s, struct launch_pty *t)
 	if (s->conn.fd >= 0)
 		control_close(&s->conn);
 	close_fd(&s->cgroup_fd);
+	close_fd(&s->netns_fd);
 	close_fd(&t->slave);
 }
 
