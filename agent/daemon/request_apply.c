@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A config that a client hands over: checked, compared, and applied as a work. */
+#include <fcntl.h>
+
 #include "daemon/requests_priv.h"
 #include "base/work.h"
 #include "config/config.h"
@@ -30,6 +32,8 @@ static json_t *errors_to_json(const struct config_errors *errs)
 struct apply_work {
 	struct agent *a;
 	struct client *c; /* NULL: gone */
+	int fd;		  /* sealed memory that has the text, until that is read; -1: none */
+	size_t most;
 	char *text;
 	size_t len;
 	bool dry_run, by_root;
@@ -38,8 +42,10 @@ struct apply_work {
 
 static void work_free(struct apply_work *w)
 {
-	if (w)
+	if (w) {
+		close_fd(&w->fd);
 		free(w->text);
+	}
 	free(w);
 }
 
@@ -111,11 +117,42 @@ static void apply_config(const struct apply_work *w, struct config_next *next)
 				  "warnings", warnings));
 }
 
-static void apply(void *arg)
+struct reading {
+	struct apply_work *w;
+	int fd, r;
+};
+
+static void read_text(void *arg)
 {
-	struct apply_work *w = arg;
+	struct reading *x = arg;
+
+	x->r = control_text_read(x->fd, x->w->most, &x->w->text, &x->w->len);
+}
+
+/* Sealed memory is its client's, which may have had it swapped out: a thread waits for it. */
+static int take_sealed(struct apply_work *w)
+{
+	autoclose int fd = take_fd(&w->fd);
+	struct reading x = {.w = w, .fd = fd};
+
+	if (fd >= 0)
+		work_offload(w->a->work, read_text, &x);
+	return x.r;
+}
+
+static const char *text_failed(const struct apply_work *w, int r)
+{
+	if (r == -EFBIG)
+		return w->by_root ? "a config of more than 8 MiB is too long for the agent"
+				  : "a config of more than 1 MiB is root's: use sudo";
+	if (r == -EINVAL)
+		return "apply goes with a config's text";
+	return r == -ENOMEM ? "out of memory" : strerror(-r);
+}
+
+static void apply_text(struct apply_work *w)
+{
 	struct config_errors errs = {0};
-	struct client_state *st;
 	struct config_next next;
 	int r = reconcile_parse(w->a, w->text, w->len, &next, &errs);
 
@@ -131,36 +168,38 @@ static void apply(void *arg)
 	} else {
 		apply_config(w, &next);
 	}
+}
+
+static void apply(void *arg)
+{
+	struct apply_work *w = arg;
+	struct client_state *st;
+	int r = take_sealed(w);
+
+	r = !r && (!w->text || strlen(w->text) != w->len) ? -EINVAL : r;
+	if (r)
+		fail_apply(w, r, text_failed(w, r));
+	else
+		apply_text(w);
 	st = w->c ? client_kept(w->c) : NULL;
 	if (st)
 		st->apply = NULL;
 	work_free(w);
 }
 
-/* The client has been told what is wrong. */
-static bool take_text(struct client *c, const json_t *j, int fd, struct apply_work *w)
+static int take_text(const json_t *j, int fd, struct apply_work *w)
 {
 	const json_t *text = json_object_get(j, "text");
-	int r = -EINVAL;
 
 	if (fd >= 0) {
-		r = control_text_read(fd, client_line_max(c), &w->text, &w->len);
-	} else if (json_is_string(text)) {
-		w->len = json_string_length(text);
-		w->text = strdup(json_string_value(text));
-		r = w->text ? 0 : -ENOMEM;
+		w->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		return w->fd < 0 ? -errno : 0;
 	}
-	if (!r && strlen(w->text) != w->len)
-		r = -EINVAL;
-	if (r == -EFBIG)
-		client_error(c, r,
-			     client_uid(c)
-				     ? "a config of more than 1 MiB is root's: use sudo"
-				     : "a config of more than 8 MiB is too long for the agent");
-	else if (r)
-		client_error(c, r,
-			     r == -ENOMEM ? "out of memory" : "apply goes with a config's text");
-	return !r;
+	if (!json_is_string(text))
+		return -EINVAL;
+	w->len = json_string_length(text);
+	w->text = strdup(json_string_value(text));
+	return w->text ? 0 : -ENOMEM;
 }
 
 void request_apply(struct agent *a, struct client *c, json_t *j, int fd)
@@ -168,6 +207,7 @@ void request_apply(struct agent *a, struct client *c, json_t *j, int fd)
 	bool dry_run = json_is_true(json_object_get(j, "dry_run"));
 	struct client_state *st = client_state_get(c);
 	struct apply_work *w;
+	int r;
 
 	if (!st || (!dry_run && only_root(c)))
 		return;
@@ -179,10 +219,14 @@ void request_apply(struct agent *a, struct client *c, json_t *j, int fd)
 	if (w) {
 		*w = (struct apply_work){.a = a,
 					 .c = c,
+					 .fd = -1,
+					 .most = client_line_max(c),
 					 .dry_run = dry_run,
 					 .by_root = client_uid(c) == 0,
 					 .pid = client_pid(c)};
-		if (!take_text(c, j, fd, w)) {
+		r = take_text(j, fd, w);
+		if (r) {
+			client_error(c, r, text_failed(w, r));
 			work_free(w);
 			return;
 		}
@@ -198,4 +242,7 @@ void request_apply(struct agent *a, struct client *c, json_t *j, int fd)
 void request_apply_orphan(struct apply_work *w)
 {
 	w->c = NULL;
+	/* nobody wants to know any more: it is not to have a descriptor of the agent's as well */
+	if (w->dry_run)
+		close_fd(&w->fd);
 }
