@@ -285,7 +285,7 @@ static struct ending *ending_of(struct agent *a, const struct service *s, const 
 	e = ending_new(a, s, n);
 	for (size_t i = 0; e && i < n; i++)
 		if (is_of(d, m[i].app ? m[i].app->spec.name : NULL, &m[i].addr, m[i].port))
-			e->b[e->n++] = (struct ending_backend){m[i].addr, d->port};
+			e->b[e->n++] = (struct ending_backend){.addr = m[i].addr, .port = d->port};
 	free(m);
 	if (!e)
 		return NULL;

@@ -13,8 +13,9 @@
 
 int ending_compare(const struct ending_backend *x, const struct ending_backend *y)
 {
-	int r = memcmp(&x->addr, &y->addr, sizeof(x->addr));
+	int r = memcmp(&x->vip, &y->vip, sizeof(x->vip));
 
+	r = r ? r : memcmp(&x->addr, &y->addr, sizeof(x->addr));
 	return r ? r : (int)x->port - (int)y->port;
 }
 
@@ -23,10 +24,12 @@ static int compare(const void *x, const void *y)
 	return ending_compare(x, y);
 }
 
-static bool has(const struct ending *e, const struct ax_endpoint *remote)
+static bool has(const struct ending *e, const struct ax_conn *c)
 {
-	struct ending_backend one = {.addr = remote->addr, .port = ntohs(remote->port_be)};
+	struct ending_backend one = {.addr = c->remote.addr, .port = ntohs(c->remote.port_be)};
 
+	if (!addr_eq(&c->asked.addr, &e->vip4) && !addr_eq(&c->asked.addr, &e->vip6))
+		one.vip = c->asked.addr;
 	if (bsearch(&one, e->b, e->n, sizeof(*e->b), compare))
 		return true;
 	one.port = 0;
@@ -37,9 +40,7 @@ static int note(void *arg, const struct ax_conn *c)
 {
 	struct ending *e = arg;
 
-	if (!c->asked.port_be ||
-	    (!addr_eq(&c->asked.addr, &e->vip4) && !addr_eq(&c->asked.addr, &e->vip6)) ||
-	    !has(e, &c->remote))
+	if (!c->asked.port_be || !has(e, c))
 		return 0;
 	if (e->n_conns == e->size) {
 		size_t more = e->size ? 2 * e->size : 64;

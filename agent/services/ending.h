@@ -14,16 +14,17 @@ struct service;
 
 struct ending_backend {
 	struct ax_addr addr;
-	uint16_t port; /* 0: any */
+	uint16_t port;	    /* 0: any */
+	struct ax_addr vip; /* of the service that was asked for; zero: the ending's */
 };
 
 struct ending {
 	struct agent *a;
 	/* the service as it was: it may be another one, or gone, between two slices */
 	char *service;
-	struct ax_addr vip4, vip6;
-	bool tcp, udp;		  /* which */
-	struct ending_backend *b; /* in order of address and port, once it has begun */
+	struct ax_addr vip4, vip6; /* zero: none, or each backend has its own */
+	bool tcp, udp;		   /* which */
+	struct ending_backend *b;  /* in order, once it has begun */
 	size_t n;
 	/* Asked each time before any is ended: whether that backend is still one of these. */
 	bool (*holds)(const struct ending *e, const struct ending_backend *b);
@@ -47,7 +48,7 @@ void ending_free(struct ending *e);
  */
 bool ending_start(struct ending *e);
 
-/* By address, then port. */
+/* By the service's address, the backend's, then port. */
 int ending_compare(const struct ending_backend *x, const struct ending_backend *y);
 
 #endif

@@ -188,7 +188,7 @@ static int adopt(void *arg, const struct ax_backend *b)
 		return -ENOMEM;
 	s->removed = more;
 	more->adopted = true;
-	more->b[n] = (struct told){.b = {b->addr, ntohs(b->port_be)}};
+	more->b[n] = (struct told){.b = {.addr = b->addr, .port = ntohs(b->port_be)}};
 	more->n = n + 1;
 	return 0;
 }
@@ -212,7 +212,7 @@ void removed_sync(struct agent *a, struct service *s, const struct service_membe
 	if (!is)
 		return;
 	for (size_t i = 0; i < n; i++)
-		is->b[is->n++] = (struct told){.b = {m[i].addr, m[i].port},
+		is->b[is->n++] = (struct told){.b = {.addr = m[i].addr, .port = m[i].port},
 					       .down = m[i].down || m[i].declared};
 	qsort(is->b, is->n, sizeof(is->b[0]), compare);
 	s->removed = is;
@@ -232,7 +232,7 @@ void removed_all(struct agent *a, struct service *s)
 
 static bool is_gone(struct agent *a, const struct ax_addr *vip)
 {
-	const struct vip *v = addr_is_zero(vip) ? NULL : vip_find(a, vip);
+	const struct vip *v = vip_find(a, vip);
 
 	return !v || !v->service;
 }
@@ -240,8 +240,7 @@ static bool is_gone(struct agent *a, const struct ax_addr *vip)
 /* (Another service may have come to the address meanwhile, with the same backend.) */
 static bool is_lost_with_all(const struct ending *e, const struct ending_backend *b)
 {
-	(void)b;
-	return is_gone(e->a, &e->vip4) && is_gone(e->a, &e->vip6);
+	return is_gone(e->a, &b->vip);
 }
 
 static void tell_gone(const struct ending *e)
@@ -254,51 +253,152 @@ static void tell_gone(const struct ending *e)
 	events_drain(e->a, e->service, "*", "removed", (int)e->ended);
 }
 
-static int note_backend(void *arg, const struct ax_backend *b)
-{
-	struct ending *e = arg;
-	struct ending_backend *more = realloc(e->b, (e->n + 1) * sizeof(*more));
+/* Those of all that are gone, together: the sockets are looked through once for each protocol. */
+struct gone {
+	struct agent *a;
+	struct ending *tcp, *udp; /* NULL: none of that */
+	size_t n_tcp, n_udp;	  /* endpoints */
+	struct ax_addr *wanted;	  /* of services that could not be declared, in order */
+	size_t n_wanted;
 
-	if (!more)
+	/* the endpoint that is looked at */
+	struct ax_addr vip;
+	uint32_t flags;
+};
+
+static int compare_addr(const void *x, const void *y)
+{
+	return memcmp(x, y, sizeof(struct ax_addr));
+}
+
+/* A service that could not be declared (as another app has its name, say) is not removed. */
+static int note_wanted(struct gone *g)
+{
+	const struct config *of[] = {&g->a->config, g->a->added_config};
+	size_t most = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
+		most += of[i] ? 2 * of[i]->n_services : 0;
+	g->wanted = calloc(most + 1, sizeof(*g->wanted));
+	if (!g->wanted)
 		return -ENOMEM;
-	e->b = more;
-	e->b[e->n++] = (struct ending_backend){b->addr, ntohs(b->port_be)};
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
+		for (size_t k = 0; of[i] && k < of[i]->n_services; k++) {
+			const struct config_service *c = &of[i]->services[k];
+
+			if (!addr_is_zero(&c->ip4) && is_gone(g->a, &c->ip4))
+				g->wanted[g->n_wanted++] = c->ip4;
+			if (!addr_is_zero(&c->ip6) && is_gone(g->a, &c->ip6))
+				g->wanted[g->n_wanted++] = c->ip6;
+		}
+	qsort(g->wanted, g->n_wanted, sizeof(*g->wanted), compare_addr);
 	return 0;
 }
 
-static int end_gone(void *arg, const struct ax_endpoint *ep, uint32_t flags)
+static bool is_wanted(const struct gone *g, const struct ax_addr *vip)
 {
-	struct agent *a = arg;
+	return bsearch(vip, g->wanted, g->n_wanted, sizeof(*g->wanted), compare_addr);
+}
+
+static int add_backend(struct ending *e, const struct ending_backend *b)
+{
+	if (!(e->n & (e->n - 1))) { /* it is as long as it was made */
+		void *more = realloc(e->b, (2 * e->n + 1) * sizeof(*e->b));
+
+		if (!more)
+			return -ENOMEM;
+		e->b = more;
+	}
+	e->b[e->n++] = *b;
+	return 0;
+}
+
+static int note_backend(void *arg, const struct ax_backend *b)
+{
+	const struct gone *g = arg;
+	const struct ending_backend one = {
+		.addr = b->addr, .port = ntohs(b->port_be), .vip = g->vip};
+	int r = 0;
+
+	if (g->flags & AX_SERVICE_ENDS_TCP)
+		r = add_backend(g->tcp, &one);
+	if (!r && g->flags & AX_SERVICE_ENDS_UDP)
+		r = add_backend(g->udp, &one);
+	return r;
+}
+
+static int want_ending(struct agent *a, const struct ax_endpoint *ep, struct ending **e)
+{
 	char text[ADDR_STRLEN];
-	struct service s = {.name = text};
-	struct ending *e;
-	int r;
+	const struct service s = {.name = text};
+
+	if (*e)
+		return 0;
+	addr_port_format(&ep->addr, ep->port_be, text);
+	*e = ending_new(a, &s, 0);
+	if (!*e)
+		return -ENOMEM;
+	(*e)->holds = is_lost_with_all;
+	(*e)->done = tell_gone;
+	return 0;
+}
+
+static int note_gone(void *arg, const struct ax_endpoint *ep, uint32_t flags)
+{
+	struct gone *g = arg;
+	int r = 0;
 
 	flags &= ep->port_be == 0	    ? AX_SERVICE_ENDS_TCP | AX_SERVICE_ENDS_UDP
 		 : ep->proto == IPPROTO_UDP ? AX_SERVICE_ENDS_UDP
 					    : AX_SERVICE_ENDS_TCP;
-	if (!flags || !is_gone(a, &ep->addr))
+	if (!flags || !is_gone(g->a, &ep->addr) || is_wanted(g, &ep->addr))
 		return 0;
-	addr_port_format(&ep->addr, ep->port_be, text);
-	*(addr_is_v4(&ep->addr) ? &s.vip4 : &s.vip6) = ep->addr;
-	e = ending_new(a, &s, 0);
+	g->vip = ep->addr;
+	g->flags = flags;
+	if (flags & AX_SERVICE_ENDS_TCP) {
+		r = want_ending(g->a, ep, &g->tcp);
+		g->n_tcp++;
+	}
+	if (!r && flags & AX_SERVICE_ENDS_UDP) {
+		r = want_ending(g->a, ep, &g->udp);
+		g->n_udp++;
+	}
+	return r ? r : datapath_backends_each(g->a->dp, ep, note_backend, g);
+}
+
+/* Takes `e` (NULL: nothing) over, of n endpoints. */
+static int end_gone(struct ending *e, size_t n)
+{
+	char *text = NULL;
+
 	if (!e)
-		return -ENOMEM;
-	e->tcp = flags & AX_SERVICE_ENDS_TCP;
-	e->udp = flags & AX_SERVICE_ENDS_UDP;
-	e->holds = is_lost_with_all;
-	e->done = tell_gone;
-	r = datapath_backends_each(a->dp, ep, note_backend, e);
-	if (r)
+		return 0;
+	if (n > 1 &&
+	    asprintf(&text, "%s and %zu other%s", e->service, n - 1, n == 2 ? "" : "s") < 0) {
 		ending_free(e);
-	else if (!ending_start(e))
-		r = -ENOMEM;
-	return r;
+		return -ENOMEM;
+	}
+	if (text) {
+		free(e->service);
+		e->service = text;
+	}
+	return ending_start(e) ? 0 : -ENOMEM;
 }
 
 int removed_while_away(struct agent *a)
 {
-	return datapath_services_each(a->dp, end_gone, a);
+	struct gone g = {.a = a};
+	int r = note_wanted(&g), tcp, udp;
+
+	r = r ? r : datapath_services_each(a->dp, note_gone, &g);
+	free(g.wanted);
+	if (g.tcp)
+		g.tcp->tcp = true;
+	if (g.udp)
+		g.udp->udp = true;
+	tcp = end_gone(g.tcp, g.n_tcp);
+	udp = end_gone(g.udp, g.n_udp);
+	return r ? r : tcp ? tcp : udp;
 }
 
 void removed_forget(struct service *s)
