@@ -306,6 +306,11 @@ static void assert_flow(int v6, uint16_t port, bool open, uint8_t state)
 	close(maps[1]);
 }
 
+static uint32_t flow_time(void)
+{
+	return (uint32_t)(time_mono_ns() >> 30); /* flow_now() */
+}
+
 /* A connection from its first segment to its last: what both directions have seen is known to
  * both, and only what is open is among the open ones. */
 static void both_directions_know(void **state)
@@ -334,13 +339,19 @@ static void both_directions_know(void **state)
 		{FROM_APP, RST, false, AX_FLOW_ANSWERED | AX_FLOW_RESET},
 	};
 	const uint16_t port = 600;
+	uint32_t since = 0;
 
 	(void)state;
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(steps); i++) {
 		int v6 = i >= ARRAY_SIZE(steps), n = (int)(i % ARRAY_SIZE(steps));
 		struct frame f = TCP(steps[n].flags, .sport = port);
 		struct packet_bytes p;
+		bool closed = n && steps[n - 1].state == steps[n].state &&
+			      (steps[n].state & AX_FLOW_FINS) == AX_FLOW_FINS;
+		uint32_t verdict;
 
+		if (!closed)
+			since = flow_time();
 		if (steps[n].from == FROM_APP) {
 			f.sport = APP_PORT;
 			f.dport = port;
@@ -349,7 +360,13 @@ static void both_directions_know(void **state)
 			assert_end(&p, v6, false, CLIENT, port);
 		} else {
 			make(&p, &f, v6, CLIENT, HOST);
-			assert_int_equal(run(w.in, w.outside, &p), TC_ACT_REDIRECT);
+			verdict = run(w.in, w.outside, &p);
+			if (closed && flow_time() - since > 1) {
+				/* so long what is closed is not known: once more from the start */
+				i = (v6 ? ARRAY_SIZE(steps) : 0) - 1;
+				continue;
+			}
+			assert_int_equal(verdict, TC_ACT_REDIRECT);
 			assert_end(&p, v6, false, APP, APP_PORT);
 		}
 		assert_true(ip_sums_right(p.b + 14, p.n - 14));
