@@ -14,10 +14,10 @@ struct config_errors;
 int reconcile_parse(struct agent *a, const char *text, size_t len, struct config_next *ret,
 		    struct config_errors *errs);
 
-/* Computes the difference between `next` and what is declared now, and applies it unless dry_run.
- * *next is taken over or freed in any case; *holds says which (it may hold though not all of it
+/* Computes the difference between `read` and what is declared now, and applies it unless dry_run.
+ * *read is taken over or freed in any case; *holds says which (it may hold though not all of it
  * could be done). The diff goes to *diff (JSON array). */
-int reconcile(struct agent *a, struct config_next *next, bool dry_run, json_t **diff, bool *holds,
+int reconcile(struct agent *a, struct config_next *read, bool dry_run, json_t **diff, bool *holds,
 	      struct error *e);
 
 /* Ends apps of the config that it does not have any more, or has otherwise, since an agent that

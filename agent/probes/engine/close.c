@@ -77,7 +77,7 @@ static void close_together(const int *fds, size_t n_fds)
 
 static void close_events(struct engine *g)
 {
-	autoclose int later = -1;
+	int later = -1;
 
 	if (g->n_events > ENGINE_EVENTS_AT_ONCE) {
 		later = link_close_later(g->events, g->n_events);
@@ -86,6 +86,7 @@ static void close_events(struct engine *g)
 	}
 	while (g->n_events)
 		close(g->events[--g->n_events]);
+	close_fd(&later);
 }
 
 /* The last ones first, but for those of which none has to go before another one: links that own
