@@ -38,7 +38,7 @@ static __always_inline void assume_state(struct xdp_md *ctx, struct packet *p)
 {
 	struct ax_explain *x = (void *)(long)ctx->data_meta;
 
-	if ((void *)(x + 1) <= (void *)(long)ctx->data)
+	if (p->fragment != AX_FRAGMENT_NOT_IP && (void *)(x + 1) <= (void *)(long)ctx->data)
 		p->state = x->state;
 }
 
@@ -145,6 +145,8 @@ static __always_inline void quoted_as_asked(const struct packet *p, struct packe
 		return;
 	if (p->state == AX_STATE_RELATED)
 		q->state = AX_STATE_ESTABLISHED;
+	else if (p->state == AX_STATE_NEW && quotes_own(p, q))
+		q->state = AX_STATE_NEW;
 	else if (p->state == AX_STATE_INVALID || !quotes_own(p, q))
 		q->state = q->proto == IPPROTO_TCP ? AX_STATE_INVALID : AX_STATE_NEW;
 }
@@ -154,7 +156,7 @@ static __always_inline void asked_as_quoted(const struct packet *q, struct packe
 {
 	if (layout.field[AX_FIELD_STATE].used && q->has_l4 && q->state != AX_STATE_UNASKED &&
 	    p->state == AX_STATE_UNASKED)
-		p->state = q->state == AX_STATE_ESTABLISHED ? AX_STATE_RELATED : AX_STATE_INVALID;
+		p->state = quotes_own(p, q) ? state_about(q->state) : AX_STATE_INVALID;
 }
 
 /* --- the default's exceptions --- */

@@ -3,7 +3,11 @@
  * What a packet is to the flows that this host knows of (enum ax_state), without a table of our
  * own: the host's sockets are asked, and the kernel's connection tracking where it is there, which
  * knows what this host forwards, masquerades, or sends from sockets that are not connected. No
- * packet costs more than one look at each.
+ * packet costs more than one look at each, and a SYN none: what is found for it changes nothing.
+ *
+ * A look for a connected socket that is not there goes on to listeners, and runs the sk_lookup
+ * programs of the namespace (sockops/sk_lookup.bpf.c), with all that they count and remember. For a
+ * SYN that would be a service's next backend, twice for each connection.
  *
  * A connected UDP socket is asked for datagrams of its peer only. One that is not connected says
  * nothing: it may be a server's, which takes what nobody asked for.
@@ -107,8 +111,7 @@ static __always_inline bool is_syn(const struct packet *p)
 				TCP_FLAG_FIN_BIT)) == TCP_FLAG_SYN_BIT;
 }
 
-/* A connection's socket, a request that waits for its last ACK included. One that is over (time
- * wait) may be followed by another between the same ends: a SYN then begins it. */
+/* A connection's socket, a request that waits for its last ACK and time wait included. */
 __weak __noinline int connected_tcp(struct xdp_md *ctx, const struct packet *p, __u32 quoted)
 {
 	struct bpf_sock_tuple t = {};
@@ -123,10 +126,7 @@ __weak __noinline int connected_tcp(struct xdp_md *ctx, const struct packet *p, 
 		sk = bpf_skc_lookup_tcp(ctx, &t, sizeof(t.ipv6), BPF_F_CURRENT_NETNS, 0);
 	if (!sk)
 		return 0;
-	if (sk->state == BPF_TCP_LISTEN)
-		known = !quoted && has_cookie(ctx, p, sk);
-	else
-		known = sk->state != BPF_TCP_TIME_WAIT || !is_syn(p);
+	known = sk->state != BPF_TCP_LISTEN || (!quoted && has_cookie(ctx, p, sk));
 	bpf_sk_release(sk);
 	return known;
 }
@@ -154,13 +154,13 @@ __weak __noinline int connected_udp(struct xdp_md *ctx, const struct packet *p)
 
 static __always_inline __u32 tcp_state(struct xdp_md *ctx, const struct packet *p, bool quoted)
 {
-	/* a SYN begins a flow, whatever flow connection tracking still remembers there */
-	bool begins = is_syn(p) && !quoted;
-
-	if (connected_tcp(ctx, p, quoted) || (!begins && tracked(ctx, p)))
+	/* a SYN begins a flow, whatever is there or is still remembered */
+	if (is_syn(p) && !quoted)
+		return AX_STATE_NEW;
+	if (connected_tcp(ctx, p, quoted) || tracked(ctx, p))
 		return AX_STATE_ESTABLISHED;
 	/* what is led to an app belongs to a socket that is not found from here */
-	return begins || (layout.policy[AX_REASON_EXPOSED] != AX_POLICY_RULES && to_exposed(p))
+	return layout.policy[AX_REASON_EXPOSED] != AX_POLICY_RULES && to_exposed(p)
 		       ? AX_STATE_NEW
 		       : AX_STATE_INVALID;
 }
@@ -206,18 +206,23 @@ __weak __noinline int quoted_state(struct xdp_md *ctx, const struct packet *q)
 	return q && q->has_l4 ? (int)flow_state(ctx, q, true) : AX_STATE_NEW;
 }
 
+/* An error about a packet of a flow of that state, which who sent it is told of: about one that
+ * nobody knows of but that may be ours (a UDP server's, an exposed port's), it is new as well. */
+static __always_inline __u32 state_about(__u32 flow)
+{
+	return flow == AX_STATE_ESTABLISHED ? AX_STATE_RELATED : flow;
+}
+
 /* An error is for who sent what it quotes; else it is about nothing of ours. */
 static __always_inline __u32 error_state(struct xdp_md *ctx, const struct packet *p)
 {
 	struct packet *q = quoted_get();
-	__u32 state;
 
 	if (!q || !quote(ctx, p, q) || !quotes_own(p, q))
 		return AX_STATE_INVALID;
 	if (!q->has_l4)
 		return q->later ? AX_STATE_INVALID : AX_STATE_NEW;
-	state = flow_state(ctx, q, true);
-	return state == AX_STATE_ESTABLISHED ? AX_STATE_RELATED : AX_STATE_INVALID;
+	return state_about(flow_state(ctx, q, true));
 }
 
 /* enum ax_state. With `keep` no trace of the packet is left. */

@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -42,6 +44,15 @@
 #define ERRORS                                          \
 	"default: drop\nclasses: {icmp-error: rules}\n" \
 	"rules: [{name: rel, state: related, action: pass}]\n"
+/* A server by UDP, from a socket that is not connected. */
+#define SERVER                                                 \
+	"default: drop\n"                                      \
+	"rules: [{name: inv, state: invalid, action: drop},\n" \
+	"        {name: dns, proto: udp, dport: 5353, state: new, action: pass}]\n"
+/* A host of apps. */
+#define APPS                                        \
+	"default: drop\nclasses: {exposed: pass}\n" \
+	"rules: [{name: inv, state: invalid, action: drop}]\n"
 
 #define DROPPED BY_DROP("default")
 #define LATER_PASS                                                             \
@@ -50,10 +61,10 @@
 		.reason = AX_REASON_LATER_FRAGMENT                             \
 	}
 #define LATER_DROP(r) ODD(DROP, r, AX_REASON_LATER_FRAGMENT)
-#define LET_ERROR                                                                                  \
+#define LET_ERROR(about)                                                                           \
 	{                                                                                          \
 		.action = XDP_PASS, .verdict = AX_VERDICT_PASS, .decided = AX_DECIDED_LET_THROUGH, \
-		.reason = AX_REASON_ICMP_ERROR, .quoted_rule = "est"                               \
+		.reason = AX_REASON_ICMP_ERROR, .quoted_rule = (about)                             \
 	}
 #define NOT_ABOUT                                                                  \
 	{                                                                          \
@@ -79,6 +90,8 @@ static const struct row rows[] = {
 	 BY_PASS("est")},
 	{"its reset", STATES, "tcp 10.0.0.1:80 > 10.0.0.2:4000 flags rst", BY_PASS("est")},
 	{"a SYN to a listener", STATES, "tcp 10.0.0.9:80 > 10.0.0.1:80 flags syn", BY_DROP("new")},
+	{"a SYN on a connection", STATES, "tcp 10.0.0.1:80 > 10.0.0.2:4000 flags syn",
+	 BY_DROP("new")},
 	{"a SYN to nobody", STATES, "tcp 10.0.0.9:80 > 10.0.0.1:81 flags syn", BY_DROP("new")},
 	{"an ACK to a listener", STATES, "tcp 10.0.0.9:80 > 10.0.0.1:80 flags ack",
 	 BY_DROP("inv")},
@@ -124,6 +137,14 @@ static const struct row rows[] = {
 	 "10.0.0.1:80)", BY_DROP("inv")},
 	{"about what came in", STATES, "icmp 192.0.2.9 > 10.0.0.2 type 3/4 quoting (tcp 10.0.0.9:80 > "
 	 "10.0.0.2:4000)", BY_DROP("inv")},
+	{"about what a UDP server sent", STATES, "icmp 192.0.2.9 > 10.0.0.2 type 3/4 quoting (udp "
+	 "10.0.0.2:5353 > 10.0.0.9:53)", BY_DROP("new")},
+	{"about another host's server", STATES, "icmp 192.0.2.9 > 10.0.0.2 type 3/4 quoting (udp "
+	 "10.9.0.2:5353 > 10.0.0.9:53)", BY_DROP("inv")},
+	{"too big, for a UDP server", SERVER, "icmp 192.0.2.9 > 10.0.0.2 type 3/4 quoting (udp "
+	 "10.0.0.2:5353 > 10.0.0.9:53)", LET_ERROR("dns")},
+	{"too big, for nobody", SERVER, "icmp 192.0.2.9 > 10.0.0.2 type 3/4 quoting (udp "
+	 "10.0.0.2:5354 > 10.0.0.9:53)", NOT_ABOUT},
 	{"about a ping", STATES, "icmp 192.0.2.9 > 10.0.0.2 type 3/1 quoting (icmp 10.0.0.2 > "
 	 "10.0.0.1)", BY_DROP("new")},
 	{"a redirect", STATES, "icmp 10.0.0.1 > 10.0.0.2 type 5/1 quoting (tcp 10.0.0.2:4000 > "
@@ -134,7 +155,7 @@ static const struct row rows[] = {
 	{"the firewall: an answer", FIREWALL, "tcp 10.0.0.1:80 > 10.0.0.2:4000 flags ack",
 	 BY_PASS("est")},
 	{"the firewall: too big", FIREWALL, "icmp 192.0.2.9 > 10.0.0.2 type 3/4 quoting (tcp "
-	 "10.0.0.2:4000 > 10.0.0.1:80)", LET_ERROR},
+	 "10.0.0.2:4000 > 10.0.0.1:80)", LET_ERROR("est")},
 	{"the firewall: too big, about nothing of ours", FIREWALL, "icmp 192.0.2.9 > 10.0.0.2 type 3/4 "
 	 "quoting (tcp 10.0.0.2:4000 > 10.0.0.1:81)", NOT_ABOUT},
 	{"the firewall: too big, to somebody else", FIREWALL, "icmp 192.0.2.9 > 10.0.0.3 type 3/4 "
@@ -252,7 +273,8 @@ static void wait_state(int fd, int want)
 	fail_msg("the connection is in state %d, not %d", info.tcpi_state, want);
 }
 
-/* A connection that is over may be followed by another with the same ends: its SYN is a new one's.
+/* A connection that is over may be followed by another with the same ends: its SYN is a new one's,
+ * as every SYN is.
  */
 static void a_syn_after_the_end_is_new(void **state)
 {
@@ -263,7 +285,7 @@ static void a_syn_after_the_end_is_new(void **state)
 	s = accept4(l, NULL, NULL, SOCK_CLOEXEC);
 	assert_true(s >= 0);
 	filter_load_once(STATES);
-	judge("tcp 10.0.0.1:90 > 10.0.0.2:4090 flags syn", &(struct expect)BY_PASS("est"));
+	judge("tcp 10.0.0.1:90 > 10.0.0.2:4090 flags syn", &(struct expect)BY_DROP("new"));
 	assert_int_equal(shutdown(c, SHUT_WR), 0);
 	wait_state(s, TCP_CLOSE_WAIT);
 	judge("tcp 10.0.0.1:90 > 10.0.0.2:4090 flags ack", &(struct expect)BY_PASS("est"));
@@ -274,6 +296,69 @@ static void a_syn_after_the_end_is_new(void **state)
 	judge("tcp 10.0.0.1:90 > 10.0.0.2:4090 flags syn", &(struct expect)BY_DROP("new"));
 	close(l);
 	judge("tcp 10.0.0.1:90 > 10.0.0.9:4090 flags ack", &(struct expect)BY_DROP("inv"));
+}
+
+static uint64_t runs_of(int prog)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(prog, &info, &len), 0);
+	return info.run_cnt;
+}
+
+/* What programs of this namespace do for who connects (count, take a service's next backend), they
+ * do when the SYN has come in. */
+static void no_program_chooses_a_socket_for_a_syn(void **state)
+{
+	const struct bpf_insn pass[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = SK_PASS},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_SK_LOOKUP);
+	autoclose int prog = bpf_prog_load(BPF_PROG_TYPE_SK_LOOKUP, "chooses", "GPL", pass,
+					   ARRAY_SIZE(pass), &o);
+	autoclose int netns = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	autoclose int link = bpf_link_create(prog, netns, BPF_SK_LOOKUP, NULL);
+	autoclose int counting = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+	(void)state;
+	assert_true(prog >= 0 && netns >= 0 && link >= 0 && counting >= 0);
+	filter_load_once(STATES);
+	judge("tcp 10.0.0.9:80 > 10.0.0.1:80 flags syn", &(struct expect)BY_DROP("new"));
+	judge("tcp 10.0.0.1:80 > 10.0.0.2:4000 flags ack", &(struct expect)BY_PASS("est"));
+	assert_int_equal(runs_of(prog), 0);
+	/* it is there */
+	judge("tcp 10.0.0.9:80 > 10.0.0.1:80 flags ack", &(struct expect)BY_DROP("inv"));
+	assert_true(runs_of(prog) > 0);
+}
+
+/* The socket of an exposed port may be an app's: not found from here. */
+static void errors_about_exposed_ports_are_not_invalid(void **state)
+{
+	(void)state;
+	filter_load(APPS);
+	filter_expose("10.0.0.2", NULL, IPPROTO_TCP, 443, 0);
+	judge("icmp 192.0.2.9 > 10.0.0.2 type 3/4 quoting (tcp 10.0.0.2:443 > 192.0.2.1:5)",
+	      &(struct expect)LET_ERROR("default"));
+	judge("icmp 192.0.2.9 > 10.0.0.2 type 3/4 quoting (tcp 10.0.0.2:444 > 192.0.2.1:5)",
+	      &(struct expect)BY_DROP("inv"));
+}
+
+static void arp_is_of_no_state_whatever_is_said(void **state)
+{
+	struct xdp_explanation r;
+	struct frame_bytes f;
+	struct error e = {0};
+
+	(void)state;
+	filter_load(STATES);
+	read_frame("arp 10.0.0.1 > 10.0.0.2", &f);
+	if (xdp_explain_as(filter.x, f.b, f.len, AX_STATE_ESTABLISHED, &r, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(r.x.state, AX_STATE_NONE);
+	assert_int_equal(r.x.reason, AX_REASON_ARP);
+	xdp_explanation_free(&r);
 }
 
 /* As soon as a socket is closed, nothing is established any more. */
@@ -326,7 +411,7 @@ static void tracked_flows_are_established(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[ARRAY_SIZE(rows) + 3];
+	static struct CMUnitTest tests[ARRAY_SIZE(rows) + 6];
 	size_t n = ARRAY_SIZE(rows);
 
 	for (size_t i = 0; i < n; i++)
@@ -334,6 +419,10 @@ int main(void)
 					       .test_func = test_row,
 					       .initial_state = (void *)(uintptr_t)&rows[i]};
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_syn_after_the_end_is_new);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(no_program_chooses_a_socket_for_a_syn);
+	tests[n++] =
+		(struct CMUnitTest)cmocka_unit_test(errors_about_exposed_ports_are_not_invalid);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(arp_is_of_no_state_whatever_is_said);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_closed_udp_socket_is_forgotten);
 	tests[n] = (struct CMUnitTest)cmocka_unit_test(tracked_flows_are_established);
 	return cmocka_run_group_tests(tests, setup, filter_teardown);
