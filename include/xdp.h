@@ -262,9 +262,9 @@ struct ax_layout {
 	__u32 mode;	  /* how the root was attached: enum xdp_mode (agent/rules/list.h) */
 	__u32 has_frags;  /* loaded as the root is, see datapath_xdp_attach() */
 	__u32 conntrack;  /* the kernel's is asked for states, too; the loader sets it */
-	__u32 pad;
-	__u32 journal;	 /* struct ax_journal; 0: nothing changes in place */
-	__u8 policy[24]; /* enum ax_policy by enum ax_reason */
+	__u32 trackable;  /* it was there to be asked then, whether programs can or not */
+	__u32 journal;	  /* struct ax_journal; 0: nothing changes in place */
+	__u8 policy[24];  /* enum ax_policy by enum ax_reason */
 	struct ax_field_layout field[AX_FIELDS];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */

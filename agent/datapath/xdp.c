@@ -597,7 +597,7 @@ static int load(const struct datapath_xdp *d, const void *arena, size_t size,
 
 /* Whether the kernel's connection tracking may be there. Whether programs can ask it (Linux 5.18,
  * and the module's types), loading one says. */
-static bool may_have_conntrack(void)
+bool datapath_xdp_has_conntrack(void)
 {
 	return access("/sys/module/nf_conntrack", F_OK) == 0;
 }
@@ -609,7 +609,8 @@ int generation_load(const struct datapath_xdp *d, const void *arena, size_t size
 	int r = -ENOENT;
 
 	*g = (struct generation){.prog = -1, .arena = -1};
-	l.conntrack = l.field[AX_FIELD_STATE].used && may_have_conntrack();
+	l.trackable = datapath_xdp_has_conntrack();
+	l.conntrack = l.field[AX_FIELD_STATE].used && l.trackable;
 	if (l.conntrack)
 		r = load(d, arena, size, &l, g);
 	if (r) {

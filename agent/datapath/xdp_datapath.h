@@ -106,6 +106,8 @@ struct generation {
 	size_t size;	     /* as mapped, whole pages */
 };
 void generation_close(struct generation *g);
+/* Whether the kernel's connection tracking is there. (Programs cannot ask it on every kernel.) */
+bool datapath_xdp_has_conntrack(void);
 /* Loads a generation's programs over the maps of d; `size` bytes become its arena. States are asked
  * of the kernel's connection tracking too (layout.conntrack) where it is there now. */
 int generation_load(const struct datapath_xdp *d, const void *arena, size_t size,

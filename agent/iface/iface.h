@@ -71,6 +71,9 @@ int xdp_lost_target(struct xdp *x);
 /* A backend of NAT that is an app of this machine now but was none when the list was applied, or
  * the other way about: it is not reached, or cannot answer, until the list is applied again. */
 bool xdp_lost_app(struct xdp *x, struct ax_addr *which);
+/* Rules want states, and the kernel's connection tracking, which was not there when the list was
+ * applied, is there now: it is not asked until the list is applied again. */
+bool xdp_lacks_conntrack(struct xdp *x);
 /* The list that judges now. */
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e);
 

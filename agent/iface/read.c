@@ -284,6 +284,14 @@ bool xdp_lost_app(struct xdp *x, struct ax_addr *which)
 	return lost;
 }
 
+bool xdp_lacks_conntrack(struct xdp *x)
+{
+	if (xdp_refresh(x))
+		return false;
+	return x->g.layout.field[AX_FIELD_STATE].used && !x->g.layout.trackable &&
+	       datapath_xdp_has_conntrack();
+}
+
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e)
 {
 	int r = xdp_refresh(x);

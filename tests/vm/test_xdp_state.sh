@@ -70,5 +70,43 @@ unload_conntrack()
 tap "without its module" unload_conntrack
 tap "sockets are asked alone" states "sockets alone"
 found
-kill $client $server 2>/dev/null
+
+# The agent puts its lists in place once; one that came before the module did is put there anew.
+cat >/tmp/ax.yaml <<'E'
+agent:
+  pool: {ipv4: 10.77.0.0/16, ipv6: "fd77::/64"}
+xdp:
+  interfaces:
+    lo: {mode: generic, rules: [{state: established, action: pass}]}
+E
+asked() # asked OF
+{
+	ax --instance l xdp status lo >/tmp/status
+	cat /tmp/status
+	grep -q "^ *states *of $1" /tmp/status
+}
+load_conntrack()
+{
+	insmod /modules/*-nf_conntrack.ko
+}
+applied()
+{
+	ax --instance l config apply /tmp/ax.yaml && asked "$1"
+}
+generation() # which list it is
+{
+	ax --instance l xdp status lo | grep -o 'generation [0-9]*'
+}
+ax --instance l agent --config /tmp/ax.yaml >/tmp/agent.log 2>&1 </dev/null &
+agent=$!
+tap "a list of the agent's, without the module" eventually 60 asked "sockets alone"
+before=$(generation)
+tap "it is applied again" applied "sockets alone"
+tap "and is not put there anew" [ -n "$before" -a "$(generation)" = "$before" ]
+tap "the module comes" load_conntrack
+tap "the list that is applied again asks connection tracking" applied "sockets and of connection tracking"
+before=$(generation)
+tap "and once more" applied "sockets and of connection tracking"
+tap "that changes nothing" [ -n "$before" -a "$(generation)" = "$before" ]
+kill $client $server $agent 2>/dev/null
 done_testing
