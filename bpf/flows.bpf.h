@@ -11,7 +11,6 @@
 #include <linux/in.h>
 #include <bpf/bpf_endian.h>
 
-#include "endpoint.bpf.h"
 #include "maps.bpf.h"
 
 /* How long a flow may be idle, in seconds (nearly: 2^30 ns). */
@@ -154,45 +153,17 @@ static __always_inline __u8 flow_next_state(__u8 state, __u8 flags, bool from_ap
 	return state & AX_FLOW_ANSWERED ? state | AX_FLOW_OPEN : state;
 }
 
-/* The same in both entries where they are, without new ones. False: one is not there. (Who pushes
- * entries out may find that one that was just taken for another flow has this one's state: it lives
- * longer then than it should, or not as long as one that was not pushed out.) */
-static __always_inline bool flow_note(const struct ax_flow_key *key, struct ax_flow *f,
-				      const struct ax_flow *next)
-{
-	struct ax_flow_key other;
-	struct ax_flow *back;
-
-	flow_other(key, next, &other);
-	if (key->client.proto == IPPROTO_UDP)
-		back = bpf_map_lookup_elem(&udp_flows, &other);
-	else if (flow_is_open(next->state))
-		back = bpf_map_lookup_elem(&flows, &other);
-	else
-		back = bpf_map_lookup_elem(&new_flows, &other);
-	if (!back || !endpoint_eq(&back->to, &key->peer) ||
-	    back->client_port_be != key->client.port_be)
-		return false;
-	f->state = back->state = next->state;
-	f->seen = back->seen = next->seen;
-	return true;
-}
-
 /* A packet of a flow that flow_find() found. */
 static __noinline __attribute__((unused)) void
 flow_seen(const struct ax_flow_key *key, struct ax_flow *f, __u8 flags, bool from_app)
 {
 	const struct ax_flow was = *f;
 	struct ax_flow next = was;
-	bool moves;
 
 	next.state = flow_next_state(was.state, flags, from_app);
 	next.seen = flow_now();
-	if (next.state == was.state && next.seen == was.seen)
-		return;
-	moves = flow_is_open(next.state) != flow_is_open(was.state);
-	if (moves || !flow_note(key, f, &next))
-		flow_write_both(key, &next, moves);
+	if (next.state != was.state || next.seen != was.seen)
+		flow_write_both(key, &next, flow_is_open(next.state) != flow_is_open(was.state));
 }
 
 #define FLOW_PORT_FIRST 1024

@@ -40,8 +40,8 @@ struct visit {
 	struct ax_endpoint to;
 	__be16 client_port_be; /* as the app sees it */
 	bool on_lo;	       /* from 127.0.0.1 or ::1, to which the app could not answer */
-	bool had_flow;	       /* wherever that one leads */
-	__u32 ifindex;	       /* the app's host end, or THIS_HOST */
+	bool pad;
+	__u32 ifindex; /* the app's host end, or THIS_HOST */
 };
 
 /* Where packets for an app go, 0: nowhere. TCP of host-mode apps is none of this. */
@@ -96,7 +96,6 @@ static __always_inline bool known(const struct packet *p, struct visit *v)
 {
 	struct ax_flow *f = flow_find(&v->flow);
 
-	v->had_flow = f != NULL;
 	if (!f || !endpoint_eq(&f->to, &v->to))
 		return false;
 	if (p->proto == IPPROTO_TCP && p->tcp_flags & TCP_FLAG_SYN_BIT && flow_is_closed(f->state))
@@ -129,8 +128,7 @@ static __noinline bool enter(struct __sk_buff *skb, struct visit *v, const struc
 	back.client = v->flow.client;
 	back.peer = v->to;
 	f.to = v->to;
-	if (v->had_flow)
-		flow_forget(&v->flow);
+	flow_forget(&v->flow);
 	for (int i = 0; i < PORT_TRIES; i++) {
 		if (i || !own)
 			back.client.port_be = flow_port(c);
@@ -295,7 +293,6 @@ static __always_inline bool stands(const struct packet *p, struct visit *v)
 	struct ax_flow *f = flow_find(&v->flow);
 	struct ax_vip *vip = f ? bpf_map_lookup_elem(&vips, &f->to.addr) : NULL;
 
-	v->had_flow = f != NULL;
 	if (!f || !vip)
 		return false;
 	v->ifindex = way_to(vip, p->proto);

@@ -88,7 +88,7 @@ static __noinline __attribute__((unused)) int answer_exposed(struct __sk_buff *s
 							     __be16 client_port_be)
 {
 	struct ax_endpoint client = {.addr = p->dst, .port_be = client_port_be};
-	bool own = true, same;
+	bool own = true;
 	int ifindex = 0;
 
 	if (addr_is_loopback(&from->addr)) {
@@ -102,10 +102,8 @@ static __noinline __attribute__((unused)) int answer_exposed(struct __sk_buff *s
 		return too_long(skb, p);
 	if (p->fragment)
 		fragment_remember(skb, p, &from->addr, FRAGMENT_ANSWER | (__u32)ifindex);
-	/* (most clients are known to the app by their own address and port) */
-	same = client.port_be == p->dport_be && addr_eq(&client.addr, &p->dst);
 	if ((!own && !ifindex) || rewrite_endpoint(skb, p, true, from) ||
-	    (!same && rewrite_endpoint(skb, p, false, &client))) {
+	    rewrite_endpoint(skb, p, false, &client)) {
 		count(AX_COUNT_ERROR);
 		return TC_ACT_SHOT;
 	}

@@ -268,112 +268,6 @@ static void answers_are_turned_back(void **state)
 	}
 }
 
-static int pinned(const char *map)
-{
-	char path[512];
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/fs/bpf/%s/map_%s", w.inst.name, map);
-	fd = bpf_obj_get(path);
-	assert_true(fd >= 0);
-	return fd;
-}
-
-/* In which of the two maps the flow is, and nowhere else, and as both of its entries say. */
-static void assert_flow(int v6, uint16_t port, bool open, uint8_t state)
-{
-	const struct ax_endpoint client = {
-		.addr = w.addr[CLIENT][v6], .port_be = htons(port), .proto = IPPROTO_TCP};
-	struct ax_flow_key keys[2] = {{.client = client,
-				       .peer = {.addr = w.addr[HOST][v6],
-						.port_be = htons(HOST_PORT),
-						.proto = IPPROTO_TCP}},
-				      {.client = client,
-				       .peer = {.addr = w.addr[APP][v6],
-						.port_be = htons(APP_PORT),
-						.proto = IPPROTO_TCP}}};
-	int maps[2] = {pinned("new_flows"), pinned("flows")};
-	struct ax_flow f;
-
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(bpf_map_lookup_elem(maps[open], &keys[i], &f), 0);
-		assert_int_equal(f.state, state);
-		assert_int_equal(f.client_port_be, htons(port));
-		assert_memory_equal(&f.to, &keys[!i].peer, sizeof(f.to));
-		assert_int_equal(bpf_map_lookup_elem(maps[!open], &keys[i], &f), -ENOENT);
-	}
-	close(maps[0]);
-	close(maps[1]);
-}
-
-static uint32_t flow_time(void)
-{
-	return (uint32_t)(time_mono_ns() >> 30); /* flow_now() */
-}
-
-/* A connection from its first segment to its last: what both directions have seen is known to
- * both, and only what is open is among the open ones. */
-static void both_directions_know(void **state)
-{
-	enum { FROM_CLIENT, FROM_APP };
-	static const struct {
-		int from;
-		uint8_t flags;
-		bool open;
-		uint8_t state;
-	} steps[] = {
-		{FROM_CLIENT, SYN, false, 0},
-		{FROM_CLIENT, SYN, false, 0},
-		{FROM_APP, SYN | ACK, false, AX_FLOW_ANSWERED},
-		{FROM_APP, SYN | ACK, false, AX_FLOW_ANSWERED},
-		{FROM_CLIENT, ACK, true, AX_FLOW_ANSWERED | AX_FLOW_OPEN},
-		{FROM_APP, ACK, true, AX_FLOW_ANSWERED | AX_FLOW_OPEN},
-		{FROM_CLIENT, FIN | ACK, true,
-		 AX_FLOW_ANSWERED | AX_FLOW_OPEN | AX_FLOW_FIN_CLIENT},
-		{FROM_APP, ACK, true, AX_FLOW_ANSWERED | AX_FLOW_OPEN | AX_FLOW_FIN_CLIENT},
-		{FROM_APP, FIN | ACK, false, AX_FLOW_ANSWERED | AX_FLOW_OPEN | AX_FLOW_FINS},
-		{FROM_CLIENT, ACK, false, AX_FLOW_ANSWERED | AX_FLOW_OPEN | AX_FLOW_FINS},
-		/* the next one from the same port */
-		{FROM_CLIENT, SYN, false, 0},
-		{FROM_APP, SYN | ACK, false, AX_FLOW_ANSWERED},
-		{FROM_APP, RST, false, AX_FLOW_ANSWERED | AX_FLOW_RESET},
-	};
-	const uint16_t port = 600;
-	uint32_t since = 0;
-
-	(void)state;
-	for (size_t i = 0; i < 2 * ARRAY_SIZE(steps); i++) {
-		int v6 = i >= ARRAY_SIZE(steps), n = (int)(i % ARRAY_SIZE(steps));
-		struct frame f = TCP(steps[n].flags, .sport = port);
-		struct packet_bytes p;
-		bool closed = n && steps[n - 1].state == steps[n].state &&
-			      (steps[n].state & AX_FLOW_FINS) == AX_FLOW_FINS;
-		uint32_t verdict;
-
-		if (!closed)
-			since = flow_time();
-		if (steps[n].from == FROM_APP) {
-			f.sport = APP_PORT;
-			f.dport = port;
-			assert_int_equal(answer(&p, &f, v6, CLIENT), TC_ACT_REDIRECT);
-			assert_end(&p, v6, true, HOST, HOST_PORT);
-			assert_end(&p, v6, false, CLIENT, port);
-		} else {
-			make(&p, &f, v6, CLIENT, HOST);
-			verdict = run(w.in, w.outside, &p);
-			if (closed && flow_time() - since > 1) {
-				/* so long what is closed is not known: once more from the start */
-				i = (v6 ? ARRAY_SIZE(steps) : 0) - 1;
-				continue;
-			}
-			assert_int_equal(verdict, TC_ACT_REDIRECT);
-			assert_end(&p, v6, false, APP, APP_PORT);
-		}
-		assert_true(ip_sums_right(p.b + 14, p.n - 14));
-		assert_flow(v6, port, steps[n].open, steps[n].state);
-	}
-}
-
 static void set_id(struct packet_bytes *p, uint16_t id)
 {
 	put16(p->b + 14 + 4, id);
@@ -614,7 +508,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 6];
+	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 5];
 	static char names[ARRAY_SIZE(tests)][100];
 	size_t n = 0;
 
@@ -629,7 +523,6 @@ int main(void)
 					       .initial_state = (void *)(uintptr_t)row};
 	}
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(answers_are_turned_back);
-	tests[n++] = (struct CMUnitTest)cmocka_unit_test(both_directions_know);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(fragments_follow_the_first);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(fragments_of_the_host_stay_its);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_stands_is_not_taken_over);
