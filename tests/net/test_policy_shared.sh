@@ -18,10 +18,17 @@ EOC
 # The first one keeps the address that all are asked by, and has none of the ports in question.
 serve 6999 --net host --ip 10.77.1.1,fd77::1:1 --name shared -- "$BIN/tcp" listen 6 :: 6999 owner
 
+servers_at() { # PORT: how many there are
+	ax get servers -o json | jq "[.[] | select(.port == $1)] | length"
+}
 # member NAME LABELS PORT...: another one, which says NAME
 member() {
-	local name=$1 labels=$2 port
+	local name=$1 labels=$2 port before
+	local -A there
 	shift 2
+	for port; do
+		there[$port]=$(servers_at "$port")
+	done
 	# shellcheck disable=SC2016 # for the app's shell
 	run_app --net host --name shared --labels "$labels" -- bash -c '
 		for port in "${@:3}"; do "$1" listen 6 :: $port "$2" & done
@@ -29,7 +36,9 @@ member() {
 		trap "kill \$(jobs -p)" TERM
 		wait' "$BIN/udp" "$BIN/tcp" "$name" "$@"
 	for port; do
-		wait_for "ax get servers -o json | jq -e '[.[] | select(.port == $port)] | length >= 2'" ||
+		before=${there[$port]}
+		# by both families; and by UDP, which the first of its ports has
+		wait_for "[ \$(servers_at $port) -ge $((before + (port == $1 ? 4 : 2))) ]" ||
 			not_ok "$name listens on $port" "$(tail -n 3 "$OUT"; ax get servers)"
 	done
 }
