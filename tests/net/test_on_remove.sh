@@ -212,25 +212,31 @@ for client in "${clients[@]}"; do stop_app "$client"; done
 {
 	sed '/^services:/,$d' "$T/$INST.yaml"
 	echo services:
-	for how in 2=destroy 3=udp 4=keep 5=destroy; do
+	for how in 2=destroy 3=udp 4=keep 5=destroy 6=destroy; do
 		echo "  ${how#*=}${how%=*}: {ip: 10.217.91.${how%=*}, ports: [\"80:7000\", \"81:7001/udp\"],"
 		echo "    backends: [one], on-remove: ${how#*=}}"
 	done
-} >"$T/four.yaml"
-ok "four services" ax config apply "$T/four.yaml"
-cp "$T/four.yaml" "$T/$INST.yaml"
+} >"$T/five.yaml"
+ok "five services" ax config apply "$T/five.yaml"
+cp "$T/five.yaml" "$T/$INST.yaml"
+run_app --name other -- sleep 600
+launched other
+other6=$(ax get apps -o json | jq -r '.[] | select(.name == "other").ip6')
 declare -A out_of
 clients=()
 for mode in private host; do
-	for n in 2 3 4 5; do
+	for n in 2 3 4 5 6; do
 		stay $mode 10.217.91.$n
 		out_of[$mode$n]=$OUT
 		clients+=("$APP")
 	done
 done
 agent_kill9
-sed '/ip: 10.217.91.[234],/,+1d' "$T/four.yaml" >"$T/$INST.yaml"
+# (one wants the address of an app that runs besides its own, so it cannot be declared)
+sed "/ip: 10.217.91.[234],/,+1d; s/ip: 10.217.91.6,/ip: \"10.217.91.6,$other6\",/" "$T/five.yaml" >"$T/$INST.yaml"
 agent_again
+is "a service of the config that could not be declared is not there" \
+	"$(ax get services -o json | jq -r '[.[].name] | join(" ")')" destroy5
 for mode in private host; do
 	ok "$mode: destroy: TCP through a service that was removed while no agent ran is ended" \
 		wait_for -t 20 "grep -q 'tcp E' ${out_of[${mode}2]}"
@@ -241,6 +247,8 @@ for mode in private host; do
 	is "$mode: keep: both go on" "$(sort "${out_of[${mode}4]}" | tr '\n' ' ')" "tcp one udp one "
 	is "$mode: a service that is there: both go on" "$(sort "${out_of[${mode}5]}" | tr '\n' ' ')" \
 		"tcp one udp one "
+	is "$mode: and so does what goes through one that could not be declared" \
+		"$(sort "${out_of[${mode}6]}" | tr '\n' ' ')" "tcp one udp one "
 done
 like "the log says so" "$(cat "$T/$INST.log")" \
 	'connections? through 10.217.91.2:80 had to be ended: the service was removed while no agent ran'
