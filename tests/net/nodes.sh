@@ -130,3 +130,39 @@ node_knows() {
 			return 1
 	done
 }
+
+# nodes_three: the network, etcd, and n1, n2 and n3, whose ways to each other stand
+nodes_three() {
+	local i
+	lan_make
+	lan_etcd_start
+	for i in 1 2 3; do
+		node_make n$i 1$i
+		node_start n$i
+	done
+	for i in 1 2 3; do
+		ok "n$i has ways to the others" wait_for -t 30 "[ \"\$(node_state n$i .ways.routes)\" = 2 ]"
+	done
+}
+
+# at NODE COMMAND...: by an app there
+at() {
+	on "$1"
+	in_app -- "${@:2}" 2>&1
+}
+# ask NODE NAME [TYPE]: what its DNS says
+ask() {
+	at "$1" dig +short +time=3 +tries=1 "$2" "${3:-A}" | sort | tr '\n' ' ' | sed 's/ $//'
+}
+# backends NODE SERVICE: "node app address state", in order
+backends() {
+	ax_in "${NODE_INST[$1]}" get services -o json "$2" | jq -r \
+		'.[].backends[] | "\(.node) \(.app) \(.address)\(if .state then " " + .state else "" end)"' | sort | tr '\n' ';'
+}
+# answers NODE NAME PORT [TIMES]: who answers there, each once; or how connect() fails
+answers() {
+	local ip
+	ip=$(ask "$1" "$2.ax.internal")
+	at "$1" sh -c 'for i in $(seq "$4"); do "$1" connect 4 "$2" "$3"; done' - "$BIN/tcp" "$ip" "$3" "${4:-1}" |
+		sed 's/^peer=[^ ]* local=[^ ]* \([^ ]*\) .*/\1/' | sort -u | tr '\n' ' ' | sed 's/ $//'
+}
