@@ -163,6 +163,7 @@ void app_stop(struct agent *a, struct app *app, uint32_t timeout_ms)
 		vip_resync(a, &app->vip4, NULL);
 		vip_resync(a, &app->vip6, NULL);
 		services_sync(a, app, NULL); /* no new connections */
+		a->hooks.servers(a);
 	}
 	app->kill_at_ns = time_mono_ns() + (uint64_t)timeout_ms * 1000000;
 	cgroup_signal(app->cgroup, SIGTERM);

@@ -243,6 +243,22 @@ void routes_app_gone(struct cluster *c, struct peer_app *app);
 void memory_read(struct cluster *c);
 void memory_write(const struct cluster *c);
 
+/* --- serving.c --- */
+struct serving {
+	uint32_t app; /* of this node */
+	struct other_state state;
+};
+struct serving_list {
+	struct serving *v; /* malloc'ed */
+	size_t n, room;
+};
+/* What services say of this node's apps: who is checked, and what was found, and who drains.
+ * -ENOMEM: some of it. */
+int serving_read(struct agent *a, struct serving_list *l);
+/* Of one app. Returns how many. */
+size_t serving_of(const struct serving_list *l, uint32_t app,
+		  struct other_state ret[RECORD_STATES_MAX]);
+
 /* --- publish.c --- */
 void publish(struct cluster *c);
 /* An app of this node that etcd has. */

@@ -11,6 +11,7 @@
 #include "registry/app_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
+#include "services/members.h"
 
 #define BATCH	    100 /* of the 128 that etcd takes */
 #define SERVERS_MAX 65536
@@ -84,9 +85,11 @@ static size_t ports_of(const struct servers *l, uint32_t id, struct other_port *
 
 /* --- what is to be --- */
 
-static char *text_of(const struct cluster *c, const struct app *app, const struct servers *l)
+static char *text_of(const struct cluster *c, const struct app *app, const struct servers *l,
+		     const struct serving_list *serving)
 {
 	struct other_port ports[RECORD_PORTS_MAX];
+	struct other_state states[RECORD_STATES_MAX];
 	autofree char *labels = labels_format(&app->spec.labels);
 	struct record_app rec = {.id = app->id,
 				 .ip4 = app->vip4,
@@ -94,13 +97,16 @@ static char *text_of(const struct cluster *c, const struct app *app, const struc
 				 .host = app->spec.net == NET_HOST,
 				 .since = time_unix_of_boot(app->since_boot),
 				 .labels = labels,
-				 .ports = ports};
+				 .ports = ports,
+				 .states = states,
+				 .stopping = member_stops(c->a, app)};
 
 	if (!labels)
 		return NULL;
 	if (strlen(labels) > RECORD_LABELS_MAX)
 		labels[0] = 0;
 	rec.n_ports = ports_of(l, app->id, ports);
+	rec.n_states = serving_of(serving, app->id, states);
 	snprintf(rec.node, sizeof(rec.node), "%s", c->node);
 	snprintf(rec.name, sizeof(rec.name), "%s", app->spec.name);
 	return record_app_text(&rec);
@@ -168,6 +174,7 @@ void publish_free(struct cluster *c)
 static void look(struct cluster *c)
 {
 	struct servers l = {.a = c->a};
+	struct serving_list serving = {0};
 	uint64_t began = time_mono_ns();
 
 	/* from here on it is told of what comes next */
@@ -175,6 +182,8 @@ static void look(struct cluster *c)
 	datapath_servers_each(c->a->dp, note_server, &l);
 	if (l.n)
 		qsort(l.v, l.n, sizeof(*l.v), server_cmp);
+	if (serving_read(c->a, &serving))
+		cluster_at(c, &c->publish_at_ns, CLUSTER_RETRY_MS);
 	for (size_t i = 0; i < c->n_apps; i++) {
 		free(c->apps[i].next);
 		c->apps[i].next = NULL;
@@ -184,8 +193,9 @@ static void look(struct cluster *c)
 
 		own = own ? own : add(c, app->id);
 		if (own)
-			own->next = text_of(c, app, &l);
+			own->next = text_of(c, app, &l, &serving);
 	}
+	free(serving.v);
 	free(l.v);
 	c->published_ns = time_mono_ns();
 	c->look_took_ns = c->published_ns - began;

@@ -58,6 +58,34 @@ char *record_pool_text(const struct prefix *pool)
 		json_pack("{si ss}", "v", RECORD_VERSION, "prefix", prefix_format(pool, text)));
 }
 
+/* One that is up, and is said nothing else of, is told as well: it is checked there. */
+static json_t *state_json(const struct other_state *s)
+{
+	json_t *j = json_pack("{ss si}", "service", s->service, "family", s->v4 ? 4 : 6);
+
+	if (j && s->checked)
+		json_object_set_new(j, "checked", json_true());
+	if (j && s->down)
+		json_object_set_new(j, "down", json_true());
+	if (j && s->drained)
+		json_object_set_new(j, "drained", json_true());
+	if (j && s->why[0])
+		json_object_set_new(j, "why", json_string(s->why));
+	return j;
+}
+
+static void put_states(json_t *j, const struct record_app *a)
+{
+	json_t *list = j && a->n_states ? json_array() : NULL;
+
+	for (size_t i = 0; list && i < a->n_states && i < RECORD_STATES_MAX; i++)
+		json_array_append_new(list, state_json(&a->states[i]));
+	if (list)
+		json_object_set_new(j, "services", list);
+	if (j && a->stopping)
+		json_object_set_new(j, "stopping", json_true());
+}
+
 char *record_app_text(const struct record_app *a)
 {
 	json_t *j =
@@ -68,6 +96,7 @@ char *record_app_text(const struct record_app *a)
 
 	put_addr(j, "ip4", &a->ip4);
 	put_addr(j, "ip6", &a->ip6);
+	put_states(j, a);
 	for (size_t i = 0; i < a->n_ports && i < RECORD_PORTS_MAX; i++)
 		json_array_append_new(ports,
 				      json_pack("{ss si}", "proto",
@@ -263,6 +292,44 @@ static void read_ports(struct fields *f, struct record_app *ret)
 	}
 }
 
+static void read_states(struct fields *f, struct record_app *ret)
+{
+	json_t *list = json_object_get(f->j, "services"), *one;
+	size_t n = json_array_size(list), i;
+
+	ret->stopping = json_is_true(json_object_get(f->j, "stopping"));
+	if (!list)
+		return; /* nothing, or an older one */
+	if (!json_is_array(list) || n > RECORD_STATES_MAX) {
+		bad(f, "services", "a list of services");
+		return;
+	}
+	ret->states = calloc(n + 1, sizeof(*ret->states));
+	if (!ret->states) {
+		f->r = error_set(f->e, -ENOMEM, "out of memory");
+		return;
+	}
+	json_array_foreach (list, i, one) {
+		const char *name = json_string_value(json_object_get(one, "service"));
+		json_int_t family = json_integer_value(json_object_get(one, "family"));
+		struct other_state *s = &ret->states[ret->n_states];
+
+		if (!name || want_name(name)) {
+			bad(f, "services", "a list of services");
+			return;
+		}
+		if (family != 4 && family != 6)
+			continue; /* a newer one */
+		snprintf(s->service, sizeof(s->service), "%s", name);
+		s->v4 = family == 4;
+		s->checked = json_is_true(json_object_get(one, "checked"));
+		s->down = json_is_true(json_object_get(one, "down"));
+		s->drained = json_is_true(json_object_get(one, "drained"));
+		other_state_why(s, json_string_value(json_object_get(one, "why")));
+		ret->n_states++;
+	}
+}
+
 static void read_labels(struct fields *f, struct record_app *ret)
 {
 	const char *text = json_string_value(json_object_get(f->j, "labels"));
@@ -300,6 +367,8 @@ int record_app_read(const void *data, size_t len, struct record_app *ret, struct
 		read_labels(&f, ret);
 	if (!f.r)
 		read_ports(&f, ret);
+	if (!f.r)
+		read_states(&f, ret);
 	if (end(&f))
 		record_app_free(ret);
 	return f.r;
@@ -309,6 +378,7 @@ void record_app_free(struct record_app *a)
 {
 	free(a->labels);
 	free(a->ports);
+	free(a->states);
 	memset(a, 0, sizeof(*a));
 }
 

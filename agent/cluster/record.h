@@ -27,6 +27,7 @@
 #define RECORD_VALUE_MAX  65536 /* bytes; a longer one is refused */
 #define RECORD_LABELS_MAX 4096
 #define RECORD_PORTS_MAX  256 /* of an app; more are not told */
+#define RECORD_STATES_MAX 64  /* of an app: services that say something of it; the same */
 
 /* The numbers of an identity are the machine's and the instance's. */
 #define RECORD_ID_LEN 32
@@ -60,6 +61,9 @@ struct record_app {
 	char *labels;		 /* "k=v,.." */
 	struct other_port *ports;
 	size_t n_ports;
+	struct other_state *states;
+	size_t n_states;
+	bool stopping;
 };
 void record_app_free(struct record_app *a);
 

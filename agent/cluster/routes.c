@@ -51,7 +51,10 @@ static void name_app(struct cluster *c, struct peer_app *app)
 					.app = app->rec.name,
 					.ip4 = app->rec.ip4,
 					.ports = app->rec.ports,
-					.n_ports = app->rec.n_ports};
+					.n_ports = app->rec.n_ports,
+					.states = app->rec.states,
+					.n_states = app->rec.n_states,
+					.stopping = app->rec.stopping};
 	if (other_add(c->a, &app->other))
 		log_error("the cluster %s: out of memory: %s of %s is not found by name",
 			  c->conf.name, app->rec.name, app->rec.node);

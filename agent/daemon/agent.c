@@ -61,6 +61,7 @@
 #include "registry/instance_ctl.h"
 #include "registry/names_outside.h"
 #include "registry/names.h"
+#include "registry/service_table.h"
 #include "registry/parties.h"
 #include "registry/others.h"
 #include "registry/remotes.h"
@@ -326,6 +327,14 @@ static void on_app_gone(struct agent *a, struct app *app)
 	spawn_app_gone(a, app);
 }
 
+/* (one that apps form has nothing that other nodes do not know from the apps themselves) */
+static void on_service_changed(struct agent *a, const struct service *s)
+{
+	xdp_section_service(a, s);
+	if (s->conf)
+		cluster_apps_changed(a);
+}
+
 static bool is_watching(void *arg, unsigned kind)
 {
 	return clients_watching(((struct agent *)arg)->control, kind) > 0;
@@ -351,7 +360,7 @@ static int open_parts(struct agent *a, struct error *e)
 	a->hooks.awaited = held_awaited;
 	a->hooks.failing = passive_failing;
 	a->hooks.servers = cluster_apps_changed;
-	a->hooks.service_changed = xdp_section_service;
+	a->hooks.service_changed = on_service_changed;
 	a->health = health_open(a->epoll, a->cgroup, &health);
 	r = a->health ? 0 : -ENOMEM;
 	r = r ? r : app_table_open(a);

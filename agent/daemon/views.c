@@ -235,8 +235,7 @@ static bool listens(struct agent *a, const struct service *s, const struct servi
 static void put_drain(struct agent *a, const struct service *s, const struct service_member *m,
 		      json_t *j)
 {
-	const struct drain *d =
-		drain_of(a, s, m->app ? m->app->spec.name : NULL, &m->addr, m->port);
+	const struct drain *d = drain_of(a, s, member_app_name(m), &m->addr, m->port);
 
 	put_text(j, "state", "draining");
 	if (d && drain_left_ms(d))

@@ -109,6 +109,22 @@ bool other_listens(const struct other_app *r, uint16_t port, uint8_t proto)
 	return false;
 }
 
+const struct other_state *other_state_of(const struct other_app *r, const char *service, bool v4)
+{
+	for (size_t i = 0; i < r->n_states; i++)
+		if (r->states[i].v4 == v4 && streq(r->states[i].service, service))
+			return &r->states[i];
+	return NULL;
+}
+
+void other_state_why(struct other_state *s, const char *why)
+{
+	snprintf(s->why, sizeof(s->why), "%s", why ? why : "");
+	for (char *p = s->why; *p; p++)
+		if (*p < 0x20 || *p > 0x7e)
+			*p = '?';
+}
+
 const struct other_app *other_serving(const struct name *n)
 {
 	const struct other_app *r = n->others;

@@ -18,12 +18,26 @@ struct other_port {
 	uint8_t proto; /* IPPROTO_TCP or IPPROTO_UDP */
 };
 
+#define OTHER_NAME_MAX 63
+#define OTHER_WHY_MAX  159
+
+/* What an app's node says of it as a backend of a service of that name there, for one family. */
+struct other_state {
+	char service[OTHER_NAME_MAX + 1];
+	bool v4;
+	bool checked, down, drained;
+	char why[OTHER_WHY_MAX + 1]; /* printable ASCII; "": there is none */
+};
+
 /* A part of its owner's memory, as is what it points to; none of it changes while it is in. */
 struct other_app {
 	const char *node, *app; /* names */
 	struct ax_addr ip4, ip6;
 	const struct other_port *ports; /* where it listens */
 	size_t n_ports;
+	const struct other_state *states; /* services that say nothing of it are not there */
+	size_t n_states;
+	bool stopping; /* it is about to end: no new connections */
 	/* the table's own */
 	struct other_app *next; /* of the same name */
 	bool in;
@@ -36,6 +50,12 @@ void other_remove(struct agent *a, struct other_app *r);
 
 /* Whether it listens there. Port 0: anywhere. */
 bool other_listens(const struct other_app *r, uint16_t port, uint8_t proto);
+
+/* What its node says of it as a backend of that service. NULL: nothing. */
+const struct other_state *other_state_of(const struct other_app *r, const char *service, bool v4);
+
+/* Why it is down, cut and made printable; NULL: there is no reason. */
+void other_state_why(struct other_state *s, const char *why);
 
 /* The first of a name that listens anywhere; NULL: nobody does. */
 const struct other_app *other_serving(const struct name *n);

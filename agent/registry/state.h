@@ -30,7 +30,8 @@ struct hooks {
 	void (*awaited)(struct agent *a);
 	/* Connections to backends that the kernel counts for have failed. */
 	void (*failing)(struct agent *a);
-	/* Somebody listens, or does not any more; only while datapath_servers_watch() is on. */
+	/* What other nodes know of an app has changed: somebody listens, or does not any more (only
+	 * while datapath_servers_watch() is on), is drained, or is to end. */
 	void (*servers)(struct agent *a);
 };
 

@@ -109,12 +109,13 @@ static void path_of(const struct agent *a, char buf[128])
 	snprintf(buf, 128, "%s/drains", a->inst->run_dir);
 }
 
-static void save(const struct agent *a)
+static void save(struct agent *a)
 {
 	char path[128], tmp[136];
 	bool failed;
 	FILE *f;
 
+	a->hooks.servers(a); /* other nodes leave it alone, too */
 	path_of(a, path);
 	if (!a->drains) {
 		unlink(path);
@@ -166,7 +167,7 @@ static bool is_backend(struct agent *a, const struct service *s, const struct dr
 	if (found || service_members(a, s, &m, &n))
 		return found;
 	for (size_t i = 0; i < n; i++)
-		found |= is_of(d, m[i].app ? m[i].app->spec.name : NULL, &m[i].addr, m[i].port);
+		found |= is_of(d, member_app_name(&m[i]), &m[i].addr, m[i].port);
 	free(m);
 	return found;
 }
@@ -284,7 +285,7 @@ static struct ending *ending_of(struct agent *a, const struct service *s, const 
 		return NULL;
 	e = ending_new(a, s, n);
 	for (size_t i = 0; e && i < n; i++)
-		if (is_of(d, m[i].app ? m[i].app->spec.name : NULL, &m[i].addr, m[i].port))
+		if (is_of(d, member_app_name(&m[i]), &m[i].addr, m[i].port))
 			e->b[e->n++] = (struct ending_backend){.addr = m[i].addr, .port = d->port};
 	free(m);
 	if (!e)

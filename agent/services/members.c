@@ -58,9 +58,34 @@ static bool comes_again(struct agent *a, const struct app *app)
 	return c && c->on_connect;
 }
 
+bool member_stops(struct agent *a, const struct app *app)
+{
+	return app->state == APP_STOPPING && !comes_again(a, app);
+}
+
+const char *member_app_name(const struct service_member *m)
+{
+	return m->app ? m->app->spec.name : m->other ? m->other->app : NULL;
+}
+
+/* What its node has found: nobody else asks it. */
+static void mark_other(const struct service *s, struct service_member *m)
+{
+	const struct other_state *state = other_state_of(m->other, s->name, addr_is_v4(&m->addr));
+
+	m->draining = m->other->stopping;
+	m->checked = state && state->checked;
+	m->down = m->checked && state->down;
+	m->drained = state && state->drained;
+	m->why = state && state->why[0] ? state->why : NULL;
+	if (!m->checked && s->conf && s->conf->check.type != CHECK_NONE)
+		m->why = "not checked: its node has no service of this name with a check";
+}
+
 /* Apps of other nodes, by their name. An address that this node has, too, is this node's. */
-static int add_others(struct agent *a, const char *name, const struct service_backend *b,
-		      struct service_member **list, size_t *n, size_t *size)
+static int add_others(struct agent *a, const struct service *s, const char *name,
+		      const struct service_backend *b, struct service_member **list, size_t *n,
+		      size_t *size)
 {
 	const struct name *of = name_find(a, name);
 	int r = 0;
@@ -74,6 +99,7 @@ static int add_others(struct agent *a, const char *name, const struct service_ba
 			if (addr_is_zero(both[i]) || vip_is_here(vip_find(a, both[i])))
 				continue;
 			m.addr = *both[i];
+			mark_other(s, &m);
 			r = add_member(list, n, size, &m);
 		}
 	}
@@ -87,8 +113,7 @@ static int add_apps(struct agent *a, const struct service *s, const struct servi
 		struct service_member m = {.app = app,
 					   .weight = b ? b->weight : 1,
 					   .zone = b ? b->zone : NULL,
-					   .draining = app->state == APP_STOPPING &&
-						       !comes_again(a, app)};
+					   .draining = member_stops(a, app)};
 		int r = 0;
 
 		if (!service_chooses(s, b, app))
@@ -109,9 +134,10 @@ static int add_apps(struct agent *a, const struct service *s, const struct servi
 			return r;
 	}
 	if (!b)
-		return service_by_name(a, s->name) == s ? add_others(a, s->name, b, list, n, size)
-							: 0;
-	return b->app ? add_others(a, b->app, b, list, n, size) : 0;
+		return service_by_name(a, s->name) == s
+			       ? add_others(a, s, s->name, b, list, n, size)
+			       : 0;
+	return b->app ? add_others(a, s, b->app, b, list, n, size) : 0;
 }
 
 /* Those of other zones serve when nobody near does, in their family. (Who does not run yet is near
@@ -162,8 +188,8 @@ int service_members(struct agent *a, const struct service *s, struct service_mem
 	if (r)
 		return r;
 	for (size_t i = 0; a->drains && i < n; i++)
-		list[i].drained |= drain_of(a, s, list[i].app ? list[i].app->spec.name : NULL,
-					    &list[i].addr, list[i].port) != NULL;
+		list[i].drained |= drain_of(a, s, member_app_name(&list[i]), &list[i].addr,
+					    list[i].port) != NULL;
 	checks_mark(s, list, n);
 	members_mark_far(a, list, n);
 	*ret = take_ptr(&list);

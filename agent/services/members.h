@@ -22,10 +22,11 @@ struct service_member {
 	bool declared;	    /* an app of the config that does not run */
 	bool draining;	    /* an app that is to end: no new connections */
 	bool drained;	    /* drain.h: no new connections, by order */
-	bool checked, down; /* checks.h */
+	bool checked, down; /* checks.h; of another node's as that says */
 	const char *zone;   /* NULL: near */
 	bool far;	    /* it serves, but not as long as one that is near does */
-	const char *why; /* the last check failed, or there is none; lives as long as its check */
+	/* the last check failed, or there is none; lives as long as its check, or `other` */
+	const char *why;
 };
 
 /* Whether new connections may go there. */
@@ -39,6 +40,12 @@ static inline bool member_chosen(const struct service_member *m)
 {
 	return member_serves(m) && !m->far;
 }
+
+/* The app's name, also of another node's; NULL: it is none, or does not run. */
+const char *member_app_name(const struct service_member *m);
+
+/* Whether a running app is about to end, and nobody will start it again for who connects. */
+bool member_stops(struct agent *a, const struct app *app);
 
 /* Marks those that are far anew. */
 void members_mark_far(const struct agent *a, struct service_member *m, size_t n);

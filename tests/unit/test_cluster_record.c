@@ -64,6 +64,75 @@ static void apps(void **state)
 	assert_string_equal(text, again);
 }
 
+/* What its node says of it as a backend; an older record says nothing. */
+static void backends(void **state)
+{
+	struct other_state states[] = {{.service = "front", .v4 = true, .checked = true},
+				       {.service = "back", .checked = true, .down = true},
+				       {.service = "back", .v4 = true, .drained = true}};
+	struct record_app a = {.node = "n1",
+			       .name = "web",
+			       .id = 7,
+			       .labels = (char *)(uintptr_t) "",
+			       .states = states,
+			       .n_states = ARRAY_SIZE(states),
+			       .stopping = true};
+	CLEANUP(record_app_free) struct record_app b = {0};
+	struct other_app other = {0};
+	autofree char *text = NULL;
+	struct error e;
+
+	(void)state;
+	other_state_why(&states[1], "status 503\x1b[2J\xff");
+	assert_string_equal(states[1].why, "status 503?[2J?");
+	text = record_app_text(&a);
+	assert_int_equal(record_app_read(text, strlen(text), &b, &e), 0);
+	assert_true(b.stopping);
+	assert_int_equal(b.n_states, ARRAY_SIZE(states));
+	assert_memory_equal(b.states, states, sizeof(states));
+	other.states = b.states;
+	other.n_states = b.n_states;
+	assert_true(other_state_of(&other, "back", false)->down);
+	assert_true(other_state_of(&other, "back", true)->drained);
+	assert_null(other_state_of(&other, "front", false));
+}
+
+/* What is shown to people is text, whoever wrote it; families that are not known are left out. */
+static void backends_of_others(void **state)
+{
+	static const char strange[] = "{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,"
+				      "\"labels\":\"\",\"ports\":[],"
+				      "\"services\":[{\"service\":\"s\",\"family\":9},"
+				      "{\"service\":\"s\",\"family\":4,\"why\":\"\\u001b[2J\"}]}";
+	static const char *const bad[] = {
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
+		"\"ports\":[],"
+		"\"services\":{}}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
+		"\"ports\":[],"
+		"\"services\":[1]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
+		"\"ports\":[],"
+		"\"services\":[{\"family\":4}]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
+		"\"ports\":[],"
+		"\"services\":[{\"service\":\"../s\",\"family\":4}]}",
+	};
+	CLEANUP(record_app_free) struct record_app a = {0};
+	struct error e;
+
+	(void)state;
+	assert_int_equal(record_app_read(strange, strlen(strange), &a, &e), 0);
+	assert_int_equal(a.n_states, 1);
+	assert_false(a.stopping || a.states[0].down);
+	assert_string_equal(a.states[0].why, "?[2J");
+	record_app_free(&a);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_equal(record_app_read(bad[i], strlen(bad[i]), &a, &e), -EINVAL);
+		assert_true(!a.states && !a.labels);
+	}
+}
+
 static void addresses(void **state)
 {
 	static const char none[] = "{\"v\":1,\"node\":\"n1\",\"app\":\"web\",\"id\":\"" ID "\"}";
@@ -214,6 +283,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nodes_and_blocks), cmocka_unit_test(apps),
+		cmocka_unit_test(backends),	    cmocka_unit_test(backends_of_others),
 		cmocka_unit_test(addresses),	    cmocka_unit_test(versions),
 		cmocka_unit_test(what_is_none),	    cmocka_unit_test(keys),
 		cmocka_unit_test(shut_pools),
