@@ -125,6 +125,9 @@ struct splice_gate;
  */
 int datapath_splice_gate_open(int cgroup_fd, bool redirect, struct splice_gate **ret,
 			      struct error *e);
+/* From now on it is the sockets of that cgroup that become members; -1: none do. 0 or a negative
+ * errno. */
+int datapath_splice_gate_cgroup(struct splice_gate *g, int cgroup_fd);
 /* The two ends of an established TCP connection, descriptors of the caller's process and sockets of
  * one network namespace, become members of each other. Takes less than a millisecond, on every
  * kernel. */

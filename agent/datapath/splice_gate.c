@@ -27,6 +27,16 @@ static int load(struct splice *s, struct error *e)
 	return splice_object_load(s, e);
 }
 
+int datapath_splice_gate_cgroup(struct splice_gate *g, int cgroup_fd)
+{
+	bpf_link__destroy(g->ops);
+	g->ops = NULL;
+	if (cgroup_fd < 0)
+		return 0;
+	g->ops = bpf_program__attach_cgroup(g->s->skel->progs.ax_splice_ops, cgroup_fd);
+	return g->ops ? 0 : -errno;
+}
+
 static int attach(struct splice_gate *g, int cgroup_fd)
 {
 	union bpf_iter_link_info info = {
@@ -34,12 +44,7 @@ static int attach(struct splice_gate *g, int cgroup_fd)
 	LIBBPF_OPTS(bpf_iter_attach_opts, o, .link_info = &info, .link_info_len = sizeof(info));
 
 	g->members = bpf_program__attach_iter(g->s->skel->progs.ax_splice_members, &o);
-	if (!g->members)
-		return -errno;
-	if (cgroup_fd < 0)
-		return 0;
-	g->ops = bpf_program__attach_cgroup(g->s->skel->progs.ax_splice_ops, cgroup_fd);
-	return g->ops ? 0 : -errno;
+	return g->members ? datapath_splice_gate_cgroup(g, cgroup_fd) : -errno;
 }
 
 int datapath_splice_gate_open(int cgroup_fd, bool redirect, struct splice_gate **ret,

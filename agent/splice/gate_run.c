@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The gate's own process. All behaviours of a mode run side by side, each variant in a process:
+ * The gate's own process. All behaviours of a part run side by side, each variant in a process:
  * they mostly wait.
  */
 #include <fcntl.h>
@@ -21,14 +21,11 @@
 #include "splice/gate.h"
 #include "datapath/splice.h"
 #include "machine/cgroup.h"
-#include "splice/behaviour.h"
+#include "splice/gate_tries.h"
 
-#define VARIANTS       2 /* blocking, non-blocking */
-#define BEHAVIOURS_MAX 64
-#define RUNS_MAX       (2 * BEHAVIOURS_MAX * VARIANTS)
-#define PATIENCE_MS    3000 /* by TCP nothing hangs, but the machine may be busy */
-#define HANG_MIN_MS    350  /* what takes longer hangs, unless TCP took long too */
-#define RETRIED_MAX    6    /* so few lines that differ may be a busy machine's: once more */
+#define PATIENCE_MS 10000 /* by TCP nothing hangs, but the machine may be busy */
+#define HANG_MIN_MS 350	  /* times slowness: what takes longer hangs, unless TCP took long too */
+#define HANG_TIMES  4	  /* so many times as long as TCP */
 
 static const struct behaviour *const tables[] = {gate_blocked, gate_ends,    gate_ring,
 						 gate_reading, gate_writing, gate_splice};
@@ -54,21 +51,14 @@ const struct behaviour *gate_behaviour(size_t i)
 
 /* --- one run --- */
 
-struct
-try {
-	const struct behaviour *behaviour;
-	int family;
-	bool nonblock;
-	bool wanted; /* in this mode */
-	pid_t pid;
-	char words[GATE_MODES][GATE_WORDS_MAX];
-};
-
 struct gate_run {
-	struct try tries[RUNS_MAX];
-	size_t n;
-	int tcp_ms;		       /* how long TCP took */
-	char (*texts)[GATE_WORDS_MAX]; /* of each try, shared with its process */
+	int cgroup_fd;
+	struct splice_gate *splicing;  /* NULL until TCP was tried */
+	int first_ms;		       /* what TCP took for all behaviours */
+	int tcp_ms;		       /* and for those of this time */
+	char (*texts)[GATE_WORDS_MAX]; /* of each variant, shared with its process */
+	pid_t *pids;		       /* 0: it is not wanted; negative: there is none */
+	struct error *e;
 };
 
 static int64_t now_ms(void)
@@ -76,7 +66,7 @@ static int64_t now_ms(void)
 	return (int64_t)(time_mono_ns() / 1000000);
 }
 
-__attribute__((noreturn)) static void try_child(const struct try *t, char *text)
+__attribute__((noreturn)) static void try_child(const struct gate_tried *t, char *text)
 {
 	struct run r = {.family = t->family,
 			.nonblock = t->nonblock,
@@ -97,18 +87,21 @@ __attribute__((noreturn)) static void try_child(const struct try *t, char *text)
 	_exit(0);
 }
 
-static void try_begin(struct try *t, char *text)
+static pid_t try_begin(const struct gate_tried *t, char *text)
 {
+	pid_t pid;
+
 	memset(text, 0, GATE_WORDS_MAX);
-	t->pid = fork();
-	if (t->pid == 0)
+	pid = fork();
+	if (pid == 0)
 		try_child(t, text);
-	if (t->pid > 0)
-		setpgid(t->pid, t->pid);
+	if (pid > 0)
+		setpgid(pid, pid);
+	return pid;
 }
 
 /* Ends it with all the processes that it left behind. */
-static void try_end(struct try *t, int64_t until_ms, const char *text, char ret[GATE_WORDS_MAX])
+static void try_end(pid_t pid, int64_t until_ms, const char *text, char ret[GATE_WORDS_MAX])
 {
 	struct pollfd p = {.fd = -1, .events = POLLIN};
 	int64_t left = until_ms - now_ms();
@@ -116,14 +109,14 @@ static void try_end(struct try *t, int64_t until_ms, const char *text, char ret[
 	int status = 0;
 	bool hangs;
 
-	if (t->pid < 0) {
+	if (pid < 0) {
 		snprintf(ret, GATE_WORDS_MAX, "no process");
 		return;
 	}
-	p.fd = (int)syscall(SYS_pidfd_open, t->pid, 0);
+	p.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	hangs = poll(&p, 1, left > 0 ? (int)left : 0) == 0;
-	kill(-t->pid, SIGKILL);
-	waitpid(t->pid, &status, 0);
+	kill(-pid, SIGKILL);
+	waitpid(pid, &status, 0);
 	if (p.fd >= 0)
 		close(p.fd);
 	if (hangs)
@@ -134,78 +127,28 @@ static void try_end(struct try *t, int64_t until_ms, const char *text, char ret[
 		 *how && *text ? " " : "", how);
 }
 
-static void run_mode(struct gate_run *g, enum gate_mode mode)
+/* How long a part may take, in ms. */
+static int limit_of(const struct gate_run *g, enum gate_part part)
 {
-	int64_t began = now_ms();
-	int limit = PATIENCE_MS;
+	int least = HANG_MIN_MS * (int)slowness, limit = HANG_TIMES * g->tcp_ms;
 
-	if (mode != GATE_TCP)
-		limit = 2 * g->tcp_ms > HANG_MIN_MS ? 2 * g->tcp_ms : HANG_MIN_MS;
-	for (size_t i = 0; i < g->n; i++)
-		if (g->tries[i].wanted)
-			try_begin(&g->tries[i], g->texts[i]);
-	for (size_t i = 0; i < g->n; i++)
-		if (g->tries[i].wanted)
-			try_end(&g->tries[i], began + limit, g->texts[i], g->tries[i].words[mode]);
-	if (mode == GATE_TCP)
+	if (part == PART_TCP || limit > PATIENCE_MS)
+		return PATIENCE_MS;
+	return limit > least ? limit : least;
+}
+
+static void run_part(struct gate_run *g, struct gate_tries *t, enum gate_part part)
+{
+	int64_t began = now_ms(), until = began + limit_of(g, part);
+
+	for (size_t i = 0; i < t->n; i++)
+		g->pids[i] =
+			gate_tried_wanted(&t->of[i], part) ? try_begin(&t->of[i], g->texts[i]) : 0;
+	for (size_t i = 0; i < t->n; i++)
+		if (g->pids[i])
+			try_end(g->pids[i], until, g->texts[i], t->of[i].words[part]);
+	if (part == PART_TCP)
 		g->tcp_ms = (int)(now_ms() - began);
-}
-
-/* --- what differs --- */
-
-/* What hangs by TCP has shown nothing. */
-static bool differs(const struct try *t, enum gate_mode mode)
-{
-	const char *tcp = t->words[GATE_TCP];
-
-	return !streq(tcp, t->words[mode]) || strstr(tcp, "hangs") || strstr(tcp, "no p");
-}
-
-/* Those of which it is wanted; how many. */
-static size_t want_differing(struct gate_run *g, enum gate_mode mode)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < g->n; i++) {
-		g->tries[i].wanted = differs(&g->tries[i], mode);
-		n += g->tries[i].wanted;
-	}
-	return n;
-}
-
-static void want_all(struct gate_run *g)
-{
-	for (size_t i = 0; i < g->n; i++)
-		g->tries[i].wanted = true;
-}
-
-static void run_spliced(struct gate_run *g, enum gate_mode mode)
-{
-	size_t n;
-
-	want_all(g);
-	run_mode(g, mode);
-	n = want_differing(g, mode);
-	if (n && n <= RETRIED_MAX)
-		run_mode(g, mode);
-}
-
-static void add_lines(const struct gate_run *g, enum gate_mode mode, struct gate_result *ret)
-{
-	for (size_t i = 0; i < g->n && ret->n < GATE_LINES_MAX; i++) {
-		const struct try *t = &g->tries[i];
-		struct gate_line *l = &ret->lines[ret->n];
-
-		if (!differs(t, mode))
-			continue;
-		*l = (struct gate_line){.behaviour = t->behaviour,
-					.mode = mode,
-					.nonblock = t->nonblock,
-					.ipv6 = t->family == AF_INET6};
-		memcpy(l->tcp, t->words[GATE_TCP], sizeof(l->tcp));
-		memcpy(l->seen, t->words[mode], sizeof(l->seen));
-		ret->n++;
-	}
 }
 
 /* --- a place of its own --- */
@@ -234,6 +177,8 @@ static int enter_place(const char *cgroup, int *cgroup_fd, struct error *e)
 	return r ? error_set(e, r, "cannot enter %s: %s", cgroup, strerror(-r)) : 0;
 }
 
+/* --- all of them --- */
+
 static bool was_spliced(struct splice_gate *s, bool redirected)
 {
 	struct ax_splice_counted n[AX_SPLICE_COUNTS];
@@ -242,29 +187,42 @@ static bool was_spliced(struct splice_gate *s, bool redirected)
 	       n[redirected ? AX_SPLICE_REDIRECTED : AX_SPLICE_PASSED].messages;
 }
 
-static int run_all(struct gate_run *g, int cgroup_fd, struct gate_result *ret, struct error *e)
+static int run_tcp(struct gate_run *g, struct gate_tries *t, enum gate_part part, unsigned nth)
 {
-	struct splice_gate *s;
-	int r;
+	int r = g->splicing ? datapath_splice_gate_cgroup(g->splicing, -1) : 0;
 
-	want_all(g);
-	run_mode(g, GATE_TCP);
-	r = datapath_splice_gate_open(cgroup_fd, false, &s, e);
+	if (r)
+		return error_set(g->e, r, "splicing cannot be detached: %s", strerror(-r));
+	slowness = gate_slowness(g->first_ms, nth);
+	run_part(g, t, part);
+	if (part == PART_TCP && nth == 0)
+		g->first_ms = g->tcp_ms;
+	return 0;
+}
+
+static int run_spliced(struct gate_run *g, struct gate_tries *t, enum gate_part part)
+{
+	bool redirect = part == PART_REDIRECTED;
+	int r = g->splicing ? 0 : datapath_splice_gate_open(-1, false, &g->splicing, g->e);
+
 	if (r)
 		return r;
-	run_spliced(g, GATE_MEMBER);
-	if (!was_spliced(s, false))
-		r = error_set(e, -EIO, "no connection became a member");
-	r = r ? r : datapath_splice_gate_redirect(s, true);
-	if (!r) {
-		run_spliced(g, GATE_REDIRECTED);
-		if (!was_spliced(s, true))
-			r = error_set(e, -EIO, "nothing was redirected");
-	}
-	datapath_splice_gate_close(s);
-	add_lines(g, GATE_MEMBER, ret);
-	add_lines(g, GATE_REDIRECTED, ret);
+	r = datapath_splice_gate_redirect(g->splicing, redirect);
+	r = r ? r : datapath_splice_gate_cgroup(g->splicing, g->cgroup_fd);
+	if (r)
+		return error_set(g->e, r, "splicing cannot be attached: %s", strerror(-r));
+	run_part(g, t, part);
+	if (!was_spliced(g->splicing, redirect))
+		r = error_set(g->e, -EIO,
+			      redirect ? "nothing was redirected"
+				       : "no connection became a member");
 	return r;
+}
+
+static int run_one(void *arg, struct gate_tries *t, enum gate_part part, unsigned nth)
+{
+	return part == PART_TCP || part == PART_TCP_AGAIN ? run_tcp(arg, t, part, nth)
+							  : run_spliced(arg, t, part);
 }
 
 /* Not on a machine without it. */
@@ -277,36 +235,23 @@ static bool has_ipv6(void)
 	return fd >= 0;
 }
 
-static void add_try(struct gate_run *g, const struct behaviour *b, bool nonblock, int family)
+static int run_all(int cgroup_fd, struct gate_result *ret, struct error *e)
 {
-	if (g->n < RUNS_MAX && !(nonblock && b->flags & BLOCKING_ONLY))
-		g->tries[g->n++] =
-			(struct try){.behaviour = b, .nonblock = nonblock, .family = family};
-}
+	static struct gate_tries tries;
+	struct gate_run g = {.cgroup_fd = cgroup_fd, .e = e};
+	int r;
 
-/* Half of them over IPv6, whose members have functions of their own in the kernel, made of the same
- * parts; but both of what splicing cannot do without. */
-static void add_tries(struct gate_run *g)
-{
-	bool ipv6 = has_ipv6();
-
-	for (size_t i = 0; i < gate_behaviours(); i++)
-		for (unsigned v = 0; v < VARIANTS; v++) {
-			const struct behaviour *b = gate_behaviour(i);
-			bool first6 = ipv6 && (i + v) % 2;
-
-			add_try(g, b, v, first6 ? AF_INET6 : AF_INET);
-			if (ipv6 && b->flags & (NEEDED | IS_FIONREAD))
-				add_try(g, b, v, first6 ? AF_INET : AF_INET6);
-		}
-}
-
-static int prepare(struct gate_run *g, struct error *e)
-{
-	add_tries(g);
-	g->texts = mmap(NULL, g->n * sizeof(*g->texts), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return g->texts == MAP_FAILED ? error_set(e, -ENOMEM, "out of memory") : 0;
+	gate_tries_all(has_ipv6(), &tries);
+	g.pids = calloc(tries.n, sizeof(*g.pids));
+	g.texts = mmap(NULL, tries.n * sizeof(*g.texts), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!g.pids || g.texts == MAP_FAILED)
+		return error_set(e, -ENOMEM, "out of memory");
+	r = gate_tries_judge(&tries, run_one, &g);
+	datapath_splice_gate_close(g.splicing);
+	free(g.pids);
+	gate_tries_result(&tries, ret);
+	return r;
 }
 
 static void put_all(int out, const char *text)
@@ -326,7 +271,6 @@ static void put_all(int out, const char *text)
 void gate_run(int out, const char *cgroup)
 {
 	static struct gate_result result;
-	static struct gate_run g;
 	autofree char *text = NULL;
 	struct error e = {0};
 	struct gate_kernel k;
@@ -334,8 +278,7 @@ void gate_run(int out, const char *cgroup)
 
 	setpriority(PRIO_PROCESS, 0, 5); /* what users wait for comes first */
 	r = enter_place(cgroup, &cgroup_fd, &e);
-	r = r ? r : prepare(&g, &e);
-	r = r ? r : run_all(&g, cgroup_fd, &result, &e);
+	r = r ? r : run_all(cgroup_fd, &result, &e);
 	r = r ? r : gate_kernel_read(&k);
 	r = r ? r : gate_format(&result, &k, &text);
 	if (r) {

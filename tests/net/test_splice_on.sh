@@ -84,7 +84,7 @@ sockhashes() {
 # --- what the gate finds, and results of it that say otherwise ---
 
 agent_start - <<<"$(config auto)"
-wait_for -t 20 '[ -s "$GATE" ]'
+wait_for -t 100 '[ -s "$GATE" ]'
 ok "the gate leaves a result" [ -s "$GATE" ]
 is "which only root may see" "$(stat -c '%a %u' "$GATE")" "600 0"
 ok "and no cgroup" [ ! -e "$CGROUP2/$INST/.gate" ]
@@ -111,7 +111,7 @@ others=$(sockhashes) # the dataplane's, of listeners
 rm -f "$GATE"
 agent_stop
 agent_again
-wait_for -t 20 '[ -s "$GATE" ]'
+wait_for -t 100 '[ -s "$GATE" ]'
 apply forced
 wait_for -t 5 '[ "$(sockhashes)" -gt "$others" ]'
 is "forced: there is a sockhash, and only then" "$(sockhashes)" $((others + 1))
@@ -361,7 +361,7 @@ wait_for -t 10 '[ -e "$CGROUP2/$INST/.gate" ]'
 agent_kill9
 ok "no result is kept of half a gate" [ ! -e "$GATE" ]
 agent_again
-wait_for -t 20 '[ -s "$GATE" ]'
+wait_for -t 100 '[ -s "$GATE" ]'
 ok "the next agent has it run anew" [ -s "$GATE" ]
 ok "and leaves no cgroup" [ ! -e "$CGROUP2/$INST/.gate" ]
 apply off

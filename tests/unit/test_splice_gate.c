@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -15,6 +16,7 @@
 #include "splice/behaviour.h"
 #include "splice/facts.h"
 #include "splice/gate.h"
+#include "splice/gate_tries.h"
 
 static const struct gate_kernel kernel = {.kernel = "6.99.1 #1 SMP", .boot = "1-2-3"};
 
@@ -137,6 +139,197 @@ static void a_kernel_is_judged_by_its_lines(void **state)
 	r.lines[r.n++] = line("a reader that does not read");
 	gate_judge(&r, &v);
 	assert_false(v.safe);
+}
+
+/* --- what differs is tried again --- */
+
+/* What the parts of a time show of a behaviour; all others show "n=1" in each. */
+struct shown {
+	const char *name;
+	unsigned nth;
+	enum gate_part part;
+	const char *words;
+};
+struct script {
+	const struct shown *shown; /* ends without a name */
+	unsigned parts;		   /* that were run */
+	unsigned runs;		   /* of variants */
+	unsigned nth;		   /* the last time */
+	int fail_at;		   /* after so many parts; 0: never */
+};
+
+static const char *words_of(const struct script *s, const char *name, enum gate_part part,
+			    unsigned nth)
+{
+	for (const struct shown *one = s->shown; one && one->name; one++)
+		if (streq(one->name, name) && one->part == part && one->nth == nth)
+			return one->words;
+	return "n=1";
+}
+
+static int run_script(void *arg, struct gate_tries *t, enum gate_part part, unsigned nth)
+{
+	struct script *s = arg;
+
+	if (s->fail_at && (int)s->parts == s->fail_at)
+		return -EIO;
+	s->parts++;
+	s->nth = nth;
+	for (size_t i = 0; i < t->n; i++) {
+		if (!gate_tried_wanted(&t->of[i], part))
+			continue;
+		s->runs++;
+		snprintf(t->of[i].words[part], GATE_WORDS_MAX, "%s",
+			 words_of(s, t->of[i].behaviour->name, part, nth));
+	}
+	return 0;
+}
+
+static struct gate_tries tries;
+static struct gate_result result;
+
+static void judge(struct script *s)
+{
+	gate_tries_all(true, &tries);
+	assert_int_equal(gate_tries_judge(&tries, run_script, s), 0);
+	gate_tries_result(&tries, &result);
+}
+
+static void what_never_differs_is_tried_once(void **state)
+{
+	struct script s = {0};
+
+	(void)state;
+	judge(&s);
+	assert_int_equal(result.n, 0);
+	assert_int_equal(s.parts, GATE_PARTS);
+	assert_int_equal(s.runs, GATE_PARTS * tries.n);
+}
+
+static void what_differs_each_time_is_named(void **state)
+{
+	static const struct shown shown[] = {
+		{"two readers", 0, PART_MEMBER, "n=EAGAIN"},
+		{"two readers", 1, PART_MEMBER, "hangs"},
+		{"two readers", 2, PART_MEMBER, "n=EAGAIN"},
+		{NULL, 0, 0, NULL},
+	};
+	struct script s = {shown, 0, 0, 0, 0};
+
+	(void)state;
+	judge(&s);
+	assert_int_equal(result.n, 1);
+	assert_string_equal(result.lines[0].behaviour->name, "two readers");
+	assert_int_equal(result.lines[0].mode, GATE_MEMBER);
+	assert_string_equal(result.lines[0].tcp, "n=1");
+	assert_string_equal(result.lines[0].seen, "n=EAGAIN");
+	/* again: that one alone, by TCP, as a member, and by TCP */
+	assert_int_equal(s.nth, GATE_TRIES - 1);
+	assert_int_equal(s.parts, GATE_PARTS + 2 * 3);
+	assert_int_equal(s.runs, GATE_PARTS * tries.n + 2 * 3);
+}
+
+/* Whichever time it is, and whoever had to wait for a processor: splicing or TCP. */
+static void what_differs_but_once_or_twice_is_the_machine(void **state)
+{
+	(void)state;
+	for (unsigned same = 0; same < GATE_TRIES; same++)
+		for (enum gate_part part = 0; part < GATE_PARTS; part++) {
+			struct shown shown[GATE_TRIES + 1] = {0};
+			struct script s = {.shown = shown};
+			size_t n = 0;
+
+			for (unsigned nth = 0; nth < GATE_TRIES; nth++)
+				if (nth != same)
+					shown[n++] = (struct shown){"requests and answers", nth,
+								    part, "good=399"};
+			judge(&s);
+			assert_int_equal(result.n, 0);
+			assert_int_equal(s.nth, same);
+		}
+}
+
+/* By TCP it looked, once, as it does when spliced. */
+static void what_tcp_shows_has_to_be_the_same_twice(void **state)
+{
+	static const struct shown shown[] = {
+		{"MSG_MORE", 0, PART_TCP, "held=0"},
+		{"MSG_MORE", 0, PART_REDIRECTED, "held=0"},
+		{"MSG_MORE", 1, PART_REDIRECTED, "held=0"},
+		{"MSG_MORE", 2, PART_REDIRECTED, "held=0"},
+		{"MSG_MORE", 2, PART_TCP, "held=0"},
+		{NULL, 0, 0, NULL},
+	};
+	struct script s = {shown, 0, 0, 0, 0};
+
+	(void)state;
+	judge(&s);
+	assert_true(result.n >= 1);
+	for (size_t i = 0; i < result.n; i++) {
+		assert_string_equal(result.lines[i].behaviour->name, "MSG_MORE");
+		assert_int_equal(result.lines[i].mode, GATE_REDIRECTED);
+		assert_string_equal(result.lines[i].tcp, "n=1");
+		assert_string_equal(result.lines[i].seen, "held=0");
+	}
+}
+
+static void what_hangs_by_tcp_each_time_has_shown_nothing(void **state)
+{
+	struct shown shown[GATE_TRIES * GATE_PARTS + 1] = {0};
+	struct script s = {.shown = shown};
+
+	(void)state;
+	for (unsigned i = 0; i < GATE_TRIES * GATE_PARTS; i++)
+		shown[i] = (struct shown){"MSG_WAITALL", i / GATE_PARTS, i % GATE_PARTS, "hangs"};
+	judge(&s);
+	assert_int_equal(result.n, 2); /* as a member, and redirected */
+	shown[2 * GATE_PARTS] = (struct shown){NULL, 0, 0, NULL};
+	judge(&s);
+	assert_int_equal(result.n, 0);
+}
+
+static void a_part_that_fails_ends_it(void **state)
+{
+	(void)state;
+	for (int at = 1; at < GATE_PARTS; at++) {
+		struct script s = {.fail_at = at};
+
+		gate_tries_all(true, &tries);
+		assert_int_equal(gate_tries_judge(&tries, run_script, &s), -EIO);
+		assert_int_equal(s.parts, at);
+	}
+}
+
+static void both_of_what_is_needed_is_tried(void **state)
+{
+	unsigned needed[2] = {0};
+
+	(void)state;
+	gate_tries_all(true, &tries);
+	assert_in_range(tries.n, gate_behaviours(), GATE_TRIED_MAX - 1);
+	for (size_t i = 0; i < tries.n; i++)
+		if (tries.of[i].behaviour->flags & (NEEDED | IS_FIONREAD))
+			needed[tries.of[i].family == AF_INET6]++;
+	assert_true(needed[0] > 0);
+	assert_int_equal(needed[0], needed[1]);
+	gate_tries_all(false, &tries);
+	for (size_t i = 0; i < tries.n; i++)
+		assert_int_equal(tries.of[i].family, AF_INET);
+}
+
+static void a_machine_that_is_slow_has_more_time_each_time(void **state)
+{
+	(void)state;
+	for (unsigned nth = 0; nth < GATE_TRIES; nth++) {
+		assert_int_equal(gate_slowness(0, nth), 1);
+		assert_int_equal(gate_slowness(120, nth), 1);
+		for (int ms = 1000; ms <= 10000; ms += 1000) {
+			assert_int_equal(gate_slowness(ms, 0), 1);
+			assert_in_range(gate_slowness(ms, nth), 1, 16);
+			if (nth)
+				assert_true(gate_slowness(ms, nth) > gate_slowness(ms, nth - 1));
+		}
+	}
 }
 
 static void this_kernel_has_a_name(void **state)
@@ -284,6 +477,14 @@ int main(void)
 		cmocka_unit_test(what_is_not_understood_is_refused),
 		cmocka_unit_test(a_kernel_is_judged_by_its_lines),
 		cmocka_unit_test(this_kernel_has_a_name),
+		cmocka_unit_test(what_never_differs_is_tried_once),
+		cmocka_unit_test(what_differs_each_time_is_named),
+		cmocka_unit_test(what_differs_but_once_or_twice_is_the_machine),
+		cmocka_unit_test(what_tcp_shows_has_to_be_the_same_twice),
+		cmocka_unit_test(what_hangs_by_tcp_each_time_has_shown_nothing),
+		cmocka_unit_test(a_part_that_fails_ends_it),
+		cmocka_unit_test(both_of_what_is_needed_is_tried),
+		cmocka_unit_test(a_machine_that_is_slow_has_more_time_each_time),
 		cmocka_unit_test(real_programs_are_known),
 		cmocka_unit_test(files_may_be_cut_off),
 		cmocka_unit_test(processes_are_known_by_what_they_have_mapped),
