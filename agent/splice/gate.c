@@ -15,6 +15,8 @@
 #include "splice/behaviour.h"
 
 /* Hidden from those who look for apps. */
+/* Behind the name of the instance's, beside that: its hooks do not see the gate's connections,
+ * which are no app's. */
 #define CGROUP	 ".gate"
 #define TEXT_MAX (128u << 10)
 #define LEAVE_MS 200 /* for the kernel to let go of who was killed */
@@ -51,7 +53,7 @@ void gate_sweep(const char *cgroup)
 {
 	char path[4096 + 32];
 
-	snprintf(path, sizeof(path), "%s/" CGROUP, cgroup);
+	snprintf(path, sizeof(path), "%s" CGROUP, cgroup);
 	remove_cgroup(path);
 }
 
@@ -72,7 +74,7 @@ int gate_open(int epoll, const struct instance *inst, const char *cgroup, void (
 	if (!g)
 		return -ENOMEM;
 	*g = (struct gate){.pipe.fd = -1, .epoll = epoll, .inst = inst, .done = done, .arg = arg};
-	snprintf(g->cgroup, sizeof(g->cgroup), "%s/" CGROUP, cgroup);
+	snprintf(g->cgroup, sizeof(g->cgroup), "%s" CGROUP, cgroup);
 	remove_cgroup(g->cgroup);
 	if (datapath_splice_supported(&e))
 		broke(g, GATE_OLD, e.text);

@@ -70,7 +70,7 @@ void gate_close(struct gate *g); /* ends a run; NULL is fine */
 void gate_start(struct gate *g);
 void gate_on_pipe(struct gate *g); /* LOOP_SPLICE_GATE */
 const struct gate_verdict *gate_verdict(const struct gate *g);
-/* Removes what a run left in the instance's cgroup whose agent was killed. */
+/* Removes the cgroup that a run left whose agent was killed. */
 void gate_sweep(const char *cgroup);
 
 #endif

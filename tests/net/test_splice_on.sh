@@ -87,7 +87,7 @@ agent_start - <<<"$(config auto)"
 wait_for -t 100 '[ -s "$GATE" ]'
 ok "the gate leaves a result" [ -s "$GATE" ]
 is "which only root may see" "$(stat -c '%a %u' "$GATE")" "600 0"
-ok "and no cgroup" [ ! -e "$CGROUP2/$INST/.gate" ]
+ok "and no cgroup" [ ! -e "$CGROUP2/$INST.gate" ]
 grep -v '^\(member\|redirected\)	' "$GATE" | sed 's/^end .*/end 0/' >"$T/passes"
 {
 	grep -v '^end\|^\(member\|redirected\)	' "$GATE"
@@ -357,13 +357,13 @@ rm -f "$GATE"
 "$AX" --instance "$INST" agent --config "$T/$INST.yaml" >>"$T/$INST.log" 2>&1 </dev/null &
 AGENT=$!
 BACKGROUND+=("$AGENT")
-wait_for -t 10 '[ -e "$CGROUP2/$INST/.gate" ]'
+wait_for -t 10 '[ -e "$CGROUP2/$INST.gate" ]'
 agent_kill9
 ok "no result is kept of half a gate" [ ! -e "$GATE" ]
 agent_again
 wait_for -t 100 '[ -s "$GATE" ]'
 ok "the next agent has it run anew" [ -s "$GATE" ]
-ok "and leaves no cgroup" [ ! -e "$CGROUP2/$INST/.gate" ]
+ok "and leaves no cgroup" [ ! -e "$CGROUP2/$INST.gate" ]
 apply off
 agent_kill9
 rm -f "$GATE"
