@@ -168,14 +168,25 @@ flow_seen(const struct ax_flow_key *key, struct ax_flow *f, __u8 flags, bool fro
 
 #define FLOW_PORT_FIRST 1024
 
-/* Some port for a flow: below those of clients, unless the machine has hardly any there. (Not
- * static: the verifier looks at it once, and not for each try.) */
+/* How many ports from there on are for flows: those below clients' own, unless the machine has
+ * hardly any there. */
+static __always_inline __u32 flow_ports(const struct ax_ctl *c)
+{
+	return c->ephemeral_first > 2 * FLOW_PORT_FIRST && c->ephemeral_first <= 65536
+		       ? c->ephemeral_first - FLOW_PORT_FIRST
+		       : 65536 - FLOW_PORT_FIRST;
+}
+
+static __always_inline bool is_flow_port(const struct ax_ctl *c, __be16 port_be)
+{
+	return (__u32)bpf_ntohs(port_be) - FLOW_PORT_FIRST < flow_ports(c);
+}
+
+/* Some port for a flow. (Not static: the verifier looks at it once, and not for each try.) */
 __weak __noinline __be16 flow_port(const struct ax_ctl *c)
 {
-	__u32 n = 65536 - FLOW_PORT_FIRST;
+	__u32 n = c ? flow_ports(c) : 1;
 
-	if (c && c->ephemeral_first > 2 * FLOW_PORT_FIRST && c->ephemeral_first <= 65536)
-		n = c->ephemeral_first - FLOW_PORT_FIRST;
 	return bpf_htons((__u16)(FLOW_PORT_FIRST + bpf_get_prandom_u32() % n));
 }
 

@@ -292,6 +292,11 @@ _Static_assert(sizeof(struct ax_failing) == 8, "struct ax_failing is a map value
  * backend sees the client's address and a port that no flow of the client's has that goes to the
  * backend itself: below those that the kernel gives to clients.
  *
+ * A client may take such a port later, for a connection to the backend itself: the backend cannot
+ * tell that from the flow, so it sees it from another port, too (AX_FLOW_DIRECT). The key of what
+ * the client sends is (client, backend) like the one of what the backend answers to the other flow:
+ * AX_FLOW_DIRECT in its peer's `pad` is the difference.
+ *
  * An entry that was pushed out by newer ones ends its flow. So connections that are open have a map
  * of their own, `flows`, which neither datagrams nor SYNs of anybody can fill; those that are not
  * yet open, or closed, are in `new_flows`.
@@ -314,6 +319,7 @@ enum ax_flow_state {
 enum ax_flow_kind {
 	AX_FLOW_SERVICE = 0,
 	AX_FLOW_EXPOSED = 1, /* the peer is a port of the host, see expose.h */
+	AX_FLOW_DIRECT = 2,  /* the peer is the app itself */
 };
 
 struct ax_flow {

@@ -16,9 +16,9 @@
 #include "count.bpf.h"
 #include "expose_icmp.bpf.h"
 #include "exposed.bpf.h"
+#include "flow_enter.bpf.h"
 #include "flows.bpf.h"
 #include "fragments.bpf.h"
-#include "host_socket.bpf.h"
 #include "maps.bpf.h"
 #include "parse_tc.bpf.h"
 #include "rewrite.bpf.h"
@@ -105,39 +105,12 @@ static __always_inline bool known(const struct packet *p, struct visit *v)
 	return true;
 }
 
-#define PORT_TRIES 12
-
-/* Whether the client has a flow from that port with the app itself, or by another exposed port. */
-static __always_inline bool is_taken(struct __sk_buff *skb, const struct ax_flow_key *back)
+static __always_inline bool enter(struct __sk_buff *skb, struct visit *v, const struct ax_ctl *c)
 {
-	if (flow_find(back))
-		return true;
-	if (back->client.proto == IPPROTO_UDP)
-		return bpf_map_lookup_elem(&datagrams, back) != NULL;
-	return bpf_map_lookup_elem(&visitors, back) ||
-	       host_is_connected(skb, &back->client, &back->peer);
-}
+	__u32 how = AX_FLOW_EXPOSED | (v->on_lo ? 0 : FLOW_OWN_PORT);
 
-/* Remembers a new flow, under the client's own port if `own`, where that is free. */
-static __noinline bool enter(struct __sk_buff *skb, struct visit *v, const struct ax_ctl *c,
-			     bool own)
-{
-	struct ax_flow f = {.seen = flow_now(), .kind = AX_FLOW_EXPOSED};
-	struct ax_flow_key back;
-
-	back.client = v->flow.client;
-	back.peer = v->to;
-	f.to = v->to;
-	flow_forget(&v->flow);
-	for (int i = 0; i < PORT_TRIES; i++) {
-		if (i || !own)
-			back.client.port_be = flow_port(c);
-		if (is_taken(skb, &back))
-			continue;
-		f.client_port_be = v->client_port_be = back.client.port_be;
-		return flow_write_both(&v->flow, &f, false);
-	}
-	return false;
+	v->client_port_be = flow_enter(skb, &v->flow, &v->to, how, c);
+	return v->client_port_be;
 }
 
 static __always_inline bool is_first(const struct packet *p)
@@ -318,7 +291,7 @@ static __always_inline int to_service(struct __sk_buff *skb, const struct packet
 	vip = v->ifindex ? bpf_map_lookup_elem(&vips, &v->to.addr) : NULL;
 	if (vip && is_kept_out(p, &v->to, vip->party))
 		return TC_ACT_SHOT;
-	if (!vip || !enter(skb, v, c, !v->on_lo))
+	if (!vip || !enter(skb, v, c))
 		return NOT_OURS;
 	return deliver(skb, p, v);
 }
@@ -336,7 +309,7 @@ static __always_inline int to_app(struct __sk_buff *skb, const struct packet *p,
 		return NOT_OURS;
 	if (is_kept_out(p, &v->to, vip->party))
 		return TC_ACT_SHOT;
-	if (!known(p, v) && (!may_enter(p, v, c) || !enter(skb, v, c, !v->on_lo)))
+	if (!known(p, v) && (!may_enter(p, v, c) || !enter(skb, v, c)))
 		return NOT_OURS;
 	return deliver(skb, p, v);
 }

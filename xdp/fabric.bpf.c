@@ -11,6 +11,7 @@
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
 #include "expose_answer.bpf.h"
+#include "flow_enter.bpf.h"
 #include "flows.bpf.h"
 #include "host_socket.bpf.h"
 #include "maps.bpf.h"
@@ -166,64 +167,109 @@ static __always_inline int answer_of_flow(struct __sk_buff *skb, const struct pa
 	flow_seen(&flow, f, p->tcp_flags, true);
 	if (kind == AX_FLOW_EXPOSED)
 		return answer_exposed(skb, p, &asked, client_port_be);
-	if (rewrite_endpoint(skb, p, true, &asked) || rewrite_port(skb, p, false, client_port_be))
+	if (rewrite_port(skb, p, false, client_port_be))
+		return drop(AX_COUNT_ERROR);
+	if (kind == AX_FLOW_DIRECT)
+		return TC_ACT_OK;
+	if (rewrite_endpoint(skb, p, true, &asked))
 		return drop(AX_COUNT_ERROR);
 	return bpf_redirect(c->service_ifindex, BPF_F_INGRESS);
 }
 
-/* What comes to the app itself, from a program outside ax that has, or had, a flow through a
- * service with the same ends: that one is over, or could not be told from this one. */
-static __always_inline void end_flow(const struct packet *p, const struct ax_ctl *c)
+/*
+ * A datagram to the app itself, from outside ax: its answer may pass though the app has no way out
+ * of its own, if it was let in. A flow of the client's that has its port there is over, or could
+ * not be told from this.
+ */
+static __always_inline void datagram_to_itself(const struct ax_flow_key *flow, bool let_in,
+					       const struct ax_ctl *c)
 {
-	struct ax_flow_key flow;
-	struct ax_flow *f;
-
-	if ((!c->service_ifindex && !c->exposed) || !p->has_l4)
-		return;
-	if (p->proto == IPPROTO_TCP ? !(p->tcp_flags & TCP_FLAG_SYN_BIT) : p->proto != IPPROTO_UDP)
-		return;
-	flow_of(&p->src, p->sport_be, &p->dst, p->dport_be, p->proto, &flow);
-	f = flow_find(&flow);
-	/* (a client's own port: whoever guesses it does not end what is open) */
-	if (f && (f->kind != AX_FLOW_EXPOSED || !(f->state & AX_FLOW_OPEN)))
-		flow_forget(&flow);
-}
-
-/* A datagram from outside ax: its answer may pass though the app has no way out of its own. */
-static __always_inline void remember_datagram(const struct packet *p)
-{
-	struct ax_flow_key flow;
+	struct ax_flow *f = c->service_ifindex || c->exposed ? flow_find(flow) : NULL;
 	__u32 one = 1;
 
-	if (p->proto != IPPROTO_UDP || !p->has_l4)
-		return;
-	flow_of(&p->src, p->sport_be, &p->dst, p->dport_be, p->proto, &flow);
-	if (!bpf_map_lookup_elem(&datagrams, &flow))
-		bpf_map_update_elem(&datagrams, &flow, &one, BPF_NOEXIST);
+	/* (a client's own port: whoever guesses it does not end what is open) */
+	if (f && (f->kind != AX_FLOW_EXPOSED || !(f->state & AX_FLOW_OPEN)))
+		flow_forget(flow);
+	if (let_in && !bpf_map_lookup_elem(&datagrams, flow))
+		bpf_map_update_elem(&datagrams, flow, &one, BPF_NOEXIST);
 }
 
 /* A segment that came to an app through this host from elsewhere: its answers may leave. */
-static __always_inline void remember_visitor(struct __sk_buff *skb, const struct packet *p)
+static __always_inline void remember_visitor(struct __sk_buff *skb, const struct ax_flow_key *flow)
 {
-	struct ax_flow_key flow;
 	__u32 one = 1;
 
-	if (p->proto != IPPROTO_TCP || !p->has_l4 || !skb->ingress_ifindex)
-		return;
-	flow_of(&p->src, p->sport_be, &p->dst, p->dport_be, p->proto, &flow);
-	if (!bpf_map_lookup_elem(&visitors, &flow))
-		bpf_map_update_elem(&visitors, &flow, &one, BPF_NOEXIST);
+	if (skb->ingress_ifindex && !bpf_map_lookup_elem(&visitors, flow))
+		bpf_map_update_elem(&visitors, flow, &one, BPF_NOEXIST);
 }
 
-/* What comes to an app itself, from outside ax. */
-static __always_inline void to_itself(struct __sk_buff *skb, const struct packet *p,
-				      const struct ax_ctl *c, bool let_in)
+/* The client's port as the app sees it, in a flow that goes on; 0: there is none. */
+static __noinline __be16 port_of_flow(struct ax_flow_key *flow, const struct packet *p)
 {
-	end_flow(p, c);
-	if (!let_in)
-		return;
-	remember_datagram(p);
-	remember_visitor(skb, p);
+	struct ax_flow *f = flow_find(flow);
+	__be16 port_be;
+
+	if (!f)
+		return 0;
+	if (p->tcp_flags & TCP_FLAG_SYN_BIT && flow_is_closed(f->state)) {
+		flow_forget(flow); /* another one from the same port */
+		return 0;
+	}
+	port_be = f->client_port_be;
+	if (flow->peer.pad == AX_FLOW_DIRECT)
+		flow_seen(flow, f, p->tcp_flags, false);
+	return port_be;
+}
+
+/* A segment to the app itself, whose client's port may be that of another flow there: then it comes
+ * by another one (AX_FLOW_DIRECT). False: there was none. */
+static __always_inline bool turn_direct(struct __sk_buff *skb, const struct packet *p,
+					struct ax_flow_key *flow, const struct ax_ctl *c)
+{
+	__be16 port_be;
+
+	flow->peer.pad = AX_FLOW_DIRECT;
+	port_be = port_of_flow(flow, p);
+	if (!port_be) {
+		if ((p->tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_ACK_BIT)) != TCP_FLAG_SYN_BIT)
+			return true;
+		flow->peer.pad = 0;
+		if (!port_of_flow(flow, p))
+			return true;
+		flow->peer.pad = AX_FLOW_DIRECT;
+		port_be = flow_enter(skb, flow, &flow->peer, AX_FLOW_DIRECT, c);
+		if (!port_be)
+			return false;
+	}
+	return !rewrite_port(skb, p, true, port_be);
+}
+
+/* (Exposed ports leave their clients any port of theirs.) */
+static __always_inline bool may_be_direct(const struct packet *p, const struct ax_ctl *c)
+{
+	return c->exposed & AX_EXPOSED_PACKETS ||
+	       (c->service_ifindex && is_flow_port(c, p->sport_be));
+}
+
+/* What comes to an app itself, from outside ax. False: it cannot. (Not static: the verifier looks
+ * at it once.) */
+__weak __noinline int to_itself(struct __sk_buff *skb, const struct packet *p,
+				const struct ax_ctl *c, bool let_in)
+{
+	struct ax_flow_key flow;
+
+	if (!p || !c)
+		return false;
+	if (!p->has_l4)
+		return true;
+	flow_of(&p->src, p->sport_be, &p->dst, p->dport_be, p->proto, &flow);
+	if (p->proto == IPPROTO_UDP)
+		datagram_to_itself(&flow, let_in, c);
+	if (p->proto != IPPROTO_TCP)
+		return true;
+	if (let_in)
+		remember_visitor(skb, &flow);
+	return !may_be_direct(p, c) || turn_direct(skb, p, &flow, c);
 }
 
 /* Flags prove nothing: who may send what it likes sets them as it likes. So somebody must have
@@ -454,8 +500,8 @@ int ax_to_app(struct __sk_buff *skb)
 	}
 	if (skb->tc_index == FOR_SERVICE)
 		skb->tc_index = 0;
-	else
-		to_itself(skb, &p, c, let_in);
+	else if (!to_itself(skb, &p, c, let_in))
+		return drop(AX_COUNT_ERROR);
 	if (let_in || is_answer(&p))
 		return TC_ACT_OK;
 	/* what this host says of packets of the app's that are too long (expose_answer.bpf.h) */

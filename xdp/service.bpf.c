@@ -9,8 +9,8 @@
 
 #include "choose.bpf.h"
 #include "count.bpf.h"
+#include "flow_enter.bpf.h"
 #include "flows.bpf.h"
-#include "host_socket.bpf.h"
 #include "maps.bpf.h"
 #include "open_conns.bpf.h"
 #include "serving.bpf.h"
@@ -150,31 +150,6 @@ static __always_inline bool is_for_balancer(const struct ax_addr *dst)
 	return vip && vip->kind == AX_VIP_BALANCER;
 }
 
-/* --- the client's port --- */
-
-#define PORT_TRIES 8
-
-/* Takes a port that the client does not have yet with that backend, and remembers the flow. */
-static __noinline bool enter(struct __sk_buff *skb, struct way *w, const struct ax_ctl *c)
-{
-	struct ax_flow f = {.seen = flow_now()};
-	struct ax_flow_key back;
-
-	back.client = w->flow.client;
-	back.peer = w->backend;
-	f.to = w->backend;
-	flow_forget(&w->flow);
-	for (int i = 0; i < PORT_TRIES; i++) {
-		back.client.port_be = flow_port(c);
-		if (flow_find(&back) || (back.client.proto == IPPROTO_TCP &&
-					 host_is_connected(skb, &back.client, &back.peer)))
-			continue;
-		f.client_port_be = w->client_port_be = back.client.port_be;
-		return flow_write_both(&w->flow, &f, false);
-	}
-	return false;
-}
-
 static __always_inline bool find_way(struct __sk_buff *skb, const struct packet *p,
 				     const struct caller *who, const struct ax_ctl *c,
 				     struct way *w)
@@ -184,7 +159,11 @@ static __always_inline bool find_way(struct __sk_buff *skb, const struct packet 
 	if (p->proto == IPPROTO_TCP && !(p->tcp_flags & TCP_FLAG_SYN_BIT))
 		return false;
 	w->ifindex = choose(&w->flow, who, &w->backend);
-	return w->ifindex && enter(skb, w, c);
+	if (!w->ifindex)
+		return false;
+	/* (never the client's own port, which it may use for the backend itself) */
+	w->client_port_be = flow_enter(skb, &w->flow, &w->backend, AX_FLOW_SERVICE, c);
+	return w->client_port_be;
 }
 
 /* Out of the backend's host end, whose egress judges whether the sender may. (No part of its

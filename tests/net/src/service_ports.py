@@ -4,12 +4,15 @@
 service_ports.py serve PORT              answers each line with who asked (TCP); each datagram too
 service_ports.py mix SERVICE BACKEND N   N connections from few ports, to one and the other in turn
                                          and both at once; says how many got a wrong answer
+service_ports.py every BACKEND A B       a connection from each port from A to B that is free: how
+                                         many had no answer, and whether it were more than half
 service_ports.py keep SERVICE N GO       N connections; asks on each again once the file GO is there
 service_ports.py datagrams TO N          to N ports there
 service_ports.py syns SERVICE N          N SYNs from addresses of nobody
 
 SERVICE and BACKEND are ADDRESS:PORT.
 """
+import errno
 import os
 import socket
 import struct
@@ -104,6 +107,19 @@ def mix(service, backend, n):
     print(wrong)
 
 
+def every(backend, first, last):
+    backend = endpoint(backend)
+    wrong = made = 0
+    for port in range(int(first), int(last) + 1):
+        try:
+            made += one(backend, port)
+        except OSError as e:
+            if e.errno != errno.EADDRINUSE:
+                print(port, e, file=sys.stderr)
+                wrong += 1
+    print(wrong, made > (int(last) - int(first)) // 2)
+
+
 def keep(service, n, go):
     socks = [connect(endpoint(service), 0) for _ in range(int(n))]
     print(sum(ask(s) for s in socks), flush=True)
@@ -151,4 +167,4 @@ def syns(service, n):
         s.sendto(ip + tcp, (addr, 0))
 
 
-{"serve": serve, "mix": mix, "keep": keep, "datagrams": datagrams, "syns": syns}[sys.argv[1]](*sys.argv[2:])
+{"serve": serve, "mix": mix, "every": every, "keep": keep, "datagrams": datagrams, "syns": syns}[sys.argv[1]](*sys.argv[2:])

@@ -4,9 +4,10 @@
  *
  *  storm serve PORT
  *      Sends each connection's bytes back.
- *  storm mix SERVICE PORT BACKEND PORT N
+ *  storm mix SERVICE PORT BACKEND PORT N [FIRST]
  *      N connections in turn to the service and to the backend itself, from the same few ports, and
- *      to both at once. Prints how many were answered wrongly or not at all.
+ *      to both at once. Prints how many were answered wrongly or not at all. The ports are free
+ *      ones from FIRST on.
  *  storm syns SERVICE PORT SECONDS
  *      SYNs from addresses of nobody, as fast as it goes, until then or until it is ended. Prints
  *      how many a second, and a second of its processor time.
@@ -27,7 +28,7 @@
 
 #define BATCH	     64
 #define PORTS	     7
-#define FIRST_PORT   20000 /* below those that the kernel gives to whoever connects */
+#define FIRST_PORT   20000 /* some, below those that the kernel gives to whoever connects */
 #define SHOWN_ERRORS 20
 
 static struct sockaddr_in address(const char *ip, const char *port)
@@ -52,8 +53,9 @@ static void answer(int fd)
 
 static void cmd_serve(const char *port)
 {
-	struct sockaddr_in at = address("0.0.0.0", port);
-	int s = socket(AF_INET, SOCK_STREAM, 0), e = epoll_create1(0), one = 1;
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6,
+				  .sin6_port = htons((uint16_t)atoi(port))}; /* both families */
+	int s = socket(AF_INET6, SOCK_STREAM, 0), e = epoll_create1(0), one = 1;
 	struct epoll_event ev = {.events = EPOLLIN, .data.fd = s}, got[BATCH];
 
 	raise_file_limit();
@@ -90,9 +92,9 @@ static bool is_free(unsigned port)
 	return got;
 }
 
-static void find_ports(void)
+static void find_ports(const char *first)
 {
-	unsigned port = FIRST_PORT + (unsigned)getpid() % 10000;
+	unsigned port = first ? (unsigned)atoi(first) : FIRST_PORT + (unsigned)getpid() % 10000;
 
 	for (unsigned n = 0; n < PORTS; port++)
 		if (is_free(port))
@@ -153,7 +155,7 @@ static void cmd_mix(char **argv)
 	struct sockaddr_in to[] = {address(argv[2], argv[3]), address(argv[4], argv[5])};
 	uint64_t n = strtoull(argv[6], NULL, 10), wrong = 0, made = 0;
 
-	find_ports();
+	find_ports(argv[7]);
 	for (uint64_t i = 0; made < n; i++) {
 		made += i % 3 ? 1 : 2;
 		if (talk(to, i))
@@ -247,7 +249,7 @@ int main(int argc, char **argv)
 
 	if (strcmp(what, "serve") == 0)
 		cmd_serve(argv[2]);
-	else if (strcmp(what, "mix") == 0 && argc == 7)
+	else if (strcmp(what, "mix") == 0 && (argc == 7 || argc == 8))
 		cmd_mix(argv);
 	else if (strcmp(what, "syns") == 0 && argc == 5)
 		cmd_syns(argv);
