@@ -4,6 +4,7 @@
 #include "party.h"
 #include "base/domain.h"
 #include "base/values.h"
+#include "config/added_rules.h"
 #include "config/config.h"
 #include "rules/priv.h"
 
@@ -325,6 +326,7 @@ static int set_from(struct config_rule *rule, const struct whose *w)
 	struct config_who who = {.kind = WHO_EGRESS, .egress = w->id};
 	int r;
 
+	rule->origin = RULE_OF_EGRESS;
 	if (w->of_config) {
 		rule->name = w->of_config->name ? strdup(w->of_config->name) : NULL;
 		if (w->of_config->name && !rule->name)
@@ -399,23 +401,24 @@ static int check_room(const struct built *b, struct error *e)
 	if (b->n <= AX_RULES_MAX && ranges <= AX_RULES_MAX && prefixes <= AX_OUTSIDE_MAX)
 		return 0;
 	return error_set(e, -ENOSPC,
-			 "there is no room for so many rules: policy.rules and the entries of all "
-			 "egress lists are %zu together, and %d may be",
+			 "there is no room for so many rules: policy.rules, added rules and the "
+			 "entries of all egress lists are %zu together, and %d may be",
 			 b->n, AX_RULES_MAX);
 }
 
 /* (The config's services are derived already.) */
-static void derive_added(struct built *b, const struct config *added)
+static void derive_added(struct built *b, const struct config *more)
 {
-	for (size_t i = 0; added && i < b->n && !b->r; i++) {
-		b->r = config_side_derive(&b->v[i].from, added->services, added->n_services);
+	for (size_t i = 0; more && i < b->n && !b->r; i++) {
+		b->r = config_side_derive(&b->v[i].from, more->services, more->n_services);
 		if (!b->r)
-			b->r = config_side_derive(&b->v[i].to, added->services, added->n_services);
+			b->r = config_side_derive(&b->v[i].to, more->services, more->n_services);
 	}
 }
 
-int egress_rules(const struct config *c, const struct config *added, const struct egress_of *others,
-		 size_t n, struct config_rule **ret, size_t *n_ret, struct error *e)
+int egress_rules(const struct config *c, const struct config *services,
+		 const struct added_rules *added, const struct egress_of *others, size_t n,
+		 struct config_rule **ret, size_t *n_ret, struct error *e)
 {
 	size_t n_whose = 0;
 	autofree struct whose *whose = calloc(c->n_egress + c->n_apps + n + 1, sizeof(*whose));
@@ -428,6 +431,7 @@ int egress_rules(const struct config *c, const struct config *added, const struc
 		if (rule)
 			b.r = config_rule_copy(&c->rules[i], rule);
 	}
+	b.r = b.r ? b.r : added_rules_place(added, c, &b.v, &b.n);
 	for (size_t i = 0; i < c->n_egress && !b.r; i++)
 		if (c->egress[i].egress.mode != EGRESS_DEFAULT)
 			whose[n_whose++] = (struct whose){.of_config = &c->egress[i],
@@ -442,7 +446,7 @@ int egress_rules(const struct config *c, const struct config *added, const struc
 		add_whose(&whose, &n_whose, &others[i]);
 	if (!b.r)
 		add_lists(&b, whose, n_whose);
-	derive_added(&b, added);
+	derive_added(&b, services);
 	b.r = b.r ? error_set(e, b.r, "out of memory") : check_room(&b, e);
 	if (b.r) {
 		config_rules_free(b.v, b.n);

@@ -69,11 +69,14 @@ struct egress_of {
 };
 
 struct config;
-/* All rules that hold: the config's, then those of its lists, its apps' and the others', each list
- * once. `added`: services besides the config's that rules may name; NULL: none. -ENOMEM, or -ENOSPC
+struct added_rules;
+/* All rules that hold: the config's with those added among them, then those of its lists, its apps'
+ * and the others', each list once. `services`: those besides the config's that rules may name.
+ * Either may be NULL: none. -ENOMEM, or -ENOSPC
  * with a sentence. Free them with config_rules_free(). */
-int egress_rules(const struct config *c, const struct config *added, const struct egress_of *others,
-		 size_t n, struct config_rule **ret, size_t *n_ret, struct error *e);
+int egress_rules(const struct config *c, const struct config *services,
+		 const struct added_rules *added, const struct egress_of *others, size_t n,
+		 struct config_rule **ret, size_t *n_ret, struct error *e);
 void config_rules_free(struct config_rule *v, size_t n);
 
 #endif

@@ -15,6 +15,23 @@ const char *rule_action_name(enum rule_action a)
 	return actions[a];
 }
 
+const char *rule_origin_name(enum rule_origin o)
+{
+	static const char *const names[] = {
+		[RULE_OF_CONFIG] = "config", [RULE_ADDED] = "added", [RULE_OF_EGRESS] = "egress"};
+
+	return names[o];
+}
+
+unsigned rule_number(const struct config_rule *v, size_t i)
+{
+	unsigned n = 1;
+
+	for (size_t k = 0; k < i; k++)
+		n += v[k].origin != RULE_ADDED;
+	return v[i].origin == RULE_ADDED ? 0 : n;
+}
+
 /* --- sides --- */
 
 #define WANT_WHO                                                                            \
@@ -406,7 +423,7 @@ static void check_egress(struct reader *r, const struct node *root, const struct
 	struct config_rule *rules = NULL;
 	struct error e = {0};
 	size_t n = 0;
-	int code = egress_rules(c, NULL, NULL, 0, &rules, &n, &e);
+	int code = egress_rules(c, NULL, NULL, NULL, 0, &rules, &n, &e);
 
 	if (code == -ENOSPC)
 		report(r, root, "egress lists and policy.rules",
@@ -526,8 +543,10 @@ static int ports_copy(const struct config_rule *from, struct config_rule *to)
 
 int config_rule_copy(const struct config_rule *from, struct config_rule *to)
 {
-	struct config_rule copy = {
-		.action = from->action, .audit = from->audit, .protocols = from->protocols};
+	struct config_rule copy = {.action = from->action,
+				   .origin = from->origin,
+				   .audit = from->audit,
+				   .protocols = from->protocols};
 	int r = config_side_copy(&from->from, &copy.from);
 
 	copy.name = from->name ? strdup(from->name) : NULL;

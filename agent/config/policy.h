@@ -11,6 +11,9 @@
 enum rule_action { RULE_DENY, RULE_ALLOW, RULE_LOG };
 const char *rule_action_name(enum rule_action a);
 
+enum rule_origin { RULE_OF_CONFIG, RULE_ADDED /* added_rules.h */, RULE_OF_EGRESS };
+const char *rule_origin_name(enum rule_origin o);
+
 enum who_kind {
 	WHO_LABELS,
 	WHO_NAME,
@@ -50,8 +53,9 @@ enum rule_protocol { RULE_TCP = 1 << 0, RULE_UDP = 1 << 1, RULE_OTHER = 1 << 2 }
 
 struct config_rule {
 	enum rule_action action;
-	bool audit; /* only counts */
-	char *name; /* NULL: none */
+	enum rule_origin origin; /* says nothing of what it decides */
+	bool audit;		 /* only counts */
+	char *name;		 /* NULL: none */
 	struct config_side from, to;
 	struct port_range *ports; /* the server's, one of them; none: all */
 	size_t n_ports;
@@ -60,6 +64,9 @@ struct config_rule {
 void config_rule_free(struct config_rule *r);
 int config_rule_copy(const struct config_rule *from, struct config_rule *to);
 bool config_rule_eq(const struct config_rule *a, const struct config_rule *b);
+/* By which number users know v[i], from 1: added rules have names, and change no other's number. 0:
+ * it is one. */
+unsigned rule_number(const struct config_rule *v, size_t i);
 /* "deny role=guest -> db port 5432/tcp", malloc'ed; NULL: out of memory. */
 char *config_rule_text(const struct config_rule *r);
 

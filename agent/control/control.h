@@ -47,9 +47,11 @@
  *      from socket to socket; else why none, of those that are established.
  *  {"op":"get","what":"names"}    -> {"ok":true,"domain":"ax.internal","names":[{"name","ip4"?,
  *      "ip6"?,"kind":"app|service|declared"}]}
- *  {"op":"get","what":"policy"}   -> {"ok":true,"policy":[{"rule":N,"name"?,"action":
- *      "allow|deny|log","audit":bool,"text","hits":N?,"last":UNIX_SECONDS?}]}
- *      The config's rules in their order; `last`: when it was hit last.
+ *  {"op":"get","what":"policy"}   -> {"ok":true,"policy":[{"rule":N?,"name"?,"action":
+ *      "allow|deny|log","audit":bool,"origin":"config|added|egress","text","hits":N?,
+ *      "last":UNIX_SECONDS?}]}
+ *      All rules in the order in which they are asked; `last`: when it was hit last. Those that
+ * were added have a name and no number, here and wherever a RULE is said.
  *  {"op":"get","what":"interfaces"} -> {"ok":true,"interfaces":[{"name",
  *      "state":"active|absent|failed","rules":N,"triggers":bool,"why"?}]}
  *      Those of the config: absent ones are waited for; `triggers`: their triggers are read.
@@ -84,11 +86,16 @@
  *  {"op":"service","action":"add|set|del","name":"shop","words":{KEY:VALUE}} -> {"ok":true}
  *      or {"op":"service","action":"drain","name","backend":"web","deadline_ms":N,"undo":bool}
  *      `words` (add, set): keys of the config's `services:` and what they are there.
+ *  {"op":"policy","action":"add|set","name":"no-guests","rule":{"kind":"allow|deny|log|audit","words":
+ *      {KEY:VALUE},"place":"first|last|before|after","at":RULE?}} -> {"ok":true}
+ *      or {"op":"policy","action":"del","names":[NAME]}
+ *      `words`: keys of the config's `policy: rules:`; `at`: a name, or a number in the config.
+ * `set` takes any of the members.
  *  {"op":"explain","from":NAME,"to":NAME,"port":N,"proto":"tcp|udp"?} -> {"ok":true,
  *      "allowed":bool,"from","from_name"?,"to","to_name"?,"port","proto","verdicts":[{"allowed":bool,
  *      "hook","why":"rule|label|no-label|egress|host-access|loopback|dns|no-port|no-backend",
  *      "errno"?,"backend"?,"again"?,"decides"?:RULE,"audit"?:RULE,"log"?:RULE,"from_labels"?,
- *      "to_labels"?}]}      RULE: {"rule":N,"name"?,"text"}
+ *      "to_labels"?}]}      RULE: {"rule":N?,"name"?,"text"}
  *      NAME: an app's or its id, a service's (to), an address, or "host". A verdict for each
  *      backend; `again`: where the receiving side asks once more.
  *  {"op":"events","verdicts":true?} -> {"ok":true}, then one line per event until the client

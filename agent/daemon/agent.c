@@ -68,6 +68,7 @@
 #include "registry/service_device.h"
 #include "registry/state.h"
 #include "registry/vips.h"
+#include "sections/added_rules.h"
 #include "sections/added_services.h"
 #include "sections/host_resolver.h"
 #include "sections/probes_section.h"
@@ -413,6 +414,7 @@ static int take_over(struct agent *a, const struct config *next, struct error *e
 	service_device_adopt(a);
 	r = parties_adopt(a);
 	added_read(a, next);
+	added_rules_read(a, next);
 	r = r ? r : adopt_rules(a, next, e);
 	return r ? r : adopt_apps(a, e);
 }
@@ -651,6 +653,7 @@ static void agent_free(struct agent *a)
 	pool_free(&a->pool4);
 	pool_free(&a->pool6);
 	added_free(a);
+	added_rules_free(a);
 	drains_free(a);
 	config_free(&a->config);
 	config_source_free(a->source);

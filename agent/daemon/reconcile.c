@@ -16,6 +16,7 @@
 #include "base/labels.h"
 #include "base/log.h"
 #include "base/work.h"
+#include "config/added_rules.h"
 #include "config/config.h"
 #include "config/diff.h"
 #include "config/edit.h"
@@ -29,6 +30,7 @@
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
+#include "sections/added_rules.h"
 #include "sections/added_services.h"
 #include "sections/host_resolver.h"
 #include "sections/probes_section.h"
@@ -233,6 +235,8 @@ static int note_service(struct plan *p, void *o, void *n, struct error *e)
 	char detail[1024], text[ADDR_STRLEN];
 
 	(void)e;
+	p->rules_changed |= (!old || !new || !config_service_eq(old, new)) &&
+			    added_rules_have_name(p->a->added_rules, old ? old->name : new->name);
 	if (!old && added_find(p->a, new->name)) {
 		diff_add(p->diff, "change", "service", new->name,
 			 "was added by 'ax service', and is the config's from now on");
@@ -329,6 +333,21 @@ static void note_cluster(struct plan *p)
 			 "the way to etcd, or how long and where apps of other nodes are backends");
 }
 
+static void note_rules(struct plan *p)
+{
+	const struct config *o = &p->a->config, *n = p->next;
+	const char *name;
+
+	p->rules_changed = !rules_same(o, n) || !egress_same(o, n);
+	for (size_t i = 0; (name = added_rules_taken(p->a, n, i)); i++)
+		diff_add(p->diff, "change", "policy", name,
+			 "was added by 'ax policy', and is the config's from now on");
+	if (p->rules_changed)
+		diff_add(p->diff, "change", "policy", rules_same(o, n) ? "egress" : "rules", NULL);
+	/* (of added ones, too) */
+	p->rules_changed |= !lists_known(p) || o->policy_audit != n->policy_audit;
+}
+
 static void note_agent(struct plan *p)
 {
 	const struct config *o = &p->a->config, *n = p->next;
@@ -355,13 +374,10 @@ static void note_agent(struct plan *p)
 			 "takes effect when the agent is started again");
 	note_cluster(p);
 	p->labels_changed = !labels_eq(&o->default_labels, &n->default_labels);
-	p->rules_changed = !rules_same(o, n) || !egress_same(o, n);
 	if (p->labels_changed)
 		diff_add(p->diff, "change", "policy", "labels",
 			 "for apps that are started from now on");
-	if (p->rules_changed)
-		diff_add(p->diff, "change", "policy", rules_same(o, n) ? "egress" : "rules", NULL);
-	p->rules_changed |= !lists_known(p);
+	note_rules(p);
 }
 
 static const struct config_trigger *trigger_of(const struct config *c, const char *name)
@@ -580,6 +596,8 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 		r = in_force_apply(a, &a->config, NULL, 0, e);
 	if (r && a->ctl.rule_set == rule_set) /* the old ones hold: the next apply tries again */
 		swap_rules(&a->config, old);
+	if (!r)
+		added_rules_settle(a);
 	if (!r && !a->starting && !text_same(old->zone, a->config.zone))
 		r = services_sync(a, NULL, e);
 	r = r ? r : agent_tell_ctl(a);
@@ -649,6 +667,7 @@ int reconcile(struct agent *a, struct config_next *read, bool dry_run, json_t **
 	r = r || a->starting ? r : merge_apps(&p, check_app, e);
 	r = r || a->starting ? r : merge_services(&p, check_service, e);
 	r = r || a->starting ? r : host_resolver_check(a, next, e);
+	r = r || a->starting ? r : added_rules_check(a, next, e);
 	if (r) {
 		work_offload(a->work, free_next, read);
 		return r;

@@ -173,7 +173,10 @@ static void put_rule(json_t *j, const struct agent *a, const char *key, uint32_t
 		return;
 	rule = &a->policy.rules[number - 1];
 	text = config_rule_text(rule);
-	one = json_pack("{si ss}", "rule", (int)number, "text", text ? text : "?");
+	one = json_pack("{ss}", "text", text ? text : "?");
+	number = rule_number(a->policy.rules, number - 1);
+	if (one && number)
+		json_object_set_new(one, "rule", json_integer(number));
 	if (one && rule->name)
 		json_object_set_new(one, "name", json_string(rule->name));
 	json_object_set_new(j, key, one);

@@ -541,6 +541,7 @@ static const struct {
 	{"apply", request_apply},   {"service", request_service},
 	{"events", on_events},	    {"enter", request_enter},
 	{"remove", request_remove}, {"explain", request_explain},
+	{"policy", request_policy},
 };
 
 void request_handle(void *arg, struct client *c, json_t *request, int fd)

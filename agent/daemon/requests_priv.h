@@ -41,6 +41,7 @@ void request_get(struct agent *a, struct client *c, json_t *j, int fd);
 void request_status(struct agent *a, struct client *c, json_t *j, int fd);
 void request_apply(struct agent *a, struct client *c, json_t *j, int fd);
 void request_service(struct agent *a, struct client *c, json_t *j, int fd);
+void request_policy(struct agent *a, struct client *c, json_t *j, int fd);
 void request_enter(struct agent *a, struct client *c, json_t *j, int fd);
 void request_explain(struct agent *a, struct client *c, json_t *j, int fd);
 void request_remove(struct agent *a, struct client *c, json_t *j, int fd);

@@ -595,13 +595,16 @@ static json_t *rule_view(struct agent *a, unsigned i)
 {
 	const struct config_rule *rule = &a->rules[i];
 	autofree char *text = config_rule_text(rule);
-	json_t *j = json_pack("{si ss sb}", "rule", (int)i + 1, "action",
-			      rule_action_name(rule->action), "audit", rule->audit);
+	json_t *j = json_pack("{ss sb ss}", "action", rule_action_name(rule->action), "audit",
+			      rule->audit, "origin", rule_origin_name(rule->origin));
+	unsigned number = rule_number(a->rules, i);
 	struct ax_rule_hits h;
 
 	if (!j || !text)
 		return j;
 	put_text(j, "text", strchr(text, ' ') + 1);
+	if (number)
+		json_object_set_new(j, "rule", json_integer(number));
 	if (rule->name)
 		put_text(j, "name", rule->name);
 	if (parties_hits(a, i, &h) == 0) {

@@ -5,6 +5,7 @@
 #include "registry/in_force.h"
 #include "base/address.h"
 #include "base/log.h"
+#include "config/added_rules.h"
 #include "config/config.h"
 #include "net/netlink.h"
 #include "registry/app_record.h"
@@ -163,7 +164,7 @@ static int make_rules(struct agent *a, const struct config *c, const struct egre
 	add(&l, a->lingering);
 	for (size_t i = 0; i < n; i++)
 		l.v[l.n++] = others[i];
-	return egress_rules(c, a->added_config, l.v, l.n, ret, n_ret, e);
+	return egress_rules(c, a->added_config, a->added_rules, l.v, l.n, ret, n_ret, e);
 }
 
 static int apply(struct agent *a, const struct config *c, const struct egress_of *others, size_t n,
@@ -219,7 +220,7 @@ bool in_force_names(const struct agent *a, const char *service)
 	for (size_t i = 0; i < a->config.n_egress; i++)
 		if (config_side_has_name(&a->config.egress[i].from, service))
 			return true;
-	return false;
+	return added_rules_have_name(a->added_rules, service);
 }
 
 bool in_force_has(const struct agent *a, const struct egress *e)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rules that hold: the config's, and those that egress lists become (config/egress.h). */
+/* The rules that hold: the config's, those that were added among them (config/added_rules.h), and
+ * those that egress lists become (config/egress.h). */
 #ifndef AX_REGISTRY_IN_FORCE_H
 #define AX_REGISTRY_IN_FORCE_H
 
@@ -12,7 +13,7 @@ struct app;
  * what that makes of them. */
 int in_force_apply(struct agent *a, const struct config *c, const struct egress_of *others,
 		   size_t n, struct error *e);
-/* Whether a rule of the config names that service, or an app of that name. */
+/* Whether a rule of the config, or an added one, names that service, or an app of that name. */
 bool in_force_names(const struct agent *a, const char *service);
 /* Whether they know that list. */
 bool in_force_has(const struct agent *a, const struct egress *e);

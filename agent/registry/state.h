@@ -66,8 +66,9 @@ struct agent {
 	struct config config;
 	struct config_source *source; /* its text, config/edit.h; NULL: not known */
 	struct policy policy;
-	const struct config *added_config; /* services besides it; NULL: none */
-	struct config_rule *rules;	   /* the policy's, see in_force.h */
+	const struct config *added_config;     /* services besides it; NULL: none */
+	const struct added_rules *added_rules; /* rules among its; NULL: none */
+	struct config_rule *rules;	       /* the policy's, see in_force.h */
 	size_t n_rules;
 	struct config_egress *sources; /* of the config's, those that have one */
 	size_t n_sources;
@@ -120,6 +121,7 @@ struct agent {
 	struct work *work;  /* changes, in their order; NULL: what takes long is done at once */
 	struct work *reads; /* long answers, beside them */
 	struct added_services *added;	     /* NULL: none */
+	struct added_policy *added_policy;   /* the same */
 	struct added_services *added_before; /* of the former agent, while this one starts */
 	struct anchors *anchors;
 	struct cluster *cluster; /* NULL: this node is in none */

@@ -126,7 +126,9 @@ static void put_rule(json_t *j, const struct agent *a, uint32_t number)
 		return;
 	rule = &a->policy.rules[number - 1];
 	text = config_rule_text(rule);
-	json_object_set_new(j, "rule", json_integer(number));
+	number = rule_number(a->policy.rules, number - 1);
+	if (number)
+		json_object_set_new(j, "rule", json_integer(number));
 	if (rule->name)
 		json_object_set_new(j, "rule_name", json_string(rule->name));
 	if (text)

@@ -26,6 +26,7 @@ extern const struct command cmd_get;
 extern const struct command cmd_help;
 extern const struct command cmd_logs;
 extern const struct command cmd_policy, cmd_policy_ls, cmd_policy_test;
+extern const struct command cmd_policy_add, cmd_policy_set, cmd_policy_del;
 extern const struct command cmd_ps;
 extern const struct command cmd_rm;
 extern const struct command cmd_run;

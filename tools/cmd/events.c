@@ -113,8 +113,12 @@ static void put_why(const json_t *j)
 	for (size_t i = 0; why && i < ARRAY_SIZE(all); i++)
 		if (streq(all[i].why, why))
 			printf("  %s", all[i].text);
-	if (!json_object_get(j, "rule"))
+	if (!json_object_get(j, "rule")) { /* it was added, if it is one */
+		fputs(name ? "  rule " : "", stdout);
+		if (name)
+			text_put(name, stdout);
 		return;
+	}
 	printf("  rule %lld", member_int(j, "rule"));
 	if (name) {
 		fputs(" (", stdout);

@@ -343,9 +343,9 @@ const struct command cmd_policy_ls = {
 	.syntax =
 		{
 			.usage = "ax policy ls [options] [RULE]...",
-			.about = "Lists the rules of the config in their order with how often each "
-				 "has decided, or those of the RULEs (numbers or names): the same "
-				 "as 'ax get policy'.",
+			.about = "Lists all rules in their order, the config's, added ones and "
+				 "those of egress lists, with how often each has decided, or those "
+				 "of the RULEs (numbers or names): the same as 'ax get policy'.",
 			.own = {{options, ARRAY_SIZE(options), 0}},
 			.rest = &listed_rules,
 		},

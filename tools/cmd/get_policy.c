@@ -2,6 +2,15 @@
 /* ax get policy */
 #include "tools/cmd/get.h"
 
+/* What a rule is called by: its number, or the name of one that was added. */
+static void cell_rule(struct table *t, const struct cell *c)
+{
+	if (json_object_get(c->item, c->key))
+		cell_int(t, c);
+	else
+		table_add(t, member_string(c->item, "name"));
+}
+
 static void cell_action(struct table *t, const struct cell *c)
 {
 	const char *action = member_string(c->item, c->key);
@@ -19,8 +28,9 @@ static void cell_last(struct table *t, const struct cell *c)
 }
 
 static const struct column columns[] = {
-	{{.title = "RULE", .keep = 20}, cell_int, "rule"},
+	{{.title = "RULE", .keep = 20}, cell_rule, "rule"},
 	{{.title = "NAME", .keep = 3, .wide = true}, cell_text, "name"},
+	{{.title = "ORIGIN", .keep = 4}, cell_text, "origin"},
 	{{.title = "ACTION", .keep = 19}, cell_action, "action"},
 	{{.title = "FITS", .keep = 12, .min = 20}, cell_text, "text"},
 	{{.title = "HITS", .keep = 18}, cell_int, "hits"},

@@ -38,7 +38,13 @@ static void put_rule(const json_t *rule)
 {
 	const char *name = member_string(rule, "name");
 
-	printf("rule %lld", member_int(rule, "rule"));
+	fputs("rule ", stdout);
+	if (!json_object_get(rule, "rule")) { /* it was added */
+		put(name);
+		name = NULL;
+	} else {
+		printf("%lld", member_int(rule, "rule"));
+	}
 	if (name) {
 		fputs(" (", stdout);
 		put(name);
@@ -202,19 +208,29 @@ static const struct command cmd_explain = {
 
 /* --- all of them --- */
 
-static const struct command *const commands[] = {&cmd_explain, &cmd_policy_test, &cmd_policy_ls,
+static const struct command *const commands[] = {&cmd_explain,
+						 &cmd_policy_test,
+						 &cmd_policy_add,
+						 &cmd_policy_set,
+						 &cmd_policy_del,
+						 &cmd_policy_ls,
 						 NULL};
 
 static const struct command_elsewhere elsewhere[] = {
-	{"add", "rules in the config, and 'ax config apply FILE'"},
+	{"append", "'ax policy add NAME deny --last ...'"},
 	{"apply", "'ax config apply FILE'"},
 	{"check", "'ax policy test FILE' for expectations, 'ax config check FILE' for a config"},
-	{"del", "'ax config apply FILE' with a config that does not have the rule"},
-	{"delete", "'ax config apply FILE' with a config that does not have the rule"},
+	{"create", "'ax policy add NAME allow|deny|log|audit ...'"},
+	{"delete", "'ax policy del NAME'"},
 	{"get", "'ax policy ls'"},
+	{"insert", "'ax policy add NAME deny --first ...'"},
 	{"list", "'ax policy ls'"},
+	{"move", "'ax policy set NAME --before RULE'"},
+	{"remove", "'ax policy del NAME'"},
+	{"rm", "'ax policy del NAME'"},
 	{"show", "'ax policy ls'"},
 	{"trace", "'ax policy explain FROM TO:PORT'"},
+	{"update", "'ax policy set NAME ...'"},
 	{"verify", "'ax policy test FILE'"},
 	{"why", "'ax policy explain FROM TO:PORT'"},
 	{NULL, NULL},
@@ -222,14 +238,15 @@ static const struct command_elsewhere elsewhere[] = {
 
 const struct command cmd_policy = {
 	.name = "policy",
-	.about = "who may connect to whom: explain it, test it, list the rules",
+	.about = "who may connect to whom: explain it, test it, add and list rules",
 	.syntax =
 		{
-			.usage = "ax policy explain|test|ls ...",
-			.about = "Rules are written in the config's policy:, see ax.yaml(5).",
+			.usage = "ax policy explain|test|add|set|del|ls ...",
+			.about = "Rules are written in the config's policy:, see ax.yaml(5), or "
+				 "added by command among those.",
 			.command_follows = true,
 		},
 	.sub = commands,
 	.elsewhere = elsewhere,
-	.example = "'explain', 'test' or 'ls'",
+	.example = "'explain', 'test', 'add', 'set', 'del' or 'ls'",
 };
