@@ -77,11 +77,17 @@ static int open_to_read(const char *path)
 int file_read(const char *path, size_t max, char **ret)
 {
 	autoclose int fd = open_to_read(path);
-	size_t size = max < 4096 ? max + 1 : 4096, len = 0;
+	size_t size = 4096, len = 0;
 	autofree char *buf = NULL;
+	struct stat st;
 
 	if (fd < 0)
 		return fd;
+	/* (files of /proc say that they are empty) */
+	if (fstat(fd, &st) == 0 && (uint64_t)st.st_size >= size)
+		size = (size_t)st.st_size + 1;
+	if (size > max)
+		size = max + 1;
 	buf = malloc(size + 1);
 	if (!buf)
 		return -ENOMEM;

@@ -478,24 +478,39 @@ static int put_service(struct plan *p, void *o, void *n, struct error *e)
 	return 0;
 }
 
-/* Those that the next config has from this one stand on its memory. */
+/* What the next config has for one that it has from this one; NULL: it may differ, or is another's.
+ */
+static struct config_service *kept_as(const struct plan *p, const struct config_service *old)
+{
+	const struct config *c = &p->a->config;
+	const struct config_next *x = p->read;
+	size_t i = ((uintptr_t)old - (uintptr_t)c->services) / sizeof(*old);
+
+	if (i >= c->n_services || (i >= x->first && i < x->first + x->n_old))
+		return NULL;
+	return &p->next->services[i < x->first ? i : i - x->n_old + x->n_new];
+}
+
+/* Those that the next config has from this one stand on its memory. All are there as a rule, and
+ * none has to be looked up by its name. */
 static void keep_services(struct plan *p)
 {
-	const struct config_next *x = p->read;
+	const struct config *old = &p->a->config;
+	size_t left = p->read->edited ? old->n_services - p->read->n_old : 0;
+	struct config_service *next;
 	struct error e;
 
-	for (size_t i = 0; x->edited && i < p->a->config.n_services; i++) {
-		struct config_service *old = &p->a->config.services[i], *next;
-		struct service *s;
+	for (struct service *s = left ? p->a->services : NULL; s; s = s->next) {
+		next = s->conf ? kept_as(p, s->conf) : NULL;
+		s->conf = next ? next : s->conf;
+		left -= next != NULL;
+	}
+	for (size_t i = 0; left && i < old->n_services; i++) {
+		const struct service *s = service_by_name(p->a, old->services[i].name);
 
-		if (i >= x->first && i < x->first + x->n_old)
-			continue;
-		next = &p->next->services[i < x->first ? i : i - x->n_old + x->n_new];
-		s = service_by_name(p->a, old->name);
-		if (s && s->conf == old)
-			s->conf = next;
-		else
-			put_service(p, old, next, &e); /* it could not be there yet */
+		next = kept_as(p, &old->services[i]);
+		if (next && (!s || s->conf != next))
+			put_service(p, &old->services[i], next, &e); /* it could not be there yet */
 		work_pause(p->a->work);
 	}
 }

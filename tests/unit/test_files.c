@@ -34,6 +34,39 @@ static void nobody_waits_for_a_fifo(void **state)
 	close(fds[0]);
 }
 
+/* Also one whose length the kernel does not say, and one that is as long as it may be. */
+static void a_file_is_read_as_a_whole(void **state)
+{
+	static const size_t sizes[] = {0, 1, 4094, 4095, 4096, 4097, 8192, 100000};
+	char path[] = "/tmp/ax-file.XXXXXX";
+	static char much[100001];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		autofree char *text = NULL, *none = NULL;
+
+		memset(much, 'x', sizes[i]);
+		much[sizes[i]] = 0;
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, much, sizes[i], 0), (ssize_t)sizes[i]);
+		assert_int_equal(file_read(path, sizes[i], &text), 0);
+		assert_string_equal(text, much);
+		if (sizes[i])
+			assert_int_equal(file_read(path, sizes[i] - 1, &none), -EFBIG);
+		assert_null(none);
+	}
+	unlink(path);
+	close(fd);
+	for (size_t max = 1; max <= 4096; max *= 64) {
+		autofree char *text = NULL;
+
+		assert_int_equal(file_read("/proc/self/status", max, &text),
+				 max < 4096 ? -EFBIG : 0);
+	}
+}
+
 static void a_short_write_has_an_errno_of_its_own(void **state)
 {
 	static char much[1 << 20];
@@ -60,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_waits_for_a_fifo),
+		cmocka_unit_test(a_file_is_read_as_a_whole),
 		cmocka_unit_test(a_short_write_has_an_errno_of_its_own),
 		cmocka_unit_test(times_of_the_machine_are_times_of_its_clock),
 	};
