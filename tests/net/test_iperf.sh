@@ -30,15 +30,16 @@ measure() {
 	fi
 }
 
-# udp MODE CLIENT HOST...
+# udp MODE CLIENT HOST... (a server that does not get the processor for a moment loses what its buffer
+# does not hold)
 udp() {
 	local mode=$1 client=$2 host
 	shift 2
 	for host; do
 		measure "iperf3 server in $mode mode: UDP from $client mode to $host" \
-			1000000 "$client" -c "$host" -u -b 100M -n 2M
+			100000 "$client" -c "$host" -u -b 100M -l 1400 -n 2M
 		measure "iperf3 server in $mode mode: UDP reverse, $client mode, $host" \
-			1000000 "$client" -c "$host" -u -b 100M -n 2M -R
+			100000 "$client" -c "$host" -u -b 100M -l 1400 -n 2M -R
 	done
 }
 
