@@ -68,6 +68,14 @@ void needs_hold_anew(struct agent *a)
 	datapath_hold(a->dp, a->needs->holding);
 }
 
+static bool anybody_waits(const struct config *c)
+{
+	for (size_t i = 0; c && i < c->n_services; i++)
+		if (c->services[i].wait_ms)
+			return true;
+	return false;
+}
+
 int needs_hold(struct agent *a)
 {
 	bool want = false;
@@ -76,8 +84,7 @@ int needs_hold(struct agent *a)
 	route_pools(a);
 	for (struct app *app = a->apps; app && !want; app = app->next)
 		want = app->spec.wait_ms != 0;
-	for (size_t i = 0; i < a->config.n_services && !want; i++)
-		want = a->config.services[i].wait_ms != 0;
+	want |= anybody_waits(&a->config) || anybody_waits(a->shared_config);
 	for (size_t i = 0; i < a->config.n_apps && !want; i++)
 		want = a->config.apps[i].on_connect;
 	if (want == a->needs->holding)

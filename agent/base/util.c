@@ -118,6 +118,13 @@ int file_read(const char *path, size_t max, char **ret)
 	return 0;
 }
 
+void text_make_printable(char *text)
+{
+	for (; *text; text++)
+		if (*text < 0x20 || *text > 0x7e)
+			*text = '?';
+}
+
 int write_whole(int fd, const char *text, size_t len)
 {
 	ssize_t n = write(fd, text, len);

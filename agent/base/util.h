@@ -81,6 +81,9 @@ int64_t time_unix_of_boot(int64_t boot_s);
 int64_t time_unix_of_boot_ns(uint64_t boot_ns); /* exact, where a second more or less matters */
 uint64_t time_real_ns(void);			/* since 1970 */
 
+/* Bytes that are no printable ASCII become '?': for what strangers wrote, and people are shown. */
+void text_make_printable(char *text);
+
 /* In one write, as files of /proc, /sys and cgroupfs want it; -EIO: not all of it was taken. */
 int write_whole(int fd, const char *text, size_t len);
 /* Reads a whole file (at most `max` bytes) as a NUL-terminated string into *ret (malloc).

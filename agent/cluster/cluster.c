@@ -102,6 +102,7 @@ static void stop(struct cluster *c, bool tell)
 	c->lease = NULL;
 	c->etcd = NULL;
 	addresses_stop(c, tell);
+	configs_stop(c, tell);
 	c->registering = c->publishing = c->claiming = false;
 	c->registered = false;
 	for (size_t i = 0; i < c->n_apps; i++)
@@ -154,6 +155,7 @@ void cluster_close(struct agent *a)
 	routes_close(c);
 	peers_free(&c->peers);
 	publish_free(c);
+	configs_free(c);
 	free(c->blocks);
 	free(c->addresses);
 	config_cluster_free(&c->conf);
@@ -218,6 +220,10 @@ void cluster_due(struct agent *a, uint64_t now_ns)
 	}
 	if (is_due(&c->addresses_at_ns, now_ns))
 		addresses_sync(c);
+	if (is_due(&c->config_at_ns, now_ns))
+		configs_settle(c);
+	if (is_due(&c->node_at_ns, now_ns))
+		node_write(c);
 	if (is_due(&c->forget_at_ns, now_ns))
 		peers_forget(c, now_ns);
 	if (is_due(&c->routes_at_ns, now_ns))
@@ -233,9 +239,10 @@ uint64_t cluster_deadline(const struct agent *a)
 
 	if (!c)
 		return 0;
-	const uint64_t at[] = {c->register_at_ns, c->read_at_ns,     c->claim_at_ns,
-			       c->publish_at_ns,  c->forget_at_ns,   c->routes_at_ns,
-			       c->tell_at_ns,	  c->addresses_at_ns};
+	const uint64_t at[] = {c->register_at_ns, c->read_at_ns,      c->claim_at_ns,
+			       c->publish_at_ns,  c->forget_at_ns,    c->routes_at_ns,
+			       c->tell_at_ns,	  c->addresses_at_ns, c->config_at_ns,
+			       c->node_at_ns};
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
 			next = at[i];

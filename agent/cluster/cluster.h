@@ -39,6 +39,24 @@ typedef void (*cluster_claimed_fn)(void *arg, int err, const char *why);
 int cluster_claim(struct agent *a, const struct ax_addr *const asked[2], const char *app,
 		  cluster_claimed_fn done, void *arg, struct error *e);
 
+/* --- the config of all nodes (configs.c) --- */
+
+struct shared_source;
+
+/* What holds here from before, as sections/shared_services.h has it. NULL: nothing. */
+void cluster_config_holds(struct agent *a, const struct shared_source *source);
+/* Stores a text that was judged as the next revision; of: the one that it is taken from, 0: none.
+ * 0: done() comes later, once, with 0 and the revision, or with a negative errno and a sentence.
+ * Else a negative errno with a sentence: nothing was stored. */
+typedef void (*cluster_stored_fn)(void *arg, int err, int64_t revision, const char *why);
+int cluster_config_store(struct agent *a, const char *text, int64_t of, cluster_stored_fn done,
+			 void *arg, struct error *e);
+/* The text of a revision (*revision 0: the one before that which holds, which it becomes), until
+ * others come. NULL, with a sentence: there is none. */
+const char *cluster_config_text(const struct agent *a, int64_t *revision, struct error *e);
+/* The newest first. NULL: out of memory. */
+json_t *cluster_config_history(const struct agent *a);
+
 void cluster_due(struct agent *a, uint64_t now_ns);
 uint64_t cluster_deadline(const struct agent *a);
 

@@ -143,8 +143,12 @@ static void failed(struct cluster *c, int err, const char *error)
 
 static char *own_text(const struct cluster *c)
 {
-	struct record_node n = {.address = c->address, .since = c->since, .version = AX_VERSION};
+	struct record_node n = {.address = c->address,
+				.since = c->since,
+				.version = AX_VERSION,
+				.config = c->config_has};
 
+	memcpy(n.config_why, c->config_why, sizeof(n.config_why));
 	snprintf(n.name, sizeof(n.name), "%s", c->node);
 	snprintf(n.id, sizeof(n.id), "%s", c->id);
 	return record_node_text(&n);
@@ -306,4 +310,36 @@ void node_unregistered(struct cluster *c)
 {
 	c->registered = false;
 	cluster_at(c, &c->register_at_ns, 0);
+}
+
+static void on_written(void *arg, int err, const struct etcd_answer *answer, const char *error)
+{
+	struct cluster *c = arg;
+
+	(void)error;
+	if (err)
+		cluster_at(c, &c->node_at_ns, CLUSTER_RETRY_MS);
+	else if (!answer->succeeded)
+		node_unregistered(c);
+}
+
+void node_write(struct cluster *c)
+{
+	char key[RECORD_KEY_MAX];
+	autofree char *text = own_text(c);
+	const struct etcd_compare mine = {
+		.key = bytes_of(record_node_key(c->conf.name, c->node, key)),
+		.target = ETCD_LEASE,
+		.number = c->lease_id};
+	const struct etcd_op put = {.kind = ETCD_PUT,
+				    .key = bytes_of(key),
+				    .value = bytes_of(text ? text : ""),
+				    .lease = c->lease_id};
+	const struct etcd_txn t = {
+		.compares = &mine, .n_compares = 1, .success = &put, .n_success = 1, .twice = true};
+
+	if (!c->registered)
+		return; /* that comes, and says it */
+	if (!text || etcd_txn(c->etcd, &t, on_written, c, NULL))
+		cluster_at(c, &c->node_at_ns, CLUSTER_RETRY_MS);
 }

@@ -278,6 +278,12 @@ void peers_put(struct cluster *c, const struct etcd_kv *kv)
 	case RECORD_ADDRESS:
 		r = addresses_put(c, kv, &e);
 		break;
+	case RECORD_CONFIG:
+		r = configs_put(c, kv, &e);
+		break;
+	case RECORD_CONFIG_NOW:
+		r = configs_now_put(c, kv, &e);
+		break;
 	case RECORD_POOL: /* see node_register() */
 	case RECORD_OTHER:
 		break;
@@ -354,6 +360,8 @@ void peers_delete(struct cluster *c, const struct etcd_kv *kv)
 			node_gone(c, n, kv->mod_revision);
 		if (streq(last, c->node) && c->registered)
 			node_unregistered(c);
+	} else if (kind == RECORD_CONFIG || kind == RECORD_CONFIG_NOW) {
+		configs_deleted(c, kv);
 	} else if (kind == RECORD_ADDRESS) {
 		addresses_deleted(c, kv);
 	} else if (kind == RECORD_BLOCK) {

@@ -8,6 +8,7 @@
 #include "etcd/etcd.h"
 #include "net/neighbour.h"
 #include "registry/others.h"
+#include "registry/shared_source.h"
 
 #define NS_PER_MS 1000000ull
 
@@ -153,6 +154,20 @@ struct cluster {
 	size_t n_links;
 	struct peer_app **telling; /* who is yet to be looked at */
 	size_t n_telling;
+	struct record_config *configs; /* by revision */
+	size_t n_configs;
+	int64_t config_now;		       /* the revision that is to hold; 0: none */
+	int64_t config_mod;		       /* of the key that says so; 0: it is not there */
+	uint64_t config_read;		       /* the full read that had it last */
+	int64_t config_has;		       /* that holds here; 0: none */
+	char config_id[RECORD_ID_LEN + 1];     /* the same one's */
+	char config_failed[RECORD_ID_LEN + 1]; /* that could not be applied last, and why */
+	char config_why[160];
+	bool config_applying;
+	uint64_t config_at_ns, config_again_ns; /* not before */
+	struct config_store *storing;
+	uint64_t node_at_ns; /* this node's key is written anew then */
+
 	char untold[256]; /* why the programs could not be told of the last one; "": of all */
 	bool tell_failed; /* of one since all began to be looked at */
 };
@@ -172,6 +187,21 @@ int node_identify(struct cluster *c, struct error *e);
 void node_register(struct cluster *c);
 /* The lease is another, or etcd says that the node's key is not this one's: all is written anew. */
 void node_unregistered(struct cluster *c);
+
+/* What it says of itself is another. */
+void node_write(struct cluster *c);
+
+/* --- configs.c --- */
+int configs_put(struct cluster *c, const struct etcd_kv *kv, struct error *e);
+int configs_now_put(struct cluster *c, const struct etcd_kv *kv, struct error *e);
+void configs_deleted(struct cluster *c, const struct etcd_kv *kv);
+/* A full read has ended. */
+void configs_read(struct cluster *c);
+/* What is to hold is applied, if it is another than what does. */
+void configs_settle(struct cluster *c);
+/* As addresses_stop(). */
+void configs_stop(struct cluster *c, bool tell);
+void configs_free(struct cluster *c);
 
 /* --- watch.c --- */
 void watch_begin(struct cluster *c);

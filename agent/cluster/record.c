@@ -30,6 +30,10 @@ char *record_node_text(const struct record_node *n)
 			      "since", (json_int_t)n->since, "version", n->version);
 
 	put_addr(j, "address", &n->address);
+	if (j && n->config)
+		json_object_set_new(j, "config", json_integer((json_int_t)n->config));
+	if (j && n->config_why[0])
+		json_object_set_new(j, "config_why", json_string(n->config_why));
 	return text_of(j);
 }
 
@@ -56,6 +60,22 @@ char *record_pool_text(const struct prefix *pool)
 
 	return text_of(
 		json_pack("{si ss}", "v", RECORD_VERSION, "prefix", prefix_format(pool, text)));
+}
+
+char *record_config_text(const struct record_config *c)
+{
+	json_t *j = json_pack("{si sI sI ss ss ss}", "v", RECORD_VERSION, "revision",
+			      (json_int_t)c->revision, "at", (json_int_t)c->at, "node", c->node,
+			      "id", c->id, "text", c->text);
+
+	if (j && c->of)
+		json_object_set_new(j, "of", json_integer((json_int_t)c->of));
+	return text_of(j);
+}
+
+char *record_config_now_text(int64_t revision)
+{
+	return text_of(json_pack("{si sI}", "v", RECORD_VERSION, "revision", (json_int_t)revision));
 }
 
 /* One that is up, and is said nothing else of, is told as well: it is checked there. */
@@ -123,14 +143,13 @@ static void bad(struct fields *f, const char *key, const char *want)
 		f->r = error_set(f->e, -EINVAL, "its member \"%s\" is not %s", key, want);
 }
 
-static int begin(const void *data, size_t len, struct fields *f, struct error *e)
+static int begin_long(const void *data, size_t len, size_t max, struct fields *f, struct error *e)
 {
 	json_int_t v;
 
 	*f = (struct fields){.e = e};
-	if (len > RECORD_VALUE_MAX)
-		return f->r = error_set(e, -EMSGSIZE, "it is longer than %d bytes",
-					RECORD_VALUE_MAX);
+	if (len > max)
+		return f->r = error_set(e, -EMSGSIZE, "it is longer than %zu bytes", max);
 	f->j = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
 	if (!json_is_object(f->j))
 		return f->r = error_set(e, -EINVAL, "it is no JSON object");
@@ -144,6 +163,11 @@ static int begin(const void *data, size_t len, struct fields *f, struct error *e
 	if (v < 1)
 		bad(f, "v", "the version of a schema");
 	return f->r;
+}
+
+static int begin(const void *data, size_t len, struct fields *f, struct error *e)
+{
+	return begin_long(data, len, RECORD_VALUE_MAX, f, e);
 }
 
 static int end(struct fields *f)
@@ -219,6 +243,11 @@ int record_node_read(const void *data, size_t len, struct record_node *ret, stru
 	read_addr(&f, "address", &ret->address);
 	ret->since = read_int(&f, "since", 0, INT64_MAX / 2);
 	read_text(&f, "version", ret->version, sizeof(ret->version));
+	if (json_object_get(f.j, "config"))
+		ret->config = read_int(&f, "config", 0, INT64_MAX / 2);
+	if (json_object_get(f.j, "config_why"))
+		read_text(&f, "config_why", ret->config_why, sizeof(ret->config_why));
+	text_make_printable(ret->config_why);
 	return end(&f);
 }
 
@@ -259,6 +288,46 @@ int record_pool_read(const void *data, size_t len, struct prefix *ret, struct er
 	if (begin(data, len, &f, e))
 		return end(&f);
 	read_prefix(&f, ret);
+	return end(&f);
+}
+
+int record_config_read(const void *data, size_t len, struct record_config *ret, struct error *e)
+{
+	const char *text;
+	struct fields f;
+
+	memset(ret, 0, sizeof(*ret));
+	if (begin_long(data, len, RECORD_CONFIG_MAX, &f, e))
+		return end(&f);
+	ret->revision = read_int(&f, "revision", 1, INT64_MAX / 2);
+	ret->at = read_int(&f, "at", 0, INT64_MAX / 2);
+	if (json_object_get(f.j, "of"))
+		ret->of = read_int(&f, "of", 1, INT64_MAX / 2);
+	read_name(&f, "node", ret->node);
+	read_id(&f, ret->id);
+	text = json_string_value(json_object_get(f.j, "text"));
+	if (!text)
+		bad(&f, "text", "a text");
+	if (!f.r)
+		ret->text = strdup(text);
+	if (!f.r && !ret->text)
+		f.r = error_set(e, -ENOMEM, "out of memory");
+	return end(&f);
+}
+
+void record_config_free(struct record_config *c)
+{
+	free(c->text);
+	memset(c, 0, sizeof(*c));
+}
+
+int record_config_now_read(const void *data, size_t len, int64_t *revision, struct error *e)
+{
+	struct fields f;
+
+	*revision = 0;
+	if (!begin(data, len, &f, e))
+		*revision = read_int(&f, "revision", 1, INT64_MAX / 2);
 	return end(&f);
 }
 
@@ -419,6 +488,18 @@ char *record_app_key(const char *cluster, const char *node, uint32_t id, char *b
 	return buf;
 }
 
+char *record_config_key(const char *cluster, int64_t revision, char *buf)
+{
+	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/configs/%lld", cluster, (long long)revision);
+	return buf;
+}
+
+char *record_config_now_key(const char *cluster, char *buf)
+{
+	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/config", cluster);
+	return buf;
+}
+
 char *record_address_key(const char *cluster, const struct ax_addr *addr, char *buf)
 {
 	char text[ADDR_STRLEN];
@@ -436,7 +517,8 @@ enum record_kind record_kind(const char *cluster, const void *key, size_t len)
 	} kinds[] = {{"nodes/", RECORD_NODE},
 		     {"blocks/", RECORD_BLOCK},
 		     {"apps/", RECORD_APP},
-		     {"addresses/", RECORD_ADDRESS}};
+		     {"addresses/", RECORD_ADDRESS},
+		     {"configs/", RECORD_CONFIG}};
 	char root[RECORD_KEY_MAX];
 	size_t at = strlen(record_root(cluster, root));
 	const char *rest = (const char *)key + at;
@@ -446,6 +528,8 @@ enum record_kind record_kind(const char *cluster, const void *key, size_t len)
 	len -= at;
 	if (len == 4 && memcmp(rest, "pool", 4) == 0)
 		return RECORD_POOL;
+	if (len == 6 && memcmp(rest, "config", 6) == 0)
+		return RECORD_CONFIG_NOW;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		size_t n = strlen(kinds[i].below);
 

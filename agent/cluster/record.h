@@ -9,6 +9,8 @@
  *   /ax/CLUSTER/apps/NODE/ID	    an app, under its node's lease
  *   /ax/CLUSTER/addresses/ADDRESS  who has an address that was asked for and is of no block of his,
  *				    under his lease
+ *   /ax/CLUSTER/config		    which revision of the config for all nodes holds
+ *   /ax/CLUSTER/configs/REVISION   one of them; both under no lease
  *
  * Values are JSON objects with the schema's version "v". Members that are not known are left alone:
  * a newer version may add some. Whoever changes the meaning of one raises "v", and is not
@@ -23,8 +25,9 @@
 
 #define RECORD_VERSION	  1
 #define RECORD_NAME_MAX	  63
-#define RECORD_KEY_MAX	  256	/* bytes */
-#define RECORD_VALUE_MAX  65536 /* bytes; a longer one is refused */
+#define RECORD_KEY_MAX	  256	     /* bytes */
+#define RECORD_VALUE_MAX  65536	     /* bytes; a longer one is refused */
+#define RECORD_CONFIG_MAX (1u << 20) /* the same of a config */
 #define RECORD_LABELS_MAX 4096
 #define RECORD_PORTS_MAX  256 /* of an app; more are not told */
 #define RECORD_STATES_MAX 64  /* of an app: services that say something of it; the same */
@@ -38,6 +41,8 @@ struct record_node {
 	struct ax_addr address;
 	int64_t since; /* UNIX time of the agent's first start */
 	char version[32];
+	int64_t config;	      /* the revision of the cluster's config that holds there; 0: none */
+	char config_why[160]; /* why not the newest one; "": it is, or nobody knows */
 };
 
 struct record_block {
@@ -51,6 +56,17 @@ struct record_address {
 	char node[RECORD_NAME_MAX + 1], app[RECORD_NAME_MAX + 1];
 	char id[RECORD_ID_LEN + 1]; /* the node's */
 };
+
+struct record_config {
+	int64_t revision;		/* from 1 */
+	int64_t at;			/* UNIX time */
+	int64_t of;			/* the revision that was taken up again; 0: it is new */
+	char node[RECORD_NAME_MAX + 1]; /* on which it was applied */
+	char id[RECORD_ID_LEN + 1];	/* at random */
+	char *text;
+	uint64_t read; /* of who keeps it: the full read that had it last */
+};
+void record_config_free(struct record_config *c);
 
 struct record_app {
 	char node[RECORD_NAME_MAX + 1], name[RECORD_NAME_MAX + 1];
@@ -73,6 +89,8 @@ char *record_block_text(const struct record_block *b);
 char *record_app_text(const struct record_app *a);
 char *record_address_text(const struct record_address *a);
 char *record_pool_text(const struct prefix *pool);
+char *record_config_text(const struct record_config *c);
+char *record_config_now_text(int64_t revision);
 
 /* Any bytes. -EINVAL, -EMSGSIZE (too long), -EOPNOTSUPP (a newer schema), -ENOMEM, with a sentence
  * that does not name the key. */
@@ -81,6 +99,8 @@ int record_block_read(const void *data, size_t len, struct record_block *ret, st
 int record_app_read(const void *data, size_t len, struct record_app *ret, struct error *e);
 int record_address_read(const void *data, size_t len, struct record_address *ret, struct error *e);
 int record_pool_read(const void *data, size_t len, struct prefix *ret, struct error *e);
+int record_config_read(const void *data, size_t len, struct record_config *ret, struct error *e);
+int record_config_now_read(const void *data, size_t len, int64_t *revision, struct error *e);
 
 enum record_kind {
 	RECORD_OTHER,
@@ -88,7 +108,9 @@ enum record_kind {
 	RECORD_NODE,
 	RECORD_BLOCK,
 	RECORD_APP,
-	RECORD_ADDRESS
+	RECORD_ADDRESS,
+	RECORD_CONFIG,
+	RECORD_CONFIG_NOW
 };
 
 /* What a key (any bytes) is of. */
@@ -100,6 +122,8 @@ char *record_pool_key(const char *cluster, char *buf);
 char *record_node_key(const char *cluster, const char *node, char *buf);
 char *record_block_key(const char *cluster, const struct prefix *p, char *buf);
 char *record_app_key(const char *cluster, const char *node, uint32_t id, char *buf);
+char *record_config_key(const char *cluster, int64_t revision, char *buf);
+char *record_config_now_key(const char *cluster, char *buf);
 char *record_address_key(const char *cluster, const struct ax_addr *addr, char *buf);
 
 #endif

@@ -86,6 +86,19 @@ static void put_ways(const struct cluster *c, json_t *j)
 	put_text(j, "untold", c->untold);
 }
 
+static void put_config(const struct cluster *c, json_t *j)
+{
+	json_t *config = json_pack("{sI sI}", "revision", (json_int_t)c->config_has, "newest",
+				   (json_int_t)c->config_now);
+
+	if (!config)
+		return;
+	put_text(config, "why", c->config_why);
+	if (c->storing)
+		json_object_set_new(config, "storing", json_true());
+	json_object_set_new(j, "config", config);
+}
+
 json_t *cluster_status(const struct agent *a)
 {
 	const struct cluster *c = a->cluster;
@@ -114,6 +127,8 @@ json_t *cluster_status(const struct agent *a)
 	}
 	if (c->conf.routes == CLUSTER_ROUTES_DIRECT)
 		put_ways(c, j);
+	if (c->config_now || c->config_has)
+		put_config(c, j);
 	if (c->peers.refused) {
 		json_object_set_new(j, "refused", json_integer((json_int_t)c->peers.refused));
 		put_text(j, "refused_why", c->peers.why);
@@ -158,6 +173,9 @@ static void add_node(const void *at, VISIT which, void *arg)
 	if (n->seen)
 		json_object_set_new(j, "seen", json_integer((json_int_t)n->seen));
 	put_text(j, "version", n->rec.version);
+	if (n->rec.config)
+		json_object_set_new(j, "config", json_integer((json_int_t)n->rec.config));
+	put_text(j, "config_why", n->rec.config_why);
 	json_array_append_new(l->nodes, j);
 }
 

@@ -32,6 +32,7 @@ static void on_news(void *arg, const struct etcd_news *news)
 				peers_put(c, &news->events[i].kv);
 		}
 		peers_settle(c);
+		configs_settle(c);
 		blocks_sync(c);
 		break;
 	case ETCD_NEWS_CURRENT:
@@ -67,6 +68,8 @@ static void on_page(void *arg, int err, const struct etcd_page *page, const char
 	c->reading = NULL;
 	c->was_read = true;
 	peers_read(c);
+	configs_read(c);
+	configs_settle(c);
 	routes_stale(c);
 	if (etcd_watch_open(c->etcd, bytes_of(record_root(c->conf.name, root)), true,
 			    page->revision + 1, on_news, c, &c->watch))

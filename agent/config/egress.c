@@ -406,32 +406,51 @@ static int check_room(const struct built *b, struct error *e)
 			 b->n, AX_RULES_MAX);
 }
 
-/* (The config's services are derived already.) */
-static void derive_added(struct built *b, const struct config *more)
+/* (A config's services are derived already in the rules of its own.) */
+static void derive(struct config_rule *rule, const struct config *of, int *r)
 {
-	for (size_t i = 0; more && i < b->n && !b->r; i++) {
-		b->r = config_side_derive(&b->v[i].from, more->services, more->n_services);
-		if (!b->r)
-			b->r = config_side_derive(&b->v[i].to, more->services, more->n_services);
+	if (!of || *r)
+		return;
+	*r = config_side_derive(&rule->from, of->services, of->n_services);
+	if (!*r)
+		*r = config_side_derive(&rule->to, of->services, of->n_services);
+}
+
+static void derive_beside(struct built *b, const struct config *c,
+			  const struct config_beside *beside)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		bool shared = b->v[i].origin == RULE_OF_CLUSTER;
+
+		derive(&b->v[i], beside->services, &b->r);
+		derive(&b->v[i], shared ? c : beside->shared, &b->r);
 	}
 }
 
-int egress_rules(const struct config *c, const struct config *services,
-		 const struct added_rules *added, const struct egress_of *others, size_t n,
-		 struct config_rule **ret, size_t *n_ret, struct error *e)
+static void copy_rules(struct built *b, const struct config *c, enum rule_origin origin)
+{
+	for (size_t i = 0; c && i < c->n_rules && !b->r; i++) {
+		struct config_rule *rule = rule_new(b);
+
+		if (!rule)
+			return;
+		b->r = config_rule_copy(&c->rules[i], rule);
+		rule->origin = origin;
+	}
+}
+
+int egress_rules(const struct config *c, const struct config_beside *beside,
+		 const struct egress_of *others, size_t n, struct config_rule **ret, size_t *n_ret,
+		 struct error *e)
 {
 	size_t n_whose = 0;
 	autofree struct whose *whose = calloc(c->n_egress + c->n_apps + n + 1, sizeof(*whose));
 	autofree struct egress_of *of = calloc(c->n_apps + 1, sizeof(*of));
 	struct built b = {.r = whose && of ? 0 : -ENOMEM};
 
-	for (size_t i = 0; i < c->n_rules && !b.r; i++) {
-		struct config_rule *rule = rule_new(&b);
-
-		if (rule)
-			b.r = config_rule_copy(&c->rules[i], rule);
-	}
-	b.r = b.r ? b.r : added_rules_place(added, c, &b.v, &b.n);
+	copy_rules(&b, c, RULE_OF_CONFIG);
+	b.r = b.r || !beside ? b.r : added_rules_place(beside->added, c, &b.v, &b.n);
+	copy_rules(&b, beside ? beside->shared : NULL, RULE_OF_CLUSTER);
 	for (size_t i = 0; i < c->n_egress && !b.r; i++)
 		if (c->egress[i].egress.mode != EGRESS_DEFAULT)
 			whose[n_whose++] = (struct whose){.of_config = &c->egress[i],
@@ -446,7 +465,8 @@ int egress_rules(const struct config *c, const struct config *services,
 		add_whose(&whose, &n_whose, &others[i]);
 	if (!b.r)
 		add_lists(&b, whose, n_whose);
-	derive_added(&b, services);
+	if (beside && !b.r)
+		derive_beside(&b, c, beside);
 	b.r = b.r ? error_set(e, b.r, "out of memory") : check_room(&b, e);
 	if (b.r) {
 		config_rules_free(b.v, b.n);

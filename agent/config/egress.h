@@ -70,13 +70,18 @@ struct egress_of {
 
 struct config;
 struct added_rules;
-/* All rules that hold: the config's with those added among them, then those of its lists, its apps'
- * and the others', each list once. `services`: those besides the config's that rules may name.
- * Either may be NULL: none. -ENOMEM, or -ENOSPC
- * with a sentence. Free them with config_rules_free(). */
-int egress_rules(const struct config *c, const struct config *services,
-		 const struct added_rules *added, const struct egress_of *others, size_t n,
-		 struct config_rule **ret, size_t *n_ret, struct error *e);
+/* What holds besides a config. NULL: nothing. */
+struct config_beside {
+	const struct config *services; /* that rules may name */
+	const struct added_rules *added;
+	const struct config *shared; /* services, and rules behind the config's and the added */
+};
+/* All rules that hold: the config's with those added among them, the shared ones, then those of its
+ * lists, its apps' and the others', each list once. beside may be NULL. -ENOMEM, or -ENOSPC with a
+ * sentence. Free them with config_rules_free(). */
+int egress_rules(const struct config *c, const struct config_beside *beside,
+		 const struct egress_of *others, size_t n, struct config_rule **ret, size_t *n_ret,
+		 struct error *e);
 void config_rules_free(struct config_rule *v, size_t n);
 
 #endif

@@ -305,7 +305,7 @@ int expectation_holds(const struct config *c, const struct expectation *x, char 
 	int r;
 
 	*why = NULL;
-	r = egress_rules(c, NULL, NULL, NULL, 0, &all.rules, &all.n_rules, &e);
+	r = egress_rules(c, NULL, NULL, 0, &all.rules, &all.n_rules, &e);
 	if (r)
 		return r;
 	f = open_memstream(why, &size);

@@ -17,8 +17,10 @@ const char *rule_action_name(enum rule_action a)
 
 const char *rule_origin_name(enum rule_origin o)
 {
-	static const char *const names[] = {
-		[RULE_OF_CONFIG] = "config", [RULE_ADDED] = "added", [RULE_OF_EGRESS] = "egress"};
+	static const char *const names[] = {[RULE_OF_CONFIG] = "config",
+					    [RULE_ADDED] = "added",
+					    [RULE_OF_CLUSTER] = "cluster",
+					    [RULE_OF_EGRESS] = "egress"};
 
 	return names[o];
 }
@@ -423,7 +425,7 @@ static void check_egress(struct reader *r, const struct node *root, const struct
 	struct config_rule *rules = NULL;
 	struct error e = {0};
 	size_t n = 0;
-	int code = egress_rules(c, NULL, NULL, NULL, 0, &rules, &n, &e);
+	int code = egress_rules(c, NULL, NULL, 0, &rules, &n, &e);
 
 	if (code == -ENOSPC)
 		report(r, root, "egress lists and policy.rules",

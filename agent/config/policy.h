@@ -11,7 +11,12 @@
 enum rule_action { RULE_DENY, RULE_ALLOW, RULE_LOG };
 const char *rule_action_name(enum rule_action a);
 
-enum rule_origin { RULE_OF_CONFIG, RULE_ADDED /* added_rules.h */, RULE_OF_EGRESS };
+enum rule_origin {
+	RULE_OF_CONFIG,
+	RULE_ADDED,	 /* added_rules.h */
+	RULE_OF_CLUSTER, /* shared.h */
+	RULE_OF_EGRESS
+};
 const char *rule_origin_name(enum rule_origin o);
 
 enum who_kind {

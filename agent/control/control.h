@@ -48,7 +48,7 @@
  *  {"op":"get","what":"names"}    -> {"ok":true,"domain":"ax.internal","names":[{"name","ip4"?,
  *      "ip6"?,"kind":"app|service|declared"}]}
  *  {"op":"get","what":"policy"}   -> {"ok":true,"policy":[{"rule":N?,"name"?,"action":
- *      "allow|deny|log","audit":bool,"origin":"config|added|egress","text","hits":N?,
+ *      "allow|deny|log","audit":bool,"origin":"config|added|cluster|egress","text","hits":N?,
  *      "last":UNIX_SECONDS?}]}
  *      All rules in the order in which they are asked; `last`: when it was hit last. Those that
  * were added have a name and no number, here and wherever a RULE is said.

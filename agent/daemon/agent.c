@@ -70,6 +70,7 @@
 #include "registry/vips.h"
 #include "sections/added_rules.h"
 #include "sections/added_services.h"
+#include "sections/shared_services.h"
 #include "sections/host_resolver.h"
 #include "sections/probes_section.h"
 #include "sections/services_section.h"
@@ -362,6 +363,7 @@ static int open_parts(struct agent *a, struct error *e)
 	a->hooks.failing = passive_failing;
 	a->hooks.servers = cluster_apps_changed;
 	a->hooks.service_changed = on_service_changed;
+	a->hooks.shared_config = shared_apply;
 	a->health = health_open(a->epoll, a->cgroup, &health);
 	r = a->health ? 0 : -ENOMEM;
 	r = r ? r : app_table_open(a);
@@ -415,6 +417,7 @@ static int take_over(struct agent *a, const struct config *next, struct error *e
 	r = parties_adopt(a);
 	added_read(a, next);
 	added_rules_read(a, next);
+	shared_read(a, next);
 	r = r ? r : adopt_rules(a, next, e);
 	return r ? r : adopt_apps(a, e);
 }
@@ -465,6 +468,7 @@ static int start(struct daemon *d, struct error *e)
 	if (!holds)
 		return -ENOMEM;
 	added_load(a);
+	shared_load(a);
 	reconcile_adopted(a);
 	parties_release(a);
 	needs_hold_anew(a);
@@ -477,6 +481,7 @@ static int start(struct daemon *d, struct error *e)
 	r = r ? r : needs_egress(a, e);
 	if (!r && events_read(a))
 		log_warn("events of this kernel's dataplane cannot be read: see 'ax doctor'");
+	cluster_config_holds(a, shared_source(a));
 	if (!r)
 		cluster_start(a);
 	return r ? r : listen_for_clients(a, e);
@@ -654,6 +659,7 @@ static void agent_free(struct agent *a)
 	pool_free(&a->pool6);
 	added_free(a);
 	added_rules_free(a);
+	shared_free(a);
 	drains_free(a);
 	config_free(&a->config);
 	config_source_free(a->source);

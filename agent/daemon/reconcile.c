@@ -35,6 +35,7 @@
 #include "sections/host_resolver.h"
 #include "sections/probes_section.h"
 #include "sections/services_section.h"
+#include "sections/shared_services.h"
 #include "sections/triggers.h"
 #include "sections/xdp_section.h"
 #include "services/services.h"
@@ -240,6 +241,10 @@ static int note_service(struct plan *p, void *o, void *n, struct error *e)
 	if (!old && added_find(p->a, new->name)) {
 		diff_add(p->diff, "change", "service", new->name,
 			 "was added by 'ax service', and is the config's from now on");
+	} else if (!old && shared_find(p->a, new->name)) {
+		diff_add(
+			p->diff, "change", "service", new->name,
+			"was the cluster's, and is as this config has it on this node from now on");
 	} else if (!old) {
 		diff_add(p->diff, "add", "service", new->name,
 			 addr_is_zero(&new->ip4) ? "" : addr_format(&new->ip4, text));
@@ -465,8 +470,10 @@ static int put_service(struct plan *p, void *o, void *n, struct error *e)
 {
 	struct config_service *c = n;
 	const struct config_service *added = c && !o ? added_find(p->a, c->name) : NULL;
+	const struct config_service *shared = c && !o ? shared_find(p->a, c->name) : NULL;
+	const struct config_service *was = added ? added : shared ? shared : o;
 	struct error why;
-	int r = n ? services_section_put(p->a, added ? added : o, n, &why) : 0;
+	int r = n ? services_section_put(p->a, was, n, &why) : 0;
 
 	(void)e;
 	if (added) {
@@ -699,6 +706,8 @@ int reconcile(struct agent *a, struct config_next *read, bool dry_run, json_t **
 		return r;
 	}
 	r = apply(&p, holds, &why);
+	if (*holds && !a->starting)
+		shared_settle(a);
 	if (*holds)
 		keep_source(a, read, !r);
 	else

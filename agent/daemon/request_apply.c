@@ -3,7 +3,9 @@
 #include <fcntl.h>
 
 #include "daemon/requests_priv.h"
+#include "daemon/request_shared.h"
 #include "base/work.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "control/control.h"
 #include "control/reply.h"
@@ -38,6 +40,10 @@ struct apply_work {
 	size_t len;
 	bool dry_run, by_root;
 	int pid;
+	bool shared;	  /* for all nodes: request_shared.h */
+	int64_t revision; /* without a text: that one again, 0: the one before */
+	int64_t of;	  /* the text is that revision's */
+	json_t *diff;	  /* while it is stored */
 };
 
 static void work_free(struct apply_work *w)
@@ -45,6 +51,7 @@ static void work_free(struct apply_work *w)
 	if (w) {
 		close_fd(&w->fd);
 		free(w->text);
+		json_decref(w->diff);
 	}
 	free(w);
 }
@@ -150,6 +157,13 @@ static const char *text_failed(const struct apply_work *w, int r)
 	return r == -ENOMEM ? "out of memory" : strerror(-r);
 }
 
+static void answer_errors(const struct apply_work *w, int r, const struct config_errors *errs)
+{
+	answer_apply(w, json_pack("{sb si ss so}", "ok", 0, "errno", -r, "error",
+				  "the config has errors, nothing was changed", "errors",
+				  errors_to_json(errs)));
+}
+
 static void apply_text(struct apply_work *w)
 {
 	struct config_errors errs = {0};
@@ -157,9 +171,7 @@ static void apply_text(struct apply_work *w)
 	int r = reconcile_parse(w->a, w->text, w->len, &next, &errs);
 
 	if (r) {
-		answer_apply(w, json_pack("{sb si ss so}", "ok", 0, "errno", -r, "error",
-					  "the config has errors, nothing was changed", "errors",
-					  errors_to_json(&errs)));
+		answer_errors(w, r, &errs);
 		config_errors_free(&errs);
 	} else if (!w->by_root && xdp_section_reads_files(&next.config)) {
 		/* messages about a file may quote it */
@@ -170,21 +182,76 @@ static void apply_text(struct apply_work *w)
 	}
 }
 
-static void apply(void *arg)
+static void end_apply(struct apply_work *w)
 {
-	struct apply_work *w = arg;
-	struct client_state *st;
-	int r = take_sealed(w);
+	struct client_state *st = w->c ? client_kept(w->c) : NULL;
 
-	r = !r && (!w->text || strlen(w->text) != w->len) ? -EINVAL : r;
-	if (r)
-		fail_apply(w, r, text_failed(w, r));
-	else
-		apply_text(w);
-	st = w->c ? client_kept(w->c) : NULL;
 	if (st)
 		st->apply = NULL;
 	work_free(w);
+}
+
+/* --- for all nodes --- */
+
+static void on_stored(void *arg, int err, int64_t revision, const char *why)
+{
+	struct apply_work *w = arg;
+
+	if (err)
+		fail_apply(w, err, why);
+	else
+		answer_apply(w, json_pack("{sb sO sb sI}", "ok", 1, "diff", w->diff, "applied", 1,
+					  "revision", (json_int_t)revision));
+	end_apply(w);
+}
+
+/* Whether it goes on: on_stored() comes. */
+static bool apply_shared(struct apply_work *w)
+{
+	CLEANUP(config_errors_free) struct config_errors errs = {0};
+	struct error e = {0};
+	int r = shared_judge(w->a, w->text, &w->diff, &errs, &e);
+
+	if (!r && !w->dry_run &&
+	    !(r = cluster_config_store(w->a, w->text, w->of, on_stored, w, &e)))
+		return true;
+	if (errs.n)
+		answer_errors(w, r, &errs);
+	else if (r)
+		fail_apply(w, r, e.text);
+	else
+		answer_apply(w, json_pack("{sb sO sb}", "ok", 1, "diff", w->diff, "applied", 0));
+	return false;
+}
+
+static int take_revision(struct apply_work *w, struct error *e)
+{
+	const char *text = cluster_config_text(w->a, &w->revision, e);
+
+	if (!text)
+		return -ENOENT;
+	w->of = w->revision;
+	w->text = strdup(text);
+	w->len = w->text ? strlen(w->text) : 0;
+	return w->text ? 0 : error_set(e, -ENOMEM, "out of memory");
+}
+
+static void apply(void *arg)
+{
+	struct apply_work *w = arg;
+	struct error e = {0};
+	int r = take_sealed(w);
+
+	if (w->shared && w->fd < 0 && !w->text && !r)
+		r = take_revision(w, &e);
+	r = !r && (!w->text || strlen(w->text) != w->len) ? -EINVAL : r;
+	if (r)
+		fail_apply(w, r, e.text[0] ? e.text : text_failed(w, r));
+	else if (!w->shared)
+		apply_text(w);
+	else if (apply_shared(w))
+		return;
+	end_apply(w);
 }
 
 static int take_text(const json_t *j, int fd, struct apply_work *w)
@@ -195,11 +262,22 @@ static int take_text(const json_t *j, int fd, struct apply_work *w)
 		w->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 		return w->fd < 0 ? -errno : 0;
 	}
+	if (w->shared && json_is_integer(json_object_get(j, "revision"))) {
+		w->revision = json_integer_value(json_object_get(j, "revision"));
+		return w->revision < 0 ? -EINVAL : 0;
+	}
 	if (!json_is_string(text))
 		return -EINVAL;
 	w->len = json_string_length(text);
 	w->text = strdup(json_string_value(text));
 	return w->text ? 0 : -ENOMEM;
+}
+
+static bool is_shared(const json_t *j)
+{
+	const char *op = json_string_value(json_object_get(j, "op"));
+
+	return op && streq(op, "apply-cluster");
 }
 
 void request_apply(struct agent *a, struct client *c, json_t *j, int fd)
@@ -222,6 +300,7 @@ void request_apply(struct agent *a, struct client *c, json_t *j, int fd)
 					 .fd = -1,
 					 .most = client_line_max(c),
 					 .dry_run = dry_run,
+					 .shared = is_shared(j),
 					 .by_root = client_uid(c) == 0,
 					 .pid = client_pid(c)};
 		r = take_text(j, fd, w);

@@ -10,6 +10,7 @@
 #include "registry/state.h"
 #include "sections/added_rules.h"
 #include "sections/added_services.h"
+#include "sections/shared_services.h"
 #include "services/drain.h"
 
 struct service_work {
@@ -54,8 +55,13 @@ static int change_service(struct agent *a, const json_t *j, struct error *e)
 		return added_add(a, name, words, e);
 	if (streq(action, "set") && json_is_object(words))
 		return added_set(a, name, words, e);
-	if (streq(action, "del"))
-		return added_del(a, name, e);
+	if (streq(action, "del")) {
+		int r = added_del(a, name, e);
+
+		if (!r)
+			shared_settle(a); /* it may have stood before the cluster's of that name */
+		return r;
+	}
 	if (streq(action, "drain"))
 		return drain(a, j, name, e);
 	return unknown_action(e);

@@ -534,14 +534,23 @@ static const struct {
 	const char *op;
 	void (*handle)(struct agent *a, struct client *c, json_t *j, int fd);
 } ops[] = {
-	{"launch", on_launch},	    {"attach", on_attach},
-	{"started", on_started},    {"exited", on_exited},
-	{"get", request_get},	    {"status", request_status},
-	{"stop", on_stop},	    {"logs", on_logs},
-	{"apply", request_apply},   {"service", request_service},
-	{"events", on_events},	    {"enter", request_enter},
-	{"remove", request_remove}, {"explain", request_explain},
+	{"launch", on_launch},
+	{"attach", on_attach},
+	{"started", on_started},
+	{"exited", on_exited},
+	{"get", request_get},
+	{"status", request_status},
+	{"stop", on_stop},
+	{"logs", on_logs},
+	{"apply", request_apply},
+	{"service", request_service},
+	{"events", on_events},
+	{"enter", request_enter},
+	{"remove", request_remove},
+	{"explain", request_explain},
 	{"policy", request_policy},
+	{"apply-cluster", request_apply},
+	{"config-history", request_config_history},
 };
 
 void request_handle(void *arg, struct client *c, json_t *request, int fd)

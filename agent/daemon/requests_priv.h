@@ -40,6 +40,7 @@ void no_such_app(struct client *c, const char *text);
 void request_get(struct agent *a, struct client *c, json_t *j, int fd);
 void request_status(struct agent *a, struct client *c, json_t *j, int fd);
 void request_apply(struct agent *a, struct client *c, json_t *j, int fd);
+void request_config_history(struct agent *a, struct client *c, json_t *j, int fd);
 void request_service(struct agent *a, struct client *c, json_t *j, int fd);
 void request_policy(struct agent *a, struct client *c, json_t *j, int fd);
 void request_enter(struct agent *a, struct client *c, json_t *j, int fd);

@@ -20,6 +20,7 @@
 #include "config/service_words.h"
 #include "config/strategy.h"
 #include "control/control.h"
+#include "daemon/request_shared.h"
 #include "datapath/datapath.h"
 #include "dns/dns.h"
 #include "registry/app_table.h"
@@ -767,7 +768,7 @@ json_t *view_status(struct agent *a)
 	if (host_names)
 		json_object_set_new(j, "host_names", host_names);
 	if (a->cluster)
-		json_object_set_new(j, "cluster", cluster_status(a));
+		json_object_set_new(j, "cluster", shared_view(a, cluster_status(a)));
 	if (json_array_size(interfaces))
 		json_object_set(j, "interfaces", interfaces);
 	json_decref(interfaces);

@@ -157,6 +157,8 @@ static int make_rules(struct agent *a, const struct config *c, const struct egre
 	size_t most = count(a->apps) + count(a->lingering) + n;
 	autofree struct egress_of *v = calloc(most + 1, sizeof(*v));
 	struct lists l = {.v = v};
+	const struct config_beside beside = {
+		.services = a->added_config, .added = a->added_rules, .shared = a->shared_config};
 
 	if (!v)
 		return error_set(e, -ENOMEM, "out of memory");
@@ -164,7 +166,7 @@ static int make_rules(struct agent *a, const struct config *c, const struct egre
 	add(&l, a->lingering);
 	for (size_t i = 0; i < n; i++)
 		l.v[l.n++] = others[i];
-	return egress_rules(c, a->added_config, a->added_rules, l.v, l.n, ret, n_ret, e);
+	return egress_rules(c, &beside, l.v, l.n, ret, n_ret, e);
 }
 
 static int apply(struct agent *a, const struct config *c, const struct egress_of *others, size_t n,
@@ -211,12 +213,19 @@ int in_force_apply(struct agent *a, const struct config *c, const struct egress_
 	return r;
 }
 
+static bool rules_name(const struct config *c, const char *service)
+{
+	for (size_t i = 0; c && i < c->n_rules; i++)
+		if (config_side_has_name(&c->rules[i].from, service) ||
+		    config_side_has_name(&c->rules[i].to, service))
+			return true;
+	return false;
+}
+
 bool in_force_names(const struct agent *a, const char *service)
 {
-	for (size_t i = 0; i < a->config.n_rules; i++)
-		if (config_side_has_name(&a->config.rules[i].from, service) ||
-		    config_side_has_name(&a->config.rules[i].to, service))
-			return true;
+	if (rules_name(&a->config, service) || rules_name(a->shared_config, service))
+		return true;
 	for (size_t i = 0; i < a->config.n_egress; i++)
 		if (config_side_has_name(&a->config.egress[i].from, service))
 			return true;

@@ -120,9 +120,7 @@ const struct other_state *other_state_of(const struct other_app *r, const char *
 void other_state_why(struct other_state *s, const char *why)
 {
 	snprintf(s->why, sizeof(s->why), "%s", why ? why : "");
-	for (char *p = s->why; *p; p++)
-		if (*p < 0x20 || *p > 0x7e)
-			*p = '?';
+	text_make_printable(s->why);
 }
 
 const struct other_app *other_serving(const struct name *n)

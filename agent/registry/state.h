@@ -19,6 +19,7 @@ struct app;
 struct name;
 struct remote;
 struct service;
+struct shared_source;
 
 /* What is told to those who must not be known. Set before anything is there. */
 struct hooks {
@@ -33,6 +34,9 @@ struct hooks {
 	/* What other nodes know of an app has changed: somebody listens, or does not any more (only
 	 * while datapath_servers_watch() is on), is drained, or is to end. */
 	void (*servers)(struct agent *a);
+	/* The cluster has that config: it is to hold beside this node's, or nothing changes.
+	 * Within a work. A negative errno with a sentence. */
+	int (*shared_config)(struct agent *a, const struct shared_source *source, struct error *e);
 };
 
 /* Looks after connects that wait, see apps/held.c. */
@@ -68,6 +72,7 @@ struct agent {
 	struct policy policy;
 	const struct config *added_config;     /* services besides it; NULL: none */
 	const struct added_rules *added_rules; /* rules among its; NULL: none */
+	const struct config *shared_config;    /* the cluster's, with rules, too; NULL: none */
 	struct config_rule *rules;	       /* the policy's, see in_force.h */
 	size_t n_rules;
 	struct config_egress *sources; /* of the config's, those that have one */
@@ -122,6 +127,7 @@ struct agent {
 	struct work *reads; /* long answers, beside them */
 	struct added_services *added;	     /* NULL: none */
 	struct added_policy *added_policy;   /* the same */
+	struct shared_services *shared;	     /* NULL: none */
 	struct added_services *added_before; /* of the former agent, while this one starts */
 	struct anchors *anchors;
 	struct cluster *cluster; /* NULL: this node is in none */

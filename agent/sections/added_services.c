@@ -13,6 +13,7 @@
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "sections/services_section.h"
+#include "sections/shared_services.h"
 #include "services/services.h"
 #include "yaml/errors.h"
 
@@ -288,6 +289,11 @@ static int check_name(struct agent *a, const char *name, struct error *e)
 		return declared_error(a, name, e);
 	if (added_find(a, name))
 		return error_set(e, -EEXIST, "there is a service %s: 'ax service set' changes it",
+				 name);
+	if (shared_find(a, name))
+		return error_set(e, -EPERM,
+				 "the cluster's config has the service %s: change that, and 'ax "
+				 "config apply --cluster' it",
 				 name);
 	if (n && (n->app || n->service || n->declared))
 		return error_set(e, -EEXIST, "the service cannot be named %s: an app is", name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sections/services_section.h"
 #include "sections/added_services.h"
+#include "sections/shared_services.h"
 #include "apps/linger.h"
 #include "config/config.h"
 #include "ingress/ingress.h"
@@ -57,4 +58,5 @@ void services_section_retry(struct agent *a)
 		service_declare(a, c, &e);
 	}
 	added_retry(a);
+	shared_retry(a);
 }

@@ -274,7 +274,7 @@ static int compare_addr(const void *x, const void *y)
 /* A service that could not be declared (as another app has its name, say) is not removed. */
 static int note_wanted(struct gone *g)
 {
-	const struct config *of[] = {&g->a->config, g->a->added_config};
+	const struct config *of[] = {&g->a->config, g->a->added_config, g->a->shared_config};
 	size_t most = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++)

@@ -30,6 +30,26 @@ static void check_app(const uint8_t *data, size_t size)
 	record_app_free(&b);
 }
 
+static void check_config(const uint8_t *data, size_t size)
+{
+	struct record_config a, b;
+	struct error e = {0};
+	int64_t revision;
+
+	if (record_config_now_read(data, size, &revision, &e))
+		check(e.text[0]);
+	if (record_config_read(data, size, &a, &e)) {
+		check(e.text[0] && !a.text);
+		return;
+	}
+	autofree char *text = record_config_text(&a);
+
+	check(text && record_config_read(text, strlen(text), &b, &e) == 0);
+	check(a.revision == b.revision && a.of == b.of && streq(a.text, b.text));
+	record_config_free(&a);
+	record_config_free(&b);
+}
+
 static void check_others(const uint8_t *data, size_t size)
 {
 	struct record_node n, n2;
@@ -65,5 +85,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	record_kind("east", data, size);
 	check_app(data, size);
 	check_others(data, size);
+	check_config(data, size);
 	return 0;
 }

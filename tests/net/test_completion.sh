@@ -87,7 +87,7 @@ case_of "$T/ax.bash $T/ax.fish" ax agent --config "$T/ax."
 case_of "$T/ax.fish" ax config check "$T/ax.f"
 case_of "$T/bin" ax run --directory "$T/b"
 case_of "root" ax run --user roo
-case_of "apply check" ax config ''
+case_of "apply check history rollback" ax config ''
 case_of "xdp" ax help x
 case_of "ports prefixes" ax xdp set add x --create ''
 case_of "basename" ax run basenam

@@ -28,12 +28,13 @@ static struct config parse(const char *text)
 static void is_order(const struct config *c, const struct config *more,
 		     const struct added_rules *added, const char *wanted)
 {
+	const struct config_beside beside = {.services = more, .added = added};
 	struct config_rule *rules = NULL;
 	char order[256] = "";
 	struct error e = {0};
 	size_t n = 0;
 
-	assert_int_equal(egress_rules(c, more, added, NULL, 0, &rules, &n, &e), 0);
+	assert_int_equal(egress_rules(c, &beside, NULL, 0, &rules, &n, &e), 0);
 	for (size_t i = 0; i < n; i++) {
 		size_t len = strlen(order);
 
@@ -144,12 +145,13 @@ static void they_know_services_and_whether_all_are_on_trial(void **state)
 				"services: {shop: {backends: [{address: 192.0.2.1}]}}\n");
 	struct added_rule v[] = {{&more.rules[0], RULE_FIRST, NULL}};
 	const struct added_rules added = {v, 1};
+	const struct config_beside beside = {.services = &services, .added = &added};
 	struct config_rule *rules = NULL;
 	struct error e = {0};
 	size_t n = 0;
 
 	(void)state;
-	assert_int_equal(egress_rules(&c, &services, &added, NULL, 0, &rules, &n, &e), 0);
+	assert_int_equal(egress_rules(&c, &beside, NULL, 0, &rules, &n, &e), 0);
 	assert_int_equal(n, 1);
 	assert_true(rules[0].audit);
 	assert_int_equal(config_side_prefixes(&rules[0].from), 1);

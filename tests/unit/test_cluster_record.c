@@ -133,6 +133,58 @@ static void backends_of_others(void **state)
 	}
 }
 
+static void configs(void **state)
+{
+	struct record_config a = {.revision = 12,
+				  .at = 1700000000,
+				  .of = 3,
+				  .node = "n2",
+				  .id = ID,
+				  .text = (char *)(uintptr_t) "services:\n  a: {}\n"};
+	static const char none[] = "{\"v\":1,\"revision\":0}",
+			  textless[] =
+				  "{\"v\":1,\"revision\":1,\"at\":0,\"node\":\"n\",\"id\":\"" ID
+				  "\"}";
+	CLEANUP(record_config_free) struct record_config b;
+	autofree char *text = record_config_text(&a), *now = record_config_now_text(12);
+	char key[RECORD_KEY_MAX];
+	int64_t revision;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(record_config_read(text, strlen(text), &b, &e), 0);
+	assert_string_equal(b.text, a.text);
+	assert_string_equal(b.id, ID);
+	assert_int_equal(b.revision, 12);
+	assert_int_equal(b.of, 3);
+	record_config_free(&b);
+	assert_int_equal(record_config_read(textless, strlen(textless), &b, &e), -EINVAL);
+	assert_string_equal(e.text, "its member \"text\" is not a text");
+	assert_int_equal(record_config_now_read(now, strlen(now), &revision, &e), 0);
+	assert_int_equal(revision, 12);
+	assert_int_equal(record_config_now_read(none, strlen(none), &revision, &e), -EINVAL);
+	record_config_key("east", 12, key);
+	assert_string_equal(key, "/ax/east/configs/12");
+	assert_int_equal(record_kind("east", key, strlen(key)), RECORD_CONFIG);
+	record_config_now_key("east", key);
+	assert_int_equal(record_kind("east", key, strlen(key)), RECORD_CONFIG_NOW);
+	assert_int_equal(record_kind("east", "/ax/east/configs", 16), RECORD_OTHER);
+}
+
+/* What a node says of the cluster's config there; it is shown to people. */
+static void what_holds_where(void **state)
+{
+	struct record_node n = {.name = "n1", .id = ID, .config = 3, .config_why = "no \x1b[2J"},
+			   n2;
+	autofree char *text = record_node_text(&n);
+	struct error e;
+
+	(void)state;
+	assert_int_equal(record_node_read(text, strlen(text), &n2, &e), 0);
+	assert_int_equal(n2.config, 3);
+	assert_string_equal(n2.config_why, "no ?[2J");
+}
+
 static void addresses(void **state)
 {
 	static const char none[] = "{\"v\":1,\"node\":\"n1\",\"app\":\"web\",\"id\":\"" ID "\"}";
@@ -283,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nodes_and_blocks), cmocka_unit_test(apps),
+		cmocka_unit_test(configs),	    cmocka_unit_test(what_holds_where),
 		cmocka_unit_test(backends),	    cmocka_unit_test(backends_of_others),
 		cmocka_unit_test(addresses),	    cmocka_unit_test(versions),
 		cmocka_unit_test(what_is_none),	    cmocka_unit_test(keys),

@@ -154,7 +154,7 @@ static void lists_become_rules(void **state)
 	struct error e;
 
 	(void)state;
-	assert_int_equal(egress_rules(&c, NULL, NULL, NULL, 0, &rules, &n, &e), 0);
+	assert_int_equal(egress_rules(&c, NULL, NULL, 0, &rules, &n, &e), 0);
 	assert_int_equal(n, ARRAY_SIZE(texts)); /* lists that say the same are one */
 	for (size_t i = 0; i < n; i++) {
 		autofree char *text = config_rule_text(&rules[i]);

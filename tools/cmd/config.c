@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 
 #include "config/parse.h"
+#include "config/shared.h"
 #include "control/text.h"
 #include "tools/cmd/commands.h"
+#include "tools/cmd/config_cluster.h"
+#include "tools/lib/output.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 
@@ -50,7 +53,7 @@ static int invalid(const struct config_errors *errs, const char *name)
 
 /* --- check --- */
 
-static int check(struct cmd *c, const char *path)
+static int check(struct cmd *c, const char *path, bool cluster)
 {
 	struct config_errors errs = {0};
 	autofree char *text = NULL;
@@ -61,7 +64,8 @@ static int check(struct cmd *c, const char *path)
 
 	if (cmd_read_config(path, &text, &len, &e))
 		return cmd_unable(c, &e);
-	r = config_parse(text, len, &config, &errs);
+	r = cluster ? config_shared_parse(text, len, &config, &errs)
+		    : config_parse(text, len, &config, &errs);
 	if (!r) {
 		text_put(shown_name(path), stdout);
 		fputs(": ok\n", stdout);
@@ -179,16 +183,23 @@ static void put_warnings(const struct cmd *c, const json_t *reply)
 /* What agents say that take a text only within the request: they were there before that. */
 #define NO_TEXT "apply goes with a config's text"
 
-static int ask(struct cmd *c, const char *file, const char *text, size_t len, bool dry_run,
+struct args {
+	bool dry_run, cluster;
+	int output;
+};
+
+static int ask(struct cmd *c, const char *file, const char *text, size_t len, const struct args *a,
 	       json_t **reply, struct error *e)
 {
 	autoclose int fd = len < SEAL_FROM ? -1 : control_text_seal(text, len);
+	/* (an agent that knows no such thing is not to take it for its own config) */
+	const char *op = a->cluster ? "apply-cluster" : "apply";
 	int r;
 
 	if (fd >= 0) {
 		r = cmd_ask_with(c,
-				 json_pack("{s:s,s:s,s:b,s:b}", "op", "apply", "file", file,
-					   "sealed", 1, "dry_run", dry_run),
+				 json_pack("{s:s,s:s,s:b,s:b}", "op", op, "file", file, "sealed", 1,
+					   "dry_run", a->dry_run),
 				 fd, reply, e);
 		if (r != -EINVAL || !streq(e->text, NO_TEXT))
 			return r;
@@ -196,12 +207,24 @@ static int ask(struct cmd *c, const char *file, const char *text, size_t len, bo
 		*e = (struct error){0};
 	}
 	return cmd_ask(c,
-		       json_pack("{s:s,s:s,s:s,s:b}", "op", "apply", "file", file, "text", text,
-				 "dry_run", dry_run),
+		       json_pack("{s:s,s:s,s:s,s:b}", "op", op, "file", file, "text", text,
+				 "dry_run", a->dry_run),
 		       reply, e);
 }
 
-static int apply(struct cmd *c, const char *path, bool dry_run)
+/* What all nodes are to have may take them some moments. */
+static int put_stored(struct cmd *c, const json_t *reply, const struct args *a)
+{
+	put_diff(reply, a->dry_run);
+	if (!a->dry_run)
+		printf("revision %lld of the cluster's config is stored; 'ax get nodes' shows "
+		       "where "
+		       "it holds\n",
+		       member_int(reply, "revision"));
+	return cmd_finish(c, CMD_OK);
+}
+
+static int apply(struct cmd *c, const char *path, const struct args *a)
 {
 	autojson json_t *reply = NULL;
 	autofree char *text = NULL;
@@ -214,16 +237,49 @@ static int apply(struct cmd *c, const char *path, bool dry_run)
 	/* the agent may stand in another directory */
 	if (streq(path, "-") || !realpath(path, full))
 		snprintf(full, sizeof(full), "%s", shown_name(path));
-	if (ask(c, full, text, len, dry_run, &reply, &e))
+	if (ask(c, full, text, len, a, &reply, &e))
 		return refused(c, path, reply, &e);
+	if (a->cluster)
+		return put_stored(c, reply, a);
 	put_warnings(c, reply);
-	put_diff(reply, dry_run);
+	put_diff(reply, a->dry_run);
 	return cmd_finish(c, CMD_OK);
 }
 
-struct args {
-	bool dry_run;
-};
+static int rollback(struct cmd *c, long long revision, const struct args *a)
+{
+	autojson json_t *reply = NULL;
+	struct error e = {0};
+
+	if (cmd_config_rollback(c, revision, a->dry_run, &reply, &e))
+		return refused(c, "the stored text", reply, &e);
+	return put_stored(c, reply, a);
+}
+
+/* history and rollback: of a cluster alone. */
+static int run_of_cluster(struct cmd *c, int argc, char **argv, const struct args *a)
+{
+	bool history = streq(argv[0], "history");
+	long long revision = 0;
+	int status;
+
+	if (!a->cluster)
+		return cmd_usage(c,
+				 "'%s' goes with --cluster: no revisions of a node's own config "
+				 "are kept",
+				 argv[0]);
+	if (argc > 2)
+		return cmd_usage(c, "give one revision at most");
+	status = argc == 2 ? cmd_revision(c, argv[1], &revision) : 0;
+	if (status)
+		return status;
+	if (history && a->dry_run)
+		return cmd_usage(c, "--dry-run goes with 'apply' and 'rollback'");
+	if (!history && a->output)
+		return cmd_usage(c, "-o goes with 'history'");
+	cmd_output();
+	return history ? cmd_config_history(c, revision, a->output) : rollback(c, revision, a);
+}
 
 static int run(struct cmd *c, int argc, char **argv)
 {
@@ -232,23 +288,30 @@ static int run(struct cmd *c, int argc, char **argv)
 
 	if (!cmd_begin(c, &a, &argc, argv, &status))
 		return status;
+	if (argc >= 1 && (streq(argv[0], "history") || streq(argv[0], "rollback")))
+		return run_of_cluster(c, argc, argv, &a);
 	if (argc < 1 || !(streq(argv[0], "check") || streq(argv[0], "apply")))
-		return cmd_usage(c, "say what to do: 'check FILE' or 'apply FILE'");
+		return cmd_usage(c, "say what to do: 'check FILE' or 'apply FILE', or 'history' or "
+				    "'rollback' with --cluster");
 	if (argc != 2)
 		return cmd_usage(c, "give one config file");
+	if (a.output)
+		return cmd_usage(c, "-o goes with 'history'");
 	cmd_output();
 	if (streq(argv[0], "apply"))
-		return apply(c, argv[1], a.dry_run);
+		return apply(c, argv[1], &a);
 	if (a.dry_run)
 		return cmd_usage(c, "--dry-run goes with 'apply': 'check' never changes anything");
-	return check(c, argv[1]);
+	return check(c, argv[1], a.cluster);
 }
 
-static const char *const actions[] = {"check", "apply", NULL};
+static const char *const actions[] = {"check", "apply", "history", "rollback", NULL};
 static const struct words action_words = {.choices = actions};
 
 static const struct opt options[] = {
-	{"dry-run", 0, OPT_FLAG, NULL, "apply: show the differences and change nothing",
+	{"cluster", 0, OPT_FLAG, NULL, "the config of all nodes of the cluster",
+	 offsetof(struct args, cluster), NULL},
+	{"dry-run", 0, OPT_FLAG, NULL, "apply, rollback: show the differences and change nothing",
 	 offsetof(struct args, dry_run), NULL},
 };
 
@@ -258,14 +321,25 @@ const struct command cmd_config = {
 	.run = run,
 	.syntax =
 		{
-			.usage = "ax config check FILE\n       ax config apply FILE [--dry-run]",
-			.about = "check: reads a config file and prints all its errors; needs no "
-				 "agent.\n"
-				 "apply: lets the agent make true what the file says, and prints "
-				 "what that changes. What did not change is not touched; a file "
-				 "with errors changes nothing.\n\n"
-				 "FILE may be '-', for standard input.",
-			.own = {{options, ARRAY_SIZE(options), 0}},
+			.usage = "ax config check FILE [--cluster]\n"
+				 "       ax config apply FILE [--cluster] [--dry-run]\n"
+				 "       ax config history --cluster [REVISION] [-o FORMAT]\n"
+				 "       ax config rollback --cluster [REVISION] [--dry-run]",
+			.about =
+				"check: reads a config file and prints all its errors; needs no "
+				"agent.\n"
+				"apply: lets the agent make true what the file says, and prints "
+				"what that changes. What did not change is not touched; a file "
+				"with errors changes nothing.\n"
+				"With --cluster: FILE has services and rules for all nodes, and is "
+				"stored in etcd; history lists the last ten (with a REVISION: "
+				"shows "
+				"its text), and rollback applies an earlier one again (default: "
+				"the "
+				"one before the current one).\n\n"
+				"FILE may be '-', for standard input.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{output_table, 1, offsetof(struct args, output)}},
 			.args = {&action_words, &words_file},
 		},
 };

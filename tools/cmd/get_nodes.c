@@ -21,6 +21,22 @@ static void cell_node_state(struct table *t, const struct cell *c)
 	table_colour(t, state && streq(state, "up") ? COLOUR_GREEN : COLOUR_YELLOW);
 }
 
+/* "3", or "2: revision 3: ..." where it could not be applied. */
+static void cell_config(struct table *t, const struct cell *c)
+{
+	const char *why = member_string(c->item, "config_why");
+	long long revision = member_int(c->item, c->key);
+
+	if (why)
+		table_addf(t, "%lld, not %s", revision, why);
+	else if (revision)
+		table_addf(t, "%lld", revision);
+	else
+		table_add(t, NULL);
+	if (why)
+		table_colour(t, COLOUR_YELLOW);
+}
+
 static const struct column columns[] = {
 	{{.title = "NAME", .keep = 20, .min = 12}, cell_text, "name"},
 	{{.title = "ADDRESS", .keep = 19}, cell_text, "address"},
@@ -29,6 +45,7 @@ static const struct column columns[] = {
 	{{.title = "APPS", .keep = 13}, cell_int, "apps"},
 	{{.title = "AGE", .keep = 12}, cell_age, "since"},
 	{{.title = "SEEN", .keep = 11}, cell_seen, "seen"},
+	{{.title = "CONFIG", .keep = 10, .min = 10}, cell_config, "config"},
 	{{.title = "SELF", .keep = 4, .wide = true}, cell_yes, "self"},
 	{{.title = "VERSION", .keep = 5, .wide = true}, cell_text, "version"},
 };

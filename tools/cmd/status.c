@@ -140,6 +140,27 @@ static void put_ways(const json_t *c)
 	putchar('\n');
 }
 
+/* "config revision 3", "config revision 2, not revision 3: ...; of its own: front" */
+static void put_cluster_config(const json_t *config)
+{
+	const char *why = member_string(config, "why");
+	json_t *own;
+	size_t i;
+
+	if (!config)
+		return;
+	printf("%-10s config revision %lld", "", member_int(config, "revision"));
+	if (why) {
+		fputs(", not ", stdout);
+		text_put(why, stdout);
+	}
+	json_array_foreach (json_object_get(config, "own"), i, own) {
+		fputs(i ? ", " : "; of its own: ", stdout);
+		text_put(json_string_value(own), stdout);
+	}
+	putchar('\n');
+}
+
 /* "east, node n1 at 10.0.0.11: connected to https://10.0.0.5:2379 for 3m" */
 static void put_cluster(const json_t *c)
 {
@@ -175,6 +196,7 @@ static void put_cluster(const json_t *c)
 		printf("%s %s", i ? "," : "", json_string_value(item));
 	puts(json_array_size(json_object_get(c, "blocks")) ? "" : " none");
 	put_ways(c);
+	put_cluster_config(json_object_get(c, "config"));
 	json_array_foreach (json_object_get(c, "conflicts"), i, item) {
 		printf("%-10s ", "");
 		text_put(json_string_value(item), stdout);
