@@ -37,6 +37,7 @@ enum ax_field {
 	AX_FIELD_MAC,	    /* searched, see struct ax_key64; the source of the frame */
 	AX_FIELD_TTL,	    /* of IPv4, or IPv6's hop limit: 256 and AX_TTL_NONE */
 	AX_FIELD_STATE,	    /* enum ax_state */
+	AX_FIELD_PAYLOAD,   /* which of the list's payloads it has, see struct ax_payload */
 	AX_FIELDS
 };
 
@@ -71,6 +72,29 @@ enum ax_state {
 	AX_STATE_UNASKED,
 	AX_STATES
 };
+
+/*
+ * The different payloads that the rules of a list ask for are numbered (struct ax_payload). What a
+ * packet has of them is AX_PAYLOAD_NONE + a bit for each. Like states they are only looked for when
+ * the rule that is found without has one (AX_ACTION_ASKS_PAYLOAD); until then a packet is
+ * AX_PAYLOAD_UNASKED, for which every condition on it holds.
+ */
+#define AX_PAYLOADS_MAX	   12
+#define AX_PAYLOAD_UNASKED 0
+#define AX_PAYLOAD_NONE	   1
+#define AX_PAYLOAD_VALUES  (AX_PAYLOAD_NONE + (1 << AX_PAYLOADS_MAX))
+
+#define AX_PAYLOAD_PIECES 4
+#define AX_PAYLOAD_BYTES  8   /* of a piece */
+#define AX_PAYLOAD_REACH  128 /* where the last piece is over, from the payload's start */
+struct ax_payload { /* all of its pieces have to be there; constants to the verifier, too */
+	struct {
+		__u64 bits, mask; /* in the order of the bytes; those behind the last are 0 */
+	} piece[AX_PAYLOAD_PIECES];
+	__u8 at[AX_PAYLOAD_PIECES];
+	__u8 len[AX_PAYLOAD_PIECES]; /* 0: this piece and those behind it are not there */
+};
+_Static_assert(sizeof(struct ax_payload) == 72, "struct ax_payload is shared");
 
 /*
  * Tables of MAC addresses: sorted entries, of which the last counts whose key is not above the
@@ -157,13 +181,14 @@ enum ax_action_flag {
 	/* It has no conditions: as the list's default, it does not cut off what AX_REASON_ARP to
 	 * AX_REASON_ICMP_ERROR let through. */
 	AX_ACTION_CATCH_ALL = 1 << 0,
-	AX_ACTION_RING = 1 << 1,       /* captured payload goes to map `captures`, */
-	AX_ACTION_SLOT = 1 << 2,       /* to map `slots`, */
-	AX_ACTION_FRAME = 1 << 3,      /* capture from the frame's start, not its payload's */
-	AX_ACTION_LOG = 1 << 4,	       /* a record without data */
-	AX_ACTION_TRIGGER = 1 << 5,    /* payload goes to map `triggers` */
-	AX_ACTION_CHECKSUM = 1 << 6,   /* compute the checksums anew, trust nothing (redirect) */
-	AX_ACTION_ASKS_STATE = 1 << 7, /* it has a condition on AX_FIELD_STATE */
+	AX_ACTION_RING = 1 << 1,	 /* captured payload goes to map `captures`, */
+	AX_ACTION_SLOT = 1 << 2,	 /* to map `slots`, */
+	AX_ACTION_FRAME = 1 << 3,	 /* capture from the frame's start, not its payload's */
+	AX_ACTION_LOG = 1 << 4,		 /* a record without data */
+	AX_ACTION_TRIGGER = 1 << 5,	 /* payload goes to map `triggers` */
+	AX_ACTION_CHECKSUM = 1 << 6,	 /* compute the checksums anew, trust nothing (redirect) */
+	AX_ACTION_ASKS_STATE = 1 << 7,	 /* it has a condition on AX_FIELD_STATE, */
+	AX_ACTION_ASKS_PAYLOAD = 1 << 8, /* on AX_FIELD_PAYLOAD */
 };
 
 /*
@@ -173,11 +198,11 @@ enum ax_action_flag {
  */
 struct ax_action {
 	__u8 verdict;  /* enum ax_verdict */
-	__u8 flags;    /* enum ax_action_flag */
+	__u8 slot;     /* index in map `slots` */
+	__u16 flags;   /* enum ax_action_flag */
 	__u16 counter; /* index in map `rule_counts`, and in `limits` */
 	__u16 target;
 	__u16 capture; /* bytes to capture at most */
-	__u16 slot;    /* index in map `slots` */
 	__u16 limit;   /* number of its struct ax_limit, from 1; 0: none */
 	__u16 rewrite; /* number of its struct ax_rewrite, from 1; 0: none */
 	__u16 rule;    /* its number in the list; number of rules there: the default */
@@ -237,6 +262,7 @@ struct ax_layout {
 	__u32 words, summary, row_size; /* row_size in bytes: 8 * (summary + words) */
 	__u32 limits, limits_n;		/* struct ax_limit[] */
 	__u32 rewrites, rewrites_n;	/* struct ax_rewrite[] */
+	__u32 payloads_n;		/* of `payload` */
 	__u32 balancers, balancers_n;	/* struct ax_balancer[], balance.h */
 	__u32 backends, backends_n;	/* struct ax_real[], balance.h */
 	__u32 nat;     /* answers of NAT's backends are looked for before the rules; bit n: there is
@@ -266,6 +292,7 @@ struct ax_layout {
 	__u32 journal;	  /* struct ax_journal; 0: nothing changes in place */
 	__u8 policy[24];  /* enum ax_policy by enum ax_reason */
 	struct ax_field_layout field[AX_FIELDS];
+	struct ax_payload payload[AX_PAYLOADS_MAX];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */
 #define AX_ARENA_MAGIC (0x61785344 + AX_FIELDS)
@@ -369,7 +396,7 @@ struct ax_capture {
 _Static_assert(sizeof(struct ax_capture) == 80, "struct ax_capture is a ring buffer record");
 
 #define AX_DEVICES    4096 /* entries of map `devices`, one for each redirecting rule */
-#define AX_SLOTS      64
+#define AX_SLOTS      64   /* at most 256: struct ax_action */
 #define AX_SLOT_BYTES 256
 /* Map `slots`: the latest payload of the rules with `capture ... slot NAME`. Read it with
  * BPF_F_LOCK, and never a torn one comes out; BPF programs take the lock. */

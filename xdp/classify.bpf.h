@@ -272,7 +272,13 @@ static __always_inline __u32 match_bitmap(const __u8 *a, const struct judged *j)
 	return match_rows(a, &r);
 }
 
-static __always_inline __u32 match_product(const __u8 *a, const struct judged *j)
+static __always_inline __u32 product_at(const __u8 *a, __u32 index)
+{
+	return index >= layout.products_n ? layout.rules : class_at(a, layout.products, index);
+}
+
+/* *at: where it was found. */
+static __always_inline __u32 match_product(const __u8 *a, const struct judged *j, __u32 *at)
 {
 	__u32 index = 0;
 
@@ -280,9 +286,8 @@ static __always_inline __u32 match_product(const __u8 *a, const struct judged *j
 	for (int i = 0; i < AX_FIELDS; i++)
 		if (layout.field[i].used)
 			index += class_of(a, i, j) * layout.field[i].stride;
-	if (index >= layout.products_n)
-		return layout.rules;
-	return class_at(a, layout.products, index);
+	*at = index;
+	return product_at(a, index);
 }
 
 static __always_inline __u32 match_single(const __u8 *a, const struct judged *j)
@@ -294,24 +299,38 @@ static __always_inline __u32 match_single(const __u8 *a, const struct judged *j)
 	return layout.rules;
 }
 
-/* The number of the first rule that matches; layout.rules: none. */
-static __always_inline __u32 classify(const __u8 *a, const struct judged *j)
+static __always_inline __u32 at_most_default(__u32 rule)
 {
-	__u32 rule;
+	return rule > layout.rules ? layout.rules : rule;
+}
 
+/* The number of the first rule that matches; layout.rules: none. *at: for classify_payload(). */
+static __always_inline __u32 classify(const __u8 *a, const struct judged *j, __u32 *at)
+{
+	*at = 0;
 	switch (layout.match) {
 	case AX_MATCH_NONE:
 		return layout.only;
 	case AX_MATCH_SINGLE:
-		rule = match_single(a, j);
-		break;
+		return at_most_default(match_single(a, j));
 	case AX_MATCH_PRODUCT:
-		rule = match_product(a, j);
-		break;
+		return at_most_default(match_product(a, j, at));
 	default:
-		rule = match_bitmap(a, j);
+		return at_most_default(match_bitmap(a, j));
 	}
-	return rule > layout.rules ? layout.rules : rule;
+}
+
+/* The same, where the packet's payload alone has changed since, from AX_PAYLOAD_UNASKED. Not for
+ * AX_MATCH_BITMAP, of which there would be too much to keep until then. */
+static __always_inline __u32 classify_payload(const __u8 *a, const struct judged *j, __u32 at)
+{
+	const volatile struct ax_field_layout *l = &layout.field[AX_FIELD_PAYLOAD];
+	__u32 cls = class_of(a, AX_FIELD_PAYLOAD, j);
+
+	if (layout.match == AX_MATCH_SINGLE)
+		return at_most_default(cls);
+	cls -= class_at(a, l->table, AX_PAYLOAD_UNASKED);
+	return at_most_default(product_at(a, at + cls * l->stride));
 }
 
 #endif

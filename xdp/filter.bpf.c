@@ -9,6 +9,7 @@
 #include "classify.bpf.h"
 #include "exposed_ports.bpf.h"
 #include "nat.bpf.h"
+#include "payload.bpf.h"
 #include "state.bpf.h"
 
 const volatile struct ax_layout layout = {};
@@ -88,24 +89,28 @@ static __always_inline const struct ax_action *action_of(const __u8 *a, __u32 ru
 	return (const void *)(a + layout.actions + rule * sizeof(struct ax_action));
 }
 
-static __always_inline __u32 match(struct xdp_md *ctx, const __u8 *a, const struct packet *p,
-				   __u32 len)
+static __always_inline struct judged judged(struct xdp_md *ctx, const struct packet *p, __u32 len)
 {
 	struct judged j = {.p = p, .len = len};
 
 	if (layout.field[AX_FIELD_MAC].used)
 		j.mac = source_mac(ctx);
-	return classify(a, &j);
+	return j;
 }
 
-/* The same in a global function, which is verified once: for a packet that another one quotes, and
+/* Matching in a global function, which is verified once: for a packet that another one quotes, and
  * for one that is judged again. (Others are matched inline: where returns are guarded against
  * speculation, each costs as much as the rest of the matching.) */
 __noinline __u32 match_apart(struct xdp_md *ctx, const struct packet *p, __u32 len)
 {
 	const __u8 *a = arena_get();
+	struct judged j;
+	__u32 at;
 
-	return a && p ? match(ctx, a, p, len) : layout.rules;
+	if (!a || !p)
+		return layout.rules;
+	j = judged(ctx, p, len);
+	return classify(a, &j, &at);
 }
 
 /* The rule that was found for a packet wants its state, which nobody has asked for. */
@@ -115,25 +120,61 @@ static __always_inline bool wants_state(const __u8 *a, const struct packet *p, _
 	       action_of(a, rule)->flags & AX_ACTION_ASKS_STATE;
 }
 
-static __always_inline __u32 match_own(struct xdp_md *ctx, const __u8 *a, struct turn *t)
+/* Nor has anybody looked at its payload. */
+static __always_inline bool wants_payload(const __u8 *a, const struct packet *p, __u32 rule)
 {
-	__u32 rule = match(ctx, a, &t->p, t->len);
+	return layout.field[AX_FIELD_PAYLOAD].used && p->payload == AX_PAYLOAD_UNASKED &&
+	       action_of(a, rule)->flags & AX_ACTION_ASKS_PAYLOAD;
+}
 
+static __always_inline __u32 match_by_state(struct xdp_md *ctx, const __u8 *a, struct turn *t,
+					    __u32 rule)
+{
 	if (!wants_state(a, &t->p, rule))
 		return rule;
-	t->p.state = packet_state(ctx, &t->p, t->explain);
+	t->p.state = (__u16)packet_state(ctx, &t->p, t->explain);
 	return match_apart(ctx, &t->p, t->len);
 }
 
-/* The rule of a packet that another one quotes. */
+/* With the payload. Most lists have it looked at here, without a call. */
+static __always_inline __u32 match_payload(struct xdp_md *ctx, const __u8 *a, struct turn *t,
+					   const struct judged *j, __u32 at)
+{
+	if (layout.match == AX_MATCH_BITMAP || layout.field[AX_FIELD_STATE].used) {
+		note_payload(ctx, &t->p);
+		return match_apart(ctx, &t->p, t->len);
+	}
+	t->p.payload = look_at_payload(ctx, &t->p);
+	return classify_payload(a, j, at);
+}
+
+/* The payload first, which costs less to look at. It is the last as well, when the rule that the
+ * state led to is the first to want it. */
+static __always_inline __u32 match_own(struct xdp_md *ctx, const __u8 *a, struct turn *t)
+{
+	struct judged j = judged(ctx, &t->p, t->len);
+	__u32 at, rule = classify(a, &j, &at);
+
+	if (wants_payload(a, &t->p, rule))
+		rule = match_payload(ctx, a, t, &j, at);
+	rule = match_by_state(ctx, a, t, rule);
+	if (layout.field[AX_FIELD_STATE].used && wants_payload(a, &t->p, rule))
+		rule = match_payload(ctx, a, t, &j, at);
+	return rule;
+}
+
+/* The rule of a packet that another one quotes; its payload is not what its flow's are. */
 static __always_inline __u32 match_quoted(struct xdp_md *ctx, const __u8 *a, struct packet *q,
 					  __u32 len)
 {
-	__u32 rule = match_apart(ctx, q, len);
+	__u32 rule;
 
+	if (layout.field[AX_FIELD_PAYLOAD].used)
+		q->payload = AX_PAYLOAD_NONE;
+	rule = match_apart(ctx, q, len);
 	if (!wants_state(a, q, rule))
 		return rule;
-	q->state = quoted_state(ctx, q);
+	q->state = (__u16)quoted_state(ctx, q);
 	return match_apart(ctx, q, len);
 }
 

@@ -59,15 +59,17 @@ struct packet {
 	bool has_icmp;	   /* ICMP or ICMPv6, and its header is in the packet */
 	__u16 payload_off; /* behind the transport header, if it was understood */
 	__u16 ttl;	   /* or hop limit; AX_TTL_NONE: not IP, or only quoted by an ICMP error */
-	__u32 state;	   /* enum ax_state: the parser leaves it AX_STATE_UNASKED */
+	__u16 state;	   /* enum ax_state: the parser leaves it AX_STATE_UNASKED */
+	__u16 payload;	   /* AX_PAYLOAD_NONE + bits; the parser leaves it AX_PAYLOAD_UNASKED */
 };
 
+#define PACKET_AT_MAX 0x3fff
 /* A place in the packet at an offset that the verifier does not know: it follows none beyond 64
  * KiB, so let that be far from it. What lies behind 16 KiB of headers is never found. */
 static __always_inline void *packet_at(void *data, __u32 off)
 {
 	asm volatile("" : "+r"(off)); /* or the compiler drops the check where it knows better */
-	return data + (off > 0x3fff ? 0x3fff : off);
+	return data + (off > PACKET_AT_MAX ? PACKET_AT_MAX : off);
 }
 
 /* Reasons are told in the order of the enum: the worst is found first. */
@@ -428,6 +430,15 @@ static __always_inline __u32 icmp_value(const struct packet *p)
 	return i > AX_ICMP_NONE ? AX_ICMP_NONE : (__u32)i;
 }
 
+static __always_inline __u32 payload_value(const struct packet *p)
+{
+	__u64 v = p->payload;
+
+	/* or what is compared is a copy of what is used */
+	asm volatile("" : "+r"(v));
+	return v >= AX_PAYLOAD_VALUES ? AX_PAYLOAD_VALUES - 1 : (__u32)v;
+}
+
 /*
  * The value of a field that is a number, within the bounds of its table (enum ax_field says which
  * they are), for a constant `field`. No default: a new field's value has to be found here, unless
@@ -458,6 +469,8 @@ static __always_inline __u32 packet_value(const struct packet *p, enum ax_field 
 		return p->ttl > AX_TTL_NONE ? AX_TTL_NONE : p->ttl;
 	case AX_FIELD_STATE:
 		return p->state > AX_STATE_UNASKED ? AX_STATE_UNASKED : p->state;
+	case AX_FIELD_PAYLOAD:
+		return payload_value(p);
 	case AX_FIELD_SRC: /* see classify.bpf.h */
 	case AX_FIELD_DST:
 	case AX_FIELD_MAC:

@@ -61,9 +61,9 @@ static struct ax_rewrite rewrite_of(const struct rule *r)
 	return w;
 }
 
-static uint8_t flags_of(const struct rule *r)
+static uint16_t flags_of(const struct rule *r)
 {
-	uint8_t f = 0;
+	uint16_t f = 0;
 
 	if (rule_catches_all(r))
 		f |= AX_ACTION_CATCH_ALL;
@@ -81,6 +81,8 @@ static uint8_t flags_of(const struct rule *r)
 		f |= AX_ACTION_CHECKSUM;
 	if (!condition_is_empty(&r->in[AX_FIELD_STATE]))
 		f |= AX_ACTION_ASKS_STATE;
+	if (!condition_is_empty(&r->in[AX_FIELD_PAYLOAD]))
+		f |= AX_ACTION_ASKS_PAYLOAD;
 	return f;
 }
 
@@ -113,7 +115,7 @@ static int action_of(struct compiler *c, uint32_t i, const struct rule_binding *
 		.flags = flags_of(r),
 		.counter = bind->counter,
 		.capture = (uint16_t)(r->capture < AX_CAPTURE_MAX ? r->capture : AX_CAPTURE_MAX),
-		.slot = bind->slot,
+		.slot = (uint8_t)bind->slot,
 		.rule = c->list_rule[i],
 		.sample = r->sample,
 	};

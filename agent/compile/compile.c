@@ -177,10 +177,9 @@ static int classify_field(struct compiler *c, const struct rule_field *row)
 {
 	static int (*const classify[FIELD_KINDS])(struct compiler * c,
 						  const struct rule_field *row) = {
-		[FIELD_ADDRESS] = compile_addresses,
-		[FIELD_NUMBER] = compile_numbers,
-		[FIELD_BITS] = compile_bits,
-		[FIELD_MAC] = compile_macs,
+		[FIELD_ADDRESS] = compile_addresses, [FIELD_NUMBER] = compile_numbers,
+		[FIELD_BITS] = compile_bits,	     [FIELD_MAC] = compile_macs,
+		[FIELD_PAYLOAD] = compile_payloads,
 	};
 	struct field *field = &c->field[row->number];
 	int r = classes_init(&field->classes, &c->shape, &c->rows);
@@ -238,6 +237,7 @@ static void describe(const struct compiler *c, struct ax_layout *layout)
 	layout->words = c->shape.words;
 	layout->summary = c->shape.summary;
 	layout->row_size = c->shape.row_size;
+	compile_write_payloads(c, layout);
 }
 
 static int write_state(struct compiler *c, struct arena *a, struct ax_layout *layout)

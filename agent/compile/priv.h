@@ -87,6 +87,8 @@ struct compiler {
 	struct shape shape;
 	struct arena rows; /* room for the layout, then the classes' rows */
 	struct field field[AX_FIELDS];
+	const struct rule_payload *payloads[AX_PAYLOADS_MAX]; /* of the rules, each once */
+	uint32_t n_payloads;
 	bool in_place; /* elements of sets are to come and go in the arena */
 	struct error *e;
 };
@@ -111,6 +113,7 @@ uint64_t *compile_base(const struct compiler *c, enum ax_field f);
 /* Fill the field's classes and cuts, each for one kind of fields. */
 int compile_numbers(struct compiler *c, const struct rule_field *row);
 int compile_bits(struct compiler *c, const struct rule_field *row);
+int compile_payloads(struct compiler *c, const struct rule_field *row);
 int compile_addresses(struct compiler *c, const struct rule_field *row);
 int compile_macs(struct compiler *c, const struct rule_field *row);
 
@@ -126,6 +129,9 @@ int64_t compile_root4(struct arena *a, uint32_t buckets4, const struct cut *v, s
 		      uint32_t before);
 /* `value` of root6 for a bucket with these cuts. */
 int64_t compile_bucket6(struct arena *a, uint32_t buckets6, const struct cut *v, size_t n);
+
+/* The payloads that rules ask for, see struct ax_payload. */
+void compile_write_payloads(const struct compiler *c, struct ax_layout *layout);
 
 int compile_actions(struct compiler *c, const struct rule_binding *bind, struct arena *a,
 		    struct ax_layout *layout);

@@ -285,10 +285,9 @@ int compile_table(struct compiler *c, const struct rule_field *row, const uint16
 	static int (*const write[FIELD_KINDS])(struct compiler * c, const struct rule_field *row,
 					       const uint16_t *map, struct arena *a,
 					       struct ax_field_layout *layout) = {
-		[FIELD_ADDRESS] = write_addresses,
-		[FIELD_NUMBER] = write_indexes,
-		[FIELD_BITS] = write_indexes,
-		[FIELD_MAC] = write_mac,
+		[FIELD_ADDRESS] = write_addresses, [FIELD_NUMBER] = write_indexes,
+		[FIELD_BITS] = write_indexes,	   [FIELD_MAC] = write_mac,
+		[FIELD_PAYLOAD] = write_indexes,
 	};
 
 	map_cuts(&c->field[row->number].cuts, map);

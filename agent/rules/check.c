@@ -162,6 +162,20 @@ static int check_icmp(const struct rule *r, struct rule_fault *f)
 	return 0;
 }
 
+static int check_payload(const struct rule *r, struct rule_fault *f)
+{
+	if (condition_is_empty(&r->in[AX_FIELD_PAYLOAD]))
+		return 0;
+	if (r->verdict == AX_VERDICT_BALANCE)
+		return fault_set(f, "payload with action balance",
+				 "balance without payload, since all packets of a flow have to go "
+				 "the same way");
+	if (only_later(r))
+		return clash(f, "payload", "fragment later",
+			     "one of them: later fragments have a part of a payload only");
+	return 0;
+}
+
 static int check_modifiers(const struct rule *r, uint32_t given, struct rule_fault *f)
 {
 	static const enum rule_key_number rewrites[] = {KEY_SMAC, KEY_DMAC, KEY_TO, KEY_TO_PORT,
@@ -201,6 +215,8 @@ int rule_find_fault(const struct rule *r, uint32_t given, struct rule_fault *f)
 		code = check_families(r, f);
 	if (code == 0)
 		code = check_icmp(r, f);
+	if (code == 0)
+		code = check_payload(r, f);
 	if (code == 0)
 		code = check_modifiers(r, given, f);
 	return code;

@@ -24,6 +24,7 @@ static size_t item_size(enum field_kind kind)
 		[FIELD_NUMBER] = sizeof(struct range),
 		[FIELD_BITS] = sizeof(struct rule_bits),
 		[FIELD_MAC] = sizeof(struct rule_mac),
+		[FIELD_PAYLOAD] = sizeof(struct rule_payload),
 	};
 
 	return sizes[kind];

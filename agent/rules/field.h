@@ -27,6 +27,7 @@ enum field_kind {
 	FIELD_NUMBER,  /* struct range; the packet's value is an index into a table */
 	FIELD_BITS,    /* struct rule_bits; an index into a table, too */
 	FIELD_MAC,     /* struct rule_mac; searched */
+	FIELD_PAYLOAD, /* struct rule_payload; an index into a table: which of them it has */
 	FIELD_KINDS
 };
 
@@ -76,7 +77,8 @@ struct rule_field {
 	 * field, where there are such), and the greatest that a rule can name. */
 	uint32_t size, last;
 	const struct field_header *header; /* TCP's and UDP's fields; NULL: of none of them */
-	/* The index for which every condition holds, since it is not known yet; 0: there is none */
+	/* Of numbers: the index for which every condition holds, since it is not known yet; 0:
+	 * there is none */
 	uint32_t unasked;
 };
 extern const struct rule_field rule_fields[AX_FIELDS];
@@ -86,6 +88,16 @@ const struct rule_field *rule_field(enum ax_field number);
 const char *rule_field_name(enum ax_field number);
 /* What the sets have in them that the field takes. */
 enum set_kind field_set_kind(const struct rule_field *row);
+
+/* payload.c: a key's add() and write(). */
+int payload_add(const struct rule_field *row, struct condition *c, const char *item,
+		struct rule_fault *f);
+void payload_write(struct field_text *to, const struct rule_field *row, const void *item);
+#define WANT_PAYLOAD                                                                        \
+	"at OFFSET BYTE... such as at 0 0x17 0x03 or at 4 0x01/0x0f, of up to 8 bytes, up " \
+	"to 4 times"
+/* Whether a word is part of such a value. */
+bool payload_goes_on(const char *word);
 
 /* Writes the field's keys and values, " " behind each, or nothing for an empty condition. */
 void field_write(const struct rule_field *row, const struct condition *c, FILE *f);

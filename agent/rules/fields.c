@@ -479,4 +479,12 @@ const struct rule_field rule_fields[AX_FIELDS] = {
 		.layer = LAYER_FRAME,
 		.keys = {{"mac", WANT_MAC, .add = add_mac, .write = write_mac}},
 	},
+	{
+		.number = AX_FIELD_PAYLOAD,
+		.kind = FIELD_PAYLOAD,
+		.layer = LAYER_IP,
+		.keys = {{"payload", WANT_PAYLOAD, .add = payload_add, .write = payload_write}},
+		.size = AX_PAYLOAD_VALUES,
+		.last = AX_PAYLOAD_VALUES - 1,
+	},
 };

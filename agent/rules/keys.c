@@ -314,26 +314,53 @@ static bool takes_target(const char *action)
 	return streq(action, "redirect") || streq(action, "cpu") || streq(action, "balance");
 }
 
+size_t rule_value_words(const char *key, const char *const *words, size_t n)
+{
+	size_t i = 1;
+
+	if (streq(key, rule_key(KEY_ACTION)->name))
+		return n > 1 && takes_target(words[0]) ? 2 : 1;
+	while (streq(key, rule_field_name(AX_FIELD_PAYLOAD)) && i < n && payload_goes_on(words[i]))
+		i++;
+	return i;
+}
+
+/* With spaces between; malloc'ed. */
+static char *join_words(const char *const *words, size_t n)
+{
+	char *joined = NULL;
+	size_t size;
+	FILE *f = open_memstream(&joined, &size);
+
+	if (!f)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, "%s%s", i ? " " : "", words[i]);
+	if (fclose(f) == 0)
+		return joined;
+	free(joined);
+	return NULL;
+}
+
 /* One key and its value. Returns how many words it took. */
 static int parse_pair(const char *const *words, size_t n, struct rule *r, uint32_t *given,
 		      struct error *e)
 {
 	autofree char *joined = NULL;
 	struct rule_key key;
+	size_t n_value;
 	int code;
 
 	if (rule_key_find(words[0], &key) < 0)
 		return unknown_key(words[0], e);
 	if (n < 2)
 		return error_set(e, -EINVAL, "%s has no value: use %s", key.name, key.want);
-	if (key.number == KEY_ACTION && n > 2 && takes_target(words[1])) {
-		if (asprintf(&joined, "%s %s", words[1], words[2]) < 0)
-			return error_set(e, -ENOMEM, "there is no memory for the rule");
-		code = rule_set(r, given, key.name, joined, e);
-		return code < 0 ? code : 3;
-	}
-	code = rule_set(r, given, key.name, words[1], e);
-	return code < 0 ? code : 2;
+	n_value = rule_value_words(key.name, words + 1, n - 1);
+	joined = join_words(words + 1, n_value);
+	if (!joined)
+		return error_set(e, -ENOMEM, "there is no memory for the rule");
+	code = rule_set(r, given, key.name, joined, e);
+	return code < 0 ? code : (int)n_value + 1;
 }
 
 int rule_parse(const char *const *words, size_t n, struct rule *r, struct error *e)

@@ -19,6 +19,7 @@
  *   ttl                  1-5,64-: of IPv4, or the hop limit of IPv6
  *   state                established|new|related|invalid, lists: what this host knows of its flow
  *   mac                  source addresses of the frame, lists
+ *   payload              at 0 0x17 0x03 at 5 0x01/0x0f, lists: bytes behind the transport header
  *   action               pass | drop | reflect | redirect IFACE | cpu N | balance NAME
  *   smac, dmac, to, to-port    redirect: what is rewritten (to: address, to-port: port)
  *   checksum             recompute: redirect and trust no checksum of the packet
@@ -52,6 +53,15 @@ struct rule_mac {
 struct rule_bits {
 	uint8_t mask, value; /* which bits are looked at, and how they must be */
 };
+struct rule_payload {
+	uint8_t n; /* pieces, all of which have to be there */
+	struct payload_piece {
+		uint8_t at; /* from the payload's start */
+		uint8_t len;
+		uint8_t value[AX_PAYLOAD_BYTES];
+		uint8_t mask[AX_PAYLOAD_BYTES];
+	} piece[AX_PAYLOAD_PIECES]; /* those behind the last are zero, and so are its bytes */
+};
 
 /* What a rule asks of one field (rules/field.h): one of the items has to fit. */
 struct condition {
@@ -61,6 +71,7 @@ struct condition {
 		struct prefix *prefixes; /* as given */
 		struct rule_mac *macs;	 /* as given */
 		struct rule_bits *bits;	 /* one */
+		struct rule_payload *payloads;
 	};
 	size_t n;
 	struct strv sets; /* whose elements are items, too */
@@ -104,6 +115,8 @@ bool rule_eq(const struct rule *a, const struct rule *b);
  * what was expected; -EEXIST: the key was given before; -ENOENT: there is no such key (with "did
  * you mean"). `given` is the caller's, zero at first: a bit for each key. */
 int rule_set(struct rule *r, uint32_t *given, const char *name, const char *value, struct error *e);
+/* How many of the words behind a key are its value; n: how many there are, not 0. */
+size_t rule_value_words(const char *key, const char *const *words, size_t n);
 /* A whole, checked rule from words. */
 int rule_parse(const char *const *words, size_t n, struct rule *r, struct error *e);
 /* The canonical line, which rule_parse() turns into an equal rule. malloc'ed. */

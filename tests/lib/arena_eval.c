@@ -121,6 +121,28 @@ static uint32_t eval_mac(const struct eval *e, const struct ax_field_layout *f, 
 	return cls;
 }
 
+uint32_t eval_payload(const struct ax_layout *l, const struct match_packet *p)
+{
+	uint32_t has = 0;
+
+	for (uint32_t i = 0; i < l->payloads_n && match_has_payload(p); i++) {
+		const struct ax_payload *want = &l->payload[i];
+		bool fits = true;
+
+		for (int k = 0; k < AX_PAYLOAD_PIECES && want->len[k] && fits; k++) {
+			const uint8_t *bits = (const uint8_t *)&want->piece[k].bits;
+			const uint8_t *mask = (const uint8_t *)&want->piece[k].mask;
+
+			assert_true(want->at[k] + want->len[k] <= AX_PAYLOAD_REACH);
+			fits = (size_t)want->at[k] + want->len[k] <= p->payload_len;
+			for (int b = 0; b < want->len[k] && fits; b++)
+				fits = (p->payload[want->at[k] + b] & mask[b]) == bits[b];
+		}
+		has |= (uint32_t)fits << i;
+	}
+	return AX_PAYLOAD_NONE + has;
+}
+
 static uint32_t eval_class(const struct eval *e, const struct rule_field *row,
 			   const struct match_packet *p)
 {
@@ -137,6 +159,9 @@ static uint32_t eval_class(const struct eval *e, const struct rule_field *row,
 		break;
 	case FIELD_MAC:
 		cls = eval_mac(e, f, p->mac);
+		break;
+	case FIELD_PAYLOAD:
+		cls = eval_u16(e, f->table, eval_payload(e->l, p));
 		break;
 	case FIELD_KINDS:
 		break;

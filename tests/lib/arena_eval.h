@@ -14,6 +14,9 @@
 /* The arena's rule. */
 uint32_t eval_rule(const struct arena *a, const struct ax_layout *l, const struct match_packet *p);
 
+/* What the packet has of the list's payloads, as struct ax_payload has it. */
+uint32_t eval_payload(const struct ax_layout *l, const struct match_packet *p);
+
 /* What that rule does. */
 const struct ax_action *eval_action(const struct arena *a, const struct ax_layout *l,
 				    uint32_t rule);

@@ -29,10 +29,20 @@ uint32_t match_value_of(const struct match_packet *p, enum ax_field f)
 	case AX_FIELD_SRC: /* these are no numbers */
 	case AX_FIELD_DST:
 	case AX_FIELD_MAC:
+	case AX_FIELD_PAYLOAD:
 	case AX_FIELDS:
 		break;
 	}
 	return UINT32_MAX;
+}
+
+bool match_has_payload(const struct match_packet *p)
+{
+	if (!p->ip || p->fragment == AX_FRAGMENT_LATER)
+		return false;
+	if (p->proto == 6 || p->proto == 17)
+		return p->has_l4;
+	return p->has_icmp || p->proto != (p->v4 ? 1 : 58);
 }
 
 void match_set_value(struct match_packet *p, enum ax_field f, uint32_t value)
@@ -62,6 +72,7 @@ void match_set_value(struct match_packet *p, enum ax_field f, uint32_t value)
 	case AX_FIELD_FRAGMENT:
 	case AX_FIELD_LENGTH:
 	case AX_FIELD_MAC:
+	case AX_FIELD_PAYLOAD:
 	case AX_FIELDS:
 		break;
 	}

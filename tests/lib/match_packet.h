@@ -29,10 +29,15 @@ struct match_packet {
 	uint8_t mac[6];
 	uint8_t ttl;
 	uint8_t state; /* enum ax_state, as the host would say when it is asked */
+	size_t payload_len;
+	uint8_t payload[AX_PAYLOAD_REACH]; /* its beginning; zero behind payload_len */
 };
 
 /* The value of a field of numbers or bits, or what stands for packets without the field. */
 uint32_t match_value_of(const struct match_packet *p, enum ax_field f);
+
+/* Whether it has a payload that rules can ask about. */
+bool match_has_payload(const struct match_packet *p);
 
 /* Gives a packet that is what it will be otherwise the value of a field, if it can have one. */
 void match_set_value(struct match_packet *p, enum ax_field f, uint32_t value);

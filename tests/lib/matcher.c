@@ -85,6 +85,31 @@ static bool match_mac(const struct condition *c, const struct match_packet *p)
 	return false;
 }
 
+/* All pieces, byte by byte. */
+static bool match_pieces(const struct rule_payload *want, const struct match_packet *p)
+{
+	for (size_t i = 0; i < want->n; i++) {
+		const struct payload_piece *piece = &want->piece[i];
+
+		for (size_t k = 0; k < piece->len; k++) {
+			size_t at = (size_t)piece->at + k;
+
+			if (at >= p->payload_len ||
+			    (p->payload[at] & piece->mask[k]) != piece->value[k])
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool match_payload(const struct condition *c, const struct match_packet *p)
+{
+	for (size_t i = 0; match_has_payload(p) && i < c->n; i++)
+		if (match_pieces(&c->payloads[i], p))
+			return true;
+	return false;
+}
+
 static bool match_field(const struct rule_list *l, const struct rule_field *row,
 			const struct condition *c, const struct match_packet *p)
 {
@@ -101,6 +126,8 @@ static bool match_field(const struct rule_list *l, const struct rule_field *row,
 		return value <= row->last && match_bits(c, value);
 	case FIELD_MAC:
 		return match_mac(c, p);
+	case FIELD_PAYLOAD:
+		return match_payload(c, p);
 	case FIELD_KINDS:
 		break;
 	}

@@ -193,6 +193,25 @@ static void rnd_flags(struct rnd *r, struct condition *c)
 	c->bits[0] = (struct rule_bits){mask, (uint8_t)(rnd_next(r) & mask)};
 }
 
+/* One of a few, since a list can have but so many: no two lists' are the same. */
+static struct rule_payload rnd_payload(struct rnd *r, const struct rule_list *l)
+{
+	struct rnd own = {rnd_below(r, 10) * 7919 + l->n_rules};
+	struct rule_payload p = {.n = (uint8_t)(1 + rnd_below(&own, AX_PAYLOAD_PIECES))};
+
+	for (size_t i = 0; i < p.n; i++) {
+		struct payload_piece *piece = &p.piece[i];
+
+		piece->len = (uint8_t)(1 + rnd_below(&own, AX_PAYLOAD_BYTES));
+		piece->at = (uint8_t)rnd_below(&own, rnd_one_in(&own, 2) ? 4 : 128u - piece->len);
+		for (size_t k = 0; k < piece->len; k++) {
+			piece->mask[k] = rnd_one_in(&own, 2) ? 0xff : (uint8_t)rnd_next(&own);
+			piece->value[k] = (uint8_t)(rnd_below(&own, 3) & piece->mask[k]);
+		}
+	}
+	return p;
+}
+
 void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f, struct rule *to)
 {
 	const struct rule_field *row = rule_field(f);
@@ -212,6 +231,12 @@ void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f, st
 		c->macs = rnd_alloc(c->n, sizeof(*c->macs));
 		for (size_t i = 0; i < c->n; i++)
 			rnd_mac(r, c->macs[i].b);
+		return;
+	case FIELD_PAYLOAD:
+		c->n = 1 + rnd_below(r, 2);
+		c->payloads = rnd_alloc(c->n, sizeof(*c->payloads));
+		for (size_t i = 0; i < c->n; i++)
+			c->payloads[i] = rnd_payload(r, l);
 		return;
 	case FIELD_KINDS:
 		break;
@@ -436,6 +461,33 @@ static void rnd_values(struct rnd *r, const struct rule_list *l, const struct ru
 	}
 }
 
+/* What one of the rule's payloads wants, or nearly; often no longer than that. */
+static void rnd_set_payload(struct rnd *r, const struct condition *want, struct match_packet *p)
+{
+	size_t last = 0;
+
+	for (size_t i = 0; i < sizeof(p->payload); i++)
+		p->payload[i] = (uint8_t)rnd_below(r, 3);
+	if (want->n) {
+		const struct rule_payload *w = &want->payloads[rnd_below(r, (uint32_t)want->n)];
+
+		for (size_t i = 0; i < w->n; i++) {
+			const struct payload_piece *piece = &w->piece[i];
+			size_t end = (size_t)piece->at + piece->len;
+
+			for (size_t k = 0; k < piece->len; k++)
+				p->payload[piece->at + k] =
+					(uint8_t)((rnd_next(r) & ~piece->mask[k]) |
+						  piece->value[k]);
+			last = end > last ? end : last;
+		}
+	}
+	p->payload_len = rnd_one_in(r, 2) ? last : rnd_below(r, sizeof(p->payload) + 1);
+	if (p->payload_len && rnd_one_in(r, 8))
+		p->payload_len--;
+	memset(p->payload + p->payload_len, 0, sizeof(p->payload) - p->payload_len);
+}
+
 void rnd_packet(struct rnd *r, const struct rule_list *l, struct match_packet *p)
 {
 	static const struct rule none;
@@ -464,4 +516,5 @@ void rnd_packet(struct rnd *r, const struct rule_list *l, struct match_packet *p
 	rnd_ends(r, l, near, p);
 	rnd_transport(r, l, near, p);
 	rnd_values(r, l, near, p);
+	rnd_set_payload(r, &near->in[AX_FIELD_PAYLOAD], p);
 }

@@ -44,7 +44,7 @@ static void make_consistent(struct rnd *rnd, struct rule *r)
 	if (ports || flags)
 		condition_free(&r->in[AX_FIELD_ICMP]);
 	icmp = match_has(r, AX_FIELD_ICMP);
-	if (ports || flags || icmp)
+	if (ports || flags || icmp || match_has(r, AX_FIELD_PAYLOAD))
 		condition_free(&r->in[AX_FIELD_FRAGMENT]);
 	if (icmp)
 		condition_free(&r->in[AX_FIELD_PROTO]);
@@ -122,12 +122,15 @@ static uint8_t *build(struct match_packet *m)
 	match_built(m, &p);
 	p.data = calloc(1, FRAME_LONGEST);
 	assert_non_null(p.data);
+	memcpy(p.data, m->payload, m->payload_len);
+	p.len = m->payload_len;
 	assert_int_equal(packet_build(&p, &frame, &len), 0);
 	if (m->ip && len < want && want <= FRAME_LONGEST) {
 		free(frame);
-		p.len = want - len;
+		p.len += want - len;
 		assert_int_equal(packet_build(&p, &frame, &len), 0);
 	}
+	m->payload_len = p.len < sizeof(m->payload) ? p.len : sizeof(m->payload);
 	packet_free(&p);
 	m->len = (uint32_t)len;
 	return frame;

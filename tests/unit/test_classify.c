@@ -42,6 +42,7 @@ static void *bpf_map_lookup_elem(const void *map, const void *key);
 #include "../../xdp/classify.bpf.h"
 #pragma GCC diagnostic pop
 #undef layout
+#include "tests/lib/arena_eval.h"
 #include "tests/lib/rule_random.h"
 
 /* The arena is the only map that matching reads. */
@@ -65,15 +66,25 @@ static uint32_t judge(const struct match_packet *m)
 {
 	struct packet p = match_parsed(m);
 	struct judged j = {.p = &p, .len = m->len};
-	uint32_t rule;
+	uint32_t rule, at;
 
 	for (int i = 0; i < 6; i++)
 		j.mac = j.mac << 8 | m->mac[i];
-	rule = classify(arena_now, &j);
-	assert_true(rule <= layout_now->rules);
-	if (action_of(rule)->flags & AX_ACTION_ASKS_STATE) { /* as the filter does */
-		p.state = m->ip ? m->state : AX_STATE_NONE;
-		rule = classify(arena_now, &j);
+	rule = classify(arena_now, &j, &at);
+	for (int asked = 0; asked < 2; asked++) { /* as the filter does */
+		uint32_t flags;
+
+		assert_true(rule <= layout_now->rules);
+		flags = action_of(rule)->flags;
+		if (flags & AX_ACTION_ASKS_PAYLOAD && p.payload == AX_PAYLOAD_UNASKED) {
+			p.payload = (uint16_t)eval_payload((const struct ax_layout *)layout_now, m);
+			rule = layout_now->match == AX_MATCH_BITMAP
+				       ? classify(arena_now, &j, &at)
+				       : classify_payload(arena_now, &j, at);
+		} else if (flags & AX_ACTION_ASKS_STATE && p.state == AX_STATE_UNASKED) {
+			p.state = m->ip ? m->state : AX_STATE_NONE;
+			rule = classify(arena_now, &j, &at);
+		}
 	}
 	assert_true(rule <= layout_now->rules);
 	return action_of(rule)->rule;

@@ -123,6 +123,11 @@ static const struct {
 	 "length 60 ttl 0 mac ff:ff:ff:ff:ff:ff action drop"},
 	{"mac 02:00:00:00:00:0A,aa:bb:cc:dd:ee:ff action drop",
 	 "mac 02:00:00:00:00:0a,aa:bb:cc:dd:ee:ff action drop"},
+	{"payload at 0 0x17 0x3 action drop", "payload at 0 0x17 0x03 action drop"},
+	{"action drop payload at 4 0x01/0x0f 0xAB at 127 0x0/0xff dport 1",
+	 "dport 1 payload at 4 0x01/0x0f 0xab at 127 0x00 action drop"},
+	{"payload at 0 0x16,at 0 0x17,at 0 0x00/0x00 action drop",
+	 "payload at 0 0x16,at 0 0x17,at 0 0x00/0x00 action drop"},
 	{"action redirect e smac 02:00:00:00:00:01 dmac 02:00:00:00:00:02 to 10.0.0.5 "
 	 "to-port 80 checksum recompute",
 	 "action redirect e smac 02:00:00:00:00:01 dmac 02:00:00:00:00:02 to 10.0.0.5 "
@@ -230,8 +235,11 @@ static void values_arrive_in_the_struct(void **state)
 #define LENGTHS "lengths of 0 to 65535 bytes such as 64, 0-64 or 1500-"
 #define STATES	"established, new, related or invalid"
 #define TTLS	"TTLs or hop limits of 0 to 255 such as 1, 1-5 or 64-"
-#define MAC	"an Ethernet address such as 02:00:00:00:00:01"
-#define RATE	"a rate such as 1000pps or 10mbit, then burst=N and per=src if wanted"
+#define PAYLOAD                                                                             \
+	"at OFFSET BYTE... such as at 0 0x17 0x03 or at 4 0x01/0x0f, of up to 8 bytes, up " \
+	"to 4 times"
+#define MAC  "an Ethernet address such as 02:00:00:00:00:01"
+#define RATE "a rate such as 1000pps or 10mbit, then burst=N and per=src if wanted"
 #define PER                                                                                      \
 	"per=src, per=src/24 or per=src/24/64, with a length for IPv4 of 0 to 32, then one for " \
 	"IPv6 of 0 to 128"
@@ -298,6 +306,35 @@ static const struct {
 	{"state", "new,unasked", "\"unasked\"", STATES},
 	{"state", "0", "\"0\"", STATES},
 	{"state", "@new", "\"@new\"", STATES},
+	{"payload", "", "\"\"", PAYLOAD},
+	{"payload", "0x17", "\"0x17\"", PAYLOAD},
+	{"payload", "at", "\"at\"", PAYLOAD},
+	{"payload", "at 0", "\"at 0\"", PAYLOAD},
+	{"payload", "at 0 at 1 0x01", "\"at 0 at 1 0x01\"", PAYLOAD},
+	{"payload", "at 0 0x01 at 1", "\"at 0 0x01 at 1\"", PAYLOAD},
+	{"payload", "at x 0x01", "\"at x 0x01\"", PAYLOAD},
+	{"payload", "at -1 0x01", "\"at -1 0x01\"", PAYLOAD},
+	{"payload", "at 0x1 0x01", "\"at 0x1 0x01\"", PAYLOAD},
+	{"payload", "at 0  0x01", "\"at 0  0x01\"", PAYLOAD},
+	{"payload", "at 0 17", "\"at 0 17\"", PAYLOAD},
+	{"payload", "at 0 0x", "\"at 0 0x\"", PAYLOAD},
+	{"payload", "at 0 0x123", "\"at 0 0x123\"", PAYLOAD},
+	{"payload", "at 0 0xg1", "\"at 0 0xg1\"", PAYLOAD},
+	{"payload", "at 0 0x01/", "\"at 0 0x01/\"", PAYLOAD},
+	{"payload", "at 0 0x01/0x01/0x01", "\"at 0 0x01/0x01/0x01\"", PAYLOAD},
+	{"payload", "at 0 0x01,0x02", "\"0x02\"", PAYLOAD},
+	{"payload", "@x", "\"@x\"", PAYLOAD},
+	{"payload", "at 0 0x01,at 0 0x17/0x0f", "\"at 0 0x17/0x0f\"",
+	 "a byte within its mask: 0x07/0x0f"},
+	{"payload", "at 128 0x01", "\"at 128 0x01\"", "an offset of 0 to 127"},
+	{"payload", "at 4294967296 0x01", "\"at 4294967296 0x01\"", PAYLOAD},
+	{"payload", "at 127 0x01 0x02", "\"at 127 0x01 0x02\"",
+	 "bytes of the first 128 of the payload"},
+	{"payload", "at 0 0x1 0x2 0x3 0x4 0x5 0x6 0x7 0x8 0x9",
+	 "\"at 0 0x1 0x2 0x3 0x4 0x5 0x6 0x7 0x8 0x9\"", "at most 8 bytes behind each at"},
+	{"payload", "at 0 0x1 at 1 0x1 at 2 0x1 at 3 0x1 at 4 0x1",
+	 "\"at 0 0x1 at 1 0x1 at 2 0x1 at 3 0x1 at 4 0x1\"",
+	 "at most 4 times at; a further rule takes more"},
 	{"mac", "2:0:0:0:0:1", "\"2:0:0:0:0:1\"", MAC},
 	{"mac", "02:00:00:00:00:01,02-00-00-00-00-01", "\"02-00-00-00-00-01\"", MAC},
 	{"mac", "02:00:00:00:00:0g", "\"02:00:00:00:00:0g\"", MAC},
@@ -391,9 +428,9 @@ static void keys_are_known_and_come_once(void **state)
 	assert_string_equal(
 		e.text,
 		"\"dprot\" is no key of a rule: use name, src, dst, proto, sport, dport, "
-		"flags, icmp, icmp6, vlan, fragment, length, ttl, state, mac, action, smac, dmac, "
-		"to, to-port, checksum, capture, rate, sample, log or trigger; did you mean "
-		"\"dport\"?");
+		"flags, icmp, icmp6, vlan, fragment, length, ttl, state, mac, payload, action, "
+		"smac, dmac, to, to-port, checksum, capture, rate, sample, log or trigger; did you "
+		"mean \"dport\"?");
 	assert_int_equal(rule_set(&r, &given, "", "22", &e), -ENOENT);
 	assert_int_equal(rule_set(&r, &given, "dport", "22", &e), 0);
 	assert_int_equal(rule_set(&r, &given, "dport", "23", &e), -EEXIST);
@@ -424,9 +461,13 @@ static void words_of_a_command_line(void **state)
 		 "8191",
 		 -EINVAL},
 		{"action pass action drop", "action is there twice: give each key once", -EEXIST},
+		{"payload at 0 0x17 acton drop", "\"acton\" is no key of a rule: ", -ENOENT},
+		{"payload", "payload has no value: use " PAYLOAD, -EINVAL},
 		{"action drop dport 22 23", "\"23\" is no key of a rule: ", -ENOENT},
 	};
 	static const char *const quoted[] = {"action", "redirect eth1", "log", "yes"};
+	static const char *const payload[] = {"payload", "at 0 0x17", "at",  "9",
+					      "0x01",	 "action",    "drop"};
 	struct error e = {0};
 	struct rule r;
 
@@ -438,6 +479,9 @@ static void words_of_a_command_line(void **state)
 	assert_int_equal(rule_parse(quoted, ARRAY_SIZE(quoted), &r, &e), 0);
 	assert_string_equal(r.target, "eth1");
 	assert_true(r.log);
+	rule_free(&r);
+	assert_int_equal(rule_parse(payload, ARRAY_SIZE(payload), &r, &e), 0);
+	assert_int_equal(r.in[AX_FIELD_PAYLOAD].payloads[0].piece[1].at, 9);
 	rule_free(&r);
 	/* nobody has to take the sentence */
 	assert_int_equal(rule_parse(quoted, 1, &r, NULL), -EINVAL);
@@ -475,6 +519,8 @@ static void what_does_not_go_together(void **state)
 		 "to-port with a protocol that has no ports"},
 		{"sample 5 action pass", "sample without capture and log"},
 		{"state new action balance b", "state with action balance"},
+		{"payload at 0 0x01 action balance b", "payload with action balance"},
+		{"payload at 0 0x01 fragment later action drop", "payload with fragment later"},
 		{"trigger yes action pass", "trigger without proto udp"},
 		{"trigger yes proto tcp,udp action pass", "trigger without proto udp"},
 	};
@@ -484,6 +530,8 @@ static void what_does_not_go_together(void **state)
 		"fragment first,later dport 1 action pass",
 		"proto tcp flags syn action pass",
 		"fragment later ttl 1 action pass",
+		"fragment first,later payload at 0 0x01 action drop",
+		"proto gre payload at 0 0x01 action drop",
 		"proto icmp icmp 8 action pass",
 		"proto icmp,icmp6 icmp 8 icmp6 128 action pass",
 		"src fd00::/8,10.0.0.0/8 icmp 8 action pass",
@@ -515,14 +563,23 @@ static void what_does_not_go_together(void **state)
 static void conditions_are_seen(void **state)
 {
 	static const char *const conditions[] = {
-		"src 10.0.0.0/8", "src @x",
-		"dst 10.0.0.0/8", "proto tcp",
-		"sport 1",	  "dport @x",
-		"flags syn",	  "icmp 8",
-		"icmp6 1",	  "vlan none",
-		"fragment none",  "length 1-",
-		"dst @x",	  "mac 02:00:00:00:00:01",
-		"ttl 0-255",	  "state new",
+		"src 10.0.0.0/8",
+		"src @x",
+		"dst 10.0.0.0/8",
+		"proto tcp",
+		"sport 1",
+		"dport @x",
+		"flags syn",
+		"icmp 8",
+		"icmp6 1",
+		"vlan none",
+		"fragment none",
+		"length 1-",
+		"dst @x",
+		"mac 02:00:00:00:00:01",
+		"ttl 0-255",
+		"state new",
+		"payload at 0 0x00/0x00",
 	};
 	struct rule all = parse("name x action drop log yes capture 5 rate 1pps");
 
@@ -599,6 +656,11 @@ static void equal_means_the_same(void **state)
 		"state new,invalid action drop",
 		"mac 02:00:00:00:00:01 action drop",
 		"mac 02:00:00:00:00:02 action drop",
+		"payload at 0 0x01 action drop",
+		"payload at 0 0x01,at 0 0x02 action drop",
+		"payload at 0 0x01 at 0 0x02 action drop",
+		"payload at 1 0x01 action drop",
+		"payload at 0 0x01/0x01 action drop",
 	};
 	struct rule r[ARRAY_SIZE(lines)];
 

@@ -19,6 +19,7 @@ field "vlan: 7" "vlan 7 $udp" "vlan 8 $udp"
 field "fragment: later" "udp 10.0.0.1 > 10.0.0.2 frag later data 'x'" "$udp"
 field "length: 0-99" "$udp" "$udp len 100"
 field "ttl: 1-9" "$udp ttl 9" "$udp ttl 10"
+field "payload: [at 0 0x61 0x02/0x0f at 12 0x7a, at 1 0x63]" "$udp data 'ab0000000000z'" "$udp data 'ab0000000000y'"
 field "mac: '02:00:00:00:00:01'" "$udp" "$udp mac 02:00:00:00:00:03 > 02:00:00:00:00:02"
 
 cat >/tmp/fields.yaml <<'E'
@@ -28,6 +29,7 @@ rules:
 - {icmp: [3, 8], icmp6: [1, 2, echo-request], action: pass}
 - {vlan: [none, 7, 9-4095], mac: '02:00:00:00:00:01', length: 100-, action: pass}
 - {dst: 'fd00::2', fragment: [first, later], action: drop}
+- {dst: 10.0.0.3, payload: [at 0 0x61, at 120 0x01 0x02 0x03 at 3 0x00/0x0f at 9 0x01 at 0 0x62], action: drop}
 E
 cp /tmp/fields.yaml /tmp/list.yaml
 tap "all fields" taken "$udp" "tcp 10.0.0.1:5 > 10.0.0.2:80"

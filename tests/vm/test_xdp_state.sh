@@ -54,11 +54,14 @@ rules:
 - {proto: tcp, flags: [syn, '!ack'], dport: 80, length: 0-200, action: drop}
 - {icmp: [3, 8], icmp6: [1, 2, echo-request], action: pass}
 - {vlan: [none, 7, 9-4095], mac: '02:00:00:00:00:01', length: 100-, ttl: 3-, action: pass}
+- {state: new, payload: [at 0 0x61, at 1 0x62 at 20 0x63 0x04/0x0f at 3 0x65 at 9 0x66], dport: 4056, action: pass}
 - {state: established, action: pass}
 E
 fillers >>/tmp/list.yaml
 tap "with all other fields, in bit vectors" taken "tcp 127.0.0.1:4053 > 127.0.0.1:$port flags ack" \
 	"tcp 127.0.0.1:4055 > 127.0.0.1:$port flags ack"
+
+tap "and by payload" taken "udp 127.0.0.1:9 > 127.0.0.1:4056 data 'ab'" "udp 127.0.0.1:9 > 127.0.0.1:4056 data 'bb'"
 
 unload_conntrack()
 {

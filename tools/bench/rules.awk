@@ -6,10 +6,12 @@
 #   mixed  each drops a source prefix and a range of ports of a protocol. What is measured is UDP
 #          from the last one's prefix to port 65001. It hits the last rule alone, though half of
 #          the rules are of its protocol and a third of their ranges have its port.
+#   payload  as mixed, but the last one asks for eight bytes of payload besides
 #   overlap  the same, but ten rules have the same prefix: no field alone tells the rule
 #   swap   as mixed; two more at the end for UDP ports 9 and 10, which change their names if other=1
 #   set    one that drops what comes from the addresses in `file`, a set of the name `set`
 BEGIN {
+	payload = ", payload: at 8 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00"
 	if (kind == "set") {
 		printf "sets:\n  %s: {file: %s}\nrules:\n", set, file
 		printf "  - {name: rule, src: \"@%s\", action: drop}\n", set
@@ -60,8 +62,8 @@ function mixed(    k, net, lo, hi, proto) {
 		hi = 65535
 	}
 	if (nft == "")
-		printf "  - {name: mixed%d, src: %s, proto: %s, dport: %d-%d, action: drop}\n", i,
-			net, proto, lo, hi
+		printf "  - {name: mixed%d, src: %s, proto: %s, dport: %d-%d%s, action: drop}\n", i,
+			net, proto, lo, hi, kind == "payload" && i == n - 1 ? payload : ""
 	else
 		printf "\t\tip saddr %s %s dport %d-%d counter drop\n", net, proto, lo, hi
 }

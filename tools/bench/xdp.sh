@@ -118,6 +118,7 @@ xdp_lists_up() {
 	for n in 10 1000 10000; do
 		list "mixed$n" kind=mixed n=$n
 	done
+	list payload10 kind=payload n=10
 	for n in 1000 10000; do
 		list "overlap$n" kind=overlap n=$n
 	done
@@ -159,7 +160,7 @@ check_count() { # INTERFACE COUNTED
 xdp_check() {
 	local i
 	sleep 0.2
-	for i in ports mixed10 mixed1000 mixed10000 overlap1000 overlap10000 \
+	for i in ports mixed10 mixed1000 mixed10000 payload10 overlap1000 overlap10000 \
 		set1000 set$many tonat toipip togue lports lmixed; do
 		[ -z "$ax" ] || check_count "$i" "$(ax_counted "$i")"
 	done
@@ -186,6 +187,14 @@ program() { # CASE INTERFACE OPTION... : the list of an interface on one packet
 }
 balancer() { # CASE INTERFACE [FLOWS]
 	xdp_run "$1" "$2" -n "$PACKETS" -i "$2" "${vip[@]}" -e tx balancer "$pins/$2" "${@:3}"
+}
+# What it costs that the last of ten rules looks at eight bytes of payload, which it finds.
+payload_cost() {
+	local without
+	program xdp.payload10.without mixed10 "${last10[@]}"
+	without=$(jq .value <<<"$measured")
+	program xdp.payload10 payload10 "${last10[@]}"
+	record xdp.payload10.more "$(jq ".value - $without" <<<"$measured")"
 }
 live() { # CASE INTERFACE FRAMES OPTION...
 	xdp_run "$1" "$2" -n "$3" "${@:4}" flood "$2p"
@@ -229,7 +238,7 @@ swap_under_load() {
 	record xdp.swap.wrong ${wrong#-}
 }
 
-xdp_cases=(xdp.ports xdp.xdpfilter xdp.mixed10 xdp.mixed1000 xdp.mixed10000
+xdp_cases=(xdp.ports xdp.xdpfilter xdp.mixed10 xdp.payload10 xdp.mixed1000 xdp.mixed10000
 	xdp.overlap1000 xdp.overlap10000
 	xdp.set1000 "xdp.set$many" xdp.hot1000 "xdp.hot$many"
 	xdp.nat xdp.ipip xdp.gue xdp.natflows xdp.ipipflows
@@ -257,6 +266,7 @@ measure_ax_xdp() {
 	case $1 in
 	xdp.ports) program "$1" ports -e drop -d 10.0.0.2:10999 ;;
 	xdp.mixed10) program "$1" mixed10 "${last10[@]}" ;;
+	xdp.payload10) payload_cost ;;
 	xdp.mixed1000) program "$1" mixed1000 "${last1000[@]}" ;;
 	xdp.mixed10000) program "$1" mixed10000 "${last10000[@]}" ;;
 	xdp.overlap1000) program "$1" overlap1000 "${overlap1000[@]}" ;;
@@ -285,6 +295,7 @@ xdp_rows() {
 	local filter='xdp-filter, 1000 ports' nftset='nftables netdev, a set of 1000 ports'
 	row 'a program that does nothing' ns xdp.ports.nothing '' '' '' ''
 	row '1000 dropped ports' ns xdp.ports "$filter" xdp.xdpfilter '<=' 0.3
+	row 'eight bytes of payload in the last of 10 rules, added' ns xdp.payload10.more '' '' '<=' 8
 	row '1000 mixed rules, the last hits' ns xdp.mixed1000 '10 rules' xdp.mixed10 '<=' 1.5
 	row '1000 mixed rules, the last hits' ns xdp.mixed1000 '' '' '<=' 50
 	row '10000 mixed rules, the last hits' ns xdp.mixed10000 '1000 rules' xdp.mixed1000 \

@@ -16,26 +16,23 @@ void cmd_xdp_rule_words_free(struct rule_word *w, size_t n)
 	free(w);
 }
 
-/* Some actions have a word behind them. */
-static bool has_target(const char *key, const char *value)
+static int add_word(struct rule_word *w, const char *key, const char *const *value, size_t n)
 {
-	return streq(key, "action") &&
-	       (streq(value, "redirect") || streq(value, "cpu") || streq(value, "balance"));
-}
+	size_t size;
+	FILE *f = open_memstream(&w->value, &size);
 
-static int add_word(struct rule_word *w, const char *key, const char *value, const char *more)
-{
 	w->key = strdup(key);
-	if (more ? asprintf(&w->value, "%s %s", value, more) < 0 : !(w->value = strdup(value)))
-		w->value = NULL;
-	return w->key && w->value ? 0 : -ENOMEM;
+	for (size_t i = 0; f && i < n; i++)
+		fprintf(f, "%s%s", i ? " " : "", value[i]);
+	return f && fclose(f) == 0 && w->key ? 0 : -ENOMEM;
 }
 
 int cmd_xdp_rule_words(const struct rule *r, struct rule_word **ret, size_t *n)
 {
 	autofree char *line = rule_format(r);
+	autofree const char **words = NULL;
 	struct rule_word *w = NULL;
-	size_t spaces = 0;
+	size_t all = 0, spaces = 0;
 	char *rest = line;
 	int code = 0;
 
@@ -43,14 +40,20 @@ int cmd_xdp_rule_words(const struct rule *r, struct rule_word **ret, size_t *n)
 		return -ENOMEM;
 	for (const char *p = line; *p; p++)
 		spaces += *p == ' ';
+	words = calloc(spaces + 1, sizeof(*words));
 	w = calloc(spaces / 2 + 2, sizeof(*w));
-	if (!w)
+	if (!words || !w) {
+		free(w);
 		return -ENOMEM;
-	for (*n = 0; rest && *rest && !code; ++*n) {
-		const char *key = strsep(&rest, " "), *value = rest ? strsep(&rest, " ") : "";
+	}
+	while (rest)
+		words[all++] = strsep(&rest, " ");
+	*n = 0;
+	for (size_t i = 0; i + 1 < all && !code; ++*n) {
+		size_t n_value = rule_value_words(words[i], &words[i + 1], all - i - 1);
 
-		code = add_word(&w[*n], key, value,
-				rest && has_target(key, value) ? strsep(&rest, " ") : NULL);
+		code = add_word(&w[*n], words[i], &words[i + 1], n_value);
+		i += 1 + n_value;
 	}
 	if (code)
 		cmd_xdp_rule_words_free(w, *n);
