@@ -197,6 +197,7 @@ static int run_tcp(struct gate_run *g, struct gate_tries *t, enum gate_part part
 	run_part(g, t, part);
 	if (part == PART_TCP && nth == 0)
 		g->first_ms = g->tcp_ms;
+	t->slow |= gate_slowness(g->tcp_ms, 1) > 1;
 	return 0;
 }
 

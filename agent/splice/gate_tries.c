@@ -24,6 +24,7 @@ static void add(struct gate_tries *t, const struct behaviour *b, bool nonblock, 
 void gate_tries_all(bool ipv6, struct gate_tries *ret)
 {
 	ret->n = 0;
+	ret->slow = false;
 	for (size_t i = 0; i < gate_behaviours(); i++)
 		for (unsigned v = 0; v < VARIANTS; v++) {
 			const struct behaviour *b = gate_behaviour(i);
@@ -51,16 +52,16 @@ static bool shows_nothing(const char *tcp)
 	return strstr(tcp, "hangs") || strstr(tcp, "no p");
 }
 
-static bool differs(const struct gate_tried *t, enum gate_part part)
+static bool differs(const struct gate_tried *t, enum gate_part part, bool again)
 {
 	const char *tcp = t->words[PART_TCP];
 
-	return !streq(tcp, t->words[part]) || !streq(tcp, t->words[PART_TCP_AGAIN]) ||
-	       shows_nothing(tcp);
+	return !streq(tcp, t->words[part]) || shows_nothing(tcp) ||
+	       (again && !streq(tcp, t->words[PART_TCP_AGAIN]));
 }
 
 /* Returns whether anything is still taken to differ. */
-static bool judge_once(struct gate_tries *t)
+static bool judge_once(struct gate_tries *t, bool again)
 {
 	bool any = false;
 
@@ -68,7 +69,7 @@ static bool judge_once(struct gate_tries *t)
 		struct gate_tried *one = &t->of[i];
 
 		for (enum gate_part p = PART_MEMBER; p <= PART_REDIRECTED; p++)
-			one->differed[mode_of[p]] &= differs(one, p);
+			one->differed[mode_of[p]] &= differs(one, p, again);
 		one->differed[GATE_TCP] =
 			one->differed[GATE_MEMBER] || one->differed[GATE_REDIRECTED];
 		any |= one->differed[GATE_TCP];
@@ -90,14 +91,14 @@ int gate_tries_judge(struct gate_tries *t,
 {
 	bool any = true;
 
-	for (unsigned nth = 0; any && nth < GATE_TRIES; nth++) {
-		for (enum gate_part p = 0; p < GATE_PARTS; p++) {
+	for (unsigned nth = 0; any && nth < (t->slow ? GATE_TRIES_SLOW : GATE_TRIES); nth++) {
+		for (enum gate_part p = 0; p < (t->slow ? GATE_PARTS : PART_TCP_AGAIN); p++) {
 			int r = is_wanted(t, p) ? run(arg, t, p, nth) : 0;
 
 			if (r)
 				return r;
 		}
-		any = judge_once(t);
+		any = judge_once(t, t->slow);
 	}
 	return 0;
 }
@@ -108,8 +109,9 @@ static void add_lines(const struct gate_tries *t, enum gate_part part, struct ga
 		const struct gate_tried *one = &t->of[i];
 		struct gate_line *l = &ret->lines[ret->n];
 		/* the one of the two by which it differs */
-		enum gate_part tcp =
-			streq(one->words[PART_TCP], one->words[part]) ? PART_TCP_AGAIN : PART_TCP;
+		bool again = streq(one->words[PART_TCP], one->words[part]) &&
+			     one->words[PART_TCP_AGAIN][0];
+		enum gate_part tcp = again ? PART_TCP_AGAIN : PART_TCP;
 
 		if (!one->differed[mode_of[part]])
 			continue;

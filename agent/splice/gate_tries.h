@@ -10,10 +10,13 @@
 #include "splice/behaviour.h"
 #include "splice/gate.h"
 
-#define GATE_TRIES     3 /* so often, before it is judged */
-#define GATE_TRIED_MAX 256
+/* So often, before it is judged: on a machine with nothing else to do, and on others. */
+#define GATE_TRIES	2
+#define GATE_TRIES_SLOW 3
+#define GATE_TRIED_MAX	256
 
-/* In this order. TCP comes twice: what it shows must not depend on the moment either. */
+/* In this order. The second time by TCP is for machines with much else to do: what it shows must
+ * not depend on the moment either. */
 enum gate_part { PART_TCP, PART_MEMBER, PART_REDIRECTED, PART_TCP_AGAIN, GATE_PARTS };
 
 /* A variant of a behaviour. */
@@ -27,6 +30,7 @@ struct gate_tried {
 struct gate_tries {
 	struct gate_tried of[GATE_TRIED_MAX];
 	size_t n;
+	bool slow; /* the machine had much else to do; set by who runs them */
 };
 
 /* All behaviours, each in its variants; nothing is known yet. */

@@ -165,7 +165,7 @@ tap "the agent starts" start_agent || {
 	cat /tmp/agent.log
 	done_testing
 }
-! since_6_5 || eventually 30 test -e /run/ax/ax/splice-gate
+! since_6_5 || eventually 200 test -e /run/ax/ax/splice-gate
 tap "which finds that splicing would show, where it can splice" judged
 
 # --- servers and clients, private and in the host's namespace ---
