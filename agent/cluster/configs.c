@@ -82,6 +82,8 @@ int configs_now_put(struct cluster *c, const struct etcd_kv *kv, struct error *e
 
 	if (r)
 		return r;
+	if (kv->mod_revision < c->config_mod && c->config_read == c->peers.read)
+		return 0; /* this node has stored a newer one meanwhile */
 	c->config_now = now;
 	c->config_mod = kv->mod_revision;
 	c->config_read = c->peers.read;
@@ -264,7 +266,10 @@ static void on_stored(void *arg, int err, const struct etcd_answer *answer, cons
 			 error);
 		end(c, err, 0, text);
 	} else if (answer->succeeded) {
-		end(c, 0, c->storing->rec.revision, NULL);
+		/* the next one may come before the watch tells of this */
+		c->config_now = c->storing->rec.revision;
+		c->config_mod = answer->revision;
+		end(c, 0, c->config_now, NULL);
 	} else {
 		place_is_taken(c, answer);
 	}

@@ -121,7 +121,7 @@ is "one is stored" "$(cat "$T"/at-once.* | grep -c '^revision 4 of .* is stored'
 is "and the other's node says whose" "$(cat "$T"/at-once.* | grep -c 'somebody else has applied a config as revision 4 at the same time, on the node n[12]')" 1
 ok "which all have" wait_for -t 20 'all_have 4'
 for i in 5 6 7 8 9 10 11 12; do
-	config_on n2 apply --cluster "$T/one.yaml" >"$T/many" 2>&1 || diag "$(cat "$T/many")"
+	config_on n2 apply --cluster "$T/one.yaml" >"$T/many" 2>&1 || diag "revision $i: $(cat "$T/many")"
 done
 ok "of many the last ten are kept" wait_for -t 20 '[ "$(revisions)" = "12 11 10 9 8 7 6 5 4 3" ] && all_have 12'
 end "$ETCD"
