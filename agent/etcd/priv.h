@@ -124,6 +124,7 @@ struct etcd_request {
 	size_t len;
 	bool once, urgent, any_member;
 	bool calling, cancelled;
+	bool short_of_time; /* the attempt under way has less time than attempt_ms */
 	unsigned attempts;
 	uint64_t deadline_ns, next_ns;
 	uint64_t started_ns, epoch; /* of the attempt that was answered */

@@ -240,6 +240,7 @@ static void on_ready(struct etcd_transfer *t)
 {
 	struct etcd_request *r = t->owner;
 	bool began = t->began;
+	char why[ERROR_LEN];
 
 	r->transfer = NULL;
 	r->e->requests.n_flying--;
@@ -249,8 +250,11 @@ static void on_ready(struct etcd_transfer *t)
 	if (t->too_large) {
 		transfer_end(t);
 		request_over(r, -EMSGSIZE, NULL, 0, "the answer is larger than what is accepted");
-	} else if (!endpoint_did_answer(t, r->why)) {
-		endpoint_failed(r->e, t->epoch, r->why);
+	} else if (!endpoint_did_answer(t, why)) {
+		endpoint_failed(r->e, t->epoch, why);
+		/* one that had no time says less than the one before */
+		if (!r->why[0] || !r->short_of_time || t->curl != CURLE_OPERATION_TIMEDOUT)
+			memcpy(r->why, why, sizeof(r->why));
 		began = began && (t->curl || t->http >= 500);
 		transfer_end(t);
 		again(r, began);
@@ -283,6 +287,7 @@ static bool send_now(struct etcd_request *r, uint64_t now)
 	if (!what.body)
 		return false;
 	memcpy(what.body, r->body, r->len);
+	r->short_of_time = left < r->attempt_ms;
 	r->transfer = transfer_start(e, &what);
 	if (!r->transfer)
 		return false;

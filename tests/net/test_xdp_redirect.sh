@@ -104,7 +104,7 @@ transfers() { # WHAT
 	in_ns cl iperf3 -J -t 1 -c 10.1.0.2 >"$T/tcp.json"
 	like "$1: iperf3 over TCP" "$(jq '.end.sum_received.bytes' "$T/tcp.json")" \
 		'^[1-9][0-9]{5,}'
-	in_ns cl iperf3 -J -u -b 20M -l 1200 -t 1 -c 10.1.0.2 >"$T/udp.json"
+	in_ns cl iperf3 -J -u -b 5M -l 1200 -t 1 -c 10.1.0.2 >"$T/udp.json"
 	like "$1: iperf3 over UDP" "$(jq '.end.sum.bytes' "$T/udp.json")" '^[1-9][0-9]{5,}'
 	is "$1: without loss" "$(jq '.end.sum.lost_packets' "$T/udp.json")" 0
 	is "$1: no checksum was wrong" "$(checksum_errors)" 0
