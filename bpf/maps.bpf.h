@@ -9,6 +9,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "across.h"
 #include "app.h"
 #include "awaited.h"
 #include "ctl.h"
@@ -393,6 +394,59 @@ AX_MAP struct {
 	__type(key, struct ax_addr);
 	__type(value, __u32);
 } local_addrs SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ax_across_ctl);
+} across_ctl SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, struct ax_addr);
+	__type(value, __u32);
+} across_nodes SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_SERVERS_MAX);
+	__type(key, struct ax_endpoint);
+	__type(value, struct ax_endpoint);
+} across_to SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_ACROSS_PORTS);
+	__type(key, __u32);
+	__type(value, struct ax_endpoint);
+} across_served SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_VIPS);
+	__type(key, struct ax_across_app);
+	__type(value, struct ax_addr);
+} across_apps SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct ax_flow_key);
+	__type(value, struct ax_across_came);
+} across_came SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct ax_across);
+} across SEC(".maps");
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -21,10 +21,16 @@ static __always_inline struct ax_server *server_of(const struct ax_endpoint *ep,
 	return s && s->app == vip->id ? s : NULL;
 }
 
+/* Another node's app. */
+static __always_inline bool is_elsewhere(const struct ax_vip *vip)
+{
+	return vip->kind == AX_VIP_REMOTE || vip->kind == AX_VIP_ACROSS;
+}
+
 /* Of another node's app that node knows whether it listens: here it is taken for served. */
 static __always_inline bool is_serving(const struct ax_endpoint *ep, const struct ax_vip *vip)
 {
-	return vip->kind == AX_VIP_REMOTE || server_of(ep, vip);
+	return is_elsewhere(vip) || server_of(ep, vip);
 }
 
 /* Of an app that runs, here or on another node. */

@@ -42,6 +42,7 @@ enum ax_vip_kind {
 	AX_VIP_HOST = 4,     /* the instance's own address: the agent's DNS, and the host to apps */
 	AX_VIP_BALANCER = 5, /* where NAT balancers send from to apps, which answer to it */
 	AX_VIP_REMOTE = 6,   /* an app's of another node of the cluster, reached by a route */
+	AX_VIP_ACROSS = 7,   /* the same, reached by translation alone: no packet has it */
 };
 
 enum ax_vip_flag {

@@ -45,6 +45,10 @@ enum ax_counter {
 	AX_COUNT_EVENTS_LOST,	   /* events that found the ring buffer full */
 	AX_COUNT_ERROR,		   /* a helper or map failed where it should not */
 	AX_COUNT_SERVERS_REFUSED,  /* servers that were not recorded: the app has too many */
+	AX_COUNT_ACROSS_CAME,	   /* connections of other nodes' apps that said whose they are */
+	AX_COUNT_ACROSS_PLAIN,	   /* that came from a node without saying so */
+	AX_COUNT_ACROSS_FORGED,	   /* that said so, and it was not true */
+	AX_COUNT_ACROSS_REFUSED,   /* to other nodes' apps, and translation cannot do that */
 	AX_COUNTERS
 };
 

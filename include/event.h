@@ -45,7 +45,9 @@ struct ax_conn {
 	__u64 sent;
 	__u64 received;
 	__u64 cookie; /* the socket's */
+	/* the two ends as its packets have them: others, if it is translated between nodes */
+	struct ax_endpoint wire_local, wire_remote;
 };
-_Static_assert(sizeof(struct ax_conn) == 96, "struct ax_conn is read by user space");
+_Static_assert(sizeof(struct ax_conn) == 136, "struct ax_conn is read by user space");
 
 #endif

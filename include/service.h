@@ -219,11 +219,13 @@ enum ax_asked_flag {
 	AX_ASKED_ONLY6 = 1 << 11,    /* bound to port 0 with IPV6_V6ONLY */
 	AX_ASKED_BOUND = 1 << 12,    /* TCP in the host's netns that bind() was called for */
 	AX_ASKED_WATCHED = 1 << 13,  /* TCP whose failure is counted in `failing` */
+	AX_ASKED_ACROSS = 1 << 14, /* TCP that is translated on its way to or from another node: it
+				      has a storage `across` */
 };
 _Static_assert((AX_ASKED_LOCAL ^ AX_ASKED_UDP ^ AX_ASKED_COUNT ^ AX_ASKED_COUNTED ^
 		AX_ASKED_ELSEWHERE ^ AX_ASKED_SHARED ^ AX_ASKED_ANY4 ^ AX_ASKED_ANY6 ^
 		AX_ASKED_OWN ^ AX_ASKED_TIMEOUT ^ AX_ASKED_CLIENT ^ AX_ASKED_ONLY6 ^
-		AX_ASKED_BOUND ^ AX_ASKED_WATCHED) == (1 << 14) - 1,
+		AX_ASKED_BOUND ^ AX_ASKED_WATCHED ^ AX_ASKED_ACROSS) == (1 << 15) - 1,
 	       "each flag has a bit of its own");
 
 struct ax_asked {

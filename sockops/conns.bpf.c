@@ -2,6 +2,7 @@
 /* The kernel's own table of TCP sockets as struct ax_conn records: nothing is kept per connection
  * for the sake of being seen. Runs in the network namespace of whoever reads it. */
 #include "switch.bpf.h"
+#include "across_ends.bpf.h"
 #include "kernel.bpf.h"
 #include "sock_ends.bpf.h"
 #include "payload.bpf.h"
@@ -23,12 +24,17 @@ int ax_conns(struct bpf_iter__tcp *ctx)
 	if (conn.state == BPF_TCP_LISTEN || conn.state == BPF_TCP_CLOSE)
 		return 0;
 	ends_of(skc, &conn.local, &conn.remote);
+	conn.wire_local = conn.local;
+	conn.wire_remote = conn.remote;
+	a = bpf_sk_storage_get(&asked, tp, NULL, 0);
+	if (a) {
+		conn.asked = a->peer;
+		across_ends(a, bpf_sk_storage_get(&across, tp, NULL, 0), &conn.local, &conn.remote,
+			    &conn.asked);
+	}
 	if (!bpf_map_lookup_elem(&vips, &conn.local.addr) &&
 	    !bpf_map_lookup_elem(&vips, &conn.remote.addr))
 		return 0;
-	a = bpf_sk_storage_get(&asked, tp, NULL, 0);
-	if (a)
-		conn.asked = a->peer;
 	conn.cookie = bpf_get_socket_cookie(tp);
 	conn.uid = ctx->uid;
 	conn.srtt_us = tp->srtt_us >> 3;

@@ -6,6 +6,7 @@
  * Not run for established connections.
  */
 #include "switch.bpf.h"
+#include "across.bpf.h"
 #include "exposed.bpf.h"
 #include "open_conns.bpf.h"
 
@@ -60,6 +61,8 @@ static __noinline bool caller_of(const struct bpf_sk_lookup *ctx, struct caller 
 		return ctx->ingress_ifindex == c->service_ifindex;
 	if (!client)
 		return ctx->ingress_ifindex == LO_IFINDEX || !is_nobodys(&who->addr);
+	if (client->kind == AX_VIP_ACROSS) /* no packet has it */
+		return false;
 	if (!is_running(client))
 		return true;
 	who->app = true;
@@ -321,6 +324,69 @@ __weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_
 	return may ? assign_listener(ctx, &at) : -EACCES;
 }
 
+/* Whose SYN it is, as ax_across() has noted it; else it is the node's, and treated like a program
+ * outside ax. False: of neither. */
+static __noinline bool across_caller(const struct bpf_sk_lookup *ctx, struct caller *who,
+				     const struct ax_across_came *came)
+{
+	struct ax_addr client; /* keys are on the stack to Linux 6.1 */
+	struct ax_vip *vip;
+
+	if (!came) {
+		if (ctx->ingress_ifindex == LO_IFINDEX ||
+		    !bpf_map_lookup_elem(&across_nodes, &who->addr))
+			return false;
+		count(AX_COUNT_ACROSS_PLAIN);
+		return true;
+	}
+	client = came->client;
+	vip = bpf_map_lookup_elem(&vips, &client);
+	if (!vip || vip->kind != AX_VIP_ACROSS)
+		return false;
+	who->addr = client;
+	who->app = true;
+	who->party = vip->party;
+	who->id = vip->id;
+	return true;
+}
+
+/* From another node to a server of this one's (include/across.h). 0: assigned; -ENOENT: it is not
+ * one; else it is refused. */
+__weak __noinline int assign_across(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+				    struct caller *who)
+{
+	const struct ax_across_ctl *c = across_get();
+	struct ax_flow_key key = {};
+	struct ax_across_came *came;
+	struct ax_endpoint at, *served;
+	struct ax_vip *vip;
+	__u32 port;
+	__u64 v = 0;
+	bool may;
+
+	if (!local || !who || !c || !is_across(c, local))
+		return -ENOENT;
+	port = bpf_ntohs(local->port_be);
+	key.peer = *local;
+	key.client.addr = who->addr;
+	key.client.port_be = who->port_be;
+	key.client.proto = IPPROTO_TCP;
+	came = bpf_map_lookup_elem(&across_came, &key);
+	if (came && came->ifindex != ctx->ingress_ifindex)
+		came = NULL;
+	served = bpf_map_lookup_elem(&across_served, &port);
+	if (!served)
+		return came ? -EACCES : -ENOENT;
+	at = *served;
+	vip = bpf_map_lookup_elem(&vips, &at.addr);
+	if (!vip || !server_of(&at, vip) || !across_caller(ctx, who, came))
+		return -EACCES;
+	may = may_have(who, &at, vip->party, &v);
+	count_caller(who, v);
+	saw_caller(who, &at, v, may);
+	return may && assign_listener(ctx, &at) == 0 ? 0 : -EACCES;
+}
+
 /* 0: assigned; else a negative errno. */
 static __noinline int assign_own(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
 				 const struct ax_addr *remote)
@@ -383,6 +449,11 @@ static __noinline int to_host(struct bpf_sk_lookup *ctx, const struct ax_endpoin
 		return SK_DROP;
 	if (addr_is_loopback(&local->addr) && assign_own(ctx, local, &who->addr) == 0)
 		return SK_PASS;
+	if (ctx->local_port >= AX_ACROSS_FIRST) {
+		r = assign_across(ctx, local, who);
+		if (r != -ENOENT)
+			return r ? deny() : SK_PASS;
+	}
 	if (c->exposed & AX_EXPOSED_HOST_TCP) {
 		if (!caller_of(ctx, who, c))
 			return deny();

@@ -5,6 +5,7 @@
  * the result back.
  */
 #include "sock_addr.bpf.h"
+#include "across.bpf.h"
 #include "asker.bpf.h"
 #include "open.bpf.h"
 #include "replies.bpf.h"
@@ -77,7 +78,7 @@ static __noinline int remember_peer(struct bpf_sock_addr *ctx, const struct ax_e
 	a->hold_until_ns = 0;
 	if (ctx->protocol == IPPROTO_TCP)
 		a->dns_app = 0;
-	__sync_fetch_and_and(&a->flags, ~AX_ASKED_OWN);
+	__sync_fetch_and_and(&a->flags, ~(AX_ASKED_OWN | AX_ASKED_ACROSS));
 	if (rq->own) {
 		a->app = app;
 		__sync_fetch_and_or(&a->flags, AX_ASKED_OWN);
@@ -222,6 +223,41 @@ static __noinline const struct ax_addr *way_out(const struct ax_app *app, const 
 	return addr_is_zero(source) ? NULL : source;
 }
 
+/*
+ * To an app of another node whose packets are not routed: from this node's address to that one's,
+ * at the port that it keeps for this server. What the client is called there says its SYN
+ * (across_ops.bpf.h). 0 or a negative errno.
+ */
+static __noinline int go_across(struct bpf_sock_addr *ctx, struct route_request *rq,
+				const struct ax_app *app)
+{
+	const struct ax_across_ctl *c = across_get();
+	struct ax_asked *a = asked_of(ctx, false);
+	struct ax_endpoint *to, key = rq->peer; /* keys are on the stack to Linux 6.1 */
+	struct bpf_sock *sk = ctx->sk;
+	struct ax_across *x;
+
+	if (!c || addr_is_zero(&c->node) || !c->now.id)
+		return -ENETUNREACH;
+	if (!sk || sk->src_port) /* its packets would not come back */
+		return -EADDRNOTAVAIL;
+	to = bpf_map_lookup_elem(&across_to, &key);
+	if (!to)
+		return -ECONNREFUSED;
+	x = bpf_sk_storage_get(&across, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!a || !x) {
+		count(AX_COUNT_ERROR);
+		return -ENOMEM;
+	}
+	x->self.addr = app->vip4;
+	x->self.port_be = 0;
+	x->number = app->id;
+	__sync_fetch_and_or(&a->flags, AX_ASKED_ACROSS);
+	rq->peer = *to;
+	bind_source(ctx, &c->node);
+	return 0;
+}
+
 /* Returns 0 or a negative errno; rq->peer is where it goes. */
 static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
 {
@@ -237,11 +273,13 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 	route = route_peer(rq, app);
 	if (route < 0)
 		return route;
-	if (to_twin(ctx, rq, app))
+	if (rq->across || to_twin(ctx, rq, app))
 		route = ROUTE_TRANSLATED;
 	r = remember_peer(ctx, &was, rq, app->id, route);
 	if (r || !(app->flags & AX_APP_HOST))
 		return r;
+	if (rq->across)
+		return go_across(ctx, rq, app);
 	vip = route == ROUTE_OUTSIDE ? way_out(app, &rq->peer.addr) : app_vip(app, &rq->peer.addr);
 	if (vip)
 		bind_source(ctx, vip);
@@ -565,9 +603,18 @@ static __always_inline bool name_of_self(struct bpf_sock_addr *ctx, struct ax_en
 	struct ax_asked *a = asked_of(ctx, false);
 
 	struct bpf_sock *sk = ctx->sk;
+	struct ax_across *x;
 
-	if (!a || !sk || !(a->flags & AX_ASKED_LOCAL))
+	if (!a || !sk || !(a->flags & (AX_ASKED_LOCAL | AX_ASKED_ACROSS)))
 		return false;
+	if (a->flags & AX_ASKED_ACROSS) {
+		x = bpf_sk_storage_get(&across, sk, NULL, 0);
+		if (!x)
+			return false;
+		ep->addr = x->self.addr;
+		ep->port_be = x->self.port_be ? x->self.port_be : (__be16)ctx->user_port;
+		return true;
+	}
 	if (sk->dst_port && addr_is_wildcard(&a->local))
 		return false; /* it has got an address */
 	ep->addr = a->local;

@@ -4,6 +4,8 @@
 #include <linux/tcp.h>
 
 #include "switch.bpf.h"
+#include "across_ends.bpf.h"
+#include "across_ops.bpf.h"
 #include "asker.bpf.h"
 #include "exposed.bpf.h"
 #include "failing.bpf.h"
@@ -88,8 +90,11 @@ static __noinline int event_send(struct bpf_sock_ops *ctx, __u32 type, __u32 app
 	sk = ctx->sk;
 	if (sk) {
 		a = bpf_sk_storage_get(&asked, sk, NULL, 0);
-		if (a)
+		if (a) {
 			ev->asked = a->peer;
+			across_ends(a, bpf_sk_storage_get(&across, sk, NULL, 0), &ev->local,
+				    &ev->remote, &ev->asked);
+		}
 		since = bpf_sk_storage_get(&established, sk, NULL, 0);
 		if (since && type == AX_EVENT_CLOSE)
 			ev->duration_ns = ev->time_ns - *since;
@@ -294,6 +299,9 @@ static __noinline int accept_count(struct bpf_sock_ops *ctx)
 	if (!ctx)
 		return 0;
 	local_of(ctx, &local);
+	across_accept(ctx, &local);
+	if (!accepts_any)
+		return 0;
 	s = bpf_map_lookup_elem(&servers, &local);
 	if (!s)
 		return 0;
@@ -443,10 +451,12 @@ static __always_inline void connected(struct bpf_sock_ops *ctx)
 
 static __always_inline void established_as(struct bpf_sock_ops *ctx, __u32 type)
 {
-	if (type == AX_EVENT_CONNECT)
+	if (type == AX_EVENT_CONNECT) {
+		across_said(ctx);
 		connected(ctx);
-	else if (accepts_any)
+	} else if (accepts_any || ctx->local_port >= AX_ACROSS_FIRST) {
 		accept_count(ctx);
+	}
 	connection(ctx, type);
 }
 
@@ -492,6 +502,8 @@ static __always_inline int first_timeout(struct bpf_sock_ops *ctx)
 		failing_syn(ctx, a);
 	if (a->dns_app)
 		asker_syn(ctx);
+	if (a->flags & AX_ASKED_ACROSS)
+		across_syn(ctx);
 	if (!a->hold_until_ns)
 		return -1;
 	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_SYNCNT, &retries, sizeof(retries));
@@ -508,6 +520,12 @@ int ax_sock_ops(struct bpf_sock_ops *ctx)
 	switch (ctx->op) {
 	case BPF_SOCK_OPS_TIMEOUT_INIT:
 		reply = first_timeout(ctx);
+		break;
+	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
+		across_reserve(ctx);
+		break;
+	case BPF_SOCK_OPS_WRITE_HDR_OPT_CB:
+		across_write(ctx);
 		break;
 	case BPF_SOCK_OPS_TCP_LISTEN_CB:
 		listen_begin(ctx);

@@ -105,7 +105,7 @@ struct route_request {
 	bool own;		 /* out: to a loopback server of the app itself */
 	bool implied;		 /* out: wait_ms is the called app's, nobody asked for it */
 	bool may_map;		 /* an IPv6 socket that may be given an IPv4 peer */
-	bool pad;
+	bool across;		 /* out: to another node by translation: its hook is to do that */
 };
 _Static_assert(sizeof(struct route_request) == 48, "a hole would be stack that nobody has written");
 
@@ -175,8 +175,9 @@ __weak __noinline int try_backend(struct route_request *rq, const struct ax_app 
 		f->denied = (__s16)r;
 		return false;
 	}
-	if (!vip || listens || vip->kind == AX_VIP_REMOTE) { /* (that is known there) */
+	if (!vip || listens || is_elsewhere(vip)) { /* (that is known there) */
 		rq->peer = f->ep;
+		rq->across = vip && vip->kind == AX_VIP_ACROSS;
 		return true;
 	}
 	if (f->fallback_rank < nearness(vip)) {
@@ -507,8 +508,10 @@ static __always_inline int find_route(struct route_request *rq, const struct ax_
 		/* the host's own daemons are outside as well */
 		return leave_ax(rq, app, &to, ROUTE_DIRECT);
 	}
-	if (vip->kind == AX_VIP_REMOTE)
+	if (is_elsewhere(vip)) {
+		rq->across = vip->kind == AX_VIP_ACROSS;
 		return route_remote(rq, app, vip->id, vip->party);
+	}
 	if (vip->kind == AX_VIP_BALANCER) /* datagrams that answer; it serves nothing */
 		return to.proto == IPPROTO_UDP ? ROUTE_DIRECT : -ECONNREFUSED;
 	if (vip->flags & AX_VIP_SERVICES) {
@@ -537,6 +540,14 @@ static __always_inline void saw_route(const struct route_request *rq, const stru
 		saw(&app->vip6, &rq->peer, rq->verdict, where, app->id);
 }
 
+/* The SYN says whose it is, and a datagram has no room for that; the packets of private apps have
+ * left their namespace before anything could translate them. */
+static __always_inline bool may_go_across(const struct route_request *rq, const struct ax_app *app)
+{
+	return rq->peer.proto == IPPROTO_TCP && (app->flags & AX_APP_HOST) &&
+	       !addr_is_zero(&app->vip4);
+}
+
 /* Decides where a connect or a datagram goes. Returns enum route or a negative errno. A global
  * function: what follows is not judged for each way in which it may end. */
 __weak __noinline int route_peer(struct route_request *rq, const struct ax_app *app)
@@ -548,8 +559,13 @@ __weak __noinline int route_peer(struct route_request *rq, const struct ax_app *
 	rq->wait_ms = 0;
 	rq->implied = false;
 	rq->own = false;
+	rq->across = false;
 	rq->verdict = 0;
 	r = find_route(rq, app);
+	if (rq->across && r >= 0 && !may_go_across(rq, app)) {
+		count(AX_COUNT_ACROSS_REFUSED);
+		r = rq->peer.proto == IPPROTO_TCP ? -ENETUNREACH : -EPROTONOSUPPORT;
+	}
 	if (rq->verdict)
 		count_verdict(rq->verdict);
 	saw_route(rq, app, r);

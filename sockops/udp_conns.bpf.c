@@ -23,6 +23,8 @@ int ax_udp_conns(struct bpf_iter__udp *ctx)
 	    !addr_eq(&conn.remote.addr, &a->real_peer.addr))
 		return 0; /* it has been connected elsewhere since, or not at all */
 	conn.asked = a->peer;
+	conn.wire_local = conn.local;
+	conn.wire_remote = conn.remote;
 	conn.cookie = bpf_get_socket_cookie(udp);
 	bpf_seq_write(ctx->meta->seq, &conn, sizeof(conn));
 	return 0;

@@ -362,7 +362,8 @@ int ax_from_app(struct __sk_buff *skb)
 		return c ? bpf_redirect(c->service_ifindex, 0) : TC_ACT_SHOT;
 	if (!dst || dst->kind == AX_VIP_HOST)
 		return leave(skb, &p, src, dst != NULL, c);
-	if (!may_pass(&p, src, dst))
+	/* (what is reached by translation alone has no route) */
+	if (dst->kind == AX_VIP_ACROSS || !may_pass(&p, src, dst))
 		return refuse_packet(skb, &p, AX_COUNT_FABRIC_DENIED);
 	if (dst->ifindex && dst->kind == AX_VIP_APP)
 		return bpf_redirect_peer(dst->ifindex, 0);
@@ -485,7 +486,7 @@ int ax_to_app(struct __sk_buff *skb)
 	if (src && src->kind == AX_VIP_HOST && p.has_l4 && c->dns_port_be &&
 	    p.sport_be == c->dns_port_be)
 		return TC_ACT_OK; /* the agent's DNS */
-	if (!src && skb->ingress_ifindex && is_nobodys(&p.src))
+	if (src ? src->kind == AX_VIP_ACROSS : skb->ingress_ifindex && is_nobodys(&p.src))
 		return drop(AX_COUNT_FABRIC_SOURCE);
 	may = may_enter(&p, dst, c, &let_in);
 	if (!may)

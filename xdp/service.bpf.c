@@ -41,7 +41,7 @@ static __always_inline bool caller_of(const struct __sk_buff *skb, const struct 
 	const struct ax_vip *src = bpf_map_lookup_elem(&vips, &p->src);
 
 	who->host_access = c->host_access;
-	if (src && src->kind == AX_VIP_REMOTE)
+	if (src && is_elsewhere(src))
 		return false;
 	who->app = src && src->kind == AX_VIP_APP;
 	if (!who->app)

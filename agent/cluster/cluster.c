@@ -114,8 +114,11 @@ static void begin(struct cluster *c)
 	struct error e = {0};
 
 	c->failed[0] = 0;
-	if (!node_identify(c, &e) && !start(c, &e))
-		return;
+	if (!node_identify(c, &e)) {
+		translate_begin(c);
+		if (!start(c, &e))
+			return;
+	}
 	log_error("the cluster %s: %s", c->conf.name, e.text);
 	snprintf(c->failed, sizeof(c->failed), "%s", e.text);
 	stop(c, true);
@@ -125,6 +128,7 @@ void cluster_start(struct agent *a)
 {
 	datapath_servers_watch(a->dp, a->cluster != NULL);
 	routes_open(a);
+	translate_open(a);
 	if (a->cluster)
 		begin(a->cluster);
 }
@@ -153,6 +157,7 @@ void cluster_close(struct agent *a)
 		return;
 	stop(c, false);
 	routes_close(c);
+	translate_close(c);
 	peers_free(&c->peers);
 	publish_free(c);
 	configs_free(c);
@@ -224,6 +229,8 @@ void cluster_due(struct agent *a, uint64_t now_ns)
 		configs_settle(c);
 	if (is_due(&c->node_at_ns, now_ns))
 		node_write(c);
+	if (is_due(&c->across_at_ns, now_ns))
+		translate_want_key(c);
 	if (is_due(&c->forget_at_ns, now_ns))
 		peers_forget(c, now_ns);
 	if (is_due(&c->routes_at_ns, now_ns))
@@ -242,7 +249,7 @@ uint64_t cluster_deadline(const struct agent *a)
 	const uint64_t at[] = {c->register_at_ns, c->read_at_ns,      c->claim_at_ns,
 			       c->publish_at_ns,  c->forget_at_ns,    c->routes_at_ns,
 			       c->tell_at_ns,	  c->addresses_at_ns, c->config_at_ns,
-			       c->node_at_ns};
+			       c->node_at_ns,	  c->across_at_ns};
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
 			next = at[i];

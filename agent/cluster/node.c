@@ -129,6 +129,7 @@ static void done(struct cluster *c)
 	publish_anew(c);
 	blocks_sync(c);
 	addresses_sync(c);
+	translate_want_key(c);
 }
 
 static void failed(struct cluster *c, int err, const char *error)

@@ -71,6 +71,7 @@ void peer_app_put(struct peer_app *app)
 	if (--app->refs)
 		return;
 	record_app_free(&app->rec);
+	translate_app_free(app);
 	free(app);
 }
 
@@ -232,6 +233,7 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 {
 	CLEANUP(record_app_free) struct record_app rec;
 	char key[RECORD_KEY_MAX];
+	struct across_told *across = NULL;
 	struct remote *told = NULL;
 	struct peer_app *app;
 	int r = record_app_read(kv->value.data, kv->value.len, &rec, e);
@@ -244,6 +246,8 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 	if (app) { /* (what is told of it stays as it is, if that is the same) */
 		told = app->remote;
 		app->remote = NULL;
+		across = app->across;
+		app->across = NULL;
 		drop_app(c, app);
 	}
 	if (c->peers.n_apps >= APPS_MAX) {
@@ -252,10 +256,14 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 	}
 	app = add_app(c, &rec);
 	if (!app) {
+		struct peer_app none = {.across = across};
+
 		remote_drop(c->a, told);
+		translate_app(c, &none);
 		return error_set(e, -ENOMEM, "out of memory");
 	}
 	app->remote = told;
+	app->across = across;
 	routes_app(c, app);
 	return 0;
 }
@@ -283,6 +291,9 @@ void peers_put(struct cluster *c, const struct etcd_kv *kv)
 		break;
 	case RECORD_CONFIG_NOW:
 		r = configs_now_put(c, kv, &e);
+		break;
+	case RECORD_SECRET:
+		r = translate_key_put(c, kv, &e);
 		break;
 	case RECORD_POOL: /* see node_register() */
 	case RECORD_OTHER:
@@ -362,6 +373,8 @@ void peers_delete(struct cluster *c, const struct etcd_kv *kv)
 			node_unregistered(c);
 	} else if (kind == RECORD_CONFIG || kind == RECORD_CONFIG_NOW) {
 		configs_deleted(c, kv);
+	} else if (kind == RECORD_SECRET) {
+		translate_key_deleted(c);
 	} else if (kind == RECORD_ADDRESS) {
 		addresses_deleted(c, kv);
 	} else if (kind == RECORD_BLOCK) {

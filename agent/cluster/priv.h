@@ -3,6 +3,7 @@
 #ifndef AX_CLUSTER_PRIV_H
 #define AX_CLUSTER_PRIV_H
 
+#include "across.h"
 #include "cluster/cluster.h"
 #include "cluster/record.h"
 #include "etcd/etcd.h"
@@ -44,7 +45,8 @@ struct peer_app {
 	int64_t deleted;  /* the revision that deleted it; 0: it is there */
 	uint64_t lost_ns; /* since when it is deleted, and known all the same: its node's lease
 			     has ended */
-	struct other_app other; /* how it is found; only if there is a way */
+	struct other_app other;	    /* how it is found; only if there is a way */
+	struct across_told *across; /* translate.c's; NULL: the programs were told nothing */
 };
 
 /* How packets get there and come from there. */
@@ -170,6 +172,17 @@ struct cluster {
 
 	char untold[256]; /* why the programs could not be told of the last one; "": of all */
 	bool tell_failed; /* of one since all began to be looked at */
+
+	/* translate.c's */
+	void *across_ports; /* tsearch(3) */
+	struct across_port *across_by_port[AX_ACROSS_PORTS];
+	uint32_t across_cursor; /* of the port that is tried next */
+	uint64_t across_looks;
+	bool across_full; /* it was said */
+	struct ax_across_key across_now, across_before;
+	bool across_there, across_deleted; /* etcd has one; somebody has deleted it */
+	bool across_asking;
+	uint64_t across_at_ns; /* it is asked for again then */
 };
 
 static inline struct etcd_bytes bytes_of(const char *text)
@@ -268,6 +281,28 @@ void routes_tell(struct cluster *c);
 /* An app is known, or is not any more. */
 void routes_app(struct cluster *c, struct peer_app *app);
 void routes_app_gone(struct cluster *c, struct peer_app *app);
+
+/* --- translate.c: the way by translation (include/across.h) --- */
+bool translate_is_on(const struct cluster *c);
+/* At the agent's start, after that when this node knows who it is, and at the end (memory only). */
+void translate_open(struct agent *a);
+void translate_begin(struct cluster *c);
+void translate_close(struct cluster *c);
+/* All servers of this node are about to be looked at. */
+void translate_look(struct cluster *c);
+/* This node's port for one of them; 0: there is none. */
+uint16_t translate_port(struct cluster *c, const struct ax_addr *addr, uint16_t port);
+/* What the programs know of an app of another node is what app->remote and its record say now. */
+void translate_app(struct cluster *c, struct peer_app *app);
+void translate_app_free(struct peer_app *app); /* memory only */
+/* Makes the cluster's key, if there is none. */
+void translate_want_key(struct cluster *c);
+/* The key is there; as record_secret_read(). */
+int translate_key_put(struct cluster *c, const struct etcd_kv *kv, struct error *e);
+/* Somebody has deleted it: there is to be another one. */
+void translate_key_deleted(struct cluster *c);
+/* All is about to be read. */
+void translate_read(struct cluster *c);
 
 /* --- memory.c: what the next agent is to know, in the instance's run directory --- */
 void memory_read(struct cluster *c);

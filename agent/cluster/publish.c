@@ -46,8 +46,8 @@ static int note_server(void *arg, const struct ax_endpoint *ep, const struct ax_
 		l->v = more;
 		l->room = room;
 	}
-	l->v[l->n++] =
-		(struct server){.app = s->app, .port = {ntohs(ep->port_be), (uint8_t)ep->proto}};
+	l->v[l->n++] = (struct server){
+		.app = s->app, .port = {.port = ntohs(ep->port_be), .proto = (uint8_t)ep->proto}};
 	return 0;
 }
 
@@ -85,7 +85,7 @@ static size_t ports_of(const struct servers *l, uint32_t id, struct other_port *
 
 /* --- what is to be --- */
 
-static char *text_of(const struct cluster *c, const struct app *app, const struct servers *l,
+static char *text_of(struct cluster *c, const struct app *app, const struct servers *l,
 		     const struct serving_list *serving)
 {
 	struct other_port ports[RECORD_PORTS_MAX];
@@ -107,6 +107,9 @@ static char *text_of(const struct cluster *c, const struct app *app, const struc
 		labels[0] = 0;
 	rec.n_ports = ports_of(l, app->id, ports);
 	rec.n_states = serving_of(serving, app->id, states);
+	for (size_t i = 0; translate_is_on(c) && rec.host && i < rec.n_ports; i++)
+		if (ports[i].proto == IPPROTO_TCP && !addr_is_zero(&rec.ip4))
+			ports[i].via = translate_port(c, &rec.ip4, ports[i].port);
 	snprintf(rec.node, sizeof(rec.node), "%s", c->node);
 	snprintf(rec.name, sizeof(rec.name), "%s", app->spec.name);
 	return record_app_text(&rec);
@@ -179,6 +182,7 @@ static void look(struct cluster *c)
 
 	/* from here on it is told of what comes next */
 	datapath_servers_watch(c->a->dp, true);
+	translate_look(c);
 	datapath_servers_each(c->a->dp, note_server, &l);
 	if (l.n)
 		qsort(l.v, l.n, sizeof(*l.v), server_cmp);

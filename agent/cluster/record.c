@@ -106,6 +106,16 @@ static void put_states(json_t *j, const struct record_app *a)
 		json_object_set_new(j, "stopping", json_true());
 }
 
+/* A key's bytes; the numbers are little-endian. */
+char *record_secret_text(const struct ax_across_key *k)
+{
+	char hex[2 * 16 + 1];
+
+	for (unsigned i = 0; i < 16; i++)
+		snprintf(hex + 2 * i, 3, "%02x", (unsigned)(k->k[i / 8] >> i % 8 * 8 & 0xff));
+	return text_of(json_pack("{si si ss}", "v", RECORD_VERSION, "id", (int)k->id, "key", hex));
+}
+
 char *record_app_text(const struct record_app *a)
 {
 	json_t *j =
@@ -117,11 +127,15 @@ char *record_app_text(const struct record_app *a)
 	put_addr(j, "ip4", &a->ip4);
 	put_addr(j, "ip6", &a->ip6);
 	put_states(j, a);
-	for (size_t i = 0; i < a->n_ports && i < RECORD_PORTS_MAX; i++)
-		json_array_append_new(ports,
-				      json_pack("{ss si}", "proto",
-						a->ports[i].proto == IPPROTO_UDP ? "udp" : "tcp",
-						"port", (int)a->ports[i].port));
+	for (size_t i = 0; i < a->n_ports && i < RECORD_PORTS_MAX; i++) {
+		json_t *one = json_pack("{ss si}", "proto",
+					a->ports[i].proto == IPPROTO_UDP ? "udp" : "tcp", "port",
+					(int)a->ports[i].port);
+
+		if (one && a->ports[i].via)
+			json_object_set_new(one, "via", json_integer(a->ports[i].via));
+		json_array_append_new(ports, one);
+	}
 	if (!j || !ports || json_object_set_new(j, "ports", ports)) {
 		json_decref(j);
 		return NULL;
@@ -331,6 +345,27 @@ int record_config_now_read(const void *data, size_t len, int64_t *revision, stru
 	return end(&f);
 }
 
+int record_secret_read(const void *data, size_t len, struct ax_across_key *ret, struct error *e)
+{
+	static const char digits[] = "0123456789abcdef";
+	char hex[2 * 16 + 1] = "";
+	struct fields f;
+
+	memset(ret, 0, sizeof(*ret));
+	if (begin(data, len, &f, e))
+		return end(&f);
+	ret->id = (uint32_t)read_int(&f, "id", 1, 255);
+	read_text(&f, "key", hex, sizeof(hex));
+	if (!f.r && strspn(hex, digits) != sizeof(hex) - 1)
+		bad(&f, "key", "a key of 32 hexadecimal digits");
+	for (unsigned i = 0; !f.r && i < 32; i++) {
+		uint64_t digit = (uint64_t)(strchr(digits, hex[i]) - digits);
+
+		ret->k[i / 16] |= digit << (i / 2 % 8 * 8 + (i % 2 ? 0 : 4));
+	}
+	return end(&f);
+}
+
 static void read_ports(struct fields *f, struct record_app *ret)
 {
 	json_t *list = json_object_get(f->j, "ports"), *one;
@@ -348,8 +383,9 @@ static void read_ports(struct fields *f, struct record_app *ret)
 	json_array_foreach (list, i, one) {
 		const char *proto = json_string_value(json_object_get(one, "proto"));
 		json_int_t port = json_integer_value(json_object_get(one, "port"));
+		json_int_t via = json_integer_value(json_object_get(one, "via"));
 
-		if (port < 1 || port > 65535 || !proto) {
+		if (port < 1 || port > 65535 || !proto || via < 0 || via > 65535) {
 			bad(f, "ports", "a list of ports");
 			return;
 		}
@@ -357,7 +393,8 @@ static void read_ports(struct fields *f, struct record_app *ret)
 			continue; /* a newer one */
 		ret->ports[ret->n_ports++] = (struct other_port){
 			.port = (uint16_t)port,
-			.proto = streq(proto, "udp") ? IPPROTO_UDP : IPPROTO_TCP};
+			.proto = streq(proto, "udp") ? IPPROTO_UDP : IPPROTO_TCP,
+			.via = (uint16_t)via};
 	}
 }
 
@@ -465,6 +502,12 @@ char *record_pool_key(const char *cluster, char *buf)
 	return buf;
 }
 
+char *record_secret_key(const char *cluster, char *buf)
+{
+	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/key", cluster);
+	return buf;
+}
+
 char *record_node_key(const char *cluster, const char *node, char *buf)
 {
 	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/nodes/%.63s", cluster, node);
@@ -530,6 +573,8 @@ enum record_kind record_kind(const char *cluster, const void *key, size_t len)
 		return RECORD_POOL;
 	if (len == 6 && memcmp(rest, "config", 6) == 0)
 		return RECORD_CONFIG_NOW;
+	if (len == 3 && memcmp(rest, "key", 3) == 0)
+		return RECORD_SECRET;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		size_t n = strlen(kinds[i].below);
 

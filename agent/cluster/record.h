@@ -3,6 +3,7 @@
  * What nodes write of themselves into the registry, one key for each thing:
  *
  *   /ax/CLUSTER/pool		    the prefix that is cut into blocks
+ *   /ax/CLUSTER/key		    the secret of `routes: translate`
  *   /ax/CLUSTER/nodes/NAME	    a node, under its lease
  *   /ax/CLUSTER/blocks/ADDRESS-LEN who has a block; under no lease: it is nobody else's while its
  *				    node is away
@@ -19,6 +20,7 @@
 #ifndef AX_CLUSTER_RECORD_H
 #define AX_CLUSTER_RECORD_H
 
+#include "across.h"
 #include "base/address.h"
 #include "base/util.h"
 #include "registry/others.h"
@@ -91,6 +93,7 @@ char *record_address_text(const struct record_address *a);
 char *record_pool_text(const struct prefix *pool);
 char *record_config_text(const struct record_config *c);
 char *record_config_now_text(int64_t revision);
+char *record_secret_text(const struct ax_across_key *k);
 
 /* Any bytes. -EINVAL, -EMSGSIZE (too long), -EOPNOTSUPP (a newer schema), -ENOMEM, with a sentence
  * that does not name the key. */
@@ -101,6 +104,7 @@ int record_address_read(const void *data, size_t len, struct record_address *ret
 int record_pool_read(const void *data, size_t len, struct prefix *ret, struct error *e);
 int record_config_read(const void *data, size_t len, struct record_config *ret, struct error *e);
 int record_config_now_read(const void *data, size_t len, int64_t *revision, struct error *e);
+int record_secret_read(const void *data, size_t len, struct ax_across_key *ret, struct error *e);
 
 enum record_kind {
 	RECORD_OTHER,
@@ -110,7 +114,8 @@ enum record_kind {
 	RECORD_APP,
 	RECORD_ADDRESS,
 	RECORD_CONFIG,
-	RECORD_CONFIG_NOW
+	RECORD_CONFIG_NOW,
+	RECORD_SECRET
 };
 
 /* What a key (any bytes) is of. */
@@ -119,6 +124,7 @@ enum record_kind record_kind(const char *cluster, const void *key, size_t len);
 /* "/ax/CLUSTER/" and the keys below it, into buf of RECORD_KEY_MAX. Returns it. */
 char *record_root(const char *cluster, char *buf);
 char *record_pool_key(const char *cluster, char *buf);
+char *record_secret_key(const char *cluster, char *buf);
 char *record_node_key(const char *cluster, const char *node, char *buf);
 char *record_block_key(const char *cluster, const struct prefix *p, char *buf);
 char *record_app_key(const char *cluster, const char *node, uint32_t id, char *buf);

@@ -20,16 +20,16 @@
 #define REST_TIMES 4   /* as long as the last look took others have the loop before the next one */
 #define TELL_SLICE 256 /* apps; then others have their turn */
 
-static bool is_direct(const struct cluster *c)
+static bool has_ways(const struct cluster *c)
 {
-	return c->conf.routes == CLUSTER_ROUTES_DIRECT;
+	return c->conf.routes != CLUSTER_ROUTES_NONE;
 }
 
 void routes_stale(struct cluster *c)
 {
 	uint64_t now = time_mono_ns();
 
-	if (!is_direct(c))
+	if (!has_ways(c))
 		return;
 	c->ways_changed = true;
 	cluster_at(c, &c->routes_at_ns,
@@ -63,11 +63,12 @@ static void name_app(struct cluster *c, struct peer_app *app)
 /* A node speaks for the addresses of its own blocks alone. */
 static void tell_app(struct cluster *c, struct peer_app *app)
 {
-	const struct peer_block *b = is_direct(c) ? peers_block_of(c, &app->rec.ip4) : NULL;
+	const struct peer_block *b = has_ways(c) ? peers_block_of(c, &app->rec.ip4) : NULL;
 	const struct remote_app to = {.addr = &app->rec.ip4,
 				      .name = app->rec.name,
 				      .labels = app->rec.labels,
-				      .ifindex = b ? b->way.ifindex : 0};
+				      .ifindex = b ? b->way.ifindex : 0,
+				      .across = translate_is_on(c)};
 	struct error e = {0};
 
 	if (!to.ifindex || b->node != app->node) {
@@ -88,6 +89,7 @@ static void tell_app(struct cluster *c, struct peer_app *app)
 void routes_app(struct cluster *c, struct peer_app *app)
 {
 	tell_app(c, app);
+	translate_app(c, app);
 	name_app(c, app);
 }
 
@@ -96,6 +98,7 @@ void routes_app_gone(struct cluster *c, struct peer_app *app)
 	other_remove(c->a, &app->other);
 	remote_drop(c->a, app->remote);
 	app->remote = NULL;
+	translate_app(c, app);
 	app->gone = true;
 }
 
@@ -263,8 +266,8 @@ static int add_link(struct cluster *c, unsigned ifindex)
 		*l = (struct node_link){.ifindex = ifindex};
 	}
 	l->look = c->looks;
-	l->err = datapath_nodes_attach(c->a->dp, c->a->nl, ifindex, c->a->inst->route_metric,
-				       &l->made);
+	l->err = (translate_is_on(c) ? datapath_across_attach : datapath_nodes_attach)(
+		c->a->dp, c->a->nl, ifindex, c->a->inst->route_metric, &l->made);
 	return l->err;
 }
 
@@ -304,7 +307,8 @@ static int forget_unwanted(void *arg, const struct nl_host_link *link)
 struct sync {
 	struct cluster *c;
 	struct table own, foreign, want;
-	bool moved; /* a block is reached by another interface */
+	struct table nodes; /* whose blocks have a way: their addresses alone */
+	bool moved;	    /* a block is reached by another interface */
 };
 
 /* What is in the way is not ours to take away. */
@@ -313,7 +317,7 @@ static bool is_free(const struct sync *s, struct peer_block *b)
 	const struct nl_route *r = find_inside(&s->foreign, &b->rec.prefix);
 	char text[ADDR_STRLEN], device[IF_NAMESIZE] = "?";
 
-	if (!r)
+	if (!r || translate_is_on(s->c))
 		return true;
 	if_indextoname(r->ifindex, device);
 	snprintf(b->way.why, sizeof(b->way.why),
@@ -360,6 +364,32 @@ static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop
 	return false;
 }
 
+static int add_node(struct sync *s, const struct ax_addr *addr)
+{
+	const struct nl_route r = {.dst = {.addr = *addr, .len = 128}};
+
+	return table_add(&s->nodes, &r);
+}
+
+/* Whose SYNs are believed, if they prove it. */
+static void tell_nodes(struct sync *s)
+{
+	autofree struct ax_addr *list = calloc(s->nodes.n + 1, sizeof(*list));
+	int r = list ? 0 : -ENOMEM;
+	size_t n = 0;
+
+	if (!translate_is_on(s->c))
+		return;
+	table_sort(&s->nodes);
+	for (size_t i = 0; i < s->nodes.n && !r; i++)
+		if (!n || !addr_eq(&list[n - 1], &s->nodes.v[i].dst.addr))
+			list[n++] = s->nodes.v[i].dst.addr;
+	r = r ? r : datapath_across_nodes(s->c->a->dp, list, n);
+	if (r)
+		log_error("the cluster %s: the programs cannot be told its nodes: %s",
+			  s->c->conf.name, strerror(-r));
+}
+
 static void route_block(struct sync *s, struct peer_block *b)
 {
 	struct nl_route r = {.dst = b->rec.prefix, .metric = s->c->a->inst->route_metric};
@@ -382,7 +412,9 @@ static void route_block(struct sync *s, struct peer_block *b)
 		return;
 	}
 	err = table_add(&s->want, &r);
-	if (!err && !has(&s->own, &r))
+	if (!err && translate_is_on(s->c))
+		err = add_node(s, &b->node->rec.address);
+	else if (!err && !has(&s->own, &r))
 		err = nl_route_add(s->c->a->nl, &r);
 	if (err)
 		snprintf(b->way.why, sizeof(b->way.why), "the kernel refuses the route: %s",
@@ -423,11 +455,12 @@ static void undo(struct agent *a, const struct table *own, const struct table *w
 void routes_sync(struct cluster *c)
 {
 	struct sync s = {.c = c, .foreign.pool = &c->conf.pool};
+	const struct table none = {0};
 	uint64_t began = time_mono_ns(), end;
 	bool untold, first;
 	int r;
 
-	if (!is_direct(c) || !c->was_read) /* (what is not known yet is not undone) */
+	if (!has_ways(c) || !c->was_read) /* (what is not known yet is not undone) */
 		return;
 	r = nl_route_each(c->a->nl, c->a->inst->route_metric, note_own, &s.own);
 	r = r ? r : nl_route_each_foreign(c->a->nl, note_foreign, &s.foreign);
@@ -440,8 +473,9 @@ void routes_sync(struct cluster *c)
 		first = !c->looks++;
 		twalk_r(c->peers.blocks, sync_block, &s);
 		table_sort(&s.want);
-		undo(c->a, &s.own, &s.want);
+		undo(c->a, &s.own, translate_is_on(c) ? &none : &s.want);
 		drop_links(c, &s.want);
+		tell_nodes(&s);
 		if (first)
 			nl_host_link_each(c->a->nl, forget_unwanted, c);
 	}
@@ -454,6 +488,7 @@ void routes_sync(struct cluster *c)
 	table_free(&s.own);
 	table_free(&s.foreign);
 	table_free(&s.want);
+	table_free(&s.nodes);
 	end = time_mono_ns();
 	c->routes_rest_ns = end + REST_TIMES * (end - began);
 	cluster_at(c, &c->routes_at_ns, LOOK_MS);
@@ -464,7 +499,7 @@ void routes_open(struct agent *a)
 	const struct cluster *c = a->cluster;
 	struct table own = {0}, none = {0};
 
-	if (c && is_direct(c))
+	if (c && has_ways(c))
 		return;
 	if (nl_route_each(a->nl, a->inst->route_metric, note_own, &own) == 0)
 		undo(a, &own, &none);

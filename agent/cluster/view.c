@@ -80,9 +80,10 @@ static void put_ways(const struct cluster *c, json_t *j)
 	struct ways w = {.failed = json_array()};
 
 	twalk_r(c->peers.blocks, add_way, &w);
-	json_object_set_new(
-		j, "ways",
-		json_pack("{ss si so}", "kind", "direct", "routes", w.n, "failed", w.failed));
+	json_object_set_new(j, "ways",
+			    json_pack("{ss si so}", "kind",
+				      translate_is_on(c) ? "translate" : "direct", "routes", w.n,
+				      "failed", w.failed));
 	put_text(j, "untold", c->untold);
 }
 
@@ -125,7 +126,7 @@ json_t *cluster_status(const struct agent *a)
 		put_text(j, "state", "failed");
 		put_text(j, "why", c->failed);
 	}
-	if (c->conf.routes == CLUSTER_ROUTES_DIRECT)
+	if (c->conf.routes != CLUSTER_ROUTES_NONE)
 		put_ways(c, j);
 	if (c->config_now || c->config_has)
 		put_config(c, j);

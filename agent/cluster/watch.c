@@ -75,6 +75,7 @@ static void on_page(void *arg, int err, const struct etcd_page *page, const char
 			    page->revision + 1, on_news, c, &c->watch))
 		again(c);
 	blocks_sync(c);
+	translate_want_key(c);
 	cluster_apps_changed(c->a);
 }
 
@@ -86,6 +87,7 @@ void watch_begin(struct cluster *c)
 	if (!c->etcd || c->reading || c->watch)
 		return;
 	c->peers.read++;
+	translate_read(c);
 	if (etcd_range(c->etcd, &all, on_page, c, &c->reading))
 		cluster_at(c, &c->read_at_ns, CLUSTER_RETRY_MS);
 }

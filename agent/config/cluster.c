@@ -181,7 +181,7 @@ static void read_cluster_pool(struct reader *r, const struct node *n, void *to)
 
 static void read_routes(struct reader *r, const struct node *n, void *to)
 {
-	static const char what[] = "none or direct";
+	static const char what[] = "none, direct or translate";
 	enum cluster_routes *routes = to;
 	const char *text = scalar_text(r, n, what);
 
@@ -191,7 +191,9 @@ static void read_routes(struct reader *r, const struct node *n, void *to)
 		*routes = CLUSTER_ROUTES_NONE;
 	else if (streq(text, "direct"))
 		*routes = CLUSTER_ROUTES_DIRECT;
-	else if (streq(text, "wireguard") || streq(text, "translate"))
+	else if (streq(text, "translate"))
+		*routes = CLUSTER_ROUTES_TRANSLATE;
+	else if (streq(text, "wireguard"))
 		reject(r, n, "%s: this version has no other way between nodes yet", what);
 	else
 		reject(r, n, "%s", what);
@@ -218,9 +220,9 @@ static void check_cluster(struct reader *r, const struct node *n, const struct c
 		reject(r, n, "the cluster's name, the same on all of its nodes");
 	if (!c->etcd.n)
 		reject(r, n, "etcd: the URLs of etcd's members");
-	if (c->routes == CLUSTER_ROUTES_DIRECT && !addr_is_zero(&c->address) &&
+	if (c->routes != CLUSTER_ROUTES_NONE && !addr_is_zero(&c->address) &&
 	    !addr_is_v4(&c->address))
-		reject(r, n, "an IPv4 address of the node where routes are direct");
+		reject(r, n, "an IPv4 address of the node where routes are direct or translate");
 	if (!c->cert != !c->key)
 		reject(r, n, "cert and key together, or none of the two");
 	for (size_t i = 0; files && i < c->etcd.n; i++) {

@@ -8,7 +8,11 @@
 #include "base/util.h"
 
 /* The ways between nodes. */
-enum cluster_routes { CLUSTER_ROUTES_NONE, CLUSTER_ROUTES_DIRECT };
+enum cluster_routes {
+	CLUSTER_ROUTES_NONE,
+	CLUSTER_ROUTES_DIRECT,
+	CLUSTER_ROUTES_TRANSLATE,
+};
 
 struct config_cluster {
 	char *name;		/* NULL: this node is in none, and nothing else here is set */

@@ -21,6 +21,10 @@ static const char *const names[] = {
 	[AX_COUNT_EVENTS_LOST] = "events-lost",
 	[AX_COUNT_ERROR] = "errors",
 	[AX_COUNT_SERVERS_REFUSED] = "servers-refused",
+	[AX_COUNT_ACROSS_CAME] = "nodes-came",
+	[AX_COUNT_ACROSS_PLAIN] = "nodes-without-option",
+	[AX_COUNT_ACROSS_FORGED] = "nodes-forged",
+	[AX_COUNT_ACROSS_REFUSED] = "nodes-refused",
 };
 _Static_assert(ARRAY_SIZE(names) == AX_COUNTERS, "every counter has a name");
 

@@ -86,6 +86,8 @@ static const struct program_info {
 	 "apps of this machine do not answer through XDP balancers", "Linux 5.10"},
 	{"ax_from_nodes", AT_FABRIC, false,
 	 "apps of other nodes that are not known yet are refused, not kept waiting", "Linux 5.10"},
+	{"ax_across", AT_FABRIC, false, "apps of other nodes are not reached by translation",
+	 "Linux 5.17"},
 };
 _Static_assert(ARRAY_SIZE(programs) <= DATAPATH_PROGRAMS_MAX, "room for a report per program");
 
@@ -138,6 +140,13 @@ static const char *const map_names[MAPS] = {
 	[MAP_EXPOSED_PORTS] = "exposed_ports",
 	[MAP_FRAGMENTS] = "fragments",
 	[MAP_LOCAL_ADDRS] = "local_addrs",
+	[MAP_ACROSS_CTL] = "across_ctl",
+	[MAP_ACROSS_NODES] = "across_nodes",
+	[MAP_ACROSS_TO] = "across_to",
+	[MAP_ACROSS_SERVED] = "across_served",
+	[MAP_ACROSS_APPS] = "across_apps",
+	[MAP_ACROSS_CAME] = "across_came",
+	[MAP_ACROSS] = "across",
 	[MAP_CTL] = "ctl",
 	[MAP_COUNTERS] = "counters",
 	[MAP_EVENTS] = "events",
@@ -596,7 +605,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->inst = inst;
 	dp->from_app = dp->to_app = dp->to_service = dp->from_outside = -1;
 	dp->to_outside = -1;
-	dp->from_balancer = dp->from_backends = dp->from_nodes = -1;
+	dp->from_balancer = dp->from_backends = dp->from_nodes = dp->across = -1;
 	snprintf(dp->cgroup_path, sizeof(dp->cgroup_path), "%s", cgroup_path);
 	r = pin_dir_of(inst, false, dp->pin_dir, sizeof(dp->pin_dir), e);
 	if (!r || r == -ENOENT) { /* what the kernel refuses shall leave no mount behind */
@@ -643,6 +652,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->from_balancer = datapath_program_fd(dp, "ax_from_balancer");
 	dp->from_backends = datapath_program_fd(dp, "ax_from_backends");
 	dp->from_nodes = datapath_program_fd(dp, "ax_from_nodes");
+	dp->across = datapath_program_fd(dp, "ax_across");
 	*ret = dp;
 	return 0;
 }

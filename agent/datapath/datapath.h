@@ -7,6 +7,7 @@
 #ifndef AX_DATAPATH_DATAPATH_H
 #define AX_DATAPATH_DATAPATH_H
 
+#include "across.h"
 #include "addr.h"
 #include "app.h"
 #include "ctl.h"
@@ -190,7 +191,30 @@ void datapath_outside_detach(struct nl *nl, unsigned ifindex, uint32_t handle);
 /* The same for the program that looks at the sources of what comes from other nodes. */
 int datapath_nodes_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle,
 			  bool *made);
+/* In its place, for connections that are translated: the one that reads who they are of. */
+int datapath_across_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle,
+			   bool *made);
+/* Either of them. */
 void datapath_nodes_detach(struct nl *nl, unsigned ifindex, uint32_t handle);
+
+/* --- connections that are translated between nodes (include/across.h) --- */
+int datapath_across_get(struct datapath *dp, struct ax_across_ctl *ret);
+int datapath_across_set(struct datapath *dp, const struct ax_across_ctl *c);
+/* The addresses of all other nodes, in place of the former ones. */
+int datapath_across_nodes(struct datapath *dp, const struct ax_addr *list, size_t n);
+/* Whose number of a node that is; and where a server of another node is reached, and whom a port of
+ * this one is for. NULL: nobody's, nowhere, nobody. */
+int datapath_across_app(struct datapath *dp, const struct ax_across_app *who,
+			const struct ax_addr *addr);
+int datapath_across_to(struct datapath *dp, const struct ax_endpoint *server,
+		       const struct ax_endpoint *at);
+int datapath_across_served(struct datapath *dp, uint32_t port, const struct ax_endpoint *server);
+/* Calls f for each port of this node's until it returns non-zero: a negative errno is returned. */
+int datapath_across_each(struct datapath *dp,
+			 int (*f)(void *arg, uint32_t port, const struct ax_endpoint *server),
+			 void *arg);
+/* Forgets what is known of other nodes, and with `all` of this one, too. */
+int datapath_across_clear(struct datapath *dp, bool all);
 /* Attaches or detaches the program that holds SYNs back. */
 int datapath_hold(struct datapath *dp, bool on);
 

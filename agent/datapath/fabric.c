@@ -81,6 +81,16 @@ int datapath_nodes_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, 
 	return dp->from_nodes < 0 ? -EOPNOTSUPP : tc_attach(nl, &program, 1, made);
 }
 
+int datapath_across_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle,
+			   bool *made)
+{
+	struct tc_program program = at_nodes(ifindex, handle, dp->across);
+
+	program.name = "ax_across";
+	*made = false;
+	return dp->across < 0 ? -EOPNOTSUPP : tc_attach(nl, &program, 1, made);
+}
+
 void datapath_nodes_detach(struct nl *nl, unsigned ifindex, uint32_t handle)
 {
 	const struct tc_program program = at_nodes(ifindex, handle, -1);

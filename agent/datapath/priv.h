@@ -54,6 +54,13 @@ enum datapath_map {
 	MAP_EXPOSED_PORTS,
 	MAP_FRAGMENTS,
 	MAP_LOCAL_ADDRS,
+	MAP_ACROSS_CTL,
+	MAP_ACROSS_NODES,
+	MAP_ACROSS_TO,
+	MAP_ACROSS_SERVED,
+	MAP_ACROSS_APPS,
+	MAP_ACROSS_CAME,
+	MAP_ACROSS,
 	MAP_CTL,
 	MAP_COUNTERS,
 	MAP_EVENTS,
@@ -79,6 +86,7 @@ struct datapath {
 	int from_balancer;
 	int from_backends;
 	int from_nodes;
+	int across;
 	struct bpf_link *conns; /* NULL: off */
 	struct bpf_link *dual_udp;
 	struct bpf_link *udp_conns;

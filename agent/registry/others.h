@@ -16,6 +16,7 @@ struct name;
 struct other_port {
 	uint16_t port; /* host byte order */
 	uint8_t proto; /* IPPROTO_TCP or IPPROTO_UDP */
+	uint16_t via;  /* its node's port for it (routes: translate); 0: none */
 };
 
 #define OTHER_NAME_MAX 63

@@ -38,6 +38,7 @@ static struct remote *add(struct agent *a, const struct remote_app *app)
 	if (!r)
 		return NULL;
 	r->addr = *app->addr;
+	r->across = app->across;
 	r->id = ID_FIRST | a->next_remote++;
 	r->party = AX_PARTY_NONE;
 	snprintf(r->name, sizeof(r->name), "%.63s", app->name);
@@ -53,8 +54,8 @@ static struct remote *add(struct agent *a, const struct remote_app *app)
 static bool is_same_app(const struct remote *r, const struct remote_app *app,
 			const struct labels *labels)
 {
-	return addr_eq(&r->addr, app->addr) && streq(r->name, app->name) &&
-	       labels_eq(&r->labels, labels);
+	return addr_eq(&r->addr, app->addr) && r->across == app->across &&
+	       streq(r->name, app->name) && labels_eq(&r->labels, labels);
 }
 
 /* Whoever has no party is refused by the programs. */

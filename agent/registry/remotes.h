@@ -15,6 +15,7 @@ struct remote {
 	char name[64];
 	struct labels labels;
 	unsigned ifindex; /* by which packets of its node come in */
+	bool across;	  /* it is reached by translation, no packet has its address */
 	uint32_t id;	  /* no local app has it */
 	uint32_t party;	  /* AX_PARTY_NONE: its labels could not be kept, nobody may talk to it */
 	bool told;	  /* the programs know it, with its party; else remote_put() tries again */
@@ -26,6 +27,7 @@ struct remote_app {
 	const char *name;
 	const char *labels; /* "k=v,.." */
 	unsigned ifindex;
+	bool across;
 };
 
 /* *r is NULL, or what was told before of the same address or another one, and is so no more. 0 or a

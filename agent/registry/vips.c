@@ -71,7 +71,7 @@ static struct ax_vip wanted_entry(const struct vip *v)
 	struct ax_vip e = {0};
 
 	if (v->remote) { /* unless it is somebody's here */
-		e.kind = AX_VIP_REMOTE;
+		e.kind = v->remote->across ? AX_VIP_ACROSS : AX_VIP_REMOTE;
 		e.id = v->remote->id;
 		e.ifindex = v->remote->ifindex;
 		e.party = party_told(v->remote->party);

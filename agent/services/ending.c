@@ -51,7 +51,7 @@ static int note(void *arg, const struct ax_conn *c)
 		e->conns = p;
 		e->size = more;
 	}
-	e->conns[e->n_conns++] = (struct sock_conn){c->local, c->remote, c->cookie};
+	e->conns[e->n_conns++] = (struct sock_conn){c->wire_local, c->wire_remote, c->cookie};
 	return 0;
 }
 

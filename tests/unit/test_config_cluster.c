@@ -171,16 +171,17 @@ static void what_is_wrong(void **state)
 		{"cluster: {name: e, etcd: [http://a], pool: \"fd00::/112\"}",
 		 "f:1:44: cluster.pool: found \"fd00::/112\", " POOL},
 		{"cluster: {name: e, etcd: [http://a], routes: wireguard}",
-		 "f:1:46: cluster.routes: found \"wireguard\", expected none or direct: this "
+		 "f:1:46: cluster.routes: found \"wireguard\", expected none, direct or translate: "
+		 "this "
 		 "version "
 		 "has no other way between nodes yet\n"},
 		{"cluster: {name: e, etcd: [http://a], routes: bgp}",
-		 "f:1:46: cluster.routes: found \"bgp\", expected none or direct\n"},
+		 "f:1:46: cluster.routes: found \"bgp\", expected none, direct or translate\n"},
 		{"cluster: {name: e, etcd: [http://a], routes: direct, node: {address: "
 		 "\"fd00::1\"}}",
 		 "f:1:10: cluster: found a mapping, expected an IPv4 address of the node where "
 		 "routes "
-		 "are direct\n"},
+		 "are direct or translate\n"},
 		{"cluster: {name: e, etcd: [http://a], pool: 10.1.0.0/16}\n"
 		 "agent: {pool: {ipv4: 10.2.0.0/16}}\n",
 		 "f:1:1: found a mapping, expected cluster.pool or agent.pool.ipv4, and not two "
