@@ -329,12 +329,12 @@ __weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_
 static __noinline bool across_caller(const struct bpf_sk_lookup *ctx, struct caller *who,
 				     const struct ax_across_came *came)
 {
-	struct ax_addr client; /* keys are on the stack to Linux 6.1 */
+	struct ax_addr client = who->addr; /* keys are on the stack to Linux 6.1 */
 	struct ax_vip *vip;
 
 	if (!came) {
 		if (ctx->ingress_ifindex == LO_IFINDEX ||
-		    !bpf_map_lookup_elem(&across_nodes, &who->addr))
+		    !bpf_map_lookup_elem(&across_nodes, &client))
 			return false;
 		count(AX_COUNT_ACROSS_PLAIN);
 		return true;

@@ -55,9 +55,16 @@ static void check_others(const uint8_t *data, size_t size)
 	struct record_node n, n2;
 	struct record_block b, b2;
 	struct record_address a, a2;
+	struct ax_across_key k, k2;
 	struct error e = {0};
 	struct prefix p;
 
+	if (record_secret_read(data, size, &k, &e) == 0) {
+		autofree char *text = record_secret_text(&k);
+
+		check(text && record_secret_read(text, strlen(text), &k2, &e) == 0);
+		check(memcmp(&k, &k2, sizeof(k)) == 0);
+	}
 	if (record_node_read(data, size, &n, &e) == 0) {
 		autofree char *text = record_node_text(&n);
 

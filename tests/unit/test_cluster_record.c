@@ -37,7 +37,7 @@ static void nodes_and_blocks(void **state)
 
 static void apps(void **state)
 {
-	struct other_port ports[] = {{80, IPPROTO_TCP}, {53, IPPROTO_UDP}};
+	struct other_port ports[] = {{80, IPPROTO_TCP, 61001}, {53, IPPROTO_UDP, 0}};
 	struct record_app a = {.node = "n1",
 			       .name = "web",
 			       .id = 7,
@@ -59,7 +59,11 @@ static void apps(void **state)
 	assert_true(b.host);
 	assert_true(addr_eq(&a.ip4, &b.ip4) && addr_is_zero(&b.ip6));
 	assert_int_equal(b.n_ports, 2);
-	assert_memory_equal(b.ports, ports, sizeof(ports));
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(b.ports[i].port, ports[i].port);
+		assert_int_equal(b.ports[i].proto, ports[i].proto);
+		assert_int_equal(b.ports[i].via, ports[i].via);
+	}
 	again = record_app_text(&b);
 	assert_string_equal(text, again);
 }
@@ -205,6 +209,37 @@ static void addresses(void **state)
 	assert_string_equal(e.text, "its member \"address\" is not an address");
 }
 
+/* The key's bytes are those of the text, in their order. */
+static void secrets(void **state)
+{
+	static const char text[] =
+		"{\"v\":1,\"id\":255,\"key\":\"000102030405060708090a0b0c0d0e0f\"}";
+	static const char *const bad[] = {
+		"{\"v\":1,\"id\":0,\"key\":\"000102030405060708090a0b0c0d0e0f\"}",
+		"{\"v\":1,\"id\":256,\"key\":\"000102030405060708090a0b0c0d0e0f\"}",
+		"{\"v\":1,\"id\":1,\"key\":\"000102030405060708090a0b0c0d0e0\"}",
+		"{\"v\":1,\"id\":1,\"key\":\"000102030405060708090a0b0c0d0e0f0\"}",
+		"{\"v\":1,\"id\":1,\"key\":\"000102030405060708090a0b0c0d0e0F\"}",
+		"{\"v\":1,\"id\":1}",
+	};
+	struct ax_across_key k;
+	char key[RECORD_KEY_MAX];
+	autofree char *again = NULL;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(record_secret_read(text, strlen(text), &k, &e), 0);
+	assert_int_equal(k.id, 255);
+	for (unsigned i = 0; i < 16; i++)
+		assert_int_equal(k.k[i / 8] >> i % 8 * 8 & 0xff, i);
+	again = record_secret_text(&k);
+	assert_string_equal(again, text);
+	assert_string_equal(record_secret_key("east", key), "/ax/east/key");
+	assert_int_equal(record_kind("east", key, strlen(key)), RECORD_SECRET);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(record_secret_read(bad[i], strlen(bad[i]), &k, &e), -EINVAL);
+}
+
 static void versions(void **state)
 {
 	static const char more[] =
@@ -247,6 +282,8 @@ static void what_is_none(void **state)
 		"\"ports\":[1]}",
 		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
 		"\"ports\":[{\"proto\":\"tcp\",\"port\":65536}]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
+		"\"ports\":[{\"proto\":\"tcp\",\"port\":80,\"via\":65536}]}",
 		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
 		"\"ports\":[],"
 		"\"ip4\":\"127.0.0.1\"}",
@@ -339,6 +376,7 @@ int main(void)
 		cmocka_unit_test(backends),	    cmocka_unit_test(backends_of_others),
 		cmocka_unit_test(addresses),	    cmocka_unit_test(versions),
 		cmocka_unit_test(what_is_none),	    cmocka_unit_test(keys),
+		cmocka_unit_test(secrets),
 		cmocka_unit_test(shut_pools),
 	};
 

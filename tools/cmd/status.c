@@ -133,6 +133,11 @@ static void put_ways(const json_t *c)
 		text_put(member_string(item, "why"), stdout);
 		putchar('\n');
 	}
+	if (streq(member_string(ways, "kind"), "translate"))
+		printf("%-10s by translation: TCP of apps in host mode alone; UDP and apps with a "
+		       "network of "
+		       "their own want routes: direct\n",
+		       "");
 	if (!member_string(c, "untold"))
 		return;
 	printf("%-10s some apps of other nodes cannot be reached: ", "");
