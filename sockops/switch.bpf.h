@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <bpf/bpf_endian.h>
 
+#include "across.bpf.h"
 #include "answer.bpf.h"
 #include "choose.bpf.h"
 #include "count.bpf.h"
@@ -483,6 +484,8 @@ static __always_inline int route_outside(struct route_request *rq, const struct 
 		return ROUTE_AGENT;
 	if (addr_is_loopback(&to->addr))
 		return app->flags & AX_APP_HOST ? route_loopback(rq, app, to) : ROUTE_OUTSIDE;
+	if (to->proto == IPPROTO_TCP && is_nodes_port(&to->addr, to->port_be))
+		return -ECONNREFUSED;
 	if (to->proto == IPPROTO_TCP && app->wait_ms && is_nobodys(&to->addr)) {
 		rq->wait_ms = app->wait_ms; /* whoever gets the address is judged then */
 		return ROUTE_DIRECT;

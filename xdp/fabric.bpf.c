@@ -7,6 +7,7 @@
  */
 #include <linux/pkt_cls.h>
 
+#include "across.bpf.h"
 #include "answer.bpf.h"
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
@@ -317,6 +318,9 @@ static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 
 	if (r >= 0)
 		return r;
+	if (p->proto == IPPROTO_TCP && p->has_l4 && !is_answer(p) &&
+	    is_nodes_port(&p->dst, p->dport_be))
+		return refuse_packet(skb, p, AX_COUNT_FABRIC_DENIED);
 	v = way_out_verdict(p, src->party, &way_out);
 	if (!(v & VERDICT_DENY) && (allows(way_out) || src->flags & AX_VIP_EGRESS)) {
 		if (allows(way_out))

@@ -32,7 +32,7 @@ serve 7000 --net private --name private -- "$BIN/tcp" listen 4 0.0.0.0 7000 priv
 serve 80 --net host --name web -- nginx -c "$(nginx_conf web 1 'server { listen 80; location / { return 200 "$remote_addr\n"; } }')"
 on n1
 run_app --net host --name c -- sleep 1000
-run_app --net private --name p -- sleep 1000
+run_app --net private --egress --name p -- sleep 1000
 launched c p
 ok "n1 knows the apps of n2" wait_for -t 30 "node_knows n1 tcp other red web"
 ok "and n2 those of n1" wait_for -t 30 "node_knows n2 c p"
@@ -94,15 +94,21 @@ is "it is counted" "$(counted n2 nodes-came)" $((CAME + 1))
 FORGED=$(counted n2 nodes-forged)
 machine_make out 66
 HOWS=(mac number seq server id short)
-for how in "${HOWS[@]}"; do syn n1 "$LAN.11" $how >"$T/syn.$how" & done
+for how in "${HOWS[@]}"; do syn n1 "$LAN.11" "$how" >"$T/syn.$how" & done
 syn out "$LAN.66" stolen >"$T/syn.stolen" &
-for how in "${HOWS[@]}" stolen; do wait_for '[ -s "$T/syn.$how" ]'; done
+for how in "${HOWS[@]}" stolen; do wait_for -t 60 '[ -s "$T/syn.$how" ]'; done
 for how in "${HOWS[@]}"; do
 	is "a SYN that says what it has not signed is not answered ($how)" "$(cat "$T/syn.$how")" nothing
 done
 is "nor is a machine outside the cluster, with the cluster's key" "$(cat "$T/syn.stolen")" nothing
 is "all that is counted" "$(counted n2 nodes-forged)" $((FORGED + 7))
 is "and such a one that says nothing is refused" "$(syn out "$LAN.66" none)" refused
+for from in c p; do
+	is "no app goes to such a port by itself, as if it were a program of its node's ($from)" \
+		"$(FROM=$from ask "$BIN/tcp" connect 4 "$LAN.12" "$VIA")" "error connect ECONNREFUSED"
+done
+like "which one may that is no app" "$(in_ns n1 timeout 20 "$BIN/tcp" connect 4 "$LAN.12" "$(via tcp)" 2>&1)" \
+	" server you=$LAN.11:[0-9]+ me=$TCP:7000"
 
 # --- a machine on the way that takes the option away --------------------------------------------------------
 
@@ -110,7 +116,7 @@ PLAIN=$(counted n2 nodes-without-option)
 ok "one is put there" in_ns n1 tc filter add dev eth0 egress bpf da object-pinned "$STRIP"
 like "without the option the client is its node" "$(ask "$BIN/tcp" connect 4 "$TCP" 7000)" " server you=$LAN.11:[0-9]+ me=$TCP:7000"
 is "whom a rule refuses" "$(ask "$BIN/tcp" connect 4 "$OTHER" 7000)" "error connect ECONNREFUSED"
-is "and it is noticed" "$(counted n2 nodes-without-option)" $((PLAIN + 2))
+ok "and it is noticed" [ "$(counted n2 nodes-without-option)" -ge $((PLAIN + 2)) ]
 in_ns n1 tc filter del dev eth0 egress
 rm -f "$STRIP"
 like "with it the client is itself again" "$(ask "$BIN/tcp" connect 4 "$OTHER" 7000)" " another you=$ME:"
