@@ -376,8 +376,7 @@ int main(void)
 		cmocka_unit_test(backends),	    cmocka_unit_test(backends_of_others),
 		cmocka_unit_test(addresses),	    cmocka_unit_test(versions),
 		cmocka_unit_test(what_is_none),	    cmocka_unit_test(keys),
-		cmocka_unit_test(secrets),
-		cmocka_unit_test(shut_pools),
+		cmocka_unit_test(secrets),	    cmocka_unit_test(shut_pools),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
