@@ -81,6 +81,17 @@ static int add_number(const struct rule_field *row, struct condition *c, const c
 	return add_range(c, &range);
 }
 
+/* Also by the name of a service. */
+static int add_port(const struct rule_field *row, struct condition *c, const char *item,
+		    struct rule_fault *f)
+{
+	struct range range;
+	int r = value_port(item, &range, f);
+
+	(void)row;
+	return r < 0 ? r : add_range(c, &range);
+}
+
 static void put_range(struct field_text *to, uint32_t lo, uint32_t hi)
 {
 	separate(to);
@@ -352,7 +363,7 @@ static const struct field_header tcp = {
 };
 
 #define WANT_PREFIXES "prefixes such as 10.0.0.0/8 or fd00::/8, or @SET"
-#define WANT_PORTS    "ports of 0 to 65535 such as 22, 8000-8099 or @SET"
+#define WANT_PORTS    "ports of 0 to 65535 such as 22, 8000-8099, ssh or @SET"
 #define WANT_FLAGS                                                                             \
 	"TCP flags: fin, syn, rst, psh, ack, urg, ece or cwr, with ! before it one that must " \
 	"not be set"
@@ -393,7 +404,7 @@ const struct rule_field rule_fields[AX_FIELDS] = {
 		.number = AX_FIELD_SPORT,
 		.kind = FIELD_NUMBER,
 		.layer = LAYER_TRANSPORT,
-		.keys = {{"sport", WANT_PORTS, .add = add_number, .write = write_number}},
+		.keys = {{"sport", WANT_PORTS, .add = add_port, .write = write_number}},
 		.sets = true,
 		.size = AX_PORT_NONE + 1,
 		.last = AX_PORT_NONE - 1,
@@ -403,7 +414,7 @@ const struct rule_field rule_fields[AX_FIELDS] = {
 		.number = AX_FIELD_DPORT,
 		.kind = FIELD_NUMBER,
 		.layer = LAYER_TRANSPORT,
-		.keys = {{"dport", WANT_PORTS, .add = add_number, .write = write_number}},
+		.keys = {{"dport", WANT_PORTS, .add = add_port, .write = write_number}},
 		.sets = true,
 		.size = AX_PORT_NONE + 1,
 		.last = AX_PORT_NONE - 1,

@@ -273,6 +273,11 @@ static int unknown_key(const char *key, struct error *e)
 					: i == n - 1 ? " or "
 						     : ", ",
 					names[i]);
+	if (streq(key, "mark"))
+		return error_set(
+			e, -ENOENT,
+			"mark is no key of a rule: packets have no mark yet where XDP sees "
+			"them; rules of nft(8) and tc(8), which come behind it, know it");
 	return error_set(e, -ENOENT, "%s is no key of a rule: use %s%s",
 			 fault_quote(key, strlen(key), quoted), all,
 			 value_hint(key, names, n, hint));

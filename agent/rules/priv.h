@@ -37,6 +37,8 @@ int value_bool(const char *s, bool *ret);
 int value_prefix(const char *s, struct prefix *ret, struct rule_fault *f);
 /* "22" or "8000-8099"; with `open` also "1500-" */
 int value_range(const char *s, uint32_t max, bool open, struct range *ret);
+/* "22", "8000-8099" or "ssh" */
+int value_port(const char *s, struct range *ret, struct rule_fault *f);
 /* The index of a word, or -1. */
 int value_word(const char *s, const char *const *words, size_t n);
 /* `, did you mean "x"?` or "" in buf. */

@@ -10,7 +10,7 @@
  *   name NAME            under which it counts, and is moved and deleted
  *   src, dst             10.0.0.0/8,fd00::/8,@SET   (any of them)
  *   proto                tcp|udp|icmp|icmp6|...|NUMBER, lists; ranges of numbers
- *   sport, dport         22,8000-8099,@SET; TCP and UDP only
+ *   sport, dport         22,8000-8099,ssh,@SET; TCP and UDP only
  *   flags                syn,!ack: flags that must be set, and with ! must not be
  *   icmp, icmp6          echo-request | TYPE | TYPE/CODE, lists: together they are one condition
  *   vlan                 100,200-299,none: the outermost tag's

@@ -229,6 +229,97 @@ int rule_parse_proto(const char *s)
 	return value_number(s, UINT8_MAX, &n) == 0 ? (int)n : -EINVAL;
 }
 
+/* --- ports --- */
+
+/* By the names of IANA's registry, and dns. It is not /etc/services, so that a
+ * rule means the same on every machine. */
+static const struct {
+	const char *name;
+	uint16_t port;
+} services[] = {
+	{"bgp", 179},
+	{"bootpc", 68},
+	{"bootps", 67},
+	{"chargen", 19},
+	{"dhcpv6-client", 546},
+	{"dhcpv6-server", 547},
+	{"discard", 9},
+	{"dns", 53},
+	{"domain", 53},
+	{"domain-s", 853},
+	{"echo", 7},
+	{"etcd-client", 2379},
+	{"etcd-server", 2380},
+	{"ftp", 21},
+	{"ftp-data", 20},
+	{"git", 9418},
+	{"http", 80},
+	{"http-alt", 8080},
+	{"https", 443},
+	{"imap", 143},
+	{"imaps", 993},
+	{"ipp", 631},
+	{"ipsec-nat-t", 4500},
+	{"isakmp", 500},
+	{"kerberos", 88},
+	{"ldap", 389},
+	{"ldaps", 636},
+	{"mdns", 5353},
+	{"memcached", 11211},
+	{"mqtt", 1883},
+	{"ms-sql-s", 1433},
+	{"ms-wbt-server", 3389},
+	{"mysql", 3306},
+	{"nfs", 2049},
+	{"ntp", 123},
+	{"openvpn", 1194},
+	{"pop3", 110},
+	{"pop3s", 995},
+	{"postgresql", 5432},
+	{"radius", 1812},
+	{"redis", 6379},
+	{"rsync", 873},
+	{"rtsp", 554},
+	{"sip", 5060},
+	{"sip-tls", 5061},
+	{"smtp", 25},
+	{"smtps", 465},
+	{"snmp", 161},
+	{"snmptrap", 162},
+	{"socks", 1080},
+	{"ssdp", 1900},
+	{"ssh", 22},
+	{"stun", 3478},
+	{"submission", 587},
+	{"sunrpc", 111},
+	{"syslog", 514},
+	{"telnet", 23},
+	{"tftp", 69},
+	{"vxlan", 4789},
+	{"wireguard", 51820},
+	{"xmpp-client", 5222},
+};
+
+int value_port(const char *s, struct range *ret, struct rule_fault *f)
+{
+	const char *names[ARRAY_SIZE(services)];
+	char hint[96];
+
+	if (value_range(s, UINT16_MAX, false, ret) == 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(services); i++) {
+		names[i] = services[i].name;
+		if (!streq(s, names[i]))
+			continue;
+		*ret = (struct range){services[i].port, services[i].port};
+		return 0;
+	}
+	if (!islower((unsigned char)s[0]))
+		return -EINVAL;
+	return fault_set(f, NULL, "the number of the port, which has no name here%s",
+			 value_hint(s, names, ARRAY_SIZE(names), hint));
+}
+
 /* --- ICMP --- */
 
 static const struct {

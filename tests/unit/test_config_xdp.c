@@ -195,7 +195,7 @@ static void mistakes_have_a_place(void **state)
 		 "pass, drop, reflect, redirect IFACE, cpu N or balance NAME\n"
 		 "f:6:19: xdp.interfaces.eth0.rules[1].dport: found \"22x\", expected ports of 0 "
 		 "to "
-		 "65535 such as 22, 8000-8099 or @SET\n"},
+		 "65535 such as 22, 8000-8099, ssh or @SET\n"},
 		{"xdp: {interfaces: {eth0: {rules-file: a, rules: []}}}\n",
 		 "f:1:26: xdp.interfaces.eth0: found a mapping, expected rules-file alone, since "
 		 "all "

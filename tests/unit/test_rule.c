@@ -113,6 +113,8 @@ static const struct {
 	{"length 1500- action drop", "length 1500- action drop"},
 	{"length 0-64,9000-65535 action drop", "length 0-64,9000- action drop"},
 	{"length 65535 action drop", "length 65535 action drop"},
+	{"dport ssh,https,http-alt,domain,444 action drop", "dport 22,53,443-444,8080 action drop"},
+	{"sport ntp proto udp action drop", "proto udp sport 123 action drop"},
 	{"ttl 1-5,255 action drop", "ttl 1-5,255 action drop"},
 	{"ttl 5,1,2-4,64-255 action drop", "ttl 1-5,64- action drop"},
 	{"state established action pass", "state established action pass"},
@@ -222,7 +224,7 @@ static void values_arrive_in_the_struct(void **state)
 }
 
 #define P     "prefixes such as 10.0.0.0/8 or fd00::/8, or @SET"
-#define PORTS "ports of 0 to 65535 such as 22, 8000-8099 or @SET"
+#define PORTS "ports of 0 to 65535 such as 22, 8000-8099, ssh or @SET"
 #define NAME \
 	"a name of 1 to 63 letters, digits and . _ - : that is neither a number nor \"default\""
 #define ACTIONS "pass, drop, reflect, redirect IFACE, cpu N or balance NAME"
@@ -283,7 +285,12 @@ static const struct {
 	{"dport", "22-", "\"22-\"", PORTS},
 	{"dport", "1-2-3", "\"1-2-3\"", PORTS},
 	{"dport", "22,,23", "\"\"", PORTS},
-	{"sport", "http", "\"http\"", PORTS},
+	{"sport", "htpp", "\"htpp\"",
+	 "the number of the port, which has no name here; did you mean \"http\"?"},
+	{"dport", "ssh,nosuchservice", "\"nosuchservice\"",
+	 "the number of the port, which has no name here"},
+	{"dport", "SSH", "\"SSH\"", PORTS},
+	{"dport", "ssh-https", "\"ssh-https\"", "the number of the port, which has no name here"},
 	{"flags", "syn,fni", "\"fni\"", FLAGS},
 	{"flags", "!!syn", "\"!!syn\"", FLAGS},
 	{"flags", "syn,!syn", "\"!syn\"", "syn either with or without the !"},
@@ -431,6 +438,10 @@ static void keys_are_known_and_come_once(void **state)
 		"flags, icmp, icmp6, vlan, fragment, length, ttl, state, mac, payload, action, "
 		"smac, dmac, to, to-port, checksum, capture, rate, sample, log or trigger; did you "
 		"mean \"dport\"?");
+	assert_int_equal(rule_set(&r, &given, "mark", "5", &e), -ENOENT);
+	assert_string_equal(e.text, "mark is no key of a rule: packets have no mark yet where XDP "
+				    "sees them; rules of nft(8) and tc(8), which come behind it, "
+				    "know it");
 	assert_int_equal(rule_set(&r, &given, "", "22", &e), -ENOENT);
 	assert_int_equal(rule_set(&r, &given, "dport", "22", &e), 0);
 	assert_int_equal(rule_set(&r, &given, "dport", "23", &e), -EEXIST);

@@ -267,7 +267,7 @@ static void assert_all(const struct wrong *cases, size_t n)
 }
 
 #define KEYS	"<keys>" /* all keys of rules, of which test_rule.c has the list */
-#define PORTS	"ports of 0 to 65535 such as 22, 8000-8099 or @SET"
+#define PORTS	"ports of 0 to 65535 such as 22, 8000-8099, ssh or @SET"
 #define ACTIONS "pass, drop, reflect, redirect IFACE, cpu N or balance NAME"
 #define FLAGS                                                                                      \
 	"TCP flags: fin, syn, rst, psh, ack, urg, ece or cwr, with ! before it one that must not " \
@@ -279,7 +279,8 @@ static void wrong_rules(void **state)
 		{"rules:\n  - {dport: 100-200x, action: drop}\n",
 		 "f:2:13: rules[0].dport: found \"100-200x\", expected " PORTS "\n"},
 		{"rules:\n  - {dport: [22, \"80,x\", 9], action: drop}\n",
-		 "f:2:18: rules[0].dport[1]: found \"x\", expected " PORTS "\n"},
+		 "f:2:18: rules[0].dport[1]: found \"x\", expected the number of the "
+		 "port, which has no name here\n"},
 		{"rules:\n  - {dport: [22, [1]], action: drop}\n",
 		 "f:2:18: rules[0].dport[1]: found a list, expected " PORTS "\n"},
 		{"rules:\n  - {dport: [], action: drop}\n",
