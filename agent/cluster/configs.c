@@ -152,10 +152,14 @@ static void apply(void *arg)
 	const struct record_config *want = find(c, c->config_now);
 	autofree char *text = want ? strdup(want->text) : NULL;
 	struct shared_source source = {.text = text, .revision = c->config_now};
+	const int64_t had = c->config_has;
+	char why[sizeof(c->config_why)];
 	struct error e = {0};
 
+	memcpy(why, c->config_why, sizeof(why));
 	if (text) {
 		snprintf(source.id, sizeof(source.id), "%s", want->id);
+		snprintf(source.cluster, sizeof(source.cluster), "%s", c->conf.name);
 		if (a->hooks.shared_config(a, &source, &e)) {
 			failed(c, &source, e.text);
 		} else {
@@ -165,7 +169,9 @@ static void apply(void *arg)
 		}
 	}
 	c->config_applying = false;
-	node_write(c);
+	/* (each try that fails would be news for all nodes) */
+	if (c->config_has != had || !streq(c->config_why, why))
+		node_write(c);
 	configs_settle(c);
 }
 
@@ -227,6 +233,16 @@ void configs_stop(struct cluster *c, bool tell)
 	    "--cluster'");
 }
 
+/* The next one may come before the watch tells of this; it may have told of a later one. */
+static void stored(struct cluster *c, int64_t revision, int64_t mod)
+{
+	if (mod > c->config_mod) {
+		c->config_now = revision;
+		c->config_mod = mod;
+	}
+	end(c, 0, revision, NULL);
+}
+
 /* Its place was taken, by somebody else or by this one, whose answer did not come. */
 static void place_is_taken(struct cluster *c, const struct etcd_answer *answer)
 {
@@ -243,7 +259,7 @@ static void place_is_taken(struct cluster *c, const struct etcd_answer *answer)
 	}
 	if (record_config_read(got->kvs[0].value.data, got->kvs[0].value.len, &rec, &e) == 0 &&
 	    streq(rec.id, c->storing->rec.id)) {
-		end(c, 0, rec.revision, NULL);
+		stored(c, rec.revision, got->kvs[0].mod_revision);
 		return;
 	}
 	snprintf(
@@ -266,10 +282,7 @@ static void on_stored(void *arg, int err, const struct etcd_answer *answer, cons
 			 error);
 		end(c, err, 0, text);
 	} else if (answer->succeeded) {
-		/* the next one may come before the watch tells of this */
-		c->config_now = c->storing->rec.revision;
-		c->config_mod = answer->revision;
-		end(c, 0, c->config_now, NULL);
+		stored(c, c->storing->rec.revision, answer->revision);
 	} else {
 		place_is_taken(c, answer);
 	}

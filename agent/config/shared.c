@@ -51,11 +51,11 @@ static void check_services(struct reader *r, const struct node *root, const stru
 	for (size_t i = 0; services && i < c->n_services; i++) {
 		const struct node *key = find(services + 1, c->services[i].name);
 
-		if (!key || c->services[i].check.type != CHECK_EXEC)
+		if (c->services[i].check.type != CHECK_EXEC)
 			continue;
 		path_push(r, services, 0);
-		path_push(r, key, 0);
-		report(r, key, "a check by a command",
+		path_push(r, key ? key : services, 0);
+		report(r, key ? key : services, "a check by a command",
 		       "tcp, http or passive: commands are for a node's own config");
 		r->depth -= 2;
 	}
@@ -76,12 +76,25 @@ static int read_shared(const struct node *root, struct config *c, struct config_
 	return code ? code : errs->n ? -EINVAL : 0;
 }
 
+static int too_long(struct config_errors *errs, size_t len)
+{
+	char found[64], expected[64];
+	int r;
+
+	snprintf(found, sizeof(found), "%zu bytes", len);
+	snprintf(expected, sizeof(expected), "at most %u KiB", CONFIG_SHARED_MAX >> 10);
+	r = config_errors_add(errs, 1, 1, strdup(""), strdup(found), strdup(expected));
+	return r ? r : -EINVAL;
+}
+
 int config_shared_parse(const char *text, size_t len, struct config *c, struct config_errors *errs)
 {
 	struct node root;
 	int r;
 
 	*errs = (struct config_errors){0};
+	if (len > CONFIG_SHARED_MAX)
+		return too_long(errs, len);
 	r = config_init(c);
 	if (r < 0)
 		return r;

@@ -7,7 +7,7 @@
 #include "config/config.h"
 #include "yaml/errors.h"
 
-#define CONFIG_SHARED_MAX (256u << 10) /* bytes of a text */
+#define CONFIG_SHARED_MAX (256u << 10) /* bytes of a text; a longer one is an error */
 
 /*
  * As config_parse(), of a text that has `services:` and `policy: rules:` alone, and no commands:

@@ -66,8 +66,10 @@ static json_t *difference(const struct agent *a, const struct config *next)
 	for (size_t i = 0; old && i < old->n_services; i++)
 		if (!find(next, old->services[i].name))
 			row(diff, "remove", "service", old->services[i].name, "");
-	for (size_t i = 0; i < next->n_services; i++)
+	for (size_t i = 0; i < next->n_services; i++) {
+		work_pause(a->work);
 		note_service(a, &next->services[i], diff);
+	}
 	if (!rules_same(old, next))
 		row(diff, "change", "policy", "rules", "");
 	return diff;
@@ -98,9 +100,6 @@ int shared_judge(struct agent *a, const char *text, json_t **ret, struct config_
 	if (!a->cluster)
 		return error_set(e, -ENOENT,
 				 "this node is in no cluster: see CLUSTER in ax.yaml(5)");
-	if (strlen(text) > CONFIG_SHARED_MAX)
-		return error_set(e, -EFBIG, "a cluster's config of more than %u KiB is too long",
-				 CONFIG_SHARED_MAX >> 10);
 	work_offload(a->work, parse, &p);
 	if (p.r)
 		return p.r == -EINVAL && errs->n ? p.r : error_set(e, p.r, "%s", strerror(-p.r));

@@ -151,14 +151,15 @@ static void swap(struct agent *a, struct config_rule **v, size_t *n)
 }
 
 /* The names of the lists are copied, so that those who have them may go meanwhile. */
-static int make_rules(struct agent *a, const struct config *c, const struct egress_of *others,
-		      size_t n, struct config_rule **ret, size_t *n_ret, struct error *e)
+static int make_rules(struct agent *a, const struct config *c, const struct config *shared,
+		      const struct egress_of *others, size_t n, struct config_rule **ret,
+		      size_t *n_ret, struct error *e)
 {
 	size_t most = count(a->apps) + count(a->lingering) + n;
 	autofree struct egress_of *v = calloc(most + 1, sizeof(*v));
 	struct lists l = {.v = v};
 	const struct config_beside beside = {
-		.services = a->added_config, .added = a->added_rules, .shared = a->shared_config};
+		.services = a->added_config, .added = a->added_rules, .shared = shared};
 
 	if (!v)
 		return error_set(e, -ENOMEM, "out of memory");
@@ -175,7 +176,7 @@ static int apply(struct agent *a, const struct config *c, const struct egress_of
 	const uint32_t set = a->ctl.rule_set;
 	struct config_rule *rules;
 	size_t n_rules;
-	int r = make_rules(a, c, others, n, &rules, &n_rules, e);
+	int r = make_rules(a, c, a->shared_config, others, n, &rules, &n_rules, e);
 
 	if (r)
 		return r;
@@ -211,6 +212,17 @@ int in_force_apply(struct agent *a, const struct config *c, const struct egress_
 	for (struct app *app = a->apps; app && !r; app = app->next)
 		r = tell(a, app, e);
 	return r;
+}
+
+int in_force_room(struct agent *a, const struct config *shared, struct error *e)
+{
+	struct config_rule *rules;
+	size_t n;
+	int r = make_rules(a, &a->config, shared, NULL, 0, &rules, &n, e);
+
+	if (!r)
+		config_rules_free(rules, n);
+	return r && !e->text[0] ? error_set(e, r, "out of memory") : r;
 }
 
 static bool rules_name(const struct config *c, const char *service)

@@ -10,6 +10,7 @@ struct shared_source {
 	const char *text; /* NUL-terminated */
 	int64_t revision; /* from 1 */
 	char id[33];	  /* two of one revision, of a registry that began anew, differ */
+	char cluster[64]; /* whose it is */
 };
 
 #endif

@@ -89,19 +89,19 @@ static int override(const struct agent *a, const struct config *own, struct shar
 {
 	struct config *c = &v->config;
 	size_t kept = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < c->n_services; i++)
-		if ((find(own, c->services[i].name) || added_find(a, c->services[i].name)) &&
-		    strv_add(&v->overridden, c->services[i].name))
-			return -ENOMEM;
 	for (size_t i = 0; i < c->n_services; i++) {
-		if (find(own, c->services[i].name) || added_find(a, c->services[i].name))
+		work_pause(a->work);
+		if (find(own, c->services[i].name) || added_find(a, c->services[i].name)) {
+			r = r ? r : strv_add(&v->overridden, c->services[i].name);
 			config_service_free(&c->services[i]);
-		else
+		} else {
 			c->services[kept++] = c->services[i];
+		}
 	}
 	c->n_services = kept;
-	return 0;
+	return r;
 }
 
 static int make(struct agent *a, const struct config *own, const struct shared_source *source,
@@ -145,6 +145,7 @@ int shared_check(struct agent *a, const struct config *next, struct error *e)
 		const struct service *s = service_by_name(a, c->name);
 		int r = 0;
 
+		work_pause(a->work);
 		if (find(&a->config, c->name) || added_find(a, c->name))
 			continue;
 		if (n && (n->app || n->declared))
@@ -162,7 +163,7 @@ int shared_check(struct agent *a, const struct config *next, struct error *e)
 		if (r)
 			return r;
 	}
-	return 0;
+	return in_force_room(a, next, e);
 }
 
 /* Only what stands on that config's memory is its own. */
@@ -244,8 +245,8 @@ static void path_of(const struct agent *a, char buf[128])
 static int save(const struct agent *a)
 {
 	const struct shared_source *s = &a->shared->source;
-	json_t *j = json_pack("{sI ss ss}", "revision", (json_int_t)s->revision, "id", s->id,
-			      "text", s->text);
+	json_t *j = json_pack("{ss sI ss ss}", "cluster", s->cluster, "revision",
+			      (json_int_t)s->revision, "id", s->id, "text", s->text);
 	autofree char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
 	char path[128], fresh[136];
 	autoclose int fd = -1;
@@ -267,16 +268,19 @@ void shared_read(struct agent *a, const struct config *next)
 	struct shared_source source = {0};
 	struct shared_services *v;
 	struct error e = {0};
-	const char *id;
+	const char *id, *cluster;
 	char path[128];
 	json_t *j;
 
 	path_of(a, path);
 	j = next->cluster.name ? json_load_file(path, 0, NULL) : NULL;
-	source.text = json_string_value(json_object_get(j, "text"));
+	cluster = json_string_value(json_object_get(j, "cluster"));
+	if (cluster && streq(cluster, next->cluster.name)) /* another's is nothing to this one */
+		source.text = json_string_value(json_object_get(j, "text"));
 	source.revision = json_integer_value(json_object_get(j, "revision"));
 	id = json_string_value(json_object_get(j, "id"));
 	snprintf(source.id, sizeof(source.id), "%s", id ? id : "");
+	snprintf(source.cluster, sizeof(source.cluster), "%s", cluster ? cluster : "");
 	if (source.text && make(a, next, &source, &v, &e))
 		log_error("the cluster's config in %s cannot be read: %s", path, e.text);
 	else if (source.text)
@@ -323,10 +327,12 @@ int shared_apply(struct agent *a, const struct shared_source *source, struct err
 /* Whether others than those are overridden now. */
 static bool is_stale(const struct agent *a, const struct shared_services *v)
 {
-	for (size_t i = 0; i < v->config.n_services; i++)
+	for (size_t i = 0; i < v->config.n_services; i++) {
+		work_pause(a->work);
 		if (find(&a->config, v->config.services[i].name) ||
 		    added_find(a, v->config.services[i].name))
 			return true;
+	}
 	for (size_t i = 0; i < v->overridden.n; i++)
 		if (!find(&a->config, v->overridden.v[i]) && !added_find(a, v->overridden.v[i]))
 			return true;

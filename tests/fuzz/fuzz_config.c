@@ -5,6 +5,7 @@
 #include "config/edit.h"
 #include "config/parse.h"
 #include "config/probes.h"
+#include "config/shared.h"
 #include "config/spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -166,10 +167,34 @@ static void check_edits(const char *text, size_t size)
 	}
 }
 
+/* One for all nodes is a config, and has nothing but services that run no commands, and rules. */
+static void check_shared(const char *text, size_t size)
+{
+	struct config_errors errs;
+	struct config c, own;
+
+	if (config_shared_parse(text, size, &c, &errs)) {
+		check_errors(&errs);
+		config_errors_free(&errs);
+		return;
+	}
+	check(errs.n == 0 && size <= CONFIG_SHARED_MAX);
+	for (size_t i = 0; i < c.n_services; i++)
+		check(c.services[i].check.type != CHECK_EXEC && !c.services[i].check.command.n);
+	check(!c.n_apps && !c.n_egress && !c.n_probes && !c.n_triggers && !c.default_labels.n);
+	check(!c.policy_audit && !c.cluster.name);
+	check(config_parse(text, size, &own, &errs) == 0);
+	check(own.n_services == c.n_services && own.n_rules == c.n_rules);
+	config_free(&own);
+	config_free(&c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct config_errors errs;
 	struct config c;
+
+	check_shared((const char *)data, size);
 
 	if (config_parse((const char *)data, size, &c, &errs) == 0) {
 		check(errs.n == 0);

@@ -97,6 +97,16 @@ is "and keeps what it had" "$(services n3) $(reach n3 guest front)" "front error
 end "$TAKER"
 ok "when the app has ended it has the new one" wait_for -t 30 'has n3 2'
 is "without the rule" "$(reach n3 guest front)" first
+on n3
+{
+	cat "$T/$INST.yaml"
+	printf '%s\n' 'policy:' '  rules:'
+	for ((i = 0; i < 1024; i++)); do printf '    - deny: {from: nobody, to: nowhere}\n'; done
+} >"$T/full.yaml"
+ok "a node has as many rules as there may be" ax config apply "$T/full.yaml"
+like "it stores no config whose rules it has no room for" "$(config_on n3 apply --cluster "$T/one.yaml" 2>&1)" "no room for so many rules"
+is "nothing was stored" "$(revisions)" "2 1"
+ok "it has none of its own again" ax config apply "$T/$INST.yaml"
 
 # --- earlier ones ------------------------------------------------------------------------------------------
 
@@ -133,6 +143,12 @@ is "an agent that starts then has the one that it knew" "$(services n3) $(node_s
 is "with its rules" "$(ax_in "${NODE_INST[n3]}" get policy -o json | jq -r '.[] | "\(.action) \(.text)"' | grep -c '^deny guest')" 1
 lan_etcd_start
 ok "all go on when it is back" wait_for -t 40 'config_on n3 apply --cluster "$T/two.yaml"'
+
+node_stop n3
+on n3
+sed -i 's/^  name: east/  name: west/' "$T/$INST.yaml"
+node_again n3
+is "in another cluster it has none of that" "$(services n3) $(node_state n3 .config)" " null"
 
 stop_apps
 for n in n1 n2 n3; do

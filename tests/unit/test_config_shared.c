@@ -102,11 +102,30 @@ static void rules_of_both(void **state)
 	config_free(&shared);
 }
 
+/* Also one that somebody has written into the registry. */
+static void how_long_it_may_be(void **state)
+{
+	CLEANUP(config_errors_free) struct config_errors errs = {0};
+	const size_t most = CONFIG_SHARED_MAX;
+	autofree char *text = malloc(most + 1);
+	struct config c;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, '\n', most + 1);
+	assert_int_equal(config_shared_parse(text, most, &c, &errs), 0);
+	config_free(&c);
+	assert_int_equal(config_shared_parse(text, most + 1, &c, &errs), -EINVAL);
+	assert_int_equal(errs.n, 1);
+	assert_string_equal(errs.e[0].expected, "at most 256 KiB");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_it_may_have),
 		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(how_long_it_may_be),
 		cmocka_unit_test(rules_of_both),
 	};
 
