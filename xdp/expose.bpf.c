@@ -109,6 +109,7 @@ static __always_inline bool enter(struct __sk_buff *skb, struct visit *v, const 
 {
 	__u32 how = AX_FLOW_EXPOSED | (v->on_lo ? 0 : FLOW_OWN_PORT);
 
+	flow_forget(&v->flow);
 	v->client_port_be = flow_enter(skb, &v->flow, &v->to, how, c);
 	return v->client_port_be;
 }

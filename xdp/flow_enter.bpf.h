@@ -26,9 +26,11 @@ static __always_inline bool client_port_is_taken(struct __sk_buff *skb,
 #define FLOW_OWN_PORT 0x100 /* the client's own port, where it is free */
 
 /*
- * Remembers both directions of the flow `key` to that endpoint; `how`: an enum ax_flow_kind and
- * FLOW_OWN_PORT. Returns the port from which the app sees the client (network byte order), or 0:
- * none was found, or there is no room. (Not static: the verifier looks at it once.)
+ * Remembers both directions of the flow `key` to that endpoint, of which nothing is known any more
+ * (flow_forget()); `how`: an enum ax_flow_kind and FLOW_OWN_PORT. Returns the port from which the
+ * app sees the client (network byte order), or 0: none was found, or there is no room. (Not static:
+ * the verifier looks at it once. To Linux 6.1 keys are on the stack, so it writes from the side
+ * whose key is on this one's.)
  */
 __weak __noinline __be16 flow_enter(struct __sk_buff *skb, const struct ax_flow_key *key,
 				    const struct ax_endpoint *to, __u32 how, const struct ax_ctl *c)
@@ -38,18 +40,17 @@ __weak __noinline __be16 flow_enter(struct __sk_buff *skb, const struct ax_flow_
 
 	if (!key || !to || !c)
 		return 0;
-	f.to = *to;
-	f.to.pad = 0; /* which only keys have */
+	f.to = key->peer;
+	f.client_port_be = key->client.port_be;
 	back.client = key->client;
-	back.peer = f.to;
-	flow_forget(key);
+	back.peer = *to;
+	back.peer.pad = 0;
 	for (int i = 0; i < PORT_TRIES; i++) {
 		if (i || !(how & FLOW_OWN_PORT))
 			back.client.port_be = flow_port(c);
 		if (client_port_is_taken(skb, &back))
 			continue;
-		f.client_port_be = back.client.port_be;
-		return flow_write_both(key, &f, false) ? f.client_port_be : 0;
+		return flow_write_both(&back, &f, false) ? back.client.port_be : 0;
 	}
 	return 0;
 }

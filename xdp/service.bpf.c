@@ -161,6 +161,7 @@ static __always_inline bool find_way(struct __sk_buff *skb, const struct packet 
 	w->ifindex = choose(&w->flow, who, &w->backend);
 	if (!w->ifindex)
 		return false;
+	flow_forget(&w->flow);
 	/* (never the client's own port, which it may use for the backend itself) */
 	w->client_port_be = flow_enter(skb, &w->flow, &w->backend, AX_FLOW_SERVICE, c);
 	return w->client_port_be;
