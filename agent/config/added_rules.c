@@ -93,11 +93,13 @@ int added_rules_place(const struct added_rules *a, const struct config *c, struc
 	return 0;
 }
 
-static bool is_added(const struct added_rules *a, size_t before, const char *name)
+/* (One that the config takes over stands beside nobody, if that is an egress list.) */
+static bool is_added(const struct added_rules *a, size_t before, const char *name,
+		     const struct config *c)
 {
 	for (size_t i = 0; i < before; i++)
 		if (streq(a->v[i].rule->name, name))
-			return true;
+			return !config_has_rule(c, name);
 	return false;
 }
 
@@ -107,7 +109,8 @@ const struct added_rule *added_rules_lost(const struct added_rules *a, const str
 		const char *at = a->v[i].at;
 
 		if (at && !config_has_rule(c, a->v[i].rule->name) &&
-		    added_rule_find(c->rules, c->n_rules, at) == c->n_rules && !is_added(a, i, at))
+		    added_rule_find(c->rules, c->n_rules, at) == c->n_rules &&
+		    !is_added(a, i, at, c))
 			return &a->v[i];
 	}
 	return NULL;

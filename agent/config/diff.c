@@ -116,3 +116,35 @@ void config_describe_service(char *buf, size_t size, const struct config_service
 	if (!buf[0])
 		part(buf, size, "backends");
 }
+
+/* --- whole sections --- */
+
+bool config_rules_same(const struct config *o, const struct config *n)
+{
+	if (o->n_rules != n->n_rules)
+		return false;
+	for (size_t i = 0; i < o->n_rules; i++)
+		if (!config_rule_eq(&o->rules[i], &n->rules[i]))
+			return false;
+	return true;
+}
+
+bool config_egress_same(const struct config *o, const struct config *n)
+{
+	if (o->n_egress != n->n_egress)
+		return false;
+	for (size_t i = 0; i < o->n_egress; i++)
+		if (!config_egress_eq(&o->egress[i], &n->egress[i]))
+			return false;
+	return true;
+}
+
+bool config_upstreams_same(const struct config *o, const struct config *n)
+{
+	return o->n_dns_upstreams == n->n_dns_upstreams &&
+	       (!o->n_dns_upstreams ||
+		(memcmp(o->dns_upstreams, n->dns_upstreams,
+			o->n_dns_upstreams * sizeof(*o->dns_upstreams)) == 0 &&
+		 memcmp(o->dns_upstream_ports_be, n->dns_upstream_ports_be,
+			o->n_dns_upstreams * sizeof(*o->dns_upstream_ports_be)) == 0));
+}

@@ -416,7 +416,7 @@ static int take_over(struct agent *a, const struct config *next, struct error *e
 	service_device_adopt(a);
 	r = parties_adopt(a);
 	added_read(a, next);
-	added_rules_read(a, next);
+	r = r ? r : added_rules_read(a, next, e);
 	shared_read(a, next);
 	r = r ? r : adopt_rules(a, next, e);
 	return r ? r : adopt_apps(a, e);

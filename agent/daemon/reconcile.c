@@ -200,6 +200,12 @@ static int check_service(struct plan *p, void *o, void *n, struct error *e)
 	return r;
 }
 
+/* (The parser has seen that the config's own have room. Later on there is no way back.) */
+static int check_room(struct agent *a, const struct config *next, struct error *e)
+{
+	return a->added_rules || a->shared_config ? in_force_room(a, next, a->shared_config, e) : 0;
+}
+
 /* --- the plan's rows --- */
 
 static bool spec_same(const struct config_app *o, const struct config_app *n)
@@ -257,26 +263,6 @@ static int note_service(struct plan *p, void *o, void *n, struct error *e)
 	return 0;
 }
 
-static bool rules_same(const struct config *o, const struct config *n)
-{
-	if (o->n_rules != n->n_rules)
-		return false;
-	for (size_t i = 0; i < o->n_rules; i++)
-		if (!config_rule_eq(&o->rules[i], &n->rules[i]))
-			return false;
-	return true;
-}
-
-static bool egress_same(const struct config *o, const struct config *n)
-{
-	if (o->n_egress != n->n_egress)
-		return false;
-	for (size_t i = 0; i < o->n_egress; i++)
-		if (!config_egress_eq(&o->egress[i], &n->egress[i]))
-			return false;
-	return true;
-}
-
 /* Whether what holds knows the lists of the file's apps. */
 static bool lists_known(const struct plan *p)
 {
@@ -285,16 +271,6 @@ static bool lists_known(const struct plan *p)
 			return false;
 	}
 	return true;
-}
-
-static bool upstreams_same(const struct config *o, const struct config *n)
-{
-	return o->n_dns_upstreams == n->n_dns_upstreams &&
-	       (!o->n_dns_upstreams ||
-		(memcmp(o->dns_upstreams, n->dns_upstreams,
-			o->n_dns_upstreams * sizeof(*o->dns_upstreams)) == 0 &&
-		 memcmp(o->dns_upstream_ports_be, n->dns_upstream_ports_be,
-			o->n_dns_upstreams * sizeof(*o->dns_upstream_ports_be)) == 0));
 }
 
 static bool text_same(const char *x, const char *y)
@@ -343,12 +319,13 @@ static void note_rules(struct plan *p)
 	const struct config *o = &p->a->config, *n = p->next;
 	const char *name;
 
-	p->rules_changed = !rules_same(o, n) || !egress_same(o, n);
+	p->rules_changed = !config_rules_same(o, n) || !config_egress_same(o, n);
 	for (size_t i = 0; (name = added_rules_taken(p->a, n, i)); i++)
 		diff_add(p->diff, "change", "policy", name,
 			 "was added by 'ax policy', and is the config's from now on");
 	if (p->rules_changed)
-		diff_add(p->diff, "change", "policy", rules_same(o, n) ? "egress" : "rules", NULL);
+		diff_add(p->diff, "change", "policy", config_rules_same(o, n) ? "egress" : "rules",
+			 NULL);
 	/* (of added ones, too) */
 	p->rules_changed |= !lists_known(p) || o->policy_audit != n->policy_audit;
 }
@@ -360,7 +337,7 @@ static void note_agent(struct plan *p)
 	if (o->host_access != n->host_access)
 		diff_add(p->diff, "change", "agent", "host_access",
 			 n->host_access ? "false -> true" : "true -> false");
-	if (!upstreams_same(o, n))
+	if (!config_upstreams_same(o, n))
 		diff_add(p->diff, "change", "agent", "dns.upstreams", NULL);
 	if (o->logs_size != n->logs_size || o->logs_to_journal != n->logs_to_journal)
 		diff_add(p->diff, "change", "agent", "logs",
@@ -628,7 +605,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 		log_warn("%s", why.text);
 	on_connect_update(a);
 	cluster_reconfigure(a);
-	if (!r && !upstreams_same(old, &a->config))
+	if (!r && !config_upstreams_same(old, &a->config))
 		r = names_set_upstreams(a, e);
 	/* the new apps last: what they connect to is there */
 	for (size_t i = 0; i < a->config.n_apps && !r; i++) {
@@ -690,6 +667,7 @@ int reconcile(struct agent *a, struct config_next *read, bool dry_run, json_t **
 	r = r || a->starting ? r : merge_services(&p, check_service, e);
 	r = r || a->starting ? r : host_resolver_check(a, next, e);
 	r = r || a->starting ? r : added_rules_check(a, next, e);
+	r = r || a->starting ? r : check_room(a, next, e);
 	if (r) {
 		work_offload(a->work, free_next, read);
 		return r;

@@ -214,11 +214,12 @@ int in_force_apply(struct agent *a, const struct config *c, const struct egress_
 	return r;
 }
 
-int in_force_room(struct agent *a, const struct config *shared, struct error *e)
+int in_force_room(struct agent *a, const struct config *c, const struct config *shared,
+		  struct error *e)
 {
 	struct config_rule *rules;
 	size_t n;
-	int r = make_rules(a, &a->config, shared, NULL, 0, &rules, &n, e);
+	int r = make_rules(a, c, shared, NULL, 0, &rules, &n, e);
 
 	if (!r)
 		config_rules_free(rules, n);

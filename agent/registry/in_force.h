@@ -13,9 +13,10 @@ struct app;
  * what that makes of them. */
 int in_force_apply(struct agent *a, const struct config *c, const struct egress_of *others,
 		   size_t n, struct error *e);
-/* Whether those that hold now and the rules of `shared`, instead of the cluster's, have room.
+/* Whether there is room for those of c and of `shared`, instead of the config and the cluster's.
  * Changes nothing. 0, or as egress_rules(). */
-int in_force_room(struct agent *a, const struct config *shared, struct error *e);
+int in_force_room(struct agent *a, const struct config *c, const struct config *shared,
+		  struct error *e);
 /* Whether a rule of the config, or an added one, names that service, or an app of that name. */
 bool in_force_names(const struct agent *a, const char *service);
 /* Whether they know that list. */

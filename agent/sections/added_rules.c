@@ -15,6 +15,7 @@ struct added_policy {
 	json_t *list;	      /* of {"name", "kind", "words", "place", "at"?}, as they were added */
 	struct config config; /* its rules are made of them, one of each */
 	struct added_rules rules;
+	bool moved; /* some stand elsewhere than is recorded */
 };
 
 static void drop(struct added_policy *p)
@@ -385,16 +386,19 @@ static int put_changed(const struct agent *a, json_t *list, size_t i, json_t *on
 int added_rules_set(struct agent *a, const char *name, json_t *asked, struct error *e)
 {
 	json_t *list, *one, *words, *kind = json_object_get(asked, "kind");
+	json_t *more = json_object_get(asked, "words");
 	int r = check_added(a, name, e);
 	size_t i;
 
+	if (!r && more && !json_is_object(more))
+		r = error_set(e, -EINVAL, "the words of a rule are keys and what they are");
 	if (r)
 		return r;
 	i = find(a, name);
 	list = list_of(a);
 	one = json_copy(json_array_get(list, i));
 	words = json_copy(json_object_get(one, "words"));
-	if (!words || json_object_update(words, json_object_get(asked, "words")) ||
+	if (!words || (more && json_object_update(words, more)) ||
 	    json_object_set(one, "words", words) || (kind && json_object_set(one, "kind", kind)))
 		r = out_of_memory(e);
 	r = r ? r : put_changed(a, list, i, one, asked, e);
@@ -491,14 +495,15 @@ static json_t *without_taken(const json_t *list, const struct config *c)
 	return left;
 }
 
-/* (They are left out of what holds already.) */
+/* (They are left out of what holds already. An agent that starts forgets them only now, too: one
+ * that cannot, and goes back to the former config, still has them.) */
 void added_rules_settle(struct agent *a)
 {
 	struct added_policy *was = a->added_policy, *next = NULL;
 	struct error e = {0};
 	json_t *left;
 
-	if (!added_rules_taken(a, &a->config, 0))
+	if (!added_rules_taken(a, &a->config, 0) && !(was && was->moved))
 		return;
 	left = without_taken(was->list, &a->config);
 	if (!left || make(left, &next, &e)) {
@@ -533,32 +538,35 @@ static void place_lost(struct agent *a, json_t *list, const struct config *c)
 		a->added_rules->v[i].place = p;
 		a->added_rules->v[i].at = NULL;
 		json_object_del(one, "at");
+		a->added_policy->moved = true;
 	}
 }
 
-void added_rules_read(struct agent *a, const struct config *next)
+int added_rules_read(struct agent *a, const struct config *next, struct error *e)
 {
 	struct added_policy *p;
-	json_error_t why;
-	struct error e = {0};
+	json_error_t read;
+	struct error why = {0};
 	char path[128];
 	json_t *list;
+	int r;
 
 	path_of(a, path);
-	list = json_load_file(path, 0, &why);
-	if (!list && access(path, F_OK))
-		return;
-	if (!json_is_array(list) || make(without_taken(list, next), &p, &e)) {
-		log_error("the added rules in %s cannot be read: %s", path,
-			  !list	      ? why.text
-			  : e.text[0] ? e.text
-				      : "it is no list");
+	list = json_load_file(path, 0, &read);
+	if (!list && access(path, F_OK) && errno == ENOENT)
+		return 0;
+	if (json_is_array(list)) {
+		r = make(list, &p, &why);
+	} else {
+		r = error_set(&why, -EINVAL, "%s", list ? "it is no list" : read.text);
 		json_decref(list);
-		return;
 	}
-	json_decref(list);
+	if (r)
+		return error_set(e, r,
+				 "the added rules in %s cannot be read (%.200s), and some of them "
+				 "may deny: mend that file, or remove it to forget them",
+				 path, why.text);
 	set(a, p);
 	place_lost(a, p->list, next);
-	if (save(a, p->list))
-		log_error("the added rules cannot be recorded in %s", a->inst->run_dir);
+	return 0;
 }

@@ -15,8 +15,9 @@
 struct agent;
 struct config;
 
-/* Those of an earlier agent, beside that config: before the rules are told. */
-void added_rules_read(struct agent *a, const struct config *next);
+/* Those of an earlier agent, beside that config: before the rules are told. 0, or a negative errno
+ * with a sentence: what is recorded cannot be read, and nothing may be told without it. */
+int added_rules_read(struct agent *a, const struct config *next, struct error *e);
 void added_rules_free(struct agent *a); /* memory only */
 
 /*

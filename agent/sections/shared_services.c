@@ -163,7 +163,7 @@ int shared_check(struct agent *a, const struct config *next, struct error *e)
 		if (r)
 			return r;
 	}
-	return in_force_room(a, next, e);
+	return in_force_room(a, &a->config, next, e);
 }
 
 /* Only what stands on that config's memory is its own. */

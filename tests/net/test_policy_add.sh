@@ -105,13 +105,35 @@ ok "its count goes on" [ "$(listed '.[] | select(.name == "no-guests").hits')" -
 config "$PLAIN" >"$T/lost.yaml"
 fails "a config without the rule that it stands before" 'no-guests stands before the rule .watch' -- \
 	ax config apply "$T/lost.yaml"
+ok "another stands beside it" ax policy add beside log --after no-guests
+sed 's/^  rules:/  egress: [{name: no-guests, from: {a: b}, to: none}]\n&/' "$T/b.yaml" >"$T/list.yaml"
+fails "a config with an egress list of the name of one that another stands by" 'beside stands after the rule .no-guests' -- \
+	ax config apply "$T/list.yaml"
+ok "which goes" ax policy del beside
+mapfile -t many < <(yes 'log: {from: {role: nobody}}' | head -n 1023)
+config "$NAMED" "$PLAIN" "${many[@]:1}" >"$T/full.yaml"
+fails "a config with as many rules as there may be, beside an added one" 'no room' -- ax config apply "$T/full.yaml"
 
 # --- the next agent ---
 
-cp "$T/b.yaml" "$T/$INST.yaml"
+# refused_start WHAT WORDS: an agent does not start, and says why
+refused_start() {
+	like "$1" "$(timeout -k 1 30 "$AX" --instance "$INST" agent --config "$T/$INST.yaml" 2>&1)" "$2"
+}
+RECORD=/run/ax/$INST/policy.json
+ok "another rule is added" ax policy add another log
 agent_kill9
+cp "$RECORD" "$T/record"
+echo '[{' >"$RECORD"
+refused_start "an agent that cannot read rules that may deny does not start" "added rules in $RECORD cannot be read"
+cp "$T/record" "$RECORD"
+config 'deny: {name: no-guests}' "${many[@]}" >"$T/$INST.yaml"
+refused_start "nor one with more rules than there may be, of which the config takes over one" 'no room'
+ok "and the record is as it was" cmp "$T/record" "$RECORD"
+cp "$T/b.yaml" "$T/$INST.yaml"
 agent_again
-is "the next agent has it where it was" "$(order)" "1:config no-guests:added 2:config 3:config 4:config"
+is "the next agent has it where it was" "$(order)" "1:config no-guests:added 2:config 3:config 4:config another:added"
+ok "which goes" ax policy del another
 ok "and what it counted" [ "$(listed '.[] | select(.name == "no-guests").hits')" -ge "$hits" ]
 cp "$T/lost.yaml" "$T/$INST.yaml"
 agent_stop

@@ -133,6 +133,11 @@ static void one_of_a_name_that_the_config_has_is_the_configs(void **state)
 	(void)state;
 	is_order(&c, NULL, &added, " 1 y x z");
 	assert_null(added_rules_lost(&added, &c));
+	/* (an egress list is nothing that one stands beside) */
+	v[0] = (struct added_rule){&more.rules[2], RULE_FIRST, NULL};
+	v[1] = (struct added_rule){&more.rules[1], RULE_AFTER, "z"};
+	v[2] = (struct added_rule){&more.rules[0], RULE_FIRST, NULL};
+	assert_ptr_equal(added_rules_lost(&added, &c), &v[1]);
 	config_free(&more);
 	config_free(&c);
 }
