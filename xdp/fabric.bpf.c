@@ -204,8 +204,8 @@ static __always_inline void remember_visitor(struct __sk_buff *skb, const struct
 		bpf_map_update_elem(&visitors, flow, &one, BPF_NOEXIST);
 }
 
-/* The client's port as the app sees it, in a flow that goes on; 0: there is none. */
-static __noinline __be16 port_of_flow(struct ax_flow_key *flow, const struct packet *p)
+/* The port that the app sees, of a connection to itself that has one of its own; 0: it has not. */
+static __noinline __be16 direct_port(const struct ax_flow_key *flow, const struct packet *p)
 {
 	struct ax_flow *f = flow_find(flow);
 	__be16 port_be;
@@ -217,8 +217,7 @@ static __noinline __be16 port_of_flow(struct ax_flow_key *flow, const struct pac
 		return 0;
 	}
 	port_be = f->client_port_be;
-	if (flow->peer.pad == AX_FLOW_DIRECT)
-		flow_seen(flow, f, p->tcp_flags, false);
+	flow_seen(flow, f, p->tcp_flags, false);
 	return port_be;
 }
 
@@ -228,16 +227,18 @@ static __always_inline bool turn_direct(struct __sk_buff *skb, const struct pack
 					struct ax_flow_key *flow, const struct ax_ctl *c)
 {
 	__be16 port_be;
+	bool taken;
 
 	flow->peer.pad = AX_FLOW_DIRECT;
-	port_be = port_of_flow(flow, p);
+	port_be = direct_port(flow, p);
 	if (!port_be) {
 		if ((p->tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_ACK_BIT)) != TCP_FLAG_SYN_BIT)
 			return true;
 		flow->peer.pad = 0;
-		if (!port_of_flow(flow, p))
-			return true;
+		taken = flow_find(flow);
 		flow->peer.pad = AX_FLOW_DIRECT;
+		if (!taken)
+			return true;
 		port_be = flow_enter(skb, flow, &flow->peer, AX_FLOW_DIRECT, c);
 		if (!port_be)
 			return false;

@@ -21,7 +21,7 @@ static __always_inline bool client_port_is_taken(struct __sk_buff *skb,
 	       host_is_connected(skb, &back->client, &back->peer);
 }
 
-#define PORT_TRIES 12
+#define PORT_TRIES 7
 
 #define FLOW_OWN_PORT 0x100 /* the client's own port, where it is free */
 

@@ -322,7 +322,7 @@ int record_config_read(const void *data, size_t len, struct record_config *ret, 
 	text = json_string_value(json_object_get(f.j, "text"));
 	if (!text)
 		bad(&f, "text", "a text");
-	if (!f.r)
+	if (!f.r && text)
 		ret->text = strdup(text);
 	if (!f.r && !ret->text)
 		f.r = error_set(e, -ENOMEM, "out of memory");

@@ -451,11 +451,11 @@ int egress_rules(const struct config *c, const struct config_beside *beside,
 	copy_rules(&b, c, RULE_OF_CONFIG);
 	b.r = b.r || !beside ? b.r : added_rules_place(beside->added, c, &b.v, &b.n);
 	copy_rules(&b, beside ? beside->shared : NULL, RULE_OF_CLUSTER);
-	for (size_t i = 0; i < c->n_egress && !b.r; i++)
+	for (size_t i = 0; whose && i < c->n_egress && !b.r; i++)
 		if (c->egress[i].egress.mode != EGRESS_DEFAULT)
 			whose[n_whose++] = (struct whose){.of_config = &c->egress[i],
 							  .egress = &c->egress[i].egress};
-	for (size_t i = 0; i < c->n_apps && !b.r; i++) {
+	for (size_t i = 0; of && i < c->n_apps && !b.r; i++) {
 		const struct app_spec *s = &c->apps[i].spec;
 
 		of[i] = (struct egress_of){s->name, &s->egress};

@@ -194,7 +194,7 @@ static int change(struct agent *a, json_t *list, struct error *e)
 	struct error why = {0};
 	int r = list ? make(list, &next, e) : out_of_memory(e);
 
-	if (r)
+	if (r || !next)
 		return r;
 	set(a, next);
 	r = tell(a, e);
@@ -544,7 +544,7 @@ static void place_lost(struct agent *a, json_t *list, const struct config *c)
 
 int added_rules_read(struct agent *a, const struct config *next, struct error *e)
 {
-	struct added_policy *p;
+	struct added_policy *p = NULL;
 	json_error_t read;
 	struct error why = {0};
 	char path[128];
@@ -567,6 +567,7 @@ int added_rules_read(struct agent *a, const struct config *next, struct error *e
 				 "may deny: mend that file, or remove it to forget them",
 				 path, why.text);
 	set(a, p);
-	place_lost(a, p->list, next);
+	if (p)
+		place_lost(a, p->list, next);
 	return 0;
 }

@@ -275,7 +275,8 @@ void shared_read(struct agent *a, const struct config *next)
 	path_of(a, path);
 	j = next->cluster.name ? json_load_file(path, 0, NULL) : NULL;
 	cluster = json_string_value(json_object_get(j, "cluster"));
-	if (cluster && streq(cluster, next->cluster.name)) /* another's is nothing to this one */
+	if (cluster && next->cluster.name &&
+	    streq(cluster, next->cluster.name)) /* another's is nothing to this one */
 		source.text = json_string_value(json_object_get(j, "text"));
 	source.revision = json_integer_value(json_object_get(j, "revision"));
 	id = json_string_value(json_object_get(j, "id"));
