@@ -7,6 +7,7 @@
 #include <linux/tcp.h>
 
 #include "across.bpf.h"
+#include "count.bpf.h"
 #include "ops_ends.bpf.h"
 
 #define TCP_FLAG_SYN_BPF 0x02
