@@ -34,7 +34,7 @@ static __always_inline void across_reserve(struct bpf_sock_ops *ctx)
 		bpf_reserve_hdr_opt(ctx, sizeof(struct ax_across_option), 0);
 }
 
-static __noinline int across_write(struct bpf_sock_ops *ctx)
+static __noinline __attribute__((unused)) int across_write(struct bpf_sock_ops *ctx)
 {
 	struct ax_across_option opt = {.kind = AX_ACROSS_KIND,
 				       .len = sizeof(opt),
@@ -74,7 +74,8 @@ static __noinline int across_write(struct bpf_sock_ops *ctx)
 }
 
 /* Accepted: true, and *local is the server's endpoint, if it came across. */
-static __noinline int across_accept(struct bpf_sock_ops *ctx, struct ax_endpoint *local)
+static __noinline __attribute__((unused)) int across_accept(struct bpf_sock_ops *ctx,
+							    struct ax_endpoint *local)
 {
 	const struct ax_across_ctl *c = across_get();
 	struct ax_across_came *came;
