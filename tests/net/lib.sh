@@ -622,7 +622,8 @@ finish() {
 	for inst in "${INSTANCES[@]}"; do
 		ok "ax agent --flush" ax_in "$inst" agent --flush
 	done
-	wait_for -t 3 '[ -z "$(machine_leftovers)" ]'
+	# (namespaces go one after the other, and with them devices, when the kernel comes to it)
+	wait_for -t 65 '[ -z "$(machine_leftovers)" ]'
 	is "after a flush nothing at all is left" "$(machine_leftovers)" ""
 	# also one whose end a test took for a refusal, or did not look at
 	[ ! -s "$T/crashes" ] || not_ok "ax never crashes" "$(cat "$T/crashes")"

@@ -112,12 +112,31 @@ node_routes() {
 	ip -n "$1" route show proto 97 | grep -c ' via '
 }
 
+# nodes_flush NODE...: their agents end, and leave nothing there.
+nodes_flush() {
+	local n
+	for n; do
+		on "$n"
+		[ -z "$AGENT" ] || node_stop "$n"
+		ok "ax agent --flush in $n" ax agent --flush
+		is "no route of ax's is left in $n" "$(ip -n "$n" route show proto 97)" ""
+		is "no program of ax's is left at an interface of $n" "$(tc -n "$n" filter show dev eth0 ingress)" ""
+	done
+}
+
 # nodes_end NAME...: whatever they are, and etcd; the agents have ended.
 nodes_end() {
 	local n
 	AX=$REAL_AX AGENT='' INST=${INSTANCES[0]}
 	end "$ETCD"
-	for n; do ip netns del "$n"; done
+	# the devices at once: a namespace goes later (the kernel has one worker for all of the machine), and a
+	# connection that was closed with data under way holds it for up to a minute
+	for n; do
+		wait_for '[ -z "$(ip netns pids "$n")" ]'
+		is "no process is left in $n" "$(ip netns pids "$n" | xargs -rn1 ps -o pid=,args= -p)" ""
+		ip link del "v$n"
+		ip netns del "$n"
+	done
 	ip link del lan0
 }
 

@@ -229,6 +229,9 @@ for n in n1 n2 n3; do
 	ok "ax agent --flush in $n" ax agent --flush
 done
 AX=$REAL_AX AGENT="" INST=${NODE_INST[n1]}
-for n in n1 n2 n3; do ip netns del $n; done
+for n in n1 n2 n3; do
+	ip link del v$n
+	ip netns del $n
+done
 ip addr del 10.99.0.1/32 dev lo
 done_testing

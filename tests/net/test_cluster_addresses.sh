@@ -102,13 +102,6 @@ node_again n1
 ok "it comes back with them" wait_for -t 60 '[ "$(backends n3 web | tr -cd ";")" = ";;" ]'
 
 stop_apps
-for n in n1 n2 n3; do
-	on $n
-	[ -z "$AGENT" ] || node_stop $n
-	ok "ax agent --flush in $n" ax agent --flush
-done
-AX=$REAL_AX AGENT='' INST=${NODE_INST[n1]}
-end "$ETCD"
-for n in n1 n2 n3; do ip netns del $n; done
-ip link del lan0
+nodes_flush n1 n2 n3
+nodes_end n1 n2 n3
 done_testing

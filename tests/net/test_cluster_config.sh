@@ -151,9 +151,6 @@ node_again n3
 is "in another cluster it has none of that" "$(services n3) $(node_state n3 .config)" " null"
 
 stop_apps
-for n in n1 n2 n3; do
-	node_stop $n
-	ok "ax agent --flush in $n" ax agent --flush
-done
+nodes_flush n1 n2 n3
 nodes_end n1 n2 n3
 done_testing

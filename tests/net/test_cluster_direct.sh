@@ -128,10 +128,6 @@ is "nobody else is routed to private apps" \
 	"$(in_ns out timeout 3 "$BIN/tcp" connect 4 "${AT[tcp-private]}" 7000 2>&1 | grep -c you=)" 0
 
 stop_apps
-for n in n1 n2; do
-	node_stop $n
-	ok "ax agent --flush in $n" ax agent --flush
-	is "no route of ax's is left in $n" "$(ip -n $n route show proto 97)" ""
-done
+nodes_flush n1 n2
 nodes_end n1 n2 out
 done_testing

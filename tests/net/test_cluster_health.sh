@@ -144,9 +144,6 @@ wait "$STOP"
 on n2
 kill -KILL "$(cat "$T/second.pid")"
 stop_apps
-for n in n1 n2 n3; do
-	node_stop $n
-	ok "ax agent --flush in $n" ax agent --flush
-done
+nodes_flush n1 n2 n3
 nodes_end n1 n2 n3
 done_testing

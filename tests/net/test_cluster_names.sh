@@ -113,13 +113,6 @@ end "$WEB2"
 ok "until there are none of its own" wait_for -t 20 '[ "$(backends n2 web)" = "n1 web $A1;" ] && [ "$(answers n2 web 7000 3)" = first ]'
 
 stop_apps
-for n in n1 n2 n3; do
-	on $n
-	[ -z "$AGENT" ] || node_stop $n
-	ok "ax agent --flush in $n" ax agent --flush
-done
-AX=$REAL_AX AGENT='' INST=${NODE_INST[n1]}
-end "$ETCD"
-for n in n1 n2 n3; do ip netns del $n; done
-ip link del lan0
+nodes_flush n1 n2 n3
+nodes_end n1 n2 n3
 done_testing

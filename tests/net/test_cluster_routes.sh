@@ -58,10 +58,6 @@ node_stop n2
 CLUSTER='' node_start n2
 ok "without routes: direct there are none" wait_for -t 30 '[ "$(node_routes n2)" = 0 ]'
 
-for n in n1 n2; do
-	node_stop $n
-	ok "ax agent --flush in $n" ax agent --flush
-	is "no route of ax's is left in $n" "$(ip -n $n route show proto 97)" ""
-done
+nodes_flush n1 n2
 nodes_end n1 n2
 done_testing

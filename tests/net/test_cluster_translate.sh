@@ -135,10 +135,6 @@ like "and are reached" "$(ask "$BIN/tcp" connect 4 "$OTHER" 7000)" " another you
 ok "connections have gone on all the time" alive "$STAYS"
 
 stop_apps
-for n in n1 n2; do
-	node_stop $n
-	ok "ax agent --flush in $n" ax agent --flush
-	is "no program of ax's is left at an interface of $n" "$(tc -n $n filter show dev eth0 ingress)" ""
-done
+nodes_flush n1 n2
 nodes_end n1 n2 out
 done_testing
