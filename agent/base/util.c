@@ -144,6 +144,26 @@ int file_write(const char *path, const char *text)
 	return write_whole(fd, text, len);
 }
 
+int file_replace(const char *path, unsigned mode, const char *text)
+{
+	autofree char *beside = NULL;
+	autoclose int fd = -1;
+	int r;
+
+	if (asprintf(&beside, "%s.new", path) < 0)
+		return -ENOMEM;
+	unlink(beside); /* of an agent that was killed */
+	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd < 0)
+		return -errno;
+	r = write_whole(fd, text, strlen(text));
+	if (!r && rename(beside, path) < 0)
+		r = -errno;
+	if (r)
+		unlink(beside);
+	return r;
+}
+
 int mkdir_parents(const char *path, unsigned mode)
 {
 	char buf[PATH_MAX];

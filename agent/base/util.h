@@ -91,6 +91,10 @@ int write_whole(int fd, const char *text, size_t len);
  * 0 or a negative errno. */
 int file_read(const char *path, size_t max, char **ret);
 int file_write(const char *path, const char *text);
+/* A file of that mode with the text: written beside as PATH.new and renamed, so that a reader, and
+ * whoever starts after a crash, sees all of the former text or all of this one. Nobody else may
+ * write to the directory. Returns 0, or a negative errno; then the former file stands. */
+int file_replace(const char *path, unsigned mode, const char *text);
 
 /* mkdir -p with the given mode for what is missing. */
 int mkdir_parents(const char *path, unsigned mode);

@@ -67,21 +67,14 @@ static json_t *memory_of(const struct cluster *c)
 
 void memory_write(const struct cluster *c)
 {
-	char path[128], fresh[136];
+	char path[128];
 	json_t *j = memory_of(c);
 	autofree char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
-	autoclose int fd = -1;
-	int r = text ? 0 : -ENOMEM;
+	int r;
 
 	json_decref(j);
 	memory_path(c, path);
-	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (!r && fd < 0)
-		r = -errno;
-	r = r ? r : write_whole(fd, text, strlen(text));
-	if (!r && rename(fresh, path) < 0)
-		r = -errno;
+	r = text ? file_replace(path, 0600, text) : -ENOMEM;
 	if (r)
 		log_error(
 			"%s cannot be written (%s): an agent that starts while etcd is away has no "

@@ -63,15 +63,11 @@ void config_file_forget(const struct instance *inst)
 
 void config_file_keep(const struct instance *inst, const char *text)
 {
-	char path[128], tmp[136];
-	autoclose int fd = -1;
-	size_t len = strlen(text);
+	char path[128];
+	int r;
 
 	applied_path(inst, path);
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	unlink(tmp);
-	/* an environment may hold secrets */
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, text, len) != (ssize_t)len || rename(tmp, path))
-		log_warn("cannot keep the applied config in %s: %s", path, strerror(errno));
+	r = file_replace(path, 0600, text); /* an environment may hold secrets */
+	if (r)
+		log_warn("cannot keep the applied config in %s: %s", path, strerror(-r));
 }

@@ -136,24 +136,14 @@ static char *recorded(const struct instance *inst)
 
 static int record(const struct instance *inst, const char *place)
 {
-	char path[128], tmp[136];
-	size_t len = strlen(place);
-	autoclose int fd = -1;
+	char path[128];
 	int r;
 
 	record_path(inst, path);
 	if (streq(place, BPFFS))
 		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 	r = mkdir_parents(inst->run_dir, 0755);
-	if (r)
-		return r;
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, place, len) != (ssize_t)len)
-		return -EIO;
-	return rename(tmp, path) < 0 ? -errno : 0;
+	return r ? r : file_replace(path, 0644, place);
 }
 
 static int find_or_make(bool make, const char *const wanted[2], char *ret, size_t size)

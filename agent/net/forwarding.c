@@ -64,29 +64,14 @@ static int record_read(const char *run_dir, struct record *r, bool *exists)
 	return record_open(r, text ? text : "");
 }
 
-/* Renamed into place: the file is either the old one or the new one. */
 static int record_write(const char *run_dir, const struct record *r)
 {
-	char path[PATH_MAX], new[PATH_MAX + 8];
-	autofile FILE *f = NULL;
+	char path[PATH_MAX];
 	int err = record_path(run_dir, path);
 
-	if (err)
-		return err;
-	err = mkdir_parents(run_dir, 0755);
-	if (err)
-		return err;
-	snprintf(new, sizeof(new), "%s.new", path);
-	f = fopen(new, "we");
-	if (!f)
-		return -errno;
-	errno = EIO; /* a short write has none of its own */
-	if (fwrite(r->text, 1, r->len, f) != r->len || fflush(f) || rename(new, path)) {
-		err = -errno;
-		unlink(new);
-		return err;
-	}
-	return 0;
+	if (!err)
+		err = mkdir_parents(run_dir, 0755);
+	return err ? err : file_replace(path, 0644, r->text);
 }
 
 #define LOCK_TRIES 200 /* of 10 ms: another instance holds it for one change of a sysctl */

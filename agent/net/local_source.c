@@ -48,7 +48,6 @@ int local_source_on(const struct instance *inst)
 {
 	autofree char *others = record_of_others(inst);
 	char file[128], path[160], text[64] = "";
-	autoclose int fd = -1;
 	int r = 0;
 
 	snprintf(file, sizeof(file), "%s/" FILE_NAME, inst->run_dir);
@@ -59,11 +58,7 @@ int local_source_on(const struct instance *inst)
 				strcat(text, "\n");
 			}
 		/* (whole or not at all: an empty one would say that nothing was changed) */
-		snprintf(path, sizeof(path), "%s.new", file);
-		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_TRUNC, 0600);
-		r = fd < 0 ? -errno : file_write(path, others ? others : text);
-		if (!r && rename(path, file) < 0)
-			r = -errno;
+		r = file_replace(file, 0600, others ? others : text);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(sysctls) && !r; i++) {
 		sysctl_path(path, sysctls[i]);

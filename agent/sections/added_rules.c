@@ -151,25 +151,17 @@ static void path_of(const struct agent *a, char buf[128])
 	snprintf(buf, 128, "%s/policy.json", a->inst->run_dir);
 }
 
-/* Written beside and renamed: the next agent reads all of it. */
 static int save(const struct agent *a, const json_t *list)
 {
 	autofree char *text = json_dumps(list, JSON_INDENT(1));
-	char path[128], tmp[136];
-	autoclose int fd = -1;
+	char path[128];
 
 	path_of(a, path);
 	if (!text)
 		return -ENOMEM;
 	if (!json_array_size(list))
 		return unlink(path) && errno != ENOENT ? -errno : 0;
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	unlink(tmp);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	errno = 0;
-	return write_whole(fd, text, strlen(text)) < 0 || rename(tmp, path) ? -errno : 0;
+	return file_replace(path, 0600, text);
 }
 
 /* --- from one list to the next --- */

@@ -110,22 +110,14 @@ static void path_of(const struct agent *a, char buf[128])
 static int save(const struct agent *a, const json_t *words)
 {
 	autofree char *text = json_dumps(words, JSON_INDENT(1));
-	char path[128], tmp[136];
-	autoclose int fd = -1;
-	size_t len = text ? strlen(text) : 0;
+	char path[128];
 
 	path_of(a, path);
 	if (!text)
 		return -ENOMEM;
 	if (!json_object_size(words))
 		return unlink(path) && errno != ENOENT ? -errno : 0;
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	unlink(tmp);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	errno = ENOSPC; /* of a write that was cut short */
-	return write(fd, text, len) != (ssize_t)len || rename(tmp, path) ? -errno : 0;
+	return file_replace(path, 0600, text);
 }
 
 /* --- from one set of words to the next --- */

@@ -248,19 +248,11 @@ static int save(const struct agent *a)
 	json_t *j = json_pack("{ss sI ss ss}", "cluster", s->cluster, "revision",
 			      (json_int_t)s->revision, "id", s->id, "text", s->text);
 	autofree char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
-	char path[128], fresh[136];
-	autoclose int fd = -1;
-	int r = text ? 0 : -ENOMEM;
+	char path[128];
 
 	json_decref(j);
 	path_of(a, path);
-	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	unlink(fresh);
-	fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (!r && fd < 0)
-		r = -errno;
-	r = r ? r : write_whole(fd, text, strlen(text));
-	return !r && rename(fresh, path) ? -errno : r;
+	return text ? file_replace(path, 0600, text) : -ENOMEM;
 }
 
 void shared_read(struct agent *a, const struct config *next)

@@ -111,9 +111,11 @@ static void path_of(const struct agent *a, char buf[128])
 
 static void save(struct agent *a)
 {
-	char path[128], tmp[136];
-	bool failed;
+	autofree char *text = NULL;
+	char path[128];
+	size_t len;
 	FILE *f;
+	int r;
 
 	a->hooks.servers(a); /* other nodes leave it alone, too */
 	path_of(a, path);
@@ -121,17 +123,12 @@ static void save(struct agent *a)
 		unlink(path);
 		return;
 	}
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	unlink(tmp);
-	f = fopen(tmp, "wxe");
-	failed = !f;
+	f = open_memstream(&text, &len);
 	for (const struct drain *d = a->drains; f && d; d = d->next)
-		failed |= fprintf(f, "%s %s %llu\n", d->service, d->backend,
-				  (unsigned long long)d->until_ns) < 0;
-	if (f)
-		failed |= fclose(f) != 0;
-	if (failed || rename(tmp, path))
-		log_error("what drains cannot be recorded in %s: %s", path, strerror(errno));
+		fprintf(f, "%s %s %llu\n", d->service, d->backend, (unsigned long long)d->until_ns);
+	r = f && fclose(f) == 0 ? file_replace(path, 0644, text) : -ENOMEM;
+	if (r)
+		log_error("what drains cannot be recorded in %s: %s", path, strerror(-r));
 }
 
 void drains_load(struct agent *a)

@@ -164,18 +164,15 @@ void gate_start(struct gate *g)
 		broke(g, GATE_BROKE, strerror(-r));
 }
 
-/* Written beside and renamed: a reader sees all of it or nothing. */
 static void keep(const struct gate *g)
 {
-	char path[128], beside[160];
-	autoclose int fd = -1;
+	char path[128];
+	int r;
 
 	gate_path(g->inst, path, sizeof(path));
-	snprintf(beside, sizeof(beside), "%s.new", path);
-	unlink(beside);
-	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 || write_whole(fd, g->text, g->len) || rename(beside, path) < 0)
-		log_warn("cannot keep %s: %s", path, strerror(errno));
+	r = file_replace(path, 0600, g->text);
+	if (r)
+		log_warn("cannot keep %s: %s", path, strerror(-r));
 }
 
 static void finish(struct gate *g)

@@ -81,6 +81,37 @@ static void a_short_write_has_an_errno_of_its_own(void **state)
 	close(fds[1]);
 }
 
+static void a_file_is_replaced_whole_or_stays_and_nothing_is_left_beside(void **state)
+{
+	char dir[] = "/tmp/ax-files-XXXXXX", path[64], beside[64], other[64];
+	autofree char *text = NULL, *victim = NULL;
+	struct stat st;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/record", dir);
+	snprintf(beside, sizeof(beside), "%s/record.new", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	assert_int_equal(file_replace(other, 0644, "another's"), 0);
+	assert_int_equal(symlink(other, beside), 0); /* what lies beside is not written through */
+	assert_int_equal(file_replace(path, 0600, "first, and longer"), 0);
+	assert_int_equal(file_replace(path, 0600, "second"), 0);
+	assert_int_equal(file_read(path, 100, &text), 0);
+	assert_string_equal(text, "second");
+	assert_int_equal(file_read(other, 100, &victim), 0);
+	assert_string_equal(victim, "another's");
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFREG | 0600);
+	assert_int_equal(access(beside, F_OK), -1);
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0); /* which no file takes the place of */
+	assert_int_equal(file_replace(path, 0600, "third"), -EISDIR);
+	assert_int_equal(access(beside, F_OK), -1);
+	unlink(other);
+	rmdir(path);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 static void times_of_the_machine_are_times_of_its_clock(void **state)
 {
 	int64_t off = time_unix_of_boot(time_boot_s() - 100) - (time(NULL) - 100);
@@ -95,6 +126,7 @@ int main(void)
 		cmocka_unit_test(nobody_waits_for_a_fifo),
 		cmocka_unit_test(a_file_is_read_as_a_whole),
 		cmocka_unit_test(a_short_write_has_an_errno_of_its_own),
+		cmocka_unit_test(a_file_is_replaced_whole_or_stays_and_nothing_is_left_beside),
 		cmocka_unit_test(times_of_the_machine_are_times_of_its_clock),
 	};
 
