@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What somebody expects of a config's policy, and whether the config says so: for `ax policy test`.
- * Nothing is opened here and no agent is asked. */
+ * Nothing is opened here and no agent is asked; one that is judges by the same functions. */
 #ifndef AX_CONFIG_EXPECT_H
 #define AX_CONFIG_EXPECT_H
 
@@ -45,5 +45,9 @@ void expectations_free(struct expectations *x);
 /* 1: as expected; 0: not so; -EINVAL: there is no such app; -ENOMEM. *why (malloc'ed, also where it
  * is as expected) is one line: what was asked, and what was found. */
 int expectation_holds(const struct config *c, const struct expectation *x, char **why);
+/* The same of what holds: the config's rules are all that there are, those of others and of egress
+ * lists among them, and these configs (NULL: no more of them) have services besides its own. */
+int expectation_holds_in(const struct config *c, const struct config *const *beside,
+			 const struct expectation *x, char **why);
 
 #endif

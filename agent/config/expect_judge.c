@@ -95,7 +95,7 @@ static int add_backend(const struct config *c, const struct service_backend *b, 
 	return r;
 }
 
-static const struct config_service *service_of(const struct config *c, const struct expect_end *e)
+static const struct config_service *service_in(const struct config *c, const struct expect_end *e)
 {
 	for (size_t i = 0; i < c->n_services; i++) {
 		const struct config_service *s = &c->services[i];
@@ -106,6 +106,17 @@ static const struct config_service *service_of(const struct config *c, const str
 			return s;
 	}
 	return NULL;
+}
+
+/* (The config's come before others of the same name.) */
+static const struct config_service *
+service_of(const struct config *c, const struct config *const *beside, const struct expect_end *e)
+{
+	const struct config_service *s = service_in(c, e);
+
+	for (; !s && beside && *beside; beside++)
+		s = service_in(*beside, e);
+	return s;
 }
 
 /* None: it has no such port, or nobody serves it. */
@@ -173,7 +184,8 @@ static bool is_rule(const struct config *c, const struct expectation *x, int fou
 	if (x->rule_name)
 		return found >= 0 && c->rules[found].name &&
 		       streq(c->rules[found].name, x->rule_name);
-	return x->rule < 0 || x->rule == found;
+	return x->rule < 0 ||
+	       (found >= 0 && rule_number(c->rules, (size_t)found) == (unsigned)x->rule + 1);
 }
 
 static bool fits(const struct config *c, const struct expectation *x, const struct found *f)
@@ -227,10 +239,14 @@ static void put_expected(FILE *f, const struct expectation *x)
 static void put_rule(FILE *f, const struct config *c, int i)
 {
 	autofree char *text = config_rule_text(&c->rules[i]);
+	unsigned number = rule_number(c->rules, (size_t)i);
+	const char *name = c->rules[i].name;
 
-	fprintf(f, "rule %d", i + 1);
-	if (c->rules[i].name)
-		fprintf(f, " (%s)", c->rules[i].name);
+	if (number)
+		fprintf(f, "rule %u%s%s%s", number, name ? " (" : "", name ? name : "",
+			name ? ")" : "");
+	else /* it was added */
+		fprintf(f, "rule %s", name);
 	fprintf(f, ": %s", text ? text : "?");
 }
 
@@ -265,21 +281,21 @@ static int choose(const struct config *c, const struct expectation *x, const str
 	return 0;
 }
 
-static int answer(const struct config *c, const struct expectation *x, struct subjects *clients,
-		  struct subjects *servers, FILE *f)
+static int answer(const struct config *c, const struct config_service *s,
+		  const struct expectation *x, struct subjects *clients, struct subjects *servers,
+		  FILE *f)
 {
-	const struct config_service *s = x->to.labelled ? NULL : service_of(c, &x->to);
 	struct found found = {0};
 	int r = find(c, &x->from, 0, clients);
 
 	put_question(f, x);
 	if (r == -EINVAL)
-		fprintf(f, "the config has no app %s: give it labels", x->from.name);
+		fprintf(f, "there is no app %s: give it labels", x->from.name);
 	if (r)
 		return r;
 	r = s ? add_service(c, s, x, servers) : find(c, &x->to, x->port, servers);
 	if (r == -EINVAL)
-		fprintf(f, "the config has no app or service %s: give it labels", x->to.name);
+		fprintf(f, "there is no app or service %s: give it labels", x->to.name);
 	r = r ? r : choose(c, x, &clients->v[0], servers, &found);
 	if (r == -EINVAL && servers->n)
 		fputs("neither end is an app or a service: ax is not asked", f);
@@ -295,29 +311,36 @@ static int answer(const struct config *c, const struct expectation *x, struct su
 	return fits(c, x, &found);
 }
 
-int expectation_holds(const struct config *c, const struct expectation *x, char **why)
+int expectation_holds_in(const struct config *c, const struct config *const *beside,
+			 const struct expectation *x, char **why)
 {
 	struct subjects clients = {0}, servers = {0};
-	struct config all = *c; /* with the rules that its egress lists become */
-	struct error e = {0};
 	size_t size;
 	FILE *f;
+	int r;
+
+	*why = NULL;
+	f = open_memstream(why, &size);
+	if (!f)
+		return -ENOMEM;
+	r = answer(c, x->to.labelled ? NULL : service_of(c, beside, &x->to), x, &clients, &servers,
+		   f);
+	free(clients.v);
+	free(servers.v);
+	return fclose(f) ? -ENOMEM : r;
+}
+
+int expectation_holds(const struct config *c, const struct expectation *x, char **why)
+{
+	struct config all = *c; /* with the rules that its egress lists become */
+	struct error e = {0};
 	int r;
 
 	*why = NULL;
 	r = egress_rules(c, NULL, NULL, 0, &all.rules, &all.n_rules, &e);
 	if (r)
 		return r;
-	f = open_memstream(why, &size);
-	if (!f) {
-		config_rules_free(all.rules, all.n_rules);
-		return -ENOMEM;
-	}
-	r = answer(&all, x, &clients, &servers, f);
-	free(clients.v);
-	free(servers.v);
+	r = expectation_holds_in(&all, NULL, x, why);
 	config_rules_free(all.rules, all.n_rules);
-	if (fclose(f))
-		r = -ENOMEM;
 	return r;
 }

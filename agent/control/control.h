@@ -98,6 +98,9 @@
  *      "to_labels"?}]}      RULE: {"rule":N?,"name"?,"text"}
  *      NAME: an app's or its id, a service's (to), an address, or "host". A verdict for each
  *      backend; `again`: where the receiving side asks once more.
+ *  {"op":"expect","text":TEXT} -> {"ok":true,"expectations":N,"failed":N,"unmet":[{"line",
+ *      "why"}]}      TEXT: a file of expectations (config/expect.h), judged by what holds; the
+ * first 1000 that do not are said.
  *  {"op":"events","verdicts":true?} -> {"ok":true}, then one line per event until the client
  * closes:
  *      {"event":"launch|exit|listen|unlisten|connect|accept|close|lost|health|drain|trigger",

@@ -548,6 +548,7 @@ static const struct {
 	{"enter", request_enter},
 	{"remove", request_remove},
 	{"explain", request_explain},
+	{"expect", request_expect},
 	{"policy", request_policy},
 	{"apply-cluster", request_apply},
 	{"config-history", request_config_history},
@@ -610,6 +611,8 @@ void request_client_gone(void *arg, struct client *c)
 		request_service_orphan(st->service);
 	if (st && st->explain)
 		request_explain_orphan(st->explain);
+	if (st && st->expect)
+		request_expect_orphan(st->expect);
 	if (st)
 		undo_launch(a, st->launch_id);
 	if (st)

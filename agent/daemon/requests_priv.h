@@ -23,6 +23,7 @@ struct client_state {	    /* what is kept about a client */
 	struct get_work *get;	      /* the same */
 	struct service_work *service; /* the same */
 	struct explain_work *explain; /* the same */
+	struct expect_work *expect;   /* the same */
 };
 
 /* NULL: out of memory, and the client has been told. */
@@ -45,6 +46,7 @@ void request_service(struct agent *a, struct client *c, json_t *j, int fd);
 void request_policy(struct agent *a, struct client *c, json_t *j, int fd);
 void request_enter(struct agent *a, struct client *c, json_t *j, int fd);
 void request_explain(struct agent *a, struct client *c, json_t *j, int fd);
+void request_expect(struct agent *a, struct client *c, json_t *j, int fd);
 void request_remove(struct agent *a, struct client *c, json_t *j, int fd);
 
 /* Who has entered that app (0: none) has put its process there, or will not. */
@@ -54,6 +56,7 @@ void request_entered(struct agent *a, uint32_t id);
 void request_apply_orphan(struct apply_work *w);
 void request_get_orphan(struct get_work *w);
 void request_explain_orphan(struct explain_work *w);
+void request_expect_orphan(struct expect_work *w);
 void request_service_orphan(struct service_work *w);
 
 #endif

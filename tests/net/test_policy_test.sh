@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
 # quick
-# ax policy test: what a config's rules say, found out without an agent; and an agent says the same.
+# ax policy test: what a config's rules say, found out without an agent; and an agent says the same,
+# also of rules that were added to it.
 . "$(dirname "$0")/lib.sh"
 
 cat >"$T/ax.yaml" <<-EOC
@@ -99,6 +100,33 @@ while read -r from to verdict; do
 	[ "$verdict" = deny ] || verdict=allow
 	is "the agent: $from to $to" "$explained" "$verdict"
 done < <(sed -n 's/^  - {from: \([a-z0-9.]*\), to: "*\([^",]*:[^",]*\)"*, expect: \([a-z]*\).*/\1 \2 \3/p' "$T/good.yaml")
+
+# in force: what was added, too
+is "what is in force is the same" "$(ax policy test "$T/good.yaml" --in-force)" "20 expectations hold"
+cat >"$T/added.yaml" <<-EOC
+	tests:
+	  - {from: web, to: db:5433, expect: deny, rule: closed}
+	  - {from: web, to: db:5432, expect: deny, rule: 2}
+	  - {from: web, to: more:80, expect: deny, rule: closed}
+	  - {from: away, to: late:80, expect: allow, rule: none}
+	  - {from: role=new, to: away:80, expect: deny, rule: none}
+EOC
+ok "a rule is added" ax policy add closed deny --to db --port 5433 --first
+ok "a service" ax service add more --port 80:5433 --backend db
+run_app --name late --labels zone=away -- sleep 1000
+wait_for "ax get apps late >/dev/null" || not_ok "an app that the config does not have runs"
+is "they are judged by" "$(ax policy test "$T/added.yaml" --in-force)" "5 expectations hold"
+ok "the config alone does not know them" [ "$("$AX" policy test "$T/good.yaml")" = "20 expectations hold" ]
+sed -i 's/deny, rule: closed/allow/; s/rule: 2/rule: 3/' "$T/added.yaml"
+out=$(ax policy test "$T/added.yaml" --in-force)
+is "and one that does not hold is told" "$?" 1
+like "with its line and the rule" "$out" "added.yaml:2: web -> db port 5433/tcp: expected allow, found deny by rule closed: deny"
+like "those of the config keep their numbers" "$out" "added.yaml:3: .* expected deny by rule 3, found deny by rule 2 .no-direct"
+like "and how many" "$out" "3 of 5 expectations failed"
+like "a config is another question" "$(ax policy test "$T/good.yaml" --config "$T/ax.yaml" --in-force 2>&1)" 'give one of them'
+stop_app "$APP"
+ok "the service goes" ax service del more
+ok "and the rule" ax policy del closed
 default_config >"$T/none.yaml"
 ok "they end" ax config apply "$T/none.yaml"
 done_testing

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ax policy test: whether a config says what is expected of it. Needs no agent. */
+/* ax policy test: whether a config says what is expected of it, which needs no agent, or whether
+ * what holds in one does. */
 #include <limits.h>
 
 #include "config/expect.h"
@@ -29,6 +30,7 @@ static void beside(const char *file, const char *path, char buf[PATH_MAX])
 
 struct tested {
 	const char *file; /* of the expectations */
+	char *text;	  /* that is in it */
 	struct expectations all;
 	char config_name[PATH_MAX];
 	struct config config;
@@ -40,6 +42,7 @@ static void tested_free(struct tested *t)
 	if (t->has_config)
 		config_free(&t->config);
 	expectations_free(&t->all);
+	free(t->text);
 }
 
 /* Its lines are those of the file that it stands in. */
@@ -92,20 +95,57 @@ static int read_config(struct cmd *c, struct tested *t, const char *given)
 static int read_expectations(struct cmd *c, struct tested *t)
 {
 	CLEANUP(config_errors_free) struct config_errors errs = {0};
-	autofree char *text = NULL;
 	struct error e = {0};
 	size_t len;
 	int r;
 
-	if (cmd_read_config(t->file, &text, &len, &e))
+	if (cmd_read_config(t->file, &t->text, &len, &e))
 		return cmd_unable(c, &e);
-	r = expectations_parse(text, len, &t->all, &errs);
+	r = expectations_parse(t->text, len, &t->all, &errs);
 	if (!r)
 		return CMD_OK;
 	if (r == -EINVAL)
 		return invalid(&errs, t->file);
 	error_set(&e, r, "%s could not be read: %s", t->file, strerror(-r));
 	return cmd_unable(c, &e);
+}
+
+static void put_unmet(const struct tested *t, unsigned line, const char *why)
+{
+	text_put(t->file, stdout);
+	printf(":%u: ", line);
+	text_put(why, stdout);
+	putchar('\n');
+}
+
+static int finish(struct cmd *c, const struct tested *t, size_t failed)
+{
+	if (failed)
+		printf("%zu of %zu expectations failed\n", failed, t->all.n);
+	else
+		printf("%zu expectation%s hold%s\n", t->all.n, t->all.n == 1 ? "" : "s",
+		       t->all.n == 1 ? "s" : "");
+	return cmd_finish(c, failed ? CMD_FAILED : CMD_OK);
+}
+
+/* By the rules that hold, which the agent knows. */
+static int judge_in_force(struct cmd *c, const struct tested *t)
+{
+	autojson json_t *reply = NULL;
+	struct error e = {0};
+	json_t *one;
+	size_t i;
+
+	if (cmd_ask(c, json_pack("{ss ss}", "op", "expect", "text", t->text), &reply, &e))
+		return cmd_unable(c, &e);
+	json_array_foreach (json_object_get(reply, "unmet"), i, one) {
+		const char *why = member_string(one, "why");
+
+		put_unmet(t, (unsigned)member_int(one, "line"), why ? why : "?");
+	}
+	if (member_int(reply, "failed") > (long long)i)
+		printf("%s: and %lld more\n", t->file, member_int(reply, "failed") - (long long)i);
+	return finish(c, t, (size_t)member_int(reply, "failed"));
 }
 
 static int judge(struct cmd *c, const struct tested *t)
@@ -125,21 +165,14 @@ static int judge(struct cmd *c, const struct tested *t)
 		if (r > 0)
 			continue;
 		failed++;
-		text_put(t->file, stdout);
-		printf(":%u: ", x->line);
-		text_put(why, stdout);
-		putchar('\n');
+		put_unmet(t, x->line, why);
 	}
-	if (failed)
-		printf("%zu of %zu expectations failed\n", failed, t->all.n);
-	else
-		printf("%zu expectation%s hold%s\n", t->all.n, t->all.n == 1 ? "" : "s",
-		       t->all.n == 1 ? "s" : "");
-	return cmd_finish(c, failed ? CMD_FAILED : CMD_OK);
+	return finish(c, t, failed);
 }
 
 struct args {
 	const char *config;
+	bool in_force;
 };
 
 static int run(struct cmd *c, int argc, char **argv)
@@ -152,9 +185,14 @@ static int run(struct cmd *c, int argc, char **argv)
 		return status;
 	if (argc != 1)
 		return cmd_usage(c, "give one file of expectations");
+	if (a.config && a.in_force)
+		return cmd_usage(c, "--config is about a file, --in-force about what holds now: "
+				    "give one of them");
 	cmd_output();
 	t.file = argv[0];
 	status = read_expectations(c, &t);
+	if (!status && a.in_force)
+		return judge_in_force(c, &t);
 	status = status ? status : read_config(c, &t, a.config);
 	return status ? status : judge(c, &t);
 }
@@ -162,15 +200,18 @@ static int run(struct cmd *c, int argc, char **argv)
 static const struct opt options[] = {
 	{"config", 0, OPT_STRING, "FILE", "this config, whatever the file says",
 	 offsetof(struct args, config), &words_file},
+	{"in-force", 0, OPT_FLAG, NULL,
+	 "what holds now, with all rules that were added: the agent is asked (root)",
+	 offsetof(struct args, in_force), NULL},
 };
 
 const struct command cmd_policy_test = {
 	.name = "policy test",
-	.about = "whether a config's rules say what is expected; needs no agent",
+	.about = "whether a config's rules, or those that hold, say what is expected",
 	.run = run,
 	.syntax =
 		{
-			.usage = "ax policy test FILE [--config CONFIG]",
+			.usage = "ax policy test FILE [--config CONFIG|--in-force]",
 			.about = "FILE is YAML: config: (a path beside it, or a config's text "
 				 "behind '|') and tests:, a list of expectations such as {from: "
 				 "web, to: db:5432, expect: allow, rule: 3}; expect is allow, deny "
