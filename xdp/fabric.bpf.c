@@ -17,6 +17,7 @@
 #include "host_socket.bpf.h"
 #include "maps.bpf.h"
 #include "parse_tc.bpf.h"
+#include "quote_tc.bpf.h"
 #include "refuse_ping.bpf.h"
 #include "seen.bpf.h"
 #include "serving.bpf.h"
@@ -246,6 +247,28 @@ static __always_inline bool turn_direct(struct __sk_buff *skb, const struct pack
 	return !rewrite_port(skb, p, true, port_be);
 }
 
+/* An ICMP error about what the app has sent to a client whose port it sees as another one: it
+ * quotes the packet as it went on, and the app's connection would not be found by that. 0, or -1.
+ * (Not static: the verifier looks at it once.) */
+__weak __noinline int quote_direct(struct __sk_buff *skb, const struct packet *p)
+{
+	struct quote q = {};
+	struct ax_flow *f;
+	__be16 port_be;
+
+	if (!p || !quote_ends(skb, p, &q))
+		return 0;
+	q.flow.peer.pad = AX_FLOW_DIRECT;
+	f = flow_find(&q.flow);
+	if (!f)
+		return 0;
+	port_be = f->client_port_be;
+	return bpf_l4_csum_replace(skb, q.check_off, q.flow.client.port_be, port_be, 2) ||
+			       bpf_skb_store_bytes(skb, q.l4_off + 2, &port_be, sizeof(port_be), 0)
+		       ? -1
+		       : 0;
+}
+
 /* (Exposed ports leave their clients any port of theirs.) */
 static __always_inline bool may_be_direct(const struct packet *p, const struct ax_ctl *c)
 {
@@ -262,6 +285,8 @@ __weak __noinline int to_itself(struct __sk_buff *skb, const struct packet *p,
 
 	if (!p || !c)
 		return false;
+	if (is_icmp_error(p))
+		return !quote_direct(skb, p);
 	if (!p->has_l4)
 		return true;
 	flow_of(&p->src, p->sport_be, &p->dst, p->dport_be, p->proto, &flow);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 // beside others
 /* Exposed ports of private apps, packet by packet: what comes in for them is given to the app with
- * right checksums, its answers are turned back, and whatever else comes stays as it is. */
+ * right checksums, its answers are turned back, and whatever else comes stays as it is. A client
+ * may have a connection to the app itself from the same port. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +56,7 @@ static struct {
 	char cgroup[4096];
 	struct datapath *dp;
 	struct nl *nl;
-	int in, back; /* ax_from_outside, ax_from_app */
+	int in, back, to; /* ax_from_outside, ax_from_app, ax_to_app */
 	struct ax_addr addr[WHO][2];
 	unsigned device[2], outside;
 } w;
@@ -367,6 +368,108 @@ static void what_stands_is_not_taken_over(void **state)
 	assert_end(&p, 0, true, HOST, HOST_PORT);
 }
 
+/* --- what routers say --- */
+
+static size_t l4_of(int v6)
+{
+	return 14 + (v6 ? 40 : 20);
+}
+
+/* That `sent` is too long, as a router tells its sender: the headers and 8 bytes of it. */
+static void too_long(struct packet_bytes *p, const struct packet_bytes *sent, int v6)
+{
+	static const struct frame f = {
+		.proto = IPPROTO_ICMP, .payload = 64, .dport = 1, .sport = 1};
+	size_t at = l4_of(v6), len = l4_of(v6) - 14 + 8, from = v6 ? 22 : 26, n = v6 ? 16 : 4;
+	struct frame icmp = f;
+	uint64_t sum;
+
+	icmp.proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
+	icmp.payload = (unsigned)len + 8;
+	memset(p, 0, sizeof(*p));
+	p->n = (uint32_t)put_frame(p->b, &icmp, v6, &w.addr[STRANGER][v6], &w.addr[APP][v6]);
+	p->n = (uint32_t)(at + 8 + len);
+	if (!v6) {
+		put16(p->b + 16, (uint16_t)(p->n - 14));
+		put16(p->b + 24, 0);
+		put16(p->b + 24, folded(sum_up(p->b + 14, 20)));
+	} else {
+		put16(p->b + 18, (uint16_t)(p->n - at));
+	}
+	memset(p->b + at, 0, 8);
+	p->b[at] = v6 ? 2 : 3;
+	p->b[at + 1] = v6 ? 0 : 4;
+	put16(p->b + at + 6, 1300);
+	memcpy(p->b + at + 8, sent->b + 14, len);
+	sum = v6 ? sum_up(p->b + from, 2 * n) + IPPROTO_ICMPV6 + (p->n - at) : 0;
+	put16(p->b + at + 2, folded(sum + sum_up(p->b + at, p->n - at)));
+}
+
+static void is_told(const struct packet_bytes *sent, int v6, unsigned dport)
+{
+	size_t at = l4_of(v6), quoted = at + 8 + at - 14;
+	struct packet_bytes p, was;
+	uint64_t sum;
+
+	too_long(&p, sent, v6);
+	was = p;
+	assert_int_equal(run(w.to, w.device[APP], &p), TC_ACT_OK);
+	assert_int_equal(p.n, was.n);
+	assert_int_equal(p.b[quoted + 2] << 8 | p.b[quoted + 3], dport);
+	sum = v6 ? sum_up(p.b + 22, 32) + IPPROTO_ICMPV6 + (p.n - at) : 0;
+	assert_true(sums_to_zero(sum + sum_up(p.b + at, p.n - at)));
+	/* and nothing else is another */
+	memcpy(was.b + at + 2, p.b + at + 2, 2);
+	memcpy(was.b + quoted + 2, p.b + quoted + 2, 2);
+	assert_memory_equal(p.b + 12, was.b + 12, p.n - 12);
+}
+
+/* A client's connection to the app itself has another port to the app than it has on the way: what
+ * an ICMP error quotes has the one of the app's connection, so that its path MTU is found. */
+static void errors_quote(int v6)
+{
+	struct frame f = TCP(SYN, .sport = 650, .dport = APP_PORT);
+	const struct frame back = {
+		.proto = IPPROTO_TCP, .flags = ACK, .sport = APP_PORT, .dport = 650};
+	struct packet_bytes p;
+	const uint8_t *sport = p.b + l4_of(v6);
+	unsigned port;
+
+	make(&p, &(const struct frame)TCP(SYN, .sport = 650), v6, CLIENT, HOST);
+	assert_int_equal(run(w.in, w.outside, &p), TC_ACT_REDIRECT);
+	assert_end(&p, v6, true, CLIENT, 650);
+	make(&p, &back, v6, APP, CLIENT);
+	is_told(&p, v6, 650); /* there is no other connection yet */
+	make(&p, &f, v6, CLIENT, APP);
+	assert_int_equal(run(w.to, w.device[APP], &p), TC_ACT_OK);
+	port = (unsigned)(sport[0] << 8 | sport[1]);
+	assert_int_not_equal(port, 650);
+	make(&p, &back, v6, APP, CLIENT);
+	is_told(&p, v6, port);
+	make(&p, &back, v6, APP, STRANGER);
+	is_told(&p, v6, 650); /* another client's */
+	make(&p, &back, v6, OTHER, CLIENT);
+	is_told(&p, v6, 650); /* no packet of the app's */
+	f = back;
+	f.dport = 651;
+	make(&p, &f, v6, APP, CLIENT);
+	is_told(&p, v6, 651);
+}
+
+static void errors_quote_what_the_app_knows4(void **state)
+{
+	(void)state;
+	errors_quote(0);
+}
+
+static void errors_quote_what_the_app_knows6(void **state)
+{
+	(void)state;
+	errors_quote(1);
+}
+
+/* --- anything --- */
+
 static uint64_t random_state = 0x6178;
 
 static uint32_t random_number(void)
@@ -460,7 +563,8 @@ static int expose(uint8_t proto, int v6)
 
 static int tell_kernel(void)
 {
-	struct ax_ctl c = {.exposed = AX_EXPOSED_PACKETS, .ephemeral_first = 32768};
+	struct ax_ctl c = {
+		.exposed = AX_EXPOSED_PACKETS, .ephemeral_first = 32768, .host_access = true};
 	int r = 0;
 
 	for (int i = 0; i < WHO && !r; i++)
@@ -493,7 +597,8 @@ static int setup(void **state)
 	}
 	w.in = datapath_program_fd(w.dp, "ax_from_outside");
 	w.back = datapath_program_fd(w.dp, "ax_from_app");
-	return w.in < 0 || w.back < 0 || tell_kernel() ? -1 : 0;
+	w.to = datapath_program_fd(w.dp, "ax_to_app");
+	return w.in < 0 || w.back < 0 || w.to < 0 || tell_kernel() ? -1 : 0;
 }
 
 static int teardown(void **state)
@@ -508,7 +613,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 5];
+	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 7];
 	static char names[ARRAY_SIZE(tests)][100];
 	size_t n = 0;
 
@@ -526,6 +631,8 @@ int main(void)
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(fragments_follow_the_first);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(fragments_of_the_host_stay_its);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_stands_is_not_taken_over);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(errors_quote_what_the_app_knows4);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(errors_quote_what_the_app_knows6);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(any_bytes_are_survived);
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
