@@ -94,7 +94,7 @@ lan_etcd_start() {
 
 # lan_etcd PATH FILTER [ARGUMENT...]: jq's answer to FILTER is sent
 lan_etcd() {
-	curl -sS --max-time 10 -d "$(jq -nc "${@:3}" "$2")" "http://$LAN.1:2379/v3/kv/$1"
+	curl -sS --max-time 30 -d "$(jq -nc "${@:3}" "$2")" "http://$LAN.1:2379/v3/kv/$1"
 }
 
 # node_state NODE [FILTER]

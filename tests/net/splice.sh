@@ -61,7 +61,7 @@ not_spliced() {
 # splices there.
 fionread_is_right() {
 	[ "$SPLICE" = off ] && return
-	wait_for -t 20 "! ax doctor | grep -q 'being tried'"
+	wait_for "! ax doctor | grep -q 'being tried'"
 	! ax doctor | grep -q '^ *FIONREAD (member'
 }
 # shellcheck disable=SC2034 # for those who source this

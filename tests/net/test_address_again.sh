@@ -80,7 +80,7 @@ for mode in private host; do
 				like "the kernel is not done with the last one ($name)" "$(states host)" "LAST-ACK|FIN-WAIT-1|TIME-WAIT"
 			run_app --net $mode --name new --ip 10.77.1.1,fd77::1:1 -- "$PYTHON" "$T/server.py" hello
 			new=$APP
-			ok "the next one listens there at once ($name)" wait_for -t 20 "grep -q listens $OUT" ||
+			ok "the next one listens there at once ($name)" wait_for "grep -q listens $OUT" ||
 				diag "$(cat "$OUT")"
 			for from in private host; do
 				is "and serves a $from client ($name)" "$(in_app --net $from -- "$PYTHON" -c "

@@ -134,10 +134,10 @@ like "and reachable" "$("$BIN/tcp" connect 4 10.77.1.1 7000; "$BIN/tcp" connect 
 	"peer=10.77.1.1:7000.*peer=10.77.1.2:7000"
 ok "flush with running apps" ax agent --flush
 for pid in "${APPS[@]}"; do
-	wait_for -t 3 "! alive $pid"
+	wait_for "! alive $pid"
 done
 is "no app is left" "$(for pid in "${APPS[@]}"; do alive "$pid" && echo "$pid"; done)" ""
-wait_for -t 3 '[ -z "$(machine_leftovers)" ]'
+wait_for '[ -z "$(machine_leftovers)" ]'
 is "nothing at all is left" "$(machine_leftovers | grep -v socat)" ""
 ok "a second flush has nothing to do" ax agent --flush
 agent_again

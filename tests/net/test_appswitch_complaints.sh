@@ -28,9 +28,9 @@ serve 80 --name one --ip 10.77.1.1,fd77::1:1 -- "$BIN/web" serve :80 one
 one=$APP
 for mode in private host; do
 	like "IPv4 only: IPv6 works, $mode" \
-		"$(in_app --net $mode -- curl -sS -g --max-time 5 "http://[fd77::1:1]/")" "^one you="
+		"$(in_app --net $mode -- curl -sS -g --max-time 20 "http://[fd77::1:1]/")" "^one you="
 	like "getsockname and getpeername are faked: a server sees the client's own address, $mode" \
-		"$(in_app --net $mode --ip 10.77.1.9,fd77::1:9 -- curl -sS --max-time 5 http://shop/)" 'you=(10\.77\.1\.9|\[fd77::1:9\]):'
+		"$(in_app --net $mode --ip 10.77.1.9,fd77::1:9 -- curl -sS --max-time 20 http://shop/)" 'you=(10\.77\.1\.9|\[fd77::1:9\]):'
 	is "isolation is labels only: a rule has the last word, for one port, $mode" \
 		"$(in_app --net $mode --labels zone=default,role=guest -- "$BIN/tcp" connect 4 10.77.1.1 80 2>&1)" \
 		"error connect EACCES"
@@ -53,7 +53,7 @@ ok "without its daemon nothing works: connections go on" wait_for "grep -q '200 
 ok "and end" wait_for "! alive $talker"
 agent_again
 like "state is lost with it: the next agent has what was there" \
-	"$(in_app -- curl -sS --max-time 5 http://one/)" "^one you="
+	"$(in_app -- curl -sS --max-time 20 http://one/)" "^one you="
 
 # --- its peers ---
 
@@ -79,7 +79,7 @@ for mode in private host; do
 	two=$APP
 	stop_app $one
 	ok "a connected UDP socket stays with a dead backend: it gets another, $mode" \
-		wait_for -t 20 "grep -q two $follows"
+		wait_for "grep -q two $follows"
 	stop_app $client
 	stop_app $two
 done

@@ -24,7 +24,7 @@ etcd_start() {
 etcd_ask() {
 	local body
 	body=$(jq -nc "${@:3}" "$2")
-	curl -sS --max-time 5 -d "$body" "http://10.99.0.1:2379/v3/kv/$1"
+	curl -sS --max-time 20 -d "$body" "http://10.99.0.1:2379/v3/kv/$1"
 }
 
 # values PREFIX, keys PREFIX: of all keys that begin so; one a line
@@ -125,8 +125,8 @@ like "and ax get nodes" "$(ax_in "$INST" get nodes)" "n1 +10.99.0.11 +up +$B1 +0
 on n1
 serve 7000 --name web --labels tier=front -- "$BIN/tcp" listen 4 0.0.0.0 7000 first
 like "an app's address is of its node's block" "$(ax get apps -o json web | jq -r '.[0].ip4')" "^${B1%.0/24}\\."
-ok "another node knows it" wait_for -t 20 '[ "$(others n2)" = "n1 web running " ]'
-ok "with its port" wait_for -t 20 "ax_in ${NODE_INST[n2]} get apps -A -o json | jq -e '.[] | select(.name == \"web\" and .node == \"n1\") | .ports == [\"7000/tcp\"]'"
+ok "another node knows it" wait_for '[ "$(others n2)" = "n1 web running " ]'
+ok "with its port" wait_for "ax_in ${NODE_INST[n2]} get apps -A -o json | jq -e '.[] | select(.name == \"web\" and .node == \"n1\") | .ports == [\"7000/tcp\"]'"
 on n2
 like "the list says where it is" "$(ax get apps -A)" "web +n1 +"
 unlike "without -A others' are no rows" "$(ax get apps)" "web"
@@ -140,23 +140,23 @@ LATE=$APP
 ports_of_late() {
 	values /ax/east/apps/n1/ | jq -c 'select(.name == "late") | .ports'
 }
-ok "who listens later is told of then" wait_for -t 20 '[[ $(ports_of_late) == *7100* ]]'
-ok "and who does not any more" wait_for -t 20 '[ "$(ports_of_late)" = "[]" ]'
+ok "who listens later is told of then" wait_for '[[ $(ports_of_late) == *7100* ]]'
+ok "and who does not any more" wait_for '[ "$(ports_of_late)" = "[]" ]'
 stop_app "$LATE"
-ok "an app that has ended is gone" wait_for -t 20 '[ "$(others n2)" = "n1 web running " ]'
+ok "an app that has ended is gone" wait_for '[ "$(others n2)" = "n1 web running " ]'
 
 # --- another node of that name ---------------------------------------------------------------------
 
 node_make n3 10.99.0.13
 node_start n3 n1
-ok "a second node of a name is refused it" wait_for -t 20 '[ "$(state n3)" = refused ]'
+ok "a second node of a name is refused it" wait_for '[ "$(state n3)" = refused ]'
 like "with a sentence" "$(state n3 .why)" "has a node n1 already, at 10.99.0.11"
 is "it has no block" "$(state n3 ".blocks | length")" 0
 like "an app there gets no address" "$(in_app -- true 2>&1)" "no block of the cluster's pool yet"
 is "and the first one notices nothing" "$(state n1)" connected
 node_stop n3
 POOL=10.81.0.0/16 node_start n3
-ok "nor does a node with another pool come in" wait_for -t 20 '[[ $(state n3 .why) == *"its pool is 10.80.0.0/16"* ]]'
+ok "nor does a node with another pool come in" wait_for '[[ $(state n3 .why) == *"its pool is 10.80.0.0/16"* ]]'
 node_stop n3
 
 # --- out of reach ----------------------------------------------------------------------------------
@@ -202,9 +202,9 @@ like "and so of an address" \
 # --- what others may write -------------------------------------------------------------------------
 
 etcd_put /ax/east/apps/n9/1 '{"v":2,"node":"n9"}'
-ok "a record of a newer version is left out, and said" wait_for -t 20 '[[ $(state n1 .refused_why) == *"schema version 2"* ]]'
+ok "a record of a newer version is left out, and said" wait_for '[[ $(state n1 .refused_why) == *"schema version 2"* ]]'
 etcd_put /ax/east/apps/n9/2 '{"v":1,"node":"n1","name":"web","id":1,"since":1,"labels":"","ports":[]}'
-ok "and one that speaks of another node" wait_for -t 20 '[[ $(state n1 .refused_why) == *"speaks of something else"* ]]'
+ok "and one that speaks of another node" wait_for '[[ $(state n1 .refused_why) == *"speaks of something else"* ]]'
 
 # --- the way to etcd can change while the agent runs -----------------------------------------------
 

@@ -20,7 +20,7 @@ A1=$(node_addr n1 web)
 on n2
 serve 7000 --name web -- "$BIN/tcp" listen 4 0.0.0.0 7000 second
 A2=$(node_addr n2 web)
-ok "a service of two nodes" wait_for -t 20 '[ "$(backends n3 web | tr -cd ";")" = ";;" ]'
+ok "a service of two nodes" wait_for '[ "$(backends n3 web | tr -cd ";")" = ";;" ]'
 
 # --- addresses that are asked for ------------------------------------------------------------------------
 
@@ -42,7 +42,7 @@ like "and one of the pool that is of no node's" \
 	"$(in_app --ip "$FREE.250" -- true 2>&1)" "$FREE.250 is in the cluster's pool 10.80.0.0/16, and in no block of this node"
 is "one of the own block is had" "$(in_app --ip "${A2%.*}.250" -- echo had 2>&1)" had
 end "$FIXED"
-ok "when nobody has it any more it is had elsewhere" wait_for -t 20 '[ "$(in_app --ip 192.0.2.7 -- echo had 2>&1)" = had ]'
+ok "when nobody has it any more it is had elsewhere" wait_for '[ "$(in_app --ip 192.0.2.7 -- echo had 2>&1)" = had ]'
 WON=
 for i in {1..4}; do
 	for n in 1 2; do
@@ -51,7 +51,7 @@ for i in {1..4}; do
 		RACE[n]=$!
 	done
 	# who has it keeps it until the other one has been told
-	wait_for -t 25 'cat "$T"/race[12] | grep -q "^had" && cat "$T"/race[12] | grep -q "on the node n[12]"'
+	wait_for 'cat "$T"/race[12] | grep -q "^had" && cat "$T"/race[12] | grep -q "on the node n[12]"'
 	touch "$T/over$i"
 	wait "${RACE[@]}"
 	WON+=$(cat "$T"/race[12] | grep -c '^had$')$(cat "$T"/race[12] | grep -c "is the app race$i's on the node n[12]")

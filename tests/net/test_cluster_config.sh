@@ -50,9 +50,9 @@ is "there is none at first" "$(config_on n2 history --cluster)" "no config was a
 ok "what is for all is tried without a change" config_on n2 apply --cluster --dry-run "$T/one.yaml"
 is "nothing was stored by that" "$(revisions)" ""
 ok "it is applied" config_on n2 apply --cluster "$T/one.yaml"
-ok "all nodes have it" wait_for -t 20 'all_have 1'
+ok "all nodes have it" wait_for 'all_have 1'
 is "its services are there" "$(services n1) $(services n2) $(services n3)" "front front front"
-ok "they are reached" wait_for -t 20 '[ "$(reach n3 friend front)" = first ]'
+ok "they are reached" wait_for '[ "$(reach n3 friend front)" = first ]'
 is "its rules hold" "$(reach n3 guest front)" "error connect EACCES"
 like "a list says who has which" "$(ax_in "${NODE_INST[n1]}" get nodes)" "n3 .* 1"
 like "a node's own is not taken for it" "$(config_on n3 apply "$T/${NODE_INST[n3]}.yaml" 2>&1)" "no differences"
@@ -85,13 +85,13 @@ on n3
 ok "a node has its own service of that name" ax config apply "$T/own.yaml"
 is "which comes first there, and is said" "$(reach n3 friend front) $(node_state n3 '.config.own[]')" "error connect EHOSTUNREACH front"
 ok "until it gives that up" ax config apply "$T/$INST.yaml"
-ok "then it has the one for all" wait_for -t 20 '[ "$(reach n3 friend front)" = first ]'
+ok "then it has the one for all" wait_for '[ "$(reach n3 friend front)" = first ]'
 run_app --name second -- sleep 1000
 TAKER=$APP
-wait_for -t 20 'ax get apps -o json second | jq -e ".[0].state == \"running\""'
+wait_for 'ax get apps -o json second | jq -e ".[0].state == \"running\""'
 ok "another one is applied" config_on n2 apply --cluster "$T/two.yaml"
-ok "two nodes have it" wait_for -t 20 'has n1 2 && has n2 2'
-ok "the one where an app has a name of it says so to all" wait_for -t 20 \
+ok "two nodes have it" wait_for 'has n1 2 && has n2 2'
+ok "the one where an app has a name of it says so to all" wait_for \
 	'ax_in "${NODE_INST[n1]}" get nodes | grep -q "^n3 .*1, not revision 2: the service second cannot have that name"'
 is "and keeps what it had" "$(services n3) $(reach n3 guest front)" "front error connect EACCES"
 end "$TAKER"
@@ -111,7 +111,7 @@ ok "it has none of its own again" ax config apply "$T/$INST.yaml"
 # --- earlier ones ------------------------------------------------------------------------------------------
 
 ok "the one before is taken up again" config_on n3 rollback --cluster
-ok "by all" wait_for -t 20 'all_have 3'
+ok "by all" wait_for 'all_have 3'
 is "with its rule" "$(services n1) $(reach n3 guest front)" "front error connect EACCES"
 is "as what it was stored" "$(config_on n1 history --cluster 3)" "$(cat "$T/one.yaml")"
 like "the list says so" "$(config_on n1 history --cluster)" "3 .* n3 .* 1 .* current"
@@ -124,18 +124,18 @@ for i in 1 2; do
 	config_on n$i apply --cluster "$T/two.yaml" >"$T/at-once.$i" 2>&1 &
 	AT_ONCE[i]=$!
 done
-ok "two are applied at once" wait_for -t 20 '[ "$(node_state n1 .config.storing) $(node_state n2 .config.storing)" = "true true" ]'
+ok "two are applied at once" wait_for '[ "$(node_state n1 .config.storing) $(node_state n2 .config.storing)" = "true true" ]'
 kill -CONT "$ETCD"
 wait "${AT_ONCE[1]}" "${AT_ONCE[2]}"
 is "one is stored" "$(cat "$T"/at-once.* | grep -c '^revision 4 of .* is stored')" 1
 is "and the other's node says whose" "$(cat "$T"/at-once.* | grep -c 'somebody else has applied a config as revision 4 at the same time, on the node n[12]')" 1
-ok "which all have" wait_for -t 20 'all_have 4'
+ok "which all have" wait_for 'all_have 4'
 for i in 5 6 7 8 9 10 11 12; do
 	config_on n2 apply --cluster "$T/one.yaml" >"$T/many" 2>&1 || diag "revision $i: $(cat "$T/many")"
 done
-ok "of many the last ten are kept" wait_for -t 20 '[ "$(revisions)" = "12 11 10 9 8 7 6 5 4 3" ] && all_have 12'
+ok "of many the last ten are kept" wait_for '[ "$(revisions)" = "12 11 10 9 8 7 6 5 4 3" ] && all_have 12'
 end "$ETCD"
-ok "etcd is away" wait_for -t 20 '[ "$(node_state n2) $(node_state n3)" = "partitioned partitioned" ]'
+ok "etcd is away" wait_for '[ "$(node_state n2) $(node_state n3)" = "partitioned partitioned" ]'
 like "then nothing is applied" "$(config_on n2 apply --cluster "$T/two.yaml" 2>&1)" "not connected to the cluster east: nothing was stored"
 node_stop n3
 node_again n3

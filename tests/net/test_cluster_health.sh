@@ -78,29 +78,29 @@ why() {
 # --- checks ------------------------------------------------------------------------------------------------
 
 for i in 1 2 3; do
-	ok "n$i has both backends, which are checked" wait_for -t 20 "are n$i up up"
+	ok "n$i has both backends, which are checked" wait_for "are n$i up up"
 done
-ok "they are asked" wait_for -t 20 '[ "$(wc -l <"$T/first.askers")" -gt 5 ] && [ "$(wc -l <"$T/second.askers")" -gt 5 ]'
+ok "they are asked" wait_for '[ "$(wc -l <"$T/first.askers")" -gt 5 ] && [ "$(wc -l <"$T/second.askers")" -gt 5 ]'
 is "each by one node alone" "$(sort -u "$T/first.askers" | wc -l) $(sort -u "$T/second.askers" | wc -l)" "1 1"
 mood first 503
 for i in 1 2 3; do
-	ok "one that fails on its node is down for n$i" wait_for -t 20 "are n$i down up"
+	ok "one that fails on its node is down for n$i" wait_for "are n$i down up"
 done
 is "nobody is sent there from another node" "$(answers n3 front 80 10)" second
 like "the reason is shown with the node" "$(ax_in "${NODE_INST[n3]}" get services front -o wide)" "web $A1 on n1 down.*web $A1: .*503"
 mood second 500
-ok "when all are down a service fails at once" wait_for -t 20 '[ "$(answers n3 front 80)" = "error connect EHOSTUNREACH" ]'
+ok "when all are down a service fails at once" wait_for '[ "$(answers n3 front 80)" = "error connect EHOSTUNREACH" ]'
 mood first 200
 mood second 200
-ok "who is up again is a backend again everywhere" wait_for -t 20 '[ "$(answers n3 front 80 20)" = "first second" ] && are n2 up up'
+ok "who is up again is a backend again everywhere" wait_for '[ "$(answers n3 front 80 20)" = "first second" ] && are n2 up up'
 
 # --- drain -------------------------------------------------------------------------------------------------
 
 on n2
 ok "a backend is drained on its node" ax service drain front web
-ok "and on the others" wait_for -t 20 'are n3 up draining && [ "$(answers n3 front 80 10)" = first ]'
+ok "and on the others" wait_for 'are n3 up draining && [ "$(answers n3 front 80 10)" = first ]'
 ok "until that is undone" ax service drain front web --undo
-ok "everywhere" wait_for -t 20 'are n3 up up'
+ok "everywhere" wait_for 'are n3 up up'
 on n3
 ok "a node drains another's backend" ax service drain front "$A1"
 is "for itself" "$(backends n3 front)" "n1 web $A1 draining;n2 web $A2 up;"
@@ -112,31 +112,31 @@ ok "it takes it back" ax service drain front "$A1" --undo
 on n1
 sed '/^services:/,$d' "$T/$INST.yaml" >"$T/bare.yaml"
 mood first 503
-ok "one is down" wait_for -t 20 'are n3 down up'
+ok "one is down" wait_for 'are n3 down up'
 ok "its node gives up the service" ax config apply "$T/bare.yaml"
-ok "it counts as up, and the reason says so" wait_for -t 20 'why n3 | grep -q "not checked: its node has no service of this name"'
-ok "it gets connections" wait_for -t 20 '[ "$(answers n3 front 80 20)" = "first second" ]'
+ok "it counts as up, and the reason says so" wait_for 'why n3 | grep -q "not checked: its node has no service of this name"'
+ok "it gets connections" wait_for '[ "$(answers n3 front 80 20)" = "first second" ]'
 mood first 200
 ok "the service comes back" ax config apply "$T/$INST.yaml"
-ok "with its check" wait_for -t 20 'are n3 up up'
+ok "with its check" wait_for 'are n3 up up'
 
 # --- etcd away ---------------------------------------------------------------------------------------------
 
 kill -STOP "$ETCD"
 mood first 503
-ok "while etcd is away its own node leaves it out" wait_for -t 20 'are n1 down up'
+ok "while etcd is away its own node leaves it out" wait_for 'are n1 down up'
 is "others go on with what they know" "$(backends n3 front)" "n1 web $A1 up;n2 web $A2 up;"
 kill -CONT "$ETCD"
 ok "and hear of it when it is back" wait_for -t 60 'are n3 down up'
 mood first 200
-ok "and of its end" wait_for -t 20 'are n3 up up'
+ok "and of its end" wait_for 'are n3 up up'
 
 # --- about to end ------------------------------------------------------------------------------------------
 
 on n1
 ax stop web --timeout 60s >"$T/stop" 2>&1 &
 STOP=$!
-ok "who is about to end gets nothing from other nodes" wait_for -t 20 '[ "$(backends n3 front)" = "n2 web $A2 up;" ]'
+ok "who is about to end gets nothing from other nodes" wait_for '[ "$(backends n3 front)" = "n2 web $A2 up;" ]'
 is "though it listens" "$(answers n3 front 80 10)" second
 kill -KILL "$(cat "$T/first.pid")"
 wait "$STOP"

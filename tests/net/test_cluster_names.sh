@@ -17,7 +17,7 @@ nodes_three
 on n1
 serve 7000 --name web -- "$BIN/tcp" listen 4 0.0.0.0 7000 first
 A1=$(node_addr n1 web)
-ok "an app of another node is found by its name, at its address" wait_for -t 20 '[ "$(ask n2 web.ax.internal)" = "$A1" ]'
+ok "an app of another node is found by its name, at its address" wait_for '[ "$(ask n2 web.ax.internal)" = "$A1" ]'
 is "and its ports by SRV" "$(ask n2 _7000._tcp.web.ax.internal SRV)" "0 0 7000 web.ax.internal."
 is "and its name by its address" "$(at n2 dig -x "$A1" +short)" "web.ax.internal."
 is "it has no IPv6 address, and that is said" "$(at n2 dig web.ax.internal AAAA | grep -c 'status: NOERROR')" 1
@@ -31,8 +31,8 @@ WEB2=$APP
 A2=$(node_addr n2 web)
 BOTH="n1 web $A1;n2 web $A2;"
 for i in 1 2 3; do
-	ok "n$i has a service of both" wait_for -t 20 "[ \"\$(backends n$i web)\" = '$BOTH' ]"
-	ok "its name leads to both of them" wait_for -t 20 "[ \"\$(answers n$i web 7000 20)\" = 'first second' ]"
+	ok "n$i has a service of both" wait_for "[ \"\$(backends n$i web)\" = '$BOTH' ]"
+	ok "its name leads to both of them" wait_for "[ \"\$(answers n$i web 7000 20)\" = 'first second' ]"
 done
 is "on the nodes of its apps by their own address" "$(ask n1 web.ax.internal) $(ask n2 web.ax.internal)" "$A1 $A2"
 like "the list says where they are" "$(ax_in "${NODE_INST[n3]}" get services)" "web $A1 on n1"
@@ -70,15 +70,15 @@ on n1
 serve 7100 --name two -- "$PYTHON" "$T/two.py" x "$T"
 on n2
 serve 7100 --name two -- "$PYTHON" "$T/two.py" y "$T"
-ok "two of a name" wait_for -t 20 '[ "$(backends n3 two | tr -cd ";")" = ";;" ] && [ "$(answers n3 two 7100 20)" = "x y" ]'
+ok "two of a name" wait_for '[ "$(backends n3 two | tr -cd ";")" = ";;" ] && [ "$(answers n3 two 7100 20)" = "x y" ]'
 listen_at x 7100 7101
-ok "one of them listens at another port" wait_for -t 20 '[ "$(answers n3 two 7101 10)" = x ]'
-ok "all connections there go to it, also from the other one's node" wait_for -t 20 '[ "$(answers n2 two 7101 10)" = x ]'
+ok "one of them listens at another port" wait_for '[ "$(answers n3 two 7101 10)" = x ]'
+ok "all connections there go to it, also from the other one's node" wait_for '[ "$(answers n2 two 7101 10)" = x ]'
 listen_at x 7101
-ok "it is a backend no longer where it does not listen any more" wait_for -t 20 '[ "$(answers n3 two 7100 10)" = y ]'
-ok "from its own node, too" wait_for -t 20 '[ "$(answers n1 two 7100 10)" = y ]'
+ok "it is a backend no longer where it does not listen any more" wait_for '[ "$(answers n3 two 7100 10)" = y ]'
+ok "from its own node, too" wait_for '[ "$(answers n1 two 7100 10)" = y ]'
 listen_at x
-ok "nor anywhere, if nowhere" wait_for -t 20 '[ "$(answers n3 two 7101)" = "error connect ECONNREFUSED" ]'
+ok "nor anywhere, if nowhere" wait_for '[ "$(answers n3 two 7101)" = "error connect ECONNREFUSED" ]'
 
 # --- who waits for a name -----------------------------------------------------------------------------
 
@@ -86,7 +86,7 @@ on n3
 run_app --wait 60s --name patient -- sh -c "exec '$BIN/tcp' connect 4 \"\$(dig +short +time=55 +tries=1 later.ax.internal)\" 7200"
 # shellcheck disable=SC2034 # wait_for sees SAID
 PATIENT=$APP SAID=$OUT
-wait_for -t 20 'ax get apps -o json patient | jq -e ".[0].state == \"running\""'
+wait_for 'ax get apps -o json patient | jq -e ".[0].state == \"running\""'
 on n1
 run_app --name later -- "$PYTHON" -c 'import socket, time
 time.sleep(1); s = socket.socket(); s.bind(("0.0.0.0", 7200)); s.listen(); c, a = s.accept()
@@ -101,16 +101,16 @@ is "who does not wait is told at once that there is no such name" "$(at n3 dig n
 on n3
 { cat "$T/$INST.yaml"; printf '%s\n' 'services:' '  front: {ports: [{port: 80, target: 7000}], backends: [{app: web}]}'; } >"$T/front.yaml"
 ok "a service of the config takes apps by their name" ax config apply "$T/front.yaml"
-ok "of all nodes" wait_for -t 20 '[ "$(backends n3 front)" = "$BOTH" ] && [ "$(answers n3 front 80 20)" = "first second" ]'
+ok "of all nodes" wait_for '[ "$(backends n3 front)" = "$BOTH" ] && [ "$(answers n3 front 80 20)" = "first second" ]'
 
 # --- who is near may be preferred ------------------------------------------------------------------------
 
 on n2
 sed 's/routes: direct/&\n  prefer: local/' "$T/$INST.yaml" >"$T/local.yaml"
 ok "a node may prefer its own apps" ax config apply "$T/local.yaml"
-ok "then the others wait" wait_for -t 20 '[ "$(backends n2 web)" = "n1 web $A1 far;n2 web $A2;" ] && [ "$(answers n2 web 7000 20)" = second ]'
+ok "then the others wait" wait_for '[ "$(backends n2 web)" = "n1 web $A1 far;n2 web $A2;" ] && [ "$(answers n2 web 7000 20)" = second ]'
 end "$WEB2"
-ok "until there are none of its own" wait_for -t 20 '[ "$(backends n2 web)" = "n1 web $A1;" ] && [ "$(answers n2 web 7000 3)" = first ]'
+ok "until there are none of its own" wait_for '[ "$(backends n2 web)" = "n1 web $A1;" ] && [ "$(answers n2 web 7000 3)" = first ]'
 
 stop_apps
 nodes_flush n1 n2 n3

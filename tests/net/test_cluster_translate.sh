@@ -66,8 +66,8 @@ run_app --net host --name stays -- "$BIN/tcp" connect 4 "$TCP" 7000 -k 1000
 STAYS=$APP
 conns() { ax_in "${NODE_INST[$1]}" get conns -o json | jq -c ".[] | select(.local_name == \"$2\") | [.local, .remote, .remote_port, .remote_name]"; }
 ok "connections are shown with their apps' addresses: at the client" \
-	wait_for -t 20 'conns n1 stays | grep -qF "[\"$(node_addr n1 stays)\",\"$TCP\",7000,\"tcp\"]"'
-ok "and at the server" wait_for -t 20 'conns n2 tcp | grep -qE "\"$TCP\",\"$(node_addr n1 stays)\",[0-9]+,\"stays\""'
+	wait_for 'conns n1 stays | grep -qF "[\"$(node_addr n1 stays)\",\"$TCP\",7000,\"tcp\"]"'
+ok "and at the server" wait_for 'conns n2 tcp | grep -qE "\"$TCP\",\"$(node_addr n1 stays)\",[0-9]+,\"stays\""'
 
 # --- rules --------------------------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ like "with it the client is itself again" "$(ask "$BIN/tcp" connect 4 "$OTHER" 7
 # --- another key, and another agent -----------------------------------------------------------------------------
 
 lan_etcd deleterange '{key: ("/ax/east/key" | @base64)}' >/dev/null
-ok "a key that is deleted is followed by another one" wait_for -t 20 '[ "$(secret)" != "$SECRET" ] && [ -n "$(secret)" ]'
+ok "a key that is deleted is followed by another one" wait_for '[ "$(secret)" != "$SECRET" ] && [ -n "$(secret)" ]'
 like "which is used" "$(ask "$BIN/tcp" connect 4 "$OTHER" 7000)" " another you=$ME:"
 node_stop n2
 like "without an agent all goes on" "$(ask "$BIN/tcp" connect 4 "$OTHER" 7000)" " another you=$ME:"

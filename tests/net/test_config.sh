@@ -145,7 +145,7 @@ ok "restart: always starts it again" wait_for "[ -n \"\$(pid_of again)\" ] && [ 
 is "restart: no does not" "$(pid_of once)" ""
 is "the unrelated app still has its process" "$(pid_of steady)" "$steady"
 ok "an empty config removes them all" ax config apply "$T/good.yaml"
-wait_for -t 3 "[ ! -e /proc/$steady ]"
+wait_for "[ ! -e /proc/$steady ]"
 is "their processes are gone" "$([ -e "/proc/$steady" ] && echo "steady is there")" ""
 stop_apps
 cp "$T/good.yaml" "$T/$INST.yaml"

@@ -122,7 +122,7 @@ for mode in private host; do
 		awk '{ print $2 }')" web.ax.internal
 	fails "$mode: getent says no for a name that does not exist" \
 		in_app --net $mode -- getent hosts nobody.ax.internal
-	is "$mode: curl by the single label" "$(in_app --net $mode -- curl -s --max-time 5 http://web/)" \
+	is "$mode: curl by the single label" "$(in_app --net $mode -- curl -s --max-time 20 http://web/)" \
 		"web's page"
 	is "$mode: a nameserver of the app's own choice is the agent too" \
 		"$(answer $mode @192.0.2.99 web.ax.internal A)" "NOERROR aa | A 10.77.1.1"

@@ -193,5 +193,5 @@ is "and the app has its own" "$(in_kept 198.51.100.2 80) $(in_kept 198.51.100.2 
 stop_apps
 leftovers
 end "$OUTSIDE"
-wait_for "! ip link show wan0"
+ip link del wan0 2>/dev/null # (without waiting for its other end)
 done_testing

@@ -21,7 +21,7 @@ bg "$T/events" "$AX" --instance "$INST" events -f -o json
 EVENTS=$BG
 bg "$T/table" "$AX" --instance "$INST" events
 TABLE=$BG
-sleep 0.5
+events_told "$T/events" "$T/table"
 
 # event FILTER: the values of the events that match, one JSON array a line. (There are others, of what
 # else connects on this machine.)
@@ -34,10 +34,10 @@ for mode in private host; do
 		"$PYTHON" -m http.server --bind :: --directory "$T/www" 8000
 	pid=$APP
 	is "$mode: the file" "$(in_app --net $mode --name client --ip 10.77.1.9 -- sh -c \
-		'curl -s --max-time 5 http://10.77.200.1/file | wc -c; exit 5')" 300000
-	wait_for -t 3 "[ \$(event '.event == \"close\"' .app | grep -c .) -ge 2 ]"
+		'curl -s --max-time 20 http://10.77.200.1/file | wc -c; exit 5')" 300000
+	wait_for "[ \$(event '.event == \"close\"' .app | grep -c .) -ge 2 ]"
 	stop_app $pid
-	wait_for -t 3 "[ \$(event '.event == \"exit\"' .app | grep -c web) -ge 1 ]"
+	wait_for "[ \$(event '.event == \"exit\"' .app | grep -c web) -ge 1 ]"
 	is "$mode: launch" "$(event '.event == "launch"' .app | tr '\n' ' ')" '"web" "client" '
 	like "$mode: listen" "$(event '.event == "listen" and .app == "web"' '[.local, .local_port]')" \
 		',8000\]'
@@ -58,7 +58,7 @@ for mode in private host; do
 	is "$mode: close has a duration and a round trip time" \
 		"$(event '.event == "close"' '[.duration_ms > 0 and .duration_ms < 5000, .rtt_us > 0]' |
 			sort -u)" '[true,true]'
-	wait_for -t 3 "[ -n \"\$(event '.event == \"unlisten\"' 1)\" ]"
+	wait_for "[ -n \"\$(event '.event == \"unlisten\"' 1)\" ]"
 	is "$mode: unlisten" "$(event '.event == "unlisten"' .local_port | sort -u)" 8000
 	is "$mode: exit has the app and, where it is known, the status" \
 		"$(event '.event == "exit"' .app | sort | tr '\n' ' ')" '"client" "web" '
@@ -71,7 +71,7 @@ like "as a table" "$(cat "$T/table")" "connect +client 10.77.1.9:[0-9]+ -> web"
 : >"$T/events"
 serve 7000 --name server --ip 10.77.1.2 -- "$BIN/many" server 4 0.0.0.0 7000 500
 in_app -- "$BIN/many" client 4 10.77.1.2 7000 500 >"$T/out" 2>&1
-wait_for -t 5 "[ \$(event '.event == \"close\"' 1 | grep -c .) -ge 1000 ]"
+wait_for "[ \$(event '.event == \"close\"' 1 | grep -c .) -ge 1000 ]"
 is "500 connections: every connect, accept and close" \
 	"$(for e in connect accept close; do event ".event == \"$e\"" 1 | grep -c .; done | tr '\n' ' ')" \
 	"500 500 1000 "
@@ -118,7 +118,7 @@ for mode in private host; do
 	for how in client server half reset; do
 		: >"$T/events"
 		in_app --net $mode --name asks -- "$PYTHON" "$T/bytes.py" $how 10.77.1.3
-		wait_for -t 5 "[ \$(event '.event == \"close\"' 1 | grep -c .) -ge 2 ]"
+		wait_for "[ \$(event '.event == \"close\"' 1 | grep -c .) -ge 2 ]"
 		is "$mode: 10 bytes and 5 are 10 and 5, ended by: $how" \
 			"$(event '.event == "close"' '[.app, .sent, .received]' | sort | tr '\n' ' ')" \
 			'["asks",10,5] ["bytes",5,10] '
@@ -136,7 +136,7 @@ for mode in private host; do
 done
 end "$EVENTS"
 end "$TABLE"
-ok "events end after -d" timeout 5 "$AX" --instance "$INST" events -d 200ms
+ok "events end after -d" timeout 30 "$AX" --instance "$INST" events -d 200ms
 is "counters say that none was lost" "$(ax status -o json | jq '.counters |
 	to_entries | map(select(.key | test("lost"))) | map(.value) | add')" 0
 done_testing

@@ -88,5 +88,5 @@ s.send(b"new")
 assert s.recv(9) == b"new"'
 stop_apps
 end "$NEAR"
-wait_for "! ip link show n0"
+ip link del n0 2>/dev/null # (without waiting for its other end)
 done_testing

@@ -37,7 +37,7 @@ run_app --name web -p 8085:80 -- sleep 1000
 ok "a port that only connections have is exposed" launched web
 touch "$T/go"
 wait_for "grep -q gone $T/former"
-ok "and kept from others when these are gone" wait_for -t 20 port_is_kept
+ok "and kept from others when these are gone" wait_for port_is_kept
 stop_app "$APP"
 ok "and free when the app is gone" wait_for "! port_is_kept"
 done_testing

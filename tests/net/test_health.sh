@@ -105,7 +105,7 @@ states() {
 		map((.app // .address) + "=" + (.state // "-")) | sort | unique | join(" ")'
 }
 becomes() {
-	ok "$1" wait_for -t 8 "[ '$(printf %s "$3")' = \"\$(states $2)\" ]" ||
+	ok "$1" wait_for "[ '$(printf %s "$3")' = \"\$(states $2)\" ]" ||
 		diag "states of $2: $(states "$2")"
 }
 why() {
@@ -115,7 +115,7 @@ why() {
 # hits COUNT ADDR [MODE]: which servers answered how often
 hits() {
 	in_app --net "${3:-private}" -- sh -c "for i in \$(seq $1); do
-		curl -sS -g --max-time 3 http://$2/ 2>&1; done" |
+		curl -sS -g --max-time 20 http://$2/ 2>&1; done" |
 		sort | uniq -c | awk '{ n = $1; $1 = ""; printf "%s=%s ", substr($0, 2), n }'
 }
 
@@ -187,7 +187,7 @@ becomes "and down again" tcp "10.77.1.1=up 127.0.0.1=down"
 # what was said
 mood h1 503
 becomes "h1 is down" web "h1=down h2=up"
-wait_for "jq -e 'select(.event == \"health\" and .app == \"h1\" and .state == \"down\")' <$T/events"
+wait_for "jq -c 'select(.event == \"health\" and .app == \"h1\" and .state == \"down\")' <$T/events | grep -q ."
 is "events: down and why" "$(jq -c 'select(.event == "health" and .service == "web" and
 	.app == "h2" and .state == "down" and .local == "10.77.1.2") | [.local_port, .why]' <"$T/events" | head -n 1)" \
 	'[8000,"status 503"]'
@@ -219,7 +219,7 @@ becomes "and comes back" web "h1=up h2=up"
 
 # an app of the config that does not run is waited for
 is "an app that is only declared is not checked" "$(states waits)" "10.77.1.7=-"
-run_app -- sh -c "curl -sS --max-time 12 http://10.77.200.6/"
+run_app -- sh -c "curl -sS --max-time 25 http://10.77.200.6/"
 client=$APP out=$OUT
 sleep 0.5
 mood h3 200

@@ -51,7 +51,7 @@ states() {
 		map((.app // .address) + "=" + (.state // "-")) | sort | unique | join(" ")'
 }
 becomes() {
-	ok "$1" wait_for -t 20 "[ '$2' = \"\$(states ${3:-web})\" ]" || diag "states: $(states "${3:-web}")"
+	ok "$1" wait_for "[ '$2' = \"\$(states ${3:-web})\" ]" || diag "states: $(states "${3:-web}")"
 }
 why() {
 	ax get services -o json | jq -r --arg b "$1" '.[] | select(.name == "web") |
@@ -66,7 +66,7 @@ any_alive() {
 	return 1
 }
 says() {
-	ok "$1" wait_for -t 20 "grep -qxF '$3' $T/said/$2" || diag "said: $(tail -n 3 "$T/said/$2")"
+	ok "$1" wait_for "grep -qxF '$3' $T/said/$2" || diag "said: $(tail -n 3 "$T/said/$2")"
 }
 
 mood e1 "exit 0"
@@ -88,8 +88,8 @@ mood e1 'echo "disk is full"; echo more; exit 3'
 becomes "another status makes it down" "e1=down e2=up"
 ok "and is the reason, with the first line" wait_for "[ \"\$(why e1)\" = 'exit status 3: disk is full' ]"
 like "the table has it" "$(ax get services -o wide)" "e1 10.77.1.1: exit status 3: disk is full"
-ok "the event has it" wait_for "jq -e 'select(.event == \"health\" and .app == \"e1\" and
-	.why == \"exit status 3: disk is full\")' <$T/events"
+ok "the event has it" wait_for "jq -c 'select(.event == \"health\" and .app == \"e1\" and
+	.why == \"exit status 3: disk is full\")' <$T/events | grep -q ."
 # shellcheck disable=SC2016
 mood e1 'printf "\\033[31m\\377bad\\n"; exit 1'
 ok "what could harm a terminal is not passed on" wait_for \
@@ -116,7 +116,7 @@ ok "and reaped" wait_for "! ps -o stat= --ppid $AGENT | grep -q Z"
 # shellcheck disable=SC2016
 mood e1 'setsid sleep 1000 >/dev/null 2>&1 & echo $! >'"$T"'/said/hanging; exit 0'
 : >"$T/said/hanging"
-wait_for -t 20 "[ -s $T/said/hanging ]"
+wait_for "[ -s $T/said/hanging ]"
 LEFT=$(cat "$T/said/hanging")
 mood e1 'exit 0'
 ok "what a command leaves behind ends with it" wait_for "! kill -0 $LEFT 2>/dev/null"

@@ -64,33 +64,33 @@ is "nor do those that the app aborts" "$(state passive 192.0.2.1) $(state passiv
 # a backend that is gone
 end "$TWO"
 is "the first connections to a dead backend fail" "$(hits 10.77.200.1 6 host)" "192.0.2.1=3 ECONNREFUSED=3"
-ok "then it is down" wait_for -t 20 "[ \$(state passive 192.0.2.2) = down ]"
+ok "then it is down" wait_for "[ \$(state passive 192.0.2.2) = down ]"
 like "and why" "$(ax get services -o wide passive)" "192.0.2.2: connect: Connection refused"
 is "the others get all" "$(hits 10.77.200.1 6 host)" "192.0.2.1=6"
 ok "an event says it" wait_for "grep -q '\"service\":\"passive\",\"state\":\"down\",\"local\":\"192.0.2.2\"' $T/events"
-ok "a service with checks a minute apart knows it as well" wait_for -t 20 "[ \$(state slow 192.0.2.2) = down ]"
+ok "a service with checks a minute apart knows it as well" wait_for "[ \$(state slow 192.0.2.2) = down ]"
 is "one without is not asked" "$(state plain 192.0.2.2)" "-"
 agent_kill9
 agent_again
 is "the next agent knows it" "$(state passive 192.0.2.2)" down
 server 192.0.2.2
 TWO=$BG
-ok "it is up again when it answers" wait_for -t 20 "[ \$(state passive 192.0.2.2) = up ]"
+ok "it is up again when it answers" wait_for "[ \$(state passive 192.0.2.2) = up ]"
 is "and serves" "$(hits 10.77.200.1 4 host)" "192.0.2.1=2 192.0.2.2=2"
 end "$TWO"
 is "what fails after a restart of the agent counts" "$(hits 10.77.200.1 6 host)" "192.0.2.1=3 ECONNREFUSED=3"
-ok "too" wait_for -t 20 "[ \$(state passive 192.0.2.2) = down ]"
+ok "too" wait_for "[ \$(state passive 192.0.2.2) = down ]"
 
 # clients with a network of their own
 server 192.0.2.2
 TWO=$BG
-ok "up again" wait_for -t 20 "[ \$(state passive 192.0.2.2) = up ]"
+ok "up again" wait_for "[ \$(state passive 192.0.2.2) = up ]"
 is "private clients: both serve" "$(hits 10.77.200.1 4 private)" "192.0.2.1=2 192.0.2.2=2"
 hits 10.77.200.1 20 private abort >/dev/null
 is "those that they abort count for nothing" "$(state passive 192.0.2.1) $(state passive 192.0.2.2)" "up up"
 end "$TWO"
 is "they see it fail" "$(hits 10.77.200.1 6 private)" "192.0.2.1=3 ECONNREFUSED=3"
-ok "so it is down" wait_for -t 20 "[ \$(state passive 192.0.2.2) = down ]"
+ok "so it is down" wait_for "[ \$(state passive 192.0.2.2) = down ]"
 is "and the others get all" "$(hits 10.77.200.1 6 private)" "192.0.2.1=6"
 
 end "$EVENTS"

@@ -69,8 +69,8 @@ is "one block" "$(grep -c '^# begin of ax' /etc/hosts)" 1
 # the agent's DNS answers the host, too
 dns=$(ax status -o json | jq -r '.dns.address')
 web=$(ax get names -o json | jq -r '.[] | select(.name == "shop") | .ip4')
-is "dig from the host: SRV" "$(dig +short +time=5 "@$dns" SRV _http._tcp.shop.ax.internal | head -n 1 | awk '{ print $3 }')" 80
-is "dig from the host: PTR" "$(dig +short +time=5 "@$dns" -x "$web")" shop.ax.internal.
+is "dig from the host: SRV" "$(dig +short +time=20 "@$dns" SRV _http._tcp.shop.ax.internal | head -n 1 | awk '{ print $3 }')" 80
+is "dig from the host: PTR" "$(dig +short +time=20 "@$dns" -x "$web")" shop.ax.internal.
 
 # a file that is a mount is written in place
 cp -a /etc/hosts "$T/mounted"

@@ -118,7 +118,7 @@ resolved_start() {
 	wait_for -t 30 'resolvectl status'
 }
 stub() {
-	dig +short +time=5 +tries=1 @127.0.0.53 "$@" | grep -v '^;'
+	dig +short +time=20 +tries=1 @127.0.0.53 "$@" | grep -v '^;'
 }
 link_is_told() {
 	resolvectl status "$INST-dns" 2>/dev/null | grep -q '^ *Current Scopes: DNS'
@@ -158,7 +158,7 @@ is "resolved: and ours there never" "$(grep -c 'ax.internal\|77.10.in-addr\|7.7.
 like "resolved: a name that nobody has is not asked for in a circle" \
 	"$(dig +time=20 +tries=1 @127.0.0.53 MX nobody)" "status: NXDOMAIN"
 is "an app's other names go by the host's resolver" \
-	"$(in_app --egress -- dig +short +time=5 outside.example)" 192.0.2.7
+	"$(in_app --egress -- dig +short +time=20 outside.example)" 192.0.2.7
 agent_kill9
 ok "killed, its link is there" link_is_told
 agent_again
@@ -229,8 +229,8 @@ for kind in resolvconf openresolv; do
 		is "$kind: curl outside ax: http://$name/" \
 			"$(curl -sS --max-time 10 "http://$name/index.html" 2>&1)" hello
 	done
-	is "$kind: SRV" "$(dig +short +time=5 SRV _http._tcp.shop.ax.internal | awk '{ print $3 }')" 80
-	is "$kind: PTR" "$(dig +short +time=5 -x 10.77.200.1)" shop.ax.internal.
+	is "$kind: SRV" "$(dig +short +time=20 SRV _http._tcp.shop.ax.internal | awk '{ print $3 }')" 80
+	is "$kind: PTR" "$(dig +short +time=20 -x 10.77.200.1)" shop.ax.internal.
 	is "$kind: names of others" "$(first_address outside.example)" 192.0.2.7
 	like "$kind: the search domain of others stays" "$(grep ^search /etc/resolv.conf)" "ax.internal.*lan.example"
 	lease 127.0.0.8 # nobody

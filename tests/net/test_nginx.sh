@@ -39,10 +39,10 @@ for mode in private host; do
 	pid=$APP
 	curl_matrix "nginx in $mode mode" "web you=" "${URLS[@]}"
 	is "nginx in $mode mode sees its client's address and its own" \
-		"$(in_app --ip 10.77.1.9 -- curl -s --max-time 5 http://10.77.1.1/)" \
+		"$(in_app --ip 10.77.1.9 -- curl -s --max-time 20 http://10.77.1.1/)" \
 		"web you=10.77.1.9 me=10.77.1.1"
 	is "nginx in $mode mode by service sees the client's address and its own" \
-		"$(in_app --ip 10.77.1.9,fd77::1:9 -- curl -gs --max-time 5 "http://[fd77::200:1]:8080/")" \
+		"$(in_app --ip 10.77.1.9,fd77::1:9 -- curl -gs --max-time 20 "http://[fd77::200:1]:8080/")" \
 		"web you=fd77::1:9 me=fd77::1:1"
 	for client in private host; do
 		is "a file of 8 MB by sendfile, nginx in $mode, client in $client mode" \
@@ -50,7 +50,7 @@ for mode in private host; do
 			"$sum"
 	done
 	is "a program outside ax reaches nginx in $mode mode" \
-		"$(curl -s --max-time 5 -o /dev/null -w '%{http_code}' http://10.77.1.1/)" 200
+		"$(curl -s --max-time 20 -o /dev/null -w '%{http_code}' http://10.77.1.1/)" 200
 	stop_app $pid
 	leftovers "nginx in $mode mode leaves nothing"
 done

@@ -185,7 +185,7 @@ like "who asks to wait does so" "$(
 	run_app --wait 20s -- "$BIN/tcp" connect 4 10.77.3.1 7000
 	sleep 0.3
 	rm "$T/broken"
-	wait_for -t 20 "! alive $APP"
+	wait_for "! alive $APP"
 	cat "$OUT"
 )" " lazy you="
 rm -f "$T/broken"
@@ -226,7 +226,7 @@ agent_kill9
 touch "$T/go"
 sleep 1
 agent_again
-wait_for -t 20 "! alive $pid"
+wait_for "! alive $pid"
 like "who connected while no agent ran waits for the next one, which starts the app" "$(cat "$out")" \
 	" lazy you="
 gone lazy

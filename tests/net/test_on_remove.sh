@@ -85,7 +85,7 @@ for mode in private host; do
 	direct=$OUT direct_app=$APP
 	wait_for "grep -q one $direct"
 	ok "$mode: another backend" ax service set shop --backend two
-	ok "$mode: UDP connects anew" wait_for -t 20 "grep -q 'udp two' $through"
+	ok "$mode: UDP connects anew" wait_for "grep -q 'udp two' $through"
 	like "$mode: it was told so" "$(cat "$through")" "udp E(CONNABORTED|DESTADDRREQ)"
 	unlike "$mode: TCP goes on" "$(cat "$through")" "tcp (two|E)"
 	is "$mode: who is connected to it directly goes on" "$(cat "$direct")" one
@@ -99,7 +99,7 @@ for mode in private host; do
 	agent_kill9
 	agent_again
 	ok "$mode: by the next agent" ax service set shop --backend one
-	ok "$mode: both connect anew" wait_for -t 20 "grep -q 'udp one' $through && grep -q 'tcp one' $through"
+	ok "$mode: both connect anew" wait_for "grep -q 'udp one' $through && grep -q 'tcp one' $through"
 	is "$mode: both were told so" "$(grep -cE ' E(CONNABORTED|DESTADDRREQ)' "$through")" 2
 	ok "$mode: it is shown" wait_for "ax get services shop -o wide | grep -q 'destroy, 2 ended'"
 	stop_app "$client"
@@ -123,21 +123,21 @@ for mode in private host; do
 	is "$mode: who drains goes on" "$(sort "$through" | tr '\n' ' ')" "tcp one udp one "
 	ax service drain shop two --undo
 	ok "$mode: removed while it drains" ax service set shop --backend two
-	ok "$mode: both connect anew" wait_for -t 20 "grep -q 'udp two' $through && grep -q 'tcp two' $through"
+	ok "$mode: both connect anew" wait_for "grep -q 'udp two' $through && grep -q 'tcp two' $through"
 	# down, as its check finds: at another port than the connections'
 	run_app --net "$mode" --name "door$mode" --ip 10.217.90.3 -- sh -c "setpriv --pdeathsig TERM \"$BIN/udp\" serve 6 :: 7001 door & setpriv --pdeathsig TERM \"$BIN/tcp\" listen 6 :: 7000 door & exec \"$PYTHON\" \"$T/door.py\" \"$T/shut.$mode\""
 	door=$APP
 	wait_for -t 30 "ax get servers -o json | jq -e '[.[] | select(.app == \"door$mode\")] | length >= 3'"
 	ok "$mode: one that is checked" ax service set shop --backend "door$mode" --check tcp --check-port 7002 --check-every 100ms
-	ok "$mode: both connect to it" wait_for -t 20 "grep -q 'udp door' $through && grep -q 'tcp door' $through"
-	ok "$mode: it is up" wait_for -t 20 "ax get services shop -o json | jq -e '.[].backends[0].state == \"up\"'"
+	ok "$mode: both connect to it" wait_for "grep -q 'udp door' $through && grep -q 'tcp door' $through"
+	ok "$mode: it is up" wait_for "ax get services shop -o json | jq -e '.[].backends[0].state == \"up\"'"
 	touch "$T/shut.$mode"
-	ok "$mode: it is down" wait_for -t 20 "grep -q 'service shop: the backend door$mode .* is down' $T/$INST.log"
+	ok "$mode: it is down" wait_for "grep -q 'service shop: the backend door$mode .* is down' $T/$INST.log"
 	ok "$mode: two comes" ax service set shop --backend "door$mode" --backend two
-	ok "$mode: both go there" wait_for -t 20 "grep udp $through | tail -n 1 | grep -q two && grep tcp $through | tail -n 1 | grep -q two"
+	ok "$mode: both go there" wait_for "grep udp $through | tail -n 1 | grep -q two && grep tcp $through | tail -n 1 | grep -q two"
 	stop_app "$door"
 	ok "$mode: del" ax service del shop
-	ok "$mode: nobody is there" wait_for -t 20 "grep tcp $through | tail -n 1 | grep -q 'tcp E' && grep udp $through | tail -n 1 | grep -q 'udp E'"
+	ok "$mode: nobody is there" wait_for "grep tcp $through | tail -n 1 | grep -q 'tcp E' && grep udp $through | tail -n 1 | grep -q 'udp E'"
 	stop_app "$client"
 done
 
@@ -171,7 +171,7 @@ for how in destroy keep; do
 	if [ $how = destroy ]; then
 		for out in "${outs[@]}"; do
 			ok "what it has lost meanwhile is ended by the next agent" \
-				wait_for -t 20 "grep -q 'udp two' $out && grep -q 'tcp two' $out"
+				wait_for "grep -q 'udp two' $out && grep -q 'tcp two' $out"
 			is "and it is told so" "$(grep -cE ' E(CONNABORTED|DESTADDRREQ)' "$out")" 2
 		done
 	else
@@ -203,7 +203,7 @@ target 7000 7003
 agent_again
 for out in "${outs[@]}"; do
 	ok "what went to a port that it has lost meanwhile is ended by the next agent" \
-		wait_for -t 20 "grep -q 'udp E' $out"
+		wait_for "grep -q 'udp E' $out"
 	is "and nothing else" "$(grep -c 'tcp E' "$out")" 0
 done
 for client in "${clients[@]}"; do stop_app "$client"; done
@@ -239,9 +239,9 @@ is "a service of the config that could not be declared is not there" \
 	"$(ax get services -o json | jq -r '[.[].name] | join(" ")')" destroy5
 for mode in private host; do
 	ok "$mode: destroy: TCP through a service that was removed while no agent ran is ended" \
-		wait_for -t 20 "grep -q 'tcp E' ${out_of[${mode}2]}"
+		wait_for "grep -q 'tcp E' ${out_of[${mode}2]}"
 	for n in 2 3; do
-		ok "$mode: UDP is, as the config had it ($n)" wait_for -t 20 "grep -q 'udp E' ${out_of[$mode$n]}"
+		ok "$mode: UDP is, as the config had it ($n)" wait_for "grep -q 'udp E' ${out_of[$mode$n]}"
 	done
 	is "$mode: udp: TCP goes on" "$(grep -c 'tcp E' "${out_of[${mode}3]}")" 0
 	is "$mode: keep: both go on" "$(sort "${out_of[${mode}4]}" | tr '\n' ' ')" "tcp one udp one "

@@ -22,7 +22,7 @@ URLS=(http://10.77.1.1:8000/ "http://[fd77::1:1]:8000/" http://pyweb:8000/
 GET='
 import sys, urllib.request
 for url in sys.argv[1:]:
-    print(url, urllib.request.urlopen(url, timeout=5).read().decode().strip())
+    print(url, urllib.request.urlopen(url, timeout=20).read().decode().strip())
 '
 for mode in private host; do
 	serve 8000 --net $mode --ip 10.77.1.1,fd77::1:1 --name pyweb -- \

@@ -51,7 +51,7 @@ sleep 0.7
 agent_kill9
 sleep 0.7
 is "with the agent dead, a new connection works" \
-	"$(curl -s --max-time 3 http://10.77.1.1:8080/)" hello
+	"$(curl -s --max-time 20 http://10.77.1.1:8080/)" hello
 agent_again
 sleep 0.5
 agent_kill9
@@ -67,7 +67,7 @@ load_result keep "agent killed, restarted, upgraded: kept connections by service
 load_result new "agent killed, restarted, upgraded: new connections by service from a host-mode app"
 load_result direct "agent killed, restarted, upgraded: new connections by IPv6 from a private app"
 is "and the service works with the new agent" \
-	"$(in_app -- curl -s --max-time 3 http://svc/)" hello
+	"$(in_app -- curl -s --max-time 20 http://svc/)" hello
 is "names too" "$(in_app -- getent ahostsv4 web | awk '{ print $1 }' | sort -u)" 10.77.1.1
 
 # a child that the dead agent had forked still has the lock's descriptor
@@ -80,7 +80,7 @@ is "the next agent waits for the lock of a dead one" "$?" 0
 wait "$orphan"
 
 # launches between two running apps go on while no agent runs; new ones say what is wrong
-run_app --ip 10.77.1.9 -- sh -c "while :; do curl -s --max-time 3 http://10.77.200.1/; sleep 0.1; done"
+run_app --ip 10.77.1.9 -- sh -c "while :; do curl -s --max-time 20 http://10.77.200.1/; sleep 0.1; done"
 wait_for "grep -q hello $OUT"
 agent_kill9
 : >"$OUT"
@@ -174,7 +174,7 @@ for round in 1 2 3 4 5 6; do
 	agent_kill9
 	wait $apply
 	agent_again || failures+="round $round: the agent does not start; "
-	wait_for -t 10 "[ \$(ax get apps -o json | jq '[.[] | select(.state == \"running\")] | length') -eq 8 ]" ||
+	wait_for "[ \$(ax get apps -o json | jq '[.[] | select(.state == \"running\")] | length') -eq 8 ]" ||
 		failures+="round $round: $(ax get apps -o json | jq -c 'map([.name, .state])'); "
 	[ "$(ax get services -o json | jq 'length')" -eq 8 ] ||
 		failures+="round $round: $(ax get services -o json | jq -c 'map(.name)'); "
@@ -185,7 +185,7 @@ for round in 1 2 3 4 5 6; do
 	agent_kill9
 	wait $apply
 	agent_again || failures+="round $round: the agent does not start again; "
-	wait_for -t 10 "[ \$(ax get apps -o json | jq length) -eq 0 ]" ||
+	wait_for "[ \$(ax get apps -o json | jq length) -eq 0 ]" ||
 		failures+="round $round: left: $(ax get apps -o json | jq -c 'map([.name, .state])'); "
 done
 is "6 agents killed in the middle of an apply: the next one finishes it" "$failures" ""

@@ -50,7 +50,7 @@ no_app() {
 for outside in no yes; do
 	if [ $outside = yes ]; then
 		serve 7000 --net host --name narcissus -- "$PYTHON" -m http.server 7000
-		ok "a program outside ax connects" curl -sS -o /dev/null --max-time 5 http://10.77.200.1/
+		ok "a program outside ax connects" curl -sS -o /dev/null --max-time 20 http://10.77.200.1/
 		ok "and counts no more" wait_for "[ \"\$(open_conns)\" = 0 ]"
 		stop_app "$APP"
 		wait_for no_app

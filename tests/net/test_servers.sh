@@ -34,7 +34,7 @@ stop_app "$APP"
 
 # more than anybody needs
 run_app --ip $S4 --name greedy -- "$BIN/squat" many 1024 8300
-wait_for -t 20 "grep -q bound $OUT"
+wait_for "grep -q bound $OUT"
 is "an app may bind as many ports as it likes" "$(cat "$OUT")" "bound 8300"
 is "an app has at most 8,192 servers" "$(servers '.app == "greedy"')" 8192
 is "those that are left out are counted" "$(counter servers-refused)" 108

@@ -131,7 +131,7 @@ for case in "private webp p1 p2 10.77.9.1" "host webh h1 h2 10.77.9.2" "host web
 	like "both have answered, and no request of $CONNECTIONS connections has failed" \
 		"$(tail -n 1 "$said")" "^[ph]1=[0-9]+ [ph]2=[0-9]+\$"
 	run_app --net "$1" -- "$PYTHON" "$T/keepalive.py" "$5" 80 20 "$T/stop"
-	wait_for -t 20 "! alive $APP"
+	wait_for "! alive $APP"
 	is "nothing new comes" "$(tail -n 1 "$OUT")" "$4=400"
 	ok "and it is undone" ax service drain "$2" "$3" --undo
 done
@@ -159,13 +159,13 @@ for mode in private host; do
 			# shellcheck disable=SC2086
 			run_app --net $mode -- "$PYTHON" "$T/hold.py" $to
 			outs+=("$OUT") clients+=("$APP")
-			wait_for -t 20 "grep -q held $OUT"
+			wait_for "grep -q held $OUT"
 		done
 		ok "$mode, IPv$family: p1 drains, by the service's deadline" ax service drain hold p1
 		like "which is shown" "$(ax get services -o json hold)" '"left_ms": [0-9]+'
 		agent_kill9
 		agent_again
-		wait_for -t 20 "grep -q ended ${outs[0]}"
+		wait_for "grep -q ended ${outs[0]}"
 		is "the next agent ends the connection" "$(tail -n 1 "${outs[0]}")" "ended ECONNABORTED"
 		is "one through another service is left alone, and one to the app itself" \
 			"$(tail -qn 1 "${outs[@]:1}" | xargs)" "held held"
@@ -175,11 +175,11 @@ for mode in private host; do
 	done
 done
 bg "$T/events" "$AX" --instance "$INST" events
-wait_for -t 20 "ax run -- true; [ -s $T/events ]"
+wait_for "ax run -- true; [ -s $T/events ]"
 run_app -- "$PYTHON" "$T/hold.py" 10.77.9.3 80
-wait_for -t 20 "grep -q held $OUT"
+wait_for "grep -q held $OUT"
 ok "a deadline of the command" ax service drain hold p1 --deadline 300ms
-wait_for -t 20 "grep -q drained $T/events"
+wait_for "grep -q drained $T/events"
 like "events tell of it" "$(cat "$T/events")" "drain .*drained.*p1.*service hold.*1 ended"
 end "$BG"
 ok "undone" ax service drain hold p1 --undo

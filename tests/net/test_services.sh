@@ -154,7 +154,7 @@ for mode in private host; do
 		serve 7000/udp --net $mode --ip 10.77.4.2 --name u2 -- "$BIN/udp" serve 4 0.0.0.0 7000 u2
 		stop_app "$u1"
 		u1=
-		wait_for -t 4 "grep -q u2 $out"
+		wait_for "grep -q u2 $out"
 		is "$mode backends, $client client: connected UDP moves on when its backend dies" \
 			"$(grep -v error "$out" | tr '\n' ' ')" "u1 u2 "
 		stop_app "$follower"

@@ -85,10 +85,10 @@ for mode in private host; do
 	victim=$APP
 	run_app --net $mode -- "$BIN/talk" client 4 $address 7000 -n $N -w $JOIN_MS -k 20 -s 100000000000
 	client=$APP out=$OUT
-	wait_for -t 15 "grep -q '^under way' $out"
+	wait_for "grep -q '^under way' $out"
 	sleep 0.3
 	kill -KILL "$(child_of "$victim")"
-	ok "$mode: a server is killed: its clients end soon" wait_for -t 5 "grep -q ^good $out"
+	ok "$mode: a server is killed: its clients end soon" wait_for "grep -q ^good $out"
 	like "$mode: and all see what TCP shows" "$(grep ^good "$out" | sed -E "s/ ($ENDS)=/ +/g" |
 		awk '{ n = 0; for (i = 3; i <= NF; i++) n += $i; print $2, n }')" "^0 $N$"
 	spliced "$mode: a server is killed" 100 $((2 * N))
@@ -100,11 +100,11 @@ for mode in private host; do
 	victim=$APP out=$OUT
 	run_app --net $mode -- "$BIN/talk" client 4 $address 7000 -n $N -w $JOIN_MS -k 20 -s 100000000000
 	client=$APP
-	wait_for -t 15 "grep -q '^under way' $OUT"
+	wait_for "grep -q '^under way' $OUT"
 	sleep 0.3
 	kill -KILL "$(child_of "$client")"
 	ok "$mode: a client is killed: its server sees $N ends" \
-		wait_for -t 5 "[ \"\$(grep -cE '^end ($ENDS)\$' $out)\" = $N ]"
+		wait_for "[ \"\$(grep -cE '^end ($ENDS)\$' $out)\" = $N ]"
 	is "$mode: and nothing else" "$(grep -cvE "^(end ($ENDS)|ready)\$" "$out")" 0
 	spliced "$mode: a client is killed" 100 $((2 * N))
 	stop_app "$client"
@@ -116,11 +116,11 @@ done
 splice_mark
 run_app --ip 10.77.4.1 -- "$BIN/talk" client 4 10.77.1.1 7000 -n 4 -w $JOIN_MS -k 20 -s $((GIGABYTE / 4)) -p
 client=$APP out=$OUT
-wait_for -t 15 "grep -q ^warm $out"
+wait_for "grep -q ^warm $out"
 agent_kill9
 sent=$(passed)
 [ "$SPLICE" = off ] || [ -n "${AX_TEST_QUICK:-}" ] ||
-	ok "without an agent, members go on by TCP" wait_for -t 15 "[ \$(passed) -gt $sent ]"
+	ok "without an agent, members go on by TCP" wait_for "[ \$(passed) -gt $sent ]"
 agent_again
 ok "the agent is killed in the middle: the connections end" wait_for -t 60 "grep -q ^good $out"
 like "the agent is killed in the middle: every byte is right" "$(cat "$out")" $'(^|\n)good 4$'

@@ -49,7 +49,7 @@ moved() {
 
 # gone TEXT: whoever served the app that was stopped has ended
 gone() {
-	ok "$1: nobody is left who moved its bytes" wait_for -t 10 '[ -z "$(emulator)$(standby)" ]'
+	ok "$1: nobody is left who moved its bytes" wait_for '[ -z "$(emulator)$(standby)" ]'
 }
 
 # --- a program that waits for edges ---
@@ -65,7 +65,7 @@ for mode in private host; do
 		splice_mark
 		through "$what" 10.77.2.1 7001 $mode
 		spliced "$what" 200 20
-		ok "$what: the end of each is seen" wait_for -t 10 '[ "$(grep -c ^end '"$out"')" = 5 ]'
+		ok "$what: the end of each is seen" wait_for '[ "$(grep -c ^end '"$out"')" = 5 ]'
 		is "$what: splice() did it all" "$(awk '/^end/ && $2 > 100000 && $3 == 0' "$out" | wc -l)" 5
 		stop_app "$pid"
 		gone "$what"
@@ -153,7 +153,7 @@ cat >"$T/$INST.yaml" <<-EOF
 EOF
 ok "an app of the config" ax config apply "$T/$INST.yaml"
 launched declared
-wait_for -t 10 'ax logs declared | grep -q ready'
+wait_for 'ax logs declared | grep -q ready'
 splice_mark
 through "an app of the config" 10.77.2.5 7001 private
 spliced "an app of the config" 200 20
@@ -206,8 +206,8 @@ chased() {
 	touch "$T/enough"
 	wait "$chaser"
 	ok "$1: who moves its bytes was killed $(cat "$T/kills") times" [ "$(cat "$T/kills")" -ge 5 ]
-	ok "$1: there are two again" wait_for -t 10 are_two
-	ok "$1: who moves them has no descriptor too many" wait_for -t 10 \
+	ok "$1: there are two again" wait_for are_two
+	ok "$1: who moves them has no descriptor too many" wait_for \
 		'[ "$(find "/proc/$(emulator)/fd" -mindepth 1 | wc -l)" -le 10 ]'
 }
 
@@ -215,14 +215,14 @@ serve 7001 --splice-emulation --ip 10.77.2.1 --name relay -- \
 	"$BIN/splice_relay" 10.77.2.1 7001 10.77.1.1 7000
 pid=$APP out=$OUT
 chased "a proxy with splice()" 10.77.2.1
-ok "a proxy with splice(): the end of each is seen" wait_for -t 10 '[ "$(grep -c ^end '"$out"')" = 5 ]'
+ok "a proxy with splice(): the end of each is seen" wait_for '[ "$(grep -c ^end '"$out"')" = 5 ]'
 is "a proxy with splice(): it was refused to nobody" \
 	"$(awk '/^end/ && $2 > 100000 && $3 == 0' "$out" | wc -l)" 5
 
 # kill_both: neither gets to see the other's end, and to start a successor
 kill_both() {
 	local pids
-	wait_for -t 10 are_two
+	wait_for are_two
 	mapfile -t pids < <(emulator && standby)
 	kill -STOP "${pids[@]}"
 	kill -9 "${pids[@]}"
@@ -232,9 +232,9 @@ kill_both() {
 files=$(prlimit --pid "$pid" --nofile --noheadings --output SOFT | tr -d ' ')
 prlimit --pid "$pid" --nofile="3:" # its launcher can open nothing
 kill_both
-ok "nobody moves its bytes while nobody can be started" wait_for -t 10 '[ -z "$(emulator)$(standby)" ]'
+ok "nobody moves its bytes while nobody can be started" wait_for '[ -z "$(emulator)$(standby)" ]'
 prlimit --pid "$pid" --nofile="$files:"
-ok "somebody does when that is over" wait_for -t 10 are_two
+ok "somebody does when that is over" wait_for are_two
 talk "a proxy after that" -- 4 10.77.2.1 7001 -n 2 -w 100 -k 100 -s 500000
 stop_app "$pid"
 gone "a proxy with splice(), killed often"
@@ -253,11 +253,11 @@ is "no server saw anything odd" "$(grep -hv '^ready' "$TALK_OUT")" ""
 
 # nobody_left WHAT: also the app's launcher, which starts who moves its bytes when both are gone
 nobody_left() {
-	wait_for -t 10 are_two
+	wait_for are_two
 	kill -9 "$APP"
-	wait_for -t 10 '[ ! -e /proc/'"$APP"' ]'
+	wait_for '[ ! -e /proc/'"$APP"' ]'
 	kill_both
-	ok "$1: nobody is left who moves its bytes" wait_for -t 10 '[ -z "$(emulator)$(standby)" ]'
+	ok "$1: nobody is left who moves its bytes" wait_for '[ -z "$(emulator)$(standby)" ]'
 }
 
 serve 7001 --splice-emulation --ip 10.77.2.1 --name relay -- \

@@ -28,14 +28,14 @@ becomes() {
 	server=$APP server_out=$OUT
 	run_app --name client -- "$BIN/ask" ask 10.77.1.1 7000
 	client=$APP client_out=$OUT
-	ok "$2: its connection is spliced at first" wait_for -t 20 '[ "$(fate)" = spliced ]'
+	ok "$2: its connection is spliced at first" wait_for '[ "$(fate)" = spliced ]'
 	splice_mark
-	ok "$2: messages are redirected" wait_for -t 10 '[ "$(redirected)" -gt $((MARK + 100)) ]'
+	ok "$2: messages are redirected" wait_for '[ "$(redirected)" -gt $((MARK + 100)) ]'
 	touch "$dir/$1"
-	ok "$2: it is parted" wait_for -t 20 '[ "$(fate)" = "uses splice(2)" ]'
+	ok "$2: it is parted" wait_for '[ "$(fate)" = "uses splice(2)" ]'
 	splice_mark
 	touch "$dir/splice"
-	ok "$2: it uses splice()" wait_for -t 10 "grep -q splices $server_out"
+	ok "$2: it uses splice()" wait_for "grep -q splices $server_out"
 	sleep 1
 	stop_app "$client"
 	like "$2: every byte is right" "$(cat "$client_out")" '^good [1-9][0-9]+$'

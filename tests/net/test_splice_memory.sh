@@ -25,7 +25,7 @@ cleanup_limited() {
 	while read -r pid; do
 		kill -9 "$pid"
 	done <"$LIMITED/cgroup.procs"
-	wait_for -t 10 "rmdir $LIMITED 2>/dev/null"
+	wait_for "rmdir $LIMITED 2>/dev/null"
 }
 
 # limited COMMAND...: in that group
@@ -48,7 +48,7 @@ limited "$AX" --instance "$INST" run --ip 10.77.1.1 --name talk -- "$BIN/talk" s
 	>"$T/server" 2>&1 &
 server=$!
 APPS+=("$server")
-wait_for -t 10 "grep -q ready $T/server"
+wait_for "grep -q ready $T/server"
 
 # --- a limit for those that are spliced ---
 
@@ -58,7 +58,7 @@ talk_limited -n $N -W "$T/enough" >"$T/client" 2>&1 &
 client=$!
 APPS+=("$client")
 wait_for -t 30 "[ \$((\$(joined) - MARK_JOINED)) -ge $((2 * N)) ]"
-ok "spliced sockets get no more memory than they have" wait_for -t 10 'in_group limit_in_bytes "$(taken)"'
+ok "spliced sockets get no more memory than they have" wait_for 'in_group limit_in_bytes "$(taken)"'
 ok "what they send goes by TCP then" wait_for -t 30 '[ "$(short)" -gt 1000 ]'
 touch "$T/enough"
 ok "they go on so" wait_for -t 200 "! alive $client"

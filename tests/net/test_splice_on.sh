@@ -46,13 +46,13 @@ bytes() {
 
 # has_fate NAME FATE TEXT: it comes to that, and stays so.
 has_fate() {
-	wait_for -t 20 '[ "$(fate '"'$1'"')" = "'"$2"'" ]'
+	wait_for '[ "$(fate '"'$1'"')" = "'"$2"'" ]'
 	is "$3" "$(fate "$1")" "$2"
 }
 
 is_spliced() {
 	has_fate "$1" spliced "$2"
-	wait_for -t 10 '[ "$(bytes '"'$1'"')" -gt 0 ]'
+	wait_for '[ "$(bytes '"'$1'"')" -gt 0 ]'
 	ok "$2: bytes are counted" [ "$(bytes "$1")" -gt 0 ]
 }
 
@@ -113,7 +113,7 @@ agent_stop
 agent_again
 wait_for -t 100 '[ -s "$GATE" ]'
 apply forced
-wait_for -t 5 '[ "$(sockhashes)" -gt "$others" ]'
+wait_for '[ "$(sockhashes)" -gt "$others" ]'
 is "forced: there is a sockhash, and only then" "$(sockhashes)" $((others + 1))
 for server in private host; do
 	echo_server --net $server
@@ -171,7 +171,7 @@ cat >"$T/haproxy.cfg" <<-EOF
 EOF
 run_app --name proxy --ip 10.77.1.3 -- haproxy -db -f "$T/haproxy.cfg"
 proxy=$APP
-wait_for -t 10 'listens $proxy 7003'
+wait_for 'listens $proxy 7003'
 client --name client -- "$ASK" ask 10.77.1.3 7003
 has_fate client "uses splice(2)" "HAProxy has splice(2)"
 has_fate proxy "uses splice(2)" "and its own connection has, too"
@@ -183,7 +183,7 @@ poured() {
 	local sink sink_out client client_out sent
 	run_app --name sink --ip 10.77.1.2 -- "$ASK" drain 10.77.1.2 7001 "${5:-}"
 	sink=$APP sink_out=$OUT
-	wait_for -t 10 "listens $sink 7001"
+	wait_for "listens $sink 7001"
 	run_app --name client -- "$ASK" pour 10.77.1.2 7001 "$1" "$2"
 	client=$APP client_out=$OUT
 	launched client
@@ -214,14 +214,14 @@ is_spliced client "before the agent is killed"
 before=$(bytes client)
 agent_kill9
 sent=$(passed)
-wait_for -t 10 '[ "$(passed)" -gt "$sent" ]' # the last request was answered, and read
+wait_for '[ "$(passed)" -gt "$sent" ]' # the last request was answered, and read
 alone=$(redirected) sent=$(passed)
-wait_for -t 10 '[ "$(passed)" -gt $((sent + 20)) ]'
+wait_for '[ "$(passed)" -gt $((sent + 20)) ]'
 ok "without an agent all goes by TCP" [ "$(passed)" -gt "$sent" ]
 ok "without an agent the client lives on" alive "$survivor"
 is "without an agent nothing is handed on: who would wake a reader?" "$(redirected)" "$alone"
 agent_again
-wait_for -t 10 '[ "$(bytes client)" -gt "$before" ]'
+wait_for '[ "$(bytes client)" -gt "$before" ]'
 ok "the next agent counts on" [ "$(bytes client)" -gt "$before" ]
 is "the next agent knows the connection" "$(fate client)" spliced
 
@@ -235,7 +235,7 @@ sleep 0.5
 is "a service that says off now: nothing is handed on any more" "$(bytes client)" "$before"
 apply forced
 is_spliced client "a service that says nothing any more"
-wait_for -t 10 '[ "$(bytes client)" -gt "$before" ]'
+wait_for '[ "$(bytes client)" -gt "$before" ]'
 ok "a service that says nothing any more: it is handed on again" [ "$(bytes client)" -gt "$before" ]
 
 # --- off, while it runs ---
@@ -341,13 +341,13 @@ is "an app cannot write the gate's result" "$(cat "$GATE")" "$before"
 agent_stop
 sed -i 's/^boot .*/boot 0/' "$GATE"
 agent_again
-wait_for -t 10 '! grep -q "^boot 0$" "$GATE"'
+wait_for '! grep -q "^boot 0$" "$GATE"'
 like "the result of another boot is not taken" "$(cat "$GATE")" "boot $(cat /proc/sys/kernel/random/boot_id)"
 agent_stop
 cp "$T/passes" "$GATE"
 chmod 666 "$GATE"
 agent_again
-wait_for -t 10 '[ "$(stat -c %a "$GATE")" = 600 ]'
+wait_for '[ "$(stat -c %a "$GATE")" = 600 ]'
 is "what others may write is no result" "$(stat -c %a "$GATE")" 600
 agent_stop
 
@@ -357,7 +357,7 @@ rm -f "$GATE"
 "$AX" --instance "$INST" agent --config "$T/$INST.yaml" >>"$T/$INST.log" 2>&1 </dev/null &
 AGENT=$!
 BACKGROUND+=("$AGENT")
-wait_for -t 10 '[ -e "$CGROUP2/$INST.gate" ]'
+wait_for '[ -e "$CGROUP2/$INST.gate" ]'
 agent_kill9
 ok "no result is kept of half a gate" [ ! -e "$GATE" ]
 agent_again

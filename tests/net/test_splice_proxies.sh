@@ -35,8 +35,8 @@ refused() {
 	[ "$SPLICE" != off ] || return 0
 	run_app -- "$BIN/talk" client 4 "$2" "$3" -w 2500 -k 20
 	ok "$1: ax get conns says why its connections are not spliced" \
-		wait_for -t 3 "ax get conns -o wide | grep -i 'splice(2)'"
-	wait_for -t 5 "! alive $APP"
+		wait_for "ax get conns -o wide | grep -i 'splice(2)'"
+	wait_for "! alive $APP"
 	stop_app "$APP"
 }
 

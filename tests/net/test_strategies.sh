@@ -240,7 +240,7 @@ is "and has its clients back" "$(cat "$T/again")" "$(cat "$T/private")"
 # --- somebody reads events, for which connections are looked at as well ---
 
 bg "$T/events" "$AX" --instance "$INST" events
-wait_for -t 3 "[ -s $T/events ]"
+events_told "$T/events"
 least "private to p*, with events" private tcp 10.77.201.3 80 p1 p2
 least "outside to h*, with events" outside tcp 10.77.202.3 80 h1 h2
 end "$BG"

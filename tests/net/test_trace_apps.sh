@@ -68,6 +68,6 @@ bg "$T/signals.out" "$AX" --instance "$INST" trace signals USR2 --app first -o j
 watcher=$BG
 wait_for "grep -q attached $T/signals.out"
 kill -USR2 "$first" # ends it
-wait_for -t 5 "! alive $watcher" || kill "$watcher"
+wait_for "! alive $watcher" || kill "$watcher"
 is "signals to an app have its name" "$(jq -r 'select(.to_app) | "\(.signal) \(.to_comm) \(.to_app)"' "$T/signals")" "SIGUSR2 loop first"
 done_testing

@@ -53,7 +53,7 @@ for i in 1 2 3 4; do
 done
 out=$(trace count "uretprobe:$grow:main.deep" by pid -d 3s -c "$grow 2000 3000")
 for i in 1 2 3 4; do
-	is "a process under load ends as it does alone" "$(wait_for -t 20 "[ -s '$T/grow.$i' ]"
+	is "a process under load ends as it does alone" "$(wait_for "[ -s '$T/grow.$i' ]"
 		cat "$T/grow.$i")" "$("$grow" 2000 3000)"
 done
 

@@ -87,7 +87,8 @@ most "and is as hot" '.stack | index("hot")'
 
 cp "$P" "$T/gone"
 bg "$T/out" "$T/gone" busy 60
-wait_for "[ -n \"\$(cat /proc/$BG/maps 2>/dev/null | grep libc)\" ]"
+# (the shell that is to become it has a libc, too)
+wait_for "[ /proc/$BG/exe -ef $T/gone ] && grep -q libc /proc/$BG/maps"
 rm "$T/gone"
 profile -p "$BG" -d 1
 most "a program whose file was deleted" "$(behind hot middle work main)"

@@ -25,7 +25,7 @@ told() { # FILTER WHAT
 	jq -c "select($1) | $2" <"$T/told" | tail -n 1
 }
 tell() { # WHAT FILTER EXPECTED: what is told of it in the end
-	wait_for -t 15 "[ \"\$(told '$2' '[.verdict, .why, .hook, .rule, .count]')\" = '$3' ]"
+	wait_for "[ \"\$(told '$2' '[.verdict, .why, .hook, .rule, .count]')\" = '$3' ]"
 	is "$1" "$(told "$2" '[.verdict, .why, .hook, .rule, .count]')" "$3"
 }
 try() { # MODE NAME COUNT PORT [ax run's options]: connects
@@ -55,7 +55,7 @@ for server in private host; do
 	hook=fabric
 	[ $server = private ] || hook=sk_lookup
 	timeout 2 "$BIN/tcp" connect 4 10.77.1.1 7000 >"$T/tried" 2>&1
-	wait_for -t 5 "[ -n \"\$(told '.why == \"host-access\" and .hook == \"$hook\"' .count)\" ]"
+	wait_for "[ -n \"\$(told '.why == \"host-access\" and .hook == \"$hook\"' .count)\" ]"
 	like "$server: from outside" "$(told '.why == "host-access"' '[.verdict, .hook, .remote_name, .remote_port]')" \
 		"\[\"refused\",\"$hook\",\"server\",7000\]"
 	: >"$T/told"

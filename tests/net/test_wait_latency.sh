@@ -28,7 +28,7 @@ check() {
 	sleep "$WAITED"
 	is "$name: all wait" "$(grep -cv waits "$out")" 0
 	run_app --name "$server" --net "$MODE" -- "$BIN/waiting" listen 6 :: 7000
-	wait_for -t 20 "! alive $pid"
+	wait_for "! alive $pid"
 	is "$name: all are connected" "$(grep -c ^connected "$out")" $COUNT
 	all=$(latencies "$out" "$(awk '/^listens/ { print $2 }' "$OUT")")
 	diag "$name: median $(sed -n $((COUNT / 2))p <<<"$all") ms, last $(tail -n 1 <<<"$all") ms after listen()"
@@ -56,7 +56,7 @@ agent_kill9
 sleep $WAITED
 agent_again
 run_app --name late -- "$BIN/waiting" listen 6 :: 7000
-wait_for -t 20 "! alive $pid"
+wait_for "! alive $pid"
 all=$(latencies "$out" "$(awk '/^listens/ { print $2 }' "$OUT")")
 like "after an agent that was killed: the last of 10 before TCP would try again" "$(tail -n 1 <<<"$all")" \
 	"$SOON"
@@ -73,7 +73,7 @@ for client in private host; do
 	run_app --name latehost --net host -- sleep 1000
 	wait_for "ax get apps | grep -q '^latehost .*running'"
 	run_app --name latehost --net host -- "$BIN/waiting" listen 6 :: 7000
-	wait_for -t 20 "! alive $pid && ! alive $pid6"
+	wait_for "! alive $pid && ! alive $pid6"
 	is "$client client, second of latehost: all are connected" \
 		"$(cat "$out" "$out6" | grep -c ^connected)" 20
 	stop_apps

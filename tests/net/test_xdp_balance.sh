@@ -139,7 +139,7 @@ checksum_errors() { # NAMESPACE...
 who_answers() { # URL N: the backends in order, each once
 	local i
 	for ((i = 0; i < $2; i++)); do
-		in_ns client curl -gsS --max-time 3 "$1" && continue
+		in_ns client curl -gsS --max-time 10 "$1" && continue
 		echo "nobody"
 		break
 	done | awk '{ print $1 }' | sort -u | xargs

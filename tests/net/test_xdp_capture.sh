@@ -23,7 +23,7 @@ capture() {
 	sleep 0.2
 }
 reader_ends() {
-	wait_for -t 5 "! alive $BG" || diag "the reader goes on"
+	wait_for "! alive $BG" || diag "the reader goes on"
 	end "$BG"
 }
 

@@ -96,7 +96,7 @@ like "commands tell that ours is not" "$(xdp stats xc0 2>&1)" "no rules of ax ar
 xdp unload xc0 >/dev/null 2>&1
 is "the other one stays" "$(program xc0)" foreign_filter
 # shellcheck disable=SC2086
-ok "what was left of ours is gone" wait_for -t 3 "gone ${ids//$'\n'/ }"
+ok "what was left of ours is gone" wait_for "gone ${ids//$'\n'/ }"
 bpftool net detach xdpdrv dev xc0
 rm /sys/fs/bpf/foreign
 
@@ -116,7 +116,7 @@ ok "load there" xdp load xc0 --rules "$T/rules.yaml"
 is "its rules judge" "$(pings)" 0
 is "its counters begin anew" "$(count ping)" 1
 # shellcheck disable=SC2086
-ok "nothing of the former one is left" wait_for -t 3 "gone ${ids//$'\n'/ }"
+ok "nothing of the former one is left" wait_for "gone ${ids//$'\n'/ }"
 
 ip link set xc0 down
 ip link set xc0 name xc1
@@ -266,7 +266,7 @@ ids=$(ours xc0)
 ok "there are programs" test "$(wc -w <<<"$ids")" -ge 2
 ok "unload" xdp unload xc0
 # shellcheck disable=SC2086
-ok "they are gone" wait_for -t 3 "gone ${ids//$'\n'/ }"
+ok "they are gone" wait_for "gone ${ids//$'\n'/ }"
 is "so are all pins" "$(pins)" ""
 is "no lock is held" "$(timeout 5 "$AX" --instance "$INST" xdp status)" "no interface has an XDP program"
 
@@ -308,7 +308,7 @@ ok "and be unloaded" xdp unload xc0
 is "nothing is on the interface" "$(program xc0)" none
 is "no pin is left" "$(pins)" ""
 # shellcheck disable=SC2086
-ok "nor a program" wait_for -t 3 "gone ${ids//$'\n'/ }"
+ok "nor a program" wait_for "gone ${ids//$'\n'/ }"
 
 ip link del eth0.100
 xdp_done

@@ -302,5 +302,5 @@ ok "the section goes" ax config apply <(default_config)
 end "$PEER_PID"
 ip link del xa0 2>/dev/null
 ip link del xb0 2>/dev/null
-wait_for "! ip link show xa0"
+ip link del xa0 2>/dev/null # (without waiting for its other end)
 done_testing

@@ -36,7 +36,7 @@ start=${EPOCHREALTIME/./}
 is "apply a list that cuts it" "$(xdp apply xc0 --rules "$T/cut.yaml" --confirm 2s | head -n 1)" \
 	"xc0: 1 rule, default drop, generation 2 (native)"
 like "status says what is open" "$(xdp status xc0)" "comes back in [0-9]+s unless: ax xdp confirm xc0"
-ok "traffic stops, and comes back" returns_within 8
+ok "traffic stops, and comes back" returns_within 30
 took=$((${EPOCHREALTIME/./} - start))
 ok "not before its time ($((took / 1000)) ms)" test $took -ge 1900000
 is "the counters know both" "$(($(count kept) > 3))" 1
@@ -61,16 +61,16 @@ for delay in 0.02 0.1 now; do
 		wait $pid
 		agent_kill9
 		ok "the agent is gone" test ! -e "/proc/$AGENT"
-		ok "traffic is cut, and comes back without any process" returns_within 8
+		ok "traffic is cut, and comes back without any process" returns_within 30
 	else
 		sleep $delay
 		kill -KILL $pid 2>/dev/null
 		wait $pid 2>/dev/null
 		ok "apply killed after $delay s: there is traffic in the end" \
-			wait_for -t 8 '[ "$(pings)" = 1 ]'
+			wait_for '[ "$(pings)" = 1 ]'
 	fi
 	sleep 0.2
-	wait_for -t 8 'xdp rule list xc0 | grep -q "default *action pass"'
+	wait_for 'xdp rule list xc0 | grep -q "default *action pass"'
 done
 is "ax finds the former list" "$(xdp rule list xc0 -o json | jq -c '[.rules[].action]')" '["pass"]'
 agent_again
@@ -111,7 +111,7 @@ like "there is nothing more to take back" "$(xdp rollback xc0 2>&1)" "nothing wa
 
 ok "unload" xdp unload xc0
 ok "load with --confirm" xdp load xc0 --rules "$T/cut.yaml" --confirm 1s
-ok "traffic is cut, and comes back" returns_within 6
+ok "traffic is cut, and comes back" returns_within 30
 is "as if nothing was loaded" "$(xdp status xc0 -o json | jq -c '.[0].loaded')" false
 like "status knows whose program is still there" "$(xdp status xc0)" \
 	"^xc0: no list, and everything passes: .*--confirm was not confirmed in time.*ax xdp unload xc0.*ours\)"
@@ -120,7 +120,7 @@ is "unload takes it off and says so" "$(xdp unload xc0 2>&1)" "xc0: unloaded"
 is "then nothing is there" "$(xdp status xc0)" "xc0: nothing is loaded"
 like "nor to unload" "$(xdp unload xc0 2>&1)" "no rules of ax are loaded on xc0"
 ok "load with --confirm again" xdp load xc0 --rules "$T/cut.yaml" --confirm 1s
-ok "traffic comes back again" returns_within 6
+ok "traffic comes back again" returns_within 30
 like "confirm is too late" "$(xdp confirm xc0 2>&1)" "no rules of ax are loaded on xc0"
 ok "what is left is cleared away by the next load" xdp load xc0 --rules "$T/good.yaml"
 is "which has traffic" "$(pings)" 1

@@ -36,7 +36,7 @@ drops() {
 }
 # counted RULE N: waits until the rule has so many packets
 counted() {
-	wait_for -t 10 "[ \$(count '$1') = $2 ]"
+	wait_for "[ \$(count '$1') = $2 ]"
 	is "$1 counts $2" "$(count "$1")" "$2"
 }
 
@@ -91,7 +91,7 @@ flow=$BG
 flows() {
 	local a
 	a=$(count "$1")
-	wait_for -t 10 "[ \$(count '$1') -gt $((a + 10)) ]"
+	wait_for "[ \$(count '$1') -gt $((a + 10)) ]"
 }
 # The kernel may say something of its own meanwhile (neighbour discovery), but not as much.
 stands() {
@@ -209,7 +209,7 @@ is "ping6 finds its neighbour" "$(from_peer ping 2001:db8:2::1 2)" 2
 is "in both directions" "$(packets ping 2001:db8:2::2 2)" 2
 ok "neighbour discovery is counted" test "$(reason neighbour)" -ge 1
 from_peer send eth0 proto=arp
-wait_for -t 10 '[ "$(reason arp)" -ge 1 ]'
+wait_for '[ "$(reason arp)" -ge 1 ]'
 ok "so is ARP" test "$(reason arp)" -ge 1
 like "a neighbour is found by ARP" "$(
 	from_peer udp 198.51.100.1 9 1
@@ -269,7 +269,7 @@ ok "by ICMP errors about the flow" test "$(reason icmp-error)" -ge $((errors + 2
 errors=$(reason icmp-error) dropped=$(count default)
 ip route flush cache
 packets udp 10.9.0.2 7777 1 "$(head -c 1400 /dev/zero | tr '\0' x)"
-wait_for -t 10 "[ \$(count default) -gt $dropped ]"
+wait_for "[ \$(count default) -gt $dropped ]"
 is "one about another flow is dropped" "$(reason icmp-error)" "$errors"
 ok "and counts under the default" test "$(count default)" -gt "$dropped"
 

@@ -86,7 +86,7 @@ kernel_programs() {
 		(.map_ids | index($(bpftool map show pinned "/sys/fs/bpf/$INST-xdp/xc0/rule_counts" -j |
 			jq .id))))] | length"
 }
-wait_for -t 3 '[ "$(kernel_programs)" = 1 ]'
+wait_for '[ "$(kernel_programs)" = 1 ]'
 is "only the last list's program is left" "$(kernel_programs)" 1
 
 ok "unload" xdp unload xc0
