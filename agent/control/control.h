@@ -90,7 +90,7 @@
  *      {KEY:VALUE},"place":"first|last|before|after","at":RULE?}} -> {"ok":true}
  *      or {"op":"policy","action":"del","names":[NAME]}
  *      `words`: keys of the config's `policy: rules:`; `at`: a name, or a number in the config.
- * `set` takes any of the members.
+ * `set` takes any of the members; of what is null in `words` the rule says nothing any more.
  *  {"op":"explain","from":NAME,"to":NAME,"port":N,"proto":"tcp|udp"?} -> {"ok":true,
  *      "allowed":bool,"from","from_name"?,"to","to_name"?,"port","proto","verdicts":[{"allowed":bool,
  *      "hook","why":"rule|label|no-label|egress|host-access|loopback|dns|no-port|no-backend",

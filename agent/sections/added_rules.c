@@ -375,6 +375,21 @@ static int put_changed(const struct agent *a, json_t *list, size_t i, json_t *on
 	return r;
 }
 
+/* What is null is taken away. */
+static int put_words(json_t *words, const json_t *more)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach ((json_t *)more, key, value) {
+		if (json_is_null(value))
+			json_object_del(words, key);
+		else if (json_object_set(words, key, value))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int added_rules_set(struct agent *a, const char *name, json_t *asked, struct error *e)
 {
 	json_t *list, *one, *words, *kind = json_object_get(asked, "kind");
@@ -390,8 +405,8 @@ int added_rules_set(struct agent *a, const char *name, json_t *asked, struct err
 	list = list_of(a);
 	one = json_copy(json_array_get(list, i));
 	words = json_copy(json_object_get(one, "words"));
-	if (!words || (more && json_object_update(words, more)) ||
-	    json_object_set(one, "words", words) || (kind && json_object_set(one, "kind", kind)))
+	if (!words || (more && put_words(words, more)) || json_object_set(one, "words", words) ||
+	    (kind && json_object_set(one, "kind", kind)))
 		r = out_of_memory(e);
 	r = r ? r : put_changed(a, list, i, one, asked, e);
 	json_decref(words);

@@ -26,7 +26,8 @@ void added_rules_free(struct agent *a); /* memory only */
  * its number in the config). Nothing is changed on failure: -EEXIST and others, with a sentence.
  */
 int added_rules_add(struct agent *a, const char *name, json_t *asked, struct error *e);
-/* What is asked for replaces what is there; all else of the rule stays as it is. */
+/* What is asked for replaces what is there, a word that is null takes it away; all else of the rule
+ * stays as it is. */
 int added_rules_set(struct agent *a, const char *name, json_t *asked, struct error *e);
 /* All of these names, or none. */
 int added_rules_del(struct agent *a, json_t *names, struct error *e);

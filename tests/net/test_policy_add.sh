@@ -55,6 +55,10 @@ ok "one after another" ax policy add next log --from 203.0.113.0/24 --to vault -
 is "each is where it was put" "$(order)" \
 	"early:added next:added 1:config no-guests:added 2:config later:added"
 like "the table says where each comes from" "$(ax policy ls)" 'no-guests +added +deny'
+ok "what is said of ports is taken away, and of who is asked" ax policy set next --no-port --no-to
+is "and all else stays" "$(listed '.[1].text')" '203.0.113.0/24 -> any app'
+fails "what is said and taken away at once" '--port and --no-port' -- ax policy set next --port 80 --no-port
+fails "an empty word takes nothing away" '--port needs a value' -- ax policy set next --port ''
 fails "a name twice" "'ax policy set' changes it" -- ax policy add early deny
 fails "a name of the config's" 'the config has the rule watch' -- ax policy add watch deny
 fails "a number for a name" 'has a name, not a number' -- ax policy add 7 deny

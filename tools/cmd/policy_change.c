@@ -17,6 +17,7 @@ struct args {
 	struct strv from, to, ports, protocols;
 	const char *before, *after;
 	bool first, last;
+	bool no_from, no_to, no_ports, no_protocols;
 };
 
 static void args_free(struct args *a)
@@ -39,15 +40,46 @@ static void put_list(json_t *words, const char *key, const struct strv *v)
 		json_object_set_new(words, key, list);
 }
 
-static json_t *words_of_args(const struct args *a)
+struct word {
+	const char *key, *option;
+	const struct strv *v;
+	bool no;
+};
+#define WORDS 4
+
+static void words_of_args(const struct args *a, struct word ret[WORDS])
+{
+	ret[0] = (struct word){"from", "from", &a->from, a->no_from};
+	ret[1] = (struct word){"to", "to", &a->to, a->no_to};
+	ret[2] = (struct word){"ports", "port", &a->ports, a->no_ports};
+	ret[3] = (struct word){"protocol", "protocol", &a->protocols, a->no_protocols};
+}
+
+/* What is taken away is null. */
+static json_t *put_words(const struct args *a)
 {
 	json_t *words = json_object();
+	struct word all[WORDS];
 
-	put_list(words, "from", &a->from);
-	put_list(words, "to", &a->to);
-	put_list(words, "ports", &a->ports);
-	put_list(words, "protocol", &a->protocols);
+	words_of_args(a, all);
+	for (size_t i = 0; i < WORDS; i++) {
+		put_list(words, all[i].key, all[i].v);
+		if (all[i].no)
+			json_object_set_new(words, all[i].key, json_null());
+	}
 	return words;
+}
+
+/* The option that is given, and taken away, too; NULL: none. */
+static const char *both(const struct args *a)
+{
+	struct word all[WORDS];
+
+	words_of_args(a, all);
+	for (size_t i = 0; i < WORDS; i++)
+		if (all[i].no && all[i].v->n)
+			return all[i].option;
+	return NULL;
 }
 
 /* False: more than one place is given. */
@@ -69,7 +101,7 @@ static bool put_place(json_t *rule, const struct args *a)
 
 static json_t *rule_of_args(const struct args *a, const char *kind)
 {
-	json_t *rule = json_pack("{so}", "words", words_of_args(a));
+	json_t *rule = json_pack("{so}", "words", put_words(a));
 
 	if (rule && kind)
 		json_object_set_new(rule, "kind", json_string(kind));
@@ -112,6 +144,8 @@ static int put(struct cmd *c, int argc, char **argv, bool add)
 	if (argc == 2 && !is_kind(argv[1]))
 		return cmd_usage(c, "'%.60s' is not what a rule does: allow, deny, log or audit",
 				 argv[1]);
+	if (both(&a))
+		return cmd_usage(c, "one of --%s and --no-%s", both(&a), both(&a));
 	rule = rule_of_args(&a, argc == 2 ? argv[1] : NULL);
 	if (!put_place(rule, &a)) {
 		json_decref(rule);
@@ -178,6 +212,15 @@ static const struct opt options[] = {
 	 &words_rule},
 };
 
+static const struct opt no_options[] = {
+	{"no-from", 0, OPT_FLAG, NULL, "whoever asks: what --from said is taken away",
+	 offsetof(struct args, no_from), NULL},
+	{"no-to", 0, OPT_FLAG, NULL, "whoever is asked", offsetof(struct args, no_to), NULL},
+	{"no-port", 0, OPT_FLAG, NULL, "all ports", offsetof(struct args, no_ports), NULL},
+	{"no-protocol", 0, OPT_FLAG, NULL, "all protocols", offsetof(struct args, no_protocols),
+	 NULL},
+};
+
 const struct command cmd_policy_add = {
 	.name = "policy add",
 	.about = "add a rule",
@@ -205,12 +248,13 @@ const struct command cmd_policy_set = {
 	.syntax =
 		{
 			.usage = "ax policy set NAME [allow|deny|log|audit] [option...]",
-			.about =
-				"Changes what is given of a rule that 'ax policy add' has made, "
-				"and "
-				"leaves the rest; each option replaces the whole list. The rule as "
-				"it was holds until the changed one does.",
-			.own = {{options, ARRAY_SIZE(options), 0}},
+			.about = "Changes what is given of a rule that 'ax policy add' has made, "
+				 "and "
+				 "leaves the rest; each option replaces the whole list, and its "
+				 "--no- takes it away. The rule as it was holds until the changed "
+				 "one does.",
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{no_options, ARRAY_SIZE(no_options), 0}},
 			.args = {&words_rule, &words_kind},
 		},
 };
