@@ -272,19 +272,17 @@ static __always_inline bool let_through(struct xdp_md *ctx, const __u8 *a, struc
 
 /* --- acting --- */
 
+/* With `error` the packet is an ICMP error, and quoted_get() has what it is about. */
 static __always_inline int hand_over(struct xdp_md *ctx, struct turn *t, struct handover *h,
-				     __u32 stage, const struct packet *quoted)
+				     __u32 stage, bool error)
 {
 	h->p = t->p;
 	h->rule = t->rule;
 	h->len = t->len;
-	h->icmp_error = 0;
+	h->icmp_error = error;
 	h->explain = t->explain;
-	if (quoted) {
-		h->quoted = *quoted;
-		h->quote_off = quoted->l3_off;
-		h->icmp_error = 1;
-	}
+	if (error)
+		h->quote_off = h->quoted.l3_off;
 	if (t->explain)
 		answer(ctx, t, 0);
 	bpf_tail_call(ctx, &stages,
@@ -293,12 +291,12 @@ static __always_inline int hand_over(struct xdp_md *ctx, struct turn *t, struct 
 }
 
 static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32 balancer,
-				       const struct packet *quoted)
+				       bool error)
 {
 	struct handover *h;
 	int r;
 
-	if (layout.balancers_n && !quoted && !t->explain) {
+	if (layout.balancers_n && !error && !t->explain) {
 		r = fast_balance(ctx, &t->p, t->len, balancer);
 		if (r >= 0)
 			return r;
@@ -307,7 +305,7 @@ static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32
 	if (!h)
 		return XDP_ABORTED;
 	h->balancer = balancer;
-	return hand_over(ctx, t, h, AX_STAGE_BALANCE, quoted);
+	return hand_over(ctx, t, h, AX_STAGE_BALANCE, error);
 }
 
 static __always_inline int failed(struct xdp_md *ctx, struct turn *t, __u32 reason)
@@ -414,24 +412,24 @@ static __always_inline int act_on(struct xdp_md *ctx, const __u8 *a, struct turn
 		return sent(ctx, t, act, AX_TO_CPU << AX_REDIRECT_TO_SHIFT | act->target,
 			    bpf_redirect_map(&cpus, act->target, XDP_PASS));
 	default:
-		return to_balancer(ctx, t, act->target, NULL);
+		return to_balancer(ctx, t, act->target, false);
 	}
 }
 
 /* An ICMP error about a flow of a balancer goes where the flow goes, whatever rules say of ICMP. */
 static __always_inline int follow(struct xdp_md *ctx, const __u8 *a, struct turn *t)
 {
+	struct packet *q = quoted_get();
 	const struct ax_action *act;
-	struct packet q;
 	__u32 rule;
 
-	if (!quote(ctx, &t->p, &q))
+	if (!q || !quote(ctx, &t->p, q))
 		return -1;
-	quoted_as_asked(&t->p, &q);
-	rule = match_quoted(ctx, a, &q, t->len);
+	quoted_as_asked(&t->p, q);
+	rule = match_quoted(ctx, a, q, t->len);
 	act = action_of(a, rule);
 	if (act->verdict != AX_VERDICT_BALANCE) {
-		asked_as_quoted(&q, &t->p);
+		asked_as_quoted(q, &t->p);
 		return -1;
 	}
 	t->rule = t->quoted_rule = (__u16)rule;
@@ -439,25 +437,28 @@ static __always_inline int follow(struct xdp_md *ctx, const __u8 *a, struct turn
 	t->reason = AX_REASON_ICMP_ERROR;
 	if (!account(ctx, a, t, act))
 		return failed(ctx, t, AX_REASON_RATE_LIMITED);
-	return to_balancer(ctx, t, act->target, &q);
+	return to_balancer(ctx, t, act->target, true);
 }
 
 /* The answer of a NAT backend, or an ICMP error about what it was sent, goes to the client. */
 static __always_inline int turn_back(struct xdp_md *ctx, struct turn *t)
 {
 	bool error = is_icmp_error(&t->p);
+	const struct packet *p = &t->p;
 	struct handover *h;
-	struct packet q;
 
-	if (!nat_ours(&t->p) || (error && !quote(ctx, &t->p, &q)) ||
-	    !nat_possible(error ? &q : &t->p))
+	if (!nat_ours(p) || (!error && !nat_possible(p)))
 		return -1;
 	h = bpf_map_lookup_elem(&handovers, &(__u32){0});
-	if (!h || !nat_find(ctx, error ? &q : &t->p, &h->nat, t->explain))
+	if (!h || (error && !quote(ctx, p, &h->quoted)))
+		return -1;
+	if (error)
+		p = &h->quoted;
+	if ((error && !nat_possible(p)) || !nat_find(ctx, p, &h->nat, t->explain))
 		return -1;
 	t->verdict = AX_VERDICT_BALANCE;
 	t->decided = AX_DECIDED_ANSWER;
-	return hand_over(ctx, t, h, AX_STAGE_REVERSE, error ? &q : NULL);
+	return hand_over(ctx, t, h, AX_STAGE_REVERSE, error);
 }
 
 static __always_inline int judge(struct xdp_md *ctx, struct turn *t)
