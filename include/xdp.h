@@ -150,8 +150,12 @@ struct ax_field_layout {
 	__u32 buckets6, buckets6_size;
 	/* bytes at the end of the buckets for new ones, see struct ax_journal */
 	__u32 spare4, spare6;
+	/* Of addresses: what their class is with elements for a time. __u16[1 << timed_n][classes],
+	 * by which of the list's timed sets the address is in; 0: no rule asks for such a set. */
+	__u32 timed;
+	__u32 timed_asked; /* bits: which of layout.timed[] rules ask for here */
 };
-_Static_assert(sizeof(struct ax_field_layout) == 56, "struct ax_field_layout is shared");
+_Static_assert(sizeof(struct ax_field_layout) == 64, "struct ax_field_layout is shared");
 
 enum ax_match {
 	AX_MATCH_NONE,	 /* no rule has a condition: `only` is what every packet gets */
@@ -206,9 +210,11 @@ struct ax_action {
 	__u16 limit;   /* number of its struct ax_limit, from 1; 0: none */
 	__u16 rewrite; /* number of its struct ax_rewrite, from 1; 0: none */
 	__u16 rule;    /* its number in the list; number of rules there: the default */
-	__u32 sample;  /* capture and log one of this many packets, chosen by chance; 0, 1: all */
+	__u16 learn;   /* number of its struct ax_learn, from 1; 0: none */
+	__u16 pad;
+	__u32 sample; /* capture and log one of this many packets, chosen by chance; 0, 1: all */
 };
-_Static_assert(sizeof(struct ax_action) == 20, "struct ax_action is part of the arena");
+_Static_assert(sizeof(struct ax_action) == 24, "struct ax_action is part of the arena");
 #define AX_CAPTURE_MAX 9216
 
 /*
@@ -249,6 +255,50 @@ struct ax_rewrite {
 };
 _Static_assert(sizeof(struct ax_rewrite) == 32, "struct ax_rewrite is part of the arena");
 
+/*
+ * Sets whose elements may come for a time (sets that rules learn to, and such as are declared so):
+ * beside what the list says is in them, addresses are that packets brought (`learned`), and some
+ * that somebody put there (`held`). A slot is a set's place in the maps, which it keeps from list
+ * to list. Times are of CLOCK_BOOTTIME in ns; what is over stays until its place is wanted.
+ */
+#define AX_TIMED_SETS  4 /* of a list */
+#define AX_TIMED_SLOTS 8 /* two lists at a time */
+#define AX_TIMED_ELEMENTS                                                       \
+	65536 /* of `learned`, for each set; of `held`, for all of an interface \
+	       */
+
+struct ax_timed_set {
+	__u16 set;	 /* its number in the list */
+	__u8 slot;	 /* index in maps `learned` and `timed_slots` */
+	__u8 len4, len6; /* elements are networks of these lengths: 0..32, 0..128 */
+	__u8 pad[3];
+};
+_Static_assert(sizeof(struct ax_timed_set) == 8, "struct ax_timed_set is shared");
+
+/* Map `held`; those of a slot of map `learned` are struct ax_addr. Both lead to the end of the
+ * element's time. Host bits are zero. */
+struct ax_held_key {
+	struct ax_addr addr;
+	__u32 slot;
+};
+_Static_assert(sizeof(struct ax_held_key) == 20, "struct ax_held_key is a map key");
+
+/* Map `timed_slots`: whether there can be any; so that sets that are empty cost nothing. */
+struct ax_timed_slot {
+	__u32 learned, held;
+};
+
+/* What a rule learns. */
+struct ax_learn {
+	__u64 time;   /* how long an element lasts, in ns */
+	__u64 fresh;  /* one that lasts longer than this is left as it is */
+	__u8 set;     /* index in layout.timed */
+	__u8 dst;     /* the destination; else the source */
+	__u8 limited; /* of packets above the rule's rate alone */
+	__u8 pad[5];
+};
+_Static_assert(sizeof(struct ax_learn) == 24, "struct ax_learn is part of the arena");
+
 /* Constant data of a generation's programs; also at the arena's start, for user space. */
 struct ax_layout {
 	__u32 magic;	/* AX_ARENA_MAGIC */
@@ -262,9 +312,12 @@ struct ax_layout {
 	__u32 words, summary, row_size; /* row_size in bytes: 8 * (summary + words) */
 	__u32 limits, limits_n;		/* struct ax_limit[] */
 	__u32 rewrites, rewrites_n;	/* struct ax_rewrite[] */
-	__u32 payloads_n;		/* of `payload` */
-	__u32 balancers, balancers_n;	/* struct ax_balancer[], balance.h */
-	__u32 backends, backends_n;	/* struct ax_real[], balance.h */
+	__u32 learns, learns_n;		/* struct ax_learn[] */
+	__u32 timed_n;
+	struct ax_timed_set timed[AX_TIMED_SETS];
+	__u32 payloads_n;	      /* of `payload` */
+	__u32 balancers, balancers_n; /* struct ax_balancer[], balance.h */
+	__u32 backends, backends_n;   /* struct ax_real[], balance.h */
 	__u32 nat;     /* answers of NAT's backends are looked for before the rules; bit n: there is
 			  a NAT source address whose last 5 bits are n; see xdp/nat.bpf.h */
 	__u32 answers; /* the same: other lists of the instance have NAT (map nat_sources) */
@@ -295,7 +348,7 @@ struct ax_layout {
 	struct ax_payload payload[AX_PAYLOADS_MAX];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */
-#define AX_ARENA_MAGIC (0x61785344 + AX_FIELDS)
+#define AX_ARENA_MAGIC (0x61785354 + AX_FIELDS)
 _Static_assert(AX_REASON_POLICIES <= 24, "every class has a policy");
 
 /*

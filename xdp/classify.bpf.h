@@ -153,10 +153,41 @@ static __always_inline __u32 class_address(const __u8 *a, const volatile struct 
 	return p->v4 ? class_v4(a, f, bpf_ntohl(addr->w[3])) : class_v6(a, f, addr);
 }
 
+/* A product whose bound the verifier knows: Linux 6.1 only follows a multiplication whose right
+ * operand is a constant, and the compiler takes them in either order. */
+static __always_inline __u64 times(__u64 range, __u64 constant)
+{
+#ifdef __bpf__
+	asm volatile("%0 *= %1" : "+r"(range) : "r"(constant));
+	return range;
+#else /* the unit tests' */
+	return range * constant;
+#endif
+}
+
 /* Numbers and bits. */
 static __always_inline __u16 class_at(const __u8 *a, __u32 table, __u32 index)
 {
 	return *(const __u16 *)(a + table + index * sizeof(__u16));
+}
+
+/* Read where it is used: kept for both ends, it would need stack. */
+static __always_inline __u32 sets_in(const struct packet *p)
+{
+	return *(const volatile __u8 *)&p->sets;
+}
+
+/* The class of an address that is in these timed sets of the list, too; `cls`: without. */
+static __always_inline __u32 class_timed(const __u8 *a, const volatile struct ax_field_layout *f,
+					 __u32 cls, __u32 sets)
+{
+	if (!f->timed)
+		return cls;
+	cls += (sets & ((1u << layout.timed_n) - 1)) * f->classes;
+	opaque(cls);
+	if (cls >= f->classes << layout.timed_n)
+		return 0;
+	return class_at(a, f->timed, cls);
 }
 
 /* A function of its own: the verifier follows its search once, not once more for each way to get
@@ -186,9 +217,9 @@ static __always_inline __u32 class_of(const __u8 *a, int i, const struct judged 
 	const volatile struct ax_field_layout *f = &layout.field[i];
 
 	if (i == AX_FIELD_SRC)
-		return class_address(a, f, j->p, &j->p->src);
+		return class_timed(a, f, class_address(a, f, j->p, &j->p->src), sets_in(j->p));
 	if (i == AX_FIELD_DST)
-		return class_address(a, f, j->p, &j->p->dst);
+		return class_timed(a, f, class_address(a, f, j->p, &j->p->dst), sets_in(j->p) >> 4);
 	if (i == AX_FIELD_MAC)
 		return class_mac(j->mac);
 	return class_at(a, f->table, packet_value(j->p, (enum ax_field)i, j->len));
@@ -240,18 +271,6 @@ static __always_inline __u32 match_rows(const __u8 *a, const struct rows *r)
 		}
 	}
 	return layout.rules;
-}
-
-/* A product whose bound the verifier knows: Linux 6.1 only follows a multiplication whose right
- * operand is a constant, and the compiler takes them in either order. */
-static __always_inline __u64 times(__u64 range, __u64 constant)
-{
-#ifdef __bpf__
-	asm volatile("%0 *= %1" : "+r"(range) : "r"(constant));
-	return range;
-#else /* the unit tests' */
-	return range * constant;
-#endif
 }
 
 static __always_inline __u32 match_bitmap(const __u8 *a, const struct judged *j)

@@ -8,6 +8,7 @@
 #include "balance_fast.bpf.h"
 #include "classify.bpf.h"
 #include "exposed_ports.bpf.h"
+#include "learn.bpf.h"
 #include "nat.bpf.h"
 #include "payload.bpf.h"
 #include "state.bpf.h"
@@ -132,7 +133,7 @@ static __always_inline __u32 match_by_state(struct xdp_md *ctx, const __u8 *a, s
 {
 	if (!wants_state(a, &t->p, rule))
 		return rule;
-	t->p.state = (__u16)packet_state(ctx, &t->p, t->explain);
+	t->p.state = (__u8)packet_state(ctx, &t->p, t->explain);
 	return match_apart(ctx, &t->p, t->len);
 }
 
@@ -152,9 +153,12 @@ static __always_inline __u32 match_payload(struct xdp_md *ctx, const __u8 *a, st
  * state led to is the first to want it. */
 static __always_inline __u32 match_own(struct xdp_md *ctx, const __u8 *a, struct turn *t)
 {
-	struct judged j = judged(ctx, &t->p, t->len);
-	__u32 at, rule = classify(a, &j, &at);
+	__u32 at, rule;
+	struct judged j;
 
+	find_sets(&t->p);
+	j = judged(ctx, &t->p, t->len);
+	rule = classify(a, &j, &at);
 	if (wants_payload(a, &t->p, rule))
 		rule = match_payload(ctx, a, t, &j, at);
 	rule = match_by_state(ctx, a, t, rule);
@@ -171,10 +175,11 @@ static __always_inline __u32 match_quoted(struct xdp_md *ctx, const __u8 *a, str
 
 	if (layout.field[AX_FIELD_PAYLOAD].used)
 		q->payload = AX_PAYLOAD_NONE;
+	find_sets(q);
 	rule = match_apart(ctx, q, len);
 	if (!wants_state(a, q, rule))
 		return rule;
-	q->state = (__u16)quoted_state(ctx, q);
+	q->state = (__u8)quoted_state(ctx, q);
 	return match_apart(ctx, q, len);
 }
 
@@ -364,6 +369,7 @@ static __always_inline bool account(struct xdp_md *ctx, const __u8 *a, struct tu
 	const struct ax_limit *lim = NULL;
 	struct ax_rule_count *n;
 	__u32 i = act->limit - 1u;
+	bool above;
 
 	opaque(i);
 	if (i < layout.limits_n)
@@ -375,7 +381,10 @@ static __always_inline bool account(struct xdp_md *ctx, const __u8 *a, struct tu
 		n->packets++;
 		n->bytes += t->len;
 	}
-	if (lim && limited(lim, &t->p, t->len, act->counter, false)) {
+	above = lim && limited(lim, &t->p, t->len, act->counter, false);
+	if (layout.learns_n && act->learn)
+		learn(&t->p, act->learn - 1u, above);
+	if (above) {
 		if (n)
 			n->limited++;
 		return false;

@@ -59,7 +59,8 @@ struct packet {
 	bool has_icmp;	   /* ICMP or ICMPv6, and its header is in the packet */
 	__u16 payload_off; /* behind the transport header, if it was understood */
 	__u16 ttl;	   /* or hop limit; AX_TTL_NONE: not IP, or only quoted by an ICMP error */
-	__u16 state;	   /* enum ax_state: the parser leaves it AX_STATE_UNASKED */
+	__u8 state;	   /* enum ax_state: the parser leaves it AX_STATE_UNASKED */
+	__u8 sets;	   /* the list's timed sets that its source is in; << 4: its destination */
 	__u16 payload;	   /* AX_PAYLOAD_NONE + bits; the parser leaves it AX_PAYLOAD_UNASKED */
 };
 

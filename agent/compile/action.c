@@ -126,13 +126,15 @@ static int action_of(struct compiler *c, uint32_t i, const struct rule_binding *
 struct parts {
 	struct ax_limit *limits;
 	struct ax_rewrite *rewrites;
-	uint16_t n_limits, n_rewrites;
+	struct ax_learn *learns;
+	uint16_t n_limits, n_rewrites, n_learns;
 };
 
 static void parts_free(struct parts *p)
 {
 	free(p->limits);
 	free(p->rewrites);
+	free(p->learns);
 }
 
 static bool is_companion(const struct compiler *c, uint32_t i)
@@ -154,6 +156,11 @@ static void add_parts(const struct compiler *c, uint32_t i, struct ax_action *a,
 		if (!is_companion(c, i))
 			p->rewrites[p->n_rewrites++] = rewrite_of(r);
 		a->rewrite = p->n_rewrites;
+	}
+	if (r->learn) {
+		if (!is_companion(c, i))
+			p->learns[p->n_learns++] = learn_of(c, r);
+		a->learn = p->n_learns;
 	}
 }
 
@@ -178,12 +185,13 @@ int compile_actions(struct compiler *c, const struct rule_binding *bind, struct 
 	struct parts p CLEANUP(parts_free) = {
 		.limits = calloc(n + 1, sizeof(*p.limits)),
 		.rewrites = calloc(n + 1, sizeof(*p.rewrites)),
+		.learns = calloc(n + 1, sizeof(*p.learns)),
 	};
 	autofree struct ax_action *actions = calloc(n + 1, sizeof(*actions));
 	uint32_t n_actions;
 	int r = 0;
 
-	if (!p.limits || !p.rewrites || !actions)
+	if (!p.limits || !p.rewrites || !p.learns || !actions)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n && r == 0; i++) {
 		r = action_of(c, i, &bind[c->list_rule[i]], &actions[i]);
@@ -205,5 +213,8 @@ int compile_actions(struct compiler *c, const struct rule_binding *bind, struct 
 	if (r == 0)
 		r = write_part(a, p.rewrites, p.n_rewrites, sizeof(*p.rewrites), &layout->rewrites,
 			       &layout->rewrites_n);
+	if (r == 0)
+		r = write_part(a, p.learns, p.n_learns, sizeof(*p.learns), &layout->learns,
+			       &layout->learns_n);
 	return r;
 }

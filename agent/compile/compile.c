@@ -17,6 +17,7 @@ void compiler_free(struct compiler *c)
 		classes_free(&c->field[f].classes);
 		free(c->field[f].v4.v);
 		free(c->field[f].cuts.v);
+		free(c->field[f].timed);
 	}
 	free(c->rules);
 	free(c->list_rule);
@@ -188,6 +189,8 @@ static int classify_field(struct compiler *c, const struct rule_field *row)
 		return r;
 	r = classify[row->kind](c, row);
 	if (r == 0)
+		r = compile_timed(c, row);
+	if (r == 0)
 		field->used = tells_apart(c, &field->classes);
 	return r;
 }
@@ -312,12 +315,17 @@ static int compile(struct compiler *c, const struct rule_binding *bind,
 	int r = compile_rules(c);
 
 	c->in_place = has_many_elements(c->list);
+	c->n_timed = (uint32_t)rule_list_timed_sets(c->list, c->timed);
+	if (c->n_timed > AX_TIMED_SETS) /* no list that was checked */
+		return -EINVAL;
 	if (r == 0)
 		r = classify(c);
 	if (r < 0)
 		return r;
 	describe(c, layout);
 	r = compile_match(c, a, layout);
+	if (r == 0)
+		r = write_timed(c, a, layout);
 	if (r == 0)
 		r = compile_actions(c, bind, a, layout);
 	if (r == 0)

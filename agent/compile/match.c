@@ -111,17 +111,19 @@ static enum ax_match choose(const struct compiler *c)
 {
 	uint64_t product = 1;
 	unsigned used = 0;
+	bool timed = false;
 
 	for (int f = 0; f < AX_FIELDS; f++) {
 		if (!c->field[f].used)
 			continue;
 		used++;
+		timed |= c->field[f].timed != NULL;
 		if (product <= PRODUCTS_MAX)
 			product *= c->field[f].classes.n;
 	}
 	if (used == 0)
 		return AX_MATCH_NONE;
-	if (used == 1)
+	if (used == 1 && !timed) /* where its classes are not there any more */
 		return AX_MATCH_SINGLE;
 	return product <= PRODUCTS_MAX ? AX_MATCH_PRODUCT : AX_MATCH_BITMAP;
 }

@@ -71,6 +71,9 @@ struct field {
 	bool used;
 	struct classes classes; /* of addresses class 0 is what no condition matches */
 	struct cuts v4, cuts;	/* v4: IPv4; cuts: IPv6 and everything else */
+	/* of addresses, see struct ax_field_layout: what stands in `timed`; NULL: nothing */
+	uint16_t *timed;
+	uint32_t timed_asked;
 };
 
 struct companion {
@@ -89,6 +92,8 @@ struct compiler {
 	struct field field[AX_FIELDS];
 	const struct rule_payload *payloads[AX_PAYLOADS_MAX]; /* of the rules, each once */
 	uint32_t n_payloads;
+	struct timed_set timed[AX_TIMED_SETS];
+	uint32_t n_timed;
 	bool in_place; /* elements of sets are to come and go in the arena */
 	struct error *e;
 };
@@ -109,6 +114,13 @@ void set_users_free(struct set_users *u);
 int compile_set_classes(struct compiler *c, enum ax_field f, const struct set_users *users);
 /* A vector (malloc'ed) of the rules without a condition on the field. */
 uint64_t *compile_base(const struct compiler *c, enum ax_field f);
+
+/* timed.c: what classes become with elements for a time, once the field's others are there. */
+int compile_timed(struct compiler *c, const struct rule_field *row);
+/* Writes that down, and which sets they are (in slots as they come). */
+int write_timed(const struct compiler *c, struct arena *a, struct ax_layout *layout);
+/* What a rule learns. */
+struct ax_learn learn_of(const struct compiler *c, const struct rule *r);
 
 /* Fill the field's classes and cuts, each for one kind of fields. */
 int compile_numbers(struct compiler *c, const struct rule_field *row);

@@ -175,17 +175,28 @@ static void read_ports_file(struct reader *r, const struct node *n, void *to)
 	read_file(r, n, to);
 }
 
+static void read_timed(struct reader *r, const struct node *n, void *to)
+{
+	read_bool(r, n, &((struct set_reading *)to)->set.timed);
+}
+
 static void read_set_mapping(struct reader *r, const struct node *n, struct set_reading *s)
 {
 	static const struct key keys[] = {{"file", read_file, 0},
 					  {"prefixes", read_prefixes, 0},
 					  {"ports-file", read_ports_file, 0},
-					  {"ports", read_ports, 0}};
+					  {"ports", read_ports, 0},
+					  {"timed", read_timed, 0}};
+	bool timed = false;
 
-	if (n->n == 1)
+	for (size_t i = 0; i < n->n; i++)
+		timed |= streq(n->items[2 * i].text, "timed");
+	if (n->n == 1 || (timed && n->n == 2))
 		read_mapping(r, n, keys, ARRAY_SIZE(keys), s);
 	else
-		reject(r, n, "exactly one of file, prefixes, ports-file and ports");
+		reject(r, n,
+		       "exactly one of file, prefixes, ports-file and ports, and timed if "
+		       "wanted");
 }
 
 #define WANT_NAME "a name of 1 to 63 letters, digits and . _ - :"

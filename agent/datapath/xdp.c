@@ -36,6 +36,9 @@ static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_NAT_SOURCES] = "nat_sources",
 	[XDP_MAP_EXPOSED] = "exposed",
 	[XDP_MAP_EXPOSED_PORTS] = "exposed_ports",
+	[XDP_MAP_LEARNED] = "learned",
+	[XDP_MAP_HELD] = "held",
+	[XDP_MAP_TIMED_SLOTS] = "timed_slots",
 	[XDP_MAP_JUMPS] = "jumps",
 	[XDP_MAP_VARIABLES] = "variables",
 	[XDP_MAP_CARRIED] = "carried",
@@ -316,6 +319,9 @@ static void skeleton_maps(struct filter *skel, struct bpf_map *ret[XDP_MAPS])
 		[XDP_MAP_NAT_SOURCES] = skel->maps.nat_sources,
 		[XDP_MAP_EXPOSED] = skel->maps.exposed,
 		[XDP_MAP_EXPOSED_PORTS] = skel->maps.exposed_ports,
+		[XDP_MAP_LEARNED] = skel->maps.learned,
+		[XDP_MAP_HELD] = skel->maps.held,
+		[XDP_MAP_TIMED_SLOTS] = skel->maps.timed_slots,
 	};
 
 	memcpy(ret, maps, sizeof(maps));

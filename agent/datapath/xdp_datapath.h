@@ -41,6 +41,9 @@ enum xdp_map {
 	XDP_MAP_NAT_SOURCES,
 	XDP_MAP_EXPOSED, /* the instance's too, where lists let exposed ports through */
 	XDP_MAP_EXPOSED_PORTS,
+	XDP_MAP_LEARNED, /* include/xdp.h: struct ax_timed_set */
+	XDP_MAP_HELD,
+	XDP_MAP_TIMED_SLOTS,
 	XDP_MAP_JUMPS,	   /* from here on: see datapath_xdp_open_root() */
 	XDP_MAP_VARIABLES, /* struct ax_root */
 	XDP_MAP_CARRIED,   /* what rules counted before their counters' map was replaced */

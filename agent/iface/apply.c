@@ -242,6 +242,12 @@ static int compile_list(struct applying *a, struct error *e)
 
 	if (!r)
 		r = rule_compile(a->list, a->bind.rules, a->bind.reals, &a->arena, &a->layout, e);
+	if (!r) {
+		r = xdp_bind_timed(&a->d, &a->layout, a->list, a->loaded ? &a->old.layout : NULL,
+				   &a->old_list);
+		if (r)
+			error_set(e, r, "cannot make room for what rules learn: %s", strerror(-r));
+	}
 	if (r)
 		return r;
 	a->layout.since_boot = time_boot_ns();

@@ -56,7 +56,8 @@ static bool same_but_elements(const struct rule_list *old, const struct rule_lis
 		return false;
 	for (size_t i = 0; i < old->n_sets; i++)
 		if (!streq(old->sets[i].name, new->sets[i].name) ||
-		    old->sets[i].kind != new->sets[i].kind)
+		    old->sets[i].kind != new->sets[i].kind ||
+		    old->sets[i].timed != new->sets[i].timed)
 			return false;
 	x.n_sets = y.n_sets = 0;
 	return rule_list_eq(&x, &y);

@@ -76,6 +76,13 @@ int xdp_answers_note(const struct datapath_xdp *d, const struct xdp_binding *b,
 void xdp_answers_spread(const struct instance *inst, const char *ifname,
 			const struct xdp_load_options *o);
 
+/* --- timed.c: sets that elements come to for a time --- */
+/* Gives each of the new layout's timed sets the slot that the former list's of that name has, or
+ * one that nobody has, which is emptied. `old` NULL: there is no former list. */
+int xdp_bind_timed(const struct datapath_xdp *d, struct ax_layout *layout,
+		   const struct rule_list *l, const struct ax_layout *old,
+		   const struct rule_list *old_list);
+
 /* neighbours.c: an interface's list has become another one (NULL: none). */
 void xdp_neighbours(const struct instance *inst, const char *ifname, const struct rule_list *old,
 		    const struct rule_list *now);

@@ -219,5 +219,7 @@ int rule_find_fault(const struct rule *r, uint32_t given, struct rule_fault *f)
 		code = check_payload(r, f);
 	if (code == 0)
 		code = check_modifiers(r, given, f);
+	if (code == 0)
+		code = rule_check_learn(r, f);
 	return code;
 }

@@ -16,6 +16,7 @@ enum rule_key_number {
 	KEY_CHECKSUM,
 	KEY_CAPTURE,
 	KEY_RATE,
+	KEY_LEARN,
 	KEY_SAMPLE,
 	KEY_LOG,
 	KEY_TRIGGER,

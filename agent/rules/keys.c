@@ -143,6 +143,12 @@ static const struct rule_key plain[KEY_FIELDS] = {
 			      "wanted",
 		      .list = true,
 		      .set = rule_parse_rate},
+	[KEY_LEARN] = {.number = KEY_LEARN,
+		       .name = "learn",
+		       .want = "a set and a time such as @bad,10m, then src/24/64, dst and "
+			       "above-rate if wanted",
+		       .list = true,
+		       .set = rule_parse_learn},
 	[KEY_SAMPLE] = {.number = KEY_SAMPLE,
 			.name = "sample",
 			.want = "a number of 1 to 1000000000: one packet of so many",

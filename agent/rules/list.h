@@ -20,6 +20,7 @@ enum set_kind { SET_PREFIXES, SET_PORTS };
 struct rule_set_def {
 	char *name;
 	enum set_kind kind;
+	bool timed;		 /* elements may come for a time; also if a rule learns to it */
 	char *file;		 /* where its elements are to be read from; NULL: they were given */
 	struct prefix *prefixes; /* sorted (prefix_cmp()), no duplicates once set_sort() was done */
 	struct range *ports;
@@ -88,6 +89,15 @@ int rule_list_check(const struct rule_list *l, struct error *e);
 /* The name that a rule counts under: its own, or its canonical line; "default" for n_rules. Equal
  * lines of unnamed rules get "#2" and so on behind. malloc'ed strings, n_rules + 1 of them. */
 int rule_list_counter_names(const struct rule_list *l, struct strv *names);
+
+/* --- sets that elements come to for a time (learn.c) --- */
+struct timed_set {
+	size_t set;	    /* its number in the list */
+	uint8_t len4, len6; /* its elements are networks of these lengths */
+};
+/* Finds them, in the order of the list. Returns how many; no more than AX_TIMED_SETS are written,
+ * and a list that was checked has no more. */
+size_t rule_list_timed_sets(const struct rule_list *l, struct timed_set ret[AX_TIMED_SETS]);
 
 /* --- sets --- */
 int prefix_cmp(const struct prefix *a, const struct prefix *b); /* by address, then length */

@@ -86,6 +86,8 @@ static int check_sets(struct checker *c, size_t rule)
 			code = check_set(c, rule, row->keys[0].name, sets->v[j],
 					 field_set_kind(row));
 	}
+	if (r->learn && code == 0)
+		code = check_set(c, rule, "learn", r->learn, SET_PREFIXES);
 	return code;
 }
 
@@ -259,6 +261,8 @@ static int check_all(struct checker *c)
 			    "at most 4096 in all balancers of a list");
 	if (code == 0)
 		code = check_rules(c, &names, &slots);
+	if (code == 0)
+		code = list_check_timed(l, c->found, c->arg);
 	tdestroy(names, free_nothing);
 	tdestroy(slots, free_nothing);
 	return code;

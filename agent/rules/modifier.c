@@ -191,25 +191,14 @@ static int set_per(struct rule *r, const char *text, struct rule_fault *f)
 {
 	static const char want[] = "per=src, per=src/24 or per=src/24/64, with a length for IPv4 "
 				   "of 0 to 32, then one for IPv6 of 0 to 128";
-	uint64_t len4 = RATE_PREFIX4, len6 = RATE_PREFIX6;
-	char copy[sizeof("src/32/128")], *rest = copy, *item;
+	uint8_t len4 = RATE_PREFIX4, len6 = RATE_PREFIX6;
 
-	if (strlen(text) >= sizeof(copy))
+	if (!streq(text, "src") &&
+	    (!starts_with(text, "src/") || value_prefix_lengths(text + 4, &len4, &len6) < 0))
 		return fault_set(f, NULL, want);
-	strcpy(copy, text);
-	if (!streq(strsep(&rest, "/"), "src"))
-		return fault_set(f, NULL, want);
-	if (rest) {
-		item = strsep(&rest, "/");
-		len6 = RATE_NETWORK6; /* what one network has, when that is counted and not its
-					 hosts */
-		if (value_number(item, 32, &len4) < 0 ||
-		    (rest && value_number(rest, 128, &len6) < 0))
-			return fault_set(f, NULL, want);
-	}
 	r->per_source = true;
-	r->per4 = (uint8_t)len4;
-	r->per6 = (uint8_t)len6;
+	r->per4 = len4;
+	r->per6 = len6;
 	return 0;
 }
 

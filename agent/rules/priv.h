@@ -59,6 +59,17 @@ uint64_t rate_default_burst(uint64_t rate, bool bits);
 int rule_parse_action(struct rule *r, const char *value, struct rule_fault *f);
 int rule_parse_capture(struct rule *r, const char *value, struct rule_fault *f);
 int rule_parse_rate(struct rule *r, const char *value, struct rule_fault *f);
+/* "32", "24/64": prefix lengths of IPv4, then of IPv6 if it is there. -EINVAL. */
+int value_prefix_lengths(const char *s, uint8_t *len4, uint8_t *len6);
+
+/* --- learn.c --- */
+int rule_parse_learn(struct rule *r, const char *value, struct rule_fault *f);
+void rule_write_learn(FILE *f, const struct rule *r);
+/* -EINVAL with the fault: what the rule learns does not go with the rest of it. */
+int rule_check_learn(const struct rule *r, struct rule_fault *f);
+/* What of a list's timed sets is wrong: calls `tell` as rule_list_each_fault() calls f. */
+int list_check_timed(const struct rule_list *l,
+		     int (*tell)(void *arg, const struct rule_fault *fault), void *arg);
 
 /* --- arrays --- */
 

@@ -18,6 +18,7 @@ void rule_free(struct rule *r)
 	free(r->name);
 	free(r->target);
 	free(r->slot);
+	free(r->learn);
 	*r = (struct rule){0};
 }
 
@@ -36,7 +37,7 @@ static int copy_parts(const struct rule *from, struct rule *to)
 			return -ENOMEM;
 	}
 	if (copy_text(from->name, &to->name) < 0 || copy_text(from->target, &to->target) < 0 ||
-	    copy_text(from->slot, &to->slot) < 0)
+	    copy_text(from->slot, &to->slot) < 0 || copy_text(from->learn, &to->learn) < 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -47,7 +48,7 @@ int rule_copy(const struct rule *from, struct rule *to)
 
 	/* what the copy must not share */
 	memset(copy.in, 0, sizeof(copy.in));
-	copy.name = copy.target = copy.slot = NULL;
+	copy.name = copy.target = copy.slot = copy.learn = NULL;
 	if (copy_parts(from, &copy) < 0) {
 		rule_free(&copy);
 		return -ENOMEM;
@@ -72,6 +73,13 @@ static bool conditions_eq(const struct rule *a, const struct rule *b)
 	return true;
 }
 
+static bool learn_eq(const struct rule *a, const struct rule *b)
+{
+	return text_eq(a->learn, b->learn) && a->learn_ms == b->learn_ms &&
+	       a->learn4 == b->learn4 && a->learn6 == b->learn6 && a->learn_dst == b->learn_dst &&
+	       a->learn_above == b->learn_above;
+}
+
 bool rule_eq(const struct rule *a, const struct rule *b)
 {
 	return text_eq(a->name, b->name) && conditions_eq(a, b) && a->verdict == b->verdict &&
@@ -82,5 +90,6 @@ bool rule_eq(const struct rule *a, const struct rule *b)
 	       a->capture_frame == b->capture_frame && text_eq(a->slot, b->slot) &&
 	       a->rate == b->rate && a->rate_bits == b->rate_bits && a->burst == b->burst &&
 	       a->per_source == b->per_source && a->per4 == b->per4 && a->per6 == b->per6 &&
-	       a->sample == b->sample && a->log == b->log && a->trigger == b->trigger;
+	       learn_eq(a, b) && a->sample == b->sample && a->log == b->log &&
+	       a->trigger == b->trigger;
 }

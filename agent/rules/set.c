@@ -18,7 +18,7 @@ void set_free(struct rule_set_def *s)
 
 int set_copy(const struct rule_set_def *from, struct rule_set_def *to)
 {
-	struct rule_set_def copy = {.kind = from->kind, .n = from->n};
+	struct rule_set_def copy = {.kind = from->kind, .n = from->n, .timed = from->timed};
 	bool ports = from->kind == SET_PORTS;
 
 	copy.name = strdup(from->name);
@@ -43,7 +43,7 @@ bool set_eq(const struct rule_set_def *a, const struct rule_set_def *b)
 	bool both = a->file && b->file;
 
 	if (!streq(a->name, b->name) || a->kind != b->kind || a->n != b->n ||
-	    !a->file != !b->file || (both && !streq(a->file, b->file)))
+	    a->timed != b->timed || !a->file != !b->file || (both && !streq(a->file, b->file)))
 		return false;
 	if (a->n == 0)
 		return true;

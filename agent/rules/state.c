@@ -21,7 +21,7 @@ struct state_header {
 struct state_set {
 	uint8_t name_len;
 	uint8_t kind;
-	uint16_t pad;
+	uint16_t timed; /* 0 or 1 */
 	uint32_t n;
 };
 
@@ -112,7 +112,8 @@ static void save_ports(const struct rule_set_def *s, FILE *f)
 /* Sets that are not in order are saved from a copy that is. */
 static int save_set(const struct rule_set_def *s, FILE *f)
 {
-	struct state_set head = {.name_len = (uint8_t)strlen(s->name), .kind = (uint8_t)s->kind};
+	struct state_set head = {
+		.name_len = (uint8_t)strlen(s->name), .kind = (uint8_t)s->kind, .timed = s->timed};
 	struct rule_set_def copy = {0};
 	int r = 0;
 
@@ -469,14 +470,14 @@ static int restore_set_head(struct rule_list *l, struct cursor *c, size_t *n)
 	memcpy(&head, p, sizeof(head));
 	name = take(c, head.name_len);
 	/* an element takes four bytes at least, so nobody gets more memory than that they sent */
-	if (!name || head.kind > SET_PORTS || head.pad || head.n > SET_ELEMENTS_MAX ||
+	if (!name || head.kind > SET_PORTS || head.timed > 1 || head.n > SET_ELEMENTS_MAX ||
 	    head.n > c->left / 4 || memchr(name, '\0', head.name_len))
 		return -EINVAL;
 	*n = head.n;
 	if (array_grow(&l->sets, l->n_sets, sizeof(*s)) < 0)
 		return -ENOMEM;
 	s = &l->sets[l->n_sets];
-	*s = (struct rule_set_def){.kind = (enum set_kind)head.kind};
+	*s = (struct rule_set_def){.kind = (enum set_kind)head.kind, .timed = head.timed};
 	s->name = strndup(name, head.name_len);
 	if (!s->name)
 		return -ENOMEM;

@@ -95,6 +95,7 @@ char *rule_format(const struct rule *r)
 	write_rewrites(f, r);
 	write_capture(f, r);
 	write_rate(f, r);
+	rule_write_learn(f, r);
 	if (r->sample)
 		fprintf(f, " sample %u", r->sample);
 	if (r->log)

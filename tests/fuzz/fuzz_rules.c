@@ -72,11 +72,13 @@ static void fuzz_rule(const char *text, size_t len)
 static void check_list(const struct rule_list *l)
 {
 	autofree void *data = NULL, *second = NULL;
+	struct timed_set timed[AX_TIMED_SETS];
 	struct rule_list again, copy;
 	struct strv names;
 	size_t len, second_len;
 
 	check(rule_list_check(l, NULL) == 0);
+	check(rule_list_timed_sets(l, timed) <= AX_TIMED_SETS);
 	for (size_t i = 0; i < l->n_rules; i++)
 		check_rule(&l->rules[i]);
 	check(rule_list_save(l, &data, &len) == 0);

@@ -436,8 +436,8 @@ static void keys_are_known_and_come_once(void **state)
 		e.text,
 		"\"dprot\" is no key of a rule: use name, src, dst, proto, sport, dport, "
 		"flags, icmp, icmp6, vlan, fragment, length, ttl, state, mac, payload, action, "
-		"smac, dmac, to, to-port, checksum, capture, rate, sample, log or trigger; did you "
-		"mean \"dport\"?");
+		"smac, dmac, to, to-port, checksum, capture, rate, learn, sample, log or "
+		"trigger; did you mean \"dport\"?");
 	assert_int_equal(rule_set(&r, &given, "mark", "5", &e), -ENOENT);
 	assert_string_equal(e.text, "mark is no key of a rule: packets have no mark yet where XDP "
 				    "sees them; rules of nft(8) and tc(8), which come behind it, "

@@ -406,13 +406,18 @@ static void wrong_sets(void **state)
 		 "f:1:23: sets.a.prefixes[0]: found \"80\", expected " PREFIX "\n"},
 		{"sets: {a: {file: x, ports: [1]}}\n", "f:1:11: sets.a: found a mapping, expected "
 						       "exactly one of file, prefixes, ports-file "
-						       "and ports\n"},
+						       "and ports, and timed if wanted\n"},
+		{"sets: {a: {timed: x}}\n", "f:1:19: sets.a.timed: found \"x\", expected true or "
+					    "false\n"},
+		{"sets: {a: {file: x, ports: [1], timed: yes}}\n",
+		 "f:1:11: sets.a: found a mapping, expected exactly one of file, prefixes, "
+		 "ports-file and ports, and timed if wanted\n"},
 		{"sets: {a: {}}\n",
 		 "f:1:11: sets.a: found an empty mapping, expected exactly one of "
-		 "file, prefixes, ports-file and ports\n"},
+		 "file, prefixes, ports-file and ports, and timed if wanted\n"},
 		{"sets: {a: {fiel: x}}\n",
 		 "f:1:12: sets.a.fiel: found unknown key \"fiel\", expected "
-		 "one of file, prefixes, ports-file, ports; did you mean "
+		 "one of file, prefixes, ports-file, ports, timed; did you mean "
 		 "\"file\"?\n"},
 		{"sets: {a: {file: }}\n",
 		 "f:1:18: sets.a.file: found nothing, expected a file's path\n"},

@@ -66,6 +66,54 @@ fillers >>/tmp/list.yaml
 tap "quotes, in bit vectors" taken "$too_big (udp 10.0.0.2:53 > 10.0.0.1:5)" \
 	"$too_big (udp 10.0.0.2:54 > 10.0.0.1:5)"
 
+# Addresses that come to sets for a time: learned from packets, and held by a command.
+learned()
+{
+	ax --instance l xdp set list lo seen
+}
+learns()
+{
+	local status=0
+
+	ax --instance l xdp load lo --mode generic --force --rules /tmp/list.yaml || return 1
+	verdict pass "udp 10.5.5.5:5 > 10.0.0.2:53" || status=1
+	ping -c 1 -W 1 127.0.0.1 >/dev/null 2>&1
+	learned | grep -q '^127.0.0.1  for .* by a rule' || status=1
+	ax --instance l xdp set add bad 10.5.5.5 fd00::5 --for 10m -i lo || status=1
+	verdict drop "udp 10.5.5.5:5 > 10.0.0.2:53" || status=1
+	verdict drop "udp [fd00::5]:5 > [fd00::2]:53" || status=1
+	verdict pass "udp 10.5.5.6:5 > 10.0.0.2:53" || status=1
+	ax --instance l xdp set del bad 10.5.5.5 || status=1
+	verdict pass "udp 10.5.5.5:5 > 10.0.0.2:53" || status=1
+	ax --instance l xdp unload lo || status=1
+	return "$status"
+}
+cat >/tmp/list.yaml <<'E'
+sets: {bad: {timed: yes}, seen: [], on: [], off: []}
+rules:
+- {src: ['@bad', '@off'], action: drop}
+- {dst: '@on', proto: tcp, dport: 9, action: drop}
+- {src: '@seen', proto: tcp, dport: 7, rate: '10pps,per=src', learn: '@off,10m,above-rate', action: pass}
+- {proto: tcp, dport: 8, learn: '@on,10m,dst/24', action: pass}
+- {icmp: echo-request, learn: '@seen,10m', action: pass}
+E
+tap "rules that learn" learns
+{
+	cat /tmp/list.yaml
+	fillers
+	echo "- {vlan: [none, 7], mac: '02:00:00:00:00:01', length: 100-, ttl: 3-, fragment: none, flags: [syn], action: pass}"
+	echo "- {state: established, action: pass}"
+} >/tmp/learn.yaml
+mv /tmp/learn.yaml /tmp/list.yaml
+tap "rules that learn, in bit vectors" learns
+cat >/tmp/list.yaml <<'E'
+sets: {bad: {timed: yes}, seen: {timed: yes}}
+rules:
+- {src: '@bad', action: drop}
+- {icmp: echo-request, learn: '@seen,10m', action: pass}
+E
+tap "rules that learn, few of them" learns
+
 awk 'BEGIN {
 	print "rules:"
 	for (i = 0; i < 5000; i++)

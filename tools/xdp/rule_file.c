@@ -106,8 +106,8 @@ static void put_set(const struct rule_set_def *s, FILE *to)
 	bool ports = s->kind == SET_PORTS;
 	char buf[ADDR_STRLEN];
 
-	fprintf(to, "  \"%s\":\n    %s:%s\n", s->name, ports ? "ports" : "prefixes",
-		s->n ? "" : " []");
+	fprintf(to, "  \"%s\":\n%s    %s:%s\n", s->name, s->timed ? "    timed: yes\n" : "",
+		ports ? "ports" : "prefixes", s->n ? "" : " []");
 	for (size_t i = 0; i < s->n; i++) {
 		if (!ports)
 			fprintf(to, "      - \"%s\"\n", prefix_format(&s->prefixes[i], buf));

@@ -3,6 +3,7 @@
 #include "base/near.h"
 #include "tools/lib/output.h"
 #include "tools/xdp/common.h"
+#include "tools/xdp/set_timed.h"
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 
@@ -24,8 +25,9 @@ struct change {
 	const char *file; /* NULL: none */
 	uint8_t *text;	  /* of the file */
 	size_t len;
-	int create; /* enum set_kind, -1: do not */
-	size_t missing;
+	int create;	 /* enum set_kind, -1: do not */
+	uint32_t for_ms; /* 0: for good */
+	size_t missing, let_go;
 	/* what the set has then */
 	enum set_kind kind;
 	size_t n;
@@ -147,6 +149,9 @@ static void put_changed(const char *ifname, const struct change *ch)
 	       ch->n == 1 ? (ports ? "element" : "prefix")
 	       : ports	  ? "elements"
 			  : "prefixes");
+	if (ch->let_go)
+		printf(", and %zu that %s there for a time %s gone", ch->let_go,
+		       ch->let_go == 1 ? "was" : "were", ch->let_go == 1 ? "is" : "are");
 	if (ch->missing)
 		printf(" (%zu of those to remove %s not there)", ch->missing,
 		       ch->missing == 1 ? "was" : "were");
@@ -178,13 +183,41 @@ static bool change_in_place(const struct cmd *c, const char *ifname, struct chan
 	return false;
 }
 
+static int hold_on(struct cmd *c, const char *ifname, const struct change *ch,
+		   const struct xdp_load_options *o, struct error *e)
+{
+	CLEANUP(set_free) struct rule_set_def given = {.kind = SET_PREFIXES};
+	int r = parse_elements(ch, &given, e);
+
+	return r ? r : set_hold(c, ifname, ch->name, &given, ch->for_ms, o, e);
+}
+
+/* Of what is to go: what is there for a time. */
+static int let_go_on(struct cmd *c, const char *ifname, struct change *ch, struct error *e)
+{
+	CLEANUP(set_free) struct rule_set_def given = {.kind = SET_PREFIXES};
+	struct error ignored = {0};
+	int r = parse_elements(ch, &given, &ignored); /* it may be of ports */
+
+	r = r ? 0 : xdp_let_go(&c->inst, ifname, ch->name, &given, e);
+	ch->let_go = r > 0 ? (size_t)r : 0;
+	return r < 0 ? r : 0;
+}
+
 /* Returns 1, 0: the interface has no such set; or a negative errno. */
-static int change_on(const struct cmd *c, const char *ifname, bool named, struct change *ch,
+static int change_on(struct cmd *c, const char *ifname, bool named, struct change *ch,
 		     const struct xdp_load_options *o, struct error *e)
 {
 	int r;
 
 	ch->missing = 0;
+	if (ch->for_ms) {
+		r = hold_on(c, ifname, ch, o, e);
+		return r ? r : 1;
+	}
+	r = ch->action == SET_DEL ? let_go_on(c, ifname, ch, e) : 0;
+	if (r)
+		return r;
 	if (!change_in_place(c, ifname, ch, o)) {
 		r = xdp_edit(&c->inst, ifname, edit_set, ch, o, e);
 		if (r == -ENOENT && !named) { /* unloaded, or the set gone, a moment ago */
@@ -194,6 +227,7 @@ static int change_on(const struct cmd *c, const char *ifname, bool named, struct
 		if (r)
 			return r;
 	}
+	ch->missing -= ch->let_go < ch->missing ? ch->let_go : ch->missing;
 	put_changed(ifname, ch);
 	return 1;
 }
@@ -230,6 +264,7 @@ static int change_set(struct cmd *c, struct change *ch, const char *ifname,
 struct args {
 	const char *file, *ifname;
 	int create;
+	uint32_t for_ms;
 };
 
 static int set_change(struct cmd *c, int argc, char **argv, enum set_action action)
@@ -247,8 +282,11 @@ static int set_change(struct cmd *c, int argc, char **argv, enum set_action acti
 		return cmd_usage(c, "give elements, or --file FILE");
 	if (a.create >= 0 && !a.ifname)
 		return cmd_usage(c, "--create needs -i IFACE: where to make the set");
+	if (a.create >= 0 && a.for_ms)
+		return cmd_usage(c, "--for is for a set that is there: --create first");
 	ch.file = a.file;
 	ch.create = a.create;
+	ch.for_ms = a.for_ms;
 	ch.name = argv[0];
 	ch.words = argv + 1;
 	ch.n_words = (size_t)argc - 1;
@@ -274,6 +312,11 @@ static const struct opt create_opts[] = {
 	 offsetof(struct args, create), &kind_words},
 };
 
+static const struct opt for_opts[] = {
+	{"for", 0, OPT_SPAN, "TIME", "addresses for so long only, or so much longer",
+	 offsetof(struct args, for_ms), NULL},
+};
+
 static int run_add(struct cmd *c, int argc, char **argv)
 {
 	return set_change(c, argc, argv, SET_ADD);
@@ -285,10 +328,12 @@ static const struct command set_add = {
 	.run = run_add,
 	.syntax =
 		{
-			.usage = "ax xdp set add NAME [ELEMENT]... [--file FILE] [-i IFACE]",
+			.usage = "ax xdp set add NAME [ELEMENT]... [--file FILE] [-i IFACE] "
+				 "[--for TIME]",
 			.about = about_change,
 			.own = {{change_opts, ARRAY_SIZE(change_opts), 0},
-				{create_opts, ARRAY_SIZE(create_opts), 0}},
+				{create_opts, ARRAY_SIZE(create_opts), 0},
+				{for_opts, ARRAY_SIZE(for_opts), 0}},
 			.args = {&set_words},
 		},
 };
@@ -337,6 +382,7 @@ static const struct table_column set_columns[] = {
 	{.title = "SET", .keep = 9, .min = 12},
 	{.title = "KIND", .keep = 8},
 	{.title = "ELEMENTS", .keep = 7, .right = true},
+	{.title = "FOR A TIME", .keep = 6, .right = true},
 };
 
 static void put_element(const struct rule_set_def *s, size_t i, char *buf)
@@ -349,10 +395,11 @@ static void put_element(const struct rule_set_def *s, size_t i, char *buf)
 		snprintf(buf, ADDR_STRLEN, "%u-%u", s->ports[i].lo, s->ports[i].hi);
 }
 
-static int put_set(const struct rule_set_def *s, bool as_json)
+static int put_set(struct xdp *x, const struct rule_set_def *s, bool as_json, struct error *e)
 {
 	autojson json_t *list = json_array();
 	char buf[ADDR_STRLEN];
+	int r;
 
 	for (size_t i = 0; i < s->n; i++) {
 		put_element(s, i, buf);
@@ -361,9 +408,10 @@ static int put_set(const struct rule_set_def *s, bool as_json)
 		else if (json_array_append_new(list, json_string(buf)))
 			return -ENOMEM;
 	}
-	if (as_json)
+	r = set_put_timed(x, s->name, as_json ? list : NULL, e);
+	if (as_json && !r)
 		cmd_put_json(list, JSON_INDENT(2));
-	return 0;
+	return r;
 }
 
 struct listing {
@@ -379,19 +427,25 @@ static void listing_free(struct listing *g)
 	json_decref(g->json);
 }
 
-static int list_interface(struct listing *g, const char *ifname, const struct rule_list *l)
+static int list_interface(struct listing *g, struct xdp *x, const char *ifname,
+			  const struct rule_list *l, struct error *e)
 {
 	for (size_t i = 0; i < l->n_sets; i++) {
 		const struct rule_set_def *s = &l->sets[i];
+		size_t timed;
+		int r = set_count_timed(x, s->name, &timed, e);
 
+		if (r)
+			return r;
 		table_add(&g->table, ifname);
 		table_add(&g->table, s->name);
 		table_add(&g->table, kind_names[s->kind]);
 		table_addf(&g->table, "%zu", s->n);
-		if (json_array_append_new(g->json,
-					  json_pack("{s:s,s:s,s:s,s:I}", "interface", ifname,
-						    "name", s->name, "kind", kind_names[s->kind],
-						    "elements", (json_int_t)s->n)))
+		table_addf(&g->table, "%zu", timed);
+		if (json_array_append_new(
+			    g->json, json_pack("{s:s,s:s,s:s,s:I,s:I}", "interface", ifname, "name",
+					       s->name, "kind", kind_names[s->kind], "elements",
+					       (json_int_t)s->n, "for-a-time", (json_int_t)timed)))
 			return -ENOMEM;
 	}
 	return 0;
@@ -414,13 +468,15 @@ static int list_sets(struct cmd *c, struct listing *g, const struct strv *names,
 			r = find_set(&l, g->set, &s, e);
 		if (r)
 			return r;
-		r = g->set ? put_set(s, g->as_json) : list_interface(g, names->v[i], &l);
+		r = g->set ? put_set(x, s, g->as_json, e)
+			   : list_interface(g, x, names->v[i], &l, e);
 	}
 	if (!r && !g->set && g->as_json)
 		cmd_put_json(g->json, JSON_INDENT(2));
 	else if (!r && !g->set)
 		r = table_print(&g->table, &style, stdout);
-	return r ? error_set(e, r, "the sets could not be printed: %s", strerror(-r)) : 0;
+	return r && !e->code ? error_set(e, r, "the sets could not be printed: %s", strerror(-r))
+			     : r;
 }
 
 struct list_args {
