@@ -66,6 +66,14 @@ static void on_change(void *arg)
 	struct cluster *c = arg;
 	struct etcd_state s = etcd_state(c->etcd);
 
+	if (s.clock_known && (!c->clock_known || s.clock_s != c->clock_s)) {
+		c->clock_known = true;
+		c->clock_s = s.clock_s;
+		cluster_at(c, &c->node_at_ns, 0);
+	}
+	if (s.connected == c->connected)
+		return;
+	c->connected = s.connected;
 	if (s.connected)
 		log_info("the cluster %s: connected to %s", c->conf.name, s.endpoint);
 	else
@@ -99,6 +107,7 @@ static void stop(struct cluster *c, bool tell)
 	watch_end(c);
 	etcd_lease_free(c->lease);
 	etcd_close(c->etcd);
+	c->connected = false;
 	c->lease = NULL;
 	c->etcd = NULL;
 	addresses_stop(c, tell);

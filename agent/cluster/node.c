@@ -147,6 +147,8 @@ static char *own_text(const struct cluster *c)
 	struct record_node n = {.address = c->address,
 				.since = c->since,
 				.version = AX_VERSION,
+				.clock_known = c->clock_known,
+				.clock_s = c->clock_s,
 				.config = c->config_has};
 
 	memcpy(n.config_why, c->config_why, sizeof(n.config_why));

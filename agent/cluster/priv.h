@@ -117,6 +117,9 @@ struct cluster {
 	char wrong[320];  /* why this node is not registered; "": it is, or nobody knows yet */
 
 	struct etcd *etcd;
+	bool connected;	  /* as it was said last */
+	bool clock_known; /* etcd_state() */
+	int64_t clock_s;
 	struct etcd_lease *lease;
 	struct etcd_watch *watch;
 	struct etcd_request *reading;

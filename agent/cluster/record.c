@@ -6,6 +6,8 @@
 #include "base/values.h"
 #include "cluster/record.h"
 
+#define CLOCK_MAX_S 1000000000000 /* beyond what dates of HTTP have */
+
 /* --- writing --- */
 
 static char *text_of(json_t *j)
@@ -34,6 +36,8 @@ char *record_node_text(const struct record_node *n)
 		json_object_set_new(j, "config", json_integer((json_int_t)n->config));
 	if (j && n->config_why[0])
 		json_object_set_new(j, "config_why", json_string(n->config_why));
+	if (j && n->clock_known)
+		json_object_set_new(j, "clock", json_integer((json_int_t)n->clock_s));
 	return text_of(j);
 }
 
@@ -262,6 +266,9 @@ int record_node_read(const void *data, size_t len, struct record_node *ret, stru
 	if (json_object_get(f.j, "config_why"))
 		read_text(&f, "config_why", ret->config_why, sizeof(ret->config_why));
 	text_make_printable(ret->config_why);
+	ret->clock_known = json_object_get(f.j, "clock");
+	if (ret->clock_known)
+		ret->clock_s = read_int(&f, "clock", -CLOCK_MAX_S, CLOCK_MAX_S);
 	return end(&f);
 }
 

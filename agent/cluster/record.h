@@ -45,6 +45,8 @@ struct record_node {
 	char version[32];
 	int64_t config;	      /* the revision of the cluster's config that holds there; 0: none */
 	char config_why[160]; /* why not the newest one; "": it is, or nobody knows */
+	bool clock_known;
+	int64_t clock_s; /* whole seconds that etcd's clock is ahead of its own at least */
 };
 
 struct record_block {

@@ -16,6 +16,20 @@ static void put_text(json_t *j, const char *key, const char *text)
 
 /* --- status --- */
 
+static void put_way_to_etcd(const struct cluster *c, json_t *j)
+{
+	json_t *urls = json_array();
+
+	for (size_t i = 0; i < c->conf.etcd.n; i++)
+		json_array_append_new(urls, json_string(c->conf.etcd.v[i]));
+	json_object_set_new(j, "etcd", urls);
+	put_text(j, "ca", c->conf.ca);
+	put_text(j, "cert", c->conf.cert);
+	put_text(j, "key", c->conf.key);
+	if (c->clock_known)
+		json_object_set_new(j, "clock", json_integer((json_int_t)c->clock_s));
+}
+
 static json_t *own_blocks(const struct cluster *c)
 {
 	json_t *list = json_array();
@@ -120,6 +134,7 @@ json_t *cluster_status(const struct agent *a)
 		snprintf(lease, sizeof(lease), "%llx", (unsigned long long)c->lease_id);
 		put_text(j, "lease", lease);
 	}
+	put_way_to_etcd(c, j);
 	if (c->etcd) {
 		put_etcd(c, j);
 	} else {
@@ -177,6 +192,8 @@ static void add_node(const void *at, VISIT which, void *arg)
 	if (n->rec.config)
 		json_object_set_new(j, "config", json_integer((json_int_t)n->rec.config));
 	put_text(j, "config_why", n->rec.config_why);
+	if (n->rec.clock_known)
+		json_object_set_new(j, "clock", json_integer((json_int_t)n->rec.clock_s));
 	json_array_append_new(l->nodes, j);
 }
 
@@ -205,14 +222,22 @@ static void add_block(const void *at, VISIT which, void *arg)
 	const struct peer_block *b = *(struct peer_block *const *)at;
 	struct list *l = arg;
 	char text[ADDR_STRLEN];
-	json_t *node;
+	json_t *node, *way;
 
 	if (which != postorder && which != leaf)
 		return;
 	node = find_node(l->nodes, b->node->rec.name);
-	if (node)
-		json_array_append_new(json_object_get(node, "blocks"),
-				      json_string(prefix_format(&b->rec.prefix, text)));
+	if (!node)
+		return;
+	json_array_append_new(json_object_get(node, "blocks"),
+			      json_string(prefix_format(&b->rec.prefix, text)));
+	if (!b->way.ifindex && !b->way.why[0])
+		return;
+	way = json_pack("{ss sb}", "prefix", text, "there", b->way.ifindex != 0);
+	put_text(way, "why", b->way.why);
+	if (!json_object_get(node, "ways"))
+		json_object_set_new(node, "ways", json_array());
+	json_array_append_new(json_object_get(node, "ways"), way);
 }
 
 json_t *cluster_nodes(const struct agent *a)

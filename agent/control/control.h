@@ -57,7 +57,9 @@
  *      Those of the config: absent ones are waited for; `triggers`: their triggers are read.
  *  {"op":"get","what":"nodes"} -> {"ok":true,"nodes":[{"name","address"?,
  *      "state":"up|away|unknown|partitioned|refused","blocks":[PREFIX],"apps":N,"since"?:UNIX_SECONDS,
- *      "seen"?:UNIX_SECONDS,"version"?,"self":bool}]}   (seen: when it went away)
+ *      "seen"?:UNIX_SECONDS,"version"?,"self":bool,"clock"?:SECONDS,"ways"?:[{"prefix",
+ *      "there":bool,"why"?}]}]}   (seen: when it went away; clock: that etcd's is ahead of its own
+ *      at least; ways: of its blocks, as far as there is one or is to be one)
  *  {"op":"status"} ->
  * {"ok":true,"version","instance","pid","since":UNIX_SECONDS,"config"?,"socket",
  *      "dns":{"address","port","domain","upstreams":[..]}?,"pool4":{"prefix","used","size"},
@@ -65,7 +67,8 @@
  *      "pool6"?,"apps":N,"services":N,"features":[{"name","on":bool,"why"?}],"counters":{NAME:N},
  *      "cluster":{"name","node","address"?,"state":"connected|joining|refused|partitioned|failed",
  *      "member"?,"since"?:UNIX_SECONDS,"why"?,"lease"?,"blocks":[PREFIX],"current":bool,"nodes":N,
- *      "apps":N,"writes":N,"revision"?,"refused"?:N,"refused_why"?}?,
+ *      "apps":N,"writes":N,"revision"?,"refused"?:N,"refused_why"?,"etcd":[URL],"ca"?,"cert"?,
+ *      "key"?,"clock"?:SECONDS}?,      (paths; clock: as of nodes)
  *      "interfaces":[as above]?,"probes":[{"name","state":"attached|waiting|failed","why"?}]?}
  *      Those of the config; waiting: for an app that does not run.
  *  {"op":"stop","app":"web" or "7","timeout_ms":10000} -> {"ok":true,"stopped":[{"id","name"}]}

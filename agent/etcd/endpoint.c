@@ -65,6 +65,18 @@ void endpoint_answered(struct etcd *e, uint64_t epoch, const struct answer_head 
 	set_connected(at, true);
 }
 
+void endpoint_clock(struct etcd *e, uint64_t epoch, int64_t ahead_s)
+{
+	struct endpoints *at = &e->at;
+	int64_t differs = ahead_s - at->clock_s;
+
+	if (epoch != at->epoch || (at->clock_known && differs > -2 && differs < 2))
+		return;
+	at->clock_known = true;
+	at->clock_s = ahead_s;
+	at->changed_is_due = true;
+}
+
 bool endpoint_did_answer(const struct etcd_transfer *t, char why[ERROR_LEN])
 {
 	struct answer a;

@@ -240,5 +240,7 @@ struct etcd_state etcd_state(const struct etcd *e)
 		.switches = e->at.switches,
 		.waiting = e->requests.n,
 		.error = e->at.error,
+		.clock_known = e->at.clock_known,
+		.clock_s = e->at.clock_s,
 	};
 }

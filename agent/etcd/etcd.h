@@ -86,10 +86,13 @@ struct etcd_state {
 	uint64_t switches;	  /* how often another endpoint was taken */
 	size_t waiting;		  /* requests without an answer */
 	const char *error;	  /* the last failure, "" if there was none; until the next call */
+	bool clock_known;	  /* the endpoint's answers had its time */
+	int64_t clock_s;	  /* whole seconds that its clock is ahead of this machine's at
+				     least; changes of one second are not told */
 };
 struct etcd_state etcd_state(const struct etcd *e);
 
-/* Called when `connected` changes; at most one, NULL: nobody. */
+/* Called when `connected` or `clock_s` changes; at most one, NULL: nobody. */
 void etcd_on_change(struct etcd *e, void (*changed)(void *arg), void *arg);
 
 /* --- requests: 0, or -ENOMEM, -EBUSY (too many wait), -EINVAL, -EMSGSIZE (over 1 MiB), and then

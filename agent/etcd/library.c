@@ -13,6 +13,8 @@ static const struct library_function functions[] = {
 	{"curl_easy_getinfo", offsetof(struct curl_library, easy_getinfo)},
 	{"curl_easy_cleanup", offsetof(struct curl_library, easy_cleanup)},
 	{"curl_easy_strerror", offsetof(struct curl_library, easy_strerror)},
+	{"curl_easy_header", offsetof(struct curl_library, easy_header)},
+	{"curl_getdate", offsetof(struct curl_library, getdate)},
 	{"curl_multi_init", offsetof(struct curl_library, multi_init)},
 	{"curl_multi_setopt", offsetof(struct curl_library, multi_setopt)},
 	{"curl_multi_add_handle", offsetof(struct curl_library, multi_add_handle)},
@@ -20,6 +22,8 @@ static const struct library_function functions[] = {
 	{"curl_multi_socket_action", offsetof(struct curl_library, multi_socket_action)},
 	{"curl_multi_assign", offsetof(struct curl_library, multi_assign)},
 	{"curl_multi_info_read", offsetof(struct curl_library, multi_info_read)},
+	{"curl_multi_perform", offsetof(struct curl_library, multi_perform)},
+	{"curl_multi_poll", offsetof(struct curl_library, multi_poll)},
 	{"curl_multi_cleanup", offsetof(struct curl_library, multi_cleanup)},
 };
 

@@ -16,6 +16,8 @@ struct curl_library {
 	__typeof__(curl_easy_getinfo) *easy_getinfo;
 	__typeof__(curl_easy_cleanup) *easy_cleanup;
 	__typeof__(curl_easy_strerror) *easy_strerror;
+	__typeof__(curl_easy_header) *easy_header;
+	__typeof__(curl_getdate) *getdate;
 	__typeof__(curl_multi_init) *multi_init;
 	__typeof__(curl_multi_setopt) *multi_setopt;
 	__typeof__(curl_multi_add_handle) *multi_add_handle;
@@ -23,6 +25,8 @@ struct curl_library {
 	__typeof__(curl_multi_socket_action) *multi_socket_action;
 	__typeof__(curl_multi_assign) *multi_assign;
 	__typeof__(curl_multi_info_read) *multi_info_read;
+	__typeof__(curl_multi_perform) *multi_perform;
+	__typeof__(curl_multi_poll) *multi_poll;
 	__typeof__(curl_multi_cleanup) *multi_cleanup;
 };
 

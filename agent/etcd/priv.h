@@ -10,10 +10,13 @@
 #ifndef AX_ETCD_PRIV_H
 #define AX_ETCD_PRIV_H
 
+#include <time.h>
+
 #include "etcd/answer.h"
 #include "etcd/body.h"
 #include "etcd/etcd.h"
 #include "etcd/library.h"
+#include "etcd/look.h"
 
 #define NS_PER_MS     1000000ull
 #define NS_PER_S      1000000000ull
@@ -44,6 +47,7 @@ struct etcd_transfer {
 	bool too_large;
 	char why[CURL_ERROR_SIZE];
 	uint64_t started_ns, epoch;
+	uint64_t asked_real_ns;
 	const char *endpoint;
 	/* There is more in `in` (only a stream's owner is told before it is over), or it is over.
 	 * May free the transfer. */
@@ -68,6 +72,13 @@ void transfer_end(struct etcd_transfer *t);
 /* The owners of all that have something to say are called. */
 void transfers_tell(struct etcd *e);
 
+/* Of libcurl's handle: who is asked, how he is verified, and for how long; of e only `curl` and `o`
+ * are wanted. */
+void transfer_set_way(const struct etcd *e, CURL *easy, const char *url, uint64_t timeout_ms);
+/* Whole seconds that the clock of who answered is ahead of this machine's at least, by the header
+ * Date. False: it has none. */
+bool transfer_clock(const struct etcd *e, CURL *easy, uint64_t asked_ns, int64_t *ahead_s);
+
 int curl_open(struct etcd *e, struct error *err);
 void curl_close(struct etcd *e);
 
@@ -81,6 +92,8 @@ struct endpoints {
 	bool connected;
 	int64_t since_boot_s;
 	uint64_t answered_ns;
+	bool clock_known;
+	int64_t clock_s;
 	unsigned failures;
 	uint64_t switches;
 	struct answer_head seen;
@@ -95,6 +108,8 @@ struct endpoints {
 void endpoint_failed(struct etcd *e, uint64_t epoch, const char *why);
 /* It answered; head may be NULL. */
 void endpoint_answered(struct etcd *e, uint64_t epoch, const struct answer_head *head);
+/* It said in an answer that its clock is ahead by so much. */
+void endpoint_clock(struct etcd *e, uint64_t epoch, int64_t ahead_s);
 /* Asks it something when it is due. Returns when it is again. */
 uint64_t endpoint_tick(struct etcd *e, uint64_t now);
 /* What a transfer says that is no answer of etcd, as a sentence. True: there is none, the endpoint

@@ -163,7 +163,7 @@ static size_t on_write(char *from, size_t size, size_t n, void *arg)
 
 /* --- a transfer --- */
 
-static void set_tls(struct etcd *e, CURL *easy)
+static void set_tls(const struct etcd *e, CURL *easy)
 {
 	const struct curl_library *c = e->curl;
 
@@ -183,7 +183,7 @@ static void set_tls(struct etcd *e, CURL *easy)
 }
 
 /* Nothing of the environment (proxies) or of the answer (redirects) leads elsewhere. */
-static void set_way(struct etcd *e, CURL *easy, const char *url, uint64_t timeout_ms)
+void transfer_set_way(const struct etcd *e, CURL *easy, const char *url, uint64_t timeout_ms)
 {
 	const struct curl_library *c = e->curl;
 
@@ -237,6 +237,7 @@ static struct etcd_transfer *transfer_new(struct etcd *e, const struct transfer_
 	t->on_ready = what->on_ready;
 	t->owner = what->owner;
 	t->started_ns = time_mono_ns();
+	t->asked_real_ns = time_real_ns();
 	t->epoch = e->at.epoch;
 	t->endpoint = e->at.url[e->at.turn];
 	return t;
@@ -256,7 +257,7 @@ struct etcd_transfer *transfer_start(struct etcd *e, const struct transfer_what 
 		transfer_end(t);
 		return NULL;
 	}
-	set_way(e, t->easy, url, what->timeout_ms);
+	transfer_set_way(e, t->easy, url, what->timeout_ms);
 	set_data(t, what->any_member);
 	if (e->curl->multi_add_handle(e->multi, t->easy) != CURLM_OK) {
 		transfer_end(t);
@@ -293,6 +294,28 @@ void transfer_end(struct etcd_transfer *t)
 	free(t);
 }
 
+bool transfer_clock(const struct etcd *e, CURL *easy, uint64_t asked_ns, int64_t *ahead_s)
+{
+	struct curl_header *date;
+	time_t said;
+
+	if (e->curl->easy_header(easy, "Date", 0, CURLH_HEADER, -1, &date) != CURLHE_OK)
+		return false;
+	said = e->curl->getdate(date->value, NULL);
+	if (said <= 0)
+		return false;
+	*ahead_s = etcd_clock_ahead(said, asked_ns, time_real_ns());
+	return true;
+}
+
+static void note_clock(const struct etcd_transfer *t)
+{
+	int64_t ahead_s;
+
+	if (!t->stream && t->http && transfer_clock(t->e, t->easy, t->asked_real_ns, &ahead_s))
+		endpoint_clock(t->e, t->epoch, ahead_s);
+}
+
 static void collect(struct etcd *e)
 {
 	struct etcd_transfer *t;
@@ -310,6 +333,7 @@ static void collect(struct etcd *e)
 			snprintf(t->why, sizeof(t->why), "%s",
 				 e->curl->easy_strerror(m->data.result));
 		t->over = true;
+		note_clock(t);
 		make_ready(t);
 	}
 }

@@ -6,23 +6,10 @@
 #ifndef AX_IFACE_PREFLIGHT_H
 #define AX_IFACE_PREFLIGHT_H
 
+#include "base/finding.h"
 #include "machine/instance.h"
 #include "datapath/kernel.h"
 #include "rules/list.h"
-
-enum finding_state {
-	FINDING_OK,
-	FINDING_NOTE, /* worth knowing: slower, or another program is there */
-	FINDING_BAD,  /* packets will be lost or a program refused */
-	FINDING_FIXED,
-};
-
-struct finding {
-	enum finding_state state;
-	const char *what; /* a short name: "napi", "tx-checksum", "mtu", "queues", "program" ... */
-	char why[256];	  /* what is so, and what follows from it */
-	char fix[256];	  /* a command that repairs it, "": none is needed or known */
-};
 
 /*
  * Checks an interface for what the rules of a list do there (NULL: for itself, as `ax doctor IFACE`

@@ -7,6 +7,7 @@
 need etcd jq curl
 
 LAN=10.99.0
+ETCD_URL=http://$LAN.1:2379 ETCD_WITH=() ETCD_CURL=() # with https: what etcd and curl are told besides
 declare -A NODE_INST NODE_AX NODE_AGENT NODE_ADDR
 REAL_AX=$AX
 
@@ -59,7 +60,7 @@ node_start() {
 	agent_start - <<-EOF
 		cluster:
 		  name: east
-		  etcd: ["http://$LAN.1:2379"]
+		  etcd: ["$ETCD_URL"]
 		  pool: 10.80.0.0/16
 		  node: {name: $1, address: ${NODE_ADDR[$1]}}
 		${CLUSTER:-}
@@ -82,11 +83,11 @@ node_stop() {
 }
 
 lan_etcd_start() {
-	bg "$T/etcd.log" etcd --name e --data-dir "$T/etcd" --listen-client-urls "http://$LAN.1:2379" \
-		--advertise-client-urls "http://$LAN.1:2379" --listen-peer-urls http://127.0.0.1:2380 \
-		--initial-advertise-peer-urls http://127.0.0.1:2380 --initial-cluster e=http://127.0.0.1:2380
+	bg "$T/etcd.log" etcd --name e --data-dir "$T/etcd" --listen-client-urls "$ETCD_URL" \
+		--advertise-client-urls "$ETCD_URL" --listen-peer-urls http://127.0.0.1:2380 \
+		--initial-advertise-peer-urls http://127.0.0.1:2380 --initial-cluster e=http://127.0.0.1:2380 "${ETCD_WITH[@]}"
 	ETCD=$BG
-	wait_for -t 60 'curl -sf http://$LAN.1:2379/health | grep -q true' && return
+	wait_for -t 60 'curl -sf "${ETCD_CURL[@]}" "$ETCD_URL/health" | grep -q true' && return
 	diag "$(tail -n 5 "$T/etcd.log")"
 	echo "Bail out! etcd does not start"
 	exit 1
@@ -94,7 +95,7 @@ lan_etcd_start() {
 
 # lan_etcd PATH FILTER [ARGUMENT...]: jq's answer to FILTER is sent
 lan_etcd() {
-	curl -sS --max-time 30 -d "$(jq -nc "${@:3}" "$2")" "http://$LAN.1:2379/v3/kv/$1"
+	curl -sS --max-time 30 "${ETCD_CURL[@]}" -d "$(jq -nc "${@:3}" "$2")" "$ETCD_URL/v3/kv/$1"
 }
 
 # node_state NODE [FILTER]

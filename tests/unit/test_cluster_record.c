@@ -26,6 +26,7 @@ static void nodes_and_blocks(void **state)
 	node = record_node_text(&n);
 	assert_int_equal(record_node_read(node, strlen(node), &n2, &e), 0);
 	assert_memory_equal(&n, &n2, sizeof(n));
+	assert_false(n2.clock_known);
 	assert_int_equal(prefix_parse("10.217.3.0/24", &b.prefix), 0);
 	block = record_block_text(&b);
 	assert_int_equal(record_block_read(block, strlen(block), &b2, &e), 0);
@@ -187,6 +188,22 @@ static void what_holds_where(void **state)
 	assert_int_equal(record_node_read(text, strlen(text), &n2, &e), 0);
 	assert_int_equal(n2.config, 3);
 	assert_string_equal(n2.config_why, "no ?[2J");
+}
+
+/* What its clock is beside etcd's; older nodes do not say so. */
+static void clocks(void **state)
+{
+	struct record_node n = {.name = "n1", .id = ID, .clock_known = true, .clock_s = -90}, n2;
+	autofree char *text = record_node_text(&n);
+	static const char bad[] = "{\"v\":1,\"name\":\"n1\",\"id\":\"" ID "\",\"since\":1,"
+				  "\"version\":\"1\",\"clock\":\"late\"}";
+	struct error e;
+
+	(void)state;
+	assert_int_equal(record_node_read(text, strlen(text), &n2, &e), 0);
+	assert_true(n2.clock_known);
+	assert_int_equal(n2.clock_s, -90);
+	assert_int_equal(record_node_read(bad, strlen(bad), &n2, &e), -EINVAL);
 }
 
 static void addresses(void **state)
@@ -371,12 +388,19 @@ static void shut_pools(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nodes_and_blocks), cmocka_unit_test(apps),
-		cmocka_unit_test(configs),	    cmocka_unit_test(what_holds_where),
-		cmocka_unit_test(backends),	    cmocka_unit_test(backends_of_others),
-		cmocka_unit_test(addresses),	    cmocka_unit_test(versions),
-		cmocka_unit_test(what_is_none),	    cmocka_unit_test(keys),
-		cmocka_unit_test(secrets),	    cmocka_unit_test(shut_pools),
+		cmocka_unit_test(nodes_and_blocks),
+		cmocka_unit_test(apps),
+		cmocka_unit_test(configs),
+		cmocka_unit_test(what_holds_where),
+		cmocka_unit_test(backends),
+		cmocka_unit_test(backends_of_others),
+		cmocka_unit_test(clocks),
+		cmocka_unit_test(addresses),
+		cmocka_unit_test(versions),
+		cmocka_unit_test(what_is_none),
+		cmocka_unit_test(keys),
+		cmocka_unit_test(secrets),
+		cmocka_unit_test(shut_pools),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <net/if.h>
 
 #include "tools/cmd/commands.h"
+#include "tools/cmd/findings.h"
 #include "tools/xdp/common.h"
 #include "datapath/datapath.h"
 #include "datapath/splice.h"
@@ -221,59 +222,9 @@ static int doctor_kernel(struct cmd *c, int output)
 
 /* --- an interface --- */
 
-#define WHY_COLUMN 20
-
-static const struct {
-	const char *name;  /* of the JSON form */
-	const char *shown; /* at most 7 columns */
-	enum table_colour colour;
-} states[] = {
-	[FINDING_OK] = {"ok", "ok", COLOUR_GREEN},
-	[FINDING_NOTE] = {"note", "note", COLOUR_YELLOW},
-	[FINDING_BAD] = {"bad", "BAD", COLOUR_RED},
-	[FINDING_FIXED] = {"fixed", "fixed", COLOUR_GREEN},
-};
-
-struct findings {
-	json_t *list; /* NULL: text is wanted */
-	bool colour;
-	unsigned fixes; /* of what is not repaired */
-};
-
-static void findings_free(struct findings *f)
-{
-	json_decref(f->list);
-}
-
-/* Sentences are too long for a table's cells, and must not be cut. */
-static void put_finding(const struct findings *all, const struct finding *f)
-{
-	autofree char *why = text_escape(f->why), *fix = text_escape(f->fix);
-	const char *on = all->colour ? table_colour_on(states[f->state].colour) : "";
-	const char *off = all->colour ? table_colour_off() : "";
-
-	printf("%-12s%s%-*s%s", f->what, on, WHY_COLUMN - 12, states[f->state].shown, off);
-	opt_wrap(why ? why : "", WHY_COLUMN, WHY_COLUMN, stdout);
-	if (f->fix[0] && f->state != FINDING_OK)
-		printf("%*s%s %s\n", WHY_COLUMN, "",
-		       f->state == FINDING_FIXED ? "done:" : "fix:", fix ? fix : "");
-}
-
 static void on_finding(void *arg, const struct finding *f)
 {
-	struct findings *all = arg;
-	json_t *j;
-
-	all->fixes += f->fix[0] && f->state != FINDING_OK && f->state != FINDING_FIXED;
-	if (!all->list) {
-		put_finding(all, f);
-		return;
-	}
-	j = json_pack("{s:s,s:s,s:s}", "check", f->what, "state", states[f->state].name, "why",
-		      f->why);
-	if (f->fix[0])
-		json_object_set_new(j, "fix", json_string(f->fix));
-	json_array_append_new(all->list, j);
+	findings_put(arg, NULL, f);
 }
 
 static int put_verdict(const struct findings *all, const char *ifname, int bad)
@@ -381,7 +332,7 @@ static int doctor_iface(struct cmd *c, const char *ifname, const char *path, boo
 
 struct args {
 	const char *rules;
-	bool fix;
+	bool fix, cluster;
 	int output;
 };
 
@@ -394,9 +345,14 @@ static int run(struct cmd *c, int argc, char **argv)
 		return status;
 	if (argc > 1)
 		return cmd_usage(c, "'%.60s' is not understood: name one interface", argv[1]);
+	if (a.cluster && (argc || a.rules || a.fix))
+		return cmd_usage(c,
+				 "--cluster is about this node and the others: name no interface");
 	if (!argc && (a.rules || a.fix))
 		return cmd_usage(c, "--%s is for an interface: name it", a.rules ? "rules" : "fix");
 	cmd_output();
+	if (a.cluster)
+		return doctor_cluster(c, a.output);
 	return argc ? doctor_iface(c, argv[0], a.rules, a.fix, a.output)
 		    : doctor_kernel(c, a.output);
 }
@@ -412,6 +368,8 @@ static const struct opt options[] = {
 	 "check for the rules of FILE ('-': standard input) instead of the loaded ones",
 	 offsetof(struct args, rules), &words_file},
 	{"fix", 0, OPT_FLAG, NULL, "repair what can be repaired", offsetof(struct args, fix), NULL},
+	{"cluster", 0, OPT_FLAG, NULL, "the ways to the cluster's etcd and to its other nodes",
+	 offsetof(struct args, cluster), NULL},
 };
 
 const struct command cmd_doctor = {
@@ -421,15 +379,21 @@ const struct command cmd_doctor = {
 	.syntax =
 		{
 			.usage = "ax doctor [-o FORMAT]\n"
-				 "       ax doctor IFACE [--rules FILE] [--fix] [-o FORMAT]",
-			.about = "Loads ax's own programs to find out which features of this "
-				 "kernel ax can use, and tells what is off, why, and what that "
-				 "costs. Needs root, but no agent. Ends with 1 if a feature is "
-				 "missing without which ax cannot work.\n"
-				 "With an interface, tells what makes packets vanish there that "
-				 "XDP rules send on (settings of the other end of a veth pair, "
-				 "checksum offload, MTU, queues), and how to repair it. Ends with "
-				 "1 if something bad stays.",
+				 "       ax doctor IFACE [--rules FILE] [--fix] [-o FORMAT]\n"
+				 "       ax doctor --cluster [-o FORMAT]",
+			.about =
+				"Loads ax's own programs to find out which features of this "
+				"kernel ax can use, and tells what is off, why, and what that "
+				"costs. Needs root, but no agent. Ends with 1 if a feature is "
+				"missing without which ax cannot work.\n"
+				"With an interface, tells what makes packets vanish there that "
+				"XDP rules send on (settings of the other end of a veth pair, "
+				"checksum offload, MTU, queues), and how to repair it. Ends with "
+				"1 if something bad stays.\n"
+				"With --cluster, asks the agent what it knows of the other nodes, "
+				"and tries the ways to them and to etcd: whether they answer, MTU, "
+				"rp_filter, routes, leases, clocks, certificates. Ends with 1 if "
+				"something is bad.",
 			.own = {{options, ARRAY_SIZE(options), 0}},
 			.args = {&words_interface},
 		},

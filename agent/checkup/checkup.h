@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whether the ways of a node to its cluster's etcd and to the other nodes are what they should be.
+ */
+#ifndef AX_CHECKUP_CHECKUP_H
+#define AX_CHECKUP_CHECKUP_H
+
+#include "base/address.h"
+#include "base/finding.h"
+#include "etcd/etcd.h"
+
+struct checkup_way {
+	struct prefix prefix; /* a block of the node */
+	bool there;
+	const char *why; /* the agent has none; NULL: it has */
+};
+
+struct checkup_node {
+	const char *name, *state; /* as control.h has it */
+	struct ax_addr addr;	  /* zero: not known */
+	bool clock_known;
+	int64_t clock_s; /* as struct record_node has it */
+	const struct checkup_way *ways;
+	size_t n_ways;
+};
+
+/* What the agent knows; nothing of it is kept. */
+struct checkup_cluster {
+	const char *state, *why, *member, *lease; /* as control.h has it; NULL: none */
+	const char *untold;
+	bool routed;			 /* the nodes' blocks are */
+	bool ways;			 /* there are to be ways to apps of other nodes */
+	const struct etcd_options *etcd; /* endpoints and files */
+	bool clock_known;
+	int64_t clock_s;
+	const struct checkup_node *nodes; /* the other ones */
+	size_t n_nodes;
+};
+
+/* node: what the finding is about, NULL: this one. */
+typedef void (*checkup_fn)(void *arg, const struct checkup_node *node, const struct finding *f);
+
+/* Returns how many findings are bad, or a negative errno with a sentence. Some 10 seconds where
+ * somebody does not answer. */
+int checkup_cluster(const struct checkup_cluster *c, checkup_fn report, void *arg, struct error *e);
+
+#endif

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The other nodes. */
+#include <net/if.h>
+#include <sys/ioctl.h>
+
+#include "checkup/ping.h"
+#include "checkup/priv.h"
+#include "net/neighbour.h"
+#include "net/netlink.h"
+
+#define MTU_USUAL 1500
+
+/* What is found out about one of them. */
+struct way {
+	int no_hop; /* a negative errno: there is no route to its address */
+	struct next_hop hop;
+	char device[IF_NAMESIZE];
+	unsigned mtu; /* of that */
+};
+
+struct looking {
+	struct nl *nl;
+	int fd; /* for ioctl() */
+	struct way *ways;
+	struct ping *pings;
+	int no_ping;	  /* ping_all() */
+	uint64_t dropped; /* by rp_filter, while these were asked */
+};
+
+static void looking_free(struct looking *l)
+{
+	if (l->nl)
+		nl_close(l->nl);
+	if (l->fd >= 0)
+		close(l->fd);
+	free(l->ways);
+	free(l->pings);
+}
+
+/* --- what the kernel says --- */
+
+static unsigned mtu_of(int fd, const char *device)
+{
+	struct ifreq ifr = {0};
+
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%.15s", device);
+	return ioctl(fd, SIOCGIFMTU, &ifr) < 0 ? MTU_USUAL : (unsigned)ifr.ifr_mtu;
+}
+
+/* What it has learnt of the way by now; 0: not known. */
+static unsigned known_mtu(const struct ax_addr *addr)
+{
+	struct sockaddr_storage to;
+	socklen_t to_len = addr_to_sockaddr(addr, htons(9), &to), len = sizeof(int);
+	autoclose int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int mtu = 0;
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, to_len) < 0 ||
+	    getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &len) < 0)
+		return 0;
+	return mtu > 0 ? (unsigned)mtu : 0;
+}
+
+/* How many packets this network namespace has dropped because of rp_filter: a line of names, and
+ * one of numbers. */
+static uint64_t dropped_by_filter(void)
+{
+	autofree char *text = NULL;
+	char *names, *values, *name, *value, *more_names, *more_values;
+
+	if (file_read("/proc/net/netstat", 1u << 16, &text))
+		return 0;
+	names = strstr(text, "TcpExt:");
+	values = names ? strstr(names + 1, "TcpExt:") : NULL;
+	if (!values)
+		return 0;
+	values[-1] = 0;
+	values[strcspn(values, "\n")] = 0;
+	name = strtok_r(names, " \n", &more_names);
+	value = strtok_r(values, " \n", &more_values);
+	while (name && value) {
+		if (streq(name, "IPReversePathFilter"))
+			return strtoull(value, NULL, 10);
+		name = strtok_r(NULL, " \n", &more_names);
+		value = strtok_r(NULL, " \n", &more_values);
+	}
+	return 0;
+}
+
+static void find_way(struct looking *l, const struct ax_addr *addr, struct way *w)
+{
+	w->no_hop = addr_is_zero(addr) ? -EDESTADDRREQ : next_hop_find(l->nl, addr, &w->hop);
+	if (w->no_hop || !if_indextoname(w->hop.ifindex, w->device))
+		snprintf(w->device, sizeof(w->device), "?");
+	w->mtu = mtu_of(l->fd, w->device);
+}
+
+/* --- judgements --- */
+
+static void check_state(struct check *c)
+{
+	const char *state = c->node->state ? c->node->state : "unknown";
+
+	if (streq(state, "up"))
+		checkup_found(c, FINDING_OK, "lease", NULL,
+			      "it is registered, and its lease is kept");
+	else if (streq(state, "away"))
+		checkup_found(c, FINDING_BAD, "lease", NULL,
+			      "its lease has ended: its agent does not run, or does not reach "
+			      "etcd; if it "
+			      "does not come back, delete the keys of its blocks in etcd");
+	else
+		checkup_found(
+			c, FINDING_NOTE, "lease", NULL,
+			"whether it is there is not known: this node does not hear of the cluster");
+}
+
+/* Whether something came back from there. */
+static bool check_address(struct check *c, const struct looking *l, const struct way *w,
+			  const struct ping *p)
+{
+	char addr[ADDR_STRLEN];
+
+	addr_format(&c->node->addr, addr);
+	if (w->no_hop == -EDESTADDRREQ)
+		checkup_found(c, FINDING_NOTE, "address", NULL, "it has said none yet");
+	else if (w->no_hop)
+		checkup_found(c, FINDING_BAD, "address", NULL, "there is no way to %s: %s", addr,
+			      w->no_hop == -EADDRINUSE ? "it is this machine's own"
+						       : strerror(-w->no_hop));
+	else if (p->answered)
+		checkup_found(c, FINDING_OK, "address", NULL, "%s answers after %.1f ms, by %s",
+			      addr, p->rtt_us / 1000.0, w->device);
+	else if (!p->tcp)
+		checkup_found(c, l->no_ping ? FINDING_OK : FINDING_NOTE, "address", NULL,
+			      "%s answers TCP, by %s%s", addr, w->device,
+			      l->no_ping ? "" : "; echo requests (ICMP) it does not answer");
+	else
+		checkup_found(c, FINDING_BAD, "address", NULL, "%s does not answer: %s", addr,
+			      strerror(-p->tcp));
+	return !w->no_hop && (p->answered || !p->tcp);
+}
+
+static void check_mtu(struct check *c, const struct looking *l, const struct way *w,
+		      const struct ping *p)
+{
+	unsigned known = p->answered ? known_mtu(&c->node->addr) : 0;
+	char fix[128];
+
+	if (!p->answered) {
+		checkup_found(c, FINDING_NOTE, "mtu", NULL,
+			      "how large packets may be on the way is not known%s",
+			      l->no_ping ? ": finding out needs root" : "");
+	} else if (p->size >= w->mtu) {
+		checkup_found(c, FINDING_OK, "mtu", NULL, "packets of %u bytes get there, %s's MTU",
+			      w->mtu, w->device);
+	} else if (known && known < w->mtu) {
+		checkup_found(
+			c, FINDING_NOTE, "mtu", NULL,
+			"packets of %u bytes get there, %s takes %u: a router on the way says so, "
+			"and each connection finds it out",
+			known, w->device, w->mtu);
+	} else {
+		snprintf(fix, sizeof(fix), "ip link set dev %s mtu %u", w->device, p->size);
+		checkup_found(
+			c, FINDING_BAD, "mtu", fix,
+			"packets of %u bytes get there, those of %u, %s's MTU, vanish: connections "
+			"stand still as soon as they have much to send",
+			p->size, w->mtu, w->device);
+	}
+}
+
+/* What comes from there has to come by the interface that leads there: rp_filter drops it
+ * otherwise, and the programs do not believe it. */
+static void check_interface(struct check *c, const struct looking *l, const struct way *w,
+			    const struct ping *p, bool came)
+{
+	char other[IF_NAMESIZE] = "?", addr[ADDR_STRLEN];
+
+	addr_format(&c->node->addr, addr);
+	if (p->answered && p->ifindex && p->ifindex != w->hop.ifindex) {
+		if_indextoname(p->ifindex, other);
+		checkup_found(
+			c, c->c->ways ? FINDING_BAD : FINDING_NOTE, "rp-filter", NULL,
+			"packets from %s come by %s, and the way there is by %s: %s; have both "
+			"nodes route each other by one network",
+			addr, other, w->device,
+			c->c->ways ? "those of its apps are not believed"
+				   : "a strict rp_filter would drop them");
+	} else if (!came && l->dropped && !w->no_hop) {
+		checkup_found(c, FINDING_BAD, "rp-filter", NULL,
+			      "this machine dropped %llu packets meanwhile that came by another "
+			      "interface "
+			      "than the way back leads by (rp_filter, strict): have both nodes "
+			      "route each "
+			      "other by one network",
+			      (unsigned long long)l->dropped);
+	} else if (p->answered) {
+		checkup_found(c, FINDING_OK, "rp-filter", NULL,
+			      "its packets come by %s, by which it is reached", w->device);
+	}
+}
+
+static void check_route(struct check *c, const struct looking *l, const struct way *w,
+			const struct checkup_way *block)
+{
+	char text[ADDR_STRLEN], device[IF_NAMESIZE] = "?", via[ADDR_STRLEN];
+	struct next_hop hop;
+	int r;
+
+	prefix_format(&block->prefix, text);
+	if (!block->there) {
+		checkup_found(c, FINDING_BAD, "routes", NULL,
+			      "there is no way to its block %s: %.180s", text,
+			      block->why ? block->why : "the agent does not say why");
+		return;
+	}
+	if (!c->c->routed) {
+		checkup_found(c, FINDING_OK, "routes", NULL,
+			      "apps in its block %s are reached by translation", text);
+		return;
+	}
+	r = next_hop_find(l->nl, &block->prefix.addr, &hop);
+	if (!r && !w->no_hop && hop.ifindex == w->hop.ifindex && addr_eq(&hop.addr, &w->hop.addr)) {
+		checkup_found(c, FINDING_OK, "routes", NULL, "its block %s is routed to it by %s",
+			      text, w->device);
+		return;
+	}
+	if (!r)
+		if_indextoname(hop.ifindex, device);
+	checkup_found(c, FINDING_BAD, "routes", NULL,
+		      "its block %s is routed elsewhere (%s%s%s), in spite of ax's route: look at "
+		      "'ip rule' "
+		      "and 'ip route get %.*s'",
+		      text, r ? strerror(-r) : device, r ? "" : " via ",
+		      r ? "" : addr_format(&hop.addr, via), (int)strcspn(text, "/"), text);
+}
+
+static void check_clock(struct check *c)
+{
+	int64_t ahead = c->c->clock_s - c->node->clock_s;
+
+	if (!c->node->clock_known || !c->c->clock_known)
+		return;
+	if (checkup_clock(ahead) == FINDING_OK)
+		checkup_found(c, FINDING_OK, "clock", NULL, "it has this node's time");
+	else
+		checkup_found(c, checkup_clock(ahead), "clock", NULL,
+			      "its clock is %lld s %s this node's: keep both by NTP",
+			      (long long)(ahead < 0 ? -ahead : ahead),
+			      ahead < 0 ? "behind" : "ahead of");
+}
+
+static void check_node(struct check *c, const struct looking *l, size_t i)
+{
+	const struct way *w = &l->ways[i];
+	const struct ping *p = &l->pings[i];
+	bool came;
+
+	c->node = &c->c->nodes[i];
+	check_state(c);
+	came = check_address(c, l, w, p);
+	check_interface(c, l, w, p, came);
+	if (came)
+		check_mtu(c, l, w, p);
+	for (size_t k = 0; k < c->node->n_ways; k++)
+		check_route(c, l, w, &c->node->ways[k]);
+	if (c->c->ways && !c->node->n_ways && c->node->state && streq(c->node->state, "up"))
+		checkup_found(c, FINDING_NOTE, "routes", NULL,
+			      "it has no block of the pool yet, so no apps that others reach");
+	check_clock(c);
+}
+
+int checkup_nodes(struct check *c, struct error *e)
+{
+	CLEANUP(looking_free) struct looking l = {.fd = -1};
+	size_t n = c->c->n_nodes;
+	int r = nl_open(&l.nl);
+
+	if (!n)
+		return 0;
+	if (r)
+		return error_set(e, r, "no netlink socket: %s", strerror(-r));
+	l.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	l.ways = calloc(n, sizeof(*l.ways));
+	l.pings = calloc(n, sizeof(*l.pings));
+	if (!l.ways || !l.pings)
+		return error_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		find_way(&l, &c->c->nodes[i].addr, &l.ways[i]);
+		l.pings[i] = (struct ping){.addr = c->c->nodes[i].addr, .mtu = l.ways[i].mtu};
+		if (l.ways[i].no_hop) /* nobody is asked */
+			l.pings[i].addr = (struct ax_addr){0};
+	}
+	l.dropped = dropped_by_filter();
+	l.no_ping = ping_all(l.pings, n);
+	if (l.no_ping == -ENOMEM)
+		return error_set(e, l.no_ping, "out of memory");
+	l.dropped = dropped_by_filter() - l.dropped;
+	for (size_t i = 0; i < n; i++)
+		check_node(c, &l, i);
+	c->node = NULL;
+	return 0;
+}
