@@ -506,18 +506,21 @@ enum ax_stage { AX_STAGE_BALANCE, AX_STAGE_REVERSE, AX_STAGES };
  * two, and one that is being loaded.
  */
 #define AX_STAGE_SETS	4
-#define AX_JUMP_ENTRIES (AX_JUMPS + AX_STAGE_SETS * AX_STAGES)
+#define AX_JUMP_TAP	(AX_JUMPS + AX_STAGE_SETS * AX_STAGES) /* see xdp_tap.h */
+#define AX_JUMP_ENTRIES (AX_JUMP_TAP + 1)
 enum ax_jump {
 	AX_JUMP_CURRENT,
 	AX_JUMP_PREVIOUS, /* during a confirmation: what comes back when nobody confirms */
 	AX_JUMPS
 };
 
-/* The root program's variables (its .bss, pinned): the dead man's switch of `--confirm`. */
+/* The root program's variables (its .bss, pinned): the dead man's switch of `--confirm`, and
+ * whether somebody looks at the packets (xdp_tap.h). */
 struct ax_root {
 	__u64 deadline_ns; /* CLOCK_MONOTONIC; 0: nothing is to be confirmed */
-	__u32 pad;
-	__u32 fallback; /* XDP action while there is no program to jump to */
+	__u16 tapped;	   /* packets go by AX_JUMP_TAP; whoever finds nobody there sets it to 0 */
+	__u16 told;	   /* what the tap has in AX_TAP_TOLD is the list that is current */
+	__u32 fallback;	   /* XDP action while there is no program to jump to */
 };
 _Static_assert(sizeof(struct ax_root) == 16, "struct ax_root is shared");
 

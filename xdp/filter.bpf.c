@@ -14,7 +14,14 @@
 #include "state.bpf.h"
 
 const volatile struct ax_layout layout = {};
-/* Which devmap's failures are ours, see failures.bpf.c; and what explain needs. */
+/* The same: it tells a tap what it decides (tap.bpf.c), which is the tap's map `told`. */
+const volatile __u32 tell = 0;
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ax_explain);
+} told SEC(".maps");
 
 /* A packet's way through the program. */
 struct turn {
@@ -48,8 +55,14 @@ static __noinline int answer(struct xdp_md *ctx, const struct turn *t, int actio
 {
 	struct ax_explain *x = (void *)(long)ctx->data_meta;
 
-	if ((void *)(x + 1) > (void *)(long)ctx->data)
+	if (tell && !t->explain) {
+		x = bpf_map_lookup_elem(&told, &(__u32){0});
+		if (!x)
+			return action;
+		x->key = layout.generation;
+	} else if ((void *)(x + 1) > (void *)(long)ctx->data) {
 		return action;
+	}
 	x->rule = t->rule;
 	x->verdict = t->verdict;
 	x->reason = t->reason;
@@ -64,7 +77,7 @@ static __noinline int answer(struct xdp_md *ctx, const struct turn *t, int actio
 
 static __always_inline int done(struct xdp_md *ctx, const struct turn *t, int action)
 {
-	return t->explain ? answer(ctx, t, action) : action;
+	return t->explain || tell ? answer(ctx, t, action) : action;
 }
 
 /* --- matching --- */
@@ -288,8 +301,7 @@ static __always_inline int hand_over(struct xdp_md *ctx, struct turn *t, struct 
 	h->explain = t->explain;
 	if (error)
 		h->quote_off = h->quoted.l3_off;
-	if (t->explain)
-		answer(ctx, t, 0);
+	done(ctx, t, 0);
 	bpf_tail_call(ctx, &stages,
 		      AX_JUMPS + layout.generation % AX_STAGE_SETS * AX_STAGES + stage);
 	return done(ctx, t, XDP_DROP);
@@ -302,6 +314,7 @@ static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32
 	int r;
 
 	if (layout.balancers_n && !error && !t->explain) {
+		done(ctx, t, 0);
 		r = fast_balance(ctx, &t->p, t->len, balancer);
 		if (r >= 0)
 			return r;

@@ -13,6 +13,7 @@
 
 #include "datapath/priv.h"
 #include "datapath/xdp_datapath.h"
+#include "datapath/xdp_priv.h"
 #include "filter.skel.h"
 #include "machine/mounts.h"
 
@@ -509,16 +510,13 @@ static int take_maps(struct filter *skel, const struct datapath_xdp *d)
 	return r ? r : bpf_map__reuse_fd(skel->maps.stages, d->map[XDP_MAP_JUMPS]);
 }
 
-/*
- * As the root is: a program array takes no others (since Linux 5.18, and for the attach type since
- * 6.18, 6.12.54, 6.1.157). The flag is set here and not by section "xdp.frags", because libbpf
- * before 1.2 would insist on what the section says.
- */
-static void load_like_root(struct filter *skel, bool has_frags)
+/* The flag is set here and not by section "xdp.frags", because libbpf before 1.2 would insist on
+ * what the section says. */
+void load_like_root(struct bpf_object *obj, bool has_frags)
 {
 	struct bpf_program *p;
 
-	bpf_object__for_each_program (p, skel->obj) {
+	bpf_object__for_each_program (p, obj) {
 		if (has_frags)
 			bpf_program__set_flags(p, BPF_F_XDP_HAS_FRAGS);
 		else
@@ -569,21 +567,35 @@ static int put_stages(struct filter *skel, const struct ax_layout *layout)
 	return 0;
 }
 
-static int load(const struct datapath_xdp *d, const void *arena, size_t size,
-		const struct ax_layout *layout, struct generation *g)
+int datapath_xdp_filter(const struct datapath_xdp *d, const struct ax_layout *layout,
+			struct filter **ret)
 {
-	struct filter *skel;
+	struct filter *skel = filter__open();
 	int r;
 
-	skel = filter__open();
 	if (!skel)
 		return -errno;
 	memcpy((void *)(uintptr_t)&skel->rodata->layout, layout, sizeof(*layout));
 	leave_out(skel, layout);
-	load_like_root(skel, layout->has_frags);
+	load_like_root(skel->obj, layout->has_frags);
+	r = take_maps(skel, d);
+	if (r)
+		filter__destroy(skel);
+	else
+		*ret = skel;
+	return r;
+}
+
+static int load(const struct datapath_xdp *d, const void *arena, size_t size,
+		const struct ax_layout *layout, struct generation *g)
+{
+	struct filter *skel;
+	int r = datapath_xdp_filter(d, layout, &skel);
+
+	if (r)
+		return r;
+	bpf_map__set_autocreate(skel->maps.told, false);
 	r = bpf_map__set_value_size(skel->maps.arena, (uint32_t)size);
-	if (!r)
-		r = take_maps(skel, d);
 	if (!r)
 		r = filter__load(skel);
 	if (!r)
@@ -629,8 +641,7 @@ int generation_load(const struct datapath_xdp *d, const void *arena, size_t size
 			 r == -ENOMEM ? ": there is not enough memory" : "");
 }
 
-/* The descriptor of a program's map of that name. */
-static int map_of_program(int prog, const char *name, struct bpf_map_info *mi)
+int map_of_program(int prog, const char *name, struct bpf_map_info *mi)
 {
 	uint32_t ids[64];
 	struct bpf_prog_info pi = {.nr_map_ids = ARRAY_SIZE(ids), .map_ids = (uintptr_t)ids};
@@ -734,6 +745,8 @@ int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct
 {
 	uint32_t key = jump;
 
+	if (jump == AX_JUMP_CURRENT) /* a tap has the former one */
+		__atomic_store_n(&d->root->told, 0, __ATOMIC_RELEASE);
 	if (!g) {
 		if (bpf_map_delete_elem(d->map[XDP_MAP_JUMPS], &key) < 0 && errno != ENOENT)
 			return -errno;

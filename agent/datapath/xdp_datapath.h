@@ -20,6 +20,7 @@
 #include "base/xdp_mode.h"
 #include "datapath/program.h"
 #include "xdp.h"
+#include "xdp_tap.h"
 
 enum xdp_map {
 	XDP_MAP_RULE_COUNTS,
@@ -139,6 +140,38 @@ int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct
 int generation_explain(const struct generation *g, const void *frame, size_t len,
 		       enum ax_state state, struct ax_explain *x, uint32_t *action, uint8_t **out,
 		       size_t *out_len);
+
+/* --- a tap (xdp_tap.c), see include/xdp_tap.h --- */
+
+struct ring_buffer;
+struct tap;
+struct datapath_tap {
+	struct tap *skel;
+	struct ring_buffer *ring;
+	struct ax_tap_control *control; /* mapped memory */
+	size_t cpus;
+};
+/* Loads it for the interface of d, whose generation is g; nobody comes by yet. `ring`: bytes, a
+ * power of two of pages. f gets the records, and ends the reading by a negative result. */
+int datapath_tap_open(const struct datapath_xdp *d, const struct generation *g,
+		      const struct ax_tap_options *o, uint32_t ring,
+		      int (*f)(void *arg, void *record, size_t size), void *arg,
+		      struct datapath_tap *t, struct error *e);
+void datapath_tap_close(struct datapath_tap *t);
+/* What the tap asks whether a packet is wanted: a generation over other maps than the interface's.
+ */
+int datapath_tap_filter(const struct datapath_tap *t, const struct generation *wanted);
+/* From now on the list g, which is current, tells what it decides, until another one is. To be
+ * called under the interface's lock. */
+int datapath_tap_tell(const struct datapath_tap *t, const struct datapath_xdp *d,
+		      const struct generation *g);
+/* Packets come by, or do not any more. -E2BIG: another version of ax put the root there. To be
+ * called under the interface's lock. */
+int datapath_tap_turn(const struct datapath_tap *t, const struct datapath_xdp *d, bool on);
+/* Hands what is there to f. */
+int datapath_tap_read(const struct datapath_tap *t);
+/* All that was counted since it was opened. */
+int datapath_tap_count(const struct datapath_tap *t, struct ax_tap_count *ret);
 
 /* --- apps of this machine as backends (xdp_apps.c), as the agent told the kernel of them --- */
 

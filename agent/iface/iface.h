@@ -11,6 +11,7 @@
 #include "compile/compile.h"
 #include "datapath/program.h"
 #include "rules/list.h"
+#include "xdp_tap.h"
 
 struct xdp; /* an interface whose dataplane is loaded; descriptors only */
 
@@ -152,6 +153,39 @@ int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explana
 int xdp_explain_as(struct xdp *x, const void *frame, size_t len, enum ax_state state,
 		   struct xdp_explanation *ret, struct error *e);
 void xdp_explanation_free(struct xdp_explanation *x);
+
+/* --- looking at packets (tap.c), see include/xdp_tap.h --- */
+
+struct xdp_tap;
+struct xdp_tap_options {
+	const struct rule
+		*filter; /* whose conditions a packet has to fulfil; NULL: all are wanted */
+	uint32_t snap;	 /* bytes of a packet at most; 0: AX_CAPTURE_MAX */
+	bool verdicts;	 /* what became of each is told, too */
+	uint32_t ring;	 /* bytes for what was not read yet; a power of two of pages */
+};
+/* From now on the interface's packets are looked at, until xdp_tap_close() or the end of this
+ * process, however it ends. x stays open for as long. -EBUSY: somebody else looks at them. */
+int xdp_tap_open(struct xdp *x, const struct xdp_tap_options *o, struct xdp_tap **ret,
+		 struct error *e);
+void xdp_tap_close(struct xdp_tap *t);
+static inline void xdp_tap_closep(struct xdp_tap **t)
+{
+	if (*t)
+		xdp_tap_close(*t);
+}
+/* Calls f for what is there until it returns non-zero (which is returned). Does not wait, as
+ * xdp_capture_read(). When the list has become another one, it follows. */
+int xdp_tap_read(struct xdp_tap *t,
+		 int (*f)(void *arg, const struct ax_tapped *p, const uint8_t *data), void *arg);
+/* Looks at one packet of so many from now on. */
+void xdp_tap_sample(struct xdp_tap *t, uint32_t n);
+/* Since it was opened. */
+int xdp_tap_count(struct xdp_tap *t, struct ax_tap_count *ret);
+/* Whether the packets still come by: the program was not taken off the interface. */
+bool xdp_tap_goes_on(struct xdp_tap *t);
+/* Of an AX_TAPPED_OUT; 0, or -ESTALE: the list that decided is no more, or nothing was told. */
+int xdp_tap_explain(struct xdp_tap *t, const struct ax_tapped *p, struct xdp_explanation *ret);
 
 /* --- captures --- */
 /* Takes the interface's capture ring; -EBUSY: somebody reads it. */

@@ -108,6 +108,9 @@ int xdp_generation_list(const struct generation *g, struct rule_list *l);
 /* Reads list and names, unless they are read and what judges now has not changed since. */
 int xdp_refresh(struct xdp *x);
 
+/* read.c: the names of the rules that the explanation's answer x->g gave. */
+int xdp_name_explanation(struct xdp *x, struct xdp_explanation *ret);
+
 /* --- locked.c: what changes an interface does it under its lock --- */
 
 int xdp_lock(const struct instance *inst, const char *ifname, int *fd, struct error *e);

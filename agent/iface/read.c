@@ -396,6 +396,15 @@ static int name_rule(struct xdp *x, uint16_t rule, char **name, char **line)
 	return *name ? 0 : -ENOMEM;
 }
 
+int xdp_name_explanation(struct xdp *x, struct xdp_explanation *ret)
+{
+	int r = name_rule(x, ret->x.rule, &ret->rule, &ret->line);
+
+	if (!r && ret->x.quoted_rule <= x->g.layout.rules)
+		r = name_rule(x, ret->x.quoted_rule, &ret->quoted_rule, NULL);
+	return r;
+}
+
 int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explanation *ret,
 		struct error *e)
 {
@@ -418,9 +427,7 @@ int xdp_explain_as(struct xdp *x, const void *frame, size_t len, enum ax_state s
 			"and no more than a page without jumbo frames",
 			len);
 	if (!r)
-		r = name_rule(x, ret->x.rule, &ret->rule, &ret->line);
-	if (!r && ret->x.quoted_rule <= x->g.layout.rules)
-		r = name_rule(x, ret->x.quoted_rule, &ret->quoted_rule, NULL);
+		r = xdp_name_explanation(x, ret);
 	if (!r)
 		return 0;
 	xdp_explanation_free(ret);

@@ -394,6 +394,43 @@ static void put_mac(FILE *f, const uint8_t *m)
 	fprintf(f, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
 }
 
+static bool is_tag(unsigned ethertype)
+{
+	return ethertype == 0x8100 || ethertype == 0x88a8 || ethertype == 0x9100;
+}
+
+bool packet_ends(const void *frame, size_t len, struct packet_ends *ret)
+{
+	struct view v = {frame, len};
+	struct ip ip = {0};
+	unsigned type;
+
+	*ret = (struct packet_ends){0};
+	if (len < ETH_LEN)
+		return false;
+	type = get16(v.at + 12);
+	skip(&v, ETH_LEN);
+	for (; is_tag(type) && v.len >= 4; skip(&v, 4))
+		type = get16(v.at + 2);
+	if (type != 0x0800 && type != 0x86dd)
+		return false;
+	/* as what an ICMP error quotes: it may have been cut off */
+	if (type == 0x0800)
+		read_ip4(v, true, &ip);
+	else
+		read_ip6(v, true, &ip);
+	ret->src = ip.src;
+	ret->dst = ip.dst;
+	ret->proto = ip.proto;
+	ret->has_ports = !ip.wrong && ip.fragment != AX_FRAGMENT_LATER && ip.l4.len >= 4 &&
+			 (ip.proto == IPPROTO_TCP || ip.proto == IPPROTO_UDP);
+	if (ret->has_ports) {
+		ret->sport = (uint16_t)get16(ip.l4.at);
+		ret->dport = (uint16_t)get16(ip.l4.at + 2);
+	}
+	return !addr_is_zero(&ip.src) || !addr_is_zero(&ip.dst);
+}
+
 static void put_frame(FILE *f, struct view v, bool with_mac)
 {
 	const uint8_t *eth = v.at;
@@ -405,7 +442,7 @@ static void put_frame(FILE *f, struct view v, bool with_mac)
 	}
 	type = get16(eth + 12);
 	skip(&v, ETH_LEN);
-	while ((type == 0x8100 || type == 0x88a8 || type == 0x9100) && v.len >= 4) {
+	while (is_tag(type) && v.len >= 4) {
 		fprintf(f, "vlan %u", get16(v.at) & 0xfff);
 		if (type != 0x8100)
 			fprintf(f, ":%04x", type);

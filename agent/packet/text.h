@@ -83,6 +83,15 @@ int packet_parse_hex(const char *text, uint8_t **frame, size_t *len, struct erro
  * parentheses stands what they cannot say. malloc'ed, NULL when memory is out. */
 char *packet_line(const void *frame, size_t len, bool with_mac);
 
+/* Between which ends a frame goes, of which the end may have been cut off. False: it is not IP. */
+struct packet_ends {
+	struct ax_addr src, dst;
+	uint16_t sport, dport; /* host byte order */
+	uint8_t proto;
+	bool has_ports; /* of TCP and UDP, in reach */
+};
+bool packet_ends(const void *frame, size_t len, struct packet_ends *ret);
+
 extern const char *const packet_flag_names[8]; /* of TCP, from bit 0 on */
 
 #endif

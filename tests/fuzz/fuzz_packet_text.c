@@ -93,8 +93,11 @@ static void check_hex(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	autofree char *text = strndup((const char *)data, size);
+	struct packet_ends ends;
 
 	check(text != NULL);
+	check(!packet_ends(data, size, &ends) || !addr_is_zero(&ends.src) ||
+	      !addr_is_zero(&ends.dst));
 	free(line_of(data, size, size % 2));
 	check_text(text);
 	check_hex(text);

@@ -253,12 +253,20 @@ static void test_filter(void **state)
 	judge_all("filter");
 }
 
+/* What looks at packets on their way to the filter. */
+static void test_tap(void **state)
+{
+	(void)state;
+	judge_all("xdp/tap");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dataplane),
 		cmocka_unit_test(test_splicing),
 		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_tap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

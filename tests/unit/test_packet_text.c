@@ -346,6 +346,55 @@ static void hex_is_pairs_of_digits(void **state)
 	free(b);
 }
 
+static void ends_are_found_behind_tags_and_in_what_was_cut(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *src, *dst;
+		uint8_t proto;
+		int dport; /* -1: none */
+		size_t cut;
+	} cases[] = {
+		{"udp 10.0.0.1:5 > 10.0.0.2:9000", "10.0.0.1", "10.0.0.2", 17, 9000, 0},
+		{"vlan 5 vlan 100:88a8 tcp [fd00::1]:9 > [fd00::2]:443 flags syn", "fd00::1",
+		 "fd00::2", 6, 443, 0},
+		{"tcp 10.0.0.1:5 > 10.0.0.2:80 len 1000", "10.0.0.1", "10.0.0.2", 6, 80, 38},
+		{"tcp 10.0.0.1:5 > 10.0.0.2:80", "10.0.0.1", "10.0.0.2", 6, -1, 37},
+		{"udp 10.0.0.1 > 10.0.0.2 frag later data 'abcdefgh'", "10.0.0.1", "10.0.0.2", 17,
+		 -1, 0},
+		{"icmp 10.0.0.1 > 10.0.0.2", "10.0.0.1", "10.0.0.2", 1, -1, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree uint8_t *frame = NULL;
+		struct packet_ends ends;
+		char buf[ADDR_STRLEN];
+		struct error e;
+		size_t len;
+
+		assert_int_equal(packet_text_parse(cases[i].text, &frame, &len, &e), 0);
+		assert_true(packet_ends(frame, cases[i].cut ? cases[i].cut : len, &ends));
+		assert_string_equal(addr_format(&ends.src, buf), cases[i].src);
+		assert_string_equal(addr_format(&ends.dst, buf), cases[i].dst);
+		assert_int_equal(ends.proto, cases[i].proto);
+		assert_int_equal(ends.has_ports ? ends.dport : -1, cases[i].dport);
+		assert_false(packet_ends(frame, 13, &ends));
+	}
+}
+
+static void what_is_not_ip_has_no_ends(void **state)
+{
+	autofree uint8_t *frame = NULL;
+	struct packet_ends ends;
+	struct error e;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(packet_text_parse("arp 10.0.0.1 > 10.0.0.2", &frame, &len, &e), 0);
+	assert_false(packet_ends(frame, len, &ends));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +407,8 @@ int main(void)
 		cmocka_unit_test(addresses_of_the_link_are_shown_on_request),
 		cmocka_unit_test(errors_name_the_word),
 		cmocka_unit_test(hex_is_pairs_of_digits),
+		cmocka_unit_test(ends_are_found_behind_tags_and_in_what_was_cut),
+		cmocka_unit_test(what_is_not_ip_has_no_ends),
 	};
 
 	return cmocka_run_group_tests_name("packet text", tests, NULL, NULL);

@@ -57,6 +57,8 @@ extern const struct command cmd_xdp_unload;
 extern const struct command cmd_xdp_status;
 extern const struct command cmd_xdp_stats;
 extern const struct command cmd_xdp_capture;
+extern const struct command cmd_xdp_dump;
+extern const struct command cmd_xdp_top;
 extern const struct command cmd_xdp_explain;
 extern const struct command cmd_xdp_rule;
 extern const struct command cmd_xdp_sign;

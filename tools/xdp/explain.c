@@ -5,6 +5,7 @@
 
 #include "tools/lib/output.h"
 #include "tools/xdp/common.h"
+#include "tools/xdp/explain_words.h"
 #include "packet/text.h"
 #include "packet/pcap.h"
 #include "tools/lib/text.h"
@@ -25,81 +26,9 @@ struct answer {
 	struct xdp_explanation x;
 };
 
-static const char *verdict_name(const struct xdp_explanation *x)
-{
-	switch (x->action) {
-	case XDP_PASS:
-		return "pass";
-	case XDP_DROP:
-		return "drop";
-	case XDP_TX:
-	case XDP_REDIRECT:
-		return x->x.verdict <= AX_VERDICT_BALANCE ? ax_verdict_names[x->x.verdict] : "?";
-	default:
-		return "aborted";
-	}
-}
-
-static const char *reason_name(const struct xdp_explanation *x)
-{
-	return x->x.reason && x->x.reason < AX_REASONS ? rule_reasons[x->x.reason].name : NULL;
-}
-
-static bool by_rule(const struct xdp_explanation *x)
-{
-	return x->x.decided == AX_DECIDED_RULE || x->x.decided == AX_DECIDED_BALANCER;
-}
-
-/* It is an ICMP error, for whose flow the rules were asked. */
-static bool is_error(const struct xdp_explanation *x)
-{
-	return x->x.reason == AX_REASON_ICMP_ERROR && x->quoted_rule;
-}
-
 static bool changed(const struct answer *a)
 {
 	return a->x.out && (a->x.out_len != a->len || memcmp(a->x.out, a->frame, a->len) != 0);
-}
-
-/* Why, in words. */
-static void put_reason(const struct xdp_explanation *x, FILE *to)
-{
-	const char *reason = reason_name(x);
-
-	switch (x->x.decided) {
-	case AX_DECIDED_POLICY:
-		fprintf(to, "%s: the list's policy for such packets", reason ? reason : "?");
-		return;
-	case AX_DECIDED_LET_THROUGH:
-		fprintf(to, "%s: let through although %s would drop it", reason ? reason : "?",
-			x->line ? "the rule" : "the default");
-		break;
-	case AX_DECIDED_BALANCER:
-		fprintf(to, "%s: the balancer could not send it", reason ? reason : "?");
-		break;
-	case AX_DECIDED_ANSWER:
-		fputs("it answers what a balancer sent to a backend, and goes back to the client",
-		      to);
-		if (x->x.reason && x->action == XDP_DROP)
-			fprintf(to, "; dropped: %s", reason ? reason : "?");
-		return;
-	default:
-		fputs(x->line ? "the first rule that matches it" : "no rule matches it", to);
-		if (reason && x->x.reason >= AX_REASON_POLICIES)
-			fprintf(to, "; dropped: %s", reason);
-		else if (reason)
-			fprintf(to, "; it is %s, which is judged by the rules", reason);
-		else if (x->x.verdict == AX_VERDICT_REDIRECT && x->action == XDP_DROP)
-			fputs("; dropped: the interface that it names is gone or another one now: "
-			      "apply the list again",
-			      to);
-	}
-	if (is_error(x)) {
-		fputs("; it is about a packet that is judged by ", to);
-		text_put(x->quoted_rule, to);
-	}
-	if (x->x.limited)
-		fputs("; the rule's rate limit would drop it now", to);
 }
 
 static void put_key(const char *key)
@@ -126,8 +55,8 @@ static int put_answer(const struct answer *a)
 	if (r)
 		return r;
 	put_key("verdict");
-	puts(verdict_name(x));
-	if (by_rule(x)) {
+	puts(explain_verdict(x));
+	if (explain_by_rule(x)) {
 		put_key("rule");
 		text_put(x->line ? x->line : "default", stdout);
 		putchar('\n');
@@ -137,7 +66,7 @@ static int put_answer(const struct answer *a)
 		puts(rule_state_name(x->x.state));
 	}
 	put_key("reason");
-	put_reason(x, stdout);
+	explain_put_why(x, stdout);
 	putchar('\n');
 	return changed(a) ? put_packet("becomes", x->out, x->out_len, true) : 0;
 }
@@ -150,8 +79,11 @@ static int put_short(const struct answer *a, uint32_t number)
 
 	if (!line)
 		return -ENOMEM;
-	printf("%-5u %-8s ", number, verdict_name(x));
-	text_put(by_rule(x) ? x->rule : reason_name(x) ? reason_name(x) : "?", stdout);
+	printf("%-5u %-8s ", number, explain_verdict(x));
+	text_put(explain_by_rule(x)  ? x->rule
+		 : explain_reason(x) ? explain_reason(x)
+				     : "?",
+		 stdout);
 	printf("  %s\n", line);
 	return 0;
 }
@@ -186,18 +118,18 @@ static int put_json(const struct answer *a, uint32_t number)
 	if (number)
 		json_object_set_new(j, "number", json_integer(number));
 	r = add_packet(j, "packet", "bytes", a->frame, a->len);
-	json_object_set_new(j, "verdict", json_string(verdict_name(x)));
+	json_object_set_new(j, "verdict", json_string(explain_verdict(x)));
 	json_object_set_new(
 		j, "decided",
 		json_string(x->x.decided < ARRAY_SIZE(decided) ? decided[x->x.decided] : "?"));
-	if (by_rule(x)) {
+	if (explain_by_rule(x)) {
 		json_object_set_new(j, "rule", json_string(x->rule));
 		if (x->line)
 			json_object_set_new(j, "line", json_string(x->line));
 	}
-	if (reason_name(x))
-		json_object_set_new(j, "reason", json_string(reason_name(x)));
-	if (is_error(x))
+	if (explain_reason(x))
+		json_object_set_new(j, "reason", json_string(explain_reason(x)));
+	if (explain_is_error(x))
 		json_object_set_new(j, "quoted_rule", json_string(x->quoted_rule));
 	if (rule_state_name(x->x.state))
 		json_object_set_new(j, "state", json_string(rule_state_name(x->x.state)));

@@ -11,19 +11,9 @@
 #define RULES_MAX (64u << 20)
 
 static const struct command *const commands[] = {
-	&cmd_xdp_load,
-	&cmd_xdp_apply,
-	&cmd_xdp_confirm,
-	&cmd_xdp_rollback,
-	&cmd_xdp_unload,
-	&cmd_xdp_status,
-	&cmd_xdp_stats,
-	&cmd_xdp_capture,
-	&cmd_xdp_explain,
-	&cmd_xdp_rule,
-	&cmd_xdp_sign,
-	&cmd_xdp_set,
-	NULL,
+	&cmd_xdp_load,	  &cmd_xdp_apply, &cmd_xdp_confirm, &cmd_xdp_rollback, &cmd_xdp_unload,
+	&cmd_xdp_status,  &cmd_xdp_stats, &cmd_xdp_capture, &cmd_xdp_dump,     &cmd_xdp_top,
+	&cmd_xdp_explain, &cmd_xdp_rule,  &cmd_xdp_sign,    &cmd_xdp_set,      NULL,
 };
 
 const struct command cmd_xdp = {

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What was decided about a packet, and why, in words. */
+#include <linux/bpf.h>
+
+#include "tools/xdp/explain_words.h"
+#include "tools/lib/text.h"
+
+const char *explain_verdict(const struct xdp_explanation *x)
+{
+	switch (x->action) {
+	case XDP_PASS:
+		return "pass";
+	case XDP_DROP:
+		return "drop";
+	case XDP_TX:
+	case XDP_REDIRECT:
+		return x->x.verdict <= AX_VERDICT_BALANCE ? ax_verdict_names[x->x.verdict] : "?";
+	default:
+		return "aborted";
+	}
+}
+
+const char *explain_reason(const struct xdp_explanation *x)
+{
+	return x->x.reason && x->x.reason < AX_REASONS ? rule_reasons[x->x.reason].name : NULL;
+}
+
+bool explain_by_rule(const struct xdp_explanation *x)
+{
+	return x->x.decided == AX_DECIDED_RULE || x->x.decided == AX_DECIDED_BALANCER;
+}
+
+bool explain_is_error(const struct xdp_explanation *x)
+{
+	return x->x.reason == AX_REASON_ICMP_ERROR && x->quoted_rule;
+}
+
+void explain_put_why(const struct xdp_explanation *x, FILE *to)
+{
+	const char *reason = explain_reason(x);
+
+	switch (x->x.decided) {
+	case AX_DECIDED_POLICY:
+		fprintf(to, "%s: the list's policy for such packets", reason ? reason : "?");
+		return;
+	case AX_DECIDED_LET_THROUGH:
+		fprintf(to, "%s: let through although %s would drop it", reason ? reason : "?",
+			x->line ? "the rule" : "the default");
+		break;
+	case AX_DECIDED_BALANCER:
+		fprintf(to, "%s: the balancer could not send it", reason ? reason : "?");
+		break;
+	case AX_DECIDED_ANSWER:
+		fputs("it answers what a balancer sent to a backend, and goes back to the client",
+		      to);
+		if (x->x.reason && x->action == XDP_DROP)
+			fprintf(to, "; dropped: %s", reason ? reason : "?");
+		return;
+	default:
+		fputs(x->line ? "the first rule that matches it" : "no rule matches it", to);
+		if (reason && x->x.reason >= AX_REASON_POLICIES)
+			fprintf(to, "; dropped: %s", reason);
+		else if (reason)
+			fprintf(to, "; it is %s, which is judged by the rules", reason);
+		else if (x->x.verdict == AX_VERDICT_REDIRECT && x->action == XDP_DROP)
+			fputs("; dropped: the interface that it names is gone or another one now: "
+			      "apply the list again",
+			      to);
+	}
+	if (explain_is_error(x)) {
+		fputs("; it is about a packet that is judged by ", to);
+		text_put(x->quoted_rule, to);
+	}
+	if (x->x.limited)
+		fputs("; the rule's rate limit would drop it now", to);
+}
+
+const char *explain_action(uint32_t action)
+{
+	static const char *const names[] = {
+		[XDP_ABORTED] = "aborted", [XDP_DROP] = "drop",		[XDP_PASS] = "pass",
+		[XDP_TX] = "tx",	   [XDP_REDIRECT] = "redirect",
+	};
+
+	return action < ARRAY_SIZE(names) ? names[action] : "no action of XDP";
+}
