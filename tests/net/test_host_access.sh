@@ -55,14 +55,14 @@ rp_filter=$(sysctl -n net.ipv4.conf.all.rp_filter)
 sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.lan0.rp_filter=0
 run_app --name victim --ip 10.77.1.9,fd77::1:9 -- sleep 1000
 launched victim
-# arrives SOURCE DESTINATION: a datagram from the LAN, three times
+# arrives SOURCE DESTINATION [SECONDS]: a datagram from the LAN, three times
 arrives() {
 	local text=text-$EPOCHREALTIME
 	for _ in 1 2 3; do
 		nsenter -t $LAN -n "$BIN/spoof" "$1" "$2" 7000 "$text" | grep -v '^sent$'
 		sleep 0.1
 	done
-	if wait_for -t 0.3 "grep -q '$text\$' $OUT"; then
+	if wait_for -t "${3:-0.3}" "grep -q '$text\$' $OUT"; then
 		echo arrives
 	else
 		echo lost
@@ -71,8 +71,8 @@ arrives() {
 for mode in private host; do
 	serve 7000/udp --net $mode --name lan-$mode --ip 10.77.1.3,fd77::1:3 -- \
 		"$BIN/udp" serve 6 :: 7000
-	is "$mode: a datagram from the LAN" "$(arrives 198.51.100.2 10.77.1.3)" arrives
-	is "$mode: a datagram from the LAN, IPv6" "$(arrives 2001:db8:1::2 fd77::1:3)" arrives
+	is "$mode: a datagram from the LAN" "$(arrives 198.51.100.2 10.77.1.3 20)" arrives
+	is "$mode: a datagram from the LAN, IPv6" "$(arrives 2001:db8:1::2 fd77::1:3 20)" arrives
 	is "$mode: one from the LAN with an app's address as its source" \
 		"$(arrives 10.77.1.9 10.77.1.3)" lost
 	is "$mode: the same with IPv6" "$(arrives fd77::1:9 fd77::1:3)" lost
