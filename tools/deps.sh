@@ -20,7 +20,7 @@ declare -A groups=(
 		bind9-dnsutils socat musl-tools golang-go default-jdk-headless python3 curl iproute2
 		procps util-linux man-db jq libnetty-java nftables ethtool g++ binutils
 		xz-utils linux-perf systemtap-sdt-dev liburing-dev nodejs luajit bash zsh fish cmake strace graphviz
-		bpftrace gnutls-bin openssl babeltrace2 dbus-daemon etcd-server'
+		bpftrace gnutls-bin openssl babeltrace2 dbus-daemon etcd-server gdb'
 	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1'
 	[static]='dpkg-dev' # unpacks the source package that tools/build/libmnl.sh builds
 	[lint]='clang-format clang-tidy shellcheck codespell'

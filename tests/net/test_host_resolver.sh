@@ -188,15 +188,16 @@ end "$RESOLVED"
 
 # with_resolvconf PACKAGE: /usr/local/sbin/resolvconf is the package's, with its own parts.
 with_resolvconf() {
-	local root=$UNPACKED/$1
+	local root=$UNPACKED/$1 usr=$UNPACKED/$1
+	[ -d "$root/lib" ] || usr=$root/usr # since Debian 13
 	rm -rf /run/resolvconf "$T/rc"
 	mkdir "$T/rc"
-	cp -a "$root/lib/resolvconf" "$T/rc/lib"
+	cp -a "$usr/lib/resolvconf" "$T/rc/lib"
 	[ ! -d "$root/etc/resolvconf" ] || cp -aT "$root/etc/resolvconf" /etc/resolvconf
 	[ ! -e "$root/etc/resolvconf.conf" ] || cp -a "$root/etc/resolvconf.conf" /etc/
-	cp -a "$root/sbin/resolvconf" "$T/sbin/resolvconf"
+	cp -a "$usr/sbin/resolvconf" "$T/sbin/resolvconf"
 	grep -rlI /lib/resolvconf "$T/rc/lib" "$T/sbin/resolvconf" /etc/resolvconf 2>/dev/null |
-		xargs sed -i "s#/lib/resolvconf#$T/rc/lib#g"
+		xargs sed -Ei "s#(/usr)?/lib/resolvconf#$T/rc/lib#g"
 	rm -f /etc/resolv.conf
 	if [ "$1" = resolvconf ]; then
 		mkdir -p /run/resolvconf/interface
