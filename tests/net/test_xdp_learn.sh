@@ -127,6 +127,7 @@ E
 ok "a list without the agent" xdp load xc0 --rules "$T/plain.yaml"
 like "a set of it takes elements for a time" "$(xdp set add plain 198.51.100.3 --for 5m 2>&1)" "has 1 address for 5m00s"
 fails "which are dropped" reach 198.51.100.3 0.3
+like "and what a rule can say is told" "$(xdp rule add --help)" "rate, learn, sample"
 like "what is shown says so" "$(xdp rule list xc0 -o yaml)" "timed: yes"
 ok "off" xdp unload xc0
 xdp_done

@@ -123,7 +123,8 @@ static void say_about_add(void)
 		 "%s say which packets it matches;\n"
 		 "action says what happens to them: pass, drop, reflect, redirect IFACE, cpu N, "
 		 "balance NAME;\n"
-		 "name, capture, rate, sample, log, trigger, smac, dmac, to, to-port, checksum are "
+		 "name, capture, rate, learn, sample, log, trigger, smac, dmac, to, to-port, "
+		 "checksum are "
 		 "what else there is. ax-xdp(8) explains each.\n\n"
 		 "ax xdp rule add eth0 name ssh src 10.0.0.0/8 proto tcp dport 22 action pass",
 		 keys);
