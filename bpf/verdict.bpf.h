@@ -130,7 +130,10 @@ ports_rules(__u32 set, const struct ax_rule_set *rs, __u64 ports)
 
 static __always_inline bool has_bit(const struct ax_rule_bits *b, __u32 i)
 {
-	return i / 64 < AX_RULE_WORDS && b->w[i / 64] >> i % 64 & 1;
+	__u32 word = i / 64;
+
+	opaque(word); /* clang 19 checks i + 1 instead, and Linux 6.1 knows nothing of i from that */
+	return word < AX_RULE_WORDS && b->w[word] >> i % 64 & 1;
 }
 
 /* What the rules say; nothing is counted. */
