@@ -132,7 +132,8 @@ static __always_inline bool has_bit(const struct ax_rule_bits *b, __u32 i)
 {
 	__u32 word = i / 64;
 
-	opaque(word); /* clang 19 checks i + 1 instead, and Linux 6.1 knows nothing of i from that */
+	opaque(word); /* clang 19 checks i + 1 instead, and Linux 6.1 knows nothing of i from that
+		       */
 	return word < AX_RULE_WORDS && b->w[word] >> i % 64 & 1;
 }
 

@@ -310,8 +310,6 @@ static int restore_rule(struct rule_list *l, char **words, size_t n)
 	return r < 0 ? -EINVAL : rule_list_insert(l, SIZE_MAX, &rule);
 }
 
-#define WORDS_MAX (2 * RULE_KEYS_MAX + 2)
-
 static int restore_line(struct rule_list *l, char *line)
 {
 	static const struct {
@@ -322,13 +320,14 @@ static int restore_line(struct rule_list *l, char *line)
 		{"balancer", restore_balancer}, {"backend", restore_backend},
 		{"rule", restore_rule},
 	};
-	char *words[WORDS_MAX];
+	/* (a rule's payloads may be of many words) */
+	autofree char **words = malloc((strlen(line) + 1) * sizeof(*words));
 	size_t n = 0;
 
-	for (char *word; n < WORDS_MAX && (word = strsep(&line, " "));)
+	if (!words)
+		return -ENOMEM;
+	for (char *word; (word = strsep(&line, " "));)
 		words[n++] = word;
-	if (line || n == 0) /* more words than any line has */
-		return -EINVAL;
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		if (streq(words[0], lines[i].word))
 			return lines[i].restore(l, words + 1, n - 1);

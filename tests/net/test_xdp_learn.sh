@@ -129,5 +129,11 @@ like "a set of it takes elements for a time" "$(xdp set add plain 198.51.100.3 -
 fails "which are dropped" reach 198.51.100.3 0.3
 like "and what a rule can say is told" "$(xdp rule add --help)" "rate, learn, sample"
 like "what is shown says so" "$(xdp rule list xc0 -o yaml)" "timed: yes"
+sed 's/plain: \[\]/plain: {timed: yes}/' "$T/plain.yaml" >"$T/waits.yaml"
+ok "a list that waits for its confirmation" xdp apply xc0 --rules "$T/waits.yaml" --confirm 5m
+like "of it nothing goes" "$(xdp set del plain 198.51.100.3 2>&1)" "waits for its confirmation"
+is "not even what was held" "$(elements plain)" "198.51.100.3 command "
+xdp confirm xc0 >/dev/null
+ok "then it does" xdp set del plain 198.51.100.3
 ok "off" xdp unload xc0
 xdp_done

@@ -12,7 +12,7 @@
 static struct rule rule_of(const char *line)
 {
 	autofree char *copy = strdup(line);
-	const char *words[64];
+	const char *words[128];
 	char *rest = copy, *word;
 	struct error e = {0};
 	struct rule r;
@@ -439,6 +439,32 @@ static void sets_are_added(void **state)
 	rule_list_free(&l);
 }
 
+static void a_rule_of_many_words_is_saved_and_restored(void **state)
+{
+	char line[1024] = "payload";
+	struct rule_list l, again;
+	autofree void *data = NULL;
+	size_t len;
+
+	(void)state;
+	/* as many pieces as there may be in a payload, of eight bytes; and again, with others */
+	for (unsigned i = 0; i < 2 * AX_PAYLOAD_PIECES; i++) {
+		char *end = line + strlen(line);
+
+		sprintf(end, "%sat %u", i == AX_PAYLOAD_PIECES ? "," : " ", 8 * i);
+		for (unsigned k = 0; k < AX_PAYLOAD_BYTES; k++)
+			sprintf(line + strlen(line), " 0x%02x", 16 * i + k);
+	}
+	strcat(line, " action drop");
+	rule_list_init(&l);
+	add(&l, line);
+	assert_int_equal(rule_list_save(&l, &data, &len), 0);
+	assert_int_equal(rule_list_restore(data, len, &again), 0);
+	assert_true(rule_list_eq(&l, &again));
+	rule_list_free(&again);
+	rule_list_free(&l);
+}
+
 static void state_is_saved_and_restored(void **state)
 {
 	struct rule_list l = full_list(), again;
@@ -552,6 +578,7 @@ int main(void)
 		cmocka_unit_test(lists_are_copied),
 		cmocka_unit_test(shared_things_are_added),
 		cmocka_unit_test(sets_are_added),
+		cmocka_unit_test(a_rule_of_many_words_is_saved_and_restored),
 		cmocka_unit_test(state_is_saved_and_restored),
 		cmocka_unit_test(damaged_state_is_refused),
 		cmocka_unit_test(a_million_prefixes_take_8_mb),

@@ -215,9 +215,6 @@ static int change_on(struct cmd *c, const char *ifname, bool named, struct chang
 		r = hold_on(c, ifname, ch, o, e);
 		return r ? r : 1;
 	}
-	r = ch->action == SET_DEL ? let_go_on(c, ifname, ch, e) : 0;
-	if (r)
-		return r;
 	if (!change_in_place(c, ifname, ch, o)) {
 		r = xdp_edit(&c->inst, ifname, edit_set, ch, o, e);
 		if (r == -ENOENT && !named) { /* unloaded, or the set gone, a moment ago */
@@ -227,6 +224,10 @@ static int change_on(struct cmd *c, const char *ifname, bool named, struct chang
 		if (r)
 			return r;
 	}
+	/* last: of a list that waits for its confirmation nothing goes */
+	r = ch->action == SET_DEL ? let_go_on(c, ifname, ch, e) : 0;
+	if (r)
+		return r;
 	ch->missing -= ch->let_go < ch->missing ? ch->let_go : ch->missing;
 	put_changed(ifname, ch);
 	return 1;
