@@ -87,9 +87,11 @@ void text_make_printable(char *text);
 /* In one write, as files of /proc, /sys and cgroupfs want it; -EIO: not all of it was taken. */
 int write_whole(int fd, const char *text, size_t len);
 /* Reads a whole file (at most `max` bytes) as a NUL-terminated string into *ret (malloc).
- * -EFBIG when it is longer, -ESPIPE when it is a FIFO. Writes a string to an existing file. Returns
- * 0 or a negative errno. */
+ * -EFBIG when it is longer, -ESPIPE when it is a FIFO. */
 int file_read(const char *path, size_t max, char **ret);
+/* Writes a string to an existing file; to a sysctl one without a newline at its end: versions of
+ * Linux (6.1.176) do not take that behind a number, and one byte less was written. Returns 0 or a
+ * negative errno. */
 int file_write(const char *path, const char *text);
 /* A file of that mode with the text: written beside as PATH.new and renamed, so that a reader, and
  * whoever starts after a crash, sees all of the former text or all of this one. Nobody else may

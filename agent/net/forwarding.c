@@ -127,15 +127,10 @@ static int sysctl_read(const char *name, int *value)
 static int sysctl_write(const char *name, int value)
 {
 	char path[PATH_MAX], text[16];
-	int r = -EIO;
 
 	snprintf(path, sizeof(path), SYSCTL_ROOT "%s", name);
-	snprintf(text, sizeof(text), "%d\n", value);
-	/* Seen once of Linux 6.1 with much to do: it took nothing of what was written to IPv6's,
-	 * which needs a lock that it only tries to take. */
-	for (int i = 0; r == -EIO && i < 3; i++)
-		r = file_write(path, text);
-	return r;
+	snprintf(text, sizeof(text), "%d", value);
+	return file_write(path, text);
 }
 
 struct change {

@@ -63,7 +63,7 @@ int local_source_on(const struct instance *inst)
 	for (size_t i = 0; i < ARRAY_SIZE(sysctls) && !r; i++) {
 		sysctl_path(path, sysctls[i]);
 		if (!is_on(sysctls[i]))
-			r = file_write(path, "1\n");
+			r = file_write(path, "1");
 	}
 	return r;
 }
@@ -79,7 +79,7 @@ void local_source_restore(const struct instance *inst)
 	for (size_t i = 0; i < ARRAY_SIZE(sysctls) && !others; i++) {
 		sysctl_path(path, sysctls[i]);
 		if (strstr(text, sysctls[i]))
-			file_write(path, "0\n");
+			file_write(path, "0");
 	}
 	unlink(file);
 }
@@ -98,7 +98,7 @@ void local_source_device(const char *device, bool on)
 			continue;
 		snprintf(path, sizeof(path), "/proc/sys/net/%s/conf/%s/forwarding", families[i],
 			 device);
-		file_write(path, on ? "1\n" : usual);
+		file_write(path, on ? "1" : usual);
 	}
 }
 
@@ -114,7 +114,7 @@ static void devices_again(const char *instance)
 			 families[i], instance);
 		if (glob(pattern, GLOB_NOSORT, NULL, &g) == 0)
 			for (size_t k = 0; k < g.gl_pathc; k++)
-				file_write(g.gl_pathv[k], "1\n");
+				file_write(g.gl_pathv[k], "1");
 		globfree(&g);
 	}
 }
