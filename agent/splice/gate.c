@@ -14,12 +14,11 @@
 #include "machine/cgroup.h"
 #include "splice/behaviour.h"
 
-/* Hidden from those who look for apps. */
-/* Behind the name of the instance's, beside that: its hooks do not see the gate's connections,
- * which are no app's. */
+/* Hidden from those who look for apps. Behind the name of the instance's, beside that: its hooks do
+ * not see the gate's connections, which are no app's. */
 #define CGROUP	 ".gate"
 #define TEXT_MAX (128u << 10)
-#define LEAVE_MS 200 /* for the kernel to let go of who was killed */
+#define LEAVE_MS 1000 /* for the kernel to let go of who was killed: its programs go first */
 
 struct gate {
 	struct loop_item pipe; /* while a run is under way */
@@ -93,7 +92,6 @@ static void end_run(struct gate *g)
 	free(g->text);
 	g->text = NULL;
 	g->len = 0;
-	remove_cgroup(g->cgroup);
 }
 
 void gate_close(struct gate *g)
@@ -103,6 +101,7 @@ void gate_close(struct gate *g)
 	if (g->pipe.fd >= 0)
 		kill(g->pid, SIGKILL);
 	end_run(g);
+	remove_cgroup(g->cgroup); /* also one that was busy for too long when its run ended */
 	free(g);
 }
 
@@ -179,6 +178,8 @@ static void finish(struct gate *g)
 {
 	struct gate_kernel k;
 
+	/* before its result: who sees that one finds nothing else of the run any more */
+	remove_cgroup(g->cgroup);
 	if (g->text && starts_with(g->text, "failed ")) {
 		g->text[strcspn(g->text, "\n")] = 0;
 		broke(g, GATE_BROKE, g->text + strlen("failed "));

@@ -87,6 +87,7 @@ agent_start - <<<"$(config auto)"
 wait_for -t 100 '[ -s "$GATE" ]'
 ok "the gate leaves a result" [ -s "$GATE" ]
 is "which only root may see" "$(stat -c '%a %u' "$GATE")" "600 0"
+wait_for '[ ! -e "$CGROUP2/$INST.gate" ]'
 ok "and no cgroup" [ ! -e "$CGROUP2/$INST.gate" ]
 grep -v '^\(member\|redirected\)	' "$GATE" | sed 's/^end .*/end 0/' >"$T/passes"
 {
@@ -363,6 +364,7 @@ ok "no result is kept of half a gate" [ ! -e "$GATE" ]
 agent_again
 wait_for -t 100 '[ -s "$GATE" ]'
 ok "the next agent has it run anew" [ -s "$GATE" ]
+wait_for '[ ! -e "$CGROUP2/$INST.gate" ]'
 ok "and leaves no cgroup" [ ! -e "$CGROUP2/$INST.gate" ]
 apply off
 agent_kill9
