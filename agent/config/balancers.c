@@ -41,13 +41,9 @@ static void read_gue_port(struct reader *r, const struct node *n, void *to)
 /* The mapping below `services:` of the config, or NULL. */
 static const struct node *find_services(const struct node *root)
 {
-	for (size_t i = 0; root->kind == NODE_MAPPING && i < root->n; i++) {
-		const struct node *key = &root->items[2 * i];
+	const struct node *key = node_key(root, "services");
 
-		if (key->kind == NODE_SCALAR && key->text && streq(key->text, "services"))
-			return key[1].kind == NODE_MAPPING ? key + 1 : NULL;
-	}
-	return NULL;
+	return key && key[1].kind == NODE_MAPPING ? key + 1 : NULL;
 }
 
 static void report_no_service(struct reader *r, const struct node *n, const struct node *services)
@@ -67,17 +63,6 @@ static void report_no_service(struct reader *r, const struct node *n, const stru
 	reject(r, n, "a service of this file%s", value_hint(n->text, names, known, hint));
 }
 
-static bool is_declared(const struct node *services, const char *name)
-{
-	for (size_t i = 0; services && i < services->n; i++) {
-		const struct node *key = &services->items[2 * i];
-
-		if (key->kind == NODE_SCALAR && key->text && streq(key->text, name))
-			return true;
-	}
-	return false;
-}
-
 static void read_service(struct reader *r, const struct node *n, void *to)
 {
 	const struct config_reading *file = r->context;
@@ -89,7 +74,7 @@ static void read_service(struct reader *r, const struct node *n, void *to)
 	b->service = true;
 	if (want)
 		reject(r, n, "%s", want);
-	else if (text && file && !is_declared(services, text))
+	else if (text && file && !(services && node_key(services, text)))
 		report_no_service(r, n, services);
 	if (!text || want)
 		return;

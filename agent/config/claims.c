@@ -52,18 +52,10 @@ void read_vips(struct reader *r, const struct node *n, enum owner owner, struct 
 
 /* --- what all ask for together --- */
 
-static const struct node *section(const struct node *root, const char *name)
-{
-	for (size_t i = 0; root->kind == NODE_MAPPING && i < root->n; i++)
-		if (root->items[2 * i].kind == NODE_SCALAR && streq(root->items[2 * i].text, name))
-			return &root->items[2 * i + 1];
-	return NULL;
-}
-
 /* The name of a section's entry. Entries are in the file's order, as the config has them. */
 static const struct node *entry(const struct node *root, const char *name, size_t i)
 {
-	const struct node *n = section(root, name);
+	const struct node *key = node_key(root, name), *n = key ? key + 1 : NULL;
 
 	return n && n->kind == NODE_MAPPING && i < n->n ? &n->items[2 * i] : root;
 }

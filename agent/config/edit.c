@@ -106,8 +106,7 @@ static bool find_services(struct config_source *s, const struct node *root, size
 		s->at[k] = l.at;
 	}
 	s->at[s->n] = s->len;
-	for (size_t k = 0; k < root->n; k++)
-		s->balances |= streq(root->items[2 * k].text, "xdp");
+	s->balances = node_key(root, "xdp");
 	if (i + 1 < root->n) {
 		if (!find_key(&l, &root->items[2 * (i + 1)], 0))
 			return false;

@@ -63,8 +63,7 @@ static void read_end_mapping(struct reader *r, const struct node *n, struct expe
 	};
 
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
-	for (size_t i = 0; i < n->n; i++)
-		to->labelled |= n->items[2 * i].text && streq(n->items[2 * i].text, "labels");
+	to->labelled = node_key(n, "labels");
 	if (!to->name && !to->labelled)
 		reject(r, n, "app, labels or both");
 }
@@ -218,14 +217,10 @@ static void read_one(struct reader *r, const struct node *n, void *to)
 	if (!read_mapping(r, n, keys, ARRAY_SIZE(keys), x))
 		return;
 	for (size_t k = 0; k < ARRAY_SIZE(needed); k++) {
-		bool found = false;
-
-		for (size_t i = 0; i < n->n; i++)
-			found |= n->items[2 * i].text && streq(n->items[2 * i].text, needed[k]);
-		if (!found)
-			reject(r, n, "from, to and expect in each");
-		if (!found)
-			return;
+		if (node_key(n, needed[k]))
+			continue;
+		reject(r, n, "from, to and expect in each");
+		return;
 	}
 	if (!x->port)
 		reject(r, n, "a port: 'to: NAME:PORT', or port:");

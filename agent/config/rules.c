@@ -187,11 +187,8 @@ static void read_set_mapping(struct reader *r, const struct node *n, struct set_
 					  {"ports-file", read_ports_file, 0},
 					  {"ports", read_ports, 0},
 					  {"timed", read_timed, 0}};
-	bool timed = false;
 
-	for (size_t i = 0; i < n->n; i++)
-		timed |= streq(n->items[2 * i].text, "timed");
-	if (n->n == 1 || (timed && n->n == 2))
+	if (n->n == 1 || (n->n == 2 && node_key(n, "timed")))
 		read_mapping(r, n, keys, ARRAY_SIZE(keys), s);
 	else
 		reject(r, n,

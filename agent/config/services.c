@@ -222,13 +222,9 @@ static const struct key backend_keys[] = {
 /* Keys of the mapping other than those, that is, ways to say which backend. */
 static size_t count_targets(const struct node *n)
 {
-	size_t count = 0;
-
-	for (size_t i = 0; n->kind == NODE_MAPPING && i < n->n; i++)
-		if (n->items[2 * i].kind == NODE_SCALAR && !streq(n->items[2 * i].text, "weight") &&
-		    !streq(n->items[2 * i].text, "zone"))
-			count++;
-	return count;
+	if (n->kind != NODE_MAPPING)
+		return 0;
+	return n->n - !!node_key(n, "weight") - !!node_key(n, "zone");
 }
 
 static void read_backend(struct reader *r, const struct node *n, void *to)

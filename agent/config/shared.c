@@ -2,17 +2,6 @@
 #include "config/shared.h"
 #include "config/read.h"
 
-static const struct node *find(const struct node *mapping, const char *name)
-{
-	for (size_t i = 0; mapping && mapping->kind == NODE_MAPPING && i < mapping->n; i++) {
-		const struct node *key = &mapping->items[2 * i];
-
-		if (key->kind == NODE_SCALAR && streq(key->text, name))
-			return key;
-	}
-	return NULL;
-}
-
 /* What else is there is a node's own matter. */
 static void only(struct reader *r, const struct node *n, const char *const *names, const char *what)
 {
@@ -34,7 +23,7 @@ static void check_sections(struct reader *r, const struct node *root)
 {
 	static const char *const sections[] = {"services", "policy", NULL};
 	static const char *const policy[] = {"rules", NULL};
-	const struct node *key = find(root, "policy");
+	const struct node *key = node_key(root, "policy");
 
 	only(r, root, sections, "services or policy");
 	if (!key)
@@ -46,10 +35,10 @@ static void check_sections(struct reader *r, const struct node *root)
 
 static void check_services(struct reader *r, const struct node *root, const struct config *c)
 {
-	const struct node *services = find(root, "services");
+	const struct node *services = node_key(root, "services");
 
 	for (size_t i = 0; services && i < c->n_services; i++) {
-		const struct node *key = find(services + 1, c->services[i].name);
+		const struct node *key = node_key(services + 1, c->services[i].name);
 
 		if (c->services[i].check.type != CHECK_EXEC)
 			continue;

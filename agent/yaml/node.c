@@ -323,3 +323,14 @@ int node_parse(const char *text, size_t len, struct node *ret, struct config_err
 	yaml_parser_delete(&l->parser);
 	return r;
 }
+
+const struct node *node_key(const struct node *mapping, const char *name)
+{
+	for (size_t i = 0; mapping->kind == NODE_MAPPING && i < mapping->n; i++) {
+		const struct node *key = &mapping->items[2 * i];
+
+		if (key->kind == NODE_SCALAR && key->text && streq(key->text, name))
+			return key;
+	}
+	return NULL;
+}

@@ -29,5 +29,7 @@ int node_parse(const char *text, size_t len, struct node *ret, struct config_err
 void node_free(struct node *n);
 /* Nothing was written (or ~, or null). */
 bool node_is_null(const struct node *n);
+/* The key of that name in a mapping; its value is behind it. NULL: not there, or no mapping. */
+const struct node *node_key(const struct node *mapping, const char *name);
 
 #endif
