@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "apps/watch.h"
@@ -56,11 +55,8 @@ static struct app *app_by_watch(struct agent *a, int watch)
 
 static void watch_launcher(struct agent *a, struct app *app)
 {
-	struct rlimit files;
-
 	app->launcher.fd = pidfd_open(app->launcher_pid, 0);
-	if (app->launcher.fd >= 0 && getrlimit(RLIMIT_NOFILE, &files) == 0 &&
-	    (rlim_t)app->launcher.fd + DESCRIPTORS_LEFT > files.rlim_cur)
+	if (app->launcher.fd >= 0 && !fd_leaves(app->launcher.fd, DESCRIPTORS_LEFT))
 		close_fd(&app->launcher.fd);
 	if (app->launcher.fd >= 0)
 		loop_add(a->epoll, &app->launcher, EPOLLIN);

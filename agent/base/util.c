@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -183,4 +184,11 @@ int mkdir_parents(const char *path, unsigned mode)
 	if (mkdir(buf, mode) < 0 && errno != EEXIST)
 		return -errno;
 	return 0;
+}
+
+bool fd_leaves(int fd, unsigned more)
+{
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) < 0 || (rlim_t)fd + more < files.rlim_cur;
 }

@@ -44,6 +44,10 @@ static inline int take_fd(int *fd)
 	*fd = -1;
 	return r;
 }
+
+/* Whether that many numbers above the fd's are below RLIMIT_NOFILE: as the kernel gives out the
+ * lowest one that is free, at least so many descriptors are left. */
+bool fd_leaves(int fd, unsigned more);
 static inline void *take_ptr(void *pp)
 {
 	void *r = *(void **)pp;

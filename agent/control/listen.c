@@ -12,7 +12,9 @@
 #include "base/log.h"
 #include "control/control.h"
 
-#define REST_MS 100 /* until the next try to accept, when even the spare descriptor is gone */
+/* Descriptors that clients leave to the agent, for what it opens while it does what they ask. */
+#define AGENT_FILES 32
+#define REST_MS	    100 /* until the next try to accept, when even the spare descriptor is gone */
 
 /* Root, or a member of group ax. The mode of the socket says the same; this holds also where a
  * directory or a mount made it reachable to others. */
@@ -34,6 +36,10 @@ static bool peer_allowed(const struct ucred *peer, int fd)
 			return true;
 	return false;
 }
+
+#define NO_DESCRIPTORS                                                                         \
+	"{\"ok\":false,\"errno\":24,\"error\":\"the agent has no descriptors left: try again " \
+	"later, or raise its limit (LimitNOFILE=)\"}\n"
 
 static void refuse(int fd, const char *line)
 {
@@ -75,8 +81,7 @@ static void turn_away(struct control_server *s)
 	close_fd(&s->spare);
 	fd = accept4(s->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0)
-		refuse(fd, "{\"ok\":false,\"errno\":24,\"error\":\"the agent has no descriptors "
-			   "left: try again later, or raise its limit (LimitNOFILE=)\"}\n");
+		refuse(fd, NO_DESCRIPTORS);
 	else if (errno != EAGAIN && !loop_mod(s->epoll, &s->listen, 0))
 		timerfd_settime(s->rest.fd, 0, &rest, NULL);
 	close_fd(&fd);
@@ -107,7 +112,9 @@ void control_on_listen(struct control_server *s)
 		log_warn("refused process %d of uid %u at the control socket", peer.pid, peer.uid);
 		return;
 	}
-	if (server_has_place(s, peer.uid))
+	if (!fd_leaves(fd, AGENT_FILES))
+		refuse(fd, NO_DESCRIPTORS);
+	else if (server_has_place(s, peer.uid))
 		add_client(s, &fd, &peer);
 	else
 		refuse(fd, "{\"ok\":false,\"errno\":11,\"error\":\"the agent has too many "

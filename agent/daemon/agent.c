@@ -422,8 +422,9 @@ static int take_over(struct agent *a, const struct config *next, struct error *e
 	return r ? r : adopt_apps(a, e);
 }
 
-/* What an agent has open by itself, and as much for those it talks to. */
-#define FILES_MIN 128
+/* What an agent has open by itself (126: maps and programs, mostly), and as much for those it
+ * talks to. */
+#define FILES_MIN 256
 
 static int check_files(struct error *e)
 {

@@ -41,7 +41,7 @@ clients_end() {
 HOLDS=0 HELD=() CLIENTS=()
 
 as_member() {
-	timeout 20 setpriv --reuid "$1" --regid 64999 --clear-groups "$T/ax" --instance "$INST" \
+	timeout 60 setpriv --reuid "$1" --regid 64999 --clear-groups "$T/ax" --instance "$INST" \
 		"${@:2}" 2>&1 </dev/null
 }
 
@@ -68,7 +68,7 @@ clients_end
 # each request takes the agent some ms, and there are thousands of them
 clients 64997 flood '{"op":"get","what":"apps"}' 1000000
 SECONDS=0
-ok "root runs an app beside somebody's thousand requests" timeout 20 "$AX" --instance "$INST" run -- true
+ok "root runs an app beside somebody's thousand requests" timeout 60 "$AX" --instance "$INST" run -- true
 out=$(as_member 64998 status -o json)
 like "another member is answered meanwhile" "$out" '"instance"'
 ok "the thousand took their turns, which are not over ($SECONDS s)" alive "${CLIENTS[0]}"
@@ -126,13 +126,24 @@ diag "peak: $(memory_mb) MB"
 
 # --- descriptors ---
 
-prlimit --pid "$AGENT" --nofile=$(($(find "/proc/$AGENT/fd" -maxdepth 1 -type l | wc -l) + 20))
+files() { find "/proc/$AGENT/fd" -maxdepth 1 -type l | wc -l; }
+limit() { prlimit --pid "$AGENT" --nofile="$1:"; } # the soft limit: not every root may raise the other again
+
+# some for clients, and none of the 32 that they leave to the agent
+limit $(($(files) + 32 + 20))
+clients 0 idle 100
+like "who finds no descriptor beside the agent's is told so" "$(cat "$SAID")" "refused: .*no descriptors left"
+clients_end
+ok "and comes in when others are gone" wait_for "ax status"
+# none at all
+limit "$(files)"
 clients 0 idle 100
 like "who gets no descriptor is told so" "$(cat "$SAID")" "refused: .*no descriptors left"
 before=$(cpu_ticks)
 sleep 1
 ok "and the agent sleeps" test $(($(cpu_ticks) - before)) -le 20
 clients_end
+limit 1024
 ok "it goes on when there are some again" wait_for "ax status"
 
 done_testing

@@ -8,7 +8,7 @@ need jq prlimit
 # --- FIFOs and what a file asks for together ---
 
 mkfifo "$T/fifo"
-like "a check does not wait for a FIFO" "$(timeout 5 "$AX" config check "$T/fifo" 2>&1)" "is a FIFO"
+like "a check does not wait for a FIFO" "$(timeout 20 "$AX" config check "$T/fifo" 2>&1)" "is a FIFO"
 like "but takes what a shell pipes" "$("$AX" config check <(default_config))" ": ok"
 {
 	echo "agent: {pool: {ipv4: 10.0.0.0/29}}"
@@ -53,7 +53,7 @@ agent_stop
 
 # --- descriptors ---
 
-APPS_N=60
+APPS_N=120
 {
 	default_config
 	echo "apps:"
@@ -61,19 +61,46 @@ APPS_N=60
 } >"$T/apps.yaml"
 lines=$(wc -l <"$T/$INST.log")
 cp "$T/apps.yaml" "$T/$INST.yaml"
-# an agent needs some 60 of its own, and as many again for whom it talks to
-prlimit --nofile=150 "$AX" --instance "$INST" agent --config "$T/apps.yaml" >>"$T/$INST.log" 2>&1 </dev/null &
+# an agent needs some 126 of its own, and as many again for whom it talks to
+prlimit --nofile=256 "$AX" --instance "$INST" agent --config "$T/apps.yaml" >>"$T/$INST.log" 2>&1 </dev/null &
 AGENT=$!
 BACKGROUND+=("$AGENT")
 running() { ax get apps -o json | jq '[.[] | select(.state == "running")] | length'; }
 ok "$APPS_N apps start with few descriptors" wait_for -t 60 "[ \"\$(running)\" = $APPS_N ]"
 ok "without a flood of lines" test "$(($(wc -l <"$T/$INST.log") - lines))" -le 5
+refused=$(python3 - "/run/ax/$INST/control.sock" "/proc/$AGENT/fd" <<-'E'
+	import os, select, socket, sys, time
+
+	clients = []
+	for i in range(200):
+	    clients.append(socket.socket(socket.AF_UNIX))
+	    clients[-1].connect(sys.argv[1])
+	# who is in has asked for nothing, and is told nothing
+	poll, told = select.poll(), 0
+	for c in clients:
+	    poll.register(c, select.POLLIN)
+	while not told or poll.poll(500):
+	    for fd, _ in poll.poll(500):
+	        line = socket.socket(fileno=os.dup(fd)).recv(4096)
+	        assert b"no descriptors left" in line, line
+	        poll.unregister(fd)
+	        told += 1
+	# what the agent itself opens meanwhile is of those
+	for _ in range(100):
+	    left = 256 - len(os.listdir(sys.argv[2]))
+	    if left >= 32:
+	        break
+	    time.sleep(0.05)
+	print(left >= 32 or left)
+E
+)
+is "clients leave descriptors to the agent, and who finds none is told so" "$refused" True
 default_config >"$T/none.yaml"
 ok "and stop" ax config apply "$T/none.yaml"
 wait_for -t 30 "[ \"\$(ax get apps -o name | grep -c .)\" = 0 ]"
 agent_stop
 out=$(prlimit --nofile=64 "$AX" --instance "$INST" agent --config "$T/apps.yaml" 2>&1)
-like "with fewer than that an agent says so" "$out" "needs 128 descriptors"
+like "with fewer than that an agent says so" "$out" "needs 256 descriptors"
 is "in one line" "$(wc -l <<<"$out")" 1
 
 done_testing
