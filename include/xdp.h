@@ -36,6 +36,9 @@ enum ax_field {
 	AX_FIELD_LENGTH,    /* of the frame from its Ethernet header on; 65536, longer as 65535 */
 	AX_FIELD_MAC,	    /* searched, see struct ax_key64; the source of the frame */
 	AX_FIELD_TTL,	    /* of IPv4, or IPv6's hop limit: 256 and AX_TTL_NONE */
+	AX_FIELD_DSCP,	    /* of IPv4's TOS, or IPv6's traffic class: 64 and AX_DSCP_NONE */
+	AX_FIELD_ECN,	    /* its lower two bits: 4 and AX_ECN_NONE */
+	AX_FIELD_TIME,	    /* when it comes: minute of the week, see struct ax_clock */
 	AX_FIELD_STATE,	    /* enum ax_state */
 	AX_FIELD_PAYLOAD,   /* which of the list's payloads it has, see struct ax_payload */
 	AX_FIELDS
@@ -48,6 +51,21 @@ enum ax_field {
 #define AX_ICMP_NONE	  131072
 #define AX_VLAN_NONE	  4096
 #define AX_TTL_NONE	  256
+#define AX_DSCP_NONE	  64
+#define AX_ECN_NONE	  4
+
+/*
+ * What clocks on walls show from a time on: how many seconds they are ahead of CLOCK_TAI, as if it
+ * had begun at 00:00 on a Monday. The first is for all times before the second one's. With the
+ * last, eight years or more from now, it stays.
+ */
+#define AX_TIME_MINUTES 10080
+#define AX_TIME_UNKNOWN 0xffff
+#define AX_CLOCKS	18 /* for eight years and some days, two a year, and now */
+struct ax_clock {
+	__u64 from_s; /* CLOCK_TAI */
+	__u64 ahead_s;
+};
 
 enum ax_fragment {
 	AX_FRAGMENT_NONE,
@@ -316,6 +334,7 @@ struct ax_layout {
 	__u32 timed_n;
 	struct ax_timed_set timed[AX_TIMED_SETS];
 	__u32 payloads_n;	      /* of `payload` */
+	__u32 clocks_n;		      /* of `clocks`, with AX_FIELD_TIME */
 	__u32 balancers, balancers_n; /* struct ax_balancer[], balance.h */
 	__u32 backends, backends_n;   /* struct ax_real[], balance.h */
 	__u32 nat;     /* answers of NAT's backends are looked for before the rules; bit n: there is
@@ -331,6 +350,7 @@ struct ax_layout {
 	__u32 quotes;	     /* ICMP errors about flows that are let through need a second look */
 	__u32 state; /* the list as text and its sets, for user space: see agent/rules/list.h */
 	__u32 state_size;
+	struct ax_clock clocks[AX_CLOCKS];
 	__u64 explain_key; /* not 0; see struct ax_explain */
 	__u64 since_boot;  /* when this generation came, CLOCK_BOOTTIME in ns; the loader sets these
 			    */
@@ -481,7 +501,10 @@ struct ax_explain {
 	/* enum ax_state: it was asked and is this; AX_STATE_UNASKED: it was not. Before: it is to
 	 * be taken for this; AX_STATE_UNASKED: to be asked. */
 	__u8 state;
-	__u8 pad[7];
+	__u8 pad;
+	/* Before: the minute of the week that it is to be taken for; AX_TIME_UNKNOWN: now. */
+	__u16 minute;
+	__u32 pad2;
 };
 _Static_assert(sizeof(struct ax_explain) == 32, "struct ax_explain fits XDP metadata");
 

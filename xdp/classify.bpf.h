@@ -209,6 +209,7 @@ struct judged {
 	const struct packet *p;
 	__u64 mac; /* 48 bits, the first byte highest */
 	__u32 len;
+	__u32 minute; /* of the week, below AX_TIME_MINUTES */
 };
 
 /* The class of one field; `i` is a constant at every call. */
@@ -222,6 +223,8 @@ static __always_inline __u32 class_of(const __u8 *a, int i, const struct judged 
 		return class_timed(a, f, class_address(a, f, j->p, &j->p->dst), sets_in(j->p) >> 4);
 	if (i == AX_FIELD_MAC)
 		return class_mac(j->mac);
+	if (i == AX_FIELD_TIME)
+		return class_at(a, f->table, j->minute);
 	return class_at(a, f->table, packet_value(j->p, (enum ax_field)i, j->len));
 }
 

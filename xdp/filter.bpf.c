@@ -82,6 +82,28 @@ static __always_inline int done(struct xdp_md *ctx, const struct turn *t, int ac
 
 /* --- matching --- */
 
+/* The minute of the week, as clocks on walls have it. */
+static __always_inline __u32 minute_now(void)
+{
+	__u64 now = bpf_ktime_get_tai_ns() / 1000000000, ahead = layout.clocks[0].ahead_s;
+
+	for (__u32 i = 1; i < AX_CLOCKS && i < layout.clocks_n; i++)
+		if (now >= layout.clocks[i].from_s)
+			ahead = layout.clocks[i].ahead_s;
+	return (now + ahead) / 60 % AX_TIME_MINUTES;
+}
+
+/* A function of its own, for the verifier: it may be any number. */
+__noinline __u32 minute_of(struct xdp_md *ctx)
+{
+	struct ax_explain *x = (void *)(long)ctx->data_meta;
+
+	if (explaining(ctx) && (void *)(x + 1) <= (void *)(long)ctx->data &&
+	    x->minute != AX_TIME_UNKNOWN)
+		return x->minute;
+	return minute_now();
+}
+
 static __always_inline __u64 source_mac(struct xdp_md *ctx)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
@@ -109,6 +131,10 @@ static __always_inline struct judged judged(struct xdp_md *ctx, const struct pac
 
 	if (layout.field[AX_FIELD_MAC].used)
 		j.mac = source_mac(ctx);
+	if (layout.field[AX_FIELD_TIME].used)
+		j.minute = minute_of(ctx);
+	if (j.minute >= AX_TIME_MINUTES)
+		j.minute = 0;
 	return j;
 }
 

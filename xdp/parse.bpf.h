@@ -45,7 +45,8 @@ struct packet {
 	__be16 dport_be;
 	__be16 ethertype_be; /* behind the tags */
 	__u16 vlan;	     /* id of the outermost tag, AX_VLAN_NONE: untagged */
-	__u16 l3_off;	     /* of the IP header, from the Ethernet header's start */
+	__u8 l3_off;	     /* of the IP header, from the Ethernet header's start */
+	__u8 tos;	     /* IPv4's TOS, or IPv6's traffic class; valid with a ttl */
 	__u16 l4_off;	     /* of the transport header */
 	__u16 l4_len;	     /* of it and its payload, as the IP header says; 0 with BIG TCP */
 	__u16 icmp;	     /* type << 8 | code, valid with has_icmp */
@@ -196,6 +197,7 @@ static __always_inline void parse_ipv4(void *l3, void *end, __u32 frame, struct 
 	p->dst = (struct ax_addr){.w = {0, 0, bpf_htonl(0xffff), ip->daddr}};
 	p->proto = ip->protocol;
 	p->ttl = ip->ttl;
+	p->tos = ip->tos;
 	p->fragment = AX_FRAGMENT_NONE;
 	if (ip->version != 4)
 		return odd(p, AX_REASON_BAD_VERSION);
@@ -310,6 +312,7 @@ static __always_inline void parse_ipv6(void *l3, void *end, __u32 frame, struct 
 	__builtin_memcpy(&p->dst, &ip->daddr, sizeof(p->dst));
 	p->proto = ip->nexthdr;
 	p->ttl = ip->hop_limit;
+	p->tos = (__u8)(ip->priority << 4 | ip->flow_lbl[0] >> 4);
 	p->fragment = AX_FRAGMENT_NONE;
 	if (ip->version != 6)
 		return odd(p, AX_REASON_BAD_VERSION);
@@ -440,6 +443,15 @@ static __always_inline __u32 payload_value(const struct packet *p)
 	return v >= AX_PAYLOAD_VALUES ? AX_PAYLOAD_VALUES - 1 : (__u32)v;
 }
 
+static __always_inline __u32 length_value(__u32 len)
+{
+	__u64 v = len;
+
+	/* as above: the frame's length stays on the stack, and was read anew behind the check */
+	asm volatile("" : "+r"(v));
+	return v > 65535 ? 65535 : (__u32)v;
+}
+
 /*
  * The value of a field that is a number, within the bounds of its table (enum ax_field says which
  * they are), for a constant `field`. No default: a new field's value has to be found here, unless
@@ -465,9 +477,13 @@ static __always_inline __u32 packet_value(const struct packet *p, enum ax_field 
 	case AX_FIELD_FRAGMENT:
 		return p->fragment & 3;
 	case AX_FIELD_LENGTH:
-		return len > 65535 ? 65535 : len;
+		return length_value(len);
 	case AX_FIELD_TTL:
 		return p->ttl > AX_TTL_NONE ? AX_TTL_NONE : p->ttl;
+	case AX_FIELD_DSCP:
+		return p->ttl >= AX_TTL_NONE ? AX_DSCP_NONE : p->tos >> 2;
+	case AX_FIELD_ECN:
+		return p->ttl >= AX_TTL_NONE ? AX_ECN_NONE : p->tos & 3;
 	case AX_FIELD_STATE:
 		return p->state > AX_STATE_UNASKED ? AX_STATE_UNASKED : p->state;
 	case AX_FIELD_PAYLOAD:
@@ -475,6 +491,7 @@ static __always_inline __u32 packet_value(const struct packet *p, enum ax_field 
 	case AX_FIELD_SRC: /* see classify.bpf.h */
 	case AX_FIELD_DST:
 	case AX_FIELD_MAC:
+	case AX_FIELD_TIME:
 	case AX_FIELDS:
 		break;
 	}

@@ -24,13 +24,17 @@ static __noinline __attribute__((unused)) bool quote(struct xdp_md *ctx, const s
 						     struct packet *q)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	void *l3 = packet_at(data, p->l4_off + 8);
+	__u32 off = p->l4_off + 8u;
+	void *l3 = packet_at(data, off);
 	__u32 ip_end =
 		p->l4_off + p->l4_len; /* what is behind it, the IP header does not vouch for */
 
 	packet_init(q);
+	opaque(off);
+	if (off > 0xff) /* l3_off has no room for it: no error comes behind so many headers */
+		return false;
 	q->vlan = p->vlan;
-	q->l3_off = p->l4_off + 8;
+	q->l3_off = (__u8)off;
 	q->ethertype_be = p->ethertype_be;
 	if (!read_quoted(l3, end, p->v4, q) || q->l4_off > ip_end)
 		return false;

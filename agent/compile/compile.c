@@ -332,6 +332,7 @@ static int compile(struct compiler *c, const struct rule_binding *bind,
 		r = balancers_compile(c->list, reals, a, layout, c->e);
 	if (r == 0)
 		r = write_state(c, a, layout);
+	compile_clocks(layout);
 	if (r == 0)
 		r = add_journal(c, a, layout);
 	return r < 0 ? r : finish(a, layout);

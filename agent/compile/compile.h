@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rule compiler: a rule list to the arena and layout of include/xdp.h. No side effects.
+ * The rule compiler: a rule list to the arena and layout of include/xdp.h. No side effects; what it
+ * looks at besides is the machine's time zone.
  */
 #ifndef AX_COMPILE_COMPILE_H
 #define AX_COMPILE_COMPILE_H

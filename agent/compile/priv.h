@@ -151,4 +151,7 @@ int compile_actions(struct compiler *c, const struct rule_binding *bind, struct 
 /* Turns the errors of arena_add() and class_of() into sentences. */
 int compile_failed(struct compiler *c, int64_t r, const char *field);
 
+/* clock.c: how local time goes, if a rule asks for it. */
+void compile_clocks(struct ax_layout *layout);
+
 #endif

@@ -759,34 +759,3 @@ int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct
 		drop_stages(d);
 	return 0;
 }
-
-#define EXPLAIN_ROOM 256 /* for headers that a balancer puts in front */
-
-int generation_explain(const struct generation *g, const void *frame, size_t len,
-		       enum ax_state state, struct ax_explain *x, uint32_t *action, uint8_t **out,
-		       size_t *out_len)
-{
-	struct xdp_md md = {.data = sizeof(*x), .data_end = (uint32_t)(len + sizeof(*x))};
-	autofree uint8_t *in = malloc(len + sizeof(*x));
-	autofree uint8_t *res = malloc(len + sizeof(*x) + EXPLAIN_ROOM);
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in,
-		    .data_size_in = (uint32_t)(len + sizeof(*x)), .data_out = res,
-		    .data_size_out = (uint32_t)(len + sizeof(*x) + EXPLAIN_ROOM), .ctx_in = &md,
-		    .ctx_size_in = sizeof(md), .repeat = 1);
-
-	if (!in || !res)
-		return -ENOMEM;
-	*x = (struct ax_explain){.key = g->layout.explain_key, .state = (uint8_t)state};
-	memcpy(in, x, sizeof(*x));
-	memcpy(in + sizeof(*x), frame, len);
-	if (bpf_prog_test_run_opts(g->prog, &o) < 0)
-		return -errno;
-	if (o.data_size_out < sizeof(*x))
-		return -EPROTO;
-	memcpy(x, res, sizeof(*x));
-	*action = o.retval;
-	*out_len = o.data_size_out - sizeof(*x);
-	memmove(res, res + sizeof(*x), *out_len);
-	*out = take_ptr(&res);
-	return 0;
-}

@@ -135,11 +135,15 @@ int generation_view_open(const struct generation *g, bool writable, struct gener
 void generation_view_close(struct generation_view *w);
 /* Puts it there (NULL: nothing). Returns when no CPU runs the former one any more. */
 int generation_set(const struct datapath_xdp *d, enum ax_jump jump, const struct generation *g);
-/* Runs it on a frame with an explanation's metadata, as one of that state (AX_STATE_UNASKED: that
- * of the caller's network namespace is asked for). *out (malloc'ed) is the frame after it. */
+/* Runs it on a frame with an explanation's metadata, which says what it is to be taken for (not to
+ * be asked: that of the caller's network namespace is). *out (malloc'ed) is the frame after it. */
 int generation_explain(const struct generation *g, const void *frame, size_t len,
-		       enum ax_state state, struct ax_explain *x, uint32_t *action, uint8_t **out,
-		       size_t *out_len);
+		       struct ax_explain *x, uint32_t *action, uint8_t **out, size_t *out_len);
+
+/* The same of any program: as if the frame came in by the interface, where the kernel can do that.
+ * -EINVAL: the kernel does not run a frame of that length. */
+int datapath_xdp_run(int prog, unsigned ifindex, const void *frame, size_t len, uint32_t *action,
+		     uint8_t **out, size_t *out_len);
 
 /* --- a tap (xdp_tap.c), see include/xdp_tap.h --- */
 

@@ -41,7 +41,8 @@ static bool judge(const struct generation *g, const char *packet, enum ax_state 
 		return false;
 	r = packet_build(&p, &frame, &len);
 	packet_free(&p);
-	return !r && !generation_explain(g, frame, len, state, x, &action, &out, &out_len);
+	*x = (struct ax_explain){.state = (uint8_t)state, .minute = AX_TIME_UNKNOWN};
+	return !r && !generation_explain(g, frame, len, x, &action, &out, &out_len);
 }
 
 /* Client's and server's address, in text, with their ports. */

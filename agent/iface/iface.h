@@ -149,10 +149,34 @@ struct xdp_explanation {
 };
 int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explanation *ret,
 		struct error *e);
-/* The same, as if it were of that state (AX_STATE_UNASKED: the host is asked). */
-int xdp_explain_as(struct xdp *x, const void *frame, size_t len, enum ax_state state,
+/* The same, as if it were of that state (AX_STATE_UNASKED: the host is asked) and came in that
+ * minute of the week (AX_TIME_UNKNOWN: now). */
+struct xdp_assumed {
+	enum ax_state state;
+	uint16_t minute;
+};
+int xdp_explain_as(struct xdp *x, const void *frame, size_t len, const struct xdp_assumed *as,
 		   struct xdp_explanation *ret, struct error *e);
 void xdp_explanation_free(struct xdp_explanation *x);
+
+/* --- programs of others (foreign.c) --- */
+
+struct xdp_foreign {
+	unsigned ifindex;
+	int prog; /* what is attached: the only program, or libxdp's dispatcher */
+	struct xdp_program_info *programs;
+	size_t n;
+	bool dispatcher;
+};
+/* What judges the interface's packets where no list of the instance does. -ENOENT: nothing, and *e
+ * is as it was. */
+int xdp_foreign_open(const struct instance *inst, const char *ifname, struct xdp_foreign *ret,
+		     struct error *e);
+void xdp_foreign_close(struct xdp_foreign *f);
+/* The program itself runs: what it keeps in its maps it keeps of this frame, too. Of the answer
+ * action, out and out_len are set; to be freed by xdp_explanation_free(). */
+int xdp_foreign_run(const struct xdp_foreign *f, const void *frame, size_t len,
+		    struct xdp_explanation *ret, struct error *e);
 
 /* --- looking at packets (tap.c), see include/xdp_tap.h --- */
 

@@ -408,17 +408,21 @@ int xdp_name_explanation(struct xdp *x, struct xdp_explanation *ret)
 int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explanation *ret,
 		struct error *e)
 {
-	return xdp_explain_as(x, frame, len, AX_STATE_UNASKED, ret, e);
+	const struct xdp_assumed nothing = {AX_STATE_UNASKED, AX_TIME_UNKNOWN};
+
+	return xdp_explain_as(x, frame, len, &nothing, ret, e);
 }
 
-int xdp_explain_as(struct xdp *x, const void *frame, size_t len, enum ax_state state,
+int xdp_explain_as(struct xdp *x, const void *frame, size_t len, const struct xdp_assumed *as,
 		   struct xdp_explanation *ret, struct error *e)
 {
 	int r = xdp_refresh(x);
 
-	*ret = (struct xdp_explanation){0};
+	*ret = (struct xdp_explanation){
+		.x = {.state = (uint8_t)as->state, .minute = as->minute},
+	};
 	if (!r)
-		r = generation_explain(&x->g, frame, len, state, &ret->x, &ret->action, &ret->out,
+		r = generation_explain(&x->g, frame, len, &ret->x, &ret->action, &ret->out,
 				       &ret->out_len);
 	if (r == -EINVAL)
 		return error_set(

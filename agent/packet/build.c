@@ -141,7 +141,7 @@ static void put_ip_header(struct writer *w, const struct packet *p, size_t l4_le
 	bool first = p->fragment == AX_FRAGMENT_FIRST, later = p->fragment == AX_FRAGMENT_LATER;
 
 	if (addr_is_v4(&p->src)) {
-		put16(w, 0x4500);
+		put16(w, 0x4500u | p->tos);
 		put16(w, (unsigned)(IPV4_LEN + l4_len));
 		put16(w, first || later ? 1 : 0); /* identification */
 		put16(w, first ? 0x2000 : later ? p->offset / 8 : 0);
@@ -153,7 +153,7 @@ static void put_ip_header(struct writer *w, const struct packet *p, size_t l4_le
 		set16(start + 10, fold(sum(start, IPV4_LEN)));
 		return;
 	}
-	put16(w, 0x6000);
+	put16(w, 0x6000u | (unsigned)p->tos << 4);
 	put16(w, 0);
 	put16(w, (unsigned)(l4_len + (first || later ? FRAGMENT_LEN : 0)));
 	put8(w, first || later ? IPPROTO_FRAGMENT : p->proto);

@@ -17,7 +17,7 @@ struct view {
 /* What was found out about an IP packet. */
 struct ip {
 	struct ax_addr src, dst;
-	uint8_t proto, ttl;
+	uint8_t proto, ttl, tos;
 	enum ax_fragment fragment;
 	uint32_t offset;
 	unsigned options;  /* bytes of IPv4 options */
@@ -75,6 +75,7 @@ static void read_ip4(struct view v, bool quoted, struct ip *ip)
 	ip->src = get_addr4(h + 12);
 	ip->dst = get_addr4(h + 16);
 	ip->ttl = h[8];
+	ip->tos = h[1];
 	ip->proto = h[9];
 	ip->offset = (get16(h + 6) & 0x1fff) * 8;
 	ip->fragment = fragment_kind(ip->offset, get16(h + 6) & 0x2000);
@@ -142,6 +143,7 @@ static void read_ip6(struct view v, bool quoted, struct ip *ip)
 	payload = get16(h + 4);
 	ip->proto = h[6];
 	ip->ttl = h[7];
+	ip->tos = (uint8_t)(h[0] << 4 | h[1] >> 4);
 	ip->src = get_addr6(h + 8);
 	ip->dst = get_addr6(h + 24);
 	skip(&v, 40);
@@ -219,7 +221,7 @@ static bool is_icmp_error(const struct ip *ip)
 
 static bool is_solicit(const struct ip *ip)
 {
-	return ip->proto == IPPROTO_ICMPV6 && !addr_is_v4(&ip->src) && ip->ttl == 255 &&
+	return ip->proto == IPPROTO_ICMPV6 && !addr_is_v4(&ip->src) && ip->ttl == 255 && !ip->tos &&
 	       ip->fragment == AX_FRAGMENT_NONE && ip->l4.len >= 24 && ip->l4.at[0] == 135 &&
 	       ip->l4.at[1] == 0;
 }
@@ -287,10 +289,24 @@ static void put_notes(FILE *f, const struct ip *ip)
 		fprintf(f, " (%zu bytes behind it)", ip->padding);
 }
 
-static void put_ttl(FILE *f, const struct ip *ip)
+static void put_tos(FILE *f, const struct ip *ip)
+{
+	const char *name = dscp_name(ip->tos >> 2);
+
+	if (ip->tos >> 2 && name)
+		fprintf(f, " dscp %s", name);
+	else if (ip->tos >> 2)
+		fprintf(f, " dscp %u", ip->tos >> 2);
+	if (ip->tos & 3)
+		fprintf(f, " ecn %s", ecn_name(ip->tos & 3));
+}
+
+/* What its header has besides. */
+static void put_header(FILE *f, const struct ip *ip)
 {
 	if (ip->ttl != PACKET_TTL)
 		fprintf(f, " ttl %u", ip->ttl);
+	put_tos(f, ip);
 }
 
 /* A packet whose header above IP is not there, or not looked at. */
@@ -299,7 +315,7 @@ static void put_plain(FILE *f, const struct ip *ip)
 	put_proto(f, ip);
 	put_ends(f, ip, false);
 	put_fragment(f, ip);
-	put_ttl(f, ip);
+	put_header(f, ip);
 	if (ip->l4.len)
 		fprintf(f, " len %zu", ip->l4.len);
 }
@@ -332,7 +348,7 @@ static void put_ip(FILE *f, const struct ip *ip)
 	if (is_icmp(ip))
 		fprintf(f, " type %u/%u", ip->l4.at[0], ip->l4.at[1]);
 	put_fragment(f, ip);
-	put_ttl(f, ip);
+	put_header(f, ip);
 	if (is_icmp(ip) && is_icmp_error(ip))
 		quoted = put_quote(f, ip);
 	if (!quoted && ip->l4.len > header)

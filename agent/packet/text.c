@@ -61,6 +61,8 @@ enum given {
 	GIVEN_TTL = 1 << 8,
 	GIVEN_QUOTE = 1 << 9,
 	GIVEN_REPLY = 1 << 10,
+	GIVEN_DSCP = 1 << 11,
+	GIVEN_ECN = 1 << 12,
 };
 
 struct parser {
@@ -272,6 +274,28 @@ static int parse_ttl(struct parser *p, struct packet *pkt)
 	if (!r)
 		pkt->ttl = (uint8_t)n;
 	return r;
+}
+
+static int parse_dscp(struct parser *p, struct packet *pkt)
+{
+	static const char what[] = "a codepoint: ef, af11, cs1 ... or a number of 0 to 63";
+	int r = next_word(p, what), dscp = r ? r : dscp_parse(p->text);
+
+	if (r || dscp < 0)
+		return r ? r : expected(p, what);
+	pkt->tos = (uint8_t)(dscp << 2 | (pkt->tos & 3));
+	return 0;
+}
+
+static int parse_ecn(struct parser *p, struct packet *pkt)
+{
+	static const char what[] = "not-ect, ect0, ect1 or ce";
+	int r = next_word(p, what), ecn = r ? r : ecn_parse(p->text);
+
+	if (r || ecn < 0)
+		return r ? r : expected(p, what);
+	pkt->tos = (uint8_t)((pkt->tos & ~3) | ecn);
+	return 0;
 }
 
 static int parse_len(struct parser *p, struct packet *pkt)
@@ -590,7 +614,8 @@ static const struct {
 	{"quoting", GIVEN_QUOTE, parse_quote}, {"reply", GIVEN_REPLY, parse_reply},
 	{"frag", GIVEN_FRAG, parse_frag},      {"ttl", GIVEN_TTL, parse_ttl},
 	{"data", GIVEN_DATA, parse_data},      {"len", GIVEN_LEN, parse_len},
-	{"mac", GIVEN_MAC, parse_mac},
+	{"mac", GIVEN_MAC, parse_mac},	       {"dscp", GIVEN_DSCP, parse_dscp},
+	{"ecn", GIVEN_ECN, parse_ecn},
 };
 
 static int unknown_option(struct parser *p)
@@ -605,7 +630,9 @@ static int unknown_option(struct parser *p)
 		return error_set(p->e, -EINVAL,
 				 "in the packet, '%.60s' is not known: did you mean '%s'?", p->text,
 				 near);
-	return expected(p, "an option: flags, type, quoting, reply, frag, ttl, data, len or mac");
+	return expected(p,
+			"an option: flags, type, quoting, reply, frag, ttl, dscp, ecn, data, len "
+			"or mac");
 }
 
 static int parse_option(struct parser *p, struct packet *pkt)

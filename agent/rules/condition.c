@@ -147,7 +147,9 @@ static void write_items(const struct rule_field *row, const struct field_key *ke
 {
 	size_t size = item_size(row->kind);
 
-	for (size_t i = 0; i < c->n; i++) {
+	if (key->write_all)
+		key->write_all(to, c);
+	for (size_t i = 0; i < c->n && key->write; i++) {
 		struct range part;
 
 		if (row->kind != FIELD_NUMBER) {

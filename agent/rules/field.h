@@ -64,6 +64,8 @@ struct field_key {
 		   struct rule_fault *f);
 	/* One item of the condition, which is of the kind's type; add() has to take it again. */
 	void (*write)(struct field_text *to, const struct rule_field *row, const void *item);
+	/* Instead: all of them, which is less. Numbers are sorted, and joined where they touch. */
+	void (*write_all)(struct field_text *to, const struct condition *c);
 };
 #define FIELD_KEYS_MAX 2
 
@@ -89,13 +91,35 @@ const char *rule_field_name(enum ax_field number);
 /* What the sets have in them that the field takes. */
 enum set_kind field_set_kind(const struct rule_field *row);
 
+/* What goes between one value and the next. */
+void field_separate(struct field_text *to);
+/* One more of a condition on numbers. 0, -ENOMEM. */
+int field_add_range(struct condition *c, const struct range *range);
+
+/* tos.c: keys' add() and write(). */
+int dscp_add(const struct rule_field *row, struct condition *c, const char *item,
+	     struct rule_fault *f);
+void dscp_write(struct field_text *to, const struct rule_field *row, const void *item);
+int ecn_add(const struct rule_field *row, struct condition *c, const char *item,
+	    struct rule_fault *f);
+void ecn_write(struct field_text *to, const struct rule_field *row, const void *item);
+#define WANT_DSCP \
+	"codepoints such as ef, af11, cs1 or le, numbers of 0 to 63 or ranges of them such as 1-8"
+#define WANT_ECN "not-ect, ect0, ect1 or ce"
+
+/* time.c: a key's add() and write_all(). */
+int time_add(const struct rule_field *row, struct condition *c, const char *item,
+	     struct rule_fault *f);
+void time_write(struct field_text *to, const struct condition *c);
+#define WANT_TIME "times such as 08:00-18:00, mon-fri/08:00-18:00, fri/22:00-06:00 or sat-sun"
+
 /* payload.c: a key's add() and write(). */
 int payload_add(const struct rule_field *row, struct condition *c, const char *item,
 		struct rule_fault *f);
 void payload_write(struct field_text *to, const struct rule_field *row, const void *item);
 #define WANT_PAYLOAD                                                                        \
 	"at OFFSET BYTE... such as at 0 0x17 0x03 or at 4 0x01/0x0f, of up to 8 bytes, up " \
-	"to 4 times"
+	"to 4 times, or quic-long"
 /* Whether a word is part of such a value. */
 bool payload_goes_on(const char *word);
 

@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 
 /* What goes between one value and the next. */
-static void separate(struct field_text *to)
+void field_separate(struct field_text *to)
 {
 	if (to->n++)
 		putc(',', to->f);
@@ -33,7 +33,7 @@ static void write_prefix(struct field_text *to, const struct rule_field *row, co
 	char buf[ADDR_STRLEN];
 
 	(void)row;
-	separate(to);
+	field_separate(to);
 	fputs(prefix_format(item, buf), to->f);
 }
 
@@ -55,13 +55,13 @@ static int add_mac(const struct rule_field *row, struct condition *c, const char
 static void write_mac(struct field_text *to, const struct rule_field *row, const void *item)
 {
 	(void)row;
-	separate(to);
+	field_separate(to);
 	value_write_mac(to->f, ((const struct rule_mac *)item)->b);
 }
 
 /* --- numbers --- */
 
-static int add_range(struct condition *c, const struct range *range)
+int field_add_range(struct condition *c, const struct range *range)
 {
 	if (array_grow(&c->items, c->n, sizeof(*range)) < 0)
 		return -ENOMEM;
@@ -78,7 +78,7 @@ static int add_number(const struct rule_field *row, struct condition *c, const c
 	(void)f;
 	if (value_range(item, row->last, false, &range) < 0)
 		return -EINVAL;
-	return add_range(c, &range);
+	return field_add_range(c, &range);
 }
 
 /* Also by the name of a service. */
@@ -89,12 +89,12 @@ static int add_port(const struct rule_field *row, struct condition *c, const cha
 	int r = value_port(item, &range, f);
 
 	(void)row;
-	return r < 0 ? r : add_range(c, &range);
+	return r < 0 ? r : field_add_range(c, &range);
 }
 
 static void put_range(struct field_text *to, uint32_t lo, uint32_t hi)
 {
-	separate(to);
+	field_separate(to);
 	if (lo == hi)
 		fprintf(to->f, "%u", lo);
 	else
@@ -118,7 +118,7 @@ static int add_open(const struct rule_field *row, struct condition *c, const cha
 	(void)f;
 	if (value_range(item, row->last, true, &range) < 0)
 		return -EINVAL;
-	return add_range(c, &range);
+	return field_add_range(c, &range);
 }
 
 static void write_open(struct field_text *to, const struct rule_field *row, const void *item)
@@ -129,7 +129,7 @@ static void write_open(struct field_text *to, const struct rule_field *row, cons
 		put_range(to, r->lo, r->hi);
 		return;
 	}
-	separate(to);
+	field_separate(to);
 	fprintf(to->f, "%u-", r->lo);
 }
 
@@ -140,7 +140,7 @@ static int add_proto(const struct rule_field *row, struct condition *c, const ch
 
 	if (proto < 0)
 		return add_number(row, c, item, f);
-	return add_range(c, &(struct range){(uint32_t)proto, (uint32_t)proto});
+	return field_add_range(c, &(struct range){(uint32_t)proto, (uint32_t)proto});
 }
 
 /* Neighbours are written by their names when all have one. */
@@ -161,7 +161,7 @@ static void write_proto(struct field_text *to, const struct rule_field *row, con
 		return;
 	}
 	for (uint32_t p = r->lo; p <= r->hi; p++) {
-		separate(to);
+		field_separate(to);
 		fputs(rule_proto_name((uint8_t)p), to->f);
 	}
 }
@@ -175,7 +175,7 @@ static int add_vlan(const struct rule_field *row, struct condition *c, const cha
 	(void)f;
 	if (!streq(item, "none") && value_range(item, AX_VLAN_NONE - 1, false, &range) < 0)
 		return -EINVAL;
-	return add_range(c, &range);
+	return field_add_range(c, &range);
 }
 
 static void write_vlan(struct field_text *to, const struct rule_field *row, const void *item)
@@ -186,7 +186,7 @@ static void write_vlan(struct field_text *to, const struct rule_field *row, cons
 	if (r->lo < AX_VLAN_NONE)
 		put_range(to, r->lo, r->hi < AX_VLAN_NONE ? r->hi : AX_VLAN_NONE - 1);
 	if (r->hi == AX_VLAN_NONE) {
-		separate(to);
+		field_separate(to);
 		fputs("none", to->f);
 	}
 }
@@ -206,7 +206,7 @@ static int add_fragment(const struct rule_field *row, struct condition *c, const
 	(void)f;
 	if (i < 0)
 		return -EINVAL;
-	return add_range(c, &(struct range){(uint32_t)i, (uint32_t)i});
+	return field_add_range(c, &(struct range){(uint32_t)i, (uint32_t)i});
 }
 
 static void write_fragment(struct field_text *to, const struct rule_field *row, const void *item)
@@ -215,7 +215,7 @@ static void write_fragment(struct field_text *to, const struct rule_field *row, 
 
 	(void)row;
 	for (uint32_t v = r->lo; v <= r->hi; v++) {
-		separate(to);
+		field_separate(to);
 		fputs(fragment_names[v], to->f);
 	}
 }
@@ -241,7 +241,7 @@ static int add_state(const struct rule_field *row, struct condition *c, const ch
 	(void)f;
 	if (i < 0)
 		return -EINVAL;
-	return add_range(c, &(struct range){(uint32_t)i, (uint32_t)i});
+	return field_add_range(c, &(struct range){(uint32_t)i, (uint32_t)i});
 }
 
 static void write_state(struct field_text *to, const struct rule_field *row, const void *item)
@@ -250,7 +250,7 @@ static void write_state(struct field_text *to, const struct rule_field *row, con
 
 	(void)row;
 	for (uint32_t v = r->lo; v <= r->hi; v++) {
-		separate(to);
+		field_separate(to);
 		fputs(state_names[v], to->f);
 	}
 }
@@ -262,7 +262,7 @@ static int add_icmp(const struct rule_field *row, struct condition *c, const cha
 
 	(void)row;
 	(void)f;
-	return icmp_parse(item, false, &range) < 0 ? -EINVAL : add_range(c, &range);
+	return icmp_parse(item, false, &range) < 0 ? -EINVAL : field_add_range(c, &range);
 }
 
 static int add_icmp6(const struct rule_field *row, struct condition *c, const char *item,
@@ -272,7 +272,7 @@ static int add_icmp6(const struct rule_field *row, struct condition *c, const ch
 
 	(void)row;
 	(void)f;
-	return icmp_parse(item, true, &range) < 0 ? -EINVAL : add_range(c, &range);
+	return icmp_parse(item, true, &range) < 0 ? -EINVAL : field_add_range(c, &range);
 }
 
 /* A whole type, or one code, from lo on. Returns the last index that it covers. */
@@ -298,7 +298,7 @@ static void write_icmp(struct field_text *to, const struct rule_field *row, cons
 
 	(void)row;
 	for (uint32_t lo = r->lo; lo <= r->hi; lo++) {
-		separate(to);
+		field_separate(to);
 		lo = write_icmp_item(to->f, lo, r->hi);
 	}
 }
@@ -340,7 +340,7 @@ static void write_flags(struct field_text *to, const struct rule_field *row, con
 	for (unsigned i = 0; i < ARRAY_SIZE(tcp_flag_names); i++) {
 		if (!(b->mask & 1u << i))
 			continue;
-		separate(to);
+		field_separate(to);
 		fprintf(to->f, "%s%s", b->value & 1u << i ? "" : "!", tcp_flag_names[i]);
 	}
 }
@@ -433,8 +433,16 @@ const struct rule_field rule_fields[AX_FIELDS] = {
 		.number = AX_FIELD_ICMP,
 		.kind = FIELD_NUMBER,
 		.layer = LAYER_TRANSPORT,
-		.keys = {{"icmp", WANT_ICMP, {0, ICMP_V6 - 1}, add_icmp, write_icmp},
-			 {"icmp6", WANT_ICMP6, {ICMP_V6, AX_ICMP_NONE - 1}, add_icmp6, write_icmp}},
+		.keys = {{"icmp",
+			  WANT_ICMP,
+			  {0, ICMP_V6 - 1},
+			  .add = add_icmp,
+			  .write = write_icmp},
+			 {"icmp6",
+			  WANT_ICMP6,
+			  {ICMP_V6, AX_ICMP_NONE - 1},
+			  .add = add_icmp6,
+			  .write = write_icmp}},
 		.size = AX_ICMP_NONE + 1,
 		.last = AX_ICMP_NONE - 1,
 	},
@@ -473,6 +481,30 @@ const struct rule_field rule_fields[AX_FIELDS] = {
 			  .add = add_open, .write = write_open}},
 		.size = AX_TTL_NONE + 1,
 		.last = AX_TTL_NONE - 1,
+	},
+	{
+		.number = AX_FIELD_DSCP,
+		.kind = FIELD_NUMBER,
+		.layer = LAYER_IP,
+		.keys = {{"dscp", WANT_DSCP, .add = dscp_add, .write = dscp_write}},
+		.size = AX_DSCP_NONE + 1,
+		.last = AX_DSCP_NONE - 1,
+	},
+	{
+		.number = AX_FIELD_ECN,
+		.kind = FIELD_NUMBER,
+		.layer = LAYER_IP,
+		.keys = {{"ecn", WANT_ECN, .add = ecn_add, .write = ecn_write}},
+		.size = AX_ECN_NONE + 1,
+		.last = AX_ECN_NONE - 1,
+	},
+	{
+		.number = AX_FIELD_TIME,
+		.kind = FIELD_NUMBER,
+		.layer = LAYER_FRAME,
+		.keys = {{"time", WANT_TIME, .add = time_add, .write_all = time_write}},
+		.size = AX_TIME_MINUTES,
+		.last = AX_TIME_MINUTES - 1,
 	},
 	{
 		.number = AX_FIELD_STATE,

@@ -10,6 +10,32 @@ bool payload_goes_on(const char *word)
 	return isdigit((unsigned char)word[0]) || streq(word, "at");
 }
 
+/* Payloads that have names. */
+static const struct {
+	const char *name;
+	struct rule_payload p;
+} named[] = {
+	/* the form of the header and the fixed bit, RFC 9000, 17.2; without the latter it may be
+	 * RTP, see RFC 9443 */
+	{"quic-long", {.n = 1, .piece = {{.len = 1, .value = {0xc0}, .mask = {0xc0}}}}},
+};
+
+static const struct rule_payload *find_named(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
+		if (streq(named[i].name, name))
+			return &named[i].p;
+	return NULL;
+}
+
+static const char *name_of(const struct rule_payload *p)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
+		if (!memcmp(&named[i].p, p, sizeof(*p)))
+			return named[i].name;
+	return NULL;
+}
+
 /* "0x" and one or two digits, up to `end`. */
 static int parse_hex(const char *s, const char *end, uint8_t *ret)
 {
@@ -98,9 +124,12 @@ int payload_add(const struct rule_field *row, struct condition *c, const char *i
 {
 	autofree char *copy = strdup(item + strspn(item, " "));
 	struct rule_payload p = {0};
-	int r = copy ? read_words(copy, &p, f) : -ENOMEM;
+	const struct rule_payload *known = copy ? find_named(copy) : NULL;
+	int r = known ? 0 : copy ? read_words(copy, &p, f) : -ENOMEM;
 
 	(void)row;
+	if (known)
+		p = *known;
 	if (r == 0)
 		r = array_grow(&c->items, c->n, sizeof(p));
 	if (r == 0)
@@ -122,10 +151,15 @@ static void write_piece(FILE *f, const struct payload_piece *p)
 void payload_write(struct field_text *to, const struct rule_field *row, const void *item)
 {
 	const struct rule_payload *p = item;
+	const char *name = name_of(p);
 
 	(void)row;
 	if (to->n++)
 		putc(',', to->f);
+	if (name) {
+		fputs(name, to->f);
+		return;
+	}
 	for (unsigned i = 0; i < p->n; i++) {
 		if (i)
 			putc(' ', to->f);

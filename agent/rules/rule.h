@@ -17,6 +17,9 @@
  *   fragment             none|first|later, lists
  *   length               0-64,1500-: of the frame in bytes, from its Ethernet header on
  *   ttl                  1-5,64-: of IPv4, or the hop limit of IPv6
+ *   dscp                 ef,af11,le,1-8: codepoints by name or number, ranges of numbers
+ *   ecn                  not-ect|ect0|ect1|ce, lists
+ *   time                 08:00-18:00, mon-fri/08:00-18:00, sat-sun: local time of the machine
  *   state                established|new|related|invalid, lists: what this host knows of its flow
  *   mac                  source addresses of the frame, lists
  *   payload              at 0 0x17 0x03 at 5 0x01/0x0f, lists: bytes behind the transport header
@@ -42,6 +45,14 @@
 #include "base/util.h"
 #include "rules/reason.h"
 #include "xdp.h"
+
+/* Codepoints by their names, or NULL; DSCP's also by number. -EINVAL. */
+const char *dscp_name(unsigned dscp);
+int dscp_parse(const char *s);
+const char *ecn_name(unsigned ecn);
+int ecn_parse(const char *s);
+/* "mon 08:00": minutes of the week, from Monday 00:00 on. -EINVAL. */
+int time_parse(const char *s);
 
 #define RULE_NAME_MAX 63   /* letters, digits, . _ - : so that it is one word everywhere */
 #define RULE_LIST_MAX 4096 /* items of one condition */

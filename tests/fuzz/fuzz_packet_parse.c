@@ -50,7 +50,7 @@ static void check_v4(const struct packet *p, const uint8_t *d, size_t size)
 	check(header >= 20 && ETH + header <= size && (!total || header <= total));
 	check(memcmp(&p->src, mapped, 12) == 0 && memcmp(p->src.b + 12, d + ETH + 12, 4) == 0);
 	check(memcmp(&p->dst, mapped, 12) == 0 && memcmp(p->dst.b + 12, d + ETH + 16, 4) == 0);
-	check(p->proto == d[ETH + 9]);
+	check(p->proto == d[ETH + 9] && p->ttl == d[ETH + 8] && p->tos == d[ETH + 1]);
 	check(p->later == ((be16(d + ETH + 6) & 0x1fff) != 0));
 	check_l4(p, d, size, ETH + header, total ? ETH + total : 0);
 }
@@ -90,6 +90,7 @@ static void check_v6(const struct packet *p, const uint8_t *d, size_t size)
 
 	check(!p->v4 && d[ETH] >> 4 == 6 && size >= ETH + 40);
 	check(memcmp(&p->src, d + ETH + 8, 16) == 0 && memcmp(&p->dst, d + ETH + 24, 16) == 0);
+	check(p->ttl == d[ETH + 7] && p->tos == (uint8_t)(be16(d + ETH) >> 4));
 	at = walk_v6(d, size, &proto, &later);
 	if (p->has_l4 || p->later)
 		check(proto == p->proto && later == p->later);

@@ -24,6 +24,12 @@ uint32_t match_value_of(const struct match_packet *p, enum ax_field f)
 		return p->len > 65535 ? 65535 : p->len;
 	case AX_FIELD_TTL:
 		return p->ip ? p->ttl : AX_TTL_NONE;
+	case AX_FIELD_DSCP:
+		return p->ip ? p->tos >> 2 : AX_DSCP_NONE;
+	case AX_FIELD_ECN:
+		return p->ip ? p->tos & 3 : AX_ECN_NONE;
+	case AX_FIELD_TIME:
+		return p->minute;
 	case AX_FIELD_STATE:
 		return p->ip ? p->state : AX_STATE_NONE;
 	case AX_FIELD_SRC: /* these are no numbers */
@@ -60,6 +66,15 @@ void match_set_value(struct match_packet *p, enum ax_field f, uint32_t value)
 		break;
 	case AX_FIELD_TTL:
 		p->ttl = (uint8_t)value;
+		break;
+	case AX_FIELD_DSCP:
+		p->tos = (uint8_t)(value << 2 | (p->tos & 3));
+		break;
+	case AX_FIELD_ECN:
+		p->tos = (uint8_t)((p->tos & ~3u) | (value & 3));
+		break;
+	case AX_FIELD_TIME:
+		p->minute = (uint16_t)value;
 		break;
 	case AX_FIELD_STATE:
 		p->state = (uint8_t)value;

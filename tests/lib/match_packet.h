@@ -28,7 +28,9 @@ struct match_packet {
 	uint32_t len;
 	uint8_t mac[6];
 	uint8_t ttl;
-	uint8_t state; /* enum ax_state, as the host would say when it is asked */
+	uint8_t tos;	 /* or traffic class */
+	uint16_t minute; /* of the week, in which it comes */
+	uint8_t state;	 /* enum ax_state, as the host would say when it is asked */
 	size_t payload_len;
 	uint8_t payload[AX_PAYLOAD_REACH]; /* its beginning; zero behind payload_len */
 };
@@ -58,6 +60,7 @@ static inline struct packet match_parsed(const struct match_packet *m)
 		.tcp_flags = m->tcp_flags,
 		.fragment = m->fragment,
 		.ttl = m->ip ? m->ttl : AX_TTL_NONE,
+		.tos = m->tos,
 		.state = AX_STATE_UNASKED,
 		.v4 = m->v4,
 		.later = m->fragment == AX_FRAGMENT_LATER,
@@ -84,6 +87,7 @@ static inline void match_built(const struct match_packet *m, struct packet *p)
 	p->fragment = m->ip ? (enum ax_fragment)m->fragment : AX_FRAGMENT_NONE;
 	p->offset = 1480;
 	p->ttl = m->ttl;
+	p->tos = m->tos;
 	memcpy(p->smac, m->mac, sizeof(p->smac));
 	if (m->vlan != AX_VLAN_NONE) {
 		p->tags[0] = (struct packet_tag){m->vlan, 0x8100};

@@ -55,6 +55,8 @@ struct row {
 /* extension headers of 8 bytes: destination options in front of others, and of UDP */
 #define DEST	 "54+3c00000000000000 "
 #define DEST_UDP " | 20=3c 54+1100000000000000 "
+#define ZEROS_22  "00000000000000000000000000000000000000000000"
+#define ZEROS_176 ZEROS_22 ZEROS_22 ZEROS_22 ZEROS_22 ZEROS_22 ZEROS_22 ZEROS_22 ZEROS_22
 #define IPV4_TO(proto) "450000000000000040" proto "00000a0000090a00000a"
 #define IPV6_TO(proto) "6000000000000000" "fd000000000000000000000000000009" \
 		       "fd00000000000000000000000000000a"
@@ -177,6 +179,12 @@ static const struct row rows[] = {
 	 "quoting (udp 10.0.0.2:54 > 10.0.0.1:PORT)", OTHER},
 	{"ICMPv6: too big, about that flow", "icmp6 fd00::9 > fd00::2 type 2/0 "
 	 "quoting (tcp [fd00::2]:PORT > [fd00::1]:5)", BY_PASS("default"), LET_THROUGH(AX_REASON_ICMP_ERROR)},
+	{"one behind 184 bytes of extension headers", "icmp6 fd00::9 > fd00::2 type 2/0 "
+	 "quoting (tcp [fd00::2]:PORT > [fd00::1]:5) | 20=3c 54+3a16" ZEROS_176 "000000000000 len",
+	 BY_PASS("default"), LET_THROUGH(AX_REASON_ICMP_ERROR)},
+	/* its distance from the frame's start does not fit into a byte, and was cut to one */
+	{"one behind 200", "icmp6 fd00::9 > fd00::2 type 2/0 "
+	 "quoting (tcp [fd00::2]:PORT > [fd00::1]:5) | 20=3c 54+3a18" ZEROS_176 ZEROS_22 " len", OTHER},
 	{"another ethertype", UDP4 " | 12=88cc", OTHER},
 	{"an LLC frame", UDP4 " | 12=0026", OTHER},
 	{"ICMP under IPv6", "icmp6 fd00::1 > fd00::2 | 20=01", OTHER},

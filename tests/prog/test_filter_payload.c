@@ -17,6 +17,7 @@
 
 /* Two pieces, of which one has a mask. */
 #define TWO   "rules: [{name: hit, payload: 'at 0 0x17 0x03 at 4 0x01/0x0f', action: drop}]\n"
+#define QUIC  "rules: [{name: hit, payload: quic-long, action: drop}]\n"
 #define FIRST "rules: [{name: hit, payload: at 0 0x61, action: drop}]\n"
 /* As far away as a payload can be asked for. */
 #define FAR "rules: [{name: hit, payload: at 127 0x7a, action: drop}]\n"
@@ -71,6 +72,9 @@ static const struct row rows[] = {
 	{"behind IPv4's options", FIRST, U4 "data 'abc' | 34+01010101 14=46 len sum", OPTIONS_HIT},
 	{"behind an extension header", FIRST, U6 "data 'abc' | 54+1100010400000000 20=3c len", HIT},
 	{"the extension header is none", FIRST, U6 "data 'xbc' | 54+1100010461616161 20=3c len", MISS},
+	{"QUIC's long header", QUIC, U4 "data hex:c300000001", HIT},
+	{"QUIC's short header", QUIC, U6 "data hex:4300000001", MISS},
+	{"RTP", QUIC, U4 "data hex:8060000001", MISS},
 	{"a ping's", FIRST, "icmp 10.0.0.1 > 10.0.0.2 data 'abc'", HIT},
 	{"another ping's", FIRST, "icmp6 fd00::1 > fd00::2 data 'bbc'", MISS},
 	{"a ping's on IPv6", FIRST, "icmp6 fd00::1 > fd00::2 data 'abc'", HIT},

@@ -58,14 +58,16 @@ static void make_consistent(struct rnd *rnd, struct rule *r)
 static bool through_text(struct rule *r)
 {
 	autofree char *line = rule_format(r);
-	const char *words[64];
+	const char *words[512]; /* a payload alone has forty */
 	struct rule back;
 	char *save = NULL;
 	size_t n = 0;
 
 	assert_non_null(line);
-	for (char *w = strtok_r(line, " ", &save); w; w = strtok_r(NULL, " ", &save))
+	for (char *w = strtok_r(line, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+		assert_true(n < ARRAY_SIZE(words));
 		words[n++] = w;
+	}
 	if (rule_parse(words, n, &back, NULL) < 0)
 		return false;
 	rule_free(r);
@@ -139,6 +141,7 @@ static uint8_t *build(struct match_packet *m)
 static void check_packet(struct xdp *x, const struct rule_list *l, struct rnd *r)
 {
 	struct xdp_explanation got;
+	struct xdp_assumed as;
 	struct match_packet p;
 	autofree uint8_t *frame = NULL;
 	struct error e = {0};
@@ -151,7 +154,9 @@ static void check_packet(struct xdp *x, const struct rule_list *l, struct rnd *r
 	rule = match_first(l, &p);
 	want = rule < l->n_rules ? l->rules[rule].name : "default";
 	/* there are no such flows here: that states are asked for is test_filter_state's */
-	if (xdp_explain_as(x, frame, p.len, p.ip ? p.state : AX_STATE_NONE, &got, &e) < 0)
+	as.state = p.ip ? (enum ax_state)p.state : AX_STATE_NONE;
+	as.minute = p.minute;
+	if (xdp_explain_as(x, frame, p.len, &as, &got, &e) < 0)
 		fail_msg("%s", e.text);
 	if (strcmp(got.rule, want) != 0) {
 		autofree char *line = packet_line(frame, p.len, true);

@@ -203,6 +203,24 @@ static const struct field_row rows[] = {
 		NO("udp 10.0.0.1:1 > 10.0.0.2:2 mac 02:00:00:00:00:06 > 02:00:00:00:00:07"),
 		NO("udp 10.0.0.1:1 > 10.0.0.2:2 | 6=525400abcdee"),
 		NO("udp 10.0.0.1:1 > 10.0.0.2:2 | 6=ffffffffffff")}, F(MAC)},
+	{"ttl", "ttl: [1-5, 64]", {
+		YES("udp 10.0.0.1:1 > 10.0.0.2:2"), YES("udp [fd00::1]:1 > [fd00::2]:2 ttl 5"),
+		NO("udp 10.0.0.1:1 > 10.0.0.2:2 ttl 6"), NO("arp 10.0.0.1 > 10.0.0.2")}, F(TTL)},
+	{"dscp", "dscp: [ef, 10-12, 0]", {
+		YES("udp 10.0.0.1:1 > 10.0.0.2:2 dscp ef"), YES("udp 10.0.0.1:1 > 10.0.0.2:2 ecn ce"),
+		YES("udp [fd00::1]:1 > [fd00::2]:2 dscp af12 ecn ect1"),
+		YES("udp [fd00::1]:1 > [fd00::2]:2 dscp ef ecn ce"),
+		YES_LATER("udp [fd00::1] > [fd00::2] frag later dscp 11 data 'xxxxxxxx'"),
+		NO("udp 10.0.0.1:1 > 10.0.0.2:2 dscp 47"), NO("udp 10.0.0.1:1 > 10.0.0.2:2 dscp 1"),
+		NO("udp [fd00::1]:1 > [fd00::2]:2 dscp 14"),
+		NO("udp [fd00::1]:1 > [fd00::2]:2 dscp 45 ecn ce"),
+		NO("arp 10.0.0.1 > 10.0.0.2")}, F(DSCP)},
+	{"ecn", "ecn: [ce, ect1]", {
+		YES("udp 10.0.0.1:1 > 10.0.0.2:2 ecn ce"), YES("udp 10.0.0.1:1 > 10.0.0.2:2 ecn ect1 dscp ef"),
+		YES("udp [fd00::1]:1 > [fd00::2]:2 ecn ce dscp 63"),
+		NO("udp 10.0.0.1:1 > 10.0.0.2:2"), NO("udp 10.0.0.1:1 > 10.0.0.2:2 ecn ect0 dscp 7"),
+		NO("udp [fd00::1]:1 > [fd00::2]:2 dscp 63"),
+		NO("udp [fd00::1]:1 > [fd00::2]:2 ecn ect0"), NO("arp 10.0.0.1 > 10.0.0.2")}, F(ECN)},
 	{"a client and a server", "src: 10.0.0.0/8\n    dst: 192.0.2.1\n    proto: tcp\n"
 	 "    sport: 1024-65535\n    dport: 443\n    flags: syn", {
 		YES("tcp 10.0.0.1:1024 > 192.0.2.1:443"), NO("tcp 11.0.0.1:1024 > 192.0.2.1:443"),
@@ -403,7 +421,8 @@ static void the_verifier_is_far_from_its_limit(void **state)
 	assert_verified(list);
 	free(list);
 	assert_verified("rules: [{src: 10.0.0.1, dst: 10.0.0.2, sport: 1-5, dport: 80, proto: tcp, "
-			"flags: syn, length: 0-100, ttl: 1-5, vlan: 1, fragment: none, "
+			"flags: syn, length: 0-100, ttl: 1-5, dscp: ef, ecn: ce, time: mon, vlan: "
+			"1, fragment: none, "
 			"mac: '02:00:00:00:00:01', action: drop}]\n");
 }
 

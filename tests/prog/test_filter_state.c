@@ -347,6 +347,7 @@ static void errors_about_exposed_ports_are_not_invalid(void **state)
 
 static void arp_is_of_no_state_whatever_is_said(void **state)
 {
+	const struct xdp_assumed as = {AX_STATE_ESTABLISHED, AX_TIME_UNKNOWN};
 	struct xdp_explanation r;
 	struct frame_bytes f;
 	struct error e = {0};
@@ -354,7 +355,7 @@ static void arp_is_of_no_state_whatever_is_said(void **state)
 	(void)state;
 	filter_load(STATES);
 	read_frame("arp 10.0.0.1 > 10.0.0.2", &f);
-	if (xdp_explain_as(filter.x, f.b, f.len, AX_STATE_ESTABLISHED, &r, &e))
+	if (xdp_explain_as(filter.x, f.b, f.len, &as, &r, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(r.x.state, AX_STATE_NONE);
 	assert_int_equal(r.x.reason, AX_REASON_ARP);

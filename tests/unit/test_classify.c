@@ -65,7 +65,7 @@ static const struct ax_action *action_of(uint32_t rule)
 static uint32_t judge(const struct match_packet *m)
 {
 	struct packet p = match_parsed(m);
-	struct judged j = {.p = &p, .len = m->len};
+	struct judged j = {.p = &p, .len = m->len, .minute = m->minute};
 	uint32_t rule, at;
 
 	for (int i = 0; i < 6; i++)

@@ -61,6 +61,13 @@ static void bytes_are_those_of_the_wire(void **state)
 		{"arp 10.0.0.2 > 10.0.0.1 reply mac 02:00:00:00:00:0a > 02:00:00:00:00:0b",
 		 "02000000000b 02000000000a 0806 0001 0800 06 04 0002 02000000000a 0a000002"
 		 "02000000000b 0a000001"},
+		{"udp 10.0.0.1 > 10.0.0.2 frag later=16 data hex:01020304 ttl 9 dscp ef ecn ect0",
+		 "020000000002 020000000001 0800 45ba0018 0001 0002 09 11 9d16 0a000001 0a000002"
+		 "01020304"},
+		{"udp [fd00::1]:1 > [fd00::2]:2 ecn ce dscp 47",
+		 "020000000002 020000000001 86dd 6bf00000 0008 11 40 "
+		 "fd000000000000000000000000000001 fd000000000000000000000000000002 0001 0002 0008 "
+		 "05d7"},
 		{"udp 10.0.0.1 > 10.0.0.2 frag later=16 data hex:01020304 ttl 9",
 		 "020000000002 020000000001 0800 45000018 0001 0002 09 11 9dd0 0a000001 0a000002"
 		 "01020304"},
@@ -171,6 +178,11 @@ static void lines_are_the_same_words(void **state)
 		 "udp [fd00::1]:5 > [fd00::2]:0 len 4"},
 		{"vlan 1 vlan 2:9100 udp 10.0.0.1:1>10.0.0.2:2 ttl 1",
 		 "vlan 1 vlan 2:9100 udp 10.0.0.1:1 > 10.0.0.2:2 ttl 1"},
+		{"udp 10.0.0.1:1 > 10.0.0.2:2 ecn ect1 dscp 10 ttl 2",
+		 "udp 10.0.0.1:1 > 10.0.0.2:2 ttl 2 dscp af11 ecn ect1"},
+		{"tcp [fd00::1]:1 > [fd00::2]:2 dscp 47",
+		 "tcp [fd00::1]:1 > [fd00::2]:2 flags syn dscp 47"},
+		{"gre fd00::1 > fd00::2 dscp cs0 ecn ce", "gre fd00::1 > fd00::2 ecn ce"},
 		{"icmp 10.0.0.1 > 10.0.0.2", "icmp 10.0.0.1 > 10.0.0.2 type 8/0"},
 		{"icmp6 fd00::1 > fd00::2 type echo-reply", "icmp6 fd00::1 > fd00::2 type 129/0"},
 		{"icmp 10.0.0.9 > 10.0.0.1 type frag-needed quoting (udp 10.0.0.1:1 > "
@@ -286,6 +298,9 @@ static void errors_name_the_word(void **state)
 		{"udp 10.0.0.1 > 10.0.0.2 frag later=12", "multiple of 8"},
 		{"udp 10.0.0.1 > 10.0.0.2:1 ttl 256", "'256' is not a number of 0 to 255"},
 		{"udp 10.0.0.1 > 10.0.0.2:1 ttl -1", "'-1' is not a number"},
+		{"udp 10.0.0.1 > 10.0.0.2:1 dscp 64", "'64' is not a codepoint"},
+		{"udp 10.0.0.1 > 10.0.0.2:1 dscp", "a codepoint"},
+		{"udp 10.0.0.1 > 10.0.0.2:1 ecn 1", "'1' is not not-ect, ect0"},
 		{"udp 10.0.0.1 > 10.0.0.2:1 len 1 len 2", "'len' stands twice"},
 		{"udp 10.0.0.1 > 10.0.0.2:1 len 1 data 'ab'", "less than the data"},
 		{"udp 10.0.0.1 > 10.0.0.2:1 len 9217", "is not a number of 0 to 9216"},

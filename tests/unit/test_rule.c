@@ -117,6 +117,25 @@ static const struct {
 	{"sport ntp proto udp action drop", "proto udp sport 123 action drop"},
 	{"ttl 1-5,255 action drop", "ttl 1-5,255 action drop"},
 	{"ttl 5,1,2-4,64-255 action drop", "ttl 1-5,64- action drop"},
+	{"dscp 46,af11,1,3-8,63,va,cs0 action drop", "dscp 0-1,3-8,af11,va,ef,63 action drop"},
+	{"dscp 8,9 action drop", "dscp 8-9 action drop"},
+	{"dscp cs1,3 ttl 9 action drop", "ttl 9 dscp 3,cs1 action drop"},
+	{"ecn ce action drop", "ecn ce action drop"},
+	{"time 08:00-18:00 action drop", "time 08:00-18:00 action drop"},
+	{"time mon-fri/08:00-18:00,sat/10:00-14:00 action drop",
+	 "time mon-fri/08:00-18:00,sat/10:00-14:00 action drop"},
+	{"time 22:00-06:00 action drop", "time 00:00-06:00,22:00-24:00 action drop"},
+	{"time fri/22:00-06:00 action drop", "time fri/22:00-24:00,sat/00:00-06:00 action drop"},
+	{"time sun/23:59-00:01 action drop", "time mon/00:00-00:01,sun/23:59-24:00 action drop"},
+	{"time sat-mon action drop", "time mon,sat-sun action drop"},
+	{"time wed,tue/00:00-24:00,thu/00:00-09:05 action drop",
+	 "time tue-wed,thu/00:00-09:05 action drop"},
+	{"time mon-sun action drop", "time mon-sun action drop"},
+	{"time 00:00-12:00,12:00-24:00 action drop", "time mon-sun action drop"},
+	{"time 09:00-10:00,mon/11:00-12:00,10:00-10:30 action drop",
+	 "time mon/09:00-10:30,mon/11:00-12:00,tue-sun/09:00-10:30 action drop"},
+	{"ecn ce,ect0,not-ect,ect1 dscp le action drop",
+	 "dscp le ecn not-ect,ect1,ect0,ce action drop"},
 	{"state established action pass", "state established action pass"},
 	{"state invalid,established,related,new action drop",
 	 "state established,new,related,invalid action drop"},
@@ -128,8 +147,8 @@ static const struct {
 	{"payload at 0 0x17 0x3 action drop", "payload at 0 0x17 0x03 action drop"},
 	{"action drop payload at 4 0x01/0x0f 0xAB at 127 0x0/0xff dport 1",
 	 "dport 1 payload at 4 0x01/0x0f 0xab at 127 0x00 action drop"},
-	{"payload at 0 0x16,at 0 0x17,at 0 0x00/0x00 action drop",
-	 "payload at 0 0x16,at 0 0x17,at 0 0x00/0x00 action drop"},
+	{"payload at 0 0x16,at 0 0xC0/0xC0,at 0 0x00/0x00 action drop",
+	 "payload at 0 0x16,quic-long,at 0 0x00/0x00 action drop"},
 	{"action redirect e smac 02:00:00:00:00:01 dmac 02:00:00:00:00:02 to 10.0.0.5 "
 	 "to-port 80 checksum recompute",
 	 "action redirect e smac 02:00:00:00:00:01 dmac 02:00:00:00:00:02 to 10.0.0.5 "
@@ -236,10 +255,14 @@ static void values_arrive_in_the_struct(void **state)
 	"parameter-problem, TYPE or TYPE/CODE of 0 to 255"
 #define LENGTHS "lengths of 0 to 65535 bytes such as 64, 0-64 or 1500-"
 #define STATES	"established, new, related or invalid"
-#define TTLS	"TTLs or hop limits of 0 to 255 such as 1, 1-5 or 64-"
+#define DSCPS \
+	"codepoints such as ef, af11, cs1 or le, numbers of 0 to 63 or ranges of them such as 1-8"
+#define TIMES "times such as 08:00-18:00, mon-fri/08:00-18:00, fri/22:00-06:00 or sat-sun"
+#define ECNS  "not-ect, ect0, ect1 or ce"
+#define TTLS  "TTLs or hop limits of 0 to 255 such as 1, 1-5 or 64-"
 #define PAYLOAD                                                                             \
 	"at OFFSET BYTE... such as at 0 0x17 0x03 or at 4 0x01/0x0f, of up to 8 bytes, up " \
-	"to 4 times"
+	"to 4 times, or quic-long"
 #define MAC  "an Ethernet address such as 02:00:00:00:00:01"
 #define RATE "a rate such as 1000pps or 10mbit, then burst=N and per=src if wanted"
 #define PER                                                                                      \
@@ -309,6 +332,28 @@ static const struct {
 	{"ttl", "256", "\"256\"", TTLS},
 	{"ttl", "5-1", "\"5-1\"", TTLS},
 	{"ttl", "@low", "\"@low\"", TTLS},
+	{"dscp", "64", "\"64\"", DSCPS},
+	{"dscp", "EF", "\"EF\"", DSCPS},
+	{"dscp", "cs1-cs3", "\"cs1-cs3\"", DSCPS},
+	{"dscp", "9-8", "\"9-8\"", DSCPS},
+	{"dscp", "0x2e", "\"0x2e\"", DSCPS},
+	{"time", "", "\"\"", TIMES},
+	{"time", "8:00-18:00", "\"8:00-18:00\"", TIMES},
+	{"time", "08:00", "\"08:00\"", TIMES},
+	{"time", "08:00-18:60", "\"08:00-18:60\"", TIMES},
+	{"time", "08:00-24:01", "\"08:00-24:01\"", TIMES},
+	{"time", "08:00-18:00x", "\"08:00-18:00x\"", TIMES},
+	{"time", "mon/", "\"mon/\"", TIMES},
+	{"time", "mon-/08:00-09:00", "\"mon-/08:00-09:00\"", TIMES},
+	{"time", "Mon", "\"Mon\"", TIMES},
+	{"time", "monday", "\"monday\"", TIMES},
+	{"time", "mon 08:00-09:00", "\"mon 08:00-09:00\"", TIMES},
+	{"time", "08:00-08:00", "\"08:00-08:00\"",
+	 "a time that lasts: to 24:00 is to the day's end"},
+	{"time", "24:00-08:00", "\"24:00-08:00\"",
+	 "a time that lasts: to 24:00 is to the day's end"},
+	{"ecn", "1", "\"1\"", ECNS},
+	{"ecn", "ect2", "\"ect2\"", ECNS},
 	{"state", "Established", "\"Established\"", STATES},
 	{"state", "new,unasked", "\"unasked\"", STATES},
 	{"state", "0", "\"0\"", STATES},
@@ -435,7 +480,8 @@ static void keys_are_known_and_come_once(void **state)
 	assert_string_equal(
 		e.text,
 		"\"dprot\" is no key of a rule: use name, src, dst, proto, sport, dport, "
-		"flags, icmp, icmp6, vlan, fragment, length, ttl, state, mac, payload, action, "
+		"flags, icmp, icmp6, vlan, fragment, length, ttl, dscp, ecn, time, state, mac, "
+		"payload, action, "
 		"smac, dmac, to, to-port, checksum, capture, rate, learn, sample, log or "
 		"trigger; did you mean \"dport\"?");
 	assert_int_equal(rule_set(&r, &given, "mark", "5", &e), -ENOENT);

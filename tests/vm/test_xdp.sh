@@ -295,6 +295,10 @@ none_of_ours()
 tap "ours is gone" none_of_ours
 tap "theirs judges" no_answer 9999
 tap "ours does not" answer 9001
+like "and is asked, through the dispatcher" "verdict +drop" ax xdp explain w0 --packet "udp 10.0.0.1:5 > 10.0.0.2:9999"
+like "what it lets through" "verdict +pass" ax xdp explain w0 --packet "udp 10.0.0.1:5 > 10.0.0.2:9001"
+like "and named" "by +xdpfilt_alw_udp \(id [0-9]+\), in libxdp's dispatcher" \
+	ax xdp explain w0 --packet "udp 10.0.0.1:5 > 10.0.0.2:9001"
 
 tap "load with a priority before it" ax xdp load w0 --rules /tmp/rules.yaml --priority 5
 tap "it comes first" in_order ax_root xdpfilt_alw_udp

@@ -19,6 +19,8 @@ field "vlan: 7" "vlan 7 $udp" "vlan 8 $udp"
 field "fragment: later" "udp 10.0.0.1 > 10.0.0.2 frag later data 'x'" "$udp"
 field "length: 0-99" "$udp" "$udp len 100"
 field "ttl: 1-9" "$udp ttl 9" "$udp ttl 10"
+field "dscp: [ef, 10-12]" "$udp dscp af11 ecn ce" "$udp dscp 13"
+field "ecn: [ce, ect1]" "$udp dscp af11 ecn ce" "$udp ecn ect0"
 field "payload: [at 0 0x61 0x02/0x0f at 12 0x7a, at 1 0x63]" "$udp data 'ab0000000000z'" "$udp data 'ab0000000000y'"
 field "mac: '02:00:00:00:00:01'" "$udp" "$udp mac 02:00:00:00:00:03 > 02:00:00:00:00:02"
 
@@ -101,7 +103,7 @@ tap "rules that learn" learns
 {
 	cat /tmp/list.yaml
 	fillers
-	echo "- {vlan: [none, 7], mac: '02:00:00:00:00:01', length: 100-, ttl: 3-, fragment: none, flags: [syn], action: pass}"
+	echo "- {vlan: [none, 7], mac: '02:00:00:00:00:01', length: 100-, ttl: 3-, dscp: 0-40, ecn: [not-ect, ce], time: [00:00-12:00, mon], fragment: none, flags: [syn], action: pass}"
 	echo "- {state: established, action: pass}"
 } >/tmp/learn.yaml
 mv /tmp/learn.yaml /tmp/list.yaml

@@ -53,7 +53,7 @@ rules:
 - {src: [10.0.0.0/8, 'fd00::/16'], dst: 10.0.0.2, proto: udp, sport: 5, dport: [53, 9999], fragment: none, action: pass}
 - {proto: tcp, flags: [syn, '!ack'], dport: 80, length: 0-200, action: drop}
 - {icmp: [3, 8], icmp6: [1, 2, echo-request], action: pass}
-- {vlan: [none, 7, 9-4095], mac: '02:00:00:00:00:01', length: 100-, ttl: 3-, action: pass}
+- {vlan: [none, 7, 9-4095], mac: '02:00:00:00:00:01', length: 100-, ttl: 3-, dscp: 0-40, ecn: [not-ect, ce], time: [00:00-12:00, mon], action: pass}
 - {state: new, payload: [at 0 0x61, at 1 0x62 at 20 0x63 0x04/0x0f at 3 0x65 at 9 0x66], dport: 4056, action: pass}
 - {state: established, action: pass}
 E

@@ -17,6 +17,14 @@ struct request {
 	uint32_t count;			 /* of a pcap file's packets, 0: all */
 	int as_json;
 	int as_state; /* enum ax_state; AX_STATE_UNASKED: the host is asked */
+	const char *at;
+	struct xdp_assumed as;
+};
+
+/* Who is asked: the instance's list, or else the program of somebody else. */
+struct judge {
+	struct xdp *list; /* NULL: there is none */
+	struct xdp_foreign other;
 };
 
 /* A frame and what became of it. */
@@ -141,22 +149,90 @@ static int put_json(const struct answer *a, uint32_t number)
 	return r;
 }
 
-/* number: of a file's packet, else 0 */
-static int explain_frame(struct xdp *x, const uint8_t *frame, size_t len, uint32_t number,
-			 const struct request *q, struct error *e)
+/* --- programs of others --- */
+
+static int put_other(const struct answer *a, const struct xdp_foreign *f)
 {
-	struct answer a = {.frame = frame, .len = len};
-	int r = xdp_explain_as(x, frame, len, (enum ax_state)q->as_state, &a.x, e);
+	int r = put_packet("packet", a->frame, a->len, changed(a));
 
 	if (r)
 		return r;
-	r = q->as_json ? put_json(&a, number) : number ? put_short(&a, number) : put_answer(&a);
+	put_key("verdict");
+	puts(explain_action(a->x.action));
+	put_key("by");
+	for (size_t i = 0; i < f->n; i++) {
+		fputs(i ? ", " : "", stdout);
+		text_put(f->programs[i].name, stdout);
+		printf(" (id %u)", f->programs[i].id);
+	}
+	puts(f->dispatcher ? ", in libxdp's dispatcher: no list of this instance"
+			   : ", another's program: no list of this instance");
+	return changed(a) ? put_packet("becomes", a->x.out, a->x.out_len, true) : 0;
+}
+
+static int put_other_short(const struct answer *a, uint32_t number, const struct xdp_foreign *f)
+{
+	autofree char *line = packet_line(a->frame, a->len, false);
+
+	if (!line)
+		return -ENOMEM;
+	printf("%-5u %-8s ", number, explain_action(a->x.action));
+	text_put(f->dispatcher ? "dispatcher" : f->programs[0].name, stdout);
+	printf("  %s\n", line);
+	return 0;
+}
+
+static int put_other_json(const struct answer *a, uint32_t number, const struct xdp_foreign *f)
+{
+	autojson json_t *j = json_object();
+	json_t *programs = json_array();
+	int r;
+
+	if (number)
+		json_object_set_new(j, "number", json_integer(number));
+	r = add_packet(j, "packet", "bytes", a->frame, a->len);
+	json_object_set_new(j, "verdict", json_string(explain_action(a->x.action)));
+	json_object_set_new(j, "decided", json_string("another"));
+	for (size_t i = 0; i < f->n; i++)
+		json_array_append_new(programs, json_pack("{s:s, s:I}", "name", f->programs[i].name,
+							  "id", (json_int_t)f->programs[i].id));
+	json_object_set_new(j, "programs", programs);
+	json_object_set_new(j, "dispatcher", json_boolean(f->dispatcher));
+	if (!r && changed(a))
+		r = add_packet(j, "becomes", "becomes_bytes", a->x.out, a->x.out_len);
+	if (!r)
+		cmd_put_json(j, number ? JSON_COMPACT : JSON_INDENT(2));
+	return r;
+}
+
+static int put_frame(const struct judge *j, const struct answer *a, uint32_t number, bool as_json)
+{
+	if (j->list)
+		return as_json	? put_json(a, number)
+		       : number ? put_short(a, number)
+				: put_answer(a);
+	return as_json	? put_other_json(a, number, &j->other)
+	       : number ? put_other_short(a, number, &j->other)
+			: put_other(a, &j->other);
+}
+
+/* number: of a file's packet, else 0 */
+static int explain_frame(struct judge *j, const uint8_t *frame, size_t len, uint32_t number,
+			 const struct request *q, struct error *e)
+{
+	struct answer a = {.frame = frame, .len = len};
+	int r = j->list ? xdp_explain_as(j->list, frame, len, &q->as, &a.x, e)
+			: xdp_foreign_run(&j->other, frame, len, &a.x, e);
+
+	if (r)
+		return r;
+	r = put_frame(j, &a, number, q->as_json);
 	xdp_explanation_free(&a.x);
 	return r ? error_set(e, r, "the answer could not be printed: %s", strerror(-r)) : 0;
 }
 
 /* What a capture cut off counts for the packet's length: zeros stand for it. */
-static int explain_packet(struct xdp *x, const struct pcap_packet *p, uint32_t number,
+static int explain_packet(struct judge *j, const struct pcap_packet *p, uint32_t number,
 			  const struct request *q, struct error *e)
 {
 	size_t len = p->original_len > p->len && p->original_len <= UINT16_MAX + ETH_HLEN
@@ -165,15 +241,15 @@ static int explain_packet(struct xdp *x, const struct pcap_packet *p, uint32_t n
 	autofree uint8_t *frame = NULL;
 
 	if (len == p->len)
-		return explain_frame(x, p->data, p->len, number, q, e);
+		return explain_frame(j, p->data, p->len, number, q, e);
 	frame = calloc(1, len);
 	if (!frame)
 		return error_set(e, -ENOMEM, "out of memory");
 	memcpy(frame, p->data, p->len);
-	return explain_frame(x, frame, len, number, q, e);
+	return explain_frame(j, frame, len, number, q, e);
 }
 
-static int explain_pcap(struct xdp *x, const struct request *q, struct error *e)
+static int explain_pcap(struct judge *j, const struct request *q, struct error *e)
 {
 	const char *name = streq(q->pcap, "-") ? "stdin" : q->pcap;
 	autofree uint8_t *data = NULL;
@@ -191,7 +267,7 @@ static int explain_pcap(struct xdp *x, const struct request *q, struct error *e)
 		r = pcap_next(&file, &packet, &why);
 		if (r <= 0)
 			break;
-		r = explain_packet(x, &packet, file.count, q, e);
+		r = explain_packet(j, &packet, file.count, q, e);
 		if (r)
 			return r;
 	}
@@ -206,10 +282,35 @@ static int make_frame(const struct request *q, uint8_t **frame, size_t *len, str
 	return packet_text_parse(q->packet, frame, len, e);
 }
 
+static void judge_close(struct judge *j)
+{
+	if (j->list)
+		xdp_close(j->list);
+	xdp_foreign_close(&j->other);
+}
+
+static int judge_open(const struct instance *inst, const char *ifname, const struct request *q,
+		      struct judge *j, struct error *e)
+{
+	int r = xdp_open(inst, ifname, &j->list, e), other;
+
+	if (r != -ENOENT)
+		return r;
+	other = xdp_foreign_open(inst, ifname, &j->other, e);
+	if (other)
+		return other == -ENOENT ? r : other;
+	if (q->as.state != AX_STATE_UNASKED || q->as.minute != AX_TIME_UNKNOWN)
+		return error_set(e, -EINVAL,
+				 "--state and --at are for lists of ax: %s has the program '%s' of "
+				 "somebody else",
+				 ifname, j->other.programs[0].name);
+	return 0;
+}
+
 static int explain(struct cmd *c, const char *ifname, const struct request *q)
 {
+	struct judge j CLEANUP(judge_close) = {.other.prog = -1};
 	autofree uint8_t *frame = NULL;
-	autoxdp struct xdp *x = NULL;
 	struct error e = {0};
 	size_t len = 0;
 	int r;
@@ -218,18 +319,18 @@ static int explain(struct cmd *c, const char *ifname, const struct request *q)
 		return cmd_usage(c, "%s", e.text);
 	if (!cmd_root(c))
 		return CMD_FAILED;
-	r = xdp_open(&c->inst, ifname, &x, &e);
+	r = judge_open(&c->inst, ifname, q, &j, &e);
 	if (!r && q->pcap)
-		r = explain_pcap(x, q, &e);
+		r = explain_pcap(&j, q, &e);
 	else if (!r)
-		r = explain_frame(x, frame, len, 0, q, &e);
+		r = explain_frame(&j, frame, len, 0, q, &e);
 	fflush(stdout);
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
 }
 
 static int run(struct cmd *c, int argc, char **argv)
 {
-	struct request q = {.as_state = AX_STATE_UNASKED};
+	struct request q = {.as_state = AX_STATE_UNASKED, .as.minute = AX_TIME_UNKNOWN};
 	int status;
 
 	if (!cmd_begin(c, &q, &argc, argv, &status))
@@ -238,6 +339,15 @@ static int run(struct cmd *c, int argc, char **argv)
 		return cmd_usage(c, "say which interface (and put the packet in quotes)");
 	if (!!q.packet + !!q.hex + !!q.pcap != 1)
 		return cmd_usage(c, "give the packet: one of --packet, --hex and --pcap");
+	q.as.state = (enum ax_state)q.as_state;
+	if (q.at) {
+		int minute = time_parse(q.at);
+
+		if (minute < 0)
+			return cmd_usage(
+				c, "'%s' is no time of a week: say one such as 'sat 22:30'", q.at);
+		q.as.minute = (uint16_t)minute;
+	}
 	cmd_output();
 	return explain(c, argv[0], &q);
 }
@@ -252,7 +362,7 @@ static const struct words state_words = {.nth = state_choice};
 static const struct opt options[] = {
 	{"packet", 'P', OPT_STRING, "TEXT",
 	 "describe it: [vlan N] PROTO SRC[:PORT] > DST[:PORT], then flags, type, quoting, frag, "
-	 "ttl, data, len or mac; see ax-xdp(8)",
+	 "ttl, dscp, ecn, data, len or mac; see ax-xdp(8)",
 	 offsetof(struct request, packet), NULL},
 	{"hex", 'x', OPT_STRING, "BYTES", "the frame's bytes, from the Ethernet header on",
 	 offsetof(struct request, hex), NULL},
@@ -265,6 +375,9 @@ static const struct opt options[] = {
 	 "rule "
 	 "wants to know",
 	 offsetof(struct request, as_state), &state_words},
+	{"at", 't', OPT_STRING, "TIME",
+	 "as if it came at this time of the week, such as 'sat 22:30'; without, now",
+	 offsetof(struct request, at), NULL},
 	{"output", 'o', OPT_CHOICE, "FORMAT",
 	 "table (the default) or json (with --pcap one object a line)",
 	 offsetof(struct request, as_json), &output_table_words},
@@ -277,11 +390,12 @@ const struct command cmd_xdp_explain = {
 	.syntax =
 		{
 			.usage = "ax xdp explain IFACE --packet TEXT|--hex BYTES|--pcap FILE "
-				 "[-s STATE] [-o FORMAT]",
+				 "[-s STATE] [-t TIME] [-o FORMAT]",
 			.about = "Tells what would happen to a packet that arrives at the "
 				 "interface now, by which rule and why, and what it would be "
 				 "turned into. The kernel runs the loaded program on it; nothing "
-				 "is counted, captured or sent.\n\n"
+				 "is counted, captured or sent. A program of somebody else is run "
+				 "as it is, and counts what it counts.\n\n"
 				 "ax xdp explain eth0 --packet 'tcp 10.0.0.9 > 10.0.0.1:22'",
 			.own = {{options, ARRAY_SIZE(options), 0}},
 			.args = {&words_interface},
