@@ -490,7 +490,7 @@ launched() {
 # its ax run. (An app may go on without its command's process, and an agent may be away.)
 forgotten() {
 	local pids=$*
-	[ -z "$pids" ] || wait_for -t 10 "! ax get apps -o json | grep -qE '\"pid\": *(${pids// /|})\b'"
+	[ -z "$pids" ] || wait_for -t 60 "! ax get apps -o json | grep -qE '\"pid\": *(${pids// /|})\b'"
 }
 
 # events_told FILE...: waits until those who read events, as JSON or text, are told of what happens: of the end of

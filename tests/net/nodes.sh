@@ -172,7 +172,7 @@ at() {
 }
 # ask NODE NAME [TYPE]: what its DNS says
 ask() {
-	at "$1" dig +short +time=3 +tries=1 "$2" "${3:-A}" | sort | tr '\n' ' ' | sed 's/ $//'
+	at "$1" dig +short +time=10 +tries=1 "$2" "${3:-A}" | sort | tr '\n' ' ' | sed 's/ $//'
 }
 # backends NODE SERVICE: "node app address state", in order
 backends() {

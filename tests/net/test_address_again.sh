@@ -45,7 +45,7 @@ while True:
 EOF
 cat >"$T/client.py" <<'EOF'
 import socket, sys, time
-s = socket.create_connection((sys.argv[1], 7000), 5)
+s = socket.create_connection((sys.argv[1], 7000), 20)
 if sys.argv[2] == "last-ack":
     s.shutdown(socket.SHUT_WR)
 elif sys.argv[2] == "time-wait":
@@ -76,6 +76,9 @@ for mode in private host; do
 				nsenter -t "$(child_of "$client")" -n ip link set eth0 down
 			own_child "$old" && kill -KILL "$(child_of "$old")"
 			wait_for "! alive $old"
+			# (the client closes a moment after the server)
+			[ $mode = private ] || [ $to = fd77::1:1 ] ||
+				wait_for "states host | grep -qE 'LAST-ACK|FIN-WAIT-1|TIME-WAIT'"
 			[ $mode = private ] || [ $to = fd77::1:1 ] ||
 				like "the kernel is not done with the last one ($name)" "$(states host)" "LAST-ACK|FIN-WAIT-1|TIME-WAIT"
 			run_app --net $mode --name new --ip 10.77.1.1,fd77::1:1 -- "$PYTHON" "$T/server.py" hello
@@ -85,7 +88,7 @@ for mode in private host; do
 			for from in private host; do
 				is "and serves a $from client ($name)" "$(in_app --net $from -- "$PYTHON" -c "
 import socket
-print(socket.create_connection(('$to', 7000), 5).recv(10).decode())" 2>&1)" hello
+print(socket.create_connection(('$to', 7000), 20).recv(10).decode())" 2>&1)" hello
 			done
 			stop_app $client
 			stop_app $new

@@ -115,7 +115,7 @@ for mode in private host; do
 		"$(in_app --net $mode --ip $C4,$C6 -- "$BIN/tcp" bind 4 10.77.200.1 80 2>&1)" \
 		"error bind EADDRNOTAVAIL"
 	is "$mode: bind UDP to another app's address" \
-		"$(in_app --net $mode --ip $C4,$C6 -- timeout 2 "$BIN/udp" serve 4 $S4 7000 2>&1)" \
+		"$(in_app --net $mode --ip $C4,$C6 -- timeout 20 "$BIN/udp" serve 4 $S4 7000 2>&1)" \
 		"error bind EADDRNOTAVAIL"
 	is "$mode: bind to its own address" \
 		"$(in_app --net $mode --ip $C4,$C6 -- "$BIN/tcp" bind 4 $C4 7000 2>&1)" "bound $C4:7000"
@@ -126,13 +126,15 @@ for mode in private host; do
 		"^bound 127.0.0.1:7000"
 	stop_apps
 done
+# it listens when it says so
+LISTENS="until grep -q listening $T/itself; do sleep 0.05; done"
 is "an app talks to itself by its own address" \
-	"$(in_app --ip $C4 -- sh -c "$BIN/tcp listen 4 0.0.0.0 7000 >/dev/null & p=\$!; sleep 0.3
+	"$(in_app --ip $C4 -- sh -c "$BIN/tcp listen 4 0.0.0.0 7000 >$T/itself & p=\$!; $LISTENS
 		$BIN/tcp connect 4 $C4 7000 | sed 's/ .*//'; kill \$p")" "peer=$C4:7000"
 is "an app talks to itself by loopback" \
-	"$(in_app --ip $C4 -- sh -c "$BIN/tcp listen 4 127.0.0.1 7000 >/dev/null & p=\$!; sleep 0.3
+	"$(: >"$T/itself"; in_app --ip $C4 -- sh -c "$BIN/tcp listen 4 127.0.0.1 7000 >$T/itself & p=\$!; $LISTENS
 		$BIN/tcp connect 4 127.0.0.1 7000 | sed 's/ .*//'; kill \$p")" "peer=127.0.0.1:7000"
 is "an app in host mode talks to itself by its own address" \
-	"$(in_app --net host --ip $C4 -- sh -c "$BIN/tcp listen 4 0.0.0.0 7000 >/dev/null & p=\$!
-		sleep 0.3; $BIN/tcp connect 4 $C4 7000 | sed 's/ .*//'; kill \$p")" "peer=$C4:7000"
+	"$(: >"$T/itself"; in_app --net host --ip $C4 -- sh -c "$BIN/tcp listen 4 0.0.0.0 7000 >$T/itself & p=\$!
+		$LISTENS; $BIN/tcp connect 4 $C4 7000 | sed 's/ .*//'; kill \$p")" "peer=$C4:7000"
 done_testing

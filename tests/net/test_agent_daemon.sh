@@ -142,7 +142,7 @@ loggers() {
 }
 ok "once more" ax run --agent -- true
 pid=$(agent_pid)
-ok "somebody keeps its log" loggers
+ok "somebody keeps its log" wait_for loggers
 ax stop stays >/dev/null
 leftovers
 ok "and ended" ax agent --stop

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# timeout: 300
 # What an app has written arrives, though it has ended before the other side reads it: for a program
 # outside ax, at its own address and by a service whose last backend it was, and for apps.
 . "$(dirname "$0")/lib.sh"
@@ -17,7 +18,7 @@ for mode in private host; do
 		serve 7000 --net $mode --name once --ip 10.77.6.1 -- \
 			socat -u SYSTEM:'head -c 1000000 /dev/zero' TCP4-LISTEN:7000,reuseaddr
 		# reads late and little at a time: most of it waits in the kernel when the app ends
-		n=$(timeout 12 socat -u TCP4:$to,rcvbuf=20000 - | (sleep 1; wc -c))
+		n=$(timeout 60 socat -u TCP4:$to,rcvbuf=20000 - | (sleep 1; wc -c))
 		is "$mode mode: all of it arrives outside from $to" "$n" 1000000
 		stop_apps
 	done
@@ -40,7 +41,7 @@ print("sent", n, flush=True)
 '
 RECEIVE='
 import socket, time
-c = socket.create_connection(("10.77.1.1", 7000), 5)
+c = socket.create_connection(("10.77.1.1", 7000), 20)
 time.sleep(1)
 n = 0
 while True:

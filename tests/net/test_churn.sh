@@ -61,7 +61,7 @@ waits = select.poll()
 waits.register(lines, select.POLLIN)
 print("ready", file=out)
 while True:
-    while not waits.poll(5):
+    while not new or not waits.poll(5): # (one at least each time)
         try:
             s, name = connect()
             s.send(b"?")

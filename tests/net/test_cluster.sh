@@ -118,6 +118,8 @@ is "and nobody else's" "$([ "$B1" != "$B2" ] && echo another)" another
 is "etcd has both of them" "$(keys | grep -c /blocks/)" 2
 like "ax status says so" "$(ax_in "$INST" status)" \
 	"Cluster +east, node n2 at 10.99.0.12: connected to http://10.99.0.1:2379 for .*blocks $B2"
+# (which node has which block comes to others by etcd)
+wait_for 'ax_in "$INST" get nodes | grep -q "^n1 .* $B1 "'
 like "and ax get nodes" "$(ax_in "$INST" get nodes)" "n1 +10.99.0.11 +up +$B1 +0 "
 
 # --- apps ------------------------------------------------------------------------------------------
@@ -133,14 +135,16 @@ unlike "without -A others' are no rows" "$(ax get apps)" "web"
 unlike "and there is no column for it" "$(ax get apps)" "NODE"
 fails "names of others that cannot be reached are not answered" in_app -- getent ahosts web
 on n1
-run_app --name late -- "$PYTHON" -c 'import socket,time
+run_app --name late -- "$PYTHON" -c 'import os,socket,sys,time
 s=socket.socket(); time.sleep(0.5); s.bind(("0.0.0.0", 7100)); s.listen()
-time.sleep(0.5); s.close(); time.sleep(1000)'
+while not os.path.exists(sys.argv[1]): time.sleep(0.02)
+s.close(); time.sleep(1000)' "$T/told"
 LATE=$APP
 ports_of_late() {
 	values /ax/east/apps/n1/ | jq -c 'select(.name == "late") | .ports'
 }
 ok "who listens later is told of then" wait_for '[[ $(ports_of_late) == *7100* ]]'
+touch "$T/told"
 ok "and who does not any more" wait_for '[ "$(ports_of_late)" = "[]" ]'
 stop_app "$LATE"
 ok "an app that has ended is gone" wait_for '[ "$(others n2)" = "n1 web running " ]'

@@ -54,6 +54,8 @@ ok "all nodes have it" wait_for 'all_have 1'
 is "its services are there" "$(services n1) $(services n2) $(services n3)" "front front front"
 ok "they are reached" wait_for '[ "$(reach n3 friend front)" = first ]'
 is "its rules hold" "$(reach n3 guest front)" "error connect EACCES"
+# (what one node has comes to others by etcd)
+wait_for 'ax_in "${NODE_INST[n1]}" get nodes | grep -q "^n3 .* 1"'
 like "a list says who has which" "$(ax_in "${NODE_INST[n1]}" get nodes)" "n3 .* 1"
 like "a node's own is not taken for it" "$(config_on n3 apply "$T/${NODE_INST[n3]}.yaml" 2>&1)" "no differences"
 is "and leaves it alone" "$(services n3)" front
@@ -135,7 +137,7 @@ for i in 5 6 7 8 9 10 11 12; do
 done
 ok "of many the last ten are kept" wait_for '[ "$(revisions)" = "12 11 10 9 8 7 6 5 4 3" ] && all_have 12'
 end "$ETCD"
-ok "etcd is away" wait_for '[ "$(node_state n2) $(node_state n3)" = "partitioned partitioned" ]'
+ok "etcd is away" wait_for -t 60 '[ "$(node_state n2) $(node_state n3)" = "partitioned partitioned" ]'
 like "then nothing is applied" "$(config_on n2 apply --cluster "$T/two.yaml" 2>&1)" "not connected to the cluster east: nothing was stored"
 node_stop n3
 node_again n3

@@ -59,7 +59,7 @@ done
 
 CLUSTER='  routes: direct'
 MORE='services:
-  front: {ports: [{port: 80, target: 7000}], backends: [{app: web}], check: {type: http, port: 7001, every: 200ms, fall: 1, rise: 1}}'
+  front: {ports: [{port: 80, target: 7000}], backends: [{app: web}], check: {type: http, port: 7001, every: 200ms, fall: 3, rise: 1}}'
 nodes_three
 on n1
 serve 7000 --name web -- "$PYTHON" "$T/server.py" first "$T/first"

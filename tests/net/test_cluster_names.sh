@@ -18,6 +18,8 @@ on n1
 serve 7000 --name web -- "$BIN/tcp" listen 4 0.0.0.0 7000 first
 A1=$(node_addr n1 web)
 ok "an app of another node is found by its name, at its address" wait_for '[ "$(ask n2 web.ax.internal)" = "$A1" ]'
+# (that it listens is told after that it runs)
+wait_for '[ "$(ask n2 _7000._tcp.web.ax.internal SRV)" ]'
 is "and its ports by SRV" "$(ask n2 _7000._tcp.web.ax.internal SRV)" "0 0 7000 web.ax.internal."
 is "and its name by its address" "$(at n2 dig -x "$A1" +short)" "web.ax.internal."
 is "it has no IPv6 address, and that is said" "$(at n2 dig web.ax.internal AAAA | grep -c 'status: NOERROR')" 1

@@ -25,9 +25,9 @@ ok "the server is known" wait_for -t 30 "node_knows n1 server"
 # --- the agent dies, routes are looked after ----------------------------------------------------------------
 
 on n1
+BLOCKS="$(for i in 1 2; do node_state n$i .blocks[]; done)"
 agent_kill9
 is "without an agent the route stays" "$(node_routes n1)" 1
-BLOCKS="$(for i in 1 2; do node_state n$i .blocks[]; done)"
 for NOBODYS in 10.80.{253..255}.0/24; do # a block that nobody has
 	grep -qx "$NOBODYS" <<<"$BLOCKS" || break
 done

@@ -43,7 +43,7 @@ dig_in() {
 	local mode=(--net "$1")
 	[ "$1" != egress ] || mode=(--egress)
 	shift
-	in_app "${mode[@]}" -- dig +tries=1 +time=4 "$@" 2>&1
+	in_app "${mode[@]}" -- dig +tries=1 +time=20 "$@" 2>&1
 }
 
 # answer MODE ARGS...: status, flags that matter, and the records' data

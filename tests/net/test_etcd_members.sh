@@ -10,7 +10,7 @@ need jq nft
 
 # The member whose turn it is, by the client's state.
 connected() {
-	is_in_state '.* connected ' && tail -n 1 "$SAID" | grep -oE '^state: [^ ]*238[1-3]' | tail -c 2
+	is_in_state '.* connected ' && grep -oE '^state: [^ ]*238[1-3]' "$SAID" | tail -c 2
 }
 others() { echo "1 2 3" | tr -d "$1"; }
 

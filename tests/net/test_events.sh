@@ -37,7 +37,7 @@ for mode in private host; do
 		'curl -s --max-time 20 http://10.77.200.1/file | wc -c; exit 5')" 300000
 	wait_for "[ \$(event '.event == \"close\"' .app | grep -c .) -ge 2 ]"
 	stop_app $pid
-	wait_for "[ \$(event '.event == \"exit\"' .app | grep -c web) -ge 1 ]"
+	wait_for "[ \$(event '.event == \"exit\"' .app | sort -u | grep -c .) -ge 2 ]"
 	is "$mode: launch" "$(event '.event == "launch"' .app | tr '\n' ' ')" '"web" "client" '
 	like "$mode: listen" "$(event '.event == "listen" and .app == "web"' '[.local, .local_port]')" \
 		',8000\]'
@@ -66,6 +66,7 @@ for mode in private host; do
 		"$(jq -s '[.[].time] | . as $t | [range(1; length) | $t[.] - $t[. - 1] > -1.5] | all' \
 			<"$T/events")" true
 done
+wait_for "grep -q 'connect .*client 10.77.1.9:.* -> web' $T/table" # (each who reads is told for itself)
 like "as a table" "$(cat "$T/table")" "connect +client 10.77.1.9:[0-9]+ -> web"
 
 : >"$T/events"
@@ -79,7 +80,7 @@ is "500 connections: every connect, accept and close" \
 
 # The server reads 10 bytes, which say who ends the connection, and answers with 5.
 cat >"$T/bytes.py" <<'EOP'
-import socket, struct, sys, time
+import os, socket, struct, sys, time
 def read(s, n):
     got = b""
     while len(got) < n:
@@ -98,13 +99,14 @@ if how == "serve":
         elif first != "server":
             s.recv(1)
         s.close()
-s = socket.create_connection((sys.argv[2], 7001), 5)
+s = socket.create_connection((sys.argv[2], 7001), 20)
 s.sendall(how.ljust(10, "-").encode())
 read(s, 5)
 if how == "half":
     s.shutdown(socket.SHUT_WR)
 if how == "wait":
-    time.sleep(1)
+    while not os.path.exists(sys.argv[3]):
+        time.sleep(0.02)
 elif how != "client":
     try:
         s.recv(1)
@@ -124,13 +126,14 @@ for mode in private host; do
 			'["asks",10,5] ["bytes",5,10] '
 	done
 	bg "$T/waits" "$AX" --instance "$INST" run --net $mode --name asks -- \
-		"$PYTHON" "$T/bytes.py" wait 10.77.1.3
-	for _ in $(seq 100); do
+		"$PYTHON" "$T/bytes.py" wait 10.77.1.3 "$T/seen.$mode"
+	conns_seen() {
 		seen=$(ax get conns -o json | jq -c '[.[] | [.local_name, .sent, .received]] | sort')
-		[[ $seen == *'",10,5]'*'",5,10]'* ]] && break
-		sleep 0.02
-	done
+		[[ $seen == *'",10,5]'*'",5,10]'* ]]
+	}
+	wait_for conns_seen
 	is "$mode: and in ax get conns" "$seen" '[["asks",10,5],["bytes",5,10]]'
+	touch "$T/seen.$mode"
 	wait "$BG"
 	stop_app "$APP"
 done

@@ -62,7 +62,7 @@ while True: c, peer = s.accept(); c.sendall((peer[0] + "\n").encode()); c.close(
 import socket
 print(socket.create_connection(('peer$mode', 7000)).recv(100).decode().strip())")" "$ip"
 	# the app goes on until it has ended
-	bg "$T/long.$mode" "$AX" --instance "$INST" exec "$web" sleep 30
+	bg "$T/long.$mode" "$AX" --instance "$INST" exec "$web" sleep 1000
 	wait_for "grep -lx sleep /proc/[0-9]*/comm | while read -r f; do grep -l '/$INST/$web-' \"\${f%comm}cgroup\"; done | grep -q ."
 	kill -KILL "$pid"
 	sleep 0.3

@@ -30,7 +30,7 @@ neighbour() {
 on() {
 	local pid=$1
 	shift
-	timeout 10 nsenter -t "$pid" -n "$@"
+	timeout 60 nsenter -t "$pid" -n "$@"
 }
 RP_FILTER=$(sysctl -n net.ipv4.conf.all.rp_filter)
 sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.default.rp_filter=1 \
@@ -74,7 +74,7 @@ from_host() {
 		"6 2001:db8:1::1 2001:db8:1::1"; do
 		# shellcheck disable=SC2086 # fields
 		set -- $to
-		like "$what: this host by $2" "$(timeout 5 "$BIN/tcp" connect "$1" "$2" "$port" 2>&1)" \
+		like "$what: this host by $2" "$(timeout 20 "$BIN/tcp" connect "$1" "$2" "$port" 2>&1)" \
 			"^peer=.* you=\[?(::ffff:)?$3\]?:"
 	done
 }
@@ -148,9 +148,10 @@ is "it keeps the port" "$("$BIN/tcp" bind 4 0.0.0.0 8080)" "error bind EADDRINUS
 ok "exposing is the permission" ax config apply <(config false)
 reach "host_access: false" 8080
 unlike "no other way is open" "$(timeout 2 "$BIN/tcp" connect 4 10.77.1.2 80 2>&1)" "peer="
+run_app --name closed -p 8081:81 -- sleep 1000
+launched closed
 like "a port of the app where nobody listens is refused" \
-	"$(in_app --name closed -p 8081:81 -- sh -c "sleep 0.5" & sleep 0.2
-	on "$ROUTED" "$BIN/tcp" connect 4 198.51.100.1 8081; wait)" "ECONNREFUSED"
+	"$(on "$ROUTED" "$BIN/tcp" connect 4 198.51.100.1 8081)" "ECONNREFUSED"
 stop_apps
 
 # --- one address, one interface ---
@@ -181,7 +182,7 @@ for mode in private host; do
 	done
 	for to in "4 127.0.0.1" "6 ::1" "4 198.51.100.1"; do
 		# shellcheck disable=SC2086 # fields
-		like "$mode: UDP from this host: $to" "$(timeout 5 "$BIN/udp" ask sendto $to 5353 2>&1)" ":5353 "
+		like "$mode: UDP from this host: $to" "$(timeout 20 "$BIN/udp" ask sendto $to 5353 2>&1)" ":5353 "
 	done
 	ok "$mode: exposing is the permission" ax config apply <(config false)
 	like "$mode: UDP with host_access: false" \
@@ -211,7 +212,7 @@ for mode in private host; do
 			on "$ROUTED" "$BIN/tcp" connect $to 8090
 		done | grep -o "b[12] you=.*2\]*:" | sed 's/ .*//' | sort -u | xargs)" "b1 b2"
 	done
-	like "$mode: from this host" "$(timeout 5 "$BIN/tcp" connect 4 127.0.0.1 8090)" " b[12] you="
+	like "$mode: from this host" "$(timeout 20 "$BIN/tcp" connect 4 127.0.0.1 8090)" " b[12] you="
 	stop_apps
 done
 for mode in host private; do
@@ -220,7 +221,7 @@ for mode in host private; do
 		# shellcheck disable=SC2086 # fields
 		like "$mode: UDP, $to" "$(on "$ROUTED" "$BIN/udp" ask connected $to 8090)" ":8090 b1"
 	done
-	like "$mode: UDP, from this host" "$(timeout 5 "$BIN/udp" ask connected 4 127.0.0.1 8090)" ":8090 b1"
+	like "$mode: UDP, from this host" "$(timeout 20 "$BIN/udp" ask connected 4 127.0.0.1 8090)" ":8090 b1"
 	[ $mode = private ] || stop_apps
 done
 like "a service's port is taken, too" "$(in_app -p 8090:80 -- true 2>&1)" \
@@ -283,6 +284,7 @@ filters() {
 ok "an interface that comes gets the program" wait_for "[ \$(filters d0) -gt 0 ]"
 ip link set d0 master br0
 ok "one that becomes part of a bridge loses it" wait_for "[ \$(filters d0) = 0 ]"
+wait_for "! tc qdisc show dev d0 | grep -q clsact" # (the agent takes it away after the program)
 is "and its clsact" "$(tc qdisc show dev d0 | grep -c clsact)" 0
 run_app --name plain -- sleep 1000
 wait_for "launched plain"
@@ -290,6 +292,8 @@ plain=/proc/sys/net/ipv4/conf/$INST-$(ax get apps -o json plain | jq '.[0].id')/
 is "while a port is exposed the devices of apps forward" "$(cat "$plain")" 1
 stop_app "$(ps -o ppid= -p "$(ax get apps -o json high | jq '.[0].pid')" | tr -d ' ')"
 ok "nothing is exposed any more: no program is left" wait_for "[ \$(filters br0) = 0 ] && [ \$(filters n0) = 0 ]"
+# (these come after the programs)
+wait_for "! tc qdisc show dev d1 | grep -q clsact && [ \$(cat $plain) = $forward ]"
 is "nor a clsact that it made" "$(tc qdisc show dev d1 | grep -c clsact)" 0
 is "and the devices do as the host does" "$(cat "$plain")" "$forward"
 ip link del d0

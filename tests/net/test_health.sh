@@ -67,7 +67,7 @@ config() {
 		    ports: ["80:8000"]
 		    strategy: round-robin
 		    backends: [h1, h2]
-		    check: {type: http, path: /healthz, every: ${2:-200ms}, fall: 2, rise: 2, timeout: 200ms}
+		    check: {type: http, path: /healthz, every: ${2:-200ms}, fall: 4, rise: 2, timeout: 200ms}
 		  plain:
 		    ip: 10.77.200.2
 		    ports: ["80:8000"]

@@ -87,6 +87,8 @@ says "and of a host-mode app" e2 "web e2 10.77.1.2 8000 $nobody $here a b c"
 mood e1 'echo "disk is full"; echo more; exit 3'
 becomes "another status makes it down" "e1=down e2=up"
 ok "and is the reason, with the first line" wait_for "[ \"\$(why e1)\" = 'exit status 3: disk is full' ]"
+# (on a machine with much else to do one may take longer, and that is the reason then)
+wait_for "ax get services -o wide | grep -q 'e1 10.77.1.1: exit status 3: disk is full'"
 like "the table has it" "$(ax get services -o wide)" "e1 10.77.1.1: exit status 3: disk is full"
 ok "the event has it" wait_for "jq -c 'select(.event == \"health\" and .app == \"e1\" and
 	.why == \"exit status 3: disk is full\")' <$T/events | grep -q ."
@@ -128,6 +130,7 @@ says "is who runs it" e1 "web e1 10.77.1.1 8000 daemon $(id -u daemon) $(id -g d
 config true no-such-user >"$T/nobody.yaml"
 ok "a user that is not there" ax config apply "$T/nobody.yaml"
 becomes "makes them down" "e1=down e2=down"
+wait_for "[[ \$(why e1) == *125* ]]"
 like "and it is said" "$(why e1)" "exit status 125: the check of web cannot run"
 ok "the first again" ax config apply "$T/user.yaml"
 becomes "up again" "e1=up e2=up"

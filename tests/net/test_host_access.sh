@@ -31,8 +31,13 @@ done
 serve 7000/udp --name echo --ip 10.77.1.2,fd77::1:2 -- "$BIN/udp" serve 6 :: 7000 echo
 for to in UDP4:10.77.1.2:7000 UDP4-DATAGRAM:10.77.1.2:7000 "UDP6:[fd77::1:2]:7000" \
 	"UDP6-DATAGRAM:[fd77::1:2]:7000"; do
+	timeout 60 socat -t 30 -T 30 - "$to" <<<hello >"$T/answer" 2>&1 &
+	asker=$!
+	BACKGROUND+=("$asker")
+	wait_for "grep -q hello $T/answer"
 	like "a private UDP server without egress answers a program of the host: $to" \
-		"$(echo hello | timeout 5 socat -t 1 -T 2 - "$to" 2>&1)" "^echo you=.*hello"
+		"$(cat "$T/answer")" "^echo you=.*hello"
+	end "$asker"
 done
 stop_apps
 
@@ -84,7 +89,7 @@ for mode in private host; do
 	for to in "4 10.77.1.3" "6 fd77::1:3"; do
 		# shellcheck disable=SC2086 # $to: a family and an address
 		like "$mode: TCP from the LAN: $to" \
-			"$(timeout 5 nsenter -t $LAN -n "$BIN/tcp" connect $to 7000 2>&1)" "^peer="
+			"$(timeout 20 nsenter -t $LAN -n "$BIN/tcp" connect $to 7000 2>&1)" "^peer="
 	done
 	stop_app "$APP"
 done
@@ -103,7 +108,7 @@ for egress in "" --egress; do
 	ok "host_access: true is applied" ax config apply <(config)
 	for to in "4 10.77.1.4" "6 fd77::1:4"; do
 		like "the host reaches a private app $egress: $to" \
-			"$(timeout 3 "$BIN/tcp" connect $to 7000 2>&1)" "^peer="
+			"$(timeout 20 "$BIN/tcp" connect $to 7000 2>&1)" "^peer="
 	done
 	ok "host_access: false is applied" ax config apply "$T/closed.yaml"
 	for to in "4 10.77.1.4" "6 fd77::1:4"; do

@@ -45,7 +45,7 @@ ok "and applied" ax config apply "$T/on.yaml"
 cp "$T/on.yaml" "$T/$INST.yaml"
 wait_for 'grep -q shop /etc/hosts'
 for name in web webprivate webhost shop web.ax.internal; do
-	is "curl outside ax: http://$name/" "$(curl -sS --max-time 10 "http://$name/index.html" 2>&1)" hello
+	is "curl outside ax: http://$name/" "$(curl -sS --max-time 20 "http://$name/index.html" 2>&1)" hello
 done
 is "IPv6, too" "$(getent ahostsv6 web | awk '{ print $1; exit }')" \
 	"$(ax get names -o json | jq -r '.[] | select(.name == "web") | .ip6')"

@@ -143,7 +143,7 @@ apply resolved >/dev/null
 ok "the agent's link is one that resolved asks" wait_for -t 30 link_is_told
 wait_for -t 30 '[ "$(first_address web)" ]'
 for name in web shop web.ax.internal shop.ax.internal; do
-	is "resolved: curl outside ax: http://$name/" "$(curl -sS --max-time 10 "http://$name/index.html" 2>&1)" hello
+	is "resolved: curl outside ax: http://$name/" "$(curl -sS --max-time 20 "http://$name/index.html" 2>&1)" hello
 done
 is "resolved: AAAA" "$(stub AAAA web.ax.internal)" "$web6"
 is "resolved: SRV" "$(stub SRV _http._tcp.shop.ax.internal | awk '{ print $3, $4 }')" "80 shop.ax.internal."
@@ -228,7 +228,7 @@ for kind in resolvconf openresolv; do
 	is "$kind: the agent is asked first" "$(nameservers)" "$dns 192.0.2.9"
 	for name in web shop web.ax.internal; do
 		is "$kind: curl outside ax: http://$name/" \
-			"$(curl -sS --max-time 10 "http://$name/index.html" 2>&1)" hello
+			"$(curl -sS --max-time 20 "http://$name/index.html" 2>&1)" hello
 	done
 	is "$kind: SRV" "$(dig +short +time=20 SRV _http._tcp.shop.ax.internal | awk '{ print $3 }')" 80
 	is "$kind: PTR" "$(dig +short +time=20 -x 10.77.200.1)" shop.ax.internal.

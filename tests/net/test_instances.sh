@@ -50,9 +50,16 @@ INST=$SECOND
 serve 7000 --name web --ip 10.78.1.1 --net host -- "$BIN/tcp" listen 4 0.0.0.0 7000 second
 agent_stop
 ok "the second is flushed" ax_in "$SECOND" agent --flush
-is "nothing of it is left" "$(baseline "$SECOND" | grep -v ^route; ip -o route show table all | grep '10\.78\.'
-	ip -6 -o route show table all | grep fd78; ls "$CGROUP2/$SECOND" 2>/dev/null
-	find /sys/fs/bpf -name "*$SECOND*")" ""
+left_of_second() {
+	baseline "$SECOND" | grep -v ^route
+	ip -o route show table all | grep '10\.78\.'
+	ip -6 -o route show table all | grep fd78
+	ls "$CGROUP2/$SECOND" 2>/dev/null
+	find /sys/fs/bpf -name "*$SECOND*"
+}
+# (the kernel removes namespaces one after the other, and with them devices)
+wait_for -t 65 '[ -z "$(left_of_second)" ]'
+is "nothing of it is left" "$(left_of_second)" ""
 like "the first does not notice" \
 	"$(ax_in "$FIRST" run -- "$BIN/tcp" connect 4 10.77.1.1 7000)" " first you="
 ok "its app runs" alive $a

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# timeout: 300
 # iperf3, TCP and UDP, both directions, in private and host mode, by address, name and service.
 . "$(dirname "$0")/lib.sh"
 need iperf3 jq
-TIME_LIMIT=8
+TIME_LIMIT=30
 
 agent_start - <<EOF
 agent:

@@ -26,7 +26,7 @@ EOF
 cat >"$T/ask.py" <<'EOF'
 import socket, sys
 try:
-    s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 5)
+    s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 20)
     print(s.recv(10).decode())
 except OSError as e:
     print(e.strerror)
@@ -37,7 +37,7 @@ s = socket.socket(socket.AF_INET6)
 s.listen()
 port = s.getsockname()[1]
 for to in "127.0.0.1", "::1":
-    c = socket.create_connection((to, port), 5)
+    c = socket.create_connection((to, port), 20)
     s.accept()[0].sendall(b"own")
     print(c.recv(10).decode())
 EOF

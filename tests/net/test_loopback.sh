@@ -23,7 +23,7 @@ import socket, time
 dual = [socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
         for port in (7000, 0)]
 print(*[s.getsockname()[1] for s in dual], flush=True)
-time.sleep(60)'
+time.sleep(1000)'
 	wait_for "[ -s $OUT ]"
 	ip addr add 192.0.2.1/32 dev lo
 	for port in $(<"$OUT"); do
@@ -51,8 +51,8 @@ time.sleep(60)'
 			until ss -Hltn | grep -q 10.77.*:7001; do sleep 0.05; done
 			$BIN/tcp connect 4 127.0.0.1 7001; kill \$p
 			while $BIN/tcp connect 4 127.0.0.1 7001 | grep mine; do sleep 0.05; done >/dev/null
-			$BIN/tcp connect 4 127.0.0.1 7001" 2>&1 | grep -o 'host\|mine' | xargs)" \
-		"host mine host"
+			$BIN/tcp connect 4 127.0.0.1 7001" 2>&1 | tee "$T/asked" | grep -o 'host\|mine' | xargs)" \
+		"host mine host" || diag "$(cat "$T/asked")"
 	end "$BG"
 
 	# datagrams go by the app's own address

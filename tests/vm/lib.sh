@@ -35,8 +35,8 @@ result()
 		return
 	fi
 	echo "not ok $n - $2"
-	echo "$3"
-	head -n 40 /tmp/tap.out
+	echo "# $3"
+	head -n 40 /tmp/tap.out | sed 's/^/# /'
 	failures=$((failures + 1))
 }
 
