@@ -85,13 +85,14 @@ refused=$(python3 - "/run/ax/$INST/control.sock" "/proc/$AGENT/fd" <<-'E'
 	        assert b"no descriptors left" in line, line
 	        poll.unregister(fd)
 	        told += 1
-	# what the agent itself opens meanwhile is of those
-	for _ in range(100):
+	# what the agent itself opens meanwhile is of those: the gate of splicing has a pipe, for seconds on a busy machine
+	for _ in range(1200):
 	    left = 256 - len(os.listdir(sys.argv[2]))
 	    if left >= 32:
 	        break
 	    time.sleep(0.05)
-	print(left >= 32 or left)
+	own = [n for n in os.listdir(sys.argv[2]) if int(n) >= 256 - 32]
+	print(left >= 32 or f"{left} left, beyond: " + " ".join(os.readlink(f"{sys.argv[2]}/{n}") for n in own))
 E
 )
 is "clients leave descriptors to the agent, and who finds none is told so" "$refused" True
