@@ -168,11 +168,33 @@ static __always_inline bool is_judged(const struct bpf_sock *ctx)
 	}
 }
 
+/*
+ * Sockets for pings (net.ipv4.ping_group_range): connect() is judged, but no hook sees sendto().
+ * To an app that may not go outside wherever it wants they are not given.
+ */
+static __always_inline bool sends_unseen(const struct bpf_sock *ctx)
+{
+	return ctx->type == SOCK_DGRAM_BPF &&
+	       (ctx->protocol == IPPROTO_ICMP || ctx->protocol == IPPROTO_ICMPV6);
+}
+
+static __always_inline bool is_confined(void *ctx)
+{
+	struct ax_netns_app *ns = netns_of(ctx);
+	struct ax_app *app = ns && !ns->id ? current_app() : NULL;
+
+	return app && (app->flags & AX_APP_HOST) && (app->flags & AX_APP_CONFINED);
+}
+
 SEC("cgroup/sock_create")
 int ax_sock_create(struct bpf_sock *ctx)
 {
 	struct ax_netns_app *ns;
 
+	if (sends_unseen(ctx) && is_confined(ctx)) {
+		bpf_set_retval(-EACCES);
+		return 0;
+	}
 	if (is_judged(ctx))
 		return 1;
 	ns = netns_of(ctx);

@@ -265,7 +265,7 @@ static bool is_outside(const struct config_side *s)
 	return false;
 }
 
-bool policy_leaves(const struct policy *p, uint32_t party)
+static bool decides_outside(const struct policy *p, uint32_t party, enum rule_action action)
 {
 	struct policy_end end;
 
@@ -273,10 +273,20 @@ bool policy_leaves(const struct policy *p, uint32_t party)
 		return false;
 	end = policy_end_of(p, party);
 	for (size_t i = 0; i < n_rules(p); i++)
-		if (p->rules[i].action == RULE_ALLOW && !p->rules[i].audit &&
+		if (p->rules[i].action == action && !p->rules[i].audit &&
 		    is_outside(&p->rules[i].to) && policy_side_is(&p->rules[i].from, &end))
 			return true;
 	return false;
+}
+
+bool policy_leaves(const struct policy *p, uint32_t party)
+{
+	return decides_outside(p, party, RULE_ALLOW);
+}
+
+bool policy_confines(const struct policy *p, uint32_t party)
+{
+	return decides_outside(p, party, RULE_DENY);
 }
 
 struct policy_tables *policy_compile(const struct policy *p)

@@ -80,7 +80,8 @@ int app_tell(struct agent *a, struct app *app)
 	const uint64_t name = hash_of(app->spec.name);
 	struct ax_app v = {.id = app->id,
 			   .flags = (app->spec.net == NET_HOST ? AX_APP_HOST : 0) |
-				    (app_egress_is_open(app) ? AX_APP_EGRESS : 0),
+				    (app_egress_is_open(app) ? AX_APP_EGRESS : AX_APP_CONFINED) |
+				    (app->confined ? AX_APP_CONFINED : 0),
 			   .vip4 = app->vip4,
 			   .vip6 = app->vip6,
 			   .wait_ms = app->spec.wait_ms,

@@ -51,6 +51,7 @@ static struct ax_source source_of(const struct agent *a, const struct app *app)
 void in_force_note(struct agent *a, struct app *app)
 {
 	app->leaves = policy_leaves(&a->policy, app->party);
+	app->confined = policy_confines(&a->policy, app->party);
 	app->source = source_of(a, app);
 }
 
@@ -122,15 +123,16 @@ static int take_sources(struct agent *a, const struct config *c)
 static int tell(struct agent *a, struct app *app, struct error *e)
 {
 	const struct ax_source source = app->source;
-	bool was = app->leaves;
+	bool was = app->leaves, confined = app->confined;
 	int r = 0;
 
 	in_force_note(a, app);
-	if (!addr_eq(&app->source.v4, &source.v4) || !addr_eq(&app->source.v6, &source.v6))
+	if (!addr_eq(&app->source.v4, &source.v4) || !addr_eq(&app->source.v6, &source.v6) ||
+	    app->confined != confined)
 		r = app_tell(a, app);
 	if (r)
-		return error_set(e, r, "cannot tell the kernel by which address %s goes out: %s",
-				 app->spec.name, strerror(-r));
+		return error_set(e, r, "cannot tell the kernel how %s goes out: %s", app->spec.name,
+				 strerror(-r));
 	if (app->leaves == was)
 		return 0;
 	r = vip_resync(a, &app->vip4, e);

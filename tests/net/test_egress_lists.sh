@@ -114,6 +114,14 @@ for mode in private host; do
 	is "$mode: loopback is as ever" "$(error_of "${source[@]}" -- "$BIN/tcp" connect 4 127.0.0.1 1)" \
 		ECONNREFUSED
 done
+# Of a socket for pings no hook sees sendto(): in host mode who is held to a list has none. (A private app's
+# packets are all judged.)
+sysctl -qw net.ipv4.ping_group_range="0 0"
+pings() { in_app --net host "$@" -- "$PYTHON" "$SRC/ping.py" sendto 198.51.100.2 2001:db8:1::2 2>&1 | xargs; }
+is "host: pings by sendto" "$(pings --egress)" "answered answered"
+is "host: none without a way out" "$(pings --egress=none)" "EACCES EACCES"
+is "host: nor with a list" "$(pings --egress=198.51.100.3)" "EACCES EACCES"
+is "host: nor with one by labels" "$(pings --labels tier=back)" "EACCES EACCES"
 # (a list's rules are there as long as its app)
 run_app --name audited --egress-audit --egress=198.51.100.2:80 -- \
 	sh -c "'$BIN/tcp' connect 4 198.51.100.3 80; echo over; exec sleep 1000"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""ping.py raw|dgram ADDRESS...: for each, what becomes of an echo request by such a socket: "answered", the
-name of an error, or "nothing" if none comes in 10 s.
+"""ping.py raw|dgram|sendto ADDRESS...: for each, what becomes of an echo request by such a socket (sendto: a dgram
+one that is not connected): "answered", the name of an error, or "nothing" if none comes in 10 s.
 """
 import errno
 import socket
@@ -19,11 +19,14 @@ def checksum(data):
 
 def ping(kind, address):
     six = ":" in address
-    s = socket.socket(
-        socket.AF_INET6 if six else socket.AF_INET,
-        socket.SOCK_RAW if kind == "raw" else socket.SOCK_DGRAM,
-        socket.IPPROTO_ICMPV6 if six else socket.IPPROTO_ICMP,
-    )
+    try:
+        s = socket.socket(
+            socket.AF_INET6 if six else socket.AF_INET,
+            socket.SOCK_RAW if kind == "raw" else socket.SOCK_DGRAM,
+            socket.IPPROTO_ICMPV6 if six else socket.IPPROTO_ICMP,
+        )
+    except OSError as e:
+        return errno.errorcode[e.errno]
     s.settimeout(10)
     if six:
         s.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVERR, 1)
@@ -34,11 +37,14 @@ def ping(kind, address):
         data = data[:2] + struct.pack(">H", checksum(data)) + data[4:]
     try:
         # (of raw ones the kernel tells only errors of what they are connected to)
-        s.connect((address, 0))
-        s.send(data)
+        if kind == "sendto":
+            s.sendto(data, (address, 0))
+        else:
+            s.connect((address, 0))
+            s.send(data)
         while True:
             got = s.recv(2000)
-            if got[0 if six or kind == "dgram" else 20] in (0, 129):
+            if got[20 if kind == "raw" and not six else 0] in (0, 129):
                 return "answered"
     except TimeoutError:
         return "nothing"
