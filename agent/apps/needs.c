@@ -3,17 +3,20 @@
 #include "apps/needs.h"
 #include "base/address.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
 #include "net/egress.h"
 #include "net/netlink.h"
+#include "net/nft_watch.h"
 #include "registry/app_table.h"
 #include "registry/service_device.h"
 #include "registry/state.h"
 
 struct needs {
 	bool holding, had_egress;
-	bool routing; /* the pools, to the services' device */
+	bool routing;		 /* the pools, to the services' device */
+	struct loop_item tables; /* nft_watch_open(); -1: nothing there is ours */
 };
 
 int needs_open(struct agent *a)
@@ -23,10 +26,25 @@ int needs_open(struct agent *a)
 	a->needs = calloc(1, sizeof(*a->needs));
 	if (!a->needs)
 		return -ENOMEM;
+	a->needs->tables = (struct loop_item){.kind = LOOP_TABLES, .fd = -1};
 	/* (an agent before this one) */
 	snprintf(path, sizeof(path), "%s/forwarding", a->inst->run_dir);
 	a->needs->had_egress = access(path, F_OK) == 0;
 	return 0;
+}
+
+static void unwatch_tables(struct agent *a)
+{
+	if (a->needs->tables.fd >= 0)
+		loop_del(a->epoll, &a->needs->tables);
+	close_fd(&a->needs->tables.fd);
+}
+
+void needs_close(struct agent *a)
+{
+	if (a->needs)
+		unwatch_tables(a);
+	free(a->needs);
 }
 
 static void route_pool(struct agent *a, const struct pool *p, const struct ax_addr *host, bool on)
@@ -115,11 +133,31 @@ static size_t add_egress(const struct app *list, struct egress_addr *ret, size_t
 	return n;
 }
 
+static int watch_tables(struct agent *a)
+{
+	struct loop_item *item = &a->needs->tables;
+	autoclose int fd = item->fd < 0 ? nft_watch_open() : -1;
+	int r;
+
+	if (item->fd >= 0)
+		return 0;
+	if (fd < 0)
+		return fd;
+	item->fd = fd;
+	r = loop_add(a->epoll, item, EPOLLIN);
+	if (r)
+		item->fd = -1;
+	else
+		take_fd(&fd);
+	return r;
+}
+
 int needs_egress(struct agent *a, struct error *e)
 {
 	const struct prefix *nodes = a->nodes.len ? &a->nodes : NULL;
 	autofree struct egress_addr *list = NULL;
 	size_t n = a->n_apps;
+	int watched, r;
 
 	for (const struct app *app = a->lingering; app; app = app->next)
 		n++;
@@ -131,7 +169,27 @@ int needs_egress(struct agent *a, struct error *e)
 	if (!n && !nodes && !a->needs->had_egress)
 		return 0;
 	a->needs->had_egress = n || nodes;
-	return egress_set(a->inst, list, n, nodes, e);
+	if (!a->needs->had_egress)
+		unwatch_tables(a);
+	/* before the tables are there, so that nothing is missed; a kernel that has none says so */
+	watched = a->needs->had_egress ? watch_tables(a) : 0;
+	r = egress_set(a->inst, list, n, nodes, e);
+	return r || !watched
+		       ? r
+		       : error_set(e, watched, "cannot watch nf_tables: %s", strerror(-watched));
+}
+
+void needs_on_tables(struct agent *a)
+{
+	struct error e = {0};
+
+	if (!egress_was_flushed(a->inst, a->needs->tables.fd))
+		return;
+	if (needs_egress(a, &e))
+		log_error("nf_tables was flushed, and the apps' egress with it: %s", e.text);
+	else
+		log_warn("nf_tables was flushed by somebody: what the apps' egress needs there is "
+			 "back");
 }
 
 int needs_way(struct agent *a, const struct app *app, struct error *e)

@@ -8,8 +8,9 @@
 struct agent;
 struct app;
 
-/* Returns 0 or a negative errno. free(a->needs) undoes it. */
+/* Returns 0 or a negative errno. */
 int needs_open(struct agent *a);
+void needs_close(struct agent *a);
 
 /* Whether connections are to be held back (`wait:`). Returns 0 or a negative errno. */
 int needs_hold(struct agent *a);
@@ -20,6 +21,8 @@ void needs_hold_anew(struct agent *a);
 /* Whose sources are rewritten on their way out of the machine (`egress:`), and whether apps of
  * other nodes are forwarded to. */
 int needs_egress(struct agent *a, struct error *e);
+/* For the loop: LOOP_TABLES. Puts back what others took of that. */
+void needs_on_tables(struct agent *a);
 /* The same for an app that comes: what it has asked for must be had, what rules let it do need not.
  */
 int needs_way(struct agent *a, const struct app *app, struct error *e);

@@ -30,6 +30,7 @@ enum loop_kind {
 	LOOP_HEALTH,	     /* connection to a backend */
 	LOOP_HEALTH_TIMER,   /* armed only while there is something to check */
 	LOOP_LINK,	     /* links that come and go; only while the config has interfaces */
+	LOOP_TABLES,	     /* changes of nf_tables; only while apps have egress */
 	LOOP_INGRESS,	     /* the host's links and addresses; only while ports are exposed */
 	LOOP_XDP_TIMER,	     /* armed only while an interface is to get a new list */
 	LOOP_TRIGGERS,	     /* an interface's ring of signed datagrams */

@@ -589,6 +589,9 @@ static void dispatch(struct daemon *d, struct loop_item *item, uint32_t events)
 	case LOOP_LINK:
 		xdp_section_on_link(a);
 		break;
+	case LOOP_TABLES:
+		needs_on_tables(a);
+		break;
 	case LOOP_INGRESS:
 		ingress_on_link(a);
 		break;
@@ -655,7 +658,7 @@ static void agent_free(struct agent *a)
 	anchors_free(a);
 	watches_close(a);
 	events_close(a);
-	free(a->needs);
+	needs_close(a);
 	pool_free(&a->pool4);
 	pool_free(&a->pool6);
 	added_free(a);

@@ -16,7 +16,9 @@
 #include <netinet/ip6.h>
 
 #include "net/forwarding.h"
+#include "net/guard.h"
 #include "net/nft.h"
+#include "net/nft_watch.h"
 
 #define SET4		 "addresses4"
 #define SET6		 "addresses6"
@@ -254,6 +256,20 @@ static int table_remove(const struct instance *inst, struct error *e)
 
 	table_name(inst, name);
 	return nft_table_remove(name, e);
+}
+
+bool egress_was_flushed(const struct instance *inst, int fd)
+{
+	char name[TABLE_NAME_MAX];
+	const char *const tables[] = {name, GUARD_TABLE};
+	bool went[ARRAY_SIZE(tables)] = {false}, flushed = false;
+
+	table_name(inst, name);
+	nft_watch_read(fd, tables, went, ARRAY_SIZE(tables));
+	/* (replacing one is told as its going and coming, and maybe there was none) */
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		flushed |= went[i] && nft_table_exists(tables[i]) == 0;
+	return flushed;
 }
 
 int egress_set(const struct instance *inst, const struct egress_addr *addrs, size_t n,

@@ -30,4 +30,9 @@ struct egress_addr {
 int egress_set(const struct instance *inst, const struct egress_addr *addrs, size_t n,
 	       const struct prefix *nodes, struct error *e);
 
+/* Takes what a socket of nft_watch_open() has to say. Whether somebody took away the instance's
+ * table, or the one by which forwarding is guarded, and nobody has put it back: egress_set() does.
+ */
+bool egress_was_flushed(const struct instance *inst, int fd);
+
 #endif

@@ -12,9 +12,7 @@
 #include "net/netlink.h"
 #include "net/nft.h"
 
-/* No instance's: those are called ax_<name>. */
-#define TABLE "ax-forwarding"
-#define SIZE  (8192 + GUARD_NODES_MAX * NFT_MESSAGE_SIZE)
+#define SIZE (8192 + GUARD_NODES_MAX * NFT_MESSAGE_SIZE)
 
 #define PRIORITY_FILTER 0 /* NF_IP_PRI_FILTER, and its name in nft */
 
@@ -90,7 +88,7 @@ static int add_rules(struct nft_batch *b, bool v4)
 int guard_set(bool v4, bool v6, const struct prefix *nodes, size_t n, struct error *e)
 {
 	CLEANUP(nft_batch_free) struct nft_batch b;
-	int r = nft_table_begin(&b, TABLE, SIZE, "forward", "filter", NF_INET_FORWARD,
+	int r = nft_table_begin(&b, GUARD_TABLE, SIZE, "forward", "filter", NF_INET_FORWARD,
 				PRIORITY_FILTER);
 
 	for (size_t i = 0; i < n && v4 && !r; i++)
@@ -109,5 +107,5 @@ int guard_set(bool v4, bool v6, const struct prefix *nodes, size_t n, struct err
 
 int guard_remove(struct error *e)
 {
-	return nft_table_remove(TABLE, e);
+	return nft_table_remove(GUARD_TABLE, e);
 }

@@ -11,6 +11,9 @@
 #include "base/address.h"
 #include "base/util.h"
 
+/* No instance's: those are called ax_<name>. */
+#define GUARD_TABLE "ax-forwarding"
+
 #define GUARD_NODES_MAX 16
 /* For these families, in place of what it was before; with IPv4 also for what comes from apps of
  * these prefixes, on other nodes. -EOPNOTSUPP: not by this kernel. */

@@ -250,6 +250,30 @@ static int batch_send(struct nft_batch *b)
 	return r;
 }
 
+int nft_table_exists(const char *table)
+{
+	char buf[MNL_NLMSG_HDRLEN + NFT_MESSAGE_SIZE] __attribute__((aligned(NLMSG_ALIGNTO)));
+	struct mnl_socket *s = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+	struct nftnl_table *t = nftnl_table_alloc();
+	struct nlmsghdr *nlh;
+	int r = s ? t ? 0 : -ENOMEM : -errno;
+
+	if (!r && mnl_socket_bind(s, 0, MNL_SOCKET_AUTOPID) < 0)
+		r = -errno;
+	if (!r) {
+		/* the table, or why not, and so an answer in any case */
+		nlh = nftnl_nlmsg_build_hdr(buf, NFT_MSG_GETTABLE, NFPROTO_INET, NLM_F_ACK, 1);
+		nftnl_table_set_str(t, NFTNL_TABLE_NAME, table);
+		nftnl_table_nlmsg_build_payload(nlh, t);
+		r = mnl_socket_sendto(s, nlh, nlh->nlmsg_len) < 0 ? -errno : read_answers(s);
+	}
+	if (t)
+		nftnl_table_free(t);
+	if (s)
+		mnl_socket_close(s);
+	return r == -ENOENT ? 0 : r ? r : 1;
+}
+
 /* What a kernel answers that has no nf_tables, no inet family, or not what a rule needs. */
 static bool is_unsupported(int err)
 {

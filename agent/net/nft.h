@@ -30,6 +30,8 @@ int nft_table_end(struct nft_batch *b, int made, const char *what, const char *u
 void nft_batch_free(struct nft_batch *b);
 /* Takes a table away; that it is not there is no error. */
 int nft_table_remove(const char *table, struct error *e);
+/* 1: it is there; 0: it is not; or a negative errno. */
+int nft_table_exists(const char *table);
 
 /* A message begins, and is complete. */
 struct nlmsghdr *nft_batch_add(struct nft_batch *b, uint16_t type, uint16_t flags);

@@ -123,12 +123,29 @@ outside sh -c "ip route add 203.0.113.0/24 via 198.51.100.1
 for to in "4 203.0.113.1" "6 2001:db8:2::1"; do # where nobody listens
 	ok "a neighbour reaches the host: $to" wait_for "nsenter -t $NEIGHBOUR -n $BIN/tcp connect $to 9 | grep -q ECONNREFUSED"
 done
-# shellcheck disable=SC2086 # $to: a family, an address, a port
-for to in "4 198.51.100.2 80" "6 2001:db8:1::2 80" "4 10.77.1.1 7000" "4 10.77.1.5 80"; do
-	unlike "what neither comes from nor answers an app is not forwarded: $to" \
-		"$(timeout 2 nsenter -t $NEIGHBOUR -n "$BIN/tcp" connect $to 2>&1)" \
-		"peer=|ECONNREFUSED"
-done
+not_forwarded() {
+	# shellcheck disable=SC2086 # $to: a family, an address, a port
+	for to in "4 198.51.100.2 80" "6 2001:db8:1::2 80" "4 10.77.1.1 7000" "4 10.77.1.5 80"; do
+		unlike "what neither comes from nor answers an app is not forwarded$1: $to" \
+			"$(timeout 2 nsenter -t $NEIGHBOUR -n "$BIN/tcp" connect $to 2>&1)" \
+			"peer=|ECONNREFUSED"
+	done
+}
+not_forwarded ""
+# what a firewall does when it starts
+tables() { nft list ruleset | sed 's/ flags .*//' | sort; }
+all=$(tables)
+nft flush ruleset
+ok "what somebody flushes is back" wait_for '[ "$(tables)" = "$all" ]'
+like "and the log tells of it" "$(cat "$T/$INST.log")" "nf_tables was flushed by somebody"
+not_forwarded " then"
+like "apps go out then" "$(in_app --egress -- "$BIN/tcp" connect 4 198.51.100.2 80)" "outside you=\[::ffff:198.51.100.1\]"
+lines=$(wc -l <"$T/$INST.log")
+nft "add table ip others; add chain ip others c; delete table ip others"
+for t in $(nft list tables | awk '/inet ax/ { print $3 }'); do nft delete table inet "$t"; done
+ok "and what somebody deletes" wait_for '[ "$(tables)" = "$all" ]'
+is "each time is told once" "$(tail -n "+$((lines + 1))" "$T/$INST.log" | grep -c "nf_tables")" \
+	"$(tail -n "+$((lines + 1))" "$T/$INST.log" | grep -c "was flushed by somebody")"
 end "$NEIGHBOUR"
 is "the agent dies, egress goes on" "$(agent_kill9
 	nsenter -t "$(child_of "${APPS[0]}")" -n "$BIN/tcp" connect 4 198.51.100.2 80 | sed 's/ .*//')" \
