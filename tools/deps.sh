@@ -35,7 +35,7 @@ python=3.11
 groups[test]+=" libpython$python-testsuite"
 # What would take over this machine's own names if it were installed (the package replaces
 # /etc/resolv.conf) is unpacked into $AX_CACHE/unpacked/PACKAGE instead. Tests are skipped without it.
-declare -A unpacked=([test]='systemd-resolved libsystemd-shared resolvconf openresolv')
+declare -A unpacked=([test]='systemd-resolved libsystemd-shared libnss-resolve resolvconf openresolv')
 cache=${AX_CACHE:-/var/cache/ax}/unpacked
 # Their services would start on this machine, now and at each boot.
 services=(nginx redis-server haproxy postgresql etcd)

@@ -14,6 +14,7 @@
 #include "launch/parts.h"
 
 #define RESOLV_CONF "/etc/resolv.conf"
+#define RESOLVED    "/run/systemd/resolve"
 #define SYS	    "/sys"
 
 /* --- the machine's mounts stay as they are --- */
@@ -61,6 +62,29 @@ static int make_slave_outside(const char *inside)
 /* --- /etc/resolv.conf --- */
 
 /*
+ * Where the host has systemd-resolved, a directory that has no more than its files, which
+ * /etc/resolv.conf may lead to: by its socket there (nss-resolve) it would be asked instead of the
+ * app's nameserver, for names that it does not know, and outside for apps that have no egress.
+ */
+static int replace_resolved(const char *scratch, const char *resolv_conf)
+{
+	static const char *const names[] = {"resolv.conf", "stub-resolv.conf"};
+	char dir[PATH_MAX], path[PATH_MAX + 32];
+
+	if (access(RESOLVED, F_OK) < 0)
+		return 0;
+	snprintf(dir, sizeof(dir), "%s/resolve", scratch);
+	if (mkdir(dir, 0755) < 0 || chmod(dir, 0755) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		if (link(resolv_conf, path) < 0)
+			return -errno;
+	}
+	return mount(dir, RESOLVED, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
+}
+
+/*
  * The text goes into a tmpfs that is mounted over the scratch directory for a moment, in this
  * mount namespace only. The bind mount keeps it, no file is ever made on the host, so none can
  * be left behind. (The kernel refuses to bind an O_TMPFILE, ENOENT, and a memfd, EINVAL.)
@@ -81,6 +105,7 @@ static int mount_resolv_conf(const char *scratch, const char *text)
 	if (fd < 0 || fchmod(fd, 0644) < 0)
 		return -errno;
 	r = write_whole(fd, text, strlen(text));
+	r = r ? r : replace_resolved(scratch, path);
 	if (r)
 		return r;
 	if (mount(path, RESOLV_CONF, NULL, MS_BIND, NULL) < 0)

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3 jq curl dig getent dbus-daemon
 UNPACKED=${AX_CACHE:-/var/cache/ax}/unpacked
-for package in systemd-resolved libsystemd-shared resolvconf openresolv; do
+for package in systemd-resolved libsystemd-shared libnss-resolve resolvconf openresolv; do
 	[ -d "$UNPACKED/$package" ] || skip_all "the package $package is not in $UNPACKED: make deps-test"
 done
 
@@ -159,6 +159,18 @@ like "resolved: a name that nobody has is not asked for in a circle" \
 	"$(dig +time=20 +tries=1 @127.0.0.53 MX nobody)" "status: NXDOMAIN"
 is "an app's other names go by the host's resolver" \
 	"$(in_app --egress -- dig +short +time=20 outside.example)" 192.0.2.7
+# nss-resolve asks resolved by its socket, and nobody else unless that is not there
+sed -i 's/^hosts:.*/hosts: resolve [!UNAVAIL=return] files dns/' /etc/nsswitch.conf
+grep -q '^hosts: resolve' /etc/nsswitch.conf || diag "$(cat /etc/nsswitch.conf)"
+nss=$(dirname "$(find "$UNPACKED/libnss-resolve" -name libnss_resolve.so.2)")
+found() { # NAME [COMMAND...]: its address, as a program that the command starts finds it
+	"${@:2}" env "LD_LIBRARY_PATH=$nss" getent ahostsv4 "$1" | awk 'NR == 1 { print $1 }'
+}
+is "nss-resolve: outside ax" "$(found outside.example)" 192.0.2.7
+is "nss-resolve: an app finds apps" "$(found later in_app --)" "$(name_of later ip4)"
+is "nss-resolve: and others' names with egress" "$(found outside.example in_app --egress --)" 192.0.2.7
+is "nss-resolve: without it none" "$(found outside.example in_app --)" ""
+is "an app does not see resolved's socket" "$(in_app -- ls /run/systemd/resolve | xargs)" "resolv.conf stub-resolv.conf"
 agent_kill9
 ok "killed, its link is there" link_is_told
 agent_again
