@@ -266,12 +266,14 @@ static __always_inline bool counts_by_address(const struct ax_asked *a)
 
 static __always_inline void any_at(struct ax_asked *a, int i, struct ax_endpoint *ep, __u32 app)
 {
-	bool counted = counts_by_address(a);
+	bool counted = counts_by_address(a), taken = !counted && share_take(app);
 
-	if ((counted || share_take(app)) && loopback_add(ep, app)) {
+	if ((counted || taken) && loopback_add(ep, app)) {
 		a->served[i] = *ep;
 		return;
 	}
+	if (taken)
+		share_return(app);
 	count(AX_COUNT_SERVERS_REFUSED);
 }
 
