@@ -175,7 +175,9 @@ struct ax_nat {
 	 * not the neighbour's address. */
 	__u8 mac[12];
 	__u8 state; /* enum ax_nat_state */
-	__u8 pad[3];
+	/* TCP's, while it is half-open: the lower 24 bits of what the client acknowledges if it has
+	 * got the backend's answer, which nobody has who sends in its name (network byte order). */
+	__u8 proof[3];
 };
 _Static_assert(sizeof(struct ax_nat) == 60, "struct ax_nat is a map value");
 

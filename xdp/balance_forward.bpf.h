@@ -19,6 +19,7 @@ struct forward {
 	__u32 hash;
 	__be16 port_be; /* 0: none yet */
 	bool fresh;
+	bool unproven; /* NAT_UNPROVEN: the next packet is looked at, too */
 };
 
 static __always_inline const struct packet *flow_of(const struct handover *h)
@@ -48,6 +49,8 @@ static __always_inline void nat_entry(struct xdp_md *ctx, const struct forward *
 		.seen = f->now,
 		.ifindex = layout.ifindex,
 	};
+	if (!f->h->icmp_error)
+		put_proof(n->proof, tcp_number(ctx, flow, offsetof(struct tcphdr, ack_seq)));
 	if (b.data + sizeof(struct ethhdr) <= b.end) {
 		__builtin_memcpy(n->mac, b.data + ETH_ALEN, ETH_ALEN);
 		__builtin_memcpy(n->mac + ETH_ALEN, b.data, ETH_ALEN);
@@ -82,7 +85,8 @@ static __always_inline bool go_on(struct xdp_md *ctx, struct forward *f, bool v4
 		return true;
 	nat_entry(ctx, f);
 	held = nat_confirm();
-	known->checked = held == NAT_HALF_OPEN ? unchecked(f) : f->now;
+	known->checked = held >= NAT_HALF_OPEN ? unchecked(f) : f->now;
+	f->unproven = held == NAT_UNPROVEN;
 	if (held)
 		return true;
 	f->port_be = 0;
@@ -193,7 +197,7 @@ static __always_inline int forward(struct xdp_md *ctx, struct handover *h, const
 	f.balancer = balancer;
 	f.real = NULL;
 	f.port_be = 0;
-	f.fresh = false;
+	f.fresh = f.unproven = false;
 	f.jiffies = bpf_jiffies64();
 	f.now = (__u32)f.jiffies;
 	trouble = find_real(ctx, &f, v4);
@@ -223,7 +227,8 @@ static __always_inline int forward(struct xdp_md *ctx, struct handover *h, const
 	to.dport_be = f.real->port_be ? f.real->port_be : flow->dport_be;
 	if (!h->explain)
 		count_real(f.number, h->len, f.fresh);
-	fast_keep(h, f.number, AX_BALANCE_NAT, &to, &hop->link, v4, f.jiffies);
+	if (!f.unproven)
+		fast_keep(h, f.number, AX_BALANCE_NAT, &to, &hop->link, v4, f.jiffies);
 	return forward_send(ctx, h, &to, &hop->link, v4);
 }
 

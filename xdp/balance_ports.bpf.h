@@ -7,6 +7,7 @@
 #define AX_BALANCE_PORTS_BPF_H
 
 #include "balance.bpf.h"
+#include "nat_proof.bpf.h"
 
 /* A flow's first port to try. */
 static __always_inline __be16 nat_port(__u32 hash)
@@ -154,16 +155,18 @@ static __always_inline void nat_touch(struct ax_nat *n, const struct ax_nat *val
 		state |= AX_NAT_RESET;
 	} else if (tcp_flags & TCP_FLAG_FIN_BIT) {
 		state |= AX_NAT_FIN_CLIENT;
-	} else if (state & AX_NAT_SYN_REAL) {
-		state |= AX_NAT_OPEN; /* if it only pretends to answer, the backend resets it */
+	} else if (state & AX_NAT_SYN_REAL && same_proof(n->proof, value->proof)) {
+		state |= AX_NAT_OPEN;
 	}
 	if (n->state != state)
 		n->state = state;
 }
 
 /* Whether the flow h->nat still has the port of h->nat_key: another one may have taken it, or the
- * table forgotten it, which is undone. NAT_HALF_OPEN: it does, for now. */
+ * table forgotten it, which is undone. NAT_HALF_OPEN: it does, for now; NAT_UNPROVEN: and its
+ * client has not shown yet that it got the answer to its SYN. */
 #define NAT_HALF_OPEN 2
+#define NAT_UNPROVEN  3
 __noinline int nat_confirm(void)
 {
 	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
@@ -177,7 +180,9 @@ __noinline int nat_confirm(void)
 	if (!same_flow(n, &h->nat))
 		return 0;
 	nat_touch(n, &h->nat, h->p.tcp_flags);
-	return n->state & AX_NAT_OPEN ? 1 : NAT_HALF_OPEN;
+	return n->state & AX_NAT_OPEN	    ? 1
+	       : n->state & AX_NAT_SYN_REAL ? NAT_UNPROVEN
+					    : NAT_HALF_OPEN;
 }
 
 #endif

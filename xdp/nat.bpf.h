@@ -6,6 +6,7 @@
 #ifndef AX_NAT_BPF_H
 #define AX_NAT_BPF_H
 
+#include "nat_proof.bpf.h"
 #include "rules.bpf.h"
 
 /* Most packets are no answers, and seen to be none by their destination address, */
@@ -93,10 +94,13 @@ static __noinline void nat_remember_fragment(struct xdp_md *ctx, const struct pa
 }
 
 /* What a packet from a backend says of its flow's state. */
-static __always_inline void nat_answered(struct ax_nat *n, const struct packet *p)
+static __always_inline void nat_answered(struct xdp_md *ctx, struct ax_nat *n,
+					 const struct packet *p)
 {
 	__u8 state = 0;
 
+	if (p->tcp_flags & TCP_FLAG_SYN_BIT && !(n->state & AX_NAT_OPEN))
+		put_proof(n->proof, tcp_number(ctx, p, offsetof(struct tcphdr, seq)) + 1);
 	if (p->tcp_flags & TCP_FLAG_RST_BIT)
 		state = AX_NAT_RESET;
 	else if (p->tcp_flags & TCP_FLAG_SYN_BIT)
@@ -134,7 +138,7 @@ static __always_inline bool nat_find(struct xdp_md *ctx, const struct packet *p,
 	/* not for each packet: other CPUs read it */
 	if (now - n->seen > layout.hz / (2 * AX_NAT_CHECKS))
 		n->seen = now;
-	nat_answered(n, p);
+	nat_answered(ctx, n, p);
 	if (p->fragment == AX_FRAGMENT_FIRST)
 		nat_remember_fragment(ctx, p, ret);
 	return true;

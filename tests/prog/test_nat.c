@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/ip.h>
 
 #include "iface/iface.h"
 #include "packet/text.h"
@@ -470,9 +471,26 @@ static void the_end_of_a_connection_is_seen(void **state)
 	assert_int_equal(nat_get(&k).state, AX_NAT_RESET);
 }
 
+/* A segment over IPv4 without options, with that number at an offset of TCP's header. */
+static void run_numbered(const char *text, size_t off, uint32_t number)
+{
+	uint32_t number_be = htonl(number);
+	autofree uint8_t *frame = NULL;
+	struct error e;
+	size_t len;
+
+	assert_int_equal(packet_text_parse(text, &frame, &len, &e), 0);
+	memcpy(frame + sizeof(struct ethhdr) + sizeof(struct iphdr) + off, &number_be,
+	       sizeof(number_be));
+	balance_run_frame(frame, len);
+}
+#define SEQ 4
+#define ACK 8
+
 static void a_flow_is_half_open_until_both_sides_have_answered(void **state)
 {
 	static const char ack[] = "tcp 10.1.0.5:1000 > 10.0.0.100:80 flags ack";
+	char answer[80];
 	struct ax_nat_key k;
 	struct result r;
 	unsigned port;
@@ -485,9 +503,14 @@ static void a_flow_is_half_open_until_both_sides_have_answered(void **state)
 	balance_run(ack); /* of nothing */
 	assert_int_equal(nat_get(&k).state, 0);
 	usleep(200000); /* what is known of it is used for so long */
-	runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags syn,ack", port);
+	snprintf(answer, sizeof(answer), "tcp 10.9.0.11:8080 > 10.9.0.1:%u flags syn,ack", port);
+	run_numbered(answer, SEQ, 0xfffffffe);
 	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL);
+	/* who sends in the client's name has not seen that, and guesses */
 	balance_run(ack);
+	run_numbered(ack, ACK, 0xfffffffe);
+	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL);
+	run_numbered(ack, ACK, 0xffffffff);
 	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL | AX_NAT_OPEN);
 	/* whoever else says that he begins anew */
 	balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
@@ -559,7 +582,9 @@ static void half_open_flows_make_room_for_new_clients(void **state)
 	/* half of the ports are open flows', which have been idle for longer */
 	for (unsigned p = AX_NAT_PORT; p < AX_NAT_PORT + AX_NAT_PORTS; p++) {
 		k.source_port_be = htons((uint16_t)p);
-		other.state = p % 2 ? AX_NAT_OPEN : AX_NAT_SYN_REAL;
+		other.state = p % 2   ? AX_NAT_OPEN
+			      : p % 4 ? AX_NAT_SYN_REAL
+				      : AX_NAT_SYN_REAL | AX_NAT_RESET;
 		other.seen = now - (p % 2 ? 100 * hz : p % 1000 * hz / 1000);
 		bpf_map_update_elem(balance.maps.map[XDP_MAP_NAT], &k, &other, 0);
 	}
