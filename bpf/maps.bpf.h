@@ -344,6 +344,13 @@ AX_MAP struct {
 } visitors SEC(".maps");
 
 AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct ax_flow_key);
+	__type(value, __u32);
+} newcomers SEC(".maps");
+
+AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, AX_SERVERS_MAX);

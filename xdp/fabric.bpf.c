@@ -196,13 +196,44 @@ static __always_inline void datagram_to_itself(const struct ax_flow_key *flow, b
 		bpf_map_update_elem(&datagrams, flow, &one, BPF_NOEXIST);
 }
 
-/* A segment that came to an app through this host from elsewhere: its answers may leave. */
-static __always_inline void remember_visitor(struct __sk_buff *skb, const struct ax_flow_key *flow)
+/* A number of TCP's header, at an offset in it (host byte order); 0: there is none. */
+static __always_inline __u32 tcp_number(struct __sk_buff *skb, const struct packet *p, __u32 off)
 {
-	__u32 one = 1;
+	__be32 n;
 
-	if (skb->ingress_ifindex && !bpf_map_lookup_elem(&visitors, flow))
+	return bpf_skb_load_bytes(skb, p->l4_off + off, &n, sizeof(n)) ? 0 : bpf_ntohl(n);
+}
+
+/* A segment that came to an app through this host from elsewhere: its answers may leave. */
+static __always_inline void remember_visitor(struct __sk_buff *skb, const struct packet *p,
+					     const struct ax_flow_key *flow)
+{
+	__u32 one = 1, none = 0, *answered;
+
+	if (!skb->ingress_ifindex || bpf_map_lookup_elem(&visitors, flow))
+		return;
+	answered = bpf_map_lookup_elem(&newcomers, flow);
+	if (!answered) {
+		bpf_map_update_elem(&newcomers, flow, &none, BPF_NOEXIST);
+	} else if (*answered && is_answer(p) &&
+		   tcp_number(skb, p, offsetof(struct tcphdr, ack_seq)) == *answered) {
 		bpf_map_update_elem(&visitors, flow, &one, BPF_NOEXIST);
+		bpf_map_delete_elem(&newcomers, flow);
+	}
+}
+
+/* Whether a segment of an app goes to one of those. */
+static __always_inline bool goes_to_visitor(struct __sk_buff *skb, const struct packet *p,
+					    const struct ax_flow_key *flow)
+{
+	__u32 *answered;
+
+	if (bpf_map_lookup_elem(&visitors, flow))
+		return true;
+	answered = bpf_map_lookup_elem(&newcomers, flow);
+	if (answered && p->tcp_flags & TCP_FLAG_SYN_BIT)
+		*answered = tcp_number(skb, p, offsetof(struct tcphdr, seq)) + 1;
+	return answered;
 }
 
 /* The port that the app sees, of a connection to itself that has one of its own; 0: it has not. */
@@ -295,7 +326,7 @@ __weak __noinline int to_itself(struct __sk_buff *skb, const struct packet *p,
 	if (p->proto != IPPROTO_TCP)
 		return true;
 	if (let_in)
-		remember_visitor(skb, &flow);
+		remember_visitor(skb, p, &flow);
 	return !may_be_direct(p, c) || turn_direct(skb, p, &flow, c);
 }
 
@@ -308,7 +339,7 @@ static __noinline bool was_asked_for(struct __sk_buff *skb, const struct packet 
 	if (p->proto != IPPROTO_TCP || !p->has_l4 || !is_answer(p))
 		return false;
 	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
-	return bpf_map_lookup_elem(&visitors, &flow) || bpf_map_lookup_elem(&leavers, &flow) ||
+	return goes_to_visitor(skb, p, &flow) || bpf_map_lookup_elem(&leavers, &flow) ||
 	       host_is_connected(skb, &flow.client, &flow.peer);
 }
 

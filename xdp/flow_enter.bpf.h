@@ -17,7 +17,7 @@ static __always_inline bool client_port_is_taken(struct __sk_buff *skb,
 		return true;
 	if (back->client.proto == IPPROTO_UDP)
 		return bpf_map_lookup_elem(&datagrams, back) != NULL;
-	return bpf_map_lookup_elem(&visitors, back) ||
+	return bpf_map_lookup_elem(&visitors, back) || bpf_map_lookup_elem(&newcomers, back) ||
 	       host_is_connected(skb, &back->client, &back->peer);
 }
 

@@ -87,6 +87,58 @@ s = socket.create_connection(("198.51.100.1", 80), 20)
 s.send(b"new")
 assert s.recv(9) == b"new"'
 stop_apps
+
+# --- what is routed to a private app itself, which has no egress ---
+
+sysctl -qw net.ipv4.ip_forward=1
+ip route add 198.18.0.0/15 via 198.51.100.2
+cat >"$T/pushes.py" <<-'EOP'
+	import socket, sys
+	l = socket.create_server(("0.0.0.0", 7000))
+	print("listening", flush=True)
+	c = l.accept()[0]
+	print("accepted", flush=True)
+	open(sys.argv[1]).read()
+	c.sendall(b"pushed")
+	c.recv(1)
+EOP
+run_app --ip 10.77.1.50 -- "$PYTHON" "$T/pushes.py" "$T/go"
+wait_for "grep -q listening $OUT"
+on 200 "$PYTHON" -c 'import socket
+s = socket.create_connection(("10.77.1.50", 7000), 20)
+print("connected", flush=True)
+s.settimeout(60)
+print(s.recv(9), flush=True)' >"$T/visitor" 2>&1 &
+visitor=$!
+ok "a visitor has a connection" wait_for "grep -q connected $T/visitor && grep -q accepted $OUT"
+# beginnings N: a SYN, and what would answer its answer, of clients that are not there
+beginnings() {
+	on 100 "$PYTHON" - "$1" <<-'EOP'
+		import socket, struct, sys
+
+		def checksum(data):
+		    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+		    total = (total >> 16) + (total & 0xFFFF)
+		    return ~(total + (total >> 16)) & 0xFFFF
+
+		s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+		dst = socket.inet_aton("10.77.1.50")
+		for i in range(int(sys.argv[1])):
+		    src = struct.pack(">I", 0xC6120000 + i)
+		    ip = struct.pack(">BBHHHBBH", 69, 0, 40, 1, 0, 64, 6, 0) + src + dst
+		    for flags, ack in ((2, 0), (16, i)):
+		        tcp = struct.pack(">HHIIBBHHH", 10000 + i % 50000, 7000, 1, ack, 80, flags, 65535, 0, 0)
+		        check = checksum(src + dst + struct.pack(">BBH", 0, 6, 20) + tcp)
+		        s.sendto(ip + tcp[:16] + struct.pack(">H", check) + tcp[18:], ("10.77.1.50", 0))
+	EOP
+}
+ok "the app is flooded with beginnings" beginnings 40000
+like "which all came" "$(bpftool map dump pinned "/sys/fs/bpf/$INST/map_newcomers" | grep -c key)" "^1[0-9]{4}$"
+echo >"$T/go"
+wait "$visitor"
+is "the app still reaches its visitor, who says nothing" "$(tail -n 1 "$T/visitor")" "b'pushed'"
+stop_apps
 end "$NEAR"
+sysctl -qw net.ipv4.ip_forward=0
 ip link del n0 2>/dev/null # (without waiting for its other end)
 done_testing
