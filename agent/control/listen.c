@@ -11,6 +11,7 @@
 #include "control/group.h"
 #include "base/log.h"
 #include "control/control.h"
+#include "control/foreign_fd.h"
 
 /* Descriptors that clients leave to the agent, for what it opens while it does what they ask. */
 #define AGENT_FILES 32
@@ -84,7 +85,7 @@ static void turn_away(struct control_server *s)
 		refuse(fd, NO_DESCRIPTORS);
 	else if (errno != EAGAIN && !loop_mod(s->epoll, &s->listen, 0))
 		timerfd_settime(s->rest.fd, 0, &rest, NULL);
-	close_fd(&fd);
+	foreign_socket_close(fd);
 	s->spare = open_spare();
 }
 
@@ -96,9 +97,15 @@ void control_on_rest(struct control_server *s)
 		loop_mod(s->epoll, &s->listen, EPOLLIN);
 }
 
+static void close_socket(int *fd)
+{
+	foreign_socket_close(*fd);
+}
+
 void control_on_listen(struct control_server *s)
 {
-	autoclose int fd = accept4(s->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	CLEANUP(close_socket)
+	int fd = accept4(s->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 

@@ -15,15 +15,18 @@
 #include "base/log.h"
 #include "base/work.h"
 #include "control/control.h"
+#include "control/foreign_fd.h"
 
-#define ROOT_PLACES    256
-#define GROUP_PLACES   128
-#define USER_PLACES    64 /* of the group's */
-#define GROUP_LINE_MAX (1u << 20)
-#define PARSE_AT_ONCE  (64u << 10) /* a longer request is read by a thread */
-#define MEMORY_MAX     REPLY_MAX  /* root's clients, and as much the group's: 100,000 connections */
-#define FLUSH_AT_ONCE  (1u << 20) /* a client that reads as fast as we write gets the rest later */
-#define EVENTS_MAX     (4u << 20) /* queued events for one reader; more are lost, and counted */
+#define ROOT_PLACES  256
+#define GROUP_PLACES 128
+#define USER_PLACES  64 /* of the group's */
+/* Descriptors of strangers that take time to be closed, while the group is still let in. */
+#define FOREIGN_FDS_WAITING_MAX 64
+#define GROUP_LINE_MAX		(1u << 20)
+#define PARSE_AT_ONCE		(64u << 10) /* a longer request is read by a thread */
+#define MEMORY_MAX		REPLY_MAX /* root's clients, and as much the group's: 100,000 connections */
+#define FLUSH_AT_ONCE		(1u << 20) /* a client that reads as fast as we write gets the rest later */
+#define EVENTS_MAX		(4u << 20) /* queued events for one reader; more are lost, and counted */
 
 unsigned client_uid(const struct client *c)
 {
@@ -77,7 +80,8 @@ bool server_has_place(const struct control_server *s, unsigned uid)
 {
 	if (uid == 0)
 		return places_of(s, true, ANYBODY) < ROOT_PLACES;
-	return places_of(s, false, ANYBODY) < GROUP_PLACES &&
+	return foreign_fds_waiting() <= FOREIGN_FDS_WAITING_MAX &&
+	       places_of(s, false, ANYBODY) < GROUP_PLACES &&
 	       places_of(s, false, uid) < USER_PLACES;
 }
 
@@ -179,7 +183,7 @@ static void client_free(struct client *c)
 		*p = c->next;
 	stop_waiting(c);
 	loop_del(c->s->epoll, &c->item);
-	close_fd(&c->item.fd);
+	foreign_socket_close(take_fd(&c->item.fd));
 	for (size_t i = 0; i < c->n_fds; i++)
 		close(c->fds[i]);
 	while (c->out) {
@@ -448,10 +452,10 @@ static void take_fds(struct client *c, struct msghdr *m)
 			continue;
 		n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		for (size_t i = 0; i < n; i++) {
-			if (c->n_fds < CLIENT_FDS_MAX)
+			if (c->n_fds < CLIENT_FDS_MAX && fd_is_harmless(fds[i]))
 				c->fds[c->n_fds++] = fds[i];
 			else
-				close(fds[i]);
+				foreign_fd_close(fds[i]);
 		}
 	}
 }
@@ -551,7 +555,7 @@ static void skip_line(struct client *c)
 static int client_read(struct client *c)
 {
 	union {
-		char buf[CMSG_SPACE(sizeof(int) * CLIENT_FDS_MAX)];
+		char buf[CMSG_SPACE(sizeof(int) * FOREIGN_FDS_MAX)]; /* the kernel drops none */
 		struct cmsghdr align;
 	} u;
 	struct msghdr m = {.msg_control = u.buf, .msg_controllen = sizeof(u.buf), .msg_iovlen = 1};

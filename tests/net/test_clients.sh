@@ -124,9 +124,35 @@ unlike "one of less is answered" "$(tail -n 1 "$T/half.out")" "MiB"
 ok "neither grows the agent" test "$(memory_mb)" -le 180
 diag "peak: $(memory_mb) MB"
 
-# --- descriptors ---
+# --- descriptors that strangers send ---
 
 files() { find "/proc/$AGENT/fd" -maxdepth 1 -type l | wc -l; }
+fuse=$T/fuse
+mkdir "$fuse"
+if [ ! -e /dev/fuse ] || ! grep -qw fuse /proc/filesystems; then
+	fuse=
+	skip "a file of FUSE is sent" "missing kernel feature fuse"
+fi
+mkfifo "$T/hold"
+before=$(files)
+"$PYTHON" "$SRC/foreign_fds.py" "/run/ax/$INST/control.sock" 64997 64999 "$fuse" <"$T/hold" >"$T/foreign" 2>&1 &
+foreign=$!
+BACKGROUND+=("$foreign")
+exec 9>"$T/hold"
+ok "a member sends descriptors that take their time to be closed" wait_for -t 60 "grep -q sent $T/foreign"
+[ "$(cat "$T/foreign")" = sent ] || diag "$(cat "$T/foreign")"
+SECONDS=0
+ok "root is answered" timeout 20 "$AX" --instance "$INST" status
+like "another member is" "$(as_member 64998 status -o json)" '"instance"'
+ok "and at once ($SECONDS s)" test $SECONDS -le 10
+ok "what waits is no more than that file" wait_for "[ \$(files) -le $((before + 2)) ]"
+exec 9>&-
+wait "$foreign" 2>/dev/null
+ok "and that is closed when it can be" wait_for "[ \$(files) = $before ]"
+[ -z "$fuse" ] || umount "$fuse"
+
+# --- descriptors ---
+
 limit() { prlimit --pid "$AGENT" --nofile="$1:"; } # the soft limit: not every root may raise the other again
 
 # some for clients, and none of the 32 that they leave to the agent
