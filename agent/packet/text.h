@@ -16,13 +16,14 @@
  *                      more, ICMPv6 all of it
  *   reply              ARP: the answer to a request
  *   frag first         the first fragment of a datagram
- *   frag later[=N]     another one, at N bytes (a multiple of 8), 1480 unless given; it has no
- * ports ttl N              time to live, hop limit: 64, and 255 for nd dscp D             of
- * differentiated services, by name or number: cs0 unless given ecn E              not-ect, ect0,
- * ect1 or ce: not-ect unless given data 'TEXT'        the payload. In it, \n \r \t \\ \' and \xNN
- * stand for one byte data hex:0a0b0c    the same in hex len N              the payload's bytes:
- * data is filled up with zeros mac A > B          the frame's source and destination,
- * 02:00:00:00:00:01 and :02 unless given
+ *   frag later[=N]     another one, at N bytes (a multiple of 8; 1480), which has no ports
+ *   ttl N              time to live, hop limit: 64, and 255 for nd
+ *   dscp D             of differentiated services, by name or number: cs0 unless given
+ *   ecn E              not-ect, ect0, ect1 or ce: not-ect unless given
+ *   data 'TEXT'        the payload. In it, \n \r \t \\ \' and \xNN stand for one byte
+ *   data hex:0a0b0c    the same in hex
+ *   len N              the payload's bytes: data is filled up with zeros
+ *   mac A > B          the frame's source and destination, 02:00:00:00:00:01 > :02
  *
  *   udp 10.0.0.1:5 > 10.0.0.2:9000 data 'hello'
  *   vlan 100 tcp [fd00::1]:1024 > [fd00::2]:443 flags syn,ack
