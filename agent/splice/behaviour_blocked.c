@@ -109,6 +109,7 @@ static void stop_and_continue(struct run *r)
  */
 static void two_readers(struct run *r)
 {
+	const struct sched_param fifo = {.sched_priority = 1};
 	siginfo_t ended;
 	int first, second;
 	cpu_set_t one;
@@ -117,6 +118,9 @@ static void two_readers(struct run *r)
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	sched_setaffinity(0, sizeof(one), &one);
+	/* and where the other one does not come between its being woken up and its reading, as it
+	 * may at a tick of the clock: then it waits as it should */
+	sched_setscheduler(0, SCHED_FIFO, &fifo);
 	a = reader(r);
 	b = reader(r);
 	until_asleep(a);
