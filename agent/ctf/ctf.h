@@ -10,7 +10,7 @@
 
 #include "base/util.h"
 
-#define CTF_FIELDS_MAX 20
+#define CTF_FIELDS_MAX 40
 
 enum ctf_type {
 	CTF_UNSIGNED, /* 64 bits */

@@ -3,7 +3,7 @@
 # beside others
 # Traces in CTF, as babeltrace2 reads them: of watch, of scripts, of probes that have names.
 . "$(dirname "$0")/lib.sh"
-need gcc babeltrace2
+need gcc babeltrace2 jq
 
 [ -e /sys/bus/event_source/devices/uprobe ] || skip_all "missing kernel feature uprobes"
 export LC_ALL=C
@@ -172,5 +172,60 @@ kill -INT "$TRACER"
 wait "$TRACER"
 is "followed: it is read" "$(reads "$T/follow"; numbers n)" "2 3 4 5 6 -1 0 "
 ax trace rm kept counted >/dev/null
+
+# --- what is no probe's ---
+
+# of_both COMMAND...: its events as CTF and as JSON, one run each; and what CTF's reader complains of
+of_both() {
+	rm -rf "$T/both"
+	as_ctf=$(ax trace "$@" -o ctf -O "$T/both" 2>&1)
+	complaints=$(reads "$T/both")
+	ax trace "$@" -o json -O "$T/json" 2>/dev/null
+}
+of_both exec -e -c "sh -c 'true \"a  b\"; exec ls / >/dev/null'"
+is "exec: it is read" "$complaints" ""
+is "exec: all that came, and in order" "$(sed -n 's/.* file = "\([^"]*\)".*/\1/p' "$T/read")" \
+	"$(jq -r 'select(.event == "exec") | .file' "$T/json")"
+like "exec: whose" "$(grep 'file = "[^"]*/ls"' "$T/read")" \
+	' exec: \{ pid = [1-9][0-9]*, .*procname = "ls".*argv = \[ \[0\] = "ls", \[1\] = "/" \]'
+like "exec: the accounts" "$as_ctf" "^$(wc -l <"$T/read") events, $(wc -l <"$T/read") received, 0 dropped"
+echo 'import os; os.execv("/bin/true", ["true"] + ["\1" * 100000] * 12)' >"$T/huge.py"
+of_both exec -c "$PYTHON $T/huge.py"
+is "exec: a line of megabytes" "$complaints $(grep -c 'file = "/bin/true"' "$T/read")" " 1"
+long=$(jq 'select(.file == "/bin/true") | [.argv[] | length] | add' "$T/json")
+ok "exec: with all that is in it" test "$long" -gt 1000000 -a \
+	"$(grep 'file = "/bin/true"' "$T/read" | grep -o '\\x01' | wc -l)" = "$((long - 4))"
+of_both open -c "cat /etc/hostname /nonexistent"
+is "open: it is read" "$complaints" ""
+is "open: what failed and what did not" \
+	"$(sed -n 's/.* name = "\(\/etc\/hostname\|\/nonexistent\)", flags = "O_RDONLY", \([a-z]*\) = .*/\1 \2/p' "$T/read" | xargs)" \
+	"/etc/hostname fd /nonexistent error"
+of_both tcp -c "$PYTHON -c 'import socket
+l = socket.create_server((\"127.0.0.1\", 0))
+c = socket.create_connection(l.getsockname())
+c.sendall(b\"x\" * 1234)
+a = l.accept()[0]
+a.recv(2000)
+c.close(); a.recv(1); a.close()'"
+is "tcp: it is read" "$complaints" ""
+like "tcp: a connection" "$(grep 'side = "client"' "$T/read")" \
+	' tcp: .* local = "127.0.0.1", .*remote = "127.0.0.1", .*sent = 1234, received = 0, .*duration_ns = [1-9]'
+of_both signals -c "sh -c 'trap : USR1; kill -USR1 \$\$'"
+is "signals: it is read" "$complaints" ""
+like "signals: which" "$(cat "$T/read")" ' signal: .*signal = "SIGUSR1", number = 10'
+of_both flow "$P" work paint -c "$P 3"
+is "flow: it is read" "$complaints" ""
+is "flow: calls and returns in their order" "$(sed -n 's/.* \(entry\|return\): .*function = "\([a-z]*\)".*/\1 \2/p' "$T/read" | xargs)" \
+	"$(jq -r 'select(.event) | "\(.event) \(.function)"' "$T/json" | xargs)"
+like "flow: arguments" "$(cat "$T/read")" 'entry: .*function = "work", arguments_n = -1, arguments_s = "'
+out=$(ax trace flow "$P" work --folded -o ctf -O "$T/x" -c "$P" 2>&1)
+is "flow: a graph is none" "$?" 2
+like "it is said" "$out" "no CTF: expected no -o ctf"
+out=$(ax trace hypercall -o ctf -O "$T/x" 2>&1)
+is "hypercall: a table is none" "$?" 2
+like "it is said" "$out" "expected that with it"
+out=$(ax trace exec -o ctf -c true 2>&1)
+is "exec without a directory" "$?" 2
+ok "nothing is left of those" test ! -e "$T/x"
 
 done_testing

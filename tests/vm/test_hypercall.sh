@@ -66,6 +66,8 @@ ax trace hypercall --nr 42 -d 2s >/tmp/hyper.out 2>&1
 like "of all machines" '^guest +[0-9]+ +- +0 +42 +VMMCALL +[0-9]+ +[0-9.]+m?s +[0-9.]+[mu]s ' cat /tmp/hyper.out
 ax trace hypercall --all -d 2s >/tmp/hyper.out 2>&1
 like "all that they are left for" '^guest +[0-9]+ +- +0 +CPUID +[0-9]+ ' cat /tmp/hyper.out
+like "as CTF" '[0-9]+ events, [0-9]+ received, 0 dropped' ax trace hypercall --live -o ctf -O /tmp/ctf -c "guest -name shop 1 3 42 10"
+like "which says what it has" 'name = "hypercall"' cat /tmp/ctf/metadata
 like "the next few calls" '^[0-9]+ events, [0-9]+ received, 0 dropped, 5 shown$' ax trace hypercall --live -n 5
 kill "$other"
 wait "$other" 2>/dev/null

@@ -98,7 +98,7 @@ int flow_put_record(struct trace *t, const struct ax_probe_record *r, size_t len
 	q->record_len = len;
 	err = flow_add(q->flow, &ev);
 	q->record = NULL;
-	return err;
+	return err < 0 ? err : flow_flush_ctf(q, false);
 }
 
 /* --- the end --- */
@@ -149,7 +149,9 @@ int flow_put_end(struct trace *t, struct error *e)
 	look_for_losses(q);
 	say_losses(q);
 	r = flow_end(q->flow);
-
+	r = r < 0 ? r : flow_flush_ctf(q, true);
+	if (q->ctf)
+		t->json = false; /* the summary is for who has called this */
 	if (r == 0 && q->kind != FLOW_LINES)
 		r = put_graph(q);
 	if (r == 0 && q->kind != FLOW_LINES && flow_tree(q->flow)->cut)

@@ -12,9 +12,10 @@ static int check_request(struct flow_request *q, struct error *e)
 	if (q->graph && q->folded)
 		return error_set(e, -EINVAL,
 				 "--graph and --folded are two kinds of output: expected one");
-	if ((q->graph || q->folded) && q->t.json)
+	if ((q->graph || q->folded) && (q->t.json || q->t.ctf_path))
 		return error_set(e, -EINVAL,
-				 "a graph and folded stacks are no JSON: expected no -o json");
+				 "a graph and folded stacks are no %s: expected no -o %s",
+				 q->t.json ? "JSON" : "CTF", q->t.json ? "json" : "ctf");
 	if (q->calls && !q->folded)
 		return error_set(e, -EINVAL, "--calls is about --folded: expected that with it");
 	q->kind = q->folded ? FLOW_FOLDED : (enum flow_graph_kind)q->graph;
@@ -114,6 +115,20 @@ static void free_request(struct flow_request *q)
 	free(q->returns);
 	free(q->entries);
 	free(q->with_return);
+	json_ctf_free(q->ctf);
+}
+
+static int open_output(struct flow_request *q, struct error *e)
+{
+	int r;
+
+	if (!q->t.ctf_path)
+		return trace_out_file(&q->t.out, q->t.path, e);
+	r = json_ctf_open(q->t.ctf_path, &q->ctf, e);
+	if (r == 0)
+		r = trace_out_memory(&q->t.out, e);
+	q->t.json = r == 0;
+	return r;
 }
 
 static int prepare(struct flow_request *q, const char *file, char **globs, size_t n,
@@ -129,7 +144,7 @@ static int prepare(struct flow_request *q, const char *file, char **globs, size_
 	if (r == 0)
 		r = add_parts(q, file, e);
 	if (r == 0)
-		r = trace_out_file(&q->t.out, q->t.path, e);
+		r = open_output(q, e);
 	if (r < 0)
 		return r;
 	o = (struct flow_options){.returns = q->returns,
@@ -227,7 +242,9 @@ const struct command cmd_trace_flow = {
 				 "source file, as the program's debug data has them. Probes take "
 				 "time: that of a call which makes many others is too long.",
 			.own = {{options, ARRAY_SIZE(options), 0},
-				{trace_opts, TRACE_OPTS, offsetof(struct flow_request, args)}},
+				{trace_opts, TRACE_OPT_OUTPUT, offsetof(struct flow_request, args)},
+				{trace_record_opts, TRACE_RECORD_OPTS,
+				 offsetof(struct flow_request, args)}},
 			.args = {&words_file},
 		},
 };

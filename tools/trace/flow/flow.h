@@ -5,6 +5,7 @@
 
 #include "probes/flow/graph.h"
 #include "tools/trace/run/run.h"
+#include "tools/trace/show/json_ctf.h"
 
 enum flow_graph_kind { FLOW_LINES, FLOW_DOT, FLOW_SVG, FLOW_FOLDED };
 
@@ -25,6 +26,7 @@ struct flow_request {
 	bool folded, calls, callers, at_rets;
 
 	enum flow_graph_kind kind;
+	struct json_ctf *ctf; /* of -o ctf: gets what is JSON, from t.out */
 	struct binary *binary;
 	struct flow_function *functions; /* sorted by offset */
 	size_t n_functions, size_functions;
@@ -55,6 +57,8 @@ uint32_t flow_function_at(const struct flow_request *q, uint64_t offset);
 /* events.c */
 int flow_put_record(struct trace *t, const struct ax_probe_record *r, size_t len);
 int flow_put_end(struct trace *t, struct error *e);
+/* 0 or a negative errno. `end`: nothing comes after it. */
+int flow_flush_ctf(struct flow_request *q, bool end);
 
 /* line.c */
 int flow_put_step(void *arg, const struct flow_step *s);

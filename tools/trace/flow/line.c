@@ -210,19 +210,46 @@ static void put_json(struct flow_request *q, const struct flow_step *s)
 	trace_out_text(o, "}\n");
 }
 
+struct given {
+	struct json_ctf *to;
+	uint64_t time_ns;
+};
+
+static int give_ctf(void *arg, const char *lines, size_t len)
+{
+	const struct given *g = arg;
+
+	return json_ctf_put(g->to, g->time_ns, lines, len);
+}
+
 int flow_put_step(void *arg, const struct flow_step *s)
 {
 	struct flow_request *q = arg;
+	struct given g = {q->ctf, s->time_ns};
 
 	if (q->t.json)
 		put_json(q, s);
 	else if (s->what != FLOW_UNPROBED)
 		put_text(q, s);
+	if (q->ctf)
+		return trace_out_give(&q->t.out, give_ctf, &g);
 	return q->t.out.error ? -EIO : 0;
+}
+
+int flow_flush_ctf(struct flow_request *q, bool end)
+{
+	struct session_totals totals;
+
+	if (!q->ctf || (!end && !json_ctf_is_due(q->ctf)))
+		return 0;
+	session_totals(q->t.session, &totals);
+	return json_ctf_flush(q->ctf, totals.dropped, end);
 }
 
 void flow_put_loss(struct flow_request *q, uint64_t lost)
 {
+	if (q->ctf) /* each packet of events says how many were */
+		return;
 	trace_out_printf(&q->t.out,
 			 q->t.json ? "{\"event\":\"gap\",\"records\":%llu}\n"
 				   : "        --- about here %llu records were lost ---\n",

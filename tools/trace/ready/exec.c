@@ -346,7 +346,9 @@ const struct command cmd_trace_exec = {
 				 "failed (--failed), the first 8 KiB of arguments are shown.",
 			.own = {{options, ARRAY_SIZE(options), 0},
 				{ready_opts, ARRAY_SIZE(ready_opts), offsetof(struct args, r)},
-				{&trace_opts[TRACE_OPT_APP], TRACE_OPTS - TRACE_OPT_APP,
+				{&trace_opts[TRACE_OPT_APP], TRACE_OPT_OUTPUT - TRACE_OPT_APP,
+				 offsetof(struct args, r.args)},
+				{trace_record_opts, TRACE_RECORD_OPTS,
 				 offsetof(struct args, r.args)}},
 		},
 };

@@ -141,6 +141,9 @@ static int check(struct ready *r, const char *word, struct error *e)
 	if (r->count && !q->live)
 		return error_set(e, -EINVAL,
 				 "-n is a number of lines of --live: expected that with it");
+	if (r->args.output == TRACE_CTF && !q->live)
+		return error_set(e, -EINVAL,
+				 "-o ctf is for the lines of --live: expected that with it");
 	if (q->nr && kvm_call_parse(q->nr, &nr) < 0)
 		return error_set(e, -EINVAL,
 				 "'%.64s' is no hypercall: expected a number or a name, as in "
@@ -218,7 +221,9 @@ const struct command cmd_trace_hypercall = {
 				 "for each vCPU a histogram.",
 			.own = {{options, ARRAY_SIZE(options), 0},
 				{ready_opts, ARRAY_SIZE(ready_opts), offsetof(struct args, r)},
-				{&trace_opts[TRACE_OPT_APP], TRACE_OPTS - TRACE_OPT_APP,
+				{&trace_opts[TRACE_OPT_APP], TRACE_OPT_OUTPUT - TRACE_OPT_APP,
+				 offsetof(struct args, r.args)},
+				{trace_record_opts, TRACE_RECORD_OPTS,
 				 offsetof(struct args, r.args)}},
 		},
 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A run of a ready command, from its options to the line that says what became of every event. */
+#include <sys/stat.h>
+
 #include "probes/session/scope.h"
 #include "tools/lib/run_signals.h"
 #include "tools/trace/ready/ready.h"
@@ -45,6 +47,8 @@ static int check(struct ready *r, struct error *e)
 		return error_set(e, -EINVAL, "--alone is about -p or -c: expected one with it");
 	if (r->alone && r->args.follow)
 		return error_set(e, -EINVAL, "--alone is the opposite of --follow: expected one");
+	if (trace_check_output(&r->args, e) < 0)
+		return e->code;
 	return trace_whom_read(&r->whom, &r->args.pid, e);
 }
 
@@ -81,6 +85,21 @@ static int find_targets(struct ready *r, struct error *e)
 	return status;
 }
 
+static int open_output(struct ready *r, struct error *e)
+{
+	const char *path = r->args.path;
+	int err;
+
+	if (r->args.output != TRACE_CTF)
+		return r->secret && path ? trace_out_private(&r->out, path, e)
+					 : trace_out_file(&r->out, path, e);
+	err = json_ctf_open(path, &r->ctf, e);
+	if (err == 0 && r->secret && chmod(path, 0700) < 0)
+		err = error_set(e, -errno, "cannot keep '%.200s' to its owner: %s", path,
+				strerror(errno));
+	return err < 0 ? err : trace_out_memory(&r->out, e);
+}
+
 /* Finds what the options name, starts the command of -c, opens the output. True: the programs can
  * be loaded with r->options. False: *status is to be returned. */
 static bool begin(struct ready *r, int *status)
@@ -100,8 +119,7 @@ static bool begin(struct ready *r, int *status)
 	}
 	err = find_targets(r, &e);
 	if (err == 0)
-		err = r->secret && r->args.path ? trace_out_private(&r->out, r->args.path, &e)
-						: trace_out_file(&r->out, r->args.path, &e);
+		err = open_output(r, &e);
 	if (err == 0 && r->args.command)
 		err = trace_child_start(&r->child, r->args.command, &e);
 	if (err < 0) {
@@ -124,6 +142,7 @@ void ready_end(struct ready *r)
 	trace_whom_free(&r->whom);
 	trace_args_free(&r->args);
 	trace_out_close(&r->out);
+	json_ctf_free(r->ctf);
 }
 
 /* --- the loop --- */
@@ -133,6 +152,36 @@ static bool is_over(struct ready_run *run)
 	if (run->end_ns && time_mono_ns() >= run->end_ns)
 		run->done = true;
 	return run->done || run_signals_came();
+}
+
+struct given {
+	struct json_ctf *to;
+	uint64_t time_ns;
+};
+
+static int give_ctf(void *arg, const char *lines, size_t len)
+{
+	const struct given *g = arg;
+
+	return json_ctf_put(g->to, g->time_ns, lines, len);
+}
+
+static int put_ctf(struct ready *r, uint64_t time_ns)
+{
+	/* (what has no time of its own is told at the end) */
+	struct given g = {r->ctf, time_ns ? time_ns : time_mono_ns()};
+
+	return trace_out_give(&r->out, give_ctf, &g);
+}
+
+static int flush_ctf(struct ready *r, bool end)
+{
+	struct watch_totals totals = {0};
+
+	if (!end && !json_ctf_is_due(r->ctf))
+		return 0;
+	watch_totals(r->watch, &totals);
+	return json_ctf_flush(r->ctf, totals.dropped, end);
 }
 
 static int put(struct ready_run *run, const void *record, size_t len)
@@ -146,6 +195,11 @@ static int put(struct ready_run *run, const void *record, size_t len)
 		return 0;
 	}
 	what = r->put(r, record, len);
+	if (what >= 0 && r->ctf) {
+		int err = put_ctf(r, h->time_ns);
+
+		what = err < 0 ? err : what;
+	}
 	if (what < 0)
 		return what;
 	r->received += what != READY_PART;
@@ -217,6 +271,12 @@ static int step(struct ready_run *run, struct error *e)
 
 	if (err < 0 && err != -ECANCELED)
 		return error_set(e, err, "records cannot be read: %s", strerror(-err));
+	if (run->r->ctf) {
+		err = flush_ctf(run->r, false);
+		if (err < 0)
+			return error_set(e, err, "the trace could not be written: %s",
+					 strerror(-err));
+	}
 	flush(run);
 	look(run);
 	if (run->r->out.error)
@@ -251,6 +311,12 @@ static int finish(struct ready_run *run, struct watch_totals *totals, struct err
 	}
 	r->received += counted;
 	r->shown += counted;
+	if (r->ctf) {
+		err = flush_ctf(r, true);
+		r->json = false; /* the summary is for who has called this */
+	}
+	if (err < 0)
+		return error_set(e, err, "the trace could not be written: %s", strerror(-err));
 	return r->put_counts ? r->put_counts(r, e) : 0;
 }
 

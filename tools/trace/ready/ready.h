@@ -5,6 +5,7 @@
 
 #include "probes/watch/watch.h"
 #include "tools/trace/run/run.h"
+#include "tools/trace/show/json_ctf.h"
 
 /* What became of a record. */
 enum ready_result {
@@ -35,6 +36,7 @@ struct ready {
 	struct trace_child child;
 	struct trace_out out;
 	bool json;
+	struct json_ctf *ctf;	/* of -o ctf: gets what is JSON, from `out` */
 	bool secret;		/* what is written to a file is its owner's alone */
 	int64_t real_offset_ns; /* from CLOCK_MONOTONIC to the time of day */
 	uint64_t received, shown;

@@ -427,7 +427,7 @@ const struct command cmd_trace_tls = {
 				"readable for its owner alone.",
 			.own = {{options, ARRAY_SIZE(options), 0},
 				{ready_opts, ARRAY_SIZE(ready_opts), offsetof(struct args, r)},
-				{&trace_opts[TRACE_OPT_OUTPUT], TRACE_OPTS - TRACE_OPT_OUTPUT,
+				{trace_record_opts, TRACE_RECORD_OPTS,
 				 offsetof(struct args, r.args)}},
 		},
 };

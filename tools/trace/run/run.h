@@ -80,7 +80,8 @@ enum {
 };
 extern const struct opt trace_opts[TRACE_OPTS];
 /* The last two, of commands whose records can be CTF. */
-extern const struct opt trace_record_opts[2];
+#define TRACE_RECORD_OPTS 2
+extern const struct opt trace_record_opts[TRACE_RECORD_OPTS];
 
 struct trace_arming {
 	struct strv armed_by, disarmed_by;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "tools/lib/text.h"
@@ -10,6 +11,38 @@ int trace_out_open(struct trace_out *o, int fd)
 {
 	*o = (struct trace_out){.fd = fd, .buf = malloc(TRACE_OUT_SIZE)};
 	return o->buf ? 0 : -ENOMEM;
+}
+
+int trace_out_memory(struct trace_out *o, struct error *e)
+{
+	autoclose int fd = memfd_create("ax trace", MFD_CLOEXEC);
+	int r = fd < 0 ? -errno : trace_out_open(o, fd);
+
+	if (r < 0)
+		return error_set(e, r, "cannot have memory for records: %s", strerror(-r));
+	take_fd(&fd);
+	return 0;
+}
+
+int trace_out_give(struct trace_out *o, int (*to)(void *arg, const char *text, size_t len),
+		   void *arg)
+{
+	off_t len = lseek(o->fd, 0, SEEK_CUR);
+	autofree char *all = NULL;
+	size_t n = o->n;
+
+	/* hardly ever more than the buffer holds */
+	if (len == 0 && !o->error) {
+		o->n = 0;
+		return to(arg, o->buf, n);
+	}
+	trace_out_flush(o);
+	len = lseek(o->fd, 0, SEEK_CUR);
+	all = len < 0 || o->error ? NULL : malloc((size_t)len + 1);
+	if (!all || pread(o->fd, all, (size_t)len, 0) != len || ftruncate(o->fd, 0) < 0 ||
+	    lseek(o->fd, 0, SEEK_SET) < 0)
+		return -ENOMEM;
+	return to(arg, all, (size_t)len);
 }
 
 void trace_out_flush(struct trace_out *o)

@@ -22,6 +22,11 @@ int trace_out_open(struct trace_out *o, int fd);
 int trace_out_file(struct trace_out *o, const char *path, struct error *e);
 /* The same with a file for secrets: only its owner can read it, also if it was there before. */
 int trace_out_private(struct trace_out *o, const char *path, struct error *e);
+/* The same with memory: trace_out_give() takes it. */
+int trace_out_memory(struct trace_out *o, struct error *e);
+/* Gives all that was written since the last time. Returns what `to` does, or a negative errno. */
+int trace_out_give(struct trace_out *o, int (*to)(void *arg, const char *text, size_t len),
+		   void *arg);
 /* Also writes what is left. */
 void trace_out_close(struct trace_out *o);
 void trace_out_flush(struct trace_out *o);

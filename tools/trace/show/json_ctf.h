@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Lines of JSON as events of a trace in CTF: -o ctf of commands whose records are no probes'. An
+ * event is called as its line's "event" says; "pid", "tid" (or "thread") and "comm" are what all
+ * events have; its other members are its fields. Those of objects have both names, as
+ * "arguments.n".
+ */
+#ifndef AX_TOOLS_TRACE_SHOW_JSON_CTF_H
+#define AX_TOOLS_TRACE_SHOW_JSON_CTF_H
+
+#include "base/util.h"
+
+struct json_ctf;
+/* With what ctf_open() says. */
+int json_ctf_open(const char *directory, struct json_ctf **ret, struct error *e);
+void json_ctf_free(struct json_ctf *x); /* NULL is fine */
+/* The lines of a text, of what happened at a time of CLOCK_MONOTONIC. 0 or a negative errno. */
+int json_ctf_put(struct json_ctf *x, uint64_t time_ns, const char *lines, size_t len);
+/* Whether some are to be written now. */
+bool json_ctf_is_due(const struct json_ctf *x);
+/* Writes what no earlier event is to be expected before; `end`: all. `discarded`: how many were
+ * lost since the start. 0 or a negative errno. */
+int json_ctf_flush(struct json_ctf *x, uint64_t discarded, bool end);
+
+#endif
