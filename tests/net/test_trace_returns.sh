@@ -26,6 +26,15 @@ for what in count latency; do
 done
 like "and said" "$(ax trace count "uretprobe:$BIN/flow:deep" retval -c "$BIN/flow deep 64" 2>&1)" \
 	"64 events, 64 received, 0 dropped; 1 return not seen, of calls more than 64 deep"
+# one that stays keeps its own account, which is read from the kernel later
+agent_start
+ok "a probe is added" ax trace add nested "uretprobe:$BIN/flow:deep" --action count
+is "no return lacks yet" "$(ax trace view nested -o json | jq -cs '.[-1] | [.emitted, .dropped, .too_deep]')" "[0,0,null]"
+"$BIN/flow" deep 200 >"$T/said"
+is "its returns that the kernel does not tell are counted" \
+	"$(ax trace view nested -o json | jq -cs '.[-1] | [.emitted, .counted, .dropped, .too_deep]')" "[64,64,0,137]"
+like "and said, too" "$(ax trace view nested 2>&1)" "137 returns not seen, of calls more than 64 deep"
+ok "it goes" ax trace rm nested
 
 # --- exceptions ---
 
