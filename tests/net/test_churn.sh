@@ -5,6 +5,7 @@
 # in each step: how many of them fail, and how many of those that are made meanwhile. Exactly: none, but
 # for those of a backend that ends.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/stall.sh"
 need "$PYTHON" jq
 
 # echo.py NAME PORT: says its name to whoever connects, and then what they say
@@ -166,9 +167,7 @@ is "and no more" "$(all)" "$left"
 
 # on-remove: what is left ends with the service, and nobody waits for that
 ok "they are to end" ax service set shop --on-remove destroy
-bg "$T/waits" "$PYTHON" "$SRC/stall.py" "/run/ax/$INST/control.sock" \
-	"$(ax status -o json | jq -r .dns.address)" nobody.ax.internal "$T/over" "$(ax status -o json | jq .pid)"
-wait_for "grep -q asks $T/waits"
+waiting_begins
 # a drain's deadline, first
 part=$(sed -n 's/.*p2=\([0-9]*\).*/\1/p' <<<"$left")
 ok "one drains, and not for long" ax service drain shop p2 --deadline 100ms
@@ -177,9 +176,6 @@ ok "the service goes" ax service del shop
 whole=$(grep -o '[ph][12]=[0-9]*' <<<"$left" | awk -F= '{ n += $2 } END { print n }')
 rest=$((whole - part))
 ok "all of them are ended" wait_for -t 60 "grep -q 'service shop: $rest connections .* had to be ended' $T/$INST.log"
-touch "$T/over"
-wait "$BG"
-diag "$(cat "$T/waits")"
-ok "nobody waited for it" test "$(awk '/by the agent/ && $7 > most { most = $7 } END { print most + 0 }' "$T/waits")" -le 50
+waiting_ends "nobody waited for it"
 like "their programs were told" "$(all)" "^failed=$whole "
 done_testing
