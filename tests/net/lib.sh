@@ -173,6 +173,21 @@ skip_all() {
 	exit 0
 }
 
+# bail_out WHY: the whole script fails.
+bail_out() {
+	echo "Bail out! $1"
+	exit 1
+}
+
+# veth_or_skip ARGUMENT...: ip link add with them. The whole script is skipped where the kernel has no such
+# devices, and fails where they cannot be made although it has.
+veth_or_skip() {
+	local said
+	said=$(ip link add "$@" 2>&1) && return
+	[[ $said != *"Unknown device type"* ]] || skip_all "missing kernel feature veth"
+	bail_out "ip link add $*: $said"
+}
+
 # need PROGRAM...: the whole script is skipped where one is missing.
 need() {
 	local program

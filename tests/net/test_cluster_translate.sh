@@ -10,7 +10,7 @@ need "$PYTHON" nginx bpftool "${CLANG:-clang}"
 build_c tcp udp
 build strip.bpf.o strip.bpf.c "${CLANG:-clang}" -target bpf -O2 -g -idirafter "/usr/include/$(uname -m)-linux-gnu" -c "$SRC/strip.bpf.c" -o %o
 STRIP=/sys/fs/bpf/strip-$INST
-bpftool prog load "$BIN/strip.bpf.o" "$STRIP" type classifier || skip_all "the kernel does not load strip.bpf.o"
+bpftool prog load "$BIN/strip.bpf.o" "$STRIP" type classifier || bail_out "the kernel does not load strip.bpf.o"
 
 lan_make
 lan_etcd_start

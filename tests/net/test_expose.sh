@@ -37,7 +37,7 @@ sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.default.rp_filter=1 \
 	net.ipv6.conf.default.accept_dad=0
 neighbour ROUTED
 neighbour BRIDGED
-ip link add n0 type veth peer name eth0 netns "$ROUTED" || skip_all "missing kernel feature veth"
+veth_or_skip n0 type veth peer name eth0 netns "$ROUTED"
 ip addr add 198.51.100.1/24 dev n0
 ip addr add 2001:db8:1::1/64 dev n0 nodad
 ip link set n0 mtu 1400 up

@@ -10,7 +10,7 @@ unshare -n sleep 1000 &
 NEAR=$!
 BACKGROUND+=("$NEAR")
 wait_for "[ \"\$(readlink /proc/$NEAR/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ]"
-ip link add n0 type veth peer name eth0 netns "$NEAR" || skip_all "missing kernel feature veth"
+veth_or_skip n0 type veth peer name eth0 netns "$NEAR"
 ip addr add 198.51.100.1/24 dev n0
 ip link set n0 up
 on() {

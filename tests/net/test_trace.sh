@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 }
 END
 P=$T/p
-gcc -O2 -o "$P" "$T/p.c" || skip_all "no program can be built"
+gcc -O2 -o "$P" "$T/p.c" || bail_out "the test's program cannot be built"
 
 summary() {
 	tail -n 1 <<<"$1"

@@ -7,7 +7,7 @@
 need gcc jq
 
 printf 'int work(int n) { return n + 1; }\nint main(void) { return work(1); }\n' >"$T/p.c"
-gcc -O0 -o "$T/p" "$T/p.c" || skip_all "no program can be built"
+gcc -O0 -o "$T/p" "$T/p.c" || bail_out "the test's program cannot be built"
 P=$T/p
 cat >"$T/lines.c" <<'EOF'
 #include <stdio.h>

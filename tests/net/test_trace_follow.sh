@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 }
 END
 P=$T/p
-gcc -O1 -pthread -o "$P" "$T/p.c" || skip_all "no program can be built"
+gcc -O1 -pthread -o "$P" "$T/p.c" || bail_out "the test's program cannot be built"
 
 # counts PROBE OPTIONS...: how often it happened
 counts() {

@@ -10,8 +10,7 @@ unshare -n sleep 1000 &
 PEER_PID=$!
 BACKGROUND+=("$PEER_PID")
 wait_for "[ \"\$(readlink /proc/$PEER_PID/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ]"
-ip link add tr0 type veth peer name eth0 netns "$PEER_PID" ||
-	skip_all "missing kernel feature veth"
+veth_or_skip tr0 type veth peer name eth0 netns "$PEER_PID"
 ip addr add 198.51.100.1/24 dev tr0
 ip -6 addr add 2001:db8:2::1/64 dev tr0 nodad
 ip link set tr0 up

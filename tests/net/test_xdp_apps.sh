@@ -18,7 +18,7 @@ RP_FILTER=$(sysctl -n net.ipv4.conf.all.rp_filter)
 sysctl -qw net.ipv6.conf.default.accept_dad=0 net.ipv4.conf.all.rp_filter=1 \
 	net.ipv4.conf.default.rp_filter=1
 client sysctl -qw net.ipv6.conf.default.accept_dad=0
-ip link add xc0 type veth peer name eth0 netns "$CLIENT" || skip_all "missing kernel feature veth"
+veth_or_skip xc0 type veth peer name eth0 netns "$CLIENT"
 ip addr add 198.51.100.1/24 dev xc0
 ip addr add 2001:db8:2::1/64 dev xc0 nodad
 ip link set xc0 up

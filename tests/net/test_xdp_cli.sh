@@ -11,8 +11,7 @@ unshare -n sleep 1000 &
 PEER_PID=$!
 BACKGROUND+=("$PEER_PID")
 wait_for "[ \"\$(readlink /proc/$PEER_PID/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ]"
-ip link add xc0 type veth peer name eth0 netns "$PEER_PID" ||
-	skip_all "missing kernel feature veth"
+veth_or_skip xc0 type veth peer name eth0 netns "$PEER_PID"
 ip link set xc0 address 02:00:00:00:00:01
 ip addr add 198.51.100.1/24 dev xc0
 ip -6 addr add 2001:db8:2::1/64 dev xc0 nodad

@@ -14,7 +14,7 @@ peer() {
 }
 # pair NAME NUMBER: a veth pair to the peer
 pair() {
-	ip link add "$1" type veth peer name "p$1" netns "$PEER_PID" || return 1
+	veth_or_skip "$1" type veth peer name "p$1" netns "$PEER_PID"
 	ip addr add "198.51.$2.1/24" dev "$1"
 	ip link set "$1" up
 	peer ip link set "p$1" up
@@ -22,7 +22,7 @@ pair() {
 	wait_for "ip link show $1 | grep -q LOWER_UP"
 }
 peer ip link set lo up
-pair xa0 100 || skip_all "missing kernel feature veth"
+pair xa0 100 || bail_out "xa0 does not come up"
 
 mkdir "$T/etc"
 cat >"$T/etc/block.txt" <<EOF

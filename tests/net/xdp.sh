@@ -22,8 +22,7 @@ PEER_MAC=02:00:00:00:00:02
 # veth [NAME]: the pair, with static neighbours, so that no ARP comes in between what is counted
 veth() {
 	local name=${1:-xc0}
-	ip link add "$name" address $HERE_MAC type veth \
-		peer name eth0 address $PEER_MAC netns "$PEER_PID" || skip_all "missing kernel feature veth"
+	veth_or_skip "$name" address $HERE_MAC type veth peer name eth0 address $PEER_MAC netns "$PEER_PID"
 	sysctl -q "net.ipv6.conf.${name//.//}.accept_dad=0"
 	ip addr add 198.51.100.1/24 dev "$name"
 	ip -6 addr add 2001:db8:2::1/64 dev "$name" nodad
