@@ -81,9 +81,9 @@ show() {
 must() {
 	grep -Eq -- "$1" <<<"$out" || fail "$2"
 }
-# until_true SENTENCE COMMAND...: polls for at most 5 s
+# until_true SENTENCE COMMAND...: polls for 30 s, which a machine with much else to do may need
 until_true() {
-	local sentence=$1 tries=100
+	local sentence=$1 tries=600
 	shift
 	until "$@" >/dev/null 2>&1; do
 		tries=$((tries - 1))
