@@ -8,6 +8,8 @@
 . "$(dirname "$0")/lib.sh"
 need ip "$PYTHON"
 build_c storm
+# storm uses its ports again at once
+sysctl -qw net.ipv4.tcp_max_tw_buckets=0
 
 ports() {
 	timeout --foreground -k 1 60 "$PYTHON" "$SRC/service_ports.py" "$@"

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Connections and segments in numbers for which a script is too slow. IPv4.
+ * Connections and segments in numbers for which a script is too slow.
  *
  *  storm serve PORT
  *      Sends each connection's bytes back.
  *  storm mix SERVICE PORT BACKEND PORT N [FIRST]
  *      N connections in turn to the service and to the backend itself, from the same few ports, and
- *      to both at once. Prints how many were answered wrongly or not at all. The ports are free
- *      ones from FIRST on.
+ *      to both at once. Half of them end by a FIN of both sides, half by a RST. Prints how many
+ * were answered wrongly or not at all. The ports are free ones from FIRST on. They are used again
+ * at once, so the network namespace has to be one that keeps nothing of what has ended
+ *      (net.ipv4.tcp_max_tw_buckets=0).
  *  storm syns SERVICE PORT SECONDS
  *      SYNs from addresses of nobody, as fast as it goes, until then or until it is ended. Prints
- *      how many a second, and a second of its processor time.
+ *      how many a second, and a second of its processor time. IPv4.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -82,10 +84,11 @@ static void cmd_serve(const char *port)
 
 static unsigned own_ports[PORTS];
 
+/* In both families. */
 static bool is_free(unsigned port)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
 	bool got = bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
 
 	close(fd);
@@ -101,18 +104,28 @@ static void find_ports(const char *first)
 			own_ports[n++] = port;
 }
 
-/* From that port of ours, which may have another connection that goes elsewhere. */
-static int connect_from(const struct sockaddr_in *to, unsigned port)
+static const char *family_of(const char *addr)
 {
-	struct sockaddr_in from = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-	struct linger at_once = {.l_onoff = 1};
-	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1, err;
+	return strchr(addr, ':') ? "6only" : "4";
+}
 
+/* From that port of ours, which may have another connection that goes elsewhere; 0: from any. */
+static int connect_from(const struct endpoint *to, unsigned port)
+{
+	bool v6 = to->ss.ss_family == AF_INET6;
+	struct linger at_once = {.l_onoff = 1};
+	int fd, one = 1, err;
+	struct endpoint from;
+	char text[8];
+
+	snprintf(text, sizeof(text), "%u", port % 65536);
+	endpoint_parse(v6 ? "6only" : "4", v6 ? "::" : "0.0.0.0", text, &from);
+	fd = endpoint_socket(v6 ? "6only" : "4", to, SOCK_STREAM);
 	set_timeouts(fd);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-	if (bind(fd, (struct sockaddr *)&from, sizeof(from)) == 0 &&
-	    connect(fd, (const struct sockaddr *)to, sizeof(*to)) == 0)
+	if ((!port || bind(fd, (struct sockaddr *)&from.ss, from.len) == 0) &&
+	    connect(fd, (const struct sockaddr *)&to->ss, to->len) == 0)
 		return fd;
 	err = errno;
 	close(fd);
@@ -121,47 +134,87 @@ static int connect_from(const struct sockaddr_in *to, unsigned port)
 }
 
 /* What came back is what was said on this very connection. */
-static int ask(int fd, uint64_t word)
+static bool answered(int fd, uint64_t word)
 {
 	uint64_t back = 0;
 
 	errno = 0;
-	return write(fd, &word, sizeof(word)) == sizeof(word) &&
-	       recv(fd, &back, sizeof(back), MSG_WAITALL) == sizeof(back) && back == word;
+	return recv(fd, &back, sizeof(back), MSG_WAITALL) == sizeof(back) && back == word;
 }
 
-static int talk(const struct sockaddr_in to[2], uint64_t i)
+static bool ask(int fd, uint64_t word)
+{
+	return write(fd, &word, sizeof(word)) == sizeof(word) && answered(fd, word);
+}
+
+/* By FIN: says that nothing more comes, and waits until the other side has said so, too. Else by a
+ * RST. */
+static bool end(int fd, bool by_fin)
+{
+	bool good;
+	char more;
+	int err;
+
+	if (fd < 0)
+		return true;
+	errno = 0;
+	good = !by_fin || (shutdown(fd, SHUT_WR) == 0 && recv(fd, &more, sizeof(more), 0) == 0);
+	err = errno;
+	close(fd);
+	errno = err;
+	return good;
+}
+
+/* (The second one goes on for a moment, and ends the other way.) */
+static bool end_both(int first, int second, bool by_fin)
+{
+	bool good = end(first, by_fin);
+	int err = errno;
+
+	if (!end(second, !by_fin))
+		return false;
+	errno = err;
+	return good;
+}
+
+static bool talk(const struct endpoint to[2], uint64_t i)
 {
 	unsigned port = own_ports[i % PORTS];
-	int first = connect_from(&to[i % 2], port), second = -1, good = first >= 0, err;
+	int first = connect_from(&to[i % 2], port), second = -1, err;
+	bool good = first >= 0;
 
 	if (good && i % 3 == 0) {
 		good = ask(first, 3 * i);
 		second = good ? connect_from(&to[(i + 1) % 2], port) : -1;
 		good = second >= 0 && ask(second, 3 * i + 1);
 	}
-	good = good && ask(first, 3 * i + 2);
+	if (good && ask(first, 3 * i + 2))
+		return end_both(first, second, i / 6 % 2);
 	err = errno;
-	if (first >= 0)
-		close(first);
-	if (second >= 0)
-		close(second);
+	end(first, false);
+	end(second, false);
 	errno = err;
-	return good;
+	return false;
+}
+
+static void failed(uint64_t *n, uint64_t which)
+{
+	if ((*n)++ < SHOWN_ERRORS)
+		fprintf(stderr, "%llu: %s\n", (unsigned long long)which, errno_name(errno));
 }
 
 static void cmd_mix(char **argv)
 {
-	struct sockaddr_in to[] = {address(argv[2], argv[3]), address(argv[4], argv[5])};
 	uint64_t n = strtoull(argv[6], NULL, 10), wrong = 0, made = 0;
+	struct endpoint to[2];
 
+	endpoint_parse(family_of(argv[2]), argv[2], argv[3], &to[0]);
+	endpoint_parse(family_of(argv[4]), argv[4], argv[5], &to[1]);
 	find_ports(argv[7]);
 	for (uint64_t i = 0; made < n; i++) {
 		made += i % 3 ? 1 : 2;
-		if (talk(to, i))
-			continue;
-		if (wrong++ < SHOWN_ERRORS)
-			fprintf(stderr, "%llu: %s\n", (unsigned long long)i, errno_name(errno));
+		if (!talk(to, i))
+			failed(&wrong, i);
 	}
 	printf("%llu\n", (unsigned long long)wrong);
 }
