@@ -5,7 +5,7 @@
 #
 #   tools/vm.sh [--kernel 6.1|6.12] [--timeout S] [--ax FILE] [--raw] [-- SCRIPT [ARG...]]
 #
-# SCRIPT is by default all.sh, which runs every tests/vm/test_*.sh. TAP lines come out with the
+# SCRIPT is by default all.sh, which runs every tests/vm/test_*.sh, or those that it is given. TAP lines come out with the
 # kernel before the test's name; everything else goes to a log that is shown when something fails.
 # With --raw, all that the script prints comes out as it is.
 # Needs no root and no KVM. Kernels and busybox are downloaded once, into .output/vm.

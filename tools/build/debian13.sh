@@ -4,7 +4,8 @@
 #
 # Runs a command on this tree in a root directory with Debian 13: another compiler, and other
 # libraries, under the kernel that is here. The default builds ax and runs the tests that run after
-# each change, and what users do first on Linux 6.1: its verifier is the strictest of those that ax
+# each change, the demo, those about programs that are others here (what sys/sdt.h makes, Node.js), and on
+# Linux 6.1 what users do first and every kind of list: its verifier is the strictest of those that ax
 # runs on, and this compiler makes other programs than Debian 12's. The root is kept in $AX_CACHE
 # (/var/cache/ax), what it builds in it beside; nothing of it gets into the tree. Prints "debian13:
 # skipped: REASON" where the archive is out of reach.
@@ -13,8 +14,12 @@ cd "$(dirname "$0")/../.."
 
 cache=${AX_CACHE:-/var/cache/ax}/debian-13
 root=$cache/root
-# (of its groups, those that are named below)
-command=${1:-make deps-vm check-quick && make vm-build && tools/vm.sh --kernel 6.1 --timeout 400 -- test_dataplane.sh}
+# (of check-quick's groups, those that are named below)
+default="make deps-vm check-quick && make demo &&
+	ONLY='net/trace_@(usdt|node)' make check-net &&
+	make vm-build && tools/vm.sh --kernel 6.1 --timeout 900 -- \
+		all.sh test_dataplane.sh test_xdp_lists.sh test_xdp_state.sh"
+command=${1:-$default}
 
 die()
 {
