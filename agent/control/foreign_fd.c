@@ -3,96 +3,146 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
-/* Each may be held by a file of FUSE. What is left over stays open until one is free. */
-#define THREADS_MAX 16
-#define STACK_SIZE  (64 * 1024)
-#define QUEUE_MAX   4096
+/* Each may be held by a file of FUSE, for good. What is left over waits until one is free. */
+#define THREADS_MAX	 256
+#define USER_THREADS_MAX 16
+#define STACK_SIZE	 (64 * 1024)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int queue[QUEUE_MAX];
-static unsigned n_queue, n_threads;
-static atomic_uint n_waiting;
+struct user {
+	struct user *next;
+	unsigned uid;
+	unsigned threads; /* at work for it */
+	unsigned waiting; /* in queue, and at work */
+	int *queue;
+	size_t n, size;
+};
 
-unsigned foreign_fds_waiting(void)
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all of these */
+static struct user *users;
+static unsigned n_threads;
+
+static void close_all(int fd, unsigned uid);
+
+static struct user *user_of(unsigned uid, bool make)
 {
-	return n_waiting;
+	struct user *u = users;
+
+	while (u && u->uid != uid)
+		u = u->next;
+	if (u || !make)
+		return u;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return NULL;
+	u->uid = uid;
+	u->next = users;
+	users = u;
+	return u;
 }
 
-/* As it is known, without asking who serves the file. 0: it cannot be told. */
-static unsigned type_of(int fd)
+static void forget(struct user *gone)
 {
-	struct statx x;
+	struct user **p = &users;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &x) < 0)
-		return 0;
-	return x.stx_mode & S_IFMT;
+	while (*p != gone)
+		p = &(*p)->next;
+	*p = gone->next;
+	free(gone->queue);
+	free(gone);
 }
 
-/* -1: it is no socket. */
-static int socket_domain(int fd)
+unsigned foreign_fds_of(unsigned uid)
 {
-	socklen_t len = sizeof(int);
-	int domain;
+	struct user *u;
+	unsigned n;
 
-	if (type_of(fd) != S_IFSOCK || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0)
-		return -1;
-	return domain;
+	pthread_mutex_lock(&lock);
+	u = user_of(uid, false);
+	n = u ? u->waiting : 0;
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
-static void *close_queue(void *arg)
+/* One of the queue, or -1, with which the thread is over; done: it has closed one. */
+static int next_of(struct user *u, bool done)
 {
-	(void)arg;
-	for (;;) {
-		int fd = -1;
+	int fd = -1;
 
-		pthread_mutex_lock(&lock);
-		if (n_queue)
-			fd = queue[--n_queue];
-		else
-			n_threads--;
-		pthread_mutex_unlock(&lock);
-		if (fd < 0)
-			return NULL;
-		/* a socket of this kind has others in it, maybe */
-		if (socket_domain(fd) == AF_UNIX)
-			foreign_socket_close(fd);
-		else
-			close(fd);
-		n_waiting--;
+	pthread_mutex_lock(&lock);
+	u->waiting -= done;
+	if (u->n) {
+		fd = u->queue[--u->n];
+	} else {
+		u->threads--;
+		n_threads--;
+		if (!u->waiting && !u->threads)
+			forget(u);
 	}
+	pthread_mutex_unlock(&lock);
+	return fd;
 }
 
-/* False: there are as many as there may be, or no more. */
-static bool start_thread(void)
+static void *work(void *arg)
+{
+	struct user *u = arg;
+	unsigned uid = u->uid;
+
+	for (int fd = next_of(u, false); fd >= 0; fd = next_of(u, true))
+		close_all(fd, uid);
+	return NULL;
+}
+
+/* With the lock held. Where there are as many as may be the others come to it, and where none can
+ * be had, the next one. */
+static void start_thread(struct user *u)
 {
 	pthread_attr_t attr;
 	pthread_t t;
-	bool ok;
 
-	if (n_threads >= THREADS_MAX || pthread_attr_init(&attr))
-		return false;
-	ok = !pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED) &&
-	     !pthread_attr_setstacksize(&attr, STACK_SIZE) &&
-	     !pthread_create(&t, &attr, close_queue, NULL);
+	if (n_threads >= THREADS_MAX || u->threads >= USER_THREADS_MAX || pthread_attr_init(&attr))
+		return;
+	if (!pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED) &&
+	    !pthread_attr_setstacksize(&attr, STACK_SIZE) && !pthread_create(&t, &attr, work, u)) {
+		u->threads++;
+		n_threads++;
+	}
 	pthread_attr_destroy(&attr);
-	n_threads += ok;
-	return ok;
 }
 
-/* (Where no thread can be had it stays open until one can, with the next that comes.) */
-static void close_later(int fd)
+/* False: there is no memory. */
+static bool queue(struct user *u, int fd)
 {
-	pthread_mutex_lock(&lock);
-	if (n_queue < QUEUE_MAX) {
-		queue[n_queue++] = fd;
-		n_waiting++;
+	size_t size = u->size ? 2 * u->size : 64;
+	int *v;
+
+	if (u->n == u->size) {
+		v = realloc(u->queue, size * sizeof(*v));
+		if (!v)
+			return false;
+		u->queue = v;
+		u->size = size;
 	}
-	start_thread();
+	u->queue[u->n++] = fd;
+	u->waiting++;
+	return true;
+}
+
+void foreign_fd_close(int fd, unsigned uid)
+{
+	struct user *u;
+
+	if (fd < 0)
+		return;
+	pthread_mutex_lock(&lock);
+	u = user_of(uid, true);
+	if (u && queue(u, fd)) {
+		start_thread(u);
+		fd = -1;
+	}
 	pthread_mutex_unlock(&lock);
+	close_fd(&fd);
 }
 
 bool fd_is_harmless(int fd)
@@ -106,20 +156,9 @@ bool fd_is_harmless(int fd)
 	return readlink(path, target, sizeof(target) - 1) > 0 && starts_with(target, "net:[");
 }
 
-void foreign_fd_close(int fd)
-{
-	const struct linger none = {0};
-	int domain = socket_domain(fd);
+/* --- what a thread does --- */
 
-	if (domain >= 0) /* (what it has to send is sent as ever, behind its end) */
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-	if (domain == AF_INET || domain == AF_INET6 || fd_is_harmless(fd))
-		close(fd);
-	else
-		close_later(fd);
-}
-
-static void drop(struct msghdr *m)
+static void close_sent(struct msghdr *m, unsigned uid)
 {
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
 		const int *fds = (const int *)(const void *)CMSG_DATA(h);
@@ -127,11 +166,12 @@ static void drop(struct msghdr *m)
 		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
 			continue;
 		for (size_t i = 0; i < (h->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++)
-			foreign_fd_close(fds[i]);
+			foreign_fd_close(fds[i], uid);
 	}
 }
 
-void foreign_socket_close(int fd)
+/* Of a Unix socket: others may be in it, of which each is to be closed by itself. */
+static void empty(int fd, unsigned uid)
 {
 	union {
 		char buf[CMSG_SPACE(sizeof(int) * FOREIGN_FDS_MAX)];
@@ -139,11 +179,11 @@ void foreign_socket_close(int fd)
 	} u;
 	char data[4096];
 	struct iovec iov = {data, sizeof(data)};
+	const int on = 1;
 
-	if (fd < 0)
-		return;
-	/* nobody sends any more, so what is there comes to an end */
+	/* nobody sends any more, so what is there comes to an end; urgent data is of it */
 	shutdown(fd, SHUT_RDWR);
+	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	for (;;) {
 		struct msghdr m = {.msg_iov = &iov,
 				   .msg_iovlen = 1,
@@ -151,9 +191,25 @@ void foreign_socket_close(int fd)
 				   .msg_controllen = sizeof(u.buf)};
 		ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
-		if (n <= 0)
+		if (n < 0)
 			break;
-		drop(&m);
+		close_sent(&m, uid);
+		if (n == 0 && !m.msg_controllen)
+			break; /* (a datagram may be empty but for descriptors) */
+	}
+}
+
+static void close_all(int fd, unsigned uid)
+{
+	const struct linger none = {0};
+	socklen_t len = sizeof(int);
+	int domain;
+
+	/* (a file of FUSE knows no such system call, and is not asked) */
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0) {
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+		if (domain == AF_UNIX)
+			empty(fd, uid);
 	}
 	close(fd);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Descriptors of strangers: closing one may take as long as they like. A TCP socket with SO_LINGER
+ * Descriptors of strangers: closing one may take as long as they like. A socket with SO_LINGER
  * waits for its peer, a file of FUSE for whoever serves it; and who sends them over a Unix socket
- * and leaves has the last reference dropped by who closes that socket. (To refuse them there is
- * SO_PASSRIGHTS since Linux 6.16 only.)
+ * and leaves has the last reference dropped by who closes that socket. So threads do that. (To
+ * refuse them there is SO_PASSRIGHTS since Linux 6.16 only.)
  */
 #ifndef AX_CONTROL_FOREIGN_FD_H
 #define AX_CONTROL_FOREIGN_FD_H
@@ -12,13 +12,13 @@
 
 #define FOREIGN_FDS_MAX 253 /* of one message: SCM_MAX_FD of the kernel */
 
-/* Whether it is memory of memfd_create() or a namespace, which close() does not wait for. */
+/* Whether it is memory of memfd_create() or a network namespace, which close() does not wait for.
+ */
 bool fd_is_harmless(int fd);
-/* Closes it without waiting: a thread does where it may take time. */
-void foreign_fd_close(int fd);
-/* The same for a connected or accepted Unix socket, and all that was sent over it and not read. */
-void foreign_socket_close(int fd);
-/* How many are still to be closed. */
-unsigned foreign_fds_waiting(void);
+/* Closes what a user sent, or the socket by which: then also all that was sent over it and not
+ * read. Its other end sees the end at once. */
+void foreign_fd_close(int fd, unsigned uid);
+/* How many of a user's are still to be closed. */
+unsigned foreign_fds_of(unsigned uid);
 
 #endif

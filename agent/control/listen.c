@@ -11,7 +11,6 @@
 #include "control/group.h"
 #include "base/log.h"
 #include "control/control.h"
-#include "control/foreign_fd.h"
 
 /* Descriptors that clients leave to the agent, for what it opens while it does what they ask. */
 #define AGENT_FILES 32
@@ -50,9 +49,12 @@ static void refuse(int fd, const char *line)
 static void add_client(struct control_server *s, int *fd, const struct ucred *peer)
 {
 	struct client *c = calloc(1, sizeof(*c));
+	const int on = 1;
 
 	if (!c)
 		return;
+	/* descriptors that come with urgent data would be dropped here, and at once */
+	setsockopt(*fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	c->s = s;
 	c->item = (struct loop_item){.kind = LOOP_CONTROL_CLIENT, .fd = *fd};
 	c->out_tail = &c->out;
@@ -65,6 +67,17 @@ static void add_client(struct control_server *s, int *fd, const struct ucred *pe
 	take_fd(fd);
 	c->next = s->clients;
 	s->clients = c;
+}
+
+static void close_accepted(int *fd)
+{
+	struct ucred peer = {0};
+	socklen_t len = sizeof(peer);
+
+	if (*fd < 0)
+		return;
+	getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	socket_close(*fd, peer.uid);
 }
 
 static int open_spare(void)
@@ -85,7 +98,7 @@ static void turn_away(struct control_server *s)
 		refuse(fd, NO_DESCRIPTORS);
 	else if (errno != EAGAIN && !loop_mod(s->epoll, &s->listen, 0))
 		timerfd_settime(s->rest.fd, 0, &rest, NULL);
-	foreign_socket_close(fd);
+	close_accepted(&fd);
 	s->spare = open_spare();
 }
 
@@ -97,14 +110,9 @@ void control_on_rest(struct control_server *s)
 		loop_mod(s->epoll, &s->listen, EPOLLIN);
 }
 
-static void close_socket(int *fd)
-{
-	foreign_socket_close(*fd);
-}
-
 void control_on_listen(struct control_server *s)
 {
-	CLEANUP(close_socket)
+	CLEANUP(close_accepted)
 	int fd = accept4(s->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ucred peer;
 	socklen_t len = sizeof(peer);

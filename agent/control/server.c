@@ -20,7 +20,7 @@
 #define ROOT_PLACES  256
 #define GROUP_PLACES 128
 #define USER_PLACES  64 /* of the group's */
-/* Descriptors of strangers that take time to be closed, while the group is still let in. */
+/* Descriptors of a user that take time to be closed, while he is still let in. */
 #define FOREIGN_FDS_WAITING_MAX 64
 #define GROUP_LINE_MAX		(1u << 20)
 #define PARSE_AT_ONCE		(64u << 10) /* a longer request is read by a thread */
@@ -80,7 +80,7 @@ bool server_has_place(const struct control_server *s, unsigned uid)
 {
 	if (uid == 0)
 		return places_of(s, true, ANYBODY) < ROOT_PLACES;
-	return foreign_fds_waiting() <= FOREIGN_FDS_WAITING_MAX &&
+	return foreign_fds_of(uid) <= FOREIGN_FDS_WAITING_MAX &&
 	       places_of(s, false, ANYBODY) < GROUP_PLACES &&
 	       places_of(s, false, uid) < USER_PLACES;
 }
@@ -173,6 +173,16 @@ static void chunk_free(struct chunk *k)
 	free(k);
 }
 
+void socket_close(int fd, unsigned uid)
+{
+	if (uid == 0) {
+		close_fd(&fd);
+		return;
+	}
+	shutdown(fd, SHUT_RDWR);
+	foreign_fd_close(fd, uid);
+}
+
 static void client_free(struct client *c)
 {
 	struct client **p = &c->s->clients;
@@ -183,7 +193,7 @@ static void client_free(struct client *c)
 		*p = c->next;
 	stop_waiting(c);
 	loop_del(c->s->epoll, &c->item);
-	foreign_socket_close(take_fd(&c->item.fd));
+	socket_close(take_fd(&c->item.fd), c->uid);
 	for (size_t i = 0; i < c->n_fds; i++)
 		close(c->fds[i]);
 	while (c->out) {
@@ -442,8 +452,11 @@ void clients_event(struct control_server *s, unsigned kind, json_t *event)
 
 /* --- receiving --- */
 
-static void take_fds(struct client *c, struct msghdr *m)
+/* 0, or -EPROTO: there are some that no request has. */
+static int take_fds(struct client *c, struct msghdr *m)
 {
+	int r = 0;
+
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
 		int *fds = (int *)(void *)CMSG_DATA(h);
 		size_t n;
@@ -452,12 +465,15 @@ static void take_fds(struct client *c, struct msghdr *m)
 			continue;
 		n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		for (size_t i = 0; i < n; i++) {
-			if (c->n_fds < CLIENT_FDS_MAX && fd_is_harmless(fds[i]))
+			if (c->n_fds < CLIENT_FDS_MAX && fd_is_harmless(fds[i])) {
 				c->fds[c->n_fds++] = fds[i];
-			else
-				foreign_fd_close(fds[i]);
+				continue;
+			}
+			foreign_fd_close(fds[i], c->uid);
+			r = -EPROTO;
 		}
 	}
+	return r;
 }
 
 static int take_fd_of_request(struct client *c)
@@ -573,7 +589,9 @@ static int client_read(struct client *c)
 	n = recvmsg(c->item.fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
-	take_fds(c, &m);
+	r = take_fds(c, &m);
+	if (r)
+		return r;
 	c->in_len += (size_t)n;
 	if (c->too_long)
 		skip_line(c);

@@ -62,6 +62,8 @@ struct control_server {
 	unsigned served; /* whose request was the last one of a turn */
 };
 
+/* Closes a client's socket, whatever its user has left in it. fd: -1 is none. */
+void socket_close(int fd, unsigned uid);
 /* Whether one more of this user may come. */
 bool server_has_place(const struct control_server *s, unsigned uid);
 

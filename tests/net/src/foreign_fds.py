@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """foreign_fds.py SOCKET UID GID DIR: sends descriptors to the agent, as that user, whose close() takes as long as
-somebody likes: sockets that linger, by themselves, in another socket, and not read when their sender goes; and a file
+somebody likes: sockets that linger, by themselves, with urgent data, in another socket, and not read when their sender goes; and a file
 of FUSE, which is served from here, in DIR ("": none). Says "sent" after all. Ends with its input.
 """
 import array
@@ -65,8 +65,16 @@ def lingering():
     return s, peer
 
 
-def send(s, data, fds):
-    s.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
+def leave(s):
+    """Closes it, beside: where the agent has done so before, it is this process that waits."""
+    threading.Thread(target=s.close, daemon=True).start()
+
+
+def send(s, data, fds, flags=0):
+    try:
+        s.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))], flags)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the agent has had enough
 
 
 def file_of_fuse():
@@ -104,7 +112,7 @@ for _ in range(8):
             s, peer = lingering()
             peers.append(peer)
             send(c, b" ", [s.fileno()])
-            s.close()
+            leave(s)
 # behind requests, which take their turns: not read when their sender goes
 for _ in range(8):
     with client() as c:
@@ -112,16 +120,25 @@ for _ in range(8):
         s, peer = lingering()
         peers.append(peer)
         send(c, b" ", [s.fileno()])
-        s.close()
-# in a socket, whose end is theirs
-with client() as c:
-    a, b = socket.socketpair()
-    s, peer = lingering()
-    peers.append(peer)
-    send(a, b" ", [s.fileno()])
-    s.close()
-    a.close()
-    send(c, b" ", [b.fileno()])
-    b.close()
+        leave(s)
+# with urgent data
+for _ in range(8):
+    with client() as c:
+        s, peer = lingering()
+        peers.append(peer)
+        send(c, b" ", [s.fileno()], socket.MSG_OOB)
+        leave(s)
+# in a socket, whose end is theirs; also in an empty datagram
+for kind, data in ((socket.SOCK_STREAM, b" "), (socket.SOCK_DGRAM, b"")):
+    with client() as c:
+        a, b = socket.socketpair(socket.AF_UNIX, kind)
+        s, peer = lingering()
+        peers.append(peer)
+        send(a, data, [s.fileno()])
+        leave(s)
+        a.close()
+        send(c, b" ", [b.fileno()])
+        b.close()
 print("sent", flush=True)
 sys.stdin.read()
+os._exit(0)
