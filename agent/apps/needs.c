@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What running apps need of the machine. */
+#include <sys/timerfd.h>
+
 #include "apps/needs.h"
 #include "base/address.h"
 #include "base/log.h"
@@ -17,6 +19,8 @@ struct needs {
 	bool holding, had_egress;
 	bool routing;		 /* the pools, to the services' device */
 	struct loop_item tables; /* nft_watch_open(); -1: nothing there is ours */
+	struct loop_item again;	 /* a timerfd: when to put it back once more; -1: never yet */
+	struct egress_tables made;
 };
 
 int needs_open(struct agent *a)
@@ -27,6 +31,7 @@ int needs_open(struct agent *a)
 	if (!a->needs)
 		return -ENOMEM;
 	a->needs->tables = (struct loop_item){.kind = LOOP_TABLES, .fd = -1};
+	a->needs->again = (struct loop_item){.kind = LOOP_TABLES, .fd = -1};
 	/* (an agent before this one) */
 	snprintf(path, sizeof(path), "%s/forwarding", a->inst->run_dir);
 	a->needs->had_egress = access(path, F_OK) == 0;
@@ -35,15 +40,17 @@ int needs_open(struct agent *a)
 
 static void unwatch_tables(struct agent *a)
 {
-	if (a->needs->tables.fd >= 0)
-		loop_del(a->epoll, &a->needs->tables);
+	loop_del(a->epoll, &a->needs->tables);
 	close_fd(&a->needs->tables.fd);
 }
 
 void needs_close(struct agent *a)
 {
-	if (a->needs)
-		unwatch_tables(a);
+	if (!a->needs)
+		return;
+	unwatch_tables(a);
+	loop_del(a->epoll, &a->needs->again);
+	close_fd(&a->needs->again.fd);
 	free(a->needs);
 }
 
@@ -173,23 +180,48 @@ int needs_egress(struct agent *a, struct error *e)
 		unwatch_tables(a);
 	/* before the tables are there, so that nothing is missed; a kernel that has none says so */
 	watched = a->needs->had_egress ? watch_tables(a) : 0;
-	r = egress_set(a->inst, list, n, nodes, e);
+	r = egress_set(a->inst, list, n, nodes, &a->needs->made, e);
 	return r || !watched
 		       ? r
 		       : error_set(e, watched, "cannot watch nf_tables: %s", strerror(-watched));
 }
 
+#define AGAIN_S 1
+
+static void try_again(struct agent *a)
+{
+	const struct itimerspec when = {.it_value.tv_sec = AGAIN_S};
+	struct loop_item *item = &a->needs->again;
+
+	if (item->fd < 0) {
+		item->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+		if (item->fd >= 0 && loop_add(a->epoll, item, EPOLLIN))
+			close_fd(&item->fd);
+	}
+	if (item->fd >= 0)
+		timerfd_settime(item->fd, 0, &when, NULL);
+}
+
 void needs_on_tables(struct agent *a)
 {
+	struct needs *n = a->needs;
+	bool flushed = n->tables.fd >= 0 && egress_was_flushed(a->inst, n->tables.fd, &n->made);
 	struct error e = {0};
+	uint64_t times;
+	bool again = n->again.fd >= 0 && read(n->again.fd, &times, sizeof(times)) > 0;
 
-	if (!egress_was_flushed(a->inst, a->needs->tables.fd))
+	if (!flushed && !again)
 		return;
-	if (needs_egress(a, &e))
-		log_error("nf_tables was flushed, and the apps' egress with it: %s", e.text);
-	else
+	if (needs_egress(a, &e)) {
+		if (!again)
+			log_error("nf_tables was flushed by somebody, and the apps' egress with "
+				  "it, which is tried each second to put back: %s",
+				  e.text);
+		try_again(a);
+	} else {
 		log_warn("nf_tables was flushed by somebody: what the apps' egress needs there is "
 			 "back");
+	}
 }
 
 int needs_way(struct agent *a, const struct app *app, struct error *e)

@@ -258,26 +258,30 @@ static int table_remove(const struct instance *inst, struct error *e)
 	return nft_table_remove(name, e);
 }
 
-bool egress_was_flushed(const struct instance *inst, int fd)
+bool egress_was_flushed(const struct instance *inst, int fd, const struct egress_tables *made)
 {
 	char name[TABLE_NAME_MAX];
 	const char *const tables[] = {name, GUARD_TABLE};
+	const bool ours[] = {made->own, made->guard};
 	bool went[ARRAY_SIZE(tables)] = {false}, flushed = false;
 
 	table_name(inst, name);
 	nft_watch_read(fd, tables, went, ARRAY_SIZE(tables));
-	/* (replacing one is told as its going and coming, and maybe there was none) */
+	/* (replacing one is told as its going and coming) */
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		flushed |= went[i] && nft_table_exists(tables[i]) == 0;
+		flushed |= ours[i] && went[i] && nft_table_exists(tables[i]) != 1;
 	return flushed;
 }
 
 int egress_set(const struct instance *inst, const struct egress_addr *addrs, size_t n,
-	       const struct prefix *nodes, struct error *e)
+	       const struct prefix *nodes, struct egress_tables *made, struct error *e)
 {
+	struct egress_tables ignored;
 	bool v4 = nodes, v6 = false;
 	int r, r2;
 
+	made = made ? made : &ignored;
+	*made = (struct egress_tables){.own = n};
 	if (!n && !nodes) {
 		r = forwarding_restore(inst, e);
 		r2 = table_remove(inst, r ? NULL : e);
@@ -291,5 +295,5 @@ int egress_set(const struct instance *inst, const struct egress_addr *addrs, siz
 	}
 	/* In this order nothing leaves with an app's address on it. */
 	r = n ? table_replace(inst, addrs, n, nodes, e) : table_remove(inst, e);
-	return r ? r : forwarding_on(inst, v4, v6, nodes, e);
+	return r ? r : forwarding_on(inst, v4, v6, nodes, &made->guard, e);
 }

@@ -27,12 +27,15 @@ struct egress_addr {
 	struct ax_addr addr;
 	struct ax_addr source; /* what it becomes; zero: the address of the interface */
 };
+struct egress_tables {
+	bool own, guard; /* they are there: the instance's, and that of guard.h */
+};
+/* *made (NULL: nobody asks): which it has made, if it returns 0. */
 int egress_set(const struct instance *inst, const struct egress_addr *addrs, size_t n,
-	       const struct prefix *nodes, struct error *e);
+	       const struct prefix *nodes, struct egress_tables *made, struct error *e);
 
-/* Takes what a socket of nft_watch_open() has to say. Whether somebody took away the instance's
- * table, or the one by which forwarding is guarded, and nobody has put it back: egress_set() does.
- */
-bool egress_was_flushed(const struct instance *inst, int fd);
+/* Takes what a socket of nft_watch_open() has to say. Whether somebody took away one of these, and
+ * nobody has put it back: egress_set() does. */
+bool egress_was_flushed(const struct instance *inst, int fd, const struct egress_tables *made);
 
 #endif

@@ -301,7 +301,7 @@ static int add_recorded(const char *parent, struct recorded *ret)
 }
 
 /* What ax switched on, or is about to, is guarded before it is on. */
-static int guard(const char *parent, const bool needed[2], struct error *e)
+static int guard(const char *parent, const bool needed[2], bool *guarded, struct error *e)
 {
 	struct recorded all = {0};
 	int r = add_recorded(parent, &all);
@@ -314,8 +314,8 @@ static int guard(const char *parent, const bool needed[2], struct error *e)
 		if (needed[v6] && sysctl_read(sysctl_of(v6), &value) == 0 && !value)
 			all.on[v6] = true;
 	}
-	return all.on[0] || all.on[1] ? guard_set(all.on[0], all.on[1], all.nodes, all.n_nodes, e)
-				      : 0;
+	*guarded = all.on[0] || all.on[1];
+	return *guarded ? guard_set(all.on[0], all.on[1], all.nodes, all.n_nodes, e) : 0;
 }
 
 static int record_nodes(const char *run_dir, const struct prefix *nodes)
@@ -332,7 +332,7 @@ static int record_nodes(const char *run_dir, const struct prefix *nodes)
 }
 
 int forwarding_on(const struct instance *inst, bool v4, bool v6, const struct prefix *nodes,
-		  struct error *e)
+		  bool *guarded, struct error *e)
 {
 	CLEANUP(record_close) struct record record = {0};
 	struct change c = {.inst = inst, .record = &record, .e = e};
@@ -348,7 +348,7 @@ int forwarding_on(const struct instance *inst, bool v4, bool v6, const struct pr
 	if (r)
 		return error_set(e, r, "cannot keep %s/" FILE_NAME ": %s", inst->run_dir,
 				 strerror(-r));
-	r = guard(parent, (const bool[]){v4, v6}, e);
+	r = guard(parent, (const bool[]){v4, v6}, guarded, e);
 	if (!r && v4)
 		r = switch_on(&c, sysctl_of(false), false);
 	if (!r && v6)

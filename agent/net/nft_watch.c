@@ -15,11 +15,12 @@ int nft_watch_open(void)
 	autoclose int fd =
 		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_NETFILTER);
 	struct sockaddr_nl addr = {.nl_family = AF_NETLINK};
-	int group = NFNLGRP_NFTABLES;
+	int group = NFNLGRP_NFTABLES, room = 4 << 20; /* one change may be of many elements */
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
 	    setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) < 0)
 		return -errno;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
 	return take_fd(&fd);
 }
 

@@ -144,6 +144,9 @@ lines=$(wc -l <"$T/$INST.log")
 nft "add table ip others; add chain ip others c; delete table ip others"
 for t in $(nft list tables | awk '/inet ax/ { print $3 }'); do nft delete table inet "$t"; done
 ok "and what somebody deletes" wait_for '[ "$(tables)" = "$all" ]'
+"$PYTHON" -c 'print("add table ip many; add set ip many s { type ipv4_addr; }")
+print("add element ip many s {" + ",".join(f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}" for i in range(60000)) + "}")' | nft -f -
+nft delete table ip many
 is "each time is told once" "$(tail -n "+$((lines + 1))" "$T/$INST.log" | grep -c "nf_tables")" \
 	"$(tail -n "+$((lines + 1))" "$T/$INST.log" | grep -c "was flushed by somebody")"
 end "$NEIGHBOUR"
