@@ -11,7 +11,7 @@ enum ax_app_flag {
 	AX_APP_HOST = 1 << 0,	  /* shares the host's network namespace */
 	AX_APP_EGRESS = 1 << 1,	  /* may reach addresses that are not ax's, if no rule says no */
 	AX_APP_SOURCE = 1 << 2,	  /* map `sources` has by what address the outside sees it */
-	AX_APP_CONFINED = 1 << 3, /* may not reach all of them */
+	AX_APP_CONFINED = 1 << 3, /* may not ping all of them */
 };
 
 /* Map `apps`: cgroup id -> app. Addresses that an app does not have are all zero. */

@@ -40,7 +40,7 @@ struct policy_who {
 bool policy_fits(const struct policy *p, uint32_t party, const struct policy_who *who);
 /* Whether a rule lets those of the party reach an address that is not ax's. */
 bool policy_leaves(const struct policy *p, uint32_t party);
-/* Whether one keeps them from any, as an egress list does. */
+/* Whether one keeps pings of theirs from any, as an egress list does. */
 bool policy_confines(const struct policy *p, uint32_t party);
 
 /* Apps of other nodes have no more than these: the rest is for those of this node, whatever the

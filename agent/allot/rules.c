@@ -265,8 +265,11 @@ static bool is_outside(const struct config_side *s)
 	return false;
 }
 
-static bool decides_outside(const struct policy *p, uint32_t party, enum rule_action action)
+/* proto: by a rule that can match what has no ports; 0: by any. */
+static bool decides_outside(const struct policy *p, uint32_t party, enum rule_action action,
+			    uint8_t proto)
 {
+	const struct policy_port what = {.proto = proto};
 	struct policy_end end;
 
 	if (!policy_party(p, party))
@@ -274,6 +277,7 @@ static bool decides_outside(const struct policy *p, uint32_t party, enum rule_ac
 	end = policy_end_of(p, party);
 	for (size_t i = 0; i < n_rules(p); i++)
 		if (p->rules[i].action == action && !p->rules[i].audit &&
+		    (!proto || policy_port_is(&p->rules[i], &what)) &&
 		    is_outside(&p->rules[i].to) && policy_side_is(&p->rules[i].from, &end))
 			return true;
 	return false;
@@ -281,12 +285,12 @@ static bool decides_outside(const struct policy *p, uint32_t party, enum rule_ac
 
 bool policy_leaves(const struct policy *p, uint32_t party)
 {
-	return decides_outside(p, party, RULE_ALLOW);
+	return decides_outside(p, party, RULE_ALLOW, 0);
 }
 
 bool policy_confines(const struct policy *p, uint32_t party)
 {
-	return decides_outside(p, party, RULE_DENY);
+	return decides_outside(p, party, RULE_DENY, IPPROTO_ICMP);
 }
 
 struct policy_tables *policy_compile(const struct policy *p)

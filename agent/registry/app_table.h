@@ -34,7 +34,7 @@ struct app {
 	struct ax_addr vip4, vip6;
 	uint32_t party;		 /* see parties.h */
 	bool leaves;		 /* a rule lets it reach addresses outside */
-	bool confined;		 /* a rule keeps it from some */
+	bool confined;		 /* a rule keeps pings of its from some */
 	struct ax_source source; /* by which the outside sees it; zero: as the route has it */
 	struct service *service; /* the one it forms with others, or NULL */
 	char *config_key;
