@@ -68,17 +68,21 @@ static int make_slave_outside(const char *inside)
  */
 static int replace_resolved(const char *scratch, const char *resolv_conf)
 {
-	static const char *const names[] = {"resolv.conf", "stub-resolv.conf"};
-	char dir[PATH_MAX], path[PATH_MAX + 32];
+	autofree char *linked = realpath(RESOLV_CONF, NULL);
+	const char *names[] = {"resolv.conf", "stub-resolv.conf", NULL};
+	char dir[PATH_MAX], path[2 * PATH_MAX];
 
 	if (access(RESOLVED, F_OK) < 0)
 		return 0;
 	snprintf(dir, sizeof(dir), "%s/resolve", scratch);
 	if (mkdir(dir, 0755) < 0 || chmod(dir, 0755) < 0)
 		return -errno;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+	/* whatever name of there it is that it leads to */
+	if (linked && starts_with(linked, RESOLVED "/"))
+		names[2] = linked + strlen(RESOLVED "/");
+	for (size_t i = 0; i < ARRAY_SIZE(names) && names[i]; i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-		if (link(resolv_conf, path) < 0)
+		if (link(resolv_conf, path) < 0 && errno != EEXIST)
 			return -errno;
 	}
 	return mount(dir, RESOLVED, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
