@@ -349,9 +349,9 @@ _Static_assert(sizeof(struct ax_flow) == 28, "struct ax_flow is a map value");
  * Map `visitors` (LRU), of the same key: (client, app) of TCP that came to a private app from
  * another machine, whose client has shown that it got the app's answer. Map `newcomers` (LRU):
  * those that have not, or whose beginning is not known: anybody may send such segments in others'
- * names, and they push out each other alone. What acknowledges the app's answer (host byte order),
- * 0: it has not answered. What is pushed out comes back, as a newcomer, with the client's next
- * segment.
+ * names, and they push out each other alone. (Those that are who they say push out each other,
+ * too.) What acknowledges the app's answer (host byte order), 0: it has not answered. What is
+ * pushed out comes back, as a newcomer, with the client's next segment.
  */
 
 /*

@@ -93,6 +93,23 @@ static __noinline void nat_remember_fragment(struct xdp_md *ctx, const struct pa
 		bpf_map_update_elem(&nat_fragments, &key, n, BPF_ANY);
 }
 
+/*
+ * Whether it may be what a backend whose connection is half-open still says to a second SYN with
+ * another number: an ACK, with the number behind its own SYN. (What it sends first has that, too:
+ * then what comes next tells, or the client.)
+ */
+static __always_inline bool answers_syn_again(struct xdp_md *ctx, const struct ax_nat *n,
+					      const struct packet *p)
+{
+	__u8 seq[3];
+
+	if (p->proto != IPPROTO_TCP || p->tcp_flags & TCP_FLAG_FIN_BIT ||
+	    (n->state & (AX_NAT_SYN_REAL | AX_NAT_OPEN)) != AX_NAT_SYN_REAL)
+		return false;
+	put_proof(seq, tcp_number(ctx, p, offsetof(struct tcphdr, seq)));
+	return same_proof(seq, n->proof);
+}
+
 /* What a packet from a backend says of its flow's state. */
 static __always_inline void nat_answered(struct xdp_md *ctx, struct ax_nat *n,
 					 const struct packet *p)
@@ -105,7 +122,7 @@ static __always_inline void nat_answered(struct xdp_md *ctx, struct ax_nat *n,
 		state = AX_NAT_RESET;
 	else if (p->tcp_flags & TCP_FLAG_SYN_BIT)
 		state = AX_NAT_SYN_REAL;
-	else
+	else if (!answers_syn_again(ctx, n, p))
 		state = AX_NAT_OPEN | (p->tcp_flags & TCP_FLAG_FIN_BIT ? AX_NAT_FIN_REAL : 0);
 	/* written once: other CPUs read it */
 	if ((n->state & state) != state)

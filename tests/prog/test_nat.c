@@ -510,6 +510,10 @@ static void a_flow_is_half_open_until_both_sides_have_answered(void **state)
 	balance_run(ack);
 	run_numbered(ack, ACK, 0xfffffffe);
 	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL);
+	/* nor does he who gets the backend to answer another SYN of his */
+	snprintf(answer, sizeof(answer), "tcp 10.9.0.11:8080 > 10.9.0.1:%u flags ack", port);
+	run_numbered(answer, SEQ, 0xffffffff);
+	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL);
 	run_numbered(ack, ACK, 0xffffffff);
 	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL | AX_NAT_OPEN);
 	/* whoever else says that he begins anew */
