@@ -566,19 +566,31 @@ static void swap_rules(struct config *a, struct config *b)
 	b->n_egress = n_egress;
 }
 
+/* The old ones hold: the next apply tries again. */
+static void swap_labels(struct config *a, struct config *b)
+{
+	const struct labels labels = a->default_labels;
+
+	a->default_labels = b->default_labels;
+	b->default_labels = labels;
+}
+
 static int apply(struct plan *p, bool *holds, struct error *e)
 {
 	struct agent *a = p->a;
 	const uint32_t rule_set = a->ctl.rule_set;
 	struct replaced replaced = {.by = p->read};
 	struct config *old = &replaced.old;
+	bool relabelled = true;
 	struct error why;
 	int r;
 
 	merge_apps(p, drop_app, e);
 	merge_services(p, drop_service, e);
-	if (p->labels_changed && declared_relabel(a, &p->next->default_labels, &why))
+	if (p->labels_changed && declared_relabel(a, &p->next->default_labels, &why)) {
 		p->failed = why;
+		relabelled = false;
+	}
 	r = declared_set(a, p->next, &p->failed, e);
 	if (r)
 		return r; /* out of memory, and nothing was moved yet */
@@ -586,6 +598,8 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	keep_services(p);
 	*old = a->config;
 	a->config = *p->next;
+	if (!relabelled)
+		swap_labels(&a->config, old);
 	*holds = true;
 	a->ctl.host_access = a->config.host_access;
 	a->splice_stale = true;

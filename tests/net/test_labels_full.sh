@@ -39,6 +39,7 @@ like "which it says" "$out" "not all of it could be done: $no_room 'zone=there'"
 is "the app that runs keeps its labels" "$(labels runs)" "zone=here"
 is "so does the one that is to come" "$(may waits runs) $(may runs waits)" "true true"
 is "and nobody has got others" "$(may full waits) $(may waits full)" "false false"
+like "and tries again when it is asked again" "$(ax config apply "$T/there.yaml" 2>&1)" "not all of it could be done: $no_room"
 ok "the former config holds again" ax config apply "$T/here.yaml"
 is "with all that was" "$(may waits runs) $(may runs waits)" "true true"
 
