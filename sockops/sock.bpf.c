@@ -55,13 +55,12 @@ static __always_inline __u32 host_app(const struct ax_netns_app *ns)
  */
 static __always_inline bool is_server(__u32 port, const struct ax_asked *a)
 {
-	const __u32 both = AX_ASKED_ANY4 | AX_ASKED_ANY6;
 	const struct ax_ctl *c = ctl_get();
 
 	if (!c || !port)
 		return false;
 	return port < c->ephemeral_first ||
-	       (a && ((a->flags & AX_ASKED_SHARED) || (a->flags & both) == both));
+	       (a && (a->flags & (AX_ASKED_SHARED | AX_ASKED_ANY4 | AX_ASKED_ANY6)));
 }
 
 /* No server, and yet to be found by the app's own address, which is where it sits, or on a wildcard

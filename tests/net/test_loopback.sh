@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
+# timeout: 300
 # Loopback in host mode: an app's own wildcard servers are there, seen as on a machine of its own, and
 # for itself alone; what it binds to a wildcard it reads back as that.
 . "$(dirname "$0")/lib.sh"
@@ -55,14 +56,24 @@ time.sleep(1000)'
 		"host mine host" || diag "$(cat "$T/asked")"
 	end "$BG"
 
-	# datagrams go by the app's own address
-	for to in "4 127.0.0.1" "6 127.0.0.1"; do
-		# shellcheck disable=SC2086
-		like "an app with $what: its UDP server on :: at $to" \
-			"$(in_app --net host -- sh -c "$BIN/udp serve 6 :: 7000 mine >/dev/null & p=\$!
-				until ss -Hlun | grep -q :7000; do sleep 0.05; done
-				$BIN/udp ask connected $to 7000; kill \$p" 2>&1)" " mine you="
+	# datagrams go by the app's own address, which has to be of the family
+	"$PYTHON" "$SRC/loopback.py" 7000 udp 50000 >"$T/bare" 2>&1
+	TIME_LIMIT=200 in_app --net host -- "$PYTHON" "$SRC/loopback.py" 7000 udp 50000 >"$T/host" 2>&1
+	[ "$pools" = "$DUAL" ] || sed -i '/ port \(7000\|50000\): at ::: ::1\? /d' "$T/bare" "$T/host"
+	is "an app with $what: datagrams are as without ax" "$(diff "$T/bare" "$T/host")" ""
+	ok "and those are 180 at least, half of which are answered" \
+		test "$(grep -c : "$T/bare")" -ge 180 -a "$(grep -c answered "$T/bare")" -ge 90
+
+	# at a port of the app's choice they are for itself alone
+	run_app --net host --name datagrams -- "$BIN/udp" serve 4 0.0.0.0 50000 mine
+	wait_for "ss -Hlun | grep -q :50000"
+	for to in 127.0.0.1 127.0.0.2; do
+		unlike "an app with $what: another app's datagrams at $to do not reach it" \
+			"$(in_app --net host -- timeout 3 "$BIN/udp" ask sendto 4 $to 50000 2>&1)" mine
+		unlike "an app with $what: nor do those of a program outside ax" \
+			"$(timeout 3 "$BIN/udp" ask sendto 4 $to 50000 2>&1)" mine
 	done
+	stop_apps
 	agent_stop
 	ax agent --flush
 done

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """TCP by loopback in one program: every kind of wildcard server, every kind of client. loopback.py
 PORT prints a line for each with all the addresses that both ends see, or the error; servers are at
-a port that the kernel chooses, and at PORT."""
+a port that the kernel chooses, and at PORT. loopback.py PORT udp HIGH: the same of datagrams, also at
+HIGH, a port that clients get too; of the addresses only what the server reads of its own."""
 
 import socket
 import sys
+import time
 
 IPV4, IPV6 = socket.AF_INET, socket.AF_INET6
 # name, family, address, IPV6_V6ONLY
@@ -30,8 +32,8 @@ CLIENTS = (
 )
 
 
-def open_socket(family, v6only):
-    s = socket.socket(family)
+def open_socket(family, v6only, kind=socket.SOCK_STREAM):
+    s = socket.socket(family, kind)
     s.settimeout(5)
     if v6only is not None:
         s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, v6only)
@@ -69,4 +71,41 @@ def main(fixed):
                     print(f"{what}: {to} v6only {v6only} bound {bound}: {seen}")
 
 
-main(int(sys.argv[1]))
+def ask(server, client, to, connected):
+    if connected:
+        client.connect((to, server.getsockname()[1]))
+        client.send(b"question")
+    else:
+        client.sendto(b"question", (to, server.getsockname()[1]))
+    question, peer = server.recvfrom(100)
+    server.sendto(b"answer to " + question, peer)
+    assert client.recv(100) == b"answer to question"
+    return "answered"
+
+
+def datagrams(ports):
+    for port in ports:
+        for name, family, addr, v6only in SERVERS:
+            with open_socket(family, v6only, socket.SOCK_DGRAM) as server:
+                server.settimeout(0.3)
+                server.bind((addr, port))
+                time.sleep(0.1)  # one of both families is had by the other one then, too
+                what = f"{name} port {port}: at {server.getsockname()[0]}"
+                for family, to, v6only, bound in CLIENTS:
+                    # (the answer to 127.0.0.2 comes from 127.0.0.1, and a connected one does not get it)
+                    for connected in (False,) if to == "127.0.0.2" else (True, False):
+                        with open_socket(family, v6only, socket.SOCK_DGRAM) as client:
+                            if bound:
+                                client.bind((bound, 0))
+                            try:
+                                seen = ask(server, client, to, connected)
+                            except OSError as e:
+                                seen = e.strerror or str(e)
+                        how = "connect" if connected else "sendto"
+                        print(f"{what}: {to} v6only {v6only} bound {bound} {how}: {seen}")
+
+
+if sys.argv[2:] and sys.argv[2] == "udp":
+    datagrams((0, int(sys.argv[1]), int(sys.argv[3])))
+else:
+    main(int(sys.argv[1]))
