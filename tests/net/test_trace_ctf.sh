@@ -189,7 +189,10 @@ is "exec: all that came, and in order" "$(sed -n 's/.* file = "\([^"]*\)".*/\1/p
 like "exec: whose" "$(grep 'file = "[^"]*/ls"' "$T/read")" \
 	' exec: \{ pid = [1-9][0-9]*, .*procname = "ls".*argv = \[ \[0\] = "ls", \[1\] = "/" \]'
 like "exec: the accounts" "$as_ctf" "^$(wc -l <"$T/read") events, $(wc -l <"$T/read") received, 0 dropped"
-echo 'import os; os.execv("/bin/true", ["true"] + ["\1" * 100000] * 12)' >"$T/huge.py"
+cat >"$T/huge.py" <<'EOF'
+import os
+os.execv("/bin/true", ["true"] + [chr(1) * 100000] * 12)
+EOF
 of_both exec -c "$PYTHON $T/huge.py"
 is "exec: a line of megabytes" "$complaints $(grep -c 'file = "/bin/true"' "$T/read")" " 1"
 long=$(jq 'select(.file == "/bin/true") | [.argv[] | length] | add' "$T/json")

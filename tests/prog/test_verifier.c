@@ -40,7 +40,7 @@ static const struct {
 	{"ax_connect4", 30000},	     {"ax_connect6", 31000},   {"ax_sendmsg4", 35000},
 	{"ax_sendmsg6", 37000},	     {"ax_sk_lookup", 33000},  {"ax_sock_ops", 34000},
 	{"ax_post_bind4", 15000},    {"ax_post_bind6", 16000}, {"ax_from_app", 36000},
-	{"ax_to_app", 29000},	     {"ax_to_service", 46000}, {"ax_from_outside", 60000},
+	{"ax_to_app", 34000},	     {"ax_to_service", 46000}, {"ax_from_outside", 60000},
 	{"ax_from_balancer", 12000}, {"ax_explain", 6000},     {"ax_to_outside", 14000},
 	{"ax_filter", 34000},	     {"ax_reverse", 6000},     {"ax_splice_msg", 6000},
 	{"ax_from_nodes", 20000},
