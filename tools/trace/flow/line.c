@@ -210,29 +210,16 @@ static void put_json(struct flow_request *q, const struct flow_step *s)
 	trace_out_text(o, "}\n");
 }
 
-struct given {
-	struct json_ctf *to;
-	uint64_t time_ns;
-};
-
-static int give_ctf(void *arg, const char *lines, size_t len)
-{
-	const struct given *g = arg;
-
-	return json_ctf_put(g->to, g->time_ns, lines, len);
-}
-
 int flow_put_step(void *arg, const struct flow_step *s)
 {
 	struct flow_request *q = arg;
-	struct given g = {q->ctf, s->time_ns};
 
 	if (q->t.json)
 		put_json(q, s);
 	else if (s->what != FLOW_UNPROBED)
 		put_text(q, s);
 	if (q->ctf)
-		return trace_out_give(&q->t.out, give_ctf, &g);
+		return json_ctf_take(q->ctf, s->time_ns, &q->t.out);
 	return q->t.out.error ? -EIO : 0;
 }
 

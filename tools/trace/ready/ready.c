@@ -154,26 +154,6 @@ static bool is_over(struct ready_run *run)
 	return run->done || run_signals_came();
 }
 
-struct given {
-	struct json_ctf *to;
-	uint64_t time_ns;
-};
-
-static int give_ctf(void *arg, const char *lines, size_t len)
-{
-	const struct given *g = arg;
-
-	return json_ctf_put(g->to, g->time_ns, lines, len);
-}
-
-static int put_ctf(struct ready *r, uint64_t time_ns)
-{
-	/* (what has no time of its own is told at the end) */
-	struct given g = {r->ctf, time_ns ? time_ns : time_mono_ns()};
-
-	return trace_out_give(&r->out, give_ctf, &g);
-}
-
 static int flush_ctf(struct ready *r, bool end)
 {
 	struct watch_totals totals = {0};
@@ -196,7 +176,8 @@ static int put(struct ready_run *run, const void *record, size_t len)
 	}
 	what = r->put(r, record, len);
 	if (what >= 0 && r->ctf) {
-		int err = put_ctf(r, h->time_ns);
+		/* (what has no time of its own is told at the end) */
+		int err = json_ctf_take(r->ctf, h->time_ns ? h->time_ns : time_mono_ns(), &r->out);
 
 		what = err < 0 ? err : what;
 	}

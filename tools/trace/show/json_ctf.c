@@ -281,22 +281,35 @@ static int flush(struct json_ctf *x, uint64_t seen_ns, uint64_t discarded, bool 
 	return ctf_flush(x->ctf, until, discarded, all);
 }
 
-int json_ctf_put(struct json_ctf *x, uint64_t time_ns, const char *lines, size_t len)
+struct given {
+	struct json_ctf *to;
+	uint64_t time_ns;
+};
+
+static int put_lines(void *arg, const char *lines, size_t len)
 {
+	const struct given *g = arg;
 	const char *end = lines + len, *at = lines;
 
 	while (at < end) {
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
 		size_t n = (size_t)((nl ? nl : end) - at);
-		int r = n ? put_line(x, time_ns, at, n) : 0;
+		int r = n ? put_line(g->to, g->time_ns, at, n) : 0;
 
 		if (r < 0)
 			return r;
 		at += n + 1;
 	}
-	if (++x->records == RECORDS_MAX)
-		return flush(x, time_ns, x->discarded, false);
 	return 0;
+}
+
+int json_ctf_take(struct json_ctf *x, uint64_t time_ns, struct trace_out *from)
+{
+	int r = trace_out_give(from, put_lines, &(struct given){x, time_ns});
+
+	if (r == 0 && ++x->records == RECORDS_MAX)
+		r = flush(x, time_ns, x->discarded, false);
+	return r;
 }
 
 bool json_ctf_is_due(const struct json_ctf *x)

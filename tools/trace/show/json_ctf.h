@@ -8,14 +8,15 @@
 #ifndef AX_TOOLS_TRACE_SHOW_JSON_CTF_H
 #define AX_TOOLS_TRACE_SHOW_JSON_CTF_H
 
-#include "base/util.h"
+#include "tools/trace/show/out.h"
 
 struct json_ctf;
 /* With what ctf_open() says. */
 int json_ctf_open(const char *directory, struct json_ctf **ret, struct error *e);
 void json_ctf_free(struct json_ctf *x); /* NULL is fine */
-/* The lines of a text, of what happened at a time of CLOCK_MONOTONIC. 0 or a negative errno. */
-int json_ctf_put(struct json_ctf *x, uint64_t time_ns, const char *lines, size_t len);
+/* Takes the lines that were written to memory (trace_out_memory()), of what happened at a time of
+ * CLOCK_MONOTONIC. 0 or a negative errno. */
+int json_ctf_take(struct json_ctf *x, uint64_t time_ns, struct trace_out *from);
 /* Whether some are to be written now. */
 bool json_ctf_is_due(const struct json_ctf *x);
 /* Writes what no earlier event is to be expected before; `end`: all. `discarded`: how many were
