@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
 # timeout: 300
-# tests/run finds what a whole run, from building on, left in the tree.
+# tests/run finds what a whole run, from building on, left in the tree, and which skips are failures.
 . "$(dirname "$0")/lib.sh"
 
 mkdir -p "$T/tree/tests/net" "$T/tree/.output"
@@ -34,4 +34,11 @@ unlike "somebody's ax that ends during the run" \
 	"$("$T/ax" 600 & whole "kill $!; while [ -e /proc/$!/exe ]; do sleep 0.1; done")" "$found"
 like "a rule is found" "$(whole 'ip rule add prio 7 lookup 7')" "$found.*rule 7:"
 ip rule del prio 7
+
+# what a skip counts as, where all was installed
+skips() { CI=$1 whole "echo 'ok 1 - other # SKIP $2'; echo 1..2; echo 'ok 2 - a'; exit" | tail -n 1; }
+is "a skip is none of a failure" "$(skips '' 'missing program x')" "2 passed, 0 failed, 1 skipped"
+is "it is one where all was installed" "$(skips true 'missing program x')" "2 passed, 1 failed, 1 skipped"
+is "but for what the kernel has not" "$(skips true 'missing kernel feature x')" "2 passed, 0 failed, 1 skipped"
+is "or was not given" "$(skips true 'missing controller x')" "2 passed, 0 failed, 1 skipped"
 done_testing
