@@ -100,6 +100,17 @@ is "kprobes are on where the kernel has them" "$(jq '.[] | select(.name == "kpro
 	"$([ -e /sys/bus/event_source/devices/kprobe ] && echo true || echo false)"
 is "and libxdp's sharing, as for an interface" "$(jq '.[] | select(.name == "freplace") | .on' "$T/doctor")" \
 	"$(ax doctor lo -o json | jq '.[] | select(.check == "freplace") | .state == "ok"')"
+if [ -e /sys/bus/event_source/devices/kprobe ]; then
+	mkdir "$T/devices"
+	for d in /sys/bus/event_source/devices/*; do
+		[ "${d##*/}" = kprobe ] || ln -s "$(readlink -f "$d")" "$T/devices/"
+	done
+	mount --bind "$T/devices" /sys/bus/event_source/devices
+	is "and are off where it has them not, which has its cost" \
+		"$(ax doctor -o json | jq -c '.[] | select(.name == "kprobe") | [.on, .cost != ""]')" "[false,true]"
+	unlike "then not all is there" "$(ax doctor)" "Everything that ax can use is there"
+	umount /sys/bus/event_source/devices
+fi
 is "each that is off says what that costs" \
 	"$(jq -r '.[] | select((.on | not) and ((.cost // "") == "")) | .name' "$T/doctor")" ""
 is "all is said to be there only where nothing is off" \

@@ -179,6 +179,10 @@ is "not again when another rule changes" "$(xdp rule add xc0 proto tcp dport 80 
 is "a rule that drops them is meant so" "$(warned 'rules: [{proto: tcp, sport: 443, action: drop}]')" ""
 like "one without conditions at the end is a default" "$(warned 'rules: [{icmp: echo-request, action: pass}, {action: drop}]')" \
 	"own TCP connections"
+ok "unloaded" xdp unload xc0
+echo '{default: drop, rules: [{proto: tcp, dport: 22, action: pass}]}' >"$T/forgets.yaml"
+like "the first list of an interface is warned of, too" "$(xdp load xc0 --rules "$T/forgets.yaml" 2>&1 >/dev/null)" \
+	"warning: this list drops the answers to this host's own TCP connections that come in by xc0"
 ip addr flush dev xc0
 is "an interface without addresses is no host's" "$(warned 'default: pass')$(warned 'default: drop')" ""
 ok "unload" xdp unload xc0
