@@ -8,8 +8,6 @@
 . "$(dirname "$0")/lib.sh"
 need ip "$PYTHON"
 build_c storm
-# storm uses its ports again at once
-sysctl -qw net.ipv4.tcp_max_tw_buckets=0
 
 ports() {
 	timeout --foreground -k 1 60 "$PYTHON" "$SRC/service_ports.py" "$@"
@@ -25,6 +23,8 @@ services:
   shop6: {ip: "fd00:77::200:1", ports: [80:7000], backends: [{app: one}]}
 EOF
 serve 7000 --name one --ip 10.77.1.1,fd00:77::1:1 -p 8080:7000 -- "$BIN/storm" serve 7000
+# storm uses its ports again at once
+nsenter -t "$(child_of "$APP")" -n sysctl -qw net.ipv4.tcp_max_tw_buckets=0
 
 is "a service's connections and those to its backend from the same port are answered" \
 	"$("$BIN/storm" mix 10.77.200.1 80 10.77.1.1 7000 8000 1100 2>&1)" 0

@@ -3,13 +3,16 @@
  * Connections and segments in numbers for which a script is too slow.
  *
  *  storm serve PORT
- *      Sends each connection's bytes back.
+ *      Sends each connection's bytes back, and is the first to close where it is asked to.
  *  storm mix SERVICE PORT BACKEND PORT N [FIRST]
  *      N connections in turn to the service and to the backend itself, from the same few ports, and
  *      to both at once. Half of them end by a FIN of both sides, half by a RST. Prints how many
  * were answered wrongly or not at all. The ports are free ones from FIRST on. They are used again
- * at once, so the network namespace has to be one that keeps nothing of what has ended
+ * at once, so the backend's network namespace has to keep nothing of what has ended
  *      (net.ipv4.tcp_max_tw_buckets=0).
+ *  storm load SERVICE PORT SECONDS
+ *      32 connections that always have a question, and after some make room for another one. Prints
+ *      how many connections failed, and whether a thousand questions had answers.
  *  storm syns SERVICE PORT SECONDS
  *      SYNs from addresses of nobody, as fast as it goes, until then or until it is ended. Prints
  *      how many a second, and a second of its processor time. IPv4.
@@ -32,6 +35,8 @@
 #define PORTS	     7
 #define FIRST_PORT   20000 /* some, below those that the kernel gives to whoever connects */
 #define SHOWN_ERRORS 20
+#define AT_ONCE	     32 /* connections of a load */
+#define QUESTIONS    16 /* that one of those has */
 
 static struct sockaddr_in address(const char *ip, const char *port)
 {
@@ -44,12 +49,16 @@ static struct sockaddr_in address(const char *ip, const char *port)
 
 /* --- the server --- */
 
+static const uint64_t that_was_all = UINT64_MAX;
+
 static void answer(int fd)
 {
 	char buf[256];
 	ssize_t n = read(fd, buf, sizeof(buf));
 
-	if (n <= 0 || write(fd, buf, (size_t)n) != n)
+	if (n == sizeof(that_was_all) && memcmp(buf, &that_was_all, sizeof(that_was_all)) == 0)
+		shutdown(fd, SHUT_WR);
+	else if (n <= 0 || write(fd, buf, (size_t)n) != n)
 		close(fd);
 }
 
@@ -147,18 +156,21 @@ static bool ask(int fd, uint64_t word)
 	return write(fd, &word, sizeof(word)) == sizeof(word) && answered(fd, word);
 }
 
-/* By FIN: says that nothing more comes, and waits until the other side has said so, too. Else by a
- * RST. */
+/* By FIN: of the server first, so that nothing of it stays on this side. Else by a RST. */
 static bool end(int fd, bool by_fin)
 {
-	bool good;
+	const struct linger as_usual = {0};
+	bool good = true;
 	char more;
 	int err;
 
 	if (fd < 0)
 		return true;
 	errno = 0;
-	good = !by_fin || (shutdown(fd, SHUT_WR) == 0 && recv(fd, &more, sizeof(more), 0) == 0);
+	if (by_fin)
+		good = setsockopt(fd, SOL_SOCKET, SO_LINGER, &as_usual, sizeof(as_usual)) == 0 &&
+		       write(fd, &that_was_all, sizeof(that_was_all)) == sizeof(that_was_all) &&
+		       recv(fd, &more, sizeof(more), 0) == 0;
 	err = errno;
 	close(fd);
 	errno = err;
@@ -217,6 +229,64 @@ static void cmd_mix(char **argv)
 			failed(&wrong, i);
 	}
 	printf("%llu\n", (unsigned long long)wrong);
+}
+
+/* --- a load --- */
+
+struct load {
+	struct endpoint to;
+	int fd[AT_ONCE];
+	uint64_t answers, wrong;
+};
+
+/* Some of them give way to new ones each time. */
+static void load_change(struct load *l, uint64_t round)
+{
+	for (uint64_t i = 0; i < AT_ONCE; i++) {
+		if (l->fd[i] >= 0 && (round + i) % QUESTIONS)
+			continue;
+		if (!end(l->fd[i], i % 2))
+			failed(&l->wrong, i);
+		l->fd[i] = connect_from(&l->to, 0);
+		if (l->fd[i] < 0)
+			failed(&l->wrong, i);
+	}
+}
+
+/* All are asked before any answer is looked at. */
+static void load_ask(struct load *l, uint64_t round)
+{
+	bool asked[AT_ONCE];
+
+	for (uint64_t i = 0; i < AT_ONCE; i++) {
+		uint64_t word = round * AT_ONCE + i;
+
+		asked[i] = l->fd[i] >= 0 && write(l->fd[i], &word, sizeof(word)) == sizeof(word);
+	}
+	for (uint64_t i = 0; i < AT_ONCE; i++) {
+		if (asked[i] && answered(l->fd[i], round * AT_ONCE + i)) {
+			l->answers++;
+		} else if (l->fd[i] >= 0) {
+			failed(&l->wrong, i);
+			end(l->fd[i], false);
+			l->fd[i] = -1;
+		}
+	}
+}
+
+static void cmd_load(char **argv)
+{
+	uint64_t until = now_ms() + strtoull(argv[4], NULL, 10) * 1000;
+	struct load l = {0};
+
+	endpoint_parse(family_of(argv[2]), argv[2], argv[3], &l.to);
+	for (size_t i = 0; i < AT_ONCE; i++)
+		l.fd[i] = -1;
+	for (uint64_t round = 0; now_ms() < until; round++) {
+		load_change(&l, round);
+		load_ask(&l, round);
+	}
+	printf("%llu %s\n", (unsigned long long)l.wrong, l.answers >= 1000 ? "many" : "few");
 }
 
 /* --- SYNs --- */
@@ -304,6 +374,8 @@ int main(int argc, char **argv)
 		cmd_serve(argv[2]);
 	else if (strcmp(what, "mix") == 0 && (argc == 7 || argc == 8))
 		cmd_mix(argv);
+	else if (strcmp(what, "load") == 0 && argc == 5)
+		cmd_load(argv);
 	else if (strcmp(what, "syns") == 0 && argc == 5)
 		cmd_syns(argv);
 	else
