@@ -127,6 +127,19 @@ wait "$tracer"
 is "Ctrl-C ends well" $? 0
 is "later processes are seen, and it ends with the summary" "$(tail -n 1 "$T/later")" \
 	"15 events, 15 received, 0 dropped"
+# as timeout(1) does: to the process, and then to its group; what is attached is taken away meanwhile
+for i in 1 2 3 4 5; do
+	: >"$T/twice" # of the last one
+	"$AX" trace count "uprobe:$P:work" >"$T/twice" 2>&1 </dev/null &
+	tracer=$!
+	BACKGROUND+=("$tracer")
+	wait_for "grep -q 'Ctrl-C ends' '$T/twice'"
+	kill -TERM "$tracer"
+	sleep 0.005
+	kill -TERM "$tracer" 2>/dev/null
+	wait "$tracer"
+	is "a signal that comes twice ends well ($i)" "$? $(tail -n 1 "$T/twice")" "0 0 events, 0 received, 0 dropped"
+done
 out=$(unshare -pf --mount-proc "$AX" trace count "uprobe:$PROBED_LOAD:at" pid -c "$PROBED_LOAD few 1" -o json 2>&1)
 like "in a pid namespace the command is found by its number there" "$out" '"emitted":3'
 like "which is what is shown" "$out" '"pid":[1-9]\b'
