@@ -5,9 +5,11 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-/* Each may be held by a file of FUSE, for good. What is left over waits until one is free. */
-#define THREADS_MAX	 256
-#define USER_THREADS_MAX 16
+/* Each may be held by a file of FUSE, for good; so there are more than descriptors that a user can
+ * have here (FOREIGN_FDS_WAITING and those of a message): what waits for a thread is a process's
+ * own that the agent starts, too, and held up there. */
+#define THREADS_MAX	 2048
+#define USER_THREADS_MAX (FOREIGN_FDS_WAITING + 2 * FOREIGN_FDS_MAX)
 #define STACK_SIZE	 (64 * 1024)
 
 struct user {

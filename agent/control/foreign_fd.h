@@ -10,7 +10,8 @@
 
 #include "base/util.h"
 
-#define FOREIGN_FDS_MAX 253 /* of one message: SCM_MAX_FD of the kernel */
+#define FOREIGN_FDS_MAX	    253 /* of one message: SCM_MAX_FD of the kernel */
+#define FOREIGN_FDS_WAITING 64	/* of a user, with which he is listened to no more */
 
 /* Whether it is memory of memfd_create() or a network namespace, which close() does not wait for.
  */

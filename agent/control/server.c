@@ -17,16 +17,14 @@
 #include "control/control.h"
 #include "control/foreign_fd.h"
 
-#define ROOT_PLACES  256
-#define GROUP_PLACES 128
-#define USER_PLACES  64 /* of the group's */
-/* Descriptors of a user that take time to be closed, while he is still let in. */
-#define FOREIGN_FDS_WAITING_MAX 64
-#define GROUP_LINE_MAX		(1u << 20)
-#define PARSE_AT_ONCE		(64u << 10) /* a longer request is read by a thread */
-#define MEMORY_MAX		REPLY_MAX /* root's clients, and as much the group's: 100,000 connections */
-#define FLUSH_AT_ONCE		(1u << 20) /* a client that reads as fast as we write gets the rest later */
-#define EVENTS_MAX		(4u << 20) /* queued events for one reader; more are lost, and counted */
+#define ROOT_PLACES    256
+#define GROUP_PLACES   128
+#define USER_PLACES    64 /* of the group's */
+#define GROUP_LINE_MAX (1u << 20)
+#define PARSE_AT_ONCE  (64u << 10) /* a longer request is read by a thread */
+#define MEMORY_MAX     REPLY_MAX  /* root's clients, and as much the group's: 100,000 connections */
+#define FLUSH_AT_ONCE  (1u << 20) /* a client that reads as fast as we write gets the rest later */
+#define EVENTS_MAX     (4u << 20) /* queued events for one reader; more are lost, and counted */
 
 unsigned client_uid(const struct client *c)
 {
@@ -80,7 +78,7 @@ bool server_has_place(const struct control_server *s, unsigned uid)
 {
 	if (uid == 0)
 		return places_of(s, true, ANYBODY) < ROOT_PLACES;
-	return foreign_fds_of(uid) <= FOREIGN_FDS_WAITING_MAX &&
+	return foreign_fds_of(uid) <= FOREIGN_FDS_WAITING &&
 	       places_of(s, false, ANYBODY) < GROUP_PLACES &&
 	       places_of(s, false, uid) < USER_PLACES;
 }
@@ -580,6 +578,8 @@ static int client_read(struct client *c)
 	size_t from;
 	ssize_t n;
 
+	if (c->uid && foreign_fds_of(c->uid) > FOREIGN_FDS_WAITING)
+		return -EBUSY;
 	if (r)
 		return r;
 	from = c->in_len;

@@ -144,6 +144,7 @@ ok "a member sends descriptors that take their time to be closed" wait_for -t 60
 SECONDS=0
 ok "root is answered" timeout 20 "$AX" --instance "$INST" status
 like "another member is" "$(as_member 64998 status -o json)" '"instance"'
+ok "and what the agent starts for them does not wait either" timeout 60 "$AX" --instance "$INST" run --detach -- true
 ok "and at once ($SECONDS s)" test $SECONDS -le 10
 ok "what waits is no more than that file" wait_for "[ \$(files) -le $((before + 2)) ]"
 exec 9>&-
