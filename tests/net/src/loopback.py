@@ -87,7 +87,7 @@ def datagrams(ports):
     for port in ports:
         for name, family, addr, v6only in SERVERS:
             with open_socket(family, v6only, socket.SOCK_DGRAM) as server:
-                server.settimeout(0.3)
+                server.settimeout(0.2)
                 server.bind((addr, port))
                 time.sleep(0.1)  # one of both families is had by the other one then, too
                 what = f"{name} port {port}: at {server.getsockname()[0]}"
