@@ -101,37 +101,32 @@ def client():
     return c
 
 
+def send_lingering(to, data=b" ", flags=0):
+    s, peer = lingering()
+    peers.append(peer)
+    send(to, data, [s.fileno()], flags)
+    leave(s)
+
+
 # by themselves, read by the agent
 for _ in range(8):
     with client() as c:
         for _ in range(3):
-            s, peer = lingering()
-            peers.append(peer)
-            send(c, b" ", [s.fileno()])
-            leave(s)
+            send_lingering(c)
 # behind requests, which take their turns: not read when their sender goes
 for _ in range(8):
     with client() as c:
         c.sendall(b'{"op":"get","what":"apps"}\n' * 200)
-        s, peer = lingering()
-        peers.append(peer)
-        send(c, b" ", [s.fileno()])
-        leave(s)
+        send_lingering(c)
 # with urgent data
 for _ in range(8):
     with client() as c:
-        s, peer = lingering()
-        peers.append(peer)
-        send(c, b" ", [s.fileno()], socket.MSG_OOB)
-        leave(s)
+        send_lingering(c, flags=socket.MSG_OOB)
 # in a socket, whose end is theirs; also in an empty datagram
 for kind, data in ((socket.SOCK_STREAM, b" "), (socket.SOCK_DGRAM, b"")):
     with client() as c:
         a, b = socket.socketpair(socket.AF_UNIX, kind)
-        s, peer = lingering()
-        peers.append(peer)
-        send(a, data, [s.fileno()])
-        leave(s)
+        send_lingering(a, data)
         a.close()
         send(c, b" ", [b.fileno()])
         b.close()
