@@ -108,17 +108,17 @@ $(PROBES_OBJ): $(OUT)/%.bpf.o: %.bpf.c
 	$(Q)$(CLANG) $(BPF_CFLAGS) -Iinclude -Ibpf -Iagent/probes/watch -c $< -o $@
 $(OUT)/dataplane.bpf.o: $(BPF_OBJ)
 	$(call say,LINK,$@)
-	$(Q)$(BPFTOOL) gen object $@ $^
+	$(Q)$(BPFTOOL) gen object $@ $(filter %.o,$^)
 $(OUT)/splicing.bpf.o: $(SPLICE_OBJ)
 	$(call say,LINK,$@)
-	$(Q)$(BPFTOOL) gen object $@ $^
+	$(Q)$(BPFTOOL) gen object $@ $(filter %.o,$^)
 $(SKEL): $(OUT)/skel/%.skel.h: $(OUT)/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(SKELETON) $< $* > $@
 $(OUT)/filter.bpf.o: $(FILTER_OBJ)
 	$(call say,LINK,$@)
-	$(Q)$(BPFTOOL) gen object $@ $^
+	$(Q)$(BPFTOOL) gen object $@ $(filter %.o,$^)
 $(OUT)/skel/filter.skel.h: $(OUT)/filter.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
@@ -174,9 +174,9 @@ $(OUT)/asan/agent/%.o: agent/%.c
 	$(Q)$(CC) $(ALL_CFLAGS) $(SANITIZE) -Iagent -Iinclude -c $< -o $@
 
 $(OUT)/libax.a: $(AGENT_OBJ)
-	$(Q)rm -f $@ && $(AR) qcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $(filter %.o,$^)
 $(OUT)/libax-asan.a: $(ASAN_OBJ)
-	$(Q)rm -f $@ && $(AR) qcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $(filter %.o,$^)
 $(OUT)/ax: $(TOOLS_OBJ) $(DISPATCHER_OBJ) $(OUT)/libax.a $(OUT)/libldns.a $(LIBMNL_A)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(IN_SYSROOT) $(CFLAGS) $(LDFLAGS_AX) $(LDFLAGS) $(TOOLS_OBJ) $(DISPATCHER_OBJ) $(OUT)/libax.a $(LIBS) -o $@ \
@@ -230,6 +230,9 @@ $(OUT)/flags/%: always
 $(AGENT_OBJ) $(TOOLS_OBJ) $(BENCH_BIN): $(OUT)/flags/cc
 $(BPF_OBJ) $(FILTER_OBJ) $(ALONE_OBJ) $(SPLICE_OBJ) $(PROBES_OBJ) $(DISPATCHER_SRC:%.c=$(OUT)/%.o): $(OUT)/flags/bpf
 $(OUT)/ax: $(OUT)/flags/link
+# And what is put together of other parts is put together anew: no part of a file that went stays in it.
+FLAGS_parts := $(AGENT_SRC) $(TOOLS_SRC) $(BPF_SRC) $(FILTER_SRC) $(SPLICE_SRC) $(wildcard tests/lib/*.c)
+$(OUT)/ax $(OUT)/libax.a $(OUT)/libax-asan.a $(OUT)/dataplane.bpf.o $(OUT)/filter.bpf.o $(OUT)/splicing.bpf.o: $(OUT)/flags/parts
 
 # Who names the version is built anew with the next one.
 .PHONY: always

@@ -8,9 +8,8 @@ FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(OUT)/tests/fuzz/%,$(wildcard tests/fuzz/
 FUZZ_OBJ := $(AGENT_SRC:%.c=$(OUT)/fuzz/%.o)
 FUZZ_CFLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 FUZZ_SECONDS ?= 3
-FLAGS_asan := $(FLAGS_cc) $(SANITIZE)
-FLAGS_fuzz := $(CLANG) $(ALL_CFLAGS) $(FUZZ_CFLAGS)
-FLAGS_vm  := $(WARN)
+FLAGS_asan := $(FLAGS_cc) $(SANITIZE) $(LIBS_DYN)
+FLAGS_fuzz := $(CLANG) $(ALL_CFLAGS) $(FUZZ_CFLAGS) $(LIBS_DYN)
 
 # What several tests share. The agent and this are there in three ways: with sanitizers, without, and
 # as fuzz targets need them.
@@ -26,11 +25,11 @@ $(OUT)/fuzz/tests/lib/%.o: tests/lib/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(ALL_CFLAGS) $(FUZZ_CFLAGS) $(TEST_INC) -c $< -o $@
 $(OUT)/libtests-asan.a: $(addprefix $(OUT)/asan/tests/lib/,$(TESTLIB))
-	$(Q)rm -f $@ && $(AR) qcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $(filter %.o,$^)
 $(OUT)/libtests.a: $(addprefix $(OUT)/tests/lib/,$(TESTLIB))
-	$(Q)rm -f $@ && $(AR) qcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $(filter %.o,$^)
 $(OUT)/libtests-fuzz.a: $(addprefix $(OUT)/fuzz/tests/lib/,$(TESTLIB))
-	$(Q)rm -f $@ && $(AR) qcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $(filter %.o,$^)
 
 # A line '// build: unsanitized' in a test's file says that sanitizers would take it too long.
 PLAIN_BIN := $(patsubst tests/%.c,$(OUT)/tests/%,\
@@ -51,7 +50,7 @@ $(OUT)/fuzz/agent/%.o: agent/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(ALL_CFLAGS) $(FUZZ_CFLAGS) -Iagent -Iinclude -c $< -o $@
 $(OUT)/libax-fuzz.a: $(FUZZ_OBJ)
-	$(Q)rm -f $@ && $(AR) qcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $(filter %.o,$^)
 $(OUT)/tests/fuzz/%: tests/fuzz/%.c $(OUT)/libtests-fuzz.a $(OUT)/libax-fuzz.a
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
@@ -61,18 +60,21 @@ $(UNIT_BIN) $(PROG_BIN): $(OUT)/flags/asan
 $(ASAN_OBJ) $(addprefix $(OUT)/asan/tests/lib/,$(TESTLIB)): $(OUT)/flags/asan
 $(addprefix $(OUT)/tests/lib/,$(TESTLIB)): $(OUT)/flags/cc
 $(FUZZ_OBJ) $(FUZZ_BIN) $(addprefix $(OUT)/fuzz/tests/lib/,$(TESTLIB)): $(OUT)/flags/fuzz
+$(OUT)/libax-fuzz.a $(OUT)/libtests.a $(OUT)/libtests-asan.a $(OUT)/libtests-fuzz.a: $(OUT)/flags/parts
 -include $(UNIT_BIN:=.d) $(PROG_BIN:=.d) $(FUZZ_OBJ:.o=.d) $(FUZZ_BIN:=.d) \
 	$(addprefix $(OUT)/asan/tests/lib/,$(TESTLIB:.o=.d)) $(addprefix $(OUT)/fuzz/tests/lib/,$(TESTLIB:.o=.d)) \
 	$(addprefix $(OUT)/tests/lib/,$(TESTLIB:.o=.d))
 
 # The programs inside the VM have no libraries beside them, and musl's own resolver.
+VM_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARN) -Os -static
+FLAGS_vm  := $(VM_CFLAGS)
 VM_BIN := $(patsubst tests/vm/src/%.c,.output/vm/bin/%,$(wildcard tests/vm/src/*.c))
 $(VM_BIN): $(OUT)/flags/vm
 # A line '// flags: ...' in a program's file is for the compiler.
 .output/vm/bin/%: tests/vm/src/%.c
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
-	$(Q)musl-gcc -std=gnu11 -D_GNU_SOURCE $(WARN) -Os $(shell sed -n 's|^// flags: ||p' $<) -static \
+	$(Q)musl-gcc $(VM_CFLAGS) $(shell sed -n 's|^// flags: ||p' $<) \
 		-idirafter /usr/include -idirafter /usr/include/$(shell uname -m)-linux-gnu $< -o $@
 
 # The suite of socket behaviours has BPF programs of its own, and the very objects of the agent's gate.
@@ -89,8 +91,8 @@ $(SUITE_OBJ): $(OUT)/tests/splice/%.o: tests/splice/%.c $(OUT)/tests/splice/spli
 	$(Q)$(CC) $(ALL_CFLAGS) -Iagent -I$(OUT)/tests/splice -c $< -o $@
 $(SUITE_OBJ): $(OUT)/flags/cc
 $(OUT)/tests/splice/splice.bpf.o: $(OUT)/flags/bpf
-$(SUITE): $(SUITE_OBJ) $(GATE_OBJ)
-	$(Q)$(CC) $(CFLAGS) $^ $(if $(ELF_IS_WHOLE),-static) -luring -lbpf -lelf -lz -o $@
+$(SUITE): $(SUITE_OBJ) $(GATE_OBJ) $(OUT)/flags/link
+	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) $(if $(ELF_IS_WHOLE),-static) -luring -lbpf -lelf -lz -o $@
 -include $(SUITE_OBJ:.o=.d) $(OUT)/tests/splice/splice.bpf.d
 
 # One job for each processor, unless make was told otherwise.

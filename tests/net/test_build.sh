@@ -32,4 +32,13 @@ is "a flag in the Makefile" "$(builds -f "$T/Makefile")" "strv.o cmd.o root.bpf.
 is "and nothing more" "$(builds -f "$T/Makefile")" ""
 sed -i 's/^WARN .*/& -Wundef/' "$T/Makefile"
 is "a warning" "$(builds -f "$T/Makefile")" "strv.o cmd.o "
+
+# What is put together of them: an archive of two objects, so that not all of ax is built for it.
+OBJECTS=("$OUT/libax.a")
+sed 's|^AGENT_SRC := .*|AGENT_SRC := agent/base/strv.c agent/base/address.c|' Makefile >"$T/Makefile"
+is "an archive of two files" "$(builds -f "$T/Makefile")" "libax.a "
+is "which stays as it is" "$(builds -f "$T/Makefile")" ""
+sed -i 's|^AGENT_SRC := .*|AGENT_SRC := agent/base/strv.c|' "$T/Makefile"
+is "one of them goes" "$(builds -f "$T/Makefile")" "libax.a "
+is "with what was made of it" "$(ar t "$OUT/libax.a")" "strv.o"
 done_testing
