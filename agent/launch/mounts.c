@@ -61,6 +61,22 @@ static int make_slave_outside(const char *inside)
 
 /* --- /etc/resolv.conf --- */
 
+/* The file under that name below the directory, too, where folders of the name may be missing. */
+static int link_below(const char *dir, const char *name, const char *file)
+{
+	char path[2 * PATH_MAX], folder[2 * PATH_MAX];
+	mode_t caller = umask(022); /* the app's user has to get there */
+	int r = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+	r = mkdir_parents(folder, 0755);
+	umask(caller);
+	if (!r && link(file, path) < 0 && errno != EEXIST)
+		r = -errno;
+	return r;
+}
+
 /*
  * Where the host has systemd-resolved, a directory that has no more than its files, which
  * /etc/resolv.conf may lead to: by its socket there (nss-resolve) it would be asked instead of the
@@ -70,20 +86,19 @@ static int replace_resolved(const char *scratch, const char *resolv_conf)
 {
 	autofree char *linked = realpath(RESOLV_CONF, NULL);
 	const char *names[] = {"resolv.conf", "stub-resolv.conf", NULL};
-	char dir[PATH_MAX], path[2 * PATH_MAX];
+	char dir[PATH_MAX];
 
 	if (access(RESOLVED, F_OK) < 0)
 		return 0;
 	snprintf(dir, sizeof(dir), "%s/resolve", scratch);
-	if (mkdir(dir, 0755) < 0 || chmod(dir, 0755) < 0)
-		return -errno;
 	/* whatever name of there it is that it leads to */
 	if (linked && starts_with(linked, RESOLVED "/"))
 		names[2] = linked + strlen(RESOLVED "/");
 	for (size_t i = 0; i < ARRAY_SIZE(names) && names[i]; i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-		if (link(resolv_conf, path) < 0 && errno != EEXIST)
-			return -errno;
+		int r = link_below(dir, names[i], resolv_conf);
+
+		if (r)
+			return r;
 	}
 	return mount(dir, RESOLVED, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
 }

@@ -171,6 +171,12 @@ is "nss-resolve: an app finds apps" "$(found later in_app --)" "$(name_of later 
 is "nss-resolve: and others' names with egress" "$(found outside.example in_app --egress --)" 192.0.2.7
 is "nss-resolve: without it none" "$(found outside.example in_app --)" ""
 is "an app does not see resolved's socket" "$(in_app -- ls /run/systemd/resolve | xargs)" "resolv.conf stub-resolv.conf"
+# as the file of one interface is that somebody keeps there
+mkdir -p /run/systemd/resolve/kept
+echo 'nameserver 127.0.0.53' >/run/systemd/resolve/kept/one.conf
+ln -sf /run/systemd/resolve/kept/one.conf /etc/resolv.conf
+is "where /etc/resolv.conf leads deeper below, too" "$(found later in_app --)" "$(name_of later ip4)"
+ln -sf /run/systemd/resolve/stub-resolv.conf /etc/resolv.conf
 agent_kill9
 ok "killed, its link is there" link_is_told
 agent_again
