@@ -19,5 +19,5 @@ run_cpython() {
 }
 
 suite_agents
-suite cpython 3000
+suite cpython 3300
 suite_done

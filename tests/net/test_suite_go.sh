@@ -33,5 +33,5 @@ run_go() {
 }
 
 suite_agents
-suite go 1000
+suite go 1090
 suite_done
