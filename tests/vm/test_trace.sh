@@ -92,4 +92,50 @@ like "many tracepoints, whose events end later" 'sys_enter_read  *5' ax trace co
 exactly "without fields" . 1 \
 	ax trace count tracepoint:sched:sched_process_exec if 'comm == "traced"' -c "$traced 1"
 
+like "call stacks of the kernel begin where the probe is" '"kstack":\["vfs_read' \
+	ax trace watch kprobe:vfs_read kstack if 'comm == "traced"' -o json -c "$traced 1"
+
+# --- killed ---
+
+# breakpoints PID: how many bytes of the program's code in memory are not those of its file
+breakpoints()
+{
+	local range offset start end
+
+	read -r range offset <<END
+$(awk '$2 ~ /x/ && $6 == "/bin/traced" { print $1, $3 }' "/proc/$1/maps")
+END
+	start=$((0x${range%-*} / 4096))
+	end=$((0x${range#*-} / 4096))
+	dd if="/proc/$1/mem" bs=4096 skip="$start" count=$((end - start)) >/tmp/in-memory 2>/dev/null
+	dd if="$traced" bs=4096 skip=$((0x$offset / 4096)) count=$((end - start)) >/tmp/in-file 2>/dev/null
+	cmp -l /tmp/in-memory /tmp/in-file 2>/dev/null | wc -l
+}
+breaks() { [ "$(breakpoints "$1")" -gt 20 ]; }
+whole() { [ -s /tmp/in-memory ] && [ "$(breakpoints "$1")" = 0 ]; }
+
+# Who is killed while the kernel takes breakpoints out would leave them in: until 6.6 each is an event
+# of its own, and their closing takes a while.
+killed()
+{
+	local tracer after
+
+	for after in 0 10000 100000; do
+		ax trace count "uprobe:$traced:[f-z]*" >/dev/null 2>&1 &
+		tracer=$!
+		eventually 30 breaks "$1" || return 1
+		kill -INT "$tracer"
+		usleep "$after"
+		kill -9 "$tracer"
+		wait "$tracer"
+		eventually 30 whole "$1" || return 1
+	done
+}
+$traced 2000000000 >/dev/null &
+stopped=$!
+usleep 300000
+kill -STOP "$stopped"
+tap "who kills ax while probes go leaves none in a program" killed "$stopped"
+kill -9 "$stopped"
+
 done_testing
