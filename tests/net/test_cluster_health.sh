@@ -29,19 +29,21 @@ def judge(c, peer):
         print(peer[0], file=askers)
     c.sendall(b"HTTP/1.1 %s X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % open(mood, "rb").read(3))
 
+def answered(answer, c, peer):
+    c.settimeout(5)
+    try:
+        answer(c, peer)
+    except OSError:
+        pass
+    c.close()
+
 def serve(port, answer):
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     s.bind(("0.0.0.0", port))
     s.listen(64)
     while True:
-        c, peer = s.accept()
-        c.settimeout(5)
-        try:
-            answer(c, peer)
-        except OSError:
-            pass
-        c.close()
+        threading.Thread(target=answered, args=(answer, *s.accept())).start()
 
 threading.Thread(target=serve, args=(7001, judge)).start()
 serve(7000, greet)
@@ -59,7 +61,8 @@ done
 
 CLUSTER='  routes: direct'
 MORE='services:
-  front: {ports: [{port: 80, target: 7000}], backends: [{app: web}], check: {type: http, port: 7001, every: 200ms, fall: 3, rise: 1}}'
+  front: {ports: [{port: 80, target: 7000}], backends: [{app: web}], check: {type: http, port: 7001, every: 200ms, fall: 3, rise: 1}}
+  even: {ports: [{port: 80, target: 7000}], backends: [{app: web}], strategy: least-connections}'
 nodes_three
 on n1
 serve 7000 --name web -- "$PYTHON" "$T/server.py" first "$T/first"
@@ -93,6 +96,36 @@ ok "when all are down a service fails at once" wait_for '[ "$(answers n3 front 8
 mood first 200
 mood second 200
 ok "who is up again is a backend again everywhere" wait_for '[ "$(answers n3 front 80 20)" = "first second" ] && are n2 up up'
+
+# --- who has the fewest connections -----------------------------------------------------------------------
+
+# The server sends its name and then waits (for 5 s); how many of 20 connections that stay open each gets,
+# and of as many more when the first one's of those are ended
+cat >"$T/held.py" <<'PY'
+import collections, socket, sys, time
+
+def more(n):
+    held = []
+    for i in range(n):
+        s = socket.create_connection((sys.argv[1], 80), timeout=5)
+        held.append((s.recv(100).split()[0].decode(), s))
+    return held
+
+def counted(held):
+    return " ".join("%s=%d" % x for x in sorted(collections.Counter(name for name, s in held).items()))
+
+held = more(20)
+print(counted(held))
+for name, s in held:
+    if name == "first":
+        s.sendall(b"x")
+        s.recv(1)
+        s.close()
+time.sleep(0.2)
+print(counted(more(10)))
+PY
+is "connections go to the node with the fewest of this node's" \
+	"$(at n3 "$PYTHON" "$T/held.py" "$(ask n3 even.ax.internal)" | tr '\n' ' ')" "first=10 second=10 first=10 "
 
 # --- drain -------------------------------------------------------------------------------------------------
 
