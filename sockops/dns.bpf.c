@@ -6,7 +6,6 @@
  */
 #include "switch.bpf.h"
 
-#define LO_IFINDEX   1	  /* in every network namespace */
 #define QUERY_MAX    4096 /* DNS_QUERY_MAX of agent/dns/server.h */
 #define ASKER_WINDOW 256  /* datagrams, or new connections, of one asker in the queue */
 #define WINDOW_NS    1000000000ull

@@ -10,8 +10,6 @@
 #include "exposed.bpf.h"
 #include "open_conns.bpf.h"
 
-#define LO_IFINDEX 1 /* in every network namespace */
-
 static __always_inline void endpoints(const struct bpf_sk_lookup *ctx, struct ax_endpoint *local,
 				      struct ax_addr *remote)
 {

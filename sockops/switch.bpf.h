@@ -17,6 +17,7 @@
 #include "choose.bpf.h"
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
+#include "exposed.bpf.h"
 #include "flows.bpf.h"
 #include "home.bpf.h"
 #include "maps.bpf.h"
@@ -25,6 +26,7 @@
 #include "verdict.bpf.h"
 #include "verifier.bpf.h"
 
+#define LO_IFINDEX	 1  /* in every network namespace */
 #define CGROUP_DEPTH_MAX 16 /* app's own cgroups below its app cgroup */
 
 static __always_inline const struct ax_ctl *ctl_get(void)
@@ -493,6 +495,35 @@ static __always_inline int route_outside(struct route_request *rq, const struct 
 	return leave_ax(rq, app, to, ROUTE_OUTSIDE);
 }
 
+/*
+ * An exposed port of this machine, asked for by an app in the host's network: whom it leads to is
+ * asked for in its place. Behind it nobody could tell that app from the programs of the host, and
+ * rules, labels and egress would not hold. (Who the app itself is there is found first, see
+ * route_loopback(); what private apps ask the host for comes from their addresses.) True: rq->peer
+ * was changed. A global function: the verifier judges it once.
+ */
+__weak __noinline int lead_exposed(struct route_request *rq, const struct ax_app *app)
+{
+	const struct ax_exposed *x;
+	struct ax_endpoint to; /* keys are on the stack to Linux 6.1 */
+	const struct ax_ctl *c = ctl_get();
+
+	if (!rq || !app || !c || !c->exposed || !(app->flags & AX_APP_HOST))
+		return false;
+	to = rq->peer;
+	if (!port_is_exposed(to.port_be, to.proto))
+		return false;
+	if (!addr_is_loopback(&to.addr))
+		x = bpf_map_lookup_elem(&local_addrs, &to.addr) ? exposed_at(&to, LO_IFINDEX)
+								: NULL;
+	else
+		x = listens_by_wildcard(app, &to) ? NULL : exposed_at(&to, LO_IFINDEX);
+	if (!x)
+		return false;
+	rq->peer = x->to;
+	return true;
+}
+
 static __always_inline int find_route(struct route_request *rq, const struct ax_app *app)
 {
 	struct ax_endpoint to = rq->peer; /* keys are on the stack to Linux 6.1 */
@@ -555,7 +586,7 @@ static __always_inline bool may_go_across(const struct route_request *rq, const 
  * function: what follows is not judged for each way in which it may end. */
 __weak __noinline int route_peer(struct route_request *rq, const struct ax_app *app)
 {
-	int r;
+	int r, led;
 
 	if (!rq || !app)
 		return -EINVAL;
@@ -564,7 +595,10 @@ __weak __noinline int route_peer(struct route_request *rq, const struct ax_app *
 	rq->own = false;
 	rq->across = false;
 	rq->verdict = 0;
+	led = lead_exposed(rq, app);
 	r = find_route(rq, app);
+	if (led)
+		r = r == ROUTE_DIRECT ? ROUTE_TRANSLATED : r == ROUTE_OUTSIDE ? -ECONNREFUSED : r;
 	if (rq->across && r >= 0 && !may_go_across(rq, app)) {
 		count(AX_COUNT_ACROSS_REFUSED);
 		r = rq->peer.proto == IPPROTO_TCP ? -ENETUNREACH : -EPROTONOSUPPORT;
