@@ -80,7 +80,7 @@ enum ax_probe_code {
 	AX_CODE_SHR,
 	AX_CODE_EQ,
 	AX_CODE_NE,
-	AX_CODE_LT, /* these four compare signed numbers */
+	AX_CODE_LT, /* these four compare signed numbers, or with AX_OP_UNSIGNED */
 	AX_CODE_LE,
 	AX_CODE_GT,
 	AX_CODE_GE,
@@ -113,6 +113,7 @@ enum ax_probe_op_flag {
 	AX_OP_KEEP = 16,     /* the result is kept for the return as number `to` */
 	AX_OP_SIGNED = 32,   /* of what is fetched or extended */
 	AX_OP_KERNEL = 64,   /* the text is in the kernel's memory */
+	AX_OP_UNSIGNED = 128 /* what is compared are unsigned numbers */
 };
 
 struct ax_probe_op {

@@ -51,6 +51,39 @@ like "a struct is no key" "$(ax trace count "uprobe:$p:take" it-\>at -c "$p" 2>&
 like "nor is there a sum of floats" "$(ax trace hist "uprobe:$p:take" it-\>at.x -c "$p" 2>&1)" \
 	"buckets are of integers"
 
+# --- the order of numbers, and where floating-point numbers are ---
+
+cat >"$T/order.c" <<'EOF'
+__attribute__((noinline)) unsigned long wide(unsigned long a, long s, const void *p)
+{
+	__asm__ volatile("" : : "r"(a), "r"(s), "r"(p) : "memory");
+	return a + (unsigned long)s;
+}
+__attribute__((noinline)) double mixed(double d, int n)
+{
+	__asm__ volatile("" : : "x"(d), "r"(n) : "memory");
+	return d * n;
+}
+int main(void)
+{
+	return (int)(wide(-1UL, -1, (const void *)-1L) + wide(1, 1, (const void *)1)) + (mixed(1.5, 2) > 3);
+}
+EOF
+gcc -g -O1 -o "$T/order" "$T/order.c"
+how_many() { # CONDITION: of the two calls
+	ax trace count "uprobe:$T/order:wide" if "$1" -c "$T/order" 2>&1 | sed -n 's/^\([0-9]*\) events\?, .*/\1/p'
+}
+is "what debug data says to be unsigned is compared so" \
+	"$(how_many 'a > 5') $(how_many 'a < 5') $(how_many '5 < a') $(how_many 'p > 5') $(how_many 'a + 0 > 5')" "1 1 1 1 1"
+is "signed numbers, and what nothing is said of, are signed" "$(how_many 's > 0') $(how_many 's < 0') $(how_many 'arg0 < 0')" "1 1 1"
+is "and so is what is compared with a number below 0" "$(how_many 'a > -2') $(how_many 'a < -5')" "2 0"
+out=$(ax trace watch "uprobe:$T/order:mixed" -c "$T/order" 2>&1)
+like "a parameter that probes cannot read is shown as such" "$out" "mixed d=<passed in a floating-point.*> n=2"
+like "and said to be" "$out" "mixed: d is not shown: it is passed in a floating-point"
+like "a result, too" "$(ax trace watch "uretprobe:$T/order:mixed" -c "$T/order" 2>&1)" "mixed retval=<returned in a floating-point"
+like "it is not read from elsewhere" "$(ax trace watch "uretprobe:$T/order:mixed" retval:f64 -c "$T/order" 2>&1)" \
+	"retval: it is returned in a floating-point register"
+
 # --- texts that look like what stands around them ---
 
 cat >"$T/quotes.c" <<'EOF'

@@ -50,6 +50,22 @@ for flags in "-O0 -no-pie" "-O2 -pie -fPIE" "-O2 -s" "-O2 -static"; do
 done
 is "without a probe its semaphore is 0" "$("$T/db" 5)" 0
 
+# Floating-point numbers that are in memory or in a register for integers.
+cat >"$T/fp.c" <<'END'
+#include <sys/sdt.h>
+int main(int argc, char **argv)
+{
+	double d[2] = {argc + 5.75, 0};
+	float f = argc + 0.5f;
+	(void)argv;
+	DTRACE_PROBE2(fp, both, d[0], f);
+	return 0;
+}
+END
+gcc -O0 -o "$T/fp" "$T/fp.c" || bail_out "gcc failed"
+like "floating-point arguments" "$(ax trace watch "usdt:$T/fp:both" -c "$T/fp" 2>&1)" "both arg0=6.75 arg1=1.5"
+is "and conditions on them" "$(ax trace count "usdt:$T/fp:both" if 'arg0 > 6.5' -c "$T/fp" 2>&1 | grep -c '^1 event')" 1
+
 # A program that runs already, and one that is started later.
 "$T/db" 10 wait >"$T/early" &
 early=$!

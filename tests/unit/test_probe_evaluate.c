@@ -106,10 +106,40 @@ static void test_bounds(void **state)
 	assert_int_equal(evaluate(ops, 0, 1000), 0);
 }
 
+/* (register 3 is all ones) */
+static void test_order(void **state)
+{
+	static const struct {
+		uint8_t code, flags;
+		uint64_t than, is;
+	} rows[] = {
+		{AX_CODE_GT, AX_OP_UNSIGNED, 5, 1},
+		{AX_CODE_GT, 0, 5, 0},
+		{AX_CODE_LT, AX_OP_UNSIGNED, 5, 0},
+		{AX_CODE_LT, 0, 5, 1},
+		{AX_CODE_GE, AX_OP_UNSIGNED, UINT64_MAX, 1},
+		{AX_CODE_LE, AX_OP_UNSIGNED, 5, 0},
+		{AX_CODE_LE, 0, 5, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ax_probe_op ops[] = {
+			{AX_CODE_CTX, 0, 8, 0, 0, 24},
+			{rows[i].code, (uint8_t)(rows[i].flags | AX_OP_IMMEDIATE | AX_OP_STORE), 8,
+			 0, 0, rows[i].than},
+		};
+
+		assert_true(evaluate(ops, ARRAY_SIZE(ops), 1) > 0);
+		assert_int_equal(room.record.values[0], rows[i].is);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_bounds),
 	};

@@ -13,13 +13,14 @@ struct usdt_arg {
 	enum usdt_arg_kind kind;
 	uint8_t size; /* 1, 2, 4, 8 */
 	bool is_signed;
-	bool is_float; /* cannot be fetched as an integer */
+	bool is_float; /* of 4 or 8 bytes, if it can be fetched */
 	int64_t value; /* constant, or displacement */
 	char reg[8];   /* "rax": the register, or the base; "": none */
 	char index[8]; /* "": none */
 	uint8_t scale;
 	uint8_t shift;	  /* the value's lowest bit in the register: 8 for %ah */
-	bool unfetchable; /* see the text: 16 bytes, a symbol that the file does not have ... */
+	bool unfetchable; /* see the text: 16 bytes, in a vector register, a symbol that the file
+			     does not have ... */
 	char symbol[64];  /* that value is relative to; "": none, or resolved */
 };
 #define USDT_ARGS_MAX 16

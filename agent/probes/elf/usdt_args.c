@@ -335,6 +335,7 @@ static bool take_arg(struct cursor *c, struct usdt_arg *a)
 	a->is_float = false; /* of its registers */
 	if (!take_operand(c, a) || !at_end(c))
 		return false;
+	a->unfetchable |= a->is_float || (is_float && a->size < 4);
 	a->is_float |= is_float;
 	return true;
 }

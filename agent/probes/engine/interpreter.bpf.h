@@ -613,6 +613,8 @@ static __always_inline __u64 op_logic(struct scratch *s, bool any, bool a, bool 
 static __always_inline __u64 op_binary(struct scratch *s, const struct ax_probe_op *op)
 {
 	bool a_fault = s->fault, b_fault = false;
+	/* with it the order of signed numbers is that of unsigned ones */
+	__u64 flip = (__u64)(op->flags & AX_OP_UNSIGNED) << 56;
 	__u64 a, b;
 
 	if (op->flags & AX_OP_IMMEDIATE) {
@@ -648,13 +650,13 @@ static __always_inline __u64 op_binary(struct scratch *s, const struct ax_probe_
 	case AX_CODE_NE:
 		return a != b;
 	case AX_CODE_LT:
-		return (__s64)a < (__s64)b;
+		return (__s64)(a ^ flip) < (__s64)(b ^ flip);
 	case AX_CODE_LE:
-		return (__s64)a <= (__s64)b;
+		return (__s64)(a ^ flip) <= (__s64)(b ^ flip);
 	case AX_CODE_GT:
-		return (__s64)a > (__s64)b;
+		return (__s64)(a ^ flip) > (__s64)(b ^ flip);
 	case AX_CODE_GE:
-		return (__s64)a >= (__s64)b;
+		return (__s64)(a ^ flip) >= (__s64)(b ^ flip);
 	default: /* AX_CODE_LAND, AX_CODE_LOR */
 		return op_logic(s, op->code == AX_CODE_LOR, a, a_fault, b, b_fault);
 	}

@@ -148,6 +148,8 @@ static uint64_t logic(struct machine *m, bool any, bool a, bool a_fault, bool b,
 
 static uint64_t binary(struct machine *m, const struct ax_probe_op *op)
 {
+	/* with it the order of signed numbers is that of unsigned ones */
+	uint64_t flip = op->flags & AX_OP_UNSIGNED ? UINT64_C(1) << 63 : 0;
 	uint64_t a = m->acc, b = op->value;
 	bool a_fault = m->fault, b_fault = false;
 
@@ -181,13 +183,13 @@ static uint64_t binary(struct machine *m, const struct ax_probe_op *op)
 	case AX_CODE_NE:
 		return a != b;
 	case AX_CODE_LT:
-		return (int64_t)a < (int64_t)b;
+		return (int64_t)(a ^ flip) < (int64_t)(b ^ flip);
 	case AX_CODE_LE:
-		return (int64_t)a <= (int64_t)b;
+		return (int64_t)(a ^ flip) <= (int64_t)(b ^ flip);
 	case AX_CODE_GT:
-		return (int64_t)a > (int64_t)b;
+		return (int64_t)(a ^ flip) > (int64_t)(b ^ flip);
 	case AX_CODE_GE:
-		return (int64_t)a >= (int64_t)b;
+		return (int64_t)(a ^ flip) >= (int64_t)(b ^ flip);
 	default: /* AX_CODE_LAND, AX_CODE_LOR */
 		return logic(m, op->code == AX_CODE_LOR, a, a_fault, b, b_fault);
 	}

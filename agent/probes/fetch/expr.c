@@ -283,6 +283,22 @@ static int make_enumerator(struct maker *m, const struct expr_item *right, const
 	return r < 0 ? r : 1;
 }
 
+/* What is compared with a number below 0 is taken for signed, whatever its type says. */
+static uint8_t order_flag(const struct made *left, const struct expr_item *left_item,
+			  const struct made *right, const struct expr_item *right_item)
+{
+	bool below = (left_item->op == EXPR_NUMBER && left_item->value < 0) ||
+		     (right_item->op == EXPR_NUMBER && right_item->value < 0);
+
+	return !below && (left->wide || right->wide) ? AX_OP_UNSIGNED : 0;
+}
+
+/* A difference may be below 0. */
+static bool stays_wide(enum expr_op op, const struct made *left, const struct made *right)
+{
+	return op != EXPR_SUB && op >= EXPR_ADD && op <= EXPR_SHR && (left->wide || right->wide);
+}
+
 static int make_operand(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
 {
 	int r = make_expr(m, v, end, ret);
@@ -312,7 +328,8 @@ static int make_binary(struct maker *m, const struct expr_item *v, size_t end, s
 	enum ax_probe_code code = codes[v[end - 1].op];
 	const struct expr_item *right = &v[end - 2];
 	struct op_list start;
-	struct made made;
+	struct made left, other = {0};
+	uint8_t flags = 0;
 	int r;
 
 	*ret = (struct made){.type = VALUE_UNSIGNED, .size = 8};
@@ -323,24 +340,31 @@ static int make_binary(struct maker *m, const struct expr_item *v, size_t end, s
 	    (right->op == EXPR_FLOAT || v[middle - 1].op == EXPR_FLOAT))
 		return compare_floats(m, v, end, middle, code);
 	start = *m->list;
-	r = make_operand(m, v, middle, &made);
-	if (r == 0 && made.type == VALUE_FLOAT && is_comparison(v[end - 1].op)) {
+	r = make_operand(m, v, middle, &left);
+	if (r == 0 && left.type == VALUE_FLOAT && is_comparison(v[end - 1].op)) {
 		m->list->n = start.n;
 		m->list->depth = start.depth;
 		return compare_floats(m, v, end, middle, code);
 	}
 	if (r == 0)
-		r = refuse_arithmetic(m, &made, v[end - 1].op);
+		r = refuse_arithmetic(m, &left, v[end - 1].op);
 	if (r == 0 && middle == end - 2)
-		r = make_enumerator(m, right, &made, code);
+		r = make_enumerator(m, right, &left, code);
 	if (r)
 		return r < 0 ? r : 0;
-	if (right->op == EXPR_NUMBER)
-		return make_op(m, code, AX_OP_IMMEDIATE, 8, (uint64_t)right->value);
-	r = make_operand(m, v, end - 1, &made);
-	if (r == 0)
-		r = refuse_arithmetic(m, &made, v[end - 1].op);
-	return r < 0 ? r : make_op(m, code, 0, 8, 0);
+	if (right->op != EXPR_NUMBER) {
+		r = make_operand(m, v, end - 1, &other);
+		if (r == 0)
+			r = refuse_arithmetic(m, &other, v[end - 1].op);
+		if (r < 0)
+			return r;
+	}
+	ret->wide = stays_wide(v[end - 1].op, &left, &other);
+	if (v[end - 1].op >= EXPR_LT && v[end - 1].op <= EXPR_GE)
+		flags = order_flag(&left, &v[middle - 1], &other, right);
+	return right->op == EXPR_NUMBER
+		       ? make_op(m, code, flags | AX_OP_IMMEDIATE, 8, (uint64_t)right->value)
+		       : make_op(m, code, flags, 8, 0);
 }
 
 static int make_memory(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
@@ -581,7 +605,9 @@ static int make_typed_like(struct maker *m, const struct probe_spec *spec,
 		    (a->type != VALUE_FLOAT && a->type != VALUE_ERRNO &&
 		     (a->type < VALUE_UNSIGNED || a->type > VALUE_CHAR)))
 			continue;
-		*ret = (struct made){.type = a->type, .size = a->size};
+		*ret = (struct made){.type = a->type,
+				     .size = a->size,
+				     .wide = a->type == VALUE_UNSIGNED && a->size == 8};
 		r = make_number(m, a->size, a->type == VALUE_SIGNED);
 		return r < 0 ? r : 1;
 	}

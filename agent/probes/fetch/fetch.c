@@ -262,7 +262,7 @@ static int all_usdt_args(struct maker *m)
 		char name[16];
 		int r;
 
-		if (a->is_float || a->unfetchable)
+		if (a->unfetchable)
 			continue;
 		snprintf(name, sizeof(name), "arg%zu", i);
 		m->what = name;

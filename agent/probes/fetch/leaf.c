@@ -172,9 +172,9 @@ int make_argument(struct maker *m, int64_t which, struct made *ret)
 
 int make_return_value(struct maker *m, struct made *ret)
 {
-	int r = m->type_given ? -ENOENT : make_typed_return(m, ret);
+	int r = m->type_given ? refuse_float_return(m) : make_typed_return(m, ret);
 
-	if (r != -ENOENT)
+	if (r < 0 ? r != -ENOENT : !m->type_given)
 		return r;
 	*ret = unsigned_of(8);
 	return register_leaf(m, abi_of(m).retval, 0, 0);
@@ -234,8 +234,12 @@ int make_usdt_argument(struct maker *m, int64_t which, struct made *ret)
 				   u->provider, u->name, u->n_args, u->n_args == 1 ? "" : "s");
 	a = &u->args[which];
 	flags = a->is_signed ? AX_OP_SIGNED : 0;
-	*ret = (struct made){.type = a->is_signed ? VALUE_SIGNED : VALUE_UNSIGNED, .size = a->size};
-	if (a->is_float || a->unfetchable)
+	*ret = (struct made){.type = a->is_float    ? VALUE_FLOAT
+				     : a->is_signed ? VALUE_SIGNED
+						    : VALUE_UNSIGNED,
+			     .size = a->size,
+			     .wide = !a->is_float && !a->is_signed && a->size == 8};
+	if (a->unfetchable)
 		return maker_fault(m, -ENOTSUP,
 				   "argument %d of %s:%s cannot be fetched (its notes say %.80s)",
 				   (int)which, u->provider, u->name, u->args_text);
@@ -267,11 +271,20 @@ static enum value_type system_call_type(const struct format *f, const struct fie
 	return VALUE_NONE;
 }
 
+/* Of what a system call gets, the kernel says of all words that they are unsigned; the type's name
+ * is the call's own. */
+static bool is_wide(const struct format *f, const struct field *field)
+{
+	return field->size == 8 && !field->is_signed &&
+	       (!f->user || field->kind == FIELD_POINTER || starts_with(field->type, "unsigned ") ||
+		streq(field->type, "size_t"));
+}
+
 static struct made number_of(struct maker *m, const struct field *f)
 {
 	enum value_type type = f->is_signed ? VALUE_SIGNED : VALUE_UNSIGNED;
 	enum value_type own = system_call_type(m->place->format, f);
-	struct made made = {.size = f->size};
+	struct made made = {.size = f->size, .wide = is_wide(m->place->format, f)};
 	struct error e = {0};
 
 	if (f->kind == FIELD_POINTER)

@@ -43,6 +43,7 @@ struct made {
 	bool pointed; /* of what it points to, the type is known: `ctype` */
 	bool typed;   /* its type in the program or the kernel is known: of structs, unions and
 			 arrays the accumulator has the address */
+	bool wide; /* an unsigned number of 64 bits, or an address, as its type says */
 	struct ctype ctype;
 	enum made_form form;
 	bool registers; /* all of them: a struct that no debug data has */
@@ -141,6 +142,8 @@ int make_part(struct maker *m, const struct where *w, const struct part *p, stru
 int make_variable(struct maker *m, const char *name, struct made *ret);
 /* retval with its type. -ENOENT, without a sentence: it is not known. */
 int make_typed_return(struct maker *m, struct made *ret);
+/* An error where the debug data says that it is in a floating-point register, else 0. */
+int refuse_float_return(struct maker *m);
 int make_member(struct maker *m, const struct expr_item *v, size_t end, struct made *ret);
 /* 1: it was a member or element of a variable, and was made; 0: it is none. */
 int make_known(struct maker *m, const struct expr_item *v, size_t end, struct made *ret);

@@ -455,10 +455,29 @@ static void forget_values(struct fetch *f, size_t n)
 		fetch_shown_free(&f->values[f->n_values - 1]);
 }
 
-/* Keeps what was made, or leaves it out if it could not be fetched. */
-static int keep_or_undo(struct maker *m, const struct state *s, int r, struct made *made,
-			const char *name, const struct loader *l)
+int refuse_float_return(struct maker *m)
 {
+	struct state s = save(m);
+	struct dwarf_variable v;
+	struct error e = {0};
+	struct made made;
+	int r;
+
+	if (m->spec->kind != PROBE_URETPROBE || !has_names(m) || place_return(m, &v, &e) < 0 ||
+	    v.type.kind != CTYPE_FLOAT)
+		return 0;
+	r = make_typed_return(m, &made);
+	m->list->n = s.n;
+	return r;
+}
+
+/* Keeps what was made, or leaves it out if it could not be fetched; of a floating-point number in a
+ * register, which everybody would look for, it is said why. */
+static int keep_or_undo(struct maker *m, const struct state *s, int r, struct made *made,
+			const struct ctype *t, const char *name, const struct loader *l)
+{
+	bool is_float = t && t->kind == CTYPE_FLOAT;
+
 	if (r == 0 && made->type == VALUE_BUFFER && !made->size)
 		r = -ENOTSUP;
 	if (r == 0 && made->type == VALUE_BUFFER && made->form != MADE_PUT &&
@@ -476,7 +495,7 @@ static int keep_or_undo(struct maker *m, const struct state *s, int r, struct ma
 	m->out->n_hidden = s->n_hidden;
 	m->out->needs_exact = s->exact;
 	*m->e = s->e;
-	return 0;
+	return is_float && m->gone && m->spec->kind != PROBE_LINE ? store_gone(m, name) : 0;
 }
 
 static int on_parameter(void *arg, const struct dwarf_variable *v)
@@ -493,9 +512,10 @@ static int on_parameter(void *arg, const struct dwarf_variable *v)
 	if (!v->name || !*v->name || v->is_static)
 		return 0;
 	m->what = v->name;
+	m->gone = NULL;
 	m->list->depth = 0;
 	r = make_part(m, &v->where, &p, &made);
-	return keep_or_undo(m, &s, r, &made, v->name, &l);
+	return keep_or_undo(m, &s, r, &made, &v->type, v->name, &l);
 }
 
 static int all_of_kernel(struct maker *m)
@@ -515,7 +535,7 @@ static int all_of_kernel(struct maker *m)
 		m->what = f.parameters[i].name;
 		m->list->depth = 0;
 		r = kernel_argument(m, &f, i, &made);
-		r = keep_or_undo(m, &s, r, &made, f.parameters[i].name, NULL);
+		r = keep_or_undo(m, &s, r, &made, NULL, f.parameters[i].name, NULL);
 	}
 	return r;
 }
@@ -523,13 +543,18 @@ static int all_of_kernel(struct maker *m)
 static int all_of_return(struct maker *m)
 {
 	struct state s = save(m);
+	struct dwarf_variable v = {0};
+	struct error e = {0};
 	struct made made;
 	int r;
 
 	m->what = "retval";
+	m->gone = NULL;
 	m->list->depth = 0;
 	r = make_typed_return(m, &made);
-	return keep_or_undo(m, &s, r, &made, "retval", NULL);
+	if (r < 0 && (maker_in_kernel(m) || place_return(m, &v, &e) < 0))
+		v.type.kind = CTYPE_VOID;
+	return keep_or_undo(m, &s, r, &made, &v.type, "retval", NULL);
 }
 
 int fetch_all_parameters(struct maker *m)

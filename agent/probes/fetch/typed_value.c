@@ -96,6 +96,8 @@ void part_show_number(struct maker *m, const struct ctype *t, struct made *ret)
 {
 	*ret = (struct made){.type = VALUE_UNSIGNED, .size = (uint32_t)t->size, .typed = true};
 	ret->ctype = *t;
+	ret->wide = t->size == 8 && !t->is_signed &&
+		    (t->kind == CTYPE_POINTER || t->kind == CTYPE_INTEGER || t->kind == CTYPE_ENUM);
 	switch (t->kind) {
 	case CTYPE_POINTER:
 		show_pointer(m, ret);
