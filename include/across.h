@@ -62,7 +62,7 @@ struct ax_across_ctl {
 _Static_assert(sizeof(struct ax_across_ctl) == 64, "struct ax_across_ctl is a map value");
 
 /*
- * Map `across_nodes`: addresses of other nodes, and nobody else's -> 1.
+ * Map `across_nodes`: addresses of other nodes -> 1, and of those that are none any more -> 0.
  * Map `across_to`: struct ax_endpoint of another node's app -> that of its node where it is served.
  * Map `across_served`: this node's port (__u32, host byte order) -> struct ax_endpoint of its app.
  * Map `across_apps`: who a client is.

@@ -68,7 +68,9 @@ struct tcp_sock {
 	__u8 nonagle : 4; /* TCP_NAGLE_* */
 	__u8 recvmsg_inq : 1;
 	__u8 repair : 1;
-	bool is_mptcp; /* only with CONFIG_MPTCP */
+	__u8 fastopen_connect : 1;
+	bool is_mptcp;	    /* only with CONFIG_MPTCP */
+	void *fastopen_req; /* data that the SYN is to have */
 };
 
 struct seq_file;
@@ -99,6 +101,13 @@ struct bpf_iter__tcp {
 static __always_inline bool is_v6only(const struct sock_common *skc)
 {
 	return BPF_CORE_READ_BITFIELD(skc, skc_ipv6only);
+}
+
+/* Its SYN has no room for one option more: what fast open or MPTCP say there. */
+static __always_inline bool has_full_syn(const struct tcp_sock *tp)
+{
+	return BPF_CORE_READ_BITFIELD(tp, fastopen_connect) || tp->fastopen_req ||
+	       (bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp);
 }
 
 #endif

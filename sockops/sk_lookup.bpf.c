@@ -329,10 +329,11 @@ static __noinline bool across_caller(const struct bpf_sk_lookup *ctx, struct cal
 {
 	struct ax_addr client = who->addr; /* keys are on the stack to Linux 6.1 */
 	struct ax_vip *vip;
+	__u32 *now;
 
 	if (!came) {
-		if (ctx->ingress_ifindex == LO_IFINDEX ||
-		    !bpf_map_lookup_elem(&across_nodes, &client))
+		now = bpf_map_lookup_elem(&across_nodes, &client);
+		if (ctx->ingress_ifindex == LO_IFINDEX || !now || !*now)
 			return false;
 		count(AX_COUNT_ACROSS_PLAIN);
 		return true;

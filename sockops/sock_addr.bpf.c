@@ -235,12 +235,18 @@ static __noinline int go_across(struct bpf_sock_addr *ctx, struct route_request 
 	struct ax_asked *a = asked_of(ctx, false);
 	struct ax_endpoint *to, key = rq->peer; /* keys are on the stack to Linux 6.1 */
 	struct bpf_sock *sk = ctx->sk;
+	struct tcp_sock *tp;
 	struct ax_across *x;
 
 	if (!c || addr_is_zero(&c->node) || !c->now.id)
 		return -ENETUNREACH;
 	if (!sk || sk->src_port) /* its packets would not come back */
 		return -EADDRNOTAVAIL;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp || has_full_syn(tp)) { /* (NULL: MPTCP's) whose it is would not be said */
+		count(AX_COUNT_ACROSS_REFUSED);
+		return -EOPNOTSUPP;
+	}
 	to = bpf_map_lookup_elem(&across_to, &key);
 	if (!to)
 		return -ECONNREFUSED;

@@ -110,6 +110,7 @@ static void refused(struct cluster *c, const struct etcd_kv *kv, const char *why
 	char text[sizeof(c->peers.why)];
 
 	snprintf(text, sizeof(text), "%.100s: %.140s", (const char *)kv->key.data, why);
+	text_make_printable(text); /* anybody may have written it */
 	c->peers.refused++;
 	if (!streq(text, c->peers.why))
 		log_warn("the cluster %s has a record that is left out, %s", c->conf.name, text);

@@ -35,31 +35,67 @@ static int put(struct datapath *dp, enum datapath_map m, const void *key, const 
 	return r == -ENOENT ? 0 : r;
 }
 
-struct nodes_keep {
-	const struct ax_addr *list;
+/* Values of that map. Where a node was, apps may not go by themselves either: its agent may still
+ * take this node for another one of its cluster. */
+static const uint32_t node_now = 1, node_before = 0;
+
+struct nodes_former {
+	const struct ax_addr *list; /* those that are nodes */
 	size_t n;
+	struct ax_addr *v; /* those that were */
+	size_t n_v;
 };
 
-static int drop_node(void *arg, const void *key, const void *value)
+static int find_former(void *arg, const void *key, const void *value)
 {
-	const struct nodes_keep *k = arg;
+	struct nodes_former *f = arg;
+	struct ax_addr *more;
 
-	(void)value;
-	for (size_t i = 0; i < k->n; i++)
-		if (memcmp(&k->list[i], key, sizeof(k->list[i])) == 0)
+	if (*(const uint32_t *)value == node_before)
+		return 0;
+	for (size_t i = 0; i < f->n; i++)
+		if (memcmp(&f->list[i], key, sizeof(f->list[i])) == 0)
 			return 0;
-	return 1;
+	more = reallocarray(f->v, f->n_v + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	f->v = more;
+	memcpy(&f->v[f->n_v++], key, sizeof(*more));
+	return 0;
+}
+
+static int drop_former(void *arg, const void *key, const void *value)
+{
+	(void)arg;
+	(void)key;
+	return *(const uint32_t *)value == node_before;
+}
+
+/* There is room for more than a cluster has. */
+static int put_node(struct datapath *dp, const struct ax_addr *addr)
+{
+	int r = put(dp, MAP_ACROSS_NODES, addr, &node_now, sizeof(node_now));
+
+	if (r != -E2BIG)
+		return r;
+	r = map_walk(dp, MAP_ACROSS_NODES, sizeof(*addr), sizeof(node_now), drop_former, NULL);
+	return r ? r : put(dp, MAP_ACROSS_NODES, addr, &node_now, sizeof(node_now));
 }
 
 int datapath_across_nodes(struct datapath *dp, const struct ax_addr *list, size_t n)
 {
-	struct nodes_keep k = {.list = list, .n = n};
-	uint32_t one = 1;
+	struct nodes_former f = {.list = list, .n = n};
 	int r = 0;
 
 	for (size_t i = 0; i < n && !r; i++)
-		r = put(dp, MAP_ACROSS_NODES, &list[i], &one, sizeof(one));
-	return r ? r : map_walk(dp, MAP_ACROSS_NODES, sizeof(*list), sizeof(one), drop_node, &k);
+		r = put_node(dp, &list[i]);
+	/* (not while it is walked: what is written anew may come once more, or others not) */
+	r = r ? r
+	      : map_walk(dp, MAP_ACROSS_NODES, sizeof(*list), sizeof(node_now), find_former, &f);
+	for (size_t i = 0; i < f.n_v && !r; i++)
+		r = put(dp, MAP_ACROSS_NODES, &f.v[i], &node_before, sizeof(node_before));
+	free(f.v);
+	return r;
 }
 
 int datapath_across_app(struct datapath *dp, const struct ax_across_app *who,
@@ -124,5 +160,8 @@ int datapath_across_clear(struct datapath *dp, bool all)
 		return r;
 	r = map_walk(dp, MAP_ACROSS_SERVED, sizeof(uint32_t), sizeof(struct ax_endpoint), drop,
 		     NULL);
+	r = r ? r
+	      : map_walk(dp, MAP_ACROSS_NODES, sizeof(struct ax_addr), sizeof(uint32_t), drop,
+			 NULL);
 	return r ? r : datapath_across_set(dp, &none);
 }

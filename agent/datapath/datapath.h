@@ -200,7 +200,8 @@ void datapath_nodes_detach(struct nl *nl, unsigned ifindex, uint32_t handle);
 /* --- connections that are translated between nodes (include/across.h) --- */
 int datapath_across_get(struct datapath *dp, struct ax_across_ctl *ret);
 int datapath_across_set(struct datapath *dp, const struct ax_across_ctl *c);
-/* The addresses of all other nodes, in place of the former ones. */
+/* The addresses of all other nodes, in place of the former ones, of which it is known that they
+ * were. */
 int datapath_across_nodes(struct datapath *dp, const struct ax_addr *list, size_t n);
 /* Whose number of a node that is; and where a server of another node is reached, and whom a port of
  * this one is for. NULL: nobody's, nowhere, nobody. */
@@ -213,7 +214,8 @@ int datapath_across_served(struct datapath *dp, uint32_t port, const struct ax_e
 int datapath_across_each(struct datapath *dp,
 			 int (*f)(void *arg, uint32_t port, const struct ax_endpoint *server),
 			 void *arg);
-/* Forgets what is known of other nodes, and with `all` of this one, too. */
+/* Forgets what is known of other nodes but where they were, and with `all` that and what is known
+ * of this one, too. */
 int datapath_across_clear(struct datapath *dp, bool all);
 /* Attaches or detaches the program that holds SYNs back. */
 int datapath_hold(struct datapath *dp, bool on);

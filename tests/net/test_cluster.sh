@@ -207,6 +207,9 @@ like "and so of an address" \
 
 etcd_put /ax/east/apps/n9/1 '{"v":2,"node":"n9"}'
 ok "a record of a newer version is left out, and said" wait_for '[[ $(state n1 .refused_why) == *"schema version 2"* ]]'
+etcd_put $'/ax/east/nodes/\e]0;title\a' '{}'
+ok "one with a name for terminals, too" wait_for '[[ $(state n1 .refused_why) == *"title"* ]]'
+is "and no terminal obeys the log" "$(grep -c $'\e' "$T/${NODE_INST[n1]}.log")" 0
 etcd_put /ax/east/apps/n9/2 '{"v":1,"node":"n1","name":"web","id":1,"since":1,"labels":"","ports":[]}'
 ok "and one that speaks of another node" wait_for '[[ $(state n1 .refused_why) == *"speaks of something else"* ]]'
 

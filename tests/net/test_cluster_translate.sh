@@ -110,6 +110,28 @@ done
 like "which one may that is no app" "$(in_ns n1 timeout 20 "$BIN/tcp" connect 4 "$LAN.12" "$(via tcp)" 2>&1)" \
 	" server you=$LAN.11:[0-9]+ me=$TCP:7000"
 
+# What needs the SYN's options for itself leaves no room to say who asks.
+cat >"$T/full.py" <<'PY'
+import socket, sys
+how, ip = sys.argv[1:]
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262 if how == "mptcp" else 0)
+s.settimeout(10)
+try:
+    if how == "fastopen-connect":
+        s.setsockopt(socket.IPPROTO_TCP, 30, 1)
+    if how == "fastopen":
+        s.sendto(b"hi", socket.MSG_FASTOPEN, (ip, 7000))
+    else:
+        s.connect((ip, 7000))
+    print(how, s.getpeername())
+except OSError as e:
+    print("error", e.strerror)
+PY
+for how in fastopen fastopen-connect mptcp; do
+	like "a connection whose SYN has no room for its name is refused ($how)" \
+		"$(ask "$PYTHON" "$T/full.py" $how "$TCP")" "^error (Operation|Protocol) not (supported|available)"
+done
+
 # --- a machine on the way that takes the option away --------------------------------------------------------
 
 PLAIN=$(counted n2 nodes-without-option)
@@ -133,6 +155,28 @@ ok "the next one has the way again" wait_for -t 30 '[ "$(node_state n2 .ways.rou
 is "servers keep their ports" "$(via other)" "$VIA"
 like "and are reached" "$(ask "$BIN/tcp" connect 4 "$OTHER" 7000)" " another you=$ME:"
 ok "connections have gone on all the time" alive "$STAYS"
+
+# --- ports of nodes, also when an agent does not know them ---------------------------------------------------
+
+kill -STOP "$ETCD"
+on n1
+agent_kill9
+node_again n1
+for from in c p; do
+	is "an agent that begins while etcd is away lets no app go to a node's port by itself ($from)" \
+		"$(FROM=$from ask timeout 20 "$BIN/tcp" connect 4 "$LAN.12" "$VIA")" "error connect ECONNREFUSED"
+done
+kill -CONT "$ETCD"
+ok "etcd is back" wait_for -t 60 '[ "$(node_state n1 .ways.routes)" = 1 ]'
+on n2
+agent_kill9
+NODE_AGENT[n2]=
+ok "a node goes" wait_for -t 60 '[ "$(node_state n1 .ways.routes)" = 0 ]'
+for from in c p; do
+	is "nor does one that knows it no more ($from)" \
+		"$(FROM=$from ask timeout 20 "$BIN/tcp" connect 4 "$LAN.12" "$VIA")" "error connect ECONNREFUSED"
+done
+node_again n2
 
 stop_apps
 nodes_flush n1 n2
