@@ -21,12 +21,12 @@ like "each change is told" "$(cat "$T/out")" "returns 7 instead of 1"
 told() {
 	local name=$1 pattern=$2
 	shift 2
-	change "uprobe:$p:greet" --write '*arg0:u8=344' --write @limit:s32=-5 --times 1 "$@" -c "$p" --unsafe -O "$T/out" \
+	change "uprobe:$p:greet" --write '*arg0:u8=88' --write @limit:s32=-5 --times 1 "$@" -c "$p" --unsafe -O "$T/out" \
 		<"$T/names" >/dev/null
 	like "$name" "$(cat "$T/out")" "$pattern"
 }
 told "what was written, where, and what was there; addresses are no values" ' changed +greet
- +[0-9]+     - \*arg0:u8=344: wrote 88 at 0x[0-9a-f]+, where 97 was
+ +[0-9]+     - \*arg0:u8=88: wrote 88 at 0x[0-9a-f]+, where 97 was
  +[0-9]+     - @limit:s32=-5: wrote -5 at 0x[0-9a-f]+, where 10 was$'
 told "as JSON, too" '"values":\{\}\}
 .*"value":88,"before":97,"address":"0x.*
@@ -83,6 +83,27 @@ says "nothing was changed" "hello zoe, limit 10"
 exec 8>&-
 wait "$program"
 
+# --- results that are in no register that can be set ---
+
+# keeps FUNCTION RESULT WHY: it is refused, and the program does not run
+keeps() {
+	like "a result that cannot be set: $1" "$(ax trace change "uretprobe:$p:$1" --return "$2" --unsafe -c "$p" <"$T/names" 2>&1
+		echo "status $?")" "^ax trace change: $3"$'\n''status 1$'
+}
+if [ "$(uname -m)" = x86_64 ]; then
+	memory="it is in memory"
+else
+	memory="it is in memory that only the caller knows of"
+fi
+keeps half 7 "what half returns cannot be set.*it is returned in a floating-point register, which no probe can read"
+keeps make_wide 7 "what make_wide returns cannot be set.*$memory"
+keeps make_pair 7 "what make_pair returns cannot be set.*it is in several registers"
+keeps greet 7 "what greet returns cannot be set.*the function returns nothing"
+keeps small 300 "small cannot return 300: its result has only 1 bytes"
+keeps small -129 "small cannot return -129: its result has only 1 bytes"
+is "one that just fits" "$(change "uretprobe:$p:small" --return 255 -c "$p" --unsafe -O "$T/out" <"$T/names" | grep small)" \
+	$'small 255\nsmall 255'
+
 # --- refusals ---
 
 refuses() {
@@ -97,5 +118,17 @@ refuses "no place" "is no place in memory" "uprobe:$p:greet" --write arg0:u8=1 -
 refuses "no type" "is no type of a number" "uprobe:$p:greet" --write '*arg0:string=1' --unsafe -c "$p"
 refuses "no number" "is no number" "uprobe:$p:greet" --write '*arg0:u8=x' --unsafe -c "$p"
 refuses "the kernel" "only programs can be changed" tracepoint:sched:sched_switch --write @x:u8=1 --unsafe -c "$p"
+# a number that the type does not have would be another one in memory
+while read -r write why; do
+	refuses "$write is out of range" "$why" "uprobe:$p:greet" --write "$write" --unsafe -c "$p"
+done <<'END'
+@limit:u8=300 300 is no u8: expected 0 to 255
+@limit:u8=-1 -1 is no u8
+@limit:s8=128 128 is no s8: expected -128 to 127
+@limit:s8=-129 -129 is no s8
+@limit:u32=4294967296 is no u32: expected 0 to 4294967295
+@limit:s64=9223372036854775808 is no s64: expected -9223372036854775808 to 9223372036854775807
+@limit:u64=18446744073709551616 does not fit into 64 bits
+END
 refuses "nobody's" "expected -p or -c" "uprobe:$p:greet" --write @limit:s32=1 --unsafe
 done_testing

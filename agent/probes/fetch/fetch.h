@@ -100,6 +100,16 @@ struct fetch {
 	uint32_t fault_word;
 };
 void fetch_free(struct fetch *f);
+
+/* What a function is to return instead, as far as a register can say it. */
+struct fetch_result {
+	uint64_t value;
+	bool negative; /* `value` is below 0, in two's complement */
+};
+/* Whether setting the register for results changes what the function at that place returns, as far
+ * as its type is known. -ENOTSUP, -ERANGE with a sentence. */
+int fetch_check_result(const struct probe_spec *p, const struct fetch_place *place,
+		       const struct fetch_result *result, struct error *e);
 void fetch_shown_free(struct fetch_shown *s);
 
 /* -EINVAL or -ENOTSUP with a sentence that names the argument. */

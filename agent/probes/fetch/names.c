@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Variables of a place by the program's debug data; where that knows nothing of a function, by the
  * types that were given. */
+#include <elf.h>
+
 #include "probes/fetch/priv.h"
 
 /* Of a function's entry or return only, since it is not known what code does with parameters. */
@@ -33,6 +35,58 @@ int place_return(const struct maker *m, struct dwarf_variable *ret, struct error
 		return given_types_return(p->given, p->machine, p->function, ret, e);
 	return dwarf_return_value(p->dwarf, p->offset, ret, e);
 }
+
+/* --- a result that is to be another --- */
+
+/* All of it is in the first register for results, and nothing else is. */
+static bool is_in_register(uint16_t machine, const struct where *w)
+{
+	const struct where_item *item = &w->items[w->pieces[0].first];
+
+	return w->n_pieces == 1 && w->pieces[0].kind == WHERE_VALUE && w->pieces[0].n == 1 &&
+	       item->op == WHERE_REGISTER && streq(item->reg, machine == EM_AARCH64 ? "x0" : "ax");
+}
+
+/* Numbers are taken with and without a sign: -1 and 0xffffffff are the same 4 bytes. */
+static bool fits(const struct fetch_result *r, uint64_t size)
+{
+	if (size >= 8)
+		return true;
+	if (r->negative)
+		return (int64_t)r->value >= -((int64_t)1 << (size * 8 - 1));
+	return r->value >> size * 8 == 0;
+}
+
+int fetch_check_result(const struct probe_spec *spec, const struct fetch_place *place,
+		       const struct fetch_result *result, struct error *e)
+{
+	struct maker m = {.spec = spec, .place = place, .e = e};
+	const char *name = place->function ? place->function : "the function";
+	struct dwarf_variable v;
+	struct error ignored = {0};
+	const char *why;
+
+	if (!place->dwarf || place_return(&m, &v, &ignored) < 0)
+		return 0; /* then whoever asks knows it, or nobody does */
+	if (!is_in_register(place->machine, &v.where)) {
+		why = v.where.n_pieces != 1			? "it is in several registers"
+		      : v.where.pieces[0].kind == WHERE_NOWHERE ? v.where.pieces[0].why
+								: "it is in memory";
+		return error_set(e, -ENOTSUP,
+				 "what %.80s returns cannot be set, which is possible for a "
+				 "number or pointer in a general register only: %.160s",
+				 name, why);
+	}
+	if (!fits(result, v.type.size))
+		return error_set(
+			e, -ERANGE, "%.80s cannot return %s%llu: its result has only %llu bytes",
+			name, result->negative ? "-" : "",
+			(unsigned long long)(result->negative ? -result->value : result->value),
+			(unsigned long long)v.type.size);
+	return 0;
+}
+
+/* --- by name --- */
 
 struct by_name {
 	const char *name;

@@ -134,6 +134,11 @@ struct fetch_place resolve_place(const struct resolver *r, const struct session_
 
 int resolve_compile(struct resolver *r, struct session_probe *p, const struct fetch_place *place)
 {
+	const struct fetch_result *result = r->part->result;
+	int err = result ? fetch_check_result(r->spec, place, result, r->e) : 0;
+
+	if (err < 0)
+		return err;
 	return fetch_compile(r->spec, r->part->action, place, &r->s->texts, &p->fetch, r->e);
 }
 

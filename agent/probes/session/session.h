@@ -39,6 +39,9 @@ struct session_part {
 	bool at_rets;
 	/* TRACE_WATCH: the thread stops behind it, if a tracer has seized it (probes/step). */
 	bool stops;
+	/* What the function is to return instead: then it is refused where that is in no register
+	 * that can be set. Borrowed; NULL: nothing is set. */
+	const struct fetch_result *result;
 	/* Several parts may count, each into a table of its own or one that it shares: which one,
 	 * from 1 on; 0: this part is the only one that counts. */
 	uint32_t table;

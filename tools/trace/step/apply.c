@@ -46,7 +46,7 @@ static void set_result(struct step_request *q, int tid)
 	if (step_get_registers(tid, &r) < 0)
 		return;
 	old = r.v[RESULT_WORD];
-	r.v[RESULT_WORD] = q->change->value;
+	r.v[RESULT_WORD] = q->change->result.value;
 #if !defined(__aarch64__)
 	r.v[CALL_WORD] = UINT64_MAX;
 #endif
@@ -54,7 +54,7 @@ static void set_result(struct step_request *q, int tid)
 		snprintf(text, sizeof(text), "the result could not be set");
 	else
 		snprintf(text, sizeof(text), "returns %lld instead of %lld",
-			 (long long)q->change->value, (long long)old);
+			 (long long)q->change->result.value, (long long)old);
 	step_put_event(q, tid, text, 0);
 }
 
@@ -274,7 +274,8 @@ int change_list(struct step_request *q, struct error *e)
 		     c->returns ? "  returns" : "");
 	free(text);
 	if (c->returns)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, " %lld", (long long)c->value);
+		n += snprintf(line + n, sizeof(line) - (size_t)n, " %lld",
+			      (long long)c->result.value);
 	for (size_t i = 0; i < c->n_writes && n < (int)sizeof(line) - 120; i++)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, "  writes %.100s",
 			      c->writes[i].text);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* ax trace change and changes: their command lines. */
+#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -19,15 +20,21 @@ struct request {
 
 /* --- what to change --- */
 
-static int parse_number(const char *text, uint64_t *ret, struct error *e)
+static int parse_number(const char *text, struct fetch_result *ret, struct error *e)
 {
-	char *end;
+	const char *digits = text + (*text == '-');
+	char *end = NULL;
 
 	errno = 0;
-	*ret = *text == '-' ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
-	if (!*text || *end || errno)
+	ret->negative = *text == '-';
+	if (isdigit((unsigned char)*digits))
+		ret->value =
+			ret->negative ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
+	if (!end || *end || (errno && errno != ERANGE))
 		return error_set(e, -EINVAL, "'%.60s' is no number: expected one as 5, -1 or 0x7f",
 				 text);
+	if (errno)
+		return error_set(e, -ERANGE, "%.60s does not fit into 64 bits", text);
 	return 0;
 }
 
@@ -44,10 +51,26 @@ static int parse_size(const char *type, uint32_t *ret, struct error *e)
 			 "'%.40s' is no type of a number: expected u8 to u64, s8 to s64", type);
 }
 
+/* What the type cannot say would be another number in memory than the one that was asked for. */
+static int check_fits(const struct fetch_result *n, const char *text, const struct change_write *w,
+		      struct error *e)
+{
+	bool has_sign = w->type == 's';
+	unsigned bits = w->size * 8;
+	uint64_t max = UINT64_MAX >> (64 - bits + has_sign);
+
+	if (n->negative ? has_sign && (int64_t)n->value >= -(int64_t)max - 1 : n->value <= max)
+		return 0;
+	return error_set(e, -ERANGE, "%.60s is no %c%u: expected %s%llu to %llu", text, w->type,
+			 bits, has_sign ? "-" : "", (unsigned long long)(has_sign ? max + 1 : 0),
+			 (unsigned long long)max);
+}
+
 /* PLACE:TYPE=NUMBER; what is left of `text` is the place. */
 static int parse_write(char *text, struct change_write *w, struct error *e)
 {
 	char *number = strrchr(text, '='), *type;
+	struct fetch_result n = {0};
 	int r;
 
 	if (number)
@@ -60,7 +83,12 @@ static int parse_write(char *text, struct change_write *w, struct error *e)
 	*type++ = 0;
 	r = parse_size(type, &w->size, e);
 	w->type = *type;
-	return r < 0 ? r : parse_number(number, &w->value, e);
+	if (r == 0)
+		r = parse_number(number, &n, e);
+	if (r == 0)
+		r = check_fits(&n, number, w, e);
+	w->value = n.value;
+	return r;
 }
 
 /* The place's address instead of what is there. */
@@ -197,9 +225,10 @@ static int run_request(struct request *q, int argc, char **argv)
 	if (!parse(q, argc, argv, &status))
 		return status;
 	if (check(q, &e) < 0 || parse_writes(q, &e) < 0 ||
-	    (q->result && parse_number(q->result, &q->change.value, &e) < 0))
+	    (q->result && parse_number(q->result, &q->change.result, &e) < 0))
 		return cmd_usage(t->c, "%s", e.text);
 	q->change.returns = q->result;
+	t->parts[0].result = q->result ? &q->change.result : NULL;
 	t->parts[0].stops = true;
 	if (!cmd_root(t->c))
 		return CMD_FAILED;

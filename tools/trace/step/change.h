@@ -23,7 +23,7 @@ struct change_old {
 };
 struct change {
 	bool returns;
-	uint64_t value;
+	struct fetch_result result;
 	struct change_write writes[CHANGE_WRITES_MAX];
 	size_t n_writes;
 	uid_t owner;
