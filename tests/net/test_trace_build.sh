@@ -127,6 +127,30 @@ done
 ok "two builds are the same" diff "$T/normal" "$T/normal2"
 like "with status and environment" "$(traced normalize -e "$T/trace")" $'make -j2 [^\n]*\n[^\n]*='
 
+# --- without one that starts steps ---
+
+# of FILE COMMAND...: what it was made of
+of() {
+	rm -f single.o
+	traced -o "$T/single" -- "${@:2}" >/dev/null 2>&1
+	traced deps "$T/single" | grep "^$1:"
+}
+cat >build.sh <<'END2'
+gcc -Iinclude -c main.c -o single.o
+gcc -c other.c -o other.o
+gcc -o prog single.o other.o
+END2
+expected="single.o: include/hidden.h include/known.h main.c"
+is "what a compiler alone made" "$(of single.o gcc -Iinclude -c main.c -o single.o)" "$expected"
+is "what a script made" "$(of single.o bash build.sh)" "$expected"
+is "and linked" "$(traced deps "$T/single" | grep '^prog:')" "prog: other.o single.o"
+is "what a program of Python made" "$(of single.o "$PYTHON" -c \
+	'import subprocess; subprocess.run(["gcc", "-Iinclude", "-c", "main.c", "-o", "single.o"])')" "$expected"
+traced replay -O "$T/again.sh" "$T/single" single.o
+rm -f single.o
+ok "it is repeated" env -i /bin/bash "$T/again.sh"
+ok "and makes its file again" test -s single.o
+
 # --- strace as the second opinion, of the very same processes ---
 
 rm -f ./*.o lib/*.o prog latest generated.c ./*.list

@@ -326,6 +326,55 @@ static void test_steps(void **state)
 	build_trace_free(&t);
 }
 
+/* Nobody starts steps: a shell runs a compiler's driver, and that what compiles and what assembles,
+ * which hand on a file that is gone at the end. */
+static void put_driver(struct build_trace *t, const char *first, const char *driver)
+{
+	build_trace_begin(t, MAKE);
+	build_trace_exec(t, MAKE, "/p", first);
+	build_trace_fork(t, MAKE, SHELL);
+	build_trace_exec(t, SHELL, "/p", driver);
+	for (uint32_t pid = CC; pid < CC + 2; pid++) {
+		build_trace_fork(t, SHELL, pid);
+		build_trace_exec(t, pid, "/p", pid == CC ? "/lib/cc1 x.c" : "/bin/as");
+		build_trace_open(t, pid, O_RDONLY, pid == CC ? "/p/x.c" : "/tmp/x.s");
+		build_trace_open(t, pid, O_WRONLY | O_CREAT | O_TRUNC,
+				 pid == CC ? "/tmp/x.s" : "/p/x.o");
+		build_trace_exit(t, pid, 0);
+	}
+	build_trace_call(t, SHELL,
+			 &(struct build_trace_call){.type = AX_BUILD_UNLINK, .name = "/tmp/x.s"});
+}
+
+static void assert_step(const char *first, const char *driver, const char *expected)
+{
+	struct build_trace t;
+	struct build b;
+	uint32_t step;
+
+	put_driver(&t, first, driver);
+	read_it(&t, &b);
+	step = build_step(&b, b.uses[file(&b, "/p/x.o")->first].cmd);
+	assert_string_equal(build_cmd_name(&b, step), expected);
+	assert_int_equal(build_step(&b, b.uses[file(&b, "/p/x.c")->first].cmd), step);
+	build_free(&b);
+	build_trace_free(&t);
+}
+
+static void test_steps_of_drivers(void **state)
+{
+	(void)state;
+	assert_step("/bin/bash build.sh", "/bin/gcc -c x.c", "gcc");
+	assert_step("/bin/python3 setup.py", "x86_64-linux-gnu-gcc-12 -c x.c",
+		    "x86_64-linux-gnu-gcc-12");
+	assert_step("/bin/ccache gcc -c x.c", "/bin/gcc -c x.c", "ccache");
+	assert_step("/bin/gcc -c x.c", "/lib/other", "gcc");
+	assert_step("/bin/bash build.sh", "/bin/rustc x.c", "rustc");
+	/* who starts steps comes first */
+	assert_step("/bin/make", "/bin/gcc -c x.c", "gcc");
+	assert_step("/bin/make", "/bin/sh -c x", "sh");
+}
+
 static const char *name_all(void *arg, const struct build_node *n)
 {
 	(void)arg;
@@ -446,7 +495,7 @@ int main(void)
 		cmocka_unit_test(test_made_anew),     cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_missing_piece), cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_graph),	      cmocka_unit_test(test_compiles),
-		cmocka_unit_test(test_makedb),
+		cmocka_unit_test(test_makedb),	      cmocka_unit_test(test_steps_of_drivers),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -24,11 +24,9 @@ static bool is_wrapper(const char *word)
 	return is_one_of(base, strlen(base), names, ARRAY_SIZE(names));
 }
 
-/* gcc, gcc-12, x86_64-linux-gnu-gcc-12, clang++-14, musl-gcc */
-static bool is_compiler(const char *word)
+/* Without what stands for its version and machine. */
+static bool is_named(const char *word, const char *const *names, size_t n)
 {
-	static const char *const names[] = {"cc",      "gcc", "g++", "c++", "clang", "icc", "icpc",
-					    "clang++", "c99", "c89", "tcc", "icx",   "icpx"};
 	const char *base = path_base(word), *from = base;
 	size_t len = strlen(base);
 
@@ -41,7 +39,27 @@ static bool is_compiler(const char *word)
 	for (size_t i = 0; i < len; i++)
 		if (base[i] == '-')
 			from = base + i + 1;
-	return is_one_of(from, len - (size_t)(from - base), names, ARRAY_SIZE(names));
+	return is_one_of(from, len - (size_t)(from - base), names, n);
+}
+
+/* gcc, gcc-12, x86_64-linux-gnu-gcc-12, clang++-14, musl-gcc */
+static bool is_compiler(const char *word)
+{
+	static const char *const names[] = {"cc",      "gcc", "g++", "c++", "clang", "icc", "icpc",
+					    "clang++", "c99", "c89", "tcc", "icx",   "icpx"};
+
+	return is_named(word, names, ARRAY_SIZE(names));
+}
+
+/* Of other languages, with temporary files of their own. */
+static bool is_other_compiler(const char *word)
+{
+	static const char *const names[] = {"rustc", "gfortran", "gdc",	    "gccgo",	"gnatmake",
+					    "nvcc",  "ghc",	 "ocamlc",  "ocamlopt", "swiftc",
+					    "mpicc", "mpicxx",	 "mpifort", "ifort",	"ifx",
+					    "ldmd2", "ldc2",	 "dmd",	    "flang",	"fpc"};
+
+	return is_named(word, names, ARRAY_SIZE(names));
 }
 
 static bool is_source(const char *word)
@@ -147,17 +165,32 @@ static int add_sources(struct list *l, uint32_t cmd, const struct build_words *w
 	return 0;
 }
 
+/* The compiler's word, behind those of wrappers; `first`: how many there are. */
+static size_t compiler_at(const struct build_words *w, size_t *first)
+{
+	size_t at = 0;
+
+	for (*first = 0; at < w->len && is_wrapper(w->v + at); ++*first)
+		at += strlen(w->v + at) + 1;
+	return at;
+}
+
+bool build_drives(const struct build *b, uint32_t cmd)
+{
+	const struct build_words *w = &b->cmds[cmd].argv;
+	size_t first, at = compiler_at(w, &first);
+
+	return b->cmds[cmd].executed && at < w->len &&
+	       (is_compiler(w->v + at) || is_other_compiler(w->v + at));
+}
+
 static int look_at(struct list *l, const struct build *b, uint32_t cmd)
 {
 	const struct build_words *w = &b->cmds[cmd].argv;
-	size_t at = 0, first = 0;
+	size_t first, at = compiler_at(w, &first);
 
 	if (!b->cmds[cmd].executed)
 		return 0;
-	while (at < w->len && is_wrapper(w->v + at)) {
-		at += strlen(w->v + at) + 1;
-		first++;
-	}
 	if (at >= w->len || !is_compiler(w->v + at))
 		return 0;
 	return add_sources(l, cmd, w, at, first);

@@ -12,6 +12,9 @@ struct build_compile {
 	const char *output; /* the same, NULL: not named */
 };
 
+/* Whether it is a compiler's driver, of whatever language, or a wrapper that runs one: what it
+ * starts to preprocess, assemble and link hands on files that nobody else knows. */
+bool build_drives(const struct build *b, uint32_t cmd);
 /* One for each source file of each command, in order of time; those that a compiler started itself
  * for the same file are left out. malloc'ed. -ENOMEM. */
 int build_compiles(const struct build *b, struct build_compile **ret, size_t *n);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/build/compile.h"
 #include "probes/build/deps.h"
 #include "probes/build/priv.h"
 
@@ -28,6 +29,11 @@ uint32_t build_step(const struct build *b, uint32_t cmd)
 		if (above != BUILD_NONE && build_starts_steps(b, above))
 			return at;
 	}
+	/* without one, as in a script: the outermost driver; what it started knows only temporary
+	 * files of each other */
+	for (at = own; at != BUILD_NONE; at = program_above(b, at))
+		if (build_drives(b, at))
+			own = at;
 	return own;
 }
 
