@@ -151,6 +151,19 @@ rm -f single.o
 ok "it is repeated" env -i /bin/bash "$T/again.sh"
 ok "and makes its file again" test -s single.o
 
+# --- files that take each other's names ---
+
+cat >exchange.py <<'END2'
+import ctypes
+open("first", "w").close()
+open("second", "w").close()
+assert ctypes.CDLL(None).renameat2(-100, b"first", -100, b"second", 2) == 0
+END2
+traced -o "$T/exchange" -- "$PYTHON" exchange.py >/dev/null 2>&1
+unlike "nobody removed one of them" "$(traced report --files "$T/exchange")" "removed by"
+like "each was given its name" "$(traced report --files "$T/exchange")" \
+	$'\nsecond \(first first\)\n +made by[^\n]*exchange.py\n +renamed by'
+
 # --- strace as the second opinion, of the very same processes ---
 
 rm -f ./*.o lib/*.o prog latest generated.c ./*.list

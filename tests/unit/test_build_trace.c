@@ -209,6 +209,35 @@ static void test_made_anew(void **state)
 	build_trace_free(&t);
 }
 
+/* Two files that took each other's names are both there, and nobody removed one. */
+static void test_exchange(void **state)
+{
+	const struct build_node *n;
+	struct build_trace t;
+	struct build b;
+
+	(void)state;
+	build_trace_begin(&t, MAKE);
+	build_trace_exec(&t, MAKE, "/p", "/bin/make");
+	build_trace_open(&t, MAKE, O_WRONLY | O_CREAT, "/p/a");
+	build_trace_open(&t, MAKE, O_RDONLY, "/p/b");
+	build_trace_call(&t, MAKE,
+			 &(struct build_trace_call){
+				 .type = AX_BUILD_RENAME, .name = "a", .name2 = "b", .flags = 2});
+	read_it(&t, &b);
+	n = file(&b, "/p/a");
+	assert_false(n->gone);
+	assert_true(n->made);
+	assert_string_equal(n->born, "/p/b");
+	assert_int_equal(n->n, 2);
+	assert_int_equal(b.uses[n->first + 1].access, BUILD_MOVE);
+	n = file(&b, "/p/b");
+	assert_string_equal(n->born, "/p/a");
+	assert_int_equal(b.uses[n->first + 1].access, BUILD_MOVE);
+	build_free(&b);
+	build_trace_free(&t);
+}
+
 /* --- programs --- */
 
 /* Records of two CPUs may come the other way round. */
@@ -496,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_missing_piece), cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_graph),	      cmocka_unit_test(test_compiles),
 		cmocka_unit_test(test_makedb),	      cmocka_unit_test(test_steps_of_drivers),
+		cmocka_unit_test(test_exchange),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -6,8 +6,6 @@
 #include "probes/build/path.h"
 #include "probes/build/priv.h"
 
-#define RENAME_EXCHANGE_FLAG 2
-
 struct maker {
 	struct build *b;
 	struct build_map now; /* the command that a process is */
@@ -202,10 +200,13 @@ static int take_rename(struct maker *m, struct build_event *ev)
 	if (err < 0)
 		return err;
 	m->b->nodes[ev->file].made = true;
-	if (!(ev->flags & RENAME_EXCHANGE_FLAG))
+	if (!(ev->flags & BUILD_RENAME_EXCHANGE))
 		return build_file_rename(f, ev->file, to, &ev->file2);
 	err = build_file_get(f, to, &ev->file2);
-	return err < 0 ? err : build_file_exchange(f, ev->file, ev->file2);
+	if (err < 0)
+		return err;
+	m->b->nodes[ev->file2].made = true;
+	return build_file_exchange(f, ev->file, ev->file2);
 }
 
 static int take_link(struct maker *m, struct build_event *ev)

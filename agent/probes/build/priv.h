@@ -67,6 +67,7 @@ int build_file_exchange(struct build_files *f, uint32_t a, uint32_t b);
 
 /* --- uses.c --- */
 
+#define BUILD_RENAME_EXCHANGE 2 /* of a rename's flags: as Linux has it */
 /* What an event did with its file (or its second one). 0: nothing. */
 uint32_t build_event_access(const struct build_event *ev, bool second);
 int build_uses_make(struct build *b);

@@ -34,7 +34,7 @@ uint32_t build_event_access(const struct build_event *ev, bool second)
 	case AX_BUILD_EXEC:
 		return second ? BUILD_RUN | BUILD_READ : BUILD_RUN;
 	case AX_BUILD_RENAME:
-		return second ? BUILD_REMOVE : BUILD_MOVE;
+		return second && !(ev->flags & BUILD_RENAME_EXCHANGE) ? BUILD_REMOVE : BUILD_MOVE;
 	case AX_BUILD_LINK:
 	case AX_BUILD_SYMLINK:
 	case AX_BUILD_MKDIR:
