@@ -39,6 +39,52 @@ for _ in 1 2 3 4 5; do
 done
 ok "a command's own functions have names in stacks" test "$named" -ge 4
 
+# --- a function that has no frame pointer, but something else in its register ---
+
+if [ "$(uname -m)" = x86_64 ]; then
+	cat >"$T/odd.c" <<'EOF'
+#include <time.h>
+static void rest(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+/* a pointer to two numbers, of which the second would be an address to return to; as a caller's
+ * frame it leads to another one */
+__asm__("	.data\n"
+	"	.align 8\n"
+	"first:	.quad second, 0x989680\n"
+	"second: .quad 0, first\n"
+	"	.text\n"
+	"	.globl leaf, caller\n"
+	"	.type leaf, @function\n"
+	"	.type caller, @function\n"
+	"leaf:	nop\n"
+	"	ret\n"
+	"	.size leaf, . - leaf\n"
+	"caller: push %rbp\n"
+	"	lea first(%rip), %rbp\n"
+	"	call leaf\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	"	.size caller, . - caller\n");
+void caller(void);
+int main(void)
+{
+	rest();
+	caller();
+	rest();
+	return 0;
+}
+EOF
+	gcc -O1 -o "$T/odd" "$T/odd.c" || exit 1
+	is "what is no code is no frame of a stack" \
+		"$(trace_json watch "uprobe:$T/odd:leaf" ustack -c "$T/odd" | jq -c 'select(.values) | [.values.ustack[] | sub("[+ ].*"; "")]')" \
+		'["leaf","caller"]'
+	is "nor of a table's" \
+		"$(trace_json count "uprobe:$T/odd:leaf" by ustack -c "$T/odd" | jq -c 'select(.table) | [.table[].key.ustack[] | sub("[+ ].*"; "")]' | head -n 1)" \
+		'["leaf","caller"]'
+fi
+
 # --- the kernel's ---
 
 for where in sched:sched_wakeup syscalls:sys_enter_openat; do

@@ -212,6 +212,22 @@ static int tracer_frames(struct trace *t, const uint64_t *addresses, int n)
 	return 0;
 }
 
+/* The kernel goes by frame pointers: a function that keeps something else in that register, as
+ * those of the C library do, is followed by whatever that points to. What is behind the last
+ * address of code is no caller. Code is not known of a process that ended before it was looked at,
+ * and of one of which even the probed place is not known, code came later. */
+static int user_frames(struct trace *t, uint32_t pid, const uint64_t *addresses, int n)
+{
+	struct processes *names = pid ? names_of(t) : NULL;
+	int last = n;
+
+	if (n < 1 || !names || !processes_has_code(names, (int)pid, addresses[0]))
+		return n;
+	while (last > 1 && !processes_has_code(names, (int)pid, addresses[last - 1] - 1))
+		last--;
+	return last;
+}
+
 void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t probe, uint32_t pid,
 		     uint64_t id, uint64_t caller, const char *indent)
 {
@@ -226,7 +242,8 @@ void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t 
 
 	if (known && probe == UINT32_MAX)
 		hit.probe = 0;
-
+	if (!kernel)
+		n = user_frames(t, pid, addresses, n);
 	if (t->json)
 		trace_out_char(&t->out, '[');
 	else if (n <= 0)
