@@ -27,8 +27,10 @@ struct ax_jit_event {
 	__u32 number, parent;  /* processes, as the reader's pid namespace has them; 0: not there */
 	__u32 shared;	       /* it may be written through another mapping */
 	__u32 file;	       /* it is a file's, maybe one without a name (memfd) */
+	__u32 hidden;	       /* it may not be read by the process itself: copies may be missing */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct ax_jit_event) == 160, "struct ax_jit_event is read by user space");
+_Static_assert(sizeof(struct ax_jit_event) == 168, "struct ax_jit_event is read by user space");
 
 /* One page as it was at that time. Told before the event that it belongs to, of which it is part.
  */

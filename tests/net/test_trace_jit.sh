@@ -41,6 +41,16 @@ is "nobody else can read it" "$(stat -c %a "$T/wx" "$T"/wx/* | xargs)" "700 600 
 
 keep pkey -c "$jit pkey 5"
 is "by pkey_mprotect()" "$(numbers pkey)" "1 2 3 4 5"
+keep hidden -c "$jit hidden 20"
+is "that may be executed only, where processors can forbid to read it" "$(numbers hidden)" "$(seq 20 | xargs)"
+unlike "of which nothing is missing" "$(cat "$T/hidden.err")" 'could be executed but not read'
+keep unread -c "$jit none 13"
+is "that nobody could read before either" "$(numbers unread)" 13
+ok "since it became executable" test "$(events unread 'select(.event == "code") | .time_ns')" = \
+	"$(events unread 'select(.event == "executable") | .time_ns' | tail -n 1)"
+keep lost -c "$jit lost 14"
+like "or it is said that it is missing" "$(numbers lost) $(cat "$T/lost.err")" \
+	'^14 |; 1 ranges could be executed but not read'
 keep threads -c "$jit threads 20"
 is "of threads" "$(numbers threads | tr ' ' '\n' | sort -n | xargs)" "$({ seq 1000 1019; seq 2000 2019; seq 3000 3019; seq 4000 4019; } | xargs)"
 keep fork -c "$jit fork 7"

@@ -256,6 +256,36 @@ static void watched_memory_is_looked_at_again(void **state)
 	munmap(at, size);
 }
 
+/* What may only be executed is read as a debugger does; what is gone is counted, unless it is
+ * known. */
+static void hidden_memory_is_read_or_counted(void **state)
+{
+	size_t size = 65536;
+	uint8_t *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t address = (uint64_t)(uintptr_t)at;
+	uint32_t self = (uint32_t)getpid();
+	const struct jit_counts *n;
+	struct kept k;
+
+	(void)state;
+	assert_ptr_not_equal(at, MAP_FAILED);
+	memset(at, 3, size);
+	assert_int_equal(mprotect(at, size, PROT_EXEC), 0);
+	begin(&k, 16 << 20);
+	n = jit_capture_counts(k.capture);
+	jit_capture_hidden(k.capture, self, address, address + size, 1234);
+	assert_int_equal(n->pages, size / JIT_PAGE);
+	assert_int_equal(k.last.c.time_ns, 1234);
+	assert_int_equal(n->unread, 0);
+	munmap(at, size);
+	jit_capture_hidden(k.capture, self, address, address + size, 1235);
+	assert_int_equal(n->unread, 0);
+	jit_capture_hidden(k.capture, INT32_MAX, address, address + size, 1236);
+	jit_capture_hidden(k.capture, INT32_MAX, 0, UINT64_MAX - JIT_PAGE, 1237);
+	assert_int_equal(n->unread, 2);
+	end(&k);
+}
+
 /* The record of what the kernel copied can come after a look that was later. */
 static void what_is_told_late_keeps_its_time(void **state)
 {
@@ -374,6 +404,7 @@ int main(void)
 		cmocka_unit_test(no_more_than_was_allowed),
 		cmocka_unit_test(no_more_pages_are_told_apart_than_was_allowed),
 		cmocka_unit_test(watched_memory_is_looked_at_again),
+		cmocka_unit_test(hidden_memory_is_read_or_counted),
 		cmocka_unit_test(what_is_told_late_keeps_its_time),
 		cmocka_unit_test(pieces_that_overlap_are_found),
 		cmocka_unit_test(what_is_no_dump_is_refused),

@@ -278,6 +278,7 @@ static bool open_memory(struct process *p)
 static void read_pages(struct jit_capture *c, struct process *p, uint64_t address, size_t n,
 		       uint64_t now)
 {
+	/* also what the process itself may not read: as a debugger does */
 	ssize_t got = pread(p->mem, c->buf, n * JIT_PAGE, (off_t)address);
 
 	for (ssize_t i = 0; i < got / (ssize_t)JIT_PAGE; i++)
@@ -339,4 +340,22 @@ void jit_capture_range(struct jit_capture *c, uint32_t pid, uint64_t start, uint
 	if (p && open_memory(p))
 		look_at(c, p, &(struct range){start, end, 0}, time_mono_ns());
 	jit_capture_flush(c);
+}
+
+/* What was there when it became executable: it cannot be written there, but by those who make it
+ * another one again. */
+void jit_capture_hidden(struct jit_capture *c, uint32_t pid, uint64_t start, uint64_t end,
+			uint64_t since_ns)
+{
+	struct process *p = process_of(c, pid);
+
+	if (!p || end <= start)
+		return;
+	jit_capture_watch(c, pid, start, end, since_ns);
+	if (open_memory(p))
+		look_at(c, p, &(struct range){start, end, 0}, time_mono_ns());
+	jit_capture_unwatch(c, pid, start, end);
+	jit_capture_flush(c);
+	if (!c->counts.error && !jit_pages_know(&p->pages, start, end))
+		c->counts.unread++;
 }

@@ -21,6 +21,7 @@ struct jit_counts {
 	uint64_t same;		/* pages as they were known already */
 	uint64_t left_out;	/* beyond max_bytes */
 	uint64_t too_many;	/* when max_pages were known: they were not looked at */
+	uint64_t unread;	/* ranges of jit_capture_hidden() of which nothing is known */
 	uint64_t looks;
 	int error; /* negative errno: nothing more could be written */
 };
@@ -43,6 +44,10 @@ void jit_capture_unwatch(struct jit_capture *c, uint32_t pid, uint64_t start, ui
 void jit_capture_look(struct jit_capture *c, uint32_t pid);
 /* Reads a range once: all of its pages that are there. */
 void jit_capture_range(struct jit_capture *c, uint32_t pid, uint64_t start, uint64_t end);
+/* The same of a range that the process itself may execute but not read, since that time. If it is
+ * gone, and nothing was copied of it before, it is counted. */
+void jit_capture_hidden(struct jit_capture *c, uint32_t pid, uint64_t start, uint64_t end,
+			uint64_t since_ns);
 void jit_capture_fork(struct jit_capture *c, uint32_t parent, uint32_t child, uint64_t time_ns);
 /* The process ended, or is another program from now on. */
 void jit_capture_forget(struct jit_capture *c, uint32_t pid);

@@ -69,6 +69,21 @@ bool jit_pages_see(struct jit_pages *p, uint64_t address, const uint8_t *data)
 	return true;
 }
 
+bool jit_pages_know(const struct jit_pages *p, uint64_t start, uint64_t end)
+{
+	/* whichever are fewer are gone through */
+	if ((end - start) / JIT_PAGE > p->size) {
+		for (size_t i = 0; i < p->size; i++)
+			if (p->v[i].address >= start && p->v[i].address < end)
+				return true;
+		return false;
+	}
+	for (uint64_t at = start; p->size && at < end; at += JIT_PAGE)
+		if (place_of(p, at)->address)
+			return true;
+	return false;
+}
+
 int jit_pages_copy(struct jit_pages *to, const struct jit_pages *from)
 {
 	*to = (struct jit_pages){0};

@@ -15,6 +15,8 @@ struct jit_pages {
 };
 /* True: it is new, or has changed. Also if there is no memory to know it the next time. */
 bool jit_pages_see(struct jit_pages *p, uint64_t address, const uint8_t *data);
+/* Whether any version is known of a page in that range. */
+bool jit_pages_know(const struct jit_pages *p, uint64_t start, uint64_t end);
 int jit_pages_copy(struct jit_pages *to, const struct jit_pages *from);
 void jit_pages_free(struct jit_pages *p);
 

@@ -6,21 +6,28 @@
  * the process; in between user space looks at it.
  *
  * Only pages that are there are read: a page that nobody has written has no code in it.
+ *
+ * What may be executed but not read (mprotect() with nothing but PROT_EXEC on a processor with
+ * protection keys, or a key of the program's own) cannot be read here either. It is copied before
+ * the call takes effect; and user space, which can, is told to look at it.
  */
 #include "jit_event.h"
 #include "pid_number.bpf.h"
 #include "syscall.bpf.h"
 
-#define PROT_WRITE    2
-#define PROT_EXEC     4
-#define VM_MAYSHARE   0x80 /* also if it is of a file that was opened only for reading */
-#define MAP_SHARED    1
-#define MAP_ANONYMOUS 0x20
-#define MAP_FIXED     0x10
-#define MADV_DONTNEED 4
-#define MADV_FREE     8
-#define ERRNO_MAX     4095
-#define PAGE_MASK     (AX_JIT_PAGE - 1ull)
+#define PROT_READ      1
+#define PROT_WRITE     2
+#define PROT_EXEC      4
+#define VM_READ	       1
+#define VM_PKEY(flags) ((flags) >> 32 & 15)
+#define VM_MAYSHARE    0x80 /* also if it is of a file that was opened only for reading */
+#define MAP_SHARED     1
+#define MAP_ANONYMOUS  0x20
+#define MAP_FIXED      0x10
+#define MADV_DONTNEED  4
+#define MADV_FREE      8
+#define ERRNO_MAX      4095
+#define PAGE_MASK      (AX_JIT_PAGE - 1ull)
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct vm_area_struct {
@@ -107,7 +114,7 @@ static __always_inline struct ax_jit_event *begin_event(__u32 kind, __u32 number
 	watch_head(&e->head, AX_WATCH_JIT);
 	e->address = e->length = 0;
 	e->kind = kind;
-	e->prot = e->shared = e->file = e->parent = 0;
+	e->prot = e->shared = e->file = e->parent = e->hidden = e->pad = 0;
 	e->number = number;
 	return e;
 }
@@ -115,13 +122,16 @@ static __always_inline struct ax_jit_event *begin_event(__u32 kind, __u32 number
 /* --- what becomes executable --- */
 
 struct found {
-	__u32 shared, file;
+	__u32 shared, file, hidden;
 };
 
 static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct found *f)
 {
+	__u64 flags = BPF_CORE_READ(vma, vm_flags);
+
 	(void)task;
-	f->shared = (BPF_CORE_READ(vma, vm_flags) & VM_MAYSHARE) != 0;
+	f->shared = (flags & VM_MAYSHARE) != 0;
+	f->hidden = !(flags & VM_READ) || VM_PKEY(flags);
 	f->file = BPF_CORE_READ(vma, vm_file) != NULL;
 	return 0;
 }
@@ -206,6 +216,7 @@ static __always_inline void see_executable(__u32 kind, __u64 start, __u64 length
 	e->prot = prot;
 	e->shared = f->shared;
 	e->file = f->file;
+	e->hidden = f->hidden;
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 }
 
@@ -233,6 +244,7 @@ int ax_jit_mapped(__u64 *ctx)
 		see_executable(AX_JIT_MMAP, ret, SYSCALL_B(regs), prot, &f, !f.file);
 		return 0;
 	}
+	f.hidden = !(prot & PROT_READ);
 	bpf_find_vma((void *)task, SYSCALL_A(regs), see_vma, &f, 0);
 	see_executable(AX_JIT_MPROTECT, SYSCALL_A(regs), SYSCALL_B(regs), prot, &f, false);
 	return 0;
@@ -300,6 +312,27 @@ static __always_inline bool takes_away(const struct pt_regs___kernel *regs, long
 	}
 }
 
+static __always_inline bool hides(const struct pt_regs___kernel *regs, long nr)
+{
+	return (nr == NR_MPROTECT || nr == NR_PKEY_MPROTECT) &&
+	       (SYSCALL_C(regs) & (PROT_READ | PROT_WRITE | PROT_EXEC)) == PROT_EXEC &&
+	       !syscall_is_compat() && watch_current();
+}
+
+/* The last moment that it can be read. Should the call fail, which it hardly does, there are copies
+ * of what was not executed. */
+static __always_inline void copy_before(const struct pt_regs___kernel *regs)
+{
+	__u64 start = SYSCALL_A(regs) & ~PAGE_MASK;
+	__u64 end = (start + SYSCALL_B(regs) + PAGE_MASK) & ~PAGE_MASK;
+	struct copy c = {};
+
+	if (end <= start)
+		return;
+	begin_copy(&c, (void *)bpf_get_current_task_btf());
+	copy_range(&c, start, end);
+}
+
 /* Programs give their code back before they end, as Node.js does. */
 SEC("tp_btf/sys_enter")
 int ax_jit_last(__u64 *ctx)
@@ -311,6 +344,10 @@ int ax_jit_last(__u64 *ctx)
 	struct ax_jit_event *e;
 	bool gone = false;
 
+	if (hides(regs, nr)) {
+		copy_before(regs);
+		return 0; /* it stays executable */
+	}
 	if (nr != NR_EXIT_GROUP && nr != NR_EXECVE && nr != NR_EXECVEAT) {
 		if (!takes_away(regs, nr, &gone))
 			return 0;

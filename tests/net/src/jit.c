@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A small just-in-time compiler: functions that return a number, each executed as soon as it is
- *made.
+ * made.
  *
  *	jit wx N	N versions on one page, which is never writable and executable
  *	jit pkey N	the same by pkey_mprotect()
+ *	jit hidden N	the same on a page that may be executed only, not read
+ *	jit none N	version N on such a page, which could not be read before; it waits
+ *	jit lost N	the same, but the program ends at once
  *	jit toggle N	N changes of permissions, every second one executable, of nothing
- *	jit threads N	the same in four threads: numbers from 1000, 2000, ...
+ *	jit threads N	versions in four threads: numbers from 1000, 2000, ...
  *	jit fork N	a child has one version of its own of its parent's page, N; the parent 1
  *	jit rwx N	version N on a page that is both
  *	jit unmapped N	the same, given back before the end
@@ -31,6 +34,7 @@
 #define PAGE 65536 /* of any system */
 
 static int (*protect)(void *at, size_t len, int prot) = mprotect;
+static int executable = PROT_READ | PROT_EXEC;
 
 static int by_pkey(void *at, size_t len, int prot)
 {
@@ -77,7 +81,7 @@ static void version(void *at, unsigned n)
 {
 	must(protect(at, PAGE, PROT_READ | PROT_WRITE) == 0, "mprotect");
 	write_code(at, n);
-	must(protect(at, PAGE, PROT_READ | PROT_EXEC) == 0, "mprotect");
+	must(protect(at, PAGE, executable) == 0, "mprotect");
 	run_code(at, n);
 }
 
@@ -87,6 +91,17 @@ static void versions(unsigned first, unsigned n)
 
 	for (unsigned i = 0; i < n; i++)
 		version(at, first + i);
+}
+
+/* When it becomes executable nobody can read it, and before neither. */
+static void none(unsigned n)
+{
+	void *at = map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	write_code(at, n);
+	must(mprotect(at, PAGE, PROT_NONE) == 0, "mprotect");
+	must(mprotect(at, PAGE, PROT_EXEC) == 0, "mprotect");
+	run_code(at, n);
 }
 
 static void toggle(unsigned n)
@@ -207,8 +222,12 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!strcmp(what, "pkey"))
 		protect = by_pkey;
-	if (!strcmp(what, "wx") || !strcmp(what, "pkey"))
+	if (!strcmp(what, "hidden"))
+		executable = PROT_EXEC;
+	if (!strcmp(what, "wx") || !strcmp(what, "pkey") || !strcmp(what, "hidden"))
 		versions(1, count);
+	else if (!strcmp(what, "none") || !strcmp(what, "lost"))
+		none(count);
 	else if (!strcmp(what, "toggle"))
 		toggle(count);
 	else if (!strcmp(what, "threads"))
@@ -231,6 +250,9 @@ int main(int argc, char **argv)
 		must(0, "execl");
 	} else if (!strcmp(what, "commands")) {
 		commands(count);
+	}
+	if (!strcmp(what, "none")) {
+		usleep(500000);
 	} else if (!strcmp(what, "wait")) {
 		both(count);
 		printf("%d\n", getpid());

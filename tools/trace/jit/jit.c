@@ -98,11 +98,15 @@ static void see_executable(struct request *q, const struct ax_jit_event *ev)
 	else if (ev->shared)
 		jit_dir_text(&q->dir, "writable", "elsewhere");
 	jit_dir_end(&q->dir);
-	if (!changes)
+	if (!changes) {
+		if (ev->hidden)
+			jit_capture_hidden(q->capture, ev->number, ev->address,
+					   ev->address + ev->length, ev->head.time_ns);
 		return;
+	}
 	jit_capture_watch(q->capture, ev->number, ev->address, ev->address + ev->length,
 			  ev->head.time_ns);
-	if (ev->file)
+	if (ev->file || ev->hidden)
 		jit_capture_range(q->capture, ev->number, ev->address, ev->address + ev->length);
 }
 
@@ -265,6 +269,11 @@ static void put_more(struct ready *r)
 	if (n->too_many)
 		fprintf(stderr, "; %llu pages were too many to be told apart",
 			(unsigned long long)n->too_many);
+	if (n->unread)
+		fprintf(stderr,
+			"; %llu ranges could be executed but not read, and were gone before they "
+			"were looked at",
+			(unsigned long long)n->unread);
 	if (q->dir.left_out)
 		fprintf(stderr, "; %llu lines of the index more than --max allows",
 			(unsigned long long)q->dir.left_out);
