@@ -108,6 +108,37 @@ printf '\xd9\xd9\xd9\xd9' | dd of=broken bs=1 seek=$((at + 0x60)) conv=notrunc s
 like "bad bytes are said" "$(pd pt broken | tail -n 2)" '^  0x60 BAD skipped=12144
 cpu 0: packets=[0-9]+ errors=1 '
 
+# the whole file that the sample is a part of has a second trace, of a CPU that did more
+if [ -n "${AX_PT_FILE:-}" ]; then
+	is "packets of two CPUs" "$(pd pt -c "$AX_PT_FILE")" "$(tail -n 1 packets)
+cpu 3: packets=95129 errors=0 PAD=19142 PSB=9 PSBEND=9 FUP=139 TIP=11534 TIP.PGE=9 TIP.PGD=9 TNT=61274 MODE.Exec=17 MODE.TSX=15 PIP=426 CBR=23 TSC=23 TMA=23 MTC=2477"
+	pd pt "$AX_PT_FILE" | grep '^  0x' | awk '$2 != "PAD" { print $1, $2 }' >ours
+	perf script -D -i "$AX_PT_FILE" 2>/dev/null | sed -nE 's/^\.  ([0-9a-f]{8}):  [0-9a-f ]{48}([A-Z][A-Za-z.]*).*/\1 \2/p' |
+		awk '$2 != "PAD" { sub(/^0+/, "", $1); print "0x" ($1 == "" ? "0" : $1), $2 }' >theirs
+	ok "which are perf's" cmp ours theirs
+	is "the raw traces of both" "$(pd aux -O whole "$AX_PT_FILE" | sed 1d | awk '{ print $2, $3, $5, $6 }')" \
+		$'0 intel_pt 12240 intel_pt-cpu0\n3 intel_pt 137728 intel_pt-cpu3'
+	is "all of them" "$(stat -c %s whole/intel_pt-cpu*)" $'12240\n137728'
+	ok "that of the sample is the same" cmp raw/intel_pt-cpu0 whole/intel_pt-cpu0
+fi
+
+# --- traces of other hardware ---
+
+build aux_data "aux_data.c ../../lib/perf_writer.c ../../lib/perf_writer.h" gcc "${CFLAGS_TEST[@]}" -I"$TOP" \
+	"$SRC/aux_data.c" "$TOP/tests/lib/perf_writer.c" -lzstd -o %o
+for kind in arm_spe cs_etm; do
+	for form in little big pipe; do
+		"$BIN/aux_data" "$kind" "$form" other cpu3 thread || exit 1
+		is "$kind, $form: traces of a CPU and of a thread" "$(pd aux -O "$kind-$form" other | sed 1d | awk '{ print $1, $2, $3, $4, $6 }')" \
+			"cpu 3 $kind 2 $kind-cpu3
+tid 42 $kind 1 $kind-tid42"
+		ok "$kind, $form: all bytes of the CPU, piece by piece" cmp cpu3 "$kind-$form/$kind-cpu3"
+		ok "$kind, $form: and of the thread" cmp thread "$kind-$form/$kind-tid42"
+	done
+	like "$kind: its name among the events" "$(pd events other)" "AUXTRACE_INFO .*kind=$kind"
+	like "$kind: it is none of Intel's" "$(pd pt other 2>&1)" 'no traces of Intel PT'
+done
+
 # --- instructions ---
 
 for name in first second; do
