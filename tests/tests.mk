@@ -70,6 +70,9 @@ VM_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARN) -Os -static
 FLAGS_vm  := $(VM_CFLAGS)
 VM_BIN := $(patsubst tests/vm/src/%.c,.output/vm/bin/%,$(wildcard tests/vm/src/*.c))
 $(VM_BIN): $(OUT)/flags/vm
+# What has the name of a program of net/ is that one, compiled for the VM.
+VM_OF_NET := $(filter $(patsubst tests/net/src/%.c,.output/vm/bin/%,$(wildcard tests/net/src/*.c)),$(VM_BIN))
+$(VM_OF_NET): .output/vm/bin/%: tests/net/src/%.c
 # A line '// flags: ...' in a program's file is for the compiler.
 .output/vm/bin/%: tests/vm/src/%.c
 	$(call say,MUSL,$@)

@@ -15,6 +15,7 @@ kept()
 }
 
 kept "never writable and executable" 20 wx 20
+kept "that may be executed only" 5 hidden 5
 kept "by pkey_mprotect()" 5 pkey 5
 kept "of threads" 40 threads 10
 kept "of a child, too" 2 fork 7
