@@ -508,6 +508,20 @@ struct ax_explain {
 };
 _Static_assert(sizeof(struct ax_explain) == 32, "struct ax_explain fits XDP metadata");
 
+/*
+ * A list for what leaves is explained by a program of its own, which nobody but the test run ever
+ * runs: what is asked and answered stands in cb[] of the packet's context.
+ */
+enum ax_explain_cb {
+	AX_EXPLAIN_RULES, /* answered: rule | quoted_rule << 16 */
+	AX_EXPLAIN_WORDS, /* answered: verdict | reason << 8 | decided << 16 | limited << 24 */
+	AX_EXPLAIN_VLAN,  /* answered; asked, in its place: */
+	AX_EXPLAIN_MINUTE = AX_EXPLAIN_VLAN,
+	AX_EXPLAIN_L4,	/* answered: l4_off */
+	AX_EXPLAIN_KEY, /* asked: AX_EXPLAIN_ASKED */
+};
+#define AX_EXPLAIN_ASKED 0x61786578
+
 enum ax_decided {
 	AX_DECIDED_RULE,	/* or the default: see rule */
 	AX_DECIDED_POLICY,	/* of the class `reason` */
@@ -516,8 +530,9 @@ enum ax_decided {
 	AX_DECIDED_ANSWER,	/* no rule: it is the answer of a NAT backend, on its way back */
 };
 
-/* Programs behind the filter of a generation. */
-enum ax_stage { AX_STAGE_BALANCE, AX_STAGE_REVERSE, AX_STAGES };
+/* Programs behind the filter of a generation. Of a list for what leaves the first is that which
+ * explains. */
+enum ax_stage { AX_STAGE_BALANCE, AX_STAGE_REVERSE, AX_STAGES, AX_STAGE_EXPLAIN = 0 };
 
 /*
  * Entries of the root's program array. Behind them are the stages of the generations, at

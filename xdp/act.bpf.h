@@ -5,6 +5,7 @@
 #define AX_ACT_BPF_H
 
 #include "checksum.bpf.h"
+#include "context.bpf.h"
 
 /* --- rate limits --- */
 
@@ -46,11 +47,11 @@ static __always_inline __u64 cost_of(const struct ax_limit *lim, __u32 len)
 	return lim->bytes ? (lim->cost * len) >> AX_LIMIT_BYTE_SHIFT : lim->cost;
 }
 
-/* Whether the packet is above the rate. With `keep` nothing is drawn from the bucket. */
-static __always_inline bool limited(const struct ax_limit *lim, const struct packet *p, __u32 len,
-				    __u32 counter, bool keep)
+/* Whether a packet of that cost is above the rate, of which none costs more than `most`. With
+ * `keep` nothing is drawn from the bucket. */
+static __always_inline bool limited_by(const struct ax_limit *lim, const struct packet *p,
+				       __u64 cost, __u64 most, __u32 counter, bool keep)
 {
-	__u64 cost = cost_of(lim, len);
 	__u64 now = bpf_ktime_get_ns() << AX_LIMIT_NS_SHIFT;
 	__u64 *stamp = bucket_of(lim, p, counter, !keep);
 
@@ -62,7 +63,7 @@ static __always_inline bool limited(const struct ax_limit *lim, const struct pac
 		if ((__s64)(old - now) < 0)
 			from = now;
 		if (from - now > lim->tolerance) {
-			if (from - now - lim->tolerance <= cost_of(lim, 0xffff))
+			if (from - now - lim->tolerance <= most)
 				return true;
 			/* so far ahead is only what another limit of that name left: now the
 			 * bucket is empty, and no more than that */
@@ -72,6 +73,13 @@ static __always_inline bool limited(const struct ax_limit *lim, const struct pac
 			return false;
 	}
 	return false;
+}
+
+/* The same of a frame that is `len` bytes long. */
+static __always_inline bool limited(const struct ax_limit *lim, const struct packet *p, __u32 len,
+				    __u32 counter, bool keep)
+{
+	return limited_by(lim, p, cost_of(lim, len), cost_of(lim, 0xffff), counter, keep);
 }
 
 /* --- captures --- */
@@ -101,14 +109,14 @@ static __always_inline struct capture_range capture_range(const struct packet *p
 	return r;
 }
 
-static __always_inline void describe(struct xdp_md *ctx, struct ax_capture *c,
-				     const struct packet *p, const struct ax_action *act,
-				     __u32 frame, __u32 off, __u32 captured, __u8 kind)
+static __always_inline void describe(packet_ctx *ctx, struct ax_capture *c, const struct packet *p,
+				     const struct ax_action *act, __u32 frame, __u32 off,
+				     __u32 captured, __u8 kind)
 {
 	c->time_ns = bpf_ktime_get_boot_ns();
 	c->generation = layout.generation;
-	c->ifindex = ctx->ingress_ifindex;
-	c->queue = ctx->rx_queue_index;
+	c->ifindex = packet_ifindex(ctx);
+	c->queue = packet_queue(ctx);
 	c->frame_len = frame;
 	c->captured = (__u16)captured;
 	c->data_off = (__u16)off;
@@ -130,7 +138,7 @@ static __always_inline void describe(struct xdp_md *ctx, struct ax_capture *c,
 
 /* A record with room for `room` bytes (a constant, as the verifier wants it). No reader is woken:
  * that would take a hundred times as long as the record. */
-static __always_inline bool put_record(struct xdp_md *ctx, void *ring, const struct packet *p,
+static __always_inline bool put_record(packet_ctx *ctx, void *ring, const struct packet *p,
 				       const struct ax_action *act, __u32 frame,
 				       struct capture_range r, __u8 kind, __u32 room, __u64 wake)
 {
@@ -139,15 +147,15 @@ static __always_inline bool put_record(struct xdp_md *ctx, void *ring, const str
 	if (!c)
 		return false;
 	r.len = size_within(r.len, room);
-	if (r.len && bpf_xdp_load_bytes(ctx, r.off, c + 1, r.len))
+	if (r.len && packet_load(ctx, r.off, c + 1, r.len))
 		r.len = 0;
 	describe(ctx, c, p, act, frame, r.off, r.len, kind);
 	bpf_ringbuf_submit(c, wake);
 	return true;
 }
 
-static __noinline __attribute__((unused)) bool
-put_capture(struct xdp_md *ctx, const struct packet *p, const struct ax_action *act, __u32 frame)
+static __noinline __attribute__((unused)) bool put_capture(packet_ctx *ctx, const struct packet *p,
+							   const struct ax_action *act, __u32 frame)
 {
 	struct capture_range r = capture_range(p, act, frame);
 	const __u64 quiet = BPF_RB_NO_WAKEUP;
@@ -161,7 +169,7 @@ put_capture(struct xdp_md *ctx, const struct packet *p, const struct ax_action *
 	return put_record(ctx, &captures, p, act, frame, r, AX_CAPTURE_DATA, AX_CAPTURE_MAX, quiet);
 }
 
-static __noinline __attribute__((unused)) void put_slot(struct xdp_md *ctx, const struct packet *p,
+static __noinline __attribute__((unused)) void put_slot(packet_ctx *ctx, const struct packet *p,
 							const struct ax_action *act, __u32 frame)
 {
 	struct capture_range r = capture_range(p, act, frame);
@@ -174,7 +182,7 @@ static __noinline __attribute__((unused)) void put_slot(struct xdp_md *ctx, cons
 		return;
 	__builtin_memset(s->w, 0, AX_SLOT_BYTES);
 	n = size_within(n, AX_SLOT_BYTES);
-	if (n && bpf_xdp_load_bytes(ctx, r.off, s, n))
+	if (n && packet_load(ctx, r.off, s, n))
 		n = 0;
 	bpf_spin_lock(&slot->lock);
 	slot->len = n;
@@ -186,8 +194,8 @@ static __noinline __attribute__((unused)) void put_slot(struct xdp_md *ctx, cons
 
 #define TRIGGER_BYTES 512 /* a datagram of a trigger is shorter */
 
-static __noinline __attribute__((unused)) void
-put_trigger(struct xdp_md *ctx, const struct packet *p, const struct ax_action *act, __u32 frame)
+static __noinline __attribute__((unused)) void put_trigger(packet_ctx *ctx, const struct packet *p,
+							   const struct ax_action *act, __u32 frame)
 {
 	struct capture_range r = {p->payload_off, 0};
 
@@ -200,7 +208,7 @@ put_trigger(struct xdp_md *ctx, const struct packet *p, const struct ax_action *
 		count_reason(AX_REASON_TRIGGER_LOST);
 }
 
-static __always_inline void capture(struct xdp_md *ctx, const struct packet *p,
+static __always_inline void capture(packet_ctx *ctx, const struct packet *p,
 				    const struct ax_action *act, __u32 frame)
 {
 	struct capture_range none = {0, 0};

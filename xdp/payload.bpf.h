@@ -14,6 +14,7 @@
 #ifndef AX_PAYLOAD_BPF_H
 #define AX_PAYLOAD_BPF_H
 
+#include "context.bpf.h"
 #include "rules.bpf.h"
 
 static __always_inline bool has_payload(const struct packet *p)
@@ -27,7 +28,7 @@ static __always_inline bool has_payload(const struct packet *p)
 
 /* How long the datagram is that UDP's header speaks of, header included; it may be less than what
  * IP has carried, and more than there is in a first fragment. */
-static __always_inline __u32 udp_len(struct xdp_md *ctx, const struct packet *p)
+static __always_inline __u32 udp_len(packet_ctx *ctx, const struct packet *p)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct udphdr *udp = packet_at(data, p->l4_off);
@@ -36,7 +37,7 @@ static __always_inline __u32 udp_len(struct xdp_md *ctx, const struct packet *p)
 }
 
 /* In bytes. */
-static __always_inline __u32 payload_len(struct xdp_md *ctx, const struct packet *p)
+static __always_inline __u32 payload_len(packet_ctx *ctx, const struct packet *p)
 {
 	__u32 header = p->payload_off - p->l4_off, len = p->l4_len;
 
@@ -51,18 +52,17 @@ static __always_inline __u32 payload_len(struct xdp_md *ctx, const struct packet
 }
 
 /* The piece of `n` bytes (1 to 8) at `at` of the payload, 0 behind it; false: it is not there. */
-static __always_inline bool copy_piece(struct xdp_md *ctx, const struct packet *p, __u32 at,
-				       __u32 n, __u64 *ret)
+static __always_inline bool copy_piece(packet_ctx *ctx, const struct packet *p, __u32 at, __u32 n,
+				       __u64 *ret)
 {
 	*ret = 0;
 	n = size_within(n, sizeof(*ret));
-	return n && !bpf_xdp_load_bytes(ctx, p->payload_off + at, ret, n);
+	return n && !packet_load(ctx, p->payload_off + at, ret, n);
 }
 
 /* Whether the packet, with `len` bytes of payload, has the one of that number. What it returns is
  * unknown to the verifier, as of any global function. */
-__weak __noinline int payload_fits(struct xdp_md *ctx, const struct packet *p, __u32 number,
-				   __u32 len)
+__weak __noinline int payload_fits(packet_ctx *ctx, const struct packet *p, __u32 number, __u32 len)
 {
 	const volatile struct ax_payload *want;
 	__u64 word;
@@ -83,7 +83,7 @@ __weak __noinline int payload_fits(struct xdp_md *ctx, const struct packet *p, _
 }
 
 /* AX_PAYLOAD_NONE and bits. */
-__weak __noinline int payload_of(struct xdp_md *ctx, const struct packet *p)
+__weak __noinline int payload_of(packet_ctx *ctx, const struct packet *p)
 {
 	__u32 has = 0, len = p ? payload_len(ctx, p) : 0;
 
@@ -96,7 +96,7 @@ __weak __noinline int payload_of(struct xdp_md *ctx, const struct packet *p)
 
 /* The same in the packet itself, which after that is unknown to the verifier: it goes on once,
  * whatever was found. For lists that it has more to follow of than of others. */
-__weak __noinline int note_payload(struct xdp_md *ctx, struct packet *p)
+__weak __noinline int note_payload(packet_ctx *ctx, struct packet *p)
 {
 	if (p)
 		p->payload = (__u16)payload_of(ctx, p);
@@ -116,7 +116,7 @@ static __always_inline __u64 differs(__u64 word, const volatile struct ax_payloa
 }
 
 /* The same as payload_of(). */
-static __always_inline __u16 look_at_payload(struct xdp_md *ctx, const struct packet *p)
+static __always_inline __u16 look_at_payload(packet_ctx *ctx, const struct packet *p)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 len = payload_len(ctx, p);

@@ -5,6 +5,7 @@
 
 #include <linux/bpf.h>
 
+#include "context.bpf.h"
 #include "parse.bpf.h"
 
 static __always_inline bool is_icmp_error(const struct packet *p)
@@ -20,7 +21,7 @@ static __always_inline bool is_icmp_error(const struct packet *p)
  * The packet that an ICMP error is about, with its ends swapped: the packet that was answered by
  * what the error is about. Of its transport header only 8 bytes need to be there (RFC 792).
  */
-static __noinline __attribute__((unused)) bool quote(struct xdp_md *ctx, const struct packet *p,
+static __noinline __attribute__((unused)) bool quote(packet_ctx *ctx, const struct packet *p,
 						     struct packet *q)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;

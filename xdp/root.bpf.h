@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
 
+#include "context.bpf.h"
 #include "xdp.h"
 
 struct {
@@ -27,7 +28,7 @@ static __always_inline bool is_over(void)
 }
 
 /* Jumps to the list. Comes back when there is none: with what happens to the packet then. */
-static __always_inline int to_list(struct xdp_md *ctx)
+static __always_inline int to_list(packet_ctx *ctx)
 {
 	/* static: two calls, each to a known entry, become two direct jumps; the compiler would
 	 * make them one, which is an indirect jump with all that guards those */

@@ -153,11 +153,11 @@ void config_service_free(struct config_service *s);
 int config_service_copy(const struct config_service *from, struct config_service *to);
 bool config_service_eq(const struct config_service *a, const struct config_service *b);
 
-/* An interface of the `xdp:` section. Its list has the section's sets and balancers too. */
+/* A list of an interface of the `xdp:` section. It has the section's sets and balancers too. */
 struct config_interface {
-	char *name;
+	char *name;	  /* its place, see base/place.h */
 	char *rules_file; /* NULL: the list is all given; else a rule file has all of it, and the
-			     list here only what the section shares */
+			     list here only what the section shares, and the direction */
 	struct rule_list list;
 };
 void config_interface_free(struct config_interface *i);

@@ -7,7 +7,7 @@ static const struct key file_keys[] = {
 	{"mode", list_read_mode, 0},	   {"priority", list_read_priority, 0},
 	{"default", list_read_default, 0}, {"classes", list_read_classes, 0},
 	{"sets", list_read_sets, 0},	   {"balancers", list_read_balancers, 0},
-	{"rules", list_read_rules, 0},
+	{"rules", list_read_rules, 0},	   {"direction", list_read_direction, 0},
 };
 
 int rule_file_parse(const char *text, size_t len, struct rule_list *l, struct config_errors *errs)

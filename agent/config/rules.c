@@ -60,6 +60,14 @@ void list_read_priority(struct reader *r, const struct node *n, void *to)
 		((struct list_reading *)to)->list.priority = (uint32_t)priority;
 }
 
+void list_read_direction(struct reader *r, const struct node *n, void *to)
+{
+	int i = read_word(r, n, xdp_direction_names, ARRAY_SIZE(xdp_direction_names));
+
+	if (i >= 0)
+		((struct list_reading *)to)->list.direction = (enum xdp_direction)i;
+}
+
 static void read_class(struct reader *r, const struct node *n, void *to)
 {
 	int i = read_word(r, n, policy_names, ARRAY_SIZE(policy_names));

@@ -16,6 +16,7 @@ struct list_reading {
 /* Each reads the value of one key; `to` is a struct list_reading. */
 void list_read_mode(struct reader *r, const struct node *n, void *to);
 void list_read_priority(struct reader *r, const struct node *n, void *to);
+void list_read_direction(struct reader *r, const struct node *n, void *to);
 void list_read_default(struct reader *r, const struct node *n, void *to);
 void list_read_classes(struct reader *r, const struct node *n, void *to);
 void list_read_sets(struct reader *r, const struct node *n, void *to);

@@ -34,32 +34,78 @@ static void read_rules_file(struct reader *r, const struct node *n, void *to)
 }
 
 static const struct key interface_keys[] = {
-	{"mode", list_read_mode, 0},	   {"priority", list_read_priority, 0},
-	{"default", list_read_default, 0}, {"classes", list_read_classes, 0},
-	{"rules", list_read_rules, 0},	   {"rules-file", read_rules_file, 0},
-	{"sets", list_read_sets, 0},	   {"balancers", list_read_balancers, 0},
+	{"mode", list_read_mode, 0},	       {"priority", list_read_priority, 0},
+	{"default", list_read_default, 0},     {"classes", list_read_classes, 0},
+	{"rules", list_read_rules, 0},	       {"rules-file", read_rules_file, 0},
+	{"sets", list_read_sets, 0},	       {"balancers", list_read_balancers, 0},
+	{"direction", list_read_direction, 0},
 };
 
+static bool has_key(const struct node *mapping, const char *name)
+{
+	for (size_t i = 0; mapping->kind == NODE_MAPPING && i < mapping->n; i++)
+		if (streq(mapping->items[2 * i].text, name))
+			return true;
+	return false;
+}
+
+static bool is_taken(const struct config *c, const char *place)
+{
+	for (size_t i = 0; i < c->n_interfaces; i++)
+		if (c->interfaces[i].name && streq(c->interfaces[i].name, place))
+			return true;
+	return false;
+}
+
+static void read_one_list(struct reader *r, struct section *s, const struct node *key,
+			  const struct node *value)
+{
+	struct interface_reading reading = {.l.shared = &s->shared.list};
+	size_t before = r->errs->n;
+	struct config_interface *i;
+	char place[PLACE_MAX];
+
+	rule_list_init(&reading.l.list);
+	read_mapping(r, value, interface_keys, ARRAY_SIZE(interface_keys), &reading);
+	/* (in which direction it is has to be known before a file is read) */
+	if (reading.rules_file && value->n > 1 + (size_t)has_key(value, "direction"))
+		reject(r, value,
+		       "rules-file alone, or with direction, since all the rest is in that file");
+	if (done(r, rule_list_share(&reading.l.list, &s->shared.list)) && r->errs->n == before)
+		list_report_faults(r, &reading.l, key);
+	place_make(place, key->text, reading.l.list.direction);
+	if (is_taken(s->config, place))
+		reject(r, value, "one list of an interface for each direction");
+	i = &s->config->interfaces[s->config->n_interfaces++];
+	i->name = strdup(place);
+	have(r, i->name);
+	i->rules_file = reading.rules_file;
+	i->list = reading.l.list;
+}
+
+#define DIRECTIONS 2
+
+/* One list, or a list of them. */
 static void read_interface(struct reader *r, const struct node *key, const struct node *value,
 			   void *to)
 {
 	struct section *s = to;
-	struct config_interface *i = &s->config->interfaces[s->config->n_interfaces++];
-	struct interface_reading reading = {.l.shared = &s->shared.list};
-	size_t before = r->errs->n;
 
-	rule_list_init(&reading.l.list);
 	if (!value_is_interface(key->text))
 		reject(r, key, "an interface's name of 1 to 15 characters");
-	read_mapping(r, value, interface_keys, ARRAY_SIZE(interface_keys), &reading);
-	if (reading.rules_file && value->n > 1)
-		reject(r, value, "rules-file alone, since all the rest is in that file");
-	if (done(r, rule_list_share(&reading.l.list, &s->shared.list)) && r->errs->n == before)
-		list_report_faults(r, &reading.l, key);
-	i->name = strdup(key->text);
-	have(r, i->name);
-	i->rules_file = reading.rules_file;
-	i->list = reading.l.list;
+	if (value->kind != NODE_LIST) {
+		read_one_list(r, s, key, value);
+		return;
+	}
+	if (value->n > DIRECTIONS || !value->n) {
+		reject(r, value, "one list of an interface for each direction");
+		return;
+	}
+	for (size_t i = 0; i < value->n; i++) {
+		path_push(r, NULL, i);
+		read_one_list(r, s, key, &value->items[i]);
+		r->depth--;
+	}
 }
 
 static void note_interfaces(struct reader *r, const struct node *n, void *to)
@@ -75,7 +121,7 @@ static void read_interfaces(struct reader *r, struct section *s)
 	const struct node *n = s->interfaces;
 
 	if (n->kind == NODE_MAPPING && n->n > 0) {
-		s->config->interfaces = calloc(n->n, sizeof(*s->config->interfaces));
+		s->config->interfaces = calloc(DIRECTIONS * n->n, sizeof(*s->config->interfaces));
 		if (!have(r, s->config->interfaces))
 			return;
 	}

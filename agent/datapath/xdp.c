@@ -45,12 +45,17 @@ static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_CARRIED] = "carried",
 };
 
+const char *datapath_xdp_map_name(enum xdp_map m)
+{
+	return map_names[m];
+}
+
 /* --- pins --- */
 
 int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make, char *ret,
 		     size_t size, struct error *e)
 {
-	char dir[256], name[32] = "";
+	char dir[256], name[PIN_NAME_MAX] = "";
 	bool above;
 	int r = mount_bpffs_lasting(inst, make, dir, sizeof(dir), &above, e);
 
@@ -60,11 +65,9 @@ int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make,
 	if (above)
 		setenv("LIBXDP_BPFFS", dir, 1);
 	if (ifname)
-		snprintf(name, sizeof(name), "/%.20s", ifname);
-	for (char *c = name; *c; c++)
-		if (*c == '.') /* which bpffs does not take; interfaces have no ':' */
-			*c = ':';
-	if ((size_t)snprintf(ret, size, "%s/%s-xdp%s", dir, inst->name, name) >= size)
+		datapath_xdp_pin_name(ifname, name);
+	if ((size_t)snprintf(ret, size, "%s/%s-xdp%s%s", dir, inst->name, ifname ? "/" : "",
+			     name) >= size)
 		return error_set(e, -ENAMETOOLONG, "the path of the bpf filesystem is too long");
 	return 0;
 }
@@ -103,6 +106,7 @@ static int open_maps(const char *dir, int first, struct datapath_xdp *d)
 
 	datapath_xdp_init(d);
 	snprintf(d->dir, sizeof(d->dir), "%s", dir);
+	d->egress = datapath_xdp_dir_is_egress(dir);
 	for (int m = first; m < XDP_MAPS && !r; m++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, map_names[m]);
 		d->map[m] = bpf_obj_get(path);
@@ -437,6 +441,8 @@ void generation_close(struct generation *g)
 		munmap((void *)(uintptr_t)g->data, g->size);
 	close_fd(&g->prog);
 	close_fd(&g->arena);
+	if (g->tell > 0)
+		close_fd(&g->tell);
 	*g = (struct generation){.prog = -1, .arena = -1};
 }
 
@@ -586,6 +592,18 @@ int datapath_xdp_filter(const struct datapath_xdp *d, const struct ax_layout *la
 	return r;
 }
 
+int generation_take(struct generation *g, int prog, int arena, const void *data, size_t size,
+		    const struct ax_layout *layout)
+{
+	int r = fill_arena(arena, data, size, layout);
+
+	if (r)
+		return r;
+	g->prog = fcntl(prog, F_DUPFD_CLOEXEC, 3);
+	g->arena = fcntl(arena, F_DUPFD_CLOEXEC, 3);
+	return g->prog < 0 || g->arena < 0 ? -errno : map_arena(g, size);
+}
+
 static int load(const struct datapath_xdp *d, const void *arena, size_t size,
 		const struct ax_layout *layout, struct generation *g)
 {
@@ -601,12 +619,8 @@ static int load(const struct datapath_xdp *d, const void *arena, size_t size,
 	if (!r)
 		r = put_stages(skel, layout);
 	if (!r)
-		r = fill_arena(bpf_map__fd(skel->maps.arena), arena, size, layout);
-	if (!r) {
-		g->prog = fcntl(bpf_program__fd(skel->progs.ax_filter), F_DUPFD_CLOEXEC, 3);
-		g->arena = fcntl(bpf_map__fd(skel->maps.arena), F_DUPFD_CLOEXEC, 3);
-		r = g->prog < 0 || g->arena < 0 ? -errno : map_arena(g, size);
-	}
+		r = generation_take(g, bpf_program__fd(skel->progs.ax_filter),
+				    bpf_map__fd(skel->maps.arena), arena, size, layout);
 	filter__destroy(skel);
 	if (r)
 		generation_close(g);
@@ -620,6 +634,12 @@ bool datapath_xdp_has_conntrack(void)
 	return access("/sys/module/nf_conntrack", F_OK) == 0;
 }
 
+static int refused(int r, struct error *e)
+{
+	return error_set(e, r, "the kernel refuses the compiled rule list (%s)%s", strerror(-r),
+			 r == -ENOMEM ? ": there is not enough memory" : "");
+}
+
 int generation_load(const struct datapath_xdp *d, const void *arena, size_t size,
 		    const struct ax_layout *layout, struct generation *g, struct error *e)
 {
@@ -627,6 +647,10 @@ int generation_load(const struct datapath_xdp *d, const void *arena, size_t size
 	int r = -ENOENT;
 
 	*g = (struct generation){.prog = -1, .arena = -1};
+	if (d->egress) {
+		r = datapath_egress_load(d, arena, size, &l, g);
+		return r ? refused(r, e) : 0;
+	}
 	l.trackable = datapath_xdp_has_conntrack();
 	l.conntrack = l.field[AX_FIELD_STATE].used && l.trackable;
 	if (l.conntrack)
@@ -635,10 +659,7 @@ int generation_load(const struct datapath_xdp *d, const void *arena, size_t size
 		l.conntrack = 0;
 		r = load(d, arena, size, &l, g);
 	}
-	if (!r)
-		return 0;
-	return error_set(e, r, "the kernel refuses the compiled rule list (%s)%s", strerror(-r),
-			 r == -ENOMEM ? ": there is not enough memory" : "");
+	return r ? refused(r, e) : 0;
 }
 
 int map_of_program(int prog, const char *name, struct bpf_map_info *mi)
@@ -685,6 +706,8 @@ static int get(const struct datapath_xdp *d, enum ax_jump jump, struct generatio
 		r = g->arena;
 	if (!r)
 		r = read(g, mi.value_size);
+	if (!r && d->egress)
+		r = datapath_egress_find_tell(d, g);
 	if (r)
 		generation_close(g);
 	return r;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The agent's apps, for those who put rule lists on interfaces: from its pinned maps. */
+#include <dirent.h>
+
 #include <bpf/bpf.h>
 
 #include "app.h"
@@ -7,6 +9,7 @@
 #include "machine/mounts.h"
 #include "datapath/priv.h"
 #include "datapath/xdp_datapath.h"
+#include "datapath/xdp_priv.h"
 
 static int open_map(const char *mount, const char *instance, const char *name, size_t value_size)
 {
@@ -45,6 +48,43 @@ void datapath_apps_open(const struct instance *inst, struct datapath_apps *a)
 void datapath_apps_close(struct datapath_apps *a)
 {
 	close_fd(&a->vips);
+}
+
+/* Tells the programs of one agent, if there is such a one. */
+static int tell_listed(const char *mount, const char *instance, uint32_t ifindex, bool on)
+{
+	autoclose int listed = open_map(mount, instance, "listed", sizeof(uint32_t));
+	uint32_t one = 1;
+	int r = 0;
+
+	if (listed < 0)
+		return 0;
+	if (on)
+		r = bpf_map_update_elem(listed, &ifindex, &one, BPF_ANY);
+	else
+		r = bpf_map_delete_elem(listed, &ifindex);
+	return r < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int datapath_egress_listed(const char *dir, uint32_t ifindex, bool on)
+{
+	char mount[PIN_PATH_MAX];
+	struct dirent *de;
+	int r = 0;
+	DIR *d;
+
+	/* dir is <mount>/<instance>-xdp/<place>; the interface may be another instance's app's */
+	snprintf(mount, sizeof(mount), "%s", dir);
+	for (int i = 0; i < 2; i++)
+		if (strrchr(mount, '/'))
+			*strrchr(mount, '/') = 0;
+	d = opendir(mount);
+	while (d && !r && (de = readdir(d)))
+		if (de->d_name[0] != '.' && de->d_type == DT_DIR)
+			r = tell_listed(mount, de->d_name, ifindex, on);
+	if (d)
+		closedir(d);
+	return r;
 }
 
 enum datapath_app datapath_apps_find(const struct datapath_apps *a, const struct ax_addr *addr)

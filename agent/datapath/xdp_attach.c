@@ -10,6 +10,7 @@
 
 #include "datapath/priv.h"
 #include "datapath/xdp_datapath.h"
+#include "datapath/xdp_priv.h"
 #include "base/log.h"
 #include "net/netlink.h"
 #include "root.skel.h"
@@ -172,6 +173,19 @@ bool datapath_xdp_is_on(unsigned ifindex, uint32_t id)
 	return there;
 }
 
+int datapath_list_programs(const char *dir, unsigned ifindex, uint32_t ours,
+			   struct datapath_xdp_programs *p)
+{
+	return datapath_xdp_dir_is_egress(dir) ? datapath_egress_programs(ifindex, ours, p)
+					       : datapath_xdp_programs(ifindex, ours, p);
+}
+
+bool datapath_list_is_on(const char *dir, unsigned ifindex, uint32_t id)
+{
+	return datapath_xdp_dir_is_egress(dir) ? datapath_egress_is_on(ifindex, id)
+					       : datapath_xdp_is_on(ifindex, id);
+}
+
 int datapath_xdp_root_id(const char *dir, uint32_t *id)
 {
 	struct bpf_prog_info info = {0};
@@ -210,7 +224,7 @@ int datapath_xdp_adopt(const struct datapath_xdp *d, unsigned ifindex)
 	char path[PIN_PATH_MAX];
 	int r = datapath_xdp_root_id(d->dir, &id);
 
-	if (r != -ENOENT)
+	if (r != -ENOENT || d->egress) /* (there it is pinned before it is attached) */
 		return r;
 	if (bpf_obj_get_info_by_fd(d->map[XDP_MAP_JUMPS], &jumps, &len) < 0)
 		return -errno;
@@ -302,11 +316,13 @@ int datapath_xdp_attach(struct datapath_xdp *d, const char *dir, unsigned ifinde
 			enum xdp_mode *mode, uint32_t priority, bool replace, struct error *e)
 {
 	static const char *const names[] = {"", "native", "generic", "offload"};
-	int r = make_room(ifindex, replace, e);
+	int r = d->egress ? 0 : make_room(ifindex, replace, e);
 	bool any = *mode == ATTACH_AUTO;
 
 	if (r)
 		return r;
+	if (d->egress)
+		return datapath_egress_attach(d, dir, ifindex, e);
 	catch_output();
 	if (any)
 		*mode = ATTACH_NATIVE;
@@ -338,6 +354,8 @@ int datapath_xdp_detach(const char *dir, unsigned ifindex, struct error *e)
 
 	if (r)
 		return r;
+	if (datapath_xdp_dir_is_egress(dir))
+		return datapath_egress_detach(dir, ifindex, e);
 	r = datapath_xdp_programs(ifindex, id, &p);
 	if (r)
 		return error_set(e, r, "cannot ask for the XDP programs of the interface: %s",

@@ -9,6 +9,9 @@
  * <bpffs>/<instance>-xdp/all-interfaces-nat, -nat_fragments and -nat_sources, because answers come
  * in by other interfaces; while no list of the instance has a NAT balancer, interfaces have small
  * ones of their own in the place of these. So it is with all-interfaces-exposed and -exposed_ports.
+ *
+ * The same of the list for packets that leave it is in <interface>:direction-egress/. Its root and
+ * its generations are programs of tc; what names an interface here takes both (base/place.h).
  */
 #ifndef AX_DATAPATH_XDP_DATAPATH_H
 #define AX_DATAPATH_XDP_DATAPATH_H
@@ -17,6 +20,7 @@
 #include "expose.h"
 #include "machine/instance.h"
 #include "base/lazy_view.h"
+#include "base/place.h"
 #include "base/xdp_mode.h"
 #include "datapath/program.h"
 #include "xdp.h"
@@ -53,6 +57,7 @@ enum xdp_map {
 
 struct datapath_xdp {
 	char dir[256]; /* pins */
+	bool egress;   /* of the list for what leaves */
 	int map[XDP_MAPS];
 	struct ax_root *root; /* mapped memory of XDP_MAP_VARIABLES */
 };
@@ -60,6 +65,10 @@ struct datapath_xdp {
 /* The directory of an interface's pins, and of all of the instance (ifname NULL). */
 int datapath_xdp_dir(const struct instance *inst, const char *ifname, bool make, char *ret,
 		     size_t size, struct error *e);
+/* Whether those are of a list for what leaves. */
+bool datapath_xdp_dir_is_egress(const char *dir);
+/* The place that a directory of pins is named after. */
+void datapath_xdp_place_of(const char *name, char ret[PLACE_MAX]);
 /* An interface may have been renamed since it was loaded (xdp_pin_names.c). */
 /* The interface that has the root program pinned in `dir`; `first` is asked first. 0: none. */
 unsigned datapath_xdp_holder(const char *dir, unsigned first);
@@ -105,6 +114,7 @@ int datapath_xdp_watch(const struct datapath_xdp *d, const char *dir, uint64_t n
 /* A program and its arena. */
 struct generation {
 	int prog, arena; /* descriptors, -1: none */
+	int tell;	 /* of what leaves: the program that explains; 0: none */
 	struct ax_layout layout;
 	const uint8_t *data; /* the arena, mapped for reading; NULL: not mapped */
 	size_t size;	     /* as mapped, whole pages */
@@ -205,6 +215,10 @@ void datapath_xdp_programs_free(struct datapath_xdp_programs *p);
 int datapath_xdp_programs(unsigned ifindex, uint32_t ours, struct datapath_xdp_programs *p);
 /* Whether a program runs on the interface, alone or in libxdp's dispatcher. */
 bool datapath_xdp_is_on(unsigned ifindex, uint32_t id);
+/* The same of the direction that a list with its pins in `dir` has. */
+int datapath_list_programs(const char *dir, unsigned ifindex, uint32_t ours,
+			   struct datapath_xdp_programs *p);
+bool datapath_list_is_on(const char *dir, unsigned ifindex, uint32_t id);
 /* The id of the pinned root program. -ENOENT. */
 int datapath_xdp_root_id(const char *dir, uint32_t *id);
 /* Pins the root program if it is on the interface without a pin: of a load that was killed. */

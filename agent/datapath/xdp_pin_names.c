@@ -7,6 +7,41 @@
 
 #include "datapath/priv.h"
 #include "datapath/xdp_datapath.h"
+#include "datapath/xdp_priv.h"
+
+/* Behind the name, and longer than any: "eth0.egress" is an interface's. */
+#define EGRESS_END ":direction-egress"
+
+bool datapath_xdp_dir_is_egress(const char *dir)
+{
+	size_t len = strlen(dir), end = strlen(EGRESS_END);
+
+	return len > end && streq(dir + len - end, EGRESS_END);
+}
+
+void datapath_xdp_pin_name(const char *place, char ret[PIN_NAME_MAX])
+{
+	char name[PLACE_MAX];
+
+	place_make(name, place, DIRECTION_INGRESS);
+	for (char *c = name; *c; c++)
+		if (*c == '.') /* which bpffs does not take; interfaces have no ':' */
+			*c = ':';
+	snprintf(ret, PIN_NAME_MAX, "%s%s", name, place_is_egress(place) ? EGRESS_END : "");
+}
+
+void datapath_xdp_place_of(const char *name, char ret[PLACE_MAX])
+{
+	bool egress = datapath_xdp_dir_is_egress(name);
+	char ifname[256];
+
+	snprintf(ifname, sizeof(ifname), "%.*s",
+		 (int)(strlen(name) - (egress ? strlen(EGRESS_END) : 0)), name);
+	for (char *c = ifname; *c; c++)
+		if (*c == ':')
+			*c = '.';
+	place_make(ret, ifname, egress ? DIRECTION_EGRESS : DIRECTION_INGRESS);
+}
 
 unsigned datapath_xdp_holder(const char *dir, unsigned first)
 {
@@ -16,11 +51,11 @@ unsigned datapath_xdp_holder(const char *dir, unsigned first)
 
 	if (datapath_xdp_root_id(dir, &root))
 		return 0;
-	if (first && datapath_xdp_is_on(first, root))
+	if (first && datapath_list_is_on(dir, first, root))
 		return first;
 	all = if_nameindex();
 	for (size_t i = 0; all && all[i].if_index && !ret; i++)
-		if (datapath_xdp_is_on(all[i].if_index, root))
+		if (datapath_list_is_on(dir, all[i].if_index, root))
 			ret = all[i].if_index;
 	if (all)
 		if_freenameindex(all);
@@ -48,8 +83,9 @@ void datapath_xdp_find(char *dir, size_t size, unsigned ifindex)
 	DIR *d = NULL;
 	uint32_t root;
 
-	if (!slash || (!datapath_xdp_root_id(dir, &root) && datapath_xdp_is_on(ifindex, root)) ||
-	    datapath_xdp_programs(ifindex, 0, &p))
+	if (!slash ||
+	    (!datapath_xdp_root_id(dir, &root) && datapath_list_is_on(dir, ifindex, root)) ||
+	    datapath_list_programs(dir, ifindex, 0, &p))
 		return;
 	if (p.n && !has_root_of(&p, dir)) {
 		snprintf(path, sizeof(path), "%.*s", (int)(slash - dir), dir);
@@ -78,7 +114,7 @@ static int move(const char *from, const char *to)
 int datapath_xdp_follow(const struct instance *inst, const char *dir, unsigned ifindex,
 			struct error *e)
 {
-	char other[256], name[IF_NAMESIZE];
+	char other[256], name[IF_NAMESIZE], place[PLACE_MAX];
 	unsigned holder;
 	int r = 0;
 
@@ -90,7 +126,9 @@ int datapath_xdp_follow(const struct instance *inst, const char *dir, unsigned i
 		holder = datapath_xdp_holder(dir, ifindex);
 		if (!holder || holder == ifindex || !if_indextoname(holder, name))
 			return 0;
-		r = datapath_xdp_dir(inst, name, false, other, sizeof(other), e);
+		place_make(place, name,
+			   datapath_xdp_dir_is_egress(dir) ? DIRECTION_EGRESS : DIRECTION_INGRESS);
+		r = datapath_xdp_dir(inst, place, false, other, sizeof(other), e);
 		if (r)
 			return r;
 		r = move(dir, other);

@@ -6,6 +6,7 @@
 
 #include "datapath/priv.h"
 #include "datapath/xdp_datapath.h"
+#include "datapath/xdp_priv.h"
 
 #define RUN_ROOM 256 /* for headers that a program puts in front */
 
@@ -37,6 +38,8 @@ int generation_explain(const struct generation *g, const void *frame, size_t len
 	autofree uint8_t *res = NULL;
 	int r;
 
+	if (g->tell)
+		return datapath_egress_explain(g, frame, len, x, action, out, out_len);
 	if (!in)
 		return -ENOMEM;
 	x->key = g->layout.explain_key;

@@ -70,8 +70,8 @@ void xdp_answers_spread(const struct instance *inst, const char *ifname,
 		char text[400];
 
 		e = (struct error){0};
-		if (streq(names.v[i], ifname) || looks(inst, names.v[i]) ||
-		    !xdp_edit(inst, names.v[i], keep, NULL, &again, &e))
+		if (streq(names.v[i], ifname) || place_is_egress(names.v[i]) ||
+		    looks(inst, names.v[i]) || !xdp_edit(inst, names.v[i], keep, NULL, &again, &e))
 			continue;
 		snprintf(
 			text, sizeof(text),

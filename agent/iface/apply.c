@@ -8,6 +8,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <net/if_arp.h>
 
 #include "net/netlink.h"
 #include "iface/defaults.h"
@@ -148,6 +150,17 @@ static int put_targets(const struct applying *a, struct error *e)
 
 /* --- before it is done --- */
 
+static bool has_ethernet(const char *ifname)
+{
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq rq = {0};
+
+	snprintf(rq.ifr_name, sizeof(rq.ifr_name), "%s", ifname);
+	return fd >= 0 && !ioctl(fd, SIOCGIFHWADDR, &rq) &&
+	       (rq.ifr_hwaddr.sa_family == ARPHRD_ETHER ||
+		rq.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK);
+}
+
 static void on_finding(void *arg, const struct finding *f)
 {
 	const struct applying *a = arg;
@@ -190,7 +203,7 @@ static int check_first(struct applying *a, struct error *e)
 	bool own = sends(a->list) || looks_at_tags(a->list);
 	int cpus = libbpf_num_possible_cpus(), r;
 
-	if (!own && !a->nat)
+	if (place_is_egress(a->ifname) || (!own && !a->nat))
 		return 0;
 	for (size_t i = 0; i < a->list->n_rules; i++) /* before anything is repaired for it */
 		if (a->list->rules[i].verdict == AX_VERDICT_CPU &&
@@ -367,12 +380,13 @@ static int load_fresh(struct applying *a, struct error *e)
 	r = datapath_xdp_create(a->inst, sizes, &a->d, e);
 	if (r)
 		return r;
-	a->d.root->fallback = XDP_PASS;
+	a->d.egress = place_is_egress(a->ifname);
+	a->d.root->fallback = a->d.egress ? (uint32_t)TC_ACT_UNSPEC : XDP_PASS;
 	a->frags = kernel_has_freplace() != 0; /* no dispatcher then */
 	r = prepare(a, e);
 	if (!r)
 		r = attach_fresh(a, e);
-	if (r != -EINVAL || a->new.prog < 0 || mode == ATTACH_OFFLOAD)
+	if (r != -EINVAL || a->new.prog < 0 || mode == ATTACH_OFFLOAD || a->d.egress)
 		return r;
 	a->mode = mode;
 	r = reload(a, e);
@@ -459,6 +473,22 @@ static int swap_loaded(struct applying *a, struct error *e)
 	return r;
 }
 
+static int check_place(const char *place, const struct rule_list *l, struct error *e)
+{
+	char name[IF_NAMESIZE];
+
+	if (place_direction(place) != l->direction)
+		return error_set(e, -EINVAL, "the list is for direction %s, and %s is not",
+				 xdp_direction_name(l->direction), place);
+	place_ifname(place, name);
+	if (l->direction == DIRECTION_EGRESS && !has_ethernet(name))
+		return error_set(e, -EOPNOTSUPP,
+				 "packets leave %s without an Ethernet header: it can have no list "
+				 "with direction: egress",
+				 name);
+	return 0;
+}
+
 int xdp_apply_locked(const struct instance *inst, const char *ifname, const struct rule_list *l,
 		     const struct xdp_load_options *o, struct error *e)
 {
@@ -468,13 +498,15 @@ int xdp_apply_locked(const struct instance *inst, const char *ifname, const stru
 
 	xdp_growth_init(&a.growth);
 	a.old.prog = a.old.arena = a.new.prog = a.new.arena = -1;
-	a.nat = xdp_has_nat(l) || datapath_xdp_has_nat(inst);
+	a.nat = !place_is_egress(ifname) && (xdp_has_nat(l) || datapath_xdp_has_nat(inst));
 	datapath_apps_open(inst, &a.apps);
 	rule_list_init(&a.old_list);
 	datapath_xdp_init(&a.d);
 	r = xdp_index(ifname, &a.ifindex, e);
 	if (!r)
 		r = rule_list_check(l, e);
+	if (!r)
+		r = check_place(ifname, l, e);
 	if (!r)
 		r = datapath_xdp_dir(inst, ifname, true, a.dir, sizeof(a.dir), e);
 	if (r)

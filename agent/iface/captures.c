@@ -44,7 +44,7 @@ int xdp_capture_open(struct xdp *x, struct error *e)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/xdp-%.20s.capture", x->inst->run_dir, x->ifname);
+	snprintf(path, sizeof(path), "%s/xdp-%.31s.capture", x->inst->run_dir, x->ifname);
 	x->capture_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (x->capture_lock < 0)
 		return error_set(e, -errno, "cannot open %s: %s", path, strerror(errno));

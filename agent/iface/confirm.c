@@ -149,7 +149,7 @@ int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 		*e = (struct error){0};
 		return datapath_xdp_remove(dir);
 	}
-	if (r == -ENOENT && !remove_stub(ifindex)) {
+	if (r == -ENOENT && !place_is_egress(ifname) && !remove_stub(ifindex)) {
 		*e = (struct error){0};
 		return 0;
 	}

@@ -55,21 +55,24 @@ static bool session_of(const struct xdp_load_options *o, char ssh[128], char cli
 
 static void check_session(const struct cutting *c)
 {
-	char ssh[128], client[64], server[64], text[512];
+	char ssh[128], client[64], server[64], text[512], name[PLACE_MAX];
+	bool out = place_is_egress(c->ifname);
 	unsigned cport, sport;
 	struct ax_explain x;
 
 	if (!session_of(c->o, ssh, client, server, &cport, &sport))
 		return;
+	place_make(name, c->ifname, DIRECTION_INGRESS);
 	snprintf(text, sizeof(text),
 		 strchr(client, ':') ? "tcp [%s]:%u > [%s]:%u flags ack"
 				     : "tcp %s:%u > %s:%u flags ack",
-		 client, cport, server, sport);
+		 out ? server : client, out ? sport : cport, out ? client : server,
+		 out ? cport : sport);
 	if (!judge(c->new, text, AX_STATE_UNASKED, &x) || x.verdict == AX_VERDICT_PASS)
 		return;
 	snprintf(text, sizeof(text),
 		 "warning: if your SSH session (%s) comes in by %s, this list cuts it off%s", ssh,
-		 c->ifname, c->o->confirm_ms ? "" : "; apply it with --confirm 30s to get back in");
+		 name, c->o->confirm_ms ? "" : "; apply it with --confirm 30s to get back in");
 	say(c, text);
 }
 
@@ -230,5 +233,6 @@ void xdp_warn_cut_off(const char *ifname, const struct generation *new,
 	const struct cutting c = {.ifname = ifname, .new = new, .old = old, .o = o};
 
 	check_session(&c);
-	check_answers(&c);
+	if (!place_is_egress(ifname))
+		check_answers(&c);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The lock of an interface, and opening its dataplane to change it. */
 #include <fcntl.h>
-#include <net/if.h>
 #include <sys/file.h>
 
 #include "net/netlink.h"
@@ -14,7 +13,7 @@ int xdp_lock(const struct instance *inst, const char *ifname, int *fd, struct er
 	char path[128];
 	int r = mkdir_parents(inst->run_dir, 0755);
 
-	snprintf(path, sizeof(path), "%s/xdp-%.20s.lock", inst->run_dir, ifname);
+	snprintf(path, sizeof(path), "%s/xdp-%.31s.lock", inst->run_dir, ifname);
 	*fd = r ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (*fd < 0 || flock(*fd, LOCK_EX) < 0)
 		return error_set(e, -errno, "cannot lock %s: %s%s", path, strerror(errno),
@@ -22,12 +21,18 @@ int xdp_lock(const struct instance *inst, const char *ifname, int *fd, struct er
 	return 0;
 }
 
+int xdp_no_interface(const char *ifname, struct error *e)
+{
+	char name[PLACE_MAX];
+
+	place_make(name, ifname, DIRECTION_INGRESS);
+	return error_set(e, -ENODEV, "there is no interface '%.20s'", name);
+}
+
 int xdp_index(const char *ifname, unsigned *ifindex, struct error *e)
 {
-	*ifindex = if_nametoindex(ifname);
-	if (!*ifindex)
-		return error_set(e, -ENODEV, "there is no interface '%.20s'", ifname);
-	return 0;
+	*ifindex = place_ifindex(ifname);
+	return *ifindex ? 0 : xdp_no_interface(ifname, e);
 }
 
 /* --- what is there --- */
@@ -62,7 +67,7 @@ static bool is_attached(const char *dir, unsigned ifindex)
 {
 	uint32_t id;
 
-	return !datapath_xdp_root_id(dir, &id) && datapath_xdp_is_on(ifindex, id);
+	return !datapath_xdp_root_id(dir, &id) && datapath_list_is_on(dir, ifindex, id);
 }
 
 int xdp_remove_all(const char *dir, unsigned ifindex, struct error *e)

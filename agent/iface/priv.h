@@ -115,6 +115,8 @@ int xdp_name_explanation(struct xdp *x, struct xdp_explanation *ret);
 
 int xdp_lock(const struct instance *inst, const char *ifname, int *fd, struct error *e);
 int xdp_index(const char *ifname, unsigned *ifindex, struct error *e);
+/* -ENODEV with a sentence. */
+int xdp_no_interface(const char *ifname, struct error *e);
 /* Sets the sentence: -ENOENT. */
 int xdp_not_loaded(const struct instance *inst, const char *ifname, struct error *e);
 /* Opens the interface's dataplane, under the lock. -ENOENT: nothing is loaded; what an interface

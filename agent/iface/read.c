@@ -86,7 +86,7 @@ static int open_pins(struct xdp *x, const char *dir, struct error *e)
 	if (!r)
 		r = datapath_xdp_root_id(dir, &id);
 	if (!r)
-		r = datapath_xdp_is_on(x->ifindex, id)
+		r = datapath_list_is_on(dir, x->ifindex, id)
 			    ? generation_get_layout(&x->d, xdp_jump(&x->d), &x->g)
 			    : -ENOENT;
 	if (r == -ENOENT)
@@ -113,10 +113,10 @@ int xdp_open(const struct instance *inst, const char *ifname, struct xdp **ret, 
 	x->g.prog = x->g.arena = x->capture_lock = -1;
 	x->inst = inst;
 	rule_list_init(&x->list);
-	snprintf(x->ifname, sizeof(x->ifname), "%.20s", ifname);
-	x->ifindex = if_nametoindex(ifname);
+	snprintf(x->ifname, sizeof(x->ifname), "%.31s", ifname);
+	x->ifindex = place_ifindex(ifname);
 	if (!x->ifindex)
-		r = error_set(e, -ENODEV, "there is no interface '%.20s'", ifname);
+		r = xdp_no_interface(ifname, e);
 	else
 		r = datapath_xdp_dir(inst, ifname, false, dir, sizeof(dir), e);
 	if (r == -ENOENT) /* there is no bpffs even */
@@ -160,31 +160,38 @@ static int pins_each(const struct instance *inst, const char *set,
 			       ? 0
 			       : error_set(e, -errno, "cannot read %s: %s", dir, strerror(errno));
 	while (!r && (de = readdir(d))) {
-		char name[256], path[600];
+		char name[PLACE_MAX], path[600];
 		struct pin p = {.inst = inst, .name = name, .dir = path, .set = set};
 
 		if (de->d_name[0] == '.' || de->d_type != DT_DIR)
 			continue;
-		snprintf(name, sizeof(name), "%.255s", de->d_name);
-		for (char *c = name; *c; c++)
-			if (*c == ':')
-				*c = '.';
+		datapath_xdp_place_of(de->d_name, name);
 		snprintf(path, sizeof(path), "%s/%s", dir, de->d_name);
-		p.holder = datapath_xdp_holder(path, if_nametoindex(name));
+		p.holder = datapath_xdp_holder(path, place_ifindex(name));
 		r = f(&p, ret);
 	}
 	closedir(d);
 	return r ? error_set(e, r, "cannot list what is in %s: %s", dir, strerror(-r)) : 0;
 }
 
-/* By the name that it has now: it may have been renamed. */
+/* By the name that the interface has now: it may have been renamed. */
+static bool place_now(const struct pin *p, char ret[PLACE_MAX])
+{
+	char name[IF_NAMESIZE];
+
+	if (!p->holder || !if_indextoname(p->holder, name))
+		return false;
+	place_make(ret, name, place_direction(p->name));
+	return true;
+}
+
 static int add_loaded(const struct pin *p, struct strv *ret)
 {
 	struct error ignored = {0};
 	struct xdp *x = NULL;
-	char name[IF_NAMESIZE];
+	char name[PLACE_MAX];
 
-	if (!p->holder || !if_indextoname(p->holder, name) || xdp_open(p->inst, name, &x, &ignored))
+	if (!place_now(p, name) || xdp_open(p->inst, name, &x, &ignored))
 		return 0;
 	xdp_close(x);
 	return strv_add(ret, name);
@@ -214,9 +221,9 @@ static bool has_set(const struct pin *p)
 
 static int add_with_set(const struct pin *p, struct strv *ret)
 {
-	char name[IF_NAMESIZE];
+	char name[PLACE_MAX];
 
-	return p->holder && if_indextoname(p->holder, name) && has_set(p) ? strv_add(ret, name) : 0;
+	return place_now(p, name) && has_set(p) ? strv_add(ret, name) : 0;
 }
 
 int xdp_interfaces(const struct instance *inst, struct strv *names, struct error *e)
@@ -323,7 +330,7 @@ int xdp_status(struct xdp *x, struct xdp_status *ret, struct error *e)
 	if (!r)
 		r = datapath_xdp_root_id(x->d.dir, &id);
 	if (!r)
-		r = datapath_xdp_programs(x->ifindex, id, &p);
+		r = datapath_list_programs(x->d.dir, x->ifindex, id, &p);
 	if (r)
 		return error_set(e, r, "cannot ask for the programs of %s: %s", x->ifname,
 				 strerror(-r));
@@ -356,21 +363,22 @@ void xdp_status_free(struct xdp_status *s)
 int xdp_programs(const struct instance *inst, const char *ifname, struct xdp_program_info **ret,
 		 size_t *n, enum xdp_mode *mode, bool *dispatcher, struct error *e)
 {
-	unsigned ifindex = if_nametoindex(ifname);
+	unsigned ifindex = place_ifindex(ifname);
 	struct datapath_xdp_programs p;
 	struct error ignored = {0};
 	uint32_t root = 0;
-	char dir[256];
+	char dir[256] = "";
 	int r;
 
 	if (!ifindex)
-		return error_set(e, -ENODEV, "there is no interface '%.20s'", ifname);
+		return xdp_no_interface(ifname, e);
 	if (!datapath_xdp_dir(inst, ifname, false, dir, sizeof(dir), &ignored)) {
 		datapath_xdp_find(dir, sizeof(dir), ifindex);
 		if (datapath_xdp_root_id(dir, &root))
 			root = 0;
 	}
-	r = datapath_xdp_programs(ifindex, root, &p);
+	r = place_is_egress(ifname) ? datapath_list_programs(dir, ifindex, root, &p)
+				    : datapath_xdp_programs(ifindex, root, &p);
 	if (r)
 		return error_set(e, r, "cannot ask for the programs of %s: %s", ifname,
 				 strerror(-r));

@@ -190,9 +190,15 @@ int xdp_tap_open(struct xdp *x, const struct xdp_tap_options *o, struct xdp_tap 
 		.verdicts = o->verdicts,
 		.filtered = o->filter != NULL,
 	};
-	struct xdp_tap *t = calloc(1, sizeof(*t));
+	struct xdp_tap *t;
 	int r;
 
+	if (x->d.egress)
+		return error_set(e, -EOPNOTSUPP,
+				 "what leaves is not looked at so: packets that come in are; of "
+				 "those that leave, rules of %s can capture or log",
+				 x->ifname);
+	t = calloc(1, sizeof(*t));
 	if (!t)
 		return error_set(e, -ENOMEM, "out of memory");
 	t->x = x;

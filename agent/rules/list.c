@@ -131,7 +131,7 @@ bool rule_list_eq(const struct rule_list *a, const struct rule_list *b)
 	if (a->n_rules != b->n_rules || a->n_sets != b->n_sets ||
 	    a->n_balancers != b->n_balancers || a->default_action != b->default_action ||
 	    memcmp(a->policy, b->policy, sizeof(a->policy)) != 0 || a->mode != b->mode ||
-	    a->priority != b->priority)
+	    a->priority != b->priority || a->direction != b->direction)
 		return false;
 	for (size_t i = 0; i < a->n_rules; i++)
 		if (!rule_eq(&a->rules[i], &b->rules[i]))
@@ -155,7 +155,7 @@ int rule_list_share(struct rule_list *l, const struct rule_list *from)
 			return -ENOMEM;
 		l->n_sets++;
 	}
-	for (size_t i = 0; i < from->n_balancers; i++) {
+	for (size_t i = 0; i < from->n_balancers && l->direction == DIRECTION_INGRESS; i++) {
 		if (rule_list_balancer(l, from->balancers[i].name))
 			continue;
 		if (array_grow(&l->balancers, l->n_balancers, sizeof(*l->balancers)) < 0 ||

@@ -8,6 +8,7 @@
 #define AX_RULES_LIST_H
 
 #include "base/lazy_view.h"
+#include "base/place.h"
 #include "base/xdp_mode.h"
 #include "rules/rule.h"
 
@@ -48,7 +49,8 @@ struct balancer {
 	size_t n;
 };
 
-const char *xdp_mode_name(enum xdp_mode m); /* "auto" ..., NULL behind the last one */
+const char *xdp_mode_name(enum xdp_mode m);	      /* "auto" ..., NULL behind the last one */
+const char *xdp_direction_name(enum xdp_direction d); /* "ingress", "egress", NULL */
 
 /* Its arrays have room for a power of two, so they grow by the functions below alone. */
 struct rule_list {
@@ -62,6 +64,7 @@ struct rule_list {
 	uint8_t policy[AX_REASON_POLICIES]; /* enum ax_policy */
 	enum xdp_mode mode;
 	uint32_t priority; /* run priority with other programs, 0: 50, as libxdp has it */
+	enum xdp_direction direction;
 };
 
 /* Empty, with the action and the policies that defaults.h has. */
@@ -81,7 +84,8 @@ int rule_list_add_set(struct rule_list *l, const char *name, enum set_kind kind,
 		      struct rule_set_def **ret);
 struct balancer *rule_list_balancer(const struct rule_list *l, const char *name);
 
-/* Adds copies of another list's sets and balancers, but for those whose name is there. */
+/* Adds copies of another list's sets and balancers, but for those whose name is there, and for
+ * balancers where the direction has none. */
 int rule_list_share(struct rule_list *l, const struct rule_list *from);
 
 /* That all names are defined and unique, that set kinds fit, that it is not too long. */

@@ -243,6 +243,8 @@ static int check_all(struct checker *c)
 	int code = check_header(c);
 	size_t backends = 0;
 
+	if (code == 0)
+		code = list_check_direction(l, c->found, c->arg);
 	for (size_t i = 0; i < l->n_sets; i++)
 		c->set_names[i] = l->sets[i].name;
 	for (size_t i = 0; i < l->n_balancers; i++)

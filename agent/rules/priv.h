@@ -71,6 +71,12 @@ int rule_check_learn(const struct rule *r, struct rule_fault *f);
 int list_check_timed(const struct rule_list *l,
 		     int (*tell)(void *arg, const struct rule_fault *fault), void *arg);
 
+/* --- direction.c --- */
+extern const char *const xdp_direction_names[2];
+/* What of a list does not go with its direction: calls f as rule_list_each_fault() does. */
+int list_check_direction(const struct rule_list *l,
+			 int (*f)(void *arg, const struct rule_fault *fault), void *arg);
+
 /* --- arrays --- */
 
 /* Room for one more behind n items: capacities are powers of two that n tells. */

@@ -53,8 +53,9 @@ static void save_balancer(const struct balancer *b, FILE *f)
 
 static int save_text(const struct rule_list *l, FILE *f)
 {
-	fprintf(f, "list %s %u %s\n", xdp_mode_names[l->mode], l->priority,
-		ax_verdict_names[l->default_action]);
+	fprintf(f, "list %s %u %s%s\n", xdp_mode_names[l->mode], l->priority,
+		ax_verdict_names[l->default_action],
+		l->direction == DIRECTION_EGRESS ? " egress" : "");
 	for (unsigned i = 1; i < AX_REASON_POLICIES; i++)
 		fprintf(f, "class %s %s\n", rule_reasons[i].name, policy_names[l->policy[i]]);
 	for (size_t i = 0; i < l->n_balancers; i++)
@@ -203,8 +204,9 @@ static int restore_head(struct rule_list *l, char **words, size_t n)
 	int mode, action;
 	uint64_t priority;
 
-	if (n != 3)
+	if (n != 3 && !(n == 4 && streq(words[3], "egress")))
 		return -EINVAL;
+	l->direction = n == 4 ? DIRECTION_EGRESS : DIRECTION_INGRESS;
 	mode = value_word(words[0], xdp_mode_names, ARRAY_SIZE(xdp_mode_names));
 	action = value_word(words[2], ax_verdict_names, ARRAY_SIZE(ax_verdict_names));
 	if (mode < 0 || action < 0 || value_number(words[1], UINT32_MAX, &priority) < 0)

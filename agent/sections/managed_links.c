@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Interfaces that do not exist yet, or not any more, are waited for. */
 #include <linux/rtnetlink.h>
-#include <net/if.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
@@ -51,7 +50,7 @@ void managed_unpin(const struct instance *inst, const char *name)
 	char dir[256];
 	struct error e;
 
-	if (!if_nametoindex(name) && !datapath_xdp_dir(inst, name, false, dir, sizeof(dir), &e))
+	if (!place_ifindex(name) && !datapath_xdp_dir(inst, name, false, dir, sizeof(dir), &e))
 		datapath_xdp_remove(dir);
 }
 
@@ -72,7 +71,7 @@ static void look_at_links(void *arg)
 
 	a->xdp->looks = false;
 	for (struct xdp_managed *m = a->xdp->managed; m; m = m->next) {
-		unsigned ifindex = if_nametoindex(m->name);
+		unsigned ifindex = place_ifindex(m->name);
 
 		if (!ifindex && m->ifindex)
 			gone(a, m);
@@ -84,10 +83,8 @@ static void look_at_links(void *arg)
 
 static bool is_named(const struct agent *a, const char *link)
 {
-	if (managed_find(a, link))
-		return true;
 	for (const struct xdp_managed *m = a->xdp->managed; m; m = m->next)
-		if (managed_leads_to(m, link))
+		if (place_is_at(m->name, link) || managed_leads_to(m, link))
 			return true;
 	return false;
 }

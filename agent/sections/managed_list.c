@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One list of an interface: read, put there when it differs, kept up with its services. */
-#include <net/if.h>
 #include <sys/timerfd.h>
 
 #include "base/log.h"
@@ -191,7 +190,7 @@ static int outcome(struct agent *a, struct xdp_managed *m, int r, bool whole, st
 int managed_put(struct agent *a, struct xdp_managed *m, struct rule_list *l, struct error *e)
 {
 	struct put p = {.a = a, .m = m, .l = l, .e = e};
-	unsigned ifindex = if_nametoindex(m->name);
+	unsigned ifindex = place_ifindex(m->name);
 	bool changed;
 	int r;
 
@@ -236,7 +235,7 @@ static int put_config(struct agent *a, struct xdp_managed *m, struct error *e)
 	r = managed_read(a, c, &l, e);
 	if (!r)
 		return managed_put(a, m, &l, e);
-	m->ifindex = if_nametoindex(m->name);
+	m->ifindex = place_ifindex(m->name);
 	return outcome(a, m, r, true, e);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <arpa/inet.h>
-#include <net/if.h>
 #include <netinet/in.h>
 
 #include "sections/xdp_list.h"
@@ -99,6 +98,12 @@ static int read_file(const struct config_interface *c, const char *dir, struct r
 	if (!sets_dir)
 		return error_set(e, -ENOMEM, "out of memory");
 	r = read_rules_file(path, l, e);
+	if (!r && l->direction != c->list.direction && l->direction == DIRECTION_EGRESS)
+		r = error_set(e, -EINVAL,
+			      "the rules file %s is for packets that leave: say direction: egress "
+			      "beside rules-file, too",
+			      path);
+	l->direction = c->list.direction;
 	r = r ? r : rule_list_read_sets(l, sets_dir, e);
 	r = r ? r : read_own(c, dir, &shared, e);
 	if (!r && rule_list_share(l, &shared))
@@ -266,7 +271,7 @@ static int is_attached(struct xdp *x, const char *ifname, struct error *e)
 		return r;
 	for (size_t i = 0; i < s.n_programs; i++)
 		ours |= s.programs[i].ours;
-	ours &= s.ifindex == if_nametoindex(ifname);
+	ours &= s.ifindex == place_ifindex(ifname);
 	xdp_status_free(&s);
 	return ours ? 0 : error_set(e, -ENOENT, "%s has no program of ours", ifname);
 }
@@ -279,7 +284,7 @@ int xdp_list_of_kernel(const struct instance *inst, const char *ifname, struct r
 	int r;
 
 	e = e ? e : &ignored;
-	if (!if_nametoindex(ifname))
+	if (!place_ifindex(ifname))
 		return error_set(e, -ENOENT, "there is no interface %s", ifname);
 	r = xdp_open(inst, ifname, &x, e);
 	r = r ? r : is_attached(x, ifname, e);

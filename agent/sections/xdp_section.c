@@ -10,7 +10,6 @@
  * is put in place without it, since it may be what keeps packets out.
  */
 #include <dirent.h>
-#include <net/if.h>
 
 #include "sections/xdp_section.h"
 #include "machine/cgroup.h"
@@ -164,7 +163,7 @@ static void note(struct agent *a, const struct xdp_planned *p, json_t *diff)
 	if (!c.loaded) {
 		snprintf(text, sizeof(text), "%zu rule%s%s", p->list.n_rules,
 			 p->list.n_rules == 1 ? "" : "s",
-			 if_nametoindex(p->name) ? "" : ", when there is such an interface");
+			 place_ifindex(p->name) ? "" : ", when there is such an interface");
 		diff_add(diff, managed_find(a, p->name) ? "change" : "add", p->name, text);
 		return;
 	}

@@ -200,6 +200,7 @@ static int run(struct cmd *c, const char *ifname, struct request *q)
 struct args {
 	struct request q;
 	int format;
+	struct cmd_xdp_direction direction;
 };
 
 static int run_capture(struct cmd *c, int argc, char **argv)
@@ -220,7 +221,7 @@ static int run_capture(struct cmd *c, int argc, char **argv)
 	if (q->slots && (q->out.format == CAPTURE_PCAP || q->path))
 		return cmd_usage(c, "--slots prints ascii, hex or json");
 	cmd_output();
-	return run(c, argv[0], q);
+	return run(c, cmd_xdp_place(&a.direction, argv[0]), q);
 }
 
 /* in the order of enum capture_format */
@@ -256,7 +257,8 @@ const struct command cmd_xdp_capture = {
 				 "'capture N,frame' are written to a pcap file as they were; "
 				 "payloads get new headers with the packet's addresses and "
 				 "ports.",
-			.own = {{options, ARRAY_SIZE(options), 0}},
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{cmd_xdp_direction_opts, 1, offsetof(struct args, direction)}},
 			.args = {&words_interface},
 		},
 };

@@ -24,6 +24,16 @@ struct xdp_load_options cmd_xdp_load_options(struct cmd *c, const struct cmd_xdp
 /* "eth0: 3 rules, generation 2 (native)"; says how to confirm, if that is due. */
 int cmd_xdp_put_result(struct cmd *c, const char *ifname, const struct cmd_xdp_change *o);
 
+/* The option --direction, and the place of that direction at the interface (base/place.h). */
+struct cmd_xdp_direction {
+	int d; /* enum xdp_direction */
+	char place[PLACE_MAX];
+};
+extern const struct words cmd_xdp_direction_words;
+extern const struct opt cmd_xdp_direction_opts[1];
+/* Valid as long as *d is. */
+const char *cmd_xdp_place(struct cmd_xdp_direction *d, const char *ifname);
+
 /* The interfaces that are meant: those named, or all that have a dataplane. */
 int cmd_xdp_names(const struct cmd *c, int argc, char **argv, struct strv *names, struct error *e);
 

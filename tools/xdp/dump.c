@@ -22,6 +22,7 @@ struct request {
 	uint32_t duration_ms;
 	uint32_t snap;
 	char *filter; /* its words, NULL: none */
+	struct cmd_xdp_direction direction;
 };
 
 /* A packet that came in, until it is known what became of it. */
@@ -302,7 +303,7 @@ static int run_dump(struct cmd *c, int argc, char **argv)
 	if (cmd_xdp_filter(argv + 1, (size_t)argc - 1, &filter, &q.filter, &e))
 		return cmd_usage(c, "%s", e.text);
 	cmd_output();
-	status = run(c, argv[0], &q, q.filter ? &filter : NULL);
+	status = run(c, cmd_xdp_place(&q.direction, argv[0]), &q, q.filter ? &filter : NULL);
 	rule_free(&filter);
 	free(q.filter);
 	return status;
@@ -333,7 +334,8 @@ const struct command cmd_xdp_dump = {
 				 "turned into. Keys and values, as rules have them, say which "
 				 "packets. While nobody dumps, it costs nothing.\n\n"
 				 "ax xdp dump eth0 -w out.pcapng src 192.0.2.0/24 proto tcp",
-			.own = {{options, ARRAY_SIZE(options), 0}},
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{cmd_xdp_direction_opts, 1, offsetof(struct request, direction)}},
 			.args = {&words_interface},
 			.rest = &cmd_xdp_filter_words,
 		},

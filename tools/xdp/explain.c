@@ -19,6 +19,7 @@ struct request {
 	int as_state; /* enum ax_state; AX_STATE_UNASKED: the host is asked */
 	const char *at;
 	struct xdp_assumed as;
+	struct cmd_xdp_direction direction;
 };
 
 /* Who is asked: the instance's list, or else the program of somebody else. */
@@ -349,7 +350,7 @@ static int run(struct cmd *c, int argc, char **argv)
 		q.as.minute = (uint16_t)minute;
 	}
 	cmd_output();
-	return explain(c, argv[0], &q);
+	return explain(c, cmd_xdp_place(&q.direction, argv[0]), &q);
 }
 
 static const char *state_choice(size_t i)
@@ -397,7 +398,8 @@ const struct command cmd_xdp_explain = {
 				 "is counted, captured or sent. A program of somebody else is run "
 				 "as it is, and counts what it counts.\n\n"
 				 "ax xdp explain eth0 --packet 'tcp 10.0.0.9 > 10.0.0.1:22'",
-			.own = {{options, ARRAY_SIZE(options), 0}},
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{cmd_xdp_direction_opts, 1, offsetof(struct request, direction)}},
 			.args = {&words_interface},
 		},
 };

@@ -8,6 +8,7 @@ struct load {
 	uint32_t priority;		   /* 0: what the list says */
 	bool replace;
 	struct cmd_xdp_change change;
+	struct cmd_xdp_direction direction; /* d -1: what the list says */
 };
 
 /* The file's list, changed by what options say. */
@@ -23,10 +24,12 @@ static bool make_list(struct cmd *c, const struct load *o, struct rule_list *l, 
 		l->mode = (enum xdp_mode)o->mode;
 	if (o->priority)
 		l->priority = o->priority;
+	if (o->direction.d >= 0)
+		l->direction = (enum xdp_direction)o->direction.d;
 	return true;
 }
 
-static int put_list(struct cmd *c, const char *ifname, const struct load *o, bool fresh)
+static int put_list(struct cmd *c, const char *ifname, struct load *o, bool fresh)
 {
 	struct xdp_load_options options = cmd_xdp_load_options(c, &o->change);
 	autolist struct rule_list l;
@@ -36,6 +39,8 @@ static int put_list(struct cmd *c, const char *ifname, const struct load *o, boo
 	rule_list_init(&l);
 	if (!make_list(c, o, &l, &status))
 		return status;
+	o->direction.d = (int)l.direction;
+	ifname = cmd_xdp_place(&o->direction, ifname);
 	options.replace = o->replace;
 	options.fresh = fresh;
 	if (xdp_apply(&c->inst, ifname, &l, &options, &e))
@@ -109,7 +114,7 @@ static const struct opt options[] = {
 
 static int run_load(struct cmd *c, int argc, char **argv)
 {
-	struct load o = {.mode = -1, .default_action = -1, .exposed = -1};
+	struct load o = {.mode = -1, .default_action = -1, .exposed = -1, .direction.d = -1};
 	int status;
 
 	if (!begin(c, &o, &argc, argv, &status))
@@ -129,14 +134,15 @@ const struct command cmd_xdp_load = {
 				 "'ax xdp rule add' fills it.",
 			.own = {{options, ARRAY_SIZE(options), 0},
 				{cmd_xdp_change_opts, ARRAY_SIZE(cmd_xdp_change_opts),
-				 offsetof(struct load, change)}},
+				 offsetof(struct load, change)},
+				{cmd_xdp_direction_opts, 1, offsetof(struct load, direction)}},
 			.args = {&words_interface},
 		},
 };
 
 static int run_apply(struct cmd *c, int argc, char **argv)
 {
-	struct load o = {.mode = -1, .default_action = -1, .exposed = -1};
+	struct load o = {.mode = -1, .default_action = -1, .exposed = -1, .direction.d = -1};
 	int status;
 
 	if (!begin(c, &o, &argc, argv, &status))
@@ -159,7 +165,8 @@ const struct command cmd_xdp_apply = {
 				 "loaded, the list is loaded.",
 			.own = {{options, ARRAY_SIZE(options), 0},
 				{cmd_xdp_change_opts, ARRAY_SIZE(cmd_xdp_change_opts),
-				 offsetof(struct load, change)}},
+				 offsetof(struct load, change)},
+				{cmd_xdp_direction_opts, 1, offsetof(struct load, direction)}},
 			.args = {&words_interface},
 		},
 };
@@ -169,14 +176,17 @@ static int simple(struct cmd *c, int argc, char **argv,
 		  int (*f)(const struct instance *inst, const char *ifname, struct error *e),
 		  const char *done)
 {
+	struct cmd_xdp_direction direction = {0};
 	struct error e = {0};
+	const char *place;
 	int status;
 
-	if (!begin(c, NULL, &argc, argv, &status))
+	if (!begin(c, &direction, &argc, argv, &status))
 		return status;
-	if (f(&c->inst, argv[0], &e))
+	place = cmd_xdp_place(&direction, argv[0]);
+	if (f(&c->inst, place, &e))
 		return cmd_failed(c, &e);
-	printf("%s: %s\n", argv[0], done);
+	printf("%s: %s\n", place, done);
 	return cmd_finish(c, CMD_OK);
 }
 
@@ -191,7 +201,8 @@ const struct command cmd_xdp_confirm = {
 	.run = run_confirm,
 	.syntax =
 		{
-			.usage = "ax xdp confirm IFACE",
+			.usage = "ax xdp confirm IFACE [--direction DIRECTION]",
+			.own = {{cmd_xdp_direction_opts, 1, 0}},
 			.about = "Says that the list which came with --confirm is good: it stays. "
 				 "Fails when it is too late.",
 			.args = {&words_interface},
@@ -209,7 +220,8 @@ const struct command cmd_xdp_rollback = {
 	.run = run_rollback,
 	.syntax =
 		{
-			.usage = "ax xdp rollback IFACE",
+			.usage = "ax xdp rollback IFACE [--direction DIRECTION]",
+			.own = {{cmd_xdp_direction_opts, 1, 0}},
 			.about = "Takes the former list back at once, instead of the one that "
 				 "came with --confirm and was not confirmed.",
 			.args = {&words_interface},
@@ -227,7 +239,8 @@ const struct command cmd_xdp_unload = {
 	.run = run_unload,
 	.syntax =
 		{
-			.usage = "ax xdp unload IFACE",
+			.usage = "ax xdp unload IFACE [--direction DIRECTION]",
+			.own = {{cmd_xdp_direction_opts, 1, 0}},
 			.about = "Takes the list, its program and its counters off an interface. "
 				 "What others put there stays.",
 			.args = {&words_interface},

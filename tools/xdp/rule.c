@@ -99,6 +99,7 @@ static int edit_add(void *arg, struct rule_list *l, struct error *e)
 struct args {
 	struct place place;
 	struct cmd_xdp_change change;
+	struct cmd_xdp_direction direction;
 };
 
 static char about_add[1024]; /* the help, see say_about_add() */
@@ -147,7 +148,7 @@ static int run_add(struct cmd *c, int argc, char **argv)
 	if (rule_parse((const char *const *)argv + 1, (size_t)argc - 1, &edit.rule, &e))
 		return cmd_usage(c, "%s", e.text);
 	edit.place = a.place;
-	status = change(c, argv[0], &a.change, edit_add, &edit);
+	status = change(c, cmd_xdp_place(&a.direction, argv[0]), &a.change, edit_add, &edit);
 	rule_free(&edit.rule);
 	return status;
 }
@@ -176,7 +177,8 @@ static const struct command rule_add = {
 			.about = about_add,
 			.own = {{place_opts, ARRAY_SIZE(place_opts), offsetof(struct args, place)},
 				{cmd_xdp_change_opts, ARRAY_SIZE(cmd_xdp_change_opts),
-				 offsetof(struct args, change)}},
+				 offsetof(struct args, change)},
+				{cmd_xdp_direction_opts, 1, offsetof(struct args, direction)}},
 			.args = {&words_interface},
 			.rest = &key_words,
 		},
@@ -218,7 +220,7 @@ static int run_del(struct cmd *c, int argc, char **argv)
 		return cmd_usage(c, "say which interface, and which rules");
 	edit.which = argv + 1;
 	edit.n = (size_t)argc - 1;
-	return change(c, argv[0], &a.change, edit_del, &edit);
+	return change(c, cmd_xdp_place(&a.direction, argv[0]), &a.change, edit_del, &edit);
 }
 
 static const struct command rule_del = {
@@ -231,7 +233,8 @@ static const struct command rule_del = {
 			.about = "Removes rules, by name or by number: all of them in one step, "
 				 "or none.",
 			.own = {{cmd_xdp_change_opts, ARRAY_SIZE(cmd_xdp_change_opts),
-				 offsetof(struct args, change)}},
+				 offsetof(struct args, change)},
+				{cmd_xdp_direction_opts, 1, offsetof(struct args, direction)}},
 			.args = {&words_interface},
 			.rest = &rule_words,
 		},
@@ -273,7 +276,7 @@ static int run_move(struct cmd *c, int argc, char **argv)
 		return cmd_usage(c, "say where to: give one of --at, --before and --after");
 	edit.place = a.place;
 	edit.which = argv + 1;
-	return change(c, argv[0], &a.change, edit_move, &edit);
+	return change(c, cmd_xdp_place(&a.direction, argv[0]), &a.change, edit_move, &edit);
 }
 
 static const struct command rule_move = {
@@ -286,7 +289,8 @@ static const struct command rule_move = {
 			.about = "Moves a rule to another place in the list.",
 			.own = {{place_opts, ARRAY_SIZE(place_opts), offsetof(struct args, place)},
 				{cmd_xdp_change_opts, ARRAY_SIZE(cmd_xdp_change_opts),
-				 offsetof(struct args, change)}},
+				 offsetof(struct args, change)},
+				{cmd_xdp_direction_opts, 1, offsetof(struct args, direction)}},
 			.args = {&words_interface, &rule_words},
 		},
 };
@@ -354,6 +358,7 @@ enum list_output { LIST_TABLE, LIST_JSON, LIST_YAML };
 
 struct list_args {
 	int output;
+	struct cmd_xdp_direction direction;
 };
 
 static int run_list(struct cmd *c, int argc, char **argv)
@@ -370,7 +375,7 @@ static int run_list(struct cmd *c, int argc, char **argv)
 	if (argc != 1)
 		return cmd_usage(c, "say which interface");
 	cmd_output();
-	r = xdp_open(&c->inst, argv[0], &x, &e);
+	r = xdp_open(&c->inst, cmd_xdp_place(&a.direction, argv[0]), &x, &e);
 	r = r ? r : xdp_list(x, &l, &e);
 	if (r)
 		return cmd_failed(c, &e);
@@ -403,7 +408,8 @@ static const struct command rule_show = {
 			.usage = "ax xdp rule list IFACE [-o FORMAT]",
 			.about = "Prints the rules in their order. What '-o yaml' prints can be "
 				 "put on an interface with 'ax xdp apply IFACE --rules FILE'.",
-			.own = {{list_opts, ARRAY_SIZE(list_opts), 0}},
+			.own = {{list_opts, ARRAY_SIZE(list_opts), 0},
+				{cmd_xdp_direction_opts, 1, offsetof(struct list_args, direction)}},
 			.args = {&words_interface},
 		},
 };

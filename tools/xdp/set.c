@@ -266,6 +266,7 @@ struct args {
 	const char *file, *ifname;
 	int create;
 	uint32_t for_ms;
+	struct cmd_xdp_direction direction;
 };
 
 static int set_change(struct cmd *c, int argc, char **argv, enum set_action action)
@@ -291,7 +292,9 @@ static int set_change(struct cmd *c, int argc, char **argv, enum set_action acti
 	ch.name = argv[0];
 	ch.words = argv + 1;
 	ch.n_words = (size_t)argc - 1;
-	return change_set(c, &ch, a.ifname, &o);
+	if (a.direction.d && !a.ifname)
+		return cmd_usage(c, "--direction needs -i IFACE");
+	return change_set(c, &ch, a.ifname ? cmd_xdp_place(&a.direction, a.ifname) : NULL, &o);
 }
 
 static const char about_change[] =
@@ -305,6 +308,11 @@ static const struct opt change_opts[] = {
 	 offsetof(struct args, file), &words_file},
 	{"interface", 'i', OPT_STRING, "IFACE", "change it there only",
 	 offsetof(struct args, ifname), &words_interface},
+	{"direction", 0, OPT_CHOICE, "DIRECTION",
+	 "with -i: ingress (the default), the list for packets that come in; egress, for those "
+	 "that "
+	 "leave",
+	 offsetof(struct args, direction.d), &cmd_xdp_direction_words},
 };
 /* What cannot be created cannot be emptied either: `del` has no such option. */
 static const struct opt create_opts[] = {
@@ -482,6 +490,7 @@ static int list_sets(struct cmd *c, struct listing *g, const struct strv *names,
 
 struct list_args {
 	int output;
+	struct cmd_xdp_direction direction;
 };
 
 static int run_list(struct cmd *c, int argc, char **argv)
@@ -501,6 +510,8 @@ static int run_list(struct cmd *c, int argc, char **argv)
 	g.as_json = a.output != 0;
 	g.json = json_array();
 	g.set = argc == 2 ? argv[1] : NULL;
+	if (argc)
+		argv[0] = (char *)cmd_xdp_place(&a.direction, argv[0]);
 	r = cmd_xdp_names(c, argc ? 1 : 0, argv, &names, &e);
 	r = r ? r : list_sets(c, &g, &names, &e);
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
@@ -521,7 +532,8 @@ static const struct command set_show = {
 			.usage = "ax xdp set list [IFACE [NAME]] [-o FORMAT]",
 			.about = "Lists the sets of all interfaces or of one; with NAME the "
 				 "elements of that set, one a line.",
-			.own = {{output_table, 1, offsetof(struct list_args, output)}},
+			.own = {{output_table, 1, offsetof(struct list_args, output)},
+				{cmd_xdp_direction_opts, 1, offsetof(struct list_args, direction)}},
 			.args = {&words_interface, &set_there},
 		},
 };

@@ -11,6 +11,7 @@ struct stats_options {
 	bool follow;
 	int as_json;
 	uint32_t interval_ms;
+	struct cmd_xdp_direction direction;
 };
 
 /* What was counted at one time, and at the time before it. */
@@ -307,7 +308,7 @@ static int run(struct cmd *c, int argc, char **argv)
 	if (argc != 1)
 		return cmd_usage(c, "say which interface");
 	cmd_output();
-	return stats(c, argv[0], &o);
+	return stats(c, cmd_xdp_place(&o.direction, argv[0]), &o);
 }
 
 static const struct opt options[] = {
@@ -332,7 +333,9 @@ const struct command cmd_xdp_stats = {
 				 "redirect could not send; odd packets by reason; and the "
 				 "backends of balancers. With -f, from the second time on only "
 				 "what changed.",
-			.own = {{options, ARRAY_SIZE(options), 0}},
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{cmd_xdp_direction_opts, 1,
+				 offsetof(struct stats_options, direction)}},
 			.args = {&words_interface},
 		},
 };

@@ -47,7 +47,7 @@ static int view_read(const struct cmd *c, const char *ifname, struct view *v, st
 	rule_list_init(&v->l);
 	r = xdp_open(&c->inst, ifname, &x, e);
 	if (r == -ENOENT) {
-		if (!if_nametoindex(ifname))
+		if (!place_ifindex(ifname))
 			return error_set(e, -ENODEV, "there is no interface '%.60s'", ifname);
 		return xdp_programs(&c->inst, ifname, &v->programs, &v->n_programs, &v->mode,
 				    &v->dispatcher, e);
@@ -94,7 +94,7 @@ static void put_programs(const struct view *v)
 		put_key(i ? "" : "programs");
 		text_put(p[i].name, stdout);
 		printf(" (id %u", p[i].id);
-		if (v->dispatcher)
+		if (v->dispatcher || place_is_egress(v->ifname))
 			printf(", priority %u", p[i].priority);
 		puts(p[i].ours			      ? ", ours)"
 		     : streq(p[i].name, PASS_PROGRAM) ? ", put there by --fix)"
@@ -150,6 +150,10 @@ static void put_ours(const struct view *v)
 		       (unsigned)((s->confirm_ms + 999) / 1000), v->ifname);
 	}
 	put_key("attached");
+	if (v->l.direction == DIRECTION_EGRESS) {
+		puts("where packets leave, behind all other filters");
+		return;
+	}
 	printf("%s, %s, %s\n", cmd_xdp_mode_name(s->mode),
 	       s->dispatcher ? "by libxdp's dispatcher" : "as the only program",
 	       s->frags ? "with jumbo frames" : "without jumbo frames");
@@ -270,11 +274,15 @@ static void add_ours(json_t *j, const struct view *v)
 
 static json_t *view_json(const struct view *v)
 {
-	json_t *j = json_pack("{s:s,s:b}", "interface", v->ifname, "loaded", v->ours);
+	char name[PLACE_MAX];
+	json_t *j;
 	size_t n;
 
+	place_make(name, v->ifname, DIRECTION_INGRESS);
+	j = json_pack("{s:s,s:s,s:b}", "interface", name, "direction",
+		      xdp_direction_name(place_direction(v->ifname)), "loaded", v->ours);
 	programs(v, &n);
-	if (n) {
+	if (n && !place_is_egress(v->ifname)) {
 		json_object_set_new(j, "mode", json_string(cmd_xdp_mode_name(v->mode)));
 		json_object_set_new(j, "dispatcher", json_boolean(v->dispatcher));
 	}
@@ -311,7 +319,7 @@ static int show(struct cmd *c, const char *ifname, bool only_used, json_t *list,
 	if (r)
 		return r;
 	programs(&v, &n);
-	if (only_used && !v.ours && !n)
+	if (place_is_egress(ifname) ? !v.ours && !passes_all(&v) : only_used && !v.ours && !n)
 		return 0;
 	++*shown;
 	if (list)
@@ -320,6 +328,19 @@ static int show(struct cmd *c, const char *ifname, bool only_used, json_t *list,
 			       : 0;
 	put_view(&v);
 	return 0;
+}
+
+/* Of what leaves only if there is a list of ours. */
+static int show_both(struct cmd *c, const char *ifname, bool only_used, json_t *list, size_t *shown,
+		     struct error *e)
+{
+	char place[PLACE_MAX];
+	int r = show(c, ifname, only_used, list, shown, e);
+
+	if (r || place_is_egress(ifname))
+		return r;
+	place_make(place, ifname, DIRECTION_EGRESS);
+	return show(c, place, true, list, shown, e);
 }
 
 /* Lists that are pinned, but on no interface here: else nobody would know of them. */
@@ -363,7 +384,7 @@ static int run(struct cmd *c, int argc, char **argv)
 	list = a.output ? json_array() : NULL;
 	r = argc ? cmd_xdp_names(c, argc, argv, &names, &e) : all_interfaces(&names, &e);
 	for (size_t i = 0; !r && i < names.n; i++)
-		r = show(c, names.v[i], !argc, list, &shown, &e);
+		r = show_both(c, names.v[i], !argc, list, &shown, &e);
 	if (!r && !argc)
 		r = show_elsewhere(c, list, &shown, &e);
 	if (r)

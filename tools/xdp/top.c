@@ -23,6 +23,7 @@ struct request {
 	bool once;
 	int as_json;
 	char *filter; /* its words, NULL: none */
+	struct cmd_xdp_direction direction;
 };
 
 /* A key of struct heavy. */
@@ -417,7 +418,7 @@ static int run_top(struct cmd *c, int argc, char **argv)
 	if (cmd_xdp_filter(argv + 1, (size_t)argc - 1, &filter, &q.filter, &e))
 		return cmd_usage(c, "%s", e.text);
 	cmd_output();
-	status = run(c, argv[0], &q, q.filter ? &filter : NULL);
+	status = run(c, cmd_xdp_place(&q.direction, argv[0]), &q, q.filter ? &filter : NULL);
 	rule_free(&filter);
 	free(q.filter);
 	return status;
@@ -449,7 +450,8 @@ const struct command cmd_xdp_top = {
 				"rules have them, say which packets. While nobody looks, it costs "
 				"nothing; where there are many packets, a part of them is looked "
 				"at.",
-			.own = {{options, ARRAY_SIZE(options), 0}},
+			.own = {{options, ARRAY_SIZE(options), 0},
+				{cmd_xdp_direction_opts, 1, offsetof(struct request, direction)}},
 			.args = {&words_interface},
 			.rest = &cmd_xdp_filter_words,
 		},

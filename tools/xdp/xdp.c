@@ -201,7 +201,7 @@ int cmd_xdp_put_result(struct cmd *c, const char *ifname, const struct cmd_xdp_c
 		return cmd_failed(c, &e);
 	printf("%s: %zu rule%s, default %s, generation %u (%s)\n", ifname, l.n_rules,
 	       l.n_rules == 1 ? "" : "s", ax_verdict_names[l.default_action], s.generation,
-	       cmd_xdp_mode_name(s.mode));
+	       l.direction == DIRECTION_EGRESS ? "egress" : cmd_xdp_mode_name(s.mode));
 	if (o->confirm_ms)
 		printf("%s in %u.%01us unless: ax xdp confirm %s\n",
 		       s.generation == 1 ? "it is taken off again" : "the former list comes back",
