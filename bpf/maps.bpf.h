@@ -53,6 +53,15 @@ AX_MAP struct {
 	__type(value, struct ax_vip);
 } vips SEC(".maps");
 
+/* Devices of apps that have a rule list for what leaves by them, which ax xdp writes. */
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_MAX_APPS);
+	__type(key, __u32); /* ifindex */
+	__type(value, __u32);
+} listed SEC(".maps");
+
 /* An array: elements of a hash table are replaced, and what was read of an old one may be
  * another's by then. */
 AX_MAP struct {

@@ -24,6 +24,7 @@
 #include "rewrite.bpf.h"
 #include "serving.bpf.h"
 #include "seen.bpf.h"
+#include "to_device.bpf.h"
 #include "verdict.bpf.h"
 #include "verifier.bpf.h"
 
@@ -182,7 +183,7 @@ static __noinline int deliver_fragment(struct __sk_buff *skb, const struct packe
 		count(AX_COUNT_ERROR);
 		return TC_ACT_SHOT;
 	}
-	return way == THIS_HOST ? NOT_OURS : bpf_redirect_peer(way, 0);
+	return way == THIS_HOST ? NOT_OURS : to_device(skb, way);
 }
 
 static __noinline int deliver(struct __sk_buff *skb, const struct packet *p, const struct visit *v)
@@ -202,7 +203,7 @@ static __noinline int deliver(struct __sk_buff *skb, const struct packet *p, con
 	if (v->ifindex == THIS_HOST)
 		return NOT_OURS;
 	if (skb->ifindex != LO_IFINDEX)
-		return bpf_redirect_peer(v->ifindex, 0);
+		return to_device(skb, v->ifindex);
 	/* What is on lo has been routed already, and is sent anew. */
 	if (bpf_skb_store_bytes(skb, 0, (const void *)device_mac, sizeof(device_mac), 0))
 		goto failed;
@@ -332,7 +333,7 @@ static __noinline int to_sender(struct __sk_buff *skb, const struct packet *p)
 		count(AX_COUNT_ERROR);
 		return TC_ACT_SHOT;
 	}
-	return way == THIS_HOST ? NOT_OURS : bpf_redirect_peer(way, 0);
+	return way == THIS_HOST ? NOT_OURS : to_device(skb, way);
 }
 
 SEC("tc")

@@ -21,6 +21,7 @@
 #include "refuse_ping.bpf.h"
 #include "seen.bpf.h"
 #include "serving.bpf.h"
+#include "to_device.bpf.h"
 #include "verdict.bpf.h"
 #include "rewrite.bpf.h"
 
@@ -410,6 +411,7 @@ int ax_from_app(struct __sk_buff *skb)
 	__u32 zero = 0;
 	int r = parse_skb(skb, &p);
 
+	skb->tc_index = 0; /* marks are ours: the app may have written one on its side */
 	if (r == PARSE_MALFORMED || (r == PARSE_OK && hides_ports(&p)))
 		return drop(AX_COUNT_FABRIC_MALFORMED);
 	if (r != PARSE_OK || is_multicast(&p))
@@ -427,7 +429,7 @@ int ax_from_app(struct __sk_buff *skb)
 	if (dst->kind == AX_VIP_ACROSS || !may_pass(&p, src, dst))
 		return refuse_packet(skb, &p, AX_COUNT_FABRIC_DENIED);
 	if (dst->ifindex && dst->kind == AX_VIP_APP)
-		return bpf_redirect_peer(dst->ifindex, 0);
+		return to_device(skb, dst->ifindex);
 	return TC_ACT_OK;
 }
 
@@ -450,7 +452,7 @@ int ax_from_balancer(struct __sk_buff *skb)
 	dst = bpf_map_lookup_elem(&vips, &p.dst);
 	if (!dst || dst->kind != AX_VIP_APP)
 		return TC_ACT_SHOT; /* it has just ended */
-	return dst->ifindex ? bpf_redirect_peer(dst->ifindex, 0) : TC_ACT_OK;
+	return dst->ifindex ? to_device(skb, dst->ifindex) : TC_ACT_OK;
 }
 
 /* What apps answered to a balancer, turned back at the other end of that device by an XDP program,
@@ -515,10 +517,7 @@ static __always_inline bool is_believed(const struct __sk_buff *skb, const struc
 	return !src->ifindex && !skb->ingress_ifindex;
 }
 
-/* To an app, from the host's stack: its host end's egress. (Packets of private apps do not come
- * by here.) */
-SEC("tc")
-int ax_to_app(struct __sk_buff *skb)
+static __always_inline int judge_to_app(struct __sk_buff *skb)
 {
 	struct ax_vip *src, *dst;
 	struct ax_ctl *c;
@@ -576,6 +575,20 @@ int ax_to_app(struct __sk_buff *skb)
 		return TC_ACT_OK;
 	saw_packet(&p, 0, AX_SEEN_HOST_ACCESS);
 	return drop(AX_COUNT_FABRIC_DENIED);
+}
+
+/* To an app, from the host's stack: its host end's egress. (Packets of private apps do not come
+ * by here, unless there is a list to be asked, which is behind this.) */
+SEC("tc")
+int ax_to_app(struct __sk_buff *skb)
+{
+	int r = TC_ACT_OK;
+
+	if (skb->tc_index == FOR_LISTED)
+		skb->tc_index = 0;
+	else
+		r = judge_to_app(skb);
+	return r == TC_ACT_OK ? TC_ACT_UNSPEC : r;
 }
 
 /*

@@ -13,6 +13,7 @@
 #include "endpoint.bpf.h"
 #include "maps.bpf.h"
 #include "parse.bpf.h"
+#include "to_device.bpf.h"
 
 #define ETHER sizeof(struct ethhdr)
 
@@ -127,7 +128,7 @@ static __always_inline int refuse_packet(struct __sk_buff *skb, const struct pac
 	count(reason);
 	if (!is_ping(p) || (p->v4 ? refuse_ping4(skb, p) : refuse_ping6(skb, p)))
 		return TC_ACT_SHOT;
-	return bpf_redirect_peer(skb->ifindex, 0);
+	return to_device(skb, skb->ifindex);
 }
 
 #endif

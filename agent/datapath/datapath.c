@@ -116,6 +116,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_SOURCES] = "sources",
 	[MAP_LEARNT] = "learnt",
 	[MAP_LEAVERS] = "leavers",
+	[MAP_LISTED] = "listed",
 	[MAP_FAILING] = "failing",
 	[MAP_RESERVED] = "reserved",
 	[MAP_OPEN_CONNS] = "open_conns",
@@ -361,7 +362,7 @@ static bool may_be_missing(int m)
 	       m == MAP_EXPOSED || m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS ||
 	       m == MAP_ACCEPTS || m == MAP_LEARNT || m == MAP_SOURCES || m == MAP_SEEN ||
 	       m == MAP_LEAVERS || m == MAP_DNS_GONE || m == MAP_FRAGMENTS || m == MAP_AWAITED ||
-	       m == MAP_AFFINITY || m == MAP_AFFINITY_COUNTS;
+	       m == MAP_AFFINITY || m == MAP_AFFINITY_COUNTS || m == MAP_LISTED;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)
