@@ -9,6 +9,8 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +46,37 @@ int filter_setup(void **state)
 		       : 0;
 }
 
+const char *filter_place(void)
+{
+	static char place[PLACE_MAX];
+
+	place_make(place, IFNAME, filter.direction);
+	return place;
+}
+
+static char *last; /* what filter_load_once() put there */
+
+static int turn(enum xdp_direction d)
+{
+	filter_forget();
+	filter.direction = d;
+	free(last);
+	last = NULL;
+	return 0;
+}
+
+int filter_to_egress(void **state)
+{
+	(void)state;
+	return turn(DIRECTION_EGRESS);
+}
+
+int filter_to_ingress(void **state)
+{
+	(void)state;
+	return turn(DIRECTION_INGRESS);
+}
+
 void filter_forget(void)
 {
 	xdp_closep(&filter.x);
@@ -60,6 +93,9 @@ int filter_teardown(void **state)
 	(void)state;
 	filter_forget();
 	xdp_unload(&filter.inst, IFNAME, &e);
+	xdp_unload(&filter.inst, IFNAME ":egress", &e);
+	snprintf(path, sizeof(path), "%s/xdp-%s:egress.lock", filter.inst.run_dir, IFNAME);
+	unlink(path);
 	snprintf(path, sizeof(path), "%s/xdp-%s.capture", filter.inst.run_dir, IFNAME);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/xdp-%s.lock", filter.inst.run_dir, IFNAME);
@@ -73,8 +109,9 @@ void filter_reopen(void)
 	struct error e = {0};
 
 	filter_forget();
-	if (xdp_open(&filter.inst, IFNAME, &filter.x, &e) < 0 ||
-	    datapath_xdp_dir(&filter.inst, IFNAME, false, filter.dir, sizeof(filter.dir), &e) < 0)
+	if (xdp_open(&filter.inst, filter_place(), &filter.x, &e) < 0 ||
+	    datapath_xdp_dir(&filter.inst, filter_place(), false, filter.dir, sizeof(filter.dir),
+			     &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(datapath_xdp_open(filter.dir, &filter.maps), 0);
 	assert_int_equal(generation_get(&filter.maps, AX_JUMP_CURRENT, &filter.g), 0);
@@ -86,7 +123,11 @@ int filter_try_load(const char *text, const struct xdp_load_options *o, struct e
 	int r;
 
 	*e = (struct error){0};
-	r = xdp_apply(&filter.inst, IFNAME, &l, o, e);
+	l.direction = filter.direction;
+	for (size_t i = 0; i < l.n_rules && l.direction == DIRECTION_EGRESS; i++)
+		if (l.rules[i].verdict == AX_VERDICT_REFLECT)
+			l.rules[i].verdict = AX_VERDICT_PASS;
+	r = xdp_apply(&filter.inst, filter_place(), &l, o, e);
 	rule_list_free(&l);
 	return r;
 }
@@ -104,8 +145,6 @@ void filter_load(const char *text)
 
 void filter_load_once(const char *text)
 {
-	static char *last;
-
 	if (filter.x && last && streq(last, text))
 		return;
 	filter_load(text);
@@ -119,7 +158,7 @@ void filter_load_afresh(const char *text)
 	struct error e;
 
 	filter_forget();
-	xdp_unload(&filter.inst, IFNAME, &e);
+	xdp_unload(&filter.inst, filter_place(), &e);
 	filter_load(text);
 }
 
@@ -174,6 +213,19 @@ uint64_t filter_reason_count(enum ax_reason reason)
 	return r;
 }
 
+static uint32_t in_words_of_xdp(uint32_t verdict)
+{
+	switch ((int)verdict) {
+	case TC_ACT_UNSPEC:
+		return XDP_PASS;
+	case TC_ACT_SHOT:
+		return XDP_DROP;
+	default:
+		fail_msg("a verdict of %d", (int)verdict);
+		return XDP_ABORTED;
+	}
+}
+
 uint32_t filter_run_frame(int prog, const struct frame_bytes *in, struct frame_bytes *out)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->b, .data_size_in = (uint32_t)in->len,
@@ -185,6 +237,8 @@ uint32_t filter_run_frame(int prog, const struct frame_bytes *in, struct frame_b
 		fail_msg("a frame of %zu bytes: %s", in->len, strerror(-r));
 	if (out)
 		out->len = o.data_size_out;
+	if (filter.direction == DIRECTION_EGRESS)
+		return in_words_of_xdp(o.retval);
 	return o.retval;
 }
 

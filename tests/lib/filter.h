@@ -22,11 +22,20 @@ struct filter_world {
 	struct datapath_xdp maps;
 	struct generation g;
 	char dir[256];
+	enum xdp_direction direction; /* that lists are put to and run for */
 };
 extern struct filter_world filter;
 
 int filter_setup(void **state);
 int filter_teardown(void **state);
+
+/* From now on lists are for what leaves, or for what comes in (as they are from the start); those
+ * of the other direction stay. To be a test's setup and teardown. (What cannot be in a list for
+ * what leaves: a rule that reflects passes there.) */
+int filter_to_egress(void **state);
+int filter_to_ingress(void **state);
+/* The place of lists now. */
+const char *filter_place(void);
 
 /* Closes what reopening looks at. */
 void filter_forget(void);
@@ -54,7 +63,8 @@ uint64_t filter_reason_count(enum ax_reason reason);
 void filter_expose(const char *host, const char *at, uint8_t proto, uint16_t port,
 		   unsigned ifindex);
 
-/* The action of a program; how the frame goes out is in *out, which may be NULL. */
+/* The action of a program, in the words of XDP; how the frame goes out is in *out, which may be
+ * NULL. */
 uint32_t filter_run_frame(int prog, const struct frame_bytes *in, struct frame_bytes *out);
 
 /* The action that a frame gets from the loaded list, nothing else looked at. */

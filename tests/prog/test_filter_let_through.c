@@ -225,11 +225,17 @@ static void test_row(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[ARRAY_SIZE(rows)];
+	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows)];
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+	const size_t n = ARRAY_SIZE(rows);
+
+	for (size_t i = 0; i < n; i++) {
 		tests[i] = (struct CMUnitTest){.name = rows[i].name,
 					       .test_func = test_row,
 					       .initial_state = (void *)(uintptr_t)&rows[i]};
+		tests[n + i] = tests[i];
+		tests[n + i].setup_func = filter_to_egress;
+		tests[n + i].teardown_func = filter_to_ingress;
+	}
 	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
 }

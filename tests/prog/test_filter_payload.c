@@ -219,16 +219,24 @@ static void too_many_are_refused(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[ARRAY_SIZE(rows) + 4];
+	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 4];
 	size_t n = ARRAY_SIZE(rows);
 
 	for (size_t i = 0; i < n; i++)
 		tests[i] = (struct CMUnitTest){.name = rows[i].name,
 					       .test_func = test_row,
 					       .initial_state = (void *)(uintptr_t)&rows[i]};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].x.action != XDP_TX)
+			tests[n++] =
+				(struct CMUnitTest){.name = rows[i].name,
+						    .test_func = test_row,
+						    .setup_func = filter_to_egress,
+						    .teardown_func = filter_to_ingress,
+						    .initial_state = (void *)(uintptr_t)&rows[i]};
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_last_byte_is_found);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(jumbo_frames_have_theirs);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(many_payloads_are_told_apart);
-	tests[n] = (struct CMUnitTest)cmocka_unit_test(too_many_are_refused);
-	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(too_many_are_refused);
+	return _cmocka_run_group_tests("payloads", tests, n, filter_setup, filter_teardown);
 }

@@ -459,16 +459,28 @@ static void far_rules_match(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[ARRAY_SIZE(rows) + 4];
+	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 7];
 	size_t n = 0;
 
 	for (; n < ARRAY_SIZE(rows); n++)
 		tests[n] = (struct CMUnitTest){.name = rows[n].name,
 					       .test_func = test_row,
 					       .initial_state = (void *)(uintptr_t)&rows[n]};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		tests[n] = tests[i];
+		tests[n].setup_func = filter_to_egress;
+		tests[n].teardown_func = filter_to_ingress;
+		n += !(rows[i].fields & F(STATE));
+	}
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
+		the_first_match_wins, filter_to_egress, filter_to_ingress);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
+		far_rules_match, filter_to_egress, filter_to_ingress);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
+		the_verifier_is_far_from_its_limit, filter_to_egress, filter_to_ingress);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(without_conditions);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_first_match_wins);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(far_rules_match);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_verifier_is_far_from_its_limit);
-	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);
+	return _cmocka_run_group_tests("rules", tests, n, filter_setup, filter_teardown);
 }

@@ -168,7 +168,7 @@ static void nothing_is_the_default(void **state)
 
 static void mistakes_have_a_place(void **state)
 {
-#define IFACE_KEYS "mode, priority, default, classes, rules, rules-file, sets, balancers"
+#define IFACE_KEYS "mode, priority, default, classes, rules, rules-file, sets, balancers, direction"
 	static const struct {
 		const char *text, *errors;
 	} cases[] = {
@@ -197,7 +197,8 @@ static void mistakes_have_a_place(void **state)
 		 "to "
 		 "65535 such as 22, 8000-8099, ssh or @SET\n"},
 		{"xdp: {interfaces: {eth0: {rules-file: a, rules: []}}}\n",
-		 "f:1:26: xdp.interfaces.eth0: found a mapping, expected rules-file alone, since "
+		 "f:1:26: xdp.interfaces.eth0: found a mapping, expected rules-file alone, or with "
+		 "direction, since "
 		 "all "
 		 "the rest is in that file\n"},
 		{"xdp: {interfaces: {eth0: {rules-file: }}}\n",
@@ -248,6 +249,58 @@ static void mistakes_have_a_place(void **state)
 		assert_errors(cases[i].text, cases[i].errors);
 }
 
+/* An interface has a list for each direction, of which what the section shares is part. */
+static void both_directions_arrive(void **state)
+{
+	static const char text[] =
+		"xdp:\n"
+		"  sets: {s: [80]}\n"
+		"  balancers: {b: {backends: [192.0.2.1]}}\n"
+		"  interfaces:\n"
+		"    eth0:\n"
+		"      - {rules: [{dport: \"@s\", action: drop}]}\n"
+		"      - {direction: egress, rules: [{sport: \"@s\", action: drop}]}\n"
+		"    eth1: {direction: egress, rules-file: out.yaml}\n"
+		"    eth2: [{direction: ingress}]\n";
+	struct config c = parse(text);
+
+	(void)state;
+	assert_int_equal(c.n_interfaces, 4);
+	assert_string_equal(c.interfaces[0].name, "eth0");
+	assert_int_equal(c.interfaces[0].list.direction, DIRECTION_INGRESS);
+	assert_int_equal(c.interfaces[0].list.n_balancers, 1);
+	assert_rule(&c.interfaces[0].list, 0, "dport @s action drop");
+	assert_string_equal(c.interfaces[1].name, "eth0:egress");
+	assert_int_equal(c.interfaces[1].list.direction, DIRECTION_EGRESS);
+	assert_int_equal(c.interfaces[1].list.n_balancers, 0); /* there are none there */
+	assert_int_equal(c.interfaces[1].list.n_sets, 1);
+	assert_rule(&c.interfaces[1].list, 0, "sport @s action drop");
+	assert_string_equal(c.interfaces[2].name, "eth1:egress");
+	assert_string_equal(c.interfaces[2].rules_file, "out.yaml");
+	assert_string_equal(c.interfaces[3].name, "eth2");
+	config_free(&c);
+}
+
+static void one_list_for_each_direction(void **state)
+{
+#define ONE "one list of an interface for each direction\n"
+	(void)state;
+	assert_errors("xdp: {interfaces: {e: [{}, {direction: ingress}]}}\n",
+		      "f:1:28: xdp.interfaces.e[1]: found a mapping, expected " ONE);
+	assert_errors("xdp: {interfaces: {e: [{}, {direction: egress}, {}]}}\n",
+		      "f:1:23: xdp.interfaces.e: found a list, expected " ONE);
+	assert_errors("xdp: {interfaces: {e: []}}\n",
+		      "f:1:23: xdp.interfaces.e: found an empty list, expected " ONE);
+	assert_errors("xdp: {interfaces: {'e:egress': {}}}\n",
+		      "f:1:20: xdp.interfaces.e:egress: found \"e:egress\", expected an "
+		      "interface's name of 1 to 15 characters\n");
+	assert_errors("xdp: {interfaces: {e: [{}, {direction: egress, rules: [{name: r, action: "
+		      "reflect}]}]}}\n",
+		      "f:1:56: xdp.interfaces.e[1].rules[0]: found rule 1 (r) with its action and "
+		      "direction: egress, expected pass or drop: what leaves came from this side, "
+		      "and reflect sends back to the other\n");
+}
+
 /* What no rule is to blame for is told at the interface. */
 static void lists_are_checked_with_what_they_share(void **state)
 {
@@ -268,6 +321,8 @@ int main(void)
 		cmocka_unit_test(parts_are_copied_and_compared),
 		cmocka_unit_test(nothing_is_the_default),
 		cmocka_unit_test(mistakes_have_a_place),
+		cmocka_unit_test(both_directions_arrive),
+		cmocka_unit_test(one_list_for_each_direction),
 		cmocka_unit_test(lists_are_checked_with_what_they_share),
 	};
 

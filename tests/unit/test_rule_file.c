@@ -360,6 +360,8 @@ static void wrong_files(void **state)
 		{"priority: 65536\n",
 		 "f:1:11: priority: found \"65536\", expected a number of 1 to "
 		 "65535 (lower runs earlier, 50 is usual)\n"},
+		{"direction: out\n",
+		 "f:1:12: direction: found \"out\", expected ingress or egress\n"},
 		{"default: reflect\n",
 		 "f:1:10: default: found \"reflect\", expected pass or drop\n"},
 		{"default:\n", "f:1:9: default: found nothing, expected pass or drop\n"},
@@ -370,17 +372,68 @@ static void wrong_files(void **state)
 		{"classes: {rate-limited: drop}\n",
 		 "f:1:11: classes.rate-limited: found unknown key \"rate-limited\", expected one "
 		 "of " CLASSES "\n"},
-		{"rule: []\n", "f:1:1: rule: found unknown key \"rule\", expected one of mode, "
-			       "priority, default, classes, sets, balancers, rules; did you mean "
-			       "\"rules\"?\n"},
+		{"rule: []\n",
+		 "f:1:1: rule: found unknown key \"rule\", expected one of mode, "
+		 "priority, default, classes, sets, balancers, rules, direction; did you mean "
+		 "\"rules\"?\n"},
 		{"- action: drop\n", "f:1:1: found a list, expected a mapping of mode, priority, "
-				     "default, classes, sets, balancers, rules\n"},
+				     "default, classes, sets, balancers, rules, direction\n"},
 		{"mode: [\n",
 		 "f:2:1: found while parsing a flow node: did not find expected node content, "
 		 "expected valid YAML\n"},
 	};
 
 	(void)state;
+	assert_all(cases, ARRAY_SIZE(cases));
+}
+
+/* What lists for packets that leave do not have. */
+static void wrong_in_this_direction(void **state)
+{
+#define OUT(more)  "{direction: egress, " more "}\n"
+#define RULE(more) OUT("rules: [{name: r, " more "}]")
+#define AT_RULE \
+	"f:1:30: rules[0]: found rule 1 (r) with its action and direction: egress, expected "
+	static const struct wrong cases[] = {
+		{RULE("action: reflect"),
+		 AT_RULE "pass or drop: what leaves came from this side, and "
+			 "reflect sends back to the other\n"},
+		{RULE("action: redirect eth1"),
+		 AT_RULE "pass or drop: where packets leave was decided "
+			 "before, by this host's routes\n"},
+		{RULE("action: cpu 1"), AT_RULE "pass or drop: what leaves is past the work that "
+						"another CPU would do\n"},
+		{RULE("proto: udp, action: balance b"),
+		 AT_RULE "pass or drop: balancers take packets where they come in\n"},
+		{RULE("state: new, action: pass"),
+		 "f:1:30: rules[0]: found rule 1 (r) with state and direction: egress, expected no "
+		 "state: whose answer a packet is, is known where it comes in\n"},
+		{RULE("proto: udp, action: drop, trigger: yes"),
+		 "f:1:30: rules[0]: found rule 1 (r) with a trigger and direction: egress, "
+		 "expected no "
+		 "trigger: what starts commands comes in\n"},
+		{OUT("mode: native"),
+		 "f:1:1: found a mode with direction: egress, expected none: modes "
+		 "are XDP's, and what leaves is judged by tc\n"},
+		{OUT("priority: 5"),
+		 "f:1:1: found a priority with direction: egress, expected none: "
+		 "what leaves is judged behind all other programs, in its last "
+		 "form\n"},
+		{OUT("classes: {exposed: drop}"), "f:1:1: found the class exposed with direction: "
+						  "egress, expected rules: to exposed "
+						  "ports packets come in\n"},
+		{OUT("balancers: {b: {backends: [192.0.2.1]}}"),
+		 "f:1:1: found a balancer with direction: egress, expected none: balancers take "
+		 "packets "
+		 "where they come in\n"},
+	};
+	struct rule_list l = parse(OUT("sets: {s: [80]}, classes: {arp: drop}, rules: [{dport: @s, "
+				       "rate: 5pps, capture: 16, action: pass}]"));
+
+	(void)state;
+	assert_int_equal(l.direction, DIRECTION_EGRESS);
+	assert_int_equal(l.n_rules, 1);
+	rule_list_free(&l);
 	assert_all(cases, ARRAY_SIZE(cases));
 }
 
@@ -524,6 +577,7 @@ int main(void)
 		cmocka_unit_test(balancers_have_many_forms),
 		cmocka_unit_test(wrong_rules),
 		cmocka_unit_test(wrong_files),
+		cmocka_unit_test(wrong_in_this_direction),
 		cmocka_unit_test(wrong_sets),
 		cmocka_unit_test(wrong_balancers),
 		cmocka_unit_test(all_mistakes_are_told),

@@ -487,13 +487,19 @@ static void state_is_saved_and_restored(void **state)
 	assert_int_equal(rule_list_save(&l, &second, &second_len), -EINVAL);
 	rule_list_free(&l);
 
-	rule_list_init(&l);
-	free(take_ptr(&data));
-	assert_int_equal(rule_list_save(&l, &data, &len), 0);
-	assert_int_equal(rule_list_restore(data, len, &again), 0);
-	assert_true(rule_list_eq(&l, &again));
-	rule_list_free(&again);
-	rule_list_free(&l);
+	for (int d = DIRECTION_INGRESS; d <= DIRECTION_EGRESS; d++) {
+		rule_list_init(&l);
+		l.direction = (enum xdp_direction)d;
+		free(take_ptr(&data));
+		assert_int_equal(rule_list_save(&l, &data, &len), 0);
+		assert_int_equal(rule_list_restore(data, len, &again), 0);
+		assert_int_equal(again.direction, d);
+		assert_true(rule_list_eq(&l, &again));
+		l.direction = d ? DIRECTION_INGRESS : DIRECTION_EGRESS;
+		assert_false(rule_list_eq(&l, &again));
+		rule_list_free(&again);
+		rule_list_free(&l);
+	}
 }
 
 /* Whatever is cut off or changed, it is refused, or another list that can be saved. */

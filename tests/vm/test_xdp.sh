@@ -180,6 +180,32 @@ tap "nothing is left" refused find /sys/fs/bpf/ax-xdp
 like "status has nothing" "nothing is loaded" ax xdp status w0
 tap "everything passes" answer 9001
 
+# --- what leaves ---
+
+cat >/tmp/out.yaml <<'EOF'
+direction: egress
+rules:
+  - {name: closed, proto: udp, sport: 9001, length: "40-", payload: at 0 0x73, action: drop}
+  - {name: ping6, icmp6: echo-reply, action: drop}
+  - {name: seven, vlan: 7, action: drop}
+  - {name: rest, src: "198.51.100.0/24,2001:db8::/32", action: pass, rate: 1mpps}
+EOF
+tap "a list for what leaves" ax xdp load w0 --rules /tmp/out.yaml
+tap "drops an answer" no_answer 9001
+tap "and lets another one out" answer 9000
+tap "and the same of IPv6" refused in_world ping6 -c 1 -W 1 2001:db8:2::1
+tap "which is counted" eventually 3 counts closed 1 w0:egress
+like "and explained" "verdict +drop" ax xdp explain w0 --direction egress \
+	--packet "udp 198.51.100.1:9001 > 198.51.100.2:5 data 'server and more'"
+tap "beside one for what comes in" ax xdp load w0 --rules /tmp/rules.yaml
+tap "both drop" no_answer 9001
+like "status has both" "w0:egress: 4 rules" ax xdp status w0
+tap "unload" ax xdp unload w0 --direction egress
+like "the other stays" "w0: 3 rules" ax xdp status w0
+tap "unload it" ax xdp unload w0
+tap "nothing is left" refused find /sys/fs/bpf/ax-xdp
+tap "everything passes" answer 9001
+
 # --- generic mode, on lo ---
 
 cat >/tmp/lo.yaml <<'EOF'
