@@ -37,13 +37,13 @@ static const struct {
 	const char *program;
 	uint32_t max;
 } followed_max[] = {
-	{"ax_connect4", 30000},	     {"ax_connect6", 31000},   {"ax_sendmsg4", 35000},
-	{"ax_sendmsg6", 37000},	     {"ax_sk_lookup", 33000},  {"ax_sock_ops", 34000},
-	{"ax_post_bind4", 15000},    {"ax_post_bind6", 16000}, {"ax_from_app", 36000},
-	{"ax_to_app", 34000},	     {"ax_to_service", 46000}, {"ax_from_outside", 60000},
-	{"ax_from_balancer", 12000}, {"ax_explain", 6000},     {"ax_to_outside", 14000},
-	{"ax_filter", 34000},	     {"ax_reverse", 6000},     {"ax_splice_msg", 6000},
-	{"ax_from_nodes", 20000},
+	{"ax_connect4", 30000},	     {"ax_connect6", 31000},	 {"ax_sendmsg4", 35000},
+	{"ax_sendmsg6", 37000},	     {"ax_sk_lookup", 33000},	 {"ax_sock_ops", 34000},
+	{"ax_post_bind4", 15000},    {"ax_post_bind6", 16000},	 {"ax_from_app", 36000},
+	{"ax_to_app", 34000},	     {"ax_to_service", 46000},	 {"ax_from_outside", 60000},
+	{"ax_from_balancer", 12000}, {"ax_explain", 6000},	 {"ax_to_outside", 14000},
+	{"ax_filter", 34000},	     {"ax_reverse", 6000},	 {"ax_splice_msg", 6000},
+	{"ax_from_nodes", 20000},    {"ax_judge_egress", 12000}, {"ax_tell_egress", 12000},
 };
 
 static uint32_t max_of(const char *program)
@@ -253,6 +253,13 @@ static void test_filter(void **state)
 	judge_all("filter");
 }
 
+static void test_filter_egress(void **state)
+{
+	(void)state;
+	judge_all("xdp/filter_egress");
+	judge_all("xdp/root_egress");
+}
+
 /* What looks at packets on their way to the filter. */
 static void test_tap(void **state)
 {
@@ -263,9 +270,8 @@ static void test_tap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dataplane),
-		cmocka_unit_test(test_splicing),
-		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_dataplane), cmocka_unit_test(test_splicing),
+		cmocka_unit_test(test_filter),	  cmocka_unit_test(test_filter_egress),
 		cmocka_unit_test(test_tap),
 	};
 

@@ -292,7 +292,7 @@ static void one_list_for_each_direction(void **state)
 	assert_errors("xdp: {interfaces: {e: []}}\n",
 		      "f:1:23: xdp.interfaces.e: found an empty list, expected " ONE);
 	assert_errors("xdp: {interfaces: {'e:egress': {}}}\n",
-		      "f:1:20: xdp.interfaces.e:egress: found \"e:egress\", expected an "
+		      "f:1:20: xdp.interfaces.\"e:egress\": found \"e:egress\", expected an "
 		      "interface's name of 1 to 15 characters\n");
 	assert_errors("xdp: {interfaces: {e: [{}, {direction: egress, rules: [{name: r, action: "
 		      "reflect}]}]}}\n",

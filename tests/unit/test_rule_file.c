@@ -393,7 +393,7 @@ static void wrong_in_this_direction(void **state)
 #define OUT(more)  "{direction: egress, " more "}\n"
 #define RULE(more) OUT("rules: [{name: r, " more "}]")
 #define AT_RULE \
-	"f:1:30: rules[0]: found rule 1 (r) with its action and direction: egress, expected "
+	"f:1:29: rules[0]: found rule 1 (r) with its action and direction: egress, expected "
 	static const struct wrong cases[] = {
 		{RULE("action: reflect"),
 		 AT_RULE "pass or drop: what leaves came from this side, and "
@@ -404,12 +404,14 @@ static void wrong_in_this_direction(void **state)
 		{RULE("action: cpu 1"), AT_RULE "pass or drop: what leaves is past the work that "
 						"another CPU would do\n"},
 		{RULE("proto: udp, action: balance b"),
-		 AT_RULE "pass or drop: balancers take packets where they come in\n"},
+		 AT_RULE "pass or drop: balancers take packets where they come in\n"
+			 "f:1:29: rules[0]: found rule 1 (r) with balance b, expected a balancer "
+			 "that is defined\n"},
 		{RULE("state: new, action: pass"),
-		 "f:1:30: rules[0]: found rule 1 (r) with state and direction: egress, expected no "
+		 "f:1:29: rules[0]: found rule 1 (r) with state and direction: egress, expected no "
 		 "state: whose answer a packet is, is known where it comes in\n"},
 		{RULE("proto: udp, action: drop, trigger: yes"),
-		 "f:1:30: rules[0]: found rule 1 (r) with a trigger and direction: egress, "
+		 "f:1:29: rules[0]: found rule 1 (r) with a trigger and direction: egress, "
 		 "expected no "
 		 "trigger: what starts commands comes in\n"},
 		{OUT("mode: native"),
@@ -427,8 +429,9 @@ static void wrong_in_this_direction(void **state)
 		 "packets "
 		 "where they come in\n"},
 	};
-	struct rule_list l = parse(OUT("sets: {s: [80]}, classes: {arp: drop}, rules: [{dport: @s, "
-				       "rate: 5pps, capture: 16, action: pass}]"));
+	struct rule_list l =
+		parse(OUT("sets: {s: [80]}, classes: {arp: drop}, rules: [{dport: '@s', "
+			  "rate: 5pps, capture: 16, action: pass}]"));
 
 	(void)state;
 	assert_int_equal(l.direction, DIRECTION_EGRESS);

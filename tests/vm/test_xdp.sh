@@ -273,6 +273,17 @@ many=$(awk 'BEGIN { for (i = 0; i < 2000; i++)
 		i / 256, i % 256, i % 200 + 1, i % 50 }')
 tap "2,000 rules" takes "$many"
 tap "unload" ax xdp unload w0
+{
+	echo 'direction: egress'
+	echo 'default: drop'
+	echo 'sets: {bad: []}'
+	echo 'rules:'
+	grep -vE 'reflect|redirect|cpu|balance|trigger' /tmp/kinds | sed 's/^/  - /'
+	echo '  - {dst: "@bad", time: mon-fri/08:00-18:00, payload: at 0 0x16, ttl: 1-5, dscp: ef, ecn: ce, action: drop}'
+	echo '  - {proto: udp, rate: "100pps,per=src", learn: "@bad,10m,dst,above-rate", action: pass}'
+} >/tmp/out-kinds.yaml
+tap "rules of all kinds, for what leaves" ax xdp load w0 --rules /tmp/out-kinds.yaml
+tap "unload" ax xdp unload w0 --direction egress
 
 # --- a VLAN device, with a dot in its name ---
 
