@@ -432,6 +432,11 @@ int xdp_explain_as(struct xdp *x, const void *frame, size_t len, const struct xd
 	if (!r)
 		r = generation_explain(&x->g, frame, len, &ret->x, &ret->action, &ret->out,
 				       &ret->out_len);
+	if (r == -EINVAL && x->d.egress)
+		return error_set(e, r,
+				 "the kernel does not run a packet of %zu bytes that leaves: it "
+				 "takes no more than a page, and whole IP headers",
+				 len);
 	if (r == -EINVAL)
 		return error_set(
 			e, r,

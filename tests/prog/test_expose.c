@@ -413,7 +413,7 @@ static void is_told(const struct packet_bytes *sent, int v6, unsigned dport)
 
 	too_long(&p, sent, v6);
 	was = p;
-	assert_int_equal(run(w.to, w.device[APP], &p), TC_ACT_UNSPEC);
+	assert_int_equal((int)run(w.to, w.device[APP], &p), TC_ACT_UNSPEC);
 	assert_int_equal(p.n, was.n);
 	assert_int_equal(p.b[quoted + 2] << 8 | p.b[quoted + 3], dport);
 	sum = v6 ? sum_up(p.b + 22, 32) + IPPROTO_ICMPV6 + (p.n - at) : 0;
@@ -441,7 +441,7 @@ static void errors_quote(int v6)
 	make(&p, &back, v6, APP, CLIENT);
 	is_told(&p, v6, 650); /* there is no other connection yet */
 	make(&p, &f, v6, CLIENT, APP);
-	assert_int_equal(run(w.to, w.device[APP], &p), TC_ACT_UNSPEC);
+	assert_int_equal((int)run(w.to, w.device[APP], &p), TC_ACT_UNSPEC);
 	port = (unsigned)(sport[0] << 8 | sport[1]);
 	assert_int_not_equal(port, 650);
 	make(&p, &back, v6, APP, CLIENT);
