@@ -17,9 +17,9 @@
 
 const volatile struct ax_layout layout = {};
 
-#define HEADERS_MAX 256 /* as far as headers are looked at where they are not in the linear part \
-			 */
-#define TAG_SIZE 4
+/* As far as headers are looked at where they are not in the linear part. */
+#define HEADERS_MAX 256
+#define TAG_SIZE    4
 
 struct leaving {
 	struct turn t; /* len: of the longest of the frames */

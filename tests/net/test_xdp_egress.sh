@@ -277,13 +277,18 @@ is "from the device" "$(tc filter show dev xc0 egress | wc -l)" 0
 
 # --- the devices of private apps: what leaves by one goes to its app ---
 
-serve 7000/udp --name web -- "$PYTHON" "$SRC/packets.py" serve 0.0.0.0 7000
+serve 7000/udp --name web -p 7200:7000/udp -- "$PYTHON" "$SRC/packets.py" serve 0.0.0.0 7000
 vip=$(ax get apps -o json | jq -r '.[] | select(.name == "web").ip4')
 device=$(ip -o route get "$vip" | sed -n 's/.* dev \([^ ]*\) .*/\1/p')
 from_app() {
 	in_app --net "$1" -- timeout 2 "$PYTHON" "$SRC/packets.py" ask "$vip" 7000 word 2>&1 |
 		grep -o word | head -n 1
 }
+from_outside() {
+	timeout 2 nsenter -t "$PEER_PID" -n "$PYTHON" "$SRC/packets.py" ask 198.51.100.1 7200 word 2>&1 |
+		grep -o word | head -n 1
+}
+is "and from outside, by its exposed port" "$(from_outside)" word
 is "an app is reached by apps and by the host" "$(from_app private) $(from_app host) $(asks "$vip" 7000)" \
 	"word word word"
 cat >"$T/app.yaml" <<'END'
@@ -294,14 +299,16 @@ END
 ok "a list for what goes to it" xdp load "$device" --rules "$T/app.yaml"
 is "holds for its neighbours and for the host" \
 	"$(from_app private) $(from_app host) $(asks "$vip" 7000)" "  "
-is "each was judged" "$(count asked packets "$device:egress")" 3
+is "and from outside" "$(from_outside)" ""
+is "each was judged" "$(count asked packets "$device:egress")" 4
 ok "a list that lets one in" xdp rule add "$device" --direction egress --at 1 \
 	name bytes proto udp length 46 action pass
 is "lets all in, and policies hold as they did" \
 	"$(from_app private) $(from_app host) $(asks "$vip" 7000)" "word word word"
+is "and from outside" "$(from_outside)" word
 is "a stranger is no friend" "$(in_app --label zone=elsewhere -- timeout 2 "$PYTHON" \
 	"$SRC/packets.py" ask "$vip" 7000 word 2>&1 | grep -c word)" 0
-is "and is not even judged" "$(count bytes packets "$device:egress")" 3
+is "and is not even judged" "$(count bytes packets "$device:egress")" 4
 ok "one for what comes from it" xdp load "$device"
 ok "which drops its answers" xdp rule add "$device" name answer proto udp sport 7000 action drop
 is "does" "$(from_app private) $(count answer packets "$device")" " 1"
