@@ -197,18 +197,20 @@ enum ax_verdict {
 	AX_VERDICT_REDIRECT, /* target: index in map `devices` */
 	AX_VERDICT_CPU,	     /* target: index in map `cpus` */
 	AX_VERDICT_BALANCE,  /* target: index of a struct ax_balancer (balance.h) */
+	AX_VERDICT_ROUTE,    /* where the host's routes lead, see route.h */
 };
 
 enum ax_action_flag {
 	/* It has no conditions: as the list's default, it does not cut off what AX_REASON_ARP to
 	 * AX_REASON_ICMP_ERROR let through. */
 	AX_ACTION_CATCH_ALL = 1 << 0,
-	AX_ACTION_RING = 1 << 1,	 /* captured payload goes to map `captures`, */
-	AX_ACTION_SLOT = 1 << 2,	 /* to map `slots`, */
-	AX_ACTION_FRAME = 1 << 3,	 /* capture from the frame's start, not its payload's */
-	AX_ACTION_LOG = 1 << 4,		 /* a record without data */
-	AX_ACTION_TRIGGER = 1 << 5,	 /* payload goes to map `triggers` */
-	AX_ACTION_CHECKSUM = 1 << 6,	 /* compute the checksums anew, trust nothing (redirect) */
+	AX_ACTION_RING = 1 << 1,     /* captured payload goes to map `captures`, */
+	AX_ACTION_SLOT = 1 << 2,     /* to map `slots`, */
+	AX_ACTION_FRAME = 1 << 3,    /* capture from the frame's start, not its payload's */
+	AX_ACTION_LOG = 1 << 4,	     /* a record without data */
+	AX_ACTION_TRIGGER = 1 << 5,  /* payload goes to map `triggers` */
+	AX_ACTION_CHECKSUM = 1 << 6, /* compute the checksums anew, trust nothing (redirect, route)
+				      */
 	AX_ACTION_ASKS_STATE = 1 << 7,	 /* it has a condition on AX_FIELD_STATE, */
 	AX_ACTION_ASKS_PAYLOAD = 1 << 8, /* on AX_FIELD_PAYLOAD */
 };
@@ -348,6 +350,7 @@ struct ax_layout {
 	__u32 balance_first; /* ICMP errors are looked at for flows of a balancer before the rules
 			      */
 	__u32 quotes;	     /* ICMP errors about flows that are let through need a second look */
+	__u32 routes;	     /* some rule has the verdict AX_VERDICT_ROUTE */
 	__u32 state; /* the list as text and its sets, for user space: see agent/rules/list.h */
 	__u32 state_size;
 	struct ax_clock clocks[AX_CLOCKS];
@@ -368,7 +371,7 @@ struct ax_layout {
 	struct ax_payload payload[AX_PAYLOADS_MAX];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */
-#define AX_ARENA_MAGIC (0x61785354 + AX_FIELDS)
+#define AX_ARENA_MAGIC (0x61785454 + AX_FIELDS)
 _Static_assert(AX_REASON_POLICIES <= 24, "every class has a policy");
 
 /*
@@ -501,10 +504,10 @@ struct ax_explain {
 	/* enum ax_state: it was asked and is this; AX_STATE_UNASKED: it was not. Before: it is to
 	 * be taken for this; AX_STATE_UNASKED: to be asked. */
 	__u8 state;
-	__u8 pad;
+	__u8 for_us; /* before: whatever its link-layer address is, take it for the interface's */
 	/* Before: the minute of the week that it is to be taken for; AX_TIME_UNKNOWN: now. */
 	__u16 minute;
-	__u32 pad2;
+	__u32 ifindex; /* AX_REASON_ROUTED: of the interface that its route leads to */
 };
 _Static_assert(sizeof(struct ax_explain) == 32, "struct ax_explain fits XDP metadata");
 
@@ -532,7 +535,13 @@ enum ax_decided {
 
 /* Programs behind the filter of a generation. Of a list for what leaves the first is that which
  * explains. */
-enum ax_stage { AX_STAGE_BALANCE, AX_STAGE_REVERSE, AX_STAGES, AX_STAGE_EXPLAIN = 0 };
+enum ax_stage {
+	AX_STAGE_BALANCE,
+	AX_STAGE_REVERSE,
+	AX_STAGE_ROUTE,
+	AX_STAGES,
+	AX_STAGE_EXPLAIN = 0
+};
 
 /*
  * Entries of the root's program array. Behind them are the stages of the generations, at

@@ -44,6 +44,17 @@ enum ax_reason {
 	AX_REASON_NO_PORT,	/* NAT: no free port was found: dropped */
 	AX_REASON_REWRITE_FAILED, /* the rule's rewrite does not fit this packet: dropped */
 	AX_REASON_TRIGGER_LOST,	  /* the agent was too slow, or there is none */
+	AX_REASON_ROUTED,	  /* sent where its route leads */
+	/* What `route` leaves to the kernel, as if there was no list. */
+	AX_REASON_ROUTE_LOCAL,	     /* for this host, or for many: no unicast route leads there */
+	AX_REASON_ROUTE_UNREACHABLE, /* its route is an error (blackhole, unreachable, prohibit) */
+	AX_REASON_ROUTE_OFF,	     /* the interface does not forward */
+	AX_REASON_ROUTE_NEIGHBOUR,   /* the next hop's link-layer address is to be asked for */
+	AX_REASON_ROUTE_TTL,	     /* its last router is this one */
+	AX_REASON_ROUTE_MTU,	     /* too big for the way */
+	AX_REASON_ROUTE_SOURCE,	     /* what comes from there should not come in here */
+	AX_REASON_ROUTE_DEVICE,	     /* to an interface that takes no frames of XDP, or ax's own */
+	AX_REASON_ROUTE_OTHER,	     /* what only the kernel knows how to route, or whether */
 	AX_REASONS
 };
 

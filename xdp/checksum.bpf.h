@@ -11,7 +11,7 @@ struct scratch {
 	__u64 w[SCRATCH_SIZE / 8 + 1]; /* one more: the verifier does not follow the rounding up */
 };
 /* Room that the stack has not; used within one packet's turn on its CPU. */
-struct {
+AX_RULES_MAP struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
@@ -65,9 +65,10 @@ static __always_inline __s64 chunk_sum(struct xdp_md *ctx, struct scratch *s, __
 
 /*
  * The sum over bytes [off, off + len) of a packet, whichever buffers they lie in; len may be up to
- * SUM_MAX. Returns it, or a negative number. A global function: it is verified once.
+ * SUM_MAX. Returns it, or a negative number. A global function: it is verified once. (Weak: two
+ * units of one object have it.)
  */
-__noinline __s64 packet_sum(struct xdp_md *ctx, __u32 off, __u32 len)
+__weak __noinline __s64 packet_sum(struct xdp_md *ctx, __u32 off, __u32 len)
 {
 	struct scratch *s = scratch_get();
 	__s64 sum = 0;

@@ -264,6 +264,18 @@ static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32
 	return hand_over(ctx, t, h, AX_STAGE_BALANCE, error);
 }
 
+static __always_inline int to_router(struct xdp_md *ctx, struct turn *t,
+				     const struct ax_action *act)
+{
+	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
+
+	if (!layout.routes || !h)
+		return XDP_ABORTED;
+	h->route.counter = act->counter;
+	h->route.flags = act->flags;
+	return hand_over(ctx, t, h, AX_STAGE_ROUTE, false);
+}
+
 static __always_inline int failed(struct xdp_md *ctx, struct turn *t, __u32 reason)
 {
 	t->reason = reason;
@@ -371,6 +383,8 @@ static __always_inline int act_on(struct xdp_md *ctx, const __u8 *a, struct turn
 	case AX_VERDICT_CPU:
 		return sent(ctx, t, act, AX_TO_CPU << AX_REDIRECT_TO_SHIFT | act->target,
 			    bpf_redirect_map(&cpus, act->target, XDP_PASS));
+	case AX_VERDICT_ROUTE:
+		return to_router(ctx, t, act);
 	default:
 		return to_balancer(ctx, t, act->target, false);
 	}

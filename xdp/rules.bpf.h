@@ -278,7 +278,13 @@ struct handover {
 	struct packet p;
 	struct packet quoted; /* with icmp_error: the flow that it is about, ends swapped */
 	__u32 rule;
-	__u32 balancer;
+	union {
+		__u32 balancer;
+		struct {	       /* AX_STAGE_ROUTE: the rule's */
+			__u16 counter; /* index in map `rule_counts` */
+			__u16 flags;   /* enum ax_action_flag */
+		} route;
+	};
 	__u32 len;	 /* of the frame */
 	__u16 quote_off; /* with icmp_error: where the quoted IP header is */
 	__u8 icmp_error;

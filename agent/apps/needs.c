@@ -8,6 +8,7 @@
 #include "base/loop.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
+#include "datapath/xdp_datapath.h"
 #include "net/egress.h"
 #include "net/netlink.h"
 #include "net/nft_watch.h"
@@ -181,6 +182,9 @@ int needs_egress(struct agent *a, struct error *e)
 	/* before the tables are there, so that nothing is missed; a kernel that has none says so */
 	watched = a->needs->had_egress ? watch_tables(a) : 0;
 	r = egress_set(a->inst, list, n, nodes, &a->needs->made, e);
+	/* what the kernel forwards for apps alone, lists are not to forward for everybody */
+	if (!r && a->needs->made.guard)
+		datapath_xdp_ways_shut(a->inst);
 	return r || !watched
 		       ? r
 		       : error_set(e, watched, "cannot watch nf_tables: %s", strerror(-watched));

@@ -234,9 +234,12 @@ static void describe(const struct compiler *c, struct ax_layout *layout)
 	memcpy(layout->policy, policy, AX_REASON_POLICIES);
 	layout->quotes = last_verdict(c) == AX_VERDICT_DROP &&
 			 policy[AX_REASON_ICMP_ERROR] == AX_POLICY_PASS;
-	for (uint32_t i = 0; i < c->shape.rules; i++)
+	for (uint32_t i = 0; i < c->shape.rules; i++) {
 		if (c->rules[i]->verdict == AX_VERDICT_BALANCE)
 			layout->balance_first = 1;
+		else if (c->rules[i]->verdict == AX_VERDICT_ROUTE)
+			layout->routes = 1;
+	}
 	layout->words = c->shape.words;
 	layout->summary = c->shape.summary;
 	layout->row_size = c->shape.row_size;

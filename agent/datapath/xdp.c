@@ -40,6 +40,7 @@ static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_LEARNED] = "learned",
 	[XDP_MAP_HELD] = "held",
 	[XDP_MAP_TIMED_SLOTS] = "timed_slots",
+	[XDP_MAP_WAYS] = "ways",
 	[XDP_MAP_JUMPS] = "jumps",
 	[XDP_MAP_VARIABLES] = "variables",
 	[XDP_MAP_CARRIED] = "carried",
@@ -224,6 +225,8 @@ static const struct shared {
 			     AX_XDP_EXPOSED, BPF_F_NO_PREALLOC},
 	[XDP_MAP_EXPOSED_PORTS] = {BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint64_t),
 				   AX_EXPOSED_WORDS, 0},
+	[XDP_MAP_WAYS] = {BPF_MAP_TYPE_HASH, sizeof(struct ax_way_key), sizeof(struct ax_way),
+			  AX_WAYS, BPF_F_NO_PREALLOC},
 };
 
 bool datapath_xdp_is_shared(enum xdp_map m)
@@ -327,6 +330,7 @@ static void skeleton_maps(struct filter *skel, struct bpf_map *ret[XDP_MAPS])
 		[XDP_MAP_LEARNED] = skel->maps.learned,
 		[XDP_MAP_HELD] = skel->maps.held,
 		[XDP_MAP_TIMED_SLOTS] = skel->maps.timed_slots,
+		[XDP_MAP_WAYS] = skel->maps.ways,
 	};
 
 	memcpy(ret, maps, sizeof(maps));
@@ -543,6 +547,8 @@ static void leave_out(struct filter *skel, const struct ax_layout *layout)
 		bpf_program__set_autoload(skel->progs.ax_balance, false);
 	if (!answers)
 		bpf_program__set_autoload(skel->progs.ax_reverse, false);
+	if (!layout->routes)
+		bpf_program__set_autoload(skel->progs.ax_route, false);
 	if (layout->balancers_n)
 		return;
 	if (!answers)
@@ -560,6 +566,7 @@ static int put_stages(struct filter *skel, const struct ax_layout *layout)
 	const struct bpf_program *stages[AX_STAGES] = {
 		[AX_STAGE_BALANCE] = skel->progs.ax_balance,
 		[AX_STAGE_REVERSE] = skel->progs.ax_reverse,
+		[AX_STAGE_ROUTE] = skel->progs.ax_route,
 	};
 
 	for (uint32_t i = 0; i < AX_STAGES; i++) {

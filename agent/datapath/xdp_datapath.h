@@ -8,7 +8,8 @@
  * "jumps" holds its program, the program its maps. The NAT tables are the instance's, in
  * <bpffs>/<instance>-xdp/all-interfaces-nat, -nat_fragments and -nat_sources, because answers come
  * in by other interfaces; while no list of the instance has a NAT balancer, interfaces have small
- * ones of their own in the place of these. So it is with all-interfaces-exposed and -exposed_ports.
+ * ones of their own in the place of these. So it is with all-interfaces-exposed, -exposed_ports and
+ * -ways.
  *
  * The same of the list for packets that leave it is in <interface>:direction-egress/. Its root and
  * its generations are programs of tc; what names an interface here takes both (base/place.h).
@@ -18,6 +19,7 @@
 
 #include "balance.h"
 #include "expose.h"
+#include "route.h"
 #include "machine/instance.h"
 #include "base/lazy_view.h"
 #include "base/place.h"
@@ -49,6 +51,7 @@ enum xdp_map {
 	XDP_MAP_LEARNED, /* include/xdp.h: struct ax_timed_set */
 	XDP_MAP_HELD,
 	XDP_MAP_TIMED_SLOTS,
+	XDP_MAP_WAYS,	   /* the instance's, where lists route: see include/route.h */
 	XDP_MAP_JUMPS,	   /* from here on: see datapath_xdp_open_root() */
 	XDP_MAP_VARIABLES, /* struct ax_root */
 	XDP_MAP_CARRIED,   /* what rules counted before their counters' map was replaced */
@@ -89,6 +92,13 @@ int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct erro
 bool datapath_xdp_is_shared(enum xdp_map m);
 /* What the agent exposes now is what lists let through. 0, or a negative errno. (xdp_exposed.c) */
 int datapath_xdp_exposed(const struct instance *inst, const struct datapath_xdp *d);
+/* The maps of ways of all instances of this bpffs (include/route.h): f gets each, until it returns
+ * non-zero. 0, what f returned, or a negative errno. (xdp_ways.c) */
+int datapath_xdp_ways_each(const struct instance *inst, int (*f)(void *arg, int map), void *arg);
+/* Takes away all ways out of the calling network namespace: lists route nothing, and leave it to
+ * the kernel, until the ways are entered again. To be called by who makes the kernel forward what
+ * it is then kept from forwarding (net/guard.h). */
+void datapath_xdp_ways_shut(const struct instance *inst);
 /* Whether the instance's maps are there: some list has, or had, a NAT balancer. */
 bool datapath_xdp_has_nat(const struct instance *inst);
 /* Makes the maps of a new interface, not pinned yet, with so many entries (0: as they are). */

@@ -300,6 +300,12 @@ static int prepare(struct applying *a, struct error *e)
 		if (r)
 			error_set(e, r, "cannot tell the list what is exposed: %s", strerror(-r));
 	}
+	if (!r && a->layout.routes) {
+		r = xdp_ways(a->inst);
+		if (r)
+			error_set(e, r, "cannot tell the list of the host's interfaces: %s",
+				  strerror(-r));
+	}
 	if (!r)
 		r = generation_load(&a->d, a->arena.data, a->arena.size, &a->layout, &a->new, e);
 	if (!r)
@@ -543,5 +549,7 @@ int xdp_apply(const struct instance *inst, const char *ifname, const struct rule
 	close_fd(&lock);
 	if (!r && !had_nat && xdp_has_nat(l))
 		xdp_answers_spread(inst, ifname, o);
+	if (!r) /* with a program, this interface may take frames that others' lists route */
+		xdp_ways(inst);
 	return r;
 }

@@ -153,5 +153,8 @@ int xdp_unload(const struct instance *inst, const char *ifname, struct error *e)
 		*e = (struct error){0};
 		return 0;
 	}
-	return r ? r : xdp_remove_all(dir, ifindex, e);
+	r = r ? r : xdp_remove_all(dir, ifindex, e);
+	if (!r) /* without a program, it may take no frames any more that others' lists route */
+		xdp_ways(inst);
+	return r;
 }

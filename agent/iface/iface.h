@@ -33,6 +33,10 @@ struct xdp_load_options {
  * -ENOLINK: packets would be lost, and neither fix nor force was of help. */
 int xdp_apply(const struct instance *inst, const char *ifname, const struct rule_list *l,
 	      const struct xdp_load_options *o, struct error *e);
+/* Finds out anew between which interfaces lists with `action route` may route, of all instances; to
+ * be called when interfaces came, went or changed. Each xdp_apply() does it. 0 or a negative errno.
+ * (ways.c) */
+int xdp_ways(const struct instance *inst);
 /* Reads the list, lets `edit` change it, and applies it, under the interface's lock. edit returns
  * 0, or a negative errno with *e set, which ends it. */
 int xdp_edit(const struct instance *inst, const char *ifname,
@@ -154,6 +158,7 @@ int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explana
 struct xdp_assumed {
 	enum ax_state state;
 	uint16_t minute;
+	bool for_us; /* its frame is addressed to the interface, whatever stands there */
 };
 int xdp_explain_as(struct xdp *x, const void *frame, size_t len, const struct xdp_assumed *as,
 		   struct xdp_explanation *ret, struct error *e);

@@ -26,6 +26,14 @@ bool xdp_has_nat(const struct rule_list *l)
 	return false;
 }
 
+bool xdp_routes(const struct rule_list *l)
+{
+	for (size_t i = 0; i < l->n_rules; i++)
+		if (l->rules[i].verdict == AX_VERDICT_ROUTE)
+			return true;
+	return false;
+}
+
 void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t sizes[XDP_MAPS])
 {
 	/* old and new rules count at the same time, and some room saves the next growth */
@@ -44,6 +52,7 @@ void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t 
 	sizes[XDP_MAP_NAT_SOURCES] = nat ? AX_NAT_FAMILIES : 1;
 	sizes[XDP_MAP_EXPOSED] = exposed ? AX_XDP_EXPOSED : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_EXPOSED_PORTS] = exposed ? AX_EXPOSED_WORDS : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_WAYS] = xdp_routes(l) ? AX_WAYS : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_SOURCE_LIMITS] = limits_sources(l) ? IFACE_SOURCES : IFACE_UNUSED_ENTRIES;
 }
 

@@ -376,7 +376,7 @@ static bool needs_checksums(const struct check *c, const struct rule *r)
 {
 	if (r->verdict == AX_VERDICT_PASS || r->verdict == AX_VERDICT_DROP)
 		return false;
-	if (c->generic)
+	if (c->generic) /* what is only routed keeps it */
 		return r->checksum || r->rewrite & (AX_REWRITE_DST | AX_REWRITE_DPORT) ||
 		       r->verdict == AX_VERDICT_BALANCE;
 	return !r->checksum;
@@ -398,7 +398,8 @@ static void put_checksums(struct check *c, const struct rule *first, const char 
 		     "%s, the other end, leaves checksums to be finished later: packets from the "
 		     "programs behind it arrive broken%s where %s sends them on%s",
 		     peer->name, c->generic ? " on other machines" : "", first ? name : "XDP",
-		     sure && first->verdict == AX_VERDICT_REDIRECT
+		     sure && (first->verdict == AX_VERDICT_REDIRECT ||
+			      first->verdict == AX_VERDICT_ROUTE)
 			     ? ", unless it has 'checksum recompute'"
 			     : "");
 }
@@ -461,7 +462,7 @@ static void check_segments(struct check *c, const struct rule_list *l)
 static void check_tags(struct check *c, const struct rule_list *l)
 {
 	const struct device *d = c->peer.place ? &c->peer : &c->dev;
-	bool peer = d == &c->peer, asked = false;
+	bool peer = d == &c->peer, asked = c->vlans;
 	enum ethtool_feature f = peer ? ETHTOOL_FEATURE_TX_VLAN : ETHTOOL_FEATURE_RX_VLAN;
 	char fix[FIX_SIZE];
 	int r = 1;
@@ -491,6 +492,7 @@ int check_rules(struct check *c, const struct rule_list *l)
 		else if (l->rules[i].verdict == AX_VERDICT_BALANCE)
 			r = check_balancer(c, l, l->rules[i].target);
 	}
+	check_routes(c, l);
 	check_answers(c, l);
 	/* Any list may have a rule that sends to this interface from another one. */
 	if (!l)

@@ -416,7 +416,7 @@ int xdp_name_explanation(struct xdp *x, struct xdp_explanation *ret)
 int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explanation *ret,
 		struct error *e)
 {
-	const struct xdp_assumed nothing = {AX_STATE_UNASKED, AX_TIME_UNKNOWN};
+	const struct xdp_assumed nothing = {AX_STATE_UNASKED, AX_TIME_UNKNOWN, false};
 
 	return xdp_explain_as(x, frame, len, &nothing, ret, e);
 }
@@ -427,7 +427,7 @@ int xdp_explain_as(struct xdp *x, const void *frame, size_t len, const struct xd
 	int r = xdp_refresh(x);
 
 	*ret = (struct xdp_explanation){
-		.x = {.state = (uint8_t)as->state, .minute = as->minute},
+		.x = {.state = (uint8_t)as->state, .minute = as->minute, .for_us = as->for_us},
 	};
 	if (!r)
 		r = generation_explain(&x->g, frame, len, &ret->x, &ret->action, &ret->out,

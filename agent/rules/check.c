@@ -184,11 +184,15 @@ static int check_modifiers(const struct rule *r, uint32_t given, struct rule_fau
 	char found[64];
 
 	for (size_t i = 0; i < ARRAY_SIZE(rewrites); i++) {
-		if (!is_given(given, rewrites[i]) || r->verdict == AX_VERDICT_REDIRECT)
+		bool route = rewrites[i] == KEY_CHECKSUM;
+
+		if (!is_given(given, rewrites[i]) || r->verdict == AX_VERDICT_REDIRECT ||
+		    (route && r->verdict == AX_VERDICT_ROUTE))
 			continue;
 		snprintf(found, sizeof(found), "%s with action %s", rule_key(rewrites[i])->name,
 			 ax_verdict_names[r->verdict]);
-		return fault_set(f, found, "it with action redirect only");
+		return fault_set(f, found, "it with action redirect%s only",
+				 route ? " or route" : "");
 	}
 	if (r->verdict == AX_VERDICT_BALANCE && !condition_is_empty(&r->in[AX_FIELD_STATE]))
 		return fault_set(f, "state with action balance",

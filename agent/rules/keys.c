@@ -113,7 +113,7 @@ static const struct rule_key plain[KEY_FIELDS] = {
 		      .set = set_name},
 	[KEY_ACTION] = {.number = KEY_ACTION,
 			.name = "action",
-			.want = "pass, drop, reflect, redirect IFACE, cpu N or balance NAME",
+			.want = "pass, drop, reflect, redirect IFACE, cpu N, balance NAME or route",
 			.set = rule_parse_action},
 	[KEY_SMAC] = {.number = KEY_SMAC,
 		      .name = "smac",

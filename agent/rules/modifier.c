@@ -47,13 +47,13 @@ int rule_parse_action(struct rule *r, const char *value, struct rule_fault *f)
 		strcpy(word, "?");
 	}
 	i = value_word(word, ax_verdict_names, ARRAY_SIZE(ax_verdict_names));
-	if (i < 0 || (i < AX_VERDICT_REDIRECT && value[len]))
+	if (i < 0 || (!rule_verdict_has_target((enum ax_verdict)i) && value[len]))
 		return fault_set(f, NULL, "%s%s", rule_key(KEY_ACTION)->want,
 				 i < 0 ? value_hint(word, ax_verdict_names,
 						    ARRAY_SIZE(ax_verdict_names), hint)
 				       : "");
 	r->verdict = (enum ax_verdict)i;
-	return i < AX_VERDICT_REDIRECT ? 0 : want_target(r, target, f);
+	return rule_verdict_has_target(r->verdict) ? want_target(r, target, f) : 0;
 }
 
 /* --- capture --- */

@@ -39,6 +39,16 @@ const struct rule_reason rule_reasons[AX_REASONS] = {
 	[AX_REASON_NO_PORT] = {.name = "no-port"},
 	[AX_REASON_REWRITE_FAILED] = {.name = "rewrite-failed"},
 	[AX_REASON_TRIGGER_LOST] = {.name = "trigger-lost"},
+	[AX_REASON_ROUTED] = {.name = "routed"},
+	[AX_REASON_ROUTE_LOCAL] = {.name = "route-local"},
+	[AX_REASON_ROUTE_UNREACHABLE] = {.name = "route-unreachable"},
+	[AX_REASON_ROUTE_OFF] = {.name = "route-off"},
+	[AX_REASON_ROUTE_NEIGHBOUR] = {.name = "route-neighbour"},
+	[AX_REASON_ROUTE_TTL] = {.name = "route-ttl"},
+	[AX_REASON_ROUTE_MTU] = {.name = "route-mtu"},
+	[AX_REASON_ROUTE_SOURCE] = {.name = "route-source"},
+	[AX_REASON_ROUTE_DEVICE] = {.name = "route-device"},
+	[AX_REASON_ROUTE_OTHER] = {.name = "route-other"},
 };
 
 enum ax_reason rule_class_find(const char *name)

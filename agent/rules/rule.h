@@ -23,9 +23,9 @@
  *   state                established|new|related|invalid, lists: what this host knows of its flow
  *   mac                  source addresses of the frame, lists
  *   payload              at 0 0x17 0x03 at 5 0x01/0x0f, lists: bytes behind the transport header
- *   action               pass | drop | reflect | redirect IFACE | cpu N | balance NAME
+ *   action               pass | drop | reflect | redirect IFACE | cpu N | balance NAME | route
  *   smac, dmac, to, to-port    redirect: what is rewritten (to: address, to-port: port)
- *   checksum             recompute: redirect and trust no checksum of the packet
+ *   checksum             recompute: redirect or route and trust no checksum of the packet
  *   capture              BYTES[,ring][,slot=NAME][,frame]   ring unless only a slot is named
  *   rate                 1000pps | 10mbit [,burst=N][,per=src|src/24|src/24/64]; above it: dropped
  *                        (also kpps, mpps, bit, kbit, gbit; burst: packets, or bytes: 15000, 64k,
@@ -147,7 +147,9 @@ int rule_parse_proto(const char *s);		  /* 0..255 or -EINVAL */
 const char *rule_proto_name(uint8_t proto);	  /* NULL: it has none, the number is written */
 const char *rule_state_name(enum ax_state state); /* NULL: no rule can ask for it */
 
-extern const char *const ax_verdict_names[6]; /* "pass" ... */
-const char *rule_key_name(size_t i);	      /* "name", "src" ..., NULL behind the last one */
+extern const char *const ax_verdict_names[7]; /* "pass" ... */
+/* Whether a name or a number follows: redirect IFACE. */
+bool rule_verdict_has_target(enum ax_verdict v);
+const char *rule_key_name(size_t i); /* "name", "src" ..., NULL behind the last one */
 
 #endif

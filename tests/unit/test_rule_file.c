@@ -268,7 +268,7 @@ static void assert_all(const struct wrong *cases, size_t n)
 
 #define KEYS	"<keys>" /* all keys of rules, of which test_rule.c has the list */
 #define PORTS	"ports of 0 to 65535 such as 22, 8000-8099, ssh or @SET"
-#define ACTIONS "pass, drop, reflect, redirect IFACE, cpu N or balance NAME"
+#define ACTIONS "pass, drop, reflect, redirect IFACE, cpu N, balance NAME or route"
 #define FLAGS                                                                                      \
 	"TCP flags: fin, syn, rst, psh, ack, urg, ece or cwr, with ! before it one that must not " \
 	"be set, in quotes then"

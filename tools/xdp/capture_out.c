@@ -105,7 +105,7 @@ static void put_tuple(const struct ax_capture *c, FILE *to)
 
 const char *capture_verdict(const struct ax_capture *c)
 {
-	return c->verdict <= AX_VERDICT_BALANCE ? ax_verdict_names[c->verdict] : "?";
+	return c->verdict < ARRAY_SIZE(ax_verdict_names) ? ax_verdict_names[c->verdict] : "?";
 }
 
 static int put_text(const struct capture_out *o, const struct ax_capture *c, const uint8_t *data,

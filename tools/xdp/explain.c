@@ -2,6 +2,7 @@
 /* ax xdp explain */
 #include <linux/bpf.h>
 #include <net/ethernet.h>
+#include <net/if.h>
 
 #include "tools/lib/output.h"
 #include "tools/xdp/common.h"
@@ -122,6 +123,7 @@ static int put_json(const struct answer *a, uint32_t number)
 	static const char *const decided[] = {"rule", "policy", "let-through", "balancer",
 					      "answer"};
 	autojson json_t *j = json_object();
+	char name[IF_NAMESIZE];
 	int r = 0;
 
 	if (number)
@@ -138,6 +140,8 @@ static int put_json(const struct answer *a, uint32_t number)
 	}
 	if (explain_reason(x))
 		json_object_set_new(j, "reason", json_string(explain_reason(x)));
+	if (x->x.reason == AX_REASON_ROUTED && if_indextoname(x->x.ifindex, name))
+		json_object_set_new(j, "interface", json_string(name));
 	if (explain_is_error(x))
 		json_object_set_new(j, "quoted_rule", json_string(x->quoted_rule));
 	if (rule_state_name(x->x.state))
@@ -341,6 +345,7 @@ static int run(struct cmd *c, int argc, char **argv)
 	if (!!q.packet + !!q.hex + !!q.pcap != 1)
 		return cmd_usage(c, "give the packet: one of --packet, --hex and --pcap");
 	q.as.state = (enum ax_state)q.as_state;
+	q.as.for_us = q.packet && !strstr(q.packet, " mac ");
 	if (q.at) {
 		int minute = time_parse(q.at);
 

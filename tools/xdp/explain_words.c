@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was decided about a packet, and why, in words. */
 #include <linux/bpf.h>
+#include <net/if.h>
 
 #include "tools/xdp/explain_words.h"
 #include "tools/lib/text.h"
@@ -14,7 +15,8 @@ const char *explain_verdict(const struct xdp_explanation *x)
 		return "drop";
 	case XDP_TX:
 	case XDP_REDIRECT:
-		return x->x.verdict <= AX_VERDICT_BALANCE ? ax_verdict_names[x->x.verdict] : "?";
+		return x->x.verdict < ARRAY_SIZE(ax_verdict_names) ? ax_verdict_names[x->x.verdict]
+								   : "?";
 	default:
 		return "aborted";
 	}
@@ -33,6 +35,44 @@ bool explain_by_rule(const struct xdp_explanation *x)
 bool explain_is_error(const struct xdp_explanation *x)
 {
 	return x->x.reason == AX_REASON_ICMP_ERROR && x->quoted_rule;
+}
+
+bool explain_is_routing(const struct xdp_explanation *x)
+{
+	return x->x.verdict == AX_VERDICT_ROUTE && explain_by_rule(x);
+}
+
+/* Where a route leads, or why the kernel is to see to it. */
+static void put_routing(const struct xdp_explanation *x, FILE *to)
+{
+	static const char *const whys[AX_REASONS] = {
+		[AX_REASON_ROUTE_LOCAL] =
+			"no route for single packets leads there: it is this host's own address, a "
+			"broadcast or multicast address, or there is none",
+		[AX_REASON_ROUTE_UNREACHABLE] = "its route says that it is not reachable",
+		[AX_REASON_ROUTE_OFF] = "forwarding is off on the interface",
+		[AX_REASON_ROUTE_NEIGHBOUR] =
+			"the Ethernet address of the next hop is not known yet",
+		[AX_REASON_ROUTE_TTL] = "its lifetime ends here",
+		[AX_REASON_ROUTE_MTU] = "it is larger than the MTU of its way",
+		[AX_REASON_ROUTE_SOURCE] =
+			"what goes to its source would not leave by the interface that it came by",
+		[AX_REASON_ROUTE_DEVICE] =
+			"its route leads to an interface that gets nothing from XDP, or back",
+		[AX_REASON_ROUTE_OTHER] =
+			"it is not plain IP for this interface (options, tags, another address)",
+	};
+	const char *reason = explain_reason(x), *why = reason ? whys[x->x.reason] : NULL;
+	char name[IF_NAMESIZE];
+
+	if (x->x.reason == AX_REASON_ROUTED && if_indextoname(x->x.ifindex, name)) {
+		fputs("; its route leads to ", to);
+		text_put(name, to);
+	} else if (why) {
+		fprintf(to, "; left to the kernel: %s (%s)", why, reason);
+	} else if (x->action == XDP_PASS) {
+		fputs("; left to the kernel", to);
+	}
 }
 
 void explain_put_why(const struct xdp_explanation *x, FILE *to)
@@ -58,7 +98,9 @@ void explain_put_why(const struct xdp_explanation *x, FILE *to)
 		return;
 	default:
 		fputs(x->line ? "the first rule that matches it" : "no rule matches it", to);
-		if (reason && x->x.reason >= AX_REASON_POLICIES)
+		if (explain_is_routing(x) && x->action != XDP_DROP)
+			put_routing(x, to);
+		else if (reason && x->x.reason >= AX_REASON_POLICIES)
 			fprintf(to, "; dropped: %s", reason);
 		else if (reason)
 			fprintf(to, "; it is %s, which is judged by the rules", reason);
