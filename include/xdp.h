@@ -204,13 +204,12 @@ enum ax_action_flag {
 	/* It has no conditions: as the list's default, it does not cut off what AX_REASON_ARP to
 	 * AX_REASON_ICMP_ERROR let through. */
 	AX_ACTION_CATCH_ALL = 1 << 0,
-	AX_ACTION_RING = 1 << 1,     /* captured payload goes to map `captures`, */
-	AX_ACTION_SLOT = 1 << 2,     /* to map `slots`, */
-	AX_ACTION_FRAME = 1 << 3,    /* capture from the frame's start, not its payload's */
-	AX_ACTION_LOG = 1 << 4,	     /* a record without data */
-	AX_ACTION_TRIGGER = 1 << 5,  /* payload goes to map `triggers` */
-	AX_ACTION_CHECKSUM = 1 << 6, /* compute the checksums anew, trust nothing (redirect, route)
-				      */
+	AX_ACTION_RING = 1 << 1,	 /* captured payload goes to map `captures`, */
+	AX_ACTION_SLOT = 1 << 2,	 /* to map `slots`, */
+	AX_ACTION_FRAME = 1 << 3,	 /* capture from the frame's start, not its payload's */
+	AX_ACTION_LOG = 1 << 4,		 /* a record without data */
+	AX_ACTION_TRIGGER = 1 << 5,	 /* payload goes to map `triggers` */
+	AX_ACTION_CHECKSUM = 1 << 6,	 /* compute checksums anew, trust none (redirect, route) */
 	AX_ACTION_ASKS_STATE = 1 << 7,	 /* it has a condition on AX_FIELD_STATE, */
 	AX_ACTION_ASKS_PAYLOAD = 1 << 8, /* on AX_FIELD_PAYLOAD */
 };

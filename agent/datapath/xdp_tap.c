@@ -89,11 +89,12 @@ int datapath_tap_filter(const struct datapath_tap *t, const struct generation *w
 	return put(t, AX_TAP_WANTED, wanted->prog);
 }
 
-/* What of the generation's is not the interface's: both of its programs have it. */
+/* What of the generation's is not the interface's: both of its programs have it. (What is handed
+ * over, the stages find where the generation's own program puts it.) */
 static int share(struct filter *skel, const struct generation *g)
 {
 	struct bpf_map *maps[] = {skel->maps.arena, skel->maps.exposed_fragments,
-				  skel->maps.state_fragments};
+				  skel->maps.state_fragments, skel->maps.handovers};
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(maps) && !r; i++) {
@@ -121,6 +122,7 @@ int datapath_tap_tell(const struct datapath_tap *t, const struct datapath_xdp *d
 	/* its stages are in the program array already */
 	bpf_program__set_autoload(skel->progs.ax_balance, false);
 	bpf_program__set_autoload(skel->progs.ax_reverse, false);
+	bpf_program__set_autoload(skel->progs.ax_route, false);
 	r = share(skel, g);
 	if (!r)
 		r = bpf_map__reuse_fd(skel->maps.told, bpf_map__fd(t->skel->maps.told));

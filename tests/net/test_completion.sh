@@ -74,7 +74,7 @@ case_of "services" ax --instance x get service
 case_of "auto generic native offload" ax xdp load lo --mode ''
 case_of "host private" ax run --net ''
 case_of "always no on-failure" ax run --restart ''
-case_of "balance cpu drop pass redirect reflect" ax xdp rule add lo dport 22 action ''
+case_of "balance cpu drop pass redirect reflect route" ax xdp rule add lo dport 22 action ''
 case_of "lo" ax xdp rule add lo action redirect l
 case_of "checksum" ax xdp rule add lo chec
 case_of "lo" ax xdp status l
@@ -127,7 +127,7 @@ if command -v fish >/dev/null; then
 		ax get apps -o |json name table wide
 		ax xdp load lo --mode n|native
 		ax --instance x get s|servers services
-		ax xdp rule add lo action r|redirect reflect
+		ax xdp rule add lo action r|redirect reflect route
 		ax xdp rule add lo che|checksum
 		ax trace count k|kprobe: kretprobe:
 		ax config check $T/ax.f|$T/ax.fish
