@@ -11,7 +11,7 @@
  * has entered in map `ways`; ax's own are never there, so what comes from apps or goes to them is
  * judged by the programs at these.
  */
-#include "balance_packet.bpf.h"
+#include "balance_fast.bpf.h"
 #include "checksum.bpf.h"
 #include "route.h"
 
@@ -37,6 +37,44 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } looks SEC(".maps");
+
+/* Where it goes, once that is known. */
+struct course {
+	__u32 out; /* the interface of the route */
+	__u8 mac[2 * ETH_ALEN];
+};
+
+/* All of a packet that its way depends on. */
+struct flow {
+	struct ax_addr src, dst;
+	__be16 sport_be, dport_be; /* a route of several next hops may look at them */
+	__be32 info;		   /* IPv6's traffic class and flow label */
+	__u8 tos, proto;
+	__u16 vlan;
+	__be16 ethertype_be; /* of the frame */
+	__u8 mac[ETH_ALEN];  /* that it is addressed to */
+	__u8 pad[4];
+};
+
+/*
+ * What was found for a flow, by a hash of it: asking the kernel twice costs more than all else. It
+ * is thrown away after an eighth of a second, so that it need not be told of any change.
+ */
+#define FAST_ROUTES 4096
+struct fast_route {
+	struct flow flow;
+	__u64 expires; /* jiffies */
+	struct course course;
+	struct ax_way to;
+	__u32 mtu;
+	__u32 pad;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, FAST_ROUTES);
+	__type(key, __u32);
+	__type(value, struct fast_route);
+} fast_routes SEC(".maps");
 
 static __always_inline struct ax_explain *explanation(struct xdp_md *ctx, const struct handover *h)
 {
@@ -248,13 +286,51 @@ static __always_inline bool kernels_turn(const __u8 mac[ETH_ALEN])
 	return i;
 }
 
-/* --- sending --- */
+/* --- what was found before --- */
 
-/* Where it goes, once that is known. */
-struct course {
-	__u32 out; /* the interface of the route */
-	__u8 mac[2 * ETH_ALEN];
-};
+static __always_inline bool same_flow(const struct flow *a, const struct flow *b)
+{
+	const __u64 *x = (const void *)a, *y = (const void *)b;
+	__u64 differ = 0;
+
+	_Static_assert(sizeof(*a) % 8 == 0, "flows are compared by words");
+	for (__u32 i = 0; i < sizeof(*a) / 8; i++)
+		differ |= x[i] ^ y[i];
+	return !differ;
+}
+
+/* False: the frame ends before. */
+static __always_inline bool flow_of(struct xdp_md *ctx, const struct packet *p, struct flow *f,
+				    bool v4)
+{
+	struct ethhdr *eth = (void *)(long)ctx->data;
+
+	__builtin_memset(f, 0, sizeof(*f));
+	if ((void *)(eth + 1) > (void *)(long)ctx->data_end)
+		return false;
+	f->src = p->src;
+	f->dst = p->dst;
+	f->sport_be = p->has_l4 ? p->sport_be : 0;
+	f->dport_be = p->has_l4 ? p->dport_be : 0;
+	f->info = v4 ? 0 : flow_info(ctx, p);
+	f->tos = p->tos;
+	f->proto = p->proto;
+	f->vlan = p->vlan;
+	f->ethertype_be = eth->h_proto;
+	__builtin_memcpy(f->mac, eth->h_dest, ETH_ALEN);
+	return true;
+}
+
+static __always_inline struct fast_route *fast_find(const struct flow *f, bool v4)
+{
+	__u64 h = mix(mix_addr(mix_addr(f->proto, &f->src, v4), &f->dst, v4),
+		      (__u32)f->sport_be << 16 | f->dport_be);
+	__u32 i = mix(h, 0) & (FAST_ROUTES - 1);
+
+	return bpf_map_lookup_elem(&fast_routes, &i);
+}
+
+/* --- sending --- */
 
 /* The link header gets the way's size and is written anew. 0, 1: nothing was done, or -1: it cannot
  * be sent any more. */
@@ -342,13 +418,16 @@ static __always_inline int send_on(struct xdp_md *ctx, struct handover *h, struc
 	return (int)bpf_redirect(to.ifindex, 0);
 }
 
-static __always_inline int route(struct xdp_md *ctx, struct handover *h, bool v4)
+/* `fast` (NULL: nothing) remembers what is found of the flow. */
+static __always_inline int route(struct xdp_md *ctx, struct handover *h, const struct flow *flow,
+				 struct fast_route *fast, bool v4)
 {
 	const struct ax_way *in = way_in(ctx, h), *out;
 	__u32 trouble = packet_trouble(ctx, &h->p, v4), came;
 	struct bpf_fib_lookup fib;
 	struct course c;
 	struct ax_way to;
+	__u32 mtu;
 
 	if (!in || trouble)
 		return to_kernel(ctx, h, in ? trouble : AX_REASON_ROUTE_OTHER);
@@ -363,6 +442,7 @@ static __always_inline int route(struct xdp_md *ctx, struct handover *h, bool v4
 	if (!out)
 		return to_kernel(ctx, h, AX_REASON_ROUTE_DEVICE);
 	to = *out;
+	mtu = fib.mtu_result; /* Linux 5.12 */
 	c.out = fib.ifindex;
 	__builtin_memcpy(c.mac, fib.dmac, ETH_ALEN);
 	__builtin_memcpy(c.mac + ETH_ALEN, fib.smac, ETH_ALEN);
@@ -370,7 +450,29 @@ static __always_inline int route(struct xdp_md *ctx, struct handover *h, bool v4
 		return to_kernel(ctx, h, AX_REASON_ROUTE_SOURCE);
 	if (!h->explain && kernels_turn(c.mac))
 		return to_kernel(ctx, h, AX_REASON_ROUTE_NEIGHBOUR);
+	if (fast) {
+		fast->flow = *flow;
+		fast->expires = bpf_jiffies64() + layout.hz / 8;
+		fast->course = c;
+		fast->to = to;
+		fast->mtu = mtu;
+	}
 	return send_on(ctx, h, to, &c, v4);
+}
+
+static __always_inline int route_fast(struct xdp_md *ctx, struct handover *h, bool v4)
+{
+	struct fast_route *fast;
+	struct flow flow;
+
+	if (!flow_of(ctx, &h->p, &flow, v4))
+		return to_kernel(ctx, h, AX_REASON_ROUTE_OTHER);
+	fast = h->explain ? NULL : fast_find(&flow, v4);
+	/* what is not plain has its reason told where all is asked */
+	if (fast && fast->expires > bpf_jiffies64() && same_flow(&fast->flow, &flow) &&
+	    ip_length(&h->p) <= fast->mtu && !packet_trouble(ctx, &h->p, v4))
+		return send_on(ctx, h, fast->to, &fast->course, v4);
+	return route(ctx, h, &flow, fast, v4);
 }
 
 SEC("xdp")
@@ -385,5 +487,5 @@ int ax_route(struct xdp_md *ctx)
 	if (h->p.fragment == AX_FRAGMENT_NOT_IP || h->len != (__u32)(ctx->data_end - ctx->data) ||
 	    h->p.l4_off <= h->p.l3_off || h->p.l4_off > L4_OFF_MAX || h->p.l3_off > L3_OFF_MAX)
 		return to_kernel(ctx, h, AX_REASON_ROUTE_OTHER);
-	return h->p.v4 ? route(ctx, h, true) : route(ctx, h, false);
+	return h->p.v4 ? route_fast(ctx, h, true) : route_fast(ctx, h, false);
 }

@@ -547,8 +547,10 @@ static void leave_out(struct filter *skel, const struct ax_layout *layout)
 		bpf_program__set_autoload(skel->progs.ax_balance, false);
 	if (!answers)
 		bpf_program__set_autoload(skel->progs.ax_reverse, false);
-	if (!layout->routes)
+	if (!layout->routes) {
 		bpf_program__set_autoload(skel->progs.ax_route, false);
+		bpf_map__set_max_entries(skel->maps.fast_routes, 1);
+	}
 	if (layout->balancers_n)
 		return;
 	if (!answers)

@@ -21,6 +21,8 @@ static const char *const why_not[] = {
 					  "routes",
 	[AX_VERDICT_CPU] = OTHERWISE "what leaves is past the work that another CPU would do",
 	[AX_VERDICT_BALANCE] = OTHERWISE "balancers take packets where they come in",
+	[AX_VERDICT_ROUTE] = OTHERWISE "where packets leave was decided before, by this host's "
+				       "routes",
 };
 
 /* NULL: it is for both directions. */

@@ -23,6 +23,7 @@ struct xdp_managed {
 	struct strv services;  /* that its balancers name */
 	struct strv targets;   /* interfaces that its rules lead to */
 	uint64_t target_state; /* when the list was put there */
+	bool routes;	       /* by the host's interfaces, whichever there are */
 	struct xdp *x;	       /* open for its triggers, or NULL */
 	struct loop_item ring; /* fd: x's */
 	uint64_t due_ns;       /* 0: nothing is to be done */

@@ -9,6 +9,8 @@
 #include "base/work.h"
 #include "base/loop.h"
 #include "datapath/xdp_datapath.h"
+#include "iface/iface.h"
+#include "net/netlink.h"
 #include "registry/state.h"
 #include "sections/managed.h"
 #include "sections/xdp_section.h"
@@ -64,6 +66,25 @@ static void gone(struct agent *a, struct xdp_managed *m)
 	managed_unpin(a->inst, m->name);
 }
 
+static bool any_routes(const struct agent *a)
+{
+	for (const struct xdp_managed *m = a->xdp->managed; m; m = m->next)
+		if (m->routes)
+			return true;
+	return false;
+}
+
+/* Between which interfaces lists route. (There are requests for each of them.) */
+static void find_ways(void *arg)
+{
+	int r = xdp_ways(arg);
+
+	if (r)
+		log_warn("the host's interfaces cannot be read: lists may leave what they route to "
+			 "the kernel: %s",
+			 strerror(-r));
+}
+
 /* Links are told of for many reasons: what counts is which index a name has. */
 static void look_at_links(void *arg)
 {
@@ -79,6 +100,11 @@ static void look_at_links(void *arg)
 			 (ifindex != m->ifindex || managed_target_state(m) != m->target_state))
 			managed_due_in(a, m, SETTLE_MS, true);
 	}
+	if (any_routes(a)) {
+		struct instance inst = *a->inst;
+
+		work_offload(a->work, find_ways, &inst);
+	}
 }
 
 static bool is_named(const struct agent *a, const char *link)
@@ -93,14 +119,19 @@ static bool concerns(const struct agent *a, const struct nlmsghdr *nlh)
 {
 	const struct ifinfomsg *ifi = NLMSG_DATA(nlh);
 	int left = (int)IFLA_PAYLOAD(nlh);
+	bool ours = false;
 
 	for (const struct xdp_managed *m = a->xdp->managed; m; m = m->next)
 		if (m->ifindex && m->ifindex == (unsigned)ifi->ifi_index)
 			return true;
-	for (const struct rtattr *ra = IFLA_RTA(ifi); RTA_OK(ra, left); ra = RTA_NEXT(ra, left))
-		if (ra->rta_type == IFLA_IFNAME)
-			return is_named(a, RTA_DATA(ra));
-	return false;
+	/* (ax's own are never routed to) */
+	for (const struct rtattr *ra = IFLA_RTA(ifi); RTA_OK(ra, left); ra = RTA_NEXT(ra, left)) {
+		if (ra->rta_type == IFLA_IFNAME && is_named(a, RTA_DATA(ra)))
+			return true;
+		if (ra->rta_type == IFLA_GROUP)
+			ours = *(const uint32_t *)RTA_DATA(ra) == NL_LINK_GROUP;
+	}
+	return !ours && any_routes(a);
 }
 
 void xdp_section_on_link(struct agent *a)

@@ -123,10 +123,13 @@ static int find_targets(struct xdp_managed *m, const struct rule_list *l)
 	int r = 0;
 
 	strv_free(&m->targets);
-	for (size_t i = 0; i < l->n_rules && !r; i++)
+	m->routes = false;
+	for (size_t i = 0; i < l->n_rules && !r; i++) {
+		m->routes |= l->rules[i].verdict == AX_VERDICT_ROUTE;
 		if (l->rules[i].verdict == AX_VERDICT_REDIRECT &&
 		    !managed_leads_to(m, l->rules[i].target))
 			r = strv_add(&m->targets, l->rules[i].target);
+	}
 	return r;
 }
 

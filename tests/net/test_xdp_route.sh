@@ -196,8 +196,8 @@ bg "$T/dump.out" ax xdp dump left -n 4 -w "$T/dump"
 dump=$BG
 wait_for '[ -s "$T/dump" ]'
 sleep 0.3
-for i in 1 2 3; do
-	answers answer 10.2.0.2
+for size in 20 21 22; do
+	answers answer 10.2.0.2 size=$size
 done
 answers '.*' 10.2.0.2 ttl=1
 wait_for '! kill -0 $dump 2>/dev/null'

@@ -15,6 +15,7 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "iface/iface.h"
 #include "tests/lib/filter_judge.h"
@@ -269,6 +270,13 @@ static void run(const char *command)
 {
 	if (system(command))
 		fail_msg("%s failed", command);
+	usleep(200000); /* until what was found before is asked for anew */
+}
+
+static void find_ways(void)
+{
+	assert_int_equal(xdp_ways(&filter.inst), 0);
+	usleep(200000);
 }
 
 /* The header's checksum is right whatever it was. */
@@ -308,10 +316,10 @@ static void forwarding_off(void **state)
 	/* the interface's own sysctl alone does not make the kernel forward IPv6 */
 	run("echo 1 >/proc/sys/net/ipv6/conf/xf0/forwarding");
 	run("echo 1 >/proc/sys/net/ipv6/conf/xt0/forwarding");
-	assert_int_equal(xdp_ways(&filter.inst), 0);
+	find_ways();
 	expect_reason(U6, AX_REASON_ROUTE_OFF);
 	run("echo 1 >/proc/sys/net/ipv6/conf/all/forwarding");
-	assert_int_equal(xdp_ways(&filter.inst), 0);
+	find_ways();
 	judge_turns(U6,
 		    &(struct expect){.action = XDP_REDIRECT,
 				     .verdict = AX_VERDICT_ROUTE,
@@ -326,31 +334,56 @@ static void changed_interfaces(void **state)
 	(void)state;
 	load("");
 	run("ip link set xt0 group 24952");
-	assert_int_equal(xdp_ways(&filter.inst), 0);
+	find_ways();
 	expect_reason(U4, AX_REASON_ROUTE_DEVICE);
 	run("ip link set xt0 group 0; ip link set xf0 group 24952");
-	assert_int_equal(xdp_ways(&filter.inst), 0);
+	find_ways();
 	expect_reason(U4, AX_REASON_ROUTE_OTHER);
 	run("ip link set xf0 group 0");
 	run("ethtool -K xt1 gro off >/dev/null");
-	assert_int_equal(xdp_ways(&filter.inst), 0);
+	find_ways();
 	expect_reason(U4, AX_REASON_ROUTE_DEVICE);
 	run("ethtool -K xt1 gro on >/dev/null");
 	/* a host that forwards for ax's apps alone: net/guard.h */
 	run("nft add table inet ax-forwarding");
-	assert_int_equal(xdp_ways(&filter.inst), 0);
+	find_ways();
 	expect_reason(U4, AX_REASON_ROUTE_DEVICE);
 	run("nft delete table inet ax-forwarding");
-	assert_int_equal(xdp_ways(&filter.inst), 0);
+	find_ways();
 	datapath_xdp_ways_shut(&filter.inst);
+	usleep(200000);
 	expect_reason(U4, AX_REASON_ROUTE_DEVICE);
-	assert_int_equal(xdp_ways(&filter.inst), 0);
+	find_ways();
 	judge_turns(U4,
 		    &(struct expect){.action = XDP_REDIRECT,
 				     .verdict = AX_VERDICT_ROUTE,
 				     .rule = "way",
 				     .reason = AX_REASON_ROUTED},
 		    U4 TO_NEXT);
+}
+
+/* Packets of a flow go the way of the one before, but each as it is. */
+static void by_what_was_found(void **state)
+{
+	struct frame_bytes f, out, want;
+
+	(void)state;
+	load("");
+	for (int i = 0; i < 20; i++) {
+		read_frame(U6 "len 90 ttl 9", &f);
+		read_frame(U6 "len 90 ttl 8 mac " OUT_MAC " > " NEXT, &want);
+		assert_int_equal(filter_run_frame(filter.g.prog, &f, &out), XDP_REDIRECT);
+		assert_same_frame("a packet of a known flow", &out, &want);
+		read_frame(U6 "ttl 1", &f);
+		assert_int_equal(filter_run_frame(filter.g.prog, &f, &out), XDP_PASS);
+		assert_same_frame("its last router is this one", &out, &f);
+		read_frame(U6 "len 1453", &f);
+		assert_int_equal(filter_run_frame(filter.g.prog, &f, &out), XDP_PASS);
+		read_frame(U6 "mac 02:00:00:00:01:02 > 02:00:00:00:00:03", &f);
+		assert_int_equal(filter_run_frame(filter.g.prog, &f, &out), XDP_PASS);
+		read_frame("vlan 99 " U6, &f);
+		assert_int_equal(filter_run_frame(filter.g.prog, &f, &out), XDP_PASS);
+	}
 }
 
 /* Nobody else makes the kernel ask whether the next hop is still there. */
@@ -371,7 +404,7 @@ static void kernels_turn(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[ARRAY_SIZE(rows) + 5];
+	struct CMUnitTest tests[ARRAY_SIZE(rows) + 6];
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -382,6 +415,7 @@ int main(void)
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(header_checksums);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(forwarding_off);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(changed_interfaces);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(by_what_was_found);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(kernels_turn);
 	return cmocka_run_group_tests_name("route", tests, setup, filter_teardown);
 }

@@ -248,6 +248,7 @@ cat >/tmp/kinds <<'EOF'
 {src: 10.0.0.0/8, action: reflect}
 {proto: udp, dport: 514, action: redirect w0, smac: "02:00:00:00:00:01", dmac: "02:00:00:00:00:02", to: 198.51.100.2, to-port: 5514}
 {proto: tcp, action: redirect w0, checksum: recompute}
+{dst: 10.0.0.0/8, action: route, checksum: recompute}
 {action: cpu 0}
 {dst: 203.0.113.1, proto: tcp, dport: 80, action: balance nat}
 {dst: "2001:db8:9::1", proto: udp, action: balance ipip}

@@ -101,6 +101,55 @@ nft_up() {
 	RULES
 }
 
+# Routers: frames come in by NAMEi and leave by NAMEo, to who drops them: at the other end of the list's
+# pair a program, which costs least there; of the others' the stack, which costs them less than a
+# program, because frames of theirs would be copied for it.
+route_pair() { # NAME NET
+	pair "$1i"
+	pair "$1o"
+	in_netns xdp ip link set "$1i" address 02:00:00:00:00:01 # as frames are addressed
+	in_netns xdp ip addr add "10.$2.1.1/24" dev "$1i"
+	in_netns xdp ip addr add "10.$2.2.1/24" dev "$1o"
+	in_netns xdp ip neigh replace "10.$2.1.2" lladdr 02:00:00:00:01:02 dev "$1i"
+	in_netns xdp ip neigh replace "10.$2.2.2" lladdr 02:00:00:00:02:02 dev "$1o"
+}
+has_flowtable= # where the kernel has none, nothing is compared with it
+routers_up() {
+	route_pair rt 91
+	route_pair kf 92
+	route_pair ft 93
+	in_netns xdp ethtool -K kfi gro on
+	in_netns xdp ethtool -K fti gro on
+	ax_xdp load rtop --default drop >"$tmp/load.out" 2>&1 || die "ax xdp load rtop failed"
+	echo 'rules: [{name: way, action: route}]' >"$tmp/rti.yaml"
+	load_list rti --force # what programs behind it would send does not come
+	if in_netns xdp nft -f - 2>"$tmp/nft.err" <<-RULES; then
+		table inet ft {
+			flowtable fast { hook ingress priority 0; devices = { fti, fto }; }
+			chain forward {
+				type filter hook forward priority 0; policy accept;
+				iifname "fti" ct state established flow add @fast
+				iifname "fto" ct state established flow add @fast
+			}
+		}
+	RULES
+		has_flowtable=yes
+	else
+		note "this kernel has no flowtable: $(head -n 1 "$tmp/nft.err")"
+	fi
+}
+routed_frames() { # CASE NAME NET FRAMES
+	xdp_run "$1" "$2i" -n "$4" -p udp -s "10.$3.1.2:5" -d "10.$3.2.2:9" flood "$2ip"
+}
+# A flow is in the flowtable once both ends have been heard.
+route_by_flowtable() { # CASE
+	[ -n "$has_flowtable" ] || return 0
+	"${xb[@]}" -n 64 -p udp -s 10.93.1.2:5 -d 10.93.2.2:9 send ftip >/dev/null
+	in_netns xdp ip link set fto address 02:00:00:00:00:01
+	"${xb[@]}" -n 64 -p udp -s 10.93.2.2:9 -d 10.93.1.2:5 send ftop >/dev/null
+	routed_frames "$1" ft 93 "$PACKETS"
+}
+
 xdp_up() {
 	xdpfilter=$(find_xdpfilter)
 	netns_add xdp
@@ -132,6 +181,7 @@ xdp_lists_up() {
 	balanced tonat 10.1.1 nat :80
 	balanced toipip 10.1.2 ipip ''
 	balanced togue 10.1.3 gue ''
+	routers_up
 	list lports kind=ports n=1000
 	list lmixed kind=mixed n=1000
 }
@@ -161,7 +211,7 @@ xdp_check() {
 	local i
 	sleep 0.2
 	for i in ports mixed10 mixed1000 mixed10000 payload10 overlap1000 overlap10000 \
-		set1000 set$many tonat toipip togue lports lmixed; do
+		set1000 set$many tonat toipip togue lports lmixed rti; do
 		[ -z "$ax" ] || check_count "$i" "$(ax_counted "$i")"
 	done
 	check_count lxf "$dropped"
@@ -243,6 +293,7 @@ xdp_cases=(xdp.ports xdp.xdpfilter xdp.mixed10 xdp.payload10 xdp.mixed1000 xdp.m
 	xdp.set1000 "xdp.set$many" xdp.hot1000 "xdp.hot$many"
 	xdp.nat xdp.ipip xdp.gue xdp.natflows xdp.ipipflows
 	live.ports live.xdpfilter live.mixed live.nftset live.nftports live.nftmixed
+	xdp.route live.route live.kernelroute live.flowtable
 	xdp.swap xdp.apply xdp.add)
 
 measure_xdp() {
@@ -277,6 +328,13 @@ measure_ax_xdp() {
 	xdp.ipipflows) balancer "$1" toipip 10000 ;;
 	xdp.nat | xdp.ipip | xdp.gue) balancer "$1" "to${1#xdp.}" ;;
 	live.ports) live "$1" lports "$PACKETS" "${all_ports[@]}" ;;
+	xdp.route)
+		xdp_run "$1" rti -n "$PACKETS" -i rti -p udp -s 10.91.1.2:5 -d 10.91.2.2:9 \
+			-e redirect balancer "$pins/rti"
+		;;
+	live.route) routed_frames "$1" rt 91 "$PACKETS" ;;
+	live.kernelroute) routed_frames "$1" kf 92 $((PACKETS / 5)) ;;
+	live.flowtable) route_by_flowtable "$1" ;;
 	live.mixed) live "$1" lmixed "$PACKETS" "${last1000[@]}" ;;
 	xdp.swap) swap_under_load ;;
 	xdp.apply)
@@ -321,6 +379,11 @@ xdp_rows() {
 		live.nftmixed.mpps '>=' 3
 	row 'live drop, net, 1000 ports' ns live.ports "$filter" live.xdpfilter '' ''
 	row 'live drop, net, 1000 ports' ns live.ports "$nftset" live.nftset '' ''
+	row 'route, the program' ns xdp.route '' '' '<=' 120
+	row 'live routing' Mpps live.route.mpps 'the kernel'\''s forwarding' live.kernelroute.mpps \
+		'>=' 1.7
+	row 'live routing' Mpps live.route.mpps 'an nftables flowtable' live.flowtable.mpps '' ''
+	row 'live routing, net' ns live.route 'the kernel'\''s forwarding' live.kernelroute '' ''
 	row 'swap of a list of 10000 rules under load' s xdp.swap '' '' '<=' 0.3
 	row 'frames then judged by neither or both' frames xdp.swap.wrong '' '' '<=' 0
 	row "apply of a list with a set of $many" s xdp.apply '' '' '' ''

@@ -85,16 +85,19 @@ int as_before(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* Sends frames, each to the next of the ports. */
+/* Sends frames, each to the next of the ports. Their memory comes back as who got them left it. */
 SEC("xdp")
 int flood(struct xdp_md *ctx)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct iphdr *ip = (void *)(eth + 1);
 	struct udphdr *udp = (void *)(ip + 1);
+	__u64 *to = (void *)eth;
 
-	if ((void *)(udp + 1) > (void *)(long)ctx->data_end)
+	if ((void *)(to + HEAD / 8) > (void *)(long)ctx->data_end)
 		return XDP_ABORTED;
+	for (int i = 0; i < HEAD / 8; i++)
+		to[i] = head[i];
 	if (ports) {
 		udp->dest = bpf_htons((__u16)(first_port + turn));
 		turn = turn + 1 < ports ? turn + 1 : 0;
