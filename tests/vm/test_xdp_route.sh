@@ -72,13 +72,14 @@ crosses()
 {
 	local w e i=0
 
-	while [ "$i" -lt 4 ]; do
+	while [ "$i" -lt 10 ]; do
 		i=$((i + 1))
 		w=$(routed w0)
 		e=$(routed e0)
 		timeout 3 nsenter -t "$west" -n peer udp "$1" 9000 word | tee /tmp/answer
 		grep -q '^server word' /tmp/answer || return 1
 		[ "$(routed w0)" -gt "$w" ] && [ "$(routed e0)" -gt "$e" ] && return
+		usleep 300000
 	done
 	ax xdp stats w0
 	ax xdp stats e0
