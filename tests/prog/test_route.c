@@ -13,6 +13,7 @@
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <net/if.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -76,6 +77,13 @@ static const char setup_text[] =
 
 static int setup(void **state)
 {
+	cpu_set_t one;
+
+	/* what programs remember they do for each CPU */
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		return -1;
 	return filter_setup(state) || system(setup_text) ? -1 : 0;
 }
 
@@ -218,6 +226,17 @@ static const struct row rows[] = {
 };
 /* clang-format on */
 
+/* The kernel has its turn every 5 seconds, which may have passed: not with the packet that counts.
+ * (That one then goes by what was found; what explains it has found it itself.) */
+static void judge_routed(const char *packet, const struct expect *x, const char *expected)
+{
+	struct frame_bytes f;
+
+	read_frame(packet, &f);
+	filter_run_frame(filter.g.prog, &f, NULL);
+	judge_turns(packet, x, expected);
+}
+
 static void test_row(void **state)
 {
 	const struct row *row = *state;
@@ -231,7 +250,7 @@ static void test_row(void **state)
 
 	load("");
 	if (row->expected)
-		judge_turns(row->packet, &x, row->expected);
+		judge_routed(row->packet, &x, row->expected);
 	else
 		judge(row->packet, &x);
 }
@@ -245,12 +264,12 @@ static void checksums_anew(void **state)
 
 	(void)state;
 	load(", checksum: recompute");
-	judge_turns(U4 A_BYTES " | 40=1420", &x, U4 A_BYTES TO_NEXT);
-	judge_turns("tcp [fd01::2]:5 > [fd05::2]:9 " A_BYTES " | 70=0000", &x,
-		    "vlan 7 tcp [fd01::2]:5 > [fd05::2]:9 " A_BYTES " ttl 63 mac " OUT_MAC
-		    " > 02:00:00:00:05:02");
-	judge_turns("vlan 5 udp 10.3.0.2:5 > 10.2.0.2:9 " A_BYTES " | 44=1111", &x,
-		    "udp 10.3.0.2:5 > 10.2.0.2:9 " A_BYTES TO_NEXT);
+	judge_routed(U4 A_BYTES " | 40=1420", &x, U4 A_BYTES TO_NEXT);
+	judge_routed("tcp [fd01::2]:5 > [fd05::2]:9 " A_BYTES " | 70=0000", &x,
+		     "vlan 7 tcp [fd01::2]:5 > [fd05::2]:9 " A_BYTES " ttl 63 mac " OUT_MAC
+		     " > 02:00:00:00:05:02");
+	judge_routed("vlan 5 udp 10.3.0.2:5 > 10.2.0.2:9 " A_BYTES " | 44=1111", &x,
+		     "udp 10.3.0.2:5 > 10.2.0.2:9 " A_BYTES TO_NEXT);
 	/* what is left to the kernel is as it came */
 	judge(U4 A_BYTES "ttl 1 | 40=1420", &(struct expect){.action = XDP_PASS,
 							     .verdict = AX_VERDICT_ROUTE,
@@ -293,7 +312,8 @@ static void header_checksums(void **state)
 		snprintf(spec, sizeof(spec), "udp 10.1.0.2:5 > 10.20.%u.%u:9 ttl %u len %u",
 			 (i / 250) % 9, i % 250, 2 + i % 250, i % 900);
 		read_frame(spec, &f);
-		assert_int_equal(filter_run_frame(filter.g.prog, &f, &out), XDP_REDIRECT);
+		if (filter_run_frame(filter.g.prog, &f, &out) == XDP_PASS) /* the kernel's turn */
+			continue;
 		for (size_t k = 14; k < 34; k += 2)
 			sum += (uint32_t)out.b[k] << 8 | out.b[k + 1];
 		assert_int_equal((sum & 0xffff) + (sum >> 16), 0xffff);
@@ -320,12 +340,12 @@ static void forwarding_off(void **state)
 	expect_reason(U6, AX_REASON_ROUTE_OFF);
 	run("echo 1 >/proc/sys/net/ipv6/conf/all/forwarding");
 	find_ways();
-	judge_turns(U6,
-		    &(struct expect){.action = XDP_REDIRECT,
-				     .verdict = AX_VERDICT_ROUTE,
-				     .rule = "way",
-				     .reason = AX_REASON_ROUTED},
-		    U6 TO_NEXT);
+	judge_routed(U6,
+		     &(struct expect){.action = XDP_REDIRECT,
+				      .verdict = AX_VERDICT_ROUTE,
+				      .rule = "way",
+				      .reason = AX_REASON_ROUTED},
+		     U6 TO_NEXT);
 }
 
 /* Interfaces become ax's, parts of bridges, and other ones. */
@@ -354,12 +374,12 @@ static void changed_interfaces(void **state)
 	usleep(200000);
 	expect_reason(U4, AX_REASON_ROUTE_DEVICE);
 	find_ways();
-	judge_turns(U4,
-		    &(struct expect){.action = XDP_REDIRECT,
-				     .verdict = AX_VERDICT_ROUTE,
-				     .rule = "way",
-				     .reason = AX_REASON_ROUTED},
-		    U4 TO_NEXT);
+	judge_routed(U4,
+		     &(struct expect){.action = XDP_REDIRECT,
+				      .verdict = AX_VERDICT_ROUTE,
+				      .rule = "way",
+				      .reason = AX_REASON_ROUTED},
+		     U4 TO_NEXT);
 }
 
 /* Packets of a flow go the way of the one before, but each as it is. */
@@ -372,6 +392,7 @@ static void by_what_was_found(void **state)
 	for (int i = 0; i < 20; i++) {
 		read_frame(U6 "len 90 ttl 9", &f);
 		read_frame(U6 "len 90 ttl 8 mac " OUT_MAC " > " NEXT, &want);
+		filter_run_frame(filter.g.prog, &f, NULL); /* maybe the kernel's turn */
 		assert_int_equal(filter_run_frame(filter.g.prog, &f, &out), XDP_REDIRECT);
 		assert_same_frame("a packet of a known flow", &out, &want);
 		read_frame(U6 "ttl 1", &f);
@@ -397,9 +418,9 @@ static void kernels_turn(void **state)
 	read_frame(U4, &f);
 	filter_run_frame(filter.g.prog, &f, NULL);
 	run("sleep 5.2");
-	for (int i = 0; i < 50; i++) /* on a CPU of each turn that it comes to */
+	for (int i = 0; i < 50; i++)
 		passed += filter_run_frame(filter.g.prog, &f, NULL) == XDP_PASS;
-	assert_in_range(passed, 1, 8);
+	assert_in_range(passed, 1, 3);
 }
 
 int main(void)

@@ -67,15 +67,14 @@ routed() # SIDE
 {
 	ax xdp stats "$1" | awk '$1 == "routed" { n = $2 } END { print n + 0 }'
 }
-# crosses ADDRESS: an answer comes, and both lists routed (the kernel resolves next hops first)
+# crosses ADDRESS: answers come, and both lists routed (the kernel resolves next hops first, and has its
+# turn every 5 seconds, which are few packets here)
 crosses()
 {
-	local w e i=0
+	local w=$(routed w0) e=$(routed e0) i=0
 
 	while [ "$i" -lt 10 ]; do
 		i=$((i + 1))
-		w=$(routed w0)
-		e=$(routed e0)
 		timeout 3 nsenter -t "$west" -n peer udp "$1" 9000 word | tee /tmp/answer
 		grep -q '^server word' /tmp/answer || return 1
 		[ "$(routed w0)" -gt "$w" ] && [ "$(routed e0)" -gt "$e" ] && return

@@ -37,7 +37,7 @@ bool explain_is_error(const struct xdp_explanation *x)
 	return x->x.reason == AX_REASON_ICMP_ERROR && x->quoted_rule;
 }
 
-bool explain_is_routing(const struct xdp_explanation *x)
+static bool is_routing(const struct xdp_explanation *x)
 {
 	return x->x.verdict == AX_VERDICT_ROUTE && explain_by_rule(x);
 }
@@ -98,7 +98,7 @@ void explain_put_why(const struct xdp_explanation *x, FILE *to)
 		return;
 	default:
 		fputs(x->line ? "the first rule that matches it" : "no rule matches it", to);
-		if (explain_is_routing(x) && x->action != XDP_DROP)
+		if (is_routing(x) && x->action != XDP_DROP)
 			put_routing(x, to);
 		else if (reason && x->x.reason >= AX_REASON_POLICIES)
 			fprintf(to, "; dropped: %s", reason);

@@ -15,8 +15,6 @@ const char *explain_reason(const struct xdp_explanation *x);
 /* A rule, or the default, decided. */
 bool explain_by_rule(const struct xdp_explanation *x);
 /* It is an ICMP error, for whose flow the rules were asked. */
-/* A rule with `action route` has decided. */
-bool explain_is_routing(const struct xdp_explanation *x);
 bool explain_is_error(const struct xdp_explanation *x);
 /* Why, in a sentence without its end. */
 void explain_put_why(const struct xdp_explanation *x, FILE *to);
