@@ -56,9 +56,9 @@ answers() {
 # by REASON REGEX ADDRESS [KEY=VALUE]...: the same, and the list counts it under that. (The kernel has
 # its turn now and then, so that another one may be needed.)
 by() {
-	local before i
+	local before
 	before=$(reason "$1")
-	for i in 1 2 3; do
+	for _ in 1 2 3; do
 		answers "${@:2}" || return
 		[ "$(reason "$1")" -le "$before" ] || return 0
 	done

@@ -71,8 +71,6 @@ static const struct {
 	{"action redirect cpu", "action redirect cpu"},
 	{"action cpu 3", "action cpu 3"},
 	{"action balance web", "action balance web"},
-	{"action route", "action route"},
-	{"action route checksum recompute", "action route checksum recompute"},
 	{"dport 22 action pass name ssh", "name ssh dport 22 action pass"},
 	{"name A.b_c-d:9 action pass", "name A.b_c-d:9 action pass"},
 	{"src 10.0.0.0/8,fd00::/8,@blocked,192.0.2.1 action drop",
@@ -279,7 +277,6 @@ static const struct {
 	const char *key, *value, *found, *want;
 } wrong_values[] = {
 	{"name", "a b", "\"a b\"", NAME},
-	{"action", "route eth0", "\"route eth0\"", ACTIONS},
 	{"name", "", "\"\"", NAME},
 	{"name", "42", "\"42\"", NAME},
 	{"name", "default", "\"default\"", NAME},
@@ -520,13 +517,6 @@ static void words_of_a_command_line(void **state)
 		 "action \"cpu x\" is not valid: use cpu and its number of 0 to "
 		 "8191",
 		 -EINVAL},
-		{"action route eth1", "\"eth1\" is no key of a rule: ", -ENOENT},
-		{"checksum recompute action pass",
-		 "checksum with action pass is not valid: use it with action redirect or route "
-		 "only",
-		 -EINVAL},
-		{"to 10.0.0.1 action route",
-		 "to with action route is not valid: use it with action redirect only", -EINVAL},
 		{"action pass action drop", "action is there twice: give each key once", -EEXIST},
 		{"payload at 0 0x17 acton drop", "\"acton\" is no key of a rule: ", -ENOENT},
 		{"payload", "payload has no value: use " PAYLOAD, -EINVAL},
@@ -582,7 +572,6 @@ static void what_does_not_go_together(void **state)
 		{"to 10.0.0.1 action balance x", "to with action balance"},
 		{"to-port 80 action cpu 1", "to-port with action cpu"},
 		{"checksum recompute action reflect", "checksum with action reflect"},
-		{"smac 02:00:00:00:00:01 action route", "smac with action route"},
 		{"proto icmp to-port 80 action redirect e",
 		 "to-port with a protocol that has no ports"},
 		{"sample 5 action pass", "sample without capture and log"},
