@@ -53,7 +53,8 @@ struct flow {
 	__u16 vlan;
 	__be16 ethertype_be; /* of the frame */
 	__u8 mac[ETH_ALEN];  /* that it is addressed to */
-	__u8 pad[4];
+	__u8 l3_off;	     /* how many tags it has */
+	__u8 pad[3];
 };
 
 /*
@@ -316,6 +317,7 @@ static __always_inline bool flow_of(struct xdp_md *ctx, const struct packet *p, 
 	f->tos = p->tos;
 	f->proto = p->proto;
 	f->vlan = p->vlan;
+	f->l3_off = p->l3_off;
 	f->ethertype_be = eth->h_proto;
 	__builtin_memcpy(f->mac, eth->h_dest, ETH_ALEN);
 	return true;
