@@ -40,6 +40,7 @@ int instance_init(struct instance *i, const char *name, struct error *e)
 	snprintf(i->device_prefix, sizeof(i->device_prefix), "%s-", i->name);
 	snprintf(i->dns_device, sizeof(i->dns_device), "%s-dns", i->name);
 	snprintf(i->dns_peer, sizeof(i->dns_peer), "%s-dnp", i->name);
+	snprintf(i->tunnel_device, sizeof(i->tunnel_device), "%s-wg", i->name);
 	i->route_metric = metric_of(i->name);
 	return 0;
 }

@@ -17,6 +17,7 @@ struct instance {
 	char log_dir[96];      /* <run_dir>/log: output of detached apps */
 	char device_prefix[INSTANCE_NAME_MAX + 2]; /* "<name>-" */
 	char dns_device[16], dns_peer[16];	   /* the pair that systemd-resolved is told of */
+	char tunnel_device[16];			   /* WireGuard's, to other nodes */
 	uint32_t route_metric; /* marks our routes: derived from the name, 24 bits */
 };
 

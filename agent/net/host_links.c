@@ -11,6 +11,7 @@ struct host_link {
 	unsigned ifindex, master;
 	uint32_t group;
 	bool ethernet;
+	bool loopback;
 };
 
 static struct host_link link_of(const struct nlmsghdr *nlh)
@@ -22,7 +23,8 @@ static struct host_link link_of(const struct nlmsghdr *nlh)
 	if (nlh->nlmsg_type != RTM_NEWLINK && nlh->nlmsg_type != RTM_DELLINK)
 		return l;
 	l.ifindex = (unsigned)ifi->ifi_index;
-	l.ethernet = ifi->ifi_type == ARPHRD_ETHER || ifi->ifi_type == ARPHRD_LOOPBACK;
+	l.loopback = ifi->ifi_type == ARPHRD_LOOPBACK;
+	l.ethernet = ifi->ifi_type == ARPHRD_ETHER || l.loopback;
 	mnl_attr_for_each (attr, nlh, sizeof(*ifi)) {
 		if (mnl_attr_get_payload_len(attr) < sizeof(uint32_t))
 			continue;
@@ -74,13 +76,23 @@ static int note_link(void *arg, const struct nlmsghdr *nlh)
 	return list_add(arg, &one);
 }
 
-int nl_host_link_each(struct nl *nl, int (*f)(void *arg, const struct nl_host_link *link),
-		      void *arg)
+static int note_outer(void *arg, const struct nlmsghdr *nlh)
+{
+	const struct host_link l = link_of(nlh);
+	const struct nl_host_link one = {.ifindex = l.ifindex, .enslaved = l.master != 0};
+
+	if (!l.ifindex || l.loopback || l.group == NL_LINK_GROUP || l.group == NL_TUNNEL_GROUP)
+		return 0;
+	return list_add(arg, &one);
+}
+
+static int link_each(struct nl *nl, int (*note)(void *arg, const struct nlmsghdr *nlh),
+		     int (*f)(void *arg, const struct nl_host_link *link), void *arg)
 {
 	struct list l = {.size = sizeof(struct nl_host_link)};
 	const struct nl_dump d = {.type = RTM_GETLINK,
 				  .put = put_links,
-				  .on_entry = note_link,
+				  .on_entry = note,
 				  .restart = list_forget,
 				  .arg = &l};
 	int r = nl_dump_run(nl, &d);
@@ -93,6 +105,18 @@ int nl_host_link_each(struct nl *nl, int (*f)(void *arg, const struct nl_host_li
 	}
 	free(l.v);
 	return r;
+}
+
+int nl_host_link_each(struct nl *nl, int (*f)(void *arg, const struct nl_host_link *link),
+		      void *arg)
+{
+	return link_each(nl, note_link, f, arg);
+}
+
+int nl_outer_link_each(struct nl *nl, int (*f)(void *arg, const struct nl_host_link *link),
+		       void *arg)
+{
+	return link_each(nl, note_outer, f, arg);
 }
 
 /* --- filters --- */

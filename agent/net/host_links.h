@@ -13,6 +13,10 @@ struct nl_host_link {
 /* By which packets for the host come in: those with Ethernet headers, and lo; not ax's own. */
 int nl_host_link_each(struct nl *nl, int (*f)(void *arg, const struct nl_host_link *link),
 		      void *arg);
+/* All but lo by which packets from elsewhere come in, whatever headers they have (wireguard, tun);
+ * not ax's own, nor its ways to other nodes. */
+int nl_outer_link_each(struct nl *nl, int (*f)(void *arg, const struct nl_host_link *link),
+		       void *arg);
 /* Whether anybody has a filter in its clsact. */
 bool nl_link_has_filters(struct nl *nl, unsigned ifindex);
 

@@ -14,14 +14,14 @@ struct nl {
 	char buf[RECV_SIZE] __attribute__((aligned(NLMSG_ALIGNTO)));
 };
 
-int nl_open(struct nl **ret)
+static int open_family(int family, struct nl **ret)
 {
 	autofree struct nl *nl = calloc(1, sizeof(*nl));
 	int one = 1;
 
 	if (!nl)
 		return -ENOMEM;
-	nl->s = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
+	nl->s = mnl_socket_open2(family, SOCK_CLOEXEC);
 	if (!nl->s)
 		return -errno;
 	if (mnl_socket_bind(nl->s, 0, MNL_SOCKET_AUTOPID) < 0) {
@@ -36,6 +36,16 @@ int nl_open(struct nl **ret)
 	(void)mnl_socket_setsockopt(nl->s, NETLINK_GET_STRICT_CHK, &one, sizeof(one));
 	*ret = take_ptr(&nl);
 	return 0;
+}
+
+int nl_open(struct nl **ret)
+{
+	return open_family(NETLINK_ROUTE, ret);
+}
+
+int nl_open_generic(struct nl **ret)
+{
+	return open_family(NETLINK_GENERIC, ret);
 }
 
 void nl_close(struct nl *nl)

@@ -28,6 +28,9 @@ static inline void nl_closep(struct nl **nl)
  * whatever instance made it, it is ax's.
  */
 #define NL_LINK_GROUP 0x6178
+/* That of the ways to other nodes that ax makes (wireguard.h): what comes in by them is not ax's.
+ */
+#define NL_TUNNEL_GROUP 0x6179
 int nl_link_add_veth(struct nl *nl, const char *name, const char *peer_name, int peer_netns_fd,
 		     const uint8_t mac[6], unsigned mtu, unsigned *ifindex);
 int nl_link_set_group(struct nl *nl, unsigned ifindex);
@@ -35,6 +38,8 @@ int nl_link_set_up(struct nl *nl, unsigned ifindex);
 int nl_link_del(struct nl *nl, unsigned ifindex);
 /* -ENODEV when there is none. */
 int nl_link_index(struct nl *nl, const char *name, unsigned *ifindex);
+/* In bytes. -ENODEV. */
+int nl_link_mtu(struct nl *nl, unsigned ifindex, unsigned *mtu);
 /* The id of the XDP program on a link, 0: there is none. -ENODEV; -EMLINK: it has several, each in
  * a mode of its own. */
 int nl_link_xdp(struct nl *nl, unsigned ifindex, uint32_t *prog);

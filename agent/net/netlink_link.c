@@ -221,6 +221,29 @@ int nl_link_index(struct nl *nl, const char *name, unsigned *ifindex)
 	return r;
 }
 
+static void on_mtu(void *arg, const struct nlmsghdr *nlh)
+{
+	const struct nlattr *a;
+
+	if (nlh->nlmsg_type != RTM_NEWLINK)
+		return;
+	mnl_attr_for_each (a, nlh, sizeof(struct ifinfomsg))
+		if (mnl_attr_get_type(a) == IFLA_MTU)
+			*(unsigned *)arg = mnl_attr_get_u32(a);
+}
+
+int nl_link_mtu(struct nl *nl, unsigned ifindex, unsigned *mtu)
+{
+	struct nl_request rq;
+
+	if (!ifindex)
+		return -ENODEV;
+	*mtu = 0;
+	nl_request_init(&rq, nl);
+	nl_put_getlink(&rq, NULL, ifindex);
+	return nl_request_send(&rq, NULL, on_mtu, mtu);
+}
+
 static void on_xdp(void *arg, const struct nlmsghdr *nlh)
 {
 	const struct nlattr *a, *x;

@@ -27,6 +27,9 @@ struct nl_request {
 	char buf[NL_REQUEST_MAX * NL_MESSAGE_SIZE] __attribute__((aligned(NLMSG_ALIGNTO)));
 };
 
+/* A socket of generic netlink, for the same requests; to be closed by nl_close(). */
+int nl_open_generic(struct nl **ret);
+
 void nl_request_init(struct nl_request *rq, struct nl *nl);
 
 /* Appends a message; its fixed header and attributes are the caller's to add before the next call.
