@@ -569,6 +569,9 @@ static __always_inline int judge_to_app(struct __sk_buff *skb)
 	if (!skb->ingress_ifindex && c->exposed & AX_EXPOSED_PACKETS &&
 	    (p.proto == IPPROTO_ICMP || p.proto == IPPROTO_ICMPV6))
 		return TC_ACT_OK;
+	/* and of what is too long for the way to another node: TCP would stand still */
+	if (!skb->ingress_ifindex && is_icmp_error(&p))
+		return TC_ACT_OK;
 	/* what answers an app's pings and the like to the outside, but not from this host */
 	if (!src && (dst->flags & (AX_VIP_EGRESS | AX_VIP_LEAVES)) && p.proto != IPPROTO_TCP &&
 	    p.proto != IPPROTO_UDP)
@@ -591,34 +594,75 @@ int ax_to_app(struct __sk_buff *skb)
 	return r == TC_ACT_OK ? TC_ACT_UNSPEC : r;
 }
 
+/* What is known of an IPv4 packet without its ports, wherever its header lies: a way to other nodes
+ * may have no Ethernet (WireGuard). False: it is none. */
+static __always_inline bool read_ipv4(struct __sk_buff *skb, struct packet *p)
+{
+	struct iphdr ip;
+
+	if (skb->protocol != bpf_htons(ETH_P_IP) ||
+	    bpf_skb_load_bytes_relative(skb, 0, &ip, sizeof(ip), BPF_HDR_START_NET))
+		return false;
+	addr_set_v4(&p->src, ip.saddr);
+	addr_set_v4(&p->dst, ip.daddr);
+	p->v4 = true;
+	p->proto = ip.protocol;
+	p->later = ip.frag_off & bpf_htons(0x1fff);
+	return true;
+}
+
+static __always_inline bool is_reserved(const struct ax_addr *addr)
+{
+	struct ax_prefix p = {.len = 128, .addr = *addr};
+
+	return bpf_map_lookup_elem(&reserved, &p);
+}
+
+/* The ports of host-mode apps sk_lookup judges, and private apps their devices; what has no ports
+ * and goes to the former nobody else does. */
+static __always_inline int judge_rest(const struct packet *p, const struct ax_vip *src)
+{
+	struct ax_vip *dst = bpf_map_lookup_elem(&vips, &p->dst);
+
+	if (!dst || dst->ifindex || p->proto == IPPROTO_TCP || p->proto == IPPROTO_UDP)
+		return TC_ACT_UNSPEC;
+	return may_pass(p, src, dst) ? TC_ACT_UNSPEC : drop(AX_COUNT_FABRIC_DENIED);
+}
+
 /*
- * What comes in by an interface that leads to other nodes: a source of the pool is believed if it
- * is known and comes by the right one. Nothing is answered, so that TCP asks again when an app is
- * known that has just begun. The ports of host-mode apps sk_lookup judges, and private apps their
- * devices; what has no ports and goes to the former nobody else does.
+ * What comes in by an interface that leads to other nodes, or by any other one where those have a
+ * way of their own: a source of the pool is believed if it is known and comes by the right one.
+ * Nothing is answered, so that TCP asks again when an app is known that has just begun.
  */
 SEC("tc")
 int ax_from_nodes(struct __sk_buff *skb)
 {
-	struct ax_prefix source = {.len = 128};
-	struct ax_vip *src, *dst;
 	struct packet p = {}; /* (see parse_tc()) */
-	__be32 saddr;
+	struct ax_vip *src;
 
-	if (skb->protocol != bpf_htons(ETH_P_IP) ||
-	    bpf_skb_load_bytes_relative(skb, offsetof(struct iphdr, saddr), &saddr, sizeof(saddr),
-					BPF_HDR_START_NET))
+	if (!read_ipv4(skb, &p) || !is_reserved(&p.src))
 		return TC_ACT_UNSPEC;
-	addr_set_v4(&source.addr, saddr);
-	if (!bpf_map_lookup_elem(&reserved, &source))
-		return TC_ACT_UNSPEC;
-	src = bpf_map_lookup_elem(&vips, &source.addr);
+	src = bpf_map_lookup_elem(&vips, &p.src);
 	if (!src || src->kind != AX_VIP_REMOTE || src->ifindex != skb->ifindex)
 		return drop(AX_COUNT_FABRIC_SOURCE);
-	if (parse_skb(skb, &p) != PARSE_OK)
-		return TC_ACT_UNSPEC;
-	dst = bpf_map_lookup_elem(&vips, &p.dst);
-	if (!dst || dst->ifindex || p.proto == IPPROTO_TCP || p.proto == IPPROTO_UDP)
-		return TC_ACT_UNSPEC;
-	return may_pass(&p, src, dst) ? TC_ACT_UNSPEC : drop(AX_COUNT_FABRIC_DENIED);
+	return judge_rest(&p, src);
+}
+
+/* What comes in by a way that only apps have (a tunnel): from them, and to those of this node. Who
+ * keeps the other end reaches no program of this host by it that the host's other interfaces, and
+ * what guards them, would not let him reach. */
+SEC("tc")
+int ax_from_tunnel(struct __sk_buff *skb)
+{
+	struct packet p = {}; /* (see parse_tc()) */
+	struct ax_vip *src;
+
+	if (!read_ipv4(skb, &p))
+		return drop(AX_COUNT_FABRIC_SOURCE);
+	src = bpf_map_lookup_elem(&vips, &p.src);
+	if (!src || src->kind != AX_VIP_REMOTE || src->ifindex != skb->ifindex)
+		return drop(AX_COUNT_FABRIC_SOURCE);
+	if (!is_reserved(&p.dst))
+		return drop(AX_COUNT_FABRIC_DENIED);
+	return judge_rest(&p, src);
 }

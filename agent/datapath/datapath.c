@@ -86,6 +86,8 @@ static const struct program_info {
 	 "apps of this machine do not answer through XDP balancers", "Linux 5.10"},
 	{"ax_from_nodes", AT_FABRIC, false,
 	 "apps of other nodes that are not known yet are refused, not kept waiting", "Linux 5.10"},
+	{"ax_from_tunnel", AT_FABRIC, false, "apps of other nodes are not reached by WireGuard",
+	 "Linux 5.10"},
 	{"ax_across", AT_FABRIC, false, "apps of other nodes are not reached by translation",
 	 "Linux 5.17"},
 };
@@ -607,7 +609,8 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->inst = inst;
 	dp->from_app = dp->to_app = dp->to_service = dp->from_outside = -1;
 	dp->to_outside = -1;
-	dp->from_balancer = dp->from_backends = dp->from_nodes = dp->across = -1;
+	dp->from_balancer = dp->from_backends = dp->from_nodes = -1;
+	dp->from_tunnel = dp->across = -1;
 	snprintf(dp->cgroup_path, sizeof(dp->cgroup_path), "%s", cgroup_path);
 	r = pin_dir_of(inst, false, dp->pin_dir, sizeof(dp->pin_dir), e);
 	if (!r || r == -ENOENT) { /* what the kernel refuses shall leave no mount behind */
@@ -654,6 +657,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->from_balancer = datapath_program_fd(dp, "ax_from_balancer");
 	dp->from_backends = datapath_program_fd(dp, "ax_from_backends");
 	dp->from_nodes = datapath_program_fd(dp, "ax_from_nodes");
+	dp->from_tunnel = datapath_program_fd(dp, "ax_from_tunnel");
 	dp->across = datapath_program_fd(dp, "ax_across");
 	*ret = dp;
 	return 0;

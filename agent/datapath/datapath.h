@@ -191,6 +191,9 @@ void datapath_outside_detach(struct nl *nl, unsigned ifindex, uint32_t handle);
 /* The same for the program that looks at the sources of what comes from other nodes. */
 int datapath_nodes_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle,
 			  bool *made);
+/* In its place at a device by which nothing comes but what apps of other nodes send to this one's:
+ * the program goes with it. */
+int datapath_tunnel_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle);
 /* In its place, for connections that are translated: the one that reads who they are of. */
 int datapath_across_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle,
 			   bool *made);

@@ -81,6 +81,14 @@ int datapath_nodes_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, 
 	return dp->from_nodes < 0 ? -EOPNOTSUPP : tc_attach(nl, &program, 1, made);
 }
 
+int datapath_tunnel_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle)
+{
+	struct tc_program program = at_nodes(ifindex, handle, dp->from_tunnel);
+
+	program.name = "ax_from_tunnel";
+	return dp->from_tunnel < 0 ? -EOPNOTSUPP : tc_attach(nl, &program, 1, NULL);
+}
+
 int datapath_across_attach(struct datapath *dp, struct nl *nl, unsigned ifindex, uint32_t handle,
 			   bool *made)
 {

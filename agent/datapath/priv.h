@@ -88,6 +88,7 @@ struct datapath {
 	int from_balancer;
 	int from_backends;
 	int from_nodes;
+	int from_tunnel;
 	int across;
 	struct bpf_link *conns; /* NULL: off */
 	struct bpf_link *dual_udp;
