@@ -10,6 +10,7 @@
 #include "ingress/ingress.h"
 #include "net/host_links.h"
 #include "net/netlink.h"
+#include "net/wireguard.h"
 #include "registry/app_table.h"
 #include "registry/instance_ctl.h"
 #include "registry/service_device.h"
@@ -183,7 +184,8 @@ int sweep_all(const struct instance *inst)
 		return r;
 	none.nl = nl;
 	ingress_detach(&none);
-	nl_host_link_each(nl, forget_nodes, &none);
+	wg_link_remove(nl, inst->tunnel_device);
+	nl_outer_link_each(nl, forget_nodes, &none);
 	r = nl_link_each(nl, inst->device_prefix, note_link, &s);
 	for (size_t i = 0; i < s.n_links; i++)
 		nl_link_del(nl, s.links[i]);

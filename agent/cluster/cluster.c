@@ -38,6 +38,15 @@ int cluster_open(struct agent *a, const struct config_cluster *conf, struct erro
 	return 0;
 }
 
+/* (what is wrong is said when the cluster begins) */
+void cluster_prepare(struct agent *a)
+{
+	struct error e;
+
+	if (a->cluster && tunnel_is_on(a->cluster) && !tunnel_begin(a->cluster, &e))
+		a->nodes = a->cluster->conf.pool;
+}
+
 static void on_lease(void *arg, enum etcd_lease_event event, int64_t id, const char *why)
 {
 	struct cluster *c = arg;
@@ -118,19 +127,42 @@ static void stop(struct cluster *c, bool tell)
 		c->apps[i].sent = false;
 }
 
+/* There may be no WireGuard at the agent's start, and later one: then apps' packets to other nodes
+ * begin to be forwarded, and not masqueraded. */
+static int begin_tunnel(struct cluster *c, struct error *e)
+{
+	struct agent *a = c->a;
+	int r = tunnel_begin(c, e);
+
+	if (r || !tunnel_is_on(c) || a->nodes.len)
+		return r;
+	a->nodes = c->conf.pool;
+	r = a->hooks.nodes(a, e);
+	if (r)
+		a->nodes = (struct prefix){0};
+	return r;
+}
+
 static void begin(struct cluster *c)
 {
+	char was[sizeof(c->failed)];
 	struct error e = {0};
 
+	memcpy(was, c->failed, sizeof(was));
 	c->failed[0] = 0;
-	if (!node_identify(c, &e)) {
+	c->begin_at_ns = 0;
+	if (!node_identify(c, &e) && !begin_tunnel(c, &e)) {
 		translate_begin(c);
 		if (!start(c, &e))
 			return;
 	}
-	log_error("the cluster %s: %s", c->conf.name, e.text);
 	snprintf(c->failed, sizeof(c->failed), "%s", e.text);
+	if (!streq(c->failed, was))
+		log_error("the cluster %s: %s", c->conf.name, e.text);
 	stop(c, true);
+	/* (a module can be loaded, and a port be free) */
+	if (tunnel_is_on(c))
+		cluster_at(c, &c->begin_at_ns, CLUSTER_RETRY_MS);
 }
 
 void cluster_start(struct agent *a)
@@ -166,6 +198,7 @@ void cluster_close(struct agent *a)
 		return;
 	stop(c, false);
 	routes_close(c);
+	tunnel_close(c);
 	translate_close(c);
 	peers_free(&c->peers);
 	publish_free(c);
@@ -220,6 +253,8 @@ void cluster_due(struct agent *a, uint64_t now_ns)
 
 	if (!c)
 		return;
+	if (is_due(&c->begin_at_ns, now_ns))
+		begin(c);
 	if (is_due(&c->register_at_ns, now_ns))
 		node_register(c);
 	if (is_due(&c->read_at_ns, now_ns))
@@ -258,7 +293,7 @@ uint64_t cluster_deadline(const struct agent *a)
 	const uint64_t at[] = {c->register_at_ns, c->read_at_ns,      c->claim_at_ns,
 			       c->publish_at_ns,  c->forget_at_ns,    c->routes_at_ns,
 			       c->tell_at_ns,	  c->addresses_at_ns, c->config_at_ns,
-			       c->node_at_ns,	  c->across_at_ns};
+			       c->node_at_ns,	  c->across_at_ns,    c->begin_at_ns};
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
 			next = at[i];

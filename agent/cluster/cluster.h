@@ -17,6 +17,9 @@ struct agent;
  * those that an agent before this one had since the machine was started. Nothing without a name in
  * it. -ENOMEM. */
 int cluster_open(struct agent *a, const struct config_cluster *conf, struct error *e);
+/* What packets of apps need before any are touched: to be called when the machine's network is
+ * open, and before apps are adopted. */
+void cluster_prepare(struct agent *a);
 /* Begins to talk to etcd, when there is nothing left of an earlier agent that is not known. What is
  * wrong with the section is logged, and is in the status. */
 void cluster_start(struct agent *a);

@@ -149,8 +149,11 @@ static char *own_text(const struct cluster *c)
 				.version = AX_VERSION,
 				.clock_known = c->clock_known,
 				.clock_s = c->clock_s,
-				.config = c->config_has};
+				.config = c->config_has,
+				.has_wireguard = tunnel_is_on(c) && c->tunnel_has_key,
+				.wireguard_port = c->conf.wireguard_port};
 
+	memcpy(n.wireguard_key, c->tunnel_key, sizeof(n.wireguard_key));
 	memcpy(n.config_why, c->config_why, sizeof(n.config_why));
 	snprintf(n.name, sizeof(n.name), "%s", c->node);
 	snprintf(n.id, sizeof(n.id), "%s", c->id);

@@ -33,6 +33,12 @@ struct peer_node {
 	uint64_t look; /* of routes_sync(), that asked for the way there last; 0: none */
 	int no_hop;    /* a negative errno: there is none */
 	struct next_hop hop;
+	/* tunnel.c's */
+	char no_peer[256];	  /* why it is no peer; "": it is, or is not to be */
+	struct ax_addr told_addr; /* where it is, as the kernel was told last */
+	uint16_t told_port;	  /* 0: it was not */
+	int64_t handshake_s;	  /* as of the last look */
+	uint64_t rx, tx;
 };
 
 struct peer_app {
@@ -60,6 +66,7 @@ struct node_link {
 	unsigned ifindex;
 	bool made;     /* the place for programs there */
 	uint64_t look; /* that tried it last */
+	uint64_t used; /* the last one that wanted it */
 	int err;       /* 0: the program is there */
 };
 
@@ -155,6 +162,7 @@ struct cluster {
 	uint64_t routes_at_ns, tell_at_ns;
 	uint64_t routes_rest_ns; /* not before */
 	uint64_t looks;		 /* counts those of routes_sync() */
+	bool swept;		 /* what an agent before this one has left is gone */
 	struct node_link *links; /* that have the program, or are to have it */
 	size_t n_links;
 	struct peer_app **telling; /* who is yet to be looked at */
@@ -172,6 +180,14 @@ struct cluster {
 	uint64_t config_at_ns, config_again_ns; /* not before */
 	struct config_store *storing;
 	uint64_t node_at_ns; /* this node's key is written anew then */
+
+	/* tunnel.c's */
+	struct wg *wg;		 /* NULL: it was not asked yet */
+	unsigned tunnel_ifindex; /* 0: there is no device */
+	unsigned tunnel_mtu;
+	bool tunnel_has_key;
+	uint8_t tunnel_key[WG_KEY_SIZE]; /* this node's, public */
+	uint64_t begin_at_ns;		 /* what was wrong is tried again */
 
 	char untold[256]; /* why the programs could not be told of the last one; "": of all */
 	bool tell_failed; /* of one since all began to be looked at */
@@ -284,6 +300,25 @@ void routes_tell(struct cluster *c);
 /* An app is known, or is not any more. */
 void routes_app(struct cluster *c, struct peer_app *app);
 void routes_app_gone(struct cluster *c, struct peer_app *app);
+
+/* Whether there is to be a way to it: it is another node's. */
+bool is_others(const struct cluster *c, const struct peer_block *b);
+/* The way to a node's address, into its hop, asked for once in a look. Its no_hop. */
+int routes_hop(struct cluster *c, struct peer_node *n);
+
+/* --- tunnel.c: the way through WireGuard --- */
+bool tunnel_is_on(const struct cluster *c);
+/* At the agent's start: a device that is not wanted any more goes. */
+void tunnel_open(struct agent *a);
+/* The device is there, with its key; nothing where the way is another. Nothing is left of it where
+ * it cannot be, and it was not there before: a negative errno with a sentence. */
+int tunnel_begin(struct cluster *c, struct error *e);
+void tunnel_close(struct cluster *c); /* memory only */
+/* Within a look: the kernel has the nodes that are up, and have blocks, as peers, and no others;
+ * those that cannot be have no_peer. A negative errno with a sentence: there is no device. */
+int tunnel_sync(struct cluster *c, struct error *e);
+/* When each node's last handshake was, and what went there and came from there, is as it is now. */
+void tunnel_stats(struct cluster *c);
 
 /* --- translate.c: the way by translation (include/across.h) --- */
 bool translate_is_on(const struct cluster *c);

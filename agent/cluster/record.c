@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <jansson.h>
 #include <netinet/in.h>
+#include <nettle/base64.h>
 
 #include "base/labels.h"
 #include "base/values.h"
@@ -26,6 +27,26 @@ static void put_addr(json_t *j, const char *key, const struct ax_addr *addr)
 		json_object_set_new(j, key, json_string(addr_format(addr, text)));
 }
 
+char *record_wg_key_text(const uint8_t key[WG_KEY_SIZE], char text[RECORD_WG_KEY_MAX])
+{
+	_Static_assert(BASE64_ENCODE_RAW_LENGTH(WG_KEY_SIZE) + 1 == RECORD_WG_KEY_MAX, "room");
+
+	base64_encode_raw(text, WG_KEY_SIZE, key);
+	text[RECORD_WG_KEY_MAX - 1] = 0;
+	return text;
+}
+
+static void put_wireguard(json_t *j, const struct record_node *n)
+{
+	char text[RECORD_WG_KEY_MAX];
+
+	if (j && n->has_wireguard)
+		json_object_set_new(j, "wireguard",
+				    json_pack("{ss si}", "key",
+					      record_wg_key_text(n->wireguard_key, text), "port",
+					      (int)n->wireguard_port));
+}
+
 char *record_node_text(const struct record_node *n)
 {
 	json_t *j = json_pack("{si ss ss sI ss}", "v", RECORD_VERSION, "name", n->name, "id", n->id,
@@ -38,6 +59,7 @@ char *record_node_text(const struct record_node *n)
 		json_object_set_new(j, "config_why", json_string(n->config_why));
 	if (j && n->clock_known)
 		json_object_set_new(j, "clock", json_integer((json_int_t)n->clock_s));
+	put_wireguard(j, n);
 	return text_of(j);
 }
 
@@ -249,6 +271,40 @@ static void read_prefix(struct fields *f, struct prefix *ret)
 		bad(f, "prefix", "a prefix");
 }
 
+int record_wg_key_read(const char *text, uint8_t ret[WG_KEY_SIZE])
+{
+	uint8_t bytes[BASE64_DECODE_LENGTH(RECORD_WG_KEY_MAX - 1)];
+	struct base64_decode_ctx ctx;
+	size_t n = sizeof(bytes);
+
+	if (strlen(text) != RECORD_WG_KEY_MAX - 1)
+		return -EINVAL;
+	base64_decode_init(&ctx);
+	if (!base64_decode_update(&ctx, &n, bytes, RECORD_WG_KEY_MAX - 1, text) ||
+	    !base64_decode_final(&ctx) || n != WG_KEY_SIZE)
+		return -EINVAL;
+	memcpy(ret, bytes, WG_KEY_SIZE);
+	explicit_bzero(bytes, sizeof(bytes));
+	return 0;
+}
+
+/* An older node says nothing of it, and neither does one whose way is another. */
+static void read_wireguard(struct fields *f, struct record_node *ret)
+{
+	json_t *j = json_object_get(f->j, "wireguard");
+	const char *key = json_string_value(json_object_get(j, "key"));
+	json_int_t port = json_integer_value(json_object_get(j, "port"));
+
+	if (!j)
+		return;
+	if (!key || record_wg_key_read(key, ret->wireguard_key) || port < 1 || port > 65535) {
+		bad(f, "wireguard", "a public key and a port");
+		return;
+	}
+	ret->has_wireguard = true;
+	ret->wireguard_port = (uint16_t)port;
+}
+
 int record_node_read(const void *data, size_t len, struct record_node *ret, struct error *e)
 {
 	struct fields f;
@@ -269,6 +325,7 @@ int record_node_read(const void *data, size_t len, struct record_node *ret, stru
 	ret->clock_known = json_object_get(f.j, "clock");
 	if (ret->clock_known)
 		ret->clock_s = read_int(&f, "clock", -CLOCK_MAX_S, CLOCK_MAX_S);
+	read_wireguard(&f, ret);
 	return end(&f);
 }
 

@@ -23,6 +23,7 @@
 #include "across.h"
 #include "base/address.h"
 #include "base/util.h"
+#include "net/wireguard.h"
 #include "registry/others.h"
 
 #define RECORD_VERSION	  1
@@ -46,7 +47,10 @@ struct record_node {
 	int64_t config;	      /* the revision of the cluster's config that holds there; 0: none */
 	char config_why[160]; /* why not the newest one; "": it is, or nobody knows */
 	bool clock_known;
-	int64_t clock_s; /* whole seconds that etcd's clock is ahead of its own at least */
+	int64_t clock_s;    /* whole seconds that etcd's clock is ahead of its own at least */
+	bool has_wireguard; /* it is reached by that: */
+	uint8_t wireguard_key[WG_KEY_SIZE]; /* public */
+	uint16_t wireguard_port;	    /* host byte order */
 };
 
 struct record_block {
@@ -96,6 +100,12 @@ char *record_pool_text(const struct prefix *pool);
 char *record_config_text(const struct record_config *c);
 char *record_config_now_text(int64_t revision);
 char *record_secret_text(const struct ax_across_key *k);
+
+/* A key of WireGuard's as others show it, base64. */
+#define RECORD_WG_KEY_MAX 45 /* bytes of the text, with its end */
+char *record_wg_key_text(const uint8_t key[WG_KEY_SIZE], char text[RECORD_WG_KEY_MAX]);
+/* -EINVAL: it is none. */
+int record_wg_key_read(const char *text, uint8_t ret[WG_KEY_SIZE]);
 
 /* Any bytes. -EINVAL, -EMSGSIZE (too long), -EOPNOTSUPP (a newer schema), -ENOMEM, with a sentence
  * that does not name the key. */

@@ -158,6 +158,7 @@ struct table {
 	struct nl_route *v;
 	size_t n, room;
 	const struct prefix *pool;
+	unsigned tunnel; /* ifindex, 0: there is none */
 };
 
 static int table_add(struct table *t, const struct nl_route *r)
@@ -180,10 +181,14 @@ static void table_free(struct table *t)
 	free(t->v);
 }
 
-/* Of all that ax routes only these have a gateway. */
+/* Of all that ax routes only these have a gateway, or lead into a tunnel. */
 static int note_own(void *arg, const struct nl_route *r)
 {
-	return addr_is_zero(&r->gateway) ? 0 : table_add(arg, r);
+	const struct table *t = arg;
+
+	if (addr_is_zero(&r->gateway) && (!t->tunnel || r->ifindex != t->tunnel))
+		return 0;
+	return table_add(arg, r);
 }
 
 static int note_foreign(void *arg, const struct nl_route *r)
@@ -255,6 +260,8 @@ static int add_link(struct cluster *c, unsigned ifindex)
 {
 	struct node_link *l = find_link(c, ifindex);
 
+	if (l)
+		l->used = c->looks;
 	if (l && (!l->err || l->look == c->looks))
 		return l->err;
 	if (!l) {
@@ -263,7 +270,7 @@ static int add_link(struct cluster *c, unsigned ifindex)
 			return -ENOMEM;
 		c->links = l;
 		l = &l[c->n_links++];
-		*l = (struct node_link){.ifindex = ifindex};
+		*l = (struct node_link){.ifindex = ifindex, .used = c->looks};
 	}
 	l->look = c->looks;
 	l->err = (translate_is_on(c) ? datapath_across_attach : datapath_nodes_attach)(
@@ -272,14 +279,10 @@ static int add_link(struct cluster *c, unsigned ifindex)
 }
 
 /* The program is there before anybody may come by the interface, and as long as one may. */
-static void drop_links(struct cluster *c, const struct table *want)
+static void drop_links(struct cluster *c)
 {
 	for (size_t i = c->n_links; i-- > 0;) {
-		bool used = false;
-
-		for (size_t k = 0; k < want->n && !used; k++)
-			used = want->v[k].ifindex == c->links[i].ifindex;
-		if (used)
+		if (c->links[i].used == c->looks)
 			continue;
 		clear_link(c->a, &c->links[i]);
 		c->links[i] = c->links[--c->n_links];
@@ -302,13 +305,32 @@ static int forget_unwanted(void *arg, const struct nl_host_link *link)
 	return find_link(c, link->ifindex) ? 0 : forget_link(c->a, link);
 }
 
+/* Apps of other nodes come by the tunnel alone: by whatever else somebody comes with such a source,
+ * he lies. */
+static int guard_link(void *arg, const struct nl_host_link *link)
+{
+	struct cluster *c = arg;
+	const struct node_link *l = find_link(c, link->ifindex);
+	int was = l ? l->err : 0, r = link->enslaved ? 0 : add_link(c, link->ifindex);
+	char device[IF_NAMESIZE] = "?";
+
+	if (r && r != was) {
+		if_indextoname(link->ifindex, device);
+		log_warn("the cluster %s: what comes in by %s with an app's address as source "
+			 "cannot be looked at: %s",
+			 c->conf.name, device, strerror(-r));
+	}
+	return 0;
+}
+
 /* --- the blocks --- */
 
 struct sync {
 	struct cluster *c;
 	struct table own, foreign, want;
-	struct table nodes; /* whose blocks have a way: their addresses alone */
-	bool moved;	    /* a block is reached by another interface */
+	struct table nodes;	/* whose blocks have a way: their addresses alone */
+	bool moved;		/* a block is reached by another interface */
+	struct error no_tunnel; /* why there is none; "": there is, or is not to be */
 };
 
 /* What is in the way is not ours to take away. */
@@ -327,8 +349,13 @@ static bool is_free(const struct sync *s, struct peer_block *b)
 	return false;
 }
 
+bool is_others(const struct cluster *c, const struct peer_block *b)
+{
+	return !streq(b->rec.id, c->id) && !streq(b->node->rec.name, c->node);
+}
+
 /* Asked for once in a look, however many blocks the node has. */
-static int hop_of(struct cluster *c, struct peer_node *n)
+int routes_hop(struct cluster *c, struct peer_node *n)
 {
 	if (n->look == c->looks)
 		return n->no_hop;
@@ -351,7 +378,7 @@ static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop
 			 "its node has no IPv4 address: give it one as cluster.node.address");
 		return false;
 	}
-	r = hop_of(s->c, b->node);
+	r = routes_hop(s->c, b->node);
 	*hop = b->node->hop;
 	if (!r && addr_is_v4(&hop->addr) && hop->ifindex != s->c->a->lo)
 		return true;
@@ -390,27 +417,42 @@ static void tell_nodes(struct sync *s)
 			  s->c->conf.name, strerror(-r));
 }
 
-static void route_block(struct sync *s, struct peer_block *b)
+/* By which of this machine's ways the block is reached: r has where it leads. */
+static bool find_way(struct sync *s, struct peer_block *b, struct nl_route *r)
 {
-	struct nl_route r = {.dst = b->rec.prefix, .metric = s->c->a->inst->route_metric};
 	char device[IF_NAMESIZE] = "?";
 	struct next_hop hop;
 	int err;
 
-	b->way.why[0] = 0;
-	if (!peers_up(s->c, b->node) || streq(b->rec.id, s->c->id) ||
-	    streq(b->node->rec.name, s->c->node) || !is_free(s, b) || !find_hop(s, b, &hop))
-		return;
-	r.ifindex = hop.ifindex;
-	r.gateway = hop.addr;
-	err = add_link(s->c, r.ifindex);
+	if (tunnel_is_on(s->c)) {
+		r->ifindex = s->c->tunnel_ifindex;
+		snprintf(b->way.why, sizeof(b->way.why), "%.255s",
+			 s->no_tunnel.text[0] ? s->no_tunnel.text : b->node->no_peer);
+		return !b->way.why[0];
+	}
+	if (!find_hop(s, b, &hop))
+		return false;
+	r->ifindex = hop.ifindex;
+	r->gateway = hop.addr;
+	err = add_link(s->c, r->ifindex);
 	if (err) {
-		if_indextoname(r.ifindex, device);
+		if_indextoname(r->ifindex, device);
 		snprintf(b->way.why, sizeof(b->way.why),
 			 "who comes in by the interface %s cannot be looked at: %s", device,
 			 strerror(-err));
-		return;
 	}
+	return !err;
+}
+
+static void route_block(struct sync *s, struct peer_block *b)
+{
+	struct nl_route r = {.dst = b->rec.prefix, .metric = s->c->a->inst->route_metric};
+	int err;
+
+	b->way.why[0] = 0;
+	if (!peers_up(s->c, b->node) || !is_others(s->c, b) || !is_free(s, b) ||
+	    !find_way(s, b, &r))
+		return;
 	err = table_add(&s->want, &r);
 	if (!err && translate_is_on(s->c))
 		err = add_node(s, &b->node->rec.address);
@@ -457,27 +499,32 @@ void routes_sync(struct cluster *c)
 	struct sync s = {.c = c, .foreign.pool = &c->conf.pool};
 	const struct table none = {0};
 	uint64_t began = time_mono_ns(), end;
-	bool untold, first;
+	bool untold;
 	int r;
 
 	if (!has_ways(c) || !c->was_read) /* (what is not known yet is not undone) */
 		return;
+	c->looks++;
+	tunnel_sync(c, &s.no_tunnel);
+	s.own.tunnel = c->tunnel_ifindex;
 	r = nl_route_each(c->a->nl, c->a->inst->route_metric, note_own, &s.own);
 	r = r ? r : nl_route_each_foreign(c->a->nl, note_foreign, &s.foreign);
+	if (!r && tunnel_is_on(c))
+		r = nl_outer_link_each(c->a->nl, guard_link, c);
 	if (r) {
 		log_warn("the cluster %s: the machine's routes cannot be read: %s", c->conf.name,
 			 strerror(-r));
 	} else {
 		table_sort(&s.own);
 		table_sort(&s.foreign);
-		first = !c->looks++;
 		twalk_r(c->peers.blocks, sync_block, &s);
 		table_sort(&s.want);
 		undo(c->a, &s.own, translate_is_on(c) ? &none : &s.want);
-		drop_links(c, &s.want);
+		drop_links(c);
 		tell_nodes(&s);
-		if (first)
-			nl_host_link_each(c->a->nl, forget_unwanted, c);
+		if (!c->swept)
+			nl_outer_link_each(c->a->nl, forget_unwanted, c);
+		c->swept = true;
 	}
 	/* (a round that goes on comes to them) */
 	untold = (c->untold[0] || c->a->n_untold) && !c->telling;
@@ -499,12 +546,13 @@ void routes_open(struct agent *a)
 	const struct cluster *c = a->cluster;
 	struct table own = {0}, none = {0};
 
+	tunnel_open(a);
 	if (c && has_ways(c))
 		return;
 	if (nl_route_each(a->nl, a->inst->route_metric, note_own, &own) == 0)
 		undo(a, &own, &none);
 	table_free(&own);
-	nl_host_link_each(a->nl, forget_link, a);
+	nl_outer_link_each(a->nl, forget_link, a);
 }
 
 void routes_close(struct cluster *c)

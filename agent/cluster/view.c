@@ -92,12 +92,21 @@ static void add_way(const void *at, VISIT which, void *arg)
 static void put_ways(const struct cluster *c, json_t *j)
 {
 	struct ways w = {.failed = json_array()};
+	char text[RECORD_WG_KEY_MAX];
 
 	twalk_r(c->peers.blocks, add_way, &w);
 	json_object_set_new(j, "ways",
 			    json_pack("{ss si so}", "kind",
-				      translate_is_on(c) ? "translate" : "direct", "routes", w.n,
-				      "failed", w.failed));
+				      tunnel_is_on(c)	   ? "wireguard"
+				      : translate_is_on(c) ? "translate"
+							   : "direct",
+				      "routes", w.n, "failed", w.failed));
+	if (c->tunnel_ifindex)
+		json_object_set_new(j, "wireguard",
+				    json_pack("{ss si si ss}", "device", c->a->inst->tunnel_device,
+					      "port", (int)c->conf.wireguard_port, "mtu",
+					      (int)c->tunnel_mtu, "key",
+					      record_wg_key_text(c->tunnel_key, text)));
 	put_text(j, "untold", c->untold);
 }
 
@@ -169,6 +178,25 @@ struct list {
 	json_t *nodes;
 };
 
+/* Its key and port as its record says them; as a peer of this node when it shook hands last (UNIX
+ * time, 0: never), and bytes. */
+static void put_wireguard(const struct cluster *c, const struct peer_node *n, json_t *j)
+{
+	char text[RECORD_WG_KEY_MAX];
+	json_t *w;
+
+	if (!n->rec.has_wireguard)
+		return;
+	w = json_pack("{ss si}", "key", record_wg_key_text(n->rec.wireguard_key, text), "port",
+		      (int)n->rec.wireguard_port);
+	if (w && c->tunnel_ifindex && n->told_port && !n->no_peer[0]) {
+		json_object_set_new(w, "handshake", json_integer(n->handshake_s));
+		json_object_set_new(w, "received", json_integer((json_int_t)n->rx));
+		json_object_set_new(w, "sent", json_integer((json_int_t)n->tx));
+	}
+	json_object_set_new(j, "wireguard", w);
+}
+
 static void add_node(const void *at, VISIT which, void *arg)
 {
 	const struct peer_node *n = *(struct peer_node *const *)at;
@@ -194,6 +222,7 @@ static void add_node(const void *at, VISIT which, void *arg)
 	put_text(j, "config_why", n->rec.config_why);
 	if (n->rec.clock_known)
 		json_object_set_new(j, "clock", json_integer((json_int_t)n->rec.clock_s));
+	put_wireguard(l->c, n, j);
 	json_array_append_new(l->nodes, j);
 }
 
@@ -246,6 +275,7 @@ json_t *cluster_nodes(const struct agent *a)
 
 	if (!l.c || !l.nodes)
 		return l.nodes;
+	tunnel_stats(a->cluster);
 	twalk_r(l.c->peers.nodes, add_node, &l);
 	twalk_r(l.c->peers.blocks, add_block, &l);
 	return l.nodes;

@@ -24,6 +24,7 @@ int config_cluster_copy(const struct config_cluster *from, struct config_cluster
 	struct config_cluster copy = {.address = from->address,
 				      .pool = from->pool,
 				      .routes = from->routes,
+				      .wireguard_port = from->wireguard_port,
 				      .dead_after_ms = from->dead_after_ms,
 				      .prefer_local = from->prefer_local};
 	char **const into[] = {&copy.name, &copy.ca, &copy.cert, &copy.key, &copy.node};
@@ -49,7 +50,8 @@ bool config_cluster_same_node(const struct config_cluster *a, const struct confi
 {
 	return text_eq(a->name, b->name) && text_eq(a->node, b->node) &&
 	       addr_eq(&a->address, &b->address) && addr_eq(&a->pool.addr, &b->pool.addr) &&
-	       a->pool.len == b->pool.len && a->routes == b->routes;
+	       a->pool.len == b->pool.len && a->routes == b->routes &&
+	       a->wireguard_port == b->wireguard_port;
 }
 
 bool config_cluster_eq(const struct config_cluster *a, const struct config_cluster *b)
@@ -181,7 +183,7 @@ static void read_cluster_pool(struct reader *r, const struct node *n, void *to)
 
 static void read_routes(struct reader *r, const struct node *n, void *to)
 {
-	static const char what[] = "none, direct or translate";
+	static const char what[] = "none, direct, translate or wireguard";
 	enum cluster_routes *routes = to;
 	const char *text = scalar_text(r, n, what);
 
@@ -194,9 +196,30 @@ static void read_routes(struct reader *r, const struct node *n, void *to)
 	else if (streq(text, "translate"))
 		*routes = CLUSTER_ROUTES_TRANSLATE;
 	else if (streq(text, "wireguard"))
-		reject(r, n, "%s: this version has no other way between nodes yet", what);
+		*routes = CLUSTER_ROUTES_WIREGUARD;
 	else
 		reject(r, n, "%s", what);
+}
+
+static void read_udp_port(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "a UDP port of this node, 1 to 65535";
+	const char *text = scalar_text(r, n, what);
+	int port = text ? port_parse(text) : 0;
+
+	if (text && port <= 0)
+		reject(r, n, "%s", what);
+	else if (text)
+		*(uint16_t *)to = (uint16_t)port;
+}
+
+static void read_wireguard(struct reader *r, const struct node *n, void *to)
+{
+	static const struct key keys[] = {
+		{"port", read_udp_port, offsetof(struct config_cluster, wireguard_port)},
+	};
+
+	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
 }
 
 static void read_prefer(struct reader *r, const struct node *n, void *to)
@@ -220,8 +243,8 @@ static void check_cluster(struct reader *r, const struct node *n, const struct c
 		reject(r, n, "the cluster's name, the same on all of its nodes");
 	if (!c->etcd.n)
 		reject(r, n, "etcd: the URLs of etcd's members");
-	if (c->routes != CLUSTER_ROUTES_NONE && !addr_is_zero(&c->address) &&
-	    !addr_is_v4(&c->address))
+	if ((c->routes == CLUSTER_ROUTES_DIRECT || c->routes == CLUSTER_ROUTES_TRANSLATE) &&
+	    !addr_is_zero(&c->address) && !addr_is_v4(&c->address))
 		reject(r, n, "an IPv4 address of the node where routes are direct or translate");
 	if (!c->cert != !c->key)
 		reject(r, n, "cert and key together, or none of the two");
@@ -244,6 +267,7 @@ void read_cluster(struct reader *r, const struct node *n, void *to)
 		{"node", read_node, 0},
 		{"pool", read_cluster_pool, offsetof(struct config_cluster, pool)},
 		{"routes", read_routes, offsetof(struct config_cluster, routes)},
+		{"wireguard", read_wireguard, 0},
 		{"dead-after", read_duration_ms, offsetof(struct config_cluster, dead_after_ms)},
 		{"prefer", read_prefer, offsetof(struct config_cluster, prefer_local)},
 	};
@@ -263,6 +287,8 @@ void finish_cluster(struct reader *r, const struct node *root, struct config *c)
 		return;
 	if (!c->cluster.dead_after_ms)
 		c->cluster.dead_after_ms = CONFIG_DEAD_AFTER_MS;
+	if (!c->cluster.wireguard_port)
+		c->cluster.wireguard_port = CONFIG_WIREGUARD_PORT;
 	prefix_parse(CONFIG_POOL4, &usual);
 	if (!c->cluster.pool.len) {
 		c->cluster.pool = c->pool4;

@@ -12,6 +12,7 @@ enum cluster_routes {
 	CLUSTER_ROUTES_NONE,
 	CLUSTER_ROUTES_DIRECT,
 	CLUSTER_ROUTES_TRANSLATE,
+	CLUSTER_ROUTES_WIREGUARD,
 };
 
 struct config_cluster {
@@ -23,8 +24,9 @@ struct config_cluster {
 	struct ax_addr address; /* by which others reach it; zero: the only one that it has */
 	struct prefix pool;	/* cut into blocks; the pool that apps get addresses from */
 	enum cluster_routes routes;
-	uint32_t dead_after_ms; /* apps of a node that is away are backends for so long */
-	bool prefer_local;	/* those of others only where this node has none */
+	uint16_t wireguard_port; /* of this node, host byte order */
+	uint32_t dead_after_ms;	 /* apps of a node that is away are backends for so long */
+	bool prefer_local;	 /* those of others only where this node has none */
 };
 void config_cluster_free(struct config_cluster *c);
 int config_cluster_copy(const struct config_cluster *from, struct config_cluster *to);

@@ -24,6 +24,7 @@
 /* --- cluster: --- */
 #define CONFIG_ETCD_MAX		    64 /* URLs */
 #define CONFIG_DEAD_AFTER_MS	    30000
+#define CONFIG_WIREGUARD_PORT	    51820
 #define CONFIG_CLUSTER_POOL_LEN_MIN 12 /* the 2^20 addresses that a pool manages */
 #define CONFIG_CLUSTER_POOL_LEN_MAX 24
 

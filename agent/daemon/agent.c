@@ -363,6 +363,7 @@ static int open_parts(struct agent *a, struct error *e)
 	a->hooks.failing = passive_failing;
 	a->hooks.servers = cluster_apps_changed;
 	a->hooks.service_changed = on_service_changed;
+	a->hooks.nodes = needs_egress;
 	a->hooks.shared_config = shared_apply;
 	a->health = health_open(a->epoll, a->cgroup, &health);
 	r = a->health ? 0 : -ENOMEM;
@@ -452,6 +453,8 @@ static int start(struct daemon *d, struct error *e)
 	if (r)
 		return r;
 	r = open_machine(d, &next.config, e);
+	if (!r)
+		cluster_prepare(a);
 	r = r ? r : take_over(a, &next.config, e);
 	if (r) {
 		config_next_free(&next);

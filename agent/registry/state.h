@@ -34,6 +34,9 @@ struct hooks {
 	/* What other nodes know of an app has changed: somebody listens, or does not any more (only
 	 * while datapath_servers_watch() is on), is drained, or is to end. */
 	void (*servers)(struct agent *a);
+	/* a->nodes has come to be set, and the kernel is to know. A negative errno with a sentence.
+	 */
+	int (*nodes)(struct agent *a, struct error *e);
 	/* The cluster has that config: it is to hold beside this node's, or nothing changes.
 	 * Within a work. A negative errno with a sentence. */
 	int (*shared_config)(struct agent *a, const struct shared_source *source, struct error *e);

@@ -70,6 +70,9 @@ static void check_others(const uint8_t *data, size_t size)
 
 		check(text && record_node_read(text, strlen(text), &n2, &e) == 0);
 		check(streq(n.name, n2.name) && addr_eq(&n.address, &n2.address));
+		check(n.has_wireguard == n2.has_wireguard &&
+		      n.wireguard_port == n2.wireguard_port &&
+		      memcmp(n.wireguard_key, n2.wireguard_key, WG_KEY_SIZE) == 0);
 	}
 	if (record_block_read(data, size, &b, &e) == 0) {
 		autofree char *text = record_block_text(&b);

@@ -36,6 +36,54 @@ static void nodes_and_blocks(void **state)
 	assert_memory_equal(&b.prefix, &p, sizeof(p));
 }
 
+#define NODE "{\"v\":1,\"name\":\"n1\",\"id\":\"" ID "\",\"since\":1,\"version\":\"1\""
+#define KEY  "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="
+
+/* An older node has no key for WireGuard; one that is none is refused, and not taken for that. */
+static void wireguard(void **state)
+{
+	static const char *const bad[] = {
+		NODE ",\"wireguard\":{}}",
+		NODE ",\"wireguard\":1}",
+		NODE ",\"wireguard\":{\"key\":\"" KEY "\"}}",
+		NODE ",\"wireguard\":{\"key\":\"" KEY "\",\"port\":0}}",
+		NODE ",\"wireguard\":{\"key\":\"" KEY "\",\"port\":65536}}",
+		NODE ",\"wireguard\":{\"key\":\"" KEY "=\",\"port\":51820}}",
+		NODE ",\"wireguard\":{\"key\":\"AQID\",\"port\":51820}}",
+		/* 31 bytes in as many characters */
+		NODE ",\"wireguard\":{\"key\":\"AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHw==\","
+		     "\"port\":51820}}",
+		NODE ",\"wireguard\":{\"key\":\"*QIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=\","
+		     "\"port\":51820}}",
+	};
+	static const char newer[] =
+		NODE ",\"wireguard\":{\"key\":\"" KEY "\",\"port\":51820,\"psk\":1}}";
+	static const char older[] = NODE "}";
+	autofree char *text = NULL;
+	char key[RECORD_WG_KEY_MAX];
+	struct record_node n, n2;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(record_node_read(newer, strlen(newer), &n, &e), 0);
+	assert_true(n.has_wireguard);
+	assert_int_equal(n.wireguard_port, 51820);
+	for (unsigned i = 0; i < WG_KEY_SIZE; i++)
+		assert_int_equal(n.wireguard_key[i], i + 1);
+	assert_string_equal(record_wg_key_text(n.wireguard_key, key), KEY);
+	text = record_node_text(&n);
+	assert_int_equal(record_node_read(text, strlen(text), &n2, &e), 0);
+	assert_memory_equal(&n, &n2, sizeof(n));
+	assert_int_equal(record_node_read(older, strlen(older), &n, &e), 0);
+	assert_false(n.has_wireguard);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_equal(record_node_read(bad[i], strlen(bad[i]), &n, &e), -EINVAL);
+		assert_string_equal(e.text,
+				    "its member \"wireguard\" is not a public key and a port");
+		assert_false(n.has_wireguard);
+	}
+}
+
 static void apps(void **state)
 {
 	struct other_port ports[] = {{80, IPPROTO_TCP, 61001}, {53, IPPROTO_UDP, 0}};
@@ -389,6 +437,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nodes_and_blocks),
+		cmocka_unit_test(wireguard),
 		cmocka_unit_test(apps),
 		cmocka_unit_test(configs),
 		cmocka_unit_test(what_holds_where),

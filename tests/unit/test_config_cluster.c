@@ -87,6 +87,32 @@ static void none_and_little(void **state)
 	config_free(&c);
 }
 
+/* A port of its own, or the usual one; nodes that reach each other by IPv6 may have it. */
+static void wireguard(void **state)
+{
+	struct config_cluster copy;
+	char text[ADDR_STRLEN];
+	struct config c;
+
+	(void)state;
+	parse("cluster: {name: e, etcd: [http://a], routes: wireguard, node: {address: "
+	      "\"fd00::1\"}}\n",
+	      &c);
+	assert_int_equal(c.cluster.routes, CLUSTER_ROUTES_WIREGUARD);
+	assert_int_equal(c.cluster.wireguard_port, 51820);
+	assert_string_equal(addr_format(&c.cluster.address, text), "fd00::1");
+	config_free(&c);
+	parse("cluster: {name: e, etcd: [http://a], routes: wireguard, wireguard: {port: 4500}}\n",
+	      &c);
+	assert_int_equal(c.cluster.wireguard_port, 4500);
+	assert_int_equal(config_cluster_copy(&c.cluster, &copy), 0);
+	assert_true(config_cluster_eq(&c.cluster, &copy));
+	copy.wireguard_port = 4501;
+	assert_false(config_cluster_same_node(&c.cluster, &copy));
+	config_cluster_free(&copy);
+	config_free(&c);
+}
+
 static void copies_and_differences(void **state)
 {
 	struct config_cluster copy;
@@ -170,13 +196,15 @@ static void what_is_wrong(void **state)
 		 "10.1.0.0/16\n"},
 		{"cluster: {name: e, etcd: [http://a], pool: \"fd00::/112\"}",
 		 "f:1:44: cluster.pool: found \"fd00::/112\", " POOL},
-		{"cluster: {name: e, etcd: [http://a], routes: wireguard}",
-		 "f:1:46: cluster.routes: found \"wireguard\", expected none, direct or translate: "
-		 "this "
-		 "version "
-		 "has no other way between nodes yet\n"},
 		{"cluster: {name: e, etcd: [http://a], routes: bgp}",
-		 "f:1:46: cluster.routes: found \"bgp\", expected none, direct or translate\n"},
+		 "f:1:46: cluster.routes: found \"bgp\", expected none, direct, translate or "
+		 "wireguard\n"},
+		{"cluster: {name: e, etcd: [http://a], wireguard: {port: 0}}",
+		 "f:1:56: cluster.wireguard.port: found \"0\", expected a UDP port of this node, 1 "
+		 "to 65535\n"},
+		{"cluster: {name: e, etcd: [http://a], wireguard: {key: x}}",
+		 "f:1:50: cluster.wireguard.key: found unknown key \"key\", expected one of "
+		 "port\n"},
 		{"cluster: {name: e, etcd: [http://a], routes: direct, node: {address: "
 		 "\"fd00::1\"}}",
 		 "f:1:10: cluster: found a mapping, expected an IPv4 address of the node where "
@@ -199,9 +227,8 @@ static void what_is_wrong(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_of_it),
-		cmocka_unit_test(none_and_little),
-		cmocka_unit_test(copies_and_differences),
+		cmocka_unit_test(all_of_it),	 cmocka_unit_test(none_and_little),
+		cmocka_unit_test(wireguard),	 cmocka_unit_test(copies_and_differences),
 		cmocka_unit_test(what_is_wrong),
 	};
 
