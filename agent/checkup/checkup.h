@@ -21,6 +21,9 @@ struct checkup_node {
 	int64_t clock_s; /* as struct record_node has it */
 	const struct checkup_way *ways;
 	size_t n_ways;
+	bool is_peer;		 /* of this node, in WireGuard */
+	uint16_t wireguard_port; /* its own, host byte order */
+	int64_t handshake_s;	 /* UNIX time of the last one; 0: never */
 };
 
 /* What the agent knows; nothing of it is kept. */
@@ -28,6 +31,7 @@ struct checkup_cluster {
 	const char *state, *why, *member, *lease; /* as control.h has it; NULL: none */
 	const char *untold;
 	bool routed;			 /* the nodes' blocks are */
+	const char *tunnel;		 /* WireGuard's device, by which they are; NULL: by none */
 	bool ways;			 /* there are to be ways to apps of other nodes */
 	const struct etcd_options *etcd; /* endpoints and files */
 	bool clock_known;
@@ -35,6 +39,10 @@ struct checkup_cluster {
 	const struct checkup_node *nodes; /* the other ones */
 	size_t n_nodes;
 };
+
+/* Has WireGuard try a handshake with each node that is its peer, if the last one is not good any
+ * more; whether it came about the agent knows some moments later. False: nobody was asked. */
+bool checkup_wake(const struct checkup_cluster *c);
 
 /* node: what the finding is about, NULL: this one. */
 typedef void (*checkup_fn)(void *arg, const struct checkup_node *node, const struct finding *f);

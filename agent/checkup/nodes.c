@@ -2,6 +2,7 @@
 /* The other nodes. */
 #include <net/if.h>
 #include <sys/ioctl.h>
+#include <time.h>
 
 #include "checkup/ping.h"
 #include "checkup/priv.h"
@@ -9,6 +10,9 @@
 #include "net/netlink.h"
 
 #define MTU_USUAL 1500
+/* So long after a handshake WireGuard takes no packet by it (REJECT_AFTER_TIME). */
+#define HANDSHAKE_GOOD_S 180
+#define DISCARD_PORT	 9
 
 /* What is found out about one of them. */
 struct way {
@@ -175,18 +179,19 @@ static void check_mtu(struct check *c, const struct looking *l, const struct way
 static void check_interface(struct check *c, const struct looking *l, const struct way *w,
 			    const struct ping *p, bool came)
 {
+	bool believed = !c->c->ways || c->c->tunnel; /* wherever they come in */
 	char other[IF_NAMESIZE] = "?", addr[ADDR_STRLEN];
 
 	addr_format(&c->node->addr, addr);
 	if (p->answered && p->ifindex && p->ifindex != w->hop.ifindex) {
 		if_indextoname(p->ifindex, other);
 		checkup_found(
-			c, c->c->ways ? FINDING_BAD : FINDING_NOTE, "rp-filter", NULL,
+			c, believed ? FINDING_NOTE : FINDING_BAD, "rp-filter", NULL,
 			"packets from %s come by %s, and the way there is by %s: %s; have both "
 			"nodes route each other by one network",
 			addr, other, w->device,
-			c->c->ways ? "those of its apps are not believed"
-				   : "a strict rp_filter would drop them");
+			believed ? "a strict rp_filter would drop them"
+				 : "those of its apps are not believed");
 	} else if (!came && l->dropped && !w->no_hop) {
 		checkup_found(c, FINDING_BAD, "rp-filter", NULL,
 			      "this machine dropped %llu packets meanwhile that came by another "
@@ -221,7 +226,14 @@ static void check_route(struct check *c, const struct looking *l, const struct w
 		return;
 	}
 	r = next_hop_find(l->nl, &block->prefix.addr, &hop);
-	if (!r && !w->no_hop && hop.ifindex == w->hop.ifindex && addr_eq(&hop.addr, &w->hop.addr)) {
+	if (c->c->tunnel && !r && if_indextoname(hop.ifindex, device) &&
+	    streq(device, c->c->tunnel)) {
+		checkup_found(c, FINDING_OK, "routes", NULL, "its block %s is routed into %s", text,
+			      device);
+		return;
+	}
+	if (!c->c->tunnel && !r && !w->no_hop && hop.ifindex == w->hop.ifindex &&
+	    addr_eq(&hop.addr, &w->hop.addr)) {
 		checkup_found(c, FINDING_OK, "routes", NULL, "its block %s is routed to it by %s",
 			      text, w->device);
 		return;
@@ -234,6 +246,51 @@ static void check_route(struct check *c, const struct looking *l, const struct w
 		      "and 'ip route get %.*s'",
 		      text, r ? strerror(-r) : device, r ? "" : " via ",
 		      r ? "" : addr_format(&hop.addr, via), (int)strcspn(text, "/"), text);
+}
+
+/* (an own answer it never gets: addresses that are no app's are not let through at the other end)
+ */
+bool checkup_wake(const struct checkup_cluster *c)
+{
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool any = false;
+
+	for (size_t i = 0; i < c->n_nodes && c->tunnel && fd >= 0; i++) {
+		const struct checkup_node *n = &c->nodes[i];
+		struct sockaddr_storage to;
+
+		for (size_t k = 0; k < n->n_ways && n->is_peer; k++) {
+			socklen_t len =
+				addr_to_sockaddr(&n->ways[k].prefix.addr, htons(DISCARD_PORT), &to);
+
+			if (!n->ways[k].there)
+				continue;
+			any |= sendto(fd, "", 0, 0, (struct sockaddr *)&to, len) == 0;
+			break;
+		}
+	}
+	return any;
+}
+
+static void check_handshake(struct check *c)
+{
+	const struct checkup_node *n = c->node;
+	int64_t ago = time(NULL) - n->handshake_s;
+	char addr[ADDR_STRLEN], since[48] = "ever";
+
+	if (!n->is_peer)
+		return; /* why not its ways say */
+	if (n->handshake_s && ago < HANDSHAKE_GOOD_S) {
+		checkup_found(c, FINDING_OK, "wireguard", NULL, "its last handshake was %lld s ago",
+			      (long long)(ago < 0 ? 0 : ago));
+		return;
+	}
+	if (n->handshake_s)
+		snprintf(since, sizeof(since), "for %lld s", (long long)ago);
+	checkup_found(c, FINDING_BAD, "wireguard", NULL,
+		      "no handshake has come about %s: UDP has to reach port %u of %s (is there a "
+		      "firewall?), and the node there has to have this one as a peer",
+		      since, n->wireguard_port, addr_format(&n->addr, addr));
 }
 
 static void check_clock(struct check *c)
@@ -265,6 +322,7 @@ static void check_node(struct check *c, const struct looking *l, size_t i)
 		check_mtu(c, l, w, p);
 	for (size_t k = 0; k < c->node->n_ways; k++)
 		check_route(c, l, w, &c->node->ways[k]);
+	check_handshake(c);
 	if (c->c->ways && !c->node->n_ways && c->node->state && streq(c->node->state, "up"))
 		checkup_found(c, FINDING_NOTE, "routes", NULL,
 			      "it has no block of the pool yet, so no apps that others reach");

@@ -7,6 +7,11 @@
 #include "tools/lib/table.h"
 #include "tools/lib/text.h"
 
+#include <time.h>
+
+/* A handshake takes a round trip or two. */
+#define WAKE_MS 1500
+
 /* Its texts are those of the agent's answers. */
 struct known {
 	json_t *status, *list;
@@ -17,14 +22,23 @@ struct known {
 	struct checkup_way **ways; /* a list for each node */
 };
 
-static void known_free(struct known *k)
+static void nodes_free(struct known *k)
 {
 	for (size_t i = 0; i < k->cluster.n_nodes; i++)
 		free(k->ways[i]);
 	free(k->ways);
 	free(k->nodes);
-	free(k->endpoints);
 	json_decref(k->list);
+	k->cluster.n_nodes = 0;
+	k->ways = NULL;
+	k->nodes = NULL;
+	k->list = NULL;
+}
+
+static void known_free(struct known *k)
+{
+	nodes_free(k);
+	free(k->endpoints);
 	json_decref(k->status);
 }
 
@@ -49,6 +63,13 @@ static int take_ways(struct known *k, const json_t *ways, struct checkup_node *n
 	return 0;
 }
 
+static void take_peer(const json_t *j, struct checkup_node *node)
+{
+	node->is_peer = json_object_get(j, "handshake");
+	node->handshake_s = member_int(j, "handshake");
+	node->wireguard_port = (uint16_t)member_int(j, "port");
+}
+
 static int take_nodes(struct known *k)
 {
 	size_t n = json_array_size(k->list);
@@ -71,6 +92,7 @@ static int take_nodes(struct known *k)
 					      .clock_s = member_int(j, "clock")};
 		if (address && addr_parse(address, &node->addr))
 			node->addr = (struct ax_addr){0};
+		take_peer(json_object_get(j, "wireguard"), node);
 		if (take_ways(k, json_object_get(j, "ways"), node))
 			return -ENOMEM;
 		k->cluster.n_nodes++;
@@ -104,6 +126,7 @@ static int take_status(struct known *k, const json_t *c)
 	k->cluster.lease = member_string(c, "lease");
 	k->cluster.untold = member_string(c, "untold");
 	k->cluster.ways = ways;
+	k->cluster.tunnel = member_string(json_object_get(c, "wireguard"), "device");
 	k->cluster.routed = kind && !streq(kind, "translate");
 	k->cluster.etcd = &k->etcd;
 	k->cluster.clock_known = json_object_get(c, "clock");
@@ -111,24 +134,37 @@ static int take_status(struct known *k, const json_t *c)
 	return 0;
 }
 
+static int ask_nodes(const struct cmd *c, struct known *k, struct error *e)
+{
+	json_t *reply = NULL;
+	int r = cmd_ask(c, json_pack("{s:s,s:s}", "op", "get", "what", "nodes"), &reply, e);
+
+	if (!r)
+		k->list = json_incref(json_object_get(reply, "nodes"));
+	json_decref(reply);
+	if (!r && take_nodes(k))
+		return error_set(e, -ENOMEM, "out of memory");
+	return r;
+}
+
 static int ask_agent(const struct cmd *c, struct known *k, struct error *e)
 {
-	json_t *reply = NULL, *cluster;
+	const struct timespec wake = {.tv_sec = WAKE_MS / 1000,
+				      .tv_nsec = WAKE_MS % 1000 * 1000000L};
+	json_t *cluster;
 	int r = cmd_ask(c, json_pack("{s:s}", "op", "status"), &k->status, e);
 
 	cluster = json_object_get(k->status, "cluster");
 	if (!r && !cluster)
 		r = error_set(e, -ENOENT, "this node is in no cluster: see CLUSTER in ax.yaml(5)");
-	r = r ? r : cmd_ask(c, json_pack("{s:s,s:s}", "op", "get", "what", "nodes"), &reply, e);
-	if (r) {
-		json_decref(reply);
+	if (!r && take_status(k, cluster))
+		r = error_set(e, -ENOMEM, "out of memory");
+	r = r ? r : ask_nodes(c, k, e);
+	if (r || !checkup_wake(&k->cluster))
 		return r;
-	}
-	k->list = json_incref(json_object_get(reply, "nodes"));
-	json_decref(reply);
-	if (take_status(k, cluster) || take_nodes(k))
-		return error_set(e, -ENOMEM, "out of memory");
-	return 0;
+	nanosleep(&wake, NULL);
+	nodes_free(k);
+	return ask_nodes(c, k, e);
 }
 
 /* --- what is printed --- */
