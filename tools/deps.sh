@@ -21,7 +21,7 @@ declare -A groups=(
 		procps util-linux man-db jq libnetty-java nftables ethtool g++ binutils
 		xz-utils linux-perf systemtap-sdt-dev liburing-dev nodejs luajit bash zsh fish cmake strace graphviz
 		bpftrace gnutls-bin openssl babeltrace2 dbus-daemon etcd-server gdb'
-	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1'
+	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1 etcd-server'
 	[static]='dpkg-dev' # unpacks the source package that tools/build/libmnl.sh builds
 	[lint]='clang-format clang-tidy shellcheck codespell'
 	[debian13]='debootstrap'

@@ -15,9 +15,12 @@ cd "$(dirname "$0")/.."
 
 # What ax, and what its tests compare it with, need of a kernel whose drivers are modules.
 modules=(veth tun dummy nf_tables nft_masq nft_nat nft_chain_nat nft_ct inet_diag tcp_diag
-	udp_diag sch_ingress cls_bpf 8021q tls gcm ctr ghash-generic kvm-amd)
+	udp_diag sch_ingress cls_bpf 8021q tls gcm ctr ghash-generic kvm-amd wireguard bridge)
 # Programs of others for the same interface, of Debian's xdp-tools.
 others=(xdp-filter xdp-loader)
+# What a cluster needs: etcd, and the library that ax opens to reach it.
+cluster=(etcd)
+libraries=(libcurl.so.4)
 cache=.output/vm
 
 die()
@@ -46,7 +49,7 @@ for program in "$ax" "$suite"; do
 	[ -x "$program" ] || die "$program does not exist; build it with: make vm-build"
 done
 [ "$(dpkg --print-architecture)" = amd64 ] || die "the VM is only made for amd64"
-for tool in qemu-system-x86_64 cpio modprobe depmod xz "${others[@]}"; do
+for tool in qemu-system-x86_64 cpio modprobe depmod xz "${others[@]}" "${cluster[@]}"; do
 	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
 		die "$tool is missing; as root: tools/deps.sh vm"
 done
@@ -149,16 +152,36 @@ pack_modules()
 	[ "$n" -ge ${#modules[@]} ] || die "kernel $kernel lacks some of the modules ${modules[*]}"
 }
 
-# A program with the libraries that it loads, if it is not a static one.
-pack_program()
+# The libraries that a program loads, or another one.
+pack_needed()
 {
-	local root=$1 program=$2 file
+	local root=$1 of=$2 file
 
-	cp "$program" "$root/bin/"
 	while read -r file; do
 		mkdir -p "$root${file%/*}"
 		cp -Ln "$file" "$root$file"
-	done < <(ldd "$program" 2>/dev/null | grep -o '/[^ ]*')
+	done < <(ldd "$of" 2>/dev/null | grep -o '/[^ ]*')
+}
+
+# A program with its libraries, if it is not a static one.
+pack_program()
+{
+	cp "$2" "$1/bin/"
+	pack_needed "$1" "$2"
+}
+
+# Libraries that ax opens when it needs them.
+pack_libraries()
+{
+	local root=$1 name file
+
+	for name in "${libraries[@]}"; do
+		file=$(ldconfig -p | sed -n "s/^\t$name .*x86-64.* => //p" | head -n 1)
+		[ -n "$file" ] || die "the library $name is missing; as root: tools/deps.sh build vm"
+		mkdir -p "$root${file%/*}"
+		cp -Ln "$file" "$root$file"
+		pack_needed "$root" "$file"
+	done
 }
 
 # Programs of others, with the BPF objects that they load.
@@ -179,7 +202,7 @@ pack_others()
 
 pack()
 {
-	local root=$1 image=$2
+	local root=$1 image=$2 program
 
 	shift 2
 	mkdir -p "$root"/{bin,modules,tests}
@@ -188,6 +211,10 @@ pack()
 	pack_program "$root" "$suite"
 	find "$cache/bin" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/bin" {} + 2>/dev/null || true
 	pack_others "$root"
+	for program in "${cluster[@]}"; do
+		pack_program "$root" "$(command -v "$program")"
+	done
+	pack_libraries "$root"
 	cp tests/vm/*.sh tests/splice/expected/*.tsv "$root/tests/"
 	cp -r tests/splice/earlier "$root/tests/"
 	install -m 0755 tests/vm/init "$root/init"

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Two nodes with `routes: wireguard`, in network namespaces of their own at a bridge: their apps reach each other
+# by name and address in both network modes, nothing but WireGuard's UDP passes between them, who is none of them
+# is believed nothing, and what the agent makes it takes over, and takes away.
+. "${0%/*}/lib.sh"
+
+# within SECONDS COMMAND...: as eventually, but by the clock: what is tried takes long here.
+within()
+{
+	local end=$(($(date +%s) + $1))
+
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$(date +%s)" -lt "$end" ] || return 1
+		usleep 200000
+	done
+}
+
+# --- the machines ---
+
+# Set by name: pid of what holds the namespace, its agent, the launchers of apps.
+pid_n1='' pid_n2='' agent_n1='' agent_n2='' pids=''
+
+# machine NAME NUMBER: a namespace with eth0 at the bridge
+machine()
+{
+	local pid peer
+
+	unshare -n sh -c 'ip link set lo up; exec sleep 1000' &
+	pid=$!
+	within 5 ip link add "v$1" type veth
+	peer=$(cd /sys/class/net && echo veth*) # busybox's ip takes no name for the other end
+	within 5 ip link set "$peer" netns $pid
+	ip link set "v$1" master lan0
+	ip link set "v$1" up
+	nsenter -t $pid -n ip link set "$peer" name eth0
+	nsenter -t $pid -n ip addr add "10.99.0.$2/24" dev eth0
+	nsenter -t $pid -n ip addr add "fd99::$2/64" dev eth0
+	nsenter -t $pid -n ip link set eth0 up
+	eval "pid_$1=$pid"
+}
+
+# in_ns NODE COMMAND...
+in_ns()
+{
+	local pid
+
+	eval "pid=\$pid_$1"
+	shift
+	nsenter -t "$pid" -n "$@"
+}
+
+# ax_at NODE ARGUMENT...
+ax_at()
+{
+	local node=$1
+
+	shift
+	in_ns "$node" ax --instance "$node" "$@"
+}
+
+# config NODE ADDRESS ROUTES
+config()
+{
+	cat >"/tmp/$1.yaml" <<-EOF
+		agent: {host_access: false}
+		cluster:
+		  name: east
+		  etcd: ["http://10.99.0.1:2379"]
+		  pool: 10.80.0.0/16
+		  node: {name: $1, address: "$2"}
+		  routes: $3
+		  dead-after: 2s
+	EOF
+}
+
+up_or_dead()
+{
+	ax_at "$1" status || ! kill -0 "$2"
+}
+
+# start NODE: its agent (nsenter becomes it, and so the number is its own)
+start()
+{
+	nsenter -t "$(eval echo "\$pid_$1")" -n ax --instance "$1" agent --config "/tmp/$1.yaml" \
+		>>"/tmp/$1.log" 2>&1 </dev/null &
+	eval "agent_$1=$!"
+	within 120 up_or_dead "$1" $!
+}
+
+# started NODE
+started()
+{
+	ax_at "$1" status
+}
+
+# state NODE PATTERN: in its status
+state()
+{
+	ax_at "$1" status -o json | tr -d ' \n' | grep -qE "$2"
+}
+
+# app NODE NAME OPTIONS -- COMMAND...
+app()
+{
+	local node=$1 name=$2
+
+	shift 2
+	nsenter -t "$(eval echo "\$pid_$node")" -n ax --instance "$node" run --name "$name" "$@" \
+		>"/tmp/out.$name" 2>&1 </dev/null &
+	pids="$pids $!"
+	within 20 ax_at "$node" get apps "$name"
+}
+
+# at NODE MODE COMMAND...: by the app c-MODE there
+at()
+{
+	local node=$1 mode=$2
+
+	shift 2
+	timeout 30 nsenter -t "$(eval echo "\$pid_$node")" -n ax --instance "$node" exec "c-$mode" -- "$@"
+}
+
+# addr NODE APP
+addr()
+{
+	ax_at "$1" get apps -o json "$2" | sed -n 's/.*"ip4": *"\([0-9.]*\)".*/\1/p' | head -n 1
+}
+
+# knows NODE APP...: of the other one
+knows()
+{
+	local node=$1 name
+
+	shift
+	ax_at "$node" get apps -A -o json >"/tmp/known.$node"
+	for name; do
+		grep -q "\"name\": *\"$name\"" "/tmp/known.$node" || return 1
+	done
+}
+
+wg_routes()
+{
+	in_ns "$1" ip route | grep "dev $1-wg"
+}
+
+brctl addbr lan0
+ip addr add 10.99.0.1/24 dev lan0
+ip link set lan0 up
+machine n1 11
+machine n2 12
+# (the nodes' own filters are loose; a strict one is to do as well)
+in_ns n2 sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.default.rp_filter=1
+
+etcd --data-dir /tmp/etcd --listen-client-urls http://10.99.0.1:2379 --advertise-client-urls http://10.99.0.1:2379 \
+	--listen-peer-urls http://127.0.0.1:2380 --initial-advertise-peer-urls http://127.0.0.1:2380 \
+	--initial-cluster default=http://127.0.0.1:2380 --log-level error >/tmp/etcd.log 2>&1 </dev/null &
+etcd=$!
+has_etcd()
+{
+	wget -q -O - http://10.99.0.1:2379/health | grep -q true
+}
+tap "etcd runs" within 60 has_etcd
+
+# --- nodes ---
+
+config n1 10.99.0.11 wireguard
+config n2 fd99::12 wireguard
+start n1
+start n2
+tap "n1's agent runs" started n1
+tap "n2's agent runs" started n2
+tap "n1 has a way to n2" within 40 state n1 '"ways":\{[^}]*"kind":"wireguard","routes":1'
+tap "n2 has a way to n1" within 40 state n2 '"ways":\{[^}]*"kind":"wireguard","routes":1'
+like "the other's block is routed into the device" "^10\.80\.[0-9]+\.0/24 dev n1-wg " wg_routes n1
+like "whose packets are 80 bytes shorter than Ethernet's" "mtu 1420 " in_ns n1 ip link show dev n1-wg
+like "the private key is root's alone" "^600 0:0$" stat -c '%a %u:%g' /run/ax/n1/wireguard.key
+
+key_is_nowhere()
+{
+	local key
+
+	key=$(cat /run/ax/n1/wireguard.key)
+	{
+		ax_at n1 status -o json
+		ax_at n1 get nodes -o json
+		cat /tmp/n1.log
+		grep -rhaF "$key" /tmp/etcd
+	} | grep -aF "$key"
+	[ $? = 1 ]
+}
+tap "and neither logs nor lists nor etcd have it" key_is_nowhere
+
+# --- apps ---
+
+sniff vn1 >/tmp/sniffed 2>&1 </dev/null &
+sniff=$!
+within 5 grep -q listening /tmp/sniffed
+mkdir -p /tmp/www
+head -c 262144 /dev/urandom >/tmp/www/bytes
+for mode in private host; do
+	app n1 "c-$mode" --net $mode -- sleep 1000
+	app n2 "tcp-$mode" --net $mode -- peer serve 0.0.0.0 7000 "tcp-$mode"
+	app n2 "udp-$mode" --net $mode -- peer udp-serve 0.0.0.0 7001 "udp-$mode"
+	app n2 "web-$mode" --net $mode -- httpd -f -p 8080 -h /tmp/www
+done
+app n1 home --net private -- httpd -f -p 8080 -h /tmp/www
+app n2 c-back --net private -- sleep 1000
+tap "n1 knows n2's apps" within 30 knows n1 tcp-private tcp-host udp-private udp-host web-private web-host
+tap "n2 knows n1's" within 30 knows n2 c-private c-host home
+fetch()
+{
+	at "$1" "$2" wget -q -O - "http://$3:8080/bytes" | cmp - /tmp/www/bytes
+}
+for mode in private host; do
+	me=$(addr n1 "c-$mode")
+	for to in private host; do
+		like "TCP from a $mode app to a $to one: both see real addresses" \
+			"^tcp-$to peer=$me local=$(addr n2 "tcp-$to") asked=$(addr n2 "tcp-$to")$" \
+			at n1 "$mode" peer get "$(addr n2 "tcp-$to")" 7000
+		like "and by UDP" "^udp-$to hello peer=$me from=$(addr n2 "udp-$to")$" \
+			at n1 "$mode" peer udp "$(addr n2 "udp-$to")" 7001 hello
+		tap "and 256 KiB come whole, by name" fetch n1 "$mode" "web-$to.ax.internal"
+	done
+done
+tap "and the other way round" fetch n2 back home.ax.internal
+like "a private app pings one of the other node" "1 packets received" \
+	at n1 private ping -c 1 -W 5 "$(addr n2 tcp-private)"
+like "the kernel tells when they shook hands" '"handshake": *1[0-9]+' ax_at n1 get nodes -o json
+only_wireguard()
+{
+	cat /tmp/sniffed
+	# (neighbours are looked for by ICMPv6, and hosts join groups)
+	grep -v -e listening -e '10\.99\.0\.1 ' -e ' 10\.99\.0\.1 ' -e 'ip 58$' -e ' ff02::' /tmp/sniffed >/tmp/between
+	grep -q ' udp 51820$' /tmp/between && ! grep -v ' udp 51820$' /tmp/between
+}
+tap "between the nodes nothing has passed but WireGuard's UDP" only_wireguard
+kill $sniff
+wait $sniff
+like "the doctor finds nothing in the way" "its last handshake was" ax_at n1 doctor --cluster
+
+# --- who is none of them ---
+
+counted()
+{
+	ax_at "$1" status -o json | sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" | head -n 1
+}
+ip route add "$(wg_routes n1 | sed 's/ .*//')" via 10.99.0.12
+before=$(counted n2 fabric-wrong-source)
+for to in private host; do
+	spoof "$(addr n1 c-private)" "$(addr n2 "udp-$to")" 7001 forged >/tmp/out.spoof
+done
+like "a forged packet leaves" "^sent" cat /tmp/out.spoof
+drops()
+{
+	echo "before: $before, now: $(counted n2 fabric-wrong-source)"
+	[ "$(counted n2 fabric-wrong-source)" -ge $((before + 2)) ]
+}
+tap "an app's address by the plain network is not believed" within 5 drops
+
+# --- what changes meanwhile ---
+
+app n1 talker --net private -- peer chat "$(addr n2 tcp-private)" 7000 40 200
+key=$(cat /run/ax/n1/wireguard.key)
+index=$(in_ns n1 ip link show dev n1-wg | sed 's/:.*//')
+kill -9 "$agent_n1"
+wait "$agent_n1"
+usleep 1000000
+start n1
+tap "another agent takes it over" started n1 || tail -n 5 /tmp/n1.log
+tap "with what it knows" within 40 state n1 '"kind":"wireguard","routes":1'
+same_device()
+{
+	in_ns n1 ip link show dev n1-wg
+	[ "$key" = "$(cat /run/ax/n1/wireguard.key)" ] && in_ns n1 ip link show dev n1-wg | grep -q "^$index: "
+}
+tap "the device and the key are the same" same_device
+tap "a connection has gone on all the while, also when there was no agent" within 30 grep -q '^40 echoes$' /tmp/out.talker
+in_ns n1 ip link del n1-wg
+tap "a device that somebody has deleted is made again" within 20 wg_routes n1
+again()
+{
+	at n1 private peer get "$(addr n2 tcp-private)" 7000
+}
+tap "and leads there" within 20 again
+
+kill -9 "$agent_n2"
+wait "$agent_n2"
+no_way()
+{
+	! wg_routes n1
+}
+tap "a node that is dead has no way any more" within 20 no_way
+
+# --- the end ---
+
+gone()
+{
+	! in_ns "$1" ip link show dev "$1-wg" && ! in_ns "$1" ip route | grep '^10\.80\.[0-9.]*/'
+}
+kill "$agent_n1"
+wait "$agent_n1"
+config n1 10.99.0.11 none
+start n1
+tap "an agent with another way takes the device away" gone n1
+kill "$agent_n1"
+wait "$agent_n1"
+for node in n1 n2; do
+	tap "ax agent --flush on $node" ax_at $node agent --flush
+	tap "nothing is left of the way there" gone $node
+	tap "nor of the key" test ! -e /run/ax/$node
+done
+# shellcheck disable=SC2086 # a list
+wait $pids
+kill $etcd "$pid_n1" "$pid_n2"
+wait $etcd "$pid_n1" "$pid_n2"
+ip link del lan0
+rm -rf /tmp/etcd
+[ "$failures" = 0 ] || tail -n 30 /tmp/n1.log /tmp/n2.log
+done_testing
