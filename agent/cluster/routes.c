@@ -547,12 +547,14 @@ void routes_open(struct agent *a)
 	struct table own = {0}, none = {0};
 
 	tunnel_open(a);
-	if (c && has_ways(c))
+	if (c && has_ways(c) && !tunnel_is_on(c))
 		return;
+	/* (where packets are to be encrypted none goes another way meanwhile) */
 	if (nl_route_each(a->nl, a->inst->route_metric, note_own, &own) == 0)
 		undo(a, &own, &none);
 	table_free(&own);
-	nl_outer_link_each(a->nl, forget_link, a);
+	if (!c || !has_ways(c))
+		nl_outer_link_each(a->nl, forget_link, a);
 }
 
 void routes_close(struct cluster *c)

@@ -58,8 +58,10 @@
  *  {"op":"get","what":"nodes"} -> {"ok":true,"nodes":[{"name","address"?,
  *      "state":"up|away|unknown|partitioned|refused","blocks":[PREFIX],"apps":N,"since"?:UNIX_SECONDS,
  *      "seen"?:UNIX_SECONDS,"version"?,"self":bool,"clock"?:SECONDS,"ways"?:[{"prefix",
- *      "there":bool,"why"?}]}]}   (seen: when it went away; clock: that etcd's is ahead of its own
- *      at least; ways: of its blocks, as far as there is one or is to be one)
+ *      "there":bool,"why"?}],"wireguard":{"key","port","handshake"?:UNIX_SECONDS,"received"?:BYTES,
+ *      "sent"?:BYTES}?}]}   (seen: when it went away; clock: that etcd's is ahead of its own at
+ *      least; ways: of its blocks, as far as there is one or is to be one; wireguard: its public
+ * key, and of a peer of this node's when it shook hands last, 0: never)
  *  {"op":"status"} ->
  * {"ok":true,"version","instance","pid","since":UNIX_SECONDS,"config"?,"socket",
  *      "dns":{"address","port","domain","upstreams":[..]}?,"pool4":{"prefix","used","size"},
@@ -68,7 +70,8 @@
  *      "cluster":{"name","node","address"?,"state":"connected|joining|refused|partitioned|failed",
  *      "member"?,"since"?:UNIX_SECONDS,"why"?,"lease"?,"blocks":[PREFIX],"current":bool,"nodes":N,
  *      "apps":N,"writes":N,"revision"?,"refused"?:N,"refused_why"?,"etcd":[URL],"ca"?,"cert"?,
- *      "key"?,"clock"?:SECONDS}?,      (paths; clock: as of nodes)
+ *      "key"?,"clock"?:SECONDS,        (paths; clock: as of nodes)
+ *      "wireguard":{"device","port","mtu","key"}?}?,   (this node's, its public key)
  *      "interfaces":[as above]?,"probes":[{"name","state":"attached|waiting|failed","why"?}]?}
  *      Those of the config; waiting: for an app that does not run.
  *  {"op":"stop","app":"web" or "7","timeout_ms":10000} -> {"ok":true,"stopped":[{"id","name"}]}

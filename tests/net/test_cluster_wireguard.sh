@@ -40,10 +40,26 @@ if [ -z "$HAS" ]; then
 	ok "nor is there a key" test ! -e "/run/ax/${NODE_INST[n1]}/wireguard.key"
 	sleep 4
 	is "it is said once, however often it is tried" "$(grep -c 'has no WireGuard' "$T/${NODE_INST[n1]}.log")" 1
-	CLUSTER='  routes: direct'
+	CLUSTER='  routes: direct' MORE='agent: {host_access: false}'
 	node_stop n1
 	node_start n1
 	ok "another word is another way" wait_for -t 30 '[ "$(node_state n1)" = connected ]'
+
+	# --- a way that takes less than private apps' devices, as any tunnel does ---
+	node_start n2
+	ok "there are ways" wait_for -t 30 '[ "$(node_routes n1)" = 1 ] && [ "$(node_routes n2)" = 1 ]'
+	mkdir "$T/files"
+	head -c 262144 /dev/urandom >"$T/files/bytes"
+	on n1
+	ip -n n1 link set eth0 mtu 1300
+	serve 8000 --net private --name files -- "$PYTHON" -m http.server -d "$T/files" 8000
+	ok "n2 knows the app of n1" wait_for -t 30 "node_knows n2 files"
+	AT=$(node_addr n1 files)
+	on n2
+	in_app -- curl -sS --max-time 20 -o "$T/got" "http://$AT:8000/bytes" >"$T/curl" 2>&1
+	ok "what is too long for the way is said to a private app, whatever host_access says" cmp "$T/got" "$T/files/bytes"
+	on n1
+	stop_apps
 
 	# --- a node that has it, as another one sees it ---
 	KEY=AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=
@@ -51,8 +67,7 @@ if [ -z "$HAS" ]; then
 		address: "10.99.0.77", wireguard: {key: $k, port: 4500}} | tojson | @base64)}' --arg k "$KEY" >/dev/null
 	ok "the record of a node with a key is understood" \
 		wait_for -t 20 '[ "$(node_nodes n1 ".[] | select(.name == \"far\").wireguard | \"\(.key) \(.port)\"")" = "$KEY 4500" ]'
-	nodes_flush n1
-	on n2
+	nodes_flush n1 n2
 else
 	node_start n1
 	node_start n2

@@ -258,6 +258,33 @@ drops()
 }
 tap "an app's address by the plain network is not believed" within 5 drops
 
+# --- nodes that cannot be peers ---
+
+put()
+{
+	wget -q -O /dev/null --post-data "{\"key\": \"$(printf %s "$1" | base64 -w 0)\", \"value\": \"$(printf %s "$2" | base64 -w 0)\"}" \
+		http://10.99.0.1:2379/v3/kv/put
+}
+# node NAME DIGIT MORE: it is at 10.99.0.77, and has the block 10.80.DIGIT.0/24
+node()
+{
+	local id=$2$2$2$2$2$2$2$2
+
+	id=$id$id$id$id
+	put "/ax/east/nodes/$1" "{\"v\": 1, \"name\": \"$1\", \"id\": \"$id\", \"since\": 1, \"version\": \"0.1\", \"address\": \"10.99.0.77\"$3}"
+	put "/ax/east/blocks/10.80.$2.0-24" "{\"v\": 1, \"prefix\": \"10.80.$2.0/24\", \"node\": \"$1\", \"id\": \"$id\"}"
+}
+public=$(ax_at n2 status -o json | tr -d ' \n' | sed 's/.*"wireguard":{\([^}]*\)}.*/\1/; s/.*"key":"\([^"]*\)".*/\1/')
+node older 1 ""
+node twin 2 ", \"wireguard\": {\"key\": \"$public\", \"port\": 51820}"
+says()
+{
+	ax_at n1 status -o json | tee /tmp/said | grep -q "$1"
+}
+tap "a node without a key is no peer, and why is said" within 20 says "has no WireGuard key in the registry"
+tap "nor is one with another's key" within 20 says "has the WireGuard key of node n2"
+like "and the other keeps it" "^tcp-private peer=" at n1 private peer get "$(addr n2 tcp-private)" 7000
+
 # --- what changes meanwhile ---
 
 app n1 talker --net private -- peer chat "$(addr n2 tcp-private)" 7000 40 200
@@ -290,7 +317,7 @@ no_way()
 {
 	! wg_routes n1
 }
-tap "a node that is dead has no way any more" within 20 no_way
+tap "a node that is dead has no way any more" within 60 no_way
 
 # --- the end ---
 
