@@ -64,8 +64,8 @@ static __always_inline const struct ax_across_ctl *across_get(void)
 	return bpf_map_lookup_elem(&across_ctl, &zero);
 }
 
-/* Whether apps of another node are, or were, served there. Who goes there by himself, and not by go_across(),
- * would come as that node's neighbour, whom labels do not keep out: no app may. */
+/* Whether apps of another node are, or were, served there. Who goes there by himself, and not by
+ * go_across(), would come as that node's neighbour, whom labels do not keep out: no app may. */
 static __always_inline bool is_nodes_port(const struct ax_addr *addr, __be16 port_be)
 {
 	return bpf_ntohs(port_be) >= AX_ACROSS_FIRST && bpf_map_lookup_elem(&across_nodes, addr);

@@ -43,7 +43,7 @@ struct made {
 	bool pointed; /* of what it points to, the type is known: `ctype` */
 	bool typed;   /* its type in the program or the kernel is known: of structs, unions and
 			 arrays the accumulator has the address */
-	bool wide; /* an unsigned number of 64 bits, or an address, as its type says */
+	bool wide;    /* an unsigned number of 64 bits, or an address, as its type says */
 	struct ctype ctype;
 	enum made_form form;
 	bool registers; /* all of them: a struct that no debug data has */
