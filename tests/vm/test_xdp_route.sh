@@ -71,7 +71,10 @@ routed() # SIDE
 # turn every 5 seconds, which are few packets here)
 crosses()
 {
-	local w=$(routed w0) e=$(routed e0) i=0
+	local w e i=0
+
+	w=$(routed w0)
+	e=$(routed e0)
 
 	while [ "$i" -lt 10 ]; do
 		i=$((i + 1))
