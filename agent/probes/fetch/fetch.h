@@ -108,7 +108,7 @@ struct fetch_result {
 };
 /* Whether setting the register for results changes what the function at that place returns, as far
  * as its type is known. -ENOTSUP, -ERANGE with a sentence. */
-int fetch_check_result(const struct probe_spec *p, const struct fetch_place *place,
+int fetch_check_result(const struct probe_spec *spec, const struct fetch_place *place,
 		       const struct fetch_result *result, struct error *e);
 void fetch_shown_free(struct fetch_shown *s);
 
