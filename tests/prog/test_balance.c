@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
+#include <net/if.h> /* before linux/icmp.h, which brings the kernel's form of it */
 #include <linux/icmp.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
