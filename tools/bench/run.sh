@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# usage: tools/bench/run.sh [AX [apps|services|expose|xdp|trace|splice]]      (make bench)
+# usage: tools/bench/run.sh [AX [apps|services|expose|xdp|trace|splice|cluster]]      (make bench)
 #
 # Measures ax against what a user would take instead, prints a table, and writes bench.json beside
-# AX. Without AX only the other ways are measured; of ax there are six parts, which can be measured
-# alone: apps, services, exposed ports (expose), the packets of interfaces (xdp), tracing (trace), and splicing (splice).
+# AX. Without AX only the other ways are measured; of ax there are seven parts, which can be measured
+# alone: apps, services, exposed ports (expose), the packets of interfaces (xdp), tracing (trace), splicing (splice), and a
+# cluster of a thousand nodes (cluster).
 # It fails on errors, never on figures.
 #
 # Everything happens in a network and a mount namespace of its own (with its own /run and bpffs)
@@ -37,7 +38,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 [ "$(id -u)" = 0 ] || die "it makes namespaces and loads programs: run it as root"
 for tool in ip nft haproxy unshare nsenter awk jq ethtool bpftrace strace bear strip redis-server redis-benchmark nginx wrk \
-	taskset ss perf; do
+	taskset ss perf etcd curl; do
 	command -v "$tool" >/dev/null || die "$tool is missing: 'make bench' installs it"
 done
 if [ "${AX_BENCH_INSIDE:-}" != 1 ]; then
@@ -52,10 +53,11 @@ if [ $# -gt 0 ]; then
 	output=$(dirname "$1")
 	ax=$(realpath "$1")
 fi
-parts=${2:-apps services expose xdp trace splice}
+all_parts='apps services expose xdp trace splice cluster'
+parts=${2:-$all_parts}
 case $parts in
-apps | services | expose | xdp | trace | splice | 'apps services expose xdp trace splice') ;;
-*) die "there is no part '$parts': apps, services, expose, xdp, trace or splice" ;;
+apps | services | expose | xdp | trace | splice | cluster | "$all_parts") ;;
+*) die "there is no part '$parts': apps, services, expose, xdp, trace, splice or cluster" ;;
 esac
 bench=${AXBENCH:-$(dirname "${ax:-$(realpath .output/ax)}")/bench/axbench}
 xdpbench=$(dirname "$bench")/xdpbench
@@ -117,6 +119,8 @@ ip link set lo up
 . "$here/trace.sh"
 # shellcheck source=tools/bench/splice.sh
 . "$here/splice.sh"
+# shellcheck source=tools/bench/cluster.sh
+. "$here/cluster.sh"
 
 if [ -n "$QUICK" ]; then
 	main_cases=(conn.plain conn.host conn.service conn.nat rr.plain rr.host rr.private rr.nat
@@ -208,7 +212,7 @@ report() {
 		awk -v headlines="$QUICK" "$@" -f "$here/report.awk" "$tmp/raw" "${files[@]}"
 }
 
-declare -A titles=([apps]='apps' [services]='services' [expose]='exposed ports' [xdp]='packets of interfaces' [trace]='tracing' [splice]='splicing')
+declare -A titles=([apps]='apps' [services]='services' [expose]='exposed ports' [xdp]='packets of interfaces' [trace]='tracing' [splice]='splicing' [cluster]='a cluster')
 n=0
 for part in $parts; do
 	n=$((n + 1))
@@ -221,6 +225,7 @@ for part in $parts; do
 	xdp) measure_packets ;;
 	trace) measure_tracing ;;
 	splice) measure_splicing ;;
+	cluster) measure_cluster ;;
 	esac
 	echo "${titles[$part]^}:"
 	report "$tmp/rows.$part" --
@@ -228,7 +233,7 @@ for part in $parts; do
 	note "part $n took $((SECONDS - since)) s"
 done
 mkdir -p "$output"
-report "$tmp"/rows.{apps,services,expose,xdp,trace,splice} -- -v silent=1 -v json="$output/bench.json" -v kernel="$(uname -r)" \
+report "$tmp"/rows.{apps,services,expose,xdp,trace,splice,cluster} -- -v silent=1 -v json="$output/bench.json" -v kernel="$(uname -r)" \
 	-v load="$load" -v cpus="$(nproc)" -v milliseconds="$MILLISECONDS" -v idle="$IDLE" \
 	-v idle_wakeups="${idle_wakeups:--1}"
 note "the same as JSON, with each round: $output/bench.json"
