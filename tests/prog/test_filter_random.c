@@ -141,7 +141,7 @@ static uint8_t *build(struct match_packet *m)
 static void check_packet(struct xdp *x, const struct rule_list *l, struct rnd *r)
 {
 	struct xdp_explanation got;
-	struct xdp_assumed as;
+	struct xdp_assumed as = {0};
 	struct match_packet p;
 	autofree uint8_t *frame = NULL;
 	struct error e = {0};
