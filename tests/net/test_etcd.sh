@@ -32,7 +32,7 @@ is "in their order" "$(grep -E '^get: a' "$SAID")" $'get: a/1=x\nget: a/2=y'
 say fill many/ 10000
 hears "10,000 keys are put" '^fill: done$'
 say count many/ 0
-hears "and read in pages of one revision" '^count: 10000 keys in 20 pages$'
+hears "and read in pages of one revision" '^count: 10000 keys in 10 pages$'
 say count many/ 10000
 hears "or in one" '^count: 10000 keys in 1 pages$'
 
