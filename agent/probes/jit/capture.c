@@ -343,13 +343,14 @@ void jit_capture_range(struct jit_capture *c, uint32_t pid, uint64_t start, uint
 }
 
 /* What was there when it became executable: it cannot be written there, but by those who make it
- * another one again. */
+ * another one again. Where the kernel has copied it before, that is it: what is read now may be a
+ * later version already, whose copy is still to come. */
 void jit_capture_hidden(struct jit_capture *c, uint32_t pid, uint64_t start, uint64_t end,
 			uint64_t since_ns)
 {
 	struct process *p = process_of(c, pid);
 
-	if (!p || end <= start)
+	if (!p || end <= start || jit_pages_know(&p->pages, start, end))
 		return;
 	jit_capture_watch(c, pid, start, end, since_ns);
 	if (open_memory(p))

@@ -253,6 +253,7 @@ static void *waiter(void *arg)
 		if (i == 10)
 			waits_here();
 	}
+	nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL); /* who joins waits, too */
 	return NULL;
 }
 
