@@ -2,8 +2,8 @@
 /* Ranges and transactions. */
 #include "etcd/priv.h"
 
-/* Before each page etcd 3.4 looks at all keys that are left, and the loop is held by a page while it is
- * read (27 us a key). */
+/* Before each page etcd 3.4 looks at all keys that are left, and the loop is held by a page while
+ * it is read (27 us a key). */
 #define PAGE 1000
 
 static bool is_key(struct etcd_bytes key, bool may_be_empty)
