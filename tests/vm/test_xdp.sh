@@ -279,7 +279,7 @@ tap "unload" ax xdp unload w0
 	echo 'default: drop'
 	echo 'sets: {bad: []}'
 	echo 'rules:'
-	grep -vE 'reflect|redirect|cpu|balance|trigger' /tmp/kinds | sed 's/^/  - /'
+	grep -vE 'reflect|redirect|cpu|balance|route|trigger' /tmp/kinds | sed 's/^/  - /'
 	echo '  - {dst: "@bad", time: mon-fri/08:00-18:00, payload: at 0 0x16, ttl: 1-5, dscp: ef, ecn: ce, action: drop}'
 	echo '  - {proto: udp, rate: "100pps,per=src", learn: "@bad,10m,dst,above-rate", action: pass}'
 } >/tmp/out-kinds.yaml

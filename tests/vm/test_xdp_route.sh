@@ -22,6 +22,9 @@ in_east()
 {
 	nsenter -t "$east" -n "$@"
 }
+# what scripts before this one have left
+ip link del w0 2>/dev/null
+ip link del e0 2>/dev/null
 world w0
 west=$process west_far=$far
 world e0
