@@ -161,7 +161,7 @@ enum ax_splice_count {
 			      by a task that uses io_uring */
 	AX_SPLICE_FLAGS,   /* the call has flags like MSG_MORE, MSG_OOB, MSG_ZEROCOPY */
 	AX_SPLICE_UNKNOWN, /* this kernel's structures lack what has to be looked at */
-	AX_SPLICE_ALONE,   /* no agent runs, who would wake readers */
+	AX_SPLICE_ALONE,   /* no agent runs that would wake readers */
 	AX_SPLICE_COUNTS
 };
 

@@ -212,12 +212,15 @@ static __always_inline __u32 own_option(const struct tcp_sock *tp)
 	return sk->sk_max_pacing_rate != ~0UL ? AX_SPLICE_PACED : 0;
 }
 
-/* The task at that address may be another one by now: when it was started tells. */
+/*
+ * The task at that address may be another one by now: when it was started tells. And one that is
+ * stopped, by SIGSTOP, a debugger or a frozen control group, wakes nobody until it goes on.
+ */
 static __always_inline bool is_agent_there(const struct ax_splice_ctl *c)
 {
 	const struct task_struct *task = (void *)c->agent;
+	__u32 flags, status, frozen = 0;
 	__u64 since;
-	__u32 flags;
 	int ended;
 
 	if (!bpf_core_field_exists(task->start_boottime))
@@ -228,11 +231,19 @@ static __always_inline bool is_agent_there(const struct ax_splice_ctl *c)
 		since = task->start_boottime;
 		flags = task->flags;
 		ended = task->exit_state;
+		status = task->__state;
+		if (bpf_core_field_exists(task->frozen))
+			frozen = BPF_CORE_READ_BITFIELD(task, frozen);
 	} else {
 		since = BPF_CORE_READ(task, start_boottime);
 		flags = BPF_CORE_READ(task, flags);
 		ended = BPF_CORE_READ(task, exit_state);
+		status = BPF_CORE_READ(task, __state);
+		if (bpf_core_field_exists(task->frozen))
+			frozen = BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
 	}
+	if (frozen || status & (TASK_STOPPED | TASK_TRACED))
+		return false;
 	return since && since == c->agent_since && !(flags & PF_EXITING) && !ended;
 }
 

@@ -18,6 +18,8 @@
 #define PF_EXITING   0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD   0x00200000
+#define TASK_STOPPED 0x0004
+#define TASK_TRACED  0x0008
 
 /* The flags of send() that change nothing but whether the caller waits, and what it is told. */
 #define MSG_DONTWAIT 0x40

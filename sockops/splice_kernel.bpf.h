@@ -61,8 +61,10 @@ struct inet_connection_sock {
 
 struct io_uring_task;
 struct task_struct {
+	unsigned int __state; /* __TASK_* of the kernel's sched.h */
 	unsigned int flags;
 	int exit_state;
+	unsigned int frozen : 1; /* by its control group; only with CONFIG_CGROUPS */
 	__u64 start_boottime;
 	struct task_struct *group_leader;
 	struct io_uring_task *io_uring; /* only with CONFIG_IO_URING */

@@ -31,7 +31,7 @@ static const struct {
 	[AX_SPLICE_SYSCALL] = {"syscall", "sent by sendfile(), splice(), io_uring or the like"},
 	[AX_SPLICE_FLAGS] = {"flags", "sent with MSG_MORE, MSG_OOB, MSG_ZEROCOPY or the like"},
 	[AX_SPLICE_UNKNOWN] = {"unknown", "this kernel's sockets cannot be read"},
-	[AX_SPLICE_ALONE] = {"alone", "no agent runs"},
+	[AX_SPLICE_ALONE] = {"alone", "no agent runs, or it is stopped"},
 };
 _Static_assert(ARRAY_SIZE(counters) == AX_SPLICE_COUNTS, "every count has a name");
 

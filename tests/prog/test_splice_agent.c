@@ -324,6 +324,101 @@ static void test_no_sleeper_without_agent(void **state)
 	assert_counted(AX_SPLICE_REDIRECTED, 0, 0);
 }
 
+/* A process that is the agent, until it is killed. */
+static pid_t agent_begin(void)
+{
+	int to[2], status = -1;
+	pid_t pid;
+
+	assert_int_equal(pipe(to), 0);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		status = datapath_splice_redirect(f.s, true);
+		if (write(to[1], &status, sizeof(status)) == sizeof(status))
+			for (;;)
+				pause();
+		_exit(1);
+	}
+	assert_int_equal(read(to[0], &status, sizeof(status)), sizeof(status));
+	assert_int_equal(status, 0);
+	close(to[0]);
+	close(to[1]);
+	return pid;
+}
+
+static void agent_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* As a debugger or a hand does it. */
+static void test_agent_stopped(void **state)
+{
+	uint64_t redirected = 0;
+	struct tcp_stream to;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	open_joined();
+	to = forward(&f.pair);
+	pid = agent_begin();
+	assert_int_equal(tcp_stream_put(&to, 300, 0), 300);
+	kill(pid, SIGSTOP);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_ends(&to, AX_SPLICE_ALONE);
+	kill(pid, SIGCONT);
+	assert_int_equal(waitpid(pid, &status, WCONTINUED), pid);
+	for (int i = 0; i < 100 && !redirected; i++) { /* it is told before it runs */
+		assert_goes(&to, 500);
+		redirected = counted(AX_SPLICE_REDIRECTED).messages;
+	}
+	assert_true(redirected);
+	agent_end(pid);
+}
+
+/* Whether the kernel says in cgroup.events that all there stands, or goes. */
+static bool is_frozen(const char *cgroup)
+{
+	autofree char *events = NULL;
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/cgroup.events", cgroup);
+	assert_int_equal(file_read(path, 4096, &events), 0);
+	return strstr(events, "frozen 1") != NULL;
+}
+
+static void freeze(const char *cgroup, bool frozen)
+{
+	group_write(cgroup, "cgroup.freeze", frozen ? "1" : "0");
+	for (int i = 0; i < 1000 && is_frozen(cgroup) != frozen; i++)
+		usleep(1000);
+	assert_int_equal(is_frozen(cgroup), frozen);
+}
+
+/* As a container's pause does it. */
+static void test_agent_frozen(void **state)
+{
+	struct tcp_stream to;
+	pid_t pid;
+
+	(void)state;
+	open_joined();
+	to = forward(&f.pair);
+	pid = agent_begin();
+	assert_int_equal(cgroup_move(f.cgroup, pid), 0);
+	assert_int_equal(tcp_stream_put(&to, 300, 0), 300);
+	freeze(f.cgroup, true);
+	assert_ends(&to, AX_SPLICE_ALONE);
+	freeze(f.cgroup, false);
+	assert_goes(&to, 500);
+	assert_counted(AX_SPLICE_REDIRECTED, 1, 500);
+	agent_end(pid);
+}
+
 static void test_stopped(void **state)
 {
 	struct tcp_stream to;
@@ -450,6 +545,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_next_agent_is_told, splice_setup_open,
 						splice_teardown),
 		cmocka_unit_test_setup_teardown(test_no_sleeper_without_agent, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_agent_stopped, splice_setup_open,
+						splice_teardown),
+		cmocka_unit_test_setup_teardown(test_agent_frozen, splice_setup_open,
 						splice_teardown),
 		cmocka_unit_test_setup_teardown(test_stopped, splice_setup_open, splice_teardown),
 		cmocka_unit_test_setup_teardown(test_told, splice_setup_open, splice_teardown),
