@@ -11,6 +11,7 @@
 
 #include <linux/types.h>
 #include "scope.h"
+#include "user_stack.h"
 
 #define AX_PROBE_STACK	   8	/* values below the accumulator */
 #define AX_PROBE_OPS_MAX   256	/* of one probe */
@@ -203,10 +204,12 @@ struct ax_probe_config {
 	__u32 flags_offset;	/* of task_struct.flags, 0: it is not known */
 	__u32 tree;		/* only processes of the map of that name */
 	__u32 ptrace_offset;	/* of task_struct.ptrace, 0: it is not known */
+	__u32 copies;		/* of records' call stacks of programs: struct ax_stack_copy */
+	__u32 pad;
 	__u64 registers; /* that probes on functions fetch: a bit for each 8 bytes of the context */
 };
 _Static_assert(AX_CODE_FILTER < 64, "codes have a bit each");
-_Static_assert(sizeof(struct ax_probe_config) == 216, "struct ax_probe_config is read-only data");
+_Static_assert(sizeof(struct ax_probe_config) == 224, "struct ax_probe_config is read-only data");
 
 /* A record. Values follow, also some that are parts of others, then the bytes of strings and
  * buffers. The value of a string or buffer says where: AX_BYTES_OFF(value) from the record's
@@ -228,6 +231,18 @@ struct ax_probe_record {
 };
 _Static_assert(sizeof(struct ax_probe_record) == 64,
 	       "struct ax_probe_record is read by user space");
+
+/* By what the callers of a record are found. In the record, and here, stands its number: of the
+ * call stack that frame pointers gave, but for this bit. */
+#define AX_STACK_COPIED (1ull << 62)
+struct ax_stack_copy {
+	__u64 id;
+	__s64 by_frames; /* the number of that one, below 0: none */
+	__u32 pid;
+	__u32 pad;
+	struct ax_user_stack stack;
+};
+_Static_assert(sizeof(struct ax_stack_copy) == 312, "struct ax_stack_copy is read by user space");
 
 /* One of the last records that are kept. */
 struct ax_probe_flight {

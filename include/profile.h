@@ -5,12 +5,9 @@
 
 #include <linux/types.h>
 #include "trace_event.h"
+#include "user_stack.h"
 
 #define AX_PROFILE_FRAMES 127 /* of a call stack, as the kernel walks it */
-#define AX_PROFILE_STACK                                                                      \
-	24576		   /* bytes of a copy: as many as a map's value for each CPU may have \
-			    */
-#define AX_PROFILE_REGS 34 /* registers by DWARF's numbers, also that of the program counter */
 
 struct ax_profile_config {
 	__u32 copies;	      /* the program's stack is copied, not followed by frame pointers */
@@ -63,11 +60,7 @@ enum ax_profile_type {
 struct ax_profile_sample {
 	struct ax_watch_head head;
 	struct ax_profile_key key;
-	__u64 regs[AX_PROFILE_REGS];
-	__u64 pc;
-	__u32 len; /* of the copy, which begins at the stack pointer */
-	__u32 pad;
-	__u8 stack[];
+	struct ax_user_stack stack;
 };
 _Static_assert(sizeof(struct ax_profile_sample) == 440,
 	       "struct ax_profile_sample is read by user space");

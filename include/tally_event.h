@@ -4,6 +4,7 @@
 #define AX_TALLY_EVENT_H
 
 #include "trace_event.h"
+#include "user_stack.h"
 
 /* What is counted apart; read-only in the programs. */
 enum ax_tally_by {
@@ -197,7 +198,6 @@ _Static_assert(sizeof(struct ax_heap_block) == 40, "struct ax_heap_block is a ma
 
 /* --- locks --- */
 
-#define AX_LOCK_REGS 34 /* registers by DWARF's numbers, as of probes/unwind */
 #define AX_LOCK_STACK \
 	1024 /* bytes of a copy: of the C library's frames and some of the program's */
 
@@ -206,11 +206,7 @@ struct ax_lock_event {
 	struct ax_watch_head head;
 	__u64 lock; /* its address */
 	__u64 waited_ns;
-	__u64 regs[AX_LOCK_REGS];
-	__u64 pc;
-	__u32 len; /* of the copy, which begins at the stack pointer */
-	__u32 pad;
-	__u8 stack[];
+	struct ax_user_stack stack;
 };
 _Static_assert(sizeof(struct ax_lock_event) == 424, "struct ax_lock_event is read by user space");
 

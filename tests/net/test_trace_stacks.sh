@@ -85,6 +85,59 @@ EOF
 		'["leaf","caller"]'
 fi
 
+# --- programs without frame pointers, through a library that has none either ---
+
+cat >"$T/sorts.c" <<'EOF'
+#include <stdlib.h>
+#include <time.h>
+volatile int sink;
+__attribute__((noinline)) int leaf(int x)
+{
+	sink = x;
+	return x + 1;
+}
+static int by_value(const void *a, const void *b)
+{
+	int n = leaf(*(const int *)a);
+
+	return n - *(const int *)b - 1;
+}
+__attribute__((noinline)) int sorted(void)
+{
+	int v[] = {3, 1, 2};
+
+	qsort(v, 3, sizeof(*v), by_value);
+	return v[0];
+}
+int main(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+	for (int i = 0; i < 10; i++)
+		sink += sorted();
+	nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+	return 0;
+}
+EOF
+gcc -O2 -fomit-frame-pointer -o "$T/sorts" "$T/sorts.c" || exit 1
+# The names of its functions on the call stack of each record, a line each.
+own_names()
+{
+	jq -r 'select(.values) | .values.ustack |
+		[.[] | sub("[+ ].*"; "") | select(IN("leaf", "by_value", "sorted", "main"))] | join(" ")'
+}
+is "callers are found without frame pointers, for each record" \
+	"$(trace_json watch "uprobe:$T/sorts:leaf" ustack -c "$T/sorts" | own_names | sort | uniq -c |
+		awk '{print ($1 >= 20), $2, $3, $4, $5}')" "1 leaf by_value sorted main"
+is "from a function's return, too" \
+	"$(trace_json watch "uretprobe:$T/sorts:leaf" ustack -n 1 -c "$T/sorts" | own_names)" "by_value sorted main"
+is "from a system call, too" \
+	"$(trace_json watch tracepoint:syscalls:sys_enter_clock_nanosleep ustack -n 1 -c "$T/sorts" | own_names)" main
+is "in scripts, too" \
+	"$(ax trace run -c "$T/sorts" -e "uprobe:$T/sorts:leaf { print \"%s\" ustack }" 2>/dev/null |
+		grep -oE 'leaf|by_value|sorted|main' | head -n 4 | tr '\n' ' ')" "leaf by_value sorted main "
+is "frame pointers alone do not lead there" \
+	"$(trace_json watch "uprobe:$T/sorts:leaf" ustack --stack fp -n 1 -c "$T/sorts" | own_names | grep -c main)" 0
+
 # --- the kernel's ---
 
 for where in sched:sched_wakeup syscalls:sys_enter_openat; do

@@ -12,34 +12,34 @@
 #include "probes/elf/image.h"
 #include "probes/process/process.h"
 #include "probes/unwind/unwind.h"
+#include "user_stack.h"
 
 #define COPY 65536
 
 /* --- this program --- */
 
-static struct {
-	struct unwind_regs regs;
-	uint8_t stack[COPY];
-	size_t len;
+static union {
+	struct ax_user_stack stack;
+	uint8_t room[sizeof(struct ax_user_stack) + COPY];
 } taken;
 
 #if defined(__x86_64__)
-static void registers_of(const ucontext_t *c, struct unwind_regs *r)
+static void registers_of(const ucontext_t *c, struct ax_user_stack *r)
 {
 	static const int numbers[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
 				      REG_RBP, REG_RSP, REG_R8,	 REG_R9,  REG_R10, REG_R11,
 				      REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		r->v[i] = (uint64_t)c->uc_mcontext.gregs[numbers[i]];
-	r->pc = r->v[16];
+		r->regs[i] = (uint64_t)c->uc_mcontext.gregs[numbers[i]];
+	r->pc = r->regs[16];
 }
 #else
-static void registers_of(const ucontext_t *c, struct unwind_regs *r)
+static void registers_of(const ucontext_t *c, struct ax_user_stack *r)
 {
-	memcpy(r->v, c->uc_mcontext.regs, 31 * sizeof(uint64_t));
-	r->v[31] = c->uc_mcontext.sp;
-	r->pc = r->v[32] = c->uc_mcontext.pc;
+	memcpy(r->regs, c->uc_mcontext.regs, 31 * sizeof(uint64_t));
+	r->regs[31] = c->uc_mcontext.sp;
+	r->pc = r->regs[32] = c->uc_mcontext.pc;
 }
 #endif
 
@@ -49,8 +49,8 @@ __attribute__((no_sanitize("address", "undefined"))) static void copy_stack(uint
 	const volatile uint8_t *from = (const volatile uint8_t *)(uintptr_t)sp;
 
 	for (size_t i = 0; i < len; i++)
-		taken.stack[i] = from[i];
-	taken.len = len;
+		taken.stack.bytes[i] = from[i];
+	taken.stack.len = (uint32_t)len;
 }
 
 /* NOLINTBEGIN(bugprone-signal-handler): the signal is raised where the program stands still */
@@ -75,8 +75,8 @@ __attribute__((noinline)) static void take(void)
 	ucontext_t c;
 
 	assert_int_equal(getcontext(&c), 0);
-	registers_of(&c, &taken.regs);
-	sp = taken.regs.v[unwind_stack_pointer(UNWIND_MACHINE)];
+	registers_of(&c, &taken.stack);
+	sp = taken.stack.regs[unwind_stack_pointer(UNWIND_MACHINE)];
 	len = stack_end() - sp;
 	copy_stack(sp, len < COPY ? len : COPY);
 }
@@ -115,16 +115,13 @@ __attribute__((noinline)) static void interrupted(void)
 /* The names of the functions, with blanks around. */
 static void call_stack(char *text, size_t size, bool *cut)
 {
-	struct unwind_stack s = {.from = taken.regs.v[unwind_stack_pointer(UNWIND_MACHINE)],
-				 .bytes = taken.stack,
-				 .len = taken.len};
 	struct processes *p CLEANUP(processes_freep) = NULL;
 	uint64_t addresses[64];
 	size_t at = 0;
 	int n;
 
 	assert_int_equal(processes_new(&p), 0);
-	n = processes_callers(p, getpid(), &taken.regs, &s, addresses, ARRAY_SIZE(addresses), cut);
+	n = processes_callers(p, getpid(), &taken.stack, addresses, ARRAY_SIZE(addresses), cut);
 	assert_true(n > 0);
 	text[0] = '\0';
 	for (int i = 0; i < n; i++) {
@@ -183,14 +180,14 @@ static void test_signal(void **state)
 static void test_cut(void **state)
 {
 	char whole[8192], text[8192];
-	size_t all;
+	uint32_t all;
 	bool cut;
 
 	(void)state;
 	outermost(3);
-	all = taken.len;
+	all = taken.stack.len;
 	call_stack(whole, sizeof(whole), &cut);
-	for (taken.len = 0; taken.len < all; taken.len += 200) {
+	for (taken.stack.len = 0; taken.stack.len < all; taken.stack.len += 200) {
 		call_stack(text, sizeof(text), &cut);
 		assert_true(starts_with(whole, text));
 		assert_true(cut || streq(whole, text));
@@ -209,9 +206,9 @@ static void test_nonsense(void **state)
 	srandom(1);
 	for (int round = 0; round < 300; round++) {
 		for (size_t i = 0; i < 64; i++)
-			taken.stack[(size_t)random() % taken.len] = (uint8_t)random();
+			taken.stack.bytes[(size_t)random() % taken.stack.len] = (uint8_t)random();
 		if (round % 3 == 0)
-			taken.regs.v[(size_t)random() % 17] = (uint64_t)random() << 20;
+			taken.stack.regs[(size_t)random() % 17] = (uint64_t)random() << 20;
 		call_stack(text, sizeof(text), &cut);
 	}
 }

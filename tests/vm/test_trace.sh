@@ -94,6 +94,9 @@ exactly "without fields" . 1 \
 
 like "call stacks of the kernel begin where the probe is" '"kstack":\["vfs_read' \
 	ax trace watch kprobe:vfs_read kstack if 'comm == "traced"' -o json -c "$traced 1"
+# (which has no frame pointers)
+like "callers are found by copies of the stack" '"ustack":\["twice [^,]*","named\+[^,]*","main\+' \
+	ax trace watch uprobe:/bin/traced:twice ustack -n 1 -o json -c "$traced 1000000"
 
 # --- killed ---
 

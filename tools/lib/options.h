@@ -44,7 +44,7 @@ struct opt_part {
 	size_t at;
 };
 
-#define OPT_PARTS 4
+#define OPT_PARTS 5
 #define OPT_ARGS  2
 
 struct opt_syntax {

@@ -9,8 +9,9 @@
 #define ENGINE_RING_BYTES	(2 << 20) /* records on their way; a power of two */
 #define ENGINE_CALLS		32768 /* functions that were entered and have not returned yet */
 #define ENGINE_STACKS		8192  /* different call stacks */
-#define ENGINE_THREAD_STATES	16384 /* threads that are armed, and states of each */
-#define ENGINE_THREAD_VARIABLES 32768 /* of all threads that live, once they are not 0 */
+#define ENGINE_STACK_COPIES	(8 << 20) /* 300 of them on their way; a power of two */
+#define ENGINE_THREAD_STATES	16384	  /* threads that are armed, and states of each */
+#define ENGINE_THREAD_VARIABLES 32768	  /* of all threads that live, once they are not 0 */
 
 /* Links without uprobe_multi and kprobe_multi: each costs a tenth of a second to detach. */
 #define ENGINE_PERF_LINKS_MAX  64

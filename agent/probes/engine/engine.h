@@ -107,6 +107,11 @@ int engine_flight(struct engine *g,
 		  void *arg, uint64_t *seen);
 /* The addresses of a call stack, the innermost first. Their number, or -ENOENT. */
 int engine_stack(struct engine *g, uint64_t id, uint64_t *addresses, size_t max);
+/* Of a plan with config.copies: calls f for each copy of a stack that has come since the last time.
+ * Those of records that were read before are among them. Their number, or what f returned below 0.
+ */
+int engine_stack_copies(struct engine *g, int (*f)(void *arg, const struct ax_stack_copy *c),
+			void *arg);
 uint64_t engine_counter(struct engine *g, enum ax_probe_counter which);
 /* Variables of threads that were not set, since there was no room. */
 uint64_t engine_no_variable(struct engine *g);

@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "actions.bpf.h"
+#include "stack.bpf.h"
 
 #if defined(__TARGET_ARCH_x86)
 #define CTX_SP	   152 /* of struct pt_regs */
@@ -124,7 +125,11 @@ static long run_to_stack(__u32 i, struct run *r)
 static __always_inline void run_all(bool sleeps, void *ctx, const struct ax_probe *p,
 				    struct scratch *s)
 {
-	struct run r = {.s = s, .ctx = ctx, .first_op = p->first_op, .n_ops = p->n_ops};
+	struct run r = {.s = s,
+			.ctx = ctx,
+			.first_op = p->first_op,
+			.n_ops = p->n_ops,
+			.copies = p->action == AX_ACTION_RECORD};
 
 	if (sleeps) {
 		run_ops_sleeping(s, p->first_op, p->n_ops);

@@ -118,6 +118,7 @@ struct run {
 	void *ctx; /* only where there are call stacks */
 	__u32 first_op;
 	__u32 n_ops;
+	bool copies; /* a program's stack is copied for the record */
 };
 
 /* As bpf_get_current_pid_tgid(), but in the pid namespace of who traces. False: the process is in
@@ -445,20 +446,6 @@ static __always_inline __u64 op_text(bool sleeps, struct scratch *s, const struc
 }
 
 #define NO_STACK (~0ull)
-/* One stack may not be told from another with the same hash: that one could not be fetched. */
-static __always_inline void find_stack(const struct run *r)
-{
-	const struct ax_probe_op *op = bpf_map_lookup_elem(&ops, &r->first_op);
-	long id;
-
-	if (op && op->value & BPF_F_USER_STACK)
-		id = bpf_get_stackid(r->ctx, &stacks, BPF_F_USER_STACK);
-	else
-		id = bpf_get_stackid(r->ctx, &stacks, 0);
-	r->s->stack_id = id < 0 ? NO_STACK : (__u64)id;
-	r->s->has_stack = true;
-	r->s->wants_stack = false;
-}
 
 static __always_inline void begin_key(struct scratch *s, __u64 table)
 {

@@ -21,6 +21,7 @@ const char *const engine_map_names[MAPS] = {
 	[MAP_TABLE] = "table",
 	[MAP_CALLS] = "calls",
 	[MAP_STACKS] = "stacks",
+	[MAP_STACK_COPIES] = "stack_copies",
 	[MAP_FLIGHT] = "flight",
 	[MAP_FLIGHT_NUMBER] = "flight_number",
 	[MAP_STATES] = "states",
@@ -204,6 +205,10 @@ static int size_maps(struct engine *g, const struct engine_plan *p)
 	if (r == 0 && (!p->records || p->config.flight_slots))
 		r = bpf_map__set_max_entries(map_of(g, MAP_RECORDS),
 					     (uint32_t)sysconf(_SC_PAGESIZE));
+	if (r == 0 && p->config.copies)
+		r = bpf_map__set_max_entries(map_of(g, MAP_STACK_COPIES), ENGINE_STACK_COPIES);
+	else if (r == 0)
+		r = bpf_map__set_autocreate(map_of(g, MAP_STACK_COPIES), false);
 	if (r == 0 && p->config.flight_slots)
 		r = bpf_map__set_value_size(map_of(g, MAP_FLIGHT),
 					    (uint32_t)sizeof(struct ax_probe_flight) +
@@ -466,6 +471,8 @@ int engine_load(const struct engine_plan *p, struct engine **ret, struct error *
 		if (!g->ring)
 			r = -errno;
 	}
+	if (r == 0 && p->config.copies)
+		r = engine_copies_open(g);
 	if (r == 0) {
 		*ret = g;
 		return 0;
@@ -542,6 +549,7 @@ void engine_free(struct engine *g)
 	engine_close_links(g);
 	link_expected(&g->expecting);
 	ring_buffer__free(g->ring);
+	ring_buffer__free(g->copies);
 	if (g->at_work)
 		munmap((void *)g->at_work, n_at_work(g) * sizeof(*g->at_work));
 	if (g->ring_pages)

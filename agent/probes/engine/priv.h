@@ -22,6 +22,7 @@ enum engine_map {
 	MAP_TABLE,
 	MAP_CALLS,
 	MAP_STACKS,
+	MAP_STACK_COPIES,
 	MAP_FLIGHT,
 	MAP_FLIGHT_NUMBER,
 	MAP_STATES,
@@ -62,6 +63,9 @@ struct engine {
 	struct ring_buffer *ring;
 	int (*on_record)(void *arg, const struct ax_probe_record *r, size_t len);
 	void *arg;
+	struct ring_buffer *copies;
+	int (*on_copy)(void *arg, const struct ax_stack_copy *c);
+	void *copies_arg;
 	int *link_fds;
 	struct bpf_link **links;
 	size_t n_link_fds, n_links, max_link_fds, max_links;
@@ -90,6 +94,9 @@ int engine_keep_event(struct engine *g, int link, int event);
 
 /* kernel_offsets.c: sets offsets of what is read of tasks, if they are known. */
 void engine_find_offsets(struct ax_probe_config *config);
+
+/* read.c: of what is loaded with ax_probe_config.copies */
+int engine_copies_open(struct engine *g);
 
 /* quick.c */
 bool engine_is_quick(const struct engine_plan *p, const struct ax_probe *d);

@@ -106,6 +106,32 @@ int engine_stack(struct engine *g, uint64_t id, uint64_t *addresses, size_t max)
 	return (int)n;
 }
 
+static int on_stack_copy(void *arg, void *data, size_t len)
+{
+	const struct ax_stack_copy *c = data;
+	struct engine *g = arg;
+
+	if (len < sizeof(*c) || c->stack.len > len - sizeof(*c))
+		return 0;
+	return g->on_copy(g->copies_arg, c);
+}
+
+int engine_copies_open(struct engine *g)
+{
+	g->copies = ring_buffer__new(g->maps[MAP_STACK_COPIES], on_stack_copy, g, NULL);
+	return g->copies ? 0 : -errno;
+}
+
+int engine_stack_copies(struct engine *g, int (*f)(void *arg, const struct ax_stack_copy *c),
+			void *arg)
+{
+	if (!g->copies)
+		return 0;
+	g->on_copy = f;
+	g->copies_arg = arg;
+	return ring_buffer__consume(g->copies);
+}
+
 /* --- the flight recorder --- */
 
 struct slots {

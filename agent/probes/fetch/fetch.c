@@ -116,6 +116,7 @@ static int make_stack(struct maker *m, const struct probe_arg *a, struct made *m
 {
 	m->list->depth = 0;
 	m->out->needs_stacks = true;
+	m->out->needs_copies |= a->type == VALUE_USER_STACK;
 	*made = (struct made){.type = a->type, .size = 8};
 	return make_leaf(m, AX_CODE_STACK, 0, 8,
 			 a->type == VALUE_USER_STACK ? BPF_F_USER_STACK : 0);

@@ -87,6 +87,7 @@ struct fetch {
 	bool paired;	   /* needs a probe on the function's entry */
 	bool needs_fields; /* of a tracepoint's record */
 	bool needs_stacks; /* call stacks */
+	bool needs_copies; /* and those of programs */
 	bool needs_exact;  /* fetches registers that may be others a few instructions on */
 	struct fetch_shown values[FETCH_VALUES];
 	size_t n_values;

@@ -45,15 +45,14 @@ bool processes_has_code(struct processes *p, int pid, uint64_t address);
 /* -ENOENT also where /proc/kallsyms hides its addresses. */
 int processes_kernel(struct processes *p, uint64_t address, struct place_name *ret);
 
-struct unwind_regs;
-struct unwind_stack;
+struct ax_user_stack; /* user_stack.h */
 /*
  * The addresses where a thread of the process is, the innermost first, by its registers and a copy
  * of its stack: of callers the call itself, as processes_symbolise() is to be asked. Their number,
  * at most `max`. *cut: there are more, whose stack is not in the copy.
  */
-int processes_callers(struct processes *p, int pid, const struct unwind_regs *regs,
-		      const struct unwind_stack *stack, uint64_t *addresses, size_t max, bool *cut);
+int processes_callers(struct processes *p, int pid, const struct ax_user_stack *stack,
+		      uint64_t *addresses, size_t max, bool *cut);
 
 /* "function+0x12 (file)", "0x1234 (file)", "0x7f0012345678"; of the file its last part. */
 void place_name_text(const struct place_name *n, char *to, size_t len);

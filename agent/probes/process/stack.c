@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Callers of a thread that was interrupted, by a copy of its stack. */
 #include "probes/process/priv.h"
+#include "user_stack.h"
 
 #define ROWS_KNOWN   2048 /* a power of two */
 #define COMPUTED_MAX 256  /* registers that expressions give; a frame of a signal has 18 */
@@ -89,14 +90,19 @@ static bool goes_up(const struct walker *w, uint64_t sp, uint64_t pc, bool first
 	return now > sp || w->interrupted || (first && now == sp && w->regs.pc != pc);
 }
 
-int processes_callers(struct processes *p, int pid, const struct unwind_regs *regs,
-		      const struct unwind_stack *stack, uint64_t *addresses, size_t max, bool *cut)
+int processes_callers(struct processes *p, int pid, const struct ax_user_stack *stack,
+		      uint64_t *addresses, size_t max, bool *cut)
 {
-	struct walker w = {.p = p, .pid = pid, .stack = stack, .regs = *regs, .interrupted = true};
+	struct unwind_stack copy = {.bytes = stack->bytes, .len = stack->len};
+	struct walker w = {.p = p, .pid = pid, .stack = &copy, .interrupted = true};
 	struct rows **rows = processes_rows(p);
 	enum unwind_result r = UNWIND_CALLER;
 	size_t n = 0;
 
+	_Static_assert(sizeof(w.regs.v) == sizeof(stack->regs), "both have DWARF's registers");
+	memcpy(w.regs.v, stack->regs, sizeof(w.regs.v));
+	w.regs.pc = stack->pc;
+	copy.from = w.regs.v[unwind_stack_pointer(UNWIND_MACHINE)];
 	*cut = false;
 	if (!*rows)
 		*rows = calloc(1, sizeof(**rows));

@@ -434,6 +434,7 @@ static void needs_of(struct session *s, const struct session_probe *p)
 {
 	s->plan.paired |= p->fetch.paired;
 	s->plan.stacks |= p->fetch.needs_stacks;
+	s->plan.config.copies |= p->fetch.needs_copies && !s->options.frame_pointers;
 }
 
 static bool reads_memory(uint8_t code)
@@ -505,6 +506,7 @@ static void plan_records(struct session *s)
 	struct engine_plan *p = &s->plan;
 
 	p->config.ordered = s->in_order && p->records;
+	p->config.copies &= p->records && !s->options.flight && !s->options.pin;
 	p->config.flight_slots = s->options.flight;
 	p->config.flight_bytes = s->options.flight ? SESSION_FLIGHT_BYTES : 0;
 	p->pin = s->options.pin;
@@ -701,4 +703,10 @@ int session_flight(struct session *s,
 int session_stack(struct session *s, uint64_t id, uint64_t *addresses, size_t max)
 {
 	return s->engine ? engine_stack(s->engine, id, addresses, max) : -ENOENT;
+}
+
+int session_stack_copies(struct session *s, int (*f)(void *arg, const struct ax_stack_copy *c),
+			 void *arg)
+{
+	return s->engine ? engine_stack_copies(s->engine, f, arg) : 0;
 }

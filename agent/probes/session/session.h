@@ -86,6 +86,9 @@ struct session_options {
 	struct ax_scope scope; /* only processes of these cgroups and those below them */
 	uint32_t flight;       /* records are kept, the last so many, and not sent; 0: sent */
 	bool exact;	       /* places are not moved */
+	/* Call stacks of programs in records are what frame pointers lead to: no stack is copied.
+	 */
+	bool frame_pointers;
 	/* A file with types of functions that programs have no debug data of; NULL: none. */
 	const char *types;
 	bool script; /* parts on one place happen in their order */
@@ -173,6 +176,10 @@ int session_flight(struct session *s,
 /* The addresses of a call stack that a value or key stands for, the innermost first. Their number,
  * or -ENOENT: it was not kept. */
 int session_stack(struct session *s, uint64_t id, uint64_t *addresses, size_t max);
+/* Calls f for each copy of a program's stack that has come (include/probe.h), by which the callers
+ * of records are found that have its number. Their number, or what f returned below 0. */
+int session_stack_copies(struct session *s, int (*f)(void *arg, const struct ax_stack_copy *c),
+			 void *arg);
 
 /* The function at `address` of a program in whose file the probe is, and was hit at the address
  * `hit`: also when the program has ended. *address becomes the one that the file has. -ENOENT. */

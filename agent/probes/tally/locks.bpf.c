@@ -5,6 +5,7 @@
  * the registers and the upper end of the stack, since the C library has no frame pointers.
  */
 #include "tally.bpf.h"
+#include "user_stack.bpf.h"
 
 #define FUTEX_WAIT	  0
 #define FUTEX_LOCK_PI	  6
@@ -16,19 +17,11 @@
 #define LOCKED_WITH_OTHERS 2
 #define FUTEX_WAITERS	   0x80000000
 #define FUTEX_TID_MASK	   0x3fffffff
-#define PAGE		   4096
 
 #if defined(__TARGET_ARCH_x86)
 #define NR_FUTEX 202
-struct pt_regs___user {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip, sp;
-} __attribute__((preserve_access_index));
 #elif defined(__TARGET_ARCH_arm64)
 #define NR_FUTEX 98
-struct pt_regs___user {
-	__u64 regs[31];
-	__u64 sp, pc;
-} __attribute__((preserve_access_index));
 #endif
 
 const volatile struct {
@@ -116,40 +109,15 @@ int ax_locks_enter(__u64 *ctx)
 	return 0;
 }
 
-#if defined(__TARGET_ARCH_x86)
-static __always_inline __u64 fill_registers(struct ax_lock_event *e, const struct pt_regs___user *r)
+/* Of frames of the C library and some of the program's. A stack may end with its page. */
+static __always_inline __u32 copy_stack(struct ax_user_stack *s, __u64 sp)
 {
-	__builtin_memset(e->regs, 0, sizeof(e->regs));
-	e->regs[3] = r->bx;
-	e->regs[6] = r->bp;
-	e->regs[7] = r->sp;
-	e->regs[12] = r->r12;
-	e->regs[13] = r->r13;
-	e->regs[14] = r->r14;
-	e->regs[15] = r->r15;
-	e->regs[16] = e->pc = r->ip;
-	return r->sp;
-}
-#else
-static __always_inline __u64 fill_registers(struct ax_lock_event *e, const struct pt_regs___user *r)
-{
-	__builtin_memset(e->regs, 0, sizeof(e->regs));
-	bpf_probe_read_kernel(e->regs, 31 * sizeof(__u64), &r->regs);
-	e->regs[31] = r->sp;
-	e->regs[32] = e->pc = r->pc;
-	return r->sp;
-}
-#endif
+	__u32 len = USER_STACK_PAGE - (sp & (USER_STACK_PAGE - 1));
 
-/* A stack may end with its page. */
-static __always_inline __u32 copy_stack(struct ax_lock_event *e, __u64 sp)
-{
-	__u32 len = PAGE - (sp & (PAGE - 1));
-
-	if (bpf_probe_read_user(e->stack, AX_LOCK_STACK, (void *)sp) == 0)
+	if (bpf_probe_read_user(s->bytes, AX_LOCK_STACK, (void *)sp) == 0)
 		return AX_LOCK_STACK;
 	asm volatile("" : "+r"(len));
-	if (len > AX_LOCK_STACK || bpf_probe_read_user(e->stack, len, (void *)sp) < 0)
+	if (len > AX_LOCK_STACK || bpf_probe_read_user(s->bytes, len, (void *)sp) < 0)
 		return 0;
 	return len;
 }
@@ -180,8 +148,8 @@ int ax_locks_exit(__u64 *ctx)
 	watch_head(&e->head, AX_WATCH_LOCK);
 	e->lock = w->lock;
 	e->waited_ns = ns;
-	e->pad = 0;
-	e->len = copy_stack(e, fill_registers(e, (void *)ctx[0]));
+	e->stack.pad = 0;
+	e->stack.len = copy_stack(&e->stack, user_registers(&e->stack, (void *)ctx[0]));
 	bpf_ringbuf_submit(e, tally_wakeup());
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include "probes/watch/stacks.h"
 #include "profile.skel.h"
 
-#define COPY_BYTES (sizeof(struct ax_profile_sample) + AX_PROFILE_STACK)
+#define COPY_BYTES (sizeof(struct ax_profile_sample) + AX_USER_STACK_ROOM)
 
 /* Copies of some polls have room, on all CPUs together: reading the symbols of a large program
  * takes a while. */

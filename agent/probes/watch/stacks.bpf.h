@@ -87,7 +87,7 @@ static __always_inline void tell_new(const struct ax_profile_key *k)
 		return;
 	watch_head(&s->head, AX_PROFILE_NEW);
 	s->key = *k;
-	s->len = 0;
+	s->stack.len = 0;
 	bpf_ringbuf_submit(s, wake_flags(k->pid));
 }
 

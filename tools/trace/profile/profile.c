@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* ax trace profile: what runs on the processors, by call stacks. */
 #include "probes/process/process.h"
-#include "probes/unwind/unwind.h"
 #include "tools/trace/profile/profile.h"
 
 #define HZ     99 /* no multiple of what others do at round times */
 #define HZ_MAX 100000
 #define TOP    20
-_Static_assert(AX_PROFILE_REGS == UNWIND_REGS, "registers are copied one to one");
 
 /* --- what both commands do --- */
 
@@ -58,15 +56,11 @@ static int collect_counted(void *arg, const struct ax_profile_key *k,
 
 static int collect_copy(struct profile *p, const struct ax_profile_sample *s)
 {
-	struct unwind_regs regs = {.pc = s->pc};
-	struct unwind_stack stack = {.bytes = s->stack, .len = s->len};
 	uint64_t user[AX_PROFILE_FRAMES];
 	bool cut;
 	int n;
 
-	memcpy(regs.v, s->regs, sizeof(regs.v));
-	stack.from = regs.v[unwind_stack_pointer(UNWIND_MACHINE)];
-	n = processes_callers(p->names.processes, (int)s->key.pid, &regs, &stack, user,
+	n = processes_callers(p->names.processes, (int)s->key.pid, &s->stack, user,
 			      AX_PROFILE_FRAMES, &cut);
 	if (n < 0)
 		return n;
@@ -79,7 +73,7 @@ static int put(struct ready *r, const void *record, size_t len)
 	struct profile *p = r->own;
 	int err;
 
-	if (len < sizeof(*s) || s->len > len - sizeof(*s))
+	if (len < sizeof(*s) || s->stack.len > len - sizeof(*s))
 		return READY_HIDDEN;
 	processes_note(p->names.processes, (int)s->head.pid);
 	err = collection_note_app(&p->stacks, &s->head);

@@ -2,15 +2,12 @@
 /* ax trace locks: for which mutexes threads wait, how long, and where they were called. */
 #include "probes/process/process.h"
 #include "probes/tally/locks.h"
-#include "probes/unwind/unwind.h"
 #include "tools/trace/ready/stacks.h"
 #include "tools/trace/ready/tally.h"
 
 #define FRAMES	  32
 #define LINES_MAX 16384
 #define SLOTS	  (4 * LINES_MAX) /* a power of two */
-
-_Static_assert(AX_LOCK_REGS == UNWIND_REGS, "registers are those of probes/unwind");
 
 /* A lock, and the calls that wait for it. */
 struct line {
@@ -87,23 +84,18 @@ static void add_time(struct ax_tally_times *t, uint64_t ns)
 static uint32_t find_callers(struct request *q, const struct ax_lock_event *e,
 			     uint64_t addresses[FRAMES])
 {
-	struct unwind_stack stack = {.from = e->regs[unwind_stack_pointer(UNWIND_MACHINE)],
-				     .bytes = e->stack,
-				     .len = e->len};
-	struct unwind_regs regs = {.pc = e->pc};
 	bool cut;
 	int n = 0;
 
-	memcpy(regs.v, e->regs, sizeof(regs.v));
 	stacks_see(&q->stacks, (int)e->head.pid);
 	if (q->stacks.names)
-		n = processes_callers(q->stacks.names, (int)e->head.pid, &regs, &stack, addresses,
+		n = processes_callers(q->stacks.names, (int)e->head.pid, &e->stack, addresses,
 				      FRAMES, &cut);
 	for (int i = 1; i < n; i++)
 		addresses[i]++;
 	if (n > 0)
 		return (uint32_t)n;
-	addresses[0] = e->pc;
+	addresses[0] = e->stack.pc;
 	return 1;
 }
 
@@ -119,7 +111,7 @@ static int put(struct ready *r, const void *record, size_t len)
 		stacks_see(&q->stacks, (int)e->head.pid);
 		return READY_PART;
 	}
-	if (len < sizeof(*e) || e->len > len - sizeof(*e))
+	if (len < sizeof(*e) || e->stack.len > len - sizeof(*e))
 		return READY_HIDDEN;
 	wanted = (struct line){.pid = e->head.pid, .lock = e->lock};
 	wanted.n = find_callers(q, e, wanted.addresses);

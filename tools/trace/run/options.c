@@ -127,6 +127,7 @@ static int run_request(struct request *q, enum trace_action action, int argc, ch
 void trace_take_args(struct trace *t, const struct trace_args *a)
 {
 	t->json = a->output == TRACE_JSON;
+	t->options.frame_pointers = a->stack == 1;
 	t->command = a->command;
 	t->path = a->output == TRACE_CTF ? NULL : a->path;
 	t->ctf_path = a->output == TRACE_CTF ? a->path : NULL;
@@ -267,6 +268,18 @@ const struct opt trace_record_opts[] = {
 	 offsetof(struct trace_args, path), &words_file},
 };
 
+static const char *const stacks[] = {"dwarf", "fp", NULL};
+static const struct words stack_words = {.choices = stacks};
+
+const struct opt trace_stack_opt = {"stack",
+				    0,
+				    OPT_CHOICE,
+				    "HOW",
+				    "how 'ustack' finds callers: dwarf (the default) copies the "
+				    "stack, fp follows frame pointers",
+				    offsetof(struct trace_args, stack),
+				    &stack_words};
+
 const struct opt trace_arming_opts[] = {
 	{"armed-by", 0, OPT_STRINGS, "PROBE",
 	 "nothing counts before this probe happens ('PROBE if CONDITION' in one word)",
@@ -327,6 +340,7 @@ const struct command cmd_trace_watch = {
 			.own = {{trace_opts, TRACE_OPT_OUTPUT, offsetof(struct request, args)},
 				{trace_record_opts, ARRAY_SIZE(trace_record_opts),
 				 offsetof(struct request, args)},
+				{&trace_stack_opt, 1, offsetof(struct request, args)},
 				{own, ARRAY_SIZE(own), 0},
 				{trace_arming_opts, ARRAY_SIZE(trace_arming_opts),
 				 offsetof(struct request, arming)}},

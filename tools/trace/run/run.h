@@ -15,6 +15,7 @@ struct trace_args {
 	bool follow;
 	const char *command, *app, *cgroup;
 	int output; /* enum trace_format */
+	int stack;  /* 1: frame pointers lead to callers, no stack is copied */
 	const char *path;
 };
 
@@ -82,6 +83,9 @@ extern const struct opt trace_opts[TRACE_OPTS];
 /* The last two, of commands whose records can be CTF. */
 #define TRACE_RECORD_OPTS 2
 extern const struct opt trace_record_opts[TRACE_RECORD_OPTS];
+
+/* Of commands whose records have call stacks of programs. */
+extern const struct opt trace_stack_opt;
 
 struct trace_arming {
 	struct strv armed_by, disarmed_by;

@@ -120,6 +120,8 @@ static void write_options(const struct trace *t, const struct trace_args *a, FIL
 		fprintf(f, " -d %ums", t->duration_ms);
 	if (t->options.exact)
 		fputs(" --exact", f);
+	if (t->options.frame_pointers)
+		fputs(" --stack fp", f);
 	if (t->json)
 		fputs(" -o json", f);
 	if (t->ctf_path)

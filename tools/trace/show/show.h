@@ -53,6 +53,7 @@ struct trace {
 	struct trace_out out;
 	struct trace_layout *layouts; /* of each probe, made when its first record comes */
 	struct processes *names;      /* of functions in processes and the kernel */
+	struct trace_stacks *stacks;  /* that were found by copies */
 	int64_t real_offset_ns;	      /* from CLOCK_MONOTONIC to the time of day */
 	uint64_t received, shown;
 	uint64_t controls; /* of a script: records that only had something done, which are no events
@@ -101,6 +102,17 @@ int trace_ctf_put(struct trace *t, const struct ax_probe_record *r, size_t len, 
 bool trace_ctf_is_due(const struct trace *t);
 int trace_ctf_flush(struct trace *t, uint64_t discarded, bool end);
 void trace_ctf_free(struct trace *t);
+
+/* --- copied_stacks.c --- */
+
+#define TRACE_FRAMES   127 /* of a call stack */
+#define TRACE_NO_STACK UINT64_MAX
+/* The call stack whose number in a record says that it was copied, the innermost address first; of
+ * callers where they return to. -ENOENT: nothing is known of it, and *by_frames is the number of
+ * the one that frame pointers gave, or TRACE_NO_STACK. */
+int trace_copied_stack(struct trace *t, uint64_t id, uint64_t addresses[TRACE_FRAMES],
+		       uint64_t *by_frames);
+void trace_stacks_free(struct trace *t);
 
 /* --- stack.c: addresses as names --- */
 

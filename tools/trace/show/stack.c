@@ -2,11 +2,11 @@
 /* Addresses as names: of values that are symbols, and of stacks. */
 #include <time.h>
 
+#include "probe.h"
 #include "tools/trace/show/show.h"
 #include "probes/process/process.h"
 
-#define FRAMES_MAX 127
-#define NAME_SIZE  1024
+#define NAME_SIZE 1024
 /* A command has its libraries after less than a millisecond mostly. */
 #define COMMAND_LOOKS 20
 #define COMMAND_NS    150000
@@ -108,6 +108,7 @@ void trace_names_free(struct trace *t)
 {
 	if (t->names)
 		processes_free(t->names);
+	trace_stacks_free(t);
 }
 
 /* What is in the probed file can be named without the process, which may have ended already. */
@@ -170,9 +171,9 @@ void trace_put_symbol(struct trace *t, uint32_t pid, uint64_t address)
 
 /* Before a function has made its frame, that of its caller is passed over. Newer kernels see some
  * of these cases themselves (6.11). */
-static int add_caller(uint64_t addresses[FRAMES_MAX], int n, uint64_t caller)
+static int add_caller(uint64_t addresses[TRACE_FRAMES], int n, uint64_t caller)
 {
-	if (!caller || n < 1 || n == FRAMES_MAX || (n > 1 && addresses[1] == caller))
+	if (!caller || n < 1 || n == TRACE_FRAMES || (n > 1 && addresses[1] == caller))
 		return n;
 	memmove(&addresses[2], &addresses[1], (size_t)(n - 1) * sizeof(*addresses));
 	addresses[1] = caller;
@@ -228,13 +229,25 @@ static int user_frames(struct trace *t, uint32_t pid, const uint64_t *addresses,
 	return last;
 }
 
+static int addresses_of(struct trace *t, uint64_t id, uint64_t caller,
+			uint64_t addresses[TRACE_FRAMES])
+{
+	int n = -ENOENT;
+
+	if (id & AX_STACK_COPIED && names_of(t))
+		n = trace_copied_stack(t, id, addresses, &id);
+	if (n < 0)
+		n = session_stack(t->session, id, addresses, TRACE_FRAMES);
+	return add_caller(addresses, n, caller);
+}
+
 void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t probe, uint32_t pid,
 		     uint64_t id, uint64_t caller, const char *indent)
 {
 	bool kernel = shown->type == VALUE_KERNEL_STACK;
-	uint64_t addresses[FRAMES_MAX];
+	uint64_t addresses[TRACE_FRAMES];
 	char name[NAME_SIZE];
-	int n = add_caller(addresses, session_stack(t->session, id, addresses, FRAMES_MAX), caller);
+	int n = addresses_of(t, id, caller, addresses);
 	/* a table's line does not say which probe it was, unless there is only one */
 	struct hit hit = {.probe = probe, .address = n > 0 ? addresses[0] : 0};
 	int first = kernel ? tracer_frames(t, addresses, n) : 0;
