@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A program to be traced: traced N [DEPTH] calls its functions N times, and reads as often. */
-// flags: -O1 -fno-optimize-sibling-calls
+// flags: -O1 -fno-optimize-sibling-calls -Wl,--eh-frame-hdr
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
