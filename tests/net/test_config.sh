@@ -136,14 +136,16 @@ agent:
 apps:
   steady: {command: [sleep, "1000"], ip: 10.77.1.1}
   again: {command: "sh -c 'exec sleep 1000'", restart: always, net: host}
-  once: {command: "sh -c 'exit 3'"}
+  once: {command: "sh -c 'echo began >>$T/once; exit 3'"}
 EOF
 ok "apply restart policies" ax config apply "$T/restart.yaml"
 launched again
 pid=$(pid_of again)
+# it has ended before the other one: what would start it again would do so before that one
+wait_for '[ -s "$T/once" ] && [ -z "$(pid_of once)" ]'
 kill -KILL "$pid"
 ok "restart: always starts it again" wait_for "[ -n \"\$(pid_of again)\" ] && [ \"\$(pid_of again)\" != $pid ]"
-is "restart: no does not" "$(pid_of once)" ""
+is "restart: no does not" "$(pid_of once) $(cat "$T/once")" " began"
 is "the unrelated app still has its process" "$(pid_of steady)" "$steady"
 ok "an empty config removes them all" ax config apply "$T/good.yaml"
 wait_for "[ ! -e /proc/$steady ]"
