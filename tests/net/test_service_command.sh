@@ -45,6 +45,34 @@ ok "backends by labels" ax service set shop --backend labels:tier=private,no=2,w
 is "are found" "$(who 10.77.8.1)" p2
 ok "a second one, with an address of the pool" ax service add other -p 80:7000 -b address:10.77.8.99:7000 -b h1
 
+# --- exposed ports: a machine next door, which knows nothing of ax ---
+
+unshare -n sleep 1000 &
+next=$!
+BACKGROUND+=("$next")
+wait_for "[ \"\$(readlink /proc/$next/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ]"
+veth_or_skip n0 type veth peer name eth0 netns "$next"
+ip addr add 198.51.100.1/24 dev n0
+ip link set n0 up
+nsenter -t "$next" -n sh -c "ip addr add 198.51.100.2/24 dev eth0; ip link set eth0 up"
+wait_for 'ip link show n0 | grep -q LOWER_UP'
+from_next() { # PORT: the server that answers there
+	timeout 20 nsenter -t "$next" -n "$BIN/tcp" connect 4 198.51.100.1 "$1" 2>&1 |
+		sed -nE 's/.*([ph][12]) you=.*(198[.]51[.]100[.]2).*/\1 \2/p; s/.*(ECONN.*)/\1/p'
+}
+ok "a service with exposed ports" ax service add open -p 80:7000 -b h1 --expose 8080:80
+is "is reached from outside" "$(from_next 8080)" "h1 198.51.100.2"
+ok "they are changed" ax service set open --expose 8081:80 --expose 198.51.100.1:8082:80 -b p1
+is "the new ones are reached" "$(from_next 8081) $(from_next 8082)" "p1 198.51.100.2 p1 198.51.100.2"
+is "the old one is not" "$(from_next 8080)" ECONNREFUSED
+is "they are listed" "$(ax get services -o json | jq -c '.[] | select(.name == "open") | .expose')" \
+	'["8081:80/tcp","198.51.100.1:8082:80/tcp"]'
+like "a port that another one exposes is refused" \
+	"$(ax service add other2 -b h1 -p 80:7000 --expose 8081:80 2>&1)" "8081"
+like "and a port that is none" "$(ax service add other2 -b h1 -p 80:7000 --expose 8083 2>&1)" "expose.*8083"
+ok "who is removed has none" ax service del open
+is "its ports are closed" "$(from_next 8081)" ECONNREFUSED
+
 # --- what is refused says why, and changes nothing ---
 
 refused() { # WHAT PATTERN COMMAND...

@@ -12,7 +12,7 @@ static const struct words words_udp = {.nth = udp_choice_nth};
 static const struct words words_on_remove = {.nth = on_remove_nth};
 
 struct args {
-	struct strv ports, backends;
+	struct strv ports, backends, expose;
 	const char *ip, *wait, *drain, *slow_start, *check, *splice;
 	const char *check_port, *check_status, *check_user;
 	const char *check_every, *check_timeout, *check_fall, *check_rise;
@@ -25,6 +25,7 @@ static void args_free(struct args *a)
 {
 	strv_free(&a->ports);
 	strv_free(&a->backends);
+	strv_free(&a->expose);
 }
 
 /* --- options to the config's words --- */
@@ -128,6 +129,17 @@ static json_t *check_of_args(const struct args *a)
 	return check;
 }
 
+static void put_texts(json_t *words, const char *key, const struct strv *texts)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < texts->n; i++)
+		json_array_append_new(list, json_string(texts->v[i]));
+	if (texts->n)
+		json_object_set(words, key, list);
+	json_decref(list);
+}
+
 /* Keys that were not given are not there. */
 static json_t *words_of_args(const struct args *a)
 {
@@ -150,11 +162,8 @@ static json_t *words_of_args(const struct args *a)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (texts[i].value)
 			json_object_set_new(j, texts[i].key, json_string(texts[i].value));
-	list = a->ports.n ? json_array() : NULL;
-	for (size_t i = 0; i < a->ports.n; i++)
-		json_array_append_new(list, json_string(a->ports.v[i]));
-	if (list)
-		json_object_set_new(j, "ports", list);
+	put_texts(j, "ports", &a->ports);
+	put_texts(j, "expose", &a->expose);
 	list = a->backends.n ? json_array() : NULL;
 	for (size_t i = 0; i < a->backends.n; i++)
 		json_array_append_new(list, backend_words(a->backends.v[i]));
@@ -289,6 +298,9 @@ static const struct opt options[] = {
 	 "who serves: APP, labels:K=V,... or address:ADDR[:PORT], each with ,weight=N behind it if "
 	 "it is not 1, and ,zone=ZONE behind APP and ADDR (may be given several times)",
 	 offsetof(struct args, backends), &words_app},
+	{"expose", 0, OPT_STRINGS, "[WHERE:]HOSTPORT:PORT[/udp]",
+	 "clients outside reach a port of it at a port of this machine (may be given several times)",
+	 offsetof(struct args, expose), NULL},
 	{"strategy", 0, OPT_CHOICE, "STRATEGY", "which backend a connection goes to",
 	 offsetof(struct args, strategy), &words_strategy},
 	{"affinity", 0, OPT_CHOICE, "WHO",
