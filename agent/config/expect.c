@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A file of expectations. */
 #include "config/expect.h"
+#include "base/domain.h"
 #include "base/values.h"
 #include "config/read.h"
 #include "rules/priv.h"
@@ -27,6 +28,22 @@ static void set_text(struct reader *r, char **to, const char *text)
 	have(r, *to);
 }
 
+/* Apps have no dots in their names. */
+static bool is_outside(const char *text)
+{
+	char domain[DOMAIN_STRLEN];
+
+	return strchr(text, '.') && !want_domain(text, false, domain);
+}
+
+static void set_outside(struct reader *r, struct expect_end *to, const char *text)
+{
+	char domain[DOMAIN_STRLEN];
+
+	want_domain(text, false, domain);
+	done(r, strv_add(&to->names, domain));
+}
+
 static void read_end_text(struct reader *r, const struct node *n, const char *text,
 			  struct expect_end *to)
 {
@@ -38,11 +55,12 @@ static void read_end_text(struct reader *r, const struct node *n, const char *te
 		to->labelled = true;
 		return;
 	}
-	if (want_name(text)) {
+	if (!want_name(text))
+		set_text(r, &to->name, text);
+	else if (is_outside(text))
+		set_outside(r, to, text);
+	else
 		reject(r, n, WANT_END);
-		return;
-	}
-	set_text(r, &to->name, text);
 }
 
 static void read_end_name(struct reader *r, const struct node *n, void *to)
@@ -80,6 +98,8 @@ static void read_from(struct reader *r, const struct node *n, void *to)
 	text = scalar_text(r, n, WANT_END);
 	if (text)
 		read_end_text(r, n, text, &x->from);
+	if (x->from.names.n)
+		reject(r, n, WANT_END);
 }
 
 /* --- ports --- */
@@ -268,6 +288,7 @@ static void end_free(struct expect_end *e)
 {
 	free(e->name);
 	labels_free(&e->labels);
+	strv_free(&e->names);
 }
 
 void expectations_free(struct expectations *x)

@@ -10,12 +10,14 @@
 enum expected { EXPECT_ALLOW, EXPECT_DENY, EXPECT_AUDIT };
 const char *expected_name(enum expected x);
 
-/* An app of the config, one that it does not have (then labels are given), or an address. */
+/* An app of the config, one that it does not have (then labels are given), an address, or a name of
+ * the DNS outside. */
 struct expect_end {
-	char *name;	      /* NULL: labels or address */
+	char *name;	      /* NULL: labels, address or names */
 	struct labels labels; /* instead of the config's */
 	bool labelled;
-	struct ax_addr addr; /* zero: an app */
+	struct ax_addr addr; /* zero: an app, or a name outside */
+	struct strv names;   /* one of the DNS, or none */
 };
 
 struct expectation {

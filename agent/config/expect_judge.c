@@ -143,6 +143,10 @@ static int find(const struct config *c, const struct expect_end *e, uint16_t por
 
 	if (!addr_is_zero(&e->addr))
 		return add_address(c, &e->addr, port, to);
+	if (e->names.n) {
+		one.end = (struct policy_end){.names = &e->names, .somewhere = true};
+		return add(to, &one);
+	}
 	if (e->labelled)
 		return add(to, &one);
 	r = add_apps_named(c, e->name, port, to);
@@ -210,6 +214,8 @@ static void put_end(FILE *f, const struct expect_end *e)
 
 	if (!addr_is_zero(&e->addr))
 		fputs(addr_format(&e->addr, buf), f);
+	else if (e->names.n)
+		fputs(e->names.v[0], f);
 	else
 		fprintf(f, "%s%s%s", e->name ? e->name : "", e->name && labels ? " " : "",
 			labels ? labels : "");

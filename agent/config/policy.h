@@ -85,6 +85,7 @@ struct policy_end {
 	struct ax_addr own4, own6;   /* the app's, zero: none that counts */
 	struct ax_addr addr;	     /* of who is no app, */
 	const struct strv *names;    /* and what it is called; NULL: nobody knows */
+	bool somewhere; /* the address is not known: of prefixes only those of all have it */
 };
 
 struct policy_port {

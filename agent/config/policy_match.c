@@ -24,6 +24,8 @@ static bool who_is(const struct config_who *w, const struct policy_end *end)
 		if (end->labels)
 			return w->derived && (addr_eq(&w->prefix.addr, &end->own4) ||
 					      addr_eq(&w->prefix.addr, &end->own6));
+		if (end->somewhere)
+			return !w->prefix.len;
 		return prefix_contains(&w->prefix, &end->addr);
 	case WHO_DOMAIN:
 		return !end->labels && is_called(end, w->name);

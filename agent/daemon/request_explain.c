@@ -4,7 +4,9 @@
 #include <arpa/inet.h>
 
 #include "daemon/requests_priv.h"
+#include "allot/learnt.h"
 #include "base/address.h"
+#include "base/domain.h"
 #include "base/work.h"
 #include "control/control.h"
 #include "control/reply.h"
@@ -34,7 +36,8 @@ struct question {
 	struct agent *a;
 	const char *from_text, *to_text;
 	struct end from, to;
-	uint16_t port; /* host byte order */
+	char domain[DOMAIN_STRLEN]; /* `to` is that name outside; "": it is not */
+	uint16_t port;		    /* host byte order */
 	uint8_t proto;
 	json_t *verdicts;
 	size_t more;  /* that are not said */
@@ -126,6 +129,20 @@ static int end_of(struct agent *a, const char *text, bool server, struct end *re
 		"there is no app%s %.60s: give one of 'ax get names', an address, or 'host' "
 		"for this machine",
 		server ? " or service" : "", name);
+}
+
+/* Both ends; what nobody here has and may be a name of the DNS is one outside. */
+static int find_ends(struct question *q, struct error *e)
+{
+	int r = end_of(q->a, q->from_text, false, &q->from, e);
+
+	if (r)
+		return r;
+	*q->domain = '\0';
+	r = end_of(q->a, q->to_text, true, &q->to, e);
+	if (r == -ENOENT && strchr(q->to_text, '.') && !want_domain(q->to_text, false, q->domain))
+		return 0;
+	return r;
 }
 
 static void put_end(json_t *j, const char *key, const struct end *e)
@@ -329,11 +346,8 @@ static int ask_member(struct question *q, const struct service_member *m, int ta
 /* Others may come in: who both ends are is looked up anew. */
 static int pause_explain(struct question *q, struct error *e)
 {
-	int r;
-
 	work_pause(q->a->reads);
-	r = end_of(q->a, q->from_text, false, &q->from, e);
-	return r ? r : end_of(q->a, q->to_text, true, &q->to, e);
+	return find_ends(q, e);
 }
 
 static int ask_service(struct question *q, struct error *e)
@@ -364,6 +378,85 @@ static int ask_service(struct question *q, struct error *e)
 	return r;
 }
 
+/* --- names outside --- */
+
+struct called {
+	struct question *q;
+	struct ax_addr *v;
+	size_t n;
+};
+
+static int add_called(void *arg, const struct ax_addr *addr)
+{
+	struct called *c = arg;
+	struct strv names = {0};
+	struct ax_addr *more;
+	bool has = false;
+
+	if (learnt_names(c->q->a->policy.learnt, addr, &names) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < names.n; i++)
+		has |= streq(names.v[i], c->q->domain);
+	free(names.v);
+	if (!has)
+		return 0;
+	more = reallocarray(c->v, c->n + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	c->v = more;
+	c->v[c->n++] = *addr;
+	return 0;
+}
+
+/* No app has been told an address of that name: only rules about names, and about everything
+ * outside, are known to be about it. */
+static int judge_name(struct question *q, struct error *e)
+{
+	const struct app_spec *spec =
+		q->from.app ? &q->from.app->spec : &q->from.declared->conf->spec;
+	uint32_t party = q->from.app ? q->from.app->party : q->from.declared->party;
+	const struct policy_port port = {.proto = q->proto, .port = q->port};
+	char *names[] = {q->domain};
+	struct strv list = {.v = names, .n = 1};
+	struct policy_end client, server = {.names = &list, .somewhere = true};
+	struct policy_verdict v;
+	bool allowed;
+	json_t *j;
+
+	if (!policy_party(&q->a->policy, party))
+		return error_set(e, -ESRCH, "it ended meanwhile: ask again");
+	client = policy_end_of(&q->a->policy, party);
+	policy_judge(q->a->policy.rules, q->a->policy.n_rules, &client, &server, &port, &v);
+	allowed = v.rule >= 0 ? !v.deny : egress_is_open(&spec->egress, spec->net == NET_HOST);
+	put_known(q, allowed, v.rule >= 0 ? "rule" : "egress", NULL);
+	j = json_array_get(q->verdicts, json_array_size(q->verdicts) - 1);
+	put_rule(j, q->a, "decides", (uint32_t)(v.rule + 1));
+	put_rule(j, q->a, "audit", (uint32_t)(v.audit + 1));
+	put_rule(j, q->a, "log", (uint32_t)(v.log + 1));
+	json_object_set_new(j, "by_name", json_true());
+	return 0;
+}
+
+static int ask_name(struct question *q, struct error *e)
+{
+	const struct learnt *l = q->a->policy.learnt;
+	struct called c = {.q = q};
+	int r = l ? learnt_each(l, add_called, &c) : 0;
+
+	if (r)
+		error_set(e, r, "out of memory");
+	else if (!c.n)
+		r = judge_name(q, e);
+	for (size_t i = 0; i < c.n && !r; i++) {
+		struct end to = {.addr = c.v[i]};
+		char addr[ADDR_STRLEN];
+
+		r = ask(q, &to, q->port, addr_port_format(&to.addr, htons(q->port), addr), e);
+	}
+	free(c.v);
+	return r;
+}
+
 /* --- the request --- */
 
 static bool is_loopback(const struct ax_addr *a)
@@ -378,6 +471,8 @@ static int explain(struct question *q, struct error *e)
 	bool client = q->from.app || q->from.declared;
 	bool ours = q->to.app || q->to.declared || q->to.service;
 
+	if (client && *q->domain)
+		return ask_name(q, e);
 	if (client && !ours && is_loopback(&q->to.addr)) {
 		put_known(q, true, "loopback", NULL);
 		return 0;
@@ -427,8 +522,7 @@ static int make_answer(struct explain_work *w, struct error *e)
 
 	if (port < 1 || port > UINT16_MAX)
 		r = error_set(e, -EINVAL, "explain goes with a port of 1 to 65535");
-	r = r ? r : end_of(w->a, q.from_text, false, &q.from, e);
-	r = r ? r : end_of(w->a, q.to_text, true, &q.to, e);
+	r = r ? r : find_ends(&q, e);
 	q.verdicts = json_array();
 	r = r ? r : explain(&q, e);
 	if (r) {
@@ -442,6 +536,8 @@ static int make_answer(struct explain_work *w, struct error *e)
 		return error_set(e, -ENOMEM, "out of memory");
 	put_end(w->answer, "from", &q.from);
 	put_end(w->answer, "to", &q.to);
+	if (*q.domain)
+		json_object_set_new(w->answer, "to_name", json_string(q.domain));
 	if (json_array_size(q.verdicts) > REQUEST_ROWS_AT_ONCE)
 		work_offload(w->a->reads, write_answer, w);
 	else

@@ -121,6 +121,19 @@ like "connections by name are counted" "$(hits by-name)" "^[2-9]"
 like "what an audit would have refused, too" "$(hits "egress of audited -> outside")" "^[1-9]"
 unlike "no name was asked for that no list has" "$(cat "$T/names.log")" "edge.cdn|dot.good|xgood"
 
+# what is explained of a name is what its addresses get
+run_app --name asker --egress="*.good.test:443" -- sleep 1000
+launched asker
+like "a name that nobody has asked for is explained by its name" \
+	"$(ax policy explain asker other.good.test:443)" "^asker .* -> other.good.test/tcp: allowed"
+like "and that this is all that is known" "$(ax policy explain asker other.good.test:443)" "by its name alone"
+is "one that is asked for" "$(ax exec asker "$PYTHON" "$SRC/to_name.py" www.good.test 443 2>&1)" \
+	"connected 198.51.100.2"
+like "by its address" "$(ax policy explain asker www.good.test:443)" "198[.]51[.]100[.]2:443: allowed at connect by rule"
+fails "at another port" ax policy explain asker www.good.test:80
+like "which is said of the address, too" "$(ax policy explain asker www.good.test:80)" \
+	"198[.]51[.]100[.]2:80: refused [(]EACCES[)]"
+
 # a refused name is an event
 bg "$T/events" "$AX" --instance "$INST" events -o json
 wait_for "ax run --name poked -- true; grep -q poked $T/events"

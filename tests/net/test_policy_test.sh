@@ -16,6 +16,7 @@ cat >"$T/ax.yaml" <<-EOC
 	  away: {command: sleep 1000, labels: zone=away}
 	  # not started
 	  idle: {ip: 10.77.3.4, labels: tier=guest}
+	  named: {command: sleep 1000, egress: ["*.good.test:443"]}
 	services:
 	  shop: {ports: ["80:7000"], backends: [web, db]}
 	policy:
@@ -25,6 +26,7 @@ cat >"$T/ax.yaml" <<-EOC
 	    - allow: {from: 192.0.2.0/24, to: shop}
 	    - deny: {from: db, to: 198.51.100.0/24, protocol: udp}
 	    - allow: {from: idle, to: {zone: away}}
+	    - deny: {from: web, to: evil.test, name: no-evil}
 EOC
 cat >"$T/good.yaml" <<-EOC
 	config: ax.yaml
@@ -49,9 +51,15 @@ cat >"$T/good.yaml" <<-EOC
 	  - {from: tier=guest, to: away:80, expect: deny}
 	  - {from: {app: idle, labels: zone=other}, to: away, port: 80, expect: deny}
 	  - {from: {app: new, labels: zone=away}, to: {app: away}, port: 80, protocol: udp, expect: allow}
+	  - {from: named, to: www.good.test:443, expect: allow}
+	  - {from: named, to: www.good.test:80, expect: deny}
+	  - {from: named, to: good.test:443, expect: deny}
+	  - {from: web, to: evil.test:443, expect: deny, rule: no-evil}
+	  - {from: web, to: www.good.test:443, expect: allow, rule: none}
+	  - {from: db, to: "www.good.test:443/udp", expect: deny, rule: none}
 EOC
 sed -i 's/, to: away, port: 80, expect: deny}/, to: away:80, expect: allow, rule: 5}/' "$T/good.yaml"
-is "all hold" "$("$AX" policy test "$T/good.yaml")" "20 expectations hold"
+is "all hold" "$("$AX" policy test "$T/good.yaml")" "26 expectations hold"
 ok "a file of its own for the config" "$AX" policy test "$T/good.yaml" --config "$T/ax.yaml"
 
 # failing WHAT EXPECTATION REGEX
@@ -69,6 +77,7 @@ failing "labels" '{from: away, to: web:80, expect: allow}' 'found deny by no lab
 failing "no rule on trial" '{from: web, to: away:80, expect: audit}' 'found deny'
 failing "a name that it does not have" '{from: nobody, to: web:80, expect: allow}' 'no app nobody'
 failing "neither is an app's" '{from: 192.0.2.1, to: "192.0.2.2:80", expect: allow}' 'neither end'
+failing "a name outside asks nobody" '{from: www.good.test, to: web:80, expect: allow}' 'the name of an app'
 failing "a port is missing" '{from: web, to: db, expect: allow}' 'NAME:PORT'
 failing "a key is missing" '{from: web, to: db:80}' 'from, to and expect in each'
 failing "a word that is not one" '{from: web, to: db:80, expect: maybe}' 'allow, deny or audit'
@@ -93,7 +102,7 @@ is "no file" "$("$AX" policy test "$T/nothing.yaml" >/dev/null 2>&1; echo $?)" 1
 
 # an agent says the same
 agent_start "$T/ax.yaml"
-launched web db away
+launched web db away named
 while read -r from to verdict; do
 	explained=allow
 	ax policy explain "$from" "$to" >"$T/explained" 2>&1 || explained=deny
@@ -102,7 +111,7 @@ while read -r from to verdict; do
 done < <(sed -n 's/^  - {from: \([a-z0-9.]*\), to: "*\([^",]*:[^",]*\)"*, expect: \([a-z]*\).*/\1 \2 \3/p' "$T/good.yaml")
 
 # in force: what was added, too
-is "what is in force is the same" "$(ax policy test "$T/good.yaml" --in-force)" "20 expectations hold"
+is "what is in force is the same" "$(ax policy test "$T/good.yaml" --in-force)" "26 expectations hold"
 cat >"$T/added.yaml" <<-EOC
 	tests:
 	  - {from: web, to: db:5433, expect: deny, rule: closed}
@@ -116,7 +125,7 @@ ok "a service" ax service add more --port 80:5433 --backend db
 run_app --name late --labels zone=away -- sleep 1000
 wait_for "ax get apps late >/dev/null" || not_ok "an app that the config does not have runs"
 is "they are judged by" "$(ax policy test "$T/added.yaml" --in-force)" "5 expectations hold"
-ok "the config alone does not know them" [ "$("$AX" policy test "$T/good.yaml")" = "20 expectations hold" ]
+ok "the config alone does not know them" [ "$("$AX" policy test "$T/good.yaml")" = "26 expectations hold" ]
 sed -i 's/deny, rule: closed/allow/; s/rule: 2/rule: 3/' "$T/added.yaml"
 out=$(ax policy test "$T/added.yaml" --in-force)
 is "and one that does not hold is told" "$?" 1

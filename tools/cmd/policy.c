@@ -121,6 +121,10 @@ static void put_verdict(const json_t *v)
 		put_rule(log);
 		putchar('\n');
 	}
+	if (member_true(v, "by_name"))
+		fputs("  by its name alone: no app was told an address of it, of which other rules "
+		      "may speak\n",
+		      stdout);
 	if (again)
 		printf("  the receiving side asks again: %s\n", again);
 }

@@ -299,7 +299,8 @@ static const struct opt options[] = {
 	 "it is not 1, and ,zone=ZONE behind APP and ADDR (may be given several times)",
 	 offsetof(struct args, backends), &words_app},
 	{"expose", 0, OPT_STRINGS, "[WHERE:]HOSTPORT:PORT[/udp]",
-	 "clients outside reach a port of it at a port of this machine (may be given several times)",
+	 "clients outside reach a port of it at a port of this machine (may be given several "
+	 "times)",
 	 offsetof(struct args, expose), NULL},
 	{"strategy", 0, OPT_CHOICE, "STRATEGY", "which backend a connection goes to",
 	 offsetof(struct args, strategy), &words_strategy},
