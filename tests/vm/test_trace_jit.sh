@@ -19,8 +19,10 @@ kept "that may be executed only" 5 hidden 5
 kept "by pkey_mprotect()" 5 pkey 5
 kept "of threads" 40 threads 10
 kept "of a child, too" 2 fork 7
-kept "given back before the end" 1 unmapped 3
-kept "at the end" 1 rwx 3
-kept "by another mapping" 1 dual 3
+# Of pages that are writable and executable at once versions are those that a look finds: on a machine
+# this slow one may find what is half written, too.
+kept "given back before the end" "[12]" unmapped 3
+kept "at the end" "[12]" rwx 3
+kept "by another mapping" "[12]" dual 3
 
 done_testing
