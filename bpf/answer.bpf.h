@@ -128,7 +128,7 @@ __weak __noinline int is_awaited(__u32 app, const struct ax_endpoint *from, __u3
 	await_key(app, from, (__be16)port_be, &key);
 	all = bpf_map_lookup_elem(&awaited, &key);
 	a = all ? await_find(all, from, (__be16)port_be) : NULL;
-	if (!a || now - a->seen > FLOW_LIFE_UDP)
+	if (!a || now - a->seen > AX_FLOW_LIFE_UDP)
 		return false;
 	if (a->seen != now)
 		a->seen = now;

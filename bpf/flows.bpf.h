@@ -13,12 +13,6 @@
 
 #include "maps.bpf.h"
 
-/* How long a flow may be idle, in seconds (nearly: 2^30 ns). */
-#define FLOW_LIFE_OPEN	 7440
-#define FLOW_LIFE_UDP	 300
-#define FLOW_LIFE_NEW	 60
-#define FLOW_LIFE_CLOSED 1
-
 static __always_inline __u32 flow_now(void)
 {
 	return (__u32)(bpf_ktime_get_ns() >> 30);
@@ -31,10 +25,10 @@ static __always_inline bool flow_is_closed(__u8 state)
 
 static __always_inline bool flow_is_over(const struct ax_flow *f, __u8 proto, __u32 now)
 {
-	__u32 life = proto == IPPROTO_UDP	? FLOW_LIFE_UDP
-		     : flow_is_closed(f->state) ? FLOW_LIFE_CLOSED
-		     : f->state & AX_FLOW_OPEN	? FLOW_LIFE_OPEN
-						: FLOW_LIFE_NEW;
+	__u32 life = proto == IPPROTO_UDP	? AX_FLOW_LIFE_UDP
+		     : flow_is_closed(f->state) ? AX_FLOW_LIFE_CLOSED
+		     : f->state & AX_FLOW_OPEN	? AX_FLOW_LIFE_OPEN
+						: AX_FLOW_LIFE_NEW;
 
 	return now - f->seen > life;
 }

@@ -50,4 +50,13 @@ struct ax_conn {
 };
 _Static_assert(sizeof(struct ax_conn) == 136, "struct ax_conn is read by user space");
 
+/* One of a program outside ax with an app in host mode, written by another one. */
+struct ax_accepted {
+	struct ax_endpoint local; /* not the app's own: a service's address, or the host's */
+	struct ax_endpoint remote;
+	struct ax_addr app; /* its own address, of that family */
+	__u64 cookie;	    /* the socket's */
+};
+_Static_assert(sizeof(struct ax_accepted) == 64, "struct ax_accepted is read by user space");
+
 #endif

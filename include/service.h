@@ -333,6 +333,12 @@ struct ax_flow {
 };
 _Static_assert(sizeof(struct ax_flow) == 28, "struct ax_flow is a map value");
 
+/* How long a flow may be idle, in seconds (nearly: 2^30 ns). */
+#define AX_FLOW_LIFE_OPEN   7440
+#define AX_FLOW_LIFE_UDP    300
+#define AX_FLOW_LIFE_NEW    60
+#define AX_FLOW_LIFE_CLOSED 1
+
 /*
  * Map `datagrams` (LRU), of the same key: (client, app) of datagrams that came to a private app
  * from outside ax, and are not a service's: their answers may leave though the app has no egress.

@@ -63,6 +63,8 @@ static const struct program_info {
 	{"ax_conns", AT_ITER, false, "'ax get conns' is empty", "Linux 5.10, BTF"},
 	{"ax_udp_conns", AT_ITER, false, "UDP sockets stay with backends that are removed",
 	 "Linux 5.10, BTF"},
+	{"ax_accepted", AT_ITER, false,
+	 "clients outside ax stay with backends in host mode that are removed", "Linux 5.10, BTF"},
 	{"ax_dual_udp", AT_ITER, false,
 	 "dual-stack UDP servers in host mode are not reached by IPv6", "Linux 5.10, BTF"},
 	{"ax_from_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
@@ -638,6 +640,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->conns = attach_iter(dp, "ax_conns", -1);
 	dp->dual_udp = attach_iter(dp, "ax_dual_udp", -1);
 	dp->udp_conns = attach_iter(dp, "ax_udp_conns", -1);
+	dp->accepted = attach_iter(dp, "ax_accepted", -1);
 	dp->held = attach_iter(dp, "ax_held_syns", dp->map[MAP_HELD]);
 	dp->udp_told = &dp->skel->bss->udp_told;
 	dp->held_any = &dp->skel->bss->held_any;
@@ -671,6 +674,7 @@ void datapath_close(struct datapath *dp)
 	bpf_link__destroy(dp->conns);
 	bpf_link__destroy(dp->dual_udp);
 	bpf_link__destroy(dp->udp_conns);
+	bpf_link__destroy(dp->accepted);
 	bpf_link__destroy(dp->held);
 	if (dp->skel)
 		dataplane__destroy(dp->skel);

@@ -134,6 +134,24 @@ int datapath_conns_each(struct datapath *dp, int netns_fd,
 /* UDP sockets that are connected through a service: their two ends, and what was asked. */
 int datapath_udp_conns_each(struct datapath *dp, int netns_fd,
 			    int (*f)(void *arg, const struct ax_conn *c), void *arg);
+/* TCP of programs outside ax with apps in host mode, in the caller's network namespace. */
+int datapath_accepted_each(struct datapath *dp, int (*f)(void *arg, const struct ax_accepted *c),
+			   void *arg);
+/* A flow of a program outside ax (struct ax_flow). */
+struct datapath_flow {
+	struct ax_endpoint client;
+	struct ax_endpoint asked; /* the service, or the exposed port of this host */
+	struct ax_endpoint backend;
+	__be16 seen_port_be; /* the client's port, as the backend sees it */
+	uint8_t kind;	     /* enum ax_flow_kind */
+	uint8_t state;	     /* enum ax_flow_state */
+	bool lives;	     /* it has not been idle for too long */
+};
+/* Asks f about each flow of a protocol, whether it is to be forgotten: the client's next packet
+ * begins another one. It is asked about one flow up to four times, and half of these with `asked`
+ * and `backend` exchanged. Returns how many that lived were forgotten, or a negative errno. */
+int datapath_flows_each(struct datapath *dp, uint8_t proto,
+			bool (*f)(void *arg, const struct datapath_flow *flow), void *arg);
 /* Hands sk_lookup the UDP servers of host-mode apps that the kernel would not find by itself
  * (sockops/dual_udp.bpf.c): to be called after AX_EVENT_DUAL_UDP, which does not come again before,
  * in the host's network namespace. */

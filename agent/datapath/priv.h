@@ -93,6 +93,7 @@ struct datapath {
 	struct bpf_link *conns; /* NULL: off */
 	struct bpf_link *dual_udp;
 	struct bpf_link *udp_conns;
+	struct bpf_link *accepted;
 	struct bpf_link *held;
 	uint32_t *udp_told; /* the programs' */
 	uint32_t *held_any, *held_told;

@@ -11,6 +11,7 @@
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "services/ending.h"
+#include "services/removed.h"
 #include "services/services.h"
 
 struct drain {
@@ -272,6 +273,18 @@ static void drained(const struct ending *e)
 	events_drain(e->a, e->service, e->what, "drained", (int)e->ended);
 }
 
+/* Whether all that the service has at that address drains with it. */
+static bool is_whole(const struct drain *d, const struct ax_addr *addr,
+		     const struct service_member *m, size_t n)
+{
+	bool whole = true;
+
+	for (size_t i = 0; i < n && d->port; i++)
+		whole &= !addr_eq(&m[i].addr, addr) ||
+			 is_of(d, member_app_name(&m[i]), addr, m[i].port);
+	return whole;
+}
+
 static struct ending *ending_of(struct agent *a, const struct service *s, const struct drain *d)
 {
 	struct service_member *m = NULL;
@@ -283,11 +296,15 @@ static struct ending *ending_of(struct agent *a, const struct service *s, const 
 	e = ending_new(a, s, n);
 	for (size_t i = 0; e && i < n; i++)
 		if (is_of(d, member_app_name(&m[i]), &m[i].addr, m[i].port))
-			e->b[e->n++] = (struct ending_backend){.addr = m[i].addr, .port = d->port};
+			e->b[e->n++] =
+				(struct ending_backend){.addr = m[i].addr,
+							.port = d->port,
+							.whole = is_whole(d, &m[i].addr, m, n)};
 	free(m);
 	if (!e)
 		return NULL;
 	e->tcp = true;
+	e->outside_tcp = s->conf && removed_flags(s->conf) & AX_SERVICE_ENDS_TCP;
 	e->udp = has_udp(s);
 	e->holds = is_due;
 	e->done = drained;

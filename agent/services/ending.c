@@ -10,6 +10,7 @@
 #include "registry/app_table.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
+#include "services/outside.h"
 
 int ending_compare(const struct ending_backend *x, const struct ending_backend *y)
 {
@@ -24,24 +25,42 @@ static int compare(const void *x, const void *y)
 	return ending_compare(x, y);
 }
 
+struct ax_addr ending_vip(const struct ending *e, const struct ax_addr *asked)
+{
+	bool own = addr_eq(asked, &e->vip4) || addr_eq(asked, &e->vip6);
+
+	return own ? (struct ax_addr){0} : *asked;
+}
+
+bool ending_has(const struct ending *e, const struct ending_backend *b)
+{
+	struct ending_backend any = *b;
+
+	if (bsearch(b, e->b, e->n, sizeof(*e->b), compare))
+		return true;
+	any.port = 0;
+	return bsearch(&any, e->b, e->n, sizeof(*e->b), compare) != NULL;
+}
+
 static bool has(const struct ending *e, const struct ax_conn *c)
 {
-	struct ending_backend one = {.addr = c->remote.addr, .port = ntohs(c->remote.port_be)};
+	const struct ending_backend one = {.addr = c->remote.addr,
+					   .port = ntohs(c->remote.port_be),
+					   .vip = ending_vip(e, &c->asked.addr)};
 
-	if (!addr_eq(&c->asked.addr, &e->vip4) && !addr_eq(&c->asked.addr, &e->vip6))
-		one.vip = c->asked.addr;
-	if (bsearch(&one, e->b, e->n, sizeof(*e->b), compare))
-		return true;
-	one.port = 0;
-	return bsearch(&one, e->b, e->n, sizeof(*e->b), compare) != NULL;
+	return c->asked.port_be ? ending_has(e, &one) : outside_has(e, c);
 }
 
 static int note(void *arg, const struct ax_conn *c)
 {
 	struct ending *e = arg;
 
-	if (!c->asked.port_be || !has(e, c))
-		return 0;
+	return has(e, c) ? ending_note(e, &c->wire_local, &c->wire_remote, c->cookie) : 0;
+}
+
+int ending_note(struct ending *e, const struct ax_endpoint *local, const struct ax_endpoint *remote,
+		uint64_t cookie)
+{
 	if (e->n_conns == e->size) {
 		size_t more = e->size ? 2 * e->size : 64;
 		void *p = realloc(e->conns, more * sizeof(*e->conns));
@@ -51,7 +70,7 @@ static int note(void *arg, const struct ax_conn *c)
 		e->conns = p;
 		e->size = more;
 	}
-	e->conns[e->n_conns++] = (struct sock_conn){c->wire_local, c->wire_remote, c->cookie};
+	e->conns[e->n_conns++] = (struct sock_conn){*local, *remote, cookie};
 	return 0;
 }
 
@@ -66,6 +85,8 @@ static void end_there(void *arg)
 		datapath_udp_conns_each(e->a->dp, e->netns, note, e);
 	if (e->tcp)
 		datapath_conns_each(e->a->dp, e->netns, note, e);
+	if (e->outside_tcp && e->netns < 0)
+		outside_note_accepted(e);
 	if (e->n_conns)
 		n = socks_end_conns(e->netns, e->conns, e->n_conns);
 	e->ended += n > 0 ? (uint32_t)n : 0;
@@ -82,13 +103,21 @@ static void drop_others(struct ending *e)
 	e->n = n;
 }
 
-static void run(void *arg)
+static void begin_outside(void *arg)
 {
 	struct ending *e = arg;
+
+	if (e->udp)
+		outside_forget_datagrams(e);
+	if (e->outside_tcp)
+		outside_note_flows(e);
+}
+
+static void end_everywhere(struct ending *e)
+{
 	struct agent *a = e->a;
 
-	qsort(e->b, e->n, sizeof(*e->b), compare);
-	drop_others(e); /* others' works came before */
+	e->netns = -1;
 	if (e->n)
 		work_offload(a->work, end_there, e);
 	for (size_t i = 0; i < e->n_apps; i++) {
@@ -103,6 +132,29 @@ static void run(void *arg)
 			work_offload(a->work, end_there, e);
 		work_pause(a->work);
 	}
+}
+
+/* What was just being opened when the others were ended. */
+static void note_late(void *arg)
+{
+	datapath_wait_for_programs();
+	outside_note_flows(arg);
+}
+
+static void run(void *arg)
+{
+	struct ending *e = arg;
+	struct agent *a = e->a;
+
+	qsort(e->b, e->n, sizeof(*e->b), compare);
+	drop_others(e); /* others' works came before */
+	if (e->n && e->outside)
+		work_offload(a->work, begin_outside, e);
+	end_everywhere(e);
+	if (e->n && e->n_flows)
+		work_offload(a->work, note_late, e);
+	if (e->n_flows)
+		end_everywhere(e);
 	e->done(e);
 	ending_free(e);
 }
@@ -134,7 +186,7 @@ struct ending *ending_new(struct agent *a, const struct service *s, size_t most)
 			     .vip6 = s->vip6,
 			     .b = calloc(most + 1, sizeof(*e->b)),
 			     .netns = -1};
-	if (e->service && e->b && !note_apps(e))
+	if (e->service && e->b && !outside_ports(e, s) && !note_apps(e))
 		return e;
 	ending_free(e);
 	return NULL;
@@ -149,6 +201,8 @@ void ending_free(struct ending *e)
 	free(e->b);
 	free(e->apps);
 	free(e->conns);
+	free(e->ports);
+	free(e->flows);
 	free(e);
 }
 

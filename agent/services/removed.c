@@ -143,7 +143,7 @@ static struct ending *lost_new(struct agent *a, const struct service *s, size_t 
 
 	if (!e)
 		return NULL;
-	e->tcp = ends_tcp(s);
+	e->tcp = e->outside_tcp = ends_tcp(s);
 	e->udp = ends_udp(s);
 	e->holds = is_lost;
 	e->done = tell_ended;
@@ -151,6 +151,15 @@ static struct ending *lost_new(struct agent *a, const struct service *s, size_t 
 }
 
 /* --- who is lost --- */
+
+/* Whether nothing goes there any more, whatever the port. */
+static bool is_whole(const struct removed *is, const struct ax_addr *addr)
+{
+	for (size_t i = is ? first_of(is, addr) : 0; is && is_at(is, i, addr); i++)
+		if (!is->b[i].down)
+			return false;
+	return true;
+}
 
 /* Those of `was` that `is` (NULL: nothing) has not, or has as down. */
 static void end_missing(struct agent *a, const struct service *s, const struct removed *was,
@@ -168,7 +177,8 @@ static void end_missing(struct agent *a, const struct service *s, const struct r
 		e = e ? e : lost_new(a, s, was->n);
 		if (!e)
 			break;
-		e->b[e->n++] = was->b[i].b;
+		e->b[e->n] = was->b[i].b;
+		e->b[e->n++].whole = is_whole(is, &was->b[i].b.addr);
 	}
 	if (!e)
 		return;
@@ -317,7 +327,7 @@ static int note_backend(void *arg, const struct ax_backend *b)
 {
 	const struct gone *g = arg;
 	const struct ending_backend one = {
-		.addr = b->addr, .port = ntohs(b->port_be), .vip = g->vip};
+		.addr = b->addr, .port = ntohs(b->port_be), .vip = g->vip, .whole = true};
 	int r = 0;
 
 	if (g->flags & AX_SERVICE_ENDS_TCP)
@@ -393,7 +403,7 @@ int removed_while_away(struct agent *a)
 	r = r ? r : datapath_services_each(a->dp, note_gone, &g);
 	free(g.wanted);
 	if (g.tcp)
-		g.tcp->tcp = true;
+		g.tcp->tcp = g.tcp->outside_tcp = true;
 	if (g.udp)
 		g.udp->udp = true;
 	tcp = end_gone(g.tcp, g.n_tcp);

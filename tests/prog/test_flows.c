@@ -2,7 +2,7 @@
 // beside others
 /* How flows of programs outside ax through a service with a private backend end: by both FINs, by a
  * RST, and by their age. What ended is nobody's, and the next SYN or datagram from the same port is
- * a new flow. */
+ * a new flow. The agent sees the same, and what it forgets is nobody's, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -234,6 +234,56 @@ static unsigned after(const struct kept *k, uint32_t idle, enum who from, uint8_
 	return port;
 }
 
+/* --- what the agent sees --- */
+
+struct look {
+	int v6;
+	bool forget;
+	unsigned entries;
+	bool lives;
+};
+
+static bool look_at(void *arg, const struct datapath_flow *f)
+{
+	struct look *l = arg;
+
+	if (!addr_eq(&f->backend.addr, &w.addr[APP][l->v6]))
+		return false; /* the other way round */
+	assert_memory_equal(&f->asked.addr, &w.addr[SERVICE][l->v6], sizeof(f->asked.addr));
+	assert_memory_equal(&f->client.addr, &w.addr[CLIENT][l->v6], sizeof(f->client.addr));
+	assert_int_equal(ntohs(f->backend.port_be), APP_PORT);
+	assert_int_equal(ntohs(f->asked.port_be), SERVICE_PORT);
+	assert_int_equal(ntohs(f->client.port_be), CLIENT_PORT);
+	assert_int_equal(ntohs(f->seen_port_be), PORT_AS_KNOWN);
+	assert_int_equal(f->kind, AX_FLOW_SERVICE);
+	l->entries++;
+	l->lives = f->lives;
+	return l->forget;
+}
+
+/* The flow as the agent sees it when it was idle for so long, and whether it is there no more when
+ * that says so. */
+static void check_agent(const struct kept *k, uint32_t idle, bool lives, bool forget)
+{
+	uint8_t proto = k->key[0].client.proto;
+	struct look l;
+	uint32_t then;
+	int n;
+
+	do {
+		then = now();
+		put_back(k, then - idle);
+		l = (struct look){.v6 = !addr_is_v4(&k->key[0].client.addr), .forget = forget};
+		n = datapath_flows_each(own.dp, proto, look_at, &l);
+	} while (now() != then);
+	assert_int_equal(l.entries, 2);
+	assert_int_equal(l.lives, lives);
+	assert_int_equal(n, lives && forget ? 1 : 0);
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
+		assert_int_equal(dataplane_count(maps[i], sizeof(k->key[0])),
+				 !forget && strcmp(maps[i], k->map) == 0 ? 2 : 0);
+}
+
 /* --- tests --- */
 
 static void play(const struct row *row, int v6)
@@ -282,6 +332,10 @@ static void check_row(const struct row *row, int v6)
 		assert_new(row->proto, port, v6);
 	else
 		assert_int_equal(port, NOBODY);
+	for (int forget = 0; forget < 2; forget++) {
+		check_agent(&k, row->life, true, forget);
+		check_agent(&k, row->life + 1, false, forget);
+	}
 	/* a SYN ends nothing that goes on */
 	for (uint32_t idle = 0; idle <= row->life; idle += row->life) {
 		port = after(&k, idle, CLIENT, SYN);

@@ -267,6 +267,35 @@ for mode in private host; do
 	wait "$pid_echo"
 done
 
+# --- programs outside ax, whose backend is removed ---
+
+# one that is connected to a service, 10.77.200.9, until it is told otherwise
+stays()
+{
+	peer chat 10.77.200.9 8080 600 100 >/tmp/out.stays 2>&1 </dev/null &
+	stays=$!
+	eventually 10 grep -q ' 09C84D0A:1F90 01 ' /proc/net/tcp
+}
+
+was_reset()
+{
+	eventually 15 test -s /tmp/out.stays # it prints at its end
+	cat /tmp/out.stays
+	kill "$stays" 2>/dev/null
+	wait "$stays"
+	grep -q ^read: /tmp/out.stays
+}
+
+needs to_service accepted
+tap "a service that ends TCP" ax service add lost --ip 10.77.200.9 -p 8080:80 -b web --on-remove destroy
+tap "a program outside ax is connected to its private backend" stays
+ax service set lost --backend other
+tap "which is removed: it is told so" was_reset
+tap "one is connected to its host-mode backend" stays
+ax service drain lost other --deadline 200ms
+tap "the deadline of which comes: it is told so" was_reset
+tap "the service goes" ax service del lost
+
 # --- a server that starts after its client ---
 
 late_server()
