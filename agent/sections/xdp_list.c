@@ -205,8 +205,8 @@ static int members_to_backends(struct agent *a, const struct service *s, struct 
 		struct balance_backend x = {.addr = m[i].addr,
 					    .port = m[i].port ? m[i].port : target,
 					    .weight = (uint16_t)m[i].weight,
-					    .drain = m[i].draining,
-					    .down = m[i].down || m[i].declared};
+					    .drain = m[i].draining || m[i].drained,
+					    .down = m[i].down || m[i].declared || m[i].over};
 
 		if (to->mode != BALANCE_NAT)
 			x.port = 0;

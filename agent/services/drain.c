@@ -14,12 +14,14 @@
 #include "services/removed.h"
 #include "services/services.h"
 
+#define IS_OVER 1 /* long ago; an agent that does not know it ends once more what there is not */
+
 struct drain {
 	struct drain *next;
 	char *service, *backend; /* as it was asked for */
 	struct ax_addr addr;	 /* zero: it is an app's name */
 	uint16_t port;		 /* 0: any */
-	uint64_t until_ns;	 /* CLOCK_MONOTONIC; 0: no deadline, or that is over */
+	uint64_t until_ns;	 /* CLOCK_MONOTONIC; 0: no deadline; IS_OVER */
 	bool ending;		 /* what is open is being ended */
 };
 
@@ -94,6 +96,11 @@ const struct drain *drain_of(const struct agent *a, const struct service *s, con
 		if (streq(d->service, s->name) && is_of(d, app, addr, port))
 			return d;
 	return NULL;
+}
+
+bool drain_is_over(const struct drain *d)
+{
+	return d->until_ns == IS_OVER;
 }
 
 uint64_t drain_left_ms(const struct drain *d)
@@ -261,13 +268,16 @@ static bool is_due(const struct ending *e, const struct ending_backend *b)
 /* (After that it is recorded: the agent that comes after one that was killed begins anew.) */
 static void drained(const struct ending *e)
 {
+	const struct service *s = service_by_name(e->a, e->service);
 	struct drain *d = *find(e->a, e->service, e->what);
 
 	if (!d || !d->ending)
 		return; /* somebody wants it otherwise now */
 	d->ending = false;
-	d->until_ns = 0;
+	d->until_ns = IS_OVER;
 	save(e->a);
+	if (s)
+		e->a->hooks.service_changed(e->a, s); /* lists of interfaces end theirs */
 	log_info("service %s: %s has drained, %u connection%s had to be ended", e->service, e->what,
 		 e->ended, e->ended == 1 ? "" : "s");
 	events_drain(e->a, e->service, e->what, "drained", (int)e->ended);
@@ -330,7 +340,7 @@ uint64_t drains_deadline(const struct agent *a)
 	uint64_t next = 0;
 
 	for (const struct drain *d = a->drains; d; d = d->next)
-		if (d->until_ns && !d->ending && (!next || d->until_ns < next))
+		if (d->until_ns && !drain_is_over(d) && !d->ending && (!next || d->until_ns < next))
 			next = d->until_ns;
 	return next;
 }
@@ -341,13 +351,13 @@ void drains_due(struct agent *a, uint64_t now_ns)
 	bool any = false;
 
 	while (d) {
-		if (!d->until_ns || d->ending || d->until_ns > now_ns) {
+		if (!d->until_ns || drain_is_over(d) || d->ending || d->until_ns > now_ns) {
 			d = d->next;
 			continue;
 		}
 		if (!end_open(a, d)) {
 			d->ending = false;
-			d->until_ns = 0;
+			d->until_ns = IS_OVER;
 			any = true;
 		}
 		d = a->drains; /* (without works it is done by now, and the list another) */

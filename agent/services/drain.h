@@ -20,6 +20,8 @@ void drains_free(struct agent *a); /* memory only */
 /* NULL, or the drain of that backend: an app by its name, or an address. */
 const struct drain *drain_of(const struct agent *a, const struct service *s, const char *app,
 			     const struct ax_addr *addr, uint16_t port);
+/* Whether its deadline is over, and what was open then has been ended. */
+bool drain_is_over(const struct drain *d);
 /* Milliseconds that are left; 0: it has no deadline, or that is over. */
 uint64_t drain_left_ms(const struct drain *d);
 

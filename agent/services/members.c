@@ -187,9 +187,13 @@ int service_members(struct agent *a, const struct service *s, struct service_mem
 	}
 	if (r)
 		return r;
-	for (size_t i = 0; a->drains && i < n; i++)
-		list[i].drained |= drain_of(a, s, member_app_name(&list[i]), &list[i].addr,
-					    list[i].port) != NULL;
+	for (size_t i = 0; a->drains && i < n; i++) {
+		const struct drain *d =
+			drain_of(a, s, member_app_name(&list[i]), &list[i].addr, list[i].port);
+
+		list[i].drained |= d != NULL;
+		list[i].over = d && drain_is_over(d);
+	}
 	checks_mark(s, list, n);
 	members_mark_far(a, list, n);
 	*ret = take_ptr(&list);

@@ -22,6 +22,7 @@ struct service_member {
 	bool declared;	    /* an app of the config that does not run */
 	bool draining;	    /* an app that is to end: no new connections */
 	bool drained;	    /* drain.h: no new connections, by order */
+	bool over;	    /* and none at all: its deadline is over */
 	bool checked, down; /* checks.h; of another node's as that says */
 	const char *zone;   /* NULL: near */
 	bool far;	    /* it serves, but not as long as one that is near does */

@@ -270,6 +270,12 @@ echo sick >"$T/b1"
 shows "a sick one is down" "10.77.1.1:8000*3down 10.77.1.2:8000*1 127.0.0.9:81*1down"
 echo up >"$T/b1"
 shows "and comes back" "10.77.1.1:8000*3 10.77.1.2:8000*1 127.0.0.9:81*1down"
+ok "one is to drain" ax service drain svc b1
+shows "it keeps its flows" "10.77.1.1:8000*3drain 10.77.1.2:8000*1 127.0.0.9:81*1down"
+ok "with a deadline" ax service drain svc b1 --deadline 100ms
+shows "after which it has none" "10.77.1.1:8000*3down 10.77.1.2:8000*1 127.0.0.9:81*1down"
+ok "that is undone" ax service drain svc b1 --undo
+shows "and it gets flows again" "10.77.1.1:8000*3 10.77.1.2:8000*1 127.0.0.9:81*1down"
 before=$(generation xa0)
 unlike "a dry run is not about backends" "$(ax config apply --dry-run "$T/balance.yaml")" "xdp"
 ok "the same again" ax config apply "$T/balance.yaml"
