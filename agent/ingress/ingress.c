@@ -37,6 +37,7 @@ void ingress_close(struct agent *a)
 	if (a->ingress) {
 		close_fd(&a->ingress->links.fd);
 		free(a->ingress->attached);
+		free(a->ingress->moved);
 	}
 	free(a->ingress);
 	a->ingress = NULL;
@@ -120,12 +121,12 @@ static int tell(struct agent *a, struct exposure *x, int family, const struct ow
 		.flags = o->service ? service_flags(a, o->service) : 0};
 	struct ax_exposed was;
 	char text[EXPOSE_STRLEN];
+	bool known;
 	int r;
 
 	x->key[family] = key_of(&x->x, family);
+	known = datapath_exposed_get(a->dp, &x->key[family], &was) == 0;
 	if (x->fd[family] < 0) {
-		bool known = datapath_exposed_get(a->dp, &x->key[family], &was) == 0;
-
 		r = reserve(x, family, known, e);
 		if (r)
 			return r;
@@ -137,6 +138,9 @@ static int tell(struct agent *a, struct exposure *x, int family, const struct ow
 		return error_set(e, r, "the kernel refuses the exposed port %s: %s",
 				 expose_format(&x->x, text), strerror(-r));
 	x->has[family] = true;
+	if (o->service && x->x.proto == IPPROTO_UDP &&
+	    !(known && memcmp(&was.to, &to.to, sizeof(to.to)) == 0))
+		moved_note(a, &x->key[family].at);
 	if (x->fd[family] < 0)
 		reserve_later(a);
 	return 0;
@@ -276,6 +280,7 @@ static int settle(struct agent *a, const struct owner *o, struct error *e)
 	if (r)
 		drop_others(a, o, &none);
 	told = tell_kinds(a);
+	moved_forget(a);
 	if (!r && told)
 		r = error_set(&why, told, "the kernel refuses the exposed ports: %s",
 			      strerror(-told));

@@ -43,6 +43,8 @@ struct ingress {
 	size_t n_attached;
 	uint64_t again_ns; /* when ports are tried to be kept that could not be; 0: there is none */
 	uint32_t again_ms; /* the interval, which grows */
+	struct ax_endpoint *moved; /* UDP ports that lead to a service to which they did not */
+	size_t n_moved;
 };
 
 /* attach.c: the programs know which addresses are the host's, from now on. */
@@ -56,6 +58,10 @@ void ingress_links_changed(struct agent *a);
 /* Keeps the port of one family from others, for what is not in the kernel's table yet. With `known`
  * it is: then who has the port meanwhile is put up with. */
 int reserve(struct exposure *x, int family, bool known, struct error *e);
+/* moved.c: such a port; and, once the kernel knows them all, that is done by a work. */
+void moved_note(struct agent *a, const struct ax_endpoint *at);
+void moved_forget(struct agent *a);
+
 /* It has been told, but could not be kept: it is tried again. */
 void reserve_later(struct agent *a);
 

@@ -269,6 +269,15 @@ for mode in private host; do
 	ok "$mode: it is there again" ax config apply <(config)
 done
 
+# --- a port that comes to another service ---
+
+CLIENTS=() OUTS=() KINDS=() TCP=0 UDP=0
+stay lan 198.51.100.1 0 8081
+ok "a client of a port" wait_for "grep -q '^udp p' ${OUTS[0]}" || shown
+ok "the port comes to another service" ax config apply <(config |
+	sed 's/, "8081:81.udp"//; s/"9081:81.udp"/"9081:81\/udp", "8081:81\/udp"/')
+ok "and so do its clients" wait_for "grep -q '^udp h' ${OUTS[0]}" || shown
+end "${CLIENTS[0]}"
 stop_apps
 end "$LAN"
 ip link del lan0 2>/dev/null
