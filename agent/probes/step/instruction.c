@@ -37,14 +37,14 @@ static void set_mask(const struct step_thread *t, uint64_t mask)
  * trap, and neither block nor ignore it any more (force_sig()); and one that waits already could
  * not be told from the trap's.
  */
-static enum step_prepared unblock(const struct step_process *p, struct step_thread *t)
+static enum step_prepared unblock(struct step_thread *t)
 {
 	uint64_t mask;
 
 	if (!get_mask(t, &mask) || !(mask & TRAP_BIT))
 		return STEP_IS_READY;
-	if (step_status_bit(p->pid, t->tid, "\nSigPnd:", SIGTRAP) ||
-	    step_status_bit(p->pid, t->tid, "\nShdPnd:", SIGTRAP))
+	if (step_status_bit(t->pid, t->tid, "\nSigPnd:", SIGTRAP) ||
+	    step_status_bit(t->pid, t->tid, "\nShdPnd:", SIGTRAP))
 		return STEP_CANNOT;
 	set_mask(t, mask & ~TRAP_BIT);
 	t->unblocked = true;
@@ -93,14 +93,14 @@ static bool do_popf(const struct step_thread *t, struct step_registers *r, const
 	return step_set_registers(t->tid, r) == 0;
 }
 
-enum step_prepared step_prepare(const struct step_process *p, struct step_thread *t)
+enum step_prepared step_prepare(struct step_thread *t)
 {
 	struct step_registers r;
 	uint8_t code[2] = {0}, opcode;
 
 	t->pushes_flags = 0;
 	if (step_get_registers(t->tid, &r) || step_read(t->tid, step_ip(&r), code, sizeof(code)))
-		return unblock(p, t);
+		return unblock(t);
 	opcode = code[prefix_len(code)];
 	if ((code[0] == 0x0f && code[1] == 0x05) || (code[0] == 0xcd && code[1] == 0x80)) {
 		t->in_call = CALL_BEGINS;
@@ -110,7 +110,7 @@ enum step_prepared step_prepare(const struct step_process *p, struct step_thread
 		return STEP_IS_DONE;
 	if (opcode == 0x9c)
 		t->pushes_flags = code[0] == 0x66 ? 2 : 8;
-	return unblock(p, t);
+	return unblock(t);
 }
 
 /* PUSHF has left the flag on the stack, and who takes it back from there would be ended by it. */
@@ -131,7 +131,7 @@ void step_complete(struct step_thread *t)
 #define SVC_MASK 0xffe0001fu
 #define SVC	 0xd4000001u
 
-enum step_prepared step_prepare(const struct step_process *p, struct step_thread *t)
+enum step_prepared step_prepare(struct step_thread *t)
 {
 	struct step_registers r;
 	uint32_t code = 0;
@@ -141,7 +141,7 @@ enum step_prepared step_prepare(const struct step_process *p, struct step_thread
 		t->in_call = CALL_BEGINS;
 		return STEP_IS_READY;
 	}
-	return unblock(p, t);
+	return unblock(t);
 }
 
 void step_complete(struct step_thread *t)

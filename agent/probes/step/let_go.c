@@ -14,13 +14,13 @@
 #define PAUSE_NS 200000
 
 /* What waits goes on; but one whose trap is to come yet has to be waited for again. */
-static void let_on(struct step_process *p, struct step_thread *t)
+static void let_on(struct step_tracees *p, struct step_thread *t)
 {
 	t->waits = false;
 	t->done = false;
 	if (!t->interrupted)
 		t->stepping = t->stepping && !t->in_call &&
-			      step_status_bit(p->pid, t->tid, "\nSigPnd:", SIGTRAP);
+			      step_status_bit(t->pid, t->tid, "\nSigPnd:", SIGTRAP);
 	t->in_call = CALL_NONE;
 	if (!t->stepping)
 		step_mask_back(t);
@@ -28,14 +28,14 @@ static void let_on(struct step_process *p, struct step_thread *t)
 }
 
 /* In a system call nothing is pending by which it would be disturbed. */
-static void forget_calls(struct step_process *p)
+static void forget_calls(struct step_tracees *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (p->v[i].in_call && !p->v[i].waits)
 			p->v[i].stepping = false;
 }
 
-static void call_back(struct step_process *p)
+static void call_back(struct step_tracees *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		struct step_thread *t = &p->v[i];
@@ -47,7 +47,7 @@ static void call_back(struct step_process *p)
 	}
 }
 
-static bool is_over(const struct step_process *p)
+static bool is_over(const struct step_tracees *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (p->v[i].stepping || p->v[i].interrupted || p->v[i].waits)
@@ -56,7 +56,7 @@ static bool is_over(const struct step_process *p)
 }
 
 /* Everything that there is to take now. */
-static void take_all(struct step_process *p)
+static void take_all(struct step_tracees *p)
 {
 	int status, tid;
 
@@ -71,7 +71,7 @@ static void take_all(struct step_process *p)
 		p->gone = true;
 }
 
-bool step_let_go(struct step_process *p, uint64_t stopped)
+bool step_let_go(struct step_tracees *p, uint64_t stopped)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	uint64_t start = time_mono_ns(), now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads of a process that is traced by ptrace, seized and not stopped: they run as they do
+ * Threads of processes that are traced by ptrace, seized and not stopped: they run as they do
  * without it, but for those that a probe stopped (AX_PROBE_STOPS), each alone. The thread that
  * seized has to do all else, too, and to look after signals: step_wait() again and again.
  *
@@ -12,11 +12,17 @@
 
 #include "base/util.h"
 
-struct step_process;
-/* Every thread of the process, and those that they will start. -EPERM: another tracer has it (the
- * sentence names that), or it may not be traced; -ESRCH. */
-int step_seize(int pid, struct step_process **ret, struct error *e);
-void step_free(struct step_process *p);
+struct step_tracees;
+/* Every thread of the processes, and those that they will start; `children`: also the processes
+ * that they have started and will start, but for this one and its parent. -EPERM: another tracer
+ * has one (the sentence names that), or it may not be traced; -ESRCH: none of them is there. */
+int step_seize(const uint32_t *pids, size_t n, bool children, struct step_tracees **ret,
+	       struct error *e);
+void step_free(struct step_tracees *p);
+bool step_has(const struct step_tracees *p, int tid);
+/* One that a tracee has started before it was one, or so that the kernel did not tell of it. False:
+ * it cannot be traced. */
+bool step_seize_child(struct step_tracees *p, int pid);
 
 enum step_event {
 	STEP_NOTHING, /* a signal for the tracer came, or something that needs nobody */
@@ -24,27 +30,30 @@ enum step_event {
 	STEP_DONE,    /* a thread has executed an instruction, and waits */
 	STEP_HANDLER, /* a thread stands at the beginning of a signal's handler, and waits */
 	STEP_SIGNAL,  /* a thread that is stepped gets a signal of the process's own */
-	STEP_EXEC,    /* the process runs another program: nobody is stepped any more */
-	STEP_EXIT,    /* a thread ended */
-	STEP_GONE,    /* the process ended */
+	STEP_FORK,    /* another process was started, which may wait: step_on() */
+	STEP_EXEC, /* the process runs another program: none of its threads is stepped any more */
+	STEP_EXIT, /* a thread ended */
+	STEP_END,  /* the process ended */
+	STEP_GONE, /* all of them ended */
 };
 struct step_report {
 	enum step_event event;
-	int tid;
+	int tid, pid;
 	int signal; /* STEP_SIGNAL */
+	int parent; /* STEP_FORK: the process that has started it, as far as it is known */
 };
 /* Waits until something happens or a signal comes. */
-struct step_report step_wait(struct step_process *p);
+struct step_report step_wait(struct step_tracees *p);
 /* A thread that waits: on as before; or one instruction. False: that cannot be so that the program
  * does not notice, since it ignores SIGTRAP, or has one waiting that it blocks: it still waits. */
-void step_on(struct step_process *p, int tid);
-bool step_one(struct step_process *p, int tid);
+void step_on(struct step_tracees *p, int tid);
+bool step_one(struct step_tracees *p, int tid);
 /*
  * Ends all stepping, when probes tell nobody to stop any more; `stopped`: how many they told.
  * Threads that are inside a system call are called back from it: most of these begin anew. False:
  * not all of them could be brought to an end within a second or two.
  */
-bool step_let_go(struct step_process *p, uint64_t stopped);
+bool step_let_go(struct step_tracees *p, uint64_t stopped);
 
 /* --- memory.c: of a thread that waits --- */
 

@@ -123,6 +123,8 @@ void trace_put_stack(struct trace *t, const struct fetch_shown *shown, uint32_t 
 		     uint64_t id, uint64_t caller, const char *indent);
 /* A process whose addresses will be asked for: it may have ended by then. */
 void trace_note_process(struct trace *t, uint32_t pid);
+/* It is another program now, or its number may be another process's. */
+void trace_forget_process(struct trace *t, uint32_t pid);
 /* The command of -c, which has just become its program: looks at it for a few milliseconds. */
 void trace_note_command(struct trace *t, int pid);
 /* A table's keys may be addresses of processes that are gone when it is printed: whether they are,

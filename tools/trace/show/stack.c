@@ -37,6 +37,12 @@ void trace_note_process(struct trace *t, uint32_t pid)
 		processes_note(names, (int)pid);
 }
 
+void trace_forget_process(struct trace *t, uint32_t pid)
+{
+	if (t->names)
+		processes_forget(t->names, (int)pid);
+}
+
 static const struct fetch_shown *key_with_process(const struct trace *t)
 {
 	const struct fetch *f = trace_table_fetch(t);

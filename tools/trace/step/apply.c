@@ -55,7 +55,7 @@ static void set_result(struct step_request *q, int tid)
 	else
 		snprintf(text, sizeof(text), "returns %lld instead of %lld",
 			 (long long)q->change->result.value, (long long)old);
-	step_put_event(q, tid, text, 0);
+	step_put_event(q, q->t.options.pid, tid, text, 0);
 }
 
 /* --- memory --- */
@@ -190,7 +190,8 @@ void change_apply(struct step_request *q, int tid, const struct ax_probe_record 
 	if (c->memory < 0)
 		c->memory = step_memory(tid);
 	if (!change_is_owned(q)) {
-		step_put_event(q, tid, "left as it is: the process is not its owner's any more", 0);
+		step_put_event(q, q->t.options.pid, tid,
+			       "left as it is: the process is not its owner's any more", 0);
 		return;
 	}
 	write_memory(q, tid, r);

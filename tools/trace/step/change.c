@@ -185,7 +185,7 @@ static int check_owner(const struct request *q, struct error *e)
 		q->q.t.command ? "the command, which runs as root," : "this", q->change.owner);
 }
 
-static int check(const struct request *q, struct error *e)
+static int check(struct request *q, struct error *e)
 {
 	const struct trace *t = &q->q.t;
 	enum probe_kind kind = t->specs[0].kind;
@@ -193,6 +193,8 @@ static int check(const struct request *q, struct error *e)
 
 	if (r < 0)
 		return r;
+	if (t->whom.n > 1)
+		return error_set(e, -EINVAL, "one process at a time is changed: expected one -p");
 	if (!q->unsafe)
 		return error_set(e, -EPERM,
 				 "what is changed in a program may end it or damage its data: say "
@@ -264,8 +266,6 @@ static int run(struct cmd *c, int argc, char **argv)
 }
 
 static const struct opt own[] = {
-	{"pid", 'p', OPT_NUMBER, "PID", "only this process", offsetof(struct request, q.pid),
-	 &words_process},
 	{"return", 0, OPT_STRING, "NUMBER", "of uretprobe: what the function returns",
 	 offsetof(struct request, result), NULL},
 	{"write", 0, OPT_STRINGS, "PLACE:TYPE=NUMBER",
@@ -295,8 +295,7 @@ const struct command cmd_trace_change = {
 				 "something else, or something else is written to the program's "
 				 "memory. Variables have again what they had when this ends.",
 			.own = {{own, ARRAY_SIZE(own), 0},
-				{&trace_opts[TRACE_OPT_COMMAND], 1,
-				 offsetof(struct request, q.args)},
+				{&trace_opts[TRACE_OPT_PID], 2, offsetof(struct request, q.args)},
 				{&trace_opts[TRACE_OPT_OUTPUT], 2,
 				 offsetof(struct request, q.args)}},
 			.args = {&trace_probe_words},

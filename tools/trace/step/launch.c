@@ -25,29 +25,18 @@ void step_say_ready(int fd)
 		return;
 }
 
-int step_check_whom(const struct step_request *q, struct error *e)
+int step_check_whom(struct step_request *q, struct error *e)
 {
-	if (q->pid && q->args.command)
-		return error_set(e, -EINVAL, "-p and -c name two processes: expected one");
-	if (!q->pid && !q->args.command)
+	if (!q->args.pid.n && !q->args.command)
 		return error_set(e, -EINVAL, "say whose threads are meant: expected -p or -c");
-	if (q->pid > INT32_MAX)
-		return error_set(e, -EINVAL, "%u is no number of a process", q->pid);
 	if (q->args.output == TRACE_CTF)
 		return error_set(e, -EINVAL, "-o ctf is not for what is stopped: expected json");
-	return 0;
+	return trace_check_args(&q->t, &q->args, e);
 }
 
 int step_find_whom(struct step_request *q, struct error *e)
 {
-	const struct trace_whom whom = {.v = &q->pid, .n = q->pid != 0};
-	int r = trace_whom_check(&whom, e);
-
-	if (r < 0)
-		return r;
-	q->t.options.pid = (int)q->pid;
-	trace_find_apps(&q->t);
-	return 0;
+	return trace_find_scope(&q->t, &q->args, e);
 }
 
 /* --- the process that traces --- */
@@ -207,7 +196,10 @@ static int run_launch(struct launch *l, struct error *e)
 	if (r < 0)
 		return r;
 	if (l->child.pid)
-		t->options.pid = l->child.pid;
+		r = trace_take_child(t, l->child.pid, e);
+	if (r < 0)
+		return r;
+	trace_take_whom(t);
 	r = start_tracer(l, e);
 	if (r < 0)
 		return r;

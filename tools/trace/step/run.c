@@ -8,7 +8,8 @@
 #include "tools/trace/step/step.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-#define BLOCK	  512 /* of struct stat */
+#define BLOCK	  512  /* of struct stat */
+#define REFUSED	  1000 /* so often processes may be met that cannot be seized */
 
 /* A record whose thread was not seen to stop yet. */
 struct waiting {
@@ -18,7 +19,7 @@ struct waiting {
 };
 /* A thread that is stepped. */
 struct hit {
-	int tid;
+	int tid, pid;
 	bool began; /* `before` is the first instruction's that is one of the program's */
 	uint32_t done, instructions;
 	struct step_registers before;
@@ -27,17 +28,30 @@ struct hit {
 };
 struct run {
 	struct step_request *q;
-	struct step_process *process;
+	struct step_tracees *tracees;
 	struct step_places *places;
 	struct waiting *records;
 	struct hit *hits;
 	size_t n, max;
 	uint32_t begun;
-	uint64_t end_ns;
+	uint64_t end_ns, follow_ns;
+	unsigned refused;
 	bool gone, full;
 };
 
 /* --- records --- */
+
+/* Another thread's was not told to stop, since nobody traces it: it was started so that the kernel
+ * told nobody (CLONE_UNTRACED), or before those who start others were seized. */
+static bool is_traced(struct run *run, const struct ax_probe_record *r)
+{
+	if (step_has(run->tracees, (int)r->tid))
+		return true;
+	if (run->q->args.follow && run->refused < REFUSED &&
+	    !step_seize_child(run->tracees, (int)r->pid))
+		run->refused++;
+	return false;
+}
 
 static int on_record(void *arg, const struct ax_probe_record *r, size_t len)
 {
@@ -45,6 +59,8 @@ static int on_record(void *arg, const struct ax_probe_record *r, size_t len)
 	struct waiting *w;
 
 	run->q->t.received++;
+	if (!is_traced(run, r))
+		return 0;
 	w = malloc(offsetof(struct waiting, record) + len);
 	if (!w)
 		return -ENOMEM;
@@ -55,16 +71,31 @@ static int on_record(void *arg, const struct ax_probe_record *r, size_t len)
 	return 0;
 }
 
+static void take_records(struct run *run)
+{
+	while (session_records(run->q->t.session, on_record, run) > 0)
+		;
+}
+
+/* The last one: of two places at once the thread stops behind the second. */
 static struct waiting *take_record(struct run *run, int tid)
 {
-	for (struct waiting **at = &run->records; *at; at = &(*at)->next)
-		if ((int)(*at)->record.tid == tid) {
-			struct waiting *w = *at;
+	struct waiting *ret = NULL;
 
-			*at = w->next;
-			return w;
+	for (struct waiting **at = &run->records; *at;) {
+		struct waiting *w = *at;
+
+		if ((int)w->record.tid != tid) {
+			at = &w->next;
+			continue;
 		}
-	return NULL;
+		*at = w->next;
+		if (ret)
+			free(w);
+		else
+			ret = w;
+	}
+	return ret;
 }
 
 /* --- hits --- */
@@ -77,7 +108,7 @@ static struct hit *find_hit(struct run *run, int tid)
 	return NULL;
 }
 
-static struct hit *add_hit(struct run *run, int tid)
+static struct hit *add_hit(struct run *run, int pid, int tid)
 {
 	if (run->n == run->max) {
 		size_t more = run->max ? run->max * 2 : 16;
@@ -88,7 +119,7 @@ static struct hit *add_hit(struct run *run, int tid)
 		run->hits = v;
 		run->max = more;
 	}
-	run->hits[run->n] = (struct hit){.tid = tid};
+	run->hits[run->n] = (struct hit){.tid = tid, .pid = pid};
 	return &run->hits[run->n++];
 }
 
@@ -97,11 +128,20 @@ static void end_hit(struct run *run, struct hit *h)
 	*h = run->hits[--run->n];
 }
 
-static void end_all(struct run *run, const char *what)
+static void put_event(struct run *run, const struct hit *h, const char *what, int signal)
 {
-	for (size_t i = 0; i < run->n; i++)
-		step_put_event(run->q, run->hits[i].tid, what, 0);
-	run->n = 0;
+	step_put_event(run->q, h->pid, h->tid, what, signal);
+}
+
+/* Of a process; 0: of all. */
+static void end_hits(struct run *run, int pid, const char *what)
+{
+	for (size_t i = run->n; i-- > 0;)
+		if (!pid || run->hits[i].pid == pid) {
+			put_event(run, &run->hits[i], what, 0);
+			free(take_record(run, run->hits[i].tid));
+			end_hit(run, &run->hits[i]);
+		}
 }
 
 static bool wants_more(const struct run *run)
@@ -111,13 +151,9 @@ static bool wants_more(const struct run *run)
 
 /* --- steps --- */
 
-static struct step_stop stop_of(const struct run *run, const struct hit *h,
-				const struct step_registers *now)
+static struct step_stop stop_of(const struct hit *h, const struct step_registers *now)
 {
-	return (struct step_stop){.number = h->done,
-				  .pid = (uint32_t)run->q->t.options.pid,
-				  .tid = h->tid,
-				  .now = now};
+	return (struct step_stop){.number = h->done, .pid = h->pid, .tid = h->tid, .now = now};
 }
 
 /* A statement of a line begins, or the same line begins again. */
@@ -126,7 +162,7 @@ static bool is_new_line(struct run *run, struct hit *h, uint64_t ip)
 	struct dwarf_at at;
 	bool first = !h->line.source;
 
-	if (step_places_line(run->places, ip, &at) < 0 || (!at.begins && !first))
+	if (step_places_line(run->places, h->pid, ip, &at) < 0 || (!at.begins && !first))
 		return false;
 	if (!first && at.line == h->line.line && at.source == h->line.source && ip > h->line_ip)
 		return false;
@@ -142,12 +178,12 @@ static bool note_line(struct run *run, struct hit *h, const struct step_register
 
 	if (is_new_line(run, h, step_ip(now))) {
 		h->done++;
-		s = stop_of(run, h, now);
+		s = stop_of(h, now);
 		step_put(run->q, run->places, &s);
 	}
 	if (h->instructions < STEP_LINES_INSTRUCTIONS)
 		return h->done == run->q->steps;
-	step_put_event(run->q, h->tid, "so many instructions without further lines", 0);
+	put_event(run, h, "so many instructions without further lines", 0);
 	return true;
 }
 
@@ -156,7 +192,7 @@ static bool note_instruction(struct run *run, struct hit *h, const struct step_r
 	struct step_stop s;
 
 	h->done++;
-	s = stop_of(run, h, now);
+	s = stop_of(h, now);
 	s.before = &h->before;
 	step_put(run->q, run->places, &s);
 	return h->done == run->q->steps;
@@ -164,17 +200,16 @@ static bool note_instruction(struct run *run, struct hit *h, const struct step_r
 
 static void let_on(struct run *run, struct hit *h)
 {
-	step_on(run->process, h->tid);
+	step_on(run->tracees, h->tid);
 	end_hit(run, h);
 }
 
 static void one_more(struct run *run, struct hit *h)
 {
-	if (step_one(run->process, h->tid))
+	if (step_one(run->tracees, h->tid))
 		return;
-	step_put_event(run->q, h->tid,
-		       "not stepped: it ignores SIGTRAP, or has one waiting, which would be lost",
-		       0);
+	put_event(run, h,
+		  "not stepped: it ignores SIGTRAP, or has one waiting, which would be lost", 0);
 	let_on(run, h);
 }
 
@@ -189,7 +224,7 @@ static void advance(struct run *run, struct hit *h)
 		return;
 	}
 	h->instructions++;
-	if (step_places_is_kernels(run->places, step_ip(&now)) &&
+	if (step_places_is_kernels(run->places, h->pid, step_ip(&now)) &&
 	    h->instructions < STEP_LINES_INSTRUCTIONS) {
 		one_more(run, h);
 		return;
@@ -226,47 +261,68 @@ static void put_record(struct run *run, struct waiting *w)
 	w->record.n_values = n;
 }
 
-static void begin(struct run *run, int tid)
+static void begin(struct run *run, const struct step_report *r)
 {
-	struct waiting *w = take_record(run, tid);
+	struct waiting *w = take_record(run, r->tid);
 	struct hit *h;
 
 	if (!w || !wants_more(run)) {
 		free(w);
-		step_on(run->process, tid);
+		step_on(run->tracees, r->tid);
 		return;
 	}
 	run->begun++;
 	run->q->t.shown++;
 	put_record(run, w);
 	if (run->q->change) {
-		change_apply(run->q, tid, &w->record);
-		step_on(run->process, tid);
+		change_apply(run->q, r->tid, &w->record);
+		step_on(run->tracees, r->tid);
 	}
 	free(w);
 	if (run->q->change)
 		return;
-	step_places_look_again(run->places);
-	h = add_hit(run, tid);
+	step_places_look_again(run->places, r->pid);
+	h = add_hit(run, r->pid, r->tid);
 	if (h)
 		advance(run, h);
 	else
-		step_on(run->process, tid);
+		step_on(run->tracees, r->tid);
 }
 
-static void on_probe(struct run *run, int tid)
+static void on_probe(struct run *run, const struct step_report *r)
 {
-	struct hit *h = find_hit(run, tid);
+	struct hit *h = find_hit(run, r->tid);
 
-	while (session_records(run->q->t.session, on_record, run) > 0)
-		;
+	take_records(run);
 	if (!h) {
-		begin(run, tid);
+		begin(run, r);
 		return;
 	}
 	/* it came to the probe again by its own steps */
-	free(take_record(run, tid));
+	free(take_record(run, r->tid));
 	one_more(run, h);
+}
+
+/* --- processes that come and go --- */
+
+/* Its number may be another one's from now on. */
+static void forget(struct run *run, int pid)
+{
+	step_places_look_again(run->places, pid);
+	trace_forget_process(&run->q->t, (uint32_t)pid);
+	if (run->q->change) /* its memory is gone, and what was changed there */
+		change_forget(run->q->change);
+}
+
+static void on_thread_end(struct run *run, const struct step_report *r)
+{
+	struct hit *h = find_hit(run, r->tid);
+
+	if (h) {
+		put_event(run, h, "the thread ended", 0);
+		end_hit(run, h);
+	}
+	free(take_record(run, r->tid));
 }
 
 static void on_report(struct run *run, const struct step_report *r)
@@ -275,38 +331,41 @@ static void on_report(struct run *run, const struct step_report *r)
 
 	switch (r->event) {
 	case STEP_PROBE:
-		on_probe(run, r->tid);
+		on_probe(run, r);
 		break;
 	case STEP_DONE:
 		if (h)
 			advance(run, h);
 		else
-			step_on(run->process, r->tid);
+			step_on(run->tracees, r->tid);
 		break;
 	case STEP_HANDLER:
 		if (h)
 			enter_handler(run, h);
 		else
-			step_on(run->process, r->tid);
+			step_on(run->tracees, r->tid);
 		break;
 	case STEP_SIGNAL:
 		if (h)
-			step_put_event(run->q, r->tid, "signal", r->signal);
+			put_event(run, h, "signal", r->signal);
+		break;
+	case STEP_FORK:
+		step_on(run->tracees, r->tid);
 		break;
 	case STEP_EXEC:
-		end_all(run, "exec: the process is another program");
-		step_places_forget(run->places);
-		if (run->q->change) /* its memory is gone, and what was changed there */
-			change_forget(run->q->change);
+		end_hits(run, r->pid, "exec: the process is another program");
+		forget(run, r->pid);
 		break;
 	case STEP_EXIT:
-		if (h) {
-			step_put_event(run->q, r->tid, "the thread ended", 0);
-			end_hit(run, h);
-		}
+		on_thread_end(run, r);
+		break;
+	case STEP_END:
+		end_hits(run, r->pid, "the process ended");
+		free(take_record(run, r->tid));
+		forget(run, r->pid);
 		break;
 	case STEP_GONE:
-		end_all(run, "the process ended");
+		end_hits(run, 0, "the process ended");
 		run->gone = true;
 		break;
 	case STEP_NOTHING:
@@ -332,20 +391,32 @@ static bool is_over(struct run *run)
 	       (run->end_ns && time_mono_ns() >= run->end_ns) || (!run->n && !wants_more(run));
 }
 
+/* Files that processes come to later; and records of those that are not traced yet. */
+static void follow(struct run *run)
+{
+	uint64_t now = time_mono_ns();
+
+	if (!run->q->args.follow || now < run->follow_ns)
+		return;
+	run->follow_ns = now + STEP_TICK_MS * NS_PER_MS;
+	session_follow(run->q->t.session);
+	take_records(run);
+}
+
 static int attach(struct run *run, struct error *e)
 {
 	struct step_request *q = run->q;
 	struct trace *t = &q->t;
 	int r = session_open(t->parts, t->n_parts, &t->options, &t->session, e);
 
-	if (r == 0 && step_places_new(q, t->options.pid, &run->places) < 0)
+	if (r == 0 && step_places_new(q, &run->places) < 0)
 		r = error_set(e, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = session_load(t->session, e);
 	if (r == 0 && q->change)
 		r = change_list(q, e);
 	if (r == 0)
-		r = step_seize(t->options.pid, &run->process, e);
+		r = step_seize(t->whom.v, t->whom.n, q->args.follow, &run->tracees, e);
 	if (r == 0)
 		r = session_attach(t->session, e);
 	if (r < 0)
@@ -366,15 +437,13 @@ static void let_go(struct run *run)
 
 	if (t->session) {
 		session_detach(t->session);
-		while (session_records(t->session, on_record, run) > 0)
-			;
+		take_records(run);
 		session_totals(t->session, &n);
 	}
-	if (run->process && !run->gone && !step_let_go(run->process, n.stopped))
+	if (run->tracees && !run->gone && !step_let_go(run->tracees, n.stopped))
 		fprintf(stderr,
-			"ax %s: a thread of process %d could not be brought to the end of its step "
-			"in time\n",
-			t->c->name, t->options.pid);
+			"ax %s: a thread could not be brought to the end of its step in time\n",
+			t->c->name);
 }
 
 static void say_unknown(const struct run *run)
@@ -397,8 +466,8 @@ static void free_run(struct run *run)
 	}
 	if (run->places)
 		step_places_free(run->places);
-	if (run->process)
-		step_free(run->process);
+	if (run->tracees)
+		step_free(run->tracees);
 	free(run->hits);
 }
 
@@ -422,10 +491,11 @@ int step_run(struct step_request *q, int ready)
 	if (r == 0)
 		step_say_ready(ready);
 	while (r == 0 && !is_over(&run)) {
-		report = step_wait(run.process);
+		report = step_wait(run.tracees);
 		on_report(&run, &report);
+		follow(&run);
 	}
-	if (run.process)
+	if (run.tracees)
 		let_go(&run);
 	if (q->change) {
 		if (!run.gone)

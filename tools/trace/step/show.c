@@ -74,7 +74,7 @@ static void put_values(struct step_request *q, struct step_places *p, const stru
 	struct fetch_thread t = {
 		.registers = s->now->v,
 		.n_registers = s->now->bytes,
-		.pid = s->pid,
+		.pid = (uint32_t)s->pid,
 		.tid = (uint32_t)tid,
 		.read = read_memory,
 		.arg = &tid,
@@ -82,7 +82,7 @@ static void put_values(struct step_request *q, struct step_places *p, const stru
 	bool any = false;
 
 	for (size_t i = 0; i < q->n_values; i++) {
-		const struct fetch *f = step_places_value(p, step_ip(s->now), i);
+		const struct fetch *f = step_places_value(p, s->pid, step_ip(s->now), i);
 		size_t len = f ? fetch_evaluate(f, &t, &room.record, sizeof(room)) : 0;
 
 		if (!len || f->n_values != 1)
@@ -119,7 +119,7 @@ static void put_code(struct step_request *q, struct step_places *p, const struct
 	struct trace_out *o = &q->t.out;
 	uint8_t bytes[PLACE_INSTRUCTION_MAX];
 	char text[TEXT_MAX];
-	size_t n = step_places_code(p, s->tid, address, bytes, text, sizeof(text));
+	size_t n = step_places_code(p, s->pid, s->tid, address, bytes, text, sizeof(text));
 
 	if (!q->t.json) {
 		trace_out_text(o, "  ");
@@ -142,12 +142,12 @@ void step_put(struct step_request *q, struct step_places *p, const struct step_s
 
 	if (json)
 		trace_out_printf(
-			o, "{\"step\":%u,\"pid\":%u,\"tid\":%d,\"address\":\"0x%llx\",\"at\":",
+			o, "{\"step\":%u,\"pid\":%d,\"tid\":%d,\"address\":\"0x%llx\",\"at\":",
 			s->number, s->pid, s->tid, (unsigned long long)address);
 	else
 		trace_out_printf(o, "%7d %5u ", s->tid, s->number);
-	trace_put_symbol(&q->t, s->pid, address);
-	if (step_places_line(p, address, &at) == 0)
+	trace_put_symbol(&q->t, (uint32_t)s->pid, address);
+	if (step_places_line(p, s->pid, address, &at) == 0)
 		put_line(q, &at);
 	if (!q->lines)
 		put_code(q, p, s, address);
@@ -159,14 +159,14 @@ void step_put(struct step_request *q, struct step_places *p, const struct step_s
 	trace_out_text(o, json ? "}}\n" : "\n");
 }
 
-void step_put_event(struct step_request *q, int tid, const char *what, int signal)
+void step_put_event(struct step_request *q, int pid, int tid, const char *what, int signal)
 {
 	struct trace_out *o = &q->t.out;
 
 	if (q->t.json) {
 		trace_out_printf(o, "{\"event\":");
 		trace_out_json(o, what, strlen(what));
-		trace_out_printf(o, ",\"tid\":%d", tid);
+		trace_out_printf(o, ",\"pid\":%d,\"tid\":%d", pid, tid);
 		if (signal)
 			trace_out_printf(o, ",\"signal\":%d", signal);
 		trace_out_text(o, "}\n");

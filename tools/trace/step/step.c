@@ -47,7 +47,7 @@ static int check_value(const struct probe_arg *a, struct error *e)
 	return 0;
 }
 
-static int check_request(const struct step_request *q, struct error *e)
+static int check_request(struct step_request *q, struct error *e)
 {
 	const struct trace *t = &q->t;
 	int r = step_check_whom(q, e);
@@ -107,8 +107,6 @@ static int run(struct cmd *c, int argc, char **argv)
 }
 
 static const struct opt own[] = {
-	{"pid", 'p', OPT_NUMBER, "PID", "only this process", offsetof(struct step_request, pid),
-	 &words_process},
 	{"steps", 'n', OPT_NUMBER, "N", "so many steps (20 unless given)",
 	 offsetof(struct step_request, steps), NULL},
 	{"lines", 0, OPT_FLAG, NULL, "steps are lines of the source, not instructions",
@@ -128,17 +126,18 @@ const struct command cmd_trace_step = {
 	.run = run,
 	.syntax =
 		{
-			.usage = "ax trace step PROBE [VALUE ...] [if CONDITION] -p PID|-c CMD [-n "
-				 "N] [--lines]",
+			.usage =
+				"ax trace step PROBE [VALUE ...] [if CONDITION] -p PID|-c CMD [-f] "
+				"[-n N] [--lines]",
 			.about =
 				"Stops the thread that comes to a probe, alone, and lets it go on "
 				"instruction by instruction, or line by line: each is printed with "
 				"the registers that it changed, or with the values that are asked "
 				"for. Then the thread goes on by itself. While this command runs "
-				"the process is traced by ptrace, so no debugger can be attached "
-				"to it.",
+				"the processes are traced by ptrace, so no debugger can be "
+				"attached to them.",
 			.own = {{own, ARRAY_SIZE(own), 0},
-				{&trace_opts[TRACE_OPT_COMMAND], 1,
+				{&trace_opts[TRACE_OPT_PID], 3,
 				 offsetof(struct step_request, args)},
 				{&trace_opts[TRACE_OPT_OUTPUT], 2,
 				 offsetof(struct step_request, args)}},

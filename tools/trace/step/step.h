@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ax trace step: what a thread does behind a probe. */
+/* ax trace step: what threads do behind a probe. */
 #ifndef AX_TOOLS_TRACE_STEP_STEP_H
 #define AX_TOOLS_TRACE_STEP_STEP_H
 
@@ -13,7 +13,6 @@ struct change;
 struct step_request {
 	struct trace t;
 	struct trace_args args;
-	uint32_t pid;	       /* 0: the command's */
 	uint32_t steps, times; /* times 0: until the end */
 	bool lines, exact;
 	/* What is shown of each step, instead of registers that changed. */
@@ -24,8 +23,8 @@ struct step_request {
 
 /* --- launch.c: the process that traces --- */
 
-/* One of -p and -c; that it is there. */
-int step_check_whom(const struct step_request *q, struct error *e);
+/* -p or -c; that those are there. */
+int step_check_whom(struct step_request *q, struct error *e);
 int step_find_whom(struct step_request *q, struct error *e);
 /* Both processes' part in it, until the end. The exit status. */
 int step_launch(struct step_request *q);
@@ -39,21 +38,19 @@ int step_run(struct step_request *q, int ready);
 /* --- places.c --- */
 
 struct step_places;
-int step_places_new(const struct step_request *q, int pid, struct step_places **ret);
+int step_places_new(const struct step_request *q, struct step_places **ret);
 void step_places_free(struct step_places *p);
-/* What the process has mapped may have changed. */
-void step_places_look_again(struct step_places *p);
-/* It is another program now. */
-void step_places_forget(struct step_places *p);
+/* What the process has mapped may have changed; or it is another program now, or has ended. */
+void step_places_look_again(struct step_places *p, int pid);
 /* The kernel's own code for probes in the process's memory: no instructions of the program. */
-bool step_places_is_kernels(struct step_places *p, uint64_t address);
+bool step_places_is_kernels(struct step_places *p, int pid, uint64_t address);
 /* -ENOENT: of no line that is known. */
-int step_places_line(struct step_places *p, uint64_t address, struct dwarf_at *ret);
+int step_places_line(struct step_places *p, int pid, uint64_t address, struct dwarf_at *ret);
 /* What is executed at an address, as the file has it where it has it. Its length, 0: not known. */
-size_t step_places_code(struct step_places *p, int tid, uint64_t address, uint8_t *bytes,
+size_t step_places_code(struct step_places *p, int pid, int tid, uint64_t address, uint8_t *bytes,
 			char *text, size_t len);
 /* How the value number i is fetched there; NULL: it is not known there. */
-const struct fetch *step_places_value(struct step_places *p, uint64_t address, size_t i);
+const struct fetch *step_places_value(struct step_places *p, int pid, uint64_t address, size_t i);
 /* Why a value was known nowhere, NULL: it was, or nobody asked. */
 const char *step_places_unknown(const struct step_places *p, size_t i);
 
@@ -62,13 +59,12 @@ const char *step_places_unknown(const struct step_places *p, size_t i);
 /* A thread between two instructions. */
 struct step_stop {
 	uint32_t number; /* of the step, from 1 on */
-	uint32_t pid;
-	int tid;
+	int pid, tid;
 	const struct step_registers *before, *now; /* before: NULL, of a line that begins */
 };
 void step_put(struct step_request *q, struct step_places *p, const struct step_stop *s);
-/* What happened instead of a step. `signal`: 0: none. */
-void step_put_event(struct step_request *q, int tid, const char *what, int signal);
+/* What happened instead of a step, to a thread of a process. `signal`: 0: none. */
+void step_put_event(struct step_request *q, int pid, int tid, const char *what, int signal);
 
 extern const struct command cmd_trace_step;
 
