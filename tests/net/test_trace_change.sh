@@ -30,7 +30,7 @@ told "what was written, where, and what was there; addresses are no values" ' ch
  +[0-9]+     - @limit:s32=-5: wrote -5 at 0x[0-9a-f]+, where 10 was$'
 told "as JSON, too" '"values":\{\}\}
 .*"value":88,"before":97,"address":"0x.*
-\{"event":"write","write":"@limit:s32=-5","value":-5,"before":10,"address":"0x[0-9a-f]+","tid":[0-9]+\}' -o json
+\{"event":"write","write":"@limit:s32=-5","value":-5,"before":10,"address":"0x[0-9a-f]+","pid":[0-9]+,"tid":[0-9]+\}' -o json
 is "only where the condition is true" "$(change "uretprobe:$p:check" 'if retval == 0' --return -3 -c "$p" --unsafe -O "$T/out" \
 	< <(printf 'ann\nbert\n') | grep :)" $'ann: 1\nbert: -3'
 is "memory that a pointer leads to, and a variable" \

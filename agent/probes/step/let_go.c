@@ -56,7 +56,7 @@ static bool is_over(const struct step_tracees *p)
 }
 
 /* Everything that there is to take now. */
-static void take_all(struct step_tracees *p)
+static void take_all(struct step_tracees *p, step_last_fn *fn, void *arg)
 {
 	int status, tid;
 
@@ -64,6 +64,8 @@ static void take_all(struct step_tracees *p)
 		struct step_report r = step_take(p, tid, status);
 		struct step_thread *t = step_find(p, r.tid);
 
+		if (fn)
+			fn(arg, &r);
 		if (t && t->waits)
 			let_on(p, t);
 	}
@@ -71,7 +73,7 @@ static void take_all(struct step_tracees *p)
 		p->gone = true;
 }
 
-bool step_let_go(struct step_tracees *p, uint64_t stopped)
+bool step_let_go(struct step_tracees *p, uint64_t stopped, step_last_fn *fn, void *arg)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	uint64_t start = time_mono_ns(), now;
@@ -80,7 +82,7 @@ bool step_let_go(struct step_tracees *p, uint64_t stopped)
 	forget_calls(p);
 	call_back(p);
 	for (;;) {
-		take_all(p);
+		take_all(p, fn, arg);
 		now = time_mono_ns();
 		if (p->gone || (is_over(p) && (p->stops >= stopped || now - start > STOPS_NS)))
 			return true;

@@ -51,9 +51,11 @@ bool step_one(struct step_tracees *p, int tid);
 /*
  * Ends all stepping, when probes tell nobody to stop any more; `stopped`: how many they told.
  * Threads that are inside a system call are called back from it: most of these begin anew. False:
- * not all of them could be brought to an end within a second or two.
+ * not all of them could be brought to an end within a second or two. fn is told what happens
+ * meanwhile, a process that waits before it goes on; NULL: nobody is.
  */
-bool step_let_go(struct step_tracees *p, uint64_t stopped);
+typedef void step_last_fn(void *arg, const struct step_report *r);
+bool step_let_go(struct step_tracees *p, uint64_t stopped, step_last_fn *fn, void *arg);
 
 /* --- memory.c: of a thread that waits --- */
 

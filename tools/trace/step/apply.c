@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Changing a thread that waits, and taking that back. */
+/* Changing a thread that waits; and the list of what is being changed. */
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #include "tools/trace/step/change.h"
-
-#define OLDS_MAX 4096 /* places that are taken back */
 
 #if defined(__aarch64__)
 #define RESULT_WORD 0
@@ -15,29 +13,9 @@
 #define CALL_WORD   15 /* else the kernel may take a result for one of a system call */
 #endif
 
-/* All of the process's numbers have to be the owner's: it may have become another one's since. */
-bool change_is_owned(const struct step_request *q)
-{
-	autofree char *text = NULL;
-	unsigned ids[4];
-	const char *at;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", q->t.options.pid);
-	if (file_read(path, 1 << 16, &text) < 0)
-		return false;
-	at = strstr(text, "\nUid:");
-	if (!at || sscanf(at + 5, "%u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
-		if (ids[i] != q->change->owner)
-			return false;
-	return true;
-}
-
 /* --- results --- */
 
-static void set_result(struct step_request *q, int tid)
+static void set_result(struct step_request *q, int pid, int tid)
 {
 	struct step_registers r;
 	char text[128];
@@ -55,53 +33,32 @@ static void set_result(struct step_request *q, int tid)
 	else
 		snprintf(text, sizeof(text), "returns %lld instead of %lld",
 			 (long long)q->change->result.value, (long long)old);
-	step_put_event(q, q->t.options.pid, tid, text, 0);
+	step_put_event(q, pid, tid, text, 0);
 }
 
 /* --- memory --- */
 
-static struct change_old *old_at(struct change *c, uint64_t address, uint32_t size)
-{
-	struct change_old *v;
-	size_t more = c->max_olds ? c->max_olds * 2 : 16;
-
-	for (size_t i = 0; i < c->n_olds; i++)
-		if (c->olds[i].address == address && c->olds[i].size == size)
-			return &c->olds[i];
-	if (c->n_olds == OLDS_MAX)
-		return NULL;
-	if (c->n_olds == c->max_olds) {
-		v = reallocarray(c->olds, more, sizeof(*v));
-		if (!v)
-			return NULL;
-		c->olds = v;
-		c->max_olds = more;
-	}
-	c->olds[c->n_olds] = (struct change_old){.address = address, .size = size};
-	return &c->olds[c->n_olds++];
-}
-
 /* A variable that could not be taken back is not written; what else is in memory (on the stack,
  * from malloc()) may be something else at the end, and is never taken back. */
-static const char *write_one(struct change *c, int pid, const struct change_write *w,
+static const char *write_one(struct change_memory *m, int tid, const struct change_write *w,
 			     uint64_t address, uint64_t *before)
 {
 	struct change_old *old;
-	size_t known = c->n_olds;
+	size_t known = m->n_olds;
 
 	*before = 0;
-	if (step_read_memory(c->memory, address, before, w->size) < 0)
+	if (step_read_memory(m->fd, address, before, w->size) < 0)
 		return "not written: there is no memory";
-	old = w->is_static ? old_at(c, address, w->size) : NULL;
+	old = w->is_static ? change_old_at(m, address, w->size) : NULL;
 	if (!old && w->is_static)
 		return "not written: too many places to take back";
-	if (step_write_memory(c->memory, pid, address, &w->value, w->size) < 0) {
-		c->n_olds = known;
+	if (step_write_memory(m->fd, tid, address, &w->value, w->size) < 0) {
+		m->n_olds = known;
 		return "not written: the program may not write there";
 	}
 	if (!old)
 		return NULL;
-	if (c->n_olds > known)
+	if (m->n_olds > known)
 		old->old = *before;
 	old->now = 0;
 	memcpy(&old->now, &w->value, w->size);
@@ -133,7 +90,7 @@ static void put_json_number(struct trace_out *o, const char *name, const struct 
 }
 
 /* What was written, where, and what was there; or why not. */
-static void put_write(struct step_request *q, int tid, const struct change_write *w,
+static void put_write(struct step_request *q, int pid, int tid, const struct change_write *w,
 		      uint64_t address, uint64_t before, const char *why)
 {
 	struct trace_out *o = &q->t.out;
@@ -162,75 +119,43 @@ static void put_write(struct step_request *q, int tid, const struct change_write
 		put_json_number(o, "before", w, before);
 		trace_out_printf(o, ",\"address\":\"0x%llx\"", (unsigned long long)address);
 	}
-	trace_out_printf(o, ",\"tid\":%d}\n", tid);
+	trace_out_printf(o, ",\"pid\":%d,\"tid\":%d}\n", pid, tid);
 }
 
-static void write_memory(struct step_request *q, int tid, const struct ax_probe_record *r)
+static void write_memory(struct step_request *q, struct change_memory *m, int pid, int tid,
+			 const struct ax_probe_record *r)
 {
 	struct change *c = q->change;
 
 	for (size_t i = 0; i < c->n_writes && i < r->n_values; i++) {
 		const struct change_write *w = &c->writes[i];
 		uint64_t before = 0;
-		const char *why =
-			r->faults & 1u << i
-				? "not written: the address could not be fetched"
-				: write_one(c, q->t.options.pid, w, r->values[i], &before);
+		const char *why = r->faults & 1u << i
+					  ? "not written: the address could not be fetched"
+					  : write_one(m, tid, w, r->values[i], &before);
 
-		put_write(q, tid, w, r->values[i], before, why);
+		put_write(q, pid, tid, w, r->values[i], before, why);
 	}
 }
 
 /* Its memory is taken before it is asked whose the process is: so what is written to was the
  * owner's, even if another thread has it become another one's program meanwhile. */
-void change_apply(struct step_request *q, int tid, const struct ax_probe_record *r)
+void change_apply(struct step_request *q, int pid, int tid, const struct ax_probe_record *r)
 {
 	struct change *c = q->change;
+	struct change_memory *m = c->n_writes ? change_memory(c, pid, tid) : NULL;
 
-	if (c->memory < 0)
-		c->memory = step_memory(tid);
-	if (!change_is_owned(q)) {
-		step_put_event(q, q->t.options.pid, tid,
-			       "left as it is: the process is not its owner's any more", 0);
+	if (!change_is_owned(c, pid)) {
+		step_put_event(q, pid, tid, "left as it is: it is not a process of its owner alone",
+			       0);
 		return;
 	}
-	write_memory(q, tid, r);
+	if (m)
+		write_memory(q, m, pid, tid, r);
+	else if (c->n_writes)
+		step_put_event(q, pid, tid, "not written: out of memory", 0);
 	if (c->returns)
-		set_result(q, tid);
-}
-
-void change_forget(struct change *c)
-{
-	c->n_olds = 0;
-	close_fd(&c->memory);
-}
-
-void change_undo(struct step_request *q)
-{
-	struct change *c = q->change;
-	int pid = q->t.options.pid;
-	size_t back = 0, others = 0;
-
-	for (size_t i = c->n_olds; i-- > 0;) {
-		struct change_old *o = &c->olds[i];
-		uint64_t now = 0;
-
-		if (!change_is_owned(q) ||
-		    step_read_memory(c->memory, o->address, &now, o->size) < 0 || now != o->now) {
-			others++;
-			continue;
-		}
-		if (step_write_memory(c->memory, pid, o->address, &o->old, o->size) == 0)
-			back++;
-		else
-			others++;
-	}
-	if (c->n_olds)
-		fprintf(stderr,
-			"ax %s: %zu of %zu places have again what they had; %zu are others by "
-			"now\n",
-			q->t.c->name, back, c->n_olds, others);
-	c->n_olds = 0;
+		set_result(q, pid, tid);
 }
 
 /* --- the list --- */
@@ -261,17 +186,30 @@ static int open_listed(struct change *c, const struct instance *inst)
 	}
 }
 
+/* "17,21 -f" */
+static void write_whom(const struct step_request *q, char *to, size_t len)
+{
+	const struct trace_whom *w = &q->t.whom;
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n && n < len; i++)
+		n += (size_t)snprintf(to + n, len - n, "%s%u", i ? "," : "", w->v[i]);
+	if (q->args.follow && n < len)
+		snprintf(to + n, len - n, " -f");
+}
+
 int change_list(struct step_request *q, struct error *e)
 {
 	const struct instance *inst = &q->t.c->inst;
 	struct change *c = q->change;
 	struct probe_spec probe = q->t.specs[0];
-	char *text, line[1024];
+	char *text, whom[CHANGE_LINE_MAX - 2048], line[CHANGE_LINE_MAX];
 	int n, r;
 
 	probe.n_args = 0; /* addresses of what is written */
 	text = probe_format(&probe);
-	n = snprintf(line, sizeof(line), "%d  %.500s%s", q->t.options.pid, text ? text : "?",
+	write_whom(q, whom, sizeof(whom));
+	n = snprintf(line, sizeof(line), "%s  %.500s%s", whom, text ? text : "?",
 		     c->returns ? "  returns" : "");
 	free(text);
 	if (c->returns)
@@ -298,10 +236,4 @@ void change_unlist(struct change *c)
 	close_fd(&c->listed);
 	*strrchr(c->path, '/') = 0;
 	rmdir(c->path); /* unless an agent has it */
-}
-
-void change_free(struct change *c)
-{
-	free(c->olds);
-	close_fd(&c->memory);
 }

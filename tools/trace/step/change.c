@@ -174,15 +174,27 @@ static int find_owner(struct request *q, struct error *e)
 	return 0;
 }
 
+static int not_owned(const struct request *q, const char *what, struct error *e)
+{
+	return error_set(e, -EPERM,
+			 "%s is not a process of user %u alone, whose it would have to be: name "
+			 "its owner by --owner if you may change it",
+			 what, q->change.owner);
+}
+
 static int check_owner(const struct request *q, struct error *e)
 {
-	if (q->q.t.command ? q->change.owner == 0 : change_is_owned(&q->q))
-		return 0;
-	return error_set(
-		e, -EPERM,
-		"%s is not a process of user %u alone, whose it would have to be: name its "
-		"owner by --owner if you may change it",
-		q->q.t.command ? "the command, which runs as root," : "this", q->change.owner);
+	const struct trace_whom *w = &q->q.t.whom;
+	char process[32];
+
+	if (q->q.t.command)
+		return q->change.owner ? not_owned(q, "the command, which runs as root,", e) : 0;
+	for (size_t i = 0; i < w->n; i++)
+		if (!change_is_owned(&q->change, (int)w->v[i])) {
+			snprintf(process, sizeof(process), "process %u", w->v[i]);
+			return not_owned(q, process, e);
+		}
+	return 0;
 }
 
 static int check(struct request *q, struct error *e)
@@ -193,8 +205,6 @@ static int check(struct request *q, struct error *e)
 
 	if (r < 0)
 		return r;
-	if (t->whom.n > 1)
-		return error_set(e, -EINVAL, "one process at a time is changed: expected one -p");
 	if (!q->unsafe)
 		return error_set(e, -EPERM,
 				 "what is changed in a program may end it or damage its data: say "
@@ -251,7 +261,7 @@ static void free_request(struct request *q)
 
 static int run(struct cmd *c, int argc, char **argv)
 {
-	struct request q = {.q.t = {.c = c, .out.fd = -1}, .change = {.memory = -1, .listed = -1}};
+	struct request q = {.q.t = {.c = c, .out.fd = -1}, .change = {.listed = -1}};
 	int status;
 
 	q.q.change = &q.change;
@@ -275,7 +285,7 @@ static const struct opt own[] = {
 	 "it is known that this may end the program or damage its data",
 	 offsetof(struct request, unsafe), NULL},
 	{"owner", 0, OPT_STRING, "USER",
-	 "whose the process is (unless given: who calls, also by sudo)",
+	 "whose the processes are (unless given: who calls, also by sudo)",
 	 offsetof(struct request, owner), NULL},
 	{"times", 0, OPT_NUMBER, "N", "only the first N times that the probe happens",
 	 offsetof(struct request, q.times), NULL},
@@ -290,12 +300,12 @@ const struct command cmd_trace_change = {
 	.syntax =
 		{
 			.usage = "ax trace change PROBE [if CONDITION] [--return NUMBER] [--write "
-				 "PLACE:TYPE=NUMBER] --unsafe -p PID|-c CMD",
+				 "PLACE:TYPE=NUMBER] --unsafe -p PID|-c CMD [-f]",
 			.about = "Each time a probe in a program happens, its function returns "
 				 "something else, or something else is written to the program's "
 				 "memory. Variables have again what they had when this ends.",
 			.own = {{own, ARRAY_SIZE(own), 0},
-				{&trace_opts[TRACE_OPT_PID], 2, offsetof(struct request, q.args)},
+				{&trace_opts[TRACE_OPT_PID], 3, offsetof(struct request, q.args)},
 				{&trace_opts[TRACE_OPT_OUTPUT], 2,
 				 offsetof(struct request, q.args)}},
 			.args = {&trace_probe_words},
@@ -308,7 +318,7 @@ const struct command cmd_trace_change = {
 static void put_listed(int directory, const char *name)
 {
 	autoclose int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	char line[1024];
+	char line[CHANGE_LINE_MAX];
 	ssize_t n;
 
 	if (fd < 0)

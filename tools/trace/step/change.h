@@ -8,6 +8,7 @@
 #include "tools/trace/step/step.h"
 
 #define CHANGE_WRITES_MAX 8
+#define CHANGE_LINE_MAX	  6144 /* of the list */
 
 struct change_write {
 	char *text; /* as it was asked for */
@@ -21,31 +22,54 @@ struct change_old {
 	uint64_t address, old, now;
 	uint32_t size;
 };
+/* What one process has, or several that share it (vfork(), clone()), from its first change on. */
+struct change_memory {
+	size_t users;
+	int fd; /* -1: it could not be opened */
+	struct change_old *olds;
+	size_t n_olds, max_olds;
+	bool undone;
+};
+struct change_process {
+	int pid;
+	struct change_memory *memory;
+};
 struct change {
 	bool returns;
 	struct fetch_result result;
 	struct change_write writes[CHANGE_WRITES_MAX];
 	size_t n_writes;
 	uid_t owner;
-	int memory; /* the program's, from its first change on; -1: none */
-	struct change_old *olds;
-	size_t n_olds, max_olds;
-	int listed; /* the file by which it is listed, locked as long as it lasts */
+	struct change_process *processes;
+	size_t n, max;
+	size_t n_back, n_others; /* of what was taken back */
+	int listed;		 /* the file by which it is listed, locked as long as it lasts */
 	char path[160];
 };
 
+/* --- changed.c: memory that was changed --- */
+
+/* Of a process whose thread waits; NULL: out of memory. */
+struct change_memory *change_memory(struct change *c, int pid, int tid);
+/* Where it was remembered what had been at an address, or is from now on; NULL: no room. */
+struct change_old *change_old_at(struct change_memory *m, uint64_t address, uint32_t size);
+/* A process was started, which has what its parent (0: not known) has. */
+void change_fork(struct change *c, int pid, int parent);
+/* It is another program now, or has ended. */
+void change_forget(struct change *c, int pid);
+/* Takes back what is in memory still, and was not taken back before. */
+void change_undo(struct change *c);
+void change_free(struct change *c);
 /* Whether all of the process is the owner's. */
-bool change_is_owned(const struct step_request *q);
+bool change_is_owned(const struct change *c, int pid);
+
+/* --- apply.c --- */
+
 /* At a thread that waits, behind the probe whose record it is. */
-void change_apply(struct step_request *q, int tid, const struct ax_probe_record *r);
-/* It is another program now. */
-void change_forget(struct change *c);
-/* Takes back what is in memory still. */
-void change_undo(struct step_request *q);
+void change_apply(struct step_request *q, int pid, int tid, const struct ax_probe_record *r);
 /* In the list of changes, before the first one and behind the last. */
 int change_list(struct step_request *q, struct error *e);
 void change_unlist(struct change *c);
-void change_free(struct change *c);
 
 extern const struct command cmd_trace_change;
 extern const struct command cmd_trace_changes;

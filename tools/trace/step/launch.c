@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
@@ -46,6 +47,17 @@ static void on_tick(int signal)
 	(void)signal;
 }
 
+/* The memory of each process that is changed is a file. */
+static void allow_files(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l))
+		return;
+	l.rlim_cur = l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+}
+
 /* It is to go on whatever comes, but for what tells it to end. */
 static void set_signals(void)
 {
@@ -68,6 +80,7 @@ static _Noreturn void trace(struct step_request *q, int memory, int ready, int p
 	setpgid(0, 0);
 	prctl(PR_SET_NAME, TRACER_NAME);
 	set_signals();
+	allow_files();
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	/* without the right to it nothing is lost but some safety */
 	file_write("/proc/self/oom_score_adj", "-1000");

@@ -2,14 +2,17 @@
 /* The process that traces: threads that a probe stopped, step by step. */
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "tools/lib/run_signals.h"
 #include "tools/trace/step/change.h"
 #include "tools/trace/step/step.h"
 
-#define NS_PER_MS UINT64_C(1000000)
-#define BLOCK	  512  /* of struct stat */
-#define REFUSED	  1000 /* so often processes may be met that cannot be seized */
+#define NS_PER_MS     UINT64_C(1000000)
+#define BLOCK	      512 /* of struct stat */
+#define UNDO_LOOKS    3
+#define UNDO_PAUSE_NS 2000000
+#define REFUSED	      1000 /* so often processes may be met that cannot be seized */
 
 /* A record whose thread was not seen to stop yet. */
 struct waiting {
@@ -275,7 +278,7 @@ static void begin(struct run *run, const struct step_report *r)
 	run->q->t.shown++;
 	put_record(run, w);
 	if (run->q->change) {
-		change_apply(run->q, r->tid, &w->record);
+		change_apply(run->q, r->pid, r->tid, &w->record);
 		step_on(run->tracees, r->tid);
 	}
 	free(w);
@@ -311,7 +314,7 @@ static void forget(struct run *run, int pid)
 	step_places_look_again(run->places, pid);
 	trace_forget_process(&run->q->t, (uint32_t)pid);
 	if (run->q->change) /* its memory is gone, and what was changed there */
-		change_forget(run->q->change);
+		change_forget(run->q->change, pid);
 }
 
 static void on_thread_end(struct run *run, const struct step_report *r)
@@ -350,6 +353,8 @@ static void on_report(struct run *run, const struct step_report *r)
 			put_event(run, h, "signal", r->signal);
 		break;
 	case STEP_FORK:
+		if (run->q->change)
+			change_fork(run->q->change, r->pid, r->parent);
 		step_on(run->tracees, r->tid);
 		break;
 	case STEP_EXEC:
@@ -429,10 +434,22 @@ static int attach(struct run *run, struct error *e)
 	return 0;
 }
 
+/* Who comes and goes at the end is to be taken back, too. */
+static void on_last_report(void *arg, const struct step_report *r)
+{
+	struct change *c = arg;
+
+	if (r->event == STEP_FORK)
+		change_fork(c, r->pid, r->parent);
+	else if (r->event == STEP_EXEC || r->event == STEP_END)
+		change_forget(c, r->pid);
+}
+
 /* No probe tells a thread to stop any more, and nobody is in the midst of a step. */
 static void let_go(struct run *run)
 {
 	struct trace *t = &run->q->t;
+	step_last_fn *on_end = run->q->change ? on_last_report : NULL;
 	struct session_totals n = {0};
 
 	if (t->session) {
@@ -440,10 +457,40 @@ static void let_go(struct run *run)
 		take_records(run);
 		session_totals(t->session, &n);
 	}
-	if (run->tracees && !run->gone && !step_let_go(run->tracees, n.stopped))
+	if (run->tracees && !run->gone &&
+	    !step_let_go(run->tracees, n.stopped, on_end, run->q->change))
 		fprintf(stderr,
 			"ax %s: a thread could not be brought to the end of its step in time\n",
 			t->c->name);
+}
+
+/* A child that is made meanwhile has what its parent had a moment before, and is told a moment
+ * after: it is looked for again. */
+static void take_back(struct run *run)
+{
+	const struct timespec pause = {.tv_nsec = UNDO_PAUSE_NS};
+	struct change *c = run->q->change;
+	int looks = run->q->args.follow ? UNDO_LOOKS : 0;
+
+	change_undo(c);
+	for (int i = 0; i < looks && !run->gone; i++) {
+		nanosleep(&pause, NULL);
+		step_let_go(run->tracees, 0, on_last_report, c);
+		change_undo(c);
+	}
+	if (c->n_back + c->n_others)
+		fprintf(stderr,
+			"ax %s: %zu of %zu places have again what they had; %zu are others by "
+			"now\n",
+			run->q->t.c->name, c->n_back, c->n_back + c->n_others, c->n_others);
+}
+
+static void end_change(struct run *run)
+{
+	if (run->tracees && !run->gone)
+		take_back(run);
+	change_unlist(run->q->change);
+	change_free(run->q->change);
 }
 
 static void say_unknown(const struct run *run)
@@ -497,12 +544,8 @@ int step_run(struct step_request *q, int ready)
 	}
 	if (run.tracees)
 		let_go(&run);
-	if (q->change) {
-		if (!run.gone)
-			change_undo(q);
-		change_unlist(q->change);
-		change_free(q->change);
-	}
+	if (q->change)
+		end_change(&run);
 	if (r == 0)
 		say_end(&run);
 	free_run(&run);
