@@ -137,7 +137,7 @@ is "with children that there are already" "$(processes "$T/out")" 6
 "$AX" --instance "$INST" trace step "uprobe:$f:work" -p "${programs[0]},${programs[1]}" 2>"$T/step.err" &
 tracer=$!
 wait_for 'grep -q Ctrl-C "$T/step.err"'
-kill -KILL "${programs[0]}"
+{ kill -KILL "${programs[0]}" && wait "${programs[0]}"; } 2>"$T/null"
 ok "one that ends does not end it" alive "$tracer"
 kill -INT "$tracer"
 wait "$tracer"

@@ -56,7 +56,7 @@ static bool is_over(const struct step_tracees *p)
 }
 
 /* Everything that there is to take now. */
-static void take_all(struct step_tracees *p, step_last_fn *fn, void *arg)
+static void take_all(struct step_tracees *p, const struct step_end *end)
 {
 	int status, tid;
 
@@ -64,8 +64,7 @@ static void take_all(struct step_tracees *p, step_last_fn *fn, void *arg)
 		struct step_report r = step_take(p, tid, status);
 		struct step_thread *t = step_find(p, r.tid);
 
-		if (fn)
-			fn(arg, &r);
+		end->told(end->arg, &r);
 		if (t && t->waits)
 			let_on(p, t);
 	}
@@ -73,7 +72,7 @@ static void take_all(struct step_tracees *p, step_last_fn *fn, void *arg)
 		p->gone = true;
 }
 
-bool step_let_go(struct step_tracees *p, uint64_t stopped, step_last_fn *fn, void *arg)
+bool step_let_go(struct step_tracees *p, const struct step_end *end)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	uint64_t start = time_mono_ns(), now;
@@ -82,9 +81,9 @@ bool step_let_go(struct step_tracees *p, uint64_t stopped, step_last_fn *fn, voi
 	forget_calls(p);
 	call_back(p);
 	for (;;) {
-		take_all(p, fn, arg);
+		take_all(p, end);
 		now = time_mono_ns();
-		if (p->gone || (is_over(p) && (p->stops >= stopped || now - start > STOPS_NS)))
+		if (p->gone || (is_over(p) && (!end->waits(end->arg) || now - start > STOPS_NS)))
 			return true;
 		if (now - start > END_NS)
 			return false;

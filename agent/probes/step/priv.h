@@ -25,7 +25,6 @@ struct step_tracees {
 	bool children; /* they are traced, too */
 	struct step_thread *v;
 	size_t n, max;
-	uint64_t stops; /* that were seen, of those that probes told to */
 	bool letting_go;
 	bool gone;
 };

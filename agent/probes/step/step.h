@@ -48,14 +48,21 @@ struct step_report step_wait(struct step_tracees *p);
  * does not notice, since it ignores SIGTRAP, or has one waiting that it blocks: it still waits. */
 void step_on(struct step_tracees *p, int tid);
 bool step_one(struct step_tracees *p, int tid);
+/* What the end asks, and tells. */
+struct step_end {
+	/* Whether a thread that a probe told to stop has not been seen to. */
+	bool (*waits)(void *arg);
+	/* What happens meanwhile, as step_wait() tells it: who waits goes on by itself behind it.
+	 */
+	void (*told)(void *arg, const struct step_report *r);
+	void *arg;
+};
 /*
- * Ends all stepping, when probes tell nobody to stop any more; `stopped`: how many they told.
- * Threads that are inside a system call are called back from it: most of these begin anew. False:
- * not all of them could be brought to an end within a second or two. fn is told what happens
- * meanwhile, a process that waits before it goes on; NULL: nobody is.
+ * Ends all stepping, when probes tell nobody to stop any more. Threads that are inside a system
+ * call are called back from it: most of these begin anew. False: not all of them could be brought
+ * to an end within a second or two.
  */
-typedef void step_last_fn(void *arg, const struct step_report *r);
-bool step_let_go(struct step_tracees *p, uint64_t stopped, step_last_fn *fn, void *arg);
+bool step_let_go(struct step_tracees *p, const struct step_end *end);
 
 /* --- memory.c: of a thread that waits --- */
 

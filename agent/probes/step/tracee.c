@@ -110,7 +110,6 @@ static struct step_report take_signal(struct step_tracees *p, struct step_thread
 	bool known = ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info) == 0;
 
 	if (known && is_of_probe(signal, &info)) {
-		p->stops++;
 		t->waits = true;
 		return report(STEP_PROBE, t);
 	}

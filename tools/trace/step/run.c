@@ -74,6 +74,16 @@ static int on_record(void *arg, const struct ax_probe_record *r, size_t len)
 	return 0;
 }
 
+static void drop_records(struct run *run)
+{
+	while (run->records) {
+		struct waiting *next = run->records->next;
+
+		free(run->records);
+		run->records = next;
+	}
+}
+
 static void take_records(struct run *run)
 {
 	while (session_records(run->q->t.session, on_record, run) > 0)
@@ -359,6 +369,7 @@ static void on_report(struct run *run, const struct step_report *r)
 		break;
 	case STEP_EXEC:
 		end_hits(run, r->pid, "exec: the process is another program");
+		free(take_record(run, r->tid));
 		forget(run, r->pid);
 		break;
 	case STEP_EXIT:
@@ -434,34 +445,61 @@ static int attach(struct run *run, struct error *e)
 	return 0;
 }
 
-/* Who comes and goes at the end is to be taken back, too. */
-static void on_last_report(void *arg, const struct step_report *r)
+/* By threads and not by their number, which a program could pretend by a signal to itself. */
+static bool on_end_waits(void *arg)
 {
-	struct change *c = arg;
+	const struct run *run = arg;
 
-	if (r->event == STEP_FORK)
-		change_fork(c, r->pid, r->parent);
-	else if (r->event == STEP_EXEC || r->event == STEP_END)
-		change_forget(c, r->pid);
+	return run->records != NULL;
+}
+
+/* Who comes and goes at the end is to be taken back, too. */
+static void on_end_told(void *arg, const struct step_report *r)
+{
+	struct run *run = arg;
+	struct change *c = run->q->change;
+
+	switch (r->event) {
+	case STEP_FORK:
+		if (c)
+			change_fork(c, r->pid, r->parent);
+		break;
+	case STEP_EXEC:
+	case STEP_END:
+		if (c)
+			change_forget(c, r->pid);
+		free(take_record(run, r->tid));
+		break;
+	case STEP_PROBE:
+	case STEP_EXIT:
+		free(take_record(run, r->tid));
+		break;
+	default:
+		break;
+	}
+}
+
+static bool end_steps(struct run *run)
+{
+	const struct step_end end = {.waits = on_end_waits, .told = on_end_told, .arg = run};
+
+	return step_let_go(run->tracees, &end);
 }
 
 /* No probe tells a thread to stop any more, and nobody is in the midst of a step. */
 static void let_go(struct run *run)
 {
 	struct trace *t = &run->q->t;
-	step_last_fn *on_end = run->q->change ? on_last_report : NULL;
-	struct session_totals n = {0};
 
 	if (t->session) {
 		session_detach(t->session);
 		take_records(run);
-		session_totals(t->session, &n);
 	}
-	if (run->tracees && !run->gone &&
-	    !step_let_go(run->tracees, n.stopped, on_end, run->q->change))
+	if (!run->gone && !end_steps(run))
 		fprintf(stderr,
 			"ax %s: a thread could not be brought to the end of its step in time\n",
 			t->c->name);
+	drop_records(run);
 }
 
 /* A child that is made meanwhile has what its parent had a moment before, and is told a moment
@@ -475,7 +513,7 @@ static void take_back(struct run *run)
 	change_undo(c);
 	for (int i = 0; i < looks && !run->gone; i++) {
 		nanosleep(&pause, NULL);
-		step_let_go(run->tracees, 0, on_last_report, c);
+		end_steps(run);
 		change_undo(c);
 	}
 	if (c->n_back + c->n_others)
@@ -505,12 +543,7 @@ static void say_unknown(const struct run *run)
 
 static void free_run(struct run *run)
 {
-	while (run->records) {
-		struct waiting *next = run->records->next;
-
-		free(run->records);
-		run->records = next;
-	}
+	drop_records(run);
 	if (run->places)
 		step_places_free(run->places);
 	if (run->tracees)
