@@ -50,8 +50,8 @@ change() {
 }
 is_free() {
 	local pid
-	for pid in $(pgrep -x change_family); do
-		grep -q '^TracerPid:.0' "/proc/$pid/status" || return 1
+	for pid in "${programs[@]}" $(pgrep -P "$(IFS=, && echo "${programs[*]}")"); do
+		[ ! -e "/proc/$pid" ] || grep -q '^TracerPid:.0' "/proc/$pid/status" || return 1
 	done
 }
 # ended SIGNAL

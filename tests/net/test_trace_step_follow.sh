@@ -124,15 +124,24 @@ ends_well() {
 		n=$((n + 1))
 	done
 }
+# steps_all NAME PIDS OPTION...: all of these processes are stepped, and no others
+steps_all() {
+	local name=$1 pids=$2
+	shift 2
+	: >"$T/out"
+	"$AX" --instance "$INST" trace step "uprobe:$f:round" -n 3 --times 0 "$@" -o json -O "$T/out" 2>"$T/step.err" &
+	tracer=$!
+	wait_for -t 60 '[ "$(processes "$T/out" 2>"$T/null")" = '"$(wc -w <<<"$pids")"' ]'
+	kill -INT "$tracer"
+	wait "$tracer"
+	# shellcheck disable=SC2086 # several words
+	is "$name" "$(jq -sr '[.[] | select(.step) | .pid] | unique | .[]' <"$T/out")" "$(printf '%s\n' $pids | sort -n)"
+}
 begin 3
-step "uprobe:$f:round" -n 3 --times 30 -p "${programs[0]},${programs[1]}" -o json -O "$T/out"
-is "two of three processes" "$(jq -s '[.[] | select(.step) | .pid] | unique' <"$T/out" | jq -c .)" \
-	"$(jq -nc "[${programs[0]},${programs[1]}] | sort")"
-step "uprobe:$f:round" -n 3 --times 30 -p "${programs[0]}" -p "${programs[2]}" -o json -O "$T/out"
-is "each with its own option" "$(jq -s '[.[] | select(.step) | .pid] | unique' <"$T/out" | jq -c .)" \
-	"$(jq -nc "[${programs[0]},${programs[2]}] | sort")"
-step "uprobe:$f:round" -n 3 --times 60 -f -p "${programs[0]}" -p "${programs[2]}" -o json -O "$T/out"
-is "with children that there are already" "$(processes "$T/out")" 6
+steps_all "two of three processes" "${programs[0]} ${programs[1]}" -p "${programs[0]},${programs[1]}"
+steps_all "each with its own option" "${programs[0]} ${programs[2]}" -p "${programs[0]}" -p "${programs[2]}"
+steps_all "with children that there are already" \
+	"${programs[0]} ${programs[2]} $(pgrep -P "${programs[0]},${programs[2]}" | tr '\n' ' ')" -f -p "${programs[0]},${programs[2]}"
 : >"$T/step.err"
 "$AX" --instance "$INST" trace step "uprobe:$f:work" -p "${programs[0]},${programs[1]}" 2>"$T/step.err" &
 tracer=$!
