@@ -55,6 +55,8 @@ static void on_lease(void *arg, enum etcd_lease_event event, int64_t id, const c
 	case ETCD_LEASE_HELD:
 		if (c->lease_id == id && c->registered)
 			return;
+		if (c->lease_id != id)
+			c->lease_since_ns = time_mono_ns();
 		c->lease_id = id;
 		memory_write(c);
 		node_unregistered(c);
@@ -65,6 +67,7 @@ static void on_lease(void *arg, enum etcd_lease_event event, int64_t id, const c
 	case ETCD_LEASE_LOST:
 		log_warn("the cluster %s took this node for away: %s", c->conf.name, why);
 		c->lease_id = 0;
+		c->lease_lost = true;
 		c->registered = false;
 		break;
 	}
@@ -276,7 +279,9 @@ void cluster_due(struct agent *a, uint64_t now_ns)
 	if (is_due(&c->across_at_ns, now_ns))
 		translate_want_key(c);
 	if (is_due(&c->forget_at_ns, now_ns))
-		peers_forget(c, now_ns);
+		missing_forget(c, now_ns);
+	if (is_due(&c->look_at_ns, now_ns))
+		watch_look(c);
 	if (is_due(&c->routes_at_ns, now_ns))
 		routes_sync(c);
 	if (is_due(&c->tell_at_ns, now_ns))
@@ -293,7 +298,8 @@ uint64_t cluster_deadline(const struct agent *a)
 	const uint64_t at[] = {c->register_at_ns, c->read_at_ns,      c->claim_at_ns,
 			       c->publish_at_ns,  c->forget_at_ns,    c->routes_at_ns,
 			       c->tell_at_ns,	  c->addresses_at_ns, c->config_at_ns,
-			       c->node_at_ns,	  c->across_at_ns,    c->begin_at_ns};
+			       c->node_at_ns,	  c->across_at_ns,    c->begin_at_ns,
+			       c->look_at_ns};
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
 			next = at[i];

@@ -68,7 +68,7 @@ int configs_put(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 	record_config_key(c->conf.name, rec.revision, key);
 	if (kv->key.len != strlen(key) || memcmp(kv->key.data, key, kv->key.len) != 0)
 		return error_set(e, -EINVAL, "it speaks of something else");
-	rec.read = c->peers.read;
+	rec.read = c->read_anew;
 	old = find(c, rec.revision);
 	if (old)
 		forget(c, (size_t)(old - c->configs));
@@ -82,11 +82,11 @@ int configs_now_put(struct cluster *c, const struct etcd_kv *kv, struct error *e
 
 	if (r)
 		return r;
-	if (kv->mod_revision < c->config_mod && c->config_read == c->peers.read)
+	if (kv->mod_revision < c->config_mod && c->config_read == c->read_anew)
 		return 0; /* this node has stored a newer one meanwhile */
 	c->config_now = now;
 	c->config_mod = kv->mod_revision;
-	c->config_read = c->peers.read;
+	c->config_read = c->read_anew;
 	return 0;
 }
 
@@ -108,10 +108,10 @@ void configs_deleted(struct cluster *c, const struct etcd_kv *kv)
 
 void configs_read(struct cluster *c)
 {
-	if (c->config_read != c->peers.read)
+	if (c->config_read != c->read_anew)
 		c->config_mod = 0;
 	for (size_t i = c->n_configs; i-- > 0;)
-		if (c->configs[i].read != c->peers.read)
+		if (c->configs[i].read != c->read_anew)
 			forget(c, i);
 }
 

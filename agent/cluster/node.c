@@ -130,6 +130,9 @@ static void done(struct cluster *c)
 	blocks_sync(c);
 	addresses_sync(c);
 	translate_want_key(c);
+	if (c->lease_lost) /* who loses that may have missed more */
+		watch_look_soon(c);
+	c->lease_lost = false;
 }
 
 static void failed(struct cluster *c, int err, const char *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What nodes have written, this one's own too. Nothing is forgotten because a read did not have it:
- * only what is told to be deleted, and what is missing for long while etcd answers. */
+/* What nodes have written, this one's own too: what is put, and what is told to be deleted. What
+ * becomes of what a read did not have is missing.c's. */
 #include <arpa/inet.h>
 #include <search.h>
 #include <time.h>
@@ -13,6 +13,11 @@
 /* Nodes are kept as long as the agent lives: so many of them, whatever somebody writes. */
 #define NODES_MAX 10000
 #define APPS_MAX  262144 /* of all nodes */
+
+static int64_t unix_of(uint64_t mono_ns)
+{
+	return time(NULL) - (int64_t)((time_mono_ns() - mono_ns) / NS_PER_S);
+}
 
 static int node_cmp(const void *x, const void *y)
 {
@@ -38,7 +43,7 @@ static int block_cmp(const void *x, const void *y)
 			       (a->rec.prefix.len < b->rec.prefix.len);
 }
 
-static struct peer_node *find_node(const struct peers *p, const char *name)
+struct peer_node *peers_node(const struct peers *p, const char *name)
 {
 	struct peer_node key = {0};
 	void **found;
@@ -50,7 +55,7 @@ static struct peer_node *find_node(const struct peers *p, const char *name)
 
 static struct peer_node *get_node(struct peers *p, const char *name)
 {
-	struct peer_node *n = find_node(p, name);
+	struct peer_node *n = peers_node(p, name);
 
 	if (n || p->n_nodes >= NODES_MAX)
 		return n;
@@ -75,7 +80,7 @@ void peer_app_put(struct peer_app *app)
 	free(app);
 }
 
-static void drop_app(struct cluster *c, struct peer_app *app)
+void peers_drop_app(struct cluster *c, struct peer_app *app)
 {
 	tdelete(app, &c->peers.apps, app_cmp);
 	c->peers.n_apps--;
@@ -84,7 +89,7 @@ static void drop_app(struct cluster *c, struct peer_app *app)
 	peer_app_put(app);
 }
 
-static void drop_block(struct cluster *c, struct peer_block *b)
+void peers_drop_block(struct cluster *c, struct peer_block *b)
 {
 	tdelete(b, &c->peers.blocks, block_cmp);
 	c->peers.n_blocks--;
@@ -93,14 +98,14 @@ static void drop_block(struct cluster *c, struct peer_block *b)
 	routes_stale(c);
 }
 
-static void node_gone(struct cluster *c, struct peer_node *n, int64_t revision)
+void peers_node_away(struct cluster *c, struct peer_node *n, int64_t revision, uint64_t since_ns)
 {
 	routes_stale(c);
 	n->up = false;
 	n->gone_revision = revision;
-	n->away_ns = revision ? time_mono_ns() : 0;
+	n->away_ns = since_ns;
 	n->missing_ns = 0;
-	n->seen = time(NULL);
+	n->seen = since_ns ? unix_of(since_ns) : time(NULL);
 }
 
 /* --- what is put --- */
@@ -159,6 +164,8 @@ static int put_node(struct cluster *c, const struct etcd_kv *kv, struct error *e
 		return error_set(e, -ENOMEM, "there are too many nodes, or no memory");
 	n->rec = rec;
 	n->up = true;
+	n->revision = kv->mod_revision;
+	n->lease = kv->lease;
 	n->read = c->peers.read;
 	n->missing_ns = 0;
 	n->seen = 0;
@@ -211,15 +218,38 @@ static struct peer_app *find_app(const struct peers *p, const struct record_app 
 	return found ? *found : NULL;
 }
 
+static uint64_t hash_of(const struct etcd_bytes *b)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < b->len; i++)
+		h = (h ^ ((const unsigned char *)b->data)[i]) * 0x100000001b3ull; /* FNV-1a */
+	return h;
+}
+
+/* Full reads bring mostly what is known. (Of two stores one after the other revisions may be the
+ * same, and values not.) */
+static bool is_same(const struct peer_app *app, const struct etcd_kv *kv)
+{
+	return app->revision && app->revision == kv->mod_revision && app->lease == kv->lease &&
+	       !app->deleted && !app->lost_ns && app->hash == hash_of(&kv->value);
+}
+
 /* NULL: out of memory. */
-static struct peer_app *add_app(struct cluster *c, struct record_app *rec)
+static struct peer_app *add_app(struct cluster *c, struct record_app *rec, const struct etcd_kv *kv)
 {
 	struct peer_node *n = get_node(&c->peers, rec->node);
 	struct peer_app *app = n ? calloc(1, sizeof(*app)) : NULL;
 
 	if (!app)
 		return NULL;
-	*app = (struct peer_app){.rec = *rec, .node = n, .refs = 1, .read = c->peers.read};
+	*app = (struct peer_app){.rec = *rec,
+				 .node = n,
+				 .refs = 1,
+				 .read = c->peers.read,
+				 .revision = kv->mod_revision,
+				 .lease = kv->lease,
+				 .hash = hash_of(&kv->value)};
 	if (!tsearch(app, &c->peers.apps, app_cmp)) {
 		free(app);
 		return NULL;
@@ -244,18 +274,23 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 	if (streq(rec.node, c->node))
 		publish_known(c, rec.id);
 	app = find_app(&c->peers, &rec);
+	if (app && is_same(app, kv)) {
+		app->read = c->peers.read;
+		app->missing_ns = 0;
+		return 0;
+	}
 	if (app) { /* (what is told of it stays as it is, if that is the same) */
 		told = app->remote;
 		app->remote = NULL;
 		across = app->across;
 		app->across = NULL;
-		drop_app(c, app);
+		peers_drop_app(c, app);
 	}
 	if (c->peers.n_apps >= APPS_MAX) {
 		too_many_apps(c);
 		return 0;
 	}
-	app = add_app(c, &rec);
+	app = add_app(c, &rec, kv);
 	if (!app) {
 		struct peer_app none = {.across = across};
 
@@ -324,19 +359,6 @@ static const char *last_part(const struct etcd_kv *kv, const char **before, char
 	return slash + 1;
 }
 
-static void delete_block(struct cluster *c, char *text)
-{
-	char *dash = strrchr(text, '-');
-	struct peer_block *b;
-	struct prefix p;
-
-	if (dash)
-		*dash = '/';
-	b = prefix_parse(text, &p) ? NULL : peers_block(c, &p);
-	if (b)
-		drop_block(c, b);
-}
-
 /* A lease that ends deletes all that is under it in one revision, and its node's key as the last:
  * what has become of the app is decided when all is read. */
 static void delete_app(struct cluster *c, struct peer_app *app, int64_t revision)
@@ -345,7 +367,7 @@ static void delete_app(struct cluster *c, struct peer_app *app, int64_t revision
 		reallocarray(c->peers.deleted, c->peers.n_deleted + 1, sizeof(*more));
 
 	if (!more) {
-		drop_app(c, app);
+		peers_drop_app(c, app);
 		return;
 	}
 	c->peers.deleted = more;
@@ -354,39 +376,141 @@ static void delete_app(struct cluster *c, struct peer_app *app, int64_t revision
 	app->deleted = revision;
 }
 
+/* What a key is of, of this cluster and of a kind that is kept here. */
+struct named {
+	enum record_kind kind;
+	char buf[RECORD_KEY_MAX];
+	char *last;
+	const char *before;
+};
+
+static bool read_key(const struct cluster *c, const struct etcd_kv *kv, struct named *ret)
+{
+	ret->kind = record_kind(c->conf.name, kv->key.data, kv->key.len);
+	ret->last = (char *)(uintptr_t)last_part(kv, &ret->before, ret->buf);
+	return ret->last != NULL;
+}
+
+static struct peer_block *named_block(const struct cluster *c, const struct named *k)
+{
+	char text[RECORD_KEY_MAX], *dash;
+	struct prefix p;
+
+	memcpy(text, k->last, strlen(k->last) + 1);
+	dash = strrchr(text, '-');
+	if (dash)
+		*dash = '/';
+	return prefix_parse(text, &p) ? NULL : peers_block(c, &p);
+}
+
+static struct peer_app *named_app(const struct cluster *c, const struct named *k)
+{
+	struct record_app rec = {.id = (uint32_t)strtoul(k->last, NULL, 10)};
+
+	snprintf(rec.node, sizeof(rec.node), "%.63s", k->before);
+	return find_app(&c->peers, &rec);
+}
+
+static void delete_node(struct cluster *c, const char *name, int64_t revision)
+{
+	struct peer_node *n = peers_node(&c->peers, name);
+
+	if (n && n->up)
+		peers_node_away(c, n, revision, time_mono_ns());
+	if (streq(name, c->node) && c->registered)
+		node_unregistered(c);
+}
+
 void peers_delete(struct cluster *c, const struct etcd_kv *kv)
 {
-	enum record_kind kind = record_kind(c->conf.name, kv->key.data, kv->key.len);
-	char buf[RECORD_KEY_MAX], *last;
-	struct record_app rec = {0};
-	struct peer_node *n;
 	struct peer_app *app;
-	const char *before;
+	struct peer_block *b;
+	struct named k;
 
-	last = (char *)(uintptr_t)last_part(kv, &before, buf);
-	if (!last)
+	c->peers.told_gone = true;
+	if (!read_key(c, kv, &k))
 		return;
-	if (kind == RECORD_NODE) {
-		n = find_node(&c->peers, last);
-		if (n && n->up)
-			node_gone(c, n, kv->mod_revision);
-		if (streq(last, c->node) && c->registered)
-			node_unregistered(c);
-	} else if (kind == RECORD_CONFIG || kind == RECORD_CONFIG_NOW) {
+	switch (k.kind) {
+	case RECORD_NODE:
+		delete_node(c, k.last, kv->mod_revision);
+		break;
+	case RECORD_CONFIG:
+	case RECORD_CONFIG_NOW:
 		configs_deleted(c, kv);
-	} else if (kind == RECORD_SECRET) {
+		break;
+	case RECORD_SECRET:
 		translate_key_deleted(c);
-	} else if (kind == RECORD_ADDRESS) {
+		break;
+	case RECORD_ADDRESS:
 		addresses_deleted(c, kv);
-	} else if (kind == RECORD_BLOCK) {
-		delete_block(c, last);
-	} else if (kind == RECORD_APP) {
-		snprintf(rec.node, sizeof(rec.node), "%.63s", before);
-		rec.id = (uint32_t)strtoul(last, NULL, 10);
-		app = find_app(&c->peers, &rec);
-		if (app && !app->deleted)
+		break;
+	case RECORD_BLOCK:
+		b = named_block(c, &k);
+		if (b)
+			peers_drop_block(c, b);
+		break;
+	case RECORD_APP:
+		app = named_app(c, &k);
+		if (app && !app->deleted && !app->lost_ns)
 			delete_app(c, app, kv->mod_revision);
+		break;
+	case RECORD_POOL:
+	case RECORD_OTHER:
+		break;
 	}
+}
+
+/* --- what is looked through while news come --- */
+
+static void seen_node(struct cluster *c, const struct named *k, const struct etcd_kv *kv)
+{
+	struct peer_node *n = peers_node(&c->peers, k->last);
+
+	if (n && (n->up ? n->revision : n->gone_revision) >= kv->mod_revision)
+		n->read = c->peers.read;
+	else if (n || !c->peers.told_gone)
+		peers_put(c, kv);
+	if (n && n->up)
+		n->missing_ns = 0;
+}
+
+static void seen_block(struct cluster *c, const struct named *k, const struct etcd_kv *kv)
+{
+	struct peer_block *b = named_block(c, k);
+
+	if (b) {
+		b->read = c->peers.read;
+		b->missing_ns = 0;
+	} else if (!c->peers.told_gone) {
+		peers_put(c, kv);
+	}
+}
+
+static void seen_app(struct cluster *c, const struct named *k, const struct etcd_kv *kv)
+{
+	struct peer_app *app = named_app(c, k);
+
+	if (app && app->revision >= kv->mod_revision) {
+		app->read = c->peers.read;
+		app->missing_ns = 0;
+	} else if (app || !c->peers.told_gone) {
+		peers_put(c, kv);
+	}
+}
+
+/* What is not known may be so because its end was told since: that is left to the next one. */
+void peers_seen(struct cluster *c, const struct etcd_kv *kv)
+{
+	struct named k;
+
+	if (!read_key(c, kv, &k))
+		return;
+	if (k.kind == RECORD_NODE)
+		seen_node(c, &k, kv);
+	else if (k.kind == RECORD_BLOCK)
+		seen_block(c, &k, kv);
+	else if (k.kind == RECORD_APP)
+		seen_app(c, &k, kv);
 }
 
 /* Its node went with it, and does not say that it has ended. */
@@ -406,120 +530,12 @@ void peers_settle(struct cluster *c)
 		    !streq(n->rec.name, c->node))
 			lose(c, app);
 		else if (!app->gone)
-			drop_app(c, app);
+			peers_drop_app(c, app);
 		peer_app_put(app);
 	}
 	free(c->peers.deleted);
 	c->peers.deleted = NULL;
 	c->peers.n_deleted = 0;
-}
-
-/* --- what a full read did not have --- */
-
-struct sweep {
-	struct cluster *c;
-	uint64_t now_ns;
-	uint64_t next_ns; /* when the next one may be gone; 0: none is missing */
-	void **gone;	  /* to be dropped when the tree is not walked any more */
-	size_t n, room;
-};
-
-/* Whether so much time has passed; if not, it is looked at again then. */
-static bool is_over(struct sweep *s, uint64_t since_ns, uint64_t ms)
-{
-	uint64_t at = since_ns + ms * NS_PER_MS;
-
-	if (s->now_ns >= at)
-		return true;
-	if (!s->next_ns || at < s->next_ns)
-		s->next_ns = at;
-	return false;
-}
-
-/* Whether it is missing for long enough. */
-static bool is_gone(struct sweep *s, uint64_t read, uint64_t *missing_ns)
-{
-	if (read == s->c->peers.read)
-		return false;
-	if (!*missing_ns)
-		*missing_ns = s->now_ns;
-	return is_over(s, *missing_ns, CLUSTER_FORGET_MS);
-}
-
-static void add_gone(struct sweep *s, void *what)
-{
-	void **more;
-
-	if (s->n == s->room) {
-		more = reallocarray(s->gone, s->room ? 2 * s->room : 64, sizeof(*more));
-		if (!more) {
-			s->next_ns = s->now_ns + CLUSTER_RETRY_MS * NS_PER_MS;
-			return;
-		}
-		s->gone = more;
-		s->room = s->room ? 2 * s->room : 64;
-	}
-	s->gone[s->n++] = what;
-}
-
-static void sweep_node(const void *at, VISIT which, void *arg)
-{
-	struct peer_node *n = *(struct peer_node *const *)at;
-	struct sweep *s = arg;
-
-	if ((which == postorder || which == leaf) && n->up && is_gone(s, n->read, &n->missing_ns))
-		node_gone(s->c, n, 0);
-}
-
-static void sweep_app(const void *at, VISIT which, void *arg)
-{
-	struct peer_app *app = *(struct peer_app *const *)at;
-	struct sweep *s = arg;
-
-	if (which != postorder && which != leaf)
-		return;
-	if (app->lost_ns ? is_over(s, app->lost_ns, s->c->conf.dead_after_ms)
-			 : is_gone(s, app->read, &app->missing_ns))
-		add_gone(s, app);
-}
-
-static void sweep_block(const void *at, VISIT which, void *arg)
-{
-	struct peer_block *b = *(struct peer_block *const *)at;
-
-	if ((which == postorder || which == leaf) && is_gone(arg, b->read, &b->missing_ns))
-		add_gone(arg, b);
-}
-
-static void sweep(struct cluster *c, uint64_t now_ns)
-{
-	struct sweep s = {.c = c, .now_ns = now_ns};
-
-	twalk_r(c->peers.nodes, sweep_node, &s);
-	twalk_r(c->peers.apps, sweep_app, &s);
-	for (size_t i = 0; i < s.n; i++)
-		drop_app(c, s.gone[i]);
-	s.n = 0;
-	twalk_r(c->peers.blocks, sweep_block, &s);
-	for (size_t i = 0; i < s.n; i++)
-		drop_block(c, s.gone[i]);
-	free(s.gone);
-	if (s.next_ns)
-		cluster_at(c, &c->forget_at_ns, (s.next_ns - now_ns) / NS_PER_MS + 1);
-}
-
-void peers_read(struct cluster *c)
-{
-	sweep(c, time_mono_ns());
-}
-
-void peers_forget(struct cluster *c, uint64_t now_ns)
-{
-	/* (who cannot be asked has deleted nothing, and does not say who has come back) */
-	if (c->current)
-		sweep(c, now_ns);
-	else
-		cluster_at(c, &c->forget_at_ns, CLUSTER_RETRY_MS);
 }
 
 /* --- lists --- */

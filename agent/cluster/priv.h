@@ -12,6 +12,7 @@
 #include "registry/shared_source.h"
 
 #define NS_PER_MS 1000000ull
+#define NS_PER_S  1000000000ull
 
 /* A node whose agent says nothing for so long is taken for away. */
 #define CLUSTER_TTL_S 10
@@ -22,13 +23,14 @@
 #define CLUSTER_FORGET_MS 30000
 
 struct peer_node {
-	struct record_node rec; /* its name alone, if it was never seen */
-	bool up;		/* its key is there */
-	uint64_t read;		/* the full read that had it last */
-	uint64_t missing_ns;	/* since when reads do not have it; 0: they do */
-	int64_t seen;		/* UNIX time when its key went; 0: it is there, or never was */
-	int64_t gone_revision;	/* that deleted it */
-	uint64_t away_ns;	/* since when it is; 0: it is not, or for long */
+	struct record_node rec;	 /* its name alone, if it was never seen */
+	bool up;		 /* its key is there */
+	int64_t revision, lease; /* of its key */
+	uint64_t read;		 /* the full read that had it last */
+	uint64_t missing_ns;	 /* since when reads do not have it; 0: they do */
+	int64_t seen;		 /* UNIX time when its key went; 0: it is there, or never was */
+	int64_t gone_revision;	 /* that deleted it; 0: nobody told */
+	uint64_t away_ns;	 /* since when it is; 0: it is not, or for long */
 	size_t n_apps, n_blocks;
 	uint64_t look; /* of routes_sync(), that asked for the way there last; 0: none */
 	int no_hop;    /* a negative errno: there is none */
@@ -44,9 +46,11 @@ struct peer_node {
 struct peer_app {
 	struct record_app rec;
 	struct peer_node *node;
-	unsigned refs;	       /* of the table, and of who makes a list */
-	bool gone;	       /* out of the table */
-	struct remote *remote; /* as the programs are told of it; NULL: they are not */
+	unsigned refs;		 /* of the table, and of who makes a list */
+	bool gone;		 /* out of the table */
+	struct remote *remote;	 /* as the programs are told of it; NULL: they are not */
+	int64_t revision, lease; /* of its key */
+	uint64_t hash;		 /* of its value */
 	uint64_t read, missing_ns;
 	int64_t deleted;  /* the revision that deleted it; 0: it is there */
 	uint64_t lost_ns; /* since when it is deleted, and known all the same: its node's lease
@@ -83,7 +87,8 @@ struct peers {
 	struct peer_app **deleted;   /* by the news that is being read */
 	size_t n_deleted;
 	size_t n_nodes, n_apps, n_blocks;
-	uint64_t read;	  /* counts full reads */
+	uint64_t read;	  /* counts full reads, those that failed, too */
+	bool told_gone;	  /* since the last of them began a deletion was told */
 	uint64_t refused; /* records that were not understood */
 	char why[256];	  /* the last of them */
 };
@@ -130,10 +135,17 @@ struct cluster {
 	struct etcd_lease *lease;
 	struct etcd_watch *watch;
 	struct etcd_request *reading;
-	int64_t lease_id; /* 0: none is held */
+	int64_t lease_id;	 /* 0: none is held */
+	uint64_t lease_since_ns; /* 0: an agent before this one had it */
+	bool lease_lost;	 /* and what others are is yet to be looked through */
 	bool registered, registering;
 	bool current; /* all was read, and the watch tells of what is new */
 	bool was_read;
+	uint64_t read_anew; /* counts full reads without a watch */
+	uint64_t reads;	    /* full ones that were completed */
+	int64_t revision;   /* of the store, as of the last news */
+	uint64_t known_ns;  /* when all was known last, if it is not now; 0: never */
+	uint64_t look_at_ns;
 	uint64_t register_at_ns, read_at_ns; /* 0: not */
 
 	struct peers peers;
@@ -171,7 +183,7 @@ struct cluster {
 	size_t n_configs;
 	int64_t config_now;		       /* the revision that is to hold; 0: none */
 	int64_t config_mod;		       /* of the key that says so; 0: it is not there */
-	uint64_t config_read;		       /* the full read that had it last */
+	uint64_t config_read;		       /* the full read (read_anew) that had it last */
 	int64_t config_has;		       /* that holds here; 0: none */
 	char config_id[RECORD_ID_LEN + 1];     /* the same one's */
 	char config_failed[RECORD_ID_LEN + 1]; /* that could not be applied last, and why */
@@ -238,6 +250,10 @@ void configs_free(struct cluster *c);
 /* --- watch.c --- */
 void watch_begin(struct cluster *c);
 void watch_end(struct cluster *c);
+/* All that there is is looked through beside the watch: it may have lost a deletion. */
+void watch_look(struct cluster *c);
+/* The next time for that, unless there is an earlier one. */
+void watch_look_soon(struct cluster *c);
 
 /* --- peers.c --- */
 void peers_put(struct cluster *c, const struct etcd_kv *kv);
@@ -248,16 +264,25 @@ bool peers_up(const struct cluster *c, const struct peer_node *n);
 /* One piece of news has ended: apps that were deleted together with their node's key are lost, and
  * known until dead-after; others are no more. */
 void peers_settle(struct cluster *c);
-/* A full read has ended: what it did not have is missing. */
-void peers_read(struct cluster *c);
-/* Forgets what is missing for long enough. */
-void peers_forget(struct cluster *c, uint64_t now_ns);
+/* Of a read while news come, which may be newer. */
+void peers_seen(struct cluster *c, const struct etcd_kv *kv);
+struct peer_node *peers_node(const struct peers *p, const char *name);
+void peers_drop_app(struct cluster *c, struct peer_app *app);
+void peers_drop_block(struct cluster *c, struct peer_block *b);
+/* Its key is gone, deleted by that revision (0: nobody told); since 0: for long. */
+void peers_node_away(struct cluster *c, struct peer_node *n, int64_t revision, uint64_t since_ns);
 void peers_free(struct peers *p);
 struct peer_block *peers_block(const struct cluster *c, const struct prefix *p);
 /* The one that an address is in; NULL: nobody has that. */
 struct peer_block *peers_block_of(const struct cluster *c, const struct ax_addr *addr);
 void peers_each_block(struct cluster *c, void (*f)(struct cluster *c, struct peer_block *b));
 void peer_app_put(struct peer_app *app);
+
+/* --- missing.c --- */
+/* A full read of the store as it was at that revision has ended. */
+void missing_read(struct cluster *c, int64_t revision);
+/* Forgets what is missing for long enough. */
+void missing_forget(struct cluster *c, uint64_t now_ns);
 
 /* --- blocks.c --- */
 /* What is this node's is what etcd says, and what it had before. */
@@ -366,6 +391,8 @@ size_t serving_of(const struct serving_list *l, uint32_t app,
 void publish(struct cluster *c);
 /* An app of this node that etcd has. */
 void publish_known(struct cluster *c, uint32_t id);
+/* One that is known to etcd no more. */
+void publish_lost(struct cluster *c, uint32_t id);
 /* Nothing of it is in etcd, as far as is known. */
 void publish_anew(struct cluster *c);
 void publish_free(struct cluster *c);

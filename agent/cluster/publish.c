@@ -156,6 +156,16 @@ void publish_known(struct cluster *c, uint32_t id)
 	cluster_apps_changed(c->a);
 }
 
+void publish_lost(struct cluster *c, uint32_t id)
+{
+	struct own_app *own = find(c, id);
+
+	if (!own || own->sent)
+		return;
+	own->text[0] = 0;
+	cluster_apps_changed(c->a);
+}
+
 void publish_anew(struct cluster *c)
 {
 	for (size_t i = 0; i < c->n_apps; i++)

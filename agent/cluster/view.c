@@ -131,10 +131,10 @@ json_t *cluster_status(const struct agent *a)
 
 	if (!c)
 		return NULL;
-	j = json_pack("{ss ss so so sb si si sI}", "name", c->conf.name, "node", c->node, "blocks",
-		      own_blocks(c), "conflicts", conflicts(c), "current", c->current, "nodes",
-		      (int)c->peers.n_nodes, "apps", (int)c->peers.n_apps, "writes",
-		      (json_int_t)c->writes);
+	j = json_pack("{ss ss so so sb si si sI sI}", "name", c->conf.name, "node", c->node,
+		      "blocks", own_blocks(c), "conflicts", conflicts(c), "current", c->current,
+		      "nodes", (int)c->peers.n_nodes, "apps", (int)c->peers.n_apps, "writes",
+		      (json_int_t)c->writes, "reads", (json_int_t)c->reads);
 	if (!j)
 		return NULL;
 	if (!addr_is_zero(&c->address))

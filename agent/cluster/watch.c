@@ -1,8 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is in the registry is read once, and then told as it changes; after what cannot be told (a
- * compaction, another store) it is read again. */
+ * compaction, another store) it is read again. From time to time it is looked through all the same:
+ * etcd has lost deletions when it was compacted (its issue 18089). */
+#include <sys/random.h>
+
 #include "base/log.h"
 #include "cluster/priv.h"
+#include "registry/state.h"
+
+#define LOOK_MS	      (10 * 60 * 1000)
+#define LOOK_SOON_MS  1000
+#define LOOK_RETRY_MS 10000
+/* That is so much work for etcd, which all nodes together give it no more often. */
+#define LOOK_KEYS_PER_MS 10
+
+static void not_current(struct cluster *c)
+{
+	if (c->current)
+		c->known_ns = time_mono_ns();
+	c->current = false;
+}
 
 void watch_end(struct cluster *c)
 {
@@ -10,7 +27,7 @@ void watch_end(struct cluster *c)
 	etcd_watch_free(c->watch);
 	c->reading = NULL;
 	c->watch = NULL;
-	c->current = false;
+	not_current(c);
 }
 
 static void again(struct cluster *c)
@@ -31,6 +48,8 @@ static void on_news(void *arg, const struct etcd_news *news)
 			else
 				peers_put(c, &news->events[i].kv);
 		}
+		if (news->revision > c->revision)
+			c->revision = news->revision;
 		peers_settle(c);
 		configs_settle(c);
 		blocks_sync(c);
@@ -40,13 +59,32 @@ static void on_news(void *arg, const struct etcd_news *news)
 		blocks_sync(c);
 		break;
 	case ETCD_NEWS_BROKEN:
-		c->current = false;
+		not_current(c);
 		break;
 	case ETCD_NEWS_GAP:
 		log_info("the cluster %s is read anew: %s", c->conf.name, news->why);
 		again(c);
 		break;
 	}
+}
+
+/* Between three and five quarters of it, that nodes do not all ask at once. */
+static uint64_t about(uint64_t ms)
+{
+	uint32_t random = 0;
+
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		random = 1u << 31;
+	return ms * 3 / 4 + ms / 2 * (random >> 16) / 65536;
+}
+
+static void look_later(struct cluster *c)
+{
+	const struct peers *p = &c->peers;
+	uint64_t keys = (uint64_t)p->n_apps + p->n_blocks + p->n_nodes;
+	uint64_t all = keys * p->n_nodes / LOOK_KEYS_PER_MS;
+
+	cluster_at(c, &c->look_at_ns, about(all > LOOK_MS ? all : LOOK_MS));
 }
 
 static void on_page(void *arg, int err, const struct etcd_page *page, const char *error)
@@ -67,13 +105,14 @@ static void on_page(void *arg, int err, const struct etcd_page *page, const char
 		return;
 	c->reading = NULL;
 	c->was_read = true;
-	peers_read(c);
+	missing_read(c, page->revision);
 	configs_read(c);
 	configs_settle(c);
 	routes_stale(c);
 	if (etcd_watch_open(c->etcd, bytes_of(record_root(c->conf.name, root)), true,
 			    page->revision + 1, on_news, c, &c->watch))
 		again(c);
+	look_later(c);
 	blocks_sync(c);
 	translate_want_key(c);
 	cluster_apps_changed(c->a);
@@ -87,7 +126,49 @@ void watch_begin(struct cluster *c)
 	if (!c->etcd || c->reading || c->watch)
 		return;
 	c->peers.read++;
+	c->read_anew++;
 	translate_read(c);
 	if (etcd_range(c->etcd, &all, on_page, c, &c->reading))
 		cluster_at(c, &c->read_at_ns, CLUSTER_RETRY_MS);
+}
+
+/* --- beside the watch --- */
+
+void watch_look_soon(struct cluster *c)
+{
+	cluster_at(c, &c->look_at_ns, about(LOOK_SOON_MS));
+}
+
+static void on_look(void *arg, int err, const struct etcd_page *page, const char *error)
+{
+	struct cluster *c = arg;
+
+	(void)error; /* nothing is amiss as long as the watch is there */
+	if (err) {
+		c->reading = NULL;
+		cluster_at(c, &c->look_at_ns, about(LOOK_RETRY_MS));
+		return;
+	}
+	for (size_t i = 0; i < page->n; i++)
+		peers_seen(c, &page->kvs[i]);
+	if (page->more)
+		return;
+	c->reading = NULL;
+	missing_read(c, page->revision);
+	look_later(c);
+}
+
+void watch_look(struct cluster *c)
+{
+	char root[RECORD_KEY_MAX];
+	struct etcd_range all = {.key = bytes_of(record_root(c->conf.name, root)), .prefix = true};
+
+	if (!c->etcd || !c->current || c->reading) {
+		cluster_at(c, &c->look_at_ns, about(LOOK_RETRY_MS));
+		return;
+	}
+	c->peers.read++;
+	c->peers.told_gone = false;
+	if (etcd_range(c->etcd, &all, on_look, c, &c->reading))
+		cluster_at(c, &c->look_at_ns, about(LOOK_RETRY_MS));
 }
