@@ -19,6 +19,23 @@ void cluster_at(struct cluster *c, uint64_t *deadline, uint64_t in_ms)
 	c->a->timers_stale = true;
 }
 
+int64_t cluster_unix_of(uint64_t mono_ns)
+{
+	uint64_t now = time_mono_ns();
+
+	return time(NULL) - (int64_t)((now > mono_ns ? now - mono_ns : 0) / NS_PER_S);
+}
+
+uint64_t cluster_mono_of(int64_t unix_s)
+{
+	uint64_t now = time_mono_ns();
+	int64_t ago = time(NULL) - unix_s;
+
+	if (ago <= 0)
+		return now;
+	return (uint64_t)ago < now / NS_PER_S ? now - (uint64_t)ago * NS_PER_S : 1;
+}
+
 int cluster_open(struct agent *a, const struct config_cluster *conf, struct error *e)
 {
 	struct cluster *c;
@@ -146,6 +163,16 @@ static int begin_tunnel(struct cluster *c, struct error *e)
 	return r;
 }
 
+/* What the agent before this one knew holds until etcd says something else. */
+static void recall(struct cluster *c)
+{
+	remember_read(c);
+	if (!c->by_memory)
+		return;
+	routes_sync(c);
+	routes_tell(c);
+}
+
 static void begin(struct cluster *c)
 {
 	char was[sizeof(c->failed)];
@@ -156,6 +183,7 @@ static void begin(struct cluster *c)
 	c->begin_at_ns = 0;
 	if (!node_identify(c, &e) && !begin_tunnel(c, &e)) {
 		translate_begin(c);
+		recall(c);
 		if (!start(c, &e))
 			return;
 	}
@@ -199,6 +227,7 @@ void cluster_close(struct agent *a)
 
 	if (!c)
 		return;
+	remember_end(c);
 	stop(c, false);
 	routes_close(c);
 	tunnel_close(c);
@@ -282,6 +311,8 @@ void cluster_due(struct agent *a, uint64_t now_ns)
 		missing_forget(c, now_ns);
 	if (is_due(&c->look_at_ns, now_ns))
 		watch_look(c);
+	if (is_due(&c->remember_at_ns, now_ns))
+		remember_due(c);
 	if (is_due(&c->routes_at_ns, now_ns))
 		routes_sync(c);
 	if (is_due(&c->tell_at_ns, now_ns))
@@ -299,7 +330,7 @@ uint64_t cluster_deadline(const struct agent *a)
 			       c->publish_at_ns,  c->forget_at_ns,    c->routes_at_ns,
 			       c->tell_at_ns,	  c->addresses_at_ns, c->config_at_ns,
 			       c->node_at_ns,	  c->across_at_ns,    c->begin_at_ns,
-			       c->look_at_ns};
+			       c->look_at_ns,	  c->remember_at_ns};
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
 			next = at[i];

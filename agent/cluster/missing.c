@@ -166,7 +166,7 @@ static void judge(struct sweep *s, int64_t revision)
 	s->same_lease = s->same_store && known_ns && 2 * s->n_there >= s->n_known && own &&
 			own->read == c->peers.read && c->lease_id && own->lease == c->lease_id &&
 			c->lease_since_ns <= known_ns;
-	s->since_ns = known_ns;
+	s->since_ns = c->by_memory ? s->now_ns : known_ns; /* (a memory's time is not exact) */
 }
 
 void missing_read(struct cluster *c, int64_t revision)
@@ -179,6 +179,8 @@ void missing_read(struct cluster *c, int64_t revision)
 	if (own && own->up && own->read != c->peers.read && c->registered)
 		node_unregistered(c);
 	sweep(&s);
+	c->by_memory = false;
+	c->known_ns = s.now_ns;
 	c->revision = revision;
 	c->reads++;
 }

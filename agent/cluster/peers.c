@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "cluster/priv.h"
+#include "cluster/remembered.h"
 #include "registry/remotes.h"
 #include "registry/state.h"
 
@@ -14,9 +15,11 @@
 #define NODES_MAX 10000
 #define APPS_MAX  262144 /* of all nodes */
 
-static int64_t unix_of(uint64_t mono_ns)
+/* Nothing of this node's own is remembered. */
+static void changed(struct cluster *c, const char *node)
 {
-	return time(NULL) - (int64_t)((time_mono_ns() - mono_ns) / NS_PER_S);
+	if (!streq(node, c->node))
+		remember(c);
 }
 
 static int node_cmp(const void *x, const void *y)
@@ -85,6 +88,7 @@ void peers_drop_app(struct cluster *c, struct peer_app *app)
 	tdelete(app, &c->peers.apps, app_cmp);
 	c->peers.n_apps--;
 	app->node->n_apps--;
+	changed(c, app->rec.node);
 	routes_app_gone(c, app);
 	peer_app_put(app);
 }
@@ -94,6 +98,7 @@ void peers_drop_block(struct cluster *c, struct peer_block *b)
 	tdelete(b, &c->peers.blocks, block_cmp);
 	c->peers.n_blocks--;
 	b->node->n_blocks--;
+	changed(c, b->rec.node);
 	free(b);
 	routes_stale(c);
 }
@@ -105,7 +110,8 @@ void peers_node_away(struct cluster *c, struct peer_node *n, int64_t revision, u
 	n->gone_revision = revision;
 	n->away_ns = since_ns;
 	n->missing_ns = 0;
-	n->seen = since_ns ? unix_of(since_ns) : time(NULL);
+	n->seen = since_ns ? cluster_unix_of(since_ns) : time(NULL);
+	changed(c, n->rec.name);
 }
 
 /* --- what is put --- */
@@ -150,7 +156,8 @@ bool peers_up(const struct cluster *c, const struct peer_node *n)
 	       (n->away_ns && time_mono_ns() - n->away_ns < c->conf.dead_after_ms * NS_PER_MS);
 }
 
-static int put_node(struct cluster *c, const struct etcd_kv *kv, struct error *e)
+static int put_node(struct cluster *c, const struct etcd_kv *kv, const struct remembered *was,
+		    struct error *e)
 {
 	char key[RECORD_KEY_MAX];
 	struct record_node rec;
@@ -159,10 +166,13 @@ static int put_node(struct cluster *c, const struct etcd_kv *kv, struct error *e
 
 	if (r || !fits(c, kv, record_node_key(c->conf.name, rec.name, key)))
 		return r;
+	if (was && streq(rec.name, c->node)) /* (it had another name then) */
+		return 0;
 	n = get_node(&c->peers, rec.name);
 	if (!n)
 		return error_set(e, -ENOMEM, "there are too many nodes, or no memory");
 	n->rec = rec;
+	n->at = was ? was->at : 0;
 	n->up = true;
 	n->revision = kv->mod_revision;
 	n->lease = kv->lease;
@@ -170,11 +180,15 @@ static int put_node(struct cluster *c, const struct etcd_kv *kv, struct error *e
 	n->missing_ns = 0;
 	n->seen = 0;
 	n->away_ns = 0;
+	if (was && was->away)
+		peers_node_away(c, n, 0, cluster_mono_of(was->away));
+	changed(c, rec.name);
 	routes_stale(c);
 	return 0;
 }
 
-static int put_block(struct cluster *c, const struct etcd_kv *kv, struct error *e)
+static int put_block(struct cluster *c, const struct etcd_kv *kv, const struct remembered *was,
+		     struct error *e)
 {
 	char key[RECORD_KEY_MAX];
 	struct peer_block find, *b;
@@ -203,9 +217,11 @@ static int put_block(struct cluster *c, const struct etcd_kv *kv, struct error *
 		return error_set(e, -ENOMEM, "out of memory");
 	b->rec = find.rec;
 	b->node = n;
+	b->at = was ? was->at : 0;
 	b->read = c->peers.read;
 	b->missing_ns = 0;
 	n->n_blocks++;
+	changed(c, n->rec.name);
 	routes_stale(c);
 	return 0;
 }
@@ -260,7 +276,16 @@ static struct peer_app *add_app(struct cluster *c, struct record_app *rec, const
 	return app;
 }
 
-static int put_app(struct cluster *c, const struct etcd_kv *kv, struct error *e)
+/* Its node went with it, and does not say that it has ended. */
+static void lose(struct cluster *c, struct peer_app *app, uint64_t since_ns)
+{
+	app->lost_ns = since_ns;
+	changed(c, app->rec.node);
+	cluster_at(c, &c->forget_at_ns, c->conf.dead_after_ms);
+}
+
+static int put_app(struct cluster *c, const struct etcd_kv *kv, const struct remembered *was,
+		   struct error *e)
 {
 	CLEANUP(record_app_free) struct record_app rec;
 	char key[RECORD_KEY_MAX];
@@ -271,6 +296,8 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 
 	if (r || !fits(c, kv, record_app_key(c->conf.name, rec.node, rec.id, key)))
 		return r;
+	if (was && streq(rec.node, c->node))
+		return 0;
 	if (streq(rec.node, c->node))
 		publish_known(c, rec.id);
 	app = find_app(&c->peers, &rec);
@@ -300,6 +327,10 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 	}
 	app->remote = told;
 	app->across = across;
+	app->at = was ? was->at : 0;
+	if (was && was->away)
+		lose(c, app, cluster_mono_of(was->away));
+	changed(c, app->rec.node);
 	routes_app(c, app);
 	return 0;
 }
@@ -311,13 +342,13 @@ void peers_put(struct cluster *c, const struct etcd_kv *kv)
 
 	switch (record_kind(c->conf.name, kv->key.data, kv->key.len)) {
 	case RECORD_NODE:
-		r = put_node(c, kv, &e);
+		r = put_node(c, kv, NULL, &e);
 		break;
 	case RECORD_BLOCK:
-		r = put_block(c, kv, &e);
+		r = put_block(c, kv, NULL, &e);
 		break;
 	case RECORD_APP:
-		r = put_app(c, kv, &e);
+		r = put_app(c, kv, NULL, &e);
 		break;
 	case RECORD_ADDRESS:
 		r = addresses_put(c, kv, &e);
@@ -334,6 +365,28 @@ void peers_put(struct cluster *c, const struct etcd_kv *kv)
 	case RECORD_POOL: /* see node_register() */
 	case RECORD_OTHER:
 		break;
+	}
+	if (r)
+		refused(c, kv, e.text);
+}
+
+void peers_recall(struct cluster *c, const struct etcd_kv *kv, const struct remembered *was)
+{
+	struct error e = {0};
+	int r = 0;
+
+	switch (record_kind(c->conf.name, kv->key.data, kv->key.len)) {
+	case RECORD_NODE:
+		r = put_node(c, kv, was, &e);
+		break;
+	case RECORD_BLOCK:
+		r = put_block(c, kv, was, &e);
+		break;
+	case RECORD_APP:
+		r = put_app(c, kv, was, &e);
+		break;
+	default:
+		r = error_set(&e, -EINVAL, "it is none that is remembered");
 	}
 	if (r)
 		refused(c, kv, e.text);
@@ -513,13 +566,6 @@ void peers_seen(struct cluster *c, const struct etcd_kv *kv)
 		seen_app(c, &k, kv);
 }
 
-/* Its node went with it, and does not say that it has ended. */
-static void lose(struct cluster *c, struct peer_app *app)
-{
-	app->lost_ns = time_mono_ns();
-	cluster_at(c, &c->forget_at_ns, c->conf.dead_after_ms);
-}
-
 void peers_settle(struct cluster *c)
 {
 	for (size_t i = 0; i < c->peers.n_deleted; i++) {
@@ -528,7 +574,7 @@ void peers_settle(struct cluster *c)
 
 		if (!app->gone && !n->up && n->gone_revision == app->deleted &&
 		    !streq(n->rec.name, c->node))
-			lose(c, app);
+			lose(c, app, time_mono_ns());
 		else if (!app->gone)
 			peers_drop_app(c, app);
 		peer_app_put(app);

@@ -30,6 +30,8 @@ struct peer_node {
 	uint64_t missing_ns;	 /* since when reads do not have it; 0: they do */
 	int64_t seen;		 /* UNIX time when its key went; 0: it is there, or never was */
 	int64_t gone_revision;	 /* that deleted it; 0: nobody told */
+	int64_t at;		 /* UNIX time when an agent before this one knew it last; 0: this
+				    one has it from etcd */
 	uint64_t away_ns;	 /* since when it is; 0: it is not, or for long */
 	size_t n_apps, n_blocks;
 	uint64_t look; /* of routes_sync(), that asked for the way there last; 0: none */
@@ -51,6 +53,7 @@ struct peer_app {
 	struct remote *remote;	 /* as the programs are told of it; NULL: they are not */
 	int64_t revision, lease; /* of its key */
 	uint64_t hash;		 /* of its value */
+	int64_t at;		 /* as of a node */
 	uint64_t read, missing_ns;
 	int64_t deleted;  /* the revision that deleted it; 0: it is there */
 	uint64_t lost_ns; /* since when it is deleted, and known all the same: its node's lease
@@ -78,6 +81,7 @@ struct peer_block {
 	struct record_block rec;
 	struct peer_node *node;
 	struct block_way way;
+	int64_t at; /* as of a node */
 	uint64_t read, missing_ns;
 };
 
@@ -146,6 +150,14 @@ struct cluster {
 	int64_t revision;   /* of the store, as of the last news */
 	uint64_t known_ns;  /* when all was known last, if it is not now; 0: never */
 	uint64_t look_at_ns;
+
+	/* remember.c's */
+	struct remembering *remembering; /* being written; NULL: it is not */
+	bool remember_stale, remember_failed;
+	uint64_t remember_at_ns, remember_rest_ns; /* not before */
+	bool recalled;	/* what an agent before this one has left was read */
+	bool by_memory; /* and is all that is known: etcd has not been read yet */
+	size_t recalled_nodes, recalled_apps;
 	uint64_t register_at_ns, read_at_ns; /* 0: not */
 
 	struct peers peers;
@@ -221,7 +233,10 @@ static inline struct etcd_bytes bytes_of(const char *text)
 	return (struct etcd_bytes){text, strlen(text)};
 }
 
-/* cluster.c: a deadline moved. */
+/* cluster.c: moments of this machine's clocks. */
+int64_t cluster_unix_of(uint64_t mono_ns);
+uint64_t cluster_mono_of(int64_t unix_s); /* not 0, and not later than now */
+/* A deadline moved. */
 void cluster_at(struct cluster *c, uint64_t *deadline, uint64_t in_ms);
 
 /* --- node.c --- */
@@ -258,6 +273,9 @@ void watch_look_soon(struct cluster *c);
 /* --- peers.c --- */
 void peers_put(struct cluster *c, const struct etcd_kv *kv);
 void peers_delete(struct cluster *c, const struct etcd_kv *kv);
+/* Of an agent before this one. */
+struct remembered;
+void peers_recall(struct cluster *c, const struct etcd_kv *kv, const struct remembered *was);
 /* Whether the node is there, or may come back: its lease has ended not longer than dead-after ago.
  */
 bool peers_up(const struct cluster *c, const struct peer_node *n);
@@ -370,6 +388,15 @@ void translate_read(struct cluster *c);
 /* --- memory.c: what the next agent is to know, in the instance's run directory --- */
 void memory_read(struct cluster *c);
 void memory_write(const struct cluster *c);
+
+/* --- remember.c: what of others the next agent is to know, in the same place --- */
+/* Reads it, once. */
+void remember_read(struct cluster *c);
+/* It has changed. */
+void remember(struct cluster *c);
+void remember_due(struct cluster *c);
+/* The agent ends: what is yet to be written is. */
+void remember_end(struct cluster *c);
 
 /* --- serving.c --- */
 struct serving {

@@ -305,6 +305,14 @@ static int forget_unwanted(void *arg, const struct nl_host_link *link)
 	return find_link(c, link->ifindex) ? 0 : forget_link(c->a, link);
 }
 
+static void settle_links(struct cluster *c)
+{
+	drop_links(c);
+	if (!c->swept)
+		nl_outer_link_each(c->a->nl, forget_unwanted, c);
+	c->swept = true;
+}
+
 /* Apps of other nodes come by the tunnel alone: by whatever else somebody comes with such a source,
  * he lies. */
 static int guard_link(void *arg, const struct nl_host_link *link)
@@ -494,6 +502,18 @@ static void undo(struct agent *a, const struct table *own, const struct table *w
 			nl_route_del(a->nl, &own->v[i]);
 }
 
+/* (what is not known is not undone before all was read) */
+static void undo_known(const struct cluster *c, struct table *own, const struct table *want)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < own->n; i++)
+		if (c->was_read || peers_block(c, &own->v[i].dst))
+			own->v[n++] = own->v[i];
+	own->n = n;
+	undo(c->a, own, want);
+}
+
 void routes_sync(struct cluster *c)
 {
 	struct sync s = {.c = c, .foreign.pool = &c->conf.pool};
@@ -502,7 +522,7 @@ void routes_sync(struct cluster *c)
 	bool untold;
 	int r;
 
-	if (!has_ways(c) || !c->was_read) /* (what is not known yet is not undone) */
+	if (!has_ways(c) || (!c->was_read && !c->by_memory))
 		return;
 	c->looks++;
 	tunnel_sync(c, &s.no_tunnel);
@@ -519,12 +539,10 @@ void routes_sync(struct cluster *c)
 		table_sort(&s.foreign);
 		twalk_r(c->peers.blocks, sync_block, &s);
 		table_sort(&s.want);
-		undo(c->a, &s.own, translate_is_on(c) ? &none : &s.want);
-		drop_links(c);
+		undo_known(c, &s.own, translate_is_on(c) ? &none : &s.want);
 		tell_nodes(&s);
-		if (!c->swept)
-			nl_outer_link_each(c->a->nl, forget_unwanted, c);
-		c->swept = true;
+		if (c->was_read)
+			settle_links(c);
 	}
 	/* (a round that goes on comes to them) */
 	untold = (c->untold[0] || c->a->n_untold) && !c->telling;

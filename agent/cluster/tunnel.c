@@ -471,8 +471,9 @@ int tunnel_sync(struct cluster *c, struct error *e)
 		return error_set(e, r, "out of memory");
 	if (d.n_peers)
 		qsort(d.peers, d.n_peers, sizeof(*d.peers), peer_cmp);
-	/* (whoever is no peer any more loses its addresses before others get them) */
-	for (size_t i = 0; i < d.n_peers; i++)
+	/* (whoever is no peer any more loses its addresses before others get them; before all was
+	 * read nobody knows who is not) */
+	for (size_t i = 0; i < d.n_peers && c->was_read; i++)
 		if (!is_wanted(&w, &d.peers[i]))
 			wg_peer_remove(c->wg, c->tunnel_ifindex, d.peers[i].key);
 	for (size_t i = 0; i < w.n; i++)

@@ -123,6 +123,15 @@ static void put_config(const struct cluster *c, json_t *j)
 	json_object_set_new(j, "config", config);
 }
 
+/* All that is known an agent before this one has known. */
+static void put_memory(const struct cluster *c, json_t *j)
+{
+	json_object_set_new(j, "remembered",
+			    json_pack("{sI sI sI}", "at", (json_int_t)cluster_unix_of(c->known_ns),
+				      "nodes", (json_int_t)c->recalled_nodes, "apps",
+				      (json_int_t)c->recalled_apps));
+}
+
 json_t *cluster_status(const struct agent *a)
 {
 	const struct cluster *c = a->cluster;
@@ -150,6 +159,8 @@ json_t *cluster_status(const struct agent *a)
 		put_text(j, "state", "failed");
 		put_text(j, "why", c->failed);
 	}
+	if (c->by_memory)
+		put_memory(c, j);
 	if (c->conf.routes != CLUSTER_ROUTES_NONE)
 		put_ways(c, j);
 	if (c->config_now || c->config_has)
@@ -214,8 +225,11 @@ static void add_node(const void *at, VISIT which, void *arg)
 		json_object_set_new(j, "address", json_addr(&n->rec.address));
 	if (n->rec.since)
 		json_object_set_new(j, "since", json_integer((json_int_t)n->rec.since));
-	if (n->seen)
-		json_object_set_new(j, "seen", json_integer((json_int_t)n->seen));
+	if (n->seen || n->at) /* (whoever is known by memory was seen then) */
+		json_object_set_new(j, "seen",
+				    json_integer((json_int_t)(n->seen ? n->seen : n->at)));
+	if (n->at)
+		json_object_set_new(j, "remembered", json_integer((json_int_t)n->at));
 	put_text(j, "version", n->rec.version);
 	if (n->rec.config)
 		json_object_set_new(j, "config", json_integer((json_int_t)n->rec.config));
@@ -320,8 +334,9 @@ static json_t *ports_view(const struct record_app *rec)
 	return list;
 }
 
-static json_t *app_view(const struct record_app *rec, const char *node_state)
+static json_t *app_view(const struct peer_app *app, const char *node_state)
 {
+	const struct record_app *rec = &app->rec;
 	json_t *j =
 		json_pack("{ss ss sI ss ss ss sI so}", "node", rec->node, "name", rec->name, "id",
 			  (json_int_t)rec->id, "net", rec->host ? "host" : "private", "state",
@@ -332,6 +347,8 @@ static json_t *app_view(const struct record_app *rec, const char *node_state)
 		json_object_set_new(j, "ip4", json_addr(&rec->ip4));
 	if (j && !addr_is_zero(&rec->ip6))
 		json_object_set_new(j, "ip6", json_addr(&rec->ip6));
+	if (j && app->at)
+		json_object_set_new(j, "remembered", json_integer((json_int_t)app->at));
 	return j;
 }
 
@@ -346,7 +363,7 @@ int cluster_put_apps(struct agent *a, json_t *list)
 		return -ENOMEM;
 	twalk_r(s.c->peers.apps, snapshot_add, &s);
 	for (size_t i = 0; i < s.n; i++) {
-		json_array_append_new(list, app_view(&s.v[i]->rec, state_of(s.c, s.v[i]->node)));
+		json_array_append_new(list, app_view(s.v[i], state_of(s.c, s.v[i]->node)));
 		work_pause(a->reads);
 	}
 	return 0;

@@ -166,6 +166,19 @@ static void put_cluster_config(const json_t *config)
 	putchar('\n');
 }
 
+/* "2 nodes, 7 apps by memory, as they were 5m ago" */
+static void put_memory(const json_t *memory)
+{
+	char age[TEXT_SHORT];
+
+	if (memory)
+		printf("%-10s %lld nodes, %lld apps by memory, as they were %s ago: etcd was not "
+		       "read "
+		       "since the agent's start\n",
+		       "", member_int(memory, "nodes"), member_int(memory, "apps"),
+		       text_age((double)time(NULL) - member_number(memory, "at"), age));
+}
+
 /* "east, node n1 at 10.0.0.11: connected to https://10.0.0.5:2379 for 3m" */
 static void put_cluster(const json_t *c)
 {
@@ -200,6 +213,7 @@ static void put_cluster(const json_t *c)
 	json_array_foreach (json_object_get(c, "blocks"), i, item)
 		printf("%s %s", i ? "," : "", json_string_value(item));
 	puts(json_array_size(json_object_get(c, "blocks")) ? "" : " none");
+	put_memory(json_object_get(c, "remembered"));
 	put_ways(c);
 	put_cluster_config(json_object_get(c, "config"));
 	json_array_foreach (json_object_get(c, "conflicts"), i, item) {
