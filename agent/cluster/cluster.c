@@ -299,6 +299,8 @@ void cluster_due(struct agent *a, uint64_t now_ns)
 		blocks_want(c);
 		addresses_sync(c);
 	}
+	if (is_due(&c->send_at_ns, now_ns))
+		publish(c);
 	if (is_due(&c->addresses_at_ns, now_ns))
 		addresses_sync(c);
 	if (is_due(&c->config_at_ns, now_ns))
@@ -330,7 +332,7 @@ uint64_t cluster_deadline(const struct agent *a)
 			       c->publish_at_ns,  c->forget_at_ns,    c->routes_at_ns,
 			       c->tell_at_ns,	  c->addresses_at_ns, c->config_at_ns,
 			       c->node_at_ns,	  c->across_at_ns,    c->begin_at_ns,
-			       c->look_at_ns,	  c->remember_at_ns};
+			       c->look_at_ns,	  c->remember_at_ns,  c->send_at_ns};
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
 			next = at[i];

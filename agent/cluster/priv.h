@@ -107,9 +107,10 @@ struct own_block {
 /* An app of this node, as etcd has it. */
 struct own_app {
 	uint32_t id;
-	char *text; /* "": not known */
-	char *next; /* what it is to be; NULL: it is to go */
-	bool sent;  /* next is on its way */
+	char *text;	  /* "": not known */
+	char *next;	  /* what it is to be; NULL: it is to go */
+	bool sent;	  /* next is on its way */
+	uint64_t paid_ns; /* what was written of it has had its time by then */
 };
 
 /* An address that an app of this node has asked for, of no block of its own. */
@@ -179,6 +180,7 @@ struct cluster {
 	size_t n_apps;
 	bool publishing, dirty;
 	uint64_t publish_at_ns, published_ns; /* not before; when it was looked at last */
+	uint64_t send_at_ns;		      /* what had to wait may be written then */
 	uint64_t look_took_ns;
 	uint64_t writes; /* transactions with apps in them */
 

@@ -13,7 +13,11 @@
 #include "registry/vips.h"
 #include "services/members.h"
 
-#define BATCH	    100 /* of the 128 that etcd takes */
+#define BATCH 100 /* of the 128 that etcd takes */
+/* An app that listens here and there all the time is written twice a second, as it is then; after
+ * some quiet so many times at once. */
+#define WRITE_MS    500
+#define WRITES	    4
 #define SERVERS_MAX 65536
 
 /* --- who listens where --- */
@@ -223,6 +227,19 @@ static bool is_same(const struct own_app *own)
 	return own->next && streq(own->next, own->text);
 }
 
+/* When it may be written: an app's end is, and what etcd does not know yet, whatever it costs. */
+static uint64_t not_before(const struct own_app *own)
+{
+	const uint64_t ahead = (WRITES - 1) * WRITE_MS * NS_PER_MS;
+
+	return own->next && own->text[0] && own->paid_ns > ahead ? own->paid_ns - ahead : 0;
+}
+
+static void pay(struct own_app *own, uint64_t now_ns)
+{
+	own->paid_ns = (own->paid_ns > now_ns ? own->paid_ns : now_ns) + WRITE_MS * NS_PER_MS;
+}
+
 static void drop(struct cluster *c, size_t i)
 {
 	free(c->apps[i].text);
@@ -233,6 +250,8 @@ static void drop(struct cluster *c, size_t i)
 
 static void written(struct cluster *c)
 {
+	uint64_t now = time_mono_ns();
+
 	for (size_t i = c->n_apps; i-- > 0;) {
 		struct own_app *own = &c->apps[i];
 
@@ -243,6 +262,7 @@ static void written(struct cluster *c)
 			drop(c, i);
 			continue;
 		}
+		pay(own, now);
 		free(own->text);
 		own->text = own->next;
 		own->next = strdup(own->text);
@@ -280,6 +300,7 @@ static int send_batch(struct cluster *c, char (*keys)[RECORD_KEY_MAX])
 		.target = ETCD_LEASE,
 		.number = c->lease_id};
 	struct etcd_txn t = {.compares = &mine, .n_compares = 1, .success = ops, .twice = true};
+	uint64_t now = time_mono_ns(), at;
 
 	for (size_t i = 0; i < c->n_apps && t.n_success < BATCH; i++) {
 		struct own_app *own = &c->apps[i];
@@ -287,6 +308,11 @@ static int send_batch(struct cluster *c, char (*keys)[RECORD_KEY_MAX])
 
 		if (is_same(own))
 			continue;
+		at = not_before(own);
+		if (at > now) {
+			cluster_at(c, &c->send_at_ns, (at - now) / NS_PER_MS + 1);
+			continue;
+		}
 		own->sent = true;
 		record_app_key(c->conf.name, c->node, own->id, key);
 		ops[t.n_success++] =
