@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What rules with `action route` (xdp/route.bpf.c) know of this host's interfaces besides what
+ * What rules with `action route` (xdp/route.bpf.c) and `action challenge` (xdp/challenge.bpf.c, the
+ * first half alone) know of this host's interfaces besides what
  * bpf_fib_lookup() says: by which of them packets come in that are for its network stack, and to
  * which of them frames can be handed in the driver. User space writes it (agent/iface/ways.c). What
  * is not in here goes to the kernel: what nobody has thought of is routed as it always was.
@@ -36,6 +37,7 @@ enum ax_way_flag {
 	/* AX_WAY_IN: the kernel forwards no IPv6 that comes in here, whatever bpf_fib_lookup()
 	 * says, which asks the interface's own sysctl alone */
 	AX_WAY_NO_IPV6 = 1 << 0,
+	AX_WAY_VRF = 1 << 1, /* AX_WAY_IN: it is part of a VRF, by which sockets are looked for */
 };
 
 /* Map `ways` */

@@ -194,10 +194,11 @@ enum ax_verdict {
 	AX_VERDICT_PASS,
 	AX_VERDICT_DROP,
 	AX_VERDICT_REFLECT,
-	AX_VERDICT_REDIRECT, /* target: index in map `devices` */
-	AX_VERDICT_CPU,	     /* target: index in map `cpus` */
-	AX_VERDICT_BALANCE,  /* target: index of a struct ax_balancer (balance.h) */
-	AX_VERDICT_ROUTE,    /* where the host's routes lead, see route.h */
+	AX_VERDICT_REDIRECT,  /* target: index in map `devices` */
+	AX_VERDICT_CPU,	      /* target: index in map `cpus` */
+	AX_VERDICT_BALANCE,   /* target: index of a struct ax_balancer (balance.h) */
+	AX_VERDICT_ROUTE,     /* where the host's routes lead, see route.h */
+	AX_VERDICT_CHALLENGE, /* TCP alone: SYNs are answered with cookies */
 };
 
 enum ax_action_flag {
@@ -349,7 +350,9 @@ struct ax_layout {
 	__u32 balance_first; /* ICMP errors are looked at for flows of a balancer before the rules
 			      */
 	__u32 quotes;	     /* ICMP errors about flows that are let through need a second look */
-	__u32 routes;	     /* some rule has the verdict AX_VERDICT_ROUTE */
+	__u32 routes;	     /* some rule has the verdict AX_VERDICT_ROUTE, */
+	__u32 challenges;    /* AX_VERDICT_CHALLENGE */
+	__u32 rmem_max;	     /* net.core.rmem_max, by which windows are scaled; 0: not known */
 	__u32 state; /* the list as text and its sets, for user space: see agent/rules/list.h */
 	__u32 state_size;
 	struct ax_clock clocks[AX_CLOCKS];
@@ -370,7 +373,7 @@ struct ax_layout {
 	struct ax_payload payload[AX_PAYLOADS_MAX];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */
-#define AX_ARENA_MAGIC (0x61785454 + AX_FIELDS)
+#define AX_ARENA_MAGIC (0x61785455 + AX_FIELDS)
 _Static_assert(AX_REASON_POLICIES <= 24, "every class has a policy");
 
 /*
@@ -538,6 +541,7 @@ enum ax_stage {
 	AX_STAGE_BALANCE,
 	AX_STAGE_REVERSE,
 	AX_STAGE_ROUTE,
+	AX_STAGE_CHALLENGE,
 	AX_STAGES,
 	AX_STAGE_EXPLAIN = 0
 };

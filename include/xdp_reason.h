@@ -55,6 +55,13 @@ enum ax_reason {
 	AX_REASON_ROUTE_SOURCE,	     /* what comes from there should not come in here */
 	AX_REASON_ROUTE_DEVICE,	     /* to an interface that takes no frames of XDP, or ax's own */
 	AX_REASON_ROUTE_OTHER,	     /* what only the kernel knows how to route, or whether */
+	/* What `challenge` does. */
+	AX_REASON_CHALLENGED,	 /* a SYN was answered with a cookie */
+	AX_REASON_CHALLENGE_MET, /* the cookie came back: the kernel makes the connection */
+	AX_REASON_BAD_COOKIE,	 /* of no connection, and without a cookie that is right: dropped */
+	AX_REASON_CHALLENGE_IDLE,  /* a SYN that the kernel wants no cookie for: left to it */
+	AX_REASON_CHALLENGE_OTHER, /* for no listening socket here, or not plain: left to the kernel
+				    */
 	AX_REASONS
 };
 

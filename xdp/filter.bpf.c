@@ -264,16 +264,17 @@ static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32
 	return hand_over(ctx, t, h, AX_STAGE_BALANCE, error);
 }
 
-static __always_inline int to_router(struct xdp_md *ctx, struct turn *t,
-				     const struct ax_action *act)
+/* `loaded`: some rule leads to that stage. */
+static __always_inline int to_stage(struct xdp_md *ctx, struct turn *t, const struct ax_action *act,
+				    __u32 stage, bool loaded)
 {
 	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
 
-	if (!layout.routes || !h)
+	if (!loaded || !h)
 		return XDP_ABORTED;
 	h->route.counter = act->counter;
 	h->route.flags = act->flags;
-	return hand_over(ctx, t, h, AX_STAGE_ROUTE, false);
+	return hand_over(ctx, t, h, stage, false);
 }
 
 static __always_inline int failed(struct xdp_md *ctx, struct turn *t, __u32 reason)
@@ -384,7 +385,9 @@ static __always_inline int act_on(struct xdp_md *ctx, const __u8 *a, struct turn
 		return sent(ctx, t, act, AX_TO_CPU << AX_REDIRECT_TO_SHIFT | act->target,
 			    bpf_redirect_map(&cpus, act->target, XDP_PASS));
 	case AX_VERDICT_ROUTE:
-		return to_router(ctx, t, act);
+		return to_stage(ctx, t, act, AX_STAGE_ROUTE, layout.routes);
+	case AX_VERDICT_CHALLENGE:
+		return to_stage(ctx, t, act, AX_STAGE_CHALLENGE, layout.challenges);
 	default:
 		return to_balancer(ctx, t, act->target, false);
 	}

@@ -280,7 +280,7 @@ struct handover {
 	__u32 rule;
 	union {
 		__u32 balancer;
-		struct {	       /* AX_STAGE_ROUTE: the rule's */
+		struct {	       /* AX_STAGE_ROUTE, AX_STAGE_CHALLENGE: the rule's */
 			__u16 counter; /* index in map `rule_counts` */
 			__u16 flags;   /* enum ax_action_flag */
 		} route;

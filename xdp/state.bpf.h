@@ -20,6 +20,7 @@
 #include "exposed_ports.bpf.h"
 #include "nat.bpf.h"
 #include "quote.bpf.h"
+#include "tuple.bpf.h"
 
 /* --- the kernel's connection tracking --- */
 
@@ -42,23 +43,6 @@ extern struct nf_conn *bpf_xdp_ct_lookup(struct xdp_md *ctx, struct bpf_sock_tup
 					 __u32 tuple_len, struct bpf_ct_opts *opts,
 					 __u32 opts_len) __ksym __weak;
 extern void bpf_ct_release(struct nf_conn *ct) __ksym __weak;
-
-/* Says it where a packet comes from: as sockets and flows are looked for by it. */
-static __always_inline __u32 tuple_of(const struct packet *p, struct bpf_sock_tuple *t)
-{
-	if (p->v4) {
-		t->ipv4.saddr = p->src.w[3];
-		t->ipv4.daddr = p->dst.w[3];
-		t->ipv4.sport = p->sport_be;
-		t->ipv4.dport = p->dport_be;
-		return sizeof(t->ipv4);
-	}
-	__builtin_memcpy(t->ipv6.saddr, &p->src, sizeof(t->ipv6.saddr));
-	__builtin_memcpy(t->ipv6.daddr, &p->dst, sizeof(t->ipv6.daddr));
-	t->ipv6.sport = p->sport_be;
-	t->ipv6.dport = p->dport_be;
-	return sizeof(t->ipv6);
-}
 
 /* Whether a flow was answered that the packet belongs to, or is the answer of. (A global function,
  * as those below: the verifier looks at it once.) */
@@ -103,12 +87,6 @@ static __always_inline bool has_cookie(struct xdp_md *ctx, const struct packet *
 						sizeof(struct tcphdr));
 	return l3 + sizeof(struct ipv6hdr) <= end &&
 	       !bpf_tcp_check_syncookie(sk, l3, sizeof(struct ipv6hdr), l4, sizeof(struct tcphdr));
-}
-
-static __always_inline bool is_syn(const struct packet *p)
-{
-	return (p->tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_ACK_BIT | TCP_FLAG_RST_BIT |
-				TCP_FLAG_FIN_BIT)) == TCP_FLAG_SYN_BIT;
 }
 
 /* A connection's socket, a request that waits for its last ACK and time wait included. */

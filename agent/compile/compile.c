@@ -239,6 +239,8 @@ static void describe(const struct compiler *c, struct ax_layout *layout)
 			layout->balance_first = 1;
 		else if (c->rules[i]->verdict == AX_VERDICT_ROUTE)
 			layout->routes = 1;
+		else if (c->rules[i]->verdict == AX_VERDICT_CHALLENGE)
+			layout->challenges = 1;
 	}
 	layout->words = c->shape.words;
 	layout->summary = c->shape.summary;

@@ -551,6 +551,8 @@ static void leave_out(struct filter *skel, const struct ax_layout *layout)
 		bpf_program__set_autoload(skel->progs.ax_route, false);
 		bpf_map__set_max_entries(skel->maps.fast_routes, 1);
 	}
+	if (!layout->challenges)
+		bpf_program__set_autoload(skel->progs.ax_challenge, false);
 	if (layout->balancers_n)
 		return;
 	if (!answers)
@@ -569,6 +571,7 @@ static int put_stages(struct filter *skel, const struct ax_layout *layout)
 		[AX_STAGE_BALANCE] = skel->progs.ax_balance,
 		[AX_STAGE_REVERSE] = skel->progs.ax_reverse,
 		[AX_STAGE_ROUTE] = skel->progs.ax_route,
+		[AX_STAGE_CHALLENGE] = skel->progs.ax_challenge,
 	};
 
 	for (uint32_t i = 0; i < AX_STAGES; i++) {

@@ -123,6 +123,7 @@ int datapath_tap_tell(const struct datapath_tap *t, const struct datapath_xdp *d
 	bpf_program__set_autoload(skel->progs.ax_balance, false);
 	bpf_program__set_autoload(skel->progs.ax_reverse, false);
 	bpf_program__set_autoload(skel->progs.ax_route, false);
+	bpf_program__set_autoload(skel->progs.ax_challenge, false);
 	r = share(skel, g);
 	if (!r)
 		r = bpf_map__reuse_fd(skel->maps.told, bpf_map__fd(t->skel->maps.told));

@@ -165,10 +165,22 @@ static void on_finding(void *arg, const struct finding *f)
 {
 	const struct applying *a = arg;
 
-	if (f->state == FINDING_BAD || (f->state == FINDING_NOTE && streq(f->what, "vlan")))
+	if (f->state == FINDING_BAD ||
+	    (f->state == FINDING_NOTE && (streq(f->what, "vlan") || streq(f->what, "challenge"))))
 		say(a, "%s: %s%s%s", f->what, f->why, *f->fix ? "; repair it with: " : "", f->fix);
 	else if (f->state == FINDING_FIXED)
 		say(a, "%s: repaired: %s", f->what, f->why);
+}
+
+/* Whether answers to SYNs are all that leaves by these rules. */
+static bool only_challenges(const struct rule_list *l)
+{
+	for (size_t i = 0; i < l->n_rules; i++)
+		if (l->rules[i].verdict != AX_VERDICT_PASS &&
+		    l->rules[i].verdict != AX_VERDICT_DROP &&
+		    l->rules[i].verdict != AX_VERDICT_CHALLENGE)
+			return false;
+	return xdp_challenges(l) && !xdp_has_nat(l);
 }
 
 /* Whether packets leave by these rules. */
@@ -215,8 +227,11 @@ static int check_first(struct applying *a, struct error *e)
 		return r < 0 ? r : 0;
 	return error_set(
 		e, -ENOLINK,
-		"packets that this list sends from %s would be lost (see above): repair it, "
-		"or give --fix to have it repaired, or --force",
+		only_challenges(a->list)
+			? "SYNs that come in by %s would not be answered as this list says (see "
+			  "above): repair it, or give --fix to have it repaired, or --force"
+			: "packets that this list sends from %s would be lost (see above): repair "
+			  "it, or give --fix to have it repaired, or --force",
 		a->ifname);
 }
 
@@ -229,6 +244,16 @@ static uint32_t ticks_per_second(void)
 
 	clock_getres(CLOCK_MONOTONIC_COARSE, &t);
 	return t.tv_nsec ? (uint32_t)(1000000000 / t.tv_nsec) : 100;
+}
+
+/* The socket's namespace says nothing of it before some kernels: then 0. */
+static uint32_t rmem_max(void)
+{
+	autofree char *value = NULL;
+
+	return file_read("/proc/sys/net/core/rmem_max", 16, &value) < 0
+		       ? 0
+		       : (uint32_t)strtoul(value, NULL, 10);
 }
 
 /* Its two ends are alike. */
@@ -271,6 +296,7 @@ static int compile_list(struct applying *a, struct error *e)
 	a->layout.has_frags = a->frags;
 	a->layout.netns_cookie = xdp_own_netns_cookie();
 	a->layout.answers = a->nat;
+	a->layout.rmem_max = a->layout.challenges ? rmem_max() : 0;
 	if (a->apps.ifindex)
 		way_to_apps(a);
 	memcpy(a->arena.data, &a->layout, sizeof(a->layout));
@@ -295,12 +321,12 @@ static int prepare(struct applying *a, struct error *e)
 		if (r)
 			error_set(e, r, "cannot note NAT's addresses: %s", strerror(-r));
 	}
-	if (!r && a->list->policy[AX_REASON_EXPOSED] != AX_POLICY_RULES) {
+	if (!r && xdp_asks_exposed(a->list)) {
 		r = datapath_xdp_exposed(a->inst, &a->d);
 		if (r)
 			error_set(e, r, "cannot tell the list what is exposed: %s", strerror(-r));
 	}
-	if (!r && a->layout.routes) {
+	if (!r && (a->layout.routes || a->layout.challenges)) {
 		r = xdp_ways(a->inst);
 		if (r)
 			error_set(e, r, "cannot tell the list of the host's interfaces: %s",

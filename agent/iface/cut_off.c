@@ -68,9 +68,9 @@ static void check_session(const struct cutting *c)
 				     : "tcp %s:%u > %s:%u flags ack",
 		 out ? server : client, out ? sport : cport, out ? client : server,
 		 out ? cport : sport);
-	/* what is for this host is not routed */
+	/* what is for this host is not routed, and a connection that stands not challenged */
 	if (!judge(c->new, text, AX_STATE_UNASKED, &x) || x.verdict == AX_VERDICT_PASS ||
-	    x.verdict == AX_VERDICT_ROUTE)
+	    x.verdict == AX_VERDICT_ROUTE || x.verdict == AX_VERDICT_CHALLENGE)
 		return;
 	snprintf(text, sizeof(text),
 		 "warning: if your SSH session (%s) comes in by %s, this list cuts it off%s", ssh,

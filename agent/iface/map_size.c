@@ -26,12 +26,27 @@ bool xdp_has_nat(const struct rule_list *l)
 	return false;
 }
 
-bool xdp_routes(const struct rule_list *l)
+static bool has_action(const struct rule_list *l, enum ax_verdict v)
 {
 	for (size_t i = 0; i < l->n_rules; i++)
-		if (l->rules[i].verdict == AX_VERDICT_ROUTE)
+		if (l->rules[i].verdict == v)
 			return true;
 	return false;
+}
+
+bool xdp_routes(const struct rule_list *l)
+{
+	return has_action(l, AX_VERDICT_ROUTE);
+}
+
+bool xdp_challenges(const struct rule_list *l)
+{
+	return has_action(l, AX_VERDICT_CHALLENGE);
+}
+
+bool xdp_asks_exposed(const struct rule_list *l)
+{
+	return l->policy[AX_REASON_EXPOSED] != AX_POLICY_RULES || xdp_challenges(l);
 }
 
 void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t sizes[XDP_MAPS])
@@ -39,7 +54,7 @@ void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t 
 	/* old and new rules count at the same time, and some room saves the next growth */
 	size_t rules = 2 * (l->n_rules + 1) + more_rules;
 	uint32_t counters = IFACE_COUNTERS_MIN;
-	bool exposed = l->policy[AX_REASON_EXPOSED] != AX_POLICY_RULES;
+	bool exposed = xdp_asks_exposed(l);
 
 	while (counters < rules && counters < IFACE_COUNTERS_MAX)
 		counters *= 2;
@@ -52,7 +67,7 @@ void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t 
 	sizes[XDP_MAP_NAT_SOURCES] = nat ? AX_NAT_FAMILIES : 1;
 	sizes[XDP_MAP_EXPOSED] = exposed ? AX_XDP_EXPOSED : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_EXPOSED_PORTS] = exposed ? AX_EXPOSED_WORDS : IFACE_UNUSED_ENTRIES;
-	sizes[XDP_MAP_WAYS] = xdp_routes(l) ? AX_WAYS : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_WAYS] = xdp_routes(l) || xdp_challenges(l) ? AX_WAYS : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_SOURCE_LIMITS] = limits_sources(l) ? IFACE_SOURCES : IFACE_UNUSED_ENTRIES;
 }
 

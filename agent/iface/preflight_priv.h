@@ -65,7 +65,7 @@ struct check {
 	struct strv devices, balancers; /* and the names by which rules called them */
 	struct datapath_apps apps;
 	bool nat;   /* some list of the instance has NAT, whose answers may come in here */
-	bool vlans; /* the list routes, and there are VLANs of the interface */
+	bool vlans; /* the list routes or challenges, and there are VLANs of the interface */
 };
 
 void found(struct check *c, enum finding_state state, const char *what, const char *fix,
@@ -80,5 +80,7 @@ void found_repair(struct check *c, int r, enum finding_state bad, const char *wh
 int check_rules(struct check *c, const struct rule_list *l);
 /* preflight_route.c: where rules with `action route` route, and what is left to the kernel. */
 void check_routes(struct check *c, const struct rule_list *l);
+/* preflight_challenge.c: what rules with `action challenge` need of the kernel. */
+void check_challenges(struct check *c, const struct rule_list *l);
 
 #endif

@@ -73,14 +73,6 @@ static int on_device(void *arg, const struct route_device *d)
 	return 0;
 }
 
-static bool has_vlans(const struct routing *r)
-{
-	for (size_t i = 0; i < r->w.n; i++)
-		if (streq(r->w.links[i].kind, "vlan") && r->w.links[i].link == r->c->dev.ifindex)
-			return true;
-	return false;
-}
-
 void check_routes(struct check *c, const struct rule_list *l)
 {
 	struct routing r = {.c = c};
@@ -93,7 +85,7 @@ void check_routes(struct check *c, const struct rule_list *l)
 		return;
 	}
 	r.in = ways_link(&r.w, c->dev.ifindex);
-	c->vlans = has_vlans(&r);
+	c->vlans |= ways_has_vlans(&r.w, c->dev.ifindex);
 	if (!r.in)
 		why = "has no Ethernet headers";
 	else

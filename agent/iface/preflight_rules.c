@@ -374,7 +374,9 @@ static bool turns_back(const struct check *c, const struct rule_list *l)
  * mode it stays with them, but what a rule rewrites it does not know of. */
 static bool needs_checksums(const struct check *c, const struct rule *r)
 {
-	if (r->verdict == AX_VERDICT_PASS || r->verdict == AX_VERDICT_DROP)
+	/* (what answers a SYN has checksums of its own) */
+	if (r->verdict == AX_VERDICT_PASS || r->verdict == AX_VERDICT_DROP ||
+	    r->verdict == AX_VERDICT_CHALLENGE)
 		return false;
 	if (c->generic) /* what is only routed keeps it */
 		return r->checksum || r->rewrite & (AX_REWRITE_DST | AX_REWRITE_DPORT) ||
@@ -487,12 +489,14 @@ int check_rules(struct check *c, const struct rule_list *l)
 	for (size_t i = 0; l && i < l->n_rules && !r; i++) {
 		if (l->rules[i].verdict == AX_VERDICT_REDIRECT)
 			r = check_redirect(c, l, i);
-		else if (l->rules[i].verdict == AX_VERDICT_REFLECT)
+		else if (l->rules[i].verdict == AX_VERDICT_REFLECT ||
+			 l->rules[i].verdict == AX_VERDICT_CHALLENGE)
 			r = check_reflect(c, l, i);
 		else if (l->rules[i].verdict == AX_VERDICT_BALANCE)
 			r = check_balancer(c, l, l->rules[i].target);
 	}
 	check_routes(c, l);
+	check_challenges(c, l);
 	check_answers(c, l);
 	/* Any list may have a rule that sends to this interface from another one. */
 	if (!l)

@@ -50,7 +50,10 @@ int xdp_bind(const struct rule_list *l, const struct generation *old,
 
 /* --- map_size.c --- */
 bool xdp_has_nat(const struct rule_list *l);
-bool xdp_routes(const struct rule_list *l); /* some rule has the action `route` */
+bool xdp_routes(const struct rule_list *l);	/* some rule has the action `route`, */
+bool xdp_challenges(const struct rule_list *l); /* `challenge` */
+/* Its programs ask which packets are for exposed ports. */
+bool xdp_asks_exposed(const struct rule_list *l);
 /* The entries that maps need for a list (0: it does not matter), with that many rules of another
  * list besides. `nat`: some list of the instance has NAT, whose answers may come in here. */
 void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t sizes[XDP_MAPS]);

@@ -134,6 +134,14 @@ const char *ways_why_not_in(const struct ways *w, const struct ether_link *l)
 	return below ? NULL : "is a VLAN of a device in another network namespace";
 }
 
+bool ways_has_vlans(const struct ways *w, unsigned ifindex)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (streq(w->links[i].kind, "vlan") && w->links[i].link == ifindex)
+			return true;
+	return false;
+}
+
 /* --- telling the programs --- */
 
 struct entry {
@@ -161,7 +169,8 @@ static void add_in(const struct ways *w, const struct ether_link *l, struct entr
 		.way = {.ifindex = l->ifindex,
 			.vlan = vlan ? l->vlan : AX_VLAN_NONE,
 			.ethertype_be = vlan ? l->ethertype_be : 0,
-			.flags = ways_forwards6(w, l) ? 0 : AX_WAY_NO_IPV6},
+			.flags = (uint16_t)((ways_forwards6(w, l) ? 0 : AX_WAY_NO_IPV6) |
+					    (*l->part_of ? AX_WAY_VRF : 0))},
 	};
 	memcpy(new->way.mac, l->mac, sizeof(l->mac));
 	e->n++;

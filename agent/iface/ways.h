@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which of this host's interfaces lists with `action route` route between (include/route.h). */
+/* Which of this host's interfaces lists with `action route` route between, and lists with `action
+ * challenge` answer by (include/route.h). */
 #ifndef AX_IFACE_WAYS_H
 #define AX_IFACE_WAYS_H
 
@@ -24,6 +25,8 @@ const struct ether_link *ways_link(const struct ways *w, unsigned ifindex);
 bool ways_sysctl(int family, const char *name, const char *key);
 /* Whether the kernel forwards IPv6 that comes in by it, if the interface's own sysctl is on. */
 bool ways_forwards6(const struct ways *w, const struct ether_link *l);
+/* Whether there are VLANs of an interface. */
+bool ways_has_vlans(const struct ways *w, unsigned ifindex);
 /* Why frames for an interface are left to the kernel, as the end of a sentence that begins with its
  * name. NULL: they are not; *to is the device that they are handed to. */
 const char *ways_why_not(const struct ways *w, const struct ether_link *l,

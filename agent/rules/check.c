@@ -197,6 +197,10 @@ static int check_modifiers(const struct rule *r, uint32_t given, struct rule_fau
 	if (r->verdict == AX_VERDICT_BALANCE && !condition_is_empty(&r->in[AX_FIELD_STATE]))
 		return fault_set(f, "state with action balance",
 				 "balance without state, since no socket here knows its flows");
+	if (r->verdict == AX_VERDICT_CHALLENGE &&
+	    (!proto->n || !only_has(proto, IPPROTO_TCP, IPPROTO_TCP)))
+		return fault_set(f, "challenge without proto tcp",
+				 "proto tcp with it, since it is SYNs that are challenged");
 	if (r->sample && !r->capture && !r->log)
 		return fault_set(f, "sample without capture and log",
 				 "it with capture or log, of which it makes fewer");

@@ -23,6 +23,7 @@ static const char *const why_not[] = {
 	[AX_VERDICT_BALANCE] = OTHERWISE "balancers take packets where they come in",
 	[AX_VERDICT_ROUTE] = OTHERWISE "where packets leave was decided before, by this host's "
 				       "routes",
+	[AX_VERDICT_CHALLENGE] = OTHERWISE "who asks for connections here comes in",
 };
 
 /* NULL: it is for both directions. */

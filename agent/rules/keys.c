@@ -111,10 +111,12 @@ static const struct rule_key plain[KEY_FIELDS] = {
 		      .want = "a name of 1 to 63 letters, digits and . _ - : that is neither a "
 			      "number nor \"default\"",
 		      .set = set_name},
-	[KEY_ACTION] = {.number = KEY_ACTION,
-			.name = "action",
-			.want = "pass, drop, reflect, redirect IFACE, cpu N, balance NAME or route",
-			.set = rule_parse_action},
+	[KEY_ACTION] =
+		{.number = KEY_ACTION,
+		 .name = "action",
+		 .want = "pass, drop, reflect, redirect IFACE, cpu N, balance NAME, route or "
+			 "challenge",
+		 .set = rule_parse_action},
 	[KEY_SMAC] = {.number = KEY_SMAC,
 		      .name = "smac",
 		      .want = "a single Ethernet address such as 02:00:00:00:00:01",

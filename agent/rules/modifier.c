@@ -37,7 +37,7 @@ int rule_parse_action(struct rule *r, const char *value, struct rule_fault *f)
 {
 	size_t len = strcspn(value, " \t");
 	const char *target = value + len + strspn(value + len, " \t");
-	char word[sizeof("redirect")], hint[96];
+	char word[sizeof("challenge")], hint[96];
 	int i;
 
 	if (len < sizeof(word)) {

@@ -49,6 +49,11 @@ const struct rule_reason rule_reasons[AX_REASONS] = {
 	[AX_REASON_ROUTE_SOURCE] = {.name = "route-source"},
 	[AX_REASON_ROUTE_DEVICE] = {.name = "route-device"},
 	[AX_REASON_ROUTE_OTHER] = {.name = "route-other"},
+	[AX_REASON_CHALLENGED] = {.name = "challenged"},
+	[AX_REASON_CHALLENGE_MET] = {.name = "challenge-met"},
+	[AX_REASON_BAD_COOKIE] = {.name = "bad-cookie"},
+	[AX_REASON_CHALLENGE_IDLE] = {.name = "challenge-idle"},
+	[AX_REASON_CHALLENGE_OTHER] = {.name = "challenge-other"},
 };
 
 enum ax_reason rule_class_find(const char *name)

@@ -23,7 +23,8 @@
  *   state                established|new|related|invalid, lists: what this host knows of its flow
  *   mac                  source addresses of the frame, lists
  *   payload              at 0 0x17 0x03 at 5 0x01/0x0f, lists: bytes behind the transport header
- *   action               pass | drop | reflect | redirect IFACE | cpu N | balance NAME | route
+ *   action               pass | drop | reflect | redirect IFACE | cpu N | balance NAME | route |
+ *                        challenge
  *   smac, dmac, to, to-port    redirect: what is rewritten (to: address, to-port: port)
  *   checksum             recompute: redirect or route and trust no checksum of the packet
  *   capture              BYTES[,ring][,slot=NAME][,frame]   ring unless only a slot is named
@@ -147,7 +148,7 @@ int rule_parse_proto(const char *s);		  /* 0..255 or -EINVAL */
 const char *rule_proto_name(uint8_t proto);	  /* NULL: it has none, the number is written */
 const char *rule_state_name(enum ax_state state); /* NULL: no rule can ask for it */
 
-extern const char *const ax_verdict_names[7]; /* "pass" ... */
+extern const char *const ax_verdict_names[8]; /* "pass" ... */
 /* Whether a name or a number follows: redirect IFACE. */
 bool rule_verdict_has_target(enum ax_verdict v);
 const char *rule_key_name(size_t i); /* "name", "src" ..., NULL behind the last one */

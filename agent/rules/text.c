@@ -3,11 +3,11 @@
 #include "rules/field.h"
 #include "rules/priv.h"
 
-const char *const ax_verdict_names[7] = {
+const char *const ax_verdict_names[8] = {
 	[AX_VERDICT_PASS] = "pass",	  [AX_VERDICT_DROP] = "drop",
 	[AX_VERDICT_REFLECT] = "reflect", [AX_VERDICT_REDIRECT] = "redirect",
 	[AX_VERDICT_CPU] = "cpu",	  [AX_VERDICT_BALANCE] = "balance",
-	[AX_VERDICT_ROUTE] = "route",
+	[AX_VERDICT_ROUTE] = "route",	  [AX_VERDICT_CHALLENGE] = "challenge",
 };
 
 bool rule_verdict_has_target(enum ax_verdict v)

@@ -125,7 +125,8 @@ static int find_targets(struct xdp_managed *m, const struct rule_list *l)
 	strv_free(&m->targets);
 	m->routes = false;
 	for (size_t i = 0; i < l->n_rules && !r; i++) {
-		m->routes |= l->rules[i].verdict == AX_VERDICT_ROUTE;
+		m->routes |= l->rules[i].verdict == AX_VERDICT_ROUTE ||
+			     l->rules[i].verdict == AX_VERDICT_CHALLENGE;
 		if (l->rules[i].verdict == AX_VERDICT_REDIRECT &&
 		    !managed_leads_to(m, l->rules[i].target))
 			r = strv_add(&m->targets, l->rules[i].target);

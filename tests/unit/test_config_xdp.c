@@ -192,7 +192,7 @@ static void mistakes_have_a_place(void **state)
 		 "        - {dport: 22x, action: pass}\n",
 		 "f:5:11: xdp.interfaces.eth0.rules[0]: found a rule without action, expected "
 		 "action "
-		 "pass, drop, reflect, redirect IFACE, cpu N, balance NAME or route\n"
+		 "pass, drop, reflect, redirect IFACE, cpu N, balance NAME, route or challenge\n"
 		 "f:6:19: xdp.interfaces.eth0.rules[1].dport: found \"22x\", expected ports of 0 "
 		 "to "
 		 "65535 such as 22, 8000-8099, ssh or @SET\n"},

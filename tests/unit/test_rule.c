@@ -246,7 +246,7 @@ static void values_arrive_in_the_struct(void **state)
 #define PORTS "ports of 0 to 65535 such as 22, 8000-8099, ssh or @SET"
 #define NAME \
 	"a name of 1 to 63 letters, digits and . _ - : that is neither a number nor \"default\""
-#define ACTIONS "pass, drop, reflect, redirect IFACE, cpu N, balance NAME or route"
+#define ACTIONS "pass, drop, reflect, redirect IFACE, cpu N, balance NAME, route or challenge"
 #define FLAGS                                                                                      \
 	"TCP flags: fin, syn, rst, psh, ack, urg, ece or cwr, with ! before it one that must not " \
 	"be set"

@@ -268,7 +268,7 @@ static void assert_all(const struct wrong *cases, size_t n)
 
 #define KEYS	"<keys>" /* all keys of rules, of which test_rule.c has the list */
 #define PORTS	"ports of 0 to 65535 such as 22, 8000-8099, ssh or @SET"
-#define ACTIONS "pass, drop, reflect, redirect IFACE, cpu N, balance NAME or route"
+#define ACTIONS "pass, drop, reflect, redirect IFACE, cpu N, balance NAME, route or challenge"
 #define FLAGS                                                                                      \
 	"TCP flags: fin, syn, rst, psh, ack, urg, ece or cwr, with ! before it one that must not " \
 	"be set, in quotes then"
@@ -407,6 +407,8 @@ static void wrong_in_this_direction(void **state)
 		 AT_RULE "pass or drop: balancers take packets where they come in\n"
 			 "f:1:29: rules[0]: found rule 1 (r) with balance b, expected a balancer "
 			 "that is defined\n"},
+		{RULE("proto: tcp, action: challenge"),
+		 AT_RULE "pass or drop: who asks for connections here comes in\n"},
 		{RULE("state: new, action: pass"),
 		 "f:1:29: rules[0]: found rule 1 (r) with state and direction: egress, expected no "
 		 "state: whose answer a packet is, is known where it comes in\n"},

@@ -75,6 +75,37 @@ static void put_routing(const struct xdp_explanation *x, FILE *to)
 	}
 }
 
+static bool is_challenging(const struct xdp_explanation *x)
+{
+	return x->x.verdict == AX_VERDICT_CHALLENGE && explain_by_rule(x);
+}
+
+/* What becomes of a packet that is challenged. */
+static void put_challenge(const struct xdp_explanation *x, FILE *to)
+{
+	static const char *const becomes[AX_REASONS] = {
+		[AX_REASON_CHALLENGED] = "its SYN is answered with a cookie",
+		[AX_REASON_CHALLENGE_MET] =
+			"it brings a cookie back that is right: the kernel makes the connection",
+		[AX_REASON_BAD_COOKIE] =
+			"dropped: it belongs to no connection, and its cookie is not right",
+		[AX_REASON_CHALLENGE_IDLE] =
+			"left to the kernel: it makes no cookie for that socket as long as the "
+			"socket's queue is not full",
+		[AX_REASON_CHALLENGE_OTHER] =
+			"left to the kernel: no socket of this host listens there, or it is not "
+			"plain TCP for this interface",
+	};
+	const char *reason = explain_reason(x), *what = reason ? becomes[x->x.reason] : NULL;
+
+	if (what)
+		fprintf(to, "; %s (%s)", what, reason);
+	else if (reason && x->action == XDP_DROP)
+		fprintf(to, "; dropped: %s", reason);
+	else if (x->action == XDP_PASS)
+		fputs("; it goes on to the kernel", to);
+}
+
 void explain_put_why(const struct xdp_explanation *x, FILE *to)
 {
 	const char *reason = explain_reason(x);
@@ -100,6 +131,8 @@ void explain_put_why(const struct xdp_explanation *x, FILE *to)
 		fputs(x->line ? "the first rule that matches it" : "no rule matches it", to);
 		if (is_routing(x) && x->action != XDP_DROP)
 			put_routing(x, to);
+		else if (is_challenging(x))
+			put_challenge(x, to);
 		else if (reason && x->x.reason >= AX_REASON_POLICIES)
 			fprintf(to, "; dropped: %s", reason);
 		else if (reason)

@@ -123,7 +123,7 @@ static void say_about_add(void)
 		 "with a value each:\n"
 		 "%s say which packets it matches;\n"
 		 "action says what happens to them: pass, drop, reflect, redirect IFACE, cpu N, "
-		 "balance NAME, route;\n"
+		 "balance NAME, route, challenge;\n"
 		 "name, capture, rate, learn, sample, log, trigger, smac, dmac, to, to-port, "
 		 "checksum are "
 		 "what else there is. ax-xdp(8) explains each.\n\n"
