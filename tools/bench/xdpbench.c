@@ -10,12 +10,14 @@
  *   xdpbench [OPTION...] flood OUT           sends frames by interface OUT
  *   xdpbench [OPTION...] flood OUT IN        the same, with xdp-filter on interface IN
  *   xdpbench [OPTION...] send OUT            sends them without measuring anything beside
+ *   xdpbench [OPTION...] syns OUT RATE MS    sends so many SYNs a second for so long
  *   xdpbench addresses N                     those addresses, a line each
  *
  *   -c CPU       where to run                    -n N        packets at a time (1000000)
  *   -r N         how many times (5)              -i IFACE    where the packet comes in
  *   -p udp|tcp   -s ADDR:PORT   -d ADDR:PORT     the packet
  *   -P N         xdpfilter, flood: as many ports, from that of -d on
+ *   -y           SYNs, each from another address and port (flood, send, syns)
  *   -o FILE      xdp-filter's object file
  *   -e VERDICT   what has to become of it: drop, pass, tx or redirect
  *
@@ -59,7 +61,7 @@ struct options {
 	unsigned ports;
 	int verdict;	    /* -1: any */
 	const char *object; /* xdp-filter's file */
-	bool tcp;
+	bool tcp, syn;
 	struct sockaddr_in src, dst;
 	uint8_t frame[FRAME];
 };
@@ -114,7 +116,8 @@ static void make_frame(struct options *o)
 			.source = o->src.sin_port,
 			.dest = o->dst.sin_port,
 			.doff = 5,
-			.ack = 1,
+			.syn = o->syn,
+			.ack = !o->syn,
 			.window = htons(1000),
 			.check = htons(1),
 		};
@@ -124,6 +127,40 @@ static void make_frame(struct options *o)
 			.dest = o->dst.sin_port,
 			.len = htons(FRAME - sizeof(*eth) - sizeof(*ip)),
 		};
+}
+
+static uint32_t sum_of(const void *data, size_t len, uint32_t sum)
+{
+	const uint16_t *w = data;
+
+	for (size_t i = 0; i < len / 2; i++)
+		sum += w[i];
+	return sum;
+}
+
+static uint16_t fold(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+/* What the program writes into each sums up to all bits twice. */
+static void make_syn(struct options *o)
+{
+	struct iphdr *ip = (void *)(o->frame + sizeof(struct ethhdr));
+	struct tcphdr *tcp = (void *)(ip + 1);
+
+	o->tcp = true;
+	make_frame(o);
+	ip->tot_len = htons(sizeof(*ip) + sizeof(*tcp));
+	ip->saddr = htonl(0xffff);
+	ip->check = 0;
+	ip->check = fold(sum_of(ip, sizeof(*ip), 0));
+	tcp->source = 0xffff;
+	tcp->check = 0;
+	tcp->check = fold(sum_of(tcp, sizeof(*tcp),
+				 sum_of(&ip->saddr, 8, htons(IPPROTO_TCP) + htons(sizeof(*tcp)))));
 }
 
 /* --- running --- */
@@ -407,7 +444,8 @@ static int send_frames(const struct options *o, struct xdpbench *skel, unsigned 
 		    .repeat = (int)o->packets, .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
 
 	skel->bss->out = out;
-	if (bpf_prog_test_run_opts(bpf_program__fd(skel->progs.flood), &t) < 0)
+	if (bpf_prog_test_run_opts(bpf_program__fd(o->syn ? skel->progs.syns : skel->progs.flood),
+				   &t) < 0)
 		return -errno;
 	*ns = t.duration;
 	return 0;
@@ -461,6 +499,50 @@ static int send_once(const struct options *o, unsigned out)
 	if (r)
 		return failed("sending frames", r);
 	printf("{\"value\":%.2f,\"unit\":\"ns\",\"packets\":%u}\n", ns, o->packets);
+	return 0;
+}
+
+/* --- a flood of SYNs --- */
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+#define TURN_NS 5000000 /* so often some are sent; the kernel lets some time pass itself */
+#define TURN	65536u	/* at most so many */
+
+static int send_syns(const struct options *o, unsigned out, unsigned rate, unsigned ms)
+{
+	const struct timespec turn = {.tv_nsec = TURN_NS};
+	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = o->frame, .data_size_in = FRAME,
+		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
+	uint64_t begin = clock_ns(), sent = 0, now;
+	struct xdpbench *skel;
+	int r = 0;
+
+	skel = load(o, 0, true);
+	if (!skel)
+		return failed("loading the programs", errno);
+	skel->bss->out = out;
+	while (!r && (now = clock_ns() - begin) < ms * 1000000ull) {
+		uint64_t due = now / 1000 * rate / 1000000 - sent;
+
+		t.repeat = (int)(due > TURN ? TURN : due);
+		if (due && bpf_prog_test_run_opts(bpf_program__fd(skel->progs.syns), &t) < 0 &&
+		    errno != EINTR)
+			r = -errno;
+		sent += due ? (uint64_t)t.repeat : 0;
+		if (due <= TURN)
+			nanosleep(&turn, NULL);
+	}
+	xdpbench__destroy(skel);
+	if (r)
+		return failed("sending frames", r);
+	printf("{\"value\":%.0f,\"unit\":\"1/s\"}\n", (double)sent * 1000 / ms);
 	return 0;
 }
 
@@ -568,6 +650,9 @@ static int read_option(struct options *o, int c, char *arg)
 		return 0;
 	case 'e':
 		return read_verdict(arg, &o->verdict);
+	case 'y':
+		o->syn = true;
+		return 0;
 	default:
 		return -1;
 	}
@@ -577,9 +662,9 @@ static int usage(void)
 {
 	fputs("usage: xdpbench [-c CPU] [-n PACKETS] [-r ROUNDS] [-i IFACE] [-p udp|tcp]\n"
 	      "                [-s ADDR:PORT] [-d ADDR:PORT] [-P PORTS] [-o FILE]\n"
-	      "                [-e VERDICT]\n"
+	      "                [-e VERDICT] [-y]\n"
 	      "                filter PINS | sources PINS N | balancer PINS [N] | xdpfilter |\n"
-	      "                flood OUT [IN] | send OUT\n"
+	      "                flood OUT [IN] | send OUT | syns OUT RATE MS\n"
 	      "       xdpbench addresses N\n",
 	      stderr);
 	return 2;
@@ -588,7 +673,7 @@ static int usage(void)
 static int command(const struct options *o, int argc, char **argv)
 {
 	const char *name = argc > 0 ? argv[0] : "";
-	unsigned n = 0;
+	unsigned n = 0, ms;
 
 	if (argc == 2 && !strcmp(name, "addresses") && !read_number(argv[1], 1, UINT32_MAX, &n))
 		return print_addresses(n);
@@ -598,6 +683,9 @@ static int command(const struct options *o, int argc, char **argv)
 		return measure_xdpfilter(o);
 	if (argc == 2 && !strcmp(name, "send"))
 		return send_once(o, if_nametoindex(argv[1]));
+	if (argc == 4 && !strcmp(name, "syns") && !read_number(argv[2], 1, 100000000, &n) &&
+	    !read_number(argv[3], 1, 1000000, &ms))
+		return send_syns(o, if_nametoindex(argv[1]), n, ms);
 	if ((argc == 2 || argc == 3) && !strcmp(name, "flood"))
 		return flood(o, argc - 1, argv + 1);
 	if (argc == 3 && read_number(argv[2], 1, UINT32_MAX, &n))
@@ -621,12 +709,12 @@ int main(int argc, char **argv)
 	};
 	int c;
 
-	while ((c = getopt(argc, argv, "+c:n:r:i:p:s:d:P:o:e:")) != -1)
+	while ((c = getopt(argc, argv, "+c:n:r:i:p:s:d:P:o:e:y")) != -1)
 		if (read_option(&o, c, optarg)) {
 			fprintf(stderr, "xdpbench: a bad value or option: -%c\n", c);
 			return usage();
 		}
-	make_frame(&o);
+	o.syn ? make_syn(&o) : make_frame(&o);
 	libbpf_set_print(NULL);
 	return command(&o, argc - optind, argv + optind);
 }
