@@ -41,6 +41,7 @@ enum ax_field {
 	AX_FIELD_TIME,	    /* when it comes: minute of the week, see struct ax_clock */
 	AX_FIELD_STATE,	    /* enum ax_state */
 	AX_FIELD_PAYLOAD,   /* which of the list's payloads it has, see struct ax_payload */
+	AX_FIELD_NAME,	    /* what the name in its payload ends with, see struct ax_name */
 	AX_FIELDS
 };
 
@@ -115,6 +116,44 @@ struct ax_payload { /* all of its pieces have to be there; constants to the veri
 _Static_assert(sizeof(struct ax_payload) == 72, "struct ax_payload is shared");
 
 /*
+ * Names that packets carry, of which rules ask what they end with. The list's names are a tree,
+ * label by label from the right, and a hash table has all its nodes but the roots, one for each
+ * kind. A node's number is a keyed hash, all 64 bits of which are compared:
+ *
+ *	label = name_key[0]
+ *	for each byte of the label, the last one first, A to Z as a to z:
+ *		label = (label ^ byte) * name_key[1]; label ^= label >> 32
+ *	node = (parent ^ label) * name_key[1]; node ^= node >> 32
+ *	node = node * name_key[1]; node ^= node >> 32; if it is 0: 1
+ *
+ * where `parent` of the first label is the kind. A node is in one of two buckets: those of the low
+ * and of the high half of its number. Its value is that of a packet whose name ends there, or goes
+ * on with what is not in the tree.
+ *
+ * The value of AX_FIELD_NAME is an index into the field's table. Like payloads, names are only
+ * looked for when the rule that is found without wants it, together with them; until then a packet
+ * that can have one is AX_NAME_UNASKED, for which every condition on it holds.
+ */
+enum ax_name_kind {
+	AX_NAME_DNS = 1, /* of the question in a DNS message, UDP port 53 */
+	AX_NAME_TLS,	 /* that a TLS client's hello asks for */
+	AX_NAME_HTTP,	 /* of the host that an HTTP/1 request is for */
+	AX_NAME_KINDS
+};
+#define AX_NAME_MAX	253 /* as text; 255 bytes in a DNS message */
+#define AX_NAME_NONE	0
+#define AX_NAME_UNASKED 1
+#define AX_NAME_FIRST	2 /* and so on, one for each class */
+
+#define AX_NAME_BUCKET 4
+struct ax_name {
+	__u64 node; /* 0: there is none */
+	__u16 value;
+	__u16 pad[3];
+};
+_Static_assert(sizeof(struct ax_name) == 16, "struct ax_name is part of the arena");
+
+/*
  * Tables of MAC addresses: sorted entries, of which the last counts whose key is not above the
  * wanted one; the first key is 0. An address is a number of 48 bits, the first byte on the wire the
  * highest.
@@ -164,7 +203,7 @@ struct ax_field_layout {
 	__u32 classes;
 	__u32 buckets4, buckets4_size; /* size in bytes */
 	__u32 table6;		       /* root6: struct ax_key128[] */
-	__u32 entries;		       /* of root6, or of MAC's table */
+	__u32 entries;		       /* of root6, or of MAC's table; of names': of `table` */
 	__u32 buckets6, buckets6_size;
 	/* bytes at the end of the buckets for new ones, see struct ax_journal */
 	__u32 spare4, spare6;
@@ -212,7 +251,7 @@ enum ax_action_flag {
 	AX_ACTION_TRIGGER = 1 << 5,	 /* payload goes to map `triggers` */
 	AX_ACTION_CHECKSUM = 1 << 6,	 /* compute checksums anew, trust none (redirect, route) */
 	AX_ACTION_ASKS_STATE = 1 << 7,	 /* it has a condition on AX_FIELD_STATE, */
-	AX_ACTION_ASKS_PAYLOAD = 1 << 8, /* on AX_FIELD_PAYLOAD */
+	AX_ACTION_ASKS_PAYLOAD = 1 << 8, /* on AX_FIELD_PAYLOAD or AX_FIELD_NAME */
 };
 
 /*
@@ -337,6 +376,9 @@ struct ax_layout {
 	struct ax_timed_set timed[AX_TIMED_SETS];
 	__u32 payloads_n;	      /* of `payload` */
 	__u32 clocks_n;		      /* of `clocks`, with AX_FIELD_TIME */
+	__u32 names, names_n;	      /* struct ax_name[], a power of two of buckets */
+	__u32 name_kinds;	      /* bits: for 1 << enum ax_name_kind there are names */
+	__u16 name_roots[4];	      /* by enum ax_name_kind: the value of its root */
 	__u32 balancers, balancers_n; /* struct ax_balancer[], balance.h */
 	__u32 backends, backends_n;   /* struct ax_real[], balance.h */
 	__u32 nat;     /* answers of NAT's backends are looked for before the rules; bit n: there is
@@ -357,6 +399,7 @@ struct ax_layout {
 	__u32 state_size;
 	struct ax_clock clocks[AX_CLOCKS];
 	__u64 explain_key; /* not 0; see struct ax_explain */
+	__u64 name_key[2]; /* the second is odd; nobody outside is to know them */
 	__u64 since_boot;  /* when this generation came, CLOCK_BOOTTIME in ns; the loader sets these
 			    */
 	__u64 netns_cookie;

@@ -204,6 +204,19 @@ static __noinline __u32 class_mac(__u64 mac)
 	return at > end - sizeof(struct ax_key64) ? 0 : ((const struct ax_key64 *)(a + at))->cls;
 }
 
+/* An end of a name: its value is an index of which the layout knows the bound. */
+static __always_inline __u32 class_name(const __u8 *a, const volatile struct ax_field_layout *f,
+					const struct packet *p)
+{
+	__u64 v = p->has_l4 ? p->name : AX_NAME_NONE;
+
+	opaque(v); /* or what is compared is a copy of what is used */
+	if (v >= f->entries)
+		v = AX_NAME_NONE;
+	opaque(v); /* nor is what is used made before */
+	return class_at(a, f->table, (__u32)v);
+}
+
 /* What a packet is judged by, beside what the parser said. */
 struct judged {
 	const struct packet *p;
@@ -225,6 +238,8 @@ static __always_inline __u32 class_of(const __u8 *a, int i, const struct judged 
 		return class_mac(j->mac);
 	if (i == AX_FIELD_TIME)
 		return class_at(a, f->table, j->minute);
+	if (i == AX_FIELD_NAME)
+		return class_name(a, f, j->p);
 	return class_at(a, f->table, packet_value(j->p, (enum ax_field)i, j->len));
 }
 

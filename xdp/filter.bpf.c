@@ -102,8 +102,9 @@ static __always_inline __u32 match_by_state(struct xdp_md *ctx, const __u8 *a, s
 static __always_inline __u32 match_payload(struct xdp_md *ctx, const __u8 *a, struct turn *t,
 					   const struct judged *j, __u32 at)
 {
-	if (layout.match == AX_MATCH_BITMAP || layout.field[AX_FIELD_STATE].used) {
-		note_payload(ctx, &t->p);
+	if (layout.match == AX_MATCH_BITMAP || layout.field[AX_FIELD_STATE].used ||
+	    layout.field[AX_FIELD_NAME].used) {
+		look_into(ctx, &t->p);
 		return match_apart(ctx, &t->p, t->len);
 	}
 	t->p.payload = look_at_payload(ctx, &t->p);
@@ -129,6 +130,8 @@ static __always_inline __u32 match_own(struct xdp_md *ctx, const __u8 *a, struct
 	struct judged j;
 
 	find_sets(&t->p);
+	if (layout.field[AX_FIELD_NAME].used)
+		expect_name(&t->p);
 	j = judged(ctx, &t->p, t->len);
 	rule = classify_own(ctx, a, t, &j, &at);
 	if (wants_payload(a, &t->p, rule))
@@ -145,7 +148,7 @@ static __always_inline __u32 match_quoted(struct xdp_md *ctx, const __u8 *a, str
 {
 	__u32 rule;
 
-	if (layout.field[AX_FIELD_PAYLOAD].used)
+	if (asks_payload())
 		q->payload = AX_PAYLOAD_NONE;
 	find_sets(q);
 	rule = match_apart(ctx, q, len);

@@ -178,7 +178,7 @@ static __always_inline bool quoted_passes(struct __sk_buff *skb, const __u8 *a, 
 
 	if (!q || !quote(skb, &t->p, q))
 		return false;
-	if (layout.field[AX_FIELD_PAYLOAD].used)
+	if (asks_payload())
 		q->payload = AX_PAYLOAD_NONE;
 	find_sets(q);
 	t->quoted_rule = (__u16)match_apart(skb, q, t->len);
@@ -226,11 +226,13 @@ static __always_inline __u32 match_own(struct __sk_buff *skb, const __u8 *a, str
 	struct judged j;
 
 	find_sets(&t->p);
+	if (layout.field[AX_FIELD_NAME].used)
+		expect_name(&t->p);
 	j = judged(skb, &t->p, t->len);
 	rule = classify(a, &j, &at);
 	if (!wants_payload(a, &t->p, rule))
 		return rule;
-	note_payload(skb, &t->p);
+	look_into(skb, &t->p);
 	return match_apart(skb, &t->p, t->len);
 }
 

@@ -6,6 +6,7 @@
 
 #include "classify.bpf.h"
 #include "context.bpf.h"
+#include "name.bpf.h"
 #include "payload.bpf.h"
 #include "quote.bpf.h"
 
@@ -114,7 +115,7 @@ __noinline __u32 match_apart(packet_ctx *ctx, const struct packet *p, __u32 len)
 /* The rule that was found for a packet wants its payload, which nobody has looked at. */
 static __always_inline bool wants_payload(const __u8 *a, const struct packet *p, __u32 rule)
 {
-	return layout.field[AX_FIELD_PAYLOAD].used && p->payload == AX_PAYLOAD_UNASKED &&
+	return asks_payload() && p->payload == AX_PAYLOAD_UNASKED &&
 	       action_of(a, rule)->flags & AX_ACTION_ASKS_PAYLOAD;
 }
 

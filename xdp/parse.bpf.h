@@ -49,11 +49,14 @@ struct packet {
 	__u8 tos;	     /* IPv4's TOS, or IPv6's traffic class; valid with a ttl */
 	__u16 l4_off;	     /* of the transport header */
 	__u16 l4_len;	     /* of it and its payload, as the IP header says; 0 with BIG TCP */
-	__u16 icmp;	     /* type << 8 | code, valid with has_icmp */
-	__u8 proto;	     /* of the innermost header that was reached */
-	__u8 tcp_flags;	     /* valid with has_l4 and IPPROTO_TCP */
-	__u8 fragment;	     /* enum ax_fragment */
-	__u8 odd;	     /* enum ax_reason: the first odd thing about it */
+	union {
+		__u16 icmp; /* type << 8 | code, valid with has_icmp */
+		__u16 name; /* valid with has_l4, see expect_name() */
+	};
+	__u8 proto;	/* of the innermost header that was reached */
+	__u8 tcp_flags; /* valid with has_l4 and IPPROTO_TCP */
+	__u8 fragment;	/* enum ax_fragment */
+	__u8 odd;	/* enum ax_reason: the first odd thing about it */
 	bool v4;
 	bool later;	   /* a fragment behind the first one: it has no L4 header */
 	bool has_l4;	   /* TCP or UDP, and its header is in the packet */
@@ -492,6 +495,7 @@ static __always_inline __u32 packet_value(const struct packet *p, enum ax_field 
 	case AX_FIELD_DST:
 	case AX_FIELD_MAC:
 	case AX_FIELD_TIME:
+	case AX_FIELD_NAME:
 	case AX_FIELDS:
 		break;
 	}

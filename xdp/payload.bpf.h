@@ -94,15 +94,6 @@ __weak __noinline int payload_of(packet_ctx *ctx, const struct packet *p)
 	return (int)(AX_PAYLOAD_NONE + has);
 }
 
-/* The same in the packet itself, which after that is unknown to the verifier: it goes on once,
- * whatever was found. For lists that it has more to follow of than of others. */
-__weak __noinline int note_payload(packet_ctx *ctx, struct packet *p)
-{
-	if (p)
-		p->payload = (__u16)payload_of(ctx, p);
-	return 0;
-}
-
 /* All ones where something of the piece differs or lies behind the payload's end, else 0. */
 static __always_inline __u64 differs(__u64 word, const volatile struct ax_payload *want, int i,
 				     __u32 len)

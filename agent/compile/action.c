@@ -81,7 +81,8 @@ static uint16_t flags_of(const struct rule *r)
 		f |= AX_ACTION_CHECKSUM;
 	if (!condition_is_empty(&r->in[AX_FIELD_STATE]))
 		f |= AX_ACTION_ASKS_STATE;
-	if (!condition_is_empty(&r->in[AX_FIELD_PAYLOAD]))
+	if (!condition_is_empty(&r->in[AX_FIELD_PAYLOAD]) ||
+	    !condition_is_empty(&r->in[AX_FIELD_NAME]))
 		f |= AX_ACTION_ASKS_PAYLOAD;
 	return f;
 }

@@ -22,6 +22,7 @@ void compiler_free(struct compiler *c)
 	free(c->rules);
 	free(c->list_rule);
 	free(c->companions);
+	name_tree_free(&c->names);
 	arena_free(&c->rows);
 }
 
@@ -180,7 +181,7 @@ static int classify_field(struct compiler *c, const struct rule_field *row)
 						  const struct rule_field *row) = {
 		[FIELD_ADDRESS] = compile_addresses, [FIELD_NUMBER] = compile_numbers,
 		[FIELD_BITS] = compile_bits,	     [FIELD_MAC] = compile_macs,
-		[FIELD_PAYLOAD] = compile_payloads,
+		[FIELD_PAYLOAD] = compile_payloads,  [FIELD_NAME] = compile_names,
 	};
 	struct field *field = &c->field[row->number];
 	int r = classes_init(&field->classes, &c->shape, &c->rows);
@@ -331,6 +332,8 @@ static int compile(struct compiler *c, const struct rule_binding *bind,
 	r = compile_match(c, a, layout);
 	if (r == 0)
 		r = write_timed(c, a, layout);
+	if (r == 0)
+		r = compile_write_names(c, a, layout);
 	if (r == 0)
 		r = compile_actions(c, bind, a, layout);
 	if (r == 0)

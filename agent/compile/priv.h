@@ -76,6 +76,25 @@ struct field {
 	uint32_t timed_asked;
 };
 
+/* The tree of the names that rules ask for, see struct ax_name. The first nodes are the roots, by
+ * their kind; parents come before their children. */
+struct names {
+	struct name_node {
+		uint64_t number;
+		uint32_t parent;
+		uint32_t cls;
+	} * nodes;
+	uint32_t n, cap;
+	uint32_t *slots; /* hash table by number: node + 1 */
+	uint32_t n_slots;
+	struct name_use { /* a rule's name ends at the node */
+		uint32_t node, rule;
+	} * uses;
+	size_t n_uses;
+	uint32_t kinds; /* bits: there are names of 1 << enum ax_name_kind */
+	uint64_t key[2];
+};
+
 struct companion {
 	struct rule rule; /* owns nothing */
 	struct range protos[2];
@@ -92,6 +111,7 @@ struct compiler {
 	struct field field[AX_FIELDS];
 	const struct rule_payload *payloads[AX_PAYLOADS_MAX]; /* of the rules, each once */
 	uint32_t n_payloads;
+	struct names names;
 	struct timed_set timed[AX_TIMED_SETS];
 	uint32_t n_timed;
 	bool in_place; /* elements of sets are to come and go in the arena */
@@ -126,6 +146,7 @@ struct ax_learn learn_of(const struct compiler *c, const struct rule *r);
 int compile_numbers(struct compiler *c, const struct rule_field *row);
 int compile_bits(struct compiler *c, const struct rule_field *row);
 int compile_payloads(struct compiler *c, const struct rule_field *row);
+int compile_names(struct compiler *c, const struct rule_field *row);
 int compile_addresses(struct compiler *c, const struct rule_field *row);
 int compile_macs(struct compiler *c, const struct rule_field *row);
 
@@ -144,6 +165,10 @@ int64_t compile_bucket6(struct arena *a, uint32_t buckets6, const struct cut *v,
 
 /* The payloads that rules ask for, see struct ax_payload. */
 void compile_write_payloads(const struct compiler *c, struct ax_layout *layout);
+
+/* The tree of names. */
+int compile_write_names(const struct compiler *c, struct arena *a, struct ax_layout *layout);
+void name_tree_free(struct names *n);
 
 int compile_actions(struct compiler *c, const struct rule_binding *bind, struct arena *a,
 		    struct ax_layout *layout);

@@ -279,6 +279,17 @@ static int write_indexes(struct compiler *c, const struct rule_field *row, const
 	return write_index(&c->field[row->number].cuts, row->size, a, layout);
 }
 
+/* As many as there are classes, and what stands for no name. */
+static int write_names(struct compiler *c, const struct rule_field *row, const uint16_t *map,
+		       struct arena *a, struct ax_field_layout *layout)
+{
+	const struct field *field = &c->field[row->number];
+
+	(void)map;
+	layout->entries = AX_NAME_FIRST + field->classes.n;
+	return write_index(&field->cuts, layout->entries, a, layout);
+}
+
 int compile_table(struct compiler *c, const struct rule_field *row, const uint16_t *map,
 		  struct arena *a, struct ax_field_layout *layout)
 {
@@ -287,7 +298,7 @@ int compile_table(struct compiler *c, const struct rule_field *row, const uint16
 					       struct ax_field_layout *layout) = {
 		[FIELD_ADDRESS] = write_addresses, [FIELD_NUMBER] = write_indexes,
 		[FIELD_BITS] = write_indexes,	   [FIELD_MAC] = write_mac,
-		[FIELD_PAYLOAD] = write_indexes,
+		[FIELD_PAYLOAD] = write_indexes,   [FIELD_NAME] = write_names,
 	};
 
 	map_cuts(&c->field[row->number].cuts, map);

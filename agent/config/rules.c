@@ -240,7 +240,7 @@ void list_read_sets(struct reader *r, const struct node *n, void *to)
 
 struct rule_reading {
 	struct rule rule;
-	uint32_t given;
+	uint64_t given;
 };
 
 /* The texts of a list's items with commas between them, or NULL after a report. */
@@ -330,7 +330,7 @@ static void read_value(struct reader *r, const struct node *n, void *to)
 		report_value(r, n, &f);
 	else
 		done(r, code);
-	reading->given |= 1u << key.number;
+	reading->given |= 1ull << key.number;
 }
 
 static void read_rule(struct reader *r, const struct node *n, void *to)

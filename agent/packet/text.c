@@ -226,7 +226,7 @@ static int parse_type(struct parser *p, struct packet *pkt)
 	bool v6 = pkt->proto == IPPROTO_ICMPV6;
 	struct rule rule = {0};
 	const struct condition *icmp = &rule.in[AX_FIELD_ICMP];
-	uint32_t given = 0;
+	uint64_t given = 0;
 	bool single;
 	int r;
 

@@ -5,9 +5,9 @@
 
 #include <netinet/in.h>
 
-static bool is_given(uint32_t given, enum rule_key_number key)
+static bool is_given(uint64_t given, enum rule_key_number key)
 {
-	return given & 1u << key;
+	return given & 1ull << key;
 }
 
 /* Every value of the ranges is one of the two. */
@@ -27,6 +27,14 @@ static int clash(struct rule_fault *f, const char *a, const char *b, const char 
 
 	snprintf(found, sizeof(found), "%s with %s", a, b);
 	return fault_set(f, found, "%s", want);
+}
+
+static bool has_value(const struct condition *c, uint32_t v)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (v >= c->ranges[i].lo && v <= c->ranges[i].hi)
+			return true;
+	return false;
 }
 
 static bool only_later(const struct rule *r)
@@ -176,7 +184,61 @@ static int check_payload(const struct rule *r, struct rule_fault *f)
 	return 0;
 }
 
-static int check_modifiers(const struct rule *r, uint32_t given, struct rule_fault *f)
+/* The key that the first of a rule's names was given by. */
+static const char *name_key(const struct rule *r)
+{
+	const struct rule_field *row = rule_field(AX_FIELD_NAME);
+	size_t i = 0;
+
+	while (row->keys[i].part.lo != r->in[AX_FIELD_NAME].names[0].kind)
+		i++;
+	return row->keys[i].name;
+}
+
+static uint8_t name_proto(uint8_t kind)
+{
+	return kind == AX_NAME_DNS ? IPPROTO_UDP : IPPROTO_TCP;
+}
+
+/* Some of the protocols that the rule's names are in is one of the rule's. */
+static bool can_have_names(const struct rule *r)
+{
+	const struct condition *names = &r->in[AX_FIELD_NAME], *proto = &r->in[AX_FIELD_PROTO];
+
+	for (size_t i = 0; i < names->n; i++)
+		if (!proto->n || has_value(proto, name_proto(names->names[i].kind)))
+			return true;
+	return false;
+}
+
+static int check_names(const struct rule *r, struct rule_fault *f)
+{
+	uint8_t proto;
+
+	if (condition_is_empty(&r->in[AX_FIELD_NAME]))
+		return 0;
+	proto = name_proto(r->in[AX_FIELD_NAME].names[0].kind);
+	if (r->verdict == AX_VERDICT_BALANCE) {
+		char found[64];
+
+		snprintf(found, sizeof(found), "%s with action balance", name_key(r));
+		return fault_set(f, found,
+				 "balance without it, since all packets of a flow have to go the "
+				 "same way");
+	}
+	if (r->in[AX_FIELD_ICMP].n)
+		return clash(f, name_key(r), "icmp", "one of them: ICMP has no such names");
+	if (only_later(r))
+		return clash(f, name_key(r), "fragment later",
+			     "one of them: later fragments have a part of a payload only");
+	if (!can_have_names(r))
+		return fault_set(f, "a name with another protocol",
+				 "proto %s, or no proto, with %s",
+				 proto == IPPROTO_UDP ? "udp" : "tcp", name_key(r));
+	return 0;
+}
+
+static int check_modifiers(const struct rule *r, uint64_t given, struct rule_fault *f)
 {
 	static const enum rule_key_number rewrites[] = {KEY_SMAC, KEY_DMAC, KEY_TO, KEY_TO_PORT,
 							KEY_CHECKSUM};
@@ -210,7 +272,7 @@ static int check_modifiers(const struct rule *r, uint32_t given, struct rule_fau
 	return 0;
 }
 
-int rule_find_fault(const struct rule *r, uint32_t given, struct rule_fault *f)
+int rule_find_fault(const struct rule *r, uint64_t given, struct rule_fault *f)
 {
 	int code;
 
@@ -225,6 +287,8 @@ int rule_find_fault(const struct rule *r, uint32_t given, struct rule_fault *f)
 		code = check_icmp(r, f);
 	if (code == 0)
 		code = check_payload(r, f);
+	if (code == 0)
+		code = check_names(r, f);
 	if (code == 0)
 		code = check_modifiers(r, given, f);
 	if (code == 0)

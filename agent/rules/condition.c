@@ -25,6 +25,7 @@ static size_t item_size(enum field_kind kind)
 		[FIELD_BITS] = sizeof(struct rule_bits),
 		[FIELD_MAC] = sizeof(struct rule_mac),
 		[FIELD_PAYLOAD] = sizeof(struct rule_payload),
+		[FIELD_NAME] = sizeof(struct rule_name),
 	};
 
 	return sizes[kind];
@@ -125,6 +126,8 @@ int field_read(const struct rule_field *row, const struct field_key *key, struct
 
 	if (r == 0 && row->kind == FIELD_NUMBER)
 		join_ranges(c);
+	if (r == 0 && row->kind == FIELD_NAME)
+		names_sort(c);
 	return r;
 }
 
@@ -142,6 +145,15 @@ static bool cut_range(const struct field_key *key, struct range *r)
 	return r->lo <= r->hi;
 }
 
+/* Whether an item that is no range is this key's. */
+static bool is_own(const struct rule_field *row, const struct field_key *key, const void *item)
+{
+	const struct rule_name *name = item;
+
+	return row->kind != FIELD_NAME ||
+	       (name->kind >= key->part.lo && name->kind <= key->part.hi);
+}
+
 static void write_items(const struct rule_field *row, const struct field_key *key,
 			const struct condition *c, struct field_text *to)
 {
@@ -150,10 +162,12 @@ static void write_items(const struct rule_field *row, const struct field_key *ke
 	if (key->write_all)
 		key->write_all(to, c);
 	for (size_t i = 0; i < c->n && key->write; i++) {
+		const char *item = (const char *)c->items + i * size;
 		struct range part;
 
 		if (row->kind != FIELD_NUMBER) {
-			key->write(to, row, (const char *)c->items + i * size);
+			if (is_own(row, key, item))
+				key->write(to, row, item);
 			continue;
 		}
 		part = c->ranges[i];
@@ -168,9 +182,12 @@ static void write_items(const struct rule_field *row, const struct field_key *ke
 static bool speaks(const struct rule_field *row, const struct field_key *key,
 		   const struct condition *c)
 {
-	if (row->kind != FIELD_NUMBER || c->sets.n)
+	if (c->sets.n || (row->kind != FIELD_NUMBER && row->kind != FIELD_NAME))
 		return true;
-	for (size_t i = 0; i < c->n; i++) {
+	for (size_t i = 0; i < c->n && row->kind == FIELD_NAME; i++)
+		if (is_own(row, key, &c->names[i]))
+			return true;
+	for (size_t i = 0; i < c->n && row->kind == FIELD_NUMBER; i++) {
 		struct range r = c->ranges[i];
 
 		if (cut_range(key, &r))

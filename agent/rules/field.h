@@ -28,6 +28,7 @@ enum field_kind {
 	FIELD_BITS,    /* struct rule_bits; an index into a table, too */
 	FIELD_MAC,     /* struct rule_mac; searched */
 	FIELD_PAYLOAD, /* struct rule_payload; an index into a table: which of them it has */
+	FIELD_NAME,    /* struct rule_name; a tree, by which a name is an index into a table */
 	FIELD_KINDS
 };
 
@@ -56,7 +57,8 @@ struct field_text {
 struct field_key {
 	const char *name;
 	const char *want; /* what its value is, as a sentence has it behind "expected" */
-	/* The numbers that this key speaks of, when others have another key; 0-0: all. */
+	/* The numbers, or kinds of names, that this key speaks of, when others have another key;
+	 * 0-0: all. */
 	struct range part;
 	/* One item of the value's list. 0, -ENOMEM, or -EINVAL, with the fault set where more is
 	 * to be said than `want`. */
@@ -67,7 +69,7 @@ struct field_key {
 	/* Instead: all of them, which is less. Numbers are sorted, and joined where they touch. */
 	void (*write_all)(struct field_text *to, const struct condition *c);
 };
-#define FIELD_KEYS_MAX 2
+#define FIELD_KEYS_MAX 3
 
 struct rule_field {
 	enum ax_field number;
@@ -122,6 +124,17 @@ void payload_write(struct field_text *to, const struct rule_field *row, const vo
 	"to 4 times, or quic-long"
 /* Whether a word is part of such a value. */
 bool payload_goes_on(const char *word);
+
+/* name.c: keys' add() and write(), and the order of the items. */
+int dns_name_add(const struct rule_field *row, struct condition *c, const char *item,
+		 struct rule_fault *f);
+int tls_sni_add(const struct rule_field *row, struct condition *c, const char *item,
+		struct rule_fault *f);
+int http_host_add(const struct rule_field *row, struct condition *c, const char *item,
+		  struct rule_fault *f);
+void name_write(struct field_text *to, const struct rule_field *row, const void *item);
+void names_sort(struct condition *c);
+#define WANT_NAMES "names such as example.org, each of which stands for all names under it, too"
 
 /* Writes the field's keys and values, " " behind each, or nothing for an empty condition. */
 void field_write(const struct rule_field *row, const struct condition *c, FILE *f);

@@ -22,7 +22,7 @@ enum rule_key_number {
 	KEY_TRIGGER,
 	KEY_FIELDS, /* those of the fields from here on, as their rows stand */
 };
-#define RULE_KEYS_MAX 32
+#define RULE_KEYS_MAX 40
 
 struct rule_key {
 	unsigned number; /* enum rule_key_number */
@@ -45,6 +45,6 @@ size_t rule_key_names(const char *names[RULE_KEYS_MAX]);
 /* rule_set(), and what no single key can know, with the fault in its parts. -EINVAL, -ENOMEM. */
 int rule_set_value(struct rule *r, const struct rule_key *key, const char *value,
 		   struct rule_fault *f);
-int rule_find_fault(const struct rule *r, uint32_t given, struct rule_fault *f);
+int rule_find_fault(const struct rule *r, uint64_t given, struct rule_fault *f);
 
 #endif

@@ -286,12 +286,18 @@ static int unknown_key(const char *key, struct error *e)
 			e, -ENOENT,
 			"mark is no key of a rule: packets have no mark yet where XDP sees "
 			"them; rules of nft(8) and tc(8), which come behind it, know it");
+	if (streq(key, "interface-group"))
+		return error_set(
+			e, -ENOENT,
+			"interface-group is no key of a rule: a list is one interface's, whose "
+			"group is the same for all its packets; give each interface of the group "
+			"the list");
 	return error_set(e, -ENOENT, "%s is no key of a rule: use %s%s",
 			 fault_quote(key, strlen(key), quoted), all,
 			 value_hint(key, names, n, hint));
 }
 
-int rule_set(struct rule *r, uint32_t *given, const char *name, const char *value, struct error *e)
+int rule_set(struct rule *r, uint64_t *given, const char *name, const char *value, struct error *e)
 {
 	struct rule_fault f;
 	struct rule_key key;
@@ -299,7 +305,7 @@ int rule_set(struct rule *r, uint32_t *given, const char *name, const char *valu
 
 	if (rule_key_find(name, &key) < 0)
 		return unknown_key(name, e);
-	if (*given & 1u << key.number)
+	if (*given & 1ull << key.number)
 		return error_set(e, -EEXIST, "%s is there twice: give each key once%s", name,
 				 key.list ? ", several values with commas" : "");
 	code = rule_set_value(r, &key, value, &f);
@@ -307,11 +313,11 @@ int rule_set(struct rule *r, uint32_t *given, const char *name, const char *valu
 		return error_set(e, code, "%s %s is not valid: use %s", name, f.found, f.want);
 	if (code < 0)
 		return error_set(e, code, "there is no memory for the rule");
-	*given |= 1u << key.number;
+	*given |= 1ull << key.number;
 	return 0;
 }
 
-static int check_rule(const struct rule *r, uint32_t given, struct error *e)
+static int check_rule(const struct rule *r, uint64_t given, struct error *e)
 {
 	struct rule_fault f;
 	int code = rule_find_fault(r, given, &f);
@@ -356,7 +362,7 @@ static char *join_words(const char *const *words, size_t n)
 }
 
 /* One key and its value. Returns how many words it took. */
-static int parse_pair(const char *const *words, size_t n, struct rule *r, uint32_t *given,
+static int parse_pair(const char *const *words, size_t n, struct rule *r, uint64_t *given,
 		      struct error *e)
 {
 	autofree char *joined = NULL;
@@ -378,7 +384,7 @@ static int parse_pair(const char *const *words, size_t n, struct rule *r, uint32
 
 int rule_parse(const char *const *words, size_t n, struct rule *r, struct error *e)
 {
-	uint32_t given = 0;
+	uint64_t given = 0;
 	int code = 0;
 
 	*r = (struct rule){0};

@@ -23,6 +23,10 @@
  *   state                established|new|related|invalid, lists: what this host knows of its flow
  *   mac                  source addresses of the frame, lists
  *   payload              at 0 0x17 0x03 at 5 0x01/0x0f, lists: bytes behind the transport header
+ *   dns-name             example.org, lists: what the name that a DNS message asks for is,
+ *                        or ends with at a dot
+ *   tls-sni, http-host   the same, of the name that a TLS client's hello or an HTTP/1 request asks
+ *                        for; if several of these keys are there, one of them has to hold
  *   action               pass | drop | reflect | redirect IFACE | cpu N | balance NAME | route |
  *                        challenge
  *   smac, dmac, to, to-port    redirect: what is rewritten (to: address, to-port: port)
@@ -77,6 +81,11 @@ struct rule_payload {
 	} piece[AX_PAYLOAD_PIECES]; /* those behind the last are zero, and so are its bytes */
 };
 
+struct rule_name {
+	uint8_t kind;		    /* enum ax_name_kind: where the packet has it */
+	char text[AX_NAME_MAX + 2]; /* small letters, no dot at the end but "."; zero behind it */
+};
+
 /* What a rule asks of one field (rules/field.h): one of the items has to fit. */
 struct condition {
 	union { /* by the field's kind */
@@ -86,6 +95,7 @@ struct condition {
 		struct rule_mac *macs;	 /* as given */
 		struct rule_bits *bits;	 /* one */
 		struct rule_payload *payloads;
+		struct rule_name *names; /* sorted, each once */
 	};
 	size_t n;
 	struct strv sets; /* whose elements are items, too */
@@ -133,7 +143,7 @@ bool rule_eq(const struct rule *a, const struct rule *b);
 /* Sets one key of a rule that is zeroed at first. -EINVAL with a sentence that names the value and
  * what was expected; -EEXIST: the key was given before; -ENOENT: there is no such key (with "did
  * you mean"). `given` is the caller's, zero at first: a bit for each key. */
-int rule_set(struct rule *r, uint32_t *given, const char *name, const char *value, struct error *e);
+int rule_set(struct rule *r, uint64_t *given, const char *name, const char *value, struct error *e);
 /* How many of the words behind a key are its value; n: how many there are, not 0. */
 size_t rule_value_words(const char *key, const char *const *words, size_t n);
 /* A whole, checked rule from words. */

@@ -143,11 +143,79 @@ uint32_t eval_payload(const struct ax_layout *l, const struct match_packet *p)
 	return AX_PAYLOAD_NONE + has;
 }
 
+/* --- names --- */
+
+static uint64_t eval_label(const struct ax_layout *l, const char *label, size_t len)
+{
+	uint64_t h = l->name_key[0];
+
+	for (; len > 0; len--) {
+		uint8_t c = (uint8_t)label[len - 1];
+
+		h = (h ^ (c >= 'A' && c <= 'Z' ? c + 32 : c)) * l->name_key[1];
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+static uint64_t eval_node(const struct ax_layout *l, uint64_t parent, uint64_t label)
+{
+	uint64_t h = (parent ^ label) * l->name_key[1];
+
+	h = (h ^ h >> 32) * l->name_key[1];
+	h ^= h >> 32;
+	return h ? h : 1;
+}
+
+/* The value of a node; it may be in one of its buckets only. 0: it is not there. */
+static uint32_t eval_find(const struct eval *e, uint64_t node)
+{
+	uint32_t n = e->l->names_n, buckets = n / AX_NAME_BUCKET, value = 0;
+	const struct ax_name *all = eval_at(e, e->l->names, n * sizeof(*all));
+
+	assert_int_equal(buckets & (buckets - 1), 0);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t bucket = i / AX_NAME_BUCKET;
+
+		if (all[i].node != node)
+			continue;
+		assert_int_equal(value, 0);
+		assert_true(bucket == ((uint32_t)node & (buckets - 1)) ||
+			    bucket == (node >> 32 & (buckets - 1)));
+		value = all[i].value;
+		assert_true(value >= AX_NAME_FIRST);
+	}
+	return value;
+}
+
+uint32_t eval_name(const struct arena *a, const struct ax_layout *l, const struct match_packet *p)
+{
+	struct eval e = {a, l};
+	uint32_t value, found;
+	uint64_t node = p->name_kind;
+	size_t end = strlen(p->name);
+
+	if (!p->name_kind || !(l->name_kinds >> p->name_kind & 1))
+		return AX_NAME_NONE;
+	value = found = l->name_roots[p->name_kind];
+	while (end > 0 && found) {
+		size_t from = end;
+
+		while (from > 0 && p->name[from - 1] != '.')
+			from--;
+		node = eval_node(l, node, eval_label(l, p->name + from, end - from));
+		found = eval_find(&e, node);
+		value = found ? found : value;
+		end = from ? from - 1 : 0;
+	}
+	return value;
+}
+
 static uint32_t eval_class(const struct eval *e, const struct rule_field *row,
 			   const struct match_packet *p)
 {
 	const struct ax_field_layout *f = &e->l->field[row->number];
-	uint32_t cls = UINT32_MAX;
+	uint32_t cls = UINT32_MAX, found;
 
 	switch (row->kind) {
 	case FIELD_ADDRESS:
@@ -162,6 +230,11 @@ static uint32_t eval_class(const struct eval *e, const struct rule_field *row,
 		break;
 	case FIELD_PAYLOAD:
 		cls = eval_u16(e, f->table, eval_payload(e->l, p));
+		break;
+	case FIELD_NAME:
+		found = eval_name(e->a, e->l, p);
+		assert_true(found < f->entries);
+		cls = eval_u16(e, f->table, found);
 		break;
 	case FIELD_KINDS:
 		break;

@@ -36,6 +36,7 @@ uint32_t match_value_of(const struct match_packet *p, enum ax_field f)
 	case AX_FIELD_DST:
 	case AX_FIELD_MAC:
 	case AX_FIELD_PAYLOAD:
+	case AX_FIELD_NAME:
 	case AX_FIELDS:
 		break;
 	}
@@ -88,6 +89,7 @@ void match_set_value(struct match_packet *p, enum ax_field f, uint32_t value)
 	case AX_FIELD_LENGTH:
 	case AX_FIELD_MAC:
 	case AX_FIELD_PAYLOAD:
+	case AX_FIELD_NAME:
 	case AX_FIELDS:
 		break;
 	}

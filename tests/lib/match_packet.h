@@ -33,6 +33,8 @@ struct match_packet {
 	uint8_t state;	 /* enum ax_state, as the host would say when it is asked */
 	size_t payload_len;
 	uint8_t payload[AX_PAYLOAD_REACH]; /* its beginning; zero behind payload_len */
+	uint8_t name_kind;		   /* enum ax_name_kind; 0: it carries no name */
+	char name[AX_NAME_MAX + 2];	   /* as it says it, without a dot at the end */
 };
 
 /* The value of a field of numbers or bits, or what stands for packets without the field. */

@@ -110,6 +110,26 @@ static bool match_payload(const struct condition *c, const struct match_packet *
 	return false;
 }
 
+/* The name itself, or one under it. */
+static bool match_suffix(const char *suffix, const char *name)
+{
+	size_t len = strlen(name), n = strlen(suffix);
+
+	if (strcmp(suffix, ".") == 0)
+		return true;
+	if (n > len || strcasecmp(name + len - n, suffix) != 0)
+		return false;
+	return n == len || name[len - n - 1] == '.';
+}
+
+static bool match_name(const struct condition *c, const struct match_packet *p)
+{
+	for (size_t i = 0; p->name_kind && i < c->n; i++)
+		if (c->names[i].kind == p->name_kind && match_suffix(c->names[i].text, p->name))
+			return true;
+	return false;
+}
+
 static bool match_field(const struct rule_list *l, const struct rule_field *row,
 			const struct condition *c, const struct match_packet *p)
 {
@@ -128,6 +148,8 @@ static bool match_field(const struct rule_list *l, const struct rule_field *row,
 		return match_mac(c, p);
 	case FIELD_PAYLOAD:
 		return match_payload(c, p);
+	case FIELD_NAME:
+		return match_name(c, p);
 	case FIELD_KINDS:
 		break;
 	}

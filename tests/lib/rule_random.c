@@ -212,6 +212,34 @@ static struct rule_payload rnd_payload(struct rnd *r, const struct rule_list *l)
 	return p;
 }
 
+/* Few different labels, so that names are under each other. */
+static void rnd_text(struct rnd *r, char *text)
+{
+	static const char *const labels[] = {"a", "b", "example", "org", "ab", "a-1"};
+	uint32_t n = 1 + rnd_below(r, 4);
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < n; i++) {
+		strcat(text, i ? "." : "");
+		strcat(text, labels[rnd_below(r, ARRAY_SIZE(labels))]);
+	}
+}
+
+/* As they are when they were read: in order, each once. */
+static void rnd_names(struct rnd *r, struct condition *c)
+{
+	c->n = 1 + rnd_below(r, 4);
+	c->names = rnd_alloc(c->n, sizeof(*c->names));
+	for (size_t i = 0; i < c->n; i++) {
+		c->names[i].kind = (uint8_t)(1 + rnd_below(r, AX_NAME_KINDS - 1));
+		if (rnd_one_in(r, 20))
+			strcpy(c->names[i].text, ".");
+		else
+			rnd_text(r, c->names[i].text);
+	}
+	names_sort(c);
+}
+
 void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f, struct rule *to)
 {
 	const struct rule_field *row = rule_field(f);
@@ -238,6 +266,8 @@ void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f, st
 		for (size_t i = 0; i < c->n; i++)
 			c->payloads[i] = rnd_payload(r, l);
 		return;
+	case FIELD_NAME:
+		return rnd_names(r, c);
 	case FIELD_KINDS:
 		break;
 	}
@@ -488,6 +518,33 @@ static void rnd_set_payload(struct rnd *r, const struct condition *want, struct 
 	memset(p->payload + p->payload_len, 0, sizeof(p->payload) - p->payload_len);
 }
 
+/* One of the rule's names, or under it, or nearly. */
+static void rnd_set_name(struct rnd *r, const struct condition *want, struct match_packet *p)
+{
+	const struct rule_name *w = want->n ? &want->names[rnd_below(r, (uint32_t)want->n)] : NULL;
+	bool udp = p->proto == 17;
+
+	if (!p->has_l4 || rnd_one_in(r, 3))
+		return;
+	p->name_kind = (uint8_t)(udp ? AX_NAME_DNS : 1 + rnd_below(r, AX_NAME_KINDS - 1));
+	if (w && !rnd_one_in(r, 8) && (w->kind == AX_NAME_DNS) == udp)
+		p->name_kind = w->kind;
+	if ((p->name_kind == AX_NAME_DNS) != udp) {
+		p->name_kind = 0;
+		return;
+	}
+	rnd_text(r, p->name);
+	if (w && w->text[1] && !rnd_one_in(r, 4)) {
+		strcat(p->name, rnd_one_in(r, 8) ? "" : ".");
+		strcat(p->name, w->text);
+		if (rnd_one_in(r, 2))
+			strcpy(p->name, w->text);
+	}
+	for (size_t i = 0; p->name[i]; i++)
+		if (p->name[i] >= 'a' && p->name[i] <= 'z' && rnd_one_in(r, 4))
+			p->name[i] = (char)(p->name[i] - 32);
+}
+
 void rnd_packet(struct rnd *r, const struct rule_list *l, struct match_packet *p)
 {
 	static const struct rule none;
@@ -517,4 +574,5 @@ void rnd_packet(struct rnd *r, const struct rule_list *l, struct match_packet *p
 	rnd_transport(r, l, near, p);
 	rnd_values(r, l, near, p);
 	rnd_set_payload(r, &near->in[AX_FIELD_PAYLOAD], p);
+	rnd_set_name(r, &near->in[AX_FIELD_NAME], p);
 }

@@ -15,6 +15,7 @@
 #include <net/if.h>
 
 #include "packet/text.h"
+#include "tests/lib/carry_name.h"
 #include "tests/lib/rule_random.h"
 #include "tests/lib/instance.h"
 #include "net/netlink.h"
@@ -44,7 +45,9 @@ static void make_consistent(struct rnd *rnd, struct rule *r)
 	if (ports || flags)
 		condition_free(&r->in[AX_FIELD_ICMP]);
 	icmp = match_has(r, AX_FIELD_ICMP);
-	if (ports || flags || icmp || match_has(r, AX_FIELD_PAYLOAD))
+	if (icmp)
+		condition_free(&r->in[AX_FIELD_NAME]);
+	if (ports || flags || icmp || match_has(r, AX_FIELD_PAYLOAD) || match_has(r, AX_FIELD_NAME))
 		condition_free(&r->in[AX_FIELD_FRAGMENT]);
 	if (icmp)
 		condition_free(&r->in[AX_FIELD_PROTO]);
@@ -105,9 +108,30 @@ static bool is_extension(uint8_t proto)
 	return memchr(all, proto, sizeof(all));
 }
 
+/* The name's bytes are the payload; without one no bytes are to look like one. */
+static void make_name(struct match_packet *p)
+{
+	uint8_t carried[CARRIED_MAX];
+	size_t n;
+
+	if (p->name_kind == AX_NAME_DNS)
+		*(p->dport % 2 ? &p->dport : &p->sport) = 53;
+	if (!p->name_kind) {
+		if (p->payload_len > 2)
+			p->payload[2] |= 0x78; /* no query of DNS */
+		return;
+	}
+	n = carry_name((enum ax_name_kind)p->name_kind, p->name, carried);
+	assert_true(n <= sizeof(p->payload));
+	memset(p->payload, 0, sizeof(p->payload));
+	memcpy(p->payload, carried, n);
+	p->payload_len = n;
+}
+
 /* What cannot be built is replaced by what can. */
 static void make_real(struct match_packet *p)
 {
+	make_name(p);
 	if (!p->v4 && (addr_is_v4(&p->src) || addr_is_v4(&p->dst)))
 		p->src.b[0] = p->dst.b[0] = 0xfd;
 	if (!p->v4 && is_extension(p->proto))

@@ -64,10 +64,13 @@ static const struct ax_action *action_of(uint32_t rule)
 
 static uint32_t judge(const struct match_packet *m)
 {
+	const struct arena evaluated = {.data = arena_now, .size = layout_now->size};
 	struct packet p = match_parsed(m);
 	struct judged j = {.p = &p, .len = m->len, .minute = m->minute};
 	uint32_t rule, at;
 
+	if (p.has_l4)
+		p.name = AX_NAME_UNASKED;
 	for (int i = 0; i < 6; i++)
 		j.mac = j.mac << 8 | m->mac[i];
 	rule = classify(arena_now, &j, &at);
@@ -78,7 +81,11 @@ static uint32_t judge(const struct match_packet *m)
 		flags = action_of(rule)->flags;
 		if (flags & AX_ACTION_ASKS_PAYLOAD && p.payload == AX_PAYLOAD_UNASKED) {
 			p.payload = (uint16_t)eval_payload((const struct ax_layout *)layout_now, m);
-			rule = layout_now->match == AX_MATCH_BITMAP
+			if (p.has_l4)
+				p.name = (uint16_t)eval_name(
+					&evaluated, (const struct ax_layout *)layout_now, m);
+			rule = layout_now->match == AX_MATCH_BITMAP ||
+					       layout_now->field[AX_FIELD_NAME].used
 				       ? classify(arena_now, &j, &at)
 				       : classify_payload(arena_now, &j, at);
 		} else if (flags & AX_ACTION_ASKS_STATE && p.state == AX_STATE_UNASKED) {

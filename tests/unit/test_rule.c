@@ -453,7 +453,7 @@ static void wrong_values_are_named(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong_values); i++) {
-		uint32_t given = 0;
+		uint64_t given = 0;
 		struct rule r = {0};
 		struct error e = {0};
 		char expected[600];
@@ -471,7 +471,7 @@ static void wrong_values_are_named(void **state)
 
 static void keys_are_known_and_come_once(void **state)
 {
-	uint32_t given = 0;
+	uint64_t given = 0;
 	struct rule r = {0};
 	struct error e;
 
@@ -481,7 +481,7 @@ static void keys_are_known_and_come_once(void **state)
 		e.text,
 		"\"dprot\" is no key of a rule: use name, src, dst, proto, sport, dport, "
 		"flags, icmp, icmp6, vlan, fragment, length, ttl, dscp, ecn, time, state, mac, "
-		"payload, action, "
+		"payload, dns-name, tls-sni, http-host, action, "
 		"smac, dmac, to, to-port, checksum, capture, rate, learn, sample, log or "
 		"trigger; did you mean \"dport\"?");
 	assert_int_equal(rule_set(&r, &given, "mark", "5", &e), -ENOENT);
@@ -735,7 +735,7 @@ static void conditions_are_bounded(void **state)
 {
 	autofree char *text = malloc(RULE_LIST_MAX * 8 + 16);
 	struct rule r = {0};
-	uint32_t given = 0;
+	uint64_t given = 0;
 	struct error e;
 	char *p = text;
 

@@ -12,6 +12,12 @@ fillers()
 	}'
 }
 
+# question HEX: the bytes of a DNS query for the name of these labels
+question()
+{
+	printf 'hex:123401000001000000000000%s0000010001' "$1"
+}
+
 # verdict WORD PACKET
 verdict()
 {

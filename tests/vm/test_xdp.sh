@@ -188,6 +188,7 @@ rules:
   - {name: closed, proto: udp, sport: 9001, length: "40-", payload: at 0 0x73, action: drop}
   - {name: ping6, icmp6: echo-reply, action: drop}
   - {name: seven, vlan: 7, action: drop}
+  - {name: names, dns-name: example.org, tls-sni: test, http-host: test, action: drop}
   - {name: rest, src: "198.51.100.0/24,2001:db8::/32", action: pass, rate: 1mpps}
 EOF
 tap "a list for what leaves" ax xdp load w0 --rules /tmp/out.yaml
@@ -197,9 +198,13 @@ tap "and the same of IPv6" refused in_world ping6 -c 1 -W 1 2001:db8:2::1
 tap "which is counted" eventually 3 counts closed 1 w0:egress
 like "and explained" "verdict +drop" ax xdp explain w0 --direction egress \
 	--packet "udp 198.51.100.1:9001 > 198.51.100.2:5 data 'server and more'"
+like "by a name, too" "rule +name names" ax xdp explain w0 --direction egress \
+	--packet "udp 198.51.100.1:5 > 198.51.100.2:53 data hex:12340100000100000000000003777777074578616d706c65036f72670000010001"
+like "and by a request's" "rule +name names" ax xdp explain w0 --direction egress \
+	--packet "tcp 198.51.100.1:5 > 198.51.100.2:80 flags ack data 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n'"
 tap "beside one for what comes in" ax xdp load w0 --rules /tmp/rules.yaml
 tap "both drop" no_answer 9001
-like "status has both" "w0:egress: 4 rules" ax xdp status w0
+like "status has both" "w0:egress: 5 rules" ax xdp status w0
 tap "unload" ax xdp unload w0 --direction egress
 like "the other stays" "w0: 3 rules" ax xdp status w0
 tap "unload it" ax xdp unload w0
@@ -281,6 +286,7 @@ tap "unload" ax xdp unload w0
 	echo 'rules:'
 	grep -vE 'reflect|redirect|cpu|balance|route|trigger' /tmp/kinds | sed 's/^/  - /'
 	echo '  - {dst: "@bad", time: mon-fri/08:00-18:00, payload: at 0 0x16, ttl: 1-5, dscp: ef, ecn: ce, action: drop}'
+	echo '  - {dns-name: [example.org, test], tls-sni: example.org, http-host: ., ttl: 1-5, action: drop}'
 	echo '  - {proto: udp, rate: "100pps,per=src", learn: "@bad,10m,dst,above-rate", action: pass}'
 } >/tmp/out-kinds.yaml
 tap "rules of all kinds, for what leaves" ax xdp load w0 --rules /tmp/out-kinds.yaml

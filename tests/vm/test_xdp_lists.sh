@@ -22,7 +22,28 @@ field "ttl: 1-9" "$udp ttl 9" "$udp ttl 10"
 field "dscp: [ef, 10-12]" "$udp dscp af11 ecn ce" "$udp dscp 13"
 field "ecn: [ce, ect1]" "$udp dscp af11 ecn ce" "$udp ecn ect0"
 field "payload: [at 0 0x61 0x02/0x0f at 12 0x7a, at 1 0x63]" "$udp data 'ab0000000000z'" "$udp data 'ab0000000000y'"
+example_org=$(question 03777777074578616d706c65036f7267)
+example_com=$(question 03777777074578616d706c6503636f6d)
+field "dns-name: [example.org, a.test]" "$udp data $example_org" "$udp data $example_com"
+hello=hex:1603010048010000440303$(printf '%064d' 0)0000021301010000190000001500130000107777772e6578616d706c652e6f72672e
+field "tls-sni: [example.org, a.test]" "tcp 10.0.0.1:5 > 10.0.0.2:443 flags ack data $hello" \
+	"tcp 10.0.0.1:5 > 10.0.0.2:443 flags ack data ${hello%72672e}"
+request="tcp 10.0.0.1:5 > 10.0.0.2:80 flags ack data 'GET / HTTP/1.1\r\nAccept: a\r\nHost: www.example"
+field "http-host: [example.org, a.test]" "$request.org\r\n\r\n'" "$request.com\r\n\r\n'"
+field "dns-name: a.test, http-host: example.org, tls-sni: b.test" "$request.org:80\r\n\r\n'" "$request.org\r\n'"
 field "mac: '02:00:00:00:00:01'" "$udp" "$udp mac 02:00:00:00:00:03 > 02:00:00:00:00:02"
+
+# with what else is looked at behind the headers, and by which state of its flow
+cat >/tmp/list.yaml <<'E'
+default: drop
+rules:
+- {dns-name: example.org, payload: at 2 0x01, state: new, src: 10.0.0.0/8, action: pass}
+- {dns-name: [deep.example.org, test], state: established, action: pass}
+E
+tap "names, bytes and states" taken "$udp data $example_org" "$udp data $example_com"
+fillers >>/tmp/list.yaml
+tap "names, bytes and states, in bit vectors" taken "$udp data $example_org" \
+	"$udp data $example_com"
 
 cat >/tmp/fields.yaml <<'E'
 rules:
@@ -31,6 +52,7 @@ rules:
 - {icmp: [3, 8], icmp6: [1, 2, echo-request], action: pass}
 - {vlan: [none, 7, 9-4095], mac: '02:00:00:00:00:01', length: 100-, action: pass}
 - {dst: 'fd00::2', fragment: [first, later], action: drop}
+- {dst: 10.0.0.4, dns-name: [example.org, test], tls-sni: [example.org, test], http-host: test, action: drop}
 - {dst: 10.0.0.3, payload: [at 0 0x61, at 120 0x01 0x02 0x03 at 3 0x00/0x0f at 9 0x01 at 0 0x62], action: drop}
 E
 cp /tmp/fields.yaml /tmp/list.yaml
