@@ -10,6 +10,7 @@ __u32 held_any, held_told;
 __u32 servers_watched, servers_told;
 bool accepts_any;
 bool failing_any;
+bool waited_any;
 __u32 failing_told;
 __u32 seen_any, seen_added;
 

@@ -7,6 +7,10 @@
 
 #include "maps.bpf.h"
 
+/* Some app has waited at a service's own address, and may have flows since then that have to be
+ * translated (include/service.h). */
+extern bool waited_any;
+
 /* NULL: nobody. `vip` is that of the endpoint's address: a socket that its app left behind, and
  * that somebody holds on to, does not serve the address's next owner. Nor does one of an app that
  * is about to end, and to be started again by whoever comes now. */
@@ -37,6 +41,13 @@ static __always_inline bool is_serving(const struct ax_endpoint *ep, const struc
 static __always_inline bool is_running(const struct ax_vip *vip)
 {
 	return vip->kind == AX_VIP_APP || vip->kind == AX_VIP_REMOTE;
+}
+
+/* Whether what is sent to that address, a service's or one that apps share, gets to the app whose
+ * address `be` is. */
+static __always_inline bool leads_to(const struct ax_vip *vip, const struct ax_vip *be)
+{
+	return vip->flags & AX_VIP_BY_DEVICE ? be->ifindex != 0 : !be->ifindex;
 }
 
 /* An address that ax gives out, and nobody has now. */

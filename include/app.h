@@ -51,6 +51,9 @@ enum ax_vip_flag {
 	AX_VIP_SERVICES = 1 << 1, /* map `services` has entries for this address */
 	AX_VIP_EGRESS = 1 << 2,	  /* the owner may reach addresses that are not ax's, or */
 	AX_VIP_LEAVES = 1 << 3,	  /* some of them, by rules */
+	/* a service's: what is sent to it goes to private backends, by the services' device; else
+	   sk_lookup gives it to such in host mode */
+	AX_VIP_BY_DEVICE = 1 << 4,
 	/* of an app that is started by connections: */
 	AX_VIP_WAITS = 1 << 8, /* connects wait for it, though nobody has asked for that */
 	AX_VIP_TELL = 1 << 9,  /* it does not run, or ends: it serves nobody, who waits is told */

@@ -219,13 +219,15 @@ enum ax_asked_flag {
 	AX_ASKED_ONLY6 = 1 << 11,    /* bound to port 0 with IPV6_V6ONLY */
 	AX_ASKED_BOUND = 1 << 12,    /* TCP in the host's netns that bind() was called for */
 	AX_ASKED_WATCHED = 1 << 13,  /* TCP whose failure is counted in `failing` */
-	AX_ASKED_ACROSS = 1 << 14, /* TCP that is translated on its way to or from another node: it
-				      has a storage `across` */
+	AX_ASKED_ACROSS = 1 << 14,  /* TCP that is translated on its way to or from another node: it
+				       has a storage `across` */
+	AX_ASKED_SERVICE = 1 << 15, /* TCP that waits at a service's own address */
 };
 _Static_assert((AX_ASKED_LOCAL ^ AX_ASKED_UDP ^ AX_ASKED_COUNT ^ AX_ASKED_COUNTED ^
 		AX_ASKED_ELSEWHERE ^ AX_ASKED_SHARED ^ AX_ASKED_ANY4 ^ AX_ASKED_ANY6 ^
 		AX_ASKED_OWN ^ AX_ASKED_TIMEOUT ^ AX_ASKED_CLIENT ^ AX_ASKED_ONLY6 ^
-		AX_ASKED_BOUND ^ AX_ASKED_WATCHED ^ AX_ASKED_ACROSS) == (1 << 15) - 1,
+		AX_ASKED_BOUND ^ AX_ASKED_WATCHED ^ AX_ASKED_ACROSS ^ AX_ASKED_SERVICE) ==
+		       (1 << 16) - 1,
 	       "each flag has a bit of its own");
 
 struct ax_asked {
@@ -247,6 +249,10 @@ struct ax_asked {
 _Static_assert(sizeof(struct ax_asked) == 176, "struct ax_asked is a map value");
 
 /*
+ * A connect that waits for a service waits for the backend that was chosen, if it is the only one.
+ * Else it is led nowhere: it asks for the service's own address, as programs outside ax do, and its
+ * SYN goes on when somebody listens there whom it may have, whoever that is then.
+ *
  * Socket storage `held`: the SYN of a connect that waits, for the agent, which sends it once more
  * when somebody listens: TCP itself would try again at intervals of a second, or, before Linux
  * 6.15, of as long as it has waited.
@@ -287,9 +293,9 @@ _Static_assert(sizeof(struct ax_failing) == 8, "struct ax_failing is a map value
  */
 
 /*
- * Maps `flows`, `new_flows` and `udp_flows` (LRU): flows of programs outside ax to a service with
- * private backends, which no connect hook translates. One entry for each direction: (client,
- * service)
+ * Maps `flows`, `new_flows` and `udp_flows` (LRU): flows of programs outside ax, and of apps that
+ * have waited at its address, to a service with private backends, which no connect hook translates.
+ * One entry for each direction: (client, service)
  * -> (client's other port, backend) and (client's other port, backend) -> (client, service). The
  * backend sees the client's address and a port that no flow of the client's has that goes to the
  * backend itself: below those that the kernel gives to clients.

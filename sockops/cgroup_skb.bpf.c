@@ -20,11 +20,25 @@ static __always_inline void keep(struct __sk_buff *skb, struct bpf_sock *sk)
 		h->len = len;
 }
 
+static __always_inline void source_of(const struct bpf_sock *sk, struct ax_addr *ret)
+{
+	if (sk->family == AF_INET) {
+		addr_set_v4(ret, sk->src_ip4);
+		ctx_branch_end();
+	} else {
+		ret->w[0] = sk->src_ip6[0];
+		ret->w[1] = sk->src_ip6[1];
+		ret->w[2] = sk->src_ip6[2];
+		ret->w[3] = sk->src_ip6[3];
+	}
+}
+
 SEC("cgroup_skb/egress")
 int ax_hold_syn(struct __sk_buff *skb)
 {
 	struct bpf_sock *sk = skb->sk;
 	struct ax_endpoint ep = {.proto = IPPROTO_TCP};
+	struct ax_addr from;
 	struct ax_asked *a;
 	struct ax_vip *vip;
 
@@ -50,10 +64,12 @@ int ax_hold_syn(struct __sk_buff *skb)
 		}
 		ep.port_be = sk->dst_port;
 	}
+	source_of(sk, &from);
 	keep(skb, sk);
 	/* first that, and then the look: whoever listens meanwhile tells the agent */
 	__sync_lock_test_and_set(&held_any, 1);
-	if (!is_served(&ep) && (bpf_ktime_get_ns() < a->hold_until_ns || is_nobodys(&ep.addr))) {
+	if (!is_served(&ep, &from) &&
+	    (bpf_ktime_get_ns() < a->hold_until_ns || is_nobodys(&ep.addr))) {
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
 		if (vip && (vip->flags & AX_VIP_TELL))
 			tell_held();

@@ -8,22 +8,44 @@
 #include "choose.bpf.h"
 #include "maps.bpf.h"
 #include "serving.bpf.h"
+#include "verdict.bpf.h"
 
 extern __u32 held_any;	/* 1: a SYN was held since the agent looked last, or is held yet */
 extern __u32 held_told; /* 1: the agent is told, and has not looked since */
 
-/* Whether somebody serves `at`: who has the address, or, where several share it, one of them to
- * whom sk_lookup would bring the SYN. (What goes to the device of a private app stays with it.) A
- * global function: the verifier judges its loop once, and not for each way to it. */
-__weak __noinline int is_served(const struct ax_endpoint *at)
+/* Whether the app with that address may have one of several who serve, as those will judge who get
+ * its SYN: a client that may not waits on, and is not told by an early end that somebody is there.
+ */
+__weak __noinline int may_be_given(const struct ax_addr *client, const struct ax_endpoint *ep,
+				   __u32 party)
+{
+	struct ax_addr addr; /* keys are on the stack to Linux 6.1 */
+	const struct ax_vip *vip;
+	struct question q;
+
+	if (!client || !ep)
+		return false;
+	addr = *client;
+	vip = bpf_map_lookup_elem(&vips, &addr);
+	if (!vip || vip->kind != AX_VIP_APP || !vip->party || !party)
+		return false;
+	q.parties = question_parties(vip->party, party);
+	q.ports = question_ports(ep->proto, ep->port_be, 0);
+	return !(verdict_of(&q, &addr) & VERDICT_REFUSED);
+}
+
+/* Whether somebody serves `at`: who has the address, or, where it is a service's or several share
+ * it, one of them who would get the client's SYN. (What goes to the device of a private app stays
+ * with it.) A global function: the verifier judges its loop once, and not for each way to it. */
+__weak __noinline int is_served(const struct ax_endpoint *at, const struct ax_addr *client)
 {
 	struct choice choice = {};
 	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
 	struct ax_service *svc;
-	struct ax_vip *vip;
+	struct ax_vip *vip, *be;
 	int r;
 
-	if (!at)
+	if (!at || !client)
 		return false;
 	ep = *at;
 	vip = bpf_map_lookup_elem(&vips, &ep.addr);
@@ -38,14 +60,16 @@ __weak __noinline int is_served(const struct ax_endpoint *at)
 	if (!svc)
 		return false;
 	choice.start = bpf_get_prandom_u32();
+	choice.sticky = true; /* each in turn: nobody is chosen yet */
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
 		r = choose_by_strategy(&choice, svc, &ep);
 		if (r == CHOSEN_NONE)
 			break;
 		if (r == CHOSEN_GONE)
 			continue;
-		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (vip && !vip->ifindex && server_of(&ep, vip))
+		be = bpf_map_lookup_elem(&vips, &ep.addr);
+		if (be && leads_to(vip, be) && server_of(&ep, be) &&
+		    may_be_given(client, &ep, be->party))
 			return true;
 	}
 	return false;

@@ -78,7 +78,9 @@ static __noinline int remember_peer(struct bpf_sock_addr *ctx, const struct ax_e
 	a->hold_until_ns = 0;
 	if (ctx->protocol == IPPROTO_TCP)
 		a->dns_app = 0;
-	__sync_fetch_and_and(&a->flags, ~(AX_ASKED_OWN | AX_ASKED_ACROSS));
+	__sync_fetch_and_and(&a->flags, ~(AX_ASKED_OWN | AX_ASKED_ACROSS | AX_ASKED_SERVICE));
+	if (rq->at_service)
+		__sync_fetch_and_or(&a->flags, AX_ASKED_SERVICE);
 	if (rq->own) {
 		a->app = app;
 		__sync_fetch_and_or(&a->flags, AX_ASKED_OWN);
@@ -97,23 +99,23 @@ static __noinline int remember_peer(struct bpf_sock_addr *ctx, const struct ax_e
 /*
  * Binds the source of a host-mode app's socket to its virtual IP. With port 0 the kernel picks the
  * port at connect time, as it would have without us (BIND_FORCE_ADDRESS_NO_PORT). A socket that
- * the app bound itself is left alone.
+ * the app bound itself is left alone. 0 or a negative errno.
  */
-static __noinline void bind_source(struct bpf_sock_addr *ctx, const struct ax_addr *vip)
+static __noinline int bind_source(struct bpf_sock_addr *ctx, const struct ax_addr *vip)
 {
 	struct bpf_sock *sk = ctx->sk;
 
 	if (!sk || sk->src_port)
-		return;
+		return 0;
 	if (ctx->family == AF_INET) {
 		struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = vip->w[3]};
 
-		bpf_bind(ctx, (struct sockaddr *)&sin, sizeof(sin));
+		return (int)bpf_bind(ctx, (struct sockaddr *)&sin, sizeof(sin));
 	} else {
 		struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6};
 
 		__builtin_memcpy(&sin6.sin6_addr, vip, sizeof(*vip));
-		bpf_bind(ctx, (struct sockaddr *)&sin6, sizeof(sin6));
+		return (int)bpf_bind(ctx, (struct sockaddr *)&sin6, sizeof(sin6));
 	}
 }
 
@@ -206,6 +208,26 @@ static __always_inline void bound_to(struct bpf_sock_addr *ctx, struct ax_addr *
 	}
 }
 
+/* Whether its packets come from the app's own address, by which those know it who judge what it is
+ * sent from there: what it has bound to another one is taken for a program outside ax. */
+static __noinline bool comes_from_app(struct bpf_sock_addr *ctx, const struct ax_app *app,
+				      const struct ax_addr *to)
+{
+	struct bpf_sock *sk = ctx->sk;
+	const struct ax_addr *vip;
+	struct ax_addr source;
+
+	if (!(app->flags & AX_APP_HOST))
+		return true;
+	vip = app_vip(app, to);
+	if (!sk || !vip)
+		return false;
+	if (!sk->src_port)
+		return true; /* bind_source() sees to it */
+	bound_to(ctx, &source);
+	return addr_eq(&source, vip);
+}
+
 /* By what the outside is to see an app in host mode; NULL: as the route has it. */
 static __noinline const struct ax_addr *way_out(const struct ax_app *app, const struct ax_addr *to)
 {
@@ -276,6 +298,7 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 		return 0;
 	rq->seed = bpf_get_prandom_u32();
 	rq->local_port_be = local_port(ctx);
+	rq->from_app = comes_from_app(ctx, app, &rq->peer.addr);
 	route = route_peer(rq, app);
 	if (route < 0)
 		return route;
@@ -287,8 +310,9 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 	if (rq->across)
 		return go_across(ctx, rq, app);
 	vip = route == ROUTE_OUTSIDE ? way_out(app, &rq->peer.addr) : app_vip(app, &rq->peer.addr);
-	if (vip)
-		bind_source(ctx, vip);
+	r = vip ? bind_source(ctx, vip) : 0;
+	if (r && rq->at_service) /* nobody would know whom to judge (SO_BINDTODEVICE) */
+		return REFUSED_NO_BACKEND;
 	if (route == ROUTE_AGENT) {
 		bound_to(ctx, &was.addr);
 		return remember_asker(ctx, rq, app, &was.addr);

@@ -19,6 +19,7 @@
 
 #define TCP_SYN_RETRIES_MAX 127
 #define RETRY_MS	    20
+#define LAST_TRY_MS	    1100 /* after the wait, from Linux 6.15 on */
 #ifndef TCP_RTO_MAX_MS
 #define TCP_RTO_MAX_MS 44 /* Linux 6.15 */
 #endif
@@ -460,9 +461,8 @@ static __always_inline void established_as(struct bpf_sock_ops *ctx, __u32 type)
 	connection(ctx, type);
 }
 
-/* Before Linux 6.15 the next try may come long after the wait is over. TCP is to give up with it
- * then, unless the app has a time-out of its own. */
-static __always_inline void end_in_time(struct bpf_sock_ops *ctx, struct ax_asked *a)
+/* TCP is to give up so long after the wait, unless the app has a time-out of its own. */
+static __always_inline void end_in_time(struct bpf_sock_ops *ctx, struct ax_asked *a, int after_ms)
 {
 	__u64 now = bpf_ktime_get_ns();
 	int ms = 0;
@@ -472,15 +472,17 @@ static __always_inline void end_in_time(struct bpf_sock_ops *ctx, struct ax_aske
 	bpf_getsockopt(ctx, SOL_TCP_BPF, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 	if (ms)
 		return;
-	ms = (int)((a->hold_until_ns - now) / 1000000) + 1;
+	ms = (int)((a->hold_until_ns - now) / 1000000) + 1 + after_ms;
 	if (bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_USER_TIMEOUT, &ms, sizeof(ms)) == 0)
 		__sync_fetch_and_or(&a->flags, AX_ASKED_TIMEOUT);
 }
 
 /*
  * The agent sends a held SYN again when somebody listens. Besides, and when no agent runs, TCP
- * tries after RETRY_MS, then at doubling intervals, and from Linux 6.15 on at least every second.
- * Returns the first time-out in jiffies, or -1 for the kernel's own.
+ * tries after RETRY_MS, then at doubling intervals, and from Linux 6.15 on at least every second:
+ * before that the next try may come long after the wait is over, and TCP gives up with it instead.
+ * Where a service leads to nobody nothing refuses the last try, either. Returns the first time-out
+ * in jiffies, or -1 for the kernel's own.
  */
 static __always_inline int first_timeout(struct bpf_sock_ops *ctx)
 {
@@ -508,7 +510,9 @@ static __always_inline int first_timeout(struct bpf_sock_ops *ctx)
 		return -1;
 	bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_SYNCNT, &retries, sizeof(retries));
 	if (bpf_setsockopt(ctx, SOL_TCP_BPF, TCP_RTO_MAX_MS, &max_ms, sizeof(max_ms)))
-		end_in_time(ctx, a);
+		end_in_time(ctx, a, 0);
+	else if (a->flags & AX_ASKED_SERVICE)
+		end_in_time(ctx, a, LAST_TRY_MS);
 	return jiffies ? (int)jiffies : 1;
 }
 

@@ -109,6 +109,8 @@ struct route_request {
 	bool implied;		 /* out: wait_ms is the called app's, nobody asked for it */
 	bool may_map;		 /* an IPv6 socket that may be given an IPv4 peer */
 	bool across;		 /* out: to another node by translation: its hook is to do that */
+	bool from_app;		 /* in: its packets come from the app's own address */
+	bool at_service;	 /* out: it waits at the service's own address, for whoever comes */
 };
 _Static_assert(sizeof(struct route_request) == 48, "a hole would be stack that nobody has written");
 
@@ -370,6 +372,35 @@ static __always_inline bool is_for_owner(const struct ax_endpoint *asked, const 
 	return asked->proto == IPPROTO_UDP && vip->kind == AX_VIP_APP;
 }
 
+/*
+ * Nobody listens of whom the client may have any; `chosen`: one may come at rq->peer. Whether it is
+ * to wait at the service's address, where it gets who comes first: not if there is one alone, whose
+ * address is asked without a detour, nor for one that its connection starts, nor if that is one to
+ * whom the address does not lead. Who it is there says its source.
+ */
+static __noinline bool waits_at_service(struct route_request *rq, const struct ax_app *app,
+					const struct ax_service *svc, const struct ax_vip *vip,
+					bool chosen)
+{
+	__u32 wait_ms = svc->wait_ms > app->wait_ms ? svc->wait_ms : app->wait_ms;
+	struct ax_addr to = rq->peer.addr; /* keys are on the stack to Linux 6.1 */
+	struct ax_vip *be;
+
+	if (!wait_ms || !rq->from_app || vip->kind != AX_VIP_SERVICE)
+		return false;
+	if (chosen) {
+		be = bpf_map_lookup_elem(&vips, &to);
+		if (svc->backends < 2 || !be || be->flags & AX_VIP_WAITS ||
+		    (be->kind == AX_VIP_APP && !leads_to(vip, be)))
+			return false;
+	}
+	rq->wait_ms = wait_ms;
+	rq->at_service = true;
+	waited_any = true;
+	rq->counts = false;
+	return true;
+}
+
 /* `asked` is a copy of rq->peer, on the stack. */
 static __always_inline int route_to_service(struct route_request *rq, const struct ax_app *app,
 					    const struct ax_endpoint *asked, struct ax_service *svc,
@@ -378,6 +409,11 @@ static __always_inline int route_to_service(struct route_request *rq, const stru
 	int r = choose_backend(rq, app, svc);
 	struct ax_addr to;
 
+	if ((r == 1 || r == REFUSED_NO_BACKEND) && asked->proto == IPPROTO_TCP &&
+	    waits_at_service(rq, app, svc, vip, r == 1)) {
+		rq->peer = *asked;
+		return ROUTE_DIRECT;
+	}
 	if (r == 1) {
 		if (is_for_owner(asked, vip)) {
 			rq->peer = *asked;
@@ -594,6 +630,7 @@ __weak __noinline int route_peer(struct route_request *rq, const struct ax_app *
 	rq->implied = false;
 	rq->own = false;
 	rq->across = false;
+	rq->at_service = false;
 	rq->verdict = 0;
 	led = lead_exposed(rq, app);
 	r = find_route(rq, app);

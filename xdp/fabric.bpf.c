@@ -197,6 +197,32 @@ static __always_inline void datagram_to_itself(const struct ax_flow_key *flow, b
 		bpf_map_update_elem(&datagrams, flow, &one, BPF_NOEXIST);
 }
 
+/* An answer to an app that has waited at a service's address, by whose device it is (0: of the
+ * host's network). Returns a verdict, or -1: it is none. A global function: the verifier looks at
+ * it once. */
+__weak __noinline int answer_of_service(struct __sk_buff *skb, const struct packet *p,
+					const struct ax_ctl *c, __u32 ifindex)
+{
+	struct ax_endpoint asked;
+	struct ax_flow_key flow;
+	__be16 client_port_be;
+	struct ax_flow *f;
+
+	if (!p || !c || !p->has_l4)
+		return -1;
+	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
+	f = flow_find(&flow);
+	if (!f || f->kind != AX_FLOW_SERVICE)
+		return -1;
+	asked = f->to;
+	client_port_be = f->client_port_be;
+	flow_seen(&flow, f, p->tcp_flags, true);
+	if (rewrite_port(skb, p, false, client_port_be) || rewrite_endpoint(skb, p, true, &asked))
+		return drop(AX_COUNT_ERROR);
+	return ifindex ? to_device(skb, ifindex)
+		       : (int)bpf_redirect(c->service_ifindex, BPF_F_INGRESS);
+}
+
 /* A number of TCP's header, at an offset in it (host byte order); 0: there is none. */
 static __always_inline __u32 tcp_number(struct __sk_buff *skb, const struct packet *p, __u32 off)
 {
@@ -401,6 +427,31 @@ static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 	return refuse_packet(skb, p, AX_COUNT_NO_EGRESS);
 }
 
+/* To an app that may have it. */
+static __always_inline int to_app(struct __sk_buff *skb, const struct packet *p,
+				  const struct ax_vip *dst, const struct ax_ctl *c)
+{
+	int r;
+
+	/* (clients' own ports are not among those) */
+	if (waited_any && p->proto == IPPROTO_TCP && c && c->service_ifindex &&
+	    is_flow_port(c, p->dport_be)) {
+		r = answer_of_service(skb, p, c, dst->ifindex);
+		if (r >= 0)
+			return r;
+	}
+	return dst->ifindex ? to_device(skb, dst->ifindex) : TC_ACT_OK;
+}
+
+/* From an app that has waited at a service's address: who gets it is decided, and judged, where
+ * that leads (service.bpf.c, sk_lookup.bpf.c). */
+static __always_inline int to_service(const struct ax_vip *dst, const struct ax_ctl *c)
+{
+	if (!(dst->flags & AX_VIP_BY_DEVICE))
+		return TC_ACT_OK;
+	return c && c->service_ifindex ? (int)bpf_redirect(c->service_ifindex, 0) : TC_ACT_SHOT;
+}
+
 /* From an app: its host end's ingress. */
 SEC("tc")
 int ax_from_app(struct __sk_buff *skb)
@@ -425,12 +476,12 @@ int ax_from_app(struct __sk_buff *skb)
 		return c ? bpf_redirect(c->service_ifindex, 0) : TC_ACT_SHOT;
 	if (!dst || dst->kind == AX_VIP_HOST)
 		return leave(skb, &p, src, dst != NULL, c);
+	if (dst->kind == AX_VIP_SERVICE && p.proto == IPPROTO_TCP && p.has_l4 && waited_any)
+		return to_service(dst, c);
 	/* (what is reached by translation alone has no route) */
 	if (dst->kind == AX_VIP_ACROSS || !may_pass(&p, src, dst))
 		return refuse_packet(skb, &p, AX_COUNT_FABRIC_DENIED);
-	if (dst->ifindex && dst->kind == AX_VIP_APP)
-		return to_device(skb, dst->ifindex);
-	return TC_ACT_OK;
+	return dst->kind == AX_VIP_APP ? to_app(skb, &p, dst, c) : TC_ACT_OK;
 }
 
 /*
@@ -508,13 +559,12 @@ static __always_inline int may_enter(const struct packet *p, const struct ax_vip
 	return v & VERDICT_DENY ? 0 : 1;
 }
 
-/* Private apps come through the peer's door, host-mode ones from this host itself, those of another
- * node by the way to it: whoever comes in from elsewhere with such a source lies. */
+/* Private apps come through the peer's door, or, where a service led them, by their own device
+ * (ax_from_app() has seen it); host-mode ones come from this host itself, those of another node by
+ * the way to it: whoever comes in from elsewhere with such a source lies. */
 static __always_inline bool is_believed(const struct __sk_buff *skb, const struct ax_vip *src)
 {
-	if (src->kind == AX_VIP_REMOTE)
-		return skb->ingress_ifindex == src->ifindex;
-	return !src->ifindex && !skb->ingress_ifindex;
+	return skb->ingress_ifindex == src->ifindex;
 }
 
 static __always_inline int judge_to_app(struct __sk_buff *skb)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Services with private backends, for programs outside ax: no connect hook sees those, so their
- * packets are translated, on the device to which the agent routes such a service. fabric.bpf.c
+ * packets are translated, on the device to which the agent routes such a service. So are those of
+ * apps that have waited at its address until somebody listened (include/service.h). fabric.bpf.c
  * turns the answers back. (Backends in the host's own namespace need none of this: sk_lookup gives
  * them the connection as it is.)
  */
@@ -33,8 +34,9 @@ struct caller {
 	__u16 pad; /* Linux 6.1 lets no function see what was not written */
 };
 
-/* False: a private app's address comes in by its own device only, a host-mode one's from this host
- * itself: whoever else has it lies. Apps of other nodes choose of a service's backends there. */
+/* False: a private app's address comes in by its own device only (where ax_from_app() has seen it),
+ * a host-mode one's from this host itself: whoever else has it lies. Apps of other nodes choose of
+ * a service's backends there. */
 static __always_inline bool caller_of(const struct __sk_buff *skb, const struct packet *p,
 				      const struct ax_ctl *c, struct caller *who)
 {
@@ -47,7 +49,7 @@ static __always_inline bool caller_of(const struct __sk_buff *skb, const struct 
 	if (!who->app)
 		return true;
 	who->party = src->party;
-	return !src->ifindex && !skb->ingress_ifindex;
+	return skb->ingress_ifindex == src->ifindex;
 }
 
 /* By policy; to be asked of whoever gets the packet, whose party is `party`. A global function: the

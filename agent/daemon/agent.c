@@ -329,9 +329,11 @@ static void on_app_gone(struct agent *a, struct app *app)
 	spawn_app_gone(a, app);
 }
 
-/* (one that apps form has nothing that other nodes do not know from the apps themselves) */
+/* Who waits may have one of its backends now. (One that apps form has nothing that other nodes do
+ * not know from the apps themselves.) */
 static void on_service_changed(struct agent *a, const struct service *s)
 {
+	held_soon(a);
 	xdp_section_service(a, s);
 	if (s->conf)
 		cluster_apps_changed(a);

@@ -625,6 +625,8 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 			error_set(e, r, "the host's network namespace cannot be told: %s",
 				  strerror(-r));
 	}
+	if (!r) /* flows of an earlier agent's time go on */
+		dp->skel->bss->waited_any = !*fresh;
 	if (!r)
 		r = *fresh ? install_fresh(inst, dp, e) : install_again(dp, e);
 	if (!r && !*fresh) {

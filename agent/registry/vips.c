@@ -64,8 +64,15 @@ static uint32_t start_flags(const struct vip *v)
 	return AX_VIP_WAITS | AX_VIP_TELL;
 }
 
+/* Whether what is sent there goes to the services' device. */
+static bool by_service_device(struct agent *a, const struct vip *v)
+{
+	return v->service && !v->app && service_has_private(a, v->service) &&
+	       !service_device_open(a);
+}
+
 /* The kernel's entry for an address; kind 0: none. */
-static struct ax_vip wanted_entry(const struct vip *v)
+static struct ax_vip wanted_entry(struct agent *a, const struct vip *v)
 {
 	bool v4 = addr_is_v4(&v->addr);
 	struct ax_vip e = {0};
@@ -81,7 +88,7 @@ static struct ax_vip wanted_entry(const struct vip *v)
 	if (v->service) {
 		e.kind = AX_VIP_SERVICE;
 		e.id = v->service->id;
-		e.flags = AX_VIP_SERVICES;
+		e.flags = AX_VIP_SERVICES | (by_service_device(a, v) ? AX_VIP_BY_DEVICE : 0);
 		e.twin = v4 ? v->service->vip6 : v->service->vip4;
 	}
 	if (v->declared && !v->service) {
@@ -128,8 +135,7 @@ static struct nl_route wanted_route(struct agent *a, const struct vip *v)
 	r.dst.len = 128;
 	if (private_app && v->app->ifindex)
 		r.ifindex = v->app->ifindex;
-	else if ((v->balancer || (v->service && !v->app && service_has_private(a, v->service))) &&
-		 !service_device_open(a))
+	else if (v->balancer ? !service_device_open(a) : by_service_device(a, v))
 		r.ifindex = a->ctl.service_ifindex;
 	r.local = !r.ifindex;
 	if (r.local)
@@ -207,7 +213,7 @@ static int route_sync(struct agent *a, struct vip *v)
 
 int vip_sync(struct agent *a, struct vip *v, struct error *e)
 {
-	struct ax_vip want = wanted_entry(v);
+	struct ax_vip want = wanted_entry(a, v);
 	char text[ADDR_STRLEN];
 	int r = 0;
 

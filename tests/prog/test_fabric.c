@@ -478,6 +478,16 @@ static void test_service_gives_what_policy_allows(void **state)
 			put_frame(p, &f, v6, &w.addr[OUTSIDE][v6], &ep.addr);
 			assert_int_equal(bpf_prog_test_run_opts(w.to_service, &o), 0);
 			host += o.retval != TC_ACT_SHOT;
+			/* a private app that has waited there comes by its own device alone */
+			put_frame(p, &f, v6, &w.addr[APP][v6], &ep.addr);
+			skb.ingress_ifindex = w.device[port % 2 ? APP : PEER];
+			assert_int_equal(bpf_prog_test_run_opts(w.to_service, &o), 0);
+			assert_int_equal(o.retval, port % 2 ? TC_ACT_REDIRECT : TC_ACT_SHOT);
+			if (port % 2)
+				assert_memory_equal(out + dst, &w.addr[PEER][v6].b[16 - len], len);
+			skb.ingress_ifindex = 0;
+			assert_int_equal(bpf_prog_test_run_opts(w.to_service, &o), 0);
+			assert_int_equal(o.retval, TC_ACT_SHOT);
 		}
 		assert_int_equal(host, 0);
 	}

@@ -21,6 +21,16 @@ services:
     ip: 10.77.200.2
     ports: ["9000:7000/udp"]
     backends: [echo]
+  waits-private:
+    ip: 10.77.200.5,fd77::200:5
+    ports: ["8080:80"]
+    backends: [quiet-private, soon-private, mute-private]
+    wait: 30s
+  waits-host:
+    ip: 10.77.200.6,fd77::200:6
+    ports: ["8080:80"]
+    backends: [quiet-host, soon-host, mute-host]
+    wait: 30s
   nobody:
     ip: 10.77.200.3
     ports: [80]
@@ -309,6 +319,59 @@ needs hold_syn
 like "connect() waits for a server that has not started" "^late peer=.* local=10.77.1.9 " \
 	ax run --wait 10s -- peer get 10.77.1.9 80
 wait $late
+
+# Of a service that has nobody yet, and then of several of whom none listens, it gets the first.
+soon_server()
+{
+	sleep 2
+	ax run --name "soon-$1" --net "$1" -- peer serve :: 80 soon >"/tmp/out.soon" 2>&1 </dev/null &
+}
+
+# silent_apps MODE: backends that listen nowhere
+silent_apps()
+{
+	local name
+
+	for name in quiet-$1 mute-$1; do
+		ax run --name "$name" --net "$1" -- sleep 1000 >"/tmp/out.$name" 2>&1 </dev/null &
+		eventually 15 ax get apps "$name"
+	done
+}
+
+none_is_left()
+{
+	! ax get apps "quiet-$1" && ! ax get apps "soon-$1" && ! ax get apps "mute-$1"
+}
+
+# waits_for_service CLIENT SERVER WHO ADDRESS...
+waits_for_service()
+{
+	local client=$1 server=$2 who=$3 soon to name
+
+	shift 3
+	soon_server "$server" &
+	soon=$!
+	for to in "$@"; do
+		needs hold_syn
+		like "$client client, $server servers: connect() to $to waits for the first of $who" \
+			"^soon peer=" timeout 60 ax run --net "$client" -- peer get "$to" 8080
+	done
+	wait $soon
+	for name in quiet soon mute; do
+		ax stop "$name-$server" >/dev/null 2>&1
+	done
+	eventually 15 none_is_left "$server"
+}
+
+for server in private host; do
+	last=5
+	[ $server = private ] || last=6
+	for client in private host; do
+		waits_for_service $client $server "none" 10.77.200.$last fd77::200:$last
+		silent_apps $server
+		waits_for_service $client $server "three" 10.77.200.$last fd77::200:$last
+	done
+done
 
 # --- what can be seen ---
 
