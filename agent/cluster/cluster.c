@@ -198,7 +198,7 @@ static void begin(struct cluster *c)
 
 void cluster_start(struct agent *a)
 {
-	datapath_servers_watch(a->dp, a->cluster != NULL);
+	datapath_servers_watch(a->dp, a->cluster || a->near.services);
 	routes_open(a);
 	translate_open(a);
 	if (a->cluster)

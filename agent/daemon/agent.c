@@ -79,6 +79,7 @@
 #include "sections/xdp_section.h"
 #include "services/across.h"
 #include "services/checks.h"
+#include "services/near.h"
 #include "services/passive.h"
 #include "services/ramp.h"
 #include "services/removed.h"
@@ -134,6 +135,7 @@ static void arm_timer(struct daemon *d)
 			       host_names_deadline(&d->a),
 			       on_connect_deadline(&d->a),
 			       d->a.ramps_at_ns,
+			       d->a.near.at_ns,
 			       d->a.others_at_ns,
 			       names_outside_deadline(&d->a),
 			       ingress_deadline(&d->a),
@@ -171,6 +173,7 @@ static void on_timer(struct daemon *d)
 	squat_due(a, now);
 	drains_due(a, now);
 	ramps_due(a, now);
+	near_due(a, now);
 	passive_due(a, now);
 	check_commands_due(a, now);
 	affinity_due(a, now);
@@ -364,6 +367,7 @@ static int open_parts(struct agent *a, struct error *e)
 	a->hooks.awaited = held_awaited;
 	a->hooks.failing = passive_failing;
 	a->hooks.servers = cluster_apps_changed;
+	a->hooks.listeners = near_listeners_changed;
 	a->hooks.service_changed = on_service_changed;
 	a->hooks.nodes = needs_egress;
 	a->hooks.shared_config = shared_apply;

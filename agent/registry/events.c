@@ -218,8 +218,10 @@ static int on_event(void *arg, const struct ax_event *ev)
 		a->hooks.awaited(a);
 	if (ev->type == AX_EVENT_FAILING)
 		a->hooks.failing(a);
-	if (ev->type == AX_EVENT_SERVERS)
+	if (ev->type == AX_EVENT_SERVERS) {
 		a->hooks.servers(a);
+		a->hooks.listeners(a);
+	}
 	if (ev->type >= ARRAY_SIZE(names) || !names[ev->type])
 		return 0;
 	j = json_pack("{ss sf}", "event", names[ev->type], "time", events_wall_time(ev->time_ns));

@@ -25,6 +25,10 @@ struct service {
 	struct ramps *ramps;	     /* NULL: nobody comes slowly */
 	struct removed *removed;     /* see services/removed.h */
 	uint32_t ended;		     /* connections, by that, since the agent was started */
+	/* see services/near.c */
+	uint64_t near_state;
+	uint32_t near_round;
+	bool near_watched;
 };
 
 struct service *service_by_name(struct agent *a, const char *name);

@@ -31,8 +31,10 @@ struct hooks {
 	void (*awaited)(struct agent *a);
 	/* Connections to backends that the kernel counts for have failed. */
 	void (*failing)(struct agent *a);
-	/* What other nodes know of an app has changed: somebody listens, or does not any more (only
-	 * while datapath_servers_watch() is on), is drained, or is to end. */
+	/* Somebody listens, or does not any more (only while datapath_servers_watch() is on). */
+	void (*listeners)(struct agent *a);
+	/* What other nodes know of an app has changed: it listens, or does not any more (as above),
+	 * is drained, or is to end. */
 	void (*servers)(struct agent *a);
 	/* a->nodes has come to be set, and the kernel is to know. A negative errno with a sentence.
 	 */
@@ -47,6 +49,14 @@ struct held {
 	uint64_t at_ns, rest_ns; /* the next one, 0: none; and not before then */
 	unsigned again;		 /* so many more */
 	unsigned rest_looks;	 /* and of those that ended before all were sent */
+};
+
+/* Looks after services with backends that are away, see services/near.c. */
+struct near {
+	uint64_t at_ns, rest_ns; /* the next one, 0: none; and not before then */
+	size_t services;	 /* that are looked at */
+	uint32_t round;
+	bool looking, again; /* one is under way or to come, and one after it */
 };
 
 struct agent {
@@ -144,6 +154,7 @@ struct agent {
 	struct ingress *ingress;
 	struct health *health;
 	struct held held;
+	struct near near;
 	struct host_resolver *host_resolver; /* NULL: it has never been told anything */
 	struct needs *needs;
 	struct probe_failed *probes_failed;

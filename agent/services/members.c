@@ -12,6 +12,7 @@
 #include "registry/vips.h"
 #include "services/checks.h"
 #include "services/drain.h"
+#include "services/near.h"
 
 static int add_member(struct service_member **list, size_t *n, size_t *size,
 		      const struct service_member *m)
@@ -140,22 +141,6 @@ static int add_apps(struct agent *a, const struct service *s, const struct servi
 	return b->app ? add_others(a, s, b->app, b, list, n, size) : 0;
 }
 
-/* Those of other zones serve when nobody near does, in their family. (Who does not run yet is near
- * only to those who wait.) */
-void members_mark_far(const struct agent *a, struct service_member *m, size_t n)
-{
-	bool near[2] = {false, false};
-
-	for (size_t i = 0; i < n; i++) {
-		m[i].far = a->config.zone && m[i].zone && !streq(m[i].zone, a->config.zone);
-		m[i].far |= m[i].other && a->config.cluster.prefer_local;
-		if (!m[i].far && !m[i].declared && member_serves(&m[i]))
-			near[addr_is_v4(&m[i].addr)] = true;
-	}
-	for (size_t i = 0; i < n; i++)
-		m[i].far &= near[addr_is_v4(&m[i].addr)];
-}
-
 static int add_addresses(const struct service_backend *b, struct service_member **list, size_t *n,
 			 size_t *size)
 {
@@ -195,7 +180,7 @@ int service_members(struct agent *a, const struct service *s, struct service_mem
 		list[i].over = d && drain_is_over(d);
 	}
 	checks_mark(s, list, n);
-	members_mark_far(a, list, n);
+	near_mark(a, s, list, n);
 	*ret = take_ptr(&list);
 	*ret_n = n;
 	return 0;

@@ -25,7 +25,8 @@ struct service_member {
 	bool over;	    /* and none at all: its deadline is over */
 	bool checked, down; /* checks.h; of another node's as that says */
 	const char *zone;   /* NULL: near */
-	bool far;	    /* it serves, but not as long as one that is near does */
+	bool away;	    /* near.h */
+	bool far;	    /* that, and at every port somebody near serves */
 	/* the last check failed, or there is none; lives as long as its check, or `other` */
 	const char *why;
 };
@@ -47,9 +48,6 @@ const char *member_app_name(const struct service_member *m);
 
 /* Whether a running app is about to end, and nobody will start it again for who connects. */
 bool member_stops(struct agent *a, const struct app *app);
-
-/* Marks those that are far anew. */
-void members_mark_far(const struct agent *a, struct service_member *m, size_t n);
 
 /* The backends of one family (or of both, v4 and v6) as a malloc'ed array. Those that do not serve
  * are among them. */

@@ -26,6 +26,7 @@
 #include "services/checks.h"
 #include "services/drain.h"
 #include "services/members.h"
+#include "services/near.h"
 #include "services/passive.h"
 #include "services/ramp.h"
 #include "services/removed.h"
@@ -46,12 +47,12 @@ static void say_how(const struct config_service *c, struct datapath_service *set
 		c->affinity_timeout_ms ? c->affinity_timeout_ms : CONFIG_AFFINITY_TIMEOUT_MS;
 }
 
-/* Whether it gets connections to that endpoint of the service. */
+/* Whether it gets connections to that endpoint of the service. near: somebody near does. */
 static bool gets(const struct service_member *m, const struct ax_endpoint *ep, uint16_t target,
-		 bool local)
+		 bool near, bool local)
 {
-	return addr_is_v4(&m->addr) == addr_is_v4(&ep->addr) && member_chosen(m) &&
-	       across_serves(m, target, ep->proto, local);
+	return addr_is_v4(&m->addr) == addr_is_v4(&ep->addr) && member_serves(m) &&
+	       !(m->away && near) && across_serves(m, target, ep->proto, local);
 }
 
 /* Writes one endpoint with the members of its family. */
@@ -60,15 +61,15 @@ static int write_endpoint(struct agent *a, const struct service *s, const struct
 {
 	autofree struct datapath_backend *b = calloc(n ? n : 1, sizeof(*b));
 	struct datapath_service set = {.strategy = AX_STRATEGY_RANDOM};
-	bool local = false;
+	bool local = false, near = near_serves(a, m, n, ep, target);
 	size_t used = 0;
 
 	if (!b)
 		return -ENOMEM;
 	for (size_t i = 0; i < n && !local; i++)
-		local = !m[i].other && gets(&m[i], ep, target, false);
+		local = !m[i].other && gets(&m[i], ep, target, near, false);
 	for (size_t i = 0; i < n; i++) {
-		if (!gets(&m[i], ep, target, local))
+		if (!gets(&m[i], ep, target, near, local))
 			continue;
 		b[used].be.addr = m[i].addr;
 		b[used].be.port_be = htons(m[i].port ? m[i].port : target);
@@ -202,8 +203,10 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 	if (!r && (s->health || (s->conf && s->conf->check.type != CHECK_NONE))) {
 		checks_sync(a, s, w.m, w.n);
 		checks_mark(s, w.m, w.n);
-		members_mark_far(a, w.m, w.n);
+		near_mark(a, s, w.m, w.n);
 	}
+	if (!r)
+		near_watch(a, s, w.m, w.n);
 	if (!r)
 		ramps_sync(a, s, w.m, w.n);
 	if (!r)
@@ -374,6 +377,7 @@ void service_remove(struct agent *a, struct service *s)
 
 	checks_forget(s);
 	ramps_forget(s);
+	near_forget(a, s);
 	ingress_service_gone(a, s);
 	each_endpoint(s->conf, &s->vip4, &s->vip6, drop_one, &d);
 	for (size_t i = 0; i < s->n_ports; i++)
