@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "tools/lib/run_signals.h"
@@ -62,15 +61,12 @@ static void allow_files(void)
 static void set_signals(void)
 {
 	static const int ignored[] = {SIGHUP, SIGPIPE, SIGTTOU, SIGTTIN, SIGTSTP, SIGQUIT};
-	const struct itimerval tick = {.it_interval.tv_usec = STEP_TICK_MS * 1000,
-				       .it_value.tv_usec = STEP_TICK_MS * 1000};
 	struct sigaction sa = {.sa_handler = on_tick};
 
 	run_signals_catch_all();
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
 		signal(ignored[i], SIG_IGN);
 	sigaction(SIGALRM, &sa, NULL);
-	setitimer(ITIMER_REAL, &tick, NULL);
 }
 
 static _Noreturn void trace(struct step_request *q, int memory, int ready, int parent)

@@ -2,6 +2,7 @@
 /* The process that traces: threads that a probe stopped, step by step. */
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <time.h>
 
 #include "tools/lib/run_signals.h"
@@ -411,11 +412,17 @@ static bool is_over(struct run *run)
 static void follow(struct run *run)
 {
 	uint64_t now = time_mono_ns();
+	sigset_t ticks;
 
 	if (!run->q->args.follow || now < run->follow_ns)
 		return;
 	run->follow_ns = now + STEP_TICK_MS * NS_PER_MS;
+	/* which may load programs, too: see begin_ticks() */
+	sigemptyset(&ticks);
+	sigaddset(&ticks, SIGALRM);
+	sigprocmask(SIG_BLOCK, &ticks, NULL);
 	session_follow(run->q->t.session);
+	sigprocmask(SIG_UNBLOCK, &ticks, NULL);
 	take_records(run);
 }
 
@@ -561,6 +568,16 @@ static void say_end(const struct run *run)
 	trace_out_flush(&run->q->t.out);
 }
 
+/* Not before programs are loaded: the kernel gives up looking at one when a signal comes, again and
+ * again where it takes longer than that. */
+static void begin_ticks(void)
+{
+	const struct itimerval tick = {.it_interval.tv_usec = STEP_TICK_MS * 1000,
+				       .it_value.tv_usec = STEP_TICK_MS * 1000};
+
+	setitimer(ITIMER_REAL, &tick, NULL);
+}
+
 int step_run(struct step_request *q, int ready)
 {
 	struct run run = {.q = q};
@@ -568,8 +585,10 @@ int step_run(struct step_request *q, int ready)
 	struct error e = {0};
 	int r = attach(&run, &e);
 
-	if (r == 0)
+	if (r == 0) {
+		begin_ticks();
 		step_say_ready(ready);
+	}
 	while (r == 0 && !is_over(&run)) {
 		report = step_wait(run.tracees);
 		on_report(&run, &report);
