@@ -63,9 +63,9 @@ __weak __noinline int find_http_name(packet_ctx *ctx, const struct packet *p)
 {
 	struct name_room *room = name_room_get();
 
-	if (!looks_for(AX_NAME_HTTP) || !room || !p || !p->has_l4 || p->proto != IPPROTO_TCP ||
-	    !payload_len(ctx, p) || packet_load(ctx, p->payload_off, room->b, 1) ||
-	    (__u32)room->b[0] - 'A' >= 26)
+	if (!looks_for(AX_NAME_HTTP) || !room || room->place /* nor is the room written to */ ||
+	    !p || !p->has_l4 || p->proto != IPPROTO_TCP || !payload_len(ctx, p) ||
+	    packet_load(ctx, p->payload_off, room->b, 1) || (__u32)room->b[0] - 'A' >= 26)
 		return 0;
 	room->kind = AX_NAME_HTTP;
 	room->place = (__u32)name_in_http(ctx, room, p->payload_off, payload_len(ctx, p));

@@ -21,7 +21,7 @@
 #define BOTH                                                                                \
 	"rules: [{name: port, tls-sni: example.org, dport: 8443, action: pass},\n"          \
 	"        {name: hit, dns-name: example.org, tls-sni: [example.org, test], action: " \
-	"drop},\n"                                                                          \
+	"drop, http-host: test},\n"                                                         \
 	"        {name: data, payload: at 0 0x16 0x03, action: drop},\n"                    \
 	"        {name: rest, tls-sni: ., dns-name: net, action: drop}]\n"
 #define HTTP "rules: [{name: hit, http-host: [example.org, b.test], action: drop}]\n"
