@@ -17,6 +17,8 @@
  * what is for no listening socket here.
  */
 #include <stddef.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
 #include "across.h"
