@@ -74,7 +74,7 @@ case_of "services" ax --instance x get service
 case_of "auto generic native offload" ax xdp load lo --mode ''
 case_of "host private" ax run --net ''
 case_of "always no on-failure" ax run --restart ''
-case_of "balance cpu drop pass redirect reflect route" ax xdp rule add lo dport 22 action ''
+case_of "balance challenge cpu drop pass redirect reflect route" ax xdp rule add lo dport 22 action ''
 case_of "lo" ax xdp rule add lo action redirect l
 case_of "checksum" ax xdp rule add lo chec
 case_of "lo" ax xdp status l
