@@ -12,6 +12,7 @@
 
 #include "context.bpf.h"
 #include "rules.bpf.h"
+#include "verifier.bpf.h"
 
 #define NAME_ROOM 2048 /* a power of two */
 struct name_room {
@@ -128,7 +129,11 @@ static __always_inline int name_place(__u32 off, __u32 len)
 /* The place of what is at `off` of the room, with dots between labels, and maybe one at the end. */
 static __always_inline int name_text(struct name_room *room, __u32 off, __u32 len)
 {
-	if (len > 1 && room->b[(off + len - 1) & (NAME_ROOM - 1)] == '.')
+	__u32 last = off + len - 1;
+
+	/* (clang 19 knows the upper half of len's register to be 0, and Linux 6.1 does not) */
+	opaque(last);
+	if (len > 1 && room->b[last & (NAME_ROOM - 1)] == '.')
 		len--;
 	room->b[(off - 1) & (NAME_ROOM - 1)] = '.';
 	return name_place(off - 1, len + 1);
