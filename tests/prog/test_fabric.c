@@ -14,9 +14,9 @@
 #include <linux/pkt_cls.h>
 #include <linux/virtio_net.h>
 
-#include "machine/cgroup.h"
 #include "datapath/datapath.h"
 #include "datapath/policy.h"
+#include "tests/lib/fabric_world.h"
 #include "tests/lib/frame_build.h"
 #include "tests/lib/instance.h"
 #include "tests/lib/netns.h"
@@ -35,55 +35,6 @@ enum {
 	MALFORMED = AX_COUNT_FABRIC_MALFORMED,
 	NO_EGRESS = AX_COUNT_NO_EGRESS,
 };
-
-/* Who is who. APP and PEER share a label. */
-enum who {
-	APP,
-	PEER,
-	STRANGER, /* with a label of its own */
-	DENIED,	  /* shares APP's label; rule 0 denies it APP, rule 2 would allow it */
-	FRIEND,	  /* shares no label; rule 1 allows it APP */
-	EGRESS,	  /* may reach the outside */
-	PRIVATE,  /* those above: private apps, each with a device */
-	HOSTED = PRIVATE,
-	DECLARED,
-	HOST,
-	VIPS, /* those above: known to the kernel */
-	OUTSIDE = VIPS,
-	MULTICAST,
-	BROADCAST,
-	MAPPED, /* APP's IPv4 address in an IPv6 header */
-	WHO
-};
-
-static const struct {
-	const char *v4, *v6;
-} addresses[WHO] = {
-	[APP] = {"10.1.0.2", "fd00::2"},
-	[PEER] = {"10.1.0.3", "fd00::3"},
-	[STRANGER] = {"10.1.0.4", "fd00::4"},
-	[DENIED] = {"10.1.0.5", "fd00::5"},
-	[FRIEND] = {"10.1.0.6", "fd00::6"},
-	[EGRESS] = {"10.1.0.7", "fd00::7"},
-	[HOSTED] = {"10.1.0.8", "fd00::8"},
-	[DECLARED] = {"10.1.0.9", "fd00::9"},
-	[HOST] = {"10.1.0.1", "fd00::1"},
-	[OUTSIDE] = {"192.0.2.1", "2001:db8::1"},
-	[MULTICAST] = {"224.0.0.251", "ff02::fb"},
-	[BROADCAST] = {"255.255.255.255", "ff02::1"},
-	[MAPPED] = {"10.1.0.2", "::ffff:10.1.0.2"},
-};
-
-static struct {
-	struct instance inst;
-	char cgroup[4096];
-	struct datapath *dp;
-	struct nl *nl;
-	int from_app, to_app, to_service;
-	struct ax_addr addr[WHO][2]; /* IPv4, IPv6 */
-	unsigned device[PRIVATE];
-	unsigned far; /* the app's end of APP's device */
-} w;
 
 enum direction { FROM, TO };
 
@@ -281,13 +232,13 @@ static const struct row rows[] = {
 
 static void set_ctl(bool host_access, unsigned rule_set)
 {
-	struct ax_ctl c = {.host4 = w.addr[HOST][0],
-			   .host6 = w.addr[HOST][1],
+	struct ax_ctl c = {.host4 = world.addr[HOST][0],
+			   .host6 = world.addr[HOST][1],
 			   .dns_port_be = htons(DNS_PORT),
 			   .host_access = host_access,
 			   .rule_set = rule_set};
 
-	assert_int_equal(datapath_ctl_set(w.dp, &c), 0);
+	assert_int_equal(datapath_ctl_set(world.dp, &c), 0);
 }
 
 static void set_host_access(bool on)
@@ -301,7 +252,7 @@ static int run(enum direction d, unsigned ifindex, const uint8_t *p, size_t n, u
 	struct __sk_buff skb = {.ifindex = ifindex};
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = p, .data_size_in = (uint32_t)n, .ctx_in = &skb,
 		    .ctx_size_in = sizeof(skb), .repeat = 1);
-	int r = bpf_prog_test_run_opts(d == FROM ? w.from_app : w.to_app, &o);
+	int r = bpf_prog_test_run_opts(d == FROM ? world.from_app : world.to_app, &o);
 
 	*verdict = o.retval == (d == TO ? UINT32_MAX : 0) ? TC_ACT_OK : o.retval ? o.retval : -1u;
 	return r < 0 ? -errno : 0;
@@ -312,7 +263,7 @@ static void check_counters(const uint64_t before[AX_COUNTERS], int counter)
 {
 	uint64_t after[AX_COUNTERS];
 
-	assert_int_equal(datapath_counters(w.dp, after), 0);
+	assert_int_equal(datapath_counters(world.dp, after), 0);
 	for (int i = 0; i < AX_COUNTERS; i++)
 		if (after[i] - before[i] != (i == counter))
 			fail_msg("counter %s: %d more, not %d", datapath_counter_name((unsigned)i),
@@ -322,7 +273,7 @@ static void check_counters(const uint64_t before[AX_COUNTERS], int counter)
 static void check_frame(const struct row *row, const struct frame *f, int v6)
 {
 	enum who port = row->direction == FROM ? row->src : row->dst;
-	unsigned device = w.device[port < PRIVATE ? port : APP];
+	unsigned device = world.device[port < PRIVATE ? port : APP];
 	uint64_t before[AX_COUNTERS];
 	struct frame frame = *f;
 	uint8_t p[FRAME_BUILT_MAX];
@@ -333,9 +284,9 @@ static void check_frame(const struct row *row, const struct frame *f, int v6)
 		frame.proto = IPPROTO_ICMPV6;
 	if (frame.proto == IPPROTO_ICMPV6 && frame.sport == ECHO_REQUEST)
 		frame.sport = 128 << 8;
-	n = put_frame(p, &frame, v6, &w.addr[row->src][v6], &w.addr[row->dst][v6]);
+	n = put_frame(p, &frame, v6, &world.addr[row->src][v6], &world.addr[row->dst][v6]);
 	set_host_access(row->host_access);
-	assert_int_equal(datapath_counters(w.dp, before), 0);
+	assert_int_equal(datapath_counters(world.dp, before), 0);
 	assert_int_equal(run(row->direction, device, p, n, &verdict), 0);
 	if ((int)verdict != row->verdict)
 		fail_msg("verdict %d, not %d", (int)verdict, row->verdict);
@@ -364,14 +315,14 @@ static void test_source_of_another_device(void **state)
 		const struct frame f = TCP(SYN);
 		uint64_t before[AX_COUNTERS];
 		uint8_t p[FRAME_BUILT_MAX];
-		size_t n = put_frame(p, &f, v6, &w.addr[PEER][v6], &w.addr[APP][v6]);
+		size_t n = put_frame(p, &f, v6, &world.addr[PEER][v6], &world.addr[APP][v6]);
 		uint32_t verdict;
 
-		assert_int_equal(datapath_counters(w.dp, before), 0);
-		assert_int_equal(run(FROM, w.device[APP], p, n, &verdict), 0);
+		assert_int_equal(datapath_counters(world.dp, before), 0);
+		assert_int_equal(run(FROM, world.device[APP], p, n, &verdict), 0);
 		assert_int_equal(verdict, TC_ACT_SHOT);
 		check_counters(before, SOURCE);
-		assert_int_equal(run(FROM, w.device[PEER], p, n, &verdict), 0);
+		assert_int_equal(run(FROM, world.device[PEER], p, n, &verdict), 0);
 		assert_int_equal(verdict, TC_ACT_REDIRECT);
 	}
 }
@@ -394,10 +345,11 @@ static void test_the_set_of_rules_that_holds(void **state)
 		set_ctl(false, set);
 		for (size_t i = 0; i < ARRAY_SIZE(to); i++) {
 			uint8_t p[FRAME_BUILT_MAX];
-			size_t n = put_frame(p, &f, 0, &w.addr[APP][0], &w.addr[to[i].dst][0]);
+			size_t n =
+				put_frame(p, &f, 0, &world.addr[APP][0], &world.addr[to[i].dst][0]);
 			uint32_t verdict;
 
-			assert_int_equal(run(FROM, w.device[APP], p, n, &verdict), 0);
+			assert_int_equal(run(FROM, world.device[APP], p, n, &verdict), 0);
 			assert_int_equal(verdict, to[i].verdict[set]);
 		}
 	}
@@ -453,11 +405,11 @@ static void test_service_gives_what_policy_allows(void **state)
 		unsigned host = 0, dst = v6 ? 14 + 24 : 14 + 16, len = v6 ? 16 : 4;
 
 		assert_int_equal(addr_parse(v6 ? "fd00::99" : "10.1.0.99", &ep.addr), 0);
-		b[0].be.addr = w.addr[PEER][v6];
-		b[1].be.addr = w.addr[STRANGER][v6];
-		assert_int_equal(datapath_vip_set(w.dp, &ep.addr, &service), 0);
+		b[0].be.addr = world.addr[PEER][v6];
+		b[1].be.addr = world.addr[STRANGER][v6];
+		assert_int_equal(datapath_vip_set(world.dp, &ep.addr, &service), 0);
 		assert_int_equal(datapath_service_set(
-					 w.dp, &ep,
+					 world.dp, &ep,
 					 &(struct datapath_service){.strategy = AX_STRATEGY_RANDOM},
 					 b, 2),
 				 0);
@@ -465,28 +417,29 @@ static void test_service_gives_what_policy_allows(void **state)
 		for (uint16_t port = 1000; port < 1100; port++) {
 			const struct frame f = {
 				.proto = IPPROTO_TCP, .flags = SYN, .sport = port, .dport = 80};
-			size_t n = put_frame(p, &f, v6, &w.addr[HOSTED][v6], &ep.addr);
-			struct __sk_buff skb = {.ifindex = w.device[APP]};
+			size_t n = put_frame(p, &f, v6, &world.addr[HOSTED][v6], &ep.addr);
+			struct __sk_buff skb = {.ifindex = world.device[APP]};
 			LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = p, .data_size_in = (uint32_t)n,
 				    .data_out = out, .data_size_out = sizeof(out), .ctx_in = &skb,
 				    .ctx_size_in = sizeof(skb), .repeat = 1);
 
-			assert_int_equal(bpf_prog_test_run_opts(w.to_service, &o), 0);
+			assert_int_equal(bpf_prog_test_run_opts(world.to_service, &o), 0);
 			assert_int_equal(o.retval, TC_ACT_REDIRECT);
-			assert_memory_equal(out + dst, &w.addr[PEER][v6].b[16 - len], len);
+			assert_memory_equal(out + dst, &world.addr[PEER][v6].b[16 - len], len);
 			/* a program outside ax, which may not come in */
-			put_frame(p, &f, v6, &w.addr[OUTSIDE][v6], &ep.addr);
-			assert_int_equal(bpf_prog_test_run_opts(w.to_service, &o), 0);
+			put_frame(p, &f, v6, &world.addr[OUTSIDE][v6], &ep.addr);
+			assert_int_equal(bpf_prog_test_run_opts(world.to_service, &o), 0);
 			host += o.retval != TC_ACT_SHOT;
 			/* a private app that has waited there comes by its own device alone */
-			put_frame(p, &f, v6, &w.addr[APP][v6], &ep.addr);
-			skb.ingress_ifindex = w.device[port % 2 ? APP : PEER];
-			assert_int_equal(bpf_prog_test_run_opts(w.to_service, &o), 0);
+			put_frame(p, &f, v6, &world.addr[APP][v6], &ep.addr);
+			skb.ingress_ifindex = world.device[port % 2 ? APP : PEER];
+			assert_int_equal(bpf_prog_test_run_opts(world.to_service, &o), 0);
 			assert_int_equal(o.retval, port % 2 ? TC_ACT_REDIRECT : TC_ACT_SHOT);
 			if (port % 2)
-				assert_memory_equal(out + dst, &w.addr[PEER][v6].b[16 - len], len);
+				assert_memory_equal(out + dst, &world.addr[PEER][v6].b[16 - len],
+						    len);
 			skb.ingress_ifindex = 0;
-			assert_int_equal(bpf_prog_test_run_opts(w.to_service, &o), 0);
+			assert_int_equal(bpf_prog_test_run_opts(world.to_service, &o), 0);
 			assert_int_equal(o.retval, TC_ACT_SHOT);
 		}
 		assert_int_equal(host, 0);
@@ -543,7 +496,8 @@ static size_t random_frame(uint8_t p[FRAME_BUILT_MAX])
 		memcpy(p + 12, &type, sizeof(type));
 		return shortest(p) + random_number() % 200;
 	}
-	n = put_frame(p, &row->frame, (int)v6, &w.addr[row->src][v6], &w.addr[row->dst][v6]);
+	n = put_frame(p, &row->frame, (int)v6, &world.addr[row->src][v6],
+		      &world.addr[row->dst][v6]);
 	for (uint32_t i = random_number() % 6; i; i--)
 		p[random_number() % n] = (uint8_t)random_number();
 	min = shortest(p);
@@ -561,7 +515,7 @@ static void test_any_bytes(void **state)
 	set_host_access(false);
 	for (int i = 0; i < RANDOM_TIMES; i++) {
 		bool any = random_number() % 4 == 0;
-		unsigned device = w.device[any ? random_number() % PRIVATE : APP];
+		unsigned device = world.device[any ? random_number() % PRIVATE : APP];
 		uint8_t p[FRAME_BUILT_MAX];
 		size_t n = random_frame(p);
 
@@ -590,7 +544,7 @@ static void test_any_bytes(void **state)
 /* Sends from the app's end; `linear` bytes lie in the packet's linear part. */
 static void send_frame(const uint8_t *frame, size_t n, uint16_t linear)
 {
-	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)w.far};
+	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)world.far};
 	struct virtio_net_hdr h = {.hdr_len = linear};
 	autofree uint8_t *p = calloc(1, sizeof(h) + n);
 	autoclose int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -609,10 +563,10 @@ static void check_sent(const uint8_t *frame, size_t n, uint16_t linear, int coun
 {
 	uint64_t before[AX_COUNTERS], after[AX_COUNTERS];
 
-	assert_int_equal(datapath_counters(w.dp, before), 0);
+	assert_int_equal(datapath_counters(world.dp, before), 0);
 	send_frame(frame, n, linear);
 	for (int tries = 0; tries < 500; tries++) {
-		assert_int_equal(datapath_counters(w.dp, after), 0);
+		assert_int_equal(datapath_counters(world.dp, after), 0);
 		if (memcmp(before, after, sizeof(before)) != 0)
 			break;
 		usleep(2000);
@@ -623,8 +577,9 @@ static void check_sent(const uint8_t *frame, size_t n, uint16_t linear, int coun
 static int attach_to_device(void **state)
 {
 	(void)state;
-	return datapath_fabric_attach(w.dp, w.nl, w.device[APP]) || nl_link_set_up(w.nl, w.far) ||
-	       nl_link_wait_up(w.nl, w.device[APP], 1000);
+	return datapath_fabric_attach(world.dp, world.nl, world.device[APP]) ||
+	       nl_link_set_up(world.nl, world.far) ||
+	       nl_link_wait_up(world.nl, world.device[APP], 1000);
 }
 
 static void test_paged_headers(void **state)
@@ -634,7 +589,7 @@ static void test_paged_headers(void **state)
 		const struct frame f = SEGMENT(.flags = SYN, .options = 2, .total = 4000);
 		uint8_t p[PAGED_FRAME] = {0};
 
-		put_frame(p, &f, v6, &w.addr[APP][v6], &w.addr[OUTSIDE][v6]);
+		put_frame(p, &f, v6, &world.addr[APP][v6], &world.addr[OUTSIDE][v6]);
 		check_sent(p, sizeof(p), 14, NO_EGRESS);
 		check_sent(p, sizeof(p), v6 ? 14 + 40 : 14 + 20, NO_EGRESS);
 		check_sent(p, sizeof(p), PAGED_FRAME, NO_EGRESS);
@@ -649,129 +604,12 @@ static void test_runts(void **state)
 		size_t ip = v6 ? 14 + 40 : 14 + 20;
 		uint8_t p[FRAME_BUILT_MAX];
 
-		put_frame(p, &f, v6, &w.addr[APP][v6], &w.addr[OUTSIDE][v6]);
+		put_frame(p, &f, v6, &world.addr[APP][v6], &world.addr[OUTSIDE][v6]);
 		for (size_t n = 15; n < ip; n++)
 			check_sent(p, n, 0, MALFORMED);
 		for (size_t n = ip; n < ip + TCP_HEADER; n++)
 			check_sent(p, n, 0, MALFORMED);
 	}
-}
-
-/* --- the world --- */
-
-static int make_devices(void)
-{
-	static const uint8_t mac[6] = {2, 2, 2, 2, 2, 2};
-	autoclose int ns = ns_current();
-	int r = nl_open(&w.nl);
-
-	for (int i = 0; i < PRIVATE && !r; i += 2) {
-		char name[16], peer[16];
-
-		snprintf(name, sizeof(name), "port%d", i);
-		snprintf(peer, sizeof(peer), "port%d", i + 1);
-		r = nl_link_add_veth(w.nl, name, peer, ns, mac, 9000, &w.device[i]);
-		r = r ? r : nl_link_index(w.nl, peer, &w.device[i + 1]);
-	}
-	w.far = w.device[APP + 1];
-	return r;
-}
-
-static int tell_vip(int who, const struct ax_addr *addr)
-{
-	static const struct ax_party parties[VIPS] = {
-		[APP] = {.labels = {1}},
-		[PEER] = {.labels = {3, 1}},
-		[STRANGER] = {.labels = {0, 0, 0, 1ull << 63}},
-		[DENIED] = {.labels = {1}},
-		[FRIEND] = {.labels = {0, 2}},
-		[EGRESS] = {.labels = {1}},
-		[HOSTED] = {.labels = {1}},
-		[DECLARED] = {.labels = {1}},
-	};
-	/* set 0: rule 0 denies, 1 and 2 allow; set 1: 0 allows, and 1 denies */
-	static const struct ax_party_rules rules[AX_RULE_SETS][VIPS] = {
-		{[APP] = {.from = {{1 << 0 | 1 << 1 | 1 << 2}}},
-		 [DENIED] = {.to = {{1 << 0 | 1 << 2}}},
-		 [FRIEND] = {.to = {{1 << 1}}}},
-		{[APP] = {.from = {{1 << 0 | 1 << 1}}},
-		 [DENIED] = {.to = {{1 << 0}}},
-		 [FRIEND] = {.to = {{1 << 1}}}},
-	};
-	struct ax_vip v = {.kind = AX_VIP_APP, .id = (uint32_t)who + 1, .party = (uint32_t)who + 1};
-	int r;
-
-	if (who == HOST)
-		v.kind = AX_VIP_HOST;
-	else if (who == DECLARED)
-		v.kind = AX_VIP_DECLARED;
-	else if (who == HOSTED)
-		v.flags = AX_VIP_LOCAL;
-	else if (who == EGRESS)
-		v.flags = AX_VIP_EGRESS;
-	if (who < PRIVATE)
-		v.ifindex = w.device[who];
-	r = datapath_party_set(w.dp, v.party, &parties[who]);
-	for (unsigned set = 0; set < AX_RULE_SETS && !r; set++)
-		r = datapath_party_rules_set(w.dp, set, v.party, &rules[set][who]);
-	return r ? r : datapath_vip_set(w.dp, addr, &v);
-}
-
-static int tell_rules(void)
-{
-	static const struct ax_rule_set sets[AX_RULE_SETS] = {
-		{.n_words = 1, .decide = {{7}}, .allow = {{1 << 1 | 1 << 2}}},
-		{.n_words = 1, .decide = {{3}}, .allow = {{1 << 0}}},
-	};
-	int r = 0;
-
-	for (unsigned set = 0; set < AX_RULE_SETS && !r; set++)
-		r = datapath_rules_set(w.dp, set, &(struct datapath_rules){.set = &sets[set]});
-	return r;
-}
-
-static int tell_kernel(void)
-{
-	int r = tell_rules();
-
-	for (int i = 0; i < WHO && !r; i++) {
-		r = addr_parse(addresses[i].v4, &w.addr[i][0]);
-		r = r ? r : addr_parse(addresses[i].v6, &w.addr[i][1]);
-		if (i < VIPS) {
-			r = r ? r : tell_vip(i, &w.addr[i][0]);
-			r = r ? r : tell_vip(i, &w.addr[i][1]);
-		}
-	}
-	return r;
-}
-
-static int setup(void **state)
-{
-	struct error e = {0};
-	bool fresh;
-
-	(void)state;
-	if (make_devices() || own_instance(&w.inst, w.cgroup))
-		return -1;
-	if (datapath_open(&w.inst, w.cgroup, &w.dp, &fresh, &e)) {
-		print_message("# %s\n", e.text);
-		return -1;
-	}
-	w.from_app = datapath_program_fd(w.dp, "ax_from_app");
-	w.to_app = datapath_program_fd(w.dp, "ax_to_app");
-	w.to_service = datapath_program_fd(w.dp, "ax_to_service");
-	return !fresh || w.from_app < 0 || w.to_app < 0 || w.to_service < 0 || tell_kernel() ? -1
-											     : 0;
-}
-
-static int teardown(void **state)
-{
-	struct error e;
-
-	(void)state;
-	datapath_close(w.dp);
-	nl_closep(&w.nl);
-	return datapath_remove(&w.inst, &e) || cgroup_remove(w.cgroup) ? -1 : 0;
 }
 
 int main(void)
@@ -805,5 +643,5 @@ int main(void)
 	tests[n++] =
 		(struct CMUnitTest)cmocka_unit_test_setup(test_paged_headers, attach_to_device);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test_setup(test_runts, attach_to_device);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }
