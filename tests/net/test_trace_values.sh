@@ -22,12 +22,23 @@ like "a variable that is not there" "$(ax trace watch "uprobe:$p:count_up" @cont
 # --- memory that has to be waited for ---
 
 p=$PROBED_LOAD
-out=$(trace_json watch "uprobe:$p:named" s=arg0:string n=arg1:s64 -c "$p names 1000")
+# (16,000 records of 330 bytes: room for all of them, however long others keep the reader from the processors)
+out=$(trace_json watch "uprobe:$p:named" s=arg0:string n=arg1:s64 --buffer 8 -c "$p names 1000")
 is "8 threads, strings in pages that are not there: all are received" "$(total <<<"$out")" \
 	"16000 16000 0"
 is "each string is that of its call" "$(jq -s 'map(.values // empty |
 	if .n < 0 then .s == "" else .s == ([97 + .n] | implode) * 299 end) | [length, all]' -c \
 	<<<"$out")" "[16000,true]"
+# (whoever reads is stopped meanwhile)
+printf 'kill -STOP $PPID; %s names 300; kill -CONT $PPID\n' "$p" >"$T/flood"
+flood()
+{
+	trace_json watch "uprobe:$p:named" s=arg0:string n=arg1:s64 -f --buffer "$1" -c "sh $T/flood" | total
+}
+like "what has no room is dropped, and that is said" "$(flood 1)" '^4800 [1-9][0-9]* [1-9][0-9]*$'
+is "with more room nothing is" "$(flood 4)" "4800 4800 0"
+like "a buffer of no power of two" "$(ax trace watch "uprobe:$p:named" --buffer 3 -c "$p few 1" 2>&1)" \
+	"^ax trace watch: --buffer 3: expected a power of two from 1 to 1024"
 
 # On kernels from 6.13 on this is where programs found the stack of another one.
 out=$(trace_json watch "uprobe:$p:named" s=arg0:string n=arg1:s64 -c "$p slow 1")

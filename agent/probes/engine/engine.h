@@ -34,6 +34,7 @@ struct engine_plan {
 	size_t n_texts;
 	uint32_t key_words; /* with that of a histogram's bucket; 0: there is no table */
 	bool records, paired, states, stacks;
+	uint32_t ring_bytes; /* for records on their way, a power of two; 0: ENGINE_RING_BYTES */
 	bool sleeps; /* programs on functions of programs, whose memory is read; without stacks */
 	struct ax_probe_config config;
 	int pid; /* functions of programs: only in this process, 0: in all */

@@ -205,6 +205,8 @@ static int size_maps(struct engine *g, const struct engine_plan *p)
 	if (r == 0 && (!p->records || p->config.flight_slots))
 		r = bpf_map__set_max_entries(map_of(g, MAP_RECORDS),
 					     (uint32_t)sysconf(_SC_PAGESIZE));
+	else if (r == 0 && p->ring_bytes)
+		r = bpf_map__set_max_entries(map_of(g, MAP_RECORDS), p->ring_bytes);
 	if (r == 0 && p->config.copies)
 		r = bpf_map__set_max_entries(map_of(g, MAP_STACK_COPIES), ENGINE_STACK_COPIES);
 	else if (r == 0)

@@ -507,6 +507,7 @@ static void plan_records(struct session *s)
 
 	p->config.ordered = s->in_order && p->records;
 	p->config.copies &= p->records && !s->options.flight && !s->options.pin;
+	p->ring_bytes = s->options.ring_bytes;
 	p->config.flight_slots = s->options.flight;
 	p->config.flight_bytes = s->options.flight ? SESSION_FLIGHT_BYTES : 0;
 	p->pin = s->options.pin;

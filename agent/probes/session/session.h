@@ -89,6 +89,7 @@ struct session_options {
 	/* Call stacks of programs in records are what frame pointers lead to: no stack is copied.
 	 */
 	bool frame_pointers;
+	uint32_t ring_bytes; /* for records on their way, a power of two; 0: ENGINE_RING_BYTES */
 	/* A file with types of functions that programs have no debug data of; NULL: none. */
 	const char *types;
 	bool script; /* parts on one place happen in their order */

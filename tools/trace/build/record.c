@@ -273,11 +273,6 @@ static int record(struct recording *r, char **words)
 	return err < 0 ? cmd_failed(r->c, &e) : end_status(r, &totals);
 }
 
-static bool is_buffer(uint32_t mib)
-{
-	return mib && mib <= BUILD_BUFFER_MAX_MIB && !(mib & (mib - 1));
-}
-
 static int check(const struct recording *r, int argc)
 {
 	if (!argc)
@@ -286,9 +281,9 @@ static int check(const struct recording *r, int argc)
 		return cmd_usage(r->c,
 				 "-o FILE is missing: the trace has to go somewhere (a trace that "
 				 "is there is read by 'ax trace build report FILE' and others)");
-	if (!is_buffer(r->buffer_mib))
+	if (!trace_is_buffer(r->buffer_mib))
 		return cmd_usage(r->c, "--buffer %u: expected a power of two from 1 to %u",
-				 r->buffer_mib, BUILD_BUFFER_MAX_MIB);
+				 r->buffer_mib, TRACE_BUFFER_MAX_MIB);
 	return CMD_OK;
 }
 

@@ -12,6 +12,11 @@ struct request {
 	const char *buckets;
 };
 
+bool trace_is_buffer(uint32_t mib)
+{
+	return mib && mib <= TRACE_BUFFER_MAX_MIB && !(mib & (mib - 1));
+}
+
 int trace_check_args(struct trace *t, const struct trace_args *a, struct error *e)
 {
 	if (a->pid.n && t->command)
@@ -20,6 +25,9 @@ int trace_check_args(struct trace *t, const struct trace_args *a, struct error *
 		return error_set(e, -EINVAL, "--app and --cgroup name two cgroups: expected one");
 	if (trace_check_output(a, e) < 0)
 		return e->code;
+	if (a->buffer_mib && !trace_is_buffer(a->buffer_mib))
+		return error_set(e, -EINVAL, "--buffer %u: expected a power of two from 1 to %u",
+				 a->buffer_mib, TRACE_BUFFER_MAX_MIB);
 	return trace_whom_read(&t->whom, &a->pid, e);
 }
 
@@ -128,6 +136,7 @@ void trace_take_args(struct trace *t, const struct trace_args *a)
 {
 	t->json = a->output == TRACE_JSON;
 	t->options.frame_pointers = a->stack == 1;
+	t->options.ring_bytes = a->buffer_mib << 20;
 	t->command = a->command;
 	t->path = a->output == TRACE_CTF ? NULL : a->path;
 	t->ctf_path = a->output == TRACE_CTF ? a->path : NULL;
@@ -271,14 +280,14 @@ const struct opt trace_record_opts[] = {
 static const char *const stacks[] = {"dwarf", "fp", NULL};
 static const struct words stack_words = {.choices = stacks};
 
-const struct opt trace_stack_opt = {"stack",
-				    0,
-				    OPT_CHOICE,
-				    "HOW",
-				    "how 'ustack' finds callers: dwarf (the default) copies the "
-				    "stack, fp follows frame pointers",
-				    offsetof(struct trace_args, stack),
-				    &stack_words};
+const struct opt trace_way_opts[] = {
+	{"stack", 0, OPT_CHOICE, "HOW",
+	 "how 'ustack' finds callers: dwarf (the default) copies the stack, fp follows frame pointers",
+	 offsetof(struct trace_args, stack), &stack_words},
+	{"buffer", 0, OPT_NUMBER, "MIB",
+	 "room for records on their way, a power of two (2): what comes while it is full is dropped",
+	 offsetof(struct trace_args, buffer_mib), NULL},
+};
 
 const struct opt trace_arming_opts[] = {
 	{"armed-by", 0, OPT_STRINGS, "PROBE",
@@ -340,7 +349,7 @@ const struct command cmd_trace_watch = {
 			.own = {{trace_opts, TRACE_OPT_OUTPUT, offsetof(struct request, args)},
 				{trace_record_opts, ARRAY_SIZE(trace_record_opts),
 				 offsetof(struct request, args)},
-				{&trace_stack_opt, 1, offsetof(struct request, args)},
+				{trace_way_opts, TRACE_WAY_OPTS, offsetof(struct request, args)},
 				{own, ARRAY_SIZE(own), 0},
 				{trace_arming_opts, ARRAY_SIZE(trace_arming_opts),
 				 offsetof(struct request, arming)}},

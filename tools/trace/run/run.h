@@ -16,6 +16,7 @@ struct trace_args {
 	const char *command, *app, *cgroup;
 	int output; /* enum trace_format */
 	int stack;  /* 1: frame pointers lead to callers, no stack is copied */
+	uint32_t buffer_mib; /* for records on their way; 0: as it is */
 	const char *path;
 };
 
@@ -84,8 +85,12 @@ extern const struct opt trace_opts[TRACE_OPTS];
 #define TRACE_RECORD_OPTS 2
 extern const struct opt trace_record_opts[TRACE_RECORD_OPTS];
 
-/* Of commands whose records have call stacks of programs. */
-extern const struct opt trace_stack_opt;
+/* Of commands that print records. */
+#define TRACE_WAY_OPTS 2
+extern const struct opt trace_way_opts[TRACE_WAY_OPTS];
+#define TRACE_BUFFER_MAX_MIB 1024
+/* A power of two up to that. */
+bool trace_is_buffer(uint32_t mib);
 
 struct trace_arming {
 	struct strv armed_by, disarmed_by;

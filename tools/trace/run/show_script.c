@@ -122,6 +122,8 @@ static void write_options(const struct trace *t, const struct trace_args *a, FIL
 		fputs(" --exact", f);
 	if (t->options.frame_pointers)
 		fputs(" --stack fp", f);
+	if (a->buffer_mib)
+		fprintf(f, " --buffer %u", a->buffer_mib);
 	if (t->json)
 		fputs(" -o json", f);
 	if (t->ctf_path)

@@ -148,7 +148,7 @@ const struct command cmd_trace_run = {
 				"would be as a script.",
 			.own = {{own, ARRAY_SIZE(own), 0},
 				{trace_opts, TRACE_OPT_OUTPUT, offsetof(struct request, args)},
-				{&trace_stack_opt, 1, offsetof(struct request, args)},
+				{trace_way_opts, TRACE_WAY_OPTS, offsetof(struct request, args)},
 				{trace_record_opts, ARRAY_SIZE(trace_record_opts),
 				 offsetof(struct request, args)}},
 			.args = {&words_file},
