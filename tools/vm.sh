@@ -239,7 +239,7 @@ filter()
 			printf '%s%s - %s: %s\n' "${BASH_REMATCH[1]}" "${BASH_REMATCH[3]}" "$kernel" \
 				"${BASH_REMATCH[5]}"
 			[ -z "${BASH_REMATCH[2]}" ] || failed=1
-		elif [[ $line =~ ^1\.\.[0-9]+ ]]; then
+		elif [[ $line =~ ^1\.\.[0-9]+ || $line =~ ^'# test_'[a-z_]+'.sh: '[0-9]+' s'$ ]]; then
 			printf '%s\n' "$line"
 		fi
 	done
