@@ -228,7 +228,8 @@ filter()
 {
 	local line
 
-	while IFS= read -r line; do
+	# (the last line may lack its end)
+	while IFS= read -r line || [ -n "$line" ]; do
 		line=${line%$'\r'}
 		printf '%s\n' "$line" >>"$log"
 		if [[ $line =~ ^'# exit '([0-9]+)$ ]]; then
