@@ -213,7 +213,7 @@ enum ax_asked_flag {
 	AX_ASKED_SHARED = 1 << 5,    /* UDP that lets others have its address and port as well */
 	AX_ASKED_ANY4 = 1 << 6,	     /* bound to the wildcard of IPv4, in the host's netns */
 	AX_ASKED_ANY6 = 1 << 7,	     /* and of IPv6 */
-	AX_ASKED_OWN = 1 << 8,	     /* connects to a loopback server of its own app: own_conns */
+	AX_ASKED_OWN = 1 << 8,	     /* its SYN says whose it is: own_conns */
 	AX_ASKED_TIMEOUT = 1 << 9,   /* its TCP_USER_TIMEOUT is the wait's, until it is connected */
 	AX_ASKED_CLIENT = 1 << 10,   /* served[0] (IPv4), served[1] (IPv6): of map `udp_clients` */
 	AX_ASKED_ONLY6 = 1 << 11,    /* bound to port 0 with IPV6_V6ONLY */
@@ -368,7 +368,8 @@ _Static_assert(sizeof(struct ax_flow) == 28, "struct ax_flow is a map value");
 
 /*
  * Map `own_conns` (LRU), of the same key -> app id: connections of host-mode apps to a loopback
- * address where the app itself listens on the wildcard, from before the SYN until it is answered.
+ * address where the app itself listens on the wildcard, and to a port that is exposed somewhere, to
+ * which connect() has not led them; from before the SYN until it is answered.
  */
 
 /*

@@ -290,6 +290,20 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 
 #define TO_SERVICE 2 /* besides enum sk_action */
 
+/* The host-mode app whose SYN it is, if that says so (mark_exposed()) or it is for a server of its
+ * own; else 0. */
+static __noinline __u32 own_conn(const struct ax_endpoint *local, const struct caller *who)
+{
+	struct ax_flow_key key = {.peer = *local};
+	__u32 *app;
+
+	key.client.addr = who->addr;
+	key.client.port_be = who->port_be;
+	key.client.proto = IPPROTO_TCP;
+	app = bpf_map_lookup_elem(&own_conns, &key);
+	return app ? *app : 0;
+}
+
 /* A port of the host that is an app's or a service's (struct ax_exposed). Who is outside ax may
  * have it whatever host_access says, if no rule keeps them out; for apps, policy holds. 0:
  * assigned; TO_SERVICE: to be assigned by the caller, who has more stack left; -ENOENT: it is not
@@ -308,6 +322,8 @@ __weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_
 	x = exposed_at(local, ctx->ingress_ifindex);
 	if (!x)
 		return -ENOENT;
+	if (!who->app && own_conn(local, who)) /* connect() has not judged it for this */
+		return -EACCES;
 	who->exposed = true;
 	at = x->to;
 	*to = at;
@@ -388,19 +404,13 @@ __weak __noinline int assign_across(struct bpf_sk_lookup *ctx, const struct ax_e
 
 /* 0: assigned; else a negative errno. */
 static __noinline int assign_own(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
-				 const struct ax_addr *remote)
+				 const struct caller *who)
 {
-	struct ax_flow_key key = {.peer = *local};
 	struct search own = {.ctx = ctx, .at.ep = *local, .r = -ENOENT};
-	__u32 *app;
 
-	key.client.addr = *remote;
-	key.client.port_be = ctx->remote_port;
-	key.client.proto = IPPROTO_TCP;
-	app = bpf_map_lookup_elem(&own_conns, &key);
-	if (!app)
+	own.at.app = own_conn(local, who);
+	if (!own.at.app)
 		return -ENOENT;
-	own.at.app = *app;
 	addr_set_wildcard(&own.at.ep.addr, &local->addr);
 	bpf_loop(AX_LISTENERS_MAX, try_own, &own, 0);
 	return own.r;
@@ -446,7 +456,7 @@ static __noinline int to_host(struct bpf_sk_lookup *ctx, const struct ax_endpoin
 		return SK_PASS;
 	if (is_anchor(&local->addr, c))
 		return SK_DROP;
-	if (addr_is_loopback(&local->addr) && assign_own(ctx, local, &who->addr) == 0)
+	if (addr_is_loopback(&local->addr) && assign_own(ctx, local, who) == 0)
 		return SK_PASS;
 	if (ctx->local_port >= AX_ACROSS_FIRST) {
 		r = assign_across(ctx, local, who);

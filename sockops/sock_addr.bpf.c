@@ -286,16 +286,38 @@ static __noinline int go_across(struct bpf_sock_addr *ctx, struct route_request 
 	return 0;
 }
 
+/*
+ * The kernel takes a wildcard for loopback, or if it is IPv4's for `own`, the address that the
+ * packets come from. So it is judged as that: other things may be exposed there.
+ */
+static __always_inline void name_wildcard(struct ax_endpoint *peer, const struct ax_addr *own)
+{
+	bool v4 = addr_is_v4(&peer->addr);
+
+	if (!addr_is_wildcard(&peer->addr))
+		return;
+	if (v4 && addr_is_v4(own) && !addr_is_wildcard(own)) {
+		peer->addr = *own;
+		ctx_branch_end();
+	} else {
+		addr_set_loopback(&peer->addr, v4 || addr_is_v4(own));
+	}
+}
+
 /* Returns 0 or a negative errno; rq->peer is where it goes. */
 static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
 {
 	const struct ax_app *app = current_app();
-	struct ax_endpoint was = rq->peer;
 	const struct ax_addr *vip;
+	struct ax_endpoint was;
 	int route, r;
 
 	if (!app)
 		return 0;
+	bound_to(ctx, &was.addr);
+	if (app->flags & AX_APP_HOST)
+		name_wildcard(&rq->peer, &was.addr);
+	was = rq->peer;
 	rq->seed = bpf_get_prandom_u32();
 	rq->local_port_be = local_port(ctx);
 	rq->from_app = comes_from_app(ctx, app, &rq->peer.addr);
@@ -485,6 +507,9 @@ int ax_sendmsg4(struct bpf_sock_addr *ctx)
 	int route, r;
 
 	peer_get4(ctx, &rq.peer);
+	addr_set_v4(&own, ctx->msg_src_ip4);
+	if (app && app->flags & AX_APP_HOST)
+		name_wildcard(&rq.peer, &own);
 	route = send_peer(ctx, &rq, app);
 	if (route < 0)
 		return refuse(route);
@@ -512,6 +537,23 @@ static __always_inline bool source6_is_to_be_set(const struct bpf_sock_addr *ctx
 	return third == bpf_htonl(0xffff) || (!third && !ctx->msg_src_ip6[3]);
 }
 
+static __always_inline void source_given6(const struct bpf_sock_addr *ctx, struct ax_addr *ret)
+{
+	ret->w[0] = ctx->msg_src_ip6[0];
+	ret->w[1] = ctx->msg_src_ip6[1];
+	ret->w[2] = ctx->msg_src_ip6[2];
+	ret->w[3] = ctx->msg_src_ip6[3];
+}
+
+/* (Not inline: sendmsg6 has no stack left for another address.) */
+static __noinline void name_wildcard6(struct bpf_sock_addr *ctx, struct ax_endpoint *peer)
+{
+	struct ax_addr source;
+
+	source_given6(ctx, &source);
+	name_wildcard(peer, &source);
+}
+
 SEC("cgroup/sendmsg6")
 int ax_sendmsg6(struct bpf_sock_addr *ctx)
 {
@@ -522,6 +564,8 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 	int route, r;
 
 	peer_get6(ctx, &rq.peer);
+	if (app && app->flags & AX_APP_HOST)
+		name_wildcard6(ctx, &rq.peer);
 	route = send_peer(ctx, &rq, app);
 	if (route < 0)
 		return refuse(route);
@@ -538,10 +582,7 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 		ctx->msg_src_ip6[2] = own.w[2];
 		ctx->msg_src_ip6[3] = own.w[3];
 	} else {
-		own.w[0] = ctx->msg_src_ip6[0];
-		own.w[1] = ctx->msg_src_ip6[1];
-		own.w[2] = ctx->msg_src_ip6[2];
-		own.w[3] = ctx->msg_src_ip6[3];
+		source_given6(ctx, &own);
 		if (!is_bound6(ctx, &own) && is_anothers(app, &own))
 			return refuse(-EADDRNOTAVAIL);
 	}

@@ -347,7 +347,7 @@ static __always_inline void connection(struct bpf_sock_ops *ctx, __u32 type)
 	event_send(ctx, type, 0);
 }
 
-/* --- connections of an app to its own loopback servers --- */
+/* --- connections whose SYN says whose they are (AX_ASKED_OWN) --- */
 
 static __always_inline void own_key(const struct bpf_sock_ops *ctx, struct ax_flow_key *ret)
 {
@@ -362,12 +362,26 @@ static __always_inline void own_syn(struct bpf_sock_ops *ctx, const struct ax_as
 	__u32 app = a->app;
 
 	own_key(ctx, &key);
-	/* it is also told when that is over: the next one from there may be anybody's */
-	if (!addr_is_loopback(&key.peer.addr) ||
-	    bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG))
+	/* it is also told when that is over: the next one from there may be anybody's; and before
+	 * the SYN is made once more: others may have pushed out what was said of the first one */
+	if (bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG | BPF_SOCK_OPS_RTO_CB_FLAG))
 		return;
 	if (bpf_map_update_elem(&own_conns, &key, &app, BPF_ANY))
 		count(AX_COUNT_ERROR);
+}
+
+static __noinline int own_again(struct bpf_sock_ops *ctx)
+{
+	struct ax_asked *a;
+	struct bpf_sock *sk;
+
+	if (!ctx)
+		return 0;
+	sk = ctx->sk;
+	a = sk ? bpf_sk_storage_get(&asked, sk, NULL, 0) : NULL;
+	if (a && a->flags & AX_ASKED_OWN)
+		own_syn(ctx, a);
+	return 0;
 }
 
 static __noinline int own_answered(struct bpf_sock_ops *ctx)
@@ -383,6 +397,7 @@ static __noinline int own_answered(struct bpf_sock_ops *ctx)
 	if (!a || !(a->flags & AX_ASKED_OWN))
 		return 0;
 	__sync_fetch_and_and(&a->flags, ~AX_ASKED_OWN);
+	bpf_sock_ops_cb_flags_set(ctx, ctx->bpf_sock_ops_cb_flags & ~BPF_SOCK_OPS_RTO_CB_FLAG);
 	own_key(ctx, &key);
 	bpf_map_delete_elem(&own_conns, &key);
 	return 0;
@@ -524,6 +539,9 @@ int ax_sock_ops(struct bpf_sock_ops *ctx)
 	switch (ctx->op) {
 	case BPF_SOCK_OPS_TIMEOUT_INIT:
 		reply = first_timeout(ctx);
+		break;
+	case BPF_SOCK_OPS_RTO_CB:
+		own_again(ctx);
 		break;
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
 		across_reserve(ctx);

@@ -105,7 +105,7 @@ struct route_request {
 	__be16 local_port_be;	 /* the socket's, 0: none yet */
 	bool sticky;		 /* use seed whatever the strategy (datagrams of one socket) */
 	bool counts;		 /* out: the connection counts as open to its backend */
-	bool own;		 /* out: to a loopback server of the app itself */
+	bool own;		 /* out: its SYN says whose it is: map own_conns */
 	bool implied;		 /* out: wait_ms is the called app's, nobody asked for it */
 	bool may_map;		 /* an IPv6 socket that may be given an IPv4 peer */
 	bool across;		 /* out: to another node by translation: its hook is to do that */
@@ -560,6 +560,19 @@ __weak __noinline int lead_exposed(struct route_request *rq, const struct ax_app
 	return true;
 }
 
+/*
+ * What lead_exposed() has left may come to an exposed port all the same: the app's own server there
+ * is gone by then, or nobody knew that this address is the machine's. There it is not to be taken
+ * for a program of the host.
+ */
+static __noinline void mark_exposed(struct route_request *rq, const struct ax_app *app,
+				    const struct ax_endpoint *to, const struct ax_ctl *c)
+{
+	if (c->exposed && (app->flags & AX_APP_HOST) && to->proto == IPPROTO_TCP &&
+	    port_is_exposed(to->port_be, to->proto))
+		rq->own = true;
+}
+
 static __always_inline int find_route(struct route_request *rq, const struct ax_app *app)
 {
 	struct ax_endpoint to = rq->peer; /* keys are on the stack to Linux 6.1 */
@@ -570,11 +583,14 @@ static __always_inline int find_route(struct route_request *rq, const struct ax_
 		return ROUTE_OUTSIDE;
 	count(AX_COUNT_CONNECT);
 	vip = bpf_map_lookup_elem(&vips, &to.addr);
-	if (!vip)
+	if (!vip) {
+		mark_exposed(rq, app, &to, c);
 		return route_outside(rq, app, &to, c);
+	}
 	if (vip->kind == AX_VIP_HOST) {
 		if (to_agent_dns(rq, c))
 			return ROUTE_AGENT;
+		mark_exposed(rq, app, &to, c);
 		/* the host's own daemons are outside as well */
 		return leave_ax(rq, app, &to, ROUTE_DIRECT);
 	}

@@ -120,6 +120,23 @@ static __always_inline bool is_first(const struct packet *p)
 	return (p->tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_ACK_BIT)) == TCP_FLAG_SYN_BIT;
 }
 
+/* Of a host-mode app, which has a server of its own there or was not led here by connect(), where
+ * it is judged: sk_lookup has it. */
+static __noinline bool is_apps(const struct __sk_buff *skb, const struct packet *p)
+{
+	struct ax_flow_key key = {};
+
+	if (skb->ifindex != LO_IFINDEX || p->proto != IPPROTO_TCP || !is_first(p))
+		return false;
+	key.client.addr = p->src;
+	key.client.port_be = p->sport_be;
+	key.client.proto = IPPROTO_TCP;
+	key.peer.addr = p->dst;
+	key.peer.port_be = p->dport_be;
+	key.peer.proto = IPPROTO_TCP;
+	return bpf_map_lookup_elem(&own_conns, &key) != NULL;
+}
+
 /* Rules about addresses outside ax come before the permission that exposing is. (Not static: the
  * verifier looks at it once.) */
 __weak __noinline int is_kept_out(const struct packet *p, const struct ax_endpoint *to, __u32 party)
@@ -362,6 +379,10 @@ int ax_from_outside(struct __sk_buff *skb)
 		return NOT_OURS;
 	if (!port_is_exposed(p.dport_be, p.proto) || !client_of(skb, &p, c, &v))
 		return NOT_OURS;
+	if (is_apps(skb, &p)) {
+		flow_forget(&v.flow);
+		return NOT_OURS;
+	}
 	x = exposed_at(&v.flow.peer, skb->ifindex);
 	if (!x)
 		return NOT_OURS;
