@@ -57,7 +57,7 @@ extern const struct behaviour gate_reading[], gate_writing[], gate_splice[];
  * How long to wait for what is to come, which ends the wait, and for what is not to come: an
  * emulated machine may stop for a second.
  */
-enum { COMES_MS = 2000, STAYS_AWAY_MS = 100 };
+enum { COMES_MS = 2000, STAYS_AWAY_MS = 50 };
 
 /* --- words: added to the text with a blank between --- */
 __attribute__((format(printf, 2, 3))) void said(struct run *r, const char *fmt, ...);

@@ -129,7 +129,7 @@ static void time_stamp(struct run *r)
 	int on = 1, n;
 
 	setsockopt(r->server, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof(on));
-	pause_ms(100); /* the kernel switches its stamps on a little later */
+	pause_ms(20); /* if nobody has wanted stamps before, the kernel begins a little later */
 	put(r, r->client, 10, 0);
 	said(r, "%s", control_message(r, SOL_SOCKET, SCM_TIMESTAMP, &n) ? "stamp" : "none");
 }

@@ -51,13 +51,20 @@ const struct behaviour *gate_behaviour(size_t i)
 
 /* --- one run --- */
 
+/* Of a variant, shared with its process. */
+struct shared {
+	char text[GATE_WORDS_MAX];
+	int64_t ended_ms; /* 0: it did not end by itself */
+};
+
 struct gate_run {
 	int cgroup_fd;
-	struct splice_gate *splicing;  /* NULL until TCP was tried */
-	int first_ms;		       /* what TCP took for all behaviours */
-	int tcp_ms;		       /* and for those of this time */
-	char (*texts)[GATE_WORDS_MAX]; /* of each variant, shared with its process */
-	pid_t *pids;		       /* 0: it is not wanted; negative: there is none */
+	struct splice_gate *splicing; /* NULL until TCP is being tried */
+	int64_t part_ms;	      /* when its part began */
+	int first_ms;		      /* what TCP took for all behaviours */
+	int tcp_ms;		      /* and for those of this time */
+	struct shared *shared;	      /* of each variant */
+	pid_t *pids;		      /* 0: it is not wanted; negative: there is none */
 	struct error *e;
 };
 
@@ -66,13 +73,13 @@ static int64_t now_ms(void)
 	return (int64_t)(time_mono_ns() / 1000000);
 }
 
-__attribute__((noreturn)) static void try_child(const struct gate_tried *t, char *text)
+__attribute__((noreturn)) static void try_child(const struct gate_tried *t, struct shared *s)
 {
 	struct run r = {.family = t->family,
 			.nonblock = t->nonblock,
 			.client = -1,
 			.server = -1,
-			.text = text,
+			.text = s->text,
 			.room = GATE_WORDS_MAX};
 	int e;
 
@@ -84,17 +91,18 @@ __attribute__((noreturn)) static void try_child(const struct gate_tried *t, char
 		said(&r, "no pair: %s", strerrorname_np(-e));
 	else
 		t->behaviour->run(&r);
+	s->ended_ms = now_ms();
 	_exit(0);
 }
 
-static pid_t try_begin(const struct gate_tried *t, char *text)
+static pid_t try_begin(const struct gate_tried *t, struct shared *s)
 {
 	pid_t pid;
 
-	memset(text, 0, GATE_WORDS_MAX);
+	*s = (struct shared){0};
 	pid = fork();
 	if (pid == 0)
-		try_child(t, text);
+		try_child(t, s);
 	if (pid > 0)
 		setpgid(pid, pid);
 	return pid;
@@ -137,18 +145,32 @@ static int limit_of(const struct gate_run *g, enum gate_part part)
 	return limit > least ? limit : least;
 }
 
-static void run_part(struct gate_run *g, struct gate_tries *t, enum gate_part part)
+static void part_begin(struct gate_run *g, const struct gate_tries *t, enum gate_part part)
 {
-	int64_t began = now_ms(), until = began + limit_of(g, part);
+	g->part_ms = now_ms();
+	for (size_t i = 0; i < t->n; i++)
+		g->pids[i] = gate_tried_wanted(&t->of[i], part)
+				     ? try_begin(&t->of[i], &g->shared[i])
+				     : 0;
+}
 
-	for (size_t i = 0; i < t->n; i++)
-		g->pids[i] =
-			gate_tried_wanted(&t->of[i], part) ? try_begin(&t->of[i], g->texts[i]) : 0;
-	for (size_t i = 0; i < t->n; i++)
-		if (g->pids[i])
-			try_end(g->pids[i], until, g->texts[i], t->of[i].words[part]);
+/* Which may be called later than they have ended. */
+static void part_end(struct gate_run *g, struct gate_tries *t, enum gate_part part)
+{
+	int64_t until = g->part_ms + limit_of(g, part), last = g->part_ms;
+
+	for (size_t i = 0; i < t->n; i++) {
+		int64_t ended;
+
+		if (!g->pids[i])
+			continue;
+		try_end(g->pids[i], until, g->shared[i].text, t->of[i].words[part]);
+		ended = g->shared[i].ended_ms;
+		ended = ended ? ended : now_ms();
+		last = ended > last ? ended : last;
+	}
 	if (part == PART_TCP)
-		g->tcp_ms = (int)(now_ms() - began);
+		g->tcp_ms = (int)(last - g->part_ms);
 }
 
 /* --- a place of its own --- */
@@ -162,6 +184,15 @@ static int loopback_up(void)
 		return -errno;
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr) < 0 ? -errno : 0;
+}
+
+/* The kernel stamps what comes while somebody wants that, and takes a moment to begin. Open until
+ * the process ends. */
+static void want_stamps(void)
+{
+	int on = 1, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof(on));
 }
 
 static int enter_place(const char *cgroup, int *cgroup_fd, struct error *e)
@@ -194,25 +225,26 @@ static int run_tcp(struct gate_run *g, struct gate_tries *t, enum gate_part part
 	if (r)
 		return error_set(g->e, r, "splicing cannot be detached: %s", strerror(-r));
 	slowness = gate_slowness(g->first_ms, nth);
-	run_part(g, t, part);
+	part_begin(g, t, part);
+	if (!g->splicing) /* meanwhile: behaviours mostly wait. Nothing is attached yet */
+		r = datapath_splice_gate_open(-1, false, &g->splicing, g->e);
+	part_end(g, t, part);
 	if (part == PART_TCP && nth == 0)
 		g->first_ms = g->tcp_ms;
 	t->slow |= gate_slowness(g->tcp_ms, 1) > 1;
-	return 0;
+	return r;
 }
 
 static int run_spliced(struct gate_run *g, struct gate_tries *t, enum gate_part part)
 {
 	bool redirect = part == PART_REDIRECTED;
-	int r = g->splicing ? 0 : datapath_splice_gate_open(-1, false, &g->splicing, g->e);
+	int r = datapath_splice_gate_redirect(g->splicing, redirect);
 
-	if (r)
-		return r;
-	r = datapath_splice_gate_redirect(g->splicing, redirect);
 	r = r ? r : datapath_splice_gate_cgroup(g->splicing, g->cgroup_fd);
 	if (r)
 		return error_set(g->e, r, "splicing cannot be attached: %s", strerror(-r));
-	run_part(g, t, part);
+	part_begin(g, t, part);
+	part_end(g, t, part);
 	if (!was_spliced(g->splicing, redirect))
 		r = error_set(g->e, -EIO,
 			      redirect ? "nothing was redirected"
@@ -244,9 +276,9 @@ static int run_all(int cgroup_fd, struct gate_result *ret, struct error *e)
 
 	gate_tries_all(has_ipv6(), &tries);
 	g.pids = calloc(tries.n, sizeof(*g.pids));
-	g.texts = mmap(NULL, tries.n * sizeof(*g.texts), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (!g.pids || g.texts == MAP_FAILED)
+	g.shared = mmap(NULL, tries.n * sizeof(*g.shared), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!g.pids || g.shared == MAP_FAILED)
 		return error_set(e, -ENOMEM, "out of memory");
 	r = gate_tries_judge(&tries, run_one, &g);
 	datapath_splice_gate_close(g.splicing);
@@ -279,6 +311,7 @@ void gate_run(int out, const char *cgroup)
 
 	setpriority(PRIO_PROCESS, 0, 5); /* what users wait for comes first */
 	r = enter_place(cgroup, &cgroup_fd, &e);
+	want_stamps();
 	r = r ? r : run_all(cgroup_fd, &result, &e);
 	r = r ? r : gate_kernel_read(&k);
 	r = r ? r : gate_format(&result, &k, &text);
