@@ -73,11 +73,12 @@ $(VM_BIN): $(OUT)/flags/vm
 # What has the name of a program of net/ is that one, compiled for the VM.
 VM_OF_NET := $(filter $(patsubst tests/net/src/%.c,.output/vm/bin/%,$(wildcard tests/net/src/*.c)),$(VM_BIN))
 $(VM_OF_NET): .output/vm/bin/%: tests/net/src/%.c
-# A line '// flags: ...' in a program's file is for the compiler.
+# A line '// flags: ...' in a program's file is for the compiler; with a line '// build: dynamic' it has
+# the libraries that ax has there.
 .output/vm/bin/%: tests/vm/src/%.c
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
-	$(Q)musl-gcc $(VM_CFLAGS) $(shell sed -n 's|^// flags: ||p' $<) \
+	$(Q)$(if $(shell grep -lx '// build: dynamic' $<),$(CC) $(filter-out -static,$(VM_CFLAGS)),musl-gcc $(VM_CFLAGS)) $(shell sed -n 's|^// flags: ||p' $<) \
 		-idirafter /usr/include -idirafter /usr/include/$(shell uname -m)-linux-gnu $< -o $@
 
 # The suite of socket behaviours has BPF programs of its own, and the very objects of the agent's gate.

@@ -20,6 +20,9 @@ modules=(veth tun dummy nf_tables nft_masq nft_nat nft_chain_nat nft_ct inet_dia
 others=(xdp-filter xdp-loader)
 # What a cluster needs: etcd, and the library that ax opens to reach it.
 cluster=(etcd)
+# What is spliced, and a module of it.
+spliced=(nginx)
+stream=/usr/lib/nginx/modules/ngx_stream_module.so
 libraries=(libcurl.so.4)
 cache=.output/vm
 
@@ -49,7 +52,7 @@ for program in "$ax" "$suite"; do
 	[ -x "$program" ] || die "$program does not exist; build it with: make vm-build"
 done
 [ "$(dpkg --print-architecture)" = amd64 ] || die "the VM is only made for amd64"
-for tool in qemu-system-x86_64 cpio modprobe depmod xz "${others[@]}" "${cluster[@]}"; do
+for tool in qemu-system-x86_64 cpio modprobe depmod xz "${others[@]}" "${cluster[@]}" "${spliced[@]}"; do
 	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
 		die "$tool is missing; as root: tools/deps.sh vm"
 done
@@ -209,12 +212,17 @@ pack()
 	cp "$cache/busybox/bin/busybox" "$root/bin/busybox"
 	pack_program "$root" "$ax"
 	pack_program "$root" "$suite"
-	find "$cache/bin" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/bin" {} + 2>/dev/null || true
+	for program in "$cache"/bin/*; do
+		[ ! -x "$program" ] || pack_program "$root" "$program"
+	done
 	pack_others "$root"
-	for program in "${cluster[@]}"; do
+	for program in "${cluster[@]}" "${spliced[@]}"; do
 		pack_program "$root" "$(command -v "$program")"
 	done
 	pack_libraries "$root"
+	[ -e "$stream" ] || die "$stream does not exist; as root: tools/deps.sh test vm"
+	mkdir -p "$root${stream%/*}"
+	cp "$stream" "$root$stream"
 	cp tests/vm/*.sh tests/splice/expected/*.tsv "$root/tests/"
 	cp -r tests/splice/earlier "$root/tests/"
 	install -m 0755 tests/vm/init "$root/init"
