@@ -18,11 +18,12 @@ splice_agent </dev/null
 serve 7000 --ip 10.77.1.1 --name talk -- "$BIN/talk" server 4 0.0.0.0 7000
 TALK_OUT=$OUT
 
-# through WHAT ADDRESS PORT MODE [OPTIONS]: five connections through a proxy
+# through WHAT ADDRESS PORT MODE [OPTIONS]: five connections through a proxy, spliced on both sides, or on
+# one where SIDES is 1
 through() {
 	local what=$1 ip=$2 port=$3 mode=$4
 	shift 4
-	JOINS=20 talk "$what, client in $mode mode" --net "$mode" -- 4 "$ip" "$port" -n 5 -w $JOIN_MS -k 500 \
+	JOINS=$((10 * ${SIDES:-2})) talk "$what, client in $mode mode" --net "$mode" -- 4 "$ip" "$port" -n 5 -w $JOIN_MS -k 500 \
 		-s $BYTES -p "$@"
 }
 
@@ -101,6 +102,22 @@ for mode in private host; do
 	is "the Go proxy in $mode mode met no error" "$(cat "$out")" ""
 	stop_app "$pid"
 done
+# TCP and spliced ends mixed: io.Copy splices from one into the other, both ways
+off=()
+[ "$SPLICE" = off ] || off=(--splice off)
+serve 7000 --ip 10.77.1.2 "${off[@]}" --name plain -- "$BIN/talk" server 4 0.0.0.0 7000
+plain=$APP plain_out=$OUT
+serve 7001 --splice-emulation --ip 10.77.2.2 --name go -- "$BIN/relay" 0.0.0.0:7001 10.77.1.2:7000
+pid=$APP out=$OUT
+splice_mark
+SIDES=1 through "a Go proxy, its server off" 10.77.2.2 7001 private
+spliced "a Go proxy, its server off: one side" 100 10
+[ "$SPLICE" = off ] || is "a Go proxy, its server off: the other side is plain" "$(($(joined) - MARK_JOINED))" 10
+moved "a Go proxy, its server off"
+is "a Go proxy, its server off, met no error" "$(cat "$out")" ""
+is "its server saw nothing odd" "$(grep -v '^ready' "$plain_out")" ""
+stop_app "$pid"
+stop_app "$plain"
 
 # --- HAProxy, as a user without rights ---
 

@@ -9,7 +9,6 @@ need jq python3 haproxy
 build_c ask ask-musl
 ASK=$BIN/ask
 . "$(dirname "$0")/splice.sh"
-GATE=/run/ax/$INST/splice-gate
 PINS=/sys/fs/bpf/$INST
 
 # config MODE [MODE]: of the agent, of the service.
