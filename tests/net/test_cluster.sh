@@ -202,6 +202,7 @@ like "of two claimants of a block one gets it, in 1,000 tries" \
 	"$(timeout 100 "$T/claims" http://10.99.0.1:2379 1000 blocks 2>&1)" '^1000 one, 0 none, 0 both; [1-9][0-9]* and [1-9][0-9]*$'
 like "and so of an address" \
 	"$(timeout 100 "$T/claims" http://10.99.0.1:2379 1000 addresses 2>&1)" '^1000 one, 0 none, 0 both; [1-9][0-9]* and [1-9][0-9]*$'
+is "the nodes' own records are what they were" "$(values /ax/east/nodes/n | jq -r .name)" $'n1\nn2'
 
 # --- what others may write -------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@
 struct claimant {
 	struct etcd *etcd;
 	struct etcd_lease *lease;
-	char name[8];
+	char name[16];
 	bool ready;
 };
 
@@ -129,7 +129,8 @@ int main(int argc, char **argv)
 	if (!tries || tries > TRIES_MAX || prefix_parse("10.0.0.0/12", &pool))
 		return 2;
 	for (unsigned k = 0; k < 2; k++) {
-		snprintf(nodes[k].name, sizeof(nodes[k].name), "n%u", k);
+		/* (a name of no node of the test's) */
+		snprintf(nodes[k].name, sizeof(nodes[k].name), "claimant%u", k);
 		if (etcd_open(epoll, &o, &nodes[k].etcd, &e) ||
 		    etcd_lease_open(nodes[k].etcd, 30, 0, on_lease, &nodes[k], &nodes[k].lease))
 			fail(e.text);
