@@ -109,7 +109,7 @@ static int judge_block(const struct cluster *c, const struct ax_addr *addr, stru
 	if (!prefix_contains(&c->conf.pool, addr))
 		return 0;
 	b = peers_block_of(c, addr);
-	if (b && streq(b->rec.id, c->id))
+	if (b && node_is_own(c, b->rec.node, b->rec.id))
 		return 0;
 	if (b)
 		return error_set(e, -EADDRINUSE,
@@ -224,7 +224,7 @@ static void look_at_keys(struct address_ask *k, const struct etcd_answer *answer
 		if (record_address_read(got->kvs[0].value.data, got->kvs[0].value.len, &rec, &e)) {
 			rec = (struct record_address){.addr = k->addr[i], .app = "?", .node = "?"};
 		}
-		if (!streq(rec.id, k->c->id)) {
+		if (!node_is_own(k->c, rec.node, rec.id)) {
 			refused(k, i, &rec);
 			return;
 		}
@@ -435,7 +435,7 @@ int addresses_put(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 	if (!kv->lease || kv->lease != c->lease_id)
 		return 0;
 	r = record_address_read(kv->value.data, kv->value.len, &rec, e);
-	if (r || !streq(rec.id, c->id))
+	if (r || !node_is_own(c, rec.node, rec.id))
 		return r;
 	record_address_key(c->conf.name, &rec.addr, key);
 	if (kv->key.len != strlen(key) || memcmp(kv->key.data, key, kv->key.len) != 0)

@@ -54,7 +54,7 @@ struct own_block *block_add(struct cluster *c, const struct prefix *p)
 static void adopt(struct cluster *c, struct peer_block *b)
 {
 	struct own_block *own = find(c, &b->rec.prefix);
-	bool ours = streq(b->rec.id, c->id);
+	bool ours = node_is_own(c, b->rec.node, b->rec.id);
 	char text[ADDR_STRLEN];
 
 	if (!own && ours) {

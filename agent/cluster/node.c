@@ -75,7 +75,8 @@ static uint64_t hash(uint64_t h, const char *text)
 }
 
 /* The same after a new start of the machine; another for each instance on it. Machines that were
- * copied may have it in common: an address is part of who a node is, too (is_own()). */
+ * copied may have it in common: so a name is part of who has something (node_is_own()), and an
+ * address of who has a name (is_own()). */
 void node_make_id(struct cluster *c)
 {
 	autofree char *machine = NULL;
@@ -103,6 +104,11 @@ int node_identify(struct cluster *c, struct error *e)
 	if (!r && addr_is_zero(&c->address))
 		r = find_address(c, e);
 	return r;
+}
+
+bool node_is_own(const struct cluster *c, const char *node, const char *id)
+{
+	return streq(node, c->node) && streq(id, c->id);
 }
 
 /* --- its key --- */
@@ -209,8 +215,10 @@ static void name_is_taken(struct cluster *c, const struct etcd_kv *kv)
 		return;
 	} else {
 		snprintf(text, sizeof(text),
-			 "it has a node %s already, at %s: give this one another cluster.node.name",
-			 c->node, addr_format(&n.address, addr));
+			 "it has a node %s already, at %s%s: give this one another "
+			 "cluster.node.name",
+			 c->node, addr_format(&n.address, addr),
+			 streq(n.id, c->id) ? ", with this machine's id (was one copied?)" : "");
 	}
 	wrong(c, text);
 }

@@ -242,6 +242,9 @@ uint64_t cluster_mono_of(int64_t unix_s); /* not 0, and not later than now */
 void cluster_at(struct cluster *c, uint64_t *deadline, uint64_t in_ms);
 
 /* --- node.c --- */
+/* Whether what a record has for its owner is this node: a machine that was copied has the same id,
+ * and another name, since that is in etcd once. */
+bool node_is_own(const struct cluster *c, const char *node, const char *id);
 /* Who this is: the config's words, or the machine's. -EINVAL with a sentence. */
 void node_make_id(struct cluster *c); /* its number alone */
 int node_identify(struct cluster *c, struct error *e);

@@ -359,7 +359,9 @@ static bool is_free(const struct sync *s, struct peer_block *b)
 
 bool is_others(const struct cluster *c, const struct peer_block *b)
 {
-	return !streq(b->rec.id, c->id) && !streq(b->node->rec.name, c->node);
+	/* (what is at this node's address is this one, under a name that it had before) */
+	return !streq(b->node->rec.name, c->node) &&
+	       (addr_is_zero(&c->address) || !addr_eq(&b->node->rec.address, &c->address));
 }
 
 /* Asked for once in a look, however many blocks the node has. */

@@ -59,6 +59,27 @@ for i in {1..4}; do
 done
 is "of two nodes that want one at the same time one has it, and the other is told" "$WON" 11111111
 
+# --- a machine that was copied: another node with this one's id ------------------------------------------
+
+# node_put KEY JSON, node_del KEY: below the cluster's
+node_put() { lan_etcd put '{key: ($k | @base64), value: ($v | @base64)}' --arg k "/ax/east/$1" --arg v "$2" >/dev/null; }
+node_del() { lan_etcd deleterange '{key: ($k | @base64)}' --arg k "/ax/east/$1" >/dev/null; }
+ID=$(lan_etcd range '{key: ("/ax/east/nodes/n1" | @base64)}' | jq -r '.kvs[0].value | @base64d | fromjson | .id')
+like "the node's id" "$ID" '^[0-9a-f]{32}$'
+OWN=$(node_state n1 '.blocks | join(" ")')
+node_put nodes/copy '{"v":1,"name":"copy","id":"'"$ID"'","address":"10.99.0.98","since":1,"version":"0"}'
+node_put "blocks/$FREE.0-24" '{"v":1,"prefix":"'"$FREE"'.0/24","node":"copy","id":"'"$ID"'"}'
+node_put addresses/192.0.2.9 '{"v":1,"address":"192.0.2.9","node":"copy","app":"there","id":"'"$ID"'"}'
+ok "the copy's block is reached as another node's" wait_for '[ "$(node_routes n1)" = 3 ]'
+is "and is none of this one's" "$(node_state n1 '.blocks | join(" ")')" "$OWN"
+on n1
+like "no app here gets an address of it" "$(in_app --ip "$FREE.9" -- true 2>&1)" "$FREE.9 is in a block of the node copy"
+like "nor one that the copy has" "$(in_app --ip 192.0.2.9 -- true 2>&1)" "the address 192.0.2.9 is the app there's on the node copy"
+node_del "blocks/$FREE.0-24"
+node_del addresses/192.0.2.9
+node_del nodes/copy
+ok "it goes as any other" wait_for '[ "$(node_routes n1)" = 2 ]'
+
 # --- many at once ------------------------------------------------------------------------------------------
 
 # burst COUNT: so many apps of a node that comes with them, two of a name

@@ -110,6 +110,18 @@ static void a_config_app_has_no_address_of_another_nodes_block(void **state)
 	assert_int_equal(claim(&n, "10.80.2.9", &e), 0);
 }
 
+static void a_copied_machine_has_nothing_of_the_other_ones(void **state)
+{
+	CLEANUP(node_free) struct node n;
+	struct error e = {0};
+
+	(void)state;
+	node_init(&n);
+	put_block(&n, "10.80.1.0/24", "n2", ME);
+	assert_int_equal(claim(&n, "10.80.1.9", &e), -EADDRINUSE);
+	assert_non_null(strstr(e.text, "in a block of the node n2"));
+}
+
 static void what_an_agent_before_has_claimed_is_known(void **state)
 {
 	CLEANUP(node_free) struct node n;
@@ -137,6 +149,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_config_app_has_no_address_of_another_nodes_block),
+		cmocka_unit_test(a_copied_machine_has_nothing_of_the_other_ones),
 		cmocka_unit_test(what_an_agent_before_has_claimed_is_known),
 	};
 
