@@ -4,8 +4,8 @@
  *
  * A packet's backend is that of its flow, if the flow table knows it and the backend still belongs
  * to the balancer and is not down; else Maglev's choice, a slot of the ring by a hash of the
- * packet's addresses, ports and protocol. The hash has no secret, so that several machines with
- * the same backends make the same choice.
+ * packet's addresses, ports and protocol, or of its client's address alone (AX_BALANCE_BY_SRC). The
+ * hash has no secret, so that several machines with the same backends make the same choice.
  *
  * What has no ports (later fragments, other protocols) is placed by addresses and protocol alone,
  * and so are first fragments, which must go where the later ones go; the flow table has no say in
@@ -57,13 +57,15 @@
 #define AX_FLOWS_PER_WINDOW (125000 / AX_FLOWS_WINDOWS)
 
 enum ax_balance_mode { AX_BALANCE_NAT, AX_BALANCE_IPIP, AX_BALANCE_GUE };
+/* What new flows are placed by: all that makes them one, or only who asks. */
+enum ax_balance_affinity { AX_BALANCE_BY_FLOW, AX_BALANCE_BY_SRC };
 
 struct ax_balancer {
 	__u32 ring;  /* arena offset of __u16[AX_MAGLEV_SLOTS]: numbers of backends; 0: none */
 	__u32 ring6; /* the same of its IPv6 backends, for IPv6 packets */
 	__u32 mode;  /* enum ax_balance_mode */
 	__be16 gue_port_be;
-	__u16 pad;
+	__u16 affinity; /* enum ax_balance_affinity */
 };
 _Static_assert(sizeof(struct ax_balancer) == 16, "struct ax_balancer is part of the arena");
 

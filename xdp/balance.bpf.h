@@ -53,6 +53,16 @@ static __always_inline __u32 hash_flow(const struct packet *p, bool v4, bool por
 	return (__u32)mix(h, 0);
 }
 
+/* What decides about the backend: the hash of the flow, unless the client's address does so alone.
+ */
+static __always_inline __u32 hash_place(const struct ax_balancer *b, const struct packet *p,
+					bool v4, __u32 flow)
+{
+	if (b->affinity != AX_BALANCE_BY_SRC)
+		return flow;
+	return (__u32)mix(mix_addr(0, &p->src, v4), 0);
+}
+
 /* --- flows --- */
 
 static __always_inline struct ax_flow_real *flow_find(const struct flow_key *k, bool v4)

@@ -16,7 +16,6 @@ struct forward {
 	__u64 jiffies;
 	__u32 now; /* as a time stamp */
 	__u32 number;
-	__u32 hash;
 	__be16 port_be; /* 0: none yet */
 	bool fresh;
 	bool unproven; /* NAT_UNPROVEN: the next packet is looked at, too */
@@ -97,10 +96,11 @@ static __always_inline bool go_on(struct xdp_md *ctx, struct forward *f, bool v4
 static __always_inline bool choose(struct forward *f, bool v4)
 {
 	const struct packet *flow = flow_of(f->h);
+	__u32 hash;
 	int n;
 
-	f->hash = hash_flow(flow, v4, is_tracked(flow));
-	n = ring_choice(f->a, f->balancer, v4, f->hash);
+	hash = hash_place(f->balancer, flow, v4, hash_flow(flow, v4, is_tracked(flow)));
+	n = ring_choice(f->a, f->balancer, v4, hash);
 	if (n < 0)
 		return false;
 	f->number = n;

@@ -67,7 +67,7 @@ static __always_inline bool place(const struct handover *h, const __u8 *a,
 		}
 	}
 	hash = hash_flow(flow, v4, pl->tracked);
-	n = ring_choice(a, b, v4, hash);
+	n = ring_choice(a, b, v4, hash_place(b, flow, v4, hash));
 	if (n < 0)
 		return false;
 	pl->real = real_of(a, n);

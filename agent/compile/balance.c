@@ -115,6 +115,7 @@ static int add_balancer(struct balancers *c, uint32_t number, const struct real_
 		.ring6 = (uint32_t)ring6,
 		.mode = modes[b->mode],
 		.gue_port_be = htons(b->gue_port),
+		.affinity = b->affinity == BALANCE_BY_SRC ? AX_BALANCE_BY_SRC : AX_BALANCE_BY_FLOW,
 	};
 	return 0;
 }

@@ -23,6 +23,19 @@ static void read_mode(struct reader *r, const struct node *n, void *to)
 		((struct balancer_reading *)to)->b.mode = (enum balance_mode)i;
 }
 
+static void read_affinity(struct reader *r, const struct node *n, void *to)
+{
+	static const char what[] = "none or src";
+	const char *text = scalar_text(r, n, what);
+	int i = text ? value_word(text, balance_affinity_names, ARRAY_SIZE(balance_affinity_names))
+		     : -1;
+
+	if (text && i < 0)
+		reject(r, n, "%s", what);
+	if (i >= 0)
+		((struct balancer_reading *)to)->b.affinity = (enum balance_affinity)i;
+}
+
 static void read_source(struct reader *r, const struct node *n, void *to)
 {
 	struct balancer_reading *b = to;
@@ -143,8 +156,9 @@ static void read_backends(struct reader *r, const struct node *n, void *to)
 /* --- the balancer --- */
 
 static const struct key balancer_keys[] = {
-	{"mode", read_mode, 0},	      {"source", read_source, 0},     {"port", read_gue_port, 0},
-	{"service", read_service, 0}, {"backends", read_backends, 0},
+	{"mode", read_mode, 0},		{"source", read_source, 0},
+	{"port", read_gue_port, 0},	{"service", read_service, 0},
+	{"backends", read_backends, 0}, {"affinity", read_affinity, 0},
 };
 
 static bool has_ports(const struct balancer *b)

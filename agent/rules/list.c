@@ -9,6 +9,8 @@ const char *const policy_names[3] = {
 	[AX_POLICY_RULES] = "rules", [AX_POLICY_PASS] = "pass", [AX_POLICY_DROP] = "drop"};
 const char *const balance_mode_names[3] = {
 	[BALANCE_NAT] = "nat", [BALANCE_IPIP] = "ipip", [BALANCE_GUE] = "gue"};
+const char *const balance_affinity_names[2] = {
+	[BALANCE_BY_FLOW] = "none", [BALANCE_BY_SRC] = "src"};
 const char *const xdp_mode_names[4] = {[ATTACH_AUTO] = "auto",
 				       [ATTACH_NATIVE] = "native",
 				       [ATTACH_GENERIC] = "generic",
@@ -22,6 +24,11 @@ const char *xdp_mode_name(enum xdp_mode m)
 const char *balance_mode_name(enum balance_mode m)
 {
 	return m < ARRAY_SIZE(balance_mode_names) ? balance_mode_names[m] : NULL;
+}
+
+const char *balance_affinity_name(enum balance_affinity a)
+{
+	return a < ARRAY_SIZE(balance_affinity_names) ? balance_affinity_names[a] : NULL;
 }
 
 void rule_list_init(struct rule_list *l)
@@ -62,8 +69,8 @@ static bool balancer_eq(const struct balancer *a, const struct balancer *b)
 
 	if (!streq(a->name, b->name) || !a->service != !b->service ||
 	    (both && !streq(a->service, b->service)) || a->mode != b->mode ||
-	    !addr_eq(&a->source4, &b->source4) || !addr_eq(&a->source6, &b->source6) ||
-	    a->gue_port != b->gue_port || a->n != b->n)
+	    a->affinity != b->affinity || !addr_eq(&a->source4, &b->source4) ||
+	    !addr_eq(&a->source6, &b->source6) || a->gue_port != b->gue_port || a->n != b->n)
 		return false;
 	for (size_t i = 0; i < a->n; i++) {
 		const struct balance_backend *x = &a->backends[i], *y = &b->backends[i];

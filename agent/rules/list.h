@@ -30,6 +30,9 @@ struct rule_set_def {
 
 enum balance_mode { BALANCE_NAT, BALANCE_IPIP, BALANCE_GUE };
 const char *balance_mode_name(enum balance_mode m); /* "nat" ..., NULL behind the last one */
+/* What new flows are placed by: all that makes them one, or their client's address alone. */
+enum balance_affinity { BALANCE_BY_FLOW, BALANCE_BY_SRC };
+const char *balance_affinity_name(enum balance_affinity a); /* "none", "src" */
 
 struct balance_backend {
 	struct ax_addr addr;
@@ -43,6 +46,7 @@ struct balancer {
 	char *name;
 	char *service; /* the backends are those of this service of the config; NULL: given here */
 	enum balance_mode mode;
+	enum balance_affinity affinity;
 	struct ax_addr source4, source6; /* outer source or NAT's; zero: the host's own way there */
 	uint16_t gue_port;		 /* host byte order */
 	struct balance_backend *backends;

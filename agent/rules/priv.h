@@ -97,6 +97,7 @@ extern const char *const policy_names[3]; /* by enum ax_policy */
 #define BALANCER_BACKENDS_MAX AX_REALS_MAX
 #define BALANCER_WEIGHT_MAX   1000
 extern const char *const balance_mode_names[3];
+extern const char *const balance_affinity_names[2];
 extern const char *const xdp_mode_names[4];
 void balancer_free(struct balancer *b);
 

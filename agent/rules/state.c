@@ -42,7 +42,11 @@ static void save_balancer(const struct balancer *b, FILE *f)
 	fprintf(f, "balancer %s %s %u", b->name, balance_mode_names[b->mode], b->gue_port);
 	fprintf(f, " %s", addr_is_zero(&b->source4) ? "-" : addr_format(&b->source4, addr));
 	fprintf(f, " %s", addr_is_zero(&b->source6) ? "-" : addr_format(&b->source6, addr));
-	fprintf(f, " %s\n", b->service ? b->service : "-");
+	fprintf(f, " %s", b->service ? b->service : "-");
+	/* what former versions do not know is only written where it says something */
+	if (b->affinity != BALANCE_BY_FLOW)
+		fprintf(f, " %s", balance_affinity_names[b->affinity]);
+	putc_unlocked('\n', f);
 	for (size_t i = 0; i < b->n; i++) {
 		const struct balance_backend *x = &b->backends[i];
 
@@ -249,18 +253,23 @@ static int restore_balancer(struct rule_list *l, char **words, size_t n)
 {
 	struct balancer b = {0};
 	uint64_t port;
-	int mode;
+	int mode, affinity = BALANCE_BY_FLOW;
 
-	if (n != 6 || !value_is_name(words[0]) || (!streq(words[5], "-") && want_name(words[5])))
+	if ((n != 6 && n != 7) || !value_is_name(words[0]) ||
+	    (!streq(words[5], "-") && want_name(words[5])))
 		return -EINVAL;
 	mode = value_word(words[1], balance_mode_names, ARRAY_SIZE(balance_mode_names));
-	if (mode < 0 || value_number(words[2], UINT16_MAX, &port) < 0 ||
+	if (n == 7)
+		affinity = value_word(words[6], balance_affinity_names,
+				      ARRAY_SIZE(balance_affinity_names));
+	if (mode < 0 || affinity < 0 || value_number(words[2], UINT16_MAX, &port) < 0 ||
 	    restore_source(words[3], true, &b.source4) < 0 ||
 	    restore_source(words[4], false, &b.source6) < 0)
 		return -EINVAL;
 	if (array_grow(&l->balancers, l->n_balancers, sizeof(b)) < 0)
 		return -ENOMEM;
 	b.mode = (enum balance_mode)mode;
+	b.affinity = (enum balance_affinity)affinity;
 	b.gue_port = (uint16_t)port;
 	b.name = strdup(words[0]);
 	b.service = streq(words[5], "-") ? NULL : strdup(words[5]);

@@ -432,7 +432,7 @@ static void diff_sets(FILE *f, const struct rule_list *old, const struct rule_li
 
 static bool balancer_same(const struct balancer *o, const struct balancer *n)
 {
-	if (o->mode != n->mode || o->gue_port != n->gue_port ||
+	if (o->mode != n->mode || o->affinity != n->affinity || o->gue_port != n->gue_port ||
 	    !addr_eq(&o->source4, &n->source4) || !addr_eq(&o->source6, &n->source6) ||
 	    !o->service != !n->service)
 		return false;

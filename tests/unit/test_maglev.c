@@ -199,7 +199,12 @@ static void balancers_arrive_in_the_arena(void **state)
 			       dns[] = {backend("10.0.0.1", 0)};
 	struct balancer balancers[] = {
 		{.name = "web", .mode = BALANCE_NAT, .backends = web, .n = ARRAY_SIZE(web)},
-		{.name = "dns", .mode = BALANCE_GUE, .gue_port = 6081, .backends = dns, .n = 1}};
+		{.name = "dns",
+		 .mode = BALANCE_GUE,
+		 .affinity = BALANCE_BY_SRC,
+		 .gue_port = 6081,
+		 .backends = dns,
+		 .n = 1}};
 	struct rule_list l = {.balancers = balancers, .n_balancers = 2};
 	struct real_binding reals[] = {{.slot = 4}, {.slot = 9}, {.slot = 2},
 				       {.slot = 0}, {.slot = 1}, {.slot = 7}};
@@ -224,6 +229,8 @@ static void balancers_arrive_in_the_arena(void **state)
 	r = (const void *)(a.data + layout.backends);
 	assert_int_equal(b[0].mode, AX_BALANCE_NAT);
 	assert_int_equal(b[1].mode, AX_BALANCE_GUE);
+	assert_int_equal(b[0].affinity, AX_BALANCE_BY_FLOW);
+	assert_int_equal(b[1].affinity, AX_BALANCE_BY_SRC);
 	assert_int_equal(b[1].gue_port_be, htons(6081));
 	assert_int_equal(b[1].ring6, 0);
 	slots = (const void *)(a.data + b[0].ring);

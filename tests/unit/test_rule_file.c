@@ -198,13 +198,14 @@ static void balancers_have_many_forms(void **state)
 		"      - {address: '10.0.0.2:82', weight: 2, drain: no}\n"
 		"    source: 192.0.2.1,2001:db8::1\n"
 		"  tunnel: {mode: gue, port: 7000, source: 2001:db8::2, backends: [10.0.0.1]}\n"
-		"  ipip: {mode: ipip, backends: []}\n"
+		"  ipip: {mode: ipip, affinity: src, backends: []}\n"
 		"  api: {mode: nat, service: some-api}\n");
 	const struct balancer *b = rule_list_balancer(&l, "web");
 
 	(void)state;
 	assert_int_equal(l.n_balancers, 4);
 	assert_int_equal(b->mode, BALANCE_NAT);
+	assert_int_equal(b->affinity, BALANCE_BY_FLOW);
 	assert_int_equal(b->n, 5);
 	assert_addr(&b->backends[0].addr, "10.0.0.1");
 	assert_int_equal(b->backends[0].port, 0);
@@ -227,6 +228,7 @@ static void balancers_have_many_forms(void **state)
 	assert_addr(&b->source6, "2001:db8::2");
 	b = rule_list_balancer(&l, "ipip");
 	assert_int_equal(b->mode, BALANCE_IPIP);
+	assert_int_equal(b->affinity, BALANCE_BY_SRC);
 	assert_int_equal(b->gue_port, 6080);
 	b = rule_list_balancer(&l, "api"); /* whose service only the config knows */
 	assert_string_equal(b->service, "some-api");
@@ -504,6 +506,8 @@ static void wrong_balancers(void **state)
 		 "backends\n"},
 		{"balancers: {b: {mode: dsr, backends: []}}\n",
 		 "f:1:23: balancers.b.mode: found \"dsr\", expected nat, ipip or gue\n"},
+		{"balancers: {b: {affinity: app, backends: []}}\n",
+		 "f:1:27: balancers.b.affinity: found \"app\", expected none or src\n"},
 		{"balancers: {b: {port: 7, backends: []}}\n",
 		 "f:1:23: balancers.b: found port, expected it with mode gue only: it is the "
 		 "tunnel's\n"},

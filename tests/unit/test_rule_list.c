@@ -362,7 +362,9 @@ static struct rule_list full_list(void)
 	b->backends[0].weight = 1000;
 	b->backends[0].drain = true;
 	b->backends[1].down = true;
-	add_balancer(&l, "svc")->service = strdup("api");
+	b = add_balancer(&l, "svc");
+	b->service = strdup("api");
+	b->affinity = BALANCE_BY_SRC;
 	add(&l, "name ssh src @mixed,10.0.0.0/8 proto tcp dport 22,@ports action pass");
 	add(&l, "action balance web");
 	add(&l, "vlan 5 action redirect eth0 smac 02:00:00:00:00:01 dmac 02:00:00:00:00:02 to "
@@ -388,6 +390,10 @@ static void lists_are_copied(void **state)
 	copy.balancers[0].backends[1].down = false;
 	assert_false(rule_list_eq(&l, &copy));
 	copy.balancers[0].backends[1].down = true;
+	copy.balancers[1].affinity = BALANCE_BY_FLOW;
+	assert_false(rule_list_eq(&l, &copy));
+	copy.balancers[1].affinity = BALANCE_BY_SRC;
+	assert_true(rule_list_eq(&l, &copy));
 	copy.sets[1].prefixes[3].len++;
 	assert_false(rule_list_eq(&l, &copy));
 	rule_list_free(&copy);

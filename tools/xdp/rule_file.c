@@ -143,6 +143,8 @@ static void put_sources(const struct balancer *b, FILE *to)
 static void put_balancer(const struct balancer *b, FILE *to)
 {
 	fprintf(to, "  \"%s\":\n    mode: %s\n", b->name, balance_mode_name(b->mode));
+	if (b->affinity != BALANCE_BY_FLOW)
+		fprintf(to, "    affinity: %s\n", balance_affinity_name(b->affinity));
 	put_sources(b, to);
 	if (b->mode == BALANCE_GUE)
 		fprintf(to, "    port: %u\n", b->gue_port);

@@ -102,6 +102,24 @@ static void put_programs(const struct view *v)
 	}
 }
 
+/* How many backends take new flows, and what is with the others. */
+static void put_states(const struct balancer *b)
+{
+	size_t up = 0, drain = 0, down = 0;
+
+	for (size_t k = 0; k < b->n; k++) {
+		down += b->backends[k].down;
+		drain += !b->backends[k].down && b->backends[k].drain;
+	}
+	up = b->n - drain - down;
+	printf(", %zu of them take%s new flows", up, up == 1 ? "s" : "");
+	if (drain)
+		printf(", %zu drain%s", drain, drain == 1 ? "s" : "");
+	if (down)
+		printf(", %zu %s down", down, down == 1 ? "is" : "are");
+	putchar('\n');
+}
+
 static void put_parts(const struct rule_list *l)
 {
 	for (size_t i = 0; i < l->n_sets; i++) {
@@ -113,14 +131,12 @@ static void put_parts(const struct rule_list *l)
 	}
 	for (size_t i = 0; i < l->n_balancers; i++) {
 		const struct balancer *b = &l->balancers[i];
-		size_t up = 0;
 
-		for (size_t k = 0; k < b->n; k++)
-			up += !b->backends[k].down && !b->backends[k].drain;
 		put_key(i ? "" : "balancers");
-		printf("%s: %s, %zu backend%s, %zu of them take%s new flows\n", b->name,
-		       balance_mode_name(b->mode), b->n, b->n == 1 ? "" : "s", up,
-		       up == 1 ? "s" : "");
+		printf("%s: %s%s, %zu backend%s", b->name, balance_mode_name(b->mode),
+		       b->affinity == BALANCE_BY_SRC ? ", by the client's address" : "", b->n,
+		       b->n == 1 ? "" : "s");
+		put_states(b);
 	}
 }
 
@@ -228,8 +244,9 @@ static json_t *sets_json(const struct rule_list *l)
 
 static json_t *balancer_json(const struct balancer *b)
 {
-	json_t *j = json_pack("{s:s,s:s,s:[]}", "name", b->name, "mode", balance_mode_name(b->mode),
-			      "backends");
+	json_t *j =
+		json_pack("{s:s,s:s,s:s,s:[]}", "name", b->name, "mode", balance_mode_name(b->mode),
+			  "affinity", balance_affinity_name(b->affinity), "backends");
 	json_t *list = json_object_get(j, "backends");
 	char buf[ADDR_STRLEN];
 

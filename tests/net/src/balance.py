@@ -7,8 +7,8 @@ balance.py keep HOST PORT N DIR      N HTTP connections that stay; for each DIR/
                                      asks on all of them and writes the answers to DIR/round.R
 balance.py serve NAME PORT           TCP and UDP over both families: a line with a number is answered by
                                      NAME, the peer's address, and over TCP so many bytes
-balance.py query tcp|udp HOST PORT BYTES N
-                                     asks N times; one line for each answer
+balance.py query tcp|udp HOST PORT BYTES N [SOURCE]
+                                     asks N times, from that address; one line for each answer
 balance.py ping HOST                 three times; says how often there was an answer
 balance.py decap ipip|gue            takes packets out of tunnels and gives them to this host
 """
@@ -79,11 +79,13 @@ def serve(name, port):
     threading.Event().wait()
 
 
-def query_one(kind, host, port, size):
+def query_one(kind, host, port, size, source):
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     kind = socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM
     with socket.socket(family, kind) as s:
         s.settimeout(3)
+        if source:
+            s.bind((source, 0))
         s.connect((host, port))
         if kind == socket.SOCK_DGRAM:
             s.send(bytes(size))
@@ -94,10 +96,10 @@ def query_one(kind, host, port, size):
             return f.read()
 
 
-def query(kind, host, port, size, n):
+def query(kind, host, port, size, n, source=None):
     for _ in range(int(n)):
         try:
-            got = query_one(kind, host, int(port), int(size))
+            got = query_one(kind, host, int(port), int(size), source)
             line, rest = got.split(b"\n", 1)
             whole = "whole" if len(rest) == int(size) else f"{len(rest)} bytes"
             print(line.decode(), whole)
