@@ -230,6 +230,11 @@ for family in 4 6; do
 	is "30 connections over IPv$family are on all backends" "$(sort -u <<<"$first" | xargs)" "b1 b2 b3"
 	list 1 3 | sed "s/^  web:.*/  web: {mode: nat, backends: $(both 8080 1 2:drain 3)}/" | apply >/dev/null
 	is "draining moves none of them" "$(round 2)" "$first"
+	like "stats show that it drains" "$(ax xdp stats cl | grep ' 10.2.2.2:8080 ')" "^web +10.2.2.2:8080 +drain "
+	is "and with -f how much it still gets" "$(ax xdp stats cl -f -i 200ms -o json | sed -n '2{p;q}' |
+		jq -r '[.backends[] | select(.state == "drain").packets_per_second | type] | join(" ")')" "number number"
+	like "as a table, too" "$(ax xdp stats cl -f -i 200ms 2>/dev/null | grep -m 2 '^BALANCER' | tail -n 1)" "PACKETS/S$"
+	like "and status, how many" "$(ax xdp status cl)" "web: nat, 6 backends, 4 of them take new flows, 2 drain"
 	is "and keeps new ones away" "$(who_answers http://10.0.0.100/ 20)" "b1 b3"
 	list 1 2 3 | apply >/dev/null
 	is "coming back moves none" "$(round 3)" "$first"

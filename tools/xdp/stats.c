@@ -45,6 +45,7 @@ static const struct table_column backend_columns[] = {
 	{.title = "FLOWS", .keep = 8, .right = true},
 	{.title = "PACKETS", .keep = 8, .right = true},
 	{.title = "BYTES", .keep = 6, .right = true},
+	{.title = "PACKETS/S", .keep = 7, .right = true},
 };
 
 /* A counter that began anew counts from 0. */
@@ -141,16 +142,31 @@ static const char *backend_state(const struct xdp_backend_stats *b)
 	return b->down ? "down" : b->drain ? "drain" : "up";
 }
 
-static int put_backends(const struct xdp_stats *s, const struct table_style *style)
+/* What a backend was sent per second: of one that drains, whether anybody is left. */
+static double backend_rate(const struct sample *s, const struct xdp_backend_stats *b)
+{
+	const struct xdp_stats *old = &s->before;
+
+	for (size_t i = 0; i < old->n_backends; i++) {
+		const struct xdp_backend_stats *o = &old->backends[i];
+
+		if (o->port == b->port && addr_eq(&o->addr, &b->addr) &&
+		    streq(o->balancer, b->balancer))
+			return rate(s, b->packets, o->packets);
+	}
+	return rate(s, b->packets, 0);
+}
+
+static int put_backends(const struct sample *s, bool follow, const struct table_style *style)
 {
 	CLEANUP(table_free) struct table t;
 	char buf[ADDR_STRLEN];
 
-	table_init(&t, backend_columns, ARRAY_SIZE(backend_columns));
-	if (!s->n_backends)
+	table_init(&t, backend_columns, ARRAY_SIZE(backend_columns) - !follow);
+	if (!s->now.n_backends)
 		return 0;
-	for (size_t i = 0; i < s->n_backends; i++) {
-		const struct xdp_backend_stats *b = &s->backends[i];
+	for (size_t i = 0; i < s->now.n_backends; i++) {
+		const struct xdp_backend_stats *b = &s->now.backends[i];
 
 		table_add(&t, b->balancer);
 		table_add(&t, b->port ? addr_port_format(&b->addr, htons(b->port), buf)
@@ -160,6 +176,10 @@ static int put_backends(const struct xdp_stats *s, const struct table_style *sty
 		table_addf(&t, "%llu", (unsigned long long)b->flows);
 		table_addf(&t, "%llu", (unsigned long long)b->packets);
 		table_add(&t, text_bytes(b->bytes, buf));
+		if (follow && s->again)
+			add_rate(&t, backend_rate(s, b));
+		else if (follow)
+			table_add(&t, NULL);
 	}
 	putchar('\n');
 	return table_print(&t, style, stdout);
@@ -191,20 +211,22 @@ static json_t *rules_json(const struct sample *s, bool follow)
 	return list;
 }
 
-static json_t *backends_json(const struct xdp_stats *s)
+static json_t *backends_json(const struct sample *s, bool follow)
 {
 	json_t *list = json_array();
 	char buf[ADDR_STRLEN];
 
-	for (size_t i = 0; i < s->n_backends; i++) {
-		const struct xdp_backend_stats *b = &s->backends[i];
+	for (size_t i = 0; i < s->now.n_backends; i++) {
+		const struct xdp_backend_stats *b = &s->now.backends[i];
+		json_t *j =
+			json_pack("{s:s,s:s,s:i,s:s,s:I,s:I,s:I}", "balancer", b->balancer,
+				  "address", addr_format(&b->addr, buf), "port", (int)b->port,
+				  "state", backend_state(b), "flows", (json_int_t)b->flows,
+				  "packets", (json_int_t)b->packets, "bytes", (json_int_t)b->bytes);
 
-		json_array_append_new(
-			list, json_pack("{s:s,s:s,s:i,s:s,s:I,s:I,s:I}", "balancer", b->balancer,
-					"address", addr_format(&b->addr, buf), "port", (int)b->port,
-					"state", backend_state(b), "flows", (json_int_t)b->flows,
-					"packets", (json_int_t)b->packets, "bytes",
-					(json_int_t)b->bytes));
+		if (follow && s->again)
+			json_object_set_new(j, "packets_per_second", json_real(backend_rate(s, b)));
+		json_array_append_new(list, j);
 	}
 	return list;
 }
@@ -221,7 +243,7 @@ static void put_json(const char *ifname, const struct sample *s, bool follow)
 	json_object_set_new(j, "interface", json_string(ifname));
 	json_object_set_new(j, "rules", rules_json(s, follow));
 	json_object_set_new(j, "reasons", reasons);
-	json_object_set_new(j, "backends", backends_json(&s->now));
+	json_object_set_new(j, "backends", backends_json(s, follow));
 	cmd_put_json(j, follow ? JSON_COMPACT : JSON_INDENT(2));
 }
 
@@ -238,7 +260,7 @@ static int put_sample(const char *ifname, const struct sample *s, const struct s
 	}
 	r = put_rules(s, o->follow, &style);
 	r = r ? r : put_reasons(s, o->follow, &style);
-	r = r ? r : put_backends(&s->now, &style);
+	r = r ? r : put_backends(s, o->follow, &style);
 	if (o->follow)
 		putchar('\n');
 	return r;
