@@ -111,6 +111,40 @@ static void splice_out_edge(struct run *r)
 	}
 }
 
+/* Until there is no room; what does not fit into the queue of redirected data goes by TCP. */
+static void fill_both(struct run *r)
+{
+	unsigned char buf[4096];
+	uint64_t at = 0;
+	ssize_t n;
+
+	fcntl(r->client, F_SETFL, O_NONBLOCK);
+	do {
+		for (size_t i = 0; i < sizeof(buf); i++)
+			buf[i] = pattern_at(at + i);
+		n = send(r->client, buf, sizeof(buf), MSG_NOSIGNAL);
+		at += n > 0 ? (uint64_t)n : 0;
+	} while (n > 0);
+}
+
+static void splice_out_both(struct run *r)
+{
+	unsigned char buf[16] = {0};
+	bool good = true;
+	int p[2];
+
+	if (pipe(p) < 0)
+		return;
+	fill_both(r);
+	pause_ms(20);
+	said_result(r, "n", splice(r->server, NULL, p[1], NULL, sizeof(buf), SPLICE_F_NONBLOCK));
+	if (read(p[0], buf, sizeof(buf)) != sizeof(buf))
+		return;
+	for (size_t i = 0; i < sizeof(buf); i++)
+		good = good && buf[i] == pattern_at(i);
+	said(r, "%s", good ? "in order" : "newer bytes first");
+}
+
 static void vm_splice(struct run *r)
 {
 	static unsigned char buf[4096];
@@ -249,6 +283,7 @@ const struct behaviour behaviours_move[] = {
 	{"splice into", splice_in, 0},
 	{"splice between two connections", splice_proxy, 0},
 	{"splice from, after epoll's edges", splice_out_edge, 0},
+	{"splice from, both queues filled", splice_out_both, 0},
 	{"splice from, then tee and vmsplice", tee_out, 0},
 	{"tee, then splice into both ends", tee_in, 0},
 	{"vmsplice, then splice into", vm_splice, 0},

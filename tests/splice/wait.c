@@ -37,6 +37,21 @@ static void epoll_level(struct run *r)
 	said_epoll(r, ep, "empty", STAYS_AWAY_MS);
 }
 
+/* It tells of the end again and again, also before the data are read. */
+static void epoll_level_hangup(struct run *r)
+{
+	int ep = epoll_of(r->server, EPOLLIN | EPOLLRDHUP);
+
+	put(r, r->client, 10, 0);
+	said_epoll(r, ep, "data", COMES_MS);
+	shutdown(r->client, SHUT_WR);
+	pause_ms(20);
+	said_epoll(r, ep, "fin", COMES_MS);
+	said_result(r, "good", get_all(r, r->server, 10, 0));
+	said_epoll(r, ep, "end", COMES_MS);
+	said_epoll(r, ep, "again", COMES_MS);
+}
+
 static void epoll_edge(struct run *r)
 {
 	int ep = epoll_of(r->server, EPOLLIN | EPOLLET);
@@ -124,6 +139,7 @@ static void writable_again(struct run *r)
 
 const struct behaviour behaviours_wait[] = {
 	{"epoll, level", epoll_level, 0},
+	{"epoll, level with RDHUP", epoll_level_hangup, 0},
 	{"epoll, edge", epoll_edge, 0},
 	{"epoll, one shot", epoll_one_shot, 0},
 	{"select", by_select, 0},
