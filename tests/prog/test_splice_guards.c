@@ -13,6 +13,7 @@
 #include <linux/net_tstamp.h>
 #include <netinet/tcp.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -342,6 +343,58 @@ static void test_task_with_a_ring(void **state)
 	assert_counted(AX_SPLICE_REDIRECTED, 0);
 }
 
+/* --- a kernel whose sockets are laid out in a way that is not known --- */
+
+#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
+
+/* What messages are looked at by; the names are those of the kernel's types. */
+static const char *const looked_at[] = {
+	"sk_peek_off",	      "sk_tsflags",	"recvmsg_inq",	  "nonagle",
+	"sk_max_pacing_rate", "SOCK_URGINLINE", "SOCK_RCVTSTAMP",
+};
+
+/* In this process's mount namespace the kernel's types have no such name any more. */
+static void hide_name(const char *name)
+{
+	char path[] = "/tmp/ax-types.XXXXXX";
+	size_t len = strlen(name) + 1;
+	autoclose int from = open(KERNEL_TYPES, O_RDONLY | O_CLOEXEC);
+	autoclose int to = mkstemp(path);
+	size_t size = 0, max = 64 << 20;
+	char *types = malloc(max), *at;
+	ssize_t n;
+
+	assert_true(types && from >= 0 && to >= 0);
+	while ((n = read(from, types + size, max - size)) > 0)
+		size += (size_t)n;
+	/* (names stand behind each other's ends) */
+	for (at = types; (at = memmem(at, size - (size_t)(at - types), name, len)) && at[-1];)
+		at++;
+	assert_non_null(at);
+	*at = '0';
+	assert_int_equal(write(to, types, size), size);
+	free(types);
+	assert_int_equal(mount(path, KERNEL_TYPES, NULL, MS_BIND, NULL), 0);
+	unlink(path);
+}
+
+static void test_unknown_layout(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(looked_at); i++) {
+		struct tcp_stream to = {.from = f.pair.client, .to = f.pair.server};
+
+		teardown(state);
+		hide_name(looked_at[i]);
+		assert_int_equal(setup(state), 0);
+		assert_int_equal(umount2(KERNEL_TYPES, MNT_DETACH), 0);
+		to = (struct tcp_stream){.from = f.pair.client, .to = f.pair.server};
+		assert_int_equal(tcp_stream_put(&to, 1000, 0), 1000);
+		assert_int_equal(tcp_stream_get_all(&to), 0);
+		assert_counted(AX_SPLICE_REDIRECTED, 0);
+		assert_counted(AX_SPLICE_UNKNOWN, 1);
+	}
+}
+
 /* --- the gate --- */
 
 static int setup_in_cgroup(void **state)
@@ -456,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_doctor),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test_setup_teardown(test_plain_calls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unknown_layout, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_joined_when_established, setup_in_cgroup,
 						teardown_in_cgroup),
 		cmocka_unit_test_setup_teardown(test_calls, setup, teardown),
