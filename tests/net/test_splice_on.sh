@@ -94,6 +94,10 @@ grep -v '^\(member\|redirected\)	' "$GATE" | sed 's/^end .*/end 0/' >"$T/passes"
 	grep -v '^end\|^\(member\|redirected\)	' "$GATE"
 	printf 'member\ttwo readers\tblocking\tIPv4\tn=10 n=10\tn=10 n=EAGAIN\nend 1\n'
 } >"$T/differs"
+{
+	grep -v '^end\|^\(member\|redirected\)	' "$GATE"
+	printf 'redirected\ta reader that does not read\tblocking\tIPv4\tbounded\twithout a bound\nend 1\n'
+} >"$T/unsafe"
 
 # a new instance on a kernel that differs
 agent_stop
@@ -143,6 +147,9 @@ ends_good "a client that blocks gets its answers"
 client --name client --splice off -- "$ASK" ask 10.77.1.1 7000
 has_fate client off "an app that says off"
 has_fate echo off "and its peer"
+like "doctor says why, too" "$(ax doctor 2>&1)" "not spliced, and why.*"$'\n'"  [0-9]+: off"$'\n'
+like "doctor says why in JSON" \
+	"$(ax doctor -o json | jq '.[] | select(.name == "splice-auto").not_spliced.off')" '^[1-9]'
 ends_good "an app that says off gets its answers"
 
 client --name client -- "$PYTHON" -c '
@@ -333,6 +340,41 @@ client --name client -- "$ASK" ask 10.77.1.1 7000
 has_fate client off "past the service, the agent's word holds"
 ends_good "past the service: answers"
 apply auto
+
+# --- what nobody can have: a kernel that loses bytes, or takes them without a bound ---
+
+config forced >"$T/$INST.yaml"
+with_gate "$T/unsafe" "a kernel that is not safe"
+like "a kernel that is not safe: doctor names the line" "$(ax doctor 2>&1)" \
+	"a reader that does not read .*TCP bounded; here without a bound"
+client --name client -- "$ASK" ask 10.77.1.1 7000
+has_fate client "not safe on this kernel" "a kernel that is not safe, with forced"
+ends_good "a kernel that is not safe: answers"
+stop_app "$echo"
+
+# --- a gate that does not come to its end, and one that has none ---
+
+agent_stop
+rm -f "$GATE"
+"$AX" --instance "$INST" agent --config "$T/$INST.yaml" >>"$T/$INST.log" 2>&1 </dev/null &
+AGENT=$!
+BACKGROUND+=("$AGENT")
+ok "its processes stand still" wait_for 'echo 1 >"$CGROUP2/$INST.gate/cgroup.freeze"'
+wait_for -t 60 'ax status'
+echo_server
+echo=$APP
+client --name client -- "$ASK" ask 10.77.1.1 7000
+has_fate client "the kernel is being tried" "while the kernel is being tried"
+echo 1 >"$CGROUP2/$INST.gate/cgroup.kill"
+has_fate client "the kernel could not be tried" "a gate that is killed"
+ends_good "a gate that is killed: answers"
+ok "a gate that is killed leaves no result" [ ! -e "$GATE" ]
+ok "and no cgroup" wait_for '[ ! -e "$CGROUP2/$INST.gate" ]'
+stop_app "$echo"
+agent_stop
+cp "$T/passes" "$GATE"
+config auto >"$T/$INST.yaml"
+agent_again
 
 # --- who else could write the result ---
 

@@ -28,7 +28,8 @@ static const struct table_column columns[] = {
 
 struct diagnosis {
 	struct table table;
-	json_t *list; /* NULL: a table is wanted */
+	json_t *list;	     /* NULL: a table is wanted */
+	json_t *not_spliced; /* reasons; NULL: nobody says them */
 	struct gate_result *gate;
 	size_t gate_at; /* its feature in the list */
 	int gate_read;	/* 0, or why there is nothing in it */
@@ -40,6 +41,7 @@ static void diagnosis_free(struct diagnosis *d)
 {
 	table_free(&d->table);
 	json_decref(d->list);
+	json_decref(d->not_spliced);
 	free(d->gate);
 }
 
@@ -162,6 +164,8 @@ static void add_gate_json(const struct diagnosis *d)
 {
 	json_t *f = json_array_get(d->list, d->gate_at), *list;
 
+	if (d->not_spliced)
+		json_object_set(f, "not_spliced", d->not_spliced);
 	if (d->gate_read)
 		return;
 	list = json_array();
@@ -192,6 +196,7 @@ static int print(struct cmd *c, struct diagnosis *d, int output)
 		return cmd_unable(c, &e);
 	}
 	print_gate(d);
+	doctor_put_not_spliced(d->not_spliced);
 	if (d->missing)
 		printf("\nax cannot work here: %u required feature%s missing.\n", d->missing,
 		       d->missing == 1 ? " is" : "s are");
@@ -215,6 +220,7 @@ static int doctor_kernel(struct cmd *c, int output)
 	if (!d.gate)
 		return cmd_unable(c, &(struct error){.code = -ENOMEM, .text = "out of memory"});
 	d.gate_read = gate_read(&c->inst, d.gate);
+	d.not_spliced = doctor_not_spliced(c);
 	if (report_all(&d, &e))
 		return cmd_unable(c, &e);
 	return cmd_finish(c, print(c, &d, output));

@@ -16,6 +16,10 @@ void findings_free(struct findings *f);
 /* node: whom it is about in a cluster, NULL where there is no such thing. */
 void findings_put(struct findings *all, const char *node, const struct finding *f);
 
+/* doctor_splice.c: of how many ends of connections each reason not to splice them is; NULL: no
+ * agent says it. */
+json_t *doctor_not_spliced(const struct cmd *c);
+void doctor_put_not_spliced(json_t *reasons); /* NULL is fine */
 /* doctor_cluster.c: returns the exit status. */
 int doctor_cluster(struct cmd *c, int output);
 
