@@ -107,7 +107,7 @@ RUN       = OUT=$(OUT) CC=$(CC) CLANG=$(CLANG) FUZZ_SECONDS=$(FUZZ_SECONDS) test
 .PHONY: check-build fuzz-build vm-build
 check-build: all $(UNIT_BIN) $(PROG_BIN) $(FUZZ_BIN) $(SUITE)
 fuzz-build: $(FUZZ_BIN)
-vm-build: all $(VM_BIN) $(SUITE)
+vm-build: all $(VM_BIN) $(SUITE) $(OUT)/tests/prog/test_splice_guards
 
 # Only check installs what is missing; the others say what it is.
 .PHONY: need need-test need-vm need-lint need-arm64

@@ -46,9 +46,10 @@ done
 [ $# -gt 0 ] || set -- all.sh
 [[ $kernel =~ ^[0-9]+\.[0-9]+$ ]] || die "--kernel wants a version such as 6.1, not '$kernel'"
 [ -e "tests/vm/$1" ] || die "there is no script tests/vm/$1"
-# The suite of socket behaviours stands where ax was built.
+# The suite of socket behaviours, and the test of what splicing leaves to TCP, stand where ax was built.
 suite=${ax%/*}/tests/splice/suite
-for program in "$ax" "$suite"; do
+guards=${ax%/*}/tests/prog/test_splice_guards
+for program in "$ax" "$suite" "$guards"; do
 	[ -x "$program" ] || die "$program does not exist; build it with: make vm-build"
 done
 [ "$(dpkg --print-architecture)" = amd64 ] || die "the VM is only made for amd64"
@@ -212,6 +213,7 @@ pack()
 	cp "$cache/busybox/bin/busybox" "$root/bin/busybox"
 	pack_program "$root" "$ax"
 	pack_program "$root" "$suite"
+	pack_program "$root" "$guards"
 	for program in "$cache"/bin/*; do
 		[ ! -x "$program" ] || pack_program "$root" "$program"
 	done
