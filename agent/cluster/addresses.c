@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Addresses that apps ask for: what is of a block is its node's by that, any other is claimed, so
- * that no two nodes have it. Whoever launches an app waits for the claim. Without etcd what is
- * known has to do, and the claim is made up for when it is back.
+ * Addresses that apps and declared services ask for: what is of a block is its node's by that, any
+ * other is claimed, so that no two nodes have it. Whoever launches an app waits for the claim; a
+ * service has what is known to be free, and is claimed for when it is there. Services of one name
+ * share theirs: one node's claim does for all that have it, and when that goes another's follows.
+ * Without etcd what is known has to do, and the claim is made up for when it is back.
  */
 #include <arpa/inet.h>
 #include <search.h>
 
 #include "base/log.h"
 #include "cluster/priv.h"
+#include "config/config.h"
 #include "registry/app_table.h"
+#include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
 
@@ -27,23 +31,29 @@ struct address_ask {
 	int64_t lease;
 	unsigned tries;
 	char app[RECORD_NAME_MAX + 1];
+	bool service;		 /* it is one's name */
 	cluster_claimed_fn done; /* NULL: nobody waits */
 	void *arg;
 };
 
 /* --- this node's --- */
 
+static int by_addr(const void *key, const void *own)
+{
+	return addr_cmp(key, &((const struct own_address *)own)->addr);
+}
+
 static struct own_address *find(const struct cluster *c, const struct ax_addr *addr)
 {
-	for (size_t i = 0; i < c->n_addresses; i++)
-		if (addr_eq(&c->addresses[i].addr, addr))
-			return &c->addresses[i];
-	return NULL;
+	return c->n_addresses
+		       ? bsearch(addr, c->addresses, c->n_addresses, sizeof(*c->addresses), by_addr)
+		       : NULL;
 }
 
 static struct own_address *get(struct cluster *c, const struct ax_addr *addr, const char *app)
 {
 	struct own_address *own = find(c, addr), *more;
+	size_t at = c->n_addresses;
 
 	if (own)
 		return own;
@@ -51,10 +61,19 @@ static struct own_address *get(struct cluster *c, const struct ax_addr *addr, co
 	if (!more)
 		return NULL;
 	c->addresses = more;
-	own = &more[c->n_addresses++];
+	while (at && addr_cmp(&more[at - 1].addr, addr) > 0)
+		at--;
+	own = &more[at];
+	memmove(own + 1, own, (c->n_addresses++ - at) * sizeof(*own));
 	*own = (struct own_address){.addr = *addr};
 	snprintf(own->app, sizeof(own->app), "%.63s", app);
 	return own;
+}
+
+/* Whether what etcd has to say of it is that. (Which app has it does not matter to others.) */
+static bool is_holder(const struct own_address *own, const char *name, bool service)
+{
+	return own->service == service && (!service || streq(own->app, name));
 }
 
 static void forget(struct cluster *c, struct own_address *own)
@@ -91,13 +110,19 @@ static void look_at(const void *at, VISIT which, void *arg)
 		s->found = app;
 }
 
-static int taken(const struct ax_addr *addr, const char *app, const char *node, struct error *e)
+static const char *kind(bool service)
+{
+	return service ? "service" : "app";
+}
+
+static int taken(const struct ax_addr *addr, bool service, const char *name, const char *node,
+		 struct error *e)
 {
 	char text[ADDR_STRLEN];
 
 	return error_set(e, -EADDRINUSE,
-			 "the address %s is the app %s's on the node %s: give another one, or none",
-			 addr_format(addr, text), app, node);
+			 "the address %s is the %s %s's on the node %s: give another one, or none",
+			 addr_format(addr, text), kind(service), name, node);
 }
 
 /* Of the pool it may have those of this node's blocks. */
@@ -123,14 +148,40 @@ static int judge_block(const struct cluster *c, const struct ax_addr *addr, stru
 			 addr_format(addr, text), prefix_format(&c->conf.pool, pool));
 }
 
-/* Whether it may be had, as far as this node knows. */
+/* Whether an app may have it, as far as this node knows. */
 static int judge(const struct cluster *c, const struct ax_addr *addr, struct error *e)
 {
+	const struct holder *h = holders_find(c, addr);
 	struct search s = {.c = c, .addr = addr};
 
+	if (h && h->service)
+		return taken(addr, true, h->name, h->node, e);
 	twalk_r(c->peers.apps, look_at, &s);
-	return s.found ? taken(addr, s.found->rec.name, s.found->rec.node, e)
+	return s.found ? taken(addr, false, s.found->rec.name, s.found->rec.node, e)
 		       : judge_block(c, addr, e);
+}
+
+/* (There may be many services: not all apps are gone through for each.) */
+static int judge_service(const struct cluster *c, const struct ax_addr *addr, const char *service,
+			 struct error *e)
+{
+	const struct holder *h = holders_find(c, addr);
+
+	if (h && !(h->service && streq(h->name, service)))
+		return taken(addr, h->service, h->name, h->node, e);
+	return c->was_read ? judge_block(c, addr, e) : 0; /* (own blocks may not be known) */
+}
+
+int cluster_service_address(struct agent *a, const struct ax_addr *addr, const char *service,
+			    struct error *e)
+{
+	const struct cluster *c = a->cluster;
+	struct error why;
+
+	if (!c || addr_is_zero(addr) || is_of_own_block(c, addr) ||
+	    !judge_service(c, addr, service, &why))
+		return 0;
+	return error_set(e, -EADDRINUSE, "the service %s cannot be had: %s", service, why.text);
 }
 
 /* --- claims --- */
@@ -170,18 +221,37 @@ static void held(struct address_ask *k)
 
 		if (!own)
 			continue;
-		own->lease = k->lease;
+		/* (somebody else of this node may have come to have it meanwhile) */
+		own->lease = is_holder(own, k->app, k->service) ? k->lease : 0;
+		own->joined = false;
 		own->refused[0] = 0;
 	}
 	ended(k, 0, NULL);
+}
+
+/* The service of that name of another node has it: so does this one's, and there is nothing to
+ * claim until that goes. (Only one address is asked for by a service.) */
+static bool join(struct address_ask *k, const struct record_address *rec)
+{
+	struct own_address *own = find(k->c, &k->addr[0]);
+
+	if (!k->service || !rec->service || !streq(rec->app, k->app))
+		return false;
+	if (own) {
+		own->lease = k->lease;
+		own->joined = true;
+		own->refused[0] = 0;
+	}
+	ended(k, 0, NULL);
+	return true;
 }
 
 /* An app that has it already goes on with it. */
 static void note_refused(struct cluster *c, struct own_address *own, const char *why)
 {
 	if (!streq(own->refused, why))
-		log_error("the cluster %s: the app %s of this node has an address of another's: %s",
-			  c->conf.name, own->app, why);
+		log_error("the cluster %s: the %s %s of this node has an address of another's: %s",
+			  c->conf.name, kind(own->service), own->app, why);
 	snprintf(own->refused, sizeof(own->refused), "%.255s", why);
 	own->again_ns = time_mono_ns() + REFUSED_MS * NS_PER_MS;
 	cluster_at(c, &c->addresses_at_ns, REFUSED_MS);
@@ -194,7 +264,7 @@ static void refused(struct address_ask *k, size_t i, const struct record_address
 	struct error e = {0};
 	bool waits = k->done;
 
-	taken(&rec->addr, rec->app, rec->node, &e);
+	taken(&rec->addr, rec->service, rec->app, rec->node, &e);
 	if (own && !waits)
 		note_refused(k->c, own, e.text);
 	for (size_t n = 0; waits && n < k->n; n++) {
@@ -225,7 +295,8 @@ static void look_at_keys(struct address_ask *k, const struct etcd_answer *answer
 			rec = (struct record_address){.addr = k->addr[i], .app = "?", .node = "?"};
 		}
 		if (!node_is_own(k->c, rec.node, rec.id)) {
-			refused(k, i, &rec);
+			if (!join(k, &rec))
+				refused(k, i, &rec);
 			return;
 		}
 	}
@@ -265,18 +336,20 @@ static int ask(struct address_ask *k)
 		memcpy(rec[i].node, c->node, sizeof(rec[i].node));
 		memcpy(rec[i].id, c->id, sizeof(rec[i].id));
 		memcpy(rec[i].app, k->app, sizeof(rec[i].app));
+		rec[i].service = k->service;
 	}
 	return address_claim(c->etcd, c->conf.name, rec, k->revision, k->n, k->lease, on_asked, k);
 }
 
 static int begin(struct cluster *c, const struct ax_addr *addr, size_t n, const char *app,
-		 cluster_claimed_fn done, void *arg)
+		 bool service, cluster_claimed_fn done, void *arg)
 {
 	struct address_ask *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return -ENOMEM;
-	*k = (struct address_ask){.next = c->asks, .c = c, .n = n, .done = done, .arg = arg};
+	*k = (struct address_ask){
+		.next = c->asks, .c = c, .n = n, .service = service, .done = done, .arg = arg};
 	memcpy(k->addr, addr, n * sizeof(*addr));
 	snprintf(k->app, sizeof(k->app), "%.63s", app);
 	c->asks = k;
@@ -328,7 +401,7 @@ int cluster_claim(struct agent *a, const struct ax_addr *const asked[2], const c
 	}
 	if (!n || !c->registered || !etcd_state(c->etcd).connected)
 		return 0;
-	return begin(c, addr, n, app, done, arg) ? 0 : 1;
+	return begin(c, addr, n, app, false, done, arg) ? 0 : 1;
 }
 
 /* --- what apps have --- */
@@ -369,24 +442,39 @@ static void release(struct cluster *c, struct own_address *own)
 	}
 }
 
+static void use(struct cluster *c, const struct ax_addr *addr, const char *name, bool service)
+{
+	struct own_address *own;
+
+	if (addr_is_zero(addr) || is_of_own_block(c, addr))
+		return;
+	own = get(c, addr, name);
+	if (!own || (own->used && own->service)) /* (an app may have joined the service) */
+		return;
+	if (!is_holder(own, name, service)) {
+		/* (what etcd has says so, and others with that service believe it) */
+		snprintf(own->app, sizeof(own->app), "%.63s", name);
+		own->service = service;
+		own->lease = 0;
+		own->again_ns = 0;
+	}
+	own->used = true;
+	own->keep_until_ns = 0;
+}
+
 static void mark_used(struct cluster *c)
 {
 	for (size_t i = 0; i < c->n_addresses; i++)
 		c->addresses[i].used = false;
+	for (const struct service *s = c->a->services; s; s = s->next) {
+		if (!s->conf)
+			continue;
+		use(c, &s->conf->ip4, s->name, true);
+		use(c, &s->conf->ip6, s->name, true);
+	}
 	for (const struct app *app = c->a->apps; app; app = app->next) {
-		const struct ax_addr *const both[] = {&app->spec.ip4, &app->spec.ip6};
-
-		for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
-			struct own_address *own;
-
-			if (addr_is_zero(both[i]) || is_of_own_block(c, both[i]))
-				continue;
-			own = get(c, both[i], app->spec.name);
-			if (!own)
-				continue;
-			own->used = true;
-			own->keep_until_ns = 0;
-		}
+		use(c, &app->spec.ip4, app->spec.name, false);
+		use(c, &app->spec.ip6, app->spec.name, false);
 	}
 }
 
@@ -398,7 +486,7 @@ static void claim_used(struct cluster *c, struct own_address *own)
 	if (c->was_read && judge_block(c, &own->addr, &e))
 		note_refused(c, own, e.text);
 	else
-		begin(c, &own->addr, 1, own->app, NULL, NULL);
+		begin(c, &own->addr, 1, own->app, own->service, NULL, NULL);
 }
 
 void addresses_sync(struct cluster *c)
@@ -416,46 +504,93 @@ void addresses_sync(struct cluster *c)
 		if (!own->used && own->keep_until_ns > now)
 			cluster_at(c, &c->addresses_at_ns,
 				   (own->keep_until_ns - now) / NS_PER_MS + 1);
-		else if (!own->used && own->lease == c->lease_id)
+		else if (!own->used && own->lease == c->lease_id && !own->joined)
 			release(c, own);
 		else if (!own->used)
-			forget(c, own); /* its key went with its lease */
+			forget(c, own); /* its key went with its lease, or is another node's */
 		else if (own->lease != c->lease_id && own->again_ns <= now)
 			claim_used(c, own);
 	}
+}
+
+/* Another node's. */
+static int put_other(struct cluster *c, const struct record_address *rec, struct error *e)
+{
+	struct own_address *own = find(c, &rec->addr);
+
+	if (own && own->joined && !(rec->service && streq(rec->app, own->app))) {
+		own->lease = 0;
+		cluster_at(c, &c->addresses_at_ns, 0);
+	}
+	return holders_put(c, rec) ? error_set(e, -ENOMEM, "out of memory") : 0;
+}
+
+static int put_own(struct cluster *c, const struct record_address *rec, int64_t lease,
+		   struct error *e)
+{
+	struct own_address *own = find(c, &rec->addr);
+
+	holders_gone(c, &rec->addr);
+	if (!lease || lease != c->lease_id || (own && (own->asking || own->leaving)))
+		return 0; /* the answer says what becomes of it */
+	if (!own) {
+		own = get(c, &rec->addr, rec->app);
+		if (!own)
+			return error_set(e, -ENOMEM, "out of memory");
+		own->service = rec->service;
+	}
+	own->lease = lease;
+	own->refused[0] = 0;
+	cluster_at(c, &c->addresses_at_ns, CLUSTER_RETRY_MS);
+	return 0;
 }
 
 int addresses_put(struct cluster *c, const struct etcd_kv *kv, struct error *e)
 {
 	char key[RECORD_KEY_MAX];
 	struct record_address rec;
-	struct own_address *own;
-	int r;
+	int r = record_address_read(kv->value.data, kv->value.len, &rec, e);
 
-	if (!kv->lease || kv->lease != c->lease_id)
-		return 0;
-	r = record_address_read(kv->value.data, kv->value.len, &rec, e);
-	if (r || !node_is_own(c, rec.node, rec.id))
+	if (r)
 		return r;
 	record_address_key(c->conf.name, &rec.addr, key);
 	if (kv->key.len != strlen(key) || memcmp(kv->key.data, key, kv->key.len) != 0)
 		return error_set(e, -EINVAL, "it speaks of something else");
-	own = find(c, &rec.addr);
-	if (own && (own->asking || own->leaving))
-		return 0; /* the answer says what becomes of it */
-	own = own ? own : get(c, &rec.addr, rec.app);
-	if (!own)
-		return error_set(e, -ENOMEM, "out of memory");
-	own->lease = kv->lease;
-	own->refused[0] = 0;
-	cluster_at(c, &c->addresses_at_ns, CLUSTER_RETRY_MS);
-	return 0;
+	return node_is_own(c, rec.node, rec.id) ? put_own(c, &rec, kv->lease, e)
+						: put_other(c, &rec, e);
+}
+
+/* Who has joined may be the next one to claim it. */
+void addresses_read(struct cluster *c)
+{
+	holders_read(c);
+	for (size_t i = 0; i < c->n_addresses; i++) {
+		if (!c->addresses[i].joined)
+			continue;
+		c->addresses[i].lease = 0;
+		cluster_at(c, &c->addresses_at_ns, 0);
+	}
+}
+
+static void other_gone(struct cluster *c, const struct etcd_kv *kv)
+{
+	char text[RECORD_KEY_MAX], *slash;
+	struct ax_addr addr;
+
+	if (kv->key.len >= sizeof(text))
+		return;
+	memcpy(text, kv->key.data, kv->key.len);
+	text[kv->key.len] = 0;
+	slash = strrchr(text, '/');
+	if (slash && !addr_parse(slash + 1, &addr))
+		holders_gone(c, &addr);
 }
 
 void addresses_deleted(struct cluster *c, const struct etcd_kv *kv)
 {
 	char key[RECORD_KEY_MAX];
 
+	other_gone(c, kv);
 	for (size_t i = 0; i < c->n_addresses; i++) {
 		record_address_key(c->conf.name, &c->addresses[i].addr, key);
 		if (c->addresses[i].leaving || kv->key.len != strlen(key) ||

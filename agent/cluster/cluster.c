@@ -235,6 +235,7 @@ void cluster_close(struct agent *a)
 	peers_free(&c->peers);
 	publish_free(c);
 	configs_free(c);
+	holders_free(c);
 	free(c->blocks);
 	free(c->addresses);
 	config_cluster_free(&c->conf);

@@ -42,6 +42,12 @@ typedef void (*cluster_claimed_fn)(void *arg, int err, const char *why);
 int cluster_claim(struct agent *a, const struct ax_addr *const asked[2], const char *app,
 		  cluster_claimed_fn done, void *arg, struct error *e);
 
+/* Whether a declared service of this node may have an address that it asks for, as far as this node
+ * knows: another node has it for nobody but a service of that name. 0, or -EADDRINUSE with a
+ * sentence. (It is claimed when the service is there; what is found out then is in the status.) */
+int cluster_service_address(struct agent *a, const struct ax_addr *addr, const char *service,
+			    struct error *e);
+
 /* --- the config of all nodes (configs.c) --- */
 
 struct shared_source;

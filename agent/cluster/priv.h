@@ -113,15 +113,28 @@ struct own_app {
 	uint64_t paid_ns; /* what was written of it has had its time by then */
 };
 
-/* An address that an app of this node has asked for, of no block of its own. */
+/* An address that an app or a declared service of this node has asked for, of no block of its own.
+ */
 struct own_address {
 	struct ax_addr addr;
 	char app[RECORD_NAME_MAX + 1]; /* the first that had it */
-	int64_t lease;		       /* under which etcd has it; 0: it has not */
+	bool service;		       /* that is a declared service */
+	bool joined;		       /* it is another node's, for the service of that name */
+	int64_t lease;		       /* under which etcd has it, or what it has was looked at;
+					  0: it is to be asked for */
 	uint64_t keep_until_ns;	       /* though nobody has it */
 	uint64_t again_ns;	       /* not asked for before */
 	bool used, asking, leaving;
 	char refused[256]; /* another node has it, too; "": not that it is known */
+};
+
+/* An address that another node has claimed. */
+struct holder {
+	struct ax_addr addr;
+	char node[RECORD_NAME_MAX + 1], name[RECORD_NAME_MAX + 1];
+	bool service;  /* the name is a declared service's; else an app's */
+	uint64_t read; /* the full read (read_anew) that had it last, or that was before it came */
+	struct holder *next_gone;
 };
 
 struct cluster {
@@ -170,8 +183,9 @@ struct cluster {
 	uint32_t cursor; /* of the block that is tried next */
 	uint64_t claim_at_ns;
 
-	struct own_address *addresses;
+	struct own_address *addresses; /* by address */
 	size_t n_addresses;
+	void *holders; /* tsearch(3) */
 	struct address_ask *asks;
 	bool releasing;
 	uint64_t addresses_at_ns;
@@ -321,19 +335,30 @@ unsigned block_len(const struct prefix *pool);
 bool block_of_pool(const struct prefix *pool, const struct prefix *block);
 
 /* --- addresses.c --- */
-/* Apps have come or gone, or this node has another lease. */
+/* Apps or services have come or gone, or this node has another lease. */
 void addresses_sync(struct cluster *c);
 /* One is there. If it is this node's own, of an agent before this one, it is released when nobody
- * has the address; others' are not looked at. As record_address_read(). */
+ * has the address. As record_address_read(). */
 int addresses_put(struct cluster *c, const struct etcd_kv *kv, struct error *e);
 /* A key of one is not there any more. */
 void addresses_deleted(struct cluster *c, const struct etcd_kv *kv);
+/* A full read has ended. */
+void addresses_read(struct cluster *c);
 /* There is no client any more; whoever waits is told, or not. */
 void addresses_stop(struct cluster *c, bool tell);
 /* Claims up to two addresses at once, whose keys have these revisions (0: there is none), of one
  * node; else the answer has what is there. 0 or as etcd_txn(). */
 int address_claim(struct etcd *e, const char *cluster, const struct record_address *rec,
 		  const int64_t *revision, size_t n, int64_t lease, etcd_done_fn done, void *arg);
+
+/* --- holders.c: addresses that other nodes have claimed --- */
+const struct holder *holders_find(const struct cluster *c, const struct ax_addr *addr);
+/* -ENOMEM. */
+int holders_put(struct cluster *c, const struct record_address *rec);
+void holders_gone(struct cluster *c, const struct ax_addr *addr);
+/* A full read has ended: what it did not have is gone. */
+void holders_read(struct cluster *c);
+void holders_free(struct cluster *c);
 
 /* --- routes.c --- */
 /* At the agent's start: what is not wanted any more is undone. */

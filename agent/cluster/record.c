@@ -76,6 +76,8 @@ char *record_address_text(const struct record_address *a)
 	json_t *j = json_pack("{si ss ss ss}", "v", RECORD_VERSION, "node", a->node, "app", a->app,
 			      "id", a->id);
 
+	if (j && a->service)
+		json_object_set_new(j, "service", json_true());
 	put_addr(j, "address", &a->addr);
 	return text_of(j);
 }
@@ -355,6 +357,7 @@ int record_address_read(const void *data, size_t len, struct record_address *ret
 	read_name(&f, "node", ret->node);
 	read_name(&f, "app", ret->app);
 	read_id(&f, ret->id);
+	ret->service = json_is_true(json_object_get(f.j, "service"));
 	return end(&f);
 }
 

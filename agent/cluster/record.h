@@ -9,7 +9,7 @@
  *				    node is away
  *   /ax/CLUSTER/apps/NODE/ID	    an app, under its node's lease
  *   /ax/CLUSTER/addresses/ADDRESS  who has an address that was asked for and is of no block of his,
- *				    under his lease
+ *				    under his lease (of a service on several nodes: one of them)
  *   /ax/CLUSTER/config		    which revision of the config for all nodes holds
  *   /ax/CLUSTER/configs/REVISION   one of them; both under no lease
  *
@@ -63,6 +63,7 @@ struct record_address {
 	struct ax_addr addr;
 	char node[RECORD_NAME_MAX + 1], app[RECORD_NAME_MAX + 1];
 	char id[RECORD_ID_LEN + 1]; /* the node's */
+	bool service;		    /* `app` is no app, but a declared service */
 };
 
 struct record_config {

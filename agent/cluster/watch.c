@@ -107,6 +107,7 @@ static void on_page(void *arg, int err, const struct etcd_page *page, const char
 	c->was_read = true;
 	missing_read(c, page->revision);
 	remember(c);
+	addresses_read(c);
 	configs_read(c);
 	configs_settle(c);
 	routes_stale(c);

@@ -368,6 +368,7 @@ static int open_parts(struct agent *a, struct error *e)
 	a->hooks.failing = passive_failing;
 	a->hooks.servers = cluster_apps_changed;
 	a->hooks.listeners = near_listeners_changed;
+	a->hooks.service_address = cluster_service_address;
 	a->hooks.service_changed = on_service_changed;
 	a->hooks.nodes = needs_egress;
 	a->hooks.shared_config = shared_apply;

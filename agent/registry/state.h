@@ -25,6 +25,10 @@ struct shared_source;
 struct hooks {
 	/* The app is out of all lists, and about to be freed (now, or when it has lingered). */
 	void (*app_gone)(struct agent *a, struct app *app);
+	/* Whether a declared service may have an address that it asks for: no other node has it. 0,
+	 * or -EADDRINUSE with a sentence. */
+	int (*service_address)(struct agent *a, const struct ax_addr *addr, const char *service,
+			       struct error *e);
 	/* The service has other backends, or they are in another state. */
 	void (*service_changed)(struct agent *a, const struct service *s);
 	/* Somebody listens while connects wait, or may have begun to. */

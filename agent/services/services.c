@@ -396,6 +396,8 @@ void service_remove(struct agent *a, struct service *s)
 	if (s->next)
 		s->next->at = s->at;
 	a->n_services--;
+	if (s->conf)
+		a->hooks.servers(a); /* its address may be another node's now */
 	if (n && n->service == s) {
 		n->service = NULL;
 		if (s->conf && n->others) /* they may be one by themselves */
@@ -412,10 +414,11 @@ static int check_free(struct agent *a, const struct ax_addr *addr, const char *n
 		      struct error *e)
 {
 	struct vip *v = addr_is_zero(addr) ? NULL : vip_find(a, addr);
+	int r = a->hooks.service_address(a, addr, name, e);
 	char text[ADDR_STRLEN];
 
-	if (!v)
-		return 0;
+	if (r || !v)
+		return r;
 	return error_set(e, -EADDRINUSE, "service %s cannot have the address %s: %s has it", name,
 			 addr_format(addr, text),
 			 v->app	       ? v->app->spec.name

@@ -35,6 +35,7 @@ static void node_init(struct node *n)
 static void node_free(struct node *n)
 {
 	peers_free(&n->c.peers);
+	holders_free(&n->c);
 	vip_free_all(&n->a);
 	free(n->c.addresses);
 }
@@ -122,6 +123,75 @@ static void a_copied_machine_has_nothing_of_the_other_ones(void **state)
 	assert_non_null(strstr(e.text, "in a block of the node n2"));
 }
 
+static void put_service(struct node *n, const char *text, const char *node, const char *service)
+{
+	struct record_address rec = {.addr = addr_of(text), .id = THEM, .service = true};
+	char key[RECORD_KEY_MAX];
+	autofree char *value = NULL;
+
+	snprintf(rec.node, sizeof(rec.node), "%s", node);
+	snprintf(rec.app, sizeof(rec.app), "%s", service);
+	value = record_address_text(&rec);
+	peers_put(&n->c,
+		  &(struct etcd_kv){.key = bytes_of(record_address_key("east", &rec.addr, key)),
+				    .value = bytes_of(value),
+				    .lease = 9});
+}
+
+static int service(struct node *n, const char *text, const char *name, struct error *e)
+{
+	const struct ax_addr addr = addr_of(text);
+
+	return cluster_service_address(&n->a, &addr, name, e);
+}
+
+static void another_nodes_service_shares_its_address_with_those_of_its_name(void **state)
+{
+	CLEANUP(node_free) struct node n;
+	const struct ax_addr addr = addr_of("192.0.2.50");
+	struct error e = {0};
+	char key[RECORD_KEY_MAX];
+
+	(void)state;
+	node_init(&n);
+	assert_int_equal(service(&n, "192.0.2.50", "shop", &e), 0);
+	put_service(&n, "192.0.2.50", "n2", "shop");
+	put_service(&n, "2001:db8::50", "n3", "shop");
+	assert_int_equal(service(&n, "192.0.2.50", "shop", &e), 0);
+	assert_int_equal(service(&n, "2001:db8::50", "other", &e), -EADDRINUSE);
+	assert_int_equal(service(&n, "192.0.2.50", "other", &e), -EADDRINUSE);
+	assert_string_equal(e.text,
+			    "the service other cannot be had: the address 192.0.2.50 is the "
+			    "service shop's on the node n2: give another one, or none");
+	assert_int_equal(claim(&n, "192.0.2.50", &e), -EADDRINUSE);
+	assert_non_null(strstr(e.text, "is the service shop's on the node n2"));
+	put_address(&n, "192.0.2.5", THEM, 9);
+	assert_int_equal(service(&n, "192.0.2.5", "fixed", &e), -EADDRINUSE);
+	assert_non_null(strstr(e.text, "is the app fixed's on the node n1"));
+	assert_false(n.a.address_freed);
+	record_address_key("east", &addr, key);
+	peers_delete(&n.c, &(struct etcd_kv){.key = bytes_of(key)});
+	assert_true(n.a.address_freed); /* who could not have it tries again */
+	assert_int_equal(service(&n, "192.0.2.50", "other", &e), 0);
+	n.c.read_anew++; /* a full read that does not have the other one */
+	addresses_read(&n.c);
+	assert_int_equal(service(&n, "2001:db8::50", "other", &e), 0);
+}
+
+static void a_service_has_no_address_of_another_nodes_block(void **state)
+{
+	CLEANUP(node_free) struct node n;
+	struct error e = {0};
+
+	(void)state;
+	node_init(&n);
+	put_block(&n, "10.80.2.0/24", "n2", THEM);
+	assert_int_equal(service(&n, "10.80.2.9", "shop", &e), -EADDRINUSE);
+	assert_non_null(strstr(e.text, "in a block of the node n2"));
+	n.c.was_read = false; /* this node's own are not known either */
+	assert_int_equal(service(&n, "10.80.2.9", "shop", &e), 0);
+}
+
 static void what_an_agent_before_has_claimed_is_known(void **state)
 {
 	CLEANUP(node_free) struct node n;
@@ -150,6 +220,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_config_app_has_no_address_of_another_nodes_block),
 		cmocka_unit_test(a_copied_machine_has_nothing_of_the_other_ones),
+		cmocka_unit_test(another_nodes_service_shares_its_address_with_those_of_its_name),
+		cmocka_unit_test(a_service_has_no_address_of_another_nodes_block),
 		cmocka_unit_test(what_an_agent_before_has_claimed_is_known),
 	};
 

@@ -259,7 +259,7 @@ static void addresses(void **state)
 	static const char none[] = "{\"v\":1,\"node\":\"n1\",\"app\":\"web\",\"id\":\"" ID "\"}";
 	struct record_address a = {.node = "n1", .app = "web", .id = ID}, b;
 	char key[RECORD_KEY_MAX];
-	autofree char *text = NULL;
+	autofree char *text = NULL, *of_service = NULL;
 	struct error e = {0};
 
 	(void)state;
@@ -267,6 +267,10 @@ static void addresses(void **state)
 	text = record_address_text(&a);
 	assert_int_equal(record_address_read(text, strlen(text), &b, &e), 0);
 	assert_memory_equal(&a, &b, sizeof(a));
+	a.service = true;
+	of_service = record_address_text(&a);
+	assert_int_equal(record_address_read(of_service, strlen(of_service), &b, &e), 0);
+	assert_true(b.service);
 	assert_string_equal(record_address_key("east", &a.addr, key),
 			    "/ax/east/addresses/192.0.2.7");
 	assert_int_equal(record_kind("east", key, strlen(key)), RECORD_ADDRESS);
