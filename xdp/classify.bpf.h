@@ -36,6 +36,36 @@ static __always_inline __u64 mask_less128(__u64 hi, __u64 lo, __u64 than_hi, __u
 	return borrow;
 }
 
+/* Whether some of the four numbers of 16 bits in v is 0: not 0 then. (A borrow only gets to those
+ * above one that is.) */
+static __always_inline __u64 has_zero16(__u64 v)
+{
+	return (v - 0x0001000100010001ULL) & ~v & 0x8000800080008000ULL;
+}
+
+/* The class of lower half `low` in a bucket of points: all of a row are compared at once, as the
+ * order of what is in it would be searched in steps that wait for each other. */
+static __always_inline __u16 search_points(const __u8 *a, const volatile struct ax_field_layout *f,
+					   __u32 root, __u32 low)
+{
+	__u32 log2 = root & AX_POINTS_LOG2_MAX;
+	__u32 at = (root & ((1u << AX_ROOT_OFFSET_BITS) - 1) & ~AX_POINTS_LOG2_MAX) * 4;
+	__u64 all = low * 0x0001000100010001ULL, found = 0;
+	const __u64 *row;
+
+	at += (low >> (16 - log2)) * AX_POINTS_SIZE;
+	opaque(at);
+	if (at > f->buckets4_size - AX_POINTS_SIZE)
+		return 0;
+	row = (const __u64 *)(a + f->buckets4 + at);
+#pragma unroll
+	for (int i = 0; i < AX_POINTS_SIZE / 8; i++)
+		found |= has_zero16(row[i] ^ all);
+	found = 0 - ((found | (0 - found)) >> 63);
+	opaque(found);
+	return (__u16)(f->points ^ ((f->points ^ f->points >> 16) & found));
+}
+
 /* The class of lower half `low` in an IPv4 bucket, see AX_ROOT_CLASS. */
 static __always_inline __u16 search_bucket(const __u8 *a, __u32 buckets, __u32 size, __u32 root,
 					   __u32 low)
@@ -139,6 +169,8 @@ static __always_inline __u16 class_v4(const __u8 *a, const volatile struct ax_fi
 		return (__u16)root;
 	if (f->buckets4_size < 4)
 		return 0;
+	if (f->points && !(root >> AX_ROOT_OFFSET_BITS))
+		return search_points(a, f, root, addr & 0xffff);
 	return search_bucket(a, f->buckets4, f->buckets4_size, root, addr & 0xffff);
 }
 

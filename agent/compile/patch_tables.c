@@ -43,6 +43,44 @@ static void put_mark(struct mark *v, size_t *n, u128 at, uint32_t cls)
 		v[(*n)++] = (struct mark){at, cls};
 }
 
+/* Of the points in a bucket's row, those before what fills it up. */
+static void put_points(const struct ax_field_layout *l, u128 first, const uint16_t *row,
+		       struct mark *v, size_t *n, uint32_t shift, uint32_t number)
+{
+	for (int i = 0; i < AX_POINTS; i++) {
+		u128 at = first | row[i];
+
+		if ((uint32_t)row[i] >> shift != number || (i && row[i] <= row[i - 1]))
+			break;
+		if (v[*n - 1].at == at) /* its neighbour is one, too */
+			--*n;
+		put_mark(v, n, at, l->points >> 16);
+		if (row[i] != 0xffff)
+			put_mark(v, n, at + 1, l->points & 0xffff);
+	}
+}
+
+static size_t read_points(const struct patch *c, const struct patch_piece *p, uint32_t root,
+			  struct mark *v)
+{
+	const struct ax_field_layout *l = &c->layout->field[p->f];
+	uint32_t log2 = root & AX_POINTS_LOG2_MAX, rows = 1u << log2;
+	uint64_t off = (uint64_t)(root & ~AX_POINTS_LOG2_MAX) * sizeof(uint32_t);
+	uint64_t bytes = (uint64_t)rows * AX_POINTS_SIZE;
+	const uint8_t *at = NULL;
+	size_t n = 0;
+
+	if (l->points && off + bytes <= l->buckets4_size)
+		at = view_at(c->v, l->buckets4 + off, bytes);
+	if (!at)
+		return 0;
+	put_mark(v, &n, p->first, l->points & 0xffff);
+	for (uint32_t i = 0; i < rows; i++)
+		put_points(l, p->first, (const uint16_t *)at + (size_t)i * AX_POINTS, v, &n,
+			   16 - log2, i);
+	return n;
+}
+
 /* What a word of root4 leads to; `v` has room for FOUND_MAX. Returns how many, 0: this is not how
  * tables are. */
 static size_t read_bucket4(const struct patch *c, const struct patch_piece *p, struct mark *v)
@@ -61,6 +99,8 @@ static size_t read_bucket4(const struct patch *c, const struct patch_piece *p, s
 		put_mark(v, &n, p->first, root & 0xffff);
 		return n;
 	}
+	if (word && !kind)
+		return read_points(c, p, root, v);
 	if (!word || off + bytes > l->buckets4_size)
 		return 0;
 	at = view_at(c->v, l->buckets4 + off, bytes);
@@ -260,7 +300,8 @@ int patch_put(struct patch *c, enum ax_field f, const struct span *s, const stru
 /* --- into the arena --- */
 
 /* Its bucket behind those in `a`, which begin at `base` in the arena's. */
-static int compile_piece(struct patch_piece *p, uint32_t base, struct arena *a)
+static int compile_piece(const struct patch *c, struct patch_piece *p, uint32_t base,
+			 struct arena *a)
 {
 	autofree struct cut *cuts = calloc(p->n, sizeof(*cuts));
 	int64_t word;
@@ -278,7 +319,7 @@ static int compile_piece(struct patch_piece *p, uint32_t base, struct arena *a)
 		word = compile_bucket6(a, 0, cuts, p->n);
 		p->word = (uint64_t)word + base / sizeof(uint64_t);
 	} else {
-		word = compile_root4(a, 0, cuts, p->n, 0);
+		word = compile_root4(a, 0, &c->layout->field[p->f], cuts, p->n, 0);
 		p->word = (uint64_t)word;
 		if (word >= 0 && !(word & AX_ROOT_CLASS))
 			p->word += base / sizeof(uint32_t);
@@ -301,7 +342,7 @@ static int write_buckets(struct patch *c, enum ax_field f, enum line line)
 
 	for (size_t i = 0; i < c->n_pieces && r == 0; i++)
 		if (c->pieces[i].f == f && c->pieces[i].line == line)
-			r = compile_piece(&c->pieces[i], base, &a);
+			r = compile_piece(c, &c->pieces[i], base, &a);
 	if (r < 0 || !a.size)
 		return r;
 	if (*used > spare || a.size > spare - *used)
@@ -310,7 +351,7 @@ static int write_buckets(struct patch *c, enum ax_field f, enum line line)
 	if (!to)
 		return -EPROTO;
 	memcpy(to, a.data, a.size);
-	*used += (uint32_t)((a.size + 7) & ~(size_t)7);
+	*used += (uint32_t)((a.size + AX_POINTS_SIZE - 1) & ~(size_t)(AX_POINTS_SIZE - 1));
 	return 0;
 }
 

@@ -156,10 +156,34 @@ int compile_match(struct compiler *c, struct arena *a, struct ax_layout *layout)
 int compile_table(struct compiler *c, const struct rule_field *row, const uint16_t *map,
 		  struct arena *a, struct ax_field_layout *layout);
 
+/* points.c: single addresses of one class among those of another. */
+struct points {
+	uint16_t at[AX_POINTS << AX_POINTS_LOG2_MAX]; /* in order */
+	size_t n;
+	uint32_t log2; /* rows */
+};
+/* Which two classes the field's points have: those that most of the cuts are about. */
+void points_choose(const struct cuts *t, struct ax_field_layout *l);
+/* The points that the cuts of an upper half are. False: they are not such, or would take more than
+ * `size` bytes. */
+bool points_of(const struct ax_field_layout *l, const struct cut *v, size_t n, uint32_t before,
+	       size_t size, struct points *ret);
+/* Adds their bucket to the arena, which begins at a multiple of AX_POINTS_SIZE. */
+int64_t points_write(const struct points *p, struct arena *a);
+
+static inline uint32_t upper4(const struct cut *cut)
+{
+	return (uint32_t)(cut->hi >> 48);
+}
+static inline uint32_t lower4(const struct cut *cut)
+{
+	return (uint32_t)(cut->hi >> 32) & 0xffff;
+}
+
 /* The word of root4 for an upper half with the cuts v (all in it), whose bucket is added to the
- * arena; `before` holds up to the first of them. -EFBIG, -ENOMEM. */
-int64_t compile_root4(struct arena *a, uint32_t buckets4, const struct cut *v, size_t n,
-		      uint32_t before);
+ * arena, at offsets from `buckets4`; `before` holds up to the first of them. -EFBIG, -ENOMEM. */
+int64_t compile_root4(struct arena *a, uint32_t buckets4, const struct ax_field_layout *l,
+		      const struct cut *v, size_t n, uint32_t before);
 /* `value` of root6 for a bucket with these cuts. */
 int64_t compile_bucket6(struct arena *a, uint32_t buckets6, const struct cut *v, size_t n);
 

@@ -47,15 +47,6 @@ static uint32_t log2_up(size_t n)
 
 /* --- IPv4 --- */
 
-static uint32_t upper4(const struct cut *cut)
-{
-	return (uint32_t)(cut->hi >> 48);
-}
-static uint32_t lower4(const struct cut *cut)
-{
-	return (uint32_t)(cut->hi >> 32) & 0xffff;
-}
-
 /*
  * The bucket of the cuts [i, end), all in one upper half; `before` holds up to the first of them.
  * What fills it up to a power of two says what holds for the last address, so that a search may
@@ -120,19 +111,27 @@ static int64_t write_direct(struct arena *a, const struct cut *v, size_t n, uint
 	return at;
 }
 
-int64_t compile_root4(struct arena *a, uint32_t buckets4, const struct cut *v, size_t n,
-		      uint32_t before)
+int64_t compile_root4(struct arena *a, uint32_t buckets4, const struct ax_field_layout *l,
+		      const struct cut *v, size_t n, uint32_t before)
 {
 	uint32_t shift = direct_shift(v, n);
 	uint32_t kind = shift ? AX_ROOT_LOG2_MAX + shift : log2_up(n + (lower4(&v[0]) != 0));
+	struct points points;
+	uint32_t rows_log2 = 0;
 	int64_t at, off;
 
 	if (n == 1 && lower4(&v[0]) == 0)
 		return AX_ROOT_CLASS | v[0].cls;
-	at = shift ? write_direct(a, v, n, before, shift) : write_bucket(a, v, n, before);
+	if (!shift && points_of(l, v, n, before, sizeof(uint32_t) << kind, &points)) {
+		kind = 0;
+		rows_log2 = points.log2;
+		at = points_write(&points, a);
+	} else {
+		at = shift ? write_direct(a, v, n, before, shift) : write_bucket(a, v, n, before);
+	}
 	if (at < 0)
 		return at;
-	off = (at - buckets4) / (int64_t)sizeof(uint32_t);
+	off = (at - buckets4) / (int64_t)sizeof(uint32_t) | rows_log2;
 	return off >> AX_ROOT_OFFSET_BITS ? -EFBIG : (int64_t)kind << AX_ROOT_OFFSET_BITS | off;
 }
 
@@ -148,7 +147,8 @@ static int write_root4(const struct cuts *t, struct arena *a, struct ax_field_la
 		while (i < t->n && upper4(&t->v[i]) == up)
 			i++;
 		if (i > from) {
-			word = compile_root4(a, layout->buckets4, &t->v[from], i - from, cls);
+			word = compile_root4(a, layout->buckets4, layout, &t->v[from], i - from,
+					     cls);
 			if (word < 0)
 				return (int)word;
 			cls = t->v[i - 1].cls;
@@ -163,16 +163,16 @@ static int write_root4(const struct cuts *t, struct arena *a, struct ax_field_la
 #define SPARE_MIN   ((size_t)256 << 10)
 #define SPARE_MAX   ((size_t)4 << 20)
 
-/* Room behind the buckets from `first` on, for those that come later. */
+/* Room behind the buckets from `first` on, for those that come later, points among them. */
 static int add_spare(struct arena *a, uint32_t first, uint32_t *spare)
 {
-	size_t size = (a->size - first) / SPARE_SHARE & ~(size_t)7;
+	size_t size = (a->size - first) / SPARE_SHARE & ~(size_t)(AX_POINTS_SIZE - 1);
 
 	if (a->size > ARENA_MAX / 2)
 		return 0;
 	size = size < SPARE_MIN ? SPARE_MIN : size < SPARE_MAX ? size : SPARE_MAX;
 	*spare = (uint32_t)size;
-	return arena_add(a, size, sizeof(uint64_t)) < 0 ? -ENOMEM : 0;
+	return arena_add(a, size, AX_POINTS_SIZE) < 0 ? -ENOMEM : 0;
 }
 
 static int write_v4(const struct cuts *t, bool in_place, struct arena *a,
@@ -184,11 +184,14 @@ static int write_v4(const struct cuts *t, bool in_place, struct arena *a,
 	if (at < 0)
 		return (int)at;
 	layout->table = (uint32_t)at;
-	layout->buckets4 = (uint32_t)a->size;
+	layout->buckets4 = (uint32_t)a->size; /* a multiple of 64 */
+	points_choose(t, layout);
 	r = write_root4(t, a, layout);
 	if (r == 0 && in_place)
 		r = add_spare(a, layout->buckets4, &layout->spare4);
 	layout->buckets4_size = (uint32_t)a->size - layout->buckets4;
+	if (layout->buckets4_size < AX_POINTS_SIZE) /* there is none, and cannot be one */
+		layout->points = 0;
 	return r;
 }
 

@@ -29,6 +29,22 @@ static uint32_t eval_u16(const struct eval *e, uint32_t table, uint32_t index)
 	return *(const uint16_t *)eval_at(e, table + 2ull * index, 2);
 }
 
+/* In any order; only the row that the upper bits choose is looked at, and what fills it up is not
+ * to be found. */
+static uint32_t eval_points(const struct eval *e, const struct ax_field_layout *f, uint32_t off,
+			    uint32_t low)
+{
+	uint32_t rows = 1u << off % 8, row = low / (65536 / rows);
+	uint64_t at = off / 8 * AX_POINTS_SIZE + (uint64_t)row * AX_POINTS_SIZE;
+
+	assert_true(f->points >> 16 != (f->points & 0xffff));
+	assert_true((off / 8 + rows) * AX_POINTS_SIZE <= f->buckets4_size);
+	for (uint32_t i = 0; i < AX_POINTS; i++)
+		if (eval_u16(e, f->buckets4 + (uint32_t)at, i) == low)
+			return f->points >> 16;
+	return f->points & 0xffff;
+}
+
 static uint32_t eval_v4(const struct eval *e, const struct ax_field_layout *f, uint32_t addr)
 {
 	uint32_t root = *(const uint32_t *)eval_at(e, f->table + 4ull * (addr >> 16), 4);
@@ -38,6 +54,8 @@ static uint32_t eval_v4(const struct eval *e, const struct ax_field_layout *f, u
 		return root & 0xffff;
 	off = (root & ((1u << AX_ROOT_OFFSET_BITS) - 1)) * 4;
 	kind = root >> AX_ROOT_OFFSET_BITS & 31;
+	if (!kind)
+		return eval_points(e, f, off / 4, addr & 0xffff);
 	if (kind > AX_ROOT_LOG2_MAX) {
 		n = 1u << (16 + AX_ROOT_LOG2_MAX - kind);
 		assert_true(off + 2ull * n <= f->buckets4_size);

@@ -217,12 +217,89 @@ static void deep_tables_are_searched_to_their_end(void **state)
 	free(arena_now);
 }
 
+/* --- hosts --- */
+
+#define HOSTS_UP 240 /* upper halves with hosts, 0.0 and on */
+
+/* More and more of them: every fourth upper half has a seventh more hosts than the one before, and
+ * one in four hosts is right beside another; the first and last address are some, now and then. */
+static bool *many_hosts(struct rule_set_def *s, struct rnd *r)
+{
+	bool *in = rnd_alloc((size_t)HOSTS_UP << 16, sizeof(*in));
+	uint32_t n = 1, at = 0;
+	size_t room = 0;
+
+	for (uint32_t up = 0; up < HOSTS_UP; up++) {
+		for (uint32_t i = 0; i < n; i++) {
+			at = rnd_one_in(r, 4) ? (at + 1) & 0xffff : rnd_below(r, 65536);
+			in[up << 16 | at] = true;
+		}
+		in[up << 16] |= up % 5 == 1;
+		in[up << 16 | 0xffff] |= up % 3 == 1;
+		room += n + 2;
+		n = up % 4 ? n : n + n / 7 + 1;
+	}
+	s->prefixes = rnd_alloc(room, sizeof(*s->prefixes));
+	for (uint32_t i = 0; i < HOSTS_UP << 16; i++)
+		if (in[i])
+			s->prefixes[s->n++] = (struct prefix){addr_from_v4(htonl(i)), 128};
+	return in;
+}
+
+/* Whether the bucket of an upper half is of points. */
+static bool has_points(uint32_t up)
+{
+	const volatile struct ax_field_layout *src = &layout_now->field[AX_FIELD_SRC];
+
+	return !(((const uint32_t *)(arena_now + src->table))[up] >> AX_ROOT_OFFSET_BITS);
+}
+
+/* Every address of all of them, and those of networks without any. */
+static void check_hosts(const bool *in)
+{
+	struct match_packet p = {.ip = true, .v4 = true, .proto = 6, .vlan = AX_VLAN_NONE};
+	unsigned rows = 0, others = 0;
+
+	for (uint32_t up = 0; up < HOSTS_UP; up++)
+		*(has_points(up) ? &rows : &others) += 1;
+	assert_true(rows > HOSTS_UP / 3 && others > HOSTS_UP / 20);
+	for (uint32_t i = 0; i < (HOSTS_UP + 1) << 16; i++) {
+		p.src = addr_from_v4(htonl(i));
+		if (judge(&p) != !(i < HOSTS_UP << 16 && in[i]))
+			fail_msg("address %#x of an upper half with %s", i,
+				 has_points(i >> 16) ? "points" : "a search");
+	}
+}
+
+static void hosts_are_found_among_others(void **state)
+{
+	CLEANUP(rule_list_free) struct rule_list l;
+	struct rule r = {.verdict = AX_VERDICT_DROP};
+	struct rnd rnd = {5};
+	struct ax_layout made;
+	autofree bool *in = NULL;
+
+	(void)state;
+	rule_list_init(&l);
+	l.sets = rnd_alloc(1, sizeof(*l.sets));
+	l.n_sets = 1;
+	l.sets->name = strdup("hosts");
+	in = many_hosts(l.sets, &rnd);
+	rnd_name(&r.in[AX_FIELD_SRC].sets, "hosts");
+	assert_int_equal(rule_list_insert(&l, 0, &r), 0);
+	arena_now = compile(&l, &made);
+	layout_now = &made;
+	check_hosts(in);
+	free(arena_now);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_lists_match_as_they_say),
 		cmocka_unit_test(long_lists_match_to_their_end),
 		cmocka_unit_test(deep_tables_are_searched_to_their_end),
+		cmocka_unit_test(hosts_are_found_among_others),
 	};
 
 	return cmocka_run_group_tests_name("classify", tests, NULL, NULL);

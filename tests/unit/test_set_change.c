@@ -337,6 +337,97 @@ static void rules_by_the_thousand(void **state)
 		free((void *)(uintptr_t)rules[i]);
 }
 
+/* --- hosts alone, which are kept in another way than prefixes --- */
+
+#define HOSTS	 30000
+#define HOSTS_UP 200 /* upper halves that have them */
+
+static struct prefix any_host(struct rnd *r)
+{
+	uint32_t low = rnd_below(r, 2049) * 32 + rnd_below(r, 3) - 2; /* often neighbours */
+
+	return prefix4(rnd_below(r, HOSTS_UP) << 16 | (low & 0xffff), 32);
+}
+
+static struct rule_list list_of_hosts(struct rnd *r)
+{
+	struct rule_set_def hosts = {.kind = SET_PREFIXES};
+	struct rule_list l;
+
+	rule_list_init(&l);
+	add_set(&l, "big", SET_PREFIXES, "");
+	add_rule(&l, "src @big action drop");
+	hosts.prefixes = rnd_alloc(HOSTS, sizeof(*hosts.prefixes));
+	for (; hosts.n < HOSTS; hosts.n++)
+		hosts.prefixes[hosts.n] = any_host(r);
+	assert_int_equal(set_sort(&hosts), 0);
+	assert_int_equal(set_merge(&l.sets[0], &hosts), 0);
+	free(hosts.prefixes);
+	return l;
+}
+
+static size_t buckets_of_points(const struct compiled *c)
+{
+	const struct ax_field_layout *src = &c->l.field[AX_FIELD_SRC];
+	const uint32_t *root = (const uint32_t *)(c->a.data + src->table);
+	size_t n = 0;
+
+	for (uint32_t up = 0; up < HOSTS_UP; up++)
+		n += !(root[up] >> AX_ROOT_OFFSET_BITS);
+	return n;
+}
+
+static void same_hosts(const struct compiled *a, const struct compiled *b)
+{
+	struct match_packet p = packet("1.1.1.1", "1.1.1.1", 6, 80);
+
+	for (uint32_t i = 0; i < HOSTS_UP << 16; i++) {
+		p.src = addr_from_v4(htonl(i));
+		if (compiled_judge(a, &p) != compiled_judge(b, &p))
+			fail_msg("%#x: rule %zu instead of %zu", i, compiled_judge(a, &p),
+				 compiled_judge(b, &p));
+	}
+}
+
+static void hosts_come_and_go(void **state)
+{
+	struct rnd r = {21};
+	CLEANUP(rule_list_free) struct rule_list l = list_of_hosts(&r);
+	struct compiled c = compile(&l), fresh;
+	size_t points = buckets_of_points(&c), in_place = 0;
+
+	(void)state;
+	assert_true(points > HOSTS_UP / 2);
+	for (unsigned i = 0; i < 600; i++) {
+		struct prefix p = any_host(&r);
+		struct rule_set_def one = {.kind = SET_PREFIXES, .prefixes = &p, .n = 1};
+		bool gone = rnd_one_in(&r, 2);
+		struct set_changed done;
+		int did;
+
+		if (gone)
+			p = l.sets[0].prefixes[rnd_below(&r, (uint32_t)l.sets[0].n)];
+		else if (rnd_one_in(&r, 20)) /* a network among them, which may go again */
+			p = prefix4(ntohl(p.addr.w[3]), 20 + rnd_below(&r, 12));
+		did = change(&c, "big", p, gone, &done);
+		change_list(&l, 0, &one, gone);
+		assert_true(did >= 0);
+		in_place += did > 0;
+		if (did == 0) { /* there is no room left for buckets */
+			arena_free(&c.a);
+			c = compile(&l);
+		}
+	}
+	assert_true(in_place > 590);
+	fresh = compile(&l);
+	same_hosts(&c, &fresh);
+	same_list(&l, &c);
+	/* what hosts came to is of points still */
+	assert_true(buckets_of_points(&c) > points / 2);
+	arena_free(&c.a);
+	arena_free(&fresh.a);
+}
+
 /* --- what cannot be done so --- */
 
 static void not_in_place(const char *const *rules, const char *set, const char *prefix, bool gone)
@@ -643,6 +734,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_get_the_rules_of_the_changed_list),
 		cmocka_unit_test(rules_by_the_thousand),
+		cmocka_unit_test(hosts_come_and_go),
 		cmocka_unit_test(other_changes_need_a_new_list),
 		cmocka_unit_test(all_is_changed_or_nothing),
 		cmocka_unit_test(too_wide_together),
