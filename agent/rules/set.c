@@ -151,9 +151,14 @@ int set_sort(struct rule_set_def *s)
 
 /* --- text --- */
 
+static bool begins_comment(char c)
+{
+	return c == '#' || c == ';'; /* as lists have it that others publish */
+}
+
 static bool ends_element(char c)
 {
-	return c == '\n' || c == ' ' || c == '\t' || c == '\r' || c == ',' || c == '#';
+	return c == '\n' || c == ' ' || c == '\t' || c == '\r' || c == ',' || begins_comment(c);
 }
 
 /* What most lines of large sets are: an IPv4 prefix without surprises. Returns how long it is, or
@@ -203,7 +208,7 @@ struct set_text {
 static bool next_element(struct set_text *t)
 {
 	while (t->at < t->len && ends_element(t->text[t->at])) {
-		if (t->text[t->at] == '#')
+		if (begins_comment(t->text[t->at]))
 			while (t->at + 1 < t->len && t->text[t->at + 1] != '\n')
 				t->at++;
 		if (t->text[t->at++] == '\n')
