@@ -84,89 +84,213 @@ static __always_inline bool is_plain(const struct packet *p)
 	return is_tracked(p) && p->l3_off == sizeof(struct ethhdr) && !is_event(p);
 }
 
-static __always_inline struct fast *fast_slot(const struct packet *p, __u32 balancer, bool v4)
+/* The flow's set, and in its upper bits which place it takes from another one. */
+static __always_inline __u32 fast_hash(const struct packet *p, __u32 balancer, bool v4)
 {
-	__u64 h = mix(balancer, (__u64)p->sport_be << 32 | p->dport_be << 16 | p->proto);
-	__u32 index;
+	__u64 h = mix(balancer, (__u64)p->sport_be << 32 | (__u32)p->dport_be << 16 | p->proto);
 
 	if (v4)
-		h = mix(h, (__u64)p->src.w[3] << 32 | p->dst.w[3]);
-	else
-		h = mix_addr(mix_addr(h, &p->src, false), &p->dst, false);
-	index = (__u32)h % FAST_FLOWS;
-	return bpf_map_lookup_elem(&fast_flows, &index);
+		return (__u32)mix(h, (__u64)p->src.w[3] << 32 | p->dst.w[3]);
+	return (__u32)mix_addr(mix_addr(h, &p->src, false), &p->dst, false);
 }
 
-static __always_inline bool same_fast(const struct fast *f, const struct packet *p, __u32 balancer,
-				      bool v4)
+static __always_inline __u32 fast_index(__u32 hash)
 {
-	if (f->balancer != balancer || f->v4 != v4)
-		return false;
-	if (v4)
-		return f->flow4.client == p->src.w[3] && f->flow4.service == p->dst.w[3] &&
-		       f->flow4.client_port_be == p->sport_be &&
-		       f->flow4.service_port_be == p->dport_be && f->flow4.proto == p->proto;
-	return same_addr(&f->flow6.client, &p->src) && same_addr(&f->flow6.service, &p->dst) &&
-	       f->flow6.client_port_be == p->sport_be && f->flow6.service_port_be == p->dport_be &&
-	       f->flow6.proto == p->proto;
+	return bpf_get_smp_processor_id() * fast_sets + (hash & (fast_sets - 1));
+}
+
+static __always_inline __u32 fast_victim(__u32 hash)
+{
+	return hash >> 30;
+}
+_Static_assert(FAST_WAYS == 4, "fast_victim() is one of them");
+
+static __always_inline bool same_fast4(const struct fast4 *f, const struct packet *p,
+				       __u32 balancer)
+{
+	return f->flow.client == p->src.w[3] && f->flow.client_port_be == p->sport_be &&
+	       f->flow.service == p->dst.w[3] && f->flow.service_port_be == p->dport_be &&
+	       f->flow.proto == p->proto && f->f.balancer == balancer;
+}
+
+static __always_inline bool same_fast6(const struct fast6 *f, const struct packet *p,
+				       __u32 balancer)
+{
+	return same_addr(&f->flow.client, &p->src) && same_addr(&f->flow.service, &p->dst) &&
+	       f->flow.client_port_be == p->sport_be && f->flow.service_port_be == p->dport_be &&
+	       f->flow.proto == p->proto && f->f.balancer == balancer;
+}
+
+static __always_inline const struct fast4 *fast_find4(const struct packet *p, __u32 balancer)
+{
+	__u32 index = fast_index(fast_hash(p, balancer, true));
+	const struct fast_set4 *s = bpf_map_lookup_elem(&fast_flows4, &index);
+
+	if (!s)
+		return NULL;
+#pragma unroll
+	for (int i = 0; i < FAST_WAYS; i++)
+		if (same_fast4(&s->way[i], p, balancer))
+			return &s->way[i];
+	return NULL;
+}
+
+static __always_inline const struct fast6 *fast_find6(const struct packet *p, __u32 balancer)
+{
+	__u32 index = fast_index(fast_hash(p, balancer, false));
+	const struct fast_set6 *s = bpf_map_lookup_elem(&fast_flows6, &index);
+
+	if (!s)
+		return NULL;
+#pragma unroll
+	for (int i = 0; i < FAST_WAYS; i++)
+		if (same_fast6(&s->way[i], p, balancer))
+			return &s->way[i];
+	return NULL;
+}
+
+/* Where a flow is to be kept: where it is, or what nobody uses, or in another one's place. */
+static __always_inline struct fast4 *fast_place4(const struct packet *p, __u32 balancer, __u64 now)
+{
+	__u32 hash = fast_hash(p, balancer, true), index = fast_index(hash), to = fast_victim(hash);
+	struct fast_set4 *s = bpf_map_lookup_elem(&fast_flows4, &index);
+
+	if (!s)
+		return NULL;
+#pragma unroll
+	for (int i = FAST_WAYS - 1; i >= 0; i--) /* the first is found soonest */
+		if (s->way[i].f.expires <= now)
+			to = (__u32)i;
+#pragma unroll
+	for (int i = 0; i < FAST_WAYS; i++)
+		if (same_fast4(&s->way[i], p, balancer))
+			to = (__u32)i;
+	opaque(to);
+	return to < FAST_WAYS ? &s->way[to] : NULL;
+}
+
+static __always_inline struct fast6 *fast_place6(const struct packet *p, __u32 balancer, __u64 now)
+{
+	__u32 hash = fast_hash(p, balancer, false), index = fast_index(hash),
+	      to = fast_victim(hash);
+	struct fast_set6 *s = bpf_map_lookup_elem(&fast_flows6, &index);
+
+	if (!s)
+		return NULL;
+#pragma unroll
+	for (int i = FAST_WAYS - 1; i >= 0; i--) /* the first is found soonest */
+		if (s->way[i].f.expires <= now)
+			to = (__u32)i;
+#pragma unroll
+	for (int i = 0; i < FAST_WAYS; i++)
+		if (same_fast6(&s->way[i], p, balancer))
+			to = (__u32)i;
+	opaque(to);
+	return to < FAST_WAYS ? &s->way[to] : NULL;
+}
+
+static __always_inline void fast_keep4(const struct packet *p, const struct ends *to,
+				       const struct fast *with, __u64 now)
+{
+	struct fast4 *f = fast_place4(p, with->balancer, now);
+	struct flow_key key;
+
+	if (!f)
+		return;
+	flow_key(p, true, &key);
+	f->flow = key.v4;
+	f->src = to->src.w[3];
+	f->dst = to->dst.w[3];
+	f->f = *with;
+}
+
+static __always_inline void fast_keep6(const struct packet *p, const struct ends *to,
+				       const struct fast *with, __u64 now)
+{
+	struct fast6 *f = fast_place6(p, with->balancer, now);
+	struct flow_key key;
+
+	if (!f)
+		return;
+	flow_key(p, false, &key);
+	f->flow = key.v6;
+	f->src = to->src;
+	f->dst = to->dst;
+	f->f = *with;
 }
 
 static __always_inline void fast_keep(const struct handover *h, __u32 real, __u32 mode,
 				      const struct ends *to, const struct link *link, bool v4,
 				      __u64 now)
 {
-	struct fast *f;
-	struct flow_key key;
+	struct fast with = {
+		.expires = now + layout.hz / FAST_FRESH,
+		.link = *link,
+		.sport_be = to->sport_be,
+		.dport_be = to->dport_be,
+		.real = (__u16)real,
+		.balancer = (__u16)h->balancer,
+		.mode = (__u8)mode,
+	};
 
 	if (h->icmp_error || h->explain || !is_plain(&h->p))
 		return;
-	f = fast_slot(&h->p, h->balancer, v4);
-	if (!f)
-		return;
-	flow_key(&h->p, v4, &key);
 	if (v4)
-		f->flow4 = key.v4;
+		fast_keep4(&h->p, to, &with, now);
 	else
-		f->flow6 = key.v6;
-	f->expires = now + layout.hz / FAST_FRESH;
-	f->to = *to;
-	f->link = *link;
-	f->balancer = h->balancer;
-	f->real = (__u16)real;
-	f->v4 = v4;
-	f->mode = (__u8)mode;
+		fast_keep6(&h->p, to, &with, now);
 }
 
 /* --- sending --- */
 
 static __always_inline int fast_send(struct xdp_md *ctx, const struct packet *p, __u32 len,
-				     const struct fast *f, bool v4)
+				     const struct fast *f, const struct ends *to, bool v4)
 {
 	struct outer o = {.len = ip_length(p)};
 	bool tunnel = f->mode != AX_BALANCE_NAT, done;
 	struct bytes b = bytes_of(ctx);
 
 	if (tunnel)
-		o.size = outer_size(&f->to, v4);
+		o.size = outer_size(to, v4);
 	/* who cannot be sent is told why elsewhere */
 	if (!ttl_left(&b, p, v4) || (f->link.mtu && o.size + o.len > f->link.mtu))
 		return -1;
 	count_real(f->real, len, false);
-	done = tunnel ? !encapsulate(ctx, p, &f->to, &o, v4, false) : translate(ctx, p, &f->to, v4);
+	done = tunnel ? !encapsulate(ctx, p, to, &o, v4, false) : translate(ctx, p, to, v4);
 	if (done)
 		return send(ctx, &f->link);
 	count_reason(AX_REASON_REWRITE_FAILED);
 	return XDP_DROP;
 }
 
-static __always_inline int fast_try(struct xdp_md *ctx, const struct packet *p, __u32 len,
-				    __u32 balancer, bool v4)
+static __always_inline int fast_try4(struct xdp_md *ctx, const struct packet *p, __u32 len,
+				     __u32 balancer)
 {
-	const struct fast *f = fast_slot(p, balancer, v4);
+	const struct fast4 *f = fast_find4(p, balancer);
+	struct ends to;
 
-	if (!f || f->expires <= bpf_jiffies64() || !same_fast(f, p, balancer, v4))
+	if (!f || f->f.expires <= bpf_jiffies64())
 		return -1;
-	return fast_send(ctx, p, len, f, v4);
+	to.src.w[3] = f->src;
+	to.dst.w[3] = f->dst;
+	to.sport_be = f->f.sport_be;
+	to.dport_be = f->f.dport_be;
+	return fast_send(ctx, p, len, &f->f, &to, true);
+}
+
+static __always_inline int fast_try6(struct xdp_md *ctx, const struct packet *p, __u32 len,
+				     __u32 balancer)
+{
+	const struct fast6 *f = fast_find6(p, balancer);
+	struct ends to;
+
+	if (!f || f->f.expires <= bpf_jiffies64())
+		return -1;
+	to.src = f->src;
+	to.dst = f->dst;
+	to.sport_be = f->f.sport_be;
+	to.dport_be = f->f.dport_be;
+	return fast_send(ctx, p, len, &f->f, &to, false);
 }
 
 /* Balances a packet of a flow that is well known; -1: it is not, and nothing was done. */
@@ -175,8 +299,7 @@ static __always_inline int fast_balance(struct xdp_md *ctx, const struct packet 
 {
 	if (!is_plain(p))
 		return -1;
-	return p->v4 ? fast_try(ctx, p, len, balancer, true)
-		     : fast_try(ctx, p, len, balancer, false);
+	return p->v4 ? fast_try4(ctx, p, len, balancer) : fast_try6(ctx, p, len, balancer);
 }
 
 #endif

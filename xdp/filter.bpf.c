@@ -14,6 +14,7 @@
 #include "state.bpf.h"
 
 const volatile struct ax_layout layout = {};
+const volatile __u32 fast_sets = 1;
 /* The same: it tells a tap what it decides (tap.bpf.c), which is the tap's map `told`. */
 const volatile __u32 tell = 0;
 struct {

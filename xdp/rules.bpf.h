@@ -177,27 +177,58 @@ struct ends {
  * All that is to be known about a flow's packets, by a hash of the flow. It costs a third of what
  * the flow table, the backend and the next hop cost, and is thrown away after an eighth of a
  * second, so that it need not be told of any change. (A new list has new ones.)
+ *
+ * A flow has FAST_WAYS places, so that thousands of them, on a table of some ten thousands, have
+ * one each but for a few. Each CPU has `fast_sets` sets of them of its own, behind each other in
+ * one array: a per-CPU array would look up in another table first where the element is, and place
+ * it across lines of the cache. The array is one that could be mapped into memory because that
+ * begins at a page, so that an IPv4 flow's entry is one line.
  */
-#define FAST_FLOWS 4096
+#define FAST_WAYS 4
 struct fast {
-	union {
-		struct ax_flow4 flow4;
-		struct ax_flow6 flow6;
-	};
 	__u64 expires; /* jiffies */
-	struct ends to;
 	struct link link;
-	__u32 balancer;
+	__be16 sport_be, dport_be; /* that its packets get, as the addresses beside this */
 	__u16 real;
-	bool v4;
+	__u16 balancer;
 	__u8 mode; /* enum ax_balance_mode */
+	__u8 pad[3];
 };
+struct fast4 {
+	struct ax_flow4 flow;
+	__be32 src, dst;
+	struct fast f;
+};
+_Static_assert(sizeof(struct fast4) == 64, "a line of the cache");
+struct fast6 {
+	struct ax_flow6 flow;
+	struct ax_addr src, dst;
+	struct fast f;
+	__u8 pad[16];
+};
+_Static_assert(sizeof(struct fast6) == 128, "two lines");
+struct fast_set4 {
+	struct fast4 way[FAST_WAYS];
+};
+struct fast_set6 {
+	struct fast6 way[FAST_WAYS];
+};
+/* A power of two; the loader sets both, and how many there are for all CPUs together. */
+extern const volatile __u32 fast_sets;
 AX_RULES_MAP struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, FAST_FLOWS);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct fast);
-} fast_flows SEC(".maps");
+	__type(value, struct fast_set4);
+} fast_flows4 SEC(".maps");
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fast_set6);
+} fast_flows6 SEC(".maps");
 
 /* How many new flows were entered in the current window of time. */
 struct flow_window {

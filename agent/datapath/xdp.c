@@ -554,10 +554,9 @@ static void leave_out(struct filter *skel, const struct ax_layout *layout)
 	if (!layout->challenges)
 		bpf_program__set_autoload(skel->progs.ax_challenge, false);
 	if (layout->balancers_n)
-		return;
-	if (!answers)
+		datapath_xdp_fast_room(skel);
+	else if (!answers)
 		bpf_map__set_max_entries(skel->maps.hops, 1);
-	bpf_map__set_max_entries(skel->maps.fast_flows, 1);
 }
 
 static uint32_t stage_entry(uint32_t set, uint32_t stage)

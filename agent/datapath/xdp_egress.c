@@ -192,7 +192,6 @@ static void leave_out(struct filter_egress *skel)
 	bpf_map__set_max_entries(skel->maps.exposed_fragments, 1);
 	bpf_map__set_max_entries(skel->maps.state_fragments, 1);
 	bpf_map__set_max_entries(skel->maps.hops, 1);
-	bpf_map__set_max_entries(skel->maps.fast_flows, 1);
 }
 
 /* The program that explains is where a tail call would find it, though none is made. */

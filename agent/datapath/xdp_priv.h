@@ -39,6 +39,8 @@ int datapath_egress_listed(const char *dir, uint32_t ifindex, bool on);
 /* The filter over the maps of d, open and not loaded yet. */
 int datapath_xdp_filter(const struct datapath_xdp *d, const struct ax_layout *layout,
 			struct filter **ret);
+/* xdp_fast.c: for a list with balancers. */
+void datapath_xdp_fast_room(struct filter *skel);
 /* The descriptor of a program's map of that name, or a negative errno. */
 int map_of_program(int prog, const char *name, struct bpf_map_info *mi);
 

@@ -423,6 +423,70 @@ static void known_flows_are_treated_alike(void **state)
 	}
 }
 
+static void forget_flows(void)
+{
+	struct ax_flow4 key;
+
+	while (!bpf_map_get_next_key(balance.maps.map[XDP_MAP_FLOWS4], NULL, &key))
+		assert_int_equal(bpf_map_delete_elem(balance.maps.map[XDP_MAP_FLOWS4], &key), 0);
+}
+
+static struct result run_flow(unsigned i, unsigned port)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "udp 10.1.%u.5:%u > 10.0.0.100:%u data 'x'", i / 100,
+		 1000 + i % 100, port);
+	return balance_run(text);
+}
+
+/* All flows of one client have their way remembered. It is only for a moment: that may be over on a
+ * busy machine, but not again and again. */
+static void known_flows_are_not_asked_for(void **state)
+{
+	uint64_t asked = 1;
+
+	(void)state;
+	balance_load_afresh(LIST("ipip", "[10.9.0.11]"));
+	for (int round = 0; round < 300 && asked; round++) {
+		for (unsigned i = 0; i < 40; i++)
+			run_flow(i, 443);
+		asked = balance_real_count(0).flows;
+		forget_flows();
+		for (unsigned i = 0; i < 40; i++)
+			assert_int_equal(run_flow(i, 443).action, XDP_TX);
+		asked = balance_real_count(0).flows - asked;
+	}
+	assert_int_equal(asked, 0);
+}
+
+/* Thousands of them are not taken for each other. */
+static void each_flow_has_its_own_way(void **state)
+{
+	enum { FLOWS = 3000 };
+	autofree struct ax_addr *who = calloc(FLOWS, sizeof(*who));
+	autofree unsigned *port = calloc(FLOWS, sizeof(*port));
+	struct ax_addr to;
+	struct result r;
+
+	(void)state;
+	assert_true(who && port);
+	balance_load_afresh(LIST("nat", FOUR));
+	for (int round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < FLOWS; i++) {
+			r = run_flow(i, 80);
+			assert_int_equal(r.action, XDP_TX);
+			to = dst_of(&r);
+			if (!round) {
+				who[i] = to;
+				port[i] = source_port(&r);
+			}
+			assert_true(addr_eq(&who[i], &to));
+			assert_int_equal(source_port(&r), port[i]);
+		}
+	}
+}
+
 /* --- what cannot be sent --- */
 
 static void failures_have_reasons(void **state)
@@ -677,6 +741,8 @@ int main(void)
 		cmocka_unit_test(icmp_errors_follow_their_flow),
 		cmocka_unit_test(icmp_errors_follow_flows_that_stayed),
 		cmocka_unit_test(known_flows_are_treated_alike),
+		cmocka_unit_test(known_flows_are_not_asked_for),
+		cmocka_unit_test(each_flow_has_its_own_way),
 		cmocka_unit_test(failures_have_reasons),
 		cmocka_unit_test(a_neighbour_that_appears_is_used),
 		cmocka_unit_test(what_is_not_ip_passes),
