@@ -12,7 +12,8 @@ struct ax_ctl {
 	struct ax_addr host4; /* the instance's own addresses (AX_VIP_HOST) */
 	struct ax_addr host6;
 	struct ax_addr anchor6; /* /96 prefix on lo: where a v6-only wildcard bind of an app without
-				   an IPv6 address goes; its last word is ax_app.anchor */
+				   an IPv6 address goes, and what it sends to itself by ::1; its
+				   last word is ax_app.anchor */
 	__be16 dns_port_be;	/* of the agent's DNS on host4 and host6; 0: no DNS */
 	__u16 exposed;		/* enum ax_exposed_kind: what there is in map `exposed` */
 	__u32 host_access;	/* 1: programs outside ax may reach VIPs */

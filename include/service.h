@@ -369,7 +369,8 @@ _Static_assert(sizeof(struct ax_flow) == 28, "struct ax_flow is a map value");
 /*
  * Map `own_conns` (LRU), of the same key -> app id: connections of host-mode apps to a loopback
  * address where the app itself listens on the wildcard, and to a port that is exposed somewhere, to
- * which connect() has not led them; from before the SYN until it is answered.
+ * which connect() has not led them; from before the SYN until it is answered. And datagrams of
+ * those without IPv6 to themselves, from one port of their anchor to another.
  */
 
 /*

@@ -150,7 +150,6 @@ static __always_inline bool wildcard6(struct bpf_sock_addr *ctx, const struct ax
 {
 	bool mapped = addr_is_v4(ret);
 	bool v6only = !mapped && socket_v6only(ctx);
-	const struct ax_ctl *c = ctl_get();
 
 	if (!v6only && !addr_is_zero(&app->vip4)) {
 		*ret = app->vip4;
@@ -162,11 +161,7 @@ static __always_inline bool wildcard6(struct bpf_sock_addr *ctx, const struct ax
 		*ret = app->vip6;
 		return true;
 	}
-	if (!c || !app->anchor)
-		return false;
-	*ret = c->anchor6;
-	ret->w[3] = bpf_htonl(app->anchor);
-	return true;
+	return own_anchor(app, ret);
 }
 
 /*

@@ -23,6 +23,26 @@ static __always_inline void hand(struct udp_sock *udp, const struct ax_asked *a,
 		count(AX_COUNT_SERVERS_REFUSED);
 }
 
+/* What the app itself sends to its anchor, for a server of both families (serves_anchor()). */
+static __always_inline void hand_anchor(struct udp_sock *udp, const struct ax_asked *a)
+{
+	struct ax_endpoint at = a->served[0], ep = a->served[1];
+	const struct ax_ctl *c = ctl_get();
+	struct ax_vip *vip;
+
+	if (!c || !at.port_be || !addr_is_v4(&at.addr) || ep.port_be || !a->served[3].port_be ||
+	    !is_anchor(&ep.addr, c))
+		return;
+	vip = bpf_map_lookup_elem(&vips, &at.addr);
+	if (!vip || vip->kind != AX_VIP_APP || vip->id != a->app)
+		return; /* it has ended */
+	ep.port_be = at.port_be;
+	ep.proto = IPPROTO_UDP;
+	ep.pad = 0;
+	if (bpf_map_update_elem(&listeners, &ep, udp, BPF_ANY))
+		count(AX_COUNT_SERVERS_REFUSED);
+}
+
 SEC("iter/udp")
 int ax_dual_udp(struct bpf_iter__udp *ctx)
 {
@@ -38,5 +58,6 @@ int ax_dual_udp(struct bpf_iter__udp *ctx)
 		hand(udp, a, 0);
 	if (a->flags & AX_ASKED_ELSEWHERE)
 		hand(udp, a, 1);
+	hand_anchor(udp, a);
 	return 0;
 }

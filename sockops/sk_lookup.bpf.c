@@ -290,8 +290,8 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 
 #define TO_SERVICE 2 /* besides enum sk_action */
 
-/* The host-mode app whose SYN it is, if that says so (mark_exposed()) or it is for a server of its
- * own; else 0. */
+/* The host-mode app whose SYN or datagram it is, if it is for a server of its own or hooks have
+ * told of it for another reason (mark_exposed()); else 0. */
 static __noinline __u32 own_conn(const struct ax_endpoint *local, const struct caller *who)
 {
 	struct ax_flow_key key = {.peer = *local};
@@ -299,7 +299,7 @@ static __noinline __u32 own_conn(const struct ax_endpoint *local, const struct c
 
 	key.client.addr = who->addr;
 	key.client.port_be = who->port_be;
-	key.client.proto = IPPROTO_TCP;
+	key.client.proto = local->proto;
 	app = bpf_map_lookup_elem(&own_conns, &key);
 	return app ? *app : 0;
 }
@@ -432,11 +432,15 @@ static __always_inline bool is_apps(const struct ax_endpoint *local, bool v4)
 	return true;
 }
 
-/* Where bind() puts what has no address of its own (struct ax_ctl). */
-static __always_inline bool is_anchor(const struct ax_addr *addr, const struct ax_ctl *c)
+/* An app's anchor is for its own datagrams. What sits there the kernel finds, and what sits on the
+ * wildcard; a server of both families sits on the app's IPv4 address (dual_udp.bpf.c). */
+static __noinline int to_anchor(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+				const struct caller *who)
 {
-	return !addr_is_zero(&c->anchor6) && addr->w[0] == c->anchor6.w[0] &&
-	       addr->w[1] == c->anchor6.w[1] && addr->w[2] == c->anchor6.w[2];
+	if (local->proto != IPPROTO_UDP || !own_conn(local, who))
+		return SK_DROP;
+	assign_listener(ctx, local);
+	return SK_PASS;
 }
 
 static __noinline int if_not_apps(const struct ax_endpoint *local)
@@ -452,10 +456,10 @@ static __noinline int to_host(struct bpf_sk_lookup *ctx, const struct ax_endpoin
 {
 	int r;
 
+	if (is_anchor(&local->addr, c))
+		return to_anchor(ctx, local, who);
 	if (local->proto != IPPROTO_TCP)
 		return SK_PASS;
-	if (is_anchor(&local->addr, c))
-		return SK_DROP;
 	if (addr_is_loopback(&local->addr) && assign_own(ctx, local, who) == 0)
 		return SK_PASS;
 	if (ctx->local_port >= AX_ACROSS_FIRST) {

@@ -88,6 +88,18 @@ static __always_inline void client_bound(struct bpf_sock *ctx, const struct ax_n
 		client_at(a, &ep, app->id);
 }
 
+/* A server of both families, of an app without IPv6: it sits on the IPv4 address, and is brought
+ * what the app itself sends to its anchor. That is kept where the IPv6 one would be. */
+static __always_inline bool serves_anchor(struct ax_asked *a, const struct ax_addr *addr)
+{
+	struct ax_app *app;
+
+	if (!a->served[3].port_be || a->served[1].port_be || !addr_is_v4(addr))
+		return false;
+	app = current_app();
+	return app && own_anchor(app, &a->served[1].addr);
+}
+
 /* The socket remembers what it stands for: sock_release may not read a socket's addresses. */
 static __always_inline void udp_bound(struct bpf_sock *ctx, const struct ax_addr *addr)
 {
@@ -111,7 +123,8 @@ static __always_inline void udp_bound(struct bpf_sock *ctx, const struct ax_addr
 	if (!a)
 		return;
 	serve(a, &ep, &s);
-	if (!ns->id && ((a->flags & AX_ASKED_SHARED) || a->served[1].port_be))
+	if (!ns->id &&
+	    ((a->flags & AX_ASKED_SHARED) || a->served[1].port_be || serves_anchor(a, addr)))
 		tell_udp();
 }
 

@@ -162,16 +162,24 @@ static __always_inline bool sits_on_v4(struct bpf_sock_addr *ctx)
 
 /*
  * The kernel does not let it connect to IPv6: it goes to its peer's IPv4 address, if its peer
- * serves both. True: rq->peer was changed.
+ * serves both. True: rq->peer was changed. A global function: the verifier judges it once.
  */
-static __noinline bool to_twin(struct bpf_sock_addr *ctx, struct route_request *rq,
-			       const struct ax_app *app)
+__weak __noinline int to_twin(struct bpf_sock_addr *ctx, struct route_request *rq,
+			      const struct ax_app *app)
 {
-	struct ax_endpoint twin = rq->peer;
+	struct ax_endpoint twin; /* keys are on the stack to Linux 6.1 */
 	struct ax_vip *vip;
+	bool served;
 
+	if (!ctx || !rq || !app)
+		return false;
+	twin = rq->peer;
 	if (addr_is_v4(&rq->peer.addr) || !(app->flags & AX_APP_HOST) || !sits_on_v4(ctx))
 		return false;
+	if (is_own_anchor(app, &rq->peer.addr)) {
+		rq->peer.addr = app->vip4;
+		return true;
+	}
 	if (rq->own) {
 		addr_set_v4(&twin.addr, bpf_htonl(INADDR_LOOPBACK));
 		if (!listens_by_wildcard(app, &twin))
@@ -179,14 +187,60 @@ static __noinline bool to_twin(struct bpf_sock_addr *ctx, struct route_request *
 		rq->peer = twin;
 		return true;
 	}
-	vip = bpf_map_lookup_elem(&vips, &rq->peer.addr);
+	vip = bpf_map_lookup_elem(&vips, &twin.addr);
 	if (!vip || vip->kind != AX_VIP_APP || addr_is_zero(&vip->twin))
 		return false;
+	served = server_of(&twin, vip) != NULL;
 	twin.addr = vip->twin;
-	if (server_of(&rq->peer, vip) && !listening(&twin))
+	if (served && !listening(&twin))
 		return false;
 	rq->peer = twin;
 	return true;
+}
+
+/* --- an app's own datagrams, by its anchor (own_anchor()) --- */
+
+/* Tells sk_lookup of it: from there to there anybody might send. */
+static __noinline int own_datagram(const struct route_request *rq, const struct ax_app *app)
+{
+	struct ax_flow_key key = {.client = rq->peer, .peer = rq->peer};
+	__u32 id = app->id;
+
+	key.client.port_be = rq->local_port_be;
+	return (int)bpf_map_update_elem(&own_conns, &key, &id, BPF_ANY);
+}
+
+#define PORT_TRIES 16
+
+/* The kernel would choose a port when no hook sees it. Returns the port, or 0. */
+static __noinline __be16 bind_port(struct bpf_sock_addr *ctx, const struct ax_addr *addr)
+{
+	struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6};
+	const struct ax_ctl *c = ctl_get();
+	__u32 first = c ? c->ephemeral_first : 0;
+
+	if (first >= AX_ACROSS_FIRST)
+		return 0;
+	__builtin_memcpy(&sin6.sin6_addr, addr, sizeof(*addr));
+	for (int i = 0; i < PORT_TRIES; i++) {
+		__u32 port = first + bpf_get_prandom_u32() % (AX_ACROSS_FIRST - first);
+
+		sin6.sin6_port = bpf_htons((__u16)port);
+		if (bpf_bind(ctx, (struct sockaddr *)&sin6, sizeof(sin6)) == 0)
+			return sin6.sin6_port;
+	}
+	return 0;
+}
+
+/* A global function: the verifier judges it once. */
+__weak __noinline int connect_own(struct bpf_sock_addr *ctx, struct route_request *rq,
+				  const struct ax_app *app)
+{
+	if (!ctx || !rq || !app)
+		return -EINVAL;
+	if (!rq->local_port_be)
+		rq->local_port_be = bind_port(ctx, &rq->peer.addr);
+	return rq->local_port_be ? own_datagram(rq, app) : -EADDRINUSE;
 }
 
 /* The address that the socket has, or a wildcard. */
@@ -332,6 +386,8 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 	if (rq->across)
 		return go_across(ctx, rq, app);
 	vip = route == ROUTE_OUTSIDE ? way_out(app, &rq->peer.addr) : app_vip(app, &rq->peer.addr);
+	if (!vip && is_own_anchor(app, &rq->peer.addr))
+		return connect_own(ctx, rq, app);
 	r = vip ? bind_source(ctx, vip) : 0;
 	if (r && rq->at_service) /* nobody would know whom to judge (SO_BINDTODEVICE) */
 		return REFUSED_NO_BACKEND;
@@ -575,6 +631,10 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 	if (route == ROUTE_OUTSIDE && app && app->flags & AX_APP_HOST && ctx->msg_src_ip6[2] &&
 	    !addr_is_zero(&app->vip6))
 		source = &app->vip6;
+	if (!source && app && is_own_anchor(app, &rq.peer.addr)) {
+		source = &rq.peer.addr;
+		own_datagram(&rq, app);
+	}
 	if (source && source6_is_to_be_set(ctx)) {
 		own = *source;
 		ctx->msg_src_ip6[0] = own.w[0];

@@ -29,7 +29,7 @@ static __always_inline bool is_reserved(const struct ax_addr *addr)
 static __always_inline bool is_anothers(const struct ax_app *app, const struct ax_addr *source)
 {
 	if (!app || !(app->flags & AX_APP_HOST) || addr_eq(source, &app->vip4) ||
-	    addr_eq(source, &app->vip6))
+	    addr_eq(source, &app->vip6) || is_own_anchor(app, source))
 		return false;
 	return is_reserved(source);
 }

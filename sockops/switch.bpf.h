@@ -87,6 +87,34 @@ static __always_inline const struct ax_addr *app_vip(const struct ax_app *app,
 	return addr_is_zero(vip) ? NULL : vip;
 }
 
+/* What an app without IPv6 has in the host's network instead (struct ax_ctl): an address that
+ * nobody else has, for its sockets of IPv6 alone and for its own datagrams to ::1. False: it has
+ * none. */
+static __always_inline bool own_anchor(const struct ax_app *app, struct ax_addr *ret)
+{
+	const struct ax_ctl *c = ctl_get();
+
+	if (!c || !(app->flags & AX_APP_HOST) || !app->anchor)
+		return false;
+	*ret = c->anchor6;
+	ret->w[3] = bpf_htonl(app->anchor);
+	return true;
+}
+
+/* A global function: the verifier judges it once. */
+__weak __noinline int is_own_anchor(const struct ax_app *app, const struct ax_addr *addr)
+{
+	struct ax_addr own;
+
+	return app && addr && own_anchor(app, &own) && addr_eq(&own, addr);
+}
+
+static __always_inline bool is_anchor(const struct ax_addr *addr, const struct ax_ctl *c)
+{
+	return !addr_is_zero(&c->anchor6) && addr->w[0] == c->anchor6.w[0] &&
+	       addr->w[1] == c->anchor6.w[1] && addr->w[2] == c->anchor6.w[2];
+}
+
 /* --- the switch --- */
 
 enum route {
@@ -475,10 +503,23 @@ static __noinline bool listens_by_wildcard(const struct ax_app *app, const struc
 	return addr_is_wildcard(&ep->addr) || !listening_on_loopback(app, ep);
 }
 
+/* Whether its server for IPv6 is one for IPv4, too. (The agent is not waited for then, which brings
+ * it what comes to the anchor.) */
+static __noinline bool serves_both(const struct ax_app *app, const struct ax_endpoint *ep)
+{
+	struct ax_endpoint at = *ep;
+
+	at.addr = app->vip4;
+	if (!listening(&at))
+		return false;
+	addr_set_v4(&at.addr, 0);
+	return listening_on_loopback(app, &at);
+}
+
 /*
  * The loopback addresses are the host's, but what the app has on a wildcard it finds there, before
  * others. TCP goes there as it is, and sk_lookup brings it to the app's socket. A datagram goes to
- * the app's own address.
+ * the app's own address, or its anchor.
  */
 static __always_inline int route_loopback(struct route_request *rq, const struct ax_app *app,
 					  const struct ax_endpoint *to)
@@ -492,11 +533,12 @@ static __always_inline int route_loopback(struct route_request *rq, const struct
 		return ROUTE_OUTSIDE;
 	}
 	vip = app_vip(app, &to->addr);
-	if (!vip && rq->may_map && !addr_is_zero(&app->vip4))
+	if (!vip && rq->may_map && serves_both(app, to))
 		vip = &app->vip4;
-	if (!vip)
+	if (vip)
+		rq->peer.addr = *vip;
+	else if (addr_is_v4(&to->addr) || !own_anchor(app, &rq->peer.addr))
 		return ROUTE_OUTSIDE;
-	rq->peer.addr = *vip;
 	return ROUTE_TRANSLATED;
 }
 
@@ -522,6 +564,8 @@ static __always_inline int route_outside(struct route_request *rq, const struct 
 		return ROUTE_AGENT;
 	if (addr_is_loopback(&to->addr))
 		return app->flags & AX_APP_HOST ? route_loopback(rq, app, to) : ROUTE_OUTSIDE;
+	if (to->proto == IPPROTO_UDP && is_own_anchor(app, &to->addr))
+		return ROUTE_DIRECT; /* it answers itself */
 	if (to->proto == IPPROTO_TCP && is_nodes_port(&to->addr, to->port_be))
 		return -ECONNREFUSED;
 	if (to->proto == IPPROTO_TCP && app->wait_ms && is_nobodys(&to->addr)) {
