@@ -209,7 +209,7 @@ poured() {
 }
 poured 512 50 stream "a stream of small writes"
 poured 4096 100 stream "a stream of writes of 4 KiB"
-poured 16384 100 spliced "a stream of writes of 16 KiB"
+poured 16384 100 stream "a stream of writes of 16 KiB"
 poured 65536 0 spliced "a stream of writes of 64 KiB"
 poured 200000 0 spliced "a stream of writes that are larger than half a buffer"
 poured 65536 200 "stream, edge-triggered" "a stream for a reader that waits for edges" edges

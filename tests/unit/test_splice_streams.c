@@ -34,7 +34,7 @@ static void test_size(void **state)
 	/* small ones the other way are no stream when they are few */
 	assert_int_equal(size_of(1000, 65536, 3, 8), STREAM_LARGE);
 	assert_int_equal(size_of(1000, 65536, 500, 100), STREAM_SMALL);
-	assert_int_equal(size_of(1000, 65536, 1000, 16384), STREAM_LARGE);
+	assert_int_equal(size_of(1000, 65536, 1000, 49152), STREAM_LARGE);
 }
 
 static bool due(enum stream_size size, unsigned ms)
