@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# quick
 # beside others
 # timeout: 240
 # An app in the host's network that a rule keeps out of what is exposed gets there by no other way: not
