@@ -382,6 +382,13 @@ AX_MAP struct {
 } handed SEC(".maps");
 
 AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct ax_flow_key);
+	__type(value, struct ax_picked);
+} picked SEC(".maps");
+
+AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, AX_EXPOSED_MAX);

@@ -47,6 +47,8 @@ static __always_inline bool is_running(const struct ax_vip *vip)
  * address `be` is. */
 static __always_inline bool leads_to(const struct ax_vip *vip, const struct ax_vip *be)
 {
+	if (vip->flags & AX_VIP_MIXED)
+		return true;
 	return vip->flags & AX_VIP_BY_DEVICE ? be->ifindex != 0 : !be->ifindex;
 }
 

@@ -54,6 +54,9 @@ enum ax_vip_flag {
 	/* a service's: what is sent to it goes to private backends, by the services' device; else
 	   sk_lookup gives it to such in host mode */
 	AX_VIP_BY_DEVICE = 1 << 4,
+	/* a service's, which has backends of both modes, or had: the address is this host's, as of
+	   one in host mode, and what goes to private ones is taken off on the way to it */
+	AX_VIP_MIXED = 1 << 5,
 	/* of an app that is started by connections: */
 	AX_VIP_WAITS = 1 << 8, /* connects wait for it, though nobody has asked for that */
 	AX_VIP_TELL = 1 << 9,  /* it does not run, or ends: it serves nobody, who waits is told */

@@ -40,6 +40,7 @@ enum ax_exposed_kind {
 	AX_EXPOSED_HOST_TCP = 1 << 0, /* something that sk_lookup has to know */
 	AX_EXPOSED_PACKETS = 1 << 1,  /* something that is translated */
 	AX_EXPOSED_HOST_UDP = 1 << 2, /* of that, something that this host itself answers */
+	AX_EXPOSED_MIXED = 1 << 3,    /* a service with AX_VIP_MIXED: translated at its address */
 };
 
 /*

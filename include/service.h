@@ -358,6 +358,18 @@ _Static_assert(sizeof(struct ax_flow) == 28, "struct ax_flow is a map value");
  */
 
 /*
+ * Map `picked` (LRU), of the same key: connections for which a program on packets has chosen a
+ * backend in host mode, of a service that has private ones, too; sk_lookup gives them to that one,
+ * and a SYN that comes again has the same. While the service has that list of backends.
+ */
+struct ax_picked {
+	struct ax_endpoint to;
+	__u32 generation; /* of the list */
+	__u32 seen;	  /* CLOCK_MONOTONIC, in 2^30 ns */
+};
+_Static_assert(sizeof(struct ax_picked) == 28, "struct ax_picked is a map value");
+
+/*
  * Map `visitors` (LRU), of the same key: (client, app) of TCP that came to a private app from
  * another machine, whose client has shown that it got the app's answer. Map `newcomers` (LRU):
  * those that have not, or whose beginning is not known: anybody may send such segments in others'

@@ -9,6 +9,7 @@
 #include "across.bpf.h"
 #include "exposed.bpf.h"
 #include "open_conns.bpf.h"
+#include "picked.bpf.h"
 
 static __always_inline void endpoints(const struct bpf_sk_lookup *ctx, struct ax_endpoint *local,
 				      struct ax_addr *remote)
@@ -236,6 +237,38 @@ static __noinline void handed_to(const struct bpf_sk_lookup *ctx, const struct a
 	outside_counts = true;
 }
 
+/* To the backend that a program on packets has chosen (struct ax_picked). False: to none. */
+__weak __noinline int assign_picked(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+				    const struct caller *who)
+{
+	struct ax_flow_key flow = {};
+	const struct ax_service *svc;
+	const struct ax_picked *before;
+	struct ax_endpoint ep;
+	struct ax_vip *vip;
+	__u64 v = 0;
+
+	if (!local || !who)
+		return false;
+	flow.peer = *local;
+	svc = find_service(&flow.peer);
+	flow.client.addr = who->addr;
+	flow.client.port_be = who->port_be;
+	flow.client.proto = IPPROTO_TCP;
+	before = svc ? picked_find(&flow, svc) : NULL;
+	if (!svc || !before)
+		return false;
+	ep = before->to;
+	vip = bpf_map_lookup_elem(&vips, &ep.addr);
+	if (!vip || !may_have(who, &ep, vip->party, &v) || !server_of(&ep, vip) ||
+	    assign_listener(ctx, &ep))
+		return false;
+	if (choose_counts(svc))
+		handed_to(ctx, &who->addr, local, &ep);
+	count_caller(who, v);
+	return true;
+}
+
 /* A service's address that no app owns, or whose owner shares it: TCP goes to a listener in this
  * namespace, of a backend that the caller may have. */
 __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
@@ -284,6 +317,14 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 	if (refused)
 		saw_caller(who, local, denied, false);
 	return refused ? deny() : SK_DROP;
+}
+
+static __always_inline int to_backend(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+				      const struct caller *who)
+{
+	if (assign_picked(ctx, local, who))
+		return SK_PASS;
+	return assign_backend(ctx, local, who) == SK_PASS ? SK_PASS : SK_DROP;
 }
 
 /* --- to addresses of the host --- */
@@ -524,15 +565,14 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 	if (!vip || vip->kind == AX_VIP_HOST) {
 		r = to_host(ctx, &local, &who, c, &to);
 		if (r == TO_SERVICE)
-			r = assign_backend(ctx, &to, &who) == SK_PASS ? SK_PASS
-								      : if_not_apps(&local);
+			r = to_backend(ctx, &to, &who) == SK_PASS ? SK_PASS : if_not_apps(&local);
 		return r;
 	}
 	if (!caller_of(ctx, &who, c))
 		return deny();
 	s = server_of(&local, vip);
 	if (!s && local.proto == IPPROTO_TCP && (vip->flags & AX_VIP_SERVICES))
-		return assign_backend(ctx, &local, &who) == SK_PASS ? SK_PASS : SK_DROP;
+		return to_backend(ctx, &local, &who);
 	if (local.proto == IPPROTO_UDP && c->exposed & AX_EXPOSED_HOST_UDP && !who.app)
 		who.exposed = came_by_exposed(&local, &who);
 	may = who.may = may_have(&who, &local, vip->party, &v);

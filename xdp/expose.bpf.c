@@ -20,18 +20,18 @@
 #include "flows.bpf.h"
 #include "fragments.bpf.h"
 #include "maps.bpf.h"
+#include "picked.bpf.h"
 #include "parse_tc.bpf.h"
 #include "rewrite.bpf.h"
 #include "serving.bpf.h"
 #include "seen.bpf.h"
+#include "service_mixed.bpf.h"
 #include "to_device.bpf.h"
 #include "verdict.bpf.h"
 #include "verifier.bpf.h"
 
-#define LO_IFINDEX  1		  /* in every network namespace */
 #define PACKET_HOST 0		  /* addressed to this machine */
 #define NOT_OURS    TC_ACT_UNSPEC /* whoever else has a program here is asked next */
-#define THIS_HOST   (~0u)	  /* instead of an app's host end: the host's own stack has it */
 
 /* Of ax's devices, both ends of each. */
 const volatile __u8 device_mac[6] = {};
@@ -233,9 +233,8 @@ failed:
 
 /* --- services --- */
 
-/* A backend, one that listens if there is any: exposing is the permission. (TCP of those in the
- * host's namespace is sk_lookup's.) Returns the way to it or 0. (Not static: the verifier looks at
- * it once, and keys are on the stack to Linux 6.1.) */
+/* A backend, one that listens if there is any: exposing is the permission. Returns the way to it or
+ * 0. (Not static: the verifier looks at it once, and keys are on the stack to Linux 6.1.) */
 __weak __noinline __u32 choose_exposed(const struct ax_endpoint *service,
 				       const struct ax_addr *client, struct ax_endpoint *ret)
 {
@@ -262,7 +261,7 @@ __weak __noinline __u32 choose_exposed(const struct ax_endpoint *service,
 		if (r == CHOSEN_GONE)
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		way = way_to(vip, c.asked.proto);
+		way = way_of(vip, true);
 		if (!vip || !way)
 			continue;
 		if (server_of(&ep, vip)) {
@@ -271,7 +270,8 @@ __weak __noinline __u32 choose_exposed(const struct ax_endpoint *service,
 			*ret = ep;
 			return way;
 		}
-		if (!fallback) {
+		/* (TCP to one in host mode that does not listen is refused without this) */
+		if (!fallback && (way != THIS_HOST || c.asked.proto == IPPROTO_UDP)) {
 			*ret = ep;
 			fallback = way;
 		}
@@ -292,6 +292,22 @@ static __always_inline bool stands(const struct packet *p, struct visit *v)
 	return v->ifindex && known(p, v);
 }
 
+/* A connection to a backend in host mode, which is sk_lookup's. `to`: it has just been chosen;
+ * NULL: whether it was before. */
+static __noinline bool is_picked(const struct packet *p, const struct ax_endpoint *service,
+				 const struct ax_endpoint *to)
+{
+	struct ax_flow_key flow = {.peer = *service};
+
+	flow.client.addr = p->src;
+	flow.client.port_be = p->sport_be;
+	flow.client.proto = p->proto;
+	if (!to)
+		return picked_before(&flow);
+	picked_note(&flow, to);
+	return true;
+}
+
 static __always_inline int to_service(struct __sk_buff *skb, const struct packet *p,
 				      const struct ax_ctl *c, struct visit *v,
 				      const struct ax_exposed *x)
@@ -304,9 +320,14 @@ static __always_inline int to_service(struct __sk_buff *skb, const struct packet
 	/* (not even a look at backends that sk_lookup chooses of: strategies count them) */
 	if (!(x->flags & AX_EXPOSED_PRIVATE) && p->proto == IPPROTO_TCP)
 		return NOT_OURS;
-	if (p->proto == IPPROTO_TCP && !is_first(p))
+	if (p->proto == IPPROTO_TCP && (!is_first(p) || is_picked(p, &service, NULL)))
 		return NOT_OURS;
 	v->ifindex = choose_exposed(&service, &v->flow.client.addr, &v->to);
+	if (v->ifindex == THIS_HOST && p->proto == IPPROTO_TCP) {
+		flow_forget(&v->flow);
+		is_picked(p, &service, &v->to);
+		return NOT_OURS;
+	}
 	vip = v->ifindex ? bpf_map_lookup_elem(&vips, &v->to.addr) : NULL;
 	if (vip && is_kept_out(p, &v->to, vip->party))
 		return TC_ACT_SHOT;
@@ -353,11 +374,43 @@ static __noinline int to_sender(struct __sk_buff *skb, const struct packet *p)
 	return way == THIS_HOST ? NOT_OURS : to_device(skb, way);
 }
 
-SEC("tc")
-int ax_from_outside(struct __sk_buff *skb)
+/* Whether what is sent to a mixed service has come in where its source may; else the stack is to
+ * judge it. */
+static __always_inline bool may_come(const struct __sk_buff *skb, const struct packet *p)
+{
+	const struct ax_vip *src = bpf_map_lookup_elem(&vips, &p->src);
+	bool on_lo = skb->ifindex == LO_IFINDEX;
+
+	if (addr_is_loopback(&p->src))
+		return false;
+	if (!src)
+		return on_lo || !is_nobodys(&p->src);
+	/* (private ones come by their own devices) */
+	return !is_elsewhere(src) && (src->kind != AX_VIP_APP || (on_lo && !src->ifindex));
+}
+
+static __always_inline int to_exposed(struct __sk_buff *skb, const struct packet *p,
+				      const struct ax_ctl *c)
 {
 	const struct ax_exposed *x;
 	struct visit v = {};
+
+	if (!port_is_exposed(p->dport_be, p->proto) || !client_of(skb, p, c, &v))
+		return NOT_OURS;
+	if (is_apps(skb, p)) {
+		flow_forget(&v.flow);
+		return NOT_OURS;
+	}
+	x = exposed_at(&v.flow.peer, skb->ifindex);
+	if (!x)
+		return NOT_OURS;
+	return x->flags & AX_EXPOSED_SERVICE ? to_service(skb, p, c, &v, x)
+					     : to_app(skb, p, c, &v, x);
+}
+
+SEC("tc")
+int ax_from_outside(struct __sk_buff *skb)
+{
 	struct packet p = {};
 	struct ax_ctl *c;
 	__u32 zero = 0;
@@ -369,6 +422,8 @@ int ax_from_outside(struct __sk_buff *skb)
 		return NOT_OURS;
 	if (parse_skb(skb, &p) != PARSE_OK)
 		return NOT_OURS;
+	if (c->exposed & AX_EXPOSED_MIXED && is_mixed(bpf_map_lookup_elem(&vips, &p.dst)))
+		return may_come(skb, &p) ? to_mixed(skb, &p, c, skb->tc_index) : NOT_OURS;
 	if (is_icmp_error(&p))
 		return to_sender(skb, &p);
 	if (p.later)
@@ -377,17 +432,7 @@ int ax_from_outside(struct __sk_buff *skb)
 		fragment_forget(skb, &p);
 	if (!p.has_l4)
 		return NOT_OURS;
-	if (!port_is_exposed(p.dport_be, p.proto) || !client_of(skb, &p, c, &v))
-		return NOT_OURS;
-	if (is_apps(skb, &p)) {
-		flow_forget(&v.flow);
-		return NOT_OURS;
-	}
-	x = exposed_at(&v.flow.peer, skb->ifindex);
-	if (!x)
-		return NOT_OURS;
-	return x->flags & AX_EXPOSED_SERVICE ? to_service(skb, &p, c, &v, x)
-					     : to_app(skb, &p, c, &v, x);
+	return to_exposed(skb, &p, c);
 }
 
 /* --- answers of host-mode apps --- */

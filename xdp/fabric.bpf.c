@@ -20,6 +20,7 @@
 #include "quote_tc.bpf.h"
 #include "refuse_ping.bpf.h"
 #include "seen.bpf.h"
+#include "service_mixed.bpf.h"
 #include "serving.bpf.h"
 #include "to_device.bpf.h"
 #include "verdict.bpf.h"
@@ -138,11 +139,21 @@ static __always_inline void flow_of(const struct ax_addr *client, __be16 client_
 	ret->peer.proto = proto;
 }
 
+/* Whether a service's address is routed to the services' device; else it is this host's
+ * (AX_VIP_MIXED). */
+static __always_inline bool is_by_device(const struct ax_addr *service)
+{
+	const struct ax_vip *vip = bpf_map_lookup_elem(&vips, service);
+
+	return vip && vip->flags & AX_VIP_BY_DEVICE;
+}
+
 /*
  * An answer to a program outside ax that had asked for a service (service.bpf.c): it gets the
  * service's address back, and enters by the device to which the service is routed, so that a strict
- * reverse path filter agrees. Or to a datagram that came to the app itself, which only passes.
- * Returns a verdict, or -1: no such flow.
+ * reverse path filter agrees; if that address is the host's, it is as if the host had answered. Or
+ * to a datagram that came to the app itself, which only passes. Returns a verdict, or -1: no such
+ * flow.
  */
 static __always_inline int answer_of_flow(struct __sk_buff *skb, const struct packet *p,
 					  const struct ax_ctl *c)
@@ -168,7 +179,7 @@ static __always_inline int answer_of_flow(struct __sk_buff *skb, const struct pa
 	client_port_be = f->client_port_be;
 	kind = f->kind;
 	flow_seen(&flow, f, p->tcp_flags, true);
-	if (kind == AX_FLOW_EXPOSED)
+	if (kind == AX_FLOW_EXPOSED || (kind == AX_FLOW_SERVICE && !is_by_device(&asked.addr)))
 		return answer_exposed(skb, p, &asked, client_port_be);
 	if (rewrite_port(skb, p, false, client_port_be))
 		return drop(AX_COUNT_ERROR);
@@ -219,8 +230,10 @@ __weak __noinline int answer_of_service(struct __sk_buff *skb, const struct pack
 	flow_seen(&flow, f, p->tcp_flags, true);
 	if (rewrite_port(skb, p, false, client_port_be) || rewrite_endpoint(skb, p, true, &asked))
 		return drop(AX_COUNT_ERROR);
-	return ifindex ? to_device(skb, ifindex)
-		       : (int)bpf_redirect(c->service_ifindex, BPF_F_INGRESS);
+	if (ifindex)
+		return to_device(skb, ifindex);
+	return is_by_device(&asked.addr) ? (int)bpf_redirect(c->service_ifindex, BPF_F_INGRESS)
+					 : to_own(skb);
 }
 
 /* A number of TCP's header, at an offset in it (host byte order); 0: there is none. */
@@ -434,8 +447,8 @@ static __always_inline int to_app(struct __sk_buff *skb, const struct packet *p,
 	int r;
 
 	/* (clients' own ports are not among those) */
-	if (waited_any && p->proto == IPPROTO_TCP && c && c->service_ifindex &&
-	    is_flow_port(c, p->dport_be)) {
+	if (waited_any && p->proto == IPPROTO_TCP && c &&
+	    (c->service_ifindex || c->exposed & AX_EXPOSED_MIXED) && is_flow_port(c, p->dport_be)) {
 		r = answer_of_service(skb, p, c, dst->ifindex);
 		if (r >= 0)
 			return r;
@@ -445,8 +458,15 @@ static __always_inline int to_app(struct __sk_buff *skb, const struct packet *p,
 
 /* From an app that has waited at a service's address: who gets it is decided, and judged, where
  * that leads (service.bpf.c, sk_lookup.bpf.c). */
-static __always_inline int to_service(const struct ax_vip *dst, const struct ax_ctl *c)
+static __noinline int to_service(struct __sk_buff *skb, const struct packet *p,
+				 const struct ax_vip *dst, const struct ax_ctl *c, __u32 mark)
 {
+	int r;
+
+	if (is_mixed(dst) && c) {
+		r = to_mixed(skb, p, c, mark);
+		return r == TC_ACT_UNSPEC ? TC_ACT_OK : r;
+	}
 	if (!(dst->flags & AX_VIP_BY_DEVICE))
 		return TC_ACT_OK;
 	return c && c->service_ifindex ? (int)bpf_redirect(c->service_ifindex, 0) : TC_ACT_SHOT;
@@ -460,6 +480,7 @@ int ax_from_app(struct __sk_buff *skb)
 	struct ax_ctl *c;
 	struct packet p = {}; /* (see parse_tc()) */
 	__u32 zero = 0;
+	__u32 mark = skb->tc_index;
 	int r = parse_skb(skb, &p);
 
 	skb->tc_index = 0; /* marks are ours: the app may have written one on its side */
@@ -477,7 +498,7 @@ int ax_from_app(struct __sk_buff *skb)
 	if (!dst || dst->kind == AX_VIP_HOST)
 		return leave(skb, &p, src, dst != NULL, c);
 	if (dst->kind == AX_VIP_SERVICE && p.proto == IPPROTO_TCP && p.has_l4 && waited_any)
-		return to_service(dst, c);
+		return to_service(skb, &p, dst, c, mark);
 	/* (what is reached by translation alone has no route) */
 	if (dst->kind == AX_VIP_ACROSS || !may_pass(&p, src, dst))
 		return refuse_packet(skb, &p, AX_COUNT_FABRIC_DENIED);
@@ -564,7 +585,10 @@ static __always_inline int may_enter(const struct packet *p, const struct ax_vip
  * the way to it: whoever comes in from elsewhere with such a source lies. */
 static __always_inline bool is_believed(const struct __sk_buff *skb, const struct ax_vip *src)
 {
-	return skb->ingress_ifindex == src->ifindex;
+	__u32 from = skb->ingress_ifindex;
+
+	/* (what was on its way to a service at this host's address was on lo before) */
+	return from == src->ifindex || (!src->ifindex && from == ANSWER_LO_IFINDEX);
 }
 
 static __always_inline int judge_to_app(struct __sk_buff *skb)

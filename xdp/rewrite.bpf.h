@@ -80,6 +80,7 @@ static __always_inline int rewrite_port(struct __sk_buff *skb, const struct pack
 #define FOR_SERVICE 0xa85e
 #define FOR_EXPOSED 0xa85f /* the same, from ax_from_outside() */
 #define FOR_LISTED  0xa860 /* the same, from to_device.bpf.h */
+#define FOR_HOST    0xa861 /* what ax_to_service() sends back: the stack has it */
 
 /* The address alone, of what has no L4 header or has its checksum right already: a later fragment.
  * As rewrite_endpoint(). */

@@ -4,7 +4,8 @@
  * packets are translated, on the device to which the agent routes such a service. So are those of
  * apps that have waited at its address until somebody listened (include/service.h). fabric.bpf.c
  * turns the answers back. (Backends in the host's own namespace need none of this: sk_lookup gives
- * them the connection as it is.)
+ * them the connection as it is. Of services that have both kinds only what begins comes by here,
+ * service_mixed.bpf.h.)
  */
 #include <linux/pkt_cls.h>
 
@@ -14,11 +15,12 @@
 #include "flows.bpf.h"
 #include "maps.bpf.h"
 #include "open_conns.bpf.h"
-#include "serving.bpf.h"
-#include "seen.bpf.h"
-#include "verdict.bpf.h"
 #include "parse_tc.bpf.h"
-#include "rewrite.bpf.h"
+#include "picked.bpf.h"
+#include "seen.bpf.h"
+#include "service_mixed.bpf.h"
+#include "serving.bpf.h"
+#include "verdict.bpf.h"
 
 static __always_inline int drop(__u32 reason)
 {
@@ -31,7 +33,8 @@ struct caller {
 	__u32 party; /* AX_PARTY_NONE: a program outside ax */
 	bool app;    /* (one whose labels could not be kept has no party) */
 	bool host_access;
-	__u16 pad; /* Linux 6.1 lets no function see what was not written */
+	bool mixed;   /* the service has backends of both modes (AX_VIP_MIXED) */
+	bool to_host; /* and those in host mode may be had, too */
 };
 
 /* False: a private app's address comes in by its own device only (where ax_from_app() has seen it),
@@ -49,7 +52,9 @@ static __always_inline bool caller_of(const struct __sk_buff *skb, const struct 
 	if (!who->app)
 		return true;
 	who->party = src->party;
-	return skb->ingress_ifindex == src->ifindex;
+	/* (of a mixed service it has been on lo before) */
+	return skb->ingress_ifindex == src->ifindex ||
+	       (!src->ifindex && skb->ingress_ifindex == LO_IFINDEX);
 }
 
 /* By policy; to be asked of whoever gets the packet, whose party is `party`. A global function: the
@@ -74,14 +79,8 @@ __weak __noinline int may_have_backend(const struct caller *who, const struct ax
 	return who->host_access;
 }
 
-/* Of a private app of this machine. */
-static __always_inline bool is_private(const struct ax_vip *vip)
-{
-	return vip && vip->kind == AX_VIP_APP && vip->ifindex;
-}
-
-/* A private backend that the caller may have, one that listens if there is any. Returns its host
- * end's ifindex or 0. *ret is all zero before. */
+/* A backend that the caller may have, one that listens if there is any. Returns the way to it or 0.
+ * *ret is all zero before. (To one in host mode nothing leads that does not listen.) */
 static __noinline __u32 choose(const struct ax_flow_key *flow, const struct caller *who,
 			       struct ax_endpoint *ret)
 {
@@ -105,10 +104,11 @@ static __noinline __u32 choose(const struct ax_flow_key *flow, const struct call
 		if (r == CHOSEN_GONE)
 			continue;
 		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (!is_private(vip) || !may_have_backend(who, &flow->client, &ep, vip->party))
+		if (!vip || !way_of(vip, who->to_host) ||
+		    !may_have_backend(who, &flow->client, &ep, vip->party))
 			continue;
 		listens = server_of(&ep, vip) != NULL;
-		if (listens && !affinity_keep(&c, svc))
+		if (listens ? !affinity_keep(&c, svc) : vip->flags & AX_VIP_LOCAL)
 			continue;
 		if (listens || !ret->port_be)
 			*ret = ep;
@@ -116,32 +116,7 @@ static __noinline __u32 choose(const struct ax_flow_key *flow, const struct call
 			break;
 	}
 	vip = bpf_map_lookup_elem(&vips, &ret->addr);
-	return is_private(vip) ? vip->ifindex : 0;
-}
-
-/* What is known of a flow, or decided about a new one. */
-struct way {
-	struct ax_flow_key flow; /* (client, service) */
-	struct ax_endpoint backend;
-	__be16 client_port_be;
-	__u32 ifindex; /* the backend's host end */
-};
-
-/* A flow that stands. */
-static __noinline bool known(const struct packet *p, struct way *w)
-{
-	struct ax_flow *f = flow_find(&w->flow);
-	struct ax_vip *vip = f ? bpf_map_lookup_elem(&vips, &f->to.addr) : NULL;
-
-	if (!is_private(vip))
-		return false;
-	if (p->tcp_flags & TCP_FLAG_SYN_BIT && flow_is_closed(f->state))
-		return false; /* another one from the same port */
-	w->backend = f->to;
-	w->client_port_be = f->client_port_be;
-	w->ifindex = vip->ifindex;
-	flow_seen(&w->flow, f, p->tcp_flags, false);
-	return true;
+	return way_of(vip, who->to_host);
 }
 
 /* What apps answer to a NAT balancer leaves by the same device. */
@@ -152,32 +127,37 @@ static __always_inline bool is_for_balancer(const struct ax_addr *dst)
 	return vip && vip->kind == AX_VIP_BALANCER;
 }
 
+/* False: to none, or to one in host mode. */
 static __always_inline bool find_way(struct __sk_buff *skb, const struct packet *p,
 				     const struct caller *who, const struct ax_ctl *c,
 				     struct way *w)
 {
-	if (known(p, w))
+	if (way_known(p, w))
 		return true;
 	if (p->proto == IPPROTO_TCP && !(p->tcp_flags & TCP_FLAG_SYN_BIT))
+		return false;
+	if (who->to_host && picked_before(&w->flow))
 		return false;
 	w->ifindex = choose(&w->flow, who, &w->backend);
 	if (!w->ifindex)
 		return false;
 	flow_forget(&w->flow);
+	if (w->ifindex == THIS_HOST) {
+		picked_note(&w->flow, &w->backend);
+		return false;
+	}
 	/* (never the client's own port, which it may use for the backend itself) */
 	w->client_port_be = flow_enter(skb, &w->flow, &w->backend, AX_FLOW_SERVICE, c);
 	return w->client_port_be;
 }
 
-/* Out of the backend's host end, whose egress judges whether the sender may. (No part of its
- * caller: the stack is small.) */
-static __noinline int deliver(struct __sk_buff *skb, const struct packet *p, const struct way *w)
+/* (What has come by lo or by another way in is sent anew.) */
+static __always_inline int deliver(struct __sk_buff *skb, const struct packet *p,
+				   const struct way *w)
 {
-	if (rewrite_endpoint(skb, p, false, &w->backend) ||
-	    rewrite_port(skb, p, true, w->client_port_be))
+	if (bpf_skb_store_bytes(skb, 0, (const void *)device_mac, sizeof(device_mac), 0))
 		return drop(AX_COUNT_ERROR);
-	skb->tc_index = FOR_SERVICE;
-	return bpf_redirect(w->ifindex, 0);
+	return way_deliver(skb, p, w);
 }
 
 SEC("tc")
@@ -196,15 +176,15 @@ int ax_to_service(struct __sk_buff *skb)
 	c = bpf_map_lookup_elem(&ctl, &zero);
 	if (!p.has_l4 || !c)
 		return TC_ACT_SHOT; /* a service has nothing but its ports */
-	w.flow.client.addr = p.src;
-	w.flow.client.port_be = p.sport_be;
-	w.flow.client.proto = p.proto;
-	w.flow.peer.addr = p.dst;
-	w.flow.peer.port_be = p.dport_be;
-	w.flow.peer.proto = p.proto;
+	way_begin(&p, &w);
+	who.mixed = skb->ingress_ifindex && is_mixed(bpf_map_lookup_elem(&vips, &p.dst));
+	who.to_host = who.mixed && p.proto == IPPROTO_TCP;
 	if (!caller_of(skb, &p, c, &who))
 		return drop(AX_COUNT_FABRIC_SOURCE);
-	if (!find_way(skb, &p, &who, c, &w))
+	if (find_way(skb, &p, &who, c, &w))
+		return deliver(skb, &p, &w);
+	if (!who.mixed)
 		return drop(AX_COUNT_NO_BACKEND);
-	return deliver(skb, &p, &w);
+	skb->tc_index = FOR_HOST;
+	return (int)bpf_redirect(skb->ingress_ifindex, BPF_F_INGRESS);
 }

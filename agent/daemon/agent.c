@@ -422,6 +422,7 @@ static int take_over(struct agent *a, const struct config *next, struct error *e
 	int r;
 
 	service_device_adopt(a);
+	ingress_adopt(a);
 	r = parties_adopt(a);
 	added_read(a, next);
 	r = r ? r : added_rules_read(a, next, e);

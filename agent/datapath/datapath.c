@@ -137,6 +137,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_DATAGRAMS] = "datagrams",
 	[MAP_AWAITED] = "awaited",
 	[MAP_HANDED] = "handed",
+	[MAP_PICKED] = "picked",
 	[MAP_VISITORS] = "visitors",
 	[MAP_NEWCOMERS] = "newcomers",
 	[MAP_DNS_SOURCES] = "dns_sources",
@@ -359,14 +360,15 @@ int datapath_doctor(int (*report)(void *arg, const struct feature_report *f), vo
 /* A map that is younger than the agent that made the pins: an upgrade finds none, and makes it. */
 static bool may_be_missing(int m)
 {
-	return m == MAP_OPEN_CONNS || m == MAP_HANDED || m == MAP_LOOPBACK_SERVERS ||
-	       m == MAP_APP_SERVERS || m == MAP_RESERVED || m == MAP_DNS_SOURCES ||
-	       m == MAP_REPLIES || m == MAP_VISITORS || m == MAP_NEWCOMERS || m == MAP_NEW_FLOWS ||
-	       m == MAP_UDP_FLOWS || m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD ||
-	       m == MAP_EXPOSED || m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS ||
-	       m == MAP_ACCEPTS || m == MAP_LEARNT || m == MAP_SOURCES || m == MAP_SEEN ||
-	       m == MAP_LEAVERS || m == MAP_DNS_GONE || m == MAP_FRAGMENTS || m == MAP_AWAITED ||
-	       m == MAP_AFFINITY || m == MAP_AFFINITY_COUNTS || m == MAP_LISTED;
+	return m == MAP_OPEN_CONNS || m == MAP_HANDED || m == MAP_PICKED ||
+	       m == MAP_LOOPBACK_SERVERS || m == MAP_APP_SERVERS || m == MAP_RESERVED ||
+	       m == MAP_DNS_SOURCES || m == MAP_REPLIES || m == MAP_VISITORS ||
+	       m == MAP_NEWCOMERS || m == MAP_NEW_FLOWS || m == MAP_UDP_FLOWS ||
+	       m == MAP_DATAGRAMS || m == MAP_UDP_CLIENTS || m == MAP_HELD || m == MAP_EXPOSED ||
+	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS || m == MAP_ACCEPTS ||
+	       m == MAP_LEARNT || m == MAP_SOURCES || m == MAP_SEEN || m == MAP_LEAVERS ||
+	       m == MAP_DNS_GONE || m == MAP_FRAGMENTS || m == MAP_AWAITED || m == MAP_AFFINITY ||
+	       m == MAP_AFFINITY_COUNTS || m == MAP_LISTED;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)

@@ -9,6 +9,7 @@
 #include "datapath/datapath.h"
 #include "registry/app_table.h"
 #include "registry/instance_ctl.h"
+#include "registry/service_device.h"
 #include "registry/service_table.h"
 
 int ingress_open(struct agent *a)
@@ -76,16 +77,18 @@ static uint16_t kinds_of(const struct exposure *x)
 static int tell_kinds(struct agent *a)
 {
 	const uint16_t of_packets = AX_EXPOSED_PACKETS | AX_EXPOSED_HOST_UDP;
-	uint16_t kinds = 0, packets;
+	uint16_t kinds = a->ingress->before, packets;
 	int r = 0;
 
+	if (a->ingress->n_mixed)
+		kinds |= AX_EXPOSED_PACKETS | AX_EXPOSED_MIXED;
 	for (const struct exposure *x = a->ingress->list; x; x = x->next)
 		if (x->has[V4] || x->has[V6])
 			kinds |= kinds_of(x);
-	if (kinds == a->ctl.exposed)
+	if (kinds == a->ingress->told)
 		return 0;
-	packets = (kinds ^ a->ctl.exposed) & of_packets;
-	a->ctl.exposed = kinds;
+	packets = (kinds ^ a->ingress->told) & of_packets;
+	a->ctl.exposed = a->ingress->told = kinds;
 	if (kinds)
 		r = ingress_watch(a);
 	if (!r && packets && kinds & AX_EXPOSED_PACKETS)
@@ -321,8 +324,43 @@ int ingress_service(struct agent *a, const struct service *s, struct error *e)
 	return settle(a, &o, e);
 }
 
-void ingress_service_moved(struct agent *a, const struct service *s)
+/* The services' device is there as long as one is mixed: at its egress a backend is chosen. */
+static int begin_mixed(struct agent *a)
 {
+	int r = service_device_open(a);
+
+	if (!r)
+		service_device_routed(a, 0, a->ctl.service_ifindex);
+	return r ? r : tell_kinds(a);
+}
+
+static int end_mixed(struct agent *a)
+{
+	service_device_routed(a, a->ctl.service_ifindex, 0);
+	return tell_kinds(a);
+}
+
+/* Services with backends of both modes are translated where exposed ports are. */
+static void settle_mixed(struct agent *a, struct service *s, bool mixed)
+{
+	int r = 0;
+
+	if (s->mixed == mixed)
+		return;
+	s->mixed = mixed;
+	if (mixed && a->ingress->n_mixed++ == 0)
+		r = begin_mixed(a);
+	if (!mixed && --a->ingress->n_mixed == 0)
+		r = end_mixed(a);
+	if (r)
+		log_warn("programs outside ax do not reach private backends of service %s, which "
+			 "has some in host mode, too: %s",
+			 s->name, strerror(-r));
+}
+
+void ingress_service_moved(struct agent *a, struct service *s)
+{
+	settle_mixed(a, s, s->by_host && service_has_private(a, s));
 	for (const struct exposure *x = a->ingress->list; x; x = x->next) {
 		struct ax_exposed now;
 
@@ -357,10 +395,11 @@ void ingress_app_gone(struct agent *a, const struct app *app)
 	gone(a, &o);
 }
 
-void ingress_service_gone(struct agent *a, const struct service *s)
+void ingress_service_gone(struct agent *a, struct service *s)
 {
 	const struct owner o = {.service = s};
 
+	settle_mixed(a, s, false);
 	gone(a, &o);
 }
 
@@ -377,6 +416,14 @@ static bool keep(void *arg, const struct ax_exposed_key *key)
 	return false;
 }
 
+void ingress_adopt(struct agent *a)
+{
+	struct ax_ctl was;
+
+	if (datapath_ctl_get(a->dp, &was) == 0)
+		a->ctl.exposed = a->ingress->before = was.exposed;
+}
+
 int ingress_sweep(struct agent *a)
 {
 	int r = datapath_exposed_sweep(a->dp, keep, a);
@@ -390,6 +437,7 @@ int ingress_sweep(struct agent *a)
 				bits |= AX_EXPOSED_BIT(x->x.host_port);
 		r = datapath_exposed_ports(a->dp, word, bits);
 	}
+	a->ingress->before = 0;
 	r = r ? r : tell_kinds(a);
 	if (!r && !(a->ctl.exposed & AX_EXPOSED_PACKETS))
 		ingress_detach(a);

@@ -23,12 +23,12 @@ void ingress_close(struct agent *a);
 int ingress_app(struct agent *a, const struct app *app, struct error *e);
 int ingress_service(struct agent *a, const struct service *s, struct error *e);
 /* Its backends are others. */
-void ingress_service_moved(struct agent *a, const struct service *s);
+void ingress_service_moved(struct agent *a, struct service *s);
 /* Gives back what the service exposes but does not in its next configuration: another one may claim
  * it first. */
 void ingress_service_next(struct agent *a, const struct service *s, const struct expose_list *next);
 void ingress_app_gone(struct agent *a, const struct app *app);
-void ingress_service_gone(struct agent *a, const struct service *s);
+void ingress_service_gone(struct agent *a, struct service *s);
 
 /* A private app has its device now. */
 void ingress_device(struct agent *a, const struct app *app);
@@ -44,6 +44,10 @@ void ingress_on_link(struct agent *a);
 /* No program of the instance's is left at the host's interfaces. Also for an agent of which there
  * is hardly more than its instance and netlink socket. */
 void ingress_detach(struct agent *a);
+
+/* What a former agent exposed is led on as it was, whatever else the programs are told, until
+ * ingress_sweep(). */
+void ingress_adopt(struct agent *a);
 
 /* Forgets what a former agent exposed and nobody has claimed. */
 int ingress_sweep(struct agent *a);

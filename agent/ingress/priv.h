@@ -45,6 +45,9 @@ struct ingress {
 	uint32_t again_ms; /* the interval, which grows */
 	struct ax_endpoint *moved; /* UDP ports that lead to a service to which they did not */
 	size_t n_moved;
+	size_t n_mixed;	 /* services with backends of both modes */
+	uint16_t told;	 /* enum ax_exposed_kind: what all is there for */
+	uint16_t before; /* what a former agent had, until all of it is claimed or forgotten */
 };
 
 /* attach.c: the programs know which addresses are the host's, from now on. */

@@ -3,6 +3,7 @@
 #include "registry/service_table.h"
 #include "base/labels.h"
 #include "config/config.h"
+#include "datapath/datapath.h"
 #include "registry/app_table.h"
 #include "registry/names.h"
 #include "registry/state.h"
@@ -57,4 +58,37 @@ static bool any_private(const struct service *s, const struct app *list)
 bool service_has_private(const struct agent *a, const struct service *s)
 {
 	return any_private(s, a->apps) || any_private(s, a->lingering);
+}
+
+static bool any_host(const struct service *s, const struct app *list)
+{
+	for (const struct app *app = list; app; app = app->next)
+		if (app->spec.net == NET_HOST && service_affected(s, app))
+			return true;
+	return false;
+}
+
+static bool was_mixed(struct agent *a, const struct ax_addr *addr)
+{
+	struct ax_vip was;
+
+	return !addr_is_zero(addr) && !datapath_vip_get(a->dp, addr, &was) &&
+	       was.kind == AX_VIP_SERVICE && was.flags & AX_VIP_MIXED;
+}
+
+/*
+ * Connections to a backend in host mode have the service's address at their end, which must be this
+ * host's as long as any goes on: also when private ones come, and when those in host mode are taken
+ * out of the service. So it stays this host's until there is nobody left at all; private ones are
+ * found there as well, by a longer way (xdp/service_mixed.bpf.h).
+ */
+void service_way(struct agent *a, struct service *s)
+{
+	bool host = any_host(s, a->apps) || any_host(s, a->lingering);
+
+	if (!s->way_known)
+		s->by_host = was_mixed(a, &s->vip4) || was_mixed(a, &s->vip6);
+	s->way_known = true;
+	if (host || !service_has_private(a, s))
+		s->by_host = host;
 }

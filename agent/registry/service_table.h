@@ -29,6 +29,10 @@ struct service {
 	uint64_t near_state;
 	uint32_t near_round;
 	bool near_watched;
+	/* which way its address leads, see service_way() */
+	bool way_known;
+	bool by_host; /* it is this host's, for the sake of backends in host mode */
+	bool mixed;   /* and has private ones, too: ingress.c has told the programs */
 };
 
 struct service *service_by_name(struct agent *a, const char *name);
@@ -45,5 +49,8 @@ bool service_affects(struct agent *a, const struct app *app);
 
 /* Whether any of its backends is a running private app. */
 bool service_has_private(const struct agent *a, const struct service *s);
+
+/* Who its backends are has changed: which way its address leads from now on. */
+void service_way(struct agent *a, struct service *s);
 
 #endif

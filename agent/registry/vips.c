@@ -67,8 +67,8 @@ static uint32_t start_flags(const struct vip *v)
 /* Whether what is sent there goes to the services' device. */
 static bool by_service_device(struct agent *a, const struct vip *v)
 {
-	return v->service && !v->app && service_has_private(a, v->service) &&
-	       !service_device_open(a);
+	return v->service && !v->app && !v->service->by_host &&
+	       service_has_private(a, v->service) && !service_device_open(a);
 }
 
 /* The kernel's entry for an address; kind 0: none. */
@@ -88,7 +88,8 @@ static struct ax_vip wanted_entry(struct agent *a, const struct vip *v)
 	if (v->service) {
 		e.kind = AX_VIP_SERVICE;
 		e.id = v->service->id;
-		e.flags = AX_VIP_SERVICES | (by_service_device(a, v) ? AX_VIP_BY_DEVICE : 0);
+		e.flags = AX_VIP_SERVICES | (by_service_device(a, v) ? AX_VIP_BY_DEVICE : 0) |
+			  (v->service->mixed && !v->app ? AX_VIP_MIXED : 0);
 		e.twin = v4 ? v->service->vip6 : v->service->vip4;
 	}
 	if (v->declared && !v->service) {

@@ -222,6 +222,7 @@ int service_sync(struct agent *a, struct service *s, struct error *e)
 	free(w.m);
 	affinity_sync(a, s);
 	a->hooks.service_changed(a, s);
+	service_way(a, s);
 	ingress_service_moved(a, s);
 	/* its route depends on where its backends are */
 	r = r ? r : vip_resync(a, &s->vip4, e);
@@ -307,9 +308,10 @@ int services_route(struct agent *a, const struct app *app, struct error *e)
 		int r = 0;
 
 		if (service_affected(s, app)) {
+			service_way(a, s);
+			ingress_service_moved(a, s);
 			r = vip_resync(a, &s->vip4, e);
 			r = r ? r : vip_resync(a, &s->vip6, e);
-			ingress_service_moved(a, s);
 		}
 		if (r)
 			return r;

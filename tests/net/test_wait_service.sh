@@ -201,12 +201,16 @@ for client in private host; do
 	wait_for "! alive $pid"
 	like "$client: of both modes, the first is in host mode" "$(cat "$out")" " hosted you="
 	stop_apps
-	run_app --name hosted --net host -- sh -c "sleep 1; $(late_command / hosted)"
-	run_app --name priv -- sh -c "sleep 1; $(late_command / priv)"
-	launched hosted priv
-	like "$client: of both modes, both run" \
-		"$(in_app --net $client -- "$BIN/tcp" connect 4 10.77.200.6 80)" " (hosted|priv) you="
-	stop_apps
+	for first in hosted priv; do
+		rm -f "$T/first.hosted" "$T/first.priv"
+		run_app --name hosted --net host -- sh -c "$(late_command "$T/first.hosted" hosted)"
+		run_app --name priv -- sh -c "$(late_command "$T/first.priv" priv)"
+		launched hosted priv
+		clients $client 6
+		touch "$T/first.$first"
+		all_get "$client: both modes run, $first listens first" 6 $first
+		stop_apps
+	done
 done
 
 # A socket that has bound another address of the machine would be taken for a program outside ax there, which

@@ -395,7 +395,8 @@ static int tell_service(int v6, uint8_t proto)
 static int tell_kernel(void)
 {
 	const struct ax_vip app = {.kind = AX_VIP_APP, .id = 1, .party = 1, .ifindex = LO};
-	const struct ax_vip service = {.kind = AX_VIP_SERVICE, .flags = AX_VIP_SERVICES};
+	const struct ax_vip service = {.kind = AX_VIP_SERVICE,
+				       .flags = AX_VIP_SERVICES | AX_VIP_BY_DEVICE};
 	struct ax_ctl c = {.service_ifindex = LO, .ephemeral_first = 32768, .host_access = true};
 	int r = 0;
 
