@@ -62,9 +62,13 @@ copied=$(mktemp -d "$cache/copy.XXXXXX")
 chmod 755 "$copied" # as a clone has it
 trap 'rm -rf --one-file-system "$copied"' EXIT
 tar -c --null -T "$cache/files" | tar -x -C "$copied"
-# what is the same stays, with its time
+# What is the same stays, with its time; what is not was changed now: the copy may have been of a younger tree.
 (cd "$copied" && find . -type f -print0) | while IFS= read -r -d '' file; do
-	! cmp -s "$copied/$file" "$tree/$file" || touch -r "$tree/$file" "$copied/$file"
+	if cmp -s "$copied/$file" "$tree/$file"; then
+		touch -r "$tree/$file" "$copied/$file"
+	else
+		touch "$copied/$file"
+	fi
 done
 rm -rf --one-file-system "$tree"
 mv "$copied" "$tree"
