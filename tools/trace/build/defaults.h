@@ -3,10 +3,10 @@
 #ifndef AX_TOOLS_TRACE_BUILD_DEFAULTS_H
 #define AX_TOOLS_TRACE_BUILD_DEFAULTS_H
 
-#define BUILD_POLL_MS	     20	   /* how long records lie in the ring, unless it fills */
-#define BUILD_END_MS	     10000 /* for a command to end that was told to */
-#define BUILD_LABEL_MAX	     512	  /* bytes of a text in a graph */
-#define BUILD_COMMAND_SHOWN  60		  /* of a command in its box */
-#define BUILD_DATABASE_MAX   (256u << 20) /* bytes that make prints */
+#define BUILD_POLL_MS	    20		 /* how long records lie in the ring, unless it fills */
+#define BUILD_END_MS	    10000	 /* for a command to end that was told to */
+#define BUILD_LABEL_MAX	    512		 /* bytes of a text in a graph */
+#define BUILD_COMMAND_SHOWN 60		 /* of a command in its box */
+#define BUILD_DATABASE_MAX  (256u << 20) /* bytes that make prints */
 
 #endif

@@ -282,10 +282,12 @@ static const struct words stack_words = {.choices = stacks};
 
 const struct opt trace_way_opts[] = {
 	{"stack", 0, OPT_CHOICE, "HOW",
-	 "how 'ustack' finds callers: dwarf (the default) copies the stack, fp follows frame pointers",
+	 "how 'ustack' finds callers: dwarf (the default) copies the stack, fp follows frame "
+	 "pointers",
 	 offsetof(struct trace_args, stack), &stack_words},
 	{"buffer", 0, OPT_NUMBER, "MIB",
-	 "room for records on their way, a power of two (2): what comes while it is full is dropped",
+	 "room for records on their way, a power of two (2): what comes while it is full is "
+	 "dropped",
 	 offsetof(struct trace_args, buffer_mib), NULL},
 };
 

@@ -14,8 +14,8 @@ struct trace_args {
 	struct strv pid;
 	bool follow;
 	const char *command, *app, *cgroup;
-	int output; /* enum trace_format */
-	int stack;  /* 1: frame pointers lead to callers, no stack is copied */
+	int output;	     /* enum trace_format */
+	int stack;	     /* 1: frame pointers lead to callers, no stack is copied */
 	uint32_t buffer_mib; /* for records on their way; 0: as it is */
 	const char *path;
 };
