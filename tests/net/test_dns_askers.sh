@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# busy
 # Whom the agent's DNS answers, what it forwards for whom, and that one app's flood of queries loses
 # none of another's.
 # timeout: 240

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# busy
 # timeout: 300
 # iperf3, TCP and UDP, both directions, in private and host mode, by address, name and service.
 . "$(dirname "$0")/lib.sh"

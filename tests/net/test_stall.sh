@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# busy
 # timeout: 300
 # A big change is nobody else's: requests and lookups are answered, and events told, while it is made.
 . "$(dirname "$0")/lib.sh"

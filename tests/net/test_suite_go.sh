@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# busy
 # timeout: 600
 # The tests of Go's packages net and net/http.
 . "$(dirname "$0")/lib.sh"

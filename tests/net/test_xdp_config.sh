@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# busy
 # The config's xdp: section through the agent: put on, changed, taken off, waited for, kept when the
 # agent dies; files of rules and sets; backends of services and their health.
 . "$(dirname "$0")/lib.sh"

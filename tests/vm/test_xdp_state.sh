@@ -112,4 +112,6 @@ before=$(generation)
 tap "and once more" applied "sockets and of connection tracking"
 tap "that changes nothing" [ -n "$before" -a "$(generation)" = "$before" ]
 kill $client $server $agent 2>/dev/null
+wait $agent
+tap "and is gone, for whoever comes next" ax --instance l xdp unload lo
 done_testing
