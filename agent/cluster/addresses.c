@@ -184,6 +184,12 @@ int cluster_service_address(struct agent *a, const struct ax_addr *addr, const c
 	return error_set(e, -EADDRINUSE, "the service %s cannot be had: %s", service, why.text);
 }
 
+int cluster_service_moves(struct agent *a, const struct ax_addr *was, const struct ax_addr *addr,
+			  const char *service, struct error *e)
+{
+	return was && addr_eq(was, addr) ? 0 : cluster_service_address(a, addr, service, e);
+}
+
 /* --- claims --- */
 
 static void ask_free(struct address_ask *k)

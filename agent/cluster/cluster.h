@@ -47,6 +47,9 @@ int cluster_claim(struct agent *a, const struct ax_addr *const asked[2], const c
  * sentence. (It is claimed when the service is there; what is found out then is in the status.) */
 int cluster_service_address(struct agent *a, const struct ax_addr *addr, const char *service,
 			    struct error *e);
+/* The same of a service that has an address, or none (NULL): what it has is not looked at again. */
+int cluster_service_moves(struct agent *a, const struct ax_addr *was, const struct ax_addr *addr,
+			  const char *service, struct error *e);
 
 /* --- the config of all nodes (configs.c) --- */
 

@@ -191,11 +191,8 @@ static int check_service(struct plan *p, void *o, void *n, struct error *e)
 		return 0;
 	r = check_addr(p, &c->ip4, c->name, e);
 	r = r ? r : check_addr(p, &c->ip6, c->name, e);
-	/* (what it has is not looked at again) */
-	if (!r && !(old && addr_eq(&old->ip4, &c->ip4)))
-		r = cluster_service_address(p->a, &c->ip4, c->name, e);
-	if (!r && !(old && addr_eq(&old->ip6, &c->ip6)))
-		r = cluster_service_address(p->a, &c->ip6, c->name, e);
+	r = r ? r : cluster_service_moves(p->a, old ? &old->ip4 : NULL, &c->ip4, c->name, e);
+	r = r ? r : cluster_service_moves(p->a, old ? &old->ip6 : NULL, &c->ip6, c->name, e);
 	app = app_by_name(p->a, c->name);
 	if (!r && app && !app->config_key)
 		r = error_set(e, -EADDRINUSE,

@@ -6,6 +6,7 @@
 # to another one, and their TCP connections are reset where the service says so; by the service's address and by
 # a port that it exposes, both modes, both families, from a neighbour and from this host itself.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/neighbour.sh"
 need ip jq setpriv "$PYTHON"
 build_c tcp udp
 
@@ -28,20 +29,7 @@ EOF
 
 # --- a neighbour, which knows the way to virtual IPs ---
 
-bg /dev/null unshare -n sleep 1000
-LAN=$BG
-wait_for "[ \"\$(readlink /proc/$LAN/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ] &&
-	grep -q sleep /proc/$LAN/comm"
-veth_or_skip lan0 type veth peer name lan1 netns "/proc/$LAN/ns/net"
-ip addr add 198.51.100.1/24 dev lan0
-ip addr add 2001:db8:1::1/64 dev lan0 nodad
-ip link set lan0 up
-nsenter -t "$LAN" -n sh -c "ip link set lo up; ip addr add 198.51.100.2/24 dev lan1
-	ip addr add 2001:db8:1::2/64 dev lan1 nodad; ip link set lan1 up
-	ip route add 10.77.0.0/16 via 198.51.100.1; ip route add fd77::/64 via 2001:db8:1::1"
-SYSCTLS=$(sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding net.ipv4.conf.all.rp_filter | tr -d ' ')
-sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 net.ipv4.conf.all.rp_filter=0 \
-	net.ipv4.conf.lan0.rp_filter=0
+neighbour_begin
 
 # config [ON-REMOVE]: a service of each mode that exposes its ports
 config() {
@@ -228,6 +216,5 @@ end "${CLIENTS[0]}"
 stop_apps
 end "$LAN"
 ip link del lan0 2>/dev/null
-# shellcheck disable=SC2086 # words
-sysctl -qw $SYSCTLS
+neighbour_end
 done_testing
