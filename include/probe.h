@@ -308,7 +308,6 @@ enum ax_probe_counter {
 	AX_PROBE_UNMATCHED, /* returns whose entry was not seen */
 	AX_PROBE_NO_CALL,   /* entries for which there was no room */
 	AX_PROBE_TOO_DEEP,  /* entries whose returns the kernel does not tell */
-	AX_PROBE_STOPPED,   /* threads that were told to stop */
 	AX_PROBE_COUNTERS,
 };
 

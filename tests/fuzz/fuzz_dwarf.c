@@ -159,6 +159,19 @@ static void walk_place(struct walk *w, uint64_t offset)
 	}
 }
 
+/* Where the seed go-types has some. */
+static void walk_go_types(struct walk *w)
+{
+	const char *name;
+	struct ctype t;
+
+	for (uint64_t at = 0x401100; at < 0x401200; at += 8)
+		if (dwarf_go_type(w->d, at, &name, &t) == 0) {
+			check(*name);
+			walk_type(w, &t, 0);
+		}
+}
+
 /* As a file of --types: an object's debug data is relocated, and BTF is taken, too. */
 static void walk_given(const char *path)
 {
@@ -202,6 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	dwarf_lines_with(w.d, "t.c", 5, "counter", &below, &above);
 	for (size_t i = 0; i < w.n; i++)
 		walk_place(&w, w.offsets[i]);
+	walk_go_types(&w);
 	dwarf_free(w.d);
 	walk_given(path);
 	close(fd);

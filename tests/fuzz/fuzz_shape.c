@@ -61,7 +61,7 @@ static struct shape_node take_node(struct input *in)
 {
 	struct shape_node n = {.kind = take(in), .bit = take(in), .bits = take(in)};
 
-	n.kind %= SHAPE_SLICE + 2;
+	n.kind %= SHAPE_INTERFACE + 2;
 	n.bit %= 9;
 	n.bits = n.bits < 128 ? 0 : n.bits - 128;
 	n.is_signed = n.bits & 1;

@@ -4,7 +4,7 @@
 # timeout: 300
 # ax trace build: what a build executes and does with files, and what is made of it.
 . "$(dirname "$0")/lib.sh"
-need gcc make jq python3 strace dot cmake go unshare
+need gcc make jq python3 strace dot cmake go unshare babeltrace2
 # no compiler cache between: its files are not the build's
 PATH=$(tr : '\n' <<<"$PATH" | grep -v ccache | paste -sd:)
 export PATH
@@ -118,6 +118,23 @@ rm -f generated.c
 traced replay "$T/trace" generated.c | env -i /bin/bash
 is "with what its shell did" "$(tail -n 1 generated.c)" "int made;"
 
+# what is gone when one process is repeated
+# pid_of TRACE PATTERN: of the one that executed it
+pid_of() {
+	traced report "$1" | awk -v what="$2" '/ exec / && $0 ~ what { pid = $2 } END { print pid }'
+}
+TMPDIR="$T" traced -o "$T/single" -- sh -c 'mkdir deep; echo 1 >older
+	cd deep && gcc -I../include -c ../main.c -o deep.o && cp deep.o .. && cd .. && rm -r deep' >/dev/null 2>&1
+rm -f "$T"/*.s
+traced replay "$T/single" "$(pid_of "$T/single" "[ /]as ")" >"$T/again.sh"
+compiler=$(pid_of "$T/single" "/cc1 ")
+like "a file that is gone, and who made it" "$(env -i /bin/bash "$T/again.sh" 2>&1)" \
+	"needs $T/cc[^ ]*.s, which is not there: repeat process $compiler \(cc1\) first, which made it"
+traced replay "$T/single" "$compiler" | env -i /bin/bash
+is "then nothing is missing" "$(env -i /bin/bash "$T/again.sh" 2>&1)" ""
+ok "and it makes its file, in a directory that was gone" test -s deep/deep.o
+rm -r deep
+
 # what differs from one run to the next is not there
 rm -f ./*.o lib/*.o prog latest generated.c ./*.list
 traced -o "$T/trace2" -- make -j1 >/dev/null 2>&1
@@ -146,6 +163,9 @@ is "what a script made" "$(of single.o bash build.sh)" "$expected"
 is "and linked" "$(traced deps "$T/single" | grep '^prog:')" "prog: other.o single.o"
 is "what a program of Python made" "$(of single.o "$PYTHON" -c \
 	'import subprocess; subprocess.run(["gcc", "-Iinclude", "-c", "main.c", "-o", "single.o"])')" "$expected"
+is "also by a file that is gone" "$(of single.o sh -c 'gcc -Iinclude -S main.c -o gone.s; gcc -c gone.s -o single.o; rm gone.s')" \
+	"$expected"
+traced -o "$T/single" -- "$PYTHON" -c 'import subprocess; subprocess.run(["gcc", "-Iinclude", "-c", "main.c", "-o", "single.o"])'
 traced replay -O "$T/again.sh" "$T/single" single.o
 rm -f single.o
 ok "it is repeated" env -i /bin/bash "$T/again.sh"
@@ -166,17 +186,31 @@ like "each was given its name" "$(traced report --files "$T/exchange")" \
 
 # --- strace as the second opinion, of the very same processes ---
 
+# compare NAME LEAST COMMAND...: of a command of more than so many such calls ax tells what strace does; the
+# trace is $T/both
+compare() {
+	local name=$1 least=$2
+	shift 2
+	rm -f "$T"/st.*
+	traced -o "$T/both" -- strace -ff -s 4096 -o "$T/st" -e trace=file,process,fchdir,fchmod,ftruncate "$@" >/dev/null 2>&1
+	is "$name succeeds with strace" "$?" 0
+	"$PYTHON" "$SRC/strace_list.py" strace "$T/st" | sort >"$T/list.strace"
+	if [ -n "${THREADS:-}" ]; then # strace tells of their ends, too
+		awk 'NR == FNR { if ($2 == "exec") executes[$1]; next } $2 != "exit" || $1 in executes' \
+			"$T/list.strace" "$T/list.strace" >"$T/list.processes"
+		mv "$T/list.processes" "$T/list.strace"
+	fi
+	traced json "$T/both" >"$T/both.json"
+	# strace itself, and each child of it before it is the build's
+	"$PYTHON" "$SRC/strace_list.py" ax "$T/both.json" |
+		awk 'NR == FNR { seen[$1]; next } $1 in seen' <(cut -d' ' -f1 "$T/list.strace" | sort -u) - |
+		sort >"$T/list.ax"
+	ok "$name: there is much to compare" test "$(wc -l <"$T/list.strace")" -gt "$least"
+	is "$name: what strace saw and ax did not" "$(comm -23 "$T/list.strace" "$T/list.ax" | head -n 20)" ""
+	is "$name: what ax saw and strace did not" "$(comm -13 "$T/list.strace" "$T/list.ax" | head -n 20)" ""
+}
 rm -f ./*.o lib/*.o prog latest generated.c ./*.list
-traced -o "$T/both" -- strace -ff -s 4096 -o "$T/st" -e trace=file,process,fchdir,fchmod,ftruncate make -j2 >/dev/null 2>&1
-"$PYTHON" "$SRC/strace_list.py" strace "$T/st" | sort >"$T/list.strace"
-traced json "$T/both" >"$T/both.json"
-# strace itself, and each child of it before it is the build's
-"$PYTHON" "$SRC/strace_list.py" ax "$T/both.json" |
-	awk 'NR == FNR { seen[$1]; next } $1 in seen' <(cut -d' ' -f1 "$T/list.strace" | sort -u) - |
-	sort >"$T/list.ax"
-ok "there is much to compare" test "$(wc -l <"$T/list.strace")" -gt 400
-is "what strace saw and ax did not" "$(comm -23 "$T/list.strace" "$T/list.ax" | head -n 20)" ""
-is "what ax saw and strace did not" "$(comm -13 "$T/list.strace" "$T/list.ax" | head -n 20)" ""
+compare make 400 make -j2
 
 # --- processes ---
 
@@ -226,6 +260,26 @@ is "a megabyte of arguments" "$(traced json "$T/trace" |
 	jq -c 'select(.event == "exec" and .file == "/bin/true") | [(.argv | length), (.argv | join("") | length), .complete]')" \
 	"[11,1000009,null]"
 whole "a megabyte" "$T/trace"
+
+# --- for other tools ---
+
+# ctf NAME TRACE: as CTF it has the events that it has as JSON
+ctf() {
+	rm -rf "$T/ctf"
+	traced ctf -O "$T/ctf" "$2"
+	is "$1 as CTF: read without a warning" "$(babeltrace2 "$T/ctf" 2>&1 >"$T/ctf.read")" ""
+	is "$1 as CTF: with all events" "$(sed 's/.* vm \([a-z]*\): { pid.*/\1/; s/.* \([a-z]*\): { pid = [0-9]*, tid.*/\1/' "$T/ctf.read" | sort | uniq -c)" \
+		"$(traced json "$2" | jq -r '.event // empty' | sort | uniq -c)"
+}
+ctf "a megabyte" "$T/trace"
+long() {
+	tr -c x '\n' | awk 'length > 1000 { n++; all += length } END { print n, all }'
+}
+is "its arguments are whole" "$(long <"$T/ctf.read")" "$(traced json "$T/trace" | long)"
+like "(there are some)" "$(long <"$T/ctf.read")" "^[0-9]{2} [0-9]{7}"
+ctf "a build" "$T/both"
+is "it is its owner's alone, since environments are in it" "$(stat -c %a "$T/ctf" "$T/ctf/metadata" | xargs)" "700 600"
+like "a directory is needed" "$(traced ctf "$T/both" 2>&1)" "expected -O DIR"
 
 # --- names and variables that would be commands elsewhere ---
 
@@ -321,6 +375,112 @@ whole "Go" "$T/trace"
 like "Go: its compiler" "$(traced report "$T/trace" | grep ' exec ')" 'tool/linux_[a-z0-9]+/compile '
 like "Go: what a program was made of" "$(traced report -f --only web.go "$T/trace")" 'read by'
 is "Go: its program was made" "$(traced report -f --only web "$T/trace" | head -n 1 | cut -d' ' -f1)" web
+
+# A program with a library of Debian's sources, as its packages build it (GOPATH, no modules). The library is
+# copied, as they do, and has a line of its own, so that no cache has what is made of it.
+go_sources=/usr/share/gocode/src/github.com/BurntSushi/toml
+go_env=(env HOME="${HOME:-/root}" GOCACHE="$BIN/go-cache" GOPATH="$T/gopath" GO111MODULE=off GOFLAGS=-p=2 CGO_ENABLED=0 GOTMPDIR="$T")
+go_anew() { # nothing is there of what is built
+	rm -f tomlv
+	echo "// $((++builds)) $INST" | tee -a src/tomlv/main.go src/github.com/BurntSushi/toml/{doc,internal/tz}.go >/dev/null
+}
+go_begin() {
+	mkdir -p "$T/gopath/src/github.com/BurntSushi" "$T/gopath/src/tomlv"
+	cp -a $go_sources "$T/gopath/src/github.com/BurntSushi/"
+	cd "$T/gopath" || exit 1
+	cat >src/tomlv/main.go <<'END2'
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/BurntSushi/toml"
+)
+
+func main() {
+	var v map[string]interface{}
+	_, err := toml.DecodeFile(os.Args[1], &v)
+	fmt.Println(len(v), err)
+}
+END2
+	builds=0
+	"${go_env[@]}" go build -o tomlv tomlv # (later versions have no packages of their own that are built)
+	go_anew
+}
+go_check() {
+	local toml
+	traced -o "$T/trace" -- "${go_env[@]}" go build -o tomlv tomlv >"$T/out" 2>&1
+	is "Debian's Go sources" "$?" 0
+	whole "Debian's Go sources" "$T/trace"
+	echo 'a = 1' >x.toml
+	is "(the program works)" "$(./tomlv x.toml)" "1 <nil>"
+	like "Go: a package's compilation" "$(traced report "$T/trace" | grep ' exec ')" \
+		'/compile -o [^ ]*/_pkg_.a -trimpath [^ ]* -p github.com/BurntSushi/toml '
+	toml=$("${go_env[@]}" go list -f '{{range .GoFiles}}{{$.Dir}}/{{.}} {{end}}' github.com/BurntSushi/toml github.com/BurntSushi/toml/internal tomlv 2>/dev/null |
+		tr ' ' '\n' | sed -n "s|^$T/gopath/||p" | sort | xargs)
+	like "(go says what it is made of)" "$toml" 'src/github.com/BurntSushi/toml/decode.go .*src/tomlv/main.go'
+	is "Go: what a program was made of" "$(traced deps --except '*/telemetry/*' "$T/trace")" "tomlv: $toml"
+	is "Go: nobody reads the program" "$(traced deps --unread --except '*/telemetry/*' "$T/trace" | sed 's/  #.*//')" tomlv
+	is "Go: no compilations of C" "$(traced compile-commands "$T/trace" | jq length)" 0
+	traced graph "$T/trace" >"$T/graph"
+	ok "Go: a graph" dot -Tplain "$T/graph"
+	is "Go: with a step for each package, and the linker" \
+		"$(sed -n 's/.*shape=box, label="\([^"]*\)".*/\1/p' "$T/graph" | grep -o '^link\|-p [^ .]*' | sort | xargs)" \
+		"-p github -p github -p main link"
+	unlike "Go: without its cache" "$(<"$T/graph")" 'go-cache'
+	like "Go: but with --system, as one" "$(traced graph --system "$T/trace")" "tooltip=\"$BIN/go-cache/...\""
+	ok "Go: a picture" traced graph -o svg -O "$T/graph.svg" "$T/trace"
+	is "Go: events as JSON" "$(traced json "$T/trace" | jq -r 'select(.event == "rename") | .path2' | grep -c '/tomlv$')" 1
+	rm -f tomlv
+	traced replay "$T/trace" tomlv >"$T/again.sh"
+	ok "Go: the build is repeated" env -i /bin/bash "$T/again.sh"
+	is "Go: and makes its program" "$(./tomlv x.toml)" "1 <nil>"
+}
+# One of its processes needs what go wrote into a directory that it removes.
+go_repeat_one() {
+	local compile='/compile .* -p github.com/BurntSushi/toml -complete' package
+	traced replay "$T/trace" "$(pid_of "$T/trace" "$compile")" >"$T/again.sh"
+	like "Go: a compilation alone says what it misses, and what to do" "$(env -i /bin/bash "$T/again.sh" 2>&1)" \
+		"needs /[^ ]*/importcfg, which is not there: process [0-9]+ \(go\) made and removed it: .*'go build -work'"
+	fails "Go: and does not succeed" env -i /bin/bash "$T/again.sh"
+	go_anew
+	traced -o "$T/kept" -- "${go_env[@]}" go build -work -o tomlv tomlv 2>"$T/out"
+	traced replay "$T/kept" "$(pid_of "$T/kept" "$compile")" >"$T/again.sh"
+	package=$(sed -n 's/.* -o \([^ ]*\) .*/\1/p' "$T/again.sh")
+	ok "Go: with -work its files stay" rm "$package"
+	is "Go: and it is repeated" "$(env -i /bin/bash "$T/again.sh" 2>&1)" ""
+	ok "Go: and makes its package" test -s "$package"
+}
+go_compare() {
+	# (how often go asks each tool for its version depends on what was there first)
+	for i in 1 2; do
+		go_anew
+		traced -o "$T/trace" -- "${go_env[@]}" go build -o tomlv tomlv >"$T/out" 2>&1
+		traced normalize "$T/trace" | grep -v -e ' -V=full ' | sed 's/-buildid[ =][^ ]*/-buildid/' >"$T/normal$i"
+	done
+	ok "Go: two builds are the same" diff "$T/normal1" "$T/normal2"
+	like "Go: directories that are gone have numbers" "$(<"$T/normal1")" \
+		$'\n +rename <directory 1>/b001/exe/a.out tomlv\n.* -trimpath <directory 1>/b001=> -p main .*\n +write <directory 1>/b001/_pkg_.a\n'
+	unlike "Go: all of them" "$(<"$T/normal1")" '/go-build[0-9]'
+	go_anew
+	THREADS=1 compare "Go" 300 "${go_env[@]}" go build -o tomlv tomlv
+}
+if [ -d $go_sources ]; then
+	go_begin
+	go_check
+	go_repeat_one
+	go_compare
+else
+	skip "Debian's Go sources" "missing package golang-github-burntsushi-toml-dev"
+fi
+
+# a build below a directory that is the system's
+mount -t tmpfs none /opt && mkdir /opt/here && cd /opt/here || exit 1
+echo 'int main(void) { return 0; }' >here.c
+traced -o "$T/trace" -- gcc -c here.c 2>/dev/null
+is "in a directory of the system" "$(traced deps "$T/trace")" "here.o: here.c"
+cd "$T" && umount /opt
 
 # --- the tour of ax-trace-build(8), as it is written there ---
 

@@ -3,7 +3,7 @@
 # beside others
 # ax trace change: results and memory of a program that its probe changes, and that are taken back.
 . "$(dirname "$0")/lib.sh"
-need gcc jq
+need gcc jq babeltrace2
 build changed changed.c gcc -std=gnu11 -O1 -g "$SRC/changed.c" -o %o
 p=$BIN/changed
 
@@ -30,7 +30,7 @@ told "what was written, where, and what was there; addresses are no values" ' ch
  +[0-9]+     - @limit:s32=-5: wrote -5 at 0x[0-9a-f]+, where 10 was$'
 told "as JSON, too" '"values":\{\}\}
 .*"value":88,"before":97,"address":"0x.*
-\{"event":"write","write":"@limit:s32=-5","value":-5,"before":10,"address":"0x[0-9a-f]+","pid":[0-9]+,"tid":[0-9]+\}' -o json
+\{"time":[0-9.]+,"event":"write","write":"@limit:s32=-5","value":-5,"before":10,"address":"0x[0-9a-f]+","pid":[0-9]+,"tid":[0-9]+\}' -o json
 is "only where the condition is true" "$(change "uretprobe:$p:check" 'if retval == 0' --return -3 -c "$p" --unsafe -O "$T/out" \
 	< <(printf 'ann\nbert\n') | grep :)" $'ann: 1\nbert: -3'
 is "memory that a pointer leads to, and a variable" \
@@ -42,6 +42,42 @@ like "memory that is not there" "$(change "uprobe:$p:greet" --write '*(arg0 - ar
 	"not written: there is no memory"
 like "memory that the program may not write" "$(change "uprobe:$p:greet" --write '*%ip:u8=1' -c "$p" --unsafe <"$T/names")" \
 	"not written: the program may not write there"
+
+# --- errors as the C library tells them ---
+
+build errors errors.c gcc -std=gnu11 -O1 -g -pthread "$SRC/errors.c" -o %o
+build errors_static errors.c gcc -std=gnu11 -O1 -g -static -pthread "$SRC/errors.c" -o %o
+denied=$'first: Permission denied\nthread: Permission denied'
+is "errno of each thread, in the C library" \
+	"$(change uretprobe:libc.so.6:open --return -1 --errno EACCES --unsafe -c "$BIN/errors" -O "$T/out")" "$denied"
+like "which is told" "$(cat "$T/out")" "errno is EACCES instead of 0
+.*returns -1 instead of [0-9]"
+is "in a static program, and by its number" \
+	"$(change "uretprobe:$BIN/errors_static:open" --return -1 --errno 13 --unsafe -c "$BIN/errors_static" -O "$T/out" -o json)" \
+	"$denied"
+is "as JSON" "$(jq -c 'select(.event) | [.event, .value]' "$T/out" | sort -u)" '["errno",13]
+["return",-1]'
+if command -v musl-gcc >/dev/null; then
+	build errors_musl errors.c musl-gcc -static -O1 -g "$SRC/errors.c" -o %o
+	is "with musl" "$(change "uretprobe:$BIN/errors_musl:open" --return -1 --errno EACCES --unsafe -c "$BIN/errors_musl" \
+		-O "$T/out")" "$denied"
+fi
+cp "$BIN/errors_static" "$T/stripped"
+open=$(printf '0x%x' "$(ax trace explain "uprobe:$T/stripped:open" --exact -o json | jq .offset)")
+strip "$T/stripped"
+is "where it cannot be found, nothing is changed" \
+	"$(change "uretprobe:$T/stripped:$open" --return -1 --errno EACCES --unsafe -c "$T/stripped" -O "$T/out")" \
+	$'first: open\nthread: open'
+like "and why is told" "$(cat "$T/out")" "left as it is: errno cannot be set, since no C library of the process has"
+like "an error by its name is a number, too" \
+	"$(change uretprobe:libc.so.6:open --return -EACCES --unsafe -c "$BIN/errors" -O "$T/out"; cat "$T/out" "$T/change.err")" \
+	"returns -13 instead of 3.*return -1, and leave the error in errno: --return -1 --errno EACCES does that"
+ax trace change uretprobe:libc.so.6:open --return -1 --errno EACCES --unsafe -c "$BIN/errors" -o ctf -O "$T/ctf" \
+	>"$T/null" 2>&1
+is "as CTF, which is read without a warning" "$(babeltrace2 "$T/ctf" 2>&1 >"$T/read")" ""
+is "with each change" "$(grep -o 'errno: .*\|return: .*' "$T/read" | sed 's/{ pid.*}, //; s/before = [0-9]*/before/' | sort | uniq -c |
+	awk '{ $1 = $1; print }')" "2 errno: { value = 13, before }
+2 return: { value = -1, before }"
 
 # --- a program that goes on ---
 
@@ -112,8 +148,10 @@ refuses() {
 	like "$name" "$(ax trace change "$@" 2>&1 </dev/null; echo "status $?")" "$pattern.*"$'\n'".*status 2"
 }
 refuses "without --unsafe" "say --unsafe if that is meant" "uprobe:$p:greet" --write @limit:s32=1 -c "$p"
-refuses "nothing to change" "expected --return or --write" "uprobe:$p:greet" --unsafe -c "$p"
+refuses "nothing to change" "expected --return, --errno or --write" "uprobe:$p:greet" --unsafe -c "$p"
 refuses "a result at the entry" "expected uretprobe:" "uprobe:$p:check" --return 1 --unsafe -c "$p"
+refuses "errno at the entry" "errno can be changed where a function returns" "uprobe:$p:check" --errno EIO --unsafe -c "$p"
+refuses "no error" "is no error: expected one by its name" "uretprobe:$p:check" --errno ENOTHING --unsafe -c "$p"
 refuses "no place" "is no place in memory" "uprobe:$p:greet" --write arg0:u8=1 --unsafe -c "$p"
 refuses "no type" "is no type of a number" "uprobe:$p:greet" --write '*arg0:string=1' --unsafe -c "$p"
 refuses "no number" "is no number" "uprobe:$p:greet" --write '*arg0:u8=x' --unsafe -c "$p"

@@ -216,4 +216,15 @@ if [ "$(uname -m)" = x86_64 ]; then
 else
 	skip "Intel PT" "only on x86-64"
 fi
+
+# --- what it costs to begin ---
+
+# libbpf looks at some of the kernel's types alone, which a file without a name has: for these programs and for those
+# that follow processes
+if command -v strace >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
+	strace -f -e trace=openat -o "$T/opened" "$AX" --instance "$INST" trace jit -o "$T/few" -c true >/dev/null 2>&1
+	is "few types" "$(grep -c '"/proc/self/fd/' "$T/opened")" 2
+else
+	skip "few types" "strace, or the kernel's types"
+fi
 done_testing

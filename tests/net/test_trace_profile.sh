@@ -246,4 +246,15 @@ like "an unknown way" "$(ax trace profile --stack lbr 2>&1)" "dwarf"
 like "an unknown process" "$(ax trace profile -p 4194304 2>&1)" "there is no process 4194304"
 like "a word too many" "$(ax trace offcpu main 2>&1)" "unexpected word 'main'"
 like "no such command" "$(ax trace profile -c "$T/nothing" 2>&1)" "cannot be executed"
+
+# --- what it costs to begin ---
+
+# libbpf looks at some of the kernel's types alone, which a file without a name has: for these programs and for those
+# that follow processes
+if command -v strace >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
+	strace -f -e trace=openat -o "$T/opened" "$AX" --instance "$INST" trace profile -d 1s -c true >/dev/null 2>&1
+	is "few types" "$(grep -c '"/proc/self/fd/' "$T/opened")" 2
+else
+	skip "few types" "strace, or the kernel's types"
+fi
 done_testing

@@ -6,7 +6,7 @@
 # they do meanwhile and whoever is killed.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/trace.sh"
-need gcc jq strace
+need gcc jq strace babeltrace2
 build stepped stepped.c gcc -std=gnu11 -O1 -g -pthread "$SRC/stepped.c" -o %o
 build stepped_static stepped.c gcc -std=gnu11 -O1 -g -static -no-pie -pthread "$SRC/stepped.c" -o %o
 s=$BIN/stepped
@@ -45,6 +45,41 @@ is "and the result is right" "$(cat "$T/out")" "15 17"
 step "uprobe:$s:lines" sum --lines -n 8 -c "$s lines" -o json -O "$T/lines" >"$T/out"
 is "lines with a variable" "$(jq -r 'select(.step and .values.sum != null) | .values.sum' <"$T/lines" | uniq |
 	tr '\n' ' ')" "0 2 6 7 "
+# --- floating-point numbers ---
+
+step "uprobe:$s:scale" -n 7 -c "$s floats" -O "$T/floats" >"$T/out"
+is "vector registers, as what the instruction computes" "$(sed -n 's/^ *[0-9]* *[0-9]* scale+[^ ]* ([a-z]*)  //p' "$T/floats")" \
+	"addsd %xmm0,%xmm0  xmm0=3
+cvtss2sd %xmm1,%xmm2  xmm2=0.25
+mulsd %xmm2,%xmm0  xmm0=0.75
+movaps %xmm0,%xmm3  xmm3=0x3fe8000000000000
+cvttsd2si %xmm3,%rax  ax=0x0
+addps %xmm1,%xmm1  xmm1=[0.5, 0, 0, 0]
+$(sed -n 's/.*  \(pop .*\)/\1/p' "$T/floats")"
+is "and the program has its results" "$(cat "$T/out")" "0.75 13"
+step "uprobe:$s:scale" %xmm0 %xmm1:f32 '$regs' -n 3 -c "$s floats" -o json -O "$T/floats" >"$T/out"
+is "as they were asked for" "$(jq -r 'select(.step) | .values | "\(.["%xmm0"]) \(.["%xmm1"]) \(.["$regs"].xmm0[0])"' <"$T/floats")" \
+	"3 0.25 3
+3 0.25 3
+0.75 0.25 0.75"
+step "uprobe:$s:blend" a f sum s.x '*s' -n 20 -c "$s floats" -o json -O "$T/floats" >"$T/out"
+is "variables: in memory, in vector registers, and what a struct points to" "$(jq -r 'select(.step and (.at | startswith("blend"))) |
+	.values | select(.sum) | [.sum, .["s.x"], .["*s"].y, .["*s"].name] | join(" ")' <"$T/floats" | tail -n 1)" "3.25 2 4 here"
+like "no probe reads them" "$(ax trace watch "uprobe:$s:scale" %xmm0 -c "$s floats" 2>&1)" \
+	"%xmm0 is a vector register, which no probe can read: only 'ax trace step' can"
+
+# --- as CTF ---
+
+out=$(step "uprobe:$s:scale" -n 3 -c "$s floats" -o ctf -O "$T/ctf")
+is "the program has its results when it goes to CTF" "$out" "0.75 13"
+like "with the accounts on the terminal" "$(cat "$T/step.err")" "1 event, 1 received, 0 dropped"
+is "CTF is read without a warning" "$(babeltrace2 "$T/ctf" 2>&1 >"$T/read")" ""
+is "with the probe, and the steps in their order" "$(sed 's/.*vm \|.* [^ ]* \([a-z]*\): { pid.*/\1/; s/ .*//' "$T/read" |
+	sed 's/:.*//' | uniq -c | awk '{ print $1, $2 }')" "1 scale
+3 step"
+like "and what they changed" "$(tail -n 1 "$T/read")" 'step = 3, .*instruction = "mulsd %xmm2,%xmm0".* registers_xmm0 = "0x3fe8000000000000"'
+like "a directory is needed" "$(ax trace step "uprobe:$s:scale" -c "$s floats" -o ctf 2>&1)" "expected -O DIR"
+
 step "uretprobe:$s:known" -n 1 -c "$s known" -o json -O "$T/ret" >"$T/out"
 like "behind a return" "$(instructions <"$T/ret")" "^main\+"
 is "and the result is right there, too" "$(cat "$T/out")" "15 17"

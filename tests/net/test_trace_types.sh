@@ -103,6 +103,22 @@ gcc -g -O1 -o "$T/quotes" "$T/quotes.c"
 like "quotes and backslashes are told from those around the text, in structs as elsewhere" \
 	"$(ax trace watch "uprobe:$T/quotes:take" '*p' t c='p->c' -c "$T/quotes" 2>/dev/null)" \
 	' \*p=\{name="a\\", text=\\"b\\\\\\n", text="x\\\\\\"y", c='"'\\\\''"'\} t="a\\", text=\\"b\\\\\\n" c='"'\\\\''"
+cat >"$T/self.c" <<'EOF'
+struct big { long a, b, c; } kept = {5, 6, 7};
+__attribute__((noinline)) long use(struct big s)
+{
+	return s.a + s.c;
+}
+int main(void)
+{
+	return (int)use(kept) - 12;
+}
+EOF
+gcc -g -O0 -o "$T/self" "$T/self.c"
+like "a struct is shown as what it is" "$(ax trace watch "uprobe:$T/self:use" s -c "$T/self" 2>&1)" ' s=\{a=5, b=6, c=7\}'
+like "and is no pointer" "$(ax trace watch "uprobe:$T/self:use" '*s' -c "$T/self" 2>&1)" \
+	"it is no pointer, but a struct or union itself: expected it without"
+like "but by a type of one's own" "$(ax trace watch "uprobe:$T/self:use" v='*s:u32' -c "$T/self" 2>&1)" ' v=5'
 like "and in what it is counted by" "$(ax trace hist "uprobe:$T/quotes:take" 1 by t:string -c "$T/quotes" 2>/dev/null)" \
 	't="a\\", text=\\"b\\\\\\n"'
 
@@ -118,10 +134,10 @@ ax trace rm "$probe" >/dev/null
 
 # --- C++ ---
 
-for abi in 0 1; do
-	build "typed-cc-$abi" typed.cc g++ -std=c++17 -g -O$((abi * 2)) \
-		-D_GLIBCXX_USE_CXX11_ABI=$abi "$SRC/typed.cc" -o %o
-	p=$BIN/typed-cc-$abi
+# strings_of_cxx ABI: in $p
+strings_of_cxx()
+{
+	local abi=$1 out
 	out=$(trace_json watch "uprobe:$p:take" s='*s' r='*r' m v copy -c "$p")
 	is "strings of C++, ABI $abi" "$(jq -cs 'map(.values // empty)[0] | [.s, .r, .m, .v, .copy]' \
 		<<<"$out")" \
@@ -132,7 +148,22 @@ for abi in 0 1; do
 		'if r->name == "in a struct" && v == "a view" && *s != "x"' -c "$p" | values id)" 7
 	is "counted by, ABI $abi" "$(trace_json count "uprobe:$p:take" v -c "$p" |
 		jq -cs '[.[0].table[].key.v] | sort')" '["","a view"]'
+}
+for abi in 0 1; do
+	build "typed-cc-$abi" typed.cc g++ -std=c++17 -g -O$((abi * 2)) \
+		-D_GLIBCXX_USE_CXX11_ABI=$abi "$SRC/typed.cc" -o %o
+	p=$BIN/typed-cc-$abi
+	strings_of_cxx "$abi"
 done
+if echo '#include <string>' | clang++ -x c++ -stdlib=libc++ -fsyntax-only - 2>"$T/null"; then
+	for level in 0 2; do
+		build "typed-libc++-$level" typed.cc clang++ -std=c++17 -stdlib=libc++ -g -O$level "$SRC/typed.cc" -o %o
+		p=$BIN/typed-libc++-$level
+		strings_of_cxx "libc++ at -O$level"
+	done
+else
+	skip "strings of libc++" "libc++-dev is not installed"
+fi
 
 # --- Go ---
 
@@ -152,6 +183,25 @@ is "counted by" "$(trace_json count "uprobe:$p:main.take" s -c "$p" |
 is "results, and strings kept from the entry" "$(trace_json watch "uretprobe:$p:main.join" \
 	retval n=n@entry 'if retval == "j!"' -c "$p" | jq -cs '[.[].values // empty]')" \
 	'[{"retval":"j!","n":"j"},{"retval":"j!","n":"j"}]'
+
+build faces faces.go env CGO_ENABLED=0 GOFLAGS=-mod=mod GOPROXY=off GOCACHE="$BIN/go-cache" \
+	HOME="${HOME:-/root}" go build -o %o "$SRC/faces.go"
+p=$BIN/faces
+out=$(ax trace watch "uprobe:$p:main.look" s v err -c "$p" 2>"$T/null" |
+	sed -n '/main.look /{s/.*main.look //;s/0x[0-9a-f]*/0x/g;p}')
+is "what is in interfaces of Go: values, pointers, errors, nothing" "$out" \
+	's=main.square{Side=3} v=int(42) err=*errors.errorString{s="an error"}
+s=*main.box{Name="a box", W=2, H=5} v=string("a text") err=*fmt.wrapError{msg="wrapped: file already exists", err={tab=0x, data=0x}}
+s=*main.box{Name="b", W=2, H=5} v=main.box{Name="by value", W=1, H=2} err=nil
+s=nil v=nil err=nil'
+out=$(trace_json watch "uprobe:$p:main.keep" h='*h' -c "$p")
+is "in structs, as JSON" "$(jq -c '.values.h // empty | [.What.type, (.What.value | if type == "string" then "an address" else . end), .Err]' \
+	<<<"$out")" '["float64",3.5,{"type":"*errors.errorString","value":{"s":"file already exists"}}]
+["bool",true,null]
+["map[int]int","an address",null]
+["int32",-7,null]'
+is "at a return" "$(trace_json watch "uretprobe:$p:main.keep" retval -c "$p" | jq -c '.values.retval.type // empty' | tr '\n' ' ')" \
+	'"float64" "bool" "map[int]int" "int32" '
 
 # --- errors and system calls ---
 

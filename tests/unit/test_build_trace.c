@@ -12,6 +12,7 @@
 #include "probes/build/deps.h"
 #include "probes/build/graph.h"
 #include "probes/build/makedb.h"
+#include "probes/build/needs.h"
 #include "probes/build/path.h"
 #include "tests/lib/build_trace.h"
 
@@ -404,10 +405,92 @@ static void test_steps_of_drivers(void **state)
 	assert_step("/bin/make", "/bin/sh -c x", "sh");
 }
 
+/* --- graphs --- */
+
 static const char *name_all(void *arg, const struct build_node *n)
 {
 	(void)arg;
 	return path_is_system(n->path) ? NULL : n->path;
+}
+
+/* --- what a command needs, to be repeated alone --- */
+
+static void remove_file(struct build_trace *t, uint32_t type, const char *name)
+{
+	call(t, type, name, NULL);
+}
+
+/* make makes a directory with a list, cc reads that, a list of others, one that is older, its own
+ * output and what another made; all but the last is removed. */
+static void put_needs(struct build_trace *t)
+{
+	build_trace_begin(t, MAKE);
+	build_trace_exec(t, MAKE, "/p", "/bin/make");
+	call(t, AX_BUILD_MKDIR, "/t/scratch", NULL);
+	build_trace_open(t, MAKE, O_WRONLY | O_CREAT | O_TRUNC, "/t/scratch/list");
+	build_trace_fork(t, MAKE, SHELL);
+	build_trace_exec(t, SHELL, "/p", "/bin/gen");
+	build_trace_open(t, SHELL, O_WRONLY | O_CREAT | O_TRUNC, "/p/generated");
+	build_trace_open(t, SHELL, O_WRONLY | O_CREAT | O_TRUNC, "/p/left");
+	build_trace_exit(t, SHELL, 0);
+	build_trace_fork(t, MAKE, CC);
+	build_trace_exec(t, CC, "/p", "/bin/cc x.c");
+	build_trace_open(t, CC, O_RDONLY, "/p/x.c");
+	build_trace_open(t, CC, O_RDONLY, "/p/left");
+	build_trace_open(t, CC, O_RDONLY, "/p/older");
+	build_trace_open(t, CC, O_RDONLY, "/p/generated");
+	build_trace_open(t, CC, O_RDONLY, "/t/scratch/list");
+	build_trace_open(t, CC, O_WRONLY | O_CREAT | O_TRUNC, "/t/scratch/x.s");
+	build_trace_open(t, CC, O_RDONLY, "/t/scratch/x.s");
+	build_trace_exit(t, CC, 0);
+	remove_file(t, AX_BUILD_UNLINK, "/p/older");
+	remove_file(t, AX_BUILD_UNLINK, "/p/generated");
+	remove_file(t, AX_BUILD_UNLINK, "/t/scratch/list");
+	remove_file(t, AX_BUILD_UNLINK, "/t/scratch/x.s");
+	remove_file(t, AX_BUILD_RMDIR, "/t/scratch");
+}
+
+static void test_needs(void **state)
+{
+	static const struct {
+		const char *path;
+		enum build_need_from from;
+		uint32_t maker; /* its number, 0: none */
+	} expected[] = {
+		{"/t/scratch/list", BUILD_NEED_ABOVE, MAKE},
+		{"/p/generated", BUILD_NEED_OTHER, SHELL},
+		{"/p/older", BUILD_NEED_BEFORE, 0},
+		{"/p/left", BUILD_NEED_LEFT, 0},
+	};
+	struct build_needs needs;
+	struct build_trace t;
+	struct build b;
+	uint32_t cc = 0;
+
+	(void)state;
+	put_needs(&t);
+	read_it(&t, &b);
+	while (b.cmds[cc].pid != CC || !b.cmds[cc].executed)
+		cc++;
+	assert_int_equal(build_needs_make(&b, cc, &needs), 0);
+	assert_int_equal(needs.n, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < needs.n; i++) {
+		uint32_t maker = needs.v[i].maker;
+
+		assert_string_equal(needs.v[i].path, expected[i].path);
+		assert_int_equal(needs.v[i].from, expected[i].from);
+		assert_int_equal(maker == BUILD_NONE ? 0 : b.cmds[maker].pid, expected[i].maker);
+	}
+	assert_int_equal(needs.n_dirs, 1);
+	assert_memory_equal(needs.dirs[0], "/t/scratch", needs.dirs_len[0]);
+	build_needs_free(&needs);
+	/* make itself did all that */
+	assert_int_equal(build_needs_make(&b, 1, &needs), 0);
+	assert_int_equal(needs.n, 0);
+	assert_int_equal(needs.n_dirs, 0);
+	build_needs_free(&needs);
+	build_free(&b);
+	build_trace_free(&t);
 }
 
 static void test_graph(void **state)
@@ -428,6 +511,57 @@ static void test_graph(void **state)
 	o.processes = true;
 	assert_int_equal(build_graph_make(&b, &o, &g), 0);
 	assert_int_equal(g.n_cmds, 2);
+	build_graph_free(&g);
+	build_free(&b);
+	build_trace_free(&t);
+}
+
+static const char *name_by_directory(void *arg, const struct build_node *n)
+{
+	return name_all(arg, n) && path_below(n->path, "/p/src") ? "/p/src/*" : name_all(arg, n);
+}
+
+static const char *group_of_compilers(void *arg, uint32_t cmd)
+{
+	const struct build *b = arg;
+
+	return streq(build_cmd_name(b, cmd), "gcc") ? "gcc" : NULL;
+}
+
+/* Two compilers read the same header and each a source of its own: one box, one ellipse for the
+ * three; cc, which is no gcc, stays what it is. */
+static void test_groups(void **state)
+{
+	struct build_graph_options o = {.name = name_by_directory, .group = group_of_compilers};
+	struct build_graph g;
+	struct build_trace t;
+	struct build b;
+
+	(void)state;
+	build_trace_begin(&t, MAKE);
+	build_trace_exec(&t, MAKE, "/p", "/bin/make");
+	for (uint32_t i = 0; i < 3; i++) {
+		build_trace_fork(&t, MAKE, CC + i);
+		build_trace_exec(&t, CC + i, "/p", i < 2 ? "/bin/gcc" : "/bin/cc");
+		build_trace_open(&t, CC + i, O_RDONLY, "/p/src/x.h");
+		build_trace_open(&t, CC + i, O_RDONLY, i ? "/p/src/1.c" : "/p/src/0.c");
+		build_trace_open(&t, CC + i, O_WRONLY | O_CREAT | O_TRUNC, i ? "/p/1.o" : "/p/0.o");
+		build_trace_exit(&t, CC + i, 0);
+	}
+	read_it(&t, &b);
+	o.arg = &b;
+	assert_int_equal(build_graph_make(&b, &o, &g), 0);
+	assert_int_equal(g.n_cmds, 2);
+	assert_int_equal(g.cmd_n[g.cmds[0]], 2);
+	assert_int_equal(g.cmd_n[g.cmds[1]], 1);
+	assert_int_equal(g.n_files, 3);
+	for (size_t i = 0; i < g.n_files; i++) {
+		bool sources = path_below(b.nodes[g.files[i]].path, "/p/src");
+
+		assert_int_equal(g.file_n[g.files[i]], sources ? 3 : 1);
+		assert_int_equal(g.made_n[g.files[i]], sources ? 0 : 1);
+	}
+	assert_int_equal(g.n_edges, 5); /* what gcc reads, and the two that it writes; cc's two */
 	build_graph_free(&g);
 	build_free(&b);
 	build_trace_free(&t);
@@ -525,7 +659,8 @@ int main(void)
 		cmocka_unit_test(test_missing_piece), cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_graph),	      cmocka_unit_test(test_compiles),
 		cmocka_unit_test(test_makedb),	      cmocka_unit_test(test_steps_of_drivers),
-		cmocka_unit_test(test_exchange),
+		cmocka_unit_test(test_exchange),      cmocka_unit_test(test_needs),
+		cmocka_unit_test(test_groups),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -106,6 +106,25 @@ static void test_bounds(void **state)
 	assert_int_equal(evaluate(ops, 0, 1000), 0);
 }
 
+/* $regs: bytes of the registers themselves. */
+static void test_registers(void **state)
+{
+	struct ax_probe_op ops[] = {
+		{AX_CODE_ADDRESS, 0, 8, 0, 0, 8},
+		{AX_CODE_BUFFER, AX_OP_STORE | AX_OP_KERNEL, 8, 0, 0, 16},
+		{AX_CODE_ADDRESS, 0, 8, 0, 0, 24},
+		{AX_CODE_BUFFER, AX_OP_STORE | AX_OP_KERNEL, 8, 1, 0,
+		 16}, /* there are not so many */
+	};
+	const uint64_t expected[] = {MEMORY, 3};
+
+	(void)state;
+	assert_true(evaluate(ops, ARRAY_SIZE(ops), 2) > 0);
+	assert_int_equal(AX_BYTES_LEN(room.record.values[0]), 16);
+	assert_memory_equal(room.bytes + AX_BYTES_OFF(room.record.values[0]), expected, 16);
+	assert_int_equal(room.record.faults, 1 << 1);
+}
+
 /* (register 3 is all ones) */
 static void test_order(void **state)
 {
@@ -138,9 +157,8 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_numbers),	  cmocka_unit_test(test_order),
+		cmocka_unit_test(test_registers), cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_bounds),
 	};
 

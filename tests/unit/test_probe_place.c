@@ -76,6 +76,23 @@ static const struct {
 	{"8e d0", X, X, NULL},
 	{"f0 83 04 24 00", X, X, NULL},
 	{"2e 89 c0", X, X, "mov %eax,%eax"},
+	{"f2 0f 58 c0", S, S, "addsd %xmm0,%xmm0"},
+	{"f2 44 0f 59 4f 08", S, S, "mulsd 0x8(%rdi),%xmm9"},
+	{"f3 0f 11 44 24 0c", S, S, "movss %xmm0,0xc(%rsp)"},
+	{"0f 28 d8", S, S, "movaps %xmm0,%xmm3"},
+	{"66 41 0f 28 d0", S, S, "movapd %xmm8,%xmm2"},
+	{"f3 0f 5a c9", S, S, "cvtss2sd %xmm1,%xmm1"},
+	{"f2 48 0f 2c c3", S, S, "cvttsd2si %xmm3,%rax"},
+	{"f2 0f 2a c7", S, S, "cvtsi2sd %edi,%xmm0"},
+	{"f2 48 0f 2a 47 10", S, S, "cvtsi2sdq 0x10(%rdi),%xmm0"},
+	{"66 48 0f 6e c8", S, S, "movq %rax,%xmm1"},
+	{"66 0f 7e c0", S, S, "movd %xmm0,%eax"},
+	{"f3 0f 7e 06", S, S, "movq (%rsi),%xmm0"},
+	{"66 0f d6 00", S, S, "movq %xmm0,(%rax)"},
+	{"66 0f 2f c1", S, S, "comisd %xmm1,%xmm0"},
+	{"66 0f ef c0", S, S, "pxor %xmm0,%xmm0"},
+	{"66 0f 70 c8 55", S, S, "pshufd $0x55,%xmm0,%xmm1"},
+	{"f3 0f 6f 05 10 00 00 00", S, S, "movdqu 0x10(%rip),%xmm0 # 0x18"},
 	{"c5 f9 ef c0", X, X, NULL},	   /* vpxor */
 	{"c5 f9 74 c1", X, X, NULL},	   /* vpcmpeqb: taken, and left out */
 	{"c5 f9 eb c1", X, X, NULL},	   /* vpor, too */

@@ -93,9 +93,10 @@ static void registers_of_arm64(void **state)
 
 static void what_is_no_register(void **state)
 {
-	static const char *const x86[] = {"",	 "r",	 "r7",	"r16", "r8x", "r8dd", "xax", "eip2",
-					  "ah2", "rsil", "spx", "x0",  "r-8", "r 8",  "sih"};
-	static const char *const arm[] = {"", "x", "x31", "rax", "x1a", "w31", "x-1", "y0"};
+	static const char *const x86[] = {"",	  "r",	 "r7",	  "r16",   "r8x",   "r8dd", "xax",
+					  "eip2", "ah2", "rsil",  "spx",   "x0",    "r-8",  "r 8",
+					  "sih",  "xmm", "xmm16", "xmm00", "xmm1x", "ymm0"};
+	static const char *const arm[] = {"", "x", "x31", "rax", "x1a", "w31", "x-1", "y0", "v32"};
 	struct fetch_register r;
 
 	(void)state;

@@ -369,6 +369,100 @@ static void files_without_types_are_refused(void **state)
 	refuse("/no/such/file", -ENOENT, "No such file");
 }
 
+/* --- calling conventions --- */
+
+/* "n x0": in which registers the pieces of each parameter are. */
+static int collect_pieces(void *arg, const struct dwarf_variable *v)
+{
+	char *text = arg;
+
+	snprintf(text + strlen(text), 400 - strlen(text), "%s%s", *text ? ", " : "", v->name);
+	for (size_t i = 0; i < v->where.n_pieces; i++) {
+		const struct where_piece *p = &v->where.pieces[i];
+		const char *at =
+			p->kind == WHERE_NOWHERE ? p->vector : v->where.items[p->first].reg;
+
+		snprintf(text + strlen(text), 400 - strlen(text), " %s%s",
+			 p->kind == WHERE_MEMORY ? "@" : "", at ? at : "?");
+	}
+	return 0;
+}
+
+/* As gcc for both has them: what is all floating-point is in vector registers, on x86-64 by halves
+ * and on arm64 by elements; what is mixed is so by halves on x86-64, and not at all on arm64. */
+static void parameters_by_the_calling_convention(void **state)
+{
+	static const struct {
+		const char *function, *x86, *arm64;
+	} cases[] = {
+		{"scalars", "a xmm0, n di, b xmm1", "a v0, n x0, b v1"},
+		{"mixed", "m xmm0 di, k si", "m x0 x1, k x2"},
+		{"packed", "m di, k si", "m x0, k x1"},
+		{"pair", "m xmm0, d xmm1, k di", "m v0 v1, d v2, k x0"},
+		{"many", "a xmm0 xmm1, b xmm2 xmm3, c xmm4 xmm5, d xmm6 xmm7, e @sp, k di",
+		 "a v0 v1, b v2 v3, c v4 v5, d v6 v7, e @sp, k x0"},
+	};
+	CLEANUP(given_types_freep) struct given_types *g = NULL;
+	struct error e = {0};
+	char path[256];
+
+	(void)state;
+	build_run("echo 'struct mixed { double d; long n; }; struct packed { float f; int i; };"
+		  "struct pair { float x, y; }; struct two { double x, y; };"
+		  "long scalars(double a, long n, float b) { return n; }"
+		  "long mixed(struct mixed m, long k) { return k; }"
+		  "long packed(struct packed m, long k) { return k; }"
+		  "long pair(struct pair m, double d, long k) { return k; }"
+		  "long many(struct two a, struct two b, struct two c, struct two d, struct two e,"
+		  " long k) { return k; }' >abi.c && gcc -w -g -c abi.c");
+	snprintf(path, sizeof(path), "%s/abi.o", build_dir);
+	assert_int_equal(given_types_open(path, &g, &e), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char x86[400] = "", arm64[400] = "";
+
+		given_types_parameters(g, EM_X86_64, cases[i].function, collect_pieces, x86, &e);
+		given_types_parameters(g, EM_AARCH64, cases[i].function, collect_pieces, arm64, &e);
+		assert_string_equal(x86, cases[i].x86);
+		assert_string_equal(arm64, cases[i].arm64);
+	}
+}
+
+/* --- types that Go's interfaces name (go/types.s) --- */
+
+#define GO_TYPES     "tests/fuzz/corpus/fuzz_dwarf/go-types"
+#define GO_TYPES_AT  0x401100
+#define GO_ONLY_NAME 0x40
+
+static void types_by_what_go_knows_of_them(void **state)
+{
+	static const struct {
+		uint64_t at;
+		const char *name;
+		enum ctype_kind kind;
+	} cases[] = {
+		{0x10, "int", CTYPE_INTEGER},
+		{0x20, "main.point", CTYPE_STRUCT},
+		{0x30, "*main.point", CTYPE_POINTER},
+		{GO_ONLY_NAME, "map[int]int", CTYPE_VOID},
+	};
+	struct dwarf *d CLEANUP(dwarf_freep) = NULL;
+	const char *name;
+	struct ctype t;
+
+	(void)state;
+	assert_int_equal(dwarf_new(GO_TYPES, &d), 0);
+	assert_int_equal(dwarf_load_go_types(d), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(dwarf_go_type(d, GO_TYPES_AT + cases[i].at, &name, &t), 0);
+		assert_string_equal(name, cases[i].name);
+		assert_int_equal(t.kind, cases[i].kind);
+	}
+	/* in the midst of one, behind all, and nowhere */
+	assert_int_equal(dwarf_go_type(d, GO_TYPES_AT + 0x18, &name, &t), -ENOENT);
+	assert_int_equal(dwarf_go_type(d, GO_TYPES_AT + 0x1000, &name, &t), -ENOENT);
+	assert_int_equal(dwarf_go_type(d, 0, &name, &t), -ENOENT);
+}
+
 /* A file of debug data anywhere is the program's, if it is of the same build; others are not. */
 static void debug_data_of_the_same_build(void **state)
 {
@@ -445,6 +539,8 @@ int main(void)
 		cmocka_unit_test(statements_of_a_file_and_of_a_function),
 		cmocka_unit_test(lines_at_which_a_variable_has_a_value),
 		cmocka_unit_test(types_come_from_other_files),
+		cmocka_unit_test(parameters_by_the_calling_convention),
+		cmocka_unit_test(types_by_what_go_knows_of_them),
 		cmocka_unit_test(types_come_from_btf),
 		cmocka_unit_test(files_without_types_are_refused),
 		cmocka_unit_test(debug_data_of_the_same_build),

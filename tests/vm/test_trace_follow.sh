@@ -15,12 +15,12 @@ cp $traced /tmp/served
 cp $traced /tmp/new
 (while [ ! -e /tmp/end ]; do /tmp/served 1 >/dev/null; done) &
 loop=$!
-ax trace count uprobe:/tmp/served:twice -f -p $loop,$$ -d 60s >/tmp/f.out 2>/tmp/f.err </dev/null &
+ax trace count uprobe:/tmp/served:twice -f -p $loop,$$ -d 300s >/tmp/f.out 2>/tmp/f.err </dev/null &
 tracer=$!
 tries=0
-while ! grep -q 'Ctrl-C ends' /tmp/f.err && [ $((tries += 1)) -lt 300 ]; do sleep 0.1; done
+while ! grep -q 'Ctrl-C ends' /tmp/f.err && [ $((tries += 1)) -lt 1000 ]; do sleep 0.1; done
 mv /tmp/new /tmp/served
-while ! grep -q 'place more' /tmp/f.err && [ $((tries += 1)) -lt 600 ]; do sleep 0.1; done
+while ! grep -q 'place more' /tmp/f.err && [ $((tries += 1)) -lt 2000 ]; do sleep 0.1; done
 kill -INT $tracer
 wait $tracer
 touch /tmp/end

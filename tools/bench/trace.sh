@@ -153,15 +153,18 @@ measure_pt() { # CASE COMMAND...
 . "$here/build.sh"
 # shellcheck source=tools/bench/profile.sh
 . "$here/profile.sh"
+# shellcheck source=tools/bench/jit.sh
+. "$here/jit.sh"
 trace_cases=(trace.firstbt trace.first trace.pushbt trace.push trace.nop5bt trace.nop5
 	trace.endbrbt trace.endbr trace.recordbt trace.record trace.ratebt trace.rate
 	trace.manybt trace.many trace.scriptbt trace.script trace.keybt trace.key trace.pairbt trace.pair
-	trace.ptperf trace.pt "${profile_cases[@]}" "${build_cases[@]}")
+	trace.ptperf trace.pt "${profile_cases[@]}" "${build_cases[@]}" "${jit_cases[@]}")
 
 measure_trace() {
 	case $1 in
 	trace.build.*) measure_build "$1" ;;
 	trace.profilebt | trace.profileperf) measure_profile "$1" ;;
+	trace.jit.bare | trace.jit.once) measure_jit "$1" ;;
 	trace.firstbt)
 		tb "$1" first push_probed -- bpftrace -e \
 			"$(probe push_probed) { printf(\"push_probed\\n\"); exit(); }"
@@ -205,6 +208,7 @@ measure_ax_trace() {
 		;;
 	trace.pt) measure_pt "$1" "${ax_trace[@]}" perfdata pt ;;
 	trace.profile*) measure_profile "$1" ;;
+	trace.jit.*) measure_jit "$1" ;;
 	trace.record) ax_record "$1" -t "$MILLISECONDS" ;;
 	trace.rate) ax_record "$1" -r "$RATE" -t $((RATE_SECONDS * 1000)) ;;
 	trace.many)
@@ -249,5 +253,6 @@ trace_rows() {
 	row '100,000 packets of Intel PT as text' ms trace.pt 'perf script -D' trace.ptperf '<=' 0.2
 	profile_rows
 	build_rows
+	jit_rows
 	row 'size of the program, stripped' MiB trace.size "$bt + libLLVM" trace.sizebt '<=' 0.05
 }

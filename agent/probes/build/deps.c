@@ -143,6 +143,19 @@ bool build_is_output(const struct build *b, const struct build_step_use *u)
 	return !n->directory && !n->gone && u->access & (BUILD_WRITE | BUILD_MOVE);
 }
 
+/* Programs that start steps read some files that these made only to write them, or name them, anew:
+ * so does go with what its linker made. */
+static bool passes_on(const struct build *b, const struct build_node *n, uint32_t step)
+{
+	for (size_t i = 0; build_starts_steps(b, step) && i < n->n; i++) {
+		const struct build_use *u = &b->uses[n->first + i];
+
+		if (u->access & (BUILD_WRITE | BUILD_MOVE) && build_step(b, u->cmd) == step)
+			return true;
+	}
+	return false;
+}
+
 bool build_is_read(const struct build *b, uint32_t file)
 {
 	const struct build_node *n = &b->nodes[file];
@@ -150,13 +163,16 @@ bool build_is_read(const struct build *b, uint32_t file)
 
 	for (size_t i = 0; i < n->n; i++) {
 		const struct build_use *u = &b->uses[n->first + i];
+		uint32_t step = build_step(b, u->cmd);
 
+		if (step != BUILD_NONE && passes_on(b, n, step))
+			continue;
 		if (u->access & (BUILD_WRITE | BUILD_MOVE)) {
-			made_by = build_step(b, u->cmd);
+			made_by = step;
 			if (!(u->access & BUILD_READ))
 				continue;
 		}
-		if (u->access & (BUILD_READ | BUILD_RUN) && build_step(b, u->cmd) != made_by)
+		if (u->access & (BUILD_READ | BUILD_RUN) && step != made_by)
 			return true;
 	}
 	return false;

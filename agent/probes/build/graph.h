@@ -21,14 +21,18 @@ struct build_graph_options {
 	/* The name under which a file is in the graph, NULL: it is not. Files with the same name
 	 * are one. What it returns lives as long as the graph. */
 	const char *(*name)(void *arg, const struct build_node *n);
+	/* The same of a command, NULL: it is drawn alone. */
+	const char *(*group)(void *arg, uint32_t cmd);
 	void *arg;
 };
 
 struct build_graph {
-	uint32_t *cmds; /* those that have an edge, in order */
+	uint32_t *cmds; /* those that have an edge, the first one of each group, in order */
 	size_t n_cmds;
 	uint32_t *files; /* the first one of each name, by name */
 	size_t n_files;
+	/* By the number of each of these: for how many it stands, and how many files were made. */
+	uint32_t *cmd_n, *file_n, *made_n;
 	struct build_edge *edges; /* each once */
 	size_t n_edges;
 };

@@ -114,8 +114,7 @@ static __always_inline void stop_thread(void)
 	    bpf_probe_read_kernel(&traced, sizeof(traced), (void *)(task + config.ptrace_offset)) ||
 	    !traced)
 		return;
-	if (!bpf_send_signal_thread(SIGSTOP))
-		count(AX_PROBE_STOPPED);
+	bpf_send_signal_thread(SIGSTOP);
 }
 
 static __always_inline void put_record(struct scratch *s, __u32 index, const struct ax_probe *p)

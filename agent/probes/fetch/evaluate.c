@@ -72,12 +72,29 @@ static bool read_pieces(struct machine *m, char *to, size_t n, bool text, size_t
 	return true;
 }
 
+/* $regs: what else is the kernel's is not for who looks from here. */
+static uint64_t of_context(struct machine *m, const struct ax_probe_op *op)
+{
+	uint64_t where = (uint64_t)m->used << 32, len = op->value;
+
+	if (m->fault || m->acc > m->t->n_registers || len > m->t->n_registers - m->acc ||
+	    len > m->size - m->used) {
+		m->fault = true;
+		return where;
+	}
+	memcpy((char *)m->record + m->used, (const char *)m->t->registers + m->acc, len);
+	m->used += len;
+	return where | len;
+}
+
 static uint64_t of_bytes(struct machine *m, const struct ax_probe_op *op, bool text)
 {
 	char *to = (char *)m->record + m->used;
 	uint64_t where = (uint64_t)m->used << 32;
 	size_t room = m->size - m->used, len = 0;
 
+	if (op->flags & AX_OP_KERNEL && !text)
+		return of_context(m, op);
 	if (op->value < room)
 		room = op->value;
 	if (m->fault || !room || op->flags & AX_OP_KERNEL ||
@@ -201,6 +218,7 @@ static uint64_t result(struct machine *m, const struct ax_probe_op *op)
 		return binary(m, op);
 	switch (op->code) {
 	case AX_CODE_CONST:
+	case AX_CODE_ADDRESS: /* of what is in the context: told by where it is there */
 		return op->value;
 	case AX_CODE_CTX:
 		return of_register(m, op);

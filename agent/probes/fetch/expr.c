@@ -385,6 +385,11 @@ static int make_memory(struct maker *m, const struct expr_item *v, size_t end, s
 		r = make_typed_deref(m, &made, ret);
 		if (r != -ENOENT)
 			return r;
+		if (made.typed && !m->type_given &&
+		    (made.ctype.kind == CTYPE_STRUCT || made.ctype.kind == CTYPE_UNION))
+			return maker_fault(m, -EINVAL,
+					   "it is no pointer, but a struct or union itself: "
+					   "expected it without *, or one of its members");
 	}
 	if (made.type == VALUE_STRING || made.type == VALUE_BUFFER)
 		kernel = made.kernel;

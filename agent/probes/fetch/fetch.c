@@ -193,16 +193,28 @@ static int load_again(struct maker *m, const struct loader *l, uint64_t offset)
 	return r < 0 ? r : make_fetch(m, made.kernel, 0, 8, (int64_t)offset);
 }
 
+static int address_again(struct maker *m, const struct loader *l, uint64_t offset)
+{
+	struct made made;
+	int r;
+
+	m->element = 0;
+	r = make_expr(m, l->arg->expr.v, l->arg->expr.n, &made);
+	return r < 0 || !offset ? r : make_op(m, AX_CODE_ADD, AX_OP_IMMEDIATE, 8, offset);
+}
+
 /* What a struct points to. What was kept from the entry is not kept twice. */
 static int follow_value(struct maker *m, const struct probe_arg *a, const struct made *made)
 {
-	struct loader l = {.load = load_again, .arg = a};
+	struct loader l = {.load = load_again, .address = address_again, .arg = a};
 
 	if (a->type != VALUE_NONE || made->type != VALUE_BUFFER || made->registers)
 		return 0;
 	if (made->form == MADE_PUT)
-		l = (struct loader){
-			.load = load_of_variable, .where = &m->pieces, .base = made->at};
+		l = (struct loader){.load = load_of_variable,
+				    .address = address_of_variable,
+				    .where = &m->pieces,
+				    .base = made->at};
 	for (size_t i = 0; i < a->expr.n; i++)
 		if (a->expr.v[i].op == EXPR_ENTRY)
 			return 0;

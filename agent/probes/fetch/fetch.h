@@ -45,6 +45,7 @@ struct fetch_place {
 	const char *module;	   /* of the function; NULL: the kernel itself, or not known */
 	bool all_parameters;	   /* without values: all that the place's types tell of */
 	bool go;		   /* functions are called by Go's ABI, not by C's */
+	bool stopped;		   /* the thread waits: its vector registers can be read, too */
 	bool at_entry;	  /* of a user function, which has not saved its return address yet */
 	const char *apps; /* where apps have their cgroups (base/cgroup_apps.h); NULL: not known */
 	bool many;	  /* one of several: values that it has not are left out */
@@ -119,7 +120,9 @@ int fetch_compile(const struct probe_spec *p, enum trace_action action,
 		  struct error *e);
 
 /* Where pt_regs has a register of that name; `size` is 8, or less for the names of its parts,
- * `shift` its lowest bit. -ENOENT. */
+ * `shift` its lowest bit. -ENOENT. The 16 bytes of a vector register are behind what pt_regs has
+ * (step.h), and `size` is that of its lower half: only a thread that is stopped has them. */
+#define FETCH_VECTORS_AT 320
 struct fetch_register {
 	uint32_t offset;
 	uint8_t size, shift;

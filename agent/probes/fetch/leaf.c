@@ -61,6 +61,11 @@ static int register_leaf(struct maker *m, const char *name, uint8_t flags, uint8
 
 	if (fetch_register_find(m->place->machine, name, &r))
 		return maker_fault(m, -EINVAL, "there is no register %%%.16s", name);
+	if (r.offset >= FETCH_VECTORS_AT && !m->place->stopped)
+		return maker_fault(m, -ENOTSUP,
+				   "%%%.16s is a vector register, which no probe can read: only "
+				   "'ax trace step' can, whose threads are stopped",
+				   name);
 	if (!size || size > r.size)
 		size = r.size;
 	if (!r.shift)
@@ -91,13 +96,26 @@ static bool survives_sliding(const struct maker *m, const char *name)
 
 int make_register(struct maker *m, const char *name, struct made *ret)
 {
+	int r = register_leaf(m, name, 0, 0);
+
 	if (!survives_sliding(m, name))
 		m->out->needs_exact = true;
 	*ret = unsigned_of(8);
-	return register_leaf(m, name, 0, 0);
+	if (r == 0 && m->list->v[m->list->n - 1].value >= FETCH_VECTORS_AT)
+		ret->type = VALUE_FLOAT;
+	return r;
 }
 
-#define REGISTERS_MAX 40
+int make_vector(struct maker *m, const char *name, uint64_t at, uint32_t size, bool is_signed)
+{
+	int r = register_leaf(m, name, is_signed ? AX_OP_SIGNED : 0, (uint8_t)size);
+
+	if (r == 0)
+		m->list->v[m->list->n - 1].value += at;
+	return r;
+}
+
+#define REGISTERS_MAX 72
 /* In the order in which they are shown. */
 static const char *const x86_all[] = {"ax",  "bx",  "cx",  "dx",  "si",	 "di",
 				      "bp",  "sp",  "r8",  "r9",  "r10", "r11",
@@ -107,38 +125,56 @@ static const char *const arm64_all[] = {
 	"x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",	"x22", "x23",
 	"x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp",	"pc",  "pstate"};
 
-static size_t all_registers(uint16_t machine, const char *const **names, uint32_t *offsets,
-			    uint32_t *size)
-{
-	bool arm64 = machine == EM_AARCH64;
-	size_t n = arm64 ? ARRAY_SIZE(arm64_all) : ARRAY_SIZE(x86_all);
-	struct fetch_register r;
+struct registers {
+	struct shape_word v[REGISTERS_MAX];
+	char vectors[32][8]; /* their names */
+	size_t n;
+	uint32_t size;
+};
 
-	*names = arm64 ? arm64_all : x86_all;
-	*size = 0;
-	for (size_t i = 0; i < n; i++) {
-		offsets[i] = fetch_register_find(machine, (*names)[i], &r) == 0 ? r.offset : 0;
-		if (offsets[i] + 8 > *size)
-			*size = offsets[i] + 8;
+static void add_register(struct registers *all, uint16_t machine, const char *name, bool is_vector)
+{
+	struct fetch_register r;
+	uint32_t size = is_vector ? 16 : 8;
+
+	if (fetch_register_find(machine, name, &r))
+		r.offset = 0;
+	all->v[all->n++] =
+		(struct shape_word){.name = name, .offset = r.offset, .two_floats = is_vector};
+	if (r.offset + size > all->size)
+		all->size = r.offset + size;
+}
+
+static void all_registers(const struct maker *m, struct registers *ret)
+{
+	uint16_t machine = m->place->machine;
+	bool arm64 = machine == EM_AARCH64;
+	const char *const *names = arm64 ? arm64_all : x86_all;
+
+	ret->n = ret->size = 0;
+	for (size_t i = 0; i < (arm64 ? ARRAY_SIZE(arm64_all) : ARRAY_SIZE(x86_all)); i++)
+		add_register(ret, machine, names[i], false);
+	for (unsigned i = 0; m->place->stopped && i < (arm64 ? 32 : 16); i++) {
+		snprintf(ret->vectors[i], sizeof(ret->vectors[i]), "%s%u", arm64 ? "v" : "xmm", i);
+		add_register(ret, machine, ret->vectors[i], true);
 	}
-	return n;
 }
 
 int registers_shape(struct maker *m, struct shape **ret)
 {
-	uint32_t offsets[REGISTERS_MAX], size;
-	const char *const *names;
-	size_t n = all_registers(m->place->machine, &names, offsets, &size);
+	struct registers all;
 
-	return shape_of_words(names, offsets, n, size, ret);
+	all_registers(m, &all);
+	return shape_of_words(all.v, all.n, all.size, ret);
 }
 
 int make_registers(struct maker *m, struct made *ret)
 {
-	uint32_t offsets[REGISTERS_MAX], size;
-	const char *const *names;
+	struct registers all;
+	uint32_t size;
 
-	all_registers(m->place->machine, &names, offsets, &size);
+	all_registers(m, &all);
+	size = all.size;
 	m->out->needs_exact = true;
 	*ret = (struct made){.type = VALUE_BUFFER, .size = size, .kernel = true, .registers = true};
 	return make_leaf(m, AX_CODE_ADDRESS, 0, 8, 0);

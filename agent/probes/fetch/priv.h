@@ -70,6 +70,8 @@ int make_number(struct maker *m, uint32_t size, bool is_signed);
 
 /* leaf.c */
 int make_register(struct maker *m, const char *name, struct made *ret);
+/* So many bytes of a vector register, of a thread that is stopped. */
+int make_vector(struct maker *m, const char *name, uint64_t at, uint32_t size, bool is_signed);
 int make_argument(struct maker *m, int64_t which, struct made *ret);
 int make_usdt_argument(struct maker *m, int64_t which, struct made *ret);
 /* $regs, and how they are shown. */
@@ -101,6 +103,8 @@ void say_lines_with(const struct maker *m, const char *name);
 /* Brings 8 bytes of a value, `offset` from its beginning, into the accumulator. */
 struct loader {
 	int (*load)(struct maker *m, const struct loader *l, uint64_t offset);
+	/* The address of what is there. */
+	int (*address)(struct maker *m, const struct loader *l, uint64_t offset);
 	const struct probe_arg *arg;
 	const struct where *where;
 	uint64_t base;
@@ -111,6 +115,7 @@ int make_text(struct maker *m, struct made *made);
 int make_variable_text(struct maker *m, const struct where *w, uint64_t base, const struct ctype *t,
 		       struct made *ret);
 int load_of_variable(struct maker *m, const struct loader *l, uint64_t offset);
+int address_of_variable(struct maker *m, const struct loader *l, uint64_t offset);
 /* How what was made is shown by its type. */
 int give_shape(struct maker *m, const struct made *made, struct fetch_shown *shown);
 /* What the last value's shape points to, as hidden values. */

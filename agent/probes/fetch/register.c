@@ -4,6 +4,23 @@
 
 #include "probes/fetch/fetch.h"
 
+/* "xmm0" and so on: of so many */
+static int vector_find(const char *name, const char *prefix, unsigned long n,
+		       struct fetch_register *ret)
+{
+	size_t len = strlen(prefix);
+	unsigned long i;
+	char *end;
+
+	if (strncmp(name, prefix, len) != 0 || name[len] < '0' || name[len] > '9')
+		return -ENOENT;
+	i = strtoul(name + len, &end, 10);
+	if (i >= n || *end || (name[len] == '0' && name[len + 1]))
+		return -ENOENT;
+	*ret = (struct fetch_register){.offset = FETCH_VECTORS_AT + (uint32_t)i * 16, .size = 8};
+	return 0;
+}
+
 /* --- x86-64 --- */
 
 #define X86_IP	  128
@@ -87,6 +104,8 @@ static int x86_find(const char *name, struct fetch_register *ret)
 	for (size_t i = 0; i < ARRAY_SIZE(x86_old); i++)
 		if (!x86_parts(name, i, ret))
 			return 0;
+	if (!vector_find(name, "xmm", 16, ret))
+		return 0;
 	return x86_number(name, ret);
 }
 
@@ -107,6 +126,8 @@ static int arm64_find(const char *name, struct fetch_register *ret)
 		return found(240, 8, 0, ret);
 	if (streq(name, "fp"))
 		return found(232, 8, 0, ret);
+	if (!vector_find(name, "v", 32, ret))
+		return 0;
 	if ((name[0] != 'x' && name[0] != 'w') || name[1] < '0' || name[1] > '9')
 		return -ENOENT;
 	n = strtoul(name + 1, &end, 10);

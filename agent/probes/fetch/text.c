@@ -5,8 +5,9 @@
  */
 #include "probes/fetch/priv.h"
 
-#define FOLLOWED_MAX 8	 /* of one value */
-#define HIDDEN_FIRST 128 /* their numbers, until it is known how many values are before them */
+#define FOLLOWED_MAX	   8 /* of one value */
+#define SHORT_FOLLOWED_MAX 3
+#define HIDDEN_FIRST	   128 /* their numbers, until it is known how many values are before them */
 
 int need_plain(struct maker *m, const struct made *made)
 {
@@ -74,6 +75,52 @@ static void show_counted(const struct text_type *t, bool kernel, struct made *re
 	ret->size = t->kind == SHAPE_SLICE ? SHAPE_BYTES_MAX : FETCH_STRING_DEFAULT;
 }
 
+static int make_short_bit(struct maker *m, bool kernel)
+{
+	int r = make_fetch(m, kernel, 0, 1, 0);
+
+	return r < 0 ? r : make_op(m, AX_CODE_AND, AX_OP_IMMEDIATE, 8, 1);
+}
+
+/* What a short string would have at the accumulator's address: its length or where its text is. */
+static int make_short_part(struct maker *m, bool kernel, bool length)
+{
+	int r = length ? make_fetch(m, kernel, 0, 1, 0)
+		       : make_op(m, AX_CODE_ADD, AX_OP_IMMEDIATE, 8, 1);
+
+	return r < 0 || !length ? r : make_op(m, AX_CODE_SHR, AX_OP_IMMEDIATE, 8, 1);
+}
+
+/* The length or place of a text whose string is at the accumulator's address:
+ * short + bit * (long - short), since nothing branches here. */
+static int choose(struct maker *m, const struct text_type *t, bool kernel, bool length)
+{
+	int r;
+
+	if ((r = make_double(m)) < 0 || (r = make_short_part(m, kernel, length)) < 0 ||
+	    (r = make_swap(m)) < 0 || (r = make_double(m)) < 0 ||
+	    (r = make_short_bit(m, kernel)) < 0 || (r = make_swap(m)) < 0 ||
+	    (r = make_double(m)) < 0 ||
+	    (r = make_fetch(m, kernel, 0, 8, length ? t->len_at : t->ptr_at)) < 0 ||
+	    (r = make_swap(m)) < 0 || (r = make_short_part(m, kernel, length)) < 0 ||
+	    (r = make_op(m, AX_CODE_SUB, 0, 8, 0)) < 0 ||
+	    (r = make_op(m, AX_CODE_MUL, 0, 8, 0)) < 0)
+		return r;
+	return make_op(m, AX_CODE_ADD, 0, 8, 0);
+}
+
+/* The accumulator becomes where the text is, its length the value below. */
+static int make_short_string(struct maker *m, const struct text_type *t, bool kernel)
+{
+	int r = make_double(m);
+
+	if (r == 0)
+		r = choose(m, t, kernel, true);
+	if (r == 0)
+		r = make_swap(m);
+	return r < 0 ? r : choose(m, t, kernel, false);
+}
+
 int make_text(struct maker *m, struct made *made)
 {
 	bool kernel = made->kernel, before;
@@ -83,6 +130,11 @@ int make_text(struct maker *m, struct made *made)
 	if (made->form != MADE_PLAIN || !made->typed || made->type != VALUE_BUFFER ||
 	    !ctype_is_text(&made->ctype, &t))
 		return 0;
+	if (t.kind == SHAPE_STRING_SHORT) {
+		r = make_short_string(m, &t, kernel);
+		show_counted(&t, kernel, made);
+		return r;
+	}
 	before = t.kind == SHAPE_STRING_BEFORE;
 	/* before: the text's address is wanted twice; else the string's */
 	r = before ? make_fetch(m, kernel, 0, 8, t.ptr_at) : 0;
@@ -110,6 +162,16 @@ int load_of_variable(struct maker *m, const struct loader *l, uint64_t offset)
 	return make_part(m, l->where, &p, &unused);
 }
 
+int address_of_variable(struct maker *m, const struct loader *l, uint64_t offset)
+{
+	/* of a type whose value is its address */
+	struct part p = {.type = {.kind = CTYPE_STRUCT, .size = 16}, .offset = l->base + offset};
+	struct made made;
+	int r = make_part(m, l->where, &p, &made);
+
+	return r < 0 ? r : made.form == MADE_PLAIN ? 0 : -ENOTSUP;
+}
+
 static int load_length(struct maker *m, const struct loader *l, uint64_t at,
 		       const struct shape_node *n, uint64_t element)
 {
@@ -131,7 +193,8 @@ int make_variable_text(struct maker *m, const struct where *w, uint64_t base, co
 	struct text_type text;
 	int r;
 
-	if (!ctype_is_text(t, &text))
+	/* what may be within itself is always in memory, and is taken from there */
+	if (!ctype_is_text(t, &text) || text.kind == SHAPE_STRING_SHORT)
 		return 0;
 	n = (struct shape_node){
 		.kind = (uint8_t)text.kind, .ptr_at = text.ptr_at, .len_at = text.len_at};
@@ -189,22 +252,22 @@ static bool has_shape(const struct made *made)
 
 /* Those of registers that no probe can read. */
 static void mark_absent(struct shape *s, uint32_t at, uint64_t base, const struct where *w,
-			const struct made *made)
+			const struct made *made, bool stopped)
 {
 	struct shape_node *n = &s->v[at];
 	uint64_t from = base + n->offset;
 
 	if (n->kind == SHAPE_STRUCT || n->kind == SHAPE_UNION) {
 		for (uint32_t i = 0; i < n->count; i++)
-			mark_absent(s, n->first + i, from, w, made);
+			mark_absent(s, n->first + i, from, w, made, stopped);
 		return;
 	}
 	from += made->at;
 	for (size_t i = 0; i < w->n_pieces; i++) {
 		const struct where_piece *p = &w->pieces[i];
 
-		if (p->kind == WHERE_NOWHERE && p->offset < from + n->size &&
-		    from < (uint64_t)p->offset + p->size)
+		if (p->kind == WHERE_NOWHERE && !(p->vector && stopped) &&
+		    p->offset < from + n->size && from < (uint64_t)p->offset + p->size)
 			n->absent = p->why;
 	}
 }
@@ -236,7 +299,7 @@ int give_shape(struct maker *m, const struct made *made, struct fetch_shown *sho
 		s->v[0].size = 0; /* not that of the slice itself */
 	}
 	if (s && made->form == MADE_PUT)
-		mark_absent(s, 0, 0, &m->pieces, made);
+		mark_absent(s, 0, 0, &m->pieces, made, m->place->stopped);
 	shown->shape = s;
 	return 0;
 }
@@ -248,13 +311,13 @@ struct follow {
 	const struct made *made;
 	const struct loader *l;
 	struct shape *shape;
-	unsigned n;
+	unsigned n, n_short;
 };
 
 static bool is_followed(uint8_t kind)
 {
 	return kind == SHAPE_TEXT_AT || kind == SHAPE_STRING || kind == SHAPE_STRING_BEFORE ||
-	       kind == SHAPE_SLICE;
+	       kind == SHAPE_SLICE || kind == SHAPE_STRING_SHORT;
 }
 
 static int fetch_followed(const struct follow *f, const struct shape_node *n, uint64_t at)
@@ -270,6 +333,15 @@ static int fetch_followed(const struct follow *f, const struct shape_node *n, ui
 		if (r == 0)
 			r = make_op(m, AX_CODE_STRING, flags | AX_OP_STORE, 8,
 				    SHAPE_TEXT_BYTES + 1);
+	} else if (n->kind == SHAPE_STRING_SHORT) {
+		const struct text_type t = {.ptr_at = n->ptr_at, .len_at = n->len_at};
+
+		r = f->l->address(m, f->l, at);
+		if (r == 0)
+			r = make_short_string(m, &t, maker_in_kernel(m));
+		if (r == 0)
+			r = make_op(m, AX_CODE_STRING_LONG, flags | AX_OP_STORE, 8,
+				    SHAPE_TEXT_BYTES);
 	} else {
 		r = load_length(m, f->l, at, n, element);
 		if (r == 0)
@@ -282,6 +354,75 @@ static int fetch_followed(const struct follow *f, const struct shape_node *n, ui
 	return r;
 }
 
+/* The last operation's result is the next hidden value. */
+static void hide(struct maker *m)
+{
+	struct ax_probe_op *last = &m->list->v[m->list->n - 1];
+
+	last->flags |= AX_OP_STORE;
+	last->to = (uint8_t)(HIDDEN_FIRST + m->out->n_hidden++);
+	m->list->depth = 0;
+}
+
+/* Its type is known when it is there: as much of its value as most have, and the text that errors
+ * and strings begin with. */
+static int fetch_interface(const struct follow *f, const struct shape_node *n, uint64_t at)
+{
+	bool kernel = maker_in_kernel(f->m);
+	struct maker *m = f->m;
+	int r;
+
+	m->list->depth = 0;
+	r = f->l->load(m, f->l, at);
+	if (r == 0 && n->count)
+		r = make_fetch(m, kernel, 0, 8, 8);
+	if (r < 0)
+		return r;
+	hide(m);
+	r = f->l->load(m, f->l, at + 8);
+	if (r == 0)
+		r = make_op(m, AX_CODE_BUFFER, 0, 8, SHAPE_DYNAMIC_BYTES);
+	if (r < 0)
+		return r;
+	hide(m);
+	r = f->l->load(m, f->l, at + 8);
+	if (r == 0)
+		r = make_fetch(m, kernel, 0, 8, 8);
+	if (r == 0)
+		r = f->l->load(m, f->l, at + 8);
+	if (r == 0)
+		r = make_fetch(m, kernel, 0, 8, 0);
+	if (r == 0)
+		r = make_op(m, AX_CODE_STRING_LONG, 0, 8, SHAPE_TEXT_BYTES);
+	if (r == 0)
+		hide(m);
+	return r;
+}
+
+static int follow_interface(struct follow *f, struct shape_node *n, uint64_t at)
+{
+	struct maker *m = f->m;
+	size_t before = m->list->n, hidden = m->out->n_hidden;
+	bool exact = m->out->needs_exact;
+	struct error e = *m->e;
+	int r;
+
+	if (hidden + 3 >= FETCH_HIDDEN || !m->place->dwarf ||
+	    dwarf_load_go_types(m->place->dwarf) < 0)
+		return 0;
+	r = fetch_interface(f, n, at);
+	if (r == 0)
+		n->followed = (uint8_t)(hidden + 1);
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	m->list->n = before;
+	m->list->depth = 0;
+	m->out->n_hidden = hidden;
+	m->out->needs_exact = exact;
+	*m->e = e;
+	return 0;
+}
+
 /* What cannot be fetched is shown as an address. */
 static int follow_one(struct follow *f, struct shape_node *n, uint64_t at)
 {
@@ -292,6 +433,9 @@ static int follow_one(struct follow *f, struct shape_node *n, uint64_t at)
 	int r;
 
 	if (f->n == FOLLOWED_MAX || m->out->n_hidden >= FETCH_HIDDEN - 1)
+		return 0;
+	/* these take many operations, and short ones are shown without */
+	if (n->kind == SHAPE_STRING_SHORT && f->n_short++ == SHORT_FOLLOWED_MAX)
 		return 0;
 	r = fetch_followed(f, n, at);
 	if (r == -ENOMEM)
@@ -316,6 +460,8 @@ static int follow_node(struct follow *f, uint32_t at, uint64_t base)
 
 	if (n->absent || from + 16 > SHAPE_BYTES_MAX)
 		return 0;
+	if (n->kind == SHAPE_INTERFACE)
+		return follow_interface(f, n, from);
 	if (is_followed(n->kind))
 		return follow_one(f, n, from);
 	if (n->kind == SHAPE_STRUCT)
@@ -327,7 +473,7 @@ static int follow_node(struct follow *f, uint32_t at, uint64_t base)
 static bool points_somewhere(const struct shape *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (is_followed(s->v[i].kind))
+		if (is_followed(s->v[i].kind) || s->v[i].kind == SHAPE_INTERFACE)
 			return true;
 	return false;
 }

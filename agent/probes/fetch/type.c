@@ -503,7 +503,8 @@ static int on_parameter(void *arg, const struct dwarf_variable *v)
 	struct maker *m = arg;
 	struct state s = save(m);
 	struct part p = {.type = v->type};
-	struct loader l = {.load = load_of_variable, .where = &v->where};
+	struct loader l = {
+		.load = load_of_variable, .address = address_of_variable, .where = &v->where};
 	struct made made;
 	int r;
 

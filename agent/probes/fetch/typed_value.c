@@ -269,6 +269,12 @@ int store_gone(struct maker *m, const char *name)
 
 /* --- what is in several registers --- */
 
+/* In a vector register, of which something is known here. */
+static bool is_vector(const struct maker *m, const struct where_piece *p)
+{
+	return m->place->stopped && p->kind == WHERE_NOWHERE && p->vector;
+}
+
 /* The bytes from `at` on, at most 8, of a piece; what is in no register that is known is 0. */
 static int load_piece(struct maker *m, const struct where *w, const struct where_piece *p,
 		      uint64_t at, uint32_t size)
@@ -277,6 +283,8 @@ static int load_piece(struct maker *m, const struct where *w, const struct where
 	int64_t pending;
 	int r;
 
+	if (is_vector(m, p))
+		return make_vector(m, p->vector, inner, 8, false);
 	if (p->kind == WHERE_NOWHERE)
 		return make_leaf(m, AX_CODE_CONST, 0, 8, 0);
 	r = emit(m, w, p, &pending);
@@ -335,7 +343,7 @@ static int put_pieces(struct maker *m, const struct where *w, const struct part 
 	int r = 0;
 
 	for (size_t i = 0; i < w->n_pieces; i++)
-		some |= w->pieces[i].kind != WHERE_NOWHERE;
+		some |= w->pieces[i].kind != WHERE_NOWHERE || is_vector(m, &w->pieces[i]);
 	if (!some)
 		return no_value(m, w->pieces[0].why);
 	if (m->list->depth || m->list != &m->main || !p->type.size ||
@@ -358,6 +366,20 @@ static int put_pieces(struct maker *m, const struct where *w, const struct part 
 	return 0;
 }
 
+/* A number in a vector register. */
+static int vector_part(struct maker *m, const struct where_piece *piece, const struct part *p,
+		       struct made *ret)
+{
+	uint64_t inner = p->offset - piece->offset;
+	int r;
+
+	if (p->bits || !fits_number(&p->type) || inner + p->type.size > 16)
+		return refuse_type(m, &p->type);
+	r = make_vector(m, piece->vector, inner, (uint32_t)p->type.size, p->type.is_signed);
+	part_show_number(m, &p->type, ret);
+	return r;
+}
+
 int make_part(struct maker *m, const struct where *w, const struct part *p, struct made *ret)
 {
 	uint64_t size = p->bits ? (p->bit + p->bits + 7u) / 8 : p->type.size;
@@ -368,8 +390,10 @@ int make_part(struct maker *m, const struct where *w, const struct part *p, stru
 	r = p->bits ? 0 : make_variable_text(m, w, p->offset, &p->type, ret);
 	if (r)
 		return r < 0 ? r : 0;
-	if (is_bytes(&p->type) && (!piece || piece->kind == WHERE_VALUE))
+	if (is_bytes(&p->type) && (!piece || piece->kind == WHERE_VALUE || is_vector(m, piece)))
 		return put_pieces(m, w, p, ret);
+	if (piece && is_vector(m, piece))
+		return vector_part(m, piece, p, ret);
 	if (!piece || piece->kind == WHERE_NOWHERE)
 		return no_value(m, piece ? piece->why : "it is optimised away in this part");
 	if (piece->kind == WHERE_VALUE &&
@@ -378,9 +402,11 @@ int make_part(struct maker *m, const struct where *w, const struct part *p, stru
 	r = emit(m, w, piece, &pending);
 	if (r < 0)
 		return r;
-	if (piece->kind == WHERE_MEMORY)
-		return part_load(m, maker_in_kernel(m), p,
-				 (int64_t)((uint64_t)pending - piece->offset), ret);
+	if (piece->kind == WHERE_MEMORY) {
+		r = part_load(m, maker_in_kernel(m), p,
+			      (int64_t)((uint64_t)pending - piece->offset), ret);
+		return r < 0 ? r : make_text(m, ret);
+	}
 	r = settle(m, &pending);
 	return r < 0 ? r : shift_part(m, p, p->offset - piece->offset, ret);
 }

@@ -6,6 +6,7 @@
 
 #include "probes/follow/defaults.h"
 #include "probes/follow/follow.h"
+#include "probes/btf/few_types.h"
 #include "follow_programs.skel.h"
 
 #define PID_NS_FIRST 0xeffffffcu /* PROC_PID_INIT_INO of the kernel */
@@ -99,6 +100,8 @@ static int load(struct follow *f, const struct follow_options *o)
 int follow_open(const struct follow_options *o, struct follow **ret, struct error *e)
 {
 	CLEANUP(follow_closep) struct follow *f = calloc(1, sizeof(*f));
+	CLEANUP(few_types_close) struct few_types types = FEW_TYPES_NONE;
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	uint32_t pidns = 0;
 	int r = find_namespace(&pidns, e);
 
@@ -107,7 +110,8 @@ int follow_open(const struct follow_options *o, struct follow **ret, struct erro
 	if (!f)
 		return error_set(e, -ENOMEM, "out of memory");
 	f->n_pids = o->n_pids;
-	f->skel = follow_programs__open();
+	opts.btf_custom_path = few_types_path(follow_programs__elf_bytes, &types);
+	f->skel = follow_programs__open_opts(&opts);
 	if (!f->skel)
 		return error_set(e, -errno,
 				 "the programs that follow processes cannot be opened: %s",

@@ -176,7 +176,7 @@ int ax_follow_exit(__u64 *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	__u32 tgid = task->tgid;
 
-	if (task->signal->live.counter == 0)
+	if (BPF_CORE_READ(task, signal, live.counter) == 0)
 		bpf_map_delete_elem(&tree, &tgid);
 	return 0;
 }
@@ -192,7 +192,7 @@ int ax_follow_seed(struct bpf_iter__task *ctx)
 	if (!task || task->pid != task->tgid)
 		return 0;
 	tgid = task->tgid;
-	parent = task->real_parent->tgid;
+	parent = BPF_CORE_READ(task, real_parent, tgid);
 	number = number_of(task);
 	if (bpf_map_lookup_elem(&tree, &tgid) ||
 	    !((number && bpf_map_lookup_elem(&named, &number)) ||
@@ -201,7 +201,7 @@ int ax_follow_seed(struct bpf_iter__task *ctx)
 	if (!add(task))
 		return 0;
 	/* its end may have been told before, and its number is another one's then */
-	if (task->signal->live.counter == 0)
+	if (BPF_CORE_READ(task, signal, live.counter) == 0)
 		bpf_map_delete_elem(&tree, &tgid);
 	else
 		added++;

@@ -79,15 +79,11 @@ static void put_sib(struct text *t)
 	put(t, ")");
 }
 
-/* The operand that ModRM's lower bits name. */
-static void put_rm(struct text *t, unsigned size)
+/* What is in memory, by ModRM's lower bits. */
+static void put_memory(struct text *t)
 {
 	const struct x86_insn *i = t->i;
 
-	if (x86_mod(i) == 3) {
-		put_gpr(t, x86_rm(i), size);
-		return;
-	}
 	if (i->prefixes & (PREFIX_FS | PREFIX_GS))
 		put(t, i->prefixes & PREFIX_FS ? "%%fs:" : "%%gs:");
 	if (i->disp_len || x86_rip_relative(i))
@@ -103,6 +99,23 @@ static void put_rm(struct text *t, unsigned size)
 	put(t, "(");
 	put_register(t, x86_rm(i), i->prefixes & PREFIX_67 ? 4 : 8);
 	put(t, ")");
+}
+
+/* The operand that ModRM's lower bits name. */
+static void put_rm(struct text *t, unsigned size)
+{
+	if (x86_mod(t->i) == 3)
+		put_gpr(t, x86_rm(t->i), size);
+	else
+		put_memory(t);
+}
+
+static void put_vector_rm(struct text *t)
+{
+	if (x86_mod(t->i) == 3)
+		put(t, "%%xmm%u", x86_rm(t->i));
+	else
+		put_memory(t);
 }
 
 static char suffix(unsigned size)
@@ -284,6 +297,104 @@ static bool text_of_0(struct text *t)
 	}
 }
 
+/* --- floating-point numbers, and what goes with them --- */
+
+enum vector_form {
+	TO_VECTOR,   /* R/M,XMM */
+	FROM_VECTOR, /* XMM,R/M */
+	SHUFFLE,     /* $IMM,R/M,XMM */
+	TO_GPR,	     /* XMM or memory,REG */
+	FROM_GPR,    /* REG or memory,XMM */
+	OUT_OF,	     /* XMM,REG or memory */
+};
+/* By the prefix: none, 66, F3, F2. */
+static const struct vector_insn {
+	uint8_t opcode;
+	uint8_t form;
+	const char *names[4];
+} vector_insns[] = {
+	{0x10, TO_VECTOR, {"movups", "movupd", "movss", "movsd"}},
+	{0x11, FROM_VECTOR, {"movups", "movupd", "movss", "movsd"}},
+	{0x14, TO_VECTOR, {"unpcklps", "unpcklpd"}},
+	{0x15, TO_VECTOR, {"unpckhps", "unpckhpd"}},
+	{0x28, TO_VECTOR, {"movaps", "movapd"}},
+	{0x29, FROM_VECTOR, {"movaps", "movapd"}},
+	{0x2a, FROM_GPR, {NULL, NULL, "cvtsi2ss", "cvtsi2sd"}},
+	{0x2c, TO_GPR, {NULL, NULL, "cvttss2si", "cvttsd2si"}},
+	{0x2d, TO_GPR, {NULL, NULL, "cvtss2si", "cvtsd2si"}},
+	{0x2e, TO_VECTOR, {"ucomiss", "ucomisd"}},
+	{0x2f, TO_VECTOR, {"comiss", "comisd"}},
+	{0x51, TO_VECTOR, {"sqrtps", "sqrtpd", "sqrtss", "sqrtsd"}},
+	{0x54, TO_VECTOR, {"andps", "andpd"}},
+	{0x55, TO_VECTOR, {"andnps", "andnpd"}},
+	{0x56, TO_VECTOR, {"orps", "orpd"}},
+	{0x57, TO_VECTOR, {"xorps", "xorpd"}},
+	{0x58, TO_VECTOR, {"addps", "addpd", "addss", "addsd"}},
+	{0x59, TO_VECTOR, {"mulps", "mulpd", "mulss", "mulsd"}},
+	{0x5a, TO_VECTOR, {"cvtps2pd", "cvtpd2ps", "cvtss2sd", "cvtsd2ss"}},
+	{0x5b, TO_VECTOR, {"cvtdq2ps", "cvtps2dq", "cvttps2dq"}},
+	{0x5c, TO_VECTOR, {"subps", "subpd", "subss", "subsd"}},
+	{0x5d, TO_VECTOR, {"minps", "minpd", "minss", "minsd"}},
+	{0x5e, TO_VECTOR, {"divps", "divpd", "divss", "divsd"}},
+	{0x5f, TO_VECTOR, {"maxps", "maxpd", "maxss", "maxsd"}},
+	{0x62, TO_VECTOR, {NULL, "punpckldq"}},
+	{0x6c, TO_VECTOR, {NULL, "punpcklqdq"}},
+	{0x6e, FROM_GPR, {NULL, "mov"}},
+	{0x6f, TO_VECTOR, {NULL, "movdqa", "movdqu"}},
+	{0x70, SHUFFLE, {NULL, "pshufd"}},
+	{0x7e, OUT_OF, {NULL, "mov", "movq"}},
+	{0x7f, FROM_VECTOR, {NULL, "movdqa", "movdqu"}},
+	{0xc6, SHUFFLE, {"shufps", "shufpd"}},
+	{0xd4, TO_VECTOR, {NULL, "paddq"}},
+	{0xd6, FROM_VECTOR, {NULL, "movq"}},
+	{0xdb, TO_VECTOR, {NULL, "pand"}},
+	{0xeb, TO_VECTOR, {NULL, "por"}},
+	{0xef, TO_VECTOR, {NULL, "pxor"}},
+	{0xfa, TO_VECTOR, {NULL, "psubd"}},
+	{0xfb, TO_VECTOR, {NULL, "psubq"}},
+	{0xfe, TO_VECTOR, {NULL, "paddd"}},
+};
+
+static void put_vector(struct text *t, const struct vector_insn *v, const char *name)
+{
+	const struct x86_insn *i = t->i;
+	unsigned size = i->rex & 8 ? 8 : 4;
+	bool between = v->opcode == 0x6e || (v->opcode == 0x7e && i->prefixes & PREFIX_66);
+
+	/* movd and movq; others say how wide it is only where no register does */
+	put(t, "%s%s", name, between ? size == 8 ? "q" : "d" : "");
+	if (v->form == FROM_GPR && !between && x86_mod(i) != 3)
+		put(t, "%c", suffix(size));
+	put(t, " ");
+	if (v->form == SHUFFLE)
+		put(t, "$0x%x,", (unsigned)(uint8_t)i->imm);
+	if (v->form == FROM_VECTOR || (v->form == OUT_OF && between))
+		put(t, "%%xmm%u,", x86_reg(i));
+	if (v->form == FROM_GPR || (v->form == OUT_OF && between))
+		put_rm(t, size);
+	else
+		put_vector_rm(t);
+	if (v->form == TO_GPR) {
+		put(t, ",");
+		put_gpr(t, x86_reg(i), size);
+	} else if (v->form != FROM_VECTOR && !(v->form == OUT_OF && between)) {
+		put(t, ",%%xmm%u", x86_reg(i));
+	}
+}
+
+static bool text_of_vectors(struct text *t)
+{
+	uint8_t p = t->i->prefixes;
+	unsigned prefix = p & PREFIX_F2 ? 3 : p & PREFIX_F3 ? 2 : p & PREFIX_66 ? 1 : 0;
+
+	for (size_t k = 0; k < ARRAY_SIZE(vector_insns); k++)
+		if (vector_insns[k].opcode == t->i->opcode && vector_insns[k].names[prefix]) {
+			put_vector(t, &vector_insns[k], vector_insns[k].names[prefix]);
+			return true;
+		}
+	return false;
+}
+
 static bool text_of_1(struct text *t)
 {
 	const struct x86_insn *i = t->i;
@@ -307,7 +418,7 @@ static bool text_of_1(struct text *t)
 		put(t, ",");
 		put_gpr(t, x86_reg(i), t->size);
 	} else {
-		return false;
+		return text_of_vectors(t);
 	}
 	return true;
 }

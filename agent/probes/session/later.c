@@ -216,10 +216,16 @@ static int on_file(void *arg, const struct ax_follow_file *file)
 	char root[32];
 
 	snprintf(root, sizeof(root), "/proc/%u/root", file->pid);
-	if (access(root, F_OK))
-		follow_forget(s->follow, file); /* it was too short for us */
-	else
+	s->later_absent = false;
+	if (access(root, F_OK) == 0) {
 		look(s, (int)file->pid);
+		if (!s->later_absent)
+			return 0;
+	}
+	/* it was too short for us, or ended while we looked: the next one that comes to the file is
+	 * looked at */
+	if (access(root, F_OK))
+		follow_forget(s->follow, file);
 	return 0;
 }
 

@@ -33,7 +33,8 @@ struct session {
 	struct session_probe *probes;
 	struct engine_site *sites; /* of each probe; then of the entries that belong to returns */
 	size_t n_probes, size_probes, n_selves;
-	size_t room; /* how many probes there may be; those on entries are that much behind */
+	bool later_absent; /* a name was not there for the process that is looked at */
+	size_t room;	   /* how many probes there may be; those on entries are that much behind */
 	struct strv names;
 	struct strv texts_kept; /* what sites point to */
 	struct fetch_texts texts;
@@ -49,8 +50,12 @@ struct session {
 	size_t n_places; /* that something is done at, of programs and of the kernel */
 	struct engine *engine;
 	struct follow *follow; /* NULL: nothing is followed */
+	struct session_dynamics *dynamics;
 	char *about;
 };
+
+/* dynamic.c */
+void session_free_dynamics(struct session *s);
 
 /* resolve.c: fills probes, names and what they were found in. */
 int session_resolve(struct session *s, struct error *e);

@@ -660,8 +660,10 @@ int session_resolve_later(struct session *s, const char *name, int pid, const ch
 	err = take_file(s, name, pid, s->n_files == SESSION_FILES_MAX ? e : &none);
 	if (err < 0 && s->n_files > (size_t)(r.file - s->files))
 		drop_last_file(s);
-	if (err < 0) /* most processes have no such file */
+	if (err < 0) { /* most processes have no such file */
+		s->later_absent = true;
 		return err == -ENOMEM ? err : 0;
+	}
 	if (is_known(s, r.file)) {
 		drop_last_file(s);
 		return 0;

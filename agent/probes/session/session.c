@@ -9,6 +9,7 @@ static void free_probes(struct session *s)
 {
 	for (size_t i = 0; i < s->n_probes; i++)
 		fetch_free(&s->probes[i].fetch);
+	session_free_dynamics(s);
 	for (size_t i = 0; i < s->n_files; i++) {
 		if (s->files[i].binary)
 			binary_close(s->files[i].binary);

@@ -140,6 +140,17 @@ const char *session_path(const struct session *s, const struct session_probe *p)
 /* What records and lines of tables have; the same for all places of a session but for the types of
  * USDT arguments, so it is asked with the record's probe. */
 const struct fetch *session_fetch(const struct session *s, uint32_t probe);
+/* What a value says of its own type when it is there, as interfaces of Go do. */
+struct session_dynamic {
+	uint64_t type;	     /* where the program has it */
+	const void *of;	     /* the file whose type it is */
+	const char *name;    /* "*errors.errorString" */
+	bool pointer;	     /* to what the shape is of */
+	bool direct;	     /* the value itself is where others have the value's address */
+	struct shape *shape; /* whose text that it begins with is `followed` 1; NULL: not known */
+};
+/* Of a probe's file; lives as long as the session. NULL: it is not known. */
+const struct session_dynamic *session_dynamic(struct session *s, uint32_t probe, uint64_t type);
 
 /* Of the first part. */
 struct trace_buckets session_buckets(const struct session *s);
@@ -221,7 +232,6 @@ struct session_totals {
 	uint64_t too_deep;  /* calls nested so deeply that the kernel does not tell their returns */
 	uint64_t no_variable; /* variables of threads that could not be set: there was no room */
 	uint64_t unfollowed;  /* processes for which there was no room */
-	uint64_t stopped;     /* threads that a probe told to stop */
 	uint64_t missed; /* no events: they happened while their CPU was busy with another one */
 };
 void session_totals(struct session *s, struct session_totals *ret);

@@ -175,7 +175,6 @@ void session_totals(struct session *s, struct session_totals *ret)
 		.unmatched = engine_counter(s->engine, AX_PROBE_UNMATCHED),
 		.too_deep = engine_counter(s->engine, AX_PROBE_TOO_DEEP),
 		.no_call = engine_counter(s->engine, AX_PROBE_NO_CALL),
-		.stopped = engine_counter(s->engine, AX_PROBE_STOPPED),
 		.no_variable = engine_no_variable(s->engine),
 		.missed = engine_missed(s->engine),
 	};

@@ -9,20 +9,36 @@
 #if defined(__aarch64__)
 #define IP_WORD	       32
 #define REGISTER_BYTES 272
+#define VECTORS_OFFSET 0 /* in struct user_fpsimd_state */
 #else
 #define IP_WORD	       16
 #define REGISTER_BYTES 216 /* struct user_regs_struct: 21 words of struct pt_regs, and 6 more */
+#define VECTORS_OFFSET 160 /* in struct user_fpregs_struct */
 #endif
+#define VECTOR_BYTES (STEP_VECTORS * 16)
+_Static_assert(REGISTER_BYTES <= STEP_VECTORS_AT * sizeof(uint64_t), "vectors are behind them");
+
+static void get_vectors(int tid, struct step_registers *ret)
+{
+	char state[VECTORS_OFFSET + VECTOR_BYTES];
+	struct iovec v = {.iov_base = state, .iov_len = sizeof(state)};
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_PRFPREG, &v) == 0 && v.iov_len == sizeof(state))
+		memcpy(&ret->v[STEP_VECTORS_AT], state + VECTORS_OFFSET, VECTOR_BYTES);
+}
 
 int step_get_registers(int tid, struct step_registers *ret)
 {
-	struct iovec v = {.iov_base = ret->v, .iov_len = sizeof(ret->v)};
+	struct iovec v = {.iov_base = ret->v, .iov_len = STEP_VECTORS_AT * sizeof(ret->v[0])};
 
 	*ret = (struct step_registers){0};
 	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &v))
 		return -errno;
 	ret->bytes = v.iov_len;
-	return v.iov_len >= REGISTER_BYTES ? 0 : -ENOTSUP;
+	if (v.iov_len < REGISTER_BYTES)
+		return -ENOTSUP;
+	get_vectors(tid, ret);
+	return 0;
 }
 
 int step_set_registers(int tid, const struct step_registers *r)
@@ -99,29 +115,56 @@ int step_write_memory(int memory, int pid, uint64_t address, const void *from, s
 	return result(pwrite(memory, from, len, (off_t)address), len);
 }
 
-int step_mapping(int pid, uint64_t address, struct step_mapping *ret)
+int step_mappings(int pid, int (*f)(void *arg, const struct step_mapping *m), void *arg)
 {
 	autofree char *line = NULL;
-	autofile FILE *f = NULL;
+	autofile FILE *maps = NULL;
 	size_t size = 0;
 	char path[64];
+	int r = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	f = fopen(path, "re");
-	while (f && getline(&line, &size, f) >= 0) {
+	maps = fopen(path, "re");
+	while (maps && r == 0 && getline(&line, &size, maps) >= 0) {
 		unsigned long long from, to, offset;
+		struct step_mapping m;
 		char rights[8];
 		int at = 0;
 
 		line[strcspn(line, "\n")] = 0;
 		if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %n", &from, &to, rights, &offset,
 			   &at) != 4 ||
-		    !at || address < from || address >= to)
+		    !at)
 			continue;
-		*ret = (struct step_mapping){
-			.from = from, .to = to, .offset = offset, .writable = rights[1] == 'w'};
-		snprintf(ret->path, sizeof(ret->path), "%s", line + at);
-		return 0;
+		m = (struct step_mapping){.from = from,
+					  .to = to,
+					  .offset = offset,
+					  .writable = rights[1] == 'w',
+					  .executable = rights[2] == 'x'};
+		snprintf(m.path, sizeof(m.path), "%s", line + at);
+		r = f(arg, &m);
 	}
-	return -ENOENT;
+	return r;
+}
+
+struct search {
+	uint64_t address;
+	struct step_mapping *ret;
+};
+
+static int on_mapping(void *arg, const struct step_mapping *m)
+{
+	const struct search *s = arg;
+
+	if (s->address < m->from || s->address >= m->to)
+		return 0;
+	*s->ret = *m;
+	return 1;
+}
+
+int step_mapping(int pid, uint64_t address, struct step_mapping *ret)
+{
+	struct search s = {address, ret};
+
+	return step_mappings(pid, on_mapping, &s) ? 0 : -ENOENT;
 }

@@ -66,14 +66,22 @@ bool step_let_go(struct step_tracees *p, const struct step_end *end);
 
 /* --- memory.c: of a thread that waits --- */
 
-/* As the kernel's struct pt_regs begins: where probes' programs find registers, too. */
-#define STEP_REGISTERS 34
+/* As the kernel's struct pt_regs begins: where probes' programs find registers, too. Behind those
+ * the lower 128 bits of each vector register, two words each. */
+#define STEP_VECTORS_AT 40
+#if defined(__aarch64__)
+#define STEP_VECTORS 32
+#else
+#define STEP_VECTORS 16
+#endif
+#define STEP_WORDS (STEP_VECTORS_AT + 2 * STEP_VECTORS)
 struct step_registers {
-	uint64_t v[STEP_REGISTERS];
-	size_t bytes; /* that there are */
+	uint64_t v[STEP_WORDS];
+	size_t bytes; /* of those that are no vectors */
 };
 /* -ENOTSUP: of a 32-bit program. */
 int step_get_registers(int tid, struct step_registers *ret);
+/* Those that are no vectors. */
 int step_set_registers(int tid, const struct step_registers *r);
 uint64_t step_ip(const struct step_registers *r);
 
@@ -92,10 +100,12 @@ int step_write_memory(int memory, int pid, uint64_t address, const void *from, s
 /* What is mapped at an address. */
 struct step_mapping {
 	uint64_t from, to, offset;
-	bool writable;
+	bool writable, executable;
 	char path[256]; /* "[uprobes]", "", or of a file, whose name may be cut off */
 };
 /* -ENOENT. */
 int step_mapping(int pid, uint64_t address, struct step_mapping *ret);
+/* Each of them, until f returns non-zero, which is returned; else 0. */
+int step_mappings(int pid, int (*f)(void *arg, const struct step_mapping *m), void *arg);
 
 #endif

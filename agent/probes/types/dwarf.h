@@ -78,6 +78,15 @@ int dwarf_functions(struct dwarf *d, const char *source, const char *glob,
 /* The function whose first instruction is there, as it is declared. -ENOENT: none is known. */
 int dwarf_prototype(struct dwarf *d, uint64_t offset, struct prototype *ret, struct error *e);
 
+/* --- Go --- */
+
+/* Reads which types there are by what the program knows of them, so that it is quick later on.
+ * -ENOENT: that is not known. */
+int dwarf_load_go_types(struct dwarf *d);
+/* The type that the program has at an address; its name lives as long as the struct dwarf. Of one
+ * that the linker left out of the debug data only the name is known: it is void. -ENOENT. */
+int dwarf_go_type(struct dwarf *d, uint64_t address, const char **name, struct ctype *ret);
+
 /* --- variables --- */
 
 /* How a value or its address is computed from the registers: in postfix order. */
@@ -123,6 +132,9 @@ struct where_piece {
 	uint32_t offset, size; /* bytes of the variable; of the only piece 0: all of it */
 	uint16_t first, n;     /* items */
 	const char *why;
+	/* Of WHERE_NOWHERE: it is in this vector register ("xmm0", "v0"), which no probe can read,
+	 * but a tracer whose thread is stopped. */
+	const char *vector;
 };
 struct where {
 	struct where_item items[WHERE_ITEMS];

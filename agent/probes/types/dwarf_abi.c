@@ -142,6 +142,13 @@ static void add_piece(struct where *w, uint32_t offset, uint32_t size, const cha
 	w->items[w->n_items++] = (struct where_item){.op = WHERE_REGISTER, .size = 8, .reg = reg};
 }
 
+/* In the next register for floating-point numbers. */
+static void add_vector(struct dwarf_abi *a, struct where *w, uint32_t offset, uint32_t size)
+{
+	add_piece(w, offset, size, NULL, in_vector);
+	w->pieces[w->n_pieces - 1].vector = where_vector(a->machine, a->n_float++);
+}
+
 /* In memory at a register's value plus an offset. */
 static void at_register(struct where *w, const char *reg, uint64_t offset)
 {
@@ -183,15 +190,27 @@ static void next_pointer(struct dwarf_abi *a, struct where *ret, bool memory)
 	}
 }
 
+/* At most four: then they are in vector registers, however large they are together. */
+static bool all_floats(const struct scalars *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->v[i].is_float)
+			return false;
+	return s->n && s->n <= 4;
+}
+
 /* The kind of each half of at most 16 bytes: what is all floating-point is in vector registers. */
 struct halves {
 	bool integer[2];
 	unsigned n, n_integer;
 };
 
-static struct halves halves_of(const struct scalars *s, uint64_t size)
+static struct halves halves_of(const struct dwarf_abi *a, const struct ctype *t,
+			       const struct scalars *s)
 {
-	struct halves h = {.n = size > 8 ? 2 : 1};
+	/* arm64 has structs in these only if they are all of such numbers */
+	bool whole = a->machine == EM_AARCH64 && ctype_is_aggregate(t) && !all_floats(s);
+	struct halves h = {.n = t->size > 8 ? 2 : 1, .integer = {whole, whole && t->size > 8}};
 
 	for (size_t i = 0; i < s->n; i++)
 		for (unsigned k = 0; k < 2; k++)
@@ -213,9 +232,8 @@ static void in_registers(struct dwarf_abi *a, const struct halves *h, uint64_t s
 		if (h->integer[k])
 			add_piece(ret, k * 8, len, reg(a, a->n_registers++), NULL);
 		else
-			add_piece(ret, k * 8, len, NULL, in_vector);
+			add_vector(a, ret, k * 8, len);
 	}
-	a->n_float += h->n - h->n_integer;
 }
 
 static bool has_long_double(const struct scalars *s)
@@ -229,7 +247,7 @@ static bool has_long_double(const struct scalars *s)
 static void next_small(struct dwarf_abi *a, const struct ctype *t, const struct scalars *s,
 		       struct where *ret)
 {
-	struct halves h = halves_of(s, t->size);
+	struct halves h = halves_of(a, t, s);
 
 	bool fits = !has_long_double(s) && a->n_float + h.n - h.n_integer <= FLOAT_REGS;
 
@@ -250,23 +268,20 @@ static void lose(struct dwarf_abi *a, struct where *ret)
 	a->lost = true;
 }
 
-/* At most four: then they are in vector registers, however large they are together. */
-static bool all_floats(const struct scalars *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (!s->v[i].is_float)
-			return false;
-	return s->n && s->n <= 4;
-}
-
 static void next_c(struct dwarf_abi *a, const struct ctype *t, struct where *ret)
 {
 	struct scalars s = {0};
 
 	if (a->machine == EM_AARCH64 && ctype_is_aggregate(t) && flatten(&s, t, 0) == 0 &&
 	    all_floats(&s)) {
-		a->n_float += (unsigned)s.n;
-		where_nowhere(ret, in_vector);
+		if (a->n_float + s.n > FLOAT_REGS) {
+			a->n_float = FLOAT_REGS; /* none behind it gets a register */
+			on_stack(a, (t->size + 7) / 8 * 8, s.wide ? 16 : 8, ret);
+			return;
+		}
+		*ret = (struct where){0};
+		for (size_t i = 0; i < s.n; i++)
+			add_vector(a, ret, s.v[i].offset, s.v[i].size);
 		return;
 	}
 	s = (struct scalars){0};
@@ -339,8 +354,7 @@ static void next_go(struct dwarf_abi *a, const struct ctype *t, struct where *re
 	}
 	for (size_t i = 0; i < s.n; i++) {
 		if (s.v[i].is_float) {
-			a->n_float++;
-			add_piece(ret, s.v[i].offset, s.v[i].size, NULL, in_vector);
+			add_vector(a, ret, s.v[i].offset, s.v[i].size);
 		} else {
 			add_piece(ret, s.v[i].offset, s.v[i].size,
 				  integer_register(a, a->n_registers++), NULL);
@@ -423,6 +437,6 @@ void dwarf_abi_return(uint16_t machine, const struct ctype *t, struct where *ret
 		where_nowhere(ret, "how it is returned is not known");
 		return;
 	}
-	h = halves_of(&s, t->size);
+	h = halves_of(&a, t, &s);
 	in_registers(&a, &h, t->size, return_register, ret);
 }

@@ -52,6 +52,7 @@ int dwarf_new(const char *path, struct dwarf **ret)
 
 void dwarf_free(struct dwarf *d)
 {
+	dwarf_free_go(d);
 	dwarf_free_units(d);
 	if (d->eh_frame)
 		dwarf_cfi_end(d->eh_frame);

@@ -69,6 +69,8 @@ struct dwarf {
 	struct dwarf_named *named;
 	size_t n_named, max_named;
 
+	struct dwarf_go *go; /* types by what Go knows of them; NULL: nobody asked */
+
 	char *other; /* a file that may have its debug data, too; NULL: none is known */
 };
 
@@ -125,6 +127,12 @@ int dwarf_type_of(struct dwarf *d, Dwarf_Die *die, struct ctype *ret);
 /* How many elements an array has in its dimension of that number. -ENOENT: it has fewer. */
 int dwarf_array_count(Dwarf_Die *die, unsigned dimension, uint64_t *ret);
 
+/* The type that an entry itself is. */
+int dwarf_type_at_die(struct dwarf *d, Dwarf_Die *die, struct ctype *ret);
+
+/* --- dwarf_go.c --- */
+void dwarf_free_go(struct dwarf *d);
+
 /* --- dwarf_written.c --- */
 int dwarf_written(struct type_source *s, struct written *w);
 int dwarf_type_parameter(struct type_source *s, const struct ctype *t, size_t which,
@@ -146,6 +154,8 @@ void dwarf_locate(const struct dwarf_context *c, Dwarf_Die *die, struct where *r
 void where_nowhere(struct where *w, const char *why);
 /* One piece of one register. */
 void where_register(struct where *w, const char *reg);
+/* NULL: there are not so many. */
+const char *where_vector(uint16_t machine, unsigned i);
 
 /* --- dwarf_abi.c --- */
 /* The place of a function's parameters by the calling convention, one after the other. */

@@ -255,6 +255,16 @@ static int type_of_die(struct dwarf *d, Dwarf_Die *die, unsigned depth, struct c
 	return 0;
 }
 
+int dwarf_type_at_die(struct dwarf *d, Dwarf_Die *die, struct ctype *ret)
+{
+	Dwarf_Die type = *die;
+	int r = peel(&type);
+
+	if (r == 0)
+		r = type_of_die(d, &type, 0, ret);
+	return r;
+}
+
 int dwarf_type_of(struct dwarf *d, Dwarf_Die *die, struct ctype *ret)
 {
 	return type_at(d, die, 0, ret);

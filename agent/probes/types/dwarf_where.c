@@ -16,6 +16,7 @@ static const char entry_only[] =
 	"it is optimised away: only what it was when the function began could be found out";
 static const char no_integer[] = "it is in a floating-point or vector register, which no probe can "
 				 "read";
+static const char no_integers[] = "it is computed as a floating-point number";
 static const char thread_local[] = "it is a variable of each thread, whose place is not known";
 static const char too_complex[] = "what the debug data has to compute for it is too much";
 static const char not_here[] =
@@ -34,6 +35,21 @@ void where_register(struct where *w, const char *reg)
 	*w = (struct where){.n_items = 1, .n_pieces = 1};
 	w->items[0] = (struct where_item){.op = WHERE_REGISTER, .size = 8, .reg = reg};
 	w->pieces[0] = (struct where_piece){.kind = WHERE_VALUE, .n = 1};
+}
+
+const char *where_vector(uint16_t machine, unsigned i)
+{
+	static const char *const x86[] = {"xmm0",  "xmm1",  "xmm2",  "xmm3", "xmm4",  "xmm5",
+					  "xmm6",  "xmm7",  "xmm8",  "xmm9", "xmm10", "xmm11",
+					  "xmm12", "xmm13", "xmm14", "xmm15"};
+	static const char *const arm64[] = {"v0",  "v1",  "v2",	 "v3",	"v4",  "v5",  "v6",  "v7",
+					    "v8",  "v9",  "v10", "v11", "v12", "v13", "v14", "v15",
+					    "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
+					    "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31"};
+
+	if (machine == EM_AARCH64)
+		return i < ARRAY_SIZE(arm64) ? arm64[i] : NULL;
+	return i < ARRAY_SIZE(x86) ? x86[i] : NULL;
 }
 
 /* The names of registers by their numbers in debug data. NULL: none that holds integers. */
@@ -65,6 +81,7 @@ struct translation {
 	unsigned *budget;
 	unsigned nested, branches;
 	const char *why;
+	const char *vector;  /* all that there is of it is in this register */
 	const Dwarf_Op *ops; /* what is being translated */
 	size_t n_ops;
 	size_t floor; /* what is below on the stack is of what this is nested in */
@@ -104,6 +121,18 @@ static int push_register(struct translation *t, uint64_t number)
 	if (!name)
 		return fail(t, no_integer);
 	return push(t, (struct where_item){.op = WHERE_REGISTER, .size = 8, .reg = name});
+}
+
+/* The variable is in the register. */
+static int in_register(struct translation *t, uint64_t number)
+{
+	uint16_t machine = t->c->d->machine;
+	uint64_t first = machine == EM_AARCH64 ? 64 : 17; /* of vectors */
+
+	t->in_register = true;
+	if (!t->nested && !t->depth && number >= first && number - first < UINT8_MAX)
+		t->vector = where_vector(machine, (unsigned)(number - first));
+	return push_register(t, number);
 }
 
 static int add_const(struct translation *t, uint64_t value)
@@ -278,7 +307,7 @@ static int convert(struct translation *t, uint64_t type)
 	dwarf_number(&die, DW_AT_encoding, &encoding);
 	dwarf_number(&die, DW_AT_byte_size, &size);
 	if (encoding == DW_ATE_float || !size || size > 8)
-		return fail(t, "it is computed as a floating-point number");
+		return fail(t, no_integers);
 	if (size == 8)
 		return 0;
 	return unary(t, WHERE_EXTEND, (uint8_t)size,
@@ -436,6 +465,8 @@ static int special(struct translation *t, const Dwarf_Op *op)
 		return fail(t, "it is optimised away: what it points to has no place in memory");
 	case DW_OP_regval_type:
 	case DW_OP_GNU_regval_type:
+		if (!register_name(t->c->d->machine, op->number))
+			return fail(t, no_integers);
 		r = push_register(t, op->number);
 		return r < 0 ? r : convert(t, op->number2);
 	case DW_OP_convert:
@@ -457,10 +488,8 @@ static int one(struct translation *t, const Dwarf_Op *op)
 		return push_const(t, op->atom - DW_OP_lit0);
 	if (op->atom >= DW_OP_const1u && op->atom <= DW_OP_consts)
 		return push_const(t, op->number);
-	if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31) {
-		t->in_register = true;
-		return push_register(t, op->atom - DW_OP_reg0);
-	}
+	if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31)
+		return in_register(t, op->atom - DW_OP_reg0);
 	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
 		r = push_register(t, op->atom - DW_OP_breg0);
 		return r < 0 ? r : add_const(t, op->number);
@@ -469,8 +498,7 @@ static int one(struct translation *t, const Dwarf_Op *op)
 	case DW_OP_addr:
 		return push_address(t, op->number);
 	case DW_OP_regx:
-		t->in_register = true;
-		return push_register(t, op->number);
+		return in_register(t, op->number);
 	case DW_OP_bregx:
 		r = push_register(t, op->number);
 		return r < 0 ? r : add_const(t, op->number2);
@@ -491,6 +519,7 @@ static void end_piece(struct translation *t, uint32_t offset, uint32_t size, con
 		t->out->n_items = t->base;
 		p->kind = WHERE_NOWHERE;
 		p->why = why ? why : gone_here;
+		p->vector = t->vector;
 	} else if (t->depth > 1) {
 		/* what is below the top counts for nothing */
 		p->kind = WHERE_NOWHERE;
@@ -504,6 +533,7 @@ static void end_piece(struct translation *t, uint32_t offset, uint32_t size, con
 	t->base = t->out->n_items;
 	t->depth = 0;
 	t->is_value = t->in_register = false;
+	t->vector = NULL;
 }
 
 /* Where a branch goes, or n_ops for the end. Backwards would be a loop. */

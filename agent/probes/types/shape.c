@@ -66,10 +66,29 @@ static bool is_go_slice(const struct ctype *t, struct text_type *ret)
 /* The data is where the first word points to, also if it is within the string itself. Before GCC 5
  * (and with its old ABI still) length and capacity stand in front of the text, and a counter. */
 #define OLD_LENGTH_BEFORE 24
+static bool is_libcxx_string(const struct ctype *t, struct text_type *ret)
+{
+	struct ctype_member rep, value, in, p, l;
+
+	if (!member_at(t, "__rep_", &value) &&
+	    (!member_at(t, "__r_", &rep) || !member_at(&rep.type, "__value_", &value)))
+		return false;
+	/* other layouts have the first byte at the end */
+	if (t->size != SHAPE_SHORT_BYTES + 1 || !member_at(&value.type, "__l", &in) ||
+	    !two_members(&in.type, "__data_", "__size_", ret, &p) || ret->ptr_at != 16 ||
+	    ret->len_at != 8 || !member_at(&value.type, "__s", &in) ||
+	    !member_at(&in.type, "__data_", &l) || l.offset != 1)
+		return false;
+	ret->kind = SHAPE_STRING_SHORT;
+	return true;
+}
+
 static bool is_cxx_string(const struct ctype *t, struct text_type *ret)
 {
 	struct ctype_member m, p, l;
 
+	if (is_libcxx_string(t, ret))
+		return true;
 	if (!member_at(t, "_M_dataplus", &m) || !member_at(&m.type, "_M_p", &p) ||
 	    p.type.kind != CTYPE_POINTER || m.offset + p.offset >= UINT8_MAX)
 		return false;
@@ -101,8 +120,21 @@ bool ctype_is_text(const struct ctype *t, struct text_type *ret)
 	if (starts_with(name, "basic_string<char,"))
 		return is_cxx_string(t, ret);
 	if (starts_with(name, "basic_string_view<char,"))
-		return two_members(t, "_M_str", "_M_len", ret, &p);
+		return two_members(t, "_M_str", "_M_len", ret, &p) ||
+		       two_members(t, "__data_", "__size_", ret, &p) ||
+		       two_members(t, "__data", "__size", ret, &p);
 	return false;
+}
+
+/* An interface of Go without methods, or with: its first word leads to the type then. */
+static bool is_interface(const struct ctype *t, bool *methods)
+{
+	const char *name = t->kind == CTYPE_STRUCT && t->source && t->source->name
+				   ? t->source->name(t->source, t)
+				   : NULL;
+
+	*methods = name && streq(name, "runtime.iface");
+	return *methods || (name && streq(name, "runtime.eface"));
 }
 
 /* --- nodes --- */
@@ -224,6 +256,12 @@ static void fill_text(struct builder *b, uint32_t at, const struct text_type *te
 		n->kind = (uint8_t)text->kind;
 }
 
+static void fill_interface(struct builder *b, uint32_t at, bool methods)
+{
+	b->s->v[at].kind = SHAPE_INTERFACE;
+	b->s->v[at].count = methods;
+}
+
 static int on_enumerator(void *arg, const char *name, int64_t value)
 {
 	struct builder *b = arg;
@@ -287,6 +325,7 @@ static void fill(struct builder *b, uint32_t at, unsigned depth)
 {
 	const struct ctype *t = &b->types[at];
 	struct text_type text;
+	bool methods;
 
 	if (t->kind == CTYPE_ENUM)
 		fill_enum(b, at);
@@ -298,6 +337,8 @@ static void fill(struct builder *b, uint32_t at, unsigned depth)
 		fill_array(b, at, depth);
 	else if (ctype_is_text(t, &text))
 		fill_text(b, at, &text, depth);
+	else if (is_interface(t, &methods))
+		fill_interface(b, at, methods);
 	else
 		fill_struct(b, at, depth);
 }
@@ -361,12 +402,15 @@ static bool is_shown_by_shape(const struct ctype *t)
 
 int shape_make(const struct ctype *t, struct shape **ret)
 {
+	return is_shown_by_shape(t) ? shape_make_any(t, ret) : -ENOTSUP;
+}
+
+int shape_make_any(const struct ctype *t, struct shape **ret)
+{
 	autofree struct ctype *types = NULL;
 	CLEANUP(shape_freep) struct shape *s = NULL;
 	struct builder b = {0};
 
-	if (!is_shown_by_shape(t))
-		return -ENOTSUP;
 	types = calloc(SHAPE_NODES_MAX, sizeof(*types));
 	s = allocate(SHAPE_NODES_MAX, SHAPE_ENUMS_MAX, SHAPE_NAMES_MAX);
 	if (!types || !s)
@@ -380,10 +424,9 @@ int shape_make(const struct ctype *t, struct shape **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-int shape_of_words(const char *const *names, const uint32_t *offsets, size_t n, uint32_t size,
-		   struct shape **ret)
+int shape_of_words(const struct shape_word *words, size_t n, uint32_t size, struct shape **ret)
 {
-	struct shape *s = allocate(n + 1, 0, SHAPE_NAMES_MAX);
+	struct shape *s = allocate(n + 2, 0, SHAPE_NAMES_MAX);
 	struct builder b = {.s = s};
 
 	if (!s)
@@ -391,11 +434,15 @@ int shape_of_words(const char *const *names, const uint32_t *offsets, size_t n, 
 	s->v[0] = (struct shape_node){
 		.kind = SHAPE_STRUCT, .size = size, .first = 1, .count = (uint32_t)n};
 	for (size_t i = 0; i < n; i++)
-		s->v[i + 1] = (struct shape_node){.kind = SHAPE_HEX,
-						  .size = 8,
-						  .offset = offsets[i],
-						  .name = add_name(&b, names[i])};
-	s->n = n + 1;
+		s->v[i + 1] =
+			(struct shape_node){.kind = words[i].two_floats ? SHAPE_ARRAY : SHAPE_HEX,
+					    .size = words[i].two_floats ? 16 : 8,
+					    .offset = words[i].offset,
+					    .first = words[i].two_floats ? (uint32_t)n + 1 : 0,
+					    .count = words[i].two_floats ? 2 : 0,
+					    .name = add_name(&b, words[i].name)};
+	s->v[n + 1] = (struct shape_node){.kind = SHAPE_FLOAT, .size = 8}; /* each one's element */
+	s->n = n + 2;
 	*ret = s;
 	return 0;
 }
@@ -418,7 +465,7 @@ static bool node_is_sound(const struct shape *s, uint32_t at)
 	case SHAPE_SLICE:
 		return n->first > at && n->first < s->n && s->v[n->first].size;
 	default:
-		return n->kind <= SHAPE_SLICE;
+		return n->kind <= SHAPE_INTERFACE;
 	}
 }
 

@@ -35,6 +35,11 @@ enum shape_kind {
 	SHAPE_STRING,	     /* its address at ptr_at, its length at len_at */
 	SHAPE_STRING_BEFORE, /* its length stands in memory len_at before it */
 	SHAPE_SLICE,	     /* as SHAPE_STRING, of elements: first is one of them */
+	SHAPE_STRING_SHORT,  /* as SHAPE_STRING, or within itself: see below */
+	/* Two words: where its type is (count 1: of that what leads there), and its value or where
+	 * that is. Three are `followed`: the type, SHAPE_TEXT_BYTES / 4 bytes of the value, and the
+	 * text that it would begin with if it began with one. */
+	SHAPE_INTERFACE,
 };
 struct shape_node {
 	uint8_t kind;	   /* enum shape_kind */
@@ -65,6 +70,9 @@ struct shape {
 
 /* -ENOTSUP: it is shown as what it is without. -ENOMEM. */
 int shape_make(const struct ctype *t, struct shape **ret);
+/* The same of all types, also numbers. */
+int shape_make_any(const struct ctype *t, struct shape **ret);
+#define SHAPE_DYNAMIC_BYTES (SHAPE_TEXT_BYTES / 4)
 struct shape *shape_copy(const struct shape *s); /* NULL: out of memory */
 struct shape *shape_share(struct shape *s);	 /* freed as often, too */
 void shape_free(struct shape *s);
@@ -76,13 +84,25 @@ static inline void shape_freep(struct shape **s)
 /* Everything that it points to is there, and nothing goes round in a circle. */
 bool shape_is_sound(const struct shape *s);
 const char *shape_name(const struct shape *s, uint32_t name);
-/* A struct of its own: for values that have no type in any language. `names` as members. */
-int shape_of_words(const char *const *names, const uint32_t *offsets, size_t n, uint32_t size,
-		   struct shape **ret);
+/* A struct of its own, of `size` bytes: for values that have no type in any language. */
+struct shape_word {
+	const char *name;
+	uint32_t offset;
+	bool two_floats; /* of 8 bytes each; else 8 bytes in hex */
+};
+int shape_of_words(const struct shape_word *words, size_t n, uint32_t size, struct shape **ret);
+
+/* libc++'s strings: in the first byte the lowest bit says that the text is elsewhere; else the
+ * other bits are its length, and it stands behind that byte. */
+#define SHAPE_SHORT_BYTES 23
+static inline bool shape_is_short(uint8_t first)
+{
+	return !(first & 1);
+}
 
 /* What stands for a text or for some elements, in the languages that are known. */
 struct text_type {
-	enum shape_kind kind; /* SHAPE_STRING, SHAPE_STRING_BEFORE or SHAPE_SLICE */
+	enum shape_kind kind; /* SHAPE_STRING, SHAPE_STRING_... or SHAPE_SLICE */
 	uint8_t ptr_at, len_at;
 	struct ctype element;
 };

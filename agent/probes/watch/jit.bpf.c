@@ -424,7 +424,7 @@ int ax_jit_end(__u64 *ctx)
 	__u32 tgid = task->tgid;
 	struct ax_jit_event *e;
 
-	if (task->signal->live.counter)
+	if (BPF_CORE_READ(task, signal, live.counter))
 		return 0;
 	bpf_map_delete_elem(&writable, &tgid);
 	/* whether the map `tree` has it still depends on who is first */

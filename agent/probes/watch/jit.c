@@ -2,11 +2,14 @@
 #include <sys/stat.h>
 
 #include "probes/watch/jit.h"
+#include "probes/btf/few_types.h"
 #include "probes/watch/priv.h"
 #include "jit.skel.h"
 
 int watch_jit_load(const struct watch_options *o, struct watch **ret, struct error *e)
 {
+	CLEANUP(few_types_close) struct few_types types = FEW_TYPES_NONE;
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	struct jit *skel;
 	struct stat st;
 
@@ -15,7 +18,8 @@ int watch_jit_load(const struct watch_options *o, struct watch **ret, struct err
 				 "/proc/self/ns/pid, which tells processes apart, cannot be "
 				 "looked at: %s; mount /proc",
 				 strerror(errno));
-	skel = jit__open();
+	opts.btf_custom_path = few_types_path(jit__elf_bytes, &types);
+	skel = jit__open_opts(&opts);
 	if (!skel)
 		return watch_not_opened("jit", e);
 	*(uint32_t *)&skel->rodata->wanted.pidns = (uint32_t)st.st_ino;

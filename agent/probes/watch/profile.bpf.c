@@ -37,12 +37,13 @@ int ax_profile(void *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct ax_profile_key k;
-	bool copies_it;
+	bool copies_it, has_memory;
 
 	if (!task->pid || !watch_current())
 		return 0;
-	copies_it = wanted.copies && task->mm;
-	fill_key(&k, ctx, !copies_it && task->mm);
+	has_memory = BPF_CORE_READ(task, mm) != NULL;
+	copies_it = wanted.copies && has_memory;
+	fill_key(&k, ctx, !copies_it && has_memory);
 	if (copies_it) {
 		if (send_copy(&k, task))
 			return 0;

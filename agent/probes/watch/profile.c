@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+#include "probes/btf/few_types.h"
 #include "probes/watch/priv.h"
 #include "probes/watch/stacks.h"
 #include "profile.skel.h"
@@ -28,7 +29,10 @@ static uint32_t ring_bytes(bool copies, uint32_t hz)
 int watch_profile_load(const struct watch_options *o, bool copies, uint32_t hz, struct watch **ret,
 		       struct error *e)
 {
-	struct profile *skel = profile__open();
+	CLEANUP(few_types_close) struct few_types types = FEW_TYPES_NONE;
+	LIBBPF_OPTS(bpf_object_open_opts, opts,
+		    .btf_custom_path = few_types_path(profile__elf_bytes, &types));
+	struct profile *skel = profile__open_opts(&opts);
 
 	if (!skel)
 		return watch_not_opened("profile", e);

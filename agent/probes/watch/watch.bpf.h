@@ -169,7 +169,7 @@ static __always_inline void watch_head(struct ax_watch_head *h, __u32 type)
 	h->type = type;
 	h->pid = id >> 32;
 	h->tid = (__u32)id;
-	h->ppid = task->real_parent->tgid;
+	h->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	h->uid = (__u32)bpf_get_current_uid_gid();
 	h->pad = 0;
 	bpf_get_current_comm(h->comm, sizeof(h->comm));

@@ -47,6 +47,36 @@ __asm__(".globl flags\n.type flags, @function\nflags:\n"
 	"	ret\n"
 	".size flags, .-flags\n");
 
+/* Known floating-point instructions. */
+double scale(double x, float f);
+__asm__(".globl scale\n.type scale, @function\nscale:\n"
+	"	push %rbx\n"
+	"	addsd %xmm0,%xmm0\n"
+	"	cvtss2sd %xmm1,%xmm2\n"
+	"	mulsd %xmm2,%xmm0\n"
+	"	movaps %xmm0,%xmm3\n"
+	"	cvttsd2si %xmm3,%rax\n"
+	"	addps %xmm1,%xmm1\n"
+	"	pop %rbx\n"
+	"	ret\n"
+	".size scale, .-scale\n");
+
+struct spot {
+	double x, y;
+	const char *name;
+};
+
+/* Variables in vector registers, and in memory. */
+STEPPED double blend(double a, float f, const struct spot *s)
+{
+	double sum = a * s->x;
+
+	HERE;
+	sum += f;
+	HERE;
+	return sum * s->y;
+}
+
 STEPPED uint64_t mix(uint64_t v, unsigned n)
 {
 	HERE; /* each call is made */
@@ -284,6 +314,9 @@ int main(int argc, char **argv)
 
 	if (!strcmp(mode, "known"))
 		printf("%ld %ld\n", known(1) + known(2), nop5(1) + nop5(2));
+	else if (!strcmp(mode, "floats"))
+		printf("%g %g\n", scale(1.5, 0.25F),
+		       blend(1.5, 0.25F, &(struct spot){2, 4, "here"}));
 	else if (!strcmp(mode, "flags"))
 		printf("%ld %ld\n", flags(1), flags(2));
 	else if (!strcmp(mode, "lines"))

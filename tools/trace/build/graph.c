@@ -7,6 +7,7 @@
 #include "probes/build/graph.h"
 #include "probes/build/path.h"
 #include "tools/trace/build/build.h"
+#include "tools/trace/build/collapse.h"
 #include "tools/trace/build/defaults.h"
 
 enum graph_kind { GRAPH_DOT, GRAPH_SVG };
@@ -15,51 +16,13 @@ struct graph {
 	struct build_view v;
 	int kind;
 	bool processes;
-	char **names; /* of directories that stand for what is below them */
-	size_t n_names, names_size;
+	uint32_t boxes; /* at most so many of commands and files; 0: as many as there are */
+	struct collapse collapse;
+	struct build_graph b;
 	pid_t dot; /* Graphviz's, 0: it is not asked */
 };
 
-/* --- names --- */
-
-/* Of the system, all below the first two directories is one: /usr/include/... */
-static const char *collapsed(struct graph *g, const char *path)
-{
-	size_t n = 0;
-	char name[BUILD_LABEL_MAX], *kept;
-
-	for (int slashes = 0; path[n] && n < sizeof(name) - 8; n++)
-		if (path[n] == '/' && ++slashes == 3)
-			break;
-	snprintf(name, sizeof(name), "%.*s%s", (int)n, path, path[n] ? "/..." : "");
-	for (size_t i = 0; i < g->n_names; i++)
-		if (streq(g->names[i], name))
-			return g->names[i];
-	if (g->n_names == g->names_size) {
-		size_t size = g->names_size ? 2 * g->names_size : 64;
-		char **more = reallocarray(g->names, size, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		g->names = more;
-		g->names_size = size;
-	}
-	kept = strdup(name);
-	if (kept)
-		g->names[g->n_names++] = kept;
-	return kept;
-}
-
-static const char *name_file(void *arg, const struct build_node *n)
-{
-	struct graph *g = arg;
-
-	if (!build_view_shows(&g->v, n->path))
-		return NULL;
-	if (g->v.only.n || !path_is_system(n->path) || path_below(n->path, "/dev/null"))
-		return n->path;
-	return collapsed(g, n->path);
-}
+/* --- text --- */
 
 /* In quotes. What no terminal would show is not shown here either. */
 static void put_bytes(struct graph *g, const char *text, size_t n)
@@ -82,23 +45,63 @@ static void put_text(struct graph *g, const char *text, size_t most)
 		trace_out_text(&g->v.out, "...");
 }
 
+/* Its words; in a box, where there is little room, those that are paths by their last parts: the
+ * files stand beside it. */
+static void command_text(const struct build_cmd *c, bool box, char (*ret)[BUILD_LABEL_MAX])
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < c->argv.len && n < sizeof(*ret) - 1;
+	     at += strlen(c->argv.v + at) + 1) {
+		const char *word = c->argv.v + at;
+		bool shorter = !at || (box && word[0] == '/' && *path_base(word));
+
+		n += (size_t)snprintf(*ret + n, sizeof(*ret) - n, "%s%s", at ? " " : "",
+				      shorter ? path_base(word) : word);
+	}
+	if (!c->argv.len)
+		snprintf(*ret, sizeof(*ret), "%s", path_base(c->file));
+}
+
+/* Of many, what they have in common: of a long text the first word and the last ones. */
+static void put_common(struct graph *g, uint32_t cmd)
+{
+	char shape[BUILD_LABEL_MAX];
+	const char *end;
+	size_t n;
+
+	collapse_label(&g->collapse, cmd, shape, sizeof(shape));
+	n = strlen(shape);
+	if (n <= BUILD_COMMAND_SHOWN) {
+		put_bytes(g, shape, n);
+		return;
+	}
+	end = shape + n - BUILD_COMMAND_SHOWN + BUILD_PROGRAM_SHOWN;
+	end += strcspn(end, " ");
+	put_bytes(g, shape, strcspn(shape, " "));
+	trace_out_text(&g->v.out, " ...");
+	put_bytes(g, end, strlen(end));
+}
+
 static void put_command(struct graph *g, uint32_t cmd)
 {
 	const struct build_cmd *c = &g->v.build.cmds[cmd];
+	uint32_t n = g->b.cmd_n[cmd];
 	char label[BUILD_LABEL_MAX];
 	int status = (int)c->status;
-	size_t n = 0;
 
-	for (size_t at = 0; at < c->argv.len && n < sizeof(label) - 1;
-	     at += strlen(c->argv.v + at) + 1)
-		n += (size_t)snprintf(label + n, sizeof(label) - n, "%s%s", at ? " " : "",
-				      at ? c->argv.v + at : path_base(c->argv.v));
-	if (!c->argv.len)
-		snprintf(label, sizeof(label), "%s", path_base(c->file));
 	trace_out_printf(&g->v.out, "  c%u [shape=box, label=\"", cmd);
-	put_text(g, label, BUILD_COMMAND_SHOWN);
-	trace_out_text(&g->v.out, "\", tooltip=\"");
+	command_text(c, true, &label);
+	if (n > 1) {
+		put_common(g, cmd);
+		trace_out_printf(&g->v.out, "\\n(%u commands)\", penwidth=2, tooltip=\"", n);
+		trace_out_printf(&g->v.out, "%u commands, the first one: ", n);
+	} else {
+		put_text(g, label, BUILD_COMMAND_SHOWN);
+		trace_out_text(&g->v.out, "\", tooltip=\"");
+	}
 	trace_out_printf(&g->v.out, "process %u: ", c->pid);
+	command_text(c, false, &label);
 	put_text(g, label, sizeof(label));
 	trace_out_printf(&g->v.out, "\"%s];\n",
 			 c->ended && status ? ", color=red, fontcolor=red" : "");
@@ -106,11 +109,17 @@ static void put_command(struct graph *g, uint32_t cmd)
 
 /* --- files, by their directories --- */
 
+/* One that stands for itself alone has its own name. */
 static const char *file_name(struct graph *g, uint32_t file)
 {
-	const char *name = name_file(g, &g->v.build.nodes[file]);
+	const struct build_node *n = &g->v.build.nodes[file];
+	const char *name = collapse_file(&g->collapse, n);
 
-	return name ? build_view_name(&g->v, name) : "?";
+	if (!name)
+		return "?";
+	if (g->b.file_n[file] == 1 && !collapse_is_system(&g->collapse, n))
+		name = n->path;
+	return build_view_name(&g->v, name);
 }
 
 static size_t directory_len(const char *name)
@@ -138,14 +147,18 @@ static void put_file(struct graph *g, uint32_t file, const char *name)
 
 	trace_out_printf(&g->v.out, "    f%u [label=\"", file);
 	put_text(g, directory_len(name) ? path_base(name) : name, BUILD_LABEL_MAX);
+	if (g->b.file_n[file] > 1 && !collapse_is_system(&g->collapse, n))
+		trace_out_printf(&g->v.out, " (%u)", g->b.file_n[file]);
 	trace_out_text(&g->v.out, "\", tooltip=\"");
 	put_text(g, name, BUILD_LABEL_MAX);
-	trace_out_printf(&g->v.out, "\"%s%s];\n", n->made ? ", style=filled" : "",
-			 n->gone ? ", fontcolor=gray" : "");
+	trace_out_printf(&g->v.out, "\"%s%s];\n",
+			 g->b.made_n[file] == g->b.file_n[file] ? ", style=filled" : "",
+			 n->gone && g->b.file_n[file] == 1 ? ", fontcolor=gray" : "");
 }
 
-static void put_files(struct graph *g, struct build_graph *b)
+static void put_files(struct graph *g)
 {
+	struct build_graph *b = &g->b;
 	const char *last = NULL;
 
 	qsort_r(b->files, b->n_files, sizeof(*b->files), by_directory, g);
@@ -185,7 +198,27 @@ static void put_edge(struct graph *g, const struct build_edge *e)
 	}
 }
 
-static void put_graph(struct graph *g, struct build_graph *b)
+/* What is not drawn as it was is said in the picture itself. */
+static void put_title(struct graph *g)
+{
+	size_t cmds = 0, files = 0;
+
+	for (size_t i = 0; i < g->b.n_cmds; i++)
+		cmds += g->b.cmd_n[g->b.cmds[i]];
+	for (size_t i = 0; i < g->b.n_files; i++)
+		files += g->b.file_n[g->b.files[i]];
+	if (!g->collapse.level)
+		return;
+	trace_out_printf(
+		&g->v.out,
+		"  labelloc=t;\n"
+		"  label=\"%zu commands are drawn as %zu boxes (those that are alike as one), "
+		"and %zu files as %zu ellipses (those of a directory as one): "
+		"--boxes 0 draws each\";\n",
+		cmds, g->b.n_cmds, files, g->b.n_files);
+}
+
+static void put_graph(struct graph *g)
 {
 	struct trace_out *o = &g->v.out;
 
@@ -193,11 +226,12 @@ static void put_graph(struct graph *g, struct build_graph *b)
 			  "  rankdir=LR;\n"
 			  "  node [fontname=\"sans-serif\", fontsize=10, fillcolor=lightyellow];\n"
 			  "  graph [fontname=\"sans-serif\", fontsize=10, color=gray];\n");
-	for (size_t i = 0; i < b->n_cmds; i++)
-		put_command(g, b->cmds[i]);
-	put_files(g, b);
-	for (size_t i = 0; i < b->n_edges; i++)
-		put_edge(g, &b->edges[i]);
+	put_title(g);
+	for (size_t i = 0; i < g->b.n_cmds; i++)
+		put_command(g, g->b.cmds[i]);
+	put_files(g);
+	for (size_t i = 0; i < g->b.n_edges; i++)
+		put_edge(g, &g->b.edges[i]);
 	trace_out_text(o, "}\n");
 }
 
@@ -252,27 +286,47 @@ static int end_dot(struct graph *g, struct error *e)
 
 /* --- the command --- */
 
+static bool is_small(const struct graph *g)
+{
+	return !g->boxes || (g->b.n_cmds + g->b.n_files <= g->boxes &&
+			     g->b.n_edges <= (size_t)g->boxes * BUILD_GRAPH_EDGES);
+}
+
+static int make(struct graph *g)
+{
+	struct build_graph_options o = {.processes = g->processes,
+					.name = collapse_file,
+					.group = collapse_command,
+					.arg = &g->collapse};
+	int err = collapse_begin(&g->collapse, &g->v, g->processes);
+
+	if (err == 0)
+		err = build_graph_make(&g->v.build, &o, &g->b);
+	while (err == 0 && !is_small(g) && collapse_more(&g->collapse)) {
+		build_graph_free(&g->b);
+		err = build_graph_make(&g->v.build, &o, &g->b);
+	}
+	return err;
+}
+
 static int draw(struct graph *g)
 {
-	struct build_graph_options o = {.processes = g->processes, .name = name_file, .arg = g};
-	struct build_graph b;
 	struct error e = {0};
-	int err = build_graph_make(&g->v.build, &o, &b);
+	int err = make(g);
 
 	if (err < 0)
 		return cmd_failed(g->v.c, &(struct error){.text = "out of memory"});
 	err = g->kind == GRAPH_SVG ? start_dot(g, &e) : 0;
 	if (err == 0) {
-		put_graph(g, &b);
+		put_graph(g);
 		err = end_dot(g, &e);
 	}
-	build_graph_free(&b);
 	return err < 0 ? cmd_failed(g->v.c, &e) : CMD_OK;
 }
 
 static int run_graph(struct cmd *c, int argc, char **argv)
 {
-	struct graph g = {.v = {.c = c, .out.fd = -1}};
+	struct graph g = {.v = {.c = c, .out.fd = -1}, .boxes = BUILD_GRAPH_BOXES};
 	int status;
 
 	if (!cmd_begin(c, &g, &argc, argv, &status))
@@ -280,11 +334,9 @@ static int run_graph(struct cmd *c, int argc, char **argv)
 	cmd_output();
 	if (build_view_begin(&g.v, 1, argc, argv, &status))
 		status = draw(&g);
-	status = build_view_end(&g.v, status);
-	for (size_t i = 0; i < g.n_names; i++)
-		free(g.names[i]);
-	free(g.names);
-	return status;
+	build_graph_free(&g.b);
+	collapse_end(&g.collapse);
+	return build_view_end(&g.v, status);
 }
 
 static const char *const kinds[] = {"dot", "svg", NULL}; /* enum graph_kind */
@@ -296,6 +348,10 @@ static const struct opt options[] = {
 	 offsetof(struct graph, kind), &kind_words},
 	{"processes", 'p', OPT_FLAG, NULL, "each process, not only what make and its like started",
 	 offsetof(struct graph, processes), NULL},
+	{"boxes", 0, OPT_NUMBER, "N",
+	 "draw like commands, and files of a directory, as one where there are more than so many "
+	 "boxes and ellipses: 100; 0: never",
+	 offsetof(struct graph, boxes), NULL},
 };
 
 const struct command cmd_build_graph = {
@@ -304,13 +360,18 @@ const struct command cmd_build_graph = {
 	.run = run_graph,
 	.syntax =
 		{
-			.usage = "ax trace build graph [-o dot|svg] [-p] [--only GLOB] [--except "
-				 "GLOB] [--system] [-O FILE] FILE",
-			.about = "Prints a graph: boxes are commands (with what they started), "
-				 "red if they failed; ellipses are files, in a frame for each "
-				 "directory, filled if the build made them. Files that only one "
-				 "command knew and removed are left out, and so are those of the "
-				 "system; with --system a directory of the system is one file.",
+			.usage = "ax trace build graph [-o dot|svg] [-p] [--boxes N] [--only GLOB] "
+				 "[--except GLOB] [--system] [-O FILE] FILE",
+			.about =
+				"Prints a graph: boxes are commands (with what they started), "
+				"red if they failed; ellipses are files, in a frame for each "
+				"directory, filled if the build made them. Files that only one "
+				"command knew and removed are left out, and so are those of the "
+				"system; with --system a directory of the system is one file. "
+				"Where "
+				"it would be too large to be read, commands that are alike are one "
+				"box, and files of a directory one ellipse, with their number: the "
+				"graph says so.",
 			.own = {{options, ARRAY_SIZE(options), 0},
 				{build_opts, BUILD_OPTS, offsetof(struct graph, v)}},
 			.args = {&words_file},

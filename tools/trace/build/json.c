@@ -87,7 +87,7 @@ static void put_call(struct trace_out *o, const struct build_event *ev)
 		put_number(o, "file_mode", ev->file_mode);
 }
 
-static void put_event(struct build_view *v, const struct build_event *ev)
+void build_put_json(struct build_view *v, const struct build_event *ev)
 {
 	const struct build_cmd *c = &v->build.cmds[ev->cmd];
 	uint64_t ns = ev->time_ns + (uint64_t)v->build.head.real_offset_ns;
@@ -136,7 +136,7 @@ static int run_json(struct cmd *c, int argc, char **argv)
 	cmd_output();
 	if (build_view_begin(&v, 1, argc, argv, &status)) {
 		for (size_t i = 0; i < v.build.n_events; i++)
-			put_event(&v, &v.build.events[i]);
+			build_put_json(&v, &v.build.events[i]);
 		put_totals(&v);
 		status = CMD_OK;
 	}

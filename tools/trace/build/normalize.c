@@ -4,6 +4,7 @@
  * be compared with diff: no times, no numbers of processes, commands as a tree instead of in the
  * order of time, temporary files by their order.
  */
+#include <ctype.h>
 #include <sys/wait.h>
 
 #include "probes/build/deps.h"
@@ -27,30 +28,34 @@ struct normalize {
 	uint32_t *n_temporary; /* of each step */
 	struct named *named;   /* temporary files, by all their names */
 	size_t n_named;
+	struct named *dirs; /* directories that were made and are gone, by name */
+	size_t n_dirs;
 };
 
 /* --- names that stay the same --- */
 
+static bool made_and_gone(const struct build_node *n)
+{
+	return n->made && n->gone;
+}
+
 /* A file that was made and is gone at the end has a name that nobody chose. */
 static bool is_temporary(const struct build_node *n)
 {
-	return n->made && n->gone && !n->directory;
+	return made_and_gone(n) && !n->directory;
 }
 
-/* Each step counts its own: others may run at the same time. */
-static uint32_t temporary_of(struct normalize *x, uint32_t file)
+static uint32_t maker_of(const struct build *b, const struct build_node *n)
 {
-	const struct build *b = &x->v.build;
-	const struct build_node *n;
-	uint32_t step;
+	return n->n ? build_step(b, b->uses[n->first].cmd) : BUILD_NONE;
+}
 
-	if (file == BUILD_NONE || !is_temporary(&b->nodes[file]))
-		return 0;
-	n = &b->nodes[file];
-	step = n->n ? build_step(b, b->uses[n->first].cmd) : BUILD_NONE;
-	if (!x->temporary[file])
-		x->temporary[file] = step == BUILD_NONE ? 1 : ++x->n_temporary[step];
-	return x->temporary[file];
+static bool is_shared(const struct build *b, const struct build_node *n)
+{
+	for (size_t i = 1; i < n->n; i++)
+		if (build_step(b, b->uses[n->first + i].cmd) != maker_of(b, n))
+			return true;
+	return false;
 }
 
 static int by_name(const void *a, const void *b)
@@ -60,6 +65,75 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+static const struct named *find(const struct named *v, size_t n, const char *path)
+{
+	const struct named key = {.path = path};
+
+	return n ? bsearch(&key, v, n, sizeof(*v), by_name) : NULL;
+}
+
+/* The outermost directory around it that is gone; NULL: there is none. */
+static const struct named *directory_of(const struct normalize *x, const char *path)
+{
+	const struct named *found = NULL;
+	autofree char *above = x->n_dirs ? strdup(path) : NULL;
+
+	for (size_t i = 1; above && !found && path[i - 1]; i++) {
+		if (path[i] && path[i] != '/')
+			continue;
+		above[i] = '\0';
+		found = find(x->dirs, x->n_dirs, above);
+		above[i] = path[i];
+	}
+	return found;
+}
+
+/* Steps tell each other names of such files below a directory, as go does with all that it builds.
+ */
+static bool has_number(const struct normalize *x, const struct build_node *n)
+{
+	const struct named *dir =
+		n->directory && made_and_gone(n) ? directory_of(x, n->path) : NULL;
+
+	if (n->directory)
+		return dir && streq(dir->path, n->path);
+	return is_temporary(n) && !(is_shared(&x->v.build, n) && directory_of(x, n->path));
+}
+
+/* Each step counts its own: others may run at the same time. */
+static uint32_t temporary_of(struct normalize *x, uint32_t file)
+{
+	const struct build *b = &x->v.build;
+	uint32_t step;
+
+	if (file == BUILD_NONE || !has_number(x, &b->nodes[file]))
+		return 0;
+	step = maker_of(b, &b->nodes[file]);
+	if (!x->temporary[file])
+		x->temporary[file] = step == BUILD_NONE ? 1 : ++x->n_temporary[step];
+	return x->temporary[file];
+}
+
+/* One that was made anew, and is there, has a name that somebody chose. */
+static void list_directories(struct normalize *x)
+{
+	const struct build *b = &x->v.build;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < b->n_nodes; i++)
+		if (b->nodes[i].directory && b->nodes[i].made)
+			x->dirs[n++] = (struct named){b->nodes[i].path, i};
+	qsort(x->dirs, n, sizeof(*x->dirs), by_name);
+	for (size_t i = 0, end; i < n; i = end) {
+		bool gone = true;
+
+		for (end = i; end < n && streq(x->dirs[end].path, x->dirs[i].path); end++)
+			gone &= b->nodes[x->dirs[end].file].gone;
+		if (gone)
+			x->dirs[x->n_dirs++] = x->dirs[i];
+	}
+}
+
 static int name_temporaries(struct normalize *x)
 {
 	const struct build *b = &x->v.build;
@@ -67,12 +141,14 @@ static int name_temporaries(struct normalize *x)
 	x->temporary = calloc(b->n_nodes + 1, sizeof(*x->temporary));
 	x->n_temporary = calloc(b->n_cmds + 1, sizeof(*x->n_temporary));
 	x->named = calloc(2 * b->n_nodes + 1, sizeof(*x->named));
-	if (!x->temporary || !x->n_temporary || !x->named)
+	x->dirs = calloc(b->n_nodes + 1, sizeof(*x->dirs));
+	if (!x->temporary || !x->n_temporary || !x->named || !x->dirs)
 		return -ENOMEM;
+	list_directories(x);
 	for (uint32_t i = 0; i < b->n_nodes; i++) {
+		temporary_of(x, i);
 		if (!is_temporary(&b->nodes[i]))
 			continue;
-		temporary_of(x, i);
 		x->named[x->n_named++] = (struct named){b->nodes[i].path, i};
 		if (b->nodes[i].born)
 			x->named[x->n_named++] = (struct named){b->nodes[i].born, i};
@@ -83,21 +159,59 @@ static int name_temporaries(struct normalize *x)
 
 static uint32_t find_path(const struct normalize *x, const char *path)
 {
-	const struct named key = {.path = path};
-	const struct named *found = bsearch(&key, x->named, x->n_named, sizeof(*x->named), by_name);
+	const struct named *found = find(x->named, x->n_named, path);
 
 	return found ? found->file : BUILD_NONE;
 }
 
 static void put_file(struct normalize *x, uint32_t file, const char *path)
 {
-	uint32_t number = temporary_of(x, file);
+	bool is_directory = file != BUILD_NONE && x->v.build.nodes[file].directory;
+	uint32_t number = is_directory ? 0 : temporary_of(x, file);
+	const struct named *dir = number ? NULL : directory_of(x, path);
 	const char *name = build_view_name(&x->v, path);
 
-	if (number)
+	if (number) {
 		trace_out_printf(&x->v.out, "<temporary %u>", number);
-	else
+	} else if (dir) {
+		trace_out_printf(&x->v.out, "<directory %u>", temporary_of(x, dir->file));
+		name = path + strlen(dir->path);
+		trace_out_safe(&x->v.out, name, strlen(name));
+	} else {
 		ready_shell_word(&x->v.out, name, strlen(name));
+	}
+}
+
+/* The first name of a directory that is gone in a word, as in -trimpath /tmp/go-build1/b001=>;
+ * NULL: there is none. */
+static const char *find_directory(const struct normalize *x, const char *word,
+				  const struct named **dir)
+{
+	for (const char *at = strchr(word, '/'); at; at = strchr(at + 1, '/')) {
+		*dir = at > word && (isalnum(at[-1]) || strchr("._-/", at[-1]))
+			       ? NULL
+			       : directory_of(x, at);
+		if (*dir)
+			return at;
+	}
+	return NULL;
+}
+
+static void put_plain_word(struct normalize *x, const char *word)
+{
+	const struct named *dir;
+	const char *at = find_directory(x, word, &dir);
+
+	if (!at) {
+		ready_shell_word(&x->v.out, word, strlen(word));
+		return;
+	}
+	for (; at; at = find_directory(x, word, &dir)) {
+		trace_out_safe(&x->v.out, word, (size_t)(at - word));
+		trace_out_printf(&x->v.out, "<directory %u>", temporary_of(x, dir->file));
+		word = at + strlen(dir->path);
+	}
+	trace_out_safe(&x->v.out, word, strlen(word));
 }
 
 /* Also behind a '=', as in -fresolution=/tmp/ccX.res */
@@ -112,7 +226,7 @@ static void put_word(struct normalize *x, const struct build_cmd *c, const char 
 		file = path ? find_path(x, path) : BUILD_NONE;
 	}
 	if (file == BUILD_NONE) {
-		ready_shell_word(&x->v.out, word, strlen(word));
+		put_plain_word(x, word);
 		return;
 	}
 	trace_out_safe(&x->v.out, word, (size_t)(name - word));
@@ -308,6 +422,39 @@ static void put_tree(struct normalize *x)
 	}
 }
 
+static int by_path(const void *a, const void *c, void *arg)
+{
+	const struct build *b = arg;
+	const size_t *x = a, *y = c;
+	const char *p = b->events[*x].path, *q = b->events[*y].path;
+	int order = strcmp(p ? p : "", q ? q : "");
+
+	return order ? order : *x < *y ? -1 : *x > *y;
+}
+
+static bool has_threads(const struct normalize *x, uint32_t cmd)
+{
+	const struct build *b = &x->v.build;
+	size_t from = x->first[cmd];
+
+	for (size_t i = from; i < x->first[cmd + 1]; i++)
+		if (b->events[x->order[i]].tid != b->events[x->order[from]].tid)
+			return true;
+	return false;
+}
+
+/* What a program that starts steps does with files itself comes when these end, and what threads do
+ * comes as it happens. */
+static void sort_own_events(struct normalize *x)
+{
+	struct build *b = &x->v.build;
+
+	for (uint32_t i = 0; i < b->n_cmds; i++)
+		if (b->cmds[i].executed && (build_starts_steps(b, i) || has_threads(x, i)))
+			qsort_r(x->order + x->first[i], x->first[i + 1] - x->first[i],
+				sizeof(*x->order), by_path, b);
+}
+
 static int sort_events(struct normalize *x)
 {
 	const struct build *b = &x->v.build;
@@ -324,6 +471,7 @@ static int sort_events(struct normalize *x)
 	memcpy(at, x->first, (b->n_cmds + 1) * sizeof(*at));
 	for (size_t i = 0; i < b->n_events; i++)
 		x->order[at[b->events[i].cmd]++] = i;
+	sort_own_events(x);
 	return 0;
 }
 
@@ -348,6 +496,7 @@ static int run_normalize(struct cmd *c, int argc, char **argv)
 	free(x.temporary);
 	free(x.n_temporary);
 	free(x.named);
+	free(x.dirs);
 	return build_view_end(&x.v, status);
 }
 

@@ -334,8 +334,15 @@ static const struct opt options[] = {
 };
 
 static const struct command *const commands[] = {
-	&cmd_build_report, &cmd_build_normalize,	&cmd_build_graph, &cmd_build_json,
-	&cmd_build_replay, &cmd_build_compile_commands, &cmd_build_deps,  NULL,
+	&cmd_build_report,
+	&cmd_build_normalize,
+	&cmd_build_graph,
+	&cmd_build_json,
+	&cmd_build_ctf,
+	&cmd_build_replay,
+	&cmd_build_compile_commands,
+	&cmd_build_deps,
+	NULL,
 };
 
 const struct command cmd_trace_build = {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "probes/build/deps.h"
+#include "probes/build/needs.h"
 #include "probes/build/path.h"
 #include "tools/trace/build/build.h"
 #include "tools/trace/ready/ready.h"
@@ -173,13 +174,96 @@ static void put_redirections(struct replay *x, uint32_t cmd)
 	}
 }
 
-static void put_script(struct replay *x, uint32_t cmd)
+/* --- files that are gone --- */
+
+/* How one asks a program to leave its temporary files. */
+static const char *keeping(const char *name)
+{
+	static const char *const drivers[] = {"gcc", "g++", "cc", "c++", "clang", "clang++"};
+
+	if (streq(name, "go"))
+		return ", as 'go build -work' does,";
+	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++)
+		if (streq(name, drivers[i]))
+			return ", as -save-temps does,";
+	return "";
+}
+
+static void advise(const struct build *b, const struct build_need *n, char *ret, size_t size)
+{
+	switch (n->from) {
+	case BUILD_NEED_ABOVE:
+		snprintf(ret, size,
+			 "process %u (%.60s) made and removed it: trace the build again so that it "
+			 "leaves such files%s and repeat the process of that trace",
+			 b->cmds[n->maker].pid, build_cmd_name(b, n->maker),
+			 keeping(build_cmd_name(b, n->maker)));
+		return;
+	case BUILD_NEED_OTHER:
+		snprintf(ret, size, "repeat process %u (%.60s) first, which made it",
+			 b->cmds[n->maker].pid, build_cmd_name(b, n->maker));
+		return;
+	case BUILD_NEED_BEFORE:
+		snprintf(ret, size, "it was older than the build, which removed it: put it back");
+		return;
+	default:
+		snprintf(ret, size,
+			 "the build made it: repeat first the process that did, which 'ax trace "
+			 "build report --files' names");
+	}
+}
+
+/* A program may say little of what it misses, and nothing of where that came from. */
+static void put_needs(struct replay *x, uint32_t pid, const struct build_needs *needs)
+{
+	struct trace_out *o = &x->v.out;
+	char advice[400];
+
+	trace_out_printf(o,
+			 "need() { # ADVICE FILE...: says which is the first that is not there\n"
+			 "\tfor file in \"${@:2}\"; do\n"
+			 "\t\ttest -e \"$file\" && continue\n"
+			 "\t\tprintf 'process %u needs %%q, which is not there: %%s\\n' \"$file\" "
+			 "\"$1\" >&2\n"
+			 "\t\treturn 1\n"
+			 "\tdone\n"
+			 "}\n",
+			 pid);
+	for (size_t i = 0; i < needs->n; i++) {
+		const struct build_need *n = &needs->v[i], *last = i ? n - 1 : NULL;
+
+		if (!last || last->from != n->from || last->maker != n->maker) {
+			advise(&x->v.build, n, advice, sizeof(advice));
+			trace_out_text(o, last ? " &&\n\tneed " : "need ");
+			put_word(x, advice);
+		}
+		trace_out_text(o, " \\\n\t\t");
+		put_word(x, n->path);
+	}
+	trace_out_char(o, '\n');
+}
+
+static void put_dirs(struct replay *x, const struct build_needs *needs)
+{
+	trace_out_text(&x->v.out, "mkdir -p --");
+	for (size_t i = 0; i < needs->n_dirs; i++) {
+		trace_out_char(&x->v.out, ' ');
+		ready_shell_word(&x->v.out, needs->dirs[i], needs->dirs_len[i]);
+	}
+	trace_out_text(&x->v.out, " || exit\n");
+}
+
+static void put_script(struct replay *x, uint32_t cmd, const struct build_needs *needs)
 {
 	const struct build_cmd *c = &x->v.build.cmds[cmd];
 	const char *first = build_arg(c, 0);
 
 	trace_out_printf(&x->v.out, "#!/bin/bash\n# process %u%s\n", c->pid,
 			 c->complete ? "" : ", whose arguments or environment are not whole");
+	if (needs->n)
+		put_needs(x, c->pid, needs);
+	if (needs->n_dirs)
+		put_dirs(x, needs);
 	if (c->cwd) {
 		trace_out_text(&x->v.out, "cd ");
 		put_word(x, c->cwd);
@@ -195,6 +279,7 @@ static void put_script(struct replay *x, uint32_t cmd)
 
 static int replay(struct replay *x, const char *what)
 {
+	struct build_needs needs;
 	struct error e = {0};
 	bool several;
 	uint32_t cmd = find(x, what, &several);
@@ -213,7 +298,12 @@ static int replay(struct replay *x, const char *what)
 			  what);
 		return cmd_failed(x->v.c, &e);
 	}
-	put_script(x, cmd);
+	if (build_needs_make(&x->v.build, cmd, &needs) < 0) {
+		error_set(&e, -ENOMEM, "out of memory");
+		return cmd_failed(x->v.c, &e);
+	}
+	put_script(x, cmd, &needs);
+	build_needs_free(&needs);
 	return CMD_OK;
 }
 
@@ -244,7 +334,9 @@ const struct command cmd_build_replay = {
 			.about = "Prints a script for bash that executes one of the build's "
 				 "commands again: in its directory, with its arguments, with its "
 				 "environment and nothing else, and with its input, output "
-				 "and errors where a shell of the build had put them. The command "
+				 "and errors where a shell of the build had put them. It makes "
+				 "directories that the build has removed, and says which file is "
+				 "not there that the command needs, and what to do. The command "
 				 "is named by "
 				 "the number of its process, by a file that it made, or by a "
 				 "part of one of its words that no other process has.",

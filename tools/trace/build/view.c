@@ -7,6 +7,7 @@
 
 #include "probes/build/path.h"
 #include "tools/trace/build/build.h"
+#include "tools/trace/build/defaults.h"
 #include "tools/trace/ready/ready.h"
 
 const struct opt build_opts[] = {
@@ -18,9 +19,60 @@ const struct opt build_opts[] = {
 	[BUILD_OPT_EXCEPT] = {"except", 0, OPT_STRINGS, "GLOB", "not these files",
 			      offsetof(struct build_view, except), NULL},
 	[BUILD_OPT_SYSTEM] = {"system", 0, OPT_FLAG, NULL,
-			      "files of the system too: what is below /usr, /etc, /proc and so on",
+			      "files of the system too: what is below /usr, /etc, /proc and so "
+			      "on, and caches of compilers",
 			      offsetof(struct build_view, system), NULL},
 };
+
+/* --- caches of compilers --- */
+
+static int add_cache(struct build_view *v, const char *dir, const char *below)
+{
+	autofree char *path = NULL;
+
+	/* (what is off, or begins where a process is, is no cache) */
+	if (!dir || dir[0] != '/' || v->caches.n >= BUILD_CACHES_MAX)
+		return 0;
+	path = path_join(dir, below, strlen(below));
+	if (!path)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->caches.n; i++)
+		if (streq(v->caches.v[i], path))
+			return 0;
+	return strv_add(&v->caches, path);
+}
+
+/* Where they are is in the environments of those that use them. */
+static int find_caches(struct build_view *v)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < v->build.n_cmds; i++) {
+		const struct build_cmd *c = &v->build.cmds[i];
+		const char *cache = build_env(c, "XDG_CACHE_HOME"), *home = build_env(c, "HOME");
+
+		err = add_cache(v, build_env(c, "GOCACHE"), "");
+		if (err == 0)
+			err = add_cache(v, build_env(c, "CCACHE_DIR"), "");
+		if (err == 0)
+			err = add_cache(v, home, ".ccache");
+		if (err == 0)
+			err = add_cache(v, cache ? cache : home,
+					cache ? "go-build" : ".cache/go-build");
+		if (err == 0)
+			err = add_cache(v, cache ? cache : home,
+					cache ? "ccache" : ".cache/ccache");
+	}
+	return err;
+}
+
+const char *build_view_cache(const struct build_view *v, const char *path)
+{
+	for (size_t i = 0; i < v->caches.n; i++)
+		if (path_below(path, v->caches.v[i]))
+			return v->caches.v[i];
+	return NULL;
+}
 
 /* --- the trace --- */
 
@@ -56,7 +108,7 @@ static int read_trace(struct build_view *v, const char *path, struct error *e)
 	for (size_t i = 0; i < v->build.n_cmds && !v->root; i++)
 		if (v->build.cmds[i].executed)
 			v->root = v->build.cmds[i].cwd;
-	return 0;
+	return find_caches(v) < 0 ? error_set(e, -ENOMEM, "out of memory") : 0;
 }
 
 bool build_view_begin(struct build_view *v, int words, int argc, char **argv, int *status)
@@ -106,6 +158,7 @@ int build_view_end(struct build_view *v, int status)
 		munmap(v->data, v->len);
 	strv_free(&v->only);
 	strv_free(&v->except);
+	strv_free(&v->caches);
 	return status;
 }
 
@@ -128,6 +181,16 @@ static bool matches_any(const struct build_view *v, const struct strv *globs, co
 	return false;
 }
 
+/* A build may be below /opt or the like. */
+bool build_view_is_system(const struct build_view *v, const char *path)
+{
+	if (build_view_cache(v, path))
+		return true;
+	if (v->root && v->root[1] && path_below(path, v->root))
+		return false;
+	return path_is_system(path);
+}
+
 /* What is asked for by name is shown wherever it is. */
 bool build_view_shows(const struct build_view *v, const char *path)
 {
@@ -135,7 +198,7 @@ bool build_view_shows(const struct build_view *v, const char *path)
 		return false;
 	if (v->only.n)
 		return matches_any(v, &v->only, path);
-	return v->system || !path_is_system(path);
+	return v->system || !build_view_is_system(v, path);
 }
 
 const char *build_view_name(const struct build_view *v, const char *path)

@@ -30,17 +30,23 @@ struct json_ctf {
 	uint64_t give_ns, write_ns; /* when the next time comes for that */
 	uint64_t discarded;	    /* the last time */
 	uint32_t records;	    /* since then */
+	int64_t offset_ns;	    /* from CLOCK_MONOTONIC to the time of day */
 };
 
 int json_ctf_open(const char *directory, struct json_ctf **ret, struct error *e)
 {
-	int64_t offset = (int64_t)(time_real_ns() - time_mono_ns());
+	return json_ctf_open_at(directory, (int64_t)(time_real_ns() - time_mono_ns()), ret, e);
+}
+
+int json_ctf_open_at(const char *directory, int64_t offset, struct json_ctf **ret, struct error *e)
+{
 	struct json_ctf *x = calloc(1, sizeof(*x));
 	int r;
 
 	if (!x)
 		return error_set(e, -ENOMEM, "out of memory");
 	r = ctf_open(directory, offset, &x->ctf, e);
+	x->offset_ns = offset;
 	if (r < 0)
 		free(x);
 	else
@@ -92,7 +98,8 @@ static enum ctf_type type_of(const json_t *v)
 /* What is not a field: the head of an event has it. */
 static bool is_head(const char *key)
 {
-	static const char *const keys[] = {"time", "event", "pid", "tid", "thread", "comm"};
+	static const char *const keys[] = {"time", "event",  "probe", "pid",
+					   "tid",  "thread", "comm"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (streq(key, keys[i]))
@@ -222,10 +229,17 @@ static uint32_t number_of(const json_t *line, const char *key, uint32_t otherwis
 	return v ? (uint32_t)json_integer_value(v) : otherwise;
 }
 
+static const char *name_of(const json_t *line)
+{
+	const char *event = json_string_value(json_object_get(line, "event"));
+
+	return event ? event : json_string_value(json_object_get(line, "probe"));
+}
+
 static int put_event(struct json_ctf *x, uint64_t time_ns, const json_t *line,
 		     const struct field *fields, size_t n)
 {
-	const char *event = json_string_value(json_object_get(line, "event"));
+	const char *event = name_of(line);
 	const json_t *comm = json_object_get(line, "comm");
 	uint32_t pid = number_of(line, "pid", 0);
 	const struct ctf_context context = {
@@ -310,6 +324,46 @@ int json_ctf_take(struct json_ctf *x, uint64_t time_ns, struct trace_out *from)
 	if (r == 0 && ++x->records == RECORDS_MAX)
 		r = flush(x, time_ns, x->discarded, false);
 	return r;
+}
+
+/* {"time":SECONDS.NANOSECONDS, */
+static bool time_of(const char *line, size_t len, uint64_t *ret)
+{
+	static const char begin[] = "{\"time\":";
+	size_t before = sizeof(begin) - 1, n = len - before;
+	char text[48] = "", *end;
+	uint64_t seconds;
+
+	if (len < before || memcmp(line, begin, before) != 0)
+		return false;
+	memcpy(text, line + before, n < sizeof(text) ? n : sizeof(text) - 1);
+	seconds = strtoull(text, &end, 10);
+	if (*end != '.' || strspn(end + 1, "0123456789") != 9)
+		return false;
+	*ret = seconds * UINT64_C(1000000000) + strtoull(end + 1, NULL, 10);
+	return true;
+}
+
+int json_ctf_take_timed(struct json_ctf *x, const char *lines, size_t len, size_t *taken)
+{
+	const char *nl;
+
+	for (*taken = 0; (nl = memchr(lines + *taken, '\n', len - *taken)) != NULL;
+	     *taken = (size_t)(nl + 1 - lines)) {
+		const char *line = lines + *taken;
+		uint64_t ns;
+		int r = 0;
+
+		if (!time_of(line, (size_t)(nl - line), &ns))
+			continue;
+		ns -= (uint64_t)x->offset_ns;
+		r = put_line(x, ns, line, (size_t)(nl - line));
+		if (r == 0 && ++x->records == RECORDS_MAX)
+			r = flush(x, ns, x->discarded, false);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 bool json_ctf_is_due(const struct json_ctf *x)

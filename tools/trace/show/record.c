@@ -177,6 +177,7 @@ static uint64_t caller_of(const struct fetch_shown *shown, const struct ax_probe
 struct hidden {
 	const struct ax_probe_record *r;
 	size_t len, first;
+	struct session *session;
 };
 
 static const uint8_t *hidden_bytes(void *arg, unsigned which, size_t *len)
@@ -189,11 +190,32 @@ static const uint8_t *hidden_bytes(void *arg, unsigned which, size_t *len)
 	return (const uint8_t *)trace_bytes_of(h->r, h->len, h->r->values[i], len);
 }
 
-static void put_shape(struct trace *t, const struct ax_probe_record *r, size_t len, size_t i,
-		      const struct shape *shape)
+static bool hidden_number(void *arg, unsigned which, uint64_t *ret)
 {
-	struct hidden h = {r, len, session_fetch(t->session, r->probe)->n_values};
-	struct shape_bytes b = {.followed = hidden_bytes, .arg = &h};
+	const struct hidden *h = arg;
+	size_t i = h->first + which;
+
+	if (i >= h->r->n_values || i >= AX_PROBE_VALUES || h->r->faults & 1u << i)
+		return false;
+	*ret = h->r->values[i];
+	return true;
+}
+
+static const struct session_dynamic *hidden_dynamic(void *arg, uint64_t type)
+{
+	const struct hidden *h = arg;
+
+	return session_dynamic(h->session, h->r->probe, type);
+}
+
+static void put_shape(struct trace *t, const struct ax_probe_record *r, size_t len, size_t i,
+		      const struct shape *shape, size_t n_values)
+{
+	struct hidden h = {r, len, n_values, t->session};
+	struct shape_bytes b = {.followed = hidden_bytes,
+				.number = hidden_number,
+				.dynamic = hidden_dynamic,
+				.arg = &h};
 
 	b.at = (const uint8_t *)trace_bytes_of(r, len, r->values[i], &b.len);
 	if (b.at)
@@ -202,8 +224,9 @@ static void put_shape(struct trace *t, const struct ax_probe_record *r, size_t l
 		trace_out_text(&t->out, t->json ? "null" : "?");
 }
 
-void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t len, size_t i,
-		     const struct fetch_shown *shown)
+/* `n_values`: those that are shown, behind which hidden ones are. */
+static void put_value(struct trace *t, const struct ax_probe_record *r, size_t len, size_t i,
+		      const struct fetch_shown *shown, size_t n_values)
 {
 	struct trace_out *o = &t->out;
 	const char *s;
@@ -212,7 +235,7 @@ void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t le
 	if (r->faults & 1u << i) {
 		put_fault(o, shown, t->json);
 	} else if (shown->type == VALUE_BUFFER && shown->shape) {
-		put_shape(t, r, len, i, shown->shape);
+		put_shape(t, r, len, i, shown->shape, n_values);
 	} else if (shown->type == VALUE_STRING || shown->type == VALUE_BUFFER) {
 		s = trace_bytes_of(r, len, r->values[i], &n);
 		put_bytes(o, shown, s ? s : "", s ? n : 0, t->json);
@@ -225,6 +248,18 @@ void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t le
 	} else {
 		trace_put_number(o, shown, r->values[i], t->json);
 	}
+}
+
+void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t len, size_t i,
+		     const struct fetch_shown *shown)
+{
+	put_value(t, r, len, i, shown, session_fetch(t->session, r->probe)->n_values);
+}
+
+void trace_put_evaluated(struct trace *t, const struct ax_probe_record *r, size_t len,
+			 const struct fetch *f)
+{
+	put_value(t, r, len, 0, &f->values[0], f->n_values);
 }
 
 /* --- lines --- */

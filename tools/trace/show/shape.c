@@ -293,10 +293,15 @@ static void put_text_at(struct walk *w, const struct shape_node *n, uint64_t add
 static void put_counted(struct walk *w, const struct shape_node *n, const uint8_t *at, size_t len)
 {
 	bool told = n->kind != SHAPE_STRING_BEFORE;
-	uint64_t count = told ? word_at(at, len, n->len_at) : 0;
+	bool within = n->kind == SHAPE_STRING_SHORT && len && shape_is_short(*at);
+	uint64_t count = !told ? 0 : within ? *at >> 1 : word_at(at, len, n->len_at);
 	size_t got;
 	const uint8_t *text = followed(w, n, &got);
 
+	if (within && !text && count < len && count <= SHAPE_SHORT_BYTES) {
+		text = at + 1;
+		got = count;
+	}
 	if (n->kind == SHAPE_SLICE && (text || !count)) {
 		put_array(w, n, text, text ? got : 0, count);
 	} else if (!text && (count || !told)) {
@@ -308,9 +313,88 @@ static void put_counted(struct walk *w, const struct shape_node *n, const uint8_
 	}
 }
 
-/* --- the tree --- */
+/* --- interfaces --- */
 
 static void put_node(struct walk *w, uint32_t i, const uint8_t *at, size_t len);
+
+/* The text that the value in an interface begins with: the last of the three. */
+struct inner {
+	const struct shape_bytes *outer;
+	unsigned which;
+};
+
+static const uint8_t *inner_text(void *arg, unsigned which, size_t *len)
+{
+	const struct inner *i = arg;
+
+	return which == 0 ? i->outer->followed(i->outer->arg, i->which, len) : NULL;
+}
+
+/* A value of a type that is known by now; false: what it is is not there. */
+static bool put_dynamic_value(struct walk *w, const struct session_dynamic *d, unsigned first,
+			      const uint8_t *word)
+{
+	struct inner inner = {w->b, first + 2};
+	struct shape_bytes b = {.at = word, .len = 8, .followed = inner_text, .arg = &inner};
+	struct walk in = *w;
+
+	if (!d->direct)
+		b.at = w->b->followed(w->b->arg, first + 1, &b.len);
+	if (!d->shape || !b.at)
+		return false;
+	in.b = &b;
+	in.s = d->shape;
+	put_node(&in, 0, b.at, b.len);
+	w->budget = in.budget;
+	return true;
+}
+
+static void put_typed(struct walk *w, const struct session_dynamic *d, unsigned first,
+		      const uint8_t *word)
+{
+	bool braces = d->shape &&
+		      (d->shape->v[0].kind == SHAPE_STRUCT || d->shape->v[0].kind == SHAPE_ARRAY);
+
+	if (w->json) {
+		put_word(w, "{\"type\":");
+		put_quoted(w, d->name, strlen(d->name));
+		put_word(w, ",\"value\":");
+	} else {
+		trace_out_safe(w->o, d->name, strlen(d->name));
+		w->budget -= w->budget < 16 ? w->budget : 16;
+		put_word(w, braces ? "" : "(");
+	}
+	if (!put_dynamic_value(w, d, first, word))
+		put_hex(w, word_at(word, 8, 0));
+	put_word(w, w->json ? "}" : braces ? "" : ")");
+}
+
+static void put_interface(struct walk *w, const struct shape_node *n, const uint8_t *at, size_t len)
+{
+	uint64_t first = word_at(at, len, 0), type = 0;
+	const struct session_dynamic *d = NULL;
+
+	if (!first && len >= 16) {
+		put_word(w, w->json ? "null" : "nil");
+		return;
+	}
+	if (n->followed && w->b->number && len >= 16 &&
+	    w->b->number(w->b->arg, n->followed - 1u, &type))
+		d = w->b->dynamic(w->b->arg, type);
+	if (d) {
+		put_typed(w, d, n->followed - 1u, at + 8);
+		return;
+	}
+	put_word(w, w->json    ? n->count ? "{\"tab\":" : "{\"_type\":"
+		    : n->count ? "{tab="
+			       : "{_type=");
+	put_hex(w, first);
+	put_word(w, w->json ? ",\"data\":" : ", data=");
+	put_hex(w, word_at(at, len, 8));
+	put_word(w, "}");
+}
+
+/* --- the tree --- */
 
 /* The number that has these bits; what has more than 8 bytes has none. */
 static uint64_t number_of(const struct shape_node *n, const uint8_t *at, size_t len)
@@ -444,8 +528,12 @@ static void put_node(struct walk *w, uint32_t i, const uint8_t *at, size_t len)
 		break;
 	case SHAPE_STRING:
 	case SHAPE_STRING_BEFORE:
+	case SHAPE_STRING_SHORT:
 	case SHAPE_SLICE:
 		put_counted(w, n, at, own);
+		break;
+	case SHAPE_INTERFACE:
+		put_interface(w, n, at, own);
 		break;
 	case SHAPE_CUT:
 		put_cut(w);

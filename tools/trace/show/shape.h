@@ -3,6 +3,7 @@
 #ifndef AX_TOOLS_TRACE_SHOW_SHAPE_H
 #define AX_TOOLS_TRACE_SHOW_SHAPE_H
 
+#include "probes/session/session.h"
 #include "probes/types/shape.h"
 #include "tools/trace/show/out.h"
 
@@ -12,6 +13,10 @@ struct shape_bytes {
 	/* What was fetched besides: the text that a node has as `followed` less 1; NULL: it could
 	 * not be. */
 	const uint8_t *(*followed)(void *arg, unsigned which, size_t *len);
+	/* Of an interface: a number that was, and what is known of the type that it is. NULL:
+	 * nothing. */
+	bool (*number)(void *arg, unsigned which, uint64_t *ret);
+	const struct session_dynamic *(*dynamic)(void *arg, uint64_t type);
 	void *arg;
 };
 /* Whatever the bytes are, it ends, and is no longer than some pages. */

@@ -83,6 +83,9 @@ int trace_put_record_text(struct trace *t, const struct ax_probe_record *r, size
 /* Its value number i. */
 void trace_put_value(struct trace *t, const struct ax_probe_record *r, size_t len, size_t i,
 		     const struct fetch_shown *shown);
+/* The first value of a record that fetch_evaluate() made, and no probe of the session. */
+void trace_put_evaluated(struct trace *t, const struct ax_probe_record *r, size_t len,
+			 const struct fetch *f);
 void trace_layouts_free(struct trace *t);
 /* The bytes of a string or buffer, NULL: the record does not have them. */
 const char *trace_bytes_of(const struct ax_probe_record *r, size_t record_len, uint64_t v,

@@ -15,6 +15,19 @@
 
 /* --- results --- */
 
+/* "returns 5 instead of 3", with whose name the event is. */
+static void put_change(struct step_request *q, int pid, int tid, const char *event, int64_t value,
+		       int64_t before, const char *text)
+{
+	if (!q->t.json) {
+		step_put_event(q, pid, tid, text, 0);
+		return;
+	}
+	step_begin_event(q, event);
+	trace_out_printf(&q->t.out, ",\"value\":%lld,\"before\":%lld,\"pid\":%d,\"tid\":%d}\n",
+			 (long long)value, (long long)before, pid, tid);
+}
+
 static void set_result(struct step_request *q, int pid, int tid)
 {
 	struct step_registers r;
@@ -28,12 +41,39 @@ static void set_result(struct step_request *q, int pid, int tid)
 #if !defined(__aarch64__)
 	r.v[CALL_WORD] = UINT64_MAX;
 #endif
-	if (step_set_registers(tid, &r) < 0)
-		snprintf(text, sizeof(text), "the result could not be set");
-	else
-		snprintf(text, sizeof(text), "returns %lld instead of %lld",
-			 (long long)q->change->result.value, (long long)old);
-	step_put_event(q, pid, tid, text, 0);
+	if (step_set_registers(tid, &r) < 0) {
+		step_put_event(q, pid, tid, "the result could not be set", 0);
+		return;
+	}
+	snprintf(text, sizeof(text), "returns %lld instead of %lld",
+		 (long long)q->change->result.value, (long long)old);
+	put_change(q, pid, tid, "return", (int64_t)q->change->result.value, (int64_t)old, text);
+}
+
+/* --- errno --- */
+
+/* False, with what was told: a result that says there was an error would be without it. */
+static bool set_errno(struct step_request *q, struct change_memory *m, int pid, int tid)
+{
+	char text[192], a[CHANGE_ERRNO_TEXT], b[CHANGE_ERRNO_TEXT];
+	struct change *c = q->change;
+	int32_t before = 0, now = c->error;
+	uint64_t address = 0;
+	const char *why = m ? change_find_errno(&c->location, pid, tid, &address)
+			    : "errno cannot be set: out of memory";
+
+	if (!why && (step_read_memory(m->fd, address, &before, sizeof(before)) < 0 ||
+		     step_write_memory(m->fd, tid, address, &now, sizeof(now)) < 0))
+		why = "errno cannot be set, since it is in no memory of the program's own";
+	if (why) {
+		snprintf(text, sizeof(text), "left as it is: %s", why);
+		step_put_event(q, pid, tid, text, 0);
+		return false;
+	}
+	snprintf(text, sizeof(text), "errno is %s instead of %s", change_errno_name(now, a),
+		 change_errno_name(before, b));
+	put_change(q, pid, tid, "errno", now, before, text);
+	return true;
 }
 
 /* --- memory --- */
@@ -109,7 +149,8 @@ static void put_write(struct step_request *q, int pid, int tid, const struct cha
 		trace_out_text(o, " was\n");
 		return;
 	}
-	trace_out_text(o, "{\"event\":\"write\",\"write\":");
+	step_begin_event(q, "write");
+	trace_out_text(o, ",\"write\":");
 	trace_out_json(o, w->text, strlen(w->text));
 	if (why) {
 		trace_out_text(o, ",\"error\":");
@@ -143,13 +184,15 @@ static void write_memory(struct step_request *q, struct change_memory *m, int pi
 void change_apply(struct step_request *q, int pid, int tid, const struct ax_probe_record *r)
 {
 	struct change *c = q->change;
-	struct change_memory *m = c->n_writes ? change_memory(c, pid, tid) : NULL;
+	struct change_memory *m = c->n_writes || c->error ? change_memory(c, pid, tid) : NULL;
 
 	if (!change_is_owned(c, pid)) {
 		step_put_event(q, pid, tid, "left as it is: it is not a process of its owner alone",
 			       0);
 		return;
 	}
+	if (c->error && !set_errno(q, m, pid, tid))
+		return;
 	if (m)
 		write_memory(q, m, pid, tid, r);
 	else if (c->n_writes)
@@ -203,7 +246,7 @@ int change_list(struct step_request *q, struct error *e)
 	const struct instance *inst = &q->t.c->inst;
 	struct change *c = q->change;
 	struct probe_spec probe = q->t.specs[0];
-	char *text, whom[CHANGE_LINE_MAX - 2048], line[CHANGE_LINE_MAX];
+	char *text, whom[CHANGE_LINE_MAX - 2048], line[CHANGE_LINE_MAX], error[CHANGE_ERRNO_TEXT];
 	int n, r;
 
 	probe.n_args = 0; /* addresses of what is written */
@@ -215,6 +258,9 @@ int change_list(struct step_request *q, struct error *e)
 	if (c->returns)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, " %lld",
 			      (long long)c->result.value);
+	if (c->error)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "  errno %s",
+			      change_errno_name(c->error, error));
 	for (size_t i = 0; i < c->n_writes && n < (int)sizeof(line) - 120; i++)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, "  writes %.100s",
 			      c->writes[i].text);

@@ -13,7 +13,7 @@
 struct request {
 	struct step_request q; /* first: options set what is in it */
 	struct change change;
-	const char *result, *owner;
+	const char *result, *error, *owner;
 	struct strv writes;
 	bool unsafe;
 };
@@ -23,18 +23,38 @@ struct request {
 static int parse_number(const char *text, struct fetch_result *ret, struct error *e)
 {
 	const char *digits = text + (*text == '-');
+	uint64_t error = *digits == 'E' ? (uint64_t)change_errno_of(digits) : 0;
 	char *end = NULL;
 
-	errno = 0;
 	ret->negative = *text == '-';
+	if (error) {
+		ret->value = ret->negative ? -error : error;
+		return 0;
+	}
+	errno = 0;
 	if (isdigit((unsigned char)*digits))
 		ret->value =
 			ret->negative ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
 	if (!end || *end || (errno && errno != ERANGE))
-		return error_set(e, -EINVAL, "'%.60s' is no number: expected one as 5, -1 or 0x7f",
+		return error_set(e, -EINVAL,
+				 "'%.60s' is no number: expected one as 5, -1, 0x7f or -EACCES",
 				 text);
 	if (errno)
 		return error_set(e, -ERANGE, "%.60s does not fit into 64 bits", text);
+	return 0;
+}
+
+static int parse_error(const char *text, int *ret, struct error *e)
+{
+	struct fetch_result n = {0};
+	int r = parse_number(text, &n, e);
+
+	if (r < 0 || n.negative || !n.value || n.value > 4095)
+		return error_set(e, -EINVAL,
+				 "'%.60s' is no error: expected one by its name, as EACCES, or its "
+				 "number",
+				 text);
+	*ret = (int)n.value;
 	return 0;
 }
 
@@ -214,19 +234,35 @@ static int check(struct request *q, struct error *e)
 		return error_set(e, -EINVAL,
 				 "only programs can be changed, not the kernel: expected uprobe:, "
 				 "uretprobe:, usdt: or line:");
-	if (!q->result && !q->writes.n)
-		return error_set(e, -EINVAL,
-				 "say what is to be changed: expected --return or --write");
-	if (q->result && kind != PROBE_URETPROBE)
+	if (!q->result && !q->error && !q->writes.n)
 		return error_set(
 			e, -EINVAL,
-			"a result can be changed where a function returns: expected uretprobe:");
+			"say what is to be changed: expected --return, --errno or --write");
+	if ((q->result || q->error) && kind != PROBE_URETPROBE)
+		return error_set(e, -EINVAL,
+				 "%s can be changed where a function returns: expected uretprobe:",
+				 q->result ? "a result" : "errno");
 	if (t->specs[0].n_args != q->writes.n)
 		return error_set(e, -EINVAL, "expected no values: --write has the places");
 	return 0;
 }
 
 /* --- change --- */
+
+/* Who names an error as the kernel returns it hardly means that the C library returns it so. */
+static void say_errno(const struct request *q)
+{
+	const char *file = q->q.t.specs[0].file, *name = file ? strrchr(file, '/') : NULL;
+
+	name = name ? name + 1 : file;
+	if (q->error || !q->result || !starts_with(q->result, "-E") || !name ||
+	    (!starts_with(name, "libc.") && !streq(name, "c")))
+		return;
+	fprintf(stderr,
+		"ax %s: functions of the C library return -1, and leave the error in errno: "
+		"--return -1 --errno %s does that\n",
+		q->q.t.c->name, q->result + 1);
+}
 
 static int run_request(struct request *q, int argc, char **argv)
 {
@@ -237,15 +273,17 @@ static int run_request(struct request *q, int argc, char **argv)
 	if (!parse(q, argc, argv, &status))
 		return status;
 	if (check(q, &e) < 0 || parse_writes(q, &e) < 0 ||
-	    (q->result && parse_number(q->result, &q->change.result, &e) < 0))
+	    (q->result && parse_number(q->result, &q->change.result, &e) < 0) ||
+	    (q->error && parse_error(q->error, &q->change.error, &e) < 0))
 		return cmd_usage(t->c, "%s", e.text);
 	q->change.returns = q->result;
 	t->parts[0].result = q->result ? &q->change.result : NULL;
 	t->parts[0].stops = true;
+	say_errno(q);
 	if (!cmd_root(t->c))
 		return CMD_FAILED;
 	if (step_find_whom(&q->q, &e) < 0 || find_owner(q, &e) < 0 || check_owner(q, &e) < 0 ||
-	    trace_out_file(&t->out, t->path, &e) < 0)
+	    step_open_output(&q->q, &e) < 0)
 		return cmd_failed(t->c, &e);
 	return step_launch(&q->q);
 }
@@ -256,6 +294,7 @@ static void free_request(struct request *q)
 		free(q->change.writes[i].text);
 	strv_free(&q->writes);
 	trace_args_free(&q->q.args);
+	step_close_output(&q->q);
 	trace_free(&q->q.t);
 }
 
@@ -278,6 +317,10 @@ static int run(struct cmd *c, int argc, char **argv)
 static const struct opt own[] = {
 	{"return", 0, OPT_STRING, "NUMBER", "of uretprobe: what the function returns",
 	 offsetof(struct request, result), NULL},
+	{"errno", 0, OPT_STRING, "ERROR",
+	 "of uretprobe: what errno is then, as EACCES (beside --return -1, as the C library has "
+	 "it)",
+	 offsetof(struct request, error), NULL},
 	{"write", 0, OPT_STRINGS, "PLACE:TYPE=NUMBER",
 	 "what is in memory at @VARIABLE or *ADDRESS (several times: several places)",
 	 offsetof(struct request, writes), NULL},
@@ -299,14 +342,14 @@ const struct command cmd_trace_change = {
 	.run = run,
 	.syntax =
 		{
-			.usage = "ax trace change PROBE [if CONDITION] [--return NUMBER] [--write "
-				 "PLACE:TYPE=NUMBER] --unsafe -p PID|-c CMD [-f]",
+			.usage = "ax trace change PROBE [if CONDITION] [--return NUMBER] [--errno "
+				 "ERROR] [--write PLACE:TYPE=NUMBER] --unsafe -p PID|-c CMD [-f]",
 			.about = "Each time a probe in a program happens, its function returns "
 				 "something else, or something else is written to the program's "
 				 "memory. Variables have again what they had when this ends.",
 			.own = {{own, ARRAY_SIZE(own), 0},
 				{&trace_opts[TRACE_OPT_PID], 3, offsetof(struct request, q.args)},
-				{&trace_opts[TRACE_OPT_OUTPUT], 2,
+				{trace_record_opts, TRACE_RECORD_OPTS,
 				 offsetof(struct request, q.args)}},
 			.args = {&trace_probe_words},
 		},

@@ -34,9 +34,18 @@ struct change_process {
 	int pid;
 	struct change_memory *memory;
 };
+/* The function by which the C library of a process tells where errno is. */
+struct change_errno {
+	int pid; /* 0: not known yet */
+	uint64_t address;
+	uint8_t code[64];
+	size_t n;
+};
 struct change {
 	bool returns;
 	struct fetch_result result;
+	int error; /* what errno becomes; 0: it stays */
+	struct change_errno location;
 	struct change_write writes[CHANGE_WRITES_MAX];
 	size_t n_writes;
 	uid_t owner;
@@ -62,6 +71,16 @@ void change_undo(struct change *c);
 void change_free(struct change *c);
 /* Whether all of the process is the owner's. */
 bool change_is_owned(const struct change *c, int pid);
+
+/* --- errno.c --- */
+
+/* Where a thread that waits has its errno. NULL: that is known; else why not. */
+const char *change_find_errno(struct change_errno *c, int pid, int tid, uint64_t *address);
+/* By the name of an error, "EACCES"; 0: there is none. */
+int change_errno_of(const char *name);
+#define CHANGE_ERRNO_TEXT 16
+/* Its name, or the number. */
+const char *change_errno_name(int number, char buf[CHANGE_ERRNO_TEXT]);
 
 /* --- apply.c --- */
 

@@ -136,6 +136,8 @@ void change_forget(struct change *c, int pid)
 {
 	struct change_process *p = find(c, pid);
 
+	if (c->location.pid == pid)
+		c->location.pid = 0;
 	if (!p)
 		return;
 	put_memory(p->memory);

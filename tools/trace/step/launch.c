@@ -16,7 +16,7 @@
 #include "tools/trace/step/step.h"
 
 #define TRACER_NAME "stepper"
-#define PIECE	    65536
+#define PIECE	    (1 << 18)
 
 void step_say_ready(int fd)
 {
@@ -29,14 +29,38 @@ int step_check_whom(struct step_request *q, struct error *e)
 {
 	if (!q->args.pid.n && !q->args.command)
 		return error_set(e, -EINVAL, "say whose threads are meant: expected -p or -c");
-	if (q->args.output == TRACE_CTF)
-		return error_set(e, -EINVAL, "-o ctf is not for what is stopped: expected json");
 	return trace_check_args(&q->t, &q->args, e);
 }
 
 int step_find_whom(struct step_request *q, struct error *e)
 {
 	return trace_find_scope(&q->t, &q->args, e);
+}
+
+int step_open_output(struct step_request *q, struct error *e)
+{
+	void *shared;
+	int r;
+
+	if (!q->t.ctf_path)
+		return trace_out_file(&q->t.out, q->t.path, e);
+	shared = mmap(NULL, sizeof(*q->dropped), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	if (shared == MAP_FAILED)
+		return error_set(e, -ENOMEM, "out of memory");
+	q->dropped = shared;
+	r = json_ctf_open(q->t.ctf_path, &q->ctf, e);
+	if (r == 0)
+		r = trace_out_memory(&q->t.out, e);
+	q->t.json = r == 0;
+	return r;
+}
+
+void step_close_output(struct step_request *q)
+{
+	json_ctf_free(q->ctf);
+	if (q->dropped)
+		munmap(q->dropped, sizeof(*q->dropped));
 }
 
 /* --- the process that traces --- */
@@ -97,18 +121,49 @@ struct launch {
 	bool told;
 };
 
+/* How much of it was taken: of CTF whole lines. */
+static size_t copy_piece(struct step_request *q, const char *piece, size_t n)
+{
+	size_t taken = 0;
+	int r;
+
+	if (!q->ctf) {
+		trace_out_put(&q->t.out, piece, n);
+		return n;
+	}
+	r = json_ctf_take_timed(q->ctf, piece, n, &taken);
+	if (r == 0 && !taken && n == PIECE)
+		r = -EPROTO; /* no line is that long */
+	if (r < 0 && !q->t.out.error)
+		q->t.out.error = -r;
+	return r < 0 ? 0 : taken;
+}
+
+static void flush_output(struct step_request *q, bool end)
+{
+	int r = 0;
+
+	if (!q->ctf)
+		trace_out_flush(&q->t.out);
+	else if (!q->t.out.error && (end || json_ctf_is_due(q->ctf)))
+		r = json_ctf_flush(q->ctf, *q->dropped, end);
+	if (r < 0)
+		q->t.out.error = -r;
+}
+
 /* What the other one has written since. */
-static void copy_output(struct launch *l)
+static void copy_output(struct launch *l, bool end)
 {
 	static char piece[PIECE];
+	size_t taken = 1;
 	ssize_t n;
 
-	while ((n = pread(l->memory, piece, sizeof(piece), l->copied)) > 0) {
-		l->copied += n;
-		trace_out_put(&l->q->t.out, piece, (size_t)n);
+	while (taken && (n = pread(l->memory, piece, sizeof(piece), l->copied)) > 0) {
+		taken = copy_piece(l->q, piece, (size_t)n);
+		l->copied += (off_t)taken;
 		fallocate(l->memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, l->copied);
 	}
-	trace_out_flush(&l->q->t.out);
+	flush_output(l->q, end);
 }
 
 static int start_tracer(struct launch *l, struct error *e)
@@ -164,14 +219,14 @@ static int watch_tracer(struct launch *l)
 
 	while ((status = tracer_status(l)) < 0) {
 		tell_end(l);
-		copy_output(l);
+		copy_output(l, false);
 		if (l->q->t.out.error && !l->told) { /* nobody reads any more */
 			kill(l->tracer, SIGTERM);
 			l->told = true;
 		}
 		usleep(STEP_TICK_MS * 1000 / 2);
 	}
-	copy_output(l);
+	copy_output(l, true);
 	return status;
 }
 

@@ -247,6 +247,7 @@ static void compile(struct step_places *p, struct place_values *v)
 		.dwarf = f ? f->dwarf : NULL,
 		.offset = v->offset,
 		.go = f && binary_is_go(f->binary),
+		.stopped = true,
 	};
 
 	for (size_t i = 0; i < p->q->n_values; i++) {

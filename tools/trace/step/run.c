@@ -560,7 +560,14 @@ static void free_run(struct run *run)
 
 static void say_end(const struct run *run)
 {
+	struct session_totals totals;
+
 	say_unknown(run);
+	if (run->q->ctf) {
+		session_totals(run->q->t.session, &totals);
+		*run->q->dropped = totals.dropped;
+		run->q->t.json = false; /* the account is for who reads the terminal */
+	}
 	trace_put_summary(&run->q->t, false, 0);
 	if (run->full)
 		fprintf(stderr, "ax %s: ended, since there is no room for more output\n",

@@ -10,6 +10,7 @@ static void free_request(struct step_request *q)
 	memcpy(rest.args, q->values, sizeof(q->values));
 	probe_spec_free(&rest);
 	trace_args_free(&q->args);
+	step_close_output(q);
 	trace_free(&q->t);
 }
 
@@ -84,7 +85,7 @@ static int run_request(struct step_request *q, int argc, char **argv)
 		return cmd_usage(q->t.c, "%s", e.text);
 	if (!cmd_root(q->t.c))
 		return CMD_FAILED;
-	if (step_find_whom(q, &e) < 0 || trace_out_file(&q->t.out, q->t.path, &e) < 0)
+	if (step_find_whom(q, &e) < 0 || step_open_output(q, &e) < 0)
 		return cmd_failed(q->t.c, &e);
 	return step_launch(q);
 }
@@ -139,7 +140,7 @@ const struct command cmd_trace_step = {
 			.own = {{own, ARRAY_SIZE(own), 0},
 				{&trace_opts[TRACE_OPT_PID], 3,
 				 offsetof(struct step_request, args)},
-				{&trace_opts[TRACE_OPT_OUTPUT], 2,
+				{trace_record_opts, TRACE_RECORD_OPTS,
 				 offsetof(struct step_request, args)}},
 			.args = {&trace_probe_words},
 		},

@@ -6,6 +6,7 @@
 #include "probes/fetch/evaluate.h"
 #include "probes/step/step.h"
 #include "tools/trace/run/run.h"
+#include "tools/trace/show/json_ctf.h"
 #include "tools/trace/step/defaults.h"
 
 struct change;
@@ -19,6 +20,9 @@ struct step_request {
 	struct probe_arg values[PROBE_ARGS_MAX];
 	size_t n_values;
 	struct change *change; /* instead of steps; NULL: none */
+	/* Of -o ctf: lines of JSON become events in the command's process. */
+	struct json_ctf *ctf;
+	uint64_t *dropped; /* events that were lost: what the other process tells this one */
 };
 
 /* --- launch.c: the process that traces --- */
@@ -26,6 +30,8 @@ struct step_request {
 /* -p or -c; that those are there. */
 int step_check_whom(struct step_request *q, struct error *e);
 int step_find_whom(struct step_request *q, struct error *e);
+int step_open_output(struct step_request *q, struct error *e);
+void step_close_output(struct step_request *q);
 /* Both processes' part in it, until the end. The exit status. */
 int step_launch(struct step_request *q);
 /* Tells who launched it that the command may begin. */
@@ -63,6 +69,8 @@ struct step_stop {
 	const struct step_registers *before, *now; /* before: NULL, of a line that begins */
 };
 void step_put(struct step_request *q, struct step_places *p, const struct step_stop *s);
+/* The beginning of a line in JSON: its time and what it tells of. */
+void step_begin_event(struct step_request *q, const char *event);
 /* What happened instead of a step, to a thread of a process. `signal`: 0: none. */
 void step_put_event(struct step_request *q, int pid, int tid, const char *what, int signal);
 
