@@ -42,6 +42,7 @@ enum ax_field {
 	AX_FIELD_STATE,	    /* enum ax_state */
 	AX_FIELD_PAYLOAD,   /* which of the list's payloads it has, see struct ax_payload */
 	AX_FIELD_NAME,	    /* what the name in its payload ends with, see struct ax_name */
+	AX_FIELD_FLOW,	    /* bits: in which of layout.timed[] it is, see struct ax_set_flow */
 	AX_FIELDS
 };
 
@@ -220,7 +221,7 @@ struct ax_field_layout {
 	/* Of addresses: what their class is with elements for a time. __u16[1 << timed_n][classes],
 	 * by which of the list's timed sets the address is in; 0: no rule asks for such a set. */
 	__u32 timed;
-	__u32 timed_asked; /* bits: which of layout.timed[] rules ask for here */
+	__u32 timed_asked; /* bits: which of layout.timed[] rules ask for here; of flows, too */
 	/* of single addresses and of those between: class << 16 | class; 0: there are no such
 	 * buckets */
 	__u32 points;
@@ -339,11 +340,14 @@ _Static_assert(sizeof(struct ax_rewrite) == 32, "struct ax_rewrite is part of th
 	65536 /* of `learned`, for each set; of `held`, for all of an interface \
 	       */
 
+#define AX_FLOW_VALUES (1 << AX_TIMED_SETS) /* of AX_FIELD_FLOW */
+
 struct ax_timed_set {
 	__u16 set;	 /* its number in the list */
-	__u8 slot;	 /* index in maps `learned` and `timed_slots` */
+	__u8 slot;	 /* index in maps `learned` (or `learned_flows`) and `timed_slots` */
 	__u8 len4, len6; /* elements are networks of these lengths: 0..32, 0..128 */
-	__u8 pad[3];
+	__u8 flows;	 /* its elements are struct ax_set_flow instead */
+	__u8 pad[2];
 };
 _Static_assert(sizeof(struct ax_timed_set) == 8, "struct ax_timed_set is shared");
 
@@ -354,6 +358,21 @@ struct ax_held_key {
 	__u32 slot;
 };
 _Static_assert(sizeof(struct ax_held_key) == 20, "struct ax_held_key is a map key");
+
+/* Who sends to which port of whom, by TCP or UDP. Of such elements are the maps `learned_flows` and
+ * `held_flows`. */
+struct ax_set_flow {
+	struct ax_addr src, dst;
+	__be16 dport_be;
+	__u8 proto;
+	__u8 pad;
+};
+_Static_assert(sizeof(struct ax_set_flow) == 36, "struct ax_set_flow is a map key");
+struct ax_held_flow {
+	struct ax_set_flow flow;
+	__u32 slot;
+};
+_Static_assert(sizeof(struct ax_held_flow) == 40, "struct ax_held_flow is a map key");
 
 /* Map `timed_slots`: whether there can be any; so that sets that are empty cost nothing. */
 struct ax_timed_slot {
@@ -367,7 +386,10 @@ struct ax_learn {
 	__u8 set;     /* index in layout.timed */
 	__u8 dst;     /* the destination; else the source */
 	__u8 limited; /* of packets above the rule's rate alone */
-	__u8 pad[5];
+	__u8 flow;    /* both, with port and protocol: a struct ax_set_flow */
+	__u8 proto;   /* not 0: of the flow, and `port_be`, instead of the packet's */
+	__u8 pad;
+	__be16 port_be;
 };
 _Static_assert(sizeof(struct ax_learn) == 24, "struct ax_learn is part of the arena");
 
@@ -386,6 +408,7 @@ struct ax_layout {
 	__u32 rewrites, rewrites_n;	/* struct ax_rewrite[] */
 	__u32 learns, learns_n;		/* struct ax_learn[] */
 	__u32 timed_n;
+	__u32 flow_learns; /* some of `learns` are of flows */
 	struct ax_timed_set timed[AX_TIMED_SETS];
 	__u32 payloads_n;	      /* of `payload` */
 	__u32 clocks_n;		      /* of `clocks`, with AX_FIELD_TIME */
@@ -394,6 +417,7 @@ struct ax_layout {
 	__u16 name_roots[4];	      /* by enum ax_name_kind: the value of its root */
 	__u32 balancers, balancers_n; /* struct ax_balancer[], balance.h */
 	__u32 backends, backends_n;   /* struct ax_real[], balance.h */
+	__u32 quic;    /* some balancer has backends with numbers of connection ids */
 	__u32 nat;     /* answers of NAT's backends are looked for before the rules; bit n: there is
 			  a NAT source address whose last 5 bits are n; see xdp/nat.bpf.h */
 	__u32 answers; /* the same: other lists of the instance have NAT (map nat_sources) */
@@ -429,7 +453,7 @@ struct ax_layout {
 	struct ax_payload payload[AX_PAYLOADS_MAX];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */
-#define AX_ARENA_MAGIC (0x61785475 + AX_FIELDS)
+#define AX_ARENA_MAGIC (0x61785476 + AX_FIELDS)
 _Static_assert(AX_REASON_POLICIES <= 24, "every class has a policy");
 
 /*

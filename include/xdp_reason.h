@@ -42,6 +42,8 @@ enum ax_reason {
 	AX_REASON_FLOWS_FULL,	/* not entered in the flow table: chosen by hash alone; NAT: dropped
 				 */
 	AX_REASON_NO_PORT,	/* NAT: no free port was found: dropped */
+	AX_REASON_QUIC_ID,	/* its connection id, not its addresses, chose the backend */
+	AX_REASON_QUIC_UNKNOWN, /* its connection id is of no backend that is there */
 	AX_REASON_REWRITE_FAILED, /* the rule's rewrite does not fit this packet: dropped */
 	AX_REASON_TRIGGER_LOST,	  /* the agent was too slow, or there is none */
 	AX_REASON_ROUTED,	  /* sent where its route leads */

@@ -9,24 +9,6 @@
 #define HOP_FRESH 4
 #define HOP_RETRY 50
 
-/* --- what the arena says --- */
-
-static __always_inline const struct ax_balancer *balancer_of(const __u8 *a, __u32 n)
-{
-	opaque(n);
-	if (n >= layout.balancers_n)
-		return NULL;
-	return (const void *)(a + layout.balancers + n * sizeof(struct ax_balancer));
-}
-
-static __always_inline const struct ax_real *real_of(const __u8 *a, __u32 n)
-{
-	opaque(n);
-	if (n >= layout.backends_n)
-		return NULL;
-	return (const void *)(a + layout.backends + n * sizeof(struct ax_real));
-}
-
 #define RING_SIZE (AX_MAGLEV_SLOTS * sizeof(__u16))
 
 /* The number of Maglev's choice, or -1: there are no backends of that family. */
@@ -81,12 +63,32 @@ static __always_inline bool flow_enter(const struct flow_key *k, bool v4,
 static __always_inline const struct ax_real *flow_real(const __u8 *a, const struct ax_flow_real *f,
 						       __u32 balancer)
 {
-	const struct ax_real *r = real_of(a, f->real);
+	return real_in_use(a, f->real, balancer);
+}
 
-	if (!r || r->balancer != balancer ||
-	    (r->flags & (AX_REAL_PRESENT | AX_REAL_DOWN)) != AX_REAL_PRESENT)
-		return NULL;
-	return r;
+/* Under which key the flow of a packet is. One whose connection id names a backend has an entry
+ * beside the flow's own, if that leads elsewhere: so nobody who forges ids and addresses changes
+ * where what has no id goes. */
+static __always_inline void flow_pick(const struct handover *h, const struct packet *flow, bool v4,
+				      struct flow_key *k)
+{
+	const struct ax_flow_real *own;
+
+	flow_key(flow, v4, k);
+	if (!layout.quic || (h->quic < 0 && !h->icmp_error))
+		return;
+	own = flow_find(k, v4);
+	if (own && (h->quic < 0 || own->real == h->quic))
+		return;
+	if (v4)
+		k->v4.kind = AX_ENTRY_BY_ID;
+	else
+		k->v6.kind = AX_ENTRY_BY_ID;
+}
+
+static __always_inline bool is_by_id(const struct flow_key *k, bool v4)
+{
+	return layout.quic && (v4 ? k->v4.kind : k->v6.kind) == AX_ENTRY_BY_ID;
 }
 
 /* Whether one more new flow may be entered now. */

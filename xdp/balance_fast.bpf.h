@@ -3,6 +3,7 @@
 #ifndef AX_BALANCE_FAST_BPF_H
 #define AX_BALANCE_FAST_BPF_H
 
+#include "balance_arena.bpf.h"
 #include "balance_packet.bpf.h"
 
 /* --- flows --- */
@@ -43,7 +44,8 @@ static __always_inline void flow_key(const struct packet *p, bool v4, struct flo
 			.client_port_be = p->sport_be,
 			.service_port_be = p->dport_be,
 			.proto = p->proto,
-			.fragments = p->fragment != AX_FRAGMENT_NONE,
+			.kind = p->fragment == AX_FRAGMENT_NONE ? AX_ENTRY_WHOLE
+								: AX_ENTRY_FRAGMENTS,
 		};
 	else
 		k->v6 = (struct ax_flow6){
@@ -52,7 +54,8 @@ static __always_inline void flow_key(const struct packet *p, bool v4, struct flo
 			.client_port_be = p->sport_be,
 			.service_port_be = p->dport_be,
 			.proto = p->proto,
-			.fragments = p->fragment != AX_FRAGMENT_NONE,
+			.kind = p->fragment == AX_FRAGMENT_NONE ? AX_ENTRY_WHOLE
+								: AX_ENTRY_FRAGMENTS,
 		};
 }
 
@@ -66,6 +69,10 @@ static __always_inline void count_real(__u32 number, __u32 len, bool fresh)
 	c->bytes += len;
 	c->flows += fresh;
 }
+
+/* What quic_real() says instead of a backend's number. */
+#define QUIC_NOTHING (-1) /* there is no connection id that a server has made */
+#define QUIC_UNKNOWN (-2) /* it is of none of the balancer's backends, or of one that is down */
 
 /* --- the table --- */
 
@@ -221,7 +228,7 @@ static __always_inline void fast_keep6(const struct packet *p, const struct ends
 
 static __always_inline void fast_keep(const struct handover *h, __u32 real, __u32 mode,
 				      const struct ends *to, const struct link *link, bool v4,
-				      __u64 now)
+				      bool by_id, __u64 now)
 {
 	struct fast with = {
 		.expires = now + layout.hz / FAST_FRESH,
@@ -231,6 +238,7 @@ static __always_inline void fast_keep(const struct handover *h, __u32 real, __u3
 		.real = (__u16)real,
 		.balancer = (__u16)h->balancer,
 		.mode = (__u8)mode,
+		.by_id = by_id,
 	};
 
 	if (h->icmp_error || h->explain || !is_plain(&h->p))
@@ -263,13 +271,21 @@ static __always_inline int fast_send(struct xdp_md *ctx, const struct packet *p,
 	return XDP_DROP;
 }
 
+/* A flow may have packets of several connections, and such without any id. */
+static __always_inline bool fast_fits(const struct fast *f, int by_id)
+{
+	if (!layout.quic)
+		return true;
+	return by_id < 0 ? !f->by_id : f->real == by_id;
+}
+
 static __always_inline int fast_try4(struct xdp_md *ctx, const struct packet *p, __u32 len,
-				     __u32 balancer)
+				     __u32 balancer, int by_id)
 {
 	const struct fast4 *f = fast_find4(p, balancer);
 	struct ends to;
 
-	if (!f || f->f.expires <= bpf_jiffies64())
+	if (!f || f->f.expires <= bpf_jiffies64() || !fast_fits(&f->f, by_id))
 		return -1;
 	to.src.w[3] = f->src;
 	to.dst.w[3] = f->dst;
@@ -279,12 +295,12 @@ static __always_inline int fast_try4(struct xdp_md *ctx, const struct packet *p,
 }
 
 static __always_inline int fast_try6(struct xdp_md *ctx, const struct packet *p, __u32 len,
-				     __u32 balancer)
+				     __u32 balancer, int by_id)
 {
 	const struct fast6 *f = fast_find6(p, balancer);
 	struct ends to;
 
-	if (!f || f->f.expires <= bpf_jiffies64())
+	if (!f || f->f.expires <= bpf_jiffies64() || !fast_fits(&f->f, by_id))
 		return -1;
 	to.src = f->src;
 	to.dst = f->dst;
@@ -293,13 +309,15 @@ static __always_inline int fast_try6(struct xdp_md *ctx, const struct packet *p,
 	return fast_send(ctx, p, len, &f->f, &to, false);
 }
 
-/* Balances a packet of a flow that is well known; -1: it is not, and nothing was done. */
+/* Balances a packet of a flow that is well known; -1: it is not, and nothing was done. `by_id`:
+ * what quic_real() says. */
 static __always_inline int fast_balance(struct xdp_md *ctx, const struct packet *p, __u32 len,
-					__u32 balancer)
+					__u32 balancer, int by_id)
 {
 	if (!is_plain(p))
 		return -1;
-	return p->v4 ? fast_try4(ctx, p, len, balancer) : fast_try6(ctx, p, len, balancer);
+	return p->v4 ? fast_try4(ctx, p, len, balancer, by_id)
+		     : fast_try6(ctx, p, len, balancer, by_id);
 }
 
 #endif

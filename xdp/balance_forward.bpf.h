@@ -128,6 +128,18 @@ static __always_inline __u32 nat_new(struct xdp_md *ctx, struct forward *f, bool
 	return flow_enter(&f->key, v4, &known) ? 0 : AX_REASON_FLOWS_FULL;
 }
 
+/* The backend that the packet's connection id names. */
+static __always_inline __u32 find_named(struct xdp_md *ctx, struct forward *f, bool v4)
+{
+	f->number = f->h->quic;
+	f->real = real_of(f->a, f->number);
+	if (!f->real)
+		return AX_REASON_NO_BACKEND;
+	f->fresh = !go_on(ctx, f, v4);
+	f->real = real_of(f->a, f->number);
+	return f->real ? 0 : AX_REASON_NO_BACKEND;
+}
+
 /* The backend. 0, or a reason to drop the packet. */
 static __always_inline __u32 find_real(struct xdp_md *ctx, struct forward *f, bool v4)
 {
@@ -137,7 +149,9 @@ static __always_inline __u32 find_real(struct xdp_md *ctx, struct forward *f, bo
 		return choose(f, v4) ? 0 : AX_REASON_NO_BACKEND;
 	if (flow->fragment != AX_FRAGMENT_NONE && !choose(f, v4))
 		return AX_REASON_NO_BACKEND;
-	flow_key(flow, v4, &f->key);
+	flow_pick(f->h, flow, v4, &f->key);
+	if (layout.quic && f->h->quic >= 0)
+		return find_named(ctx, f, v4);
 	if (go_on(ctx, f, v4))
 		return 0;
 	f->fresh = true;
@@ -227,8 +241,11 @@ static __always_inline int forward(struct xdp_md *ctx, struct handover *h, const
 	to.dport_be = f.real->port_be ? f.real->port_be : flow->dport_be;
 	if (!h->explain)
 		count_real(f.number, h->len, f.fresh);
+	if (f.fresh && is_by_id(&f.key, v4) && !h->explain)
+		count_reason(AX_REASON_QUIC_ID);
 	if (!f.unproven)
-		fast_keep(h, f.number, AX_BALANCE_NAT, &to, &hop->link, v4, f.jiffies);
+		fast_keep(h, f.number, AX_BALANCE_NAT, &to, &hop->link, v4, is_by_id(&f.key, v4),
+			  f.jiffies);
 	return forward_send(ctx, h, &to, &hop->link, v4);
 }
 

@@ -22,6 +22,7 @@ struct placed {
 	__be16 port_be; /* GUE's source port */
 	bool tracked;
 	bool fresh;
+	bool by_id; /* is_by_id() */
 };
 
 static __always_inline __be16 gue_port(__u32 hash)
@@ -41,6 +42,26 @@ static __always_inline void enter(const struct handover *h, const struct flow_ke
 		count_reason(AX_REASON_FLOWS_FULL);
 }
 
+/* By the packet's connection id. */
+static __always_inline bool place_named(const struct handover *h, const __u8 *a,
+					const struct flow_key *key, bool v4, __u64 now,
+					struct placed *pl)
+{
+	const struct ax_flow_real *f = flow_find(key, v4);
+
+	pl->number = h->quic;
+	pl->real = real_of(a, pl->number);
+	pl->fresh = !f || f->real != pl->number;
+	pl->port_be = f && !pl->fresh ? f->port_be : gue_port(hash_flow(&h->p, v4, true));
+	pl->by_id = is_by_id(key, v4);
+	if (!pl->real || !pl->fresh)
+		return pl->real;
+	enter(h, key, pl, v4, now);
+	if (pl->by_id && !h->explain)
+		count_reason(AX_REASON_QUIC_ID);
+	return true;
+}
+
 /* Chooses the backend. False: there is none. */
 static __always_inline bool place(const struct handover *h, const __u8 *a,
 				  const struct ax_balancer *b, bool v4, __u64 now,
@@ -55,7 +76,9 @@ static __always_inline bool place(const struct handover *h, const __u8 *a,
 	if (pl->tracked) {
 		const struct ax_flow_real *f;
 
-		flow_key(flow, v4, &key);
+		flow_pick(h, flow, v4, &key);
+		if (layout.quic && h->quic >= 0)
+			return place_named(h, a, &key, v4, now, pl);
 		f = flow_find(&key, v4);
 		if (f) {
 			pl->real = flow_real(a, f, h->balancer);
@@ -132,7 +155,7 @@ static __always_inline int tunnel(struct xdp_md *ctx, const struct handover *h, 
 	to.sport_be = pl.port_be;
 	to.dport_be = balancer->mode == AX_BALANCE_GUE ? balancer->gue_port_be : 0;
 	if (pl.tracked)
-		fast_keep(h, pl.number, balancer->mode, &to, &hop->link, v4, now);
+		fast_keep(h, pl.number, balancer->mode, &to, &hop->link, v4, pl.by_id, now);
 	return tunnel_send(ctx, h, &pl, &to, &hop->link, v4);
 }
 

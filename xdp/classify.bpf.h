@@ -323,9 +323,47 @@ static __always_inline __u32 match_rows(const __u8 *a, const struct rows *r)
 	return layout.rules;
 }
 
+#ifdef __bpf__
+/*
+ * By what was found before. A packet may be judged in the middle of another one's judging (of a
+ * test run, which explains; before Linux 6.11), and of what both write a mixture may stay: that has
+ * no classes whose hash is beside the rule.
+ */
+static __always_inline __u32 match_again(const __u8 *a, const struct rows *r, __u64 hi, __u64 lo)
+{
+	__u64 h = (hi * 0xd6e8feb86659fd93ULL ^ lo) * 0x9fb21c651e98df25ULL;
+	__u32 index = bpf_get_smp_processor_id() * found_places, rule;
+	struct found *f;
+
+	index += (__u32)(h >> 32) & (found_places - 1);
+	h &= ~FOUND_RULE;
+	f = bpf_map_lookup_elem(&founds, &index);
+	if (f && f->hi == hi && f->lo == lo && f->rule > h && f->rule - h <= FOUND_RULE)
+		return (__u32)(f->rule - h - 1);
+	if (!f)
+		return match_rows(a, r);
+	/* these first, and of the search's result what it is of: else they would need stack */
+	f->rule = 0;
+	f->hi = hi;
+	f->lo = lo;
+	rule = match_rows(a, r);
+	f->rule = h + rule + 1;
+	return rule;
+}
+#else /* the unit tests' */
+#define found_places 0
+static __u32 match_again(const __u8 *a, const struct rows *r, __u64 hi, __u64 lo)
+{
+	(void)hi;
+	(void)lo;
+	return match_rows(a, r);
+}
+#endif
+
 static __always_inline __u32 match_bitmap(const __u8 *a, const struct judged *j)
 {
 	struct rows r = {0};
+	__u64 hi = 0, lo = 0;
 
 #pragma unroll
 	for (int i = 0; i < AX_FIELDS; i++) {
@@ -337,8 +375,10 @@ static __always_inline __u32 match_bitmap(const __u8 *a, const struct judged *j)
 		if (cls >= layout.field[i].classes)
 			return layout.rules;
 		r.at[i] = layout.field[i].rows + (__u32)times(cls, layout.row_size);
+		hi = hi << 16 | lo >> 48;
+		lo = lo << 16 | cls;
 	}
-	return match_rows(a, &r);
+	return found_places ? match_again(a, &r, hi, lo) : match_rows(a, &r);
 }
 
 static __always_inline __u32 product_at(const __u8 *a, __u32 index)
@@ -373,8 +413,9 @@ static __always_inline __u32 at_most_default(__u32 rule)
 	return rule > layout.rules ? layout.rules : rule;
 }
 
-/* The number of the first rule that matches; layout.rules: none. *at: for classify_payload(). */
-static __always_inline __u32 classify(const __u8 *a, const struct judged *j, __u32 *at)
+/* The number of the first rule that matches; layout.rules: none. *at: for classify_payload(). Not
+ * for AX_MATCH_BITMAP. */
+static __always_inline __u32 classify_table(const __u8 *a, const struct judged *j, __u32 *at)
 {
 	*at = 0;
 	switch (layout.match) {
@@ -382,11 +423,18 @@ static __always_inline __u32 classify(const __u8 *a, const struct judged *j, __u
 		return layout.only;
 	case AX_MATCH_SINGLE:
 		return at_most_default(match_single(a, j));
-	case AX_MATCH_PRODUCT:
-		return at_most_default(match_product(a, j, at));
 	default:
-		return at_most_default(match_bitmap(a, j));
+		return at_most_default(match_product(a, j, at));
 	}
+}
+
+/* The same for any list. */
+static __always_inline __u32 classify(const __u8 *a, const struct judged *j, __u32 *at)
+{
+	if (layout.match != AX_MATCH_BITMAP)
+		return classify_table(a, j, at);
+	*at = 0;
+	return at_most_default(match_bitmap(a, j));
 }
 
 /* The same, where the packet's payload alone has changed since, from AX_PAYLOAD_UNASKED. Not for

@@ -106,10 +106,16 @@ static __always_inline bool known(const struct packet *p, struct visit *v)
 	return true;
 }
 
-static __always_inline bool enter(struct __sk_buff *skb, struct visit *v, const struct ax_ctl *c)
+/* `service`: that which is exposed; NULL: it is an app. (No part of its caller: the stack is
+ * small.)
+ */
+static __noinline bool enter(struct __sk_buff *skb, struct visit *v, const struct ax_ctl *c,
+			     const struct ax_endpoint *service)
 {
 	__u32 how = AX_FLOW_EXPOSED | (v->on_lo ? 0 : FLOW_OWN_PORT);
 
+	if (service && service->proto == IPPROTO_TCP && service_counts(service))
+		how |= FLOW_COUNTS;
 	flow_forget(&v->flow);
 	v->client_port_be = flow_enter(skb, &v->flow, &v->to, how, c);
 	return v->client_port_be;
@@ -233,50 +239,66 @@ failed:
 
 /* --- services --- */
 
+/* A search for a backend: one that listens, else the first to which a way leads. */
+struct exposed_offer {
+	struct choice choice;
+	struct ax_endpoint ep;
+	__u32 way; /* to that one; 0: there is none yet */
+};
+
+/* The next backend that the strategy names: enum tried. (Not static: the verifier looks at it once,
+ * and not for each try.) */
+__weak __noinline int exposed_next(struct ax_service *svc, struct exposed_offer *o)
+{
+	struct ax_endpoint ep = {}; /* keys are on the stack to Linux 6.1, and all written */
+	struct ax_vip *vip;
+	__u32 way;
+	bool listens;
+	int r;
+
+	if (!svc || !o)
+		return TRY_END;
+	r = choose_next(&o->choice, svc, &ep);
+	if (r != CHOSEN)
+		return r == CHOSEN_NONE ? TRY_END : TRY_NEXT;
+	vip = bpf_map_lookup_elem(&vips, &ep.addr);
+	way = way_of(vip, true);
+	if (!vip || !way)
+		return TRY_NEXT;
+	listens = server_of(&ep, vip) != NULL;
+	if (listens && !affinity_keep(&o->choice, svc))
+		return TRY_NEXT;
+	/* (TCP to one in host mode that does not listen is refused without this) */
+	if (!listens && (o->way || (way == THIS_HOST && ep.proto == IPPROTO_TCP)))
+		return TRY_NEXT;
+	o->ep = ep;
+	o->way = way;
+	return listens ? TRY_TAKEN : TRY_NEXT;
+}
+
 /* A backend, one that listens if there is any: exposing is the permission. Returns the way to it or
  * 0. (Not static: the verifier looks at it once, and keys are on the stack to Linux 6.1.) */
 __weak __noinline __u32 choose_exposed(const struct ax_endpoint *service,
 				       const struct ax_addr *client, struct ax_endpoint *ret)
 {
-	struct ax_endpoint ep = {};
-	struct choice c = {};
+	struct exposed_offer o = {};
 	struct ax_service *svc;
-	__u32 fallback = 0, way;
 
 	if (!service || !client || !ret)
 		return 0;
-	c.asked = *service;
-	c.client = *client;
-	svc = find_service(&c.asked);
+	o.choice.asked = *service;
+	o.choice.client = *client;
+	svc = find_service(&o.choice.asked);
 	if (!svc)
 		return 0;
-	c.start = bpf_get_prandom_u32();
+	o.choice.start = bpf_get_prandom_u32();
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
-		struct ax_vip *vip;
-		int r;
-
-		r = choose_next(&c, svc, &ep);
-		if (r == CHOSEN_NONE)
+		if (exposed_next(svc, &o) != TRY_NEXT)
 			break;
-		if (r == CHOSEN_GONE)
-			continue;
-		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		way = way_of(vip, true);
-		if (!vip || !way)
-			continue;
-		if (server_of(&ep, vip)) {
-			if (!affinity_keep(&c, svc))
-				continue;
-			*ret = ep;
-			return way;
-		}
-		/* (TCP to one in host mode that does not listen is refused without this) */
-		if (!fallback && (way != THIS_HOST || c.asked.proto == IPPROTO_UDP)) {
-			*ret = ep;
-			fallback = way;
-		}
 	}
-	return fallback;
+	if (o.way)
+		*ret = o.ep;
+	return o.way;
 }
 
 /* A flow that stands leads to the backend that it began with, as long as there is one. */
@@ -331,7 +353,7 @@ static __always_inline int to_service(struct __sk_buff *skb, const struct packet
 	vip = v->ifindex ? bpf_map_lookup_elem(&vips, &v->to.addr) : NULL;
 	if (vip && is_kept_out(p, &v->to, vip->party))
 		return TC_ACT_SHOT;
-	if (!vip || !enter(skb, v, c))
+	if (!vip || !enter(skb, v, c, &service))
 		return NOT_OURS;
 	return deliver(skb, p, v);
 }
@@ -349,7 +371,7 @@ static __always_inline int to_app(struct __sk_buff *skb, const struct packet *p,
 		return NOT_OURS;
 	if (is_kept_out(p, &v->to, vip->party))
 		return TC_ACT_SHOT;
-	if (!known(p, v) && (!may_enter(p, v, c) || !enter(skb, v, c)))
+	if (!known(p, v) && (!may_enter(p, v, c) || !enter(skb, v, c, NULL)))
 		return NOT_OURS;
 	return deliver(skb, p, v);
 }
@@ -402,7 +424,7 @@ static __always_inline int to_exposed(struct __sk_buff *skb, const struct packet
 		return NOT_OURS;
 	}
 	x = exposed_at(&v.flow.peer, skb->ifindex);
-	if (!x)
+	if (!x || x->flags & AX_EXPOSED_SOON)
 		return NOT_OURS;
 	return x->flags & AX_EXPOSED_SERVICE ? to_service(skb, p, c, &v, x)
 					     : to_app(skb, p, c, &v, x);

@@ -15,6 +15,7 @@
 #include "flow_enter.bpf.h"
 #include "flows.bpf.h"
 #include "host_socket.bpf.h"
+#include "leavers.bpf.h"
 #include "maps.bpf.h"
 #include "parse_tc.bpf.h"
 #include "quote_tc.bpf.h"
@@ -24,6 +25,7 @@
 #include "serving.bpf.h"
 #include "to_device.bpf.h"
 #include "verdict.bpf.h"
+#include "wild.bpf.h"
 #include "rewrite.bpf.h"
 
 static __always_inline int drop(__u32 reason)
@@ -372,27 +374,25 @@ __weak __noinline int to_itself(struct __sk_buff *skb, const struct packet *p,
 
 /* Flags prove nothing: who may send what it likes sets them as it likes. So somebody must have
  * asked for this, which only the whole header says. */
-static __noinline bool was_asked_for(struct __sk_buff *skb, const struct packet *p)
+static __noinline bool was_asked_for(struct __sk_buff *skb, const struct packet *p, __u32 app)
 {
 	struct ax_flow_key flow;
 
 	if (p->proto != IPPROTO_TCP || !p->has_l4 || !is_answer(p))
 		return false;
 	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
-	return goes_to_visitor(skb, p, &flow) || bpf_map_lookup_elem(&leavers, &flow) ||
+	return goes_to_visitor(skb, p, &flow) || is_leaver(app, &flow.client, p->sport_be) ||
 	       host_is_connected(skb, &flow.client, &flow.peer);
 }
 
 /* A connection begins that a rule lets through, maybe for a name whose address is soon another. */
-static __noinline void remember_leaver(const struct packet *p)
+static __noinline void remember_leaver(const struct packet *p, __u32 app)
 {
-	struct ax_flow_key flow;
-	__u32 one = 1;
+	struct ax_endpoint to = {.addr = p->dst, .port_be = p->dport_be, .proto = p->proto};
 
 	if (p->proto != IPPROTO_TCP || !p->has_l4 || is_answer(p))
 		return;
-	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
-	bpf_map_update_elem(&leavers, &flow, &one, BPF_ANY);
+	leave_to(app, &to, p->sport_be);
 }
 
 /* The verdict on what leaves ax, and on it as a question. (It has a frame of its own: its caller's
@@ -407,6 +407,41 @@ static __noinline __u64 way_out_verdict(const struct packet *p, __u32 party, __u
 }
 
 /* To an address that is not an app's: the host, or the world. */
+/* Whether this host takes it for its own; also where it forwards nothing at all. */
+static __noinline bool stays_here(struct __sk_buff *skb, const struct packet *p)
+{
+	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = skb->ifindex};
+	long r;
+
+	fib.ipv4_src = p->src.w[3];
+	fib.ipv4_dst = p->dst.w[3];
+	r = bpf_fib_lookup(skb, &fib, sizeof(fib), 0);
+	return r == BPF_FIB_LKUP_RET_NOT_FWDED || r == BPF_FIB_LKUP_RET_FWD_DISABLED;
+}
+
+/* A broadcast to this host's network: each socket on the wildcard gets it, and no sk_lookup program
+ * is asked. True: an app is at that port that may not be reached. A global function: the verifier
+ * looks at it once. */
+__weak __noinline int is_for_others(struct __sk_buff *skb, const struct packet *p, __u32 party)
+{
+	const struct ax_wild *w;
+	const struct ax_vip *dst;
+	struct ax_addr addr;
+	struct question q;
+
+	if (!p || !p->v4 || p->proto != IPPROTO_UDP || !p->has_l4)
+		return false;
+	w = wild_at_port(&p->dst, p->dport_be);
+	if (!w || !stays_here(skb, p))
+		return false;
+	addr = w->vip;
+	dst = bpf_map_lookup_elem(&vips, &addr);
+	if (!dst || dst->kind != AX_VIP_APP)
+		return false;
+	q = question_of(p, party, dst->party);
+	return (verdict_of(&q, &p->src) & VERDICT_REFUSED) != 0;
+}
+
 static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 				 const struct ax_vip *src, bool host, const struct ax_ctl *c)
 {
@@ -418,15 +453,17 @@ static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 	if (p->proto == IPPROTO_TCP && p->has_l4 && !is_answer(p) &&
 	    is_nodes_port(&p->dst, p->dport_be))
 		return refuse_packet(skb, p, AX_COUNT_FABRIC_DENIED);
+	if (is_for_others(skb, p, src->party))
+		return refuse_packet(skb, p, AX_COUNT_FABRIC_DENIED);
 	v = way_out_verdict(p, src->party, &way_out);
 	if (!(v & VERDICT_DENY) && (allows(way_out) || src->flags & AX_VIP_EGRESS)) {
 		if (allows(way_out))
-			remember_leaver(p);
+			remember_leaver(p, src->id);
 		if (p->proto == IPPROTO_UDP)
 			await_packet(p, src->party, AX_PARTY_NONE, src->id, c && c->host_access);
 		return TC_ACT_OK;
 	}
-	if (was_asked_for(skb, p))
+	if (was_asked_for(skb, p, src->id))
 		return TC_ACT_OK;
 	if (host && p->has_l4 && c && p->dport_be == c->dns_port_be)
 		return TC_ACT_OK;
@@ -472,6 +509,18 @@ static __noinline int to_service(struct __sk_buff *skb, const struct packet *p,
 	return c && c->service_ifindex ? (int)bpf_redirect(c->service_ifindex, 0) : TC_ACT_SHOT;
 }
 
+/* Whether it is for whoever serves an address: nobody owns a service's own one; of one that private
+ * apps share its owner has what is his alone. (Flows are those of apps that have waited there.) */
+static __noinline bool goes_to_service(const struct packet *p, const struct ax_vip *dst)
+{
+	struct ax_flow_key flow;
+
+	if (dst->kind != AX_VIP_APP || !(dst->flags & AX_VIP_BY_DEVICE))
+		return dst->kind == AX_VIP_SERVICE;
+	flow_of(&p->src, p->sport_be, &p->dst, p->dport_be, p->proto, &flow);
+	return flow_find(&flow) || (!is_answer(p) && !server_of(&flow.peer, dst));
+}
+
 /* From an app: its host end's ingress. */
 SEC("tc")
 int ax_from_app(struct __sk_buff *skb)
@@ -497,7 +546,7 @@ int ax_from_app(struct __sk_buff *skb)
 		return c ? bpf_redirect(c->service_ifindex, 0) : TC_ACT_SHOT;
 	if (!dst || dst->kind == AX_VIP_HOST)
 		return leave(skb, &p, src, dst != NULL, c);
-	if (dst->kind == AX_VIP_SERVICE && p.proto == IPPROTO_TCP && p.has_l4 && waited_any)
+	if (p.proto == IPPROTO_TCP && p.has_l4 && waited_any && goes_to_service(&p, dst))
 		return to_service(skb, &p, dst, c, mark);
 	/* (what is reached by translation alone has no route) */
 	if (dst->kind == AX_VIP_ACROSS || !may_pass(&p, src, dst))

@@ -4,16 +4,14 @@
  * (root.bpf.c) jumps here.
  */
 #define AX_RULES_MAP
-#include "act.bpf.h"
-#include "balance_fast.bpf.h"
-#include "classify.bpf.h"
+#include "balance_quic.bpf.h"
 #include "exposed_ports.bpf.h"
 #include "judge.bpf.h"
-#include "learn.bpf.h"
 #include "nat.bpf.h"
 #include "state.bpf.h"
 
 const volatile struct ax_layout layout = {};
+const volatile __u32 found_places = 0;
 const volatile __u32 fast_sets = 1;
 /* The same: it tells a tap what it decides (tap.bpf.c), which is the tap's map `told`. */
 const volatile __u32 tell = 0;
@@ -110,17 +108,6 @@ static __always_inline __u32 match_payload(struct xdp_md *ctx, const __u8 *a, st
 	}
 	t->p.payload = look_at_payload(ctx, &t->p);
 	return classify_payload(a, j, at);
-}
-
-/* Of bit vectors each way out of the search is a way into the asking for a state, too: of what
- * clang 19 makes of that Linux 6.1 follows more than a million instructions. */
-static __always_inline __u32 classify_own(struct xdp_md *ctx, const __u8 *a, const struct turn *t,
-					  const struct judged *j, __u32 *at)
-{
-	if (layout.match != AX_MATCH_BITMAP || !layout.field[AX_FIELD_STATE].used)
-		return classify(a, j, at);
-	*at = 0;
-	return match_apart(ctx, &t->p, t->len);
 }
 
 /* The payload first, which costs less to look at. It is the last as well, when the rule that the
@@ -249,15 +236,30 @@ static __always_inline int hand_over(struct xdp_md *ctx, struct turn *t, struct 
 	return done(ctx, t, XDP_DROP);
 }
 
+/* What quic_real() says, which is told and, where it names nobody, counted. */
+static __always_inline int named_by_id(struct xdp_md *ctx, struct turn *t, __u32 balancer)
+{
+	int real = quic_real(ctx, &t->p, balancer);
+
+	if (real != QUIC_NOTHING)
+		t->reason = real >= 0 ? AX_REASON_QUIC_ID : AX_REASON_QUIC_UNKNOWN;
+	if (real == QUIC_UNKNOWN && !t->explain)
+		count_reason(AX_REASON_QUIC_UNKNOWN);
+	return real;
+}
+
 static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32 balancer,
 				       bool error)
 {
+	int r, by_id = QUIC_NOTHING;
 	struct handover *h;
-	int r;
+
+	if (layout.quic && !error)
+		by_id = named_by_id(ctx, t, balancer);
 
 	if (layout.balancers_n && !error && !t->explain) {
 		done(ctx, t, 0);
-		r = fast_balance(ctx, &t->p, t->len, balancer);
+		r = fast_balance(ctx, &t->p, t->len, balancer, by_id);
 		if (r >= 0)
 			return r;
 	}
@@ -265,6 +267,7 @@ static __always_inline int to_balancer(struct xdp_md *ctx, struct turn *t, __u32
 	if (!h)
 		return XDP_ABORTED;
 	h->balancer = balancer;
+	h->quic = by_id;
 	return hand_over(ctx, t, h, AX_STAGE_BALANCE, error);
 }
 
@@ -328,38 +331,6 @@ static __always_inline int redirect(struct xdp_md *ctx, const __u8 *a, struct tu
 	}
 	return sent(ctx, t, act, AX_TO_DEVICE << AX_REDIRECT_TO_SHIFT | act->target,
 		    bpf_redirect_map(&devices, act->target, XDP_DROP));
-}
-
-/* Counts, limits and captures; false: the packet is above its rule's rate. */
-static __always_inline bool account(struct xdp_md *ctx, const __u8 *a, struct turn *t,
-				    const struct ax_action *act)
-{
-	const struct ax_limit *lim = NULL;
-	struct ax_rule_count *n;
-	__u32 i = act->limit - 1u;
-	bool above;
-
-	opaque(i);
-	if (i < layout.limits_n)
-		lim = (const void *)(a + layout.limits + i * sizeof(*lim));
-	if (t->explain)
-		return !lim || !limited(lim, &t->p, t->len, act->counter, true);
-	n = bpf_map_lookup_elem(&rule_counts, &(__u32){act->counter});
-	if (n) {
-		n->packets++;
-		n->bytes += t->len;
-	}
-	above = lim && limited(lim, &t->p, t->len, act->counter, false);
-	if (layout.learns_n && act->learn)
-		learn(&t->p, act->learn - 1u, above);
-	if (above) {
-		if (n)
-			n->limited++;
-		return false;
-	}
-	if (act->flags & (AX_ACTION_RING | AX_ACTION_SLOT | AX_ACTION_LOG | AX_ACTION_TRIGGER))
-		capture(ctx, &t->p, act, t->len);
-	return true;
 }
 
 static __always_inline int act_on(struct xdp_md *ctx, const __u8 *a, struct turn *t,
@@ -531,9 +502,11 @@ int ax_filter(struct xdp_md *ctx)
 	if (layout.field[AX_FIELD_STATE].used && t.explain)
 		assume_state(ctx, &t.p);
 	if (t.p.odd) {
+		__u32 reason = strictest(&t.p);
+
 		if (!t.explain)
-			count_reason(t.p.odd);
-		if (by_policy(&t, t.p.odd, &action))
+			count_reason(reason);
+		if (by_policy(&t, reason, &action))
 			return done(ctx, &t, action);
 	}
 	if (drops_needed()) {

@@ -11,21 +11,14 @@
 #define AX_RULES_MAP
 #include <linux/pkt_cls.h>
 
-#include "act.bpf.h"
 #include "judge.bpf.h"
-#include "learn.bpf.h"
 
 const volatile struct ax_layout layout = {};
+const volatile __u32 found_places = 0;
 
 /* As far as headers are looked at where they are not in the linear part. */
 #define HEADERS_MAX 256
 #define TAG_SIZE    4
-
-struct leaving {
-	struct turn t; /* len: of the longest of the frames */
-	__u32 packets;
-	__u32 bytes; /* of all of them */
-};
 
 /* --- explaining: a program of its own, which is asked by BPF_PROG_TEST_RUN (include/xdp.h) --- */
 
@@ -104,72 +97,23 @@ static __always_inline void read_packet(struct __sk_buff *skb, struct packet *p)
 		p->vlan = skb->vlan_tci & 0xfff;
 }
 
-static __always_inline void measure(struct __sk_buff *skb, struct leaving *l)
+static __always_inline void measure(struct __sk_buff *skb, struct turn *t)
 {
 	__u32 tag = skb->vlan_present ? TAG_SIZE : 0, len = skb->len;
-	__u32 headers = l->t.p.payload_off, size = skb->gso_size;
+	__u32 headers = t->p.payload_off, size = skb->gso_size;
 
-	l->packets = 1;
-	l->bytes = l->t.len = len + tag;
+	t->packets = 1;
+	t->bytes = t->len = len + tag;
 	if (!size || len <= headers)
 		return;
 	/* who has made the packet may not have said how many it will be */
-	l->packets = skb->gso_segs ? skb->gso_segs : (len - headers + size - 1) / size;
-	l->bytes += (l->packets - 1) * (headers + tag);
+	t->packets = skb->gso_segs ? skb->gso_segs : (len - headers + size - 1) / size;
+	t->bytes += (t->packets - 1) * (headers + tag);
 	if (len > headers + size)
-		l->t.len = headers + tag + size;
+		t->len = headers + tag + size;
 }
 
 /* --- acting --- */
-
-#define PACKETS_MOST 0xffff
-#define BYTES_MOST   (1 << 20)
-
-static __always_inline __u64 cost_leaving(const struct ax_limit *lim, __u32 packets, __u32 bytes)
-{
-	/* (more than 64 KiB, at a low rate, would not fit into 64 bits with all of them) */
-	return lim->bytes ? ((lim->cost >> 3) * bytes) >> (AX_LIMIT_BYTE_SHIFT - 3)
-			  : lim->cost * packets;
-}
-
-static __always_inline bool above_rate(const struct ax_limit *lim, const struct leaving *l,
-				       __u32 counter, bool keep)
-{
-	return limited_by(lim, &l->t.p, cost_leaving(lim, l->packets, l->bytes),
-			  cost_leaving(lim, PACKETS_MOST, BYTES_MOST), counter, keep);
-}
-
-/* Counts, limits and captures; false: the packet is above its rule's rate. */
-static __always_inline bool account(struct __sk_buff *skb, const __u8 *a, struct leaving *l,
-				    const struct ax_action *act)
-{
-	const struct ax_limit *lim = NULL;
-	struct ax_rule_count *n;
-	__u32 i = act->limit - 1u;
-	bool above;
-
-	opaque(i);
-	if (i < layout.limits_n)
-		lim = (const void *)(a + layout.limits + i * sizeof(*lim));
-	if (l->t.explain)
-		return !lim || !above_rate(lim, l, act->counter, true);
-	n = bpf_map_lookup_elem(&rule_counts, &(__u32){act->counter});
-	if (n) {
-		n->packets += l->packets;
-		n->bytes += l->bytes;
-	}
-	above = lim && above_rate(lim, l, act->counter, false);
-	if (layout.learns_n && act->learn)
-		learn(&l->t.p, act->learn - 1u, above);
-	if (above) {
-		if (n)
-			n->limited += l->packets;
-		return false;
-	}
-	if (act->flags & (AX_ACTION_RING | AX_ACTION_SLOT | AX_ACTION_LOG))
-		capture(skb, &l->t.p, act, skb->len);
-	return true;
-}
 
 /* Whether the flow that an ICMP error is about is let through. */
 static __always_inline bool quoted_passes(struct __sk_buff *skb, const __u8 *a, struct turn *t)
@@ -203,17 +147,17 @@ static __always_inline bool let_through(struct __sk_buff *skb, const __u8 *a, st
 	return true;
 }
 
-static __always_inline bool act_on(struct __sk_buff *skb, const __u8 *a, struct leaving *l,
+static __always_inline bool act_on(struct __sk_buff *skb, const __u8 *a, struct turn *t,
 				   const struct ax_action *act)
 {
-	l->t.verdict = act->verdict;
+	t->verdict = act->verdict;
 	if (act->verdict == AX_VERDICT_DROP && act->flags & AX_ACTION_CATCH_ALL &&
-	    let_through(skb, a, &l->t))
+	    let_through(skb, a, t))
 		return true;
-	if (account(skb, a, l, act))
+	if (account(skb, a, t, act))
 		return act->verdict == AX_VERDICT_PASS;
-	l->t.reason = AX_REASON_RATE_LIMITED;
-	if (!l->t.explain)
+	t->reason = AX_REASON_RATE_LIMITED;
+	if (!t->explain)
 		count_reason(AX_REASON_RATE_LIMITED);
 	return false;
 }
@@ -229,7 +173,7 @@ static __always_inline __u32 match_own(struct __sk_buff *skb, const __u8 *a, str
 	if (layout.field[AX_FIELD_NAME].used)
 		expect_name(&t->p);
 	j = judged(skb, &t->p, t->len);
-	rule = classify(a, &j, &at);
+	rule = classify_own(skb, a, t, &j, &at);
 	if (!wants_payload(a, &t->p, rule))
 		return rule;
 	look_into(skb, &t->p);
@@ -238,7 +182,7 @@ static __always_inline __u32 match_own(struct __sk_buff *skb, const __u8 *a, str
 
 static __always_inline bool has_policy(struct turn *t, bool *pass)
 {
-	__u32 reason = t->p.odd;
+	__u32 reason = t->p.odd ? strictest(&t->p) : AX_REASON_NONE;
 	int action = XDP_DROP;
 	bool decided = false;
 
@@ -263,22 +207,21 @@ static __always_inline bool has_policy(struct turn *t, bool *pass)
 static __always_inline int judge(struct __sk_buff *skb, bool explain)
 {
 	const __u8 *a = arena_get();
-	struct leaving l = {};
-	struct turn *t = &l.t;
+	struct turn t = {};
 	bool pass;
 
 	if (!a)
 		return TC_ACT_SHOT;
-	t->verdict = AX_VERDICT_PASS;
-	t->explain = explain;
-	t->rule = t->quoted_rule = layout.rules;
-	read_packet(skb, &t->p);
-	measure(skb, &l);
-	if (has_policy(t, &pass))
-		return done(skb, t, pass);
-	t->rule = (__u16)match_own(skb, a, t);
-	pass = act_on(skb, a, &l, action_of(a, t->rule));
-	return done(skb, t, pass);
+	t.verdict = AX_VERDICT_PASS;
+	t.explain = explain;
+	t.rule = t.quoted_rule = layout.rules;
+	read_packet(skb, &t.p);
+	measure(skb, &t);
+	if (has_policy(&t, &pass))
+		return done(skb, &t, pass);
+	t.rule = (__u16)match_own(skb, a, &t);
+	pass = act_on(skb, a, &t, action_of(a, t.rule));
+	return done(skb, &t, pass);
 }
 
 SEC("tc")

@@ -24,13 +24,14 @@ static __always_inline bool client_port_is_taken(struct __sk_buff *skb,
 #define PORT_TRIES 7
 
 #define FLOW_OWN_PORT 0x100 /* the client's own port, where it is free */
+#define FLOW_COUNTS   0x200 /* AX_FLOW_COUNTS */
 
 /*
  * Remembers both directions of the flow `key` to that endpoint, of which nothing is known any more
- * (flow_forget()); `how`: an enum ax_flow_kind and FLOW_OWN_PORT. Returns the port from which the
- * app sees the client (network byte order), or 0: none was found, or there is no room. (Not static:
- * the verifier looks at it once. To Linux 6.1 keys are on the stack, so it writes from the side
- * whose key is on this one's.)
+ * (flow_forget()); `how`: an enum ax_flow_kind and what of the above holds. Returns the port from
+ * which the app sees the client (network byte order), or 0: none was found, or there is no room.
+ * (Not static: the verifier looks at it once. To Linux 6.1 keys are on the stack, so it writes from
+ * the side whose key is on this one's.)
  */
 __weak __noinline __be16 flow_enter(struct __sk_buff *skb, const struct ax_flow_key *key,
 				    const struct ax_endpoint *to, __u32 how, const struct ax_ctl *c)
@@ -40,6 +41,8 @@ __weak __noinline __be16 flow_enter(struct __sk_buff *skb, const struct ax_flow_
 
 	if (!key || !to || !c)
 		return 0;
+	if (how & FLOW_COUNTS)
+		f.state = AX_FLOW_COUNTS;
 	f.to = key->peer;
 	f.client_port_be = key->client.port_be;
 	back.client = key->client;

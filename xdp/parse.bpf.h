@@ -64,7 +64,8 @@ struct packet {
 	__u16 payload_off; /* behind the transport header, if it was understood */
 	__u16 ttl;	   /* or hop limit; AX_TTL_NONE: not IP, or only quoted by an ICMP error */
 	__u8 state;	   /* enum ax_state: the parser leaves it AX_STATE_UNASKED */
-	__u8 sets;	   /* the list's timed sets that its source is in; << 4: its destination */
+	__u8 sets;	   /* the list's timed sets that its source, or it as a flow, is in (a set
+			      has elements of one kind); << 4: that its destination is in */
 	__u16 payload;	   /* AX_PAYLOAD_NONE + bits; the parser leaves it AX_PAYLOAD_UNASKED */
 };
 
@@ -491,6 +492,8 @@ static __always_inline __u32 packet_value(const struct packet *p, enum ax_field 
 		return p->state > AX_STATE_UNASKED ? AX_STATE_UNASKED : p->state;
 	case AX_FIELD_PAYLOAD:
 		return payload_value(p);
+	case AX_FIELD_FLOW:
+		return *(const volatile __u8 *)&p->sets & (AX_FLOW_VALUES - 1);
 	case AX_FIELD_SRC: /* see classify.bpf.h */
 	case AX_FIELD_DST:
 	case AX_FIELD_MAC:

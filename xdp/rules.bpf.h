@@ -32,6 +32,29 @@ AX_RULES_MAP struct {
 	__uint(value_size, 4096); /* the loader sets the real one */
 } arena SEC(".maps");
 
+/*
+ * What was found last in bit vectors of many rules, by the classes of a packet's fields: these are
+ * all that the rule depends on, whatever elements come to sets (struct ax_journal). So packets of a
+ * few flows, or of many to the same services, are not looked for again. Each CPU has
+ * `found_places`, a power of two, behind each other in one array; 0: nothing is kept. The loader
+ * sets both.
+ */
+extern const volatile __u32 found_places;
+struct found {
+	__u64 hi, lo; /* the classes, of 16 bits each; the loader sees to it that they fit */
+	__u64 rule;   /* and one; above FOUND_RULE a hash of the classes. 0: nothing is here */
+	__u64 pad;
+};
+#define FOUND_RULE 0xffffULL
+_Static_assert(AX_XDP_RULES_MAX < FOUND_RULE, "the rule and one");
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE); /* it begins at a line of the cache */
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct found);
+} founds SEC(".maps");
+
 /* --- of the interface: pinned, taken over by each generation --- */
 
 /* The root's program array. */
@@ -191,8 +214,9 @@ struct fast {
 	__be16 sport_be, dport_be; /* that its packets get, as the addresses beside this */
 	__u16 real;
 	__u16 balancer;
-	__u8 mode; /* enum ax_balance_mode */
-	__u8 pad[3];
+	__u8 mode;  /* enum ax_balance_mode */
+	__u8 by_id; /* only for packets whose connection id names the backend */
+	__u8 pad[2];
 };
 struct fast4 {
 	struct ax_flow4 flow;
@@ -310,7 +334,10 @@ struct handover {
 	struct packet quoted; /* with icmp_error: the flow that it is about, ends swapped */
 	__u32 rule;
 	union {
-		__u32 balancer;
+		struct {
+			__u32 balancer;
+			__s32 quic; /* what quic_real() says (balance_quic.bpf.h) */
+		};
 		struct {	       /* AX_STAGE_ROUTE, AX_STAGE_CHALLENGE: the rule's */
 			__u16 counter; /* index in map `rule_counts` */
 			__u16 flags;   /* enum ax_action_flag */

@@ -79,8 +79,36 @@ __weak __noinline int may_have_backend(const struct caller *who, const struct ax
 	return who->host_access;
 }
 
+/* The next backend that the strategy names: enum tried. *ret is one that listens, or the first that
+ * may be had. (To one in host mode nothing leads that does not listen.) A global function, as
+ * may_have_backend(). */
+__weak __noinline int service_next(const struct caller *who, const struct ax_endpoint *client,
+				   struct ax_service *svc, struct choice *c,
+				   struct ax_endpoint *ret)
+{
+	struct ax_endpoint ep = {}; /* keys are on the stack to Linux 6.1, and all written */
+	struct ax_vip *vip;
+	bool listens;
+	int r;
+
+	if (!who || !client || !svc || !c || !ret)
+		return TRY_END;
+	r = choose_next(c, svc, &ep);
+	if (r != CHOSEN)
+		return r == CHOSEN_NONE ? TRY_END : TRY_NEXT;
+	vip = bpf_map_lookup_elem(&vips, &ep.addr);
+	if (!vip || !way_of(vip, who->to_host) || !may_have_backend(who, client, &ep, vip->party))
+		return TRY_NEXT;
+	listens = server_of(&ep, vip) != NULL;
+	if (listens ? !affinity_keep(c, svc) : vip->flags & AX_VIP_LOCAL)
+		return TRY_NEXT;
+	if (listens || !ret->port_be)
+		*ret = ep;
+	return listens ? TRY_TAKEN : TRY_NEXT;
+}
+
 /* A backend that the caller may have, one that listens if there is any. Returns the way to it or 0.
- * *ret is all zero before. (To one in host mode nothing leads that does not listen.) */
+ * *ret is all zero before. */
 static __noinline __u32 choose(const struct ax_flow_key *flow, const struct caller *who,
 			       struct ax_endpoint *ret)
 {
@@ -90,29 +118,9 @@ static __noinline __u32 choose(const struct ax_flow_key *flow, const struct call
 
 	if (!svc)
 		return 0;
-	if (choose_counts(svc))
-		outside_counts = true;
 	c.start = bpf_get_prandom_u32();
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
-		struct ax_endpoint ep = {};
-		bool listens;
-		int r;
-
-		r = choose_next(&c, svc, &ep);
-		if (r == CHOSEN_NONE)
-			break;
-		if (r == CHOSEN_GONE)
-			continue;
-		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (!vip || !way_of(vip, who->to_host) ||
-		    !may_have_backend(who, &flow->client, &ep, vip->party))
-			continue;
-		listens = server_of(&ep, vip) != NULL;
-		if (listens ? !affinity_keep(&c, svc) : vip->flags & AX_VIP_LOCAL)
-			continue;
-		if (listens || !ret->port_be)
-			*ret = ep;
-		if (listens)
+		if (service_next(who, &flow->client, svc, &c, ret) != TRY_NEXT)
 			break;
 	}
 	vip = bpf_map_lookup_elem(&vips, &ret->addr);
@@ -127,6 +135,27 @@ static __always_inline bool is_for_balancer(const struct ax_addr *dst)
 	return vip && vip->kind == AX_VIP_BALANCER;
 }
 
+/* (No part of its caller: the stack is small.) */
+static __noinline __be16 enter(struct __sk_buff *skb, const struct way *w, const struct ax_ctl *c)
+{
+	__u32 how = AX_FLOW_SERVICE;
+
+	if (w->flow.peer.proto == IPPROTO_TCP && service_counts(&w->flow.peer))
+		how |= FLOW_COUNTS;
+	return flow_enter(skb, &w->flow, &w->backend, how, c);
+}
+
+/*
+ * Whether a segment without a flow leads to somebody. One that begins no connection belongs to one
+ * whose flow is over, or was pushed out: some backend gets it from a port that it does not know,
+ * and says so, that its client need not wait for nothing. (Of a mixed service the stack says it.)
+ */
+static __always_inline bool begins(const struct packet *p, const struct caller *who)
+{
+	return p->proto != IPPROTO_TCP || p->tcp_flags & TCP_FLAG_SYN_BIT ||
+	       !(who->to_host || p->tcp_flags & TCP_FLAG_RST_BIT);
+}
+
 /* False: to none, or to one in host mode. */
 static __always_inline bool find_way(struct __sk_buff *skb, const struct packet *p,
 				     const struct caller *who, const struct ax_ctl *c,
@@ -134,7 +163,7 @@ static __always_inline bool find_way(struct __sk_buff *skb, const struct packet 
 {
 	if (way_known(p, w))
 		return true;
-	if (p->proto == IPPROTO_TCP && !(p->tcp_flags & TCP_FLAG_SYN_BIT))
+	if (!begins(p, who))
 		return false;
 	if (who->to_host && picked_before(&w->flow))
 		return false;
@@ -147,7 +176,7 @@ static __always_inline bool find_way(struct __sk_buff *skb, const struct packet 
 		return false;
 	}
 	/* (never the client's own port, which it may use for the backend itself) */
-	w->client_port_be = flow_enter(skb, &w->flow, &w->backend, AX_FLOW_SERVICE, c);
+	w->client_port_be = enter(skb, w, c);
 	return w->client_port_be;
 }
 

@@ -87,6 +87,41 @@ static int add_real(struct balancers *c, const struct balancer *b, uint32_t bala
 	return 0;
 }
 
+/* The table of the backends by the number in QUIC connection ids, if any has one. */
+static int add_quic(struct balancers *c, const struct balancer *b, const struct real_binding *reals,
+		    struct ax_balancer *out)
+{
+	struct ax_quic *table;
+	uint32_t n = 0;
+	int64_t at;
+
+	for (size_t i = 0; i < b->n; i++)
+		if (b->backends[i].has_quic_id && b->backends[i].quic_id >= n)
+			n = b->backends[i].quic_id + 1u;
+	if (!n)
+		return 0;
+	at = arena_add(c->arena, n * sizeof(*table), 64);
+	if (at < 0)
+		return (int)at;
+	table = (struct ax_quic *)(c->arena->data + at);
+	for (uint32_t i = 0; i < n; i++)
+		table[i] = (struct ax_quic){AX_QUIC_NOBODY, AX_QUIC_NOBODY};
+	for (size_t i = 0; i < b->n; i++) {
+		const struct balance_backend *be = &b->backends[i];
+
+		if (!be->has_quic_id)
+			continue;
+		if (addr_is_v4(&be->addr))
+			table[be->quic_id].real = reals[i].slot;
+		else
+			table[be->quic_id].real6 = reals[i].slot;
+	}
+	out->quic = (uint32_t)at;
+	out->quic_n = n;
+	c->layout->quic = 1;
+	return 0;
+}
+
 static int add_balancer(struct balancers *c, uint32_t number, const struct real_binding *reals)
 {
 	static const uint8_t modes[] = {
@@ -95,8 +130,12 @@ static int add_balancer(struct balancers *c, uint32_t number, const struct real_
 		[BALANCE_GUE] = AX_BALANCE_GUE,
 	};
 	const struct balancer *b = &c->list->balancers[number];
+	struct ax_balancer out = {
+		.mode = modes[b->mode],
+		.gue_port_be = htons(b->gue_port),
+		.affinity = b->affinity == BALANCE_BY_SRC ? AX_BALANCE_BY_SRC : AX_BALANCE_BY_FLOW,
+	};
 	int64_t ring, ring6;
-	struct ax_balancer *out;
 	int r = 0;
 
 	for (size_t i = 0; i < b->n && !r; i++)
@@ -109,14 +148,12 @@ static int add_balancer(struct balancers *c, uint32_t number, const struct real_
 	ring6 = add_ring(c, b, reals, false);
 	if (ring6 < 0)
 		return (int)ring6;
-	out = (struct ax_balancer *)(c->arena->data + c->layout->balancers) + number;
-	*out = (struct ax_balancer){
-		.ring = (uint32_t)ring,
-		.ring6 = (uint32_t)ring6,
-		.mode = modes[b->mode],
-		.gue_port_be = htons(b->gue_port),
-		.affinity = b->affinity == BALANCE_BY_SRC ? AX_BALANCE_BY_SRC : AX_BALANCE_BY_FLOW,
-	};
+	out.ring = (uint32_t)ring;
+	out.ring6 = (uint32_t)ring6;
+	r = add_quic(c, b, reals, &out);
+	if (r)
+		return r;
+	((struct ax_balancer *)(c->arena->data + c->layout->balancers))[number] = out;
 	return 0;
 }
 

@@ -182,6 +182,7 @@ static int classify_field(struct compiler *c, const struct rule_field *row)
 		[FIELD_ADDRESS] = compile_addresses, [FIELD_NUMBER] = compile_numbers,
 		[FIELD_BITS] = compile_bits,	     [FIELD_MAC] = compile_macs,
 		[FIELD_PAYLOAD] = compile_payloads,  [FIELD_NAME] = compile_names,
+		[FIELD_FLOW] = compile_flows,
 	};
 	struct field *field = &c->field[row->number];
 	int r = classes_init(&field->classes, &c->shape, &c->rows);
@@ -236,6 +237,7 @@ static void describe(const struct compiler *c, struct ax_layout *layout)
 	layout->quotes = last_verdict(c) == AX_VERDICT_DROP &&
 			 policy[AX_REASON_ICMP_ERROR] == AX_POLICY_PASS;
 	for (uint32_t i = 0; i < c->shape.rules; i++) {
+		layout->flow_learns |= c->rules[i]->learn_flow;
 		if (c->rules[i]->verdict == AX_VERDICT_BALANCE)
 			layout->balance_first = 1;
 		else if (c->rules[i]->verdict == AX_VERDICT_ROUTE)

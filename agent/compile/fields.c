@@ -18,8 +18,7 @@ static int add_user(struct compiler *c, uint32_t rule, const char *name, enum se
 	if (s->kind != kind)
 		return error_set(
 			c->e, -EINVAL, "rule %u names the set %s, which holds %s: name a set of %s",
-			c->list_rule[rule] + 1u, name, s->kind == SET_PORTS ? "ports" : "prefixes",
-			kind == SET_PORTS ? "ports" : "prefixes");
+			c->list_rule[rule] + 1u, name, set_kind_name(s->kind), set_kind_name(kind));
 	i = (size_t)(s - c->list->sets);
 	if (!u->who[i])
 		u->who[i] = calloc(c->shape.words, sizeof(uint64_t));

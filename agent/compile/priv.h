@@ -139,6 +139,8 @@ uint64_t *compile_base(const struct compiler *c, enum ax_field f);
 int compile_timed(struct compiler *c, const struct rule_field *row);
 /* Writes that down, and which sets they are (in slots as they come). */
 int write_timed(const struct compiler *c, struct arena *a, struct ax_layout *layout);
+/* Which sets flows are in. */
+int compile_flows(struct compiler *c, const struct rule_field *row);
 /* What a rule learns. */
 struct ax_learn learn_of(const struct compiler *c, const struct rule *r);
 

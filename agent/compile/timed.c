@@ -87,6 +87,34 @@ int compile_timed(struct compiler *c, const struct rule_field *row)
 	return r < 0 ? r : make_table(c, field, &users, room);
 }
 
+/* The values are which sets a flow is in. */
+int compile_flows(struct compiler *c, const struct rule_field *row)
+{
+	struct set_users users CLEANUP(set_users_free) = {0};
+	size_t size = c->shape.words * sizeof(uint64_t);
+	autofree uint64_t *base = compile_base(c, row->number);
+	autofree uint64_t *bits = malloc(size);
+	struct field *field = &c->field[row->number];
+	int r;
+
+	if (!base || !bits)
+		return -ENOMEM;
+	r = set_users_init(c, row, &users);
+	if (r == 0)
+		field->timed_asked = asked_sets(c, &users);
+	for (uint32_t mask = 0; mask < row->size && r == 0; mask++) {
+		int cls;
+
+		memcpy(bits, base, size);
+		for (uint32_t i = 0; i < c->n_timed; i++)
+			if (mask & field->timed_asked & 1u << i)
+				bits_or(bits, users.who[c->timed[i].set], c->shape.words);
+		cls = class_of(&field->classes, bits);
+		r = cls < 0 ? cls : cuts_add(&field->cuts, mask, 0, (uint32_t)cls);
+	}
+	return r;
+}
+
 int write_timed(const struct compiler *c, struct arena *a, struct ax_layout *layout)
 {
 	layout->timed_n = c->n_timed;
@@ -96,12 +124,15 @@ int write_timed(const struct compiler *c, struct arena *a, struct ax_layout *lay
 			.slot = (uint8_t)i,
 			.len4 = c->timed[i].len4,
 			.len6 = c->timed[i].len6,
+			.flows = c->timed[i].flows,
 		};
 	for (int f = 0; f < AX_FIELDS; f++) {
 		const struct field *field = &c->field[f];
 		size_t size = ((size_t)field->classes.n << c->n_timed) * sizeof(*field->timed);
 		int64_t at;
 
+		if (field->used)
+			layout->field[f].timed_asked = field->timed_asked;
 		if (!field->used || !field->timed)
 			continue;
 		at = arena_add(a, size, 64);
@@ -109,7 +140,6 @@ int write_timed(const struct compiler *c, struct arena *a, struct ax_layout *lay
 			return (int)at;
 		memcpy(a->data + at, field->timed, size);
 		layout->field[f].timed = (uint32_t)at;
-		layout->field[f].timed_asked = field->timed_asked;
 	}
 	return 0;
 }
@@ -120,6 +150,9 @@ struct ax_learn learn_of(const struct compiler *c, const struct rule *r)
 		.time = r->learn_ms * 1000000ull,
 		.dst = r->learn_dst,
 		.limited = r->learn_above,
+		.flow = r->learn_flow,
+		.proto = r->learn_proto,
+		.port_be = r->learn_port_be,
 	};
 
 	l.fresh = l.time - l.time / FRESH_PART;

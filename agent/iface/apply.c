@@ -35,6 +35,7 @@ struct applying {
 	struct xdp_growth growth;
 	bool nat; /* some list of the instance has NAT, with this one */
 	struct datapath_apps apps;
+	int bad;	   /* findings that speak against the list itself */
 	bool new_counters; /* a bigger map of them has taken the former one's place */
 };
 
@@ -163,8 +164,10 @@ static bool has_ethernet(const char *ifname)
 
 static void on_finding(void *arg, const struct finding *f)
 {
-	const struct applying *a = arg;
+	struct applying *a = arg;
 
+	/* (of answers to another list's balancer it is only said what would become of them here) */
+	a->bad += f->state == FINDING_BAD && !f->others;
 	if (f->state == FINDING_BAD ||
 	    (f->state == FINDING_NOTE && (streq(f->what, "vlan") || streq(f->what, "challenge"))))
 		say(a, "%s: %s%s%s", f->what, f->why, *f->fix ? "; repair it with: " : "", f->fix);
@@ -222,8 +225,7 @@ static int check_first(struct applying *a, struct error *e)
 		    (int64_t)a->list->rules[i].cpu >= cpus)
 			return no_such_cpu(i, a->list->rules[i].cpu, e);
 	r = preflight(a->inst, a->ifname, a->list, a->mode, a->o->fix, on_finding, a, e);
-	/* of answers to another list's balancer it is only said what would become of them here */
-	if (r <= 0 || a->o->force || !own)
+	if (r < 0 || !a->bad || a->o->force || !own)
 		return r < 0 ? r : 0;
 	return error_set(
 		e, -ENOLINK,

@@ -49,17 +49,20 @@ int xdp_edit(const struct instance *inst, const char *ifname,
 int xdp_change_sets(const struct instance *inst, const char *ifname, const struct set_change *ch,
 		    size_t n, const struct xdp_load_options *o, struct set_changed *ret);
 /* --- elements for a time (timed.c) --- */
-/* Puts addresses (or networks of the lengths that the set's elements have) into a set for `ms`
- * milliseconds, or renews them. -ENOENT: no such set; -EOPNOTSUPP: it takes none for a time;
- * -EINVAL: a prefix is none of these; -ENOSPC: too many are there. */
+/* Puts addresses (or networks of the lengths that the set's elements have), or flows, into a set
+ * for `ms` milliseconds, or renews them. -ENOENT: no such set; -EOPNOTSUPP: it takes none for a
+ * time; -EINVAL: a prefix is none of these, or the set's elements are of another kind; -ENOSPC: too
+ * many are there. */
 int xdp_hold(const struct instance *inst, const char *ifname, const char *set,
 	     const struct rule_set_def *elements, uint32_t ms, struct error *e);
-/* Removes what is in these prefixes of what came to a set for a time. Returns how many of the
- * prefixes had any; 0 also where nothing comes to the set so. */
+/* Removes what is in these prefixes, or these flows, of what came to a set for a time. Returns how
+ * many of the elements had any; 0 also where nothing comes to the set so, or no such elements. */
 int xdp_let_go(const struct instance *inst, const char *ifname, const char *set,
 	       const struct rule_set_def *elements, struct error *e);
 struct xdp_timed_element {
-	struct prefix prefix;
+	struct prefix prefix; /* unless it is a flow */
+	struct ax_set_flow flow;
+	bool is_flow;
 	uint64_t left_ms;
 	bool held; /* by a command; else a rule learned it */
 };

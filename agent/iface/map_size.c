@@ -18,6 +18,14 @@ static bool limits_sources(const struct rule_list *l)
 	return false;
 }
 
+static bool has_flow_sets(const struct rule_list *l)
+{
+	for (size_t i = 0; i < l->n_sets; i++)
+		if (l->sets[i].kind == SET_FLOWS)
+			return true;
+	return false;
+}
+
 bool xdp_has_nat(const struct rule_list *l)
 {
 	for (size_t i = 0; i < l->n_balancers; i++)
@@ -68,6 +76,7 @@ void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t 
 	sizes[XDP_MAP_EXPOSED] = exposed ? AX_XDP_EXPOSED : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_EXPOSED_PORTS] = exposed ? AX_EXPOSED_WORDS : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_WAYS] = xdp_routes(l) || xdp_challenges(l) ? AX_WAYS : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_HELD_FLOWS] = has_flow_sets(l) ? AX_TIMED_ELEMENTS : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_SOURCE_LIMITS] = limits_sources(l) ? IFACE_SOURCES : IFACE_UNUSED_ENTRIES;
 }
 

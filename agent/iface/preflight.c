@@ -17,7 +17,7 @@
 static void report_v(struct check *c, enum finding_state state, const char *what, const char *fix,
 		     const char *more, const char *fmt, va_list ap)
 {
-	struct finding f = {.state = state, .what = what};
+	struct finding f = {.state = state, .what = what, .others = c->others};
 	int n;
 
 	vsnprintf(f.why, sizeof(f.why), fmt, ap);

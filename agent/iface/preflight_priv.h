@@ -60,6 +60,7 @@ struct check {
 	void (*report)(void *arg, const struct finding *f);
 	void *arg;
 	int bad;
+	bool others;	/* what is found now is about other lists */
 	unsigned *seen; /* numbers of targets that were looked at, */
 	size_t n_seen;
 	struct strv devices, balancers; /* and the names by which rules called them */

@@ -357,11 +357,8 @@ static void check_answers(struct check *c, const struct rule_list *l)
 	}
 }
 
-/* A NAT balancer's answers are turned back on every interface with a list. */
-static bool turns_back(const struct check *c, const struct rule_list *l)
+static bool has_nat(const struct rule_list *l)
 {
-	if (l && c->nat)
-		return true;
 	for (size_t i = 0; l && i < l->n_balancers; i++)
 		if (l->balancers[i].mode == BALANCE_NAT)
 			return true;
@@ -420,9 +417,12 @@ static void check_checksums(struct check *c, const struct rule_list *l)
 		first = &l->rules[i];
 		rule_name(l, i, name);
 	}
-	if (!first && turns_back(c, l)) {
+	/* A NAT balancer's answers are turned back on every interface with a list. */
+	if (!first && l && (c->nat || has_nat(l))) {
 		first = &answers;
-		snprintf(name, sizeof(name), "a balancer");
+		c->others = !has_nat(l);
+		snprintf(name, sizeof(name), "%s",
+			 c->others ? "the balancer of another list" : "a balancer");
 	}
 	if (l && !first)
 		return;
@@ -431,6 +431,7 @@ static void check_checksums(struct check *c, const struct rule_list *l)
 	else
 		found(c, FINDING_OK, "tx-checksum", "",
 		      "what programs behind %s send has whole checksums", c->peer.name);
+	c->others = false;
 }
 
 /* In generic mode what a local stack left to be cut into segments arrives in one piece. */

@@ -17,14 +17,38 @@ static int slot_of(const struct ax_layout *layout, const struct rule_list *l,
 
 		/* with other lengths, nothing of what is there would be found */
 		if (s->set < l->n_sets && streq(l->sets[s->set].name, name) &&
-		    s->len4 == want->len4 && s->len6 == want->len6)
+		    s->len4 == want->len4 && s->len6 == want->len6 && s->flows == want->flows)
 			return s->slot;
 	}
 	return -1;
 }
 
-/* Calls f for each key and value of a map of addresses (or struct ax_held_key), until it returns
- * non-zero. */
+/* The maps of both kinds of sets. */
+static const struct kind {
+	enum xdp_map learned, held;
+	size_t size, held_size; /* of keys */
+	size_t slot_at;		/* in those that are held, behind the element itself */
+} kinds[] = {
+	{XDP_MAP_LEARNED, XDP_MAP_HELD, sizeof(struct ax_addr), sizeof(struct ax_held_key),
+	 offsetof(struct ax_held_key, slot)},
+	{XDP_MAP_LEARNED_FLOWS, XDP_MAP_HELD_FLOWS, sizeof(struct ax_set_flow),
+	 sizeof(struct ax_held_flow), offsetof(struct ax_held_flow, slot)},
+};
+
+static const struct kind *kind_of(const struct ax_timed_set *s)
+{
+	return &kinds[s->flows != 0];
+}
+
+static uint32_t slot_in(const struct kind *k, const void *held_key)
+{
+	uint32_t slot;
+
+	memcpy(&slot, (const char *)held_key + k->slot_at, sizeof(slot));
+	return slot;
+}
+
+/* Calls f for each key and value of a map of elements for a time, until it returns non-zero. */
 static int each_element(int map, size_t key_size,
 			int (*f)(void *arg, const void *key, uint64_t until), void *arg)
 {
@@ -54,6 +78,7 @@ static int each_element(int map, size_t key_size,
 }
 
 struct sweeping {
+	const struct kind *kind;
 	int map;
 	int slot;	/* those of this slot go; -1: of none */
 	uint64_t until; /* and those whose time is over by then */
@@ -62,34 +87,32 @@ struct sweeping {
 static int sweep_one(void *arg, const void *key, uint64_t until)
 {
 	const struct sweeping *s = arg;
-	const struct ax_held_key *k = key;
 
-	if ((int)k->slot == s->slot || until <= s->until)
-		bpf_map_delete_elem(s->map, k);
+	if ((int)slot_in(s->kind, key) == s->slot || until <= s->until)
+		bpf_map_delete_elem(s->map, key);
 	return 0;
 }
 
 /* What is held in vain goes. */
-static void sweep_held(const struct datapath_xdp *d, int slot)
+static void sweep_held(const struct datapath_xdp *d, const struct kind *k, int slot)
 {
-	struct sweeping s = {d->map[XDP_MAP_HELD], slot, time_boot_ns()};
+	struct sweeping s = {k, d->map[k->held], slot, time_boot_ns()};
 
-	each_element(s.map, sizeof(struct ax_held_key), sweep_one, &s);
+	each_element(s.map, k->held_size, sweep_one, &s);
 }
 
-static int empty_slot(const struct datapath_xdp *d, uint32_t slot)
+static int empty_slot(const struct datapath_xdp *d, const struct kind *k, uint32_t slot)
 {
 	const struct ax_timed_slot none = {0};
-	autoclose int set =
-		bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "learned_set", sizeof(struct ax_addr),
-			       sizeof(uint64_t), AX_TIMED_ELEMENTS, NULL);
+	autoclose int set = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "learned_set", (uint32_t)k->size,
+					   sizeof(uint64_t), AX_TIMED_ELEMENTS, NULL);
 
 	if (set < 0)
 		return -errno;
 	if (bpf_map_update_elem(d->map[XDP_MAP_TIMED_SLOTS], &slot, &none, 0) < 0 ||
-	    bpf_map_update_elem(d->map[XDP_MAP_LEARNED], &slot, &set, 0) < 0)
+	    bpf_map_update_elem(d->map[k->learned], &slot, &set, 0) < 0)
 		return -errno;
-	sweep_held(d, (int)slot);
+	sweep_held(d, k, (int)slot);
 	return 0;
 }
 
@@ -115,7 +138,7 @@ int xdp_bind_timed(const struct datapath_xdp *d, struct ax_layout *layout,
 		if (next == AX_TIMED_SLOTS)
 			return -ENOSPC;
 		s->slot = (uint8_t)next;
-		r = empty_slot(d, next++);
+		r = empty_slot(d, kind_of(s), next++);
 		if (r)
 			return r;
 	}
@@ -126,6 +149,7 @@ int xdp_bind_timed(const struct datapath_xdp *d, struct ax_layout *layout,
 
 struct timed {
 	const struct datapath_xdp *d;
+	const struct kind *kind;
 	struct ax_timed_set set;
 	int learned; /* its map */
 };
@@ -164,8 +188,9 @@ static int timed_open(const struct datapath_xdp *d, const struct ax_layout *layo
 		if (layout->timed[i].set != (size_t)(s - l->sets))
 			continue;
 		t->set = layout->timed[i];
+		t->kind = kind_of(&t->set);
 		slot = t->set.slot;
-		if (bpf_map_lookup_elem(d->map[XDP_MAP_LEARNED], &slot, &id) < 0)
+		if (bpf_map_lookup_elem(d->map[t->kind->learned], &slot, &id) < 0)
 			return -errno;
 		t->learned = bpf_map_get_fd_by_id(id);
 		return t->learned < 0 ? -errno : 0;
@@ -225,19 +250,55 @@ static bool fits(const struct timed *t, const struct prefix *p)
 	return p->len == 128 || p->len == (is_v4_prefix(p) ? t->set.len4 + 96u : t->set.len6);
 }
 
-static int hold_one(const struct timed *t, const struct prefix *p, uint64_t until)
-{
-	const struct ax_held_key key = {.addr = masked(t, &p->addr), .slot = t->set.slot};
-	int map = t->d->map[XDP_MAP_HELD];
+/* The key of one of the given elements, as it is held. */
+union held_key {
+	struct ax_held_key addr;
+	struct ax_held_flow flow;
+};
 
-	if (!bpf_map_update_elem(map, &key, &until, 0))
+static union held_key key_of(const struct timed *t, const struct rule_set_def *elements, size_t i)
+{
+	union held_key key = {0};
+
+	if (t->set.flows)
+		key.flow = (struct ax_held_flow){elements->flows[i], t->set.slot};
+	else
+		key.addr =
+			(struct ax_held_key){masked(t, &elements->prefixes[i].addr), t->set.slot};
+	return key;
+}
+
+static int hold_one(const struct timed *t, const union held_key *key, uint64_t until)
+{
+	int map = t->d->map[t->kind->held];
+
+	if (!bpf_map_update_elem(map, key, &until, 0))
 		return 0;
 	if (errno != E2BIG)
 		return -errno;
-	sweep_held(t->d, -1);
-	if (!bpf_map_update_elem(map, &key, &until, 0))
+	sweep_held(t->d, t->kind, -1);
+	if (!bpf_map_update_elem(map, key, &until, 0))
 		return 0;
 	return errno == E2BIG ? -ENOSPC : -errno;
+}
+
+static int all_fit(const struct timed *t, const struct rule_set_def *elements, struct error *e)
+{
+	char buf[ADDR_STRLEN];
+
+	if (t->set.flows != (elements->kind == SET_FLOWS))
+		return error_set(e, -EINVAL,
+				 t->set.flows ? "the set is one of flows: give such as "
+						"10.0.0.1-10.0.0.2:22/tcp"
+					      : "the set is one of prefixes: give addresses");
+	for (size_t i = 0; !t->set.flows && i < elements->n; i++)
+		if (!fits(t, &elements->prefixes[i]))
+			return error_set(e, -EINVAL,
+					 "%s cannot be there for a time: give addresses (this set "
+					 "then has networks of %u bits of IPv4 and %u of IPv6)",
+					 prefix_format(&elements->prefixes[i], buf), t->set.len4,
+					 t->set.len6);
+	return 0;
 }
 
 static int hold(struct timed *t, void *arg, struct error *e)
@@ -246,26 +307,23 @@ static int hold(struct timed *t, void *arg, struct error *e)
 	const struct holding *h = arg;
 	uint64_t until = time_boot_ns() + h->ms * 1000000ull;
 	uint32_t slot = t->set.slot;
-	char buf[ADDR_STRLEN];
-	int r = 0;
+	int r = all_fit(t, h->elements, e);
 
-	for (size_t i = 0; i < h->elements->n; i++)
-		if (!fits(t, &h->elements->prefixes[i]))
-			return error_set(e, -EINVAL,
-					 "%s cannot be there for a time: give addresses (this set "
-					 "then has networks of %u bits of IPv4 and %u of IPv6)",
-					 prefix_format(&h->elements->prefixes[i], buf), t->set.len4,
-					 t->set.len6);
+	if (r)
+		return r;
 	if (bpf_map_update_elem(t->d->map[XDP_MAP_TIMED_SLOTS], &slot, &both, 0) < 0)
 		r = -errno;
-	for (size_t i = 0; i < h->elements->n && !r; i++)
-		r = hold_one(t, &h->elements->prefixes[i], until);
+	for (size_t i = 0; i < h->elements->n && !r; i++) {
+		const union held_key key = key_of(t, h->elements, i);
+
+		r = hold_one(t, &key, until);
+	}
 	if (r == -ENOSPC)
-		return error_set(
-			e, r,
-			"%d addresses are held for a time already, as many as an interface "
-			"takes: remove some, or add them for good",
-			AX_TIMED_ELEMENTS);
+		return error_set(e, r,
+				 "%d %s are held for a time already, as many as an interface "
+				 "takes: remove some%s",
+				 AX_TIMED_ELEMENTS, t->set.flows ? "flows" : "addresses",
+				 t->set.flows ? "" : ", or add them for good");
 	return r ? error_set(e, r, "cannot put them there: %s", strerror(-r)) : 0;
 }
 
@@ -307,16 +365,19 @@ static int let_go_one(void *arg, const void *key, uint64_t until)
 	return 0;
 }
 
+/* The element is first in the key. */
+static bool let_go_key(const struct timed *t, const union held_key *key)
+{
+	bool learned = !bpf_map_delete_elem(t->learned, key);
+
+	return !bpf_map_delete_elem(t->d->map[t->kind->held], key) || learned;
+}
+
 static bool let_go_prefix(struct timed *t, const struct prefix *p)
 {
-	const struct ax_held_key key = {.addr = masked(t, &p->addr), .slot = t->set.slot};
 	int held = t->d->map[XDP_MAP_HELD];
 	struct letting_go l = {.t = t, .in = p, .map = t->learned};
 
-	if (fits(t, p)) {
-		l.any = !bpf_map_delete_elem(t->learned, &key.addr);
-		return !bpf_map_delete_elem(held, &key) || l.any;
-	}
 	each_element(t->learned, sizeof(struct ax_addr), let_go_one, &l);
 	l.map = held;
 	l.held = true;
@@ -330,8 +391,16 @@ static int let_go(struct timed *t, void *arg, struct error *e)
 	int n = 0;
 
 	(void)e;
-	for (size_t i = 0; i < elements->n; i++)
-		n += let_go_prefix(t, &elements->prefixes[i]);
+	if (t->set.flows != (elements->kind == SET_FLOWS))
+		return 0;
+	for (size_t i = 0; i < elements->n; i++) {
+		const union held_key key = key_of(t, elements, i);
+
+		if (t->set.flows || fits(t, &elements->prefixes[i]))
+			n += let_go_key(t, &key);
+		else
+			n += let_go_prefix(t, &elements->prefixes[i]);
+	}
 	return n;
 }
 
@@ -360,25 +429,39 @@ struct gathering {
 static int gather_one(void *arg, const void *key, uint64_t until)
 {
 	struct gathering *g = arg;
-	const struct ax_held_key *k = key;
-	bool v4 = addr_is_v4(&k->addr);
+	const struct ax_timed_set *set = &g->t->set;
+	struct xdp_timed_element *to;
 
-	if ((g->held && k->slot != g->t->set.slot) || until <= g->now)
+	if ((g->held && slot_in(g->t->kind, key) != set->slot) || until <= g->now)
 		return 0;
 	if (g->n == 2 * AX_TIMED_ELEMENTS) /* what came meanwhile */
 		return 1;
-	g->v[g->n++] = (struct xdp_timed_element){
-		.prefix = {.addr = k->addr, .len = v4 ? g->t->set.len4 + 96u : g->t->set.len6},
+	to = &g->v[g->n++];
+	*to = (struct xdp_timed_element){
 		.left_ms = (until - g->now + 999999) / 1000000,
 		.held = g->held,
+		.is_flow = set->flows,
 	};
+	if (to->is_flow) {
+		memcpy(&to->flow, key, sizeof(to->flow));
+		return 0;
+	}
+	memcpy(&to->prefix.addr, key, sizeof(to->prefix.addr));
+	to->prefix.len = addr_is_v4(&to->prefix.addr) ? set->len4 + 96u : set->len6;
 	return 0;
 }
 
-static int by_prefix(const void *a, const void *b)
+/* Of one set, whose elements are all flows or all none. */
+static int compare_elements(const struct xdp_timed_element *x, const struct xdp_timed_element *y)
+{
+	return x->is_flow ? memcmp(&x->flow, &y->flow, sizeof(x->flow))
+			  : prefix_cmp(&x->prefix, &y->prefix);
+}
+
+static int by_element(const void *a, const void *b)
 {
 	const struct xdp_timed_element *x = a, *y = b;
-	int c = prefix_cmp(&x->prefix, &y->prefix);
+	int c = compare_elements(x, y);
 
 	return c ? c : x->held - y->held;
 }
@@ -389,7 +472,7 @@ static size_t unite(struct xdp_timed_element *v, size_t n)
 	size_t k = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!k || prefix_cmp(&v[k - 1].prefix, &v[i].prefix))
+		if (!k || compare_elements(&v[k - 1], &v[i]))
 			v[k++] = v[i];
 		else if (v[i].left_ms > v[k - 1].left_ms)
 			v[k - 1] = v[i];
@@ -406,12 +489,11 @@ static int gather(const struct timed *t, struct gathering *g)
 	g->v = calloc(2 * AX_TIMED_ELEMENTS, sizeof(*g->v));
 	if (!g->v)
 		return -ENOMEM;
-	r = each_element(t->learned, sizeof(struct ax_addr), gather_one, g);
+	r = each_element(t->learned, t->kind->size, gather_one, g);
 	g->held = true;
 	if (r >= 0)
-		r = each_element(t->d->map[XDP_MAP_HELD], sizeof(struct ax_held_key), gather_one,
-				 g);
-	qsort(g->v, g->n, sizeof(*g->v), by_prefix);
+		r = each_element(t->d->map[t->kind->held], t->kind->held_size, gather_one, g);
+	qsort(g->v, g->n, sizeof(*g->v), by_element);
 	g->n = unite(g->v, g->n);
 	return r < 0 ? r : 0;
 }

@@ -102,6 +102,7 @@ static int note_addr(void *arg, const struct ax_addr *addr)
 	return 0;
 }
 
+/* 1: others than before; 0; or a negative errno. */
 static int tell_addrs(struct agent *a)
 {
 	struct addrs l = {.a = a};
@@ -127,7 +128,9 @@ int ingress_watch(struct agent *a)
 	fd = loop_add(a->epoll, &in->links, EPOLLIN);
 	if (fd)
 		close_fd(&in->links.fd);
-	return fd ? fd : tell_addrs(a);
+	if (!fd)
+		fd = tell_addrs(a);
+	return fd < 0 ? fd : 0;
 }
 
 static void unwatch(struct agent *a)
@@ -193,9 +196,14 @@ int ingress_attach(struct agent *a)
 
 void ingress_on_link(struct agent *a)
 {
+	int r;
+
 	if (!nl_host_watch_read(a->ingress->links.fd))
 		return;
-	if (tell_addrs(a) || (a->ctl.exposed & AX_EXPOSED_PACKETS && attach_all(a)))
+	r = tell_addrs(a);
+	if (r > 0) /* somebody may have connected to an address that is this machine's since now */
+		unjudged_end(a, true, true);
+	if (r < 0 || (a->ctl.exposed & AX_EXPOSED_PACKETS && attach_all(a)))
 		log_warn("the host's interfaces cannot be read: exposed ports may not be reached "
 			 "by new ones");
 	ingress_links_changed(a);

@@ -119,7 +119,7 @@ static uint32_t service_flags(const struct agent *a, const struct service *s)
 static int tell(struct agent *a, struct exposure *x, int family, const struct owner *o,
 		struct error *e)
 {
-	const struct ax_exposed to = {
+	struct ax_exposed to = {
 		.to = {.addr = o->vip[family], .port_be = htons(x->x.port), .proto = x->x.proto},
 		.flags = o->service ? service_flags(a, o->service) : 0};
 	struct ax_exposed was;
@@ -136,6 +136,9 @@ static int tell(struct agent *a, struct exposure *x, int family, const struct ow
 	}
 	if (*x->x.device && !x->key[family].ifindex)
 		return 0;
+	x->soon[family] = !known || was.flags & AX_EXPOSED_SOON;
+	if (x->soon[family])
+		to.flags |= AX_EXPOSED_SOON;
 	r = datapath_exposed_set(a->dp, &x->key[family], &to);
 	if (r)
 		return error_set(e, r, "the kernel refuses the exposed port %s: %s",
@@ -147,6 +150,33 @@ static int tell(struct agent *a, struct exposure *x, int family, const struct ow
 	if (x->fd[family] < 0)
 		reserve_later(a);
 	return 0;
+}
+
+/* The programs know what has come, and apps that connect are judged for it: what they had connected
+ * there before is ended, and then it is there for everybody. */
+static void open_soon(struct agent *a)
+{
+	bool udp = false, tcp = false;
+	struct ax_exposed now;
+
+	for (const struct exposure *x = a->ingress->list; x; x = x->next) {
+		if (!x->soon[V4] && !x->soon[V6])
+			continue;
+		udp |= x->x.proto == IPPROTO_UDP;
+		tcp |= x->x.proto == IPPROTO_TCP;
+	}
+	unjudged_end(a, udp, tcp);
+	for (struct exposure *x = a->ingress->list; x; x = x->next) {
+		for (int f = 0; f < FAMILIES; f++) {
+			if (!x->soon[f])
+				continue;
+			x->soon[f] = false;
+			if (!x->has[f] || datapath_exposed_get(a->dp, &x->key[f], &now))
+				continue;
+			now.flags &= ~AX_EXPOSED_SOON;
+			datapath_exposed_set(a->dp, &x->key[f], &now);
+		}
+	}
 }
 
 static void untell(struct agent *a, struct exposure *x)
@@ -283,6 +313,7 @@ static int settle(struct agent *a, const struct owner *o, struct error *e)
 	if (r)
 		drop_others(a, o, &none);
 	told = tell_kinds(a);
+	open_soon(a);
 	moved_forget(a);
 	if (!r && told)
 		r = error_set(&why, told, "the kernel refuses the exposed ports: %s",

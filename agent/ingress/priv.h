@@ -26,6 +26,7 @@ struct exposure {
 	const struct service *service;
 	int fd[FAMILIES]; /* that keeps the port, -1 */
 	bool has[FAMILIES];
+	bool soon[FAMILIES];		     /* its entry has AX_EXPOSED_SOON */
 	struct ax_exposed_key key[FAMILIES]; /* the kernel's entry, if has */
 };
 
@@ -45,8 +46,9 @@ struct ingress {
 	uint32_t again_ms; /* the interval, which grows */
 	struct ax_endpoint *moved; /* UDP ports that lead to a service to which they did not */
 	size_t n_moved;
-	size_t n_mixed;	 /* services with backends of both modes */
-	uint16_t told;	 /* enum ax_exposed_kind: what all is there for */
+	bool late_udp, late_tcp; /* a work of unjudged.c is to look at these */
+	size_t n_mixed;		 /* services with backends of both modes */
+	uint16_t told;		 /* enum ax_exposed_kind: what all is there for */
 	uint16_t before; /* what a former agent had, until all of it is claimed or forgotten */
 };
 
@@ -64,6 +66,10 @@ int reserve(struct exposure *x, int family, bool known, struct error *e);
 /* moved.c: such a port; and, once the kernel knows them all, that is done by a work. */
 void moved_note(struct agent *a, const struct ax_endpoint *at);
 void moved_forget(struct agent *a);
+
+/* unjudged.c: ends what apps in host mode are connected to at exposed ports without having been
+ * judged for it. The programs know the ports by then, and the host's addresses. */
+void unjudged_end(struct agent *a, bool udp, bool tcp);
 
 /* It has been told, but could not be kept: it is tried again. */
 void reserve_later(struct agent *a);

@@ -170,6 +170,23 @@ static int check_icmp(const struct rule *r, struct rule_fault *f)
 	return 0;
 }
 
+static int check_flow(const struct rule *r, struct rule_fault *f)
+{
+	const struct condition *proto = &r->in[AX_FIELD_PROTO];
+
+	if (r->verdict == AX_VERDICT_BALANCE && !condition_is_empty(&r->in[AX_FIELD_FLOW]))
+		return fault_set(f, "flow with action balance",
+				 "balance without flow, since all packets of a flow have to go "
+				 "the same way, later fragments too");
+	if (!r->learn_flow || r->learn_proto)
+		return 0;
+	if (r->in[AX_FIELD_ICMP].n || only_later(r) ||
+	    (proto->n && !has_value(proto, IPPROTO_TCP) && !has_value(proto, IPPROTO_UDP)))
+		return fault_set(f, "learn flow of packets without ports",
+				 "flow=22/tcp, which says the port, or rules of tcp or udp");
+	return 0;
+}
+
 static int check_payload(const struct rule *r, struct rule_fault *f)
 {
 	if (condition_is_empty(&r->in[AX_FIELD_PAYLOAD]))
@@ -285,6 +302,8 @@ int rule_find_fault(const struct rule *r, uint64_t given, struct rule_fault *f)
 		code = check_families(r, f);
 	if (code == 0)
 		code = check_icmp(r, f);
+	if (code == 0)
+		code = check_flow(r, f);
 	if (code == 0)
 		code = check_payload(r, f);
 	if (code == 0)

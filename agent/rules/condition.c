@@ -26,6 +26,7 @@ static size_t item_size(enum field_kind kind)
 		[FIELD_MAC] = sizeof(struct rule_mac),
 		[FIELD_PAYLOAD] = sizeof(struct rule_payload),
 		[FIELD_NAME] = sizeof(struct rule_name),
+		[FIELD_FLOW] = sizeof(struct ax_set_flow),
 	};
 
 	return sizes[kind];
@@ -33,6 +34,8 @@ static size_t item_size(enum field_kind kind)
 
 enum set_kind field_set_kind(const struct rule_field *row)
 {
+	if (row->kind == FIELD_FLOW)
+		return SET_FLOWS;
 	return row->kind == FIELD_ADDRESS ? SET_PREFIXES : SET_PORTS;
 }
 

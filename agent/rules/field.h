@@ -29,6 +29,7 @@ enum field_kind {
 	FIELD_MAC,     /* struct rule_mac; searched */
 	FIELD_PAYLOAD, /* struct rule_payload; an index into a table: which of them it has */
 	FIELD_NAME,    /* struct rule_name; a tree, by which a name is an index into a table */
+	FIELD_FLOW,    /* none, but sets; an index into a table: which of them it is in */
 	FIELD_KINDS
 };
 
@@ -76,7 +77,7 @@ struct rule_field {
 	enum field_kind kind;
 	enum field_layer layer;
 	struct field_key keys[FIELD_KEYS_MAX]; /* the first is the field's name, too */
-	bool sets;			       /* takes @SET: of prefixes, or of ports */
+	bool sets;			       /* takes @SET, see field_set_kind() */
 	/* Of numbers and bits: how many indexes there are (the last one is of packets without the
 	 * field, where there are such), and the greatest that a rule can name. */
 	uint32_t size, last;
@@ -124,6 +125,11 @@ void payload_write(struct field_text *to, const struct rule_field *row, const vo
 	"to 4 times, or quic-long"
 /* Whether a word is part of such a value. */
 bool payload_goes_on(const char *word);
+
+/* set_flow.c: a key's add(), which takes nothing: flows are in sets. */
+int set_flow_add(const struct rule_field *row, struct condition *c, const char *item,
+		 struct rule_fault *f);
+#define WANT_FLOW "@ and the name of a set of flows, such as @open"
 
 /* name.c: keys' add() and write(), and the order of the items. */
 int dns_name_add(const struct rule_field *row, struct condition *c, const char *item,

@@ -354,6 +354,13 @@ static const struct field_header ports = {
 	.want_icmp = "one of them: ICMP has no ports",
 	.want_later = "one of them: later fragments have no ports",
 };
+static const struct field_header flows = {
+	.protos = {IPPROTO_TCP, IPPROTO_UDP},
+	.other = "a protocol that has no ports",
+	.want_proto = "proto tcp or udp or both, or no proto, with flow",
+	.want_icmp = "one of them: ICMP has no ports",
+	.want_later = "one of them: later fragments have no ports",
+};
 static const struct field_header tcp = {
 	.protos = {IPPROTO_TCP, IPPROTO_TCP},
 	.other = "another protocol than tcp",
@@ -419,6 +426,16 @@ const struct rule_field rule_fields[AX_FIELDS] = {
 		.size = AX_PORT_NONE + 1,
 		.last = AX_PORT_NONE - 1,
 		.header = &ports,
+	},
+	{
+		.number = AX_FIELD_FLOW,
+		.kind = FIELD_FLOW,
+		.layer = LAYER_TRANSPORT,
+		.keys = {{"flow", WANT_FLOW, .add = set_flow_add}},
+		.sets = true,
+		.size = AX_FLOW_VALUES,
+		.last = AX_FLOW_VALUES - 1,
+		.header = &flows,
 	},
 	{
 		.number = AX_FIELD_TCP_FLAGS,

@@ -147,8 +147,8 @@ static const struct rule_key plain[KEY_FIELDS] = {
 		      .set = rule_parse_rate},
 	[KEY_LEARN] = {.number = KEY_LEARN,
 		       .name = "learn",
-		       .want = "a set and a time such as @bad,10m, then src/24/64, dst and "
-			       "above-rate if wanted",
+		       .want = "a set and a time such as @bad,10m, then src/24/64, dst or flow, "
+			       "and above-rate if wanted",
 		       .list = true,
 		       .set = rule_parse_learn},
 	[KEY_SAMPLE] = {.number = KEY_SAMPLE,

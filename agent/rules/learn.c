@@ -5,6 +5,8 @@
 #include "rules/key.h"
 #include "rules/priv.h"
 
+#include <netinet/in.h>
+
 #define LEARN_MS_MIN 1000
 
 /* --- a rule's --- */
@@ -56,6 +58,18 @@ static int set_end(struct rule *r, const char *item, struct rule_fault *f)
 			 "then one for IPv6 of 0 to 128");
 }
 
+/* "flow", "flow=22/tcp" */
+static int set_flow(struct rule *r, const char *item, struct rule_fault *f)
+{
+	r->learn_flow = true;
+	if (!item[4] || (item[4] == '=' &&
+			 set_flow_parse_port(item + 5, &r->learn_proto, &r->learn_port_be) == 0))
+		return 0;
+	return fault_set(f, NULL,
+			 "flow, or flow=22/tcp for another port than the packet's own: one of 0 "
+			 "to 65535, then /tcp or /udp");
+}
+
 struct learning {
 	struct rule *r;
 	bool end; /* it is said which */
@@ -73,8 +87,12 @@ static int add_learn(void *arg, char *item, struct rule_fault *f)
 		l->end = true;
 		return set_end(l->r, item, f);
 	}
+	if (starts_with(item, "flow") && !l->end) {
+		l->end = true;
+		return set_flow(l->r, item, f);
+	}
 	if (!streq(item, "above-rate") || l->r->learn_above)
-		return fault_set(f, NULL, "src or dst, and above-rate, each once");
+		return fault_set(f, NULL, "src, dst or flow, and above-rate, each once");
 	l->r->learn_above = true;
 	return 0;
 }
@@ -110,6 +128,11 @@ void rule_write_learn(FILE *f, const struct rule *r)
 		return;
 	fprintf(f, " learn @%s,", r->learn);
 	write_time(f, r->learn_ms);
+	if (r->learn_flow)
+		fputs(",flow", f);
+	if (r->learn_proto)
+		fprintf(f, "=%u/%s", ntohs(r->learn_port_be),
+			r->learn_proto == IPPROTO_TCP ? "tcp" : "udp");
 	if (r->learn_dst || !whole)
 		fputs(r->learn_dst ? ",dst" : ",src", f);
 	if (!whole)
@@ -151,13 +174,14 @@ size_t rule_list_timed_sets(const struct rule_list *l, struct timed_set ret[AX_T
 	for (size_t i = 0; i < l->n_sets && i < SETS_MAX; i++) {
 		const struct rule *by = first[i];
 
-		if (l->sets[i].kind != SET_PREFIXES || (!by && !l->sets[i].timed))
+		if (l->sets[i].kind == SET_PORTS || (!by && !l->sets[i].timed))
 			continue;
 		if (n < AX_TIMED_SETS)
 			ret[n] = (struct timed_set){
 				.set = i,
 				.len4 = by ? by->learn4 : RATE_PREFIX4,
 				.len6 = by ? by->learn6 : RATE_PREFIX6,
+				.flows = l->sets[i].kind == SET_FLOWS,
 			};
 		n++;
 	}
@@ -182,23 +206,41 @@ static int check_learner(const struct rule_list *l, size_t rule, const struct ru
 			 by->learn4, by->learn6);
 }
 
+/* That what is in the set for a time, and what is for good, can be so. */
+static int check_kind(const struct rule_set_def *s, struct rule_fault *f)
+{
+	char found[128];
+
+	if (s->timed && s->kind == SET_PORTS) {
+		snprintf(found, sizeof(found), "set %s of ports with timed", s->name);
+		return fault_set(f, found, "timed with sets of prefixes only");
+	}
+	if (s->kind == SET_FLOWS && !s->timed) {
+		snprintf(found, sizeof(found), "set %s of flows with timed: no", s->name);
+		return fault_set(f, found, "timed: yes, as without it");
+	}
+	if (s->kind == SET_FLOWS && (s->n || s->file)) {
+		snprintf(found, sizeof(found), "set %s of flows with elements", s->name);
+		return fault_set(f, found,
+				 "none: flows come for a time only, by rules or "
+				 "'ax xdp set add --for'");
+	}
+	return 0;
+}
+
 int list_check_timed(const struct rule_list *l,
 		     int (*tell)(void *arg, const struct rule_fault *fault), void *arg)
 {
 	struct rule_fault f = {.rule = SIZE_MAX};
 	const struct rule *first[SETS_MAX];
 	struct timed_set timed[AX_TIMED_SETS];
-	char found[128];
 	int code = 0;
 
 	find_learners(l, first);
 
 	for (size_t i = 0; i < l->n_sets && code == 0; i++) {
-		if (!l->sets[i].timed || l->sets[i].kind == SET_PREFIXES)
-			continue;
-		snprintf(found, sizeof(found), "set %s of ports with timed", l->sets[i].name);
-		fault_set(&f, found, "timed with sets of prefixes only");
-		code = tell(arg, &f);
+		if (check_kind(&l->sets[i], &f) < 0)
+			code = tell(arg, &f);
 	}
 	if (code == 0 && rule_list_timed_sets(l, timed) > AX_TIMED_SETS) {
 		fault_set(&f, "too many sets that elements come to for a time",

@@ -63,6 +63,19 @@ static int balancer_copy(const struct balancer *from, struct balancer *to)
 	return 0;
 }
 
+bool balance_backend_eq(const struct balance_backend *a, const struct balance_backend *b)
+{
+	return addr_eq(&a->addr, &b->addr) && a->port == b->port && a->weight == b->weight &&
+	       a->drain == b->drain && a->down == b->down && a->has_quic_id == b->has_quic_id &&
+	       a->quic_id == b->quic_id;
+}
+
+bool balance_backend_same_id(const struct balance_backend *a, const struct balance_backend *b)
+{
+	return a->has_quic_id && b->has_quic_id && a->quic_id == b->quic_id &&
+	       addr_is_v4(&a->addr) == addr_is_v4(&b->addr);
+}
+
 static bool balancer_eq(const struct balancer *a, const struct balancer *b)
 {
 	bool both = a->service && b->service;
@@ -72,13 +85,9 @@ static bool balancer_eq(const struct balancer *a, const struct balancer *b)
 	    a->affinity != b->affinity || !addr_eq(&a->source4, &b->source4) ||
 	    !addr_eq(&a->source6, &b->source6) || a->gue_port != b->gue_port || a->n != b->n)
 		return false;
-	for (size_t i = 0; i < a->n; i++) {
-		const struct balance_backend *x = &a->backends[i], *y = &b->backends[i];
-
-		if (!addr_eq(&x->addr, &y->addr) || x->port != y->port || x->weight != y->weight ||
-		    x->drain != y->drain || x->down != y->down)
+	for (size_t i = 0; i < a->n; i++)
+		if (!balance_backend_eq(&a->backends[i], &b->backends[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -282,6 +291,7 @@ int rule_list_add_set(struct rule_list *l, const char *name, enum set_kind kind,
 		return -ENOMEM;
 	s = &l->sets[l->n_sets];
 	*s = (struct rule_set_def){.name = strdup(name), .kind = kind};
+	s->timed = kind == SET_FLOWS;
 	if (!s->name)
 		return -ENOMEM;
 	l->n_sets++;

@@ -16,7 +16,9 @@
 #define SETS_MAX	 256
 #define BALANCERS_MAX	 256
 
-enum set_kind { SET_PREFIXES, SET_PORTS };
+/* Flows are in sets for a time only: in a list, sets of them have no elements. */
+enum set_kind { SET_PREFIXES, SET_PORTS, SET_FLOWS };
+const char *set_kind_name(enum set_kind kind); /* "prefixes" */
 
 struct rule_set_def {
 	char *name;
@@ -25,6 +27,7 @@ struct rule_set_def {
 	char *file;		 /* where its elements are to be read from; NULL: they were given */
 	struct prefix *prefixes; /* sorted (prefix_cmp()), no duplicates once set_sort() was done */
 	struct range *ports;
+	struct ax_set_flow *flows; /* sorted (memcmp()), like the others */
 	size_t n;
 };
 
@@ -40,7 +43,12 @@ struct balance_backend {
 	uint16_t weight; /* 1..1000 */
 	bool drain;	 /* no new flows */
 	bool down;	 /* no flows at all: its check says so */
+	bool has_quic_id;
+	uint16_t quic_id; /* the number that QUIC connection ids of its making have */
 };
+bool balance_backend_eq(const struct balance_backend *a, const struct balance_backend *b);
+/* Both have the same number of connection ids, and their packets are of one family. */
+bool balance_backend_same_id(const struct balance_backend *a, const struct balance_backend *b);
 
 struct balancer {
 	char *name;
@@ -101,11 +109,20 @@ int rule_list_counter_names(const struct rule_list *l, struct strv *names);
 /* --- sets that elements come to for a time (learn.c) --- */
 struct timed_set {
 	size_t set;	    /* its number in the list */
-	uint8_t len4, len6; /* its elements are networks of these lengths */
+	uint8_t len4, len6; /* its elements are networks of these lengths, */
+	bool flows;	    /* or flows */
 };
 /* Finds them, in the order of the list. Returns how many; no more than AX_TIMED_SETS are written,
  * and a list that was checked has no more. */
 size_t rule_list_timed_sets(const struct rule_list *l, struct timed_set ret[AX_TIMED_SETS]);
+
+/* --- flows: 10.0.0.1-10.0.0.2:22/tcp, or fd00::1-[fd00::2]:53/udp (set_flow.c) --- */
+#define FLOW_STRLEN (2 * ADDR_STRLEN)
+/* -EINVAL. */
+int set_flow_parse(const char *s, struct ax_set_flow *ret);
+/* "22/tcp": the end of it. */
+int set_flow_parse_port(const char *s, uint8_t *proto, __be16 *port_be);
+char *set_flow_format(const struct ax_set_flow *f, char *buf); /* FLOW_STRLEN; returned */
 
 /* --- sets --- */
 int prefix_cmp(const struct prefix *a, const struct prefix *b); /* by address, then length */

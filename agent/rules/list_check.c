@@ -64,9 +64,8 @@ static int check_set(struct checker *c, size_t rule, const char *key, const char
 	describe_rule(c, rule, who);
 	snprintf(found, sizeof(found), "%s with %s @%s", who, key, name);
 	if (set)
-		snprintf(want, sizeof(want), "a set of %s there, not of %s",
-			 kind == SET_PORTS ? "ports" : "prefixes",
-			 kind == SET_PORTS ? "prefixes" : "ports");
+		snprintf(want, sizeof(want), "a set of %s there, not of %s", set_kind_name(kind),
+			 set_kind_name(set->kind));
 	else
 		snprintf(want, sizeof(want), "a set that is defined%s",
 			 value_hint(name, c->set_names, c->l->n_sets, hint));
@@ -87,7 +86,8 @@ static int check_sets(struct checker *c, size_t rule)
 					 field_set_kind(row));
 	}
 	if (r->learn && code == 0)
-		code = check_set(c, rule, "learn", r->learn, SET_PREFIXES);
+		code = check_set(c, rule, "learn", r->learn,
+				 r->learn_flow ? SET_FLOWS : SET_PREFIXES);
 	return code;
 }
 
@@ -183,8 +183,21 @@ static int compare_backends(const void *a, const void *b)
 	return c ? c : (int)x->port - (int)y->port;
 }
 
-/* A backend that is there twice; *twice is it then. -ENOMEM. */
-static int find_twice(const struct balancer *b, struct balance_backend *twice)
+/* Those without a number last. */
+static int compare_quic_ids(const void *a, const void *b)
+{
+	const struct balance_backend *x = a, *y = b;
+
+	if (x->has_quic_id != y->has_quic_id)
+		return x->has_quic_id ? -1 : 1;
+	if (addr_is_v4(&x->addr) != addr_is_v4(&y->addr))
+		return addr_is_v4(&x->addr) ? -1 : 1;
+	return (int)x->quic_id - (int)y->quic_id;
+}
+
+/* A backend that is there twice, or one whose number of connection ids is (with `by_id`); *twice is
+ * it then. -ENOMEM. */
+static int find_twice(const struct balancer *b, bool by_id, struct balance_backend *twice)
 {
 	autofree struct balance_backend *v = array_new(b->n, sizeof(*v));
 
@@ -193,9 +206,10 @@ static int find_twice(const struct balancer *b, struct balance_backend *twice)
 	if (b->n < 2)
 		return 0;
 	memcpy(v, b->backends, b->n * sizeof(*v));
-	qsort(v, b->n, sizeof(*v), compare_backends);
+	qsort(v, b->n, sizeof(*v), by_id ? compare_quic_ids : compare_backends);
 	for (size_t i = 1; i < b->n; i++) {
-		if (compare_backends(&v[i - 1], &v[i]) == 0) {
+		if (by_id ? balance_backend_same_id(&v[i - 1], &v[i])
+			  : compare_backends(&v[i - 1], &v[i]) == 0) {
 			*twice = v[i];
 			return 1;
 		}
@@ -216,12 +230,17 @@ static int check_balancer(struct checker *c, const struct balancer *b)
 		return tell(c, SIZE_MAX, found,
 			    "no ports with ipip and gue: the packet inside keeps its own");
 	}
-	code = find_twice(b, &twice);
+	code = find_twice(b, false, &twice);
+	if (code > 0) {
+		snprintf(found, sizeof(found), "balancer %s with %s twice", b->name,
+			 addr_format(&twice.addr, addr));
+		return tell(c, SIZE_MAX, found, "each backend once (a weight gives it more)");
+	}
+	code = code < 0 ? code : find_twice(b, true, &twice);
 	if (code <= 0)
 		return code;
-	snprintf(found, sizeof(found), "balancer %s with %s twice", b->name,
-		 addr_format(&twice.addr, addr));
-	return tell(c, SIZE_MAX, found, "each backend once (a weight gives it more)");
+	snprintf(found, sizeof(found), "balancer %s with quic-id %u twice", b->name, twice.quic_id);
+	return tell(c, SIZE_MAX, found, "another quic-id for each backend of a family");
 }
 
 static int check_header(struct checker *c)

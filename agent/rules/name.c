@@ -35,7 +35,7 @@ static int bad_name(const char *item, struct rule_fault *f)
 		if (*p & '\x80')
 			return fault_set(f, NULL,
 					 "the name's form in packets, which begins with xn--");
-	if (!strncmp(item, "*.", 2))
+	if (!strncmp(item, "*.", 2) && (!item[2] || is_name(item + 2)))
 		return fault_set(f, NULL, "%.*s, which stands for all names under it, too",
 				 AX_NAME_MAX, item[2] ? item + 2 : ".");
 	return -EINVAL;

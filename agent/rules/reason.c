@@ -37,6 +37,8 @@ const struct rule_reason rule_reasons[AX_REASONS] = {
 	[AX_REASON_TOO_BIG] = {.name = "too-big"},
 	[AX_REASON_FLOWS_FULL] = {.name = "flows-full"},
 	[AX_REASON_NO_PORT] = {.name = "no-port"},
+	[AX_REASON_QUIC_ID] = {.name = "quic-id"},
+	[AX_REASON_QUIC_UNKNOWN] = {.name = "quic-unknown"},
 	[AX_REASON_REWRITE_FAILED] = {.name = "rewrite-failed"},
 	[AX_REASON_TRIGGER_LOST] = {.name = "trigger-lost"},
 	[AX_REASON_ROUTED] = {.name = "routed"},

@@ -77,7 +77,8 @@ static bool learn_eq(const struct rule *a, const struct rule *b)
 {
 	return text_eq(a->learn, b->learn) && a->learn_ms == b->learn_ms &&
 	       a->learn4 == b->learn4 && a->learn6 == b->learn6 && a->learn_dst == b->learn_dst &&
-	       a->learn_above == b->learn_above;
+	       a->learn_flow == b->learn_flow && a->learn_proto == b->learn_proto &&
+	       a->learn_port_be == b->learn_port_be && a->learn_above == b->learn_above;
 }
 
 bool rule_eq(const struct rule *a, const struct rule *b)

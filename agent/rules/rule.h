@@ -35,8 +35,8 @@
  *   rate                 1000pps | 10mbit [,burst=N][,per=src|src/24|src/24/64]; above it: dropped
  *                        (also kpps, mpps, bit, kbit, gbit; burst: packets, or bytes: 15000, 64k,
  *                        1m; src is src/32/128, src/24 is src/24/64)
- *   learn                @SET,TIME[,src|dst[/24[/64]]][,above-rate]   the packet's source is in the
- *                        set for that time (learn.c)
+ *   learn                @SET,TIME[,src|dst[/24[/64]]|flow[=22/tcp]][,above-rate]   the packet's
+ *                        source is in the set for that time (learn.c)
  *   sample               N: capture and log one packet of N
  *   log                  yes|no
  *   trigger              yes|no: a signed datagram for the agent, see trigger.h; rate 50pps unless
@@ -131,8 +131,11 @@ struct rule {
 	char *learn;	    /* the set that addresses come to; NULL: none */
 	uint32_t learn_ms;
 	uint8_t learn4, learn6; /* prefix lengths of its families */
-	bool learn_dst;		/* the destination; else the source */
-	bool learn_above;	/* of packets above the rate alone */
+	bool learn_dst;		/* the destination; else the source, */
+	bool learn_flow;	/* or both, with protocol and port: the packet's own, or these, */
+	uint8_t learn_proto;	/* unless it is 0 */
+	__be16 learn_port_be;
+	bool learn_above; /* of packets above the rate alone */
 	bool log, trigger;
 };
 

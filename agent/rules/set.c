@@ -13,27 +13,64 @@ void set_free(struct rule_set_def *s)
 	free(s->file);
 	free(s->prefixes);
 	free(s->ports);
+	free(s->flows);
 	*s = (struct rule_set_def){0};
+}
+
+const char *set_kind_name(enum set_kind kind)
+{
+	static const char *const names[] = {
+		[SET_PREFIXES] = "prefixes", [SET_PORTS] = "ports", [SET_FLOWS] = "flows"};
+
+	return names[kind];
+}
+
+/* What holds the elements, and how large each one is. */
+static void *elements_of(const struct rule_set_def *s, size_t *size)
+{
+	switch (s->kind) {
+	case SET_PORTS:
+		*size = sizeof(*s->ports);
+		return s->ports;
+	case SET_FLOWS:
+		*size = sizeof(*s->flows);
+		return s->flows;
+	default:
+		*size = sizeof(*s->prefixes);
+		return s->prefixes;
+	}
+}
+
+/* Gives the set other elements. */
+static void replace_elements(struct rule_set_def *s, void *elements, size_t n)
+{
+	free(s->ports);
+	free(s->prefixes);
+	free(s->flows);
+	s->ports = s->kind == SET_PORTS ? elements : NULL;
+	s->flows = s->kind == SET_FLOWS ? elements : NULL;
+	s->prefixes = s->kind == SET_PREFIXES ? elements : NULL;
+	s->n = n;
 }
 
 int set_copy(const struct rule_set_def *from, struct rule_set_def *to)
 {
-	struct rule_set_def copy = {.kind = from->kind, .n = from->n, .timed = from->timed};
-	bool ports = from->kind == SET_PORTS;
+	struct rule_set_def copy = {.kind = from->kind, .timed = from->timed};
+	void *all, *elements;
+	size_t size;
 
 	copy.name = strdup(from->name);
 	copy.file = from->file ? strdup(from->file) : NULL;
-	copy.prefixes = array_new(ports ? 0 : from->n, sizeof(*copy.prefixes));
-	copy.ports = array_new(ports ? from->n : 0, sizeof(*copy.ports));
-	if (!copy.name || (from->file && !copy.file) ||
-	    (from->n && !copy.prefixes && !copy.ports)) {
+	elements = elements_of(from, &size);
+	all = array_new(from->n, size);
+	if (!copy.name || (from->file && !copy.file) || (from->n && !all)) {
+		free(all);
 		set_free(&copy);
 		return -ENOMEM;
 	}
-	if (copy.ports)
-		memcpy(copy.ports, from->ports, from->n * sizeof(*copy.ports));
-	if (copy.prefixes)
-		memcpy(copy.prefixes, from->prefixes, from->n * sizeof(*copy.prefixes));
+	if (from->n)
+		memcpy(all, elements, from->n * size);
+	replace_elements(&copy, all, from->n);
 	*to = copy;
 	return 0;
 }
@@ -41,15 +78,17 @@ int set_copy(const struct rule_set_def *from, struct rule_set_def *to)
 bool set_eq(const struct rule_set_def *a, const struct rule_set_def *b)
 {
 	bool both = a->file && b->file;
+	const void *elements, *others;
+	size_t size;
 
 	if (!streq(a->name, b->name) || a->kind != b->kind || a->n != b->n ||
 	    a->timed != b->timed || !a->file != !b->file || (both && !streq(a->file, b->file)))
 		return false;
 	if (a->n == 0)
 		return true;
-	if (a->kind == SET_PORTS)
-		return memcmp(a->ports, b->ports, a->n * sizeof(*a->ports)) == 0;
-	return memcmp(a->prefixes, b->prefixes, a->n * sizeof(*a->prefixes)) == 0;
+	elements = elements_of(a, &size);
+	others = elements_of(b, &size);
+	return memcmp(elements, others, a->n * size) == 0; /* (without padding) */
 }
 
 /* --- order --- */
@@ -68,6 +107,21 @@ static int compare_ports(const void *a, const void *b)
 	if (x->lo != y->lo)
 		return x->lo < y->lo ? -1 : 1;
 	return (x->hi > y->hi) - (x->hi < y->hi);
+}
+
+static int compare_flows(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct ax_set_flow));
+}
+
+static int compare_elements(const struct rule_set_def *a, size_t i, const struct rule_set_def *b,
+			    size_t j)
+{
+	if (a->kind == SET_PORTS)
+		return compare_ports(&a->ports[i], &b->ports[j]);
+	if (a->kind == SET_FLOWS)
+		return compare_flows(&a->flows[i], &b->flows[j]);
+	return prefix_cmp(&a->prefixes[i], &b->prefixes[j]);
 }
 
 /* Digit 0 is the length, 1 to 16 the address from its last byte on. */
@@ -112,8 +166,7 @@ static int radix_sort(struct prefix *v, size_t n)
 bool set_is_sorted(const struct rule_set_def *s)
 {
 	for (size_t i = 1; i < s->n; i++)
-		if (s->kind == SET_PORTS ? compare_ports(&s->ports[i - 1], &s->ports[i]) >= 0
-					 : prefix_cmp(&s->prefixes[i - 1], &s->prefixes[i]) >= 0)
+		if (compare_elements(s, i - 1, s, i) >= 0)
 			return false;
 	return true;
 }
@@ -135,16 +188,18 @@ static int sort_prefixes(struct rule_set_def *s)
 
 int set_sort(struct rule_set_def *s)
 {
-	size_t n = 1;
+	size_t n = 1, size;
+	char *all;
 
 	if (set_is_sorted(s))
 		return 0;
 	if (s->kind == SET_PREFIXES)
 		return sort_prefixes(s);
-	qsort(s->ports, s->n, sizeof(*s->ports), compare_ports);
+	all = elements_of(s, &size);
+	qsort(all, s->n, size, s->kind == SET_PORTS ? compare_ports : compare_flows);
 	for (size_t i = 1; i < s->n; i++)
-		if (compare_ports(&s->ports[i], &s->ports[n - 1]) != 0)
-			s->ports[n++] = s->ports[i];
+		if (compare_elements(s, i, s, n - 1) != 0)
+			memmove(all + n++ * size, all + i * size, size);
 	s->n = n;
 	return 0;
 }
@@ -235,11 +290,32 @@ static int cut_element(struct set_text *t, char *buf, size_t size)
 	return 0;
 }
 
-static int parse_element(struct set_text *t, struct prefix *p, struct range *port)
+union element {
+	struct prefix prefix;
+	struct range port;
+	struct ax_set_flow flow;
+};
+
+static int parse_as(enum set_kind kind, const char *s, union element *ret, struct rule_fault *f)
 {
-	bool ports = t->new.kind == SET_PORTS;
-	size_t quick = ports ? 0 : quick_prefix(t->text + t->at, t->len - t->at, p);
-	char buf[ADDR_STRLEN];
+	if (kind == SET_PORTS)
+		return value_range(s, UINT16_MAX, false, &ret->port);
+	return kind == SET_FLOWS ? set_flow_parse(s, &ret->flow) : value_prefix(s, &ret->prefix, f);
+}
+
+static int parse_element(struct set_text *t, union element *ret)
+{
+	static const char *const wants[] = {
+		[SET_PREFIXES] = "a prefix such as 10.0.0.0/8 or fd00::/8, or an address",
+		[SET_PORTS] = "a port of 0 to 65535, or a range such as 8000-8099",
+		[SET_FLOWS] = ("a flow such as 10.0.0.1-10.0.0.2:22/tcp or "
+			       "fd00::1-[fd00::2]:53/udp: who sends, to whom, to which port"),
+	};
+	enum set_kind kind = t->new.kind;
+	size_t quick = kind != SET_PREFIXES
+			       ? 0
+			       : quick_prefix(t->text + t->at, t->len - t->at, &ret->prefix);
+	char buf[FLOW_STRLEN];
 	int r;
 
 	if (quick) {
@@ -250,14 +326,32 @@ static int parse_element(struct set_text *t, struct prefix *p, struct range *por
 	r = cut_element(t, buf, sizeof(buf));
 	if (r == 0) {
 		fault_quote(buf, strlen(buf), t->fault.found);
-		r = ports ? value_range(buf, UINT16_MAX, false, port)
-			  : value_prefix(buf, p, &t->fault);
+		r = parse_as(kind, buf, ret, &t->fault);
 	}
 	if (r == -EINVAL && !*t->fault.want)
-		fault_set(&t->fault, NULL, "%s",
-			  ports ? "a port of 0 to 65535, or a range such as 8000-8099"
-				: "a prefix such as 10.0.0.0/8 or fd00::/8, or an address");
+		fault_set(&t->fault, NULL, "%s", wants[kind]);
 	return r;
+}
+
+static int append(struct rule_set_def *s, const union element *one)
+{
+	int r;
+
+	if (s->kind == SET_PORTS)
+		r = array_grow(&s->ports, s->n, sizeof(*s->ports));
+	else if (s->kind == SET_FLOWS)
+		r = array_grow(&s->flows, s->n, sizeof(*s->flows));
+	else
+		r = array_grow(&s->prefixes, s->n, sizeof(*s->prefixes));
+	if (r < 0)
+		return r;
+	if (s->kind == SET_PORTS)
+		s->ports[s->n++] = one->port;
+	else if (s->kind == SET_FLOWS)
+		s->flows[s->n++] = one->flow;
+	else
+		s->prefixes[s->n++] = one->prefix;
+	return 0;
 }
 
 static int read_elements(struct set_text *t)
@@ -265,43 +359,18 @@ static int read_elements(struct set_text *t)
 	struct rule_set_def *s = &t->new;
 
 	while (next_element(t)) {
-		struct range port = {0};
-		struct prefix p = {0};
-		int r = parse_element(t, &p, &port);
+		union element one = {0};
+		int r = parse_element(t, &one);
 
 		if (r < 0)
 			return r;
 		if (s->n == SET_ELEMENTS_MAX)
 			return -E2BIG;
-		if (s->kind == SET_PORTS)
-			r = array_grow(&s->ports, s->n, sizeof(port));
-		else
-			r = array_grow(&s->prefixes, s->n, sizeof(p));
+		r = append(s, &one);
 		if (r < 0)
 			return r;
-		if (s->kind == SET_PORTS)
-			s->ports[s->n++] = port;
-		else
-			s->prefixes[s->n++] = p;
 	}
 	return 0;
-}
-
-/* What holds the elements, and how large each one is. */
-static void *elements_of(const struct rule_set_def *s, size_t *size)
-{
-	*size = s->kind == SET_PORTS ? sizeof(*s->ports) : sizeof(*s->prefixes);
-	return s->kind == SET_PORTS ? (void *)s->ports : (void *)s->prefixes;
-}
-
-/* Gives the set other elements. */
-static void replace_elements(struct rule_set_def *s, void *elements, size_t n)
-{
-	free(s->ports);
-	free(s->prefixes);
-	s->ports = s->kind == SET_PORTS ? elements : NULL;
-	s->prefixes = s->kind == SET_PORTS ? NULL : elements;
-	s->n = n;
 }
 
 /* Adds copies of another set's elements, unsorted. */
@@ -366,14 +435,6 @@ int set_parse(struct rule_set_def *s, const char *text, size_t len, const char *
 
 /* --- taking out --- */
 
-static int compare_elements(const struct rule_set_def *a, size_t i, const struct rule_set_def *b,
-			    size_t j)
-{
-	if (a->kind == SET_PORTS)
-		return compare_ports(&a->ports[i], &b->ports[j]);
-	return prefix_cmp(&a->prefixes[i], &b->prefixes[j]);
-}
-
 /* Both sorted: one walk through both. */
 static void remove_sorted(struct rule_set_def *s, const struct rule_set_def *gone, size_t *missing)
 {
@@ -415,17 +476,12 @@ int set_remove(struct rule_set_def *s, const struct rule_set_def *gone, size_t *
 
 static int add_element(struct rule_set_def *s, const struct rule_set_def *from, size_t i)
 {
-	bool ports = s->kind == SET_PORTS;
-	int r = ports ? array_grow(&s->ports, s->n, sizeof(*s->ports))
-		      : array_grow(&s->prefixes, s->n, sizeof(*s->prefixes));
+	union element one;
+	size_t size;
+	const char *all = elements_of(from, &size);
 
-	if (r < 0)
-		return r;
-	if (ports)
-		s->ports[s->n++] = from->ports[i];
-	else
-		s->prefixes[s->n++] = from->prefixes[i];
-	return 0;
+	memcpy(&one, all + i * size, size);
+	return append(s, &one);
 }
 
 int set_missing(const struct rule_set_def *from, const struct rule_set_def *s, size_t max,

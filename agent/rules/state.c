@@ -50,8 +50,11 @@ static void save_balancer(const struct balancer *b, FILE *f)
 	for (size_t i = 0; i < b->n; i++) {
 		const struct balance_backend *x = &b->backends[i];
 
-		fprintf(f, "backend %s %u %u %d %d\n", addr_format(&x->addr, addr), x->port,
+		fprintf(f, "backend %s %u %u %d %d", addr_format(&x->addr, addr), x->port,
 			x->weight, x->drain, x->down);
+		if (x->has_quic_id)
+			fprintf(f, " %u", x->quic_id);
+		putc_unlocked('\n', f);
 	}
 }
 
@@ -283,14 +286,14 @@ static int restore_balancer(struct rule_list *l, char **words, size_t n)
 
 static int restore_backend(struct rule_list *l, char **words, size_t n)
 {
-	struct balance_backend backend;
+	struct balance_backend backend = {.has_quic_id = n == 6};
 	struct balancer *b;
-	uint64_t numbers[4];
-	static const uint64_t max[] = {UINT16_MAX, BALANCER_WEIGHT_MAX, 1, 1};
+	uint64_t numbers[5] = {0};
+	static const uint64_t max[] = {UINT16_MAX, BALANCER_WEIGHT_MAX, 1, 1, UINT16_MAX};
 
-	if (n != 5 || l->n_balancers == 0 || addr_parse(words[0], &backend.addr) < 0)
+	if ((n != 5 && n != 6) || l->n_balancers == 0 || addr_parse(words[0], &backend.addr) < 0)
 		return -EINVAL;
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+	for (size_t i = 0; i + 1 < n; i++)
 		if (value_number(words[i + 1], max[i], &numbers[i]) < 0)
 			return -EINVAL;
 	if (numbers[1] == 0)
@@ -299,6 +302,7 @@ static int restore_backend(struct rule_list *l, char **words, size_t n)
 	backend.weight = (uint16_t)numbers[1];
 	backend.drain = numbers[2];
 	backend.down = numbers[3];
+	backend.quic_id = (uint16_t)numbers[4];
 	b = &l->balancers[l->n_balancers - 1];
 	if (b->n == BALANCER_BACKENDS_MAX)
 		return -EINVAL;
@@ -480,7 +484,8 @@ static int restore_set_head(struct rule_list *l, struct cursor *c, size_t *n)
 	memcpy(&head, p, sizeof(head));
 	name = take(c, head.name_len);
 	/* an element takes four bytes at least, so nobody gets more memory than that they sent */
-	if (!name || head.kind > SET_PORTS || head.timed > 1 || head.n > SET_ELEMENTS_MAX ||
+	if (!name || head.kind > SET_FLOWS || head.timed > 1 ||
+	    (head.kind == SET_FLOWS && head.n) || head.n > SET_ELEMENTS_MAX ||
 	    head.n > c->left / 4 || memchr(name, '\0', head.name_len))
 		return -EINVAL;
 	*n = head.n;

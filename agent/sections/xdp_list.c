@@ -175,12 +175,76 @@ static int target_of(const struct service *s, const struct balancer *b, uint16_t
 	return 0;
 }
 
-static bool has_backend(const struct balancer *b, const struct balance_backend *x)
+/* By where they are, and then as they stood. */
+static int compare_places(const void *x, const void *y)
 {
+	const struct balance_backend *const *a = x, *const *b = y;
+	int r = addr_cmp(&(*a)->addr, &(*b)->addr);
+
+	r = r ? r : (*a)->port - (*b)->port;
+	return r ? r : (*a > *b) - (*a < *b);
+}
+
+/* Of those at one place the first stays. (Thousands of them are no reason to hold up the loop.) */
+static int drop_alike(struct balancer *b)
+{
+	autofree struct balance_backend **at = calloc(b->n + 1, sizeof(*at));
+	autofree bool *drop = calloc(b->n + 1, sizeof(*drop));
+	size_t n = 0;
+
+	if (!at || !drop)
+		return -ENOMEM;
 	for (size_t i = 0; i < b->n; i++)
-		if (b->backends[i].port == x->port && addr_eq(&b->backends[i].addr, &x->addr))
-			return true;
-	return false;
+		at[i] = &b->backends[i];
+	qsort(at, b->n, sizeof(*at), compare_places);
+	for (size_t i = 1; i < b->n; i++)
+		drop[at[i] - b->backends] =
+			at[i]->port == at[i - 1]->port && addr_eq(&at[i]->addr, &at[i - 1]->addr);
+	for (size_t i = 0; i < b->n; i++)
+		if (!drop[i])
+			b->backends[n++] = b->backends[i];
+	b->n = n;
+	return 0;
+}
+
+static size_t quic_slot(const struct balance_backend *b)
+{
+	return (addr_is_v4(&b->addr) ? UINT16_MAX + 1u : 0) + b->quic_id;
+}
+
+/*
+ * A number leads to one server: where several members of a family have it (apps that share a name,
+ * a range of addresses), nobody has, and packets go by their addresses.
+ */
+static void settle_quic_ids(struct balancer *b)
+{
+	autofree uint8_t *n = NULL; /* by family and number: how many have it, 2: more than one, 3:
+				       that is said */
+
+	for (size_t i = 0; i < b->n; i++) {
+		uint8_t *of;
+
+		if (!b->backends[i].has_quic_id)
+			continue;
+		if (!n && !(n = calloc(2, UINT16_MAX + 1)))
+			return; /* (two with one number are refused when the list is checked) */
+		of = &n[quic_slot(&b->backends[i])];
+		*of += *of < 2;
+	}
+	for (size_t i = 0; n && i < b->n; i++) {
+		struct balance_backend *one = &b->backends[i];
+		uint8_t *of = &n[quic_slot(one)];
+
+		if (!one->has_quic_id || *of < 2)
+			continue;
+		one->has_quic_id = false;
+		if (*of == 2)
+			log_warn("balancer %s: quic-id %u of the service %s is several backends': "
+				 "connections go by their addresses alone; give each backend its "
+				 "own",
+				 b->name, one->quic_id, b->service);
+		*of = 3;
+	}
 }
 
 /* The service's members as backends of `to`, which has none. */
@@ -206,14 +270,18 @@ static int members_to_backends(struct agent *a, const struct service *s, struct 
 					    .port = m[i].port ? m[i].port : target,
 					    .weight = (uint16_t)m[i].weight,
 					    .drain = m[i].draining || m[i].drained,
-					    .down = m[i].down || m[i].declared || m[i].over};
+					    .down = m[i].down || m[i].declared || m[i].over,
+					    .has_quic_id = m[i].of && m[i].of->has_quic_id,
+					    .quic_id = m[i].of ? m[i].of->quic_id : 0};
 
 		if (to->mode != BALANCE_NAT)
 			x.port = 0;
-		if (!has_backend(to, &x))
-			to->backends[to->n++] = x;
+		to->backends[to->n++] = x;
 	}
 	free(m);
+	if (drop_alike(to))
+		return error_set(e, -ENOMEM, "out of memory");
+	settle_quic_ids(to);
 	return 0;
 }
 
@@ -221,13 +289,9 @@ static bool backends_same(const struct balancer *x, const struct balancer *y)
 {
 	if (x->n != y->n)
 		return false;
-	for (size_t i = 0; i < x->n; i++) {
-		const struct balance_backend *p = &x->backends[i], *q = &y->backends[i];
-
-		if (!addr_eq(&p->addr, &q->addr) || p->port != q->port || p->weight != q->weight ||
-		    p->drain != q->drain || p->down != q->down)
+	for (size_t i = 0; i < x->n; i++)
+		if (!balance_backend_eq(&x->backends[i], &y->backends[i]))
 			return false;
-	}
 	return true;
 }
 

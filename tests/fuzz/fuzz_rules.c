@@ -131,6 +131,7 @@ static void fuzz_set(const char *text, size_t len, enum set_kind kind)
 	check(set_remove(&s, &s, &missing) == 0 && s.n == 0 && missing == 0);
 	free(s.prefixes);
 	free(s.ports);
+	free(s.flows);
 }
 
 static void fuzz_state(const uint8_t *data, size_t size)
@@ -168,6 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 3:
 		fuzz_set(text, size, SET_PORTS);
+		fuzz_set(text, size, SET_FLOWS);
 		break;
 	case 4:
 		fuzz_state(data + 1, size);

@@ -254,6 +254,9 @@ static uint32_t eval_class(const struct eval *e, const struct rule_field *row,
 		assert_true(found < f->entries);
 		cls = eval_u16(e, f->table, found);
 		break;
+	case FIELD_FLOW:
+		cls = eval_u16(e, f->table, 0);
+		break;
 	case FIELD_KINDS:
 		break;
 	}

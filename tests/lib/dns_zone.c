@@ -28,6 +28,10 @@ static bool test_lookup(void *arg, const char *name, struct dns_name_info *ret)
 		ret->srv[1] = (struct dns_srv){IPPROTO_TCP, 8080};
 		ret->srv[2] = (struct dns_srv){IPPROTO_UDP, 5353};
 		ret->n_srv = 3;
+	} else if (streq(name, "web.west")) {
+		ret->ip4 = test_addr("10.9.0.7");
+		ret->srv[0] = (struct dns_srv){IPPROTO_TCP, 80};
+		ret->n_srv = 1;
 	} else if (streq(name, "four")) {
 		ret->ip4 = test_addr("10.9.0.4");
 	} else if (streq(name, "six")) {
@@ -41,6 +45,12 @@ static bool test_lookup(void *arg, const char *name, struct dns_name_info *ret)
 		return false;
 	}
 	return true;
+}
+
+static bool test_encloses(void *arg, const char *label)
+{
+	(void)arg;
+	return streq(label, "west");
 }
 
 static bool test_reverse(void *arg, const struct ax_addr *addr, char name[DNS_NAME_MAX])
@@ -72,6 +82,7 @@ struct dns_zone test_zone(const char *domain)
 {
 	return (struct dns_zone){.domain = domain,
 				 .lookup = test_lookup,
+				 .encloses = test_encloses,
 				 .reverse = test_reverse,
 				 .owns = test_owns};
 }

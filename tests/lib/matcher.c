@@ -150,6 +150,7 @@ static bool match_field(const struct rule_list *l, const struct rule_field *row,
 		return match_payload(c, p);
 	case FIELD_NAME:
 		return match_name(c, p);
+	case FIELD_FLOW: /* what came to sets is no part of the list */
 	case FIELD_KINDS:
 		break;
 	}

@@ -244,6 +244,7 @@ void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f, st
 {
 	const struct rule_field *row = rule_field(f);
 	struct condition *c = &to->in[f];
+	const char *set;
 
 	switch (row->kind) {
 	case FIELD_ADDRESS:
@@ -268,6 +269,11 @@ void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f, st
 		return;
 	case FIELD_NAME:
 		return rnd_names(r, c);
+	case FIELD_FLOW:
+		set = rnd_set(r, l, SET_FLOWS);
+		if (set)
+			rnd_name(&c->sets, set);
+		return;
 	case FIELD_KINDS:
 		break;
 	}
@@ -282,6 +288,11 @@ static void rnd_make_set(struct rnd *r, struct rule_set_def *s, size_t number)
 	snprintf(name, sizeof(name), "s%zu", number);
 	s->name = strdup(name);
 	s->kind = rnd_one_in(r, 3) ? SET_PORTS : SET_PREFIXES;
+	if (rnd_one_in(r, 6)) { /* (there are no more sets than may be timed) */
+		s->kind = SET_FLOWS;
+		s->timed = true;
+		return;
+	}
 	s->n = rnd_below(r, rnd_one_in(r, 4) ? 60 : 8);
 	if (s->kind == SET_PORTS) {
 		s->ports = rnd_ranges(r, &s->n, 65535);
@@ -327,6 +338,7 @@ void rnd_list(struct rnd *r, uint32_t fields, bool balance, struct rule_list *l)
 		if (balance && rnd_one_in(r, 3)) {
 			to->verdict = AX_VERDICT_BALANCE;
 			to->target = strdup("b");
+			condition_free(&to->in[AX_FIELD_FLOW]); /* see check_flow() */
 		}
 	}
 	l->default_action = rnd_one_in(r, 2) ? AX_VERDICT_DROP : AX_VERDICT_PASS;

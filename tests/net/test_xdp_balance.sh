@@ -5,6 +5,7 @@
 # The balancer with real programs: NAT and tunnels, TCP and UDP, while backends are drained, lost
 # and added; fragments, and ICMP errors of a router on the way.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/links.sh"
 need ip ethtool jq curl iperf3 nginx wrk nstat "$PYTHON"
 [ -c /dev/net/tun ] || skip_all "missing kernel feature tun"
 
@@ -25,18 +26,6 @@ for n in client router b1 b2 b3; do
 		net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
 		net.ipv6.conf.default.accept_dad=0
 done
-link() { # NAME SUBNET NAMESPACE: 10.SUBNET.1 is here, .2 there
-	local v6=${2//./:}
-	ip link add "$1" type veth peer name eth0 netns "$3"
-	ip addr add "10.$2.1/24" dev "$1"
-	ip addr add "fd0$v6::1/64" dev "$1" nodad
-	ip link set "$1" up
-	ip -n "$3" addr add "10.$2.2/24" dev eth0
-	ip -n "$3" addr add "fd0$v6::2/64" dev eth0 nodad
-	ip -n "$3" link set eth0 up
-	ip -n "$3" route add default via "10.$2.1"
-	ip -n "$3" -6 route add default via "fd0$v6::1"
-}
 link cl 1.0 router
 for n in 1 2 3; do link s$n 2.$n b$n; done
 ip -n router link add inner type veth peer name eth0 netns client

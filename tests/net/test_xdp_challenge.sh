@@ -86,6 +86,24 @@ cookies 2
 like "a list for what leaves has none of it" \
 	"$(xdp load xc0 --direction egress --rules "$T/list.yaml" 2>&1)" "who asks for connections here comes in"
 
+# --- beside a balancer of another list, whose answers do not come in here ---
+ip link add nat0 type veth peer name nat1
+ip link set nat0 up
+cat >"$T/nat.yaml" <<'EOF'
+balancers:
+  web: {mode: nat, backends: ["203.0.113.6:80"]}
+rules:
+  - {name: web, dst: 203.0.113.5, proto: tcp, dport: 80, action: balance web}
+EOF
+ok "a list with a NAT balancer" xdp load nat0 --mode generic --force --rules "$T/nat.yaml"
+xdp unload xc0
+beside=$(load)
+is "does not keep this one out" "$?" 0
+like "which says what became of that one's answers here" "$beside" \
+	"tx-checksum: eth0, the other end, .* where the balancer of another list sends them on"
+xdp unload nat0
+ip link del nat0
+
 # --- real traffic, offloads on ---
 like "checksum offload is on" "$(peer ethtool -k eth0 | grep ^tx-checksumming)" "tx-checksumming: on"
 fetches() { # ADDRESS

@@ -157,7 +157,7 @@ static int egress_call(void *arg)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->n; i++)
 		list[i].addr = a->addrs[i];
-	return egress_set(a->inst, list, a->n, NULL, NULL, &a->e);
+	return egress_set(a->inst, list, a->n, NULL, 0, NULL, &a->e);
 }
 static void set_egress(struct fixture *f, const struct instance *inst, const struct ax_addr *addrs,
 		       size_t n)

@@ -580,7 +580,8 @@ static int tell_kernel(void)
 	c.host4 = w.addr[NET][0];
 	c.host6 = w.addr[NET][1];
 	r = r ? r : datapath_ctl_set(w.dp, &c);
-	return r ? r : datapath_local_addrs(w.dp, w.addr[HOST], 2);
+	r = r ? r : datapath_local_addrs(w.dp, w.addr[HOST], 2);
+	return r < 0 ? r : 0;
 }
 
 static int setup(void **state)

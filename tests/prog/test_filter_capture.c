@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// timeout: 300
 // beside others
 /* What rules keep of packets: captures in the ring and in slots, log records, samples. */
 #include <setjmp.h>

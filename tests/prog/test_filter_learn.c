@@ -404,6 +404,208 @@ static void long_lists_learn_as_well(void **state)
 	assert_int_equal(filter_run("udp 10.0.7.1 > 10.0.0.9:81"), XDP_PASS);
 }
 
+/* --- flows --- */
+
+#define SECRET                                                                                     \
+	"default: drop\nsets: {in: {flows: []}}\n"                                                 \
+	"rules: [{name: in, flow: \"@in\", action: pass},\n"                                       \
+	"        {name: knock, dport: 7001, learn: \"@in,1m,flow=22/tcp\", action: drop},\n"       \
+	"        {name: own, proto: udp, dport: 53, learn: \"@in,1m,flow\", action: drop},\n"      \
+	"        {name: ping, icmp: echo-request, learn: \"@in,1m,flow=80/tcp\", action: drop},\n" \
+	"        {name: any, ttl: 1, learn: \"@in,1m,flow\", action: drop}]\n"
+
+static bool has_flow(const char *set, const char *what, bool held)
+{
+	autofree struct xdp_timed_element *v = NULL;
+	size_t n = listed(set, &v);
+	char buf[FLOW_STRLEN];
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].is_flow && streq(set_flow_format(&v[i].flow, buf), what))
+			return v[i].held == held && v[i].left_ms > 0;
+	return false;
+}
+
+/* Where it is from, where it goes to, which port and which protocol: all of them. */
+static void flows_open_what_they_are_alone(void **state)
+{
+	(void)state;
+	filter_load_afresh(SECRET);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:22"), XDP_DROP);
+	filter_run("udp 10.0.0.1 > 10.0.0.9:7001");
+	assert_int_equal(filter_run("tcp 10.0.0.1:5 > 10.0.0.9:22"), XDP_PASS);
+	assert_int_equal(filter_run("tcp 10.0.0.1:6 > 10.0.0.9:22"), XDP_PASS);
+	assert_int_equal(filter_run("udp 10.0.0.1 > 10.0.0.9:22"), XDP_DROP);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:23"), XDP_DROP);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.8:22"), XDP_DROP);
+	assert_int_equal(filter_run("tcp 10.0.0.2 > 10.0.0.9:22"), XDP_DROP);
+	assert_int_equal(filter_run("tcp 10.0.0.9 > 10.0.0.1:22"), XDP_DROP);
+	assert_int_equal(filter_rule_count("in").packets, 2);
+	filter_run("tcp fd00::1 > [fd00::9]:7001");
+	assert_int_equal(filter_run("tcp fd00::1 > [fd00::9]:22"), XDP_PASS);
+	assert_int_equal(filter_run("tcp fd00::2 > [fd00::9]:22"), XDP_DROP);
+	assert_int_equal(count("in"), 2);
+	assert_true(has_flow("in", "10.0.0.1-10.0.0.9:22/tcp", false));
+	assert_true(has_flow("in", "fd00::1-[fd00::9]:22/tcp", false));
+}
+
+static void flows_have_their_own_port_unless_said(void **state)
+{
+	(void)state;
+	filter_load_afresh(SECRET);
+	assert_int_equal(filter_run("udp 10.0.0.1 > 10.0.0.9:53"), XDP_DROP);
+	assert_int_equal(filter_run("udp 10.0.0.1 > 10.0.0.9:53"), XDP_PASS);
+	assert_true(has_flow("in", "10.0.0.1-10.0.0.9:53/udp", false));
+	/* what has no ports is no flow, but may tell of one */
+	assert_int_equal(filter_run("icmp 10.0.0.1 > 10.0.0.9 ttl 1 type 13"), XDP_DROP);
+	assert_int_equal(count("in"), 1);
+	filter_run("icmp 10.0.0.3 > 10.0.0.9 type 8");
+	assert_int_equal(filter_run("tcp 10.0.0.3 > 10.0.0.9:80"), XDP_PASS);
+	assert_int_equal(filter_run("icmp 10.0.0.3 > 10.0.0.9 type 8"), XDP_DROP);
+	assert_int_equal(count("in"), 2);
+}
+
+static int hold_flows(const char *set, const char *elements, struct error *e)
+{
+	struct rule_set_def s = {.kind = SET_FLOWS};
+	int r;
+
+	*e = (struct error){0};
+	assert_int_equal(set_parse(&s, elements, strlen(elements), "text", e), 0);
+	r = xdp_hold(&filter.inst, IFNAME, set, &s, 60000, e);
+	set_free(&s);
+	return r;
+}
+
+static int let_go_flows(const char *set, const char *elements)
+{
+	struct rule_set_def s = {.kind = SET_FLOWS};
+	struct error e = {0};
+	int r;
+
+	assert_int_equal(set_parse(&s, elements, strlen(elements), "text", &e), 0);
+	r = xdp_let_go(&filter.inst, IFNAME, set, &s, &e);
+	set_free(&s);
+	return r;
+}
+
+#define FLOWS_AND_PREFIXES                                           \
+	"default: drop\nsets: {in: {flows: []}, ok: {timed: yes}}\n" \
+	"rules: [{name: in, flow: \"@in\", action: pass},\n"         \
+	"        {name: ok, src: \"@ok\", action: pass},\n"          \
+	"        {name: learn, proto: tcp, dport: 7, learn: \"@in,1m,flow\", action: drop}]\n"
+
+static void commands_hold_and_let_flows_go(void **state)
+{
+	struct error e;
+
+	(void)state;
+	filter_load_afresh(FLOWS_AND_PREFIXES);
+	assert_int_equal(hold_flows("in", "10.0.0.1-10.0.0.9:22/tcp fd00::1-[fd00::9]:53/udp", &e),
+			 0);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:22"), XDP_PASS);
+	assert_int_equal(filter_run("udp fd00::1 > [fd00::9]:53"), XDP_PASS);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:23"), XDP_DROP);
+	assert_true(has_flow("in", "fd00::1-[fd00::9]:53/udp", true));
+	assert_int_equal(let_go_flows("in", "10.0.0.1-10.0.0.9:22/tcp 10.0.0.1-10.0.0.9:2/tcp"), 1);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:22"), XDP_DROP);
+	filter_run("tcp 10.0.0.1 > 10.0.0.9:7");
+	assert_int_equal(let_go_flows("in", "10.0.0.1-10.0.0.9:7/tcp"), 1);
+	assert_int_equal(count("in"), 1);
+	assert_int_equal(hold("in", "10.0.0.1", 60000, &e), -EINVAL);
+	assert_string_equal(e.text,
+			    "the set is one of flows: give such as 10.0.0.1-10.0.0.2:22/tcp");
+	assert_int_equal(hold_flows("ok", "10.0.0.1-10.0.0.9:22/tcp", &e), -EINVAL);
+	assert_string_equal(e.text, "the set is one of prefixes: give addresses");
+	assert_int_equal(let_go_flows("ok", "10.0.0.1-10.0.0.9:22/tcp"), 0);
+	assert_int_equal(hold("ok", "10.0.0.1", 60000, &e), 0);
+	assert_int_equal(filter_run("udp 10.0.0.1 > 10.0.0.9:99"), XDP_PASS);
+}
+
+static void flows_stay_when_lists_change(void **state)
+{
+	struct error e;
+
+	(void)state;
+	filter_load_afresh(FLOWS_AND_PREFIXES);
+	filter_run("tcp 10.0.0.1 > 10.0.0.9:7");
+	assert_int_equal(hold_flows("in", "10.0.0.3-10.0.0.9:22/tcp", &e), 0);
+	filter_load("default: drop\nsets: {a: {timed: yes}, in: {flows: []}}\n"
+		    "rules: [{name: x, src: \"@a\", dport: 1, action: drop},\n"
+		    "        {name: in, flow: \"@in\", action: pass}]\n");
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:7"), XDP_PASS);
+	assert_int_equal(filter_run("tcp 10.0.0.3 > 10.0.0.9:22"), XDP_PASS);
+	/* a set of that name with other elements begins anew, and so does the next one */
+	filter_load("default: drop\nsets: {in: {timed: yes}}\n"
+		    "rules: [{name: in, src: \"@in\", action: pass}]\n");
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:7"), XDP_DROP);
+	assert_int_equal(count("in"), 0);
+	filter_load(FLOWS_AND_PREFIXES);
+	assert_int_equal(filter_run("tcp 10.0.0.3 > 10.0.0.9:22"), XDP_DROP);
+	assert_int_equal(count("in"), 0);
+}
+
+/* Made-up flows push out what was learned in that set, and nothing else. */
+static void floods_of_flows_harm_nothing_else(void **state)
+{
+	struct frame_bytes f;
+	struct error e;
+
+	(void)state;
+	filter_load_afresh("default: drop\nsets: {in: {flows: []}, other: {flows: []}}\n"
+			   "rules: [{name: in, flow: [\"@in\", \"@other\"], action: pass},\n"
+			   "        {proto: udp, learn: \"@other,10m,flow\", action: drop},\n"
+			   "        {proto: tcp, learn: \"@in,10m,flow\", action: drop}]\n");
+	filter_run("udp 10.5.5.5 > 10.0.0.9:24");
+	assert_int_equal(hold_flows("in", "10.6.6.6-10.0.0.9:9/tcp", &e), 0);
+	read_frame("tcp 172.16.0.0 > 10.0.0.9:23", &f);
+	for (uint32_t i = 0; i < AX_TIMED_ELEMENTS + 20000; i++) {
+		uint32_t src = htonl(0xac100000u + i);
+
+		memcpy(f.b + 26, &src, sizeof(src)); /* the checksum is not looked at */
+		if (filter_run_frame(filter.g.prog, &f, NULL) != XDP_DROP)
+			fail_msg("packet %u", i);
+	}
+	assert_in_range(count("in"), AX_TIMED_ELEMENTS / 2, AX_TIMED_ELEMENTS + 1);
+	assert_int_equal(filter_run("udp 10.5.5.5 > 10.0.0.9:24"), XDP_PASS);
+	assert_int_equal(filter_run("tcp 10.6.6.6 > 10.0.0.9:9"), XDP_PASS);
+}
+
+/* Such a set as the only condition, and beside all others. */
+static void flows_are_matched_in_any_list(void **state)
+{
+	autofree char *text = NULL;
+	struct error e;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(f);
+	filter_load_afresh("default: drop\nsets: {in: {flows: []}}\n"
+			   "rules: [{name: in, flow: \"@in\", action: pass}]\n");
+	assert_int_equal(filter.g.layout.match, AX_MATCH_SINGLE);
+	assert_int_equal(hold_flows("in", "10.0.0.1-10.0.0.9:22/tcp", &e), 0);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:22"), XDP_PASS);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:23"), XDP_DROP);
+	fputs("default: pass\nsets: {from: {timed: yes}, in: {flows: []}, to: {timed: yes}}\n"
+	      "rules:\n - {name: ok, flow: \"@in\", src: \"@from\", dst: \"@to\", action: drop}\n",
+	      f);
+	for (int i = 0; i < 1500; i++)
+		fprintf(f, " - {src: 10.%d.%d.0/24, dport: %d-%d, length: %d-, action: drop}\n",
+			9 + i / 200, i % 200, 1000 + i, 3000 + i * 3, 60 + i % 700);
+	fclose(f);
+	filter_load(text);
+	assert_int_equal(filter.g.layout.match, AX_MATCH_BITMAP);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:22"), XDP_PASS);
+	assert_int_equal(hold("from", "10.0.0.1", 60000, &e), 0);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:22"), XDP_PASS);
+	assert_int_equal(hold("to", "10.0.0.9", 60000, &e), 0);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:22"), XDP_DROP);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:23"), XDP_PASS);
+	assert_int_equal(let_go_flows("in", "10.0.0.1-10.0.0.9:22/tcp"), 1);
+	assert_int_equal(filter_run("tcp 10.0.0.1 > 10.0.0.9:22"), XDP_PASS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +621,12 @@ int main(void)
 		cmocka_unit_test(what_was_learned_stays_when_lists_change),
 		cmocka_unit_test(commands_hold_and_let_go),
 		cmocka_unit_test(long_lists_learn_as_well),
+		cmocka_unit_test(flows_open_what_they_are_alone),
+		cmocka_unit_test(flows_have_their_own_port_unless_said),
+		cmocka_unit_test(commands_hold_and_let_flows_go),
+		cmocka_unit_test(flows_stay_when_lists_change),
+		cmocka_unit_test(floods_of_flows_harm_nothing_else),
+		cmocka_unit_test(flows_are_matched_in_any_list),
 	};
 
 	return cmocka_run_group_tests(tests, filter_setup, filter_teardown);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // beside others
+// timeout: 300
 /* What a list that drops by default lets through: ARP, neighbour discovery, group membership, and
  * ICMP errors about flows that it allows. */
 #include <setjmp.h>
@@ -76,13 +77,16 @@ static const struct row rows[] = {
 	{"ARP, with a rule that says so", LENGTH, "arp 10.0.0.1 > 10.0.0.2", BY_DROP("any")},
 	{"ARP, with the default pass", OPEN, "arp 10.0.0.1 > 10.0.0.2", BY_PASS("default")},
 
-	{"router solicitation", DENY, "icmp6 fe80::1 > ff02::2 type 133", LET(NEIGHBOUR)},
-	{"router advertisement", DENY, "icmp6 fe80::1 > ff02::1 type 134", LET(NEIGHBOUR)},
+	{"router solicitation", DENY, "icmp6 fe80::1 > ff02::2 type 133 ttl 255", LET(NEIGHBOUR)},
+	{"router advertisement", DENY, "icmp6 fe80::1 > ff02::1 type 134 ttl 255", LET(NEIGHBOUR)},
 	{"neighbour solicitation", DENY, "nd fe80::1 > fe80::2", LET(NEIGHBOUR)},
 	{"neighbour solicitation behind a tag", DENY, "vlan 9 nd fe80::1 > fe80::2",
 	 LET(NEIGHBOUR)},
-	{"neighbour advertisement", DENY, "icmp6 fe80::1 > ff02::1 type 136", LET(NEIGHBOUR)},
-	{"ICMPv6 redirect", DENY, "icmp6 fe80::1 > fe80::2 type 137", LET(NEIGHBOUR)},
+	{"neighbour advertisement", DENY, "icmp6 fe80::1 > ff02::1 type 136 ttl 255", LET(NEIGHBOUR)},
+	{"ICMPv6 redirect", DENY, "icmp6 fe80::1 > fe80::2 type 137 ttl 255", LET(NEIGHBOUR)},
+	{"a neighbour solicitation that a router has forwarded", DENY, "icmp6 fd00::1 > fd00::2 type 135 ttl 254",
+	 DROPPED},
+	{"a router advertisement from afar", DENY, "icmp6 fe80::1 > ff02::1 type 134", DROPPED},
 	{"router renumbering", DENY, "icmp6 fe80::1 > fe80::2 type 138", DROPPED},
 	{"echo request on IPv6", DENY, "icmp6 fe80::1 > fe80::2 type 128", DROPPED},
 	{"type 135 of ICMP", DENY, "icmp 10.0.0.1 > 10.0.0.2 type 135", DROPPED},

@@ -14,7 +14,9 @@
 #include "iface/iface.h"
 #include "tests/lib/filter_judge.h"
 
-/* 100 bytes; a limit of 8 bits a second lets one of them through in 100 seconds */
+/* 100 bytes; a limit of 8 bits a second lets one of them through in 100 seconds. But the first of
+ * those comes when there is room for a byte: bursts of 50 more than whole packets leave a busy
+ * machine as many seconds. */
 #define FROM(src)  "udp " src ":5 > 10.0.0.2:9 len 58"
 #define FROM6(src) "udp [" src "]:5 > [fd00::2]:9 len 38"
 #define HUNDRED	   FROM("10.0.0.1")
@@ -130,12 +132,16 @@ static void the_rate_is_kept(void **state)
 			last = now;
 		} while (now - start < 0.3);
 		/* what came together since the last packet */
-		last = seconds() - start;
+		now = seconds();
+		pause = now - last > pause ? now - last : pause;
+		last = now - start;
 		passed += offer(HUNDRED, row->burst + 1);
 		now = seconds() - start;
 		if (passed > row->burst + now * row->per_second + 1)
 			fail_msg("%u passed in %g s", passed, now);
-		if (pause < row->burst / row->per_second &&
+		/* (a packet may be at the beginning of one interval, and the next at the end of
+		 * another) */
+		if (2 * pause < row->burst / row->per_second &&
 		    passed < row->burst + last * row->per_second - 2)
 			fail_msg("only %u passed in %g s", passed, last);
 	}
@@ -188,7 +194,7 @@ static void captures_are_limited(void **state)
 
 	(void)state;
 	filter_load_afresh("rules: [{name: a, proto: udp, action: pass, capture: 64, log: yes,\n"
-			   "  rate: '8bit,burst=100'}]\n");
+			   "  rate: '8bit,burst=50'}]\n");
 	before = ring_position(filter.maps.map[XDP_MAP_CAPTURES]);
 	assert_int_equal(offer(HUNDRED, 1), 1);
 	assert_true(ring_position(filter.maps.map[XDP_MAP_CAPTURES]) > before);
@@ -200,8 +206,8 @@ static void captures_are_limited(void **state)
 static void rules_have_their_own_buckets(void **state)
 {
 	(void)state;
-	filter_load_afresh("rules: [{name: a, dport: 1, action: pass, rate: '8bit,burst=200'},\n"
-			   "  {name: b, dport: 2, action: pass, rate: '8bit,burst=300'},\n"
+	filter_load_afresh("rules: [{name: a, dport: 1, action: pass, rate: '8bit,burst=150'},\n"
+			   "  {name: b, dport: 2, action: pass, rate: '8bit,burst=250'},\n"
 			   "  {name: c, dport: 3, action: pass}]\n");
 	assert_int_equal(offer("udp 10.0.0.1:5 > 10.0.0.2:1 len 58", 9), 2);
 	assert_int_equal(offer("udp 10.0.0.1:5 > 10.0.0.2:2 len 58", 9), 3);
@@ -211,7 +217,7 @@ static void rules_have_their_own_buckets(void **state)
 static void larger_frames_take_more(void **state)
 {
 	(void)state;
-	afresh("a", "8bit, burst=1000");
+	afresh("a", "8bit, burst=950");
 	assert_int_equal(offer("udp 10.0.0.1:5 > 10.0.0.2:9 len 458", 1), 1); /* 500 */
 	assert_int_equal(offer("udp 10.0.0.1:5 > 10.0.0.2:9 len 358", 1), 1); /* 400 */
 	assert_int_equal(offer(HUNDRED, 3), 1);
@@ -237,7 +243,7 @@ static size_t sources(void)
 static void each_source_has_a_bucket(void **state)
 {
 	(void)state;
-	afresh("a", "8bit, burst=200, per=src");
+	afresh("a", "8bit, burst=150, per=src");
 	assert_int_equal(offer(FROM("10.0.0.1"), 5), 2);
 	assert_int_equal(offer(FROM("10.0.0.3"), 5), 2);
 	assert_int_equal(offer(FROM("10.0.0.1"), 5), 0);
@@ -254,7 +260,7 @@ static void each_source_has_a_bucket(void **state)
 static void each_prefix_has_a_bucket(void **state)
 {
 	(void)state;
-	afresh("a", "8bit, burst=200, per=src/24");
+	afresh("a", "8bit, burst=150, per=src/24");
 	assert_int_equal(offer(FROM("10.0.0.1"), 1), 1);
 	assert_int_equal(offer(FROM("10.0.0.255"), 5), 1);
 	assert_int_equal(offer(FROM("10.0.0.0"), 5), 0);
@@ -264,12 +270,12 @@ static void each_prefix_has_a_bucket(void **state)
 	assert_int_equal(offer(FROM6("fd00::ffff:0:0:9"), 5), 1);
 	assert_int_equal(offer(FROM6("fd00:0:0:1::1"), 5), 2);
 	assert_int_equal(sources(), 5);
-	afresh("a", "8bit, burst=200, per=src/0/0");
+	afresh("a", "8bit, burst=150, per=src/0/0");
 	assert_int_equal(offer(FROM("10.0.0.1"), 1), 1);
 	assert_int_equal(offer(FROM("200.0.0.1"), 5), 1);
 	assert_int_equal(offer(FROM6("fd00::1"), 1), 1);
 	assert_int_equal(offer(FROM6("2001:db8::1"), 5), 1);
-	afresh("a", "8bit, burst=200, per=src/23/57");
+	afresh("a", "8bit, burst=150, per=src/23/57");
 	assert_int_equal(offer(FROM("10.0.2.1"), 1), 1);
 	assert_int_equal(offer(FROM("10.0.3.1"), 5), 1);
 	assert_int_equal(offer(FROM("10.0.4.1"), 5), 2);
@@ -277,7 +283,7 @@ static void each_prefix_has_a_bucket(void **state)
 	assert_int_equal(offer(FROM6("fd00:0:0:ff::1"), 5), 1);
 	assert_int_equal(offer(FROM6("fd00:0:0:7f::1"), 5), 2);
 	assert_int_equal(sources(), 4);
-	afresh("a", "8bit, burst=200, per=src/31/127");
+	afresh("a", "8bit, burst=150, per=src/31/127");
 	assert_int_equal(offer(FROM("10.0.0.2"), 1), 1);
 	assert_int_equal(offer(FROM("10.0.0.3"), 5), 1);
 	assert_int_equal(offer(FROM("10.0.0.4"), 5), 2);
@@ -292,18 +298,18 @@ static void each_prefix_has_a_bucket(void **state)
 static void buckets_survive_a_swap(void **state)
 {
 	(void)state;
-	afresh("a", "8bit, burst=300");
+	afresh("a", "8bit, burst=250");
 	assert_int_equal(offer(HUNDRED, 2), 2);
-	load_limit("a", "8bit, burst=300");
+	load_limit("a", "8bit, burst=250");
 	assert_int_equal(offer(HUNDRED, 5), 1);
 	filter_load("rules: [{name: z, dport: 7, action: drop},\n"
-		    "  {name: a, dport: 9, action: pass, rate: '8bit,burst=300'}]\n");
+		    "  {name: a, dport: 9, action: pass, rate: '8bit,burst=250'}]\n");
 	assert_int_equal(offer(HUNDRED, 5), 0);
 	assert_int_equal(filter_rule_count("a").limited, 9);
-	load_limit("b", "8bit, burst=300");
+	load_limit("b", "8bit, burst=250");
 	assert_int_equal(offer(HUNDRED, 5), 3);
 	/* the name was gone in between */
-	load_limit("a", "8bit, burst=300");
+	load_limit("a", "8bit, burst=250");
 	assert_int_equal(offer(HUNDRED, 5), 3);
 	assert_int_equal(filter_rule_count("a").limited, 2);
 }
@@ -311,9 +317,9 @@ static void buckets_survive_a_swap(void **state)
 static void sources_survive_a_swap(void **state)
 {
 	(void)state;
-	afresh("a", "8bit, burst=300, per=src");
+	afresh("a", "8bit, burst=250, per=src");
 	assert_int_equal(offer(HUNDRED, 2), 2);
-	load_limit("a", "8bit, burst=300, per=src");
+	load_limit("a", "8bit, burst=250, per=src");
 	assert_int_equal(offer(HUNDRED, 5), 1);
 	assert_int_equal(offer(FROM("10.0.0.7"), 5), 3);
 }
@@ -321,7 +327,7 @@ static void sources_survive_a_swap(void **state)
 /* What a slow limit with a large burst left does not hold up a faster one. */
 static void a_limit_is_changed(void **state)
 {
-	static const char *const slow[] = {"8bit, burst=80000", "8bit, burst=80000, per=src"};
+	static const char *const slow[] = {"8bit, burst=79950", "8bit, burst=79950, per=src"};
 	static const char *const fast[] = {"10kpps, burst=20", "10kpps, burst=20, per=src"};
 
 	(void)state;
@@ -336,7 +342,7 @@ static void a_limit_is_changed(void **state)
 	/* and a stricter one begins at once */
 	afresh("a", "1mpps, burst=1000");
 	assert_int_equal(offer(HUNDRED, 500), 500);
-	load_limit("a", "8bit, burst=200");
+	load_limit("a", "8bit, burst=150");
 	assert_int_equal(offer(HUNDRED, 100), 2);
 }
 

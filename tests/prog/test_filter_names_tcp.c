@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// timeout: 300
 // beside others
 /* What `tls-sni` and `http-host` say of segments: which bytes are a hello or a request with a name,
  * and which are not. */

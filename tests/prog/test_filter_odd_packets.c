@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // beside others
+// timeout: 300
 /* What other filters misread: each odd packet under a list of what is blocked and under one of what
  * is allowed, and each class of odd packets with each policy. */
 #include <setjmp.h>
@@ -336,6 +337,33 @@ static void the_worst_class_is_told(void **state)
 	      &(struct expect)POLICY(PASS, AX_REASON_LATER_FRAGMENT));
 }
 
+/* A packet may be of several: one that is left to the rules does not hide one that is not. */
+static void no_class_hides_another(void **state)
+{
+	static const char options[] = " | 14=46 34+01010101 len";
+	static const char later[] = "udp 10.0.0.1 > 10.0.0.2 frag later data 'xxxxxxxx'";
+	static const char tunnel[] = "4 10.0.0.1 > 10.0.0.2 data hex:450000";
+	char both[200];
+
+	(void)state;
+	filter_load_once("default: pass\nclasses: {ip-options: drop}\n");
+	snprintf(both, sizeof(both), "%s%s", later, options);
+	judge(both, &(struct expect)POLICY(DROP, AX_REASON_IP_OPTIONS));
+	snprintf(both, sizeof(both), "%s%s", tunnel, options);
+	judge(both, &(struct expect)POLICY(DROP, AX_REASON_IP_OPTIONS));
+	judge(later, &(struct expect)ODD(PASS, "default", AX_REASON_LATER_FRAGMENT));
+	filter_load_once(
+		"default: pass\nclasses: {tunnel: drop, later-fragment: pass, bad-udp: rules}\n");
+	judge("4 10.0.0.1 > 10.0.0.2 frag later data 'xxxxxxxx'",
+	      &(struct expect)POLICY(DROP, AX_REASON_TUNNEL));
+	judge("41 10.0.0.1 > 10.0.0.2 frag later data 'xxxxxxxx'",
+	      &(struct expect)POLICY(DROP, AX_REASON_TUNNEL));
+	judge(later, &(struct expect)POLICY(PASS, AX_REASON_LATER_FRAGMENT));
+	filter_load_once("default: pass\nclasses: {bad-udp: rules, ip-options: drop}\n");
+	judge("udp 10.0.0.1:5 > 10.0.0.2:9999 | 14=46 34+01010101 42=0007 len",
+	      &(struct expect)POLICY(DROP, AX_REASON_IP_OPTIONS));
+}
+
 /* Every class has a row above: a new one cannot be forgotten. */
 static void all_classes_are_tested(void **state)
 {
@@ -367,7 +395,7 @@ static size_t add_egress(struct CMUnitTest *tests, size_t n)
 
 int main(void)
 {
-	static struct CMUnitTest tests[2 * (2 * ARRAY_SIZE(rows) + ARRAY_SIZE(classes)) + 3];
+	static struct CMUnitTest tests[2 * (2 * ARRAY_SIZE(rows) + ARRAY_SIZE(classes)) + 4];
 	static char names[ARRAY_SIZE(tests)][100];
 	size_t n = 0;
 
@@ -390,6 +418,7 @@ int main(void)
 	}
 	n = add_egress(tests, n);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_dropped_class_asks_no_rule);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(no_class_hides_another);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_worst_class_is_told);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(all_classes_are_tested);
 	return _cmocka_run_group_tests("odd packets", tests, n, filter_setup, filter_teardown);

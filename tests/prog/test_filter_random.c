@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// timeout: 300
 // beside others
 /*
  * Random rule lists, loaded into the kernel on an interface as anybody's are, and packets that are

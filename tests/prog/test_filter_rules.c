@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // beside others
+// timeout: 300
 /* What rules match: every field, fields together, the first of several rules; each in every way in
  * which a list can be compiled. */
 #include <setjmp.h>

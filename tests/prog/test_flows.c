@@ -328,10 +328,13 @@ static void check_row(const struct row *row, int v6)
 	assert_int_equal(after(&k, row->life, APP, ACK), CLIENT_PORT);
 	assert_int_equal(after(&k, row->life + 1, APP, ACK), NOBODY);
 	port = after(&k, row->life + 1, CLIENT, ACK);
-	if (udp)
+	if (udp) {
 		assert_new(row->proto, port, v6);
-	else
-		assert_int_equal(port, NOBODY);
+	} else { /* the app gets it from a port that it does not know, and says so */
+		assert_in_range(port, FIRST_PORT, UINT16_MAX);
+		assert_int_equal(app_sends(row->proto, RST, v6, port), CLIENT_PORT);
+		assert_int_equal(after(&k, row->life + 1, CLIENT, RST), NOBODY);
+	}
 	for (int forget = 0; forget < 2; forget++) {
 		check_agent(&k, row->life, true, forget);
 		check_agent(&k, row->life + 1, false, forget);

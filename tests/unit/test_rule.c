@@ -478,12 +478,12 @@ static void keys_are_known_and_come_once(void **state)
 	(void)state;
 	assert_int_equal(rule_set(&r, &given, "dprot", "22", &e), -ENOENT);
 	assert_string_equal(
-		e.text,
-		"\"dprot\" is no key of a rule: use name, src, dst, proto, sport, dport, "
-		"flags, icmp, icmp6, vlan, fragment, length, ttl, dscp, ecn, time, state, mac, "
-		"payload, dns-name, tls-sni, http-host, action, "
-		"smac, dmac, to, to-port, checksum, capture, rate, learn, sample, log or "
-		"trigger; did you mean \"dport\"?");
+		e.text, "\"dprot\" is no key of a rule: use name, src, dst, proto, sport, dport, "
+			"flow, flags, icmp, icmp6, vlan, fragment, length, ttl, dscp, ecn, time, "
+			"state, mac, "
+			"payload, dns-name, tls-sni, http-host, action, "
+			"smac, dmac, to, to-port, checksum, capture, rate, learn, sample, log or "
+			"trigger; did you mean \"dport\"?");
 	assert_int_equal(rule_set(&r, &given, "mark", "5", &e), -ENOENT);
 	assert_string_equal(e.text, "mark is no key of a rule: packets have no mark yet where XDP "
 				    "sees them; rules of nft(8) and tc(8), which come behind it, "

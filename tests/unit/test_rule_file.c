@@ -195,7 +195,9 @@ static void balancers_have_many_forms(void **state)
 		"      - 10.0.0.1:80\n"
 		"      - '[fd00::1]:8080'\n"
 		"      - {address: 10.0.0.2, port: 81, weight: 1000, drain: yes}\n"
-		"      - {address: '10.0.0.2:82', weight: 2, drain: no}\n"
+		"      - {address: '10.0.0.2:82', weight: 2, drain: no, quic-id: 65535}\n"
+		"      - {address: 10.0.0.3, quic-id: 0}\n"
+		"      - {address: 'fd00::3', quic-id: 0}\n"
 		"    source: 192.0.2.1,2001:db8::1\n"
 		"  tunnel: {mode: gue, port: 7000, source: 2001:db8::2, backends: [10.0.0.1]}\n"
 		"  ipip: {mode: ipip, affinity: src, backends: []}\n"
@@ -206,7 +208,7 @@ static void balancers_have_many_forms(void **state)
 	assert_int_equal(l.n_balancers, 4);
 	assert_int_equal(b->mode, BALANCE_NAT);
 	assert_int_equal(b->affinity, BALANCE_BY_FLOW);
-	assert_int_equal(b->n, 5);
+	assert_int_equal(b->n, 7);
 	assert_addr(&b->backends[0].addr, "10.0.0.1");
 	assert_int_equal(b->backends[0].port, 0);
 	assert_int_equal(b->backends[0].weight, 1);
@@ -218,6 +220,11 @@ static void balancers_have_many_forms(void **state)
 	assert_true(b->backends[3].drain);
 	assert_int_equal(b->backends[4].port, 82);
 	assert_false(b->backends[4].drain);
+	assert_false(b->backends[3].has_quic_id);
+	assert_true(b->backends[4].has_quic_id);
+	assert_int_equal(b->backends[4].quic_id, 65535);
+	assert_true(b->backends[5].has_quic_id && b->backends[6].has_quic_id);
+	assert_int_equal(b->backends[6].quic_id, 0); /* IPv4's and IPv6's are the same server */
 	assert_addr(&b->source4, "192.0.2.1");
 	assert_addr(&b->source6, "2001:db8::1");
 	assert_null(b->service);
@@ -465,19 +472,25 @@ static void wrong_sets(void **state)
 		{"sets: {a: {prefixes: [80]}}\n",
 		 "f:1:23: sets.a.prefixes[0]: found \"80\", expected " PREFIX "\n"},
 		{"sets: {a: {file: x, ports: [1]}}\n", "f:1:11: sets.a: found a mapping, expected "
-						       "exactly one of file, prefixes, ports-file "
-						       "and ports, and timed if wanted\n"},
+						       "exactly one of file, prefixes, ports-file"
+						       ", ports and flows, and timed if wanted\n"},
+		{"sets: {a: {flows: [10.0.0.1]}}\n",
+		 "f:1:19: sets.a.flows: found a list, expected []: flows come for a time only, by "
+		 "rules or 'ax xdp set add --for'\n"},
+		{"sets: {a: {flows: yes}}\n",
+		 "f:1:19: sets.a.flows: found \"yes\", expected []: flows come for a time only, by "
+		 "rules or 'ax xdp set add --for'\n"},
 		{"sets: {a: {timed: x}}\n", "f:1:19: sets.a.timed: found \"x\", expected true or "
 					    "false\n"},
 		{"sets: {a: {file: x, ports: [1], timed: yes}}\n",
 		 "f:1:11: sets.a: found a mapping, expected exactly one of file, prefixes, "
-		 "ports-file and ports, and timed if wanted\n"},
+		 "ports-file, ports and flows, and timed if wanted\n"},
 		{"sets: {a: {}}\n",
 		 "f:1:11: sets.a: found an empty mapping, expected exactly one of "
-		 "file, prefixes, ports-file and ports, and timed if wanted\n"},
+		 "file, prefixes, ports-file, ports and flows, and timed if wanted\n"},
 		{"sets: {a: {fiel: x}}\n",
 		 "f:1:12: sets.a.fiel: found unknown key \"fiel\", expected "
-		 "one of file, prefixes, ports-file, ports, timed; did you mean "
+		 "one of file, prefixes, ports-file, ports, flows, timed; did you mean "
 		 "\"file\"?\n"},
 		{"sets: {a: {file: }}\n",
 		 "f:1:18: sets.a.file: found nothing, expected a file's path\n"},
@@ -508,6 +521,13 @@ static void wrong_balancers(void **state)
 		 "f:1:23: balancers.b.mode: found \"dsr\", expected nat, ipip or gue\n"},
 		{"balancers: {b: {affinity: app, backends: []}}\n",
 		 "f:1:27: balancers.b.affinity: found \"app\", expected none or src\n"},
+		{"balancers: {b: {backends: [{address: 10.0.0.1, quic-id: 65536}]}}\n",
+		 "f:1:57: balancers.b.backends[0].quic-id: found \"65536\", expected a whole "
+		 "number of 0 to 65535\n"},
+		{"balancers: {b: {backends: [{address: 10.0.0.1, quic-id: 7}, {address: 10.0.0.2, "
+		 "quic-id: 7}]}}\n",
+		 "f:1:61: balancers.b.backends[1]: found a quic-id that another backend has, "
+		 "expected another quic-id for each backend of a family\n"},
 		{"balancers: {b: {port: 7, backends: []}}\n",
 		 "f:1:23: balancers.b: found port, expected it with mode gue only: it is the "
 		 "tunnel's\n"},
@@ -543,7 +563,7 @@ static void wrong_balancers(void **state)
 		 "f:1:66: balancers.b.backends[0].drain: found \"x\", expected true or false\n"
 		 "f:1:69: balancers.b.backends[0].prot: found unknown key \"prot\", expected one "
 		 "of "
-		 "address, port, weight, drain; did you mean \"port\"?\n"},
+		 "address, port, weight, drain, quic-id; did you mean \"port\"?\n"},
 		{"balancers: {a/b: {backends: []}}\n",
 		 "f:1:13: balancers.\"a/b\": found \"a/b\", expected a name of 1 to 63 letters, "
 		 "digits and . _ - :\n"},

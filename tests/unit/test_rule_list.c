@@ -312,6 +312,17 @@ static void sizes_are_checked(void **state)
 	add_backend(b, "10.0.0.1", 80);
 	assert_check(&l, "balancer b with 10.0.0.1 twice is not valid: use each backend once (a "
 			 "weight gives it more)");
+	b->backends[2].port = 81;
+	b->backends[0].has_quic_id = b->backends[2].has_quic_id = true;
+	b->backends[2].quic_id = 9;
+	assert_check(&l, "");
+	add_backend(b, "fd00::1", 81);
+	b->backends[3].has_quic_id = true;
+	b->backends[3].quic_id = 9;
+	assert_check(&l, ""); /* the same server, by its other address */
+	b->backends[0].quic_id = 9;
+	assert_check(&l, "balancer b with quic-id 9 twice is not valid: use another quic-id for "
+			 "each backend of a family");
 	for (b->n = 0; b->n < 4096;) {
 		char addr[32];
 
@@ -362,6 +373,8 @@ static struct rule_list full_list(void)
 	b->backends[0].weight = 1000;
 	b->backends[0].drain = true;
 	b->backends[1].down = true;
+	b->backends[1].has_quic_id = true;
+	b->backends[1].quic_id = 513;
 	b = add_balancer(&l, "svc");
 	b->service = strdup("api");
 	b->affinity = BALANCE_BY_SRC;
@@ -390,6 +403,12 @@ static void lists_are_copied(void **state)
 	copy.balancers[0].backends[1].down = false;
 	assert_false(rule_list_eq(&l, &copy));
 	copy.balancers[0].backends[1].down = true;
+	copy.balancers[0].backends[1].quic_id++;
+	assert_false(rule_list_eq(&l, &copy));
+	copy.balancers[0].backends[1].quic_id--;
+	copy.balancers[0].backends[1].has_quic_id = false;
+	assert_false(rule_list_eq(&l, &copy));
+	copy.balancers[0].backends[1].has_quic_id = true;
 	copy.balancers[1].affinity = BALANCE_BY_FLOW;
 	assert_false(rule_list_eq(&l, &copy));
 	copy.balancers[1].affinity = BALANCE_BY_SRC;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// timeout: 300
 // build: unsanitized
 /* Elements of large sets that come and go in an arena which is in use. (With sanitizers:
  * prog/test_filter_sets.) */

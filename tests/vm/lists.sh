@@ -18,12 +18,18 @@ question()
 	printf 'hex:123401000001000000000000%s0000010001' "$1"
 }
 
+# verdict_on PLACE WORD PACKET
+verdict_on()
+{
+	ax --instance l xdp explain "$1" --packet "$3" >/tmp/explained 2>&1
+	cat /tmp/explained
+	grep -qE "^verdict +$2\$" /tmp/explained
+}
+
 # verdict WORD PACKET
 verdict()
 {
-	ax --instance l xdp explain lo --packet "$2" >/tmp/explained 2>&1
-	cat /tmp/explained
-	grep -qE "^verdict +$1\$" /tmp/explained
+	verdict_on lo "$@"
 }
 
 # taken HIT [MISS]: the list in /tmp/list.yaml is loaded, HIT passes and MISS is dropped.

@@ -3,6 +3,7 @@
 . "${0%/*}/lib.sh"
 
 ax agent >/tmp/agent.log 2>&1 </dev/null &
+agent=$!
 tap "the agent starts" eventually 20 ax status
 
 own() # FILE OPTIONS...: what the app's cgroup says
@@ -39,4 +40,7 @@ ax run --detach --name stays -- sleep 1000 >/tmp/out 2>&1
 like "exec ($net)" "0::/ax/stays-" ax exec stays cat /proc/self/cgroup
 ax stop stays
 tap "nothing is left" eventually 10 sh -c '! ls -d /sys/fs/cgroup/ax/*-[0-9]*'
+kill $agent
+wait $agent
+ax agent --flush >/dev/null 2>&1
 done_testing

@@ -407,6 +407,37 @@ tap "loads that are killed leave nothing in the way" killed
 tap "unload" ax xdp unload w0
 like "nothing is loaded" "nothing is loaded" ax xdp status w0
 
+# --- QUIC connection ids ---
+
+cat >/tmp/quic.yaml <<'EOF'
+balancers:
+  nat: {backends: [{address: 198.51.100.2, quic-id: 1}, {address: "2001:db8:2::2", quic-id: 1}]}
+  ipip: {mode: ipip, backends: [{address: 198.51.100.2, quic-id: 1}, {address: "2001:db8:2::2", quic-id: 1}]}
+  gue: {mode: gue, backends: [{address: 198.51.100.2, quic-id: 1}, {address: "2001:db8:2::2", quic-id: 1}]}
+rules:
+  - {dst: [203.0.113.1, "2001:db8:9::1"], proto: udp, action: balance nat}
+  - {dst: [203.0.113.2, "2001:db8:9::2"], proto: udp, action: balance ipip}
+  - {dst: [203.0.113.3, "2001:db8:9::3"], proto: udp, action: balance gue}
+EOF
+tap "balancers with QUIC ids" ax xdp load w0 --rules /tmp/quic.yaml --force
+# who cannot be sent would be told so instead
+echo 1 >/proc/sys/net/ipv4/conf/w0/forwarding
+echo 1 >/proc/sys/net/ipv6/conf/w0/forwarding
+neighbours_known()
+{
+	ping -c 1 -W 1 198.51.100.2 && ping -6 -c 1 -W 1 2001:db8:2::2
+}
+eventually 10 neighbours_known >/dev/null 2>&1
+for k in 1 2 3; do
+	for to in "10.0.0.9:5 > 203.0.113.$k:443" "[2001:db8:8::9]:5 > [2001:db8:9::$k]:443"; do
+		like "an id is looked at: $to" "its QUIC connection id says which backend" \
+			ax xdp explain w0 --packet "udp $to data hex:400000010102030405"
+		like "one of nobody, too" "its QUIC connection id says no backend that is there" \
+			ax xdp explain w0 --packet "udp $to data hex:40000002010203"
+	done
+done
+tap "unload" ax xdp unload w0
+
 # --- a balanced address ---
 
 cat >/tmp/vip.yaml <<'EOF'

@@ -139,6 +139,42 @@ rules:
 E
 tap "rules that learn, few of them" learns
 
+# Flows, which are in sets of their own kind; both ways.
+flows_held()
+{
+	local place=$1 status=0
+
+	shift
+	ax --instance l xdp load lo "$@" --force --rules /tmp/list.yaml || return 1
+	ping -c 1 -W 1 127.0.0.1 >/dev/null 2>&1
+	ax --instance l xdp set list "$place" in | grep -q '^127.0.0.1-127.0.0.1:22/tcp  for .* by a rule' || status=1
+	verdict_on "$place" pass "tcp 127.0.0.1:5 > 127.0.0.1:22" || status=1
+	verdict_on "$place" drop "tcp 127.0.0.1:5 > 127.0.0.1:23" || status=1
+	ax --instance l xdp set add in '10.5.5.5-10.0.0.2:53/udp' 'fd00::5-[fd00::2]:53/udp' --for 10m \
+		-i "$place" || status=1
+	verdict_on "$place" pass "udp 10.5.5.5:5 > 10.0.0.2:53" || status=1
+	verdict_on "$place" pass "udp [fd00::5]:5 > [fd00::2]:53" || status=1
+	verdict_on "$place" drop "tcp 10.5.5.5:5 > 10.0.0.2:53" || status=1
+	verdict_on "$place" drop "udp 10.5.5.6:5 > 10.0.0.2:53" || status=1
+	ax --instance l xdp unload "$place" || status=1
+	return "$status"
+}
+cat >/tmp/list.yaml <<'E'
+default: drop
+sets: {in: {flows: []}, on: {flows: []}, bad: {timed: yes}, off: []}
+rules:
+- {src: '@bad', dst: '@off', action: drop}
+- {flow: ['@in', '@on'], action: pass}
+- {icmp: echo-request, learn: '@in,10m,flow=22/tcp', action: pass}
+- {proto: tcp, dport: 8, learn: '@on,10m,flow', action: pass}
+E
+tap "flows" flows_held lo --mode generic
+cp /tmp/list.yaml /tmp/flows.yaml
+fillers >>/tmp/list.yaml
+tap "flows, in bit vectors" flows_held lo --mode generic
+mv /tmp/flows.yaml /tmp/list.yaml
+tap "flows that leave" flows_held lo:egress --direction egress
+
 awk 'BEGIN {
 	print "rules:"
 	for (i = 0; i < 5000; i++)

@@ -106,6 +106,21 @@ static void put_challenge(const struct xdp_explanation *x, FILE *to)
 		fputs("; it goes on to the kernel", to);
 }
 
+/* What a QUIC packet's connection id says, if it was looked at. False: it was not. */
+static bool put_quic(const struct xdp_explanation *x, FILE *to)
+{
+	switch (x->x.reason) {
+	case AX_REASON_QUIC_ID:
+		fputs("; its QUIC connection id says which backend", to);
+		return true;
+	case AX_REASON_QUIC_UNKNOWN:
+		fputs("; its QUIC connection id says no backend that is there", to);
+		return true;
+	default:
+		return false;
+	}
+}
+
 void explain_put_why(const struct xdp_explanation *x, FILE *to)
 {
 	const char *reason = explain_reason(x);
@@ -133,6 +148,8 @@ void explain_put_why(const struct xdp_explanation *x, FILE *to)
 			put_routing(x, to);
 		else if (is_challenging(x))
 			put_challenge(x, to);
+		else if (put_quic(x, to))
+			;
 		else if (reason && x->x.reason >= AX_REASON_POLICIES)
 			fprintf(to, "; dropped: %s", reason);
 		else if (reason)

@@ -106,6 +106,10 @@ static void put_set(const struct rule_set_def *s, FILE *to)
 	bool ports = s->kind == SET_PORTS;
 	char buf[ADDR_STRLEN];
 
+	if (s->kind == SET_FLOWS) {
+		fprintf(to, "  \"%s\":\n    flows: []\n", s->name);
+		return;
+	}
 	fprintf(to, "  \"%s\":\n%s    %s:%s\n", s->name, s->timed ? "    timed: yes\n" : "",
 		ports ? "ports" : "prefixes", s->n ? "" : " []");
 	for (size_t i = 0; i < s->n; i++) {
@@ -127,6 +131,8 @@ static void put_backend(const struct balance_backend *b, FILE *to)
 			: addr_format(&b->addr, buf));
 	if (b->weight != BACKEND_WEIGHT)
 		fprintf(to, ", weight: %u", b->weight);
+	if (b->has_quic_id)
+		fprintf(to, ", quic-id: %u", b->quic_id);
 	fputs(b->drain ? ", drain: yes}\n" : "}\n", to);
 }
 

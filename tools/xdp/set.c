@@ -13,7 +13,7 @@
 enum set_action { SET_ADD, SET_DEL, SET_REPLACE };
 
 /* in the order of enum set_kind */
-static const char *const kind_names[] = {"prefixes", "ports", NULL};
+static const char *const kind_names[] = {"prefixes", "ports", "flows", NULL};
 static const struct words kind_words = {.choices = kind_names};
 static const struct words set_words = {.kind = WORDS_ASKED, .ask = "xdp set list", .column = 2};
 
@@ -109,6 +109,18 @@ static int replace_elements(struct rule_set_def *s, const struct rule_set_def *f
 	return set_merge(s, from);
 }
 
+/* Flows do not come to stay. */
+static int check_stays(const struct change *ch, const struct rule_set_def *given, struct error *e)
+{
+	if (given->kind != SET_FLOWS || !given->n || ch->action == SET_DEL)
+		return 0;
+	return error_set(
+		e, -EINVAL,
+		"set '%.60s' is one of flows, which are there for a time: 'ax xdp set add' "
+		"with --for says for how long",
+		ch->name);
+}
+
 static int edit_set(void *arg, struct rule_list *l, struct error *e)
 {
 	struct change *ch = arg;
@@ -120,6 +132,7 @@ static int edit_set(void *arg, struct rule_list *l, struct error *e)
 		return r;
 	given.kind = s->kind;
 	r = parse_elements(ch, &given, e);
+	r = r ? r : check_stays(ch, &given, e);
 	if (r)
 		return r;
 	if (ch->action == SET_DEL)
@@ -143,12 +156,12 @@ static int nobody_has(const char *name, struct error *e)
 
 static void put_changed(const char *ifname, const struct change *ch)
 {
-	bool ports = ch->kind == SET_PORTS;
+	bool prefixes = ch->kind == SET_PREFIXES;
 
 	printf("%s: set %s has %zu %s", ifname, ch->name, ch->n,
-	       ch->n == 1 ? (ports ? "element" : "prefix")
-	       : ports	  ? "elements"
-			  : "prefixes");
+	       ch->n == 1 ? (prefixes ? "prefix" : "element")
+	       : prefixes ? "prefixes"
+			  : "elements");
 	if (ch->let_go)
 		printf(", and %zu that %s there for a time %s gone", ch->let_go,
 		       ch->let_go == 1 ? "was" : "were", ch->let_go == 1 ? "is" : "are");
@@ -183,11 +196,29 @@ static bool change_in_place(const struct cmd *c, const char *ifname, struct chan
 	return false;
 }
 
+/* What is there for a time: addresses, or flows. (As no text is both, it is not asked first which
+ * the set has; when it is neither, the sentence is about what the first word looks like.) */
+static int parse_timed(const struct change *ch, struct rule_set_def *ret, struct error *e)
+{
+	const char *first = ch->n_words ? ch->words[0] : ch->text ? (const char *)ch->text : "";
+	struct error ignored = {0};
+
+	ret->kind = SET_FLOWS;
+	if (!parse_elements(ch, ret, &ignored) && ret->n)
+		return 0;
+	set_free(ret);
+	ret->kind = SET_FLOWS;
+	if (strchr(first, '-') && strpbrk(first, ".:"))
+		return parse_elements(ch, ret, e);
+	ret->kind = SET_PREFIXES;
+	return parse_elements(ch, ret, e);
+}
+
 static int hold_on(struct cmd *c, const char *ifname, const struct change *ch,
 		   const struct xdp_load_options *o, struct error *e)
 {
-	CLEANUP(set_free) struct rule_set_def given = {.kind = SET_PREFIXES};
-	int r = parse_elements(ch, &given, e);
+	CLEANUP(set_free) struct rule_set_def given = {0};
+	int r = parse_timed(ch, &given, e);
 
 	return r ? r : set_hold(c, ifname, ch->name, &given, ch->for_ms, o, e);
 }
@@ -195,9 +226,9 @@ static int hold_on(struct cmd *c, const char *ifname, const struct change *ch,
 /* Of what is to go: what is there for a time. */
 static int let_go_on(struct cmd *c, const char *ifname, struct change *ch, struct error *e)
 {
-	CLEANUP(set_free) struct rule_set_def given = {.kind = SET_PREFIXES};
+	CLEANUP(set_free) struct rule_set_def given = {0};
 	struct error ignored = {0};
-	int r = parse_elements(ch, &given, &ignored); /* it may be of ports */
+	int r = parse_timed(ch, &given, &ignored); /* it may be of ports */
 
 	r = r ? 0 : xdp_let_go(&c->inst, ifname, ch->name, &given, e);
 	ch->let_go = r > 0 ? (size_t)r : 0;
@@ -298,8 +329,9 @@ static int set_change(struct cmd *c, int argc, char **argv, enum set_action acti
 }
 
 static const char about_change[] =
-	"Elements are prefixes (10.0.0.0/8, fd00::1) or ports (22, 8000-8099), as the set has "
-	"them; in a file they are separated by white space, commas or lines, and # starts a "
+	"Elements are prefixes (10.0.0.0/8, fd00::1), ports (22, 8000-8099) or, with --for, flows "
+	"(10.0.0.1-10.0.0.2:22/tcp), as the set has them; in a file they are separated by white "
+	"space, commas or lines, and # starts a "
 	"comment. Without -i, the set is changed on every interface that has one of that name, in "
 	"one step on each.";
 
@@ -317,12 +349,12 @@ static const struct opt change_opts[] = {
 /* What cannot be created cannot be emptied either: `del` has no such option. */
 static const struct opt create_opts[] = {
 	{"create", 0, OPT_CHOICE, "KIND",
-	 "make the set if it is not there, one of prefixes or of ports; needs -i",
+	 "make the set if it is not there, one of prefixes, of ports or of flows; needs -i",
 	 offsetof(struct args, create), &kind_words},
 };
 
 static const struct opt for_opts[] = {
-	{"for", 0, OPT_SPAN, "TIME", "addresses for so long only, or so much longer",
+	{"for", 0, OPT_SPAN, "TIME", "addresses or flows for so long only, or so much longer",
 	 offsetof(struct args, for_ms), NULL},
 };
 
@@ -552,7 +584,7 @@ const struct command cmd_xdp_set = {
 			.usage = "ax xdp set add|del|replace NAME ...\n"
 				 "       ax xdp set list [IFACE [NAME]]",
 			.about = "Shows and changes the sets that rules name as @NAME: lists of "
-				 "prefixes or of ports.",
+				 "prefixes, of ports or of flows.",
 			.command_follows = true,
 		},
 };

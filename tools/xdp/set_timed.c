@@ -4,18 +4,28 @@
 
 /* --- put there --- */
 
+/* Which set, and what it is to have for a time. */
+struct timing {
+	const char *name;
+	enum set_kind kind;
+};
+
 static int make_timed(void *arg, struct rule_list *l, struct error *e)
 {
-	const char *name = arg;
+	const struct timing *t = arg;
+	const char *name = t->name;
 	struct rule_set_def *s = rule_list_set(l, name);
 
 	if (!s)
 		return error_set(e, -ENOENT, "there is no set '%.60s'", name);
+	if (t->kind == SET_FLOWS)
+		return error_set(e, -EINVAL, "set '%.60s' is one of %s: flows are in sets of flows",
+				 name, set_kind_name(s->kind));
 	if (s->kind == SET_PORTS)
 		return error_set(
 			e, -EINVAL,
-			"set '%.60s' is one of ports: only addresses can be in a set for a "
-			"time",
+			"set '%.60s' is one of ports: only addresses and flows can be in a set "
+			"for a time",
 			name);
 	s->timed = true;
 	return 0;
@@ -37,39 +47,44 @@ int set_hold(struct cmd *c, const char *ifname, const char *set,
 	     struct error *e)
 {
 	int r = xdp_hold(&c->inst, ifname, set, elements, ms, e);
-	char name[RULE_NAME_MAX + 1], time[32];
+	struct timing timing = {set, elements->kind};
+	char time[32];
 
 	if (r == -EOPNOTSUPP) {
 		*e = (struct error){0};
-		snprintf(name, sizeof(name), "%s", set);
-		r = xdp_edit(&c->inst, ifname, make_timed, name, o, e);
+		r = xdp_edit(&c->inst, ifname, make_timed, &timing, o, e);
 		r = r ? r : xdp_hold(&c->inst, ifname, set, elements, ms, e);
 	}
 	if (r)
 		return r;
 	put_time(ms, time);
 	printf("%s: set %s has %zu %s for %s\n", ifname, set, elements->n,
-	       elements->n == 1 ? "address" : "addresses", time);
+	       elements->kind == SET_FLOWS ? elements->n == 1 ? "flow" : "flows"
+	       : elements->n == 1	   ? "address"
+					   : "addresses",
+	       time);
 	return 0;
 }
 
 /* --- shown --- */
 
 /* An address needs no length. */
-static void put_element(const struct prefix *p, char *buf)
+static void put_element(const struct xdp_timed_element *t, char *buf)
 {
-	if (p->len == 128)
-		addr_format(&p->addr, buf);
+	if (t->is_flow)
+		set_flow_format(&t->flow, buf);
+	else if (t->prefix.len == 128)
+		addr_format(&t->prefix.addr, buf);
 	else
-		prefix_format(p, buf);
+		prefix_format(&t->prefix, buf);
 }
 
 static int put_one(const struct xdp_timed_element *t, json_t *to)
 {
 	const char *by = t->held ? "command" : "rule";
-	char buf[ADDR_STRLEN], time[32];
+	char buf[FLOW_STRLEN], time[32];
 
-	put_element(&t->prefix, buf);
+	put_element(t, buf);
 	put_time(t->left_ms, time);
 	if (!to)
 		return printf("%s  for %s more, by a %s\n", buf, time, by) < 0 ? -EIO : 0;

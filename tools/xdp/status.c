@@ -102,6 +102,14 @@ static void put_programs(const struct view *v)
 	}
 }
 
+static bool has_quic_ids(const struct balancer *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->backends[i].has_quic_id)
+			return true;
+	return false;
+}
+
 /* How many backends take new flows, and what is with the others. */
 static void put_states(const struct balancer *b)
 {
@@ -133,8 +141,9 @@ static void put_parts(const struct rule_list *l)
 		const struct balancer *b = &l->balancers[i];
 
 		put_key(i ? "" : "balancers");
-		printf("%s: %s%s, %zu backend%s", b->name, balance_mode_name(b->mode),
-		       b->affinity == BALANCE_BY_SRC ? ", by the client's address" : "", b->n,
+		printf("%s: %s%s%s, %zu backend%s", b->name, balance_mode_name(b->mode),
+		       b->affinity == BALANCE_BY_SRC ? ", by the client's address" : "",
+		       has_quic_ids(b) ? ", by QUIC connection ids" : "", b->n,
 		       b->n == 1 ? "" : "s");
 		put_states(b);
 	}
@@ -253,10 +262,13 @@ static json_t *balancer_json(const struct balancer *b)
 	for (size_t i = 0; i < b->n; i++) {
 		const struct balance_backend *k = &b->backends[i];
 
-		json_array_append_new(list, json_pack("{s:s,s:i,s:i,s:b,s:b}", "address",
-						      addr_format(&k->addr, buf), "port",
-						      (int)k->port, "weight", (int)k->weight,
-						      "drain", k->drain, "down", k->down));
+		json_t *backend = json_pack(
+			"{s:s,s:i,s:i,s:b,s:b}", "address", addr_format(&k->addr, buf), "port",
+			(int)k->port, "weight", (int)k->weight, "drain", k->drain, "down", k->down);
+
+		if (k->has_quic_id)
+			json_object_set_new(backend, "quic_id", json_integer(k->quic_id));
+		json_array_append_new(list, backend);
 	}
 	return j;
 }
