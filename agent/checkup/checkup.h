@@ -26,10 +26,15 @@ struct checkup_node {
 	int64_t handshake_s;	 /* UNIX time of the last one; 0: never */
 };
 
+/* Another cluster whose apps have names here. */
+struct checkup_peer {
+	const char *name, *state, *why, *member; /* as control.h has it; NULL: none */
+};
+
 /* What the agent knows; nothing of it is kept. */
 struct checkup_cluster {
 	const char *state, *why, *member, *lease; /* as control.h has it; NULL: none */
-	const char *untold;
+	const char *untold, *unwritten;
 	bool routed;			 /* the nodes' blocks are */
 	const char *tunnel;		 /* WireGuard's device, by which they are; NULL: by none */
 	bool ways;			 /* there are to be ways to apps of other nodes */
@@ -38,6 +43,8 @@ struct checkup_cluster {
 	int64_t clock_s;
 	const struct checkup_node *nodes; /* the other ones */
 	size_t n_nodes;
+	const struct checkup_peer *peers;
+	size_t n_peers;
 };
 
 /* Has WireGuard try a handshake with each node that is its peer, if the last one is not good any

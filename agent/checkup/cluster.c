@@ -56,9 +56,27 @@ static void check_agent(struct check *c)
 		checkup_found(c, FINDING_BAD, "lease", NULL,
 			      "this node is not registered%s: the others take it for away",
 			      c->c->lease ? " now" : ", and has no lease");
+	if (c->c->unwritten)
+		checkup_found(c, FINDING_BAD, "etcd", NULL,
+			      "etcd does not take this node's apps: %s", c->c->unwritten);
 	if (c->c->untold)
 		checkup_found(c, FINDING_BAD, "apps", NULL,
 			      "some apps of other nodes cannot be reached: %s", c->c->untold);
+}
+
+static void check_peers(struct check *c)
+{
+	for (size_t i = 0; i < c->c->n_peers; i++) {
+		const struct checkup_peer *p = &c->c->peers[i];
+
+		if (streq(p->state, "connected"))
+			checkup_found(c, FINDING_OK, "peer", NULL, "the peer %s is read, from %s",
+				      p->name, p->member ? p->member : "its etcd");
+		else
+			checkup_found(c, streq(p->state, "reading") ? FINDING_NOTE : FINDING_BAD,
+				      "peer", NULL, "the peer %s is not read (%s)%s%.180s", p->name,
+				      p->state, p->why ? ": " : "", p->why ? p->why : "");
+	}
 }
 
 /* --- certificates --- */
@@ -193,6 +211,7 @@ int checkup_cluster(const struct checkup_cluster *cluster, checkup_fn report, vo
 	int r;
 
 	check_agent(&c);
+	check_peers(&c);
 	check_file(&c, "ca", cluster->etcd->ca);
 	check_file(&c, "certificate", cluster->etcd->cert);
 	check_key(&c);

@@ -49,9 +49,10 @@ int cluster_open(struct agent *a, const struct config_cluster *conf, struct erro
 	}
 	c->a = a;
 	a->cluster = c;
+	a->policy.cluster = c->conf.name;
 	memory_read(c);
 	if (conf->routes == CLUSTER_ROUTES_DIRECT)
-		a->nodes = conf->pool;
+		foreign_pools(c);
 	return 0;
 }
 
@@ -61,7 +62,7 @@ void cluster_prepare(struct agent *a)
 	struct error e;
 
 	if (a->cluster && tunnel_is_on(a->cluster) && !tunnel_begin(a->cluster, &e))
-		a->nodes = a->cluster->conf.pool;
+		foreign_pools(a->cluster);
 }
 
 static void on_lease(void *arg, enum etcd_lease_event event, int64_t id, const char *why)
@@ -154,12 +155,12 @@ static int begin_tunnel(struct cluster *c, struct error *e)
 	struct agent *a = c->a;
 	int r = tunnel_begin(c, e);
 
-	if (r || !tunnel_is_on(c) || a->nodes.len)
+	if (r || !tunnel_is_on(c) || a->n_nodes)
 		return r;
-	a->nodes = c->conf.pool;
+	foreign_pools(c);
 	r = a->hooks.nodes(a, e);
 	if (r)
-		a->nodes = (struct prefix){0};
+		a->n_nodes = 0;
 	return r;
 }
 
@@ -183,6 +184,7 @@ static void begin(struct cluster *c)
 	c->begin_at_ns = 0;
 	if (!node_identify(c, &e) && !begin_tunnel(c, &e)) {
 		translate_begin(c);
+		foreign_sync(c);
 		recall(c);
 		if (!start(c, &e))
 			return;
@@ -205,6 +207,19 @@ void cluster_start(struct agent *a)
 		begin(a->cluster);
 }
 
+/* Packets to apps of a peer that is new are forwarded before there is a way to them. */
+static void tell_pools(struct cluster *c)
+{
+	struct agent *a = c->a;
+	struct error e = {0};
+
+	if (!a->n_nodes)
+		return;
+	foreign_pools(c);
+	if (a->hooks.nodes(a, &e))
+		log_error("the cluster %s: %s", c->conf.name, e.text);
+}
+
 void cluster_reconfigure(struct agent *a)
 {
 	struct cluster *c = a->cluster;
@@ -217,8 +232,11 @@ void cluster_reconfigure(struct agent *a)
 	stop(c, true);
 	config_cluster_free(&c->conf);
 	c->conf = next;
+	a->policy.cluster = c->conf.name;
+	tell_pools(c);
 	begin(c);
-	others_all_stale(a); /* which of them are chosen may be another matter now */
+	cluster_apps_changed(a); /* what is exported may be another matter */
+	others_all_stale(a);	 /* which of them are chosen may be another matter now */
 }
 
 void cluster_close(struct agent *a)
@@ -230,6 +248,7 @@ void cluster_close(struct agent *a)
 	remember_end(c);
 	stop(c, false);
 	routes_close(c);
+	foreign_close(c);
 	tunnel_close(c);
 	translate_close(c);
 	peers_free(&c->peers);
@@ -238,6 +257,7 @@ void cluster_close(struct agent *a)
 	holders_free(c);
 	free(c->blocks);
 	free(c->addresses);
+	a->policy.cluster = NULL;
 	config_cluster_free(&c->conf);
 	free(c);
 	a->cluster = NULL;
@@ -280,6 +300,19 @@ static bool is_due(uint64_t *at, uint64_t now_ns)
 	return true;
 }
 
+/* Of what is read, of its own cluster and of peers. */
+static void due_reads(struct cluster *c, uint64_t now_ns)
+{
+	if (is_due(&c->read_at_ns, now_ns))
+		watch_begin(c);
+	if (is_due(&c->forget_at_ns, now_ns))
+		missing_forget(c, now_ns);
+	if (is_due(&c->look_at_ns, now_ns))
+		watch_look(c);
+	if (is_due(&c->remember_at_ns, now_ns))
+		remember_due(c);
+}
+
 void cluster_due(struct agent *a, uint64_t now_ns)
 {
 	struct cluster *c = a->cluster;
@@ -290,8 +323,8 @@ void cluster_due(struct agent *a, uint64_t now_ns)
 		begin(c);
 	if (is_due(&c->register_at_ns, now_ns))
 		node_register(c);
-	if (is_due(&c->read_at_ns, now_ns))
-		watch_begin(c);
+	for (struct cluster *v = c; v; v = v->next)
+		due_reads(v, now_ns);
 	if (is_due(&c->claim_at_ns, now_ns))
 		blocks_want(c);
 	if (is_due(&c->publish_at_ns, now_ns)) {
@@ -310,32 +343,36 @@ void cluster_due(struct agent *a, uint64_t now_ns)
 		node_write(c);
 	if (is_due(&c->across_at_ns, now_ns))
 		translate_want_key(c);
-	if (is_due(&c->forget_at_ns, now_ns))
-		missing_forget(c, now_ns);
-	if (is_due(&c->look_at_ns, now_ns))
-		watch_look(c);
-	if (is_due(&c->remember_at_ns, now_ns))
-		remember_due(c);
 	if (is_due(&c->routes_at_ns, now_ns))
 		routes_sync(c);
 	if (is_due(&c->tell_at_ns, now_ns))
 		routes_tell(c);
 }
 
-uint64_t cluster_deadline(const struct agent *a)
+static uint64_t deadline_of(const struct cluster *c)
 {
-	const struct cluster *c = a->cluster;
-	uint64_t next = 0;
-
-	if (!c)
-		return 0;
 	const uint64_t at[] = {c->register_at_ns, c->read_at_ns,      c->claim_at_ns,
 			       c->publish_at_ns,  c->forget_at_ns,    c->routes_at_ns,
 			       c->tell_at_ns,	  c->addresses_at_ns, c->config_at_ns,
 			       c->node_at_ns,	  c->across_at_ns,    c->begin_at_ns,
 			       c->look_at_ns,	  c->remember_at_ns,  c->send_at_ns};
+	uint64_t next = 0;
+
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		if (at[i] && (!next || at[i] < next))
 			next = at[i];
+	return next;
+}
+
+uint64_t cluster_deadline(const struct agent *a)
+{
+	uint64_t next = 0;
+
+	for (const struct cluster *c = a->cluster; c; c = c->next) {
+		uint64_t at = deadline_of(c);
+
+		if (at && (!next || at < next))
+			next = at;
+	}
 	return next;
 }

@@ -79,5 +79,7 @@ json_t *cluster_nodes(const struct agent *a);
 const char *cluster_node(const struct agent *a);
 /* Appends the apps of other nodes, in slices of a->reads. */
 int cluster_put_apps(struct agent *a, json_t *list);
+/* The same of where they listen. */
+int cluster_put_servers(struct agent *a, json_t *list);
 
 #endif

@@ -22,6 +22,7 @@ static void take(struct cluster *c, const json_t *j)
 {
 	const char *name = json_string_value(json_object_get(j, "cluster"));
 	const char *id = json_string_value(json_object_get(j, "id"));
+	const char *node = json_string_value(json_object_get(j, "node"));
 	const json_t *one;
 	struct prefix p;
 	size_t i;
@@ -30,6 +31,7 @@ static void take(struct cluster *c, const json_t *j)
 		return;
 	c->since = json_integer_value(json_object_get(j, "since"));
 	c->lease_id = json_integer_value(json_object_get(j, "lease"));
+	snprintf(c->was_node, sizeof(c->was_node), "%.63s", node ? node : "");
 	json_array_foreach (json_object_get(j, "blocks"), i, one)
 		if (json_is_string(one) && !prefix_parse(json_string_value(one), &p) &&
 		    block_of_pool(&c->conf.pool, &p))
@@ -61,8 +63,9 @@ static json_t *memory_of(const struct cluster *c)
 		if (!c->blocks[i].lost)
 			json_array_append_new(
 				blocks, json_string(prefix_format(&c->blocks[i].prefix, text)));
-	return json_pack("{ss ss sI sI so}", "cluster", c->conf.name, "id", c->id, "since",
-			 (json_int_t)c->since, "lease", (json_int_t)c->lease_id, "blocks", blocks);
+	return json_pack("{ss ss ss sI sI so}", "cluster", c->conf.name, "id", c->id, "node",
+			 c->node, "since", (json_int_t)c->since, "lease", (json_int_t)c->lease_id,
+			 "blocks", blocks);
 }
 
 void memory_write(const struct cluster *c)

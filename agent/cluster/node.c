@@ -103,6 +103,12 @@ int node_identify(struct cluster *c, struct error *e)
 	c->address = c->conf.address;
 	if (!r && addr_is_zero(&c->address))
 		r = find_address(c, e);
+	/* under its lease the former name would stay as if it were another node that is up */
+	if (!r && c->was_node[0] && !streq(c->was_node, c->node)) {
+		log_info("the cluster %s: this node was %s before", c->conf.name, c->was_node);
+		c->lease_id = 0;
+		c->was_node[0] = 0;
+	}
 	return r;
 }
 

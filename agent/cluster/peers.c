@@ -12,8 +12,9 @@
 #include "registry/state.h"
 
 /* Nodes are kept as long as the agent lives: so many of them, whatever somebody writes. */
-#define NODES_MAX 10000
-#define APPS_MAX  262144 /* of all nodes */
+#define NODES_MAX	  10000
+#define APPS_MAX	  262144 /* of all nodes */
+#define FOREIGN_NODES_MAX 2000	 /* of another cluster */
 
 /* Nothing of this node's own is remembered. */
 static void changed(struct cluster *c, const char *node)
@@ -56,15 +57,17 @@ struct peer_node *peers_node(const struct peers *p, const char *name)
 	return found ? *found : NULL;
 }
 
-static struct peer_node *get_node(struct peers *p, const char *name)
+static struct peer_node *get_node(struct cluster *c, const char *name)
 {
+	struct peers *p = &c->peers;
 	struct peer_node *n = peers_node(p, name);
 
-	if (n || p->n_nodes >= NODES_MAX)
+	if (n || p->n_nodes >= (c->home ? FOREIGN_NODES_MAX : NODES_MAX))
 		return n;
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return NULL;
+	n->of = c;
 	snprintf(n->rec.name, sizeof(n->rec.name), "%.63s", name);
 	if (!tsearch(n, &p->nodes, node_cmp)) {
 		free(n);
@@ -80,13 +83,23 @@ void peer_app_put(struct peer_app *app)
 		return;
 	record_app_free(&app->rec);
 	translate_app_free(app);
+	free(app->name);
+	free(app->node_name);
 	free(app);
+}
+
+/* What it takes of memory, with what names and programs have of it. */
+static size_t size_of(const struct record_app *rec)
+{
+	return 2 * sizeof(struct peer_app) + (rec->labels ? strlen(rec->labels) : 0) +
+	       rec->n_ports * sizeof(*rec->ports) + rec->n_states * sizeof(*rec->states);
 }
 
 void peers_drop_app(struct cluster *c, struct peer_app *app)
 {
 	tdelete(app, &c->peers.apps, app_cmp);
 	c->peers.n_apps--;
+	c->peers.bytes -= size_of(&app->rec);
 	app->node->n_apps--;
 	changed(c, app->rec.node);
 	routes_app_gone(c, app);
@@ -123,9 +136,14 @@ static void refused(struct cluster *c, const struct etcd_kv *kv, const char *why
 	snprintf(text, sizeof(text), "%.100s: %.140s", (const char *)kv->key.data, why);
 	text_make_printable(text); /* anybody may have written it */
 	c->peers.refused++;
-	if (!streq(text, c->peers.why))
+	if (!streq(text, c->peers.why) && foreign_may_complain(c))
 		log_warn("the cluster %s has a record that is left out, %s", c->conf.name, text);
 	memcpy(c->peers.why, text, sizeof(text));
+}
+
+static size_t apps_max(const struct cluster *c)
+{
+	return c->home ? c->apps_max : APPS_MAX;
 }
 
 /* (one sentence for all of them, whose number is in the status) */
@@ -133,10 +151,16 @@ static void too_many_apps(struct cluster *c)
 {
 	char text[sizeof(c->peers.why)];
 
-	snprintf(text, sizeof(text), "apps: there are more than %d, the rest is not known here",
-		 APPS_MAX);
+	if (c->peers.n_apps < apps_max(c))
+		snprintf(text, sizeof(text),
+			 "apps: they take more than %zu MiB, the rest is not "
+			 "known here",
+			 c->bytes_max >> 20);
+	else
+		snprintf(text, sizeof(text),
+			 "apps: there are more than %zu, the rest is not known here", apps_max(c));
 	c->peers.refused++;
-	if (!streq(text, c->peers.why))
+	if (!streq(text, c->peers.why) && foreign_may_complain(c))
 		log_error("the cluster %s has too many %s", c->conf.name, text);
 	memcpy(c->peers.why, text, sizeof(text));
 }
@@ -168,7 +192,7 @@ static int put_node(struct cluster *c, const struct etcd_kv *kv, const struct re
 		return r;
 	if (was && streq(rec.name, c->node)) /* (it had another name then) */
 		return 0;
-	n = get_node(&c->peers, rec.name);
+	n = get_node(c, rec.name);
 	if (!n)
 		return error_set(e, -ENOMEM, "there are too many nodes, or no memory");
 	n->rec = rec;
@@ -199,7 +223,7 @@ static int put_block(struct cluster *c, const struct etcd_kv *kv, const struct r
 		return r;
 	if (!block_of_pool(&c->conf.pool, &find.rec.prefix))
 		return error_set(e, -EINVAL, "it is no block of the pool");
-	n = get_node(&c->peers, find.rec.node);
+	n = get_node(c, find.rec.node);
 	b = n ? peers_block(c, &find.rec.prefix) : NULL;
 	if (n && !b) {
 		b = calloc(1, sizeof(*b));
@@ -254,7 +278,7 @@ static bool is_same(const struct peer_app *app, const struct etcd_kv *kv)
 /* NULL: out of memory. */
 static struct peer_app *add_app(struct cluster *c, struct record_app *rec, const struct etcd_kv *kv)
 {
-	struct peer_node *n = get_node(&c->peers, rec->node);
+	struct peer_node *n = get_node(c, rec->node);
 	struct peer_app *app = n ? calloc(1, sizeof(*app)) : NULL;
 
 	if (!app)
@@ -266,12 +290,15 @@ static struct peer_app *add_app(struct cluster *c, struct record_app *rec, const
 				 .revision = kv->mod_revision,
 				 .lease = kv->lease,
 				 .hash = hash_of(&kv->value)};
-	if (!tsearch(app, &c->peers.apps, app_cmp)) {
+	if (foreign_name(c, app) || !tsearch(app, &c->peers.apps, app_cmp)) {
+		free(app->name);
+		free(app->node_name);
 		free(app);
 		return NULL;
 	}
 	*rec = (struct record_app){0};
 	c->peers.n_apps++;
+	c->peers.bytes += size_of(&app->rec);
 	n->n_apps++;
 	return app;
 }
@@ -313,7 +340,8 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, const struct rem
 		app->across = NULL;
 		peers_drop_app(c, app);
 	}
-	if (c->peers.n_apps >= APPS_MAX) {
+	if (c->peers.n_apps >= apps_max(c) ||
+	    (c->home && c->peers.bytes + size_of(&rec) > c->bytes_max)) {
 		too_many_apps(c);
 		return 0;
 	}
@@ -335,12 +363,31 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, const struct rem
 	return 0;
 }
 
+/* What is for the nodes of the cluster alone. */
+static int put_own(struct cluster *c, const struct etcd_kv *kv, enum record_kind kind,
+		   struct error *e)
+{
+	switch (kind) {
+	case RECORD_ADDRESS:
+		return addresses_put(c, kv, e);
+	case RECORD_CONFIG:
+		return configs_put(c, kv, e);
+	case RECORD_CONFIG_NOW:
+		return configs_now_put(c, kv, e);
+	case RECORD_SECRET:
+		return translate_key_put(c, kv, e);
+	default:
+		return 0;
+	}
+}
+
 void peers_put(struct cluster *c, const struct etcd_kv *kv)
 {
+	enum record_kind kind = record_kind(c->conf.name, kv->key.data, kv->key.len);
 	struct error e = {0};
 	int r = 0;
 
-	switch (record_kind(c->conf.name, kv->key.data, kv->key.len)) {
+	switch (kind) {
 	case RECORD_NODE:
 		r = put_node(c, kv, NULL, &e);
 		break;
@@ -350,20 +397,12 @@ void peers_put(struct cluster *c, const struct etcd_kv *kv)
 	case RECORD_APP:
 		r = put_app(c, kv, NULL, &e);
 		break;
-	case RECORD_ADDRESS:
-		r = addresses_put(c, kv, &e);
-		break;
-	case RECORD_CONFIG:
-		r = configs_put(c, kv, &e);
-		break;
-	case RECORD_CONFIG_NOW:
-		r = configs_now_put(c, kv, &e);
-		break;
-	case RECORD_SECRET:
-		r = translate_key_put(c, kv, &e);
-		break;
-	case RECORD_POOL: /* see node_register() */
-	case RECORD_OTHER:
+	case RECORD_POOL:
+		if (c->home)
+			foreign_pool_read(c, kv);
+		break; /* (else see node_register()) */
+	default:
+		r = c->home ? 0 : put_own(c, kv, kind, &e);
 		break;
 	}
 	if (r)
@@ -474,6 +513,16 @@ static void delete_node(struct cluster *c, const char *name, int64_t revision)
 		node_unregistered(c);
 }
 
+static void delete_own(struct cluster *c, const struct etcd_kv *kv, enum record_kind kind)
+{
+	if (kind == RECORD_CONFIG || kind == RECORD_CONFIG_NOW)
+		configs_deleted(c, kv);
+	else if (kind == RECORD_SECRET)
+		translate_key_deleted(c);
+	else if (kind == RECORD_ADDRESS)
+		addresses_deleted(c, kv);
+}
+
 void peers_delete(struct cluster *c, const struct etcd_kv *kv)
 {
 	struct peer_app *app;
@@ -487,16 +536,6 @@ void peers_delete(struct cluster *c, const struct etcd_kv *kv)
 	case RECORD_NODE:
 		delete_node(c, k.last, kv->mod_revision);
 		break;
-	case RECORD_CONFIG:
-	case RECORD_CONFIG_NOW:
-		configs_deleted(c, kv);
-		break;
-	case RECORD_SECRET:
-		translate_key_deleted(c);
-		break;
-	case RECORD_ADDRESS:
-		addresses_deleted(c, kv);
-		break;
 	case RECORD_BLOCK:
 		b = named_block(c, &k);
 		if (b)
@@ -507,8 +546,9 @@ void peers_delete(struct cluster *c, const struct etcd_kv *kv)
 		if (app && !app->deleted && !app->lost_ns)
 			delete_app(c, app, kv->mod_revision);
 		break;
-	case RECORD_POOL:
-	case RECORD_OTHER:
+	default:
+		if (!c->home)
+			delete_own(c, kv, k.kind);
 		break;
 	}
 }
@@ -622,6 +662,21 @@ void peers_each_block(struct cluster *c, void (*f)(struct cluster *c, struct pee
 	struct visit v = {c, f};
 
 	twalk_r(c->peers.blocks, visit, &v);
+}
+
+/* (the first member of a tree's node is what it is of, as for twalk()) */
+static void *first_of(void *tree)
+{
+	return tree ? *(void **)tree : NULL;
+}
+
+void peers_drop_all(struct cluster *c)
+{
+	peers_settle(c);
+	while (c->peers.apps)
+		peers_drop_app(c, first_of(c->peers.apps));
+	while (c->peers.blocks)
+		peers_drop_block(c, first_of(c->peers.blocks));
 }
 
 static void free_app(void *app)

@@ -8,6 +8,7 @@
 #include "cluster/record.h"
 #include "etcd/etcd.h"
 #include "net/neighbour.h"
+#include "registry/names.h"
 #include "registry/others.h"
 #include "registry/shared_source.h"
 
@@ -22,8 +23,11 @@
  * etcd has lost it. */
 #define CLUSTER_FORGET_MS 30000
 
+struct cluster;
+
 struct peer_node {
-	struct record_node rec;	 /* its name alone, if it was never seen */
+	struct record_node rec; /* its name alone, if it was never seen */
+	struct cluster *of;
 	bool up;		 /* its key is there */
 	int64_t revision, lease; /* of its key */
 	uint64_t read;		 /* the full read that had it last */
@@ -49,7 +53,8 @@ struct peer_app {
 	struct record_app rec;
 	struct peer_node *node;
 	unsigned refs;		 /* of the table, and of who makes a list */
-	bool gone;		 /* out of the table */
+	bool gone;		 /* out of the table: its node may be no more */
+	char *name, *node_name;	 /* as they are called here; NULL: as in its record */
 	struct remote *remote;	 /* as the programs are told of it; NULL: they are not */
 	int64_t revision, lease; /* of its key */
 	uint64_t hash;		 /* of its value */
@@ -91,6 +96,7 @@ struct peers {
 	struct peer_app **deleted;   /* by the news that is being read */
 	size_t n_deleted;
 	size_t n_nodes, n_apps, n_blocks;
+	size_t bytes;	  /* of its apps, about */
 	uint64_t read;	  /* counts full reads, those that failed, too */
 	bool told_gone;	  /* since the last of them began a deletion was told */
 	uint64_t refused; /* records that were not understood */
@@ -140,7 +146,19 @@ struct holder {
 struct cluster {
 	struct agent *a;
 	struct config_cluster conf;
+	/* foreign.c's */
+	struct cluster *home;	 /* whose peer this is; NULL: it is this node's own cluster */
+	struct cluster *next;	 /* of a cluster and its peers, which come behind it */
+	struct config_peer peer; /* of a peer, as the config has it; peer_conf's */
+	struct config_cluster peer_conf;
+	size_t apps_max, bytes_max;
+	bool pool_wrong;		 /* its store does not have the pool that it is to have */
+	char not_read[320];		 /* why it is not believed; "": it is, or nobody knows */
+	uint64_t busy_ns, busy_since_ns; /* what it has cost */
+	uint64_t complained_ns;
+
 	char node[RECORD_NAME_MAX + 1], id[RECORD_ID_LEN + 1];
+	char was_node[RECORD_NAME_MAX + 1]; /* the name before this agent; "": not known */
 	struct ax_addr address;
 	int64_t since;	  /* UNIX time: the agent's first start since the machine's */
 	char failed[512]; /* why there is no client; "": there is one */
@@ -196,7 +214,8 @@ struct cluster {
 	uint64_t publish_at_ns, published_ns; /* not before; when it was looked at last */
 	uint64_t send_at_ns;		      /* what had to wait may be written then */
 	uint64_t look_took_ns;
-	uint64_t writes; /* transactions with apps in them */
+	uint64_t writes;     /* transactions with apps in them */
+	char unwritten[320]; /* why etcd does not take this node's apps; "": it does */
 
 	bool ways_changed; /* maybe: all apps of others are looked at */
 	uint64_t routes_at_ns, tell_at_ns;
@@ -255,6 +274,32 @@ uint64_t cluster_mono_of(int64_t unix_s); /* not 0, and not later than now */
 /* A deadline moved. */
 void cluster_at(struct cluster *c, uint64_t *deadline, uint64_t in_ms);
 
+/* This node's own. */
+static inline struct cluster *home_of(struct cluster *c)
+{
+	return c->home ? c->home : c;
+}
+
+/* --- foreign.c: other clusters, of which this node reads what they are --- */
+/* Begins with those that are new in home's config, and ends with those that are none any more. */
+void foreign_sync(struct cluster *home);
+/* Memory only. */
+void foreign_close(struct cluster *home);
+/* Their pools are among a->nodes, if apps are routed to. */
+void foreign_pools(const struct cluster *home);
+/* The key with its pool (NULL: there is none) was read: pool_wrong, and not_read, say whether the
+ * store is the cluster's. */
+void foreign_pool_read(struct cluster *c, const struct etcd_kv *kv);
+/* What came since then was worked on: whether it was too much of this node's time. */
+bool foreign_spent(struct cluster *c, uint64_t began_ns);
+/* Whether one more of what is wrong with it is to be said now. */
+bool foreign_may_complain(struct cluster *c);
+/* What an app of a peer is called here, in its name and node_name. -ENOMEM. */
+int foreign_name(struct cluster *c, struct peer_app *app);
+/* The labels by which policy knows all of a peer's apps. */
+#define FOREIGN_LABEL	   "cluster="
+#define FOREIGN_LABELS_MAX (sizeof(FOREIGN_LABEL) + RECORD_NAME_MAX)
+
 /* --- node.c --- */
 /* Whether what a record has for its owner is this node: a machine that was copied has the same id,
  * and another name, since that is in etcd once. */
@@ -309,6 +354,8 @@ void peers_drop_block(struct cluster *c, struct peer_block *b);
 /* Its key is gone, deleted by that revision (0: nobody told); since 0: for long. */
 void peers_node_away(struct cluster *c, struct peer_node *n, int64_t revision, uint64_t since_ns);
 void peers_free(struct peers *p);
+/* Memory only, but what the programs were told. */
+void peers_drop_all(struct cluster *c);
 struct peer_block *peers_block(const struct cluster *c, const struct prefix *p);
 /* The one that an address is in; NULL: nobody has that. */
 struct peer_block *peers_block_of(const struct cluster *c, const struct ax_addr *addr);
@@ -427,6 +474,8 @@ void remember(struct cluster *c);
 void remember_due(struct cluster *c);
 /* The agent ends: what is yet to be written is. */
 void remember_end(struct cluster *c);
+/* Nothing of it is kept. */
+void remember_forget(struct cluster *c);
 
 /* --- serving.c --- */
 struct serving {

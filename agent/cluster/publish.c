@@ -103,7 +103,8 @@ static char *text_of(struct cluster *c, const struct app *app, const struct serv
 				 .labels = labels,
 				 .ports = ports,
 				 .states = states,
-				 .stopping = member_stops(c->a, app)};
+				 .stopping = member_stops(c->a, app),
+				 .exported = config_cluster_exports(&c->conf, app->spec.name)};
 
 	if (!labels)
 		return NULL;
@@ -263,11 +264,24 @@ static void written(struct cluster *c)
 			continue;
 		}
 		pay(own, now);
+		c->unwritten[0] =
+			0; /* (an end alone says nothing of what else there is room for) */
 		free(own->text);
 		own->text = own->next;
 		own->next = strdup(own->text);
 	}
 	c->writes++;
+}
+
+static void not_written(struct cluster *c, int err, const char *error)
+{
+	char text[sizeof(c->unwritten)];
+
+	snprintf(text, sizeof(text), "%.200s%s", error,
+		 err == -ENOSPC ? ": make room there (etcdctl compact, defrag, alarm disarm)" : "");
+	if (!streq(text, c->unwritten))
+		log_warn("the cluster %s does not take this node's apps: %s", c->conf.name, text);
+	memcpy(c->unwritten, text, sizeof(text));
 }
 
 static void on_written(void *arg, int err, const struct etcd_answer *answer, const char *error)
@@ -287,8 +301,38 @@ static void on_written(void *arg, int err, const struct etcd_answer *answer, con
 		return;
 	}
 	if (err != -EHOSTUNREACH && err != -ETIMEDOUT)
-		log_warn("the cluster %s does not take this node's apps: %s", c->conf.name, error);
+		not_written(c, err, error);
 	cluster_at(c, &c->publish_at_ns, CLUSTER_RETRY_MS / 3);
+}
+
+/* What is to be written now, BATCH of it at most; ends: of apps that have ended alone. How much. */
+static size_t choose(struct cluster *c, bool ends, char (*keys)[RECORD_KEY_MAX],
+		     struct etcd_op ops[BATCH])
+{
+	uint64_t now = time_mono_ns(), at;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_apps && n < BATCH; i++) {
+		struct own_app *own = &c->apps[i];
+
+		if (is_same(own) || (ends && own->next))
+			continue;
+		at = not_before(own);
+		if (at > now) {
+			cluster_at(c, &c->send_at_ns, (at - now) / NS_PER_MS + 1);
+			continue;
+		}
+		own->sent = true;
+		record_app_key(c->conf.name, c->node, own->id, keys[n]);
+		ops[n] = own->next
+				 ? (struct etcd_op){.kind = ETCD_PUT,
+						    .key = bytes_of(keys[n]),
+						    .value = bytes_of(own->next),
+						    .lease = c->lease_id}
+				 : (struct etcd_op){.kind = ETCD_DELETE, .key = bytes_of(keys[n])};
+		n++;
+	}
+	return n;
 }
 
 static int send_batch(struct cluster *c, char (*keys)[RECORD_KEY_MAX])
@@ -300,30 +344,16 @@ static int send_batch(struct cluster *c, char (*keys)[RECORD_KEY_MAX])
 		.target = ETCD_LEASE,
 		.number = c->lease_id};
 	struct etcd_txn t = {.compares = &mine, .n_compares = 1, .success = ops, .twice = true};
-	uint64_t now = time_mono_ns(), at;
 
-	for (size_t i = 0; i < c->n_apps && t.n_success < BATCH; i++) {
-		struct own_app *own = &c->apps[i];
-		char *key = keys[t.n_success];
-
-		if (is_same(own))
-			continue;
-		at = not_before(own);
-		if (at > now) {
-			cluster_at(c, &c->send_at_ns, (at - now) / NS_PER_MS + 1);
-			continue;
-		}
-		own->sent = true;
-		record_app_key(c->conf.name, c->node, own->id, key);
-		ops[t.n_success++] =
-			own->next ? (struct etcd_op){.kind = ETCD_PUT,
-						     .key = bytes_of(key),
-						     .value = bytes_of(own->next),
-						     .lease = c->lease_id}
-				  : (struct etcd_op){.kind = ETCD_DELETE, .key = bytes_of(key)};
-	}
+	/* an etcd that has no room takes ends, if there is nothing else with them */
+	if (c->unwritten[0])
+		t.n_success = choose(c, true, keys, ops);
 	if (!t.n_success)
+		t.n_success = choose(c, false, keys, ops);
+	if (!t.n_success) {
+		c->unwritten[0] = 0;
 		return 0;
+	}
 	c->publishing = true;
 	return etcd_txn(c->etcd, &t, on_written, c, NULL);
 }

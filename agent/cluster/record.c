@@ -155,6 +155,8 @@ char *record_app_text(const struct record_app *a)
 	put_addr(j, "ip4", &a->ip4);
 	put_addr(j, "ip6", &a->ip6);
 	put_states(j, a);
+	if (j && a->exported)
+		json_object_set_new(j, "exported", json_true());
 	for (size_t i = 0; i < a->n_ports && i < RECORD_PORTS_MAX; i++) {
 		json_t *one = json_pack("{ss si}", "proto",
 					a->ports[i].proto == IPPROTO_UDP ? "udp" : "tcp", "port",
@@ -471,6 +473,7 @@ static void read_states(struct fields *f, struct record_app *ret)
 	size_t n = json_array_size(list), i;
 
 	ret->stopping = json_is_true(json_object_get(f->j, "stopping"));
+	ret->exported = json_is_true(json_object_get(f->j, "exported"));
 	if (!list)
 		return; /* nothing, or an older one */
 	if (!json_is_array(list) || n > RECORD_STATES_MAX) {

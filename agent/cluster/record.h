@@ -89,6 +89,7 @@ struct record_app {
 	struct other_state *states;
 	size_t n_states;
 	bool stopping;
+	bool exported; /* other clusters have a name for it */
 };
 void record_app_free(struct record_app *a);
 

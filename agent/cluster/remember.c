@@ -24,7 +24,7 @@
 #define SLICE	   256	      /* apps; then others have their turn */
 #define SIZE_MAX_B (64 << 20) /* bytes: it is in memory, mostly; what is beyond is left out */
 
-#define PATH_SIZE 128
+#define PATH_SIZE 256
 
 struct remembering {
 	FILE *f;
@@ -36,7 +36,8 @@ struct remembering {
 
 static void file_path(const struct cluster *c, const char *end, char path[PATH_SIZE])
 {
-	snprintf(path, PATH_SIZE, "%s/cluster-others%s", c->a->inst->run_dir, end);
+	snprintf(path, PATH_SIZE, "%s/cluster-others%s%s%s", c->a->inst->run_dir,
+		 c->home ? "-" : "", c->home ? c->conf.name : "", end);
 }
 
 /* --- writing --- */
@@ -285,6 +286,19 @@ void remember_end(struct cluster *c)
 	else
 		freshen(c);
 	c->remember_stale = false;
+}
+
+void remember_forget(struct cluster *c)
+{
+	char path[PATH_SIZE];
+
+	if (c->remembering)
+		forget_writing(c);
+	c->remember_stale = false;
+	file_path(c, ".new", path);
+	unlink(path);
+	file_path(c, "", path);
+	unlink(path);
 }
 
 /* --- reading --- */

@@ -16,9 +16,10 @@
 #include "registry/remotes.h"
 #include "registry/state.h"
 
-#define LOOK_MS	   5000
-#define REST_TIMES 4   /* as long as the last look took others have the loop before the next one */
-#define TELL_SLICE 256 /* apps; then others have their turn */
+#define LOOK_MS		   5000
+#define REST_TIMES	   4 /* as long as the last look took others have the loop before the next one */
+#define TELL_SLICE	   256	/* apps; then others have their turn */
+#define FOREIGN_COPIES_MAX 1000 /* of a name */
 
 static bool has_ways(const struct cluster *c)
 {
@@ -29,6 +30,7 @@ void routes_stale(struct cluster *c)
 {
 	uint64_t now = time_mono_ns();
 
+	c = home_of(c);
 	if (!has_ways(c))
 		return;
 	c->ways_changed = true;
@@ -38,17 +40,27 @@ void routes_stale(struct cluster *c)
 
 /* --- apps --- */
 
+/* Whether another cluster's app has a name: it exports it, and has not too many of the same. */
+static bool is_named(const struct peer_app *app, const struct name *n)
+{
+	return app->rec.exported && app->name &&
+	       (app->other.in || !n || n->n_others < FOREIGN_COPIES_MAX);
+}
+
 /* By its name it is found as long as there is a way to it. */
 static void name_app(struct cluster *c, struct peer_app *app)
 {
-	if (!app->remote) {
+	const struct name *n = app->name ? name_find(c->a, app->name) : NULL;
+
+	if (!app->remote || (c->home && !is_named(app, n))) {
 		other_remove(c->a, &app->other);
 		return;
 	}
 	if (app->other.in)
 		return;
-	app->other = (struct other_app){.node = app->rec.node,
-					.app = app->rec.name,
+	app->other = (struct other_app){.node = c->home ? app->node_name : app->rec.node,
+					.app = c->home ? app->name : app->rec.name,
+					.cluster = c->home ? c->conf.name : NULL,
 					.ip4 = app->rec.ip4,
 					.ports = app->rec.ports,
 					.n_ports = app->rec.n_ports,
@@ -60,13 +72,33 @@ static void name_app(struct cluster *c, struct peer_app *app)
 			  c->conf.name, app->rec.name, app->rec.node);
 }
 
+/* "": another cluster's that is not found by name, so that no rule is about that. */
+static const char *name_of(const struct peer_app *app)
+{
+	if (!app->node->of->home)
+		return app->rec.name;
+	return app->name && app->rec.exported ? app->name : "";
+}
+
+/* What another cluster says of its apps is no reason to let them come: its own name is, which is
+ * this one's word for it. */
+static const char *labels_of(const struct cluster *c, const struct peer_app *app,
+			     char label[FOREIGN_LABELS_MAX])
+{
+	if (!c->home)
+		return app->rec.labels;
+	snprintf(label, FOREIGN_LABELS_MAX, FOREIGN_LABEL "%.63s", c->conf.name);
+	return label;
+}
+
 /* A node speaks for the addresses of its own blocks alone. */
 static void tell_app(struct cluster *c, struct peer_app *app)
 {
 	const struct peer_block *b = has_ways(c) ? peers_block_of(c, &app->rec.ip4) : NULL;
+	char label[FOREIGN_LABELS_MAX];
 	const struct remote_app to = {.addr = &app->rec.ip4,
-				      .name = app->rec.name,
-				      .labels = app->rec.labels,
+				      .name = name_of(app),
+				      .labels = labels_of(c, app, label),
 				      .ifindex = b ? b->way.ifindex : 0,
 				      .across = translate_is_on(c)};
 	struct error e = {0};
@@ -79,6 +111,7 @@ static void tell_app(struct cluster *c, struct peer_app *app)
 	if (remote_put(c->a, &to, &app->remote, &e) == 0)
 		return;
 	/* (one for all of them: what is wrong may be said with other words for each) */
+	c = home_of(c);
 	if (!c->tell_failed && !streq(c->untold, e.text))
 		log_error("apps of other nodes cannot be reached, such as %s of %s: %s",
 			  app->rec.name, app->rec.node, e.text);
@@ -123,14 +156,19 @@ static void end_telling(struct cluster *c)
 
 static void begin_telling(struct cluster *c)
 {
+	size_t n = c->peers.n_apps + 1;
+
 	end_telling(c);
-	c->telling = calloc(c->peers.n_apps + 1, sizeof(struct peer_app *));
+	for (const struct cluster *v = c->next; v; v = v->next)
+		n += v->peers.n_apps;
+	c->telling = calloc(n, sizeof(struct peer_app *));
 	if (!c->telling) {
 		c->ways_changed = true; /* the next time */
 		return;
 	}
 	c->tell_failed = false;
-	twalk_r(c->peers.apps, note_app, c);
+	for (const struct cluster *v = c; v; v = v->next)
+		twalk_r(v->peers.apps, note_app, c);
 	cluster_at(c, &c->tell_at_ns, 0);
 }
 
@@ -140,7 +178,7 @@ void routes_tell(struct cluster *c)
 		struct peer_app *app = c->telling[--c->n_telling];
 
 		if (!app->gone)
-			routes_app(c, app);
+			routes_app(app->node->of, app);
 		peer_app_put(app);
 	}
 	if (c->n_telling) {
@@ -157,8 +195,8 @@ void routes_tell(struct cluster *c)
 struct table {
 	struct nl_route *v;
 	size_t n, room;
-	const struct prefix *pool;
-	unsigned tunnel; /* ifindex, 0: there is none */
+	const struct cluster *clusters; /* whose pools these are of */
+	unsigned tunnel;		/* ifindex, 0: there is none */
 };
 
 static int table_add(struct table *t, const struct nl_route *r)
@@ -191,13 +229,21 @@ static int note_own(void *arg, const struct nl_route *r)
 	return table_add(arg, r);
 }
 
+/* In whose pool it is: this cluster's, or a peer's. NULL: in none. */
+static const struct cluster *of_pool(const struct cluster *c, const struct ax_addr *addr)
+{
+	while (c && !prefix_contains(&c->conf.pool, addr))
+		c = c->next;
+	return c;
+}
+
 static int note_foreign(void *arg, const struct nl_route *r)
 {
 	struct table *t = arg;
 
-	if (r->v4_default || r->dst.len <= t->pool->len || !prefix_contains(t->pool, &r->dst.addr))
-		return 0;
-	return table_add(t, r);
+	const struct cluster *v = of_pool(t->clusters, &r->dst.addr);
+
+	return r->v4_default || !v || r->dst.len <= v->conf.pool.len ? 0 : table_add(t, r);
 }
 
 /* By address, larger prefixes first. */
@@ -335,7 +381,9 @@ static int guard_link(void *arg, const struct nl_host_link *link)
 
 struct sync {
 	struct cluster *c;
+	struct cluster *of; /* whose blocks are looked at: it, or a peer of it */
 	struct table own, foreign, want;
+	struct table here;	/* where nodes of its own are, if there are peers */
 	struct table nodes;	/* whose blocks have a way: their addresses alone */
 	bool moved;		/* a block is reached by another interface */
 	struct error no_tunnel; /* why there is none; "": there is, or is not to be */
@@ -371,10 +419,26 @@ int routes_hop(struct cluster *c, struct peer_node *n)
 		return n->no_hop;
 	n->look = c->looks;
 	n->hop = (struct next_hop){0};
-	n->no_hop = prefix_contains(&c->conf.pool, &n->rec.address)
-			    ? -ELOOP
-			    : next_hop_find(c->a->nl, &n->rec.address, &n->hop);
+	n->no_hop = of_pool(c, &n->rec.address) ? -ELOOP
+						: next_hop_find(c->a->nl, &n->rec.address, &n->hop);
 	return n->no_hop;
+}
+
+/* Another cluster does not say where this one's nodes are. */
+static bool is_here(const struct sync *s, const struct ax_addr *addr)
+{
+	const struct nl_route r = {.dst = {.addr = *addr, .len = 128}};
+
+	return s->of->home && has(&s->here, &r);
+}
+
+static void note_here(const void *at, VISIT which, void *arg)
+{
+	const struct peer_node *n = *(struct peer_node *const *)at;
+	const struct nl_route r = {.dst = {.addr = n->rec.address, .len = 128}};
+
+	if ((which == postorder || which == leaf) && !addr_is_zero(&n->rec.address))
+		table_add(arg, &r);
 }
 
 static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop *hop)
@@ -388,6 +452,12 @@ static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop
 			 "its node has no IPv4 address: give it one as cluster.node.address");
 		return false;
 	}
+	if (is_here(s, &n->address)) {
+		snprintf(b->way.why, sizeof(b->way.why),
+			 "its node says that it is at %s, where a node of this cluster is",
+			 addr_format(&n->address, text));
+		return false;
+	}
 	r = routes_hop(s->c, b->node);
 	*hop = b->node->hop;
 	if (!r && addr_is_v4(&hop->addr) && hop->ifindex != s->c->a->lo)
@@ -395,7 +465,7 @@ static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop
 	snprintf(b->way.why, sizeof(b->way.why), "there is no way to its node's address %s: %s",
 		 addr_format(&n->address, text),
 		 r == -EADDRINUSE ? "it is this machine's own"
-		 : r == -ELOOP	  ? "it is one of the cluster's pool"
+		 : r == -ELOOP	  ? "it is one of a cluster's pool"
 		 : r		  ? strerror(-r)
 				  : "it is not reached by IPv4");
 	return false;
@@ -460,7 +530,7 @@ static void route_block(struct sync *s, struct peer_block *b)
 	int err;
 
 	b->way.why[0] = 0;
-	if (!peers_up(s->c, b->node) || !is_others(s->c, b) || !is_free(s, b) ||
+	if (!peers_up(s->of, b->node) || !is_others(s->of, b) || !is_free(s, b) ||
 	    !find_way(s, b, &r))
 		return;
 	err = table_add(&s->want, &r);
@@ -488,9 +558,9 @@ static void sync_block(const void *at, VISIT which, void *arg)
 	b->way.ifindex = 0;
 	route_block(s, b);
 	s->moved |= b->way.ifindex != ifindex;
-	if (b->way.why[0] && !streq(b->way.why, was))
+	if (b->way.why[0] && !streq(b->way.why, was) && foreign_may_complain(s->of))
 		log_error("the cluster %s: the apps of %s (%s) cannot be reached: %s",
-			  s->c->conf.name, b->rec.node, prefix_format(&b->rec.prefix, text),
+			  s->of->conf.name, b->rec.node, prefix_format(&b->rec.prefix, text),
 			  b->way.why);
 }
 
@@ -509,16 +579,40 @@ static void undo_known(const struct cluster *c, struct table *own, const struct 
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < own->n; i++)
-		if (c->was_read || peers_block(c, &own->v[i].dst))
+	for (size_t i = 0; i < own->n; i++) {
+		const struct cluster *of = of_pool(c, &own->v[i].dst.addr);
+
+		of = of ? of : c; /* (a peer's that is none any more) */
+		if (of->was_read || peers_block(of, &own->v[i].dst))
 			own->v[n++] = own->v[i];
+	}
 	own->n = n;
 	undo(c->a, own, want);
 }
 
+static void sync_blocks(struct sync *s)
+{
+	if (s->c->next) {
+		const struct nl_route own = {.dst = {.addr = s->c->address, .len = 128}};
+
+		table_add(&s->here, &own);
+		twalk_r(s->c->peers.nodes, note_here, &s->here);
+		table_sort(&s->here);
+	}
+	for (s->of = s->c; s->of; s->of = s->of->next)
+		twalk_r(s->of->peers.blocks, sync_block, s);
+}
+
+static bool all_read(const struct cluster *c)
+{
+	while (c && c->was_read)
+		c = c->next;
+	return !c;
+}
+
 void routes_sync(struct cluster *c)
 {
-	struct sync s = {.c = c, .foreign.pool = &c->conf.pool};
+	struct sync s = {.c = c, .foreign.clusters = c};
 	const struct table none = {0};
 	uint64_t began = time_mono_ns(), end;
 	bool untold;
@@ -539,11 +633,11 @@ void routes_sync(struct cluster *c)
 	} else {
 		table_sort(&s.own);
 		table_sort(&s.foreign);
-		twalk_r(c->peers.blocks, sync_block, &s);
+		sync_blocks(&s);
 		table_sort(&s.want);
 		undo_known(c, &s.own, translate_is_on(c) ? &none : &s.want);
 		tell_nodes(&s);
-		if (c->was_read)
+		if (all_read(c))
 			settle_links(c);
 	}
 	/* (a round that goes on comes to them) */
@@ -556,6 +650,7 @@ void routes_sync(struct cluster *c)
 	table_free(&s.foreign);
 	table_free(&s.want);
 	table_free(&s.nodes);
+	table_free(&s.here);
 	end = time_mono_ns();
 	c->routes_rest_ns = end + REST_TIMES * (end - began);
 	cluster_at(c, &c->routes_at_ns, LOOK_MS);

@@ -211,6 +211,7 @@ struct want {
 
 struct wants {
 	struct cluster *c;
+	struct cluster *of; /* whose blocks are looked at: it, or a peer of it */
 	struct node_block *blocks;
 	struct prefix *allowed; /* of all of them, in the same order */
 	struct want *v;
@@ -230,7 +231,8 @@ static void note_block(const void *at, VISIT which, void *arg)
 	const struct peer_block *b = *(struct peer_block *const *)at;
 	struct wants *w = arg;
 
-	if ((which == postorder || which == leaf) && is_others(w->c, b) && peers_up(w->c, b->node))
+	if ((which == postorder || which == leaf) && is_others(w->of, b) &&
+	    peers_up(w->of, b->node))
 		w->blocks[w->n_blocks++] = (struct node_block){b->node, b->rec.prefix};
 }
 
@@ -242,21 +244,33 @@ static int allowed_cmp(const void *x, const void *y)
 	return r ? r : (a->len > b->len) - (a->len < b->len);
 }
 
+/* This cluster's own come first. */
+static int node_cmp(const struct peer_node *a, const struct peer_node *b)
+{
+	const struct cluster *x = a->of, *y = b->of;
+
+	if (x != y && (!x->home || !y->home))
+		return x->home ? 1 : -1;
+	if (x != y)
+		return strcmp(x->conf.name, y->conf.name);
+	return strcmp(a->rec.name, b->rec.name);
+}
+
 static int block_cmp(const void *x, const void *y)
 {
 	const struct node_block *a = x, *b = y;
-	int r = strcmp(a->node->rec.name, b->node->rec.name);
+	int r = node_cmp(a->node, b->node);
 
 	return r ? r : allowed_cmp(&a->prefix, &b->prefix);
 }
 
 static int want_cmp(const void *x, const void *y)
 {
-	const struct record_node *a = &((const struct want *)x)->node->rec;
-	const struct record_node *b = &((const struct want *)y)->node->rec;
-	int r = memcmp(a->wireguard_key, b->wireguard_key, WG_KEY_SIZE);
+	const struct peer_node *a = ((const struct want *)x)->node;
+	const struct peer_node *b = ((const struct want *)y)->node;
+	int r = memcmp(a->rec.wireguard_key, b->rec.wireguard_key, WG_KEY_SIZE);
 
-	return r ? r : strcmp(a->name, b->name);
+	return r ? r : node_cmp(a, b);
 }
 
 /* Whether it can be one, as far as its record says; else why not. */
@@ -323,14 +337,18 @@ static void drop_twins(struct wants *w)
 
 static int find_wants(struct wants *w)
 {
-	size_t room = w->c->peers.n_blocks + 1;
+	size_t room = 1;
+
+	for (const struct cluster *v = w->c; v; v = v->next)
+		room += v->peers.n_blocks;
 
 	w->blocks = calloc(room, sizeof(*w->blocks));
 	w->allowed = calloc(room, sizeof(*w->allowed));
 	w->v = calloc(room, sizeof(*w->v));
 	if (!w->blocks || !w->allowed || !w->v)
 		return -ENOMEM;
-	twalk_r(w->c->peers.blocks, note_block, w);
+	for (w->of = w->c; w->of; w->of = w->of->next)
+		twalk_r(w->of->peers.blocks, note_block, w);
 	if (w->n_blocks)
 		qsort(w->blocks, w->n_blocks, sizeof(*w->blocks), block_cmp);
 	for (size_t i = 0, next; i < w->n_blocks; i = next) {
@@ -455,6 +473,17 @@ static void sync_mtu(struct wants *w)
 		c->tunnel_mtu = mtu;
 }
 
+/* Whether all that it may send is of other clusters that were not read yet. */
+static bool is_unknown(const struct cluster *c, const struct wg_peer *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_allowed; i++)
+		for (const struct cluster *v = c->next; v; v = v->next)
+			n += !v->was_read && prefix_contains(&v->conf.pool, &p->allowed[i].addr);
+	return n && n == p->n_allowed;
+}
+
 int tunnel_sync(struct cluster *c, struct error *e)
 {
 	CLEANUP(wg_device_free) struct wg_device d = {0};
@@ -474,7 +503,7 @@ int tunnel_sync(struct cluster *c, struct error *e)
 	/* (whoever is no peer any more loses its addresses before others get them; before all was
 	 * read nobody knows who is not) */
 	for (size_t i = 0; i < d.n_peers && c->was_read; i++)
-		if (!is_wanted(&w, &d.peers[i]))
+		if (!is_wanted(&w, &d.peers[i]) && !is_unknown(c, &d.peers[i]))
 			wg_peer_remove(c->wg, c->tunnel_ifindex, d.peers[i].key);
 	for (size_t i = 0; i < w.n; i++)
 		sync_peer(&w, &w.v[i], find_peer(&d, &w.v[i]));
@@ -499,5 +528,6 @@ void tunnel_stats(struct cluster *c)
 		return;
 	if (d.n_peers)
 		qsort(d.peers, d.n_peers, sizeof(*d.peers), peer_cmp);
-	twalk_r(c->peers.nodes, look_at, &d);
+	for (const struct cluster *v = c; v; v = v->next)
+		twalk_r(v->peers.nodes, look_at, &d);
 }

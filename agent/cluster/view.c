@@ -54,6 +54,7 @@ static void put_etcd(const struct cluster *c, json_t *j)
 	put_text(j, "member", s.endpoint);
 	json_object_set_new(j, "since", json_integer(time_unix_of_boot(s.since_boot_s)));
 	put_text(j, "why", !s.connected ? s.error : c->wrong);
+	put_text(j, "unwritten", c->unwritten);
 	json_object_set_new(j, "revision", json_integer((json_int_t)s.revision));
 }
 
@@ -69,6 +70,7 @@ static json_t *conflicts(const struct cluster *c)
 }
 
 struct ways {
+	const struct cluster *c;
 	json_t *failed;
 	int n; /* that there are */
 };
@@ -83,15 +85,18 @@ static void add_way(const void *at, VISIT which, void *arg)
 		return;
 	w->n += b->way.ifindex != 0;
 	if (b->way.why[0])
-		json_array_append_new(w->failed,
-				      json_pack("{ss ss ss}", "node", b->rec.node, "prefix",
-						prefix_format(&b->rec.prefix, text), "why",
-						b->way.why));
+		json_array_append_new(
+			w->failed,
+			json_pack("{so ss ss}", "node",
+				  json_sprintf("%s%s%s", b->rec.node, w->c->home ? "." : "",
+					       w->c->home ? w->c->conf.name : ""),
+				  "prefix", prefix_format(&b->rec.prefix, text), "why",
+				  b->way.why));
 }
 
 static void put_ways(const struct cluster *c, json_t *j)
 {
-	struct ways w = {.failed = json_array()};
+	struct ways w = {.c = c, .failed = json_array()};
 	char text[RECORD_WG_KEY_MAX];
 
 	twalk_r(c->peers.blocks, add_way, &w);
@@ -132,6 +137,59 @@ static void put_memory(const struct cluster *c, json_t *j)
 				      (json_int_t)c->recalled_apps));
 }
 
+/* Whether another cluster's etcd is read. */
+static const char *peer_state(const struct cluster *c)
+{
+	if (!c->etcd)
+		return "failed";
+	if (c->pool_wrong)
+		return "refused";
+	if (c->current)
+		return "connected";
+	return etcd_state(c->etcd).connected ? "reading" : "unreachable";
+}
+
+static void put_refused(const struct cluster *c, json_t *j)
+{
+	if (!c->peers.refused)
+		return;
+	json_object_set_new(j, "refused", json_integer((json_int_t)c->peers.refused));
+	put_text(j, "refused_why", c->peers.why);
+}
+
+static void count_exported(const void *at, VISIT which, void *arg)
+{
+	const struct peer_app *app = *(struct peer_app *const *)at;
+	json_int_t *n = arg;
+
+	if (which == postorder || which == leaf)
+		*n += app->rec.exported;
+}
+
+static json_t *peer_status(const struct cluster *c)
+{
+	const struct etcd_state s = c->etcd ? etcd_state(c->etcd) : (struct etcd_state){0};
+	json_int_t exported = 0;
+	char text[ADDR_STRLEN];
+	json_t *j;
+
+	twalk_r(c->peers.apps, count_exported, &exported);
+	j = json_pack("{ss ss ss si si sI}", "name", c->conf.name, "state", peer_state(c), "pool",
+		      prefix_format(&c->conf.pool, text), "nodes", (int)c->peers.n_nodes, "apps",
+		      (int)c->peers.n_apps, "exported", exported);
+	if (!j)
+		return NULL;
+	put_text(j, "member", s.endpoint);
+	if (!c->current)
+		put_text(j, "why", !c->etcd ? c->failed : !s.connected ? s.error : c->not_read);
+	if (!c->current && c->known_ns)
+		json_object_set_new(j, "known",
+				    json_integer((json_int_t)cluster_unix_of(c->known_ns)));
+	put_ways(c, j);
+	put_refused(c, j);
+	return j;
+}
+
 json_t *cluster_status(const struct agent *a)
 {
 	const struct cluster *c = a->cluster;
@@ -165,10 +223,11 @@ json_t *cluster_status(const struct agent *a)
 		put_ways(c, j);
 	if (c->config_now || c->config_has)
 		put_config(c, j);
-	if (c->peers.refused) {
-		json_object_set_new(j, "refused", json_integer((json_int_t)c->peers.refused));
-		put_text(j, "refused_why", c->peers.why);
-	}
+	put_refused(c, j);
+	if (c->next)
+		json_object_set_new(j, "peers", json_array());
+	for (const struct cluster *v = c->next; v; v = v->next)
+		json_array_append_new(json_object_get(j, "peers"), peer_status(v));
 	return j;
 }
 
@@ -283,16 +342,37 @@ static void add_block(const void *at, VISIT which, void *arg)
 	json_array_append_new(json_object_get(node, "ways"), way);
 }
 
+/* As they are called here. */
+static void name_foreign(const struct cluster *c, json_t *nodes)
+{
+	json_t *node;
+	size_t i;
+
+	json_array_foreach (nodes, i, node) {
+		const char *name = json_string_value(json_object_get(node, "name"));
+
+		json_object_set_new(node, "name", json_sprintf("%s.%s", name, c->conf.name));
+		put_text(node, "cluster", c->conf.name);
+	}
+}
+
 json_t *cluster_nodes(const struct agent *a)
 {
-	struct list l = {.c = a->cluster, .nodes = json_array()};
+	json_t *all = json_array();
 
-	if (!l.c || !l.nodes)
-		return l.nodes;
-	tunnel_stats(a->cluster);
-	twalk_r(l.c->peers.nodes, add_node, &l);
-	twalk_r(l.c->peers.blocks, add_block, &l);
-	return l.nodes;
+	if (a->cluster)
+		tunnel_stats(a->cluster);
+	for (const struct cluster *c = a->cluster; c && all; c = c->next) {
+		struct list l = {.c = c, .nodes = json_array()};
+
+		twalk_r(c->peers.nodes, add_node, &l);
+		twalk_r(c->peers.blocks, add_block, &l);
+		if (c->home)
+			name_foreign(c, l.nodes);
+		json_array_extend(all, l.nodes);
+		json_decref(l.nodes);
+	}
+	return all;
 }
 
 /* --- apps --- */
@@ -315,7 +395,8 @@ static void snapshot_add(const void *at, VISIT which, void *arg)
 	struct peer_app *app = *(struct peer_app *const *)at;
 	struct snapshot *s = arg;
 
-	if ((which != postorder && which != leaf) || streq(app->rec.node, s->c->node))
+	if ((which != postorder && which != leaf) ||
+	    (app->node->of->home ? !app->rec.exported : streq(app->rec.node, s->c->node)))
 		return;
 	app->refs++;
 	s->v[s->n++] = app;
@@ -337,34 +418,78 @@ static json_t *ports_view(const struct record_app *rec)
 static json_t *app_view(const struct peer_app *app, const char *node_state)
 {
 	const struct record_app *rec = &app->rec;
-	json_t *j =
-		json_pack("{ss ss sI ss ss ss sI so}", "node", rec->node, "name", rec->name, "id",
-			  (json_int_t)rec->id, "net", rec->host ? "host" : "private", "state",
-			  streq(node_state, "up") ? "running" : "unknown", "labels", rec->labels,
-			  "since", (json_int_t)rec->since, "ports", ports_view(rec));
+	json_t *j = json_pack(
+		"{ss ss sI ss ss ss sI so}", "node", app->node_name ? app->node_name : rec->node,
+		"name", app->name ? app->name : rec->name, "id", (json_int_t)rec->id, "net",
+		rec->host ? "host" : "private", "state",
+		streq(node_state, "up") ? "running" : "unknown", "labels", rec->labels, "since",
+		(json_int_t)rec->since, "ports", ports_view(rec));
 
 	if (j && !addr_is_zero(&rec->ip4))
 		json_object_set_new(j, "ip4", json_addr(&rec->ip4));
 	if (j && !addr_is_zero(&rec->ip6))
 		json_object_set_new(j, "ip6", json_addr(&rec->ip6));
+	if (app->node->of->home)
+		put_text(j, "cluster", app->node->of->conf.name);
 	if (j && app->at)
 		json_object_set_new(j, "remembered", json_integer((json_int_t)app->at));
 	return j;
 }
 
-int cluster_put_apps(struct agent *a, json_t *list)
+static void put_app(json_t *list, const struct peer_app *app)
+{
+	const struct peer_node *node = app->node;
+
+	json_array_append_new(list, app_view(app, state_of(node->of, node)));
+}
+
+/* Where it listens, as far as its node has told. */
+static void put_servers(json_t *list, const struct peer_app *app)
+{
+	const struct record_app *rec = &app->rec;
+
+	for (size_t i = 0; i < rec->n_ports; i++)
+		json_array_append_new(
+			list,
+			json_pack("{ss ss sI ss so si}", "node",
+				  app->node_name ? app->node_name : rec->node, "app",
+				  app->name ? app->name : rec->name, "app_id", (json_int_t)rec->id,
+				  "proto", rec->ports[i].proto == IPPROTO_UDP ? "udp" : "tcp",
+				  "address",
+				  json_addr(addr_is_zero(&rec->ip4) ? &rec->ip6 : &rec->ip4),
+				  "port", (int)rec->ports[i].port));
+}
+
+static int put_all(struct agent *a, json_t *list,
+		   void (*put)(json_t *list, const struct peer_app *app))
 {
 	CLEANUP(snapshot_free) struct snapshot s = {.c = a->cluster};
+	size_t n = 1;
 
 	if (!s.c)
 		return 0;
-	s.v = calloc(s.c->peers.n_apps + 1, sizeof(*s.v));
+	for (const struct cluster *c = s.c; c; c = c->next)
+		n += c->peers.n_apps;
+	s.v = calloc(n, sizeof(*s.v));
 	if (!s.v)
 		return -ENOMEM;
-	twalk_r(s.c->peers.apps, snapshot_add, &s);
+	for (const struct cluster *c = s.c; c; c = c->next)
+		twalk_r(c->peers.apps, snapshot_add, &s);
 	for (size_t i = 0; i < s.n; i++) {
-		json_array_append_new(list, app_view(s.v[i], state_of(s.c, s.v[i]->node)));
+		if (s.v[i]->gone)
+			continue;
+		put(list, s.v[i]);
 		work_pause(a->reads);
 	}
 	return 0;
+}
+
+int cluster_put_apps(struct agent *a, json_t *list)
+{
+	return put_all(a, list, put_app);
+}
+
+int cluster_put_servers(struct agent *a, json_t *list)
+{
+	return put_all(a, list, put_servers);
 }

@@ -113,11 +113,19 @@ static void read_backend_weight(struct reader *r, const struct node *n, void *to
 	b->weight = (uint16_t)weight;
 }
 
+static void read_backend_quic_id(struct reader *r, const struct node *n, void *to)
+{
+	struct balance_backend *b = to;
+
+	b->has_quic_id = read_quic_id(r, n, &b->quic_id);
+}
+
 static const struct key backend_keys[] = {
 	{"address", read_address, 0},
 	{"port", read_port, offsetof(struct balance_backend, port)},
 	{"weight", read_backend_weight, 0},
 	{"drain", read_bool, offsetof(struct balance_backend, drain)},
+	{"quic-id", read_backend_quic_id, 0},
 };
 
 static void read_backend(struct reader *r, const struct node *n, void *to)
@@ -140,6 +148,11 @@ static void read_backend(struct reader *r, const struct node *n, void *to)
 		if (addr_eq(&b->backends[i].addr, &backend.addr) &&
 		    b->backends[i].port == backend.port) {
 			reject(r, n, "each backend once (a weight gives it more)");
+			return;
+		}
+		if (balance_backend_same_id(&b->backends[i], &backend)) {
+			report(r, n, "a quic-id that another backend has",
+			       "another quic-id for each backend of a family");
 			return;
 		}
 	}

@@ -15,6 +15,8 @@ void config_cluster_free(struct config_cluster *c)
 	free(c->cert);
 	free(c->key);
 	free(c->node);
+	config_peers_free(c);
+	strv_free(&c->export);
 	*c = (struct config_cluster){0};
 }
 
@@ -26,7 +28,8 @@ int config_cluster_copy(const struct config_cluster *from, struct config_cluster
 				      .routes = from->routes,
 				      .wireguard_port = from->wireguard_port,
 				      .dead_after_ms = from->dead_after_ms,
-				      .prefer_local = from->prefer_local};
+				      .prefer_local = from->prefer_local,
+				      .export_all = from->export_all};
 	char **const into[] = {&copy.name, &copy.ca, &copy.cert, &copy.key, &copy.node};
 	int r = strv_copy(&from->etcd, &copy.etcd);
 
@@ -34,6 +37,8 @@ int config_cluster_copy(const struct config_cluster *from, struct config_cluster
 		*into[i] = text[i] ? strdup(text[i]) : NULL;
 		r = text[i] && !*into[i] ? -ENOMEM : 0;
 	}
+	r = r ? r : strv_copy(&from->export, &copy.export);
+	r = r ? r : config_peers_copy(from, &copy);
 	if (r)
 		config_cluster_free(&copy);
 	else
@@ -58,12 +63,14 @@ bool config_cluster_eq(const struct config_cluster *a, const struct config_clust
 {
 	return config_cluster_same_node(a, b) && strv_eq(&a->etcd, &b->etcd) &&
 	       a->dead_after_ms == b->dead_after_ms && a->prefer_local == b->prefer_local &&
-	       text_eq(a->ca, b->ca) && text_eq(a->cert, b->cert) && text_eq(a->key, b->key);
+	       text_eq(a->ca, b->ca) && text_eq(a->cert, b->cert) && text_eq(a->key, b->key) &&
+	       a->export_all == b->export_all && strv_eq(&a->export, &b->export) &&
+	       config_peers_eq(a, b);
 }
 
 /* --- the file --- */
 
-static void read_name(struct reader *r, const struct node *n, void *to)
+void read_cluster_name(struct reader *r, const struct node *n, void *to)
 {
 	const char *text = scalar_text(r, n,
 				       "a name: at most 63 lower-case letters, digits and "
@@ -131,7 +138,7 @@ static void read_url(struct reader *r, const struct node *n, void *to)
 	done(r, strv_add(list, text));
 }
 
-static void read_etcd(struct reader *r, const struct node *n, void *to)
+void read_etcd_urls(struct reader *r, const struct node *n, void *to)
 {
 	read_list(r, n, "URLs of etcd's members", CONFIG_ETCD_MAX, read_url, to);
 }
@@ -154,14 +161,14 @@ static void read_node_address(struct reader *r, const struct node *n, void *to)
 static void read_node(struct reader *r, const struct node *n, void *to)
 {
 	static const struct key keys[] = {
-		{"name", read_name, offsetof(struct config_cluster, node)},
+		{"name", read_cluster_name, offsetof(struct config_cluster, node)},
 		{"address", read_node_address, offsetof(struct config_cluster, address)},
 	};
 
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
 }
 
-static void read_cluster_pool(struct reader *r, const struct node *n, void *to)
+void read_cluster_pool(struct reader *r, const struct node *n, void *to)
 {
 	static const char what[] = "an IPv4 prefix of a length of 12 to 24, such as 10.217.0.0/16";
 	const char *text = scalar_text(r, n, what);
@@ -234,10 +241,22 @@ static void read_prefer(struct reader *r, const struct node *n, void *to)
 	*(bool *)to = streq(text, "local");
 }
 
+void check_etcd_files(struct reader *r, const struct node *n, const struct strv *etcd,
+		      const char *ca, const char *cert, const char *key)
+{
+	if (!cert != !key)
+		reject(r, n, "cert and key together, or none of the two");
+	for (size_t i = 0; (ca || cert) && i < etcd->n; i++) {
+		if (starts_with(etcd->v[i], "https:"))
+			continue;
+		reject(r, n, "only https URLs where there is a ca or a cert");
+		return;
+	}
+}
+
 /* What holds of the whole section. */
 static void check_cluster(struct reader *r, const struct node *n, const struct config_cluster *c)
 {
-	bool files = c->ca || c->cert;
 
 	if (!c->name)
 		reject(r, n, "the cluster's name, the same on all of its nodes");
@@ -246,21 +265,15 @@ static void check_cluster(struct reader *r, const struct node *n, const struct c
 	if ((c->routes == CLUSTER_ROUTES_DIRECT || c->routes == CLUSTER_ROUTES_TRANSLATE) &&
 	    !addr_is_zero(&c->address) && !addr_is_v4(&c->address))
 		reject(r, n, "an IPv4 address of the node where routes are direct or translate");
-	if (!c->cert != !c->key)
-		reject(r, n, "cert and key together, or none of the two");
-	for (size_t i = 0; files && i < c->etcd.n; i++) {
-		if (starts_with(c->etcd.v[i], "https:"))
-			continue;
-		reject(r, n, "only https URLs where there is a ca or a cert");
-		return;
-	}
+	check_etcd_files(r, n, &c->etcd, c->ca, c->cert, c->key);
+	check_peers(r, n, c);
 }
 
 void read_cluster(struct reader *r, const struct node *n, void *to)
 {
 	static const struct key keys[] = {
-		{"name", read_name, offsetof(struct config_cluster, name)},
-		{"etcd", read_etcd, offsetof(struct config_cluster, etcd)},
+		{"name", read_cluster_name, offsetof(struct config_cluster, name)},
+		{"etcd", read_etcd_urls, offsetof(struct config_cluster, etcd)},
 		{"ca", read_absolute_path, offsetof(struct config_cluster, ca)},
 		{"cert", read_absolute_path, offsetof(struct config_cluster, cert)},
 		{"key", read_absolute_path, offsetof(struct config_cluster, key)},
@@ -270,6 +283,8 @@ void read_cluster(struct reader *r, const struct node *n, void *to)
 		{"wireguard", read_wireguard, 0},
 		{"dead-after", read_duration_ms, offsetof(struct config_cluster, dead_after_ms)},
 		{"prefer", read_prefer, offsetof(struct config_cluster, prefer_local)},
+		{"export", read_export, 0},
+		{"peers", read_peers, 0},
 	};
 	struct config *c = to;
 	size_t errors = r->errs->n;
@@ -297,8 +312,10 @@ void finish_cluster(struct reader *r, const struct node *root, struct config *c)
 			reject(r, root,
 			       "agent.pool.ipv4 of a length of 12 to 24, or cluster.pool: "
 			       "the nodes share it");
+		check_peer_pools(r, root, &c->cluster);
 		return;
 	}
+	check_peer_pools(r, root, &c->cluster);
 	if ((c->pool4.len != usual.len || !addr_eq(&c->pool4.addr, &usual.addr)) &&
 	    (c->pool4.len != c->cluster.pool.len ||
 	     !addr_eq(&c->pool4.addr, &c->cluster.pool.addr)))

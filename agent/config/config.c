@@ -157,6 +157,7 @@ int config_service_copy(const struct config_service *from, struct config_service
 		.ip4 = from->ip4,
 		.ip6 = from->ip6,
 		.strategy = from->strategy,
+		.hash = from->hash,
 		.wait_ms = from->wait_ms,
 		.drain_ms = from->drain_ms,
 		.slow_start_ms = from->slow_start_ms,
@@ -187,7 +188,8 @@ static bool backend_eq(const struct service_backend *a, const struct service_bac
 {
 	return string_eq(a->app, b->app) && labels_eq(&a->labels, &b->labels) &&
 	       addr_eq(&a->address, &b->address) && a->port == b->port && a->weight == b->weight &&
-	       a->more == b->more && string_eq(a->zone, b->zone);
+	       a->more == b->more && string_eq(a->zone, b->zone) &&
+	       a->has_quic_id == b->has_quic_id && a->quic_id == b->quic_id;
 }
 
 bool config_service_eq(const struct config_service *a, const struct config_service *b)
@@ -196,8 +198,9 @@ bool config_service_eq(const struct config_service *a, const struct config_servi
 	    !addr_eq(&a->ip6, &b->ip6) || a->strategy != b->strategy || a->wait_ms != b->wait_ms ||
 	    a->drain_ms != b->drain_ms || a->splice != b->splice || a->affinity != b->affinity ||
 	    a->affinity_timeout_ms != b->affinity_timeout_ms || a->udp != b->udp ||
-	    a->on_remove != b->on_remove || a->slow_start_ms != b->slow_start_ms ||
-	    a->n_ports != b->n_ports || a->n_backends != b->n_backends)
+	    a->hash != b->hash || a->on_remove != b->on_remove ||
+	    a->slow_start_ms != b->slow_start_ms || a->n_ports != b->n_ports ||
+	    a->n_backends != b->n_backends)
 		return false;
 	for (size_t i = 0; i < a->n_ports; i++)
 		if (a->ports[i].port != b->ports[i].port ||

@@ -92,9 +92,11 @@ struct service_backend {
 	struct labels labels;	/* apps that carry all of these, or */
 	struct ax_addr address; /* a fixed address, */
 	uint16_t more;		/* and so many behind it */
-	uint16_t port;	 /* with an address: its port (host byte order), 0: the target port */
-	uint32_t weight; /* 1..1000, 1 unless given */
-	char *zone;	 /* where it is; NULL: near, as of every app */
+	uint16_t port;	  /* with an address: its port (host byte order), 0: the target port */
+	uint32_t weight;  /* 1..1000, 1 unless given */
+	char *zone;	  /* where it is; NULL: near, as of every app */
+	bool has_quic_id; /* for balancers of packets, */
+	uint16_t quic_id; /* what its connection ids of QUIC say */
 };
 
 /* One of its fixed addresses, 0 to `more`: a range stays one entry, however many it has. */
@@ -123,6 +125,8 @@ bool service_check_eq(const struct service_check *a, const struct service_check 
 
 /* Which clients of a service keep their backend: those of an app's name, or of an address. */
 enum service_affinity { AFFINITY_NONE, AFFINITY_APP, AFFINITY_SRC };
+/* What decides with strategy maglev: the client's address, or an app's name. */
+enum service_hash { HASH_SRC, HASH_APP };
 /* What datagrams of a socket that is not connected do: stay with one backend, or not. */
 enum service_udp { UDP_AFFINITY, UDP_PER_SEND };
 /* Which sockets end that are connected to a backend that is removed or down: UDP ones, TCP as well,
@@ -138,6 +142,7 @@ struct config_service {
 	struct service_backend *backends;
 	size_t n_backends;
 	uint32_t strategy; /* enum ax_strategy of include/service.h */
+	enum service_hash hash;
 	uint32_t wait_ms;
 	uint32_t drain_ms;	/* deadline of backends that drain; 0: none */
 	uint32_t slow_start_ms; /* how long a backend that comes takes to its full share */

@@ -22,7 +22,9 @@
 #define CONFIG_SPLICE		 SPLICE_AUTO
 
 /* --- cluster: --- */
-#define CONFIG_ETCD_MAX		    64 /* URLs */
+#define CONFIG_ETCD_MAX		    64	/* URLs */
+#define CONFIG_PEERS_MAX	    8	/* other clusters */
+#define CONFIG_EXPORT_MAX	    256 /* names */
 #define CONFIG_DEAD_AFTER_MS	    30000
 #define CONFIG_WIREGUARD_PORT	    51820
 #define CONFIG_CLUSTER_POOL_LEN_MIN 12 /* the 2^20 addresses that a pool manages */

@@ -86,6 +86,8 @@ void config_describe_service(char *buf, size_t size, const struct config_service
 	if (o->strategy != n->strategy)
 		part(buf, size, "strategy %s -> %s", strategy_name(o->strategy),
 		     strategy_name(n->strategy));
+	if (o->hash != n->hash)
+		part(buf, size, "hash %s -> %s", hash_name(o->hash), hash_name(n->hash));
 	if (o->wait_ms != n->wait_ms)
 		part(buf, size, "wait %ums -> %ums", o->wait_ms, n->wait_ms);
 	if (o->drain_ms != n->drain_ms)

@@ -166,7 +166,10 @@ static void judge(const struct config *c, const struct subject *client,
 {
 	const struct policy_port port = {.proto = proto, .port = server->port};
 
-	policy_judge(c->rules, c->n_rules, &client->end, &server->end, &port, &ret->v);
+	struct policy_end from = client->end, to = server->end;
+
+	from.cluster = to.cluster = c->cluster.name;
+	policy_judge(c->rules, c->n_rules, &from, &to, &port, &ret->v);
 	if (ret->v.rule >= 0) {
 		ret->refused = ret->v.deny;
 	} else if (!client->end.labels) {

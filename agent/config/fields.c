@@ -4,6 +4,7 @@
 #include "config/read.h"
 #include "config/egress.h"
 #include "config/spec.h"
+#include "rules/priv.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -56,6 +57,22 @@ bool read_addresses(struct reader *r, const struct node *n, struct ax_addr *ip4,
 	if (want)
 		reject(r, n, "%s", want);
 	return text && !want;
+}
+
+bool read_quic_id(struct reader *r, const struct node *n, uint16_t *ret)
+{
+	static const char what[] = "a whole number of 0 to 65535";
+	const char *text = scalar_text(r, n, what);
+	uint64_t id;
+
+	if (!text)
+		return false;
+	if (value_number(text, UINT16_MAX, &id) < 0) {
+		reject(r, n, "%s", what);
+		return false;
+	}
+	*ret = (uint16_t)id;
+	return true;
 }
 
 void read_weight(struct reader *r, const struct node *n, void *to)

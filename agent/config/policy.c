@@ -65,7 +65,6 @@ static void read_who_labels(struct reader *r, const struct node *n, struct confi
 	}
 }
 
-/* With `domains` names of the DNS, too: an app's name has no dot. */
 /* What an app asks for there is its own, or the host's: it is not switched. */
 static bool is_loopback(const struct prefix *p)
 {
@@ -75,6 +74,8 @@ static bool is_loopback(const struct prefix *p)
 				    : p->len == 128 && addr_eq(&p->addr, &one);
 }
 
+/* With `domains` names of the DNS, too: what has a dot is one, unless it is another cluster's app
+ * (know_peers()). */
 static void read_who_text(struct reader *r, const struct node *n, const char *text, bool domains,
 			  struct config_side *s)
 {
@@ -99,7 +100,7 @@ static void read_who_text(struct reader *r, const struct node *n, const char *te
 		return;
 	}
 	domains = domains && code && want_name(text);
-	if (code && (domains ? want_domain(text, true, domain) : want_name(text))) {
+	if (code && (domains ? want_domain(text, true, domain) : want_app_name(text))) {
 		reject(r, n, "%s", domains ? WANT_WHOM : WANT_WHO);
 		return;
 	}
@@ -283,7 +284,9 @@ static void read_rule(struct reader *r, const struct node *n, void *to)
 
 	/* a rule that says nothing, or both, must not be taken for one that denies everything */
 	if (n->kind == NODE_MAPPING && n->n > 1)
-		reject(r, n, "one of allow, deny, log and audit in each rule");
+		reject(r, n,
+		       "one of allow, deny, log and audit in each rule, and all else behind it, "
+		       "as in deny: {name: NAME, from: WHO}");
 	else if (node_is_null(n) || (n->kind == NODE_MAPPING && n->n == 0))
 		reject(r, n, "a mapping with allow, deny, log or audit");
 	else
@@ -406,8 +409,18 @@ bool config_side_has_name(const struct config_side *s, const char *name)
 	return false;
 }
 
+/* What looks like a name of the DNS is an app's of another cluster, if that is a peer. */
+static void know_peers(const struct config *c, struct config_side *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].kind == WHO_DOMAIN && !want_app_name(s->v[i].name) &&
+		    config_cluster_has_peer_of(&c->cluster, s->v[i].name))
+			s->v[i].kind = WHO_NAME;
+}
+
 static int derive_side(const struct config *c, struct config_side *s)
 {
+	know_peers(c, s);
 	return config_side_derive(s, c->services, c->n_services);
 }
 

@@ -80,6 +80,7 @@ char *config_rule_text(const struct config_rule *r);
 /* An end of a connection: an app, or an address that is not ax's. */
 struct policy_end {
 	const struct labels *labels; /* of an app, NULL: it is none */
+	const char *cluster;	     /* of the node that asks; NULL: it is in none */
 	const char *name;	     /* of the app, NULL: none that counts */
 	uint64_t egress;	     /* egress_id() of the app's list, 0: none */
 	struct ax_addr own4, own6;   /* the app's, zero: none that counts */

@@ -13,11 +13,37 @@ static bool is_called(const struct policy_end *end, const char *pattern)
 	return false;
 }
 
+/* The cluster that this node is in is a label of each of its apps, and of those of other nodes, for
+ * rules alone: two apps do not talk for it. An app that says itself which cluster it is of is of
+ * that one. */
+#define CLUSTER_KEY "cluster="
+
+static bool is_of_cluster(const struct policy_end *end, const char *label)
+{
+	const size_t key = strlen(CLUSTER_KEY);
+
+	if (!end->cluster || strncmp(label, CLUSTER_KEY, key) != 0 ||
+	    !streq(label + key, end->cluster))
+		return false;
+	for (size_t i = 0; i < end->labels->n; i++)
+		if (strncmp(end->labels->items[i], CLUSTER_KEY, key) == 0)
+			return false;
+	return true;
+}
+
+static bool has_labels(const struct policy_end *end, const struct labels *want)
+{
+	for (size_t i = 0; i < want->n; i++)
+		if (!labels_has(end->labels, want->items[i]) && !is_of_cluster(end, want->items[i]))
+			return false;
+	return true;
+}
+
 static bool who_is(const struct config_who *w, const struct policy_end *end)
 {
 	switch (w->kind) {
 	case WHO_LABELS:
-		return end->labels && labels_subset(&w->labels, end->labels);
+		return end->labels && has_labels(end, &w->labels);
 	case WHO_NAME:
 		return end->labels && end->name && streq(w->name, end->name);
 	case WHO_PREFIX:

@@ -39,6 +39,20 @@ void check_limits(struct reader *r, const struct node *root, const struct config
 bool pools_suffice(const struct config *c);
 /* The pool is one: the cluster's (cluster.c). Before check_limits(). */
 void finish_cluster(struct reader *r, const struct node *root, struct config *c);
+/* Parts of it that its peers have, too. */
+void read_cluster_name(struct reader *r, const struct node *n, void *to); /* char * */
+void read_etcd_urls(struct reader *r, const struct node *n, void *to);	  /* struct strv */
+void read_cluster_pool(struct reader *r, const struct node *n, void *to); /* struct prefix */
+void check_etcd_files(struct reader *r, const struct node *n, const struct strv *etcd,
+		      const char *ca, const char *cert, const char *key);
+/* Its peers (peers.c); `to` is the struct config_cluster. */
+void read_peers(struct reader *r, const struct node *n, void *to);
+void read_export(struct reader *r, const struct node *n, void *to);
+void check_peers(struct reader *r, const struct node *n, const struct config_cluster *c);
+void check_peer_pools(struct reader *r, const struct node *root, const struct config_cluster *c);
+void config_peers_free(struct config_cluster *c);
+int config_peers_copy(const struct config_cluster *from, struct config_cluster *to);
+bool config_peers_eq(const struct config_cluster *a, const struct config_cluster *b);
 /* Of rules (policy.c): what names of services stand for. */
 void finish_policy(struct reader *r, const struct node *root, struct config *c);
 
@@ -77,6 +91,7 @@ void read_egress(struct reader *r, const struct node *n, void *to);
 void read_egress_to(struct reader *r, const struct node *n, void *to);
 void read_egress_source(struct reader *r, const struct node *n, void *to);
 /* A backend's share: 1 to 1000. */
-void read_weight(struct reader *r, const struct node *n, void *to); /* uint32_t */
+bool read_quic_id(struct reader *r, const struct node *n, uint16_t *ret); /* false: it is none */
+void read_weight(struct reader *r, const struct node *n, void *to);	  /* uint32_t */
 
 #endif

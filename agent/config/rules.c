@@ -188,19 +188,31 @@ static void read_timed(struct reader *r, const struct node *n, void *to)
 	read_bool(r, n, &((struct set_reading *)to)->set.timed);
 }
 
+/* Nothing but that it is one. */
+static void read_flows(struct reader *r, const struct node *n, void *to)
+{
+	struct set_reading *s = to;
+
+	if (n->kind != NODE_LIST || n->n)
+		reject(r, n, "[]: flows come for a time only, by rules or 'ax xdp set add --for'");
+	s->set.kind = SET_FLOWS;
+	s->known = true;
+}
+
 static void read_set_mapping(struct reader *r, const struct node *n, struct set_reading *s)
 {
 	static const struct key keys[] = {{"file", read_file, 0},
 					  {"prefixes", read_prefixes, 0},
 					  {"ports-file", read_ports_file, 0},
 					  {"ports", read_ports, 0},
+					  {"flows", read_flows, 0},
 					  {"timed", read_timed, 0}};
 
 	if (n->n == 1 || (n->n == 2 && node_key(n, "timed")))
 		read_mapping(r, n, keys, ARRAY_SIZE(keys), s);
 	else
 		reject(r, n,
-		       "exactly one of file, prefixes, ports-file and ports, and timed if "
+		       "exactly one of file, prefixes, ports-file, ports and flows, and timed if "
 		       "wanted");
 }
 
@@ -224,6 +236,8 @@ static void read_set(struct reader *r, const struct node *key, const struct node
 		read_set_mapping(r, value, &s);
 	else
 		read_elements(r, value, &s);
+	if (s.set.kind == SET_FLOWS && value->n == 1) /* else `timed` says so */
+		s.set.timed = true;
 	if (!have(r, s.set.name) || !done(r, set_sort(&s.set)) ||
 	    !done(r, array_grow(&l->list.sets, l->list.n_sets, sizeof(s.set))))
 		set_free(&s.set);

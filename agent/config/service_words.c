@@ -7,6 +7,11 @@ static const char *const affinities[] = {
 	[AFFINITY_SRC] = "src",
 };
 
+static const char *const hashes[] = {
+	[HASH_SRC] = "src",
+	[HASH_APP] = "app",
+};
+
 static const char *const udp_choices[] = {
 	[UDP_AFFINITY] = "affinity",
 	[UDP_PER_SEND] = "per-send",
@@ -31,6 +36,11 @@ const char *affinity_name(enum service_affinity v)
 	return affinities[v];
 }
 
+const char *hash_name(enum service_hash v)
+{
+	return hashes[v];
+}
+
 const char *udp_choice_name(enum service_udp v)
 {
 	return udp_choices[v];
@@ -48,6 +58,16 @@ const char *want_affinity(const char *s, enum service_affinity *ret)
 	if (i < 0)
 		return "none, app or src";
 	*ret = (enum service_affinity)i;
+	return NULL;
+}
+
+const char *want_hash(const char *s, enum service_hash *ret)
+{
+	int i = index_of(hashes, ARRAY_SIZE(hashes), s);
+
+	if (i < 0)
+		return "src or app";
+	*ret = (enum service_hash)i;
 	return NULL;
 }
 
@@ -74,6 +94,11 @@ const char *want_on_remove(const char *s, enum service_on_remove *ret)
 const char *affinity_nth(size_t i)
 {
 	return i < ARRAY_SIZE(affinities) ? affinities[i] : NULL;
+}
+
+const char *hash_nth(size_t i)
+{
+	return i < ARRAY_SIZE(hashes) ? hashes[i] : NULL;
 }
 
 const char *udp_choice_nth(size_t i)

@@ -137,7 +137,7 @@ static void read_ports(struct reader *r, const struct node *n, void *to)
 static void read_backend_app(struct reader *r, const struct node *n, void *to)
 {
 	const char *text = scalar_text(r, n, "an app's name");
-	const char *want = text ? want_name(text) : NULL;
+	const char *want = text ? want_app_name(text) : NULL;
 	struct service_backend *b = to;
 
 	if (want)
@@ -210,6 +210,13 @@ static void read_address(struct reader *r, const struct node *n, void *to)
 		read_address_port(r, n, want_server, &b->address, &b->port);
 }
 
+static void read_backend_quic_id(struct reader *r, const struct node *n, void *to)
+{
+	struct service_backend *b = to;
+
+	b->has_quic_id = read_quic_id(r, n, &b->quic_id);
+}
+
 static const struct key backend_keys[] = {
 	{"app", read_backend_app, 0},
 	{"label", read_backend_labels, 0},
@@ -217,6 +224,7 @@ static const struct key backend_keys[] = {
 	{"address", read_address, 0},
 	{"weight", read_weight, offsetof(struct service_backend, weight)},
 	{"zone", read_zone, offsetof(struct service_backend, zone)},
+	{"quic-id", read_backend_quic_id, 0},
 };
 
 /* Keys of the mapping other than those, that is, ways to say which backend. */
@@ -224,7 +232,7 @@ static size_t count_targets(const struct node *n)
 {
 	if (n->kind != NODE_MAPPING)
 		return 0;
-	return n->n - !!node_key(n, "weight") - !!node_key(n, "zone");
+	return n->n - !!node_key(n, "weight") - !!node_key(n, "zone") - !!node_key(n, "quic-id");
 }
 
 static void read_backend(struct reader *r, const struct node *n, void *to)
@@ -271,6 +279,17 @@ static void check_strategy(struct reader *r, const struct node *key, const struc
 		       "ports: [...], by which its connections are counted");
 }
 
+/* (An app that is told apart by its address has no name to be told apart by.) */
+static void check_hash(struct reader *r, const struct node *key, const struct config_service *s)
+{
+	if (s->hash == HASH_SRC)
+		return;
+	if (s->strategy != AX_STRATEGY_MAGLEV)
+		report(r, key, "hash: app with another strategy", "strategy: maglev");
+	else if (s->affinity == AFFINITY_SRC)
+		report(r, key, "hash: app with affinity: src", "affinity: app or none");
+}
+
 static void check_affinity(struct reader *r, const struct node *key, const struct config_service *s)
 {
 	if (s->affinity_timeout_ms && s->affinity == AFFINITY_NONE)
@@ -306,6 +325,15 @@ static void read_affinity(struct reader *r, const struct node *n, void *to)
 		reject(r, n, "%s", want);
 }
 
+static void read_hash(struct reader *r, const struct node *n, void *to)
+{
+	const char *text = scalar_text(r, n, "src or app");
+	const char *want = text ? want_hash(text, to) : NULL;
+
+	if (want)
+		reject(r, n, "%s", want);
+}
+
 static void read_udp_choice(struct reader *r, const struct node *n, void *to)
 {
 	const char *text = scalar_text(r, n, "affinity or per-send");
@@ -329,6 +357,7 @@ static const struct key service_keys[] = {
 	{"ports", read_ports, 0},
 	{"backends", read_backends, 0},
 	{"strategy", read_strategy, offsetof(struct config_service, strategy)},
+	{"hash", read_hash, offsetof(struct config_service, hash)},
 	{"affinity", read_affinity, offsetof(struct config_service, affinity)},
 	{"affinity-timeout", read_duration_ms,
 	 offsetof(struct config_service, affinity_timeout_ms)},
@@ -359,6 +388,7 @@ static void read_service(struct reader *r, const struct node *key, const struct 
 	read_mapping(r, value, service_keys, ARRAY_SIZE(service_keys), s);
 	check_check(r, key, s);
 	check_strategy(r, key, s);
+	check_hash(r, key, s);
 	check_affinity(r, key, s);
 }
 

@@ -16,6 +16,9 @@
 /* Of one service: a list in the kernel for each, which other nodes' words alone make. */
 #define PORTS_MAX 64
 
+/* Of names that apps of other clusters have. */
+#define FOREIGN_SERVICES_MAX 256
+
 size_t across_members(struct agent *a, const struct service *s)
 {
 	const struct name *n = name_find(a, s->name);
@@ -117,12 +120,25 @@ static void failed(const char *name, const struct error *e)
 	log_error("apps of other nodes are no backends of %s: %s", name, e->text);
 }
 
+/* Each takes an address of this cluster's pool: another cluster has so many. What is none leads to
+ * one of its apps. */
+static bool may_be_one(const struct agent *a, const struct name *n)
+{
+	unsigned services = 0;
+
+	if (!n->others->cluster)
+		return true;
+	for (const struct service *s = a->services; s; s = s->next)
+		services += !s->conf && strchr(s->name, '.');
+	return services < FOREIGN_SERVICES_MAX;
+}
+
 /* The service that those of the name are together, if there is to be one. True: it wanted an
  * address. */
 static bool settle(struct agent *a, const struct name *n)
 {
 	struct service *s = n->service ? n->service : n->app ? n->app->service : NULL;
-	bool made = !s && !n->app && n->n_others > 1;
+	bool made = !s && !n->app && n->n_others > 1 && may_be_one(a, n);
 	struct error e = {0};
 	int r = 0;
 

@@ -11,6 +11,7 @@
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "services/outside.h"
+#include "services/survey.h"
 
 int ending_compare(const struct ending_backend *x, const struct ending_backend *y)
 {
@@ -70,7 +71,7 @@ int ending_note(struct ending *e, const struct ax_endpoint *local, const struct 
 		e->conns = p;
 		e->size = more;
 	}
-	e->conns[e->n_conns++] = (struct sock_conn){*local, *remote, cookie};
+	e->conns[e->n_conns++] = (struct sock_conn){*local, *remote, cookie, 0};
 	return 0;
 }
 
@@ -141,9 +142,8 @@ static void note_late(void *arg)
 	outside_note_flows(arg);
 }
 
-static void run(void *arg)
+static void run(struct ending *e)
 {
-	struct ending *e = arg;
 	struct agent *a = e->a;
 
 	qsort(e->b, e->n, sizeof(*e->b), compare);
@@ -157,6 +157,61 @@ static void run(void *arg)
 		end_everywhere(e);
 	e->done(e);
 	ending_free(e);
+}
+
+/* --- several at once --- */
+
+/* Whether it may have a connection, as far as the survey (NULL: there is none) can tell. */
+static bool may_have_any(const struct ending *e, const struct survey *s)
+{
+	bool zero4 = addr_is_zero(&e->vip4), zero6 = addr_is_zero(&e->vip6);
+
+	if (!s || e->outside_tcp || e->n_ports || (zero4 && zero6))
+		return true;
+	return (!zero4 && survey_has(s, &e->vip4)) || (!zero6 && survey_has(s, &e->vip6));
+}
+
+static struct survey *survey_for(struct agent *a, const struct ending *list)
+{
+	bool tcp = false;
+
+	if (!list || !list->next) /* one alone looks for itself */
+		return NULL;
+	for (const struct ending *e = list; e; e = e->next)
+		tcp |= e->tcp;
+	return survey_take(a, tcp);
+}
+
+/* Takes over all that have been started until now, in that order. */
+static struct ending *take_started(struct agent *a)
+{
+	struct ending *list = NULL, *e;
+
+	while ((e = a->endings)) {
+		a->endings = e->next;
+		e->next = list;
+		list = e;
+	}
+	return list;
+}
+
+static void run_started(void *arg)
+{
+	struct agent *a = arg;
+	struct ending *list = take_started(a), *e;
+	struct survey *s = survey_for(a, list);
+
+	while ((e = list)) {
+		list = e->next;
+		if (may_have_any(e, s)) {
+			run(e);
+		} else {
+			e->done(e);
+			ending_free(e);
+		}
+		work_pause(a->work);
+	}
+	survey_free(s);
 }
 
 static int note_apps(struct ending *e)
@@ -208,12 +263,18 @@ void ending_free(struct ending *e)
 
 bool ending_start(struct ending *e)
 {
-	if (!e->a->work) {
+	struct agent *a = e->a;
+	bool begun = a->endings;
+
+	if (!a->work) {
 		run(e);
 		return true;
 	}
-	if (!work_start(e->a->work, 0, run, e))
+	e->next = a->endings;
+	a->endings = e; /* first that: the work may begin at once */
+	if (begun || !work_start(a->work, 0, run_started, a))
 		return true;
+	a->endings = e->next;
 	ending_free(e);
 	return false;
 }

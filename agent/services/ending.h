@@ -36,7 +36,8 @@ struct ending {
 	uint32_t ended;
 
 	/* its own */
-	uint32_t *apps; /* private ones, by id */
+	struct ending *next; /* of those that were started and have not begun */
+	uint32_t *apps;	     /* private ones, by id */
 	size_t n_apps;
 	int netns;		 /* the one that is looked at, -1: the host's */
 	struct sock_conn *conns; /* the connections to them there */

@@ -37,6 +37,7 @@ static int add_declared(struct agent *a, const struct service *s, const struct s
 	const struct declared *d = declared_find(a, b->app);
 	const struct ax_addr none = {0};
 	struct service_member m = {.weight = b->weight,
+				   .of = b,
 				   .declared = true,
 				   .zone = b->zone,
 				   .drained = drain_of(a, s, b->app, &none, 0) != NULL};
@@ -93,8 +94,10 @@ static int add_others(struct agent *a, const struct service *s, const char *name
 
 	for (const struct other_app *x = of ? of->others : NULL; x && !r; x = x->next) {
 		const struct ax_addr *const both[] = {&x->ip4, &x->ip6};
-		struct service_member m = {
-			.other = x, .weight = b ? b->weight : 1, .zone = b ? b->zone : NULL};
+		struct service_member m = {.other = x,
+					   .of = b,
+					   .weight = b ? b->weight : 1,
+					   .zone = b ? b->zone : NULL};
 
 		for (size_t i = 0; i < ARRAY_SIZE(both) && !r; i++) {
 			if (addr_is_zero(both[i]) || vip_is_here(vip_find(a, both[i])))
@@ -112,6 +115,7 @@ static int add_apps(struct agent *a, const struct service *s, const struct servi
 {
 	for (const struct app *app = a->apps; app; app = app->next) {
 		struct service_member m = {.app = app,
+					   .of = b,
 					   .weight = b ? b->weight : 1,
 					   .zone = b ? b->zone : NULL,
 					   .draining = member_stops(a, app)};
@@ -145,7 +149,7 @@ static int add_addresses(const struct service_backend *b, struct service_member 
 			 size_t *size)
 {
 	struct service_member m = {
-		.fixed = b, .port = b->port, .weight = b->weight, .zone = b->zone};
+		.fixed = b, .of = b, .port = b->port, .weight = b->weight, .zone = b->zone};
 	int r = 0;
 
 	for (uint32_t i = 0; i <= b->more && !r; i++) {

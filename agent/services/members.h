@@ -16,6 +16,8 @@ struct service_member {
 	const struct app *app;		     /* NULL: a fixed address, or of another node */
 	const struct other_app *other;	     /* of another node; NULL: it is not */
 	const struct service_backend *fixed; /* what it comes from; NULL: an app */
+	const struct service_backend
+		*of; /* so it is for apps, too; NULL: the service is a shared name */
 	struct ax_addr addr;
 	uint16_t port; /* host byte order, 0: the target's */
 	uint32_t weight;
@@ -25,8 +27,8 @@ struct service_member {
 	bool over;	    /* and none at all: its deadline is over */
 	bool checked, down; /* checks.h; of another node's as that says */
 	const char *zone;   /* NULL: near */
-	bool away;	    /* near.h */
-	bool far;	    /* that, and at every port somebody near serves */
+	unsigned away;	    /* near.h; 0: near */
+	bool far;	    /* that, and at every port somebody nearer serves */
 	/* the last check failed, or there is none; lives as long as its check, or `other` */
 	const char *why;
 };

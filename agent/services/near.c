@@ -40,20 +40,22 @@ static bool any_away(const struct service_member *m, size_t n)
 	return false;
 }
 
-bool near_serves(struct agent *a, const struct service_member *m, size_t n,
-		 const struct ax_endpoint *ep, uint16_t target)
+unsigned near_reach(struct agent *a, const struct service_member *m, size_t n,
+		    const struct ax_endpoint *ep, uint16_t target)
 {
+	unsigned reach = NEAR_CLUSTER;
+
 	if (!any_away(m, n))
-		return false; /* nobody asks */
+		return reach; /* nobody asks */
 	for (size_t i = 0; i < n; i++) {
 		/* (who does not run yet is near only to those who wait) */
-		if (m[i].away || m[i].declared || !member_serves(&m[i]) ||
+		if (m[i].away >= reach || m[i].declared || !member_serves(&m[i]) ||
 		    addr_is_v4(&m[i].addr) != addr_is_v4(&ep->addr))
 			continue;
 		if (listens(a, &m[i], target, ep->proto))
-			return true;
+			reach = m[i].away;
 	}
-	return false;
+	return reach;
 }
 
 struct port {
@@ -78,49 +80,61 @@ static bool port_at(const struct service *s, size_t i, struct port *ret)
 	return i < s->n_ports;
 }
 
-/* Which of its ports somebody near serves, in each family, as one number; *all: at them all. */
+/* How far connections to each of its ports go, in each family, as one number; *most: to the one
+ * where they go furthest. */
 static uint64_t state_of(struct agent *a, const struct service *s, const struct service_member *m,
-			 size_t n, bool all[2])
+			 size_t n, unsigned most[2])
 {
 	static const struct ax_addr v6;
 	uint64_t state = 1;
 	struct port p = {0};
 
-	all[0] = all[1] = true;
+	most[0] = most[1] = 0;
 	for (size_t i = 0; port_at(s, i, &p); i++) {
 		for (int v4 = 0; v4 < 2; v4++) {
 			const struct ax_endpoint ep = {.addr = v4 ? addr_from_v4(0) : v6,
 						       .proto = p.proto};
-			bool served = near_serves(a, m, n, &ep, p.target);
+			unsigned reach = near_reach(a, m, n, &ep, p.target);
 
-			all[v4] &= served;
-			state = state * 31 + 1 + served; /* (the ports may be others, too) */
+			most[v4] = reach > most[v4] ? reach : most[v4];
+			state = state * 31 + 1 + reach; /* (the ports may be others, too) */
 		}
 	}
 	return state;
 }
 
+static unsigned away(const struct agent *a, const struct service_member *m)
+{
+	if (m->other && m->other->cluster)
+		return NEAR_CLUSTER;
+	if (a->config.zone && m->zone && !streq(m->zone, a->config.zone))
+		return NEAR_AWAY;
+	return m->other && a->config.cluster.prefer_local ? NEAR_AWAY : 0;
+}
+
 void near_mark(struct agent *a, const struct service *s, struct service_member *m, size_t n)
 {
-	bool all[2];
+	unsigned most[2], least = NEAR_CLUSTER;
 
 	for (size_t i = 0; i < n; i++) {
 		m[i].far = false;
-		m[i].away = a->config.zone && m[i].zone && !streq(m[i].zone, a->config.zone);
-		m[i].away |= m[i].other && a->config.cluster.prefer_local;
+		m[i].away = away(a, &m[i]);
+		least = m[i].away < least ? m[i].away : least;
 	}
+	for (size_t i = 0; i < n; i++) /* where nobody is nearer they are near */
+		m[i].away -= least;
 	if (!any_away(m, n))
 		return;
-	state_of(a, s, m, n, all);
+	state_of(a, s, m, n, most);
 	for (size_t i = 0; i < n; i++)
-		m[i].far = m[i].away && all[addr_is_v4(&m[i].addr)];
+		m[i].far = m[i].away > most[addr_is_v4(&m[i].addr)];
 }
 
 /* --- changes --- */
 
 void near_watch(struct agent *a, struct service *s, const struct service_member *m, size_t n)
 {
-	bool all[2];
+	unsigned most[2];
 
 	near_forget(a, s);
 	if (!any_away(m, n))
@@ -128,7 +142,7 @@ void near_watch(struct agent *a, struct service *s, const struct service_member 
 	s->near_watched = true;
 	if (!a->near.services++) /* before it is looked: what comes then is told */
 		datapath_servers_watch(a->dp, true);
-	s->near_state = state_of(a, s, m, n, all);
+	s->near_state = state_of(a, s, m, n, most);
 }
 
 void near_forget(struct agent *a, struct service *s)
@@ -141,10 +155,10 @@ static void look(struct agent *a, struct service *s)
 {
 	autofree struct service_member *m = NULL;
 	struct error e = {0};
-	bool all[2];
+	unsigned most[2];
 	size_t n;
 
-	if (service_members(a, s, &m, &n) || state_of(a, s, m, n, all) == s->near_state)
+	if (service_members(a, s, &m, &n) || state_of(a, s, m, n, most) == s->near_state)
 		return;
 	if (service_sync(a, s, &e))
 		log_error("%s", e.text);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Backends that are near, and those that are away: of another zone, or of another node where this
- * one's are preferred. These get the connections to a port only while nobody near serves it: is
- * there, is not down or drained, and listens.
+ * one's are preferred; and, always, those that are further away, of another cluster. These get the
+ * connections to a port only while nobody nearer serves it: is there, is not down or drained, and
+ * listens.
  */
 #ifndef AX_SERVICES_NEAR_H
 #define AX_SERVICES_NEAR_H
@@ -11,10 +12,14 @@
 
 struct ax_endpoint;
 
-/* Whether somebody near serves the endpoint of a service that has some who are away; the endpoint
- * is that port of its backends (0: of a service of every port, where nobody knows who listens). */
-bool near_serves(struct agent *a, const struct service_member *m, size_t n,
-		 const struct ax_endpoint *ep, uint16_t target);
+#define NEAR_AWAY    1 /* in service_member.away */
+#define NEAR_CLUSTER 2
+
+/* How far away those are who get the connections to the endpoint of a service: the nearest who
+ * serve it; all, if nobody does. The endpoint is that port of its backends (0: of a service of
+ * every port, where nobody knows who listens). */
+unsigned near_reach(struct agent *a, const struct service_member *m, size_t n,
+		    const struct ax_endpoint *ep, uint16_t target);
 
 /* Marks who is away, and of those who gets nothing at any port. */
 void near_mark(struct agent *a, const struct service *s, struct service_member *m, size_t n);

@@ -70,7 +70,7 @@ static bool serves(const struct service *s, const struct removed *r,
 
 	if (!r || !is_at(r, i, &old->addr))
 		return false;
-	if (!old->port || !c->n_ports)
+	if (!old->port || !c || !c->n_ports)
 		return true;
 	for (; is_at(r, i, &old->addr); i++) {
 		if (r->b[i].b.port == old->port)
@@ -85,8 +85,10 @@ static bool serves(const struct service *s, const struct removed *r,
 
 uint32_t removed_flags(const struct config_service *c)
 {
-	bool udp = !c->n_ports;
+	bool udp = !c || !c->n_ports;
 
+	if (!c) /* of apps that share a name or an address: what holds when nothing is said */
+		return AX_SERVICE_ENDS_UDP;
 	for (size_t i = 0; i < c->n_ports; i++)
 		udp |= c->ports[i].proto == IPPROTO_UDP;
 	return (c->on_remove == ON_REMOVE_DESTROY ? AX_SERVICE_ENDS_TCP : 0) |
@@ -117,7 +119,7 @@ static bool is_lost_adopted(const struct ending *e, const struct ending_backend 
 {
 	const struct service *s = service_by_name(e->a, e->service);
 
-	return !s || !s->conf || !serves(s, s->removed, b);
+	return !s || !serves(s, s->removed, b);
 }
 
 static void tell_ended(const struct ending *e)
@@ -205,7 +207,7 @@ static int adopt(void *arg, const struct ax_backend *b)
 
 int removed_adopt(struct agent *a, struct service *s, const struct ax_endpoint *ep)
 {
-	if (!s->conf || (!ends_tcp(s) && !ends_udp(s)))
+	if (!ends_tcp(s) && !ends_udp(s))
 		return 0;
 	return datapath_backends_each(a->dp, ep, adopt, s);
 }
@@ -216,7 +218,7 @@ void removed_sync(struct agent *a, struct service *s, const struct service_membe
 	struct removed *is;
 
 	s->removed = NULL;
-	if (!s->conf || (!ends_tcp(s) && !ends_udp(s)))
+	if (!ends_tcp(s) && !ends_udp(s))
 		return;
 	is = calloc(1, sizeof(*is) + n * sizeof(is->b[0]));
 	if (!is)
@@ -234,8 +236,7 @@ void removed_all(struct agent *a, struct service *s)
 	autofree struct removed *was = s->removed;
 
 	s->removed = NULL;
-	if (s->conf)
-		end_missing(a, s, was, NULL);
+	end_missing(a, s, was, NULL);
 }
 
 /* --- services that were removed while no agent ran --- */

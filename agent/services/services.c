@@ -20,6 +20,7 @@
 #include "registry/others.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
+#include "registry/verdict_names.h"
 #include "registry/vips.h"
 #include "services/across.h"
 #include "services/affinity.h"
@@ -42,17 +43,18 @@ static void say_how(const struct config_service *c, struct datapath_service *set
 	set->wait_ms = c->wait_ms;
 	set->flags = (c->affinity == AFFINITY_APP ? AX_SERVICE_BY_APP : 0) |
 		     (c->affinity == AFFINITY_SRC ? AX_SERVICE_BY_SRC : 0) |
+		     (c->hash == HASH_APP ? AX_SERVICE_HASH_APP : 0) |
 		     (c->udp == UDP_PER_SEND ? AX_SERVICE_PER_SEND : 0) | removed_flags(c);
 	set->affinity_ms =
 		c->affinity_timeout_ms ? c->affinity_timeout_ms : CONFIG_AFFINITY_TIMEOUT_MS;
 }
 
-/* Whether it gets connections to that endpoint of the service. near: somebody near does. */
+/* Whether it gets connections to that endpoint of the service, which go that far. */
 static bool gets(const struct service_member *m, const struct ax_endpoint *ep, uint16_t target,
-		 bool near, bool local)
+		 unsigned reach, bool local)
 {
 	return addr_is_v4(&m->addr) == addr_is_v4(&ep->addr) && member_serves(m) &&
-	       !(m->away && near) && across_serves(m, target, ep->proto, local);
+	       m->away <= reach && across_serves(m, target, ep->proto, local);
 }
 
 /* Writes one endpoint with the members of its family. */
@@ -61,15 +63,16 @@ static int write_endpoint(struct agent *a, const struct service *s, const struct
 {
 	autofree struct datapath_backend *b = calloc(n ? n : 1, sizeof(*b));
 	struct datapath_service set = {.strategy = AX_STRATEGY_RANDOM};
-	bool local = false, near = near_serves(a, m, n, ep, target);
+	unsigned reach = near_reach(a, m, n, ep, target);
+	bool local = false;
 	size_t used = 0;
 
 	if (!b)
 		return -ENOMEM;
 	for (size_t i = 0; i < n && !local; i++)
-		local = !m[i].other && gets(&m[i], ep, target, near, false);
+		local = !m[i].other && gets(&m[i], ep, target, reach, false);
 	for (size_t i = 0; i < n; i++) {
-		if (!gets(&m[i], ep, target, near, local))
+		if (!gets(&m[i], ep, target, reach, local))
 			continue;
 		b[used].be.addr = m[i].addr;
 		b[used].be.port_be = htons(m[i].port ? m[i].port : target);
@@ -78,6 +81,8 @@ static int write_endpoint(struct agent *a, const struct service *s, const struct
 	}
 	if (s->conf)
 		say_how(s->conf, &set);
+	else
+		set.flags = removed_flags(NULL);
 	return datapath_service_set(a->dp, ep, &set, b, used);
 }
 
@@ -377,6 +382,7 @@ void service_remove(struct agent *a, struct service *s)
 	struct write_ctx w = {.a = a, .s = s};
 	struct name *n = name_find(a, s->name);
 
+	verdict_names_note(a, NULL, 0);
 	checks_forget(s);
 	ramps_forget(s);
 	near_forget(a, s);

@@ -151,17 +151,20 @@ node_knows() {
 	done
 }
 
-# nodes_three: the network, etcd, and n1, n2 and n3, whose ways to each other stand
-nodes_three() {
+# nodes_make COUNT: the network, etcd, and n1, n2 ..., whose agents run
+nodes_make() {
 	local i
 	lan_make
 	lan_etcd_start
-	for i in 1 2 3; do
-		node_make n$i 1$i
-		node_start n$i
-	done
-	for i in 1 2 3; do
-		ok "n$i has ways to the others" wait_for -t 30 "[ \"\$(node_state n$i .ways.routes)\" = 2 ]"
+	for ((i = 1; i <= $1; i++)); do node_make n$i 1$i; done
+	for ((i = 1; i <= $1; i++)); do node_start n$i; done
+}
+# nodes_with_ways COUNT: the same, and their ways to each other stand
+nodes_with_ways() {
+	local i
+	nodes_make "$1"
+	for ((i = 1; i <= $1; i++)); do
+		ok "n$i has ways to the others" wait_for -t 30 "[ \"\$(node_state n$i .ways.routes)\" = $(($1 - 1)) ]"
 	done
 }
 

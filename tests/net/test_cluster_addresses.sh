@@ -10,7 +10,7 @@ need dig
 build_c tcp
 
 CLUSTER=$'  routes: direct\n  dead-after: 3s'
-nodes_three
+nodes_with_ways 3
 
 # --- two apps of a name ----------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ need dig
 build_c tcp
 
 CLUSTER='  routes: direct'
-nodes_three
+nodes_with_ways 3
 
 # file NAME: a config for all, from stdin
 file() { cat >"$T/$1.yaml"; }

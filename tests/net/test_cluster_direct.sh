@@ -9,17 +9,11 @@
 need python3 nginx
 build_c tcp udp spoof
 
-lan_make
-lan_etcd_start
 CLUSTER='  routes: direct'
-node_make n1 11
-node_make n2 12
-node_start n1
-node_start n2
+nodes_with_ways 2
 
 block() { node_state "$1" '.blocks[0]'; }
 
-ok "each node has a way to the other one" wait_for -t 30 '[ "$(node_routes n1)" = 1 ] && [ "$(node_routes n2)" = 1 ]'
 B1=$(block n1) B2=$(block n2)
 like "its block is routed to its address" "$(ip -n n1 route show proto 97)" "^$B2 via $LAN.12 dev eth0 "
 like "and the other way round" "$(ip -n n2 route show proto 97)" "^$B1 via $LAN.11 dev eth0 "

@@ -63,7 +63,7 @@ CLUSTER='  routes: direct'
 MORE='services:
   front: {ports: [{port: 80, target: 7000}], backends: [{app: web}], check: {type: http, port: 7001, every: 200ms, fall: 3, rise: 1}}
   even: {ports: [{port: 80, target: 7000}], backends: [{app: web}], strategy: least-connections}'
-nodes_three
+nodes_with_ways 3
 on n1
 serve 7000 --name web -- "$PYTHON" "$T/server.py" first "$T/first"
 on n2

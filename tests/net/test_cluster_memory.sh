@@ -53,13 +53,7 @@ etcd_away() {
 }
 
 CLUSTER=$'  routes: direct\n  dead-after: 2s'
-lan_make
-lan_etcd_start
-node_make n1 11
-node_make n2 12
-node_start n1
-node_start n2
-ok "each node has a way to the other one" wait_for -t 30 '[ "$(node_routes n1)" = 1 ] && [ "$(node_routes n2)" = 1 ]'
+nodes_with_ways 2
 on n2
 for mode in private host; do
 	serve 7000 --net $mode --name "to-$mode" -- "$BIN/tcp" listen 4 0.0.0.0 7000 "to-$mode"

@@ -10,7 +10,7 @@ need dig
 build_c tcp
 
 CLUSTER='  routes: direct'
-nodes_three
+nodes_with_ways 3
 
 # --- one app ---------------------------------------------------------------------------------------
 
@@ -39,6 +39,18 @@ done
 is "on the nodes of its apps by their own address" "$(ask n1 web.ax.internal) $(ask n2 web.ax.internal)" "$A1 $A2"
 like "the list says where they are" "$(ax_in "${NODE_INST[n3]}" get services)" "web $A1 on n1"
 like "also those of the node itself" "$(ax_in "${NODE_INST[n2]}" get services)" "web $A2 on n2"
+
+servers() { ax_in "${NODE_INST[$1]}" get servers "${@:2}"; }
+ok "ax get servers has those of all nodes, if they are asked for" \
+	wait_for '[ "$(servers n3 -A -o json web | jq -r ".[] | \"\(.node) \(.app) \(.proto) \(.address) \(.port)\"" | sort | tr "\n" ";")" = "n1 web tcp $A1 7000;n2 web tcp $A2 7000;" ]'
+is "its own with its name" "$(servers n1 -A -o json web | jq -r '.[] | select(.since).node')" n1
+like "in the table, too" "$(servers n3 -A)" "^APP +NODE +PROTO .*web +n1 +tcp +$A1 +7000 "
+is "else there are none on n3" "$(servers n3 -o json)" "[]"
+on n3
+run_app --name held -- "$BIN/tcp" connect 4 "$A1" 7000 -k 1000
+ok "a connection with the node at its other end" \
+	wait_for '[ "$(ax_in "${NODE_INST[n3]}" get conns -o json | jq -r ".[] | select(.local_name == \"held\").remote_node")" = n1 ]'
+stop_app "$APP"
 
 # --- only where they listen ------------------------------------------------------------------------
 

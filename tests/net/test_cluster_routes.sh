@@ -8,14 +8,8 @@
 . "$(dirname "$0")/nodes.sh"
 build_c tcp
 
-lan_make
-lan_etcd_start
 CLUSTER=$'  routes: direct\n  dead-after: 1s'
-node_make n1 11
-node_make n2 12
-node_start n1
-node_start n2
-ok "each node has a way to the other one" wait_for -t 30 '[ "$(node_routes n1)" = 1 ] && [ "$(node_routes n2)" = 1 ]'
+nodes_with_ways 2
 B2=$(node_state n2 '.blocks[0]')
 on n2
 serve 7000 --net host --name server -- "$BIN/tcp" listen 4 0.0.0.0 7000 server

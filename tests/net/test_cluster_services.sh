@@ -9,7 +9,7 @@
 build_c tcp
 
 CLUSTER='  routes: direct'
-nodes_three
+nodes_with_ways 3
 
 # service NODE WORD...: ax service there
 service() { ax_in "${NODE_INST[$1]}" service "${@:2}" 2>&1; }

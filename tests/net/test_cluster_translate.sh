@@ -12,15 +12,8 @@ build strip.bpf.o strip.bpf.c "${CLANG:-clang}" -target bpf -O2 -g -idirafter "/
 STRIP=/sys/fs/bpf/strip-$INST
 bpftool prog load "$BIN/strip.bpf.o" "$STRIP" type classifier || bail_out "the kernel does not load strip.bpf.o"
 
-lan_make
-lan_etcd_start
 CLUSTER='  routes: translate'
-node_make n1 11
-node_make n2 12
-node_start n1
-node_start n2
-ok "each node has a way to the other one" \
-	wait_for -t 30 '[ "$(node_state n1 .ways.routes)" = 1 ] && [ "$(node_state n2 .ways.routes)" = 1 ]'
+nodes_with_ways 2
 like "ax status says so" "$(ax_in "${NODE_INST[n1]}" status)" "routes: translate, to 1 blocks of other nodes"
 is "no block is routed" "$(node_routes n1) $(node_routes n2)" "0 0"
 

@@ -14,6 +14,7 @@
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "services/across.h"
+#include "services/near.h"
 
 static const struct other_port http[] = {{80, IPPROTO_TCP, 0}, {443, IPPROTO_TCP, 0}};
 static const struct other_port dns[] = {{53, IPPROTO_UDP, 0}, {80, IPPROTO_TCP, 0}};
@@ -196,6 +197,66 @@ static void a_port_that_stays_is_gone_the_next_time_too(void **state)
 	free(s.ports);
 }
 
+/* What it says of its own services is no word about this cluster's of the same name. */
+static void what_another_cluster_says_of_its_app(void **state)
+{
+	struct other_state states[] = {
+		{.service = "web", .v4 = true, .checked = true, .down = true},
+		{.service = "shop", .v4 = true, .drained = true},
+		{.service = "we", .v4 = true, .drained = true}};
+	struct other_app x = other("n1.west", "web.west", "10.1.1.1");
+
+	(void)state;
+	x.cluster = "west";
+	x.states = states;
+	x.n_states = ARRAY_SIZE(states);
+	assert_ptr_equal(other_state_of(&x, "shop", true), &states[0]);
+	assert_ptr_equal(other_state_of(&x, "web.west", true), &states[0]);
+	assert_null(other_state_of(&x, "shop", false));
+}
+
+static void the_nearest_who_serve_have_the_connections(void **state)
+{
+	struct other_app own = other("n2", "web", "10.1.1.1");
+	struct other_app west = other("n1.west", "web.west", "10.2.1.1");
+	struct service_member m[] = {{.other = &west}, {.other = &own}, {.weight = 1}};
+	struct ax_endpoint ep = {.proto = IPPROTO_TCP};
+	struct service s = {0};
+	struct agent a = {0};
+
+	(void)state;
+	assert_int_equal(addr_parse("10.0.0.1", &ep.addr), 0);
+	assert_int_equal(addr_parse("10.9.9.9", &m[2].addr), 0); /* fixed, and near */
+	m[0].addr = west.ip4;
+	m[1].addr = own.ip4;
+	own.ports = west.ports = http;
+	own.n_ports = west.n_ports = 2;
+	west.cluster = "west";
+	a.config.cluster.prefer_local = true;
+
+	near_mark(&a, &s, m, 3);
+	assert_int_equal(near_reach(&a, m, 3, &ep, 80), 0);
+	assert_true(m[0].far && m[1].far && !m[2].far);
+	m[2].down = true;
+	near_mark(&a, &s, m, 3);
+	assert_int_equal(near_reach(&a, m, 3, &ep, 80), NEAR_AWAY);
+	assert_true(m[0].far && !m[1].far);
+	own.n_ports = 0; /* it does not listen any more */
+	near_mark(&a, &s, m, 3);
+	assert_int_equal(near_reach(&a, m, 3, &ep, 80), NEAR_CLUSTER);
+	assert_false(m[0].far);
+	/* those of the own cluster are alike, unless the config says otherwise; a peer's are not */
+	own.n_ports = 2;
+	m[2].down = false;
+	a.config.cluster.prefer_local = false;
+	near_mark(&a, &s, m, 3);
+	assert_true(m[0].far && !m[1].far && !m[2].far);
+	/* where there are no others, nobody is far */
+	near_mark(&a, &s, m, 1);
+	assert_int_equal(m[0].away, 0);
+	assert_false(m[0].far);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +264,8 @@ int main(void)
 		cmocka_unit_test(an_address_is_the_first_ones),
 		cmocka_unit_test(stale_names_come_once_and_in_order),
 		cmocka_unit_test(a_member_is_one_where_it_listens),
+		cmocka_unit_test(what_another_cluster_says_of_its_app),
+		cmocka_unit_test(the_nearest_who_serve_have_the_connections),
 		cmocka_unit_test(ports_have_lists),
 		cmocka_unit_test(ports_of_one_service_are_bounded),
 		cmocka_unit_test(a_port_that_stays_is_gone_the_next_time_too),

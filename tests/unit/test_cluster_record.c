@@ -129,7 +129,8 @@ static void backends(void **state)
 			       .labels = (char *)(uintptr_t) "",
 			       .states = states,
 			       .n_states = ARRAY_SIZE(states),
-			       .stopping = true};
+			       .stopping = true,
+			       .exported = true};
 	CLEANUP(record_app_free) struct record_app b = {0};
 	struct other_app other = {0};
 	autofree char *text = NULL;
@@ -141,6 +142,7 @@ static void backends(void **state)
 	text = record_app_text(&a);
 	assert_int_equal(record_app_read(text, strlen(text), &b, &e), 0);
 	assert_true(b.stopping);
+	assert_true(b.exported);
 	assert_int_equal(b.n_states, ARRAY_SIZE(states));
 	assert_memory_equal(b.states, states, sizeof(states));
 	other.states = b.states;
@@ -177,7 +179,7 @@ static void backends_of_others(void **state)
 	(void)state;
 	assert_int_equal(record_app_read(strange, strlen(strange), &a, &e), 0);
 	assert_int_equal(a.n_states, 1);
-	assert_false(a.stopping || a.states[0].down);
+	assert_false(a.stopping || a.exported || a.states[0].down);
 	assert_string_equal(a.states[0].why, "?[2J");
 	record_app_free(&a);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {

@@ -92,6 +92,7 @@ churned() {
 measure_cluster() {
 	local begin
 	[ -n "$ax" ] || return 0
+	measure_ways
 	etcd_filled
 	cluster_config watcher 10.99.250.1 >"$tmp/watcher.yaml"
 	agents+=("$watcher")
@@ -105,7 +106,10 @@ measure_cluster() {
 		[ "$round" = 3 ] || stop_last
 	done
 	churned
-	cluster_rows >"$tmp/rows.cluster"
+	{
+		way_rows
+		cluster_rows
+	} >"$tmp/rows.cluster"
 }
 cluster_rows() {
 	row "$NODES nodes with $NODE_APPS apps each: all read" s cluster.resync '' '' '<=' 5

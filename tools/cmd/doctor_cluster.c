@@ -20,6 +20,7 @@ struct known {
 	const char **endpoints;
 	struct checkup_node *nodes;
 	struct checkup_way **ways; /* a list for each node */
+	struct checkup_peer *peers;
 };
 
 static void nodes_free(struct known *k)
@@ -39,6 +40,7 @@ static void known_free(struct known *k)
 {
 	nodes_free(k);
 	free(k->endpoints);
+	free(k->peers);
 	json_decref(k->status);
 }
 
@@ -100,6 +102,27 @@ static int take_nodes(struct known *k)
 	return 0;
 }
 
+static int take_peers(struct known *k, const json_t *peers)
+{
+	size_t n = json_array_size(peers);
+
+	k->peers = calloc(n + 1, sizeof(*k->peers));
+	if (!k->peers)
+		return -ENOMEM;
+	k->cluster.peers = k->peers;
+	for (size_t i = 0; i < n; i++) {
+		const json_t *j = json_array_get(peers, i);
+		const struct checkup_peer p = {.name = member_string(j, "name"),
+					       .state = member_string(j, "state"),
+					       .why = member_string(j, "why"),
+					       .member = member_string(j, "member")};
+
+		if (p.name && p.state)
+			k->peers[k->cluster.n_peers++] = p;
+	}
+	return 0;
+}
+
 static int take_status(struct known *k, const json_t *c)
 {
 	const json_t *urls = json_object_get(c, "etcd");
@@ -125,13 +148,14 @@ static int take_status(struct known *k, const json_t *c)
 	k->cluster.member = member_string(c, "member");
 	k->cluster.lease = member_string(c, "lease");
 	k->cluster.untold = member_string(c, "untold");
+	k->cluster.unwritten = member_string(c, "unwritten");
 	k->cluster.ways = ways;
 	k->cluster.tunnel = member_string(json_object_get(c, "wireguard"), "device");
 	k->cluster.routed = kind && !streq(kind, "translate");
 	k->cluster.etcd = &k->etcd;
 	k->cluster.clock_known = json_object_get(c, "clock");
 	k->cluster.clock_s = member_int(c, "clock");
-	return 0;
+	return take_peers(k, json_object_get(c, "peers"));
 }
 
 static int ask_nodes(const struct cmd *c, struct known *k, struct error *e)
