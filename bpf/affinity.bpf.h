@@ -48,7 +48,7 @@ static __always_inline void affinity_of_app(struct choice *c, const struct ax_se
 					    const struct ax_app *app)
 {
 	c->app = app->id;
-	if (!(svc->flags & AX_SERVICE_BY_APP))
+	if (!(svc->flags & (AX_SERVICE_BY_APP | AX_SERVICE_HASH_APP)))
 		return;
 	c->kept |= KEPT_NAMED;
 	c->client.w[0] = app->name[0];
@@ -148,6 +148,16 @@ static __noinline void affinity_has_none(struct choice *c, const struct ax_servi
 	c->sticky = true;
 }
 
+/* (No part of its caller, as above.) */
+static __noinline struct ax_affinity *affinity_entry(const struct choice *c,
+						     const struct ax_service *svc)
+{
+	struct ax_affinity_key key;
+
+	affinity_key(c, svc, &key);
+	return bpf_map_lookup_elem(&affinity, &key);
+}
+
 static __always_inline bool affinity_looks(const struct choice *c, const struct ax_service *svc)
 {
 	return svc->flags & AX_SERVICE_AFFINITY && !(c->kept & (KEPT_LOOKED | KEPT_OFF));
@@ -162,7 +172,6 @@ static __always_inline bool affinity_looks(const struct choice *c, const struct 
 __weak __noinline int affinity_find(struct choice *c, struct ax_service *svc,
 				    struct ax_endpoint *ret)
 {
-	struct ax_affinity_key key;
 	struct ax_affinity *e;
 	struct ax_backend *be;
 	__u64 now;
@@ -172,8 +181,7 @@ __weak __noinline int affinity_find(struct choice *c, struct ax_service *svc,
 		return false;
 	c->kept |= KEPT_LOOKED;
 	c->was = 0;
-	affinity_key(c, svc, &key);
-	e = bpf_map_lookup_elem(&affinity, &key);
+	e = affinity_entry(c, svc);
 	if (!e) {
 		affinity_has_none(c, svc);
 		return false;

@@ -36,7 +36,7 @@ static __always_inline __u32 await_diff(const struct ax_await *a, const struct a
 }
 
 static __always_inline void await_key(__u32 app, const struct ax_endpoint *from, __be16 port_be,
-				      struct ax_awaited_key *ret)
+				      __u32 sets, struct ax_awaited_key *ret)
 {
 	__u32 h = from->addr.w[0] ^ from->addr.w[1] ^ from->addr.w[2] ^ from->addr.w[3];
 
@@ -44,7 +44,7 @@ static __always_inline void await_key(__u32 app, const struct ax_endpoint *from,
 	h = h * 0x9e3779b1 ^ ((__u32)from->port_be << 16 | port_be);
 	h = h * 0x9e3779b1 >> 16;
 	ret->app = app;
-	ret->set = h % AX_AWAITED_SETS;
+	ret->set = h % sets;
 }
 
 static __always_inline struct ax_await *await_find(struct ax_awaited *all,
@@ -84,35 +84,42 @@ static __always_inline void await_set(struct ax_await *a, const struct ax_endpoi
 	a->from.proto = from->proto;
 }
 
+/* Whether it was not known there, or not of late. */
+static __always_inline bool await_in(void *map, const struct ax_awaited_key *key,
+				     const struct ax_endpoint *from, __be16 port_be)
+{
+	struct ax_awaited *all = bpf_map_lookup_elem(map, key);
+	struct ax_await *a;
+	__u32 now = flow_now();
+
+	if (!all) {
+		bpf_map_update_elem(map, key, &nobody_awaited, BPF_NOEXIST);
+		all = bpf_map_lookup_elem(map, key);
+		if (!all)
+			return false;
+	}
+	a = await_find(all, from, port_be);
+	if (a && a->seen == now)
+		return false;
+	if (!a) {
+		a = await_oldest(all);
+		await_set(a, from, port_be);
+	}
+	a->seen = now;
+	return true;
+}
+
 /* The app has asked that one from its port. Whether that was not known, or not of late. A global
  * function, as is is_awaited(): the verifier judges it once, and not with all that its callers did
  * before. */
 __weak __noinline int await_from(__u32 app, const struct ax_endpoint *from, __u32 port_be)
 {
 	struct ax_awaited_key key;
-	struct ax_awaited *all;
-	struct ax_await *a;
-	__u32 now = flow_now();
 
 	if (!from)
 		return false;
-	await_key(app, from, (__be16)port_be, &key);
-	all = bpf_map_lookup_elem(&awaited, &key);
-	if (!all) {
-		bpf_map_update_elem(&awaited, &key, &nobody_awaited, BPF_NOEXIST);
-		all = bpf_map_lookup_elem(&awaited, &key);
-		if (!all)
-			return false;
-	}
-	a = await_find(all, from, (__be16)port_be);
-	if (a && a->seen == now)
-		return false;
-	if (!a) {
-		a = await_oldest(all);
-		await_set(a, from, (__be16)port_be);
-	}
-	a->seen = now;
-	return true;
+	await_key(app, from, (__be16)port_be, AX_AWAITED_SETS, &key);
+	return await_in(&awaited, &key, from, (__be16)port_be);
 }
 
 /* Whether the app has asked that one from its port, and either was heard of since a while. */
@@ -125,7 +132,7 @@ __weak __noinline int is_awaited(__u32 app, const struct ax_endpoint *from, __u3
 
 	if (!from || !from->proto)
 		return false;
-	await_key(app, from, (__be16)port_be, &key);
+	await_key(app, from, (__be16)port_be, AX_AWAITED_SETS, &key);
 	all = bpf_map_lookup_elem(&awaited, &key);
 	a = all ? await_find(all, from, (__be16)port_be) : NULL;
 	if (!a || now - a->seen > AX_FLOW_LIFE_UDP)

@@ -156,6 +156,18 @@ static __always_inline bool choose_counts(const struct ax_service *svc)
 	}
 }
 
+/* Whether connections to the service count: then those that are accepted are looked up from now on.
+ * (No part of its callers: their stack is small. Not all who include this need it.) */
+static __noinline __attribute__((unused)) bool service_counts(const struct ax_endpoint *service)
+{
+	const struct ax_service *svc = find_service(service);
+
+	if (!svc || !choose_counts(svc))
+		return false;
+	outside_counts = true;
+	return true;
+}
+
 static __always_inline bool choose_more(const struct choice *c, const struct ax_service *svc)
 {
 	return svc->backends && c->tries < CHOOSE_TRIES &&
@@ -168,6 +180,13 @@ enum chosen {
 	CHOSEN_NONE, /* all were tried */
 	CHOSEN_GONE, /* that one is: the agent has just written another list */
 	CHOSEN,
+};
+
+/* What became of a caller's look at one of them. */
+enum tried {
+	TRY_END,   /* there was none left */
+	TRY_NEXT,  /* that one will not do */
+	TRY_TAKEN, /* that one it is */
 };
 
 /* By the strategy. Not static: the verifier then looks at it once, and not again for each try of

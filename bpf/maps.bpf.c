@@ -11,7 +11,10 @@ __u32 servers_watched, servers_told;
 bool accepts_any;
 bool failing_any;
 bool waited_any;
+bool tcp_askers;
+__u64 dns_gone_n, dns_gone_lost_ns, dns_gone_at[AX_DNS_GONE_SURE];
 __u32 failing_told;
-__u32 seen_any, seen_added;
+__u64 seen_last;
+__u32 seen_added;
 
 char LICENSE[] SEC("license") = "GPL";

@@ -101,13 +101,12 @@ AX_MAP struct {
 	__type(value, struct ax_learnt);
 } learnt SEC(".maps");
 
-/* TCP of private apps to the outside that a rule has let through: it goes on when the rule has
- * forgotten the address of a name. The agent empties it when the rules are others. */
+/* The agent empties it when the rules are others. */
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct ax_flow_key);
-	__type(value, __u32);
+	__uint(max_entries, AX_LEAVERS_MAX);
+	__type(key, struct ax_awaited_key);
+	__type(value, struct ax_awaited);
 } leavers SEC(".maps");
 
 AX_MAP struct {
@@ -201,6 +200,14 @@ AX_MAP struct {
 	__type(key, struct ax_app_endpoint);
 	__type(value, __u32);
 } udp_clients SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_SERVERS_MAX);
+	__type(key, struct ax_endpoint);
+	__type(value, struct ax_wild);
+} wild_ports SEC(".maps");
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -369,7 +376,7 @@ AX_MAP struct {
 
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
+	__uint(max_entries, AX_DNS_GONE_MAX);
 	__type(key, struct ax_endpoint);
 	__type(value, struct ax_dns_gone);
 } dns_gone SEC(".maps");

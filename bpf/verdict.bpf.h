@@ -117,8 +117,9 @@ static __always_inline __u32 port_class(__u32 set, __u64 ports)
 	return b ? b->class_of[port % AX_PORT_BLOCK] : AX_PORTS_NONE;
 }
 
-static __always_inline const struct ax_rule_bits *
-ports_rules(__u32 set, const struct ax_rule_set *rs, __u64 ports)
+/* NULL: no rule is about ports. (A frame of its own, as side_rules().) */
+static __noinline const struct ax_rule_bits *ports_rules(__u32 set, const struct ax_rule_set *rs,
+							 __u64 ports)
 {
 	__u32 i;
 
@@ -135,6 +136,24 @@ static __always_inline bool has_bit(const struct ax_rule_bits *b, __u32 i)
 	opaque(word); /* clang 19 checks i + 1 instead, and Linux 6.1 knows nothing of i from that
 		       */
 	return word < AX_RULE_WORDS && b->w[word] >> i % 64 & 1;
+}
+
+/* What those rules say that are in all three. */
+__weak __noinline __u64 decide(const struct ax_rule_bits *from, const struct ax_rule_bits *to,
+			       const struct ax_rule_bits *ports, const struct ax_rule_set *rs)
+{
+	__u64 v;
+
+	if (!from || !to || !ports || !rs)
+		return 0;
+	v = first_of(from, to, ports, &rs->decide, rs->n_words);
+	if (v && !has_bit(&rs->allow, v - 1))
+		v |= VERDICT_DENY;
+	if (rs->flags & AX_RULES_PASS) {
+		v |= (__u64)first_of(from, to, ports, &rs->audit, rs->n_words) << 16;
+		v |= (__u64)first_of(from, to, ports, &rs->log, rs->n_words) << 32;
+	}
+	return v;
 }
 
 /* What the rules say; nothing is counted. */
@@ -163,15 +182,7 @@ static __always_inline __u64 judge_rules(__u64 parties, __u64 port, const struct
 	ports = ports_rules(set, rs, port);
 	if (!ports)
 		ports = &client->from; /* once more the same: no rule is about ports */
-	v = first_of(&client->from, &server->to, ports, &rs->decide, rs->n_words);
-	if (v && !has_bit(&rs->allow, v - 1))
-		v |= VERDICT_DENY;
-	if (rs->flags & AX_RULES_PASS) {
-		v |= (__u64)first_of(&client->from, &server->to, ports, &rs->audit, rs->n_words)
-		     << 16;
-		v |= (__u64)first_of(&client->from, &server->to, ports, &rs->log, rs->n_words)
-		     << 32;
-	}
+	v = decide(&client->from, &server->to, ports, rs);
 	return set ? v | VERDICT_SET : v;
 }
 

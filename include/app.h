@@ -52,7 +52,8 @@ enum ax_vip_flag {
 	AX_VIP_EGRESS = 1 << 2,	  /* the owner may reach addresses that are not ax's, or */
 	AX_VIP_LEAVES = 1 << 3,	  /* some of them, by rules */
 	/* a service's: what is sent to it goes to private backends, by the services' device; else
-	   sk_lookup gives it to such in host mode */
+	   sk_lookup gives it to such in host mode. A private app's that shares it with private
+	   ones, while apps wait: so does TCP of private apps where its owner does not listen */
 	AX_VIP_BY_DEVICE = 1 << 4,
 	/* a service's, which has backends of both modes, or had: the address is this host's, as of
 	   one in host mode, and what goes to private ones is taken off on the way to it */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whose datagrams apps await: whom they have asked, where rules would refuse the answers as
- * questions. */
+ * questions; and to whom they have connected, where rules may forget that they let them. */
 #ifndef AX_AWAITED_H
 #define AX_AWAITED_H
 
@@ -15,6 +15,10 @@
 #define AX_AWAITED_SETS 64 /* a power of 2 */
 #define AX_AWAITED_WAYS 8
 #define AX_AWAITED_MAX	16384 /* sets of all apps */
+/* Map `leavers`: the same of TCP of private apps to the outside that a rule has let through,
+ * without an end: it goes on when the rule has forgotten the address of a name. */
+#define AX_LEAVERS_SETS 512 /* a power of 2 */
+#define AX_LEAVERS_MAX	8192
 struct ax_awaited_key {
 	__u32 app;
 	__u32 set;

@@ -66,8 +66,29 @@ struct ax_balancer {
 	__u32 mode;  /* enum ax_balance_mode */
 	__be16 gue_port_be;
 	__u16 affinity; /* enum ax_balance_affinity */
+	__u32 quic;   /* arena offset of struct ax_quic[quic_n], by the number in connection ids */
+	__u32 quic_n; /* 0: none of its backends has one */
 };
-_Static_assert(sizeof(struct ax_balancer) == 16, "struct ax_balancer is part of the arena");
+_Static_assert(sizeof(struct ax_balancer) == 24, "struct ax_balancer is part of the arena");
+
+/*
+ * QUIC: the connection ids that a backend gives to its clients have its number, so that their
+ * packets get there from wherever they come. It stands where draft-ietf-quic-load-balancers has the
+ * server id of 2 bytes without encryption: in the second and third byte of the id, network byte
+ * order; those whose first byte is AX_QUIC_UNROUTABLE or above have none. It is looked at in
+ * packets with a short header and in those of the handshake (of versions 1 and 2), which have an id
+ * that the server chose, not in Initial and 0-RTT packets, whose id may be the client's own.
+ *
+ * A number without a backend, or whose backend is down, is as none. A flow that the number brings
+ * elsewhere than the flow table says has an entry of its own there (AX_ENTRY_BY_ID).
+ */
+#define AX_QUIC_UNROUTABLE 0xe0
+#define AX_QUIC_NUMBERS	   (1 << 16)
+#define AX_QUIC_NOBODY	   0xffff
+struct ax_quic {
+	__u16 real, real6; /* the backend's number, for IPv4 and IPv6 packets; AX_QUIC_NOBODY */
+};
+_Static_assert(sizeof(struct ax_quic) == 4, "struct ax_quic is part of the arena");
 
 enum ax_real_flag {
 	AX_REAL_PRESENT = 1 << 0, /* it belongs to a balancer of this list */
@@ -97,12 +118,17 @@ _Static_assert(sizeof(struct ax_real_count) == 24, "struct ax_real_count is a ma
  * to read. */
 
 /* Maps `flows4`, `flows6` (LRU): a client's flow -> its backend. */
+enum ax_balance_entry {
+	AX_ENTRY_WHOLE,
+	AX_ENTRY_FRAGMENTS, /* NAT: the port of first fragments, which may have a backend of their
+			      own */
+	AX_ENTRY_BY_ID,	    /* of packets whose connection id names a backend */
+};
 struct ax_flow4 {
 	__be32 client, service;
 	__be16 client_port_be, service_port_be;
 	__u8 proto;
-	__u8 fragments; /* NAT: the port of first fragments, which may have a backend of their own
-			 */
+	__u8 kind; /* enum ax_balance_entry */
 	__u16 pad;
 };
 _Static_assert(sizeof(struct ax_flow4) == 16, "struct ax_flow4 is a map key");
@@ -110,7 +136,7 @@ struct ax_flow6 {
 	struct ax_addr client, service;
 	__be16 client_port_be, service_port_be;
 	__u8 proto;
-	__u8 fragments;
+	__u8 kind;
 	__u16 pad;
 };
 _Static_assert(sizeof(struct ax_flow6) == 40, "struct ax_flow6 is a map key");

@@ -59,4 +59,14 @@ struct ax_accepted {
 };
 _Static_assert(sizeof(struct ax_accepted) == 64, "struct ax_accepted is read by user space");
 
+/* A socket of an app in host mode that is connected, or connecting, to whom it was not judged for:
+ * an exposed port of this machine, or whom a new rule forbids. Written by three more. */
+struct ax_unjudged {
+	struct ax_endpoint local, remote;
+	__u64 cookie;
+	__u32 ifindex; /* of the interface that it is bound to, or 0 */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct ax_unjudged) == 56, "struct ax_unjudged is read by user space");
+
 #endif

@@ -36,11 +36,13 @@ struct ax_seen {
 	__u64 first_ns, last_ns; /* CLOCK_BOOTTIME */
 	struct ax_addr from;
 	struct ax_endpoint to; /* port 0: not known */
-	__u32 rule;	       /* its number plus one, 0: none */
+	__u32 rule_low;	       /* see AX_SEEN_RULE_ID() */
 	__u16 why;	       /* enum ax_seen_why */
 	__u16 hook;	       /* enum ax_seen_hook */
-	__u32 pad;
+	__u32 rule_high;
 };
 _Static_assert(sizeof(struct ax_seen) == 72, "struct ax_seen is a map value");
+/* The rule's id (struct ax_rule_mark), 0: none. Numbers are others when a rule comes or goes. */
+#define AX_SEEN_RULE_ID(s) ((__u64)(s)->rule_high << 32 | (s)->rule_low)
 
 #endif

@@ -12,7 +12,7 @@ enum ax_strategy {
 	AX_STRATEGY_RANDOM = 0,
 	AX_STRATEGY_ROUND_ROBIN = 1,
 	AX_STRATEGY_LEAST_CONNECTIONS = 2,
-	AX_STRATEGY_MAGLEV = 3, /* by the client's address; the ring is agent/base/maglev.h's */
+	AX_STRATEGY_MAGLEV = 3, /* by the client's address or name; ring: agent/base/maglev.h */
 	AX_STRATEGIES,
 };
 
@@ -23,6 +23,7 @@ enum ax_service_flag {
 	/* for an agent whose config does not have the service any more: what is ended then */
 	AX_SERVICE_ENDS_TCP = 1 << 3,
 	AX_SERVICE_ENDS_UDP = 1 << 4,
+	AX_SERVICE_HASH_APP = 1 << 5, /* maglev: an app's name decides, not its address */
 };
 #define AX_SERVICE_AFFINITY (AX_SERVICE_BY_APP | AX_SERVICE_BY_SRC)
 
@@ -169,6 +170,21 @@ struct ax_app_endpoint {
 _Static_assert(sizeof(struct ax_app_endpoint) == 24, "struct ax_app_endpoint is a map key");
 
 /*
+ * Map `wild_ports`: a wildcard and a UDP port at which a host-mode app's socket is in truth, since
+ * it was bound to port 0 -> whose it is. The kernel finds it by every address of this machine:
+ * sk_lookup keeps away who may not have it. (Not of SO_REUSEADDR, which shares it with others.)
+ * connect() to AF_UNSPEC gives the port back, and no hook sees that: the socket is asked whether it
+ * has it still, or whoever has the port next would lose what is sent there.
+ */
+struct ax_wild {
+	struct ax_addr vip; /* the app's address, of that family if it has one */
+	__u64 sock;	    /* where the kernel has it; 0: not told yet */
+	__u32 app;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct ax_wild) == 32, "struct ax_wild is a map value");
+
+/*
  * Map `udp_clients`, by the same key: at what UDP ports from ephemeral_first on the app's own
  * addresses are its sockets' -> how many sockets. Filled by post_bind, and at the first datagram of
  * a socket that the kernel gave its port. Who sits on no port there is nobody to sk_lookup: else
@@ -179,7 +195,9 @@ _Static_assert(sizeof(struct ax_app_endpoint) == 24, "struct ax_app_endpoint is 
  * has its port: who asks on from elsewhere by the same socket is refused.
  *
  * Map `dns_gone` (LRU): what was in it, and when it went. What was sent before may be read
- * later, and is the app's, and not this host's.
+ * later, and is the app's, and not this host's. The latest AX_DNS_GONE_SURE are there; when they
+ * went stands in `dns_gone_at`, a ring of which `dns_gone_n` were written: who might be one of
+ * those before is not known.
  *
  * Map `app_servers`: app id -> entries of these four maps that its sockets stand for; 0 -> those of
  * all. (Those for a wildcard come with one for an address, and only alone do they count.)
@@ -193,6 +211,9 @@ struct ax_dns_gone {
 	__u32 pad;
 };
 _Static_assert(sizeof(struct ax_dns_gone) == 16, "struct ax_dns_gone is a map value");
+
+#define AX_DNS_GONE_MAX	 16384
+#define AX_DNS_GONE_SURE 8192 /* (of the others some are in lists of CPUs) */
 
 #define AX_SERVERS_MAX	    131072
 #define AX_APP_SERVERS_MAX  8192
@@ -222,12 +243,15 @@ enum ax_asked_flag {
 	AX_ASKED_ACROSS = 1 << 14,  /* TCP that is translated on its way to or from another node: it
 				       has a storage `across` */
 	AX_ASKED_SERVICE = 1 << 15, /* TCP that waits at a service's own address */
+	AX_ASKED_REUSES = 1 << 16,  /* UDP bound to a wildcard and port 0 with SO_REUSEADDR */
+	AX_ASKED_PLACE = 1 << 17,   /* TCP whose entry of `dns_sources` has its place before it is
+				       made */
 };
 _Static_assert((AX_ASKED_LOCAL ^ AX_ASKED_UDP ^ AX_ASKED_COUNT ^ AX_ASKED_COUNTED ^
 		AX_ASKED_ELSEWHERE ^ AX_ASKED_SHARED ^ AX_ASKED_ANY4 ^ AX_ASKED_ANY6 ^
 		AX_ASKED_OWN ^ AX_ASKED_TIMEOUT ^ AX_ASKED_CLIENT ^ AX_ASKED_ONLY6 ^
-		AX_ASKED_BOUND ^ AX_ASKED_WATCHED ^ AX_ASKED_ACROSS ^ AX_ASKED_SERVICE) ==
-		       (1 << 16) - 1,
+		AX_ASKED_BOUND ^ AX_ASKED_WATCHED ^ AX_ASKED_ACROSS ^ AX_ASKED_SERVICE ^
+		AX_ASKED_REUSES ^ AX_ASKED_PLACE) == (1 << 18) - 1,
 	       "each flag has a bit of its own");
 
 struct ax_asked {
@@ -238,7 +262,8 @@ struct ax_asked {
 	__u32 flags;		      /* enum ax_asked_flag; changed by atomic operations */
 	__u32 app; /* who bound it in the host's netns, or whose netns it listens in; 0: none */
 	struct ax_endpoint served[4]; /* entries of map `servers` (of a loopback address, and from
-					 the third on: of `loopback_servers`) that the socket
+					 the third on: of `loopback_servers`, with
+					 AX_ASKED_CLIENT of `wild_ports`, too) that the socket
 					 stands for; port 0: none */
 	__u64 hold_until_ns; /* SYNs are held back until a server listens or this CLOCK_MONOTONIC
 				time has come; 0: not held */
@@ -322,6 +347,7 @@ enum ax_flow_state {
 	AX_FLOW_FIN_APP = 1 << 3,
 	AX_FLOW_FINS = AX_FLOW_FIN_CLIENT | AX_FLOW_FIN_APP,
 	AX_FLOW_RESET = 1 << 4,
+	AX_FLOW_COUNTS = 1 << 5, /* to a service whose strategy counts what is open */
 };
 
 enum ax_flow_kind {

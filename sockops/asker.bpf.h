@@ -11,12 +11,45 @@
 
 #include "server.bpf.h"
 
-/* (Before the entry goes: the agent looks at both, in the other order.) */
+extern bool tcp_askers; /* TCP has taken places */
+extern __u64 dns_gone_n, dns_gone_lost_ns, dns_gone_at[AX_DNS_GONE_SURE];
+
+/* (Before the entry goes: the agent looks at both, in the other order; and at the ring last, which
+ * has what may push others out before it does.) */
 static __always_inline void tell_gone(const struct ax_endpoint *at, __u32 app)
 {
 	struct ax_dns_gone gone = {.at_ns = bpf_ktime_get_ns(), .app = app};
 
-	bpf_map_update_elem(&dns_gone, at, &gone, BPF_ANY);
+	dns_gone_at[__sync_fetch_and_add(&dns_gone_n, 1) % AX_DNS_GONE_SURE] = gone.at_ns;
+	if (bpf_map_update_elem(&dns_gone, at, &gone, BPF_ANY))
+		dns_gone_lost_ns = gone.at_ns;
+}
+
+/*
+ * TCP's place is taken when it connects: nobody can refuse its SYN any more, which may be made much
+ * later (TCP_FASTOPEN_CONNECT), or by others at the same time. False: there is none.
+ */
+static __always_inline bool place_take(struct ax_asked *a, __u32 app)
+{
+	if (!share_take(app))
+		return false;
+	a->dns_app = app;
+	tcp_askers = true;
+	if (__sync_fetch_and_or(&a->flags, AX_ASKED_PLACE) & AX_ASKED_PLACE)
+		share_return(app); /* another thread was faster */
+	return true;
+}
+
+static __always_inline bool place_use(struct ax_asked *a)
+{
+	return __sync_fetch_and_and(&a->flags, ~AX_ASKED_PLACE) & AX_ASKED_PLACE;
+}
+
+/* No SYN is to be made, or none yet, of what was connected to. */
+static __always_inline void place_return(struct ax_asked *a)
+{
+	if (a->flags & AX_ASKED_PLACE && place_use(a))
+		share_return(a->dns_app);
 }
 
 /* The socket is there no more: whoever is next is another asker. */
@@ -63,7 +96,7 @@ __weak __noinline int asker_at(struct ax_asked *a, const struct ax_endpoint *at,
 	if (a->dns_source.port_be == key.port_be && !addr_eq(&a->dns_source.addr, &key.addr))
 		return -EADDRNOTAVAIL;
 	forget_asker(a);
-	if (!share_take(app)) {
+	if (!place_use(a) && !share_take(app)) {
 		count(AX_COUNT_SERVERS_REFUSED);
 		return -ENOBUFS;
 	}

@@ -37,7 +37,7 @@ static __always_inline void forget_local(struct bpf_sock_addr *ctx)
 
 	if (a)
 		__sync_fetch_and_and(&a->flags, ~(AX_ASKED_LOCAL | AX_ASKED_ANY4 | AX_ASKED_ANY6 |
-						  AX_ASKED_ONLY6));
+						  AX_ASKED_ONLY6 | AX_ASKED_REUSES));
 }
 
 /*
@@ -59,6 +59,16 @@ static __always_inline void note_shared(struct bpf_sock_addr *ctx, const struct 
 		__sync_fetch_and_or(&a->flags, AX_ASKED_SHARED);
 	else
 		count(AX_COUNT_ERROR);
+}
+
+/* The same of one that stays on the wildcard: where others may have its port, too, sk_lookup could
+ * not tell theirs. */
+static __always_inline void note_reuse(struct bpf_sock_addr *ctx)
+{
+	int on = 0;
+
+	if (bpf_getsockopt(ctx, SOL_SOCKET_BPF, SO_REUSEADDR_BPF, &on, sizeof(on)) || on)
+		remember_any(ctx, AX_ASKED_REUSES);
 }
 
 /* *ep may be changed: an app that serves a shared address by translation listens on its own. */
@@ -128,8 +138,12 @@ int ax_bind4(struct bpf_sock_addr *ctx)
 			ctx->user_ip4 = ep.addr.w[3];
 		return verdict;
 	}
-	if (!shares_wildcard(ctx, app) || (!ep.port_be && ctx->type != SOCK_STREAM_BPF))
+	if (!shares_wildcard(ctx, app))
+		return 1;
+	if (!ep.port_be && ctx->type != SOCK_STREAM_BPF) {
+		note_reuse(ctx);
 		return 1; /* datagrams get their source one by one, and may go outside */
+	}
 	remember_any(ctx, AX_ASKED_ANY4);
 	if (addr_is_zero(&app->vip4))
 		return 1;
@@ -179,6 +193,7 @@ static __always_inline int bind_wildcard6(struct bpf_sock_addr *ctx, const struc
 	if (!ep->port_be && ctx->type != SOCK_STREAM_BPF) {
 		if (one && !addr_is_v4(&was))
 			remember_any(ctx, AX_ASKED_ONLY6); /* post_bind cannot tell */
+		note_reuse(ctx);
 		return 1;
 	}
 	remember_any(ctx, addr_is_v4(&was) ? AX_ASKED_ANY4

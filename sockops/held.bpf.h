@@ -6,9 +6,12 @@
 #include <linux/types.h>
 
 #include "choose.bpf.h"
+#include "endpoint.bpf.h"
 #include "maps.bpf.h"
 #include "serving.bpf.h"
 #include "verdict.bpf.h"
+
+#define TWIN_NS 1000000000ull
 
 extern __u32 held_any;	/* 1: a SYN was held since the agent looked last, or is held yet */
 extern __u32 held_told; /* 1: the agent is told, and has not looked since */
@@ -34,15 +37,35 @@ __weak __noinline int may_be_given(const struct ax_addr *client, const struct ax
 	return !(verdict_of(&q, &addr) & VERDICT_REFUSED);
 }
 
+/*
+ * Whether the app listens there by its address of the other family alone, and has for a while: it
+ * is not waited for. A client that has both addresses tries the other one only when this one has
+ * failed. (Who has just begun may be about to listen by this one, too.)
+ */
+static __noinline bool serves_twin(const struct ax_endpoint *ep, const struct ax_vip *vip)
+{
+	struct ax_endpoint other = *ep;
+	const struct ax_server *s;
+
+	if (addr_is_zero(&vip->twin))
+		return false;
+	other.addr = vip->twin;
+	s = server_of(&other, vip);
+	return s && bpf_ktime_get_boot_ns() - s->since_ns > TWIN_NS;
+}
+
 /* Whether somebody serves `at`: who has the address, or, where it is a service's or several share
  * it, one of them who would get the client's SYN. (What goes to the device of a private app stays
- * with it.) A global function: the verifier judges its loop once, and not for each way to it. */
+ * with it, unless private ones share its address.) Also if nobody does, and will by this family:
+ * the SYN is refused then. A global function: the verifier judges its loop once, and not for each
+ * way to it. */
 __weak __noinline int is_served(const struct ax_endpoint *at, const struct ax_addr *client)
 {
 	struct choice choice = {};
 	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
 	struct ax_service *svc;
 	struct ax_vip *vip, *be;
+	bool twin;
 	int r;
 
 	if (!at || !client)
@@ -53,12 +76,13 @@ __weak __noinline int is_served(const struct ax_endpoint *at, const struct ax_ad
 		return false;
 	if (is_serving(&ep, vip))
 		return true;
-	if (!(vip->flags & AX_VIP_SERVICES) || vip->ifindex)
-		return false;
+	twin = serves_twin(&ep, vip);
+	if (!(vip->flags & AX_VIP_SERVICES) || (vip->ifindex && !(vip->flags & AX_VIP_BY_DEVICE)))
+		return twin;
 	choice.asked = ep;
 	svc = find_service(&choice.asked);
 	if (!svc)
-		return false;
+		return twin;
 	choice.start = bpf_get_prandom_u32();
 	choice.sticky = true; /* each in turn: nobody is chosen yet */
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
@@ -68,11 +92,13 @@ __weak __noinline int is_served(const struct ax_endpoint *at, const struct ax_ad
 		if (r == CHOSEN_GONE)
 			continue;
 		be = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (be && leads_to(vip, be) && server_of(&ep, be) &&
-		    may_be_given(client, &ep, be->party))
+		if (!be || !leads_to(vip, be) || !may_be_given(client, &ep, be->party))
+			continue;
+		if (server_of(&ep, be))
 			return true;
+		twin |= serves_twin(&ep, be);
 	}
-	return false;
+	return twin;
 }
 
 /* The agent is to look. It is told once, until it does. */

@@ -31,7 +31,9 @@ struct sock_common {
 	unsigned char skc_reuseport : 1;
 	unsigned char skc_ipv6only : 1;
 	unsigned char skc_net_refcnt : 1;
-	unsigned long skc_flags; /* bits of enum sock_flags */
+	int skc_bound_dev_if;
+	unsigned long skc_flags;   /* bits of enum sock_flags */
+	struct sock *skc_listener; /* in its place, of one whose handshake has not ended */
 	struct proto *skc_prot;
 	struct {
 		struct net *net;

@@ -57,19 +57,24 @@ static __noinline struct ax_app *app_above(const struct cgroup *cg)
 	return NULL;
 }
 
-static __always_inline struct ax_app *app_of_maker(struct bpf_sock *sk)
+/* sk: the kernel's struct sock. */
+static __always_inline struct ax_app *app_that_made(const void *sk)
 {
-	const struct sock___made *s = (const struct sock___made *)bpf_skc_to_tcp_sock(sk);
-	const struct cgroup *cg;
+	const struct sock___made *s = sk;
+	const struct cgroup *cg = BPF_CORE_READ(s, sk_cgrp_data.cgroup);
 	struct ax_app *app;
 
-	if (!s)
-		return NULL;
-	cg = BPF_CORE_READ(s, sk_cgrp_data.cgroup);
 	if (!cg)
 		return NULL;
 	app = app_of_cgroup(cg);
 	return app || !bpf_core_field_exists(cg->ancestors) ? app : app_above(cg);
+}
+
+static __always_inline struct ax_app *app_of_maker(struct bpf_sock *sk)
+{
+	const struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+
+	return tp ? app_that_made(tp) : NULL;
 }
 
 #endif

@@ -53,7 +53,6 @@ static __always_inline void open_syn(struct bpf_sock_ops *ctx, struct ax_asked *
 static __always_inline bool backend_of(const struct ax_flow_key *flow, struct ax_endpoint *ret)
 {
 	struct ax_endpoint *to = bpf_map_lookup_elem(&handed, flow);
-	struct ax_service *svc;
 	struct ax_flow *f;
 
 	if (to) {
@@ -62,9 +61,8 @@ static __always_inline bool backend_of(const struct ax_flow_key *flow, struct ax
 		return true;
 	}
 	f = flow_find(flow); /* its packets are translated */
-	svc = f ? find_service(&f->to) : NULL;
 	*ret = flow->peer;
-	return svc && choose_counts(svc);
+	return f && f->state & AX_FLOW_COUNTS;
 }
 
 /* A connection of a program outside ax is established at its backend's socket. True: it counts. */

@@ -7,6 +7,7 @@
 #ifndef AX_SERVER_BPF_H
 #define AX_SERVER_BPF_H
 
+#include <linux/in.h>
 #include <stdbool.h>
 
 #include "count.bpf.h"
@@ -100,18 +101,6 @@ static __always_inline void share_return(__u32 app)
 		__sync_fetch_and_sub(of_app, 1);
 	if (of_all && *(volatile __u32 *)of_all)
 		__sync_fetch_and_sub(of_all, 1);
-}
-
-/* For what is taken a little later. */
-static __always_inline bool share_is_left(__u32 app)
-{
-	__u32 *of_app = bpf_map_lookup_elem(&app_servers, &app), all = 0;
-	__u32 *of_all = bpf_map_lookup_elem(&app_servers, &all);
-
-	if (!of_app || !of_all)
-		return false;
-	return *of_app < AX_APP_SERVERS_SURE ||
-	       (*of_app < AX_APP_SERVERS_MAX && *of_all < AX_SERVERS_MAX / 2);
 }
 
 static __always_inline bool share_take(__u32 app)
@@ -287,6 +276,14 @@ static __always_inline void serve_loopback(struct ax_asked *a, struct ax_endpoin
 		any_at(a, 2, ep, app);
 }
 
+static __always_inline void wild_del(const struct ax_endpoint *ep, __u32 app)
+{
+	struct ax_wild *w = bpf_map_lookup_elem(&wild_ports, ep);
+
+	if (w && w->app == app)
+		bpf_map_delete_elem(&wild_ports, ep);
+}
+
 static __always_inline void loopback_no_more(struct ax_asked *a, int i)
 {
 	struct ax_endpoint ep = a->served[i];
@@ -294,6 +291,8 @@ static __always_inline void loopback_no_more(struct ax_asked *a, int i)
 	if (!ep.port_be)
 		return;
 	a->served[i].port_be = 0;
+	if (a->flags & AX_ASKED_CLIENT)
+		wild_del(&ep, a->app);
 	loopback_del(&ep, a->app);
 	if (!counts_by_address(a))
 		share_return(a->app);
@@ -365,6 +364,60 @@ __weak __noinline int client_at(struct ax_asked *a, const struct ax_endpoint *ep
 		return 0;
 	client_del(ep, app); /* another thread was faster */
 	share_return(app);
+	return 0;
+}
+
+/* --- UDP that is on a wildcard in truth (struct ax_wild) --- */
+
+static __always_inline void wild_at(struct ax_asked *a, int i, struct ax_endpoint *ep,
+				    const struct ax_wild *w)
+{
+	any_at(a, i, ep, w->app);
+	if (a->served[i].port_be && bpf_map_update_elem(&wild_ports, ep, w, BPF_ANY))
+		count(AX_COUNT_SERVERS_REFUSED);
+}
+
+/* At that port, of the families that AX_ASKED_ANY4 and AX_ASKED_ANY6 say. The app's own datagrams
+ * find it at loopback as if bind() had put it on the app's address. A global function, as is
+ * client_at(). */
+__weak __noinline int client_on_wildcard(struct ax_asked *a, const struct ax_app *app,
+					 __u32 port_be, __u32 families)
+{
+	struct ax_endpoint ep = {.port_be = (__be16)port_be, .proto = IPPROTO_UDP};
+	struct ax_wild w = {};
+
+	if (!a || !app || a->flags & AX_ASKED_REUSES)
+		return 0;
+	w.app = app->id;
+	a->app = app->id;
+	__sync_fetch_and_or(&a->flags, AX_ASKED_CLIENT);
+	w.vip = app->vip6;
+	if (addr_is_zero(&w.vip))
+		w.vip = app->vip4;
+	if (families & AX_ASKED_ANY6)
+		wild_at(a, 3, &ep, &w);
+	w.vip = app->vip4;
+	if (addr_is_zero(&w.vip))
+		w.vip = app->vip6;
+	addr_set_v4(&ep.addr, 0);
+	if (families & AX_ASKED_ANY4)
+		wild_at(a, 2, &ep, &w);
+	return 0;
+}
+
+/* Connected, it is on an address: another program may have the port at the others. */
+__weak __noinline int leave_wildcard(struct ax_asked *a)
+{
+	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
+
+	if (!a || !(a->flags & AX_ASKED_CLIENT))
+		return 0;
+	ep = a->served[2];
+	if (ep.port_be)
+		wild_del(&ep, a->app);
+	ep = a->served[3];
+	if (ep.port_be)
+		wild_del(&ep, a->app);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "exposed.bpf.h"
 #include "open_conns.bpf.h"
 #include "picked.bpf.h"
+#include "wild.bpf.h"
 
 static __always_inline void endpoints(const struct bpf_sk_lookup *ctx, struct ax_endpoint *local,
 				      struct ax_addr *remote)
@@ -51,7 +52,8 @@ struct caller {
 static __noinline bool caller_of(const struct bpf_sk_lookup *ctx, struct caller *who,
 				 const struct ax_ctl *c)
 {
-	const struct ax_vip *client = bpf_map_lookup_elem(&vips, &who->addr);
+	struct ax_addr addr = who->addr; /* keys are on the stack to Linux 6.1 */
+	const struct ax_vip *client = bpf_map_lookup_elem(&vips, &addr);
 
 	who->dns = client && client->kind == AX_VIP_HOST && ctx->protocol == IPPROTO_UDP &&
 		   (__be16)ctx->remote_port == c->dns_port_be && ctx->ingress_ifindex == LO_IFINDEX;
@@ -59,7 +61,7 @@ static __noinline bool caller_of(const struct bpf_sk_lookup *ctx, struct caller 
 	if (who->balancer)
 		return ctx->ingress_ifindex == c->service_ifindex;
 	if (!client)
-		return ctx->ingress_ifindex == LO_IFINDEX || !is_nobodys(&who->addr);
+		return ctx->ingress_ifindex == LO_IFINDEX || !is_nobodys(&addr);
 	if (client->kind == AX_VIP_ACROSS) /* no packet has it */
 		return false;
 	if (!is_running(client))
@@ -224,13 +226,13 @@ static __noinline int assign_server(struct bpf_sk_lookup *ctx, struct ax_endpoin
 	return AX_SERVER_SOCKETS(s->sockets) > AX_SERVER_ELSEWHERES(s->sockets) ? SK_PASS : SK_DROP;
 }
 
-/* For open_accepted(). */
-static __noinline void handed_to(const struct bpf_sk_lookup *ctx, const struct ax_addr *remote,
-				 const struct ax_endpoint *local, const struct ax_endpoint *backend)
+/* For open_accepted(), by the ends of the socket that will be: it may have come by an exposed port.
+ */
+static __noinline void handed_to(const struct bpf_sk_lookup *ctx, const struct ax_endpoint *backend)
 {
-	struct ax_flow_key flow = {.peer = *local};
+	struct ax_flow_key flow = {};
 
-	flow.client.addr = *remote;
+	endpoints(ctx, &flow.peer, &flow.client.addr);
 	flow.client.port_be = ctx->remote_port;
 	flow.client.proto = IPPROTO_TCP;
 	bpf_map_update_elem(&handed, &flow, backend, BPF_ANY);
@@ -264,9 +266,47 @@ __weak __noinline int assign_picked(struct bpf_sk_lookup *ctx, const struct ax_e
 	    assign_listener(ctx, &ep))
 		return false;
 	if (choose_counts(svc))
-		handed_to(ctx, &who->addr, local, &ep);
+		handed_to(ctx, &ep);
 	count_caller(who, v);
 	return true;
+}
+
+/* A search for a backend. */
+struct offer {
+	struct choice choice;
+	struct ax_endpoint ep; /* the one that was looked at last */
+	bool refused;	       /* one that the caller may not have was among them */
+	__u64 v;	       /* the verdict on that one, or on the one that is taken */
+};
+
+/* The next backend that the strategy names: enum tried. A global function: the verifier judges it
+ * once, and not for each try. */
+__weak __noinline int offer_next(struct bpf_sk_lookup *ctx, const struct caller *who,
+				 struct ax_service *svc, struct offer *o)
+{
+	struct ax_endpoint ep = {}; /* keys are on the stack to Linux 6.1, and all written */
+	struct ax_vip *vip;
+	__u64 v;
+	int r;
+
+	if (!who || !svc || !o)
+		return TRY_END;
+	r = choose_next(&o->choice, svc, &ep);
+	if (r != CHOSEN)
+		return r == CHOSEN_NONE ? TRY_END : TRY_NEXT;
+	vip = bpf_map_lookup_elem(&vips, &ep.addr);
+	if (!vip)
+		return TRY_NEXT;
+	o->ep = ep;
+	if (!may_have(who, &ep, vip->party, &v)) {
+		o->refused = true;
+		o->v = v;
+		return TRY_NEXT;
+	}
+	if (!server_of(&ep, vip) || !affinity_keep(&o->choice, svc) || assign_listener(ctx, &ep))
+		return TRY_NEXT;
+	o->v = v;
+	return TRY_TAKEN;
 }
 
 /* A service's address that no app owns, or whose owner shares it: TCP goes to a listener in this
@@ -274,49 +314,33 @@ __weak __noinline int assign_picked(struct bpf_sk_lookup *ctx, const struct ax_e
 __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
 				     const struct caller *who)
 {
-	struct choice choice = {};
-	struct ax_endpoint ep = {};
+	struct offer o = {};
 	struct ax_service *svc;
-	__u64 v = 0, denied = 0;
-	bool refused = false;
 	int r;
 
 	if (!local || !who)
 		return SK_DROP;
-	choice.asked = *local;
-	svc = find_service(&choice.asked); /* (keys are on the stack to Linux 6.1) */
+	o.choice.asked = *local;
+	svc = find_service(&o.choice.asked); /* (keys are on the stack to Linux 6.1) */
 	if (!svc)
 		return SK_DROP;
-	choice.client = who->addr;
-	choice.start = bpf_get_prandom_u32();
+	o.choice.client = who->addr;
+	o.choice.start = bpf_get_prandom_u32();
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
-		struct ax_vip *vip;
-
-		r = choose_next(&choice, svc, &ep);
-		if (r == CHOSEN_NONE)
+		r = offer_next(ctx, who, svc, &o);
+		if (r == TRY_END)
 			break;
-		if (r == CHOSEN_GONE)
-			continue;
-		vip = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (!vip)
-			continue;
-		if (!may_have(who, &ep, vip->party, &v)) {
-			refused = true;
-			denied = v;
-			continue;
-		}
-		if (!server_of(&ep, vip) || !affinity_keep(&choice, svc) ||
-		    assign_listener(ctx, &ep))
+		if (r == TRY_NEXT)
 			continue;
 		if (choose_counts(svc))
-			handed_to(ctx, &who->addr, local, &ep);
-		count_caller(who, v);
+			handed_to(ctx, &o.ep);
+		count_caller(who, o.v);
 		return SK_PASS;
 	}
-	count_caller(who, denied);
-	if (refused)
-		saw_caller(who, local, denied, false);
-	return refused ? deny() : SK_DROP;
+	count_caller(who, o.v);
+	if (o.refused)
+		saw_caller(who, local, o.v, false);
+	return o.refused ? deny() : SK_DROP;
 }
 
 static __always_inline int to_backend(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
@@ -361,7 +385,7 @@ __weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_
 	if (!local || !who || !to)
 		return -ENOENT;
 	x = exposed_at(local, ctx->ingress_ifindex);
-	if (!x)
+	if (!x || x->flags & AX_EXPOSED_SOON)
 		return -ENOENT;
 	if (!who->app && own_conn(local, who)) /* connect() has not judged it for this */
 		return -EACCES;
@@ -484,6 +508,60 @@ static __noinline int to_anchor(struct bpf_sk_lookup *ctx, const struct ax_endpo
 	return SK_PASS;
 }
 
+/* Whether it comes from another socket of the app's that is on the wildcard. */
+static __noinline bool own_wild(const struct caller *who, __u32 app)
+{
+	const struct ax_wild *w = wild_at_port(&who->addr, who->port_be);
+
+	return w && w->app == app;
+}
+
+/* On this machine anybody's datagrams come from the host's addresses: nobody is to be believed,
+ * but whom the app has asked, and itself (expect_itself()). */
+static __noinline bool may_have_wild(const struct caller *who, const struct ax_endpoint *local,
+				     __u32 app)
+{
+	struct ax_endpoint from = {.port_be = who->port_be, .proto = IPPROTO_UDP};
+
+	from.addr = who->addr;
+	return own_wild(who, app) || is_awaited(app, &from, local->port_be);
+}
+
+/* By an address of the host to what an app has on a wildcard in truth, if it has: as if it had been
+ * sent to the app's own address. A global function, as may_have(). */
+__weak __noinline int to_wild(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
+			      struct caller *who)
+{
+	const struct ax_ctl *c = ctl_get();
+	const struct ax_wild *w;
+	struct ax_endpoint at; /* keys are on the stack to Linux 6.1 */
+	struct ax_vip *vip;
+	__u64 v = 0;
+	__u32 app;
+	bool may;
+
+	if (!local || !who || !c)
+		return SK_PASS;
+	w = wild_at_port(&local->addr, local->port_be);
+	if (!w)
+		return SK_PASS;
+	app = w->app;
+	at = *local;
+	at.addr = w->vip;
+	vip = bpf_map_lookup_elem(&vips, &at.addr);
+	if (!vip || vip->kind != AX_VIP_APP || vip->id != app)
+		return SK_PASS; /* it has ended */
+	if (!caller_of(ctx, who, c))
+		return deny();
+	if (ctx->ingress_ifindex == LO_IFINDEX && !who->app && !who->dns)
+		return may_have_wild(who, local, app) ? SK_PASS : SK_DROP;
+	who->may = may_have(who, &at, vip->party, &v);
+	may = may_have_datagram(who, &at, vip->party, app, &v);
+	count_caller(who, v);
+	saw_caller(who, &at, v, may);
+	return may ? SK_PASS : deny();
+}
+
 static __noinline int if_not_apps(const struct ax_endpoint *local)
 {
 	return is_apps(local, false) || (addr_is_v4(&local->addr) && is_apps(local, true))
@@ -500,7 +578,9 @@ static __noinline int to_host(struct bpf_sk_lookup *ctx, const struct ax_endpoin
 	if (is_anchor(&local->addr, c))
 		return to_anchor(ctx, local, who);
 	if (local->proto != IPPROTO_TCP)
-		return SK_PASS;
+		return ctx->local_port < c->ephemeral_first || to_wild(ctx, local, who) == SK_PASS
+			       ? SK_PASS
+			       : SK_DROP;
 	if (addr_is_loopback(&local->addr) && assign_own(ctx, local, who) == 0)
 		return SK_PASS;
 	if (ctx->local_port >= AX_ACROSS_FIRST) {

@@ -63,6 +63,25 @@ static __always_inline bool is_server(__u32 port, const struct ax_asked *a)
 	       (a && (a->flags & (AX_ASKED_SHARED | AX_ASKED_ANY4 | AX_ASKED_ANY6)));
 }
 
+/* AX_ASKED_ANY4, AX_ASKED_ANY6 or both. */
+static __always_inline __u32 wildcards_of(const struct bpf_sock *ctx, const struct ax_asked *a,
+					  const struct ax_addr *addr)
+{
+	if (ctx->family != AF_INET6 || addr_is_v4(addr))
+		return AX_ASKED_ANY4;
+	return a->flags & AX_ASKED_ONLY6 ? AX_ASKED_ANY6 : AX_ASKED_ANY4 | AX_ASKED_ANY6;
+}
+
+/* Which socket it is: what programs at bind() are given is the kernel's struct sock itself. */
+static __always_inline void wild_is(const struct bpf_sock *ctx, const struct ax_asked *a, int i)
+{
+	struct ax_endpoint at = a->served[i];
+	struct ax_wild *w = at.port_be ? bpf_map_lookup_elem(&wild_ports, &at) : NULL;
+
+	if (w && w->app == a->app)
+		w->sock = (__u64)ctx;
+}
+
 /* No server, and yet to be found by the app's own address, which is where it sits, or on a wildcard
  * in truth. */
 static __always_inline void client_bound(struct bpf_sock *ctx, const struct ax_netns_app *ns,
@@ -86,6 +105,11 @@ static __always_inline void client_bound(struct bpf_sock *ctx, const struct ax_n
 	if (!addr_is_zero(&ep.addr) &&
 	    (wildcard ? ctx->family == AF_INET6 && !addr_is_v4(addr) : addr_eq(addr, &ep.addr)))
 		client_at(a, &ep, app->id);
+	if (!wildcard)
+		return;
+	client_on_wildcard(a, app, ep.port_be, wildcards_of(ctx, a, addr));
+	wild_is(ctx, a, 2);
+	wild_is(ctx, a, 3);
 }
 
 /* A server of both families, of an app without IPv6: it sits on the IPv4 address, and is brought
@@ -257,13 +281,24 @@ static __always_inline bool has_heirs(const struct ax_asked *a)
 	return s && s->app == a->app && AX_SERVER_SOCKETS(s->sockets) > 1;
 }
 
+/* TCP whose SYN was never made; what else it stands for sockops is told the end of. */
+static __noinline void release_tcp(struct bpf_sock *ctx)
+{
+	struct ax_asked *a = bpf_sk_storage_get(&asked, ctx, NULL, 0);
+
+	if (a)
+		place_return(a);
+}
+
 SEC("cgroup/sock_release")
 int ax_sock_release(struct bpf_sock *ctx)
 {
 	struct ax_asked *a;
 	bool heirs;
 
-	/* TCP is told of by sockops: leave at once, every connection's end comes by */
+	/* (leave at once: every connection's end comes by) */
+	if (ctx->protocol == IPPROTO_TCP && tcp_askers)
+		release_tcp(ctx);
 	if (ctx->protocol != IPPROTO_UDP)
 		return 1;
 	a = bpf_sk_storage_get(&asked, ctx, NULL, 0);

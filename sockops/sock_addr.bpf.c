@@ -7,6 +7,8 @@
 #include "sock_addr.bpf.h"
 #include "across.bpf.h"
 #include "asker.bpf.h"
+#include "bound.bpf.h"
+#include "for_many.bpf.h"
 #include "open.bpf.h"
 #include "replies.bpf.h"
 #include "source.bpf.h"
@@ -72,12 +74,16 @@ static __noinline int remember_peer(struct bpf_sock_addr *ctx, const struct ax_e
 		return -ENOMEM;
 	}
 	open_end(a);
+	if (ctx->protocol == IPPROTO_UDP)
+		leave_wildcard(a);
 	end_with_wait(ctx, a, rq);
 	__builtin_memset(&a->peer, 0, sizeof(a->peer));
 	__builtin_memset(&a->real_peer, 0, sizeof(a->real_peer));
 	a->hold_until_ns = 0;
-	if (ctx->protocol == IPPROTO_TCP)
+	if (ctx->protocol == IPPROTO_TCP) {
+		place_return(a);
 		a->dns_app = 0;
+	}
 	__sync_fetch_and_and(&a->flags, ~(AX_ASKED_OWN | AX_ASKED_ACROSS | AX_ASKED_SERVICE));
 	if (rq->at_service)
 		__sync_fetch_and_or(&a->flags, AX_ASKED_SERVICE);
@@ -97,33 +103,11 @@ static __noinline int remember_peer(struct bpf_sock_addr *ctx, const struct ax_e
 }
 
 /*
- * Binds the source of a host-mode app's socket to its virtual IP. With port 0 the kernel picks the
- * port at connect time, as it would have without us (BIND_FORCE_ADDRESS_NO_PORT). A socket that
- * the app bound itself is left alone. 0 or a negative errno.
- */
-static __noinline int bind_source(struct bpf_sock_addr *ctx, const struct ax_addr *vip)
-{
-	struct bpf_sock *sk = ctx->sk;
-
-	if (!sk || sk->src_port)
-		return 0;
-	if (ctx->family == AF_INET) {
-		struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = vip->w[3]};
-
-		return (int)bpf_bind(ctx, (struct sockaddr *)&sin, sizeof(sin));
-	} else {
-		struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6};
-
-		__builtin_memcpy(&sin6.sin6_addr, vip, sizeof(*vip));
-		return (int)bpf_bind(ctx, (struct sockaddr *)&sin6, sizeof(sin6));
-	}
-}
-
-/*
- * A socket of a host-mode app that has its port already asks from another address than the app's:
- * the agent's DNS is told whose that is, *source if the socket has it, else the one that the kernel
- * takes to get to an address of this machine: that itself. Of TCP it is told when the SYN is made
- * (asker_syn()), for then its end is, too. 0, or a negative errno: the agent would not know it.
+ * A socket of a host-mode app that has its port already, or whose app has no address of this
+ * family, asks from another address than the app's: the agent's DNS is told whose that is, *source
+ * if the socket has it, else the one that the kernel takes to get to an address of this machine:
+ * that itself. Of TCP it is told when the SYN is made (asker_syn()), for then its end is, too. 0,
+ * or a negative errno: the agent would not know it.
  */
 static __noinline int remember_asker(struct bpf_sock_addr *ctx, const struct route_request *rq,
 				     const struct ax_app *app, const struct ax_addr *source)
@@ -131,8 +115,6 @@ static __noinline int remember_asker(struct bpf_sock_addr *ctx, const struct rou
 	struct ax_endpoint from = {.port_be = rq->local_port_be, .proto = rq->peer.proto};
 	struct ax_asked *a;
 
-	if (!from.port_be)
-		return 0;
 	from.addr = addr_is_wildcard(source) ? rq->peer.addr : *source;
 	if (addr_eq(&from.addr, &app->vip4) || addr_eq(&from.addr, &app->vip6))
 		return 0; /* it is known by that */
@@ -143,12 +125,10 @@ static __noinline int remember_asker(struct bpf_sock_addr *ctx, const struct rou
 	}
 	if (from.proto != IPPROTO_TCP)
 		return asker_at(a, &from, app->id);
-	if (!share_is_left(app->id)) {
-		count(AX_COUNT_SERVERS_REFUSED);
-		return -ENOBUFS;
-	}
-	a->dns_app = app->id;
-	return 0;
+	if (place_take(a, app->id))
+		return 0;
+	count(AX_COUNT_SERVERS_REFUSED);
+	return -ENOBUFS;
 }
 
 /* A dual-stack socket that bind() has put on the app's IPv4 address. */
@@ -210,28 +190,6 @@ static __noinline int own_datagram(const struct route_request *rq, const struct 
 	return (int)bpf_map_update_elem(&own_conns, &key, &id, BPF_ANY);
 }
 
-#define PORT_TRIES 16
-
-/* The kernel would choose a port when no hook sees it. Returns the port, or 0. */
-static __noinline __be16 bind_port(struct bpf_sock_addr *ctx, const struct ax_addr *addr)
-{
-	struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6};
-	const struct ax_ctl *c = ctl_get();
-	__u32 first = c ? c->ephemeral_first : 0;
-
-	if (first >= AX_ACROSS_FIRST)
-		return 0;
-	__builtin_memcpy(&sin6.sin6_addr, addr, sizeof(*addr));
-	for (int i = 0; i < PORT_TRIES; i++) {
-		__u32 port = first + bpf_get_prandom_u32() % (AX_ACROSS_FIRST - first);
-
-		sin6.sin6_port = bpf_htons((__u16)port);
-		if (bpf_bind(ctx, (struct sockaddr *)&sin6, sizeof(sin6)) == 0)
-			return sin6.sin6_port;
-	}
-	return 0;
-}
-
 /* A global function: the verifier judges it once. */
 __weak __noinline int connect_own(struct bpf_sock_addr *ctx, struct route_request *rq,
 				  const struct ax_app *app)
@@ -243,23 +201,43 @@ __weak __noinline int connect_own(struct bpf_sock_addr *ctx, struct route_reques
 	return rq->local_port_be ? own_datagram(rq, app) : -EADDRINUSE;
 }
 
-/* The address that the socket has, or a wildcard. */
-static __always_inline void bound_to(struct bpf_sock_addr *ctx, struct ax_addr *ret)
+/*
+ * If it has a socket on a wildcard in truth at that port, and that is an address of this machine,
+ * it asks itself: sk_lookup has to know from which port. (On a wildcard the route chooses the
+ * source, as it would.) A global function: the verifier judges it once.
+ */
+__weak __noinline int connect_wild(struct bpf_sock_addr *ctx, struct route_request *rq,
+				   const struct ax_app *app)
 {
-	struct bpf_sock *sk = ctx->sk;
+	struct ax_addr any;
 
-	__builtin_memset(ret, 0, sizeof(*ret));
-	if (!sk)
-		return;
-	if (ctx->user_family == AF_INET) { /* of an IPv6 socket, too */
-		addr_set_v4(ret, sk->src_ip4);
-		ctx_branch_end();
-	} else {
-		ret->w[0] = sk->src_ip6[0];
-		ret->w[1] = sk->src_ip6[1];
-		ret->w[2] = sk->src_ip6[2];
-		ret->w[3] = sk->src_ip6[3];
-	}
+	if (!ctx || !rq || !app || rq->local_port_be || rq->peer.proto != IPPROTO_UDP ||
+	    !has_wild(app, &rq->peer.addr, rq->peer.port_be))
+		return 0;
+	addr_set_wildcard(&any, &rq->peer.addr);
+	rq->local_port_be = bind_port(ctx, &any);
+	if (rq->local_port_be)
+		await_itself(rq, app, &rq->peer);
+	return 0;
+}
+
+/* To the agent's DNS. What asks by datagrams from no address of the app's gets its port now: the
+ * kernel would choose one when nobody is told of it. 0 or a negative errno. */
+static __noinline int connect_agent(struct bpf_sock_addr *ctx, struct route_request *rq,
+				    const struct ax_app *app)
+{
+	struct ax_addr source;
+
+	bound_to(ctx, &source);
+	if (addr_is_wildcard(&source))
+		source = rq->peer.addr;
+	if (rq->local_port_be || rq->peer.proto == IPPROTO_TCP || addr_eq(&source, &app->vip4) ||
+	    addr_eq(&source, &app->vip6))
+		return remember_asker(ctx, rq, app, &source);
+	if (ctx->family == AF_INET6 && addr_is_v4(&source) && !rq->may_map)
+		return 0; /* the kernel refuses it */
+	rq->local_port_be = bind_port(ctx, &source);
+	return rq->local_port_be ? remember_asker(ctx, rq, app, &source) : -EADDRINUSE;
 }
 
 /* Whether its packets come from the app's own address, by which those know it who judge what it is
@@ -340,24 +318,6 @@ static __noinline int go_across(struct bpf_sock_addr *ctx, struct route_request 
 	return 0;
 }
 
-/*
- * The kernel takes a wildcard for loopback, or if it is IPv4's for `own`, the address that the
- * packets come from. So it is judged as that: other things may be exposed there.
- */
-static __always_inline void name_wildcard(struct ax_endpoint *peer, const struct ax_addr *own)
-{
-	bool v4 = addr_is_v4(&peer->addr);
-
-	if (!addr_is_wildcard(&peer->addr))
-		return;
-	if (v4 && addr_is_v4(own) && !addr_is_wildcard(own)) {
-		peer->addr = *own;
-		ctx_branch_end();
-	} else {
-		addr_set_loopback(&peer->addr, v4 || addr_is_v4(own));
-	}
-}
-
 /* Returns 0 or a negative errno; rq->peer is where it goes. */
 static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_request *rq)
 {
@@ -369,11 +329,16 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 	if (!app)
 		return 0;
 	bound_to(ctx, &was.addr);
-	if (app->flags & AX_APP_HOST)
+	rq->local_port_be = local_port(ctx);
+	if (app->flags & AX_APP_HOST) {
 		name_wildcard(&rq->peer, &was.addr);
+		rq->other_source = is_other(app, &was.addr);
+		r = judge_for_many(ctx, rq, app);
+		if (r)
+			return r;
+	}
 	was = rq->peer;
 	rq->seed = bpf_get_prandom_u32();
-	rq->local_port_be = local_port(ctx);
 	rq->from_app = comes_from_app(ctx, app, &rq->peer.addr);
 	route = route_peer(rq, app);
 	if (route < 0)
@@ -388,13 +353,15 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 	vip = route == ROUTE_OUTSIDE ? way_out(app, &rq->peer.addr) : app_vip(app, &rq->peer.addr);
 	if (!vip && is_own_anchor(app, &rq->peer.addr))
 		return connect_own(ctx, rq, app);
+	if (!vip && route == ROUTE_OUTSIDE)
+		connect_wild(ctx, rq, app);
 	r = vip ? bind_source(ctx, vip) : 0;
 	if (r && rq->at_service) /* nobody would know whom to judge (SO_BINDTODEVICE) */
 		return REFUSED_NO_BACKEND;
-	if (route == ROUTE_AGENT) {
-		bound_to(ctx, &was.addr);
-		return remember_asker(ctx, rq, app, &was.addr);
-	}
+	if (route == ROUTE_AGENT)
+		return connect_agent(ctx, rq, app);
+	bound_to(ctx, &was.addr);
+	expect_itself(rq, app, &was.addr);
 	return 0;
 }
 
@@ -487,9 +454,12 @@ static __always_inline int send_peer(struct bpf_sock_addr *ctx, struct route_req
 
 	if (!app)
 		return ROUTE_OUTSIDE;
+	rq->local_port_be = local_port(ctx);
+	r = judge_for_many(ctx, rq, app);
+	if (r)
+		return r;
 	rq->seed = socket_seed(bpf_get_socket_cookie(ctx));
 	rq->sticky = true;
-	rq->local_port_be = local_port(ctx);
 	route = route_peer(rq, app);
 	if (route == ROUTE_TRANSLATED || route == ROUTE_AGENT) {
 		r = remember_reply(ctx, &was, &rq->peer);
@@ -548,6 +518,8 @@ static __always_inline int sent_from(struct bpf_sock_addr *ctx, const struct rou
 				     const struct ax_addr *source)
 {
 	answers_come(ctx, rq->local_port_be, app, source);
+	if (app)
+		expect_itself(rq, app, source);
 	if (route == ROUTE_AGENT && (app->flags & AX_APP_HOST))
 		return remember_asker(ctx, rq, app, source);
 	return 0;
@@ -564,8 +536,10 @@ int ax_sendmsg4(struct bpf_sock_addr *ctx)
 
 	peer_get4(ctx, &rq.peer);
 	addr_set_v4(&own, ctx->msg_src_ip4);
-	if (app && app->flags & AX_APP_HOST)
+	if (app && app->flags & AX_APP_HOST) {
 		name_wildcard(&rq.peer, &own);
+		rq.other_source = is_other(app, &own);
+	}
 	route = send_peer(ctx, &rq, app);
 	if (route < 0)
 		return refuse(route);
@@ -602,12 +576,14 @@ static __always_inline void source_given6(const struct bpf_sock_addr *ctx, struc
 }
 
 /* (Not inline: sendmsg6 has no stack left for another address.) */
-static __noinline void name_wildcard6(struct bpf_sock_addr *ctx, struct ax_endpoint *peer)
+static __noinline bool name_wildcard6(struct bpf_sock_addr *ctx, const struct ax_app *app,
+				      struct ax_endpoint *peer)
 {
 	struct ax_addr source;
 
 	source_given6(ctx, &source);
 	name_wildcard(peer, &source);
+	return is_other(app, &source);
 }
 
 SEC("cgroup/sendmsg6")
@@ -621,7 +597,7 @@ int ax_sendmsg6(struct bpf_sock_addr *ctx)
 
 	peer_get6(ctx, &rq.peer);
 	if (app && app->flags & AX_APP_HOST)
-		name_wildcard6(ctx, &rq.peer);
+		rq.other_source = name_wildcard6(ctx, app, &rq.peer);
 	route = send_peer(ctx, &rq, app);
 	if (route < 0)
 		return refuse(route);

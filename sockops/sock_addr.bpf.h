@@ -73,4 +73,44 @@ static __always_inline bool socket_v6only(struct bpf_sock_addr *ctx)
 	return skc && is_v6only(skc);
 }
 
+/*
+ * The kernel takes a wildcard for loopback, or if it is IPv4's for `own`, the address that the
+ * packets come from. So it is judged as that: other things may be exposed there.
+ */
+static __always_inline void name_wildcard(struct ax_endpoint *peer, const struct ax_addr *own)
+{
+	bool v4 = addr_is_v4(&peer->addr);
+
+	if (!addr_is_wildcard(&peer->addr))
+		return;
+	if (v4 && addr_is_v4(own) && !addr_is_wildcard(own)) {
+		peer->addr = *own;
+		ctx_branch_end();
+	} else {
+		addr_set_loopback(&peer->addr, v4 || addr_is_v4(own));
+	}
+}
+
+/* One that the socket has, or the program has named, and that is not the app's. */
+static __always_inline bool is_other(const struct ax_app *app, const struct ax_addr *source)
+{
+	return !addr_is_wildcard(source) && !addr_eq(source, &app->vip4) &&
+	       !addr_eq(source, &app->vip6);
+}
+
+/* From there it comes to what the app has on a wildcard in truth, if it is for that: for sk_lookup.
+ * A global function: the verifier judges it once. */
+__weak __noinline int expect_itself(const struct route_request *rq, const struct ax_app *app,
+				    const struct ax_addr *source)
+{
+	struct ax_endpoint from = {.proto = IPPROTO_UDP};
+
+	if (!rq || !app || !source || !rq->other_source || !rq->local_port_be ||
+	    rq->peer.proto != IPPROTO_UDP || !has_wild(app, &rq->peer.addr, rq->peer.port_be))
+		return 0;
+	from.addr = *source;
+	from.port_be = rq->local_port_be;
+	return await_from(app->id, &from, rq->peer.port_be);
+}
+
 #endif

@@ -139,12 +139,12 @@ struct route_request {
 	bool across;		 /* out: to another node by translation: its hook is to do that */
 	bool from_app;		 /* in: its packets come from the app's own address */
 	bool at_service;	 /* out: it waits at the service's own address, for whoever comes */
+	bool other_source;	 /* in: its datagram comes from an address that is not the app's */
 };
 _Static_assert(sizeof(struct route_request) == 48, "a hole would be stack that nobody has written");
 
 /* What a search for a backend has found so far. */
 struct found {
-	struct ax_endpoint ep;
 	__u16 fallback_rank; /* 0: there is none; else rq->peer may be used, but nobody listens */
 	__s16 denied;	     /* enum refusal of a backend that may not be had, or 0 */
 	__u64 fallback_verdict;
@@ -194,27 +194,24 @@ static __always_inline int judge_backend(struct route_request *rq, const struct 
 	return verdict_errno(rq->verdict);
 }
 
-/* Returns true when f->ep is good to use: it is rq->peer then. A global function: the verifier
- * judges it once, and not for each try. */
-__weak __noinline int try_backend(struct route_request *rq, const struct ax_app *app,
-				  const struct ax_vip *vip, struct found *f, __u32 listens)
+/* Returns true when `ep` is good to use: it is rq->peer then. */
+static __always_inline bool try_backend(struct route_request *rq, const struct ax_app *app,
+					const struct ax_vip *vip, const struct ax_endpoint *ep,
+					struct found *f)
 {
-	int r;
+	int r = judge_backend(rq, app, vip, ep);
 
-	if (!rq || !app || !f)
-		return false;
-	r = judge_backend(rq, app, vip, &f->ep);
 	if (r < 0) {
 		f->denied = (__s16)r;
 		return false;
 	}
-	if (!vip || listens || is_elsewhere(vip)) { /* (that is known there) */
-		rq->peer = f->ep;
+	if (!vip || is_elsewhere(vip) || server_of(ep, vip)) { /* (that is known there) */
+		rq->peer = *ep;
 		rq->across = vip && vip->kind == AX_VIP_ACROSS;
 		return true;
 	}
 	if (f->fallback_rank < nearness(vip)) {
-		rq->peer = f->ep;
+		rq->peer = *ep;
 		f->fallback_verdict = rq->verdict;
 		f->fallback_rank = (__u16)nearness(vip);
 	}
@@ -251,13 +248,30 @@ static __always_inline void choose_for(struct choice *c, const struct route_requ
 	c->kept |= KEPT_OFF;
 }
 
+/* The next one that the strategy names: enum tried. A global function: the verifier judges it once,
+ * and not for each try. */
+__weak __noinline int try_next(struct route_request *rq, const struct ax_app *app,
+			       struct ax_service *svc, struct choice *c, struct found *f)
+{
+	struct ax_endpoint ep = {}; /* keys are on the stack to Linux 6.1, and all written */
+	struct ax_vip *vip;
+	int r;
+
+	if (!rq || !app || !svc || !c || !f)
+		return TRY_END;
+	r = choose_next(c, svc, &ep);
+	if (r != CHOSEN)
+		return r == CHOSEN_NONE ? TRY_END : TRY_NEXT;
+	vip = bpf_map_lookup_elem(&vips, &ep.addr);
+	return try_backend(rq, app, vip, &ep, f) && affinity_keep(c, svc) ? TRY_TAKEN : TRY_NEXT;
+}
+
 /* 0; 1: a backend where nobody listens yet; or a negative errno. */
 __weak __noinline int choose_backend(struct route_request *rq, const struct ax_app *app,
 				     struct ax_service *svc)
 {
 	struct found f = {};
 	struct choice c = {};
-	struct ax_vip *vip;
 	int r;
 
 	if (!rq || !app || !svc)
@@ -265,15 +279,11 @@ __weak __noinline int choose_backend(struct route_request *rq, const struct ax_a
 	choose_for(&c, rq, app, svc);
 	rq->counts = choose_counts(svc);
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
-		r = choose_next(&c, svc, &f.ep);
-		if (r == CHOSEN_NONE)
-			break;
-		if (r == CHOSEN_GONE)
-			continue;
-		vip = bpf_map_lookup_elem(&vips, &f.ep.addr);
-		if (try_backend(rq, app, vip, &f, vip && server_of(&f.ep, vip)) &&
-		    affinity_keep(&c, svc))
+		r = try_next(rq, app, svc, &c, &f);
+		if (r == TRY_TAKEN)
 			return 0;
+		if (r == TRY_END)
+			break;
 	}
 	if (f.fallback_rank) {
 		rq->verdict = f.fallback_verdict; /* though others were looked at behind it */
@@ -338,20 +348,54 @@ static __always_inline int judge_direct(struct route_request *rq, const struct a
 	return verdict_errno(rq->verdict);
 }
 
+/* Whether a UDP socket of the app's is there on the wildcard in truth (struct ax_wild). A global
+ * function, as are the next two: the verifier judges it once. */
+__weak __noinline int has_wild(const struct ax_app *app, const struct ax_addr *like, __u32 port_be)
+{
+	struct ax_endpoint ep = {.port_be = (__be16)port_be, .proto = IPPROTO_UDP};
+	const struct ax_wild *w;
+
+	if (!app || !like)
+		return false;
+	addr_set_wildcard(&ep.addr, like);
+	w = bpf_map_lookup_elem(&wild_ports, &ep);
+	return w && w->app == app->id;
+}
+
+/* If that is an address of this machine, the datagram is one to the app itself, and comes from
+ * there. */
+__weak __noinline int await_itself(const struct route_request *rq, const struct ax_app *app,
+				   const struct ax_endpoint *to)
+{
+	struct ax_endpoint from;
+
+	if (!rq || !app || !to || !has_wild(app, &to->addr, to->port_be))
+		return 0;
+	from = *to;
+	from.port_be = rq->local_port_be;
+	await_from(app->id, &from, to->port_be);
+	return 0;
+}
+
 /* Who is asked is not on this machine, or outside ax; for sk_lookup. (What a private app asks the
  * fabric sees.) */
-static __noinline void await_elsewhere(const struct route_request *rq, const struct ax_app *app,
-				       const struct ax_endpoint *to, __u32 party)
+__weak __noinline int await_elsewhere(const struct route_request *rq, const struct ax_app *app,
+				      const struct ax_endpoint *to, __u32 party)
 {
-	struct ax_endpoint asked = *to;
 	const struct ax_ctl *c = ctl_get();
+	struct ax_endpoint asked;
 	struct question q;
+	bool open;
 
-	if (!c || !(app->flags & AX_APP_HOST))
-		return;
+	if (!rq || !app || !to || !c || !(app->flags & AX_APP_HOST))
+		return 0;
+	asked = *to;
 	q = question_of(rq, app, to, party);
-	await_answer(q.parties, q.ports, &asked.addr, app->id, &asked,
-		     party != AX_PARTY_NONE || c->host_access);
+	/* (to one on the wildcard in truth nothing but answers comes from this machine) */
+	open = party != AX_PARTY_NONE ||
+	       (c->host_access && !has_wild(app, &asked.addr, rq->local_port_be));
+	await_answer(q.parties, q.ports, &asked.addr, app->id, &asked, open);
+	return 0;
 }
 
 static __always_inline int route_direct(struct route_request *rq, const struct ax_app *app,
@@ -400,6 +444,18 @@ static __always_inline bool is_for_owner(const struct ax_endpoint *asked, const 
 	return asked->proto == IPPROTO_UDP && vip->kind == AX_VIP_APP;
 }
 
+/* Whether who waits at that address gets others than its owner: nobody owns a service's own one;
+ * one that apps share leads to those in host mode, or, for private apps, to private ones
+ * (goes_to_service() of fabric.bpf.c). */
+static __always_inline bool is_waited_at(const struct ax_vip *vip, const struct ax_app *app)
+{
+	if (vip->kind != AX_VIP_APP)
+		return vip->kind == AX_VIP_SERVICE;
+	if (vip->flags & AX_VIP_WAITS)
+		return false;
+	return vip->flags & AX_VIP_BY_DEVICE ? !(app->flags & AX_APP_HOST) : !vip->ifindex;
+}
+
 /*
  * Nobody listens of whom the client may have any; `chosen`: one may come at rq->peer. Whether it is
  * to wait at the service's address, where it gets who comes first: not if there is one alone, whose
@@ -414,7 +470,7 @@ static __noinline bool waits_at_service(struct route_request *rq, const struct a
 	struct ax_addr to = rq->peer.addr; /* keys are on the stack to Linux 6.1 */
 	struct ax_vip *be;
 
-	if (!wait_ms || !rq->from_app || vip->kind != AX_VIP_SERVICE)
+	if (!wait_ms || !rq->from_app || !is_waited_at(vip, app))
 		return false;
 	if (chosen) {
 		be = bpf_map_lookup_elem(&vips, &to);
@@ -526,12 +582,17 @@ static __always_inline int route_loopback(struct route_request *rq, const struct
 {
 	const struct ax_addr *vip;
 
-	if (!listens_by_wildcard(app, to))
+	if (!listens_by_wildcard(app, to)) {
+		if (to->proto == IPPROTO_UDP && rq->local_port_be)
+			await_elsewhere(rq, app, to, AX_PARTY_NONE);
 		return ROUTE_OUTSIDE;
+	}
 	if (to->proto == IPPROTO_TCP) {
 		rq->own = true;
 		return ROUTE_OUTSIDE;
 	}
+	if (rq->other_source && has_wild(app, &to->addr, to->port_be))
+		return ROUTE_OUTSIDE; /* expect_itself(): it answers from there */
 	vip = app_vip(app, &to->addr);
 	if (!vip && rq->may_map && serves_both(app, to))
 		vip = &app->vip4;
@@ -547,8 +608,10 @@ static __always_inline int leave_ax(struct route_request *rq, const struct ax_ap
 {
 	int r = judge_world(rq, app, to);
 
-	if (!r && to->proto == IPPROTO_UDP && rq->local_port_be)
+	if (!r && to->proto == IPPROTO_UDP && rq->local_port_be) {
 		await_elsewhere(rq, app, to, AX_PARTY_NONE);
+		await_itself(rq, app, to);
+	}
 	if (!r)
 		return route;
 	if (!answers_outside(rq, app))

@@ -460,6 +460,7 @@ struct policy_end policy_end_of(const struct policy *p, uint32_t party)
 
 	return (struct policy_end){
 		.labels = &x->labels,
+		.cluster = p->cluster,
 		.name = x->masks.name,
 		.egress = x->masks.used == AX_PARTY_USED ? 0 : x->masks.used,
 		.own4 = x->masks.own4,

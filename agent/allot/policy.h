@@ -18,6 +18,7 @@ struct policy {
 	unsigned others;		 /* parties that apps of other nodes are in */
 	const struct config_rule *rules; /* the config's */
 	size_t n_rules;
+	const char *cluster;		    /* this node's; NULL: it is in none */
 	struct policy_names *names;	    /* of apps that have parties of their own; NULL: none */
 	struct policy_addresses *addresses; /* whose apps have, too; NULL: none */
 	bool changed;			    /* since policy_save() */

@@ -105,6 +105,7 @@ static int adopt_one(struct agent *a, const char *cgroup, struct error *e)
 	adopt_network(a, app);
 	anchor_adopt(a, app->anchor);
 	app_link(a, app);
+	a->apps_wait |= app->spec.wait_ms != 0;
 	adopt_address(a, app, &app->vip4);
 	adopt_address(a, app, &app->vip6);
 	r = r ? r : adopt_service(a, app, text, e);

@@ -36,6 +36,7 @@
 #include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
+#include "registry/verdict_names.h"
 #include "registry/verdicts.h"
 #include "services/services.h"
 
@@ -238,6 +239,7 @@ void app_remove(struct agent *a, struct app *app)
 	bool serves = service_affects(a, app), lingers = app_has_to_linger(a, app);
 	int r;
 
+	verdict_names_note(a, NULL, 0);
 	app_unlink(a, app);
 	app->state = APP_ENDED;
 	if (lingers) /* before its services lose it, and with it their way to it */
@@ -249,6 +251,8 @@ void app_remove(struct agent *a, struct app *app)
 	datapath_source_set(a->dp, app->id, &(struct ax_source){.v4 = {.w = {0}}});
 	if (app->spec.wait_ms)
 		needs_hold(a);
+	if (app_is_confined(app))
+		needs_straight(a);
 	app_unwatch(a, app);
 	loop_del(a->epoll, &app->launcher);
 	r = app->cgroup ? cgroup_remove(app->cgroup) : 0;

@@ -79,7 +79,7 @@ int flush_instance(const struct instance *inst, struct error *e)
 	r = datapath_remove(inst, e);
 	if (r)
 		return r;
-	r = egress_set(inst, NULL, 0, NULL, NULL, e);
+	r = egress_set(inst, NULL, 0, NULL, 0, NULL, e);
 	if (r && r != -EOPNOTSUPP)
 		return r;
 	r = sweep_all(inst);

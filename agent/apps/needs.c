@@ -14,7 +14,9 @@
 #include "net/nft_watch.h"
 #include "registry/app_table.h"
 #include "registry/service_device.h"
+#include "registry/service_table.h"
 #include "registry/state.h"
+#include "registry/vips.h"
 
 struct needs {
 	bool holding, had_egress;
@@ -94,12 +96,36 @@ void needs_hold_anew(struct agent *a)
 	datapath_hold(a->dp, a->needs->holding);
 }
 
+void needs_straight(struct agent *a)
+{
+	bool want = false;
+
+	for (const struct app *app = a->apps; app && !want; app = app->next)
+		want = app_is_confined(app);
+	if (!want) /* (app_tell() has it attached) */
+		datapath_straight(a->dp, false);
+}
+
 static bool anybody_waits(const struct config *c)
 {
 	for (size_t i = 0; c && i < c->n_services; i++)
 		if (c->services[i].wait_ms)
 			return true;
 	return false;
+}
+
+/* Those that wait at an address which apps share are led to each of them. */
+static void lead_waiting(struct agent *a, bool wait)
+{
+	if (wait == a->apps_wait)
+		return;
+	a->apps_wait = wait;
+	for (const struct service *s = a->services; s; s = s->next) {
+		if (s->conf)
+			continue;
+		vip_resync(a, &s->vip4, NULL); /* where it fails they wait for one */
+		vip_resync(a, &s->vip6, NULL);
+	}
 }
 
 int needs_hold(struct agent *a)
@@ -110,6 +136,7 @@ int needs_hold(struct agent *a)
 	route_pools(a);
 	for (struct app *app = a->apps; app && !want; app = app->next)
 		want = app->spec.wait_ms != 0;
+	lead_waiting(a, want);
 	want |= anybody_waits(&a->config) || anybody_waits(a->shared_config);
 	for (size_t i = 0; i < a->config.n_apps && !want; i++)
 		want = a->config.apps[i].on_connect;
@@ -162,7 +189,6 @@ static int watch_tables(struct agent *a)
 
 int needs_egress(struct agent *a, struct error *e)
 {
-	const struct prefix *nodes = a->nodes.len ? &a->nodes : NULL;
 	autofree struct egress_addr *list = NULL;
 	size_t n = a->n_apps;
 	int watched, r;
@@ -174,14 +200,14 @@ int needs_egress(struct agent *a, struct error *e)
 		return error_set(e, -ENOMEM, "out of memory");
 	n = add_egress(a->apps, list, 0);
 	n = add_egress(a->lingering, list, n);
-	if (!n && !nodes && !a->needs->had_egress)
+	if (!n && !a->n_nodes && !a->needs->had_egress)
 		return 0;
-	a->needs->had_egress = n || nodes;
+	a->needs->had_egress = n || a->n_nodes;
 	if (!a->needs->had_egress)
 		unwatch_tables(a);
 	/* before the tables are there, so that nothing is missed; a kernel that has none says so */
 	watched = a->needs->had_egress ? watch_tables(a) : 0;
-	r = egress_set(a->inst, list, n, nodes, &a->needs->made, e);
+	r = egress_set(a->inst, list, n, a->nodes, a->n_nodes, &a->needs->made, e);
 	/* what the kernel forwards for apps alone, lists are not to forward for everybody */
 	if (!r && a->needs->made.guard)
 		datapath_xdp_ways_shut(a->inst);

@@ -15,7 +15,10 @@ void needs_close(struct agent *a);
 /* Whether connections are to be held back (`wait:`). Returns 0 or a negative errno. */
 int needs_hold(struct agent *a);
 
-/* The same, told to the kernel whatever the last agent has left there. */
+/* Whether packets of apps are still kept from detours. */
+void needs_straight(struct agent *a);
+
+/* needs_hold(), told to the kernel whatever the last agent has left there. */
 void needs_hold_anew(struct agent *a);
 
 /* Whose sources are rewritten on their way out of the machine (`egress:`), and whether apps of

@@ -3,6 +3,8 @@
 #ifndef AX_BASE_FINDING_H
 #define AX_BASE_FINDING_H
 
+#include <stdbool.h>
+
 enum finding_state {
 	FINDING_OK,
 	FINDING_NOTE, /* worth knowing: slower, or another program is there */
@@ -12,6 +14,7 @@ enum finding_state {
 
 struct finding {
 	enum finding_state state;
+	bool others;	  /* what another list does, not that which was asked about */
 	const char *what; /* a short name: "napi", "tx-checksum", "mtu", "queues", "program" ... */
 	char why[256];	  /* what is so, and what follows from it */
 	char fix[256];	  /* a command that repairs it, "": none is needed or known */

@@ -18,6 +18,20 @@ const char *want_name(const char *s)
 	return NULL;
 }
 
+const char *want_app_name(const char *s)
+{
+	const char *dot = strchr(s, '.');
+	char name[NAME_MAX_LEN + 1];
+
+	if (!dot)
+		return want_name(s);
+	snprintf(name, sizeof(name), "%.*s", (int)(dot - s), s);
+	if (strlen(s) > NAME_MAX_LEN || want_name(name) || want_name(dot + 1))
+		return "a name, or NAME.CLUSTER of another cluster's app, of 1 to 63 lower-case "
+		       "letters, digits and hyphens";
+	return NULL;
+}
+
 const char *want_duration_ms(const char *s, uint32_t *ret)
 {
 	static const struct {

@@ -39,9 +39,10 @@
  *      backends that are checked, `why` says what the last check met with, or why there is none.
  *  {"op":"get","what":"servers"}  -> {"ok":true,"servers":[{"app","app_id","proto":"tcp|udp",
  *      "address","port","since":UNIX_SECONDS,"sockets":N}]}
+ *      With "all":true also those of other nodes, without since and sockets; all have "node", then.
  *  {"op":"get","what":"conns"}    -> {"ok":true,"conns":[{"proto":"tcp","state":"established",
- *      "local","local_port","local_name"?,"remote","remote_port","remote_name"?,"service"?,
- *      "service_address"?,"service_port"?,"sent","received","rtt_us","spliced"?,
+ *      "local","local_port","local_name"?,"remote","remote_port","remote_name"?,"remote_node"?,
+ *      "service"?,"service_address"?,"service_port"?,"sent","received","rtt_us","spliced"?,
  *      "not_spliced"?}]}
  *      Each connection once from every end that is under ax. `spliced`: bytes that this end sent
  *      from socket to socket; else why none, of those that are established.
@@ -59,9 +60,10 @@
  *      "state":"up|away|unknown|partitioned|refused","blocks":[PREFIX],"apps":N,"since"?:UNIX_SECONDS,
  *      "seen"?:UNIX_SECONDS,"version"?,"self":bool,"clock"?:SECONDS,"ways"?:[{"prefix",
  *      "there":bool,"why"?}],"wireguard":{"key","port","handshake"?:UNIX_SECONDS,"received"?:BYTES,
- *      "sent"?:BYTES}?}]}   (seen: when it went away; clock: that etcd's is ahead of its own at
- *      least; ways: of its blocks, as far as there is one or is to be one; wireguard: its public
- * key, and of a peer of this node's when it shook hands last, 0: never)
+ *      "sent"?:BYTES}?,"cluster"?}]}   (cluster: another one, in the name, too; seen: when it went
+ * away; clock: that etcd's is ahead of its own at least; ways: of its blocks, as far as there is
+ * one or is to be one; wireguard: its public key, and of a peer of this node's when it shook hands
+ * last, 0: never)
  *  {"op":"status"} ->
  * {"ok":true,"version","instance","pid","since":UNIX_SECONDS,"config"?,"socket",
  *      "dns":{"address","port","domain","upstreams":[..]}?,"pool4":{"prefix","used","size"},
@@ -69,8 +71,10 @@
  *      "pool6"?,"apps":N,"services":N,"features":[{"name","on":bool,"why"?}],"counters":{NAME:N},
  *      "cluster":{"name","node","address"?,"state":"connected|joining|refused|partitioned|failed",
  *      "member"?,"since"?:UNIX_SECONDS,"why"?,"lease"?,"blocks":[PREFIX],"current":bool,"nodes":N,
- *      "apps":N,"writes":N,"revision"?,"refused"?:N,"refused_why"?,"etcd":[URL],"ca"?,"cert"?,
- *      "key"?,"clock"?:SECONDS,        (paths; clock: as of nodes)
+ *      "apps":N,"writes":N,"unwritten"?,"revision"?,"refused"?:N,"refused_why"?,"etcd":[URL],
+ *      "ca"?,"cert"?,"key"?,"peers":[{"name","state":"connected|reading|unreachable|refused|failed","pool",
+ *      "nodes":N,"apps":N,"exported":N,"member"?,"why"?,"known"?:UNIX_SECONDS,"ways"}]?,
+ *      "clock"?:SECONDS,        (paths; clock: as of nodes)
  *      "wireguard":{"device","port","mtu","key"}?}?,   (this node's, its public key)
  *      "interfaces":[as above]?,"probes":[{"name","state":"attached|waiting|failed","why"?}]?}
  *      Those of the config; waiting: for an app that does not run.

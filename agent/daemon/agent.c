@@ -484,6 +484,7 @@ static int start(struct daemon *d, struct error *e)
 	reconcile_adopted(a);
 	parties_release(a);
 	needs_hold_anew(a);
+	needs_straight(a);
 	if (removed_while_away(a))
 		log_warn("connections through services that were removed while no agent ran may go "
 			 "on");

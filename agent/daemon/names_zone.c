@@ -133,6 +133,18 @@ static bool zone_lookup(void *arg, const char *text, struct dns_name_info *ret)
 	return true;
 }
 
+/* Whether names of a peer may be below. */
+static bool zone_encloses(void *arg, const char *label)
+{
+	const struct agent *a = arg;
+	const struct config_cluster *c = &a->config.cluster;
+
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (streq(c->peers[i].name, label))
+			return true;
+	return false;
+}
+
 /* A private app that has just been registered has no way to it before its network is attached. */
 static bool zone_ready(void *arg, const char *text)
 {
@@ -160,6 +172,9 @@ static bool zone_owns(void *arg, const struct ax_addr *addr)
 {
 	struct agent *a = arg;
 
+	for (size_t i = 0; i < a->n_nodes; i++)
+		if (prefix_contains(&a->nodes[i], addr))
+			return true;
 	return (a->pool4.size && prefix_contains(&a->pool4.prefix, addr)) ||
 	       (a->pool6.size && prefix_contains(&a->pool6.prefix, addr));
 }
@@ -236,7 +251,7 @@ static bool zone_asker(void *arg, const struct ax_addr *addr, __be16 port_be, ui
 		id = datapath_dns_asker(a->dp, &from, dns_sent_after(a->dns));
 	if (id) {
 		app = app_by_id(a, id);
-		if (!app) /* it has just ended: what it asked is not this host's question */
+		if (!app) /* (just ended, too:) what it asked may not be this host's question */
 			return false;
 	}
 	if (!app)
@@ -297,6 +312,7 @@ int names_open(struct agent *a, struct error *e)
 		.port_be = htons(53),
 		.zone = {.domain = a->config.dns_domain,
 			 .lookup = zone_lookup,
+			 .encloses = zone_encloses,
 			 .ready = zone_ready,
 			 .ports = zone_ports,
 			 .reverse = zone_reverse,

@@ -313,7 +313,7 @@ static void note_cluster(struct plan *p)
 			 "takes effect when the agent is started again");
 	else if (!config_cluster_eq(o, n))
 		diff_add(p->diff, "change", "cluster", n->name,
-			 "the way to etcd, or how long and where apps of other nodes are backends");
+			 "its peers, the way to etcd, or how long and where others are backends");
 }
 
 static void note_rules(struct plan *p)
@@ -464,8 +464,7 @@ static int put_service(struct plan *p, void *o, void *n, struct error *e)
 	return 0;
 }
 
-/* What the next config has for one that it has from this one; NULL: it may differ, or is another's.
- */
+/* What the next config has for one that it has from this one; NULL: it may differ. */
 static struct config_service *kept_as(const struct plan *p, const struct config_service *old)
 {
 	const struct config *c = &p->a->config;
@@ -617,6 +616,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 		r = services_sync(a, NULL, e);
 	r = r ? r : agent_tell_ctl(a);
 	r = r ? r : needs_hold(a);
+	needs_straight(a);
 	if (!r && p->rules_changed && !a->starting && needs_egress(a, &why))
 		log_warn("%s", why.text);
 	on_connect_update(a);

@@ -157,14 +157,14 @@ static json_t *declared_view(const struct declared *d)
 }
 
 /* Those of other nodes; and those that are there say which node they are on. */
-static int put_others(struct agent *a, json_t *list)
+static int put_others(struct agent *a, json_t *list, int (*put)(struct agent *a, json_t *list))
 {
-	json_t *app;
+	json_t *one;
 	size_t i;
 
-	json_array_foreach (list, i, app)
-		put_text(app, "node", cluster_node(a));
-	return cluster_put_apps(a, list);
+	json_array_foreach (list, i, one)
+		put_text(one, "node", cluster_node(a));
+	return put(a, list);
 }
 
 static json_t *view_apps(struct agent *a, bool all)
@@ -189,7 +189,7 @@ static json_t *view_apps(struct agent *a, bool all)
 		if (d && !app_by_name(a, s.names.v[k]))
 			json_array_append_new(list, declared_view(d));
 	}
-	if (all && put_others(a, list))
+	if (all && put_others(a, list, cluster_put_apps))
 		goto fail;
 	return list;
 fail:
@@ -346,8 +346,8 @@ static void put_words(struct agent *a, json_t *j, const struct service *s, struc
 		put_text(j, "udp", udp_choice_name(c->udp));
 	if (c->on_remove != ON_REMOVE_UDP)
 		put_text(j, "on_remove", on_remove_name(c->on_remove));
-	if (s->ended)
-		json_object_set_new(j, "ended", json_integer(s->ended));
+	if (c->hash != HASH_SRC)
+		put_text(j, "hash", hash_name(c->hash));
 }
 
 static json_t *service_view(struct agent *a, const struct service *s, struct affinity_tally *t)
@@ -362,6 +362,8 @@ static json_t *service_view(struct agent *a, const struct service *s, struct aff
 	put_addr(j, "ip6", &s->vip6);
 	if (s->conf)
 		put_words(a, j, s, t);
+	if (s->ended)
+		json_object_set_new(j, "ended", json_integer(s->ended));
 	if (added_find(a, s->name))
 		json_object_set_new(j, "added", json_true());
 	json_object_set_new(j, "expose",
@@ -440,12 +442,15 @@ static int one_server(void *arg, const struct ax_endpoint *ep, const struct ax_s
 	return 0;
 }
 
-static json_t *view_servers(struct agent *a)
+static json_t *view_servers(struct agent *a, bool all)
 {
 	struct list_ctx c = {.a = a, .list = json_array()};
 
 	datapath_servers_each(a->dp, one_server, &c);
-	return c.list;
+	if (!all || !put_others(a, c.list, cluster_put_servers))
+		return c.list;
+	json_decref(c.list);
+	return NULL;
 }
 
 /* --- connections --- */
@@ -479,6 +484,7 @@ static void put_splice(const struct list_ctx *c, json_t *j, const struct ax_conn
 static int one_conn(void *arg, const struct ax_conn *conn)
 {
 	struct list_ctx *c = arg;
+	const struct other_app *other;
 	json_t *j = json_pack("{ss ss so si so si sI sI si}", "proto", "tcp", "state",
 			      tcp_state_name(conn->state), "local", json_addr(&conn->local.addr),
 			      "local_port", (int)ntohs(conn->local.port_be), "remote",
@@ -489,6 +495,8 @@ static int one_conn(void *arg, const struct ax_conn *conn)
 	work_pause(c->a->reads);
 	put_text(j, "local_name", name_of_addr(c->a, &conn->local.addr));
 	put_text(j, "remote_name", name_of_addr(c->a, &conn->remote.addr));
+	other = other_of_addr(c->a, &conn->remote.addr);
+	put_text(j, "remote_node", other ? other->node : NULL);
 	if (conn->asked.port_be) {
 		put_text(j, "service", name_of_addr(c->a, &conn->asked.addr));
 		put_addr(j, "service_address", &conn->asked.addr);
@@ -639,7 +647,7 @@ json_t *view_get(struct agent *a, const struct view_asked *asked, struct error *
 	else if (streq(what, "services"))
 		list = view_services(a, asked->names);
 	else if (streq(what, "servers"))
-		list = view_servers(a);
+		list = view_servers(a, asked->all);
 	else if (streq(what, "conns"))
 		list = view_conns(a, e);
 	else if (streq(what, "names"))

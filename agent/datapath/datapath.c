@@ -27,7 +27,8 @@
 /* What each program is for; the order is the one of reports. */
 static const struct program_info {
 	const char *name;
-	enum { AT_CGROUP, AT_NETNS, AT_HOLD, AT_ITER, AT_FABRIC, AT_SOCKET } at;
+	/* AT_NEED: to the cgroup as well, while somebody needs it */
+	enum { AT_CGROUP, AT_NETNS, AT_NEED, AT_ITER, AT_FABRIC, AT_SOCKET } at;
 	bool required;
 	const char *cost;
 	const char *needs;
@@ -56,7 +57,10 @@ static const struct program_info {
 	 "services are closed to programs outside ax; the "
 	 "receiving side checks no policy in host mode",
 	 "Linux 5.17"},
-	{"ax_hold_syn", AT_HOLD, false, "connects do not wait for servers", "Linux 5.2"},
+	{"ax_hold_syn", AT_NEED, false, "connects do not wait for servers", "Linux 5.2"},
+	{"ax_straight", AT_NEED, false,
+	 "apps in host mode get round --egress and rules about the outside by source routes",
+	 "Linux 5.2"},
 	{"ax_held_syns", AT_ITER, false,
 	 "connects that wait notice a server up to a second late, or later before Linux 6.15",
 	 "Linux 5.10, BTF"},
@@ -65,6 +69,16 @@ static const struct program_info {
 	 "Linux 5.10, BTF"},
 	{"ax_accepted", AT_ITER, false,
 	 "clients outside ax stay with backends in host mode that are removed", "Linux 5.10, BTF"},
+	{"ax_unjudged_udp", AT_ITER, false,
+	 "UDP sockets of apps reach what is exposed at the port that they had connected to, "
+	 "whatever "
+	 "the policy is",
+	 "Linux 5.10, BTF"},
+	{"ax_unjudged_tcp", AT_ITER, false,
+	 "connections that apps had begun reach what is exposed there, whatever the policy is",
+	 "Linux 5.10, BTF"},
+	{"ax_forbidden_udp", AT_ITER, false,
+	 "UDP sockets of apps stay connected to whom a new rule forbids them", "Linux 5.10, BTF"},
 	{"ax_dual_udp", AT_ITER, false,
 	 "dual-stack UDP servers in host mode are not reached by IPv6", "Linux 5.10, BTF"},
 	{"ax_from_app", AT_FABRIC, true, "private apps have no network", "Linux 5.10"},
@@ -115,6 +129,7 @@ static const char *const map_names[MAPS] = {
 	[MAP_SERVERS] = "servers",
 	[MAP_LOOPBACK_SERVERS] = "loopback_servers",
 	[MAP_UDP_CLIENTS] = "udp_clients",
+	[MAP_WILD_PORTS] = "wild_ports",
 	[MAP_APP_SERVERS] = "app_servers",
 	[MAP_ACCEPTS] = "accepts",
 	[MAP_SOURCES] = "sources",
@@ -368,7 +383,7 @@ static bool may_be_missing(int m)
 	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS || m == MAP_ACCEPTS ||
 	       m == MAP_LEARNT || m == MAP_SOURCES || m == MAP_SEEN || m == MAP_LEAVERS ||
 	       m == MAP_DNS_GONE || m == MAP_FRAGMENTS || m == MAP_AWAITED || m == MAP_AFFINITY ||
-	       m == MAP_AFFINITY_COUNTS || m == MAP_LISTED;
+	       m == MAP_AFFINITY_COUNTS || m == MAP_LISTED || m == MAP_WILD_PORTS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)
@@ -627,8 +642,8 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 			error_set(e, r, "the host's network namespace cannot be told: %s",
 				  strerror(-r));
 	}
-	if (!r) /* flows of an earlier agent's time go on */
-		dp->skel->bss->waited_any = !*fresh;
+	if (!r) /* flows and sockets of an earlier agent's time go on */
+		dp->skel->bss->waited_any = dp->skel->bss->tcp_askers = !*fresh;
 	if (!r)
 		r = *fresh ? install_fresh(inst, dp, e) : install_again(dp, e);
 	if (!r && !*fresh) {
@@ -645,6 +660,9 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->dual_udp = attach_iter(dp, "ax_dual_udp", -1);
 	dp->udp_conns = attach_iter(dp, "ax_udp_conns", -1);
 	dp->accepted = attach_iter(dp, "ax_accepted", -1);
+	dp->unjudged_udp = attach_iter(dp, "ax_unjudged_udp", -1);
+	dp->unjudged_tcp = attach_iter(dp, "ax_unjudged_tcp", -1);
+	dp->forbidden_udp = attach_iter(dp, "ax_forbidden_udp", -1);
 	dp->held = attach_iter(dp, "ax_held_syns", dp->map[MAP_HELD]);
 	dp->udp_told = &dp->skel->bss->udp_told;
 	dp->held_any = &dp->skel->bss->held_any;
@@ -653,8 +671,11 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->servers_told = &dp->skel->bss->servers_told;
 	dp->accepts_any = &dp->skel->bss->accepts_any;
 	dp->failing_any = &dp->skel->bss->failing_any;
+	dp->dns_gone_n = (uint64_t *)&dp->skel->bss->dns_gone_n;
+	dp->dns_gone_lost_ns = (uint64_t *)&dp->skel->bss->dns_gone_lost_ns;
+	dp->dns_gone_at = (uint64_t *)dp->skel->bss->dns_gone_at;
 	dp->failing_told = &dp->skel->bss->failing_told;
-	dp->seen_any = &dp->skel->bss->seen_any;
+	dp->seen_last = &dp->skel->bss->seen_last;
 	dp->seen_added = &dp->skel->bss->seen_added;
 	dp->from_app = datapath_program_fd(dp, "ax_from_app");
 	dp->to_app = datapath_program_fd(dp, "ax_to_app");
@@ -679,6 +700,9 @@ void datapath_close(struct datapath *dp)
 	bpf_link__destroy(dp->dual_udp);
 	bpf_link__destroy(dp->udp_conns);
 	bpf_link__destroy(dp->accepted);
+	bpf_link__destroy(dp->unjudged_udp);
+	bpf_link__destroy(dp->unjudged_tcp);
+	bpf_link__destroy(dp->forbidden_udp);
 	bpf_link__destroy(dp->held);
 	if (dp->skel)
 		dataplane__destroy(dp->skel);
@@ -691,13 +715,14 @@ size_t datapath_features(const struct datapath *dp, const struct feature_report 
 	return dp->n_features;
 }
 
-int datapath_hold(struct datapath *dp, bool on)
+/* Attaches or detaches a program that is AT_NEED. */
+static int at_need(struct datapath *dp, const char *name, bool on)
 {
 	char path[PIN_PATH_MAX];
 	size_t i = 0;
 	int cgroup_fd, r;
 
-	while (programs[i].at != AT_HOLD)
+	while (!streq(programs[i].name, name))
 		i++;
 	snprintf(path, sizeof(path), "%s/link_%s", dp->pin_dir, programs[i].name);
 	if (!on)
@@ -709,5 +734,19 @@ int datapath_hold(struct datapath *dp, bool on)
 		return -errno;
 	r = attach_program(dp, i, dp->pin_dir, cgroup_fd, -1);
 	close(cgroup_fd);
+	return r;
+}
+
+int datapath_hold(struct datapath *dp, bool on)
+{
+	return at_need(dp, "ax_hold_syn", on);
+}
+
+int datapath_straight(struct datapath *dp, bool on)
+{
+	int r = on && dp->straight ? 0 : at_need(dp, "ax_straight", on);
+
+	if (!r)
+		dp->straight = on;
 	return r;
 }

@@ -137,6 +137,14 @@ int datapath_udp_conns_each(struct datapath *dp, int netns_fd,
 /* TCP of programs outside ax with apps in host mode, in the caller's network namespace. */
 int datapath_accepted_each(struct datapath *dp, int (*f)(void *arg, const struct ax_accepted *c),
 			   void *arg);
+/* Sockets of apps in host mode, of one protocol, that are connected to what is exposed and were not
+ * judged for it, in the caller's network namespace. */
+int datapath_unjudged_each(struct datapath *dp, uint8_t proto,
+			   int (*f)(void *arg, const struct ax_unjudged *u), void *arg);
+/* UDP sockets of apps in host mode that are connected to whom the rules that hold now forbid them,
+ * in the caller's network namespace. */
+int datapath_forbidden_each(struct datapath *dp, int (*f)(void *arg, const struct ax_unjudged *u),
+			    void *arg);
 /* A flow of a program outside ax (struct ax_flow). */
 struct datapath_flow {
 	struct ax_endpoint client;
@@ -189,7 +197,8 @@ int datapath_exposed_sweep(struct datapath *dp,
 			   bool (*keep)(void *arg, const struct ax_exposed_key *key), void *arg);
 /* Which of 64 ports there are, see AX_EXPOSED_WORD. */
 int datapath_exposed_ports(struct datapath *dp, uint32_t word, uint64_t bits);
-/* The addresses of this machine are these now, in place of the former ones. */
+/* The addresses of this machine are these now, in place of the former ones. 1: they were others; 0;
+ * or a negative errno. */
 int datapath_local_addrs(struct datapath *dp, const struct ax_addr *list, size_t n);
 
 /* --- packets --- */
@@ -240,12 +249,16 @@ int datapath_across_each(struct datapath *dp,
 int datapath_across_clear(struct datapath *dp, bool all);
 /* Attaches or detaches the program that holds SYNs back. */
 int datapath_hold(struct datapath *dp, bool on);
+/* The same of the one that keeps packets of confined apps from detours. -EOPNOTSUPP: this kernel
+ * has refused it. */
+int datapath_straight(struct datapath *dp, bool on);
 
 /* --- DNS: the programs ax_dns_udp and ax_dns_tcp are filters for the server's sockets --- */
 /* A queue of theirs was found empty: each asker may fill its part of it again. */
 void datapath_dns_turn(struct datapath *dp);
 /* The host-mode app that asks from a port of the host's own address, or had it when it asked, not
- * before `since_ns`; 0: none that is known. */
+ * before `since_ns`; 0: none. */
+#define DATAPATH_ASKER_UNKNOWN UINT32_MAX /* it may have been one, or none */
 uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_endpoint *from, uint64_t since_ns);
 
 /* --- events --- */

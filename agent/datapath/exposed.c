@@ -130,5 +130,6 @@ int datapath_local_addrs(struct datapath *dp, const struct ax_addr *list, size_t
 	r = drop(dp->map[MAP_LOCAL_ADDRS], sizeof(*list), keep_addr, &k);
 	if (r < 0 || (!r && !changed))
 		return r;
-	return xdp_exposed_copy(dp);
+	r = xdp_exposed_copy(dp);
+	return r ? r : 1;
 }

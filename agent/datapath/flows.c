@@ -25,6 +25,36 @@ int datapath_accepted_each(struct datapath *dp, int (*f)(void *arg, const struct
 	return datapath_iter_each(dp->accepted, -1, sizeof(struct ax_accepted), each_accepted, &e);
 }
 
+struct unjudged_each {
+	int (*f)(void *arg, const struct ax_unjudged *u);
+	void *arg;
+};
+
+static int each_unjudged(void *arg, const void *record)
+{
+	struct unjudged_each *e = arg;
+
+	return e->f(e->arg, record);
+}
+
+int datapath_unjudged_each(struct datapath *dp, uint8_t proto,
+			   int (*f)(void *arg, const struct ax_unjudged *u), void *arg)
+{
+	const struct bpf_link *iter = proto == IPPROTO_UDP ? dp->unjudged_udp : dp->unjudged_tcp;
+	struct unjudged_each e = {.f = f, .arg = arg};
+
+	return datapath_iter_each(iter, -1, sizeof(struct ax_unjudged), each_unjudged, &e);
+}
+
+int datapath_forbidden_each(struct datapath *dp, int (*f)(void *arg, const struct ax_unjudged *u),
+			    void *arg)
+{
+	struct unjudged_each e = {.f = f, .arg = arg};
+
+	return datapath_iter_each(dp->forbidden_udp, -1, sizeof(struct ax_unjudged), each_unjudged,
+				  &e);
+}
+
 /* As flow_is_over() of bpf/flows.bpf.h. */
 static bool is_over(const struct ax_flow *f, uint8_t proto, uint32_t now)
 {

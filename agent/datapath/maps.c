@@ -103,6 +103,17 @@ int datapath_netns_del(struct datapath *dp, uint64_t cookie)
 	return map_del(dp, MAP_NETNS_APPS, &cookie);
 }
 
+/* Whether who asked since then may be gone, and is not in the map any more. */
+static bool may_be_pushed_out(const struct datapath *dp, uint64_t since_ns)
+{
+	uint64_t n = __atomic_load_n(dp->dns_gone_n, __ATOMIC_ACQUIRE);
+	uint64_t lost_ns = __atomic_load_n(dp->dns_gone_lost_ns, __ATOMIC_RELAXED);
+
+	return (lost_ns && lost_ns >= since_ns) ||
+	       (n >= AX_DNS_GONE_SURE && __atomic_load_n(&dp->dns_gone_at[n % AX_DNS_GONE_SURE],
+							 __ATOMIC_RELAXED) >= since_ns);
+}
+
 uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_endpoint *from, uint64_t since_ns)
 {
 	struct ax_dns_gone gone;
@@ -110,7 +121,9 @@ uint32_t datapath_dns_asker(struct datapath *dp, const struct ax_endpoint *from,
 
 	if (map_get(dp, MAP_DNS_SOURCES, from, &id) == 0)
 		return id;
-	return map_get(dp, MAP_DNS_GONE, from, &gone) || gone.at_ns < since_ns ? 0 : gone.app;
+	if (map_get(dp, MAP_DNS_GONE, from, &gone) == 0 && gone.at_ns >= since_ns)
+		return gone.app;
+	return may_be_pushed_out(dp, since_ns) ? DATAPATH_ASKER_UNKNOWN : 0;
 }
 
 int datapath_vip_set(struct datapath *dp, const struct ax_addr *addr, const struct ax_vip *v)
@@ -416,6 +429,14 @@ static int drop_loopback(void *arg, const void *key, const void *value)
 	return ((const struct ax_app_endpoint *)key)->app == d->app;
 }
 
+static int drop_wild(void *arg, const void *key, const void *value)
+{
+	struct drop_servers *d = arg;
+
+	(void)key;
+	return ((const struct ax_wild *)value)->app == d->app;
+}
+
 static int drop_source(void *arg, const void *key, const void *value)
 {
 	struct drop_servers *d = arg;
@@ -441,6 +462,9 @@ int datapath_servers_drop(struct datapath *dp, uint32_t app, bool host)
 		r = r ? r
 		      : map_walk(dp, MAP_UDP_CLIENTS, sizeof(struct ax_app_endpoint),
 				 sizeof(uint32_t), drop_loopback, &d);
+		r = r ? r
+		      : map_walk(dp, MAP_WILD_PORTS, sizeof(struct ax_endpoint),
+				 sizeof(struct ax_wild), drop_wild, &d);
 		r = r ? r
 		      : map_walk(dp, MAP_DNS_SOURCES, sizeof(struct ax_endpoint), sizeof(uint32_t),
 				 drop_source, &d);

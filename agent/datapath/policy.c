@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "awaited.h"
 #include "question.h"
 #include "seen.h"
 #include "datapath/policy.h"
@@ -136,17 +137,26 @@ int datapath_learnt_each(struct datapath *dp,
 			learnt_one, &w);
 }
 
-static int forget_one(void *arg, const void *key, const void *value)
+struct leavers_walk {
+	int (*f)(void *arg, uint32_t app);
+	void *arg;
+};
+
+static int leaver_one(void *arg, const void *key, const void *value)
 {
-	(void)arg;
-	(void)key;
+	const struct ax_awaited_key *k = key;
+	struct leavers_walk *w = arg;
+
 	(void)value;
-	return 1;
+	return w->f(w->arg, k->app);
 }
 
-void datapath_leavers_forget(struct datapath *dp)
+int datapath_leavers_each(struct datapath *dp, int (*f)(void *arg, uint32_t app), void *arg)
 {
-	map_walk(dp, MAP_LEAVERS, sizeof(struct ax_flow_key), sizeof(uint32_t), forget_one, NULL);
+	struct leavers_walk w = {f, arg};
+
+	return map_walk(dp, MAP_LEAVERS, sizeof(struct ax_awaited_key), sizeof(struct ax_awaited),
+			leaver_one, &w);
 }
 
 int datapath_rules_set(struct datapath *dp, unsigned set, const struct datapath_rules *r)
@@ -260,9 +270,14 @@ int datapath_seen_each(struct datapath *dp,
 			&e);
 }
 
-bool datapath_seen_any(struct datapath *dp)
+void datapath_seen_forget(struct datapath *dp, const struct ax_seen_key *key)
 {
-	return __atomic_exchange_n(dp->seen_any, 0, __ATOMIC_SEQ_CST);
+	map_del(dp, MAP_SEEN, key);
+}
+
+uint64_t datapath_seen_last(struct datapath *dp)
+{
+	return __atomic_load_n(dp->seen_last, __ATOMIC_SEQ_CST);
 }
 
 bool datapath_seen_many(struct datapath *dp, uint32_t n)

@@ -37,8 +37,10 @@ int datapath_learnt_each(struct datapath *dp,
 			 int (*f)(void *arg, const struct ax_addr *addr, const char *name,
 				  uint64_t until_ns, uint32_t app),
 			 void *arg);
-/* Connections to the outside that stand are judged anew. */
-void datapath_leavers_forget(struct datapath *dp);
+/* Connections of private apps to the outside that a rule has let; by the app's id, which may come
+ * again and again. f returns 1 for those that are to be judged anew, 0 for the others, or a
+ * negative errno. */
+int datapath_leavers_each(struct datapath *dp, int (*f)(void *arg, uint32_t app), void *arg);
 
 int datapath_rule_mark_get(struct datapath *dp, unsigned set, unsigned rule,
 			   struct ax_rule_mark *ret);
@@ -59,9 +61,10 @@ int datapath_seen_each(struct datapath *dp,
 		       int (*f)(void *arg, const struct ax_seen_key *key,
 				const struct ax_seen *seen),
 		       void *arg);
-/* Whether anything was seen since this was asked last; and at least n entries that there were not.
- */
-bool datapath_seen_any(struct datapath *dp);
+void datapath_seen_forget(struct datapath *dp, const struct ax_seen_key *key);
+/* When anything was (CLOCK_BOOTTIME), and is in its entry; and whether there are at least n entries
+ * more since this was true last. */
+uint64_t datapath_seen_last(struct datapath *dp);
 bool datapath_seen_many(struct datapath *dp, uint32_t n);
 
 #endif

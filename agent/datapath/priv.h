@@ -25,6 +25,7 @@ enum datapath_map {
 	MAP_SERVERS,
 	MAP_LOOPBACK_SERVERS,
 	MAP_UDP_CLIENTS,
+	MAP_WILD_PORTS,
 	MAP_APP_SERVERS,
 	MAP_ACCEPTS,
 	MAP_SOURCES,
@@ -71,7 +72,7 @@ enum datapath_map {
 };
 
 #define PIN_PATH_MAX	      512 /* of a pin, with its directory */
-#define DATAPATH_PROGRAMS_MAX 40
+#define DATAPATH_PROGRAMS_MAX 48
 
 struct ring_buffer;
 struct bpf_link;
@@ -95,14 +96,18 @@ struct datapath {
 	struct bpf_link *dual_udp;
 	struct bpf_link *udp_conns;
 	struct bpf_link *accepted;
+	struct bpf_link *unjudged_udp, *unjudged_tcp, *forbidden_udp;
 	struct bpf_link *held;
+	bool straight;	    /* ax_straight is attached */
 	uint32_t *udp_told; /* the programs' */
 	uint32_t *held_any, *held_told;
 	uint32_t *servers_watched, *servers_told;
 	bool *accepts_any;
 	bool *failing_any;
+	uint64_t *dns_gone_n, *dns_gone_lost_ns, *dns_gone_at; /* include/service.h */
 	uint32_t *failing_told;
-	uint32_t *seen_any, *seen_added;
+	__u64 *seen_last;
+	uint32_t *seen_added;
 	struct ring_buffer *ring;
 	int (*event)(void *arg, const struct ax_event *ev);
 	void *event_arg;

@@ -39,6 +39,8 @@ static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_EXPOSED_PORTS] = "exposed_ports",
 	[XDP_MAP_LEARNED] = "learned",
 	[XDP_MAP_HELD] = "held",
+	[XDP_MAP_LEARNED_FLOWS] = "learned_flows",
+	[XDP_MAP_HELD_FLOWS] = "held_flows",
 	[XDP_MAP_TIMED_SLOTS] = "timed_slots",
 	[XDP_MAP_WAYS] = "ways",
 	[XDP_MAP_JUMPS] = "jumps",
@@ -329,6 +331,8 @@ static void skeleton_maps(struct filter *skel, struct bpf_map *ret[XDP_MAPS])
 		[XDP_MAP_EXPOSED_PORTS] = skel->maps.exposed_ports,
 		[XDP_MAP_LEARNED] = skel->maps.learned,
 		[XDP_MAP_HELD] = skel->maps.held,
+		[XDP_MAP_LEARNED_FLOWS] = skel->maps.learned_flows,
+		[XDP_MAP_HELD_FLOWS] = skel->maps.held_flows,
 		[XDP_MAP_TIMED_SLOTS] = skel->maps.timed_slots,
 		[XDP_MAP_WAYS] = skel->maps.ways,
 	};
@@ -594,6 +598,7 @@ int datapath_xdp_filter(const struct datapath_xdp *d, const struct ax_layout *la
 		return -errno;
 	memcpy((void *)(uintptr_t)&skel->rodata->layout, layout, sizeof(*layout));
 	leave_out(skel, layout);
+	datapath_xdp_found_room(layout, &skel->rodata->found_places, skel->maps.founds);
 	load_like_root(skel->obj, layout->has_frags);
 	r = take_maps(skel, d);
 	if (r)

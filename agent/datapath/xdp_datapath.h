@@ -50,6 +50,8 @@ enum xdp_map {
 	XDP_MAP_EXPOSED_PORTS,
 	XDP_MAP_LEARNED, /* include/xdp.h: struct ax_timed_set */
 	XDP_MAP_HELD,
+	XDP_MAP_LEARNED_FLOWS,
+	XDP_MAP_HELD_FLOWS,
 	XDP_MAP_TIMED_SLOTS,
 	XDP_MAP_WAYS,	   /* the instance's, where lists route: see include/route.h */
 	XDP_MAP_JUMPS,	   /* from here on: see datapath_xdp_open_root() */

@@ -211,6 +211,7 @@ int datapath_egress_load(const struct datapath_xdp *d, const void *arena, size_t
 		return -errno;
 	memcpy((void *)(uintptr_t)&skel->rodata->layout, layout, sizeof(*layout));
 	leave_out(skel);
+	datapath_xdp_found_room(layout, &skel->rodata->found_places, skel->maps.founds);
 	r = take_maps(skel, d);
 	if (!r)
 		r = bpf_map__set_value_size(skel->maps.arena, (uint32_t)size);

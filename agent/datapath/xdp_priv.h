@@ -5,6 +5,7 @@
 
 #include "datapath/xdp_datapath.h"
 
+struct bpf_map;
 struct bpf_map_info;
 struct bpf_object;
 struct filter;
@@ -41,6 +42,9 @@ int datapath_xdp_filter(const struct datapath_xdp *d, const struct ax_layout *la
 			struct filter **ret);
 /* xdp_fast.c: for a list with balancers. */
 void datapath_xdp_fast_room(struct filter *skel);
+/* The same: for a list of many rules in bit vectors. */
+void datapath_xdp_found_room(const struct ax_layout *l, const volatile uint32_t *places,
+			     struct bpf_map *founds);
 /* The descriptor of a program's map of that name, or a negative errno. */
 int map_of_program(int prog, const char *name, struct bpf_map_info *mi);
 

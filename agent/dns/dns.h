@@ -47,8 +47,11 @@ struct dns_learnt {
 
 struct dns_zone {
 	const char *domain; /* "ax.internal": lower case, no dots at the ends */
-	/* `name` is lower case, without the domain. Returns true when the name exists. */
+	/* `name` is lower case, without the domain: a label, or two (NAME.CLUSTER). Returns true
+	 * when the name exists. */
 	bool (*lookup)(void *arg, const char *name, struct dns_name_info *ret);
+	/* Whether there are names below that label, whatever they are; NULL: there are none. */
+	bool (*encloses)(void *arg, const char *label);
 	/* Whether a name exists and can be connected to, for those who wait for that; NULL: as soon
 	 * as lookup() knows it. */
 	bool (*ready)(void *arg, const char *name);

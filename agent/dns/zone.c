@@ -15,8 +15,8 @@ static bool label_is(const uint8_t *label, const char *text)
 	return label[0] == len && memcmp(label + 1, text, len) == 0;
 }
 
-/* The label as a string; false when it has bytes that no app's name has. */
-static bool label_text(const uint8_t *label, char text[DNS_NAME_MAX])
+/* The label as a string of at most 63 bytes; false when it has bytes that no app's name has. */
+static bool label_text(const uint8_t *label, char *text)
 {
 	for (unsigned i = 1; i <= label[0]; i++) {
 		if (!isalnum(label[i]) && label[i] != '-' && label[i] != '_')
@@ -126,29 +126,60 @@ enum name_kind {
 struct name {
 	enum name_kind kind;
 	char host[DNS_NAME_MAX];
+	size_t labels; /* of the host */
 	struct dns_name_info info;
 };
+
+/* A name of one label or of two as a string; false when it is none, or too long. */
+static bool host_text(const uint8_t *const *l, size_t n, char text[DNS_NAME_MAX])
+{
+	char last[DNS_NAME_MAX];
+	size_t len;
+
+	if (!label_text(l[0], text) || n == 1)
+		return n == 1;
+	len = strlen(text);
+	if (!label_text(l[1], last) || len + 1 + strlen(last) >= DNS_NAME_MAX)
+		return false;
+	text[len] = '.';
+	strcpy(text + len + 1, last);
+	return true;
+}
+
+/* What these labels are above a host's. */
+static enum name_kind kind_above(const struct dns_zone *zone, const uint8_t *const *l, size_t n,
+				 struct name *ret)
+{
+	if (n == 0)
+		return NAME_HOST;
+	if (n == 1 && label_proto(l[0]))
+		return NAME_EMPTY;
+	if (n != 2 || !label_proto(l[1]) || l[0][0] < 2 || l[0][1] != '_')
+		return NAME_UNKNOWN;
+	if (zone->ports)
+		zone->ports(zone->arg, ret->host, &ret->info);
+	return NAME_SERVICE;
+}
 
 static enum name_kind name_find(const struct dns_zone *zone, const struct dns_question *q, size_t n,
 				struct name *ret)
 {
 	const uint8_t *const *l = q->name.l;
-	bool known = n >= 1 && n <= 3 && label_text(l[n - 1], ret->host) &&
-		     zone->lookup(zone->arg, ret->host, &ret->info);
+	enum name_kind kind = NAME_UNKNOWN;
 
-	if (known && n == 1)
-		return NAME_HOST;
-	if (known && n == 2 && label_proto(l[0]))
-		return NAME_EMPTY;
-	if (known && n == 3 && label_proto(l[1]) && l[0][0] > 1 && l[0][1] == '_') {
-		if (zone->ports)
-			zone->ports(zone->arg, ret->host, &ret->info);
-		return NAME_SERVICE;
-	}
-	return NAME_UNKNOWN;
+	for (size_t own = 1; own <= 2 && own <= n && !kind; own++)
+		if (n <= own + 2 && host_text(l + n - own, own, ret->host) &&
+		    zone->lookup(zone->arg, ret->host, &ret->info)) {
+			ret->labels = own;
+			kind = kind_above(zone, l, n - own, ret);
+		}
+	if (!kind && n == 1 && zone->encloses && label_text(l[0], ret->host) &&
+	    zone->encloses(zone->arg, ret->host))
+		kind = NAME_EMPTY;
+	return kind;
 }
 
-/* ns.dns.<domain>, the server itself: two labels, which no app's name can have. */
+/* ns.dns.<domain>, the server itself: no cluster is called dns. */
 static enum name_kind name_own(const struct dns_zone *zone, const struct dns_question *q, size_t n,
 			       struct name *ret)
 {
@@ -219,18 +250,18 @@ static void answer_domain(const struct dns_zone *zone, const struct dns_question
 		add_authority(r, q, q->name.n - above, zone->domain);
 }
 
-/* "web" and "_http._tcp.web" by themselves; ours only while the app is known. */
+/* "web", "_http._tcp.web" and "web.west" by themselves; ours only while the app is known. */
 static bool answer_single(const struct dns_zone *zone, const struct dns_question *q,
 			  struct dns_reply *r)
 {
 	struct name name = {};
 
 	name.kind = name_find(zone, q, q->name.n, &name);
-	if (name.kind == NAME_UNKNOWN)
+	if (name.kind == NAME_UNKNOWN || !name.labels)
 		return false;
 	answer_name(zone, q, &name, r);
 	if (!ldns_pkt_ancount(r->pkt))
-		add_authority(r, q, 1, zone->domain);
+		add_authority(r, q, name.labels, zone->domain);
 	return true;
 }
 

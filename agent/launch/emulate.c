@@ -439,8 +439,13 @@ static void serve_all(struct server *s)
 							 .events = POLLOUT};
 		if (poll(p, n, time_left(s)) < 0 && errno != EINTR)
 			return;
-		if (p[1].revents)
+		/* Whoever stands by from here on, and goes on from here one day, has our p: what it
+		 * says of questions is not true any more then, and who reads one that is not there
+		 * waits for it. */
+		if (p[1].revents) {
 			covered = cover(s);
+			continue;
+		}
 		look_at_waiting(s);
 		if (!take_question(s, p[0].revents))
 			return;

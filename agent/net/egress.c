@@ -225,17 +225,17 @@ static int fill_nodes(struct nftnl_rule *rule, bool v4, const void *arg)
 }
 
 static int table_replace(const struct instance *inst, const struct egress_addr *addrs, size_t n,
-			 const struct prefix *nodes, struct error *e)
+			 const struct prefix *nodes, size_t n_nodes, struct error *e)
 {
 	CLEANUP(nft_batch_free) struct nft_batch b;
 	char name[TABLE_NAME_MAX];
 	int r;
 
 	table_name(inst, name);
-	r = nft_table_begin(&b, name, table_size(addrs, n), "postrouting", "nat",
-			    NF_INET_POST_ROUTING, PRIORITY_SRCNAT);
-	if (nodes)
-		r = r ? r : nft_rule_add(&b, true, fill_nodes, nodes);
+	r = nft_table_begin(&b, name, table_size(addrs, n) + n_nodes * NFT_MESSAGE_SIZE,
+			    "postrouting", "nat", NF_INET_POST_ROUTING, PRIORITY_SRCNAT);
+	for (size_t i = 0; i < n_nodes && !r; i++)
+		r = nft_rule_add(&b, true, fill_nodes, &nodes[i]);
 	r = r ? r : add_chosen(&b, inst, addrs, n);
 	for (int v4 = 1; v4 >= 0 && !r; v4--) {
 		r = add_set(&b, v4);
@@ -274,15 +274,16 @@ bool egress_was_flushed(const struct instance *inst, int fd, const struct egress
 }
 
 int egress_set(const struct instance *inst, const struct egress_addr *addrs, size_t n,
-	       const struct prefix *nodes, struct egress_tables *made, struct error *e)
+	       const struct prefix *nodes, size_t n_nodes, struct egress_tables *made,
+	       struct error *e)
 {
 	struct egress_tables ignored;
-	bool v4 = nodes, v6 = false;
+	bool v4 = n_nodes, v6 = false;
 	int r, r2;
 
 	made = made ? made : &ignored;
 	*made = (struct egress_tables){.own = n};
-	if (!n && !nodes) {
+	if (!n && !n_nodes) {
 		r = forwarding_restore(inst, e);
 		r2 = table_remove(inst, r ? NULL : e);
 		return r ? r : r2;
@@ -294,6 +295,6 @@ int egress_set(const struct instance *inst, const struct egress_addr *addrs, siz
 			v6 = true;
 	}
 	/* In this order nothing leaves with an app's address on it. */
-	r = n ? table_replace(inst, addrs, n, nodes, e) : table_remove(inst, e);
-	return r ? r : forwarding_on(inst, v4, v6, nodes, &made->guard, e);
+	r = n ? table_replace(inst, addrs, n, nodes, n_nodes, e) : table_remove(inst, e);
+	return r ? r : forwarding_on(inst, v4, v6, nodes, n_nodes, &made->guard, e);
 }

@@ -17,7 +17,7 @@
 
 /*
  * Replaces the whole table in one transaction by one that masquerades these addresses on their way
- * to all but `nodes` (IPv4; NULL: none), whose apps see each other as they are; with n == 0
+ * to all but `nodes` (IPv4), whose apps see each other as they are; with n == 0
  * removes it. Also turns IP forwarding on for their families and for nodes, and when there are
  * neither back to what it was if ax had changed it (remembered in <run_dir>/forwarding).
  * forwarding.h says what that means for IPv6 router advertisements and for other instances.
@@ -32,7 +32,8 @@ struct egress_tables {
 };
 /* *made (NULL: nobody asks): which it has made, if it returns 0. */
 int egress_set(const struct instance *inst, const struct egress_addr *addrs, size_t n,
-	       const struct prefix *nodes, struct egress_tables *made, struct error *e);
+	       const struct prefix *nodes, size_t n_nodes, struct egress_tables *made,
+	       struct error *e);
 
 /* Takes what a socket of nft_watch_open() has to say. Whether somebody took away one of these, and
  * nobody has put it back: egress_set() does. */

@@ -15,7 +15,7 @@
 #define CONF4	    "net/ipv4/conf"
 #define CONF6	    "net/ipv6/conf"
 #define FILE_NAME   "forwarding"
-#define NODES_NAME  "forwarding-nodes" /* beside it: their prefix, if there are any */
+#define NODES_NAME  "forwarding-nodes" /* beside it: their prefixes, a line for each */
 #define FILE_MAX    (1 << 20)
 
 /* The file's lines, "<sysctl> <value before> <value set>", in the order of the changes; or, before
@@ -266,13 +266,16 @@ struct recorded {
 
 static void add_nodes(const char *run_dir, struct recorded *ret)
 {
-	char path[PATH_MAX + sizeof(NODES_NAME)];
+	char path[PATH_MAX + sizeof(NODES_NAME)], *line, *next;
 	autofree char *text = NULL;
 
 	snprintf(path, sizeof(path), "%s/" NODES_NAME, run_dir);
-	if (ret->n_nodes < GUARD_NODES_MAX && file_read(path, ADDR_STRLEN, &text) == 0 &&
-	    prefix_parse(text, &ret->nodes[ret->n_nodes]) == 0)
-		ret->n_nodes++;
+	if (file_read(path, (size_t)GUARD_NODES_MAX * ADDR_STRLEN, &text))
+		return;
+	for (line = strtok_r(text, "\n", &next); line; line = strtok_r(NULL, "\n", &next))
+		if (ret->n_nodes < GUARD_NODES_MAX &&
+		    prefix_parse(line, &ret->nodes[ret->n_nodes]) == 0)
+			ret->n_nodes++;
 }
 
 static int add_recorded(const char *parent, struct recorded *ret)
@@ -318,21 +321,26 @@ static int guard(const char *parent, const bool needed[2], bool *guarded, struct
 	return *guarded ? guard_set(all.on[0], all.on[1], all.nodes, all.n_nodes, e) : 0;
 }
 
-static int record_nodes(const char *run_dir, const struct prefix *nodes)
+static int record_nodes(const char *run_dir, const struct prefix *nodes, size_t n)
 {
-	char path[PATH_MAX + sizeof(NODES_NAME)], text[ADDR_STRLEN];
+	char path[PATH_MAX + sizeof(NODES_NAME)], text[GUARD_NODES_MAX * ADDR_STRLEN];
+	size_t len = 0;
 	autoclose int fd = -1;
 
 	snprintf(path, sizeof(path), "%s/" NODES_NAME, run_dir);
-	if (!nodes)
+	if (!n)
 		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	prefix_format(nodes, text);
-	return fd < 0 ? -errno : write_whole(fd, text, strlen(text));
+	for (size_t i = 0; i < n && i < GUARD_NODES_MAX; i++) {
+		prefix_format(&nodes[i], text + len);
+		len += strlen(text + len);
+		text[len++] = '\n';
+	}
+	return fd < 0 ? -errno : write_whole(fd, text, len);
 }
 
 int forwarding_on(const struct instance *inst, bool v4, bool v6, const struct prefix *nodes,
-		  bool *guarded, struct error *e)
+		  size_t n_nodes, bool *guarded, struct error *e)
 {
 	CLEANUP(record_close) struct record record = {0};
 	struct change c = {.inst = inst, .record = &record, .e = e};
@@ -344,7 +352,7 @@ int forwarding_on(const struct instance *inst, bool v4, bool v6, const struct pr
 	/* Also where nothing is changed: the file tells siblings that forwarding is needed. */
 	if (!r && !exists)
 		r = record_write(inst->run_dir, &record);
-	r = r ? r : record_nodes(inst->run_dir, nodes);
+	r = r ? r : record_nodes(inst->run_dir, nodes, n_nodes);
 	if (r)
 		return error_set(e, r, "cannot keep %s/" FILE_NAME ": %s", inst->run_dir,
 				 strerror(-r));
@@ -443,7 +451,7 @@ int forwarding_restore(const struct instance *inst, struct error *e)
 	}
 	if (!r)
 		r = hand_over(parent, inst->run_dir, record.text, &done);
-	r = r ? r : record_nodes(inst->run_dir, NULL);
+	r = r ? r : record_nodes(inst->run_dir, NULL, 0);
 	if (r)
 		return error_set(e, r, "cannot read or hand over %s: %s", path, strerror(-r));
 	if (!done) {

@@ -13,7 +13,7 @@
 
 /*
  * Where it is ax that switches it on, nothing is forwarded but what comes from the devices of its
- * instances, the answers to that, and to these devices what comes from `nodes` (IPv4; NULL: none),
+ * instances, the answers to that, and to these devices what comes from `nodes` (IPv4),
  * whose apps are a cluster's (guard.h): *guarded.
  *
  * IPv6 forwarding makes the kernel ignore router advertisements and drop what it learned from
@@ -22,7 +22,7 @@
  * later are the administrator's to set.
  */
 int forwarding_on(const struct instance *inst, bool v4, bool v6, const struct prefix *nodes,
-		  bool *guarded, struct error *e);
+		  size_t n_nodes, bool *guarded, struct error *e);
 
 /*
  * Puts back what forwarding_on() changed, unless somebody else has changed it since. While another

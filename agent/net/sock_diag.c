@@ -168,6 +168,7 @@ static int end_conn(int fd, const struct sock_conn *conn)
 	struct inet_diag_sockid id = {
 		.idiag_sport = local->port_be,
 		.idiag_dport = remote->port_be,
+		.idiag_if = conn->ifindex,
 		.idiag_cookie = {(uint32_t)conn->cookie, (uint32_t)(conn->cookie >> 32)}};
 	int r;
 
@@ -176,6 +177,21 @@ static int end_conn(int fd, const struct sock_conn *conn)
 	r = send_request(fd, SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK, v4 ? AF_INET : AF_INET6,
 			 local->proto, ~0u, &id);
 	return r ? r : read_ack(fd);
+}
+
+int sock_conns_add(struct sock_conns *l, const struct sock_conn *one)
+{
+	if (l->n == l->size) {
+		size_t more = l->size ? 2 * l->size : 16;
+		void *p = reallocarray(l->v, more, sizeof(*l->v));
+
+		if (!p)
+			return -ENOMEM;
+		l->v = p;
+		l->size = more;
+	}
+	l->v[l->n++] = *one;
+	return 0;
 }
 
 int socks_end_conns(int netns_fd, const struct sock_conn *conns, size_t n)

@@ -20,7 +20,16 @@ int socks_end_udp(int netns_fd, const struct ax_addr *peer);
 struct sock_conn {
 	struct ax_endpoint local, remote;
 	uint64_t cookie;
+	uint32_t ifindex; /* of the interface that it is bound to (SO_BINDTODEVICE), or 0 */
 };
+
+/* A list of such, {0} at first; its memory is the caller's, who frees v. */
+struct sock_conns {
+	struct sock_conn *v;
+	size_t n, size;
+};
+/* 0 or -ENOMEM. */
+int sock_conns_add(struct sock_conns *l, const struct sock_conn *one);
 
 /*
  * Ends such sockets of a network namespace (-1: the caller's), those that are still there: their

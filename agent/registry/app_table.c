@@ -36,6 +36,19 @@ bool app_egress_is_open(const struct app *app)
 	return egress_is_open(&app->spec.egress, app->spec.net == NET_HOST);
 }
 
+bool apps_any_in_host_mode(const struct agent *a)
+{
+	for (const struct app *x = a->apps; x; x = x->next)
+		if (x->spec.net == NET_HOST)
+			return true;
+	return false;
+}
+
+bool app_is_confined(const struct app *app)
+{
+	return app->spec.net == NET_HOST && (app->confined || !app_egress_is_open(app));
+}
+
 #define APP_BUCKETS 4096
 
 struct app_index {

@@ -84,6 +84,9 @@ uint64_t app_egress_id(const struct app *app);
 /* For its party. */
 struct policy_who app_who(const struct app *app);
 bool app_egress_is_open(const struct app *app);
+bool apps_any_in_host_mode(const struct agent *a);
+/* One in host mode that may not reach everything outside: its packets take no detours. */
+bool app_is_confined(const struct app *app);
 
 /* An id that no app has. */
 uint32_t app_next_id(struct agent *a);

@@ -18,6 +18,7 @@
 #include "registry/instance_ctl.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
+#include "registry/verdict_names.h"
 #include "registry/verdicts.h"
 #include "registry/vips.h"
 
@@ -52,6 +53,7 @@ int events_open(struct agent *a, const struct event_sink *sink)
 
 void events_close(struct agent *a)
 {
+	verdict_names_free(a);
 	if (a->events)
 		close_fd(&a->events->timer.fd);
 	free(a->events);
@@ -115,6 +117,7 @@ int events_read(struct agent *a)
 		return r;
 	a->events->ring.fd = r;
 	r = loop_add(a->epoll, &a->events->ring, EPOLLIN);
+	r = r ? r : verdict_names_open(a);
 	if (!r)
 		datapath_dual_udp(a->dp); /* those that were bound while no agent ran */
 	if (!r)

@@ -38,6 +38,7 @@ static void add(struct lists *l, const struct app *app)
 static struct ax_source source_of(const struct agent *a, const struct app *app)
 {
 	const struct policy_end end = {.labels = &app->spec.labels,
+				       .cluster = a->policy.cluster,
 				       .name = app->spec.name,
 				       .egress = app_egress_id(app),
 				       .own4 = app->vip4,

@@ -109,10 +109,19 @@ bool other_listens(const struct other_app *r, uint16_t port, uint8_t proto)
 	return false;
 }
 
+static bool is_of(const struct other_app *r, const struct other_state *s, const char *service)
+{
+	size_t len = strlen(s->service);
+
+	if (!r->cluster)
+		return streq(s->service, service);
+	return strncmp(r->app, s->service, len) == 0 && r->app[len] == '.';
+}
+
 const struct other_state *other_state_of(const struct other_app *r, const char *service, bool v4)
 {
 	for (size_t i = 0; i < r->n_states; i++)
-		if (r->states[i].v4 == v4 && streq(r->states[i].service, service))
+		if (r->states[i].v4 == v4 && is_of(r, &r->states[i], service))
 			return &r->states[i];
 	return NULL;
 }

@@ -32,7 +32,8 @@ struct other_state {
 
 /* A part of its owner's memory, as is what it points to; none of it changes while it is in. */
 struct other_app {
-	const char *node, *app; /* names */
+	const char *node, *app; /* names; of another cluster's NAME.CLUSTER */
+	const char *cluster;	/* NULL: this one */
 	struct ax_addr ip4, ip6;
 	const struct other_port *ports; /* where it listens */
 	size_t n_ports;
@@ -52,7 +53,8 @@ void other_remove(struct agent *a, struct other_app *r);
 /* Whether it listens there. Port 0: anywhere. */
 bool other_listens(const struct other_app *r, uint16_t port, uint8_t proto);
 
-/* What its node says of it as a backend of that service. NULL: nothing. */
+/* What its node says of it as a backend of that service; of another cluster's, whose services are
+ * others, as one of the service that its own name is there. NULL: nothing. */
 const struct other_state *other_state_of(const struct other_app *r, const char *service, bool v4);
 
 /* Why it is down, cut and made printable; NULL: there is no reason. */

@@ -3,17 +3,20 @@
 #include "registry/parties.h"
 #include "allot/learnt.h"
 #include "allot/policy.h"
+#include "base/log.h"
 #include "base/work.h"
 #include "datapath/datapath.h"
 #include "datapath/policy.h"
 #include "registry/app_record.h"
 #include "registry/app_table.h"
 #include "registry/declared.h"
+#include "registry/forbidden.h"
 #include "registry/instance_ctl.h"
+#include "registry/leaving.h"
 #include "registry/names_outside.h"
 #include "registry/remotes.h"
 #include "registry/state.h"
-#include "registry/verdicts.h"
+#include "registry/verdict_names.h"
 #include "registry/vips.h"
 
 static int party_tell(struct agent *a, uint32_t party, const struct ax_party *p)
@@ -131,10 +134,29 @@ static int move_all(struct agent *a, struct error *e)
 	return r;
 }
 
-static void wait_for_programs(void *arg)
+static void look_before(void *arg)
 {
-	(void)arg;
 	datapath_wait_for_programs();
+	forbidden_note(arg);
+}
+
+static void look_after(void *arg)
+{
+	datapath_wait_for_programs(); /* the last that judged and counted by the old set */
+	forbidden_end(arg);
+}
+
+static void tell_forbidden(const struct forbidden *f)
+{
+	if (f->ended < 0)
+		log_warn("UDP sockets of apps in host mode cannot be ended, and stay connected to "
+			 "whom the rules forbid them now: %s",
+			 strerror(-f->ended));
+	else if (f->ended)
+		log_info("%d UDP socket%s of apps in host mode had to be ended: the rules forbid "
+			 "now whom %s connected to",
+			 f->ended, f->ended == 1 ? "" : "s",
+			 f->ended == 1 ? "it was" : "they were");
 }
 
 static int tell_parties(struct agent *a, unsigned set)
@@ -256,30 +278,21 @@ static int tell_rules(struct agent *a, unsigned set)
 	return r ? r : carry_hits(a, a->ctl.rule_set, set, true);
 }
 
-/* Whether each rule of that set has the number that it had. */
-static bool same_numbers(struct agent *a, unsigned set, const struct config_rule *rules, size_t n)
-{
-	struct ax_rule_mark m;
-
-	for (unsigned i = 0; i < AX_RULES_MAX; i++) {
-		if (datapath_rule_mark_get(a->dp, set, i, &m))
-			return false;
-		if (!m.id)
-			break;
-		if (i >= n || m.id != policy_rule_id(&rules[i]))
-			return false;
-	}
-	return true;
-}
-
 int parties_apply(struct agent *a, const struct config_rule *rules, size_t n, struct error *e)
 {
+	CLEANUP(forbidden_free)
+	/* (an agent that starts knows of no app yet) */
+	struct forbidden before = {.dp = apps_any_in_host_mode(a) || !a->apps ? a->dp : NULL};
+	const struct config_rule *former = a->policy.rules;
+	size_t n_former = a->policy.n_rules;
 	unsigned was = a->ctl.rule_set, next = !was;
+	CLEANUP(leaving_free) struct leaving leaving;
 	int r;
 
+	leaving_note(a, &leaving);
 	/* Programs may still go by that set, if it held a moment ago. From then on nobody may come
 	 * in: a new party would have the new rules, which are not those that hold. */
-	work_offload(a->work, wait_for_programs, NULL);
+	work_offload(a->work, look_before, &before);
 	/* apps that the new rules name: by the rules that hold they are what they were */
 	r = policy_name(&a->policy, rules, n, true);
 	r = r ? r : move_all(a, e);
@@ -298,10 +311,10 @@ int parties_apply(struct agent *a, const struct config_rule *rules, size_t n, st
 	r = r ? r : move_all(a, e);
 	if (r)
 		return r;
-	work_offload(a->work, wait_for_programs, NULL); /* the last that counted by the old set */
-	datapath_leavers_forget(a->dp);
-	if (!same_numbers(a, was, rules, n))
-		verdicts_forget(a);
+	work_offload(a->work, look_after, &before);
+	tell_forbidden(&before);
+	leaving_forget(a, &leaving);
+	verdict_names_note(a, former, n_former);
 	return carry_hits(a, was, next, false);
 }
 

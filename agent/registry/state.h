@@ -40,7 +40,7 @@ struct hooks {
 	/* What other nodes know of an app has changed: it listens, or does not any more (as above),
 	 * is drained, or is to end. */
 	void (*servers)(struct agent *a);
-	/* a->nodes has come to be set, and the kernel is to know. A negative errno with a sentence.
+	/* a->nodes has changed, and the kernel is to know. A negative errno with a sentence.
 	 */
 	int (*nodes)(struct agent *a, struct error *e);
 	/* The cluster has that config: it is to hold beside this node's, or nothing changes.
@@ -95,7 +95,8 @@ struct agent {
 	struct config_egress *sources; /* of the config's, those that have one */
 	size_t n_sources;
 	struct pool pool4, pool6;
-	struct prefix nodes;	/* of a cluster whose apps are routed to; len 0: none */
+	struct prefix nodes[1 + CONFIG_PEERS_MAX]; /* pools of clusters whose apps are routed to */
+	size_t n_nodes;
 	struct remote *remotes; /* those of other nodes, see remotes.h */
 	uint32_t next_remote;
 	size_t n_untold; /* of them, whom the programs do not know as they are, or not at all */
@@ -124,6 +125,8 @@ struct agent {
 	bool name_added;	   /* or has a way to it: whoever asks DNS and waits is answered */
 	bool splice_stale;	   /* who is there, or what they say of splicing, is another */
 	bool address_freed;	   /* services that could not be declared are tried again */
+
+	bool apps_wait; /* some app waits for servers, whomever it asks */
 
 	bool others_refused;   /* a service of names that other nodes have got no address */
 	uint64_t others_at_ns; /* services of names that other nodes have are made then, 0: never */
@@ -154,6 +157,7 @@ struct agent {
 	struct dns_server *dns; /* NULL: the config wants none */
 	struct doomed *doomed;
 	struct drain *drains;
+	struct ending *endings; /* that have not begun, the last one first: services/ending.h */
 	struct events *events;
 	struct ingress *ingress;
 	struct health *health;
@@ -166,7 +170,8 @@ struct agent {
 	struct spawn *spawns;
 	struct splicing *splicing;
 	struct triggers *triggers;
-	struct verdicts *verdicts; /* NULL: nobody watches them */
+	struct verdicts *verdicts;	     /* NULL: nobody watches them */
+	struct verdict_names *verdict_names; /* NULL: the agent starts */
 	struct watches *watches;
 	struct xdp_section *xdp;
 };

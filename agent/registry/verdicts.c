@@ -2,20 +2,19 @@
 #include <arpa/inet.h>
 
 #include "registry/verdicts.h"
-#include "allot/learnt.h"
 #include "base/address.h"
 #include "control/control.h"
 #include "datapath/datapath.h"
 #include "datapath/policy.h"
 #include "registry/app_table.h"
-#include "registry/asked_names.h"
 #include "registry/events.h"
 #include "registry/state.h"
-#include "registry/vips.h"
+#include "registry/verdict_names.h"
 #include "seen.h"
 
 #define AGAIN_NS   (5 * 1000000000ull) /* between two words of the same */
-#define SWEEP_MANY 4096		       /* entries, since the last sweep */
+#define SWEEP_MANY 1024		       /* entries, since the last sweep */
+#define GONE_MAX   2048		       /* entries of apps that have ended */
 
 /* What was told of an entry. */
 struct told {
@@ -27,7 +26,8 @@ struct told {
 struct verdicts {
 	struct told *v; /* ordered by key */
 	size_t n;
-	bool more; /* there is what was not told yet */
+	uint64_t last_ns; /* datapath_seen_last() before that */
+	bool more;	  /* there is what was not told yet */
 };
 
 /* --- one look --- */
@@ -43,6 +43,7 @@ struct look {
 	struct due *due;
 	size_t n_due;
 	size_t size, size_due;
+	struct rule_ids rules;
 	uint64_t at_ns;
 	uint32_t ending;
 };
@@ -117,20 +118,19 @@ static const char *const hooks[AX_SEEN_HOOKS] = {[AX_SEEN_AT_CONNECT] = "connect
 						 [AX_SEEN_AT_SK_LOOKUP] = "sk_lookup",
 						 [AX_SEEN_AT_FABRIC] = "fabric"};
 
-static void put_rule(json_t *j, const struct agent *a, uint32_t number)
+/* As it is now, or as it was. */
+static void put_rule(json_t *j, struct rule_ids *ids, const struct verdict_name *was, uint64_t id)
 {
-	const struct config_rule *rule;
-	autofree char *text = NULL;
+	const struct config_rule *rule = rule_of_id(ids, id);
+	autofree char *now = rule ? config_rule_text(rule) : NULL;
+	const char *name = rule ? rule->name : was->rule_name;
+	const char *text = rule ? now : was->rule_text;
+	unsigned number = rule ? rule_number(ids->rules, (size_t)(rule - ids->rules)) : 0;
 
-	if (!number || number > a->policy.n_rules)
-		return;
-	rule = &a->policy.rules[number - 1];
-	text = config_rule_text(rule);
-	number = rule_number(a->policy.rules, number - 1);
 	if (number)
 		json_object_set_new(j, "rule", json_integer(number));
-	if (rule->name)
-		json_object_set_new(j, "rule_name", json_string(rule->name));
+	if (name)
+		json_object_set_new(j, "rule_name", json_string(name));
 	if (text)
 		json_object_set_new(j, "text", json_string(text));
 }
@@ -140,21 +140,10 @@ static const char *proto_name(uint8_t proto)
 	return proto == IPPROTO_TCP ? "tcp" : proto == IPPROTO_UDP ? "udp" : "other";
 }
 
-/* The name that it had asked for. A former agent's are known as far as rules speak of them. */
-static const char *asked_of(const struct agent *a, const struct app *app,
-			    const struct ax_addr *addr)
+static json_t *in_words(struct agent *a, struct rule_ids *ids, const struct due *d)
 {
-	const char *name = asked_name(app, addr);
-
-	return name ? name : learnt_name(a->policy.learnt, addr, app->id);
-}
-
-static json_t *in_words(struct agent *a, const struct due *d)
-{
-	const struct app *app = d->key.app ? app_by_id(a, d->key.app) : NULL;
-	const char *from = app ? app->spec.name : name_of_addr(a, &d->seen.from);
-	const char *to = name_of_addr(a, &d->seen.to.addr);
-	const char *asked = app && !to ? asked_of(a, app, &d->seen.to.addr) : NULL;
+	const struct verdict_name *name = verdict_name_find(a, &d->key, &d->seen);
+	struct verdict_name now;
 	const struct ax_seen *s = &d->seen;
 	json_t *j = json_pack("{ss sf ss ss ss ss sI sf}", "event", "verdict", "time",
 			      events_wall_time(s->last_ns), "verdict",
@@ -166,19 +155,23 @@ static json_t *in_words(struct agent *a, const struct due *d)
 
 	if (!j)
 		return NULL;
-	if (from)
-		json_object_set_new(j, "app", json_string(from));
-	if (app)
-		json_object_set_new(j, "app_id", json_integer(app->id));
+	if (!name) { /* it has come since */
+		verdict_name_now(a, &d->key, s, &now);
+		name = &now;
+	}
+	if (name->from)
+		json_object_set_new(j, "app", json_string(name->from));
+	if (d->key.app)
+		json_object_set_new(j, "app_id", json_integer(d->key.app));
 	if (!addr_is_zero(&s->from))
 		json_object_set_new(j, "local", json_addr(&s->from));
 	json_object_set_new(j, "remote", json_addr(&s->to.addr));
 	json_object_set_new(j, "remote_port", json_integer(ntohs(s->to.port_be)));
-	if (to)
-		json_object_set_new(j, "remote_name", json_string(to));
-	if (asked)
-		json_object_set_new(j, "asked", json_string(asked));
-	put_rule(j, a, s->rule);
+	if (name->to)
+		json_object_set_new(j, "remote_name", json_string(name->to));
+	else if (name->asked)
+		json_object_set_new(j, "asked", json_string(name->asked));
+	put_rule(j, ids, name, AX_SEEN_RULE_ID(s));
 	return j;
 }
 
@@ -195,8 +188,11 @@ void verdicts_unwatched(struct agent *a)
 /* The entries of now take the place of what was told. 0 or -ENOMEM. */
 static int take(struct agent *a, struct look *l)
 {
-	int r = datapath_seen_each(a->dp, look_at, l);
+	int r;
 
+	verdict_names_note(a, NULL, 0);
+	l->rules = (struct rule_ids){a->policy.rules, a->policy.n_rules, NULL};
+	r = datapath_seen_each(a->dp, look_at, l);
 	if (r)
 		return r;
 	if (l->now.n)
@@ -220,6 +216,7 @@ static void look_free(struct look *l)
 {
 	free(l->now.v);
 	free(l->due);
+	rule_ids_free(&l->rules);
 }
 
 void verdicts_all(struct agent *a, void (*f)(void *arg, json_t *j), void *arg)
@@ -230,7 +227,7 @@ void verdicts_all(struct agent *a, void (*f)(void *arg, json_t *j), void *arg)
 	if (take(a, &l))
 		return;
 	for (size_t i = 0; i < l.n_due; i++) {
-		json_t *j = in_words(a, &l.due[i]);
+		json_t *j = in_words(a, &l.rules, &l.due[i]);
 
 		if (j)
 			f(arg, j);
@@ -243,10 +240,11 @@ void verdicts_look(struct agent *a, uint32_t ending, void (*f)(struct agent *a, 
 {
 	static const struct verdicts nothing;
 	CLEANUP(look_free) struct look l = {.at_ns = time_mono_ns(), .ending = ending};
-	bool changed = datapath_seen_any(a->dp);
+	uint64_t last = datapath_seen_last(a->dp);
 
-	if (a->verdicts && !changed && !a->verdicts->more)
+	if (a->verdicts && a->verdicts->last_ns == last && !a->verdicts->more)
 		return;
+	l.now.last_ns = last;
 	l.was = a->verdicts ? a->verdicts : &nothing;
 	if (take(a, &l)) {
 		if (a->verdicts)
@@ -254,7 +252,7 @@ void verdicts_look(struct agent *a, uint32_t ending, void (*f)(struct agent *a, 
 		return;
 	}
 	for (size_t i = 0; i < l.n_due; i++) {
-		json_t *j = in_words(a, &l.due[i]);
+		json_t *j = in_words(a, &l.rules, &l.due[i]);
 
 		if (j)
 			f(a, j);
@@ -264,27 +262,79 @@ void verdicts_look(struct agent *a, uint32_t ending, void (*f)(struct agent *a, 
 
 /* --- forgetting --- */
 
-static int forget(void *arg, const struct ax_seen_key *key, const struct ax_seen *seen)
+struct gone {
+	struct ax_seen_key key;
+	uint64_t last_ns;
+	const char *from; /* texts that are the same are one */
+	size_t rank;	  /* among those of that name, from the newest */
+};
+
+struct sweep {
+	struct agent *a;
+	struct gone *v;
+	size_t n, size;
+};
+
+static int look_gone(void *arg, const struct ax_seen_key *key, const struct ax_seen *seen)
 {
-	(void)arg;
-	(void)key;
-	(void)seen;
-	return 1;
+	struct sweep *s = arg;
+	const struct verdict_name *name;
+	void *more;
+
+	if (!key->app || app_by_id(s->a, key->app))
+		return 0;
+	more = room(s->v, s->n, &s->size, sizeof(*s->v));
+	if (!more)
+		return -ENOMEM;
+	s->v = more;
+	name = verdict_name_find(s->a, key, seen);
+	s->v[s->n++] = (struct gone){*key, seen->last_ns, name ? name->from : NULL, 0};
+	return 0;
 }
 
-void verdicts_forget(struct agent *a)
+static int newer_cmp(const struct gone *a, const struct gone *b)
 {
-	datapath_seen_each(a->dp, forget, NULL);
+	return a->last_ns > b->last_ns ? -1 : a->last_ns < b->last_ns;
 }
 
-static int forget_gone(void *arg, const struct ax_seen_key *key, const struct ax_seen *seen)
+static int name_cmp(const void *x, const void *y)
 {
-	(void)seen;
-	return key->app && !app_by_id(arg, key->app);
+	const struct gone *a = x, *b = y;
+
+	if (a->from != b->from)
+		return (uintptr_t)a->from < (uintptr_t)b->from ? -1 : 1;
+	return newer_cmp(a, b);
+}
+
+static int rank_cmp(const void *x, const void *y)
+{
+	const struct gone *a = x, *b = y;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return newer_cmp(a, b);
+}
+
+/* Names have their newest in turns, until all places are taken: one that is started again and again
+ * does not push out others. */
+static void sweep_gone(struct sweep *s)
+{
+	qsort(s->v, s->n, sizeof(*s->v), name_cmp);
+	for (size_t i = 1; i < s->n; i++)
+		if (s->v[i].from == s->v[i - 1].from)
+			s->v[i].rank = s->v[i - 1].rank + 1;
+	qsort(s->v, s->n, sizeof(*s->v), rank_cmp);
+	for (size_t i = GONE_MAX; i < s->n; i++)
+		datapath_seen_forget(s->a->dp, &s->v[i].key);
 }
 
 void verdicts_sweep(struct agent *a)
 {
-	if (datapath_seen_many(a->dp, SWEEP_MANY))
-		datapath_seen_each(a->dp, forget_gone, a);
+	struct sweep s = {.a = a};
+
+	if (!datapath_seen_many(a->dp, SWEEP_MANY))
+		return;
+	if (datapath_seen_each(a->dp, look_gone, &s) == 0 && s.n > GONE_MAX)
+		sweep_gone(&s);
+	free(s.v);
 }

@@ -17,9 +17,7 @@ void verdicts_look(struct agent *a, uint32_t ending, void (*f)(struct agent *a, 
 /* Nobody watches any more. */
 void verdicts_unwatched(struct agent *a);
 
-/* Rules have other numbers: what was by the former ones is forgotten. */
-void verdicts_forget(struct agent *a);
-/* Forgets apps that are no more, if that may be much by now. */
+/* Forgets some of apps that are no more, if that may be much by now. */
 void verdicts_sweep(struct agent *a);
 
 #endif

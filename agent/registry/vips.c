@@ -71,6 +71,25 @@ static bool by_service_device(struct agent *a, const struct vip *v)
 	       service_has_private(a, v->service) && !service_device_open(a);
 }
 
+/* Whether what private apps wait for at a private app's address, which it shares, is for the others
+ * as well: then the services' device leads there. */
+static bool shares_by_device(struct agent *a, const struct vip *v)
+{
+	return v->app && v->service && v->app->ifindex && a->apps_wait &&
+	       service_has_private(a, v->service) && !service_device_open(a);
+}
+
+/* (It is there as long as anybody is led to it, by a route or without.) */
+static void hold_device(struct agent *a, const struct ax_vip *was, const struct ax_vip *now)
+{
+	bool held = was->kind == AX_VIP_APP && was->flags & AX_VIP_BY_DEVICE;
+	bool holds = now->kind == AX_VIP_APP && now->flags & AX_VIP_BY_DEVICE;
+	unsigned ifindex = a->ctl.service_ifindex;
+
+	if (held != holds)
+		service_device_routed(a, held ? ifindex : 0, holds ? ifindex : 0);
+}
+
 /* The kernel's entry for an address; kind 0: none. */
 static struct ax_vip wanted_entry(struct agent *a, const struct vip *v)
 {
@@ -111,6 +130,8 @@ static struct ax_vip wanted_entry(struct agent *a, const struct vip *v)
 			e.flags |= AX_VIP_EGRESS;
 		if (v->app->leaves)
 			e.flags |= AX_VIP_LEAVES;
+		if (shares_by_device(a, v))
+			e.flags |= AX_VIP_BY_DEVICE;
 	}
 	if (v->host)
 		e.kind = AX_VIP_HOST;
@@ -229,6 +250,7 @@ int vip_sync(struct agent *a, struct vip *v, struct error *e)
 	if (r)
 		return error_set(e, r, "the kernel refuses the address %s: %s",
 				 addr_format(&v->addr, text), strerror(-r));
+	hold_device(a, &v->told, &want);
 	v->told = want;
 	if (!want.kind) {
 		tdelete(v, &a->vips, vip_cmp);

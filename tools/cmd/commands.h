@@ -8,6 +8,9 @@
 /* Words of docker, kubectl, systemctl and others, for ax itself. */
 extern const struct command_elsewhere commands_elsewhere[];
 
+/* And options of theirs, for commands that start something, and for `ax ps` and `ax get`. */
+extern const struct opt_elsewhere options_of_launches[], options_of_lists[];
+
 /* Of launches: how they find out with whom the app's connections may be spliced (run.c). */
 struct launch_options;
 struct splice_peers;

@@ -109,14 +109,17 @@ static void put_why(const json_t *j)
 		   {"egress", "it may not leave (egress)"},
 		   {"host-access", "programs outside may not come in (host_access)"}};
 	const char *why = member_string(j, "why"), *name = member_string(j, "rule_name");
+	const char *text = member_string(j, "text");
 
 	for (size_t i = 0; why && i < ARRAY_SIZE(all); i++)
 		if (streq(all[i].why, why))
 			printf("  %s", all[i].text);
-	if (!json_object_get(j, "rule")) { /* it was added, if it is one */
-		fputs(name ? "  rule " : "", stdout);
-		if (name)
-			text_put(name, stdout);
+	if (!json_object_get(j, "rule")) { /* it was added, or is gone, if it is one */
+		put_word("  rule ", name);
+		if (!name && text) {
+			put_word("  ", text);
+			fputs(" (a rule that is gone)", stdout);
+		}
 		return;
 	}
 	printf("  rule %lld", member_int(j, "rule"));

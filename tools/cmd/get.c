@@ -280,7 +280,7 @@ static const struct opt options[] = {
 	 offsetof(struct get_options, output), &output_words},
 	{"no-headers", 0, OPT_FLAG, NULL, "leave the line of column titles out",
 	 offsetof(struct get_options, no_headers), NULL},
-	{"all-nodes", 'A', OPT_FLAG, NULL, "apps: also those of the cluster's other nodes",
+	{"all-nodes", 'A', OPT_FLAG, NULL, "apps, servers: also those of the cluster's other nodes",
 	 offsetof(struct get_options, all), NULL},
 };
 
@@ -299,6 +299,7 @@ const struct command cmd_get = {
 				 "in full. Singular forms and abbreviations like 'app' and 'svc' "
 				 "are understood.",
 			.own = {{options, ARRAY_SIZE(options), 0}},
+			.elsewhere = options_of_lists,
 			.args = {&noun_words},
 			.rest = &listed,
 		},
@@ -314,6 +315,7 @@ const struct command cmd_ps = {
 			.about = "Lists the apps that run or are declared, or those of the NAMEs "
 				 "(ids will do): the same as 'ax get apps'.",
 			.own = {{options, ARRAY_SIZE(options), 0}},
+			.elsewhere = options_of_lists,
 			.rest = &words_app,
 		},
 };
@@ -330,6 +332,7 @@ const struct command cmd_service_ls = {
 			.about = "Lists all services, or those of the NAMEs (ids will do): the "
 				 "same as 'ax get services'.",
 			.own = {{options, ARRAY_SIZE(options), 0}},
+			.elsewhere = options_of_lists,
 			.rest = &listed_services,
 		},
 };
@@ -347,6 +350,7 @@ const struct command cmd_policy_ls = {
 				 "those of egress lists, with how often each has decided, or those "
 				 "of the RULEs (numbers or names): the same as 'ax get policy'.",
 			.own = {{options, ARRAY_SIZE(options), 0}},
+			.elsewhere = options_of_lists,
 			.rest = &listed_rules,
 		},
 };

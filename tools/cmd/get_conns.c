@@ -65,6 +65,7 @@ static const struct column columns[] = {
 	{{.title = "STATE", .keep = 10}, cell_state, "state"},
 	{{.title = "LOCAL", .keep = 20, .min = 18}, cell_local, NULL},
 	{{.title = "REMOTE", .keep = 19, .min = 18}, cell_remote, NULL},
+	{{.title = "REMOTE-NODE", .keep = 7, .wide = true}, cell_text, "remote_node"},
 	{{.title = "SERVICE", .keep = 9, .min = 10}, cell_service, NULL},
 	{{.title = "SENT", .keep = 5, .right = true, .wide = true}, cell_bytes, "sent"},
 	{{.title = "RECEIVED", .keep = 5, .right = true, .wide = true}, cell_bytes, "received"},

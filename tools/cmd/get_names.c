@@ -13,6 +13,7 @@ static void cell_full_name(struct table *t, const struct cell *c)
 static const struct column columns[] = {
 	{{.title = "NAME", .keep = 20, .min = 12}, cell_text, "name"},
 	{{.title = "FULL-NAME", .keep = 5, .wide = true}, cell_full_name, "name"},
+	{{.title = "NODE", .keep = 17, .wide = true}, cell_text, "node"},
 	{{.title = "IP", .keep = 19}, cell_text, "ip4"},
 	{{.title = "IP6", .keep = 10}, cell_text, "ip6"},
 	{{.title = "KIND", .keep = 15}, cell_text, "kind"},

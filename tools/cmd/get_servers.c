@@ -9,6 +9,7 @@ static void server_name(const json_t *j, char *buf, size_t size)
 
 static const struct column columns[] = {
 	{{.title = "APP", .keep = 20, .min = 12}, cell_text, "app"},
+	{{.title = "NODE", .keep = 17, .min = 8}, cell_text, "node"},
 	{{.title = "APP-ID", .keep = 5, .wide = true}, cell_int, "app_id"},
 	{{.title = "PROTO", .keep = 15}, cell_text, "proto"},
 	{{.title = "ADDRESS", .keep = 18, .min = 16}, cell_text, "address"},
@@ -23,5 +24,6 @@ const struct noun noun_servers = {
 	.keys = {"app", "app_id"},
 	.columns = columns,
 	.n_columns = ARRAY_SIZE(columns),
+	.all_nodes = "node",
 	.name_of = server_name,
 };

@@ -125,6 +125,18 @@ static void cell_affinity(struct table *t, const struct cell *c)
 		table_add(t, text);
 }
 
+/* "maglev by app" */
+static void cell_strategy(struct table *t, const struct cell *c)
+{
+	const char *hash = member_string(c->item, "hash"), *strategy;
+
+	strategy = member_string(c->item, c->key);
+	if (hash)
+		table_addf(t, "%s by %s", strategy, hash);
+	else
+		table_add(t, strategy);
+}
+
 /* "destroy, 3 ended" */
 static void cell_on_remove(struct table *t, const struct cell *c)
 {
@@ -143,7 +155,7 @@ static const struct column columns[] = {
 	{{.title = "IP", .keep = 19}, cell_ip, NULL},
 	{{.title = "IP6", .keep = 9, .wide = true}, cell_text, "ip6"},
 	{{.title = "PORTS", .keep = 15, .min = 12}, cell_ports, "ports"},
-	{{.title = "STRATEGY", .keep = 10}, cell_text, "strategy"},
+	{{.title = "STRATEGY", .keep = 10}, cell_strategy, "strategy"},
 	{{.title = "AFFINITY", .keep = 5, .wide = true}, cell_affinity, "affinity"},
 	{{.title = "ON-REMOVE", .keep = 5, .wide = true}, cell_on_remove, "on_remove"},
 	{{.title = "KIND", .keep = 4, .wide = true}, cell_kind, "declared"},

@@ -352,5 +352,6 @@ const struct command cmd_run = {
 			.own = {{options, ARRAY_SIZE(options), 0}},
 			.args = {&words_program},
 			.command_follows = true,
+			.elsewhere = options_of_launches,
 		},
 };

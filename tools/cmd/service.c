@@ -8,6 +8,7 @@
 static const struct words words_service = {.kind = WORDS_ASKED, .ask = "get services -o name"};
 static const struct words words_strategy = {.nth = strategy_nth};
 static const struct words words_affinity = {.nth = affinity_nth};
+static const struct words words_hash = {.nth = hash_nth};
 static const struct words words_udp = {.nth = udp_choice_nth};
 static const struct words words_on_remove = {.nth = on_remove_nth};
 
@@ -18,7 +19,7 @@ struct args {
 	const char *check_every, *check_timeout, *check_fall, *check_rise;
 	const char *check_passive, *check_window;
 	const char *affinity_timeout;
-	int strategy, affinity, udp, on_remove; /* -1: not given */
+	int strategy, hash, affinity, udp, on_remove; /* -1: not given */
 };
 
 static void args_free(struct args *a)
@@ -147,6 +148,7 @@ static json_t *words_of_args(const struct args *a)
 		const char *key, *value;
 	} texts[] = {{"affinity", a->affinity < 0 ? NULL : affinity_nth((size_t)a->affinity)},
 		     {"affinity-timeout", a->affinity_timeout},
+		     {"hash", a->hash < 0 ? NULL : hash_nth((size_t)a->hash)},
 		     {"udp", a->udp < 0 ? NULL : udp_choice_nth((size_t)a->udp)},
 		     {"on-remove", a->on_remove < 0 ? NULL : on_remove_nth((size_t)a->on_remove)},
 		     {"ip", a->ip},
@@ -192,7 +194,7 @@ static int ask(struct cmd *c, const char *action, const char *name, json_t *word
 static int put(struct cmd *c, int argc, char **argv, const char *action)
 {
 	CLEANUP(args_free)
-	struct args a = {.strategy = -1, .affinity = -1, .udp = -1, .on_remove = -1};
+	struct args a = {.strategy = -1, .hash = -1, .affinity = -1, .udp = -1, .on_remove = -1};
 	json_t *words;
 	int status;
 
@@ -304,6 +306,9 @@ static const struct opt options[] = {
 	 offsetof(struct args, expose), NULL},
 	{"strategy", 0, OPT_CHOICE, "STRATEGY", "which backend a connection goes to",
 	 offsetof(struct args, strategy), &words_strategy},
+	{"hash", 0, OPT_CHOICE, "WHAT",
+	 "what of a client decides with maglev: its address (src), or an app's name (app)",
+	 offsetof(struct args, hash), &words_hash},
 	{"affinity", 0, OPT_CHOICE, "WHO",
 	 "who keeps a backend once it has one: each app's name, each address, or nobody",
 	 offsetof(struct args, affinity), &words_affinity},

@@ -115,17 +115,11 @@ static void put_probes(json_t *probes)
 	}
 }
 
-/* The ways to other nodes, and to whom there is none. */
-static void put_ways(const json_t *c)
+static void put_no_ways(const json_t *ways)
 {
-	const json_t *ways = json_object_get(c, "ways");
 	json_t *item;
 	size_t i;
 
-	if (!ways)
-		return;
-	printf("%-10s routes: %s, to %lld blocks of other nodes\n", "", member_string(ways, "kind"),
-	       member_int(ways, "routes"));
 	json_array_foreach (json_object_get(ways, "failed"), i, item) {
 		printf("%-10s no way to %s, a block of ", "", member_string(item, "prefix"));
 		text_put(member_string(item, "node"), stdout);
@@ -133,6 +127,18 @@ static void put_ways(const json_t *c)
 		text_put(member_string(item, "why"), stdout);
 		putchar('\n');
 	}
+}
+
+/* The ways to other nodes, and to whom there is none. */
+static void put_ways(const json_t *c)
+{
+	const json_t *ways = json_object_get(c, "ways");
+
+	if (!ways)
+		return;
+	printf("%-10s routes: %s, to %lld blocks of other nodes\n", "", member_string(ways, "kind"),
+	       member_int(ways, "routes"));
+	put_no_ways(ways);
 	if (streq(member_string(ways, "kind"), "translate"))
 		printf("%-10s by translation: TCP of apps in host mode alone; UDP and apps with a "
 		       "network of "
@@ -179,6 +185,55 @@ static void put_memory(const json_t *memory)
 		       text_age((double)time(NULL) - member_number(memory, "at"), age));
 }
 
+static void put_unwritten(const json_t *c)
+{
+	if (!member_string(c, "unwritten"))
+		return;
+	printf("%-10s etcd does not take this node's apps: ", "");
+	text_put(member_string(c, "unwritten"), stdout);
+	putchar('\n');
+}
+
+static void put_refused(const json_t *c)
+{
+	if (!member_int(c, "refused"))
+		return;
+	printf("%-10s %lld records left out, the last one: ", "", member_int(c, "refused"));
+	text_put(member_string(c, "refused_why"), stdout);
+	putchar('\n');
+}
+
+/* "peer west: connected to https://10.1.0.5:2379; 2 nodes, 7 apps (2 exported), 2 ways" */
+static void put_peer(const json_t *p)
+{
+	const char *why = member_string(p, "why"), *member = member_string(p, "member");
+	const char *name = member_string(p, "name"), *state = member_string(p, "state");
+	const json_t *ways = json_object_get(p, "ways");
+	char age[TEXT_SHORT];
+
+	if (!name || !state)
+		return;
+	printf("%-10s peer ", "");
+	text_put(name, stdout);
+	printf(": %s", state);
+	if (member) {
+		fputs(streq(state, "unreachable") ? " at " : " to ", stdout);
+		text_put(member, stdout);
+	}
+	if (why) {
+		fputs(": ", stdout);
+		text_put(why, stdout);
+	}
+	printf("; %lld nodes, %lld apps (%lld exported), %lld ways", member_int(p, "nodes"),
+	       member_int(p, "apps"), member_int(p, "exported"), member_int(ways, "routes"));
+	if (member_int(p, "known"))
+		printf(", as they were %s ago",
+		       text_age((double)time(NULL) - member_number(p, "known"), age));
+	putchar('\n');
+	put_no_ways(ways);
+	put_refused(p);
+}
+
 /* "east, node n1 at 10.0.0.11: connected to https://10.0.0.5:2379 for 3m" */
 static void put_cluster(const json_t *c)
 {
@@ -213,6 +268,7 @@ static void put_cluster(const json_t *c)
 	json_array_foreach (json_object_get(c, "blocks"), i, item)
 		printf("%s %s", i ? "," : "", json_string_value(item));
 	puts(json_array_size(json_object_get(c, "blocks")) ? "" : " none");
+	put_unwritten(c);
 	put_memory(json_object_get(c, "remembered"));
 	put_ways(c);
 	put_cluster_config(json_object_get(c, "config"));
@@ -221,11 +277,9 @@ static void put_cluster(const json_t *c)
 		text_put(json_string_value(item), stdout);
 		putchar('\n');
 	}
-	if (!member_int(c, "refused"))
-		return;
-	printf("%-10s %lld records left out, the last one: ", "", member_int(c, "refused"));
-	text_put(member_string(c, "refused_why"), stdout);
-	putchar('\n');
+	put_refused(c);
+	json_array_foreach (json_object_get(c, "peers"), i, item)
+		put_peer(item);
 }
 
 /* "resolved: failed, and is tried again: 'resolvectl dns' did not end ..." */

@@ -78,13 +78,27 @@ static const struct opt *find_short(const struct cursor *c, char letter, void **
 	return NULL;
 }
 
+/* What is written instead of a letter, or of a name (letter 0). NULL: nobody knows. */
+static const char *instead(const struct cursor *c, const char *name, char letter)
+{
+	const struct opt_elsewhere *x = c->syntax->elsewhere;
+
+	for (; x && x->name; x++)
+		if (letter ? x->letter == letter : streq(x->name, name))
+			return x->here;
+	return NULL;
+}
+
 static int unknown_long(const struct cursor *c, const char *name, struct error *e)
 {
+	const char *here = instead(c, name, 0);
 	size_t n = count_own(c->syntax) + c->common->part.n;
 	autofree const char **names = calloc(n + 1, sizeof(*names));
 	const char *near = NULL;
 	void *to;
 
+	if (here)
+		return error_set(e, -EINVAL, "there is no option --%.60s: %s", name, here);
 	for (size_t i = 0; names && i < n; i++)
 		names[i] = entry(c, i, &to)->name;
 	if (names)
@@ -210,6 +224,15 @@ static int take_long(struct cursor *c, struct error *e)
 	return 0;
 }
 
+static int unknown_short(const struct cursor *c, char letter, struct error *e)
+{
+	const char *here = instead(c, "", letter);
+
+	if (here)
+		return error_set(e, -EINVAL, "there is no option -%c: %s", letter, here);
+	return error_set(e, -EINVAL, "there is no option %.60s", c->argv[c->at]);
+}
+
 /* -f, -fn3, -n3, -n=3, -n 3 */
 static int take_short(struct cursor *c, struct error *e)
 {
@@ -219,7 +242,7 @@ static int take_short(struct cursor *c, struct error *e)
 		char dashed[3] = {'-', *p};
 
 		if (!o)
-			return error_set(e, -EINVAL, "there is no option %.60s", c->argv[c->at]);
+			return unknown_short(c, *p, e);
 		if (opt_takes_next(o)) {
 			if (p[1])
 				return set_value(o, to, dashed, p + 1 + (p[1] == '='), e);

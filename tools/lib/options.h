@@ -44,6 +44,13 @@ struct opt_part {
 	size_t at;
 };
 
+/* An option that people know from elsewhere, and what does that here. */
+struct opt_elsewhere {
+	const char *name; /* without dashes; NULL: the end of the list */
+	char letter;	  /* of the short form, 0: none */
+	const char *here; /* behind "there is no option --NAME: " */
+};
+
 #define OPT_PARTS 5
 #define OPT_ARGS  2
 
@@ -55,6 +62,7 @@ struct opt_syntax {
 	const struct words *args[OPT_ARGS], *rest;
 	/* The first word that is no option ends them: it and what follows belong to a command. */
 	bool command_follows;
+	const struct opt_elsewhere *elsewhere; /* what are no options, or NULL */
 };
 
 /* Options that every command has, and the struct that they set. */
