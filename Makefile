@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
-.PHONY: all demo check check-quick check-unit check-prog check-net check-vm check-headers check-debian13 bench bench-quick fuzz help clean \
+.PHONY: all demo check check-quick check-unit check-prog check-net check-vm check-pair check-headers check-debian13 bench bench-quick fuzz help clean \
 	deps deps-build deps-test deps-vm deps-bench deps-lint deps-arm64
 
 VERSION   := 0.1

@@ -142,6 +142,9 @@ check-net: need-test ## only the tests in namespaces with real programs
 check-vm: need-vm ## only the tests on other kernels, in qemu
 	$(Q)$(SUBMAKE) vm-build
 	$(Q)$(RUN) vm
+check-pair: need-vm ## only the test of two machines with different kernels in one cluster, in qemu
+	$(Q)$(SUBMAKE) vm-build
+	$(Q)$(RUN) pair
 check-debian13: ## unit, prog and quick net tests, the demo, and Linux 6.1, with Debian 13's compilers and libraries (as root; make deps-debian13 first)
 	$(Q)tools/build/debian13.sh
 fuzz: need-test ## a longer run of every fuzz target (FUZZ_SECONDS=60)

@@ -20,13 +20,14 @@ declare -A groups=(
 		bind9-dnsutils socat musl-tools golang-go default-jdk-headless python3 curl iproute2
 		procps util-linux man-db jq libnetty-java nftables ethtool g++ binutils
 		xz-utils linux-perf systemtap-sdt-dev liburing-dev nodejs luajit bash zsh fish cmake strace graphviz
-		bpftrace gnutls-bin openssl babeltrace2 dbus-daemon etcd-server gdb'
-	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1 etcd-server'
+		bpftrace gnutls-bin openssl babeltrace2 dbus-daemon etcd-server gdb libc++-dev libc++abi-dev
+		golang-github-burntsushi-toml-dev python3-scapy'
+	[vm]='qemu-system-x86 cpio kmod musl-tools xz-utils xdp-tools libxdp1 etcd-server redis-server redis-tools'
 	[static]='dpkg-dev' # unpacks the source package that tools/build/libmnl.sh builds
 	[lint]='clang-format clang-tidy shellcheck codespell'
 	[debian13]='debootstrap'
 	[arm64]='gcc-aarch64-linux-gnu qemu-user'
-	[bench]='bpftrace bear strace linux-perf haproxy nftables iproute2 util-linux ethtool jq libxdp1' # the last has xdp-filter's objects
+	[bench]='bpftrace bear strace linux-perf haproxy nftables iproute2 util-linux ethtool jq nodejs libxdp1' # the last has xdp-filter's objects
 	[demo]='nginx-light curl python3 iproute2 procps'
 )
 # the standard library's tests are a package of each version

@@ -4,9 +4,12 @@
 # initramfs, and runs a script of tests/vm there:
 #
 #   tools/vm.sh [--kernel 6.1|6.12] [--timeout S] [--ax FILE] [--raw] [-- SCRIPT [ARG...]]
+#   tools/vm.sh --pair 6.1,6.12 [--timeout S] [--ax FILE] [--raw] [-- SCRIPT [ARG...]]
 #
 # SCRIPT is by default all.sh, which runs every tests/vm/test_*.sh, or those that it is given. TAP lines come out with the
 # kernel before the test's name; everything else goes to a log that is shown when something fails.
+# With --pair there are two machines whose eth0 are joined by a wire; SCRIPT, by default cluster_pair.sh, is told 1 or 2
+# behind its arguments, and what the machines say comes one after the other.
 # With --raw, all that the script prints comes out as it is.
 # Needs no root and no KVM. Kernels and busybox are downloaded once, into .output/vm.
 set -euo pipefail
@@ -24,6 +27,8 @@ cluster=(etcd)
 spliced=(nginx)
 stream=/usr/lib/nginx/modules/ngx_stream_module.so
 libraries=(libcurl.so.4)
+# What two machines that are joined have besides.
+joined=(redis-server redis-cli)
 cache=.output/vm
 
 die()
@@ -32,17 +37,55 @@ die()
 	exit 1
 }
 
-kernel=6.12 limit=120 ax=.output/gcc/ax raw=
+# Two machines: each is run by a script like this, at its own end of the wire.
+pair_vms=() pair_wires=''
+end_pair()
+{
+	[ ${#pair_vms[@]} = 0 ] || kill "${pair_vms[@]}" 2>/dev/null || true
+	[ ${#pair_vms[@]} = 0 ] || wait "${pair_vms[@]}" || true
+	[ -z "$pair_wires" ] || rm -rf "$pair_wires"
+}
+run_pair()
+{
+	local kernels i failed=0
+
+	IFS=, read -r -a kernels <<<"$1"
+	[ ${#kernels[@]} = 2 ] || die "--pair wants two versions such as 6.1,6.12, not '$1'"
+	shift
+	pair_wires=$(mktemp -d)
+	trap end_pair EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	for i in 1 2; do
+		tools/vm.sh --kernel "${kernels[i - 1]}" --wire "$pair_wires/$i" --timeout "$limit" --ax "$ax" ${raw:+--raw} \
+			-- "$@" "$i" >"$pair_wires/out.$i" &
+		pair_vms+=($!)
+	done
+	for i in 1 2; do
+		wait "${pair_vms[i - 1]}" || failed=1
+		cat "$pair_wires/out.$i"
+	done
+	pair_vms=()
+	exit $failed
+}
+
+kernel=6.12 limit=120 ax=.output/gcc/ax raw='' pair='' wire=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel) kernel=${2:?} && shift 2 ;;
 	--timeout) limit=${2:?} && shift 2 ;;
 	--ax) ax=${2:?} && shift 2 ;;
 	--raw) raw=1 && shift ;;
+	--pair) pair=${2:?} && shift 2 ;;
+	--wire) wire=${2:?} && shift 2 ;; # of --pair: a socket, whose name ends with 1 or 2
 	--) shift && break ;;
-	*) die "'$1' is not an option; usage: vm.sh [--kernel 6.1|6.12] [--timeout S] [--ax FILE] [--raw] [-- SCRIPT [ARG...]]" ;;
+	*) die "'$1' is not an option; usage: vm.sh [--kernel 6.1|6.12 | --pair 6.1,6.12] [--timeout S] [--ax FILE] [--raw] [-- SCRIPT [ARG...]]" ;;
 	esac
 done
+if [ -n "$pair" ]; then
+	[ $# -gt 0 ] || set -- cluster_pair.sh
+	run_pair "$pair" "$@"
+fi
 [ $# -gt 0 ] || set -- all.sh
 [[ $kernel =~ ^[0-9]+\.[0-9]+$ ]] || die "--kernel wants a version such as 6.1, not '$kernel'"
 [ -e "tests/vm/$1" ] || die "there is no script tests/vm/$1"
@@ -52,8 +95,13 @@ guards=${ax%/*}/tests/prog/test_splice_guards
 for program in "$ax" "$suite" "$guards"; do
 	[ -x "$program" ] || die "$program does not exist; build it with: make vm-build"
 done
+if [ -n "$wire" ]; then
+	modules+=(virtio_pci virtio_net)
+else
+	joined=()
+fi
 [ "$(dpkg --print-architecture)" = amd64 ] || die "the VM is only made for amd64"
-for tool in qemu-system-x86_64 cpio modprobe depmod xz "${others[@]}" "${cluster[@]}" "${spliced[@]}"; do
+for tool in qemu-system-x86_64 cpio modprobe depmod xz "${others[@]}" "${cluster[@]}" "${spliced[@]}" "${joined[@]}"; do
 	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
 		die "$tool is missing; as root: tools/deps.sh vm"
 done
@@ -218,7 +266,7 @@ pack()
 		[ ! -x "$program" ] || pack_program "$root" "$program"
 	done
 	pack_others "$root"
-	for program in "${cluster[@]}" "${spliced[@]}"; do
+	for program in "${cluster[@]}" "${spliced[@]}" "${joined[@]}"; do
 		pack_program "$root" "$(command -v "$program")"
 	done
 	pack_libraries "$root"
@@ -275,6 +323,9 @@ qemu=(qemu-system-x86_64 -accel "tcg,thread=single" -cpu "qemu64,+svm,+npt,+rdra
 	-kernel "$(echo "$cache/linux-$kernel"/boot/vmlinuz-*)" -initrd "$tmp/initramfs"
 	-append "console=ttyS0 quiet loglevel=5 panic=-1 nowatchdog no_timer_check mitigations=off random.trust_cpu=on"
 	-serial "file:$console" -serial stdio)
+# (datagrams are lost until the other machine is there)
+[ -z "$wire" ] || qemu+=(-netdev "dgram,id=wire,local.type=unix,local.path=$wire,remote.type=unix,remote.path=${wire%?}$((3 - ${wire: -1}))"
+	-device "virtio-net-pci,netdev=wire,romfile=,mac=52:54:00:00:00:0${wire: -1}")
 exec {out}< <(exec timeout -k 5 "$limit" "${qemu[@]}" </dev/null 2>>"$console")
 vm=$!
 filter <&"$out"

@@ -228,13 +228,25 @@ timed() {
 	done
 }
 
+# stat_of_process PID: its state is in $STATE and its parent's number in $PARENT. (ps, asked each time while somebody waits, had
+# a third of all processors' time.)
+stat_of_process() {
+	local stat=''
+	{ IFS= read -r -d '' stat <"/proc/$1/stat"; } 2>/dev/null
+	stat=${stat##*) } # behind its name, which may be anything
+	STATE=${stat%% *}
+	stat=${stat#* }
+	PARENT=${stat%% *}
+	[ -n "$STATE" ]
+}
+
 alive() {
-	kill -0 "$1" 2>/dev/null && [ "$(ps -o stat= -p "$1" | cut -c1)" != Z ]
+	kill -0 "$1" 2>/dev/null && stat_of_process "$1" && [ "$STATE" != Z ]
 }
 
 # A number that was a child of this shell may be somebody else's by now.
 own_child() {
-	[ "$(ps -o ppid= -p "$1" 2>/dev/null | tr -d ' ')" = $$ ]
+	stat_of_process "$1" && [ "$PARENT" = $$ ]
 }
 
 # --- background processes ------------------------------------------------------------------------
@@ -596,7 +608,7 @@ baseline() {
 	} | grep 'proto 97\|proto ax' | sed 's/^/route /'
 	# detached apps' parents have a cgroup of their own, which stays
 	find "$CGROUP2/$1" -mindepth 1 -type d 2>/dev/null | grep -v '/supervisors$' | sed 's/^/cgroup /'
-	find /run/ax/"$1" -mindepth 1 2>/dev/null | grep -v "/log/\|\.sock$\|/lock$\|/xdp-.*\.lock$\|/trace\.lock$\|/applied.yaml$\|/cluster.json$\|/cluster-others$\|/splice-gate$" |
+	find /run/ax/"$1" -mindepth 1 2>/dev/null | grep -v "/log/\|\.sock$\|/lock$\|/xdp-.*\.lock$\|/trace\.lock$\|/applied.yaml$\|/cluster.json$\|/cluster-others[^/]*$\|/splice-gate$" |
 		sort | sed 's/^/file /'
 	if [ -n "${AGENT:-}" ] && alive "$AGENT"; then
 		find "/proc/$AGENT/fd" -printf '%l\n' 2>/dev/null | grep '^net:' | sed 's/^/agent holds /'
@@ -621,7 +633,8 @@ relatives() {
 	local pid=$$
 	while [ "$pid" -gt 1 ]; do
 		echo "$pid"
-		pid=$(ps -o ppid= -p "$pid" | tr -d ' ')
+		stat_of_process "$pid"
+		pid=${PARENT:-0}
 	done
 }
 
@@ -646,7 +659,8 @@ foreign_processes() {
 ancestors() {
 	local pid=$1
 	while [ "${pid:-0}" -gt 1 ]; do
-		pid=$(ps -o ppid= -p "$pid" 2>/dev/null | tr -d ' ')
+		stat_of_process "$pid"
+		pid=$PARENT
 		echo -n " $pid "
 	done
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # The agent as a daemon: one per instance, who may talk to it, readiness, idleness, status, flush.
 . "$(dirname "$0")/lib.sh"
 need socat setpriv jq

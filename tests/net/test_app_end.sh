@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # timeout: 300
 # What an app has written arrives, though it has ended before the other side reads it: for a program
 # outside ax, at its own address and by a service whose last backend it was, and for apps.

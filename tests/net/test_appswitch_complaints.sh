@@ -5,7 +5,7 @@
 # programs that people run. (What needs more than a few lines has a script of its own; these are
 # the complaints by name.)
 . "$(dirname "$0")/lib.sh"
-need dig curl jq go "$PYTHON"
+need dig curl jq go bpftool "$PYTHON"
 build_c tcp udp
 build_go web
 
@@ -55,6 +55,15 @@ agent_again
 like "state is lost with it: the next agent has what was there" \
 	"$(in_app -- curl -sS --max-time 20 http://one/)" "^one you="
 
+like "names get addresses that mean nothing outside: it is the app's own, in both directions" \
+	"$(in_app -- sh -c "dig +short -x 10.77.1.1")" "^one\.ax\.internal\.$"
+is "only root may run anything: the command is whose it is to be, without any capability" \
+	"$(in_app --user nobody -- sh -c 'id -un; sed -n "s/^CapEff:[[:space:]]*//p" /proc/self/status' | xargs)" \
+	"nobody 0000000000000000"
+echo "apps: {odd: {ip: 1.2.3}}" >"$T/odd.yaml"
+like "there is no config file: there is one, whose errors name the place" \
+	"$(ax config check "$T/odd.yaml" 2>&1)" "odd.yaml:1:18: apps.odd.ip"
+
 # --- its peers ---
 
 for mode in private host; do
@@ -83,5 +92,22 @@ for mode in private host; do
 	stop_app $client
 	stop_app $two
 done
+
+serve 80 --name one --ip 10.77.1.1,fd77::1:1 -- "$BIN/tcp" listen 6 :: 80 one patient
+for mode in private host; do
+	run_app --net $mode --name sees -- "$BIN/tcp" connect 4 10.77.200.2 80 -k 600
+	wait_for "grep -q you= $OUT"
+	like "one cannot see what a connection had asked for: it is listed with it, $mode" \
+		"$(ax get conns -o json | jq -c '.[] | select(.local_name == "sees")')" '"asked": *"?10\.77\.200\.2|10\.77\.200\.2:80|shop'
+	stop_app "$APP"
+done
+outside=$("$BIN/tcp" connect 4 10.77.200.2 80)
+like "who is no app is rewritten, too (NFS, sidecars): only ax's cgroups have programs, and it sees whom it asked" \
+	"$outside" "^peer=10\.77\.200\.2:80 "
+for at in "$CGROUP2/$INST" "$CGROUP2"; do
+	bpftool cgroup show "$at" 2>/dev/null | grep -c ' ax_'
+done >"$T/hooks"
+like "agents collide at the root's cgroup: ax's own has its programs, the root's none" \
+	"$(xargs <"$T/hooks")" "^[1-9][0-9]* 0$"
 stop_apps
 done_testing

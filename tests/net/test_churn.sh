@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # timeout: 240
 # 10,000 connections are open through a service while its backends come, go and drain, and the agent is killed
 # in each step: how many of them fail, and how many of those that are made meanwhile. Exactly: none, but

@@ -89,7 +89,7 @@ case_of "$T/bin" ax run --directory "$T/b"
 case_of "root" ax run --user roo
 case_of "apply check history rollback" ax config ''
 case_of "xdp" ax help x
-case_of "ports prefixes" ax xdp set add x --create ''
+case_of "flows ports prefixes" ax xdp set add x --create ''
 case_of "basename" ax run basenam
 case_of "" ax run basename --n
 case_of "" ax xdp load lo --priority ''

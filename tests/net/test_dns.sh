@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # quick
 # Names: every record type over UDP and TCP with dig, glibc's resolver, search domain, forwarding;
 # from private and from host-mode apps.

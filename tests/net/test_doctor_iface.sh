@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # `ax doctor IFACE`: what makes redirected packets vanish is found, with a command that repairs it.
 . "$(dirname "$0")/lib.sh"
 need ip ethtool jq

@@ -234,6 +234,8 @@ bg "$T/verdicts" "$AX" --instance "$INST" events --verdicts -o json
 is "and is refused the address" "$(to_name --name inmate -- www.good.test 443)" ENETUNREACH
 asked "of which is told by its name" '.app == "inmate"' www.good.test
 end "$BG"
+is "also when it has ended" "$(ax events --verdicts -o json -d 1s |
+	jq -r 'select(.app == "inmate") | .asked' | sort -u)" www.good.test
 ok "another list of rules" ax config apply <(sed 's/name: by-name/name: by-names/' "$T/$INST.yaml")
 is "leaves what was learnt" "$(in_kept 198.51.100.2 443)" "connected 198.51.100.2"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # ax events: launch, listen, connect, accept, close with bytes, duration and RTT, exit.
 . "$(dirname "$0")/lib.sh"
 need curl jq python3

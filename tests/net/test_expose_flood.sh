@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # timeout: 240
 # What packets from addresses of nobody, in any number, do to those who have connections by exposed ports.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # Two instances share a machine: names, addresses, devices and state of their own.
 . "$(dirname "$0")/lib.sh"
 need curl

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # timeout: 300
 # iperf3, TCP and UDP, both directions, in private and host mode, by address, name and service.
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
+# timeout: 300
 # What the machine does to an agent: a clock that jumps, few descriptors, files that nobody writes.
 . "$(dirname "$0")/lib.sh"
 need jq prlimit
@@ -61,7 +62,7 @@ APPS_N=120
 } >"$T/apps.yaml"
 lines=$(wc -l <"$T/$INST.log")
 cp "$T/apps.yaml" "$T/$INST.yaml"
-# an agent needs some 126 of its own, and as many again for whom it talks to
+# an agent needs some 138 of its own, and as many again for whom it talks to
 prlimit --nofile=256 "$AX" --instance "$INST" agent --config "$T/apps.yaml" >>"$T/$INST.log" 2>&1 </dev/null &
 AGENT=$!
 BACKGROUND+=("$AGENT")
@@ -86,7 +87,7 @@ refused=$(python3 - "/run/ax/$INST/control.sock" "/proc/$AGENT/fd" <<-'E'
 	        poll.unregister(fd)
 	        told += 1
 	# what the agent itself opens meanwhile is of those: the gate of splicing has a pipe, for seconds on a busy machine
-	for _ in range(1200):
+	for _ in range(3600):
 	    left = 256 - len(os.listdir(sys.argv[2]))
 	    if left >= 32:
 	        break

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# timeout: 300
+# timeout: 400
 # Loopback in host mode: an app's own wildcard servers are there, seen as on a machine of its own, and
 # for itself alone; what it binds to a wildcard it reads back as that.
 . "$(dirname "$0")/lib.sh"
@@ -9,6 +9,41 @@ build_c tcp udp
 DUAL="{ipv4: $POOL4, ipv6: \"$POOL6\"}" IPV4_ONLY="{ipv4: $POOL4}"
 
 "$PYTHON" "$SRC/loopback.py" 7000 udp 50000 >"$T/datagrams" 2>&1 # (it waits for what does not come)
+HERE=(127.0.0.1 192.0.2.1 ::1 ::ffff:127.0.0.1)
+# reach.py PORT ADDRESS...: from which of them something is answered by a server of UDP at that port, to sockets
+# that are bound to port 0, of each address one is connected, and one is not; and to one that is connected without.
+cat >"$T/reach.py" <<'EOP'
+import select, socket, sys, time
+
+def ask(address, port, connected, bound=True):
+    s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+    if bound:
+        s.bind(("::" if ":" in address else "0.0.0.0", 0))
+    if connected:
+        s.connect((address, port))
+        s.send(b"question")
+    else:
+        s.sendto(b"question", (address, port))
+    return s
+
+sockets = {}
+for address in sys.argv[2:]:
+    for connected in (True, False):
+        sockets[ask(address, int(sys.argv[1]), connected)] = address
+    sockets[ask(address, int(sys.argv[1]), True, False)] = address
+answered = dict.fromkeys(sys.argv[2:], 0)
+end = time.monotonic() + 2
+while sockets and time.monotonic() < end:
+    for s in select.select(list(sockets), [], [], 0.1)[0]:
+        try:
+            s.recv(100)
+            answered[sockets[s]] += 1
+        except ConnectionRefusedError:
+            pass
+        del sockets[s]
+print(*[a + ("" if n == 3 else " %d of 3" % n) for a, n in answered.items() if n], sep="\n", end="")
+EOP
+
 for pools in "$DUAL" "$IPV4_ONLY"; do
 	what="IPv4 alone"
 	[ "$pools" = "$IPV4_ONLY" ] || what="IPv4 and IPv6"
@@ -73,6 +108,29 @@ time.sleep(1000)'
 			"$(timeout 3 "$BIN/udp" ask sendto 4 $to 50000 2>&1)" mine
 	done
 	stop_apps
+
+	# at a port of the kernel's, where they are on the wildcard, they are that, too: by no address of the machine's
+	ip addr add 192.0.2.1/32 dev lo
+	for server in "4 0.0.0.0" "6 ::"; do
+		where="an app with $what, datagrams to ${server#* } port 0"
+		# shellcheck disable=SC2086 # fields
+		run_app --net host --name datagrams -- "$BIN/udp" serve $server 0 mine
+		wait_for "grep -qs bound '$OUT'"
+		port=$(sed -n '/^bound/s/.*://p' "$OUT")
+		is "$where: another app's do not come there" "$(in_app --net host -- "$PYTHON" "$T/reach.py" "$port" "${HERE[@]}" 2>&1)" ""
+		is "$where: nor do those of a program outside ax" "$("$PYTHON" "$T/reach.py" "$port" "${HERE[@]}" 2>&1)" ""
+		stop_apps
+	done
+	is "an app with $what reaches its own at every address of the machine" \
+		"$(in_app --net host -- sh -c "'$BIN/udp' serve 6 :: 0 mine >'$T/own' & p=\$!
+			until grep -qs bound '$T/own'; do sleep 0.05; done
+			'$PYTHON' '$T/reach.py' \$(sed -n '/^bound/s/.*://p' '$T/own') ${HERE[*]}; kill \$p" 2>&1 | xargs)" "${HERE[*]}"
+	bg "$T/host-datagrams" "$BIN/udp" serve 6 :: 7002 host
+	wait_for "ss -Hlun | grep -q :7002"
+	is "an app with $what: at such ports come answers of the host's programs" \
+		"$(in_app --net host -- "$PYTHON" "$T/reach.py" 7002 "${HERE[@]}" 2>&1 | xargs)" "${HERE[*]}"
+	end "$BG"
+	ip addr del 192.0.2.1/32 dev lo
 
 	# nor by the address on which an app without IPv6 has its servers for IPv6
 	run_app --net host --name only6 -- "$BIN/udp" serve 6only :: 50001 mine

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # 1,000 connections at once and 100 children that connect; both ends see virtual IPs.
 . "$(dirname "$0")/lib.sh"
 build_c many

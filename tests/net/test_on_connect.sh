@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # timeout: 240
 # Apps that the first connection starts: it waits, and so do those that come while the app ends. One
 # start for many clients; a start that fails refuses who waits; the agent may die in each step.

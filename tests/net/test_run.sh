@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # quick
 # ax run: exit statuses, streams, signals, user, environment, detached apps, the pool.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # timeout: 300
 # What programs see of TCP connections, of those that are members of a sockhash, and of those that it
 # redirects, is on this kernel what was kept of it (tests/splice). The suite makes itself a network

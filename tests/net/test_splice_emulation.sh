@@ -253,6 +253,30 @@ ok "nobody moves its bytes while nobody can be started" wait_for '[ -z "$(emulat
 prlimit --pid "$pid" --nofile="$files:"
 ok "somebody does when that is over" wait_for are_two
 talk "a proxy after that" -- 4 10.77.2.1 7001 -n 2 -w 100 -k 100 -s 500000
+
+# asks: the app waits for an answer about a call
+asks() {
+	cat /proc/"$(ax get apps -o json | jq '.[] | select(.name == "relay").pid')"/task/*/wchan | grep -q seccomp
+}
+
+# Who stands by is killed while a question comes: who is started then was not there when it was read, and has to
+# notice, once it is its turn, that it has no question to read, but somebody else to start.
+wait_for are_two
+first=$(emulator) second=$(standby)
+kill -STOP "$first"
+TIME_LIMIT=60 in_app -- "$BIN/talk" client 4 10.77.2.1 7001 -n 1 -w 1 -k 1 -s 100000 >"$T/asked" 2>&1 &
+asking=$!
+ok "it is asked by its app while it does not answer" wait_for asks
+kill -9 "$second"
+wait_for '[ ! -e /proc/'"$second"' ]'
+kill -CONT "$first"
+wait "$asking"
+like "one stands by again, and no byte was wrong" "$(cat "$T/asked")" $'(^|\n)good [0-9]+$'
+wait_for are_two
+kill -9 "$first"
+ok "its successor has one, too" wait_for '[ "$(emulator)" != '"$first"' ] && are_two'
+kill -9 "$(standby)"
+ok "and another one when that one is killed" wait_for -t 10 are_two
 stop_app "$pid"
 gone "a proxy with splice(), killed often"
 serve 7001 --splice-emulation --ip 10.77.2.2 --name go -- "$BIN/relay" 0.0.0.0:7001 10.77.1.1:7000

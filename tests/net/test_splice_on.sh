@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # timeout: 400
 # Which connections of apps are spliced, which are not and why; what the gate has to do with it; and
 # that every byte is right meanwhile, also when the agent is killed.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# timeout: 180
+# timeout: 400
 # Real programs over spliced connections: redis with pipelines, PostgreSQL, a Java selector, Node.js,
 # nginx with wrk and curl, iperf3. What they answer is checked.
 . "$(dirname "$0")/lib.sh"

@@ -131,6 +131,7 @@ config() {
 			  least$mode:
 			    ip: 10.77.20$n.3,fd77::20$n:3
 			    ports: ["80:7000", "53:7001/udp"]
+			    expose: ["808$n:80"]
 			    strategy: least-connections
 			    backends: [${mode}1${1:-, ${mode}2}]
 			  leastshares$mode:
@@ -143,6 +144,12 @@ config() {
 			    ports: ["80:7000", "53:7001/udp"]
 			    strategy: maglev
 			    backends: [${mode}1${1:-, ${mode}2}]
+			  named$mode:
+			    ip: 10.77.20$n.6,fd77::20$n:6
+			    ports: ["80:7000"]
+			    strategy: maglev
+			    hash: app
+			    backends: [${mode}1, ${mode}2]
 		EOF
 	done
 	# of backends whose connections fail: refused, no route, no answer, and one that is not there
@@ -215,6 +222,26 @@ for where in private host outside; do
 	done
 done
 
+# --- by exposed ports, whose connections count like others ---
+
+for mode in p h; do
+	n=$([ $mode = p ] && echo 1 || echo 2)
+	for to in 127.0.0.1 ::1; do
+		least "by an exposed port to ${mode}*, $to" outside tcp $to "808$n" "${mode}1" "${mode}2"
+	done
+	client outside tcp 127.0.0.1 "808$n"
+	say open 4
+	first=$CLIENT first_fifo=$FIFO first_says=$SAYS
+	is "${mode}*: by an exposed port" "$GOT" "${mode}1=2 ${mode}2=2"
+	say close "${mode}1"
+	client private tcp "10.77.20$n.3" 80
+	say open 2
+	is "${mode}*: an app that asks for the service knows of those" "$GOT" "${mode}1=2"
+	bye
+	CLIENT=$first FIFO=$first_fifo SAYS=$first_says SAID=2
+	bye
+done
+
 # --- Maglev: clients by their addresses ---
 
 # all_clients FILE: which backend each of many addresses gets, as apps and as programs outside.
@@ -236,6 +263,30 @@ is "and all clients go to the other" "$(sort -u "$T/one")" "p1"
 ok "it comes back" ax config apply "$T/all.yaml"
 all_clients private >"$T/again"
 is "and has its clients back" "$(cat "$T/again")" "$(cat "$T/private")"
+
+# --- and by their names ---
+
+# by_name FILE NAME...: which backend apps of those names get, each from two addresses and in both modes
+by_name() {
+	local file=$1 name n mode
+	shift
+	for name; do
+		n=50
+		for mode in private host; do
+			n=$((n + 1))
+			echo "$name $(ax run --net $mode --ip 10.77.51.$n --name "$name" -- \
+				"$BIN/tcp" connect 4 10.77.201.6 80 2>&1 | grep -oE "p[12] you=" | cut -c1-2)"
+		done
+	done | sort -u >"$file"
+}
+by_name "$T/named" {a..l}
+is "hash: app: each name has one backend, whatever address and mode it has" "$(wc -l <"$T/named")" 12
+is "and names are divided among the backends" "$(cut -d ' ' -f 2 "$T/named" | sort -u | xargs)" "p1 p2"
+like "it is shown" "$(ax get services namedp)" "maglev by app"
+like "another strategy has no hash" \
+	"$(ax service add odd -p 80 -b p1 --strategy random --hash app 2>&1)" "strategy: maglev"
+like "nor do clients that keep their backend by their address" \
+	"$(ax service add odd -p 80 -b p1 --strategy maglev --hash app --affinity src 2>&1)" "affinity: app or none"
 
 # --- somebody reads events, for which connections are looked at as well ---
 

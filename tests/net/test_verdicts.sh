@@ -110,7 +110,43 @@ ok "a rule is changed" ax config apply "$T/$INST.yaml"
 like "which forgets nothing" "$(ax events --verdicts -d 1s)" "quiet"
 sed -i 's/^  rules:/&\n    - log: {from: nobody}/' "$T/$INST.yaml"
 ok "rules have other numbers" ax config apply "$T/$INST.yaml"
-is "it begins anew" "$(ax events --verdicts -d 1s)" ""
-end "$BG"
+kept() { # FILTER WHAT
+	ax events --verdicts -o json -d 1s | jq -c "select($1) | $2"
+}
+is "nor does that" "$(kept '.app == "quiet"' '[.why, .count]')" '["labels",1]'
+
+# verdicts keep the names that they fell by, whoever ends
+try private guest 3 7000
+verdict='[.app, .remote_name, .rule, .rule_name, .count]'
+is "an app that has ended, by its name" "$(kept '.why == "rule"' "$verdict")" '["guest","server",3,"no-guests",3]'
+in_app --name leaver --egress=203.0.113.0/24:80 -- "$BIN/tcp" connect 4 203.0.113.1 81 >"$T/tried" 2>&1
+is "another with an egress list has come and gone, and counts stay" "$(kept '.app == "guest"' .count)" 3
+leaves='[.remote, .remote_port, .why, .count]'
+is "of which is told, too" "$(kept '.app == "leaver"' "$leaves")" '["203.0.113.1",81,"rule",1]'
+in_app --name trying --egress=203.0.113.0/24:80 --egress-audit -- "$BIN/tcp" connect 4 203.0.113.1 81 >"$T/tried" 2>&1
+is "and of one that is on trial" "$(kept '.app == "trying"' '[.verdict, .text != null]')" '["audited",true]'
+stop_app "$APP"
+serve 7000 --ip 10.77.1.1 --name heir -- "$BIN/tcp" listen 4 0.0.0.0 7000
+is "who has got an address since is not taken for whom it was" "$(kept '.app == "guest"' .remote_name)" '"server"'
+try private late 1 7000 --labels zone=away
+is "and is told of when it is asked itself" "$(kept '.app == "late"' '[.remote_name, .why]')" '["heir","labels"]'
+sed -i '/no-guests/d' "$T/$INST.yaml"
+ok "a rule is removed" ax config apply "$T/$INST.yaml"
+is "what it has refused is told by its name, without a number" "$(kept '.app == "guest"' "$verdict")" \
+	'["guest","server",null,"no-guests",3]'
+like "and one without a name by what it said" "$(ax events --verdicts -d 1s | grep trying)" \
+	"203.0.113.1:81/tcp  deny egress of trying -> outside \(a rule that is gone\)  at connect"
+like "which is told of the other, too" "$(kept '.app == "guest"' .text)" '^"deny guest -> server port 7000-7002"$'
+
+# apps that are started again and again: what is kept of them all has a bound, and nobody else's goes
+for _ in $(seq 30); do
+	in_app --name loud --labels zone=loud -- "$PYTHON" "$T/flood.py"
+done
+ax events --verdicts -o json -d 1s >"$T/all"
+ended=$(jq -c 'select(.app == "loud" and .app_id != '"$(ax get apps -o json | jq '.[] | select(.name == "loud").id')"')' <"$T/all" | wc -l)
+ok "of 3840 verdicts on apps that have ended some are kept: $ended" test "$ended" -gt 1000
+ok "and not all" test "$ended" -lt 3300
+is "those of others have stayed" "$(jq -c 'select(.app == "guest") | .count' <"$T/all")" 3
+is "all of them" "$(jq -c 'select(.app == "quiet" or .app == "trying") | .count' <"$T/all" | xargs)" "1 1"
 stop_apps
 done_testing

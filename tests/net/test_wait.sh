@@ -127,6 +127,33 @@ for client in private host; do
 		"$(in_app --net $client --wait 1s -- "$BIN/tcp" connect 4 10.77.3.1 7000 -n | sed 's/error connect \(ECONNREFUSED\|EHOSTUNREACH\|ETIMEDOUT\)/fails/')" fails
 done
 
+# Who listens by one family alone is not waited for by the other: a client that has both addresses goes on to
+# the next one only when the first has failed. As long as a test waits (60 s) nobody else would let it go.
+ok "a service that waits" ax service add duo --ip 10.77.3.9,fd77::3:9 -p 80:7000 -b only4 -b nobody --wait 60s
+for mode in private host; do
+	early=()
+	for to in "fd77::3:8 7000" "fd77::3:9 80"; do
+		# shellcheck disable=SC2086 # an address and a port
+		run_app --net $mode --wait 60s -- "$BIN/tcp" connect 6 $to
+		early+=("$APP $OUT")
+	done
+	serve 7000 --net $mode --name only4 --ip 10.77.3.8,fd77::3:8 -- "$BIN/tcp" listen 4 0.0.0.0 7000 only4
+	server=$APP
+	for client in "${early[@]}"; do
+		ok "$mode: who waits is told when it listens by IPv4 alone" wait_for -t 40 "! alive ${client% *}"
+		is "$mode: by a refusal" "$(cat "${client#* }")" "error connect ECONNREFUSED"
+	done
+	for to in "fd77::3:8 7000" "fd77::3:9 80"; do
+		# shellcheck disable=SC2086 # an address and a port
+		is "$mode: and who comes then, at $to" \
+			"$(in_app --net $mode --wait 60s -- "$BIN/tcp" connect 6 $to)" "error connect ECONNREFUSED"
+	done
+	like "$mode: by IPv4 they get there" \
+		"$(in_app --net $mode --wait 60s -- "$BIN/tcp" connect 4 10.77.3.9 80)" "^peer=10.77.3.9:80 .*only4 you="
+	stop_app "$server"
+done
+ok "it goes" ax service del duo
+
 # an app that runs but listens late
 run_app --name late -- sh -c "sleep 1; exec $BIN/tcp listen 6 :: 7000 late"
 launched late

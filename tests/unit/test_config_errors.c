@@ -165,7 +165,8 @@ static void unknown_and_double_keys(void **state)
 		 "f:1:3: a list: found unknown key a list, expected one of " ROOT_KEYS "\n"},
 		{"services:\n  api: {prots: [80]}\n",
 		 "f:2:9: services.api.prots: found unknown key \"prots\", expected one of ip, "
-		 "ports, backends, strategy, affinity, affinity-timeout, udp, on-remove, wait, "
+		 "ports, backends, strategy, hash, affinity, affinity-timeout, udp, on-remove, "
+		 "wait, "
 		 "drain, slow-start, splice, check, expose; did you mean "
 		 "\"ports\"?\n"},
 		{"apps: {a: {comand: x}}\n",
@@ -490,7 +491,18 @@ static void the_services_section(void **state)
 		 "\nf:1:38: services.a.backends[1].app: found \"-\", expected " NAME
 		 "\nf:1:42: services.a.backends[2]: found a list, expected a mapping of app, "
 		 "label, "
-		 "labels, address, weight, zone\n"},
+		 "labels, address, weight, zone, quic-id\n"},
+		{"services: {a: {backends: [{app: x, quic-id: 65536}, {app: y, quic-id: -1}, "
+		 "{quic-id: 1}]}}",
+		 "f:1:45: services.a.backends[0].quic-id: found \"65536\", expected a whole number "
+		 "of 0 "
+		 "to 65535\n"
+		 "f:1:71: services.a.backends[1].quic-id: found \"-1\", expected a whole number of "
+		 "0 to "
+		 "65535\n"
+		 "f:1:76: services.a.backends[2]: found a mapping, expected exactly one of app, "
+		 "labels and "
+		 "address\n"},
 		{"services: {a: {backends: [{}, {weight: 2}, {app: x, address: 1.2.3.4}]}}",
 		 "f:1:27: services.a.backends[0]: found an empty mapping, expected exactly one of "
 		 "app, labels and address\n"
@@ -580,7 +592,8 @@ static void the_policy_and_later_sections(void **state)
 		 "allow, deny, log or audit\n"},
 		{"policy: {rules: [{allow: {}, deny: {}}, {}, ~, x]}",
 		 "f:1:18: policy.rules[0]: found a mapping, expected one of allow, deny, log and "
-		 "audit in each rule\n"
+		 "audit in each rule, and all else behind it, as in deny: {name: NAME, from: "
+		 "WHO}\n"
 		 "f:1:41: policy.rules[1]: found an empty mapping, expected a mapping with allow, "
 		 "deny, log or audit\n"
 		 "f:1:45: policy.rules[2]: found \"~\", expected a mapping with allow, deny, log "

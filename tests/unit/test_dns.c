@@ -212,6 +212,30 @@ static void test_single_label(void **state)
 	assert_int_equal(outcome("_80._tcp.nobody", LDNS_RR_TYPE_SRV), 0);
 }
 
+/* NAME.CLUSTER, of another cluster's app. */
+static void test_two_labels(void **state)
+{
+	(void)state;
+	assert_record(ldns_pkt_answer(ask("Web.West.ax.internal", LDNS_RR_TYPE_A)->pkt), 0,
+		      "Web.West.ax.internal. 0 IN A 10.9.0.7");
+	assert_record(
+		ldns_pkt_answer(ask("_http._tcp.web.west.ax.internal", LDNS_RR_TYPE_SRV)->pkt), 0,
+		"_http._tcp.web.west.ax.internal. 0 IN SRV 0 0 80 web.west.ax.internal.");
+	assert_negative(ask("_tcp.web.west.ax.internal", LDNS_RR_TYPE_A), LDNS_RCODE_NOERROR,
+			"ax.internal. 0 IN SOA " SOA_TEXT);
+	assert_negative(ask("west.ax.internal", LDNS_RR_TYPE_A), LDNS_RCODE_NOERROR,
+			"ax.internal. 0 IN SOA " SOA_TEXT);
+	assert_negative(ask("db.west.ax.internal", LDNS_RR_TYPE_A), LDNS_RCODE_NXDOMAIN,
+			"ax.internal. 0 IN SOA " SOA_TEXT);
+	assert_record(ldns_pkt_answer(ask("web.west", LDNS_RR_TYPE_A)->pkt), 0,
+		      "web.west. 0 IN A 10.9.0.7");
+	assert_negative(ask("web.west", LDNS_RR_TYPE_AAAA), LDNS_RCODE_NOERROR,
+			"web.west. 0 IN SOA " SOA_TEXT);
+	/* without the domain no more than what is known is ours */
+	assert_int_equal(outcome("west", LDNS_RR_TYPE_A), 0);
+	assert_int_equal(outcome("db.west", LDNS_RR_TYPE_A), 0);
+}
+
 static void test_foreign_names_are_forwarded(void **state)
 {
 	static const char *const names[] = {
@@ -548,6 +572,7 @@ int main(void)
 		TEST(test_aaaa),
 		TEST(test_known_name_without_type),
 		TEST(test_unknown_name),
+		TEST(test_two_labels),
 		TEST(test_single_label),
 		TEST(test_foreign_names_are_forwarded),
 		TEST(test_any),

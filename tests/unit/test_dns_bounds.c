@@ -114,6 +114,8 @@ static void test_pipelining_clients_keep_the_bound(void **state)
 
 /* --- names that come later --- */
 
+#define NOT_WAITED_FOR_MS 60000 /* longer than dns_receive() waits for an answer */
+
 static bool late_is_there;
 static uint32_t late_wait_ms;
 
@@ -215,11 +217,10 @@ static void test_the_wait_for_a_name_is_had_once(void **state)
 	assert_true(time_mono_ns() - start >= 900000000u);
 	dns_receive(fd, 2);
 	assert_int_equal(dns_rcode(), LDNS_RCODE_NXDOMAIN);
-	start = time_mono_ns();
+	late_wait_ms = NOT_WAITED_FOR_MS;
 	ask_late(fd, 3, "late", LDNS_RR_TYPE_A);
 	dns_receive(fd, 3);
 	assert_int_equal(dns_rcode(), LDNS_RCODE_NXDOMAIN);
-	assert_true(time_mono_ns() - start < 800000000u);
 	assert_false(dns_timer_is_set());
 }
 
@@ -230,9 +231,9 @@ static void test_other_names_do_not_wait(void **state)
 		"localhost", "9.9.9.10.in-addr.arpa", "ax.internal"};
 	autoclose int fd = dns_socket_from(SOCK_DGRAM, 2, dns_server_port(dns.server));
 	autoclose int other = dns_socket_to(SOCK_DGRAM, dns_server_port(dns.server));
-	uint64_t start = time_mono_ns();
 
 	(void)state;
+	late_wait_ms = NOT_WAITED_FOR_MS;
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
 		ask_late(fd, i, names[i], LDNS_RR_TYPE_A);
 		dns_receive(fd, i);
@@ -240,7 +241,6 @@ static void test_other_names_do_not_wait(void **state)
 	ask_late(other, 9, "late.ax.internal", LDNS_RR_TYPE_A); /* does not want to wait */
 	dns_receive(other, 9);
 	assert_int_equal(dns_rcode(), LDNS_RCODE_NXDOMAIN);
-	assert_true(time_mono_ns() - start < 900000000u);
 }
 
 static void test_waiting_by_tcp(void **state)
@@ -282,7 +282,7 @@ static void test_who_waits_for_many_names_keeps_nobody_from_waiting(void **state
 	autoclose int other = dns_socket_from(SOCK_DGRAM, 3, dns_server_port(dns.server));
 
 	(void)state;
-	late_wait_ms = 60000;
+	late_wait_ms = NOT_WAITED_FOR_MS;
 	for (unsigned i = 0; i < 2 * DNS_HELD_MAX; i++) {
 		char name[32];
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <time.h>
+
 #include "balance.h"
 #include "base/maglev.h"
 #include "compile/compile.h"
@@ -157,28 +159,39 @@ static void what_makes_no_ring_is_refused(void **state)
 	assert_int_equal(maglev_build(backends, 2, ring, SLOTS), -EINVAL);
 }
 
+/* Of the thread's own processor time, which others' work is no part of. */
+static uint64_t own_ns(void)
+{
+	struct timespec t;
+
+	assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static uint64_t fastest(size_t n)
 {
 	uint64_t best = UINT64_MAX;
 
 	for (int i = 0; i < 7; i++) {
-		uint64_t start = time_mono_ns(), took;
+		uint64_t start = own_ns(), took;
 
 		build(n, ring);
-		took = time_mono_ns() - start;
+		took = own_ns() - start;
 		best = took < best ? took : best;
 	}
 	return best;
 }
 
-/* With sanitizers, which take more than half of it. */
-static void it_is_built_in_time(void **state)
+/* Many backends have as many slots to share as few, and take some times as long: not 62 times. */
+static void many_take_little_longer_than_few(void **state)
 {
+	uint64_t few;
+
 	(void)state;
 	make(16);
-	assert_in_range(fastest(16), 0, 10 * 1000000);
+	few = fastest(16);
 	make(BACKENDS);
-	assert_in_range(fastest(BACKENDS), 0, 60 * 1000000);
+	assert_in_range(fastest(BACKENDS), 0, 32 * few);
 }
 
 /* --- the arena --- */
@@ -212,12 +225,15 @@ static void balancers_arrive_in_the_arena(void **state)
 	struct ax_layout layout = {0};
 	const struct ax_balancer *b;
 	const struct ax_real *r;
+	const struct ax_quic *quic;
 	const uint16_t *slots;
 	struct error e = {0};
 
 	(void)state;
 	web[3].drain = true;
 	web[4].down = true;
+	web[0].has_quic_id = web[2].has_quic_id = web[3].has_quic_id = true;
+	web[0].quic_id = web[2].quic_id = 5;
 	for (size_t i = 0; i < ARRAY_SIZE(reals); i++)
 		assert_int_equal(addr_parse(i == 2 ? "fd00::9" : "10.0.0.9", &reals[i].source), 0);
 	assert_int_equal(addr_parse("10.0.0.33", &balancers[0].source4), 0);
@@ -233,6 +249,15 @@ static void balancers_arrive_in_the_arena(void **state)
 	assert_int_equal(b[1].affinity, AX_BALANCE_BY_SRC);
 	assert_int_equal(b[1].gue_port_be, htons(6081));
 	assert_int_equal(b[1].ring6, 0);
+	assert_int_equal(layout.quic, 1);
+	assert_int_equal(b[0].quic_n, 6);
+	assert_int_equal(b[1].quic_n, 0);
+	quic = (const void *)(a.data + b[0].quic);
+	assert_int_equal(quic[0].real, 0);
+	assert_int_equal(quic[0].real6, AX_QUIC_NOBODY);
+	assert_int_equal(quic[1].real, AX_QUIC_NOBODY);
+	assert_int_equal(quic[5].real, 4);
+	assert_int_equal(quic[5].real6, 2);
 	slots = (const void *)(a.data + b[0].ring);
 	assert_in_range(count(slots, 4), SLOTS / 2, SLOTS / 2 + 1);
 	assert_in_range(count(slots, 9), SLOTS / 2, SLOTS / 2 + 1);
@@ -292,7 +317,7 @@ int main(void)
 		cmocka_unit_test(little_moves_when_a_backend_comes_or_goes),
 		cmocka_unit_test(a_weight_moves_little_too),
 		cmocka_unit_test(what_makes_no_ring_is_refused),
-		cmocka_unit_test(it_is_built_in_time),
+		cmocka_unit_test(many_take_little_longer_than_few),
 		cmocka_unit_test(balancers_arrive_in_the_arena),
 		cmocka_unit_test(a_list_without_balancers_has_nothing),
 		cmocka_unit_test(wrong_numbers_are_refused),

@@ -279,6 +279,39 @@ static void rules_become_vectors(void **state)
 	config_free(&c);
 }
 
+/* A rule may name the node's own cluster, which is no label that apps talk by. */
+static void the_own_cluster_is_a_label_of_rules(void **state)
+{
+	struct config c = rules_of("policy:\n  rules:\n"
+				   "    - allow: {from: cluster=east, to: cluster=west}\n"
+				   "    - deny: {from: 'cluster=east,zone=eu'}\n"
+				   "    - deny: {to: cluster=eas}\n");
+	CLEANUP(policy_free)
+	struct policy p = {.rules = c.rules, .n_rules = c.n_rules, .cluster = "east"};
+	const struct policy_port any = {.proto = IPPROTO_TCP, .port = 80};
+	static const struct {
+		const char *labels;
+		uint64_t from, to;
+	} cases[] = {
+		{"", 1 | 4, 2},
+		{"zone=eu", 1 | 2 | 4, 2},
+		{"cluster=east", 1 | 4, 2},
+		{"cluster=west", 4, 1 | 2}, /* another cluster's, or one that says so */
+		{"cluster=west,zone=eu", 4, 1 | 2},
+		{"clusters=east", 1 | 4, 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_vectors(&p, take(&p, cases[i].labels), cases[i].from, cases[i].to);
+	assert_true(policy_may(&p, take(&p, "zone=us"), take(&p, "cluster=west"), &any));
+	assert_false(policy_may(&p, take(&p, "cluster=west"), take(&p, "zone=us"), &any));
+	assert_false(policy_may(&p, take(&p, "zone=us"), take(&p, "zone=uk"), &any));
+	p.cluster = NULL;
+	assert_vectors(&p, take(&p, "zone=us"), 4, 2);
+	config_free(&c);
+}
+
 /* An app has a party of its own while a rule names it, and no longer. */
 static void names_make_parties(void **state)
 {
@@ -474,6 +507,7 @@ int main(void)
 		cmocka_unit_test(there_are_8191_parties),
 		cmocka_unit_test(an_agent_adopts_the_numbers_of_the_last),
 		cmocka_unit_test(rules_become_vectors),
+		cmocka_unit_test(the_own_cluster_is_a_label_of_rules),
 		cmocka_unit_test(names_make_parties),
 		cmocka_unit_test(ports_become_classes),
 		cmocka_unit_test(there_are_1024_rules),

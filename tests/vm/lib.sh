@@ -9,6 +9,7 @@ needs()
 {
 	local f
 
+	[ -s /tmp/doctor ] || ax doctor -o wide >/tmp/doctor 2>&1
 	for f in "$@"; do
 		if ! grep -q "^$f  *on" /tmp/doctor; then
 			feature=$f

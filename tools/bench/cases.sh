@@ -153,6 +153,7 @@ measure_case() {
 	xdp.* | live.*) measure_xdp "$1" ;;
 	syn.* | quiet.*) measure_challenge "$1" ;;
 	trace.*) measure_trace "$1" ;;
+	ways.*) measure_way "$1" ;;
 	splice.*.plain | splice.*.unix) measure_splice "$1" ;;
 	svc.web.haproxy | svc.web.nat) measure_services "$1" ;;
 	svc.*) [ -z "$ax" ] || measure_services "$1" ;;

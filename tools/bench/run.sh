@@ -5,7 +5,7 @@
 # Measures ax against what a user would take instead, prints a table, and writes bench.json beside
 # AX. Without AX only the other ways are measured; of ax there are seven parts, which can be measured
 # alone: apps, services, exposed ports (expose), the packets of interfaces (xdp), tracing (trace), splicing (splice), and a
-# cluster of a thousand nodes (cluster).
+# cluster of a thousand nodes, with the ways between two (cluster).
 # It fails on errors, never on figures.
 #
 # Everything happens in a network and a mount namespace of its own (with its own /run and bpffs)
@@ -38,7 +38,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 [ "$(id -u)" = 0 ] || die "it makes namespaces and loads programs: run it as root"
 for tool in ip nft haproxy unshare nsenter awk jq ethtool bpftrace strace bear strip redis-server redis-benchmark nginx wrk \
-	taskset ss perf etcd curl; do
+	taskset ss perf etcd curl node; do
 	command -v "$tool" >/dev/null || die "$tool is missing: 'make bench' installs it"
 done
 if [ "${AX_BENCH_INSIDE:-}" != 1 ]; then
@@ -91,6 +91,7 @@ cleanup() {
 			axi "$instance" agent --flush >/dev/null 2>&1 ||
 				note "'ax --instance $instance agent --flush' failed"
 		done
+		ways_flush
 	fi
 	case $status in
 	0 | 130 | 143) rm -rf "$tmp" ;;
@@ -123,6 +124,8 @@ ip link set lo up
 . "$here/splice.sh"
 # shellcheck source=tools/bench/cluster.sh
 . "$here/cluster.sh"
+# shellcheck source=tools/bench/ways.sh
+. "$here/ways.sh"
 
 if [ -n "$QUICK" ]; then
 	main_cases=(conn.plain conn.host conn.service conn.nat rr.plain rr.host rr.private rr.nat
