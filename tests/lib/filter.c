@@ -54,14 +54,19 @@ const char *filter_place(void)
 	return place;
 }
 
-static char *last; /* what filter_load_once() put there */
+/* By direction: what filter_load_once() put there, unless something else came since. */
+static char *last[2];
+
+static void forget_last(void)
+{
+	free(last[filter.direction]);
+	last[filter.direction] = NULL;
+}
 
 static int turn(enum xdp_direction d)
 {
 	filter_forget();
 	filter.direction = d;
-	free(last);
-	last = NULL;
 	return 0;
 }
 
@@ -123,6 +128,7 @@ int filter_try_load(const char *text, const struct xdp_load_options *o, struct e
 	int r;
 
 	*e = (struct error){0};
+	forget_last();
 	l.direction = filter.direction;
 	for (size_t i = 0; i < l.n_rules && l.direction == DIRECTION_EGRESS; i++)
 		if (l.rules[i].verdict == AX_VERDICT_REFLECT)
@@ -145,12 +151,14 @@ void filter_load(const char *text)
 
 void filter_load_once(const char *text)
 {
-	if (filter.x && last && streq(last, text))
+	if (last[filter.direction] && streq(last[filter.direction], text)) {
+		if (!filter.x) /* the direction was turned since, where the list stayed */
+			filter_reopen();
 		return;
+	}
 	filter_load(text);
-	free(last);
-	last = strdup(text);
-	assert_non_null(last);
+	last[filter.direction] = strdup(text);
+	assert_non_null(last[filter.direction]);
 }
 
 void filter_load_afresh(const char *text)

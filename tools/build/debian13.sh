@@ -17,8 +17,7 @@ root=$cache/root
 # (of check-quick's groups, those that are named below)
 default="make deps-vm check-quick && make demo &&
 	ONLY='net/trace_@(usdt|node)' make check-net &&
-	make vm-build && tools/vm.sh --kernel 6.1 --timeout 1800 -- \
-		all.sh test_dataplane.sh test_xdp_lists.sh test_xdp_state.sh"
+	VM_KERNELS=6.1 VM_PARTS='xdp_lists @(dataplane|xdp_state)' make check-vm"
 command=${1:-$default}
 
 die()
