@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# timeout: 180
 # Agents that nobody but themselves looks after: started by `ax agent --detach` or `ax run --agent`, ended by
 # `ax agent --stop`; what goes wrong is said to whoever asked.
 . "$(dirname "$0")/lib.sh"

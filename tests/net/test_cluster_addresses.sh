@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # beside others
 # Nodes that share a registry: no two have an address that was asked for, many apps may come and go at once,
 # and those of a node that is gone are no backends for long.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # beside others
 # A config for all nodes: judged before it is stored, held by every node beside its own config, kept by an
 # agent that starts while etcd is away, rolled back; of two that are applied at the same time one is stored;

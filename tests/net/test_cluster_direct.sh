@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # beside others
 # Apps of two nodes reach each other by routes, with their own addresses, whatever their modes, if labels
 # and rules let them; and nobody does by an address that is another's.

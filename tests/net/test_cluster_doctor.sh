@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # beside others
 # `ax doctor --cluster`: whatever is wrong on the ways to etcd and to the other nodes is found, and nothing else.
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # beside others
 # Backends on other nodes: each is checked on its own node alone, and every node leaves out at once who is
 # down, drains or is about to end there, and says where and why; also after etcd could not be reached.

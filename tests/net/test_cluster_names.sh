@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # beside others
 # Apps of other nodes are found by name: one by its address, several as a service, each for the ports at
 # which it listens.

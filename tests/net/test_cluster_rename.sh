@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # beside others
 # A node whose agent is started again under another name is that one: the former name goes away, as the node
 # that had it is there no more.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # beside others
 # The routes between nodes: they outlive the agent, go with those whom they lead to, and leave alone what is
 # somebody else's.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # beside others
 # Nodes that share a registry: an address that a declared service asks for is no other node's, neither an app's
 # nor a service's of another name; those of one name share it, and one of them that goes leaves it to the others.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # beside others
 # Host-mode apps of two nodes reach each other where nothing but the nodes' addresses is routed, with
 # their own addresses at both ends; and nobody is believed who does not prove whose connection it is.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 120
 # beside others
 # `routes: wireguard`: a kernel without WireGuard says so in one sentence, and nothing is half done; with it, apps
 # of two nodes reach each other (tests/vm/test_cluster_wireguard.sh has the rest, on kernels that have it).

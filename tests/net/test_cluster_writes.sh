@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # beside others
 # An app that begins and ends to listen all the time costs etcd two writes a second: what is written is what holds
 # then, and others wait for none of it.

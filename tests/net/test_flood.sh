@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # a processor each
-# timeout: 180
 # 100,000 SYNs a second of nobody at a NAT balancer: those who are connected stay so, and new
 # clients connect.
 . "$(dirname "$0")/lib.sh"

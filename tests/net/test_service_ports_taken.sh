@@ -4,7 +4,6 @@
 # Programs outside ax have connections through a service, or an exposed port, and to its backend
 # itself, and the backend would see two of them come from one port. (Few ports are left for the
 # translation here, so that this happens many times.)
-# timeout: 120
 . "$(dirname "$0")/lib.sh"
 need ip "$PYTHON"
 build_c storm

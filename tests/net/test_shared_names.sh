@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# timeout: 180
 # Apps that share a name, of which no config says anything, do what a declared service does: connects that
 # wait get whoever listens first, and UDP sockets that are connected to one that has ended are ended.
 . "$(dirname "$0")/lib.sh"

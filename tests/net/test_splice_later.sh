@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # a processor each
-# timeout: 120
 # A program whose connection is spliced executes another one that uses splice(2), or loads a library
 # that does: the connection goes by TCP before long, and splice(2) gets all of it.
 . "$(dirname "$0")/lib.sh"

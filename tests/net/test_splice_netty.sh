@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# timeout: 180
 # Netty, as a server that echoes and as a proxy of bytes between two such, over spliced connections.
 # (Debian's has the selectors of Java, and not Netty's own by epoll.)
 . "$(dirname "$0")/lib.sh"

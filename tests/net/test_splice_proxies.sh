@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# timeout: 180
 # Proxies between ends that are spliced: HAProxy, which takes splice(2) or could, and a static Go program,
 # whose io.Copy does, are left to TCP; nginx, as a proxy of bytes and of requests, is spliced at
 # both of its sides or at one of them.

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# timeout: 180
 # ax trace tcp: connections with their bytes, times, names, and how they ended.
 . "$(dirname "$0")/lib.sh"
 need jq curl ss

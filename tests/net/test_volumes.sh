@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # quick
 # beside others
-# timeout: 180
 # ax run -v, --read-only, --memory, --cpus, --pids: what an app sees of files and may use.
 . "$(dirname "$0")/lib.sh"
 need jq python3

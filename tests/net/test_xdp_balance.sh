@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# timeout: 180
 # The balancer with real programs: NAT and tunnels, TCP and UDP, while backends are drained, lost
 # and added; fragments, and ICMP errors of a router on the way.
 . "$(dirname "$0")/lib.sh"

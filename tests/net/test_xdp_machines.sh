@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# timeout: 180
 # Two machines with an agent each and the same balancer, its backends in another order: a client's
 # connections go on when its packets come to the other one, and `affinity: src` puts all of a client's
 # on one backend.

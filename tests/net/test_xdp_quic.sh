@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# timeout: 180
 # QUIC's connection ids: connections keep their backend while their client's address and port change,
 # by NAT and through tunnels.
 . "$(dirname "$0")/lib.sh"

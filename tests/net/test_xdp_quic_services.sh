@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# timeout: 180
 # Balancers whose backends a service has: its quic-id says which of them a QUIC connection id names.
 . "$(dirname "$0")/lib.sh"
 need ip jq

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 180
 # `action route` of the XDP dataplane with real programs: this host is a router between two others.
 # What is plain goes by the lists alone; what is not, the kernel gets, and answers as it always did;
 # and no list is a way round what guards ax's apps.
