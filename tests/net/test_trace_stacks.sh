@@ -39,6 +39,12 @@ for _ in 1 2 3 4 5; do
 done
 ok "a command's own functions have names in stacks" test "$named" -ge 4
 
+# --- by function ---
+
+out=$(trace_json count tracepoint:timer:hrtimer_start by function:symbol -f -c 'sh -c "sleep 0.01; sleep 0.01"')
+is "a function of the kernel is the same for all processes" \
+	"$(jq -c '.table // empty | map(select(.key.function == "hrtimer_wakeup")) | [length, .[0].count >= 2]' <<<"$out")" "[1,true]"
+
 # --- a function that has no frame pointer, but something else in its register ---
 
 if [ "$(uname -m)" = x86_64 ]; then

@@ -343,6 +343,26 @@ static int make_values(struct maker *m)
 
 /* --- keys --- */
 
+/* Without its process an address of a program means nothing; what is in the kernel (its highest bit
+ * is set) is the same for all of them, and is counted together: the process is 0 there. */
+static int make_key_process(struct maker *m, bool may_be_kernel)
+{
+	int r = 0;
+
+	m->list->depth = may_be_kernel;
+	if (may_be_kernel) /* the value that is the key's last word becomes 0, or all bits */
+		r = make_op(m, AX_CODE_SHR, AX_OP_IMMEDIATE, 8, 63);
+	if (r == 0 && may_be_kernel)
+		r = make_op(m, AX_CODE_SUB, AX_OP_IMMEDIATE, 8, 1);
+	if (r == 0)
+		r = make_leaf(m, AX_CODE_PID, 0, 8, 0);
+	if (r == 0 && may_be_kernel)
+		r = make_op(m, AX_CODE_AND, 0, 8, 0);
+	if (r == 0)
+		last_op(m)->flags |= AX_OP_KEY;
+	return r;
+}
+
 static int make_key(struct maker *m, const struct probe_arg *a)
 {
 	struct fetch *f = m->out;
@@ -380,10 +400,8 @@ static int make_key(struct maker *m, const struct probe_arg *a)
 	if (r < 0)
 		return r;
 	last_op(m)->to = (uint8_t)f->key_words;
-	/* Without its process an address of a program means nothing. */
 	if (made.type == VALUE_USER_STACK || made.type == VALUE_SYMBOL) {
-		m->list->depth = 0;
-		r = make_leaf(m, AX_CODE_PID, AX_OP_KEY, 8, 0);
+		r = make_key_process(m, made.type == VALUE_SYMBOL);
 		if (r < 0)
 			return r;
 		last_op(m)->to = (uint8_t)(f->key_words + 1);
