@@ -170,9 +170,9 @@ struct ax_probe {
 	__u32 when;	 /* the state that has to be armed, 0: none */
 	__u32 state;	 /* that is armed or disarmed */
 	__u32 next;	 /* 1 + the index of the next probe on the same place; 0: none */
-	__u32 pad;
-	__s64 least; /* linear: where the first bucket begins */
-	__u64 step;  /* linear: how wide each is */
+	__u32 timer;	 /* the same for a probe that starts a time and those that end it */
+	__s64 least;	 /* linear: where the first bucket begins */
+	__u64 step;	 /* linear: how wide each is */
 };
 _Static_assert(sizeof(struct ax_probe) == 64, "struct ax_probe is a map value");
 
@@ -205,7 +205,7 @@ struct ax_probe_config {
 	__u32 tree;		/* only processes of the map of that name */
 	__u32 ptrace_offset;	/* of task_struct.ptrace, 0: it is not known */
 	__u32 copies;		/* of records' call stacks of programs: struct ax_stack_copy */
-	__u32 pad;
+	__u32 short_keys;	/* the table's keys have AX_PROBE_KEY_SHORT words at most */
 	__u64 registers; /* that probes on functions fetch: a bit for each 8 bytes of the context */
 };
 _Static_assert(AX_CODE_FILTER < 64, "codes have a bit each");

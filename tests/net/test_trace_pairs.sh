@@ -34,6 +34,13 @@ is "are as long as they were" "$(jq -s '[.[0].table[].buckets[] | select(.count 
 	<<<"$out")" true
 out=$(trace_json latency "uretprobe:$p:outer" by arg0@entry:s32 -c "$p")
 is "recursive calls by their argument" "$(total <<<"$out")" "602 602 0"
+# two pairs at once: of the probes, and of the function's entry and return
+out=$(trace_json latency "uprobe:$p:count_up" on arg0 to "uretprobe:$p:count_up" on arg0@entry -c "$p")
+is "times that end at a return, by what its entry had" "$(total <<<"$out")" "3 3 0"
+out=$(trace_json latency "uprobe:$p:count_up" to "uretprobe:$p:count_up" by arg0@entry:s32 -c "$p")
+is "and of each of these" "$(jq -c 'arrays // .table // empty | map(.key[]) | sort' <<<"$out")" "[1,2,3]"
+out=$(trace_json latency "uretprobe:$p:count_up" on arg0@entry to "uprobe:$p:count_up" on arg0-1 -c "$p")
+is "times that begin at a return" "$(total <<<"$out")" "2 2 0"
 
 # probed sleeps 20 ms and then 400 ms
 between='map(.table // empty) | .[0][0] | [.buckets[].count, .least >= 20000000, .least < 400000000] | @json'

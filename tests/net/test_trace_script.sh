@@ -81,6 +81,17 @@ done
 is "parts of registers have their signs" \
 	"$(table quick 'map([.key[]] | map(tonumber)) | map(select(. == [-3, 62536])) | length')" 1
 
+# keys that are too long to be counted so, beside variables that are set so
+script -o json -c "$PROBED" <<EOF
+BEGIN { set global.depth = 1 }
+uprobe:$PROBED:outer {
+	set thread.last = 5;
+	count by +0(%sp):string comm as long;
+	count by arg0:s32 as depths
+}
+EOF
+is "a variable is set beside long keys" "$(table long 'map(.count) | add') $(table depths 'map(.count) | add')" "602 602"
+
 # --- variables and conditions ---
 
 script -c "$PROBED" <<EOF

@@ -244,6 +244,7 @@ static __always_inline void keep_call(struct scratch *s, const struct ax_probe *
 	if (p->action == AX_ACTION_START) {
 		if (s->record.faults & 1)
 			return; /* nothing by which the other probe could find it */
+		key.pair = p->timer;
 		key.sp = p->flags & AX_PROBE_BY_THREAD ? 0 : s->kept[0];
 		key.thread = p->flags & AX_PROBE_BY_THREAD ? s->thread : 0;
 	}

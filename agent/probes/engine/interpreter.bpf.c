@@ -190,7 +190,7 @@ static __always_inline void run_probe(bool sleeps, const struct happening *h, __
 	s->ctx = (__u64)h->ctx;
 	s->thread = h->thread;
 	s->sp = h->sp;
-	s->pair = p->pair;
+	s->timer = p->timer;
 	if (config.registers)
 		copy_registers(h, s);
 	begin_call(s, h->call);
@@ -283,7 +283,8 @@ static __always_inline void do_quickly(const struct happening *h, __u32 index,
 	if (p->action == AX_ACTION_SET) {
 		if (has_codes(SETS_VARIABLE))
 			set_quickly(h, p);
-	} else if (has_actions(ACTION(AX_ACTION_COUNT))) {
+	} else if (config.short_keys && has_actions(ACTION(AX_ACTION_COUNT))) {
+		/* longer keys are never counted here, and the verifier refuses what reads them */
 		count_hit(index);
 		count_quickly(h, p);
 	}

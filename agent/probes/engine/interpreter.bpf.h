@@ -27,7 +27,7 @@ struct scratch {
 	__u64 stack_id; /* of the call stack that the next operation is about, with has_stack */
 	__u64 acc;
 	__u32 depth;
-	__u32 pair;		   /* the probe's */
+	__u32 timer;		   /* the probe's */
 	struct ax_probe_call call; /* what the entry kept, if is_return */
 	bool is_return;
 	bool has_registers; /* those that config.registers has */
@@ -731,7 +731,7 @@ static __always_inline void op_end(struct scratch *s, const struct ax_probe_op *
  * call at once, since elements are given back without a grace period. */
 static __always_inline bool op_find(struct scratch *s, const struct ax_probe_op *op)
 {
-	struct ax_probe_call_key key = {.pair = s->pair};
+	struct ax_probe_call_key key = {.pair = s->timer};
 	struct ax_probe_call *call;
 
 	if (op->flags & AX_OP_IMMEDIATE)

@@ -335,6 +335,7 @@ static struct ax_probe_config config_of(const struct engine_plan *p)
 	}
 	if (p->later)
 		allow_later(p, &config);
+	config.short_keys = engine_keys_are_short(p);
 	if (config.flags & (AX_PROBE_NESTED | AX_PROBE_STOPS) || config.thread_variables)
 		engine_find_offsets(&config);
 	return config;

@@ -201,13 +201,11 @@ static void add_ops(struct session *s, const struct ax_probe_op *v, size_t n, st
 	s->plan.n_ops += n;
 }
 
-/* Two probes that a time is between have the session's number, others their own. */
-static uint32_t pair_of(const struct session *s, const struct session_probe *p)
+/* Two probes that a time is between have the session's number, which no pair of an entry and its
+ * return has: a probe may have both. */
+static uint32_t timer_of(const struct session_part *part)
 {
-	const struct session_part *part = &s->parts[p->part];
-
-	return part->between || part->action == TRACE_START ? UINT32_MAX - part->timer
-							    : p->entry_of;
+	return UINT32_MAX - part->timer;
 }
 
 static uint32_t flags_of(const struct session *s, const struct session_probe *p)
@@ -330,7 +328,8 @@ static void describe(struct session *s, size_t i)
 		.flags = flags_of(s, p),
 		.n_values = (uint32_t)(p->fetch.n_values + p->fetch.n_hidden),
 		.key_words = p->fetch.key_words,
-		.pair = pair_of(s, p),
+		.pair = p->entry_of,
+		.timer = timer_of(part),
 		.n_buckets = part->buckets.n,
 		.when = part->when,
 		.state = part->state,
