@@ -93,6 +93,22 @@ static const struct {
 	{"66 0f ef c0", S, S, "pxor %xmm0,%xmm0"},
 	{"66 0f 70 c8 55", S, S, "pshufd $0x55,%xmm0,%xmm1"},
 	{"f3 0f 6f 05 10 00 00 00", S, S, "movdqu 0x10(%rip),%xmm0 # 0x18"},
+	{"48 69 d2 56 55 55 55", S, S, "imul $0x55555556,%rdx,%rdx"},
+	{"6b c0 0a", S, S, "imul $0xa,%eax,%eax"},
+	{"48 0f af 06", S, S, "imul (%rsi),%rax"},
+	{"48 c1 ea 20", S, S, "shr $0x20,%rdx"},
+	{"c1 65 fc 03", S, S, "shll $0x3,-0x4(%rbp)"},
+	{"d1 f8", S, S, "sar %eax"},
+	{"49 d3 e0", S, S, "shl %cl,%r8"},
+	{"c0 e8 07", S, S, "shr $0x7,%al"},
+	{"a8 03", S, S, "test $0x3,%al"},
+	{"48 f7 d8", S, S, "neg %rax"},
+	{"f6 16", S, S, "notb (%rsi)"},
+	{"48 f7 7d f8", S, S, "idivq -0x8(%rbp)"},
+	{"48 98", S, S, "cltq"},
+	{"99", S, S, "cltd"},
+	{"0f 94 c0", S, S, "sete %al"},
+	{"48 0f 4e c1", S, S, "cmovle %rcx,%rax"},
 	{"c5 f9 ef c0", X, X, NULL},	   /* vpxor */
 	{"c5 f9 74 c1", X, X, NULL},	   /* vpcmpeqb: taken, and left out */
 	{"c5 f9 eb c1", X, X, NULL},	   /* vpor, too */

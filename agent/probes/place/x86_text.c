@@ -197,6 +197,80 @@ static bool text_of_arithmetic(struct text *t)
 	return true;
 }
 
+/* By one, by %cl or by a number. */
+static bool text_of_shift(struct text *t)
+{
+	static const char *const names[] = {"rol", "ror", "rcl", "rcr", "shl", "shr", "shl", "sar"};
+	const struct x86_insn *i = t->i;
+
+	put(t, "%s", names[i->modrm >> 3 & 7]);
+	if (x86_mod(i) != 3)
+		put(t, "%c", suffix(t->size));
+	if (i->opcode < 0xd0)
+		put(t, " $0x%x,", (unsigned)(uint8_t)i->imm);
+	else
+		put(t, i->opcode < 0xd2 ? " " : " %%cl,");
+	put_rm(t, t->size);
+	return true;
+}
+
+static bool text_of_group3(struct text *t)
+{
+	static const char *const names[] = {"test", "test", "not", "neg",
+					    "mul",  "imul", "div", "idiv"};
+	unsigned group = t->i->modrm >> 3 & 7;
+
+	if (group < 2) {
+		constant(t, "test", t->size);
+		return true;
+	}
+	put(t, "%s", names[group]);
+	if (x86_mod(t->i) != 3)
+		put(t, "%c", suffix(t->size));
+	put(t, " ");
+	put_rm(t, t->size);
+	return true;
+}
+
+static bool text_of_products(struct text *t)
+{
+	const struct x86_insn *i = t->i;
+
+	switch (i->opcode) {
+	case 0x69:
+	case 0x6b:
+		put(t, "imul $");
+		put_number(t, i->imm);
+		put(t, ",");
+		put_rm(t, t->size);
+		put(t, ",");
+		put_gpr(t, x86_reg(i), t->size);
+		return true;
+	case 0x98:
+		put(t, t->size == 8 ? "cltq" : t->size == 4 ? "cwtl" : "cbtw");
+		return true;
+	case 0x99:
+		put(t, t->size == 8 ? "cqto" : t->size == 4 ? "cltd" : "cwtd");
+		return true;
+	case 0xa8:
+	case 0xa9:
+		put(t, "test $");
+		put_number(t, i->imm);
+		put(t, ",");
+		put_gpr(t, 0, t->size);
+		return true;
+	case 0xc0:
+	case 0xc1:
+	case 0xd0 ... 0xd3:
+		return text_of_shift(t);
+	case 0xf6:
+	case 0xf7:
+		return text_of_group3(t);
+	default:
+		return false;
+	}
+}
+
 static bool text_of_moves(struct text *t)
 {
 	const struct x86_insn *i = t->i;
@@ -233,14 +307,8 @@ static bool text_of_moves(struct text *t)
 	case 0xc7:
 		constant(t, "mov", t->size);
 		return true;
-	case 0xf6:
-	case 0xf7:
-		if ((i->modrm >> 3 & 7) > 1)
-			return false;
-		constant(t, "test", t->size);
-		return true;
 	default:
-		return false;
+		return text_of_products(t);
 	}
 }
 
@@ -410,6 +478,16 @@ static bool text_of_1(struct text *t)
 		put(t, "syscall");
 	} else if (i->opcode == 0x0b) {
 		put(t, "ud2");
+	} else if ((i->opcode & 0xf0) == 0x40) {
+		put(t, "cmov%s ", conditions[i->opcode & 15]);
+		put_rm(t, t->size);
+		put(t, ",");
+		put_gpr(t, x86_reg(i), t->size);
+	} else if ((i->opcode & 0xf0) == 0x90) {
+		put(t, "set%s ", conditions[i->opcode & 15]);
+		put_rm(t, 1);
+	} else if (i->opcode == 0xaf) {
+		two(t, "imul", t->size, true);
 	} else if ((i->opcode & 0xf6) == 0xb6) {
 		unsigned from = i->opcode & 1 ? 2 : 1;
 
@@ -427,7 +505,9 @@ static bool text_of_1(struct text *t)
 static unsigned operand_size(const struct x86_insn *i)
 {
 	bool bytes = i->opcode < 0x40 || (i->opcode >= 0x80 && i->opcode <= 0x8b) ||
-		     i->opcode == 0xc6 || i->opcode == 0xf6 || i->opcode == 0xfe;
+		     i->opcode == 0xa8 || i->opcode == 0xc0 || i->opcode == 0xc6 ||
+		     i->opcode == 0xd0 || i->opcode == 0xd2 || i->opcode == 0xf6 ||
+		     i->opcode == 0xfe;
 
 	if (i->map == 0 && ((bytes && !(i->opcode & 1)) || (i->opcode & 0xf8) == 0xb0))
 		return 1;
