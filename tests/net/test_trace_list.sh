@@ -160,6 +160,16 @@ is "a program without debug data shows no parameters" \
 is "with a file of debug data of the same build lines are known, too" \
 	"$(trace_json count "line:$T/bare:db.c:$(line 'sink = x')" 'if x == 42' --types "$T/full.debug" \
 		-c "$T/bare 20" | total)" "1 1 0"
+strip -o "$T/none" "$T/full"
+is "and functions, where strip took their names, too" \
+	"$(trace_json watch "uprobe:$T/none:add" --types "$T/full.debug" -c "$T/none 1" | jq -c 'select(.probe) | .values')" \
+	'{"n":0,"why":"even"}'
+like "a list has these names" "$(ax trace list "uprobe:$T/none:ad*" --types "$T/full.debug")" \
+	"none:add +[a-z ]+add\(int n, const char \*why\)"
+like "so has flow" "$(ax trace flow "$T/none" add --types "$T/full" -c "$T/none 1" 2>&1)" '-> add n=0 why="even"'
+gcc -g -O1 -Wl,--build-id -o "$T/older" "$T/db.c"
+like "a file of another build does not say where functions are" \
+	"$(ax trace watch "uprobe:$T/none:add" --types "$T/older" -c "$T/none 1" 2>&1)" "has no names of functions"
 gcc -g -O0 -c -o "$T/other.o" "$T/db.c"
 is "with an object of another build its functions" \
 	"$(trace_json watch "uprobe:$T/bare:add" --types "$T/other.o" -c "$T/bare 1" | jq -c 'select(.probe) | .values')" \

@@ -291,7 +291,8 @@ static int open_debug_data(struct lister *l)
 	if (l->spec.kind == PROBE_USDT)
 		return 0;
 	if (dwarf_new(binary_path(l->binary), &l->dwarf) < 0 ||
-	    (l->types && dwarf_look_in(l->dwarf, l->types) < 0))
+	    (l->types &&
+	     (dwarf_look_in(l->dwarf, l->types) < 0 || binary_look_in(l->binary, l->types) < 0)))
 		return error_set(l->e, -ENOMEM, "out of memory");
 	if (l->spec.kind == PROBE_LINE || dwarf_load(l->dwarf, &ignored) == 0)
 		return 0;

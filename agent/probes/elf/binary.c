@@ -99,6 +99,13 @@ int binary_open_fd(int fd_in, const char *path, const char *root, struct binary 
 	return 0;
 }
 
+int binary_look_in(struct binary *b, const char *path)
+{
+	free(b->look_in);
+	b->look_in = strdup(path);
+	return b->look_in ? 0 : -ENOMEM;
+}
+
 void binary_close(struct binary *b)
 {
 	image_close(&b->image);
@@ -113,6 +120,7 @@ void binary_close(struct binary *b)
 	free(b->texts);
 	free(b->path);
 	free(b->root);
+	free(b->look_in);
 	free(b);
 }
 

@@ -15,6 +15,8 @@ struct binary; /* an ELF file, with its separate debug file if there is one */
  * `pid` (0: none): as that process sees it (/proc/PID/root; a name without '/' is first looked for
  * among the files that it has mapped, "" is its program). */
 int binary_open(const char *name, int pid, struct binary **ret, struct error *e);
+/* Before its functions are asked for: names are there, too, if that is a file of the same build. */
+int binary_look_in(struct binary *b, const char *path);
 void binary_close(struct binary *b);
 static inline void binary_closep(struct binary **b)
 {

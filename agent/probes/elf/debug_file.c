@@ -188,12 +188,25 @@ static int by_link(struct binary *b, const uint8_t *id, size_t n)
 	return r;
 }
 
+/* Who names a file knows better than where files lie. One of another build has other addresses. */
+static int by_name(struct binary *b, const uint8_t *id, size_t n)
+{
+	struct image im CLEANUP(image_close) = {.fd = -1};
+	int r = b->look_in ? open_image("", b->look_in, &im) : -ENOENT;
+
+	if (!r && (im.machine != b->image.machine || !same_build(&im, id, n)))
+		r = -ENOENT;
+	return r ? r : symbols_of_image(b, &im);
+}
+
 int binary_debug_symbols(struct binary *b)
 {
 	uint8_t id[BUILD_ID_MAX];
 	size_t n = image_build_id(&b->image, id, sizeof(id));
-	int r = by_build_id(b, id, n);
+	int r = by_name(b, id, n);
 
+	if (r < 0 && r != -ENOMEM)
+		r = by_build_id(b, id, n);
 	if (r < 0 && r != -ENOMEM)
 		r = by_link(b, id, n);
 	if (r < 0 && r != -ENOMEM)

@@ -459,7 +459,8 @@ static int take_file(struct session *s, const char *name, int pid, struct error 
 	}
 	f->name = strdup(name);
 	if (!f->name || dwarf_new(binary_path(f->binary), &f->dwarf) < 0 ||
-	    (s->options.types && dwarf_look_in(f->dwarf, s->options.types) < 0))
+	    (s->options.types && (dwarf_look_in(f->dwarf, s->options.types) < 0 ||
+				  binary_look_in(f->binary, s->options.types) < 0)))
 		return error_set(e, -ENOMEM, "out of memory");
 	return 0;
 }

@@ -184,7 +184,8 @@ int flow_find(struct flow_request *q, char **globs, size_t n, struct error *e)
 
 	if (r < 0)
 		return error_set(e, r, "out of memory");
-	if (q->t.options.types && dwarf_look_in(d, q->t.options.types) < 0)
+	if (q->t.options.types && (dwarf_look_in(d, q->t.options.types) < 0 ||
+				   binary_look_in(q->binary, q->t.options.types) < 0))
 		return error_set(e, -ENOMEM, "out of memory");
 	q->typed = dwarf_load(d, &none) == 0 || q->t.options.types;
 	r = find_all(&f, d, globs, n);
