@@ -155,6 +155,24 @@ for abi in 0 1; do
 	p=$BIN/typed-cc-$abi
 	strings_of_cxx "$abi"
 done
+# its name in the table of symbols is text[abi:cxx11](int)
+cat >"$T/returns.cc" <<'EOF'
+#include <string>
+__attribute__((noinline)) std::string text(int n)
+{
+	return std::string(n, 'x');
+}
+int main()
+{
+	return text(3).size() != 3;
+}
+EOF
+g++ -g -O1 -o "$T/returns" "$T/returns.cc"
+for name in text "text(int)"; do
+	is "a function that returns a std::string has its name without what GCC adds: $name" \
+		"$(trace_json watch "uretprobe:$T/returns:$name" -c "$T/returns" | values retval)" xxx
+done
+
 if echo '#include <string>' | clang++ -x c++ -stdlib=libc++ -fsyntax-only - 2>"$T/null"; then
 	for level in 0 2; do
 		build "typed-libc++-$level" typed.cc clang++ -std=c++17 -stdlib=libc++ -g -O$level "$SRC/typed.cc" -o %o

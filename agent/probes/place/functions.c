@@ -59,6 +59,22 @@ static bool text_matches(const char *pattern, const char *text)
 	return text && (streq(pattern, text) || fnmatch(pattern, text, 0) == 0);
 }
 
+/* GCC marks what returns a std::string of its newer ABI, as text[abi:cxx11](int): nobody writes
+ * that. */
+static bool matches_without_tags(const char *pattern, const char *name)
+{
+	autofree char *plain = name && strstr(name, "[abi:") ? strdup(name) : NULL;
+
+	for (char *at = plain; at && (at = strstr(at, "[abi:"));) {
+		const char *end = strchr(at, ']');
+
+		if (!end)
+			return false;
+		memmove(at, end + 1, strlen(end + 1) + 1);
+	}
+	return plain && text_matches(pattern, plain);
+}
+
 static bool name_matches(struct function *f, const char *pattern, bool glob)
 {
 	autofree char *short_name = NULL;
@@ -71,10 +87,10 @@ static bool name_matches(struct function *f, const char *pattern, bool glob)
 		return false;
 	if (!symbols_demangled(f))
 		return false;
-	if (text_matches(pattern, f->demangled))
+	if (text_matches(pattern, f->demangled) || matches_without_tags(pattern, f->demangled))
 		return true;
 	short_name = demangle(f->name, false);
-	return text_matches(pattern, short_name);
+	return text_matches(pattern, short_name) || matches_without_tags(pattern, short_name);
 }
 
 static int add_match(struct matches *m, uint64_t address, uint64_t size, struct function *f)
