@@ -20,4 +20,14 @@ like "END has variables that the kernel's functions set" '^read' cat /tmp/script
 like "a table" 'traced  *3' cat /tmp/script.out
 like "a histogram" '\[4, 8\)  *2' cat /tmp/script.out
 like "all are received" ' 0 dropped' cat /tmp/script.out
+
+# what the verifier of older kernels looks at more closely: keys that are read from memory, and both pairs of a return
+cat >/tmp/s.ax <<EOF
+uprobe:$traced:twice { set thread.last = 5; count by +0(%sp):string comm as long; start took on arg0 }
+uretprobe:$traced:twice { latency since took on arg0@entry by arg0@entry as times }
+EOF
+ax trace run /tmp/s.ax -o json -c "$traced 5" >/tmp/script.out 2>&1 </dev/null
+like "a variable is set beside long keys" '"name":"long"' cat /tmp/script.out
+like "a time ends at a return, by what the entry had" '"name":"times"' cat /tmp/script.out
+like "and all of it is received" '"dropped":0' cat /tmp/script.out
 done_testing
