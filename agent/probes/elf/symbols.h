@@ -26,7 +26,7 @@ struct targets {
 
 struct binary {
 	char *path;
-	char *root; /* "/proc/PID/root", "" */
+	char *root;    /* "/proc/PID/root", "" */
 	char *look_in; /* what may be its debug data, too; NULL */
 	struct image image;
 	bool go;
